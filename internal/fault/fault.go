@@ -1,0 +1,90 @@
+// Package fault is the one error type that crosses package boundaries: a
+// code that protocols map to their own, one message that a caller may see,
+// and the cause, which only logs see.
+//
+// Inside a package errors are wrapped with fmt.Errorf as usual. Where an error
+// is the caller's to mend (bad input, a missing file, a limit), the package
+// that knows it returns a *fault.Error. Everything else is Internal at the
+// edge, and its text never leaves the process.
+package fault
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Code says what kind of failure an error is. Each protocol has one table
+// from codes to its own (HTTP status, JSON-RPC code).
+type Code string
+
+// The codes. Internal is what an error without a code counts as.
+const (
+	Invalid         Code = "invalid"         // the input is malformed or not allowed; changed nothing
+	NotFound        Code = "not_found"       // no such thing, or none that this caller may see
+	Conflict        Code = "conflict"        // the thing changed since the caller looked
+	Unauthenticated Code = "unauthenticated" // no valid credential
+	Forbidden       Code = "forbidden"       // a valid credential without the right
+	TooLarge        Code = "too_large"       // over a size limit
+	Limited         Code = "limited"         // over a rate or a quota; RetryAfter says when to try again
+	Unavailable     Code = "unavailable"     // a part that is needed cannot work here or now
+	Canceled        Code = "canceled"        // the caller went away or asked to stop
+	Internal        Code = "internal"        // ours; the caller is told nothing more
+)
+
+// Error is a failure with a code and a message for the caller.
+type Error struct {
+	Code Code
+	// Public is a short sentence for the caller, without secrets, host paths
+	// or another user's data, that says what is wrong and what to do.
+	Public string
+	// RetryAfter, with Limited or Unavailable, is when to try again; zero
+	// means unknown.
+	RetryAfter time.Duration
+	// Err is the cause, for logs only.
+	Err error
+}
+
+// Error returns the message with its cause, for logs.
+func (e *Error) Error() string {
+	if e.Err != nil {
+		return e.Public + ": " + e.Err.Error()
+	}
+	return e.Public
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// New returns an error whose message the caller may see.
+func New(code Code, format string, args ...any) *Error {
+	return &Error{Code: code, Public: fmt.Sprintf(format, args...)}
+}
+
+// Wrap returns an error with a message for the caller and a cause for the log.
+func Wrap(err error, code Code, format string, args ...any) *Error {
+	return &Error{Code: code, Public: fmt.Sprintf(format, args...), Err: err}
+}
+
+// CodeOf returns the code of the first *Error in err's tree; Internal where
+// there is none, and "" for nil.
+func CodeOf(err error) Code {
+	if err == nil {
+		return ""
+	}
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return Internal
+}
+
+// PublicOf returns what a caller may be told about err: the message of the
+// first *Error in its tree, else a sentence that says nothing more.
+func PublicOf(err error) string {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Public
+	}
+	return "Something went wrong in the server. Its log has the details."
+}

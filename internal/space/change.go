@@ -1,0 +1,133 @@
+package space
+
+import (
+	"time"
+)
+
+// Mode is the kind of a file in a space. Git keeps no other modes.
+type Mode uint8
+
+// The modes.
+const (
+	Regular Mode = iota
+	Executable
+	Symlink // the content is the target
+)
+
+// Op says what a change does to its path.
+type Op uint8
+
+// The operations. A rename is a Delete and a Write in one change set.
+const (
+	Write Op = iota
+	Delete
+)
+
+// Change is one entry of a change set.
+type Change struct {
+	// Path is as the writer sent it: an attacker's bytes. The Committer
+	// validates it, and reports a refused one in Commit.Refused.
+	Path    string
+	Op      Op
+	Mode    Mode
+	Content []byte // of a Write; a Symlink's target
+	// Base is the blob that the change was made from; empty where the writer
+	// saw no file there.
+	Base BlobID
+	// BaseMode is the mode that went with Base, so that a change of mode alone
+	// is told from no change.
+	BaseMode Mode
+}
+
+// Policy says what becomes of an entry whose base is no longer what head has
+// at its path.
+type Policy uint8
+
+const (
+	// RefuseStale commits nothing of the change set and returns a
+	// fault.Conflict: for one person or tool that edits one file and can look
+	// again (write, edit, the web).
+	RefuseStale Policy = iota
+	// KeepBoth leaves head's version at the path and writes the change beside
+	// it as name.conflict-<commit>.ext: for writers that cannot be asked (bash,
+	// sync). A stale delete is dropped and reported.
+	KeepBoth
+)
+
+// ChangeSet is what every writer hands to a Committer.
+type ChangeSet struct {
+	Changes []Change
+	Policy  Policy
+}
+
+// Person is a commit's author.
+type Person struct {
+	Name  string
+	Email string
+}
+
+// Meta is what a commit says about its making.
+type Meta struct {
+	Author Person
+	// Message is the caller's comment. Empty: a summary of the paths is made.
+	Message string
+	// Tool and Client name what made the change; they become the trailers
+	// Satchel-Tool and Satchel-Client, by which a person can revert.
+	Tool   string
+	Client string
+	// Time is the commit's time; zero means now.
+	Time time.Time
+}
+
+// FileStatus says what a commit did to a file.
+type FileStatus byte
+
+// The statuses, with git's letters.
+const (
+	Added    FileStatus = 'A'
+	Modified FileStatus = 'M'
+	Deleted  FileStatus = 'D'
+)
+
+// FileChange is one file that differs between two trees.
+type FileChange struct {
+	Path    Path
+	Status  FileStatus
+	Old     BlobID // empty where Added
+	New     BlobID // empty where Deleted
+	OldMode Mode
+	NewMode Mode
+	Size    int64 // of the new content, in bytes
+}
+
+// Refusal is an entry that was not committed, with the reason. The rest of the
+// change set was.
+type Refusal struct {
+	Path string // as the writer sent it; quote it before showing it
+	Why  string // a sentence for the caller
+	Err  error  // a fault.Error; fault.TooLarge, fault.Invalid, …
+}
+
+// Conflict is an entry of a KeepBoth change set that met a newer head.
+type Conflict struct {
+	Path Path // has head's version
+	Kept Path // has the writer's; empty where the writer's was a delete
+}
+
+// Commit is the result of committing a change set, and an entry of a log.
+type Commit struct {
+	ID      CommitID
+	Parent  CommitID // empty for the first
+	Author  Person
+	Time    time.Time
+	Message string // subject and body, without trailers
+	Tool    string
+	Client  string
+	// Files, Refused and Conflicts are told by Committer.Commit alone, sorted
+	// by path.
+	Files     []FileChange
+	Refused   []Refusal
+	Conflicts []Conflict
+	// Changed is false where nothing differed from head: then ID is head's.
+	Changed bool
+}

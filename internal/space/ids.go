@@ -1,0 +1,88 @@
+package space
+
+import (
+	"crypto/rand"
+	"encoding/base32"
+	"fmt"
+	"strings"
+
+	"satchel/internal/fault"
+)
+
+// UserID names a user for good; it is random and never reused.
+type UserID string
+
+// SpaceID names a space for good. It is safe as a file name.
+type SpaceID string
+
+// GrantID names a grant: what one client (or API key) was given.
+type GrantID string
+
+// CommitID is a commit's object name: 40 lower-case hexadecimal digits.
+type CommitID string
+
+// BlobID is a file content's object name: 40 lower-case hexadecimal digits.
+// It is the etag of a file. The empty BlobID means that no file was there.
+type BlobID string
+
+// Short returns the first 10 digits, for people to read.
+func (c CommitID) Short() string {
+	if len(c) > 10 {
+		return string(c[:10])
+	}
+	return string(c)
+}
+
+// Valid tells whether c is a well-formed commit id.
+func (c CommitID) Valid() bool { return isHex40(string(c)) }
+
+// Valid tells whether b is a well-formed blob id.
+func (b BlobID) Valid() bool { return isHex40(string(b)) }
+
+func isHex40(s string) bool {
+	if len(s) != 40 {
+		return false
+	}
+	for i := range len(s) {
+		if !(s[i] >= '0' && s[i] <= '9' || s[i] >= 'a' && s[i] <= 'f') {
+			return false
+		}
+	}
+	return true
+}
+
+// NewUserID, NewSpaceID and NewGrantID return fresh random ids of 128 bits.
+func NewUserID() UserID { return UserID(newID("u_")) }
+
+// NewSpaceID returns a fresh random space id.
+func NewSpaceID() SpaceID { return SpaceID(newID("s_")) }
+
+// NewGrantID returns a fresh random grant id.
+func NewGrantID() GrantID { return GrantID(newID("g_")) }
+
+var idEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
+
+func newID(prefix string) string {
+	var b [16]byte
+	rand.Read(b[:]) // never fails: crypto/rand.Read panics where the system has no entropy
+	return prefix + idEncoding.EncodeToString(b[:])
+}
+
+// ParseSpaceID checks that s has the form of a space id, so that it can be
+// used as a file name. The error is a fault.Invalid.
+func ParseSpaceID(s string) (SpaceID, error) {
+	rest, ok := strings.CutPrefix(s, "s_")
+	if ok {
+		if b, err := idEncoding.DecodeString(rest); err == nil && len(b) == 16 {
+			return SpaceID(s), nil
+		}
+	}
+	return "", fault.New(fault.Invalid, "%s is not a space id.", quoteShort(s))
+}
+
+func quoteShort(s string) string {
+	if len(s) > 60 {
+		s = s[:60] + "…"
+	}
+	return fmt.Sprintf("%q", s)
+}

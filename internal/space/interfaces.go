@@ -1,0 +1,143 @@
+package space
+
+import (
+	"context"
+	"io"
+	"time"
+)
+
+// Committer turns change sets into commits. gitstore implements it; every
+// writer takes it.
+type Committer interface {
+	// Commit applies cs on head and returns once the commit is durable (fsync).
+	// Commits of one space are serialised. Entries that cannot be committed are
+	// told in Commit.Refused and the rest is committed; a stale base follows
+	// cs.Policy. It returns fault.NotFound for an unknown space,
+	// fault.Conflict for a stale base under RefuseStale, fault.TooLarge where
+	// the change or the space is over its limit; then nothing was changed.
+	Commit(ctx context.Context, id SpaceID, cs ChangeSet, m Meta) (Commit, error)
+}
+
+// Seeder makes a space ready for a sandbox to start from.
+type Seeder interface {
+	// Seed returns host directories that hold the space at its head. They stay
+	// as they are until Release is called, but for GitView, which the host
+	// keeps at head.
+	Seed(ctx context.Context, id SpaceID) (*Seed, error)
+	// Blob returns the blob and the mode of a path at a commit; ok is false
+	// where there is no such file.
+	Blob(ctx context.Context, id SpaceID, at CommitID, p Path) (b BlobID, m Mode, ok bool, err error)
+	// Head returns the newest commit.
+	Head(ctx context.Context, id SpaceID) (CommitID, error)
+	// Diff lists the files that differ between two commits, sorted by path.
+	Diff(ctx context.Context, id SpaceID, from, to CommitID) ([]FileChange, error)
+	// ReadBlob returns a blob's content.
+	ReadBlob(ctx context.Context, id SpaceID, b BlobID) ([]byte, error)
+}
+
+// Seed is what a sandbox starts from.
+type Seed struct {
+	Head CommitID
+	// Checkout holds the files at Head (directories 0777, files 0666 or 0777,
+	// under a parent of mode 0700). It is never written while in use.
+	Checkout string
+	// GitView is a read-only git directory for the sandbox's /space/.git: HEAD,
+	// refs, objects, an index; no credentials. The host moves it to each new
+	// head.
+	GitView string
+	// Library is the host directory that becomes /library; may be empty.
+	Library string
+	// Release tells that the sandbox is gone. It must be called once.
+	Release func()
+}
+
+// SandboxID names one start of one sandbox. It is always 64 hexadecimal
+// digits, because gVisor matches container ids by prefix.
+type SandboxID string
+
+// Limits bound one sandbox. Zero means no limit, which only tests use.
+type Limits struct {
+	Memory    int64         // bytes, for all processes and file systems of the sandbox
+	Processes int           // for all commands together
+	CPUs      float64       // share of processors
+	Disk      int64         // bytes of changes held in the sandbox
+	Inodes    int64         // files of changes held in the sandbox
+	Tmp       int64         // bytes of /tmp
+	OpenFiles int           // per process
+	FileSize  int64         // bytes of one file
+	WallTime  time.Duration // of one command
+}
+
+// SandboxSpec is what a Runtime starts.
+type SandboxSpec struct {
+	ID     SandboxID
+	Seed   *Seed
+	Limits Limits
+}
+
+// Runtime starts isolated places to run commands in. What it starts runs the
+// agent as process 1, to which Sandbox.Conn speaks; the Runtime itself knows
+// nothing of commands.
+type Runtime interface {
+	// Name is what configuration calls it: "gvisor", "crun".
+	Name() string
+	// Check says why no sandbox can start here, as a fault.Unavailable with
+	// what to do about it; nil means that one can.
+	Check(ctx context.Context) error
+	// Start boots a sandbox. When ctx ends before it returns, nothing is left.
+	Start(ctx context.Context, spec SandboxSpec) (Sandbox, error)
+	// Reap destroys every sandbox that an earlier process left behind and
+	// returns how many there were. It is called before the first Start.
+	Reap(ctx context.Context) (int, error)
+	// Close stops every sandbox and returns when all are gone.
+	Close() error
+}
+
+// Sandbox is one running sandbox.
+type Sandbox interface {
+	// Conn carries the agent's protocol. What it reads is an attacker's data.
+	Conn() io.ReadWriteCloser
+	// Done is closed when the sandbox has ended, whoever ended it.
+	Done() <-chan struct{}
+	// Err says, after Done, why it ended: nil where Stop was called,
+	// ErrOutOfMemory where its memory limit killed it.
+	Err() error
+	// Stats tells what it uses now.
+	Stats(ctx context.Context) (SandboxStats, error)
+	// Stop kills everything inside and returns when it is gone. It may be
+	// called more than once.
+	Stop(ctx context.Context) error
+}
+
+// SandboxStats is what a sandbox uses.
+type SandboxStats struct {
+	Memory    int64 // bytes (proportional set size of all its processes)
+	Processes int
+}
+
+// Credential authorises git to reach one repository. Its Secret never reaches
+// argv, URLs, configuration, logs, errors or a sandbox.
+type Credential struct {
+	Username string
+	Secret   string
+	Expires  time.Time // zero: unknown
+}
+
+// Credentials finds the credential for a space's remote.
+type Credentials interface {
+	// Credential returns fault.Unavailable where access was withdrawn.
+	Credential(ctx context.Context, id SpaceID) (Credential, error)
+}
+
+// Event tells that a space has a new head.
+type Event struct {
+	Space  SpaceID
+	Commit Commit
+}
+
+// Events spreads commits to whoever follows: the index, the push queue, live
+// sandboxes, the web event stream.
+type Events interface {
+	// Publish never blocks on a slow subscriber.
+	Publish(Event)
+}

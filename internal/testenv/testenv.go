@@ -1,0 +1,55 @@
+// Package testenv says what a test may count on. Only tests import it.
+package testenv
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// SkipOrFail skips a test that this machine cannot run, and says why; where CI
+// is set it fails instead, so that nothing is left out in silence.
+func SkipOrFail(t testing.TB, reason string) {
+	t.Helper()
+	if os.Getenv("CI") != "" {
+		t.Fatalf("cannot run here, and CI may not skip: %s", reason)
+	}
+	t.Skip(reason)
+}
+
+// NeedProgram returns the path of a program, or skips (see SkipOrFail).
+func NeedProgram(t testing.TB, name string) string {
+	t.Helper()
+	p, err := exec.LookPath(name)
+	if err != nil {
+		SkipOrFail(t, name+" is not installed")
+	}
+	return p
+}
+
+// LargeData returns a file or directory of the large test data, which
+// LARGE_TESTDATA names, or skips: these tests alone may skip in CI too.
+func LargeData(t testing.TB, elem ...string) string {
+	t.Helper()
+	root := os.Getenv("LARGE_TESTDATA")
+	if root == "" {
+		t.Skip("LARGE_TESTDATA names no directory")
+	}
+	p := filepath.Join(append([]string{root}, elem...)...)
+	if _, err := os.Stat(p); err != nil {
+		t.Skipf("the large test data has no %s", filepath.Join(elem...))
+	}
+	return p
+}
+
+// Postgres returns the URL of a PostgreSQL server on which a test may make
+// databases, from SATCHEL_TEST_POSTGRES, or skips (see SkipOrFail).
+func Postgres(t testing.TB) string {
+	t.Helper()
+	u := os.Getenv("SATCHEL_TEST_POSTGRES")
+	if u == "" {
+		SkipOrFail(t, "SATCHEL_TEST_POSTGRES names no PostgreSQL server")
+	}
+	return u
+}

@@ -1,0 +1,158 @@
+package agent
+
+import (
+	"time"
+
+	"satchel/internal/space"
+)
+
+// Boot is the first message: what the agent sets up before it answers Ready.
+type Boot struct {
+	Disk      int64 // bytes of the overlay's upper layer
+	Inodes    int64 // files of the upper layer
+	Tmp       int64 // bytes of each /tmp
+	Output    int64 // bytes kept per stream of a command's output, first and last half each
+	Processes int   // RLIMIT_NPROC of each command user; 0: none
+	OpenFiles int   // RLIMIT_NOFILE; 0: none
+	FileSize  int64 // RLIMIT_FSIZE in bytes; 0: none
+	DataSize  int64 // RLIMIT_AS in bytes per process; 0: none
+	Env       []string
+}
+
+// ExecRequest is one command.
+type ExecRequest struct {
+	// Command is given to bash -c, in the space's root.
+	Command string
+	// ReadOnly runs it as ReadOnlyUID in a mount namespace where SpaceDir is
+	// read-only.
+	ReadOnly bool
+	// Background makes it a job at once.
+	Background bool
+	// DetachAfter makes it a job when it still runs then; zero: never.
+	DetachAfter time.Duration
+	// WallTime ends it with its whole process tree; zero: no limit.
+	WallTime time.Duration
+	// Grace is the time between SIGTERM and SIGKILL when it is ended.
+	Grace time.Duration
+	// HeadTail is how many bytes of each stream's beginning and of its end the
+	// result carries at most.
+	HeadTail int
+}
+
+// Stream names one of a command's two outputs.
+type Stream uint8
+
+// The streams.
+const (
+	Stdout Stream = 1
+	Stderr Stream = 2
+)
+
+// Output is a stream's output as kept for the caller.
+type Output struct {
+	Head    []byte // the first bytes
+	Tail    []byte // the last bytes, that are not in Head
+	Dropped int64  // bytes between them
+	// Saved is the file inside the sandbox that holds more of it; empty where
+	// nothing was dropped.
+	Saved string
+}
+
+// End says how a command ended.
+type End uint8
+
+// The ways a command ends.
+const (
+	Exited   End = iota // by itself; ExitCode or Signal says how
+	TimedOut            // its WallTime passed
+	Canceled            // the caller asked
+	Detached            // it runs on as job JobID
+	Shutdown            // the sandbox is being stopped
+)
+
+// ExecResult is how a command went.
+type ExecResult struct {
+	End      End
+	ExitCode int    // as the shell says it: 128+n where Signal is n
+	Signal   string // "SIGKILL"; empty where it exited
+	JobID    string // of a job
+	JobDir   string // where a job's stdout, stderr and status are
+	Stdout   Output
+	Stderr   Output
+	Duration time.Duration
+	// Leftover is the number of processes that outlived the command and were
+	// ended with it.
+	Leftover int
+}
+
+// JobEnd tells that a job has ended.
+type JobEnd struct {
+	ID       string
+	ExitCode int
+	Signal   string
+	Duration time.Duration
+	TimedOut bool
+}
+
+// Job is a listed job.
+type Job struct {
+	ID       string
+	Command  string
+	Running  bool
+	ExitCode int
+	Started  time.Time
+}
+
+// Entry is one path of the upper layer that changed since it was last
+// acknowledged. Path is a slash-separated path relative to SpaceDir, in the
+// bytes that the file system holds: an attacker's.
+type Entry struct {
+	Path    string
+	Deleted bool // a whiteout: the path and everything under it is gone from the lower layer
+	// Opaque marks a directory whose lower contents are hidden.
+	Opaque  bool
+	Dir     bool
+	Mode    space.Mode
+	Size    int64
+	Content []byte // a Symlink's target
+	// Problem is why the content could not be told (not a regular file, over
+	// the limit, unreadable); Content is then empty.
+	Problem string
+	// Busy marks a path that a live command has open for writing: it is told
+	// again by a later collection.
+	Busy bool
+}
+
+// Batch is one collection of changes. It is acknowledged with Client.Ack once
+// it is committed; what is not acknowledged is told again.
+type Batch struct {
+	ID      uint64
+	Entries []Entry
+	// More is true where the limits of the request cut the batch short.
+	More bool
+}
+
+// CollectLimits bound one Batch.
+type CollectLimits struct {
+	Entries  int
+	FileSize int64 // a larger file is told with a Problem
+	Total    int64 // bytes of content in the batch
+}
+
+// ApplyEntry puts one file of a newer head into the space.
+type ApplyEntry struct {
+	Path    string
+	Delete  bool
+	Mode    space.Mode
+	Content []byte
+	// Force replaces a path that has unacknowledged changes; else it is left
+	// alone and told as Dirty.
+	Force bool
+}
+
+// ApplyResult says what became of an ApplyEntry.
+type ApplyResult struct {
+	Path    string
+	Dirty   bool   // left alone: the space has a change of its own there
+	Problem string // it could not be written
+}

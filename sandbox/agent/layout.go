@@ -1,0 +1,31 @@
+package agent
+
+// Places inside a sandbox. The runtime mounts them; the agent relies on them.
+const (
+	// Exe is the satchel binary, read-only. Process 1 is `Exe agent`.
+	Exe = "/.satchel/agent"
+	// Lower is the checkout, read-only, the lower layer of the overlay that the
+	// agent mounts on SpaceDir. Only root can see it.
+	Lower = "/.satchel/lower"
+	// Git is the read-only git view, which the agent binds to SpaceDir/.git.
+	Git = "/.satchel/git"
+	// Upper is where the agent mounts the tmpfs with the overlay's upper layer.
+	Upper = "/.satchel/upper"
+	// SpaceDir is the working directory of commands.
+	SpaceDir = "/space"
+	// LibraryDir is the read-only library.
+	LibraryDir = "/library"
+	// RunDir is the agent's tmpfs; commands can read it.
+	RunDir = "/run/satchel"
+	// TmpDir is a small tmpfs of the commands'.
+	TmpDir = "/tmp"
+)
+
+// The users inside. The agent is root inside and no one outside.
+const (
+	CommandUID  = 1000 // bash
+	ReadOnlyUID = 1001 // bash_readonly
+)
+
+// Command is the first argument with which the binary becomes the agent.
+const Command = "agent"
