@@ -1,0 +1,100 @@
+package tools
+
+import (
+	"encoding/json"
+
+	"satchel/internal/space"
+)
+
+// Caller is on whose behalf a tool runs: an authenticated principal.
+type Caller struct {
+	User      space.UserID
+	Author    space.Person // of the commits that the call makes
+	Space     space.SpaceID
+	SpaceName string
+	// Scopes are the effective ones: the grant's, limited by the member's role.
+	Scopes []space.Scope
+	// Client names the AI client for commit trailers ("claude-code/2.1").
+	Client string
+	// ChatGPT tells that the caller takes only the search and fetch forms that
+	// ChatGPT's deep research demands.
+	ChatGPT bool
+}
+
+// Tool describes one tool as clients list it.
+type Tool struct {
+	Name         string
+	Title        string
+	Description  string // under 2,048 characters; the first words say when to call it
+	InputSchema  json.RawMessage
+	OutputSchema json.RawMessage // nil where the answer is text alone
+	Scope        space.Scope     // what a call needs
+	// The hints of MCP's tool annotations; all are always told.
+	ReadOnly    bool
+	Destructive bool
+	Idempotent  bool
+	OpenWorld   bool
+}
+
+// Content is one part of an answer: text, or an image.
+type Content struct {
+	Text  string
+	Image []byte // then MIME says of what type
+	MIME  string
+}
+
+// Result is a tool's answer.
+type Result struct {
+	Content []Content
+	// Structured is answered as structuredContent where the tool has an
+	// OutputSchema; its JSON is then also the only text content.
+	Structured json.RawMessage
+	// Meta is answered as _meta["satchel/result"].
+	Meta map[string]any
+	// IsError tells the model that the call did not do what it asked.
+	IsError bool
+}
+
+// Progress is called, in order, while a call works. total is zero where it is
+// unknown. It may be called often: whoever passes it limits the rate.
+type Progress func(done, total float64, message string)
+
+// Resource is a document of the space that clients can list and read:
+// resources/*.md as satchel://resources/…, and skills as skill://….
+type Resource struct {
+	URI         string
+	Name        string
+	Title       string
+	Description string
+	MIME        string
+	Size        int64
+}
+
+// Prompt is a prompt that a person can invoke.
+type Prompt struct {
+	Name        string
+	Title       string
+	Description string
+	Arguments   []PromptArgument
+}
+
+// PromptArgument is one argument of a Prompt.
+type PromptArgument struct {
+	Name        string
+	Description string
+	Required    bool
+}
+
+// Skill is an entry of the skills extension (SEP-2640).
+type Skill struct {
+	URI         string // skill://<path>/SKILL.md
+	Frontmatter map[string]any
+	Resources   []SkillResource
+}
+
+// SkillResource is one file of a skill.
+type SkillResource struct {
+	URI    string
+	Digest string // "sha256:<hex>"
+	Size   int64
+}
