@@ -1,0 +1,246 @@
+// Package frontmatter reads the YAML block at the head of a Markdown document:
+// a page's title and description, a skill's name, a memory fact's value.
+//
+// What it reads was written by an AI, a stranger or a sandbox, so it reads
+// only plain data: aliases, anchors and duplicate keys are refused, size, depth and
+// the number of values are bounded, and nothing in it chooses a Go type. A
+// document whose block cannot be read still has a body.
+package frontmatter
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Limits of one block. A longer one is an error, never a cut one.
+const (
+	MaxBytes  = 64 << 10
+	MaxDepth  = 16
+	MaxValues = 4096
+)
+
+// Document is a document taken apart.
+type Document struct {
+	// Fields holds the block's keys. Values are string, bool, int64, float64,
+	// nil, []any and map[string]any, so that they can be written as JSON; dates
+	// stay as they were written. It is nil where there is no block or it cannot
+	// be read.
+	Fields map[string]any
+	// Body is what follows the block; the whole document where there is none.
+	// It shares the document's memory.
+	Body []byte
+	// BodyLine is the line of the document, from 1, on which Body begins.
+	BodyLine int
+}
+
+// Parse takes a document apart. An error says, in words for its author, why
+// the block cannot be read; the Document then has its Body all the same.
+func Parse(doc []byte) (Document, error) {
+	block, d := split(doc)
+	if block == nil {
+		return d, nil
+	}
+	fields, err := parseBlock(block)
+	if err != nil {
+		return d, err
+	}
+	d.Fields = fields
+	return d, nil
+}
+
+// String returns the text of a field that holds one: a string, a number or a
+// truth value as it is written in YAML. Line breaks become spaces. It is empty
+// for every other field.
+func (d Document) String(key string) string {
+	switch v := d.Fields[key].(type) {
+	case string:
+		return strings.Join(strings.Fields(v), " ")
+	case bool, int64, float64:
+		return fmt.Sprint(v)
+	}
+	return ""
+}
+
+// Strings returns the texts of a field that holds a list, or one text, or
+// several separated by commas ("tags: a, b").
+func (d Document) Strings(key string) []string {
+	switch v := d.Fields[key].(type) {
+	case string:
+		var out []string
+		for s := range strings.SplitSeq(v, ",") {
+			if s = strings.TrimSpace(s); s != "" {
+				out = append(out, s)
+			}
+		}
+		return out
+	case []any:
+		var out []string
+		for _, e := range v {
+			switch e := e.(type) {
+			case string:
+				out = append(out, e)
+			case bool, int64, float64:
+				out = append(out, fmt.Sprint(e))
+			}
+		}
+		return out
+	}
+	return nil
+}
+
+// Bool tells whether the field is the truth value true.
+func (d Document) Bool(key string) bool {
+	b, _ := d.Fields[key].(bool)
+	return b
+}
+
+// Number returns the field as a number; ok is false where it is none.
+func (d Document) Number(key string) (f float64, ok bool) {
+	switch v := d.Fields[key].(type) {
+	case int64:
+		return float64(v), true
+	case float64:
+		return v, true
+	}
+	return 0, false
+}
+
+// split finds the block between a first line "---" and the next line "---" or
+// "...". Without both lines there is no block: a document may begin with a rule.
+func split(doc []byte) (block []byte, d Document) {
+	whole := Document{Body: doc, BodyLine: 1}
+	rest := bytes.TrimPrefix(doc, []byte("\ufeff"))
+	first, rest, ok := cutLine(rest)
+	if !ok || string(first) != "---" {
+		return nil, whole
+	}
+	start, line := rest, 2
+	for {
+		l, next, more := cutLine(rest)
+		if s := string(l); s == "---" || s == "..." {
+			block = start[:len(start)-len(rest)]
+			if block == nil {
+				block = []byte{}
+			}
+			return block, Document{Body: next, BodyLine: line + 1}
+		}
+		if !more {
+			return nil, whole
+		}
+		rest = next
+		line++
+	}
+}
+
+// cutLine returns the first line without its end and trailing blanks; more is
+// false where it was the last one.
+func cutLine(b []byte) (line, rest []byte, more bool) {
+	line, rest, more = bytes.Cut(b, []byte("\n"))
+	return bytes.TrimRight(line, " \t\r"), rest, more
+}
+
+func parseBlock(block []byte) (fields map[string]any, err error) {
+	if len(block) > MaxBytes {
+		return nil, fmt.Errorf("the front matter has %d bytes, and %d are allowed", len(block), MaxBytes)
+	}
+	if !utf8.Valid(block) {
+		return nil, errors.New("the front matter is not valid UTF-8")
+	}
+	var doc yaml.Node
+	if err := yaml.Unmarshal(block, &doc); err != nil {
+		return nil, fmt.Errorf("the front matter is not valid YAML (%s)", strings.TrimPrefix(err.Error(), "yaml: "))
+	}
+	if len(doc.Content) == 0 {
+		return map[string]any{}, nil // an empty block
+	}
+	c := converter{left: MaxValues}
+	v, err := c.value(doc.Content[0], 0)
+	if err != nil {
+		return nil, err
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		return v, nil
+	case nil:
+		return map[string]any{}, nil
+	}
+	return nil, errors.New("the front matter is not a list of “key: value” lines")
+}
+
+type converter struct{ left int }
+
+func (c *converter) value(n *yaml.Node, depth int) (any, error) {
+	bad := func(why string) (any, error) {
+		return nil, fmt.Errorf("line %d of the front matter: %s", n.Line, why)
+	}
+	if c.left--; c.left < 0 {
+		return bad(fmt.Sprintf("more than %d values", MaxValues))
+	}
+	if depth > MaxDepth {
+		return bad(fmt.Sprintf("nested more than %d levels deep", MaxDepth))
+	}
+	if n.Anchor != "" || n.Kind == yaml.AliasNode {
+		return bad("anchors and aliases (& and *) are not allowed; quote the text if it was meant as such")
+	}
+	switch n.Kind {
+	case yaml.MappingNode:
+		m := make(map[string]any, len(n.Content)/2)
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			k := n.Content[i]
+			if k.Kind != yaml.ScalarNode || k.Anchor != "" {
+				return bad("a key must be a word")
+			}
+			if _, dup := m[k.Value]; dup {
+				return bad(fmt.Sprintf("the key %q occurs twice", k.Value))
+			}
+			v, err := c.value(n.Content[i+1], depth+1)
+			if err != nil {
+				return nil, err
+			}
+			m[k.Value] = v
+		}
+		return m, nil
+	case yaml.SequenceNode:
+		s := make([]any, 0, len(n.Content))
+		for _, e := range n.Content {
+			v, err := c.value(e, depth+1)
+			if err != nil {
+				return nil, err
+			}
+			s = append(s, v)
+		}
+		return s, nil
+	}
+	return scalar(n), nil
+}
+
+// scalar gives a number or a truth value its type and leaves the rest, dates
+// and unknown tags too, as the text that was written.
+func scalar(n *yaml.Node) any {
+	switch n.Tag {
+	case "!!null":
+		return nil
+	case "!!bool":
+		var b bool
+		if n.Decode(&b) == nil {
+			return b
+		}
+	case "!!int":
+		var i int64
+		if n.Decode(&i) == nil {
+			return i
+		}
+	case "!!float":
+		var f float64
+		if n.Decode(&f) == nil && !math.IsNaN(f) && !math.IsInf(f, 0) {
+			return f
+		}
+	}
+	return n.Value
+}
