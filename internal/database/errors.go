@@ -1,0 +1,52 @@
+package database
+
+import (
+	"errors"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// Result codes of SQLite (https://www.sqlite.org/rescode.html).
+const (
+	sqliteBusy       = 5
+	sqliteLocked     = 6
+	sqliteNotADB     = 26
+	sqliteUnique     = 2067
+	sqlitePrimaryKey = 1555
+)
+
+// sqliteCode returns the extended result code in err's tree, or 0.
+func sqliteCode(err error) int {
+	var e interface{ Code() int }
+	if errors.As(err, &e) {
+		return e.Code()
+	}
+	return 0
+}
+
+// pgCode returns the SQLSTATE in err's tree, or "".
+func pgCode(err error) string {
+	var e *pgconn.PgError
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return ""
+}
+
+// IsDuplicate tells whether err says that a row with the same unique key is
+// there already.
+func IsDuplicate(err error) bool {
+	c := sqliteCode(err)
+	return c == sqliteUnique || c == sqlitePrimaryKey || pgCode(err) == "23505"
+}
+
+// isBusy tells whether trying again may help: SQLite's file is held by another
+// process, or PostgreSQL could not serialise (40001), found a deadlock (40P01)
+// or ran out of a resource such as connections (class 53).
+func isBusy(err error) bool {
+	if c := sqliteCode(err) & 0xff; c == sqliteBusy || c == sqliteLocked {
+		return true
+	}
+	c := pgCode(err)
+	return c == "40001" || c == "40P01" || len(c) == 5 && c[:2] == "53"
+}
