@@ -1,0 +1,253 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"satchel/internal/fault"
+)
+
+// Exec runs a command to its end, or to where it becomes a job. onOutput, which
+// may be nil, is called with output as it comes: in order, on one goroutine,
+// not after Exec has returned; where there is more than it takes, the oldest is
+// left out (the result is exact). When ctx ends, the command is ended with its
+// process tree and the result says Canceled; the error is then nil. Where the
+// agent does not answer even then, the connection is closed.
+func (c *Client) Exec(ctx context.Context, r ExecRequest, onOutput func(Stream, []byte)) (ExecResult, error) {
+	if len(r.Command) > maxCommand {
+		return ExecResult{}, fault.New(fault.TooLarge, "The command has %d bytes, and %d are allowed.", len(r.Command), maxCommand)
+	}
+	r.HeadTail = min(max(r.HeadTail, 0), maxHeadTail)
+	live := newLiveQueue()
+	id, cl, err := c.start(ctx, kindExec, r.encode, 4*r.HeadTail+8*maxShort, live)
+	if err != nil {
+		return ExecResult{}, err
+	}
+	told := make(chan struct{})
+	go func() {
+		defer close(told)
+		live.drain(onOutput)
+	}()
+	a := c.awaitExec(ctx, id, cl, r.Grace)
+	live.close()
+	<-told
+	body, err := c.settle(a)
+	if err != nil {
+		return ExecResult{}, err
+	}
+	var res ExecResult
+	err = c.decode(body, func(d *decoder) { res.decode(d, r.HeadTail) })
+	return res, err
+}
+
+// awaitExec waits for the reply, and cancels the command when ctx ends.
+func (c *Client) awaitExec(ctx context.Context, id uint32, cl *call, grace time.Duration) answer {
+	select {
+	case a := <-cl.answer:
+		return a
+	case <-ctx.Done():
+	}
+	limit, stop := context.WithTimeout(context.WithoutCancel(ctx), grace+answerMargin)
+	defer stop()
+	if err := c.send(limit, appendFrame(nil, frame{kind: kindCancel, id: id})); err == nil {
+		select {
+		case a := <-cl.answer:
+			return a
+		case <-limit.Done():
+		}
+	}
+	c.end(fmt.Errorf("%w: a cancelled command was not answered", ErrProtocol))
+	return <-cl.answer
+}
+
+// Collect tells what changed in the space since what was acknowledged, sorted
+// by path. A zero limit stands for its default.
+func (c *Client) Collect(ctx context.Context, l CollectLimits) (Batch, error) {
+	l = l.withDefaults()
+	limit := l.Total + int64(l.Entries)*512 + 16<<20
+	body, err := c.roundTrip(ctx, kindCollect, l.encode, int(min(limit, 1<<31-1)))
+	if err != nil {
+		return Batch{}, err
+	}
+	var b Batch
+	if err := c.decode(body, func(d *decoder) { b.decode(d, l) }); err != nil {
+		return Batch{}, err
+	}
+	slices.SortFunc(b.Entries, func(x, y Entry) int { return cmp.Compare(x.Path, y.Path) })
+	return b, nil
+}
+
+// The defaults of CollectLimits.
+const (
+	DefaultEntries  = 20_000
+	DefaultFileSize = 10 << 20
+	DefaultTotal    = 100 << 20
+)
+
+func (l CollectLimits) withDefaults() CollectLimits {
+	if l.Entries <= 0 {
+		l.Entries = DefaultEntries
+	}
+	if l.FileSize <= 0 {
+		l.FileSize = DefaultFileSize
+	}
+	if l.Total <= 0 {
+		l.Total = DefaultTotal
+	}
+	l.Entries = min(l.Entries, maxEntries)
+	l.FileSize = min(l.FileSize, l.Total)
+	return l
+}
+
+// Ack tells the agent that a batch is committed, so that its entries are not
+// told again until they change; those whose paths are in except are.
+func (c *Client) Ack(ctx context.Context, batch uint64, except []string) error {
+	_, err := c.roundTrip(ctx, kindAck, (&ackRequest{batch, except}).encode, 0)
+	return err
+}
+
+// applyPart is how many bytes of content one message of Apply holds at most,
+// but for a single larger file.
+const applyPart = 8 << 20
+
+// Apply puts files of a newer head into the space, in the order given (deletes
+// of files that a directory replaces come first), and tells what became of
+// each. After an error some may have been put.
+func (c *Client) Apply(ctx context.Context, entries []ApplyEntry) ([]ApplyResult, error) {
+	var results []ApplyResult
+	for len(entries) > 0 {
+		n, size := 0, 0
+		for n < len(entries) && n < 10_000 && (n == 0 || size+len(entries[n].Content) <= applyPart) {
+			size += len(entries[n].Content)
+			n++
+		}
+		part := entries[:n]
+		entries = entries[n:]
+		limit := 0
+		for _, e := range part {
+			limit += len(e.Path) + 512
+		}
+		body, err := c.roundTrip(ctx, kindApply, func(e *encoder) { encodeApply(e, part) }, limit)
+		if err != nil {
+			return results, err
+		}
+		var rs []ApplyResult
+		err = c.decode(body, func(d *decoder) {
+			rs = decodeApplied(d)
+			if len(rs) != len(part) {
+				d.fail("answer: not one result per entry")
+			}
+			for i := range rs {
+				if rs[i].Path != part[i].Path {
+					d.fail("answer: a result of another entry")
+				}
+			}
+		})
+		if err != nil {
+			return results, err
+		}
+		results = append(results, rs...)
+	}
+	return results, nil
+}
+
+// Jobs lists the jobs that run and those that ended lately, oldest first.
+func (c *Client) Jobs(ctx context.Context) ([]Job, error) {
+	body, err := c.roundTrip(ctx, kindJobs, nil, 8<<20)
+	if err != nil {
+		return nil, err
+	}
+	var jobs []Job
+	err = c.decode(body, func(d *decoder) {
+		for range d.list(maxJobs) {
+			var j Job
+			j.decode(d)
+			jobs = append(jobs, j)
+		}
+	})
+	return jobs, err
+}
+
+// Kill sends a signal ("SIGTERM", "TERM" or "15") to every process of a job.
+// It returns fault.NotFound for a job that does not run, fault.Invalid for an
+// unknown signal.
+func (c *Client) Kill(ctx context.Context, jobID string, sig string) error {
+	_, err := c.roundTrip(ctx, kindKill, (&killRequest{jobID, sig}).encode, 0)
+	return err
+}
+
+// Shutdown ends every command and job: SIGTERM, then SIGKILL after grace. Exec
+// fails from then on; Collect and Ack still work.
+func (c *Client) Shutdown(ctx context.Context, grace time.Duration) error {
+	_, err := c.roundTrip(ctx, kindShutdown, (&shutdownRequest{grace}).encode, 0)
+	return err
+}
+
+type liveOutput struct {
+	stream Stream
+	bytes  []byte
+}
+
+// liveQueue holds the output that onOutput has not taken yet. It never blocks
+// the reader: the oldest is dropped.
+type liveQueue struct {
+	mu     sync.Mutex
+	queue  []liveOutput
+	closed bool
+	wake   chan struct{} // of one element
+}
+
+func newLiveQueue() *liveQueue { return &liveQueue{wake: make(chan struct{}, 1)} }
+
+func (q *liveQueue) push(o liveOutput) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return
+	}
+	if len(q.queue) == maxLive {
+		q.queue = slices.Delete(q.queue, 0, 1)
+	}
+	q.queue = append(q.queue, o)
+	q.signal()
+}
+
+// close lets drain end once it has told everything; nil is allowed.
+func (q *liveQueue) close() {
+	if q == nil {
+		return
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = true
+	q.signal()
+}
+
+func (q *liveQueue) signal() {
+	select {
+	case q.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (q *liveQueue) drain(f func(Stream, []byte)) {
+	for {
+		q.mu.Lock()
+		queue, closed := q.queue, q.closed
+		q.queue = nil
+		q.mu.Unlock()
+		for _, o := range queue {
+			if f != nil && len(o.bytes) > 0 {
+				f(o.stream, o.bytes)
+			}
+		}
+		if closed {
+			return
+		}
+		<-q.wake
+	}
+}

@@ -1,0 +1,115 @@
+package agent
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// ErrProtocol is what every error of a broken or hostile agent wraps. The
+// connection is closed when it occurs.
+var ErrProtocol = errors.New("agent: protocol violation")
+
+// A frame is a header of 12 bytes and a payload: version, kind, flags, a zero
+// byte, the id of the call (big endian), the payload's length (big endian). A
+// message is one frame or several of the same kind and id, of which all but
+// the last carry flagMore.
+const (
+	protocolVersion = 1
+	frameHeader     = 12
+	// maxPayload keeps one message from holding up the others for long.
+	maxPayload = 256 << 10
+	flagMore   = 1
+)
+
+type kind uint8
+
+// What the host sends.
+const (
+	kindBoot kind = 1 + iota
+	kindExec
+	kindCancel // of the Exec with this id; it is answered by the Exec's reply
+	kindCollect
+	kindAck
+	kindApply
+	kindJobs
+	kindKill
+	kindShutdown
+)
+
+// What the agent sends.
+const (
+	kindReply   kind = 32 + iota
+	kindFailure      // instead of a reply: a failure code and a text for logs
+	kindOutput       // of a running Exec; may be left out, never reordered
+	kindJobEnd       // id 0
+)
+
+type frame struct {
+	kind    kind
+	more    bool
+	id      uint32
+	payload []byte
+}
+
+// appendFrame appends the encoding of f. The payload must fit.
+func appendFrame(b []byte, f frame) []byte {
+	var flags byte
+	if f.more {
+		flags = flagMore
+	}
+	b = append(b, protocolVersion, byte(f.kind), flags, 0)
+	b = binary.BigEndian.AppendUint32(b, f.id)
+	b = binary.BigEndian.AppendUint32(b, uint32(len(f.payload)))
+	return append(b, f.payload...)
+}
+
+// appendMessage appends as many frames as body needs.
+func appendMessage(b []byte, k kind, id uint32, body []byte) []byte {
+	for len(body) > maxPayload {
+		b = appendFrame(b, frame{kind: k, id: id, more: true, payload: body[:maxPayload]})
+		body = body[maxPayload:]
+	}
+	return appendFrame(b, frame{kind: k, id: id, payload: body})
+}
+
+// frameReader reads frames into one buffer: a frame's payload is valid until
+// the next call.
+type frameReader struct {
+	r    io.Reader
+	head [frameHeader]byte
+	buf  []byte
+}
+
+// next returns io.EOF where the stream ends between frames; every other error
+// of the stream's form wraps ErrProtocol.
+func (fr *frameReader) next() (frame, error) {
+	if _, err := io.ReadFull(fr.r, fr.head[:]); err != nil {
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			return frame{}, fmt.Errorf("%w: the stream ends inside a frame", ErrProtocol)
+		}
+		return frame{}, err
+	}
+	h := fr.head
+	n := binary.BigEndian.Uint32(h[8:])
+	switch {
+	case h[0] != protocolVersion:
+		return frame{}, fmt.Errorf("%w: version %d", ErrProtocol, h[0])
+	case h[2]&^flagMore != 0 || h[3] != 0:
+		return frame{}, fmt.Errorf("%w: unknown flags", ErrProtocol)
+	case n > maxPayload:
+		return frame{}, fmt.Errorf("%w: a frame of %d bytes", ErrProtocol, n)
+	}
+	if cap(fr.buf) < int(n) {
+		fr.buf = make([]byte, max(int(n), 4096))
+	}
+	p := fr.buf[:n]
+	if _, err := io.ReadFull(fr.r, p); err != nil {
+		if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+			return frame{}, fmt.Errorf("%w: the stream ends inside a frame", ErrProtocol)
+		}
+		return frame{}, err
+	}
+	return frame{kind: kind(h[1]), more: h[2]&flagMore != 0, id: binary.BigEndian.Uint32(h[4:]), payload: p}, nil
+}

@@ -1,0 +1,277 @@
+package agent
+
+import (
+	"math"
+	"time"
+
+	"satchel/internal/space"
+)
+
+// Bounds of what one message may hold, checked by whoever reads it.
+const (
+	maxCommand    = 1 << 20  // bytes of a command's text
+	maxRequest    = 96 << 20 // bytes of a message to the agent: one applied file and its frame
+	maxWirePath   = 8 << 10  // bytes of a path
+	maxShort      = 4 << 10  // bytes of an id, a signal, a problem
+	maxEntries    = 1 << 20  // entries of a batch, an acknowledgement or an application
+	maxJobs       = 4096     // jobs of a list
+	maxJobCommand = 4 << 10  // bytes of a command in a list of jobs
+	maxEnv        = 1024     // variables
+	maxHeadTail   = 16 << 20 // bytes of a result's output
+)
+
+func (b *Boot) encode(e *encoder) {
+	for _, v := range []int64{b.Disk, b.Inodes, b.Tmp, b.Output, int64(b.Processes), int64(b.OpenFiles), b.FileSize, b.DataSize} {
+		e.int(v)
+	}
+	e.uint(uint64(len(b.Env)))
+	for _, v := range b.Env {
+		e.string(v)
+	}
+}
+
+func (b *Boot) decode(d *decoder) {
+	b.Disk, b.Inodes, b.Tmp, b.Output = d.int(), d.int(), d.int(), d.int()
+	b.Processes, b.OpenFiles = int(d.int()), int(d.int())
+	b.FileSize, b.DataSize = d.int(), d.int()
+	for range d.list(maxEnv) {
+		b.Env = append(b.Env, d.string(maxCommand))
+	}
+}
+
+func (r *ExecRequest) encode(e *encoder) {
+	e.string(r.Command)
+	e.bool(r.ReadOnly)
+	e.bool(r.Background)
+	e.duration(r.DetachAfter)
+	e.duration(r.WallTime)
+	e.duration(r.Grace)
+	e.uint(uint64(max(r.HeadTail, 0)))
+}
+
+func (r *ExecRequest) decode(d *decoder) {
+	r.Command = d.string(maxCommand)
+	r.ReadOnly, r.Background = d.bool(), d.bool()
+	r.DetachAfter, r.WallTime, r.Grace = d.duration(), d.duration(), d.duration()
+	r.HeadTail = d.small(maxHeadTail)
+}
+
+func (o *Output) encode(e *encoder) {
+	e.bytes(o.Head)
+	e.bytes(o.Tail)
+	e.uint(uint64(o.Dropped))
+	e.string(o.Saved)
+}
+
+func (o *Output) decode(d *decoder, headTail int) {
+	o.Head, o.Tail = d.bytes(headTail), d.bytes(headTail)
+	o.Dropped, o.Saved = d.size(), d.string(maxShort)
+}
+
+func (r *ExecResult) encode(e *encoder) {
+	e.byte(byte(r.End))
+	e.uint(uint64(r.ExitCode))
+	e.string(r.Signal)
+	e.string(r.JobID)
+	e.string(r.JobDir)
+	r.Stdout.encode(e)
+	r.Stderr.encode(e)
+	e.duration(r.Duration)
+	e.uint(uint64(r.Leftover))
+}
+
+func (r *ExecResult) decode(d *decoder, headTail int) {
+	r.End = End(d.small(int(Shutdown)))
+	r.ExitCode = d.small(255)
+	r.Signal, r.JobID, r.JobDir = d.string(maxShort), d.string(maxShort), d.string(maxShort)
+	r.Stdout.decode(d, headTail)
+	r.Stderr.decode(d, headTail)
+	r.Duration = d.duration()
+	r.Leftover = d.small(math.MaxInt32)
+}
+
+func (j *JobEnd) encode(e *encoder) {
+	e.string(j.ID)
+	e.uint(uint64(j.ExitCode))
+	e.string(j.Signal)
+	e.duration(j.Duration)
+	e.bool(j.TimedOut)
+}
+
+func (j *JobEnd) decode(d *decoder) {
+	j.ID, j.ExitCode, j.Signal = d.string(maxShort), d.small(255), d.string(maxShort)
+	j.Duration, j.TimedOut = d.duration(), d.bool()
+}
+
+func (j *Job) encode(e *encoder) {
+	e.string(j.ID)
+	e.string(j.Command)
+	e.bool(j.Running)
+	e.uint(uint64(j.ExitCode))
+	e.time(j.Started)
+}
+
+func (j *Job) decode(d *decoder) {
+	j.ID, j.Command, j.Running = d.string(maxShort), d.string(maxJobCommand), d.bool()
+	j.ExitCode, j.Started = d.small(255), d.time()
+}
+
+// The flags of an Entry.
+const (
+	entryDeleted = 1 << iota
+	entryOpaque
+	entryDir
+	entryBusy
+	entryFlags = 1<<iota - 1
+)
+
+// A batch on the wire is entries, each after a byte 1, then a byte 0, its id
+// and whether there is more: the agent sends it while it collects.
+const (
+	batchEnd   = 0
+	batchEntry = 1
+)
+
+func (n *Entry) encode(e *encoder) {
+	var flags byte
+	for i, v := range []bool{n.Deleted, n.Opaque, n.Dir, n.Busy} {
+		if v {
+			flags |= 1 << i
+		}
+	}
+	e.byte(batchEntry)
+	e.byte(flags)
+	e.byte(byte(n.Mode))
+	e.string(n.Path)
+	e.uint(uint64(n.Size))
+	e.string(n.Problem)
+	e.bytes(n.Content)
+}
+
+func (n *Entry) decode(d *decoder, fileSize int) {
+	flags := d.byte()
+	if flags&^entryFlags != 0 {
+		d.fail("entry: unknown flags")
+	}
+	n.Deleted, n.Opaque = flags&entryDeleted != 0, flags&entryOpaque != 0
+	n.Dir, n.Busy = flags&entryDir != 0, flags&entryBusy != 0
+	n.Mode = space.Mode(d.small(int(space.Symlink)))
+	n.Path = d.string(maxWirePath)
+	n.Size = d.size()
+	n.Problem = d.string(maxShort)
+	n.Content = d.bytes(fileSize)
+}
+
+func (b *Batch) decode(d *decoder, l CollectLimits) {
+	var total int64
+	for d.err == nil {
+		switch d.byte() {
+		case batchEnd:
+			b.ID, b.More = d.uint(), d.bool()
+			return
+		case batchEntry:
+			var n Entry
+			n.decode(d, int(max(l.FileSize, maxWirePath)))
+			total += int64(len(n.Content))
+			if len(b.Entries) == l.Entries || total > l.Total {
+				d.fail("batch: over its limits")
+				return
+			}
+			b.Entries = append(b.Entries, n)
+		default:
+			d.fail("batch")
+		}
+	}
+}
+
+func (l *CollectLimits) encode(e *encoder) {
+	e.uint(uint64(l.Entries))
+	e.int(l.FileSize)
+	e.int(l.Total)
+}
+
+func (l *CollectLimits) decode(d *decoder) {
+	l.Entries, l.FileSize, l.Total = d.small(maxEntries), d.int(), d.int()
+}
+
+type ackRequest struct {
+	batch  uint64
+	except []string
+}
+
+func (a *ackRequest) encode(e *encoder) {
+	e.uint(a.batch)
+	e.uint(uint64(len(a.except)))
+	for _, p := range a.except {
+		e.string(p)
+	}
+}
+
+func (a *ackRequest) decode(d *decoder) {
+	a.batch = d.uint()
+	for range d.list(maxEntries) {
+		a.except = append(a.except, d.string(maxWirePath))
+	}
+}
+
+func encodeApply(e *encoder, entries []ApplyEntry) {
+	e.uint(uint64(len(entries)))
+	for i := range entries {
+		n := &entries[i]
+		e.string(n.Path)
+		e.bool(n.Delete)
+		e.byte(byte(n.Mode))
+		e.bool(n.Force)
+		e.bytes(n.Content)
+	}
+}
+
+func decodeApply(d *decoder) []ApplyEntry {
+	var entries []ApplyEntry
+	for range d.list(maxEntries) {
+		var n ApplyEntry
+		n.Path, n.Delete = d.string(maxWirePath), d.bool()
+		n.Mode, n.Force = space.Mode(d.small(int(space.Symlink))), d.bool()
+		n.Content = d.bytes(maxRequest)
+		entries = append(entries, n)
+	}
+	return entries
+}
+
+func encodeApplied(e *encoder, results []ApplyResult) {
+	e.uint(uint64(len(results)))
+	for _, r := range results {
+		e.string(r.Path)
+		e.bool(r.Dirty)
+		e.string(r.Problem)
+	}
+}
+
+func decodeApplied(d *decoder) []ApplyResult {
+	var results []ApplyResult
+	for range d.list(maxEntries) {
+		results = append(results, ApplyResult{Path: d.string(maxWirePath), Dirty: d.bool(), Problem: d.string(maxShort)})
+	}
+	return results
+}
+
+type killRequest struct{ job, signal string }
+
+func (k *killRequest) encode(e *encoder) { e.string(k.job); e.string(k.signal) }
+func (k *killRequest) decode(d *decoder) { k.job, k.signal = d.string(maxShort), d.string(maxShort) }
+
+type shutdownRequest struct{ grace time.Duration }
+
+func (s *shutdownRequest) encode(e *encoder) { e.duration(s.grace) }
+func (s *shutdownRequest) decode(d *decoder) { s.grace = d.duration() }
+
+// failure is why the agent could not do what it was asked.
+type failure uint8
+
+const (
+	failed       failure = iota // the text says why, for logs
+	failedNoJob                 // no such job
+	failedSignal                // no such signal
+	failedBusy                  // the agent is being shut down
+	failures
+)
