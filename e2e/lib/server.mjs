@@ -1,0 +1,83 @@
+// Starts the real binary on a data directory of its own and stops it.
+import { spawn, execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+
+export const binary = resolve(process.env.SATCHEL_BIN ?? join(import.meta.dirname, '../../bin/satchel'));
+
+export function tempDir(prefix) {
+  return mkdtempSync(join(tmpdir(), prefix));
+}
+
+export function remove(dir) {
+  rmSync(dir, { recursive: true, force: true });
+}
+
+async function freePort() {
+  const s = createServer().listen(0, '127.0.0.1');
+  await once(s, 'listening');
+  const { port } = s.address();
+  s.close();
+  await once(s, 'close');
+  return port;
+}
+
+// satchel runs one administrative command and returns its JSON answer.
+export function satchel(data, ...args) {
+  const out = execFileSync(binary, [...args, '--data', data, '--json'], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+  return JSON.parse(out);
+}
+
+export class Server {
+  constructor(data, { args = [], env = {} } = {}) {
+    this.data = data;
+    this.args = args;
+    this.env = env;
+    this.output = '';
+  }
+
+  async start() {
+    this.port ??= await freePort();
+    this.url = `http://127.0.0.1:${this.port}/mcp`;
+    this.process = spawn(binary, ['serve', '--data', this.data, '--listen', `127.0.0.1:${this.port}`, ...this.args], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, ...this.env },
+    });
+    this.exited = once(this.process, 'exit');
+    for (const stream of [this.process.stdout, this.process.stderr]) {
+      stream.setEncoding('utf8').on('data', (s) => { this.output += s; });
+    }
+    await this.ready();
+    return this;
+  }
+
+  // ready waits until /readyz answers 200, and fails if the process ends first.
+  async ready() {
+    let gone = false;
+    this.exited.then(() => { gone = true; });
+    for (const deadline = Date.now() + 60_000; ;) {
+      if (gone) throw new Error(`satchel serve ended:\n${this.output}`);
+      if (Date.now() > deadline) throw new Error(`satchel serve is not ready:\n${this.output}`);
+      const ok = await fetch(this.url.replace(/mcp$/, 'readyz')).then((r) => r.ok, () => false);
+      if (ok) return;
+      await new Promise((r) => setTimeout(r, 20));
+    }
+  }
+
+  // firstKey reads the key of the first admin from the file that serve wrote,
+  // since its output is no terminal here.
+  firstKey() {
+    const path = this.output.match(/^\s*(\/\S*admin-key\S*)$/m)?.[1] ?? this.output.match(/(\/\S*admin-key)\b/)?.[1];
+    if (!path) throw new Error(`serve names no key file:\n${this.output}`);
+    return readFileSync(path, 'utf8').trim();
+  }
+
+  async kill(signal = 'SIGKILL') {
+    this.process.kill(signal);
+    const [code, sig] = await this.exited;
+    return { code, signal: sig };
+  }
+}
