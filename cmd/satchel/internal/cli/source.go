@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"strings"
 
+	"satchel/cmd/satchel/internal/admin"
 	"satchel/internal/fault"
 )
 
@@ -26,12 +27,6 @@ type source struct {
 	stdin io.Reader
 	log   io.Writer // git's progress
 }
-
-// Kinds of streams that a source becomes.
-const (
-	kindBundle = "bundle" // git bundle, with history
-	kindTar    = "tar"    // files alone
-)
 
 // scpLike is git's short form of an ssh URL: [user@]host:path.
 var scpLike = regexp.MustCompile(`^([\w.-]+@)?[\w.-]+:[^\\]`)
@@ -68,7 +63,7 @@ func (s source) open(ctx context.Context) (kind string, stream io.ReadCloser, er
 			os.RemoveAll(dir)
 			return "", nil, err
 		}
-		return kindBundle, withCleanup{stream, func() { os.RemoveAll(dir) }}, nil
+		return admin.KindBundle, withCleanup{stream, func() { os.RemoveAll(dir) }}, nil
 	}
 	info, err := os.Stat(s.arg)
 	if err != nil || !info.IsDir() {
@@ -76,9 +71,9 @@ func (s source) open(ctx context.Context) (kind string, stream io.ReadCloser, er
 	}
 	if isRepository(ctx, s.arg) {
 		stream, err := bundle(ctx, s.arg, s.log)
-		return kindBundle, stream, err
+		return admin.KindBundle, stream, err
 	}
-	return kindTar, tarOf(s.arg), nil
+	return admin.KindTar, tarOf(s.arg), nil
 }
 
 // isRepository tells whether dir itself is a git repository with a commit (and

@@ -1,0 +1,113 @@
+package admin
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"satchel/internal/space"
+)
+
+// Service is what the command line may ask for. Errors are fault.Errors whose
+// message is for the operator.
+type Service interface {
+	// Info tells what runs.
+	Info(ctx context.Context) (Info, error)
+
+	// AddUser makes a person with a space of their own.
+	AddUser(ctx context.Context, name string, admin bool) (User, error)
+	Users(ctx context.Context) ([]User, error)
+	// RemoveUser ends a person's keys and sandboxes at once. Their spaces stay.
+	RemoveUser(ctx context.Context, name string) error
+
+	// CreateToken makes an API key; its secret is told this once.
+	CreateToken(ctx context.Context, r TokenRequest) (Token, error)
+	// Tokens lists keys: of one person, or of all where user is empty.
+	Tokens(ctx context.Context, user string) ([]TokenInfo, error)
+	RevokeToken(ctx context.Context, id space.GrantID) error
+
+	// Spaces lists spaces: those of one person, or all where user is empty.
+	Spaces(ctx context.Context, user string) ([]SpaceInfo, error)
+	// Import fills a person's space from a stream (see ImportRequest.Kind).
+	Import(ctx context.Context, r ImportRequest, stream io.Reader, progress func(string)) (ImportResult, error)
+}
+
+// Info is what runs.
+type Info struct {
+	Version string `json:"version"`
+	// URL is the MCP endpoint as clients on this machine reach it; empty where
+	// no server runs.
+	URL string `json:"url"`
+}
+
+// User is a person. The JSON form is part of the command line's contract.
+type User struct {
+	ID      space.UserID `json:"id"`
+	Name    string       `json:"name"`
+	Admin   bool         `json:"admin"`
+	Created time.Time    `json:"created"`
+}
+
+// TokenRequest asks for an API key. User may be empty where there is one admin
+// alone: it is then theirs.
+type TokenRequest struct {
+	User    string        `json:"user"`
+	Scopes  []space.Scope `json:"scopes"`
+	Name    string        `json:"name"`
+	Expires time.Duration `json:"expires"` // zero: never
+}
+
+// Token is a new key with its secret.
+type Token struct {
+	ID     space.GrantID `json:"id"`
+	Secret string        `json:"token"`
+}
+
+// TokenInfo is a key as it is listed.
+type TokenInfo struct {
+	ID       space.GrantID `json:"id"`
+	User     string        `json:"user"`
+	Name     string        `json:"name"`
+	Scopes   []space.Scope `json:"scopes"`
+	Created  time.Time     `json:"created"`
+	Expires  *time.Time    `json:"expires,omitempty"`
+	LastUsed *time.Time    `json:"last_used,omitempty"`
+	Revoked  bool          `json:"revoked"`
+}
+
+// SpaceInfo is a space as it is listed.
+type SpaceInfo struct {
+	ID    space.SpaceID `json:"id"`
+	Name  string        `json:"name"`
+	Owner string        `json:"owner"`
+	// Repository is the bare repository's path on the server's machine.
+	Repository string         `json:"repository"`
+	Head       space.CommitID `json:"head"`
+}
+
+// ImportRequest says into whose space a stream goes.
+type ImportRequest struct {
+	User   string
+	Kind   string // KindBundle or KindTar
+	Source string // for the commit message: what the operator named, without credentials
+}
+
+// The kinds of streams that Import reads.
+const (
+	KindBundle = "bundle" // a git bundle with one head
+	KindTar    = "tar"    // regular files and symbolic links
+)
+
+// ImportResult is what came of an Import.
+type ImportResult struct {
+	Commit    space.CommitID `json:"commit"`
+	Files     int            `json:"files"`
+	Refused   []Refused      `json:"refused,omitempty"`
+	Conflicts []string       `json:"conflicts,omitempty"` // where both versions were kept
+}
+
+// Refused is a file that was left out.
+type Refused struct {
+	Path string `json:"path"`
+	Why  string `json:"why"`
+}

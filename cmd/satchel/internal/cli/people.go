@@ -1,0 +1,168 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"satchel/cmd/satchel/internal/admin"
+	"satchel/internal/space"
+)
+
+func userCommand() *command {
+	return &command{name: "user", short: "people", sub: []*command{
+		{name: "add", args: "NAME", positional: 1, short: "add a person, with a space of their own",
+			setup: func(fs *pflag.FlagSet) runner {
+				isAdmin := fs.Bool("admin", false, "let them administer this Satchel")
+				return withAdmin(func(ctx context.Context, c *call, s admin.Service, args []string) error {
+					u, err := s.AddUser(ctx, args[0], *isAdmin)
+					if err != nil {
+						return err
+					}
+					return c.answer(u, func() {
+						c.printf("Added %s. Make them a key with: satchel token create --user %s\n", u.Name, u.Name)
+					})
+				})
+			}},
+		{name: "list", short: "list the people",
+			setup: func(*pflag.FlagSet) runner {
+				return withAdmin(func(ctx context.Context, c *call, s admin.Service, _ []string) error {
+					users, err := s.Users(ctx)
+					if err != nil {
+						return err
+					}
+					return c.answer(orEmpty(users), func() {
+						table(c.Stdout, "NAME\tROLE\tSINCE\tID", users, func(u admin.User) string {
+							role := "member"
+							if u.Admin {
+								role = "admin"
+							}
+							return fmt.Sprintf("%s\t%s\t%s\t%s", u.Name, role, day(u.Created), u.ID)
+						})
+					})
+				})
+			}},
+		{name: "remove", args: "NAME", positional: 1, short: "remove a person: their keys end at once, their space stays",
+			setup: func(*pflag.FlagSet) runner {
+				return withAdmin(func(ctx context.Context, c *call, s admin.Service, args []string) error {
+					if err := s.RemoveUser(ctx, args[0]); err != nil {
+						return err
+					}
+					return c.answer(map[string]string{"removed": args[0]}, func() { c.printf("Removed %s.\n", args[0]) })
+				})
+			}},
+	}}
+}
+
+func tokenCommand() *command {
+	return &command{name: "token", short: "API keys", sub: []*command{
+		{name: "create", short: "make an API key; it is shown this once",
+			setup: func(fs *pflag.FlagSet) runner {
+				user := fs.String("user", "", "whose key it is (default: the first admin)")
+				scope := fs.String("scope", "read,write", "what it may do: read, or read,write")
+				name := fs.String("name", "", "what to call it, to know it again")
+				expires := fs.String("expires", "", "when it ends, such as 90d or 12h (default: never)")
+				return withAdmin(func(ctx context.Context, c *call, s admin.Service, _ []string) error {
+					scopes, bad, ok := space.ParseScopes(*scope)
+					if !ok {
+						return usage("--scope %q: %q is not a scope; use read or read,write", *scope, bad)
+					}
+					lifetime, err := parseLifetime(*expires)
+					if err != nil {
+						return err
+					}
+					t, err := s.CreateToken(ctx, admin.TokenRequest{User: *user, Scopes: scopes, Name: *name, Expires: lifetime})
+					if err != nil {
+						return err
+					}
+					return c.answer(t, func() { c.printf("%s\n", t.Secret) })
+				})
+			}},
+		{name: "list", short: "list the API keys, without their secrets",
+			setup: func(fs *pflag.FlagSet) runner {
+				user := fs.String("user", "", "only this person's")
+				return withAdmin(func(ctx context.Context, c *call, s admin.Service, _ []string) error {
+					tokens, err := s.Tokens(ctx, *user)
+					if err != nil {
+						return err
+					}
+					return c.answer(orEmpty(tokens), func() {
+						table(c.Stdout, "ID\tUSER\tNAME\tSCOPES\tCREATED\tEXPIRES\tLAST USED", tokens, tokenRow)
+					})
+				})
+			}},
+		{name: "revoke", args: "ID", positional: 1, short: "end an API key at once",
+			setup: func(*pflag.FlagSet) runner {
+				return withAdmin(func(ctx context.Context, c *call, s admin.Service, args []string) error {
+					if err := s.RevokeToken(ctx, space.GrantID(args[0])); err != nil {
+						return err
+					}
+					return c.answer(map[string]string{"revoked": args[0]}, func() { c.printf("Revoked %s.\n", args[0]) })
+				})
+			}},
+	}}
+}
+
+func tokenRow(t admin.TokenInfo) string {
+	var scopes []string
+	for _, s := range t.Scopes {
+		scopes = append(scopes, string(s))
+	}
+	expires, used := "never", "never"
+	if t.Expires != nil {
+		expires = day(*t.Expires)
+	}
+	if t.Revoked {
+		expires = "revoked"
+	}
+	if t.LastUsed != nil {
+		used = day(*t.LastUsed)
+	}
+	return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s\t%s", t.ID, t.User, t.Name, strings.Join(scopes, ","), day(t.Created), expires, used)
+}
+
+// parseLifetime reads a duration that may be in days ("90d"), which
+// time.ParseDuration does not know.
+func parseLifetime(s string) (time.Duration, error) {
+	if s == "" {
+		return 0, nil
+	}
+	var d time.Duration
+	var err error
+	if n, isDays := strings.CutSuffix(s, "d"); isDays {
+		var days int
+		days, err = strconv.Atoi(n)
+		d = time.Duration(days) * 24 * time.Hour
+	} else {
+		d, err = time.ParseDuration(s)
+	}
+	if err != nil || d <= 0 || d > 100*365*24*time.Hour {
+		return 0, usage("--expires %q is not a time span; write it like 90d or 12h", s)
+	}
+	return d, nil
+}
+
+func day(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }
+
+func table[T any](w io.Writer, head string, rows []T, row func(T) string) {
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tw, head)
+	for _, r := range rows {
+		fmt.Fprintln(tw, row(r))
+	}
+	tw.Flush()
+}
+
+// orEmpty makes an empty list [] in JSON, not null.
+func orEmpty[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}
