@@ -1,0 +1,236 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"satchel/internal/fault"
+)
+
+// admission is a box in use, and how it was come by.
+type admission struct {
+	*box
+	cold bool // the caller waited for its start
+}
+
+// acquire returns the live box of k, in use, starting it where there is none.
+// The caller releases it.
+func (p *Pool) acquire(ctx context.Context, k key, phase func(Phase)) (admission, error) {
+	for {
+		p.mu.Lock()
+		if p.closed {
+			p.mu.Unlock()
+			return admission{}, errClosed()
+		}
+		if b := p.boxes[k]; b != nil {
+			if b.state == live {
+				b.refs++
+				p.mu.Unlock()
+				return admission{box: b}, nil
+			}
+			p.mu.Unlock()
+			phase(PhaseStarting)
+			select {
+			case <-b.gone:
+				continue
+			case <-ctx.Done():
+				return admission{}, canceled(ctx)
+			}
+		}
+		s := p.starts[k]
+		if s == nil {
+			if p.queue.len() >= p.o.MaxQueue {
+				p.mu.Unlock()
+				return admission{}, p.errFull(nil)
+			}
+			s = &pending{key: k, ready: make(chan struct{}), since: time.Now()}
+			p.starts[k] = s
+			p.queue.push(s)
+			p.dispatch()
+		}
+		s.waiters++
+		if s.queued {
+			phase(PhaseQueued)
+		} else {
+			phase(PhaseStarting)
+		}
+		p.mu.Unlock()
+		b, err := p.await(ctx, s)
+		if err != nil {
+			return admission{}, err
+		}
+		if b.stateNow() == live {
+			return admission{box: b, cold: true}, nil
+		}
+		b.release() // it was stopped as soon as it ran; that was told to nobody
+	}
+}
+
+func (b *box) stateNow() state {
+	b.pool.mu.Lock()
+	defer b.pool.mu.Unlock()
+	return b.state
+}
+
+// await waits for a start of which the caller is one of the waiters.
+func (p *Pool) await(ctx context.Context, s *pending) (*box, error) {
+	patience := time.NewTimer(p.o.QueueTime)
+	defer patience.Stop()
+	for {
+		select {
+		case <-s.ready:
+			return s.box, s.err
+		case <-patience.C:
+			if err := p.abandon(s, true, func() error { return p.errFull(nil) }); err != nil {
+				return nil, err
+			}
+		case <-ctx.Done():
+			if err := p.abandon(s, false, func() error { return canceled(ctx) }); err != nil {
+				return nil, err
+			}
+			return s.box, s.err // ready in the same moment; Exec looks at ctx next
+		}
+	}
+}
+
+// abandon takes one waiter off s and returns why's error; nil where s became
+// ready in the meantime or, with onlyQueued, has left the queue.
+func (p *Pool) abandon(s *pending, onlyQueued bool, why func() error) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	select {
+	case <-s.ready:
+		return nil
+	default:
+	}
+	if onlyQueued && !s.queued {
+		return nil
+	}
+	s.waiters--
+	if s.waiters == 0 && s.queued {
+		p.queue.remove(s)
+		delete(p.starts, s.key)
+	}
+	return why()
+}
+
+func (p *Pool) errFull(cause error) error {
+	return &fault.Error{
+		Code:       fault.Limited,
+		Public:     "All sandboxes of this server are in use by others. Try again in a minute.",
+		RetryAfter: time.Minute,
+		Err:        cause,
+	}
+}
+
+func canceled(ctx context.Context) error {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return fault.Wrap(ctx.Err(), fault.Unavailable, "The sandbox was not ready in time. Try again in a moment.")
+	}
+	return fault.Wrap(ctx.Err(), fault.Canceled, "The call was cancelled before the command began.")
+}
+
+// dispatch gives free room to those who wait, and makes room where it can. The
+// caller holds mu.
+func (p *Pool) dispatch() {
+	for p.queue.len() > 0 && !p.closed {
+		if !p.room() {
+			p.makeRoom()
+			return
+		}
+		s := p.queue.pop()
+		p.starting++
+		p.o.Metrics.waited(time.Since(s.since))
+		p.wg.Go(func() { p.boot(s) })
+	}
+}
+
+// room tells whether one more sandbox may start. The caller holds mu.
+func (p *Pool) room() bool {
+	n := len(p.boxes) + p.starting
+	if n == 0 {
+		return true // else a MaxMemory that is too small would stop everything
+	}
+	if n >= p.o.MaxSandboxes {
+		return false
+	}
+	memory := int64(p.starting+1) * p.o.StartMemory
+	for _, b := range p.boxes {
+		memory += b.memory
+	}
+	return memory <= p.o.MaxMemory
+}
+
+// makeRoom stops idle boxes, least recently used first, until as many end as
+// starts wait. The caller holds mu.
+func (p *Pool) makeRoom() {
+	ending := 0
+	for _, b := range p.boxes {
+		if b.state != live {
+			ending++
+		}
+	}
+	for ; ending < p.queue.len(); ending++ {
+		b := p.leastRecent()
+		if b == nil {
+			return
+		}
+		b.stop(StopEvicted, p.o.Grace)
+	}
+}
+
+// boot starts the sandbox that s waits for.
+func (p *Pool) boot(s *pending) {
+	p.mu.Lock()
+	gen := p.lives[s.key].gen + 1
+	p.mu.Unlock()
+	ctx, cancel := context.WithTimeout(p.hard, p.o.StartTime)
+	defer cancel()
+	began := time.Now()
+	b, err := p.start(ctx, s.key, gen)
+	p.o.Metrics.started(time.Since(began), err)
+
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.starting--
+	delete(p.starts, s.key)
+	defer close(s.ready)
+	defer p.dispatch()
+	if err != nil {
+		p.count.failures++
+		p.o.Logger.Error("a sandbox did not start", "space", s.key.space, "err", err)
+		s.err = startError(err)
+		if s.dropped != nil {
+			s.err = s.dropped
+		}
+		return
+	}
+	p.count.starts++
+	p.boxes[s.key] = b
+	b.lastUsed = time.Now()
+	p.wg.Go(b.watch)
+	if s.dropped != nil {
+		s.err = s.dropped
+		why := StopAsked
+		if p.closed {
+			why = StopClosed
+		}
+		b.stop(why, p.o.Grace)
+		return
+	}
+	s.box = b
+	b.refs = s.waiters
+}
+
+// startError is what a caller is told of a failed start.
+func startError(err error) error {
+	var f *fault.Error
+	if errors.As(err, &f) {
+		return err
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fault.Wrap(err, fault.Unavailable, "The sandbox took too long to start. Try again in a moment.")
+	}
+	return fault.Wrap(err, fault.Unavailable, "The sandbox could not be started. Try again in a moment; the server's log and `satchel doctor` say more.")
+}

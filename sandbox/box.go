@@ -1,0 +1,291 @@
+package sandbox
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"satchel/internal/fault"
+	"satchel/internal/space"
+	"satchel/sandbox/agent"
+)
+
+// key names what has at most one sandbox at a time.
+type key struct {
+	user  space.UserID
+	space space.SpaceID
+}
+
+type state uint8
+
+const (
+	live     state = iota
+	stopping       // takes no new command
+	dead           // ended by itself
+)
+
+// box is one sandbox from its start to its end.
+type box struct {
+	pool     *Pool
+	key      key
+	gen      uint64
+	sandbox  space.Sandbox
+	agent    Agent
+	seed     *space.Seed
+	commands *semaphore.Weighted
+
+	// Guarded by Pool.mu.
+	state    state
+	refs     int // commands and collections under way
+	lastUsed time.Time
+	memory   int64
+	jobs     map[string]job
+	ended    map[string]agent.JobEnd // before the answer that names them was read
+	notices  []string                // for the next answer
+	told     bool                    // that this generation replaced another
+	reason   StopReason
+	last     space.Meta // of the newest command that could write
+
+	drained chan struct{} // closed once state is not live and refs is 0
+	gone    chan struct{} // closed once nothing is left of it
+
+	// tree serialises what touches files: collections and applies.
+	tree lock
+	treeState
+}
+
+// job is a command that runs on after its answer.
+type job struct {
+	meta    space.Meta
+	label   string
+	save    bool      // it could write
+	expires time.Time // by when its end must have been told
+}
+
+// lock is a mutex that can be waited for with a context.
+type lock chan struct{}
+
+func (l lock) lock(ctx context.Context) error {
+	select {
+	case l <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (l lock) unlock() { <-l }
+
+// start boots a sandbox. When it fails nothing is left.
+func (p *Pool) start(ctx context.Context, k key, gen uint64) (_ *box, err error) {
+	seed, err := p.o.Seeder.Seed(ctx, k.space)
+	if err != nil {
+		return nil, fmt.Errorf("prepare the space: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			seed.Release()
+		}
+	}()
+	var id [32]byte
+	rand.Read(id[:])
+	sb, err := p.o.Runtime.Start(ctx, space.SandboxSpec{
+		ID: space.SandboxID(hex.EncodeToString(id[:])), Seed: seed, Limits: p.o.Limits,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("start: %w", err)
+	}
+	a, err := p.o.Connect(ctx, sb.Conn(), p.o.boot())
+	if err != nil {
+		p.destroy(sb)
+		return nil, fmt.Errorf("reach the agent: %w", err)
+	}
+	b := &box{
+		pool: p, key: k, gen: gen, sandbox: sb, agent: a, seed: seed,
+		commands: semaphore.NewWeighted(int64(p.o.MaxCommands)),
+		memory:   p.o.StartMemory,
+		jobs:     map[string]job{},
+		ended:    map[string]agent.JobEnd{},
+		drained:  make(chan struct{}),
+		gone:     make(chan struct{}),
+		tree:     make(lock, 1),
+	}
+	b.treeState = newTreeState(p.o.Seeder, k.space, seed.Head)
+	a.OnJobEnd(b.jobEnded)
+	return b, nil
+}
+
+// destroy stops a sandbox whatever the caller's context says.
+func (p *Pool) destroy(sb space.Sandbox) {
+	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
+	defer cancel()
+	if err := sb.Stop(ctx); err != nil {
+		p.o.Logger.Error("a sandbox could not be stopped", "err", err)
+	}
+}
+
+// stopTime bounds the killing of one sandbox.
+const stopTime = 30 * time.Second
+
+// watch waits for the end of a sandbox that nobody asked for.
+func (b *box) watch() {
+	select {
+	case <-b.gone:
+		return
+	case <-b.sandbox.Done():
+	case <-b.agent.Done():
+	}
+	p := b.pool
+	p.mu.Lock()
+	if b.state != live {
+		p.mu.Unlock()
+		return // retire sees to it
+	}
+	b.state = dead
+	b.drain()
+	p.mu.Unlock()
+	cause := b.cause()
+	p.mu.Lock()
+	b.reason = reasonOf(cause)
+	p.mu.Unlock()
+	p.o.Logger.Warn("a sandbox died", "space", b.key.space, "generation", b.gen, "err", cause)
+	b.bury()
+}
+
+func reasonOf(cause error) StopReason {
+	if errors.Is(cause, space.ErrOutOfMemory) {
+		return StopMemory
+	}
+	return StopDied
+}
+
+// cause says why the sandbox is no more. A broken connection is told before the
+// runtime knows why, so it waits a little for the better answer.
+func (b *box) cause() error {
+	t := time.NewTimer(2 * time.Second)
+	defer t.Stop()
+	select {
+	case <-b.sandbox.Done():
+		if err := b.sandbox.Err(); err != nil {
+			return err
+		}
+	case <-t.C:
+	}
+	if err := b.agent.Err(); err != nil {
+		return err
+	}
+	return errors.New("it was stopped from outside")
+}
+
+// diedError is what a command is told whose sandbox died under it.
+func (b *box) diedError(cause error) error {
+	b.pool.mu.Lock()
+	memory := b.reason == StopMemory
+	b.pool.mu.Unlock()
+	if memory || errors.Is(cause, space.ErrOutOfMemory) {
+		return fault.Wrap(cause, fault.Unavailable, "The sandbox ran out of memory (%s) and was ended with everything that ran in it. "+
+			"What the command had changed is lost, as are background processes and /tmp; what earlier answers called committed is safe. "+
+			"The next command starts a fresh sandbox.", megabytes(b.pool.o.Limits.Memory))
+	}
+	return fault.Wrap(cause, fault.Unavailable, "The sandbox ended unexpectedly while the command ran. "+
+		"What the command had changed is lost, as are background processes and /tmp; what earlier answers called committed is safe. "+
+		"The next command starts a fresh sandbox.")
+}
+
+func megabytes(n int64) string {
+	if n <= 0 {
+		return "of the machine"
+	}
+	return fmt.Sprintf("%d MB", n>>20)
+}
+
+// drain closes drained where nothing uses a box any more that takes no new
+// commands. The caller holds Pool.mu.
+func (b *box) drain() {
+	if b.state == live || b.refs > 0 {
+		return
+	}
+	select {
+	case <-b.drained:
+	default:
+		close(b.drained)
+	}
+}
+
+// release ends one use of the box.
+func (b *box) release() {
+	p := b.pool
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	b.refs--
+	b.lastUsed = time.Now()
+	b.drain()
+	p.dispatch()
+}
+
+// stop makes the box take no more commands and sees to its end. The caller
+// holds Pool.mu; a box that is ending already is left to itself.
+func (b *box) stop(why StopReason, grace time.Duration) {
+	if b.state != live {
+		return
+	}
+	b.state, b.reason = stopping, why
+	for _, j := range b.jobs {
+		if j.save {
+			b.last = j.meta // the last collection holds what the job did
+		}
+	}
+	b.drain()
+	b.pool.wg.Go(func() { b.retire(grace) })
+}
+
+// retire ends what runs, commits what changed and stops the sandbox.
+func (b *box) retire(grace time.Duration) {
+	p := b.pool
+	ctx, cancel := context.WithTimeout(p.hard, grace+p.o.CollectTime)
+	defer cancel()
+	if err := b.agent.Shutdown(ctx, grace); err != nil {
+		p.o.Logger.Warn("the commands of a sandbox could not be ended in order", "space", b.key.space, "err", err)
+	} else {
+		select {
+		case <-b.drained: // each command has collected what it changed
+		case <-ctx.Done():
+		}
+		p.mu.Lock()
+		meta := b.last
+		p.mu.Unlock()
+		if s := b.save(ctx, meta); s.err != nil || len(s.refused) > 0 {
+			p.o.Logger.Warn("a sandbox stops with changes that were not committed",
+				"space", b.key.space, "refused", len(s.refused), "err", s.err)
+		}
+	}
+	b.bury()
+}
+
+// bury removes what is left of a box and gives its room to the next.
+func (b *box) bury() {
+	p := b.pool
+	p.destroy(b.sandbox)
+	b.agent.Close()
+	b.seed.Release()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.boxes[b.key] == b {
+		delete(p.boxes, b.key)
+	}
+	p.lives[b.key] = life{gen: b.gen, ended: b.reason}
+	p.count.stopped(b.reason)
+	close(b.gone)
+	p.dispatch()
+	p.o.Metrics.stopped(b.reason)
+	p.o.Logger.Debug("a sandbox stopped", "space", b.key.space, "generation", b.gen, "reason", b.reason)
+}
+
+// busy tells whether stopping the box would end something. The caller holds
+// Pool.mu.
+func (b *box) busy() bool { return b.refs > 0 || len(b.jobs) > 0 }

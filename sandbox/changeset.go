@@ -1,0 +1,203 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"satchel/internal/fault"
+	"satchel/internal/space"
+	"satchel/sandbox/agent"
+)
+
+// draft is one batch of an agent made into a change set.
+type draft struct {
+	changes map[space.Path]space.Change
+	writes  map[space.Path]file // what the sandbox has where changes has a Write
+	refused []space.Refusal     // by the host; final until the path changes again
+	busy    []string            // told again by a later collection
+	gone    []string            // paths that are no more, to forget refusals of
+	kept    map[string]bool     // busy or refused: there, though not in changes
+}
+
+func (d *draft) changeSet() space.ChangeSet {
+	cs := space.ChangeSet{Policy: space.KeepBoth, Changes: make([]space.Change, 0, len(d.changes))}
+	for _, c := range d.changes {
+		cs.Changes = append(cs.Changes, c)
+	}
+	slices.SortFunc(cs.Changes, func(a, b space.Change) int { return strings.Compare(a.Path, b.Path) })
+	return cs
+}
+
+func (d *draft) refuse(p, why string, err error) {
+	d.refused = append(d.refused, space.Refusal{Path: p, Why: why, Err: err})
+	d.kept[p] = true
+}
+
+func (d *draft) delete(p space.Path, base file) {
+	if _, ok := d.changes[p]; !ok && base.exists() && !d.kept[string(p)] {
+		d.changes[p] = space.Change{Path: string(p), Op: space.Delete, Base: base.blob, BaseMode: base.mode}
+	}
+}
+
+// makeDraft checks what an agent sent, as the data of an attacker that it is,
+// and compares it with what the sandbox's files were made from. The error is
+// the seeder's, or that the agent broke its limits.
+func makeDraft(ctx context.Context, v *view, b agent.Batch, limits agent.CollectLimits) (*draft, error) {
+	if err := checkBatch(b, limits); err != nil {
+		return nil, err
+	}
+	d := &draft{changes: map[space.Path]space.Change{}, writes: map[space.Path]file{}, kept: map[string]bool{}}
+	r, err := v.reader(ctx, len(b.Entries))
+	if err != nil {
+		return nil, err
+	}
+	git := map[string]int{} // refused files by the .git directory that they are under
+	// Writes first: what is written is not deleted by a directory above it.
+	for _, e := range b.Entries {
+		if e.Busy {
+			d.busy = append(d.busy, e.Path)
+			d.kept[e.Path] = true
+			continue
+		}
+		if e.Deleted || e.Dir {
+			continue
+		}
+		p, err := space.ParsePath(e.Path)
+		switch {
+		case space.RuleOf(err) == space.RuleGit:
+			git[gitDir(e.Path)]++
+			continue
+		case err != nil:
+			d.refuse(e.Path, fault.PublicOf(err), err)
+			continue
+		}
+		if err := d.write(ctx, r, p, e); err != nil {
+			return nil, err
+		}
+	}
+	for _, e := range b.Entries {
+		if e.Busy || !e.Deleted && !e.Dir {
+			continue
+		}
+		if e.Deleted {
+			d.gone = append(d.gone, e.Path)
+		}
+		p, err := space.ParsePath(e.Path)
+		if err != nil {
+			continue // no commit ever held it
+		}
+		base, err := r.get(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		d.delete(p, base)
+		if base.exists() || e.Dir && !e.Opaque {
+			continue
+		}
+		if err := d.deleteUnder(ctx, r, p, !e.Deleted); err != nil {
+			return nil, err
+		}
+	}
+	for dir, n := range git {
+		err := fault.New(fault.Invalid, "%s under %q: the name belongs to git.", count(n, "file"), dir)
+		d.refuse(dir, err.Public, err)
+	}
+	slices.SortFunc(d.refused, func(a, b space.Refusal) int { return strings.Compare(a.Path, b.Path) })
+	return d, nil
+}
+
+func checkBatch(b agent.Batch, l agent.CollectLimits) error {
+	if len(b.Entries) > l.Entries {
+		return fmt.Errorf("%w: %d entries, and %d were allowed", agent.ErrProtocol, len(b.Entries), l.Entries)
+	}
+	var total int64
+	for _, e := range b.Entries {
+		n := int64(len(e.Content))
+		if total += n; n > l.FileSize || total > l.Total {
+			return fmt.Errorf("%w: more content than was allowed", agent.ErrProtocol)
+		}
+	}
+	return nil
+}
+
+// write adds a file or link that the sandbox has.
+func (d *draft) write(ctx context.Context, r *reader, p space.Path, e agent.Entry) error {
+	switch {
+	case e.Problem != "":
+		err := fault.New(fault.Invalid, "%q was not saved: %s.", e.Path, strings.TrimSuffix(Clean([]byte(e.Problem)), "."))
+		d.refuse(e.Path, err.Public, err)
+		return nil
+	case e.Mode > space.Symlink:
+		err := fault.New(fault.Invalid, "%q was not saved: it is neither a file nor a link.", e.Path)
+		d.refuse(e.Path, err.Public, err)
+		return nil
+	case e.Mode == space.Symlink:
+		if err := space.CheckSymlink(p, string(e.Content)); err != nil {
+			d.refuse(e.Path, fault.PublicOf(err), err)
+			return nil
+		}
+	}
+	base, err := r.get(ctx, p)
+	if err != nil {
+		return err
+	}
+	// A file where the view has a directory, or under what it has as a file.
+	if !base.exists() {
+		if err := d.deleteUnder(ctx, r, p, false); err != nil {
+			return err
+		}
+		above, err := r.filesAbove(ctx, p)
+		if err != nil {
+			return err
+		}
+		for _, q := range above {
+			d.delete(q, r.ancestors[q])
+		}
+	}
+	now := file{blobOf(e.Content), e.Mode}
+	if now == base {
+		return nil
+	}
+	d.writes[p] = now
+	d.changes[p] = space.Change{
+		Path: string(p), Op: space.Write, Mode: e.Mode, Content: e.Content,
+		Base: base.blob, BaseMode: base.mode,
+	}
+	return nil
+}
+
+// deleteUnder deletes what the view has below p and this batch does not write.
+// An opaque directory hides the seed's files alone: what was committed or
+// applied since lies in the same layer as the directory, and the agent tells
+// each of those that is gone.
+func (d *draft) deleteUnder(ctx context.Context, r *reader, p space.Path, opaque bool) error {
+	files, err := r.under(ctx, p, opaque)
+	if err != nil {
+		return err
+	}
+	for q, f := range files {
+		d.delete(q, f)
+	}
+	return nil
+}
+
+// gitDir returns p up to its first segment that git claims.
+func gitDir(p string) string {
+	segs := strings.Split(p, "/")
+	for i, s := range segs {
+		if space.FoldsToGit(s) {
+			return path.Join(segs[:i+1]...)
+		}
+	}
+	return p
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

@@ -1,0 +1,343 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"satchel/internal/fault"
+	"satchel/internal/space"
+	"satchel/sandbox/agent"
+)
+
+// MaxCommand bounds the text of one command, in bytes.
+const MaxCommand = 256 << 10
+
+// Exec runs a command in the user's sandbox over the space, starting the
+// sandbox where needed, and returns when the command has ended and its changes
+// are committed, or when it goes on as a job.
+//
+// A command that fails, is ended at its time limit or is cancelled through ctx
+// is a Result. An error means that there is none:
+//   - fault.Invalid: the request is malformed;
+//   - fault.Canceled: ctx ended before the command began;
+//   - fault.Limited: no sandbox came free in time;
+//   - fault.Unavailable: no sandbox can start, the server shuts down, or the
+//     sandbox died under the command (space.ErrOutOfMemory is then in the
+//     error's tree where memory was why);
+//   - what the Seeder says, such as fault.NotFound for an unknown space.
+//
+// A command that began is never run again by itself.
+func (p *Pool) Exec(ctx context.Context, r Request) (Result, error) {
+	switch {
+	case r.User == "" || r.Space == "":
+		return Result{}, fault.New(fault.Invalid, "A command needs a user and a space.")
+	case strings.TrimSpace(r.Command) == "":
+		return Result{}, fault.New(fault.Invalid, "The command is empty.")
+	case len(r.Command) > MaxCommand:
+		return Result{}, fault.New(fault.TooLarge, "The command has %d bytes, and %d are allowed. Put what is long into a file first.", len(r.Command), MaxCommand)
+	case strings.ContainsRune(r.Command, 0):
+		return Result{}, fault.New(fault.Invalid, "The command holds a NUL character, which no command can.")
+	}
+	rep := newReporter(r.OnProgress)
+	defer rep.stop()
+	waited := false
+	for try := 0; ; try++ {
+		a, err := p.acquire(ctx, key{r.User, r.Space}, rep.phase)
+		if err != nil {
+			return Result{}, err
+		}
+		waited = waited || a.cold
+		c := command{box: a.box, req: r, rep: rep, cold: waited}
+		res, err := c.run(ctx)
+		var again *notBegun
+		if errors.As(err, &again) {
+			// The box was found dead, or too old to be brought up to head, before
+			// the command was sent: a fresh one changes nothing for the caller.
+			if again.refresh {
+				p.refresh(a.box)
+			}
+			a.release()
+			waited = true
+			if try < maxTries {
+				continue
+			}
+			return Result{}, startError(again.cause)
+		}
+		a.release()
+		return res, err
+	}
+}
+
+// maxTries bounds the boxes that may be gone before a command begins.
+const maxTries = 2
+
+// notBegun says that a command was not sent to its sandbox.
+type notBegun struct {
+	cause   error
+	refresh bool
+}
+
+func (e *notBegun) Error() string { return "the command did not begin: " + e.cause.Error() }
+func (e *notBegun) Unwrap() error { return e.cause }
+
+// refresh stops a box that nothing but the calling command uses.
+func (p *Pool) refresh(b *box) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	b.stop(StopRefresh, p.o.Grace)
+}
+
+// alone tells whether the calling command is all that uses the box.
+func (b *box) alone() bool {
+	b.pool.mu.Lock()
+	defer b.pool.mu.Unlock()
+	return b.refs == 1 && len(b.jobs) == 0
+}
+
+// command is one Exec in one box.
+type command struct {
+	*box
+	req  Request
+	rep  *reporter
+	cold bool
+	mark int
+	res  Result
+}
+
+func (c *command) run(ctx context.Context) (Result, error) {
+	if err := c.commands.Acquire(ctx, 1); err != nil {
+		return Result{}, canceled(ctx)
+	}
+	defer c.commands.Release(1)
+	if err := c.prepare(ctx); err != nil {
+		return Result{}, err
+	}
+	c.rep.phase(PhaseRunning)
+	o := &c.pool.o
+	var onOutput func(agent.Stream, []byte)
+	if c.rep != nil {
+		onOutput = c.rep.output
+	}
+	if !c.req.ReadOnly {
+		c.pool.mu.Lock()
+		c.last = c.req.meta()
+		c.pool.mu.Unlock()
+	}
+	er, err := c.agent.Exec(ctx, agent.ExecRequest{
+		Command:     c.req.Command,
+		ReadOnly:    c.req.ReadOnly,
+		Background:  c.req.Background,
+		DetachAfter: max(0, o.DetachAfter),
+		WallTime:    o.WallTime,
+		Grace:       o.Grace,
+		HeadTail:    o.OutputChars / 2,
+	}, onOutput)
+	if err != nil {
+		return c.failed(ctx, err)
+	}
+	o.Metrics.command(er.Duration, er.End)
+	c.fill(er)
+	if er.End == agent.Detached {
+		c.keepJob(er)
+		return c.finish(), nil
+	}
+	if !c.req.ReadOnly {
+		c.rep.phase(PhaseSaving)
+		c.save(ctx)
+	}
+	return c.finish(), nil
+}
+
+// prepare brings the box up to head and marks what comes after.
+func (c *command) prepare(ctx context.Context) error {
+	if err := c.tree.lock(ctx); err != nil {
+		return canceled(ctx)
+	}
+	defer c.tree.unlock()
+	applied, notes, err := c.catchUp(ctx, true)
+	switch {
+	case errors.Is(err, errTooMuch) && c.alone():
+		return &notBegun{cause: err, refresh: true}
+	case errors.Is(err, errTooMuch):
+		notes = append(notes, "Many files changed in the space. They appear in the sandbox once its other commands and jobs have ended.")
+	case err != nil && c.isGone():
+		return &notBegun{cause: err}
+	case err != nil && ctx.Err() != nil:
+		return canceled(ctx)
+	case err != nil:
+		c.pool.o.Logger.Error("a sandbox could not be brought up to head", "space", c.key.space, "err", err)
+		notes = append(notes, "The newest changes of the space could not be brought into the sandbox; its files may be older than what search and read show.")
+	}
+	c.mark = c.box.mark()
+	c.res.Applied = applied
+	c.res.Notes = append(c.res.Notes, notes...)
+	return nil
+}
+
+// isGone tells whether the sandbox has ended, whoever ended it.
+func (b *box) isGone() bool {
+	select {
+	case <-b.agent.Done():
+		return true
+	case <-b.sandbox.Done():
+		return true
+	default:
+		return b.stateNow() != live
+	}
+}
+
+// failed tells why the agent gave no result.
+func (c *command) failed(ctx context.Context, err error) (Result, error) {
+	select {
+	case <-c.agent.Done():
+	case <-c.sandbox.Done():
+	default:
+		if ctx.Err() != nil {
+			return Result{}, fault.Wrap(err, fault.Canceled, "The call was cancelled.")
+		}
+		return Result{}, fmt.Errorf("run a command: %w", err)
+	}
+	return Result{}, c.diedError(c.cause())
+}
+
+// fill takes over what the agent told of the command.
+func (c *command) fill(er agent.ExecResult) {
+	r := &c.res
+	r.End, r.ExitCode, r.Duration = er.End, er.ExitCode, er.Duration
+	r.Signal, r.JobID, r.JobDir = Clean([]byte(er.Signal)), Clean([]byte(er.JobID)), Clean([]byte(er.JobDir))
+	r.Stdout, r.Stderr = prepareOutput(er.Stdout, er.Stderr, c.pool.o.OutputChars)
+	switch er.End {
+	case agent.TimedOut:
+		c.note("The command was ended after %s, the time limit.", c.pool.o.WallTime)
+	case agent.Canceled:
+		c.note("The command was cancelled and ended.")
+	case agent.Shutdown:
+		c.note("The command was ended because its sandbox is being stopped.")
+	case agent.Detached:
+		c.note("The command goes on as job %s; its output is in %s. What it changes is committed when it ends.", r.JobID, r.JobDir)
+	}
+	if er.Leftover > 0 {
+		c.note("Processes that the command had left behind ended with it: %d. For work that goes on, ask for a background job.", er.Leftover)
+	}
+}
+
+func (c *command) note(format string, args ...any) {
+	c.res.Notes = append(c.res.Notes, fmt.Sprintf(format, args...))
+}
+
+// save commits what changed. The command has run, so it goes on where the
+// caller has gone.
+func (c *command) save(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(c.pool.hardValues(ctx), c.pool.o.CollectTime)
+	defer cancel()
+	s := c.box.save(ctx, c.req.meta())
+	c.res.Refused, c.res.Conflicts = s.refused, s.conflicts
+	c.res.Notes = append(c.res.Notes, s.notes...)
+	if s.err == nil {
+		return
+	}
+	if s.agent && c.isGone() {
+		c.res.NotSaved = c.diedError(c.cause())
+		return
+	}
+	c.pool.o.Logger.Error("changes could not be committed", "space", c.key.space, "err", s.err)
+	c.res.NotSaved = notSaved(s.err)
+}
+
+// finish adds what the box has to tell.
+func (c *command) finish() Result {
+	r, b, p := &c.res, c.box, c.pool
+	r.Cold, r.Generation = c.cold, b.gen
+	p.mu.Lock()
+	before := p.lives[b.key]
+	if b.gen > 1 && (c.cold || !b.told) {
+		r.Restarted = true
+		r.Notes = append(r.Notes, restartNote(before.ended, p.o.IdleStop))
+	}
+	b.told = true
+	r.Notes = append(r.Notes, b.notices...)
+	b.notices = nil
+	p.mu.Unlock()
+	if c.req.ReadOnly {
+		return *r
+	}
+	ctx, cancel := context.WithTimeout(p.hard, p.o.CollectTime)
+	defer cancel()
+	if b.tree.lock(ctx) == nil {
+		r.Commits = b.since(c.mark)
+		if note := b.stillRefused(r.Refused); note != "" {
+			r.Notes = append(r.Notes, note)
+		}
+		b.tree.unlock()
+	}
+	return *r
+}
+
+// restartNote says what a new sandbox has lost of the one before it.
+func restartNote(why StopReason, idle time.Duration) string {
+	reason := "The sandbox was restarted"
+	switch why {
+	case StopIdle:
+		reason = fmt.Sprintf("The sandbox had stopped after %s without a command and was started again", idle)
+	case StopEvicted:
+		reason = "The sandbox had been stopped to make room for others and was started again"
+	case StopMemory:
+		reason = "The sandbox had run out of memory and was started again"
+	case StopDied:
+		reason = "The sandbox had ended unexpectedly and was started again"
+	case StopRefresh:
+		reason = "The sandbox was started again because many files had changed in the space"
+	}
+	return reason + ": background processes, jobs and /tmp of before are gone."
+}
+
+// stillRefused names what earlier answers refused and the sandbox alone still
+// holds. The caller holds the tree lock.
+func (b *box) stillRefused(now []space.Refusal) string {
+	told := map[string]bool{}
+	for _, r := range now {
+		told[r.Path] = true
+	}
+	var names []string
+	old := 0
+	for _, p := range slices.Sorted(maps.Keys(b.refused)) {
+		if told[p] {
+			continue
+		}
+		if old++; old <= 5 {
+			names = append(names, fmt.Sprintf("%q", p))
+		}
+	}
+	if old == 0 {
+		return ""
+	}
+	if old > len(names) {
+		names = append(names, "…")
+	}
+	return fmt.Sprintf("%s that earlier answers named could not be committed and will be lost when the sandbox stops: %s.",
+		count(old, "path"), strings.Join(names, ", "))
+}
+
+// hardValues returns a context with the values of ctx that ends with the pool.
+func (p *Pool) hardValues(ctx context.Context) context.Context {
+	return joined{Context: p.hard, values: ctx}
+}
+
+// joined ends with one context and has the values of another, such as the
+// request id for logs.
+type joined struct {
+	context.Context
+	values context.Context
+}
+
+func (j joined) Value(k any) any {
+	if v := j.Context.Value(k); v != nil {
+		return v
+	}
+	return j.values.Value(k)
+}

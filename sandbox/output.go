@@ -1,0 +1,242 @@
+package sandbox
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"satchel/sandbox/agent"
+)
+
+// Output is one stream of a command's output as a caller may be shown it:
+// valid UTF-8 without terminal control sequences, cut in the middle where it
+// is long, with a line that says so.
+type Output struct {
+	Text string
+	// Cut is how many bytes of the output Text does not hold; 0 where it is
+	// whole.
+	Cut int64
+	// Saved is the file inside the sandbox that holds more; may be empty.
+	Saved string
+}
+
+// markRoom is what the line about a cut may take of the characters allowed.
+const markRoom = 240
+
+// prepareOutput cleans both streams and fits them into max characters. Standard
+// error gives way to standard output, down to a third of the room.
+func prepareOutput(stdout, stderr agent.Output, max int) (Output, Output) {
+	o, e := newExcerpt(stdout), newExcerpt(stderr)
+	if o.chars()+e.chars() <= max && o.dropped == 0 && e.dropped == 0 {
+		return o.fit(max), e.fit(max)
+	}
+	room := max - min(o.chars(), max-max/3)
+	errOut := e.fit(room)
+	return o.fit(max - utf8.RuneCountInString(errOut.Text)), errOut
+}
+
+// excerpt is a cleaned stream; where nothing was dropped all of it is in head.
+type excerpt struct {
+	head, tail         string
+	headChars, tailLen int
+	dropped            int64
+	saved              string
+}
+
+func newExcerpt(o agent.Output) excerpt {
+	x := excerpt{dropped: o.Dropped, saved: o.Saved}
+	if o.Dropped == 0 {
+		x.head = Clean(append(append([]byte(nil), o.Head...), o.Tail...))
+	} else {
+		head, tail := wholeRunes(o.Head, o.Tail)
+		x.head, x.tail = Clean(head), Clean(tail)
+	}
+	x.headChars, x.tailLen = utf8.RuneCountInString(x.head), utf8.RuneCountInString(x.tail)
+	return x
+}
+
+func (x excerpt) chars() int {
+	n := x.headChars + x.tailLen
+	if x.dropped > 0 {
+		n += markRoom
+	}
+	return n
+}
+
+// fit returns at most max characters of x: its beginning and its end.
+func (x excerpt) fit(max int) Output {
+	if x.dropped == 0 && x.headChars <= max {
+		return Output{Text: x.head, Saved: x.saved}
+	}
+	if max < markRoom {
+		return Output{Cut: x.dropped + int64(len(x.head)+len(x.tail)), Saved: x.saved}
+	}
+	head, tail := x.head, x.tail
+	if x.dropped == 0 { // cut here, where the agent did not
+		head, tail = x.head, x.head
+	}
+	room := max - markRoom
+	head = firstChars(head, (room+1)/2)
+	if x.dropped == 0 {
+		tail = tail[len(head):]
+	}
+	tail = lastChars(tail, room-utf8.RuneCountInString(head))
+	cut := x.dropped + int64(len(x.head)+len(x.tail)-len(head)-len(tail))
+	where := "run it again with its output in a file to see the rest"
+	if x.saved != "" {
+		where = "more of it is in " + x.saved
+	}
+	nl := "\n"
+	if head == "" || strings.HasSuffix(head, "\n") {
+		nl = ""
+	}
+	return Output{
+		Text:  fmt.Sprintf("%s%s[… %d bytes cut here; %s …]\n%s", head, nl, cut, where, tail),
+		Cut:   cut,
+		Saved: x.saved,
+	}
+}
+
+func firstChars(s string, n int) string {
+	for i := range s {
+		if n == 0 {
+			return s[:i]
+		}
+		n--
+	}
+	return s
+}
+
+func lastChars(s string, n int) string {
+	i := len(s)
+	for ; n > 0 && i > 0; n-- {
+		_, size := utf8.DecodeLastRuneInString(s[:i])
+		i -= size
+	}
+	return s[i:]
+}
+
+// wholeRunes takes off the parts of a character that a cut left at the end of
+// the head and at the beginning of the tail.
+func wholeRunes(head, tail []byte) ([]byte, []byte) {
+	for i := 1; i <= utf8.UTFMax && i <= len(head); i++ {
+		c := head[len(head)-i]
+		if utf8.RuneStart(c) {
+			if !utf8.FullRune(head[len(head)-i:]) {
+				head = head[:len(head)-i]
+			}
+			break
+		}
+	}
+	for i := 0; i < utf8.UTFMax-1 && len(tail) > 0 && !utf8.RuneStart(tail[0]); i++ {
+		tail = tail[1:]
+	}
+	return head, tail
+}
+
+// maxControlString bounds a device control or operating system command, so
+// that one that is never closed does not hide the rest of the output.
+const maxControlString = 4096
+
+// Clean makes a command's output safe to show and to put into JSON. It removes
+// control sequences (ECMA-48: CSI, OSC, DCS, APC, PM, SOS and two-character
+// escapes, in their 7-bit and UTF-8 forms) and every control character but
+// newline and tab, makes a newline of a carriage return, and puts U+FFFD for
+// each run of bytes that is not UTF-8.
+func Clean(b []byte) string {
+	var out strings.Builder
+	out.Grow(len(b))
+	for i := 0; i < len(b); {
+		c := b[i]
+		if c < utf8.RuneSelf {
+			switch {
+			case c == 0x1b:
+				i += escape(b[i:])
+				continue
+			case c == '\r':
+				// CR LF is one line end. A lone CR ends a line too: dropping what
+				// it overwrites would hide the text of files that end lines so.
+				if i+1 >= len(b) || b[i+1] != '\n' {
+					out.WriteByte('\n')
+				}
+			case c == '\n' || c == '\t' || c >= 0x20 && c != 0x7f:
+				out.WriteByte(c)
+			}
+			i++
+			continue
+		}
+		r, size := utf8.DecodeRune(b[i:])
+		switch {
+		case r == utf8.RuneError && size == 1:
+			out.WriteRune(utf8.RuneError)
+			for i < len(b) {
+				if r, size := utf8.DecodeRune(b[i:]); r != utf8.RuneError || size != 1 {
+					break
+				}
+				i++
+			}
+			continue
+		case r >= 0x80 && r <= 0x9f: // C1: the escapes as one character
+			i += size + control(byte(r-0x40), b[i+size:])
+			continue
+		}
+		out.Write(b[i : i+size])
+		i += size
+	}
+	return out.String()
+}
+
+// escape returns the length of the escape sequence at the beginning of b.
+func escape(b []byte) int {
+	if len(b) < 2 {
+		return 1
+	}
+	c := b[1]
+	switch {
+	case c >= 0x20 && c <= 0x2f: // intermediates, then a final
+		n := 1
+		for n < len(b) && b[n] >= 0x20 && b[n] <= 0x2f {
+			n++
+		}
+		if n < len(b) && b[n] >= 0x30 && b[n] <= 0x7e {
+			n++
+		}
+		return n
+	case c >= 0x40 && c <= 0x5f:
+		return 2 + control(c, b[2:])
+	case c >= 0x30 && c <= 0x7e:
+		return 2
+	}
+	return 1
+}
+
+// control returns the length of what belongs to the control function c (as the
+// second character of its 7-bit form) that b follows.
+func control(c byte, b []byte) int {
+	switch c {
+	case '[': // CSI: parameters, intermediates, a final
+		n := 0
+		for n < len(b) && b[n] >= 0x30 && b[n] <= 0x3f {
+			n++
+		}
+		for n < len(b) && b[n] >= 0x20 && b[n] <= 0x2f {
+			n++
+		}
+		if n < len(b) && b[n] >= 0x40 && b[n] <= 0x7e {
+			n++
+		}
+		return n
+	case ']', 'P', 'X', '^', '_': // strings that ST ends, and OSC also BEL
+		for n := 0; n < len(b) && n < maxControlString; n++ {
+			switch {
+			case b[n] == 0x07 && c == ']':
+				return n + 1
+			case b[n] == 0x1b && n+1 < len(b) && b[n+1] == '\\':
+				return n + 2
+			case b[n] == 0xc2 && n+1 < len(b) && b[n+1] == 0x9c:
+				return n + 2
+			}
+		}
+	}
+	return 0
+}

@@ -1,0 +1,369 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"satchel/internal/fault"
+	"satchel/internal/space"
+	"satchel/sandbox/agent"
+)
+
+// Pool keeps the sandboxes of all users. Its methods may be called from many
+// goroutines.
+type Pool struct {
+	o    Options
+	hard context.Context // ends when Close gives up on order
+	kill context.CancelFunc
+	wg   sync.WaitGroup
+
+	mu       sync.Mutex
+	closed   bool
+	boxes    map[key]*box     // started and not yet gone
+	starts   map[key]*pending // queued or under way
+	lives    map[key]life
+	queue    *queue
+	starting int
+	count    counters
+	quit     chan struct{} // closed by Close
+}
+
+// life is what is remembered of the sandboxes that a key has had.
+type life struct {
+	gen   uint64
+	ended StopReason
+}
+
+type counters struct {
+	starts, failures                     uint64
+	idle, evictions, deaths, outOfMemory uint64
+}
+
+func (c *counters) stopped(why StopReason) {
+	switch why {
+	case StopIdle:
+		c.idle++
+	case StopEvicted:
+		c.evictions++
+	case StopDied:
+		c.deaths++
+	case StopMemory:
+		c.outOfMemory++
+	}
+}
+
+// New returns a Pool and starts its housekeeping. Call Reap before the first
+// Exec, and Close in the end. The Runtime stays the caller's to close.
+func New(o Options) (*Pool, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	p := &Pool{
+		o:      o,
+		boxes:  map[key]*box{},
+		starts: map[key]*pending{},
+		lives:  map[key]life{},
+		queue:  newQueue(),
+		quit:   make(chan struct{}),
+	}
+	p.hard, p.kill = context.WithCancel(context.Background())
+	p.wg.Go(p.housekeep)
+	return p, nil
+}
+
+// Reap destroys what an earlier process left behind, and returns how many
+// sandboxes that were.
+func (p *Pool) Reap(ctx context.Context) (int, error) { return p.o.Runtime.Reap(ctx) }
+
+// Check says why no sandbox can start here, as a fault.Unavailable; nil means
+// that one can.
+func (p *Pool) Check(ctx context.Context) error { return p.o.Runtime.Check(ctx) }
+
+func errClosed() error {
+	return fault.New(fault.Unavailable, "The server is shutting down. Try again in a moment.")
+}
+
+// Close lets nothing new start, gives running commands Grace, commits what
+// changed and stops every sandbox. When ctx ends first, what is left is killed
+// without being collected, and ctx's error returned. Close may be called more
+// than once.
+func (p *Pool) Close(ctx context.Context) error {
+	p.mu.Lock()
+	if !p.closed {
+		p.closed = true
+		close(p.quit)
+	}
+	p.stopLocked(func(key) bool { return true }, StopClosed)
+	p.mu.Unlock()
+	done := make(chan struct{})
+	go func() {
+		p.wg.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		p.kill()
+		return nil
+	case <-ctx.Done():
+	}
+	p.kill()
+	p.mu.Lock()
+	left := make([]*box, 0, len(p.boxes))
+	for _, b := range p.boxes {
+		left = append(left, b)
+	}
+	p.mu.Unlock()
+	for _, b := range left {
+		p.destroy(b.sandbox)
+	}
+	<-done
+	return ctx.Err()
+}
+
+// StopUser ends every sandbox of a user, in order, and returns when they are
+// gone: for a user who was removed.
+func (p *Pool) StopUser(ctx context.Context, u space.UserID) error {
+	return p.stop(ctx, func(k key) bool { return k.user == u })
+}
+
+// StopSpace ends every sandbox over a space, in order, and returns when they
+// are gone.
+func (p *Pool) StopSpace(ctx context.Context, id space.SpaceID) error {
+	return p.stop(ctx, func(k key) bool { return k.space == id })
+}
+
+// StopMember ends the sandbox of one user in one space: for a member who was
+// taken out.
+func (p *Pool) StopMember(ctx context.Context, u space.UserID, id space.SpaceID) error {
+	return p.stop(ctx, func(k key) bool { return k == key{u, id} })
+}
+
+func (p *Pool) stop(ctx context.Context, match func(key) bool) error {
+	p.mu.Lock()
+	waits := p.stopLocked(match, StopAsked)
+	p.mu.Unlock()
+	for _, w := range waits {
+		select {
+		case <-w:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// stopLocked stops what matches, whether it runs, starts or waits, and returns
+// what is closed when it is gone.
+func (p *Pool) stopLocked(match func(key) bool, why StopReason) []<-chan struct{} {
+	err := error(fault.New(fault.Unavailable, "The sandbox was stopped before the command began."))
+	if why == StopClosed {
+		err = errClosed()
+	}
+	var waits []<-chan struct{}
+	for k, s := range p.starts {
+		switch {
+		case !match(k):
+		case s.queued:
+			p.queue.remove(s)
+			delete(p.starts, k)
+			s.err = err
+			close(s.ready)
+		default:
+			s.dropped = err
+			waits = append(waits, s.ready)
+		}
+	}
+	for k, b := range p.boxes {
+		if match(k) {
+			b.stop(why, p.o.Grace)
+			waits = append(waits, b.gone)
+		}
+	}
+	return waits
+}
+
+// Jobs lists the background jobs of a user's sandbox; none where it does not
+// run. It never starts one.
+func (p *Pool) Jobs(ctx context.Context, u space.UserID, id space.SpaceID) ([]agent.Job, error) {
+	b := p.running(key{u, id})
+	if b == nil {
+		return nil, nil
+	}
+	defer b.release()
+	return b.agent.Jobs(ctx)
+}
+
+// KillJob sends a signal ("SIGTERM") to all processes of a job. It returns
+// fault.NotFound where the sandbox does not run.
+func (p *Pool) KillJob(ctx context.Context, u space.UserID, id space.SpaceID, jobID, signal string) error {
+	b := p.running(key{u, id})
+	if b == nil {
+		return fault.New(fault.NotFound, "There is no such job: the sandbox does not run.")
+	}
+	defer b.release()
+	return b.agent.Kill(ctx, jobID, signal)
+}
+
+// running returns the live box of a key, in use, or nil.
+func (p *Pool) running(k key) *box {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	b := p.boxes[k]
+	if b == nil || b.state != live {
+		return nil
+	}
+	b.refs++
+	return b
+}
+
+// Status is what a pool holds and has done since it was made.
+type Status struct {
+	Sandboxes int   `json:"sandboxes"` // started and not gone
+	Busy      int   `json:"busy"`      // with a command or a job
+	Starting  int   `json:"starting"`
+	Queued    int   `json:"queued"` // starts that wait for room
+	Memory    int64 `json:"memory"` // bytes, as last measured
+	Closed    bool  `json:"closed"`
+
+	Starts      uint64 `json:"starts"`
+	Failures    uint64 `json:"failures"` // starts that failed
+	IdleStops   uint64 `json:"idle_stops"`
+	Evictions   uint64 `json:"evictions"`
+	Deaths      uint64 `json:"deaths"`
+	OutOfMemory uint64 `json:"out_of_memory"`
+}
+
+// Status tells how the pool is.
+func (p *Pool) Status() Status {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := Status{
+		Sandboxes: len(p.boxes), Starting: p.starting, Queued: p.queue.len(), Closed: p.closed,
+		Starts: p.count.starts, Failures: p.count.failures, IdleStops: p.count.idle,
+		Evictions: p.count.evictions, Deaths: p.count.deaths, OutOfMemory: p.count.outOfMemory,
+	}
+	for _, b := range p.boxes {
+		s.Memory += b.memory
+		if b.busy() {
+			s.Busy++
+		}
+	}
+	return s
+}
+
+// housekeep looks after idleness and memory until the pool is closed.
+func (p *Pool) housekeep() {
+	t := time.NewTicker(p.o.SweepEvery)
+	defer t.Stop()
+	for {
+		select {
+		case <-p.quit:
+			return
+		case <-t.C:
+			p.sweep(time.Now())
+		}
+	}
+}
+
+// sweep stops what idled until now, measures memory and acts on it.
+func (p *Pool) sweep(now time.Time) {
+	p.mu.Lock()
+	var doubtful, measure []*box
+	for _, b := range p.boxes {
+		if b.state != live {
+			continue
+		}
+		for _, j := range b.jobs {
+			if now.After(j.expires) {
+				doubtful = append(doubtful, b)
+				break
+			}
+		}
+		if !b.busy() && now.Sub(b.lastUsed) >= p.o.IdleStop {
+			b.stop(StopIdle, p.o.Grace)
+			continue
+		}
+		if b.busy() || now.Sub(b.lastUsed) < 2*p.o.SweepEvery || b.memory == p.o.StartMemory {
+			measure = append(measure, b)
+		}
+	}
+	p.mu.Unlock()
+	for _, b := range doubtful {
+		b.checkJobs(p.hard, now)
+	}
+	for _, b := range measure {
+		p.measure(b)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.relieve()
+	p.dispatch()
+}
+
+// measureTime bounds one look at a sandbox's memory.
+const measureTime = 2 * time.Second
+
+// measure notes what a box uses and ends it where it is over its limit: the
+// last resort where no cgroup does that.
+func (p *Pool) measure(b *box) {
+	ctx, cancel := context.WithTimeout(p.hard, measureTime)
+	defer cancel()
+	st, err := b.sandbox.Stats(ctx)
+	if err != nil {
+		select {
+		case <-b.sandbox.Done():
+		default:
+			if !errors.Is(err, context.Canceled) {
+				p.o.Logger.Debug("a sandbox could not be measured", "space", b.key.space, "err", err)
+			}
+		}
+		return
+	}
+	p.mu.Lock()
+	b.memory = st.Memory
+	over := p.o.Limits.Memory > 0 && st.Memory > p.o.Limits.Memory+p.o.Limits.Memory/4 && b.state == live
+	if over {
+		b.state, b.reason = dead, StopMemory
+		b.drain()
+		p.wg.Go(b.bury)
+	}
+	p.mu.Unlock()
+	if over {
+		p.o.Logger.Warn("a sandbox was ended: it used more memory than its limit",
+			"space", b.key.space, "memory", st.Memory, "limit", p.o.Limits.Memory)
+	}
+}
+
+// relieve stops the least recently used idle sandboxes while all together use
+// more memory than they may. The caller holds mu.
+func (p *Pool) relieve() {
+	var total int64
+	for _, b := range p.boxes {
+		if b.state == live {
+			total += b.memory
+		}
+	}
+	for total > p.o.MaxMemory {
+		b := p.leastRecent()
+		if b == nil {
+			return
+		}
+		total -= b.memory
+		b.stop(StopEvicted, p.o.Grace)
+	}
+}
+
+// leastRecent returns the idle box that was used longest ago; nil where all
+// are busy. The caller holds mu.
+func (p *Pool) leastRecent() *box {
+	var oldest *box
+	for _, b := range p.boxes {
+		if b.state == live && !b.busy() && (oldest == nil || b.lastUsed.Before(oldest.lastUsed)) {
+			oldest = b
+		}
+	}
+	return oldest
+}

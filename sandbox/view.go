@@ -1,0 +1,163 @@
+package sandbox
+
+import (
+	"context"
+	"crypto/sha1"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+
+	"satchel/internal/space"
+)
+
+// file is what one path of a space holds; the zero file is none.
+type file struct {
+	blob space.BlobID
+	mode space.Mode
+}
+
+func (f file) exists() bool { return f.blob != "" }
+
+// blobOf returns the object name that git gives the content.
+func blobOf(content []byte) space.BlobID {
+	h := sha1.New()
+	fmt.Fprintf(h, "blob %d\x00", len(content))
+	h.Write(content)
+	return space.BlobID(hex.EncodeToString(h.Sum(nil)))
+}
+
+// view is what a sandbox's files were made from, as far as the host knows: the
+// tree that it was seeded with, and over it what was committed from it and
+// applied to it since. It is guarded by its box's tree lock.
+type view struct {
+	seeder space.Seeder
+	id     space.SpaceID
+	seed   space.CommitID
+	over   map[space.Path]file
+}
+
+func (v *view) set(p space.Path, f file) { v.over[p] = f }
+
+func (v *view) get(ctx context.Context, p space.Path) (file, error) {
+	if f, ok := v.over[p]; ok {
+		return f, nil
+	}
+	b, m, ok, err := v.seeder.Blob(ctx, v.id, v.seed, p)
+	if err != nil || !ok {
+		return file{}, err
+	}
+	return file{b, m}, nil
+}
+
+// loadAbove is the number of paths above which one listing of the whole seed
+// is cheaper than asking for each.
+const loadAbove = 128
+
+// reader answers questions about a view while one batch is looked at, when the
+// view does not change.
+type reader struct {
+	*view
+	seedFiles map[space.Path]file // the whole seed, where loaded
+	seedPaths []space.Path        // its paths, sorted
+	overPaths []space.Path        // the sorted keys of over, where loaded
+	ancestors map[space.Path]file // of paths asked for by ancestor
+}
+
+func (v *view) reader(ctx context.Context, paths int) (*reader, error) {
+	r := &reader{view: v, ancestors: map[space.Path]file{}}
+	if paths <= loadAbove {
+		return r, nil
+	}
+	all, err := v.seeder.Files(ctx, v.id, v.seed, "")
+	if err != nil {
+		return nil, err
+	}
+	r.seedFiles = make(map[space.Path]file, len(all))
+	r.seedPaths = make([]space.Path, 0, len(all))
+	for _, f := range all {
+		r.seedFiles[f.Path] = file{f.New, f.NewMode}
+		r.seedPaths = append(r.seedPaths, f.Path)
+	}
+	slices.Sort(r.seedPaths)
+	return r, nil
+}
+
+func (r *reader) get(ctx context.Context, p space.Path) (file, error) {
+	if r.seedFiles == nil {
+		return r.view.get(ctx, p)
+	}
+	if f, ok := r.over[p]; ok {
+		return f, nil
+	}
+	return r.seedFiles[p], nil
+}
+
+// fileAbove returns the files that the view has where p needs directories.
+func (r *reader) filesAbove(ctx context.Context, p space.Path) ([]space.Path, error) {
+	var found []space.Path
+	for i := range len(p) {
+		if p[i] != '/' {
+			continue
+		}
+		dir := p[:i]
+		f, known := r.ancestors[dir]
+		if !known {
+			var err error
+			if f, err = r.get(ctx, dir); err != nil {
+				return nil, err
+			}
+			r.ancestors[dir] = f
+		}
+		if f.exists() {
+			found = append(found, dir)
+		}
+	}
+	return found, nil
+}
+
+// under returns the files that the view has below the directory p. With
+// seedOnly those are left out that were committed or applied since the seed.
+func (r *reader) under(ctx context.Context, p space.Path, seedOnly bool) (map[space.Path]file, error) {
+	found := map[space.Path]file{}
+	if r.seedFiles != nil {
+		for _, q := range below(r.seedPaths, p) {
+			found[q] = r.seedFiles[q]
+		}
+	} else {
+		list, err := r.seeder.Files(ctx, r.id, r.seed, p)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range list {
+			if strings.HasPrefix(string(f.Path), string(p)+"/") {
+				found[f.Path] = file{f.New, f.NewMode}
+			}
+		}
+	}
+	if r.overPaths == nil {
+		r.overPaths = make([]space.Path, 0, len(r.over))
+		for q := range r.over {
+			r.overPaths = append(r.overPaths, q)
+		}
+		slices.Sort(r.overPaths)
+	}
+	for _, q := range below(r.overPaths, p) {
+		if f := r.over[q]; f.exists() && !seedOnly {
+			found[q] = f
+		} else {
+			delete(found, q)
+		}
+	}
+	return found, nil
+}
+
+// below returns the part of sorted that lies under the directory p.
+func below(sorted []space.Path, p space.Path) []space.Path {
+	from := p + "/"
+	to := p + "0" // the byte after '/'
+	i := sort.Search(len(sorted), func(i int) bool { return sorted[i] >= from })
+	j := sort.Search(len(sorted), func(i int) bool { return sorted[i] >= to })
+	return sorted[i:j]
+}
