@@ -1,0 +1,202 @@
+package store
+
+import (
+	"context"
+	"crypto/subtle"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"gorm.io/gorm"
+
+	"satchel/auth"
+	"satchel/internal/database"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+var _ auth.Verifier = (*Store)(nil)
+
+// NewKey is what CreateKey makes.
+type NewKey struct {
+	User   space.UserID
+	Space  space.SpaceID
+	Scopes []space.Scope
+	// Name is what a person calls the client; may be empty.
+	Name    string
+	Expires time.Time // zero: never
+}
+
+// CreateKey makes an API key. The secret is returned here alone and stored
+// nowhere. The error is a fault.NotFound for a user or a space that does not
+// exist or that the user is no member of, and a fault.Invalid for no scope, an
+// unknown one, one that the user's role forbids, or an expiry that has passed.
+func (s *Store) CreateKey(ctx context.Context, by Actor, n NewKey) (space.Grant, auth.Key, error) {
+	if err := checkLabel("name of the key", n.Name); err != nil {
+		return space.Grant{}, auth.Key{}, err
+	}
+	if _, bad, ok := space.ParseScopes(auth.ScopeList(n.Scopes)); !ok {
+		return space.Grant{}, auth.Key{}, fault.New(fault.Invalid, "A key needs the scopes read, write or both; got %q.", short(bad))
+	}
+	now := s.now()
+	if !n.Expires.IsZero() && !n.Expires.After(now) {
+		return space.Grant{}, auth.Key{}, fault.New(fault.Invalid, "The key would expire before it is made.")
+	}
+	key := auth.NewKey()
+	hash := key.Hash()
+	row := grantRow{
+		ID: string(space.NewGrantID()), UserID: string(n.User), SpaceID: string(n.Space), Scopes: auth.ScopeList(n.Scopes),
+		Name: n.Name, KeyHash: hash[:], Created: database.Millis(now), Expires: database.Millis(n.Expires),
+	}
+	err := s.db.Transact(ctx, func(tx *gorm.DB) error {
+		u, err := lockUser(tx, s.db.Kind(), "id = ?", string(n.User))
+		if err != nil {
+			return err
+		}
+		var m memberRow
+		if err := tx.Where("space_id = ? AND user_id = ?", string(n.Space), u.ID).Take(&m).Error; err != nil {
+			return notFound(err, "%s is no member of such a space.", u.Name)
+		}
+		if len(auth.EffectiveScopes(n.Scopes, space.Role(m.Role))) != len(n.Scopes) {
+			return fault.New(fault.Invalid, "%s is a %s of the space, so that a key can have the scope read alone.", u.Name, m.Role)
+		}
+		if err := tx.Create(&row).Error; err != nil {
+			return fmt.Errorf("create key: %w", err)
+		}
+		return s.record(tx, by, "key.create", row.ID, map[string]any{"user": u.ID, "space": n.Space, "scopes": n.Scopes, "name": n.Name, "expires": row.Expires})
+	})
+	if err != nil {
+		return space.Grant{}, auth.Key{}, err
+	}
+	return row.grant(), key, nil
+}
+
+// ListKeys returns the API keys of a user, or of everyone for the empty id,
+// newest first; revoked and expired ones too.
+func (s *Store) ListKeys(ctx context.Context, user space.UserID) ([]Key, error) {
+	var rows []struct {
+		Row                 grantRow `gorm:"embedded"`
+		UserName, SpaceName string
+	}
+	q := s.db.Read(ctx).Table("auth_grants g").
+		Select("g.*, u.name AS user_name, s.name AS space_name").
+		Joins("JOIN auth_users u ON u.id = g.user_id").
+		Joins("JOIN auth_spaces s ON s.id = g.space_id").
+		Where("g.key_hash IS NOT NULL").Order("g.created DESC, g.id")
+	if user != "" {
+		q = q.Where("g.user_id = ?", string(user))
+	}
+	if err := q.Scan(&rows).Error; err != nil {
+		return nil, fmt.Errorf("list keys: %w", err)
+	}
+	out := make([]Key, len(rows))
+	for i, r := range rows {
+		out[i] = Key{Grant: r.Row.grant(), UserName: r.UserName, SpaceName: r.SpaceName}
+	}
+	return out, nil
+}
+
+// RevokeKey ends a key at once. user is whose it must be, empty for anyone's;
+// another's is a fault.NotFound, as one that does not exist. Revoking again
+// changes nothing.
+func (s *Store) RevokeKey(ctx context.Context, by Actor, id space.GrantID, user space.UserID) error {
+	return s.db.Transact(ctx, func(tx *gorm.DB) error {
+		var g grantRow
+		q := tx.Where("id = ? AND key_hash IS NOT NULL", string(id))
+		if user != "" {
+			q = q.Where("user_id = ?", string(user))
+		}
+		if err := q.Take(&g).Error; err != nil {
+			return notFound(err, "There is no such key.")
+		}
+		done := tx.Model(&grantRow{}).Where("id = ? AND revoked = 0", g.ID).Update("revoked", database.Millis(s.now()))
+		if done.Error != nil {
+			return fmt.Errorf("revoke key: %w", done.Error)
+		}
+		if done.RowsAffected == 0 {
+			return nil
+		}
+		return s.record(tx, by, "key.revoke", g.ID, map[string]any{"user": g.UserID, "name": g.Name})
+	})
+}
+
+// verifyRow is all that a check needs, read by one statement, so that it sees
+// one moment of the database.
+type verifyRow struct {
+	GrantID, Scopes, GrantName       string
+	KeyHash                          []byte
+	Expires, Revoked                 int64
+	UserID, UserName, Display, Email string
+	Admin                            bool
+	Removed                          int64
+	SpaceID, SpaceName, Role         string
+}
+
+const verifyQuery = `SELECT g.id AS grant_id, g.scopes, g.name AS grant_name, g.key_hash, g.expires, g.revoked,
+	u.id AS user_id, u.name AS user_name, u.display, u.email, u.admin, u.removed,
+	s.id AS space_id, s.name AS space_name, m.role
+FROM auth_grants g
+JOIN auth_users u ON u.id = g.user_id
+JOIN auth_spaces s ON s.id = g.space_id
+LEFT JOIN auth_members m ON m.space_id = g.space_id AND m.user_id = g.user_id
+WHERE g.key_hash = ?`
+
+// Verify proves an API key; see auth.Verifier. An unknown key is told nothing;
+// who holds a good secret is told why it works no more.
+func (s *Store) Verify(ctx context.Context, bearer string) (auth.Principal, error) {
+	key, err := auth.ParseKey(bearer)
+	if err != nil {
+		return auth.Principal{}, err
+	}
+	hash := key.Hash()
+	var r verifyRow
+	row := s.db.Read(ctx).Raw(verifyQuery, hash[:]).Row()
+	var role *string
+	err = row.Scan(&r.GrantID, &r.Scopes, &r.GrantName, &r.KeyHash, &r.Expires, &r.Revoked,
+		&r.UserID, &r.UserName, &r.Display, &r.Email, &r.Admin, &r.Removed, &r.SpaceID, &r.SpaceName, &role)
+	if err != nil {
+		return auth.Principal{}, verifyError(ctx, err)
+	}
+	// The index has compared already, in a time that tells of the hash and
+	// nothing of the key; this guards against a column that compares loosely.
+	if subtle.ConstantTimeCompare(r.KeyHash, hash[:]) != 1 {
+		return auth.Principal{}, errUnknown()
+	}
+	if role != nil {
+		r.Role = *role
+	}
+	now := s.now()
+	p := auth.Principal{
+		User: space.UserID(r.UserID), UserName: r.UserName, Display: r.Display, Email: r.Email, Admin: r.Admin,
+		Space: space.SpaceID(r.SpaceID), SpaceName: r.SpaceName, Role: space.Role(r.Role),
+		Grant: space.GrantID(r.GrantID), Client: r.GrantName,
+		Scopes: auth.EffectiveScopes(splitScopes(r.Scopes), space.Role(r.Role)),
+	}
+	switch {
+	case r.Removed != 0:
+		return auth.Principal{}, fault.New(fault.Unauthenticated, "The user of this key was removed.")
+	case r.Revoked != 0:
+		return auth.Principal{}, fault.New(fault.Unauthenticated, "This key was revoked; make a new one.")
+	case r.Expires != 0 && now.UnixMilli() >= r.Expires:
+		return auth.Principal{}, fault.New(fault.Unauthenticated, "This key has expired; make a new one.")
+	case len(p.Scopes) == 0:
+		return auth.Principal{}, fault.New(fault.Unauthenticated, "The user of this key is no member of its space any more.")
+	}
+	s.markUsed(p.Grant, now)
+	return p, nil
+}
+
+func errUnknown() error {
+	return fault.New(fault.Unauthenticated, "The key is not known here; it may belong to another server.")
+}
+
+func verifyError(ctx context.Context, err error) error {
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return errUnknown()
+	case ctx.Err() != nil:
+		return fault.Wrap(errors.Join(ctx.Err(), err), fault.Canceled, "The request ended.")
+	}
+	return fault.Wrap(err, fault.Unavailable, "The key cannot be checked now; try again.")
+}

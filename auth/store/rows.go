@@ -1,0 +1,144 @@
+package store
+
+import (
+	"strings"
+	"time"
+
+	"satchel/internal/database"
+	"satchel/internal/space"
+)
+
+type userRow struct {
+	ID      string `gorm:"primaryKey"`
+	Issuer  string
+	Subject string
+	Name    string
+	Display string
+	Email   string
+	Admin   bool
+	Created int64
+	Removed int64
+}
+
+func (userRow) TableName() string { return "auth_users" }
+
+func (r userRow) user() User {
+	return User{
+		ID: space.UserID(r.ID), Issuer: r.Issuer, Subject: r.Subject, Name: r.Name, Display: r.Display,
+		Email: r.Email, Admin: r.Admin, Created: database.Time(r.Created),
+	}
+}
+
+type spaceRow struct {
+	ID      string `gorm:"primaryKey"`
+	Name    string
+	OwnerID string
+	Created int64
+}
+
+func (spaceRow) TableName() string { return "auth_spaces" }
+
+func (r spaceRow) space() Space {
+	return Space{ID: space.SpaceID(r.ID), Name: r.Name, Owner: space.UserID(r.OwnerID), Created: database.Time(r.Created)}
+}
+
+type memberRow struct {
+	SpaceID string `gorm:"primaryKey"`
+	UserID  string `gorm:"primaryKey"`
+	Role    string
+	Added   int64
+}
+
+func (memberRow) TableName() string { return "auth_members" }
+
+type grantRow struct {
+	ID       string `gorm:"primaryKey"`
+	UserID   string
+	SpaceID  string
+	Scopes   string
+	Name     string
+	KeyHash  []byte
+	Created  int64
+	Expires  int64
+	Revoked  int64
+	LastUsed int64
+}
+
+func (grantRow) TableName() string { return "auth_grants" }
+
+func (r grantRow) grant() space.Grant {
+	return space.Grant{
+		ID: space.GrantID(r.ID), User: space.UserID(r.UserID), Space: space.SpaceID(r.SpaceID),
+		Scopes: splitScopes(r.Scopes), Name: r.Name, Created: database.Time(r.Created),
+		Expires: database.Time(r.Expires), Revoked: database.Time(r.Revoked), LastUsed: database.Time(r.LastUsed),
+	}
+}
+
+func splitScopes(s string) []space.Scope {
+	var out []space.Scope
+	for f := range strings.FieldsSeq(s) {
+		out = append(out, space.Scope(f))
+	}
+	return out
+}
+
+type auditRow struct {
+	ID      int64 `gorm:"primaryKey"`
+	At      int64
+	Actor   string
+	Via     string
+	Action  string
+	Subject string
+	Detail  string
+}
+
+func (auditRow) TableName() string { return "auth_audit" }
+
+// User is a person who may use this server.
+type User struct {
+	ID space.UserID
+	// Issuer and Subject are where the person signs in and who they are there;
+	// LocalIssuer and the ID for one who was made by a command.
+	Issuer, Subject string
+	Name            string // unique; see CheckName
+	Display         string // how a person would write it; may be empty
+	Email           string // may be empty
+	Admin           bool
+	Created         time.Time
+}
+
+// Space is the row of a space.
+type Space struct {
+	ID      space.SpaceID
+	Name    string // unique among its owner's
+	Owner   space.UserID
+	Created time.Time
+}
+
+// Membership is a space as one of its members has it.
+type Membership struct {
+	Space
+	OwnerName string
+	Role      space.Role
+}
+
+// Member is a user as a member of one space.
+type Member struct {
+	User  space.UserID
+	Name  string
+	Role  space.Role
+	Added time.Time
+}
+
+// Key is a grant with the names that a person knows it by.
+type Key struct {
+	space.Grant
+	UserName  string
+	SpaceName string
+}
+
+// Stats are counts of what is in use: no removed user, no revoked or expired
+// key.
+type Stats struct {
+	Users, Admins, Spaces, Keys int64
+}

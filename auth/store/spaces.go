@@ -1,0 +1,223 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+
+	"satchel/internal/database"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// forUpdate keeps other PostgreSQL transactions from a row until this one ends.
+var forUpdate = clause.Locking{Strength: clause.LockingStrengthUpdate}
+
+// CreateSpace makes the row of a further space of a user; see NewUser.Space for
+// the id and the order. The error is as of CreateUser.
+func (s *Store) CreateSpace(ctx context.Context, by Actor, owner space.UserID, id space.SpaceID, name string) (Space, error) {
+	if err := CheckName(name); err != nil {
+		return Space{}, err
+	}
+	if _, err := space.ParseSpaceID(string(id)); err != nil {
+		return Space{}, err
+	}
+	row := spaceRow{ID: string(id), Name: name, OwnerID: string(owner), Created: database.Millis(s.now())}
+	err := s.db.Transact(ctx, func(tx *gorm.DB) error {
+		if _, err := lockUser(tx, s.db.Kind(), "id = ?", string(owner)); err != nil {
+			return err
+		}
+		return s.createSpace(tx, by, row)
+	})
+	if err != nil {
+		return Space{}, err
+	}
+	return row.space(), nil
+}
+
+func (s *Store) createSpace(tx *gorm.DB, by Actor, row spaceRow) error {
+	if err := tx.Create(&row).Error; err != nil {
+		if database.IsDuplicate(err) {
+			return fault.New(fault.Conflict, "The user has a space %s already.", row.Name)
+		}
+		return fmt.Errorf("create space: %w", err)
+	}
+	owner := memberRow{SpaceID: row.ID, UserID: row.OwnerID, Role: string(space.Owner), Added: row.Created}
+	if err := tx.Create(&owner).Error; err != nil {
+		return fmt.Errorf("create space: %w", err)
+	}
+	return s.record(tx, by, "space.create", row.ID, map[string]any{"name": row.Name, "owner": row.OwnerID})
+}
+
+// Spaces returns all spaces, by name.
+func (s *Store) Spaces(ctx context.Context) ([]Space, error) {
+	var rows []spaceRow
+	if err := s.db.Read(ctx).Order("name, id").Find(&rows).Error; err != nil {
+		return nil, fmt.Errorf("list spaces: %w", err)
+	}
+	out := make([]Space, len(rows))
+	for i, r := range rows {
+		out[i] = r.space()
+	}
+	return out, nil
+}
+
+// Space returns the space with the id; fault.NotFound where there is none.
+func (s *Store) Space(ctx context.Context, id space.SpaceID) (Space, error) {
+	var r spaceRow
+	if err := s.db.Read(ctx).Where("id = ?", string(id)).Take(&r).Error; err != nil {
+		return Space{}, notFound(err, "There is no such space.")
+	}
+	return r.space(), nil
+}
+
+// SpacesOf returns the spaces that a user is a member of, their own first, then
+// by name.
+func (s *Store) SpacesOf(ctx context.Context, user space.UserID) ([]Membership, error) {
+	var rows []struct {
+		Row             spaceRow `gorm:"embedded"`
+		OwnerName, Role string
+	}
+	err := s.db.Read(ctx).Raw(`SELECT s.id, s.name, s.owner_id, s.created, o.name AS owner_name, m.role
+		FROM auth_members m JOIN auth_spaces s ON s.id = m.space_id
+		JOIN auth_users o ON o.id = s.owner_id
+		JOIN auth_users u ON u.id = m.user_id
+		WHERE m.user_id = ? AND u.removed = 0
+		ORDER BY CASE WHEN m.role = 'owner' THEN 0 ELSE 1 END, s.created, s.name, s.id`, string(user)).Scan(&rows).Error
+	if err != nil {
+		return nil, fmt.Errorf("list spaces of a user: %w", err)
+	}
+	out := make([]Membership, len(rows))
+	for i, r := range rows {
+		out[i] = Membership{Space: r.Row.space(), OwnerName: r.OwnerName, Role: space.Role(r.Role)}
+	}
+	return out, nil
+}
+
+// FindSpace returns the space that a user means by a reference: an id, NAME, or
+// OWNER/NAME where NAME alone names two; empty for the only one they have, else
+// the first of their own. Spaces that the user is no member of do not exist for
+// it. The error is a fault.NotFound, or a fault.Invalid for a reference that
+// could mean two.
+func (s *Store) FindSpace(ctx context.Context, user space.UserID, ref string) (Membership, error) {
+	all, err := s.SpacesOf(ctx, user)
+	if err != nil {
+		return Membership{}, err
+	}
+	if ref == "" && len(all) > 0 && (len(all) == 1 || all[0].Role == space.Owner) {
+		return all[0], nil
+	}
+	var found []Membership
+	for _, m := range all {
+		if ref == string(m.ID) || ref == m.OwnerName+"/"+m.Name || ref == m.Name {
+			found = append(found, m)
+		}
+	}
+	switch {
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) > 1:
+		names := make([]string, len(found))
+		for i, m := range found {
+			names[i] = m.OwnerName + "/" + m.Name
+		}
+		return Membership{}, fault.New(fault.Invalid, "%q could be %s; write one of these.", ref, strings.Join(names, " or "))
+	case ref == "":
+		return Membership{}, fault.New(fault.NotFound, "No space is given, and the user owns none.")
+	}
+	return Membership{}, fault.New(fault.NotFound, "The user has no space %q.", short(ref))
+}
+
+// Members returns the members of a space, the owner first, then by name.
+func (s *Store) Members(ctx context.Context, id space.SpaceID) ([]Member, error) {
+	var rows []struct {
+		UserID, Name, Role string
+		Added              int64
+	}
+	err := s.db.Read(ctx).Raw(`SELECT m.user_id, u.name, m.role, m.added FROM auth_members m
+		JOIN auth_users u ON u.id = m.user_id
+		WHERE m.space_id = ? AND u.removed = 0
+		ORDER BY CASE WHEN m.role = 'owner' THEN 0 ELSE 1 END, u.name`, string(id)).Scan(&rows).Error
+	if err != nil {
+		return nil, fmt.Errorf("list members: %w", err)
+	}
+	out := make([]Member, len(rows))
+	for i, r := range rows {
+		out[i] = Member{User: space.UserID(r.UserID), Name: r.Name, Role: space.Role(r.Role), Added: database.Time(r.Added)}
+	}
+	return out, nil
+}
+
+// AddMember makes a user an editor or a reader of a space, or changes which of
+// the two they are; it takes effect on their next request. The error is a
+// fault.NotFound for an unknown user or space, and a fault.Invalid for another
+// role or for the owner.
+func (s *Store) AddMember(ctx context.Context, by Actor, id space.SpaceID, user space.UserID, role space.Role) error {
+	if role != space.Editor && role != space.Reader {
+		return fault.New(fault.Invalid, "A member can be made an editor or a reader, not %q.", short(string(role)))
+	}
+	return s.db.Transact(ctx, func(tx *gorm.DB) error {
+		sp, err := takeSpace(tx, id)
+		if err != nil {
+			return err
+		}
+		if _, err := lockUser(tx, s.db.Kind(), "id = ?", string(user)); err != nil {
+			return err
+		}
+		if sp.OwnerID == string(user) {
+			return fault.New(fault.Invalid, "The user owns the space %s; an owner stays one.", sp.Name)
+		}
+		row := memberRow{SpaceID: sp.ID, UserID: string(user), Role: string(role), Added: database.Millis(s.now())}
+		err = tx.Clauses(clause.OnConflict{
+			Columns:   []clause.Column{{Name: "space_id"}, {Name: "user_id"}},
+			DoUpdates: clause.AssignmentColumns([]string{"role"}),
+		}).Create(&row).Error
+		if err != nil {
+			return fmt.Errorf("add member: %w", err)
+		}
+		return s.record(tx, by, "member.set", sp.ID, map[string]any{"user": user, "role": role})
+	})
+}
+
+// RemoveMember ends a membership and revokes what the user's clients were given
+// of the space. The error is a fault.NotFound, and a fault.Invalid for the owner.
+func (s *Store) RemoveMember(ctx context.Context, by Actor, id space.SpaceID, user space.UserID) error {
+	return s.db.Transact(ctx, func(tx *gorm.DB) error {
+		sp, err := takeSpace(tx, id)
+		if err != nil {
+			return err
+		}
+		if sp.OwnerID == string(user) {
+			return fault.New(fault.Invalid, "The user owns the space %s; an owner stays one.", sp.Name)
+		}
+		// The user's row is locked as in CreateKey, so that no key is made in
+		// between.
+		if _, err := lockUser(tx, s.db.Kind(), "id = ?", string(user)); err != nil {
+			return err
+		}
+		gone := tx.Where("space_id = ? AND user_id = ?", sp.ID, string(user)).Delete(&memberRow{})
+		if gone.Error != nil {
+			return fmt.Errorf("remove member: %w", gone.Error)
+		}
+		if gone.RowsAffected == 0 {
+			return fault.New(fault.NotFound, "The user is no member of the space %s.", sp.Name)
+		}
+		err = tx.Model(&grantRow{}).Where("space_id = ? AND user_id = ? AND revoked = 0", sp.ID, string(user)).
+			Update("revoked", database.Millis(s.now())).Error
+		if err != nil {
+			return fmt.Errorf("revoke grants: %w", err)
+		}
+		return s.record(tx, by, "member.remove", sp.ID, map[string]any{"user": user})
+	})
+}
+
+func takeSpace(tx *gorm.DB, id space.SpaceID) (spaceRow, error) {
+	var r spaceRow
+	if err := tx.Where("id = ?", string(id)).Take(&r).Error; err != nil {
+		return r, notFound(err, "There is no such space.")
+	}
+	return r, nil
+}

@@ -1,0 +1,185 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"gorm.io/gorm"
+
+	"satchel/internal/database"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// LocalIssuer is the issuer of users that a command made.
+const LocalIssuer = "local"
+
+// DefaultFlush is how often times of last use are written.
+const DefaultFlush = time.Minute
+
+// Options bound a Store.
+type Options struct {
+	// Logger receives failures to write times of last use. Nil discards.
+	Logger *slog.Logger
+	// Flush is how often times of last use are written. 0 means DefaultFlush.
+	Flush time.Duration
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+}
+
+// Store is the rows of auth_users, auth_spaces, auth_members, auth_grants and
+// auth_audit. It is safe for concurrent use.
+type Store struct {
+	db  *database.DB
+	log *slog.Logger
+	now func() time.Time
+
+	mu   sync.Mutex
+	used map[space.GrantID]int64 // minute of last use, not yet written
+
+	stop context.CancelFunc
+	done chan struct{}
+}
+
+// New returns a store on a database to which Migrations were applied. It
+// starts the goroutine that writes times of last use: Close ends it.
+func New(db *database.DB, o Options) *Store {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Flush <= 0 {
+		o.Flush = DefaultFlush
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	s := &Store{db: db, log: o.Logger, now: o.Now, used: map[space.GrantID]int64{}, stop: stop, done: make(chan struct{})}
+	go s.flushEvery(ctx, o.Flush)
+	return s
+}
+
+// Close writes the times of last use that are left and ends the store's
+// goroutine. It may be called more than once; the database stays open.
+func (s *Store) Close() error {
+	s.stop()
+	<-s.done
+	return s.Flush(context.Background())
+}
+
+// Actor is who does an act, for the audit log.
+type Actor struct {
+	User space.UserID // empty where no user is behind it
+	Via  string       // "command line", "web", "first run"
+}
+
+// Entry is one line of the audit log.
+type Entry struct {
+	ID      int64
+	At      time.Time
+	Actor   Actor
+	Action  string // "user.create", "user.remove", "space.create", "member.set", "member.remove", "key.create", "key.revoke"
+	Subject string // the id of what was acted on
+	Detail  string // a JSON object; never a secret
+}
+
+// Audit returns the newest entries with ids under before, newest first; before
+// 0 begins with the newest of all. limit is at most 1000.
+func (s *Store) Audit(ctx context.Context, before int64, limit int) ([]Entry, error) {
+	q := s.db.Read(ctx).Order("id DESC").Limit(min(max(limit, 1), 1000))
+	if before > 0 {
+		q = q.Where("id < ?", before)
+	}
+	var rows []auditRow
+	if err := q.Find(&rows).Error; err != nil {
+		return nil, fmt.Errorf("read audit log: %w", err)
+	}
+	out := make([]Entry, len(rows))
+	for i, r := range rows {
+		out[i] = Entry{ID: r.ID, At: database.Time(r.At), Actor: Actor{space.UserID(r.Actor), r.Via}, Action: r.Action, Subject: r.Subject, Detail: r.Detail}
+	}
+	return out, nil
+}
+
+// record adds to the audit log within the transaction of the act.
+func (s *Store) record(tx *gorm.DB, by Actor, action, subject string, detail map[string]any) error {
+	text, err := json.Marshal(detail)
+	if err != nil {
+		return fmt.Errorf("audit %s: %w", action, err)
+	}
+	row := auditRow{At: database.Millis(s.now()), Actor: string(by.User), Via: by.Via, Action: action, Subject: subject, Detail: string(text)}
+	if err := tx.Create(&row).Error; err != nil {
+		return fmt.Errorf("audit %s: %w", action, err)
+	}
+	return nil
+}
+
+// FirstRun tells whether nobody was ever made a user here.
+func (s *Store) FirstRun(ctx context.Context) (bool, error) {
+	var n int64
+	if err := s.db.Read(ctx).Model(&userRow{}).Limit(1).Count(&n).Error; err != nil {
+		return false, fmt.Errorf("count users: %w", err)
+	}
+	return n == 0, nil
+}
+
+// Stats counts what is in use.
+func (s *Store) Stats(ctx context.Context) (Stats, error) {
+	var st Stats
+	err := s.db.Read(ctx).Raw(`SELECT
+		(SELECT COUNT(*) FROM auth_users WHERE removed = 0) AS users,
+		(SELECT COUNT(*) FROM auth_users WHERE removed = 0 AND admin) AS admins,
+		(SELECT COUNT(*) FROM auth_spaces) AS spaces,
+		(SELECT COUNT(*) FROM auth_grants WHERE key_hash IS NOT NULL AND revoked = 0 AND (expires = 0 OR expires > ?)) AS keys`,
+		database.Millis(s.now())).Scan(&st).Error
+	if err != nil {
+		return Stats{}, fmt.Errorf("count users: %w", err)
+	}
+	return st, nil
+}
+
+// MaxNameBytes bounds the names of users and spaces.
+const MaxNameBytes = 64
+
+// CheckName tells whether s may name a user or a space: 1 to 64 of a-z, 0-9,
+// "-", "_" and ".", beginning with a letter or a digit, so that it is one word
+// in a shell, a URL and a file name. The error is a fault.Invalid.
+func CheckName(s string) error {
+	ok := s != "" && len(s) <= MaxNameBytes && s[0] != '-' && s[0] != '.' && s[0] != '_'
+	for i := range len(s) {
+		c := s[i]
+		ok = ok && (c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.')
+	}
+	if ok {
+		return nil
+	}
+	if len(s) > MaxNameBytes {
+		return fault.New(fault.Invalid, "A name has at most %d characters; this one has %d.", MaxNameBytes, len(s))
+	}
+	return fault.New(fault.Invalid, "%q is no name: use a-z, 0-9, -, _ and ., beginning with a letter or a digit.", s)
+}
+
+// checkLabel tells whether s may be shown as what a person calls something:
+// at most 200 bytes without control characters.
+func checkLabel(what, s string) error {
+	if len(s) > 200 {
+		return fault.New(fault.Invalid, "The %s has %d bytes, and 200 are allowed.", what, len(s))
+	}
+	if !printable(s) {
+		return fault.New(fault.Invalid, "The %s has characters that cannot be shown.", what)
+	}
+	return nil
+}
+
+// notFound turns gorm's missing row into a fault, and wraps other errors.
+func notFound(err error, format string, args ...any) error {
+	if errors.Is(err, gorm.ErrRecordNotFound) {
+		return fault.New(fault.NotFound, format, args...)
+	}
+	return fmt.Errorf("look up: %w", err)
+}

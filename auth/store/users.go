@@ -1,0 +1,231 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"gorm.io/gorm"
+
+	"satchel/internal/database"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// NewUser is who CreateUser makes.
+type NewUser struct {
+	Name    string // see CheckName
+	Display string
+	Email   string
+	Admin   bool
+	// Issuer and Subject are where they sign in; empty for LocalIssuer.
+	Issuer, Subject string
+	// Space is the id of their first space, and SpaceName its name; empty for a
+	// fresh id, and for the user's name. The git store makes the space itself,
+	// best before its row under an id from space.NewSpaceID: then a crash in
+	// between leaves a repository that nobody reaches, not a row without one.
+	Space     space.SpaceID
+	SpaceName string
+	// First asks that nobody was ever a user here, checked in the same
+	// transaction, so that of two servers that start at once on one database
+	// only one makes the first admin.
+	First bool
+}
+
+// CreateUser makes a user and the row of their first space, which they own. The
+// error is a fault.Invalid for a bad name and a fault.Conflict where the name,
+// the identity or the space is there already, or where First is asked and
+// somebody is.
+func (s *Store) CreateUser(ctx context.Context, by Actor, n NewUser) (User, Space, error) {
+	id := space.NewUserID()
+	if n.SpaceName == "" {
+		n.SpaceName = n.Name
+	}
+	if n.Space == "" {
+		n.Space = space.NewSpaceID()
+	}
+	if n.Issuer == "" {
+		n.Issuer, n.Subject = LocalIssuer, string(id)
+	}
+	for _, err := range []error{CheckName(n.Name), CheckName(n.SpaceName), checkLabel("display name", n.Display), checkLabel("email address", n.Email)} {
+		if err != nil {
+			return User{}, Space{}, err
+		}
+	}
+	if n.Subject == "" {
+		return User{}, Space{}, fault.New(fault.Invalid, "A user of an issuer needs a subject there.")
+	}
+	if _, err := space.ParseSpaceID(string(n.Space)); err != nil {
+		return User{}, Space{}, err
+	}
+	now := database.Millis(s.now())
+	u := userRow{ID: string(id), Issuer: n.Issuer, Subject: n.Subject, Name: n.Name, Display: n.Display, Email: n.Email, Admin: n.Admin, Created: now}
+	sp := spaceRow{ID: string(n.Space), Name: n.SpaceName, OwnerID: u.ID, Created: now}
+	err := s.db.Transact(ctx, func(tx *gorm.DB) error {
+		if n.First {
+			if err := onlyIfEmpty(tx, s.db.Kind()); err != nil {
+				return err
+			}
+		}
+		if err := tx.Create(&u).Error; err != nil {
+			if database.IsDuplicate(err) {
+				return fault.New(fault.Conflict, "There is a user %s already, or one with the same sign-in.", n.Name)
+			}
+			return fmt.Errorf("create user: %w", err)
+		}
+		if err := s.record(tx, by, "user.create", u.ID, map[string]any{"name": u.Name, "admin": u.Admin, "issuer": u.Issuer}); err != nil {
+			return err
+		}
+		return s.createSpace(tx, by, sp)
+	})
+	if err != nil {
+		return User{}, Space{}, err
+	}
+	return u.user(), sp.space(), nil
+}
+
+func onlyIfEmpty(tx *gorm.DB, kind database.Kind) error {
+	// SQLite's transaction is alone already.
+	if kind == database.Postgres {
+		if err := tx.Exec("LOCK TABLE auth_users IN SHARE ROW EXCLUSIVE MODE").Error; err != nil {
+			return fmt.Errorf("lock users: %w", err)
+		}
+	}
+	var n int64
+	if err := tx.Model(&userRow{}).Count(&n).Error; err != nil {
+		return fmt.Errorf("count users: %w", err)
+	}
+	if n > 0 {
+		return fault.New(fault.Conflict, "There are users here already.")
+	}
+	return nil
+}
+
+// UndoCreateUser takes back a CreateUser whose space could not be made. It
+// deletes the user and their spaces, and refuses with a fault.Conflict once
+// anything hangs on them: a grant, another member, a space of someone else.
+func (s *Store) UndoCreateUser(ctx context.Context, by Actor, id space.UserID) error {
+	return s.db.Transact(ctx, func(tx *gorm.DB) error {
+		u, err := lockUser(tx, s.db.Kind(), "id = ?", string(id))
+		if err != nil {
+			return err
+		}
+		var n int64
+		err = tx.Raw(`SELECT (SELECT COUNT(*) FROM auth_grants WHERE user_id = ?) + (SELECT COUNT(*) FROM auth_members m
+			JOIN auth_spaces s ON s.id = m.space_id WHERE (m.user_id = ?) <> (s.owner_id = ?))`, u.ID, u.ID, u.ID).Scan(&n).Error
+		if err != nil {
+			return fmt.Errorf("look for what hangs on a user: %w", err)
+		}
+		if n > 0 {
+			return fault.New(fault.Conflict, "%s is in use; remove the user instead.", u.Name)
+		}
+		for _, stmt := range []string{
+			"DELETE FROM auth_members WHERE user_id = ?",
+			"DELETE FROM auth_spaces WHERE owner_id = ?",
+			"DELETE FROM auth_users WHERE id = ?",
+		} {
+			if err := tx.Exec(stmt, u.ID).Error; err != nil {
+				return fmt.Errorf("undo user: %w", err)
+			}
+		}
+		return s.record(tx, by, "user.undo", u.ID, map[string]any{"name": u.Name})
+	})
+}
+
+// RemoveUser ends a user: their keys are revoked and their memberships in other
+// people's spaces end at once; their own spaces stay. The error is a
+// fault.NotFound, or a fault.Conflict for the only admin.
+func (s *Store) RemoveUser(ctx context.Context, by Actor, id space.UserID) error {
+	return s.db.Transact(ctx, func(tx *gorm.DB) error {
+		// Removals of two admins by each other must meet at the same row.
+		if s.db.Kind() == database.Postgres {
+			if err := tx.Exec("LOCK TABLE auth_users IN SHARE ROW EXCLUSIVE MODE").Error; err != nil {
+				return fmt.Errorf("lock users: %w", err)
+			}
+		}
+		u, err := lockUser(tx, s.db.Kind(), "id = ?", string(id))
+		if err != nil {
+			return err
+		}
+		if u.Admin {
+			var others int64
+			if err := tx.Model(&userRow{}).Where("removed = 0 AND admin AND id <> ?", u.ID).Count(&others).Error; err != nil {
+				return fmt.Errorf("count admins: %w", err)
+			}
+			if others == 0 {
+				return fault.New(fault.Conflict, "%s is the only admin; make another one first.", u.Name)
+			}
+		}
+		now := database.Millis(s.now())
+		if err := tx.Model(&userRow{}).Where("id = ?", u.ID).Update("removed", now).Error; err != nil {
+			return fmt.Errorf("remove user: %w", err)
+		}
+		keys := tx.Model(&grantRow{}).Where("user_id = ? AND revoked = 0", u.ID).Update("revoked", now)
+		if keys.Error != nil {
+			return fmt.Errorf("revoke grants: %w", keys.Error)
+		}
+		if err := tx.Where("user_id = ? AND role <> ?", u.ID, string(space.Owner)).Delete(&memberRow{}).Error; err != nil {
+			return fmt.Errorf("end memberships: %w", err)
+		}
+		return s.record(tx, by, "user.remove", u.ID, map[string]any{"name": u.Name, "grants_revoked": keys.RowsAffected})
+	})
+}
+
+// lockUser reads a user who is not removed, so that no other transaction
+// removes them or grants them anything until this one ends.
+func lockUser(tx *gorm.DB, kind database.Kind, where string, args ...any) (userRow, error) {
+	var u userRow
+	q := tx.Where("removed = 0").Where(where, args...)
+	if kind == database.Postgres {
+		q = q.Clauses(forUpdate)
+	}
+	if err := q.Take(&u).Error; err != nil {
+		return u, notFound(err, "There is no such user.")
+	}
+	return u, nil
+}
+
+// ListUsers returns all users but removed ones, by name.
+func (s *Store) ListUsers(ctx context.Context) ([]User, error) {
+	var rows []userRow
+	if err := s.db.Read(ctx).Where("removed = 0").Order("name").Find(&rows).Error; err != nil {
+		return nil, fmt.Errorf("list users: %w", err)
+	}
+	out := make([]User, len(rows))
+	for i, r := range rows {
+		out[i] = r.user()
+	}
+	return out, nil
+}
+
+// FindUser returns the user with the name; fault.NotFound where there is none
+// or they were removed.
+func (s *Store) FindUser(ctx context.Context, name string) (User, error) {
+	var r userRow
+	if err := s.db.Read(ctx).Where("removed = 0 AND name = ?", name).Take(&r).Error; err != nil {
+		return User{}, notFound(err, "There is no user %q.", short(name))
+	}
+	return r.user(), nil
+}
+
+// User returns the user with the id, as FindUser does.
+func (s *Store) User(ctx context.Context, id space.UserID) (User, error) {
+	var r userRow
+	if err := s.db.Read(ctx).Where("removed = 0 AND id = ?", string(id)).Take(&r).Error; err != nil {
+		return User{}, notFound(err, "There is no such user.")
+	}
+	return r.user(), nil
+}
+
+func short(s string) string {
+	if len(s) > MaxNameBytes {
+		s = strings.ToValidUTF8(s[:MaxNameBytes], "") + "…"
+	}
+	return s
+}
+
+func printable(s string) bool {
+	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
+}
