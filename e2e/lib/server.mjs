@@ -27,24 +27,32 @@ async function freePort() {
 
 // satchel runs one administrative command and returns its JSON answer.
 export function satchel(data, ...args) {
-  const out = execFileSync(binary, [...args, '--data', data, '--json'], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+  return satchelAs({}, data, ...args);
+}
+
+// satchelAs runs it with other spawn options ({ uid, gid }) or another binary.
+export function satchelAs({ program = binary, ...options }, data, ...args) {
+  const out = execFileSync(program, [...args, '--data', data, '--json'], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'], ...options });
   return JSON.parse(out);
 }
 
 export class Server {
-  constructor(data, { args = [], env = {} } = {}) {
+  constructor(data, { args = [], env = {}, program = binary, spawnOptions = {} } = {}) {
     this.data = data;
     this.args = args;
     this.env = env;
+    this.program = program;
+    this.spawnOptions = spawnOptions;
     this.output = '';
   }
 
   async start() {
     this.port ??= await freePort();
     this.url = `http://127.0.0.1:${this.port}/mcp`;
-    this.process = spawn(binary, ['serve', '--data', this.data, '--listen', `127.0.0.1:${this.port}`, ...this.args], {
+    this.process = spawn(this.program, ['serve', '--data', this.data, '--listen', `127.0.0.1:${this.port}`, ...this.args], {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, ...this.env },
+      ...this.spawnOptions,
     });
     this.exited = once(this.process, 'exit');
     for (const stream of [this.process.stdout, this.process.stderr]) {

@@ -1,0 +1,227 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"time"
+
+	"satchel/auth/store"
+	"satchel/gitstore"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// Local is the Service on a data directory that this process has open.
+type Local struct {
+	Accounts *store.Store
+	Git      *gitstore.Store
+	// SpacesDir is the directory of the bare repositories.
+	SpacesDir string
+	// Running is what Info answers.
+	Running Info
+	// Ended, where it is set, is told of a person who was removed, to stop what
+	// runs for them.
+	Ended func(ctx context.Context, user space.UserID)
+}
+
+var _ Service = (*Local)(nil)
+
+// operator is who acts, for the audit log.
+var operator = store.Actor{Via: "command line"}
+
+// Info tells what runs.
+func (l *Local) Info(context.Context) (Info, error) { return l.Running, nil }
+
+// AddUser makes the space's repository first, so that a crash in between
+// leaves a repository that nobody reaches and not a person without one.
+func (l *Local) AddUser(ctx context.Context, name string, admin bool) (User, error) {
+	return l.addUser(ctx, operator, store.NewUser{Name: name, Admin: admin})
+}
+
+// FirstUser makes the first admin, where nobody was ever a user here; made is
+// false where somebody was.
+func (l *Local) FirstUser(ctx context.Context, name string) (u User, made bool, err error) {
+	first, err := l.Accounts.FirstRun(ctx)
+	if err != nil || !first {
+		return User{}, false, err
+	}
+	u, err = l.addUser(ctx, store.Actor{Via: "first run"}, store.NewUser{Name: name, Admin: true, First: true})
+	if fault.CodeOf(err) == fault.Conflict {
+		return User{}, false, nil // another server on this database was quicker
+	}
+	return u, err == nil, err
+}
+
+func (l *Local) addUser(ctx context.Context, by store.Actor, n store.NewUser) (User, error) {
+	if err := store.CheckName(n.Name); err != nil {
+		return User{}, err
+	}
+	if _, err := l.Accounts.FindUser(ctx, n.Name); err == nil {
+		return User{}, fault.New(fault.Conflict, "There is a user %q already.", n.Name)
+	}
+	n.Space = space.NewSpaceID()
+	tree, err := gitstore.StartingTree()
+	if err != nil {
+		return User{}, err
+	}
+	meta := space.Meta{Author: space.Person{Name: n.Name, Email: n.Name + "@satchel.invalid"}, Message: "Start the space", Tool: "satchel"}
+	if _, err := l.Git.Create(ctx, n.Space, tree, meta); err != nil {
+		return User{}, err
+	}
+	u, _, err := l.Accounts.CreateUser(ctx, by, n)
+	if err != nil {
+		return User{}, errors.Join(err, l.Git.Remove(context.WithoutCancel(ctx), n.Space))
+	}
+	return userOf(u), nil
+}
+
+func userOf(u store.User) User {
+	return User{ID: u.ID, Name: u.Name, Admin: u.Admin, Created: u.Created}
+}
+
+// Users lists the people by name.
+func (l *Local) Users(ctx context.Context) ([]User, error) {
+	rows, err := l.Accounts.ListUsers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	users := make([]User, len(rows))
+	for i, u := range rows {
+		users[i] = userOf(u)
+	}
+	return users, nil
+}
+
+// RemoveUser ends a person's keys, and what runs for them.
+func (l *Local) RemoveUser(ctx context.Context, name string) error {
+	u, err := l.Accounts.FindUser(ctx, name)
+	if err != nil {
+		return err
+	}
+	if err := l.Accounts.RemoveUser(ctx, operator, u.ID); err != nil {
+		return err
+	}
+	if l.Ended != nil {
+		l.Ended(ctx, u.ID)
+	}
+	return nil
+}
+
+// user finds a person by name; empty means the first admin.
+func (l *Local) user(ctx context.Context, name string) (store.User, error) {
+	if name != "" {
+		return l.Accounts.FindUser(ctx, name)
+	}
+	users, err := l.Accounts.ListUsers(ctx)
+	if err != nil {
+		return store.User{}, err
+	}
+	var first store.User
+	for _, u := range users {
+		if u.Admin && (first.ID == "" || u.Created.Before(first.Created)) {
+			first = u
+		}
+	}
+	if first.ID == "" {
+		return store.User{}, fault.New(fault.NotFound, "There is no user yet: start satchel serve once, or use satchel user add NAME.")
+	}
+	return first, nil
+}
+
+// CreateToken makes a key for the person's own space.
+func (l *Local) CreateToken(ctx context.Context, r TokenRequest) (Token, error) {
+	u, err := l.user(ctx, r.User)
+	if err != nil {
+		return Token{}, err
+	}
+	m, err := l.Accounts.FindSpace(ctx, u.ID, "")
+	if err != nil {
+		return Token{}, err
+	}
+	k := store.NewKey{User: u.ID, Space: m.ID, Scopes: r.Scopes, Name: r.Name}
+	if r.Expires > 0 {
+		k.Expires = time.Now().Add(r.Expires)
+	}
+	g, secret, err := l.Accounts.CreateKey(ctx, operator, k)
+	if err != nil {
+		return Token{}, err
+	}
+	return Token{ID: g.ID, Secret: secret.Reveal()}, nil
+}
+
+// Tokens lists keys, newest first, without those that were revoked.
+func (l *Local) Tokens(ctx context.Context, user string) ([]TokenInfo, error) {
+	var id space.UserID
+	if user != "" {
+		u, err := l.Accounts.FindUser(ctx, user)
+		if err != nil {
+			return nil, err
+		}
+		id = u.ID
+	}
+	keys, err := l.Accounts.ListKeys(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	out := []TokenInfo{}
+	for _, k := range keys {
+		out = append(out, TokenInfo{
+			ID: k.ID, User: k.UserName, Name: k.Name, Scopes: k.Scopes, Created: k.Created,
+			Expires: known(k.Expires), LastUsed: known(k.LastUsed), Revoked: !k.Revoked.IsZero(),
+		})
+	}
+	return out, nil
+}
+
+func known(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}
+
+// RevokeToken ends a key at once.
+func (l *Local) RevokeToken(ctx context.Context, id space.GrantID) error {
+	return l.Accounts.RevokeKey(ctx, operator, id, "")
+}
+
+// Spaces lists spaces with their repositories.
+func (l *Local) Spaces(ctx context.Context, user string) ([]SpaceInfo, error) {
+	users, err := l.Accounts.ListUsers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	names := map[space.UserID]string{}
+	for _, u := range users {
+		names[u.ID] = u.Name
+	}
+	var rows []store.Space
+	if user == "" {
+		rows, err = l.Accounts.Spaces(ctx)
+	} else {
+		var u store.User
+		if u, err = l.Accounts.FindUser(ctx, user); err == nil {
+			var ms []store.Membership
+			ms, err = l.Accounts.SpacesOf(ctx, u.ID)
+			for _, m := range ms {
+				rows = append(rows, m.Space)
+			}
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := []SpaceInfo{}
+	for _, s := range rows {
+		head, err := l.Git.Head(ctx, s.ID)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, SpaceInfo{
+			ID: s.ID, Name: s.Name, Owner: names[s.Owner], Head: head,
+			Repository: filepath.Join(l.SpacesDir, string(s.ID)+".git"),
+		})
+	}
+	return out, nil
+}

@@ -1,0 +1,73 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"satchel/internal/fault"
+	"satchel/sandbox"
+	"satchel/sandbox/agent"
+	"satchel/tools"
+)
+
+// runner lets the tools run commands in the pool.
+type runner struct{ pool *sandbox.Pool }
+
+var _ tools.Runner = runner{}
+
+// Run runs one command.
+func (r runner) Run(ctx context.Context, q tools.RunRequest, p tools.Progress) (tools.RunResult, error) {
+	var shown int
+	res, err := r.pool.Exec(ctx, sandbox.Request{
+		User: q.User, Space: q.Space, Command: q.Command, Comment: q.Comment,
+		ReadOnly: q.ReadOnly, Background: q.Background,
+		Author: q.Author, Tool: q.Tool, Client: q.Client,
+		OnProgress: func(now sandbox.Progress) {
+			shown++
+			p(float64(shown), 0, progressText(now))
+		},
+	})
+	if err != nil {
+		return tools.RunResult{}, err
+	}
+	out := tools.RunResult{
+		End: ends[res.End], ExitCode: res.ExitCode, Signal: res.Signal,
+		Stdout: output(res.Stdout), Stderr: output(res.Stderr),
+		Duration: res.Duration, Commits: res.Commits, Held: res.Refused,
+		Push:      tools.PushState{State: "local"},
+		Restarted: res.Restarted, JobID: res.JobID, JobDir: res.JobDir, Notes: res.Notes,
+	}
+	if res.NotSaved != nil {
+		out.Notes = append(out.Notes, "What changed could not be committed: "+fault.PublicOf(res.NotSaved)+
+			" It stays in the sandbox and is tried again after the next command.")
+	}
+	if n := len(res.Applied); n > 0 {
+		out.Notes = append(out.Notes, fmt.Sprintf("%d files that changed elsewhere were brought in before the command ran.", n))
+	}
+	return out, nil
+}
+
+// ends maps how the agent says a command ended to how the tools say it.
+var ends = map[agent.End]tools.RunEnd{
+	agent.Exited:   tools.RunExited,
+	agent.TimedOut: tools.RunTimedOut,
+	agent.Canceled: tools.RunCanceled,
+	agent.Detached: tools.RunJob,
+	agent.Shutdown: tools.RunLost,
+}
+
+func progressText(p sandbox.Progress) string {
+	switch p.Phase {
+	case sandbox.PhaseQueued:
+		return "Waiting for room: other sandboxes fill this server."
+	case sandbox.PhaseStarting:
+		return "Starting the sandbox."
+	case sandbox.PhaseSaving:
+		return "Committing what changed."
+	}
+	if p.Line != "" {
+		return p.Line
+	}
+	return fmt.Sprintf("Running for %s.", p.Elapsed.Round(time.Second))
+}
