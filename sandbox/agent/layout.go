@@ -30,11 +30,6 @@ const (
 // Command is the first argument with which the binary becomes the agent.
 const Command = "agent"
 
-// ExecCommand is the first argument with which the binary becomes a helper of
-// the agent that turns itself into a command: it takes off every right and
-// executes bash. Only the agent starts it.
-const ExecCommand = "agent-exec"
-
 // Capabilities is what process 1 needs, as bounding, effective and permitted
 // sets, by the names of the OCI runtime specification; inheritable and ambient
 // sets stay empty. Commands get none of them.

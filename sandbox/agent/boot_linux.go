@@ -1,0 +1,115 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// Places that only the agent knows.
+const (
+	upperDir  = Upper + "/u" // the overlay's upper layer
+	workDir   = Upper + "/w"
+	jobsDir   = RunDir + "/jobs"
+	outputDir = RunDir + "/output"
+	homeDir   = TmpDir + "/home"
+	gitName   = ".git" // the mount point in the space's root
+)
+
+// runDirOutputs is how many streams' kept output fit into RunDir.
+const runDirOutputs = 16
+
+// boot mounts everything and leaves the agent in SpaceDir.
+func boot(b Boot) error {
+	unix.Umask(0)
+	if err := mountSpace(b); err != nil {
+		return err
+	}
+	if err := mountTmp(b, CommandUID); err != nil {
+		return err
+	}
+	const nosuid = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
+	if err := mountTmpfs(RunDir, 0o755, runDirOutputs*b.Output, 10_000, nosuid); err != nil {
+		return err
+	}
+	for _, d := range []string{jobsDir, outputDir} {
+		if err := os.Mkdir(d, 0o755); err != nil {
+			return err
+		}
+	}
+	return os.Chdir(SpaceDir)
+}
+
+// mountSpace makes SpaceDir an overlay of Lower and a bounded tmpfs that
+// commands cannot see, and puts the git view at its .git.
+func mountSpace(b Boot) error {
+	if err := mountTmpfs(Upper, 0o700, b.Disk, b.Inodes, unix.MS_NOSUID|unix.MS_NODEV); err != nil {
+		return err
+	}
+	for _, d := range []string{upperDir, workDir} {
+		if err := os.Mkdir(d, 0o755); err != nil {
+			return err
+		}
+		if err := os.Chown(d, CommandUID, CommandUID); err != nil {
+			return err
+		}
+	}
+	git := true
+	if _, err := os.Lstat(Git); errors.Is(err, fs.ErrNotExist) {
+		git = false
+	} else if err != nil {
+		return err
+	}
+	if git {
+		if err := os.Mkdir(filepath.Join(upperDir, gitName), 0o755); err != nil {
+			return err
+		}
+	}
+	opts := "lowerdir=" + Lower + ",upperdir=" + upperDir + ",workdir=" + workDir
+	if err := unix.Mount("overlay", SpaceDir, "overlay", unix.MS_NOSUID|unix.MS_NODEV, opts); err != nil {
+		return fmt.Errorf("mounting the overlay: %w", err)
+	}
+	if git {
+		at := filepath.Join(SpaceDir, gitName)
+		if err := unix.Mount(Git, at, "", unix.MS_BIND, ""); err != nil {
+			return fmt.Errorf("binding the git view: %w", err)
+		}
+		const ro = unix.MS_BIND | unix.MS_REMOUNT | unix.MS_RDONLY | unix.MS_NOSUID | unix.MS_NODEV
+		if err := unix.Mount("", at, "", ro, ""); err != nil {
+			return fmt.Errorf("making the git view read-only: %w", err)
+		}
+	}
+	// The checkout's files are open to all, so its own mount is covered.
+	return mountTmpfs(Lower, 0o700, 4096, 2, unix.MS_RDONLY)
+}
+
+// mountTmp mounts a command user's /tmp, with its home.
+func mountTmp(b Boot, uid int) error {
+	if err := mountTmpfs(TmpDir, 0o1777, b.Tmp, 0, unix.MS_NOSUID|unix.MS_NODEV); err != nil {
+		return err
+	}
+	if err := os.Mkdir(homeDir, 0o700); err != nil {
+		return err
+	}
+	return os.Chown(homeDir, uid, uid)
+}
+
+// mountTmpfs mounts a tmpfs; a size or a number of inodes of zero is no limit.
+func mountTmpfs(at string, mode fs.FileMode, size, inodes int64, flags uintptr) error {
+	opts := fmt.Sprintf("mode=%04o", mode)
+	if size > 0 {
+		opts += ",size=" + strconv.FormatInt(size, 10)
+	}
+	if inodes > 0 {
+		opts += ",nr_inodes=" + strconv.FormatInt(inodes, 10)
+	}
+	if err := unix.Mount("tmpfs", at, "tmpfs", flags, opts); err != nil {
+		return fmt.Errorf("mounting a tmpfs on %s: %w", at, err)
+	}
+	return nil
+}

@@ -1,0 +1,113 @@
+package agent
+
+import "sync"
+
+// capture keeps one stream of a command: its beginning and its end in memory
+// for the result, more of it in a spool, and the newest part for whoever
+// follows. It never holds more than twice half plus livePart.
+type capture struct {
+	half      int           // bytes of the beginning and of the end each
+	openSpool func() *spool // called once, when something would be dropped
+
+	mu    sync.Mutex
+	head  []byte
+	tail  []byte // a ring once it has half bytes
+	next  int    // where the ring goes on
+	total int64
+	spool *spool
+	live  []byte // the newest output that was not sent yet
+}
+
+// livePart is how much of what was not sent yet is kept: output that comes
+// faster is left out of the live stream, not of the result.
+const livePart = 16 << 10
+
+func (c *capture) write(p []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.spool == nil && c.total+int64(len(p)) > int64(2*c.half) && c.openSpool != nil {
+		open := c.openSpool
+		c.openSpool = nil // later it would lack what was dropped
+		c.attachLocked(open())
+	}
+	if c.spool != nil {
+		c.spool.write(p)
+	}
+	c.total += int64(len(p))
+	if c.live = append(c.live, p...); len(c.live) > livePart {
+		c.live = append(c.live[:0], c.live[len(c.live)-livePart:]...)
+	}
+	if room := c.half - len(c.head); room > 0 {
+		n := min(room, len(p))
+		c.head = append(c.head, p[:n]...)
+		p = p[n:]
+	}
+	if len(p) > c.half {
+		p = p[len(p)-c.half:]
+	}
+	if room := c.half - len(c.tail); room > 0 {
+		n := min(room, len(p))
+		c.tail = append(c.tail, p[:n]...)
+		p = p[n:]
+	}
+	for len(p) > 0 {
+		n := copy(c.tail[c.next:], p)
+		c.next = (c.next + n) % len(c.tail)
+		p = p[n:]
+	}
+}
+
+// attach makes sure that there is a spool, and returns it.
+func (c *capture) attach(open func() *spool) *spool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.spool == nil {
+		c.attachLocked(open())
+	}
+	return c.spool
+}
+
+// attachLocked hands over what was kept so far: all of it, as a spool is opened
+// before anything is dropped.
+func (c *capture) attachLocked(s *spool) {
+	if c.spool = s; s != nil {
+		s.write(c.head)
+		s.write(c.tail[c.next:])
+		s.write(c.tail[:c.next])
+	}
+}
+
+// output returns what is kept.
+func (c *capture) output() Output {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	o := Output{Head: append([]byte(nil), c.head...)}
+	o.Tail = append(append(o.Tail, c.tail[c.next:]...), c.tail[:c.next]...)
+	o.Dropped = c.total - int64(len(o.Head)+len(o.Tail))
+	return o
+}
+
+// takeLive returns and forgets the newest output that was not sent yet.
+func (c *capture) takeLive() []byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := c.live
+	c.live = nil
+	return p
+}
+
+// written is how many bytes there were.
+func (c *capture) written() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.total
+}
+
+// finish closes the spool; nothing may be written any more.
+func (c *capture) finish() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.spool != nil {
+		c.spool.finish()
+	}
+}

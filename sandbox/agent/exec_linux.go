@@ -1,0 +1,283 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// liveEvery is how often live output is sent at most.
+	liveEvery = 50 * time.Millisecond
+	// drainTime is how long output is awaited after a command and all its
+	// processes have ended: only a process of another command that was handed
+	// the pipe can hold it open then.
+	drainTime = 250 * time.Millisecond
+	readPart  = 32 << 10
+	// floodPause slows the reading of output that is too much to be kept, so
+	// that `yes` leaves the processor to others.
+	floodPause = time.Millisecond
+)
+
+// running is one command from its start to its end.
+type running struct {
+	s        *server
+	id       uint32 // of the call
+	req      ExecRequest
+	sh       *shell
+	started  time.Time
+	stdout   *capture
+	stderr   *capture
+	saved    [2]string // where output lies that is not in the result
+	readers  sync.WaitGroup
+	live     atomic.Bool   // the call is open
+	cancel   chan struct{} // closed when the host cancels the call
+	answered chan struct{} // closed when the call was answered
+	ended    chan struct{} // closed when the command is over; guards the rest
+	end      End
+	status   unix.WaitStatus
+	left     int
+}
+
+func (s *server) cancel(id uint32) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.cancels[id]; c != nil {
+		close(c)
+		delete(s.cancels, id)
+	}
+}
+
+func (s *server) startExec(id uint32, req ExecRequest) {
+	r := &running{s: s, id: id, req: req, cancel: make(chan struct{}), answered: make(chan struct{}), ended: make(chan struct{})}
+	s.mu.Lock()
+	s.cancels[id] = r.cancel
+	s.mu.Unlock()
+	go func() {
+		res, err := r.run()
+		s.mu.Lock()
+		delete(s.cancels, id)
+		s.mu.Unlock()
+		if err != nil {
+			s.fail(id, err)
+		} else {
+			var e encoder
+			res.encode(&e)
+			s.out.message(kindReply, id, e.b)
+		}
+		close(r.answered)
+		s.shell.refill(req.ReadOnly)
+	}()
+}
+
+// run returns when the call is to be answered; the command may go on as a job.
+func (r *running) run() (ExecResult, error) {
+	r.started = time.Now()
+	sh, err := r.s.shell.take(r.req.ReadOnly)
+	if err != nil {
+		return ExecResult{}, err
+	}
+	r.sh = sh
+	r.live.Store(true)
+	r.stdout, r.stderr = r.capture(Stdout), r.capture(Stderr)
+	var j *job
+	if r.req.Background {
+		if j, err = r.s.jobs.add(r); err != nil {
+			r.s.shell.discard(sh)
+			r.s.shell.release(sh)
+			return ExecResult{}, err
+		}
+	}
+	r.readers.Add(2)
+	go r.follow(Stdout, sh.stdout, r.stdout)
+	go r.follow(Stderr, sh.stderr, r.stderr)
+	if err := sh.run(r.req.Command); err != nil {
+		r.s.shell.discard(sh)
+		r.s.shell.release(sh)
+		r.readers.Wait()
+		return ExecResult{}, err
+	}
+	detach := r.detachTimer()
+	go r.supervise(j)
+	for j == nil {
+		select {
+		case <-r.ended:
+			r.sendLive()
+			return r.result(), nil
+		case <-detach:
+			// Without room for a job it goes on as it is.
+			j, _ = r.s.jobs.add(r)
+			detach = nil
+		}
+	}
+	r.live.Store(false)
+	res := ExecResult{End: Detached, JobID: j.id, JobDir: j.dir, Duration: time.Since(r.started)}
+	res.Stdout, res.Stderr = r.stdout.output(), r.stderr.output()
+	for o, name := range map[*Output]string{&res.Stdout: "stdout", &res.Stderr: "stderr"} {
+		if o.Dropped > 0 {
+			o.Saved = filepath.Join(j.dir, name)
+		}
+	}
+	return res, nil
+}
+
+func (r *running) detachTimer() <-chan time.Time {
+	if r.req.DetachAfter <= 0 || r.req.Background {
+		return nil
+	}
+	return time.After(r.req.DetachAfter)
+}
+
+// supervise awaits the end of the command, whatever brings it, and closes
+// ended.
+func (r *running) supervise(j *job) {
+	var wall <-chan time.Time
+	if r.req.WallTime > 0 {
+		t := time.NewTimer(r.req.WallTime)
+		defer t.Stop()
+		wall = t.C
+	}
+	stopping, hurry := r.s.jobs.stopping()
+	finished := false
+	select {
+	case r.status = <-r.sh.exited:
+		r.end, finished = Exited, true
+	case <-wall:
+		r.end = TimedOut
+	case <-r.cancel:
+		r.end = Canceled
+	case <-stopping:
+		r.end = Shutdown
+	}
+	if finished {
+		r.left = killTree(r.sh.mark)
+	} else {
+		endTree(r.sh.mark, r.grace(), hurry)
+		r.status = <-r.sh.exited
+	}
+	r.drain()
+	r.s.shell.release(r.sh)
+	r.s.jobs.finished(r)
+}
+
+func (r *running) grace() time.Duration {
+	if r.end == Shutdown {
+		return r.s.jobs.grace()
+	}
+	return r.req.Grace
+}
+
+// drain reads what is left in the pipes.
+func (r *running) drain() {
+	done := make(chan struct{})
+	go func() {
+		r.readers.Wait()
+		close(done)
+	}()
+	t := time.NewTimer(drainTime)
+	defer t.Stop()
+	select {
+	case <-done:
+	case <-t.C:
+	}
+	r.sh.closeOutput() // ends the readers
+	<-done
+}
+
+func (r *running) follow(from Stream, f *os.File, c *capture) {
+	defer r.readers.Done()
+	buf := make([]byte, readPart)
+	armed := new(atomic.Bool)
+	for {
+		n, err := f.Read(buf)
+		if n > 0 {
+			c.write(buf[:n])
+			r.armLive(from, c, armed)
+			if c.written() > r.s.boot.Output {
+				time.Sleep(floodPause)
+			}
+		}
+		if err != nil {
+			if !errors.Is(err, io.EOF) && !errors.Is(err, os.ErrClosed) {
+				c.write(fmt.Appendf(nil, "\n[reading the output failed: %v]\n", err))
+			}
+			return
+		}
+	}
+}
+
+// armLive sees to it that new output is sent soon, once for all of it.
+func (r *running) armLive(from Stream, c *capture, armed *atomic.Bool) {
+	if !r.live.Load() || !armed.CompareAndSwap(false, true) {
+		return
+	}
+	time.AfterFunc(liveEvery, func() {
+		armed.Store(false)
+		if r.live.Load() && !r.s.out.output(r.id, from, c.takeLive) {
+			r.armLive(from, c, armed)
+		}
+	})
+}
+
+// sendLive sends the rest and closes the live stream: nothing may follow the
+// reply.
+func (r *running) sendLive() {
+	r.live.Store(false)
+	r.s.out.output(r.id, Stdout, r.stdout.takeLive)
+	r.s.out.output(r.id, Stderr, r.stderr.takeLive)
+}
+
+func (r *running) capture(from Stream) *capture {
+	return &capture{half: r.req.HeadTail, openSpool: func() *spool {
+		sp := r.s.jobs.outputFile()
+		if sp != nil {
+			r.saved[from-Stdout] = sp.path
+		}
+		return sp
+	}}
+}
+
+func (r *running) result() ExecResult {
+	res := ExecResult{End: r.end, Duration: time.Since(r.started), Leftover: r.left}
+	res.ExitCode, res.Signal = exitOf(r.status)
+	res.Stdout, res.Stderr = r.stdout.output(), r.stderr.output()
+	if res.Stdout.Dropped > 0 {
+		res.Stdout.Saved = r.saved[0]
+	}
+	if res.Stderr.Dropped > 0 {
+		res.Stderr.Saved = r.saved[1]
+	}
+	return res
+}
+
+// exitOf says how a process ended, as the shell would.
+func exitOf(w unix.WaitStatus) (code int, signal string) {
+	if w.Signaled() {
+		return 128 + int(w.Signal()), unix.SignalName(w.Signal())
+	}
+	return w.ExitStatus(), ""
+}
+
+// parseSignal reads "SIGTERM", "TERM" or "15".
+func parseSignal(name string) (unix.Signal, error) {
+	if n, err := strconv.Atoi(name); err == nil && n > 0 && n < 65 {
+		return unix.Signal(n), nil
+	}
+	name = strings.ToUpper(name)
+	if !strings.HasPrefix(name, "SIG") {
+		name = "SIG" + name
+	}
+	if sig := unix.SignalNum(name); sig != 0 {
+		return sig, nil
+	}
+	return 0, &refusal{failedSignal, "no such signal"}
+}

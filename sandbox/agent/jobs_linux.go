@@ -1,0 +1,231 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// maxRunningJobs bounds what runs at once; the process limit bounds it
+	// further.
+	maxRunningJobs = 64
+	// keptJobs and keptOutputs are how many ended jobs' and commands' outputs
+	// stay; the oldest go first.
+	keptJobs    = 6
+	keptOutputs = 4
+)
+
+// job is a command that runs on after its call was answered.
+type job struct {
+	id   string
+	dir  string
+	run  *running
+	done bool
+}
+
+// jobs keeps the jobs and the files of outputs, all in directories that only
+// the agent can write and commands can read.
+type jobs struct {
+	output int64 // bytes kept per stream
+
+	mu      sync.Mutex
+	list    []*job // oldest first
+	lastJob int
+	outputs []string // oldest first
+	lastOut int
+
+	stop      chan struct{} // closed when the sandbox is being stopped
+	hurry     chan struct{} // closed when its grace is over
+	stopGrace time.Duration
+	stopOnce  sync.Once
+}
+
+func newJobs(output int64) *jobs {
+	return &jobs{output: output, stop: make(chan struct{}), hurry: make(chan struct{})}
+}
+
+func (js *jobs) stopping() (stop, hurry <-chan struct{}) { return js.stop, js.hurry }
+
+func (js *jobs) grace() time.Duration {
+	js.mu.Lock()
+	defer js.mu.Unlock()
+	return js.stopGrace
+}
+
+// add makes a command a job: its output goes on in the job's directory.
+func (js *jobs) add(r *running) (*job, error) {
+	js.mu.Lock()
+	defer js.mu.Unlock()
+	select {
+	case <-r.ended:
+		return nil, errors.New("the command has ended")
+	default:
+	}
+	active := 0
+	for _, j := range js.list {
+		if !j.done {
+			active++
+		}
+	}
+	if active >= maxRunningJobs {
+		return nil, fmt.Errorf("%d jobs run already", active)
+	}
+	js.lastJob++
+	j := &job{id: strconv.Itoa(js.lastJob), run: r}
+	j.dir = filepath.Join(jobsDir, j.id)
+	if err := os.Mkdir(j.dir, 0o755); err != nil {
+		return nil, err
+	}
+	for name, c := range map[string]*capture{"stdout": r.stdout, "stderr": r.stderr} {
+		path := filepath.Join(j.dir, name)
+		sp := c.attach(func() *spool { return newSpool(path, js.output) })
+		if sp != nil && sp.path != path {
+			// It lies among the outputs already; its place there becomes a link.
+			if err := os.Link(sp.path, path); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if err := writeStatus(j.dir, "running"); err != nil {
+		return nil, err
+	}
+	js.list = append(js.list, j)
+	return j, nil
+}
+
+// finished closes the command's files and its ended; if it was a job it
+// records its end, tells the host, and forgets the oldest ended jobs. All of it
+// under the lock, so that a command that ends does not become a job.
+func (js *jobs) finished(r *running) {
+	js.mu.Lock()
+	defer js.mu.Unlock()
+	defer close(r.ended)
+	for _, c := range []*capture{r.stdout, r.stderr} {
+		c.finish()
+	}
+	var ended *job
+	done := 0
+	for _, j := range js.list {
+		if j.run == r {
+			ended, j.done = j, true
+		}
+		if j.done {
+			done++
+		}
+	}
+	if ended == nil {
+		return
+	}
+	code, signal := exitOf(r.status)
+	e := JobEnd{ID: ended.id, ExitCode: code, Signal: signal, Duration: time.Since(r.started), TimedOut: r.end == TimedOut}
+	status := "exited " + strconv.Itoa(code)
+	if signal != "" {
+		status = "killed " + signal
+	}
+	if e.TimedOut {
+		status += " (timed out)"
+	}
+	_ = writeStatus(ended.dir, status) // a full file system; the host is told all the same
+	for i := 0; i < len(js.list) && done > keptJobs; {
+		if j := js.list[i]; j.done && j != ended {
+			os.RemoveAll(j.dir)
+			js.list = append(js.list[:i], js.list[i+1:]...)
+			done--
+			continue
+		}
+		i++
+	}
+	var enc encoder
+	e.encode(&enc)
+	go func() {
+		<-r.answered // the host learns of the job first
+		r.s.out.message(kindJobEnd, 0, enc.b)
+	}()
+}
+
+// writeStatus replaces a job's status as a whole.
+func writeStatus(dir, status string) error {
+	tmp := filepath.Join(dir, "status.new")
+	if err := os.WriteFile(tmp, []byte(status+"\n"), 0o644); err != nil {
+		return err
+	}
+	return os.Rename(tmp, filepath.Join(dir, "status"))
+}
+
+// outputFile makes the file for one stream's output.
+func (js *jobs) outputFile() *spool {
+	js.mu.Lock()
+	defer js.mu.Unlock()
+	for len(js.outputs) >= keptOutputs {
+		os.Remove(js.outputs[0])
+		js.outputs = js.outputs[1:]
+	}
+	js.lastOut++
+	path := filepath.Join(outputDir, strconv.Itoa(js.lastOut))
+	sp := newSpool(path, js.output)
+	if sp != nil {
+		js.outputs = append(js.outputs, path)
+	}
+	return sp
+}
+
+func (js *jobs) encode(e *encoder) {
+	js.mu.Lock()
+	defer js.mu.Unlock()
+	e.uint(uint64(len(js.list)))
+	for _, j := range js.list {
+		command := j.run.req.Command
+		v := Job{ID: j.id, Command: command[:min(len(command), maxJobCommand)], Running: !j.done, Started: j.run.started}
+		if j.done {
+			v.ExitCode, _ = exitOf(j.run.status)
+		}
+		v.encode(e)
+	}
+}
+
+func (js *jobs) kill(id, name string) error {
+	sig, err := parseSignal(name)
+	if err != nil {
+		return err
+	}
+	js.mu.Lock()
+	var mark uint32
+	for _, j := range js.list {
+		if j.id == id && !j.done {
+			mark = j.run.sh.mark
+		}
+	}
+	js.mu.Unlock()
+	if mark == 0 {
+		return &refusal{failedNoJob, "no such job"}
+	}
+	if sig == unix.SIGKILL {
+		killTree(mark)
+		return nil
+	}
+	signalTree(mark, sig)
+	return nil
+}
+
+// shutdown ends every command and job and returns when none is left. The
+// second call waits too, and changes nothing.
+func (s *server) shutdown(grace time.Duration) {
+	s.jobs.stopOnce.Do(func() {
+		s.jobs.mu.Lock()
+		s.jobs.stopGrace = grace
+		s.jobs.mu.Unlock()
+		s.shell.stop()
+		close(s.jobs.stop)
+		time.AfterFunc(grace, func() { close(s.jobs.hurry) })
+	})
+	for len(s.shell.running()) > 0 {
+		time.Sleep(2 * time.Millisecond)
+	}
+}

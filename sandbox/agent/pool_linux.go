@@ -1,0 +1,179 @@
+package agent
+
+import (
+	"maps"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// warmShells is how many shells of a kind wait for commands. One is enough for
+// commands that come one by one; a burst pays for the start of the others.
+const warmShells = 1
+
+// pool starts shells ahead of the commands.
+type pool struct {
+	boot   Boot
+	reaper *reaper
+
+	mu       sync.Mutex
+	mark     uint32
+	idle     map[bool][]*shell // by readOnly
+	filling  map[bool]bool
+	spawners map[bool]*spawner
+	marks    map[uint32]bool // of the shells that run commands
+	stopped  bool
+}
+
+func newPool(b Boot) (*pool, error) {
+	p := &pool{
+		boot: b, reaper: newReaper(), mark: firstMark,
+		idle: make(map[bool][]*shell), filling: make(map[bool]bool),
+		spawners: make(map[bool]*spawner), marks: make(map[uint32]bool),
+	}
+	if _, err := p.spawner(false); err != nil {
+		return nil, err
+	}
+	p.refill(false)
+	return p, nil
+}
+
+// spawner returns the spawner of a kind, and makes the read-only one when it
+// is first needed.
+func (p *pool) spawner(readOnly bool) (*spawner, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if s := p.spawners[readOnly]; s != nil {
+		return s, nil
+	}
+	s, err := newSpawner(p.boot, p.reaper, readOnly)
+	if err == nil {
+		p.spawners[readOnly] = s
+	}
+	return s, err
+}
+
+func (p *pool) spawn(readOnly bool) (*shell, error) {
+	s, err := p.spawner(readOnly)
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	p.mark++
+	mark := p.mark
+	p.mu.Unlock()
+	return s.spawn(mark)
+}
+
+// take returns a shell that no other command gets.
+func (p *pool) take(readOnly bool) (*shell, error) {
+	sh, err := p.takeIdle(readOnly)
+	if err == nil && sh == nil {
+		sh, err = p.spawn(readOnly)
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	p.marks[sh.mark] = true
+	stopped := p.stopped
+	p.mu.Unlock()
+	if stopped {
+		p.discard(sh)
+		p.release(sh)
+		return nil, errStopping
+	}
+	// Another command of the same user may have stopped it.
+	_ = unix.Kill(sh.pid, unix.SIGCONT)
+	return sh, nil
+}
+
+// takeIdle returns a waiting shell that still lives, or nil.
+func (p *pool) takeIdle(readOnly bool) (*shell, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stopped {
+		return nil, errStopping
+	}
+	for len(p.idle[readOnly]) > 0 {
+		sh := p.idle[readOnly][0]
+		p.idle[readOnly] = p.idle[readOnly][1:]
+		select {
+		case <-sh.exited: // another command of the same user killed it
+			sh.closeInput()
+			sh.closeOutput()
+		default:
+			return sh, nil
+		}
+	}
+	return nil, nil
+}
+
+// release tells that a command has ended and left nothing behind.
+func (p *pool) release(sh *shell) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.marks, sh.mark)
+}
+
+// refill starts shells of a kind in the background.
+func (p *pool) refill(readOnly bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.filling[readOnly] || p.stopped {
+		return
+	}
+	p.filling[readOnly] = true
+	go func() {
+		for {
+			p.mu.Lock()
+			if p.stopped || len(p.idle[readOnly]) >= warmShells {
+				p.filling[readOnly] = false
+				p.mu.Unlock()
+				return
+			}
+			p.mu.Unlock()
+			sh, err := p.spawn(readOnly)
+			p.mu.Lock()
+			if err != nil {
+				// The next command tries again, and tells why it cannot.
+				p.filling[readOnly] = false
+				p.mu.Unlock()
+				return
+			}
+			stopped := p.stopped
+			if !stopped {
+				p.idle[readOnly] = append(p.idle[readOnly], sh)
+			}
+			p.mu.Unlock()
+			if stopped {
+				p.discard(sh)
+			}
+		}
+	}()
+}
+
+func (p *pool) discard(sh *shell) {
+	sh.closeInput()
+	sh.closeOutput()
+	killTree(sh.mark)
+}
+
+// stop ends the waiting shells; none is started any more.
+func (p *pool) stop() {
+	p.mu.Lock()
+	p.stopped = true
+	idle := append(p.idle[false], p.idle[true]...)
+	clear(p.idle)
+	p.mu.Unlock()
+	for _, sh := range idle {
+		p.discard(sh)
+	}
+}
+
+// running returns the marks of the commands that run.
+func (p *pool) running() map[uint32]bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return maps.Clone(p.marks)
+}

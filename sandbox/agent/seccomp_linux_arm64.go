@@ -1,0 +1,8 @@
+package agent
+
+import "golang.org/x/sys/unix"
+
+const (
+	seccompAuditArch = unix.AUDIT_ARCH_AARCH64
+	foreignCalls     = 0 // 32-bit calls come with an architecture of their own
+)

@@ -1,0 +1,176 @@
+package agent
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// maxDepth and maxTold bound the paths that are told: twice what a space
+	// may hold, so that the host can say what is wrong with the rest.
+	maxDepth = 64
+	maxTold  = 4096
+	// keptBatches is how many collections may be acknowledged still.
+	keptBatches = 4
+	// opaqueName marks a directory of the upper layer that hides the lower one.
+	opaqueName = "trusted.overlay.opaque"
+)
+
+// stamp is what a path of the upper layer looked like. Two equal stamps mean
+// that it has not changed: no command can turn back the time of the last
+// change of an inode (ctime).
+type stamp struct {
+	ino    uint64
+	mode   uint32
+	rdev   uint64
+	opaque bool
+	size   int64 // this and the times are zero for a directory
+	mtime  int64
+	ctime  int64
+}
+
+func stampOf(st *unix.Stat_t, opaque bool) stamp {
+	s := stamp{ino: st.Ino, mode: st.Mode, rdev: uint64(st.Rdev), opaque: opaque}
+	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
+		s.mode &= unix.S_IFMT // git keeps no modes of directories
+		return s
+	}
+	s.size, s.mtime, s.ctime = st.Size, st.Mtim.Nano(), st.Ctim.Nano()
+	return s
+}
+
+func (s stamp) kind() uint32   { return s.mode & unix.S_IFMT }
+func (s stamp) whiteout() bool { return s.kind() == unix.S_IFCHR && s.rdev == 0 }
+
+// spaceView tells the host's view of the space from the upper layer: acked is
+// what the host knows. One operation runs at a time.
+type spaceView struct {
+	pool  *pool
+	user  *userThread
+	upper int  // the upper layer, as root sees it
+	space int  // SpaceDir
+	git   bool // the root's .git is a mount point
+
+	mu      sync.Mutex
+	acked   map[string]stamp
+	batches map[uint64]map[string]*stamp // nil: the path is gone
+	last    uint64
+}
+
+func newSpaceView(p *pool) (*spaceView, error) {
+	v := &spaceView{pool: p, acked: make(map[string]stamp), batches: make(map[uint64]map[string]*stamp)}
+	var err error
+	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
+	if v.upper, err = unix.Open(upperDir, flags, 0); err != nil {
+		return nil, fmt.Errorf("opening the upper layer: %w", err)
+	}
+	if v.space, err = unix.Open(SpaceDir, flags, 0); err != nil {
+		return nil, fmt.Errorf("opening the space: %w", err)
+	}
+	var st unix.Stat_t
+	v.git = unix.Fstatat(v.upper, gitName, &st, unix.AT_SYMLINK_NOFOLLOW) == nil
+	v.user, err = newUserThread()
+	return v, err
+}
+
+// ack notes that the host has a batch.
+func (v *spaceView) ack(a ackRequest) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	b, ok := v.batches[a.batch]
+	if !ok {
+		return fmt.Errorf("no batch %d", a.batch)
+	}
+	delete(v.batches, a.batch)
+	for _, p := range a.except {
+		delete(b, p)
+	}
+	for p, s := range b {
+		if s == nil {
+			delete(v.acked, p)
+		} else {
+			v.acked[p] = *s
+		}
+	}
+	return nil
+}
+
+// userThread runs functions as the commands' user: a thread of the agent with
+// that effective user and no effective capability. gVisor has no setfsuid;
+// since the real and the saved user stay root's, no command can signal it.
+type userThread struct{ work chan func() }
+
+func newUserThread() (*userThread, error) {
+	t := &userThread{work: make(chan func())}
+	ready := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // for good
+		ready <- becomeUser()
+		for f := range t.work {
+			f()
+		}
+	}()
+	return t, <-ready
+}
+
+// becomeUser changes the calling thread alone, which the functions of the
+// syscall package would not.
+func becomeUser() error {
+	const keep = ^uintptr(0)
+	if _, _, e := unix.RawSyscall(unix.SYS_SETGROUPS, 0, 0, 0); e != 0 {
+		return os.NewSyscallError("setgroups", e)
+	}
+	if _, _, e := unix.RawSyscall(unix.SYS_SETRESGID, keep, CommandUID, keep); e != 0 {
+		return os.NewSyscallError("setresgid", e)
+	}
+	if _, _, e := unix.RawSyscall(unix.SYS_SETRESUID, keep, CommandUID, keep); e != 0 {
+		return os.NewSyscallError("setresuid", e)
+	}
+	return nil
+}
+
+// do runs f on the thread and returns when it has.
+func (t *userThread) do(f func()) {
+	done := make(chan struct{})
+	t.work <- func() { defer close(done); f() }
+	<-done
+}
+
+// openBeneath opens a path under a directory, following no link anywhere and
+// never waiting for a FIFO's other end.
+func openBeneath(dir int, path string, flags uint64, mode uint64) (int, error) {
+	how := unix.OpenHow{
+		Flags:   flags | unix.O_CLOEXEC | unix.O_NONBLOCK | unix.O_NOFOLLOW,
+		Mode:    mode,
+		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
+	}
+	for {
+		fd, err := unix.Openat2(dir, path, &how)
+		if err != unix.EINTR && err != unix.EAGAIN {
+			return fd, err
+		}
+	}
+}
+
+// isOpaque tells whether an open directory of the upper layer hides the lower
+// one.
+func isOpaque(fd int) bool {
+	var b [8]byte
+	n, err := unix.Fgetxattr(fd, opaqueName, b[:])
+	return err == nil && n == 1 && b[0] == 'y'
+}
+
+// readNames lists an open directory, which stays open.
+func readNames(fd int) ([]string, error) {
+	again, err := unix.Openat(fd, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	dir := os.NewFile(uintptr(again), "directory")
+	defer dir.Close()
+	return dir.Readdirnames(-1)
+}
