@@ -1,0 +1,99 @@
+package mcp
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// hostAllowed tells whether the server may be reached under the request's
+// Host. A page can make a browser's request carry another name than ours only
+// by pointing its own name here (DNS rebinding), so addresses are always fine.
+func (s *Server) hostAllowed(host string) bool {
+	name := hostname(host)
+	if name == "" {
+		return false
+	}
+	if _, err := netip.ParseAddr(name); err == nil || isLocalhost(name) {
+		return true
+	}
+	return slices.ContainsFunc(s.o.AllowedHosts, func(h string) bool { return strings.EqualFold(h, name) })
+}
+
+// originAllowed tells whether a page of this origin may call. Requests without
+// an Origin come from no page.
+func (s *Server) originAllowed(origin, host string) bool {
+	if slices.Contains(s.o.AllowedOrigins, origin) {
+		return true
+	}
+	u, err := url.Parse(origin)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Scheme+"://"+u.Host != origin || u.Host == "" {
+		return false
+	}
+	if isLocalhost(u.Hostname()) {
+		return true
+	}
+	if a, err := netip.ParseAddr(u.Hostname()); err == nil && a.IsLoopback() {
+		return true
+	}
+	return strings.EqualFold(u.Host, host)
+}
+
+func hostname(host string) string {
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	return strings.TrimSuffix(strings.TrimSuffix(strings.TrimPrefix(host, "["), "]"), ".")
+}
+
+func isLocalhost(name string) bool {
+	name = strings.ToLower(name)
+	return name == "localhost" || strings.HasSuffix(name, ".localhost")
+}
+
+// corsHeaders are the request headers that pages may send.
+const corsHeaders = "Authorization, Content-Type, Accept, MCP-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Session-Id, Last-Event-ID"
+
+// cors tells a browser what a page of an allowed origin may do. It answers
+// preflights, and then returns true.
+func cors(w http.ResponseWriter, r *http.Request, origin string) bool {
+	h := w.Header()
+	h.Add("Vary", "Origin")
+	if origin != "" {
+		h.Set("Access-Control-Allow-Origin", origin)
+		h.Set("Access-Control-Expose-Headers", "Mcp-Session-Id, WWW-Authenticate, Retry-After")
+	}
+	if r.Method != http.MethodOptions {
+		return false
+	}
+	h.Set("Allow", "POST, GET, DELETE, OPTIONS")
+	if origin != "" {
+		h.Set("Access-Control-Allow-Methods", "POST, GET, DELETE")
+		h.Set("Access-Control-Allow-Headers", allowedHeaders(r.Header.Get("Access-Control-Request-Headers")))
+		h.Set("Access-Control-Max-Age", "600")
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return true
+}
+
+// allowedHeaders adds the Mcp-Param-* headers that a page asks for to the
+// fixed ones: their names depend on the tools.
+func allowedHeaders(asked string) string {
+	allowed := corsHeaders
+	for name := range strings.SplitSeq(asked, ",") {
+		name = strings.TrimSpace(name)
+		if len(name) <= 64 && strings.HasPrefix(strings.ToLower(name), "mcp-param-") && isToken(name) {
+			allowed += ", " + name
+		}
+	}
+	return allowed
+}
+
+func isToken(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_')
+	})
+}

@@ -1,0 +1,176 @@
+package mcp
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+
+	protocol "github.com/mark3labs/mcp-go/mcp"
+
+	"satchel/auth"
+)
+
+// settleEra decides which era the message belongs to and checks what that
+// era's transport demands of it.
+func (rq *request) settleEra() *rpcError {
+	header, ok := versionHeader(rq.http.Header)
+	if !ok {
+		return errorf(protocol.HEADER_MISMATCH, "The MCP-Protocol-Version header names more than one version.")
+	}
+	declared, _, ok := rq.m.meta.text(protocol.MetaKeyProtocolVersion)
+	if !ok {
+		return errorf(protocol.INVALID_PARAMS, "The _meta member %s must be a string.", protocol.MetaKeyProtocolVersion)
+	}
+	rq.version = header
+	rq.modern = protocol.IsModernProtocol(declared) || protocol.IsModernProtocol(header) && protocol.IsValidProtocolVersion(header)
+	if !rq.modern {
+		if header != "" && !protocol.IsValidProtocolVersion(header) && rq.m.method != string(protocol.MethodInitialize) {
+			return unsupported(header)
+		}
+		return nil
+	}
+	rq.client = readClient(rq.m.meta[protocol.MetaKeyClientInfo])
+	switch {
+	case header == "":
+		return errorf(protocol.HEADER_MISMATCH, "The MCP-Protocol-Version header is missing.")
+	case declared == "" && rq.m.id == nil:
+		return nil // notifications and responses need say nothing of themselves
+	case declared == "":
+		return errorf(protocol.INVALID_PARAMS, "The _meta member %s is missing.", protocol.MetaKeyProtocolVersion)
+	case header != declared && rq.staleHeader(header):
+		rq.version = declared
+	case header != declared:
+		return errorf(protocol.HEADER_MISMATCH, "The MCP-Protocol-Version header and the _meta member %s differ.", protocol.MetaKeyProtocolVersion)
+	}
+	if !protocol.IsValidProtocolVersion(declared) {
+		return unsupported(declared)
+	}
+	if rq.m.id == nil || rq.m.method == "" {
+		return nil
+	}
+	if _, err := readObject(rq.m.meta[protocol.MetaKeyClientCapabilities], nil); err != nil {
+		return errorf(protocol.INVALID_PARAMS, "The _meta member %s must be an object.", protocol.MetaKeyClientCapabilities)
+	}
+	return rq.checkHeaders()
+}
+
+// checkHeaders checks that Mcp-Method and Mcp-Name say what the body does.
+func (rq *request) checkHeaders() *rpcError {
+	params, err := json.Marshal(map[string]json.RawMessage{"name": rq.m.params["name"], "uri": rq.m.params["uri"]})
+	if err != nil {
+		return errorf(protocol.INVALID_PARAMS, "The params are not valid.")
+	}
+	err = protocol.ValidateStandardHeaders(rq.http.Header.Get, rq.version, protocol.MCPMethod(rq.m.method), params)
+	var mismatch protocol.HeaderMismatchError
+	switch {
+	case errors.As(err, &mismatch):
+		return errorf(protocol.HEADER_MISMATCH, "The header %s is missing or does not match the body.", mismatch.Header)
+	case err != nil:
+		return errorf(protocol.HEADER_MISMATCH, "The headers of the request do not match its body.")
+	}
+	return nil
+}
+
+// staleHeader tells whether the request is one of a Claude client that speaks
+// 2026-07-28 but still sends the header of an older version
+// (anthropics/claude-code#93290).
+func (rq *request) staleHeader(header string) bool {
+	if rq.s.o.StrictVersionHeader || !protocol.IsValidProtocolVersion(header) || protocol.IsModernProtocol(header) {
+		return false
+	}
+	return strings.Contains(strings.ToLower(rq.client.Name), "claude") || strings.Contains(strings.ToLower(rq.http.UserAgent()), "claude")
+}
+
+// versionHeader returns the version that the header names. The same version
+// sent twice, as some clients do, counts once; ok is false for different ones.
+func versionHeader(h http.Header) (version string, ok bool) {
+	for _, value := range h.Values(protocol.HeaderProtocolVersion) {
+		for part := range strings.SplitSeq(value, ",") {
+			part = strings.TrimSpace(part)
+			if version != "" && part != version {
+				return "", false
+			}
+			version = part
+		}
+	}
+	return version, true
+}
+
+func unsupported(version string) *rpcError {
+	e := errorf(protocol.UNSUPPORTED_PROTOCOL_VERSION, "The protocol version %q is not supported.", shorten(version))
+	e.Data = protocol.UnsupportedProtocolVersionData{Supported: protocol.ValidProtocolVersions, Requested: shorten(version)}
+	return e
+}
+
+// readClient reads a client's description of itself. It decides nothing, so
+// what cannot be read is no error.
+func readClient(raw json.RawMessage) clientInfo {
+	var c clientInfo
+	if len(raw) > 0 && json.Unmarshal(raw, &c) != nil {
+		return clientInfo{}
+	}
+	return c
+}
+
+// bindSession finds the session of a legacy message. One that belongs to
+// another user or grant is as unknown as one that never was.
+func (rq *request) bindSession() *rpcError {
+	if rq.m.method == string(protocol.MethodInitialize) {
+		rq.client = readClient(rq.m.params["clientInfo"])
+		return nil
+	}
+	var e *rpcError
+	rq.session, e = rq.s.sessionOf(rq.http, rq.p)
+	if rq.session != nil {
+		rq.client = rq.session.client
+	}
+	return e
+}
+
+// sessionOf returns the session that the request names.
+func (s *Server) sessionOf(r *http.Request, p auth.Principal) (*session, *rpcError) {
+	ids := r.Header.Values(protocol.HeaderSessionID)
+	if len(ids) != 1 || ids[0] == "" {
+		return nil, errorf(protocol.INVALID_REQUEST, "The Mcp-Session-Id header is missing. Send initialize first.").withStatus(http.StatusBadRequest)
+	}
+	found, ok := s.sessions.get(p, ids[0])
+	if !ok {
+		return nil, errorf(protocol.INVALID_REQUEST, "There is no such session. Send initialize again.").withStatus(http.StatusNotFound)
+	}
+	return found, nil
+}
+
+// checkParams checks the types of the params that mcp-go would otherwise refuse
+// with a code that no specification names.
+func (rq *request) checkParams() *rpcError {
+	bad := func(what string) *rpcError { return errorf(protocol.INVALID_PARAMS, "%s", what) }
+	switch rq.m.method {
+	case string(protocol.MethodInitialize):
+		version, present, ok := rq.m.params.text("protocolVersion")
+		if !ok || !present {
+			return bad("initialize needs a protocolVersion.")
+		}
+		for _, name := range []string{"capabilities", "clientInfo"} {
+			if _, err := readObject(rq.m.params[name], nil); err != nil {
+				return bad("initialize needs " + name + ", an object.")
+			}
+		}
+		rq.version = protocol.NegotiateLegacyVersion(version)
+	case string(protocol.MethodToolsList), string(protocol.MethodPromptsList), string(protocol.MethodResourcesList),
+		string(protocol.MethodResourcesTemplatesList), methodSkillsList:
+		cursor, _, ok := rq.m.params.text("cursor")
+		if !ok || cursor != "" && rq.s.fixtures == nil {
+			return bad("There is no such cursor: this server's lists have one page.")
+		}
+	}
+	return nil
+}
+
+// isProtocolMethod tells whether mcp-go may know the method; everything else
+// is counted as one in metrics.
+func isProtocolMethod(name string) bool {
+	return slices.Contains([]string{"initialize", "ping", "server/discover", "tools/list", "prompts/list", "resources/list",
+		"resources/templates/list", "logging/setLevel", "completion/complete"}, name)
+}

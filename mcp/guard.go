@@ -1,0 +1,137 @@
+package mcp
+
+import (
+	"cmp"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"satchel/auth"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// authenticate returns whom the request's bearer token speaks for, or the
+// answer that refuses it.
+func (s *Server) authenticate(r *http.Request) (auth.Principal, *rpcError, http.Header) {
+	p, err := auth.Authenticate(r.Context(), r, s.o.Verifier)
+	switch fault.CodeOf(err) {
+	case "":
+		return p, nil, nil
+	case fault.Unauthenticated:
+		return p, errorf(codeServer, "%s", fault.PublicOf(err)).withStatus(http.StatusUnauthorized),
+			s.challenge(r, auth.ChallengeOf(err), []space.Scope{space.ScopeRead, space.ScopeWrite})
+	case fault.Forbidden:
+		return p, errorf(codeServer, "%s", fault.PublicOf(err)).withStatus(http.StatusForbidden), nil
+	case fault.Limited:
+		return p, errorf(codeServer, "%s", fault.PublicOf(err)).withStatus(http.StatusTooManyRequests), retryAfter(err)
+	case fault.Unavailable:
+		s.log(r.Context()).Error("verify token", "error", err)
+		return p, errorf(codeServer, "%s", fault.PublicOf(err)).withStatus(http.StatusServiceUnavailable), retryAfter(err)
+	default:
+		s.log(r.Context()).Error("verify token", "error", err)
+		return p, errorf(codeServer, "The token could not be checked. Try again.").withStatus(http.StatusInternalServerError), nil
+	}
+}
+
+// challenge is the WWW-Authenticate header of RFC 6750 section 3 with RFC
+// 9728's resource_metadata, from which clients find where to sign in.
+func (s *Server) challenge(r *http.Request, c auth.Challenge, scopes []space.Scope) http.Header {
+	c.Scope = auth.ScopeList(scopes)
+	if s.o.ResourceMetadataURL != nil {
+		c.ResourceMetadata = s.o.ResourceMetadataURL(r)
+	}
+	return http.Header{"Www-Authenticate": {c.Header()}}
+}
+
+func retryAfter(err error) http.Header {
+	d := time.Second
+	if f, ok := asFault(err); ok {
+		d = cmp.Or(f.RetryAfter, d)
+	}
+	return http.Header{"Retry-After": {seconds(d)}}
+}
+
+func seconds(d time.Duration) string {
+	return strconv.Itoa(max(1, int((d+time.Second-1)/time.Second)))
+}
+
+// limits counts what each user does at once and how fast.
+type limits struct {
+	o     Options
+	mu    sync.Mutex
+	users map[space.UserID]*usage
+	swept time.Time
+}
+
+type usage struct {
+	rate    *rate.Limiter
+	calls   int
+	streams int
+	seen    time.Time
+}
+
+// idleUser is after which time without requests a user's usage is forgotten;
+// every bucket is full again long before.
+const idleUser = 10 * time.Minute
+
+func newLimits(o Options) *limits {
+	return &limits{o: o, users: make(map[space.UserID]*usage), swept: o.Now()}
+}
+
+func (l *limits) user(id space.UserID) *usage {
+	now := l.o.Now()
+	u := l.users[id]
+	if u == nil {
+		if now.Sub(l.swept) > idleUser {
+			for id, u := range l.users {
+				if u.calls == 0 && u.streams == 0 && now.Sub(u.seen) > idleUser {
+					delete(l.users, id)
+				}
+			}
+			l.swept = now
+		}
+		u = &usage{rate: rate.NewLimiter(rate.Limit(l.o.Rate), l.o.Burst)}
+		l.users[id] = u
+	}
+	u.seen = now
+	return u
+}
+
+// take counts one request; where the user is over the rate it returns how long
+// to wait.
+func (l *limits) take(id space.UserID) (wait time.Duration, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.o.Now()
+	r := l.user(id).rate.ReserveN(now, 1)
+	if d := r.DelayFrom(now); d > 0 {
+		r.CancelAt(now)
+		return d, false
+	}
+	return 0, true
+}
+
+// begin counts a call, or a listening stream, in progress until the returned
+// function is called; ok is false where the user has too many.
+func (l *limits) begin(id space.UserID, stream bool) (end func(), ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	u := l.user(id)
+	n, most := &u.calls, l.o.MaxConcurrent
+	if stream {
+		n, most = &u.streams, l.o.MaxStreams
+	}
+	if *n >= most {
+		return nil, false
+	}
+	*n++
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		*n--
+	}, true
+}

@@ -1,0 +1,73 @@
+package mcp
+
+import (
+	"context"
+	"net/http"
+
+	protocol "github.com/mark3labs/mcp-go/mcp"
+
+	"satchel/auth"
+)
+
+// legacyMethod checks a GET or DELETE, which only the eras with sessions have.
+func (s *Server) legacyMethod(w http.ResponseWriter, r *http.Request, p auth.Principal) (*session, bool) {
+	version, ok := versionHeader(r.Header)
+	switch {
+	case !ok:
+		s.refuse(w, "malformed", errorf(protocol.HEADER_MISMATCH, "The MCP-Protocol-Version header names more than one version."), nil)
+		return nil, false
+	case version != "" && !protocol.IsValidProtocolVersion(version):
+		s.refuse(w, "malformed", unsupported(version), nil)
+		return nil, false
+	case protocol.IsModernProtocol(version):
+		w.Header().Set("Allow", "POST, OPTIONS")
+		s.refuse(w, "malformed", errorf(protocol.INVALID_REQUEST, "Protocol version %s has only POST.", version).withStatus(http.StatusMethodNotAllowed), nil)
+		return nil, false
+	}
+	found, e := s.sessionOf(r, p)
+	if e != nil {
+		s.refuse(w, "session", e, nil)
+		return nil, false
+	}
+	return found, true
+}
+
+// listen holds a legacy client's listening stream open, until the client goes,
+// its session ends or the server stops.
+func (s *Server) listen(w http.ResponseWriter, r *http.Request, p auth.Principal) {
+	if !accepts(r, "text/event-stream") {
+		s.refuse(w, "malformed", errorf(protocol.INVALID_REQUEST, "A listening client must accept text/event-stream.").withStatus(http.StatusNotAcceptable), nil)
+		return
+	}
+	found, ok := s.legacyMethod(w, r, p)
+	if !ok {
+		return
+	}
+	end, ok := s.limits.begin(p.User, true)
+	if !ok {
+		s.refuse(w, "concurrency", errorf(codeServer, "Too many listening streams.").withStatus(http.StatusTooManyRequests), retryAfter(nil))
+		return
+	}
+	defer end()
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(s.streams, cancel)()
+	defer s.sessions.begin(found, "", cancel)()
+
+	out := s.newStream(w, r)
+	defer out.end()
+	out.keepAlive(s.o.KeepAlive)
+	r = r.Clone(ctx)
+	r.Header.Del(protocol.HeaderLastEventID)
+	s.inner.ServeHTTP(out, r)
+}
+
+// terminate ends a legacy session, with all that is in progress in it.
+func (s *Server) terminate(w http.ResponseWriter, r *http.Request, p auth.Principal) {
+	found, ok := s.legacyMethod(w, r, p)
+	if !ok {
+		return
+	}
+	s.sessions.end(found)
+	w.WriteHeader(http.StatusNoContent)
+}

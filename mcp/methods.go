@@ -1,0 +1,288 @@
+package mcp
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+
+	protocol "github.com/mark3labs/mcp-go/mcp"
+
+	"satchel/internal/fault"
+	"satchel/tools"
+)
+
+// The skills extension (SEP-2640), for which mcp-go has no place.
+const (
+	skillsExtension  = "io.modelcontextprotocol/skills"
+	methodSkillsList = "skills/list"
+	methodSkillsGet  = "skills/get"
+)
+
+// method answers a request. handled is false where mcp-go should.
+type method func(ctx context.Context, rq *request) (result any, e *rpcError, handled bool)
+
+func (s *Server) methods() map[string]method {
+	m := map[string]method{
+		string(protocol.MethodToolsCall):     callTool,
+		string(protocol.MethodPromptsGet):    getPrompt,
+		string(protocol.MethodResourcesRead): readResource,
+		methodSkillsList:                     listSkills,
+		methodSkillsGet:                      getSkill,
+	}
+	if s.fixtures == nil {
+		// Nothing can be subscribed to. mcp-go would say so too, but its
+		// acknowledgement can be lost on the way.
+		m[string(protocol.MethodSubscriptionsListen)] = listenToNothing
+	}
+	return m
+}
+
+// resultBase is what every result has from 2026-07-28 on; before, it is empty.
+type resultBase struct {
+	ResultType string         `json:"resultType,omitempty"`
+	Meta       map[string]any `json:"_meta,omitempty"`
+}
+
+func (rq *request) base(meta map[string]any) resultBase {
+	if !rq.modern {
+		return resultBase{Meta: meta}
+	}
+	if meta == nil {
+		meta = make(map[string]any, 1)
+	}
+	info := map[string]string{"name": rq.s.o.Name, "version": rq.s.o.Version}
+	if rq.s.o.Title != "" {
+		info["title"] = rq.s.o.Title
+	}
+	meta[protocol.MetaKeyServerInfo] = info
+	return resultBase{ResultType: string(protocol.ResultTypeComplete), Meta: meta}
+}
+
+// cacheHints go with lists and reads from 2026-07-28 on. Everything here is
+// one caller's own.
+type cacheHints struct {
+	TTL   *int64 `json:"ttlMs,omitempty"`
+	Scope string `json:"cacheScope,omitempty"`
+}
+
+func (rq *request) cache(ms int64) cacheHints {
+	if !rq.modern {
+		return cacheHints{}
+	}
+	return cacheHints{TTL: &ms, Scope: string(protocol.CacheScopePrivate)}
+}
+
+// failure turns an error of the Toolset's into the protocol's, for methods
+// other than tools/call. notFound is the code of fault.NotFound.
+func (rq *request) failure(err error, notFound int) *rpcError {
+	code := fault.CodeOf(err)
+	rq.outcome = string(code)
+	switch code {
+	case fault.NotFound:
+		return errorf(notFound, "%s", fault.PublicOf(err))
+	case fault.Invalid, fault.TooLarge:
+		return errorf(protocol.INVALID_PARAMS, "%s", fault.PublicOf(err))
+	case fault.Canceled:
+		return errorf(codeCanceled, "The request was cancelled.")
+	case fault.Forbidden, fault.Conflict, fault.Limited, fault.Unavailable:
+		return errorf(codeServer, "%s", fault.PublicOf(err))
+	}
+	return rq.internal(rq.m.method, err)
+}
+
+type promptMessage struct {
+	Role    string  `json:"role"`
+	Content content `json:"content"`
+}
+
+func getPrompt(ctx context.Context, rq *request) (any, *rpcError, bool) {
+	name, present, ok := rq.m.params.text("name")
+	if !ok || !present {
+		return nil, errorf(protocol.INVALID_PARAMS, "prompts/get needs a name."), true
+	}
+	var args map[string]string
+	if raw, ok := rq.m.params["arguments"]; ok && json.Unmarshal(raw, &args) != nil {
+		return nil, errorf(protocol.INVALID_PARAMS, "The arguments of a prompt must be strings."), true
+	}
+	if rq.s.fixtures.hasPrompt(name) {
+		return nil, nil, false
+	}
+	description, text, err := rq.s.o.Tools.GetPrompt(ctx, rq.caller(), name, args)
+	if err != nil {
+		return nil, rq.failure(err, protocol.INVALID_PARAMS), true
+	}
+	return struct {
+		resultBase
+		Description string          `json:"description,omitempty"`
+		Messages    []promptMessage `json:"messages"`
+	}{rq.base(nil), description, []promptMessage{{Role: "user", Content: content{Type: "text", Text: &text}}}}, nil, true
+}
+
+type resourceContent struct {
+	URI  string  `json:"uri"`
+	MIME string  `json:"mimeType,omitempty"`
+	Text *string `json:"text,omitempty"`
+	Blob *string `json:"blob,omitempty"`
+}
+
+func readResource(ctx context.Context, rq *request) (any, *rpcError, bool) {
+	uri, present, ok := rq.m.params.text("uri")
+	if !ok || !present || uri == "" {
+		return nil, errorf(protocol.INVALID_PARAMS, "resources/read needs a uri."), true
+	}
+	if rq.s.fixtures.hasResource(uri) {
+		return nil, nil, false
+	}
+	parts, mime, err := rq.s.o.Tools.ReadResource(ctx, rq.caller(), uri)
+	if err != nil {
+		notFound := protocol.RESOURCE_NOT_FOUND
+		if rq.modern {
+			notFound = protocol.INVALID_PARAMS
+		}
+		e := rq.failure(err, notFound)
+		if e.Code == notFound && fault.CodeOf(err) == fault.NotFound {
+			e.Data = map[string]string{"uri": uri}
+		}
+		return nil, e, true
+	}
+	contents := make([]resourceContent, 0, len(parts))
+	for _, p := range parts {
+		c := resourceContent{URI: uri, MIME: mime, Text: &p.Text}
+		if p.MIME != "" {
+			c.MIME = p.MIME
+		}
+		if p.Image != nil {
+			blob := base64.StdEncoding.EncodeToString(p.Image)
+			c.Text, c.Blob = nil, &blob
+		}
+		contents = append(contents, c)
+	}
+	return struct {
+		resultBase
+		cacheHints
+		Contents []resourceContent `json:"contents"`
+	}{rq.base(nil), rq.cache(0), contents}, nil, true
+}
+
+type skill struct {
+	URI         string          `json:"uri"`
+	Frontmatter map[string]any  `json:"frontmatter"`
+	Resources   []skillResource `json:"resources"`
+}
+
+type skillResource struct {
+	URI    string `json:"uri"`
+	Digest string `json:"digest"`
+	Size   int64  `json:"size"`
+}
+
+func newSkill(s tools.Skill) skill {
+	out := skill{URI: s.URI, Frontmatter: s.Frontmatter, Resources: make([]skillResource, 0, len(s.Resources))}
+	if out.Frontmatter == nil {
+		out.Frontmatter = map[string]any{}
+	}
+	for _, r := range s.Resources {
+		out.Resources = append(out.Resources, skillResource(r))
+	}
+	return out
+}
+
+func listSkills(ctx context.Context, rq *request) (any, *rpcError, bool) {
+	found, err := rq.s.o.Tools.Skills(ctx, rq.caller())
+	if err != nil {
+		return nil, rq.failure(err, protocol.INVALID_PARAMS), true
+	}
+	list := make([]skill, 0, len(found))
+	for _, s := range found {
+		list = append(list, newSkill(s))
+	}
+	return struct {
+		resultBase
+		cacheHints
+		Skills []skill `json:"skills"`
+	}{rq.base(nil), rq.cache(rq.s.o.CacheTTL.Milliseconds()), list}, nil, true
+}
+
+func getSkill(ctx context.Context, rq *request) (any, *rpcError, bool) {
+	uri, present, ok := rq.m.params.text("uri")
+	if !ok || !present || uri == "" {
+		return nil, errorf(protocol.INVALID_PARAMS, "skills/get needs a uri."), true
+	}
+	found, err := rq.s.o.Tools.GetSkill(ctx, rq.caller(), uri)
+	if err != nil {
+		return nil, rq.failure(err, protocol.INVALID_PARAMS), true
+	}
+	return struct {
+		resultBase
+		cacheHints
+		Skill skill `json:"skill"`
+	}{rq.base(nil), rq.cache(rq.s.o.CacheTTL.Milliseconds()), newSkill(found)}, nil, true
+}
+
+// listenToNothing answers subscriptions/listen: the acknowledgement says that
+// nothing was subscribed to, and the stream ends.
+func listenToNothing(_ context.Context, rq *request) (any, *rpcError, bool) {
+	if !rq.modern {
+		return nil, rq.unknownMethod(), true
+	}
+	if raw, ok := rq.m.params["notifications"]; ok {
+		if _, err := readObject(raw, nil); err != nil {
+			return nil, errorf(protocol.INVALID_PARAMS, "The notifications to listen for must be an object."), true
+		}
+	}
+	meta := map[string]any{protocol.MetaKeySubscriptionID: rq.m.id}
+	rq.out.notify(protocol.MethodNotificationSubscriptionsAcknowledged, map[string]any{"_meta": meta, "notifications": struct{}{}})
+	return rq.base(map[string]any{protocol.MetaKeySubscriptionID: rq.m.id}), nil, true
+}
+
+// The hooks that put a caller's own tools, resources and prompts into mcp-go's
+// lists. What mcp-go has itself (conformance fixtures) stays behind them.
+
+func (s *Server) listTools(ctx context.Context, _ any, _ *protocol.ListToolsRequest, result *protocol.ListToolsResult) {
+	rq := requestFrom(ctx)
+	own := s.o.Tools.List(ctx, rq.caller())
+	list := make([]protocol.Tool, 0, len(own)+len(result.Tools))
+	for _, t := range own {
+		list = append(list, protocol.Tool{
+			Name: t.Name, Title: t.Title, Description: t.Description,
+			RawInputSchema: t.InputSchema, RawOutputSchema: t.OutputSchema,
+			Annotations: protocol.ToolAnnotation{
+				Title: t.Title, ReadOnlyHint: &t.ReadOnly, DestructiveHint: &t.Destructive,
+				IdempotentHint: &t.Idempotent, OpenWorldHint: &t.OpenWorld,
+			},
+		})
+	}
+	result.Tools = append(list, result.Tools...)
+}
+
+func (s *Server) listResources(ctx context.Context, _ any, _ *protocol.ListResourcesRequest, result *protocol.ListResourcesResult) {
+	rq := requestFrom(ctx)
+	own, err := s.o.Tools.Resources(ctx, rq.caller())
+	if err != nil {
+		rq.failed = rq.failure(err, protocol.INVALID_PARAMS)
+		return
+	}
+	list := make([]protocol.Resource, 0, len(own)+len(result.Resources))
+	for _, r := range own {
+		list = append(list, protocol.Resource{URI: r.URI, Name: r.Name, Title: r.Title, Description: r.Description, MIMEType: r.MIME, Size: &r.Size})
+	}
+	result.Resources = append(list, result.Resources...)
+}
+
+func (s *Server) listPrompts(ctx context.Context, _ any, _ *protocol.ListPromptsRequest, result *protocol.ListPromptsResult) {
+	rq := requestFrom(ctx)
+	own, err := s.o.Tools.Prompts(ctx, rq.caller())
+	if err != nil {
+		rq.failed = rq.failure(err, protocol.INVALID_PARAMS)
+		return
+	}
+	list := make([]protocol.Prompt, 0, len(own)+len(result.Prompts))
+	for _, p := range own {
+		args := make([]protocol.PromptArgument, 0, len(p.Arguments))
+		for _, a := range p.Arguments {
+			args = append(args, protocol.PromptArgument{Name: a.Name, Description: a.Description, Required: a.Required})
+		}
+		list = append(list, protocol.Prompt{Name: p.Name, Title: p.Title, Description: p.Description, Arguments: args})
+	}
+	result.Prompts = append(list, result.Prompts...)
+}

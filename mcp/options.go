@@ -1,0 +1,179 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"satchel/auth"
+	"satchel/internal/space"
+	"satchel/tools"
+)
+
+// Toolset is what the server offers; *tools.Set implements it.
+type Toolset interface {
+	// ServerInstructions is told to every client when it connects.
+	ServerInstructions() string
+	// List returns the tools that the caller may use, in a stable order.
+	List(ctx context.Context, c tools.Caller) []tools.Tool
+	// Find returns a tool by its listed name, whatever the caller may do.
+	Find(name string) (tools.Tool, bool)
+	// Call runs a tool. Its errors are fault.NotFound, fault.Forbidden,
+	// fault.Canceled and faults that the model cannot mend; p is never nil.
+	Call(ctx context.Context, c tools.Caller, name string, args json.RawMessage, p tools.Progress) (tools.Result, error)
+
+	Resources(ctx context.Context, c tools.Caller) ([]tools.Resource, error)
+	// ReadResource returns fault.NotFound for an unknown URI.
+	ReadResource(ctx context.Context, c tools.Caller, uri string) (contents []tools.Content, mime string, err error)
+	Prompts(ctx context.Context, c tools.Caller) ([]tools.Prompt, error)
+	GetPrompt(ctx context.Context, c tools.Caller, name string, args map[string]string) (description, text string, err error)
+	Skills(ctx context.Context, c tools.Caller) ([]tools.Skill, error)
+	GetSkill(ctx context.Context, c tools.Caller, uri string) (tools.Skill, error)
+}
+
+// Options configures a [Server]. Tools, Verifier, Name and Version are needed;
+// the zero value of every other field means its default.
+type Options struct {
+	Tools    Toolset
+	Verifier auth.Verifier // asked on every request
+
+	// Name, Title, Version and WebsiteURL are what clients show of the server.
+	Name       string
+	Title      string
+	Version    string
+	WebsiteURL string
+
+	// AllowedHosts are the host names (without port) under which the server is
+	// reached. Loopback names and IP addresses are always allowed: DNS
+	// rebinding, against which the check stands, needs a name.
+	AllowedHosts []string
+	// AllowedOrigins are the web origins ("https://app.example.com") whose
+	// pages may call. Loopback origins and the request's own are always
+	// allowed; a request without Origin comes from no page.
+	AllowedOrigins []string
+
+	// ResourceMetadataURL returns the absolute URL of the RFC 9728 document
+	// for a request, which 401 and 403 answers name. nil: they name none.
+	ResourceMetadataURL func(*http.Request) string
+	// ResourceMetadata serves /.well-known/oauth-protected-resource and the
+	// same with /mcp appended. nil: they are not found.
+	ResourceMetadata http.Handler
+
+	MaxBody       int64   // bytes of one request; default 4 MiB
+	Rate          float64 // requests per second and user; default 50
+	Burst         int     // requests at once above Rate; default 200
+	MaxConcurrent int     // calls in progress per user; default 64
+	MaxStreams    int     // open listening streams per user; default 32
+
+	SessionTTL     time.Duration // idle life of a legacy session; default 24 h
+	MaxSessions    int           // legacy sessions per user; the oldest gives way; default 64
+	MaxAllSessions int           // legacy sessions of everyone; default 20,000
+
+	KeepAlive        time.Duration // between comments on a silent stream; default 15 s
+	ProgressInterval time.Duration // least time between two progress notifications; default 100 ms
+	ReadTimeout      time.Duration // for the body of a request; default 30 s
+	WriteTimeout     time.Duration // for one write to a client that does not read; default 30 s
+	CacheTTL         time.Duration // how long clients may keep lists; default 1 min
+
+	// StrictVersionHeader refuses requests of Claude clients whose
+	// MCP-Protocol-Version header names an older version than their body
+	// (anthropics/claude-code#93290). Default: the body's version counts for
+	// them.
+	StrictVersionHeader bool
+
+	// Observer is told of every call and refusal.
+	Observer Observer
+	// Logger gets what clients are not told. Default: discard.
+	Logger *slog.Logger
+	// RequestID returns the id under which the request is logged elsewhere.
+	// Default: a random one.
+	RequestID func(context.Context) string
+	// Now is the clock of sessions; default time.Now.
+	Now func() time.Time
+}
+
+// Observer receives measurements. Its functions may be nil, must not block and
+// are called from many goroutines.
+type Observer struct {
+	// Call is told of every finished request.
+	Call func(CallInfo)
+	// Refused is told why a request never became one: "host", "origin",
+	// "unauthenticated", "scope", "rate", "concurrency", "too_large",
+	// "malformed", "session", "closing".
+	Refused func(reason string)
+}
+
+// CallInfo describes one finished request.
+type CallInfo struct {
+	Method string // as the client sent it, where it is known; else "other"
+	Tool   string // of tools/call, where it is known
+	// Outcome is "ok", "tool_error" (the model was told what to mend) or the
+	// fault code of the error.
+	Outcome  string
+	Duration time.Duration
+	Modern   bool // 2026-07-28 or newer
+	Client   string
+	User     space.UserID
+}
+
+func (o Options) withDefaults() (Options, error) {
+	var errs []error
+	if o.Tools == nil {
+		errs = append(errs, errors.New("Tools is needed"))
+	}
+	if o.Verifier == nil {
+		errs = append(errs, errors.New("Verifier is needed"))
+	}
+	if o.Name == "" || o.Version == "" {
+		errs = append(errs, errors.New("Name and Version are needed"))
+	}
+	for i, h := range o.AllowedHosts {
+		if h == "" || strings.ContainsAny(h, "/ ") {
+			errs = append(errs, fmt.Errorf("AllowedHosts[%d]: %q is not a host name", i, h))
+		}
+	}
+	for i, origin := range o.AllowedOrigins {
+		u, err := url.Parse(origin)
+		if err != nil || u.Scheme == "" || u.Host == "" || u.Scheme+"://"+u.Host != origin {
+			errs = append(errs, fmt.Errorf("AllowedOrigins[%d]: %q is not an origin such as https://example.com", i, origin))
+		}
+	}
+	if len(errs) > 0 {
+		return o, fmt.Errorf("mcp options: %w", errors.Join(errs...))
+	}
+	setDefault(&o.MaxBody, 4<<20)
+	setDefault(&o.Rate, 50)
+	setDefault(&o.Burst, 200)
+	setDefault(&o.MaxConcurrent, 64)
+	setDefault(&o.MaxStreams, 32)
+	setDefault(&o.SessionTTL, 24*time.Hour)
+	setDefault(&o.MaxSessions, 64)
+	setDefault(&o.MaxAllSessions, 20_000)
+	setDefault(&o.KeepAlive, 15*time.Second)
+	setDefault(&o.ProgressInterval, 100*time.Millisecond)
+	setDefault(&o.ReadTimeout, 30*time.Second)
+	setDefault(&o.WriteTimeout, 30*time.Second)
+	setDefault(&o.CacheTTL, time.Minute)
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.RequestID == nil {
+		o.RequestID = func(context.Context) string { return newToken() }
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return o, nil
+}
+
+func setDefault[T int | int64 | float64 | time.Duration](p *T, v T) {
+	if *p <= 0 {
+		*p = v
+	}
+}

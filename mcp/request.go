@@ -1,0 +1,382 @@
+package mcp
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+	"unicode"
+
+	protocol "github.com/mark3labs/mcp-go/mcp"
+
+	"satchel/auth"
+	"satchel/internal/fault"
+	"satchel/tools"
+)
+
+// request is one message on its way through the server.
+type request struct {
+	s       *Server
+	http    *http.Request
+	p       auth.Principal
+	m       message
+	out     *stream
+	session *session // nil: a modern request, or initialize
+	modern  bool
+	version string // of the header, once it is settled; empty where none was sent
+	client  clientInfo
+
+	began   time.Time
+	tool    string
+	outcome string
+	// failed replaces whatever mcp-go answers: its hooks can return no error,
+	// and its handlers only −32603.
+	failed *rpcError
+}
+
+type requestKey struct{}
+
+func requestFrom(ctx context.Context) *request {
+	rq, _ := ctx.Value(requestKey{}).(*request)
+	return rq
+}
+
+// clientInfo is what a client says of itself. Nothing is decided by it but how
+// its commits are labelled and which form of the tools it is shown.
+type clientInfo struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+}
+
+// label is "name/version", fit for a commit's trailer.
+func (c clientInfo) label() string {
+	name, version := tame(c.Name), tame(c.Version)
+	if name == "" || version == "" {
+		return name
+	}
+	return name + "/" + version
+}
+
+func tame(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.IsSpace(r) || !unicode.IsPrint(r) {
+			return '-'
+		}
+		return r
+	}, strings.TrimSpace(s))
+	if r := []rune(s); len(r) > 48 {
+		return string(r[:48])
+	}
+	return s
+}
+
+// isChatGPT recognises ChatGPT, whose deep research takes only its own forms
+// of search and fetch, by its OAuth client id or the name it gives itself.
+func isChatGPT(p auth.Principal, c clientInfo) bool {
+	name := strings.ToLower(c.Name)
+	return strings.HasPrefix(p.Client, "https://chatgpt.com/") || strings.Contains(name, "chatgpt") || strings.HasPrefix(name, "openai-mcp")
+}
+
+func (rq *request) caller() tools.Caller {
+	return tools.Caller{
+		User:      rq.p.User,
+		Author:    rq.p.Person(),
+		Space:     rq.p.Space,
+		SpaceName: rq.p.SpaceName,
+		Scopes:    rq.p.Scopes,
+		Client:    cmp.Or(rq.client.label(), tame(rq.p.Client)),
+		ChatGPT:   isChatGPT(rq.p, rq.client),
+	}
+}
+
+// post answers a POST: a message, or, before 2025-06-18, a batch of them.
+func (s *Server) post(w http.ResponseWriter, r *http.Request, p auth.Principal) {
+	if e := checkMedia(r); e != nil {
+		s.refuse(w, "malformed", e, nil)
+		return
+	}
+	body, e := s.readBody(w, r)
+	if e != nil {
+		reason := "malformed"
+		if e.status == http.StatusRequestEntityTooLarge {
+			reason = "too_large"
+			w.Header().Set("Connection", "close")
+		}
+		s.refuse(w, reason, e, nil)
+		return
+	}
+	if b := bytes.TrimLeft(body, " \t\r\n"); len(b) > 0 && b[0] == '[' {
+		s.batch(w, r, p, b)
+		return
+	}
+	s.message(r, p, body, s.newStream(w, r))
+}
+
+// checkMedia checks what the request says of its body and of the answer.
+func checkMedia(r *http.Request) *rpcError {
+	mediaType, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if charset := params["charset"]; err != nil || mediaType != "application/json" || charset != "" && !strings.EqualFold(charset, "utf-8") {
+		return errorf(protocol.INVALID_REQUEST, "The Content-Type must be application/json in UTF-8.").withStatus(http.StatusUnsupportedMediaType)
+	}
+	if r.Header.Get("Content-Encoding") != "" && !strings.EqualFold(r.Header.Get("Content-Encoding"), "identity") {
+		return errorf(protocol.INVALID_REQUEST, "The body must not be compressed.").withStatus(http.StatusUnsupportedMediaType)
+	}
+	if !accepts(r, "application/json") && !accepts(r, "text/event-stream") {
+		return errorf(protocol.INVALID_REQUEST, "The client must accept application/json and text/event-stream.").withStatus(http.StatusNotAcceptable)
+	}
+	return nil
+}
+
+// readBody reads at most MaxBody bytes, in at most ReadTimeout.
+func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, *rpcError) {
+	tooLarge := errorf(protocol.INVALID_REQUEST, "The request is larger than %d bytes.", s.o.MaxBody).withStatus(http.StatusRequestEntityTooLarge)
+	if r.ContentLength > s.o.MaxBody {
+		return nil, tooLarge
+	}
+	// A writer without deadlines (tests) has none.
+	rc := http.NewResponseController(w)
+	rc.SetReadDeadline(time.Now().Add(s.o.ReadTimeout))
+	defer rc.SetReadDeadline(time.Time{})
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.o.MaxBody))
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return nil, tooLarge
+	case err != nil:
+		return nil, errorf(protocol.PARSE_ERROR, "The request could not be read to its end.").withStatus(http.StatusBadRequest)
+	}
+	return body, nil
+}
+
+// message answers one message.
+func (s *Server) message(r *http.Request, p auth.Principal, body []byte, out *stream) {
+	rq := &request{s: s, http: r, p: p, out: out, began: time.Now()}
+	defer out.end()
+	var e *rpcError
+	rq.m, e = parseMessage(body)
+	if e == nil {
+		e = rq.settleEra()
+	}
+	if e == nil && !rq.modern {
+		e = rq.bindSession()
+	}
+	if e != nil {
+		rq.refuse("malformed", e)
+		return
+	}
+	switch {
+	case rq.m.method == "":
+		rq.response()
+	case rq.m.id == nil:
+		rq.notification()
+	default:
+		rq.dispatch()
+	}
+}
+
+// refuse answers a message that is not acted on; errors of this kind have an
+// HTTP error status in every era.
+func (rq *request) refuse(reason string, e *rpcError) {
+	if f := rq.s.o.Observer.Refused; f != nil {
+		f(reason)
+	}
+	rq.out.reply(cmp.Or(e.status, e.httpStatus(true)), errorAnswer(rq.m.id, e))
+}
+
+// response takes a client's answer to a request of the server's. Satchel makes
+// none; the conformance fixtures do.
+func (rq *request) response() {
+	switch {
+	case rq.modern:
+		rq.refuse("malformed", errorf(protocol.INVALID_REQUEST, "Protocol version %s has no responses from clients.", protocol.ProtocolVersion20260728))
+	case rq.s.fixtures != nil:
+		rq.forward(rq.http.Context())
+	default:
+		rq.out.accept(http.StatusAccepted)
+	}
+}
+
+// notification takes a notification. The only one that means anything here is
+// the cancellation of a request in the same session: requests outside one are
+// cancelled by disconnecting, and no id of theirs is looked up, since ids of
+// different clients are alike.
+func (rq *request) notification() {
+	if rq.m.method == string(protocol.MethodNotificationCancelled) && rq.session != nil {
+		if id, ok := rq.m.params["requestId"]; ok && validID(id) {
+			rq.s.sessions.cancel(rq.session, string(id))
+		}
+	}
+	rq.out.accept(http.StatusAccepted)
+}
+
+// dispatch runs a request.
+func (rq *request) dispatch() {
+	s := rq.s
+	endCall, ok := s.limits.begin(rq.p.User, false)
+	if !ok {
+		rq.out.extra.Set("Retry-After", "1")
+		rq.refuse("concurrency", errorf(codeServer, "Too many calls at once. Wait for one to end.").withStatus(http.StatusTooManyRequests))
+		return
+	}
+	defer endCall()
+	if !s.enter(&s.callsRunning) {
+		rq.out.extra.Set("Retry-After", "1")
+		rq.refuse("closing", errorf(codeServer, "The server is stopping. Try again.").withStatus(http.StatusServiceUnavailable))
+		return
+	}
+	defer s.leave(&s.callsRunning, s.callsFinished)
+
+	// A legacy client that disconnects has not cancelled (2025-11-25, basic/
+	// transports); a modern one has.
+	ctx := rq.http.Context()
+	if !rq.modern {
+		ctx = context.WithoutCancel(ctx)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.calls, cancel)()
+	if rq.session != nil {
+		defer s.sessions.begin(rq.session, string(rq.m.id), cancel)()
+	}
+	ctx = context.WithValue(ctx, requestKey{}, rq)
+
+	defer rq.observe()
+	if e := rq.checkParams(); e != nil {
+		rq.reply(nil, e)
+		return
+	}
+	if run, ok := s.own[rq.m.method]; ok {
+		if result, e, handled := run(ctx, rq); handled {
+			rq.reply(result, e)
+			return
+		}
+	}
+	rq.forward(ctx)
+}
+
+// reply answers with a result or an error.
+func (rq *request) reply(result any, e *rpcError) {
+	if e == nil {
+		msg, err := encode(answer{JSONRPC: "2.0", ID: rq.m.id, Result: result})
+		if err == nil {
+			rq.outcome = cmp.Or(rq.outcome, "ok")
+			rq.out.reply(http.StatusOK, msg)
+			return
+		}
+		e = rq.internal("encode result", err)
+	}
+	rq.outcome = cmp.Or(rq.outcome, string(fault.Invalid))
+	rq.out.reply(e.httpStatus(rq.modern), errorAnswer(rq.m.id, e))
+}
+
+func (rq *request) internal(what string, err error) *rpcError {
+	id := rq.s.o.RequestID(rq.http.Context())
+	rq.outcome = string(fault.Internal)
+	rq.s.o.Logger.Error(what, "request_id", id, "method", rq.m.method, "tool", rq.tool, "user", rq.p.User, "error", err)
+	return internalError(id)
+}
+
+func (rq *request) observe() {
+	f := rq.s.o.Observer.Call
+	if f == nil {
+		return
+	}
+	method := rq.m.method
+	if _, own := rq.s.own[method]; !own && !isProtocolMethod(method) {
+		method = "other"
+	}
+	f(CallInfo{Method: method, Tool: rq.tool, Outcome: cmp.Or(rq.outcome, "ok"), Duration: time.Since(rq.began),
+		Modern: rq.modern, Client: rq.client.label(), User: rq.p.User})
+}
+
+// forward lets mcp-go answer.
+func (rq *request) forward(ctx context.Context) {
+	r := rq.http.WithContext(ctx)
+	r.Header = r.Header.Clone()
+	r.Header.Del(protocol.HeaderLastEventID) // streams cannot be resumed
+	if rq.version != "" {
+		r.Header.Set(protocol.HeaderProtocolVersion, rq.version)
+	}
+	if rq.modern {
+		r.Header.Del(protocol.HeaderSessionID)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Body = io.NopCloser(bytes.NewReader(rq.m.raw))
+	r.ContentLength = int64(len(rq.m.raw))
+
+	if rq.m.method == string(protocol.MethodInitialize) {
+		made := rq.s.sessions.create(rq.p, rq.version, rq.client)
+		rq.out.extra.Set(protocol.HeaderSessionID, made.id)
+		defer func() {
+			if rq.outcome != "" {
+				rq.s.sessions.end(made)
+			}
+		}()
+	}
+	if rq.m.method == string(protocol.MethodSubscriptionsListen) || rq.s.fixtures != nil {
+		rq.out.keepAlive(rq.s.o.KeepAlive)
+	}
+	rq.out.rewrite = rq.rewriteInner
+	rq.s.inner.ServeHTTP(rq.out, r)
+}
+
+// rewriteInner replaces the texts of mcp-go's errors, which can hold Go's own
+// ("json: cannot unmarshal …"), and its answer where a hook or handler of ours
+// failed.
+func (rq *request) rewriteInner(status int, msg []byte) (int, []byte) {
+	e := rq.failed
+	switch {
+	case e != nil:
+	case msg == nil:
+		e = errorf(protocol.INVALID_REQUEST, "The request is not valid here.").withStatus(status)
+	case bytes.Contains(msg, []byte(`"error"`)):
+		var a struct {
+			Error *struct {
+				Code int `json:"code"`
+			} `json:"error"`
+		}
+		if json.Unmarshal(msg, &a) != nil || a.Error == nil {
+			return status, msg
+		}
+		e = rq.standardError(a.Error.Code)
+	default:
+		return status, msg
+	}
+	rq.outcome = cmp.Or(rq.outcome, string(fault.Invalid))
+	rq.out.extra.Del(protocol.HeaderSessionID)
+	return e.httpStatus(rq.modern), errorAnswer(rq.m.id, e)
+}
+
+// standardError is what clients are told for an error of mcp-go's.
+func (rq *request) standardError(code int) *rpcError {
+	switch code {
+	case protocol.METHOD_NOT_FOUND:
+		return rq.unknownMethod()
+	case protocol.INVALID_PARAMS, protocol.RESOURCE_NOT_FOUND:
+		return errorf(code, "The params of %s are not valid.", shorten(rq.m.method))
+	case protocol.INVALID_REQUEST, protocol.PARSE_ERROR:
+		return errorf(code, "The request is not valid.")
+	case protocol.HEADER_MISMATCH:
+		return errorf(code, "The headers of the request do not match its body.")
+	case protocol.INTERNAL_ERROR:
+		return rq.internal("mcp-go", errors.New("it answered with an internal error"))
+	}
+	return errorf(code, "The request failed.")
+}
+
+func (rq *request) unknownMethod() *rpcError {
+	return errorf(protocol.METHOD_NOT_FOUND, "The method %q is not supported.", shorten(rq.m.method))
+}
+
+func shorten(s string) string {
+	if r := []rune(s); len(r) > 80 {
+		return string(r[:80]) + "…"
+	}
+	return s
+}

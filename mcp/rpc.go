@@ -1,0 +1,250 @@
+package mcp
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	protocol "github.com/mark3labs/mcp-go/mcp"
+)
+
+// Codes that this package chooses itself; all others are the protocol's.
+const (
+	// codeServer is JSON-RPC's first implementation-defined code. It goes with
+	// an HTTP status that says more (401, 403, 429, 503), or with a part of the
+	// server that cannot work now.
+	codeServer = -32000
+	// codeCanceled answers a request that its own client cancelled.
+	codeCanceled = protocol.REQUEST_INTERRUPTED
+)
+
+// rpcError is the error object of a JSON-RPC answer. Its texts are for clients.
+type rpcError struct {
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+	Data    any    `json:"data,omitempty"`
+
+	status int // HTTP; zero means the one of the code and era
+}
+
+func errorf(code int, format string, args ...any) *rpcError {
+	return &rpcError{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+func (e *rpcError) withStatus(status int) *rpcError {
+	e.status = status
+	return e
+}
+
+// httpStatus is what the error's HTTP answer says. Protocol version 2026-07-28
+// maps codes to statuses; before it, an answer to a request is 200.
+func (e *rpcError) httpStatus(modern bool) int {
+	switch {
+	case e.status != 0:
+		return e.status
+	case !modern:
+		return http.StatusOK
+	}
+	switch e.Code {
+	case protocol.METHOD_NOT_FOUND:
+		return http.StatusNotFound
+	case protocol.PARSE_ERROR, protocol.INVALID_REQUEST, protocol.INVALID_PARAMS, protocol.HEADER_MISMATCH,
+		protocol.MISSING_REQUIRED_CLIENT_CAPABILITY, protocol.UNSUPPORTED_PROTOCOL_VERSION:
+		return http.StatusBadRequest
+	}
+	return http.StatusOK
+}
+
+// answer is a JSON-RPC response, with a result or an error.
+type answer struct {
+	JSONRPC string          `json:"jsonrpc"`
+	ID      json.RawMessage `json:"id"`
+	Result  any             `json:"result,omitempty"`
+	Error   *rpcError       `json:"error,omitempty"`
+}
+
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+func errorAnswer(id json.RawMessage, e *rpcError) []byte {
+	if id == nil {
+		id = json.RawMessage("null")
+	}
+	b, err := encode(answer{JSONRPC: "2.0", ID: id, Error: e})
+	if err != nil {
+		// Only Data can fail to encode; the rest is strings and numbers.
+		b, _ = encode(answer{JSONRPC: "2.0", ID: id, Error: &rpcError{Code: e.Code, Message: e.Message}})
+	}
+	return b
+}
+
+// message is one JSON-RPC message that was read strictly.
+type message struct {
+	raw    []byte
+	id     json.RawMessage // nil: a notification
+	method string          // empty: a response of the client's
+	params fields          // nil: none were sent
+	meta   fields          // params._meta; nil: none
+}
+
+// fields are the members of a JSON object.
+type fields map[string]json.RawMessage
+
+// text returns a member that must be a string; ok is false where it is another
+// thing, and s is empty where it is absent.
+func (f fields) text(name string) (s string, present, ok bool) {
+	raw, present := f[name]
+	if !present {
+		return "", false, true
+	}
+	if len(raw) == 0 || raw[0] != '"' || json.Unmarshal(raw, &s) != nil {
+		return "", true, false
+	}
+	return s, true, true
+}
+
+// The members that this package or mcp-go look for. Go's decoder, which mcp-go
+// uses, takes "Method" for "method", and the last of two: a message on which
+// the two could disagree is refused.
+func messageMembers() []string {
+	return []string{"jsonrpc", "id", "method", "params", "result", "error"}
+}
+
+func paramMembers() []string {
+	return []string{"name", "arguments", "uri", "cursor", "_meta", "task", "level", "requestId", "notifications",
+		"protocolVersion", "capabilities", "clientInfo", "inputResponses", "requestState", "ref", "argument"}
+}
+
+var (
+	errNotObject = errors.New("it is not an object")
+	errAmbiguous = errors.New("it names a member twice")
+)
+
+// readObject returns the members of a JSON object. It refuses one in which a
+// member appears twice, or as another spelling of one of known.
+func readObject(raw []byte, known []string) (fields, error) {
+	raw = bytes.TrimLeft(raw, " \t\r\n")
+	if len(raw) == 0 || raw[0] != '{' {
+		return nil, errNotObject
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	if _, err := d.Token(); err != nil {
+		return nil, err
+	}
+	f := make(fields, 4)
+	for d.More() {
+		t, err := d.Token()
+		if err != nil {
+			return nil, err
+		}
+		key, _ := t.(string)
+		var v json.RawMessage
+		if err := d.Decode(&v); err != nil {
+			return nil, err
+		}
+		if _, twice := f[key]; twice {
+			return nil, errAmbiguous
+		}
+		if !slices.Contains(known, key) && slices.ContainsFunc(known, func(k string) bool { return strings.EqualFold(k, key) }) {
+			return nil, errAmbiguous
+		}
+		f[key] = v
+	}
+	if _, err := d.Token(); err != nil {
+		return nil, err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("more follows the object")
+	}
+	return f, nil
+}
+
+// parseMessage reads one message. What is returned next to an error has the id,
+// as far as it could be read, so that the client can match the answer.
+func parseMessage(raw []byte) (message, *rpcError) {
+	m := message{raw: raw}
+	if !utf8.Valid(raw) {
+		return m, errorf(protocol.PARSE_ERROR, "The request is not valid UTF-8.")
+	}
+	if !json.Valid(raw) {
+		return m, errorf(protocol.PARSE_ERROR, "The request is not valid JSON.")
+	}
+	f, err := readObject(raw, messageMembers())
+	switch {
+	case errors.Is(err, errNotObject):
+		return m, errorf(protocol.INVALID_REQUEST, "A JSON-RPC message must be an object.")
+	case err != nil:
+		return m, errorf(protocol.INVALID_REQUEST, "The message has a member twice or misspelt.")
+	}
+	id, hasID := f["id"]
+	if hasID {
+		if !validID(id) {
+			return m, errorf(protocol.INVALID_REQUEST, "The id must be a string or an integer.")
+		}
+		m.id = id
+	}
+	if v, _, ok := f.text("jsonrpc"); !ok || v != "2.0" {
+		return m, errorf(protocol.INVALID_REQUEST, `The member "jsonrpc" must be "2.0".`)
+	}
+	method, hasMethod, ok := f.text("method")
+	_, hasResult := f["result"]
+	_, hasError := f["error"]
+	switch {
+	case !ok || hasMethod && method == "":
+		return m, errorf(protocol.INVALID_REQUEST, "The method must be a string.")
+	case hasMethod && (hasResult || hasError), hasResult && hasError, !hasMethod && !hasResult && !hasError:
+		return m, errorf(protocol.INVALID_REQUEST, "The message must be a request, a notification or a response.")
+	case !hasMethod && !hasID:
+		return m, errorf(protocol.INVALID_REQUEST, "A response needs the id of its request.")
+	}
+	m.method = method
+	if p, ok := f["params"]; ok {
+		m.params, err = readObject(p, paramMembers())
+		switch {
+		case errors.Is(err, errNotObject):
+			return m, errorf(protocol.INVALID_PARAMS, "The params must be an object.")
+		case err != nil:
+			return m, errorf(protocol.INVALID_PARAMS, "The params have a member twice or misspelt.")
+		}
+		if meta, ok := m.params["_meta"]; ok {
+			if m.meta, err = readObject(meta, nil); err != nil {
+				return m, errorf(protocol.INVALID_PARAMS, "The member _meta of params must be an object without repeated members.")
+			}
+		}
+	}
+	return m, nil
+}
+
+// validID tells whether raw is a string or an integer, which is what MCP takes
+// of JSON-RPC's ids.
+func validID(raw json.RawMessage) bool {
+	if len(raw) == 0 || len(raw) > 256 {
+		return false
+	}
+	if raw[0] == '"' {
+		return true
+	}
+	digits := bytes.TrimPrefix(raw, []byte("-"))
+	for _, c := range digits {
+		if c < '0' || c > '9' {
+			return false
+		}
+	}
+	return len(digits) > 0
+}
+
+func newToken() string { return rand.Text() }

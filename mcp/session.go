@@ -1,0 +1,162 @@
+package mcp
+
+import (
+	"container/list"
+	"context"
+	"sync"
+	"time"
+
+	"satchel/auth"
+	"satchel/internal/space"
+)
+
+// session is what an initialize handshake of a legacy client left: who made
+// it, and what it said of itself. mcp-go keeps nothing of it.
+type session struct {
+	id      string
+	user    space.UserID
+	grant   space.GrantID
+	version string
+	client  clientInfo
+
+	// Guarded by sessions.mu.
+	used   time.Time
+	active int                           // calls and streams in progress; an active session does not expire
+	calls  map[string]context.CancelFunc // by request id
+	ends   map[*context.CancelFunc]struct{}
+	mine   *list.Element // in sessions.byUser
+	all    *list.Element // in sessions.order
+}
+
+// sessions holds the legacy sessions, bounded per user and in all. It needs no
+// goroutine: whoever comes finds the expired ones at the front of order.
+type sessions struct {
+	o      Options
+	mu     sync.Mutex
+	byID   map[string]*session
+	byUser map[space.UserID]*list.List // of *session, least recently used first
+	order  *list.List                  // likewise, of everyone
+}
+
+func newSessions(o Options) *sessions {
+	return &sessions{o: o, byID: make(map[string]*session), byUser: make(map[space.UserID]*list.List), order: list.New()}
+}
+
+// create makes a session of p's grant. Where p's user or everyone has too
+// many, the least recently used one ends.
+func (t *sessions) create(p auth.Principal, version string, c clientInfo) *session {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.expire()
+	s := &session{id: newToken(), user: p.User, grant: p.Grant, version: version, client: c, used: t.o.Now(),
+		calls: make(map[string]context.CancelFunc), ends: make(map[*context.CancelFunc]struct{})}
+	l := t.byUser[p.User]
+	if l == nil {
+		l = list.New()
+		t.byUser[p.User] = l
+	}
+	s.mine, s.all = l.PushBack(s), t.order.PushBack(s)
+	t.byID[s.id] = s
+	for l.Len() > t.o.MaxSessions {
+		t.remove(l.Front().Value.(*session))
+	}
+	for t.order.Len() > t.o.MaxAllSessions {
+		t.remove(t.order.Front().Value.(*session))
+	}
+	return s
+}
+
+// get returns the session with this id, if p's grant made it.
+func (t *sessions) get(p auth.Principal, id string) (*session, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.expire()
+	s := t.byID[id]
+	if s == nil || s.user != p.User || s.grant != p.Grant {
+		return nil, false
+	}
+	s.used = t.o.Now()
+	t.byUser[s.user].MoveToBack(s.mine)
+	t.order.MoveToBack(s.all)
+	return s, true
+}
+
+// end removes a session and cancels what is in progress in it.
+func (t *sessions) end(s *session) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.remove(s)
+}
+
+func (t *sessions) remove(s *session) {
+	if t.byID[s.id] != s {
+		return
+	}
+	delete(t.byID, s.id)
+	l := t.byUser[s.user]
+	l.Remove(s.mine)
+	if l.Len() == 0 {
+		delete(t.byUser, s.user)
+	}
+	t.order.Remove(s.all)
+	for cancel := range s.ends {
+		(*cancel)()
+	}
+}
+
+func (t *sessions) expire() {
+	for e := t.order.Front(); e != nil; {
+		s := e.Value.(*session)
+		if t.o.Now().Sub(s.used) < t.o.SessionTTL {
+			return
+		}
+		e = e.Next()
+		if s.active == 0 {
+			t.remove(s)
+		}
+	}
+}
+
+// begin ties something in progress to the session: cancel is called when the
+// session ends, and, where requestID is given, when the session's client
+// cancels that request. The returned function unties it.
+func (t *sessions) begin(s *session, requestID string, cancel context.CancelFunc) func() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	key := &cancel
+	if t.byID[s.id] != s {
+		cancel() // it ended since get
+		return func() {}
+	}
+	s.active++
+	s.ends[key] = struct{}{}
+	if requestID != "" {
+		s.calls[requestID] = cancel
+	}
+	return func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		s.active--
+		s.used = t.o.Now()
+		delete(s.ends, key)
+		if requestID != "" {
+			delete(s.calls, requestID)
+		}
+	}
+}
+
+// cancel ends the request with this id in the session, if there is one.
+func (t *sessions) cancel(s *session, requestID string) {
+	t.mu.Lock()
+	cancel := s.calls[requestID]
+	t.mu.Unlock()
+	if cancel != nil {
+		cancel()
+	}
+}
+
+func (t *sessions) count() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.byID)
+}

@@ -1,0 +1,252 @@
+package mcp
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+// stream writes the answer to one request: one JSON document, or, once
+// something must be told before the result is there, server-sent events. It is
+// also the http.ResponseWriter under which mcp-go answers, and then turns
+// whatever that writes into messages that pass through rewrite.
+//
+// Notifications and the result are written by the calls that make them, under
+// one lock, so none can be lost or overtaken.
+type stream struct {
+	w     http.ResponseWriter
+	rc    *http.ResponseController
+	write time.Duration // for one write
+	// events tells that the client takes text/event-stream.
+	events bool
+	// rewrite looks at each message of mcp-go's and returns what is sent, and
+	// with which status; nil sends it as it is.
+	rewrite func(status int, msg []byte) (int, []byte)
+	// extra are set on the answer, whoever writes it.
+	extra http.Header
+
+	mu      sync.Mutex
+	state   streamState
+	inner   http.Header // mcp-go's view of the header
+	status  int         // that mcp-go wrote, not yet sent
+	sse     bool        // mcp-go writes events
+	beat    *time.Timer
+	beatGap time.Duration
+}
+
+type streamState uint8
+
+const (
+	fresh  streamState = iota // nothing is sent
+	events                    // the header of an event stream is
+	done                      // all is
+)
+
+func (s *Server) newStream(w http.ResponseWriter, r *http.Request) *stream {
+	_, flushes := w.(http.Flusher)
+	return &stream{w: w, rc: http.NewResponseController(w), write: s.o.WriteTimeout,
+		events: flushes && accepts(r, "text/event-stream"), extra: make(http.Header), inner: make(http.Header)}
+}
+
+// accepts tells whether the request's Accept header lets us answer with the
+// type; without the header, or with a wildcard, everything is.
+func accepts(r *http.Request, mediaType string) bool {
+	values := r.Header.Values("Accept")
+	if len(values) == 0 {
+		return true
+	}
+	for part := range strings.SplitSeq(strings.Join(values, ","), ",") {
+		name, _, _ := strings.Cut(part, ";")
+		name = strings.ToLower(strings.TrimSpace(name))
+		kind, _, _ := strings.Cut(mediaType, "/")
+		if name == mediaType || name == "*/*" || name == kind+"/*" {
+			return true
+		}
+	}
+	return false
+}
+
+// notify sends a notification ahead of the result. Where the client takes no
+// events it does nothing: such a client cannot be told.
+func (t *stream) notify(method string, params any) {
+	msg, err := encode(struct {
+		JSONRPC string `json:"jsonrpc"`
+		Method  string `json:"method"`
+		Params  any    `json:"params"`
+	}{"2.0", method, params})
+	if err != nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.state == done || !t.events {
+		return
+	}
+	t.event(msg)
+}
+
+// reply sends the answer and ends the stream.
+func (t *stream) reply(status int, msg []byte) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.finish(status, msg)
+}
+
+func (t *stream) finish(status int, msg []byte) {
+	switch t.state {
+	case events:
+		t.event(msg)
+	case fresh:
+		t.header("application/json", status)
+		t.bound()
+		t.w.Write(append(msg, '\n'))
+	}
+	t.close()
+}
+
+// accept answers with a status alone, as notifications and DELETE are.
+func (t *stream) accept(status int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.state == fresh {
+		t.header("", status)
+	}
+	t.close()
+}
+
+// end is called when the handler returns: nothing is written after it.
+func (t *stream) end() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.state == fresh {
+		t.header("", max(t.status, http.StatusAccepted))
+	}
+	t.close()
+}
+
+func (t *stream) close() {
+	t.state = done
+	if t.beat != nil {
+		t.beat.Stop()
+	}
+}
+
+// started tells whether anything was sent.
+func (t *stream) started() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.state != fresh
+}
+
+// keepAlive sends a comment whenever nothing was sent for gap, so that neither
+// client nor proxies take a long call for a dead one.
+func (t *stream) keepAlive(gap time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.events || t.state == done {
+		return
+	}
+	t.beatGap = gap
+	t.beat = time.AfterFunc(gap, func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if t.state != done {
+			t.raw([]byte(": keep-alive\n\n"))
+		}
+	})
+}
+
+// header sends the header.
+func (t *stream) header(contentType string, status int) {
+	h := t.w.Header()
+	for name, values := range t.extra {
+		h[name] = values
+	}
+	if contentType != "" {
+		h.Set("Content-Type", contentType)
+	}
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	t.w.WriteHeader(status)
+}
+
+// event sends one message as an event.
+func (t *stream) event(msg []byte) {
+	b := make([]byte, 0, len(msg)+32)
+	b = append(b, "event: message\ndata: "...)
+	b = append(b, msg...)
+	t.raw(append(b, "\n\n"...))
+}
+
+// raw sends a piece of an event stream, and begins it where nothing was sent.
+func (t *stream) raw(b []byte) {
+	if t.state == fresh {
+		// nginx and its like hold an answer back unless told not to.
+		t.w.Header().Set("X-Accel-Buffering", "no")
+		t.header("text/event-stream", http.StatusOK)
+		t.state = events
+	}
+	t.bound()
+	t.w.Write(b)
+	t.rc.Flush()
+	if t.beat != nil {
+		t.beat.Reset(t.beatGap)
+	}
+}
+
+// bound limits how long a client that does not read can hold the next write.
+// Writers without deadlines (tests) have none.
+func (t *stream) bound() { t.rc.SetWriteDeadline(time.Now().Add(t.write)) }
+
+// Header is mcp-go's.
+func (t *stream) Header() http.Header { return t.inner }
+
+// WriteHeader is mcp-go's. An event stream begins at once; another answer
+// waits for its message, which decides the status.
+func (t *stream) WriteHeader(status int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.status = status
+	if strings.HasPrefix(t.inner.Get("Content-Type"), "text/event-stream") {
+		t.sse = true
+		if t.state == fresh {
+			t.raw(nil)
+		}
+	}
+}
+
+// Write is mcp-go's. It writes each message with one call, as it writes its
+// plain-text errors.
+func (t *stream) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.state == done {
+		return 0, http.ErrHandlerTimeout
+	}
+	if t.sse {
+		_, data, _ := bytes.Cut(p, []byte("data: "))
+		_, msg := t.rewritten(http.StatusOK, bytes.TrimRight(data, "\n"))
+		t.event(msg)
+		return len(p), nil
+	}
+	msg := bytes.TrimSpace(p)
+	if !json.Valid(msg) {
+		msg = nil // plain text: rewrite makes an error of it
+	}
+	status, msg := t.rewritten(max(t.status, http.StatusOK), msg)
+	t.finish(status, msg)
+	return len(p), nil
+}
+
+func (t *stream) rewritten(status int, msg []byte) (int, []byte) {
+	if t.rewrite == nil {
+		return status, msg
+	}
+	return t.rewrite(status, msg)
+}
+
+// Flush is mcp-go's; every write is flushed already.
+func (t *stream) Flush() {}
