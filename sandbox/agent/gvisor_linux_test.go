@@ -1,0 +1,255 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+	"gvisor.dev/gvisor/runsc/cli/maincli"
+
+	"satchel/internal/testenv"
+)
+
+// TestMain lets the test binary be gVisor's programs and the agent too, as the
+// satchel binary is.
+func TestMain(m *testing.M) {
+	switch filepath.Base(os.Args[0]) {
+	case "runsc", "runsc-sandbox", "runsc-gofer":
+		maincli.Main()
+		os.Exit(0)
+	}
+	if os.Args[0] == "/proc/self/exe" {
+		maincli.Main()
+		os.Exit(0)
+	}
+	if len(os.Args) > 1 && os.Args[1] == Command {
+		os.Exit(Serve(os.Stdin, os.Stdout))
+	}
+	os.Exit(m.Run())
+}
+
+// sandbox is a real gVisor sandbox with the agent in it.
+type sandbox struct {
+	*Client
+	t     testing.TB
+	lower string // the host's directories
+	git   string
+	cmd   *exec.Cmd
+}
+
+// stdio is the connection to the agent: the container's standard streams.
+type stdio struct {
+	io.Reader
+	io.WriteCloser
+	in io.Closer
+}
+
+func (s stdio) Close() error { s.in.Close(); return s.WriteCloser.Close() }
+
+// testBoot is generous where a test asks for nothing.
+func testBoot() Boot {
+	return Boot{Disk: 64 << 20, Inodes: 100_000, Tmp: 16 << 20, Output: 1 << 20, Processes: 64, OpenFiles: 256, FileSize: 32 << 20}
+}
+
+type sandboxOption struct {
+	boot  Boot
+	noGit bool
+	seed  map[string]string // the checkout
+}
+
+// startSandbox boots one; it is destroyed when the test ends.
+func startSandbox(t testing.TB, o sandboxOption) *sandbox {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		testenv.SkipOrFail(t, "starting gVisor containers takes root here")
+	}
+	if o.boot.Output == 0 {
+		o.boot = testBoot()
+	}
+	dir := t.TempDir()
+	s := &sandbox{t: t, lower: filepath.Join(dir, "lower"), git: filepath.Join(dir, "git")}
+	root := filepath.Join(dir, "rootfs")
+	for _, d := range []string{Lower, Upper, SpaceDir, LibraryDir, RunDir, TmpDir, "/proc", "/dev", "/usr", "/etc"} {
+		must(t, os.MkdirAll(filepath.Join(root, d), 0o755))
+	}
+	must(t, os.Mkdir(s.lower, 0o777))
+	must(t, os.Chmod(s.lower, 0o777))
+	for name, content := range o.seed {
+		p := filepath.Join(s.lower, name)
+		must(t, os.MkdirAll(filepath.Dir(p), 0o777))
+		must(t, os.WriteFile(p, []byte(content), 0o666))
+	}
+	must(t, filepath.Walk(s.lower, func(p string, i os.FileInfo, err error) error { return os.Chmod(p, 0o777) }))
+	exe, err := os.Executable()
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(root, Exe), nil, 0o755))
+	mounts := []specs.Mount{
+		{Destination: "/proc", Type: "proc", Source: "proc"},
+		{Destination: "/dev", Type: "tmpfs", Source: "tmpfs"},
+		{Destination: "/usr", Type: "bind", Source: "/usr", Options: []string{"ro"}},
+		{Destination: Exe, Type: "bind", Source: exe, Options: []string{"ro"}},
+		{Destination: Lower, Type: "bind", Source: s.lower, Options: []string{"ro"}},
+	}
+	annotations := map[string]string{}
+	if !o.noGit {
+		must(t, os.Mkdir(s.git, 0o755))
+		must(t, os.WriteFile(filepath.Join(s.git, "HEAD"), []byte("ref: refs/heads/main\n"), 0o644))
+		must(t, os.Mkdir(filepath.Join(root, Git), 0o755))
+		mounts = append(mounts, specs.Mount{Destination: Git, Type: "bind", Source: s.git, Options: []string{"ro"}})
+		annotations["dev.gvisor.spec.mount.git.source"] = s.git
+		annotations["dev.gvisor.spec.mount.git.type"] = "bind"
+		annotations["dev.gvisor.spec.mount.git.share"] = "shared"
+	}
+	for _, l := range []string{"bin", "lib", "lib64", "sbin"} {
+		if target, err := os.Readlink("/" + l); err == nil {
+			must(t, os.Symlink(target, filepath.Join(root, l)))
+		}
+	}
+	caps := &specs.LinuxCapabilities{Bounding: Capabilities, Effective: Capabilities, Permitted: Capabilities}
+	spec := specs.Spec{
+		Version:     "1.2.0",
+		Root:        &specs.Root{Path: root, Readonly: true},
+		Process:     &specs.Process{Args: []string{Exe, Command}, Cwd: "/", Capabilities: caps, NoNewPrivileges: true, Env: []string{"SECRET=of the agent"}},
+		Mounts:      mounts,
+		Annotations: annotations,
+		Linux: &specs.Linux{Namespaces: []specs.LinuxNamespace{
+			{Type: specs.PIDNamespace}, {Type: specs.MountNamespace}, {Type: specs.IPCNamespace}, {Type: specs.UTSNamespace}, {Type: specs.NetworkNamespace},
+		}},
+	}
+	b, err := json.Marshal(spec)
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(dir, "config.json"), b, 0o600))
+
+	var random [32]byte
+	rand.Read(random[:])
+	id := hex.EncodeToString(random[:])
+	state := filepath.Join(dir, "state")
+	args := []string{"runsc", "--root=" + state, "--network=none", "--ignore-cgroups", "--overlay2=none", "--dcache=50000"}
+	if d := os.Getenv("RUNSC_DEBUG"); d != "" {
+		args = append(args, "--debug", "--strace", "--debug-log="+d+"/")
+	}
+	s.cmd = exec.Command(exe)
+	s.cmd.Args = append(args, "run", "--bundle="+dir, id)
+	var log bytes.Buffer
+	s.cmd.Stderr = &log
+	in, err := s.cmd.StdinPipe()
+	must(t, err)
+	out, err := s.cmd.StdoutPipe()
+	must(t, err)
+	must(t, s.cmd.Start())
+	t.Cleanup(func() {
+		if s.Client != nil {
+			s.Client.Close()
+		}
+		kill := exec.Command(exe)
+		kill.Args = []string{"runsc", "--root=" + state, "delete", "--force", id}
+		kill.Run()
+		s.cmd.Process.Kill()
+		s.cmd.Wait()
+		unix.Unmount(filepath.Join(state, "null-netns"), unix.MNT_DETACH) // runsc leaves it
+		if t.Failed() && log.Len() > 0 {
+			t.Logf("runsc: %s", log.String())
+		}
+	})
+	s.Client, err = Connect(t.Context(), stdio{out, in, out}, o.boot)
+	if err != nil {
+		s.cmd.Process.Kill()
+		t.Fatalf("connecting: %v\n%s", err, log.String())
+	}
+	return s
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// exec runs a command that is to be answered within a minute.
+func (s *sandbox) exec(r ExecRequest) ExecResult {
+	s.t.Helper()
+	if r.HeadTail == 0 {
+		r.HeadTail = 16 << 10
+	}
+	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
+	defer stop()
+	res, err := s.Client.Exec(ctx, r, nil)
+	if err != nil {
+		s.t.Fatalf("%.200q: %v", r.Command, err)
+	}
+	if ctx.Err() != nil {
+		s.t.Fatalf("%.200q: did not end", r.Command)
+	}
+	return res
+}
+
+// sh runs a command and returns its standard output; it must exit with 0.
+func (s *sandbox) sh(command string) string {
+	s.t.Helper()
+	r := s.exec(ExecRequest{Command: command})
+	if r.End != Exited || r.ExitCode != 0 {
+		s.t.Fatalf("%.200q: end %d, exit %d %s\n%s%s", command, r.End, r.ExitCode, r.Signal, r.Stdout.Head, r.Stderr.Head)
+	}
+	return text(r.Stdout)
+}
+
+func text(o Output) string { return string(o.Head) + string(o.Tail) }
+
+// collect returns the entries of one batch by path, and acknowledges it.
+func (s *sandbox) collect() map[string]Entry {
+	s.t.Helper()
+	b := s.batch(CollectLimits{})
+	must(s.t, s.Ack(s.t.Context(), b.ID, nil))
+	return byPath(b)
+}
+
+func (s *sandbox) batch(l CollectLimits) Batch {
+	s.t.Helper()
+	b, err := s.Collect(s.t.Context(), l)
+	must(s.t, err)
+	if !slices.IsSortedFunc(b.Entries, func(x, y Entry) int { return strings.Compare(x.Path, y.Path) }) {
+		s.t.Fatal("the batch is not sorted")
+	}
+	return b
+}
+
+func byPath(b Batch) map[string]Entry {
+	m := make(map[string]Entry)
+	for _, n := range b.Entries {
+		m[n.Path] = n
+	}
+	return m
+}
+
+func BenchmarkExecWarm(b *testing.B) {
+	s := startSandbox(b, sandboxOption{})
+	for _, c := range []struct{ name, command string }{{"true", "true"}, {"fork", "/bin/true"}, {"ls", "ls /usr | head -1"}} {
+		b.Run(c.name, func(b *testing.B) {
+			var took []time.Duration
+			for b.Loop() {
+				b.StopTimer()
+				time.Sleep(50 * time.Millisecond) // a client's pause
+				b.StartTimer()
+				start := time.Now()
+				s.sh(c.command)
+				took = append(took, time.Since(start))
+			}
+			slices.Sort(took)
+			b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "ms/median")
+		})
+	}
+}
