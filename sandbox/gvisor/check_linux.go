@@ -1,0 +1,285 @@
+package gvisor
+
+import (
+	"context"
+	"crypto/rand"
+	"debug/elf"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// trialTimeout bounds the boot of a trial sandbox. The kvm platform hangs for
+// ever where there is no hardware virtualisation.
+const trialTimeout = 20 * time.Second
+
+// Check implements space.Runtime. It boots a sandbox and ends it again, which
+// takes about as long as a start.
+func (r *Runtime) Check(ctx context.Context) error {
+	for _, look := range []func() Finding{r.lookAtProgram, r.lookAtIdentity, r.lookAtProc, lookAtNamespaces} {
+		if f := look(); !f.OK {
+			return fault.New(fault.Unavailable, "No sandbox can start here: %s. %s", f.Detail, f.Remedy)
+		}
+	}
+	if err := r.trial(ctx); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		var f *fault.Error
+		if errors.As(err, &f) && f.Code == fault.Unavailable && f.Err == nil {
+			return f
+		}
+		return fault.Wrap(err, fault.Unavailable,
+			"No sandbox can start here: a trial with gVisor's platform %s failed (%s). "+
+				"Try another sandbox.platform, or a machine or container that may make namespaces and mounts.",
+			r.opt.Platform, firstLine(err))
+	}
+	return nil
+}
+
+// trial boots a sandbox over an empty space and stops it.
+func (r *Runtime) trial(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, trialTimeout)
+	defer cancel()
+	c, err := r.running(ctx)
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp(r.opt.RunDir, "trial-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	s, err := c.start(ctx, space.SandboxSpec{ID: randomID(), Seed: &space.Seed{Checkout: dir}})
+	if err != nil {
+		var f *fault.Error
+		if errors.As(err, &f) && f.Err != nil {
+			return f.Err
+		}
+		return err
+	}
+	return s.Stop(context.WithoutCancel(ctx))
+}
+
+// Diagnose looks at everything that sandboxes need or can use, for
+// `satchel doctor`. It boots a trial sandbox for each platform.
+func (r *Runtime) Diagnose(ctx context.Context) []Finding {
+	out := []Finding{r.lookAtProgram(), r.lookAtIdentity(), r.lookAtProc(), lookAtNamespaces()}
+	for _, p := range []string{"systrap", "kvm", "ptrace"} {
+		out = append(out, r.lookAtPlatform(ctx, p))
+	}
+	out = append(out, lookAtCgroups(r.opt.NoCgroups))
+	for _, name := range []string{"bash", "git", "rg"} {
+		out = append(out, r.lookForTool(name))
+	}
+	return out
+}
+
+// lookAtProgram tells whether the program can run in gVisor's empty root.
+func (r *Runtime) lookAtProgram() Finding {
+	f := Finding{Name: "program"}
+	exe := r.opt.Exe
+	if exe == "" {
+		exe = "/proc/self/exe"
+	}
+	e, err := elf.Open(exe)
+	if err != nil {
+		f.Detail, f.Remedy = "the program cannot be read: "+err.Error(), "Make it readable for the server's user."
+		return f
+	}
+	defer e.Close()
+	for _, p := range e.Progs {
+		if p.Type == elf.PT_INTERP {
+			f.Detail = "the program is linked dynamically"
+			f.Remedy = "Build it with CGO_ENABLED=0."
+			return f
+		}
+	}
+	f.OK, f.Detail = true, "statically linked"
+	return f
+}
+
+func (r *Runtime) lookAtIdentity() Finding {
+	f := Finding{Name: "user"}
+	if os.Geteuid() != os.Getuid() || os.Getegid() != os.Getgid() {
+		f.Detail = "the program runs setuid or setgid"
+		f.Remedy = "Take the bit off (chmod ug-s) and start it as the user that it shall run as."
+		return f
+	}
+	f.OK = true
+	f.Detail = fmt.Sprintf("uid %d", os.Getuid())
+	return f
+}
+
+func (r *Runtime) lookAtProc() Finding {
+	f := Finding{Name: "/proc"}
+	var st unix.Statfs_t
+	if err := unix.Statfs("/proc", &st); err != nil || st.Type != unix.PROC_SUPER_MAGIC {
+		f.Detail, f.Remedy = "/proc is not mounted", "Mount it: mount -t proc proc /proc"
+		return f
+	}
+	if fi, err := os.Stat("/proc/fs"); err != nil || !fi.IsDir() {
+		f.Detail, f.Remedy = "/proc/fs is missing", "Mount the whole of /proc, without masks over its parts."
+		return f
+	}
+	f.OK, f.Detail = true, "mounted"
+	return f
+}
+
+// lookAtNamespaces tries to make the namespaces that the child needs.
+func lookAtNamespaces() Finding {
+	f := Finding{Name: "namespaces"}
+	cmd := exec.Command("/proc/self/exe")
+	// Not the runtime's command line: the trial program ends at once.
+	cmd.Args = []string{"satchel", probeCommand}
+	cmd.Env = []string{}
+	cmd.SysProcAttr = childAttr()
+	if err := cmd.Run(); err != nil {
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
+			f.Detail = "namespaces cannot be made: " + firstLine(err)
+			f.Remedy = namespaceRemedy(sysctl)
+			return f
+		}
+		f.Detail = "the program does not run in a new namespace: " + exit.Error()
+		f.Remedy = namespaceRemedy(sysctl)
+		return f
+	}
+	f.OK, f.Detail = true, "user and mount namespaces can be made"
+	if os.Geteuid() == 0 {
+		f.Detail = "mount namespaces can be made"
+	}
+	return f
+}
+
+// namespaceFault says what to do where the child does not start.
+func namespaceFault(err error) error {
+	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.ENOSPC) {
+		return fault.Wrap(err, fault.Unavailable, "No sandbox can start here: namespaces cannot be made. %s", namespaceRemedy(sysctl))
+	}
+	return fmt.Errorf("starting the sandbox runtime process: %w", err)
+}
+
+// namespaceRemedy says how this machine is told to allow namespaces; read
+// returns a kernel setting, "" where there is none.
+func namespaceRemedy(read func(string) string) string {
+	switch {
+	case os.Geteuid() == 0:
+		return "Give the server's container the right to mount (CAP_SYS_ADMIN), or run the server outside of one."
+	case read("kernel/apparmor_restrict_unprivileged_userns") == "1":
+		// Ubuntu 23.10 and newer.
+		return "AppArmor forbids user namespaces to ordinary programs here. Either allow them to all: " +
+			"`sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0` (and the same line in /etc/sysctl.d/60-satchel.conf), " +
+			"or to satchel alone with an AppArmor profile that says `userns,`, or run the server as root."
+	case read("kernel/unprivileged_userns_clone") == "0":
+		return "User namespaces are switched off for ordinary users: `sudo sysctl -w kernel.unprivileged_userns_clone=1` " +
+			"(and the same line in /etc/sysctl.d/60-satchel.conf), or run the server as root."
+	case read("user/max_user_namespaces") == "0":
+		return "User namespaces are switched off: `sudo sysctl -w user.max_user_namespaces=10000` " +
+			"(and the same line in /etc/sysctl.d/60-satchel.conf), or run the server as root."
+	}
+	return "Allow user namespaces to the server's user (in a container: a seccomp profile that allows unshare and clone with namespaces), or run the server as root."
+}
+
+func sysctl(name string) string {
+	b, err := os.ReadFile(filepath.Join("/proc/sys", name))
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(b))
+}
+
+// lookAtPlatform boots a trial sandbox on one of gVisor's platforms, in a
+// runtime of its own.
+func (r *Runtime) lookAtPlatform(ctx context.Context, platform string) Finding {
+	f := Finding{Name: "platform " + platform}
+	if platform == "kvm" {
+		if dev, err := os.OpenFile("/dev/kvm", os.O_RDWR, 0); err != nil {
+			f.Detail = "/dev/kvm cannot be opened: " + firstLine(err)
+			f.Remedy = "Not needed: systrap is the default. To use kvm, run on hardware or a machine with nested virtualisation."
+			return f
+		} else {
+			dev.Close()
+		}
+	}
+	opt := r.opt
+	opt.Platform = platform
+	dir, err := os.MkdirTemp("", "satchel-doctor-")
+	if err != nil {
+		f.Detail = "no temporary directory can be made: " + firstLine(err)
+		f.Remedy = "Free space in " + os.TempDir() + "."
+		return f
+	}
+	defer os.RemoveAll(dir)
+	opt.RunDir = dir
+	other := &Runtime{opt: opt}
+	defer other.Close()
+	start := time.Now()
+	if err := other.trial(ctx); err != nil {
+		f.Detail = "a trial sandbox does not start: " + firstLine(err)
+		f.Remedy = "Use another platform (sandbox.platform)."
+		return f
+	}
+	f.OK = true
+	f.Detail = fmt.Sprintf("a trial sandbox started and stopped in %d ms", time.Since(start).Milliseconds())
+	return f
+}
+
+func lookAtCgroups(off bool) Finding {
+	g := findCgroups(off)
+	f := Finding{Name: "cgroups", OK: g.version != 0, Detail: g.describe()}
+	if !f.OK {
+		f.Detail = "not used: " + g.why
+		f.Remedy = "Not needed: a watchdog bounds each sandbox's memory instead. Run the server as root with writable cgroups to have the kernel do it, and to share processors fairly."
+	}
+	return f
+}
+
+// lookForTool looks for a program where the sandboxes' PATH finds it.
+func (r *Runtime) lookForTool(name string) Finding {
+	f := Finding{Name: name}
+	root := r.opt.Rootfs
+	if root == "" {
+		root = "/"
+	}
+	for _, d := range []string{"usr/local/bin", "usr/bin", "bin"} {
+		p := filepath.Join(root, d, name)
+		if fi, err := os.Stat(p); err == nil && fi.Mode().IsRegular() && fi.Mode()&0o111 != 0 {
+			f.OK, f.Detail = true, p
+			return f
+		}
+	}
+	pkg := map[string]string{"rg": "ripgrep"}[name]
+	if pkg == "" {
+		pkg = name
+	}
+	f.Detail = "not in the sandboxes' root file system"
+	f.Remedy = fmt.Sprintf("Install it (Debian and Ubuntu: apt install %s).", pkg)
+	return f
+}
+
+// firstLine returns an error's innermost words, short, for a person.
+func firstLine(err error) string {
+	s, _, _ := strings.Cut(err.Error(), "\n")
+	const most = 300
+	if len(s) > most {
+		s = s[:most] + "…"
+	}
+	return s
+}
+
+func randomID() space.SandboxID {
+	var b [32]byte
+	rand.Read(b[:]) // never fails
+	return space.SandboxID(hex.EncodeToString(b[:]))
+}

@@ -1,0 +1,114 @@
+package gvisor
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"gvisor.dev/gvisor/pkg/log"
+)
+
+// The files that the Runtime gives its child.
+const (
+	childSocketFD = 3
+	childLockFD   = 4 // keeps RunDir locked until the child has ended too
+)
+
+// drainTimeout bounds how long the child waits for its containers to end when
+// its Runtime is gone. They die with the child in any case.
+const drainTimeout = 5 * time.Second
+
+// childMain is the runtime child. It ends when its Runtime does, however that
+// ended: the kernel then closes the socket's other end.
+func childMain() int {
+	if _, err := unix.GetsockoptInt(childSocketFD, unix.SOL_SOCKET, unix.SO_TYPE); err != nil {
+		fmt.Fprintln(os.Stderr, "satchel runtime is started by the server only")
+		return 2
+	}
+	// Neither the socket nor the lock may pass to a gofer or a sentry.
+	unix.CloseOnExec(childSocketFD)
+	unix.CloseOnExec(childLockFD)
+	// gVisor's packages log to standard error, which the server keeps little of.
+	log.SetTarget(log.GoogleEmitter{Writer: &log.Writer{Next: io.Discard}})
+
+	l, err := newLink(os.NewFile(childSocketFD, "runtime"))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer l.close()
+	m, files, err := l.receive()
+	closeAll(files)
+	if errors.Is(err, io.EOF) {
+		return 0 // the server ended before it said what it wanted
+	}
+	if err != nil || m.Op != opConfigure || m.Config == nil {
+		fmt.Fprintln(os.Stderr, "the first message was no configuration:", err)
+		return 1
+	}
+	own, err := newOwner(*m.Config, l)
+	reply := message{ID: m.ID, Op: m.Op}
+	if err != nil {
+		reply.Error = err.Error()
+		_ = l.send(reply) // whoever is not there any more needs no answer
+		return 1
+	}
+	reply.Ready = &ready{Cgroups: own.cgroups.describe()}
+	if err := l.send(reply); err != nil {
+		return 1
+	}
+	own.serve()
+	own.drain(drainTimeout)
+	return 0
+}
+
+// serve answers requests until the Runtime is gone.
+func (o *owner) serve() {
+	var wg sync.WaitGroup
+	for {
+		m, files, err := o.link.receive()
+		if err != nil {
+			if !errors.Is(err, io.EOF) {
+				fmt.Fprintln(os.Stderr, "receiving from the server:", err)
+			}
+			break
+		}
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			reply := o.handle(m, files)
+			_ = o.link.send(reply)
+		}()
+	}
+	o.stopAll()
+	wg.Wait()
+}
+
+func (o *owner) handle(m message, files []*os.File) message {
+	defer closeAll(files)
+	reply := message{ID: m.ID, Op: m.Op, Sandbox: m.Sandbox}
+	var err error
+	switch m.Op {
+	case opStart:
+		if m.Start == nil || len(files) != 3 {
+			err = errors.New("a start request is incomplete")
+			break
+		}
+		err = o.start(m.Sandbox, *m.Start, files)
+	case opStop:
+		err = o.stop(m.Sandbox)
+	case opStats:
+		s, serr := o.stats(m.Sandbox)
+		reply.Stats, err = &s, serr
+	default:
+		err = fmt.Errorf("no such request: %q", m.Op)
+	}
+	if err != nil {
+		reply.Error = err.Error()
+	}
+	return reply
+}

@@ -1,0 +1,316 @@
+package gvisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// child is the Runtime's side of the runtime child.
+type child struct {
+	opt  Options
+	cmd  *exec.Cmd
+	link *link
+	info ready
+	logs *tail
+	dead chan struct{} // closed when the child has ended and been reaped
+
+	mu      sync.Mutex
+	last    uint64
+	waiting map[uint64]chan message // by request
+	live    map[space.SandboxID]*sandbox
+	err     error // why it is of no use any more; nil while it is
+}
+
+var errChildGone = errors.New("the sandbox runtime process has ended")
+
+// startChild starts the runtime child and waits until it is ready.
+func startChild(ctx context.Context, opt Options, lock *os.File) (*child, error) {
+	ours, theirs, err := socketPair()
+	if err != nil {
+		return nil, err
+	}
+	l, err := newLink(ours)
+	if err != nil {
+		theirs.Close()
+		return nil, err
+	}
+	c := &child{
+		opt: opt, link: l, logs: newTail(8 << 10), dead: make(chan struct{}),
+		waiting: map[uint64]chan message{},
+		live:    map[space.SandboxID]*sandbox{},
+	}
+	exe := opt.Exe
+	if exe == "" {
+		exe = "/proc/self/exe" // also where the file was replaced by an update
+	}
+	c.cmd = exec.Command(exe)
+	c.cmd.Args = []string{"satchel", childCommand}
+	// Nothing of the server's environment may reach a sandbox's processes.
+	c.cmd.Env = []string{}
+	c.cmd.Dir = "/"
+	c.cmd.ExtraFiles = []*os.File{theirs, lock} // childSocketFD, childLockFD
+	c.cmd.Stdout = c.logs
+	c.cmd.Stderr = c.logs
+	c.cmd.SysProcAttr = childAttr()
+	err = c.cmd.Start()
+	theirs.Close() // or the child's end would never be seen
+	if err != nil {
+		l.close()
+		return nil, namespaceFault(err)
+	}
+	go c.receive()
+
+	m, err := c.call(ctx, message{Op: opConfigure, Config: &childConfig{
+		RunDir: opt.RunDir, Rootfs: opt.Rootfs, Args: opt.Args, Platform: opt.Platform,
+		NoDirectFS: opt.NoDirectFS, DirentCache: opt.DirentCache, NoCgroups: opt.NoCgroups,
+		WatchInterval: int64(opt.WatchInterval), DebugLog: opt.DebugLog,
+	}})
+	if err != nil {
+		c.close()
+		if s := c.logs.String(); s != "" {
+			err = fmt.Errorf("%w (%s)", err, s)
+		}
+		return nil, fmt.Errorf("starting the sandbox runtime process: %w", err)
+	}
+	if m.Ready != nil {
+		c.info = *m.Ready
+	}
+	opt.Logger.Info("sandbox runtime started", "runtime", Name, "pid", c.cmd.Process.Pid, "cgroups", c.info.Cgroups)
+	return c, nil
+}
+
+// childAttr gives the child a mount namespace of its own, and to an ordinary
+// user the user namespace that allows it: the user is root in there and no one
+// else exists.
+func childAttr() *syscall.SysProcAttr {
+	attr := &syscall.SysProcAttr{
+		Setpgid:    true, // a Ctrl-C at the server's terminal is the server's to handle
+		Cloneflags: syscall.CLONE_NEWNS,
+	}
+	if os.Geteuid() != 0 {
+		attr.Cloneflags |= syscall.CLONE_NEWUSER
+		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}}
+		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}}
+		attr.GidMappingsEnableSetgroups = false
+	}
+	return attr
+}
+
+// receive is the goroutine that hands on what the child says. It ends with the
+// child.
+func (c *child) receive() {
+	for {
+		m, files, err := c.link.receive()
+		closeAll(files)
+		if err != nil {
+			if !errors.Is(err, io.EOF) && !errors.Is(err, os.ErrClosed) && !errors.Is(err, syscall.ECONNRESET) {
+				c.opt.Logger.Error("sandbox runtime: receiving", "error", err)
+			}
+			break
+		}
+		if m.Op == opEnded {
+			c.ended(m)
+			continue
+		}
+		c.mu.Lock()
+		ch := c.waiting[m.ID]
+		delete(c.waiting, m.ID)
+		c.mu.Unlock()
+		if ch != nil {
+			ch <- m
+		}
+	}
+	c.finish()
+}
+
+// finish reaps the child and tells everyone who counted on it.
+func (c *child) finish() {
+	c.link.close()
+	t := time.AfterFunc(c.opt.StopTimeout, func() { c.cmd.Process.Kill() })
+	werr := c.cmd.Wait()
+	t.Stop()
+
+	c.mu.Lock()
+	closing := c.err != nil
+	if !closing {
+		c.err = errChildGone
+	}
+	live := c.live
+	c.live = map[space.SandboxID]*sandbox{}
+	waiting := c.waiting
+	c.waiting = map[uint64]chan message{}
+	c.mu.Unlock()
+
+	if !closing {
+		c.opt.Logger.Error("sandbox runtime ended unexpectedly", "error", werr, "log", c.logs.String(), "sandboxes", len(live))
+	}
+	for _, ch := range waiting {
+		close(ch)
+	}
+	if len(live) > 0 && !closing {
+		// The kernel kills them with the child; no one may think them gone
+		// before they are.
+		if _, err := reap(c.opt.RunDir, c.opt.StopTimeout); err != nil {
+			c.opt.Logger.Error("sandbox runtime: destroying what it left", "error", err)
+		}
+	}
+	for _, s := range live {
+		if closing {
+			s.finish(nil)
+		} else {
+			s.finish(errChildGone)
+		}
+	}
+	close(c.dead)
+}
+
+func (c *child) gone() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err != nil
+}
+
+// close ends the child and with it all its sandboxes, and returns when they are
+// gone.
+func (c *child) close() error {
+	c.mu.Lock()
+	if c.err == nil {
+		c.err = errClosed
+	}
+	c.mu.Unlock()
+	// The child sees the end of file, stops everything and ends.
+	c.link.conn.CloseWrite()
+	select {
+	case <-c.dead:
+		return nil
+	case <-time.After(c.opt.StopTimeout):
+	}
+	c.cmd.Process.Kill()
+	<-c.dead
+	return errors.New("the sandbox runtime process had to be killed")
+}
+
+// call sends a request and waits for its reply. Where ctx ends first the reply
+// is dropped.
+func (c *child) call(ctx context.Context, m message, files ...*os.File) (message, error) {
+	ch := make(chan message, 1)
+	c.mu.Lock()
+	if c.err != nil {
+		err := c.err
+		c.mu.Unlock()
+		return message{}, err
+	}
+	c.last++
+	m.ID = c.last
+	c.waiting[m.ID] = ch
+	c.mu.Unlock()
+	if err := c.link.send(m, files...); err != nil {
+		c.mu.Lock()
+		delete(c.waiting, m.ID)
+		c.mu.Unlock()
+		return message{}, fmt.Errorf("asking the sandbox runtime process: %w", err)
+	}
+	select {
+	case <-ctx.Done():
+		c.mu.Lock()
+		delete(c.waiting, m.ID)
+		c.mu.Unlock()
+		return message{}, ctx.Err()
+	case reply, ok := <-ch:
+		switch {
+		case !ok:
+			return message{}, errChildGone
+		case reply.Error != "":
+			return reply, errors.New(reply.Error)
+		}
+		return reply, nil
+	}
+}
+
+// start boots a sandbox.
+func (c *child) start(ctx context.Context, spec space.SandboxSpec) (*sandbox, error) {
+	s, theirs, err := newSandbox(c, spec.ID)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	if c.err != nil {
+		err = c.err
+	} else if _, ok := c.live[spec.ID]; ok {
+		err = fmt.Errorf("sandbox %s runs already", spec.ID)
+	} else {
+		c.live[spec.ID] = s
+	}
+	c.mu.Unlock()
+	if err != nil {
+		closeAll(theirs)
+		s.finish(err)
+		return nil, err
+	}
+	_, err = c.call(ctx, message{Op: opStart, Sandbox: spec.ID, Start: &startRequest{
+		Lower: filepath.Clean(spec.Seed.Checkout), Git: cleanOrEmpty(spec.Seed.GitView),
+		Library: cleanOrEmpty(spec.Seed.Library), Limits: spec.Limits,
+	}}, theirs...)
+	closeAll(theirs)
+	if err == nil {
+		return s, nil
+	}
+	if ctx.Err() != nil {
+		// The child may be starting it still. It answers the stop when that is
+		// over and everything is removed again.
+		sctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.opt.StopTimeout)
+		defer cancel()
+		if serr := s.Stop(sctx); serr != nil {
+			c.opt.Logger.Error("sandbox start was canceled, but it cannot be stopped", "sandbox", spec.ID, "error", serr)
+		}
+	}
+	c.mu.Lock()
+	delete(c.live, spec.ID)
+	c.mu.Unlock()
+	s.finish(err)
+	if ctx.Err() == nil {
+		c.opt.Logger.Error("sandbox does not start", "sandbox", spec.ID, "error", err, "stderr", s.stderr.String())
+		err = fault.Wrap(err, fault.Unavailable, "The sandbox does not start. `satchel doctor` says what this machine lacks.")
+	}
+	return nil, err
+}
+
+func cleanOrEmpty(p string) string {
+	if p == "" {
+		return ""
+	}
+	return filepath.Clean(p)
+}
+
+// ended handles the child's word that a sandbox is gone.
+func (c *child) ended(m message) {
+	c.mu.Lock()
+	s := c.live[m.Sandbox]
+	delete(c.live, m.Sandbox)
+	c.mu.Unlock()
+	if s == nil || m.End == nil {
+		return
+	}
+	switch {
+	case m.End.OutOfMemory:
+		s.finish(space.ErrOutOfMemory)
+	case m.End.Stopped:
+		s.finish(nil)
+	default:
+		err := fmt.Errorf("the sandbox ended by itself: %s", m.End.Detail)
+		c.opt.Logger.Warn("sandbox ended", slog.String("sandbox", string(m.Sandbox)), "error", err, "stderr", s.stderr.String())
+		s.finish(err)
+	}
+}

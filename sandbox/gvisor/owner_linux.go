@@ -1,0 +1,401 @@
+package gvisor
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"gvisor.dev/gvisor/runsc/config"
+	"gvisor.dev/gvisor/runsc/container"
+	"gvisor.dev/gvisor/runsc/flag"
+
+	"satchel/internal/space"
+	"satchel/sandbox/oci"
+)
+
+// owner owns the containers of the child process: it alone starts, waits for
+// and ends them.
+type owner struct {
+	conf    childConfig
+	runsc   *config.Config
+	root    string // the assembled root file system
+	cgroups cgroups
+	link    *link
+
+	mu     sync.Mutex
+	live   map[space.SandboxID]*box
+	ending bool // no more starts
+}
+
+// box is one container. After started is closed, its keeper goroutine alone
+// touches c.
+type box struct {
+	id      space.SandboxID
+	bundle  string
+	started chan struct{} // closed when start has come to an end, well or not
+	gone    chan struct{} // closed when nothing is left
+
+	c       *container.Container
+	sentry  *process
+	gofer   *process
+	group   *cgroup // nil where there is none
+	limit   int64   // bytes, for the watchdog; 0: none
+	mu      sync.Mutex
+	stopped bool // a stop was asked for
+	oom     bool // the watchdog killed it
+}
+
+func newOwner(conf childConfig, l *link) (*owner, error) {
+	root, err := assembleRoot(conf)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range []string{stateDir(conf.RunDir), bundleDir(conf.RunDir)} {
+		if err := os.MkdirAll(d, 0o700); err != nil {
+			return nil, fmt.Errorf("making the run directory: %w", err)
+		}
+	}
+	rc, err := runscConfig(conf)
+	if err != nil {
+		return nil, err
+	}
+	return &owner{
+		conf: conf, runsc: rc, root: root, link: l,
+		cgroups: findCgroups(conf.NoCgroups),
+		live:    map[space.SandboxID]*box{},
+	}, nil
+}
+
+func stateDir(run string) string  { return filepath.Join(run, "state") }
+func bundleDir(run string) string { return filepath.Join(run, "bundles") }
+
+// start boots a container whose process 1 has stdio as its standard streams.
+// When it fails nothing is left.
+func (o *owner) start(id space.SandboxID, req startRequest, stdio []*os.File) error {
+	if !oci.ValidID(id) {
+		return fmt.Errorf("%q is no sandbox id", id)
+	}
+	b := &box{
+		id:      id,
+		bundle:  filepath.Join(bundleDir(o.conf.RunDir), string(id)),
+		started: make(chan struct{}),
+		gone:    make(chan struct{}),
+	}
+	o.mu.Lock()
+	if o.ending {
+		o.mu.Unlock()
+		return errors.New("the runtime is ending")
+	}
+	if _, ok := o.live[id]; ok {
+		o.mu.Unlock()
+		return fmt.Errorf("sandbox %s runs already", id)
+	}
+	o.live[id] = b
+	o.mu.Unlock()
+
+	err := o.boot(b, req, stdio)
+	if err != nil {
+		o.clean(b)
+		o.forget(b)
+		close(b.started)
+		return err
+	}
+	close(b.started)
+	go o.keep(b)
+	return nil
+}
+
+// boot starts the container; what it leaves when it fails, clean removes.
+func (o *owner) boot(b *box, req startRequest, stdio []*os.File) error {
+	spec := oci.Spec{
+		ID: b.id, Root: o.root, Args: o.conf.Args,
+		Lower: req.Lower, Git: req.Git, Library: req.Library,
+	}
+	cfg, err := oci.Config(spec)
+	if err != nil {
+		return err
+	}
+	raw, err := json.Marshal(cfg)
+	if err != nil {
+		return err
+	}
+	if err := os.Mkdir(b.bundle, 0o700); err != nil {
+		return fmt.Errorf("making the bundle: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(b.bundle, "config.json"), raw, 0o600); err != nil {
+		return fmt.Errorf("writing the bundle: %w", err)
+	}
+	pass := map[int]*os.File{}
+	for i, f := range stdio {
+		pass[i] = f // the caller closes it
+	}
+	b.c, err = container.New(o.runsc, container.Args{
+		ID: string(b.id), Spec: cfg, BundleDir: b.bundle,
+		Attached:  true, // the sentry and the gofer die with this process
+		PassFiles: pass,
+	})
+	if err != nil {
+		return fmt.Errorf("creating the container: %w", err)
+	}
+	if b.sentry, err = openProcess(b.c.SandboxPid()); err != nil {
+		return err
+	}
+	if b.gofer, err = openProcess(b.c.GoferPid.Load()); err != nil {
+		return err
+	}
+	// Nothing of the sandbox's own has run yet.
+	b.limit = req.Limits.Memory
+	if b.group, err = o.cgroups.create(b.id, req.Limits); err != nil {
+		return err
+	}
+	if b.group != nil {
+		if err := b.group.add(append(descendants(b.sentry.pid), b.sentry.pid, b.gofer.pid)); err != nil {
+			return err
+		}
+	}
+	if err := b.c.Start(o.runsc); err != nil {
+		return fmt.Errorf("starting the container: %w", err)
+	}
+	return nil
+}
+
+// keep waits for the container's end, destroys what is left and tells the
+// Runtime.
+func (o *owner) keep(b *box) {
+	goferGone := make(chan struct{})
+	go func() {
+		// Without its gofer a sandbox is of no use: it ends too.
+		defer close(goferGone)
+		b.gofer.wait()
+		b.sentry.kill()
+	}()
+	watched := make(chan struct{})
+	stopWatch := make(chan struct{})
+	go func() {
+		defer close(watched)
+		if b.group == nil && b.limit > 0 {
+			o.watch(b, stopWatch)
+		}
+	}()
+	b.sentry.wait()
+	close(stopWatch)
+	<-watched
+	how := b.sentry.status()
+	b.gofer.kill()
+	<-goferGone
+
+	e := &end{Detail: how}
+	b.mu.Lock()
+	e.Stopped = b.stopped
+	e.OutOfMemory = b.oom
+	b.mu.Unlock()
+	if b.group != nil && b.group.oomKilled() {
+		e.OutOfMemory = true
+	}
+	o.clean(b)
+	// Before forget, which lets a stop be answered: the Runtime then knows of
+	// the end when it gets the answer.
+	_ = o.link.send(message{Op: opEnded, Sandbox: b.id, End: e})
+	o.forget(b)
+}
+
+// clean removes whatever there is of a container.
+func (o *owner) clean(b *box) {
+	if b.sentry != nil {
+		b.sentry.kill()
+	}
+	if b.gofer != nil {
+		b.gofer.kill()
+	}
+	if b.c != nil {
+		if err := b.c.Destroy(); err != nil {
+			fmt.Fprintf(os.Stderr, "destroying sandbox %s: %v\n", b.id, err)
+		}
+	}
+	if b.sentry != nil {
+		b.sentry.close()
+	}
+	if b.gofer != nil {
+		b.gofer.close()
+	}
+	if b.group != nil {
+		if err := b.group.remove(); err != nil {
+			fmt.Fprintf(os.Stderr, "removing the cgroup of sandbox %s: %v\n", b.id, err)
+		}
+	}
+	if err := os.RemoveAll(b.bundle); err != nil {
+		fmt.Fprintf(os.Stderr, "removing the bundle of sandbox %s: %v\n", b.id, err)
+	}
+}
+
+func (o *owner) forget(b *box) {
+	o.mu.Lock()
+	delete(o.live, b.id)
+	o.mu.Unlock()
+	close(b.gone)
+}
+
+func (o *owner) find(id space.SandboxID) *box {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.live[id]
+}
+
+// stop ends a container and returns when nothing of it is left.
+func (o *owner) stop(id space.SandboxID) error {
+	b := o.find(id)
+	if b == nil {
+		return nil
+	}
+	<-b.started
+	b.mu.Lock()
+	b.stopped = true
+	b.mu.Unlock()
+	select {
+	case <-b.gone:
+	default:
+		b.sentry.kill()
+	}
+	<-b.gone
+	return nil
+}
+
+// stopAll lets no container start any more and begins to end all.
+func (o *owner) stopAll() {
+	o.mu.Lock()
+	o.ending = true
+	var ids []space.SandboxID
+	for id := range o.live {
+		ids = append(ids, id)
+	}
+	o.mu.Unlock()
+	for _, id := range ids {
+		go o.stop(id)
+	}
+}
+
+// drain waits until all containers are gone.
+func (o *owner) drain(timeout time.Duration) {
+	deadline := time.After(timeout)
+	for {
+		o.mu.Lock()
+		var b *box
+		for _, b = range o.live {
+			break
+		}
+		o.mu.Unlock()
+		if b == nil {
+			return
+		}
+		select {
+		case <-b.gone:
+		case <-deadline:
+			return
+		}
+	}
+}
+
+func (o *owner) stats(id space.SandboxID) (space.SandboxStats, error) {
+	b := o.find(id)
+	if b == nil {
+		return space.SandboxStats{}, errNoSandbox
+	}
+	<-b.started
+	if b.sentry == nil {
+		return space.SandboxStats{}, errNoSandbox
+	}
+	return b.measure(), nil
+}
+
+var errNoSandbox = errors.New("no such sandbox")
+
+// measure tells what the container's processes use.
+func (b *box) measure() space.SandboxStats {
+	pids := append(descendants(b.sentry.pid), b.sentry.pid, b.gofer.pid)
+	var s space.SandboxStats
+	for _, pid := range pids {
+		if n, ok := pss(pid); ok {
+			s.Memory += n
+			s.Processes++
+		}
+	}
+	// Pages of the sandbox's memory that no process maps just now, such as
+	// files in a tmpfs, are in no process's share.
+	if held := memfdBytes(b.sentry.pid); held > s.Memory {
+		s.Memory = held
+	}
+	return s
+}
+
+// watch kills the sandbox when it uses more memory than its limit.
+func (o *owner) watch(b *box, stop <-chan struct{}) {
+	t := time.NewTicker(time.Duration(o.conf.WatchInterval))
+	defer t.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-t.C:
+		}
+		if b.measure().Memory > b.limit {
+			b.mu.Lock()
+			b.oom = true
+			b.mu.Unlock()
+			b.sentry.kill()
+			return
+		}
+	}
+}
+
+// runscConfig is gVisor's configuration, the same for every sandbox.
+func runscConfig(c childConfig) (*config.Config, error) {
+	fs := flag.NewFlagSet("runsc", flag.ContinueOnError)
+	config.RegisterFlags(fs)
+	args := []string{
+		"--root=" + stateDir(c.RunDir),
+		"--platform=" + c.Platform,
+		"--network=none",
+		"--host-uds=none",
+		"--host-fifo=none",
+		"--overlay2=none",
+		"--file-access=exclusive",
+		"--file-access-mounts=exclusive",
+		"--ignore-cgroups=true",
+		"--oci-seccomp=false",
+		"--host-settings=ignore",
+		"--sidecar-usage-policy=LEGACY_DEPRECATED_SLOW_EMBEDDED_FALLBACK",
+		fmt.Sprintf("--directfs=%t", !c.NoDirectFS),
+		fmt.Sprintf("--dcache=%d", direntCache(c.DirentCache)),
+	}
+	if c.DebugLog != "" {
+		args = append(args, "--debug=true", "--debug-log="+c.DebugLog+"/")
+	}
+	if err := fs.Parse(args); err != nil {
+		return nil, fmt.Errorf("configuring gVisor: %w", err)
+	}
+	conf, err := config.NewFromFlags(fs)
+	if err != nil {
+		return nil, fmt.Errorf("configuring gVisor: %w", err)
+	}
+	return conf, nil
+}
+
+// direntCache bounds the cache by the limit of open files: each entry holds up
+// to two of the host's, and a command must not meet "too many open files" for
+// it.
+func direntCache(want int) int {
+	var lim unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &lim); err != nil {
+		return min(want, 1000)
+	}
+	const others = 2048
+	if lim.Max < 2*others {
+		return min(want, 500)
+	}
+	return int(min(uint64(want), (lim.Max-others)/2))
+}

@@ -1,0 +1,172 @@
+package oci
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+
+	"satchel/internal/space"
+	"satchel/sandbox/agent"
+)
+
+// Hostname is what every sandbox is called inside.
+const Hostname = "satchel"
+
+// ociVersion is the version of the runtime specification that Config follows.
+const ociVersion = "1.2.1"
+
+// Bind is a host file or directory that a sandbox sees, read-only.
+type Bind struct {
+	Source string // absolute host path
+	Target string // absolute path inside
+}
+
+// Spec is what Config makes a config.json from. Every path is absolute.
+type Spec struct {
+	// ID is the container's id: exactly 64 hexadecimal digits.
+	ID space.SandboxID
+	// Root is a directory that a Layout was created in; it is mounted
+	// read-only.
+	Root string
+	// Binds are the parts of the host that complete Root, where the runtime
+	// did not put them there itself.
+	Binds []Bind
+	// Args is the command line of process 1; empty means the agent's.
+	Args []string
+	// Lower, Git and Library are the directories of a space.Seed. Git and
+	// Library may be empty: then nothing is mounted.
+	Lower   string
+	Git     string
+	Library string
+}
+
+// Config returns the configuration of the sandbox. An error means that the
+// caller made the Spec wrongly.
+func Config(s Spec) (*specs.Spec, error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	args := s.Args
+	if len(args) == 0 {
+		args = []string{agent.Exe, agent.Command}
+	}
+	caps := slices.Clone(agent.Capabilities)
+	out := &specs.Spec{
+		Version: ociVersion,
+		Process: &specs.Process{
+			Args: args,
+			Cwd:  "/",
+			// The environment is empty: whatever a command should have, the
+			// agent gives it.
+			Env:  []string{},
+			User: specs.User{UID: 0, GID: 0},
+			Capabilities: &specs.LinuxCapabilities{
+				Bounding:  caps,
+				Effective: caps,
+				Permitted: caps,
+			},
+			NoNewPrivileges: true,
+		},
+		Root:     &specs.Root{Path: s.Root, Readonly: true},
+		Hostname: Hostname,
+		Mounts: []specs.Mount{
+			{Destination: "/proc", Type: "proc", Source: "proc"},
+			{Destination: "/dev", Type: "tmpfs", Source: "tmpfs", Options: []string{"nosuid", "noexec", "mode=755", "size=64k"}},
+		},
+		Linux: &specs.Linux{
+			Namespaces: []specs.LinuxNamespace{
+				{Type: specs.PIDNamespace},
+				{Type: specs.NetworkNamespace},
+				{Type: specs.IPCNamespace},
+				{Type: specs.UTSNamespace},
+				{Type: specs.MountNamespace},
+			},
+		},
+		Annotations: map[string]string{},
+	}
+	for _, b := range s.Binds {
+		out.Mounts = append(out.Mounts, bind(b.Source, b.Target, "nosuid", "nodev"))
+	}
+	out.Mounts = append(out.Mounts, bind(s.Lower, agent.Lower, "nosuid", "nodev", "noexec"))
+	for _, m := range []struct{ name, source, target string }{
+		{"git", s.Git, agent.Git},
+		{"library", s.Library, agent.LibraryDir},
+	} {
+		if m.source == "" {
+			continue
+		}
+		out.Mounts = append(out.Mounts, bind(m.source, m.target, "nosuid", "nodev", "noexec"))
+		// The host changes these while the sandbox runs, so gVisor must ask
+		// the host again at every look. "container" would put an overlay on
+		// top, under which nothing new would ever show.
+		p := "dev.gvisor.spec.mount." + m.name + "."
+		out.Annotations[p+"source"] = m.source
+		out.Annotations[p+"type"] = "bind"
+		out.Annotations[p+"share"] = "shared"
+	}
+	return out, nil
+}
+
+// Marshal returns the config.json of s.
+func Marshal(s Spec) ([]byte, error) {
+	c, err := Config(s)
+	if err != nil {
+		return nil, err
+	}
+	return json.MarshalIndent(c, "", "  ")
+}
+
+func bind(source, target string, options ...string) specs.Mount {
+	return specs.Mount{
+		Destination: target,
+		Type:        "bind",
+		Source:      source,
+		Options:     append([]string{"rbind", "ro"}, options...),
+	}
+}
+
+// ValidID tells whether id is 64 lower-case hexadecimal digits. A shorter one
+// could be the prefix of another, by which gVisor's own tools would find the
+// wrong container.
+func ValidID(id space.SandboxID) bool {
+	if len(id) != 64 {
+		return false
+	}
+	for i := range len(id) {
+		if c := id[i]; !(c >= '0' && c <= '9' || c >= 'a' && c <= 'f') {
+			return false
+		}
+	}
+	return true
+}
+
+func (s Spec) check() error {
+	if !ValidID(s.ID) {
+		return fmt.Errorf("oci: sandbox id %q is not 64 hexadecimal digits", s.ID)
+	}
+	need := map[string]string{"root": s.Root, "lower": s.Lower}
+	if s.Git != "" {
+		need["git"] = s.Git
+	}
+	if s.Library != "" {
+		need["library"] = s.Library
+	}
+	for _, b := range s.Binds {
+		need["source of "+b.Target] = b.Source
+		need["target of "+b.Source] = b.Target
+	}
+	for what, p := range need {
+		if !filepath.IsAbs(p) || filepath.Clean(p) != p {
+			return fmt.Errorf("oci: %s is not a clean absolute path: %q", what, p)
+		}
+	}
+	// gVisor finds a mount's annotations by its source, so one source mounted
+	// twice would share them.
+	if s.Git != "" && (s.Git == s.Library || s.Git == s.Lower) || s.Library != "" && s.Library == s.Lower {
+		return fmt.Errorf("oci: lower, git and library must be different directories")
+	}
+	return nil
+}
