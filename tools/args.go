@@ -1,0 +1,255 @@
+package tools
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"satchel/internal/fault"
+)
+
+// arguments decodes one call's arguments strictly: an unknown or repeated
+// name, a wrong type and a missing value are problems, each told with the name,
+// what was wrong and what would be right. All problems of a call are told at
+// once. A null counts as not given: several clients send it for every optional
+// argument.
+type arguments struct {
+	values   map[string]json.RawMessage
+	problems []string
+}
+
+// parseArguments reads a JSON object whose names must be among known.
+func parseArguments(raw json.RawMessage, maxBytes int, known ...string) *arguments {
+	a := &arguments{values: map[string]json.RawMessage{}}
+	switch trimmed := bytes.TrimSpace(raw); {
+	case len(trimmed) == 0 || string(trimmed) == "null":
+		return a
+	case len(raw) > maxBytes:
+		a.problem("The arguments have %d bytes, and %d are allowed.", len(raw), maxBytes)
+		return a
+	case !utf8.Valid(raw):
+		a.problem("The arguments are not valid UTF-8.")
+		return a
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+		a.problem("The arguments must be one JSON object%s.", namesHint(known))
+		return a
+	}
+	for dec.More() {
+		t, err := dec.Token()
+		name, ok := t.(string)
+		var v json.RawMessage
+		if err == nil && ok {
+			err = dec.Decode(&v)
+		}
+		if err != nil || !ok {
+			a.problem("The arguments are not valid JSON.")
+			return a
+		}
+		if _, twice := a.values[name]; twice {
+			a.problem("The argument %q is given twice.", clip(name, 60))
+			continue
+		}
+		if !slices.Contains(known, name) {
+			a.unknown(name, known)
+			continue
+		}
+		a.values[name] = v
+	}
+	if _, err := dec.Token(); err != nil {
+		a.problem("The arguments are not valid JSON.")
+	} else if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		a.problem("Something follows the arguments' JSON object.")
+	}
+	return a
+}
+
+func namesHint(known []string) string {
+	if len(known) == 0 {
+		return ""
+	}
+	return " with the names " + strings.Join(known, ", ")
+}
+
+func (a *arguments) problem(format string, v ...any) {
+	if len(a.problems) < 10 {
+		a.problems = append(a.problems, fmt.Sprintf(format, v...))
+	}
+}
+
+func (a *arguments) unknown(name string, known []string) {
+	shown := clip(name, 60)
+	if len(known) == 0 {
+		a.problem("The argument %q is unknown: this tool takes none.", shown)
+		return
+	}
+	if near := nearest(name, known); near != "" {
+		a.problem("The argument %q is unknown. Did you mean %q?", shown, near)
+		return
+	}
+	a.problem("The argument %q is unknown. This tool takes %s.", shown, strings.Join(known, ", "))
+}
+
+// err returns all problems as one fault.Invalid, or nil.
+func (a *arguments) err() error {
+	if len(a.problems) == 0 {
+		return nil
+	}
+	return fault.New(fault.Invalid, "%s", strings.Join(a.problems, "\n"))
+}
+
+func (a *arguments) get(name string) (json.RawMessage, bool) {
+	v, ok := a.values[name]
+	return v, ok && string(v) != "null"
+}
+
+func (a *arguments) wrongType(name, want string, got json.RawMessage) {
+	a.problem("The argument %q must be %s, not %s.", name, want, describeJSON(got))
+}
+
+// text returns a string, with its blanks as they are.
+func (a *arguments) text(name string) string {
+	v, ok := a.get(name)
+	if !ok {
+		return ""
+	}
+	var s string
+	if json.Unmarshal(v, &s) != nil {
+		a.wrongType(name, "a string", v)
+	}
+	return s
+}
+
+// required returns a string that must not be blank.
+func (a *arguments) required(name, example string) string {
+	if _, ok := a.get(name); !ok {
+		a.problem("The argument %q is missing: give it a string, for example %s.", name, example)
+		return ""
+	}
+	before := len(a.problems)
+	s := a.text(name)
+	if len(a.problems) == before && strings.TrimSpace(s) == "" {
+		a.problem("The argument %q is empty: give it a string, for example %s.", name, example)
+	}
+	return s
+}
+
+// texts returns a list of strings that must not be empty.
+func (a *arguments) texts(name, example string, max int) []string {
+	v, ok := a.get(name)
+	if !ok {
+		a.problem("The argument %q is missing: give it a list of strings, for example %s.", name, example)
+		return nil
+	}
+	var list []json.RawMessage
+	if json.Unmarshal(v, &list) != nil {
+		a.wrongType(name, "a list of strings, for example "+example, v)
+		return nil
+	}
+	if len(list) == 0 {
+		a.problem("The argument %q is an empty list: give it at least one string, for example %s.", name, example)
+	}
+	if len(list) > max {
+		a.problem("The argument %q has %d entries, and %d are allowed in one call.", name, len(list), max)
+		return nil
+	}
+	out := make([]string, 0, len(list))
+	for i, e := range list {
+		var s string
+		if string(e) == "null" || json.Unmarshal(e, &s) != nil {
+			a.wrongType(fmt.Sprintf("%s[%d]", name, i), "a string", e)
+			continue
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// count returns a whole number of at least 1, or def where it is not given;
+// one above max counts as max, and clipped then says so.
+func (a *arguments) count(name string, def, max int) (n int, clipped string) {
+	v, ok := a.get(name)
+	if !ok {
+		return def, ""
+	}
+	var f float64
+	if json.Unmarshal(v, &f) != nil || f != math.Trunc(f) {
+		a.wrongType(name, "a whole number", v)
+		return def, ""
+	}
+	switch {
+	case f < 1:
+		a.problem("The argument %q must be at least 1, not %s.", name, clip(string(v), 30))
+		return def, ""
+	case f > float64(max):
+		return max, fmt.Sprintf("%s was lowered to %d, the most that is allowed.", name, max)
+	}
+	return int(f), ""
+}
+
+func (a *arguments) flag(name string) bool {
+	v, ok := a.get(name)
+	if !ok {
+		return false
+	}
+	var b bool
+	if json.Unmarshal(v, &b) != nil {
+		a.wrongType(name, "true or false", v)
+	}
+	return b
+}
+
+// day returns a date (2026-01-31) or a time (RFC 3339); zero where not given.
+func (a *arguments) day(name string) time.Time {
+	s := strings.TrimSpace(a.text(name))
+	if s == "" {
+		return time.Time{}
+	}
+	for _, layout := range []string{time.DateOnly, time.RFC3339, "2006-01", "2006"} {
+		if t, err := time.Parse(layout, s); err == nil {
+			return t.UTC()
+		}
+	}
+	a.problem("The argument %q must be a date such as 2026-01-31, not %s.", name, strconv.Quote(clip(s, 40)))
+	return time.Time{}
+}
+
+func describeJSON(v json.RawMessage) string {
+	switch v[0] {
+	case '"':
+		return "the string " + clip(string(v), 40)
+	case '{':
+		return "an object"
+	case '[':
+		return "a list"
+	case 't', 'f':
+		return string(v)
+	case 'n':
+		return "null"
+	}
+	return "the number " + clip(string(v), 30)
+}
+
+// clip shortens s to at most n code points, with an ellipsis where it cut.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	i := 0
+	for at := range s {
+		if i == n {
+			return s[:at] + "…"
+		}
+		i++
+	}
+	return s
+}

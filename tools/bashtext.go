@@ -1,0 +1,260 @@
+package tools
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"satchel/internal/space"
+)
+
+// The most that an answer lists of each kind; the rest is counted.
+const (
+	maxListedFiles    = 20
+	maxListedProblems = 10
+	maxMetaFiles      = 200
+)
+
+// bashText writes a command's answer: what it printed, then one bracketed line
+// for each thing worth knowing.
+func bashText(q RunRequest, r RunResult) string {
+	var b strings.Builder
+	out, err := outputText(r.Stdout, "stdout"), outputText(r.Stderr, "stderr")
+	switch {
+	case out != "" && err != "":
+		fmt.Fprintf(&b, "stdout:\n%sstderr:\n%s", out, err)
+	case err != "":
+		fmt.Fprintf(&b, "stderr:\n%s", err)
+	case out != "":
+		b.WriteString(out)
+	case r.End == RunExited:
+		b.WriteString("(no output)\n")
+	}
+	line := func(format string, a ...any) {
+		b.WriteByte('[')
+		fmt.Fprintf(&b, format, a...)
+		b.WriteString("]\n")
+	}
+	line("%s", endText(r))
+	if r.End == RunJob {
+		line("job %s runs on; its output: tail -n 50 %s/stdout %s/stderr; whether it has ended: cat %s/status; to stop it: find its process with ps -eo pid,args and kill that",
+			r.JobID, r.JobDir, r.JobDir, r.JobDir)
+		if !q.ReadOnly {
+			line("what the job changes is committed when it ends")
+		}
+	}
+	if r.Leftover > 0 {
+		line("%s that outlived the command ended with it; use background: true for work that goes on", plural(r.Leftover, "process", "processes"))
+	}
+	if r.Restarted {
+		line("the sandbox was started anew: background processes and /tmp of before are gone; the files in /space are all there")
+	}
+	for _, c := range r.Commits {
+		commitText(&b, c)
+	}
+	if len(r.Commits) > 0 {
+		if s := pushText(r.Push); s != "" {
+			line("%s", s)
+		}
+	}
+	problemsText(&b, r)
+	for _, n := range r.Notes {
+		line("%s", clip(n, 500))
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// outputText joins a stream's head and tail and ends it with a line break.
+func outputText(o RunOutput, name string) string {
+	s := o.Head
+	if o.Dropped > 0 {
+		if s != "" && !strings.HasSuffix(s, "\n") {
+			s += "\n"
+		}
+		s += fmt.Sprintf("[… %s of %s cut here", bytesText(o.Dropped), name)
+		if o.Saved != "" {
+			s += "; all of it: " + o.Saved
+		}
+		s += "]\n" + o.Tail
+	} else {
+		s += o.Tail
+	}
+	if s != "" && !strings.HasSuffix(s, "\n") {
+		s += "\n"
+	}
+	return s
+}
+
+func endText(r RunResult) string {
+	took := durationText(r.Duration)
+	why := ""
+	if r.Detail != "" {
+		why = ": " + strings.TrimSuffix(r.Detail, ".")
+	}
+	switch r.End {
+	case RunJob:
+		return fmt.Sprintf("still running after %s%s", took, why)
+	case RunTimedOut:
+		return fmt.Sprintf("TIMED OUT after %s: the command and everything that it started were ended%s", took, why)
+	case RunCanceled:
+		return fmt.Sprintf("canceled after %s%s", took, why)
+	case RunOutOfMemory:
+		return fmt.Sprintf("OUT OF MEMORY after %s: the sandbox reached its memory limit and was ended%s; the next command starts a new one", took, why)
+	case RunLost:
+		return fmt.Sprintf("the sandbox ended after %s, before the command did%s; the next command starts a new one", took, why)
+	}
+	if r.Signal != "" {
+		return fmt.Sprintf("exit code %d (ended by %s), %s%s", r.ExitCode, r.Signal, took, why)
+	}
+	return fmt.Sprintf("exit code %d, %s%s", r.ExitCode, took, why)
+}
+
+func commitText(b *strings.Builder, c space.Commit) {
+	subject, _, _ := strings.Cut(c.Message, "\n")
+	if subject = strings.TrimSpace(subject); subject != "" {
+		subject = " “" + clip(subject, 100) + "”"
+	}
+	fmt.Fprintf(b, "[commit %s%s, %s]\n", c.ID.Short(), subject, plural(len(c.Files), "file", "files"))
+	for i, f := range c.Files {
+		if i == maxListedFiles {
+			fmt.Fprintf(b, "  … %s more: git show --stat %s\n", thousands(int64(len(c.Files)-i)), c.ID.Short())
+			break
+		}
+		fmt.Fprintf(b, "  %c %s\n", f.Status, f.Path)
+	}
+}
+
+func pushText(p PushState) string {
+	detail := ""
+	if p.Detail != "" {
+		detail = ": " + strings.TrimSuffix(p.Detail, ".")
+	}
+	switch p.State {
+	case "local":
+		return "local space: kept here, not pushed" + detail
+	case "pushed":
+		return "pushed" + detail
+	case "queued":
+		return "committed here; the push to the remote follows" + detail
+	case "failed":
+		return "committed here, but NOT PUSHED" + detail
+	}
+	return ""
+}
+
+// problemsText names what was not committed as the command left it. Paths in
+// it are whatever bytes the sandbox held, so they are quoted.
+func problemsText(b *strings.Builder, r RunResult) {
+	var refused []space.Refusal
+	var conflicts []space.Conflict
+	for _, c := range r.Commits {
+		refused = append(refused, c.Refused...)
+		conflicts = append(conflicts, c.Conflicts...)
+	}
+	list := func(title string, n int, item func(i int) string) {
+		if n == 0 {
+			return
+		}
+		fmt.Fprintf(b, "[%s]\n", title)
+		for i := range n {
+			if i == maxListedProblems {
+				fmt.Fprintf(b, "  … %s more\n", thousands(int64(n-i)))
+				break
+			}
+			fmt.Fprintf(b, "  %s\n", item(i))
+		}
+	}
+	list("NOT COMMITTED: refused; the files are still in /space. Mend or remove them", len(refused), func(i int) string {
+		return fmt.Sprintf("%s: %s", quotePath(refused[i].Path), clip(refused[i].Why, 300))
+	})
+	list("CONFLICT: changed meanwhile elsewhere; both versions were kept. Merge them into the first and delete the second", len(conflicts), func(i int) string {
+		if conflicts[i].Kept == "" {
+			return fmt.Sprintf("%s was not deleted: it has a newer version", conflicts[i].Path)
+		}
+		return fmt.Sprintf("%s (theirs) and %s (yours)", conflicts[i].Path, conflicts[i].Kept)
+	})
+	list("not committed yet: a running command has these open", len(r.Uncommitted), func(i int) string {
+		return quotePath(r.Uncommitted[i])
+	})
+	list("HELD BACK: could not be committed, now or earlier; kept until mended or removed", len(r.Held), func(i int) string {
+		return fmt.Sprintf("%s: %s", quotePath(r.Held[i].Path), clip(r.Held[i].Why, 300))
+	})
+}
+
+func quotePath(p string) string { return fmt.Sprintf("%q", clip(p, 200)) }
+
+func durationText(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	}
+	return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
+}
+
+// bashMeta is the machine-readable part. Lists in it are bounded.
+func bashMeta(r RunResult) map[string]any {
+	m := map[string]any{
+		"end":         string(r.End),
+		"duration_ms": r.Duration.Milliseconds(),
+		"timed_out":   r.End == RunTimedOut,
+		"truncated":   r.Stdout.Dropped > 0 || r.Stderr.Dropped > 0,
+		"restarted":   r.Restarted,
+	}
+	if r.End == RunExited {
+		m["exit_code"] = r.ExitCode
+		if r.Signal != "" {
+			m["signal"] = r.Signal
+		}
+	}
+	if r.End == RunJob {
+		m["job"] = map[string]any{"id": r.JobID, "dir": r.JobDir}
+	}
+	if r.Push.State != "" {
+		m["push"] = r.Push.State
+	}
+	var commits []string
+	files, conflicts, refused := []map[string]any{}, []map[string]any{}, []map[string]any{}
+	total := 0
+	for _, c := range r.Commits {
+		commits = append(commits, string(c.ID))
+		for _, f := range c.Files {
+			if total++; len(files) < maxMetaFiles {
+				e := map[string]any{"path": string(f.Path), "status": string(rune(f.Status))}
+				if f.New != "" {
+					e["etag"] = string(f.New)
+				}
+				files = append(files, e)
+			}
+		}
+		for _, x := range c.Conflicts[:min(len(c.Conflicts), maxMetaFiles)] {
+			conflicts = append(conflicts, map[string]any{"path": string(x.Path), "kept": string(x.Kept)})
+		}
+		for _, x := range c.Refused[:min(len(c.Refused), maxMetaFiles)] {
+			refused = append(refused, refusal(x))
+		}
+	}
+	if len(commits) > 0 {
+		m["commit"], m["commits"] = commits[len(commits)-1], commits
+		m["files"], m["files_total"] = files, total
+	}
+	if len(conflicts) > 0 {
+		m["conflicts"] = conflicts
+	}
+	if len(refused) > 0 {
+		m["refused"] = refused
+	}
+	if len(r.Held) > 0 {
+		var held []map[string]any
+		for _, x := range r.Held[:min(len(r.Held), maxMetaFiles)] {
+			held = append(held, refusal(x))
+		}
+		m["held"] = held
+	}
+	return m
+}
+
+func refusal(x space.Refusal) map[string]any {
+	return map[string]any{"path": strings.ToValidUTF8(x.Path, "\ufffd"), "why": x.Why}
+}

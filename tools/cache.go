@@ -1,0 +1,83 @@
+package tools
+
+import (
+	"context"
+	"sync"
+
+	"satchel/internal/frontmatter"
+	"satchel/internal/space"
+)
+
+// docCache keeps parsed front matter by blob: a blob never changes, so an
+// entry is never stale, and whoever can name a blob may read it. Old entries
+// leave a generation at a time.
+type docCache struct {
+	mu       sync.Mutex
+	max      int
+	now, old map[space.BlobID]docHead
+}
+
+// docHead is what lists tell of a document.
+type docHead struct {
+	fields  frontmatter.Document // without its Body
+	problem string               // why the front matter cannot be read
+	size    int64
+	digest  string // "sha256:<hex>"
+}
+
+func newDocCache(entries int) *docCache {
+	return &docCache{max: max(entries/2, 1), now: map[space.BlobID]docHead{}}
+}
+
+func (c *docCache) get(b space.BlobID) (docHead, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	h, ok := c.now[b]
+	if !ok {
+		if h, ok = c.old[b]; ok {
+			c.add(b, h)
+		}
+	}
+	return h, ok
+}
+
+func (c *docCache) put(b space.BlobID, h docHead) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.add(b, h)
+}
+
+func (c *docCache) add(b space.BlobID, h docHead) {
+	if len(c.now) >= c.max {
+		c.old, c.now = c.now, map[space.BlobID]docHead{}
+	}
+	c.now[b] = h
+}
+
+// view reads one space at one commit, for one call.
+type view struct {
+	s  *Set
+	id space.SpaceID
+	at space.CommitID
+}
+
+func (s *Set) view(ctx context.Context, c Caller) (view, error) {
+	at, err := s.o.Workspace.Head(ctx, c.Space)
+	return view{s, c.Space, at}, err
+}
+
+func (v view) lookup(ctx context.Context, p space.Path) (Entry, error) {
+	return v.s.o.Workspace.Lookup(ctx, v.id, v.at, p)
+}
+
+func (v view) children(ctx context.Context, dir space.Path) ([]Entry, error) {
+	return v.s.o.Workspace.Children(ctx, v.id, v.at, dir)
+}
+
+func (v view) files(ctx context.Context, dir space.Path) ([]Entry, error) {
+	return v.s.o.Workspace.Files(ctx, v.id, v.at, dir)
+}
+
+func (v view) content(ctx context.Context, e Entry) ([]byte, error) {
+	return v.s.o.Workspace.Content(ctx, v.id, e.Blob)
+}

@@ -1,0 +1,163 @@
+package tools
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"satchel/internal/frontmatter"
+	"satchel/internal/space"
+)
+
+// Where a space keeps what clients are told of (DESIGN section 6).
+const (
+	resourcesDir     = "resources"
+	skillsDir        = "skills"
+	memoryDir        = "memory"
+	knowledgeDir     = "knowledge"
+	instructionsPath = "resources/instructions.md"
+	contextPath      = "resources/context.md"
+	skillFile        = "SKILL.md"
+)
+
+// document is a resource or a skill as lists tell of it.
+type document struct {
+	entry       Entry
+	name        string
+	title       string
+	description string
+	fields      map[string]any
+	problem     string // why its front matter cannot be read
+	size        int64
+}
+
+// head returns what is known of a document without its text; from memory
+// where the same content was seen before.
+func (v view) head(ctx context.Context, e Entry) (docHead, error) {
+	if h, ok := v.s.cache.get(e.Blob); ok {
+		return h, nil
+	}
+	b, err := v.content(ctx, e)
+	if err != nil {
+		return docHead{}, err
+	}
+	h := newDocHead(b)
+	v.s.cache.put(e.Blob, h)
+	return h, nil
+}
+
+func newDocHead(b []byte) docHead {
+	sum := sha256.Sum256(b)
+	h := docHead{size: int64(len(b)), digest: "sha256:" + hex.EncodeToString(sum[:])}
+	d, err := frontmatter.Parse(b)
+	if err != nil {
+		h.problem = err.Error()
+	}
+	if d.Fields == nil && err == nil {
+		// Without front matter the first heading names a document.
+		if line, _, _ := bytes.Cut(bytes.TrimSpace(b[:min(len(b), 4096)]), []byte("\n")); bytes.HasPrefix(line, []byte("# ")) {
+			text, _ := validText(line[2:])
+			d.Fields = map[string]any{"title": strings.TrimSpace(text)}
+		}
+	}
+	h.fields = frontmatter.Document{Fields: d.Fields}
+	return h
+}
+
+func (v view) document(ctx context.Context, e Entry) (document, error) {
+	h, err := v.head(ctx, e)
+	if err != nil {
+		return document{}, err
+	}
+	d := document{
+		entry: e, fields: h.fields.Fields, problem: h.problem, size: h.size,
+		name: clip(h.fields.String("name"), 128), title: clip(h.fields.String("title"), 200),
+		description: clip(h.fields.String("description"), 1024),
+	}
+	return d, nil
+}
+
+// plain tells whether e is a file with content of its own.
+func plain(e Entry) bool { return !e.Dir && e.Mode != space.Symlink }
+
+// resources lists resources/*.md; the two special ones too.
+func (v view) resources(ctx context.Context) ([]document, error) {
+	entries, err := v.files(ctx, resourcesDir)
+	if err != nil {
+		return nil, err
+	}
+	var docs []document
+	for _, e := range entries {
+		name := path.Base(string(e.Path))
+		if !plain(e) || path.Dir(string(e.Path)) != resourcesDir || path.Ext(name) != ".md" || len(docs) == v.s.o.Limits.Documents {
+			continue
+		}
+		d, err := v.document(ctx, e)
+		if err != nil {
+			return nil, err
+		}
+		d.name = cmp.Or(d.name, strings.TrimSuffix(name, ".md"))
+		docs = append(docs, d)
+	}
+	return docs, nil
+}
+
+// skill is a directory with a SKILL.md in it.
+type skill struct {
+	document
+	dir   string  // under skills/, "acme/refunds"
+	files []Entry // all under it, SKILL.md first
+	// wrong says why clients cannot be offered it; empty where they can.
+	wrong string
+}
+
+// skills lists every directory under skills/ that has a SKILL.md, sorted.
+func (v view) skills(ctx context.Context) ([]skill, error) {
+	entries, err := v.files(ctx, skillsDir)
+	if err != nil {
+		return nil, err
+	}
+	var list []skill
+	for _, e := range entries {
+		dir := path.Dir(string(e.Path))
+		if !plain(e) || path.Base(string(e.Path)) != skillFile || dir == skillsDir || len(list) == v.s.o.Limits.Documents {
+			continue
+		}
+		d, err := v.document(ctx, e)
+		if err != nil {
+			return nil, err
+		}
+		k := skill{document: d, dir: strings.TrimPrefix(dir, skillsDir+"/"), files: []Entry{e}}
+		for _, f := range entries {
+			if plain(f) && f.Path != e.Path && strings.HasPrefix(string(f.Path), dir+"/") {
+				k.files = append(k.files, f)
+			}
+		}
+		k.wrong = k.check(v.s.o.Limits)
+		k.name = cmp.Or(k.name, path.Base(k.dir))
+		list = append(list, k)
+	}
+	slices.SortFunc(list, func(a, b skill) int { return cmp.Compare(a.dir, b.dir) })
+	return list, nil
+}
+
+// check applies what the skills extension (SEP-2640) demands.
+func (k skill) check(l Limits) string {
+	switch {
+	case k.problem != "":
+		return k.problem
+	case k.name == "" || k.description == "":
+		return "its front matter needs a name and a description"
+	case k.name != path.Base(k.dir):
+		return fmt.Sprintf("its front matter names it %q, and its directory %q: they must be the same", clip(k.name, 64), path.Base(k.dir))
+	case len(k.files) > l.SkillFiles:
+		return fmt.Sprintf("it has %d files, and %d are allowed", len(k.files), l.SkillFiles)
+	}
+	return ""
+}

@@ -1,0 +1,136 @@
+package tools
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+)
+
+// fact is one memory fact: memory/<type>/<key>.md (DESIGN section 12).
+type fact struct {
+	kind, key string
+	value     string
+	source    string // user_explicit, inferred, imported
+	sure      float64
+	hasSure   bool
+	confirmed string // last_confirmed, else first_seen: a date as it was written
+	expires   string
+}
+
+// facts reads the memory facts that have not expired, the latest confirmed
+// first. left is how many files were not read because there are too many.
+func (v view) facts(ctx context.Context, today time.Time) (list []fact, left int, err error) {
+	entries, err := v.files(ctx, memoryDir)
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, e := range entries {
+		kind, file, nested := strings.Cut(strings.TrimPrefix(string(e.Path), memoryDir+"/"), "/")
+		if !plain(e) || !nested || strings.Contains(file, "/") || path.Ext(file) != ".md" {
+			continue
+		}
+		if len(list) >= v.s.o.Limits.Facts {
+			left++
+			continue
+		}
+		h, err := v.head(ctx, e)
+		if err != nil {
+			return nil, 0, err
+		}
+		f := fact{kind: kind, key: strings.TrimSuffix(file, ".md")}
+		f.value = h.fields.String("value")
+		f.source = h.fields.String("source")
+		f.sure, f.hasSure = h.fields.Number("confidence")
+		f.confirmed = dateOf(cmp.Or(h.fields.String("last_confirmed"), h.fields.String("first_seen")))
+		f.expires = dateOf(h.fields.String("expires"))
+		if f.expires != "" && f.expires < today.Format(time.DateOnly) {
+			continue
+		}
+		if f.value == "" {
+			// The file is there, and a person may want to mend it.
+			f.value = "(no value; read " + string(e.Path) + ")"
+		}
+		list = append(list, f)
+	}
+	slices.SortStableFunc(list, func(a, b fact) int {
+		return cmp.Or(cmp.Compare(b.confirmed, a.confirmed), cmp.Compare(a.kind, b.kind), cmp.Compare(a.key, b.key))
+	})
+	return list, left, nil
+}
+
+// dateOf takes the day of a date or time; "" where it is none, so that a wrong
+// one neither hides a fact nor puts it first.
+func dateOf(s string) string {
+	if len(s) < len(time.DateOnly) {
+		return ""
+	}
+	if _, err := time.Parse(time.DateOnly, s[:len(time.DateOnly)]); err != nil {
+		return ""
+	}
+	return s[:len(time.DateOnly)]
+}
+
+func (f fact) line() string {
+	var about []string
+	switch f.source {
+	case "user_explicit", "":
+	case "inferred":
+		if f.hasSure {
+			about = append(about, fmt.Sprintf("inferred, confidence %.2g", f.sure))
+		} else {
+			about = append(about, "inferred")
+		}
+	default:
+		about = append(about, clip(f.source, 40))
+	}
+	if f.confirmed != "" {
+		about = append(about, f.confirmed)
+	}
+	s := fmt.Sprintf("- %s: %s", clip(f.key, 80), clip(f.value, 400))
+	if len(about) > 0 {
+		s += " (" + strings.Join(about, ", ") + ")"
+	}
+	return s
+}
+
+// factsText lists facts grouped by type within a budget: the latest confirmed
+// ones, whatever their type, and the type of the latest first.
+func factsText(list []fact, left, budget int) string {
+	spent, n := 20, 0
+	seen := map[string]bool{}
+	for _, f := range list {
+		cost := EstimateTokens(f.line()) + 1
+		if !seen[f.kind] {
+			cost += EstimateTokens(f.kind) + 3
+		}
+		if spent += cost; spent > budget {
+			break
+		}
+		seen[f.kind] = true
+		n++
+	}
+	var kinds []string
+	groups := map[string][]fact{}
+	for _, f := range list[:n] {
+		if groups[f.kind] == nil {
+			kinds = append(kinds, f.kind)
+		}
+		groups[f.kind] = append(groups[f.kind], f)
+	}
+	var b strings.Builder
+	for _, k := range kinds {
+		fmt.Fprintf(&b, "%s:\n", clip(k, 80))
+		for _, f := range groups[k] {
+			b.WriteString(f.line())
+			b.WriteByte('\n')
+		}
+	}
+	if more := len(list) - n + left; more > 0 {
+		fmt.Fprintf(&b, "… and %s, not shown here: search with kind:memory, or list memory/\n", plural(more, "more fact", "more facts"))
+	}
+	return b.String()
+}

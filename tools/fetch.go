@@ -1,0 +1,109 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// fetched is fetch's structured answer, in the form that ChatGPT demands.
+type fetched struct {
+	ID       string            `json:"id"`
+	Title    string            `json:"title"`
+	Text     string            `json:"text"`
+	URL      string            `json:"url"`
+	Metadata map[string]string `json:"metadata"`
+}
+
+func (s *Set) fetch(ctx context.Context, c Caller, raw json.RawMessage, _ Progress) (Result, error) {
+	a := parseArguments(raw, s.o.Limits.ArgumentBytes, "id")
+	id := a.required("id", `"knowledge/notes.md"`)
+	if err := a.err(); err != nil {
+		return Result{}, err
+	}
+	v, err := s.view(ctx, c)
+	if err != nil {
+		return Result{}, err
+	}
+	f, err := v.fetchOne(ctx, id)
+	if err != nil {
+		return Result{}, err
+	}
+	return structured(f)
+}
+
+func (v view) fetchOne(ctx context.Context, id string) (fetched, error) {
+	r, e, err := v.resolve(ctx, id)
+	if err != nil {
+		return fetched{}, err
+	}
+	if e.Dir {
+		return fetched{}, fault.New(fault.Invalid, "%s is a directory: fetch a file of it, by an id that search gave.", r)
+	}
+	if e.Size > v.s.o.Limits.FileBytes {
+		return fetched{}, fault.New(fault.TooLarge, "%s has %s, too much to fetch.", r, bytesText(e.Size))
+	}
+	b, err := v.content(ctx, e)
+	if err != nil {
+		return fetched{}, err
+	}
+	f := fetched{
+		ID: id, Title: titleOf(r.path, b), URL: FileURL(v.s.o.PublicURL(), v.id, r.path),
+		Metadata: map[string]string{"path": r.path, "etag": string(e.Blob), "commit": string(v.at)},
+	}
+	if isBinary(b) {
+		f.Text = fmt.Sprintf("A binary file (%s, %s).", http.DetectContentType(b), bytesText(int64(len(b))))
+		return f, nil
+	}
+	text, _ := validText(b)
+	lines := splitText(text)
+	from, to := max(r.from, 1), len(lines)
+	if r.to > 0 {
+		to = min(r.to, to)
+	}
+	f.Metadata["lines"] = fmt.Sprint(len(lines))
+	limit := v.s.o.Limits.MaxReadTokens
+	if r.heading != "" && EstimateTokens(text) > limit {
+		// The whole does not fit: begin where the search found something.
+		if sec, ok := findSection(sections(lines), r.heading); ok {
+			from = sec.from
+		}
+	}
+	if from > len(lines) && from > 1 {
+		return fetched{}, fault.New(fault.Invalid, "%s has %s; there is no line %d.", r, plural(len(lines), "line", "lines"), from)
+	}
+	var out strings.Builder
+	spent := 0
+	for n := from; n <= to; n++ {
+		l, cut := clipTokens(lines[n-1], limit-1)
+		if cut {
+			l += "… [line cut]"
+		}
+		if spent += EstimateTokens(l) + 1; spent > limit && n > from {
+			next := fmt.Sprintf("%s:%d-", r.path, n)
+			f.Metadata["truncated"], f.Metadata["next"] = "true", next
+			fmt.Fprintf(&out, "\n[cut after line %d of %d; fetch the id %s to go on]", n-1, len(lines), next)
+			break
+		}
+		out.WriteString(l)
+		out.WriteByte('\n')
+	}
+	f.Text = out.String()
+	return f, nil
+}
+
+// FileURL is the page on this server that shows a file of a space to its
+// members. base is the server's public URL.
+func FileURL(base string, id space.SpaceID, path string) string {
+	segs := strings.Split(path, "/")
+	for i, s := range segs {
+		segs[i] = url.PathEscape(s)
+	}
+	return strings.TrimSuffix(base, "/") + "/spaces/" + url.PathEscape(string(id)) + "/files/" + strings.Join(segs, "/")
+}

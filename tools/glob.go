@@ -1,0 +1,75 @@
+package tools
+
+import (
+	"path"
+	"strings"
+
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// isGlob tells whether a path is to be matched and not looked up.
+func isGlob(s string) bool { return strings.ContainsAny(s, "*?[") }
+
+// glob is a pattern over whole paths: *, ? and [a-z] within a name, and ** for
+// any number of directories.
+type glob struct{ segments []string }
+
+// parseGlob checks a pattern. The error is a fault.Invalid.
+func parseGlob(s string) (glob, error) {
+	g := glob{strings.Split(s, "/")}
+	for _, seg := range g.segments {
+		if seg == "**" {
+			continue
+		}
+		if _, err := path.Match(seg, ""); err != nil {
+			return g, fault.New(fault.Invalid, "The pattern %q is not complete: a [ needs its ].", clip(s, 100))
+		}
+	}
+	return g, nil
+}
+
+// root is the directory under which everything that matches lies.
+func (g glob) root() space.Path {
+	n := 0
+	for n < len(g.segments)-1 && !isGlob(g.segments[n]) {
+		n++
+	}
+	return space.Path(strings.Join(g.segments[:n], "/"))
+}
+
+// match takes time in proportion to segments of the pattern times segments of
+// the path, however many ** there are: at each name it keeps the set of
+// pattern segments that could match next.
+func (g glob) match(p space.Path) bool {
+	n := len(g.segments)
+	at := make([]bool, n+1)
+	next := make([]bool, n+1)
+	at[0] = true
+	g.skip(at)
+	for name := range strings.SplitSeq(string(p), "/") {
+		clear(next)
+		for i := range n {
+			if !at[i] {
+				continue
+			}
+			if g.segments[i] == "**" {
+				next[i] = true
+			} else if ok, _ := path.Match(g.segments[i], name); ok {
+				next[i+1] = true
+			}
+		}
+		at, next = next, at
+		g.skip(at)
+	}
+	return at[n]
+}
+
+// skip lets every ** match nothing.
+func (g glob) skip(at []bool) {
+	for i, seg := range g.segments {
+		if at[i] && seg == "**" {
+			at[i+1] = true
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package tools
+
+import (
+	"cmp"
+	"path"
+	"slices"
+	"strings"
+
+	"satchel/internal/space"
+)
+
+// nearest returns the known word that s most likely was meant to be, or "".
+func nearest(s string, known []string) string {
+	best, bestD := "", 1<<30
+	low := strings.ToLower(clip(s, 64))
+	for _, k := range known {
+		d := distance(low, strings.ToLower(k))
+		if strings.HasPrefix(k, low) && len(low) >= 3 || strings.HasPrefix(low, k) {
+			d = min(d, 1)
+		}
+		if d < bestD {
+			best, bestD = k, d
+		}
+	}
+	if bestD > max(1, len(best)/3) {
+		return ""
+	}
+	return best
+}
+
+// distance is the number of letters to insert, delete, replace or swap with
+// their neighbour that makes b of a (optimal string alignment).
+func distance(a, b string) int {
+	x, y := []rune(a), []rune(b)
+	prev2, prev, cur := make([]int, len(y)+1), make([]int, len(y)+1), make([]int, len(y)+1)
+	for j := range prev {
+		prev[j] = j
+	}
+	for i := 1; i <= len(x); i++ {
+		cur[0] = i
+		for j := 1; j <= len(y); j++ {
+			cost := 1
+			if x[i-1] == y[j-1] {
+				cost = 0
+			}
+			cur[j] = min(prev[j]+1, cur[j-1]+1, prev[j-1]+cost)
+			if i > 1 && j > 1 && x[i-1] == y[j-2] && x[i-2] == y[j-1] {
+				cur[j] = min(cur[j], prev2[j-2]+1)
+			}
+		}
+		prev2, prev, cur = prev, cur, prev2
+	}
+	return prev[len(y)]
+}
+
+// nearPaths returns up to n paths that a missing one may have been meant to
+// be: the same name elsewhere first, then names that differ by little.
+func nearPaths(missing string, files []Entry, n int) []space.Path {
+	type candidate struct {
+		p     space.Path
+		score int
+	}
+	low := strings.ToLower(strings.Trim(missing, "/"))
+	base := path.Base(low)
+	stem := strings.TrimSuffix(base, path.Ext(base))
+	if low == "" || len(low) > space.MaxPathBytes {
+		return nil
+	}
+	var found []candidate
+	for _, f := range files {
+		fl := strings.ToLower(string(f.Path))
+		fb := path.Base(fl)
+		fs := strings.TrimSuffix(fb, path.Ext(fb))
+		score := -1
+		switch {
+		case fl == low:
+			score = 0
+		case strings.HasSuffix(fl, "/"+low):
+			score = 1
+		case fb == base:
+			score = 2
+		case fs == stem:
+			score = 3
+		case len(stem) >= 3 && strings.Contains(fs, stem) || len(fs) >= 4 && strings.Contains(stem, fs):
+			score = 5
+		default:
+			// Most names differ too much in length to be worth comparing.
+			if gap := len(fs) - len(stem); gap <= 3 && gap >= -3 {
+				if d := distance(stem, fs); d <= max(1, len(stem)/4) {
+					score = 3 + d
+				}
+			}
+		}
+		if score >= 0 {
+			found = append(found, candidate{f.Path, score})
+		}
+	}
+	slices.SortFunc(found, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(a.score, b.score), cmp.Compare(len(a.p), len(b.p)), cmp.Compare(a.p, b.p))
+	})
+	var out []space.Path
+	for _, c := range found[:min(n, len(found))] {
+		out = append(out, c.p)
+	}
+	return out
+}

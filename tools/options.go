@@ -1,0 +1,136 @@
+package tools
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"time"
+)
+
+// ChatGPTMode says who is listed the search and fetch forms that ChatGPT's
+// deep research demands. Calls are accepted in either form from anyone.
+type ChatGPTMode string
+
+// The modes. The zero value means ChatGPTAuto.
+const (
+	ChatGPTAuto   ChatGPTMode = "auto"   // clients that are ChatGPT (Caller.ChatGPT)
+	ChatGPTAlways ChatGPTMode = "always" // every client
+	ChatGPTNever  ChatGPTMode = "never"  // none
+)
+
+// Options is what a Set is made from.
+type Options struct {
+	Workspace Workspace // required
+	Searcher  Searcher  // required
+	// Runner runs bash. Nil where no sandbox can start here: bash then answers
+	// with RunnerProblem and everything else works.
+	Runner Runner
+	// RunnerProblem says in one sentence why Runner is nil and what to do.
+	RunnerProblem func() string
+	// Prefix is put before every tool name; at most 32 of [a-zA-Z0-9_-].
+	Prefix string
+	// ChatGPT is tools.chatgpt of the configuration.
+	ChatGPT ChatGPTMode
+	// PublicURL returns the server's public base URL, without a path.
+	PublicURL func() string // required
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+	// Limits bound the answers; a zero field means its default.
+	Limits Limits
+	// Logger gets what callers are not told. Nil means none.
+	Logger *slog.Logger
+}
+
+// Limits bound what a call may take and what it answers. Tokens are counted as
+// [EstimateTokens] does.
+type Limits struct {
+	ArgumentBytes     int   // of one call's arguments; default 1 MiB
+	CommandBytes      int   // of a bash command; default 100,000
+	QueryChars        int   // of a search query; default 4,000
+	Paths             int   // of one read; default 50
+	ReadTokens        int   // of a read that names no max_tokens; default 10,000
+	MaxReadTokens     int   // the most that a read or a fetch gives; default 20,000
+	SearchTokens      int   // of a search that names no max_tokens; default 5,000
+	MaxSearchTokens   int   // the most that a search gives; default 20,000
+	SearchResults     int   // of a search that names no limit; default 10
+	MaxSearchResults  int   // default 50
+	InstructionTokens int   // of the whole answer of instructions; default 5,000
+	FileBytes         int64 // a larger file is described, not read; default 32 MiB
+	ImageBytes        int64 // of all images in one answer; default 3.5 MiB (5 MB in base64)
+	ListEntries       int   // of one directory or glob; default 500
+	Facts             int   // memory facts that instructions reads; default 2,000
+	Documents         int   // resources, and skills, that are listed, each; default 500
+	SkillFiles        int   // of one skill; default 512 (SEP-2640)
+	SkillBytes        int64 // of one skill; default 16 MiB (SEP-2640)
+	CacheEntries      int   // parsed front matters kept in memory; default 8,192
+}
+
+func (l *Limits) setDefaults() {
+	def(&l.ArgumentBytes, 1<<20)
+	def(&l.CommandBytes, 100_000)
+	def(&l.QueryChars, 4_000)
+	def(&l.Paths, 50)
+	def(&l.ReadTokens, 10_000)
+	def(&l.MaxReadTokens, 20_000)
+	def(&l.SearchTokens, 5_000)
+	def(&l.MaxSearchTokens, 20_000)
+	def(&l.SearchResults, 10)
+	def(&l.MaxSearchResults, 50)
+	def(&l.InstructionTokens, 5_000)
+	def(&l.FileBytes, 32<<20)
+	def(&l.ImageBytes, 7<<19)
+	def(&l.ListEntries, 500)
+	def(&l.Facts, 2_000)
+	def(&l.Documents, 500)
+	def(&l.SkillFiles, 512)
+	def(&l.SkillBytes, 16<<20)
+	def(&l.CacheEntries, 8_192)
+}
+
+func def[T int | int64](v *T, d T) {
+	if *v == 0 {
+		*v = d
+	}
+}
+
+// Set is the tools of one server. It may be used by many goroutines at once.
+type Set struct {
+	o     Options
+	tools []tool // in the order in which they are listed
+	cache *docCache
+}
+
+var prefixForm = regexp.MustCompile(`^[a-zA-Z0-9_-]{0,32}$`)
+
+// New makes a Set. The error says which option is wrong.
+func New(o Options) (*Set, error) {
+	switch {
+	case o.Workspace == nil || o.Searcher == nil || o.PublicURL == nil:
+		return nil, errors.New("tools: Workspace, Searcher and PublicURL are required")
+	case !prefixForm.MatchString(o.Prefix):
+		// A client that dislikes one name drops the whole list, so this is
+		// refused before any client sees it.
+		return nil, fmt.Errorf("tools.prefix %q: at most 32 letters, digits, _ and - are allowed", o.Prefix)
+	}
+	switch o.ChatGPT {
+	case "":
+		o.ChatGPT = ChatGPTAuto
+	case ChatGPTAuto, ChatGPTAlways, ChatGPTNever:
+	default:
+		return nil, fmt.Errorf("tools.chatgpt %q: use auto, always or never", o.ChatGPT)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.RunnerProblem == nil {
+		o.RunnerProblem = func() string { return "No sandbox can start on this server." }
+	}
+	o.Limits.setDefaults()
+	s := &Set{o: o, cache: newDocCache(o.Limits.CacheEntries)}
+	s.tools = s.allTools()
+	return s, nil
+}

@@ -1,0 +1,153 @@
+package tools
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"satchel/internal/fault"
+	"satchel/internal/frontmatter"
+	"satchel/internal/space"
+)
+
+const promptOnboarding = "onboarding"
+
+const describeOnboarding = "Set up your memory: three questions, then a first overview of you and your work for every AI to read."
+
+// onboardingText asks for what context.md needs and no more; one question at a
+// time, because people answer the first of several and leave the rest.
+const onboardingText = `Help me set up my memory in Satchel, so that every AI I use knows me from now on. Today is %s.
+
+First call {instructions} and {read} ["resources/context.md", "resources/instructions.md"]. If the overview is filled in already, tell me in a few lines what it says and ask what to correct instead of starting over.
+
+Then ask me these three questions, one at a time, and wait for each answer. Keep them short, and skip what you know already:
+1. Who are you, and what do you do? (name, role, where and with whom; only what I want to share)
+2. What are you working on these weeks, and what do you come back to again and again?
+3. How should an AI work with you? (language, tone, level of detail, what to always or never do)
+
+%s`
+
+const (
+	onboardingSave = `Then write what I said, in my words and without embellishing it:
+- resources/context.md: an overview of at most about 60 lines, with the headings "About me", "Current work" and "Pointers". Keep its front matter.
+- resources/instructions.md: only rules for how to work with me, as a short list. Keep what is there and still true.
+Show me both texts before you save, and change what I ask. Save them with one {bash} call that writes both files (use a quoted here-document), with the comment "Set up my overview". Do not store passwords, keys or tokens. At the end tell me the commit, and that I can say "remember this" in any AI from now on.`
+	onboardingReadOnly = `This connection is read-only and cannot save. When I have answered, show me the text for resources/context.md (the headings "About me", "Current work" and "Pointers") to copy, and tell me to connect again with permission to write if you are to keep it yourself.`
+	onboardingNoBash   = `Commands cannot run on this server, so nothing can be saved through you. When I have answered, show me the text for resources/context.md (the headings "About me", "Current work" and "Pointers") to copy into that file.`
+)
+
+// Prompts lists onboarding and every skill whose front matter says
+// "user-invocable: true", under the skill's name. The error is fault.Forbidden
+// without the scope to read.
+func (s *Set) Prompts(ctx context.Context, c Caller) ([]Prompt, error) {
+	if err := need(c, space.ScopeRead, "Listing prompts"); err != nil {
+		return nil, err
+	}
+	list := []Prompt{{Name: promptOnboarding, Title: "Set up my memory", Description: describeOnboarding}}
+	v, err := s.view(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	skills, err := v.invocable(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range skills {
+		list = append(list, Prompt{
+			Name: k.name, Title: k.title, Description: k.description,
+			Arguments: []PromptArgument{{Name: "request", Description: "What to apply the skill to, in your own words."}},
+		})
+	}
+	return list, nil
+}
+
+// promptName is what clients show as a slash command.
+var promptName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+
+// invocable lists the skills that a person can call as a prompt. Where two
+// have one name, the first by its path is it.
+func (v view) invocable(ctx context.Context) ([]skill, error) {
+	skills, err := v.skills(ctx)
+	if err != nil {
+		return nil, err
+	}
+	seen := map[string]bool{promptOnboarding: true}
+	return slices.DeleteFunc(skills, func(k skill) bool {
+		asks, _ := k.fields["user-invocable"].(bool)
+		drop := !asks || k.wrong != "" || seen[k.name] || !promptName.MatchString(k.name)
+		seen[k.name] = seen[k.name] || !drop
+		return drop
+	}), nil
+}
+
+// GetPrompt returns a prompt's text. The errors are fault.NotFound,
+// fault.Invalid for an unknown argument and fault.Forbidden.
+func (s *Set) GetPrompt(ctx context.Context, c Caller, name string, args map[string]string) (description, text string, err error) {
+	if err := need(c, space.ScopeRead, "Getting a prompt"); err != nil {
+		return "", "", err
+	}
+	known := []string{"request"}
+	if name == promptOnboarding {
+		known = nil
+	}
+	for k := range args {
+		if !slices.Contains(known, k) {
+			return "", "", fault.New(fault.Invalid, "The prompt %q has no argument %q.", clip(name, 64), clip(k, 64))
+		}
+	}
+	if name == promptOnboarding {
+		how := onboardingSave
+		switch {
+		case !slices.Contains(c.Scopes, space.ScopeWrite):
+			how = onboardingReadOnly
+		case s.o.Runner == nil:
+			how = onboardingNoBash
+		}
+		return describeOnboarding, s.named(fmt.Sprintf(onboardingText, today(s.o.Now()), how)), nil
+	}
+	if len(args["request"]) > s.o.Limits.ArgumentBytes {
+		return "", "", fault.New(fault.TooLarge, "The argument \"request\" is too long.")
+	}
+	v, err := s.view(ctx, c)
+	if err != nil {
+		return "", "", err
+	}
+	skills, err := v.invocable(ctx)
+	if err != nil {
+		return "", "", err
+	}
+	for _, k := range skills {
+		if k.name == name {
+			text, err := v.skillPrompt(ctx, k, args["request"])
+			return k.description, text, err
+		}
+	}
+	return "", "", fault.New(fault.NotFound, "There is no prompt %q.", clip(name, 64))
+}
+
+// skillPrompt is a skill's text with the person's request: in place of
+// $ARGUMENTS where the skill says so, else behind it.
+func (v view) skillPrompt(ctx context.Context, k skill, request string) (string, error) {
+	b, err := v.content(ctx, k.entry)
+	if err != nil {
+		return "", err
+	}
+	d, _ := frontmatter.Parse(b)
+	body, _ := validText(d.Body)
+	body, cut := clipTokens(strings.TrimSpace(body), v.s.o.Limits.MaxReadTokens)
+	request = strings.TrimSpace(request)
+	switch {
+	case strings.Contains(body, "$ARGUMENTS"):
+		body = strings.ReplaceAll(body, "$ARGUMENTS", request)
+	case request != "":
+		body += "\n\nMy request: " + request
+	}
+	dir := skillsDir + "/" + k.dir + "/"
+	text := fmt.Sprintf("Use the skill %q (%s%s; paths in it are relative to %s).\n\n%s", k.name, dir, skillFile, dir, body)
+	if cut {
+		text += fmt.Sprintf("\n\n[cut here; read %s%s for the rest]", dir, skillFile)
+	}
+	return text, nil
+}

@@ -1,0 +1,408 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// readItem is what one of read's paths came to.
+type readItem struct {
+	asked string
+	err   error
+	// Of a file of text:
+	file    ref
+	entry   Entry
+	excerpt excerpt
+	note    string
+	// Of an image:
+	image []byte
+	mime  string
+	// Of anything else (a listing, a binary file): the text as it is.
+	text string
+	list *listing
+}
+
+func (s *Set) read(ctx context.Context, c Caller, raw json.RawMessage, _ Progress) (Result, error) {
+	a := parseArguments(raw, s.o.Limits.ArgumentBytes, "paths", "max_tokens")
+	paths := a.texts("paths", `["knowledge/notes.md"]`, s.o.Limits.Paths)
+	budget, lowered := a.count("max_tokens", s.o.Limits.ReadTokens, s.o.Limits.MaxReadTokens)
+	if err := a.err(); err != nil {
+		return Result{}, err
+	}
+	v, err := s.view(ctx, c)
+	if err != nil {
+		return Result{}, err
+	}
+	items := make([]readItem, len(paths))
+	images := s.o.Limits.ImageBytes
+	for i, p := range paths {
+		items[i], err = v.readOne(ctx, p, budget, &images)
+		if err != nil {
+			return Result{}, err
+		}
+	}
+	r := s.renderRead(items, budget, lowered)
+	r.Meta["head"] = string(v.at)
+	return r, nil
+}
+
+// readOne looks at one path. What the caller can mend is told in the item.
+func (v view) readOne(ctx context.Context, asked string, budget int, images *int64) (readItem, error) {
+	it := readItem{asked: asked}
+	var err error
+	it.file, it.entry, err = v.resolve(ctx, asked)
+	if err != nil && isGlob(asked) && fault.CodeOf(err) == fault.NotFound {
+		it.list, err = v.listGlob(ctx, it.file)
+		if err == nil {
+			return it, nil
+		}
+	}
+	if err == nil && it.entry.Dir {
+		it.list, err = v.listDir(ctx, it.file, it.entry.Path)
+		if err == nil {
+			return it, nil
+		}
+	}
+	if err == nil {
+		err = v.readFile(ctx, &it, budget, images)
+	}
+	switch fault.CodeOf(err) {
+	case "":
+		return it, nil
+	case fault.Invalid, fault.NotFound, fault.TooLarge:
+		it.err = err
+		return it, nil
+	}
+	return it, err
+}
+
+func (v view) readFile(ctx context.Context, it *readItem, budget int, images *int64) error {
+	if it.entry.Size > v.s.o.Limits.FileBytes {
+		return fault.New(fault.TooLarge, "%s has %s, too much to read at once: use grep, sed -n or head in bash.", it.file, bytesText(it.entry.Size))
+	}
+	b, err := v.content(ctx, it.entry)
+	if err != nil {
+		return err
+	}
+	if mime := imageType(b); mime != "" {
+		if int64(len(b)) > *images {
+			it.text = fmt.Sprintf("%s image, %s: too large to show here (%s of images in one answer).", mime, bytesText(int64(len(b))), bytesText(v.s.o.Limits.ImageBytes))
+			return nil
+		}
+		*images -= int64(len(b))
+		it.image, it.mime = b, mime
+		return nil
+	}
+	if isBinary(b) {
+		it.text = fmt.Sprintf("a binary file (%s, %s), not shown as text.", http.DetectContentType(b), bytesText(int64(len(b))))
+		return nil
+	}
+	text, repaired := validText(b)
+	if repaired {
+		it.note = "not valid UTF-8: shown with \ufffd in place of the bytes that are not"
+	}
+	lines := splitText(text)
+	from, to := max(it.file.from, 1), it.file.to
+	if it.file.heading != "" {
+		sec, ok := findSection(sections(lines), it.file.heading)
+		if !ok {
+			return noHeading(it.file, lines)
+		}
+		from, to = sec.from, sec.to
+	}
+	if to == 0 || to > len(lines) {
+		to = len(lines)
+	}
+	if from > len(lines) && from > 1 {
+		return fault.New(fault.Invalid, "%s has %s; there is no line %d.", it.file, plural(len(lines), "line", "lines"), from)
+	}
+	it.excerpt = newExcerpt(lines, from, to, budget)
+	return nil
+}
+
+func noHeading(f ref, lines []string) error {
+	var titles []string
+	for _, s := range sections(lines) {
+		if len(titles) == 30 {
+			titles = append(titles, "…")
+			break
+		}
+		titles = append(titles, clip(s.slug, 80))
+	}
+	if len(titles) == 0 {
+		return fault.New(fault.NotFound, "%s has no headings; read it without #%s.", f, clip(f.heading, 80))
+	}
+	return fault.New(fault.NotFound, "%s has no heading %q. Its headings: %s", f, clip(f.heading, 80), strings.Join(titles, ", "))
+}
+
+// renderRead shares the budget among the items and writes them.
+func (s *Set) renderRead(items []readItem, budget int, lowered string) Result {
+	needs := make([]int, len(items))
+	for i := range items {
+		needs[i] = items[i].need()
+	}
+	shares := share(needs, budget)
+
+	var out []Content
+	var text strings.Builder
+	flush := func() {
+		if text.Len() > 0 {
+			out = append(out, Content{Text: strings.TrimSuffix(text.String(), "\n")})
+			text.Reset()
+		}
+	}
+	failed := 0
+	files := make([]map[string]any, 0, len(items))
+	for i := range items {
+		it := &items[i]
+		if text.Len() > 0 {
+			text.WriteByte('\n')
+		}
+		meta := map[string]any{"path": it.file.String()}
+		switch {
+		case it.err != nil:
+			failed++
+			fmt.Fprintf(&text, "== %s\n%s\n", clip(it.asked, 200), fault.PublicOf(it.err))
+			meta["path"], meta["error"] = clip(it.asked, 200), string(fault.CodeOf(it.err))
+		case it.list != nil:
+			it.list.render(&text, shares[i], s)
+			meta["entries"], meta["truncated"] = it.list.total, it.list.cut
+		case it.image != nil:
+			fmt.Fprintf(&text, "== %s (%s, %s, etag %s)\n", it.file, it.mime, bytesText(int64(len(it.image))), it.entry.Blob)
+			flush()
+			out = append(out, Content{Image: it.image, MIME: it.mime})
+			meta["etag"], meta["mime"] = string(it.entry.Blob), it.mime
+		case it.text != "":
+			fmt.Fprintf(&text, "== %s (etag %s)\n%s\n", it.file, it.entry.Blob, it.text)
+			meta["etag"] = string(it.entry.Blob)
+		default:
+			it.renderText(&text, shares[i], s, meta)
+		}
+		files = append(files, meta)
+	}
+	if lowered != "" {
+		fmt.Fprintf(&text, "\n[%s]\n", lowered)
+	}
+	flush()
+	return Result{Content: out, Meta: map[string]any{"files": files}, IsError: failed == len(items)}
+}
+
+func (it *readItem) need() int {
+	switch {
+	case it.list != nil:
+		return it.list.tokens()
+	case it.excerpt.total > 0:
+		return it.excerpt.tokens
+	}
+	return 0
+}
+
+func (it *readItem) renderText(b *strings.Builder, budget int, s *Set, meta map[string]any) {
+	x := it.excerpt
+	last := x.write(nil, budget)
+	where := plural(x.total, "line", "lines")
+	if x.total > 0 && (x.from > 1 || last < x.total) {
+		where = fmt.Sprintf("lines %d-%d of %s", x.from, last, thousands(int64(x.total)))
+	}
+	fmt.Fprintf(b, "== %s (%s, etag %s)\n", it.file.path, where, it.entry.Blob)
+	if it.entry.Path != "" && string(it.entry.Path) != it.file.path {
+		fmt.Fprintf(b, "[a symbolic link to %s]\n", it.entry.Path)
+	}
+	if it.note != "" {
+		fmt.Fprintf(b, "[%s]\n", it.note)
+	}
+	if x.total == 0 {
+		b.WriteString("[empty]\n")
+	}
+	x.write(b, budget)
+	meta["etag"], meta["lines"], meta["from"], meta["to"] = string(it.entry.Blob), x.total, x.from, last
+	meta["truncated"] = last < x.to
+	if last < x.to {
+		next := fmt.Sprintf("%s:%d-", it.file.path, last+1)
+		if x.to < x.total {
+			next += fmt.Sprint(x.to)
+		}
+		meta["next"] = next
+		fmt.Fprintf(b, "[cut after line %d to keep to the token budget; read %q with %s to go on]\n", last, next, s.o.Prefix+nameRead)
+	}
+}
+
+// excerpt is a run of lines of a text, with no more of it than a budget allows.
+type excerpt struct {
+	lines    []string
+	from, to int // of the text, from 1, to included, as asked
+	total    int // lines of the text
+	tokens   int // what lines cost, up to about the budget
+}
+
+// maxLineChars bounds one line among others (a minified script, a data URL).
+// A line that is asked for alone is bounded by the budget only.
+const maxLineChars = 2000
+
+func newExcerpt(lines []string, from, to, budget int) excerpt {
+	x := excerpt{from: from, to: to, total: len(lines)}
+	for n := from; n <= to; n++ {
+		l := lines[n-1]
+		if from != to {
+			if cut := clip(l, maxLineChars); len(cut) < len(l) {
+				l = fmt.Sprintf("%s [line cut, %s in all]", cut, bytesText(int64(len(l))))
+			}
+		} else if head, cut := clipTokens(l, budget-lineTokens(from, "")-20); cut {
+			l = fmt.Sprintf("%s… [line cut, %s in all]", strings.TrimSuffix(head, "\n"), bytesText(int64(len(l))))
+		}
+		// The text must not be kept alive for a few of its lines.
+		x.lines = append(x.lines, strings.Clone(l))
+		x.tokens += lineTokens(n, l)
+		if x.tokens > budget {
+			break
+		}
+	}
+	return x
+}
+
+// lineTokens is what a numbered line costs.
+func lineTokens(n int, l string) int {
+	digits := 1
+	for ; n >= 10; n /= 10 {
+		digits++
+	}
+	return (digits+2)/3 + 1 + EstimateTokens(l)
+}
+
+// write writes numbered lines up to the budget, at least one, and returns the
+// number of the last. With a nil builder it only counts.
+func (x excerpt) write(b *strings.Builder, budget int) (last int) {
+	last = x.from - 1
+	spent := 0
+	for i, l := range x.lines {
+		spent += lineTokens(x.from+i, l)
+		if spent > budget && i > 0 {
+			break
+		}
+		last = x.from + i
+		if b != nil {
+			fmt.Fprintf(b, "%d\t%s\n", last, l)
+		}
+	}
+	return last
+}
+
+// share divides a budget: whoever needs less than an equal share gets what it
+// needs, and the rest is shared among the others.
+func share(needs []int, budget int) []int {
+	order := make([]int, len(needs))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return needs[a] - needs[b] })
+	out := make([]int, len(needs))
+	for k, i := range order {
+		out[i] = min(needs[i], budget/(len(order)-k))
+		budget -= out[i]
+	}
+	return out
+}
+
+// listing is a directory, or what a glob matched.
+type listing struct {
+	title string
+	names []string // at most Limits.ListEntries
+	total int
+	cut   bool // set by render
+	hint  string
+}
+
+func (l *listing) tokens() int {
+	n := EstimateTokens(l.title) + 4
+	for _, name := range l.names {
+		n += EstimateTokens(name) + 1
+	}
+	return n
+}
+
+func (l *listing) render(b *strings.Builder, budget int, s *Set) {
+	fmt.Fprintf(b, "== %s\n", l.title)
+	spent, shown := EstimateTokens(l.title)+4, 0
+	for _, name := range l.names {
+		if spent += EstimateTokens(name) + 1; spent > budget && shown > 0 {
+			break
+		}
+		b.WriteString(name)
+		b.WriteByte('\n')
+		shown++
+	}
+	if l.cut = shown < l.total; l.cut {
+		fmt.Fprintf(b, "[%s more; %s]\n", thousands(int64(l.total-shown)), l.hint)
+	}
+	if l.total == 0 && l.hint != "" {
+		fmt.Fprintf(b, "[%s]\n", l.hint)
+	}
+}
+
+func (v view) listDir(ctx context.Context, r ref, dir space.Path) (*listing, error) {
+	r.dir = true
+	if r.library {
+		return &listing{title: r.String() + " (directory, empty)", hint: "no source has been synced to this server yet"}, nil
+	}
+	entries, err := v.children(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	l := &listing{total: len(entries), hint: "list a directory in it, or narrow it with a glob such as " + strings.TrimPrefix(r.String(), "/space/") + "a*"}
+	dirs := 0
+	var names []string
+	for _, e := range entries {
+		name := strings.TrimPrefix(strings.TrimPrefix(string(e.Path), string(dir)), "/")
+		switch {
+		case e.Dir:
+			dirs++
+			name += "/"
+		case e.Mode == space.Symlink:
+			name += " (symbolic link)"
+		case e.Size >= 0:
+			name += " (" + bytesText(e.Size) + ")"
+		}
+		names = append(names, name)
+	}
+	l.title = fmt.Sprintf("%s (directory: %s, %s)", r, plural(dirs, "directory", "directories"), plural(len(entries)-dirs, "file", "files"))
+	if len(entries) == 0 {
+		l.title = r.String() + " (directory, empty)"
+		l.hint = ""
+	}
+	l.names = names[:min(len(names), v.s.o.Limits.ListEntries)]
+	return l, nil
+}
+
+func (v view) listGlob(ctx context.Context, r ref) (*listing, error) {
+	if r.library {
+		return &listing{title: r.String() + " (matches nothing)", hint: "the library is empty: no source has been synced to this server yet"}, nil
+	}
+	g, err := parseGlob(r.path)
+	if err != nil {
+		return nil, err
+	}
+	files, err := v.files(ctx, g.root())
+	if err != nil {
+		return nil, err
+	}
+	l := &listing{hint: "narrow the pattern"}
+	for _, f := range files {
+		if g.match(f.Path) {
+			if l.total++; len(l.names) < v.s.o.Limits.ListEntries {
+				l.names = append(l.names, string(f.Path))
+			}
+		}
+	}
+	l.title = fmt.Sprintf("%s (matches %s)", r.path, plural(l.total, "file", "files"))
+	if l.total == 0 {
+		l.hint = "** matches any number of directories, * and ? within a name; list a directory to see what there is"
+	}
+	return l, nil
+}

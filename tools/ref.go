@@ -1,0 +1,215 @@
+package tools
+
+import (
+	"context"
+	"path"
+	"strconv"
+	"strings"
+
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// A ref is a document as callers write it: a path, with lines or a heading
+// behind it. The same text always means the same in search, read, fetch and
+// bash.
+type ref struct {
+	path    string // relative to the space, clean; empty: the root
+	dir     bool   // written with a slash at its end
+	library bool   // path is relative to /library
+	// Of a file, where the writer gave them:
+	from, to int // lines, from 1, to included; to is 0: to the end
+	heading  string
+}
+
+// parseRef reads a path without looking for lines or a heading. It takes off
+// what is the same path in another writing: /space/ or ./ before it, and a
+// slash behind it. The error is a fault.Invalid.
+func parseRef(s string) (ref, error) {
+	var r ref
+	p := strings.TrimSpace(s)
+	switch {
+	case p == "/library" || strings.HasPrefix(p, "/library/"):
+		r.library = true
+		p = strings.TrimPrefix(p, "/library")
+	case p == "/space" || strings.HasPrefix(p, "/space/"):
+		p = strings.TrimPrefix(p, "/space")
+	case strings.HasPrefix(p, "/") && p != "/":
+		rel := strings.TrimLeft(p, "/")
+		return r, fault.New(fault.Invalid, "The path %s is outside of the space and the library. Paths are relative to the space: %s",
+			strconv.Quote(clip(s, 100)), clip(rel, 100))
+	}
+	p = strings.TrimPrefix(p, "/")
+	for strings.HasPrefix(p, "./") {
+		p = p[2:]
+	}
+	if p == "." {
+		p = ""
+	}
+	if strings.HasSuffix(p, "/") {
+		r.dir = true
+		p = strings.TrimSuffix(p, "/")
+	}
+	if p == "" {
+		r.dir = true
+		return r, nil
+	}
+	valid, err := space.ParsePath(p)
+	if err != nil {
+		return r, err
+	}
+	r.path = string(valid)
+	return r, nil
+}
+
+func (r ref) String() string {
+	s := r.path
+	if r.dir && s != "" {
+		s += "/"
+	}
+	switch {
+	case r.library:
+		return "/library/" + s
+	case s == "":
+		return "/space/"
+	}
+	return s
+}
+
+// splitLines takes "path:12-40", "path:12-" or "path:12" (which means from
+// there on) apart. ok is false where s does not end so.
+func splitLines(s string) (p string, from, to int, ok bool) {
+	i := strings.LastIndexByte(s, ':')
+	if i <= 0 {
+		return "", 0, 0, false
+	}
+	first, last, ranged := strings.Cut(s[i+1:], "-")
+	from, ok = lineNumber(first)
+	if ok && ranged && last != "" {
+		to, ok = lineNumber(last)
+	}
+	if !ok {
+		return "", 0, 0, false
+	}
+	return s[:i], from, to, true
+}
+
+func lineNumber(s string) (int, bool) {
+	if s == "" || len(s) > 9 || strings.Trim(s, "0123456789") != "" {
+		return 0, false
+	}
+	n, err := strconv.Atoi(s)
+	return n, err == nil
+}
+
+// resolve finds what a caller's path names. A file whose name holds a colon or
+// a # wins over lines or a heading of another one. The error is a
+// fault.Invalid or a fault.NotFound with the nearest paths.
+func (v view) resolve(ctx context.Context, s string) (ref, Entry, error) {
+	whole, err := parseRef(s)
+	if err != nil {
+		return whole, Entry{}, err
+	}
+	e, err := v.find(ctx, whole)
+	if err == nil || fault.CodeOf(err) != fault.NotFound {
+		return whole, e, err
+	}
+	for _, try := range suffixed(s) {
+		part, perr := parseRef(try.path)
+		if perr != nil {
+			continue
+		}
+		e, ferr := v.find(ctx, part)
+		if ferr != nil && fault.CodeOf(ferr) != fault.NotFound {
+			return part, e, ferr
+		}
+		if ferr != nil || e.Dir {
+			continue
+		}
+		part.from, part.to, part.heading = try.from, try.to, try.heading
+		if part.heading == "" && (part.from == 0 || part.to != 0 && part.to < part.from) {
+			return part, e, fault.New(fault.Invalid, "The lines of %s make no sense: write path:from-to, counted from 1.", strconv.Quote(clip(s, 100)))
+		}
+		return part, e, nil
+	}
+	return whole, Entry{}, v.missing(ctx, s, whole)
+}
+
+// suffixed returns the ways in which s can be a path with something behind it.
+func suffixed(s string) []ref {
+	var tries []ref
+	if p, from, to, ok := splitLines(s); ok {
+		tries = append(tries, ref{path: p, from: from, to: to})
+	}
+	for _, i := range []int{strings.LastIndexByte(s, '#'), strings.IndexByte(s, '#')} {
+		if i > 0 && i+1 < len(s) {
+			tries = append(tries, ref{path: s[:i], heading: s[i+1:]})
+		}
+	}
+	return tries
+}
+
+const maxLinks = 8
+
+// find looks a path up and follows a symbolic link that stays in the space.
+func (v view) find(ctx context.Context, r ref) (Entry, error) {
+	if r.library {
+		if r.path == "" {
+			return Entry{Dir: true}, nil
+		}
+		return Entry{}, fault.New(fault.NotFound, "The library is empty: no source has been synced to this server yet.")
+	}
+	if r.path == "" {
+		return Entry{Dir: true}, nil
+	}
+	p := space.Path(r.path)
+	for range maxLinks {
+		e, err := v.lookup(ctx, p)
+		if err != nil || e.Dir || e.Mode != space.Symlink {
+			if err == nil && r.dir && !e.Dir {
+				err = fault.New(fault.NotFound, "%s is a file, not a directory.", p)
+			}
+			return e, err
+		}
+		target, err := v.content(ctx, e)
+		if err != nil {
+			return Entry{}, err
+		}
+		if err := space.CheckSymlink(p, string(target)); err != nil {
+			return Entry{}, err
+		}
+		to := path.Join(path.Dir(string(p)), string(target))
+		if to == "." {
+			return Entry{Dir: true}, nil
+		}
+		if p, err = space.ParsePath(to); err != nil {
+			return Entry{}, err
+		}
+	}
+	return Entry{}, fault.New(fault.Invalid, "%s is a symbolic link that leads on too often.", r.path)
+}
+
+// missing says that nothing is at a path, with the nearest ones.
+func (v view) missing(ctx context.Context, s string, r ref) error {
+	if r.library {
+		return fault.New(fault.NotFound, "There is no %s: the library is empty, as no source has been synced to this server yet.", strconv.Quote(clip(s, 200)))
+	}
+	files, err := v.files(ctx, "")
+	if err != nil {
+		return err
+	}
+	plain := r.path
+	for _, t := range suffixed(plain) {
+		plain = t.path
+		break
+	}
+	near := nearPaths(plain, files, 3)
+	if len(near) == 0 {
+		return fault.New(fault.NotFound, "There is no %s in the space.", strconv.Quote(clip(s, 200)))
+	}
+	names := make([]string, len(near))
+	for i, p := range near {
+		names[i] = string(p)
+	}
+	return fault.New(fault.NotFound, "There is no %s in the space. Did you mean %s?", strconv.Quote(clip(s, 200)), strings.Join(names, " or "))
+}
