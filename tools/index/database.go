@@ -1,0 +1,272 @@
+package index
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+
+	"modernc.org/sqlite"
+
+	"satchel/internal/space"
+)
+
+// schemaVersion changes whenever the tables or the analysis of text do; a
+// database of another version is rebuilt.
+const schemaVersion = 1
+
+// chunkBits is how many bits of a chunk's id number it within its document:
+// id = document << chunkBits | number.
+const chunkBits = 12
+
+// The texts of pages are apart from what is scanned for filters. The terms
+// table has no content of its own: what it holds is in texts, and is analysed
+// again where a page is deleted.
+var schema = []string{
+	`CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID`,
+	`CREATE TABLE docs(id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, blob TEXT NOT NULL, title TEXT NOT NULL,
+		description TEXT NOT NULL, tags TEXT NOT NULL, files TEXT NOT NULL, kind TEXT NOT NULL, lang TEXT NOT NULL,
+		version TEXT NOT NULL, date INTEGER NOT NULL, lines INTEGER NOT NULL)`,
+	`CREATE TABLE texts(id INTEGER PRIMARY KEY, text BLOB NOT NULL)`,
+	`CREATE TABLE chunks(id INTEGER PRIMARY KEY, start INTEGER NOT NULL, end INTEGER NOT NULL, line0 INTEGER NOT NULL,
+		line1 INTEGER NOT NULL, crumbs TEXT NOT NULL, terms BLOB NOT NULL)`,
+	`CREATE VIRTUAL TABLE terms USING fts5(title, crumb, body, extra, content='', tokenize='ascii')`,
+	`CREATE VIRTUAL TABLE vocab USING fts5vocab(terms, row)`,
+}
+
+// database is one open generation of a collection's index. It is closed, and
+// its file removed where a newer one replaced it, when its last user is done.
+type database struct {
+	file  string
+	write *sql.DB // one connection
+	read  *sql.DB
+	stmts *statements
+
+	mu      sync.Mutex
+	users   int
+	retired bool
+	remove  bool
+	closed  chan struct{}
+
+	state state // what readers see; guarded by mu
+	freqs map[string]int64
+}
+
+// state is what a database says about itself.
+type state struct {
+	commit space.CommitID
+	docs   int64
+	chunks int64
+	length [fieldCount]int64 // terms in each field, summed over all chunks
+}
+
+const maxCachedFreqs = 1 << 15
+
+func dsn(file string, pragmas ...string) string {
+	s := "file:" + (&url.URL{Path: filepath.ToSlash(file)}).EscapedPath() + "?_pragma=busy_timeout(5000)"
+	for _, p := range pragmas {
+		s += "&_pragma=" + p
+	}
+	return s
+}
+
+// createFile makes an empty database for a build: it has no journal, since a
+// build that does not end leaves nothing that anyone reads.
+func createFile(ctx context.Context, file string) (*sql.DB, error) {
+	w, err := sql.Open("sqlite", dsn(file, "journal_mode(off)", "synchronous(off)", "locking_mode(exclusive)", "cache_size(-32768)", "temp_store(memory)"))
+	if err != nil {
+		return nil, err
+	}
+	w.SetMaxOpenConns(1)
+	for _, q := range append(schema, `INSERT INTO terms(terms, rank) VALUES('automerge', 0)`, `INSERT INTO terms(terms, rank) VALUES('hashsize', 16777216)`) {
+		if _, err := w.ExecContext(ctx, q); err != nil {
+			return nil, errors.Join(fmt.Errorf("make index tables: %w", err), w.Close())
+		}
+	}
+	return w, nil
+}
+
+// fingerprint names everything that a database's content depends on.
+func (o Options) fingerprint() string { return fmt.Sprintf("%d/%d", schemaVersion, o.MaxChunks) }
+
+// errSchema means that a database was made by another version.
+var errSchema = errors.New("index has another schema")
+
+// openFile opens a whole database for queries and updates.
+func openFile(ctx context.Context, file string, o Options) (_ *database, err error) {
+	if _, err := os.Stat(file); err != nil {
+		return nil, err
+	}
+	d := &database{file: file, closed: make(chan struct{}), freqs: map[string]int64{}}
+	defer func() {
+		if err != nil {
+			d.closeHandles()
+		}
+	}()
+	if d.write, err = sql.Open("sqlite", dsn(file, "journal_mode(wal)", "synchronous(normal)", "cache_size(-4096)")+"&mode=rw&_txlock=immediate"); err != nil {
+		return nil, err
+	}
+	d.write.SetMaxOpenConns(1)
+	if d.state, err = loadState(ctx, d.write, o); err != nil {
+		return nil, err
+	}
+	if d.read, err = sql.Open("sqlite", dsn(file, "query_only(1)", "cache_size(-8192)", "mmap_size(268435456)")+"&mode=rw"); err != nil {
+		return nil, err
+	}
+	d.read.SetMaxOpenConns(o.Readers)
+	d.read.SetMaxIdleConns(o.Readers)
+	d.stmts, err = prepare(ctx, d.read)
+	return d, err
+}
+
+type queryer interface {
+	QueryContext(ctx context.Context, q string, args ...any) (*sql.Rows, error)
+}
+
+func loadState(ctx context.Context, q queryer, o Options) (s state, err error) {
+	rows, err := q.QueryContext(ctx, `SELECT key, value FROM meta`)
+	if err != nil {
+		return s, err
+	}
+	defer rows.Close()
+	version := ""
+	for rows.Next() {
+		var k, v string
+		if err := rows.Scan(&k, &v); err != nil {
+			return s, err
+		}
+		n, _ := strconv.ParseInt(v, 10, 64)
+		switch k {
+		case "schema":
+			version = v
+		case "commit":
+			s.commit = space.CommitID(v)
+		case "docs":
+			s.docs = n
+		case "chunks":
+			s.chunks = n
+		case "title":
+			s.length[fieldTitle] = n
+		case "crumb":
+			s.length[fieldCrumb] = n
+		case "body":
+			s.length[fieldBody] = n
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return s, err
+	}
+	if version != o.fingerprint() {
+		return s, fmt.Errorf("%w: %q", errSchema, version)
+	}
+	return s, nil
+}
+
+func storeState(ctx context.Context, tx *sql.Tx, s state, o Options) error {
+	_, err := tx.ExecContext(ctx, `INSERT OR REPLACE INTO meta(key, value) VALUES ('schema',?),('commit',?),('docs',?),('chunks',?),('title',?),('crumb',?),('body',?)`,
+		o.fingerprint(), string(s.commit), s.docs, s.chunks, s.length[fieldTitle], s.length[fieldCrumb], s.length[fieldBody])
+	return err
+}
+
+// acquire counts a user; ok is false where the database is going away.
+func (d *database) acquire() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.retired {
+		return false
+	}
+	d.users++
+	return true
+}
+
+func (d *database) release() {
+	d.mu.Lock()
+	d.users--
+	last := d.users == 0 && d.retired
+	d.mu.Unlock()
+	if last {
+		d.finish()
+	}
+}
+
+// retire closes the database once nobody uses it, and removes its file if
+// asked to. closed tells when.
+func (d *database) retire(remove bool) {
+	d.mu.Lock()
+	first := !d.retired
+	d.retired = true
+	d.remove = d.remove || remove
+	idle := d.users == 0
+	d.mu.Unlock()
+	if first && idle {
+		d.finish()
+	}
+}
+
+func (d *database) finish() {
+	d.closeHandles()
+	if d.remove {
+		removeFile(d.file)
+	}
+	close(d.closed)
+}
+
+func (d *database) closeHandles() {
+	d.stmts.close()
+	if d.read != nil {
+		d.read.Close()
+	}
+	if d.write != nil {
+		d.write.Close()
+	}
+}
+
+// removeFile removes a database with its journals. What is left over is tried
+// again at the next start.
+func removeFile(file string) {
+	for _, suffix := range []string{"", "-wal", "-shm", "-journal"} {
+		os.Remove(file + suffix)
+	}
+}
+
+// current returns what readers see.
+func (d *database) current() state {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.state
+}
+
+// advance tells readers of a committed update.
+func (d *database) advance(s state) {
+	d.mu.Lock()
+	d.state = s
+	clear(d.freqs)
+	d.mu.Unlock()
+}
+
+// damaged tells whether err means that a database file is not what we wrote.
+func damaged(err error) bool {
+	var e *sqlite.Error
+	if errors.As(err, &e) {
+		switch e.Code() & 0xff {
+		case sqliteError, sqliteCorrupt, sqliteNotADB, sqliteFormat, sqliteCantOpen, sqliteIOErr:
+			return true
+		}
+	}
+	return errors.Is(err, errSchema) || errors.Is(err, os.ErrNotExist) || errors.Is(err, errTerms)
+}
+
+// Primary result codes of SQLite (sqlite.org/rescode.html).
+const (
+	sqliteError    = 1 // "no such table": a file that lost its schema
+	sqliteIOErr    = 10
+	sqliteCorrupt  = 11
+	sqliteCantOpen = 14
+	sqliteFormat   = 24
+	sqliteNotADB   = 26
+)

@@ -1,0 +1,160 @@
+package index
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// where returns the filters as a condition on docs, with its arguments; "" is
+// no condition. Globs that SQLite cannot say exactly are resolved to the ids of
+// the paths that match, so that a filter always applies before anything is cut.
+// mount is what the collection's paths are shown under.
+func (f filters) where(ctx context.Context, tx *sql.Tx, mount string) (cond string, args []any, err error) {
+	var all []string
+	add := func(c string, a ...any) {
+		all = append(all, c)
+		args = append(args, a...)
+	}
+	choice := func(column string, c condition, match func(v string) (string, []any)) {
+		for _, side := range []struct {
+			values []string
+			not    string
+		}{{c.is, ""}, {c.not, "NOT "}} {
+			var parts []string
+			var vals []any
+			for _, v := range side.values {
+				p, a := match(v)
+				parts = append(parts, p)
+				vals = append(vals, a...)
+			}
+			if len(parts) > 0 {
+				add(side.not+"("+strings.Join(parts, " OR ")+")", vals...)
+			}
+		}
+	}
+	choice("kind", f.kind, func(v string) (string, []any) {
+		return "kind = ?", []any{strings.TrimSuffix(v, "s")}
+	})
+	choice("lang", f.lang, func(v string) (string, []any) {
+		v = strings.ReplaceAll(v, "_", "-")
+		return "(lang = ? OR lang GLOB ?)", []any{v, globLiteral(v) + "-*"}
+	})
+	choice("version", f.version, func(v string) (string, []any) {
+		v = strings.TrimPrefix(v, "v")
+		return "(version = ? OR version GLOB ?)", []any{v, globLiteral(v) + ".*"}
+	})
+	if !f.since.IsZero() {
+		add("date >= ?", f.since.Unix())
+	}
+	if !f.before.IsZero() {
+		add("date > 0 AND date < ?", f.before.Unix())
+	}
+	for _, side := range []struct {
+		globs []string
+		not   string
+	}{{f.path.is, ""}, {f.path.not, "NOT "}} {
+		if len(side.globs) == 0 {
+			continue
+		}
+		ids, err := matchPaths(ctx, tx, side.globs, mount)
+		if err != nil {
+			return "", nil, err
+		}
+		add("docs.id "+side.not+"IN (SELECT value FROM json_each(?))", ids)
+	}
+	return strings.Join(all, " AND "), args, nil
+}
+
+// globLiteral escapes what GLOB would take for a pattern.
+func globLiteral(s string) string {
+	return strings.NewReplacer("*", "[*]", "?", "[?]", "[", "[[]").Replace(s)
+}
+
+// matchPaths returns, as a JSON list, the ids of the documents whose shown path
+// matches one of the globs.
+func matchPaths(ctx context.Context, tx *sql.Tx, globs []string, mount string) (string, error) {
+	var res []*regexp.Regexp
+	for _, g := range globs {
+		re, err := regexp.Compile(globRegexp(g))
+		if err != nil {
+			return "", fmt.Errorf("path filter: %w", err)
+		}
+		res = append(res, re)
+	}
+	rows, err := tx.QueryContext(ctx, `SELECT id, path FROM docs`)
+	if err != nil {
+		return "", err
+	}
+	defer rows.Close()
+	ids := []int64{}
+	for rows.Next() {
+		var id int64
+		var p sql.RawBytes
+		if err := rows.Scan(&id, &p); err != nil {
+			return "", err
+		}
+		for _, re := range res {
+			if re.Match(p) || mount != "" && re.MatchString(mount+"/"+string(p)) {
+				ids = append(ids, id)
+				break
+			}
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return "", err
+	}
+	b, err := json.Marshal(ids)
+	return string(b), err
+}
+
+// globRegexp turns a path filter into a regular expression that always
+// compiles: ** matches any segments, * and ? stay within one. Without a
+// wildcard it is a file, a directory, or the end of a path that begins at a
+// segment ("guide.md").
+func globRegexp(g string) string {
+	g = strings.TrimPrefix(g, "./")
+	rooted := strings.HasPrefix(g, "/")
+	g = strings.Trim(g, "/")
+	var b strings.Builder
+	b.WriteString("(?s)^")
+	if rooted {
+		b.WriteString("/?")
+	}
+	if !strings.ContainsAny(g, "*?") {
+		if !rooted {
+			b.WriteString("(?:.*/)?")
+		}
+		b.WriteString(regexp.QuoteMeta(g) + "(?:/.*)?$")
+		return b.String()
+	}
+	if !rooted && !strings.Contains(g, "/") {
+		b.WriteString("(?:.*/)?") // *.md matches at any depth, as on GitHub
+	}
+	for i := 0; i < len(g); i++ {
+		switch {
+		case strings.HasPrefix(g[i:], "**/"):
+			b.WriteString("(?:.*/)?")
+			i += 2
+		case strings.HasPrefix(g[i:], "**"):
+			b.WriteString(".*")
+			i++
+		case g[i] == '*':
+			b.WriteString("[^/]*")
+		case g[i] == '?':
+			b.WriteString("[^/]")
+		default:
+			j := i
+			for j < len(g) && g[j] != '*' && g[j] != '?' {
+				j++
+			}
+			b.WriteString(regexp.QuoteMeta(g[i:j]))
+			i = j - 1
+		}
+	}
+	b.WriteString("$")
+	return b.String()
+}

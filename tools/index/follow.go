@@ -1,0 +1,125 @@
+package index
+
+import (
+	"context"
+	"sync"
+
+	"satchel/internal/space"
+)
+
+// Follower keeps collections up to date in the background as commits are
+// published. It is a [space.Events]. Updates of one collection are coalesced:
+// however many commits come while one runs, one more follows it.
+type Follower struct {
+	index  *Index
+	src    Source
+	cancel context.CancelFunc
+	ctx    context.Context
+	wg     sync.WaitGroup
+
+	mu      sync.Mutex
+	pending []space.SpaceID        // in order, each once
+	busy    map[space.SpaceID]bool // being updated
+	again   map[space.SpaceID]bool // published meanwhile
+	wake    *sync.Cond
+	closed  bool
+}
+
+// Follow starts a follower, which also repairs databases that a query finds
+// damaged. Close ends it.
+func (x *Index) Follow(src Source) *Follower {
+	ctx, cancel := context.WithCancel(context.Background())
+	f := &Follower{index: x, src: src, ctx: ctx, cancel: cancel, busy: map[space.SpaceID]bool{}, again: map[space.SpaceID]bool{}}
+	f.wake = sync.NewCond(&f.mu)
+	x.mu.Lock()
+	x.followers = append(x.followers, f)
+	x.mu.Unlock()
+	for range x.opts.Workers {
+		f.wg.Go(f.work)
+	}
+	return f
+}
+
+// Publish has the space's index brought to its head. It never blocks.
+func (f *Follower) Publish(ev space.Event) {
+	if e, err := f.index.entry(ev.Space); err == nil && ev.Commit.ID != "" {
+		e.noteHead(ev.Commit.ID, f.index.opts.Now())
+	}
+	f.Refresh(ev.Space)
+}
+
+// Refresh has a collection brought to its head, whether or not a commit was
+// published: at start, for every collection there is.
+func (f *Follower) Refresh(id space.SpaceID) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case f.closed:
+	case f.busy[id]:
+		f.again[id] = true
+	default:
+		f.busy[id] = true
+		f.pending = append(f.pending, id)
+		f.wake.Signal()
+	}
+}
+
+// Close ends the updates that run and returns when they have ended. What was
+// not done is found at the next start.
+func (f *Follower) Close() {
+	f.index.mu.Lock()
+	for i, o := range f.index.followers {
+		if o == f {
+			f.index.followers = append(f.index.followers[:i:i], f.index.followers[i+1:]...)
+			break
+		}
+	}
+	f.index.mu.Unlock()
+	f.mu.Lock()
+	f.closed = true
+	f.wake.Broadcast()
+	f.mu.Unlock()
+	f.cancel()
+	f.wg.Wait()
+}
+
+func (f *Follower) work() {
+	for {
+		f.mu.Lock()
+		for len(f.pending) == 0 && !f.closed {
+			f.wake.Wait()
+		}
+		if f.closed {
+			f.mu.Unlock()
+			return
+		}
+		id := f.pending[0]
+		f.pending = f.pending[1:]
+		delete(f.again, id)
+		f.mu.Unlock()
+
+		if err := f.index.Update(f.ctx, id, f.src); err != nil && f.ctx.Err() == nil {
+			f.index.opts.Logger.ErrorContext(f.ctx, "index was not updated", "collection", id, "error", err)
+		}
+
+		f.mu.Lock()
+		if f.again[id] {
+			f.pending = append(f.pending, id)
+			f.wake.Signal()
+		} else {
+			delete(f.busy, id)
+		}
+		f.mu.Unlock()
+	}
+}
+
+// repair asks the followers to look after a damaged database. One that does not
+// know the collection fails to find its head and does nothing.
+func (x *Index) repair(id space.SpaceID) {
+	x.mu.Lock()
+	followers := append([]*Follower(nil), x.followers...)
+	x.mu.Unlock()
+	for _, f := range followers {
+		f.Refresh(id)
+	}
+}

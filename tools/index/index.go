@@ -1,0 +1,314 @@
+package index
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// Index holds the databases of all collections. Its methods may be called
+// concurrently.
+type Index struct {
+	opts Options
+
+	mu        sync.Mutex
+	entries   map[space.SpaceID]*entry
+	followers []*Follower
+	closed    bool
+}
+
+// entry is one collection.
+type entry struct {
+	id    space.SpaceID
+	turn  chan struct{} // holds a token while an update or a rebuild runs
+	mu    sync.Mutex
+	cur   *database     // nil: none is open
+	tried bool          // the disk was looked at
+	news  chan struct{} // closed and replaced whenever commit or err changes
+
+	// head is the newest commit that the index was told of, and since when it
+	// has been newer than what is indexed.
+	head  space.CommitID
+	since time.Time
+	err   error // of the last update; nil once one succeeds
+	// rotten is set when a reader met a damaged page: the next update rebuilds.
+	rotten bool
+}
+
+// collectionName is what a collection may be called: it becomes a file name.
+var collectionName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,99}$`)
+
+// Open makes the directory and an Index over it. Databases are opened when they
+// are first used. Close must be called.
+func Open(o Options) (*Index, error) {
+	o = o.withDefaults()
+	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make index directory: %w", err)
+	}
+	return &Index{opts: o, entries: map[space.SpaceID]*entry{}}, nil
+}
+
+// Close closes every database once its queries are done. Updates and followers
+// must have ended.
+func (x *Index) Close() error {
+	x.mu.Lock()
+	x.closed = true
+	entries := x.entries
+	x.entries = map[space.SpaceID]*entry{}
+	x.mu.Unlock()
+	for _, e := range entries {
+		if d := e.take(); d != nil {
+			d.retire(false)
+			<-d.closed
+		}
+	}
+	return nil
+}
+
+// take removes the open database from the entry.
+func (e *entry) take() *database {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	d := e.cur
+	e.cur = nil
+	return d
+}
+
+var errClosed = errors.New("index is closed")
+
+func (x *Index) entry(id space.SpaceID) (*entry, error) {
+	if !collectionName.MatchString(string(id)) {
+		return nil, fault.New(fault.Invalid, "%.60q cannot be the name of an index.", string(id))
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.closed {
+		return nil, errClosed
+	}
+	e := x.entries[id]
+	if e == nil {
+		e = &entry{id: id, turn: make(chan struct{}, 1), news: make(chan struct{})}
+		x.entries[id] = e
+	}
+	return e, nil
+}
+
+// Drop removes a collection's database: for a space that was deleted, or a
+// snapshot that nothing shows any more. Queries that use it end as usual.
+func (x *Index) Drop(ctx context.Context, id space.SpaceID) error {
+	e, err := x.entry(id)
+	if err != nil {
+		return err
+	}
+	if err := e.lock(ctx); err != nil {
+		return err
+	}
+	defer e.unlock()
+	x.mu.Lock()
+	delete(x.entries, id)
+	x.mu.Unlock()
+	if d := e.take(); d != nil {
+		d.retire(true)
+	}
+	files, err := x.files(id)
+	for _, f := range files {
+		removeFile(f)
+	}
+	return err
+}
+
+func (e *entry) lock(ctx context.Context) error {
+	select {
+	case e.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (e *entry) unlock() { <-e.turn }
+
+// A database's file is <collection>.<generation>.db, so that a rebuild never
+// shares a name, or a write-ahead log, with what it replaces. A build that has
+// not ended has the suffix ".new" as well.
+func (x *Index) fileName(id space.SpaceID, generation int) string {
+	return filepath.Join(x.opts.Dir, fmt.Sprintf("%s.%d.db", id, generation))
+}
+
+func generationOf(file string) int {
+	parts := strings.Split(filepath.Base(file), ".")
+	if len(parts) < 3 {
+		return 0
+	}
+	n, _ := strconv.Atoi(parts[1])
+	return n
+}
+
+// files returns the whole databases of a collection, newest first.
+func (x *Index) files(id space.SpaceID) ([]string, error) {
+	all, err := os.ReadDir(x.opts.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("read index directory: %w", err)
+	}
+	var files []string
+	for _, f := range all {
+		if strings.HasPrefix(f.Name(), string(id)+".") && strings.HasSuffix(f.Name(), ".db") && generationOf(f.Name()) > 0 {
+			files = append(files, filepath.Join(x.opts.Dir, f.Name()))
+		}
+	}
+	slices.SortFunc(files, func(a, b string) int { return generationOf(b) - generationOf(a) })
+	return files, nil
+}
+
+// open returns the entry's database for a query or an update; nil where there
+// is none yet. The caller releases it.
+func (x *Index) open(ctx context.Context, e *entry) (*database, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.cur == nil && !e.tried {
+		files, err := x.files(e.id)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range files {
+			d, err := openFile(ctx, f, x.opts)
+			if err != nil {
+				if ctx.Err() != nil {
+					return nil, ctx.Err()
+				}
+				x.opts.Logger.WarnContext(ctx, "index cannot be used and will be rebuilt", "collection", e.id, "error", err)
+				continue
+			}
+			e.cur = d
+			break
+		}
+		e.tried = true
+	}
+	if e.cur == nil || !e.cur.acquire() {
+		return nil, nil
+	}
+	return e.cur, nil
+}
+
+// swap puts a new database in place of the old one, which ends with its last
+// reader, and returns its file.
+func (e *entry) swap(d *database) (replaced string) {
+	e.mu.Lock()
+	old := e.cur
+	e.cur, e.tried, e.rotten = d, true, false
+	e.mu.Unlock()
+	if old == nil {
+		return ""
+	}
+	old.retire(true)
+	return old.file
+}
+
+// noteHead records a head that the index has been told of.
+func (e *entry) noteHead(head space.CommitID, now time.Time) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.head == head {
+		return
+	}
+	e.head = head
+	if e.since.IsZero() {
+		e.since = now
+	}
+}
+
+// settled records how an update ended, and tells those who wait.
+func (e *entry) settled(at space.CommitID, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.err = err
+	if err == nil && (e.head == at || e.head == "") {
+		e.head, e.since = at, time.Time{}
+	}
+	close(e.news)
+	e.news = make(chan struct{})
+}
+
+// Status is how far an index has followed its collection.
+type Status struct {
+	Commit space.CommitID // that queries are answered from; empty: none yet
+	Head   space.CommitID // the newest that the index was told of
+	// Behind is how long Head has been newer than Commit; zero where it is not.
+	Behind time.Duration
+	Docs   int64
+	Err    error // of the last update; nil where it succeeded
+}
+
+// Status tells how far the index of a collection is.
+func (x *Index) Status(ctx context.Context, id space.SpaceID) (Status, error) {
+	e, err := x.entry(id)
+	if err != nil {
+		return Status{}, err
+	}
+	d, err := x.open(ctx, e)
+	if err != nil {
+		return Status{}, err
+	}
+	var st state
+	if d != nil {
+		st = d.current()
+		d.release()
+	}
+	s := e.status(st, x.opts.Now())
+	return s, nil
+}
+
+func (e *entry) status(st state, now time.Time) Status {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s := Status{Commit: st.commit, Head: e.head, Docs: st.docs, Err: e.err}
+	if s.Head == "" {
+		s.Head = s.Commit
+	}
+	if s.Head != s.Commit && !e.since.IsZero() {
+		s.Behind = now.Sub(e.since)
+	}
+	return s
+}
+
+// Wait returns when queries of the collection are answered from the commit, or
+// when ctx ends. It also returns the error of an update that fails meanwhile.
+// A commit that was skipped over (updates are coalesced) counts as reached only
+// where the index is at the newest head that it was told of.
+func (x *Index) Wait(ctx context.Context, id space.SpaceID, commit space.CommitID) error {
+	e, err := x.entry(id)
+	if err != nil {
+		return err
+	}
+	for first := true; ; first = false {
+		e.mu.Lock()
+		news := e.news
+		e.mu.Unlock()
+		s, err := x.Status(ctx, id)
+		if err != nil {
+			return err
+		}
+		if s.Commit == commit || !first && s.Commit != "" && s.Commit == s.Head && s.Err == nil {
+			return nil
+		}
+		if !first && s.Err != nil {
+			return s.Err
+		}
+		select {
+		case <-news:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,108 @@
+package index
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"satchel/internal/space"
+)
+
+// Source is where the index reads a collection from. A git store offers it;
+// what it returns is the truth, which the index only copies.
+type Source interface {
+	// Head returns the newest commit, "" where there is none yet.
+	Head(ctx context.Context, id space.SpaceID) (space.CommitID, error)
+	// Diff lists the files that differ between two commits. An error makes the
+	// index rebuild itself: the older commit may be gone.
+	Diff(ctx context.Context, id space.SpaceID, from, to space.CommitID) ([]space.FileChange, error)
+	// Files lists the files of a commit under a directory ("" for all), as
+	// additions.
+	Files(ctx context.Context, id space.SpaceID, at space.CommitID, under space.Path) ([]space.FileChange, error)
+	// ReadBlob returns a blob's content. It may be called concurrently.
+	ReadBlob(ctx context.Context, id space.SpaceID, b space.BlobID) ([]byte, error)
+}
+
+// Dater is a Source that knows when files were changed. Without it a file has
+// the date of its front matter or none.
+type Dater interface {
+	// Dates returns when each file of "to" was last changed by a commit after
+	// "from" ("" for the whole history). Files that are absent have no date.
+	Dates(ctx context.Context, id space.SpaceID, from, to space.CommitID) (map[space.Path]time.Time, error)
+}
+
+// Options configure an Index. The zero value of a field means its default.
+type Options struct {
+	// Dir holds the databases. It is made where it is missing; nothing else may
+	// be kept in it.
+	Dir string
+	// Logger hears of rebuilds and failures. Default: nothing is logged.
+	Logger *slog.Logger
+
+	// MaxFileBytes is the largest file whose content is indexed; of a larger one
+	// only the path is. Default 1 MiB.
+	MaxFileBytes int64
+	// MaxChunks is how many chunks of one file are indexed. Default 2,000, at
+	// most 4,095.
+	MaxChunks int
+	// MaxResults is the most hits that one search returns. Default 50.
+	MaxResults int
+	// MaxQueryBytes is how much of a query is read. Default 2,000.
+	MaxQueryBytes int
+	// MaxQueryTerms is how many words of a query are searched for, the rarest.
+	// Default 40.
+	MaxQueryTerms int
+	// Candidates is how many chunks of each database FTS5 hands to the ranking.
+	// Default 200.
+	Candidates int
+	// MaxRows bounds the rows that FTS5 scores for one query and database:
+	// frequent terms beyond it only add to the score of what rarer ones found.
+	// Default 10,000.
+	MaxRows int
+	// Readers is how many queries read one database at once. Default 4.
+	Readers int
+	// Workers is how many collections a Follower updates at once. Default 2.
+	Workers int
+	// Now is the clock. Default time.Now.
+	Now func() time.Time
+}
+
+// The defaults of Options.
+const (
+	DefaultMaxFileBytes  = 1 << 20
+	DefaultMaxChunks     = 2000
+	DefaultMaxResults    = 50
+	DefaultMaxQueryBytes = 2000
+	DefaultMaxQueryTerms = 40
+	DefaultCandidates    = 200
+	DefaultMaxRows       = 10_000
+	DefaultReaders       = 4
+	DefaultWorkers       = 2
+)
+
+func (o Options) withDefaults() Options {
+	set := func(p *int, def int) {
+		if *p <= 0 {
+			*p = def
+		}
+	}
+	if o.MaxFileBytes <= 0 {
+		o.MaxFileBytes = DefaultMaxFileBytes
+	}
+	set(&o.MaxChunks, DefaultMaxChunks)
+	o.MaxChunks = min(o.MaxChunks, 1<<chunkBits-1)
+	set(&o.MaxResults, DefaultMaxResults)
+	set(&o.MaxQueryBytes, DefaultMaxQueryBytes)
+	set(&o.MaxQueryTerms, DefaultMaxQueryTerms)
+	set(&o.Candidates, DefaultCandidates)
+	set(&o.MaxRows, DefaultMaxRows)
+	set(&o.Readers, DefaultReaders)
+	set(&o.Workers, DefaultWorkers)
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return o
+}

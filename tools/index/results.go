@@ -1,0 +1,99 @@
+package index
+
+import (
+	"time"
+
+	"satchel/internal/space"
+)
+
+// Collection is one database to search.
+type Collection struct {
+	ID space.SpaceID
+	// Label is what results and the source: filter call it: "space", or a
+	// source's id.
+	Label string
+	// Mount is put before the paths of its files, without a slash at its end:
+	// "/library/docs/nuxt". Empty for a space.
+	Mount string
+}
+
+// Query is one search.
+type Query struct {
+	// Text is in the query language: words, "phrases", -without and qualifiers.
+	Text string
+	// Limit is the most hits wanted; a limit: in the text wins. Default 10, at
+	// most Options.MaxResults.
+	Limit int
+	// MaxTokens is the budget of the whole answer, by EstimateTokens. Default
+	// 5,000.
+	MaxTokens int
+	// Source and Since are filters beside those in the text; Source is one
+	// label or several with commas.
+	Source string
+	Since  time.Time
+	// MaxWait is how long the search may wait for an index that is behind the
+	// head it was told of. Zero, the default, never waits.
+	MaxWait time.Duration
+}
+
+// The defaults of Query.
+const (
+	DefaultLimit     = 10
+	DefaultMaxTokens = 5000
+)
+
+// Results answer a Query.
+type Results struct {
+	Hits []Hit
+	// Total is how many documents match. Truncated tells that Hits has fewer.
+	Total     int
+	Truncated bool
+	// Scope says in words what was searched.
+	Scope string
+	// Indexes tells for each collection what the answer speaks of. IndexCommit
+	// is the first one's, IndexAge the age of the one that is furthest behind
+	// its head; zero where none is behind.
+	Indexes     []IndexState
+	IndexCommit space.CommitID
+	IndexAge    time.Duration
+	// Notes are sentences for the caller: what of the query was not understood,
+	// what could not be searched.
+	Notes []string
+	// Suggestions are words of the index near those that found nothing.
+	Suggestions []string
+	// Tokens is what Hits cost, by EstimateTokens.
+	Tokens int
+}
+
+// IndexState is what an answer knows of one collection.
+type IndexState struct {
+	Collection Collection
+	Commit     space.CommitID
+	Behind     time.Duration
+	Docs       int64
+}
+
+// Hit is one document that matches, at its best place.
+type Hit struct {
+	Collection space.SpaceID
+	Source     string // the collection's label
+	Path       string // below the collection's mount
+	File       space.Path
+	Title      string
+	Heading    string // nearest above the best lines; may be empty
+	Anchor     string // the heading's, as documentation sites make it
+	Lines      [2]int // first and last line of Text or, without it, of Snippet
+	// Snippet is the lines or sentences that show why this is a hit.
+	Snippet string
+	Score   float64
+	// Description is the document's own, from its front matter.
+	Description string
+	Kind        Kind
+	Lang        string
+	Version     string
+	Date        time.Time    // when it was last changed; zero: unknown
+	Blob        space.BlobID // its etag
+	// Text is the passage or the whole document, for the hits at the top, while
+	// the token budget lasts.
+	Text string
+}

@@ -1,0 +1,285 @@
+package index
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"satchel/internal/space"
+)
+
+// session is one database during one search: a read transaction, so that all
+// of an answer speaks of one commit.
+type session struct {
+	col   Collection
+	entry *entry
+	db    *database
+	tx    *sql.Tx
+	state state
+	freqs map[string]int64
+}
+
+// found is a document that matches, while it is ranked.
+type found struct {
+	session *session
+	id      int64
+	score   float64
+	chunks  []scored // best first
+	doc     docRow
+	loaded  bool
+}
+
+type scored struct {
+	id    int64
+	score float64
+}
+
+// Search answers a query over several collections as over one. It returns an
+// error only where ctx ends or the machine fails: what a query or an index
+// lacks is told in Results.Notes.
+func (x *Index) Search(ctx context.Context, cols []Collection, q Query) (Results, error) {
+	now := x.opts.Now()
+	parsed := parseQuery(q.Text, now, x.opts)
+	if q.Source != "" {
+		parsed.filters.source.is = append(parsed.filters.source.is, strings.Split(strings.ToLower(q.Source), ",")...)
+	}
+	if q.Since.After(parsed.filters.since) {
+		parsed.filters.since = q.Since
+	}
+	r := Results{Notes: parsed.notes}
+	chosen := chooseCollections(cols, parsed.filters.source, &r)
+	var sessions []*session
+	defer func() {
+		for _, s := range sessions {
+			s.end()
+		}
+	}()
+	for _, c := range chosen {
+		s, err := x.begin(ctx, c, q.MaxWait, &r)
+		if err != nil {
+			return Results{}, err
+		}
+		if s != nil {
+			sessions = append(sessions, s)
+		}
+	}
+	r.Scope = scope(chosen, parsed.filters, r.Indexes)
+	limit := q.Limit
+	if parsed.limit > 0 {
+		limit = parsed.limit
+	}
+	if limit <= 0 {
+		limit = DefaultLimit
+	}
+	limit = min(limit, x.opts.MaxResults)
+
+	a := newAnalyzer()
+	p, err := makePlan(a, &parsed, x.opts, func(t string) (int64, error) {
+		sum := int64(0)
+		for _, s := range sessions {
+			n, err := s.freq(ctx, t)
+			if err != nil {
+				return 0, x.failed(ctx, s, err)
+			}
+			sum += n
+		}
+		return sum, nil
+	})
+	if err != nil {
+		return Results{}, err
+	}
+	hits, err := x.rank(ctx, sessions, p, &parsed, limit, &r)
+	if err != nil {
+		return Results{}, err
+	}
+	if err := x.present(ctx, a, p, hits[:min(limit, len(hits))], q.MaxTokens, &r); err != nil {
+		return Results{}, err
+	}
+	r.Truncated = r.Total > len(r.Hits)
+	if len(r.Hits) == 0 && len(p.terms) > 0 {
+		r.Suggestions, err = suggest(ctx, sessions, p)
+	}
+	return r, err
+}
+
+// chooseCollections applies the source filter.
+func chooseCollections(cols []Collection, c condition, r *Results) []Collection {
+	var chosen []Collection
+	for _, col := range cols {
+		label := strings.ToLower(col.Label)
+		if (len(c.is) == 0 || slices.Contains(c.is, label)) && !slices.Contains(c.not, label) {
+			chosen = append(chosen, col)
+		}
+	}
+	for _, want := range c.is {
+		if !slices.ContainsFunc(cols, func(col Collection) bool { return strings.EqualFold(col.Label, want) }) {
+			var labels []string
+			for _, col := range cols[:min(len(cols), 30)] {
+				labels = append(labels, col.Label)
+			}
+			r.Notes = append(r.Notes, fmt.Sprintf("There is no source %q here. The sources are: %s.", clip(want, 60), strings.Join(labels, ", ")))
+		}
+	}
+	return chosen
+}
+
+// begin opens a collection for the query; nil where there is nothing to search
+// yet, which a note tells.
+func (x *Index) begin(ctx context.Context, c Collection, wait time.Duration, r *Results) (*session, error) {
+	e, err := x.entry(c.ID)
+	if err != nil {
+		return nil, err
+	}
+	if wait > 0 {
+		if err := x.waitHead(ctx, e, wait); err != nil {
+			return nil, err
+		}
+	}
+	d, err := x.open(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	if d == nil {
+		r.Notes = append(r.Notes, fmt.Sprintf("%s is not indexed yet, so nothing in it was searched. Try again in a moment.", c.Label))
+		r.Indexes = append(r.Indexes, IndexState{Collection: c})
+		return nil, nil
+	}
+	s := &session{col: c, entry: e, db: d, freqs: map[string]int64{}}
+	if s.tx, err = d.read.BeginTx(ctx, nil); err == nil {
+		s.state, err = loadState(ctx, s.tx, x.opts)
+	}
+	if err != nil {
+		err = x.failed(ctx, s, err)
+		s.end()
+		if errors.Is(err, errDamaged) {
+			r.Notes = append(r.Notes, fmt.Sprintf("The index of %s is damaged and is being rebuilt, so nothing in it was searched. Try again in a moment.", c.Label))
+			return nil, nil
+		}
+		return nil, err
+	}
+	st := e.status(s.state, x.opts.Now())
+	if len(r.Indexes) == 0 {
+		r.IndexCommit = st.Commit
+	}
+	r.Indexes = append(r.Indexes, IndexState{Collection: c, Commit: st.Commit, Behind: st.Behind, Docs: st.Docs})
+	r.IndexAge = max(r.IndexAge, st.Behind)
+	if st.Err != nil {
+		r.Notes = append(r.Notes, fmt.Sprintf("The index of %s could not be brought up to date; the answer is from commit %s.", c.Label, st.Commit.Short()))
+	}
+	return s, nil
+}
+
+// waitHead waits until the collection is at the head that the index was told
+// of, or until the time is over.
+func (x *Index) waitHead(ctx context.Context, e *entry, limit time.Duration) error {
+	e.mu.Lock()
+	behind, head := !e.since.IsZero(), e.head
+	e.mu.Unlock()
+	if !behind {
+		return nil
+	}
+	wctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	_ = x.Wait(wctx, e.id, head) // whatever it says, the query goes on with what there is
+	return ctx.Err()
+}
+
+func (s *session) end() {
+	if s.tx != nil {
+		s.tx.Rollback()
+	}
+	s.db.release()
+}
+
+// errDamaged means that a database cannot be read. It has been reported for
+// repair.
+var errDamaged = errors.New("index is damaged")
+
+// failed looks at an error of a query. Damage is remembered, so that the next
+// update rebuilds, and reported to whoever follows the collection.
+func (x *Index) failed(ctx context.Context, s *session, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if !damaged(err) {
+		return fmt.Errorf("search %s: %w", s.col.ID, err)
+	}
+	s.entry.mu.Lock()
+	first := !s.entry.rotten
+	s.entry.rotten = true
+	s.entry.mu.Unlock()
+	if first {
+		x.opts.Logger.WarnContext(ctx, "index is damaged and will be rebuilt", "collection", s.col.ID, "error", err)
+		x.repair(s.col.ID)
+	}
+	return fmt.Errorf("%w: %w", errDamaged, err)
+}
+
+// freq returns how many chunks of the database hold a term.
+func (s *session) freq(ctx context.Context, t string) (int64, error) {
+	if n, ok := s.freqs[t]; ok {
+		return n, nil
+	}
+	n, ok := s.db.cachedFreq(s.state.commit, t)
+	if !ok {
+		err := s.tx.StmtContext(ctx, s.db.stmts.freq).QueryRowContext(ctx, t).Scan(&n)
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return 0, err
+		}
+		s.db.cacheFreq(s.state.commit, t, n)
+	}
+	s.freqs[t] = n
+	return n, nil
+}
+
+// cachedFreq and cacheFreq keep what is known of terms at the current commit.
+func (d *database) cachedFreq(at space.CommitID, t string) (int64, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.state.commit != at {
+		return 0, false
+	}
+	n, ok := d.freqs[t]
+	return n, ok
+}
+
+func (d *database) cacheFreq(at space.CommitID, t string, n int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.state.commit != at {
+		return
+	}
+	if len(d.freqs) >= maxCachedFreqs {
+		clear(d.freqs)
+	}
+	d.freqs[t] = n
+}
+
+// scope says what a search looked at.
+func scope(cols []Collection, f filters, indexes []IndexState) string {
+	f.source = condition{}
+	docs := int64(0)
+	for _, i := range indexes {
+		docs += i.Docs
+	}
+	var labels []string
+	for _, c := range cols {
+		labels = append(labels, c.Label)
+	}
+	where := strings.Join(labels, ", ")
+	if len(labels) > 6 {
+		where = fmt.Sprintf("%s and %d more", strings.Join(labels[:5], ", "), len(labels)-5)
+	}
+	if where == "" {
+		where = "nothing"
+	}
+	s := fmt.Sprintf("%s (%d documents)", where, docs)
+	if d := f.describe(); d != "" {
+		s += " with " + d
+	}
+	return s
+}

@@ -1,0 +1,336 @@
+package index
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"time"
+
+	"satchel/internal/space"
+)
+
+// Above this many changed files, when they are most of the collection, a
+// rebuild is faster than an update.
+const manyChanges = 500
+
+// Update brings the index of a collection to the head of src, from where it is
+// or from nothing. Updates of one collection follow one another; queries go on
+// meanwhile. It does nothing where the index is at head already.
+func (x *Index) Update(ctx context.Context, id space.SpaceID, src Source) error {
+	e, err := x.entry(id)
+	if err != nil {
+		return err
+	}
+	if err := e.lock(ctx); err != nil {
+		return err
+	}
+	defer e.unlock()
+	at, err := x.update(ctx, e, src)
+	if err != nil {
+		err = fmt.Errorf("update index of %s: %w", id, err)
+	}
+	e.settled(at, err)
+	return err
+}
+
+// Rebuild makes the index of a collection anew, whatever state it is in.
+func (x *Index) Rebuild(ctx context.Context, id space.SpaceID, src Source) error {
+	e, err := x.entry(id)
+	if err != nil {
+		return err
+	}
+	if err := e.lock(ctx); err != nil {
+		return err
+	}
+	defer e.unlock()
+	head, err := src.Head(ctx, id)
+	if err == nil {
+		err = x.rebuild(ctx, e, src, head)
+	}
+	if err != nil {
+		err = fmt.Errorf("rebuild index of %s: %w", id, err)
+	}
+	e.settled(head, err)
+	return err
+}
+
+func (x *Index) update(ctx context.Context, e *entry, src Source) (space.CommitID, error) {
+	head, err := src.Head(ctx, e.id)
+	if err != nil {
+		return "", err
+	}
+	e.noteHead(head, x.opts.Now())
+	d, err := x.open(ctx, e)
+	if err != nil {
+		return "", err
+	}
+	e.mu.Lock()
+	rotten := e.rotten
+	e.mu.Unlock()
+	if d != nil {
+		defer d.release()
+	}
+	if d == nil || rotten {
+		return head, x.rebuild(ctx, e, src, head)
+	}
+	st := d.current()
+	if st.commit == head {
+		return head, nil
+	}
+	changes, err := src.Diff(ctx, e.id, st.commit, head)
+	if err != nil {
+		if ctx.Err() != nil {
+			return "", ctx.Err()
+		}
+		x.opts.Logger.InfoContext(ctx, "index rebuilds, for its commit cannot be compared", "collection", e.id, "commit", st.commit, "error", err)
+		return head, x.rebuild(ctx, e, src, head)
+	}
+	if len(changes) > manyChanges && int64(len(changes)) > st.docs/2 {
+		return head, x.rebuild(ctx, e, src, head)
+	}
+	if err := x.apply(ctx, e, d, src, changes, head); err != nil {
+		if ctx.Err() != nil || !damaged(err) {
+			return "", err
+		}
+		x.opts.Logger.WarnContext(ctx, "index is damaged and will be rebuilt", "collection", e.id, "error", err)
+		return head, x.rebuild(ctx, e, src, head)
+	}
+	return head, nil
+}
+
+// dates asks a Dater, and does without where there is none.
+func (x *Index) dates(ctx context.Context, id space.SpaceID, src Source, from, to space.CommitID) map[space.Path]time.Time {
+	dater, ok := src.(Dater)
+	if !ok {
+		return nil
+	}
+	dates, err := dater.Dates(ctx, id, from, to)
+	if err != nil {
+		x.opts.Logger.WarnContext(ctx, "files are indexed without dates", "collection", id, "error", err)
+	}
+	return dates
+}
+
+// load reads and analyses one file.
+func (x *Index) load(ctx context.Context, a *analyzer, id space.SpaceID, src Source, c space.FileChange, date time.Time) (document, error) {
+	var data []byte
+	if c.Size <= x.opts.MaxFileBytes {
+		var err error
+		if data, err = src.ReadBlob(ctx, id, c.New); err != nil {
+			return document{}, fmt.Errorf("read blob %s: %w", c.New, err)
+		}
+		if int64(len(data)) > x.opts.MaxFileBytes {
+			data = nil
+		}
+	}
+	return a.analyse(c, data, date, x.opts), nil
+}
+
+// apply writes the changes between two commits in one transaction.
+func (x *Index) apply(ctx context.Context, e *entry, d *database, src Source, changes []space.FileChange, head space.CommitID) error {
+	dates := x.dates(ctx, e.id, src, d.current().commit, head)
+	tx, err := d.write.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	w, err := newWriter(ctx, tx, d.current())
+	if err != nil {
+		return err
+	}
+	a := newAnalyzer()
+	for _, c := range changes {
+		if c.Status != space.Added {
+			if err := w.remove(ctx, a, c.Path, x.opts); err != nil {
+				return err
+			}
+		}
+		if c.Status == space.Deleted || !indexed(c) {
+			continue
+		}
+		doc, err := x.load(ctx, a, e.id, src, c, dates[c.Path])
+		if err != nil {
+			return err
+		}
+		if err := w.add(ctx, doc); err != nil {
+			return err
+		}
+	}
+	st, err := w.commit(ctx, head, x.opts)
+	if err != nil {
+		return err
+	}
+	d.advance(st)
+	return nil
+}
+
+// rebuild indexes a commit into a new file, which takes the old one's place
+// once it is whole and on disk. A collection without a commit has an empty
+// index.
+func (x *Index) rebuild(ctx context.Context, e *entry, src Source, head space.CommitID) (err error) {
+	start := x.opts.Now()
+	old, err := x.files(e.id)
+	if err != nil {
+		return err
+	}
+	generation := 1
+	for _, f := range old {
+		generation = max(generation, generationOf(f)+1)
+	}
+	file := x.fileName(e.id, generation)
+	building := file + ".new"
+	removeFile(building)
+	db, err := createFile(ctx, building)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			removeFile(building)
+		}
+	}()
+	err = x.fill(ctx, e.id, db, src, head)
+	if err := errors.Join(err, db.Close()); err != nil {
+		return err
+	}
+	if err := syncPath(building); err != nil {
+		return err
+	}
+	if err := os.Rename(building, file); err != nil {
+		return fmt.Errorf("install index: %w", err)
+	}
+	if err := syncPath(x.opts.Dir); err != nil {
+		return err
+	}
+	d, err := openFile(ctx, file, x.opts)
+	if err != nil {
+		removeFile(file)
+		return fmt.Errorf("open new index: %w", err)
+	}
+	replaced := e.swap(d)
+	for _, f := range old {
+		if f != replaced { // that one goes with its last reader
+			removeFile(f)
+		}
+	}
+	st := d.current()
+	x.opts.Logger.InfoContext(ctx, "index was rebuilt", "collection", e.id, "commit", head, "files", st.docs, "chunks", st.chunks, "took", x.opts.Now().Sub(start))
+	return nil
+}
+
+// syncPath flushes a file or a directory to disk. Windows cannot flush a
+// directory and does not need to.
+func syncPath(name string) error {
+	if fi, err := os.Stat(name); err == nil && fi.IsDir() && runtime.GOOS == "windows" {
+		return nil
+	}
+	f, err := os.OpenFile(filepath.Clean(name), os.O_RDONLY, 0)
+	if err != nil {
+		return fmt.Errorf("sync index: %w", err)
+	}
+	defer f.Close()
+	if runtime.GOOS == "windows" {
+		return nil // a file opened for reading cannot be flushed there; SQLite's close did
+	}
+	if err := f.Sync(); err != nil {
+		return fmt.Errorf("sync index: %w", err)
+	}
+	return nil
+}
+
+// fill writes all files of a commit: analysed by as many goroutines as there
+// are processors, written by this one, in order.
+func (x *Index) fill(ctx context.Context, id space.SpaceID, db *sql.DB, src Source, head space.CommitID) error {
+	var files []space.FileChange
+	var dates map[space.Path]time.Time
+	if head != "" {
+		var err error
+		if files, err = src.Files(ctx, id, head, ""); err != nil {
+			return err
+		}
+		dates = x.dates(ctx, id, src, "", head)
+	}
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	w, err := newWriter(ctx, tx, state{})
+	if err != nil {
+		return err
+	}
+	err = x.analyseAll(ctx, id, src, files, dates, func(d document) error { return w.add(ctx, d) })
+	if err != nil {
+		return err
+	}
+	_, err = w.commit(ctx, head, x.opts)
+	return err
+}
+
+// analyseAll hands every indexed file to yield, in order. All its goroutines
+// have ended when it returns.
+func (x *Index) analyseAll(ctx context.Context, id space.SpaceID, src Source, files []space.FileChange, dates map[space.Path]time.Time, yield func(document) error) error {
+	type job struct {
+		file space.FileChange
+		done chan struct{}
+		doc  document
+		err  error
+	}
+	workers := runtime.GOMAXPROCS(0)
+	ctx, cancel := context.WithCancel(ctx)
+	todo := make(chan *job, 4*workers)
+	ordered := make(chan *job, 16*workers) // bounds the documents held in memory
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer cancel()
+	wg.Go(func() {
+		defer close(todo)
+		defer close(ordered)
+		for _, f := range files {
+			if !indexed(f) {
+				continue
+			}
+			j := &job{file: f, done: make(chan struct{})}
+			select {
+			case ordered <- j:
+			case <-ctx.Done():
+				return
+			}
+			select {
+			case todo <- j:
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	for range workers {
+		wg.Go(func() {
+			a := newAnalyzer()
+			for j := range todo {
+				if j.err = ctx.Err(); j.err == nil {
+					j.doc, j.err = x.load(ctx, a, id, src, j.file, dates[j.file.Path])
+				}
+				close(j.done)
+			}
+		})
+	}
+	for j := range ordered {
+		select {
+		case <-j.done:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if j.err != nil {
+			return j.err
+		}
+		if err := yield(j.doc); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
