@@ -1,0 +1,222 @@
+package gitstore
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// snapshot is a checkout: the files of one head in a directory, written from
+// objects. Its parent has mode 0700; the tree itself is open to all, so that
+// the unprivileged user inside a sandbox can write over it. Nothing but this
+// file ever writes there, and never while it has users.
+type snapshot struct {
+	dir   string
+	at    *manifest // under seeds.mu or the seeds' turn
+	users int       // under seeds.mu
+}
+
+func (sn *snapshot) tree() string { return filepath.Join(sn.dir, "tree") }
+
+// create writes the checkout from nothing.
+func (sn *snapshot) create(ctx context.Context, r *repo, m *manifest) error {
+	if err := mkdirMode(sn.dir, 0o700); err != nil {
+		return err
+	}
+	if err := mkdirMode(sn.tree(), 0o777); err != nil {
+		return err
+	}
+	w, err := newTreeWriter(r, sn.tree())
+	if err != nil {
+		return err
+	}
+	defer w.close()
+	for _, f := range m.files {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := w.write(f); err != nil {
+			return err
+		}
+	}
+	sn.at = m
+	return nil
+}
+
+// update brings the checkout to another head. After an error it is to be
+// dropped.
+func (sn *snapshot) update(ctx context.Context, r *repo, m *manifest) error {
+	w, err := newTreeWriter(r, sn.tree())
+	if err != nil {
+		return err
+	}
+	defer w.close()
+	var remove []string
+	var write []manifestFile
+	old, cur := sn.at.files, m.files
+	for i, j := 0, 0; i < len(old) || j < len(cur); {
+		switch {
+		case j == len(cur) || i < len(old) && old[i].path < cur[j].path:
+			remove = append(remove, old[i].path)
+			i++
+		case i == len(old) || cur[j].path < old[i].path:
+			write = append(write, cur[j])
+			j++
+		default:
+			if old[i] != cur[j] {
+				remove = append(remove, old[i].path)
+				write = append(write, cur[j])
+			}
+			i, j = i+1, j+1
+		}
+	}
+	// Removals first: a link or a file may stand where a directory is to be.
+	if err := w.remove(remove); err != nil {
+		return err
+	}
+	for _, f := range write {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := w.write(f); err != nil {
+			return err
+		}
+	}
+	r.seeds.mu.Lock()
+	sn.at = m
+	r.seeds.mu.Unlock()
+	return nil
+}
+
+// treeWriter makes files in a checkout. Each is made by its last name alone in
+// a directory that was opened name by name, and must be new: so no link is
+// ever followed.
+type treeWriter struct {
+	r    *repo
+	path []string   // of the directories that are open
+	dirs []*os.Root // dirs[0] is the tree's root; dirs[i+1] belongs to path[i]
+}
+
+func newTreeWriter(r *repo, dir string) (*treeWriter, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	return &treeWriter{r: r, dirs: []*os.Root{root}}, nil
+}
+
+func (w *treeWriter) close() {
+	for _, d := range w.dirs {
+		d.Close()
+	}
+}
+
+// enter opens the directory, making what is missing of it.
+func (w *treeWriter) enter(dir string) (*os.Root, error) {
+	var want []string
+	if dir != "" {
+		want = strings.Split(dir, "/")
+	}
+	same := 0
+	for same < len(want) && same < len(w.path) && want[same] == w.path[same] {
+		same++
+	}
+	for _, d := range w.dirs[same+1:] {
+		d.Close()
+	}
+	w.dirs, w.path = w.dirs[:same+1], w.path[:same]
+	for _, name := range want[same:] {
+		parent := w.dirs[len(w.dirs)-1]
+		err := parent.Mkdir(name, 0o777)
+		made := err == nil
+		if err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, err
+		}
+		if !made {
+			st, err := parent.Lstat(name)
+			if err != nil {
+				return nil, err
+			}
+			if !st.IsDir() {
+				return nil, &fs.PathError{Op: "enter", Path: dir, Err: errors.New("not a directory")}
+			}
+		}
+		d, err := parent.OpenRoot(name)
+		if err != nil {
+			return nil, err
+		}
+		w.dirs, w.path = append(w.dirs, d), append(w.path, name)
+		if made {
+			if err := d.Chmod(".", 0o777); err != nil { // whatever the umask
+				return nil, err
+			}
+		}
+	}
+	return w.dirs[len(w.dirs)-1], nil
+}
+
+// write makes one file, which must not be there.
+func (w *treeWriter) write(f manifestFile) error {
+	dir, name := path.Split(f.path)
+	if f.mode == modeGitlink { // an empty directory, as git makes of it
+		_, err := w.enter(f.path)
+		return err
+	}
+	d, err := w.enter(strings.TrimSuffix(dir, "/"))
+	if err != nil {
+		return err
+	}
+	data, err := w.r.db.blob(f.hash)
+	if err != nil {
+		return err
+	}
+	if f.mode == modeSymlink {
+		return d.Symlink(string(data), name)
+	}
+	perm := fs.FileMode(0o666)
+	if f.mode == modeExec {
+		perm = 0o777
+	}
+	file, err := d.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(data)
+	if err == nil {
+		err = file.Chmod(perm)
+	}
+	if err = errors.Join(err, file.Close()); err != nil {
+		return err
+	}
+	t := time.Unix(int64(f.mtime), 0)
+	return d.Chtimes(name, t, t)
+}
+
+// remove deletes files and the directories that they leave empty.
+func (w *treeWriter) remove(paths []string) error {
+	root := w.dirs[0]
+	dirs := map[string]bool{}
+	for _, p := range paths {
+		if err := root.Remove(p); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		for d := path.Dir(p); d != "."; d = path.Dir(d) {
+			dirs[d] = true
+		}
+	}
+	deepest := make([]string, 0, len(dirs))
+	for d := range dirs {
+		deepest = append(deepest, d)
+	}
+	slices.SortFunc(deepest, func(a, b string) int { return strings.Count(b, "/") - strings.Count(a, "/") })
+	for _, d := range deepest {
+		root.Remove(d) // fails where something is left in it
+	}
+	return nil
+}

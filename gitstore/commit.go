@@ -1,0 +1,271 @@
+package gitstore
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// Commit implements space.Committer. What becomes of each entry:
+//
+//	head has the base                written, or deleted
+//	head has the content already     dropped, without a word
+//	head has another file there      stale: refused, or kept as a conflict copy
+//	head has a directory there       stale, unless the change set deletes all in it
+//	head has a file above it         stale, unless the change set deletes it; the
+//	                                 copy's name marks that file's component
+//	head has deleted it              stale; KeepBoth writes it again and tells so
+//	head has a submodule there       refused
+//	a delete whose base is stale     refused, or dropped and told
+//	two entries for one path         the last one counts
+//	a path both file and directory   what lies below is refused
+func (s *Store) Commit(ctx context.Context, id space.SpaceID, cs space.ChangeSet, m space.Meta) (space.Commit, error) {
+	r, release, err := s.acquire(ctx, id)
+	if err != nil {
+		return space.Commit{}, err
+	}
+	defer release()
+	r.commitMu.Lock()
+	defer r.commitMu.Unlock()
+	c, err := r.commit(ctx, cs, m)
+	if err != nil {
+		return space.Commit{}, err
+	}
+	if c.Changed {
+		r.committed(c)
+	}
+	return c, nil
+}
+
+// commit validates and applies a change set. The caller holds commitMu.
+func (r *repo) commit(ctx context.Context, cs space.ChangeSet, m space.Meta) (space.Commit, error) {
+	reqs, refused, err := r.validate(cs)
+	if err != nil {
+		return space.Commit{}, err
+	}
+	p, err := r.decide(ctx, r.head.Load(), reqs, cs.Policy)
+	if err != nil {
+		return space.Commit{}, err
+	}
+	p.refused = append(p.refused, refused...)
+	return r.apply(ctx, p, m)
+}
+
+// apply makes a plan the new head.
+func (r *repo) apply(ctx context.Context, p *plan, m space.Meta) (space.Commit, error) {
+	if r.broken != nil {
+		return space.Commit{}, fault.Wrap(r.broken, fault.Unavailable,
+			"The space could not be written to disk and takes no changes until the server is restarted.")
+	}
+	head := p.head
+	edits, files := p.edits()
+	if len(edits) == 0 && !head.id.IsZero() {
+		return r.unchanged(p)
+	}
+	next, err := r.checkTotals(ctx, p)
+	if err != nil {
+		return space.Commit{}, err
+	}
+	var objs []newObject
+	tree, err := r.rewrite(head.tree, edits, &objs)
+	if err != nil {
+		return space.Commit{}, r.internalf(err, "tree")
+	}
+	if tree.IsZero() { // the empty tree is written where it is a commit's
+		tree = plumbing.ComputeHash(plumbing.TreeObject, nil)
+		if !r.db.has(tree) {
+			objs = append(objs, newObject{kind: plumbing.TreeObject, hash: tree})
+		}
+	}
+	if tree == head.tree && !head.id.IsZero() {
+		return r.unchanged(p)
+	}
+	for _, q := range p.writes {
+		if !r.db.has(q.hash) {
+			objs = append(objs, newObject{plumbing.BlobObject, q.hash, q.data})
+		}
+	}
+	c, err := r.record(ctx, head, tree, objs, m, summarise(files))
+	if err != nil {
+		return space.Commit{}, err
+	}
+	r.totals = &next
+	c.Files, c.Refused, c.Conflicts, c.Changed = files, p.refused, p.clashes, true
+	r.noteCase(files)
+	return c, nil
+}
+
+func (r *repo) unchanged(p *plan) (space.Commit, error) {
+	c, err := r.rawCommit(p.head.id)
+	if err != nil {
+		return space.Commit{}, r.internalf(err, "head")
+	}
+	out := c.commit(p.head.id)
+	out.Refused, out.Conflicts = p.refused, p.clashes
+	return out, nil
+}
+
+// record writes a commit with its objects and makes it head, durably. The
+// zero head is that of a space without a commit.
+func (r *repo) record(ctx context.Context, head *headState, tree hash, objs []newObject, m space.Meta, summary string) (space.Commit, error) {
+	if m.Time.IsZero() {
+		m.Time = time.Now()
+	}
+	var parents []hash
+	if !head.id.IsZero() {
+		parents = []hash{head.id}
+	}
+	data := r.s.o.encodeCommit(tree, parents, m, summary)
+	id := plumbing.ComputeHash(plumbing.CommitObject, data)
+	if id == head.id || r.db.has(id) {
+		// The same change by the same author in the same second, after it was
+		// undone: another second makes it another commit.
+		m.Time = m.Time.Add(time.Second)
+		return r.record(ctx, head, tree, objs, m, summary)
+	}
+	objs = append(objs, newObject{plumbing.CommitObject, id, data})
+	if err := ctx.Err(); err != nil {
+		return space.Commit{}, err // the last point at which nothing was changed
+	}
+	p, err := r.s.writePack(r.db.packDir(), objs)
+	if err != nil {
+		return space.Commit{}, r.internalf(err, "write objects")
+	}
+	r.db.add(p)
+	stamp := fmt.Sprintf("%d %s", m.Time.Unix(), m.Time.Format("-0700"))
+	if err := r.advance(head.id, id, m.Author, stamp, "commit: "+firstLine(cleanMessage(m.Message, summary))); err != nil {
+		return space.Commit{}, r.internalf(err, "move the branch")
+	}
+	for _, o := range objs {
+		if o.kind != plumbing.BlobObject { // whose bytes are the caller's
+			r.db.cache.put(r.db, o.hash, object{o.kind, o.data})
+		}
+	}
+	r.head.Store(&headState{id: id, tree: tree})
+	c, err := parseCommit(data)
+	if err != nil {
+		return space.Commit{}, r.internalf(err, "own commit")
+	}
+	return c.commit(id), nil
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return line
+}
+
+// writePack writes objects as one durable pack.
+func (s *Store) writePack(dir string, objs []newObject) (*pack, error) {
+	w, err := newPackWriter(&s.o, dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range objs {
+		if err := w.addNamed(o.hash, o.kind, o.data); err != nil {
+			w.abort()
+			return nil, err
+		}
+	}
+	return w.finish()
+}
+
+// committed tells of a new head: first to the git view, so that whoever hears
+// of the commit finds it there, then to everyone else.
+func (r *repo) committed(c space.Commit) {
+	r.headMoved()
+	r.s.publish(r.id, c)
+}
+
+// checkTotals returns what head will hold, or why that is too much.
+func (r *repo) checkTotals(ctx context.Context, p *plan) (totals, error) {
+	if r.totals == nil {
+		t, err := r.countTotals(ctx, p.head.tree)
+		if err != nil {
+			return totals{}, r.internalf(err, "count files")
+		}
+		r.totals = &t
+	}
+	t := *r.totals
+	drop := func(h hash) error {
+		n, err := r.db.size(h)
+		if err != nil {
+			return r.internalf(err, "size")
+		}
+		t.bytes -= n
+		t.files--
+		return nil
+	}
+	for path, at := range p.deletes {
+		if _, again := p.over[path]; !again {
+			if err := drop(at.hash); err != nil {
+				return t, err
+			}
+		}
+	}
+	var added int64
+	for path, q := range p.writes {
+		if at, ok := p.over[path]; ok {
+			if err := drop(at.hash); err != nil {
+				return t, err
+			}
+		}
+		t.files++
+		t.bytes += q.size
+		added += q.size
+	}
+	lim := r.s.o.Limits
+	switch grows := t.bytes > r.totals.bytes; {
+	case t.files > lim.Files && t.files > r.totals.files:
+		return t, fault.New(fault.TooLarge, "The space would have %d files, and %d are allowed. Delete some first.", t.files, lim.Files)
+	case grows && t.bytes > lim.Space:
+		return t, fault.New(fault.TooLarge, "The space would have %s of files, and %s are allowed. Delete some first.", sizeText(t.bytes), sizeText(lim.Space))
+	case added > 0 && r.db.packBytes()+added > lim.Repository:
+		return t, fault.New(fault.TooLarge, "The space's history has reached its limit of %s. Ask the server's operator for more.", sizeText(lim.Repository))
+	}
+	return t, nil
+}
+
+func (r *repo) countTotals(ctx context.Context, tree hash) (t totals, err error) {
+	err = r.walk(ctx, tree, "", func(_ string, e treeEntry) error {
+		if !e.isFile() {
+			return nil
+		}
+		n, err := r.db.size(e.hash)
+		t.files++
+		t.bytes += n
+		return err
+	})
+	return t, err
+}
+
+// noteCase logs new files whose names differ from a neighbour's in case alone:
+// they are kept, but a Mac or a Windows machine checks out only one of them.
+func (r *repo) noteCase(files []space.FileChange) {
+	for _, f := range files {
+		if f.Status != space.Added {
+			continue
+		}
+		dir, name := path.Split(string(f.Path))
+		at, err := r.lookup(r.head.Load().tree, strings.TrimSuffix(dir, "/"))
+		if err != nil || !at.isDir() {
+			continue
+		}
+		es, err := r.db.tree(at.hash)
+		if err != nil {
+			continue
+		}
+		for _, e := range es {
+			if e.name != name && strings.EqualFold(e.name, name) {
+				r.logger().Warn("Two names differ in case alone.", "dir", filepath.ToSlash(dir), "a", e.name, "b", name)
+			}
+		}
+	}
+}

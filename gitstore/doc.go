@@ -1,0 +1,28 @@
+// Package gitstore keeps spaces: each is a bare git repository, the only truth
+// about what its members know. The package turns change sets into commits that
+// are on disk before they are acknowledged, answers every read from the object
+// store at a named commit, and keeps beside each repository the checkout and
+// the git view that sandboxes start from.
+//
+// It promises:
+//
+//   - A commit that was returned survives kill -9 and power loss, at three
+//     fsyncs. Its objects are one small pack (fsync, and fsync of the pack
+//     directory); then the new head is appended to the branch's reflog (fsync).
+//     The ref itself and the pack's index are written without fsync: both can
+//     be derived again, and are, when a space is opened (see recover.go).
+//   - A commit costs O(change): blobs and the touched trees are written,
+//     nothing is walked. go-git's worktree is never used, nor is any git command
+//     run over files that a sandbox or a remote wrote.
+//   - Every path, link and name that goes into a tree by Commit passed
+//     space.ParsePath and space.CheckSymlink; every host file is made from
+//     objects, by names of one segment, never through a link.
+//   - Reads are safe for concurrent use and never wait for a commit.
+//
+// go-git gives the formats (objects, deltas, diffs); the storage of packs is
+// this package's own, because go-git's has no locks and learns of a new pack
+// only by reading every index again. The git program does what needs it:
+// consolidating packs and receiving foreign history (see git.go).
+//
+// Remotes are not this package's yet; see [Remote] for the seam.
+package gitstore

@@ -1,0 +1,241 @@
+package gitstore
+
+import (
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"satchel/internal/space"
+)
+
+// Trailers of every commit, by which a person can see and revert what a client
+// did.
+const (
+	trailerTool   = "Satchel-Tool"
+	trailerClient = "Satchel-Client"
+)
+
+// Limits of what goes into a commit object, in bytes.
+const (
+	maxMessage = 64 << 10
+	maxTrailer = 200
+	maxName    = 200
+)
+
+// rawCommit is what this package reads from a commit object.
+type rawCommit struct {
+	tree    hash
+	parents []hash
+	author  space.Person
+	time    time.Time // the committer's
+	message string
+}
+
+// encodeCommit makes a commit object.
+func (o *Options) encodeCommit(tree hash, parents []hash, m space.Meta, summary string) []byte {
+	when := m.Time
+	if when.IsZero() {
+		when = time.Now()
+	}
+	stamp := fmt.Sprintf("%d %s", when.Unix(), when.Format("-0700"))
+	var b strings.Builder
+	fmt.Fprintf(&b, "tree %s\n", tree)
+	for _, p := range parents {
+		fmt.Fprintf(&b, "parent %s\n", p)
+	}
+	fmt.Fprintf(&b, "author %s %s\n", ident(m.Author, "Satchel user"), stamp)
+	fmt.Fprintf(&b, "committer %s %s\n\n", ident(space.Person{Name: o.CommitterName, Email: o.CommitterEmail}, "Satchel"), stamp)
+	b.WriteString(cleanMessage(m.Message, summary))
+	b.WriteString("\n")
+	sep := "\n"
+	for _, t := range [][2]string{{trailerTool, m.Tool}, {trailerClient, m.Client}} {
+		if v := oneLine(t[1], maxTrailer); v != "" {
+			fmt.Fprintf(&b, "%s%s: %s\n", sep, t[0], v)
+			sep = ""
+		}
+	}
+	return []byte(b.String())
+}
+
+// ident renders a person as git does, without what would end the name, the
+// address or the line.
+func ident(p space.Person, fallback string) string {
+	clean := func(s string) string {
+		s = strings.Map(func(r rune) rune {
+			if r == '<' || r == '>' {
+				return -1
+			}
+			return r
+		}, oneLine(s, maxName))
+		return strings.Trim(s, " .,:;\"'\\")
+	}
+	name := clean(p.Name)
+	if name == "" {
+		name = fallback
+	}
+	return fmt.Sprintf("%s <%s>", name, strings.ReplaceAll(clean(p.Email), " ", ""))
+}
+
+// oneLine makes a single line of valid UTF-8 without control characters.
+func oneLine(s string, max int) string {
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(s, "\uFFFD"))
+	return cut(strings.Join(strings.Fields(s), " "), max)
+}
+
+// cut shortens s to at most max bytes, at a rune's edge.
+func cut(s string, max int) string {
+	if len(s) <= max {
+		return s
+	}
+	for max > 0 && !utf8.RuneStart(s[max]) {
+		max--
+	}
+	return s[:max]
+}
+
+// cleanMessage makes the caller's comment fit to be a commit message. A line
+// that would pass for one of our trailers is indented.
+func cleanMessage(msg, summary string) string {
+	msg = strings.ToValidUTF8(strings.ReplaceAll(msg, "\r\n", "\n"), "\uFFFD")
+	msg = strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && unicode.IsControl(r) {
+			return -1
+		}
+		return r
+	}, msg)
+	lines := strings.Split(cut(msg, maxMessage), "\n")
+	for i, l := range lines {
+		l = strings.TrimRightFunc(l, unicode.IsSpace)
+		if isTrailer(l) {
+			l = " " + l
+		}
+		lines[i] = l
+	}
+	if msg = strings.Trim(strings.Join(lines, "\n"), "\n"); strings.TrimSpace(msg) == "" {
+		return summary
+	}
+	return msg
+}
+
+func isTrailer(line string) bool {
+	for _, t := range []string{trailerTool, trailerClient} {
+		if len(line) > len(t) && strings.EqualFold(line[:len(t)], t) && strings.HasPrefix(strings.TrimSpace(line[len(t):]), ":") {
+			return true
+		}
+	}
+	return false
+}
+
+// summarise makes the message of a commit whose maker gave none.
+func summarise(files []space.FileChange) string {
+	if len(files) == 0 {
+		return "Change nothing"
+	}
+	verb := map[space.FileStatus]string{space.Added: "Add", space.Modified: "Change", space.Deleted: "Delete"}[files[0].Status]
+	for _, f := range files {
+		if f.Status != files[0].Status {
+			verb = "Change"
+		}
+	}
+	first := string(files[0].Path)
+	if len(first) > 60 {
+		first = "…/" + path.Base(first)
+	}
+	first = cut(first, 120)
+	switch n := len(files); n {
+	case 1:
+		return verb + " " + first
+	case 2:
+		return verb + " " + first + " and 1 other file"
+	default:
+		return fmt.Sprintf("%s %s and %d other files", verb, first, n-1)
+	}
+}
+
+// parseCommit decodes a commit object.
+func parseCommit(data []byte) (rawCommit, error) {
+	var c rawCommit
+	head, msg, _ := strings.Cut(string(data), "\n\n")
+	c.message = msg
+	for line := range strings.SplitSeq(head, "\n") {
+		word, rest, _ := strings.Cut(line, " ")
+		var err error
+		switch word {
+		case "tree":
+			c.tree, err = hashFrom(rest)
+		case "parent":
+			var p hash
+			p, err = hashFrom(rest)
+			c.parents = append(c.parents, p)
+		case "author":
+			c.author, _ = parseIdent(rest)
+		case "committer":
+			_, c.time = parseIdent(rest)
+		}
+		if err != nil {
+			return c, fmt.Errorf("malformed commit: %w", err)
+		}
+	}
+	if !strings.HasPrefix(head, "tree ") {
+		return c, fmt.Errorf("malformed commit: it names no tree")
+	}
+	return c, nil
+}
+
+func parseIdent(s string) (p space.Person, t time.Time) {
+	lt, gt := strings.IndexByte(s, '<'), strings.LastIndexByte(s, '>')
+	if lt < 0 || gt < lt {
+		return p, t
+	}
+	p.Name = strings.ToValidUTF8(strings.TrimSpace(s[:lt]), "\uFFFD")
+	p.Email = strings.ToValidUTF8(s[lt+1:gt], "\uFFFD")
+	sec, zone, _ := strings.Cut(strings.TrimSpace(s[gt+1:]), " ")
+	if n, err := strconv.ParseInt(sec, 10, 64); err == nil {
+		t = time.Unix(n, 0).UTC()
+		if z, err := time.Parse("-0700", zone); err == nil {
+			_, off := z.Zone()
+			t = t.In(time.FixedZone("", off))
+		}
+	}
+	return p, t
+}
+
+// commit gives a raw commit in the words that everyone shares.
+func (c rawCommit) commit(id hash) space.Commit {
+	out := space.Commit{ID: commitID(id), Author: c.author, Time: c.time}
+	if len(c.parents) > 0 {
+		out.Parent = commitID(c.parents[0])
+	}
+	msg := strings.TrimRight(strings.ToValidUTF8(c.message, "\uFFFD"), "\n")
+	// Our trailers are the last paragraph, and nothing but.
+	body, last := "", msg
+	if i := strings.LastIndex(msg, "\n\n"); i >= 0 {
+		body, last = msg[:i], msg[i+2:]
+		ours := true
+		var tool, client string
+		for line := range strings.SplitSeq(last, "\n") {
+			if v, ok := strings.CutPrefix(line, trailerTool+": "); ok {
+				tool = v
+			} else if v, ok := strings.CutPrefix(line, trailerClient+": "); ok {
+				client = v
+			} else {
+				ours = false
+			}
+		}
+		if ours {
+			out.Tool, out.Client = tool, client
+			msg = strings.TrimRight(body, "\n")
+		}
+	}
+	out.Message = msg
+	return out
+}

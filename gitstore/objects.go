@@ -1,0 +1,341 @@
+package gitstore
+
+import (
+	"bytes"
+	"compress/zlib"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/go-git/go-git/v5/plumbing"
+)
+
+// objectDB reads the objects of one bare repository. It is safe for
+// concurrent use, and sees packs that were added or replaced since: a miss
+// looks at the directory again.
+type objectDB struct {
+	dir   string // the repository's objects directory
+	cache *objectCache
+
+	mu    sync.RWMutex
+	packs map[string]*pack // by base name
+	large []*pack          // searched one by one
+	small map[hash]location
+	bytes int64 // of all packs
+}
+
+type location struct {
+	p   *pack
+	off int64
+}
+
+// smallPack is up to how many objects a pack's index is merged into one map,
+// so that a lookup among a thousand packs of commits takes one step.
+const smallPack = 2048
+
+func openObjects(dir string, cache *objectCache) (*objectDB, error) {
+	db := &objectDB{dir: dir, cache: cache, packs: map[string]*pack{}, small: map[hash]location{}}
+	return db, db.rescan()
+}
+
+func (db *objectDB) packDir() string { return filepath.Join(db.dir, "pack") }
+
+// rescan takes in packs that appeared and lets go of those that are gone.
+func (db *objectDB) rescan() error {
+	names, err := packNames(db.packDir())
+	if err != nil {
+		return err
+	}
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	for _, name := range names {
+		if db.packs[name] != nil {
+			continue
+		}
+		p, err := loadPack(filepath.Join(db.packDir(), name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // gone meanwhile, or its index is still to come
+		}
+		if err != nil {
+			return err
+		}
+		db.addLocked(name, p)
+	}
+	gone := false
+	for name := range db.packs {
+		if !slices.Contains(names, name) {
+			gone = true
+		}
+	}
+	if !gone {
+		return nil
+	}
+	old := db.packs
+	db.packs, db.large, db.small, db.bytes = map[string]*pack{}, nil, map[hash]location{}, 0
+	for name, p := range old {
+		if slices.Contains(names, name) {
+			db.addLocked(name, p)
+		} else {
+			p.close()
+		}
+	}
+	return nil
+}
+
+// packNames lists the packs of a directory that have an index, by base name.
+func packNames(dir string) ([]string, error) {
+	es, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, e := range es {
+		if name, ok := strings.CutSuffix(e.Name(), ".idx"); ok && strings.HasPrefix(name, "pack-") {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+// add takes in a pack that was just written.
+func (db *objectDB) add(p *pack) {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	if name := filepath.Base(p.base); db.packs[name] == nil {
+		db.addLocked(name, p)
+	}
+}
+
+func (db *objectDB) addLocked(name string, p *pack) {
+	db.packs[name] = p
+	db.bytes += p.size
+	if p.n > smallPack {
+		db.large = append(db.large, p)
+		return
+	}
+	for i := range p.n {
+		if off, err := p.offset(i); err == nil {
+			db.small[p.name(i)] = location{p, off}
+		}
+	}
+}
+
+func (db *objectDB) close() {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	for _, p := range db.packs {
+		p.close()
+	}
+	db.packs, db.large, db.small = map[string]*pack{}, nil, map[hash]location{}
+	db.cache.drop(db)
+}
+
+// packBytes is the size of all packs.
+func (db *objectDB) packBytes() int64 {
+	db.mu.RLock()
+	defer db.mu.RUnlock()
+	return db.bytes
+}
+
+func (db *objectDB) packCount() int {
+	db.mu.RLock()
+	defer db.mu.RUnlock()
+	return len(db.packs)
+}
+
+func (db *objectDB) locate(h hash) (location, bool) {
+	db.mu.RLock()
+	defer db.mu.RUnlock()
+	if l, ok := db.small[h]; ok {
+		return l, true
+	}
+	for _, p := range db.large {
+		if off, ok := p.find(h); ok {
+			return location{p, off}, true
+		}
+	}
+	return location{}, false
+}
+
+// has tells whether the object is in a known pack.
+func (db *objectDB) has(h hash) bool {
+	_, ok := db.locate(h)
+	return ok
+}
+
+// find calls use with the object's place. Where the pack was replaced
+// meanwhile, or the object came with a new one, it looks again.
+func (db *objectDB) find(h hash, use func(location) error) error {
+	var err error
+	for range 3 {
+		l, ok := db.locate(h)
+		if ok {
+			err = use(l)
+			if err == nil || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, os.ErrClosed) {
+				return err
+			}
+		}
+		if rerr := db.rescan(); rerr != nil {
+			return rerr
+		}
+		if _, again := db.locate(h); !ok && !again {
+			return fmt.Errorf("%s: %w", h, errNoObject)
+		}
+	}
+	return err
+}
+
+// read returns an object; errNoObject where there is none.
+func (db *objectDB) read(h hash) (object, error) {
+	if o, ok := db.cache.get(db, h); ok {
+		return o, nil
+	}
+	var o object
+	err := db.find(h, func(l location) (err error) {
+		o, err = l.p.read(l.off, db.read)
+		return err
+	})
+	if errors.Is(err, errNoObject) {
+		o, err = db.readLoose(h)
+	}
+	if err != nil {
+		return object{}, fmt.Errorf("object %s: %w", h, err)
+	}
+	db.cache.put(db, h, o)
+	return o, nil
+}
+
+// size returns the size of an object in bytes.
+func (db *objectDB) size(h hash) (n int64, err error) {
+	if o, ok := db.cache.get(db, h); ok {
+		return int64(len(o.data)), nil
+	}
+	err = db.find(h, func(l location) (err error) {
+		n, err = l.p.objectSize(l.off)
+		return err
+	})
+	if errors.Is(err, errNoObject) {
+		var o object
+		if o, err = db.readLoose(h); err == nil {
+			n = int64(len(o.data))
+		}
+	}
+	return n, err
+}
+
+// readLoose reads an object that git wrote as a file of its own. This package
+// writes none, but an operator's git might.
+func (db *objectDB) readLoose(h hash) (object, error) {
+	s := h.String()
+	f, err := os.Open(filepath.Join(db.dir, s[:2], s[2:]))
+	if errors.Is(err, fs.ErrNotExist) {
+		return object{}, errNoObject
+	}
+	if err != nil {
+		return object{}, err
+	}
+	defer f.Close()
+	z, err := zlib.NewReader(f)
+	if err != nil {
+		return object{}, err
+	}
+	defer z.Close()
+	b, err := io.ReadAll(io.LimitReader(z, maxObjectBytes))
+	if err != nil {
+		return object{}, err
+	}
+	head, data, ok := bytes.Cut(b, []byte{0})
+	word, size, ok2 := strings.Cut(string(head), " ")
+	n, perr := strconv.Atoi(size)
+	k, kerr := plumbing.ParseObjectType(word)
+	if !ok || !ok2 || perr != nil || kerr != nil || n != len(data) || plumbing.ComputeHash(k, data) != h {
+		return object{}, errors.New("damaged loose object")
+	}
+	return object{k, data}, nil
+}
+
+// tree returns a tree's entries. The zero hash is the empty tree.
+func (db *objectDB) tree(h hash) ([]treeEntry, error) {
+	if h.IsZero() {
+		return nil, nil
+	}
+	o, err := db.read(h)
+	if err != nil {
+		return nil, err
+	}
+	if o.kind != plumbing.TreeObject {
+		return nil, fmt.Errorf("object %s is a %s, not a tree", h, o.kind)
+	}
+	return parseTree(o.data)
+}
+
+// entry returns one name of a tree without decoding the rest of it.
+func (db *objectDB) entry(tree hash, name string) (treeEntry, bool, error) {
+	if tree.IsZero() {
+		return treeEntry{}, false, nil
+	}
+	o, err := db.read(tree)
+	if err != nil {
+		return treeEntry{}, false, err
+	}
+	if o.kind != plumbing.TreeObject {
+		return treeEntry{}, false, fmt.Errorf("object %s is a %s, not a tree", tree, o.kind)
+	}
+	for data := o.data; len(data) > 0; {
+		sp := bytes.IndexByte(data, ' ')
+		nul := bytes.IndexByte(data, 0)
+		if sp <= 0 || sp > 7 || nul < sp+2 || len(data) < nul+21 {
+			return treeEntry{}, false, errors.New("malformed tree")
+		}
+		if string(data[sp+1:nul]) == name {
+			es, err := parseTree(data[:nul+21])
+			if err != nil {
+				return treeEntry{}, false, err
+			}
+			return es[0], true, nil
+		}
+		data = data[nul+21:]
+	}
+	return treeEntry{}, false, nil
+}
+
+// blob returns a blob's content.
+func (db *objectDB) blob(h hash) ([]byte, error) {
+	o, err := db.read(h)
+	if err != nil {
+		return nil, err
+	}
+	if o.kind != plumbing.BlobObject {
+		return nil, fmt.Errorf("object %s is a %s, not a blob", h, o.kind)
+	}
+	return o.data, nil
+}
+
+// prefixed returns the names of objects that begin with the digits, at most
+// max.
+func (db *objectDB) prefixed(digits string, max int) []hash {
+	lo, err := hashFrom(digits + strings.Repeat("0", 40-len(digits)))
+	if err != nil {
+		return nil
+	}
+	db.mu.RLock()
+	defer db.mu.RUnlock()
+	var out []hash
+	for _, p := range db.packs {
+		for i := p.search(lo); i < p.n && strings.HasPrefix(p.name(i).String(), digits); i++ {
+			if h := p.name(i); !slices.Contains(out, h) {
+				if out = append(out, h); len(out) == max {
+					return out
+				}
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,108 @@
+package gitstore
+
+import (
+	"log/slog"
+	"os"
+	"time"
+
+	"satchel/internal/space"
+)
+
+// Limits bound what a space may hold. Zero takes the default.
+type Limits struct {
+	File       int64 // bytes of one file; default 10 MiB
+	Change     int64 // bytes of content in one change set; default 100 MiB
+	Space      int64 // bytes of all files at head; default 1 GiB
+	Repository int64 // bytes of all packs, history included; default 4 GiB
+	Files      int   // files at head; default 200,000
+	Entries    int   // entries of one change set; default 100,000
+}
+
+// The default limits (DESIGN section 4).
+const (
+	DefaultFileLimit       = 10 << 20
+	DefaultChangeLimit     = 100 << 20
+	DefaultSpaceLimit      = 1 << 30
+	DefaultRepositoryLimit = 4 << 30
+	DefaultFilesLimit      = 200_000
+	DefaultEntriesLimit    = 100_000
+)
+
+// Options configure a Store. Only Dir is needed.
+type Options struct {
+	// Dir holds the repositories, as Dir/<id>.git, and what is derived from
+	// them. It is made with mode 0700. One process may have it open.
+	Dir    string
+	Limits Limits
+	// Events is told of every commit, in order per space, after it is durable.
+	Events space.Events
+	// AllowWorkflows tells whether a space may change .github/workflows/**;
+	// nil means that none may. One such file would stop every later push of an
+	// installation without the permission workflows:write.
+	AllowWorkflows func(space.SpaceID) bool
+	// LibraryDir is what Seed gives as the library; empty makes an empty
+	// directory.
+	LibraryDir string
+	// CommitterName and CommitterEmail are who commits; default Satchel.
+	CommitterName  string
+	CommitterEmail string
+	// Git is the git program; default "git", found through PATH.
+	Git string
+	// GitTimeout ends a run of the git program; default 10 minutes.
+	GitTimeout time.Duration
+	// OpenSpaces bounds how many idle spaces are kept open; default 256.
+	OpenSpaces int
+	// CacheBytes bounds the cache of decoded objects; default 64 MiB.
+	CacheBytes int64
+	// Sync makes a file or directory durable; default fsync. Benchmarks count
+	// and slow it down; nothing else sets it.
+	Sync   func(*os.File) error
+	Logger *slog.Logger
+
+	// probe is called at each named step of a commit, for crash tests.
+	probe func(step string)
+}
+
+func (o Options) withDefaults() Options {
+	def64 := func(v *int64, d int64) {
+		if *v == 0 {
+			*v = d
+		}
+	}
+	def64(&o.Limits.File, DefaultFileLimit)
+	def64(&o.Limits.Change, DefaultChangeLimit)
+	def64(&o.Limits.Space, DefaultSpaceLimit)
+	def64(&o.Limits.Repository, DefaultRepositoryLimit)
+	def64(&o.CacheBytes, 64<<20)
+	if o.Limits.Files == 0 {
+		o.Limits.Files = DefaultFilesLimit
+	}
+	if o.Limits.Entries == 0 {
+		o.Limits.Entries = DefaultEntriesLimit
+	}
+	if o.OpenSpaces == 0 {
+		o.OpenSpaces = 256
+	}
+	if o.CommitterName == "" {
+		o.CommitterName = "Satchel"
+	}
+	if o.CommitterEmail == "" {
+		o.CommitterEmail = "satchel@localhost"
+	}
+	if o.Git == "" {
+		o.Git = "git"
+	}
+	if o.GitTimeout == 0 {
+		o.GitTimeout = 10 * time.Minute
+	}
+	if o.Sync == nil {
+		o.Sync = syncFile
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.probe == nil {
+		o.probe = func(string) {}
+	}
+	return o
+}

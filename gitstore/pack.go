@@ -1,0 +1,339 @@
+package gitstore
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+
+	"compress/zlib"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/format/packfile"
+)
+
+// Limits of what a pack may claim, against packs from elsewhere.
+const (
+	maxDeltaChain  = 4096    // git's own maximum is 4095
+	maxObjectBytes = 1 << 30 // of one inflated object
+)
+
+// pack is one pack with its index in memory. It is read by offset alone, so
+// any number of readers may share it.
+type pack struct {
+	base string // path without .pack or .idx
+	n    int
+	size int64 // bytes of the pack file
+	idx  []byte
+
+	// keep holds the open file of a large pack; small ones are opened for each
+	// read, so that many packs need few descriptors.
+	mu   sync.Mutex
+	keep *os.File
+}
+
+// keepOpenBytes is from which size on a pack's file stays open.
+const keepOpenBytes = 1 << 20
+
+const (
+	idxHeader = 8
+	idxFanout = 256 * 4
+	idxTail   = 40
+)
+
+var idxMagic = []byte{0xff, 't', 'O', 'c', 0, 0, 0, 2}
+
+var errBadIndex = errors.New("damaged pack index")
+
+// loadPack reads and checks a pack's index. errBadIndex means that the index
+// has to be made again.
+func loadPack(base string) (*pack, error) {
+	idx, err := os.ReadFile(base + ".idx")
+	if err != nil {
+		return nil, err
+	}
+	p := &pack{base: base, idx: idx}
+	if len(idx) < idxHeader+idxFanout+idxTail || !bytes.Equal(idx[:8], idxMagic) {
+		return nil, fmt.Errorf("%s.idx: %w", base, errBadIndex)
+	}
+	p.n = int(binary.BigEndian.Uint32(idx[idxHeader+idxFanout-4:]))
+	if len(idx) < idxHeader+idxFanout+p.n*28+idxTail {
+		return nil, fmt.Errorf("%s.idx: %w", base, errBadIndex)
+	}
+	h := newSHA1()
+	h.Write(idx[:len(idx)-20])
+	if !bytes.Equal(h.Sum(nil), idx[len(idx)-20:]) {
+		return nil, fmt.Errorf("%s.idx: %w", base, errBadIndex)
+	}
+	f, err := os.Open(base + ".pack")
+	if err != nil {
+		return nil, err
+	}
+	st, err := f.Stat()
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	p.size = st.Size()
+	if p.size >= keepOpenBytes {
+		p.keep = f
+	} else {
+		f.Close()
+	}
+	return p, nil
+}
+
+// name returns the object name at position i.
+func (p *pack) name(i int) (h hash) {
+	copy(h[:], p.idx[idxHeader+idxFanout+i*20:])
+	return h
+}
+
+// offset returns where the object at position i starts in the pack.
+func (p *pack) offset(i int) (int64, error) {
+	offs := idxHeader + idxFanout + p.n*24
+	o := binary.BigEndian.Uint32(p.idx[offs+i*4:])
+	if o&(1<<31) == 0 {
+		return int64(o), nil
+	}
+	at := offs + p.n*4 + int(o&^(1<<31))*8
+	if at+8 > len(p.idx)-idxTail {
+		return 0, fmt.Errorf("%s.idx: %w", p.base, errBadIndex)
+	}
+	return int64(binary.BigEndian.Uint64(p.idx[at:]) & (1<<63 - 1)), nil
+}
+
+// search returns the position of the first name that is not below h.
+func (p *pack) search(h hash) int {
+	lo := 0
+	if h[0] > 0 {
+		lo = int(binary.BigEndian.Uint32(p.idx[idxHeader+(int(h[0])-1)*4:]))
+	}
+	hi := min(int(binary.BigEndian.Uint32(p.idx[idxHeader+int(h[0])*4:])), p.n)
+	names := p.idx[idxHeader+idxFanout:]
+	for lo < hi {
+		m := int(uint(lo+hi) >> 1)
+		if bytes.Compare(names[m*20:m*20+20], h[:]) < 0 {
+			lo = m + 1
+		} else {
+			hi = m
+		}
+	}
+	return lo
+}
+
+func (p *pack) find(h hash) (int64, bool) {
+	i := p.search(h)
+	if i >= p.n || p.name(i) != h {
+		return 0, false
+	}
+	off, err := p.offset(i)
+	return off, err == nil
+}
+
+// open returns the pack's file and what to call when done with it.
+func (p *pack) open() (*os.File, func(), error) {
+	p.mu.Lock()
+	f := p.keep
+	p.mu.Unlock()
+	if f != nil {
+		return f, func() {}, nil
+	}
+	f, err := os.Open(p.base + ".pack")
+	if err != nil {
+		return nil, nil, err
+	}
+	return f, func() { f.Close() }, nil
+}
+
+// close closes the kept file. Readers that began earlier finish with an error
+// and look the object up again.
+func (p *pack) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.keep != nil {
+		p.keep.Close()
+		p.keep = nil
+	}
+}
+
+// rawEntry is an object as it is stored: whole, or a delta to a base.
+type rawEntry struct {
+	kind    kind
+	size    int64 // of the stored content, inflated
+	data    int64 // offset of the deflated content
+	baseOff int64 // of an offset delta
+	baseRef hash  // of a reference delta
+}
+
+func readEntry(r io.ReaderAt, off int64) (rawEntry, error) {
+	var buf [64]byte
+	n, err := r.ReadAt(buf[:], off)
+	if n < 2 {
+		return rawEntry{}, fmt.Errorf("pack entry at %d: %w", off, err)
+	}
+	b := buf[:n]
+	e := rawEntry{kind: kind(b[0] >> 4 & 7), size: int64(b[0] & 15)}
+	i := 1
+	for shift := 4; b[i-1]&0x80 != 0; shift += 7 {
+		if i >= n || shift > 56 {
+			return e, errors.New("malformed pack entry")
+		}
+		e.size |= int64(b[i]&0x7f) << shift
+		i++
+	}
+	if e.size < 0 || e.size > maxObjectBytes {
+		return e, errors.New("pack entry is too large")
+	}
+	switch e.kind {
+	case plumbing.OFSDeltaObject:
+		if i >= n {
+			return e, errors.New("malformed pack entry")
+		}
+		d := int64(b[i] & 0x7f)
+		for b[i]&0x80 != 0 {
+			if i++; i >= n || d > 1<<50 {
+				return e, errors.New("malformed pack entry")
+			}
+			d = (d+1)<<7 | int64(b[i]&0x7f)
+		}
+		i++
+		if e.baseOff = off - d; e.baseOff <= 0 || d == 0 {
+			return e, errors.New("malformed pack entry: bad delta base")
+		}
+	case plumbing.REFDeltaObject:
+		if i+20 > n {
+			return e, errors.New("malformed pack entry")
+		}
+		copy(e.baseRef[:], b[i:])
+		i += 20
+	case plumbing.CommitObject, plumbing.TreeObject, plumbing.BlobObject, plumbing.TagObject:
+	default:
+		return e, errors.New("malformed pack entry: unknown type")
+	}
+	e.data = off + int64(i)
+	return e, nil
+}
+
+// inflate returns the first max bytes of an entry's content.
+func (e rawEntry) inflate(r io.ReaderAt, max int64) ([]byte, error) {
+	n := min(e.size, max)
+	z, err := zlib.NewReader(io.NewSectionReader(r, e.data, 1<<62))
+	if err != nil {
+		return nil, err
+	}
+	defer z.Close()
+	var b bytes.Buffer
+	b.Grow(int(min(n, 1<<20)) + bytes.MinRead) // grows with what is there, not with what is claimed
+	if got, err := io.Copy(&b, io.LimitReader(z, n)); err != nil || got != n {
+		return nil, errors.Join(errors.New("pack entry ends early"), err)
+	}
+	return b.Bytes(), nil
+}
+
+// read decodes the object at off. Bases of reference deltas, which packs of
+// ours never hold across packs, are looked up by base.
+func (p *pack) read(off int64, base func(hash) (object, error)) (object, error) {
+	f, done, err := p.open()
+	if err != nil {
+		return object{}, err
+	}
+	defer done()
+	var deltas [][]byte
+	for range maxDeltaChain {
+		e, err := readEntry(f, off)
+		if err != nil {
+			return object{}, err
+		}
+		data, err := e.inflate(f, e.size)
+		if err != nil {
+			return object{}, err
+		}
+		switch e.kind {
+		case plumbing.OFSDeltaObject:
+			deltas = append(deltas, data)
+			off = e.baseOff
+			continue
+		case plumbing.REFDeltaObject:
+			deltas = append(deltas, data)
+			if o, ok := p.find(e.baseRef); ok {
+				off = o
+				continue
+			}
+			b, err := base(e.baseRef)
+			if err != nil {
+				return object{}, err
+			}
+			return patch(b, deltas)
+		}
+		return patch(object{e.kind, data}, deltas)
+	}
+	return object{}, errors.New("delta chain is too long")
+}
+
+// patch applies deltas, the last one first.
+func patch(o object, deltas [][]byte) (object, error) {
+	for i := len(deltas) - 1; i >= 0; i-- {
+		if _, n, ok := deltaSizes(deltas[i]); !ok || n > maxObjectBytes {
+			return object{}, errors.New("malformed delta")
+		}
+		data, err := packfile.PatchDelta(o.data, deltas[i])
+		if err != nil {
+			return object{}, err
+		}
+		o.data = data
+	}
+	return o, nil
+}
+
+// deltaSizes returns the sizes of a delta's base and of its result.
+func deltaSizes(d []byte) (src, dst int64, ok bool) {
+	one := func() (v int64) {
+		for shift := 0; shift < 63; shift += 7 {
+			if len(d) == 0 {
+				ok = false
+				return 0
+			}
+			c := d[0]
+			d = d[1:]
+			v |= int64(c&0x7f) << shift
+			if c&0x80 == 0 {
+				return v
+			}
+		}
+		ok = false
+		return 0
+	}
+	ok = true
+	src = one()
+	dst = one()
+	return src, dst, ok
+}
+
+// objectSize returns the inflated size of the object at off without reading it
+// whole.
+func (p *pack) objectSize(off int64) (int64, error) {
+	f, done, err := p.open()
+	if err != nil {
+		return 0, err
+	}
+	defer done()
+	e, err := readEntry(f, off)
+	if err != nil {
+		return 0, err
+	}
+	if e.kind != plumbing.OFSDeltaObject && e.kind != plumbing.REFDeltaObject {
+		return e.size, nil
+	}
+	head, err := e.inflate(f, 20)
+	if err != nil {
+		return 0, err
+	}
+	_, n, ok := deltaSizes(head)
+	if !ok {
+		return 0, errors.New("malformed delta")
+	}
+	return n, nil
+}

@@ -1,0 +1,241 @@
+package gitstore
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"compress/zlib"
+	"crypto"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	gohash "hash"
+	"hash/crc32"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	githash "github.com/go-git/go-git/v5/plumbing/hash"
+)
+
+// newSHA1 returns git's hash, which detects collision attacks.
+func newSHA1() gohash.Hash { return githash.New(crypto.SHA1) }
+
+// packWriter writes one pack of whole objects.
+type packWriter struct {
+	o       *Options
+	dir     string // objects/pack
+	f       *os.File
+	w       *bufio.Writer
+	z       *zlib.Writer
+	buf     bytes.Buffer
+	sum     gohash.Hash
+	pos     int64
+	entries []packedEntry
+	have    map[hash]struct{}
+}
+
+type packedEntry struct {
+	hash hash
+	crc  uint32
+	off  int64
+}
+
+// newPackWriter starts a pack in dir. Finish or Abort ends it. The file's name
+// is one that git removes as rubbish, should the process die.
+func newPackWriter(o *Options, dir string) (*packWriter, error) {
+	f, err := os.CreateTemp(dir, "tmp_pack_*")
+	if err != nil {
+		return nil, err
+	}
+	z, err := zlib.NewWriterLevel(io.Discard, zlib.BestSpeed)
+	if err != nil {
+		return nil, errors.Join(err, f.Close(), os.Remove(f.Name()))
+	}
+	w := &packWriter{o: o, dir: dir, f: f, w: bufio.NewWriterSize(f, 64<<10), z: z, have: map[hash]struct{}{}, pos: 12}
+	w.w.Write(make([]byte, 12)) // the header, written by finish, when the count is known
+	return w, nil
+}
+
+// add writes an object, unless the pack has it, and returns its name.
+func (w *packWriter) add(k kind, data []byte) (hash, error) {
+	h := plumbing.ComputeHash(k, data)
+	return h, w.addNamed(h, k, data)
+}
+
+func (w *packWriter) addNamed(h hash, k kind, data []byte) error {
+	if _, ok := w.have[h]; ok {
+		return nil
+	}
+	w.buf.Reset()
+	size := uint64(len(data))
+	c := byte(k)<<4 | byte(size&15)
+	for size >>= 4; size > 0; size >>= 7 {
+		w.buf.WriteByte(c | 0x80)
+		c = byte(size & 0x7f)
+	}
+	w.buf.WriteByte(c)
+	w.z.Reset(&w.buf)
+	w.z.Write(data)
+	if err := w.z.Close(); err != nil {
+		return err
+	}
+	if _, err := w.w.Write(w.buf.Bytes()); err != nil {
+		return err
+	}
+	w.entries = append(w.entries, packedEntry{h, crc32.ChecksumIEEE(w.buf.Bytes()), w.pos})
+	w.have[h] = struct{}{}
+	w.pos += int64(w.buf.Len())
+	return nil
+}
+
+// finish makes the pack durable and visible, its directory entry included, at
+// two calls of Options.Sync. The index is not synced: recovery makes it again.
+func (w *packWriter) finish() (p *pack, err error) {
+	defer func() {
+		if err != nil {
+			w.abort()
+		}
+	}()
+	sum, err := w.seal()
+	if err != nil {
+		return nil, err
+	}
+	base := filepath.Join(w.dir, "pack-"+hex.EncodeToString(sum))
+	if err := w.f.Chmod(0o444); err != nil {
+		return nil, err
+	}
+	w.o.probe("pack written")
+	if err := w.o.Sync(w.f); err != nil {
+		return nil, fmt.Errorf("sync pack: %w", err)
+	}
+	if err := w.f.Close(); err != nil {
+		return nil, err
+	}
+	w.o.probe("pack synced")
+	if err := os.Rename(w.f.Name(), base+".pack"); err != nil {
+		return nil, err
+	}
+	w.o.probe("pack renamed")
+	if err := replaceFile(base+".idx", encodeIndex(w.entries, sum), 0o444); err != nil {
+		return nil, err
+	}
+	w.o.probe("index renamed")
+	if err := w.o.syncDir(w.dir); err != nil {
+		return nil, err
+	}
+	return loadPack(base)
+}
+
+// seal writes the header and the trailing checksum.
+func (w *packWriter) seal() ([]byte, error) {
+	if err := w.w.Flush(); err != nil {
+		return nil, err
+	}
+	head := binary.BigEndian.AppendUint32([]byte{'P', 'A', 'C', 'K', 0, 0, 0, 2}, uint32(len(w.entries)))
+	if _, err := w.f.WriteAt(head, 0); err != nil {
+		return nil, err
+	}
+	h := newSHA1()
+	if _, err := io.Copy(h, io.NewSectionReader(w.f, 0, w.pos)); err != nil {
+		return nil, err
+	}
+	sum := h.Sum(nil)
+	_, err := w.f.WriteAt(sum, w.pos)
+	return sum, err
+}
+
+// abort removes what was written.
+func (w *packWriter) abort() {
+	w.f.Close()
+	os.Remove(w.f.Name())
+}
+
+// encodeIndex makes a version 2 index (gitformat-pack(5)).
+func encodeIndex(es []packedEntry, packSum []byte) []byte {
+	es = slices.Clone(es)
+	slices.SortFunc(es, func(a, b packedEntry) int { return bytes.Compare(a.hash[:], b.hash[:]) })
+	out := make([]byte, 0, idxHeader+idxFanout+len(es)*28+idxTail)
+	out = append(out, idxMagic...)
+	i := 0
+	for b := range 256 {
+		for i < len(es) && int(es[i].hash[0]) == b {
+			i++
+		}
+		out = binary.BigEndian.AppendUint32(out, uint32(i))
+	}
+	for _, e := range es {
+		out = append(out, e.hash[:]...)
+	}
+	for _, e := range es {
+		out = binary.BigEndian.AppendUint32(out, e.crc)
+	}
+	var large []int64
+	for _, e := range es {
+		if e.off < 1<<31 {
+			out = binary.BigEndian.AppendUint32(out, uint32(e.off))
+			continue
+		}
+		out = binary.BigEndian.AppendUint32(out, 1<<31|uint32(len(large)))
+		large = append(large, e.off)
+	}
+	for _, o := range large {
+		out = binary.BigEndian.AppendUint64(out, uint64(o))
+	}
+	out = append(out, packSum...)
+	h := newSHA1()
+	h.Write(out)
+	return h.Sum(out)
+}
+
+// indexPack makes the index of a pack that holds whole objects alone, as those
+// of commits do. errDelta is returned for another pack.
+func indexPack(base string) error {
+	data, err := os.ReadFile(base + ".pack")
+	if err != nil {
+		return err
+	}
+	if len(data) < 32 || string(data[:8]) != "PACK\x00\x00\x00\x02" {
+		return errors.New("not a pack")
+	}
+	h := newSHA1()
+	h.Write(data[:len(data)-20])
+	sum := data[len(data)-20:]
+	if !bytes.Equal(h.Sum(nil), sum) {
+		return errors.New("pack checksum does not match")
+	}
+	n := binary.BigEndian.Uint32(data[8:])
+	r := bytes.NewReader(data)
+	off := int64(12)
+	var es []packedEntry
+	for range n {
+		e, err := readEntry(r, off)
+		if err != nil {
+			return err
+		}
+		if e.kind == plumbing.OFSDeltaObject || e.kind == plumbing.REFDeltaObject {
+			return errDelta
+		}
+		// A bytes.Reader is an io.ByteReader, so zlib takes from it exactly
+		// what the entry has.
+		body := bytes.NewReader(data[e.data:])
+		z, err := zlib.NewReader(body)
+		if err != nil {
+			return err
+		}
+		content, err := io.ReadAll(io.LimitReader(z, e.size+1))
+		if err != nil || int64(len(content)) != e.size {
+			return errors.Join(errors.New("damaged pack entry"), err)
+		}
+		end := int64(len(data)) - int64(body.Len())
+		es = append(es, packedEntry{plumbing.ComputeHash(e.kind, content), crc32.ChecksumIEEE(data[off:end]), off})
+		off = end
+	}
+	slices.SortFunc(es, func(a, b packedEntry) int { return cmp.Compare(a.off, b.off) })
+	return replaceFile(base+".idx", encodeIndex(es, sum), 0o444)
+}
+
+var errDelta = errors.New("pack holds deltas")

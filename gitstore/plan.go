@@ -1,0 +1,376 @@
+package gitstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// request is one validated entry of a change set. Its content is data, or a
+// blob that the repository has already.
+type request struct {
+	path     space.Path
+	raw      string // as the writer sent it
+	delete   bool
+	mode     space.Mode
+	hash     hash
+	size     int64
+	data     []byte
+	base     space.BlobID
+	baseMode space.Mode
+}
+
+// plan is what becomes of a change set against one head.
+type plan struct {
+	r      *repo
+	head   *headState
+	policy space.Policy
+
+	deletes map[string]place   // accepted, with what head has there
+	writes  map[string]request // accepted, by the path where they go
+	over    map[string]place   // of writes: what head has there, where it has a file
+	refused []space.Refusal
+	clashes []space.Conflict
+	wanted  map[string]bool // every path of the change set: no copy goes there
+}
+
+// validate turns a change set into requests. What cannot be committed whatever
+// head is, is refused here.
+func (r *repo) validate(cs space.ChangeSet) ([]request, []space.Refusal, error) {
+	lim := r.s.o.Limits
+	if len(cs.Changes) > lim.Entries {
+		return nil, nil, fault.New(fault.TooLarge, "The change has %d entries, and %d are allowed. Commit it in parts.", len(cs.Changes), lim.Entries)
+	}
+	var total int64
+	var refused []space.Refusal
+	last := map[string]int{}
+	reqs := make([]request, 0, len(cs.Changes))
+	for _, c := range cs.Changes {
+		q, err := r.check(c)
+		if err != nil {
+			refused = append(refused, refusal(c.Path, err))
+			continue
+		}
+		total += int64(len(c.Content))
+		if i, dup := last[c.Path]; dup {
+			total -= int64(len(reqs[i].data))
+			reqs[i] = q // the last word on a path counts
+			continue
+		}
+		last[c.Path] = len(reqs)
+		reqs = append(reqs, q)
+	}
+	if total > lim.Change {
+		return nil, nil, fault.New(fault.TooLarge, "The change has %s of content, and %s are allowed in one change. Commit it in parts.", sizeText(total), sizeText(lim.Change))
+	}
+	return reqs, refused, nil
+}
+
+func refusal(path string, err error) space.Refusal {
+	return space.Refusal{Path: path, Why: fault.PublicOf(err), Err: err}
+}
+
+// check validates one entry.
+func (r *repo) check(c space.Change) (request, error) {
+	p, err := space.ParsePath(c.Path)
+	if err != nil {
+		return request{}, err
+	}
+	if err := r.checkWorkflow(p); err != nil {
+		return request{}, err
+	}
+	q := request{path: p, raw: c.Path, mode: c.Mode, base: c.Base, baseMode: c.BaseMode}
+	if c.Base != "" && !c.Base.Valid() {
+		return q, fault.New(fault.Invalid, "The base of %q is no blob id.", c.Path)
+	}
+	switch c.Op {
+	case space.Delete:
+		q.delete = true
+		return q, nil
+	case space.Write:
+	default:
+		return q, fault.New(fault.Invalid, "The change to %q has an unknown operation.", c.Path)
+	}
+	switch c.Mode {
+	case space.Regular, space.Executable:
+	case space.Symlink:
+		if err := space.CheckSymlink(p, string(c.Content)); err != nil {
+			return q, err
+		}
+	default:
+		return q, fault.New(fault.Invalid, "The change to %q has an unknown mode.", c.Path)
+	}
+	if n := int64(len(c.Content)); n > r.s.o.Limits.File {
+		return q, fault.New(fault.TooLarge, "The file %q has %s, and %s are allowed in one file.", c.Path, sizeText(n), sizeText(r.s.o.Limits.File))
+	}
+	q.data, q.size = c.Content, int64(len(c.Content))
+	q.hash = plumbing.ComputeHash(plumbing.BlobObject, c.Content)
+	return q, nil
+}
+
+func (r *repo) checkWorkflow(p space.Path) error {
+	rest, ok := cutPrefixFold(string(p), ".github/workflows")
+	if !ok || rest != "" && rest[0] != '/' || r.s.o.AllowWorkflows != nil && r.s.o.AllowWorkflows(r.id) {
+		return nil
+	}
+	return fault.New(fault.Forbidden, "The path %q is a GitHub workflow, which this space may not change: a push with it would be refused.", string(p))
+}
+
+func cutPrefixFold(s, prefix string) (string, bool) {
+	if len(s) < len(prefix) || !strings.EqualFold(s[:len(prefix)], prefix) {
+		return s, false
+	}
+	return s[len(prefix):], true
+}
+
+// decide compares every request with head. Under RefuseStale the first stale
+// entry is the error.
+func (r *repo) decide(ctx context.Context, head *headState, reqs []request, policy space.Policy) (*plan, error) {
+	p := &plan{r: r, head: head, policy: policy,
+		deletes: map[string]place{}, writes: map[string]request{}, over: map[string]place{}, wanted: map[string]bool{}}
+	for _, q := range reqs {
+		p.wanted[string(q.path)] = true
+	}
+	slices.SortFunc(reqs, func(a, b request) int { return compareStrings(string(a.path), string(b.path)) })
+	for _, deletes := range []bool{true, false} { // a delete makes way for a write
+		for _, q := range reqs {
+			if q.delete != deletes {
+				continue
+			}
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			at, err := r.lookup(head.tree, string(q.path))
+			if err != nil {
+				return nil, err
+			}
+			if q.delete {
+				err = p.delete(q, at)
+			} else {
+				err = p.write(ctx, q, at)
+			}
+			var f *fault.Error
+			if errors.As(err, &f) && f.Code == fault.Invalid {
+				p.refused = append(p.refused, refusal(q.raw, err))
+			} else if err != nil {
+				return nil, err
+			}
+		}
+	}
+	p.refuseBelowFiles()
+	return p, nil
+}
+
+// delete decides on a removal.
+func (p *plan) delete(q request, at place) error {
+	switch {
+	case at.isFile() && blobID(at.hash) == q.base:
+		p.deletes[string(q.path)] = at
+	case at.isFile():
+		if p.policy == space.RefuseStale {
+			return p.stale(q.path)
+		}
+		p.clashes = append(p.clashes, space.Conflict{Path: q.path})
+	case at.isDir():
+		return fault.New(fault.Invalid, "The path %q is a directory. Delete the files in it.", q.raw)
+	case at.found && at.blocked == "":
+		return errSubmodule(q.raw)
+	}
+	return nil // nothing is there: it is gone already
+}
+
+func errSubmodule(path string) error {
+	return fault.New(fault.Invalid, "The path %q is a submodule of the repository, which cannot be changed here.", path)
+}
+
+func (p *plan) stale(at space.Path) error {
+	return fault.New(fault.Conflict, "The file %q was changed since you read it. Read it again and repeat the change.", string(at))
+}
+
+// write decides on a file's new content.
+func (p *plan) write(ctx context.Context, q request, at place) error {
+	path := string(q.path)
+	switch {
+	case at.isFile():
+		return p.overwrite(q, at)
+	case at.blocked != "":
+		if _, gone := p.deletes[at.blocked]; gone {
+			p.writes[path] = q
+			return nil
+		}
+		if !at.treeEntry.isFile() {
+			return errSubmodule(at.blocked)
+		}
+		return p.keepBoth(q, at.blocked, strings.TrimPrefix(path, at.blocked))
+	case at.isDir():
+		empty, err := p.emptied(ctx, path, at.hash)
+		if err != nil {
+			return err
+		}
+		if empty {
+			p.writes[path] = q
+			return nil
+		}
+		return p.keepBoth(q, path, "")
+	case at.found:
+		return errSubmodule(q.raw)
+	case q.base != "":
+		// It was deleted since. The deletion is in the history; the newer
+		// content would be nowhere.
+		if p.policy == space.RefuseStale {
+			return p.stale(q.path)
+		}
+		p.clashes = append(p.clashes, space.Conflict{Path: q.path, Kept: q.path})
+	}
+	p.writes[path] = q
+	return nil
+}
+
+// overwrite decides on a write where head has a file.
+func (p *plan) overwrite(q request, at place) error {
+	mode := at.fileMode()
+	fresh := blobID(at.hash) == q.base && (mode == space.Symlink) == (q.baseMode == space.Symlink)
+	switch {
+	case at.hash == q.hash && mode == q.mode:
+		return nil // head has it already
+	case fresh:
+		if q.mode == q.baseMode {
+			q.mode = mode // the content changed; the mode is whoever's changed it
+		}
+		if at.hash != q.hash || mode != q.mode {
+			p.writes[string(q.path)], p.over[string(q.path)] = q, at
+		}
+		return nil
+	case at.hash == q.hash && mode != space.Symlink && q.mode != space.Symlink:
+		return nil // both wrote the same; head's mode stands
+	}
+	return p.keepBoth(q, string(q.path), "")
+}
+
+// emptied tells whether the accepted deletes leave nothing of a directory.
+func (p *plan) emptied(ctx context.Context, dir string, tree hash) (bool, error) {
+	errLeft := errors.New("something is left")
+	err := p.r.walk(ctx, tree, dir+"/", func(path string, _ treeEntry) error {
+		if _, gone := p.deletes[path]; !gone {
+			return errLeft
+		}
+		return nil
+	})
+	if errors.Is(err, errLeft) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// keepBoth puts a write beside what head has in its way: component is the
+// path or its ancestor that is taken, rest what follows it.
+func (p *plan) keepBoth(q request, component, rest string) error {
+	if p.policy == space.RefuseStale {
+		return p.stale(q.path)
+	}
+	for n := 1; n <= 1000; n++ {
+		name, ok := conflictName(component, rest, commitID(p.head.id), n)
+		if !ok {
+			break
+		}
+		at, err := p.r.lookup(p.head.tree, string(name))
+		if err != nil {
+			return err
+		}
+		mine, taken := p.writes[string(name)]
+		switch {
+		case at.isFile() && at.hash == q.hash && at.fileMode() == q.mode, taken && mine.hash == q.hash && mine.mode == q.mode:
+			// Kept already, by an earlier try.
+		case at.found || at.blocked != "" || taken || p.isWanted(string(name)):
+			continue
+		default:
+			q.base = ""
+			p.writes[string(name)] = q
+		}
+		p.clashes = append(p.clashes, space.Conflict{Path: q.path, Kept: name})
+		return nil
+	}
+	return fault.New(fault.Invalid, "The change to %q met a newer version, and there is no free name to keep it beside that.", q.raw)
+}
+
+// isWanted tells whether the change set has an entry for the path or for an
+// ancestor of it.
+func (p *plan) isWanted(path string) bool {
+	if p.wanted[path] {
+		return true
+	}
+	for i := strings.LastIndexByte(path, '/'); i > 0; i = strings.LastIndexByte(path[:i], '/') {
+		if p.wanted[path[:i]] {
+			return true
+		}
+	}
+	return false
+}
+
+// underWrite tells whether an ancestor of the path is written as a file.
+func (p *plan) underWrite(path string) bool {
+	for i := strings.LastIndexByte(path, '/'); i > 0; i = strings.LastIndexByte(path[:i], '/') {
+		if _, ok := p.writes[path[:i]]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+// refuseBelowFiles refuses writes below a path that the same change set makes
+// a file: it contradicts itself.
+func (p *plan) refuseBelowFiles() {
+	for path, q := range p.writes {
+		if p.underWrite(path) {
+			p.refused = append(p.refused, refusal(q.raw, fault.New(fault.Invalid,
+				"The change makes %q both a file and a directory.", q.raw)))
+		}
+	}
+	for path := range p.writes {
+		if p.underWrite(path) {
+			delete(p.writes, path)
+			delete(p.over, path)
+		}
+	}
+}
+
+// edits returns the plan as edits of a tree and as what differs.
+func (p *plan) edits() (es []edit, files []space.FileChange) {
+	for path, at := range p.deletes {
+		if _, again := p.writes[path]; again {
+			continue
+		}
+		es = append(es, edit{path: path})
+		files = append(files, space.FileChange{Path: space.Path(path), Status: space.Deleted, Old: blobID(at.hash), OldMode: at.fileMode()})
+	}
+	for path, q := range p.writes {
+		es = append(es, edit{path, treeMode(q.mode), q.hash})
+		f := space.FileChange{Path: space.Path(path), Status: space.Added, New: blobID(q.hash), NewMode: q.mode, Size: q.size}
+		if at, ok := p.over[path]; ok {
+			f.Status, f.Old, f.OldMode = space.Modified, blobID(at.hash), at.fileMode()
+		}
+		files = append(files, f)
+	}
+	slices.SortFunc(files, func(a, b space.FileChange) int { return compareStrings(string(a.Path), string(b.Path)) })
+	slices.SortFunc(p.refused, func(a, b space.Refusal) int { return compareStrings(a.Path, b.Path) })
+	slices.SortFunc(p.clashes, func(a, b space.Conflict) int { return compareStrings(string(a.Path), string(b.Path)) })
+	return es, files
+}
+
+// sizeText renders bytes for people.
+func sizeText(n int64) string {
+	switch {
+	case n < 10_000:
+		return fmt.Sprintf("%d bytes", n)
+	case n < 10_000_000:
+		return fmt.Sprintf("%d KiB", n>>10)
+	}
+	return fmt.Sprintf("%d MiB", n>>20)
+}

@@ -1,0 +1,155 @@
+package gitstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"satchel/internal/space"
+)
+
+// What a commit leaves behind when the process or the machine dies, and what
+// is made of it when the space is next opened:
+//
+//	a temporary pack           removed; the commit was not acknowledged
+//	a pack without an index,   the index is made again
+//	or with a damaged one
+//	half a line in the reflog  cut off; the commit was not acknowledged
+//	a reflog ahead of the ref  the ref is moved to it: its commit is durable
+//	refs/heads/main.lock       removed; this process holds the directory's lock
+
+// recoverPacks removes leftovers and makes missing indexes.
+func (s *Store) recoverPacks(ctx context.Context, dir string) error {
+	es, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range es {
+		name := e.Name()
+		if strings.HasPrefix(name, "tmp_") || strings.HasPrefix(name, ".tmp-") {
+			if err := os.Remove(filepath.Join(dir, name)); err != nil {
+				return err
+			}
+			continue
+		}
+		base, ok := strings.CutSuffix(name, ".pack")
+		if !ok {
+			continue
+		}
+		base = filepath.Join(dir, base)
+		p, err := loadPack(base)
+		if err == nil {
+			p.close()
+			continue
+		}
+		if !errors.Is(err, errBadIndex) && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		s.o.Logger.Warn("Making a pack's index again.", "pack", name, "why", err)
+		if err := indexPack(base); errors.Is(err, errDelta) {
+			os.Remove(base + ".idx")
+			if _, err := s.git.run(ctx, gitCmd{dir: dir, args: []string{"index-pack", base + ".pack"}}); err != nil {
+				return fmt.Errorf("index %s: %w", name, err)
+			}
+		} else if err != nil {
+			return fmt.Errorf("index %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// recoverHead finds the newest durable commit and makes the ref say so.
+func (r *repo) recoverHead() error {
+	if err := os.Remove(r.refFile() + ".lock"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	logged, size, err := r.lastLogged()
+	if err != nil {
+		return err
+	}
+	if st, err := os.Stat(r.logFile()); err == nil && st.Size() != size {
+		if err := os.Truncate(r.logFile(), size); err != nil {
+			return err
+		}
+	}
+	ref := r.readRef()
+	head := ref
+	switch {
+	case logged.IsZero() || logged == ref:
+	case ref.IsZero():
+		head = logged
+	default:
+		// An operator's git may have moved the branch on without a log; else
+		// the log is ahead.
+		newer, err := r.reaches(ref, logged)
+		if err != nil {
+			return err
+		}
+		if !newer {
+			head = logged
+		}
+	}
+	if head.IsZero() {
+		return errors.New("the repository has no commit on " + branch)
+	}
+	st, err := r.state(head)
+	if err != nil {
+		return fmt.Errorf("head: %w", err)
+	}
+	if head != ref {
+		r.s.o.Logger.Warn("The branch was behind its log and is moved on.", "space", r.id, "from", ref, "to", head)
+		if err := r.writeRef(head); err != nil {
+			return err
+		}
+	}
+	r.head.Store(st)
+	return nil
+}
+
+// reaches tells whether old is an ancestor of h.
+func (r *repo) reaches(h, old hash) (bool, error) {
+	queue, seen := []hash{h}, map[hash]bool{}
+	for len(queue) > 0 {
+		c := queue[0]
+		queue = queue[1:]
+		if c == old {
+			return true, nil
+		}
+		if seen[c] {
+			continue
+		}
+		seen[c] = true
+		raw, err := r.rawCommit(c)
+		if errors.Is(err, errNoObject) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		queue = append(queue, raw.parents...)
+	}
+	return false, nil
+}
+
+// Spaces lists the spaces on disk, sorted.
+func (s *Store) Spaces() ([]space.SpaceID, error) {
+	es, err := os.ReadDir(s.o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	var ids []space.SpaceID
+	for _, e := range es {
+		if name, ok := strings.CutSuffix(e.Name(), ".git"); ok {
+			if id, err := space.ParseSpaceID(name); err == nil {
+				ids = append(ids, id)
+			}
+		}
+	}
+	slices.Sort(ids)
+	return ids, nil
+}

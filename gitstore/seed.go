@@ -1,0 +1,322 @@
+package gitstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"satchel/internal/space"
+)
+
+// seeds is what a space has ready for sandboxes.
+type seeds struct {
+	once sync.Once
+	turn chan struct{} // held by whoever builds or updates; a mutex that a context can leave
+
+	mu       sync.Mutex
+	manifest *manifest   // of the newest head that was looked at
+	snaps    []*snapshot // the newest last
+	view     *gitView
+	made     int  // snapshots so far, for their names
+	tending  bool // a background run is under way
+	again    bool // and another is wanted
+}
+
+func (d *seeds) enter(ctx context.Context) error {
+	d.once.Do(func() { d.turn = make(chan struct{}, 1) })
+	select {
+	case d.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (d *seeds) leave() { <-d.turn }
+
+// inUse tells whether a sandbox or the background uses what is here.
+func (d *seeds) inUse() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.tending {
+		return true
+	}
+	for _, sn := range d.snaps {
+		if sn.users > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *repo) seedDir() string { return filepath.Join(r.s.o.Dir, cacheDir, string(r.id)) }
+
+// forgetSeeds removes what was made for sandboxes. The caller knows that none
+// uses it.
+func (r *repo) forgetSeeds() {
+	d := &r.seeds
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.snaps, d.manifest, d.view = nil, nil, nil
+	if err := removeTree(r.seedDir()); err != nil {
+		r.logger().Warn("A checkout could not be removed.", "error", err)
+	}
+}
+
+// Seed implements space.Seeder: a checkout of head that stays as it is, the
+// space's git view, and the library. A checkout that nobody uses is brought to
+// head at the cost of what changed; while sandboxes use one of an older head, a
+// new one is written, which shares nothing with it.
+func (s *Store) Seed(ctx context.Context, id space.SpaceID) (*space.Seed, error) {
+	r, release, err := s.acquire(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	seed, err := r.seed(ctx, release)
+	if err != nil {
+		release()
+		return nil, err
+	}
+	return seed, nil
+}
+
+// Warm brings a space's checkout and git view to head, or makes them, so that
+// a later Seed is short.
+func (s *Store) Warm(ctx context.Context, id space.SpaceID) error {
+	seed, err := s.Seed(ctx, id)
+	if err == nil {
+		seed.Release()
+	}
+	return err
+}
+
+func (r *repo) seed(ctx context.Context, release func()) (*space.Seed, error) {
+	d := &r.seeds
+	if err := d.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer d.leave()
+	if err := r.ensureSeedDir(); err != nil {
+		return nil, err
+	}
+	if err := r.ensureView(); err != nil {
+		return nil, r.internalf(err, "git view")
+	}
+	m, err := r.currentManifest(ctx)
+	if err != nil {
+		return nil, r.internalf(err, "seed")
+	}
+	sn, err := r.snapshotAt(ctx, m)
+	if err != nil {
+		return nil, r.internalf(err, "checkout")
+	}
+	if err := d.view.writeIndex(m); err != nil {
+		return nil, r.internalf(err, "git view")
+	}
+	return &space.Seed{
+		Head:     commitID(m.head),
+		Checkout: sn.tree(),
+		GitView:  d.view.dir,
+		Library:  r.s.o.LibraryDir,
+		Release: sync.OnceFunc(func() {
+			d.mu.Lock()
+			sn.users--
+			d.mu.Unlock()
+			r.tend()
+			release()
+		}),
+	}, nil
+}
+
+func (r *repo) ensureSeedDir() error {
+	err := mkdirMode(r.seedDir(), 0o700)
+	if errors.Is(err, os.ErrExist) {
+		return nil
+	}
+	return err
+}
+
+// snapshotAt returns a checkout of the manifest, with one more user. The
+// caller has the turn.
+func (r *repo) snapshotAt(ctx context.Context, m *manifest) (*snapshot, error) {
+	d := &r.seeds
+	d.mu.Lock()
+	var free *snapshot
+	for _, sn := range d.snaps {
+		if sn.at.head == m.head {
+			sn.users++
+			d.mu.Unlock()
+			return sn, nil
+		}
+		if sn.users == 0 {
+			free = sn
+		}
+	}
+	d.mu.Unlock()
+	if free != nil {
+		err := free.update(ctx, r, m)
+		if err == nil {
+			d.mu.Lock()
+			free.users++
+			d.mu.Unlock()
+			return free, nil
+		}
+		r.logger().Warn("A checkout could not be updated and is made anew.", "error", err)
+		r.drop(free)
+		if ctx.Err() != nil {
+			return nil, err
+		}
+	}
+	d.mu.Lock()
+	d.made++
+	sn := &snapshot{dir: filepath.Join(r.seedDir(), fmt.Sprintf("checkout-%d", d.made)), users: 1}
+	d.mu.Unlock()
+	if err := sn.create(ctx, r, m); err != nil {
+		return nil, errors.Join(err, removeTree(sn.dir))
+	}
+	d.mu.Lock()
+	d.snaps = append(d.snaps, sn)
+	d.mu.Unlock()
+	return sn, nil
+}
+
+// drop removes a checkout that nobody uses.
+func (r *repo) drop(gone *snapshot) {
+	d := &r.seeds
+	d.mu.Lock()
+	kept := d.snaps[:0:0]
+	for _, sn := range d.snaps {
+		if sn != gone {
+			kept = append(kept, sn)
+		}
+	}
+	d.snaps = kept
+	d.mu.Unlock()
+	if err := removeTree(gone.dir); err != nil {
+		r.logger().Warn("A checkout could not be removed.", "error", err)
+	}
+}
+
+// headMoved brings the git view's objects and ref to the new head at once, and
+// the rest in the background. The caller holds commitMu.
+func (r *repo) headMoved() {
+	d := &r.seeds
+	d.mu.Lock()
+	v := d.view
+	d.mu.Unlock()
+	if v == nil {
+		return
+	}
+	if err := v.moveTo(r.db, r.head.Load().id); err != nil {
+		r.logger().Error("The git view of sandboxes could not be moved.", "error", err)
+	}
+	r.tend()
+}
+
+// tend brings, in the background, the view's index and an unused checkout to
+// head, and removes old checkouts that nobody uses. One run at a time.
+func (r *repo) tend() {
+	d := &r.seeds
+	d.mu.Lock()
+	if d.tending {
+		d.again = true
+		d.mu.Unlock()
+		return
+	}
+	d.tending = true
+	d.mu.Unlock()
+	started := r.s.background(func(ctx context.Context) {
+		for {
+			if err := r.tendOnce(ctx); err != nil && ctx.Err() == nil {
+				r.logger().Error("A checkout could not be brought to head.", "error", err)
+			}
+			d.mu.Lock()
+			if !d.again {
+				d.tending = false
+				d.mu.Unlock()
+				return
+			}
+			d.again = false
+			d.mu.Unlock()
+		}
+	})
+	if !started {
+		d.mu.Lock()
+		d.tending = false
+		d.mu.Unlock()
+	}
+}
+
+func (r *repo) tendOnce(ctx context.Context) error {
+	d := &r.seeds
+	if err := d.enter(ctx); err != nil {
+		return err
+	}
+	defer d.leave()
+	d.mu.Lock()
+	v := d.view
+	d.mu.Unlock()
+	if v == nil {
+		return nil
+	}
+	m, err := r.currentManifest(ctx)
+	if err != nil {
+		return err
+	}
+	if err := v.writeIndex(m); err != nil {
+		return err
+	}
+	// Whoever starts next wants head: keep one checkout there, or the newest.
+	d.mu.Lock()
+	var unused []*snapshot
+	atHead := false
+	for _, sn := range d.snaps {
+		atHead = atHead || sn.at.head == m.head
+		if sn.users == 0 && sn.at.head != m.head {
+			unused = append(unused, sn)
+		}
+	}
+	d.mu.Unlock()
+	for i := len(unused) - 1; i >= 0; i-- {
+		if !atHead {
+			if err := unused[i].update(ctx, r, m); err != nil {
+				r.drop(unused[i])
+				return err
+			}
+			atHead = true
+			continue
+		}
+		r.drop(unused[i])
+	}
+	return nil
+}
+
+// WaitView returns when the git view of the space's sandboxes, its index
+// included, shows what was head when it was called. Without a sandbox there is
+// nothing to wait for.
+func (s *Store) WaitView(ctx context.Context, id space.SpaceID) error {
+	r, release, err := s.acquire(ctx, id)
+	if err != nil {
+		return err
+	}
+	defer release()
+	d := &r.seeds
+	d.mu.Lock()
+	v := d.view
+	d.mu.Unlock()
+	if v == nil || v.shows() == r.head.Load().id {
+		return nil
+	}
+	if err := d.enter(ctx); err != nil {
+		return err
+	}
+	defer d.leave()
+	m, err := r.currentManifest(ctx)
+	if err != nil {
+		return r.internalf(err, "git view")
+	}
+	return v.writeIndex(m)
+}

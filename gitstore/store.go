@@ -1,0 +1,376 @@
+package gitstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// Store keeps the spaces under one directory. Its methods are safe for
+// concurrent use.
+type Store struct {
+	o     Options
+	git   gitRunner
+	lock  *Lock
+	cache *objectCache
+
+	// ctx ends with the store; work is what runs in the background.
+	ctx  context.Context
+	stop context.CancelFunc
+	work sync.WaitGroup
+
+	mu     sync.Mutex
+	open   map[space.SpaceID]*repo
+	closed bool
+}
+
+var (
+	_ space.Committer = (*Store)(nil)
+	_ space.Seeder    = (*Store)(nil)
+)
+
+// Names in the store's directory beside the repositories.
+const (
+	cacheDir      = ".cache"      // checkouts and git views; made again at will
+	quarantineDir = ".quarantine" // of imports that have not been checked
+	libraryDir    = ".library"
+)
+
+// Open opens a store and takes the lock of its directory; a fault.Conflict
+// tells that another process has it. Close must be called.
+func Open(o Options) (*Store, error) {
+	if o.Dir == "" {
+		return nil, errors.New("gitstore: Options.Dir is empty")
+	}
+	o = o.withDefaults()
+	dir, err := filepath.Abs(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	o.Dir = dir
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	lock, err := LockDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{
+		o:     o,
+		git:   gitRunner{program: o.Git, timeout: o.GitTimeout},
+		lock:  lock,
+		cache: newObjectCache(o.CacheBytes),
+		open:  map[space.SpaceID]*repo{},
+	}
+	if err := s.clean(); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	s.ctx, s.stop = context.WithCancel(context.Background())
+	return s, nil
+}
+
+// clean removes what an earlier process left and makes the derived
+// directories. No sandbox of that process can be alive: the lock is ours.
+func (s *Store) clean() error {
+	es, err := os.ReadDir(s.o.Dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range es {
+		switch name := e.Name(); {
+		case name == cacheDir || name == quarantineDir, len(name) > 5 && name[:5] == ".new-":
+			if err := removeTree(filepath.Join(s.o.Dir, name)); err != nil {
+				return err
+			}
+		}
+	}
+	if s.o.LibraryDir == "" {
+		s.o.LibraryDir = filepath.Join(s.o.Dir, libraryDir)
+		if err := os.MkdirAll(s.o.LibraryDir, 0o755); err != nil {
+			return err
+		}
+	}
+	for _, d := range []string{cacheDir, quarantineDir} {
+		if err := mkdirMode(filepath.Join(s.o.Dir, d), 0o700); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeTree removes a directory of ours, read-only directories included.
+func removeTree(dir string) error {
+	err := os.RemoveAll(dir)
+	if err == nil || !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			os.Chmod(p, 0o700)
+		}
+		return nil
+	})
+	return os.RemoveAll(dir)
+}
+
+// Close waits for background work, closes every space and gives the directory
+// up. Seeds must have been released.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	s.closed = true
+	s.mu.Unlock()
+	s.stop()
+	s.work.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id, r := range s.open {
+		r.db.close()
+		delete(s.open, id)
+	}
+	return s.lock.Close()
+}
+
+// background runs f in a goroutine that Close waits for. It does nothing on a
+// closed store.
+func (s *Store) background(f func(ctx context.Context)) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	s.work.Go(func() { f(s.ctx) })
+	return true
+}
+
+func (s *Store) repoDir(id space.SpaceID) string {
+	return filepath.Join(s.o.Dir, string(id)+".git")
+}
+
+// acquire opens a space, or shares the open one. release must be called.
+func (s *Store) acquire(ctx context.Context, id space.SpaceID) (r *repo, release func(), err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, nil, err
+	}
+	if _, err := space.ParseSpaceID(string(id)); err != nil {
+		return nil, nil, err
+	}
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil, nil, fault.New(fault.Unavailable, "The server is shutting down.")
+	}
+	r = s.open[id]
+	if r == nil {
+		s.evict()
+		r = &repo{s: s, id: id, dir: s.repoDir(id), opened: make(chan struct{})}
+		s.open[id] = r
+		s.mu.Unlock()
+		// Not under the lock, as recovery may take a while, and not with the
+		// caller's end, as others may wait for it too.
+		err = r.openDisk(context.WithoutCancel(ctx))
+		s.mu.Lock()
+		if err != nil {
+			r.openErr = err
+			delete(s.open, id)
+		}
+		close(r.opened)
+	}
+	r.users++
+	s.mu.Unlock()
+	release = sync.OnceFunc(func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		r.users--
+	})
+	select {
+	case <-r.opened:
+		err = r.openErr
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	if err != nil {
+		release()
+		return nil, nil, err
+	}
+	return r, release, nil
+}
+
+// evict closes spaces that nobody uses, where too many are open.
+func (s *Store) evict() {
+	for id, r := range s.open {
+		if len(s.open) < s.o.OpenSpaces {
+			return
+		}
+		select {
+		case <-r.opened:
+		default:
+			continue
+		}
+		if r.users == 0 && !r.seeds.inUse() {
+			r.forgetSeeds()
+			r.db.close()
+			delete(s.open, id)
+		}
+	}
+}
+
+// Exists tells whether there is such a space.
+func (s *Store) Exists(id space.SpaceID) bool {
+	if _, err := space.ParseSpaceID(string(id)); err != nil {
+		return false
+	}
+	_, err := os.Stat(filepath.Join(s.repoDir(id), "HEAD"))
+	return err == nil
+}
+
+// Create makes a space with its first commit and returns once both are
+// durable. initial may be empty; [StartingTree] gives what a new space should
+// hold. A space that exists is a fault.Conflict; a refused entry fails the
+// whole, as the caller is the server itself.
+func (s *Store) Create(ctx context.Context, id space.SpaceID, initial space.ChangeSet, m space.Meta) (space.Commit, error) {
+	if _, err := space.ParseSpaceID(string(id)); err != nil {
+		return space.Commit{}, err
+	}
+	if s.Exists(id) {
+		return space.Commit{}, fault.New(fault.Conflict, "The space %s exists already.", id)
+	}
+	tmp, err := os.MkdirTemp(s.o.Dir, ".new-")
+	if err != nil {
+		return space.Commit{}, err
+	}
+	defer os.RemoveAll(tmp)
+	dir := filepath.Join(tmp, "repo")
+	if err := initBare(dir); err != nil {
+		return space.Commit{}, err
+	}
+	c, err := s.firstCommit(ctx, id, dir, initial, m)
+	if err != nil {
+		return space.Commit{}, err
+	}
+	if err := s.syncTree(dir); err != nil {
+		return space.Commit{}, err
+	}
+	s.mu.Lock()
+	err = os.Rename(dir, s.repoDir(id))
+	s.mu.Unlock()
+	if errors.Is(err, fs.ErrExist) {
+		return space.Commit{}, fault.New(fault.Conflict, "The space %s exists already.", id)
+	}
+	if err != nil {
+		return space.Commit{}, err
+	}
+	if err := s.o.syncDir(s.o.Dir); err != nil {
+		return space.Commit{}, err
+	}
+	s.publish(id, c)
+	return c, nil
+}
+
+func (s *Store) firstCommit(ctx context.Context, id space.SpaceID, dir string, initial space.ChangeSet, m space.Meta) (space.Commit, error) {
+	db, err := openObjects(filepath.Join(dir, "objects"), s.cache)
+	if err != nil {
+		return space.Commit{}, err
+	}
+	defer db.close()
+	r := &repo{s: s, id: id, dir: dir, db: db}
+	r.head.Store(&headState{})
+	if m.Message == "" {
+		m.Message = "Start the space"
+	}
+	r.commitMu.Lock()
+	defer r.commitMu.Unlock()
+	c, err := r.commit(ctx, initial, m)
+	if err != nil {
+		return space.Commit{}, err
+	}
+	if len(c.Refused) > 0 {
+		return space.Commit{}, c.Refused[0].Err
+	}
+	return c, nil
+}
+
+// syncTree makes a new repository durable, directories included.
+func (s *Store) syncTree(dir string) error {
+	return filepath.WalkDir(dir, func(p string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return s.o.syncDir(p) // opens files as well
+	})
+}
+
+// Remove deletes a space for good. Its seeds must have been released: a space
+// in use is a fault.Conflict.
+func (s *Store) Remove(ctx context.Context, id space.SpaceID) error {
+	r, release, err := s.acquire(ctx, id)
+	if err != nil {
+		return err
+	}
+	release()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r.users > 0 || r.seeds.inUse() {
+		return fault.New(fault.Conflict, "The space is in use.")
+	}
+	gone := filepath.Join(s.o.Dir, ".new-removed-"+string(id))
+	if err := os.Rename(s.repoDir(id), gone); err != nil {
+		return err
+	}
+	r.forgetSeeds()
+	r.db.close()
+	delete(s.open, id)
+	if err := s.o.syncDir(s.o.Dir); err != nil {
+		return err
+	}
+	return removeTree(gone)
+}
+
+func (s *Store) publish(id space.SpaceID, c space.Commit) {
+	if s.o.Events != nil {
+		s.o.Events.Publish(space.Event{Space: id, Commit: c})
+	}
+}
+
+// Remote is where a space is cloned from and pushed to. A space of this
+// package has none: its only copy is here. What reaches a remote will take
+// the URL from here and the credential, for the one run of git that needs it,
+// from [space.Credentials]; heads that were not pushed are found by comparing
+// Store.Head with what was last pushed.
+type Remote struct {
+	URL         string // https, without a credential in it
+	Branch      string // empty: the remote's default
+	Credentials space.Credentials
+}
+
+// notFoundPath is the answer for a path that a commit does not have.
+func notFoundPath(p space.Path, c space.CommitID) error {
+	return fault.New(fault.NotFound, "There is no file %q at commit %s.", string(p), c.Short())
+}
+
+// logger returns the store's logger with the space named.
+func (r *repo) logger() *slog.Logger { return r.s.o.Logger.With("space", string(r.id)) }
+
+// internalf wraps an error of this package's own.
+func (r *repo) internalf(err error, what string) error {
+	return fmt.Errorf("space %s: %s: %w", r.id, what, err)
+}
+
+// isCommit tells whether h names a commit that the space has.
+func (r *repo) isCommit(h hash) bool {
+	o, err := r.db.read(h)
+	return err == nil && o.kind == plumbing.CommitObject
+}

@@ -1,0 +1,202 @@
+package gitstore
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+)
+
+// viewConfig is the configuration of a git view. checkStat and trustctime make
+// git compare size, mode and seconds of the modification time alone: those are
+// what a manifest and a checkout agree on. It holds no remote, no credential
+// and nothing that runs a program.
+const viewConfig = `[core]
+	repositoryformatversion = 0
+	filemode = true
+	bare = false
+	logAllRefUpdates = false
+	symlinks = true
+	trustctime = false
+	checkStat = minimal
+	untrackedCache = false
+	fsmonitor = false
+	autocrlf = false
+[gc]
+	auto = 0
+[maintenance]
+	auto = false
+`
+
+// gitView is a git directory that sandboxes see read-only as /space/.git. Its
+// packs are hard links to the repository's, which neither side ever writes.
+type gitView struct {
+	dir string
+
+	mu      sync.Mutex      // one writer at a time
+	indexed hash            // the head that the index shows
+	linked  map[string]bool // packs that the view has
+}
+
+// ensureView makes the space's git view. The caller has the seeds' turn.
+func (r *repo) ensureView() error {
+	d := &r.seeds
+	d.mu.Lock()
+	v := d.view
+	d.mu.Unlock()
+	if v != nil {
+		return nil
+	}
+	v = &gitView{dir: filepath.Join(r.seedDir(), "git"), linked: map[string]bool{}}
+	if err := removeTree(v.dir); err != nil {
+		return err
+	}
+	for _, sub := range []string{"", "objects", "objects/pack", "objects/info", "refs", "refs/heads", "refs/tags", "info"} {
+		if err := mkdirMode(filepath.Join(v.dir, sub), 0o755); err != nil {
+			return err
+		}
+	}
+	for name, data := range map[string]string{"HEAD": "ref: " + branch + "\n", "config": viewConfig} {
+		if err := replaceFile(filepath.Join(v.dir, name), []byte(data), 0o644); err != nil {
+			return err
+		}
+	}
+	// No commit may come between the first look at the packs and the moment
+	// from which commits move the view.
+	r.commitMu.Lock()
+	defer r.commitMu.Unlock()
+	if err := v.moveTo(r.db, r.head.Load().id); err != nil {
+		return err
+	}
+	d.mu.Lock()
+	d.view = v
+	d.mu.Unlock()
+	return nil
+}
+
+// moveTo brings packs and the ref to a head.
+func (v *gitView) moveTo(db *objectDB, head hash) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if err := v.linkPacks(db); err != nil {
+		return err
+	}
+	return replaceFile(filepath.Join(v.dir, filepath.FromSlash(branch)), []byte(head.String()+"\n"), 0o644)
+}
+
+// linkPacks gives the view the packs that the repository has: first the new
+// ones, then without those that are gone.
+func (v *gitView) linkPacks(db *objectDB) error {
+	dir := filepath.Join(v.dir, "objects", "pack")
+	var missing, gone []string
+	db.mu.RLock()
+	for name := range db.packs {
+		if !v.linked[name] {
+			missing = append(missing, name)
+		}
+	}
+	for name := range v.linked {
+		if db.packs[name] == nil {
+			gone = append(gone, name)
+		}
+	}
+	db.mu.RUnlock()
+	for _, name := range missing {
+		for _, ext := range []string{".pack", ".idx"} { // the index last: git looks for it
+			if err := linkOrCopy(filepath.Join(db.packDir(), name+ext), filepath.Join(dir, name+ext)); err != nil {
+				return err
+			}
+		}
+		v.linked[name] = true
+	}
+	for _, name := range gone {
+		for _, ext := range []string{".idx", ".pack"} {
+			if err := os.Remove(filepath.Join(dir, name+ext)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+		delete(v.linked, name)
+	}
+	return nil
+}
+
+// linkOrCopy makes to the same file as from; a copy where the file system has
+// no hard links.
+func linkOrCopy(from, to string) error {
+	err := os.Link(from, to)
+	if err == nil || errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.CreateTemp(filepath.Dir(to), "tmp_pack_*")
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	if err == nil {
+		err = out.Chmod(0o444)
+	}
+	if err = errors.Join(err, out.Close()); err == nil {
+		err = os.Rename(out.Name(), to)
+	}
+	if err != nil {
+		os.Remove(out.Name())
+	}
+	return err
+}
+
+// shows returns the head that the whole view, its index included, is at.
+func (v *gitView) shows() hash {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.indexed
+}
+
+// writeIndex makes the index say what the manifest does.
+func (v *gitView) writeIndex(m *manifest) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.indexed == m.head {
+		return nil
+	}
+	if err := replaceFile(filepath.Join(v.dir, "index"), encodeGitIndex(m.files), 0o644); err != nil {
+		return fmt.Errorf("index: %w", err)
+	}
+	v.indexed = m.head
+	return nil
+}
+
+// encodeGitIndex makes an index of version 2 (gitformat-index(5)). What a
+// manifest does not know of a file (inode, owner, change time) is zero; the
+// view's configuration makes git ignore it.
+func encodeGitIndex(files []manifestFile) []byte {
+	n := 32
+	for _, f := range files {
+		n += 72 + len(f.path)
+	}
+	b := make([]byte, 0, n)
+	b = append(b, "DIRC\x00\x00\x00\x02"...)
+	b = binary.BigEndian.AppendUint32(b, uint32(len(files)))
+	for _, f := range files {
+		start := len(b)
+		for _, v := range [...]uint32{0, 0, f.mtime, 0, 0, 0, f.mode, 0, 0, f.size} {
+			b = binary.BigEndian.AppendUint32(b, v)
+		}
+		b = append(b, f.hash[:]...)
+		b = binary.BigEndian.AppendUint16(b, uint16(min(len(f.path), 0xfff)))
+		b = append(b, f.path...)
+		pad := 8 - (len(b)-start)%8
+		b = append(b, "\x00\x00\x00\x00\x00\x00\x00\x00"[:pad]...)
+	}
+	h := newSHA1()
+	h.Write(b)
+	return h.Sum(b)
+}
