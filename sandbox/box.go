@@ -136,25 +136,32 @@ const stopTime = 30 * time.Second
 func (b *box) watch() {
 	select {
 	case <-b.gone:
-		return
 	case <-b.sandbox.Done():
+		b.die()
 	case <-b.agent.Done():
+		b.die()
 	}
+}
+
+// die takes note that the sandbox ended by itself. One that is being stopped
+// is left to retire.
+func (b *box) die() {
 	p := b.pool
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	if b.state != live {
-		p.mu.Unlock()
-		return // retire sees to it
+		return
 	}
 	b.state = dead
 	b.drain()
-	p.mu.Unlock()
-	cause := b.cause()
-	p.mu.Lock()
-	b.reason = reasonOf(cause)
-	p.mu.Unlock()
-	p.o.Logger.Warn("a sandbox died", "space", b.key.space, "generation", b.gen, "err", cause)
-	b.bury()
+	p.wg.Go(func() {
+		cause := b.cause()
+		p.mu.Lock()
+		b.reason = reasonOf(cause)
+		p.mu.Unlock()
+		p.o.Logger.Warn("a sandbox died", "space", b.key.space, "generation", b.gen, "err", cause)
+		b.bury()
+	})
 }
 
 func reasonOf(cause error) StopReason {

@@ -60,6 +60,8 @@ func (p *Pool) Exec(ctx context.Context, r Request) (Result, error) {
 			// the command was sent: a fresh one changes nothing for the caller.
 			if again.refresh {
 				p.refresh(a.box)
+			} else {
+				a.die()
 			}
 			a.release()
 			waited = true
@@ -172,6 +174,9 @@ func (c *command) prepare(ctx context.Context) error {
 	case err != nil:
 		c.pool.o.Logger.Error("a sandbox could not be brought up to head", "space", c.key.space, "err", err)
 		notes = append(notes, "The newest changes of the space could not be brought into the sandbox; its files may be older than what search and read show.")
+	}
+	if c.isGone() {
+		return &notBegun{cause: errors.New("the sandbox has ended")}
 	}
 	c.mark = c.box.mark()
 	c.res.Applied = applied

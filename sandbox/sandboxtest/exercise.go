@@ -1,0 +1,194 @@
+package sandboxtest
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"satchel/internal/space"
+	"satchel/sandbox"
+)
+
+// Harness is a pool under test with its surroundings. The pool's runtime is
+// Runtime, its Seeder and Committer are Store.
+type Harness struct {
+	Pool    *sandbox.Pool
+	Store   *Store
+	Runtime *Recorder
+}
+
+// NewHarness makes a pool whose Options change has changed, and closes it when
+// the test ends.
+type NewHarness func(t testing.TB, change func(*sandbox.Options)) *Harness
+
+// Exercise checks what a Pool promises, over the runtime that newHarness
+// brings. Commands need bash and coreutils only, and relative paths.
+func Exercise(t *testing.T, newHarness NewHarness) {
+	for _, group := range [][]check{commandChecks, treeChecks, lifeChecks} {
+		for _, c := range group {
+			t.Run(c.name, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+				defer cancel()
+				h := newHarness(t, func(o *sandbox.Options) {
+					o.Grace = 2 * time.Second
+					if c.options != nil {
+						c.options(o)
+					}
+				})
+				e := &exercise{T: t, Harness: h, ctx: ctx, user: "u_one"}
+				e.space = h.Store.Space(Tree{
+					"readme.md":    {Content: "hello\n"},
+					"docs/a.md":    {Content: "a\n"},
+					"docs/b.md":    {Content: "b\n"},
+					"bin/tool":     {Mode: space.Executable, Content: "#!/bin/sh\necho tool\n"},
+					"link":         {Mode: space.Symlink, Content: "readme.md"},
+					"deep/x/y/z.t": {Content: "z\n"},
+				})
+				c.run(e)
+			})
+		}
+	}
+}
+
+type check struct {
+	name    string
+	options func(*sandbox.Options)
+	run     func(*exercise)
+}
+
+// exercise is one check that runs.
+type exercise struct {
+	*testing.T
+	*Harness
+	ctx   context.Context
+	user  space.UserID
+	space space.SpaceID
+}
+
+func (e *exercise) request(command string) sandbox.Request {
+	return sandbox.Request{
+		User: e.user, Space: e.space, Command: command, Comment: "Do: " + firstWord(command),
+		Author: space.Person{Name: "One", Email: "one@example.org"}, Tool: "bash", Client: "test",
+	}
+}
+
+func firstWord(s string) string {
+	s, _, _ = strings.Cut(s, " ")
+	return s
+}
+
+// exec runs a command that must give a result.
+func (e *exercise) exec(command string) sandbox.Result {
+	e.Helper()
+	return e.do(e.request(command))
+}
+
+func (e *exercise) do(r sandbox.Request) sandbox.Result {
+	e.Helper()
+	res, err := e.Pool.Exec(e.ctx, r)
+	if err != nil {
+		e.Fatalf("%s: %v", r.Command, err)
+	}
+	return res
+}
+
+// sh runs a command that must succeed and be saved.
+func (e *exercise) sh(command string) sandbox.Result {
+	e.Helper()
+	res := e.exec(command)
+	if res.ExitCode != 0 || res.NotSaved != nil {
+		e.Fatalf("%s: exit code %d, not saved: %v\nstdout: %s\nstderr: %s\nnotes: %q",
+			command, res.ExitCode, res.NotSaved, res.Stdout.Text, res.Stderr.Text, res.Notes)
+	}
+	return res
+}
+
+// start runs a command in the background of the test.
+func (e *exercise) start(r sandbox.Request) <-chan outcome {
+	done := make(chan outcome, 1)
+	go func() {
+		res, err := e.Pool.Exec(e.ctx, r)
+		done <- outcome{res, err}
+	}()
+	return done
+}
+
+type outcome struct {
+	res sandbox.Result
+	err error
+}
+
+// started runs a command and returns once it has printed the word "started".
+func (e *exercise) started(r sandbox.Request) <-chan outcome {
+	e.Helper()
+	seen := make(chan struct{}, 1)
+	r.OnProgress = func(p sandbox.Progress) {
+		if p.Line == "started" {
+			select {
+			case seen <- struct{}{}:
+			default:
+			}
+		}
+	}
+	done := e.start(r)
+	select {
+	case <-seen:
+	case o := <-done:
+		e.Fatalf("%s: ended before it started: %+v, %v", r.Command, o.res, o.err)
+	case <-e.ctx.Done():
+		e.Fatalf("%s: never started", r.Command)
+	}
+	return done
+}
+
+func (e *exercise) wait(done <-chan outcome) outcome {
+	e.Helper()
+	select {
+	case o := <-done:
+		return o
+	case <-e.ctx.Done():
+		e.Fatal("the command never ended")
+		panic("unreachable")
+	}
+}
+
+// wantFile checks one file of the space's head; nil wants none.
+func (e *exercise) wantFile(p space.Path, want *Entry) {
+	e.Helper()
+	got, ok := e.Store.Tree(e.space)[p]
+	switch {
+	case want == nil && ok:
+		e.Errorf("%s is in the space, and should not be: %+v", p, got)
+	case want != nil && (!ok || got != *want):
+		e.Errorf("%s in the space is %+v (there: %v), want %+v", p, got, ok, *want)
+	}
+}
+
+func (e *exercise) wantTree(want Tree) {
+	e.Helper()
+	if got := e.Store.Tree(e.space); !maps.Equal(got, want) {
+		e.Errorf("the space holds\n%v\nwant\n%v", got, want)
+	}
+}
+
+// wantNote checks that a note holds a text.
+func (e *exercise) wantNote(r sandbox.Result, text string) {
+	e.Helper()
+	if !slices.ContainsFunc(r.Notes, func(n string) bool { return strings.Contains(n, text) }) {
+		e.Errorf("no note says %q; notes: %q", text, r.Notes)
+	}
+}
+
+func paths(commits []space.Commit) []space.Path {
+	var list []space.Path
+	for _, c := range commits {
+		for _, f := range c.Files {
+			list = append(list, f.Path)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}

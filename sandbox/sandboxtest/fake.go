@@ -1,0 +1,190 @@
+//go:build unix
+
+package sandboxtest
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"satchel/internal/space"
+	"satchel/sandbox"
+	"satchel/sandbox/agent"
+)
+
+// Fake is a Runtime whose sandboxes are directories, in which the host's bash
+// runs as the test's own user. It isolates nothing: it is for tests of a pool
+// with the commands of the test's author.
+type Fake struct {
+	t testing.TB
+
+	mu     sync.Mutex
+	boxes  map[*FakeSandbox]bool
+	memory int64 // what each sandbox's Stats tell
+	busy   func(path string) bool
+}
+
+// NewFake returns a Fake. Its Connect goes into the pool's Options.
+func NewFake(t testing.TB) *Fake {
+	return &Fake{t: t, boxes: map[*FakeSandbox]bool{}, memory: 1 << 20}
+}
+
+// SetMemory sets what every sandbox claims to use, in bytes.
+func (f *Fake) SetMemory(n int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.memory = n
+}
+
+// SetBusy sets which paths count as open for writing.
+func (f *Fake) SetBusy(busy func(path string) bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.busy = busy
+}
+
+// Name implements space.Runtime.
+func (f *Fake) Name() string { return "fake" }
+
+// Check implements space.Runtime.
+func (f *Fake) Check(context.Context) error { return nil }
+
+// Reap implements space.Runtime.
+func (f *Fake) Reap(context.Context) (int, error) { return 0, nil }
+
+// Close implements space.Runtime.
+func (f *Fake) Close() error {
+	f.mu.Lock()
+	var left []*FakeSandbox
+	for b := range f.boxes {
+		left = append(left, b)
+	}
+	f.mu.Unlock()
+	for _, b := range left {
+		b.end(nil)
+	}
+	return nil
+}
+
+// Start implements space.Runtime.
+func (f *Fake) Start(ctx context.Context, spec space.SandboxSpec) (space.Sandbox, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if len(spec.ID) != 64 {
+		return nil, errors.New("a sandbox id needs 64 digits")
+	}
+	root := f.t.TempDir()
+	b := &FakeSandbox{
+		fake: f, root: root, space: filepath.Join(root, "space"),
+		done: make(chan struct{}), runs: map[*run]bool{}, pending: map[uint64]map[string]snapshot{},
+	}
+	for _, d := range []string{"tmp", "run"} {
+		if err := os.Mkdir(filepath.Join(root, d), 0o755); err != nil {
+			return nil, err
+		}
+	}
+	if err := os.CopyFS(b.space, os.DirFS(spec.Seed.Checkout)); err != nil {
+		return nil, err
+	}
+	var err error
+	if b.acked, err = scan(b.space); err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.boxes[b] = true
+	return b, nil
+}
+
+// Connect stands in for agent.Connect.
+func (f *Fake) Connect(ctx context.Context, conn io.ReadWriteCloser, b agent.Boot) (sandbox.Agent, error) {
+	c, ok := conn.(*fakeConn)
+	if !ok {
+		return nil, errors.New("not a connection of a fake sandbox")
+	}
+	c.box.boot = b
+	return &fakeAgent{FakeSandbox: c.box, closed: make(chan struct{})}, ctx.Err()
+}
+
+// FakeSandbox is one sandbox of a Fake.
+type FakeSandbox struct {
+	fake        *Fake
+	root, space string
+	boot        agent.Boot
+	done        chan struct{}
+	err         error // before done is closed
+
+	mu       sync.Mutex
+	ended    bool
+	shutdown bool
+	runs     map[*run]bool
+	jobs     []*run
+	onJobEnd func(agent.JobEnd)
+	tells    sync.WaitGroup // calls of onJobEnd
+
+	files   sync.Mutex
+	acked   map[string]snapshot
+	batch   uint64
+	pending map[uint64]map[string]snapshot
+}
+
+type fakeConn struct{ box *FakeSandbox }
+
+func (c *fakeConn) Read([]byte) (int, error)    { <-c.box.done; return 0, io.EOF }
+func (c *fakeConn) Write(p []byte) (int, error) { return len(p), nil }
+func (c *fakeConn) Close() error                { return nil }
+
+// Conn implements space.Sandbox.
+func (b *FakeSandbox) Conn() io.ReadWriteCloser { return &fakeConn{b} }
+
+// Done implements space.Sandbox.
+func (b *FakeSandbox) Done() <-chan struct{} { return b.done }
+
+// Err implements space.Sandbox.
+func (b *FakeSandbox) Err() error {
+	<-b.done
+	return b.err
+}
+
+// Stats implements space.Sandbox.
+func (b *FakeSandbox) Stats(context.Context) (space.SandboxStats, error) {
+	b.fake.mu.Lock()
+	defer b.fake.mu.Unlock()
+	return space.SandboxStats{Memory: b.fake.memory, Processes: 1}, nil
+}
+
+// Stop implements space.Sandbox.
+func (b *FakeSandbox) Stop(context.Context) error {
+	b.end(nil)
+	return nil
+}
+
+// Crash ends the sandbox as if something in it had, for the given reason.
+func (b *FakeSandbox) Crash(err error) { b.end(err) }
+
+func (b *FakeSandbox) end(err error) {
+	b.mu.Lock()
+	first := !b.ended
+	b.ended = true
+	runs := b.runs
+	b.runs = map[*run]bool{}
+	b.mu.Unlock()
+	if !first {
+		<-b.done
+		return
+	}
+	for r := range runs {
+		r.kill()
+		<-r.done
+	}
+	b.err = err
+	b.fake.mu.Lock()
+	delete(b.fake.boxes, b)
+	b.fake.mu.Unlock()
+	close(b.done)
+}

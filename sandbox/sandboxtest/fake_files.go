@@ -1,0 +1,213 @@
+//go:build unix
+
+package sandboxtest
+
+import (
+	"cmp"
+	"context"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+
+	"satchel/internal/space"
+	"satchel/sandbox/agent"
+)
+
+// snapshot is what a path held when it was last looked at.
+type snapshot struct {
+	mode    space.Mode
+	dir     bool
+	content string
+	problem string
+}
+
+// scan reads a directory, by paths below it.
+func scan(root string) (map[string]snapshot, error) {
+	found := map[string]snapshot{}
+	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+		if os.IsNotExist(err) {
+			return nil // removed meanwhile
+		}
+		if err != nil || name == root {
+			return err
+		}
+		rel, err := filepath.Rel(root, name)
+		if err != nil {
+			return err
+		}
+		s, err := look(name)
+		if err == nil {
+			found[filepath.ToSlash(rel)] = s
+		}
+		return nil
+	})
+	return found, err
+}
+
+func look(name string) (snapshot, error) {
+	st, err := os.Lstat(name)
+	if err != nil {
+		return snapshot{}, err
+	}
+	switch {
+	case st.IsDir():
+		return snapshot{dir: true}, nil
+	case st.Mode()&fs.ModeSymlink != 0:
+		target, err := os.Readlink(name)
+		return snapshot{mode: space.Symlink, content: target}, err
+	case !st.Mode().IsRegular():
+		return snapshot{problem: errNotRegular.Error()}, nil
+	}
+	content, err := os.ReadFile(name)
+	s := snapshot{content: string(content)}
+	if st.Mode()&0o111 != 0 {
+		s.mode = space.Executable
+	}
+	return s, err
+}
+
+func (a *fakeAgent) Collect(_ context.Context, l agent.CollectLimits) (agent.Batch, error) {
+	a.files.Lock()
+	defer a.files.Unlock()
+	a.mu.Lock()
+	err := a.errLocked()
+	a.mu.Unlock()
+	if err != nil {
+		return agent.Batch{}, err
+	}
+	now, err := scan(a.space)
+	if err != nil {
+		return agent.Batch{}, err
+	}
+	a.fake.mu.Lock()
+	busy := a.fake.busy
+	a.fake.mu.Unlock()
+	a.batch++
+	b := agent.Batch{ID: a.batch}
+	pending := map[string]snapshot{}
+	total := int64(0)
+	names := map[string]bool{}
+	for p := range a.acked {
+		names[p] = true
+	}
+	for p := range now {
+		names[p] = true
+	}
+	for _, p := range slices.Sorted(maps.Keys(names)) {
+		s, exists := now[p]
+		old, known := a.acked[p]
+		if exists && known && s == old {
+			continue
+		}
+		_, parent := now[path.Dir(p)]
+		if !exists && path.Dir(p) != "." && !parent {
+			continue // the directory's own entry tells it
+		}
+		e := agent.Entry{Path: p, Deleted: !exists, Dir: s.dir, Mode: s.mode, Size: int64(len(s.content)), Problem: s.problem}
+		switch {
+		case s.dir && !known:
+		case e.Size > l.FileSize:
+			e.Problem = "it is too large"
+		default:
+			e.Content = []byte(s.content)
+		}
+		e.Busy = exists && busy != nil && busy(p)
+		if len(b.Entries) >= l.Entries || total+int64(len(e.Content)) > l.Total {
+			b.More = true
+			break
+		}
+		total += int64(len(e.Content))
+		b.Entries = append(b.Entries, e)
+		pending[p] = s
+	}
+	a.pending[b.ID] = pending
+	return b, nil
+}
+
+func (a *fakeAgent) Ack(_ context.Context, batch uint64, except []string) error {
+	a.files.Lock()
+	defer a.files.Unlock()
+	for p, s := range a.pending[batch] {
+		if slices.Contains(except, p) {
+			continue
+		}
+		if s == (snapshot{}) && !exists(filepath.Join(a.space, p)) {
+			for q := range a.acked {
+				if q == p || len(q) > len(p) && q[:len(p)+1] == p+"/" {
+					delete(a.acked, q)
+				}
+			}
+			continue
+		}
+		a.acked[p] = s
+	}
+	delete(a.pending, batch)
+	return nil
+}
+
+func exists(name string) bool {
+	_, err := os.Lstat(name)
+	return err == nil
+}
+
+func (a *fakeAgent) Apply(_ context.Context, entries []agent.ApplyEntry) ([]agent.ApplyResult, error) {
+	a.files.Lock()
+	defer a.files.Unlock()
+	a.mu.Lock()
+	err := a.errLocked()
+	a.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	var results []agent.ApplyResult
+	for _, e := range entries {
+		r := agent.ApplyResult{Path: e.Path}
+		name := filepath.Join(a.space, e.Path)
+		now, err := look(name)
+		old, known := a.acked[e.Path]
+		if !e.Force && ((err == nil) != known || known && now != old) {
+			r.Dirty = true
+		} else if err := a.put(name, e); err != nil {
+			r.Problem = err.Error()
+		}
+		results = append(results, r)
+	}
+	return results, nil
+}
+
+func (a *fakeAgent) put(name string, e agent.ApplyEntry) error {
+	if err := os.Remove(name); err != nil && !os.IsNotExist(err) {
+		return err
+	}
+	delete(a.acked, e.Path)
+	if e.Delete {
+		for d := path.Dir(e.Path); d != "." && os.Remove(filepath.Join(a.space, d)) == nil; d = path.Dir(d) {
+			delete(a.acked, d)
+		}
+		return nil
+	}
+	var made []string
+	for d := path.Dir(e.Path); d != "."; d = path.Dir(d) {
+		made = append(made, d)
+	}
+	slices.SortFunc(made, func(x, y string) int { return cmp.Compare(len(x), len(y)) })
+	for _, d := range made {
+		if err := makeDir(filepath.Join(a.space, d)); err != nil {
+			return err
+		}
+		a.acked[d] = snapshot{dir: true}
+	}
+	s := snapshot{mode: e.Mode, content: string(e.Content)}
+	a.acked[e.Path] = s
+	if e.Mode == space.Symlink {
+		return os.Symlink(s.content, name)
+	}
+	perm := os.FileMode(0o666)
+	if e.Mode == space.Executable {
+		perm = 0o777
+	}
+	return os.WriteFile(name, e.Content, perm)
+}

@@ -1,0 +1,375 @@
+package sandboxtest
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha1"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// Entry is one file of a tree.
+type Entry struct {
+	Mode    space.Mode
+	Content string
+}
+
+// Tree maps paths to files.
+type Tree map[space.Path]Entry
+
+// Store keeps spaces in memory and implements space.Seeder and
+// space.Committer. Checkouts are directories of the test's.
+type Store struct {
+	t testing.TB
+
+	mu     sync.Mutex
+	spaces map[space.SpaceID]*history
+	blobs  map[space.BlobID]string
+	seeds  int           // taken and not released
+	moved  chan struct{} // closed and replaced with each commit
+	// FailCommit, where set, is asked before each commit; its error is
+	// returned. RefusePath likewise refuses one entry.
+	FailCommit func(space.ChangeSet) error
+	RefusePath func(path string) error
+}
+
+type history struct {
+	commits []space.Commit
+	trees   map[space.CommitID]Tree
+}
+
+var (
+	_ space.Seeder    = (*Store)(nil)
+	_ space.Committer = (*Store)(nil)
+)
+
+// NewStore returns a store without spaces.
+func NewStore(t testing.TB) *Store {
+	return &Store{t: t, spaces: map[space.SpaceID]*history{}, blobs: map[space.BlobID]string{}, moved: make(chan struct{})}
+}
+
+// Wait returns once the space holds what ok asks for, and fails the test where
+// ctx ends before.
+func (s *Store) Wait(ctx context.Context, id space.SpaceID, ok func(Tree) bool) {
+	s.t.Helper()
+	for {
+		s.mu.Lock()
+		moved, tree := s.moved, s.spaces[id].head()
+		s.mu.Unlock()
+		if ok(tree) {
+			return
+		}
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			s.t.Fatalf("the space never held what was waited for; it holds %v", tree)
+		}
+	}
+}
+
+// Space makes a space that holds the tree.
+func (s *Store) Space(tree Tree) space.SpaceID {
+	id := space.NewSpaceID()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h := &history{trees: map[space.CommitID]Tree{}}
+	s.spaces[id] = h
+	s.add(h, maps.Clone(tree), space.Commit{Message: "start"})
+	return id
+}
+
+// Put commits files on head as another user would; a nil Entry deletes.
+func (s *Store) Put(id space.SpaceID, files map[space.Path]*Entry) space.Commit {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h := s.spaces[id]
+	tree := maps.Clone(h.head())
+	for p, e := range files {
+		if e == nil {
+			delete(tree, p)
+		} else {
+			tree[p] = *e
+		}
+	}
+	return s.add(h, tree, space.Commit{Message: "elsewhere"})
+}
+
+// Tree returns what a space holds at its head.
+func (s *Store) Tree(id space.SpaceID) Tree {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.spaces[id].head())
+}
+
+// Log returns a space's commits, oldest first, without the one that made it.
+func (s *Store) Log(id space.SpaceID) []space.Commit {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.spaces[id].commits[1:])
+}
+
+// Seeds returns how many seeds are in use.
+func (s *Store) Seeds() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.seeds
+}
+
+func (h *history) head() Tree { return h.trees[h.commits[len(h.commits)-1].ID] }
+
+func (s *Store) add(h *history, tree Tree, c space.Commit) space.Commit {
+	if n := len(h.commits); n > 0 {
+		c.Parent = h.commits[n-1].ID
+	}
+	sum := sha1.New()
+	fmt.Fprintf(sum, "%s %d %s\n", c.Parent, len(h.commits), c.Message)
+	for _, p := range slices.Sorted(maps.Keys(tree)) {
+		fmt.Fprintf(sum, "%s %d %s\n", p, tree[p].Mode, s.blob(tree[p].Content))
+	}
+	c.ID = space.CommitID(hex.EncodeToString(sum.Sum(nil)))
+	c.Changed = true
+	h.commits = append(h.commits, c)
+	h.trees[c.ID] = tree
+	close(s.moved)
+	s.moved = make(chan struct{})
+	return c
+}
+
+func (s *Store) blob(content string) space.BlobID {
+	h := sha1.Sum([]byte(fmt.Sprintf("blob %d\x00%s", len(content), content)))
+	b := space.BlobID(hex.EncodeToString(h[:]))
+	s.blobs[b] = content
+	return b
+}
+
+func (s *Store) find(id space.SpaceID) (*history, error) {
+	if h := s.spaces[id]; h != nil {
+		return h, nil
+	}
+	return nil, fault.New(fault.NotFound, "There is no such space.")
+}
+
+// Commit implements space.Committer.
+func (s *Store) Commit(_ context.Context, id space.SpaceID, cs space.ChangeSet, m space.Meta) (space.Commit, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h, err := s.find(id)
+	if err != nil {
+		return space.Commit{}, err
+	}
+	if s.FailCommit != nil {
+		if err := s.FailCommit(cs); err != nil {
+			return space.Commit{}, err
+		}
+	}
+	old := h.head()
+	tree := maps.Clone(old)
+	c := space.Commit{Author: m.Author, Message: m.Message, Tool: m.Tool, Client: m.Client}
+	for _, ch := range cs.Changes {
+		p, err := space.ParsePath(ch.Path)
+		if err == nil && s.RefusePath != nil {
+			err = s.RefusePath(ch.Path)
+		}
+		if err != nil {
+			c.Refused = append(c.Refused, space.Refusal{Path: ch.Path, Why: fault.PublicOf(err), Err: err})
+			continue
+		}
+		var has space.BlobID
+		e, ok := old[p]
+		if ok {
+			has = s.blob(e.Content)
+		}
+		next := Entry{ch.Mode, string(ch.Content)}
+		switch {
+		case ch.Op == space.Delete && !ok, ch.Op == space.Write && ok && e == next:
+		case has != ch.Base || ok && e.Mode != ch.BaseMode:
+			if cs.Policy == space.RefuseStale {
+				return space.Commit{}, fault.New(fault.Conflict, "%s changed.", p)
+			}
+			conflict := space.Conflict{Path: p}
+			if ch.Op == space.Write {
+				conflict.Kept = p + ".conflict"
+				tree[conflict.Kept] = next
+			}
+			c.Conflicts = append(c.Conflicts, conflict)
+		case ch.Op == space.Delete:
+			delete(tree, p)
+		default:
+			tree[p] = next
+		}
+	}
+	s.checkTree(tree)
+	c.Files = s.diff(old, tree)
+	if len(c.Files) == 0 {
+		c.ID = h.commits[len(h.commits)-1].ID
+		return c, nil
+	}
+	return s.add(h, tree, c), nil
+}
+
+// checkTree fails the test where a path is a file and a directory at once.
+func (s *Store) checkTree(t Tree) {
+	for p := range t {
+		for i := range len(p) {
+			if p[i] == '/' {
+				if _, ok := t[p[:i]]; ok {
+					s.t.Errorf("a commit has both %q and %q", p[:i], p)
+				}
+			}
+		}
+	}
+}
+
+func (s *Store) diff(old, now Tree) []space.FileChange {
+	var list []space.FileChange
+	for p, e := range now {
+		c := space.FileChange{Path: p, Status: space.Added, New: s.blob(e.Content), NewMode: e.Mode, Size: int64(len(e.Content))}
+		if o, ok := old[p]; ok {
+			if o == e {
+				continue
+			}
+			c.Status, c.Old, c.OldMode = space.Modified, s.blob(o.Content), o.Mode
+		}
+		list = append(list, c)
+	}
+	for p, o := range old {
+		if _, ok := now[p]; !ok {
+			list = append(list, space.FileChange{Path: p, Status: space.Deleted, Old: s.blob(o.Content), OldMode: o.Mode})
+		}
+	}
+	slices.SortFunc(list, func(a, b space.FileChange) int { return strings.Compare(string(a.Path), string(b.Path)) })
+	return list
+}
+
+// Seed implements space.Seeder.
+func (s *Store) Seed(_ context.Context, id space.SpaceID) (*space.Seed, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h, err := s.find(id)
+	if err != nil {
+		return nil, err
+	}
+	root, err := os.MkdirTemp(s.t.TempDir(), "seed")
+	if err != nil {
+		return nil, err
+	}
+	seed := &space.Seed{
+		Head:     h.commits[len(h.commits)-1].ID,
+		Checkout: filepath.Join(root, "tree"), GitView: filepath.Join(root, "git"), Library: filepath.Join(root, "library"),
+	}
+	if err := WriteTree(seed.Checkout, h.head()); err != nil {
+		return nil, err
+	}
+	for _, d := range []string{seed.GitView, seed.Library} {
+		if err := os.MkdirAll(d, 0o755); err != nil {
+			return nil, err
+		}
+	}
+	s.seeds++
+	seed.Release = sync.OnceFunc(func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.seeds--
+	})
+	return seed, nil
+}
+
+// WriteTree writes a tree into a new directory, with the modes of a Seed.
+func WriteTree(dir string, tree Tree) error {
+	if err := makeDir(dir); err != nil {
+		return err
+	}
+	for p, e := range tree {
+		name := filepath.Join(dir, filepath.FromSlash(string(p)))
+		for d := filepath.Dir(string(p)); d != "."; d = filepath.Dir(d) {
+			if err := makeDir(filepath.Join(dir, d)); err != nil {
+				return err
+			}
+		}
+		if e.Mode == space.Symlink {
+			if err := os.Symlink(e.Content, name); err != nil {
+				return err
+			}
+			continue
+		}
+		perm := os.FileMode(0o666)
+		if e.Mode == space.Executable {
+			perm = 0o777
+		}
+		if err := os.WriteFile(name, []byte(e.Content), perm); err != nil {
+			return err
+		}
+		if err := os.Chmod(name, perm); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// makeDir makes a directory that an unprivileged user inside may write to,
+// whatever the umask.
+func makeDir(dir string) error {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	return os.Chmod(dir, 0o777)
+}
+
+// Blob implements space.Seeder.
+func (s *Store) Blob(_ context.Context, id space.SpaceID, at space.CommitID, p space.Path) (space.BlobID, space.Mode, bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e, ok := s.spaces[id].trees[at][p]
+	if !ok {
+		return "", 0, false, nil
+	}
+	return s.blob(e.Content), e.Mode, true, nil
+}
+
+// Files implements space.Seeder.
+func (s *Store) Files(_ context.Context, id space.SpaceID, at space.CommitID, under space.Path) ([]space.FileChange, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.DeleteFunc(s.diff(nil, s.spaces[id].trees[at]), func(c space.FileChange) bool {
+		return under != "" && c.Path != under && !strings.HasPrefix(string(c.Path), string(under)+"/")
+	}), nil
+}
+
+// Head implements space.Seeder.
+func (s *Store) Head(_ context.Context, id space.SpaceID) (space.CommitID, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h, err := s.find(id)
+	if err != nil {
+		return "", err
+	}
+	return h.commits[len(h.commits)-1].ID, nil
+}
+
+// Diff implements space.Seeder.
+func (s *Store) Diff(_ context.Context, id space.SpaceID, from, to space.CommitID) ([]space.FileChange, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.diff(s.spaces[id].trees[from], s.spaces[id].trees[to]), nil
+}
+
+// ReadBlob implements space.Seeder.
+func (s *Store) ReadBlob(_ context.Context, _ space.SpaceID, b space.BlobID) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	content, ok := s.blobs[b]
+	if !ok {
+		return nil, fmt.Errorf("no blob %s", b)
+	}
+	return bytes.Clone([]byte(content)), nil
+}
