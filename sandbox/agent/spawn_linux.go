@@ -145,6 +145,12 @@ func (s *spawner) fork(mark uint32) (*shell, error) {
 		}
 		fds = append(fds, pipes[i][:]...)
 	}
+	for _, p := range pipes[:2] {
+		// Or /dev/stdout and /dev/stderr could not be opened.
+		if err := unix.Fchown(p[1], int(s.uid()), int(s.uid())); err != nil {
+			return fail(err)
+		}
+	}
 	text, err := unix.MemfdCreate("command", unix.MFD_CLOEXEC)
 	if err != nil {
 		return fail(err)
