@@ -45,11 +45,11 @@ var layers = []struct {
 var only = map[string][]string{
 	"github.com/mark3labs/mcp-go":            {"mcp", "cmd/satchel-bench"},
 	"github.com/go-git/go-git":               {"gitstore"},
-	"gvisor.dev/gvisor":                      {"sandbox/gvisor"},
+	"gvisor.dev/gvisor":                      {"sandbox/gvisor", "cmd/satchel-bench"},
 	"gorm.io":                                {"internal/database", "auth"},
 	"modernc.org/sqlite":                     {"internal/database", "tools/index"},
 	"github.com/prometheus/client_golang":    {"internal/telemetry"},
-	"github.com/opencontainers/runtime-spec": {"sandbox"},
+	"github.com/opencontainers/runtime-spec": {"sandbox", "cmd/satchel-bench"},
 }
 
 // leaf packages that must stay light: they may import nothing but the standard

@@ -1,0 +1,166 @@
+//go:build linux
+
+// Command satchel-bench measures the real satchel binary, each figure beside
+// the alternative that a user would pick, taken in the same run. It prints one
+// JSON object per figure:
+//
+//	{"name","value","unit","against","other","ratio"}
+//
+// value and other are medians in unit (ms, or MB of 10^6 bytes); ratio is other
+// divided by value, so above 1 is faster than the alternative. DESIGN section
+// 14 names the figures and their bars.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"gvisor.dev/gvisor/runsc/cli/maincli"
+)
+
+// echoCommand and runscCommand are first arguments with which the program
+// becomes one of the alternatives that it measures.
+const (
+	echoCommand  = "echo-server"
+	runscCommand = "runsc"
+)
+
+func main() {
+	switch {
+	case strings.HasPrefix(os.Args[0], "runsc-") || os.Args[0] == "/proc/self/exe":
+		maincli.Main()
+		return
+	case len(os.Args) > 1 && os.Args[1] == runscCommand:
+		os.Args = append([]string{"runsc"}, os.Args[2:]...)
+		maincli.Main()
+		return
+	case len(os.Args) > 1 && os.Args[1] == echoCommand:
+		if err := serveEcho(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx)
+	stop()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "satchel-bench: %s\n", err)
+		os.Exit(1)
+	}
+}
+
+// suites are what can be measured.
+var suites = map[string]func(context.Context, *bench) error{"core": core}
+
+func run(ctx context.Context) error {
+	fs := flag.NewFlagSet("satchel-bench", flag.ContinueOnError)
+	jsonOnly := fs.Bool("json-only", false, "print JSON lines and nothing else")
+	quick := fs.Bool("quick", false, "fewer runs and a smaller corpus: a smoke test, not a measurement")
+	binary := fs.String("binary", filepath.Join("bin", "satchel"), "the satchel `program` to measure")
+	names, flags := splitArgs(os.Args[1:])
+	if err := fs.Parse(flags); err != nil {
+		return err
+	}
+	if len(names) == 0 {
+		names = []string{"core"}
+	}
+	exe, err := filepath.Abs(*binary)
+	if err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "satchel-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	b := &bench{binary: exe, self: self, dir: dir, quick: *quick, log: func(format string, args ...any) {
+		if !*jsonOnly {
+			fmt.Fprintf(os.Stderr, format+"\n", args...)
+		}
+	}}
+	for _, name := range names {
+		suite, ok := suites[name]
+		if !ok {
+			return fmt.Errorf("there is no suite %q", name)
+		}
+		if err := suite(ctx, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// splitArgs lets suites and flags come in any order, as just passes them.
+func splitArgs(args []string) (names, flags []string) {
+	for _, a := range args {
+		if strings.HasPrefix(a, "-") {
+			flags = append(flags, a)
+		} else {
+			names = append(names, a)
+		}
+	}
+	return names, flags
+}
+
+// bench is what every measurement shares.
+type bench struct {
+	binary string // satchel
+	self   string // this program
+	dir    string // scratch, removed at the end
+	quick  bool
+	log    func(format string, args ...any)
+}
+
+// runs returns n, or fewer for a smoke test.
+func (b *bench) runs(n int) int {
+	if b.quick {
+		return max(3, n/20)
+	}
+	return n
+}
+
+// figure is one measurement.
+type figure struct {
+	Name    string   `json:"name"`
+	Value   float64  `json:"value"`
+	Unit    string   `json:"unit"`
+	Against string   `json:"against,omitempty"`
+	Other   *float64 `json:"other,omitempty"`
+	Ratio   *float64 `json:"ratio,omitempty"`
+}
+
+// alone prints a figure that has no alternative.
+func (b *bench) alone(name string, value float64, unit string) {
+	b.print(figure{Name: name, Value: round(value), Unit: unit})
+}
+
+// versus prints a figure beside its alternative.
+func (b *bench) versus(name string, value float64, unit, against string, other float64) {
+	o, r := round(other), round(other/value)
+	b.print(figure{Name: name, Value: round(value), Unit: unit, Against: against, Other: &o, Ratio: &r})
+}
+
+func (b *bench) print(f figure) {
+	line, err := json.Marshal(f)
+	if err != nil {
+		panic(err) // a struct of strings and numbers
+	}
+	fmt.Println(string(line))
+}
+
+// round keeps four significant decimals, which is more than the noise allows.
+func round(v float64) float64 {
+	return float64(int64(v*10000+0.5)) / 10000
+}
