@@ -148,6 +148,9 @@ func (rq *request) checkParams() *rpcError {
 	bad := func(what string) *rpcError { return errorf(protocol.INVALID_PARAMS, "%s", what) }
 	switch rq.m.method {
 	case string(protocol.MethodInitialize):
+		if rq.modern {
+			return rq.unknownMethod() // there is no handshake to make a session
+		}
 		version, present, ok := rq.m.params.text("protocolVersion")
 		if !ok || !present {
 			return bad("initialize needs a protocolVersion.")
