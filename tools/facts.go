@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"satchel/tools/index"
 )
 
 // fact is one memory fact: memory/<type>/<key>.md (DESIGN section 12).
@@ -103,9 +105,9 @@ func factsText(list []fact, left, budget int) string {
 	spent, n := 20, 0
 	seen := map[string]bool{}
 	for _, f := range list {
-		cost := EstimateTokens(f.line()) + 1
+		cost := index.EstimateTokens(f.line()) + 1
 		if !seen[f.kind] {
-			cost += EstimateTokens(f.kind) + 3
+			cost += index.EstimateTokens(f.kind) + 3
 		}
 		if spent += cost; spent > budget {
 			break

@@ -10,6 +10,7 @@ import (
 
 	"satchel/internal/fault"
 	"satchel/internal/space"
+	"satchel/tools/index"
 )
 
 // fetched is fetch's structured answer, in the form that ChatGPT demands.
@@ -69,7 +70,7 @@ func (v view) fetchOne(ctx context.Context, id string) (fetched, error) {
 	}
 	f.Metadata["lines"] = fmt.Sprint(len(lines))
 	limit := v.s.o.Limits.MaxReadTokens
-	if r.heading != "" && EstimateTokens(text) > limit {
+	if r.heading != "" && index.EstimateTokens(text) > limit {
 		// The whole does not fit: begin where the search found something.
 		if sec, ok := findSection(sections(lines), r.heading); ok {
 			from = sec.from
@@ -85,7 +86,7 @@ func (v view) fetchOne(ctx context.Context, id string) (fetched, error) {
 		if cut {
 			l += "… [line cut]"
 		}
-		if spent += EstimateTokens(l) + 1; spent > limit && n > from {
+		if spent += index.EstimateTokens(l) + 1; spent > limit && n > from {
 			next := fmt.Sprintf("%s:%d-", r.path, n)
 			f.Metadata["truncated"], f.Metadata["next"] = "true", next
 			fmt.Fprintf(&out, "\n[cut after line %d of %d; fetch the id %s to go on]", n-1, len(lines), next)

@@ -14,6 +14,7 @@ import (
 	"satchel/internal/fault"
 	"satchel/internal/frontmatter"
 	"satchel/internal/space"
+	"satchel/tools/index"
 )
 
 // ServerInstructions is what a client shows its model about this server; under
@@ -54,12 +55,12 @@ func (s *Set) instructions(ctx context.Context, c Caller, raw json.RawMessage, _
 	if err != nil {
 		return Result{}, err
 	}
-	index, err := v.index(ctx)
+	contents, err := v.index(ctx)
 	if err != nil {
 		return Result{}, err
 	}
-	room := s.o.Limits.InstructionTokens - EstimateTokens(b.String()) - 300 // for the titles below
-	needs := []int{EstimateTokens(standing.text), EstimateTokens(overview.text), EstimateTokens(factsText(facts, left, 1<<30)) + 20, index.tokens()}
+	room := s.o.Limits.InstructionTokens - index.EstimateTokens(b.String()) - 300 // for the titles below
+	needs := []int{index.EstimateTokens(standing.text), index.EstimateTokens(overview.text), index.EstimateTokens(factsText(facts, left, 1<<30)) + 20, contents.tokens()}
 	shares := share(needs, max(room, 400))
 
 	b.WriteString("\n## Standing instructions of this space\n\n")
@@ -80,7 +81,7 @@ func (s *Set) instructions(ctx context.Context, c Caller, raw json.RawMessage, _
 		fence(&b, "memory/", factsText(facts, left, shares[2]))
 	}
 	b.WriteString("\n## What there is to look up\n\nNames and descriptions as their authors wrote them. Read an entry by its path when it fits the task, a skill before you do what it is for.\n")
-	fence(&b, "index", index.render(shares[3]))
+	fence(&b, "index", contents.render(shares[3]))
 	return Result{
 		Content: []Content{{Text: strings.TrimSuffix(b.String(), "\n")}},
 		Meta:    map[string]any{"head": string(v.at), "facts": len(facts) + left},
@@ -187,9 +188,9 @@ func (x indexText) tokens() int {
 }
 
 func (g indexGroup) tokens() int {
-	n := EstimateTokens(g.title) + EstimateTokens(g.more) + 6
+	n := index.EstimateTokens(g.title) + index.EstimateTokens(g.more) + 6
 	for _, l := range g.lines {
-		n += EstimateTokens(l) + 1
+		n += index.EstimateTokens(l) + 1
 	}
 	return n
 }
@@ -203,9 +204,9 @@ func (x indexText) render(budget int) string {
 	for i, s := range share(needs, budget) {
 		g := x.groups[i]
 		fmt.Fprintf(&b, "%s:\n", g.title)
-		spent := EstimateTokens(g.title) + EstimateTokens(g.more) + 6
+		spent := index.EstimateTokens(g.title) + index.EstimateTokens(g.more) + 6
 		for k, l := range g.lines {
-			if spent += EstimateTokens(l) + 1; spent > s && k > 0 {
+			if spent += index.EstimateTokens(l) + 1; spent > s && k > 0 {
 				fmt.Fprintf(&b, "… %s more: %s\n", thousands(int64(len(g.lines)-k)), g.more)
 				break
 			}

@@ -10,6 +10,7 @@ import (
 
 	"satchel/internal/fault"
 	"satchel/internal/space"
+	"satchel/tools/index"
 )
 
 // readItem is what one of read's paths came to.
@@ -273,7 +274,7 @@ func lineTokens(n int, l string) int {
 	for ; n >= 10; n /= 10 {
 		digits++
 	}
-	return (digits+2)/3 + 1 + EstimateTokens(l)
+	return (digits+1)/2 + 2 + index.EstimateTokens(l) // with the tab and the line break
 }
 
 // write writes numbered lines up to the budget, at least one, and returns the
@@ -320,18 +321,18 @@ type listing struct {
 }
 
 func (l *listing) tokens() int {
-	n := EstimateTokens(l.title) + 4
+	n := index.EstimateTokens(l.title) + 4
 	for _, name := range l.names {
-		n += EstimateTokens(name) + 1
+		n += index.EstimateTokens(name) + 1
 	}
 	return n
 }
 
 func (l *listing) render(b *strings.Builder, budget int, s *Set) {
 	fmt.Fprintf(b, "== %s\n", l.title)
-	spent, shown := EstimateTokens(l.title)+4, 0
+	spent, shown := index.EstimateTokens(l.title)+4, 0
 	for _, name := range l.names {
-		if spent += EstimateTokens(name) + 1; spent > budget && shown > 0 {
+		if spent += index.EstimateTokens(name) + 1; spent > budget && shown > 0 {
 			break
 		}
 		b.WriteString(name)

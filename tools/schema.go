@@ -63,9 +63,12 @@ const searchOutput = `{
           "path": {"type": "string"},
           "lines": {"type": "string", "description": "Where the snippet is, such as 12-40."},
           "heading": {"type": "string"},
-          "snippet": {"type": "string"},
+          "description": {"type": "string"},
+          "snippet": {"type": "string", "description": "The lines that match; of the first results the passage or the page around them."},
           "score": {"type": "number"},
           "source": {"type": "string", "description": "\"space\", or a source's id."},
+          "version": {"type": "string"},
+          "lang": {"type": "string"},
           "date": {"type": "string"},
           "etag": {"type": "string"}
         },

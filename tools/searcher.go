@@ -1,58 +1,103 @@
 package tools
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"math"
+	"path"
 	"time"
 
 	"satchel/internal/space"
+	"satchel/tools/index"
 )
 
-// Searcher finds pages in a space and in the sources that its caller may see.
+// Searcher finds pages in several collections at once; *index.Index is one. It
+// never waits for an index to catch up, and nothing in a query is an error.
 type Searcher interface {
-	// Search never waits for the index to catch up: the answer says how far
-	// behind it is. Nothing in a query is an error.
-	Search(ctx context.Context, r SearchRequest) (SearchAnswer, error)
+	Search(ctx context.Context, cols []index.Collection, q index.Query) (index.Results, error)
 }
 
-// SearchRequest is one search.
-type SearchRequest struct {
-	Space     space.SpaceID
-	User      space.UserID
-	Query     string // words and qualifiers (DESIGN section 6)
-	Source    string // only this source; empty: all
-	Since     time.Time
-	Limit     int
-	MaxTokens int
-}
+// spaceLabel is what search's source calls the space.
+const spaceLabel = "space"
 
-// SearchAnswer is what was found. Its JSON is the search tool's structured
-// answer.
-type SearchAnswer struct {
-	Results []SearchResult `json:"results"`
-	// Total is how many documents matched.
-	Total     int  `json:"total"`
-	Truncated bool `json:"truncated"`
-	// Scope says in words what was searched.
+// searchAnswer is search's structured answer; searchOutput is its schema.
+type searchAnswer struct {
+	Results     []searchResult `json:"results"`
+	Total       int            `json:"total"`
+	Truncated   bool           `json:"truncated"`
 	Scope       string         `json:"scope"`
 	IndexCommit space.CommitID `json:"index_commit"`
-	// IndexAge is for how many seconds head has been newer than the index; 0
-	// where the index is at head.
-	IndexAge    float64  `json:"index_age"`
-	Notes       []string `json:"notes,omitempty"`
-	Suggestions []string `json:"suggestions,omitempty"`
+	IndexAge    float64        `json:"index_age"`
+	Notes       []string       `json:"notes,omitempty"`
+	Suggestions []string       `json:"suggestions,omitempty"`
 }
 
-// SearchResult is one document.
-type SearchResult struct {
-	ID      string  `json:"id"` // the path, or path#heading
-	Title   string  `json:"title"`
-	URL     string  `json:"url"` // empty from a Searcher that knows no upstream page: the Set fills it in
-	Path    string  `json:"path"`
-	Lines   string  `json:"lines,omitempty"` // "12-40"
-	Heading string  `json:"heading,omitempty"`
-	Snippet string  `json:"snippet"`
-	Score   float64 `json:"score"`
-	Source  string  `json:"source"` // "space", or a source's id
-	Date    string  `json:"date,omitempty"`
-	ETag    string  `json:"etag,omitempty"`
+type searchResult struct {
+	ID          string  `json:"id"`
+	Title       string  `json:"title"`
+	URL         string  `json:"url"`
+	Path        string  `json:"path"`
+	Lines       string  `json:"lines,omitempty"`
+	Heading     string  `json:"heading,omitempty"`
+	Description string  `json:"description,omitempty"`
+	Snippet     string  `json:"snippet"`
+	Score       float64 `json:"score"`
+	Source      string  `json:"source"`
+	Version     string  `json:"version,omitempty"`
+	Lang        string  `json:"lang,omitempty"`
+	Date        string  `json:"date,omitempty"`
+	ETag        string  `json:"etag,omitempty"`
+}
+
+func newSearchAnswer(r index.Results, fileURL func(path string) string) searchAnswer {
+	a := searchAnswer{
+		Results: []searchResult{}, // [] and not null
+		Total:   r.Total, Truncated: r.Truncated, Scope: r.Scope,
+		IndexCommit: r.IndexCommit, IndexAge: math.Round(r.IndexAge.Seconds()*10) / 10,
+		Notes: r.Notes, Suggestions: r.Suggestions,
+	}
+	for _, h := range r.Hits {
+		a.Results = append(a.Results, newSearchResult(h, fileURL))
+	}
+	return a
+}
+
+func newSearchResult(h index.Hit, fileURL func(path string) string) searchResult {
+	s := searchResult{
+		ID: h.Path, Title: cmp.Or(h.Title, path.Base(h.Path)), URL: fileURL(h.Path), Path: h.Path,
+		Heading: h.Heading, Snippet: h.Snippet, Score: math.Round(h.Score*1000) / 1000,
+		Source: h.Source, Version: h.Version, Lang: h.Lang, ETag: string(h.Blob),
+	}
+	if h.Anchor != "" {
+		s.ID += "#" + h.Anchor
+	}
+	if h.Lines[0] > 0 {
+		s.Lines = fmt.Sprintf("%d-%d", h.Lines[0], max(h.Lines[0], h.Lines[1]))
+	}
+	if h.Text != "" {
+		s.Snippet = h.Text // it holds what the snippet shows, and more
+	} else {
+		s.Description = h.Description
+	}
+	if !h.Date.IsZero() {
+		s.Date = h.Date.UTC().Format(time.DateOnly)
+	}
+	return s
+}
+
+// chatGPTAnswer leaves of an answer what ChatGPT's form has.
+func chatGPTAnswer(a searchAnswer) any {
+	type result struct {
+		ID    string `json:"id"`
+		Title string `json:"title"`
+		URL   string `json:"url"`
+	}
+	results := make([]result, len(a.Results))
+	for i, r := range a.Results {
+		results[i] = result{r.ID, r.Title, r.URL}
+	}
+	return struct {
+		Results []result `json:"results"`
+	}{results}
 }

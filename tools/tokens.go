@@ -1,68 +1,34 @@
 package tools
 
-import "unicode/utf8"
+import (
+	"unicode/utf8"
 
-// EstimateTokens bounds how many tokens a model is charged for a text. It
-// needs no vocabulary: a run of ASCII letters counts one token for each six
-// begun, a run of digits one for each three, white space nothing but for line
-// breaks and indentation, every other ASCII character one, and every other
-// code point one. That is above what the common tokenizers take for English
-// prose and about right for source code.
-func EstimateTokens(s string) int {
-	n := 0
-	for i := 0; i < len(s); {
-		c := s[i]
-		j := i + 1
-		switch {
-		case isLetter(c):
-			for j < len(s) && isLetter(s[j]) {
-				j++
-			}
-			n += (j - i + 5) / 6
-		case c >= '0' && c <= '9':
-			for j < len(s) && s[j] >= '0' && s[j] <= '9' {
-				j++
-			}
-			n += (j - i + 2) / 3
-		case c == ' ' || c == '\t' || c == '\n' || c == '\r':
-			for j < len(s) && s[j] == c {
-				j++
-			}
-			if c == '\n' || j-i > 1 {
-				n++
-			}
-		case c < utf8.RuneSelf:
-			n++
-		default:
-			_, w := utf8.DecodeRuneInString(s[i:])
-			j = i + w
-			n++
-		}
-		i = j
+	"satchel/tools/index"
+)
+
+// clipTokens returns the longest beginning of s that costs at most budget tokens
+// (by index.EstimateTokens) and ends between two code points, after a line's
+// end where one is near.
+func clipTokens(s string, budget int) (head string, cut bool) {
+	budget = max(budget, 1)
+	// No text costs less than one token for each 16 bytes, so that a long one
+	// need not be measured as a whole.
+	if limit := 16*budget + 64; len(s) > limit {
+		s, cut = s[:limit], true
 	}
-	return n
-}
-
-func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
-
-// clipTokens returns the longest beginning of s that costs at most max tokens
-// and ends between two code points, at a line's end where one is near.
-func clipTokens(s string, max int) (head string, cut bool) {
-	// A token has at least one byte, and white space alone is cheaper than
-	// that, so measure, and halve the interval.
-	if EstimateTokens(s) <= max {
+	if !cut && index.EstimateTokens(s) <= budget {
 		return s, false
 	}
-	lo, hi := 0, len(s)
+	lo, hi := 0, len(s)+1
 	for hi-lo > 1 {
 		mid := lo + (hi-lo)/2
-		if EstimateTokens(s[:mid]) <= max {
+		if index.EstimateTokens(s[:mid]) <= budget {
 			lo = mid
 		} else {
 			hi = mid
 		}
 	}
-	for lo > 0 && !utf8.RuneStart(s[lo]) {
+	for lo > 0 && lo < len(s) && !utf8.RuneStart(s[lo]) {
 		lo--
 	}
 	for i := lo; i > lo-200 && i > 0; i-- {

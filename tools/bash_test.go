@@ -1,0 +1,221 @@
+package tools_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"satchel/internal/fault"
+	"satchel/internal/space"
+	"satchel/tools"
+)
+
+func someCommit(files int) space.Commit {
+	c := space.Commit{
+		ID: "0123456789abcdef0123456789abcdef01234567", Message: "Note the deploy steps\n\nMore of it.", Changed: true,
+	}
+	for i := range files {
+		c.Files = append(c.Files, space.FileChange{
+			Path: space.Path("knowledge/" + string(rune('a'+i%26)) + ".md"), Status: []space.FileStatus{space.Added, space.Modified, space.Deleted}[i%3], New: blobOf(string(rune(i))),
+		})
+	}
+	return c
+}
+
+// TestBashAnswers snapshots what a model reads for each way in which a command
+// can go, and the machine-readable part beside it.
+func TestBashAnswers(t *testing.T) {
+	local := tools.PushState{State: "local"}
+	tests := []struct {
+		name    string
+		result  tools.RunResult
+		isError bool
+	}{
+		{"output", tools.RunResult{End: tools.RunExited, Stdout: tools.RunOutput{Head: "hello\n"}, Duration: 12 * time.Millisecond}, false},
+		{"no-output", tools.RunResult{End: tools.RunExited, Duration: 3 * time.Millisecond}, false},
+		{"no-match", tools.RunResult{End: tools.RunExited, ExitCode: 1, Duration: 40 * time.Millisecond}, false},
+		{"both-streams", tools.RunResult{End: tools.RunExited, ExitCode: 2, Stdout: tools.RunOutput{Head: "out"}, Stderr: tools.RunOutput{Head: "err\n"}, Duration: 1500 * time.Millisecond}, false},
+		{"signal", tools.RunResult{End: tools.RunExited, ExitCode: 137, Signal: "SIGKILL", Stderr: tools.RunOutput{Head: "Killed\n"}, Duration: time.Second}, false},
+		{"cut", tools.RunResult{End: tools.RunExited, Stdout: tools.RunOutput{Head: "first", Tail: "last\n", Dropped: 1234567, Saved: "/run/satchel/output/7/stdout"}, Duration: 61 * time.Second}, false},
+		{"timed-out", tools.RunResult{End: tools.RunTimedOut, Stdout: tools.RunOutput{Head: "so far\n"}, Duration: 10 * time.Minute}, true},
+		{"out-of-memory", tools.RunResult{End: tools.RunOutOfMemory, Detail: "The limit is 512 MB.", Duration: 2 * time.Second}, true},
+		{"lost", tools.RunResult{End: tools.RunLost, Detail: "The server is stopping.", Duration: 2 * time.Second}, true},
+		{"job", tools.RunResult{End: tools.RunJob, JobID: "3", JobDir: "/run/satchel/jobs/3", Stdout: tools.RunOutput{Head: "working\n"}, Duration: 45 * time.Second}, false},
+		{"commit", tools.RunResult{End: tools.RunExited, Commits: []space.Commit{someCommit(3)}, Push: local, Duration: 30 * time.Millisecond}, false},
+		{"many-files", tools.RunResult{End: tools.RunExited, Commits: []space.Commit{someCommit(26)}, Push: tools.PushState{State: "queued"}, Duration: 30 * time.Millisecond}, false},
+		{"push-failed", tools.RunResult{End: tools.RunExited, Commits: []space.Commit{someCommit(1)},
+			Push: tools.PushState{State: "failed", Detail: "the repository is gone; connect it again on the web page"}, Duration: 30 * time.Millisecond}, false},
+		{"troubles", func() tools.RunResult {
+			c := someCommit(1)
+			c.Refused = []space.Refusal{{Path: "bad\x1b[2J\nname\xff", Why: "it has a control character (U+001B)"}}
+			c.Conflicts = []space.Conflict{{Path: "a.md", Kept: "a.conflict-0123456789.md"}, {Path: "b.md"}}
+			return tools.RunResult{End: tools.RunExited, Commits: []space.Commit{c}, Push: local, Duration: 30 * time.Millisecond,
+				Restarted: true, Leftover: 2, Uncommitted: []string{"log.txt"},
+				Held:  []space.Refusal{{Path: "big.iso", Why: "it has 2.0 GB, and 10.0 MB are allowed"}},
+				Notes: []string{"The sandbox is nearly full: 240 of 256 MB are used."}}
+		}(), false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newBench(t, nil, nil)
+			b.run.result = tt.result
+			r := b.call(t, "bash", `{"command":"x"}`)
+			if r.IsError != tt.isError {
+				t.Errorf("IsError is %v", r.IsError)
+			}
+			if r.Structured != nil || len(r.Content) != 1 {
+				t.Error("bash answers one plain text")
+			}
+			meta, err := json.MarshalIndent(r.Meta, "", "  ")
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden(t, "bash/"+tt.name+".txt", textOf(r)+"\n----\n"+string(meta)+"\n")
+		})
+	}
+}
+
+func TestBashPassesOn(t *testing.T) {
+	b := newBench(t, nil, nil)
+	var told []string
+	_, err := b.Call(t.Context(), editor(), "bash", json.RawMessage(`{"command":" echo 'a\nb' ","comment":"why","background":true}`),
+		func(_, _ float64, m string) { told = append(told, m) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := tools.RunRequest{
+		User: "u_ann", Space: ann, Author: space.Person{Name: "Ann Example", Email: "ann@example.com"},
+		Client: "claude-code/2.1", Tool: "bash", Command: " echo 'a\nb' ", Comment: "why", Background: true,
+	}
+	if b.run.last != want {
+		t.Errorf("ran %+v\nwant %+v", b.run.last, want)
+	}
+	if len(told) != 1 {
+		t.Errorf("progress %q", told)
+	}
+	b.callAs(t, reader(), "bash_readonly", `{"command":"ls"}`)
+	if !b.run.last.ReadOnly || b.run.last.Tool != "bash_readonly" {
+		t.Errorf("ran %+v", b.run.last)
+	}
+}
+
+// TestComments: a comment becomes a commit's message, and can forge nothing in
+// it.
+func TestComments(t *testing.T) {
+	long := strings.Repeat("many words ", 20)
+	tests := []struct{ name, comment, want string }{
+		{"none", "", ""},
+		{"plain", "Note the deploy steps", "Note the deploy steps"},
+		{"blanks", "  a \t b  ", "a b"},
+		{"attack: forged trailers", "Fix\n\nSatchel-Client: someone-else\nSatchel-Tool: web", "Fix Satchel-Client: someone-else Satchel-Tool: web"},
+		{"attack: terminal sequences", "a\x1b[2Jb\x00c", "a[2Jbc"},
+		{"attack: text that runs backwards", "a\u202eb", "ab"},
+		{"attack: other line ends", "a\u2028b\u0085c\vd", "a b c d"},
+		{"long", long, "many words many words many words many words many words many words many…\n\n" + strings.TrimSpace(long)},
+		{"one long word", strings.Repeat("é", 100), strings.Repeat("é", 71) + "…\n\n" + strings.Repeat("é", 100)},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newBench(t, nil, nil)
+			args, _ := json.Marshal(map[string]string{"command": "true", "comment": tt.comment})
+			b.call(t, "bash", string(args))
+			if b.run.last.Comment != tt.want {
+				t.Errorf("%q, want %q", b.run.last.Comment, tt.want)
+			}
+		})
+	}
+}
+
+func TestBashWithoutSandbox(t *testing.T) {
+	b := newBench(t, nil, func(o *tools.Options) {
+		o.Runner, o.Prefix = nil, "my_"
+		o.RunnerProblem = func() string { return "This machine forbids user namespaces" }
+	})
+	for _, name := range []string{"my_bash", "my_bash_readonly"} {
+		check(t, b.call(t, name, `{"command":"ls"}`), true, "This machine forbids user namespaces. Nothing was run. my_search and my_read still work.")
+	}
+	// Bad arguments are told first: they are wrong anywhere.
+	check(t, b.call(t, "my_bash", `{}`), true, `"command" is missing`)
+}
+
+// TestBadArguments: each is answered with what was wrong, and changes nothing.
+func TestBadArguments(t *testing.T) {
+	tests := []struct {
+		tool, args string
+		want       string
+	}{
+		{"bash", ``, `The argument "command" is missing: give it a string, for example "grep -rn deploy knowledge".`},
+		{"bash", `null`, `"command" is missing`},
+		{"bash", `{}`, `"command" is missing`},
+		{"bash", `{"command":null}`, `"command" is missing`},
+		{"bash", `{"command":""}`, `"command" is empty`},
+		{"bash", `{"command":"  \n"}`, `"command" is empty`},
+		{"bash", `{"command":5}`, `"command" must be a string, not the number 5.`},
+		{"bash", `{"command":["ls"]}`, `must be a string, not a list.`},
+		{"bash", `{"command":{"a":1}}`, `must be a string, not an object.`},
+		{"bash", `{"command":true}`, `must be a string, not true.`},
+		{"bash", `{"command":"ls","background":"yes"}`, `"background" must be true or false, not the string "yes".`},
+		{"bash", `{"command":"ls","background":1}`, `must be true or false, not the number 1.`},
+		{"bash", `{"command":"ls","comment":[]}`, `"comment" must be a string, not a list.`},
+		{"bash", `{"cmd":"ls"}`, `"command" is missing`},
+		{"bash", `{"comand":"ls"}`, `The argument "comand" is unknown. Did you mean "command"?`},
+		{"bash", `{"command":"ls","timeout":5}`, `The argument "timeout" is unknown. This tool takes command, comment, background.`},
+		{"bash", `{"command":"ls","command":"rm"}`, `"command" is given twice`},
+		{"bash", `{"command":"a\u0000b"}`, `NUL`},
+		{"bash", `{"command":"` + strings.Repeat("x", 100_001) + `"}`, `100,001 bytes, and 100,000 are allowed`},
+		{"bash_readonly", `{"command":"ls","comment":"x"}`, `The argument "comment" is unknown. Did you mean "command"?`},
+		{"bash", `[]`, `must be one JSON object with the names command, comment, background`},
+		{"bash", `"ls"`, `must be one JSON object`},
+		{"bash", `{"command":"ls"`, `not valid JSON`},
+		{"bash", `{"command":"ls"} {}`, `Something follows`},
+		{"bash", `{"command":}`, `not valid JSON`},
+		{"bash", "{\"command\":\"\xff\"}", `not valid UTF-8`},
+		{"bash", `{"command":"` + strings.Repeat("x", 1<<20) + `"}`, `are allowed`},
+		{"instructions", `{"topic":"x"}`, `The argument "topic" is unknown: this tool takes none.`},
+		{"search", `{}`, `"query" is missing: give it a string, for example "deploy checklist".`},
+		{"search", `{"q":"x"}`, `"query" is missing`},
+		{"search", `{"query":"x","limit":0}`, `"limit" must be at least 1, not 0.`},
+		{"search", `{"query":"x","limit":-3}`, `at least 1`},
+		{"search", `{"query":"x","limit":1.5}`, `must be a whole number, not the number 1.5.`},
+		{"search", `{"query":"x","limit":"5"}`, `must be a whole number, not the string "5".`},
+		{"search", `{"query":"x","limit":1e999}`, `must be a whole number`},
+		{"search", `{"query":"x","since":"yesterday"}`, `"since" must be a date such as 2026-01-31, not "yesterday".`},
+		{"search", `{"query":"x","since":"2026-02-30"}`, `must be a date`},
+		{"search", `{"query":"x","sorce":"y"}`, `Did you mean "source"?`},
+		{"search", `{"query":"` + strings.Repeat("x", 4001) + `"}`, `4,001 characters, and 4,000 are allowed`},
+		{"read", `{}`, `"paths" is missing: give it a list of strings, for example ["knowledge/notes.md"].`},
+		{"read", `{"path":"a.md"}`, `Did you mean "paths"?`},
+		{"read", `{"paths":"a.md"}`, `"paths" must be a list of strings, for example ["knowledge/notes.md"], not the string "a.md".`},
+		{"read", `{"paths":[]}`, `"paths" is an empty list`},
+		{"read", `{"paths":[1]}`, `"paths[0]" must be a string, not the number 1.`},
+		{"read", `{"paths":["a",null]}`, `"paths[1]" must be a string, not null.`},
+		{"read", `{"paths":["a"],"max_tokens":{}}`, `"max_tokens" must be a whole number, not an object.`},
+		{"read", `{"paths":[` + strings.Repeat(`"a",`, 50) + `"a"]}`, `51 entries, and 50 are allowed`},
+		{"fetch", `{"id":7}`, `"id" must be a string, not the number 7.`},
+		{"fetch", `{}`, `"id" is missing`},
+	}
+	b := newBench(t, map[string]string{"a": "a\n"}, nil)
+	for _, tt := range tests {
+		t.Run(tt.tool+" "+tt.args[:min(len(tt.args), 40)], func(t *testing.T) {
+			r := b.call(t, tt.tool, tt.args)
+			check(t, r, true, tt.want)
+			if len(textOf(r)) > 1000 {
+				t.Errorf("the error has %d bytes", len(textOf(r)))
+			}
+			if r.Meta["error"] != string(fault.Invalid) {
+				t.Errorf("told as %v", r.Meta["error"])
+			}
+		})
+	}
+	if b.run.runs != 0 {
+		t.Error("a command ran")
+	}
+	t.Run("all at once", func(t *testing.T) {
+		check(t, b.call(t, "search", `{"limit":0,"sorce":"x","since":"?"}`), true, `"query" is missing`, `at least 1`, `"source"`, `must be a date`)
+	})
+	t.Run("null is as good as nothing", func(t *testing.T) {
+		check(t, b.call(t, "bash", `{"command":"ls","comment":null,"background":null}`), false)
+		check(t, b.call(t, "instructions", `null`), false)
+	})
+}

@@ -1,0 +1,6 @@
+package tools
+
+import "satchel/tools/index"
+
+// Tokens counts tokens as the limits do.
+func Tokens(s string) int { return index.EstimateTokens(s) }

@@ -1,0 +1,255 @@
+package tools_test
+
+import (
+	"context"
+	"crypto/sha1"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"satchel/internal/fault"
+	"satchel/internal/space"
+	"satchel/tools"
+	"satchel/tools/index"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// golden compares with testdata/name, which must exist.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	p := filepath.Join("testdata", name)
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(p, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(p)
+	if err != nil {
+		t.Fatalf("%v (run the test with -update to write it)", err)
+	}
+	if got != string(want) {
+		t.Errorf("%s differs (run with -update and look at the change)\n--- got\n%s\n--- want\n%s", p, got, want)
+	}
+}
+
+const (
+	ann   = space.SpaceID("s_ann")
+	other = space.SpaceID("s_other")
+)
+
+// treeSpace is a Workspace over maps: the files of each space, a symbolic link
+// as "-> target".
+type treeSpace struct {
+	mu     sync.Mutex
+	spaces map[space.SpaceID]map[string]string
+	reads  int // of Content
+}
+
+func (w *treeSpace) Head(_ context.Context, id space.SpaceID) (space.CommitID, error) {
+	if _, ok := w.spaces[id]; !ok {
+		return "", fault.New(fault.NotFound, "There is no such space.")
+	}
+	return "c0ffee0000000000000000000000000000000001", nil
+}
+
+func blobOf(content string) space.BlobID {
+	sum := sha1.Sum([]byte(content))
+	return space.BlobID(hex.EncodeToString(sum[:]))
+}
+
+func (w *treeSpace) entry(id space.SpaceID, p string) (tools.Entry, bool) {
+	content, ok := w.spaces[id][p]
+	if ok {
+		e := tools.Entry{Path: space.Path(p), Blob: blobOf(content), Size: int64(len(content))}
+		if strings.HasPrefix(content, "-> ") {
+			e.Mode = space.Symlink
+		}
+		return e, true
+	}
+	for f := range w.spaces[id] {
+		if p == "" || strings.HasPrefix(f, p+"/") {
+			return tools.Entry{Path: space.Path(p), Dir: true, Size: -1}, true
+		}
+	}
+	return tools.Entry{}, false
+}
+
+func (w *treeSpace) Lookup(_ context.Context, id space.SpaceID, _ space.CommitID, p space.Path) (tools.Entry, error) {
+	e, ok := w.entry(id, string(p))
+	if !ok {
+		return e, fault.New(fault.NotFound, "There is no %q.", p)
+	}
+	return e, nil
+}
+
+func (w *treeSpace) Children(ctx context.Context, id space.SpaceID, at space.CommitID, dir space.Path) ([]tools.Entry, error) {
+	if e, ok := w.entry(id, string(dir)); !ok || !e.Dir {
+		return nil, fault.New(fault.NotFound, "There is no directory %q.", dir)
+	}
+	files, _ := w.Files(ctx, id, at, dir)
+	var list []tools.Entry
+	for _, f := range files {
+		rest := strings.TrimPrefix(strings.TrimPrefix(string(f.Path), string(dir)), "/")
+		name, _, _ := strings.Cut(rest, "/")
+		full := strings.TrimPrefix(string(dir)+"/"+name, "/")
+		e, _ := w.entry(id, full)
+		if len(list) == 0 || list[len(list)-1].Path != e.Path {
+			list = append(list, e)
+		}
+	}
+	return list, nil
+}
+
+func (w *treeSpace) Files(_ context.Context, id space.SpaceID, _ space.CommitID, dir space.Path) ([]tools.Entry, error) {
+	var list []tools.Entry
+	for p := range w.spaces[id] {
+		if dir == "" || strings.HasPrefix(p, string(dir)+"/") {
+			e, _ := w.entry(id, p)
+			e.Size = -1
+			list = append(list, e)
+		}
+	}
+	slices.SortFunc(list, func(a, b tools.Entry) int { return strings.Compare(string(a.Path), string(b.Path)) })
+	return list, nil
+}
+
+func (w *treeSpace) Content(_ context.Context, id space.SpaceID, b space.BlobID) ([]byte, error) {
+	w.mu.Lock()
+	w.reads++
+	w.mu.Unlock()
+	for _, content := range w.spaces[id] {
+		if blobOf(content) == b {
+			return []byte(strings.TrimPrefix(content, "-> ")), nil
+		}
+	}
+	return nil, errors.New("no such blob")
+}
+
+// fixedSearch answers every search alike and keeps the last one.
+type fixedSearch struct {
+	found index.Results
+	err   error
+	cols  []index.Collection
+	query index.Query
+}
+
+func (f *fixedSearch) Search(_ context.Context, cols []index.Collection, q index.Query) (index.Results, error) {
+	f.cols, f.query = cols, q
+	return f.found, f.err
+}
+
+// fixedRun answers every command alike and keeps the last request.
+type fixedRun struct {
+	result tools.RunResult
+	err    error
+	last   tools.RunRequest
+	runs   int
+}
+
+func (f *fixedRun) Run(_ context.Context, r tools.RunRequest, p tools.Progress) (tools.RunResult, error) {
+	f.last = r
+	f.runs++
+	p(1, 0, "working")
+	return f.result, f.err
+}
+
+// bench is a Set with its fakes.
+type bench struct {
+	*tools.Set
+	ws     *treeSpace
+	search *fixedSearch
+	run    *fixedRun
+}
+
+func newBench(t testing.TB, files map[string]string, change func(*tools.Options)) *bench {
+	t.Helper()
+	b := &bench{
+		ws:     &treeSpace{spaces: map[space.SpaceID]map[string]string{ann: files, other: {"secret.md": "the other's\n"}}},
+		search: &fixedSearch{},
+		run:    &fixedRun{result: tools.RunResult{End: tools.RunExited}},
+	}
+	o := tools.Options{
+		Workspace: b.ws, Searcher: b.search, Runner: b.run,
+		PublicURL: func() string { return "https://satchel.example" },
+		Now:       func() time.Time { return time.Date(2026, 11, 20, 23, 30, 0, 0, time.UTC) },
+	}
+	if change != nil {
+		change(&o)
+	}
+	set, err := tools.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Set = set
+	return b
+}
+
+func caller(scopes ...space.Scope) tools.Caller {
+	return tools.Caller{
+		User: "u_ann", Author: space.Person{Name: "Ann Example", Email: "ann@example.com"},
+		Space: ann, SpaceName: "Ann's space", Scopes: scopes, Client: "claude-code/2.1",
+	}
+}
+
+func editor() tools.Caller { return caller(space.ScopeRead, space.ScopeWrite) }
+func reader() tools.Caller { return caller(space.ScopeRead) }
+
+// call runs a tool as the editor; args are JSON.
+func (b *bench) call(t testing.TB, name, args string) tools.Result {
+	t.Helper()
+	return b.callAs(t, editor(), name, args)
+}
+
+func (b *bench) callAs(t testing.TB, c tools.Caller, name, args string) tools.Result {
+	t.Helper()
+	r, err := b.Call(t.Context(), c, name, json.RawMessage(args), nil)
+	if err != nil {
+		t.Fatalf("%s %s: %v", name, args, err)
+	}
+	return r
+}
+
+// textOf joins an answer's parts.
+func textOf(r tools.Result) string {
+	var parts []string
+	for _, c := range r.Content {
+		if c.Image != nil {
+			parts = append(parts, fmt.Sprintf("<image %s, %d bytes>", c.MIME, len(c.Image)))
+			continue
+		}
+		parts = append(parts, c.Text)
+	}
+	return strings.Join(parts, "\n")
+}
+
+// check tells what is wrong with an answer's text.
+func check(t *testing.T, r tools.Result, isError bool, wants ...string) {
+	t.Helper()
+	text := textOf(r)
+	if r.IsError != isError {
+		t.Errorf("IsError is %v:\n%s", r.IsError, text)
+	}
+	for _, w := range wants {
+		if not, ok := strings.CutPrefix(w, "!"); ok {
+			if strings.Contains(text, not) {
+				t.Errorf("the answer holds %q:\n%s", not, text)
+			}
+		} else if !strings.Contains(text, w) {
+			t.Errorf("the answer lacks %q:\n%s", w, text)
+		}
+	}
+}

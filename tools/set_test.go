@@ -1,0 +1,324 @@
+package tools_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"satchel/internal/fault"
+	"satchel/internal/space"
+	"satchel/tools"
+	"satchel/tools/index"
+)
+
+// TestToolInvariants holds for every tool, in both listings, with a prefix and
+// without.
+func TestToolInvariants(t *testing.T) {
+	form := regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+	for _, prefix := range []string{"", "satchel_", strings.Repeat("p", 32)} {
+		for _, chat := range []tools.ChatGPTMode{tools.ChatGPTAlways, tools.ChatGPTNever} {
+			b := newBench(t, nil, func(o *tools.Options) { o.Prefix = prefix; o.ChatGPT = chat })
+			list := b.List(t.Context(), editor())
+			if len(list) < 5 {
+				t.Fatalf("only %d tools are listed", len(list))
+			}
+			seen := map[string]bool{}
+			for _, tool := range list {
+				t.Run(tool.Name+"/"+string(chat), func(t *testing.T) {
+					if !form.MatchString(tool.Name) || !strings.HasPrefix(tool.Name, prefix) || seen[tool.Name] {
+						t.Errorf("the name %q is malformed, lacks the prefix or is there twice", tool.Name)
+					}
+					seen[tool.Name] = true
+					if tool.Title == "" || len(tool.Title) > 64 {
+						t.Errorf("title %q", tool.Title)
+					}
+					if n := len(tool.Description); n < 100 || n >= 2048 {
+						t.Errorf("the description has %d bytes", n)
+					}
+					if strings.ContainsAny(tool.Description, "{}") {
+						t.Error("the description holds a name that was not filled in")
+					}
+					if tool.ReadOnly != (tool.Scope == space.ScopeRead) {
+						t.Error("what only reads needs the scope read, and what writes the scope write")
+					}
+					if tool.ReadOnly && tool.Destructive {
+						t.Error("what only reads destroys nothing")
+					}
+					if tool.OpenWorld {
+						t.Error("no tool reaches the open world")
+					}
+					exact := chat == tools.ChatGPTAlways && (tool.Name == prefix+"search" || tool.Name == prefix+"fetch")
+					checkSchema(t, tool.InputSchema, !exact)
+					if tool.OutputSchema != nil {
+						checkSchema(t, tool.OutputSchema, !exact)
+					}
+					found, ok := b.Find(tool.Name)
+					if !ok || found.Name != tool.Name || found.Scope != tool.Scope {
+						t.Errorf("Find gives %v, %v", found.Name, ok)
+					}
+				})
+			}
+		}
+	}
+}
+
+// checkSchema walks a schema: valid JSON, closed objects whose required names
+// exist, no null type and no reference, a description on every input.
+func checkSchema(t *testing.T, raw json.RawMessage, closed bool) {
+	t.Helper()
+	var root map[string]any
+	if err := json.Unmarshal(raw, &root); err != nil {
+		t.Fatalf("%v: %s", err, raw)
+	}
+	if root["type"] != "object" {
+		t.Error("the root must be an object")
+	}
+	var walk func(at string, m map[string]any)
+	walk = func(at string, m map[string]any) {
+		typ, ok := m["type"].(string)
+		if !ok || typ == "null" {
+			t.Errorf("%s: the type must be one word, not %v", at, m["type"])
+		}
+		for _, k := range []string{"$ref", "anyOf", "oneOf", "nullable", "$defs"} {
+			if _, has := m[k]; has {
+				t.Errorf("%s has %s", at, k)
+			}
+		}
+		if typ == "object" && closed && m["additionalProperties"] != false {
+			t.Errorf("%s is open", at)
+		}
+		props, _ := m["properties"].(map[string]any)
+		required, _ := m["required"].([]any)
+		for _, r := range required {
+			if _, ok := props[r.(string)]; !ok {
+				t.Errorf("%s requires %v, which it does not have", at, r)
+			}
+		}
+		for name, p := range props {
+			walk(at+"."+name, p.(map[string]any))
+		}
+		if items, ok := m["items"].(map[string]any); ok {
+			walk(at+"[]", items)
+		}
+	}
+	walk("", root)
+}
+
+// TestListGolden snapshots what each kind of client is listed, so that no
+// change to it goes unseen.
+func TestListGolden(t *testing.T) {
+	chat := editor()
+	chat.ChatGPT = true
+	for _, tt := range []struct {
+		name string
+		c    tools.Caller
+	}{{"editor", editor()}, {"reader", reader()}, {"chatgpt", chat}} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newBench(t, nil, nil)
+			first, err := json.MarshalIndent(b.List(t.Context(), tt.c), "", "  ")
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, _ := json.MarshalIndent(b.List(t.Context(), tt.c), "", "  ")
+			if string(first) != string(again) {
+				t.Error("the list changes from call to call")
+			}
+			golden(t, "list-"+tt.name+".json", string(first)+"\n")
+		})
+	}
+}
+
+func names(list []tools.Tool) []string {
+	var out []string
+	for _, t := range list {
+		out = append(out, t.Name)
+	}
+	return out
+}
+
+func TestListShowsWhatScopesAllow(t *testing.T) {
+	b := newBench(t, nil, nil)
+	tests := []struct {
+		name   string
+		scopes []space.Scope
+		want   []string
+	}{
+		{"both", []space.Scope{space.ScopeRead, space.ScopeWrite}, []string{"instructions", "search", "read", "bash_readonly", "bash"}},
+		{"read", []space.Scope{space.ScopeRead}, []string{"instructions", "search", "read", "bash_readonly"}},
+		{"write alone", []space.Scope{space.ScopeWrite}, []string{"bash"}},
+		{"none", nil, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := names(b.List(t.Context(), caller(tt.scopes...))); !slices.Equal(got, tt.want) {
+				t.Errorf("listed %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestCallNeedsScope: every tool, with every set of scopes; the expectations are
+// written by hand.
+func TestCallNeedsScope(t *testing.T) {
+	b := newBench(t, map[string]string{"a.md": "a\n"}, nil)
+	args := map[string]string{
+		"instructions": `{}`, "search": `{"query":"a"}`, "read": `{"paths":["a.md"]}`, "fetch": `{"id":"a.md"}`,
+		"bash_readonly": `{"command":"true"}`, "bash": `{"command":"true"}`,
+	}
+	reads := []string{"instructions", "search", "read", "fetch", "bash_readonly"}
+	for name, raw := range args {
+		for _, scopes := range [][]space.Scope{nil, {space.ScopeRead}, {space.ScopeWrite}, {space.ScopeRead, space.ScopeWrite}} {
+			want := slices.Contains(scopes, space.ScopeWrite) && name == "bash" ||
+				slices.Contains(scopes, space.ScopeRead) && slices.Contains(reads, name)
+			_, err := b.Call(t.Context(), caller(scopes...), name, json.RawMessage(raw), nil)
+			if want && err != nil {
+				t.Errorf("%s with %v: %v", name, scopes, err)
+			}
+			if !want && fault.CodeOf(err) != fault.Forbidden {
+				t.Errorf("%s with %v: %v, want forbidden", name, scopes, err)
+			}
+		}
+	}
+	none := caller()
+	if _, err := b.Resources(t.Context(), none); fault.CodeOf(err) != fault.Forbidden {
+		t.Errorf("Resources: %v", err)
+	}
+	if _, _, err := b.ReadResource(t.Context(), none, "satchel://resources/x.md"); fault.CodeOf(err) != fault.Forbidden {
+		t.Errorf("ReadResource: %v", err)
+	}
+	if _, err := b.Prompts(t.Context(), none); fault.CodeOf(err) != fault.Forbidden {
+		t.Errorf("Prompts: %v", err)
+	}
+	if _, _, err := b.GetPrompt(t.Context(), none, "onboarding", nil); fault.CodeOf(err) != fault.Forbidden {
+		t.Errorf("GetPrompt: %v", err)
+	}
+	if _, err := b.Skills(t.Context(), none); fault.CodeOf(err) != fault.Forbidden {
+		t.Errorf("Skills: %v", err)
+	}
+	if _, err := b.GetSkill(t.Context(), none, "skill://x/SKILL.md"); fault.CodeOf(err) != fault.Forbidden {
+		t.Errorf("GetSkill: %v", err)
+	}
+}
+
+func TestChatGPTForms(t *testing.T) {
+	const searchForm = `{"type":"object","properties":{"query":{"type":"string"}},"required":["query"]}`
+	const fetchForm = `{"type":"object","properties":{"id":{"type":"string"}},"required":["id"]}`
+	for _, tt := range []struct {
+		mode   tools.ChatGPTMode
+		client bool
+		want   bool
+	}{
+		{tools.ChatGPTAuto, false, false}, {tools.ChatGPTAuto, true, true},
+		{tools.ChatGPTAlways, false, true}, {tools.ChatGPTAlways, true, true},
+		{tools.ChatGPTNever, false, false}, {tools.ChatGPTNever, true, false},
+	} {
+		t.Run(fmt.Sprintf("%s, ChatGPT %v", tt.mode, tt.client), func(t *testing.T) {
+			b := newBench(t, map[string]string{"a.md": "# A\ntext\n"}, func(o *tools.Options) { o.ChatGPT = tt.mode })
+			b.search.found = index.Results{Hits: []index.Hit{{Title: "A", Path: "a.md", Source: "space"}}}
+			c := editor()
+			c.ChatGPT = tt.client
+			list := b.List(t.Context(), c)
+			i := slices.IndexFunc(list, func(t tools.Tool) bool { return t.Name == "search" })
+			if got := string(list[i].InputSchema) == searchForm; got != tt.want {
+				t.Errorf("search is listed in ChatGPT's form: %v", got)
+			}
+			i = slices.IndexFunc(list, func(t tools.Tool) bool { return t.Name == "fetch" })
+			if (i >= 0) != tt.want {
+				t.Fatalf("fetch is listed: %v", i >= 0)
+			}
+			if i >= 0 && string(list[i].InputSchema) != fetchForm {
+				t.Error("fetch is not in ChatGPT's form")
+			}
+			// Either form of call works for anyone.
+			r := b.callAs(t, c, "search", `{"query":"a","limit":3}`)
+			check(t, r, false, `"url":"https://satchel.example/spaces/s_ann/files/a.md"`)
+			if strings.Contains(textOf(r), `"score"`) == tt.want {
+				t.Errorf("the answer is not in the form that was listed: %s", textOf(r))
+			}
+			check(t, b.callAs(t, c, "fetch", `{"id":"a.md"}`), false, `"title":"A"`, `"text":"# A\ntext\n"`)
+		})
+	}
+}
+
+func TestFaults(t *testing.T) {
+	b := newBench(t, nil, func(o *tools.Options) { o.Prefix = "x_" })
+	tests := []struct {
+		name string
+		err  error
+		code fault.Code // of the error that Call returns; "" for a Result
+		text string
+	}{
+		{"limited", &fault.Error{Code: fault.Limited, Public: "Too many commands.", RetryAfter: 3 * time.Second}, "", "Too many commands.\nTry again in 3s."},
+		{"unavailable", fault.New(fault.Unavailable, "The sandbox is full."), "", "The sandbox is full."},
+		{"canceled", context.Canceled, fault.Canceled, ""},
+		{"internal", errors.New("open /var/lib/secret: no such file"), fault.Internal, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			b.run.err = tt.err
+			r, err := b.Call(t.Context(), editor(), "x_bash", json.RawMessage(`{"command":"true"}`), nil)
+			if fault.CodeOf(err) != tt.code {
+				t.Fatalf("error %v, want %q", err, tt.code)
+			}
+			if err == nil && (!r.IsError || textOf(r) != tt.text) {
+				t.Errorf("IsError %v, text %q", r.IsError, textOf(r))
+			}
+			if strings.Contains(fault.PublicOf(err), "secret") {
+				t.Error("the cause is told to the caller")
+			}
+		})
+	}
+	for _, tt := range []struct{ name, want string }{
+		{"x_serach", `Did you mean "x_search"?`}, {"bash", `Did you mean "x_bash"?`}, {"qwertz", "The tools are x_instructions"}, {"", "The tools are"}, {"x_bash_readonly ", `Did you mean "x_bash_readonly"?`},
+	} {
+		_, err := b.Call(t.Context(), editor(), tt.name, nil, nil)
+		if fault.CodeOf(err) != fault.NotFound || !strings.Contains(fault.PublicOf(err), tt.want) {
+			t.Errorf("%q: %v", tt.name, err)
+		}
+	}
+	gone := editor()
+	gone.Space = "s_gone"
+	if r, err := b.Call(t.Context(), gone, "x_read", json.RawMessage(`{"paths":["a"]}`), nil); err != nil || !r.IsError {
+		t.Errorf("a space that is gone: %v, %v", r, err)
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	good := tools.Options{Workspace: &treeSpace{}, Searcher: &fixedSearch{}, PublicURL: func() string { return "" }}
+	for name, change := range map[string]func(*tools.Options){
+		"no workspace":     func(o *tools.Options) { o.Workspace = nil },
+		"no searcher":      func(o *tools.Options) { o.Searcher = nil },
+		"no public URL":    func(o *tools.Options) { o.PublicURL = nil },
+		"prefix with dot":  func(o *tools.Options) { o.Prefix = "my.tools" },
+		"prefix too long":  func(o *tools.Options) { o.Prefix = strings.Repeat("x", 33) },
+		"unknown chatgpt":  func(o *tools.Options) { o.ChatGPT = "sometimes" },
+		"prefix not ASCII": func(o *tools.Options) { o.Prefix = "é_" },
+	} {
+		o := good
+		change(&o)
+		if _, err := tools.New(o); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	if _, err := tools.New(good); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestServerInstructions(t *testing.T) {
+	b := newBench(t, nil, func(o *tools.Options) { o.Prefix = "kb_" })
+	s := b.ServerInstructions()
+	if len(s) >= 2048 {
+		t.Errorf("%d bytes", len(s))
+	}
+	if !strings.Contains(s, "kb_instructions") || strings.ContainsAny(s, "{}") {
+		t.Errorf("names are not filled in: %s", s)
+	}
+	golden(t, "server-instructions.txt", newBench(t, nil, nil).ServerInstructions()+"\n")
+}
