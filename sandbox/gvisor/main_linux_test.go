@@ -1,14 +1,12 @@
 package gvisor_test
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -28,25 +26,10 @@ func TestMain(m *testing.M) {
 		standIn()
 		os.Exit(0)
 	}
-	goleak.VerifyTestMain(m)
-}
-
-// standIn is a process 1 that runs each line of its input in bash and answers
-// with the output and an end mark: what the runtime promises can be seen
-// through it without the agent.
-func standIn() {
-	fmt.Fprintln(os.Stderr, "stand-in ready")
-	in := bufio.NewScanner(os.Stdin)
-	for in.Scan() {
-		cmd := exec.Command("/bin/bash", "-c", in.Text())
-		cmd.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/tmp"}
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			out = append(out, []byte("["+err.Error()+"]")...)
-		}
-		fmt.Printf("%d\n", len(out))
-		os.Stdout.Write(out)
+	if dir := os.Getenv(serverRunDir); dir != "" {
+		os.Exit(serve(dir))
 	}
+	goleak.VerifyTestMain(m)
 }
 
 // bash runs a command through the stand-in and returns its trimmed output.

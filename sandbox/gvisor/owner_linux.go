@@ -60,6 +60,11 @@ func newOwner(conf childConfig, l *link) (*owner, error) {
 			return nil, fmt.Errorf("making the run directory: %w", err)
 		}
 	}
+	// gVisor puts a socket into its state directory whose path must be short:
+	// it opens a longer one in a way that lets other sandboxes inherit it.
+	if err := os.Chdir(stateDir(conf.RunDir)); err != nil {
+		return nil, fmt.Errorf("entering the state directory: %w", err)
+	}
 	rc, err := runscConfig(conf)
 	if err != nil {
 		return nil, err
@@ -316,9 +321,8 @@ var errNoSandbox = errors.New("no such sandbox")
 
 // measure tells what the container's processes use.
 func (b *box) measure() space.SandboxStats {
-	pids := append(descendants(b.sentry.pid), b.sentry.pid, b.gofer.pid)
 	var s space.SandboxStats
-	for _, pid := range pids {
+	for _, pid := range distinct(append([]int{b.gofer.pid, b.sentry.pid}, descendants(b.sentry.pid)...)) {
 		if n, ok := pss(pid); ok {
 			s.Memory += n
 			s.Processes++
@@ -357,7 +361,7 @@ func runscConfig(c childConfig) (*config.Config, error) {
 	fs := flag.NewFlagSet("runsc", flag.ContinueOnError)
 	config.RegisterFlags(fs)
 	args := []string{
-		"--root=" + stateDir(c.RunDir),
+		"--root=/proc/self/cwd", // the state directory, see newOwner
 		"--platform=" + c.Platform,
 		"--network=none",
 		"--host-uds=none",

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"unsafe"
@@ -157,6 +158,26 @@ func parentOf(pid int) (int, bool) {
 	}
 	ppid, err := strconv.Atoi(fields[1])
 	return ppid, err == nil
+}
+
+// distinct returns the processes without those that share another's memory:
+// gVisor has several to a program, and each would count all of it again.
+func distinct(pids []int) []int {
+	var out []int
+	for _, pid := range pids {
+		if !slices.ContainsFunc(out, func(other int) bool { return sharesMemory(pid, other) }) {
+			out = append(out, pid)
+		}
+	}
+	return out
+}
+
+// sharesMemory tells whether two processes have one address space. Where the
+// kernel does not say, they have not.
+func sharesMemory(a, b int) bool {
+	const kcmpVM = 1
+	r, _, errno := unix.Syscall6(unix.SYS_KCMP, uintptr(a), uintptr(b), kcmpVM, 0, 0, 0)
+	return errno == 0 && r == 0
 }
 
 // pss returns a process's proportional set size in bytes.
