@@ -93,7 +93,11 @@ func (r *repo) apply(ctx context.Context, p *plan, m space.Meta) (space.Commit, 
 			objs = append(objs, newObject{plumbing.BlobObject, q.hash, q.data})
 		}
 	}
-	c, err := r.record(ctx, head, tree, objs, m, summarise(files))
+	var parents []hash
+	if !head.id.IsZero() {
+		parents = []hash{head.id}
+	}
+	c, err := r.record(ctx, head, parents, tree, objs, m, summarise(files))
 	if err != nil {
 		return space.Commit{}, err
 	}
@@ -113,15 +117,11 @@ func (r *repo) unchanged(p *plan) (space.Commit, error) {
 	return out, nil
 }
 
-// record writes a commit with its objects and makes it head, durably. The
-// zero head is that of a space without a commit.
-func (r *repo) record(ctx context.Context, head *headState, tree hash, objs []newObject, m space.Meta, summary string) (space.Commit, error) {
+// record writes a commit with its objects and makes it head, durably. head is
+// the one that it replaces; zero in a space without a commit.
+func (r *repo) record(ctx context.Context, head *headState, parents []hash, tree hash, objs []newObject, m space.Meta, summary string) (space.Commit, error) {
 	if m.Time.IsZero() {
 		m.Time = time.Now()
-	}
-	var parents []hash
-	if !head.id.IsZero() {
-		parents = []hash{head.id}
 	}
 	data := r.s.o.encodeCommit(tree, parents, m, summary)
 	id := plumbing.ComputeHash(plumbing.CommitObject, data)
@@ -129,7 +129,7 @@ func (r *repo) record(ctx context.Context, head *headState, tree hash, objs []ne
 		// The same change by the same author in the same second, after it was
 		// undone: another second makes it another commit.
 		m.Time = m.Time.Add(time.Second)
-		return r.record(ctx, head, tree, objs, m, summary)
+		return r.record(ctx, head, parents, tree, objs, m, summary)
 	}
 	objs = append(objs, newObject{plumbing.CommitObject, id, data})
 	if err := ctx.Err(); err != nil {

@@ -49,12 +49,12 @@ func (db *objectDB) packDir() string { return filepath.Join(db.dir, "pack") }
 
 // rescan takes in packs that appeared and lets go of those that are gone.
 func (db *objectDB) rescan() error {
+	db.mu.Lock() // before the look: a commit adds its pack under the lock
+	defer db.mu.Unlock()
 	names, err := packNames(db.packDir())
 	if err != nil {
 		return err
 	}
-	db.mu.Lock()
-	defer db.mu.Unlock()
 	for _, name := range names {
 		if db.packs[name] != nil {
 			continue

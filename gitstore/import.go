@@ -1,0 +1,244 @@
+package gitstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// ImportSource is where a space is filled from: [FromDirectory], [FromTar],
+// [FromGit] or [FromBundle].
+type ImportSource interface {
+	// begin readies the source. history is nil where it has files alone.
+	begin(ctx context.Context, s *Store, tell func(string)) (src importReader, err error)
+}
+
+// importReader is a source that is being read.
+type importReader interface {
+	// files gives every file once. What cannot be one is told to refuse.
+	files(ctx context.Context, visit func(importFile) error, refuse func(path string, err error)) error
+	// name says in a few words what it is, without a secret.
+	name() string
+	// history returns the quarantined repository; nil where there are files
+	// alone.
+	history() *quarantine
+	close()
+}
+
+// importFile is one file of a source: an attacker's bytes, like a change's.
+type importFile struct {
+	path string
+	mode space.Mode
+	size int64 // as the source claims
+	open func() (io.ReadCloser, error)
+}
+
+// ImportResult says what became of an import.
+type ImportResult struct {
+	Commit space.Commit // with its files; Changed is false where nothing was new
+	// History is true where the source's history became the space's.
+	History bool
+	Files   int   // read from the source
+	Bytes   int64 // of them
+	// Notes are paths that were left out, removed or kept although they break a
+	// rule, with the reason; at most 1,000 of them.
+	Notes []space.Refusal
+	Noted int // how many there were
+}
+
+const maxImportNotes = 1000
+
+func (res *ImportResult) note(path string, err error) {
+	if res.Noted++; len(res.Notes) < maxImportNotes {
+		res.Notes = append(res.Notes, refusal(path, err))
+	}
+}
+
+// Import fills a space from a source. A git history becomes the history of a
+// space that has only its first commit, with those of the space's files on top
+// that the history lacks. Otherwise the source's files are committed on head:
+// in a space that has only its first commit they replace files of the same
+// name, in any other both are kept. progress, which may be nil, is told lines
+// for people. After an error the space is as it was.
+func (s *Store) Import(ctx context.Context, id space.SpaceID, src ImportSource, m space.Meta, progress func(line string)) (ImportResult, error) {
+	r, release, err := s.acquire(ctx, id)
+	if err != nil {
+		return ImportResult{}, err
+	}
+	defer release()
+	if progress == nil {
+		progress = func(string) {}
+	}
+	in, err := src.begin(ctx, s, progress)
+	if err != nil {
+		return ImportResult{}, err
+	}
+	defer in.close()
+	if m.Message == "" {
+		m.Message = "Import " + in.name()
+	}
+	if q := in.history(); q != nil {
+		pristine, err := r.pristine(r.head.Load())
+		if err != nil {
+			return ImportResult{}, err
+		}
+		if pristine {
+			res, err := r.adopt(ctx, q, m)
+			if !errors.Is(err, errNotPristine) {
+				return res, err
+			}
+		}
+	}
+	return r.importFiles(ctx, in, m, progress)
+}
+
+var errNotPristine = errors.New("the space has changed since its first commit")
+
+// pristine tells whether a space has only its first commit.
+func (r *repo) pristine(st *headState) (bool, error) {
+	c, err := r.rawCommit(st.id)
+	if err != nil {
+		return false, r.internalf(err, "head")
+	}
+	return len(c.parents) == 0, nil
+}
+
+// importFiles commits a source's files. Their content goes into a pack as it
+// is read, so that memory holds one file at a time; the space is locked only
+// for the commit.
+func (r *repo) importFiles(ctx context.Context, in importReader, m space.Meta, progress func(string)) (res ImportResult, err error) {
+	w, err := newPackWriter(&r.s.o, r.db.packDir())
+	if err != nil {
+		return res, r.internalf(err, "import")
+	}
+	defer w.abort() // of what finish has not renamed
+	lim := r.s.o.Limits
+	var reqs []request
+	at := map[string]int{}
+	err = in.files(ctx, func(f importFile) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		q, data, err := r.readImport(f)
+		if fault.CodeOf(err) == fault.Internal {
+			return err
+		}
+		if err != nil {
+			res.note(f.path, err)
+			return nil
+		}
+		res.Files++
+		res.Bytes += q.size
+		if res.Files > lim.Files || res.Bytes > lim.Space {
+			return fault.New(fault.TooLarge, "The source has more than the %d files or %s that a space may hold.", lim.Files, sizeText(lim.Space))
+		}
+		if !r.db.has(q.hash) {
+			if err := w.addNamed(q.hash, plumbing.BlobObject, data); err != nil {
+				return err
+			}
+		}
+		if i, dup := at[f.path]; dup {
+			reqs[i] = q
+		} else {
+			at[f.path] = len(reqs)
+			reqs = append(reqs, q)
+		}
+		if res.Files%1000 == 0 {
+			progress(fmt.Sprintf("%d files, %s", res.Files, sizeText(res.Bytes)))
+		}
+		return nil
+	}, res.note)
+	if err != nil {
+		if fault.CodeOf(err) != fault.Internal {
+			return ImportResult{}, err
+		}
+		return ImportResult{}, r.internalf(err, "import")
+	}
+	r.commitMu.Lock()
+	defer r.commitMu.Unlock()
+	res.Commit, err = r.commitImport(ctx, w, reqs, m)
+	if err != nil {
+		return ImportResult{}, err
+	}
+	for _, f := range res.Commit.Refused {
+		res.note(f.Path, f.Err)
+	}
+	if res.Commit.Changed {
+		r.committed(res.Commit)
+	}
+	return res, nil
+}
+
+// readImport validates a file and reads it.
+func (r *repo) readImport(f importFile) (request, []byte, error) {
+	if _, err := space.ParsePath(f.path); err != nil {
+		return request{}, nil, err
+	}
+	tooLarge := fault.New(fault.TooLarge, "The file %q is larger than %s.", f.path, sizeText(r.s.o.Limits.File))
+	if f.size > r.s.o.Limits.File {
+		return request{}, nil, tooLarge
+	}
+	in, err := f.open()
+	if err != nil {
+		return request{}, nil, err
+	}
+	defer in.Close()
+	data, err := io.ReadAll(io.LimitReader(in, r.s.o.Limits.File+1))
+	if err != nil {
+		return request{}, nil, err
+	}
+	if int64(len(data)) > r.s.o.Limits.File {
+		return request{}, nil, tooLarge
+	}
+	q, err := r.check(space.Change{Path: f.path, Mode: f.mode, Content: data})
+	q.data = nil // its blob is in the pack by the time of the commit
+	return q, data, err
+}
+
+// commitImport commits requests whose blobs are in the pack. The caller holds
+// commitMu: until it lets go nobody else can have used the pack, which is
+// removed where the commit fails.
+func (r *repo) commitImport(ctx context.Context, w *packWriter, reqs []request, m space.Meta) (space.Commit, error) {
+	head := r.head.Load()
+	pristine, err := r.pristine(head)
+	if err != nil {
+		return space.Commit{}, err
+	}
+	if pristine {
+		for i := range reqs {
+			at, err := r.lookup(head.tree, string(reqs[i].path))
+			if err != nil {
+				return space.Commit{}, r.internalf(err, "import")
+			}
+			if at.isFile() {
+				reqs[i].base, reqs[i].baseMode = blobID(at.hash), at.fileMode()
+			}
+		}
+	}
+	p, err := r.decide(ctx, head, reqs, space.KeepBoth)
+	if err != nil {
+		return space.Commit{}, err
+	}
+	var pk *pack
+	if len(w.entries) > 0 {
+		if pk, err = w.finish(); err != nil {
+			return space.Commit{}, r.internalf(err, "import")
+		}
+		r.db.add(pk)
+	}
+	c, err := r.apply(ctx, p, m)
+	if err != nil && pk != nil && r.head.Load() == head {
+		for _, ext := range []string{".idx", ".pack"} {
+			err = errors.Join(err, os.Remove(pk.base+ext))
+		}
+		err = errors.Join(err, r.db.rescan())
+	}
+	return c, err
+}

@@ -1,0 +1,237 @@
+package gitstore
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+	"syscall"
+
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// FromDirectory imports the files of a directory of this machine. Only an
+// operator may name one. Directories named .git are skipped; links are
+// imported as links and never followed.
+func FromDirectory(dir string) ImportSource { return directory(dir) }
+
+type directory string
+
+func (d directory) begin(context.Context, *Store, func(string)) (importReader, error) {
+	root, err := os.OpenRoot(string(d))
+	if err != nil {
+		return nil, fault.Wrap(err, fault.Invalid, "The directory %s cannot be read: %v.", string(d), errors.Unwrap(err))
+	}
+	return &directoryReader{root: root}, nil
+}
+
+type directoryReader struct{ root *os.Root }
+
+func (d *directoryReader) name() string         { return "a directory" }
+func (d *directoryReader) history() *quarantine { return nil }
+func (d *directoryReader) close()               { d.root.Close() }
+
+func (d *directoryReader) files(ctx context.Context, visit func(importFile) error, refuse func(string, error)) error {
+	return walkRoot(ctx, d.root, "", visit, refuse, 0)
+}
+
+// walkRoot visits the files below a directory, which stays open by its handle:
+// nothing outside can be reached, whatever is exchanged meanwhile.
+func walkRoot(ctx context.Context, root *os.Root, prefix string, visit func(importFile) error, refuse func(string, error), depth int) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if depth > space.MaxPathDepth {
+		refuse(prefix, fault.New(fault.Invalid, "The directory %q is nested too deep.", prefix))
+		return nil
+	}
+	f, err := root.Open(".")
+	if err != nil {
+		return err
+	}
+	es, err := f.ReadDir(-1)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	for _, e := range es {
+		name := e.Name()
+		full := prefix + name
+		switch {
+		case name == ".git":
+			// The source's own history, or a nested repository's.
+		case e.IsDir():
+			sub, err := root.OpenRoot(name)
+			if err != nil {
+				refuse(full, fault.Wrap(err, fault.Invalid, "The directory %q cannot be read.", full))
+				continue
+			}
+			err = errors.Join(walkRoot(ctx, sub, full+"/", visit, refuse, depth+1), sub.Close())
+			if err != nil {
+				return err
+			}
+		case e.Type()&fs.ModeSymlink != 0:
+			target, err := root.Readlink(name)
+			if err != nil {
+				refuse(full, fault.Wrap(err, fault.Invalid, "The link %q cannot be read.", full))
+				continue
+			}
+			if err := visit(bytesFile(full, space.Symlink, []byte(target))); err != nil {
+				return err
+			}
+		default:
+			if err := visitRegular(root, name, full, visit, refuse); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// visitRegular opens without blocking and then looks: a FIFO put there must not
+// hold the import up.
+func visitRegular(root *os.Root, name, full string, visit func(importFile) error, refuse func(string, error)) error {
+	st, err := root.Lstat(name)
+	if err == nil && !st.Mode().IsRegular() {
+		err = errors.New("not a regular file")
+	}
+	var f *os.File
+	if err == nil {
+		f, err = root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	}
+	if err == nil {
+		if st, err = f.Stat(); err == nil && !st.Mode().IsRegular() {
+			err = errors.Join(errors.New("not a regular file"), f.Close())
+		}
+	}
+	if err != nil {
+		refuse(full, fault.Wrap(err, fault.Invalid, "%q is no file that can be read.", full))
+		return nil
+	}
+	defer f.Close()
+	mode := space.Regular
+	if st.Mode()&0o100 != 0 {
+		mode = space.Executable
+	}
+	return visit(importFile{path: full, mode: mode, size: st.Size(), open: func() (io.ReadCloser, error) { return io.NopCloser(f), nil }})
+}
+
+func bytesFile(path string, mode space.Mode, data []byte) importFile {
+	return importFile{path: path, mode: mode, size: int64(len(data)), open: func() (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewReader(data)), nil
+	}}
+}
+
+// FromTar imports the files of a tar stream, which [WriteTar] makes and anyone
+// may send: regular files and symlinks; everything else is told and left out.
+func FromTar(r io.Reader) ImportSource { return tarSource{r} }
+
+type tarSource struct{ r io.Reader }
+
+func (t tarSource) begin(context.Context, *Store, func(string)) (importReader, error) { return t, nil }
+func (t tarSource) name() string                                                      { return "files" }
+func (t tarSource) history() *quarantine                                              { return nil }
+func (t tarSource) close()                                                            {}
+
+func (t tarSource) files(ctx context.Context, visit func(importFile) error, refuse func(string, error)) error {
+	in := tar.NewReader(t.r)
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		h, err := in.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return fault.Wrap(err, fault.Invalid, "The stream of files is damaged.")
+		}
+		name := strings.TrimPrefix(h.Name, "./")
+		switch h.Typeflag {
+		case tar.TypeDir, tar.TypeXGlobalHeader:
+		case tar.TypeSymlink:
+			err = visit(bytesFile(name, space.Symlink, []byte(h.Linkname)))
+		case tar.TypeReg:
+			mode := space.Regular
+			if h.Mode&0o100 != 0 {
+				mode = space.Executable
+			}
+			err = visit(importFile{path: name, mode: mode, size: h.Size, open: func() (io.ReadCloser, error) {
+				return io.NopCloser(damagedTar{in}), nil
+			}})
+		default:
+			refuse(name, fault.New(fault.Invalid, "%q is neither a file nor a symbolic link.", name))
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// damagedTar tells a stream that ends early from an error of ours.
+type damagedTar struct{ r io.Reader }
+
+func (d damagedTar) Read(p []byte) (int, error) {
+	n, err := d.r.Read(p)
+	if err != nil && err != io.EOF {
+		err = fault.Wrap(err, fault.Invalid, "The stream of files is damaged.")
+	}
+	return n, err
+}
+
+// WriteTar writes the files of a directory as [FromTar] reads them: what the
+// command line sends to a running server.
+func WriteTar(ctx context.Context, dir string, w io.Writer) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return fault.Wrap(err, fault.Invalid, "The directory %s cannot be read: %v.", dir, errors.Unwrap(err))
+	}
+	defer root.Close()
+	out := tar.NewWriter(w)
+	visit := func(f importFile) error {
+		in, err := f.open()
+		if err != nil {
+			return err
+		}
+		defer in.Close()
+		h := &tar.Header{Name: f.path, Typeflag: tar.TypeReg, Mode: 0o644, Size: f.size, Format: tar.FormatPAX}
+		switch f.mode {
+		case space.Executable:
+			h.Mode = 0o755
+		case space.Symlink:
+			target, err := io.ReadAll(in)
+			if err != nil {
+				return err
+			}
+			h.Typeflag, h.Size, h.Linkname = tar.TypeSymlink, 0, string(target)
+			return out.WriteHeader(h)
+		}
+		if err := out.WriteHeader(h); err != nil {
+			return err
+		}
+		// A file that shrinks meanwhile makes the stream invalid, which is told;
+		// one that grows is cut at what was announced.
+		if _, err := io.CopyN(out, in, f.size); err != nil {
+			return fmt.Errorf("%s changed while it was read: %w", f.path, err)
+		}
+		return nil
+	}
+	// What is refused here (a socket, an unreadable file) is sent as an entry
+	// that the receiver refuses, so that the person is told.
+	var werr error
+	refuse := func(name string, _ error) {
+		if werr == nil {
+			werr = out.WriteHeader(&tar.Header{Name: path.Clean(name), Typeflag: tar.TypeFifo, Format: tar.FormatPAX})
+		}
+	}
+	if err := walkRoot(ctx, root, "", visit, refuse, 0); err != nil {
+		return err
+	}
+	return errors.Join(werr, out.Close())
+}

@@ -1,0 +1,380 @@
+package gitstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// GitSource names a git repository to import.
+type GitSource struct {
+	// URL is an https URL without a user or a password in it; or, where
+	// AllowLocal is set, also a path of this machine.
+	URL string
+	// AllowLocal is for the operator's command line alone.
+	AllowLocal bool
+	// Branch is the branch to take; empty is the repository's default.
+	Branch string
+}
+
+// FromGit imports a repository with its history.
+func FromGit(g GitSource) ImportSource { return g }
+
+// FromBundle imports a git bundle, which [WriteBundle] makes and anyone may
+// send, with its history.
+func FromBundle(r io.Reader) ImportSource { return bundleSource{r} }
+
+type bundleSource struct{ r io.Reader }
+
+// quarantine is a repository that holds what came from elsewhere, checked by
+// git's fsck, before any of it reaches a space.
+type quarantine struct {
+	s     *Store
+	dir   string // removed with all in it
+	label string
+	r     *repo // opened when the objects are in
+	head  *headState
+}
+
+func (q *quarantine) name() string         { return q.label }
+func (q *quarantine) history() *quarantine { return q }
+func (q *quarantine) repoDir() string      { return filepath.Join(q.dir, "repo.git") }
+
+func (q *quarantine) close() {
+	if q.r != nil {
+		q.r.db.close()
+	}
+	if err := removeTree(q.dir); err != nil {
+		q.s.o.Logger.Warn("A quarantine could not be removed.", "error", err)
+	}
+}
+
+func (s *Store) newQuarantine(label string) (*quarantine, error) {
+	dir, err := os.MkdirTemp(filepath.Join(s.o.Dir, quarantineDir), "import-")
+	if err != nil {
+		return nil, err
+	}
+	q := &quarantine{s: s, dir: dir, label: label}
+	if err := initBare(q.repoDir()); err != nil {
+		q.close()
+		return nil, err
+	}
+	return q, nil
+}
+
+// tolerated are defects of old histories that harm nobody. Everything else that
+// git's fsck calls an error refuses an import.
+var tolerated = []string{"missingSpaceBeforeDate", "zeroPaddedFilemode", "badTimezone"}
+
+func (g GitSource) begin(ctx context.Context, s *Store, tell func(string)) (importReader, error) {
+	from, protocol, err := g.check()
+	if err != nil {
+		return nil, err
+	}
+	ref := "HEAD"
+	if g.Branch != "" {
+		if strings.HasPrefix(g.Branch, "-") || strings.ContainsAny(g.Branch, " ~^:?*[\\\x7f") || strings.Contains(g.Branch, "..") || oneLine(g.Branch, maxName) != g.Branch {
+			return nil, fault.New(fault.Invalid, "%q is not the name of a branch.", cut(g.Branch, 60))
+		}
+		ref = "refs/heads/" + g.Branch
+	}
+	q, err := s.newQuarantine("a git repository")
+	if err != nil {
+		return nil, err
+	}
+	if err := q.receive(ctx, from, protocol, ref, tell); err != nil {
+		q.close()
+		return nil, err
+	}
+	return q, nil
+}
+
+// check returns what to give git, and the protocol that it may use.
+func (g GitSource) check() (from, protocol string, err error) {
+	if u, perr := url.Parse(g.URL); perr == nil && u.Scheme == "https" && u.Host != "" {
+		if u.User != nil {
+			return "", "", fault.New(fault.Invalid, "Give the URL without a user name or a password: both would end up in logs.")
+		}
+		return g.URL, "https", nil
+	}
+	if !g.AllowLocal {
+		return "", "", fault.New(fault.Invalid, "Only https:// URLs can be imported from.")
+	}
+	if strings.Contains(g.URL, "://") || strings.Contains(g.URL, "::") {
+		return "", "", fault.New(fault.Invalid, "Only https:// URLs and directories can be imported from.")
+	}
+	abs, err := filepath.Abs(g.URL)
+	if err != nil {
+		return "", "", err
+	}
+	if st, err := os.Stat(abs); err != nil || !st.IsDir() {
+		return "", "", fault.New(fault.Invalid, "%s is not a directory.", g.URL)
+	}
+	return abs, "file", nil
+}
+
+func (b bundleSource) begin(ctx context.Context, s *Store, tell func(string)) (importReader, error) {
+	q, err := s.newQuarantine("a git repository")
+	if err != nil {
+		return nil, err
+	}
+	if err := q.receiveBundle(ctx, b.r, tell); err != nil {
+		q.close()
+		return nil, err
+	}
+	return q, nil
+}
+
+func (q *quarantine) receiveBundle(ctx context.Context, in io.Reader, tell func(string)) error {
+	name := filepath.Join(q.dir, "bundle")
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	n, err := io.Copy(f, io.LimitReader(in, q.s.o.Limits.Repository+1))
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if n > q.s.o.Limits.Repository {
+		return tooMuchHistory(q.s.o.Limits.Repository)
+	}
+	bad := func(err error) error {
+		if fault.CodeOf(err) != fault.Internal || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+			return err
+		}
+		return fault.Wrap(err, fault.Invalid, "The stream is not a whole git bundle.")
+	}
+	if _, err := q.git(ctx, gitCmd{args: []string{"bundle", "verify", "-q", name}}); err != nil {
+		return bad(err)
+	}
+	out, err := q.git(ctx, gitCmd{args: []string{"bundle", "list-heads", name}})
+	if err != nil {
+		return bad(err)
+	}
+	ref := ""
+	for line := range strings.Lines(string(out)) {
+		_, name, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if name == "HEAD" || ref == "" && strings.HasPrefix(name, "refs/heads/") || name == branch && ref != "HEAD" {
+			ref = name
+		}
+	}
+	if ref == "" {
+		return fault.New(fault.Invalid, "The bundle holds no branch.")
+	}
+	return q.receive(ctx, name, "file", ref, tell)
+}
+
+func (q *quarantine) git(ctx context.Context, c gitCmd) ([]byte, error) {
+	c.dir, c.gitDir = q.dir, q.repoDir()
+	return q.s.git.run(ctx, c)
+}
+
+// receive fetches, checks every object, and leaves one pack of what the branch
+// reaches.
+func (q *quarantine) receive(ctx context.Context, from, protocol, ref string, tell func(string)) error {
+	fetch := []string{}
+	check := []string{}
+	for _, id := range tolerated {
+		fetch = append(fetch, "-c", "fetch.fsck."+id+"=ignore")
+		check = append(check, "-c", "fsck."+id+"=ignore")
+	}
+	args := append(fetch, "fetch", "--progress", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head",
+		"--no-auto-maintenance", "--end-of-options", from, "+"+ref+":refs/heads/main")
+	sized, stop := q.limitSize(ctx)
+	_, err := q.git(sized, gitCmd{protocols: protocol, progress: tell, args: args})
+	stop()
+	if err != nil {
+		return q.explain(sized, err)
+	}
+	// A bundle's objects are not checked by every version of fetch.
+	if _, err := q.git(ctx, gitCmd{args: append(check, "fsck", "--strict", "--no-dangling", "--no-progress")}); err != nil {
+		return q.explain(ctx, err)
+	}
+	if _, err := q.git(ctx, gitCmd{args: []string{"repack", "-a", "-d", "-q"}}); err != nil {
+		return q.explain(ctx, err)
+	}
+	q.r = &repo{s: q.s, id: "quarantine", dir: q.repoDir()}
+	if q.r.db, err = openObjects(filepath.Join(q.repoDir(), "objects"), q.s.cache); err != nil {
+		q.r = nil
+		return err
+	}
+	q.head, err = q.r.state(q.r.readRef())
+	return err
+}
+
+// limitSize ends a fetch that brings more than a repository may have.
+func (q *quarantine) limitSize(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(500 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			var n int64
+			filepath.WalkDir(q.repoDir(), func(_ string, d fs.DirEntry, err error) error {
+				if err == nil && d.Type().IsRegular() {
+					if st, err := d.Info(); err == nil {
+						n += st.Size()
+					}
+				}
+				return nil
+			})
+			if n > q.s.o.Limits.Repository {
+				cancel(tooMuchHistory(q.s.o.Limits.Repository))
+				return
+			}
+		}
+	}()
+	return ctx, func() { cancel(nil); <-done }
+}
+
+func tooMuchHistory(limit int64) error {
+	return fault.New(fault.TooLarge, "The repository is larger than the %s that a space may have.", sizeText(limit))
+}
+
+// explain turns git's failure into what a caller can mend. git's own words may
+// name the host's paths, so they stay in the log.
+func (q *quarantine) explain(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	var g *gitError
+	if !errors.As(err, &g) {
+		return err
+	}
+	has := func(words ...string) bool {
+		for _, w := range words {
+			if strings.Contains(g.stderr, w) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case has("couldn't find remote ref"):
+		return fault.Wrap(err, fault.Invalid, "The repository has no commits, or no branch of that name.")
+	case has("shallow"):
+		return fault.Wrap(err, fault.Invalid, "The repository is a shallow clone. Run git fetch --unshallow in it first.")
+	case has("fsck", "error in tree", "error in commit", "error in blob", "error in tag", "invalid", "corrupt"):
+		return fault.Wrap(err, fault.Invalid, "The repository holds an object that git refuses as malformed or dangerous (%s).", fsckReason(g.stderr))
+	case has("could not read Username", "Authentication failed", "403", "401"):
+		return fault.Wrap(err, fault.Forbidden, "The repository asks for a password. Clone it yourself, and import the directory.")
+	case has("does not appear to be a git repository", "not found", "Repository not found"):
+		return fault.Wrap(err, fault.NotFound, "There is no git repository there.")
+	}
+	return fault.Wrap(err, fault.Unavailable, "The repository could not be fetched. The server's log has git's words.")
+}
+
+// fsckReason picks git's name of the defect, such as hasDotgit.
+func fsckReason(stderr string) string {
+	for line := range strings.Lines(stderr) {
+		if _, rest, ok := strings.Cut(line, "error in "); ok {
+			return oneLine(rest, 120)
+		}
+	}
+	return "see the server's log"
+}
+
+// files gives the files of the quarantined head, for a space with a history of
+// its own.
+func (q *quarantine) files(ctx context.Context, visit func(importFile) error, refuse func(string, error)) error {
+	return q.r.walk(ctx, q.head.tree, "", func(path string, e treeEntry) error {
+		if !e.isFile() {
+			refuse(path, fault.New(fault.Invalid, "%q is a submodule, whose files are another repository's.", path))
+			return nil
+		}
+		n, err := q.r.db.size(e.hash)
+		if err != nil {
+			return err
+		}
+		return visit(importFile{path: path, mode: e.fileMode(), size: n, open: func() (io.ReadCloser, error) {
+			data, err := q.r.db.blob(e.hash)
+			if err != nil {
+				return nil, err
+			}
+			return io.NopCloser(strings.NewReader(string(data))), nil
+		}})
+	})
+}
+
+// IsGitRepository tells whether a directory is a git repository, bare or with
+// files, so that it is worth importing as one.
+func IsGitRepository(dir string) bool {
+	for _, name := range []string{".git", "HEAD"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			continue
+		}
+		if name == ".git" {
+			return true
+		}
+		st, err := os.Stat(filepath.Join(dir, "objects"))
+		return err == nil && st.IsDir()
+	}
+	return false
+}
+
+// WriteBundle writes the history of a repository's current branch as
+// [FromBundle] reads it: what the command line, which runs as the person who
+// owns dir, sends to a running server. program is the git program; empty is
+// "git".
+func WriteBundle(ctx context.Context, program, dir string, w io.Writer) error {
+	if program == "" {
+		program = "git"
+	}
+	tmp, err := os.MkdirTemp("", "satchel-bundle-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(tmp)
+	name := filepath.Join(tmp, "bundle")
+	g := gitRunner{program: program, timeout: time.Hour}
+	if _, err := g.run(ctx, gitCmd{dir: dir, args: []string{"bundle", "create", "-q", name, "HEAD"}}); err != nil {
+		return fmt.Errorf("bundle %s: %w", dir, err)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = io.Copy(w, f)
+	return err
+}
+
+// reasonOf names why a path of an imported history is noted; nil where it
+// breaks no rule.
+func (r *repo) reasonOf(path string, e treeEntry, fileLimit int64) (reason error, size int64, err error) {
+	if !e.isFile() {
+		return nil, 0, nil
+	}
+	if size, err = r.db.size(e.hash); err != nil {
+		return nil, 0, err
+	}
+	p, reason := space.ParsePath(path)
+	if reason == nil && e.isLink() {
+		target, err := r.db.blob(e.hash)
+		if err != nil {
+			return nil, 0, err
+		}
+		reason = space.CheckSymlink(p, string(target))
+	}
+	if reason == nil && size > fileLimit {
+		reason = fault.New(fault.TooLarge, "The file %q has %s, more than the %s that one may be changed to here.", path, sizeText(size), sizeText(fileLimit))
+	}
+	return reason, size, nil
+}

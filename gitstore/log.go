@@ -1,0 +1,197 @@
+package gitstore
+
+import (
+	"container/heap"
+	"context"
+	"strings"
+
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// LogOptions choose commits of a space's history. Zero values choose all.
+type LogOptions struct {
+	// From is the commit to begin at; empty is head.
+	From space.CommitID
+	// Path keeps commits that changed the file, or a file under the directory.
+	Path space.Path
+	// Tool and Client keep commits that they made.
+	Tool, Client string
+	// After continues a listing: the last commit of the page before.
+	After space.CommitID
+	// Limit bounds the answer; zero is 50, at most 1,000.
+	Limit int
+}
+
+// Log lists commits, newest first, without their files. A commit comes before
+// its parents. With Path, a merge is left out where it took the path as one of
+// its parents had it, as git does.
+func (s *Store) Log(ctx context.Context, id space.SpaceID, o LogOptions) ([]space.Commit, error) {
+	r, st, release, err := s.at(ctx, id, o.From)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	if o.Limit <= 0 {
+		o.Limit = 50
+	}
+	o.Limit = min(o.Limit, 1000)
+	if o.After != "" {
+		if _, err := r.resolve(string(o.After)); err != nil {
+			return nil, err
+		}
+	}
+	var out []space.Commit
+	passed := o.After == ""
+	err = r.history(ctx, st.id, string(o.Path), func(h hash, c rawCommit, touches bool) (bool, error) {
+		if !passed {
+			passed = commitID(h) == o.After
+			return true, nil
+		}
+		if !touches {
+			return true, nil
+		}
+		x := c.commit(h)
+		if o.Tool != "" && x.Tool != o.Tool || o.Client != "" && x.Client != o.Client {
+			return true, nil
+		}
+		x.Changed = true
+		out = append(out, x)
+		return len(out) < o.Limit, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if !passed {
+		return nil, fault.New(fault.NotFound, "The commit %s is not in this history.", o.After.Short())
+	}
+	return out, nil
+}
+
+// history visits commits from h on, by time, children first, until visit
+// returns false. With a path, it follows only parents that may have changed it
+// and tells whether a commit did.
+func (r *repo) history(ctx context.Context, h hash, path string, visit func(hash, rawCommit, bool) (bool, error)) error {
+	q := &byTime{}
+	seen := map[hash]bool{}
+	push := func(h hash) error {
+		if seen[h] {
+			return nil
+		}
+		seen[h] = true
+		c, err := r.rawCommit(h)
+		if err != nil {
+			return r.internalf(err, "log")
+		}
+		heap.Push(q, datedCommit{h, c, len(seen)})
+		return nil
+	}
+	if err := push(h); err != nil {
+		return err
+	}
+	for q.Len() > 0 {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		d := heap.Pop(q).(datedCommit)
+		follow, touches := d.c.parents, true
+		if path != "" {
+			var err error
+			if follow, touches, err = r.touching(d.c, path); err != nil {
+				return r.internalf(err, "log")
+			}
+		}
+		more, err := visit(d.h, d.c, touches)
+		if err != nil || !more {
+			return err
+		}
+		for _, p := range follow {
+			if err := push(p); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// touching tells whether a commit changed a path against all its parents, and
+// which parents to follow: the one that has the path unchanged, else all.
+func (r *repo) touching(c rawCommit, path string) (follow []hash, touches bool, err error) {
+	mine, err := r.lookup(c.tree, path)
+	if err != nil {
+		return nil, false, err
+	}
+	if len(c.parents) == 0 {
+		return nil, mine.found, nil
+	}
+	for _, p := range c.parents {
+		pc, err := r.rawCommit(p)
+		if err != nil {
+			return nil, false, err
+		}
+		theirs, err := r.lookup(pc.tree, path)
+		if err != nil {
+			return nil, false, err
+		}
+		if theirs.found == mine.found && (!mine.found || theirs.hash == mine.hash && theirs.mode == mine.mode) {
+			return []hash{p}, false, nil
+		}
+	}
+	return c.parents, true, nil
+}
+
+type datedCommit struct {
+	h     hash
+	c     rawCommit
+	order int
+}
+
+// byTime is a heap: newest first, then as they were found.
+type byTime []datedCommit
+
+func (q byTime) Len() int      { return len(q) }
+func (q byTime) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+func (q byTime) Less(i, j int) bool {
+	if !q[i].c.time.Equal(q[j].c.time) {
+		return q[i].c.time.After(q[j].c.time)
+	}
+	return q[i].order < q[j].order
+}
+func (q *byTime) Push(x any) { *q = append(*q, x.(datedCommit)) }
+func (q *byTime) Pop() any {
+	old := *q
+	x := old[len(old)-1]
+	*q = old[:len(old)-1]
+	return x
+}
+
+// Show returns one commit with the files that it changed against its first
+// parent.
+func (s *Store) Show(ctx context.Context, id space.SpaceID, at space.CommitID) (space.Commit, error) {
+	r, st, release, err := s.at(ctx, id, at)
+	if err != nil {
+		return space.Commit{}, err
+	}
+	defer release()
+	raw, err := r.rawCommit(st.id)
+	if err != nil {
+		return space.Commit{}, r.internalf(err, "show")
+	}
+	var parent hash
+	if len(raw.parents) > 0 {
+		p, err := r.state(raw.parents[0])
+		if err != nil {
+			return space.Commit{}, r.internalf(err, "show")
+		}
+		parent = p.tree
+	}
+	c := raw.commit(st.id)
+	c.Changed = true
+	c.Files, err = r.diff(ctx, parent, st.tree)
+	return c, err
+}
+
+// under tells whether path is p or below it; everything is under "".
+func under(path, p string) bool {
+	return p == "" || path == p || strings.HasPrefix(path, p+"/")
+}

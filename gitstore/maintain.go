@@ -1,0 +1,139 @@
+package gitstore
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"satchel/internal/space"
+)
+
+// Stats tells how a space lies on disk.
+type Stats struct {
+	Packs     int   // one more with every commit, until Maintain
+	PackBytes int64 // of all packs
+	Files     int   // at head
+	FileBytes int64 // at head
+}
+
+// Stats returns a space's figures. The caller decides by Packs when Maintain is
+// worth it: a few hundred cost nothing that can be measured.
+func (s *Store) Stats(ctx context.Context, id space.SpaceID) (Stats, error) {
+	r, release, err := s.acquire(ctx, id)
+	if err != nil {
+		return Stats{}, err
+	}
+	defer release()
+	r.commitMu.Lock()
+	defer r.commitMu.Unlock()
+	if r.totals == nil {
+		t, err := r.countTotals(ctx, r.head.Load().tree)
+		if err != nil {
+			return Stats{}, r.internalf(err, "count files")
+		}
+		r.totals = &t
+	}
+	return Stats{r.db.packCount(), r.db.packBytes(), r.totals.files, r.totals.bytes}, nil
+}
+
+// Maintain consolidates a space's packs into few, with deltas, while commits
+// and reads go on. Nothing is dropped: objects that no branch reaches are kept,
+// since a sandbox may still look at them and a commit may use them again.
+//
+// git does the packing ("repack --geometric": the small packs become one, large
+// ones are left until that is half as large); this package makes the result
+// durable and only then deletes what it replaces.
+func (s *Store) Maintain(ctx context.Context, id space.SpaceID) error {
+	r, release, err := s.acquire(ctx, id)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if err := r.seeds.enter(ctx); err != nil { // one at a time, and no view is being made
+		return err
+	}
+	defer r.seeds.leave()
+	before, err := packNames(r.db.packDir())
+	if err != nil {
+		return r.internalf(err, "maintain")
+	}
+	if len(before) < 2 {
+		return nil
+	}
+	if _, err := s.git.run(ctx, gitCmd{dir: r.dir, gitDir: r.dir, args: []string{"repack", "--geometric=2", "-q"}}); err != nil {
+		return r.internalf(err, "maintain")
+	}
+	if err := s.replacePacks(r.db.packDir(), before); err != nil {
+		return r.internalf(err, "maintain")
+	}
+	if err := r.db.rescan(); err != nil {
+		return r.internalf(err, "maintain")
+	}
+	d := &r.seeds
+	d.mu.Lock()
+	v := d.view
+	d.mu.Unlock()
+	if v == nil {
+		return nil
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.linkPacks(r.db)
+}
+
+// replacePacks deletes those packs of before whose every object is in a pack
+// that came since, after that is durable. A commit may have come too: its pack
+// only adds to what is new.
+func (s *Store) replacePacks(dir string, before []string) error {
+	now, err := packNames(dir)
+	if err != nil {
+		return err
+	}
+	var fresh []*pack
+	for _, name := range now {
+		if slices.Contains(before, name) {
+			continue
+		}
+		p, err := loadPack(filepath.Join(dir, name))
+		if err != nil {
+			return err
+		}
+		defer p.close()
+		for _, ext := range []string{".pack", ".idx"} {
+			if err := s.o.syncDir(p.base + ext); err != nil { // a file is synced alike
+				return err
+			}
+		}
+		fresh = append(fresh, p)
+	}
+	if err := s.o.syncDir(dir); err != nil {
+		return err
+	}
+	for _, name := range before {
+		p, err := loadPack(filepath.Join(dir, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		replaced := true
+		for i := 0; i < p.n && replaced; i++ {
+			replaced = slices.ContainsFunc(fresh, func(f *pack) bool { _, ok := f.find(p.name(i)); return ok })
+		}
+		p.close()
+		if !replaced {
+			continue
+		}
+		// The index first: a pack without one is no pack to git.
+		for _, ext := range []string{".idx", ".pack", ".rev", ".bitmap"} {
+			if err := os.Remove(p.base + ext); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+	}
+	return nil
+}

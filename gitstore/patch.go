@@ -1,0 +1,149 @@
+package gitstore
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+	fdiff "github.com/go-git/go-git/v5/plumbing/format/diff"
+	udiff "github.com/go-git/go-git/v5/utils/diff"
+
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// Limits of a patch for people.
+const (
+	maxPatchFile  = 2 << 20 // bytes of a file whose lines are compared
+	maxPatchBytes = 8 << 20 // bytes of a whole patch
+	patchTime     = 2 * time.Second
+)
+
+// Patch returns what changed between two commits as a unified diff, for people
+// to read: under a path, or everything with "". An empty from is the empty tree,
+// an empty to is head. Binary files and files above 2 MiB are only named; a
+// patch above 8 MiB is a fault.TooLarge.
+func (s *Store) Patch(ctx context.Context, id space.SpaceID, from, to space.CommitID, path space.Path) (string, error) {
+	files, err := s.Diff(ctx, id, from, to)
+	if err != nil {
+		return "", err
+	}
+	r, release, err := s.acquire(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	defer release()
+	var out bytes.Buffer
+	for _, f := range files {
+		if !under(string(f.Path), string(path)) {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return "", err
+		}
+		p, err := r.filePatch(f)
+		if err != nil {
+			return "", r.internalf(err, "patch")
+		}
+		if err := fdiff.NewUnifiedEncoder(&out, fdiff.DefaultContextLines).Encode(onePatch{p}); err != nil {
+			return "", r.internalf(err, "patch")
+		}
+		if out.Len() > maxPatchBytes {
+			return "", fault.New(fault.TooLarge, "The difference is larger than %s. Ask for one file or directory of it.", sizeText(maxPatchBytes))
+		}
+	}
+	return out.String(), nil
+}
+
+func (r *repo) filePatch(f space.FileChange) (*filePatch, error) {
+	p := &filePatch{}
+	read := func(b space.BlobID, m space.Mode) (*patchFile, string, error) {
+		if b == "" {
+			return nil, "", nil
+		}
+		h, err := hashFrom(string(b))
+		if err != nil {
+			return nil, "", err
+		}
+		n, err := r.db.size(h)
+		if err != nil {
+			return nil, "", err
+		}
+		pf := &patchFile{h, filemode.FileMode(treeMode(m)), string(f.Path)}
+		if n > maxPatchFile {
+			p.binary = true
+			return pf, "", nil
+		}
+		data, err := r.db.blob(h)
+		if err != nil {
+			return nil, "", err
+		}
+		head := data[:min(len(data), 8000)] // as git judges
+		if bytes.IndexByte(head, 0) >= 0 || !utf8.Valid(data) {
+			p.binary = true
+		}
+		return pf, string(data), nil
+	}
+	var a, b string
+	var err1, err2 error
+	p.from, a, err1 = read(f.Old, f.OldMode)
+	p.to, b, err2 = read(f.New, f.NewMode)
+	if err := errors.Join(err1, err2); err != nil || p.binary {
+		return p, err
+	}
+	for _, d := range udiff.DoWithTimeout(a, b, patchTime) {
+		op := fdiff.Equal
+		switch { // the operation is -1, 0 or 1
+		case d.Type < 0:
+			op = fdiff.Delete
+		case d.Type > 0:
+			op = fdiff.Add
+		}
+		p.chunks = append(p.chunks, chunk{d.Text, op})
+	}
+	return p, nil
+}
+
+// The types that go-git's encoder reads.
+type (
+	onePatch  struct{ p *filePatch }
+	filePatch struct {
+		from, to *patchFile
+		binary   bool
+		chunks   []fdiff.Chunk
+	}
+	patchFile struct {
+		hash plumbing.Hash
+		mode filemode.FileMode
+		path string
+	}
+	chunk struct {
+		text string
+		op   fdiff.Operation
+	}
+)
+
+func (p onePatch) FilePatches() []fdiff.FilePatch { return []fdiff.FilePatch{p.p} }
+func (p onePatch) Message() string                { return "" }
+func (p *filePatch) IsBinary() bool               { return p.binary }
+func (p *filePatch) Chunks() []fdiff.Chunk        { return p.chunks }
+func (p *filePatch) Files() (from, to fdiff.File) {
+	// A nil *patchFile must not become a fdiff.File that is not nil.
+	if p.from != nil {
+		from = p.from
+	}
+	if p.to != nil {
+		to = p.to
+	}
+	return from, to
+}
+func (f *patchFile) Hash() plumbing.Hash     { return f.hash }
+func (f *patchFile) Mode() filemode.FileMode { return f.mode }
+func (f *patchFile) Path() string            { return strings.ToValidUTF8(f.path, "\uFFFD") }
+func (c chunk) Content() string              { return c.text }
+func (c chunk) Type() fdiff.Operation        { return c.op }
