@@ -1,0 +1,97 @@
+package config
+
+import (
+	"path/filepath"
+	"time"
+)
+
+// Config is what the server and the commands work with. Every field has the
+// unit that its comment names; keys.go documents them for people.
+type Config struct {
+	// File is the file that was read; empty where there was none.
+	File string
+
+	DataDir  string
+	Server   Server
+	Database Database
+	Log      Log
+	Tools    Tools
+	Sandbox  Sandbox
+	Space    Space
+	Search   Search
+}
+
+// Server is the section server.
+type Server struct {
+	Listen         string
+	PublicURL      string // without a trailing slash; empty: none
+	Metrics        string // empty: off
+	AllowedHosts   []string
+	AllowedOrigins []string
+	MaxBody        int64   // bytes
+	Rate           float64 // requests per second and user
+	Burst          int
+	MaxConcurrent  int // per user
+	ShutdownGrace  time.Duration
+}
+
+// Database is the section database.
+type Database struct {
+	URL string // empty: SQLite in the data directory; see Config.DatabaseURL
+}
+
+// Log is the section log.
+type Log struct {
+	Level  string // debug, info, warn or error
+	Format string // text or json
+}
+
+// Tools is the section tools.
+type Tools struct {
+	Prefix  string
+	ChatGPT string // auto, always or never
+}
+
+// Sandbox is the section sandbox.
+type Sandbox struct {
+	Runtime     string // gvisor or none
+	Rootfs      string // absolute; empty: the host's /usr
+	Platform    string // systrap, kvm or ptrace
+	Max         int
+	TotalMemory int64 // bytes, of all sandboxes
+	Memory      int64 // bytes
+	Processes   int
+	CPUs        float64
+	Disk        int64 // bytes
+	Inodes      int64
+	Tmp         int64 // bytes
+	OpenFiles   int
+	FileSize    int64 // bytes
+	IdleStop    time.Duration
+	WallTime    time.Duration
+	DetachAfter time.Duration
+	Grace       time.Duration
+	OutputChars int
+}
+
+// Space is the section space.
+type Space struct {
+	MaxFile   int64 // bytes
+	MaxChange int64 // bytes
+	MaxSize   int64 // bytes
+}
+
+// Search is the section search.
+type Search struct {
+	MaxTokens int
+	Limit     int
+}
+
+// DatabaseURL returns database.url, or SQLite in the data directory where it is
+// not set.
+func (c *Config) DatabaseURL() string {
+	if c.Database.URL != "" {
+		return c.Database.URL
+	}
+	return "sqlite:" + filepath.Join(c.DataDir, "satchel.db")
+}

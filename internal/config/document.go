@@ -1,0 +1,88 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Document returns the reference of all keys in Markdown. docs/configuration.md
+// is its output, and a test keeps it so.
+func Document() string {
+	var b strings.Builder
+	b.WriteString(`# Configuration
+
+<!-- Generated from internal/config by "go test ./internal/config -update"; do not edit. -->
+
+Satchel needs no configuration to start. What differs from the defaults is said in ` + "`satchel.yaml`" + `, in the environment or by a flag of ` + "`satchel serve`" + `: a flag beats the environment, which beats the file. The file is the first of these that is there:
+
+1. the one that ` + "`--config`" + ` names,
+2. the one that ` + "`SATCHEL_CONFIG`" + ` names,
+3. ` + "`satchel.yaml`" + ` in the data directory,
+4. ` + "`" + SystemFile + "`" + `.
+
+A key that does not exist or does not fit is an error, wherever it stands; all of them are told at once, each with its place and the nearest key that exists. [satchel.example.yaml](satchel.example.yaml) has every key with its default.
+
+- A **duration** is a number with a unit: ` + "`45s`, `10m`, `1h30m`, `90d`" + `.
+- A **size** is a number with ` + "`KiB`, `MiB`, `GiB` or `TiB`" + `, powers of 1024; without a unit it counts bytes.
+- A **list** is a YAML list in the file, and separated by commas elsewhere.
+- An empty variable counts as none.
+
+Variables that are no keys: ` + "`SATCHEL_CONFIG`" + ` (the file), ` + "`SATCHEL_URL` and `SATCHEL_TOKEN`" + ` (of commands that speak to a server), ` + "`SATCHEL_TEST_…`" + ` (of the tests). Any other variable that begins with ` + "`SATCHEL_`" + ` is an error, but for those that Kubernetes sets beside a service called satchel (` + "`SATCHEL_SERVICE_…`, `SATCHEL_PORT…`" + `).
+`)
+	all := keys()
+	for _, s := range sections {
+		if s.name != "" {
+			fmt.Fprintf(&b, "\n## %s\n\n%s\n", s.name, s.doc)
+		}
+		b.WriteString("\n| key | value | default | variable, flag | |\n| --- | --- | --- | --- | --- |\n")
+		for _, k := range all {
+			if k.section() != s.name {
+				continue
+			}
+			def := "empty"
+			if k.def != "" {
+				def = "`" + k.def + "`"
+			}
+			fmt.Fprintf(&b, "| `%s` | %s | %s | `%s` `--%s` | %s |\n", k.path, k.kind, def, k.env(), k.flag, k.doc)
+		}
+	}
+	return b.String()
+}
+
+// Example returns a configuration file that says the defaults, all commented
+// out. docs/satchel.example.yaml is its output.
+func Example() string {
+	var b strings.Builder
+	b.WriteString("# Satchel's configuration, with every key at its default. Take out the # of what\n# you change, and of the section above it.\n")
+	all := keys()
+	for _, s := range sections {
+		if s.name != "" {
+			fmt.Fprintf(&b, "\n# %s\n#%s:\n", strings.ReplaceAll(s.doc, "`", ""), s.name)
+		}
+		for _, k := range all {
+			if k.section() != s.name {
+				continue
+			}
+			name := k.path[strings.LastIndexByte(k.path, '.')+1:]
+			if s.name == "" {
+				fmt.Fprintf(&b, "\n# %s\n#%s: %s\n", k.doc, name, k.example())
+				continue
+			}
+			fmt.Fprintf(&b, "#  # %s\n#  %s: %s\n", k.doc, name, k.example())
+		}
+	}
+	return b.String()
+}
+
+// example is the default as YAML.
+func (k *key) example() string {
+	switch {
+	case k.kind == "list":
+		return "[]"
+	case k.path == "data_dir" || k.path == "database.url":
+		return `"" # ` + k.def
+	case k.def == "":
+		return `""`
+	}
+	return k.def
+}

@@ -1,0 +1,213 @@
+package config
+
+import (
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// key is one row of the table: everything there is to know of one key.
+type key struct {
+	path   string // "server.listen"
+	doc    string // one line, a sentence
+	flag   string // without dashes
+	form   string // what a value looks like, for mistakes
+	kind   string // what a value looks like, in the reference
+	tags   []string
+	def    string // as text; shown where the default is computed
+	secret bool   // its value is never shown
+	// set parses and stores a value; the error, if any, is shown without it.
+	set func(c *Config, text string) error
+	// check returns what is wrong with the value that is set; "" for nothing.
+	check func(c *Config) string
+	text  func(c *Config) string
+}
+
+// env is the key's variable: SATCHEL_SERVER_MAX_BODY for server.max_body.
+func (k *key) env() string {
+	return "SATCHEL_" + strings.ToUpper(strings.ReplaceAll(k.path, ".", "_"))
+}
+
+func (k *key) section() string {
+	section, _, ok := strings.Cut(k.path, ".")
+	if !ok {
+		return ""
+	}
+	return section
+}
+
+// row makes a key of a field of Config, its default and its checks.
+func row[T any](path, doc string, c codec[T], def T, field func(*Config) *T, checks ...func(T) string) key {
+	k := key{
+		path: path, doc: doc, form: c.form, kind: c.name, tags: c.tags, def: c.format(def),
+		flag: strings.NewReplacer(".", "-", "_", "-").Replace(path),
+		set: func(cfg *Config, text string) error {
+			v, err := c.parse(text)
+			if err == nil {
+				*field(cfg) = v
+			}
+			return err
+		},
+		text: func(cfg *Config) string { return c.format(*field(cfg)) },
+		check: func(cfg *Config) string {
+			for _, check := range checks {
+				if why := check(*field(cfg)); why != "" {
+					return why
+				}
+			}
+			return ""
+		},
+	}
+	return k
+}
+
+// named gives a key a shorter flag than its path.
+func (k key) named(flag string) key { k.flag = flag; return k }
+
+func (k key) secretly() key { k.secret = true; return k }
+
+func (k key) shown(def string) key { k.def = def; return k }
+
+const (
+	kib = 1 << 10
+	mib = 1 << 20
+	gib = 1 << 30
+	tib = 1 << 40
+)
+
+// keys returns the table, in the order of the reference.
+func keys() []key {
+	return []key{
+		row("data_dir", "Where everything is kept: spaces, the database, the index.", str, "",
+			func(c *Config) *string { return &c.DataDir }, absolute).named("data").shown("$XDG_DATA_HOME/satchel, else ~/.local/share/satchel"),
+
+		row("server.listen", "Address and port to serve MCP and the web page on.", str, "127.0.0.1:8080",
+			func(c *Config) *string { return &c.Server.Listen }, required, address).named("listen"),
+		row("server.public_url", "URL under which clients reach the server, if that is not its address.", str, "",
+			func(c *Config) *string { return &c.Server.PublicURL }, publicURL).named("public-url"),
+		row("server.metrics", "Address and port to serve Prometheus metrics on, without authentication; empty for none.", str, "",
+			func(c *Config) *string { return &c.Server.Metrics }, address).named("metrics"),
+		row("server.allowed_hosts", "Host names under which requests are taken, besides loopback and public_url's.", list, nil,
+			func(c *Config) *[]string { return &c.Server.AllowedHosts }, eachOf(host)),
+		row("server.allowed_origins", "Web origins whose pages may call the server, besides its own.", list, nil,
+			func(c *Config) *[]string { return &c.Server.AllowedOrigins }, eachOf(origin)),
+		row("server.max_body", "Largest request that is read.", size, 4*mib,
+			func(c *Config) *int64 { return &c.Server.MaxBody }, sizes(64*kib, gib)),
+		row("server.rate", "Requests per second that one user may make in the long run.", decimal, 50,
+			func(c *Config) *float64 { return &c.Server.Rate }, numbers(0.01, 100_000)),
+		row("server.burst", "Requests that one user may make at once above the rate.", integer, 200,
+			func(c *Config) *int { return &c.Server.Burst }, numbers(1, 100_000)),
+		row("server.max_concurrent", "Calls of one user that run at the same time.", integer, 64,
+			func(c *Config) *int { return &c.Server.MaxConcurrent }, numbers(1, 10_000)),
+		row("server.shutdown_grace", "How long running commands may take to end when the server stops.", duration, 20*time.Second,
+			func(c *Config) *time.Duration { return &c.Server.ShutdownGrace }, durations(0, time.Hour)),
+
+		row("database.url", "sqlite:PATH, or postgres://user:password@host/name for several servers. Give a password in the file or the variable: other users can see flags.", str, "",
+			func(c *Config) *string { return &c.Database.URL }, databaseURL).secretly().shown("sqlite:satchel.db in data_dir"),
+
+		row("log.level", "The least severity that is logged.", enum("debug", "info", "warn", "error"), "info",
+			func(c *Config) *string { return &c.Log.Level }),
+		row("log.format", "How log lines are written to standard error.", enum("text", "json"), "text",
+			func(c *Config) *string { return &c.Log.Format }),
+
+		row("tools.prefix", "Put before the names of all tools, where a client mixes up those of several servers.", str, "",
+			func(c *Config) *string { return &c.Tools.Prefix }, toolPrefix),
+		row("tools.chatgpt", "Whether clients are offered search and fetch in ChatGPT's form: those that are ChatGPT, all, or none.", enum("auto", "always", "never"), "auto",
+			func(c *Config) *string { return &c.Tools.ChatGPT }),
+
+		row("sandbox.runtime", "What bash runs in; none switches bash off.", enum("gvisor", "none"), "gvisor",
+			func(c *Config) *string { return &c.Sandbox.Runtime }),
+		row("sandbox.rootfs", "Root file system whose programs the sandboxes use; empty for the host's /usr.", str, "",
+			func(c *Config) *string { return &c.Sandbox.Rootfs }, absolute),
+		row("sandbox.platform", "How gVisor intercepts system calls.", enum("systrap", "kvm", "ptrace"), "systrap",
+			func(c *Config) *string { return &c.Sandbox.Platform }),
+		row("sandbox.max", "Sandboxes that are up at the same time.", integer, 32,
+			func(c *Config) *int { return &c.Sandbox.Max }, numbers(1, 10_000)),
+		row("sandbox.total_memory", "Memory of all sandboxes together, above which idle ones are stopped.", size, 4*gib,
+			func(c *Config) *int64 { return &c.Sandbox.TotalMemory }, sizes(64*mib, 64*tib)),
+		row("sandbox.memory", "Memory of one sandbox, the files it changes and its /tmp included.", size, 512*mib,
+			func(c *Config) *int64 { return &c.Sandbox.Memory }, sizes(64*mib, tib)),
+		row("sandbox.processes", "Processes and threads of all commands in one sandbox.", integer, 256,
+			func(c *Config) *int { return &c.Sandbox.Processes }, numbers(8, 1_000_000)),
+		row("sandbox.cpus", "Processors that one sandbox may keep busy.", decimal, 2,
+			func(c *Config) *float64 { return &c.Sandbox.CPUs }, numbers(0.05, 1024)),
+		row("sandbox.disk", "Changed files that one sandbox holds, in its memory.", size, 256*mib,
+			func(c *Config) *int64 { return &c.Sandbox.Disk }, sizes(mib, tib)),
+		row("sandbox.inodes", "Changed files that one sandbox holds, by count.", integer8, 100_000,
+			func(c *Config) *int64 { return &c.Sandbox.Inodes }, numbers[int64](100, 100_000_000)),
+		row("sandbox.tmp", "Size of /tmp in one sandbox, in its memory.", size, 64*mib,
+			func(c *Config) *int64 { return &c.Sandbox.Tmp }, sizes(mib, tib)),
+		row("sandbox.open_files", "Files that one process in a sandbox holds open.", integer, 1024,
+			func(c *Config) *int { return &c.Sandbox.OpenFiles }, numbers(64, 1_000_000)),
+		row("sandbox.file_size", "Largest file that a command can write.", size, 128*mib,
+			func(c *Config) *int64 { return &c.Sandbox.FileSize }, sizes(mib, tib)),
+		row("sandbox.idle_stop", "How long a sandbox stays up without a command.", duration, 10*time.Minute,
+			func(c *Config) *time.Duration { return &c.Sandbox.IdleStop }, durations(10*time.Second, 30*day)),
+		row("sandbox.wall_time", "How long one command or background job may run.", duration, 10*time.Minute,
+			func(c *Config) *time.Duration { return &c.Sandbox.WallTime }, durations(time.Second, 30*day)),
+		row("sandbox.detach_after", "When a command that still runs is answered and goes on as a background job.", duration, 45*time.Second,
+			func(c *Config) *time.Duration { return &c.Sandbox.DetachAfter }, durations(time.Second, 30*day)),
+		row("sandbox.grace", "How long a command has between being asked to end and being killed.", duration, 5*time.Second,
+			func(c *Config) *time.Duration { return &c.Sandbox.Grace }, durations(0, 10*time.Minute)),
+		row("sandbox.output_chars", "Characters of a command's output that its caller is given.", integer, 30_000,
+			func(c *Config) *int { return &c.Sandbox.OutputChars }, numbers(1000, 1_000_000)),
+
+		row("space.max_file", "Largest file in a space.", size, 10*mib,
+			func(c *Config) *int64 { return &c.Space.MaxFile }, sizes(kib, 2*gib)),
+		row("space.max_change", "Largest change that becomes one commit.", size, 100*mib,
+			func(c *Config) *int64 { return &c.Space.MaxChange }, sizes(kib, 16*gib)),
+		row("space.max_size", "Size of all files of a space.", size, gib,
+			func(c *Config) *int64 { return &c.Space.MaxSize }, sizes(kib, tib)),
+
+		row("search.max_tokens", "Tokens that one search answers with, where the caller does not say.", integer, 5000,
+			func(c *Config) *int { return &c.Search.MaxTokens }, numbers(100, 100_000)),
+		row("search.limit", "Results that one search answers with, where the caller does not say.", integer, 10,
+			func(c *Config) *int { return &c.Search.Limit }, numbers(1, 50)),
+	}
+}
+
+// sections says what each section is about, for the reference.
+var sections = []struct{ name, doc string }{
+	{"", ""},
+	{"server", "How clients reach the server, and how much one of them may ask."},
+	{"database", "Where users, keys and other rows are kept. Spaces are always git repositories in `data_dir`."},
+	{"log", "What the server says about its work."},
+	{"tools", "How the tools present themselves to clients."},
+	{"sandbox", "Where `bash` runs, and within what limits."},
+	{"space", "What a space may hold."},
+	{"search", "How much a search answers."},
+}
+
+// AddFlags adds --data and --config, which every command takes.
+func AddFlags(fs *pflag.FlagSet) {
+	fs.String("config", "", "configuration `FILE` (default satchel.yaml in the data directory, else /etc/satchel/satchel.yaml)")
+	addKeys(fs, func(k *key) bool { return k.path == "data_dir" })
+}
+
+// AddServerFlags adds a flag for every other key, which `serve` takes.
+func AddServerFlags(fs *pflag.FlagSet) {
+	addKeys(fs, func(k *key) bool { return k.path != "data_dir" })
+}
+
+func addKeys(fs *pflag.FlagSet, want func(*key) bool) {
+	for _, k := range keys() {
+		if !want(&k) {
+			continue
+		}
+		usage := strings.TrimSuffix(k.doc, ".")
+		if k.def != "" {
+			usage += " (default " + k.def + ")"
+		}
+		// All flags are texts here, so that Load judges them as it does the rest.
+		f := fs.VarPF(new(textFlag), k.flag, "", strings.ReplaceAll(usage, "`", "'"))
+		f.DefValue = ""
+	}
+}
+
+// textFlag is a flag that keeps what it is given.
+type textFlag string
+
+func (t *textFlag) String() string     { return string(*t) }
+func (t *textFlag) Set(s string) error { *t = textFlag(s); return nil }
+func (t *textFlag) Type() string       { return "value" }

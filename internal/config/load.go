@@ -1,0 +1,341 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"satchel/internal/fault"
+)
+
+// SystemFile is where the configuration of a server that a system starts is.
+const SystemFile = "/etc/satchel/satchel.yaml"
+
+// fileName is the name of the configuration in the data directory.
+const fileName = "satchel.yaml"
+
+// maxFile bounds the configuration file, in bytes.
+const maxFile = 1 << 20
+
+// Source is what Load reads.
+type Source struct {
+	// Flags has those of AddFlags and AddServerFlags that the command takes;
+	// nil for none. Only flags that were given count.
+	Flags *pflag.FlagSet
+	// Environ is as of os.Environ.
+	Environ []string
+	// SystemFile is tried last; a command gives the constant SystemFile.
+	SystemFile string
+	// WorkDir is what a relative --data or --config is relative to; empty: the
+	// current directory.
+	WorkDir string
+}
+
+// Mistake is one thing that is wrong with a configuration.
+type Mistake struct {
+	// Where is "file:line:column", the name of a variable or a flag.
+	Where string
+	// What is a sentence without a full stop.
+	What string
+}
+
+// Mistakes are all that is wrong, in the order in which they are met. It is the
+// cause of the fault.Invalid that Load returns.
+type Mistakes []Mistake
+
+func (m Mistakes) Error() string {
+	lines := make([]string, len(m))
+	for i, x := range m {
+		lines[i] = x.Where + ": " + x.What
+	}
+	return strings.Join(lines, "\n")
+}
+
+// loader collects values and mistakes.
+type loader struct {
+	src      Source
+	keys     []key
+	env      map[string]string // variables of ours, without those that are empty
+	cfg      Config
+	mistakes Mistakes
+	origin   map[string]string // where each key that is not a default was set
+	spoilt   map[string]bool   // keys with a mistake
+}
+
+// Load reads the configuration. The error is a fault.Invalid with every mistake
+// (see Mistakes), one in a line.
+func Load(src Source) (*Config, error) {
+	l := &loader{src: src, keys: keys(), env: map[string]string{}, origin: map[string]string{}, spoilt: map[string]bool{}}
+	for i := range l.keys {
+		if k := &l.keys[i]; k.path != "data_dir" && k.path != "database.url" {
+			if err := k.set(&l.cfg, k.def); err != nil {
+				return nil, fmt.Errorf("default of %s: %w", k.path, err)
+			}
+		}
+	}
+	l.readEnviron()
+	// The data directory is needed to find the file, so it is looked at first;
+	// setting it again after the file is what makes a flag win.
+	l.applyOutside(func(k *key) bool { return k.path == "data_dir" })
+	name, err := l.findFile()
+	if err != nil {
+		l.mistake(name, "%s", err)
+	} else if name != "" {
+		l.readFile(name)
+		l.cfg.File = name
+	}
+	l.applyOutside(func(*key) bool { return true })
+	if l.cfg.DataDir == "" && !l.spoilt["data_dir"] {
+		if l.cfg.DataDir, err = DataDir(l.lookup); err != nil {
+			l.mistake("data_dir", "%s", fault.PublicOf(err))
+		}
+	}
+	l.validate()
+	if len(l.mistakes) > 0 {
+		return nil, fault.Wrap(l.mistakes, fault.Invalid, "%s", l.mistakes.Error())
+	}
+	l.cfg.Server.PublicURL = strings.TrimSuffix(l.cfg.Server.PublicURL, "/")
+	return &l.cfg, nil
+}
+
+// DataDir returns the data directory where nothing names one: satchel under
+// $XDG_DATA_HOME, else ~/.local/share/satchel (DESIGN section 16). lookup is
+// os.LookupEnv, or stands in for it.
+func DataDir(lookup func(string) (string, bool)) (string, error) {
+	if d, ok := lookup("SATCHEL_DATA_DIR"); ok && d != "" {
+		return filepath.Abs(d)
+	}
+	// The XDG specification has relative paths ignored.
+	if d, ok := lookup("XDG_DATA_HOME"); ok && filepath.IsAbs(d) {
+		return filepath.Join(d, "satchel"), nil
+	}
+	home := "HOME"
+	if runtime.GOOS == "windows" {
+		home = "USERPROFILE"
+	}
+	if d, ok := lookup(home); ok && filepath.IsAbs(d) {
+		return filepath.Join(d, ".local", "share", "satchel"), nil
+	}
+	return "", fault.New(fault.Invalid, "there is no home directory to keep data in; name a directory with --data")
+}
+
+// findFile returns the file to read, "" for none. One that was asked for must
+// be there.
+func (l *loader) findFile() (string, error) {
+	if f := l.flag("config"); f != "" {
+		return l.abs(f), nil
+	}
+	if f := l.env["SATCHEL_CONFIG"]; f != "" {
+		return l.abs(f), nil
+	}
+	dir := l.cfg.DataDir
+	if dir == "" {
+		dir, _ = DataDir(l.lookup) // told later, if nothing names one
+	}
+	for _, f := range []string{filepath.Join(dir, fileName), l.src.SystemFile} {
+		if f == fileName || f == "" {
+			continue
+		}
+		_, err := os.Stat(f)
+		if err == nil {
+			return f, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return f, fmt.Errorf("it cannot be looked at: %s", reason(err))
+		}
+	}
+	return "", nil
+}
+
+func (l *loader) readFile(name string) {
+	f, err := os.Open(name)
+	if err != nil {
+		l.mistake(name, "it cannot be read: %s", reason(err))
+		return
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		l.mistake(name, "it cannot be read: %s", reason(err))
+		return
+	}
+	if len(text) > maxFile {
+		l.mistake(name, "it has more than %s, which no configuration needs", FormatSize(maxFile))
+		return
+	}
+	l.readYAML(name, text)
+}
+
+// reason is what went wrong with a file, without repeating its name.
+func reason(err error) string {
+	var e *fs.PathError
+	if errors.As(err, &e) {
+		err = e.Err
+	}
+	return err.Error()
+}
+
+// notOurs are variables with our prefix that are no keys.
+func notOurs(name string) bool {
+	switch name {
+	case "SATCHEL_CONFIG", // the configuration file
+		"SATCHEL_TOKEN", "SATCHEL_URL", // of commands that speak to a server
+		// Kubernetes gives these to every container beside a service that is
+		// called satchel.
+		"SATCHEL_SERVICE_HOST", "SATCHEL_PORT":
+		return true
+	}
+	return strings.HasPrefix(name, "SATCHEL_TEST_") || strings.HasPrefix(name, "SATCHEL_SERVICE_PORT") || strings.HasPrefix(name, "SATCHEL_PORT_")
+}
+
+// readEnviron notes our variables and tells the unknown ones. An empty variable
+// counts as none, since that is how many tools unset one.
+func (l *loader) readEnviron() {
+	known := make([]string, 0, len(l.keys))
+	for i := range l.keys {
+		known = append(known, l.keys[i].env())
+	}
+	for _, kv := range l.src.Environ {
+		name, value, _ := strings.Cut(kv, "=")
+		if !strings.HasPrefix(name, "SATCHEL_") || value == "" {
+			continue
+		}
+		l.env[name] = value
+		if !slices.Contains(known, name) && !notOurs(name) {
+			l.unknown(name, "variable", nearest(name, append(known, "SATCHEL_CONFIG", "SATCHEL_TOKEN", "SATCHEL_URL")))
+		}
+	}
+}
+
+// applyOutside sets the keys that the environment or a flag gives.
+func (l *loader) applyOutside(want func(*key) bool) {
+	for i := range l.keys {
+		k := &l.keys[i]
+		if !want(k) {
+			continue
+		}
+		where, text := k.env(), l.env[k.env()]
+		given := text != ""
+		if l.src.Flags != nil {
+			if f := l.src.Flags.Lookup(k.flag); f != nil && f.Changed {
+				where, text, given = "flag --"+k.flag, f.Value.String(), true
+			}
+		}
+		if k.path == "data_dir" {
+			text = l.abs(text)
+		}
+		if given {
+			l.set(k, where, text)
+		}
+	}
+}
+
+// set stores a value that comes as text.
+func (l *loader) set(k *key, where, text string) {
+	l.origin[k.path] = where
+	if err := k.set(&l.cfg, text); err != nil {
+		l.spoil(k, where, "%s must be %s%s", k.path, k.form, l.got(k, text))
+	}
+}
+
+func (l *loader) got(k *key, text string) string {
+	if k.secret {
+		return ""
+	}
+	return fmt.Sprintf(", not %.80q", text)
+}
+
+func (l *loader) validate() {
+	for i := range l.keys {
+		k := &l.keys[i]
+		if l.spoilt[k.path] {
+			continue
+		}
+		if why := k.check(&l.cfg); why != "" {
+			l.spoil(k, l.where(k.path), "%s: %s", k.path, why)
+		}
+	}
+	for _, r := range relations {
+		if l.spoilt[r.key] || l.spoilt[r.other] || !r.broken(&l.cfg) {
+			continue
+		}
+		where := l.origin[r.key]
+		if where == "" {
+			where = l.where(r.other)
+		}
+		l.mistake(where, "%s (%s): %s (%s)", r.key, l.text(r.key), r.why, l.text(r.other))
+	}
+}
+
+func (l *loader) text(path string) string {
+	i := slices.IndexFunc(l.keys, func(k key) bool { return k.path == path })
+	return l.keys[i].text(&l.cfg)
+}
+
+func (l *loader) where(path string) string {
+	if w := l.origin[path]; w != "" {
+		return w
+	}
+	return "default"
+}
+
+func (l *loader) mistake(where, format string, args ...any) {
+	l.mistakes = append(l.mistakes, Mistake{where, fmt.Sprintf(format, args...)})
+}
+
+func (l *loader) spoil(k *key, where, format string, args ...any) {
+	l.spoilt[k.path] = true
+	l.mistake(where, format, args...)
+}
+
+func (l *loader) unknown(where, what, near string) {
+	if near == "" {
+		l.mistake(where, "there is no such %s", what)
+		return
+	}
+	l.mistake(where, "there is no such %s; did you mean %s?", what, near)
+}
+
+func (l *loader) flag(name string) string {
+	if l.src.Flags == nil {
+		return ""
+	}
+	if f := l.src.Flags.Lookup(name); f != nil && f.Changed {
+		return f.Value.String()
+	}
+	return ""
+}
+
+func (l *loader) lookup(name string) (string, bool) {
+	if v, ok := l.env[name]; ok {
+		return v, true
+	}
+	for _, kv := range l.src.Environ {
+		if n, v, ok := strings.Cut(kv, "="); ok && n == name {
+			return v, true
+		}
+	}
+	return "", false
+}
+
+// abs makes a path that a person typed absolute.
+func (l *loader) abs(p string) string {
+	if p == "" || filepath.IsAbs(p) {
+		return p
+	}
+	if l.src.WorkDir != "" {
+		return filepath.Join(l.src.WorkDir, p)
+	}
+	if a, err := filepath.Abs(p); err == nil {
+		return a
+	}
+	return p
+}

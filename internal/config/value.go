@@ -1,0 +1,161 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// codec reads and writes one type of value. Its form is shown where a value
+// does not have it.
+type codec[T any] struct {
+	form   string   // "a duration such as 45s, 10m or 90d"
+	name   string   // in the reference: "duration"
+	tags   []string // YAML's types that may carry it
+	parse  func(string) (T, error)
+	format func(T) string
+}
+
+const (
+	durationForm = "a duration such as 45s, 10m, 1h30m or 90d"
+	sizeForm     = "a size such as 512KiB, 10MiB or 1GiB"
+)
+
+var errForm = errors.New("not of the form")
+
+var (
+	str      = codec[string]{"a text", "text", []string{"!!str"}, func(s string) (string, error) { return s, nil }, func(s string) string { return s }}
+	integer  = codec[int]{"a whole number", "number", []string{"!!int"}, parseInt[int], func(n int) string { return strconv.Itoa(n) }}
+	integer8 = codec[int64]{"a whole number", "number", []string{"!!int"}, parseInt[int64], func(n int64) string { return strconv.FormatInt(n, 10) }}
+	decimal  = codec[float64]{"a number", "number", []string{"!!int", "!!float"}, parseFloat, func(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }}
+	duration = codec[time.Duration]{durationForm, "duration", []string{"!!str"}, ParseDuration, FormatDuration}
+	size     = codec[int64]{sizeForm, "size", []string{"!!str", "!!int"}, ParseSize, FormatSize}
+	// list is a YAML sequence of texts, and separated by commas elsewhere.
+	list = codec[[]string]{"a list of texts", "list", []string{"!!seq"}, parseList, func(l []string) string { return strings.Join(l, ",") }}
+)
+
+// enum is a text out of a few.
+func enum(values ...string) codec[string] {
+	c := str
+	c.form = "one of " + strings.Join(values, ", ")
+	c.name = strings.Join(values, ", ")
+	c.parse = func(s string) (string, error) {
+		for _, v := range values {
+			if s == v {
+				return s, nil
+			}
+		}
+		return "", errForm
+	}
+	return c
+}
+
+func parseInt[T int | int64](s string) (T, error) {
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil || int64(T(n)) != n {
+		return 0, errForm
+	}
+	return T(n), nil
+}
+
+func parseFloat(s string) (float64, error) {
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
+		return 0, errForm
+	}
+	return f, nil
+}
+
+func parseList(s string) ([]string, error) {
+	var out []string
+	for f := range strings.SplitSeq(s, ",") {
+		if f = strings.TrimSpace(f); f != "" {
+			out = append(out, f)
+		}
+	}
+	return out, nil
+}
+
+const day = 24 * time.Hour
+
+// ParseDuration reads a duration as time.ParseDuration does, with days before
+// the rest: "45s", "1h30m", "90d", "1d12h". A number needs its unit, but for 0.
+func ParseDuration(s string) (time.Duration, error) {
+	var days time.Duration
+	rest := s
+	if head, tail, ok := strings.Cut(s, "d"); ok {
+		n, err := strconv.ParseUint(head, 10, 32)
+		if err != nil || time.Duration(n) > math.MaxInt64/day {
+			return 0, fmt.Errorf("%q is not %s", s, durationForm)
+		}
+		days, rest = time.Duration(n)*day, tail
+		if rest == "" {
+			return days, nil
+		}
+	}
+	d, err := time.ParseDuration(rest)
+	if err != nil || strings.HasPrefix(rest, "+") || days > 0 && (d < 0 || days > math.MaxInt64-d) {
+		return 0, fmt.Errorf("%q is not %s", s, durationForm)
+	}
+	return days + d, nil
+}
+
+// FormatDuration writes d so that ParseDuration reads it, without units of
+// nothing: "10m", not "10m0s".
+func FormatDuration(d time.Duration) string {
+	if d >= day && d%day == 0 {
+		return strconv.FormatInt(int64(d/day), 10) + "d"
+	}
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = s[:len(s)-2]
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = s[:len(s)-2]
+	}
+	return s
+}
+
+var sizeUnits = []struct {
+	name  string
+	bytes int64
+}{{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"B", 1}}
+
+// ParseSize reads a number of bytes: "512KiB", "10MiB", "1.5GiB", "4096B" or
+// "4096". Units are powers of 1024, and are written as IEC does: "10MB" means
+// two different numbers to different people, so it is refused.
+func ParseSize(s string) (int64, error) {
+	bad := fmt.Errorf("%q is not %s", s, sizeForm)
+	num, unit := s, int64(1)
+	for _, u := range sizeUnits {
+		if head, ok := strings.CutSuffix(s, u.name); ok {
+			num, unit = strings.TrimSpace(head), u.bytes
+			break
+		}
+	}
+	if n, err := strconv.ParseUint(num, 10, 63); err == nil {
+		if int64(n) > math.MaxInt64/unit {
+			return 0, bad
+		}
+		return int64(n) * unit, nil
+	}
+	// A fraction makes sense of a unit alone, and "1e3" is not written by people.
+	f, err := strconv.ParseFloat(num, 64)
+	if err != nil || unit == 1 || strings.Trim(num, "0123456789.") != "" || f*float64(unit) >= math.MaxInt64 {
+		return 0, bad
+	}
+	return int64(f * float64(unit)), nil
+}
+
+// FormatSize writes a number of bytes in the largest unit that divides it.
+func FormatSize(n int64) string {
+	for _, u := range sizeUnits {
+		if n >= u.bytes && n%u.bytes == 0 {
+			return strconv.FormatInt(n/u.bytes, 10) + u.name
+		}
+	}
+	return strconv.FormatInt(n, 10)
+}
