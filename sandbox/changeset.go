@@ -62,7 +62,7 @@ func makeDraft(ctx context.Context, v *view, b agent.Batch, limits agent.Collect
 			d.kept[e.Path] = true
 			continue
 		}
-		if e.Deleted || e.Dir {
+		if e.Deleted || e.Dir && e.Problem == "" {
 			continue
 		}
 		p, err := space.ParsePath(e.Path)
@@ -79,7 +79,7 @@ func makeDraft(ctx context.Context, v *view, b agent.Batch, limits agent.Collect
 		}
 	}
 	for _, e := range b.Entries {
-		if e.Busy || !e.Deleted && !e.Dir {
+		if e.Busy || e.Problem != "" || !e.Deleted && !e.Dir {
 			continue
 		}
 		if e.Deleted {
@@ -102,7 +102,7 @@ func makeDraft(ctx context.Context, v *view, b agent.Batch, limits agent.Collect
 		}
 	}
 	for dir, n := range git {
-		err := fault.New(fault.Invalid, "%s under %q: the name belongs to git.", count(n, "file"), dir)
+		err := fault.New(fault.Invalid, "%s under %s cannot be saved: the name belongs to git.", count(n, "file"), shown(dir))
 		d.refuse(dir, err.Public, err)
 	}
 	slices.SortFunc(d.refused, func(a, b space.Refusal) int { return strings.Compare(a.Path, b.Path) })
@@ -127,11 +127,11 @@ func checkBatch(b agent.Batch, l agent.CollectLimits) error {
 func (d *draft) write(ctx context.Context, r *reader, p space.Path, e agent.Entry) error {
 	switch {
 	case e.Problem != "":
-		err := fault.New(fault.Invalid, "%q was not saved: %s.", e.Path, strings.TrimSuffix(Clean([]byte(e.Problem)), "."))
+		err := fault.New(fault.Invalid, "%s was not saved: %s.", shown(e.Path), strings.TrimSuffix(Clean([]byte(e.Problem)), "."))
 		d.refuse(e.Path, err.Public, err)
 		return nil
 	case e.Mode > space.Symlink:
-		err := fault.New(fault.Invalid, "%q was not saved: it is neither a file nor a link.", e.Path)
+		err := fault.New(fault.Invalid, "%s was not saved: it is neither a file nor a link.", shown(e.Path))
 		d.refuse(e.Path, err.Public, err)
 		return nil
 	case e.Mode == space.Symlink:
@@ -193,6 +193,14 @@ func gitDir(p string) string {
 		}
 	}
 	return p
+}
+
+// shown quotes a path of an attacker's for a sentence.
+func shown(p string) string {
+	if len(p) > 120 {
+		p = p[:60] + "…" + p[len(p)-60:]
+	}
+	return fmt.Sprintf("%q", p)
 }
 
 func count(n int, what string) string {

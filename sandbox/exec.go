@@ -175,6 +175,7 @@ func (c *command) prepare(ctx context.Context) error {
 		c.pool.o.Logger.Error("a sandbox could not be brought up to head", "space", c.key.space, "err", err)
 		notes = append(notes, "The newest changes of the space could not be brought into the sandbox; its files may be older than what search and read show.")
 	}
+	c.showHistory(ctx)
 	if c.isGone() {
 		return &notBegun{cause: errors.New("the sandbox has ended")}
 	}
@@ -182,6 +183,29 @@ func (c *command) prepare(ctx context.Context) error {
 	c.res.Applied = applied
 	c.res.Notes = append(c.res.Notes, notes...)
 	return nil
+}
+
+// viewer is a Seeder that brings Seed.GitView to a new head in its own time.
+type viewer interface {
+	// WaitView returns when the git view shows what was head when it was called.
+	WaitView(ctx context.Context, id space.SpaceID) error
+}
+
+// viewTime is how long a command waits for git inside to know the newest
+// commit, which it can do without.
+const viewTime = 2 * time.Second
+
+// showHistory waits until git inside shows the newest commit.
+func (c *command) showHistory(ctx context.Context) {
+	v, ok := c.pool.o.Seeder.(viewer)
+	if !ok {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, viewTime)
+	defer cancel()
+	if err := v.WaitView(ctx, c.key.space); err != nil && ctx.Err() == nil {
+		c.pool.o.Logger.Warn("git inside a sandbox may not show the newest commit", "space", c.key.space, "err", err)
+	}
 }
 
 // isGone tells whether the sandbox has ended, whoever ended it.
@@ -268,6 +292,7 @@ func (c *command) finish() Result {
 	r.Notes = append(r.Notes, b.notices...)
 	b.notices = nil
 	p.mu.Unlock()
+	r.Notes = unique(r.Notes)
 	if c.req.ReadOnly {
 		return *r
 	}
@@ -281,6 +306,18 @@ func (c *command) finish() Result {
 		b.tree.unlock()
 	}
 	return *r
+}
+
+// unique drops what is said twice: what could not be brought in before the
+// command may fail again after it.
+func unique(notes []string) []string {
+	var out []string
+	for _, n := range notes {
+		if !slices.Contains(out, n) {
+			out = append(out, n)
+		}
+	}
+	return out
 }
 
 // restartNote says what a new sandbox has lost of the one before it.
@@ -315,7 +352,7 @@ func (b *box) stillRefused(now []space.Refusal) string {
 			continue
 		}
 		if old++; old <= 5 {
-			names = append(names, fmt.Sprintf("%q", p))
+			names = append(names, shown(p))
 		}
 	}
 	if old == 0 {

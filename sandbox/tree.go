@@ -241,7 +241,7 @@ func (b *box) catchUp(ctx context.Context, bounded bool) (applied []space.FileCh
 				b.view.set(c.Path, file{c.New, c.NewMode})
 				applied = append(applied, c)
 			} else if !r.Dirty {
-				notes = append(notes, fmt.Sprintf("The newer version of %q could not be brought into the sandbox: %s.", r.Path, Clean([]byte(r.Problem))))
+				notes = append(notes, fmt.Sprintf("The newer version of %s could not be brought into the sandbox: %s.", shown(r.Path), Clean([]byte(r.Problem))))
 			}
 		}
 		wanted = wanted[n:]

@@ -1,0 +1,18 @@
+package sandbox
+
+import "time"
+
+// Sweep is the housekeeping that New starts, at a time of the test's choice.
+func (p *Pool) Sweep(now time.Time) { p.sweep(now) }
+
+// SetExpiry moves the time by which all jobs must have ended.
+func (p *Pool) SetExpiry(at time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, b := range p.boxes {
+		for id, j := range b.jobs {
+			j.expires = at
+			b.jobs[id] = j
+		}
+	}
+}

@@ -1,0 +1,63 @@
+package sandbox_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"satchel/internal/testenv"
+	"satchel/sandbox"
+	"satchel/sandbox/agent"
+	"satchel/sandbox/gvisor"
+	"satchel/sandbox/sandboxtest"
+)
+
+// TestMain lets the test binary be gVisor's programs and the agent too, as the
+// satchel binary is.
+func TestMain(m *testing.M) {
+	gvisor.Dispatch()
+	if len(os.Args) > 1 && os.Args[1] == agent.Command {
+		os.Exit(agent.Serve(os.Stdin, os.Stdout))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// newGVisor returns a runtime that ends with the test, or skips where this
+// machine or this binary cannot run one.
+func newGVisor(t testing.TB) *gvisor.Runtime {
+	t.Helper()
+	if raceEnabled {
+		t.Skip("the race detector needs cgo, and a binary linked with cgo cannot be gVisor's sentry")
+	}
+	r, err := gvisor.New(gvisor.Options{RunDir: filepath.Join(t.TempDir(), "run"), Logger: testLogger(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.Close(); err != nil {
+			t.Errorf("closing the runtime: %v", err)
+		}
+	})
+	if err := r.Check(t.Context()); err != nil {
+		testenv.SkipOrFail(t, err.Error())
+	}
+	return r
+}
+
+// gvisorHarness makes pools over real sandboxes.
+func gvisorHarness(t testing.TB, change func(*sandbox.Options)) *sandboxtest.Harness {
+	t.Helper()
+	h := &sandboxtest.Harness{Store: sandboxtest.NewStore(t), Runtime: &sandboxtest.Recorder{Runtime: newGVisor(t)}}
+	o := sandbox.Options{Runtime: h.Runtime, Seeder: h.Store, Committer: h.Store, Logger: testLogger(t)}
+	if change != nil {
+		change(&o)
+	}
+	open(t, h, o)
+	return h
+}
+
+func TestPoolOverGVisor(t *testing.T) {
+	sandboxtest.Exercise(t, gvisorHarness)
+}
