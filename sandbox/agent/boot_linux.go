@@ -24,25 +24,50 @@ const (
 // runDirOutputs is how many streams' kept output fit into RunDir.
 const runDirOutputs = 16
 
-// boot mounts everything and leaves the agent in SpaceDir.
-func boot(b Boot) error {
+// boot mounts everything and leaves the agent in SpaceDir. It returns Lower,
+// opened before it was covered.
+func boot(b Boot) (lower int, err error) {
 	unix.Umask(0)
+	if err := keepDescriptors(); err != nil {
+		return -1, err
+	}
+	lower, err = unix.Open(Lower, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, fmt.Errorf("opening the checkout: %w", err)
+	}
 	if err := mountSpace(b); err != nil {
-		return err
+		return -1, err
 	}
 	if err := mountTmp(b, CommandUID); err != nil {
-		return err
+		return -1, err
 	}
-	const nosuid = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
-	if err := mountTmpfs(RunDir, 0o755, runDirOutputs*b.Output, 10_000, nosuid); err != nil {
-		return err
+	const flags = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
+	if err := mountTmpfs(RunDir, 0o755, runDirOutputs*b.Output, 10_000, flags); err != nil {
+		return -1, err
 	}
 	for _, d := range []string{jobsDir, outputDir} {
 		if err := os.Mkdir(d, 0o755); err != nil {
-			return err
+			return -1, err
 		}
 	}
-	return os.Chdir(SpaceDir)
+	return lower, os.Chdir(SpaceDir)
+}
+
+// keepDescriptors sees to it that no command inherits a descriptor which some
+// package of the program, or whoever started it, opened without O_CLOEXEC.
+func keepDescriptors() error {
+	dir, err := os.Open("/proc/self/fd")
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	for _, name := range names {
+		if fd, err := strconv.Atoi(name); err == nil && fd > 2 {
+			unix.CloseOnExec(fd)
+		}
+	}
+	return err
 }
 
 // mountSpace makes SpaceDir an overlay of Lower and a bounded tmpfs that

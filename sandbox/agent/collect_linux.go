@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -53,10 +54,26 @@ type collection struct {
 	count  int
 	total  int64
 	more   bool
+	files  []changedFile   // of the directory that is looked at
 	busy   map[uint64]bool // inodes open for writing; nil: not looked yet
 }
 
+// changedFile is a regular file that is to be told.
+type changedFile struct {
+	name  string
+	entry Entry
+	stamp stamp
+	read  bool // or there is nothing to read
+}
+
+// filesAtOnce and bytesAtOnce bound what is read before it is sent.
+const (
+	filesAtOnce = 256
+	bytesAtOnce = 4 << 20
+)
+
 func (c *collection) run() error {
+	c.view.noteWrites()
 	fd, err := unix.Openat(c.view.upper, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return fmt.Errorf("opening the upper layer: %w", err)
@@ -65,8 +82,12 @@ func (c *collection) run() error {
 	// What the host knows and the upper layer has no more was made in the space
 	// and is gone again: no whiteout says so.
 	var gone []string
-	for p := range c.view.acked {
-		if !c.seen[p] {
+	for p, s := range c.view.acked {
+		switch {
+		case c.seen[p]:
+		case s.whiteout():
+			delete(c.view.acked, p) // what lies above it is told
+		default:
 			gone = append(gone, p)
 		}
 	}
@@ -110,6 +131,7 @@ func (c *collection) walk(fd int, prefix string, depth int) {
 	names, err := dir.Readdirnames(-1)
 	if err != nil {
 		c.tell(Entry{Path: strings.TrimSuffix(prefix, "/"), Dir: true, Problem: "the directory cannot be read"}, nil)
+		c.keep(prefix)
 		return
 	}
 	slices.Sort(names)
@@ -118,30 +140,46 @@ func (c *collection) walk(fd int, prefix string, depth int) {
 			continue
 		}
 		c.look(fd, name, prefix+name, depth)
+		if len(c.files) >= filesAtOnce {
+			c.tellFiles(fd, prefix)
+		}
+	}
+	c.tellFiles(fd, prefix)
+}
+
+// keep has everything under a directory that could not be looked at count as
+// still there.
+func (c *collection) keep(prefix string) {
+	for p := range c.view.acked {
+		if strings.HasPrefix(p, prefix) {
+			c.seen[p] = true
+		}
 	}
 }
 
-func (c *collection) look(dir int, name, path string, depth int) {
+func (c *collection) look(dir int, name, at string, depth int) {
 	var st unix.Stat_t
 	if err := unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 		return // gone meanwhile
 	}
-	old, known := c.view.acked[path]
+	old, known := c.view.acked[at]
 	if known {
-		c.seen[path] = true
+		c.seen[at] = true
 	}
 	s := stampOf(&st, false)
 	if s.kind() == unix.S_IFDIR {
-		c.lookDir(dir, name, path, depth, s, known && old.kind() == unix.S_IFDIR, old)
+		// The files of this directory come first: below it others gather.
+		c.tellFiles(dir, strings.TrimSuffix(at, name))
+		c.lookDir(dir, name, at, depth, s, known, old)
 		return
 	}
 	if known && old == s {
 		return
 	}
-	n := Entry{Path: path, Size: st.Size}
+	n := Entry{Path: at, Size: st.Size}
 	switch s.kind() {
 	case unix.S_IFREG:
-		c.lookFile(dir, name, n, s)
+		c.lookFile(name, n, s)
 		return
 	case unix.S_IFLNK:
 		n.Mode = space.Symlink
@@ -156,6 +194,12 @@ func (c *collection) look(dir int, name, path string, depth int) {
 		n.Size = 0
 		if n.Deleted = s.whiteout(); !n.Deleted {
 			n.Problem = "it is a device"
+		} else if !known && !c.view.inLower(at) {
+			// A file that came and went, or had another name: gVisor leaves a
+			// whiteout though there is nothing to hide.
+			c.view.acked[at] = s
+			c.seen[at] = true
+			return
 		}
 	case unix.S_IFIFO:
 		n.Problem = "it is a FIFO"
@@ -169,15 +213,16 @@ func (c *collection) look(dir int, name, path string, depth int) {
 	}
 }
 
-func (c *collection) lookDir(dir int, name, path string, depth int, s stamp, known bool, old stamp) {
-	n := Entry{Path: path, Dir: true}
+func (c *collection) lookDir(dir int, name, at string, depth int, s stamp, known bool, old stamp) {
+	n := Entry{Path: at, Dir: true}
 	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	switch {
 	case err == unix.ENOENT || err == unix.ENOTDIR || err == unix.ELOOP:
 		return // changed meanwhile
 	case err != nil:
 		n.Problem = "the directory cannot be opened"
-	case depth >= maxDepth || len(path) > maxTold-256:
+		c.keep(at + "/")
+	case depth >= maxDepth || len(at) > maxTold-256:
 		unix.Close(fd)
 		n.Problem = "what is in it lies too deep"
 	default:
@@ -188,33 +233,65 @@ func (c *collection) lookDir(dir int, name, path string, depth int, s stamp, kno
 		c.tell(n, &s)
 	}
 	if n.Problem == "" {
-		c.walk(fd, path+"/", depth+1)
+		c.walk(fd, at+"/", depth+1)
 	}
 }
 
-// lookFile tells a changed regular file.
-func (c *collection) lookFile(dir int, name string, n Entry, s stamp) {
+// lookFile notes a changed regular file, to be read with others.
+func (c *collection) lookFile(name string, n Entry, s stamp) {
 	if s.mode&0o111 != 0 {
 		n.Mode = space.Executable
 	}
-	switch {
-	case n.Size > c.limits.FileSize:
+	if n.Size > c.limits.FileSize {
 		n.Problem = fmt.Sprintf("it has %d bytes, and %d are allowed", n.Size, c.limits.FileSize)
-	case !c.room(n.Size):
-		return
-	case c.isBusy(s.ino):
-		n.Busy = true
-	default:
-		c.view.user.do(func() { c.readFile(dir, name, &n, &s) })
+	} else {
+		n.Busy = c.isBusy(s.ino)
 	}
-	if c.room(int64(len(n.Content))) {
-		c.tell(n, &s)
+	c.files = append(c.files, changedFile{name, n, s, n.Busy || n.Problem != ""})
+}
+
+// tellFiles reads and tells what lookFile noted of a directory. The changes of
+// thread that it takes to read as the commands' user are few that way.
+func (c *collection) tellFiles(dir int, prefix string) {
+	files := c.files
+	c.files = c.files[:0]
+	if len(files) > 0 {
+		c.view.watch.add(c.view.space, path.Clean(prefix))
+	}
+	for len(files) > 0 {
+		n, size := 0, int64(0)
+		for n < len(files) && (n == 0 || size+files[n].entry.Size <= bytesAtOnce) {
+			size += min(files[n].entry.Size, c.limits.FileSize)
+			n++
+		}
+		part := files[:n]
+		files = files[n:]
+		c.view.user.do(func() {
+			for i := range part {
+				f := &part[i]
+				if !f.read && c.count < c.limits.Entries && c.total+f.entry.Size <= c.limits.Total {
+					c.readFile(dir, f.name, &f.entry, &f.stamp)
+					f.read = true
+				}
+			}
+		})
+		for i := range part {
+			f := &part[i]
+			if !f.read {
+				c.more = true
+			} else if c.room(int64(len(f.entry.Content))) {
+				s := f.stamp
+				c.tell(f.entry, &s)
+			}
+			*f = changedFile{} // its content is not held any longer
+		}
 	}
 }
 
 // readFile runs as the commands' user. The stamp is from before the reading:
 // where the file changes after it, the next collection tells it again.
 func (c *collection) readFile(dir int, name string, n *Entry, s *stamp) {
+	n.Content = nil
 	fd, err := openBeneath(dir, name, unix.O_RDONLY, 0)
 	if err != nil {
 		n.Problem = "it cannot be read: " + err.Error()
@@ -227,8 +304,8 @@ func (c *collection) readFile(dir int, name string, n *Entry, s *stamp) {
 		return
 	}
 	*s = stampOf(&st, false)
-	n.Size = min(st.Size, c.limits.FileSize)
-	b := make([]byte, n.Size+1)
+	n.Size = min(st.Size, n.Size) // what has grown is told again
+	b := make([]byte, n.Size)
 	have := 0
 	for have < len(b) {
 		k, err := unix.Read(fd, b[have:])
@@ -243,9 +320,6 @@ func (c *collection) readFile(dir int, name string, n *Entry, s *stamp) {
 			break
 		}
 		have += k
-	}
-	if int64(have) > n.Size {
-		have = int(n.Size) // it grew
 	}
 	n.Content, n.Size = b[:have], int64(have)
 }

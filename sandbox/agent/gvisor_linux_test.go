@@ -92,7 +92,10 @@ func startSandbox(t testing.TB, o sandboxOption) *sandbox {
 		must(t, os.MkdirAll(filepath.Dir(p), 0o777))
 		must(t, os.WriteFile(p, []byte(content), 0o666))
 	}
-	must(t, filepath.Walk(s.lower, func(p string, i os.FileInfo, err error) error { return os.Chmod(p, 0o777) }))
+	must(t, filepath.Walk(s.lower, func(p string, i os.FileInfo, err error) error {
+		must(t, os.Chown(p, CommandUID, CommandUID))
+		return os.Chmod(p, 0o777)
+	}))
 	exe, err := os.Executable()
 	must(t, err)
 	must(t, os.WriteFile(filepath.Join(root, Exe), nil, 0o755))

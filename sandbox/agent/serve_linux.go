@@ -166,13 +166,13 @@ func (s *server) handleBoot(id uint32, b Boot) error {
 	if b.Output <= 0 {
 		b.Output = defaultOutput
 	}
-	err := boot(b)
+	lower, err := boot(b)
 	if err == nil {
 		s.boot = b
 		s.shell, err = newPool(b)
 	}
 	if err == nil {
-		s.space, err = newSpaceView(s.shell)
+		s.space, err = newSpaceView(s.shell, lower)
 	}
 	if err != nil {
 		s.fail(id, err)

@@ -52,6 +52,7 @@ type spaceView struct {
 	pool  *pool
 	user  *userThread
 	upper int  // the upper layer, as root sees it
+	lower int  // Lower, which is covered
 	space int  // SpaceDir
 	git   bool // the root's .git is a mount point
 
@@ -59,10 +60,11 @@ type spaceView struct {
 	acked   map[string]stamp
 	batches map[uint64]map[string]*stamp // nil: the path is gone
 	last    uint64
+	watch   *writeWatch
 }
 
-func newSpaceView(p *pool) (*spaceView, error) {
-	v := &spaceView{pool: p, acked: make(map[string]stamp), batches: make(map[uint64]map[string]*stamp)}
+func newSpaceView(p *pool, lower int) (*spaceView, error) {
+	v := &spaceView{pool: p, lower: lower, acked: make(map[string]stamp), batches: make(map[uint64]map[string]*stamp)}
 	var err error
 	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
 	if v.upper, err = unix.Open(upperDir, flags, 0); err != nil {
@@ -73,8 +75,36 @@ func newSpaceView(p *pool) (*spaceView, error) {
 	}
 	var st unix.Stat_t
 	v.git = unix.Fstatat(v.upper, gitName, &st, unix.AT_SYMLINK_NOFOLLOW) == nil
+	if v.watch, err = newWriteWatch(); err != nil {
+		return nil, fmt.Errorf("watching the space: %w", err)
+	}
 	v.user, err = newUserThread()
 	return v, err
+}
+
+// noteWrites makes every known file that was open for writing count as changed
+// until it is acknowledged again.
+func (v *spaceView) noteWrites() {
+	suspect := func(p string) {
+		if s, ok := v.acked[p]; ok && s.kind() == unix.S_IFREG {
+			s.ctime = -1 // equal to no file's
+			v.acked[p] = s
+		}
+	}
+	if all := v.watch.drain(suspect); all {
+		for p := range v.acked {
+			suspect(p)
+		}
+	}
+}
+
+// inLower tells whether the checkout has a path.
+func (v *spaceView) inLower(p string) bool {
+	fd, err := openBeneath(v.lower, p, unix.O_PATH, 0)
+	if err == nil {
+		unix.Close(fd)
+	}
+	return err != unix.ENOENT && err != unix.ENOTDIR
 }
 
 // ack notes that the host has a batch.
@@ -143,8 +173,12 @@ func (t *userThread) do(f func()) {
 // openBeneath opens a path under a directory, following no link anywhere and
 // never waiting for a FIFO's other end.
 func openBeneath(dir int, path string, flags uint64, mode uint64) (int, error) {
+	flags |= unix.O_CLOEXEC | unix.O_NOFOLLOW
+	if flags&unix.O_PATH == 0 {
+		flags |= unix.O_NONBLOCK // openat2 takes no other flag with O_PATH
+	}
 	how := unix.OpenHow{
-		Flags:   flags | unix.O_CLOEXEC | unix.O_NONBLOCK | unix.O_NOFOLLOW,
+		Flags:   flags,
 		Mode:    mode,
 		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
 	}

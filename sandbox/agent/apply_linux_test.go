@@ -1,0 +1,119 @@
+package agent
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"satchel/internal/space"
+)
+
+func (s *sandbox) apply(entries ...ApplyEntry) string {
+	s.t.Helper()
+	rs, err := s.Apply(s.t.Context(), entries)
+	must(s.t, err)
+	var w strings.Builder
+	for _, r := range rs {
+		w.WriteString(r.Path)
+		if r.Dirty {
+			w.WriteString(" dirty")
+		}
+		if r.Problem != "" {
+			w.WriteString(" problem")
+			s.t.Logf("%s: %s", r.Path, r.Problem)
+		}
+		w.WriteString("\n")
+	}
+	return w.String()
+}
+
+func put(path, content string) ApplyEntry { return ApplyEntry{Path: path, Content: []byte(content)} }
+func del(path string) ApplyEntry          { return ApplyEntry{Path: path, Delete: true} }
+func force(e ApplyEntry) ApplyEntry       { e.Force = true; return e }
+
+// Each case starts from the checkout, runs commands, applies, and looks at the
+// space and at what is told then.
+func TestApply(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		before  string // commands
+		ack     bool   // what they did is acknowledged
+		entries []ApplyEntry
+		answer  string
+		look    string // command
+		sees    string
+		told    string // by the next collection
+	}{
+		{"a new file", "", true, []ApplyEntry{put("n", "1")}, "n\n", "cat n; stat -c '%a %u' n", "1644 1000\n", ""},
+		{"a changed file", "", true, []ApplyEntry{put("a.txt", "new")}, "a.txt\n", "cat a.txt", "new", ""},
+		{"an executable", "", true, []ApplyEntry{{Path: "x", Content: []byte("#!/bin/sh\necho hi"), Mode: space.Executable}}, "x\n", "./x", "hi\n", ""},
+		{"a link", "", true, []ApplyEntry{{Path: "l", Content: []byte("a.txt"), Mode: space.Symlink}}, "l\n", "readlink l; cat l", "a.txt\na", ""},
+		{"in new directories", "", true, []ApplyEntry{put("p/q/r", "1"), put("dir/new", "2")}, "p/q/r\ndir/new\n", "cat p/q/r dir/new dir/one", "121", ""},
+		{"a deleted file", "", true, []ApplyEntry{del("a.txt"), del("nosuch"), del("no/such")}, "a.txt\nnosuch\nno/such\n", "ls a.txt 2>&1", "ls: cannot access 'a.txt': No such file or directory\n", ""},
+		{"a deleted directory", "", true, []ApplyEntry{del("dir/one"), del("dir/two"), del("dir/sub/three")}, "dir/one\ndir/two\ndir/sub/three\n", "ls -d dir 2>&1", "ls: cannot access 'dir': No such file or directory\n", ""},
+		{"file to directory", "", true, []ApplyEntry{del("a.txt"), put("a.txt/b", "1")}, "a.txt\na.txt/b\n", "cat a.txt/b", "1", ""},
+		{"file to directory in one", "", true, []ApplyEntry{put("a.txt/b", "1")}, "a.txt/b\n", "cat a.txt/b", "1", ""},
+		{"directory to file", "", true, []ApplyEntry{del("dir/one"), del("dir/two"), del("dir/sub/three"), put("dir", "1")}, "dir/one\ndir/two\ndir/sub/three\ndir\n", "cat dir", "1", ""},
+		{"over what was acknowledged", "echo mine > a.txt; echo n > n; rm b.txt", true, []ApplyEntry{put("a.txt", "2"), put("n", "3"), put("b.txt", "4")}, "a.txt\nn\nb.txt\n", "cat a.txt n b.txt", "234", ""},
+		{"over a change", "echo mine > a.txt; echo n > n; rm b.txt", false, []ApplyEntry{put("a.txt", "2"), put("n", "3"), put("b.txt", "4"), put("run.sh", "5")}, "a.txt dirty\nn dirty\nb.txt dirty\nrun.sh\n", "cat a.txt n run.sh; ls b.txt 2>/dev/null", "mine\nn\n5", "\"a.txt\" x=mine\n\n\"b.txt\" deleted\n\"n\"=n\n\n"},
+		{"over a change by force", "echo mine > a.txt; rm b.txt; mkdir n; echo x > n/x", false, []ApplyEntry{force(put("a.txt", "2")), force(put("b.txt", "4")), force(put("n", "5"))}, "a.txt\nb.txt\nn\n", "cat a.txt b.txt n", "245", ""},
+		{"a delete over a change", "echo mine > a.txt", false, []ApplyEntry{del("a.txt")}, "a.txt dirty\n", "cat a.txt", "mine\n", "\"a.txt\" x=mine\n\n"},
+		{"where a command removed the directory", "rm -r dir", false, []ApplyEntry{put("dir/one", "2")}, "dir/one dirty\n", "ls -d dir 2>/dev/null; :", "", "\"dir\" deleted\n"},
+		{"where a command made a directory", "mkdir n; echo x > n/x", false, []ApplyEntry{put("n", "1")}, "n dirty\n", "cat n/x", "x\n", "\"n\" opaque dir\n\"n/x\"=x\n\n"},
+		{"through a planted link", "ln -s /tmp up; rm -r dir; ln -s /run/satchel dir", false, []ApplyEntry{put("up/evil", "1"), put("dir/one", "2"), del("up/x")}, "up/evil dirty\ndir/one dirty\nup/x dirty\n", "ls /tmp /run/satchel", "/run/satchel:\njobs\noutput\n\n/tmp:\nhome\n", "\"dir\" link=/run/satchel\n\"up\" link=/tmp\n"},
+		{"through a planted link by force", "echo safe > /tmp/t; ln -s /tmp up; ln -s /tmp/t l", false, []ApplyEntry{force(put("up/t", "1")), force(put("l", "2"))}, "up/t\nl\n", "cat /tmp/t up/t l", "safe\n12", ""},
+		{"paths that leave", "", true, []ApplyEntry{put("../x", "1"), put("/tmp/x", "1"), put(".git/x", "1"), put("a/../../x", "1"), put("", "1")}, "../x problem\n/tmp/x problem\n.git/x problem\na/../../x problem\n problem\n", "ls /tmp", "home\n", ""},
+		{"with the name for new files taken", "for i in $(seq 0 5); do ln -s /tmp/t .satchel-apply-$i; done", true, []ApplyEntry{put("n", "1")}, "n\n", "cat n; ls /tmp", "1home\n", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := startSandbox(t, sandboxOption{seed: testSeed})
+			s.sh(c.before)
+			if c.ack {
+				s.collect()
+			}
+			if got := s.apply(c.entries...); got != c.answer {
+				t.Errorf("answer %q, want %q", got, c.answer)
+			}
+			if r := s.exec(ExecRequest{Command: c.look}); text(r.Stdout) != c.sees {
+				t.Errorf("%s: %q %q, want %q", c.look, text(r.Stdout), text(r.Stderr), c.sees)
+			}
+			if got := brief(s.collect()); got != c.told {
+				t.Errorf("told:\n%swant:\n%s", got, c.told)
+			}
+		})
+	}
+}
+
+func TestApplyWhileCommandsRun(t *testing.T) {
+	s := startSandbox(t, sandboxOption{seed: testSeed})
+	ends := make(chan JobEnd, 1)
+	s.OnJobEnd(func(e JobEnd) { ends <- e })
+	// Whoever reads sees the old or the new content as a whole.
+	r := s.exec(ExecRequest{Background: true, Command: `until [ -e stop ]; do x=$(cat big 2>/dev/null | tr -d '\n' | fold -w1 | sort -u | wc -l); [ "$x" -le 1 ] || exit 1; done`})
+	for i := range 20 {
+		s.apply(put("big", strings.Repeat(string(rune('a'+i)), 100_000)))
+		time.Sleep(5 * time.Millisecond)
+	}
+	s.sh("touch stop")
+	if e := <-ends; e.ExitCode != 0 {
+		t.Errorf("a command saw half a file: %+v %s", e, s.sh("cat "+r.JobDir+"/stderr"))
+	}
+	if got := brief(s.collect()); got != "\"stop\"\n" {
+		t.Errorf("%s", got)
+	}
+}
+
+func TestApplyOnAFullDisk(t *testing.T) {
+	b := testBoot()
+	b.Disk = 1 << 20
+	s := startSandbox(t, sandboxOption{boot: b, seed: testSeed})
+	if got := s.apply(put("a.txt", strings.Repeat("x", 2<<20)), put("b.txt", "fits")); got != "a.txt problem\nb.txt\n" {
+		t.Errorf("%s", got)
+	}
+	if got := s.sh("cat a.txt b.txt; ls -A | grep satchel || :"); got != "afits" {
+		t.Errorf("%q", got)
+	}
+	if got := brief(s.collect()); got != "" {
+		t.Errorf("%s", got)
+	}
+}

@@ -1,0 +1,81 @@
+package agent
+
+import (
+	"encoding/binary"
+	"path"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// writeWatch tells which files that the host knows were open for writing since.
+// A stamp tells every change but one: gVisor does not touch a file's times when
+// it is written through a shared mapping. Whoever maps a file has opened it for
+// writing, and the last one that lets go of it makes an event.
+type writeWatch struct {
+	fd    int
+	paths map[int32]string // the watched directories; "." is the root
+	known map[string]int32
+}
+
+func newWriteWatch() (*writeWatch, error) {
+	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
+	return &writeWatch{fd: fd, paths: make(map[int32]string), known: make(map[string]int32)}, err
+}
+
+// add watches a directory of the space; it must be called before a file in it
+// is read. Where it cannot (the directory is gone, or the kernel's limit is
+// reached), writes through mappings alone go unseen there.
+func (w *writeWatch) add(space int, dir string) {
+	if _, ok := w.known[dir]; ok {
+		return
+	}
+	fd, err := openBeneath(space, dir, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return
+	}
+	defer unix.Close(fd)
+	wd, err := unix.InotifyAddWatch(w.fd, "/proc/self/fd/"+strconv.Itoa(fd), unix.IN_CLOSE_WRITE|unix.IN_ONLYDIR)
+	if err != nil {
+		return
+	}
+	// A renamed directory keeps its watch.
+	if old, ok := w.paths[int32(wd)]; ok {
+		delete(w.known, old)
+	}
+	w.paths[int32(wd)], w.known[dir] = dir, int32(wd)
+}
+
+// drain calls written with every path that was let go of; all is true where
+// events were lost, and any path may have been.
+func (w *writeWatch) drain(written func(p string)) (all bool) {
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := unix.Read(w.fd, buf)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil || n <= 0 {
+			return all
+		}
+		for b := buf[:n]; len(b) >= unix.SizeofInotifyEvent; {
+			wd := int32(binary.NativeEndian.Uint32(b))
+			mask := binary.NativeEndian.Uint32(b[4:])
+			size := int(binary.NativeEndian.Uint32(b[12:]))
+			name, _, _ := strings.Cut(string(b[unix.SizeofInotifyEvent:][:size]), "\x00")
+			b = b[unix.SizeofInotifyEvent+size:]
+			dir, ok := w.paths[wd]
+			switch {
+			case mask&unix.IN_Q_OVERFLOW != 0:
+				all = true
+			case !ok:
+			case mask&unix.IN_IGNORED != 0: // the directory is gone
+				delete(w.paths, wd)
+				delete(w.known, dir)
+			case name != "":
+				written(path.Join(dir, name))
+			}
+		}
+	}
+}
