@@ -66,7 +66,7 @@ func bashText(q RunRequest, r RunResult) string {
 
 // outputText joins a stream's head and tail and ends it with a line break.
 func outputText(o RunOutput, name string) string {
-	s := o.Head
+	s := strings.ToValidUTF8(o.Head, "\ufffd")
 	if o.Dropped > 0 {
 		if s != "" && !strings.HasSuffix(s, "\n") {
 			s += "\n"
@@ -75,9 +75,9 @@ func outputText(o RunOutput, name string) string {
 		if o.Saved != "" {
 			s += "; all of it: " + o.Saved
 		}
-		s += "]\n" + o.Tail
+		s += "]\n" + strings.ToValidUTF8(o.Tail, "\ufffd")
 	} else {
-		s += o.Tail
+		s += strings.ToValidUTF8(o.Tail, "\ufffd")
 	}
 	if s != "" && !strings.HasSuffix(s, "\n") {
 		s += "\n"

@@ -99,22 +99,30 @@ func (f fact) line() string {
 	return s
 }
 
-// factsText lists facts grouped by type within a budget: the latest confirmed
-// ones, whatever their type, and the type of the latest first.
-func factsText(list []fact, left, budget int) string {
-	spent, n := 20, 0
+// fitting tells how many of the facts, from the first, fit a budget, and what
+// they cost.
+func fitting(list []fact, budget int) (n, cost int) {
+	cost = 40 // for the line that tells of the rest
 	seen := map[string]bool{}
 	for _, f := range list {
-		cost := index.EstimateTokens(f.line()) + 1
+		c := index.EstimateTokens(f.line()) + 1
 		if !seen[f.kind] {
-			cost += index.EstimateTokens(f.kind) + 3
+			c += index.EstimateTokens(f.kind) + 2
 		}
-		if spent += cost; spent > budget {
+		if cost+c > budget {
 			break
 		}
 		seen[f.kind] = true
+		cost += c
 		n++
 	}
+	return n, cost
+}
+
+// factsText lists facts grouped by type within a budget: the latest confirmed
+// ones, whatever their type, and the type of the latest first.
+func factsText(list []fact, left, budget int) string {
+	n, _ := fitting(list, budget)
 	var kinds []string
 	groups := map[string][]fact{}
 	for _, f := range list[:n] {

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"path"
 	"strings"
+	"unicode/utf8"
 
 	"satchel/internal/fault"
 	"satchel/internal/space"
@@ -88,12 +89,12 @@ func (s *Set) ReadResource(ctx context.Context, c Caller, uri string) ([]Content
 		return nil, "", err
 	}
 	typ := typeOf(string(e.Path), b)
-	if isBinary(b) || imageType(b) != "" {
-		// Content knows text and bytes with a type; a client gets these as a blob.
+	if isBinary(b) || imageType(b) != "" || !utf8.Valid(b) {
+		// Content knows text and bytes with a type: a client gets these as they
+		// are, so that a skill's digests hold.
 		return []Content{{Image: b, MIME: typ}}, typ, nil
 	}
-	text, _ := validText(b)
-	return []Content{{Text: text, MIME: typ}}, typ, nil
+	return []Content{{Text: string(b), MIME: typ}}, typ, nil
 }
 
 func typeOf(p string, b []byte) string {
