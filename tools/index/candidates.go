@@ -31,12 +31,14 @@ type docRow struct {
 const (
 	// secondChunk is what the next best chunks of a document add, each half of
 	// the one before.
-	secondChunk = 0.15
+	secondChunk = 0.05
 	// namedBoost is for a document whose title or file name is the query's
 	// words in one, titledBoost for one whose title consists of the query's
 	// words in any order.
-	namedBoost  = 0.5
+	namedBoost  = 0.6
 	titledBoost = 0.2
+	// headedBoost is for a passage with a heading that is the query's words.
+	headedBoost = 0.6
 	// adjacentBoost is for the share of the query's neighbouring words that are
 	// neighbours in the passage too.
 	adjacentBoost = 0.2
@@ -49,7 +51,7 @@ const (
 
 // rank returns the documents that match, best first; at least limit of them
 // are loaded where there are as many.
-func (x *Index) rank(ctx context.Context, sessions []*session, p *plan, q *parsedQuery, limit int, r *Results) ([]*found, error) {
+func (x *Index) rank(ctx context.Context, a *analyzer, sessions []*session, p *plan, q *parsedQuery, limit int, r *Results) ([]*found, error) {
 	states := make([]state, 0, len(sessions))
 	for _, s := range sessions {
 		states = append(states, s.state)
@@ -90,7 +92,6 @@ func (x *Index) rank(ctx context.Context, sessions []*session, p *plan, q *parse
 		}
 		look = len(all)
 	}
-	a := newAnalyzer()
 	for _, f := range all[:look] {
 		if err := f.load(ctx); err != nil {
 			return nil, x.failed(ctx, f.session, err)
@@ -122,38 +123,50 @@ func (x *Index) candidates(ctx context.Context, s *session, p *plan, q *parsedQu
 	if err != nil {
 		return nil, err
 	}
-	match, _ := p.match(func(t string) int64 { return s.freqs[t] }, x.opts.MaxRows)
+	freq := func(t string) int64 { return s.freqs[t] }
+	match, narrowed := p.match(freq, x.opts.MaxRows)
 	if match == "" {
 		if len(q.words) == 0 && cond != "" {
 			return x.list(ctx, s, cond, args, q, r)
 		}
 		return nil, nil
 	}
+	docs, total, err := x.matching(ctx, s, match, cond, args, sc)
+	if err == nil && narrowed && total < x.opts.MaxResults {
+		match, _ = p.match(freq, math.MaxInt)
+		docs, total, err = x.matching(ctx, s, match, cond, args, sc)
+	}
+	r.Total += total
+	return docs, err
+}
+
+// matching runs an FTS5 query, groups the best chunks by document and scores
+// them. total counts all documents that match.
+func (x *Index) matching(ctx context.Context, s *session, match, cond string, args []any, sc *scorer) (order []*found, total int, err error) {
 	stmt := s.tx.StmtContext(ctx, s.db.stmts.candidates)
 	if cond != "" {
 		if stmt, err = s.tx.PrepareContext(ctx, candidateQuery(cond)); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		defer stmt.Close()
 	}
 	rows, err := stmt.QueryContext(ctx, append(append([]any{match}, args...), x.opts.Candidates)...)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer rows.Close()
 	docs := map[int64]*found{}
-	var order []*found
 	n := 0
 	for rows.Next() {
 		var id int64
 		var packed sql.RawBytes
 		if err := rows.Scan(&id, &packed); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		n++
 		score, err := sc.score(packed)
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		f := docs[id>>chunkBits]
 		if f == nil {
@@ -164,7 +177,7 @@ func (x *Index) candidates(ctx context.Context, s *session, p *plan, q *parsedQu
 		f.chunks = append(f.chunks, scored{id, score})
 	}
 	if err := rows.Err(); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	for _, f := range order {
 		slices.SortFunc(f.chunks, func(a, b scored) int {
@@ -184,19 +197,16 @@ func (x *Index) candidates(ctx context.Context, s *session, p *plan, q *parsedQu
 		}
 	}
 	if n < x.opts.Candidates {
-		r.Total += len(order)
-		return order, nil
+		return order, len(order), nil
 	}
-	total := 0
 	count := `SELECT count(DISTINCT rowid >> 12) FROM terms WHERE terms MATCH ?`
 	if cond != "" {
 		count += ` AND (rowid >> 12) IN (SELECT id FROM docs WHERE ` + cond + `)`
 	}
 	if err := s.tx.QueryRowContext(ctx, count, append([]any{match}, args...)...).Scan(&total); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	r.Total += total
-	return order, nil
+	return order, total, nil
 }
 
 // list answers a query that has filters and no words: the newest documents.
@@ -273,12 +283,20 @@ func (f *found) boost(ctx context.Context, a *analyzer, p *plan) (float64, error
 			boost += titledBoost
 		}
 	}
-	if len(p.sequence) < 2 {
-		return boost, nil
-	}
 	ps, err := f.session.passage(ctx, f.chunks[0].id)
 	if err != nil {
 		return 0, err
+	}
+	if boost == 0 && p.name != "" {
+		for _, l := range parseLines(string(f.doc.path), []byte(ps.text), ps.start) {
+			if l.level > 0 && a.whole(l.heading) == p.name {
+				boost += headedBoost
+				break
+			}
+		}
+	}
+	if len(p.sequence) < 2 {
+		return boost, nil
 	}
 	return boost + adjacentBoost*adjacency(a, ps.text, p.sequence), nil
 }

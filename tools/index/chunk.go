@@ -41,23 +41,32 @@ type line struct {
 // parsePage reads a file. It never fails: what it cannot make sense of is text.
 func parsePage(name string, data []byte, maxChunks int) page {
 	var p page
-	var body int
-	var lines []line
-	switch format(name) {
-	case formatMarkdown:
-		p.frontMatter, body = cutFrontMatter(data)
-		lines = markdownLines(data, body)
-	case formatHTML:
-		lines = htmlLines(data)
-	default:
-		lines = plainLines(data)
+	if format(name) == formatMarkdown {
+		p.frontMatter, _ = cutFrontMatter(data)
 	}
+	lines := parseLines(name, data, 0)
 	p.lines = len(lines)
 	p.chunks, p.truncated = cutChunks(lines, maxChunks)
 	if p.Title == "" {
 		p.Title = titleOf(name, lines)
 	}
 	return p
+}
+
+// parseLines returns the lines of a part of a file that begins at a byte, where
+// a chunk does.
+func parseLines(name string, data []byte, start int) []line {
+	switch format(name) {
+	case formatMarkdown:
+		body := 0
+		if start == 0 {
+			_, body = cutFrontMatter(data)
+		}
+		return markdownLines(data, body)
+	case formatHTML:
+		return htmlLines(data)
+	}
+	return plainLines(data)
 }
 
 type fileFormat int

@@ -21,6 +21,8 @@ import (
 // concurrently.
 type Index struct {
 	opts Options
+	// analyzers are kept for their caches of stems.
+	analyzers sync.Pool
 
 	mu        sync.Mutex
 	entries   map[space.SpaceID]*entry
@@ -57,6 +59,13 @@ func Open(o Options) (*Index, error) {
 		return nil, fmt.Errorf("make index directory: %w", err)
 	}
 	return &Index{opts: o, entries: map[space.SpaceID]*entry{}}, nil
+}
+
+func (x *Index) analyzer() *analyzer {
+	if a, ok := x.analyzers.Get().(*analyzer); ok {
+		return a
+	}
+	return newAnalyzer()
 }
 
 // Close closes every database once its queries are done. Updates and followers

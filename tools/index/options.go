@@ -57,7 +57,7 @@ type Options struct {
 	Candidates int
 	// MaxRows bounds the rows that FTS5 scores for one query and database:
 	// frequent terms beyond it only add to the score of what rarer ones found.
-	// Default 10,000.
+	// Default 6,000.
 	MaxRows int
 	// Readers is how many queries read one database at once. Default 4.
 	Readers int
@@ -75,7 +75,7 @@ const (
 	DefaultMaxQueryBytes = 2000
 	DefaultMaxQueryTerms = 40
 	DefaultCandidates    = 200
-	DefaultMaxRows       = 10_000
+	DefaultMaxRows       = 6000
 	DefaultReaders       = 4
 	DefaultWorkers       = 2
 )

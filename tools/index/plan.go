@@ -140,8 +140,10 @@ func (a *analyzer) phrase(text string) string {
 
 // match returns the FTS5 query for one database: the rarest terms, as many as
 // stay within maxRows rows there, any of which may match; all phrases; and
-// none of what must not be. dropped counts the terms that were too frequent.
-func (p *plan) match(freq func(term string) int64, maxRows int) (query string, dropped int) {
+// none of what must not be. Where even the rarest is in more rows, only those
+// that have it in the title or the breadcrumb are read, which rank first anyway:
+// narrowed tells that there may be others.
+func (p *plan) match(freq func(term string) int64, maxRows int) (query string, narrowed bool) {
 	type candidate struct {
 		text string
 		rows int64
@@ -163,10 +165,12 @@ func (p *plan) match(freq func(term string) int64, maxRows int) (query string, d
 	for i, c := range found {
 		rows += c.rows
 		if i > 0 && rows > int64(maxRows) {
-			dropped = len(found) - i
 			break
 		}
 		any = append(any, `"`+c.text+`"`)
+	}
+	if len(p.phrases) == 0 && len(found) > 0 && found[0].rows > int64(maxRows) {
+		any[0], narrowed = "{title crumb} : "+any[0], true
 	}
 	var all []string
 	if len(any) > 0 && len(p.phrases) == 0 {
@@ -174,11 +178,11 @@ func (p *plan) match(freq func(term string) int64, maxRows int) (query string, d
 	}
 	all = append(all, p.phrases...)
 	if len(all) == 0 {
-		return "", dropped
+		return "", false
 	}
 	query = strings.Join(all, " AND ")
 	if len(p.without) > 0 {
 		query = "(" + query + ") NOT (" + strings.Join(p.without, " OR ") + ")"
 	}
-	return query, dropped
+	return query, narrowed
 }

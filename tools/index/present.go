@@ -40,7 +40,7 @@ func (x *Index) present(ctx context.Context, a *analyzer, p *plan, docs []*found
 			return x.failed(ctx, f.session, err)
 		}
 		d := &f.doc
-		sn := makeSnippet(a, ps, format(string(d.path)), terms)
+		sn := makeSnippet(a, ps, string(d.path), terms)
 		h := Hit{
 			Collection: f.session.col.ID, Source: f.session.col.Label,
 			Path: string(d.path), File: d.path, Title: d.title, Heading: sn.heading, Anchor: anchor(sn.heading),
@@ -135,7 +135,7 @@ type snippet struct {
 
 // makeSnippet picks the run of lines with the rarest of the query's terms, and
 // of a long line its best sentences.
-func makeSnippet(a *analyzer, ps passage, ff fileFormat, terms map[string]float64) snippet {
+func makeSnippet(a *analyzer, ps passage, name string, terms map[string]float64) snippet {
 	type scoredLine struct {
 		text    string
 		heading string
@@ -147,21 +147,7 @@ func makeSnippet(a *analyzer, ps passage, ff fileFormat, terms map[string]float6
 		heading = ps.crumbs[i+1:]
 	}
 	var lines []scoredLine
-	data := []byte(ps.text)
-	var parsed []line
-	switch ff {
-	case formatMarkdown:
-		body := 0
-		if ps.start == 0 {
-			_, body = cutFrontMatter(data)
-		}
-		parsed = markdownLines(data, body)
-	case formatHTML:
-		parsed = htmlLines(data)
-	default:
-		parsed = plainLines(data)
-	}
-	for _, l := range parsed {
+	for _, l := range parseLines(name, []byte(ps.text), ps.start) {
 		if l.level > 0 {
 			heading = l.heading
 		}

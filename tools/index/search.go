@@ -77,7 +77,8 @@ func (x *Index) Search(ctx context.Context, cols []Collection, q Query) (Results
 	}
 	limit = min(limit, x.opts.MaxResults)
 
-	a := newAnalyzer()
+	a := x.analyzer()
+	defer x.analyzers.Put(a)
 	p, err := makePlan(a, &parsed, x.opts, func(t string) (int64, error) {
 		sum := int64(0)
 		for _, s := range sessions {
@@ -92,7 +93,7 @@ func (x *Index) Search(ctx context.Context, cols []Collection, q Query) (Results
 	if err != nil {
 		return Results{}, err
 	}
-	hits, err := x.rank(ctx, sessions, p, &parsed, limit, &r)
+	hits, err := x.rank(ctx, a, sessions, p, &parsed, limit, &r)
 	if err != nil {
 		return Results{}, err
 	}

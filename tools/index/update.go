@@ -143,7 +143,8 @@ func (x *Index) apply(ctx context.Context, e *entry, d *database, src Source, ch
 	if err != nil {
 		return err
 	}
-	a := newAnalyzer()
+	a := x.analyzer()
+	defer x.analyzers.Put(a)
 	for _, c := range changes {
 		if c.Status != space.Added {
 			if err := w.remove(ctx, a, c.Path, x.opts); err != nil {
