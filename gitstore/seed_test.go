@@ -1,0 +1,258 @@
+package gitstore
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"satchel/internal/space"
+	"satchel/internal/testenv"
+)
+
+// gitIn runs git as a sandbox does: with the view as git directory and a
+// checkout as work tree.
+func gitIn(t testing.TB, seed *space.Seed, args ...string) string {
+	t.Helper()
+	cmd := exec.Command(testenv.NeedProgram(t, "git"), append([]string{"-c", "safe.directory=*"}, args...)...)
+	cmd.Dir = seed.Checkout
+	cmd.Env = append(cmd.Environ(), "GIT_DIR="+seed.GitView, "GIT_WORK_TREE="+seed.Checkout, "GIT_OPTIONAL_LOCKS=0",
+		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return strings.TrimRight(string(out), "\n")
+}
+
+func seed(t testing.TB, s *Store, id space.SpaceID) *space.Seed {
+	t.Helper()
+	sd, err := s.Seed(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sd
+}
+
+func wait(t testing.TB, s *Store, id space.SpaceID) {
+	t.Helper()
+	if err := s.WaitView(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestACheckoutIsOpenToAllUnderAClosedDoor(t *testing.T) {
+	old := syscall.Umask(0o077)
+	defer syscall.Umask(old)
+	s := newStore(t)
+	id := newSpace(t, s, nil)
+	commit(t, s, id, space.ChangeSet{Changes: []space.Change{
+		{Path: "d/e/f.md", Content: []byte("f")}, {Path: "run.sh", Mode: space.Executable},
+		{Path: "d/link", Mode: space.Symlink, Content: []byte("../run.sh")}}})
+	sd := seed(t, s, id)
+	defer sd.Release()
+	for p, want := range map[string]fs.FileMode{
+		"..": fs.ModeDir | 0o700, ".": fs.ModeDir | 0o777, "d": fs.ModeDir | 0o777, "d/e": fs.ModeDir | 0o777,
+		"d/e/f.md": 0o666, "run.sh": 0o777,
+	} {
+		st, err := os.Lstat(filepath.Join(sd.Checkout, p))
+		if err != nil || st.Mode() != want {
+			t.Errorf("%s: %v, want %v (%v)", p, st.Mode(), want, err)
+		}
+	}
+	if l, err := os.Readlink(filepath.Join(sd.Checkout, "d/link")); err != nil || l != "../run.sh" {
+		t.Error(l, err)
+	}
+	if st, err := os.Stat(sd.Library); err != nil || !st.IsDir() {
+		t.Error(err)
+	}
+	filepath.WalkDir(sd.GitView, func(p string, d fs.DirEntry, err error) error {
+		st, _ := d.Info()
+		if st.Mode().Perm()&0o044 != 0o044 || st.Mode().Perm()&0o022 != 0 {
+			t.Errorf("%s has mode %v", p, st.Mode())
+		}
+		return err
+	})
+}
+
+// TestGitWorksInside: what people type in a sandbox, after the start and after
+// a commit.
+func TestGitWorksInside(t *testing.T) {
+	s := newStore(t)
+	id := newSpace(t, s, map[string]string{"a.md": "one\n", "d/b.md": "b\n"})
+	sd := seed(t, s, id)
+	defer sd.Release()
+	if got := gitIn(t, sd, "status", "--porcelain"); got != "" {
+		t.Errorf("status: %q", got)
+	}
+	c := commit(t, s, id, space.ChangeSet{Changes: []space.Change{
+		{Path: "a.md", Content: []byte("two\n"), Base: at(t, s, id, "a.md")}, {Path: "new.md", Content: []byte("n\n")}}})
+	// At once, before anything in the background has run:
+	if got := gitIn(t, sd, "log", "-1", "--format=%H %an"); got != string(c.ID)+" Ada Lovelace" {
+		t.Errorf("log: %q", got)
+	}
+	wait(t, s, id)
+	// The checkout in use stayed as it was; the sandbox's own layer holds the
+	// change. Here, it is written down.
+	if got := gitIn(t, sd, "status", "--porcelain"); got != " M a.md\n D new.md" {
+		t.Errorf("status: %q", got)
+	}
+	over := filepath.Join(sd.Checkout, "a.md")
+	remove(t, over)
+	overwrite(t, over, "two\n")
+	overwrite(t, filepath.Join(sd.Checkout, "new.md"), "n\n")
+	for _, c := range []struct{ args, want string }{
+		{"status --porcelain", ""},
+		{"diff", ""},
+		{"diff --stat HEAD~1", " a.md   | 2 +-\n new.md | 1 +\n 2 files changed, 2 insertions(+), 1 deletion(-)"},
+		{"show --format=%s HEAD:a.md", "two"},
+		{"blame -s --abbrev=1 new.md", string(c.ID[:2]) + " 1) n"},
+		{"branch --show-current", "main"},
+		{"remote -v", ""},
+		{"rev-list --count HEAD", "2"},
+	} {
+		got := gitIn(t, sd, strings.Fields(c.args)...)
+		if strings.HasPrefix(c.args, "blame") {
+			got = got[:2] + got[strings.Index(got, " "):]
+		}
+		if got != c.want {
+			t.Errorf("git %s: %q, want %q", c.args, got, c.want)
+		}
+	}
+	gitIn(t, sd, "fsck", "--full", "--strict")
+}
+
+// TestSeedsFollowHead: a checkout in use never changes; an unused one is
+// brought to head; old ones go.
+func TestSeedsFollowHead(t *testing.T) {
+	s := newStore(t)
+	id := newSpace(t, s, map[string]string{"a": "1", "dir/x": "x", "file": "f", "link": "l"})
+	first := seed(t, s, id)
+	second := seed(t, s, id)
+	if first.Checkout != second.Checkout {
+		t.Error("two users of one head have two checkouts")
+	}
+	commit(t, s, id, space.ChangeSet{Changes: []space.Change{
+		{Path: "a", Content: []byte("2"), Base: at(t, s, id, "a")},
+		{Path: "dir/x", Op: space.Delete, Base: at(t, s, id, "dir/x")}, {Path: "dir", Content: []byte("now a file")},
+		{Path: "file", Op: space.Delete, Base: at(t, s, id, "file")}, {Path: "file/y", Content: []byte("y")},
+		{Path: "link", Mode: space.Symlink, Content: []byte("file"), Base: at(t, s, id, "link"), BaseMode: space.Regular},
+	}})
+	third := seed(t, s, id)
+	if third.Checkout == first.Checkout || third.GitView != first.GitView {
+		t.Error("a checkout in use was taken for another head")
+	}
+	check := func(sd *space.Seed, want map[string]string) {
+		t.Helper()
+		got := map[string]string{}
+		filepath.WalkDir(sd.Checkout, func(p string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			rel, _ := filepath.Rel(sd.Checkout, p)
+			if d.Type()&fs.ModeSymlink != 0 {
+				l, _ := os.Readlink(p)
+				got[rel] = "→" + l
+				return nil
+			}
+			b, err := os.ReadFile(p)
+			got[rel] = string(b)
+			return err
+		})
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("got %v, want %v", got, want)
+		}
+	}
+	check(first, map[string]string{"a": "1", "dir/x": "x", "file": "f", "link": "l"})
+	// BaseMode Regular over a write of a link: the content's kind changes with it.
+	check(third, map[string]string{"a": "2", "dir": "now a file", "file/y": "y", "link": "→file"})
+	if got := gitIn(t, third, "status", "--porcelain"); got != "" {
+		t.Errorf("status: %q", got)
+	}
+	var ino syscall.Stat_t
+	if err := syscall.Stat(filepath.Join(third.Checkout, "a"), &ino); err != nil || ino.Nlink != 1 {
+		t.Errorf("a file is shared between checkouts: %d links, %v", ino.Nlink, err)
+	}
+	for _, sd := range []*space.Seed{first, second, third} {
+		sd.Release()
+		sd.Release() // harmless
+	}
+	for i := range 5 {
+		commit(t, s, id, writes(map[string]string{fmt.Sprint("n", i): "n"}))
+		sd := seed(t, s, id)
+		if got := gitIn(t, sd, "status", "--porcelain"); got != "" {
+			t.Errorf("status: %q", got)
+		}
+		sd.Release()
+	}
+	s.work.Wait()
+	if left, _ := filepath.Glob(filepath.Join(s.o.Dir, cacheDir, string(id), "checkout-*")); len(left) != 1 {
+		t.Errorf("checkouts left: %v", left)
+	}
+}
+
+// TestAnIdleCheckoutIsWarm: after a commit, a checkout that nobody uses comes
+// to head by itself, so that the next start has nothing to write.
+func TestAnIdleCheckoutIsWarm(t *testing.T) {
+	s := newStore(t)
+	id := newSpace(t, s, map[string]string{"a": "1"})
+	if err := s.Warm(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	commit(t, s, id, writes(map[string]string{"b": "2"}))
+	s.work.Wait()
+	got, _ := filepath.Glob(filepath.Join(s.o.Dir, cacheDir, string(id), "checkout-*", "tree", "b"))
+	if len(got) != 1 {
+		t.Error("the idle checkout is behind")
+	}
+}
+
+func TestMaintainKeepsEverythingInUse(t *testing.T) {
+	s := newStore(t)
+	id := newSpace(t, s, map[string]string{"a": "start"})
+	sd := seed(t, s, id)
+	defer sd.Release()
+	var heads []space.CommitID
+	for i := range 40 {
+		c := commit(t, s, id, writes(map[string]string{fmt.Sprintf("d%d/f", i%7): "", fmt.Sprint("f", i): strings.Repeat("line\n", i*50)}))
+		heads = append(heads, c.ID)
+	}
+	done := make(chan error, 1)
+	go func() { done <- s.Maintain(t.Context(), id) }()
+	for i := range 20 { // commits and reads go on meanwhile
+		commit(t, s, id, writes(map[string]string{fmt.Sprint("during", i): "x"}))
+		if _, _, err := s.Open(t.Context(), id, heads[i], space.Path(fmt.Sprint("f", i))); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Maintain(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	st, err := s.Stats(t.Context(), id)
+	if err != nil || st.Packs > 4 {
+		t.Errorf("%+v %v", st, err)
+	}
+	s.cache.drop(s.open[id].db)
+	for i, h := range heads {
+		f, data, err := s.Open(t.Context(), id, h, space.Path(fmt.Sprint("f", i)))
+		if err != nil || len(data) != i*250 || f.Size != int64(i*250) {
+			t.Errorf("%d: %+v %v", i, f, err)
+		}
+		if f, err := s.Stat(t.Context(), id, h, space.Path(fmt.Sprint("f", i))); err != nil || f.Size != int64(i*250) {
+			t.Errorf("%d: %+v %v", i, f, err)
+		}
+	}
+	wait(t, s, id)
+	if got := gitIn(t, sd, "rev-list", "--count", "HEAD"); got != "61" {
+		t.Errorf("%s commits inside", got)
+	}
+	gitIn(t, sd, "fsck", "--full", "--strict")
+	fsck(t, s, id)
+}
