@@ -22,7 +22,13 @@ import (
 	"satchel/internal/fault"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if url := os.Getenv(crashURL); url != "" {
+		fmt.Fprintln(os.Stderr, writeUntilKilled(url))
+		os.Exit(1)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 type note struct {
 	ID   string `gorm:"primaryKey"`
