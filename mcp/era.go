@@ -35,7 +35,7 @@ func (rq *request) settleEra() *rpcError {
 	switch {
 	case header == "":
 		return errorf(protocol.HEADER_MISMATCH, "The MCP-Protocol-Version header is missing.")
-	case declared == "" && rq.m.id == nil:
+	case declared == "" && (rq.m.id == nil || rq.m.method == ""):
 		return nil // notifications and responses need say nothing of themselves
 	case declared == "":
 		return errorf(protocol.INVALID_PARAMS, "The _meta member %s is missing.", protocol.MetaKeyProtocolVersion)

@@ -381,3 +381,12 @@ func (c call) with(header, value string) call {
 }
 
 func (c call) as(token string) call { c.token = token; return c }
+
+func principal(t testing.TB, token string) auth.Principal {
+	t.Helper()
+	p, err := people{}.Verify(context.Background(), token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}

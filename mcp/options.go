@@ -37,6 +37,8 @@ type Toolset interface {
 	GetSkill(ctx context.Context, c tools.Caller, uri string) (tools.Skill, error)
 }
 
+var _ Toolset = (*tools.Set)(nil)
+
 // Options configures a [Server]. Tools, Verifier, Name and Version are needed;
 // the zero value of every other field means its default.
 type Options struct {
