@@ -43,6 +43,7 @@ func (v *spaceView) applyOne(n *ApplyEntry) error {
 		return errDirty
 	}
 	a := &application{view: v, entry: n}
+	v.watch.add(v.space, path.Dir(n.Path))
 	var err error
 	v.user.do(func() {
 		if n.Delete {
@@ -54,10 +55,20 @@ func (v *spaceView) applyOne(n *ApplyEntry) error {
 	for _, p := range a.touched {
 		v.accept(p)
 	}
-	if err == nil && !n.Delete {
-		v.acceptFile(n.Path, a.made)
+	if err != nil || n.Delete {
+		return err
 	}
-	return err
+	for p := path.Dir(n.Path); p != "."; p = path.Dir(p) {
+		// A directory that was copied up to hold the file.
+		if s, ok := v.lookUpper(p); ok && s.kind() == unix.S_IFDIR && !s.opaque {
+			v.acked[p] = s
+		}
+	}
+	if len(a.touched) > 0 {
+		v.watch.add(v.space, path.Dir(n.Path)) // it may have been missing
+	}
+	v.acceptFile(n.Path, a.made)
+	return nil
 }
 
 // lookUpper returns the stamp of a path in the upper layer; ok is false where

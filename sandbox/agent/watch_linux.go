@@ -16,35 +16,27 @@ import (
 type writeWatch struct {
 	fd    int
 	paths map[int32]string // the watched directories; "." is the root
-	known map[string]int32
 }
 
 func newWriteWatch() (*writeWatch, error) {
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
-	return &writeWatch{fd: fd, paths: make(map[int32]string), known: make(map[string]int32)}, err
+	return &writeWatch{fd: fd, paths: make(map[int32]string)}, err
 }
 
 // add watches a directory of the space; it must be called before a file in it
-// is read. Where it cannot (the directory is gone, or the kernel's limit is
-// reached), writes through mappings alone go unseen there.
+// is read, and again each time: another directory may have taken the name.
+// Where it cannot (the directory is gone, or the kernel's limit is reached),
+// writes through mappings alone go unseen there.
 func (w *writeWatch) add(space int, dir string) {
-	if _, ok := w.known[dir]; ok {
-		return
-	}
 	fd, err := openBeneath(space, dir, unix.O_RDONLY|unix.O_DIRECTORY, 0)
 	if err != nil {
 		return
 	}
 	defer unix.Close(fd)
 	wd, err := unix.InotifyAddWatch(w.fd, "/proc/self/fd/"+strconv.Itoa(fd), unix.IN_CLOSE_WRITE|unix.IN_ONLYDIR)
-	if err != nil {
-		return
+	if err == nil {
+		w.paths[int32(wd)] = dir
 	}
-	// A renamed directory keeps its watch.
-	if old, ok := w.paths[int32(wd)]; ok {
-		delete(w.known, old)
-	}
-	w.paths[int32(wd)], w.known[dir] = dir, int32(wd)
 }
 
 // drain calls written with every path that was let go of; all is true where
@@ -72,7 +64,6 @@ func (w *writeWatch) drain(written func(p string)) (all bool) {
 			case !ok:
 			case mask&unix.IN_IGNORED != 0: // the directory is gone
 				delete(w.paths, wd)
-				delete(w.known, dir)
 			case name != "":
 				written(path.Join(dir, name))
 			}
