@@ -145,22 +145,22 @@ const maxControlString = 4096
 // each run of bytes that is not UTF-8.
 func Clean(b []byte) string {
 	var out strings.Builder
+	var c cleaner
 	out.Grow(len(b))
 	for i := 0; i < len(b); {
-		c := b[i]
-		if c < utf8.RuneSelf {
+		if ch := b[i]; ch < utf8.RuneSelf {
 			switch {
-			case c == 0x1b:
-				i += escape(b[i:])
+			case ch == 0x1b:
+				i = c.escape(b, i)
 				continue
-			case c == '\r':
+			case ch == '\r':
 				// CR LF is one line end. A lone CR ends a line too: dropping what
 				// it overwrites would hide the text of files that end lines so.
 				if i+1 >= len(b) || b[i+1] != '\n' {
 					out.WriteByte('\n')
 				}
-			case c == '\n' || c == '\t' || c >= 0x20 && c != 0x7f:
-				out.WriteByte(c)
+			case ch == '\n' || ch == '\t' || ch >= 0x20 && ch != 0x7f:
+				out.WriteByte(ch)
 			}
 			i++
 			continue
@@ -177,7 +177,7 @@ func Clean(b []byte) string {
 			}
 			continue
 		case r >= 0x80 && r <= 0x9f: // C1: the escapes as one character
-			i += size + control(byte(r-0x40), b[i+size:])
+			i = c.control(byte(r-0x40), b, i+size)
 			continue
 		}
 		out.Write(b[i : i+size])
@@ -186,57 +186,72 @@ func Clean(b []byte) string {
 	return out.String()
 }
 
-// escape returns the length of the escape sequence at the beginning of b.
-func escape(b []byte) int {
-	if len(b) < 2 {
-		return 1
-	}
-	c := b[1]
-	switch {
-	case c >= 0x20 && c <= 0x2f: // intermediates, then a final
-		n := 1
-		for n < len(b) && b[n] >= 0x20 && b[n] <= 0x2f {
-			n++
-		}
-		if n < len(b) && b[n] >= 0x30 && b[n] <= 0x7e {
-			n++
-		}
-		return n
-	case c >= 0x40 && c <= 0x5f:
-		return 2 + control(c, b[2:])
-	case c >= 0x30 && c <= 0x7e:
-		return 2
-	}
-	return 1
+// cleaner remembers how far it has looked for the end of a control string, so
+// that many that are never closed are not each looked through again.
+type cleaner struct {
+	noST  int // no ST begins between the last place looked from and here
+	noBEL int // likewise for ST and BEL
 }
 
-// control returns the length of what belongs to the control function c (as the
-// second character of its 7-bit form) that b follows.
-func control(c byte, b []byte) int {
-	switch c {
+// escape returns where the escape sequence that begins at i ends.
+func (c *cleaner) escape(b []byte, i int) int {
+	if i+1 >= len(b) {
+		return i + 1
+	}
+	switch ch := b[i+1]; {
+	case ch >= 0x20 && ch <= 0x2f: // intermediates, then a final
+		return skipFinal(b, skip(b, i+1, 0x20, 0x2f), 0x30)
+	case ch >= 0x40 && ch <= 0x5f:
+		return c.control(ch, b, i+2)
+	case ch >= 0x30 && ch <= 0x7e:
+		return i + 2
+	}
+	return i + 1
+}
+
+// control returns where the control function ch (in its 7-bit form's second
+// character) ends that b goes on with at i.
+func (c *cleaner) control(ch byte, b []byte, i int) int {
+	switch ch {
 	case '[': // CSI: parameters, intermediates, a final
-		n := 0
-		for n < len(b) && b[n] >= 0x30 && b[n] <= 0x3f {
-			n++
-		}
-		for n < len(b) && b[n] >= 0x20 && b[n] <= 0x2f {
-			n++
-		}
-		if n < len(b) && b[n] >= 0x40 && b[n] <= 0x7e {
-			n++
-		}
-		return n
-	case ']', 'P', 'X', '^', '_': // strings that ST ends, and OSC also BEL
-		for n := 0; n < len(b) && n < maxControlString; n++ {
-			switch {
-			case b[n] == 0x07 && c == ']':
-				return n + 1
-			case b[n] == 0x1b && n+1 < len(b) && b[n+1] == '\\':
-				return n + 2
-			case b[n] == 0xc2 && n+1 < len(b) && b[n+1] == 0x9c:
-				return n + 2
-			}
+		return skipFinal(b, skip(b, skip(b, i, 0x30, 0x3f), 0x20, 0x2f), 0x40)
+	case ']':
+		return stringEnd(b, i, true, &c.noBEL)
+	case 'P', 'X', '^', '_':
+		return stringEnd(b, i, false, &c.noST)
+	}
+	return i
+}
+
+// skip returns the first place from i on that is not between lo and hi.
+func skip(b []byte, i int, lo, hi byte) int {
+	for i < len(b) && b[i] >= lo && b[i] <= hi {
+		i++
+	}
+	return i
+}
+
+// skipFinal skips one final byte, where there is one.
+func skipFinal(b []byte, i int, lo byte) int {
+	if i < len(b) && b[i] >= lo && b[i] <= 0x7e {
+		return i + 1
+	}
+	return i
+}
+
+// stringEnd returns where the control string that begins at i ends: after ST
+// or, where allowed, BEL; i itself where neither comes soon. There is none
+// before *none.
+func stringEnd(b []byte, i int, bel bool, none *int) int {
+	limit := min(len(b), i+maxControlString)
+	for n := max(i, *none); n < limit; n++ {
+		switch {
+		case bel && b[n] == 0x07:
+			return n + 1
+		case n+1 < len(b) && (b[n] == 0x1b && b[n+1] == '\\' || b[n] == 0xc2 && b[n+1] == 0x9c):
+			return n + 2
 		}
 	}
-	return 0
+	*none = max(*none, limit)
+	return i
 }

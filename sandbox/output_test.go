@@ -42,6 +42,13 @@ func TestClean(t *testing.T) {
 	}
 }
 
+func BenchmarkCleanOpenStrings(b *testing.B) {
+	in := []byte(strings.Repeat("\x1b]\x1bP", 10_000))
+	for b.Loop() {
+		Clean(in)
+	}
+}
+
 func TestPrepareOutput(t *testing.T) {
 	text := func(n int, s string) agent.Output { return agent.Output{Head: []byte(strings.Repeat(s, n))} }
 	cut := agent.Output{Head: []byte("begin é"[:7]), Tail: []byte("é end"[1:]), Dropped: 1_000_000, Saved: "/run/satchel/output/1/stdout"}

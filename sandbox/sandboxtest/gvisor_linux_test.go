@@ -1,9 +1,12 @@
-package sandbox_test
+package sandboxtest_test
 
 import (
+	"context"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -54,8 +57,26 @@ func gvisorHarness(t testing.TB, change func(*sandbox.Options)) *sandboxtest.Har
 	if change != nil {
 		change(&o)
 	}
-	open(t, h, o)
+	p, err := sandbox.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Pool = p
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		if err := p.Close(ctx); err != nil {
+			t.Error(err)
+		}
+		if n := h.Runtime.Running(); n != 0 {
+			t.Errorf("%d sandboxes are left", n)
+		}
+	})
 	return h
+}
+
+func testLogger(t testing.TB) *slog.Logger {
+	return slog.New(slog.NewTextHandler(t.Output(), nil))
 }
 
 func TestPoolOverGVisor(t *testing.T) {

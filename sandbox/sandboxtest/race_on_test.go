@@ -1,5 +1,5 @@
 //go:build race
 
-package sandbox_test
+package sandboxtest_test
 
 const raceEnabled = true
