@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -20,6 +21,9 @@ import (
 func (c *Client) Exec(ctx context.Context, r ExecRequest, onOutput func(Stream, []byte)) (ExecResult, error) {
 	if len(r.Command) > maxCommand {
 		return ExecResult{}, fault.New(fault.TooLarge, "The command has %d bytes, and %d are allowed.", len(r.Command), maxCommand)
+	}
+	if strings.ContainsRune(r.Command, 0) {
+		return ExecResult{}, fault.New(fault.Invalid, "The command has a NUL byte, which bash cannot take.")
 	}
 	r.HeadTail = min(max(r.HeadTail, 0), maxHeadTail)
 	live := newLiveQueue()
@@ -138,13 +142,8 @@ func (c *Client) Apply(ctx context.Context, entries []ApplyEntry) ([]ApplyResult
 		var rs []ApplyResult
 		err = c.decode(body, func(d *decoder) {
 			rs = decodeApplied(d)
-			if len(rs) != len(part) {
+			if !slices.EqualFunc(rs, part, func(r ApplyResult, n ApplyEntry) bool { return r.Path == n.Path }) {
 				d.fail("answer: not one result per entry")
-			}
-			for i := range rs {
-				if rs[i].Path != part[i].Path {
-					d.fail("answer: a result of another entry")
-				}
 			}
 		})
 		if err != nil {
