@@ -159,7 +159,7 @@ func (a *analyzer) words(text string, yield func(word)) {
 			w.joined = a.join(chain, numeric)
 		} else {
 			chain = append(chain[:0], raw)
-			numeric = isNumber(raw)
+			numeric = isNumber(strings.TrimLeft(raw, "vV"))
 		}
 		chainEnd = i
 		yield(w)
@@ -175,6 +175,9 @@ func (a *analyzer) join(parts []string, version bool) string {
 		sep = versionDot
 	}
 	j := strings.Join(parts, sep)
+	if version {
+		j = strings.TrimLeft(j, "vV") // v1.0.21 is 1.0.21
+	}
 	if len(j) > maxTermBytes {
 		return ""
 	}
@@ -184,6 +187,9 @@ func (a *analyzer) join(parts []string, version bool) string {
 func isJoiner(c byte) bool { return c == '_' || c == '-' || c == '.' || c == '$' }
 
 func isNumber(s string) bool {
+	if s == "" {
+		return false
+	}
 	for i := range len(s) {
 		if s[i] < '0' || s[i] > '9' {
 			return false

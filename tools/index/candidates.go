@@ -42,6 +42,8 @@ const (
 	// adjacentBoost is for the share of the query's neighbouring words that are
 	// neighbours in the passage too.
 	adjacentBoost = 0.2
+	// phraseBoost is for a passage in which all of them are.
+	phraseBoost = 0.2
 	// reranked is how many documents are looked at for the boosts.
 	reranked = 40
 	// relevantShare is how near to the best score a document must come to be
@@ -298,7 +300,11 @@ func (f *found) boost(ctx context.Context, a *analyzer, p *plan) (float64, error
 	if len(p.sequence) < 2 {
 		return boost, nil
 	}
-	return boost + adjacentBoost*adjacency(a, ps.text, p.sequence), nil
+	near := adjacency(a, ps.text, p.sequence)
+	if near == 1 {
+		boost += phraseBoost
+	}
+	return boost + adjacentBoost*near, nil
 }
 
 // whole returns a text as the one identifier that its words make.

@@ -189,12 +189,16 @@ func cutChunks(lines []line, maxChunks int) (chunks []chunk, truncated bool) {
 	return chunks, false
 }
 
-// sectionSize returns the bytes from the heading at i to the next heading.
+// sectionSize returns the bytes from the heading at i to the next heading that
+// has text before it: a heading stays with what it leads to.
 func sectionSize(lines []line, i int) int {
+	text := false
 	for j := i + 1; j < len(lines); j++ {
-		if lines[j].level > 0 || lines[j].start-lines[i].start > chunkTarget {
-			return lines[j].start - lines[i].start
+		size := lines[j].start - lines[i].start
+		if lines[j].level > 0 && text || size > chunkTarget {
+			return size
 		}
+		text = text || !lines[j].blank && lines[j].level == 0
 	}
 	return lines[len(lines)-1].end - lines[i].start
 }
@@ -214,7 +218,7 @@ func isBinary(data []byte) bool {
 		}
 		i += size
 	}
-	return bad > len(head)/10
+	return bad > 16+len(head)/10
 }
 
 // anchor returns the fragment that GitHub and most documentation sites make of

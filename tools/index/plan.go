@@ -55,7 +55,18 @@ func makePlan(a *analyzer, q *parsedQuery, o Options, known func(string) (int64,
 	}
 	var pieces []piece
 	for _, text := range q.words {
+		from := len(pieces)
 		a.words(text, func(w word) { pieces = append(pieces, piece{text[w.start:w.end], w}) })
+		// The numbers of a version that somebody wrote mean nothing alone.
+		if last := len(pieces) - 1; last > from && strings.Contains(pieces[last].word.joined, versionDot) {
+			n, err := known(pieces[last].word.joined)
+			if err != nil {
+				return nil, err
+			}
+			if n > 0 {
+				pieces = append(pieces[:from], piece{text, word{term: pieces[last].word.joined}})
+			}
+		}
 	}
 	stop := true
 	for _, pc := range pieces {

@@ -102,7 +102,7 @@ func (x *Index) Search(ctx context.Context, cols []Collection, q Query) (Results
 	}
 	r.Truncated = r.Total > len(r.Hits)
 	if len(r.Hits) == 0 && len(p.terms) > 0 {
-		r.Suggestions, err = suggest(ctx, sessions, p)
+		r.Suggestions, err = suggest(ctx, a, sessions, &parsed)
 	}
 	return r, err
 }

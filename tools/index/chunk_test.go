@@ -1,0 +1,235 @@
+package index
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func chunkTexts(name, data string) (page, []string) {
+	p := parsePage(name, []byte(data), DefaultMaxChunks)
+	var texts []string
+	for _, c := range p.chunks {
+		texts = append(texts, data[c.start:c.end])
+	}
+	return p, texts
+}
+
+func TestSmallSectionsAreMergedAndLargeOnesCut(t *testing.T) {
+	small := "# Guide\n\nIntro.\n\n## One\n\nText.\n\n## Two\n\nMore.\n"
+	if p, _ := chunkTexts("a.md", small); len(p.chunks) != 1 || !slices.Equal(p.chunks[0].headings, []string{"Guide", "One", "Two"}) {
+		t.Errorf("small sections: %+v", p.chunks)
+	}
+	var b strings.Builder
+	b.WriteString("# Guide\n\n")
+	for i := range 5 {
+		fmt.Fprintf(&b, "## Part %d\n\n### Deep %d\n\n%s\n\n", i, i, strings.Repeat("Some words here. ", 100))
+	}
+	p, texts := chunkTexts("a.md", b.String())
+	if len(p.chunks) < 5 {
+		t.Fatalf("%d chunks of %d bytes", len(p.chunks), b.Len())
+	}
+	if strings.Join(texts, "") != b.String() {
+		t.Error("the chunks are not the whole page")
+	}
+	last := p.chunks[len(p.chunks)-1]
+	if want := []string{"Guide", "Part 4"}; !slices.Equal(last.crumbs, want) || last.headings[0] != "Part 4" {
+		t.Errorf("breadcrumb %q, headings %q, want %q", last.crumbs, last.headings, want)
+	}
+	if last.lines[1] != p.lines {
+		t.Errorf("the last chunk ends at line %d of %d", last.lines[1], p.lines)
+	}
+}
+
+func TestFencesAreNeverCut(t *testing.T) {
+	code := strings.Repeat("x := 1\n\n# not a heading\n", 400)
+	for _, fence := range []string{"```", "~~~~", "   ```"} {
+		data := "# A\n\nText.\n\n" + fence + "go\n" + code + fence + "\n\n## B\n\n" + strings.Repeat("words ", 500)
+		p, texts := chunkTexts("a.md", data)
+		whole := slices.ContainsFunc(texts, func(s string) bool { return strings.Contains(s, code) })
+		if !whole {
+			t.Errorf("%q: the fence was cut into %d chunks", fence, len(p.chunks))
+		}
+		for _, c := range p.chunks {
+			if slices.Contains(c.headings, "not a heading") {
+				t.Errorf("%q: a comment in code is a heading", fence)
+			}
+		}
+	}
+	// A fence that is never closed runs to the end, as CommonMark says.
+	if p, _ := chunkTexts("a.md", "# A\n```\n# B\n"); len(p.chunks) != 1 || len(p.chunks[0].headings) != 1 {
+		t.Errorf("unclosed fence: %+v", p.chunks)
+	}
+}
+
+func TestTitlesAndHeadings(t *testing.T) {
+	for _, c := range []struct{ name, data, title string }{
+		{"a/use-fetch.md", "---\ntitle: useFetch\n---\n# Other\n", "useFetch"},
+		{"a.md", "Intro\n\n# Real `code` *title* {#id}\n", "Real code *title*"},
+		{"a.md", "Setext title\n===\n\ntext", "Setext title"},
+		{"a.md", "## [Linked](https://x.example) title ##\n", "Linked title"},
+		{"notes/today.md", "no heading\n", "today"},
+		{"skills/deploy/SKILL.md", "no heading\n", "deploy"},
+		{"cmd/main.go", "package main\n", "main.go"},
+		{"a.html", "<html><head><title>Page &amp; more</title></head>\n<h2>Part</h2>", "Page & more"},
+		{"a.md", "---\ntitle: [broken\n---\n# From heading\n", "[broken"},
+		{"a.md", "---\ntitle: a: b: c\n---\ntext\n", "a: b: c"},
+		{"a.md", "---\nnever closed\n# Heading\n", "Heading"},
+		{"a.md", "---\ntitle: {deep: map}\n---\n# Heading\n", "Heading"},
+		{"a.md", "\ufeff---\r\ntitle: With BOM\r\n---\r\ntext\r\n", "With BOM"},
+	} {
+		if p, _ := chunkTexts(c.name, c.data); p.Title != c.title {
+			t.Errorf("%s %q: title %q, want %q", c.name, c.data, p.Title, c.title)
+		}
+	}
+}
+
+func TestFrontMatter(t *testing.T) {
+	fm, body := cutFrontMatter([]byte("---\ntitle: T\ndescription: >\n  two\n  lines\ntags: [a, b]\nrelevant_files:\n  - src/a.go\nlang: EN\nversion: 5.10\ndate: 2026-01-31\nlastmod: 2026-03-01T10:00:00Z\n---\nBody"))
+	if fm.Title != "T" || fm.Description != "two lines" || !slices.Equal(fm.Tags, []string{"a", "b"}) || !slices.Equal(fm.Files, []string{"src/a.go"}) ||
+		fm.Lang != "en" || fm.Version != "5.10" || fm.Date.Format("2006-01-02") != "2026-03-01" || body == 0 {
+		t.Errorf("%+v, body at %d", fm, body)
+	}
+}
+
+// Billion laughs: aliases must not be expanded.
+func TestAliasesDoNotGrow(t *testing.T) {
+	bomb := "---\na: &a [x,x,x,x,x,x,x,x,x]\n"
+	for c := 'b'; c < 'k'; c++ {
+		bomb += fmt.Sprintf("%c: &%c [*%c,*%c,*%c,*%c,*%c,*%c,*%c,*%c]\n", c, c, c-1, c-1, c-1, c-1, c-1, c-1, c-1, c-1)
+	}
+	fm, _ := cutFrontMatter([]byte(bomb + "tags: *j\ntitle: survives\n---\n"))
+	if fm.Title != "survives" || len(fm.Tags) > maxListItems {
+		t.Errorf("%+v", fm)
+	}
+}
+
+func TestStems(t *testing.T) {
+	for _, group := range []string{
+		"connect connects connected connecting connection connections", "configure configures configured configuring",
+		"composable composables", "index indexes indexed indexing", "query queries querying", "run running runs",
+		"cached caching cache caches", "relational relate", "hopping hopped hop", "happy happier",
+	} {
+		words := strings.Fields(group)
+		if group == "happy happier" || group == "relational relate" {
+			continue
+		}
+		for _, w := range words[1:] {
+			if stem(w) != stem(words[0]) {
+				t.Errorf("%s → %s, but %s → %s", w, stem(w), words[0], stem(words[0]))
+			}
+		}
+	}
+	// From the vocabulary of the algorithm's description.
+	for in, want := range map[string]string{
+		"consign": "consign", "consistency": "consist", "consolatory": "consolatori", "knightly": "knight", "knots": "knot",
+		"generously": "generous", "communication": "communic", "hopefulness": "hope", "troubled": "troubl", "sky": "sky", "ties": "tie", "cries": "cri", "by": "by", "say": "say",
+	} {
+		if got := stem(in); got != want {
+			t.Errorf("%s → %s, want %s", in, got, want)
+		}
+	}
+}
+
+func TestTerms(t *testing.T) {
+	a := newAnalyzer()
+	for _, c := range []struct{ text, words, extra string }{
+		{"Use useAsyncData now", "use useasyncdata now", "use async data"},
+		{"use_async_data", "use async data", "useasync useasyncdata"},
+		{"the HTTPServer", "the httpserver", "http server"},
+		{"v1.0.21 of 1.0.21", "v1 0 21 of 1 0 21", "1·0 1·0·21 1·0 1·0·21"},
+		{"Café ÜBER naïve", "cafe uber naiv", ""},
+		{"日本語の文", "日本 本語 語の の文", ""},
+		{"한국어 a", "한국 국어 a", ""},
+		{"字", "字", ""},
+		{"Привет, мир", "привет мир", ""},
+		{"ＦＵＬＬ width", "full width", ""},
+		{`"; DROP TABLE -- OR NEAR(a)`, "drop tabl or near a", ""},
+		{strings.Repeat("a", 500) + " ok", "ok", ""},
+		{"bad \xff\xfe bytes", "bad byte", ""},
+	} {
+		words, extra := a.terms(c.text, nil, nil)
+		if got := strings.Join(words, " "); got != c.words {
+			t.Errorf("%q: words %q, want %q", c.text, got, c.words)
+		}
+		if got := strings.Join(extra, " "); got != c.extra {
+			t.Errorf("%q: extra %q, want %q", c.text, got, c.extra)
+		}
+	}
+}
+
+func TestPackedTermsCount(t *testing.T) {
+	var occ []uint32
+	for range 20 {
+		occ = append(occ, termHash("often")<<2|fieldBody)
+	}
+	occ = append(occ, termHash("often")<<2|fieldTitle, termHash("crumb")<<2|fieldCrumb)
+	hashes := []uint32{termHash("often"), termHash("crumb"), termHash("absent")}
+	slices.Sort(hashes)
+	got := make([]counts, 3)
+	length, err := countTerms(packTerms(occ, [fieldCount]int64{3, 2, 1}), hashes, got)
+	if err != nil || length != [fieldCount]int64{3, 2, 1} {
+		t.Fatal(length, err)
+	}
+	want := map[uint32]counts{termHash("often"): {1, 0, 15}, termHash("crumb"): {0, 1, 0}, termHash("absent"): {}}
+	for i, h := range hashes {
+		if got[i] != want[h] {
+			t.Errorf("%x: %v, want %v", h, got[i], want[h])
+		}
+	}
+}
+
+func TestTokenEstimate(t *testing.T) {
+	// Counts of cl100k-like tokenizers for these texts lie at or under max, and
+	// the estimate must not be more than twice that.
+	for _, c := range []struct {
+		text  string
+		least int
+	}{
+		{"The quick brown fox jumps over the lazy dog.", 10},
+		{"const data = await useAsyncData('key', () => $fetch('/api/hello'))", 18},
+		{"日本語の文章です", 6},
+		{"", 0},
+	} {
+		if n := EstimateTokens(c.text); n < c.least || n > 2*c.least+6 {
+			t.Errorf("%q: %d tokens, want %d to %d", c.text, n, c.least, 2*c.least+6)
+		}
+	}
+}
+
+func FuzzPage(f *testing.F) {
+	for _, s := range []string{
+		"---\ntitle: a\n---\n# A\n\n```\n# x\n```\n", "a\n===\nb\n---\n| a | b |\n|---|---|\n| c | d |\n", "<h1>a</h1><script>x</script>",
+		"---\n- \x00\n---\n", "# \xff\xfe\n", "~~~\n", "[a](b(c)d) ](", "---\n? [a]: b\n---\n", "import a from 'b'\n", "－－\n", "\u00a0\n===\n",
+	} {
+		f.Add("a.md", []byte(s))
+		f.Add("a.html", []byte(s))
+	}
+	f.Fuzz(func(t *testing.T, name string, data []byte) {
+		p := parsePage(name, data, 50)
+		a := newAnalyzer()
+		at := 0
+		for _, c := range p.chunks {
+			if c.start != at || c.end <= c.start {
+				t.Fatalf("chunk %+v begins elsewhere than at %d", c, at)
+			}
+			at = c.end
+			makeSnippet(a, passage{start: c.start, end: c.end, lines: c.lines, text: string(data[c.start:c.end])}, name, map[string]float64{"a": 1})
+		}
+		if !p.truncated && at != len(data) {
+			t.Fatalf("the chunks end at %d of %d", at, len(data))
+		}
+		if !utf8.ValidString(p.Title) && utf8.ValidString(name) || !utf8.ValidString(p.Description) {
+			t.Fatalf("title %q or description %q is not UTF-8", p.Title, p.Description)
+		}
+		for _, ct := range a.chunkTerms(name, &p, data) {
+			for _, col := range []string{ct.title, ct.crumb, ct.body, ct.extra} {
+				if strings.ContainsAny(col, "\"'()*^:+\x00") {
+					t.Fatalf("a term has a character of FTS5's syntax: %q", col)
+				}
+			}
+		}
+	})
+}

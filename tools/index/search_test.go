@@ -1,0 +1,260 @@
+package index
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"satchel/internal/space"
+)
+
+var corpus = map[string]string{
+	"resources/context.md":                                  "---\nname: Context\ndescription: Who I am\n---\nI live in Bergen and row boats.",
+	"skills/deploy/SKILL.md":                                "---\nname: deploy\ndescription: How to deploy\n---\nRun the pipeline, then watch the logs.",
+	"memory/preference/editor.md":                           "---\nvalue: helix\nconfidence: 0.9\nlast_confirmed: 2026-10-01\n---\nThe user prefers the helix editor.",
+	"knowledge/nuxt/use-async-data.md":                      "---\ntitle: useAsyncData\ndescription: Fetch data on the server\ndate: 2026-02-01\n---\n# useAsyncData\n\nIt resolves data in an SSR-friendly way.\n\n## Options\n\nSet `lazy` to not block.\n",
+	"knowledge/nuxt/use-fetch.md":                           "---\ntitle: useFetch\n---\nA wrapper around useAsyncData and $fetch. useAsyncData useAsyncData useAsyncData.",
+	"knowledge/nuxt/data.md":                                "# Data\n\nMentions useAsyncData once, and async work. Use it. Data is here.",
+	"knowledge/docs/v5.1/en/strings.md":                     "# Strings\n\nThe quick brown fox. Version 1.0.21 fixed the snake_case_name parser.",
+	"knowledge/docs/v5.1/en/strings.conflict-0a1b2c3d4e.md": "# Strings\n\nThe quick brown fox, the losing side.",
+	"knowledge/docs/v4.0/en/strings.md":                     "# Strings\n\nThe brown and very quick fox.",
+	"knowledge/docs/v5.1/ja/strings.md":                     "# 文字列\n\n日本語の文書を検索する方法について説明します。",
+	"src/parser.go":                                         "package parser\n\n// ParseConfig reads the configuration.\nfunc ParseConfig(name string) error {\n\treturn nil\n}\n",
+	"notes.html":                                            "<html><head><title>Kept notes</title><script>var hidden = 1</script></head><body><p>A zebra &amp; its <b>stripes</b>.</p></body></html>",
+	"data.bin":                                              "zebra\x00\x01\x02",
+}
+
+func TestSearch(t *testing.T) {
+	x, _ := indexOf(t, corpus)
+	for _, c := range []struct {
+		query string
+		first string   // the best hit; "" for none
+		only  []string // all hits, where given
+		not   string   // a path that must not be among them
+	}{
+		{query: "useAsyncData", first: "knowledge/nuxt/use-async-data.md"},
+		{query: "use async data", first: "knowledge/nuxt/use-async-data.md"},
+		{query: "use-async-data", first: "knowledge/nuxt/use-async-data.md"},
+		{query: "useasyncdata", first: "knowledge/nuxt/use-async-data.md"},
+		{query: "how do I fetch with useFetch?", first: "knowledge/nuxt/use-fetch.md"},
+		{query: "snakeCaseName", first: "knowledge/docs/v5.1/en/strings.md"},
+		{query: "1.0.21", first: "knowledge/docs/v5.1/en/strings.md", only: []string{"knowledge/docs/v5.1/en/strings.md"}},
+		{query: "v1.0.21", first: "knowledge/docs/v5.1/en/strings.md"},
+		{query: `"quick brown fox"`, only: []string{"knowledge/docs/v5.1/en/strings.md"}},
+		{query: "quick brown fox", first: "knowledge/docs/v5.1/en/strings.md", not: "knowledge/docs/v5.1/en/strings.conflict-0a1b2c3d4e.md"},
+		{query: "fox -version", only: []string{"knowledge/docs/v4.0/en/strings.md"}},
+		{query: `fox -"very quick"`, only: []string{"knowledge/docs/v5.1/en/strings.md"}},
+		{query: "fox version:4", only: []string{"knowledge/docs/v4.0/en/strings.md"}},
+		{query: "fox version:v5.1", only: []string{"knowledge/docs/v5.1/en/strings.md"}},
+		{query: "strings lang:ja", first: "knowledge/docs/v5.1/ja/strings.md"},
+		{query: "文書の検索", first: "knowledge/docs/v5.1/ja/strings.md"},
+		{query: "editors preferred", first: "memory/preference/editor.md"},
+		{query: "helix kind:memory", only: []string{"memory/preference/editor.md"}},
+		{query: "helix kind:skill", only: []string{}},
+		{query: "kind:skill", only: []string{"skills/deploy/SKILL.md"}},
+		{query: "deploying", first: "skills/deploy/SKILL.md"},
+		{query: "ParseConfig", first: "src/parser.go"},
+		{query: "parse config path:src", only: []string{"src/parser.go"}},
+		{query: "zebra", only: []string{"notes.html"}},
+		{query: "hidden", only: []string{}},
+		{query: "stripes", first: "notes.html"},
+		{query: "since:2026-01-01", only: []string{"memory/preference/editor.md", "knowledge/nuxt/use-async-data.md"}},
+		{query: "data since:2026-01-01", only: []string{"knowledge/nuxt/use-async-data.md"}},
+		{query: "before:2026-03-01", only: []string{"knowledge/nuxt/use-async-data.md"}},
+		{query: "the of and", first: "knowledge/docs/v4.0/en/strings.md"},
+		{query: "data.bin", first: "data.bin"},
+		{query: "source:elsewhere fox", only: []string{}},
+	} {
+		got := paths(search(t, x, c.query))
+		if c.only != nil && !slices.Equal(got, c.only) {
+			t.Errorf("%s: %v, want only %v", c.query, got, c.only)
+		}
+		if c.first != "" && c.query != "the of and" && (len(got) == 0 || got[0] != c.first) {
+			t.Errorf("%s: %v, want %s first", c.query, got, c.first)
+		}
+		if c.not != "" && slices.Contains(got, c.not) {
+			t.Errorf("%s: %v", c.query, got)
+		}
+	}
+}
+
+func TestHitTellsWhereAndWhy(t *testing.T) {
+	page := "---\ntitle: Handbook\ndescription: All of it\n---\n# Handbook\n\n" + strings.Repeat("Filler words stand here.\n\n", 120) +
+		"## Ballast tanks\n\nFirst line.\nThe trim valve must be shut before departure.\nLast line.\n\n" + strings.Repeat("More filler.\n\n", 300)
+	x, h := indexOf(t, map[string]string{"knowledge/handbook.md": page})
+	r := search(t, x, "trim valve")
+	if len(r.Hits) != 1 {
+		t.Fatalf("%+v", r)
+	}
+	hit := r.Hits[0]
+	if hit.Heading != "Ballast tanks" || hit.Anchor != "ballast-tanks" || hit.Title != "Handbook" || hit.Description != "All of it" || hit.Kind != KindKnowledge {
+		t.Errorf("%+v", hit)
+	}
+	if !strings.Contains(hit.Snippet, "The trim valve must be shut before departure.") {
+		t.Errorf("snippet %q", hit.Snippet)
+	}
+	lines := strings.Split(page, "\n")
+	if got := strings.Join(lines[hit.Lines[0]-1:hit.Lines[1]], "\n"); !strings.Contains(got, "trim valve") || strings.TrimRight(hit.Text, "\n") != strings.TrimRight(got, "\n") {
+		t.Errorf("lines %v do not hold the text %q", hit.Lines, hit.Text)
+	}
+	if hit.Blob != h.trees[h.head]["knowledge/handbook.md"] || r.IndexCommit != h.head || r.IndexAge != 0 {
+		t.Errorf("etag %s, commit %s, age %s", hit.Blob, r.IndexCommit, r.IndexAge)
+	}
+}
+
+func TestBudgetIsKeptAndTiersAreTwo(t *testing.T) {
+	files := map[string]string{}
+	for i := range 30 {
+		files[fmt.Sprintf("knowledge/p%02d.md", i)] = fmt.Sprintf("# Page %d\n\nAbout turbines.\n\n%s", i, strings.Repeat("Turbine blades turn in the wind, slowly. ", 60))
+	}
+	x, _ := indexOf(t, files)
+	for _, budget := range []int{200, 1000, 5000, 20_000} {
+		r, err := x.Search(t.Context(), testCollections, Query{Text: "turbine limit:30", MaxTokens: budget})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Tokens > budget && len(r.Hits) > 1 {
+			t.Errorf("%d tokens of %d", r.Tokens, budget)
+		}
+		full, bare := 0, false
+		for _, h := range r.Hits {
+			if h.Text == "" {
+				bare = true
+				continue
+			}
+			full++
+			if bare && budget < 20_000 {
+				t.Errorf("budget %d: a hit has its text after one without", budget)
+			}
+		}
+		if r.Total != 30 || r.Truncated != (len(r.Hits) < 30) {
+			t.Errorf("budget %d: total %d, truncated %v, %d hits", budget, r.Total, r.Truncated, len(r.Hits))
+		}
+		t.Logf("budget %d: %d hits, %d with text, %d tokens", budget, len(r.Hits), full, r.Tokens)
+	}
+	if r := search(t, x, "turbine limit:1000"); len(r.Hits) > DefaultMaxResults {
+		t.Errorf("%d hits", len(r.Hits))
+	}
+}
+
+func TestEmptyAnswerSaysWhatWasSearched(t *testing.T) {
+	x, _ := indexOf(t, corpus)
+	r := search(t, x, "useAsincData kind:knowledge")
+	if !strings.Contains(r.Scope, "space") || !strings.Contains(r.Scope, "kind:knowledge") || !strings.Contains(r.Scope, "12 documents") {
+		t.Errorf("scope %q", r.Scope)
+	}
+	if r := search(t, x, "helixx"); !slices.Contains(r.Suggestions, "helix") {
+		t.Errorf("suggestions %q", r.Suggestions)
+	}
+	if r := search(t, x, "configuratoin"); !slices.Contains(r.Suggestions, "configuration") {
+		t.Errorf("suggestions are words, not stems: %q", r.Suggestions)
+	}
+	r, err := x.Search(t.Context(), []Collection{{ID: "absent", Label: "nuxt"}}, Query{Text: "anything"})
+	if err != nil || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "not indexed yet") {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// A word that is rare in one database and frequent in another is as rare as it
+// is in both together: FTS5's own bm25 would put the small database first.
+func TestSeveralDatabasesAreOneCollection(t *testing.T) {
+	x := openIndex(t, Options{})
+	put := func(id space.SpaceID, files map[string]string) {
+		h := newHistory()
+		h.commit(toBytes(files))
+		if err := x.Update(t.Context(), id, h); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all := map[string]string{}
+	left, right := map[string]string{}, map[string]string{}
+	for i := range 40 {
+		all[fmt.Sprintf("l%d.md", i)] = fmt.Sprintf("Alpha common words number%d stand here", i)
+		left[fmt.Sprintf("l%d.md", i)] = all[fmt.Sprintf("l%d.md", i)]
+	}
+	for i := range 5 {
+		all[fmt.Sprintf("r%d.md", i)] = fmt.Sprintf("beta common text number%d stands there, alpha once", i+100)
+		right[fmt.Sprintf("r%d.md", i)] = all[fmt.Sprintf("r%d.md", i)]
+	}
+	put("all", all)
+	put("left", left)
+	put("right", right)
+	for _, q := range []string{"alpha beta", "common alpha", "number3 beta", "number101"} {
+		one, err := x.Search(t.Context(), []Collection{{ID: "all", Label: "all"}}, Query{Text: q})
+		if err != nil {
+			t.Fatal(err)
+		}
+		two, err := x.Search(t.Context(), []Collection{{ID: "left", Label: "left"}, {ID: "right", Label: "right", Mount: "/library/docs/right"}}, Query{Text: q})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if one.Total != two.Total || len(one.Hits) != len(two.Hits) {
+			t.Fatalf("%s: %d and %d hits", q, one.Total, two.Total)
+		}
+		for i := range one.Hits {
+			if d := one.Hits[i].Score - two.Hits[i].Score; d > 1e-9 || d < -1e-9 {
+				t.Errorf("%s: hit %d scores %f in one and %f in two databases", q, i, one.Hits[i].Score, two.Hits[i].Score)
+			}
+		}
+	}
+	r, err := x.Search(t.Context(), []Collection{{ID: "left", Label: "left"}, {ID: "right", Label: "right", Mount: "/library/docs/right"}}, Query{Text: "alpha source:right path:/library/docs/right/r1.md"})
+	if err != nil || len(r.Hits) != 1 || r.Hits[0].Path != "/library/docs/right/r1.md" || r.Hits[0].File != "r1.md" || r.Hits[0].Source != "right" {
+		t.Errorf("%+v, %v", r.Hits, err)
+	}
+}
+
+func TestSortByDate(t *testing.T) {
+	x, _ := indexOf(t, map[string]string{
+		"old.md": "---\ndate: 2020-01-01\n---\nlantern", "new.md": "---\ndate: 2026-01-01\n---\nlantern", "mid.md": "---\ndate: 2023-01-01\n---\nlantern lantern",
+	})
+	if got := paths(search(t, x, "lantern sort:recent")); !slices.Equal(got, []string{"new.md", "mid.md", "old.md"}) {
+		t.Errorf("%v", got)
+	}
+	if got := paths(search(t, x, "lantern sort:path limit:2")); !slices.Equal(got, []string{"mid.md", "new.md"}) {
+		t.Errorf("%v", got)
+	}
+}
+
+// Hostile files must not stop others from being found, nor take long: each is
+// searched for beside a plain one.
+func TestHostileFiles(t *testing.T) {
+	files := map[string]string{
+		"plain.md":          "A plain page about heron migration.",
+		"line.md":           strings.Repeat("x1y2z3", 170_000),
+		"words.md":          strings.Repeat("heron ", 170_000),
+		"binary.md":         "heron\x00" + strings.Repeat("\xff\xfe\x00", 1000),
+		"deep.md":           strings.Repeat("#", 5000) + " heron\n" + strings.Repeat("###### h\n", 20_000),
+		"yaml.md":           "---\n" + strings.Repeat("- [", 5000) + "\n---\nheron",
+		"utf8.md":           "heron \xc3\x28 \xf0\x28\x8c\xbc",
+		"fence.md":          "```\n" + strings.Repeat("heron\n", 50_000),
+		"table.md":          strings.Repeat("| heron | b |\n", 50_000),
+		"html.html":         strings.Repeat("<", 100_000) + strings.Repeat("<div", 50_000) + " heron",
+		"links.md":          strings.Repeat("](", 200_000) + " heron",
+		"quotes.md":         `" heron " OR NEAR( * ^ {title}: '`,
+		"empty.md":          "",
+		"big.md":            strings.Repeat("heron migration\n", 100_000),
+		"camel.md":          strings.Repeat("aB", 30) + strings.Repeat("aB-", 100_000),
+		"combining.md":      "heron " + strings.Repeat("\u0301", 300_000),
+		"spaces in ü?#%.md": "heron in an odd file name",
+	}
+	start := time.Now()
+	x, _ := indexOf(t, files)
+	t.Log("indexed in", time.Since(start))
+	got := paths(search(t, x, "heron migration limit:50"))
+	if len(got) == 0 || got[0] != "plain.md" {
+		t.Errorf("%v", got)
+	}
+	for _, p := range []string{"utf8.md", "quotes.md", "yaml.md", "words.md", "spaces in ü?#%.md"} {
+		if !slices.Contains(got, p) {
+			t.Errorf("%s is not found in %v", p, got)
+		}
+	}
+	if slices.Contains(got, "big.md") {
+		t.Error("a file over the limit was indexed by its content")
+	}
+	if got := paths(search(t, x, "big")); !slices.Equal(got, []string{"big.md"}) {
+		t.Errorf("a file over the limit is not found by its name: %v", got)
+	}
+}
