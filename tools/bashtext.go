@@ -12,6 +12,7 @@ import (
 const (
 	maxListedFiles    = 20
 	maxListedProblems = 10
+	maxListedCommits  = 10
 	maxMetaFiles      = 200
 )
 
@@ -49,7 +50,10 @@ func bashText(q RunRequest, r RunResult) string {
 	if r.Restarted {
 		line("the sandbox was started anew: background processes and /tmp of before are gone; the files in /space are all there")
 	}
-	for _, c := range r.Commits {
+	if n := len(r.Commits) - maxListedCommits; n > 0 {
+		line("%s before these: git log", plural(n, "commit", "commits"))
+	}
+	for _, c := range lastCommits(r) {
 		commitText(&b, c)
 	}
 	if len(r.Commits) > 0 {
@@ -107,6 +111,11 @@ func endText(r RunResult) string {
 		return fmt.Sprintf("exit code %d (ended by %s), %s%s", r.ExitCode, r.Signal, took, why)
 	}
 	return fmt.Sprintf("exit code %d, %s%s", r.ExitCode, took, why)
+}
+
+// lastCommits are those that an answer tells of.
+func lastCommits(r RunResult) []space.Commit {
+	return r.Commits[max(0, len(r.Commits)-maxListedCommits):]
 }
 
 func commitText(b *strings.Builder, c space.Commit) {
@@ -217,7 +226,7 @@ func bashMeta(r RunResult) map[string]any {
 	var commits []string
 	files, conflicts, refused := []map[string]any{}, []map[string]any{}, []map[string]any{}
 	total := 0
-	for _, c := range r.Commits {
+	for _, c := range lastCommits(r) {
 		commits = append(commits, string(c.ID))
 		for _, f := range c.Files {
 			if total++; len(files) < maxMetaFiles {

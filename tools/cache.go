@@ -56,14 +56,15 @@ func (c *docCache) add(b space.BlobID, h docHead) {
 
 // view reads one space at one commit, for one call.
 type view struct {
-	s  *Set
-	id space.SpaceID
-	at space.CommitID
+	s   *Set
+	id  space.SpaceID
+	at  space.CommitID
+	all *[]Entry // every file, once one path of the call was missing
 }
 
 func (s *Set) view(ctx context.Context, c Caller) (view, error) {
 	at, err := s.o.Workspace.Head(ctx, c.Space)
-	return view{s, c.Space, at}, err
+	return view{s, c.Space, at, new([]Entry)}, err
 }
 
 func (v view) lookup(ctx context.Context, p space.Path) (Entry, error) {
@@ -76,6 +77,18 @@ func (v view) children(ctx context.Context, dir space.Path) ([]Entry, error) {
 
 func (v view) files(ctx context.Context, dir space.Path) ([]Entry, error) {
 	return v.s.o.Workspace.Files(ctx, v.id, v.at, dir)
+}
+
+// allFiles lists every file of the space, once a call.
+func (v view) allFiles(ctx context.Context) ([]Entry, error) {
+	if *v.all == nil {
+		files, err := v.files(ctx, "")
+		if err != nil {
+			return nil, err
+		}
+		*v.all = files
+	}
+	return *v.all, nil
 }
 
 func (v view) content(ctx context.Context, e Entry) ([]byte, error) {

@@ -84,8 +84,9 @@ func nearPaths(missing string, files []Entry, n int) []space.Path {
 		case len(stem) >= 3 && strings.Contains(fs, stem) || len(fs) >= 4 && strings.Contains(stem, fs):
 			score = 5
 		default:
-			// Most names differ too much in length to be worth comparing.
-			if gap := len(fs) - len(stem); gap <= 3 && gap >= -3 {
+			// Most names differ too much in length to be worth comparing, and
+			// nobody misspells a very long one by a letter.
+			if gap := len(fs) - len(stem); gap <= 3 && gap >= -3 && len(stem) <= 64 {
 				if d := distance(stem, fs); d <= max(1, len(stem)/4) {
 					score = 3 + d
 				}

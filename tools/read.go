@@ -112,11 +112,14 @@ func (v view) readFile(ctx context.Context, it *readItem, budget int, images *in
 	lines := splitText(text)
 	from, to := max(it.file.from, 1), it.file.to
 	if it.file.heading != "" {
-		sec, ok := findSection(sections(lines), it.file.heading)
-		if !ok {
-			return noHeading(it.file, lines)
+		all := sections(lines)
+		if sec, ok := findSection(all, it.file.heading); ok {
+			from, to = sec.from, sec.to
+		} else {
+			// An id from a search may name a heading that only the index sees
+			// (of HTML, say), so the file is shown from its beginning.
+			it.note = noHeading(it.file, all)
 		}
-		from, to = sec.from, sec.to
 	}
 	if to == 0 || to > len(lines) {
 		to = len(lines)
@@ -128,19 +131,18 @@ func (v view) readFile(ctx context.Context, it *readItem, budget int, images *in
 	return nil
 }
 
-func noHeading(f ref, lines []string) error {
-	var titles []string
-	for _, s := range sections(lines) {
-		if len(titles) == 30 {
-			titles = append(titles, "…")
-			break
-		}
-		titles = append(titles, clip(s.slug, 80))
+func noHeading(f ref, all []section) string {
+	if len(all) == 0 {
+		return fmt.Sprintf("it has no headings, and so no %q", clip(f.heading, 80))
 	}
-	if len(titles) == 0 {
-		return fault.New(fault.NotFound, "%s has no headings; read it without #%s.", f, clip(f.heading, 80))
+	var slugs []string
+	for _, s := range all[:min(len(all), 30)] {
+		slugs = append(slugs, clip(s.slug, 80))
 	}
-	return fault.New(fault.NotFound, "%s has no heading %q. Its headings: %s", f, clip(f.heading, 80), strings.Join(titles, ", "))
+	if len(all) > len(slugs) {
+		slugs = append(slugs, "…")
+	}
+	return fmt.Sprintf("it has no heading %q, so this is its beginning; its headings: %s", clip(f.heading, 80), strings.Join(slugs, ", "))
 }
 
 // renderRead shares the budget among the items and writes them.

@@ -194,7 +194,7 @@ func (v view) missing(ctx context.Context, s string, r ref) error {
 	if r.library {
 		return fault.New(fault.NotFound, "There is no %s: the library is empty, as no source has been synced to this server yet.", strconv.Quote(clip(s, 200)))
 	}
-	files, err := v.files(ctx, "")
+	files, err := v.allFiles(ctx)
 	if err != nil {
 		return err
 	}

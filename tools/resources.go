@@ -166,8 +166,8 @@ func (v view) byURI(ctx context.Context, uri string) (Entry, error) {
 
 // Skills lists the entries of the skills extension (SEP-2640): every skill with
 // a readable front matter, a description and the name of its directory, at most
-// Limits.SkillFiles files and Limits.SkillBytes. Others are named, with what is
-// wrong, in the index of instructions.
+// Limits.SkillFiles files and Limits.SkillBytes. What is wrong with others is
+// told by GetSkill and, but for their size, by the index of instructions.
 func (s *Set) Skills(ctx context.Context, c Caller) ([]Skill, error) {
 	if err := need(c, space.ScopeRead, "Listing skills"); err != nil {
 		return nil, err

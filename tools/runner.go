@@ -68,8 +68,8 @@ type RunResult struct {
 	// Uncommitted are paths that a live command still has open for writing:
 	// they are committed when it ends.
 	Uncommitted []string
-	// Held are changes that could not be committed, from this command or an
-	// earlier one, and are kept until they are resolved.
+	// Held are changes of earlier commands that could not be committed and are
+	// kept until they are resolved; this command's are in Commits.
 	Held []space.Refusal
 	// Push says where the commits are beside this server.
 	Push PushState

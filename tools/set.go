@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -173,7 +174,7 @@ func (s *Set) failed(ctx context.Context, name string, err error) (Result, error
 	text := fault.PublicOf(err)
 	var f *fault.Error
 	if errors.As(err, &f) && f.RetryAfter > 0 {
-		text += fmt.Sprintf("\nTry again in %s.", f.RetryAfter.Round(time.Second))
+		text += fmt.Sprintf("\nTry again in %s.", max(f.RetryAfter.Round(time.Second), time.Second))
 	}
 	return Result{
 		Content: []Content{{Text: text}},
@@ -185,9 +186,12 @@ func (s *Set) failed(ctx context.Context, name string, err error) (Result, error
 // structured makes the answer of a tool with an output schema: the value, and
 // the same JSON as the one text content.
 func structured(v any) (Result, error) {
-	b, err := json.Marshal(v)
-	if err != nil {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false) // \u003c would cost a model six characters for each <
+	if err := enc.Encode(v); err != nil {
 		return Result{}, err
 	}
+	b := bytes.TrimSuffix(buf.Bytes(), []byte("\n"))
 	return Result{Content: []Content{{Text: string(b)}}, Structured: b}, nil
 }

@@ -7,7 +7,6 @@ import (
 	"path"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"satchel/internal/frontmatter"
@@ -46,118 +45,6 @@ func splitText(s string) []string {
 		lines[i] = strings.TrimSuffix(l, "\r")
 	}
 	return lines
-}
-
-// section is a part of a Markdown text under one heading.
-type section struct {
-	title    string
-	slug     string
-	level    int
-	from, to int // lines from 1, to included, with the sections under it
-}
-
-// sections lists a Markdown text's ATX headings ("## Title"), outside of code
-// fences and front matter. Slugs are GitHub's: a repeated one gets -1, -2, ….
-func sections(lines []string) []section {
-	var all []section
-	seen := map[string]int{}
-	fence := ""
-	for i := frontLines(lines); i < len(lines); i++ {
-		t := strings.TrimLeft(lines[i], " ")
-		if len(lines[i])-len(t) > 3 {
-			continue // code by indentation
-		}
-		if f := fenceOf(t); f != "" {
-			switch {
-			case fence == "":
-				fence = f
-				continue
-			case f[0] == fence[0] && len(f) >= len(fence) && strings.Trim(t, f[:1]+" \t") == "":
-				fence = ""
-				continue
-			}
-		}
-		if fence != "" {
-			continue
-		}
-		level := len(t) - len(strings.TrimLeft(t, "#"))
-		if level < 1 || level > 6 || len(t) > level && t[level] != ' ' && t[level] != '\t' {
-			continue
-		}
-		title := strings.TrimSpace(strings.TrimRight(strings.TrimSpace(t[level:]), "#"))
-		slug := headingSlug(title)
-		if n := seen[slug]; n > 0 {
-			seen[slug]++
-			slug += "-" + strconv.Itoa(n)
-		} else {
-			seen[slug] = 1
-		}
-		all = append(all, section{title: title, slug: slug, level: level, from: i + 1, to: len(lines)})
-	}
-	for i := range all {
-		for _, later := range all[i+1:] {
-			if later.level <= all[i].level {
-				all[i].to = later.from - 1
-				break
-			}
-		}
-	}
-	return all
-}
-
-// fenceOf returns the run of backticks or tildes that opens or closes a code
-// fence, or "".
-func fenceOf(t string) string {
-	for _, c := range []string{"`", "~"} {
-		if n := len(t) - len(strings.TrimLeft(t, c)); n >= 3 {
-			return t[:n]
-		}
-	}
-	return ""
-}
-
-// frontLines is the number of lines of the front matter.
-func frontLines(lines []string) int {
-	if len(lines) == 0 || strings.TrimRight(strings.TrimPrefix(lines[0], "\ufeff"), " \t") != "---" {
-		return 0
-	}
-	for i, l := range lines[1:] {
-		if l = strings.TrimRight(l, " \t"); l == "---" || l == "..." {
-			return i + 2
-		}
-	}
-	return 0
-}
-
-// headingSlug is the fragment by which GitHub links to a heading: lower case,
-// letters, digits, - and _ alone, blanks as -.
-func headingSlug(title string) string {
-	var b strings.Builder
-	for _, r := range strings.ToLower(title) {
-		switch {
-		case unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.IsMark(r) || r == '-' || r == '_':
-			b.WriteRune(r)
-		case r == ' ' || r == '\t':
-			b.WriteByte('-')
-		}
-	}
-	return b.String()
-}
-
-// findSection finds a heading by its slug or its words.
-func findSection(all []section, want string) (section, bool) {
-	for _, s := range all {
-		if s.slug == want {
-			return s, true
-		}
-	}
-	slug := headingSlug(want)
-	for _, s := range all {
-		if strings.EqualFold(s.title, strings.TrimSpace(want)) || slug != "" && headingSlug(s.title) == slug {
-			return s, true
-		}
-	}
-	return section{}, false
 }
 
 // titleOf is a document's title: its front matter's title or name, its first
