@@ -3,8 +3,6 @@ package index
 import (
 	"context"
 	"database/sql"
-	"errors"
-	"fmt"
 	"math"
 	"path"
 	"slices"
@@ -63,11 +61,7 @@ func (x *Index) rank(ctx context.Context, a *analyzer, sessions []*session, p *p
 	for _, s := range sessions {
 		docs, err := x.candidates(ctx, s, p, q, sc, r)
 		if err != nil {
-			if err = x.failed(ctx, s, err); errors.Is(err, errDamaged) {
-				r.Notes = append(r.Notes, fmt.Sprintf("The index of %s is damaged and is being rebuilt, so nothing in it was found. Try again in a moment.", s.col.Label))
-				continue
-			}
-			return nil, err
+			return nil, x.failed(ctx, s, err)
 		}
 		all = append(all, docs...)
 	}

@@ -3,7 +3,9 @@ package index
 import (
 	"context"
 	"sync"
+	"time"
 
+	"satchel/internal/fault"
 	"satchel/internal/space"
 )
 
@@ -22,14 +24,24 @@ type Follower struct {
 	busy    map[space.SpaceID]bool // being updated
 	again   map[space.SpaceID]bool // published meanwhile
 	wake    *sync.Cond
+	failed  map[space.SpaceID]*retry
 	closed  bool
 }
+
+// retry is a collection whose last update failed.
+type retry struct {
+	delay time.Duration
+	timer *time.Timer
+}
+
+// maxRetryFactor bounds how far the delay between retries grows.
+const maxRetryFactor = 100
 
 // Follow starts a follower, which also repairs databases that a query finds
 // damaged. Close ends it.
 func (x *Index) Follow(src Source) *Follower {
 	ctx, cancel := context.WithCancel(context.Background())
-	f := &Follower{index: x, src: src, ctx: ctx, cancel: cancel, busy: map[space.SpaceID]bool{}, again: map[space.SpaceID]bool{}}
+	f := &Follower{index: x, src: src, ctx: ctx, cancel: cancel, busy: map[space.SpaceID]bool{}, again: map[space.SpaceID]bool{}, failed: map[space.SpaceID]*retry{}}
 	f.wake = sync.NewCond(&f.mu)
 	x.mu.Lock()
 	x.followers = append(x.followers, f)
@@ -77,6 +89,9 @@ func (f *Follower) Close() {
 	f.index.mu.Unlock()
 	f.mu.Lock()
 	f.closed = true
+	for _, r := range f.failed {
+		r.timer.Stop()
+	}
 	f.wake.Broadcast()
 	f.mu.Unlock()
 	f.cancel()
@@ -98,11 +113,13 @@ func (f *Follower) work() {
 		delete(f.again, id)
 		f.mu.Unlock()
 
-		if err := f.index.Update(f.ctx, id, f.src); err != nil && f.ctx.Err() == nil {
+		err := f.index.Update(f.ctx, id, f.src)
+		if err != nil && f.ctx.Err() == nil {
 			f.index.opts.Logger.ErrorContext(f.ctx, "index was not updated", "collection", id, "error", err)
 		}
 
 		f.mu.Lock()
+		f.settle(id, err)
 		if f.again[id] {
 			f.pending = append(f.pending, id)
 			f.wake.Signal()
@@ -111,6 +128,26 @@ func (f *Follower) work() {
 		}
 		f.mu.Unlock()
 	}
+}
+
+// settle plans another try after a failure. The caller holds f.mu.
+func (f *Follower) settle(id space.SpaceID, err error) {
+	r := f.failed[id]
+	if err == nil || f.closed || fault.CodeOf(err) == fault.NotFound { // a deleted space needs no index
+		if r != nil {
+			r.timer.Stop()
+			delete(f.failed, id)
+		}
+		return
+	}
+	first := f.index.opts.RetryAfter
+	if r == nil {
+		f.failed[id] = &retry{delay: first, timer: time.AfterFunc(first, func() { f.Refresh(id) })}
+		return
+	}
+	r.delay = min(2*r.delay, maxRetryFactor*first)
+	r.timer.Stop()
+	r.timer = time.AfterFunc(r.delay, func() { f.Refresh(id) })
 }
 
 // repair asks the followers to look after a damaged database. One that does not

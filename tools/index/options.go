@@ -63,6 +63,9 @@ type Options struct {
 	Readers int
 	// Workers is how many collections a Follower updates at once. Default 2.
 	Workers int
+	// RetryAfter is when a Follower tries again after an update failed; it
+	// doubles with each failure, up to 100 times this. Default 3 s.
+	RetryAfter time.Duration
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
 }
@@ -78,6 +81,7 @@ const (
 	DefaultMaxRows       = 6000
 	DefaultReaders       = 4
 	DefaultWorkers       = 2
+	DefaultRetryAfter    = 3 * time.Second
 )
 
 func (o Options) withDefaults() Options {
@@ -98,6 +102,9 @@ func (o Options) withDefaults() Options {
 	set(&o.MaxRows, DefaultMaxRows)
 	set(&o.Readers, DefaultReaders)
 	set(&o.Workers, DefaultWorkers)
+	if o.RetryAfter <= 0 {
+		o.RetryAfter = DefaultRetryAfter
+	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}

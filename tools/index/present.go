@@ -15,6 +15,10 @@ const (
 	minTextTokens = 120
 	// snippetBytes is about how long a snippet is.
 	snippetBytes = 320
+	// metadataShare is the part of the budget that hits may take before any has
+	// its text; the best minHits get theirs while the whole budget lasts.
+	metadataShare = 0.6
+	minHits       = 3
 	// textShare is the part of the budget that one hit's text may take.
 	textShare = 0.4
 )
@@ -52,8 +56,12 @@ func (x *Index) present(ctx context.Context, a *analyzer, p *plan, docs []*found
 		}
 		cost := hitOverhead + EstimateTokens(h.Path) + EstimateTokens(h.Title) + EstimateTokens(h.Heading) +
 			EstimateTokens(h.Description) + EstimateTokens(h.Snippet)
-		if r.Tokens+cost > budget && len(r.Hits) > 0 {
-			r.Notes = append(r.Notes, fmt.Sprintf("Only %d hits fit into %d tokens.", len(r.Hits), budget))
+		share := budget
+		if len(r.Hits) >= minHits {
+			share = int(metadataShare * float64(budget))
+		}
+		if r.Tokens+cost > share && len(r.Hits) > 0 {
+			r.Notes = append(r.Notes, fmt.Sprintf("Only the best %d hits fit into %d tokens.", len(r.Hits), budget))
 			break
 		}
 		r.Tokens += cost

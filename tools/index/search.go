@@ -42,6 +42,18 @@ type scored struct {
 // error only where ctx ends or the machine fails: what a query or an index
 // lacks is told in Results.Notes.
 func (x *Index) Search(ctx context.Context, cols []Collection, q Query) (Results, error) {
+	broken := map[space.SpaceID]bool{}
+	for {
+		r, err := x.search(ctx, cols, q, broken)
+		var d *damageError
+		if !errors.As(err, &d) || broken[d.id] {
+			return r, err
+		}
+		broken[d.id] = true // and once more without it
+	}
+}
+
+func (x *Index) search(ctx context.Context, cols []Collection, q Query, broken map[space.SpaceID]bool) (Results, error) {
 	now := x.opts.Now()
 	parsed := parseQuery(q.Text, now, x.opts)
 	if q.Source != "" {
@@ -59,6 +71,10 @@ func (x *Index) Search(ctx context.Context, cols []Collection, q Query) (Results
 		}
 	}()
 	for _, c := range chosen {
+		if broken[c.ID] {
+			r.Notes = append(r.Notes, fmt.Sprintf("The index of %s is damaged and is being rebuilt, so nothing in it was searched. Try again in a moment.", c.Label))
+			continue
+		}
 		s, err := x.begin(ctx, c, q.MaxWait, &r)
 		if err != nil {
 			return Results{}, err
@@ -156,10 +172,6 @@ func (x *Index) begin(ctx context.Context, c Collection, wait time.Duration, r *
 	if err != nil {
 		err = x.failed(ctx, s, err)
 		s.end()
-		if errors.Is(err, errDamaged) {
-			r.Notes = append(r.Notes, fmt.Sprintf("The index of %s is damaged and is being rebuilt, so nothing in it was searched. Try again in a moment.", c.Label))
-			return nil, nil
-		}
 		return nil, err
 	}
 	st := e.status(s.state, x.opts.Now())
@@ -196,9 +208,15 @@ func (s *session) end() {
 	s.db.release()
 }
 
-// errDamaged means that a database cannot be read. It has been reported for
+// damageError is a database that cannot be read. It has been reported for
 // repair.
-var errDamaged = errors.New("index is damaged")
+type damageError struct {
+	id  space.SpaceID
+	err error
+}
+
+func (e *damageError) Error() string { return fmt.Sprintf("index of %s is damaged: %v", e.id, e.err) }
+func (e *damageError) Unwrap() error { return e.err }
 
 // failed looks at an error of a query. Damage is remembered, so that the next
 // update rebuilds, and reported to whoever follows the collection.
@@ -217,7 +235,7 @@ func (x *Index) failed(ctx context.Context, s *session, err error) error {
 		x.opts.Logger.WarnContext(ctx, "index is damaged and will be rebuilt", "collection", s.col.ID, "error", err)
 		x.repair(s.col.ID)
 	}
-	return fmt.Errorf("%w: %w", errDamaged, err)
+	return &damageError{s.col.ID, err}
 }
 
 // freq returns how many chunks of the database hold a term.

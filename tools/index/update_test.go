@@ -1,0 +1,411 @@
+package index
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+func TestMain(m *testing.M) {
+	// database/sql's opener goroutine ends by itself shortly after Close.
+	goleak.VerifyTestMain(m)
+}
+
+// dump returns everything that a database answers from, apart from row ids.
+func dump(t *testing.T, x *Index) string {
+	t.Helper()
+	e, err := x.entry(testSpace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := x.open(t.Context(), e)
+	if err != nil || d == nil {
+		t.Fatal("no index", err)
+	}
+	defer d.release()
+	if _, err := d.write.Exec(`INSERT INTO terms(terms) VALUES('integrity-check')`); err != nil {
+		t.Fatalf("FTS5 index: %v", err)
+	}
+	var b strings.Builder
+	for _, q := range []string{
+		`SELECT path || ' ' || blob || ' ' || title || ' ' || kind FROM docs ORDER BY path`,
+		`SELECT path || ' ' || c.line0 || '-' || c.line1 || ' ' || hex(terms) FROM chunks c JOIN docs ON docs.id = c.id >> 12 ORDER BY path, c.id & 4095`,
+		`SELECT term || ' ' || doc || ' ' || cnt FROM vocab ORDER BY term`,
+		`SELECT key || ' ' || value FROM meta ORDER BY key`,
+		`SELECT count(*) FROM texts`,
+	} {
+		rows, err := d.read.Query(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for rows.Next() {
+			var s string
+			if err := rows.Scan(&s); err != nil {
+				t.Fatal(err)
+			}
+			b.WriteString(s + "\n")
+		}
+		rows.Close()
+	}
+	return b.String()
+}
+
+// An index that followed commits one by one must be the one that a rebuild
+// makes: whatever was added, changed, deleted and added again.
+func TestFollowingCommitsGivesWhatARebuildGives(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 7))
+	g := newGenerator(7)
+	h := newHistory()
+	h.commit(g.pages(20, 6000))
+	followed := openIndex(t, Options{})
+	update(t, followed, h)
+	for range 25 {
+		change := map[string][]byte{}
+		for range 1 + rng.IntN(4) {
+			p := fmt.Sprintf("knowledge/%s/page-%d.md", g.words[rng.IntN(5)], rng.IntN(8))
+			switch rng.IntN(4) {
+			case 0:
+				change[p] = nil
+			case 1:
+				change[p] = []byte{}
+			default:
+				change[p] = g.page(200 + rng.IntN(9000))
+			}
+		}
+		h.commit(change)
+		update(t, followed, h)
+	}
+	fresh := openIndex(t, Options{})
+	update(t, fresh, h)
+	if a, b := dump(t, followed), dump(t, fresh); a != b {
+		t.Errorf("followed index has %d bytes, rebuilt one %d; they differ", len(a), len(b))
+	}
+}
+
+func TestUpdateThatFailsChangesNothing(t *testing.T) {
+	x, h := indexOf(t, map[string]string{"a.md": "alpha", "b.md": "beta"})
+	before, first := dump(t, x), h.head
+	reads := 0
+	h.fail = func(what string) error {
+		if what == "blob" {
+			if reads++; reads == 2 {
+				return errors.New("disk is gone")
+			}
+		}
+		return nil
+	}
+	h.commit(map[string][]byte{"a.md": []byte("gamma"), "b.md": []byte("delta")})
+	if err := x.Update(t.Context(), testSpace, h); err == nil {
+		t.Fatal("no error")
+	}
+	if dump(t, x) != before {
+		t.Error("a failed update changed the index")
+	}
+	r := search(t, x, "alpha")
+	if len(r.Hits) != 1 || r.IndexCommit != first || len(r.Notes) == 0 {
+		t.Errorf("the old state does not answer, or does not say that it is old: %+v", r)
+	}
+	h.fail = nil
+	update(t, x, h)
+	if r := search(t, x, "gamma"); len(r.Hits) != 1 || r.IndexCommit != h.head || len(r.Notes) != 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
+func dbFiles(t *testing.T, dir string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func TestIndexHealsItself(t *testing.T) {
+	damage := func(f func(t *testing.T, file string)) func(*testing.T, string) {
+		return func(t *testing.T, dir string) {
+			for _, file := range dbFiles(t, dir) {
+				f(t, file)
+			}
+		}
+	}
+	for name, break_ := range map[string]func(t *testing.T, dir string){
+		"missing":   damage(func(t *testing.T, f string) { os.Remove(f) }),
+		"empty":     damage(func(t *testing.T, f string) { os.Truncate(f, 0) }),
+		"truncated": damage(func(t *testing.T, f string) { os.Truncate(f, 10_000) }),
+		"garbage":   damage(func(t *testing.T, f string) { os.WriteFile(f, []byte(strings.Repeat("garbage ", 5000)), 0o600) }),
+		"no tables": damage(func(t *testing.T, f string) {
+			os.Remove(f)
+			execSQL(t, f, `CREATE TABLE other(x)`)
+		}),
+		"other schema": damage(func(t *testing.T, f string) { execSQL(t, f, `UPDATE meta SET value = 'old' WHERE key = 'schema'`) }),
+		"unknown commit": damage(func(t *testing.T, f string) {
+			execSQL(t, f, `UPDATE meta SET value = 'feedfeedfeedfeedfeedfeedfeedfeedfeedfeed' WHERE key = 'commit'`)
+		}),
+		"half-built": func(t *testing.T, dir string) {
+			for _, f := range dbFiles(t, dir) {
+				os.Rename(f, f+".new")
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newGenerator(3)
+			h := newHistory()
+			h.commit(g.pages(30, 3000))
+			h.commit(map[string][]byte{"mark.md": []byte("lighthouse")})
+			dir := t.TempDir()
+			x, err := Open(Options{Dir: dir})
+			if err != nil {
+				t.Fatal(err)
+			}
+			update(t, x, h)
+			x.Close()
+			break_(t, dir)
+			x = openIndex(t, Options{Dir: dir})
+			if _, err := x.Search(t.Context(), testCollections, Query{Text: "lighthouse"}); err != nil {
+				t.Errorf("a search over a broken index: %v", err)
+			}
+			update(t, x, h)
+			if got := paths(search(t, x, "lighthouse")); !slices.Equal(got, []string{"mark.md"}) {
+				t.Errorf("%v", got)
+			}
+			if files := dbFiles(t, dir); len(files) != 1 {
+				t.Errorf("left over: %v", files)
+			}
+		})
+	}
+}
+
+func execSQL(t *testing.T, file, q string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Exec(q); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Pages that rot while the database is open are met by a query, which says so;
+// the follower rebuilds.
+func TestRotMetByAQueryIsRepaired(t *testing.T) {
+	g := newGenerator(4)
+	h := newHistory()
+	h.commit(g.pages(200, 3000))
+	h.commit(map[string][]byte{"mark.md": []byte("lighthouse")})
+	dir := t.TempDir()
+	x, err := Open(Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	update(t, x, h)
+	x.Close()
+	file := dbFiles(t, dir)[0]
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// All but the first pages, which hold the schema and what is read at opening.
+	copy(data[64<<10:], bytes.Repeat([]byte{0xa5}, len(data)-(64<<10)))
+	if err := os.WriteFile(file, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	x = openIndex(t, Options{Dir: dir})
+	f := x.Follow(h)
+	defer f.Close()
+	r, err := x.Search(t.Context(), testCollections, Query{Text: "lighthouse"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Hits) == 0 && len(r.Notes) == 0 {
+		t.Errorf("a damaged index answers as if it were empty: %+v", r)
+	}
+	f.Refresh(testSpace)
+	e, _ := x.entry(testSpace)
+	for {
+		e.mu.Lock()
+		rotten, news := e.rotten, e.news
+		e.mu.Unlock()
+		if r := search(t, x, "lighthouse"); !rotten && len(r.Hits) == 1 {
+			break
+		}
+		select {
+		case <-news:
+		case <-t.Context().Done():
+			t.Fatal("not repaired")
+		}
+	}
+}
+
+// Queries go on, each over one commit, while the index is updated and rebuilt.
+func TestReadersAreNeverBlockedNorTorn(t *testing.T) {
+	h := newHistory()
+	write := func(n int) {
+		files := map[string][]byte{}
+		for i := range 20 {
+			files[fmt.Sprintf("p%d.md", i)] = fmt.Appendf(nil, "# Page\n\ncommon generation%d\n", n)
+		}
+		h.commit(files)
+	}
+	write(0)
+	x := openIndex(t, Options{})
+	update(t, x, h)
+	done := make(chan struct{})
+	var wg sync.WaitGroup
+	for range 3 {
+		wg.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				r, err := x.Search(context.Background(), testCollections, Query{Text: "common limit:20", MaxTokens: 20_000})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				seen := map[string]bool{}
+				for _, hit := range r.Hits {
+					seen[hit.Text] = true
+				}
+				if r.Total != 20 || len(seen) != 1 {
+					t.Errorf("%d documents of %d generations in one answer", r.Total, len(seen))
+					return
+				}
+			}
+		})
+	}
+	for n := range 12 {
+		write(n + 1)
+		var err error
+		if n%3 == 2 {
+			err = x.Rebuild(t.Context(), testSpace, h)
+		} else {
+			err = x.Update(t.Context(), testSpace, h)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	close(done)
+	wg.Wait()
+}
+
+func TestFollowerKeepsUp(t *testing.T) {
+	h := newHistory()
+	x := openIndex(t, Options{})
+	f := x.Follow(h)
+	defer f.Close()
+	for i := range 50 {
+		c := h.commit(map[string][]byte{fmt.Sprintf("p%d.md", i): fmt.Appendf(nil, "page number%d", i)})
+		f.Publish(space.Event{Space: testSpace, Commit: space.Commit{ID: c}})
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	if err := x.Wait(ctx, testSpace, h.head); err != nil {
+		t.Fatal(err)
+	}
+	if r := search(t, x, "page limit:50"); r.Total != 50 || r.IndexAge != 0 {
+		t.Errorf("%d of 50, %s behind", r.Total, r.IndexAge)
+	}
+}
+
+func TestFollowerTriesAgainAndSaysHowFarBehindItIs(t *testing.T) {
+	x, h := indexOf(t, map[string]string{"a.md": "alpha"})
+	x.opts.RetryAfter = time.Millisecond
+	var mu sync.Mutex
+	broken, tries := true, 0
+	h.fail = func(string) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if broken {
+			tries++
+			return errors.New("store is away")
+		}
+		return nil
+	}
+	f := x.Follow(h)
+	defer f.Close()
+	c := h.commit(map[string][]byte{"b.md": []byte("beta")})
+	f.Publish(space.Event{Space: testSpace, Commit: space.Commit{ID: c}})
+	e, _ := x.entry(testSpace)
+	for { // until a retry has failed as well
+		e.mu.Lock()
+		news := e.news
+		e.mu.Unlock()
+		mu.Lock()
+		n := tries
+		mu.Unlock()
+		if n >= 2 {
+			break
+		}
+		<-news
+	}
+	if r := search(t, x, "alpha"); len(r.Hits) != 1 || r.IndexAge <= 0 || r.IndexCommit == c {
+		t.Errorf("an index that is behind does not say so: %+v", r)
+	}
+	mu.Lock()
+	broken = false
+	mu.Unlock()
+	for {
+		s, err := x.Status(t.Context(), testSpace)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Commit == c {
+			break
+		}
+		_ = x.Wait(t.Context(), testSpace, c)
+	}
+}
+
+func TestDropAndNames(t *testing.T) {
+	x, h := indexOf(t, map[string]string{"a.md": "alpha"})
+	if err := x.Drop(t.Context(), testSpace); err != nil {
+		t.Fatal(err)
+	}
+	if files := dbFiles(t, x.opts.Dir); len(files) != 0 {
+		t.Errorf("left over: %v", files)
+	}
+	for _, id := range []space.SpaceID{"", "../escape", "a/b", "A", ".hidden", "a.b", space.SpaceID(strings.Repeat("a", 200))} {
+		if err := x.Update(t.Context(), id, h); fault.CodeOf(err) != fault.Invalid {
+			t.Errorf("%q: %v", id, err)
+		}
+	}
+	update(t, x, h)
+	if got := paths(search(t, x, "alpha")); len(got) != 1 {
+		t.Errorf("%v after being indexed again", got)
+	}
+}
+
+func TestEmptySpace(t *testing.T) {
+	x := openIndex(t, Options{})
+	h := newHistory()
+	update(t, x, h)
+	if r := search(t, x, "anything"); r.Total != 0 || len(r.Notes) != 0 {
+		t.Errorf("%+v", r)
+	}
+	h.commit(map[string][]byte{"a.md": []byte("anything")})
+	update(t, x, h)
+	if r := search(t, x, "anything"); r.Total != 1 {
+		t.Errorf("%+v", r)
+	}
+}
