@@ -105,11 +105,13 @@ func TestCrashChild(t *testing.T) {
 // that was synced, and whatever of the rest.
 func TestPowerLoss(t *testing.T) {
 	for name, damage := range map[string]func(t *testing.T, dir string){
-		"the index is empty":      func(t *testing.T, d string) { each(t, d, "*.idx", func(p string) error { return os.Truncate(p, 0) }) },
-		"the index is missing":    func(t *testing.T, d string) { each(t, d, "*.idx", os.Remove) },
-		"the index is half there": func(t *testing.T, d string) { each(t, d, "*.idx", func(p string) error { return os.Truncate(p, 1060) }) },
-		"the ref is empty":        func(t *testing.T, d string) { truncate(t, filepath.Join(d, "refs/heads/main"), 0) },
-		"the ref is missing":      func(t *testing.T, d string) { remove(t, filepath.Join(d, "refs/heads/main")) },
+		"the index is empty":   func(t *testing.T, d string) { each(t, d, "*.idx", func(p string) error { return os.Truncate(p, 0) }) },
+		"the index is missing": func(t *testing.T, d string) { each(t, d, "*.idx", os.Remove) },
+		"the index is half there": func(t *testing.T, d string) {
+			each(t, d, "*.idx", func(p string) error { return os.Truncate(p, 1060) })
+		},
+		"the ref is empty":   func(t *testing.T, d string) { truncate(t, filepath.Join(d, "refs/heads/main"), 0) },
+		"the ref is missing": func(t *testing.T, d string) { remove(t, filepath.Join(d, "refs/heads/main")) },
 		"the ref is old": func(t *testing.T, d string) {
 			old := git(t, d, "rev-parse", "main~2")
 			overwrite(t, filepath.Join(d, "refs/heads/main"), old+"\n")
@@ -158,7 +160,7 @@ func TestPowerLoss(t *testing.T) {
 	}
 }
 
-func each(t *testing.T, dir, glob string, f func(string) error) {
+func each(t testing.TB, dir, glob string, f func(string) error) {
 	t.Helper()
 	ps, err := filepath.Glob(filepath.Join(dir, "objects/pack", glob))
 	if err != nil || len(ps) == 0 {
@@ -172,21 +174,21 @@ func each(t *testing.T, dir, glob string, f func(string) error) {
 	}
 }
 
-func truncate(t *testing.T, p string, n int64) {
+func truncate(t testing.TB, p string, n int64) {
 	t.Helper()
 	if err := os.Truncate(p, n); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func remove(t *testing.T, p string) {
+func remove(t testing.TB, p string) {
 	t.Helper()
 	if err := os.Remove(p); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func overwrite(t *testing.T, p, data string) {
+func overwrite(t testing.TB, p, data string) {
 	t.Helper()
 	if err := os.WriteFile(p, []byte(data), 0o600); err != nil {
 		t.Fatal(err)

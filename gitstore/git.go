@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,6 +27,7 @@ type gitRunner struct {
 type gitCmd struct {
 	dir       string   // the working directory
 	gitDir    string   // --git-dir; empty for commands that need none
+	config    []string // in addition to safeConfig
 	args      []string // never a secret: every user of the machine can read them
 	env       []string // in addition
 	protocols string   // GIT_ALLOW_PROTOCOL; empty allows none
@@ -68,7 +70,7 @@ func (g gitRunner) run(ctx context.Context, c gitCmd) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, g.timeout)
 	defer cancel()
 	args := []string{"--no-pager", "--literal-pathspecs"}
-	for _, kv := range safeConfig {
+	for _, kv := range slices.Concat(safeConfig, c.config) {
 		args = append(args, "-c", kv)
 	}
 	if c.gitDir != "" {

@@ -140,13 +140,14 @@ func (t tarSource) history() *quarantine                                        
 func (t tarSource) close()                                                            {}
 
 func (t tarSource) files(ctx context.Context, visit func(importFile) error, refuse func(string, error)) error {
-	in := tar.NewReader(t.r)
+	tail := &zeroTail{r: t.r}
+	in := tar.NewReader(tail)
 	for {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		h, err := in.Next()
-		if err == io.EOF {
+		if err == io.EOF && tail.zeros >= 1024 {
 			return nil
 		}
 		if err != nil {
@@ -172,6 +173,23 @@ func (t tarSource) files(ctx context.Context, visit func(importFile) error, refu
 			return err
 		}
 	}
+}
+
+// zeroTail counts the zero bytes that were read last. A whole tar ends in 1,024
+// of them, which archive/tar does not insist on.
+type zeroTail struct {
+	r     io.Reader
+	zeros int
+}
+
+func (z *zeroTail) Read(p []byte) (int, error) {
+	n, err := z.r.Read(p)
+	kept := bytes.TrimRight(p[:n], "\x00")
+	if len(kept) > 0 {
+		z.zeros = 0
+	}
+	z.zeros += n - len(kept)
+	return n, err
 }
 
 // damagedTar tells a stream that ends early from an error of ours.

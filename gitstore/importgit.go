@@ -171,7 +171,11 @@ func (q *quarantine) receiveBundle(ctx context.Context, in io.Reader, tell func(
 	if ref == "" {
 		return fault.New(fault.Invalid, "The bundle holds no branch.")
 	}
-	return q.receive(ctx, name, "file", ref, tell)
+	err = q.receive(ctx, name, "file", ref, tell)
+	if fault.CodeOf(err) == fault.Unavailable {
+		return fault.Wrap(err, fault.Invalid, "The stream is not a whole git bundle.")
+	}
+	return err
 }
 
 func (q *quarantine) git(ctx context.Context, c gitCmd) ([]byte, error) {
@@ -185,19 +189,19 @@ func (q *quarantine) receive(ctx context.Context, from, protocol, ref string, te
 	fetch := []string{}
 	check := []string{}
 	for _, id := range tolerated {
-		fetch = append(fetch, "-c", "fetch.fsck."+id+"=ignore")
-		check = append(check, "-c", "fsck."+id+"=ignore")
+		fetch = append(fetch, "fetch.fsck."+id+"=ignore")
+		check = append(check, "fsck."+id+"=ignore")
 	}
-	args := append(fetch, "fetch", "--progress", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head",
-		"--no-auto-maintenance", "--end-of-options", from, "+"+ref+":refs/heads/main")
+	args := []string{"fetch", "--progress", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head",
+		"--no-auto-maintenance", "--end-of-options", from, "+" + ref + ":refs/heads/main"}
 	sized, stop := q.limitSize(ctx)
-	_, err := q.git(sized, gitCmd{protocols: protocol, progress: tell, args: args})
+	_, err := q.git(sized, gitCmd{protocols: protocol, progress: tell, config: fetch, args: args})
 	stop()
 	if err != nil {
 		return q.explain(sized, err)
 	}
 	// A bundle's objects are not checked by every version of fetch.
-	if _, err := q.git(ctx, gitCmd{args: append(check, "fsck", "--strict", "--no-dangling", "--no-progress")}); err != nil {
+	if _, err := q.git(ctx, gitCmd{config: check, args: []string{"fsck", "--strict", "--no-dangling", "--no-progress"}}); err != nil {
 		return q.explain(ctx, err)
 	}
 	if _, err := q.git(ctx, gitCmd{args: []string{"repack", "-a", "-d", "-q"}}); err != nil {

@@ -115,3 +115,15 @@ func TestANewSpaceIsARealRepository(t *testing.T) {
 		t.Errorf("instructions: %q", got)
 	}
 }
+
+// gitStdin runs the real git with input.
+func gitStdin(t testing.TB, dir, in string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command(testenv.NeedProgram(t, "git"), append([]string{"-C", dir}, args...)...)
+	cmd.Stdin = strings.NewReader(in)
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("git %s: %v", strings.Join(args, " "), err)
+	}
+	return string(out)
+}
