@@ -26,7 +26,9 @@ var (
 func main() {
 	// The same binary is what runs inside a sandbox and around it; these look
 	// at the arguments before anything else may.
-	agent.Dispatch()
+	if len(os.Args) == 2 && os.Args[1] == agent.Command {
+		os.Exit(agent.Serve(os.Stdin, os.Stdout))
+	}
 	gvisor.Dispatch()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

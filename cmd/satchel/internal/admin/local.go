@@ -3,9 +3,11 @@ package admin
 import (
 	"context"
 	"errors"
+	"io"
 	"path/filepath"
 	"time"
 
+	"satchel/auth"
 	"satchel/auth/store"
 	"satchel/gitstore"
 	"satchel/internal/fault"
@@ -61,12 +63,8 @@ func (l *Local) addUser(ctx context.Context, by store.Actor, n store.NewUser) (U
 		return User{}, fault.New(fault.Conflict, "There is a user %q already.", n.Name)
 	}
 	n.Space = space.NewSpaceID()
-	tree, err := gitstore.StartingTree()
-	if err != nil {
-		return User{}, err
-	}
 	meta := space.Meta{Author: space.Person{Name: n.Name, Email: n.Name + "@satchel.invalid"}, Message: "Start the space", Tool: "satchel"}
-	if _, err := l.Git.Create(ctx, n.Space, tree, meta); err != nil {
+	if _, err := l.Git.Create(ctx, n.Space, gitstore.StartingTree(), meta); err != nil {
 		return User{}, err
 	}
 	u, _, err := l.Accounts.CreateUser(ctx, by, n)
@@ -224,4 +222,44 @@ func (l *Local) Spaces(ctx context.Context, user string) ([]SpaceInfo, error) {
 		})
 	}
 	return out, nil
+}
+
+// Import fills the person's own space.
+func (l *Local) Import(ctx context.Context, r ImportRequest, stream io.Reader, progress func(string)) (ImportResult, error) {
+	u, err := l.user(ctx, r.User)
+	if err != nil {
+		return ImportResult{}, err
+	}
+	m, err := l.Accounts.FindSpace(ctx, u.ID, "")
+	if err != nil {
+		return ImportResult{}, err
+	}
+	var src gitstore.ImportSource
+	switch r.Kind {
+	case KindBundle:
+		src = gitstore.FromBundle(stream)
+	case KindTar:
+		src = gitstore.FromTar(stream)
+	default:
+		return ImportResult{}, fault.New(fault.Invalid, "%q is not a kind of import.", r.Kind)
+	}
+	res, err := l.Git.Import(ctx, m.ID, src, space.Meta{
+		Author: author(u), Tool: "import", Message: "Import " + r.Source,
+	}, progress)
+	if err != nil {
+		return ImportResult{}, err
+	}
+	out := ImportResult{Commit: res.Commit.ID, Files: res.Files, History: res.History}
+	for _, n := range res.Notes {
+		out.Refused = append(out.Refused, Refused{n.Path, n.Why})
+	}
+	for _, c := range res.Commit.Conflicts {
+		out.Conflicts = append(out.Conflicts, string(c.Path))
+	}
+	return out, nil
+}
+
+// author is a person as the author of commits.
+func author(u store.User) space.Person {
+	return auth.Principal{User: u.ID, UserName: u.Name, Display: u.Display, Email: u.Email}.Person()
 }

@@ -102,6 +102,7 @@ const (
 type ImportResult struct {
 	Commit    space.CommitID `json:"commit"`
 	Files     int            `json:"files"`
+	History   bool           `json:"history"` // the source's history became the space's
 	Refused   []Refused      `json:"refused,omitempty"`
 	Conflicts []string       `json:"conflicts,omitempty"` // where both versions were kept
 }

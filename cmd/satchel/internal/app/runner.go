@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"satchel/gitstore"
 	"satchel/internal/fault"
 	"satchel/sandbox"
 	"satchel/sandbox/agent"
@@ -12,12 +13,19 @@ import (
 )
 
 // runner lets the tools run commands in the pool.
-type runner struct{ pool *sandbox.Pool }
+type runner struct {
+	pool *sandbox.Pool
+	git  *gitstore.Store
+}
 
 var _ tools.Runner = runner{}
 
 // Run runs one command.
 func (r runner) Run(ctx context.Context, q tools.RunRequest, p tools.Progress) (tools.RunResult, error) {
+	// The command may ask git about the commit that the last one made.
+	if err := r.git.WaitView(ctx, q.Space); err != nil {
+		return tools.RunResult{}, err
+	}
 	var shown int
 	res, err := r.pool.Exec(ctx, sandbox.Request{
 		User: q.User, Space: q.Space, Command: q.Command, Comment: q.Comment,
@@ -46,6 +54,10 @@ func (r runner) Run(ctx context.Context, q tools.RunRequest, p tools.Progress) (
 		out.Notes = append(out.Notes, fmt.Sprintf("%d files that changed elsewhere were brought in before the command ran.", n))
 	}
 	return out, nil
+}
+
+func output(o sandbox.Output) tools.RunOutput {
+	return tools.RunOutput{Head: o.Text, Dropped: o.Cut, Saved: o.Saved}
 }
 
 // ends maps how the agent says a command ended to how the tools say it.

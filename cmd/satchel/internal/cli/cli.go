@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"satchel/internal/config"
 	"satchel/internal/fault"
 )
 
@@ -104,10 +105,13 @@ type runner func(ctx context.Context, c *call, args []string) error
 // call is one command being run.
 type call struct {
 	Env
-	data   string
-	config string
-	json   bool
-	flags  *pflag.FlagSet
+	json  bool
+	flags *pflag.FlagSet
+}
+
+// load reads the configuration with the flags that were given.
+func (c *call) load() (*config.Config, error) {
+	return config.Load(config.Source{Flags: c.flags, Environ: c.Environ, SystemFile: config.SystemFile})
 }
 
 func (c *call) printf(format string, args ...any) {
@@ -166,8 +170,7 @@ func run(ctx context.Context, env Env) error {
 	fs.SortFlags = false
 	c := &call{Env: env, flags: fs}
 	run := cmd.setup(fs)
-	fs.StringVar(&c.data, "data", "", "the data `directory` (default $SATCHEL_DATA_DIR, else ~/.local/share/satchel)")
-	fs.StringVar(&c.config, "config", "", "the configuration `file` (default satchel.yaml in the data directory)")
+	config.AddFlags(fs)
 	fs.BoolVar(&c.json, "json", false, "print one JSON value and nothing else")
 	if err := fs.Parse(args); err != nil {
 		if errors.Is(err, pflag.ErrHelp) {

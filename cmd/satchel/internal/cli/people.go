@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"satchel/cmd/satchel/internal/admin"
+	"satchel/internal/config"
 	"satchel/internal/space"
 )
 
@@ -73,9 +73,12 @@ func tokenCommand() *command {
 					if !ok {
 						return usage("--scope %q: %q is not a scope; use read or read,write", *scope, bad)
 					}
-					lifetime, err := parseLifetime(*expires)
-					if err != nil {
-						return err
+					var lifetime time.Duration
+					if *expires != "" {
+						var err error
+						if lifetime, err = config.ParseDuration(*expires); err != nil || lifetime <= 0 {
+							return usage("--expires %q is not a time span; write it like 90d or 12h", *expires)
+						}
 					}
 					t, err := s.CreateToken(ctx, admin.TokenRequest{User: *user, Scopes: scopes, Name: *name, Expires: lifetime})
 					if err != nil {
@@ -125,27 +128,6 @@ func tokenRow(t admin.TokenInfo) string {
 		used = day(*t.LastUsed)
 	}
 	return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s\t%s", t.ID, t.User, t.Name, strings.Join(scopes, ","), day(t.Created), expires, used)
-}
-
-// parseLifetime reads a duration that may be in days ("90d"), which
-// time.ParseDuration does not know.
-func parseLifetime(s string) (time.Duration, error) {
-	if s == "" {
-		return 0, nil
-	}
-	var d time.Duration
-	var err error
-	if n, isDays := strings.CutSuffix(s, "d"); isDays {
-		var days int
-		days, err = strconv.Atoi(n)
-		d = time.Duration(days) * 24 * time.Hour
-	} else {
-		d, err = time.ParseDuration(s)
-	}
-	if err != nil || d <= 0 || d > 100*365*24*time.Hour {
-		return 0, usage("--expires %q is not a time span; write it like 90d or 12h", s)
-	}
-	return d, nil
 }
 
 func day(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }

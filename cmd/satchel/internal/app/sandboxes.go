@@ -1,0 +1,86 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+
+	"satchel/gitstore"
+	"satchel/internal/config"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+	"satchel/sandbox"
+	"satchel/sandbox/gvisor"
+)
+
+// NewRuntime returns the runtime that the configuration names; nil where it
+// names none.
+func NewRuntime(cfg *config.Config, log *slog.Logger) (*gvisor.Runtime, error) {
+	if cfg.Sandbox.Runtime == "none" {
+		return nil, nil
+	}
+	return gvisor.New(gvisor.Options{
+		RunDir:   filepath.Join(cfg.DataDir, "run", "sandboxes"),
+		Rootfs:   cfg.Sandbox.Rootfs,
+		Platform: cfg.Sandbox.Platform,
+		Logger:   log.With("part", "gvisor"),
+	})
+}
+
+// bash is what runs commands: the pool over a runtime. It is nil where the
+// configuration switches bash off.
+type bash struct {
+	runtime *gvisor.Runtime
+	pool    *sandbox.Pool
+}
+
+func openBash(cfg *config.Config, git *gitstore.Store, m sandbox.Metrics, log *slog.Logger) (*bash, error) {
+	rt, err := NewRuntime(cfg, log)
+	if err != nil || rt == nil {
+		return nil, err
+	}
+	s := cfg.Sandbox
+	pool, err := sandbox.New(sandbox.Options{
+		Runtime: rt, Seeder: git, Committer: git,
+		Limits: space.Limits{
+			Memory: s.Memory, Processes: s.Processes, CPUs: s.CPUs, Disk: s.Disk, Inodes: s.Inodes,
+			Tmp: s.Tmp, OpenFiles: s.OpenFiles, FileSize: s.FileSize, WallTime: s.WallTime,
+		},
+		MaxSandboxes: s.Max, MaxMemory: s.TotalMemory,
+		IdleStop: s.IdleStop, DetachAfter: s.DetachAfter, WallTime: s.WallTime, Grace: s.Grace,
+		OutputChars: s.OutputChars,
+		MaxFile:     cfg.Space.MaxFile, MaxChange: cfg.Space.MaxChange,
+		Metrics: m,
+		Logger:  log.With("part", "sandbox"),
+	})
+	if err != nil {
+		return nil, errors.Join(err, rt.Close())
+	}
+	return &bash{runtime: rt, pool: pool}, nil
+}
+
+// reap removes what an earlier process left. It must go even where nothing new
+// can start.
+func (b *bash) reap(ctx context.Context, log *slog.Logger) {
+	n, err := b.pool.Reap(ctx)
+	if err != nil {
+		log.Error("sandboxes of an earlier run may still be there", "err", err)
+	} else if n > 0 {
+		log.Info("removed sandboxes that an earlier run left behind", "count", n)
+	}
+}
+
+// check says in the log where no sandbox can start; callers of bash are told
+// the same.
+func (b *bash) check(ctx context.Context, log *slog.Logger) {
+	if err := b.pool.Check(ctx); err != nil && ctx.Err() == nil {
+		log.Warn("bash cannot run here; everything else works. satchel doctor says more", "why", fault.PublicOf(err))
+	}
+}
+
+// close ends running commands with their grace, commits what they changed and
+// stops every sandbox.
+func (b *bash) close(ctx context.Context) error {
+	return errors.Join(b.pool.Close(ctx), b.runtime.Close())
+}

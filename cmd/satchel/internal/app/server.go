@@ -1,0 +1,285 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"satchel/cmd/satchel/internal/admin"
+	"satchel/internal/config"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+	"satchel/mcp"
+	"satchel/tools"
+	"satchel/tools/index"
+)
+
+// Server is a Satchel that serves.
+type Server struct {
+	*Core
+	version string
+
+	index    *index.Index
+	follower *index.Follower
+	upkeep   *upkeep
+	bash     *bash // nil where the configuration switches it off
+	mcp      *mcp.Server
+	signals  *signals
+
+	listener net.Listener
+	metrics  net.Listener // nil where none is asked for
+	socket   net.Listener
+	base     string // the URL under which clients reach it, without a path
+
+	// ctx ends with the server's background work.
+	ctx   context.Context
+	stop  context.CancelFunc
+	work  sync.WaitGroup
+	ready atomic.Bool
+}
+
+// OpenServer opens everything and listens, but answers nothing yet.
+func OpenServer(ctx context.Context, cfg *config.Config, version string, log *slog.Logger) (_ *Server, err error) {
+	s := &Server{version: version}
+	s.ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.close(ctx))
+		}
+	}()
+	if s.Core, err = OpenCore(ctx, cfg, version, log); err != nil {
+		return nil, err
+	}
+	if err = s.listen(ctx); err != nil {
+		return nil, err
+	}
+	s.signals = newSignals(s)
+	if s.index, err = index.Open(index.Options{Dir: filepath.Join(cfg.DataDir, "index"), Logger: log.With("part", "index")}); err != nil {
+		return nil, fmt.Errorf("open the search index: %w", err)
+	}
+	s.follower = s.index.Follow(s.Git)
+	s.upkeep = newUpkeep(s.Git, log)
+	s.events.follow(s.follower, s.upkeep)
+	if s.bash, err = openBash(cfg, s.Git, s.signals.sandbox, log); err != nil {
+		return nil, err
+	}
+	if s.bash != nil {
+		s.signals.watchPool(s.bash.pool)
+	}
+	s.Admin.Running.URL = s.localURL() + "/mcp"
+	s.Admin.Ended = s.userEnded
+	if err = s.openMCP(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// listen opens every address, so that a taken one is told before anything else
+// has begun.
+func (s *Server) listen(ctx context.Context) (err error) {
+	var lc net.ListenConfig
+	cfg := s.Config.Server
+	if s.listener, err = lc.Listen(ctx, "tcp", cfg.Listen); err != nil {
+		return fault.Wrap(err, fault.Unavailable, "Cannot listen on %s: %s. Choose another address with --listen.", cfg.Listen, cause(err))
+	}
+	if cfg.Metrics != "" {
+		if s.metrics, err = lc.Listen(ctx, "tcp", cfg.Metrics); err != nil {
+			return fault.Wrap(err, fault.Unavailable, "Cannot serve metrics on %s: %s.", cfg.Metrics, cause(err))
+		}
+	}
+	s.socket, err = admin.Listen(SocketPath(s.Config.DataDir))
+	s.base = strings.TrimSuffix(cfg.PublicURL, "/")
+	if s.base == "" {
+		s.base = s.localURL()
+	}
+	return err
+}
+
+// cause is the innermost error, which for a socket is the system's own word.
+func cause(err error) error {
+	for {
+		next := errors.Unwrap(err)
+		if next == nil {
+			return err
+		}
+		err = next
+	}
+}
+
+// localURL is how clients on this machine reach the server.
+func (s *Server) localURL() string {
+	host, port, _ := net.SplitHostPort(s.listener.Addr().String())
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return "http://" + net.JoinHostPort(host, port)
+}
+
+// URL is the MCP endpoint as clients are told it.
+func (s *Server) URL() string { return s.base + "/mcp" }
+
+func (s *Server) openMCP() error {
+	var run tools.Runner
+	if s.bash != nil {
+		run = runner{s.bash.pool, s.Git}
+	}
+	set, err := tools.New(tools.Options{
+		Workspace:     workspace{s.Git},
+		Searcher:      s.index,
+		Runner:        run,
+		RunnerProblem: func() string { return "This server's configuration switches bash off (sandbox.runtime: none)." },
+		Prefix:        s.Config.Tools.Prefix,
+		ChatGPT:       tools.ChatGPTMode(s.Config.Tools.ChatGPT),
+		PublicURL:     func() string { return s.base },
+		Limits:        tools.Limits{SearchTokens: s.Config.Search.MaxTokens, SearchResults: s.Config.Search.Limit},
+		Logger:        s.Log.With("part", "tools"),
+	})
+	if err != nil {
+		return err
+	}
+	s.mcp, err = mcp.New(mcp.Options{
+		Tools:          set,
+		Verifier:       s.Accounts,
+		Name:           "satchel",
+		Title:          "Satchel",
+		Version:        s.version,
+		AllowedHosts:   s.allowedHosts(),
+		AllowedOrigins: s.Config.Server.AllowedOrigins,
+		MaxBody:        s.Config.Server.MaxBody,
+		Rate:           s.Config.Server.Rate,
+		Burst:          s.Config.Server.Burst,
+		MaxConcurrent:  s.Config.Server.MaxConcurrent,
+		Observer:       s.signals.mcp,
+		Logger:         s.Log.With("part", "mcp"),
+		RequestID:      s.signals.requestID,
+	})
+	return err
+}
+
+// userEnded stops what runs for a person who was removed.
+func (s *Server) userEnded(ctx context.Context, user space.UserID) {
+	if s.bash == nil {
+		return
+	}
+	if err := s.bash.pool.StopUser(ctx, user); err != nil {
+		s.Log.Error("stop the sandboxes of a removed user", "user", user, "err", err)
+	}
+}
+
+// Serve answers until ctx ends, and then shuts down: no new request is taken,
+// running commands get their grace, what they changed is committed. ready is
+// called once requests are answered.
+func (s *Server) Serve(ctx context.Context, ready func()) error {
+	failed := make(chan error, 3)
+	public := s.signals.server(s.routes())
+	servers := []*http.Server{public}
+	serve := func(srv *http.Server, l net.Listener) {
+		s.work.Go(func() {
+			if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+				failed <- fmt.Errorf("serve on %s: %w", l.Addr(), err)
+			}
+		})
+	}
+	s.work.Go(func() { s.upkeep.run(s.ctx) })
+	serve(public, s.listener)
+	commands := s.signals.server(admin.Handler(s.Admin, s.Log.With("part", "admin")))
+	serve(commands, s.socket)
+	servers = append(servers, commands)
+	if s.metrics != nil {
+		m := s.signals.server(s.signals.metrics.Handler())
+		serve(m, s.metrics)
+		servers = append(servers, m)
+	}
+	s.begin()
+	ready()
+
+	var err error
+	select {
+	case <-ctx.Done():
+		s.Log.Info("shutting down: running commands may end, and what they changed is committed")
+	case err = <-failed:
+	}
+	s.ready.Store(false)
+	return errors.Join(err, s.shutdown(servers))
+}
+
+// begin does what a start owes: it removes leftovers, lets the index catch up
+// with commits that an earlier process did not get to, and looks whether bash
+// works.
+func (s *Server) begin() {
+	if s.bash != nil {
+		s.bash.reap(s.ctx, s.Log)
+	}
+	ids, err := s.Git.Spaces()
+	if err != nil {
+		s.Log.Error("list the spaces", "err", err)
+	}
+	for _, id := range ids {
+		s.follower.Refresh(id)
+	}
+	s.ready.Store(true)
+	if s.bash != nil {
+		s.work.Go(func() { s.bash.check(s.ctx, s.Log) })
+	}
+}
+
+// shutdown ends everything in order: commands first, since their answers go out
+// through the edge.
+func (s *Server) shutdown(servers []*http.Server) error {
+	ctx, cancel := context.WithTimeout(context.Background(), s.Config.Server.ShutdownGrace+10*time.Second)
+	defer cancel()
+	s.stop()
+	var errs []error
+	var pending sync.WaitGroup
+	for _, srv := range servers {
+		// Closes the listeners at once; returns when requests are answered.
+		pending.Go(func() {
+			if err := srv.Shutdown(ctx); err != nil {
+				_ = srv.Close()
+			}
+		})
+	}
+	if s.bash != nil {
+		errs = append(errs, s.bash.close(ctx))
+		s.bash = nil
+	}
+	errs = append(errs, s.mcp.Close(ctx))
+	pending.Wait()
+	return errors.Join(append(errs, s.close(ctx))...)
+}
+
+// Close closes a server that has not served; Serve closes one that has.
+func (s *Server) Close(ctx context.Context) error { return s.close(ctx) }
+
+func (s *Server) close(ctx context.Context) error {
+	s.stop()
+	for _, l := range []net.Listener{s.listener, s.metrics, s.socket} {
+		if l != nil {
+			_ = l.Close() // serving has closed it already
+		}
+	}
+	s.work.Wait()
+	var errs []error
+	if s.bash != nil {
+		errs = append(errs, s.bash.close(ctx))
+	}
+	if s.follower != nil {
+		s.events.follow()
+		s.follower.Close()
+	}
+	if s.index != nil {
+		errs = append(errs, s.index.Close())
+	}
+	if s.Core != nil {
+		errs = append(errs, s.Core.Close())
+	}
+	return errors.Join(errs...)
+}

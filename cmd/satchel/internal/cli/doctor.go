@@ -1,0 +1,170 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"satchel/cmd/satchel/internal/app"
+	"satchel/internal/config"
+	"satchel/internal/fault"
+)
+
+// leastDisk is the free space under which doctor warns: a space may grow to a
+// gigabyte, and its checkout and index with it.
+const leastDisk = 2 << 30
+
+func doctorCommand() *command {
+	return &command{name: "doctor", short: "say what works on this machine, and what to do about the rest",
+		long: `
+It exits with 1 where something that Satchel needs does not work.`,
+		setup: func(fs *pflag.FlagSet) runner {
+			config.AddServerFlags(fs)
+			return doctor
+		}}
+}
+
+// report is what `doctor --json` prints.
+type report struct {
+	// OK tells whether everything works that should; Sandbox whether bash does.
+	OK       bool      `json:"ok"`
+	Sandbox  bool      `json:"sandbox"`
+	Version  Version   `json:"version"`
+	Findings []finding `json:"findings"`
+}
+
+type finding struct {
+	Name     string `json:"name"`
+	OK       bool   `json:"ok"`
+	Optional bool   `json:"optional,omitempty"` // nothing that is needed fails without it
+	Detail   string `json:"detail,omitempty"`
+	Remedy   string `json:"remedy,omitempty"`
+}
+
+func doctor(ctx context.Context, c *call, _ []string) error {
+	r := report{OK: true, Version: c.Version}
+	cfg, err := c.load()
+	if err != nil {
+		r.add(finding{Name: "configuration", Detail: operatorText(err), Remedy: "Correct it; docs/configuration.md lists every key."})
+		return c.tell(r)
+	}
+	where := "the defaults; there is no configuration file"
+	if cfg.File != "" {
+		where = cfg.File
+	}
+	r.add(finding{Name: "configuration", OK: true, Detail: where})
+	r.add(dataDirectory(cfg.DataDir))
+	r.add(program(ctx, "git", "--version", false, "Satchel merges and packs with it: apt-get install git"))
+	r.add(program(ctx, "bash", "--version", true, "The sandbox lends it to commands: apt-get install bash"))
+	r.add(program(ctx, "rg", "--version", true, "AIs search quickest with ripgrep: apt-get install ripgrep"))
+	r.add(program(ctx, "jq", "--version", true, "AIs like to have it for JSON: apt-get install jq"))
+	r.add(program(ctx, "python3", "--version", true, "AIs like to have it: apt-get install python3"))
+	r.sandbox(ctx, cfg)
+	return c.tell(r)
+}
+
+func (r *report) add(f finding) {
+	r.Findings = append(r.Findings, f)
+	r.OK = r.OK && (f.OK || f.Optional)
+}
+
+// sandbox looks at what commands run in.
+func (r *report) sandbox(ctx context.Context, cfg *config.Config) {
+	rt, err := app.NewRuntime(cfg, slog.New(slog.DiscardHandler))
+	if err != nil {
+		r.add(finding{Name: "sandbox", Detail: fault.PublicOf(err)})
+		return
+	}
+	if rt == nil {
+		r.add(finding{Name: "sandbox", Optional: true, Detail: "switched off by the configuration (sandbox.runtime: none)"})
+		return
+	}
+	defer rt.Close()
+	for _, f := range rt.Diagnose(ctx) {
+		r.add(finding{Name: f.Name, OK: f.OK, Optional: true, Detail: f.Detail, Remedy: f.Remedy})
+	}
+	f := finding{Name: "sandbox", OK: true, Detail: "a trial sandbox started"}
+	if err := rt.Check(ctx); err != nil {
+		f.OK, f.Detail, f.Remedy = false, fault.PublicOf(err), "Until then everything but bash works."
+	}
+	r.Sandbox = f.OK
+	r.add(f)
+}
+
+func dataDirectory(dir string) finding {
+	f := finding{Name: "data directory"}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		f.Detail, f.Remedy = err.Error(), "Name another one with --data."
+		return f
+	}
+	probe, err := os.CreateTemp(dir, ".doctor-")
+	if err != nil {
+		f.Detail, f.Remedy = err.Error(), "Make it writable for the user who runs Satchel."
+		return f
+	}
+	probe.Close()
+	os.Remove(probe.Name())
+	free, err := freeBytes(dir)
+	if err != nil {
+		f.Detail = err.Error()
+		return f
+	}
+	f.OK = true
+	f.Detail = fmt.Sprintf("%s, %.1f GB free", dir, float64(free)/1e9)
+	if free < leastDisk {
+		f.OK, f.Optional = false, true
+		f.Remedy = "Make room: commits fail when the disk is full."
+	}
+	return f
+}
+
+// program looks for a program and tells the first line of its version.
+func program(ctx context.Context, name, flag string, optional bool, remedy string) finding {
+	f := finding{Name: name, Optional: optional}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		f.Detail, f.Remedy = "not installed", remedy
+		return f
+	}
+	out, err := exec.CommandContext(ctx, path, flag).CombinedOutput()
+	line, _, _ := strings.Cut(string(out), "\n")
+	f.OK, f.Detail = err == nil, strings.TrimSpace(line)
+	if err != nil {
+		f.Detail, f.Remedy = fmt.Sprintf("%s does not run: %v", filepath.Clean(path), err), remedy
+	}
+	return f
+}
+
+// tell prints the report and returns an error where something needed fails.
+func (c *call) tell(r report) error {
+	if err := c.answer(r, func() { r.print(c.Stdout) }); err != nil {
+		return err
+	}
+	if !r.OK {
+		return fault.New(fault.Unavailable, "Not everything works on this machine; the report says what to do.")
+	}
+	return nil
+}
+
+func (r report) print(w io.Writer) {
+	for _, f := range r.Findings {
+		mark := "ok"
+		switch {
+		case !f.OK && f.Optional:
+			mark = "--"
+		case !f.OK:
+			mark = "!!"
+		}
+		fmt.Fprintf(w, "%s  %-22s %s\n", mark, f.Name, f.Detail)
+		if f.Remedy != "" {
+			fmt.Fprintf(w, "    %-22s %s\n", "", f.Remedy)
+		}
+	}
+}

@@ -1,0 +1,167 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"satchel/cmd/satchel/internal/admin"
+	"satchel/cmd/satchel/internal/app"
+	"satchel/internal/config"
+	"satchel/internal/space"
+	"satchel/internal/telemetry"
+)
+
+// firstUser is the name of the admin that a first start makes.
+const firstUser = "admin"
+
+// keyFile, in the data directory, holds the first admin's key where nobody
+// reads the terminal.
+const keyFile = "admin-key"
+
+func serveCommand() *command {
+	return &command{name: "serve", short: "run the server",
+		long: `
+With nothing configured it keeps everything in the data directory, makes a first
+admin with a space and an API key, and serves MCP on 127.0.0.1:8080. It ends
+cleanly on SIGTERM and SIGINT.`,
+		setup: func(fs *pflag.FlagSet) runner {
+			config.AddServerFlags(fs)
+			return serve
+		}}
+}
+
+// served is what `serve --json` prints once the server answers.
+type served struct {
+	URL     string `json:"url"`
+	Data    string `json:"data"`
+	KeyFile string `json:"key_file,omitempty"`
+}
+
+func serve(ctx context.Context, c *call, _ []string) error {
+	cfg, err := c.load()
+	if err != nil {
+		return err
+	}
+	log, err := telemetry.NewLogger(telemetry.LogOptions{Writer: c.Stderr, Level: cfg.Log.Level, Format: cfg.Log.Format})
+	if err != nil {
+		return err
+	}
+	s, err := app.OpenServer(ctx, cfg, c.Version.Version, log)
+	if err != nil {
+		return err
+	}
+	key, err := firstKey(ctx, c, s)
+	if err != nil {
+		return fmt.Errorf("%w (and: %v)", err, s.Close(ctx))
+	}
+	return s.Serve(ctx, func() {
+		c.greet(s, key)
+	})
+}
+
+// clientKey is the API key that the greeting speaks of.
+type clientKey struct {
+	secret string // shown this once; empty where the key is in file
+	file   string // holds it; empty where there is none
+}
+
+// inShell is how a shell command says the key.
+func (k clientKey) inShell() string {
+	switch {
+	case k.secret != "":
+		return k.secret
+	case k.file != "":
+		return "$(cat " + shellQuote(k.file) + ")"
+	}
+	return "YOUR_KEY"
+}
+
+// inJSON is how a configuration file says the key.
+func (k clientKey) inJSON() string {
+	if k.secret != "" {
+		return k.secret
+	}
+	return "YOUR_KEY"
+}
+
+// firstKey makes the first admin and their key where nobody was ever a user
+// here. The secret goes to a terminal, or else to a file that only the server's
+// owner can read.
+func firstKey(ctx context.Context, c *call, s *app.Server) (clientKey, error) {
+	path := filepath.Join(s.Config.DataDir, keyFile)
+	u, made, err := s.Admin.FirstUser(ctx, firstUser)
+	if err != nil {
+		return clientKey{}, err
+	}
+	if !made {
+		if _, err := os.Stat(path); err != nil {
+			path = ""
+		}
+		return clientKey{file: path}, nil
+	}
+	t, err := s.Admin.CreateToken(ctx, admin.TokenRequest{User: u.Name, Scopes: []space.Scope{space.ScopeRead, space.ScopeWrite}, Name: "first key"})
+	if err != nil {
+		return clientKey{}, err
+	}
+	if c.Terminal && !c.json {
+		return clientKey{secret: t.Secret}, nil
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return clientKey{}, err
+	}
+	defer f.Close()
+	if _, err := fmt.Fprintln(f, t.Secret); err != nil {
+		return clientKey{}, err
+	}
+	return clientKey{file: path}, f.Sync()
+}
+
+// greet prints how to connect each kind of client.
+func (c *call) greet(s *app.Server, key clientKey) {
+	if c.json {
+		_ = c.answer(served{URL: s.URL(), Data: s.Config.DataDir, KeyFile: key.file}, nil)
+		return
+	}
+	desktop := map[string]any{"mcpServers": map[string]any{"satchel": map[string]any{
+		"command": c.Executable, "args": []string{"stdio", "--data", s.Config.DataDir},
+	}}}
+	other := map[string]any{"mcpServers": map[string]any{"satchel": map[string]any{
+		"type": "http", "url": s.URL(), "headers": map[string]string{"Authorization": "Bearer " + key.inJSON()},
+	}}}
+	c.printf("\nSatchel serves MCP at %s\n", s.URL())
+	switch {
+	case key.secret != "":
+		c.printf("\nYour API key, shown this once:\n  %s\n", key.secret)
+	case key.file != "":
+		c.printf("\nYour API key is in the file:\n  %s\n", key.file)
+	default:
+		c.printf("\nTo make an API key:\n  %s token create --data %s\n", shellQuote(c.Executable), shellQuote(s.Config.DataDir))
+	}
+	c.printf("\nClaude Code:\n  claude mcp add --transport http satchel %s --header \"Authorization: Bearer %s\"\n", s.URL(), key.inShell())
+	c.printf("\nClaude Desktop, in claude_desktop_config.json:\n%s\n", indented(desktop))
+	c.printf("\nOther clients:\n%s\n\n", indented(other))
+}
+
+func indented(v any) string {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("  ", "  ")
+	_ = enc.Encode(v) // maps of strings
+	return "  " + strings.TrimSpace(b.String())
+}
+
+// shellQuote makes s one word of a POSIX shell.
+func shellQuote(s string) string {
+	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-") == "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
