@@ -25,7 +25,8 @@ var commandChecks = []check{
 			{command: "kill -TERM $$", code: 143, signal: "SIGTERM"},
 			{command: "cat", stdout: ""}, // standard input is empty, not a hang
 			{command: "cat readme.md link", stdout: "hello\nhello\n"},
-			{command: "bin/tool", stdout: "tool\n"},
+			{command: "sh bin/tool", stdout: "tool\n"},
+			{command: "echo 'echo made' > made; chmod +x made; ./made; rm made", stdout: "made\n"},
 		} {
 			r := e.exec(c.command)
 			if r.End != agent.Exited || r.ExitCode != c.code || r.Signal != c.signal || r.Stdout.Text != c.stdout || r.Stderr.Text != c.stderr {

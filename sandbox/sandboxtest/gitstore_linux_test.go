@@ -1,0 +1,144 @@
+package sandboxtest_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"satchel/gitstore"
+	"satchel/internal/space"
+	"satchel/internal/testenv"
+	"satchel/sandbox"
+)
+
+// newReal makes a pool over real sandboxes and a real store with one space.
+func newReal(t testing.TB, files map[string]string) (*sandbox.Pool, *gitstore.Store, space.SpaceID) {
+	t.Helper()
+	testenv.NeedProgram(t, "git")
+	rt := newGVisor(t)
+	store, err := gitstore.Open(gitstore.Options{Dir: t.TempDir(), Logger: testLogger(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	id := space.NewSpaceID()
+	var cs space.ChangeSet
+	for p, c := range files {
+		cs.Changes = append(cs.Changes, space.Change{Path: p, Content: []byte(c)})
+	}
+	if _, err := store.Create(t.Context(), id, cs, space.Meta{Author: space.Person{Name: "Ada", Email: "ada@example.org"}, Message: "Start"}); err != nil {
+		t.Fatal(err)
+	}
+	p, err := sandbox.New(sandbox.Options{Runtime: rt, Seeder: store, Committer: store, Logger: testLogger(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		if err := p.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	return p, store, id
+}
+
+func run(t testing.TB, p *sandbox.Pool, id space.SpaceID, command, comment string) sandbox.Result {
+	t.Helper()
+	r, err := p.Exec(t.Context(), sandbox.Request{
+		User: "u_ada", Space: id, Command: command, Comment: comment,
+		Author: space.Person{Name: "Ada", Email: "ada@example.org"}, Tool: "bash", Client: "test",
+	})
+	if err != nil {
+		t.Fatalf("%s: %v", command, err)
+	}
+	if r.NotSaved != nil || len(r.Notes) > 0 {
+		t.Errorf("%s: not saved: %v, notes: %q", command, r.NotSaved, r.Notes)
+	}
+	return r
+}
+
+func TestPoolOverGVisorAndGit(t *testing.T) {
+	p, store, id := newReal(t, map[string]string{"readme.md": "hello\n", "docs/a.md": "a\n", "docs/b.md": "b\n"})
+
+	r := run(t, p, id, "mkdir knowledge; echo note > knowledge/notes.md; rm -r docs", "Write a note")
+	if len(r.Commits) != 1 || r.Commits[0].Message != "Write a note" {
+		t.Fatalf("%+v", r.Commits)
+	}
+	head, err := store.Head(t.Context(), id)
+	if err != nil || head != r.Commits[0].ID {
+		t.Errorf("head is %s, the answer named %s, %v", head, r.Commits[0].ID, err)
+	}
+
+	// git inside shows the commit that the last answer named.
+	r = run(t, p, id, "git log --format=%H -1; git status --porcelain; git show --stat --format=%an", "")
+	if want := string(head) + "\nAda\n"; !strings.HasPrefix(r.Stdout.Text, want) || !strings.Contains(r.Stdout.Text, "knowledge/notes.md") {
+		t.Errorf("git inside says %q (%s), want it to begin with %q", r.Stdout.Text, r.Stderr.Text, want)
+	}
+	if r = run(t, p, id, "git commit -am no; touch .git/x; git config a.b c", ""); r.ExitCode == 0 || len(r.Commits)+len(r.Refused) > 0 {
+		t.Errorf("git inside could write: %+v", r)
+	}
+
+	// A person edits in the meantime: the next command sees it.
+	c, err := store.Commit(t.Context(), id, space.ChangeSet{Changes: []space.Change{{Path: "web.md", Content: []byte("from the web\n")}}}, space.Meta{Message: "Edit"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r = run(t, p, id, "cat web.md; git log -1 --format=%s; echo more >> web.md", "Add")
+	if r.Stdout.Text != "from the web\nEdit\n" || len(r.Applied) != 1 || len(r.Commits) != 1 || r.Commits[0].Parent != c.ID {
+		t.Errorf("%+v", r)
+	}
+	files, err := store.Files(t.Context(), id, r.Commits[0].ID, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, f := range files {
+		names = append(names, string(f.Path))
+	}
+	if want := []string{"knowledge/notes.md", "readme.md", "web.md"}; !slices.Equal(names, want) {
+		t.Errorf("the space holds %q, want %q", names, want)
+	}
+}
+
+// BenchmarkExec measures a warm command and one with a commit, over a space of
+// 1,000 files.
+func BenchmarkExec(b *testing.B) {
+	files := map[string]string{}
+	for i := range 1000 {
+		files[fmt.Sprintf("knowledge/%d/%d.md", i%20, i)] = strings.Repeat("some words of a page\n", 50)
+	}
+	p, _, id := newReal(b, files)
+	run(b, p, id, "true", "")
+	b.Run("true", func(b *testing.B) {
+		for b.Loop() {
+			run(b, p, id, "true", "")
+		}
+	})
+	b.Run("commit", func(b *testing.B) {
+		i := 0
+		for b.Loop() {
+			i++
+			run(b, p, id, fmt.Sprintf("echo %d > note.md", i), "Note")
+		}
+	})
+	b.Run("cold", func(b *testing.B) {
+		for b.Loop() {
+			b.StopTimer()
+			if err := p.StopSpace(b.Context(), id); err != nil {
+				b.Fatal(err)
+			}
+			b.StartTimer()
+			if _, err := p.Exec(b.Context(), sandbox.Request{User: "u_ada", Space: id, Command: "true"}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
