@@ -43,7 +43,9 @@ func TestAttacks(t *testing.T) {
 		{"write to the agent's directory", "touch /run/satchel/x && echo harm; ln -s /space /run/satchel/jobs/9 && echo harm; mv /run/satchel/jobs /tmp && echo harm"},
 		{"raise limits", "ulimit -n 100000 && echo harm; ulimit -u unlimited && echo harm"},
 		{"trace the waiting shell", "for p in /proc/[0-9]*; do p=${p#/proc/}; [ -d /proc/$p ] && [ $p != $$ ] && python3 -c \"import ctypes,sys; sys.exit(ctypes.CDLL(None).ptrace(16,$p,0,0)!=0)\" && echo harm; done"},
-		{"write a process's memory", "sleep 1 & for m in /proc/[0-9]*/mem; do printf x > $m && echo harm; done"},
+		{"write a process's memory", "for m in /proc/[0-9]*/mem; do printf x > $m && echo harm; done"},
+		{"write anywhere else", "for d in $(find / -xdev -type d -writable 2>/dev/null; find /dev /sys /run -type d -writable 2>/dev/null); do case $d in /tmp*|/space*|/dev/shm) ;; *) echo harm in $d;; esac; done"},
+		{"shared memory past its size", "head -c 40M /dev/zero > /dev/shm/x && echo harm; rm -f /dev/shm/x"},
 		{"sysctl", "echo 0 > /proc/sys/kernel/randomize_va_space && echo harm; echo x > /proc/sysrq-trigger && echo harm; echo 1 > /proc/sys/vm/drop_caches && echo harm"},
 	} {
 		r := s.exec(ExecRequest{Command: c.command, WallTime: 20 * time.Second})

@@ -18,6 +18,7 @@ const (
 	jobsDir   = RunDir + "/jobs"
 	outputDir = RunDir + "/output"
 	homeDir   = TmpDir + "/home"
+	shmDir    = "/dev/shm"
 	gitName   = ".git" // the mount point in the space's root
 )
 
@@ -113,8 +114,14 @@ func mountSpace(b Boot) error {
 	return mountTmpfs(Lower, 0o700, 4096, 2, unix.MS_RDONLY)
 }
 
-// mountTmp mounts a command user's /tmp, with its home.
+// mountTmp mounts a command user's /tmp, with its home, and bounds the other
+// place that programs write to, shared memory.
 func mountTmp(b Boot, uid int) error {
+	if _, err := os.Lstat(shmDir); err == nil {
+		if err := mountTmpfs(shmDir, 0o1777, b.Tmp, 0, unix.MS_NOSUID|unix.MS_NODEV); err != nil {
+			return err
+		}
+	}
 	if err := mountTmpfs(TmpDir, 0o1777, b.Tmp, 0, unix.MS_NOSUID|unix.MS_NODEV); err != nil {
 		return err
 	}

@@ -72,7 +72,7 @@ func (c *Client) awaitExec(ctx context.Context, id uint32, cl *call, grace time.
 // by path. A zero limit stands for its default.
 func (c *Client) Collect(ctx context.Context, l CollectLimits) (Batch, error) {
 	l = l.withDefaults()
-	limit := l.Total + int64(l.Entries)*512 + 16<<20
+	limit := l.Total + int64(l.Entries)*entryFields + maxNames + 2*maxWirePath
 	body, err := c.roundTrip(ctx, kindCollect, l.encode, int(min(limit, 1<<31-1)))
 	if err != nil {
 		return Batch{}, err

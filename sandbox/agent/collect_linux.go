@@ -53,6 +53,7 @@ type collection struct {
 	seen   map[string]bool // acknowledged paths that are still there
 	count  int
 	total  int64
+	names  int // bytes of paths and problems
 	more   bool
 	files  []changedFile   // of the directory that is looked at
 	busy   map[uint64]bool // inodes open for writing; nil: not looked yet
@@ -102,7 +103,7 @@ func (c *collection) run() error {
 
 // room tells whether another entry with so much content fits.
 func (c *collection) room(content int64) bool {
-	if c.count >= c.limits.Entries || c.total+content > c.limits.Total {
+	if c.count >= c.limits.Entries || c.total+content > c.limits.Total || c.names > maxNames {
 		c.more = true
 		return false
 	}
@@ -112,6 +113,7 @@ func (c *collection) room(content int64) bool {
 func (c *collection) tell(n Entry, s *stamp) {
 	c.count++
 	c.total += int64(len(n.Content))
+	c.names += len(n.Path) + len(n.Problem)
 	if !n.Busy {
 		c.told[n.Path] = s
 	}

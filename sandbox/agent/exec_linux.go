@@ -222,7 +222,13 @@ func (r *running) armLive(from Stream, c *capture, armed *atomic.Bool) {
 	}
 	time.AfterFunc(liveEvery, func() {
 		armed.Store(false)
-		if r.live.Load() && !r.s.out.output(r.id, from, c.takeLive) {
+		sent := r.s.out.output(r.id, from, false, func() []byte {
+			if !r.live.Load() {
+				return nil // the reply may be out already
+			}
+			return c.takeLive()
+		})
+		if !sent {
 			r.armLive(from, c, armed)
 		}
 	})
@@ -231,9 +237,9 @@ func (r *running) armLive(from Stream, c *capture, armed *atomic.Bool) {
 // sendLive sends the rest and closes the live stream: nothing may follow the
 // reply.
 func (r *running) sendLive() {
+	r.s.out.output(r.id, Stdout, true, r.stdout.takeLive)
+	r.s.out.output(r.id, Stderr, true, r.stderr.takeLive)
 	r.live.Store(false)
-	r.s.out.output(r.id, Stdout, r.stdout.takeLive)
-	r.s.out.output(r.id, Stderr, r.stderr.takeLive)
 }
 
 func (r *running) capture(from Stream) *capture {

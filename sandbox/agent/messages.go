@@ -13,6 +13,8 @@ const (
 	maxRequest    = 96 << 20 // bytes of a message to the agent: one applied file and its frame
 	maxWirePath   = 8 << 10  // bytes of a path
 	maxShort      = 4 << 10  // bytes of an id, a signal, a problem
+	maxNames      = 8 << 20  // bytes of the paths and problems of a batch, but for its last
+	entryFields   = 64       // bytes of an entry besides these and its content
 	maxEntries    = 1 << 20  // entries of a batch, an acknowledgement or an application
 	maxJobs       = 4096     // jobs of a list
 	maxJobCommand = 4 << 10  // bytes of a command in a list of jobs

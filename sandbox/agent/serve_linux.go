@@ -208,10 +208,13 @@ func (s *sender) part(k kind, id uint32, body []byte, more bool) {
 	_, _ = s.w.Write(appendFrame(nil, frame{kind: k, id: id, more: more, payload: body}))
 }
 
-// output sends live output unless something else is being sent; it tells
-// whether it did.
-func (s *sender) output(id uint32, from Stream, take func() []byte) bool {
-	if !s.mu.TryLock() {
+// output sends live output, which is asked for when it is its turn; unless it
+// is to wait, not while something else is being sent. It tells whether it had
+// its turn.
+func (s *sender) output(id uint32, from Stream, wait bool, take func() []byte) bool {
+	if wait {
+		s.mu.Lock()
+	} else if !s.mu.TryLock() {
 		return false
 	}
 	defer s.mu.Unlock()
