@@ -39,6 +39,10 @@ func (s *Server) batch(w http.ResponseWriter, r *http.Request, p auth.Principal,
 			answers = append(answers, errorAnswer(nil, errorf(codeServer, "Too many requests. Try again later.")))
 			break
 		}
+		if m, e := parseMessage(raw); e == nil && m.method == string(protocol.MethodInitialize) {
+			answers = append(answers, errorAnswer(m.id, errorf(protocol.INVALID_REQUEST, "initialize must not be part of a batch.")))
+			continue
+		}
 		part := &recorder{header: make(http.Header)}
 		out := s.newStream(part, r)
 		s.message(r, p, raw, out)

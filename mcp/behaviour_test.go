@@ -141,15 +141,15 @@ func TestALegacyClientThatDisconnectsHasNotCancelled(t *testing.T) {
 func TestBatchOf20250326(t *testing.T) {
 	r := newRig(t)
 	session := r.do(call{body: strings.Replace(initialize, "2025-11-25", "2025-03-26", 1)}).header.Get("Mcp-Session-Id")
-	p := r.legacy("ann", session, `[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","method":"notifications/initialized"},`+toolCall("2", "echo", `{"text":"x"}`)+`,{"jsonrpc":"2.0","id":3,"method":"nope"},5]`)
+	p := r.legacy("ann", session, `[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","method":"notifications/initialized"},`+toolCall("2", "echo", `{"text":"x"}`)+`,{"jsonrpc":"2.0","id":3,"method":"nope"},5,`+initialize+`]`)
 	var answers []struct {
 		ID    any
 		Error *struct{ Code int }
 	}
-	if err := json.Unmarshal([]byte(p.body), &answers); err != nil || len(answers) != 4 {
+	if err := json.Unmarshal([]byte(p.body), &answers); err != nil || len(answers) != 5 {
 		t.Fatalf("%v: %s", err, p.body)
 	}
-	if answers[0].Error != nil || answers[1].Error != nil || answers[2].Error.Code != -32601 || answers[3].Error.Code != -32600 {
+	if answers[0].Error != nil || answers[1].Error != nil || answers[2].Error.Code != -32601 || answers[3].Error.Code != -32600 || answers[4].Error == nil {
 		t.Errorf("got %s", p.body)
 	}
 	if p := r.legacy("ann", session, `[{"jsonrpc":"2.0","method":"notifications/initialized"}]`); p.status != 202 || p.body != "" {
