@@ -28,12 +28,27 @@ function bareRepositories() {
 
 const git = (dir, ...args) => execFileSync('git', ['--git-dir', dir, ...args], { encoding: 'utf8' });
 
+// indexed waits until search answers from a commit. Search itself never waits.
+async function indexed(commit) {
+  const c = await sdkV2(server.url, key);
+  try {
+    for (const deadline = Date.now() + 60_000; ; await new Promise((r) => setTimeout(r, 50))) {
+      const { structuredContent: found } = await c.call('search', { query: 'anything' });
+      if (found.index_commit === commit) return;
+      assert.ok(Date.now() < deadline, `the index is at ${found.index_commit}, not ${commit}`);
+    }
+  } finally {
+    await c.close();
+  }
+}
+
 before(async () => {
   const corpus = makeRepository(repository);
   await server.start();
   key = server.firstKey();
   const imported = satchel(data, 'space', 'import', repository, '--user', 'admin');
   assert.ok(imported.files > 100, `imported ${imported.files} files of the ${corpus.kind} corpus`);
+  await indexed(imported.commit);
 });
 
 after(async () => {
@@ -125,6 +140,7 @@ test('after kill -9 every note is there and search finds it', async () => {
   assert.equal(notes.length, Object.keys(clients).length);
   await server.kill('SIGKILL');
   await server.start();
+  await indexed(satchel(data, 'space', 'list')[0].head);
   const c = await sdkV2(server.url, key);
   try {
     for (const { note, word, commit } of notes) {

@@ -50,8 +50,10 @@ export const satchelStdio = (data) =>
 // The Inspector starts anew for every method.
 export function inspector(url, key, era) {
   const inspect = async (...args) => {
+    // It fails where a tool's answer is an error, and still prints the answer.
     const { stdout } = await run(process.execPath, [bin('mcp-inspector'), '--cli', url, '--transport', 'http',
-      '--protocol-era', era, '--header', `Authorization: Bearer ${key}`, '--format', 'json', '--quiet', ...args], { maxBuffer: 64 << 20 });
+      '--protocol-era', era, '--header', `Authorization: Bearer ${key}`, '--format', 'json', '--quiet', ...args], { maxBuffer: 64 << 20 })
+      .catch((e) => { if (e.stdout) return e; throw e; });
     return JSON.parse(stdout);
   };
   const unwrap = (r) => r.result ?? r;

@@ -78,9 +78,7 @@ export class Server {
   // firstKey reads the key of the first admin from the file that serve wrote,
   // since its output is no terminal here.
   firstKey() {
-    const path = this.output.match(/^\s*(\/\S*admin-key\S*)$/m)?.[1] ?? this.output.match(/(\/\S*admin-key)\b/)?.[1];
-    if (!path) throw new Error(`serve names no key file:\n${this.output}`);
-    return readFileSync(path, 'utf8').trim();
+    return readFileSync(join(this.data, 'admin-key'), 'utf8').trim();
   }
 
   async kill(signal = 'SIGKILL') {
