@@ -48,7 +48,7 @@ func (s *Set) runBash(ctx context.Context, c Caller, raw json.RawMessage, p Prog
 		return Result{}, err
 	}
 	return Result{
-		Content: []Content{{Text: bashText(r, res)}},
+		Content: []Content{{Text: bashText(res)}},
 		Meta:    bashMeta(res),
 		IsError: res.End != RunExited && res.End != RunJob,
 	}, nil

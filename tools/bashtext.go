@@ -18,9 +18,9 @@ const (
 
 // bashText writes a command's answer: what it printed, then one bracketed line
 // for each thing worth knowing.
-func bashText(q RunRequest, r RunResult) string {
+func bashText(r RunResult) string {
 	var b strings.Builder
-	out, err := outputText(r.Stdout, "stdout"), outputText(r.Stderr, "stderr")
+	out, err := outputText(r.Stdout), outputText(r.Stderr)
 	switch {
 	case out != "" && err != "":
 		fmt.Fprintf(&b, "stdout:\n%sstderr:\n%s", out, err)
@@ -38,17 +38,11 @@ func bashText(q RunRequest, r RunResult) string {
 	}
 	line("%s", endText(r))
 	if r.End == RunJob {
-		line("job %s runs on; its output: tail -n 50 %s/stdout %s/stderr; whether it has ended: cat %s/status; to stop it: find its process with ps -eo pid,args and kill that",
+		line("job %s: follow it with tail -n 50 %s/stdout %s/stderr; whether it has ended: cat %s/status; to stop it, find its process with ps -eo pid,args and kill that",
 			r.JobID, r.JobDir, r.JobDir, r.JobDir)
-		if !q.ReadOnly {
-			line("what the job changes is committed when it ends")
-		}
 	}
-	if r.Leftover > 0 {
-		line("%s that outlived the command ended with it; use background: true for work that goes on", plural(r.Leftover, "process", "processes"))
-	}
-	if r.Restarted {
-		line("the sandbox was started anew: background processes and /tmp of before are gone; the files in /space are all there")
+	for _, n := range r.Notes {
+		line("%s", clip(n, 500))
 	}
 	if n := len(r.Commits) - maxListedCommits; n > 0 {
 		line("%s before these: git log", plural(n, "commit", "commits"))
@@ -62,27 +56,12 @@ func bashText(q RunRequest, r RunResult) string {
 		}
 	}
 	problemsText(&b, r)
-	for _, n := range r.Notes {
-		line("%s", clip(n, 500))
-	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// outputText joins a stream's head and tail and ends it with a line break.
-func outputText(o RunOutput, name string) string {
+// outputText ends a stream's output with a line break.
+func outputText(o RunOutput) string {
 	s := strings.ToValidUTF8(o.Head, "\ufffd")
-	if o.Dropped > 0 {
-		if s != "" && !strings.HasSuffix(s, "\n") {
-			s += "\n"
-		}
-		s += fmt.Sprintf("[… %s of %s cut here", bytesText(o.Dropped), name)
-		if o.Saved != "" {
-			s += "; all of it: " + o.Saved
-		}
-		s += "]\n" + strings.ToValidUTF8(o.Tail, "\ufffd")
-	} else {
-		s += strings.ToValidUTF8(o.Tail, "\ufffd")
-	}
 	if s != "" && !strings.HasSuffix(s, "\n") {
 		s += "\n"
 	}
@@ -99,7 +78,7 @@ func endText(r RunResult) string {
 	case RunJob:
 		return fmt.Sprintf("still running after %s%s", took, why)
 	case RunTimedOut:
-		return fmt.Sprintf("TIMED OUT after %s: the command and everything that it started were ended%s", took, why)
+		return fmt.Sprintf("TIMED OUT after %s%s", took, why)
 	case RunCanceled:
 		return fmt.Sprintf("canceled after %s%s", took, why)
 	case RunOutOfMemory:
@@ -185,9 +164,27 @@ func problemsText(b *strings.Builder, r RunResult) {
 	list("not committed yet: a running command has these open", len(r.Uncommitted), func(i int) string {
 		return quotePath(r.Uncommitted[i])
 	})
-	list("HELD BACK: could not be committed, now or earlier; kept until mended or removed", len(r.Held), func(i int) string {
-		return fmt.Sprintf("%s: %s", quotePath(r.Held[i].Path), clip(r.Held[i].Why, 300))
+	held := heldBack(r)
+	list("NOT COMMITTED, now or earlier: kept in the sandbox until mended or removed", len(held), func(i int) string {
+		return fmt.Sprintf("%s: %s", quotePath(held[i].Path), clip(held[i].Why, 300))
 	})
+}
+
+// heldBack is what is held and not told as refused by one of the commits.
+func heldBack(r RunResult) []space.Refusal {
+	told := map[string]bool{}
+	for _, c := range r.Commits {
+		for _, x := range c.Refused {
+			told[x.Path] = true
+		}
+	}
+	var held []space.Refusal
+	for _, x := range r.Held {
+		if !told[x.Path] {
+			held = append(held, x)
+		}
+	}
+	return held
 }
 
 func quotePath(p string) string { return fmt.Sprintf("%q", clip(p, 200)) }
@@ -254,12 +251,19 @@ func bashMeta(r RunResult) map[string]any {
 	if len(refused) > 0 {
 		m["refused"] = refused
 	}
-	if len(r.Held) > 0 {
-		var held []map[string]any
-		for _, x := range r.Held[:min(len(r.Held), maxMetaFiles)] {
+	var held []map[string]any
+	for _, x := range heldBack(r) {
+		if len(held) < maxMetaFiles {
 			held = append(held, refusal(x))
 		}
+	}
+	if len(held) > 0 {
 		m["held"] = held
+	}
+	for name, o := range map[string]RunOutput{"stdout_file": r.Stdout, "stderr_file": r.Stderr} {
+		if o.Saved != "" {
+			m[name] = o.Saved
+		}
 	}
 	return m
 }

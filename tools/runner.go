@@ -46,10 +46,11 @@ const (
 // RunOutput is one stream of a command's output: valid UTF-8 without control
 // sequences, bounded by the sandbox.
 type RunOutput struct {
+	// Head is the output; where the middle of it was cut, with a line in that
+	// place that says so.
 	Head    string
-	Tail    string // what follows the cut; empty where nothing was cut
-	Dropped int64  // bytes between Head and Tail
-	Saved   string // the file in the sandbox that holds more of it
+	Dropped int64  // bytes that were cut
+	Saved   string // the file in the sandbox that holds more of it; may be empty
 }
 
 // RunResult is how a command went.
@@ -61,24 +62,25 @@ type RunResult struct {
 	Stdout   RunOutput
 	Stderr   RunOutput
 	Duration time.Duration
-	Leftover int // processes that outlived the command and were ended with it
 	// Commits hold, oldest first, every commit that contains paths changed
 	// since the command began, also where another command's end made them.
 	Commits []space.Commit
 	// Uncommitted are paths that a live command still has open for writing:
 	// they are committed when it ends.
 	Uncommitted []string
-	// Held are changes of earlier commands that could not be committed and are
-	// kept until they are resolved; this command's are in Commits.
+	// Held are changes of this command and earlier ones that could not be
+	// committed and are kept until they are resolved; what a commit of Commits
+	// tells as refused is not told again.
 	Held []space.Refusal
 	// Push says where the commits are beside this server.
 	Push PushState
-	// Restarted tells that the sandbox is a new one: background processes and
-	// /tmp of the last one are gone.
+	// Restarted tells that the sandbox is a new one; Notes say what is gone.
 	Restarted bool
 	JobID     string // of a job
 	JobDir    string // where a job's stdout, stderr and status are
-	// Notes are further sentences for the caller.
+	// Notes are sentences for the caller: which limit ended the command, what a
+	// new sandbox has lost, what becomes of a job, and whatever else the fields
+	// above do not tell.
 	Notes []string
 }
 
