@@ -77,38 +77,40 @@ func (o *owner) serve() {
 			}
 			break
 		}
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
-			reply := o.handle(m, files)
+		reply := message{ID: m.ID, Op: m.Op, Sandbox: m.Sandbox}
+		var b *box
+		if m.Op == opStart {
+			if b, err = o.admit(m.Sandbox); err != nil {
+				closeAll(files)
+				reply.Error = err.Error()
+				_ = o.link.send(reply)
+				continue
+			}
+		}
+		wg.Go(func() {
+			defer closeAll(files)
+			if err := o.handle(m, b, files, &reply); err != nil {
+				reply.Error = err.Error()
+			}
 			_ = o.link.send(reply)
-		}()
+		})
 	}
 	o.stopAll()
 	wg.Wait()
 }
 
-func (o *owner) handle(m message, files []*os.File) message {
-	defer closeAll(files)
-	reply := message{ID: m.ID, Op: m.Op, Sandbox: m.Sandbox}
-	var err error
+// handle does what m asks for; b is the container that a start was admitted
+// for.
+func (o *owner) handle(m message, b *box, files []*os.File, reply *message) error {
 	switch m.Op {
 	case opStart:
-		if m.Start == nil || len(files) != 3 {
-			err = errors.New("a start request is incomplete")
-			break
-		}
-		err = o.start(m.Sandbox, *m.Start, files)
+		return o.start(b, m.Start, files)
 	case opStop:
-		err = o.stop(m.Sandbox)
+		return o.stop(m.Sandbox)
 	case opStats:
-		s, serr := o.stats(m.Sandbox)
-		reply.Stats, err = &s, serr
-	default:
-		err = fmt.Errorf("no such request: %q", m.Op)
+		s, err := o.stats(m.Sandbox)
+		reply.Stats = &s
+		return err
 	}
-	if err != nil {
-		reply.Error = err.Error()
-	}
-	return reply
+	return fmt.Errorf("no such request: %q", m.Op)
 }

@@ -21,6 +21,7 @@ const probeCommand = "runtime-probe"
 func Dispatch() {
 	switch {
 	case isRunsc(os.Args):
+		slim()
 		maincli.Main()
 		os.Exit(0)
 	case len(os.Args) == 2 && os.Args[1] == childCommand:

@@ -15,7 +15,6 @@ import (
 	"go.uber.org/goleak"
 
 	"satchel/internal/space"
-	"satchel/internal/testenv"
 	"satchel/sandbox/agent"
 	"satchel/sandbox/gvisor"
 )
@@ -166,12 +165,5 @@ func ended(t testing.TB, s space.Sandbox) {
 	case <-s.Done():
 	case <-time.After(30 * time.Second):
 		t.Fatal("the sandbox does not end")
-	}
-}
-
-func needRoot(t testing.TB) {
-	t.Helper()
-	if os.Getuid() != 0 {
-		testenv.SkipOrFail(t, "needs root")
 	}
 }

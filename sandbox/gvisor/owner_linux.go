@@ -27,6 +27,11 @@ type owner struct {
 	cgroups cgroups
 	link    *link
 
+	// booting is held while a container boots: gVisor opens control sockets
+	// without close-on-exec, so a sentry that is started meanwhile would inherit
+	// another sandbox's.
+	booting sync.Mutex
+
 	mu     sync.Mutex
 	live   map[space.SandboxID]*box
 	ending bool // no more starts
@@ -79,11 +84,11 @@ func newOwner(conf childConfig, l *link) (*owner, error) {
 func stateDir(run string) string  { return filepath.Join(run, "state") }
 func bundleDir(run string) string { return filepath.Join(run, "bundles") }
 
-// start boots a container whose process 1 has stdio as its standard streams.
-// When it fails nothing is left.
-func (o *owner) start(id space.SandboxID, req startRequest, stdio []*os.File) error {
+// admit makes room for a container that start will boot. It is called in the
+// order of the requests, so that a stop that follows finds what it shall stop.
+func (o *owner) admit(id space.SandboxID) (*box, error) {
 	if !oci.ValidID(id) {
-		return fmt.Errorf("%q is no sandbox id", id)
+		return nil, fmt.Errorf("%q is no sandbox id", id)
 	}
 	b := &box{
 		id:      id,
@@ -92,17 +97,20 @@ func (o *owner) start(id space.SandboxID, req startRequest, stdio []*os.File) er
 		gone:    make(chan struct{}),
 	}
 	o.mu.Lock()
+	defer o.mu.Unlock()
 	if o.ending {
-		o.mu.Unlock()
-		return errors.New("the runtime is ending")
+		return nil, errors.New("the runtime is ending")
 	}
 	if _, ok := o.live[id]; ok {
-		o.mu.Unlock()
-		return fmt.Errorf("sandbox %s runs already", id)
+		return nil, fmt.Errorf("sandbox %s runs already", id)
 	}
 	o.live[id] = b
-	o.mu.Unlock()
+	return b, nil
+}
 
+// start boots an admitted container whose process 1 has stdio as its standard
+// streams. When it fails nothing is left.
+func (o *owner) start(b *box, req *startRequest, stdio []*os.File) error {
 	err := o.boot(b, req, stdio)
 	if err != nil {
 		o.clean(b)
@@ -116,7 +124,10 @@ func (o *owner) start(id space.SandboxID, req startRequest, stdio []*os.File) er
 }
 
 // boot starts the container; what it leaves when it fails, clean removes.
-func (o *owner) boot(b *box, req startRequest, stdio []*os.File) error {
+func (o *owner) boot(b *box, req *startRequest, stdio []*os.File) error {
+	if req == nil || len(stdio) != 3 {
+		return errors.New("a start request is incomplete")
+	}
 	spec := oci.Spec{
 		ID: b.id, Root: o.root, Args: o.conf.Args,
 		Lower: req.Lower, Git: req.Git, Library: req.Library,
@@ -134,6 +145,11 @@ func (o *owner) boot(b *box, req startRequest, stdio []*os.File) error {
 	}
 	if err := os.WriteFile(filepath.Join(b.bundle, "config.json"), raw, 0o600); err != nil {
 		return fmt.Errorf("writing the bundle: %w", err)
+	}
+	o.booting.Lock()
+	defer o.booting.Unlock()
+	if b.stopAsked() {
+		return errors.New("the start was canceled")
 	}
 	pass := map[int]*os.File{}
 	for i, f := range stdio {
@@ -209,6 +225,12 @@ func (o *owner) keep(b *box) {
 	o.forget(b)
 }
 
+func (b *box) stopAsked() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.stopped
+}
+
 // clean removes whatever there is of a container.
 func (o *owner) clean(b *box) {
 	if b.sentry != nil {
@@ -257,10 +279,10 @@ func (o *owner) stop(id space.SandboxID) error {
 	if b == nil {
 		return nil
 	}
-	<-b.started
 	b.mu.Lock()
 	b.stopped = true
 	b.mu.Unlock()
+	<-b.started
 	select {
 	case <-b.gone:
 	default:
@@ -323,16 +345,12 @@ var errNoSandbox = errors.New("no such sandbox")
 func (b *box) measure() space.SandboxStats {
 	var s space.SandboxStats
 	for _, pid := range distinct(append([]int{b.gofer.pid, b.sentry.pid}, descendants(b.sentry.pid)...)) {
-		if n, ok := pss(pid); ok {
+		if n, ok := ownMemory(pid); ok {
 			s.Memory += n
 			s.Processes++
 		}
 	}
-	// Pages of the sandbox's memory that no process maps just now, such as
-	// files in a tmpfs, are in no process's share.
-	if held := memfdBytes(b.sentry.pid); held > s.Memory {
-		s.Memory = held
-	}
+	s.Memory += memfdBytes(b.sentry.pid)
 	return s
 }
 

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strconv"
@@ -180,30 +181,44 @@ func sharesMemory(a, b int) bool {
 	return errno == 0 && r == 0
 }
 
-// pss returns a process's proportional set size in bytes.
-func pss(pid int) (int64, bool) {
+// ownMemory returns a process's proportional set size in bytes, without shared
+// memory.
+func ownMemory(pid int) (int64, bool) {
 	f, err := os.Open(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
 	if err != nil {
 		return 0, false
 	}
 	defer f.Close()
-	return parsePss(bufio.NewScanner(f))
+	return parsePss(f)
 }
 
-func parsePss(s *bufio.Scanner) (int64, bool) {
+// parsePss reads the figures of a smaps_rollup file (proc_pid_smaps(5)).
+func parsePss(r io.Reader) (int64, bool) {
+	var pss, shmem int64
+	found := false
+	s := bufio.NewScanner(r)
 	for s.Scan() {
-		rest, ok := strings.CutPrefix(s.Text(), "Pss:")
-		if !ok {
+		f := strings.Fields(s.Text())
+		if len(f) != 3 || f[2] != "kB" {
 			continue
 		}
-		n, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")), 10, 64)
-		return n << 10, err == nil
+		n, err := strconv.ParseInt(f[1], 10, 64)
+		if err != nil || n < 0 {
+			continue
+		}
+		switch f[0] {
+		case "Pss:":
+			pss, found = n<<10, true
+		case "Pss_Shmem:":
+			shmem = n << 10
+		}
 	}
-	return 0, false
+	return max(pss-shmem, 0), found
 }
 
-// memfdBytes returns how much memory the sentry holds for its programs, mapped
-// or not.
+// memfdBytes returns how much memory the sentry holds for its programs and
+// their file systems. Most of it is mapped by no process at a given moment, so
+// no set size tells it.
 func memfdBytes(sentry int) int64 {
 	dir := fmt.Sprintf("/proc/%d/fd", sentry)
 	d, err := os.Open(dir)
@@ -220,7 +235,7 @@ func memfdBytes(sentry int) int64 {
 	for _, name := range names {
 		p := dir + "/" + name
 		target, err := os.Readlink(p)
-		if err != nil || !strings.HasPrefix(target, "/memfd:runsc-memory") {
+		if err != nil || !strings.HasPrefix(target, "/memfd:") {
 			continue
 		}
 		var st unix.Stat_t
