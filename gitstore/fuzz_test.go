@@ -1,0 +1,266 @@
+package gitstore
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// decodeChanges makes a change set of fuzzed bytes: small words, so that paths
+// collide often.
+func decodeChanges(data []byte) (cs space.ChangeSet) {
+	words := []string{"a", "b", "a.md", "d", "D", ".git", "..", "", "x\x00", "a.conflict-0123456789.md", strings.Repeat("l", 255), ".bashrc", "é"}
+	next := func() int {
+		if len(data) == 0 {
+			return 0
+		}
+		b := data[0]
+		data = data[1:]
+		return int(b)
+	}
+	cs.Policy = space.Policy(next() % 2)
+	for len(data) > 0 && len(cs.Changes) < 30 {
+		var segs []string
+		for range 1 + next()%4 {
+			segs = append(segs, words[next()%len(words)])
+		}
+		c := space.Change{Path: strings.Join(segs, "/"), Op: space.Op(next() % 2), Mode: space.Mode(next() % 3)}
+		c.Content = []byte(words[next()%len(words)])
+		switch next() % 3 {
+		case 1:
+			c.Base = space.BlobID(strings.Repeat("1", 40))
+		case 2:
+			c.Base = "head" // set to what head has
+		}
+		cs.Changes = append(cs.Changes, c)
+	}
+	return cs
+}
+
+// FuzzChangeSets: whatever a writer sends, every entry is accounted for, the
+// space's files obey the rules, and nothing that head had is lost without a
+// fresh base.
+func FuzzChangeSets(f *testing.F) {
+	f.Add([]byte("\x01\x00\x00\x00\x00\x01\x02\x01\x03\x01\x00\x00\x04\x00"))
+	f.Add([]byte("\x00\x01\x03\x00\x01\x00\x02\x02\x02\x00\x00\x01\x02\x02\x01\x02"))
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 20 {
+		b := make([]byte, 60)
+		for i := range b {
+			b[i] = byte(r.Uint32())
+		}
+		f.Add(b)
+	}
+	s := newStore(f, func(o *Options) { o.Sync = func(*os.File) error { return nil } })
+	f.Fuzz(func(t *testing.T, data []byte) {
+		id := space.NewSpaceID()
+		start := map[string]string{"a": "a", "d/a": "da", "d/d/b": "ddb", "b/a.md": "bam"}
+		if _, err := s.Create(t.Context(), id, writes(start), space.Meta{}); err != nil {
+			t.Fatal(err)
+		}
+		defer s.Remove(context.Background(), id)
+		cs := decodeChanges(data)
+		fresh := map[string]bool{}
+		for i, c := range cs.Changes {
+			if c.Base == "head" {
+				cs.Changes[i].Base = ""
+				if p, err := space.ParsePath(c.Path); err == nil {
+					cs.Changes[i].Base = at(t, s, id, string(p))
+					fresh[c.Path] = true
+				}
+			}
+		}
+		c, err := s.Commit(t.Context(), id, cs, space.Meta{Author: ada})
+		if err != nil {
+			if cs.Policy != space.RefuseStale || fault.CodeOf(err) != fault.Conflict {
+				t.Fatalf("%v: %+v", err, cs)
+			}
+			return
+		}
+		files, err := s.Files(t.Context(), id, "", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		have := map[string]bool{}
+		content := map[string]bool{}
+		for _, x := range files {
+			if _, err := space.ParsePath(string(x.Path)); err != nil {
+				t.Fatalf("%q is in the space: %+v", x.Path, cs)
+			}
+			have[string(x.Path)] = true
+			content[string(x.New)] = true
+		}
+		for p := range start {
+			if !have[p] && !fresh[p] {
+				t.Fatalf("%q is lost: %+v", p, cs)
+			}
+		}
+		for _, k := range c.Conflicts {
+			if k.Kept != "" && !have[string(k.Kept)] {
+				t.Fatalf("%q was told as kept and is not: %+v", k.Kept, cs)
+			}
+		}
+		refused := map[string]bool{}
+		for _, x := range c.Refused {
+			refused[x.Path] = true
+		}
+		last := map[string]space.Change{}
+		for _, x := range cs.Changes {
+			last[x.Path] = x
+		}
+		for p, x := range last {
+			if x.Op == space.Write && !refused[p] && !content[blobOf(x.Content)] {
+				t.Fatalf("the content for %q is nowhere: %+v", p, cs)
+			}
+		}
+		// What the commit tells is what the trees differ in.
+		diff, err := s.Diff(t.Context(), id, c.Parent, c.ID)
+		if c.Changed && (err != nil || fmt.Sprint(diff) != fmt.Sprint(c.Files)) {
+			t.Fatalf("told %v, differs in %v (%v)", c.Files, diff, err)
+		}
+	})
+}
+
+func blobOf(data []byte) string {
+	return plumbing.ComputeHash(plumbing.BlobObject, data).String()
+}
+
+// FuzzConflictName: a name is made for every path, obeys the rules, and is
+// known again as a conflict copy's.
+func FuzzConflictName(f *testing.F) {
+	for _, p := range []string{"a.md", ".bashrc", "d/e.tar.gz", strings.Repeat("é", 127), strings.Repeat("d/", 31) + "f", strings.Repeat("abcdefg/", 28) + strings.Repeat("x", 255), "a." + strings.Repeat("e", 250)} {
+		f.Add(p, 1)
+	}
+	f.Fuzz(func(t *testing.T, p string, n int) {
+		parsed, err := space.ParsePath(p)
+		if err != nil || n < 1 || n > 1000 {
+			return
+		}
+		name, ok := conflictName(string(parsed), "", space.CommitID(strings.Repeat("ab", 20)), n)
+		if !ok {
+			t.Fatalf("no name for %q", p)
+		}
+		if _, err := space.ParsePath(string(name)); err != nil || name == parsed || !IsConflictCopy(name) {
+			t.Fatalf("%q → %q: %v", p, name, err)
+		}
+	})
+}
+
+// FuzzObjects: trees, commits, packs' entries and deltas from elsewhere are
+// refused, not believed.
+func FuzzObjects(f *testing.F) {
+	f.Add([]byte("100644 a\x00aaaaaaaaaaaaaaaaaaaa40000 d\x00bbbbbbbbbbbbbbbbbbbb"))
+	f.Add([]byte("tree 0123456789012345678901234567890123456789\nauthor A <a@b> 1 +0000\ncommitter A <a@b> 99999999999999999999 +9999\n\nm\n\nSatchel-Tool: x\n"))
+	f.Add([]byte{0xe5, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x0f, 1, 2})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if es, err := parseTree(data); err == nil {
+			if again, err := parseTree(encodeTree(es)); err != nil || len(again) != len(es) {
+				t.Fatal(err)
+			}
+		}
+		if c, err := parseCommit(data); err == nil {
+			c.commit(hash{})
+		}
+		if e, err := readEntry(bytes.NewReader(data), 0); err == nil {
+			e.inflate(bytes.NewReader(data), e.size)
+		}
+		patch(object{data: []byte("base")}, [][]byte{data})
+	})
+}
+
+// TestChangeSetsAreWhatADirectoryWouldBe: any sequence of change sets with fresh
+// bases gives the tree that git makes of the same writes in a directory.
+func TestChangeSetsAreWhatADirectoryWouldBe(t *testing.T) {
+	s := newStore(t)
+	id := newSpace(t, s, nil)
+	dir := t.TempDir()
+	git(t, dir, "init", "-q")
+	r := rand.New(rand.NewPCG(7, 7))
+	names := []string{"a", "b", "c.md", "a.b", "a-b"}
+	model := map[string]string{}
+	for round := range 30 {
+		var cs space.ChangeSet
+		done := map[string]bool{}
+		for range 6 {
+			p := names[r.IntN(5)]
+			for range r.IntN(3) {
+				p += "/" + names[r.IntN(5)]
+			}
+			// As a person would: what is in the way goes first.
+			var gone []string
+			for q := range model {
+				if q != p && (under(q, p) || under(p, q)) {
+					gone = append(gone, q)
+				}
+			}
+			if done[p] || anyDone(done, gone) || anyUnder(done, p) {
+				continue
+			}
+			for _, q := range gone {
+				cs.Changes = append(cs.Changes, space.Change{Path: q, Op: space.Delete, Base: at(t, s, id, q)})
+				delete(model, q)
+				done[q] = true
+				os.Remove(filepath.Join(dir, q))
+			}
+			done[p] = true
+			if _, there := model[p]; there && r.IntN(3) == 0 {
+				cs.Changes = append(cs.Changes, space.Change{Path: p, Op: space.Delete, Base: at(t, s, id, p)})
+				delete(model, p)
+				os.Remove(filepath.Join(dir, p))
+				continue
+			}
+			content := fmt.Sprint(round, r.IntN(100))
+			cs.Changes = append(cs.Changes, space.Change{Path: p, Base: at(t, s, id, p), Content: []byte(content)})
+			model[p] = content
+		}
+		commit(t, s, id, cs)
+		// The directory is the model, written anew.
+		entries, _ := os.ReadDir(dir)
+		for _, e := range entries {
+			if e.Name() != ".git" {
+				os.RemoveAll(filepath.Join(dir, e.Name()))
+			}
+		}
+		for p, c := range model {
+			os.MkdirAll(filepath.Dir(filepath.Join(dir, p)), 0o755)
+			overwrite(t, filepath.Join(dir, p), c)
+		}
+		git(t, dir, "add", "-A")
+		if got, want := git(t, s.repoDir(id), "rev-parse", "main^{tree}"), git(t, dir, "write-tree"); got != want {
+			t.Fatalf("round %d: tree %s, git's is %s: %v against %v", round, got, want, tree(t, s, id), model)
+		}
+	}
+	if !maps.Equal(tree(t, s, id), model) {
+		t.Error("the model and the space differ")
+	}
+	fsck(t, s, id)
+}
+
+func anyDone(done map[string]bool, paths []string) bool {
+	for _, p := range paths {
+		if done[p] {
+			return true
+		}
+	}
+	return false
+}
+
+func anyUnder(done map[string]bool, p string) bool {
+	for q := range done {
+		if under(q, p) || under(p, q) {
+			return true
+		}
+	}
+	return false
+}
