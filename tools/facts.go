@@ -87,12 +87,12 @@ func (f fact) line() string {
 			about = append(about, "inferred")
 		}
 	default:
-		about = append(about, clip(f.source, 40))
+		about = append(about, oneLine(f.source, 40))
 	}
 	if f.confirmed != "" {
 		about = append(about, f.confirmed)
 	}
-	s := fmt.Sprintf("- %s: %s", clip(f.key, 80), clip(f.value, 400))
+	s := fmt.Sprintf("- %s: %s", oneLine(f.key, 80), oneLine(f.value, 400))
 	if len(about) > 0 {
 		s += " (" + strings.Join(about, ", ") + ")"
 	}
@@ -133,7 +133,7 @@ func factsText(list []fact, left, budget int) string {
 	}
 	var b strings.Builder
 	for _, k := range kinds {
-		fmt.Fprintf(&b, "%s:\n", clip(k, 80))
+		fmt.Fprintf(&b, "%s:\n", oneLine(k, 80))
 		for _, f := range groups[k] {
 			b.WriteString(f.line())
 			b.WriteByte('\n')

@@ -161,10 +161,10 @@ func fence(b *strings.Builder, name, text string) {
 	fmt.Fprintf(b, "%s %s\n%s\n%s\n", bar, name, strings.TrimRight(text, "\n"), bar)
 }
 
-// oneLine makes a name that others chose fit to stand in a sentence of ours.
+// oneLine makes a name that others chose fit to stand in a line of ours.
 func oneLine(s string, n int) string {
 	s = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control) || r == '~' {
+		if unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control) {
 			return ' '
 		}
 		return r

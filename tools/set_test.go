@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -321,4 +322,54 @@ func TestServerInstructions(t *testing.T) {
 		t.Errorf("names are not filled in: %s", s)
 	}
 	golden(t, "server-instructions.txt", newBench(t, nil, nil).ServerInstructions()+"\n")
+}
+
+// TestArgumentsAreThoseOfTheSchema: what a tool takes and what it is listed to
+// take are the same.
+func TestArgumentsAreThoseOfTheSchema(t *testing.T) {
+	b := newBench(t, nil, nil)
+	for _, name := range []string{"instructions", "search", "read", "fetch", "bash", "bash_readonly"} {
+		tool, ok := b.Find(name)
+		if !ok {
+			t.Fatal(name)
+		}
+		var schema struct{ Properties map[string]any }
+		if err := json.Unmarshal(tool.InputSchema, &schema); err != nil {
+			t.Fatal(err)
+		}
+		text := textOf(b.call(t, name, `{"zzzzzzzzzzzzzzzz":1}`))
+		_, takes, _ := strings.Cut(text, "This tool takes ")
+		takes, _, _ = strings.Cut(takes, ".")
+		var want []string
+		if takes != "" {
+			want = strings.Split(takes, ", ")
+		}
+		if len(want) != len(schema.Properties) {
+			t.Errorf("%s takes %q, and its schema has %v", name, want, schema.Properties)
+		}
+		for _, p := range want {
+			if _, ok := schema.Properties[p]; !ok {
+				t.Errorf("%s takes %q, which its schema lacks", name, p)
+			}
+		}
+	}
+}
+
+// TestManyCallersAtOnce is for the race detector, with a cache that is far too
+// small for what is read.
+func TestManyCallersAtOnce(t *testing.T) {
+	b := newBench(t, fullSpace(), func(o *tools.Options) { o.Limits.CacheEntries = 4 })
+	want := textOf(b.call(t, "instructions", ""))
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 5 {
+				r, err := b.Call(t.Context(), editor(), "instructions", nil, nil)
+				if err != nil || textOf(r) != want {
+					t.Errorf("another answer: %v", err)
+				}
+			}
+		})
+	}
+	wg.Wait()
 }
