@@ -86,6 +86,10 @@ func (l *Limits) setDefaults() {
 	def(&l.SkillFiles, 512)
 	def(&l.SkillBytes, 16<<20)
 	def(&l.CacheEntries, 8_192)
+	// A default above the most would be given to whoever asks for nothing.
+	l.ReadTokens = min(l.ReadTokens, l.MaxReadTokens)
+	l.SearchTokens = min(l.SearchTokens, l.MaxSearchTokens)
+	l.SearchResults = min(l.SearchResults, l.MaxSearchResults)
 }
 
 func def[T int | int64](v *T, d T) {
