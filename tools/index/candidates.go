@@ -1,6 +1,7 @@
 package index
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"math"
@@ -258,9 +259,21 @@ type passage struct {
 	text       string
 }
 
+// maxPassageBytes is how much of a chunk is looked at: a code fence, which is
+// never cut, may be as long as a file.
+const maxPassageBytes = 32 << 10
+
+// passage reads a chunk; of a longer one, its first lines.
 func (s *session) passage(ctx context.Context, id int64) (p passage, err error) {
 	var text []byte
-	err = s.tx.StmtContext(ctx, s.db.stmts.passage).QueryRowContext(ctx, id).Scan(&p.start, &p.end, &p.lines[0], &p.lines[1], &p.crumbs, &text)
+	err = s.tx.StmtContext(ctx, s.db.stmts.passage).QueryRowContext(ctx, maxPassageBytes, id).Scan(&p.start, &p.end, &p.lines[0], &p.lines[1], &p.crumbs, &text)
+	if len(text) < p.end-p.start {
+		if i := bytes.LastIndexByte(text, '\n'); i >= 0 {
+			text = text[:i+1]
+		}
+		p.end = p.start + len(text)
+		p.lines[1] = p.lines[0] + max(0, bytes.Count(text, []byte{'\n'})-1)
+	}
 	p.text = string(text)
 	return p, err
 }

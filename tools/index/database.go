@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 
 	"modernc.org/sqlite"
@@ -115,7 +116,7 @@ func openFile(ctx context.Context, file string, o Options) (_ *database, err err
 	if d.state, err = loadState(ctx, d.write, o); err != nil {
 		return nil, err
 	}
-	if d.read, err = sql.Open("sqlite", dsn(file, "query_only(1)", "cache_size(-8192)", "mmap_size(268435456)")+"&mode=rw"); err != nil {
+	if d.read, err = sql.Open("sqlite", dsn(file, "query_only(1)", "cache_size(-8192)")+"&mode=rw"); err != nil {
 		return nil, err
 	}
 	d.read.SetMaxOpenConns(o.Readers)
@@ -254,7 +255,9 @@ func damaged(err error) bool {
 	var e *sqlite.Error
 	if errors.As(err, &e) {
 		switch e.Code() & 0xff {
-		case sqliteError, sqliteCorrupt, sqliteNotADB, sqliteFormat, sqliteCantOpen, sqliteIOErr:
+		case sqliteError:
+			return strings.Contains(e.Error(), "no such") // a table or a column
+		case sqliteCorrupt, sqliteNotADB, sqliteFormat, sqliteCantOpen, sqliteIOErr:
 			return true
 		}
 	}
@@ -263,7 +266,7 @@ func damaged(err error) bool {
 
 // Primary result codes of SQLite (sqlite.org/rescode.html).
 const (
-	sqliteError    = 1 // "no such table": a file that lost its schema
+	sqliteError    = 1
 	sqliteIOErr    = 10
 	sqliteCorrupt  = 11
 	sqliteCantOpen = 14

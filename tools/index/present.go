@@ -174,7 +174,7 @@ func makeSnippet(a *analyzer, ps passage, name string, terms map[string]float64)
 	}
 	best, bestScore := 0, -1.0
 	for i := range lines {
-		if i > 0 && strings.TrimSpace(lines[i].text) == "" {
+		if len(lines[i].terms) == 0 {
 			continue
 		}
 		seen := map[string]bool{}

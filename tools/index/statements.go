@@ -24,7 +24,7 @@ func prepare(ctx context.Context, db *sql.DB) (*statements, error) {
 		{&s.freq, `SELECT doc FROM vocab WHERE term = ?`},
 		{&s.candidates, candidateQuery("")},
 		{&s.doc, `SELECT path, blob, title, description, kind, lang, version, date, lines FROM docs WHERE id = ?`},
-		{&s.passage, `SELECT c.start, c.end, c.line0, c.line1, c.crumbs, substr(t.text, c.start + 1, c.end - c.start)
+		{&s.passage, `SELECT c.start, c.end, c.line0, c.line1, c.crumbs, substr(t.text, c.start + 1, min(c.end - c.start, ?))
 			FROM chunks c JOIN texts t ON t.id = c.id >> 12 WHERE c.id = ?`},
 	} {
 		var err error

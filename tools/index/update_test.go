@@ -326,6 +326,12 @@ func TestFollowerKeepsUp(t *testing.T) {
 	if r := search(t, x, "page limit:50"); r.Total != 50 || r.IndexAge != 0 {
 		t.Errorf("%d of 50, %s behind", r.Total, r.IndexAge)
 	}
+	c := h.commit(map[string][]byte{"late.md": []byte("heliotrope")})
+	f.Publish(space.Event{Space: testSpace, Commit: space.Commit{ID: c}})
+	r, err := x.Search(t.Context(), testCollections, Query{Text: "heliotrope", MaxWait: 30 * time.Second})
+	if err != nil || len(r.Hits) != 1 {
+		t.Errorf("a search that may wait does not see the newest commit: %+v, %v", r, err)
+	}
 }
 
 func TestFollowerTriesAgainAndSaysHowFarBehindItIs(t *testing.T) {
