@@ -14,14 +14,14 @@ import (
 	"satchel/sandbox/gvisor"
 )
 
-// NewRuntime returns the runtime that the configuration names; nil where it
-// names none.
-func NewRuntime(cfg *config.Config, log *slog.Logger) (*gvisor.Runtime, error) {
+// NewRuntime returns the runtime that the configuration names, with its state
+// in runDir, which it alone may use; nil where the configuration names none.
+func NewRuntime(cfg *config.Config, runDir string, log *slog.Logger) (*gvisor.Runtime, error) {
 	if cfg.Sandbox.Runtime == "none" {
 		return nil, nil
 	}
 	return gvisor.New(gvisor.Options{
-		RunDir:   filepath.Join(cfg.DataDir, "run", "sandboxes"),
+		RunDir:   runDir,
 		Rootfs:   cfg.Sandbox.Rootfs,
 		Platform: cfg.Sandbox.Platform,
 		Logger:   log.With("part", "gvisor"),
@@ -36,7 +36,7 @@ type bash struct {
 }
 
 func openBash(cfg *config.Config, git *gitstore.Store, m sandbox.Metrics, log *slog.Logger) (*bash, error) {
-	rt, err := NewRuntime(cfg, log)
+	rt, err := NewRuntime(cfg, filepath.Join(cfg.DataDir, "run", "sandboxes"), log)
 	if err != nil || rt == nil {
 		return nil, err
 	}

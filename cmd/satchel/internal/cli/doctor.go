@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -61,11 +60,7 @@ func doctor(ctx context.Context, c *call, _ []string) error {
 	}
 	r.add(finding{Name: "configuration", OK: true, Detail: where})
 	r.add(dataDirectory(cfg.DataDir))
-	r.add(program(ctx, "git", "--version", false, "Satchel merges and packs with it: apt-get install git"))
-	r.add(program(ctx, "bash", "--version", true, "The sandbox lends it to commands: apt-get install bash"))
-	r.add(program(ctx, "rg", "--version", true, "AIs search quickest with ripgrep: apt-get install ripgrep"))
-	r.add(program(ctx, "jq", "--version", true, "AIs like to have it for JSON: apt-get install jq"))
-	r.add(program(ctx, "python3", "--version", true, "AIs like to have it: apt-get install python3"))
+	r.add(git(ctx))
 	r.sandbox(ctx, cfg)
 	return c.tell(r)
 }
@@ -77,7 +72,14 @@ func (r *report) add(f finding) {
 
 // sandbox looks at what commands run in.
 func (r *report) sandbox(ctx context.Context, cfg *config.Config) {
-	rt, err := app.NewRuntime(cfg, slog.New(slog.DiscardHandler))
+	// A directory of its own, for a server may be using the data directory's.
+	dir, err := os.MkdirTemp("", "satchel-doctor-")
+	if err != nil {
+		r.add(finding{Name: "sandbox", Detail: err.Error()})
+		return
+	}
+	defer os.RemoveAll(dir)
+	rt, err := app.NewRuntime(cfg, dir, slog.New(slog.DiscardHandler))
 	if err != nil {
 		r.add(finding{Name: "sandbox", Detail: fault.PublicOf(err)})
 		return
@@ -88,7 +90,7 @@ func (r *report) sandbox(ctx context.Context, cfg *config.Config) {
 	}
 	defer rt.Close()
 	for _, f := range rt.Diagnose(ctx) {
-		r.add(finding{Name: f.Name, OK: f.OK, Optional: true, Detail: f.Detail, Remedy: f.Remedy})
+		r.add(finding{Name: "sandbox: " + f.Name, OK: f.OK, Optional: true, Detail: f.Detail, Remedy: f.Remedy})
 	}
 	f := finding{Name: "sandbox", OK: true, Detail: "a trial sandbox started"}
 	if err := rt.Check(ctx); err != nil {
@@ -125,21 +127,20 @@ func dataDirectory(dir string) finding {
 	return f
 }
 
-// program looks for a program and tells the first line of its version.
-func program(ctx context.Context, name, flag string, optional bool, remedy string) finding {
-	f := finding{Name: name, Optional: optional}
-	path, err := exec.LookPath(name)
+// git looks for the git program, with which spaces are imported and packed.
+func git(ctx context.Context) finding {
+	f := finding{Name: "git", Remedy: "Satchel imports and packs spaces with it: apt-get install git"}
+	path, err := exec.LookPath("git")
 	if err != nil {
-		f.Detail, f.Remedy = "not installed", remedy
+		f.Detail = "not installed"
 		return f
 	}
-	out, err := exec.CommandContext(ctx, path, flag).CombinedOutput()
-	line, _, _ := strings.Cut(string(out), "\n")
-	f.OK, f.Detail = err == nil, strings.TrimSpace(line)
+	out, err := exec.CommandContext(ctx, path, "--version").Output()
 	if err != nil {
-		f.Detail, f.Remedy = fmt.Sprintf("%s does not run: %v", filepath.Clean(path), err), remedy
+		f.Detail = fmt.Sprintf("%s does not run: %v", path, err)
+		return f
 	}
-	return f
+	return finding{Name: "git", OK: true, Detail: strings.TrimSpace(string(out))}
 }
 
 // tell prints the report and returns an error where something needed fails.
@@ -162,9 +163,9 @@ func (r report) print(w io.Writer) {
 		case !f.OK:
 			mark = "!!"
 		}
-		fmt.Fprintf(w, "%s  %-22s %s\n", mark, f.Name, f.Detail)
+		fmt.Fprintf(w, "%s  %-26s %s\n", mark, f.Name, f.Detail)
 		if f.Remedy != "" {
-			fmt.Fprintf(w, "    %-22s %s\n", "", f.Remedy)
+			fmt.Fprintf(w, "    %-26s %s\n", "", f.Remedy)
 		}
 	}
 }
