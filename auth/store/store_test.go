@@ -94,6 +94,28 @@ func (w *world) actions() string {
 	return strings.Join(out, " ")
 }
 
+// holdUsers keeps everyone from auth_users on PostgreSQL until release is called
+// and n transactions wait for it, so that all of them go on in the same moment.
+// SQLite's transactions never do.
+func (w *world) holdUsers(n int) (release func()) {
+	if w.db.Kind() != database.Postgres {
+		return func() {}
+	}
+	tx := w.db.Read(w.t.Context()).Begin()
+	if err := tx.Exec("LOCK TABLE auth_users IN ACCESS EXCLUSIVE MODE").Error; err != nil {
+		w.t.Fatal(err)
+	}
+	return func() {
+		defer tx.Rollback()
+		for waiting := 0; waiting < n; {
+			if err := tx.Raw("SELECT COUNT(*) FROM pg_locks WHERE NOT granted AND relation = 'auth_users'::regclass").Scan(&waiting).Error; err != nil {
+				w.t.Error(err)
+				return
+			}
+		}
+	}
+}
+
 func TestFirstRun(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		first, err := w.FirstRun(t.Context())
@@ -103,12 +125,14 @@ func TestFirstRun(t *testing.T) {
 		// Servers that start at once on one database make one first admin.
 		var wg sync.WaitGroup
 		errs := make(chan error, 4)
+		release := w.holdUsers(cap(errs))
 		for i := range cap(errs) {
 			wg.Go(func() {
 				_, _, err := w.CreateUser(t.Context(), cli, store.NewUser{Name: fmt.Sprint("admin", i), Admin: true, First: true})
 				errs <- err
 			})
 		}
+		release()
 		wg.Wait()
 		close(errs)
 		made := 0
@@ -227,9 +251,11 @@ func TestTwoAdminsCannotRemoveEachOther(t *testing.T) {
 		ann, _ := w.user("ann", true)
 		bob, _ := w.user("bob", true)
 		var wg sync.WaitGroup
+		release := w.holdUsers(2)
 		for _, id := range []space.UserID{ann.ID, bob.ID} {
 			wg.Go(func() { w.RemoveUser(t.Context(), cli, id) })
 		}
+		release()
 		wg.Wait()
 		if st, err := w.Stats(t.Context()); err != nil || st.Admins != 1 {
 			t.Errorf("%d admins are left, %v", st.Admins, err)

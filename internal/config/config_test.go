@@ -200,6 +200,9 @@ func TestMistakes(t *testing.T) {
 			"F:1:52: sandbox.detach_after (45s): it may not be more than sandbox.wall_time, by which the command has ended (30s)",
 			"F:2:19: space.max_file (1GiB): it may not be more than space.max_change, or such a file could never be committed (100MiB)",
 		}},
+		{"no relation of a value that is wrong by itself", setup{file: "sandbox: {disk: 2TiB}\n"}, []string{
+			"F:1:17: sandbox.disk: 2TiB is out of range: it must be from 1MiB to 1TiB",
+		}},
 		{"variables that are no keys", setup{env: []string{"SATCHEL_TOKEN=x", "SATCHEL_URL=x", "SATCHEL_TEST_POSTGRES=x", "SATCHEL_PORT=tcp://10.0.0.1:80", "SATCHEL_PORT_80_TCP_ADDR=x", "SATCHEL_SERVICE_HOST=x", "SATCHEL_SERVICE_PORT_HTTP=80", "SATCHELS=1"}}, nil},
 		{"a relative data directory in the file", setup{file: "data_dir: here\n", env: nil, args: nil}, nil}, // SATCHEL_DATA_DIR beats it
 	} {

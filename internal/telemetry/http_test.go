@@ -54,7 +54,7 @@ func TestRequestsAreMeasuredByRoute(t *testing.T) {
 	h := telemetry.NewHTTP(m, log)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /files/{path...}", func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "hello") })
-	mux.HandleFunc("POST /fail", func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(418); w.WriteHeader(500) })
+	mux.HandleFunc("POST /fail", func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(103); w.WriteHeader(418) })
 	mux.HandleFunc("/nothing", func(w http.ResponseWriter, r *http.Request) {})
 	mux.HandleFunc("/panic", func(w http.ResponseWriter, r *http.Request) { panic(http.ErrAbortHandler) })
 	srv := httptest.NewServer(h.Wrap(mux))
