@@ -12,33 +12,47 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	specs "github.com/opencontainers/runtime-spec/specs-go"
-	"gvisor.dev/gvisor/runsc/cli/maincli"
-
 	"satchel/internal/testenv"
 )
 
-// TestMain lets the test binary be gVisor's programs and the agent too, as the
-// satchel binary is.
+// program is what sandboxes are started with, built for the first of them.
+var program struct {
+	sync.Mutex
+	dir, path string
+}
+
 func TestMain(m *testing.M) {
-	switch filepath.Base(os.Args[0]) {
-	case "runsc", "runsc-sandbox", "runsc-gofer":
-		maincli.Main()
-		os.Exit(0)
+	code := m.Run()
+	if program.dir != "" {
+		os.RemoveAll(program.dir)
 	}
-	if os.Args[0] == "/proc/self/exe" {
-		maincli.Main()
-		os.Exit(0)
+	os.Exit(code)
+}
+
+func sandboxProgram(t testing.TB) string {
+	t.Helper()
+	program.Lock()
+	defer program.Unlock()
+	if program.path == "" {
+		dir, err := os.MkdirTemp("", "agent-test-")
+		must(t, err)
+		program.dir = dir
+		path := filepath.Join(dir, "sandbox")
+		build := exec.Command("go", "build", "-o", path, "./agenttest")
+		build.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("building the sandbox's program: %v\n%s", err, out)
+		}
+		program.path = path
 	}
-	if len(os.Args) > 1 && os.Args[1] == Command {
-		os.Exit(Serve(os.Stdin, os.Stdout))
-	}
-	os.Exit(m.Run())
+	return program.path
 }
 
 // sandbox is a real gVisor sandbox with the agent in it.
@@ -96,8 +110,7 @@ func startSandbox(t testing.TB, o sandboxOption) *sandbox {
 		must(t, os.Chown(p, CommandUID, CommandUID))
 		return os.Chmod(p, 0o777)
 	}))
-	exe, err := os.Executable()
-	must(t, err)
+	exe := sandboxProgram(t)
 	must(t, os.WriteFile(filepath.Join(root, Exe), nil, 0o755))
 	mounts := []specs.Mount{
 		{Destination: "/proc", Type: "proc", Source: "proc"},
@@ -255,4 +268,17 @@ func BenchmarkExecWarm(b *testing.B) {
 			b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "ms/median")
 		})
 	}
+}
+
+func BenchmarkBoot(b *testing.B) {
+	for b.Loop() {
+		startSandbox(b, sandboxOption{})
+	}
+}
+
+// What the agent itself holds is charged to every sandbox.
+func TestAgentIsSmall(t *testing.T) {
+	s := startSandbox(t, sandboxOption{})
+	s.sh("true")
+	t.Log(s.sh("grep -E 'Vm(RSS|Data)|Threads' /proc/1/status; for p in /proc/[0-9]*; do [ $p = /proc/1 ] || grep VmRSS $p/status; done 2>/dev/null"))
 }
