@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -14,6 +15,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"satchel/internal/fault"
 )
 
 func TestAnswers(t *testing.T) {
@@ -208,16 +211,11 @@ func TestCloseWaitsForCalls(t *testing.T) {
 	defer stream.Body.Close()
 	closed := make(chan error, 1)
 	go func() { closed <- r.s.Close(context.Background()) }()
-	for { // until Close has begun
-		r.s.mu.Lock()
-		closing := r.s.closing
-		r.s.mu.Unlock()
-		if closing {
-			break
-		}
-		time.Sleep(time.Millisecond)
+	var p reply
+	for p = r.do(call{body: initialize}); p.status == 200; { // until Close has begun
+		p = r.do(call{body: initialize})
 	}
-	if p := r.do(call{body: initialize}); p.status != http.StatusServiceUnavailable || p.header.Get("Retry-After") == "" {
+	if p.status != http.StatusServiceUnavailable || p.header.Get("Retry-After") == "" {
 		t.Errorf("a new request: status %d", p.status)
 	}
 	select {
@@ -349,5 +347,32 @@ func TestOptionsAreChecked(t *testing.T) {
 	}
 	if s, err := New(good); err != nil || s.Close(context.Background()) != nil {
 		t.Error(err)
+	}
+}
+
+func TestListsThatFail(t *testing.T) {
+	r := newRig(t)
+	session := r.session("ann")
+	for _, c := range []struct {
+		err  error
+		code int
+		says string
+	}{
+		{errors.New(secret), -32603, "log"},
+		{fault.Wrap(errors.New(secret), fault.Unavailable, "The space is being moved."), -32000, "The space is being moved."},
+		{fault.New(fault.Canceled, "x"), -32800, "cancelled"},
+	} {
+		r.tools.lists = c.err
+		for _, method := range []string{"resources/list", "prompts/list", "skills/list"} {
+			for era, p := range map[string]reply{
+				"legacy": r.legacy("ann", session, `{"jsonrpc":"2.0","id":1,"method":"`+method+`"}`),
+				"modern": r.do(modern("1", method, "")),
+			} {
+				e := p.last(t).Error
+				if e == nil || e.Code != c.code || !strings.Contains(e.Message, c.says) || strings.Contains(p.body, secret) {
+					t.Errorf("%s, %s: %s", era, method, p.body)
+				}
+			}
+		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -32,6 +33,8 @@ type fakeTools struct {
 	// block, where set, is what the tool "wait" does until its context ends.
 	started chan struct{}
 	ended   chan error
+	// lists is the error of every list.
+	lists error
 }
 
 func newFakeTools() *fakeTools {
@@ -111,7 +114,7 @@ func (f *fakeTools) Call(ctx context.Context, c tools.Caller, name string, args 
 }
 
 func (f *fakeTools) Resources(context.Context, tools.Caller) ([]tools.Resource, error) {
-	return []tools.Resource{{URI: "satchel://resources/context.md", Name: "context", Title: "Context", Description: "Who I am.", MIME: "text/markdown", Size: 5}}, nil
+	return []tools.Resource{{URI: "satchel://resources/context.md", Name: "context", Title: "Context", Description: "Who I am.", MIME: "text/markdown", Size: 5}}, f.lists
 }
 
 func (f *fakeTools) ReadResource(_ context.Context, _ tools.Caller, uri string) ([]tools.Content, string, error) {
@@ -125,7 +128,7 @@ func (f *fakeTools) ReadResource(_ context.Context, _ tools.Caller, uri string) 
 }
 
 func (f *fakeTools) Prompts(context.Context, tools.Caller) ([]tools.Prompt, error) {
-	return []tools.Prompt{{Name: "onboarding", Title: "Onboarding", Description: "Begin.", Arguments: []tools.PromptArgument{{Name: "name", Description: "Yours."}}}}, nil
+	return []tools.Prompt{{Name: "onboarding", Title: "Onboarding", Description: "Begin.", Arguments: []tools.PromptArgument{{Name: "name", Description: "Yours."}}}}, f.lists
 }
 
 func (f *fakeTools) GetPrompt(_ context.Context, _ tools.Caller, name string, args map[string]string) (string, string, error) {
@@ -136,7 +139,7 @@ func (f *fakeTools) GetPrompt(_ context.Context, _ tools.Caller, name string, ar
 }
 
 func (f *fakeTools) Skills(context.Context, tools.Caller) ([]tools.Skill, error) {
-	return []tools.Skill{f.skill()}, nil
+	return []tools.Skill{f.skill()}, f.lists
 }
 
 func (f *fakeTools) skill() tools.Skill {
@@ -166,6 +169,12 @@ func (people) Verify(_ context.Context, token string) (auth.Principal, error) {
 		p.User, p.UserName, p.Role = "u_member", "member", space.Reader
 	case "down":
 		return p, errors.New(secret)
+	case "busy":
+		return p, &fault.Error{Code: fault.Limited, Public: "Too many failed tries.", RetryAfter: 90 * time.Second}
+	case "away":
+		return p, fault.Wrap(errors.New(secret), fault.Unavailable, "The issuer does not answer.")
+	case "banned":
+		return p, fault.New(fault.Forbidden, "You are not allowed here any more.")
 	default:
 		return p, fault.New(fault.Unauthenticated, "The token is not known.")
 	}

@@ -13,11 +13,13 @@ import (
 	"satchel/internal/fault"
 	"satchel/internal/space"
 	"satchel/tools"
-	"satchel/tools/index"
 )
 
-// shelf is a Workspace with one file, and a Searcher that finds nothing.
+// shelf is a Workspace with one file.
 type shelf struct{}
+
+// noSearch is a Searcher that no test may reach.
+type noSearch struct{ tools.Searcher }
 
 const (
 	shelfHead = space.CommitID("1111111111111111111111111111111111111111")
@@ -60,14 +62,10 @@ func (shelf) Content(context.Context, space.SpaceID, space.BlobID) ([]byte, erro
 	return []byte("Hello\n"), nil
 }
 
-func (shelf) Search(context.Context, []index.Collection, index.Query) (index.Results, error) {
-	return index.Results{}, nil
-}
-
 // realTools is the real Set over a shelf, without a sandbox.
 func realTools(t testing.TB) *tools.Set {
 	t.Helper()
-	set, err := tools.New(tools.Options{Workspace: shelf{}, Searcher: shelf{},
+	set, err := tools.New(tools.Options{Workspace: shelf{}, Searcher: noSearch{},
 		RunnerProblem: func() string { return "No sandbox can start here." },
 		PublicURL:     func() string { return "http://localhost:8080" }})
 	if err != nil {

@@ -105,9 +105,10 @@ type Options struct {
 type Observer struct {
 	// Call is told of every finished request.
 	Call func(CallInfo)
-	// Refused is told why a request never became one: "host", "origin",
-	// "unauthenticated", "scope", "rate", "concurrency", "too_large",
-	// "malformed", "session", "closing".
+	// Refused is told why a request was refused: "host", "origin",
+	// "unauthenticated", "verifier" (which could not say), "scope", "rate",
+	// "concurrency", "too_large", "malformed", "session" (none such),
+	// "closing", "panic".
 	Refused func(reason string)
 }
 
@@ -120,8 +121,9 @@ type CallInfo struct {
 	Outcome  string
 	Duration time.Duration
 	Modern   bool // 2026-07-28 or newer
-	Client   string
-	User     space.UserID
+	// Client is what the client calls itself: anything, so no label of a metric.
+	Client string
+	User   space.UserID
 }
 
 func (o Options) withDefaults() (Options, error) {

@@ -167,7 +167,11 @@ func (s *Server) message(r *http.Request, p auth.Principal, body []byte, out *st
 		e = rq.bindSession()
 	}
 	if e != nil {
-		rq.refuse("malformed", e)
+		reason := "malformed"
+		if e.status == http.StatusNotFound {
+			reason = "session"
+		}
+		rq.refuse(reason, e)
 		return
 	}
 	switch {

@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync"
+	"time"
 
 	protocol "github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
@@ -193,7 +194,8 @@ func (s *Server) leave(n *int, finished chan struct{}) {
 
 // Close refuses new requests, waits for the calls in progress, then ends the
 // listening streams. When ctx ends first the calls are cancelled, and Close
-// returns ctx's error once they have returned. It may be called once.
+// returns ctx's error once they have returned, or after WriteTimeout. It may
+// be called once.
 func (s *Server) Close(ctx context.Context) error {
 	s.mu.Lock()
 	if s.closing {
@@ -216,7 +218,13 @@ func (s *Server) Close(ctx context.Context) error {
 	}
 	s.endCalls()
 	s.endStreams()
-	<-s.allFinished
+	last := time.NewTimer(s.o.WriteTimeout)
+	defer last.Stop()
+	select {
+	case <-s.allFinished:
+	case <-last.C:
+		err = errors.Join(err, errors.New("mcp: some requests did not end"))
+	}
 	return err
 }
 

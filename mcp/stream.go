@@ -134,13 +134,6 @@ func (t *stream) close() {
 	}
 }
 
-// started tells whether anything was sent.
-func (t *stream) started() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.state != fresh
-}
-
 // keepAlive sends a comment whenever nothing was sent for gap, so that neither
 // client nor proxies take a long call for a dead one.
 func (t *stream) keepAlive(gap time.Duration) {
