@@ -94,11 +94,7 @@ func (x *Index) rank(ctx context.Context, a *analyzer, sessions []*session, p *p
 			return nil, x.failed(ctx, f.session, err)
 		}
 		if len(p.terms) > 0 {
-			boost, err := f.boost(ctx, a, p)
-			if err != nil {
-				return nil, x.failed(ctx, f.session, err)
-			}
-			f.score *= 1 + boost
+			f.score *= 1 + f.boost(a, p)
 		}
 	}
 	switch q.sort {
@@ -234,14 +230,13 @@ func (x *Index) list(ctx context.Context, s *session, cond string, args []any, q
 	return docs, rows.Err()
 }
 
-func (f *found) load(ctx context.Context) error {
-	if f.loaded {
-		return nil
+// load reads what is shown of the document, with its best passage.
+func (f *found) load(ctx context.Context) (err error) {
+	if !f.loaded {
+		f.best, f.doc, err = f.session.passage(ctx, f.chunks[0].id)
+		f.loaded = err == nil
 	}
-	d := &f.doc
-	f.loaded = true
-	return f.session.tx.StmtContext(ctx, f.session.db.stmts.doc).QueryRowContext(ctx, f.id).
-		Scan(&d.path, &d.blob, &d.title, &d.description, &d.kind, &d.lang, &d.version, &d.date, &d.lines)
+	return err
 }
 
 func (d *docRow) time() time.Time {
@@ -263,10 +258,12 @@ type passage struct {
 // never cut, may be as long as a file.
 const maxPassageBytes = 32 << 10
 
-// passage reads a chunk; of a longer one, its first lines.
-func (s *session) passage(ctx context.Context, id int64) (p passage, err error) {
+// passage reads a chunk, of a longer one its first lines, and its document.
+func (s *session) passage(ctx context.Context, id int64) (p passage, d docRow, err error) {
 	var text []byte
-	err = s.tx.StmtContext(ctx, s.db.stmts.passage).QueryRowContext(ctx, maxPassageBytes, id).Scan(&p.start, &p.end, &p.lines[0], &p.lines[1], &p.crumbs, &text)
+	err = s.tx.StmtContext(ctx, s.db.stmts.passage).QueryRowContext(ctx, maxPassageBytes, id).
+		Scan(&p.start, &p.end, &p.lines[0], &p.lines[1], &p.crumbs, &text,
+			&d.path, &d.blob, &d.title, &d.description, &d.kind, &d.lang, &d.version, &d.date, &d.lines)
 	if len(text) < p.end-p.start {
 		if i := bytes.LastIndexByte(text, '\n'); i >= 0 {
 			text = text[:i+1]
@@ -275,12 +272,12 @@ func (s *session) passage(ctx context.Context, id int64) (p passage, err error) 
 		p.lines[1] = p.lines[0] + max(0, bytes.Count(text, []byte{'\n'})-1)
 	}
 	p.text = string(text)
-	return p, err
+	return p, d, err
 }
 
 // boost returns what a document's name and the nearness of the query's words in
 // its best passage add to its score.
-func (f *found) boost(ctx context.Context, a *analyzer, p *plan) (float64, error) {
+func (f *found) boost(a *analyzer, p *plan) float64 {
 	boost := 0.0
 	if len(p.sequence) > 0 {
 		base := path.Base(string(f.doc.path))
@@ -292,10 +289,7 @@ func (f *found) boost(ctx context.Context, a *analyzer, p *plan) (float64, error
 			boost += titledBoost
 		}
 	}
-	ps, err := f.session.passage(ctx, f.chunks[0].id)
-	if err != nil {
-		return 0, err
-	}
+	ps := f.best
 	if boost == 0 && p.name != "" {
 		for _, l := range parseLines(string(f.doc.path), []byte(ps.text), ps.start) {
 			if l.level > 0 && a.whole(l.heading) == p.name {
@@ -305,13 +299,13 @@ func (f *found) boost(ctx context.Context, a *analyzer, p *plan) (float64, error
 		}
 	}
 	if len(p.sequence) < 2 {
-		return boost, nil
+		return boost
 	}
 	near := adjacency(a, ps.text, p.sequence)
 	if near == 1 {
 		boost += phraseBoost
 	}
-	return boost + adjacentBoost*near, nil
+	return boost + adjacentBoost*near
 }
 
 // whole returns a text as the one identifier that its words make.

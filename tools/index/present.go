@@ -34,17 +34,12 @@ func (x *Index) present(ctx context.Context, a *analyzer, p *plan, docs []*found
 	for _, t := range p.terms {
 		terms[t.text] = t.weight / float64(1+t.df)
 	}
-	var shown []passage
 	for _, f := range docs {
 		if err := f.load(ctx); err != nil {
 			return x.failed(ctx, f.session, err)
 		}
-		ps, err := f.session.passage(ctx, f.chunks[0].id)
-		if err != nil {
-			return x.failed(ctx, f.session, err)
-		}
 		d := &f.doc
-		sn := makeSnippet(a, ps, string(d.path), terms)
+		sn := makeSnippet(a, f.best, string(d.path), terms)
 		h := Hit{
 			Collection: f.session.col.ID, Source: f.session.col.Label,
 			Path: string(d.path), File: d.path, Title: d.title, Heading: sn.heading, Anchor: anchor(sn.heading),
@@ -66,14 +61,13 @@ func (x *Index) present(ctx context.Context, a *analyzer, p *plan, docs []*found
 		}
 		r.Tokens += cost
 		r.Hits = append(r.Hits, h)
-		shown = append(shown, ps)
 	}
 	for i := range r.Hits {
 		left := budget - r.Tokens
 		if left < minTextTokens {
 			break
 		}
-		text, lines, err := docs[i].text(ctx, shown[i], min(left, int(textShare*float64(budget))))
+		text, lines, err := docs[i].text(ctx, min(left, int(textShare*float64(budget))))
 		if err != nil {
 			return x.failed(ctx, docs[i].session, err)
 		}
@@ -89,7 +83,7 @@ func (x *Index) present(ctx context.Context, a *analyzer, p *plan, docs []*found
 // text returns the document where it fits into the budget, else its best
 // passage joined with the neighbours that matched too, else the best passage
 // alone, else nothing.
-func (f *found) text(ctx context.Context, best passage, budget int) (string, [2]int, error) {
+func (f *found) text(ctx context.Context, budget int) (string, [2]int, error) {
 	var size int
 	if err := f.session.tx.QueryRowContext(ctx, `SELECT length(text) FROM texts WHERE id = ?`, f.id).Scan(&size); err != nil {
 		return "", [2]int{}, err
@@ -103,7 +97,7 @@ func (f *found) text(ctx context.Context, best passage, budget int) (string, [2]
 			return whole, [2]int{1, max(1, f.doc.lines)}, nil
 		}
 	}
-	text, lines := strings.ToValidUTF8(best.text, "\ufffd"), best.lines
+	text, lines := strings.ToValidUTF8(f.best.text, "\ufffd"), f.best.lines
 	cost := EstimateTokens(text)
 	if cost > budget {
 		return "", lines, nil
@@ -114,7 +108,7 @@ func (f *found) text(ctx context.Context, best passage, budget int) (string, [2]
 	}
 	for _, step := range []int64{1, -1} {
 		for id := f.chunks[0].id + step; matched[id]; id += step {
-			n, err := f.session.passage(ctx, id)
+			n, _, err := f.session.passage(ctx, id)
 			if err != nil {
 				return "", lines, err
 			}

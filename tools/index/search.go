@@ -30,6 +30,7 @@ type found struct {
 	score   float64
 	chunks  []scored // best first
 	doc     docRow
+	best    passage // of chunks[0]
 	loaded  bool
 }
 

@@ -8,7 +8,7 @@ import (
 // statements are the queries of every search, prepared once per database;
 // database/sql prepares them again on each connection as needed.
 type statements struct {
-	freq, candidates, doc, passage *sql.Stmt
+	freq, candidates, passage *sql.Stmt
 }
 
 // FTS5 adds up a term's weighted counts over the columns, in the order title,
@@ -23,9 +23,9 @@ func prepare(ctx context.Context, db *sql.DB) (*statements, error) {
 	}{
 		{&s.freq, `SELECT doc FROM vocab WHERE term = ?`},
 		{&s.candidates, candidateQuery("")},
-		{&s.doc, `SELECT path, blob, title, description, kind, lang, version, date, lines FROM docs WHERE id = ?`},
-		{&s.passage, `SELECT c.start, c.end, c.line0, c.line1, c.crumbs, substr(t.text, c.start + 1, min(c.end - c.start, ?))
-			FROM chunks c JOIN texts t ON t.id = c.id >> 12 WHERE c.id = ?`},
+		{&s.passage, `SELECT c.start, c.end, c.line0, c.line1, c.crumbs, substr(t.text, c.start + 1, min(c.end - c.start, ?)),
+			path, blob, title, description, kind, lang, version, date, lines
+			FROM chunks c JOIN docs d ON d.id = c.id >> 12 JOIN texts t ON t.id = d.id WHERE c.id = ?`},
 	} {
 		var err error
 		if *p.into, err = db.PrepareContext(ctx, p.query); err != nil {
@@ -50,7 +50,7 @@ func (s *statements) close() {
 	if s == nil {
 		return
 	}
-	for _, st := range []*sql.Stmt{s.freq, s.candidates, s.doc, s.passage} {
+	for _, st := range []*sql.Stmt{s.freq, s.candidates, s.passage} {
 		if st != nil {
 			st.Close()
 		}

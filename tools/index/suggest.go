@@ -177,7 +177,7 @@ func (s *session) spelling(ctx context.Context, a *analyzer, t string) (string, 
 	if err := s.tx.QueryRowContext(ctx, `SELECT rowid FROM terms WHERE terms MATCH ? LIMIT 1`, `"`+t+`"`).Scan(&id); err != nil {
 		return "", err
 	}
-	p, err := s.passage(ctx, id)
+	p, _, err := s.passage(ctx, id)
 	if err != nil {
 		return "", err
 	}
