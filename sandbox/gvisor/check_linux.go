@@ -148,11 +148,11 @@ func lookAtNamespaces() Finding {
 		var exit *exec.ExitError
 		if !errors.As(err, &exit) {
 			f.Detail = "namespaces cannot be made: " + firstLine(err)
-			f.Remedy = namespaceRemedy(sysctl)
+			f.Remedy = namespaceRemedy(os.Geteuid(), sysctl)
 			return f
 		}
 		f.Detail = "the program does not run in a new namespace: " + exit.Error()
-		f.Remedy = namespaceRemedy(sysctl)
+		f.Remedy = namespaceRemedy(os.Geteuid(), sysctl)
 		return f
 	}
 	f.OK, f.Detail = true, "user and mount namespaces can be made"
@@ -165,16 +165,16 @@ func lookAtNamespaces() Finding {
 // namespaceFault says what to do where the child does not start.
 func namespaceFault(err error) error {
 	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.ENOSPC) {
-		return fault.Wrap(err, fault.Unavailable, "No sandbox can start here: namespaces cannot be made. %s", namespaceRemedy(sysctl))
+		return fault.Wrap(err, fault.Unavailable, "No sandbox can start here: namespaces cannot be made. %s", namespaceRemedy(os.Geteuid(), sysctl))
 	}
 	return fmt.Errorf("starting the sandbox runtime process: %w", err)
 }
 
 // namespaceRemedy says how this machine is told to allow namespaces; read
 // returns a kernel setting, "" where there is none.
-func namespaceRemedy(read func(string) string) string {
+func namespaceRemedy(uid int, read func(string) string) string {
 	switch {
-	case os.Geteuid() == 0:
+	case uid == 0:
 		return "Give the server's container the right to mount (CAP_SYS_ADMIN), or run the server outside of one."
 	case read("kernel/apparmor_restrict_unprivileged_userns") == "1":
 		// Ubuntu 23.10 and newer.

@@ -21,9 +21,14 @@ import (
 
 func TestMain(m *testing.M) {
 	gvisor.Dispatch()
-	if len(os.Args) == 2 && os.Args[1] == agent.Command {
-		standIn()
-		os.Exit(0)
+	if len(os.Args) == 2 {
+		switch os.Args[1] {
+		case agent.Command:
+			os.Exit(agent.Serve(os.Stdin, os.Stdout))
+		case standInCommand:
+			standIn()
+			os.Exit(0)
+		}
 	}
 	if dir := os.Getenv(serverRunDir); dir != "" {
 		os.Exit(serve(dir))
@@ -72,12 +77,18 @@ func tryBash(s space.Sandbox, command string) (string, error) {
 	return strings.TrimSpace(out.String()), nil
 }
 
+// withAgent has the agent as process 1 instead of the stand-in.
+func withAgent(o *gvisor.Options) { o.Args = nil }
+
 // newRuntime returns a runtime that ends with the test, or skips where this
 // machine cannot run one.
 func newRuntime(t testing.TB, change ...func(*gvisor.Options)) *gvisor.Runtime {
 	t.Helper()
 	needStatic(t)
-	opt := gvisor.Options{RunDir: filepath.Join(t.TempDir(), "run")}
+	opt := gvisor.Options{
+		RunDir: filepath.Join(t.TempDir(), "run"),
+		Args:   []string{agent.Exe, standInCommand},
+	}
 	for _, c := range change {
 		c(&opt)
 	}
@@ -133,6 +144,9 @@ func newSeed(t testing.TB) *space.Seed {
 func write(t testing.TB, name, content string) {
 	t.Helper()
 	if err := os.WriteFile(name, []byte(content), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(name, 0o666); err != nil { // whatever the umask is
 		t.Fatal(err)
 	}
 }

@@ -34,7 +34,7 @@ func TestSandboxRunsProcessOne(t *testing.T) {
 		{"user:cat /library/page.md", "a page"},
 		{"hostname", "satchel"},
 		{"pwd", "/"},
-		{"tr '\\0' ' ' < /proc/1/cmdline", "/.satchel/agent agent"},
+		{"tr '\\0' ' ' < /proc/1/cmdline", "/.satchel/agent stand-in"},
 		{"awk 'BEGIN { print 1+1 }'", "2"}, // through /etc/alternatives
 		{"ls /.satchel", "agent\ngit\nlower\nupper"},
 	} {

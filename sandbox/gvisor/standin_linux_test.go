@@ -18,6 +18,8 @@ import (
 	"satchel/sandbox/gvisor"
 )
 
+const standInCommand = "stand-in"
+
 // standIn is a process 1 that does what each line of its input says and answers
 // with the outcome: what the runtime promises can be seen through it without
 // the agent, with all the rights that the agent has.
@@ -115,7 +117,7 @@ func obey(line string) string {
 const serverRunDir = "SATCHEL_TEST_SERVER_RUN_DIR"
 
 func serve(dir string) int {
-	r, err := gvisor.New(gvisor.Options{RunDir: dir + "/run"})
+	r, err := gvisor.New(gvisor.Options{RunDir: dir + "/run", Args: []string{agent.Exe, standInCommand}})
 	if err != nil {
 		fmt.Println(err)
 		return 1

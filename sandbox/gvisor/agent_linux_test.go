@@ -1,0 +1,155 @@
+package gvisor_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"satchel/internal/space"
+	"satchel/internal/testenv"
+	"satchel/sandbox/agent"
+)
+
+func testBoot() agent.Boot {
+	return agent.Boot{
+		Disk: 64 << 20, Inodes: 10_000, Tmp: 16 << 20, Output: 1 << 20,
+		Processes: 64, OpenFiles: 256, FileSize: 32 << 20,
+		Env: []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/tmp", "LANG=C.UTF-8"},
+	}
+}
+
+// connect boots a sandbox with the agent in it.
+func connect(t testing.TB, seed *space.Seed) *agent.Client {
+	t.Helper()
+	s := start(t, newRuntime(t, withAgent), space.SandboxSpec{Seed: seed, Limits: space.Limits{Memory: 1 << 30, Processes: 64}})
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	c, err := agent.Connect(ctx, s.Conn(), testBoot())
+	if err != nil {
+		t.Fatalf("the agent does not answer: %v", err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+func execute(t testing.TB, c *agent.Client, command string, readOnly bool) agent.ExecResult {
+	t.Helper()
+	r, err := c.Exec(t.Context(), agent.ExecRequest{Command: command, ReadOnly: readOnly, HeadTail: 64 << 10, WallTime: 30 * time.Second}, nil)
+	if err != nil {
+		t.Fatalf("%s: %v", command, err)
+	}
+	return r
+}
+
+// gitSeed makes a seed whose git view has one commit of the checkout's files.
+func gitSeed(t testing.TB) *space.Seed {
+	t.Helper()
+	git := testenv.NeedProgram(t, "git")
+	seed := newSeed(t)
+	if err := os.RemoveAll(seed.GitView); err != nil {
+		t.Fatal(err)
+	}
+	run := func(args ...string) {
+		cmd := exec.Command(git, append([]string{"--git-dir=" + seed.GitView, "--work-tree=" + seed.Checkout}, args...)...)
+		cmd.Env = []string{
+			"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "GIT_CONFIG_NOSYSTEM=1",
+			"GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@example.org", "GIT_COMMITTER_NAME=A", "GIT_COMMITTER_EMAIL=a@example.org",
+		}
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+	run("init", "-q", "-b", "main")
+	run("config", "core.bare", "false")
+	run("config", "--unset", "core.worktree")
+	run("add", "-A")
+	run("commit", "-q", "-m", "first light")
+	return seed
+}
+
+func TestAgentRunsCommands(t *testing.T) {
+	c := connect(t, gitSeed(t))
+	for _, x := range []struct{ command, want string }{
+		{"echo hi", "hi"},
+		{"id -u; id -un", "1000\nsatchel"},
+		{"pwd; ls", "/space\nnote.md"},
+		{"cat note.md", "a note"},
+		{"git log --oneline --format=%s", "first light"},
+		{"git status --porcelain", ""},
+		{"echo more >> note.md && echo new > new.md && git status --porcelain", "M note.md\n?? new.md"},
+		{"cat /library/page.md", "a page"},
+		{"ls -A /space/.git/HEAD", "/space/.git/HEAD"},
+		{"hostname", "satchel"},
+	} {
+		r := execute(t, c, x.command, false)
+		if got := strings.TrimSpace(string(r.Stdout.Head)); got != x.want || r.ExitCode != 0 {
+			t.Errorf("%s: exit %d, %q, want %q; stderr %q", x.command, r.ExitCode, got, x.want, r.Stderr.Head)
+		}
+	}
+	b, err := c.Collect(t.Context(), agent.CollectLimits{Entries: 100, FileSize: 1 << 20, Total: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var changed []string
+	for _, e := range b.Entries {
+		if !e.Dir {
+			changed = append(changed, e.Path)
+		}
+	}
+	if strings.Join(changed, " ") != "new.md note.md" && strings.Join(changed, " ") != "note.md new.md" {
+		t.Errorf("changed: %q", changed)
+	}
+}
+
+func TestAgentReadOnlyCommandsChangeNothing(t *testing.T) {
+	seed := newSeed(t)
+	c := connect(t, seed)
+	for _, command := range []string{"echo x > new.md", "echo x >> note.md", "rm note.md", "mount -o remount,rw /space"} {
+		if r := execute(t, c, command, true); r.ExitCode == 0 {
+			t.Errorf("%s: succeeded", command)
+		}
+	}
+	if r := execute(t, c, "cat note.md; id -u", true); string(r.Stdout.Head) != "a note\n1001\n" {
+		t.Errorf("got %q", r.Stdout.Head)
+	}
+}
+
+// A space's .git is a view that the host moves; a stale one would hide the
+// commit that was just made.
+func TestAgentSeesTheHostsCommit(t *testing.T) {
+	seed := gitSeed(t)
+	c := connect(t, seed)
+	execute(t, c, "git log >/dev/null; cat .git/HEAD", false)
+	tmp := filepath.Join(seed.GitView, "HEAD.new")
+	write(t, tmp, "ref: refs/heads/other\n")
+	if err := os.Rename(tmp, filepath.Join(seed.GitView, "HEAD")); err != nil {
+		t.Fatal(err)
+	}
+	if r := execute(t, c, "cat .git/HEAD", false); string(r.Stdout.Head) != "ref: refs/heads/other\n" {
+		t.Errorf("got %q", r.Stdout.Head)
+	}
+}
+
+// Commands have none of what the agent has.
+func TestAttackCommandReachesForTheAgent(t *testing.T) {
+	c := connect(t, newSeed(t))
+	for _, command := range []string{
+		"kill -9 1", "echo x > /proc/1/fd/1", "cat /proc/1/environ", "ls /.satchel", "cat /.satchel/lower/note.md",
+		"unshare -Urm true", "mount -t tmpfs none /tmp", "umount /space", "/.satchel/agent agent", "dmesg -c", "chroot / true",
+	} {
+		if r := execute(t, c, command, false); r.ExitCode == 0 && len(r.Stdout.Head) > 0 {
+			t.Errorf("%s: exit 0, %q", command, r.Stdout.Head)
+		} else if r.ExitCode == 0 && !strings.HasPrefix(command, "cat") && !strings.HasPrefix(command, "dmesg") {
+			t.Errorf("%s: succeeded", command)
+		}
+	}
+	r := execute(t, c, "grep -E 'Cap(Eff|Prm|Bnd|Amb)|NoNewPrivs' /proc/self/status", false)
+	want := "CapPrm:\t0000000000000000\nCapEff:\t0000000000000000\nCapBnd:\t0000000000000000\n"
+	if got := string(r.Stdout.Head); !strings.Contains(got, want) || !strings.Contains(got, "NoNewPrivs:\t1") {
+		t.Errorf("a command has %q", got)
+	}
+}

@@ -1,0 +1,93 @@
+package gvisor_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"satchel/internal/fault"
+	"satchel/sandbox/gvisor"
+)
+
+func TestCheckWhereItWorks(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	r := newRuntime(t, withAgent, func(o *gvisor.Options) { o.RunDir = dir })
+	if err := r.Check(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if left := sandboxProcesses(t, dir); len(left) != 0 {
+		t.Errorf("the trial is left: %v", left)
+	}
+}
+
+func TestCheckSaysWhatToDo(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*gvisor.Options)
+		want   string
+	}{
+		{"a program that is linked dynamically", func(o *gvisor.Options) { o.Exe = "/bin/bash" }, "CGO_ENABLED=0"},
+		{"a program that is not there", func(o *gvisor.Options) { o.Exe = "/no/such/satchel" }, "readable"},
+		{"a root file system that is not there", func(o *gvisor.Options) { o.Rootfs = "/no/such/rootfs" }, "has no /usr"},
+		{"process 1 that does not start", func(o *gvisor.Options) { o.Args = []string{"/no/such/agent"} }, "no such file"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			err := newRuntime(t, c.change).Check(t.Context())
+			if fault.CodeOf(err) != fault.Unavailable || !strings.Contains(fault.PublicOf(err), c.want) {
+				t.Errorf("got %v, want a fault.Unavailable that says %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestDiagnose(t *testing.T) {
+	findings := newRuntime(t, withAgent).Diagnose(t.Context())
+	var names []string
+	for _, f := range findings {
+		names = append(names, f.Name)
+		if f.Detail == "" {
+			t.Errorf("%s: nothing is told", f.Name)
+		}
+		if (f.Remedy == "") != f.OK {
+			t.Errorf("%s: OK is %v and the remedy is %q", f.Name, f.OK, f.Remedy)
+		}
+	}
+	for _, want := range []string{"program", "user", "/proc", "namespaces", "platform systrap", "platform kvm", "platform ptrace", "cgroups", "bash", "git", "rg"} {
+		if !slices.Contains(names, want) {
+			t.Errorf("%s is not looked at", want)
+		}
+	}
+	i := slices.IndexFunc(findings, func(f gvisor.Finding) bool { return f.Name == "platform systrap" })
+	if !findings[i].OK {
+		t.Errorf("systrap: %+v", findings[i])
+	}
+}
+
+func TestNewRefusesWrongOptions(t *testing.T) {
+	for name, o := range map[string]gvisor.Options{
+		"no run directory":              {},
+		"relative run directory":        {RunDir: "run"},
+		"relative root file system":     {RunDir: "/run/x", Rootfs: "rootfs"},
+		"a platform that there is none": {RunDir: "/run/x", Platform: "xen"},
+	} {
+		if _, err := gvisor.New(o); fault.CodeOf(err) != fault.Invalid {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestNewDoesNothing(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	r, err := gvisor.New(gvisor.Options{RunDir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(dir); err == nil {
+		t.Error("New made the run directory")
+	}
+}

@@ -1,0 +1,269 @@
+package gvisor
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+func TestIsRunsc(t *testing.T) {
+	for _, c := range []struct {
+		args string
+		want bool
+	}{
+		{"runsc-sandbox --root=/x --debug=false boot --bundle=/b id", true},
+		{"runsc-gofer --root=/x gofer --bundle /b id", true},
+		{"/proc/self/exe umount --sync-fd=3 /proc", true},
+		{"/proc/self/exe --root=/x gofer --apply-caps=false id", true},
+		{"satchel serve", false},
+		{"satchel gofer", false},
+		{"/usr/bin/runsc-sandbox boot", false},
+		{"runsc-sandbox", false},
+		{"runsc-sandbox exec id true", false},
+		{"runsc-sandbox --root=/x do true", false},
+		{"runsc-gofer boot", false},
+		{"runsc run id", false},
+		{"/proc/self/exe agent", false},
+		{"/proc/self/exe agent-exec", false},
+		{"/proc/self/exe serve boot", false},
+		{"", false},
+	} {
+		if got := isRunsc(strings.Fields(c.args)); got != c.want {
+			t.Errorf("%q: %v, want %v", c.args, got, c.want)
+		}
+	}
+}
+
+func TestNamespaceRemedy(t *testing.T) {
+	for setting, want := range map[string]string{
+		"kernel/apparmor_restrict_unprivileged_userns=1": "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0", // Ubuntu 24.04
+		"kernel/unprivileged_userns_clone=0":             "sudo sysctl -w kernel.unprivileged_userns_clone=1",             // older Debian
+		"user/max_user_namespaces=0":                     "sudo sysctl -w user.max_user_namespaces",                       // RHEL
+		"kernel/apparmor_restrict_unprivileged_userns=0": "seccomp profile",
+		"": "seccomp profile",
+	} {
+		name, value, _ := strings.Cut(setting, "=")
+		got := namespaceRemedy(1000, func(n string) string {
+			if n == name {
+				return value
+			}
+			return ""
+		})
+		if !strings.Contains(got, want) || !strings.Contains(got, "as root") {
+			t.Errorf("%s: %q does not say %q", setting, got, want)
+		}
+	}
+	if got := namespaceRemedy(0, func(string) string { return "" }); !strings.Contains(got, "CAP_SYS_ADMIN") {
+		t.Errorf("as root: %q", got)
+	}
+	if err := namespaceFault(unix.EPERM); fault.CodeOf(err) != fault.Unavailable {
+		t.Errorf("EPERM: %v", err)
+	}
+	if err := namespaceFault(unix.ENOENT); fault.CodeOf(err) != fault.Internal {
+		t.Errorf("ENOENT: %v", err)
+	}
+}
+
+func TestCgroupSettings(t *testing.T) {
+	lim := space.Limits{Memory: 512 << 20, Processes: 128, CPUs: 1.5}
+	for _, c := range []struct {
+		version int
+		want    []string
+	}{
+		{1, []string{
+			"memory memory.limit_in_bytes=536870912", "memory memory.memsw.limit_in_bytes=536870912 (optional)",
+			"pids pids.max=1536", "cpu cpu.cfs_period_us=100000", "cpu cpu.cfs_quota_us=150000",
+		}},
+		{2, []string{
+			"memory memory.max=536870912", "memory memory.swap.max=0 (optional)", "memory memory.oom.group=1 (optional)",
+			"pids pids.max=1536", "cpu cpu.max=150000 100000",
+		}},
+	} {
+		var got []string
+		for _, s := range (&cgroup{version: c.version}).settings(lim) {
+			line := fmt.Sprintf("%s %s=%s", s.controller, s.file, s.value)
+			if s.optional {
+				line += " (optional)"
+			}
+			got = append(got, line)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("version %d: %q, want %q", c.version, got, c.want)
+		}
+	}
+	if got := (&cgroup{version: 2}).settings(space.Limits{}); len(got) != 0 {
+		t.Errorf("no limits: %v", got)
+	}
+}
+
+func TestCgroupOOMKilled(t *testing.T) {
+	for _, c := range []struct {
+		version       int
+		file, content string
+		want          bool
+	}{
+		{1, "memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 0\n", false},
+		{1, "memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n", true},
+		{1, "memory.oom_control", "oom_kill_disable 0\nunder_oom 1\n", false}, // before Linux 4.13
+		{2, "memory.events", "low 0\nhigh 0\nmax 12\noom 1\noom_kill 1\noom_group_kill 1\n", true},
+		{2, "memory.events", "low 0\nhigh 0\nmax 12\noom 0\noom_kill 0\n", false},
+	} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, c.file), []byte(c.content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		g := &cgroup{version: c.version, dirs: map[string]string{"": dir, "memory": dir}}
+		if got := g.oomKilled(); got != c.want {
+			t.Errorf("version %d, %q: %v", c.version, c.content, got)
+		}
+	}
+}
+
+func TestParsePss(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		want int64
+		ok   bool
+	}{
+		{"00400000-7fff [rollup]\nRss:  900 kB\nPss:  600 kB\nPss_Anon: 100 kB\nPss_Shmem:  200 kB\n", 400 << 10, true},
+		{"Pss:  600 kB\n", 600 << 10, true}, // before Linux 5.9
+		{"Pss:  100 kB\nPss_Shmem:  200 kB\n", 0, true},
+		{"Pss:  x kB\n", 0, false},
+		{"Pss:  -5 kB\n", 0, false},
+		{"", 0, false},
+	} {
+		got, ok := parsePss(strings.NewReader(c.text))
+		if got != c.want || ok != c.ok {
+			t.Errorf("%q: %d, %v", c.text, got, ok)
+		}
+	}
+}
+
+func TestProgramText(t *testing.T) {
+	const maps = `00400000-01000000 r-xp 00000000 fe:00 12 /opt/satchel (deleted)
+01000000-02000000 r--p 00c00000 fe:00 12 /opt/satchel
+02000000-02100000 rw-p 01c00000 fe:00 12 /opt/satchel
+c000000000-c004000000 rw-p 00000000 00:00 0
+7fff0000-7fff1000 r-xp 00000000 00:00 0 [vdso]
+zz-yy r-xp 0 0 0 /x
+`
+	want := []mapping{{0x400000, 0x1000000}, {0x1000000, 0x2000000}}
+	if got := programText(strings.NewReader(maps)); !slices.Equal(got, want) {
+		t.Errorf("got %x, want %x: what is written to must never be dropped", got, want)
+	}
+}
+
+func TestTailKeepsTheEnd(t *testing.T) {
+	l := newTail(4)
+	for _, c := range []struct{ write, want string }{{"ab", "ab"}, {"cd", "abcd"}, {"e", "…bcde"}, {"0123456789", "…6789"}, {"", "…6789"}} {
+		if n, err := l.Write([]byte(c.write)); n != len(c.write) || err != nil {
+			t.Errorf("writing %q: %d, %v", c.write, n, err)
+		}
+		if got := l.String(); got != c.want {
+			t.Errorf("after %q: %q, want %q", c.write, got, c.want)
+		}
+	}
+}
+
+func newPair(t testing.TB) (a *link, b *os.File) {
+	t.Helper()
+	ours, theirs, err := socketPair()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := newLink(ours)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.close(); theirs.Close() })
+	return l, theirs
+}
+
+func TestLinkCarriesFiles(t *testing.T) {
+	a, raw := newPair(t)
+	fd, err := unix.Dup(int(raw.Fd()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := newLink(os.NewFile(uintptr(fd), "b"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.close()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if err := a.send(message{ID: 7, Op: opStart}, w); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	m, files, err := b.receive()
+	if err != nil || m.ID != 7 || m.Op != opStart || len(files) != 1 {
+		t.Fatalf("got %+v, %d files, %v", m, len(files), err)
+	}
+	flags, err := unix.FcntlInt(files[0].Fd(), unix.F_GETFD, 0)
+	if err != nil || flags&unix.FD_CLOEXEC == 0 {
+		t.Errorf("a passed file would be inherited: %x, %v", flags, err)
+	}
+	fmt.Fprint(files[0], "through")
+	closeAll(files)
+	if got, err := io.ReadAll(r); err != nil || string(got) != "through" {
+		t.Errorf("got %q, %v", got, err)
+	}
+	if err := a.send(message{Error: strings.Repeat("x", maxMessage)}); err == nil {
+		t.Error("a message over the limit was sent")
+	}
+	a.close()
+	raw.Close()
+	if _, _, err := b.receive(); !errors.Is(err, io.EOF) {
+		t.Errorf("the end: %v, want EOF", err)
+	}
+}
+
+// FuzzLink sends the receiver whatever there is: it must neither fail badly nor
+// keep a file open.
+func FuzzLink(f *testing.F) {
+	f.Add([]byte(`{"id":1,"op":"start","start":{"lower":"/x"}}`), 3)
+	f.Add([]byte(`{`), 1)
+	f.Add([]byte{}, 0)
+	f.Add([]byte(strings.Repeat("x", maxMessage+1)), 5)
+	f.Fuzz(func(t *testing.T, packet []byte, n int) {
+		l, raw := newPair(t)
+		if n < 0 || n > 8 || len(packet) > 2*maxMessage {
+			return
+		}
+		fds := make([]int, n)
+		for i := range fds {
+			fds[i] = int(raw.Fd())
+		}
+		before, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := unix.Sendmsg(int(raw.Fd()), packet, unix.UnixRights(fds...), nil, 0); err != nil {
+			return
+		}
+		m, files, err := l.receive()
+		if err != nil && len(files) != 0 || len(files) > 4*maxFiles {
+			t.Errorf("%d files, %v", len(files), err)
+		}
+		_ = m
+		closeAll(files)
+		after, err := os.ReadDir("/proc/self/fd")
+		if err != nil || len(after) > len(before) {
+			t.Errorf("%d files are open, %d were before (%v)", len(after), len(before), err)
+		}
+	})
+}
