@@ -29,10 +29,11 @@ func (p *Pool) acquire(ctx context.Context, k key, phase func(Phase)) (admission
 				p.mu.Unlock()
 				return admission{box: b}, nil
 			}
+			settled := b.settled
 			p.mu.Unlock()
 			phase(PhaseStarting)
 			select {
-			case <-b.gone:
+			case <-settled:
 				continue
 			case <-ctx.Done():
 				return admission{}, canceled(ctx)

@@ -51,7 +51,10 @@ type box struct {
 	reason   StopReason
 	last     space.Meta // of the newest command that could write
 
-	drained chan struct{} // closed once state is not live and refs is 0
+	keep time.Time // until when it is not stopped: its changes could not be committed
+
+	settled chan struct{} // of a box that is not live: closed once it is gone, or live again
+	drained chan struct{} // of a box that is not live: closed once refs is 0
 	gone    chan struct{} // closed once nothing is left of it
 
 	// tree serialises what touches files: collections and applies.
@@ -111,7 +114,6 @@ func (p *Pool) start(ctx context.Context, k key, gen uint64) (_ *box, err error)
 		memory:   p.o.StartMemory,
 		jobs:     map[string]job{},
 		ended:    map[string]agent.JobEnd{},
-		drained:  make(chan struct{}),
 		gone:     make(chan struct{}),
 		tree:     make(lock, 1),
 	}
@@ -137,25 +139,26 @@ func (b *box) watch() {
 	select {
 	case <-b.gone:
 	case <-b.sandbox.Done():
-		b.die()
+		b.die(nil)
 	case <-b.agent.Done():
-		b.die()
+		b.die(nil)
 	}
 }
 
-// die takes note that the sandbox ended by itself. One that is being stopped
-// is left to retire.
-func (b *box) die() {
+// die takes note that the sandbox ended by itself, or is not to be trusted any
+// more; a nil cause is found out. One that is being stopped is left to retire.
+func (b *box) die(cause error) {
 	p := b.pool
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if b.state != live {
 		return
 	}
-	b.state = dead
-	b.drain()
+	b.leave(dead, StopDied)
 	p.wg.Go(func() {
-		cause := b.cause()
+		if cause == nil {
+			cause = b.cause()
+		}
 		p.mu.Lock()
 		b.reason = reasonOf(cause)
 		p.mu.Unlock()
@@ -211,6 +214,13 @@ func megabytes(n int64) string {
 	return fmt.Sprintf("%d MB", n>>20)
 }
 
+// leave takes the box from live to another state. The caller holds Pool.mu.
+func (b *box) leave(to state, why StopReason) {
+	b.state, b.reason = to, why
+	b.settled, b.drained = make(chan struct{}), make(chan struct{})
+	b.drain()
+}
+
 // drain closes drained where nothing uses a box any more that takes no new
 // commands. The caller holds Pool.mu.
 func (b *box) drain() {
@@ -238,17 +248,42 @@ func (b *box) release() {
 // stop makes the box take no more commands and sees to its end. The caller
 // holds Pool.mu; a box that is ending already is left to itself.
 func (b *box) stop(why StopReason, grace time.Duration) {
+	if b.state == stopping && !why.optional() {
+		b.reason = why // what was optional is no more
+	}
 	if b.state != live {
 		return
 	}
-	b.state, b.reason = stopping, why
 	for _, j := range b.jobs {
 		if j.save {
 			b.last = j.meta // the last collection holds what the job did
 		}
 	}
-	b.drain()
+	b.leave(stopping, why)
 	b.pool.wg.Go(func() { b.retire(grace) })
+}
+
+// optional tells whether a stop can wait until what changed is committed.
+func (r StopReason) optional() bool { return r == StopIdle || r == StopEvicted || r == StopRefresh }
+
+// keepTime is how long a box is left alone whose changes could not be
+// committed.
+const keepTime = 30 * time.Second
+
+// revive makes a box live again whose stop was optional, so that changes which
+// cannot be committed now are not lost; false where it has to go.
+func (b *box) revive(err error) bool {
+	p := b.pool
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed || !b.reason.optional() {
+		return false
+	}
+	b.state, b.lastUsed = live, time.Now()
+	b.keep = b.lastUsed.Add(keepTime)
+	close(b.settled)
+	p.o.Logger.Error("a sandbox is kept because its changes cannot be committed", "space", b.key.space, "err", err)
+	return true
 }
 
 // retire ends what runs, commits what changed and stops the sandbox.
@@ -256,6 +291,14 @@ func (b *box) retire(grace time.Duration) {
 	p := b.pool
 	ctx, cancel := context.WithTimeout(p.hard, grace+p.o.CollectTime)
 	defer cancel()
+	p.mu.Lock()
+	optional, meta := b.reason.optional(), b.last
+	p.mu.Unlock()
+	if optional { // nothing runs, and what was left over is committed first
+		if s := b.save(ctx, meta); s.err != nil && !s.agent && b.revive(s.err) {
+			return
+		}
+	}
 	if err := b.agent.Shutdown(ctx, grace); err != nil {
 		p.o.Logger.Warn("the commands of a sandbox could not be ended in order", "space", b.key.space, "err", err)
 	} else {
@@ -287,6 +330,7 @@ func (b *box) bury() {
 	}
 	p.lives[b.key] = life{gen: b.gen, ended: b.reason}
 	p.count.stopped(b.reason)
+	close(b.settled)
 	close(b.gone)
 	p.dispatch()
 	p.o.Metrics.stopped(b.reason)
@@ -296,3 +340,8 @@ func (b *box) bury() {
 // busy tells whether stopping the box would end something. The caller holds
 // Pool.mu.
 func (b *box) busy() bool { return b.refs > 0 || len(b.jobs) > 0 }
+
+// idle tells whether the box may be stopped at will. The caller holds Pool.mu.
+func (b *box) idle(now time.Time) bool {
+	return b.state == live && !b.busy() && now.After(b.keep)
+}

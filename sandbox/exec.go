@@ -61,7 +61,7 @@ func (p *Pool) Exec(ctx context.Context, r Request) (Result, error) {
 			if again.refresh {
 				p.refresh(a.box)
 			} else {
-				a.die()
+				a.die(nil)
 			}
 			a.release()
 			waited = true
@@ -174,6 +174,9 @@ func (c *command) prepare(ctx context.Context) error {
 	case err != nil:
 		c.pool.o.Logger.Error("a sandbox could not be brought up to head", "space", c.key.space, "err", err)
 		notes = append(notes, "The newest changes of the space could not be brought into the sandbox; its files may be older than what search and read show.")
+	}
+	if c.alone() {
+		c.forget() // no command is left that these happened during
 	}
 	c.showHistory(ctx)
 	if c.isGone() {

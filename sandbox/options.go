@@ -75,7 +75,8 @@ type Options struct {
 }
 
 // Metrics are told what happens. Any of them may be nil. They are called from
-// many goroutines and must not block.
+// many goroutines, some of them under the pool's lock: they must not block and
+// not call the pool.
 type Metrics struct {
 	// Started is told each start of a sandbox, how long it took and how it went.
 	Started func(took time.Duration, err error)

@@ -282,7 +282,7 @@ func (p *Pool) sweep(now time.Time) {
 				break
 			}
 		}
-		if !b.busy() && now.Sub(b.lastUsed) >= p.o.IdleStop {
+		if b.idle(now) && now.Sub(b.lastUsed) >= p.o.IdleStop {
 			b.stop(StopIdle, p.o.Grace)
 			continue
 		}
@@ -326,8 +326,7 @@ func (p *Pool) measure(b *box) {
 	b.memory = st.Memory
 	over := p.o.Limits.Memory > 0 && st.Memory > p.o.Limits.Memory+p.o.Limits.Memory/4 && b.state == live
 	if over {
-		b.state, b.reason = dead, StopMemory
-		b.drain()
+		b.leave(dead, StopMemory)
 		p.wg.Go(b.bury)
 	}
 	p.mu.Unlock()
@@ -360,8 +359,9 @@ func (p *Pool) relieve() {
 // are busy. The caller holds mu.
 func (p *Pool) leastRecent() *box {
 	var oldest *box
+	now := time.Now()
 	for _, b := range p.boxes {
-		if b.state == live && !b.busy() && (oldest == nil || b.lastUsed.Before(oldest.lastUsed)) {
+		if b.idle(now) && (oldest == nil || b.lastUsed.Before(oldest.lastUsed)) {
 			oldest = b
 		}
 	}

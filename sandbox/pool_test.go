@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -77,6 +78,27 @@ func (b *bench) exec(ctx context.Context, r sandbox.Request) <-chan outcome {
 	seen := make(chan struct{})
 	once := sync.OnceFunc(func() { close(seen) })
 	r.OnProgress = func(sandbox.Progress) { once() }
+	go func() {
+		res, err := b.Pool.Exec(ctx, r)
+		once()
+		done <- outcome{res, err}
+	}()
+	<-seen
+	return done
+}
+
+// begun runs "echo started" and a command, and returns once the first is seen.
+func (b *bench) begun(ctx context.Context, r sandbox.Request) <-chan outcome {
+	b.t.Helper()
+	done := make(chan outcome, 1)
+	seen := make(chan struct{})
+	once := sync.OnceFunc(func() { close(seen) })
+	r.Command = "echo started; " + r.Command
+	r.OnProgress = func(p sandbox.Progress) {
+		if p.Line == "started" {
+			once()
+		}
+	}
 	go func() {
 		res, err := b.Pool.Exec(ctx, r)
 		once()
@@ -175,8 +197,7 @@ func TestUsersAreServedInTurn(t *testing.T) {
 func TestBusySandboxesAreNotEvicted(t *testing.T) {
 	b := newBench(t, func(o *sandbox.Options) { o.MaxSandboxes, o.QueueTime = 1, 50*time.Millisecond })
 	ctx, cancel := context.WithCancel(t.Context())
-	long := b.exec(ctx, b.request("a", "sleep 300"))
-	b.until("busy", func(s sandbox.Status) bool { return s.Busy == 1 })
+	long := b.begun(ctx, b.request("a", "sleep 300"))
 	_, err := b.Pool.Exec(t.Context(), b.request("b", "true"))
 	var f *fault.Error
 	if !errors.As(err, &f) || f.Code != fault.Limited || f.RetryAfter == 0 {
@@ -276,8 +297,7 @@ func TestIdlenessBeginsWhenNothingRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	command := b.exec(ctx, b.request("b", "sleep 300"))
-	b.until("both busy", func(s sandbox.Status) bool { return s.Busy == 2 })
+	command := b.begun(ctx, b.request("b", "sleep 300"))
 	b.Pool.Sweep(later)
 	if s := b.Pool.Status(); s.Sandboxes != 2 || s.IdleStops != 0 {
 		t.Errorf("work was stopped for idleness: %+v", s)
@@ -341,8 +361,7 @@ func TestOneSandboxAlwaysFits(t *testing.T) {
 
 func TestASandboxOverItsMemoryLimitIsEnded(t *testing.T) {
 	b := newBench(t, nil)
-	c := b.exec(t.Context(), b.request("a", "sleep 300"))
-	b.until("busy", func(s sandbox.Status) bool { return s.Busy == 1 })
+	c := b.begun(t.Context(), b.request("a", "sleep 300"))
 	b.fake.SetMemory(1 << 30)
 	b.Pool.Sweep(time.Now())
 	if o := <-c; fault.CodeOf(o.err) != fault.Unavailable || !strings.Contains(fault.PublicOf(o.err), "out of memory") {
@@ -353,8 +372,7 @@ func TestASandboxOverItsMemoryLimitIsEnded(t *testing.T) {
 func TestOutOfMemoryIsToldInPlainWords(t *testing.T) {
 	b := newBench(t, nil)
 	b.must("a", "echo safe > safe")
-	c := b.exec(t.Context(), b.request("a", "echo lost > lost; sleep 300"))
-	b.until("busy", func(s sandbox.Status) bool { return s.Busy == 1 })
+	c := b.begun(t.Context(), b.request("a", "echo lost > lost; sleep 300"))
 	b.Runtime.Started()[0].(*sandboxtest.FakeSandbox).Crash(space.ErrOutOfMemory)
 	o := <-c
 	if !errors.Is(o.err, space.ErrOutOfMemory) || fault.CodeOf(o.err) != fault.Unavailable || !strings.Contains(fault.PublicOf(o.err), "512 MB") {
@@ -420,6 +438,71 @@ func TestLargeChangesAreSeveralCommits(t *testing.T) {
 	if n := len(r.Refused); n != 30 || len(b.Store.Tree(b.space)) != 27 {
 		t.Errorf("%d refused, %d files", n, len(b.Store.Tree(b.space)))
 	}
+}
+
+func TestChangesThatCannotBeCommittedKeepTheirSandbox(t *testing.T) {
+	b := newBench(t, func(o *sandbox.Options) {
+		o.MaxSandboxes, o.IdleStop, o.QueueTime = 1, time.Minute, 100*time.Millisecond
+	})
+	b.must("a", "true")
+	b.Store.FailCommit = func(space.ChangeSet) error { return errors.New("the disk is full") }
+	if r := b.must("a", "echo 1 > one"); r.NotSaved == nil {
+		t.Errorf("%+v", r)
+	}
+	b.Pool.Sweep(time.Now().Add(2 * time.Minute)) // idle
+	if r := b.must("a", "cat one"); r.Restarted || r.Stdout.Text != "1\n" {
+		t.Errorf("after the idle stop: %+v", r)
+	}
+	if _, err := b.Pool.Exec(t.Context(), b.request("b", "true")); fault.CodeOf(err) != fault.Limited { // wants its room
+		t.Errorf("the other user: %v", err)
+	}
+	b.Store.FailCommit = nil
+	if r := b.must("a", "true"); len(r.Commits) != 1 || r.Restarted {
+		t.Errorf("after mending: %+v", r)
+	}
+}
+
+func TestARefusalIsForgottenWithItsFile(t *testing.T) {
+	b := newBench(t, nil)
+	b.Store.RefusePath = func(p string) error { return fault.New(fault.Invalid, "No.") }
+	if r := b.must("a", "echo s > secret"); len(r.Refused) != 1 {
+		t.Errorf("%+v", r)
+	}
+	if r := b.must("a", "true"); len(r.Notes) != 1 {
+		t.Errorf("%+v", r)
+	}
+	if r := b.must("a", "rm secret"); len(r.Notes)+len(r.Refused) != 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestATakenOverAgentIsNotTrustedAgain is the attack of an agent that sends
+// more than it was asked for.
+func TestATakenOverAgentIsNotTrustedAgain(t *testing.T) {
+	b := newBench(t, func(o *sandbox.Options) {
+		connect, hostile := o.Connect, true
+		o.Connect = func(ctx context.Context, conn io.ReadWriteCloser, boot agent.Boot) (sandbox.Agent, error) {
+			a, err := connect(ctx, conn, boot)
+			if hostile {
+				a, hostile = flooder{a}, false
+			}
+			return a, err
+		}
+	})
+	r, err := b.Pool.Exec(t.Context(), b.request("a", "true"))
+	if err != nil || r.NotSaved == nil || len(r.Commits) != 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if r := b.must("a", "echo 1 > one"); !r.Restarted || len(r.Commits) != 1 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// flooder is an agent that ignores the limits of a collection.
+type flooder struct{ sandbox.Agent }
+
+func (flooder) Collect(_ context.Context, l agent.CollectLimits) (agent.Batch, error) {
+	return agent.Batch{Entries: []agent.Entry{{Path: "x", Content: make([]byte, l.FileSize+1)}}}, nil
 }
 
 func TestManyAtOnce(t *testing.T) {

@@ -19,8 +19,9 @@ type treeState struct {
 	head    space.CommitID          // what the sandbox was last brought to
 	behind  map[space.Path]struct{} // older than head inside: changed there too, or not written
 	refused map[string]space.Refusal
-	commits []space.Commit // made from this sandbox, the newest ones
-	made    int            // how many there were before commits
+	retry   map[string]bool // of refused: the Committer's, told again by each collection
+	commits []space.Commit  // made from this sandbox, the newest ones
+	made    int             // how many there were before commits
 }
 
 func newTreeState(s space.Seeder, id space.SpaceID, head space.CommitID) treeState {
@@ -36,6 +37,7 @@ func newTreeState(s space.Seeder, id space.SpaceID, head space.CommitID) treeSta
 type saved struct {
 	refused   []space.Refusal // not told before
 	conflicts []space.Conflict
+	untold    int // refusals beyond maxRefused
 	notes     []string
 	err       error // why changes stay uncommitted
 	agent     bool  // err is the agent's: the sandbox is broken
@@ -61,6 +63,7 @@ func (b *box) save(ctx context.Context, meta space.Meta) saved {
 func (b *box) collect(ctx context.Context, meta space.Meta, s *saved) {
 	limits := agent.CollectLimits{Entries: b.pool.o.MaxChangeFiles, FileSize: b.pool.o.MaxFile, Total: b.pool.o.MaxChange}
 	keep := true // leave what a Committer refused to a later try
+	retry := map[string]bool{}
 	for range maxRounds {
 		began := time.Now()
 		batch, err := b.agent.Collect(ctx, limits)
@@ -71,14 +74,17 @@ func (b *box) collect(ctx context.Context, meta space.Meta, s *saved) {
 		if len(batch.Entries) == 0 {
 			break
 		}
-		except, err := b.commit(ctx, batch, limits, meta, s)
+		except, err := b.commit(ctx, batch, limits, meta, s, retry)
 		b.pool.o.Metrics.collected(time.Since(began), len(batch.Entries), err)
 		if err != nil {
-			s.err, s.agent = err, errors.Is(err, agent.ErrProtocol)
+			if s.err, s.agent = err, errors.Is(err, agent.ErrProtocol); s.agent {
+				b.die(err) // whoever speaks for the sandbox is not our agent any more
+			}
 			return
 		}
 		if !keep {
 			except = nil
+			clear(retry)
 		}
 		if err := b.agent.Ack(ctx, batch.ID, except); err != nil {
 			s.err, s.agent = err, true
@@ -96,6 +102,17 @@ func (b *box) collect(ctx context.Context, meta space.Meta, s *saved) {
 			keep = false
 		}
 	}
+	for p := range b.retry {
+		if !retry[p] {
+			delete(b.refused, p) // it is gone, or was committed
+		}
+	}
+	if b.retry = retry; !keep {
+		b.retry = nil
+	}
+	if s.untold > 0 {
+		s.notes = append(s.notes, fmt.Sprintf("%s more could not be committed.", count(s.untold, "path")))
+	}
 	if len(b.behind) > 0 {
 		if _, notes, err := b.catchUp(ctx, false); err != nil {
 			b.pool.o.Logger.Warn("a conflict could not be brought into the sandbox", "space", b.key.space, "err", err)
@@ -107,7 +124,7 @@ func (b *box) collect(ctx context.Context, meta space.Meta, s *saved) {
 
 // commit makes a commit of one batch and returns the paths that the agent
 // shall tell again.
-func (b *box) commit(ctx context.Context, batch agent.Batch, limits agent.CollectLimits, meta space.Meta, s *saved) ([]string, error) {
+func (b *box) commit(ctx context.Context, batch agent.Batch, limits agent.CollectLimits, meta space.Meta, s *saved, retry map[string]bool) ([]string, error) {
 	d, err := makeDraft(ctx, &b.view, batch, limits)
 	if err != nil {
 		return nil, err
@@ -130,6 +147,7 @@ func (b *box) commit(ctx context.Context, batch agent.Batch, limits agent.Collec
 	for _, r := range c.Refused {
 		delete(d.changes, space.Path(r.Path))
 		except = append(except, r.Path)
+		retry[r.Path] = true
 		b.refuse(s, r)
 	}
 	for p := range d.changes {
@@ -162,6 +180,8 @@ func (b *box) refuse(s *saved, r space.Refusal) {
 	}
 	if len(s.refused) < maxRefused {
 		s.refused = append(s.refused, r)
+	} else {
+		s.untold++
 	}
 }
 
@@ -177,6 +197,12 @@ func (b *box) remember(c space.Commit) {
 		b.commits = slices.Delete(b.commits, 0, n)
 		b.made += n
 	}
+}
+
+// forget drops the commits that no command is interested in.
+func (b *box) forget() {
+	b.made += len(b.commits)
+	b.commits = nil
 }
 
 // mark returns the place in the row of commits where since begins.

@@ -140,15 +140,11 @@ var commandChecks = []check{
 		if res.End != agent.Detached || res.JobID == "" {
 			e.Fatalf("%+v", res)
 		}
-		e.sh("touch go")
-		e.Store.Wait(e.ctx, e.space, func(t Tree) bool { _, ok := t["two"]; return ok })
-		for {
-			res := e.sh("sleep 0.05")
-			if len(res.Notes) > 0 {
-				e.wantNote(res, "exit code 4")
-				return
-			}
+		for res = e.sh("touch go"); len(res.Notes) == 0; {
+			res = e.sh("sleep 0.05")
 		}
+		e.wantNote(res, "exit code 4")
+		e.wantFile("two", &Entry{Content: "two\n"})
 	}},
 	{name: "progress tells the phases and the newest line", run: func(e *exercise) {
 		var phases []sandbox.Phase
