@@ -52,10 +52,10 @@ func (s *Store) Maintain(ctx context.Context, id space.SpaceID) error {
 		return err
 	}
 	defer release()
-	if err := r.seeds.enter(ctx); err != nil { // one at a time, and no view is being made
-		return err
+	if !r.maintaining.TryLock() {
+		return nil // it is being done
 	}
-	defer r.seeds.leave()
+	defer r.maintaining.Unlock()
 	before, err := packNames(r.db.packDir())
 	if err != nil {
 		return r.internalf(err, "maintain")
@@ -66,6 +66,11 @@ func (s *Store) Maintain(ctx context.Context, id space.SpaceID) error {
 	if _, err := s.git.run(ctx, gitCmd{dir: r.dir, gitDir: r.dir, args: []string{"repack", "--geometric=2", "-q"}}); err != nil {
 		return r.internalf(err, "maintain")
 	}
+	// From here on, for a moment, no view may be made from packs that go.
+	if err := r.seeds.enter(ctx); err != nil {
+		return err
+	}
+	defer r.seeds.leave()
 	if err := s.replacePacks(r.db.packDir(), before); err != nil {
 		return r.internalf(err, "maintain")
 	}

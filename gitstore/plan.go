@@ -38,7 +38,8 @@ type plan struct {
 	over    map[string]place   // of writes: what head has there, where it has a file
 	refused []space.Refusal
 	clashes []space.Conflict
-	wanted  map[string]bool // every path of the change set: no copy goes there
+	wanted  map[string]bool // every path of the change set, and every copy's
+	dirs    map[string]bool // their ancestors
 }
 
 // validate turns a change set into requests. What cannot be committed whatever
@@ -134,9 +135,9 @@ func cutPrefixFold(s, prefix string) (string, bool) {
 // entry is the error.
 func (r *repo) decide(ctx context.Context, head *headState, reqs []request, policy space.Policy) (*plan, error) {
 	p := &plan{r: r, head: head, policy: policy,
-		deletes: map[string]place{}, writes: map[string]request{}, over: map[string]place{}, wanted: map[string]bool{}}
+		deletes: map[string]place{}, writes: map[string]request{}, over: map[string]place{}, wanted: map[string]bool{}, dirs: map[string]bool{}}
 	for _, q := range reqs {
-		p.wanted[string(q.path)] = true
+		p.want(string(q.path))
 	}
 	slices.SortFunc(reqs, func(a, b request) int { return compareStrings(string(a.path), string(b.path)) })
 	for _, deletes := range []bool{true, false} { // a delete makes way for a write
@@ -293,6 +294,7 @@ func (p *plan) keepBoth(q request, component, rest string) error {
 		default:
 			q.base = ""
 			p.writes[string(name)] = q
+			p.want(string(name))
 		}
 		p.clashes = append(p.clashes, space.Conflict{Path: q.path, Kept: name})
 		return nil
@@ -300,10 +302,22 @@ func (p *plan) keepBoth(q request, component, rest string) error {
 	return fault.New(fault.Invalid, "The change to %q met a newer version, and there is no free name to keep it beside that.", q.raw)
 }
 
-// isWanted tells whether the change set has an entry for the path or for an
-// ancestor of it.
+// want notes a path of the change set, so that no copy goes there, above it or
+// below it.
+func (p *plan) want(path string) {
+	p.wanted[path] = true
+	for i := strings.LastIndexByte(path, '/'); i > 0; i = strings.LastIndexByte(path[:i], '/') {
+		if p.dirs[path[:i]] {
+			return
+		}
+		p.dirs[path[:i]] = true
+	}
+}
+
+// isWanted tells whether a copy at the path would be in the way of the change
+// set.
 func (p *plan) isWanted(path string) bool {
-	if p.wanted[path] {
+	if p.wanted[path] || p.dirs[path] {
 		return true
 	}
 	for i := strings.LastIndexByte(path, '/'); i > 0; i = strings.LastIndexByte(path[:i], '/') {
@@ -327,18 +341,23 @@ func (p *plan) underWrite(path string) bool {
 // refuseBelowFiles refuses writes below a path that the same change set makes
 // a file: it contradicts itself.
 func (p *plan) refuseBelowFiles() {
+	var below []string
 	for path, q := range p.writes {
 		if p.underWrite(path) {
+			below = append(below, path)
 			p.refused = append(p.refused, refusal(q.raw, fault.New(fault.Invalid,
 				"The change makes %q both a file and a directory.", q.raw)))
 		}
 	}
-	for path := range p.writes {
-		if p.underWrite(path) {
-			delete(p.writes, path)
-			delete(p.over, path)
-		}
+	slices.Sort(below)
+	for _, path := range below {
+		delete(p.writes, path)
+		delete(p.over, path)
 	}
+	p.clashes = slices.DeleteFunc(p.clashes, func(c space.Conflict) bool {
+		_, gone := slices.BinarySearch(below, string(c.Kept))
+		return gone
+	})
 }
 
 // edits returns the plan as edits of a tree and as what differs.

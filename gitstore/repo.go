@@ -53,7 +53,8 @@ type repo struct {
 	totals   *totals
 	head     atomic.Pointer[headState]
 
-	seeds seeds
+	seeds       seeds
+	maintaining sync.Mutex // held by a run of Maintain
 }
 
 // headState is a head with its tree.
