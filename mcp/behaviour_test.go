@@ -1,3 +1,5 @@
+//go:build !conformance
+
 package mcp
 
 import (
@@ -373,6 +375,18 @@ func TestListsThatFail(t *testing.T) {
 					t.Errorf("%s, %s: %s", era, method, p.body)
 				}
 			}
+		}
+	}
+}
+
+func TestAPanicInAHookOfTheLibraryIsAnswered(t *testing.T) {
+	r := newRig(t)
+	for era, p := range map[string]reply{
+		"legacy": r.legacy("bob", r.session("bob"), `{"jsonrpc":"2.0","id":1,"method":"prompts/list"}`),
+		"modern": r.do(modern("1", "prompts/list", "").as("bob")),
+	} {
+		if e := p.last(t).Error; p.status != 200 || e == nil || e.Code != -32603 || strings.Contains(p.body, secret) {
+			t.Errorf("%s: status %d, %s", era, p.status, p.body)
 		}
 	}
 }

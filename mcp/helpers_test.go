@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -127,11 +128,17 @@ func (f *fakeTools) ReadResource(_ context.Context, _ tools.Caller, uri string) 
 	return nil, "", fault.New(fault.NotFound, "There is no such resource.")
 }
 
-func (f *fakeTools) Prompts(context.Context, tools.Caller) ([]tools.Prompt, error) {
+func (f *fakeTools) Prompts(_ context.Context, c tools.Caller) ([]tools.Prompt, error) {
+	if c.User == "u_bob" {
+		panic(secret)
+	}
 	return []tools.Prompt{{Name: "onboarding", Title: "Onboarding", Description: "Begin.", Arguments: []tools.PromptArgument{{Name: "name", Description: "Yours."}}}}, f.lists
 }
 
 func (f *fakeTools) GetPrompt(_ context.Context, _ tools.Caller, name string, args map[string]string) (string, string, error) {
+	if name == "panic" {
+		panic(secret)
+	}
 	if name != "onboarding" {
 		return "", "", fault.New(fault.NotFound, "There is no prompt %q.", name)
 	}
@@ -398,4 +405,8 @@ func principal(t testing.TB, token string) auth.Principal {
 		t.Fatal(err)
 	}
 	return p
+}
+
+func toolCall(id, name, args string) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, id, name, args)
 }

@@ -1,3 +1,5 @@
+//go:build !conformance
+
 package mcp
 
 import (
@@ -72,6 +74,7 @@ func TestPoint9CodesByEra(t *testing.T) {
 		{"unknown skill", "skills/get", `"uri":"skill://nope/SKILL.md"`, -32602, -32602, 200, 400},
 		{"unknown method", "nope/nope", ``, -32601, -32601, 200, 404},
 		{"broken tool", "tools/call", `"name":"broken"`, -32603, -32603, 200, 200},
+		{"panicking prompt", "prompts/get", `"name":"panic"`, -32603, -32603, 200, 200},
 		{"panicking tool", "tools/call", `"name":"panic"`, -32603, -32603, 200, 200},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -1,10 +1,11 @@
+//go:build !conformance
+
 package mcp
 
 import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -15,10 +16,6 @@ import (
 
 // The tests of this file are the fifteen things that mcp-go leaves to whoever
 // serves with it, in the order of the list that DESIGN section 7 names.
-
-func toolCall(id, name, args string) string {
-	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, id, name, args)
-}
 
 // waiting starts the tool "wait" and returns once it runs.
 func (r *rig) waiting(c call) (answer chan reply) {

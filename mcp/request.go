@@ -6,9 +6,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
+	"runtime/debug"
 	"strings"
 	"time"
 	"unicode"
@@ -158,6 +160,7 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, *rpcE
 func (s *Server) message(r *http.Request, p auth.Principal, body []byte, out *stream) {
 	rq := &request{s: s, http: r, p: p, out: out, began: time.Now()}
 	defer out.end()
+	defer rq.recovered()
 	var e *rpcError
 	rq.m, e = parseMessage(body)
 	if e == nil {
@@ -182,6 +185,19 @@ func (s *Server) message(r *http.Request, p auth.Principal, body []byte, out *st
 	default:
 		rq.dispatch()
 	}
+}
+
+// recovered answers a request whose handling panicked.
+func (rq *request) recovered() {
+	v := recover()
+	if v == nil {
+		return
+	}
+	if v == http.ErrAbortHandler {
+		panic(v)
+	}
+	e := rq.internal("panic", fmt.Errorf("%v\n%s", v, debug.Stack()))
+	rq.out.reply(e.httpStatus(rq.modern), errorAnswer(rq.m.id, e))
 }
 
 // refuse answers a message that is not acted on; errors of this kind have an

@@ -94,7 +94,6 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 				panic(v)
 			}
 			s.log(r.Context()).Error("panic", "panic", v, "stack", string(debug.Stack()))
-			// Harmless where an answer was begun: the header is sent once.
 			s.refuse(w, "panic", internalError("").withStatus(http.StatusInternalServerError), nil)
 		}
 	}()
