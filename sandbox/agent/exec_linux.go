@@ -33,7 +33,9 @@ type running struct {
 	s        *server
 	id       uint32 // of the call
 	req      ExecRequest
-	sh       *shell
+	mu       sync.Mutex
+	sh       *shell // changed under mu, by the goroutine that supervises
+	signaled bool   // the host has sent a signal
 	started  time.Time
 	stdout   *capture
 	stderr   *capture
@@ -82,29 +84,15 @@ func (s *server) startExec(id uint32, req ExecRequest) {
 // run returns when the call is to be answered; the command may go on as a job.
 func (r *running) run() (ExecResult, error) {
 	r.started = time.Now()
-	sh, err := r.s.shell.take(r.req.ReadOnly)
-	if err != nil {
-		return ExecResult{}, err
-	}
-	r.sh = sh
 	r.live.Store(true)
 	r.stdout, r.stderr = r.capture(Stdout), r.capture(Stderr)
+	if err := r.launch(); err != nil {
+		return ExecResult{}, err
+	}
 	var j *job
 	if r.req.Background {
-		if j, err = r.s.jobs.add(r); err != nil {
-			r.s.shell.discard(sh)
-			r.s.shell.release(sh)
-			return ExecResult{}, err
-		}
-	}
-	r.readers.Add(2)
-	go r.follow(Stdout, sh.stdout, r.stdout)
-	go r.follow(Stderr, sh.stderr, r.stderr)
-	if err := sh.run(r.req.Command); err != nil {
-		r.s.shell.discard(sh)
-		r.s.shell.release(sh)
-		r.readers.Wait()
-		return ExecResult{}, err
+		// Without room for a job it runs as any other command.
+		j, _ = r.s.jobs.add(r)
 	}
 	detach := r.detachTimer()
 	go r.supervise(j)
@@ -130,6 +118,63 @@ func (r *running) run() (ExecResult, error) {
 	return res, nil
 }
 
+// launch gives the command to a shell.
+func (r *running) launch() error {
+	sh, err := r.s.shell.take(r.req.ReadOnly)
+	if err != nil {
+		return err
+	}
+	r.setShell(sh)
+	if err := sh.run(r.req.Command); err != nil {
+		killTree(sh.mark)
+		r.s.shell.release(sh)
+		sh.close(true)
+		return err
+	}
+	r.readers.Add(2)
+	go r.follow(Stdout, sh.stdout, r.stdout)
+	go r.follow(Stderr, sh.stderr, r.stderr)
+	return nil
+}
+
+func (r *running) setShell(sh *shell) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sh = sh
+}
+
+// signal sends a signal to all of the command, from the host.
+func (r *running) signal(sig unix.Signal) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.signaled = true
+	if sig == unix.SIGKILL {
+		killTree(r.sh.mark)
+	} else {
+		signalTree(r.sh.mark, sig)
+	}
+}
+
+// maxLaunches is how often a command is given to another shell because its
+// shell was killed before it read the command: another command of the same
+// user may kill all shells that wait, just as one of them is handed over.
+const maxLaunches = 3
+
+// relaunch tells whether the command, whose shell has ended, was given to
+// another one.
+func (r *running) relaunch(launches int) bool {
+	r.mu.Lock()
+	again := r.status.Signaled() && !r.signaled && r.req.Command != "" && launches < maxLaunches && !r.sh.began()
+	r.mu.Unlock()
+	if !again {
+		return false
+	}
+	killTree(r.sh.mark)
+	r.drain()
+	r.s.shell.release(r.sh)
+	return r.launch() == nil
+}
+
 func (r *running) detachTimer() <-chan time.Time {
 	if r.req.DetachAfter <= 0 || r.req.Background {
 		return nil
@@ -148,15 +193,21 @@ func (r *running) supervise(j *job) {
 	}
 	stopping, hurry := r.s.jobs.stopping()
 	finished := false
-	select {
-	case r.status = <-r.sh.exited:
-		r.end, finished = Exited, true
-	case <-wall:
-		r.end = TimedOut
-	case <-r.cancel:
-		r.end = Canceled
-	case <-stopping:
-		r.end = Shutdown
+	for launches := 1; ; launches++ {
+		select {
+		case r.status = <-r.sh.exited:
+			if r.relaunch(launches) {
+				continue
+			}
+			r.end, finished = Exited, true
+		case <-wall:
+			r.end = TimedOut
+		case <-r.cancel:
+			r.end = Canceled
+		case <-stopping:
+			r.end = Shutdown
+		}
+		break
 	}
 	if finished {
 		r.left = killTree(r.sh.mark)
@@ -191,6 +242,7 @@ func (r *running) drain() {
 	}
 	r.sh.closeOutput() // ends the readers
 	<-done
+	r.sh.close(true)
 }
 
 func (r *running) follow(from Stream, f *os.File, c *capture) {

@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"sync"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 const (
@@ -196,21 +194,17 @@ func (js *jobs) kill(id, name string) error {
 		return err
 	}
 	js.mu.Lock()
-	var mark uint32
+	var run *running
 	for _, j := range js.list {
 		if j.id == id && !j.done {
-			mark = j.run.sh.mark
+			run = j.run
 		}
 	}
 	js.mu.Unlock()
-	if mark == 0 {
+	if run == nil {
 		return &refusal{failedNoJob, "no such job"}
 	}
-	if sig == unix.SIGKILL {
-		killTree(mark)
-		return nil
-	}
-	signalTree(mark, sig)
+	run.signal(sig)
 	return nil
 }
 

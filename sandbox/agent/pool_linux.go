@@ -100,8 +100,7 @@ func (p *pool) takeIdle(readOnly bool) (*shell, error) {
 		p.idle[readOnly] = p.idle[readOnly][1:]
 		select {
 		case <-sh.exited: // another command of the same user killed it
-			sh.closeInput()
-			sh.closeOutput()
+			sh.close(false)
 		default:
 			return sh, nil
 		}
@@ -153,9 +152,9 @@ func (p *pool) refill(readOnly bool) {
 	}()
 }
 
+// discard ends a shell that was given no command.
 func (p *pool) discard(sh *shell) {
-	sh.closeInput()
-	sh.closeOutput()
+	sh.close(false)
 	killTree(sh.mark)
 }
 

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"runtime"
 	"strconv"
@@ -30,11 +31,12 @@ type shell struct {
 	stderr   *os.File
 	text     int // memfd that gets the command
 	wake     int // pipe whose closing lets the shell read it
+	closed   bool
 }
 
 // run hands over the command. The shell then has nothing of the agent's.
 func (s *shell) run(command string) error {
-	defer s.closeInput()
+	defer unix.Close(s.wake)
 	for b := []byte(command); len(b) > 0; {
 		n, err := unix.Pwrite(s.text, b, int64(len(command)-len(b)))
 		if err != nil {
@@ -45,11 +47,28 @@ func (s *shell) run(command string) error {
 	return nil
 }
 
-func (s *shell) closeInput() {
-	unix.Close(s.text)
-	unix.Close(s.wake)
+// began tells whether the shell has read its command: both ends of the memfd
+// have one offset.
+func (s *shell) began() bool {
+	at, err := unix.Seek(s.text, 0, io.SeekCurrent)
+	return err != nil || at > 0
 }
 
+// close closes what the agent has of the shell, after run or in its place. Its
+// owner may call it more than once.
+func (s *shell) close(ran bool) {
+	if s.closed {
+		return
+	}
+	s.closed = true
+	if !ran {
+		unix.Close(s.wake)
+	}
+	unix.Close(s.text)
+	s.closeOutput()
+}
+
+// closeOutput may be called more than once.
 func (s *shell) closeOutput() {
 	s.stdout.Close()
 	s.stderr.Close()
