@@ -41,7 +41,7 @@ func (s setup) load(t *testing.T) (*config.Config, string, error) {
 	if err := fs.Parse(s.args); err != nil {
 		t.Fatal(err)
 	}
-	c, err := config.Load(config.Source{Flags: fs, Environ: append([]string{"SATCHEL_DATA_DIR=" + dir, "HOME=/home/ann"}, s.env...), WorkDir: "/work dir"})
+	c, err := config.Load(config.Source{Flags: fs, Environ: append([]string{"SATCHEL_DATA_DIR=" + dir, "HOME=/home/ann"}, s.env...), WorkDir: "/some dir"})
 	return c, dir, err
 }
 
