@@ -52,7 +52,7 @@ func (s *Server) listen(w http.ResponseWriter, r *http.Request, p auth.Principal
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer context.AfterFunc(s.streams, cancel)()
-	defer s.sessions.begin(found, "", cancel)()
+	defer s.sessions.begin(found, "", cancel, nil)()
 
 	out := s.newStream(w, r)
 	defer out.end()

@@ -72,8 +72,14 @@ func TestPoint1CancelReachesOnlyTheSameSession(t *testing.T) {
 		t.Fatalf("cancel: status %d", p.status)
 	}
 	<-r.tools.ended
-	if e := (<-answer).last(t).Error; e == nil || e.Code != codeCanceled {
-		t.Errorf("the cancelled call was answered %+v, want %d", e, codeCanceled)
+	if p := <-answer; p.status != 200 || p.body != "" || p.header.Get("Content-Type") != "text/event-stream" {
+		t.Errorf("the cancelled call was answered %d, %q; want a stream without a result", p.status, p.body)
+	}
+	document := r.waiting(call{session: annSession, body: toolCall("1", "wait", "{}"), header: map[string]string{"Accept": "application/json"}})
+	r.do(call{session: annSession, body: cancelled})
+	<-r.tools.ended
+	if e := (<-document).last(t).Error; e == nil || e.Code != codeCanceled {
+		t.Errorf("a cancelled call of a client without streams was answered %+v, want %d", e, codeCanceled)
 	}
 	stopModern() // a modern client cancels by going away
 	<-r.tools.ended

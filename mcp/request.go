@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"runtime/debug"
 	"strings"
+	"sync/atomic"
 	"time"
 	"unicode"
 
@@ -33,6 +34,9 @@ type request struct {
 	modern  bool
 	version string // of the header, once it is settled; empty where none was sent
 	client  clientInfo
+
+	// withdrawn tells that the client cancelled the request, before 2026-07-28.
+	withdrawn atomic.Bool
 
 	began   time.Time
 	tool    string
@@ -262,7 +266,11 @@ func (rq *request) dispatch() {
 	defer cancel()
 	defer context.AfterFunc(s.calls, cancel)()
 	if rq.session != nil {
-		defer s.sessions.begin(rq.session, string(rq.m.id), cancel)()
+		withdraw := func() {
+			rq.withdrawn.Store(true)
+			cancel()
+		}
+		defer s.sessions.begin(rq.session, string(rq.m.id), cancel, withdraw)()
 	}
 	ctx = context.WithValue(ctx, requestKey{}, rq)
 
@@ -292,6 +300,9 @@ func (rq *request) reply(result any, e *rpcError) {
 		e = rq.internal("encode result", err)
 	}
 	rq.outcome = cmp.Or(rq.outcome, string(fault.Invalid))
+	if e.Code == codeCanceled && rq.withdrawn.Load() && rq.out.silence() {
+		return
+	}
 	rq.out.reply(e.httpStatus(rq.modern), errorAnswer(rq.m.id, e))
 }
 

@@ -118,9 +118,9 @@ func (t *sessions) expire() {
 }
 
 // begin ties something in progress to the session: cancel is called when the
-// session ends, and, where requestID is given, when the session's client
-// cancels that request. The returned function unties it.
-func (t *sessions) begin(s *session, requestID string, cancel context.CancelFunc) func() {
+// session ends, and, where requestID is given, withdraw when the session's
+// client cancels that request. The returned function unties it.
+func (t *sessions) begin(s *session, requestID string, cancel, withdraw context.CancelFunc) func() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	key := &cancel
@@ -131,7 +131,7 @@ func (t *sessions) begin(s *session, requestID string, cancel context.CancelFunc
 	s.active++
 	s.ends[key] = struct{}{}
 	if requestID != "" {
-		s.calls[requestID] = cancel
+		s.calls[requestID] = withdraw
 	}
 	return func() {
 		t.mu.Lock()

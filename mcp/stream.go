@@ -107,6 +107,22 @@ func (t *stream) finish(status int, msg []byte) {
 	t.close()
 }
 
+// silence ends an event stream without a result, since a cancelled request
+// should have none (2025-11-25, basic/utilities/cancellation). It returns false
+// where the client takes no events, and so must be answered.
+func (t *stream) silence() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.events {
+		return false
+	}
+	if t.state == fresh {
+		t.raw(nil)
+	}
+	t.close()
+	return true
+}
+
 // accept answers with a status alone, as notifications and DELETE are.
 func (t *stream) accept(status int) {
 	t.mu.Lock()
