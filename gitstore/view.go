@@ -37,9 +37,11 @@ const viewConfig = `[core]
 type gitView struct {
 	dir string
 
-	mu      sync.Mutex      // one writer at a time
-	indexed hash            // the head that the index shows
-	linked  map[string]bool // packs that the view has
+	mu     sync.Mutex      // of packs and the ref; a commit takes it
+	linked map[string]bool // packs that the view has
+
+	indexMu sync.Mutex // of the index, which takes longer; no commit waits for it
+	indexed hash       // the head that the index shows
 }
 
 // ensureView makes the space's git view. The caller has the seeds' turn.
@@ -155,15 +157,15 @@ func linkOrCopy(from, to string) error {
 
 // shows returns the head that the whole view, its index included, is at.
 func (v *gitView) shows() hash {
-	v.mu.Lock()
-	defer v.mu.Unlock()
+	v.indexMu.Lock()
+	defer v.indexMu.Unlock()
 	return v.indexed
 }
 
 // writeIndex makes the index say what the manifest does.
 func (v *gitView) writeIndex(m *manifest) error {
-	v.mu.Lock()
-	defer v.mu.Unlock()
+	v.indexMu.Lock()
+	defer v.indexMu.Unlock()
 	if v.indexed == m.head {
 		return nil
 	}
