@@ -143,7 +143,7 @@ func keys() []key {
 		row("sandbox.file_size", "Largest file that a command can write.", size, 128*mib,
 			func(c *Config) *int64 { return &c.Sandbox.FileSize }, sizes(mib, tib)),
 		row("sandbox.idle_stop", "How long a sandbox stays up without a command.", duration, 10*time.Minute,
-			func(c *Config) *time.Duration { return &c.Sandbox.IdleStop }, durations(10*time.Second, 30*day)),
+			func(c *Config) *time.Duration { return &c.Sandbox.IdleStop }, durations(100*time.Millisecond, 30*day)),
 		row("sandbox.wall_time", "How long one command or background job may run.", duration, 10*time.Minute,
 			func(c *Config) *time.Duration { return &c.Sandbox.WallTime }, durations(time.Second, 30*day)),
 		row("sandbox.detach_after", "When a command that still runs is answered and goes on as a background job.", duration, 45*time.Second,
