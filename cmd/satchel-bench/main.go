@@ -153,11 +153,11 @@ func (b *bench) versus(name string, value float64, unit, against string, other f
 }
 
 func (b *bench) print(f figure) {
-	line, err := json.Marshal(f)
-	if err != nil {
-		panic(err) // a struct of strings and numbers
+	enc := json.NewEncoder(os.Stdout)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(f); err != nil {
+		b.log("print %s: %v", f.Name, err)
 	}
-	fmt.Println(string(line))
 }
 
 // round keeps four significant decimals, which is more than the noise allows.
