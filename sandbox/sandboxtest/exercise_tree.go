@@ -194,6 +194,18 @@ var treeChecks = []check{
 		}
 		e.wantFile("readme.md", &Entry{Content: "merged\n"})
 	}},
+	{name: "both versions reach a command that still runs", run: func(e *exercise) {
+		first := e.started(e.request("echo mine > readme.md; echo started; until grep -q theirs readme.md; do sleep 0.02; done; cat readme.md.conflict"))
+		e.Store.Put(e.space, map[space.Path]*Entry{"readme.md": {Content: "theirs\n"}})
+		second := e.sh("true")
+		if want := (space.Conflict{Path: "readme.md", Kept: "readme.md.conflict"}); !slices.Equal(second.Conflicts, []space.Conflict{want}) {
+			e.Errorf("conflicts %v", second.Conflicts)
+		}
+		if o := e.wait(first); o.err != nil || o.res.Stdout.Text != "started\nmine\n" {
+			e.Errorf("the first saw %q, %v", o.res.Stdout.Text, o.err)
+		}
+		e.wantFile("readme.md", &Entry{Content: "theirs\n"})
+	}},
 	{name: "each of two commands at once names the commits since it began", run: func(e *exercise) {
 		first := e.started(e.request("echo a > a; echo started; until [ -e go ]; do sleep 0.02; done; echo b > b"))
 		second := e.sh("echo x > go")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -95,7 +96,12 @@ func TestPoolOverGVisorAndGit(t *testing.T) {
 	if r.Stdout.Text != "from the web\nEdit\n" || len(r.Applied) != 1 || len(r.Commits) != 1 || r.Commits[0].Parent != c.ID {
 		t.Errorf("%+v", r)
 	}
-	files, err := store.Files(t.Context(), id, r.Commits[0].ID, "")
+	conflictsAreKept(t, p, store, id)
+	head, err = store.Head(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := store.Files(t.Context(), id, head, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,6 +112,56 @@ func TestPoolOverGVisorAndGit(t *testing.T) {
 	if want := []string{"knowledge/notes.md", "readme.md", "web.md"}; !slices.Equal(names, want) {
 		t.Errorf("the space holds %q, want %q", names, want)
 	}
+}
+
+// conflictsAreKept lets a person and a command change one file at once, and
+// takes both versions away again.
+func conflictsAreKept(t *testing.T, p *sandbox.Pool, store *gitstore.Store, id space.SpaceID) {
+	t.Helper()
+	edited := make(chan struct{})
+	tell := sync.OnceFunc(func() { close(edited) })
+	done := make(chan sandbox.Result, 1)
+	go func() {
+		r, err := p.Exec(t.Context(), sandbox.Request{
+			User: "u_ada", Space: id, Command: "echo mine > web.md; echo started; until grep -q theirs web.md; do sleep 0.02; done",
+			OnProgress: func(p sandbox.Progress) {
+				if p.Line == "started" {
+					tell()
+				}
+			},
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		tell()
+		done <- r
+	}()
+	<-edited
+	b, m, _, err := store.Blob(t.Context(), id, headOf(t, store, id), "web.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Commit(t.Context(), id, space.ChangeSet{Changes: []space.Change{{Path: "web.md", Content: []byte("theirs\n"), Base: b, BaseMode: m}}}, space.Meta{}); err != nil {
+		t.Fatal(err)
+	}
+	r := run(t, p, id, "true", "")
+	<-done
+	if len(r.Conflicts) != 1 || r.Conflicts[0].Path != "web.md" || r.Conflicts[0].Kept == "" {
+		t.Fatalf("conflicts %+v", r.Conflicts)
+	}
+	r = run(t, p, id, fmt.Sprintf("cat web.md '%[1]s'; rm '%[1]s'", r.Conflicts[0].Kept), "")
+	if r.Stdout.Text != "theirs\nmine\n" || len(r.Conflicts) != 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
+func headOf(t *testing.T, store *gitstore.Store, id space.SpaceID) space.CommitID {
+	t.Helper()
+	head, err := store.Head(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return head
 }
 
 // BenchmarkExec measures a warm command and one with a commit, over a space of
