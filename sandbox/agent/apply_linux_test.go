@@ -62,6 +62,7 @@ func TestApply(t *testing.T) {
 		{"where a command made a directory", "mkdir n; echo x > n/x", false, []ApplyEntry{put("n", "1")}, "n dirty\n", "cat n/x", "x\n", "\"n\" opaque dir\n\"n/x\"=x\n\n"},
 		{"through a planted link", "ln -s /tmp up; rm -r dir; ln -s /run/satchel dir", false, []ApplyEntry{put("up/evil", "1"), put("dir/one", "2"), del("up/x")}, "up/evil dirty\ndir/one dirty\nup/x dirty\n", "ls /tmp /run/satchel", "/run/satchel:\njobs\noutput\n\n/tmp:\nhome\n", "\"dir\" link=/run/satchel\n\"up\" link=/tmp\n"},
 		{"through a planted link by force", "echo safe > /tmp/t; ln -s /tmp up; ln -s /tmp/t l", false, []ApplyEntry{force(put("up/t", "1")), force(put("l", "2"))}, "up/t\nl\n", "cat /tmp/t up/t l", "safe\n12", ""},
+		{"through a planted link on the way", "mkdir /tmp/sub; ln -s /tmp up", false, []ApplyEntry{force(put("up/sub/t", "1"))}, "up/sub/t\n", "ls /tmp/sub; cat up/sub/t", "1", ""},
 		{"paths that leave", "", true, []ApplyEntry{put("../x", "1"), put("/tmp/x", "1"), put(".git/x", "1"), put("a/../../x", "1"), put("", "1")}, "../x problem\n/tmp/x problem\n.git/x problem\na/../../x problem\n problem\n", "ls /tmp", "home\n", ""},
 		{"with the name for new files taken", "for i in $(seq 0 5); do ln -s /tmp/t .satchel-apply-$i; done", true, []ApplyEntry{put("n", "1")}, "n\n", "cat n; ls /tmp", "1home\n", ""},
 	} {
