@@ -2,6 +2,7 @@ package sandboxtest_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -10,6 +11,8 @@ import (
 
 	"go.uber.org/goleak"
 
+	"satchel/internal/fault"
+	"satchel/internal/space"
 	"satchel/internal/testenv"
 	"satchel/sandbox"
 	"satchel/sandbox/agent"
@@ -81,4 +84,28 @@ func testLogger(t testing.TB) *slog.Logger {
 
 func TestPoolOverGVisor(t *testing.T) {
 	sandboxtest.Exercise(t, gvisorHarness)
+}
+
+// TestOutOfMemoryOverGVisor is the attack of a command that takes all memory:
+// its sandbox ends, the answer says why, and the next command works.
+func TestOutOfMemoryOverGVisor(t *testing.T) {
+	h := gvisorHarness(t, func(o *sandbox.Options) {
+		o.Limits = sandbox.DefaultLimits()
+		o.Limits.Memory = 160 << 20
+	})
+	id := h.Store.Space(sandboxtest.Tree{"f": {Content: "f\n"}})
+	request := func(command string) sandbox.Request {
+		return sandbox.Request{User: "u_one", Space: id, Command: command}
+	}
+	if r, err := h.Pool.Exec(t.Context(), request("echo safe > safe")); err != nil || len(r.Commits) != 1 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	_, err := h.Pool.Exec(t.Context(), request("head -c 2G /dev/zero | tail"))
+	if !errors.Is(err, space.ErrOutOfMemory) || fault.CodeOf(err) != fault.Unavailable {
+		t.Errorf("%v", err)
+	}
+	r, err := h.Pool.Exec(t.Context(), request("cat safe f"))
+	if err != nil || r.Stdout.Text != "safe\nf\n" || !r.Restarted {
+		t.Errorf("%+v, %v", r, err)
+	}
 }
