@@ -19,9 +19,9 @@ import (
 	"satchel/internal/space"
 )
 
-// trialTimeout bounds the boot of a trial sandbox. The kvm platform hangs for
-// ever where there is no hardware virtualisation.
-const trialTimeout = 20 * time.Second
+// platformTimeout bounds the trial boot of each platform for Diagnose: kvm hangs
+// for ever where the machine's virtualisation is broken.
+const platformTimeout = 5 * time.Second
 
 // Check implements space.Runtime. It boots a sandbox and ends it again, which
 // takes about as long as a start.
@@ -35,22 +35,20 @@ func (r *Runtime) Check(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		var f *fault.Error
-		if errors.As(err, &f) && f.Code == fault.Unavailable && f.Err == nil {
-			return f
+		if fault.CodeOf(err) == fault.Unavailable {
+			return err
 		}
+		// The cause may name the host's paths, so it is for the log alone.
 		return fault.Wrap(err, fault.Unavailable,
-			"No sandbox can start here: a trial with gVisor's platform %s failed (%s). "+
+			"No sandbox can start here: a trial with gVisor's platform %s failed. `satchel doctor` says more. "+
 				"Try another sandbox.platform, or a machine or container that may make namespaces and mounts.",
-			r.opt.Platform, firstLine(err))
+			r.opt.Platform)
 	}
 	return nil
 }
 
 // trial boots a sandbox over an empty space and stops it.
 func (r *Runtime) trial(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, trialTimeout)
-	defer cancel()
 	c, err := r.running(ctx)
 	if err != nil {
 		return err
@@ -94,7 +92,7 @@ func (r *Runtime) lookAtProgram() Finding {
 	}
 	e, err := elf.Open(exe)
 	if err != nil {
-		f.Detail, f.Remedy = "the program cannot be read: "+err.Error(), "Make it readable for the server's user."
+		f.Detail, f.Remedy = "the program cannot be read", "Make it readable for the server's user."
 		return f
 	}
 	defer e.Close()
@@ -222,6 +220,7 @@ func (r *Runtime) lookAtPlatform(ctx context.Context, platform string) Finding {
 	}
 	defer os.RemoveAll(dir)
 	opt.RunDir = dir
+	opt.StartTimeout = min(opt.StartTimeout, platformTimeout)
 	other := &Runtime{opt: opt}
 	defer other.Close()
 	start := time.Now()
@@ -268,7 +267,7 @@ func (r *Runtime) lookForTool(name string) Finding {
 	return f
 }
 
-// firstLine returns an error's innermost words, short, for a person.
+// firstLine returns the beginning of an error, for the operator.
 func firstLine(err error) string {
 	s, _, _ := strings.Cut(err.Error(), "\n")
 	const most = 300

@@ -35,8 +35,11 @@ func TestCheckSaysWhatToDo(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			err := newRuntime(t, c.change).Check(t.Context())
-			if fault.CodeOf(err) != fault.Unavailable || !strings.Contains(fault.PublicOf(err), c.want) {
+			if fault.CodeOf(err) != fault.Unavailable || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want a fault.Unavailable that says %q", err, c.want)
+			}
+			if public := fault.PublicOf(err); strings.Contains(public, "/no/such") || strings.Contains(public, "/tmp") {
+				t.Errorf("users are told of the host's paths: %q", public)
 			}
 		})
 	}

@@ -63,6 +63,7 @@ func startChild(ctx context.Context, opt Options, lock *os.File) (*child, error)
 	c.cmd.ExtraFiles = []*os.File{theirs, lock} // childSocketFD, childLockFD
 	c.cmd.Stdout = c.logs
 	c.cmd.Stderr = c.logs
+	c.cmd.WaitDelay = opt.StopTimeout
 	c.cmd.SysProcAttr = childAttr()
 	err = c.cmd.Start()
 	theirs.Close() // or the child's end would never be seen
@@ -240,7 +241,9 @@ func (c *child) call(ctx context.Context, m message, files ...*os.File) (message
 }
 
 // start boots a sandbox.
-func (c *child) start(ctx context.Context, spec space.SandboxSpec) (*sandbox, error) {
+func (c *child) start(outer context.Context, spec space.SandboxSpec) (*sandbox, error) {
+	ctx, cancel := context.WithTimeout(outer, c.opt.StartTimeout)
+	defer cancel()
 	s, theirs, err := newSandbox(c, spec.ID)
 	if err != nil {
 		return nil, err
@@ -280,7 +283,7 @@ func (c *child) start(ctx context.Context, spec space.SandboxSpec) (*sandbox, er
 	delete(c.live, spec.ID)
 	c.mu.Unlock()
 	s.finish(err)
-	if ctx.Err() == nil {
+	if outer.Err() == nil {
 		c.opt.Logger.Error("sandbox does not start", "sandbox", spec.ID, "error", err, "stderr", s.stderr.String())
 		err = fault.Wrap(err, fault.Unavailable, "The sandbox does not start. `satchel doctor` says what this machine lacks.")
 	}

@@ -34,6 +34,9 @@ type Options struct {
 	// WatchInterval is how often the watchdog measures a sandbox that has a
 	// memory limit and no cgroup; default 250 ms.
 	WatchInterval time.Duration
+	// StartTimeout bounds the boot of a sandbox, which takes some 100 ms but
+	// waits for others that boot at the same time; default 30 s.
+	StartTimeout time.Duration
 	// StopTimeout bounds how long the end of a sandbox is waited for; default
 	// 10 s.
 	StopTimeout time.Duration
@@ -56,6 +59,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.WatchInterval == 0 {
 		o.WatchInterval = 250 * time.Millisecond
+	}
+	if o.StartTimeout == 0 {
+		o.StartTimeout = 30 * time.Second
 	}
 	if o.StopTimeout == 0 {
 		o.StopTimeout = 10 * time.Second

@@ -149,7 +149,7 @@ func (o *owner) boot(b *box, req *startRequest, stdio []*os.File) error {
 	o.booting.Lock()
 	defer o.booting.Unlock()
 	if b.stopAsked() {
-		return errors.New("the start was canceled")
+		return errCanceled
 	}
 	pass := map[int]*os.File{}
 	for i, f := range stdio {
@@ -162,6 +162,9 @@ func (o *owner) boot(b *box, req *startRequest, stdio []*os.File) error {
 	})
 	if err != nil {
 		return fmt.Errorf("creating the container: %w", err)
+	}
+	if b.stopAsked() {
+		return errCanceled
 	}
 	if b.sentry, err = openProcess(b.c.SandboxPid()); err != nil {
 		return err
@@ -282,7 +285,7 @@ func (o *owner) stop(id space.SandboxID) error {
 	b.mu.Lock()
 	b.stopped = true
 	b.mu.Unlock()
-	<-b.started
+	o.abort(b)
 	select {
 	case <-b.gone:
 	default:
@@ -290,6 +293,31 @@ func (o *owner) stop(id space.SandboxID) error {
 	}
 	<-b.gone
 	return nil
+}
+
+// abort ends a boot that is under way and returns when it has come to an end:
+// gVisor waits without end for a sentry that hangs, as one on a broken kvm does,
+// and no other sandbox can boot meanwhile.
+func (o *owner) abort(b *box) {
+	t := time.NewTicker(20 * time.Millisecond)
+	defer t.Stop()
+	for {
+		select {
+		case <-b.started:
+			return
+		case <-t.C:
+		}
+		procs, err := leftProcesses(bundleDir(o.conf.RunDir))
+		if err != nil {
+			continue
+		}
+		for _, p := range procs {
+			if p.sandbox == string(b.id) {
+				p.kill()
+			}
+			p.close()
+		}
+	}
 }
 
 // stopAll lets no container start any more and begins to end all.
@@ -339,7 +367,10 @@ func (o *owner) stats(id space.SandboxID) (space.SandboxStats, error) {
 	return b.measure(), nil
 }
 
-var errNoSandbox = errors.New("no such sandbox")
+var (
+	errNoSandbox = errors.New("no such sandbox")
+	errCanceled  = errors.New("the start was canceled")
+)
 
 // measure tells what the container's processes use.
 func (b *box) measure() space.SandboxStats {

@@ -51,6 +51,20 @@ func TestSandboxWithoutGitAndLibrary(t *testing.T) {
 	}
 }
 
+func TestConfiguredRootFileSystem(t *testing.T) {
+	rootfs := t.TempDir()
+	for from, to := range map[string]string{"usr": "/usr", "bin": "usr/bin", "lib": "usr/lib", "lib64": "usr/lib64"} {
+		if err := os.Symlink(to, filepath.Join(rootfs, from)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(t, filepath.Join(rootfs, "secret"), "the operator's own")
+	s := start(t, newRuntime(t, func(o *gvisor.Options) { o.Rootfs = rootfs }), space.SandboxSpec{})
+	if got := bash(t, s, "echo $(ls /bin/bash) $(ls /secret 2>&1) $(ls /etc | grep -c alternatives)"); got != "/bin/bash ls: cannot access '/secret': No such file or directory 0" {
+		t.Errorf("got %q", got)
+	}
+}
+
 func TestHostChangesShowAtOnceInGitAndLibrary(t *testing.T) {
 	seed := newSeed(t)
 	s := start(t, newRuntime(t), space.SandboxSpec{Seed: seed})
