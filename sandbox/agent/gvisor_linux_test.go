@@ -275,10 +275,3 @@ func BenchmarkBoot(b *testing.B) {
 		startSandbox(b, sandboxOption{})
 	}
 }
-
-// What the agent itself holds is charged to every sandbox.
-func TestAgentIsSmall(t *testing.T) {
-	s := startSandbox(t, sandboxOption{})
-	s.sh("true")
-	t.Log(s.sh("grep -E 'Vm(RSS|Data)|Threads' /proc/1/status; for p in /proc/[0-9]*; do [ $p = /proc/1 ] || grep VmRSS $p/status; done 2>/dev/null"))
-}
