@@ -117,7 +117,11 @@ func obey(line string) string {
 const serverRunDir = "SATCHEL_TEST_SERVER_RUN_DIR"
 
 func serve(dir string) int {
-	r, err := gvisor.New(gvisor.Options{RunDir: dir + "/run", Args: []string{agent.Exe, standInCommand}})
+	opt := gvisor.Options{RunDir: dir + "/run", Args: []string{agent.Exe, standInCommand}}
+	if raceEnabled {
+		opt.Exe = os.Getenv(staticBinary)
+	}
+	r, err := gvisor.New(opt)
 	if err != nil {
 		fmt.Println(err)
 		return 1
