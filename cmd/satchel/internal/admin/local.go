@@ -224,6 +224,9 @@ func (l *Local) Spaces(ctx context.Context, user string) ([]SpaceInfo, error) {
 	return out, nil
 }
 
+// ImportTool is the tool that a commit of an import names.
+const ImportTool = "import"
+
 // Import fills the person's own space.
 func (l *Local) Import(ctx context.Context, r ImportRequest, stream io.Reader, progress func(string)) (ImportResult, error) {
 	u, err := l.user(ctx, r.User)
@@ -244,7 +247,7 @@ func (l *Local) Import(ctx context.Context, r ImportRequest, stream io.Reader, p
 		return ImportResult{}, fault.New(fault.Invalid, "%q is not a kind of import.", r.Kind)
 	}
 	res, err := l.Git.Import(ctx, m.ID, src, space.Meta{
-		Author: author(u), Tool: "import", Message: "Import " + r.Source,
+		Author: author(u), Tool: ImportTool, Message: "Import " + r.Source,
 	}, progress)
 	if err != nil {
 		return ImportResult{}, err

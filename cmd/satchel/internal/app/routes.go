@@ -11,6 +11,8 @@ import (
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", s.mcp)
+	mux.Handle("/.well-known/oauth-protected-resource", s.mcp)
+	mux.Handle("/.well-known/oauth-protected-resource/mcp", s.mcp)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintln(w, "ok")
 	})

@@ -228,6 +228,9 @@ func (s *Server) begin() {
 	s.ready.Store(true)
 	if s.bash != nil {
 		s.work.Go(func() { s.bash.check(s.ctx, s.Log) })
+		// A start has thrown the checkouts away. As many as may be in use at once
+		// are made anew before anyone waits for them.
+		s.upkeep.warm(ids[:min(len(ids), s.Config.Sandbox.Max)]...)
 	}
 }
 

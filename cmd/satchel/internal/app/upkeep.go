@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"sync"
 
+	"satchel/cmd/satchel/internal/admin"
 	"satchel/gitstore"
 	"satchel/internal/space"
 )
@@ -16,8 +17,9 @@ const (
 	packsWorthPacking   = 300
 )
 
-// upkeep packs what many commits left, one space at a time, off every other
-// path.
+// upkeep does what makes later work quick, one space at a time, off every other
+// path: it packs what many commits left, and makes the checkout that the next
+// sandbox of a space starts from.
 type upkeep struct {
 	git  *gitstore.Store
 	log  *slog.Logger
@@ -25,6 +27,7 @@ type upkeep struct {
 
 	mu      sync.Mutex
 	commits map[space.SpaceID]int // since the last look
+	cold    []space.SpaceID       // without a checkout
 }
 
 func newUpkeep(git *gitstore.Store, log *slog.Logger) *upkeep {
@@ -37,11 +40,26 @@ func (u *upkeep) Publish(e space.Event) {
 	u.commits[e.Space]++
 	due := u.commits[e.Space] >= commitsBetweenLooks
 	u.mu.Unlock()
-	if due {
-		select {
-		case u.wake <- struct{}{}:
-		default: // it is awake already
-		}
+	switch {
+	case e.Commit.Tool == admin.ImportTool:
+		u.warm(e.Space)
+	case due:
+		u.wakeUp()
+	}
+}
+
+// warm makes the checkouts of spaces, in this order.
+func (u *upkeep) warm(ids ...space.SpaceID) {
+	u.mu.Lock()
+	u.cold = append(u.cold, ids...)
+	u.mu.Unlock()
+	u.wakeUp()
+}
+
+func (u *upkeep) wakeUp() {
+	select {
+	case u.wake <- struct{}{}:
+	default: // it is awake already
 	}
 }
 
@@ -53,25 +71,33 @@ func (u *upkeep) run(ctx context.Context) {
 			return
 		case <-u.wake:
 		}
-		for _, id := range u.due() {
-			if err := u.pack(ctx, id); err != nil && ctx.Err() == nil {
-				u.log.Warn("pack a space", "space", id, "err", err)
-			}
+		cold, due := u.work()
+		for _, id := range cold {
+			u.tell(ctx, "make a checkout", id, u.git.Warm(ctx, id))
+		}
+		for _, id := range due {
+			u.tell(ctx, "pack a space", id, u.pack(ctx, id))
 		}
 	}
 }
 
-func (u *upkeep) due() []space.SpaceID {
+func (u *upkeep) tell(ctx context.Context, what string, id space.SpaceID, err error) {
+	if err != nil && ctx.Err() == nil {
+		u.log.Warn(what, "space", id, "err", err)
+	}
+}
+
+func (u *upkeep) work() (cold, due []space.SpaceID) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	var ids []space.SpaceID
+	cold, u.cold = u.cold, nil
 	for id, n := range u.commits {
 		if n >= commitsBetweenLooks {
-			ids = append(ids, id)
+			due = append(due, id)
 			delete(u.commits, id)
 		}
 	}
-	return ids
+	return cold, due
 }
 
 func (u *upkeep) pack(ctx context.Context, id space.SpaceID) error {
