@@ -19,6 +19,7 @@ const (
 	maxLive      = 64               // frames of output that onOutput has not taken; older ones are dropped
 	liveBurst    = 8 << 20          // bytes of output frames of one command at any time
 	liveRate     = 4 << 20          // and more of them per second of its run
+	liveFrame    = 4 << 10          // what a frame counts besides its bytes
 	answerMargin = 20 * time.Second // after a cancelled command's grace, until the agent counts as stuck
 )
 
@@ -238,8 +239,8 @@ func (k *call) takeOutput(f frame) error {
 	if s != Stdout && s != Stderr {
 		return fmt.Errorf("%w: output of stream %d", ErrProtocol, s)
 	}
-	// Empty frames count too, or they would keep this goroutine busy for free.
-	k.output += int64(len(f.payload)) + frameHeader
+	// Small frames count too, or they would keep this goroutine busy for free.
+	k.output += int64(len(f.payload)) + liveFrame
 	if k.output > liveBurst+int64(time.Since(k.started).Seconds()*liveRate) {
 		return fmt.Errorf("%w: endless output", ErrProtocol)
 	}
