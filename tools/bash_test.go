@@ -32,16 +32,18 @@ func TestBashAnswers(t *testing.T) {
 		result  tools.RunResult
 		isError bool
 	}{
-		{"output", tools.RunResult{End: tools.RunExited, Stdout: tools.RunOutput{Head: "hello\n"}, Duration: 12 * time.Millisecond}, false},
+		{"output", tools.RunResult{End: tools.RunExited, Stdout: tools.RunOutput{Text: "hello\n"}, Duration: 12 * time.Millisecond}, false},
 		{"no-output", tools.RunResult{End: tools.RunExited, Duration: 3 * time.Millisecond}, false},
 		{"no-match", tools.RunResult{End: tools.RunExited, ExitCode: 1, Duration: 40 * time.Millisecond}, false},
-		{"both-streams", tools.RunResult{End: tools.RunExited, ExitCode: 2, Stdout: tools.RunOutput{Head: "out"}, Stderr: tools.RunOutput{Head: "err\n"}, Duration: 1500 * time.Millisecond}, false},
-		{"signal", tools.RunResult{End: tools.RunExited, ExitCode: 137, Signal: "SIGKILL", Stderr: tools.RunOutput{Head: "Killed\n"}, Duration: time.Second}, false},
-		{"cut", tools.RunResult{End: tools.RunExited, Stdout: tools.RunOutput{Head: "first\n[… 1234567 bytes cut here; more of it is in /run/satchel/output/7/stdout …]\nlast\n", Dropped: 1234567, Saved: "/run/satchel/output/7/stdout"}, Duration: 61 * time.Second}, false},
-		{"timed-out", tools.RunResult{End: tools.RunTimedOut, Stdout: tools.RunOutput{Head: "so far\n"}, Duration: 10 * time.Minute}, true},
-		{"out-of-memory", tools.RunResult{End: tools.RunOutOfMemory, Detail: "The limit is 512 MB.", Duration: 2 * time.Second}, true},
-		{"lost", tools.RunResult{End: tools.RunLost, Detail: "The server is stopping.", Duration: 2 * time.Second}, true},
-		{"job", tools.RunResult{End: tools.RunJob, JobID: "3", JobDir: "/run/satchel/jobs/3", Stdout: tools.RunOutput{Head: "working\n"}, Duration: 45 * time.Second, Notes: []string{"The command goes on as job 3; its output is in /run/satchel/jobs/3. What it changes is committed when it ends."}}, false},
+		{"both-streams", tools.RunResult{End: tools.RunExited, ExitCode: 2, Stdout: tools.RunOutput{Text: "out"}, Stderr: tools.RunOutput{Text: "err\n"}, Duration: 1500 * time.Millisecond}, false},
+		{"signal", tools.RunResult{End: tools.RunExited, ExitCode: 137, Signal: "SIGKILL", Stderr: tools.RunOutput{Text: "Killed\n"}, Duration: time.Second}, false},
+		{"cut", tools.RunResult{End: tools.RunExited, Stdout: tools.RunOutput{Text: "first\n[… 1234567 bytes cut here; more of it is in /run/satchel/output/7/stdout …]\nlast\n", Cut: 1234567, Saved: "/run/satchel/output/7/stdout"}, Duration: 61 * time.Second}, false},
+		{"timed-out", tools.RunResult{End: tools.RunTimedOut, Stdout: tools.RunOutput{Text: "so far\n"}, Duration: 10 * time.Minute}, true},
+		{"out-of-memory", tools.RunResult{End: tools.RunOutOfMemory, Detail: "The sandbox ran out of memory (512 MB). What the command had changed is lost.", Duration: 2 * time.Second}, true},
+		{"out-of-memory-plain", tools.RunResult{End: tools.RunOutOfMemory, Duration: 2 * time.Second}, true},
+		{"lost", tools.RunResult{End: tools.RunLost, Duration: 2 * time.Second}, true},
+		{"conflict-without-commit", tools.RunResult{End: tools.RunExited, Conflicts: []space.Conflict{{Path: "b.md"}}, Duration: 30 * time.Millisecond}, false},
+		{"job", tools.RunResult{End: tools.RunJob, JobID: "3", JobDir: "/run/satchel/jobs/3", Stdout: tools.RunOutput{Text: "working\n"}, Duration: 45 * time.Second, Notes: []string{"The command goes on as job 3; its output is in /run/satchel/jobs/3. What it changes is committed when it ends."}}, false},
 		{"commit", tools.RunResult{End: tools.RunExited, Commits: []space.Commit{someCommit(3)}, Push: local, Duration: 30 * time.Millisecond}, false},
 		{"many-files", tools.RunResult{End: tools.RunExited, Commits: []space.Commit{someCommit(26)}, Push: tools.PushState{State: "queued"}, Duration: 30 * time.Millisecond}, false},
 		{"push-failed", tools.RunResult{End: tools.RunExited, Commits: []space.Commit{someCommit(1)},
@@ -51,7 +53,7 @@ func TestBashAnswers(t *testing.T) {
 			c.Refused = []space.Refusal{{Path: "bad\x1b[2J\nname\xff", Why: "it has a control character (U+001B)"}}
 			c.Conflicts = []space.Conflict{{Path: "a.md", Kept: "a.conflict-0123456789.md"}, {Path: "b.md"}}
 			return tools.RunResult{End: tools.RunExited, Commits: []space.Commit{c}, Push: local, Duration: 30 * time.Millisecond,
-				Restarted: true, Uncommitted: []string{"log.txt"},
+				Restarted: true, Uncommitted: []string{"log.txt"}, Conflicts: c.Conflicts[1:],
 				Held:  []space.Refusal{c.Refused[0], {Path: "big.iso", Why: "it has 2.0 GB, and 10.0 MB are allowed"}},
 				Notes: []string{"This is a new sandbox, because the last one was idle: background processes and /tmp of before are gone.", "The sandbox is nearly full: 240 of 256 MB are used."}}
 		}(), false},

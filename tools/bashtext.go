@@ -1,7 +1,9 @@
 package tools
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -61,12 +63,15 @@ func bashText(r RunResult) string {
 
 // outputText ends a stream's output with a line break.
 func outputText(o RunOutput) string {
-	s := strings.ToValidUTF8(o.Head, "\ufffd")
+	s := strings.ToValidUTF8(o.Text, "\ufffd")
 	if s != "" && !strings.HasSuffix(s, "\n") {
 		s += "\n"
 	}
 	return s
 }
+
+// lostText says what is gone with a sandbox that ended under a command.
+const lostText = "What the command had changed is lost, as are background processes and /tmp; the next command starts a new sandbox."
 
 func endText(r RunResult) string {
 	took := durationText(r.Duration)
@@ -82,9 +87,9 @@ func endText(r RunResult) string {
 	case RunCanceled:
 		return fmt.Sprintf("canceled after %s%s", took, why)
 	case RunOutOfMemory:
-		return fmt.Sprintf("OUT OF MEMORY after %s: the sandbox reached its memory limit and was ended%s; the next command starts a new one", took, why)
+		return fmt.Sprintf("OUT OF MEMORY after %s: %s", took, cmp.Or(r.Detail, "The sandbox reached its memory limit and was ended. "+lostText))
 	case RunLost:
-		return fmt.Sprintf("the sandbox ended after %s, before the command did%s; the next command starts a new one", took, why)
+		return fmt.Sprintf("SANDBOX LOST after %s: %s", took, cmp.Or(r.Detail, "It ended before the command did. "+lostText))
 	}
 	if r.Signal != "" {
 		return fmt.Sprintf("exit code %d (ended by %s), %s%s", r.ExitCode, r.Signal, took, why)
@@ -134,11 +139,10 @@ func pushText(p PushState) string {
 // it are whatever bytes the sandbox held, so they are quoted.
 func problemsText(b *strings.Builder, r RunResult) {
 	var refused []space.Refusal
-	var conflicts []space.Conflict
 	for _, c := range r.Commits {
 		refused = append(refused, c.Refused...)
-		conflicts = append(conflicts, c.Conflicts...)
 	}
+	conflicts := allConflicts(r)
 	list := func(title string, n int, item func(i int) string) {
 		if n == 0 {
 			return
@@ -168,6 +172,20 @@ func problemsText(b *strings.Builder, r RunResult) {
 	list("NOT COMMITTED, now or earlier: kept in the sandbox until mended or removed", len(held), func(i int) string {
 		return fmt.Sprintf("%s: %s", quotePath(held[i].Path), clip(held[i].Why, 300))
 	})
+}
+
+// allConflicts are those of the commits, and those that no commit tells of.
+func allConflicts(r RunResult) []space.Conflict {
+	var all []space.Conflict
+	for _, c := range r.Commits {
+		all = append(all, c.Conflicts...)
+	}
+	for _, x := range r.Conflicts {
+		if !slices.Contains(all, x) {
+			all = append(all, x)
+		}
+	}
+	return all
 }
 
 // heldBack is what is held and not told as refused by one of the commits.
@@ -205,7 +223,7 @@ func bashMeta(r RunResult) map[string]any {
 		"end":         string(r.End),
 		"duration_ms": r.Duration.Milliseconds(),
 		"timed_out":   r.End == RunTimedOut,
-		"truncated":   r.Stdout.Dropped > 0 || r.Stderr.Dropped > 0,
+		"truncated":   r.Stdout.Cut > 0 || r.Stderr.Cut > 0,
 		"restarted":   r.Restarted,
 	}
 	if r.End == RunExited {
@@ -234,12 +252,13 @@ func bashMeta(r RunResult) map[string]any {
 				files = append(files, e)
 			}
 		}
-		for _, x := range c.Conflicts[:min(len(c.Conflicts), maxMetaFiles)] {
-			conflicts = append(conflicts, map[string]any{"path": string(x.Path), "kept": string(x.Kept)})
-		}
 		for _, x := range c.Refused[:min(len(c.Refused), maxMetaFiles)] {
 			refused = append(refused, refusal(x))
 		}
+	}
+	all := allConflicts(r)
+	for _, x := range all[:min(len(all), maxMetaFiles)] {
+		conflicts = append(conflicts, map[string]any{"path": string(x.Path), "kept": string(x.Kept)})
 	}
 	if len(commits) > 0 {
 		m["commit"], m["commits"] = commits[len(commits)-1], commits

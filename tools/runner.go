@@ -40,17 +40,17 @@ const (
 	RunTimedOut    RunEnd = "timed_out"     // the time limit ended it
 	RunCanceled    RunEnd = "canceled"      // the caller ended it
 	RunOutOfMemory RunEnd = "out_of_memory" // the memory limit ended the sandbox
-	RunLost        RunEnd = "lost"          // the sandbox ended for another reason; Detail says why
+	RunLost        RunEnd = "lost"          // the sandbox ended for another reason
 )
 
 // RunOutput is one stream of a command's output: valid UTF-8 without control
-// sequences, bounded by the sandbox.
+// sequences, bounded and cut by the sandbox.
 type RunOutput struct {
-	// Head is the output; where the middle of it was cut, with a line in that
-	// place that says so.
-	Head    string
-	Dropped int64  // bytes that were cut
-	Saved   string // the file in the sandbox that holds more of it; may be empty
+	// Text is the output; where some of it was cut, with the sandbox's own line
+	// in that place that says so.
+	Text  string
+	Cut   int64  // bytes of the output that Text does not hold; 0 where it is whole
+	Saved string // the file in the sandbox that holds more of it; may be empty
 }
 
 // RunResult is how a command went.
@@ -58,7 +58,9 @@ type RunResult struct {
 	End      RunEnd
 	ExitCode int    // as the shell says it: 128+n where Signal is n
 	Signal   string // "SIGKILL"; empty where it exited
-	Detail   string // one sentence about End, where there is more to say
+	// Detail is what more there is to say of End. Of RunOutOfMemory and RunLost
+	// it is whole sentences: why the sandbox ended and what is lost with it.
+	Detail   string
 	Stdout   RunOutput
 	Stderr   RunOutput
 	Duration time.Duration
@@ -72,6 +74,9 @@ type RunResult struct {
 	// committed and are kept until they are resolved; what a commit of Commits
 	// tells as refused is not told again.
 	Held []space.Refusal
+	// Conflicts are paths that met a newer version, where no commit of Commits
+	// tells of them: a delete that was dropped makes no commit.
+	Conflicts []space.Conflict
 	// Push says where the commits are beside this server.
 	Push PushState
 	// Restarted tells that the sandbox is a new one; Notes say what is gone.

@@ -2,11 +2,13 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"satchel/gitstore"
 	"satchel/internal/fault"
+	"satchel/internal/space"
 	"satchel/sandbox"
 	"satchel/sandbox/agent"
 	"satchel/tools"
@@ -26,6 +28,7 @@ func (r runner) Run(ctx context.Context, q tools.RunRequest, p tools.Progress) (
 	if err := r.git.WaitView(ctx, q.Space); err != nil {
 		return tools.RunResult{}, err
 	}
+	began := time.Now()
 	var shown int
 	res, err := r.pool.Exec(ctx, sandbox.Request{
 		User: q.User, Space: q.Space, Command: q.Command, Comment: q.Comment,
@@ -36,13 +39,18 @@ func (r runner) Run(ctx context.Context, q tools.RunRequest, p tools.Progress) (
 			p(float64(shown), 0, progressText(now))
 		},
 	})
+	if end := deathOf(err); end != "" {
+		// The command began, so it is a result: what is known of it, and what is
+		// lost, is in the error's words.
+		return tools.RunResult{End: end, Detail: fault.PublicOf(err), Duration: time.Since(began)}, nil
+	}
 	if err != nil {
 		return tools.RunResult{}, err
 	}
 	out := tools.RunResult{
 		End: ends[res.End], ExitCode: res.ExitCode, Signal: res.Signal,
 		Stdout: output(res.Stdout), Stderr: output(res.Stderr),
-		Duration: res.Duration, Commits: res.Commits, Held: res.Refused,
+		Duration: res.Duration, Commits: res.Commits, Conflicts: res.Conflicts, Held: res.Refused,
 		Push:      tools.PushState{State: "local"},
 		Restarted: res.Restarted, JobID: res.JobID, JobDir: res.JobDir, Notes: res.Notes,
 	}
@@ -56,8 +64,20 @@ func (r runner) Run(ctx context.Context, q tools.RunRequest, p tools.Progress) (
 	return out, nil
 }
 
+// deathOf tells how a sandbox ended under its command; empty where err says
+// something else.
+func deathOf(err error) tools.RunEnd {
+	switch {
+	case errors.Is(err, space.ErrOutOfMemory):
+		return tools.RunOutOfMemory
+	case errors.Is(err, space.ErrSandboxEnded):
+		return tools.RunLost
+	}
+	return ""
+}
+
 func output(o sandbox.Output) tools.RunOutput {
-	return tools.RunOutput{Head: o.Text, Dropped: o.Cut, Saved: o.Saved}
+	return tools.RunOutput{Text: o.Text, Cut: o.Cut, Saved: o.Saved}
 }
 
 // ends maps how the agent says a command ended to how the tools say it.
