@@ -121,6 +121,9 @@ func TestOverRealParts(t *testing.T) {
 	check(t, call("read", `{"paths":["knowledge/","**/*.md","knowledge/nuxt"]}`), false, "nuxt/\n", "knowledge/tea.md\n", "data.md (")
 	check(t, call("read", `{"paths":["nuxt/daat.md"]}`), true, "Did you mean knowledge/nuxt/data.md")
 
+	if prompts, err := set.Prompts(t.Context(), c); err != nil || len(prompts) != 2 || prompts[1].Name != "tidy-notes" {
+		t.Errorf("a new space shows the prompts %+v, %v", prompts, err)
+	}
 	skills, err := set.Skills(t.Context(), c)
 	if err != nil || len(skills) == 0 || !strings.HasPrefix(skills[0].Resources[0].Digest, "sha256:") {
 		t.Errorf("skills %v, %v", skills, err)
