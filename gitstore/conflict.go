@@ -8,25 +8,6 @@ import (
 	"satchel/internal/space"
 )
 
-// conflictMark stands between a conflict copy's name and the commit that it
-// conflicted with.
-const conflictMark = ".conflict-"
-
-// IsConflictCopy tells whether a path was made for a change that met a newer
-// head: name.conflict-<commit>.ext, or a file under a directory so named.
-func IsConflictCopy(p space.Path) bool {
-	for seg := range strings.SplitSeq(string(p), "/") {
-		_, rest, ok := strings.Cut(seg, conflictMark)
-		if !ok || len(rest) < 10 {
-			continue
-		}
-		if strings.Trim(rest[:10], "0123456789abcdef") == "" {
-			return true
-		}
-	}
-	return false
-}
-
 // conflictName returns the n-th name (from 1) to keep a change under whose path
 // is taken by head. component is the path, or the ancestor of it, that is in
 // the way; rest is what follows it, with its slash. Where the name has no
@@ -38,7 +19,7 @@ func conflictName(component, rest string, head space.CommitID, n int) (space.Pat
 	if stem == "" || len(ext) > 32 { // ".bashrc" has no extension
 		stem, ext = name, ""
 	}
-	mark := conflictMark + head.Short()
+	mark := space.ConflictMark + head.Short()
 	if n > 1 {
 		mark += "-" + strconv.Itoa(n)
 	}

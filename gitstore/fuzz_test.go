@@ -151,7 +151,7 @@ func FuzzConflictName(f *testing.F) {
 		if !ok {
 			t.Fatalf("no name for %q", p)
 		}
-		if _, err := space.ParsePath(string(name)); err != nil || name == parsed || !IsConflictCopy(name) {
+		if _, err := space.ParsePath(string(name)); err != nil || name == parsed || !space.IsConflictCopy(name) {
 			t.Fatalf("%q → %q: %v", p, name, err)
 		}
 	})

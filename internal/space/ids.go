@@ -25,12 +25,11 @@ type CommitID string
 // It is the etag of a file. The empty BlobID means that no file was there.
 type BlobID string
 
+const shortCommit = 10
+
 // Short returns the first 10 digits, for people to read.
 func (c CommitID) Short() string {
-	if len(c) > 10 {
-		return string(c[:10])
-	}
-	return string(c)
+	return string(c[:min(len(c), shortCommit)])
 }
 
 // Valid tells whether c is a well-formed commit id.
@@ -39,10 +38,9 @@ func (c CommitID) Valid() bool { return isHex40(string(c)) }
 // Valid tells whether b is a well-formed blob id.
 func (b BlobID) Valid() bool { return isHex40(string(b)) }
 
-func isHex40(s string) bool {
-	if len(s) != 40 {
-		return false
-	}
+func isHex40(s string) bool { return len(s) == 40 && isHex(s) }
+
+func isHex(s string) bool {
 	for i := range len(s) {
 		if !(s[i] >= '0' && s[i] <= '9' || s[i] >= 'a' && s[i] <= 'f') {
 			return false

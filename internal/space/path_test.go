@@ -75,6 +75,20 @@ func TestCheckSymlink(t *testing.T) {
 	}
 }
 
+func TestConflictCopies(t *testing.T) {
+	for p, want := range map[space.Path]bool{
+		"a.conflict-0123456789.md": true, "d/a.conflict-0123456789": true, "a.conflict-0123456789-2.md": true,
+		"d.conflict-0123456789/x.md": true, ".bashrc.conflict-abcdef0123": true, "a.conflict-of.conflict-0123456789.md": true,
+		"a.conflict-0123456789abcdef0123456789abcdef01234567.md": true,
+		"a.conflict-of-interest.md":                              false, "a.conflict-012345678.md": false, "a.conflict-012345678/9": false, "conflict-0123456789.md": false,
+		"a.conflict-ABCDEF0123.md": false, "a.md": false, "": false,
+	} {
+		if space.IsConflictCopy(p) != want {
+			t.Errorf("%q: %v", p, !want)
+		}
+	}
+}
+
 func TestIDs(t *testing.T) {
 	id := space.NewSpaceID()
 	if got, err := space.ParseSpaceID(string(id)); err != nil || got != id || id == space.NewSpaceID() {

@@ -65,12 +65,9 @@ func kindOf(p space.Path) Kind {
 	return KindFile
 }
 
-// conflictCopy matches the name that keeps the losing side of a conflict.
-var conflictCopy = regexp.MustCompile(`\.conflict-[0-9a-f]{4,40}(-\d+)?(\.[^./]*)?$`)
-
 // indexed tells whether a file belongs in the index at all.
 func indexed(c space.FileChange) bool {
-	return c.NewMode != space.Symlink && !conflictCopy.MatchString(string(c.Path))
+	return c.NewMode != space.Symlink && !space.IsConflictCopy(c.Path)
 }
 
 // analyse makes a document of a file. A binary file is known by its path alone.

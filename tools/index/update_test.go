@@ -402,6 +402,15 @@ func TestDropAndNames(t *testing.T) {
 	}
 }
 
+func TestConflictCopiesAreLeftOut(t *testing.T) {
+	x, _ := indexOf(t, map[string]string{"a.md": "apple", "a.conflict-0123456789.md": "apple", "d.conflict-0123456789/b.md": "apple", "a.conflict-of-interest.md": "apple"})
+	got := paths(search(t, x, "apple"))
+	slices.Sort(got)
+	if !slices.Equal(got, []string{"a.conflict-of-interest.md", "a.md"}) {
+		t.Errorf("%v", got)
+	}
+}
+
 func TestEmptySpace(t *testing.T) {
 	x := openIndex(t, Options{})
 	h := newHistory()
