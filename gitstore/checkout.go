@@ -37,6 +37,9 @@ func (sn *snapshot) create(ctx context.Context, r *repo, m *manifest) error {
 		return err
 	}
 	defer w.close()
+	if err := w.giveAway(w.dirs[0].Lchown, "."); err != nil {
+		return err
+	}
 	for _, f := range m.files {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -156,6 +159,9 @@ func (w *treeWriter) enter(dir string) (*os.Root, error) {
 			if err := d.Chmod(".", 0o777); err != nil { // whatever the umask
 				return nil, err
 			}
+			if err := w.giveAway(d.Lchown, "."); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return w.dirs[len(w.dirs)-1], nil
@@ -177,7 +183,10 @@ func (w *treeWriter) write(f manifestFile) error {
 		return err
 	}
 	if f.mode == modeSymlink {
-		return d.Symlink(string(data), name)
+		if err := d.Symlink(string(data), name); err != nil {
+			return err
+		}
+		return w.giveAway(d.Lchown, name)
 	}
 	perm := fs.FileMode(0o666)
 	if f.mode == modeExec {
@@ -191,11 +200,24 @@ func (w *treeWriter) write(f manifestFile) error {
 	if err == nil {
 		err = file.Chmod(perm)
 	}
+	if err == nil {
+		err = w.giveAway(func(_ string, uid, gid int) error { return file.Chown(uid, gid) }, name)
+	}
 	if err = errors.Join(err, file.Close()); err != nil {
 		return err
 	}
 	t := time.Unix(int64(f.mtime), 0)
 	return d.Chtimes(name, t, t)
+}
+
+// giveAway makes the commands' user inside the sandbox own a file, so that they
+// may change its mode and times as on a disk of their own. Only root can.
+func (w *treeWriter) giveAway(chown func(name string, uid, gid int) error, name string) error {
+	uid := w.r.s.o.CheckoutOwner
+	if uid == 0 || os.Geteuid() != 0 {
+		return nil
+	}
+	return chown(name, uid, uid)
 }
 
 // remove deletes files and the directories that they leave empty.

@@ -43,6 +43,11 @@ type Options struct {
 	// LibraryDir is what Seed gives as the library; empty makes an empty
 	// directory.
 	LibraryDir string
+	// CheckoutOwner is the uid and gid that commands have in a sandbox. Where
+	// this process is root checkouts belong to it, so that commands may change
+	// the modes and times of files that they did not make; else, and where it
+	// is 0, they belong to this process.
+	CheckoutOwner int
 	// CommitterName and CommitterEmail are who commits; default Satchel.
 	CommitterName  string
 	CommitterEmail string

@@ -90,7 +90,7 @@ func Config(s Spec) (*specs.Spec, error) {
 	for _, b := range s.Binds {
 		out.Mounts = append(out.Mounts, bind(b.Source, b.Target, "nosuid", "nodev"))
 	}
-	out.Mounts = append(out.Mounts, bind(s.Lower, agent.Lower, "nosuid", "nodev", "noexec"))
+	out.Mounts = append(out.Mounts, bind(s.Lower, agent.Lower, "nosuid", "nodev"))
 	for _, m := range []struct{ name, source, target string }{
 		{"git", s.Git, agent.Git},
 		{"library", s.Library, agent.LibraryDir},

@@ -26,6 +26,7 @@ var commandChecks = []check{
 			{command: "cat", stdout: ""}, // standard input is empty, not a hang
 			{command: "cat readme.md link", stdout: "hello\nhello\n"},
 			{command: "sh bin/tool", stdout: "tool\n"},
+			{command: "bin/tool", stdout: "tool\n"},
 			{command: "echo 'echo made' > made; chmod +x made; ./made; rm made", stdout: "made\n"},
 		} {
 			r := e.exec(c.command)

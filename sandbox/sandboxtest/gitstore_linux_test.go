@@ -13,6 +13,7 @@ import (
 	"satchel/internal/space"
 	"satchel/internal/testenv"
 	"satchel/sandbox"
+	"satchel/sandbox/agent"
 )
 
 // newReal makes a pool over real sandboxes and a real store with one space.
@@ -20,7 +21,7 @@ func newReal(t testing.TB, files map[string]string) (*sandbox.Pool, *gitstore.St
 	t.Helper()
 	testenv.NeedProgram(t, "git")
 	rt := newGVisor(t)
-	store, err := gitstore.Open(gitstore.Options{Dir: t.TempDir(), Logger: testLogger(t)})
+	store, err := gitstore.Open(gitstore.Options{Dir: t.TempDir(), CheckoutOwner: agent.CommandUID, Logger: testLogger(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

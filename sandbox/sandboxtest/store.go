@@ -16,6 +16,7 @@ import (
 
 	"satchel/internal/fault"
 	"satchel/internal/space"
+	"satchel/sandbox/agent"
 )
 
 // Entry is one file of a tree.
@@ -300,6 +301,9 @@ func WriteTree(dir string, tree Tree) error {
 			if err := os.Symlink(e.Content, name); err != nil {
 				return err
 			}
+			if err := giveAway(name); err != nil {
+				return err
+			}
 			continue
 		}
 		perm := os.FileMode(0o666)
@@ -312,8 +316,20 @@ func WriteTree(dir string, tree Tree) error {
 		if err := os.Chmod(name, perm); err != nil {
 			return err
 		}
+		if err := giveAway(name); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// giveAway makes the commands' user own a file, where this process may: they
+// can then change its mode and times.
+func giveAway(name string) error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	return os.Lchown(name, agent.CommandUID, agent.CommandUID)
 }
 
 // makeDir makes a directory that an unprivileged user inside may write to,
@@ -322,7 +338,10 @@ func makeDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}
-	return os.Chmod(dir, 0o777)
+	if err := os.Chmod(dir, 0o777); err != nil {
+		return err
+	}
+	return giveAway(dir)
 }
 
 // Blob implements space.Seeder.

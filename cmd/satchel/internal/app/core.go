@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -14,7 +13,9 @@ import (
 	"satchel/gitstore"
 	"satchel/internal/config"
 	"satchel/internal/database"
+	"satchel/internal/fault"
 	"satchel/internal/space"
+	"satchel/sandbox/agent"
 )
 
 // Core is the open data directory: all that an administrative command needs. It
@@ -30,6 +31,13 @@ type Core struct {
 	events *relay
 }
 
+// Initialised tells whether there is a Satchel in a data directory: whether a
+// server, or the command that adds the first person, was ever started on it.
+func Initialised(dataDir string) bool {
+	_, err := os.Stat(filepath.Join(dataDir, "spaces"))
+	return err == nil
+}
+
 // SocketPath is where a running server takes administrative commands.
 func SocketPath(dataDir string) string { return filepath.Join(dataDir, "run", "admin.sock") }
 
@@ -43,10 +51,13 @@ func OpenCore(ctx context.Context, cfg *config.Config, version string, log *slog
 			err = errors.Join(err, c.Close())
 		}
 	}()
-	for _, dir := range []string{cfg.DataDir, filepath.Dir(SocketPath(cfg.DataDir))} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return nil, fmt.Errorf("make the data directory: %w", err)
-		}
+	run := filepath.Dir(SocketPath(cfg.DataDir))
+	if err := os.MkdirAll(run, 0o700); err != nil {
+		return nil, fault.Wrap(err, fault.Unavailable, "The data directory cannot be made (%s). Name another one with --data.", err)
+	}
+	// Where it was there already, its mode is somebody's else idea.
+	if err := os.Chmod(run, 0o700); err != nil {
+		return nil, fault.Wrap(err, fault.Unavailable, "The data directory %s is not this user's (%s). Run this as its owner, or name another one with --data.", cfg.DataDir, cause(err))
 	}
 	spaces := filepath.Join(cfg.DataDir, "spaces")
 	// First of all, because it takes the lock.
@@ -54,7 +65,9 @@ func OpenCore(ctx context.Context, cfg *config.Config, version string, log *slog
 		Dir:    spaces,
 		Limits: gitstore.Limits{File: cfg.Space.MaxFile, Change: cfg.Space.MaxChange, Space: cfg.Space.MaxSize},
 		Events: c.events,
-		Logger: log.With("part", "gitstore"),
+
+		CheckoutOwner: agent.CommandUID,
+		Logger:        log.With("part", "gitstore"),
 	})
 	if err != nil {
 		return nil, err
