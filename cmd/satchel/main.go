@@ -24,20 +24,30 @@ var (
 )
 
 func main() {
-	// The same binary is what runs inside a sandbox and around it; these look
-	// at the arguments before anything else may.
+	dispatch()
+	os.Exit(run())
+}
+
+// dispatch does not return where this process was started to be a part of a
+// sandbox. The same binary runs inside one and around it, and looks at its
+// arguments for that before anything else may.
+func dispatch() {
 	if len(os.Args) == 2 && os.Args[1] == agent.Command {
 		os.Exit(agent.Serve(os.Stdin, os.Stdout))
 	}
 	gvisor.Dispatch()
-
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx)
-	stop()
-	os.Exit(code)
 }
 
-func run(ctx context.Context) int {
+// run runs the command line and returns the exit status.
+func run() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	// Whoever interrupts a second time does not want to wait for an orderly end.
+	context.AfterFunc(ctx, stop)
+	// A reader of standard output or error that has gone is an error like any
+	// other; the signal would end a server in the middle of its work.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+
 	exe, err := os.Executable()
 	if err != nil {
 		exe = os.Args[0]

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"io"
 	"path/filepath"
+	"strings"
 	"time"
+	"unicode"
 
 	"satchel/auth"
 	"satchel/auth/store"
@@ -148,7 +150,7 @@ func (l *Local) CreateToken(ctx context.Context, r TokenRequest) (Token, error) 
 	return Token{ID: g.ID, Secret: secret.Reveal()}, nil
 }
 
-// Tokens lists keys, newest first, without those that were revoked.
+// Tokens lists keys, newest first.
 func (l *Local) Tokens(ctx context.Context, user string) ([]TokenInfo, error) {
 	var id space.UserID
 	if user != "" {
@@ -237,18 +239,22 @@ func (l *Local) Import(ctx context.Context, r ImportRequest, stream io.Reader, p
 	if err != nil {
 		return ImportResult{}, err
 	}
+	in := &watched{r: stream}
 	var src gitstore.ImportSource
 	switch r.Kind {
 	case KindBundle:
-		src = gitstore.FromBundle(stream)
+		src = gitstore.FromBundle(in)
 	case KindTar:
-		src = gitstore.FromTar(stream)
+		src = gitstore.FromTar(in)
 	default:
 		return ImportResult{}, fault.New(fault.Invalid, "%q is not a kind of import.", r.Kind)
 	}
 	res, err := l.Git.Import(ctx, m.ID, src, space.Meta{
-		Author: author(u), Tool: ImportTool, Message: "Import " + r.Source,
+		Author: author(u), Tool: ImportTool, Message: "Import " + oneLine(r.Source),
 	}, progress)
+	if failed := in.failure(); err != nil && failed != nil {
+		return ImportResult{}, failed
+	}
 	if err != nil {
 		return ImportResult{}, err
 	}
@@ -260,6 +266,26 @@ func (l *Local) Import(ctx context.Context, r ImportRequest, stream io.Reader, p
 		out.Conflicts = append(out.Conflicts, string(c.Path))
 	}
 	return out, nil
+}
+
+// maxSource bounds how much of a source's name a commit message has, in
+// characters.
+const maxSource = 200
+
+// oneLine makes a name fit for the first line of a commit message: a directory
+// may be called anything, and what follows a line break could be read as the
+// commit's trailers.
+func oneLine(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, s)
+	if r := []rune(s); len(r) > maxSource {
+		s = string(r[:maxSource]) + "…"
+	}
+	return strings.TrimSpace(s)
 }
 
 // author is a person as the author of commits.

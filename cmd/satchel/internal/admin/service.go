@@ -22,19 +22,25 @@ type Service interface {
 
 	// CreateToken makes an API key; its secret is told this once.
 	CreateToken(ctx context.Context, r TokenRequest) (Token, error)
-	// Tokens lists keys: of one person, or of all where user is empty.
+	// Tokens lists keys, ended ones too, newest first: of one person, or of all
+	// where user is empty.
 	Tokens(ctx context.Context, user string) ([]TokenInfo, error)
 	RevokeToken(ctx context.Context, id space.GrantID) error
 
 	// Spaces lists spaces: those of one person, or all where user is empty.
 	Spaces(ctx context.Context, user string) ([]SpaceInfo, error)
-	// Import fills a person's space from a stream (see ImportRequest.Kind).
+	// Import fills a person's space from a stream (see ImportRequest.Kind). Where
+	// reading the stream fails the error is the stream's, and nothing has changed.
+	// The stream may still be read when Import returns, until it is closed.
 	Import(ctx context.Context, r ImportRequest, stream io.Reader, progress func(string)) (ImportResult, error)
 }
 
 // Info is what runs.
 type Info struct {
 	Version string `json:"version"`
+	// Passing is set where a client's own process serves for as long as that
+	// client runs (satchel stdio where no server ran).
+	Passing bool `json:"passing,omitempty"`
 	// URL is the MCP endpoint as clients on this machine reach it; empty where
 	// no server runs.
 	URL string `json:"url"`
@@ -48,8 +54,7 @@ type User struct {
 	Created time.Time    `json:"created"`
 }
 
-// TokenRequest asks for an API key. User may be empty where there is one admin
-// alone: it is then theirs.
+// TokenRequest asks for an API key. An empty User is the first admin.
 type TokenRequest struct {
 	User    string        `json:"user"`
 	Scopes  []space.Scope `json:"scopes"`
@@ -75,6 +80,11 @@ type TokenInfo struct {
 	Revoked  bool          `json:"revoked"`
 }
 
+// Ended tells whether the key is of no use at a time.
+func (t TokenInfo) Ended(at time.Time) bool {
+	return t.Revoked || t.Expires != nil && !t.Expires.After(at)
+}
+
 // SpaceInfo is a space as it is listed.
 type SpaceInfo struct {
 	ID    space.SpaceID `json:"id"`
@@ -85,7 +95,8 @@ type SpaceInfo struct {
 	Head       space.CommitID `json:"head"`
 }
 
-// ImportRequest says into whose space a stream goes.
+// ImportRequest says into whose space a stream goes. An empty User is the first
+// admin.
 type ImportRequest struct {
 	User   string
 	Kind   string // KindBundle or KindTar

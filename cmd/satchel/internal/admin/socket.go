@@ -1,8 +1,6 @@
 package admin
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,11 +9,10 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
-	"time"
+	"sync"
 
 	"satchel/internal/fault"
 	"satchel/internal/space"
@@ -44,7 +41,7 @@ type wireError struct {
 // Listen opens the socket at path, which nobody but the owner of its directory
 // can reach. Where a socket of a dead server is in the way it is replaced; the
 // caller holds the data directory's lock, so no live one can be.
-func Listen(path string) (net.Listener, error) {
+func Listen(path string) (*Socket, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
@@ -57,14 +54,29 @@ func Listen(path string) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the command socket: %w", err)
 	}
-	// The address may be good for this call only; the server removes the file
-	// by its real name.
-	l.(*net.UnixListener).SetUnlinkOnClose(false)
+	// The address may be good for this call only; Close removes the file by its
+	// real name.
+	s := &Socket{UnixListener: l.(*net.UnixListener), path: path}
+	s.SetUnlinkOnClose(false)
 	if err := os.Chmod(path, 0o600); err != nil {
-		l.Close()
-		return nil, err
+		return nil, errors.Join(err, s.Close())
 	}
-	return l, nil
+	return s, nil
+}
+
+// Socket is a listener whose file goes with it.
+type Socket struct {
+	*net.UnixListener
+	path string
+	once sync.Once
+	err  error
+}
+
+// Close removes the socket's file and takes no connection any more. It may be
+// called more than once.
+func (s *Socket) Close() error {
+	s.once.Do(func() { s.err = errors.Join(os.Remove(s.path), s.UnixListener.Close()) })
+	return s.err
 }
 
 // maxSocketPath is the longest path that a socket address holds on the systems
@@ -162,15 +174,25 @@ func decode(b json.RawMessage, v any) error {
 }
 
 func writeError(w http.ResponseWriter, log *slog.Logger, op string, err error) {
-	code := fault.CodeOf(err)
-	status, known := statuses[code]
+	e := errorOf(err, log, op)
+	status, known := statuses[e.Code]
 	if !known {
 		status = http.StatusInternalServerError
-		log.Error("administrative command failed", "op", op, "err", err)
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(wireError{code, fault.PublicOf(err)})
+	_ = json.NewEncoder(w).Encode(e)
+}
+
+// errorOf is what the operator is told of an error, and logs what is not theirs
+// to mend.
+func errorOf(err error, log *slog.Logger, op string) wireError {
+	e := wireError{fault.CodeOf(err), fault.PublicOf(err)}
+	if e.Code == fault.Internal {
+		log.Error("administrative command failed", "op", op, "err", err)
+		e.Message = err.Error()
+	}
+	return e
 }
 
 // importLine is one line of the answer to an import: progress, and at the end
@@ -194,139 +216,12 @@ func serveImport(w http.ResponseWriter, r *http.Request, s Service, log *slog.Lo
 	})
 	line := importLine{Result: &res}
 	if err != nil {
-		if _, known := statuses[fault.CodeOf(err)]; !known {
-			log.Error("import failed", "err", err)
-		}
-		line = importLine{Error: &wireError{fault.CodeOf(err), fault.PublicOf(err)}}
+		e := errorOf(err, log, "import")
+		line = importLine{Error: &e}
 	}
 	_ = enc.Encode(line)
-}
-
-// Dial returns the Service of the server that listens at path, and an error
-// where none does.
-func Dial(ctx context.Context, path string) (*Remote, error) {
-	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
-		addr, done, err := socketAddress(path)
-		if err != nil {
-			return nil, err
-		}
-		defer done()
-		var d net.Dialer
-		return d.DialContext(ctx, "unix", addr)
-	}
-	c, err := dial(ctx, "", "")
-	if err != nil {
-		return nil, err
-	}
-	c.Close()
-	return &Remote{http: &http.Client{Transport: &http.Transport{DialContext: dial, IdleConnTimeout: time.Second}}}, nil
-}
-
-// Remote is a Service that a running server performs.
-type Remote struct{ http *http.Client }
-
-var _ Service = (*Remote)(nil)
-
-func (c *Remote) post(ctx context.Context, path string, body io.Reader) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://satchel/"+path, body)
-	if err != nil {
-		return nil, err
-	}
-	res, err := c.http.Do(req)
-	if err != nil {
-		return nil, fault.Wrap(err, fault.Unavailable, "The running server did not answer.")
-	}
-	if res.StatusCode != http.StatusOK {
-		defer res.Body.Close()
-		var e wireError
-		if json.NewDecoder(res.Body).Decode(&e) != nil || e.Message == "" {
-			e = wireError{fault.Unavailable, "The running server does not know this command; restart it with this version of satchel."}
-		}
-		return nil, fault.New(e.Code, "%s", e.Message)
-	}
-	return res, nil
-}
-
-func call[T any](ctx context.Context, c *Remote, op string, in any) (T, error) {
-	var out T
-	body, err := json.Marshal(in)
-	if err != nil {
-		return out, err
-	}
-	res, err := c.post(ctx, op, bytes.NewReader(body))
-	if err != nil {
-		return out, err
-	}
-	defer res.Body.Close()
-	if err := json.NewDecoder(res.Body).Decode(&out); err != nil {
-		return out, fault.Wrap(err, fault.Unavailable, "The running server's answer could not be read.")
-	}
-	return out, nil
-}
-
-// Info asks the server.
-func (c *Remote) Info(ctx context.Context) (Info, error) { return call[Info](ctx, c, "info", nil) }
-
-// AddUser asks the server.
-func (c *Remote) AddUser(ctx context.Context, name string, admin bool) (User, error) {
-	return call[User](ctx, c, "users/add", User{Name: name, Admin: admin})
-}
-
-// Users asks the server.
-func (c *Remote) Users(ctx context.Context) ([]User, error) {
-	return call[[]User](ctx, c, "users/list", nil)
-}
-
-// RemoveUser asks the server.
-func (c *Remote) RemoveUser(ctx context.Context, name string) error {
-	_, err := call[struct{}](ctx, c, "users/remove", name)
-	return err
-}
-
-// CreateToken asks the server.
-func (c *Remote) CreateToken(ctx context.Context, r TokenRequest) (Token, error) {
-	return call[Token](ctx, c, "tokens/create", r)
-}
-
-// Tokens asks the server.
-func (c *Remote) Tokens(ctx context.Context, user string) ([]TokenInfo, error) {
-	return call[[]TokenInfo](ctx, c, "tokens/list", user)
-}
-
-// RevokeToken asks the server.
-func (c *Remote) RevokeToken(ctx context.Context, id space.GrantID) error {
-	_, err := call[struct{}](ctx, c, "tokens/revoke", id)
-	return err
-}
-
-// Spaces asks the server.
-func (c *Remote) Spaces(ctx context.Context, user string) ([]SpaceInfo, error) {
-	return call[[]SpaceInfo](ctx, c, "spaces/list", user)
-}
-
-// Import streams to the server.
-func (c *Remote) Import(ctx context.Context, r ImportRequest, stream io.Reader, progress func(string)) (ImportResult, error) {
-	q := url.Values{"user": {r.User}, "kind": {r.Kind}, "source": {r.Source}}
-	res, err := c.post(ctx, "import?"+q.Encode(), stream)
-	if err != nil {
-		return ImportResult{}, err
-	}
-	defer res.Body.Close()
-	lines := bufio.NewScanner(res.Body)
-	lines.Buffer(nil, 64<<20)
-	for lines.Scan() {
-		var l importLine
-		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
-			break
-		}
-		switch {
-		case l.Error != nil:
-			return ImportResult{}, fault.New(l.Error.Code, "%s", l.Error.Message)
-		case l.Result != nil:
-			return *l.Result, nil
-		default:
-			progress(l.Progress)
-		}
-	}
-	return ImportResult{}, fault.Wrap(lines.Err(), fault.Unavailable, "The running server ended before the import did.")
+	_ = rc.Flush()
+	// The client ends its stream when it has read the answer; were the
+	// connection closed before, it might see that and not the answer.
+	_, _ = io.Copy(io.Discard, r.Body)
 }

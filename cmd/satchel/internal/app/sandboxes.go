@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"path/filepath"
+	"sync"
 
 	"satchel/gitstore"
 	"satchel/internal/config"
@@ -33,6 +34,9 @@ func NewRuntime(cfg *config.Config, runDir string, log *slog.Logger) (*gvisor.Ru
 type bash struct {
 	runtime *gvisor.Runtime
 	pool    *sandbox.Pool
+
+	closeOnce sync.Once
+	closeErr  error
 }
 
 func openBash(cfg *config.Config, git *gitstore.Store, m sandbox.Metrics, log *slog.Logger) (*bash, error) {
@@ -80,7 +84,8 @@ func (b *bash) check(ctx context.Context, log *slog.Logger) {
 }
 
 // close ends running commands with their grace, commits what they changed and
-// stops every sandbox.
+// stops every sandbox. Again it returns what it returned first.
 func (b *bash) close(ctx context.Context) error {
-	return errors.Join(b.pool.Close(ctx), b.runtime.Close())
+	b.closeOnce.Do(func() { b.closeErr = errors.Join(b.pool.Close(ctx), b.runtime.Close()) })
+	return b.closeErr
 }

@@ -36,7 +36,8 @@ type Server struct {
 
 	listener net.Listener
 	metrics  net.Listener // nil where none is asked for
-	socket   net.Listener
+	socket   *admin.Socket
+	commands gate   // of the socket
 	base     string // the URL under which clients reach it, without a path
 
 	// ctx ends with the server's background work.
@@ -95,12 +96,14 @@ func (s *Server) listen(ctx context.Context) (err error) {
 			return fault.Wrap(err, fault.Unavailable, "Cannot serve metrics on %s: %s.", cfg.Metrics, cause(err))
 		}
 	}
-	s.socket, err = admin.Listen(SocketPath(s.Config.DataDir))
+	if s.socket, err = admin.Listen(SocketPath(s.Config.DataDir)); err != nil {
+		return err
+	}
 	s.base = strings.TrimSuffix(cfg.PublicURL, "/")
 	if s.base == "" {
 		s.base = s.localURL()
 	}
-	return err
+	return nil
 }
 
 // cause is the innermost error, which for a socket is the system's own word.
@@ -164,12 +167,13 @@ func (s *Server) openMCP() error {
 	return err
 }
 
-// userEnded stops what runs for a person who was removed.
+// userEnded stops what runs for a person who was removed, be it that whoever
+// removed them does not wait for it.
 func (s *Server) userEnded(ctx context.Context, user space.UserID) {
 	if s.bash == nil {
 		return
 	}
-	if err := s.bash.pool.StopUser(ctx, user); err != nil {
+	if err := s.bash.pool.StopUser(context.WithoutCancel(ctx), user); err != nil {
 		s.Log.Error("stop the sandboxes of a removed user", "user", user, "err", err)
 	}
 }
@@ -189,8 +193,13 @@ func (s *Server) Serve(ctx context.Context, ready func()) error {
 		})
 	}
 	s.work.Go(func() { s.upkeep.run(s.ctx) })
+	if s.bash != nil {
+		// Before the first request, which may start a sandbox. Connections wait
+		// meanwhile.
+		s.bash.reap(s.ctx, s.Log)
+	}
 	serve(public, s.listener)
-	commands := s.signals.server(admin.Handler(s.Admin, s.Log.With("part", "admin")))
+	commands := s.signals.server(s.commands.wrap(admin.Handler(s.Admin, s.Log.With("part", "admin"))))
 	serve(commands, s.socket)
 	servers = append(servers, commands)
 	if s.metrics != nil {
@@ -211,13 +220,9 @@ func (s *Server) Serve(ctx context.Context, ready func()) error {
 	return errors.Join(err, s.shutdown(servers))
 }
 
-// begin does what a start owes: it removes leftovers, lets the index catch up
-// with commits that an earlier process did not get to, and looks whether bash
-// works.
+// begin does what a start owes: it lets the index catch up with commits that an
+// earlier process did not get to, and looks whether bash works.
 func (s *Server) begin() {
-	if s.bash != nil {
-		s.bash.reap(s.ctx, s.Log)
-	}
 	ids, err := s.Git.Spaces()
 	if err != nil {
 		s.Log.Error("list the spaces", "err", err)
@@ -252,22 +257,29 @@ func (s *Server) shutdown(servers []*http.Server) error {
 	}
 	if s.bash != nil {
 		errs = append(errs, s.bash.close(ctx))
-		s.bash = nil
 	}
 	errs = append(errs, s.mcp.Close(ctx))
 	pending.Wait()
+	// An import that did not end in time was cancelled by now, and must have let
+	// go of the store.
+	s.commands.wait()
 	return errors.Join(append(errs, s.close(ctx))...)
 }
 
 // Close closes a server that has not served; Serve closes one that has.
-func (s *Server) Close(ctx context.Context) error { return s.close(ctx) }
+func (s *Server) Close(ctx context.Context) error {
+	return errors.Join(s.mcp.Close(ctx), s.close(ctx))
+}
 
 func (s *Server) close(ctx context.Context) error {
 	s.stop()
-	for _, l := range []net.Listener{s.listener, s.metrics, s.socket} {
+	for _, l := range []net.Listener{s.listener, s.metrics} {
 		if l != nil {
 			_ = l.Close() // serving has closed it already
 		}
+	}
+	if s.socket != nil {
+		_ = s.socket.Close()
 	}
 	s.work.Wait()
 	var errs []error

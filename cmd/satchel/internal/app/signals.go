@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 
 // signals is what a server tells of itself: metrics, and the logs of requests.
 type signals struct {
+	log     *slog.Logger
 	metrics *telemetry.Metrics
 	http    *telemetry.HTTP
 	mcp     mcp.Observer
@@ -21,7 +23,7 @@ type signals struct {
 
 func newSignals(s *Server) *signals {
 	m := telemetry.NewMetrics(s.version)
-	g := &signals{metrics: m, http: telemetry.NewHTTP(m, s.Log)}
+	g := &signals{log: s.Log, metrics: m, http: telemetry.NewHTTP(m, s.Log)}
 
 	calls := m.Histogram("mcp_request_duration_seconds", "MCP requests by method, tool and outcome.", telemetry.LatencyBuckets(), "method", "tool", "outcome")
 	refused := m.Counter("mcp_refused_total", "MCP requests that were refused before they began.", "reason")
@@ -69,6 +71,7 @@ func (g *signals) server(h http.Handler) *http.Server {
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          slog.NewLogLogger(g.log.With("part", "http").Handler(), slog.LevelWarn),
 		// No write timeout: a stream lives as long as its command. The protocol
 		// edge bounds each single write.
 	}

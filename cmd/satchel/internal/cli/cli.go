@@ -66,10 +66,16 @@ func Main(ctx context.Context, env Env) int {
 func operatorText(err error) string {
 	var f *fault.Error
 	if errors.As(err, &f) {
+		if f.Code == fault.Canceled {
+			return "Interrupted."
+		}
 		if f.Code == fault.Internal && f.Err != nil {
 			return f.Error()
 		}
 		return f.Public
+	}
+	if errors.Is(err, context.Canceled) {
+		return "Interrupted."
 	}
 	return err.Error()
 }
@@ -147,6 +153,9 @@ func commands() *command {
 func run(ctx context.Context, env Env) error {
 	cmd, path := commands(), "satchel"
 	args := env.Args
+	if len(args) == 1 && args[0] == "--version" {
+		args = []string{"version"}
+	}
 	for cmd.sub != nil {
 		if len(args) == 0 || args[0] == "--help" || args[0] == "-h" || args[0] == "help" {
 			if len(args) > 1 && args[0] == "help" {
@@ -158,6 +167,9 @@ func run(ctx context.Context, env Env) error {
 				return usage("name a command, such as: %s %s", path, cmd.sub[0].name)
 			}
 			return nil
+		}
+		if strings.HasPrefix(args[0], "-") {
+			return usage("flags come after the command, such as: %s %s %s", path, cmd.sub[0].name, args[0])
 		}
 		next := find(cmd, args[0])
 		if next == nil {

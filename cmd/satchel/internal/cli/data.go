@@ -14,47 +14,78 @@ import (
 	"satchel/internal/telemetry"
 )
 
-// startTime is how long a server may hold the data directory before it takes
-// commands: it migrates its database first.
+// startTime is how long another process may hold the data directory without
+// taking commands: a server migrates its database first and ends what runs
+// last, and other commands are short.
 const startTime = 15 * time.Second
 
-// withAdmin runs an administrative command on the data directory: through the
-// server that works on it, or else directly.
-func withAdmin(do func(ctx context.Context, c *call, s admin.Service, args []string) error) runner {
-	return func(ctx context.Context, c *call, args []string) error {
-		cfg, err := c.load()
-		if err != nil {
-			return err
-		}
-		s, done, err := openAdmin(ctx, cfg, c.Version.Version, commandLog(c.Stderr))
-		if err != nil {
-			return err
-		}
-		return errors.Join(do(ctx, c, s, args), done())
+// admin does an administrative command's work on the data directory: through
+// the server that works on it, or else directly. A command's own arguments are
+// checked before, since this may wait.
+func (c *call) admin(ctx context.Context, do func(s admin.Service) error) error {
+	cfg, err := c.existing()
+	if err != nil {
+		return err
 	}
+	return c.adminIn(ctx, cfg, do)
 }
 
-// openAdmin returns the service of the data directory. The directory's lock
-// decides: who gets it is the only one at work; else its holder is asked.
-func openAdmin(ctx context.Context, cfg *config.Config, version string, log *slog.Logger) (s admin.Service, done func() error, err error) {
-	path := app.SocketPath(cfg.DataDir)
-	for deadline := time.Now().Add(startTime); ; {
-		if remote, err := admin.Dial(ctx, path); err == nil {
-			return remote, func() error { return nil }, nil
-		}
-		core, err := app.OpenCore(ctx, cfg, version, log)
+// existing is the configuration, where there is a Satchel in its data
+// directory. A command that only looks must not make one where a name was
+// mistyped.
+func (c *call) existing() (*config.Config, error) {
+	cfg, err := c.load()
+	if err != nil {
+		return nil, err
+	}
+	if !app.Initialised(cfg.DataDir) {
+		return nil, fault.New(fault.NotFound, "There is no Satchel in %s. Start one with: satchel serve --data %s; or name another directory with --data.",
+			cfg.DataDir, shellQuote(cfg.DataDir))
+	}
+	return cfg, nil
+}
+
+// adminIn is admin for a command that may make the data directory.
+func (c *call) adminIn(ctx context.Context, cfg *config.Config, do func(s admin.Service) error) error {
+	log := commandLog(c.Stderr)
+	var remote *admin.Remote
+	core, err := take(ctx, c, cfg, &remote, func() (*app.Core, error) {
+		return app.OpenCore(ctx, cfg, c.Version.Version, log)
+	})
+	switch {
+	case err != nil:
+		return err
+	case remote != nil:
+		return errors.Join(do(remote), remote.Close())
+	}
+	return errors.Join(do(core.Admin), core.Close())
+}
+
+// take opens the data directory with open, or sets remote to the server that
+// has it. The directory's lock decides: who gets it is the only one at work;
+// else its holder is asked. A holder that takes no commands is another command,
+// which ends soon, or a server that starts or stops, and is waited for.
+func take[T any](ctx context.Context, c *call, cfg *config.Config, remote **admin.Remote, open func() (T, error)) (T, error) {
+	var none T
+	told := false
+	for began := time.Now(); ; {
+		r, err := admin.Dial(ctx, app.SocketPath(cfg.DataDir))
 		if err == nil {
-			return core.Admin, core.Close, nil
+			*remote = r
+			return none, nil
 		}
-		if fault.CodeOf(err) != fault.Conflict || time.Now().After(deadline) {
-			return nil, nil, err
+		opened, err := open()
+		if err == nil || fault.CodeOf(err) != fault.Conflict || time.Since(began) > startTime {
+			return opened, err
 		}
-		// Another command, which ends soon, or a server that does not listen
-		// yet.
+		if !told && time.Since(began) > time.Second {
+			told = true
+			c.note("satchel: waiting for another process that works on %s\n", cfg.DataDir)
+		}
 		select {
 		case <-time.After(100 * time.Millisecond):
 		case <-ctx.Done():
-			return nil, nil, ctx.Err()
+			return none, ctx.Err()
 		}
 	}
 }

@@ -2,17 +2,22 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 
+	"satchel/cmd/satchel/internal/admin"
 	"satchel/cmd/satchel/internal/app"
 	"satchel/internal/config"
+	"satchel/internal/database"
 	"satchel/internal/fault"
 )
 
@@ -60,6 +65,10 @@ func doctor(ctx context.Context, c *call, _ []string) error {
 	}
 	r.add(finding{Name: "configuration", OK: true, Detail: where})
 	r.add(dataDirectory(cfg.DataDir))
+	r.add(server(ctx, cfg.DataDir))
+	if cfg.Database.URL != "" {
+		r.add(reachable(ctx, cfg))
+	}
 	r.add(git(ctx))
 	r.sandbox(ctx, cfg)
 	return c.tell(r)
@@ -100,31 +109,82 @@ func (r *report) sandbox(ctx context.Context, cfg *config.Config) {
 	r.add(f)
 }
 
+// dataDirectory looks at the data directory, or at where it would be made.
 func dataDirectory(dir string) finding {
 	f := finding{Name: "data directory"}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		f.Detail, f.Remedy = err.Error(), "Name another one with --data."
-		return f
+	there := dir
+	for {
+		info, err := os.Stat(there)
+		if err == nil && !info.IsDir() {
+			err = fmt.Errorf("%s is a file", there)
+		}
+		if err == nil {
+			break
+		}
+		parent := filepath.Dir(there)
+		if !errors.Is(err, os.ErrNotExist) || parent == there {
+			f.Detail, f.Remedy = err.Error(), "Name another one with --data."
+			return f
+		}
+		there = parent
 	}
-	probe, err := os.CreateTemp(dir, ".doctor-")
+	probe, err := os.CreateTemp(there, ".doctor-")
 	if err != nil {
-		f.Detail, f.Remedy = err.Error(), "Make it writable for the user who runs Satchel."
+		f.Detail, f.Remedy = err.Error(), "Make it writable for the user who runs Satchel, or name another one with --data."
 		return f
 	}
 	probe.Close()
 	os.Remove(probe.Name())
-	free, err := freeBytes(dir)
+	free, err := freeBytes(there)
 	if err != nil {
 		f.Detail = err.Error()
 		return f
 	}
 	f.OK = true
 	f.Detail = fmt.Sprintf("%s, %.1f GB free", dir, float64(free)/1e9)
+	if there != dir {
+		f.Detail += "; the first start makes it"
+	}
 	if free < leastDisk {
 		f.OK, f.Optional = false, true
 		f.Remedy = "Make room: commits fail when the disk is full."
 	}
 	return f
+}
+
+// server tells whether one runs.
+func server(ctx context.Context, dataDir string) finding {
+	f := finding{Name: "server", Optional: true, Detail: "none runs on the data directory"}
+	remote, err := admin.Dial(ctx, app.SocketPath(dataDir))
+	if err != nil {
+		return f
+	}
+	defer remote.Close()
+	info, err := remote.Info(ctx)
+	if err != nil {
+		f.Detail, f.Remedy = operatorText(err), "Restart it if it stays so."
+		return f
+	}
+	f.OK, f.Detail = true, fmt.Sprintf("version %s at %s", info.Version, info.URL)
+	return f
+}
+
+// reachable looks whether the configured database answers.
+func reachable(ctx context.Context, cfg *config.Config) finding {
+	f := finding{Name: "database", Remedy: "Correct database.url, or start the database."}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	db, err := database.Open(ctx, database.Options{URL: cfg.DatabaseURL(), Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		f.Detail = operatorText(err)
+		return f
+	}
+	defer db.Close()
+	if err := db.Ping(ctx); err != nil {
+		f.Detail = operatorText(err)
+		return f
+	}
+	return finding{Name: "database", OK: true, Detail: string(db.Kind())}
 }
 
 // git looks for the git program, with which spaces are imported and packed.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -20,42 +21,44 @@ func userCommand() *command {
 		{name: "add", args: "NAME", positional: 1, short: "add a person, with a space of their own",
 			setup: func(fs *pflag.FlagSet) runner {
 				isAdmin := fs.Bool("admin", false, "let them administer this Satchel")
-				return withAdmin(func(ctx context.Context, c *call, s admin.Service, args []string) error {
-					u, err := s.AddUser(ctx, args[0], *isAdmin)
+				return func(ctx context.Context, c *call, args []string) error {
+					cfg, err := c.load()
 					if err != nil {
 						return err
 					}
-					return c.answer(u, func() {
-						c.printf("Added %s. Make them a key with: satchel token create --user %s\n", u.Name, u.Name)
+					return c.adminIn(ctx, cfg, func(s admin.Service) error {
+						u, err := s.AddUser(ctx, args[0], *isAdmin)
+						if err != nil {
+							return err
+						}
+						return c.answer(addedUser{u.ID, u.Name}, func() {
+							c.printf("Added %s. Make them a key with: satchel token create --user %s\n", u.Name, shellQuote(u.Name))
+						})
 					})
-				})
+				}
 			}},
 		{name: "list", short: "list the people",
 			setup: func(*pflag.FlagSet) runner {
-				return withAdmin(func(ctx context.Context, c *call, s admin.Service, _ []string) error {
-					users, err := s.Users(ctx)
-					if err != nil {
-						return err
-					}
-					return c.answer(orEmpty(users), func() {
-						table(c.Stdout, "NAME\tROLE\tSINCE\tID", users, func(u admin.User) string {
-							role := "member"
-							if u.Admin {
-								role = "admin"
-							}
-							return fmt.Sprintf("%s\t%s\t%s\t%s", u.Name, role, day(u.Created), u.ID)
-						})
+				return func(ctx context.Context, c *call, _ []string) error {
+					return c.admin(ctx, func(s admin.Service) error {
+						users, err := s.Users(ctx)
+						if err != nil {
+							return err
+						}
+						return c.answer(orEmpty(users), func() { table(c.Stdout, "NAME\tROLE\tSINCE\tID", users, userRow) })
 					})
-				})
+				}
 			}},
 		{name: "remove", args: "NAME", positional: 1, short: "remove a person: their keys end at once, their space stays",
 			setup: func(*pflag.FlagSet) runner {
-				return withAdmin(func(ctx context.Context, c *call, s admin.Service, args []string) error {
-					if err := s.RemoveUser(ctx, args[0]); err != nil {
-						return err
-					}
-					return c.answer(map[string]string{"removed": args[0]}, func() { c.printf("Removed %s.\n", args[0]) })
-				})
+				return func(ctx context.Context, c *call, args []string) error {
+					return c.admin(ctx, func(s admin.Service) error {
+						if err := s.RemoveUser(ctx, args[0]); err != nil {
+							return err
+						}
+						return c.answer(map[string]string{"removed": args[0]}, func() { c.printf("Removed %s.\n", args[0]) })
+					})
+				}
 			}},
 	}}
 }
@@ -68,7 +71,7 @@ func tokenCommand() *command {
 				scope := fs.String("scope", "read,write", "what it may do: read, or read,write")
 				name := fs.String("name", "", "what to call it, to know it again")
 				expires := fs.String("expires", "", "when it ends, such as 90d or 12h (default: never)")
-				return withAdmin(func(ctx context.Context, c *call, s admin.Service, _ []string) error {
+				return func(ctx context.Context, c *call, _ []string) error {
 					scopes, bad, ok := space.ParseScopes(*scope)
 					if !ok {
 						return usage("--scope %q: %q is not a scope; use read or read,write", *scope, bad)
@@ -80,36 +83,61 @@ func tokenCommand() *command {
 							return usage("--expires %q is not a time span; write it like 90d or 12h", *expires)
 						}
 					}
-					t, err := s.CreateToken(ctx, admin.TokenRequest{User: *user, Scopes: scopes, Name: *name, Expires: lifetime})
-					if err != nil {
-						return err
-					}
-					return c.answer(t, func() { c.printf("%s\n", t.Secret) })
-				})
+					return c.admin(ctx, func(s admin.Service) error {
+						t, err := s.CreateToken(ctx, admin.TokenRequest{User: *user, Scopes: scopes, Name: *name, Expires: lifetime})
+						if err != nil {
+							return err
+						}
+						return c.answer(t, func() { c.printf("%s\n", t.Secret) })
+					})
+				}
 			}},
 		{name: "list", short: "list the API keys, without their secrets",
 			setup: func(fs *pflag.FlagSet) runner {
 				user := fs.String("user", "", "only this person's")
-				return withAdmin(func(ctx context.Context, c *call, s admin.Service, _ []string) error {
-					tokens, err := s.Tokens(ctx, *user)
-					if err != nil {
-						return err
-					}
-					return c.answer(orEmpty(tokens), func() {
-						table(c.Stdout, "ID\tUSER\tNAME\tSCOPES\tCREATED\tEXPIRES\tLAST USED", tokens, tokenRow)
+				all := fs.Bool("all", false, "those that were revoked or have expired too")
+				return func(ctx context.Context, c *call, _ []string) error {
+					return c.admin(ctx, func(s admin.Service) error {
+						tokens, err := s.Tokens(ctx, *user)
+						if err != nil {
+							return err
+						}
+						if !*all {
+							now := time.Now()
+							tokens = slices.DeleteFunc(tokens, func(t admin.TokenInfo) bool { return t.Ended(now) })
+						}
+						return c.answer(orEmpty(tokens), func() {
+							table(c.Stdout, "ID\tUSER\tNAME\tSCOPES\tCREATED\tEXPIRES\tLAST USED", tokens, tokenRow)
+						})
 					})
-				})
+				}
 			}},
 		{name: "revoke", args: "ID", positional: 1, short: "end an API key at once",
 			setup: func(*pflag.FlagSet) runner {
-				return withAdmin(func(ctx context.Context, c *call, s admin.Service, args []string) error {
-					if err := s.RevokeToken(ctx, space.GrantID(args[0])); err != nil {
-						return err
-					}
-					return c.answer(map[string]string{"revoked": args[0]}, func() { c.printf("Revoked %s.\n", args[0]) })
-				})
+				return func(ctx context.Context, c *call, args []string) error {
+					return c.admin(ctx, func(s admin.Service) error {
+						if err := s.RevokeToken(ctx, space.GrantID(args[0])); err != nil {
+							return err
+						}
+						return c.answer(map[string]string{"revoked": args[0]}, func() { c.printf("Revoked %s.\n", args[0]) })
+					})
+				}
 			}},
 	}}
+}
+
+// addedUser is what `user add --json` prints.
+type addedUser struct {
+	ID   space.UserID `json:"id"`
+	Name string       `json:"name"`
+}
+
+func userRow(u admin.User) string {
+	role := "member"
+	if u.Admin {
+		role = "admin"
+	}
+	return fmt.Sprintf("%s\t%s\t%s\t%s", u.Name, role, day(u.Created), u.ID)
 }
 
 func tokenRow(t admin.TokenInfo) string {

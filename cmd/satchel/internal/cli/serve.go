@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"satchel/cmd/satchel/internal/admin"
 	"satchel/cmd/satchel/internal/app"
 	"satchel/internal/config"
+	"satchel/internal/fault"
 	"satchel/internal/space"
 	"satchel/internal/telemetry"
 )
@@ -52,17 +54,35 @@ func serve(ctx context.Context, c *call, _ []string) error {
 	if err != nil {
 		return err
 	}
-	s, err := app.OpenServer(ctx, cfg, c.Version.Version, log)
-	if err != nil {
+	var remote *admin.Remote
+	s, err := take(ctx, c, cfg, &remote, func() (*app.Server, error) {
+		return app.OpenServer(ctx, cfg, c.Version.Version, log)
+	})
+	switch {
+	case err != nil:
 		return err
+	case remote != nil:
+		return inUse(ctx, cfg, remote)
 	}
 	key, err := firstKey(ctx, c, s)
 	if err != nil {
-		return fmt.Errorf("%w (and: %v)", err, s.Close(ctx))
+		return errors.Join(err, s.Close(ctx))
 	}
 	return s.Serve(ctx, func() {
 		c.greet(s, key)
 	})
+}
+
+// inUse is the error of a server that finds another on its data directory.
+func inUse(ctx context.Context, cfg *config.Config, other *admin.Remote) error {
+	info, err := other.Info(ctx)
+	switch err = errors.Join(err, other.Close()); {
+	case err != nil:
+		return err
+	case info.Passing:
+		return fault.New(fault.Conflict, "A client that uses satchel stdio, such as Claude Desktop, has %s open. Quit it, start this server, and start the client again: it will use the server.", cfg.DataDir)
+	}
+	return fault.New(fault.Conflict, "A server on %s runs already, at %s. Stop it first, or name another directory with --data.", cfg.DataDir, info.URL)
 }
 
 // clientKey is the API key that the greeting speaks of.
@@ -112,15 +132,24 @@ func firstKey(ctx context.Context, c *call, s *app.Server) (clientKey, error) {
 	if c.Terminal && !c.json {
 		return clientKey{secret: t.Secret}, nil
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err := writeSecret(path, t.Secret); err != nil {
+		return clientKey{}, fmt.Errorf("write the first key: %w", err)
+	}
+	return clientKey{file: path}, nil
+}
+
+// writeSecret makes a file that only its owner can read; what is there already
+// has another mode, or is a link.
+func writeSecret(path, secret string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return clientKey{}, err
+		return err
 	}
-	defer f.Close()
-	if _, err := fmt.Fprintln(f, t.Secret); err != nil {
-		return clientKey{}, err
-	}
-	return clientKey{file: path}, f.Sync()
+	_, err = fmt.Fprintln(f, secret)
+	return errors.Join(err, f.Sync(), f.Close())
 }
 
 // greet prints how to connect each kind of client.

@@ -1,20 +1,21 @@
 package cli
 
 import (
-	"archive/tar"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
 
 	"satchel/cmd/satchel/internal/admin"
+	"satchel/gitstore"
 	"satchel/internal/fault"
 )
 
@@ -23,9 +24,10 @@ import (
 // with their rights and git configuration; the server gets a stream of content
 // and never a path or a URL.
 type source struct {
-	arg   string
-	stdin io.Reader
-	log   io.Writer // git's progress
+	arg     string
+	environ []string
+	stdin   io.Reader
+	log     io.Writer // git's progress
 }
 
 // scpLike is git's short form of an ssh URL: [user@]host:path.
@@ -41,86 +43,165 @@ func isURL(arg string) bool {
 	return scpLike.MatchString(arg)
 }
 
-// open starts streaming. The stream's Read fails where the source does; Close
-// must be called and ends what still runs.
-func (s source) open(ctx context.Context) (kind string, stream io.ReadCloser, err error) {
-	if strings.HasPrefix(s.arg, "-") {
-		return "", nil, fault.New(fault.Invalid, "%q is not a git URL or a directory.", s.arg)
+// check tells at once what cannot be a source.
+func (s source) check() error {
+	if s.arg == "" || strings.HasPrefix(s.arg, "-") {
+		return fault.New(fault.Invalid, "%q is not a git URL or a directory.", s.arg)
 	}
 	if isURL(s.arg) {
-		dir, err := os.MkdirTemp("", "satchel-import-")
-		if err != nil {
-			return "", nil, err
-		}
-		clone := exec.CommandContext(ctx, "git", "clone", "--bare", "--single-branch", "--no-tags", "--template=", "--progress", "--", s.arg, dir)
-		clone.Stdin, clone.Stderr = s.stdin, s.log
-		if err := clone.Run(); err != nil {
-			os.RemoveAll(dir)
-			return "", nil, fault.Wrap(err, fault.Unavailable, "git could not clone the repository; its message is above.")
-		}
-		stream, err := bundle(ctx, dir, s.log)
-		if err != nil {
-			os.RemoveAll(dir)
-			return "", nil, err
-		}
-		return admin.KindBundle, withCleanup{stream, func() { os.RemoveAll(dir) }}, nil
+		return nil
 	}
-	info, err := os.Stat(s.arg)
-	if err != nil || !info.IsDir() {
-		return "", nil, fault.Wrap(err, fault.NotFound, "%q is not a directory, and not a git URL either.", s.arg)
+	switch info, err := os.Stat(s.arg); {
+	case errors.Is(err, os.ErrNotExist):
+		return fault.New(fault.NotFound, "There is no directory %q, and it is not a git URL either.", s.arg)
+	case err != nil:
+		return fault.Wrap(err, fault.Unavailable, "%q cannot be looked at: %s.", s.arg, cause(err))
+	case !info.IsDir():
+		return fault.New(fault.Invalid, "%q is a file. Name its directory, or a git repository.", s.arg)
 	}
-	if isRepository(ctx, s.arg) {
-		stream, err := bundle(ctx, s.arg, s.log)
+	return nil
+}
+
+// cause is the system's own word of what went wrong with a file.
+func cause(err error) string {
+	var p *os.PathError
+	if errors.As(err, &p) {
+		err = p.Err
+	}
+	return err.Error()
+}
+
+// open starts streaming. The stream's Read fails where the source does; Close
+// must be called, ends what still runs, and may be called during a Read.
+func (s source) open(ctx context.Context) (kind string, stream io.ReadCloser, err error) {
+	if isURL(s.arg) {
+		stream, err := s.clone(ctx)
 		return admin.KindBundle, stream, err
 	}
-	return admin.KindTar, tarOf(s.arg), nil
-}
-
-// isRepository tells whether dir itself is a git repository with a commit (and
-// not merely somewhere below one).
-func isRepository(ctx context.Context, dir string) bool {
-	cmd := exec.CommandContext(ctx, "git", "-C", dir, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
-	abs, err := filepath.Abs(dir)
-	if err != nil {
-		return false
+	if gitstore.IsGitRepository(s.arg) {
+		switch has, err := s.hasCommit(ctx); {
+		case err != nil:
+			return "", nil, err
+		case has:
+			stream, err := s.bundle(ctx, s.arg, func() {})
+			return admin.KindBundle, stream, err
+		}
+		// Nothing was committed yet: its files are all there is.
 	}
-	cmd.Env = append(os.Environ(), "GIT_CEILING_DIRECTORIES="+filepath.Dir(abs))
-	return cmd.Run() == nil
+	return admin.KindTar, tarOf(ctx, s.arg), nil
 }
 
-// bundle streams the repository's HEAD with its history.
-func bundle(ctx context.Context, dir string, log io.Writer) (io.ReadCloser, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	cmd := exec.CommandContext(ctx, "git", "-C", dir, "bundle", "create", "--quiet", "-", "HEAD")
-	var diag bytes.Buffer
-	cmd.Stderr = io.MultiWriter(log, &diag)
-	out, err := cmd.StdoutPipe()
+func (s source) clone(ctx context.Context) (io.ReadCloser, error) {
+	dir, err := os.MkdirTemp("", "satchel-import-")
 	if err != nil {
-		cancel()
 		return nil, err
 	}
-	if err := cmd.Start(); err != nil {
-		cancel()
-		return nil, fault.Wrap(err, fault.Unavailable, "git could not be started; is it installed?")
+	cleanup := func() { os.RemoveAll(dir) }
+	clone := s.git(ctx, "clone", "--bare", "--single-branch", "--no-tags", "--template=", "--progress", "--", s.arg, dir)
+	clone.Stdin, clone.Stderr = s.stdin, s.log
+	if err := clone.Run(); err != nil {
+		cleanup()
+		return nil, gitFault(ctx, err, "git could not clone the repository; its message is above.")
 	}
-	return &processStream{ReadCloser: out, cmd: cmd, cancel: cancel}, nil
+	return s.bundle(ctx, dir, cleanup)
+}
+
+// notOfCaller are variables with which a git hook, or whoever calls satchel
+// from one, would send git to another repository.
+var notOfCaller = []string{"GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE"}
+
+// git is a git command with the caller's own configuration.
+func (s source) git(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, "git", args...)
+	cmd.Env = slices.DeleteFunc(slices.Clone(s.environ), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return slices.Contains(notOfCaller, name)
+	})
+	return cmd
+}
+
+// gitFault tells why git did not do its work.
+func gitFault(ctx context.Context, err error, otherwise string) error {
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, exec.ErrNotFound):
+		return fault.Wrap(err, fault.Unavailable, "git is not installed; satchel reads repositories with it.")
+	}
+	return fault.Wrap(err, fault.Unavailable, "%s", otherwise)
+}
+
+// hasCommit tells whether a repository has anything to import.
+func (s source) hasCommit(ctx context.Context) (bool, error) {
+	cmd := s.git(ctx, "-C", s.arg, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+	var diag bytes.Buffer
+	cmd.Stderr = &diag
+	err := cmd.Run()
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return true, nil
+	case errors.As(err, &exit) && diag.Len() == 0: // what --quiet says of no commit
+		return false, nil
+	}
+	return false, gitFault(ctx, err, fmt.Sprintf("git cannot read the repository %q: %s", s.arg, firstLine(diag.String())))
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
+	return line
+}
+
+// bundle streams the repository's HEAD with its history. cleanup is called when
+// nothing reads the repository any more, be it that bundle fails.
+func (s source) bundle(ctx context.Context, dir string, cleanup func()) (io.ReadCloser, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	p := &processStream{cmd: s.git(ctx, "-C", dir, "bundle", "create", "--quiet", "-", "HEAD"), cancel: cancel, cleanup: cleanup}
+	p.cmd.Stderr = &p.diag
+	// A pipe of our own: that of StdoutPipe may not be read while Wait runs.
+	r, w, err := os.Pipe()
+	if err == nil {
+		p.out, p.cmd.Stdout = r, w
+		if err = p.cmd.Start(); err != nil {
+			r.Close()
+		}
+		w.Close()
+	}
+	if err != nil {
+		cancel()
+		cleanup()
+		return nil, gitFault(ctx, err, "git could not be started.")
+	}
+	return p, nil
 }
 
 // processStream is a program's standard output that ends with an error where
 // the program fails.
 type processStream struct {
-	io.ReadCloser
-	cmd    *exec.Cmd
-	cancel context.CancelFunc
-	waited bool
+	out     *os.File
+	cmd     *exec.Cmd
+	cancel  context.CancelFunc
+	cleanup func()
+	diag    bytes.Buffer // what the program says; read after it has ended
+
+	ended sync.Once
+	err   error
+}
+
+func (p *processStream) wait() error {
+	p.ended.Do(func() {
+		if err := p.cmd.Wait(); err != nil {
+			p.err = fault.Wrap(err, fault.Unavailable, "git cannot read the repository: %s", firstLine(p.diag.String()))
+		}
+	})
+	return p.err
 }
 
 func (p *processStream) Read(b []byte) (int, error) {
-	n, err := p.ReadCloser.Read(b)
-	if errors.Is(err, io.EOF) && !p.waited {
-		p.waited = true
-		if werr := p.cmd.Wait(); werr != nil {
-			return n, fmt.Errorf("%s: %w", p.cmd.Path, werr)
+	n, err := p.out.Read(b)
+	if errors.Is(err, io.EOF) {
+		if failed := p.wait(); failed != nil {
+			return n, failed
 		}
 	}
 	return n, err
@@ -128,77 +209,35 @@ func (p *processStream) Read(b []byte) (int, error) {
 
 func (p *processStream) Close() error {
 	p.cancel()
-	if !p.waited {
-		p.waited = true
-		_ = p.cmd.Wait() // killed by cancel: its failure says nothing
+	_ = p.wait() // killed by cancel: its failure says nothing
+	err := p.out.Close()
+	p.cleanup()
+	if errors.Is(err, os.ErrClosed) {
+		return nil
 	}
-	return nil
-}
-
-type withCleanup struct {
-	io.ReadCloser
-	cleanup func()
-}
-
-func (w withCleanup) Close() error {
-	defer w.cleanup()
-	return w.ReadCloser.Close()
+	return err
 }
 
 // tarOf streams the files of a directory: regular files and symbolic links,
 // without .git directories. Links are told as links, never followed.
-func tarOf(dir string) io.ReadCloser {
+func tarOf(ctx context.Context, dir string) io.ReadCloser {
 	r, w := io.Pipe()
+	t := &tarStream{PipeReader: r, done: make(chan struct{})}
 	go func() {
-		tw := tar.NewWriter(w)
-		err := writeTar(tw, dir)
-		if err == nil {
-			err = tw.Close()
-		}
-		w.CloseWithError(err)
+		defer close(t.done)
+		w.CloseWithError(gitstore.WriteTar(ctx, filepath.Clean(dir), w))
 	}()
-	return r
+	return t
 }
 
-func writeTar(tw *tar.Writer, dir string) error {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	return fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && d.Name() == ".git":
-			return fs.SkipDir
-		case d.IsDir() || !d.Type().IsRegular() && d.Type() != fs.ModeSymlink:
-			return nil
-		}
-		info, err := d.Info()
-		if err != nil {
-			return err
-		}
-		if d.Type() == fs.ModeSymlink {
-			target, err := root.Readlink(name)
-			if err != nil {
-				return err
-			}
-			return tw.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: name, Linkname: target, Mode: 0o777, Format: tar.FormatPAX})
-		}
-		f, err := root.Open(name)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		mode := int64(0o644)
-		if info.Mode()&0o111 != 0 {
-			mode = 0o755
-		}
-		if err := tw.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: info.Size(), Mode: mode, Format: tar.FormatPAX}); err != nil {
-			return err
-		}
-		_, err = io.CopyN(tw, f, info.Size())
-		return err
-	})
+type tarStream struct {
+	*io.PipeReader
+	done chan struct{}
+}
+
+// Close ends the stream and what writes it.
+func (t *tarStream) Close() error {
+	err := t.PipeReader.Close()
+	<-t.done
+	return err
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -16,17 +17,19 @@ func spaceCommand() *command {
 		{name: "list", short: "list the spaces",
 			setup: func(fs *pflag.FlagSet) runner {
 				user := fs.String("user", "", "only this person's")
-				return withAdmin(func(ctx context.Context, c *call, s admin.Service, _ []string) error {
-					spaces, err := s.Spaces(ctx, *user)
-					if err != nil {
-						return err
-					}
-					return c.answer(orEmpty(spaces), func() {
-						table(c.Stdout, "NAME\tOWNER\tHEAD\tREPOSITORY", spaces, func(s admin.SpaceInfo) string {
-							return fmt.Sprintf("%s\t%s\t%s\t%s", s.Name, s.Owner, s.Head.Short(), s.Repository)
+				return func(ctx context.Context, c *call, _ []string) error {
+					return c.admin(ctx, func(s admin.Service) error {
+						spaces, err := s.Spaces(ctx, *user)
+						if err != nil {
+							return err
+						}
+						return c.answer(orEmpty(spaces), func() {
+							table(c.Stdout, "NAME\tOWNER\tHEAD\tREPOSITORY", spaces, func(s admin.SpaceInfo) string {
+								return fmt.Sprintf("%s\t%s\t%s\t%s", s.Name, s.Owner, s.Head.Short(), s.Repository)
+							})
 						})
 					})
-				})
+				}
 			}},
 		{name: "import", args: "SOURCE", positional: 1, short: "fill a space from a git URL, a git repository or a directory",
 			long: `
@@ -36,22 +39,34 @@ is still as it began; else its files are added in one commit, and where both
 sides have a file both versions are kept.`,
 			setup: func(fs *pflag.FlagSet) runner {
 				user := fs.String("user", "", "whose space it is (default: the first admin)")
-				return withAdmin(func(ctx context.Context, c *call, s admin.Service, args []string) error {
-					return importSource(ctx, c, s, *user, args[0])
-				})
+				return func(ctx context.Context, c *call, args []string) error {
+					return importSource(ctx, c, *user, args[0])
+				}
 			}},
 	}}
 }
 
-func importSource(ctx context.Context, c *call, s admin.Service, user, arg string) error {
-	src := source{arg: arg, stdin: c.Stdin, log: c.Stderr}
+func importSource(ctx context.Context, c *call, user, arg string) error {
+	src := source{arg: arg, environ: c.Environ, stdin: c.Stdin, log: c.Stderr}
+	if err := src.check(); err != nil {
+		return err
+	}
+	cfg, err := c.existing()
+	if err != nil {
+		return err
+	}
+	// A clone may take long, so the data directory is not taken before.
 	kind, stream, err := src.open(ctx)
 	if err != nil {
 		return err
 	}
 	defer stream.Close()
-	res, err := s.Import(ctx, admin.ImportRequest{User: user, Kind: kind, Source: sourceName(arg)}, stream, func(p string) {
-		c.note("%s\n", p)
+	var res admin.ImportResult
+	err = c.adminIn(ctx, cfg, func(s admin.Service) (err error) {
+		res, err = s.Import(ctx, admin.ImportRequest{User: user, Kind: kind, Source: sourceName(arg)}, stream, func(p string) {
+			c.note("%s\n", p)
+		})
+		return err
 	})
 	if err != nil {
 		return err
@@ -79,6 +94,9 @@ func sourceName(arg string) string {
 	if u, err := url.Parse(arg); err == nil && u.Host != "" {
 		u.User, u.RawQuery, u.Fragment = nil, "", ""
 		return u.String()
+	}
+	if !strings.Contains(arg, "://") { // git@host:path
+		return arg[strings.IndexByte(arg, '@')+1:]
 	}
 	return "a git repository"
 }

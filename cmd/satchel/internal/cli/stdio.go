@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"time"
 
@@ -12,13 +13,15 @@ import (
 	"satchel/cmd/satchel/internal/admin"
 	"satchel/cmd/satchel/internal/app"
 	"satchel/cmd/satchel/internal/stdio"
+	"satchel/internal/config"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
 
 // stdioKeyLife bounds the key that a run of `satchel stdio` makes for itself,
-// in case it cannot revoke it at its end.
-const stdioKeyLife = 30 * 24 * time.Hour
+// for the runs that are killed and so cannot revoke it. A run that lasts longer
+// makes another.
+const stdioKeyLife = 24 * time.Hour
 
 func stdioCommand() *command {
 	return &command{name: "stdio", short: "MCP over standard input and output, for clients that start a command",
@@ -36,81 +39,159 @@ server elsewhere and needs $SATCHEL_TOKEN.`,
 					if token == "" {
 						return usage("--url needs an API key in $SATCHEL_TOKEN")
 					}
-					return c.carry(ctx, *url, token)
+					return stdio.Run(ctx, c.carries(stdio.Target{URL: *url, Token: token}, nil))
 				}
-				return c.stdioHere(ctx, token, *user)
+				cfg, err := c.load()
+				if err != nil {
+					return err
+				}
+				h := &home{c: c, cfg: cfg, log: commandLog(c.Stderr), token: token, user: *user}
+				return h.run(ctx)
 			}
 		}}
 }
 
-// stdioHere carries messages to the server of the data directory.
-func (c *call) stdioHere(ctx context.Context, token, user string) error {
-	cfg, err := c.load()
-	if err != nil {
-		return err
-	}
-	log := commandLog(c.Stderr)
-	remote, err := admin.Dial(ctx, app.SocketPath(cfg.DataDir))
-	if err == nil {
-		info, err := remote.Info(ctx)
-		if err != nil {
-			return err
-		}
-		return c.withKey(ctx, remote, token, user, func(key string) error { return c.carry(ctx, info.URL, key) })
-	}
+func (c *call) carries(to stdio.Target, again func(context.Context, stdio.Target, bool) (stdio.Target, error)) stdio.Options {
+	return stdio.Options{Target: to, Reconnect: again, In: c.Stdin, Out: c.Stdout, Log: commandLog(c.Stderr)}
+}
 
-	// None runs: serve on an address that only this process knows.
-	cfg.Server.Listen, cfg.Server.Metrics, cfg.Server.PublicURL = "127.0.0.1:0", "", ""
-	s, err := app.OpenServer(ctx, cfg, c.Version.Version, log)
+// home is the server of the data directory for one run of `satchel stdio`: one
+// that runs there, or this process where none does. Several runs on one
+// directory share the server of the first, and another of them goes on with it
+// when the first ends.
+type home struct {
+	c     *call
+	cfg   *config.Config
+	log   *slog.Logger
+	token string // the caller's; empty: this run makes its own
+	user  string // whose
+
+	service admin.Service
+	info    admin.Info
+	close   func(context.Context) error // ends what attach began
+
+	key admin.Token // the one that this run made
+}
+
+func (h *home) run(ctx context.Context) (err error) {
+	defer func() {
+		// The client has gone, and perhaps ctx with it; the key must go as well.
+		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer cancel()
+		err = errors.Join(err, h.revoke(end), h.detach(end))
+	}()
+	if err := h.attach(ctx); err != nil {
+		return err
+	}
+	to, err := h.target(ctx, true)
 	if err != nil {
 		return err
 	}
+	return stdio.Run(ctx, h.c.carries(to, h.again))
+}
+
+// again says where to go on. A server that was started to stay is only waited
+// for: were its directory taken here, it could not start again.
+func (h *home) again(ctx context.Context, _ stdio.Target, keyRefused bool) (stdio.Target, error) {
+	if !keyRefused {
+		remote, err := admin.Dial(ctx, app.SocketPath(h.cfg.DataDir))
+		if err == nil {
+			err = remote.Close()
+		}
+		if err != nil && !h.info.Passing {
+			return stdio.Target{}, err
+		}
+		if err := errors.Join(h.detach(ctx), h.attach(ctx)); err != nil {
+			return stdio.Target{}, err
+		}
+	}
+	return h.target(ctx, keyRefused)
+}
+
+// target is the server with the key for it, a new one where that is asked for.
+func (h *home) target(ctx context.Context, newKey bool) (stdio.Target, error) {
+	if h.token != "" {
+		return stdio.Target{URL: h.info.URL, Token: h.token}, nil
+	}
+	if newKey {
+		host, err := os.Hostname()
+		if err != nil {
+			host = "this machine"
+		}
+		h.key, err = h.service.CreateToken(ctx, admin.TokenRequest{
+			User: h.user, Name: fmt.Sprintf("satchel stdio on %.100s", host), Expires: stdioKeyLife,
+			Scopes: []space.Scope{space.ScopeRead, space.ScopeWrite},
+		})
+		if err != nil {
+			return stdio.Target{}, err
+		}
+	}
+	return stdio.Target{URL: h.info.URL, Token: h.key.Secret}, nil
+}
+
+// attach finds the server, or becomes it.
+func (h *home) attach(ctx context.Context) error {
+	// On an address that only the socket tells.
+	cfg := *h.cfg
+	cfg.Server.Listen, cfg.Server.Metrics, cfg.Server.PublicURL = "127.0.0.1:0", "", ""
+	var remote *admin.Remote
+	s, err := take(ctx, h.c, &cfg, &remote, func() (*app.Server, error) {
+		return app.OpenServer(ctx, &cfg, h.c.Version.Version, h.log)
+	})
+	switch {
+	case err != nil:
+		return err
+	case remote != nil:
+		h.service, h.close = remote, func(context.Context) error { return remote.Close() }
+		h.info, err = remote.Info(ctx)
+		return err
+	}
+	return h.serve(ctx, s)
+}
+
+// serve serves until close is called, whatever becomes of ctx: what the client
+// began is to end in order.
+func (h *home) serve(ctx context.Context, s *app.Server) error {
+	s.Admin.Running.Passing = true
 	if _, _, err := s.Admin.FirstUser(ctx, firstUser); err != nil {
 		return errors.Join(err, s.Close(ctx))
 	}
-	serving, stop := context.WithCancel(ctx)
-	defer stop()
+	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	ready, ended := make(chan struct{}), make(chan error, 1)
 	go func() { ended <- s.Serve(serving, func() { close(ready) }) }()
 	select {
 	case <-ready:
 	case err := <-ended:
+		stop()
 		return err
 	}
-	err = c.withKey(ctx, s.Admin, token, user, func(key string) error { return c.carry(ctx, s.Admin.Running.URL, key) })
-	stop()
-	return errors.Join(err, <-ended)
+	h.service, h.info = s.Admin, s.Admin.Running
+	h.close = func(context.Context) error {
+		stop()
+		return <-ended
+	}
+	return nil
 }
 
-// withKey calls do with the token, or with a key that lives as long as do.
-func (c *call) withKey(ctx context.Context, s admin.Service, token, user string, do func(key string) error) error {
-	if token != "" {
-		return do(token)
+func (h *home) detach(ctx context.Context) error {
+	if h.close == nil {
+		return nil
 	}
-	host, err := os.Hostname()
-	if err != nil {
-		host = "this machine"
-	}
-	t, err := s.CreateToken(ctx, admin.TokenRequest{
-		User: user, Name: fmt.Sprintf("satchel stdio on %s", host), Expires: stdioKeyLife,
-		Scopes: []space.Scope{space.ScopeRead, space.ScopeWrite},
-	})
-	if err != nil {
-		return err
-	}
-	err = do(t.Secret)
-	// The client has gone, and perhaps ctx with it; the key must go as well.
-	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-	defer cancel()
-	rerr := s.RevokeToken(end, t.ID)
-	if fault.CodeOf(rerr) == fault.Unavailable {
-		rerr = nil // the server ended first; the key ends by itself
-	}
-	return errors.Join(err, rerr)
+	end := h.close
+	h.close = nil
+	return end(ctx)
 }
 
-func (c *call) carry(ctx context.Context, url, token string) error {
-	return stdio.Run(ctx, stdio.Options{URL: url, Token: token, In: c.Stdin, Out: c.Stdout, Log: commandLog(c.Stderr)})
+// revoke ends the key that this run made.
+func (h *home) revoke(ctx context.Context) error {
+	if h.key.ID == "" {
+		return nil
+	}
+	err := h.service.RevokeToken(ctx, h.key.ID)
+	if fault.CodeOf(err) == fault.Unavailable {
+		return nil // the server ended first; the key ends by itself
+	}
+	return err
 }
 
 func lookupEnv(environ []string, name string) string {

@@ -11,6 +11,14 @@ import (
 // version (specification, "Request metadata").
 const metaVersion = "io.modelcontextprotocol/protocolVersion"
 
+// The codes of JSON-RPC 2.0, section 5.1. -32000 is the first of those that it
+// leaves to implementations.
+const (
+	codeParse   = -32700
+	codeInvalid = -32600
+	codeServer  = -32000
+)
+
 // message is what the proxy must know of a JSON-RPC message.
 type message struct {
 	ID     json.RawMessage `json:"id"`
@@ -21,24 +29,55 @@ type message struct {
 		URI       string                     `json:"uri"`
 		RequestID json.RawMessage            `json:"requestId"`
 	} `json:"params"`
-	Result *struct {
-		ProtocolVersion string `json:"protocolVersion"`
-	} `json:"result"`
-	raw []byte
+	Result json.RawMessage `json:"result"`
+	Error  json.RawMessage `json:"error"`
+
+	raw   []byte
+	batch []message // of protocol version 2025-03-26; nil for a single message
 }
 
-// parse reads one line. What it cannot read it still carries: the server
-// answers a malformed message better than the proxy could.
+// parse reads one line of valid JSON. A message that is odd in another way is
+// still carried: the server answers it better than the proxy could.
 func parse(line []byte) message {
-	var m message
-	_ = json.Unmarshal(line, &m)
-	m.raw = line
+	m := message{raw: line}
+	if bytes.HasPrefix(line, []byte("[")) {
+		var parts []json.RawMessage
+		_ = json.Unmarshal(line, &parts) // valid JSON that begins so is an array
+		m.batch = make([]message, len(parts))
+		for i, p := range parts {
+			m.batch[i] = message{raw: p}
+			_ = json.Unmarshal(p, &m.batch[i])
+		}
+		return m
+	}
+	_ = json.Unmarshal(line, &m) // a field of another type is as good as none
 	return m
 }
 
+func (m message) hasID() bool { return len(m.ID) > 0 && !bytes.Equal(m.ID, []byte("null")) }
+
 func (m message) isRequest() bool { return m.Method != "" && m.hasID() }
 
-func (m message) hasID() bool { return len(m.ID) > 0 && !bytes.Equal(m.ID, []byte("null")) }
+func (m message) isNotification() bool { return m.Method != "" && len(m.ID) == 0 }
+
+func (m message) isResponse() bool {
+	return m.Method == "" && m.batch == nil && (m.Result != nil || m.Error != nil)
+}
+
+// wantsAnswer tells whether what the server says to m is for the client:
+// notifications and responses have none in JSON-RPC, all else does, be it that
+// it makes no sense.
+func (m message) wantsAnswer() bool {
+	if m.batch != nil {
+		for _, part := range m.batch {
+			if part.wantsAnswer() {
+				return true
+			}
+		}
+		return len(m.batch) == 0
+	}
+	return !m.isNotification() && !m.isResponse()
+}
 
 // version is the protocol version that a 2026-07-28 message names; empty for
 // the older revisions, which name it once in initialize.
@@ -69,16 +108,51 @@ func headerValue(s string) string {
 	return "=?base64?" + base64.StdEncoding.EncodeToString([]byte(s)) + "?="
 }
 
-// failure is the JSON-RPC error that answers a request the server did not.
-// -32000 is the first of the codes that JSON-RPC leaves to implementations.
-func failure(id json.RawMessage, text string) []byte {
+// failures are the errors that answer m where the server did not: one for each
+// request in it.
+func failures(m message, code int, text string) [][]byte {
+	if len(m.batch) == 0 {
+		return [][]byte{failure(m.ID, code, text)}
+	}
+	var out [][]byte
+	for _, part := range m.batch {
+		if part.wantsAnswer() {
+			out = append(out, failure(part.ID, code, text))
+		}
+	}
+	return out
+}
+
+func failure(id json.RawMessage, code int, text string) []byte {
 	if len(id) == 0 {
 		id = json.RawMessage("null")
 	}
-	b, _ := json.Marshal(map[string]any{
+	b, _ := json.Marshal(map[string]any{ // id is a part of valid JSON
 		"jsonrpc": "2.0",
 		"id":      id,
-		"error":   map[string]any{"code": -32000, "message": text},
+		"error":   map[string]any{"code": code, "message": text},
 	})
 	return b
+}
+
+// withID returns a JSON-RPC message on one line, and nil where body is none. An
+// error without an id (the server refused the request before it read it) gets
+// the request's, since standard output has no other way to tell which one it
+// answers.
+func withID(body []byte, id json.RawMessage) []byte {
+	var m map[string]json.RawMessage
+	if json.Unmarshal(body, &m) != nil || m["jsonrpc"] == nil {
+		var batch []json.RawMessage
+		if json.Unmarshal(body, &batch) != nil || len(batch) == 0 {
+			return nil
+		}
+	} else if _, isError := m["error"]; isError && (len(m["id"]) == 0 || string(m["id"]) == "null") && len(id) > 0 {
+		m["id"] = id
+		body, _ = json.Marshal(m) // parts of valid JSON
+	}
+	var line bytes.Buffer
+	if json.Compact(&line, body) != nil {
+		return nil
+	}
+	return line.Bytes()
 }

@@ -9,22 +9,31 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"mime"
 	"net/http"
+	"net/http/httptrace"
 	"sync"
-	"syscall"
+	"sync/atomic"
 	"time"
 )
 
+// Target is where messages go: a server's MCP endpoint and an API key for it.
+type Target struct{ URL, Token string }
+
 // Options says between what a proxy carries messages.
 type Options struct {
-	URL   string // the server's MCP endpoint
-	Token string // an API key
-	In    io.Reader
-	Out   io.Writer
-	Log   *slog.Logger
+	Target
+	In  io.Reader
+	Out io.Writer
+	Log *slog.Logger
 
-	// MaxMessage bounds one line of In, in bytes. Default 8 MiB.
+	// Reconnect is asked where to go on when the server refuses connections, or
+	// the key (keyRefused). It may be called again and again, but not at once
+	// from several goroutines; it may return what failed. nil: Target is all
+	// there is.
+	Reconnect func(ctx context.Context, failed Target, keyRefused bool) (Target, error)
+
+	// MaxMessage bounds one message in either direction, in bytes. Default
+	// 64 MiB, well above what a server takes.
 	MaxMessage int
 	// Patience is how long a request waits for a server that refuses
 	// connections (it may be restarting) before it fails. Default 10 s.
@@ -36,11 +45,9 @@ type Options struct {
 	Client *http.Client
 }
 
-// Run carries messages until In ends or ctx does, and returns after every
-// goroutine of its own. Its error is In's or Out's.
-func Run(ctx context.Context, o Options) error {
+func (o Options) withDefaults() Options {
 	if o.MaxMessage == 0 {
-		o.MaxMessage = 8 << 20
+		o.MaxMessage = 64 << 20
 	}
 	if o.Patience == 0 {
 		o.Patience = 10 * time.Second
@@ -49,11 +56,28 @@ func Run(ctx context.Context, o Options) error {
 		o.Drain = 30 * time.Second
 	}
 	if o.Client == nil {
-		o.Client = &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
-		defer o.Client.CloseIdleConnections()
+		t := http.DefaultTransport.(*http.Transport).Clone()
+		t.MaxIdleConnsPerHost = 16 // one client's calls beside each other
+		o.Client = &http.Client{Transport: t}
 	}
+	if o.Client.CheckRedirect == nil {
+		c := *o.Client
+		// To follow one would make a POST a GET, and send the key elsewhere.
+		c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+		o.Client = &c
+	}
+	return o
+}
+
+// Run carries messages until In ends or ctx does, and returns after every
+// goroutine of its own but the one that reads In, which cannot be interrupted
+// and ends when In does. Its error is In's or Out's.
+func Run(ctx context.Context, o Options) error {
+	o = o.withDefaults()
+	defer o.Client.CloseIdleConnections()
 	ctx, cancel := context.WithCancelCause(ctx)
-	p := &proxy{Options: o, inflight: map[string]context.CancelFunc{}, fail: cancel}
+	p := &proxy{Options: o, at: o.Target, inflight: map[string]*exchange{}, fail: cancel}
+	defer p.endSession()
 	defer p.wg.Wait()
 	defer cancel(nil)
 
@@ -62,13 +86,12 @@ func Run(ctx context.Context, o Options) error {
 		select {
 		case <-ctx.Done():
 			return p.reason(ctx)
-		case line, ok := <-lines:
+		case l, ok := <-lines:
 			if !ok {
 				p.drain(ctx)
-				p.endSession()
 				return p.reason(ctx)
 			}
-			p.handle(ctx, parse(line))
+			p.take(ctx, l)
 		}
 	}
 }
@@ -80,16 +103,28 @@ type proxy struct {
 	wg   sync.WaitGroup          // every goroutine
 	busy sync.WaitGroup          // requests that have no answer yet
 
-	out      sync.Mutex // serialises lines of Out
-	renewing sync.Mutex // serialises renew
+	out        sync.Mutex // serialises lines of Out
+	renewing   sync.Mutex // serialises renew
+	connecting sync.Mutex // serialises reconnect
 
 	mu         sync.Mutex
+	at         Target
 	session    string
 	version    string // that initialize agreed on
 	initialize []byte // the client's, to begin a session anew
 	listening  bool
-	inflight   map[string]context.CancelFunc // by request id
+	inflight   map[string]*exchange // by request id
 }
+
+// exchange is a request that waits for its answer.
+type exchange struct {
+	cancel   context.CancelFunc
+	canceled atomic.Bool   // the client wants no answer any more
+	sent     chan struct{} // closed once the server has it, or it is over
+	sentOnce sync.Once
+}
+
+func (e *exchange) wasSent() { e.sentOnce.Do(func() { close(e.sent) }) }
 
 // reason is Run's error: nil where it was asked to end.
 func (p *proxy) reason(ctx context.Context) error {
@@ -100,29 +135,42 @@ func (p *proxy) reason(ctx context.Context) error {
 }
 
 // readLines reads In in a goroutine of its own, since a read of standard input
-// cannot be interrupted; that goroutine alone may outlive Run, until In ends.
-func (p *proxy) readLines(ctx context.Context) <-chan []byte {
-	lines := make(chan []byte)
+// cannot be interrupted.
+func (p *proxy) readLines(ctx context.Context) <-chan line {
+	lines := make(chan line)
 	go func() {
 		defer close(lines)
-		s := bufio.NewScanner(p.In)
-		s.Buffer(make([]byte, 0, 64<<10), p.MaxMessage)
-		for s.Scan() {
-			line := bytes.TrimSpace(s.Bytes())
-			if len(line) == 0 {
-				continue
+		r := lineReader{bufio.NewReaderSize(p.In, 64<<10), p.MaxMessage}
+		for {
+			l, err := r.next()
+			if err != nil {
+				if !errors.Is(err, io.EOF) {
+					p.fail(fmt.Errorf("read a message: %w", err))
+				}
+				return
 			}
 			select {
-			case lines <- bytes.Clone(line):
+			case lines <- l:
 			case <-ctx.Done():
 				return
 			}
 		}
-		if err := s.Err(); err != nil {
-			p.fail(fmt.Errorf("read a message: %w", err))
-		}
 	}()
 	return lines
+}
+
+// take answers what no server need see, and passes the rest on.
+func (p *proxy) take(ctx context.Context, l line) {
+	switch {
+	case l.long != nil && l.long.method && l.long.id == nil, l.long != nil && l.long.id != nil && !l.long.method:
+		p.Log.Warn("left out a notification or a response that is too long", "limit", p.MaxMessage)
+	case l.long != nil:
+		p.write(failure(l.long.id, codeInvalid, fmt.Sprintf("The message has more than %d bytes. Send less at once.", p.MaxMessage)))
+	case !json.Valid(l.data):
+		p.write(failure(nil, codeParse, "The line is not valid JSON. Send each message as JSON on one line."))
+	default:
+		p.handle(ctx, parse(l.data))
+	}
 }
 
 // handle passes one message on. Requests run beside each other; initialize
@@ -133,180 +181,100 @@ func (p *proxy) handle(ctx context.Context, m message) {
 		p.mu.Lock()
 		p.initialize, p.session, p.version = m.raw, "", ""
 		p.mu.Unlock()
-		p.request(ctx, m)
+		p.request(ctx, m, nil)
 		p.listen(ctx)
-	case m.isRequest():
-		ctx, cancel := context.WithCancel(ctx)
-		p.mu.Lock()
-		p.inflight[string(m.ID)] = cancel
-		p.mu.Unlock()
+	case m.wantsAnswer():
+		ctx, e := p.begin(ctx, string(m.ID))
 		p.busy.Add(1)
 		p.wg.Go(func() {
 			defer p.busy.Done()
-			defer cancel()
-			p.request(ctx, m)
-			p.mu.Lock()
-			delete(p.inflight, string(m.ID))
-			p.mu.Unlock()
+			defer p.end(string(m.ID), e)
+			p.request(ctx, m, e)
 		})
-	case m.Method == "notifications/cancelled" && p.sessionless():
-		// Without a session a cancellation is the end of the request's
-		// connection (2026-07-28, "Cancellation"): the server must not believe
-		// an id that any client may use.
-		p.mu.Lock()
-		if cancel, ok := p.inflight[string(m.Params.RequestID)]; ok {
-			cancel()
-		}
-		p.mu.Unlock()
+	case m.Method == "notifications/cancelled":
+		p.cancelRequest(ctx, m)
 	default:
-		p.request(ctx, m)
+		p.request(ctx, m, nil)
 	}
 }
 
-func (p *proxy) sessionless() bool {
+func (p *proxy) begin(ctx context.Context, id string) (context.Context, *exchange) {
+	e := &exchange{sent: make(chan struct{})}
+	ctx, e.cancel = context.WithCancel(ctx)
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		WroteRequest: func(httptrace.WroteRequestInfo) { e.wasSent() },
+	})
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.session == ""
+	p.inflight[id] = e
+	p.mu.Unlock()
+	return ctx, e
 }
 
-// request posts one message and writes every message that answers it.
-func (p *proxy) request(ctx context.Context, m message) {
+func (p *proxy) end(id string, e *exchange) {
+	e.cancel()
+	e.wasSent()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.inflight[id] == e { // else the client has used the id again
+		delete(p.inflight, id)
+	}
+}
+
+// cancelRequest ends a request. In a session the server is told, after it was
+// told of the request. Without one a cancellation is the end of the request's
+// connection (2026-07-28, "Cancellation"): the server must not believe an id
+// that any client may use.
+func (p *proxy) cancelRequest(ctx context.Context, m message) {
+	p.mu.Lock()
+	e, inSession := p.inflight[string(m.Params.RequestID)], p.session != ""
+	p.mu.Unlock()
+	if e == nil {
+		return // it has its answer
+	}
+	e.canceled.Store(true)
+	if !inSession || m.version() != "" {
+		e.cancel()
+		return
+	}
+	late := time.NewTimer(time.Second)
+	defer late.Stop()
+	select {
+	case <-e.sent:
+		p.request(ctx, m, nil)
+	case <-late.C: // no server answers, so that none has it
+		e.cancel()
+	case <-ctx.Done():
+	}
+}
+
+// request posts one message and writes every message that answers it, or the
+// error that does where none came. e is nil for what cannot be cancelled.
+func (p *proxy) request(ctx context.Context, m message, e *exchange) {
 	res, err := p.post(ctx, m)
 	if err == nil && res.StatusCode == http.StatusNotFound && m.Method != "initialize" && p.renew(ctx, res) {
 		res, err = p.post(ctx, m)
 	}
+	why := ""
 	if err != nil {
-		if ctx.Err() == nil && m.isRequest() {
-			p.Log.Warn("request failed", "method", m.Method, "err", err)
-			p.write(failure(m.ID, fmt.Sprintf("No Satchel server answers at %s. Start one with: satchel serve", p.URL)))
-		}
+		why = p.explainError(err)
+	} else {
+		defer res.Body.Close()
+		why = p.copyAnswers(m, res)
+	}
+	if why == "" || !m.wantsAnswer() || ctx.Err() != nil || e != nil && e.canceled.Load() {
 		return
 	}
-	defer res.Body.Close()
-	answered := p.copyAnswers(ctx, m, res)
-	if !answered && m.isRequest() && ctx.Err() == nil {
-		p.write(failure(m.ID, explain(res.StatusCode)))
+	p.Log.Warn("no answer", "method", m.Method, "why", why, "err", err)
+	for _, f := range failures(m, codeServer, why) {
+		p.write(f)
 	}
-}
-
-func explain(status int) string {
-	switch status {
-	case http.StatusUnauthorized:
-		return "Satchel refused the API key. Make a new one with: satchel token create --user NAME"
-	case http.StatusTooManyRequests:
-		return "Satchel is asked too often; try again in a moment."
-	}
-	return fmt.Sprintf("Satchel answered with HTTP status %d and no message.", status)
-}
-
-// post sends m, waiting for a server that refuses connections.
-func (p *proxy) post(ctx context.Context, m message) (*http.Response, error) {
-	deadline := time.Now().Add(p.Patience)
-	for wait := 50 * time.Millisecond; ; wait = min(2*wait, time.Second) {
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.URL, bytes.NewReader(m.raw))
-		if err != nil {
-			return nil, err
-		}
-		p.header(req.Header, m)
-		res, err := p.Client.Do(req)
-		if err == nil || !errors.Is(err, syscall.ECONNREFUSED) || time.Now().After(deadline) {
-			return res, err
-		}
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
-}
-
-func (p *proxy) header(h http.Header, m message) {
-	p.mu.Lock()
-	session, version := p.session, p.version
-	p.mu.Unlock()
-	h.Set("Authorization", "Bearer "+p.Token)
-	h.Set("Content-Type", "application/json")
-	h.Set("Accept", "application/json, text/event-stream")
-	if v := m.version(); v != "" {
-		h.Set("MCP-Protocol-Version", v)
-		h.Set("Mcp-Method", headerValue(m.Method))
-		if t := m.target(); t != "" {
-			h.Set("Mcp-Name", headerValue(t))
-		}
-		return
-	}
-	if m.Method == "initialize" {
-		return // it begins a session
-	}
-	if version != "" {
-		h.Set("MCP-Protocol-Version", version)
-	}
-	if session != "" {
-		h.Set("Mcp-Session-Id", session)
-	}
-}
-
-// copyAnswers writes the messages of a response and tells whether one of them
-// answers m.
-func (p *proxy) copyAnswers(ctx context.Context, m message, res *http.Response) bool {
-	answered := false
-	emit := func(data []byte) {
-		a := parse(data)
-		if a.Method == "" && (a.hasID() || res.StatusCode >= 400) {
-			answered = true
-		}
-		if m.Method == "initialize" && a.Result != nil {
-			p.mu.Lock()
-			p.session, p.version = res.Header.Get("Mcp-Session-Id"), a.Result.ProtocolVersion
-			p.mu.Unlock()
-		}
-		p.write(data)
-	}
-	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
-	switch kind {
-	case "text/event-stream":
-		if err := readEvents(res.Body, p.MaxMessage, emit); err != nil && ctx.Err() == nil {
-			p.Log.Warn("stream broke", "method", m.Method, "err", err)
-		}
-	case "application/json":
-		body, err := io.ReadAll(io.LimitReader(res.Body, int64(p.MaxMessage)+1))
-		if err != nil || len(body) > p.MaxMessage {
-			return false
-		}
-		if data := withID(body, m.ID); data != nil && m.isRequest() {
-			emit(data)
-		}
-	}
-	return answered
-}
-
-// withID returns a JSON-RPC message on one line, and nil where body is none. An
-// error without an id (the server refused the request before it read it) gets
-// the request's, since standard output has no other way to tell which one it
-// answers.
-func withID(body []byte, id json.RawMessage) []byte {
-	var m map[string]json.RawMessage
-	if json.Unmarshal(body, &m) != nil || m["jsonrpc"] == nil {
-		var batch []json.RawMessage
-		if json.Unmarshal(body, &batch) != nil {
-			return nil
-		}
-	} else if _, isError := m["error"]; isError && (len(m["id"]) == 0 || string(m["id"]) == "null") && len(id) > 0 {
-		m["id"] = id
-		body, _ = json.Marshal(m)
-	}
-	var line bytes.Buffer
-	if json.Compact(&line, body) != nil {
-		return nil
-	}
-	return line.Bytes()
 }
 
 // write puts one message on a line of Out. A client that is gone ends Run.
 func (p *proxy) write(data []byte) {
 	p.out.Lock()
 	defer p.out.Unlock()
-	if _, err := p.Out.Write(append(data, '\n')); err != nil {
+	if _, err := p.Out.Write(append(bytes.Clone(data), '\n')); err != nil {
 		p.fail(fmt.Errorf("write a message: %w", err))
 	}
 }
@@ -315,14 +283,16 @@ func (p *proxy) write(data []byte) {
 func (p *proxy) drain(ctx context.Context) {
 	done := make(chan struct{})
 	p.wg.Go(func() { p.busy.Wait(); close(done) })
+	late := time.NewTimer(p.Drain)
+	defer late.Stop()
 	select {
 	case <-done:
 	case <-ctx.Done():
-	case <-time.After(p.Drain):
+	case <-late.C:
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		for _, cancel := range p.inflight {
-			cancel()
+		for _, e := range p.inflight {
+			e.cancel()
 		}
 	}
 }

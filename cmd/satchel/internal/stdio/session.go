@@ -1,11 +1,8 @@
 package stdio
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"errors"
-	"io"
+	"encoding/json"
 	"mime"
 	"net/http"
 	"time"
@@ -13,6 +10,15 @@ import (
 
 // initialized is what a client says after initialize.
 var initialized = []byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+
+// agreedVersion is the protocol version that an answer to initialize names.
+func agreedVersion(a message) string {
+	var r struct {
+		ProtocolVersion string `json:"protocolVersion"`
+	}
+	_ = json.Unmarshal(a.Result, &r) // any other result names none
+	return r.ProtocolVersion
+}
 
 // renew begins a new session where the server no longer knows the old one (it
 // was restarted), with the client's own initialize. It tells whether there is
@@ -27,25 +33,45 @@ func (p *proxy) renew(ctx context.Context, res *http.Response) bool {
 	if stale == "" || first == nil {
 		return false
 	}
-	if current == stale {
-		again, err := p.post(ctx, parse(first))
-		if err != nil {
-			return false
-		}
-		defer again.Body.Close()
-		_, _ = io.Copy(io.Discard, io.LimitReader(again.Body, int64(p.MaxMessage)))
-		id := again.Header.Get("Mcp-Session-Id")
-		if again.StatusCode != http.StatusOK || id == "" {
-			return false
-		}
-		p.mu.Lock()
-		p.session = id
-		p.mu.Unlock()
-		if ack, err := p.post(ctx, parse(initialized)); err == nil {
-			ack.Body.Close()
-		}
+	if current == stale && !p.begins(ctx, first) {
+		return false
 	}
 	res.Body.Close()
+	return true
+}
+
+// begins asks for a session and tells whether the server gave one.
+func (p *proxy) begins(ctx context.Context, initialize []byte) bool {
+	res, err := p.post(ctx, parse(initialize))
+	if err != nil {
+		return false
+	}
+	defer res.Body.Close()
+	version := ""
+	note := func(data []byte) {
+		if a := parse(data); a.Result != nil {
+			version = agreedVersion(a)
+		}
+	}
+	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
+	if kind == "text/event-stream" {
+		err = readEvents(res.Body, p.MaxMessage, note)
+	} else {
+		var body []byte
+		if body, err = readAll(res.Body, p.MaxMessage); err == nil && json.Valid(body) {
+			note(body)
+		}
+	}
+	id := res.Header.Get("Mcp-Session-Id")
+	if err != nil || res.StatusCode != http.StatusOK || id == "" || version == "" {
+		return false
+	}
+	p.mu.Lock()
+	p.session, p.version = id, version
+	p.mu.Unlock()
+	if ack, err := p.post(ctx, parse(initialized)); err == nil {
+		ack.Body.Close()
+	}
 	return true
 }
 
@@ -68,9 +94,11 @@ func (p *proxy) listen(ctx context.Context) {
 			if time.Since(began) > time.Minute {
 				wait = time.Second
 			}
+			pause := time.NewTimer(wait)
 			select {
-			case <-time.After(wait):
+			case <-pause.C:
 			case <-ctx.Done():
+				pause.Stop()
 			}
 		}
 	})
@@ -79,11 +107,12 @@ func (p *proxy) listen(ctx context.Context) {
 // listenOnce reads the stream to its end and tells whether another may be
 // opened.
 func (p *proxy) listenOnce(ctx context.Context) bool {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.URL, nil)
+	to := p.target()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, to.URL, nil)
 	if err != nil {
 		return false
 	}
-	p.header(req.Header, message{})
+	p.header(req.Header, to, message{})
 	req.Header.Set("Accept", "text/event-stream")
 	res, err := p.Client.Do(req)
 	if err != nil {
@@ -92,11 +121,15 @@ func (p *proxy) listenOnce(ctx context.Context) bool {
 	defer res.Body.Close()
 	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	if res.StatusCode != http.StatusOK || kind != "text/event-stream" {
-		// 405: the server sends nothing of its own. 404: the session is gone,
-		// and the next request renews it.
-		return res.StatusCode == http.StatusNotFound || res.StatusCode >= 500
+		// 405: the server sends nothing of its own. 404 and 401: the session or
+		// the key is gone, and the next request renews it.
+		switch s := res.StatusCode; {
+		case s == http.StatusNotFound, s == http.StatusUnauthorized, s == http.StatusTooManyRequests, s >= 500:
+			return true
+		}
+		return false
 	}
-	_ = readEvents(res.Body, p.MaxMessage, p.write)
+	_ = readEvents(res.Body, p.MaxMessage, p.write) // however it ended, another is opened
 	return ctx.Err() == nil
 }
 
@@ -110,40 +143,13 @@ func (p *proxy) endSession() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodDelete, p.URL, nil)
+	to := p.target()
+	req, err := http.NewRequestWithContext(ctx, http.MethodDelete, to.URL, nil)
 	if err != nil {
 		return
 	}
-	p.header(req.Header, message{})
+	p.header(req.Header, to, message{})
 	if res, err := p.Client.Do(req); err == nil {
 		res.Body.Close()
 	}
-}
-
-// readEvents calls emit with the data of every server-sent event (HTML
-// Standard, section 9.2) that carries a JSON-RPC message.
-func readEvents(r io.Reader, most int, emit func([]byte)) error {
-	s := bufio.NewScanner(r)
-	s.Buffer(make([]byte, 0, 64<<10), most)
-	var data []byte
-	for s.Scan() {
-		line := s.Bytes()
-		if len(line) == 0 {
-			if line := withID(data, nil); line != nil {
-				emit(line)
-			}
-			data = nil
-			continue
-		}
-		if rest, ok := bytes.CutPrefix(line, []byte("data:")); ok {
-			if len(data)+len(rest) > most {
-				return errors.New("an event is too long")
-			}
-			if data != nil {
-				data = append(data, '\n')
-			}
-			data = append(data, bytes.TrimPrefix(rest, []byte(" "))...)
-		}
-	}
-	return s.Err()
 }

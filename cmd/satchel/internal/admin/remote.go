@@ -1,0 +1,186 @@
+package admin
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"sync/atomic"
+	"time"
+
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// Dial returns the Service of the server that listens at path, and an error
+// where none does.
+func Dial(ctx context.Context, path string) (*Remote, error) {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		addr, done, err := socketAddress(path)
+		if err != nil {
+			return nil, err
+		}
+		defer done()
+		var d net.Dialer
+		return d.DialContext(ctx, "unix", addr)
+	}
+	c, err := dial(ctx, "", "")
+	if err != nil {
+		return nil, err
+	}
+	c.Close()
+	return &Remote{http: &http.Client{Transport: &http.Transport{DialContext: dial, IdleConnTimeout: time.Second}}}, nil
+}
+
+// Remote is a Service that a running server performs.
+type Remote struct{ http *http.Client }
+
+// Close lets go of idle connections.
+func (c *Remote) Close() error {
+	c.http.CloseIdleConnections()
+	return nil
+}
+
+var _ Service = (*Remote)(nil)
+
+func (c *Remote) post(ctx context.Context, path string, body io.Reader) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://satchel/"+path, body)
+	if err != nil {
+		return nil, err
+	}
+	res, err := c.http.Do(req)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, fault.Wrap(err, fault.Canceled, "Interrupted.")
+		}
+		return nil, fault.Wrap(err, fault.Unavailable, "The running server did not answer; it may be stopping. Try again in a moment.")
+	}
+	if res.StatusCode != http.StatusOK {
+		defer res.Body.Close()
+		var e wireError
+		if json.NewDecoder(res.Body).Decode(&e) != nil || e.Message == "" {
+			e = wireError{fault.Unavailable, "The running server does not know this command; restart it with this version of satchel."}
+		}
+		return nil, fault.New(e.Code, "%s", e.Message)
+	}
+	return res, nil
+}
+
+func call[T any](ctx context.Context, c *Remote, op string, in any) (T, error) {
+	var out T
+	body, err := json.Marshal(in)
+	if err != nil {
+		return out, err
+	}
+	res, err := c.post(ctx, op, bytes.NewReader(body))
+	if err != nil {
+		return out, err
+	}
+	defer res.Body.Close()
+	if err := json.NewDecoder(res.Body).Decode(&out); err != nil {
+		return out, fault.Wrap(err, fault.Unavailable, "The running server's answer could not be read.")
+	}
+	return out, nil
+}
+
+// Info asks the server.
+func (c *Remote) Info(ctx context.Context) (Info, error) { return call[Info](ctx, c, "info", nil) }
+
+// AddUser asks the server.
+func (c *Remote) AddUser(ctx context.Context, name string, admin bool) (User, error) {
+	return call[User](ctx, c, "users/add", User{Name: name, Admin: admin})
+}
+
+// Users asks the server.
+func (c *Remote) Users(ctx context.Context) ([]User, error) {
+	return call[[]User](ctx, c, "users/list", nil)
+}
+
+// RemoveUser asks the server.
+func (c *Remote) RemoveUser(ctx context.Context, name string) error {
+	_, err := call[struct{}](ctx, c, "users/remove", name)
+	return err
+}
+
+// CreateToken asks the server.
+func (c *Remote) CreateToken(ctx context.Context, r TokenRequest) (Token, error) {
+	return call[Token](ctx, c, "tokens/create", r)
+}
+
+// Tokens asks the server.
+func (c *Remote) Tokens(ctx context.Context, user string) ([]TokenInfo, error) {
+	return call[[]TokenInfo](ctx, c, "tokens/list", user)
+}
+
+// RevokeToken asks the server.
+func (c *Remote) RevokeToken(ctx context.Context, id space.GrantID) error {
+	_, err := call[struct{}](ctx, c, "tokens/revoke", id)
+	return err
+}
+
+// Spaces asks the server.
+func (c *Remote) Spaces(ctx context.Context, user string) ([]SpaceInfo, error) {
+	return call[[]SpaceInfo](ctx, c, "spaces/list", user)
+}
+
+// Import streams to the server.
+func (c *Remote) Import(ctx context.Context, r ImportRequest, stream io.Reader, progress func(string)) (ImportResult, error) {
+	q := url.Values{"user": {r.User}, "kind": {r.Kind}, "source": {r.Source}}
+	body := &watched{r: stream}
+	res, err := c.post(ctx, "import?"+q.Encode(), body)
+	if failed := body.failure(); failed != nil && ctx.Err() == nil {
+		err = failed
+	}
+	if err != nil {
+		return ImportResult{}, err
+	}
+	defer res.Body.Close()
+	lines := bufio.NewScanner(res.Body)
+	lines.Buffer(nil, 64<<20)
+	for lines.Scan() {
+		var l importLine
+		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
+			break
+		}
+		switch {
+		case l.Error != nil && body.failure() != nil:
+			return ImportResult{}, body.failure()
+		case l.Error != nil:
+			return ImportResult{}, fault.New(l.Error.Code, "%s", l.Error.Message)
+		case l.Result != nil:
+			return *l.Result, nil
+		default:
+			progress(l.Progress)
+		}
+	}
+	if failed := body.failure(); failed != nil {
+		return ImportResult{}, failed
+	}
+	return ImportResult{}, fault.Wrap(lines.Err(), fault.Unavailable, "The running server ended before the import did. Look with satchel space list whether it was done.")
+}
+
+// watched is a reader that remembers why it failed.
+type watched struct {
+	r    io.Reader
+	fail atomic.Pointer[error]
+}
+
+func (s *watched) Read(b []byte) (int, error) {
+	n, err := s.r.Read(b)
+	if err != nil && !errors.Is(err, io.EOF) {
+		s.fail.Store(&err)
+	}
+	return n, err
+}
+
+func (s *watched) failure() error {
+	if err := s.fail.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
