@@ -31,8 +31,10 @@ type rawCommit struct {
 	tree    hash
 	parents []hash
 	author  space.Person
-	time    time.Time // the committer's
-	message string
+	// authored is the author's date; the committer's where that cannot be read.
+	authored time.Time
+	time     time.Time // the committer's
+	message  string
 }
 
 // encodeCommit makes a commit object.
@@ -177,13 +179,16 @@ func parseCommit(data []byte) (rawCommit, error) {
 			p, err = hashFrom(rest)
 			c.parents = append(c.parents, p)
 		case "author":
-			c.author, _ = parseIdent(rest)
+			c.author, c.authored = parseIdent(rest)
 		case "committer":
 			_, c.time = parseIdent(rest)
 		}
 		if err != nil {
 			return c, fmt.Errorf("malformed commit: %w", err)
 		}
+	}
+	if c.authored.IsZero() {
+		c.authored = c.time
 	}
 	if !strings.HasPrefix(head, "tree ") {
 		return c, fmt.Errorf("malformed commit: it names no tree")

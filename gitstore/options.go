@@ -57,6 +57,9 @@ type Options struct {
 	GitTimeout time.Duration
 	// OpenSpaces bounds how many idle spaces are kept open; default 256.
 	OpenSpaces int
+	// DateCommits bounds how many commits Dates follows a history back; default
+	// 20,000.
+	DateCommits int
 	// CacheBytes bounds the cache of decoded objects; default 64 MiB.
 	CacheBytes int64
 	// Sync makes a file or directory durable; default fsync. Benchmarks count
@@ -87,6 +90,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.OpenSpaces == 0 {
 		o.OpenSpaces = 256
+	}
+	if o.DateCommits == 0 {
+		o.DateCommits = 20_000
 	}
 	if o.CommitterName == "" {
 		o.CommitterName = "Satchel"

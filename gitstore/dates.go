@@ -1,0 +1,76 @@
+package gitstore
+
+import (
+	"context"
+	"time"
+
+	"satchel/internal/space"
+)
+
+// Dates tells when files were last changed: for each file of "to" that differs
+// from "from" (an empty from is the empty tree, an empty to is head), the author
+// date of the newest commit that changed it, following first parents, so that
+// what a merge brought in has the merge's date. The walk ends at "from", once
+// every such file has its date, or after Options.DateCommits commits; files
+// whose last change lies further back are not in the answer.
+func (s *Store) Dates(ctx context.Context, id space.SpaceID, from, to space.CommitID) (map[space.Path]time.Time, error) {
+	r, st, release, err := s.at(ctx, id, to)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	start := &headState{}
+	if from != "" {
+		if start, err = r.resolve(string(from)); err != nil {
+			return nil, err
+		}
+	}
+	dates, err := r.dates(ctx, start, st)
+	if err != nil {
+		return nil, r.internalf(err, "dates")
+	}
+	return dates, nil
+}
+
+func (r *repo) dates(ctx context.Context, from, to *headState) (map[space.Path]time.Time, error) {
+	var changes []treeChange
+	if err := r.diffTrees(ctx, from.tree, to.tree, "", &changes, 0); err != nil {
+		return nil, err
+	}
+	undated := make(map[string]bool, len(changes))
+	for _, c := range changes {
+		if c.new.isFile() {
+			undated[c.path] = true
+		}
+	}
+	dates := make(map[space.Path]time.Time, len(undated))
+	at := to.id
+	c, err := r.rawCommit(at)
+	for walked := 0; err == nil && len(undated) > 0 && at != from.id; walked++ {
+		if walked == r.s.o.DateCommits {
+			r.logger().Info("The history was not followed to its beginning: some files have no date.", "commits", walked, "files", len(undated))
+			break
+		}
+		var parent rawCommit // of no parent: the empty tree
+		if len(c.parents) > 0 {
+			if parent, err = r.rawCommit(c.parents[0]); err != nil {
+				break
+			}
+		}
+		changes = changes[:0]
+		if err = r.diffTrees(ctx, parent.tree, c.tree, "", &changes, 0); err != nil {
+			break
+		}
+		for _, f := range changes {
+			if undated[f.path] {
+				delete(undated, f.path)
+				dates[space.Path(f.path)] = c.authored
+			}
+		}
+		if len(c.parents) == 0 {
+			break
+		}
+		at, c = c.parents[0], parent
+	}
+	return dates, err
+}
