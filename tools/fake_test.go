@@ -274,3 +274,10 @@ func check(t *testing.T, r tools.Result, isError bool, wants ...string) {
 }
 
 func codeOf(err error) string { return string(fault.CodeOf(err)) }
+
+func writeFile(t testing.TB, name, content string) {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}

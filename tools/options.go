@@ -45,25 +45,26 @@ type Options struct {
 // Limits bound what a call may take and what it answers. Tokens are counted as
 // index.EstimateTokens does.
 type Limits struct {
-	ArgumentBytes     int   // of one call's arguments; default 1 MiB
-	CommandBytes      int   // of a bash command; default 100,000
-	QueryChars        int   // of a search query; default 4,000
-	Paths             int   // of one read; default 50
-	ReadTokens        int   // of a read that names no max_tokens; default 10,000
-	MaxReadTokens     int   // the most that a read or a fetch gives; default 20,000
-	SearchTokens      int   // of a search that names no max_tokens; default 5,000
-	MaxSearchTokens   int   // the most that a search gives; default 20,000
-	SearchResults     int   // of a search that names no limit; default 10
-	MaxSearchResults  int   // default 50
-	InstructionTokens int   // of the whole answer of instructions; default 5,000
-	FileBytes         int64 // a larger file is described, not read; default 32 MiB
-	ImageBytes        int64 // of all images in one answer; default 3.5 MiB (5 MB in base64)
-	ListEntries       int   // of one directory or glob; default 500
-	Facts             int   // memory facts that instructions reads; default 2,000
-	Documents         int   // resources, and skills, that are listed, each; default 500
-	SkillFiles        int   // of one skill; default 512 (SEP-2640)
-	SkillBytes        int64 // of one skill; default 16 MiB (SEP-2640)
-	CacheEntries      int   // parsed front matters kept in memory; default 8,192
+	ArgumentBytes     int           // of one call's arguments; default 1 MiB
+	CommandBytes      int           // of a bash command; default 100,000
+	QueryChars        int           // of a search query; default 4,000
+	Paths             int           // of one read; default 50
+	ReadTokens        int           // of a read that names no max_tokens; default 10,000
+	MaxReadTokens     int           // the most that a read or a fetch gives; default 20,000
+	SearchTokens      int           // of a search that names no max_tokens; default 5,000
+	MaxSearchTokens   int           // the most that a search gives; default 20,000
+	SearchWait        time.Duration // how long a search may wait for the index of a commit made right before; default 50 ms, negative: not at all
+	SearchResults     int           // of a search that names no limit; default 10
+	MaxSearchResults  int           // default 50
+	InstructionTokens int           // of the whole answer of instructions; default 5,000
+	FileBytes         int64         // a larger file is described, not read; default 32 MiB
+	ImageBytes        int64         // of all images in one answer; default 3.5 MiB (5 MB in base64)
+	ListEntries       int           // of one directory or glob; default 500
+	Facts             int           // memory facts that instructions reads; default 2,000
+	Documents         int           // resources, and skills, that are listed, each; default 500
+	SkillFiles        int           // of one skill; default 512 (SEP-2640)
+	SkillBytes        int64         // of one skill; default 16 MiB (SEP-2640)
+	CacheEntries      int           // parsed front matters kept in memory; default 8,192
 }
 
 func (l *Limits) setDefaults() {
@@ -75,6 +76,7 @@ func (l *Limits) setDefaults() {
 	def(&l.MaxReadTokens, 20_000)
 	def(&l.SearchTokens, 5_000)
 	def(&l.MaxSearchTokens, 20_000)
+	def(&l.SearchWait, 50*time.Millisecond)
 	def(&l.SearchResults, 10)
 	def(&l.MaxSearchResults, 50)
 	def(&l.InstructionTokens, 5_000)
@@ -92,7 +94,7 @@ func (l *Limits) setDefaults() {
 	l.SearchResults = min(l.SearchResults, l.MaxSearchResults)
 }
 
-func def[T int | int64](v *T, d T) {
+func def[T int | int64 | time.Duration](v *T, d T) {
 	if *v == 0 {
 		*v = d
 	}

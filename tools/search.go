@@ -26,6 +26,7 @@ func (s *Set) search(ctx context.Context, c Caller, raw json.RawMessage, _ Progr
 	}
 	q.Limit = lowered(a.count("limit", l.SearchResults, l.MaxSearchResults))
 	q.MaxTokens = lowered(a.count("max_tokens", l.SearchTokens, l.MaxSearchTokens))
+	q.MaxWait = max(0, l.SearchWait)
 	q.Source = strings.TrimSpace(a.text("source"))
 	q.Since = a.day("since")
 	if err := a.err(); err != nil {

@@ -13,7 +13,8 @@ import (
 )
 
 // Searcher finds pages in several collections at once; *index.Index is one. It
-// never waits for an index to catch up, and nothing in a query is an error.
+// waits for an index to catch up no longer than the query says, and nothing in
+// a query is an error.
 type Searcher interface {
 	Search(ctx context.Context, cols []index.Collection, q index.Query) (index.Results, error)
 }

@@ -10,7 +10,8 @@
 //     and the old one, where it can, answers until the new one is whole.
 //   - The commit that a database speaks of is written in the same transaction
 //     as its content, so that a crash leaves it at one commit or the other.
-//   - A query never waits for indexing, and readers never block one another.
+//   - A query waits for indexing no longer than its caller allows (not at all
+//     by default), and readers never block one another.
 //     Every answer names the commit that it speaks of and says when that is not
 //     the head.
 //   - Nothing that is typed as a query is an error, and nothing that is in a

@@ -43,6 +43,7 @@ type entry struct {
 	// has been newer than what is indexed.
 	head  space.CommitID
 	since time.Time
+	told  time.Time // when the index was told of head
 	err   error // of the last update; nil once one succeeds
 	// rotten is set when a reader met a damaged page: the next update rebuilds.
 	rotten bool
@@ -231,7 +232,7 @@ func (e *entry) noteHead(head space.CommitID, now time.Time) {
 	if e.head == head {
 		return
 	}
-	e.head = head
+	e.head, e.told = head, now
 	if e.since.IsZero() {
 		e.since = now
 	}

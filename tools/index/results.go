@@ -32,7 +32,9 @@ type Query struct {
 	Source string
 	Since  time.Time
 	// MaxWait is how long the search may wait for an index that is behind the
-	// head it was told of. Zero, the default, never waits.
+	// head it was told of, counted from when it was told: so a search finds what
+	// was committed right before, and is not held up by a rebuild. Zero, the
+	// default, never waits.
 	MaxWait time.Duration
 }
 

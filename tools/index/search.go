@@ -188,15 +188,17 @@ func (x *Index) begin(ctx context.Context, c Collection, wait time.Duration, r *
 }
 
 // waitHead waits until the collection is at the head that the index was told
-// of, or until the time is over.
+// of, or until the time, which began when it was told, is over: what takes
+// longer (a rebuild, a failing store) delays no later search.
 func (x *Index) waitHead(ctx context.Context, e *entry, limit time.Duration) error {
 	e.mu.Lock()
 	behind, head := !e.since.IsZero(), e.head
+	left := limit - x.opts.Now().Sub(e.told)
 	e.mu.Unlock()
-	if !behind {
+	if !behind || left <= 0 {
 		return nil
 	}
-	wctx, cancel := context.WithTimeout(ctx, limit)
+	wctx, cancel := context.WithTimeout(ctx, min(left, limit))
 	defer cancel()
 	_ = x.Wait(wctx, e.id, head) // whatever it says, the query goes on with what there is
 	return ctx.Err()

@@ -1,0 +1,294 @@
+package tools_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"satchel/gitstore"
+	"satchel/internal/space"
+	"satchel/internal/testenv"
+	"satchel/tools"
+	"satchel/tools/index"
+)
+
+// live is a Set over a real store whose commits a real index follows.
+type live struct {
+	*tools.Set
+	store *gitstore.Store
+	index *index.Index
+	c     tools.Caller
+}
+
+// relay passes commits on to a follower that is made after the store.
+type relay struct{ to space.Events }
+
+func (r *relay) Publish(e space.Event) {
+	if r.to != nil {
+		r.to.Publish(e)
+	}
+}
+
+// newLive makes a space with files. The index reads it through source, where
+// that is not nil, and follows it from its first commit on.
+func newLive(t testing.TB, files map[string]string, source func(*gitstore.Store) index.Source, change func(*tools.Options)) *live {
+	t.Helper()
+	events := &relay{}
+	store, err := gitstore.Open(gitstore.Options{Dir: t.TempDir(), Events: events})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	x, err := index.Open(index.Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = x.Close() })
+	var src index.Source = store
+	if source != nil {
+		src = source(store)
+	}
+	f := x.Follow(src)
+	t.Cleanup(f.Close)
+	events.to = f
+	l := &live{store: store, index: x, c: editor()}
+	l.c.Space = space.NewSpaceID()
+	var cs space.ChangeSet
+	for p, c := range files {
+		cs.Changes = append(cs.Changes, space.Change{Path: p, Content: []byte(c)})
+	}
+	if _, err := store.Create(t.Context(), l.c.Space, cs, space.Meta{Author: l.c.Author}); err != nil {
+		t.Fatal(err)
+	}
+	o := tools.Options{Workspace: gitSpace{store}, Searcher: x, PublicURL: func() string { return "https://satchel.example" }}
+	if change != nil {
+		change(&o)
+	}
+	if l.Set, err = tools.New(o); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// commit writes one file at a time of the author's.
+func (l *live) commit(t testing.TB, p, content string, when time.Time) space.CommitID {
+	t.Helper()
+	b, m, _, err := l.store.Blob(t.Context(), l.c.Space, "", space.Path(p))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cs := space.ChangeSet{Changes: []space.Change{{Path: p, Content: []byte(content), Base: b, BaseMode: m}}}
+	c, err := l.store.Commit(t.Context(), l.c.Space, cs, space.Meta{Author: l.c.Author, Time: when})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.ID
+}
+
+// settle waits until the index is at head.
+func (l *live) settle(t testing.TB) {
+	t.Helper()
+	head, err := l.store.Head(t.Context(), l.c.Space)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.index.Wait(t.Context(), l.c.Space, head); err != nil {
+		t.Fatal(err)
+	}
+}
+
+type foundPage struct{ ID, Path, Date string }
+
+func (l *live) search(t testing.TB, query string) []foundPage {
+	t.Helper()
+	args, _ := json.Marshal(map[string]string{"query": query})
+	r, err := l.Call(t.Context(), l.c, "search", args, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var a struct{ Results []foundPage }
+	if err := json.Unmarshal(r.Structured, &a); err != nil {
+		t.Fatal(err)
+	}
+	return a.Results
+}
+
+func (l *live) paths(t testing.TB, query string) string {
+	t.Helper()
+	var ps []string
+	for _, p := range l.search(t, query) {
+		ps = append(ps, p.Path)
+	}
+	if !strings.Contains(query, "sort:") {
+		slices.Sort(ps)
+	}
+	return strings.Join(ps, " ")
+}
+
+// What a commit says of a file's age is what since:, before: and sort:recent go
+// by, whether the index followed it or was made anew; front matter goes before.
+func TestSearchKnowsWhenFilesWereChanged(t *testing.T) {
+	l := newLive(t, map[string]string{"readme.md": "start"}, nil, nil)
+	day := func(y int) time.Time { return time.Date(y, 6, 1, 0, 0, 0, 0, time.UTC) }
+	l.commit(t, "old.md", "lantern one", day(2021))
+	l.commit(t, "mid.md", "lantern two", day(2022))
+	l.commit(t, "new.md", "lantern three", day(2023))
+	l.commit(t, "said.md", "---\nupdated: 2020-01-01\n---\nlantern four", day(2024))
+	check := func(when string) {
+		t.Helper()
+		for query, want := range map[string]string{
+			"lantern sort:recent":                        "new.md mid.md old.md said.md",
+			"lantern since:2022-01-01":                   "mid.md new.md",
+			"lantern before:2022-01-01":                  "old.md said.md",
+			"lantern since:2021-07-01 before:2022-07-01": "mid.md",
+		} {
+			if got := l.paths(t, query); got != want {
+				t.Errorf("%s, %s: %q, want %q", when, query, got, want)
+			}
+		}
+	}
+	l.settle(t)
+	check("followed")
+	if err := l.index.Rebuild(t.Context(), l.c.Space, l.store); err != nil {
+		t.Fatal(err)
+	}
+	check("rebuilt")
+	l.commit(t, "old.md", "lantern one again", day(2025))
+	l.settle(t)
+	if got := l.paths(t, "lantern sort:recent"); got != "old.md new.md mid.md said.md" {
+		t.Errorf("after a change: %s", got)
+	}
+}
+
+// An imported history brings the dates at which its authors wrote.
+func TestSearchKnowsTheDatesOfAnImportedHistory(t *testing.T) {
+	git := testenv.NeedProgram(t, "git")
+	dir := t.TempDir()
+	run := func(args ...string) {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), git, append([]string{"-C", dir}, args...)...)
+		cmd.Env = append(cmd.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+filepath.Join(dir, "none"),
+			"GIT_AUTHOR_NAME=T", "GIT_AUTHOR_EMAIL=t@example.org", "GIT_COMMITTER_NAME=T", "GIT_COMMITTER_EMAIL=t@example.org")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+	run("init", "-q", "-b", "main")
+	for _, year := range []string{"2018", "2023"} {
+		writeFile(t, filepath.Join(dir, year+".md"), "lighthouse")
+		run("add", "-A")
+		run("commit", "-q", "-m", year, "--date", year+"-05-05T00:00:00Z")
+	}
+	l := newLive(t, map[string]string{"readme.md": "start"}, nil, nil)
+	src := gitstore.FromGit(gitstore.GitSource{URL: dir, AllowLocal: true})
+	if _, err := l.store.Import(t.Context(), l.c.Space, src, space.Meta{Author: l.c.Author}, nil); err != nil {
+		t.Fatal(err)
+	}
+	l.settle(t)
+	pages := l.search(t, "lighthouse sort:recent")
+	if len(pages) != 2 || pages[0].Date != "2023-05-05" || pages[1].Date != "2018-05-05" {
+		t.Errorf("%+v", pages)
+	}
+	if got := l.paths(t, "lighthouse before:2020-01-01"); got != "2018.md" {
+		t.Errorf("before: %s", got)
+	}
+}
+
+// uniqueWord makes a word for a number: of letters alone, for a search looks for
+// the parts of a word with digits too.
+func uniqueWord(n int) string {
+	return "helio" + strings.Map(func(r rune) rune { return r - '0' + 'k' }, fmt.Sprintf("%05d", n)) + "q"
+}
+
+// Whoever writes a note and searches at once finds it. The wait is longer here
+// than by default, for machines that are busy.
+func TestSearchFindsWhatWasCommittedRightBefore(t *testing.T) {
+	l := newLive(t, map[string]string{"readme.md": "start"}, nil, func(o *tools.Options) { o.Limits.SearchWait = time.Minute })
+	for i := range 20 {
+		word := uniqueWord(i)
+		p := fmt.Sprintf("knowledge/note-%d.md", i)
+		l.commit(t, p, "# Note\n\nThe "+word+" blooms.\n", time.Time{})
+		if got := l.paths(t, word); got != p {
+			t.Errorf("%s: %q", word, got)
+		}
+	}
+}
+
+// gate is a Source whose blobs cannot be read until it is opened: an index that
+// is rebuilt for as long as the test wants.
+type gate struct {
+	*gitstore.Store
+	reached, opened chan struct{}
+}
+
+func (g *gate) ReadBlob(ctx context.Context, id space.SpaceID, b space.BlobID) ([]byte, error) {
+	select {
+	case g.reached <- struct{}{}:
+	default:
+	}
+	select {
+	case <-g.opened:
+		return g.Store.ReadBlob(ctx, id, b)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// A rebuild delays a search by no more than SearchWait, and one that began
+// longer ago than that not at all: were it otherwise, this would not end.
+func TestSearchDoesNotWaitForARebuild(t *testing.T) {
+	g := &gate{reached: make(chan struct{}, 1), opened: make(chan struct{})}
+	l := newLive(t, map[string]string{"readme.md": "heliotrope"}, func(s *gitstore.Store) index.Source {
+		g.Store = s
+		return g
+	}, nil)
+	<-g.reached
+	for range 3 {
+		if pages := l.paths(t, "heliotrope"); pages != "" {
+			t.Errorf("an index that is still being made answers %s", pages)
+		}
+	}
+	close(g.opened)
+	l.settle(t)
+	if got := l.paths(t, "heliotrope"); got != "readme.md" {
+		t.Errorf("%q", got)
+	}
+}
+
+// BenchmarkSearchAfterCommit measures a search right after a commit, with and
+// without SearchWait: how often it finds what was committed, and how long it
+// takes.
+func BenchmarkSearchAfterCommit(b *testing.B) {
+	files := map[string]string{}
+	for i := range 2000 {
+		files[fmt.Sprintf("knowledge/d%d/page-%d.md", i%20, i)] = fmt.Sprintf("# Page %d\n\n%s\n", i, strings.Repeat("some words on a line of text\n", 100))
+	}
+	for name, wait := range map[string]time.Duration{"without": -1, "with": 0} {
+		b.Run(name, func(b *testing.B) {
+			l := newLive(b, files, nil, func(o *tools.Options) { o.Limits.SearchWait = wait })
+			l.settle(b)
+			var took []time.Duration
+			hits, n := 0, 0
+			for b.Loop() {
+				n++
+				word := uniqueWord(n)
+				l.commit(b, fmt.Sprintf("knowledge/d%d/page-%d.md", n%20, n%2000), "# Note\n\n"+word, time.Time{})
+				start := time.Now()
+				pages := l.search(b, word)
+				took = append(took, time.Since(start))
+				hits += len(pages)
+			}
+			slices.Sort(took)
+			b.ReportMetric(float64(hits)/float64(n), "found")
+			b.ReportMetric(float64(took[n/2].Microseconds())/1000, "p50-ms")
+			b.ReportMetric(float64(took[n*99/100].Microseconds())/1000, "p99-ms")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
