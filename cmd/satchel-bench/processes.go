@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// children returns the processes under pid, pid not among them.
-func children(pid int) ([]int, error) {
-	parents := map[int][]int{}
+// processTree lists the children of every process.
+func processTree() (map[int][]int, error) {
+	tree := map[int][]int{}
 	stats, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {
 		return nil, err
@@ -29,14 +29,26 @@ func children(pid int) ([]int, error) {
 		fields := strings.Fields(text[strings.LastIndexByte(text, ')')+1:])
 		id, _ := strconv.Atoi(filepath.Base(filepath.Dir(s)))
 		parent, _ := strconv.Atoi(fields[1])
-		parents[parent] = append(parents[parent], id)
+		tree[parent] = append(tree[parent], id)
 	}
+	return tree, nil
+}
+
+// childrenOf returns the processes that pid started.
+func childrenOf(pid int) ([]int, error) {
+	tree, err := processTree()
+	return tree[pid], err
+}
+
+// descendants returns the processes under pid, pid not among them.
+func descendants(pid int) ([]int, error) {
+	tree, err := processTree()
 	var all []int
-	for queue := parents[pid]; len(queue) > 0; queue = queue[1:] {
+	for queue := tree[pid]; len(queue) > 0; queue = queue[1:] {
 		all = append(all, queue[0])
-		queue = append(queue, parents[queue[0]]...)
+		queue = append(queue, tree[queue[0]]...)
 	}
-	return all, nil
+	return all, err
 }
 
 // pss returns a process's proportional set size in MB.

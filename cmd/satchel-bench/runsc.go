@@ -59,9 +59,17 @@ func (r *runsc) command(ctx context.Context, args ...string) *exec.Cmd {
 
 func (r *runsc) do(ctx context.Context, args ...string) error {
 	cmd := r.command(ctx, args...)
-	// No pipe: a detached container inherits it, and it would never end.
+	// A file and no pipe: a detached container inherits it, and reading a pipe
+	// would never end.
+	log, err := os.CreateTemp(r.b.dir, "runsc-*.log")
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	cmd.Stderr = log
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("runsc %v: %w", args, err)
+		said, _ := os.ReadFile(log.Name())
+		return fmt.Errorf("runsc %v: %w: %s", args, err, said)
 	}
 	return nil
 }
