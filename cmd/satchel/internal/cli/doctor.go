@@ -66,7 +66,7 @@ func doctor(ctx context.Context, c *call, _ []string) error {
 	r.add(finding{Name: "configuration", OK: true, Detail: where})
 	r.add(dataDirectory(cfg.DataDir))
 	r.add(server(ctx, cfg.DataDir))
-	if cfg.Database.URL != "" {
+	if strings.HasPrefix(cfg.Database.URL, "postgres") {
 		r.add(reachable(ctx, cfg))
 	}
 	r.add(git(ctx))

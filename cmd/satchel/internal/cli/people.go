@@ -74,6 +74,9 @@ func tokenCommand() *command {
 				return func(ctx context.Context, c *call, _ []string) error {
 					scopes, bad, ok := space.ParseScopes(*scope)
 					if !ok {
+						if bad == "" {
+							return usage("--scope names no scope; use read or read,write")
+						}
 						return usage("--scope %q: %q is not a scope; use read or read,write", *scope, bad)
 					}
 					var lifetime time.Duration

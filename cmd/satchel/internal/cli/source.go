@@ -87,6 +87,9 @@ func (s source) open(ctx context.Context) (kind string, stream io.ReadCloser, er
 			return admin.KindBundle, stream, err
 		}
 		// Nothing was committed yet: its files are all there is.
+		if _, err := os.Stat(filepath.Join(s.arg, ".git")); err != nil {
+			return "", nil, fault.New(fault.Invalid, "The repository %q has no commit yet.", s.arg)
+		}
 	}
 	return admin.KindTar, tarOf(ctx, s.arg), nil
 }
@@ -133,7 +136,7 @@ func gitFault(ctx context.Context, err error, otherwise string) error {
 
 // hasCommit tells whether a repository has anything to import.
 func (s source) hasCommit(ctx context.Context) (bool, error) {
-	cmd := s.git(ctx, "-C", s.arg, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+	cmd := s.git(ctx, "-C", s.arg, "rev-parse", "--verify", "--quiet", "HEAD")
 	var diag bytes.Buffer
 	cmd.Stderr = &diag
 	err := cmd.Run()
