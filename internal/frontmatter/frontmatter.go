@@ -37,6 +37,8 @@ type Document struct {
 	Body []byte
 	// BodyLine is the line of the document, from 1, on which Body begins.
 	BodyLine int
+	// written holds what Written answers, by key in lower case.
+	written map[string][]string
 }
 
 // Parse takes a document apart. An error says, in words for its author, why
@@ -46,12 +48,9 @@ func Parse(doc []byte) (Document, error) {
 	if block == nil {
 		return d, nil
 	}
-	fields, err := parseBlock(block)
-	if err != nil {
-		return d, err
-	}
-	d.Fields = fields
-	return d, nil
+	var err error
+	d.Fields, d.written, err = parseBlock(block)
+	return d, err
 }
 
 // String returns the text of a field that holds one: a string, a number or a
@@ -145,32 +144,43 @@ func cutLine(b []byte) (line, rest []byte, more bool) {
 	return bytes.TrimRight(line, " \t\r"), rest, more
 }
 
-func parseBlock(block []byte) (fields map[string]any, err error) {
+func parseBlock(block []byte) (fields map[string]any, written map[string][]string, err error) {
 	if len(block) > MaxBytes {
-		return nil, fmt.Errorf("the front matter has %d bytes, and %d are allowed", len(block), MaxBytes)
+		return nil, nil, fmt.Errorf("the front matter has %d bytes, and %d are allowed", len(block), MaxBytes)
 	}
 	if !utf8.Valid(block) {
-		return nil, errors.New("the front matter is not valid UTF-8")
+		return nil, nil, errors.New("the front matter is not valid UTF-8")
 	}
 	var doc yaml.Node
-	if err := yaml.Unmarshal(block, &doc); err != nil {
-		return nil, fmt.Errorf("the front matter is not valid YAML (%s)", strings.TrimPrefix(err.Error(), "yaml: "))
+	if err := decode(block, &doc); err != nil {
+		return nil, nil, fmt.Errorf("the front matter is not valid YAML (%s)", strings.TrimPrefix(err.Error(), "yaml: "))
 	}
 	if len(doc.Content) == 0 {
-		return map[string]any{}, nil // an empty block
+		return map[string]any{}, nil, nil // an empty block
 	}
 	c := converter{left: MaxValues}
 	v, err := c.value(doc.Content[0], 0)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	switch v := v.(type) {
 	case map[string]any:
-		return v, nil
+		return v, texts(doc.Content[0]), nil
 	case nil:
-		return map[string]any{}, nil
+		return map[string]any{}, nil, nil
 	}
-	return nil, errors.New("the front matter is not a list of “key: value” lines")
+	return nil, nil, errors.New("the front matter is not a list of “key: value” lines")
+}
+
+// decode parses into a node tree, in which aliases are not expanded, so that
+// no document can grow; a panic of the parser counts as malformed.
+func decode(block []byte, into *yaml.Node) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("yaml parser: %v", p)
+		}
+	}()
+	return yaml.Unmarshal(block, into)
 }
 
 type converter struct{ left int }

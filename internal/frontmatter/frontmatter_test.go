@@ -105,6 +105,40 @@ func TestFields(t *testing.T) {
 	}
 }
 
+func TestWritten(t *testing.T) {
+	tests := []struct {
+		name, block, key string
+		want             []string
+	}{
+		{"a text", "a: some  text", "a", []string{"some  text"}},
+		{"a number as it was written", "version: 5.10", "version", []string{"5.10"}},
+		{"a date", "a: 2026-01-31", "a", []string{"2026-01-31"}},
+		{"a list's scalars", "a: [x, 1.0, {b: c}, [d], true]", "a", []string{"x", "1.0", "true"}},
+		{"nothing", "a: ~", "a", nil},
+		{"a mapping", "a: {b: c}", "a", nil},
+		{"another case", "Title: T\ntitle: U", "TITLE", []string{"T"}},
+		{"loosely: a colon in plain text", "title: a: b: c", "title", []string{"a: b: c"}},
+		{"loosely: broken YAML", "title: [broken\nb: \"c\"", "b", []string{"c"}},
+		{"loosely: the first of two", "a: 1\na: 2", "a", []string{"1"}},
+		{"loosely: what is nested is no key", "a: b: c\n  d: e", "d", nil},
+		{"loosely: beside an attack of aliases", "a: &a [x,x]\nb: &b [*a,*a]\ntitle: T", "title", []string{"T"}},
+		{"loosely: too long", "title: T\na: " + strings.Repeat("x", frontmatter.MaxBytes), "title", nil},
+		{"loosely: not UTF-8", "title: caf\xe9", "title", []string{"caf"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			doc := []byte("---\n" + tt.block + "\n---\nbody\n")
+			d := frontmatter.ParseLoosely(doc)
+			if got := d.Written(tt.key); !reflect.DeepEqual(got, tt.want) {
+				t.Errorf("%q, want %q", got, tt.want)
+			}
+			if string(d.Body) != "body\n" || string(doc[frontmatter.Skip(doc):]) != "body\n" {
+				t.Errorf("body %q, at %d", d.Body, frontmatter.Skip(doc))
+			}
+		})
+	}
+}
+
 // FuzzParse: whatever the bytes, the body is a suffix of the document, the
 // fields are plain data, and the line number is right.
 func FuzzParse(f *testing.F) {
@@ -125,6 +159,12 @@ func FuzzParse(f *testing.F) {
 		}
 		if _, err := json.Marshal(d.Fields); err != nil {
 			t.Fatal(err)
+		}
+		if loose := frontmatter.ParseLoosely(doc); string(loose.Body) != string(d.Body) || err == nil && !reflect.DeepEqual(loose, d) {
+			t.Fatal("read loosely, it is another document")
+		}
+		if frontmatter.Skip(doc) != len(doc)-len(d.Body) {
+			t.Fatal("Skip finds another body")
 		}
 	})
 }

@@ -44,7 +44,7 @@ type entry struct {
 	head  space.CommitID
 	since time.Time
 	told  time.Time // when the index was told of head
-	err   error // of the last update; nil once one succeeds
+	err   error     // of the last update; nil once one succeeds
 	// rotten is set when a reader met a damaged page: the next update rebuilds.
 	rotten bool
 }
