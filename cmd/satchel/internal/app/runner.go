@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"satchel/gitstore"
+	"satchel/internal/config"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 	"satchel/sandbox"
@@ -16,18 +16,14 @@ import (
 
 // runner lets the tools run commands in the pool.
 type runner struct {
-	pool *sandbox.Pool
-	git  *gitstore.Store
+	pool   *sandbox.Pool
+	memory int64 // bytes of one sandbox, for people
 }
 
 var _ tools.Runner = runner{}
 
 // Run runs one command.
 func (r runner) Run(ctx context.Context, q tools.RunRequest, p tools.Progress) (tools.RunResult, error) {
-	// The command may ask git about the commit that the last one made.
-	if err := r.git.WaitView(ctx, q.Space); err != nil {
-		return tools.RunResult{}, err
-	}
 	began := time.Now()
 	var shown int
 	res, err := r.pool.Exec(ctx, sandbox.Request{
@@ -58,11 +54,20 @@ func (r runner) Run(ctx context.Context, q tools.RunRequest, p tools.Progress) (
 		out.Notes = append(out.Notes, "What changed could not be committed: "+fault.PublicOf(res.NotSaved)+
 			" It stays in the sandbox and is tried again after the next command.")
 	}
+	if res.End == agent.Exited && res.ExitCode == killedExit {
+		// The kernel kills a process where its sandbox is out of memory, and
+		// tells nobody why.
+		out.Notes = append(out.Notes, fmt.Sprintf("Exit code 137 means killed. Where the command did not do so itself, "+
+			"it most likely met the sandbox's memory limit of %s.", config.FormatSize(r.memory)))
+	}
 	if n := len(res.Applied); n > 0 {
 		out.Notes = append(out.Notes, fmt.Sprintf("%d files that changed elsewhere were brought in before the command ran.", n))
 	}
 	return out, nil
 }
+
+// killedExit is the shell's exit code for a command that SIGKILL ended.
+const killedExit = 128 + 9
 
 // deathOf tells how a sandbox ended under its command; empty where err says
 // something else.

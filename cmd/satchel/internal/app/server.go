@@ -132,7 +132,7 @@ func (s *Server) URL() string { return s.base + "/mcp" }
 func (s *Server) openMCP() error {
 	var run tools.Runner
 	if s.bash != nil {
-		run = runner{s.bash.pool, s.Git}
+		run = runner{s.bash.pool, s.Config.Sandbox.Memory}
 	}
 	set, err := tools.New(tools.Options{
 		Workspace:     workspace{s.Git},
