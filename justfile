@@ -16,9 +16,9 @@ check:
 test *args:
     ./scripts/test {{ args }}
 
-# Every test under the race detector (which alone needs a C compiler).
+# Every test under the race detector (which alone needs a C compiler, and can start no sandbox).
 race *args="./...":
-    CGO_ENABLED=1 ./scripts/test-postgres go test -race {{ args }}
+    . scripts/install race && CGO_ENABLED=1 ./scripts/test-postgres go test -race {{ args }}
 
 # Each fuzz target for a while.
 fuzz time="30s":
