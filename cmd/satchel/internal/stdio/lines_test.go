@@ -1,0 +1,138 @@
+package stdio
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+)
+
+func TestReadEvents(t *testing.T) {
+	for name, c := range map[string]struct {
+		stream string
+		want   []string
+	}{
+		"one event":                {"data: {\"jsonrpc\":\"2.0\"}\n\n", []string{`{"jsonrpc":"2.0"}`}},
+		"without a space":          {"data:{\"jsonrpc\":\"2.0\"}\n\n", []string{`{"jsonrpc":"2.0"}`}},
+		"other ends of lines":      {"event: x\r\ndata: {\"jsonrpc\":\"2.0\"}\r\n\r\n", []string{`{"jsonrpc":"2.0"}`}},
+		"several data lines":       {"data: {\"jsonrpc\":\ndata: \"2.0\"}\n\n", []string{`{"jsonrpc":"2.0"}`}},
+		"comments and other names": {": hi\nid: 4\nretry: 5\ndata: {\"jsonrpc\":\"2.0\"}\n\n", []string{`{"jsonrpc":"2.0"}`}},
+		"an unfinished event":      {"data: {\"jsonrpc\":\"2.0\"}\n", nil},
+		"an event of another kind": {"data: hello\n\ndata: {}\n\n", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			if err := readEvents(iotest.OneByteReader(strings.NewReader(c.stream)), 1000, func(b []byte) { got = append(got, string(b)) }); err != nil {
+				t.Fatal(err)
+			}
+			if strings.Join(got, "|") != strings.Join(c.want, "|") {
+				t.Errorf("got %q", got)
+			}
+		})
+	}
+}
+
+func FuzzReadEvents(f *testing.F) {
+	f.Add([]byte("data: {\"jsonrpc\":\"2.0\"}\n\n: c\r\ndata: [1,\ndata: 2]\n\n"))
+	f.Fuzz(func(t *testing.T, stream []byte) {
+		const most = 200
+		err := readEvents(bytes.NewReader(stream), most, func(b []byte) {
+			if !json.Valid(b) || bytes.ContainsAny(b, "\n\r") || len(b) > most {
+				t.Errorf("emitted %q", b)
+			}
+		})
+		if err != nil && !errors.Is(err, errTooLong) {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
+func FuzzWithID(f *testing.F) {
+	f.Add([]byte(`{"jsonrpc":"2.0","id":null,"error":{}}`), []byte(`7`))
+	f.Add([]byte("[{\"a\":\n1}]"), []byte(`"x"`))
+	f.Add([]byte(`{"jsonrpc":"2.0","id":3,"result":{}}`), []byte(``))
+	f.Fuzz(func(t *testing.T, body, id []byte) {
+		if len(id) > 0 && !json.Valid(id) {
+			return // ids are parts of valid messages
+		}
+		line := withID(body, id)
+		if line == nil {
+			return
+		}
+		if !json.Valid(body) || !json.Valid(line) || bytes.ContainsAny(line, "\n\r") {
+			t.Errorf("%q of %q", line, body)
+		}
+	})
+}
+
+// An outline finds in any JSON object what a decoder finds, however it is cut.
+func FuzzOutline(f *testing.F) {
+	f.Add([]byte(`{"id":1,"method":"x","params":{"id":2,"s":"}\"],"}}`), 3)
+	f.Add([]byte(` {"method" : "a", "id" : "q,}\\\"" } `), 1)
+	f.Add([]byte(`{"result":[{"id":[]}],"id":-1.5e3}`), 100)
+	f.Fuzz(func(t *testing.T, text []byte, cut int) {
+		if cut < 1 || cut > len(text) {
+			cut = max(1, len(text))
+		}
+		var o outline
+		for rest := text; len(rest) > 0; {
+			n := min(cut, len(rest))
+			o.feed(rest[:n])
+			rest = rest[n:]
+		}
+		if o.id != nil && !json.Valid(o.id) {
+			t.Fatalf("id %q", o.id)
+		}
+		// Names that are not ASCII or escaped are other names here, and of two
+		// equal ones a decoder takes the last.
+		var want map[string]json.RawMessage
+		if bytes.Contains(text, []byte(`\u`)) || json.Unmarshal(text, &want) != nil || bytes.Count(text, []byte(`"id"`)) > 1 {
+			return
+		}
+		id := want["id"]
+		if len(id) > 0 && (id[0] == '{' || id[0] == '[') {
+			return
+		}
+		if len(id) <= maxScalar && string(o.id) != string(id) {
+			t.Errorf("id %q, want %q", o.id, id)
+		}
+	})
+}
+
+func FuzzLines(f *testing.F) {
+	f.Add([]byte("a\n\n  bb \r\ncccccccccccccccccccccccccccc\nd"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		const most = 20
+		l := lineReader{bufio.NewReaderSize(bytes.NewReader(text), 16), most}
+		var want []string
+		for _, s := range strings.Split(string(text), "\n") {
+			if trimmed := string(bytes.TrimSpace([]byte(s))); trimmed != "" || len(s) > most {
+				want = append(want, trimmed)
+			}
+		}
+		for i := 0; ; i++ {
+			got, err := l.next()
+			if err != nil {
+				if !errors.Is(err, io.EOF) {
+					t.Fatal(err)
+				}
+				if i < len(want) {
+					t.Fatalf("line %q is missing", want[i])
+				}
+				return
+			}
+			switch {
+			case got.long != nil:
+				if i < len(want) && len(want[i]) <= most && !strings.Contains(string(text), " ") && !bytes.ContainsAny(text, "\t\v\f\r\u0085\u00a0") {
+					t.Fatalf("line %q counts as long", want[i])
+				}
+			case i >= len(want) || string(got.data) != want[i] || len(got.data) > most+1:
+				t.Fatalf("line %d is %q of %q", i, got.data, want)
+			}
+		}
+	})
+}
