@@ -80,6 +80,20 @@ func (b *bench) serve(ctx context.Context, name string, env ...string) (*server,
 	return s, s.waitReady(ctx)
 }
 
+// serveOne starts satchel with one user, and connects as them.
+func (b *bench) serveOne(ctx context.Context, name string, env ...string) (*server, *client, error) {
+	s, err := b.serve(ctx, name, env...)
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := s.user(ctx, "ada")
+	if err != nil {
+		s.stop()
+		return nil, nil, err
+	}
+	return s, c, nil
+}
+
 func (s *server) waitReady(ctx context.Context) error {
 	for {
 		res, err := http.Get("http://" + s.addr + "/readyz")

@@ -1,0 +1,102 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"satchel/gitstore"
+	"satchel/internal/space"
+)
+
+func commitAll(ctx context.Context, dir string, fresh bool) error {
+	steps := [][]string{{"add", "-A"}, {"-c", "user.name=Ada", "-c", "user.email=ada@example.com", "commit", "-q", "-m", "x"}}
+	if fresh {
+		steps = append([][]string{{"init", "-q", "-b", "main"}}, steps...)
+	}
+	for _, args := range steps {
+		if out, err := exec.CommandContext(ctx, "git", append([]string{"-C", dir}, args...)...).CombinedOutput(); err != nil {
+			return fmt.Errorf("git %v: %w: %s", args, err, out)
+		}
+	}
+	return nil
+}
+
+// benchCommit commits one changed file of 10,000, durably.
+func benchCommit(ctx context.Context, b *bench) error {
+	files := 10_000
+	if b.quick {
+		files = 1000
+	}
+	dir := filepath.Join(b.dir, "commit-corpus")
+	if err := makeCorpus(dir, files, 2000); err != nil {
+		return err
+	}
+	if err := commitAll(ctx, dir, true); err != nil {
+		return err
+	}
+	fsyncs := 0
+	for _, slow := range []time.Duration{0, 2 * time.Millisecond} {
+		store, err := gitstore.Open(gitstore.Options{Dir: filepath.Join(b.dir, "commit-store", slow.String()), Sync: func(f *os.File) error {
+			fsyncs++
+			time.Sleep(slow) // stands for a disk whose fsync costs something
+			return f.Sync()
+		}})
+		if err != nil {
+			return err
+		}
+		defer store.Close()
+		id := space.NewSpaceID()
+		var tree space.ChangeSet
+		w := newWords(1)
+		for i := range files {
+			tree.Changes = append(tree.Changes, space.Change{Path: fmt.Sprintf("knowledge/s%02d/page-%05d.md", i%50, i), Content: []byte(w.page(i, 2000))})
+		}
+		if _, err := store.Create(ctx, id, tree, space.Meta{Author: space.Person{Name: "Ada", Email: "ada@example.com"}}); err != nil {
+			return err
+		}
+		fsyncs = 0
+		var ours, theirs times
+		n := b.runs(100)
+		for i := range n {
+			path := fmt.Sprintf("knowledge/s%02d/page-%05d.md", i%50, i)
+			content := []byte(w.page(i, 2000))
+			head, err := store.Head(ctx, id)
+			if err != nil {
+				return err
+			}
+			base, mode, _, err := store.Blob(ctx, id, head, space.Path(path))
+			if err != nil {
+				return err
+			}
+			cs := space.ChangeSet{Changes: []space.Change{{Path: path, Content: content, Base: base, BaseMode: mode}}}
+			if err := ours.add(func() error {
+				_, err := store.Commit(ctx, id, cs, space.Meta{Author: space.Person{Name: "Ada", Email: "ada@example.com"}, Message: "x"})
+				return err
+			}); err != nil {
+				return err
+			}
+			if slow > 0 {
+				continue
+			}
+			if err := os.WriteFile(filepath.Join(dir, path), content, 0o644); err != nil {
+				return err
+			}
+			if err := theirs.add(func() error { return commitAll(ctx, dir, false) }); err != nil {
+				return err
+			}
+		}
+		if slow == 0 {
+			b.versus("commit_p50", ours.median(), "ms", "git add -A && git commit", theirs.median())
+			b.alone("commit_fsyncs", float64(fsyncs)/float64(n), "fsyncs")
+		} else {
+			b.alone("commit_slow_disk_p50", ours.median(), "ms")
+		}
+	}
+	return nil
+}
