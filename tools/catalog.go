@@ -1,7 +1,6 @@
 package tools
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -13,6 +12,7 @@ import (
 
 	"satchel/internal/frontmatter"
 	"satchel/internal/space"
+	"satchel/tools/index"
 )
 
 // Where a space keeps what clients are told of (DESIGN section 6).
@@ -61,9 +61,8 @@ func newDocHead(b []byte) docHead {
 	}
 	if d.Fields == nil && err == nil {
 		// Without front matter the first heading names a document.
-		if line, _, _ := bytes.Cut(bytes.TrimSpace(b[:min(len(b), 4096)]), []byte("\n")); bytes.HasPrefix(line, []byte("# ")) {
-			text, _ := validText(line[2:])
-			d.Fields = map[string]any{"title": strings.TrimSpace(text)}
+		if all := index.Sections(skillFile, b[:min(len(b), 4096)]); len(all) > 0 && all[0].Level == 1 {
+			d.Fields = map[string]any{"title": all[0].Title}
 		}
 	}
 	h.fields = frontmatter.Document{Fields: d.Fields}

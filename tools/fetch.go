@@ -55,7 +55,7 @@ func (v view) fetchOne(ctx context.Context, id string) (fetched, error) {
 		return fetched{}, err
 	}
 	f := fetched{
-		ID: id, Title: titleOf(r.path, b), URL: FileURL(v.s.o.PublicURL(), v.id, r.path),
+		ID: id, Title: index.Title(string(e.Path), b), URL: FileURL(v.s.o.PublicURL(), v.id, r.path),
 		Metadata: map[string]string{"path": r.path, "etag": string(e.Blob), "commit": string(v.at)},
 	}
 	if isBinary(b) {
@@ -72,8 +72,8 @@ func (v view) fetchOne(ctx context.Context, id string) (fetched, error) {
 	limit := v.s.o.Limits.MaxReadTokens
 	if r.heading != "" && index.EstimateTokens(text) > limit {
 		// The whole does not fit: begin where the search found something.
-		if sec, ok := findSection(sections(lines), r.heading); ok {
-			from = sec.from
+		if sec, ok := findSection(index.Sections(string(e.Path), b), r.heading); ok {
+			from = sec.From
 		}
 	}
 	if from > len(lines) && from > 1 {

@@ -200,6 +200,39 @@ func TestSearchKnowsTheDatesOfAnImportedHistory(t *testing.T) {
 	}
 }
 
+// The id of a hit leads read and fetch to its section, also where other
+// sections have the same heading.
+func TestIDsLeadToTheirSection(t *testing.T) {
+	var md, html strings.Builder
+	for _, w := range []string{"almond", "banana", "cherry"} {
+		fmt.Fprintf(&md, "## Setup\n\nThe %s.\n\n%s", w, strings.Repeat("Filler of no interest.\n", 300))
+		fmt.Fprintf(&html, "<h2>Steps</h2>\n<p>An %s-shaped one.\n%s", w, strings.Repeat("<p>Filler of no interest.\n", 300))
+	}
+	l := newLive(t, map[string]string{"a.md": md.String(), "b.html": html.String()}, nil, nil)
+	l.settle(t)
+	for query, want := range map[string]string{
+		"almond path:a.md": "a.md#setup", "banana path:a.md": "a.md#setup-1", "cherry path:a.md": "a.md#setup-2",
+		"almond path:b.html": "b.html#steps", "cherry path:b.html": "b.html#steps-2",
+	} {
+		id := l.search(t, query)[0].ID
+		if id != want {
+			t.Errorf("%s: %s, want %s", query, id, want)
+		}
+		word, _, _ := strings.Cut(query, " ")
+		args, _ := json.Marshal(map[string][]string{"paths": {id}})
+		r, err := l.Call(t.Context(), l.c, "read", args, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := textOf(r)
+		for _, w := range []string{"almond", "banana", "cherry"} {
+			if strings.Contains(text, w) != (w == word) {
+				t.Errorf("%s, read: %s is there: %v\n%.300s", id, w, w != word, text)
+			}
+		}
+	}
+}
+
 // uniqueWord makes a word for a number: of letters alone, for a search looks for
 // the parts of a word with digits too.
 func uniqueWord(n int) string {

@@ -112,12 +112,12 @@ func (v view) readFile(ctx context.Context, it *readItem, budget int, images *in
 	lines := splitText(text)
 	from, to := max(it.file.from, 1), it.file.to
 	if it.file.heading != "" {
-		all := sections(lines)
+		all := index.Sections(string(it.entry.Path), b)
 		if sec, ok := findSection(all, it.file.heading); ok {
-			from, to = sec.from, sec.to
+			from, to = sec.From, sec.To
 		} else {
-			// An id from a search may name a heading that only the index sees
-			// (of HTML, say), so the file is shown from its beginning.
+			// The file may have changed since the search that gave the id, so it
+			// is shown from its beginning.
 			it.note = noHeading(it.file, all)
 		}
 	}
@@ -131,13 +131,13 @@ func (v view) readFile(ctx context.Context, it *readItem, budget int, images *in
 	return nil
 }
 
-func noHeading(f ref, all []section) string {
+func noHeading(f ref, all []index.Section) string {
 	if len(all) == 0 {
 		return fmt.Sprintf("it has no headings, and so no %q", clip(f.heading, 80))
 	}
 	var slugs []string
 	for _, s := range all[:min(len(all), 30)] {
-		slugs = append(slugs, clip(s.slug, 80))
+		slugs = append(slugs, clip(s.Anchor, 80))
 	}
 	if len(all) > len(slugs) {
 		slugs = append(slugs, "…")

@@ -4,12 +4,9 @@ import (
 	"bytes"
 	"fmt"
 	"net/http"
-	"path"
 	"strconv"
 	"strings"
 	"unicode/utf8"
-
-	"satchel/internal/frontmatter"
 )
 
 // isBinary uses git's rule: a NUL among the first 8,000 bytes.
@@ -45,22 +42,6 @@ func splitText(s string) []string {
 		lines[i] = strings.TrimSuffix(l, "\r")
 	}
 	return lines
-}
-
-// titleOf is a document's title: its front matter's title or name, its first
-// heading, or its file's name.
-func titleOf(p string, doc []byte) string {
-	d, _ := frontmatter.Parse(doc)
-	for _, key := range []string{"title", "name"} {
-		if t := d.String(key); t != "" {
-			return clip(t, 200)
-		}
-	}
-	body, _ := validText(d.Body[:min(len(d.Body), 16<<10)])
-	if all := sections(splitText(body)); len(all) > 0 && all[0].title != "" {
-		return clip(all[0].title, 200)
-	}
-	return path.Base(p)
 }
 
 // plural writes a number with its noun: "1 file", "12,345 files".

@@ -251,6 +251,7 @@ type passage struct {
 	start, end int
 	lines      [2]int
 	crumbs     string
+	anchors    string // see chunk.anchors
 	text       string
 }
 
@@ -262,7 +263,7 @@ const maxPassageBytes = 32 << 10
 func (s *session) passage(ctx context.Context, id int64) (p passage, d docRow, err error) {
 	var text []byte
 	err = s.tx.StmtContext(ctx, s.db.stmts.passage).QueryRowContext(ctx, maxPassageBytes, id).
-		Scan(&p.start, &p.end, &p.lines[0], &p.lines[1], &p.crumbs, &text,
+		Scan(&p.start, &p.end, &p.lines[0], &p.lines[1], &p.crumbs, &p.anchors, &text,
 			&d.path, &d.blob, &d.title, &d.description, &d.kind, &d.lang, &d.version, &d.date, &d.lines)
 	if len(text) < p.end-p.start {
 		if i := bytes.LastIndexByte(text, '\n'); i >= 0 {

@@ -4,8 +4,9 @@ import (
 	"bytes"
 	"path"
 	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"satchel/internal/frontmatter"
 )
 
 // page is a file as the index sees it.
@@ -22,6 +23,9 @@ type chunk struct {
 	lines      [2]int   // first and last line, from 1
 	crumbs     []string // the headings above its start, outermost first
 	headings   []string // those within it; the first may begin it
+	// anchors are those of the last heading above its start ("" where there is
+	// none) and of each of headings.
+	anchors []string
 }
 
 const (
@@ -41,16 +45,24 @@ type line struct {
 // parsePage reads a file. It never fails: what it cannot make sense of is text.
 func parsePage(name string, data []byte, maxChunks int) page {
 	var p page
-	if format(name) == formatMarkdown {
-		p.frontMatter, _ = cutFrontMatter(data)
-	}
-	lines := parseLines(name, data, 0)
+	var lines []line
+	p.frontMatter, lines = readPage(name, data)
 	p.lines = len(lines)
 	p.chunks, p.truncated = cutChunks(lines, maxChunks)
 	if p.Title == "" {
 		p.Title = titleOf(name, lines)
 	}
 	return p
+}
+
+// readPage returns the front matter and the lines of a file.
+func readPage(name string, data []byte) (fm frontMatter, lines []line) {
+	if format(name) == formatMarkdown {
+		var body int
+		fm, body = cutFrontMatter(data)
+		return fm, markdownLines(data, body)
+	}
+	return fm, parseLines(name, data, 0)
 }
 
 // parseLines returns the lines of a part of a file that begins at a byte, where
@@ -60,7 +72,7 @@ func parseLines(name string, data []byte, start int) []line {
 	case formatMarkdown:
 		body := 0
 		if start == 0 {
-			_, body = cutFrontMatter(data)
+			body = frontmatter.Skip(data)
 		}
 		return markdownLines(data, body)
 	case formatHTML:
@@ -146,6 +158,8 @@ func cutChunks(lines []line, maxChunks int) (chunks []chunk, truncated bool) {
 		text  string
 	}
 	var stack []above
+	anchors := anchorer{}
+	anchor := "" // of the last heading
 	var cur chunk
 	open := false
 	closeAt := func(i int) { // lines before i belong to cur
@@ -180,9 +194,12 @@ func cutChunks(lines []line, maxChunks int) (chunks []chunk, truncated bool) {
 			for _, s := range stack {
 				cur.crumbs = append(cur.crumbs, s.text)
 			}
+			cur.anchors = []string{anchor}
 		}
 		if l.level > 0 {
+			anchor = anchors.next(l.heading)
 			cur.headings = append(cur.headings, l.heading)
+			cur.anchors = append(cur.anchors, anchor)
 		}
 	}
 	closeAt(len(lines))
@@ -219,19 +236,4 @@ func isBinary(data []byte) bool {
 		i += size
 	}
 	return bad > 16+len(head)/10
-}
-
-// anchor returns the fragment that GitHub and most documentation sites make of
-// a heading: lower case, punctuation dropped, spaces to hyphens.
-func anchor(heading string) string {
-	var b strings.Builder
-	for _, r := range strings.ToLower(heading) {
-		switch {
-		case unicode.IsLetter(r), unicode.IsDigit(r), unicode.IsMark(r), r == '_', r == '-':
-			b.WriteRune(r)
-		case r == ' ':
-			b.WriteByte('-')
-		}
-	}
-	return b.String()
 }

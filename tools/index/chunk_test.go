@@ -211,12 +211,28 @@ func FuzzPage(f *testing.F) {
 		p := parsePage(name, data, 50)
 		a := newAnalyzer()
 		at := 0
+		var anchors []string
 		for _, c := range p.chunks {
+			if c.anchors[0] != "" && c.anchors[0] != anchors[len(anchors)-1] {
+				t.Fatalf("a chunk goes on under %q", c.anchors[0])
+			}
+			anchors = append(anchors, c.anchors[1:]...)
 			if c.start != at || c.end <= c.start {
 				t.Fatalf("chunk %+v begins elsewhere than at %d", c, at)
 			}
 			at = c.end
 			makeSnippet(a, passage{start: c.start, end: c.end, lines: c.lines, text: string(data[c.start:c.end])}, name, map[string]float64{"a": 1})
+		}
+		all := Sections(name, data)
+		for i, anchor := range anchors {
+			if all[i].Anchor != anchor {
+				t.Fatalf("heading %d is %q in a chunk and %q in the document", i, anchor, all[i].Anchor)
+			}
+		}
+		for i, s := range all {
+			if s.From > s.To || s.To > p.lines || i > 0 && s.From <= all[i-1].From {
+				t.Fatalf("section %+v of %d lines", s, p.lines)
+			}
 		}
 		if !p.truncated && at != len(data) {
 			t.Fatalf("the chunks end at %d of %d", at, len(data))

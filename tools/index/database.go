@@ -35,7 +35,7 @@ var schema = []string{
 		version TEXT NOT NULL, date INTEGER NOT NULL, lines INTEGER NOT NULL)`,
 	`CREATE TABLE texts(id INTEGER PRIMARY KEY, text BLOB NOT NULL)`,
 	`CREATE TABLE chunks(id INTEGER PRIMARY KEY, start INTEGER NOT NULL, end INTEGER NOT NULL, line0 INTEGER NOT NULL,
-		line1 INTEGER NOT NULL, crumbs TEXT NOT NULL, terms BLOB NOT NULL)`,
+		line1 INTEGER NOT NULL, crumbs TEXT NOT NULL, anchors TEXT NOT NULL, terms BLOB NOT NULL)`,
 	`CREATE VIRTUAL TABLE terms USING fts5(title, crumb, body, extra, content='', tokenize='ascii')`,
 	`CREATE VIRTUAL TABLE vocab USING fts5vocab(terms, row)`,
 }

@@ -42,7 +42,7 @@ func (x *Index) present(ctx context.Context, a *analyzer, p *plan, docs []*found
 		sn := makeSnippet(a, f.best, string(d.path), terms)
 		h := Hit{
 			Collection: f.session.col.ID, Source: f.session.col.Label,
-			Path: string(d.path), File: d.path, Title: d.title, Heading: sn.heading, Anchor: anchor(sn.heading),
+			Path: string(d.path), File: d.path, Title: d.title, Heading: sn.heading, Anchor: sn.anchor,
 			Lines: sn.lines, Snippet: sn.text, Score: f.score, Description: d.description,
 			Kind: d.kind, Lang: d.lang, Version: d.version, Date: d.time(), Blob: d.blob,
 		}
@@ -132,6 +132,7 @@ func (f *found) text(ctx context.Context, budget int) (string, [2]int, error) {
 type snippet struct {
 	text    string
 	heading string
+	anchor  string // the heading's
 	lines   [2]int
 }
 
@@ -141,6 +142,7 @@ func makeSnippet(a *analyzer, ps passage, name string, terms map[string]float64)
 	type scoredLine struct {
 		text    string
 		heading string
+		anchor  string
 		level   int
 		terms   []string
 	}
@@ -148,12 +150,14 @@ func makeSnippet(a *analyzer, ps passage, name string, terms map[string]float64)
 	if i := strings.LastIndexByte(ps.crumbs, '\n'); ps.crumbs != "" {
 		heading = ps.crumbs[i+1:]
 	}
+	anchor, anchors, _ := strings.Cut(ps.anchors, "\n")
 	var lines []scoredLine
 	for _, l := range parseLines(name, []byte(ps.text), ps.start) {
 		if l.level > 0 {
 			heading = l.heading
+			anchor, anchors, _ = strings.Cut(anchors, "\n")
 		}
-		s := scoredLine{text: strings.TrimRight(strings.ToValidUTF8(ps.text[l.start:l.end], ""), " \t\r\n"), heading: heading, level: l.level}
+		s := scoredLine{text: strings.TrimRight(strings.ToValidUTF8(ps.text[l.start:l.end], ""), " \t\r\n"), heading: heading, anchor: anchor, level: l.level}
 		a.words(s.text, func(w word) {
 			for _, t := range append(w.parts, w.term, w.joined) {
 				if _, ok := terms[t]; ok && !slices.Contains(s.terms, t) {
@@ -164,7 +168,7 @@ func makeSnippet(a *analyzer, ps passage, name string, terms map[string]float64)
 		lines = append(lines, s)
 	}
 	if len(lines) == 0 {
-		return snippet{heading: heading, lines: ps.lines}
+		return snippet{heading: heading, anchor: anchor, lines: ps.lines}
 	}
 	best, bestScore := 0, -1.0
 	for i := range lines {
@@ -206,7 +210,7 @@ func makeSnippet(a *analyzer, ps passage, name string, terms map[string]float64)
 		}
 	}
 	return snippet{
-		text: strings.Join(out, "\n"), heading: lines[best].heading,
+		text: strings.Join(out, "\n"), heading: lines[best].heading, anchor: lines[best].anchor,
 		lines: [2]int{ps.lines[0] + best, ps.lines[0] + last},
 	}
 }

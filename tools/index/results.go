@@ -85,7 +85,7 @@ type Hit struct {
 	File       space.Path
 	Title      string
 	Heading    string // nearest above the best lines; may be empty
-	Anchor     string // the heading's, as documentation sites make it
+	Anchor     string // the heading's in its document, as Section has it
 	Lines      [2]int // first and last line of Text or, without it, of Snippet
 	// Snippet is the lines or sentences that show why this is a hit.
 	Snippet string

@@ -23,7 +23,7 @@ func prepare(ctx context.Context, db *sql.DB) (*statements, error) {
 	}{
 		{&s.freq, `SELECT doc FROM vocab WHERE term = ?`},
 		{&s.candidates, candidateQuery("")},
-		{&s.passage, `SELECT c.start, c.end, c.line0, c.line1, c.crumbs, substr(t.text, c.start + 1, min(c.end - c.start, ?)),
+		{&s.passage, `SELECT c.start, c.end, c.line0, c.line1, c.crumbs, c.anchors, substr(t.text, c.start + 1, min(c.end - c.start, ?)),
 			path, blob, title, description, kind, lang, version, date, lines
 			FROM chunks c JOIN docs d ON d.id = c.id >> 12 JOIN texts t ON t.id = d.id WHERE c.id = ?`},
 	} {

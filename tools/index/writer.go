@@ -28,7 +28,7 @@ func newWriter(ctx context.Context, tx *sql.Tx, s state) (*writer, error) {
 	}{
 		{&w.doc, `INSERT INTO docs(id, path, blob, title, description, tags, files, kind, lang, version, date, lines) VALUES(?,?,?,?,?,?,?,?,?,?,?,?)`},
 		{&w.text, `INSERT INTO texts(id, text) VALUES(?,?)`},
-		{&w.chunk, `INSERT INTO chunks(id, start, end, line0, line1, crumbs, terms) VALUES(?,?,?,?,?,?,?)`},
+		{&w.chunk, `INSERT INTO chunks(id, start, end, line0, line1, crumbs, anchors, terms) VALUES(?,?,?,?,?,?,?,?)`},
 		{&w.term, `INSERT INTO terms(rowid, title, crumb, body, extra) VALUES(?,?,?,?,?)`},
 	} {
 		var err error
@@ -62,7 +62,7 @@ func (w *writer) add(ctx context.Context, d document) error {
 	for i, c := range p.chunks {
 		row := id<<chunkBits | int64(i)
 		t := &d.terms[i]
-		if _, err := w.chunk.ExecContext(ctx, row, c.start, c.end, c.lines[0], c.lines[1], strings.Join(c.crumbs, "\n"), t.packed); err != nil {
+		if _, err := w.chunk.ExecContext(ctx, row, c.start, c.end, c.lines[0], c.lines[1], strings.Join(c.crumbs, "\n"), strings.Join(c.anchors, "\n"), t.packed); err != nil {
 			return fmt.Errorf("index chunk: %w", err)
 		}
 		if _, err := w.term.ExecContext(ctx, row, t.title, t.crumb, t.body, t.extra); err != nil {

@@ -1,0 +1,85 @@
+package index
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// Section is a part of a document under one heading.
+type Section struct {
+	Title string // as a reader sees it
+	// Anchor names the heading within its document, as Hit.Anchor does; it may
+	// be empty where the heading has no letter.
+	Anchor   string
+	Level    int // 1 to 6
+	From, To int // lines from 1, To included, with the sections under it
+}
+
+// Sections lists the headings of a document, in order: of Markdown and HTML, by
+// the extension of its name, outside of front matter and code. Hits name their
+// headings by the same rules, so that a hit's anchor is found here.
+func Sections(name string, text []byte) []Section {
+	lines := parseLines(name, text, 0)
+	var all []Section
+	var open []int // the sections that the next heading may end, by index
+	anchors := anchorer{}
+	for i, l := range lines {
+		if l.level == 0 {
+			continue
+		}
+		for len(open) > 0 && all[open[len(open)-1]].Level >= l.level {
+			all[open[len(open)-1]].To = i
+			open = open[:len(open)-1]
+		}
+		open = append(open, len(all))
+		all = append(all, Section{Title: l.heading, Anchor: anchors.next(l.heading), Level: l.level, From: i + 1, To: len(lines)})
+	}
+	return all
+}
+
+// Title is what search calls a document: the title or the name of its front
+// matter, its first heading of the first two levels, or its file's name.
+func Title(name string, text []byte) string {
+	if isBinary(text) {
+		text = nil
+	}
+	fm, lines := readPage(name, text)
+	if fm.Title != "" {
+		return fm.Title
+	}
+	return titleOf(name, lines)
+}
+
+// Anchor returns the fragment by which GitHub and most documentation sites link
+// to a heading, the first of its text in a document: lower case, punctuation
+// dropped, spaces to hyphens.
+func Anchor(heading string) string {
+	var b strings.Builder
+	for _, r := range strings.ToLower(heading) {
+		switch {
+		case unicode.IsLetter(r), unicode.IsDigit(r), unicode.IsMark(r), unicode.Is(unicode.Pc, r), r == '-':
+			b.WriteRune(r)
+		case r == ' ' || r == '\t':
+			b.WriteByte('-')
+		}
+	}
+	return b.String()
+}
+
+// anchorer gives the headings of one document their anchors, in order: one that
+// is taken gets -1, -2, …, as on GitHub.
+type anchorer map[string]int
+
+func (seen anchorer) next(heading string) string {
+	plain := Anchor(heading)
+	anchor := plain
+	for {
+		if _, taken := seen[anchor]; !taken {
+			seen[anchor] = 0
+			return anchor
+		}
+		seen[plain]++
+		anchor = plain + "-" + strconv.Itoa(seen[plain])
+	}
+}
