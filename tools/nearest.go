@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"satchel/internal/editdistance"
 	"satchel/internal/space"
 )
 
@@ -14,43 +15,16 @@ func nearest(s string, known []string) string {
 	best, bestD := "", 1<<30
 	low := strings.ToLower(clip(s, 64))
 	for _, k := range known {
-		d := distance(low, strings.ToLower(k))
+		limit := max(1, len(k)/3)
+		d := editdistance.Within(low, strings.ToLower(k), limit)
 		if strings.HasPrefix(k, low) && len(low) >= 3 || strings.HasPrefix(low, k) {
 			d = min(d, 1)
 		}
-		if d < bestD {
+		if d <= limit && d < bestD {
 			best, bestD = k, d
 		}
 	}
-	if bestD > max(1, len(best)/3) {
-		return ""
-	}
 	return best
-}
-
-// distance is the number of letters to insert, delete, replace or swap with
-// their neighbour that makes b of a (optimal string alignment).
-func distance(a, b string) int {
-	x, y := []rune(a), []rune(b)
-	prev2, prev, cur := make([]int, len(y)+1), make([]int, len(y)+1), make([]int, len(y)+1)
-	for j := range prev {
-		prev[j] = j
-	}
-	for i := 1; i <= len(x); i++ {
-		cur[0] = i
-		for j := 1; j <= len(y); j++ {
-			cost := 1
-			if x[i-1] == y[j-1] {
-				cost = 0
-			}
-			cur[j] = min(prev[j]+1, cur[j-1]+1, prev[j-1]+cost)
-			if i > 1 && j > 1 && x[i-1] == y[j-2] && x[i-2] == y[j-1] {
-				cur[j] = min(cur[j], prev2[j-2]+1)
-			}
-		}
-		prev2, prev, cur = prev, cur, prev2
-	}
-	return prev[len(y)]
 }
 
 // nearPaths returns up to n paths that a missing one may have been meant to
@@ -87,7 +61,8 @@ func nearPaths(missing string, files []Entry, n int) []space.Path {
 			// Most names differ too much in length to be worth comparing, and
 			// nobody misspells a very long one by a letter.
 			if gap := len(fs) - len(stem); gap <= 3 && gap >= -3 && len(stem) <= 64 {
-				if d := distance(stem, fs); d <= max(1, len(stem)/4) {
+				limit := max(1, len(stem)/4)
+				if d := editdistance.Within(stem, fs, limit); d <= limit {
 					score = 3 + d
 				}
 			}

@@ -117,11 +117,8 @@ func (x *Index) entry(id space.SpaceID) (*entry, error) {
 // Drop removes a collection's database: for a space that was deleted, or a
 // snapshot that nothing shows any more. Queries that use it end as usual.
 func (x *Index) Drop(ctx context.Context, id space.SpaceID) error {
-	e, err := x.entry(id)
+	e, err := x.lock(ctx, id)
 	if err != nil {
-		return err
-	}
-	if err := e.lock(ctx); err != nil {
 		return err
 	}
 	defer e.unlock()
@@ -138,12 +135,17 @@ func (x *Index) Drop(ctx context.Context, id space.SpaceID) error {
 	return err
 }
 
-func (e *entry) lock(ctx context.Context) error {
+// lock waits for a collection's turn, which unlock gives on.
+func (x *Index) lock(ctx context.Context, id space.SpaceID) (*entry, error) {
+	e, err := x.entry(id)
+	if err != nil {
+		return nil, err
+	}
 	select {
 	case e.turn <- struct{}{}:
-		return nil
+		return e, nil
 	case <-ctx.Done():
-		return ctx.Err()
+		return nil, ctx.Err()
 	}
 }
 

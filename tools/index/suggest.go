@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"strings"
+
+	"satchel/internal/editdistance"
 )
 
 // Bounds of looking for suggestions, which only an empty answer does.
@@ -151,7 +153,7 @@ func nearStems(ctx context.Context, a *analyzer, sessions []*session, t string) 
 			if err := rows.Scan(&n.word, &n.docs); err != nil {
 				break
 			}
-			if n.distance = editDistance(t, n.word, limit); n.distance <= limit {
+			if n.distance = editdistance.Within(t, n.word, limit); n.distance <= limit {
 				here = append(here, n)
 			}
 		}
@@ -188,38 +190,4 @@ func (s *session) spelling(ctx context.Context, a *analyzer, t string) (string, 
 		}
 	})
 	return found, nil
-}
-
-// editDistance returns the Damerau-Levenshtein distance (optimal string
-// alignment) of two terms in bytes, or limit+1 where it is more than limit.
-func editDistance(a, b string, limit int) int {
-	if len(a)-len(b) > limit || len(b)-len(a) > limit {
-		return limit + 1
-	}
-	var older []int
-	prev := make([]int, len(b)+1)
-	for j := range prev {
-		prev[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		row := make([]int, len(b)+1)
-		row[0] = i
-		least := i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			row[j] = min(prev[j]+1, row[j-1]+1, prev[j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], older[j-2]+1)
-			}
-			least = min(least, row[j])
-		}
-		if least > limit {
-			return limit + 1
-		}
-		older, prev = prev, row
-	}
-	return min(prev[len(b)], limit+1)
 }

@@ -22,11 +22,8 @@ const manyChanges = 500
 // or from nothing. Updates of one collection follow one another; queries go on
 // meanwhile. It does nothing where the index is at head already.
 func (x *Index) Update(ctx context.Context, id space.SpaceID, src Source) error {
-	e, err := x.entry(id)
+	e, err := x.lock(ctx, id)
 	if err != nil {
-		return err
-	}
-	if err := e.lock(ctx); err != nil {
 		return err
 	}
 	defer e.unlock()
@@ -40,11 +37,8 @@ func (x *Index) Update(ctx context.Context, id space.SpaceID, src Source) error 
 
 // Rebuild makes the index of a collection anew, whatever state it is in.
 func (x *Index) Rebuild(ctx context.Context, id space.SpaceID, src Source) error {
-	e, err := x.entry(id)
+	e, err := x.lock(ctx, id)
 	if err != nil {
-		return err
-	}
-	if err := e.lock(ctx); err != nil {
 		return err
 	}
 	defer e.unlock()

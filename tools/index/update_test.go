@@ -136,6 +136,25 @@ func dbFiles(t *testing.T, dir string) []string {
 	return files
 }
 
+// closedIndex leaves an index of so many pages, and of one with the word
+// lighthouse, in a directory.
+func closedIndex(t *testing.T, pages int) (*history, string) {
+	t.Helper()
+	h := newHistory()
+	h.commit(newGenerator(3).pages(pages, 3000))
+	h.commit(map[string][]byte{"mark.md": []byte("lighthouse")})
+	dir := t.TempDir()
+	x, err := Open(Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	update(t, x, h)
+	if err := x.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return h, dir
+}
+
 func TestIndexHealsItself(t *testing.T) {
 	damage := func(f func(t *testing.T, file string)) func(*testing.T, string) {
 		return func(t *testing.T, dir string) {
@@ -164,19 +183,9 @@ func TestIndexHealsItself(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := newGenerator(3)
-			h := newHistory()
-			h.commit(g.pages(30, 3000))
-			h.commit(map[string][]byte{"mark.md": []byte("lighthouse")})
-			dir := t.TempDir()
-			x, err := Open(Options{Dir: dir})
-			if err != nil {
-				t.Fatal(err)
-			}
-			update(t, x, h)
-			x.Close()
+			h, dir := closedIndex(t, 30)
 			break_(t, dir)
-			x = openIndex(t, Options{Dir: dir})
+			x := openIndex(t, Options{Dir: dir})
 			if _, err := x.Search(t.Context(), testCollections, Query{Text: "lighthouse"}); err != nil {
 				t.Errorf("a search over a broken index: %v", err)
 			}
@@ -206,17 +215,7 @@ func execSQL(t *testing.T, file, q string) {
 // Pages that rot while the database is open are met by a query, which says so;
 // the follower rebuilds.
 func TestRotMetByAQueryIsRepaired(t *testing.T) {
-	g := newGenerator(4)
-	h := newHistory()
-	h.commit(g.pages(200, 3000))
-	h.commit(map[string][]byte{"mark.md": []byte("lighthouse")})
-	dir := t.TempDir()
-	x, err := Open(Options{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	update(t, x, h)
-	x.Close()
+	h, dir := closedIndex(t, 200)
 	file := dbFiles(t, dir)[0]
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -227,7 +226,7 @@ func TestRotMetByAQueryIsRepaired(t *testing.T) {
 	if err := os.WriteFile(file, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	x = openIndex(t, Options{Dir: dir})
+	x := openIndex(t, Options{Dir: dir})
 	f := x.Follow(h)
 	defer f.Close()
 	r, err := x.Search(t.Context(), testCollections, Query{Text: "lighthouse"})

@@ -1,0 +1,45 @@
+// Package editdistance tells how near a word is to another that may have been
+// meant: for suggestions after a typing error.
+package editdistance
+
+// Within returns how many letters must be inserted, deleted, replaced or swapped
+// with their neighbour to make b of a (optimal string alignment; a letter is a
+// code point), or limit+1 where it is more than limit. It takes time in
+// proportion to the product of both lengths: bound what a stranger typed.
+func Within(a, b string, limit int) int {
+	// Words of a usual length need nothing from the heap.
+	const usual = 32
+	var letters [2][usual]rune
+	var rows [3][usual + 1]int
+	x, y := append(letters[0][:0], []rune(a)...), append(letters[1][:0], []rune(b)...)
+	if len(x)-len(y) > limit || len(y)-len(x) > limit {
+		return limit + 1
+	}
+	older, prev, row := rows[0][:], rows[1][:], rows[2][:]
+	if len(y) > usual {
+		older, prev, row = make([]int, len(y)+1), make([]int, len(y)+1), make([]int, len(y)+1)
+	}
+	for j := range len(y) + 1 {
+		prev[j] = j
+	}
+	for i := 1; i <= len(x); i++ {
+		row[0] = i
+		least := i
+		for j := 1; j <= len(y); j++ {
+			cost := 1
+			if x[i-1] == y[j-1] {
+				cost = 0
+			}
+			row[j] = min(prev[j]+1, row[j-1]+1, prev[j-1]+cost)
+			if i > 1 && j > 1 && x[i-1] == y[j-2] && x[i-2] == y[j-1] {
+				row[j] = min(row[j], older[j-2]+1)
+			}
+			least = min(least, row[j])
+		}
+		if least > limit { // no later row has less, for a swap adds one to older
+			return limit + 1
+		}
+		older, prev, row = prev, row, older
+	}
+	return min(prev[len(y)], limit+1)
+}
