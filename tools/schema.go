@@ -117,14 +117,17 @@ const readInput = `{
   "additionalProperties": false
 }`
 
-const bashReadonlyInput = `{
+// What both forms of bash take, before and after what one alone does.
+const (
+	bashInputHead = `{
   "$schema": "https://json-schema.org/draft/2020-12/schema",
   "type": "object",
   "properties": {
     "command": {
       "type": "string",
       "description": "A bash script, run with bash -c in /space."
-    },
+    },`
+	bashInputTail = `
     "background": {
       "type": "boolean",
       "description": "Run it as a background job and answer at once. Default false."
@@ -133,24 +136,12 @@ const bashReadonlyInput = `{
   "required": ["command"],
   "additionalProperties": false
 }`
+)
 
-const bashInput = `{
-  "$schema": "https://json-schema.org/draft/2020-12/schema",
-  "type": "object",
-  "properties": {
-    "command": {
-      "type": "string",
-      "description": "A bash script, run with bash -c in /space."
-    },
+const bashReadonlyInput = bashInputHead + bashInputTail
+
+const bashInput = bashInputHead + `
     "comment": {
       "type": "string",
       "description": "Why, in one line: the message of the commit, should the command change files."
-    },
-    "background": {
-      "type": "boolean",
-      "description": "Run it as a background job and answer at once. Default false."
-    }
-  },
-  "required": ["command"],
-  "additionalProperties": false
-}`
+    },` + bashInputTail
