@@ -217,7 +217,7 @@ func (s *Server) Serve(ctx context.Context, ready func()) error {
 	case err = <-failed:
 	}
 	s.ready.Store(false)
-	return errors.Join(err, s.shutdown(servers))
+	return errors.Join(err, s.shutdown(servers, commands))
 }
 
 // begin does what a start owes: it lets the index catch up with commits that an
@@ -241,7 +241,7 @@ func (s *Server) begin() {
 
 // shutdown ends everything in order: commands first, since their answers go out
 // through the edge.
-func (s *Server) shutdown(servers []*http.Server) error {
+func (s *Server) shutdown(servers []*http.Server, commands *http.Server) error {
 	ctx, cancel := context.WithTimeout(context.Background(), s.Config.Server.ShutdownGrace+10*time.Second)
 	defer cancel()
 	s.stop()
@@ -255,6 +255,9 @@ func (s *Server) shutdown(servers []*http.Server) error {
 			}
 		})
 	}
+	// An import is whole or nothing, so that its stream may be cut off.
+	cut := time.AfterFunc(s.Config.Server.ShutdownGrace, func() { _ = commands.Close() })
+	defer cut.Stop()
 	if s.bash != nil {
 		errs = append(errs, s.bash.close(ctx))
 	}
