@@ -333,6 +333,36 @@ func TestFollowerKeepsUp(t *testing.T) {
 	}
 }
 
+// A search waits for the index no longer than it may, counted from when the
+// index was told of the head: one that comes later than that does not wait at
+// all. Were it otherwise, this would take an hour.
+func TestALateSearchDoesNotWaitForARebuild(t *testing.T) {
+	x, h := indexOf(t, map[string]string{"a.md": "alpha"})
+	now := time.Now()
+	x.opts.Now = func() time.Time { return now }
+	release := make(chan struct{})
+	f := x.Follow(blocked{h, release})
+	defer f.Close()
+	defer close(release)
+	f.Publish(space.Event{Space: testSpace, Commit: space.Commit{ID: space.CommitID(strings.Repeat("7", 40))}})
+	now = now.Add(time.Hour + time.Second)
+	r, err := x.Search(t.Context(), testCollections, Query{Text: "alpha", MaxWait: time.Hour})
+	if err != nil || len(r.Hits) != 1 || r.IndexAge < time.Hour {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// blocked is a Source that knows no head until it is released.
+type blocked struct {
+	Source
+	released chan struct{}
+}
+
+func (b blocked) Head(ctx context.Context, id space.SpaceID) (space.CommitID, error) {
+	<-b.released
+	return b.Source.Head(ctx, id)
+}
+
 func TestFollowerTriesAgainAndSaysHowFarBehindItIs(t *testing.T) {
 	x, h := indexOf(t, map[string]string{"a.md": "alpha"})
 	x.opts.RetryAfter = time.Millisecond
