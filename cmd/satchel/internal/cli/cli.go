@@ -182,8 +182,7 @@ func run(ctx context.Context, env Env) error {
 	fs.SortFlags = false
 	c := &call{Env: env, flags: fs}
 	run := cmd.setup(fs)
-	config.AddFlags(fs)
-	fs.BoolVar(&c.json, "json", false, "print one JSON value and nothing else")
+	c.commonFlags(fs)
 	if err := fs.Parse(args); err != nil {
 		if errors.Is(err, pflag.ErrHelp) {
 			printCommand(env.Stdout, cmd, path, fs)
@@ -195,6 +194,12 @@ func run(ctx context.Context, env Env) error {
 		return usage("use it so: %s; see: %s --help", synopsis(cmd, path), path)
 	}
 	return run(ctx, c, fs.Args())
+}
+
+// commonFlags are those that every command takes.
+func (c *call) commonFlags(fs *pflag.FlagSet) {
+	config.AddFlags(fs)
+	fs.BoolVar(&c.json, "json", false, "print one JSON value and nothing else")
 }
 
 func find(group *command, name string) *command {

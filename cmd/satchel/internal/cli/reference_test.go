@@ -1,0 +1,161 @@
+package cli
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+
+	"satchel/internal/config"
+)
+
+var update = flag.Bool("update", false, "write docs/commands.md anew")
+
+const referenceFile = "../../../../docs/commands.md"
+
+// TestReference keeps docs/commands.md what `satchel COMMAND --help` says.
+func TestReference(t *testing.T) {
+	want := reference()
+	if *update {
+		if err := os.WriteFile(referenceFile, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(referenceFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != want {
+		t.Error("docs/commands.md is out of date; run: go test ./cmd/satchel/internal/cli -update")
+	}
+}
+
+const referenceHead = `# Commands
+
+<!-- Generated from cmd/satchel/internal/cli by "go test ./cmd/satchel/internal/cli -update"; do not edit. -->
+
+` + "`satchel COMMAND --help`" + ` says the same. Every command takes the flags that follow
+and no flag comes before the command.
+
+%s
+A command exits with 0 when it did its work, with 2 when its words are wrong, and
+with 1 otherwise; it then says on one line of standard error what to do (a wrong
+configuration: one line for each mistake). With ` + "`--json`" + ` standard output has one JSON
+value and nothing else.
+
+` + "`serve` and `doctor`" + ` take each key of the configuration as a flag as well:
+[configuration.md](configuration.md) lists them.
+
+People, keys and spaces can be administered whether or not a server runs on the data
+directory: a running one is asked over ` + "`run/admin.sock`" + ` in it, which its owner alone can
+reach. ` + "`user add`, `serve` and `stdio`" + ` make the data directory where there is none; the
+others say that there is none.
+
+## What --json prints
+
+| command | JSON |
+| --- | --- |
+| ` + "`serve`" + ` | ` + "`{\"url\", \"data\", \"key_file\"}`" + ` once the server answers; ` + "`key_file`" + ` holds the first admin's key |
+| ` + "`doctor`" + ` | ` + "`{\"ok\", \"sandbox\", \"version\", \"findings\": [{\"name\", \"ok\", \"optional\", \"detail\", \"remedy\"}]}`" + ` |
+| ` + "`user add`" + ` | ` + "`{\"id\", \"name\"}`" + ` |
+| ` + "`user list`" + ` | ` + "`[{\"id\", \"name\", \"admin\", \"created\"}]`" + ` |
+| ` + "`user remove`" + ` | ` + "`{\"removed\"}`" + ` |
+| ` + "`token create`" + ` | ` + "`{\"id\", \"token\"}`" + ` |
+| ` + "`token list`" + ` | ` + "`[{\"id\", \"user\", \"name\", \"scopes\", \"created\", \"expires\", \"last_used\", \"revoked\"}]`" + `; ` + "`expires` and `last_used`" + ` where there is such a time |
+| ` + "`token revoke`" + ` | ` + "`{\"revoked\"}`" + ` |
+| ` + "`space list`" + ` | ` + "`[{\"id\", \"name\", \"owner\", \"repository\", \"head\"}]`" + ` |
+| ` + "`space import`" + ` | ` + "`{\"commit\", \"files\", \"history\", \"refused\": [{\"path\", \"why\"}], \"conflicts\"}`" + `; the last two where there are any |
+| ` + "`version`" + ` | ` + "`{\"version\", \"commit\", \"go\", \"gvisor\"}`" + ` |
+`
+
+func reference() string {
+	var b strings.Builder
+	common := pflag.NewFlagSet("", pflag.ContinueOnError)
+	common.SortFlags = false
+	new(call).commonFlags(common)
+	fmt.Fprintf(&b, referenceHead, block(common.FlagUsages()))
+	describe(&b, commands(), "satchel")
+	return b.String()
+}
+
+func describe(b *strings.Builder, cmd *command, path string) {
+	for _, sub := range cmd.sub {
+		if sub.sub != nil {
+			describe(b, sub, path+" "+sub.name)
+			continue
+		}
+		fs := pflag.NewFlagSet("", pflag.ContinueOnError)
+		fs.SortFlags = false
+		sub.setup(fs)
+		hideServerFlags(fs)
+		name := path + " " + sub.name
+		fmt.Fprintf(b, "\n## %s\n\n`%s`: %s.\n", name, synopsis(sub, name+" [flags]"), sub.short)
+		if sub.long != "" {
+			fmt.Fprintf(b, "\n%s\n", strings.TrimSpace(sub.long))
+		}
+		if fs.HasAvailableFlags() {
+			fmt.Fprintf(b, "\n%s", block(fs.FlagUsages()))
+		}
+	}
+}
+
+// hideServerFlags leaves out what configuration.md says.
+func hideServerFlags(fs *pflag.FlagSet) {
+	server := pflag.NewFlagSet("", pflag.ContinueOnError)
+	config.AddServerFlags(server)
+	server.VisitAll(func(f *pflag.Flag) {
+		if mine := fs.Lookup(f.Name); mine != nil {
+			mine.Hidden = true
+		}
+	})
+}
+
+func block(text string) string { return "```text\n" + text + "```\n" }
+
+// Every command says what it is for, without a full stop, as the lists want it.
+func TestEveryCommandIsDescribed(t *testing.T) {
+	var walk func(c *command, path string)
+	walk = func(c *command, path string) {
+		if c.short == "" || strings.HasSuffix(c.short, ".") || strings.Contains(c.short, "\n") {
+			t.Errorf("%s: %q", path, c.short)
+		}
+		if (c.sub == nil) == (c.setup == nil) {
+			t.Errorf("%s is neither a command nor a group", path)
+		}
+		for _, s := range c.sub {
+			walk(s, path+" "+s.name)
+		}
+	}
+	walk(commands(), "satchel")
+}
+
+func TestSourceName(t *testing.T) {
+	for arg, want := range map[string]string{
+		"https://me:secret@example.org/a/b.git?token=secret#secret": "https://example.org/a/b.git",
+		"https://secret@example.org/a":                              "https://example.org/a",
+		"https://me:se%ZZcret@example.org/a":                        "a git repository",
+		"ssh://git@example.org:22/a/b":                              "ssh://example.org:22/a/b",
+		"git@example.org:a/b.git":                                   "example.org:a/b.git",
+		"example.org:a/b.git":                                       "example.org:a/b.git",
+		"file:///srv/git/a.git":                                     "a git repository",
+		"/no/such/place/docs":                                       "docs",
+		"some/docs/":                                                "docs",
+	} {
+		if got := sourceName(arg); got != want {
+			t.Errorf("%s: %q, want %q", arg, got, want)
+		}
+	}
+}
+
+func TestShellQuote(t *testing.T) {
+	for s, want := range map[string]string{
+		"": "''", "/a/b-c_d.e": "/a/b-c_d.e", "a b": "'a b'", "it's": `'it'\''s'`, "$(x)": "'$(x)'", "é": "'é'",
+	} {
+		if got := shellQuote(s); got != want {
+			t.Errorf("%q: %s", s, got)
+		}
+	}
+}
