@@ -60,7 +60,8 @@ func newDocHead(b []byte) docHead {
 		h.problem = err.Error()
 	}
 	if d.Fields == nil && err == nil {
-		// Without front matter the first heading names a document.
+		// Without front matter the first heading names a document. All that is
+		// listed is Markdown, whatever this one's name.
 		if all := index.Sections(skillFile, b[:min(len(b), 4096)]); len(all) > 0 && all[0].Level == 1 {
 			d.Fields = map[string]any{"title": all[0].Title}
 		}

@@ -35,6 +35,12 @@ func (r *relay) Publish(e space.Event) {
 	}
 }
 
+// The store is what the index follows, and it knows when files were changed.
+var (
+	_ index.Source = (*gitstore.Store)(nil)
+	_ index.Dater  = (*gitstore.Store)(nil)
+)
+
 // newLive makes a space with files. The index reads it through source, where
 // that is not nil, and follows it from its first commit on.
 func newLive(t testing.TB, files map[string]string, source func(*gitstore.Store) index.Source, change func(*tools.Options)) *live {
