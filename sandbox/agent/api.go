@@ -16,6 +16,9 @@ type Boot struct {
 	OpenFiles int   // RLIMIT_NOFILE; 0: none
 	FileSize  int64 // RLIMIT_FSIZE in bytes; 0: none
 	DataSize  int64 // RLIMIT_AS in bytes per process; 0: none
+	// RestAfter is how long after the last request the agent gives back memory
+	// that it has no use for until the next; 0: two seconds.
+	RestAfter time.Duration
 	Env       []string
 }
 
@@ -76,7 +79,9 @@ type ExecResult struct {
 	ExitCode int    // as the shell says it: 128+n where Signal is n
 	Signal   string // "SIGKILL"; empty where it exited
 	JobID    string // of a job
-	JobDir   string // where a job's stdout, stderr and status are
+	// JobDir is where a job's stdout, stderr and status are, and, while it runs,
+	// the pid whose process group it is: kill -- -$(cat <JobDir>/pid) stops it.
+	JobDir   string
 	Stdout   Output
 	Stderr   Output
 	Duration time.Duration
@@ -101,6 +106,14 @@ type Job struct {
 	Running  bool
 	ExitCode int
 	Started  time.Time
+}
+
+// MemoryUse is the agent's own memory, in bytes.
+type MemoryUse struct {
+	Heap      int64 // in use now, garbage included
+	System    int64 // got from the system and not given back
+	Allocated int64 // ever, since before its first package was initialised
+	Objects   int64 // ever allocated
 }
 
 // Entry is one path of the upper layer that changed since it was last

@@ -36,6 +36,7 @@ const (
 	kindJobs
 	kindKill
 	kindShutdown
+	kindMemory
 )
 
 // What the agent sends.

@@ -15,7 +15,8 @@ func TestImportsAreLight(t *testing.T) {
 	}
 	got := strings.Fields(string(out))
 	allowed := map[string]bool{
-		"golang.org/x/sys/unix": true, "satchel/internal/fault": true, "satchel/internal/space": true, "satchel/sandbox/agent": true,
+		"golang.org/x/sys/unix": true, "satchel/internal/fault": true, "satchel/internal/procmem": true,
+		"satchel/internal/space": true, "satchel/sandbox/agent": true,
 	}
 	for _, p := range got {
 		if !allowed[p] {

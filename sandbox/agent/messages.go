@@ -26,6 +26,7 @@ func (b *Boot) encode(e *encoder) {
 	for _, v := range []int64{b.Disk, b.Inodes, b.Tmp, b.Output, int64(b.Processes), int64(b.OpenFiles), b.FileSize, b.DataSize} {
 		e.int(v)
 	}
+	e.duration(b.RestAfter)
 	e.uint(uint64(len(b.Env)))
 	for _, v := range b.Env {
 		e.string(v)
@@ -36,6 +37,7 @@ func (b *Boot) decode(d *decoder) {
 	b.Disk, b.Inodes, b.Tmp, b.Output = d.int(), d.int(), d.int(), d.int()
 	b.Processes, b.OpenFiles = int(d.int()), int(d.int())
 	b.FileSize, b.DataSize = d.int(), d.int()
+	b.RestAfter = d.duration()
 	for range d.list(maxEnv) {
 		b.Env = append(b.Env, d.string(maxCommand))
 	}
@@ -116,6 +118,16 @@ func (j *Job) encode(e *encoder) {
 func (j *Job) decode(d *decoder) {
 	j.ID, j.Command, j.Running = d.string(maxShort), d.string(maxJobCommand), d.bool()
 	j.ExitCode, j.Started = d.small(255), d.time()
+}
+
+func (m *MemoryUse) encode(e *encoder) {
+	for _, v := range []int64{m.Heap, m.System, m.Allocated, m.Objects} {
+		e.uint(uint64(v))
+	}
+}
+
+func (m *MemoryUse) decode(d *decoder) {
+	m.Heap, m.System, m.Allocated, m.Objects = d.size(), d.size(), d.size(), d.size()
 }
 
 // The flags of an Entry.

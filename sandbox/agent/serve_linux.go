@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"time"
 )
 
 // Serve is process 1 of a sandbox: it speaks the protocol over in and out until
@@ -28,6 +29,7 @@ type server struct {
 	shell *pool
 	space *spaceView
 	jobs  *jobs
+	rest  *time.Timer // until the agent gives memory back
 
 	mu      sync.Mutex
 	cancels map[uint32]chan struct{} // of the running Execs, closed once
@@ -83,6 +85,7 @@ func (s *server) dispatch(k kind, id uint32, body []byte) error {
 	if !s.booted {
 		return fmt.Errorf("%w: a request before the boot", ErrProtocol)
 	}
+	s.rest.Reset(restAfter(s.boot))
 	var answer func(*encoder) error
 	switch k {
 	case kindExec:
@@ -124,6 +127,8 @@ func (s *server) dispatch(k kind, id uint32, body []byte) error {
 		var r shutdownRequest
 		r.decode(d)
 		answer = func(*encoder) error { s.shutdown(r.grace); return nil }
+	case kindMemory:
+		answer = func(e *encoder) error { memoryUse().encode(e); return nil }
 	default:
 		return fmt.Errorf("%w: a request of kind %d", ErrProtocol, k)
 	}
@@ -180,6 +185,7 @@ func (s *server) handleBoot(id uint32, b Boot) error {
 	}
 	s.jobs = newJobs(b.Output)
 	s.booted = true
+	s.rest = restTimer(restAfter(b))
 	s.out.message(kindReply, id, nil)
 	return nil
 }

@@ -129,37 +129,31 @@ func TestCgroupOOMKilled(t *testing.T) {
 	}
 }
 
-func TestParsePss(t *testing.T) {
-	for _, c := range []struct {
-		text string
-		want int64
-		ok   bool
+// What a process allocates while it idles must not count as work, and one
+// stretch of work is over once.
+func TestRest(t *testing.T) {
+	var r rest
+	total := uint64(0)
+	for i, c := range []struct {
+		allocates uint64
+		want      bool
 	}{
-		{"00400000-7fff [rollup]\nRss:  900 kB\nPss:  600 kB\nPss_Anon: 100 kB\nPss_Shmem:  200 kB\n", 400 << 10, true},
-		{"Pss:  600 kB\n", 600 << 10, true}, // before Linux 5.9
-		{"Pss:  100 kB\nPss_Shmem:  200 kB\n", 0, true},
-		{"Pss:  x kB\n", 0, false},
-		{"Pss:  -5 kB\n", 0, false},
-		{"", 0, false},
+		{4 << 20, false}, // the boot
+		{1000, false},
+		{1000, true},
+		{1000, false},
+		{slimIdle, false},
+		{slimIdle + 1, false}, // a command
+		{0, false},
+		{8 << 20, false}, // another
+		{100, false},
+		{0, true},
+		{0, false},
 	} {
-		got, ok := parsePss(strings.NewReader(c.text))
-		if got != c.want || ok != c.ok {
-			t.Errorf("%q: %d, %v", c.text, got, ok)
+		total += c.allocates
+		if got := r.idles(total); got != c.want {
+			t.Errorf("look %d: %v", i, got)
 		}
-	}
-}
-
-func TestProgramText(t *testing.T) {
-	const maps = `00400000-01000000 r-xp 00000000 fe:00 12 /opt/satchel (deleted)
-01000000-02000000 r--p 00c00000 fe:00 12 /opt/satchel
-02000000-02100000 rw-p 01c00000 fe:00 12 /opt/satchel
-c000000000-c004000000 rw-p 00000000 00:00 0
-7fff0000-7fff1000 r-xp 00000000 00:00 0 [vdso]
-zz-yy r-xp 0 0 0 /x
-`
-	want := []mapping{{0x400000, 0x1000000}, {0x1000000, 0x2000000}}
-	if got := programText(strings.NewReader(maps)); !slices.Equal(got, want) {
-		t.Errorf("got %x, want %x: what is written to must never be dropped", got, want)
 	}
 }
 

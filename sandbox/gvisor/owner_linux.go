@@ -14,6 +14,7 @@ import (
 	"gvisor.dev/gvisor/runsc/container"
 	"gvisor.dev/gvisor/runsc/flag"
 
+	"satchel/internal/procmem"
 	"satchel/internal/space"
 	"satchel/sandbox/oci"
 )
@@ -178,7 +179,7 @@ func (o *owner) boot(b *box, req *startRequest, stdio []*os.File) error {
 		return err
 	}
 	if b.group != nil {
-		if err := b.group.add(append(descendants(b.sentry.pid), b.sentry.pid, b.gofer.pid)); err != nil {
+		if err := b.group.add(append(procmem.Descendants(b.sentry.pid), b.sentry.pid, b.gofer.pid)); err != nil {
 			return err
 		}
 	}
@@ -372,17 +373,14 @@ var (
 	errCanceled  = errors.New("the start was canceled")
 )
 
-// measure tells what the container's processes use.
+// measure tells what the container's processes use: their own memory, and the
+// shared memory that the sentry holds for its programs, mapped or not.
 func (b *box) measure() space.SandboxStats {
-	var s space.SandboxStats
-	for _, pid := range distinct(append([]int{b.gofer.pid, b.sentry.pid}, descendants(b.sentry.pid)...)) {
-		if n, ok := ownMemory(pid); ok {
-			s.Memory += n
-			s.Processes++
-		}
+	u := procmem.Of(append([]int{b.gofer.pid, b.sentry.pid}, procmem.Descendants(b.sentry.pid)...)...)
+	return space.SandboxStats{
+		Memory:    u.PSS - u.Shmem + memfdBytes(b.sentry.pid),
+		Processes: u.Spaces,
 	}
-	s.Memory += memfdBytes(b.sentry.pid)
-	return s
 }
 
 // watch kills the sandbox when it uses more memory than its limit.

@@ -1,14 +1,9 @@
 package gvisor
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"slices"
-	"strconv"
 	"strings"
 	"unsafe"
 
@@ -101,120 +96,6 @@ const (
 	cldKilled = 2
 	cldDumped = 3
 )
-
-// descendants returns the processes below pid.
-func descendants(pid int) []int {
-	children, err := childrenOf()
-	if err != nil {
-		return nil
-	}
-	var out []int
-	queue := []int{pid}
-	for len(queue) > 0 {
-		next := children[queue[0]]
-		queue = queue[1:]
-		out = append(out, next...)
-		queue = append(queue, next...)
-	}
-	return out
-}
-
-// childrenOf maps every process to its children.
-func childrenOf() (map[int][]int, error) {
-	d, err := os.Open("/proc")
-	if err != nil {
-		return nil, err
-	}
-	defer d.Close()
-	names, err := d.Readdirnames(-1)
-	if err != nil {
-		return nil, err
-	}
-	out := map[int][]int{}
-	for _, name := range names {
-		pid, err := strconv.Atoi(name)
-		if err != nil {
-			continue
-		}
-		if ppid, ok := parentOf(pid); ok {
-			out[ppid] = append(out[ppid], pid)
-		}
-	}
-	return out, nil
-}
-
-func parentOf(pid int) (int, bool) {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0, false
-	}
-	// The name, in parentheses, may hold anything.
-	i := bytes.LastIndexByte(b, ')')
-	if i < 0 {
-		return 0, false
-	}
-	fields := strings.Fields(string(b[i+1:]))
-	if len(fields) < 2 {
-		return 0, false
-	}
-	ppid, err := strconv.Atoi(fields[1])
-	return ppid, err == nil
-}
-
-// distinct returns the processes without those that share another's memory:
-// gVisor has several to a program, and each would count all of it again.
-func distinct(pids []int) []int {
-	var out []int
-	for _, pid := range pids {
-		if !slices.ContainsFunc(out, func(other int) bool { return sharesMemory(pid, other) }) {
-			out = append(out, pid)
-		}
-	}
-	return out
-}
-
-// sharesMemory tells whether two processes have one address space. Where the
-// kernel does not say, they have not.
-func sharesMemory(a, b int) bool {
-	const kcmpVM = 1
-	r, _, errno := unix.Syscall6(unix.SYS_KCMP, uintptr(a), uintptr(b), kcmpVM, 0, 0, 0)
-	return errno == 0 && r == 0
-}
-
-// ownMemory returns a process's proportional set size in bytes, without shared
-// memory.
-func ownMemory(pid int) (int64, bool) {
-	f, err := os.Open(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
-	if err != nil {
-		return 0, false
-	}
-	defer f.Close()
-	return parsePss(f)
-}
-
-// parsePss reads the figures of a smaps_rollup file (proc_pid_smaps(5)).
-func parsePss(r io.Reader) (int64, bool) {
-	var pss, shmem int64
-	found := false
-	s := bufio.NewScanner(r)
-	for s.Scan() {
-		f := strings.Fields(s.Text())
-		if len(f) != 3 || f[2] != "kB" {
-			continue
-		}
-		n, err := strconv.ParseInt(f[1], 10, 64)
-		if err != nil || n < 0 {
-			continue
-		}
-		switch f[0] {
-		case "Pss:":
-			pss, found = n<<10, true
-		case "Pss_Shmem:":
-			shmem = n << 10
-		}
-	}
-	return max(pss-shmem, 0), found
-}
 
 // memfdBytes returns how much memory the sentry holds for its programs and
 // their file systems. Most of it is mapped by no process at a given moment, so

@@ -1,69 +1,82 @@
 package gvisor
 
 import (
-	"bufio"
-	"io"
 	"os"
 	"runtime"
-	"runtime/debug"
-	"strconv"
-	"strings"
+	"runtime/metrics"
+	"slices"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"satchel/internal/procmem"
 )
 
-// slimAfter is how long after its start a sentry or gofer has booted for
-// certain.
-const slimAfter = time.Second
+const (
+	// slimEvery is how often a sentry or gofer looks whether it idles. After
+	// the first it has booted for certain.
+	slimEvery = time.Second
+	// slimQuiet is how many looks in a row must have found it idle.
+	slimQuiet = 2
+	// slimIdle is how much a process allocates between two looks at most while
+	// it idles; a command makes the sentry allocate many times that.
+	slimIdle = 64 << 10
+)
 
-// slim makes a process that is about to become a sentry or a gofer small once
-// it has booted: it then gives back the heap of its start and the pages of the
-// program that it ran through, about 9 MB of each sandbox's proportional share.
+// slim makes a process that is about to become a sentry or a gofer small
+// whenever it has come to rest: it then gives back free heap and the pages of
+// the program that it ran through, about 9 MB of each sandbox's proportional
+// share after the start alone.
 //
 // It also begins with one processor: gVisor drops forty capabilities on every
 // thread, one after the other, and each thread costs a round. The sentry sets
 // its own number later.
 func slim() {
 	all := runtime.GOMAXPROCS(1)
-	var text []mapping
-	if f, err := os.Open("/proc/self/maps"); err == nil {
-		text = programText(f)
-		f.Close()
-	}
-	gofer := os.Args[0] == "runsc-gofer"
-	time.AfterFunc(slimAfter, func() {
-		if gofer {
+	// Without one, the heap alone is given back.
+	giver, _ := procmem.NewGiver()
+	// Where the sentry opens files itself, the gofer has little to do.
+	busy := os.Args[0] == "runsc-gofer" && slices.Contains(os.Args, "--directfs=false")
+	go func() {
+		t := time.NewTicker(slimEvery) // for the life of the process
+		<-t.C
+		if busy {
 			runtime.GOMAXPROCS(all)
 		}
-		debug.FreeOSMemory()
-		for _, m := range text {
-			// These are the program file's own bytes, never written to: the next
-			// use of a page maps it again from the page cache.
-			_, _, _ = unix.Syscall(unix.SYS_MADVISE, m.start, m.end-m.start, unix.MADV_DONTNEED)
+		var r rest
+		for range t.C {
+			if r.idles(allocated()) {
+				giver.GiveBack()
+			}
 		}
-	})
+	}()
 }
 
-type mapping struct{ start, end uintptr }
+// allocated is how many bytes this process has ever allocated. Reading it stops
+// no thread.
+func allocated() uint64 {
+	s := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+	metrics.Read(s)
+	return s[0].Value.Uint64()
+}
 
-// programText returns the read-only mappings of files in a maps file
-// (proc_pid_maps(5)).
-func programText(r io.Reader) []mapping {
-	var out []mapping
-	s := bufio.NewScanner(r)
-	for s.Scan() {
-		// start-end perms offset device inode path
-		f := strings.Fields(s.Text())
-		if len(f) < 6 || !strings.HasPrefix(f[5], "/") || f[1] != "r-xp" && f[1] != "r--p" {
-			continue
-		}
-		from, to, ok := strings.Cut(f[0], "-")
-		start, err1 := strconv.ParseUint(from, 16, 64)
-		end, err2 := strconv.ParseUint(to, 16, 64)
-		if ok && err1 == nil && err2 == nil && start < end {
-			out = append(out, mapping{uintptr(start), uintptr(end)})
-		}
+// rest tells when a process has come to rest.
+type rest struct {
+	last  uint64
+	quiet int
+	done  bool // told since the last work
+}
+
+// idles takes what the process has allocated so far, at every look, and tells
+// once after each stretch of work that it is over.
+func (r *rest) idles(allocated uint64) bool {
+	if allocated-r.last > slimIdle {
+		r.quiet, r.done = 0, false
+	} else {
+		r.quiet++
 	}
-	return out
+	r.last = allocated
+	if r.done || r.quiet < slimQuiet {
+		return false
+	}
+	r.done = true
+	return true
 }

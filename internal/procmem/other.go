@@ -1,0 +1,23 @@
+//go:build !linux
+
+package procmem
+
+import (
+	"errors"
+	"runtime/debug"
+)
+
+// Of tells nothing here.
+func Of(...int) Usage { return Usage{} }
+
+// Descendants tells nothing here.
+func Descendants(int) []int { return nil }
+
+// Giver gives back memory of the process that made it.
+type Giver struct{}
+
+// NewGiver fails here.
+func NewGiver() (*Giver, error) { return nil, errors.ErrUnsupported }
+
+// GiveBack returns the heap's free pages to the system.
+func (g *Giver) GiveBack() { debug.FreeOSMemory() }

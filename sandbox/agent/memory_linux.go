@@ -1,0 +1,37 @@
+package agent
+
+import (
+	"runtime"
+	"time"
+
+	"satchel/internal/procmem"
+)
+
+// defaultRestAfter is longer than a client pauses between the commands of one
+// thought; the next command pays for what it needs again.
+const defaultRestAfter = 2 * time.Second
+
+func restAfter(b Boot) time.Duration {
+	if b.RestAfter <= 0 {
+		return defaultRestAfter
+	}
+	return b.RestAfter
+}
+
+// restTimer gives the agent's memory back when it fires: the heap of its start
+// and of the last commands, and the program's pages. Every request resets it.
+func restTimer(after time.Duration) *time.Timer {
+	giver, _ := procmem.NewGiver() // without one, the heap alone is given back
+	return time.AfterFunc(after, giver.GiveBack)
+}
+
+func memoryUse() *MemoryUse {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return &MemoryUse{
+		Heap:      int64(m.HeapAlloc),
+		System:    int64(m.Sys - m.HeapReleased),
+		Allocated: int64(m.TotalAlloc),
+		Objects:   int64(m.Mallocs),
+	}
+}

@@ -1,0 +1,89 @@
+package agent
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// The agent starts once per sandbox, in which memory and time count: what it
+// has allocated when it is ready, the initialisation of gVisor's packages
+// included, stays within a bound.
+func TestAgentStartsLightly(t *testing.T) {
+	s := startSandbox(t, sandboxOption{})
+	m, err := s.Memory(t.Context())
+	must(t, err)
+	t.Logf("ready: %+v", m)
+	if m.Allocated > 6<<20 || m.Objects > 60_000 || m.Heap > 6<<20 || m.System > 20<<20 {
+		t.Errorf("the agent is heavy when it is ready: %+v", m)
+	}
+}
+
+// The whole binary becomes the agent, the sentry and the gofer of every
+// sandbox, so what any of its packages does before main is paid three times.
+func TestProgramInitialisesLightly(t *testing.T) {
+	const (
+		mostBytes   = 8 << 20
+		mostObjects = 80_000
+	)
+	exe := filepath.Join(t.TempDir(), "satchel")
+	build := exec.Command("go", "build", "-o", exe, "satchel/cmd/satchel")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("building: %v\n%s", err, out)
+	}
+	cmd := exec.Command(exe, "runtime-probe") // ends as soon as main has begun
+	cmd.Env = []string{"GODEBUG=inittrace=1"}
+	out, err := cmd.CombinedOutput()
+	must(t, err)
+	// init path @1.2 ms, 0.34 ms clock, 5678 bytes, 90 allocs
+	line := regexp.MustCompile(`(?m)^init (\S+) @.* (\d+) bytes, (\d+) allocs$`)
+	packages, bytes, objects, worst := 0, 0, 0, ""
+	for _, f := range line.FindAllStringSubmatch(string(out), -1) {
+		b, err1 := strconv.Atoi(f[2])
+		n, err2 := strconv.Atoi(f[3])
+		if err1 != nil || err2 != nil {
+			t.Fatalf("odd line %q", f[0])
+		}
+		packages, bytes, objects = packages+1, bytes+b, objects+n
+		if b > 512<<10 {
+			worst += fmt.Sprintf("%s: %d bytes\n", f[1], b)
+		}
+	}
+	if packages < 50 {
+		t.Fatalf("%d packages were seen: the runtime tells it otherwise\n%.500s", packages, out)
+	}
+	t.Logf("%d packages, %d bytes, %d objects", packages, bytes, objects)
+	if bytes > mostBytes || objects > mostObjects {
+		t.Errorf("initialisation allocates %d bytes in %d objects, at most %d and %d may be; the most:\n%s",
+			bytes, objects, mostBytes, mostObjects, worst)
+	}
+}
+
+// An agent that nobody asked for anything gives memory back, and works on.
+func TestAgentGivesMemoryBack(t *testing.T) {
+	boot := testBoot()
+	boot.RestAfter = 10 * time.Millisecond
+	s := startSandbox(t, sandboxOption{boot: boot})
+	s.sh("seq 100000") // some garbage
+	before, err := s.Memory(t.Context())
+	must(t, err)
+	after := before
+	for deadline := time.Now().Add(30 * time.Second); after.System >= before.System && time.Now().Before(deadline); {
+		s.sh("sleep 0.1") // longer than RestAfter
+		after, err = s.Memory(t.Context())
+		must(t, err)
+	}
+	t.Logf("before %+v, after %+v", before, after)
+	if after.System >= before.System {
+		t.Errorf("before %+v, after %+v", before, after)
+	}
+	if got := s.sh("echo still here"); got != "still here\n" {
+		t.Errorf("%q", got)
+	}
+}
