@@ -40,8 +40,8 @@ func bashText(r RunResult) string {
 	}
 	line("%s", endText(r))
 	if r.End == RunJob {
-		line("job %s: follow it with tail -n 50 %s/stdout %s/stderr; whether it has ended: cat %s/status; to stop it, find its process with ps -eo pid,args and kill that",
-			r.JobID, r.JobDir, r.JobDir, r.JobDir)
+		line("job %s: follow it with tail -n 50 %s/stdout %s/stderr; whether it has ended: cat %s/status; to stop it and all it started: kill -- -$(cat %s/pid)",
+			r.JobID, r.JobDir, r.JobDir, r.JobDir, r.JobDir)
 	}
 	for _, n := range r.Notes {
 		line("%s", clip(n, 500))

@@ -143,6 +143,13 @@ func (r *running) setShell(sh *shell) {
 	r.sh = sh
 }
 
+// pid is the number of the command's shell, which leads a session.
+func (r *running) pid() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.sh.pid
+}
+
 // signal sends a signal to all of the command, from the host.
 func (r *running) signal(sig unix.Signal) {
 	r.mu.Lock()
@@ -172,7 +179,11 @@ func (r *running) relaunch(launches int) bool {
 	killTree(r.sh.mark)
 	r.drain()
 	r.s.shell.release(r.sh)
-	return r.launch() == nil
+	if r.launch() != nil {
+		return false
+	}
+	r.s.jobs.relaunched(r)
+	return true
 }
 
 func (r *running) detachTimer() <-chan time.Time {

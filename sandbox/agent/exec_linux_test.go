@@ -295,6 +295,18 @@ func TestJobs(t *testing.T) {
 			t.Errorf("%q", got)
 		}
 	})
+	t.Run("stopped by a later command", func(t *testing.T) {
+		r := s.exec(ExecRequest{Command: "setsid sleep 1001 & sleep 1002 & echo up; sleep 1003; sleep 1004", Background: true})
+		s.sh("until [ -s " + r.JobDir + "/stdout ]; do sleep 0.02; done; kill -- -$(cat " + r.JobDir + "/pid)")
+		if e := <-ends; e.ID != r.JobID || e.Signal != "SIGTERM" {
+			t.Errorf("%+v", e)
+		}
+		noSleepers(t, s)
+		// The number may be another's soon, so nobody may find it any more.
+		if got := s.sh("ls " + r.JobDir); got != "status\nstderr\nstdout\n" {
+			t.Errorf("left of the job: %q", got)
+		}
+	})
 	t.Run("timed out", func(t *testing.T) {
 		r := s.exec(ExecRequest{Command: "sleep 1001", Background: true, WallTime: 200 * time.Millisecond})
 		if e := <-ends; e.ID != r.JobID || !e.TimedOut {

@@ -91,11 +91,25 @@ func (js *jobs) add(r *running) (*job, error) {
 			}
 		}
 	}
-	if err := writeStatus(j.dir, "running"); err != nil {
+	if err := writePid(j.dir, r.pid()); err != nil {
+		return nil, err
+	}
+	if err := replaceFile(j.dir, "status", "running"); err != nil {
 		return nil, err
 	}
 	js.list = append(js.list, j)
 	return j, nil
+}
+
+// relaunched notes that a command has got another shell.
+func (js *jobs) relaunched(r *running) {
+	js.mu.Lock()
+	defer js.mu.Unlock()
+	for _, j := range js.list {
+		if j.run == r && !j.done {
+			_ = writePid(j.dir, r.pid()) // a full file system; the host can stop it all the same
+		}
+	}
 }
 
 // finished closes the command's files and its ended; if it was a job it
@@ -130,7 +144,9 @@ func (js *jobs) finished(r *running) {
 	if e.TimedOut {
 		status += " (timed out)"
 	}
-	_ = writeStatus(ended.dir, status) // a full file system; the host is told all the same
+	// Another command's process may get its number.
+	_ = os.Remove(filepath.Join(ended.dir, "pid"))
+	_ = replaceFile(ended.dir, "status", status) // a full file system; the host is told all the same
 	for i := 0; i < len(js.list) && done > keptJobs; {
 		if j := js.list[i]; j.done && j != ended {
 			os.RemoveAll(j.dir)
@@ -148,13 +164,20 @@ func (js *jobs) finished(r *running) {
 	}()
 }
 
-// writeStatus replaces a job's status as a whole.
-func writeStatus(dir, status string) error {
-	tmp := filepath.Join(dir, "status.new")
-	if err := os.WriteFile(tmp, []byte(status+"\n"), 0o644); err != nil {
+// writePid tells commands how to stop a job: its shell leads a process group of
+// this number, `kill -- -$(cat pid)`, and what has left the group is ended with
+// the shell.
+func writePid(dir string, pid int) error {
+	return replaceFile(dir, "pid", strconv.Itoa(pid))
+}
+
+// replaceFile replaces a job's one-line file as a whole.
+func replaceFile(dir, name, line string) error {
+	tmp := filepath.Join(dir, name+".new")
+	if err := os.WriteFile(tmp, []byte(line+"\n"), 0o644); err != nil {
 		return err
 	}
-	return os.Rename(tmp, filepath.Join(dir, "status"))
+	return os.Rename(tmp, filepath.Join(dir, name))
 }
 
 // outputFile makes the file for one stream's output.
