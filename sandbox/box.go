@@ -198,11 +198,11 @@ func (b *box) diedError(cause error) error {
 	memory := b.reason == StopMemory
 	b.pool.mu.Unlock()
 	if memory || errors.Is(cause, space.ErrOutOfMemory) {
-		return fault.Wrap(cause, fault.Unavailable, "The sandbox ran out of memory (%s) and was ended with everything that ran in it. "+
+		return fault.Wrap(errors.Join(space.ErrOutOfMemory, space.ErrSandboxEnded, cause), fault.Unavailable, "The sandbox ran out of memory (%s) and was ended with everything that ran in it. "+
 			"What the command had changed is lost, as are background processes and /tmp; what earlier answers called committed is safe. "+
 			"The next command starts a fresh sandbox.", megabytes(b.pool.o.Limits.Memory))
 	}
-	return fault.Wrap(cause, fault.Unavailable, "The sandbox ended unexpectedly while the command ran. "+
+	return fault.Wrap(errors.Join(space.ErrSandboxEnded, cause), fault.Unavailable, "The sandbox ended unexpectedly while the command ran. "+
 		"What the command had changed is lost, as are background processes and /tmp; what earlier answers called committed is safe. "+
 		"The next command starts a fresh sandbox.")
 }
