@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync/atomic"
 
 	"satchel/auth/store"
@@ -55,6 +56,9 @@ func OpenCore(ctx context.Context, cfg *config.Config, version string, log *slog
 	if err := os.MkdirAll(run, 0o700); err != nil {
 		return nil, fault.Wrap(err, fault.Unavailable, "The data directory cannot be made (%s). Name another one with --data.", err)
 	}
+	if err := checkShared(cfg.DataDir); err != nil {
+		return nil, err
+	}
 	// Where it was there already, its mode is somebody's else idea.
 	if err := os.Chmod(run, 0o700); err != nil {
 		return nil, fault.Wrap(err, fault.Unavailable, "The data directory %s is not this user's (%s). Run this as its owner, or name another one with --data.", cfg.DataDir, cause(err))
@@ -81,6 +85,19 @@ func OpenCore(ctx context.Context, cfg *config.Config, version string, log *slog
 	c.Accounts = store.New(c.DB, store.Options{Logger: log.With("part", "accounts")})
 	c.Admin = &admin.Local{Accounts: c.Accounts, Git: c.Git, SpacesDir: spaces, Running: admin.Info{Version: version}}
 	return c, nil
+}
+
+// checkShared refuses a data directory in which every user of the machine may
+// write: whatever the modes of what is in it, they could put a database with
+// keys of their own in the place of ours. A group that may is left to whoever
+// made the directory, since volumes are handed to containers so.
+func checkShared(dir string) error {
+	const everyone = 0o002
+	st, err := os.Stat(dir)
+	if err != nil || runtime.GOOS == "windows" || st.Mode().Perm()&everyone == 0 {
+		return err // Windows has no such modes
+	}
+	return fault.New(fault.Invalid, "Every user of this machine may write in the data directory %s. Run chmod 700 on it, or name another one with --data.", dir)
 }
 
 // Close closes what is open, in the order that leaves nothing half done.
