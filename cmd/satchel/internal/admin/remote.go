@@ -34,11 +34,14 @@ func Dial(ctx context.Context, path string) (*Remote, error) {
 		return nil, err
 	}
 	c.Close()
-	return &Remote{http: &http.Client{Transport: &http.Transport{DialContext: dial, IdleConnTimeout: time.Second}}}, nil
+	return &Remote{dial: dial, http: &http.Client{Transport: &http.Transport{DialContext: dial, IdleConnTimeout: time.Second}}}, nil
 }
 
 // Remote is a Service that a running server performs.
-type Remote struct{ http *http.Client }
+type Remote struct {
+	dial func(ctx context.Context, network, addr string) (net.Conn, error)
+	http *http.Client
+}
 
 // Close lets go of idle connections.
 func (c *Remote) Close() error {
@@ -49,11 +52,15 @@ func (c *Remote) Close() error {
 var _ Service = (*Remote)(nil)
 
 func (c *Remote) post(ctx context.Context, path string, body io.Reader) (*http.Response, error) {
+	return post(ctx, c.http, path, body)
+}
+
+func post(ctx context.Context, client *http.Client, path string, body io.Reader) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://satchel/"+path, body)
 	if err != nil {
 		return nil, err
 	}
-	res, err := c.http.Do(req)
+	res, err := client.Do(req)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, fault.Wrap(err, fault.Canceled, "Interrupted.")
@@ -128,11 +135,14 @@ func (c *Remote) Spaces(ctx context.Context, user string) ([]SpaceInfo, error) {
 	return call[[]SpaceInfo](ctx, c, "spaces/list", user)
 }
 
-// Import streams to the server.
+// Import streams to the server. A read of stream may be under way when it
+// returns, if the server ended first: the caller closes stream then.
 func (c *Remote) Import(ctx context.Context, r ImportRequest, stream io.Reader, progress func(string)) (ImportResult, error) {
 	q := url.Values{"user": {r.User}, "kind": {r.Kind}, "source": {r.Source}}
 	body := &watched{r: stream}
-	res, err := c.post(ctx, "import?"+q.Encode(), body)
+	client := c.streaming(body)
+	defer client.CloseIdleConnections()
+	res, err := post(ctx, client.Client, "import?"+q.Encode(), client.body)
 	if failed := body.failure(); failed != nil && ctx.Err() == nil {
 		err = failed
 	}
@@ -162,6 +172,47 @@ func (c *Remote) Import(ctx context.Context, r ImportRequest, stream io.Reader, 
 		return ImportResult{}, failed
 	}
 	return ImportResult{}, fault.Wrap(lines.Err(), fault.Unavailable, "The running server ended before the import did. Look with satchel space list whether it was done.")
+}
+
+// streamClient is a client for one request with a long body.
+type streamClient struct {
+	*http.Client
+	body io.Reader
+}
+
+// streaming returns a client for one request with the body. The transport waits
+// for a read of the body before it tells that the server is gone; so the body
+// goes through a pipe, which the end of the connection closes.
+func (c *Remote) streaming(from io.Reader) streamClient {
+	r, w := io.Pipe()
+	go func() {
+		_, err := io.Copy(w, from)
+		w.CloseWithError(err)
+	}()
+	return streamClient{body: r, Client: &http.Client{Transport: &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			conn, err := c.dial(ctx, network, addr)
+			if err != nil {
+				return nil, err
+			}
+			return &toldConn{conn, func() { r.CloseWithError(net.ErrClosed) }}, nil
+		},
+	}}}
+}
+
+// toldConn tells when nothing more can be read from it.
+type toldConn struct {
+	net.Conn
+	ended func()
+}
+
+func (c *toldConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if err != nil {
+		c.ended()
+	}
+	return n, err
 }
 
 // watched is a reader that remembers why it failed.
