@@ -120,7 +120,12 @@ func firstKey(ctx context.Context, c *call, s *app.Server) (clientKey, error) {
 		return clientKey{}, err
 	}
 	if !made {
-		if _, err := os.Stat(path); err != nil {
+		// The file may be gone, and its key too.
+		secret, err := os.ReadFile(path)
+		if err == nil {
+			_, err = s.Accounts.Verify(ctx, strings.TrimSpace(string(secret)))
+		}
+		if err != nil {
 			path = ""
 		}
 		return clientKey{file: path}, nil
