@@ -365,6 +365,9 @@ func TestAnImportThatTheEndMeets(t *testing.T) {
 // withSandboxes are settings under which bash works, or the test is skipped.
 func withSandboxes(t *testing.T) *config.Config {
 	t.Helper()
+	if raceDetector {
+		t.Skip("the race detector needs cgo, and a binary with cgo cannot start in gVisor's chroot")
+	}
 	cfg := settings(t)
 	cfg.Sandbox.Runtime = "gvisor"
 	dir := t.TempDir()
