@@ -51,8 +51,7 @@ func (r runner) Run(ctx context.Context, q tools.RunRequest, p tools.Progress) (
 		Restarted: res.Restarted, JobID: res.JobID, JobDir: res.JobDir, Notes: res.Notes,
 	}
 	if res.NotSaved != nil {
-		out.Notes = append(out.Notes, "What changed could not be committed: "+fault.PublicOf(res.NotSaved)+
-			" It stays in the sandbox and is tried again after the next command.")
+		out.Notes = append(out.Notes, notSavedNote(res.NotSaved))
 	}
 	if res.End == agent.Exited && res.ExitCode == killedExit {
 		// The kernel kills a process where its sandbox is out of memory, and
@@ -64,6 +63,17 @@ func (r runner) Run(ctx context.Context, q tools.RunRequest, p tools.Progress) (
 		out.Notes = append(out.Notes, fmt.Sprintf("%d files that changed elsewhere were brought in before the command ran.", n))
 	}
 	return out, nil
+}
+
+// notSavedNote tells a command's caller that what it changed was not committed.
+// What the sandbox says itself, it says with what becomes of the changes: those
+// of one that ended are lost. What refused a commit knows nothing of sandboxes.
+func notSavedNote(err error) string {
+	note := "What changed could not be committed: " + fault.PublicOf(err)
+	if fault.CodeOf(err) == fault.Unavailable {
+		return note
+	}
+	return note + " It stays in the sandbox and is tried again after the next command."
 }
 
 // killedExit is the shell's exit code for a command that SIGKILL ended.
