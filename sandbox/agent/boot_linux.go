@@ -26,7 +26,7 @@ const (
 const runDirOutputs = 16
 
 // boot mounts everything and leaves the agent in SpaceDir. It returns Lower,
-// opened before it was covered.
+// which hideOwn covers.
 func boot(b Boot) (lower int, err error) {
 	unix.Umask(0)
 	if err := keepDescriptors(); err != nil {
@@ -110,8 +110,14 @@ func mountSpace(b Boot) error {
 			return fmt.Errorf("making the git view read-only: %w", err)
 		}
 	}
-	// The checkout's files are open to all, so its own mount is covered.
-	return mountTmpfs(Lower, 0o700, 4096, 2, unix.MS_RDONLY)
+	return nil
+}
+
+// hideOwn covers the directory with all that is the agent's: the checkout's
+// files are open to all, and where the server is no root the directory itself
+// belongs to the commands' user. What the agent needs of it, it has open.
+func hideOwn() error {
+	return mountTmpfs(filepath.Dir(Exe), 0o700, 4096, 2, unix.MS_RDONLY)
 }
 
 // mountTmp mounts a command user's /tmp, with its home, and bounds the other

@@ -179,6 +179,9 @@ func (s *server) handleBoot(id uint32, b Boot) error {
 	if err == nil {
 		s.space, err = newSpaceView(s.shell, lower)
 	}
+	if err == nil {
+		err = hideOwn()
+	}
 	if err != nil {
 		s.fail(id, err)
 		return err

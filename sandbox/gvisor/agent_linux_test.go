@@ -134,12 +134,35 @@ func TestAgentSeesTheHostsCommit(t *testing.T) {
 	}
 }
 
+// What was checked out belongs to commands, whoever the server runs as: they
+// change its modes and times as on a disk of their own.
+func TestAgentOwnsWhatWasCheckedOut(t *testing.T) {
+	seed := newSeed(t)
+	if os.Geteuid() == 0 {
+		// As the seeder does, which can as root alone.
+		if err := os.Chown(filepath.Join(seed.Checkout, "note.md"), agent.CommandUID, agent.CommandUID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := connect(t, seed)
+	for _, command := range []string{
+		"touch -d 2020-02-02 note.md && ls -l --time-style=+%F note.md | grep -q 2020-02-02",
+		"cp -p note.md copy.md && ls -l --time-style=+%F copy.md | grep -q 2020-02-02",
+		"chmod 700 note.md && ./note.md; [ -x note.md ]",
+		"mv note.md moved.md && chmod 600 moved.md && rm moved.md",
+	} {
+		if r := execute(t, c, command, false); r.ExitCode != 0 {
+			t.Errorf("%s: exit %d, %s%s", command, r.ExitCode, r.Stdout.Head, r.Stderr.Head)
+		}
+	}
+}
+
 // Commands have none of what the agent has.
 func TestAttackCommandReachesForTheAgent(t *testing.T) {
 	c := connect(t, newSeed(t))
 	for _, command := range []string{
 		"kill -9 1", "echo x > /proc/1/fd/1", "cat /proc/1/environ", "ls /.satchel", "cat /.satchel/lower/note.md",
-		"unshare -Urm true", "mount -t tmpfs none /tmp", "umount /space", "/.satchel/agent agent", "dmesg -c", "chroot / true",
+		"unshare -Urm true", "mount -t tmpfs none /tmp", "umount /space", "/.satchel/agent agent", "chmod 777 /.satchel", "touch /etc/x /.satchel/x", "dmesg -c", "chroot / true",
 	} {
 		if r := execute(t, c, command, false); r.ExitCode == 0 && len(r.Stdout.Head) > 0 {
 			t.Errorf("%s: exit 0, %q", command, r.Stdout.Head)

@@ -9,7 +9,9 @@
 // All containers are owned by one child process, `satchel runtime`, that the
 // [Runtime] starts when it is first needed and speaks to over a socket pair.
 // As an ordinary user the child is in a new user namespace, which a running Go
-// process cannot enter; as root it has a mount namespace alone. Both ways the
+// process cannot enter; as root it has a mount namespace alone. The one user
+// that can be mapped there is the one that commands run as inside, so that what
+// the server checks out belongs to them either way. Both ways the
 // child's environment is empty and its files are its own, so that nothing of
 // the server (secrets in the environment, open files, standard streams) can
 // reach a gofer or a sentry; and the server outlives whatever happens there.

@@ -13,8 +13,11 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"satchel/internal/fault"
 	"satchel/internal/space"
+	"satchel/sandbox/agent"
 )
 
 // child is the Runtime's side of the runtime child.
@@ -93,8 +96,12 @@ func startChild(ctx context.Context, opt Options, lock *os.File) (*child, error)
 }
 
 // childAttr gives the child a mount namespace of its own, and to an ordinary
-// user the user namespace that allows it: the user is root in there and no one
-// else exists.
+// user the user namespace that allows it, in which no one else exists.
+//
+// In there the user is not root but the user that commands run as: what the
+// server checked out then belongs to them, as it does where the server is root
+// and gives it to them, and they may change its modes and times. What root may
+// do comes with the ambient capabilities, which survive the start of a program.
 func childAttr() *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{
 		Setpgid:    true, // a Ctrl-C at the server's terminal is the server's to handle
@@ -102,11 +109,21 @@ func childAttr() *syscall.SysProcAttr {
 	}
 	if os.Geteuid() != 0 {
 		attr.Cloneflags |= syscall.CLONE_NEWUSER
-		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}}
-		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}}
+		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: agent.CommandUID, HostID: os.Geteuid(), Size: 1}}
+		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: agent.CommandUID, HostID: os.Getegid(), Size: 1}}
 		attr.GidMappingsEnableSetgroups = false
+		attr.AmbientCaps = childCaps
 	}
 	return attr
+}
+
+// childCaps is what the runtime child of an ordinary user does for sandboxes,
+// within its namespaces: it mounts their root, and what gVisor's gofer and
+// sentry need while they start they get from it.
+var childCaps = []uintptr{
+	unix.CAP_CHOWN, unix.CAP_DAC_OVERRIDE, unix.CAP_DAC_READ_SEARCH, unix.CAP_FOWNER, unix.CAP_FSETID,
+	unix.CAP_KILL, unix.CAP_SETGID, unix.CAP_SETUID, unix.CAP_SETPCAP, unix.CAP_SYS_ADMIN, unix.CAP_SYS_CHROOT,
+	unix.CAP_SYS_PTRACE,
 }
 
 // receive is the goroutine that hands on what the child says. It ends with the

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 	"gvisor.dev/gvisor/runsc/config"
 	"gvisor.dev/gvisor/runsc/container"
@@ -137,10 +138,12 @@ func (o *owner) boot(b *box, req *startRequest, stdio []*os.File) error {
 	if err != nil {
 		return err
 	}
+	inUserNamespace(cfg)
 	raw, err := json.Marshal(cfg)
 	if err != nil {
 		return err
 	}
+	runAs(cfg)
 	if err := os.Mkdir(b.bundle, 0o700); err != nil {
 		return fmt.Errorf("making the bundle: %w", err)
 	}
@@ -187,6 +190,26 @@ func (o *owner) boot(b *box, req *startRequest, stdio []*os.File) error {
 		return fmt.Errorf("starting the container: %w", err)
 	}
 	return nil
+}
+
+// inUserNamespace has the sentry and the gofer in a user namespace of their own
+// with the one user that there is, where the child is not root: gVisor starts
+// them in no other way then.
+func inUserNamespace(cfg *specs.Spec) {
+	uid, gid := os.Geteuid(), os.Getegid()
+	if uid == 0 {
+		return
+	}
+	cfg.Linux.Namespaces = append(cfg.Linux.Namespaces, specs.LinuxNamespace{Type: specs.UserNamespace})
+	cfg.Linux.UIDMappings = []specs.LinuxIDMapping{{ContainerID: uint32(uid), HostID: uint32(uid), Size: 1}}
+	cfg.Linux.GIDMappings = []specs.LinuxIDMapping{{ContainerID: uint32(gid), HostID: uint32(gid), Size: 1}}
+}
+
+// runAs tells gVisor's starter, which looks nowhere else for it, as whom the
+// sentry and the gofer run where there is no root. Who process 1 is inside, the
+// sentry reads from the bundle.
+func runAs(cfg *specs.Spec) {
+	cfg.Process.User.UID, cfg.Process.User.GID = uint32(os.Geteuid()), uint32(os.Getegid())
 }
 
 // keep waits for the container's end, destroys what is left and tells the
