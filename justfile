@@ -47,4 +47,4 @@ serve *args:
 
 # Write docs/configuration.md and the golden files anew.
 generate:
-    go test ./internal/config ./tools/... ./sandbox/oci ./cmd/... -update
+    go test ./internal/config ./tools ./sandbox/oci ./cmd/satchel ./cmd/satchel/internal/cli -update
