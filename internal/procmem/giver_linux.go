@@ -15,7 +15,7 @@ import (
 )
 
 // Giver gives back memory of the process that made it. Its methods may be
-// called by one goroutine at a time.
+// called at once by many.
 type Giver struct {
 	maps   int // /proc/self/maps
 	static bool

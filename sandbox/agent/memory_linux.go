@@ -2,6 +2,7 @@ package agent
 
 import (
 	"runtime"
+	"sync"
 	"time"
 
 	"satchel/internal/procmem"
@@ -21,8 +22,12 @@ func restAfter(b Boot) time.Duration {
 // restTimer gives the agent's memory back when it fires: the heap of its start
 // and of the last commands, and the program's pages. Every request resets it.
 func restTimer(after time.Duration) *time.Timer {
-	giver, _ := procmem.NewGiver() // without one, the heap alone is given back
-	return time.AfterFunc(after, giver.GiveBack)
+	// Not at the boot, which somebody waits for.
+	giver := sync.OnceValue(func() *procmem.Giver {
+		g, _ := procmem.NewGiver() // without one, the heap alone is given back
+		return g
+	})
+	return time.AfterFunc(after, func() { giver().GiveBack() })
 }
 
 func memoryUse() *MemoryUse {
