@@ -256,3 +256,13 @@ func TestPerson(t *testing.T) {
 		}
 	}
 }
+
+// A key made without a name is still called something in the refusal.
+func TestRequireNamesTheClient(t *testing.T) {
+	for client, want := range map[string]string{"": "this client was given read", "Claude": `"Claude" was given read`} {
+		p := auth.Principal{Client: client, Role: space.Editor, Scopes: []space.Scope{space.ScopeRead}}
+		if got := fault.PublicOf(p.Require(space.ScopeWrite)); !strings.Contains(got, want) {
+			t.Errorf("%q does not contain %q", got, want)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package auth
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 
 	"satchel/internal/fault"
@@ -40,7 +41,11 @@ func (p Principal) Require(s space.Scope) error {
 	if p.Role == space.Reader && s == space.ScopeWrite {
 		return fault.Wrap(errScope, fault.Forbidden, "%s is a reader of the space %s and may not change it.", p.UserName, p.SpaceName)
 	}
-	return fault.Wrap(errScope, fault.Forbidden, "This needs the scope %q, and %q was given %s.", s, p.Client, ScopeList(p.Scopes))
+	who := "this client"
+	if p.Client != "" {
+		who = strconv.Quote(p.Client)
+	}
+	return fault.Wrap(errScope, fault.Forbidden, "This needs the scope %q, and %s was given %s.", s, who, ScopeList(p.Scopes))
 }
 
 // Person is the author of what the principal commits. The address of a user
