@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"satchel/internal/fault"
 	"satchel/internal/frontmatter"
 	"satchel/internal/space"
 )
@@ -89,6 +90,17 @@ func (v view) allFiles(ctx context.Context) ([]Entry, error) {
 		*v.all = files
 	}
 	return *v.all, nil
+}
+
+// hold waits until a file of this size may be looked through, so that the calls
+// of one user cannot take all the server's memory. A call holds one file at a
+// time, and calls release after each.
+func (v view) hold(ctx context.Context, size int64) (release func(), err error) {
+	n := min(max(size, 1), v.s.o.Limits.BytesAtOnce)
+	if err := v.s.bytes.Acquire(ctx, n); err != nil {
+		return nil, fault.Wrap(err, fault.Canceled, "The call was cancelled.")
+	}
+	return func() { v.s.bytes.Release(n) }, nil
 }
 
 func (v view) content(ctx context.Context, e Entry) ([]byte, error) {

@@ -50,6 +50,11 @@ func (v view) fetchOne(ctx context.Context, id string) (fetched, error) {
 	if e.Size > v.s.o.Limits.FileBytes {
 		return fetched{}, fault.New(fault.TooLarge, "%s has %s, too much to fetch.", r, bytesText(e.Size))
 	}
+	release, err := v.hold(ctx, e.Size)
+	if err != nil {
+		return fetched{}, err
+	}
+	defer release()
 	b, err := v.content(ctx, e)
 	if err != nil {
 		return fetched{}, err
@@ -72,7 +77,7 @@ func (v view) fetchOne(ctx context.Context, id string) (fetched, error) {
 	limit := v.s.o.Limits.MaxReadTokens
 	if r.heading != "" && index.EstimateTokens(text) > limit {
 		// The whole does not fit: begin where the search found something.
-		if sec, ok := findSection(index.Sections(string(e.Path), b), r.heading); ok {
+		if sec, ok := findSection(v.sections(e, b), r.heading); ok {
 			from = sec.From
 		}
 	}

@@ -8,6 +8,11 @@ import (
 	"satchel/tools/index"
 )
 
+// sections lists the headings of a file, in as much of it as they are looked for.
+func (v view) sections(e Entry, b []byte) []index.Section {
+	return index.Sections(string(e.Path), b[:min(len(b), v.s.o.Limits.HeadingBytes)])
+}
+
 // findSection finds a heading by its anchor or its words; where there is none,
 // by its letters and digits alone, since not everyone makes anchors alike.
 func findSection(all []index.Section, want string) (index.Section, bool) {

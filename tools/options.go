@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"regexp"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 )
 
 // ChatGPTMode says who is listed the search and fetch forms that ChatGPT's
@@ -58,6 +60,8 @@ type Limits struct {
 	MaxSearchResults  int           // default 50
 	InstructionTokens int           // of the whole answer of instructions; default 5,000
 	FileBytes         int64         // a larger file is described, not read; default 32 MiB
+	HeadingBytes      int           // of a file, in which a heading is looked for; default 1 MiB
+	BytesAtOnce       int64         // of files that all calls together look through at a time; more wait; default 64 MiB
 	ImageBytes        int64         // of all images in one answer; default 3.5 MiB (5 MB in base64)
 	ListEntries       int           // of one directory or glob; default 500
 	Facts             int           // memory facts that instructions reads; default 2,000
@@ -81,6 +85,8 @@ func (l *Limits) setDefaults() {
 	def(&l.MaxSearchResults, 50)
 	def(&l.InstructionTokens, 5_000)
 	def(&l.FileBytes, 32<<20)
+	def(&l.HeadingBytes, 1<<20)
+	def(&l.BytesAtOnce, 64<<20)
 	def(&l.ImageBytes, 7<<19)
 	def(&l.ListEntries, 500)
 	def(&l.Facts, 2_000)
@@ -105,6 +111,7 @@ type Set struct {
 	o     Options
 	tools []tool // in the order in which they are listed
 	cache *docCache
+	bytes *semaphore.Weighted // of Limits.BytesAtOnce
 }
 
 var prefixForm = regexp.MustCompile(`^[a-zA-Z0-9_-]{0,32}$`)
@@ -136,7 +143,7 @@ func New(o Options) (*Set, error) {
 		o.RunnerProblem = func() string { return "No sandbox can start on this server." }
 	}
 	o.Limits.setDefaults()
-	s := &Set{o: o, cache: newDocCache(o.Limits.CacheEntries)}
+	s := &Set{o: o, cache: newDocCache(o.Limits.CacheEntries), bytes: semaphore.NewWeighted(o.Limits.BytesAtOnce)}
 	s.tools = s.allTools()
 	return s, nil
 }

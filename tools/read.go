@@ -88,6 +88,11 @@ func (v view) readFile(ctx context.Context, it *readItem, budget int, images *in
 	if it.entry.Size > v.s.o.Limits.FileBytes {
 		return fault.New(fault.TooLarge, "%s has %s, too much to read at once: use grep, sed -n or head in bash.", it.file, bytesText(it.entry.Size))
 	}
+	release, err := v.hold(ctx, it.entry.Size)
+	if err != nil {
+		return err
+	}
+	defer release()
 	b, err := v.content(ctx, it.entry)
 	if err != nil {
 		return err
@@ -112,7 +117,7 @@ func (v view) readFile(ctx context.Context, it *readItem, budget int, images *in
 	lines := splitText(text)
 	from, to := max(it.file.from, 1), it.file.to
 	if it.file.heading != "" {
-		all := index.Sections(string(it.entry.Path), b)
+		all := v.sections(it.entry, b)
 		if sec, ok := findSection(all, it.file.heading); ok {
 			from, to = sec.From, sec.To
 		} else {

@@ -16,7 +16,11 @@ type Section struct {
 	From, To int // lines from 1, To included, with the sections under it
 }
 
-// Sections lists the headings of a document, in order: of Markdown and HTML, by
+// maxSections is how many headings Sections lists: more than any page that a
+// person wrote, and few enough that no file can make it costly.
+const maxSections = 5000
+
+// Sections lists the first 5,000 headings of a document, in order: of Markdown and HTML, by
 // the extension of its name, outside of front matter and code. Hits name their
 // headings by the same rules, so that a hit's anchor is found here.
 func Sections(name string, text []byte) []Section {
@@ -27,6 +31,9 @@ func Sections(name string, text []byte) []Section {
 	for i, l := range lines {
 		if l.level == 0 {
 			continue
+		}
+		if len(all) == maxSections {
+			break
 		}
 		for len(open) > 0 && all[open[len(open)-1]].Level >= l.level {
 			all[open[len(open)-1]].To = i
