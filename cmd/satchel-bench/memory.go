@@ -6,7 +6,12 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"os"
+	"slices"
+	"strings"
 	"time"
+
+	"satchel/internal/procmem"
 )
 
 // idleMemory measures a server that has served nothing yet, and a sandbox that
@@ -17,11 +22,7 @@ func idleMemory(ctx context.Context, b *bench) error {
 		return err
 	}
 	defer s.stop()
-	idle, err := pss(s.cmd.Process.Pid)
-	if err != nil {
-		return err
-	}
-	b.alone("rss_idle", idle, "MB")
+	b.alone("rss_idle", float64(procmem.Of(s.cmd.Process.Pid).PSS)/1e6, "MB")
 
 	const users = 3
 	for i := range users {
@@ -39,37 +40,19 @@ func idleMemory(ctx context.Context, b *bench) error {
 	least := math.Inf(1)
 	for range 20 {
 		time.Sleep(500 * time.Millisecond)
-		total, err := sandboxMemory(s.cmd.Process.Pid)
-		if err != nil {
-			return err
-		}
-		least = min(least, total)
+		least = min(least, sandboxMemory(s.cmd.Process.Pid))
 	}
 	b.alone("rss_sandbox", least/users, "MB")
 	b.alone("sandboxes_per_gb", 1000/(least/users), "sandboxes")
 	return nil
 }
 
-// sandboxMemory sums the memory of all processes of all sandboxes. The server's
-// own child, which owns them, is there with and without any.
-func sandboxMemory(server int) (float64, error) {
-	owners, err := childrenOf(server)
-	if err != nil {
-		return 0, err
-	}
-	total := 0.0
-	for _, o := range owners {
-		below, err := descendants(o)
-		if err != nil {
-			return 0, err
-		}
-		for _, p := range below {
-			m, err := pss(p)
-			if err != nil {
-				return 0, err
-			}
-			total += m
-		}
-	}
-	return total, nil
+// sandboxMemory sums the memory of all processes of all sandboxes, in MB. The
+// server's own child, which owns them, is there with and without any.
+func sandboxMemory(server int) float64 {
+	below := slices.DeleteFunc(procmem.Descendants(server), func(pid int) bool {
+		args, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		return err != nil || strings.HasSuffix(string(args), "\x00runtime\x00")
+	})
+	return float64(procmem.Of(below...).PSS) / 1e6
 }
