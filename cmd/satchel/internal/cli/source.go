@@ -123,6 +123,14 @@ func (s source) git(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
+// offline keeps a command that only reads a repository from fetching what is
+// missing there: a repository's own configuration names the program for that
+// (remote.<name>.uploadpack of a partial clone), and it may be anyone's.
+func (s source) offline(cmd *exec.Cmd) *exec.Cmd {
+	cmd.Env = append(cmd.Env, "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=")
+	return cmd
+}
+
 // gitFault tells why git did not do its work.
 func gitFault(ctx context.Context, err error, otherwise string) error {
 	switch {
@@ -136,7 +144,7 @@ func gitFault(ctx context.Context, err error, otherwise string) error {
 
 // hasCommit tells whether a repository has anything to import.
 func (s source) hasCommit(ctx context.Context) (bool, error) {
-	cmd := s.git(ctx, "-C", s.arg, "rev-parse", "--verify", "--quiet", "HEAD")
+	cmd := s.offline(s.git(ctx, "-C", s.arg, "rev-parse", "--verify", "--quiet", "HEAD"))
 	var diag bytes.Buffer
 	cmd.Stderr = &diag
 	err := cmd.Run()
@@ -159,7 +167,7 @@ func firstLine(s string) string {
 // nothing reads the repository any more, be it that bundle fails.
 func (s source) bundle(ctx context.Context, dir string, cleanup func()) (io.ReadCloser, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	p := &processStream{cmd: s.git(ctx, "-C", dir, "bundle", "create", "--quiet", "-", "HEAD"), cancel: cancel, cleanup: cleanup}
+	p := &processStream{cmd: s.offline(s.git(ctx, "-C", dir, "bundle", "create", "--quiet", "-", "HEAD")), cancel: cancel, cleanup: cleanup}
 	p.cmd.Stderr = &p.diag
 	// A pipe of our own: that of StdoutPipe may not be read while Wait runs.
 	r, w, err := os.Pipe()

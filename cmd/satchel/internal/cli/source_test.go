@@ -1,0 +1,106 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"satchel/cmd/satchel/internal/admin"
+	"satchel/internal/testenv"
+)
+
+// gitIn runs git in a repository without the configuration of the machine.
+func gitIn(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command("git", append([]string{"-C", dir}, args...)...)
+	cmd.Env = sourceEnviron(t)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func sourceEnviron(t *testing.T) []string {
+	return append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+os.DevNull, "HOME="+t.TempDir(),
+		"GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=A", "GIT_COMMITTER_EMAIL=a@example.com")
+}
+
+// repository is a git repository with one commit.
+func repository(t *testing.T) string {
+	t.Helper()
+	if _, err := exec.LookPath("git"); err != nil {
+		testenv.SkipOrFail(t, "git is not installed")
+	}
+	dir := t.TempDir()
+	gitIn(t, dir, "init", "-q")
+	if err := os.WriteFile(filepath.Join(dir, "note.md"), []byte("# A note\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	gitIn(t, dir, "add", "note.md")
+	gitIn(t, dir, "commit", "-q", "-m", "start")
+	return dir
+}
+
+// readSource opens a source as `space import` does and reads it to its end.
+func readSource(t *testing.T, dir string) (kind string, content []byte, err error) {
+	t.Helper()
+	s := source{arg: dir, environ: sourceEnviron(t), stdin: strings.NewReader(""), log: io.Discard}
+	kind, stream, err := s.open(context.Background())
+	if err != nil {
+		return kind, nil, err
+	}
+	defer stream.Close()
+	content, err = io.ReadAll(stream)
+	return kind, content, err
+}
+
+func TestRepositoryIsReadAsABundle(t *testing.T) {
+	kind, content, err := readSource(t, repository(t))
+	if err != nil || kind != admin.KindBundle || !bytes.HasPrefix(content, []byte("# v2 git bundle\n")) {
+		t.Errorf("kind %q, %d bytes, error %v", kind, len(content), err)
+	}
+}
+
+// The attack: a repository that lacks an object and says that it is a partial
+// clone names in its own configuration the program that git runs to fetch it.
+func TestRepositoryCannotRunAProgramByLazyFetch(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the program of this attack is a POSIX shell's")
+	}
+	for _, missing := range []string{"HEAD:note.md", "HEAD^{tree}", "HEAD"} {
+		t.Run(missing, func(t *testing.T) {
+			dir := repository(t)
+			upstream, pwned := t.TempDir(), filepath.Join(t.TempDir(), "PWN")
+			gitIn(t, upstream, "clone", "-q", "--bare", dir, ".")
+			gitIn(t, upstream, "config", "uploadpack.allowAnySHA1InWant", "true")
+			gitIn(t, upstream, "config", "uploadpack.allowFilter", "true")
+			id := gitIn(t, dir, "rev-parse", missing)
+			if err := os.Remove(filepath.Join(dir, ".git", "objects", id[:2], id[2:])); err != nil {
+				t.Fatal(err)
+			}
+			for key, value := range map[string]string{
+				"core.repositoryFormatVersion": "1",
+				"extensions.partialClone":      "origin",
+				"remote.origin.promisor":       "true",
+				"remote.origin.url":            upstream,
+				"remote.origin.uploadpack":     "touch '" + pwned + "'; git-upload-pack",
+			} {
+				gitIn(t, dir, "config", key, value)
+			}
+			_, _, err := readSource(t, dir)
+			if err == nil {
+				t.Error("a repository without an object was read")
+			}
+			if _, err := os.Stat(pwned); err == nil {
+				t.Error("the repository ran its program")
+			}
+		})
+	}
+}
