@@ -77,8 +77,8 @@ func (v view) document(ctx context.Context, e Entry) (document, error) {
 	}
 	d := document{
 		entry: e, fields: h.fields.Fields, problem: h.problem, size: h.size,
-		name: clip(h.fields.String("name"), 128), title: clip(h.fields.String("title"), 200),
-		description: clip(h.fields.String("description"), 1024),
+		name: oneLine(h.fields.String("name"), 128), title: oneLine(h.fields.String("title"), 200),
+		description: oneLine(h.fields.String("description"), 1024),
 	}
 	return d, nil
 }

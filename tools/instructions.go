@@ -249,12 +249,12 @@ func (v view) index(ctx context.Context) (indexText, error) {
 	}
 	add("Skills", "read skills/", lines)
 
-	lines, err = v.names(ctx, knowledgeDir, nil)
+	lines, err = v.contents(ctx, knowledgeDir, nil)
 	if err != nil {
 		return x, err
 	}
-	add("Knowledge, in knowledge/", "read knowledge/", lines)
-	lines, err = v.names(ctx, "", []string{resourcesDir, skillsDir, knowledgeDir, memoryDir})
+	add("Knowledge", "read knowledge/", lines)
+	lines, err = v.contents(ctx, "", []string{resourcesDir, skillsDir, knowledgeDir, memoryDir})
 	if err != nil {
 		return x, err
 	}
@@ -274,9 +274,9 @@ func (d document) line(problem string) string {
 	return s
 }
 
-// names lists what is in a directory, a few names to a line, without hidden
-// files and those that are listed elsewhere.
-func (v view) names(ctx context.Context, dir space.Path, without []string) ([]string, error) {
+// contents lists what is in a directory, each with its path and, of a page, what
+// it says of itself; without hidden files and those that are listed elsewhere.
+func (v view) contents(ctx context.Context, dir space.Path, without []string) ([]string, error) {
 	entries, err := v.children(ctx, dir)
 	if fault.CodeOf(err) == fault.NotFound {
 		return nil, nil
@@ -290,15 +290,33 @@ func (v view) names(ctx context.Context, dir space.Path, without []string) ([]st
 		if strings.HasPrefix(name, ".") || slices.Contains(without, name) {
 			continue
 		}
-		if e.Dir {
-			name += "/"
-		}
 		if len(lines) == v.s.o.Limits.ListEntries {
 			break
 		}
-		lines = append(lines, "- "+name)
+		about, err := v.about(ctx, e)
+		if err != nil {
+			return nil, err
+		}
+		l := "- " + string(e.Path)
+		if e.Dir {
+			l += "/"
+		}
+		if about != "" {
+			l += ": " + about
+		}
+		lines = append(lines, l)
 	}
 	return lines, nil
+}
+
+// about is a page's description, else its title; empty where e is no page or
+// has neither.
+func (v view) about(ctx context.Context, e Entry) (string, error) {
+	if !plain(e) || path.Ext(string(e.Path)) != ".md" || e.Size > int64(v.s.o.Limits.HeadingBytes) {
+		return "", nil
+	}
+	d, err := v.document(ctx, e)
+	return oneLine(cmp.Or(d.description, d.title, d.name), 200), err
 }
 
 // today is the date of a time for people and models.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"unicode"
 
 	"satchel/internal/space"
 	"satchel/tools"
@@ -29,6 +30,8 @@ func fullSpace() map[string]string {
 		"skills/silent/SKILL.md":        "no front matter\n",
 		"skills/README.md":              "about skills\n",
 		"knowledge/README.md":           "# Knowledge\n",
+		"knowledge/deploys.md":          "---\ntitle: Deploys\ndescription: How we deploy the shop\n---\n# Deploys\n",
+		"knowledge/names.csv":           "a,b\n",
 		"knowledge/projects/x.md":       "x\n",
 		"memory/preference/editor.md":   "---\nvalue: Uses Helix\nconfidence: 1\nsource: user_explicit\nlast_confirmed: 2026-11-02\n---\n",
 		"memory/preference/tea.md":      "---\nvalue: Drinks green tea\nconfidence: 0.6\nsource: inferred\nfirst_seen: 2026-01-05T10:00:00Z\n---\n",
@@ -297,5 +300,26 @@ func TestSpacesAreApart(t *testing.T) {
 	b.call(t, "bash", `{"command":"true"}`)
 	if b.run.last.Space != ann || space.SpaceID(b.run.last.Space) == other {
 		t.Error("bash ran elsewhere")
+	}
+}
+
+// Attack: a shared skill whose description turns text around or writes to a
+// terminal, in the list that clients show as a menu.
+func TestPromptsCarryNoControlCharacters(t *testing.T) {
+	b := newBench(t, map[string]string{
+		"skills/tidy/SKILL.md": "---\nname: tidy\ntitle: \"Ti\\e[31mdy\\u202E\"\ndescription: \"Tidies\\e]0;x\\a \\u202Eseton\\u2066\\nnow\"\nuser-invocable: true\n---\nbody\n",
+	}, nil)
+	list, err := b.Prompts(t.Context(), reader())
+	if err != nil || len(list) != 2 {
+		t.Fatalf("%v, %v", list, err)
+	}
+	description, _, err := b.GetPrompt(t.Context(), reader(), "tidy", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []string{list[1].Title, list[1].Description, description} {
+		if i := strings.IndexFunc(s, func(r rune) bool { return unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control) }); i >= 0 || s == "" {
+			t.Errorf("%q", s)
+		}
 	}
 }

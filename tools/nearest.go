@@ -17,7 +17,7 @@ func nearest(s string, known []string) string {
 	for _, k := range known {
 		limit := max(1, len(k)/3)
 		d := editdistance.Within(low, strings.ToLower(k), limit)
-		if strings.HasPrefix(k, low) && len(low) >= 3 || strings.HasPrefix(low, k) {
+		if strings.HasPrefix(k, low) && len(low) >= 3 || strings.HasPrefix(low, k) && len(k) >= 3 {
 			d = min(d, 1)
 		}
 		if d <= limit && d < bestD {
@@ -36,7 +36,7 @@ func nearPaths(missing string, files []Entry, n int) []space.Path {
 	}
 	low := strings.ToLower(strings.Trim(missing, "/"))
 	base := path.Base(low)
-	stem := strings.TrimSuffix(base, path.Ext(base))
+	stem := stemOf(base)
 	if low == "" || len(low) > space.MaxPathBytes {
 		return nil
 	}
@@ -44,7 +44,7 @@ func nearPaths(missing string, files []Entry, n int) []space.Path {
 	for _, f := range files {
 		fl := strings.ToLower(string(f.Path))
 		fb := path.Base(fl)
-		fs := strings.TrimSuffix(fb, path.Ext(fb))
+		fs := stemOf(fb)
 		score := -1
 		switch {
 		case fl == low:
@@ -60,7 +60,8 @@ func nearPaths(missing string, files []Entry, n int) []space.Path {
 		default:
 			// Most names differ too much in length to be worth comparing, and
 			// nobody misspells a very long one by a letter.
-			if gap := len(fs) - len(stem); gap <= 3 && gap >= -3 && len(stem) <= 64 {
+			// Of a name of one or two letters a typing error leaves nothing.
+			if gap := len(fs) - len(stem); gap <= 3 && gap >= -3 && len(stem) >= 3 && len(stem) <= 64 {
 				limit := max(1, len(stem)/4)
 				if d := editdistance.Within(stem, fs, limit); d <= limit {
 					score = 3 + d
@@ -79,4 +80,13 @@ func nearPaths(missing string, files []Entry, n int) []space.Path {
 		out = append(out, c.p)
 	}
 	return out
+}
+
+// stemOf is a file's name without its extension; a dot at its beginning makes
+// none.
+func stemOf(base string) string {
+	if stem := strings.TrimSuffix(base, path.Ext(base)); stem != "" {
+		return stem
+	}
+	return base
 }

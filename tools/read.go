@@ -98,6 +98,11 @@ func (v view) readFile(ctx context.Context, it *readItem, budget int, images *in
 		return err
 	}
 	if mime := imageType(b); mime != "" {
+		if !validImage(mime, b) {
+			// A client that cannot show an image fails the whole conversation.
+			it.text = fmt.Sprintf("%s is not a valid %s (%s); it is not shown.", it.file, imageNames[mime], bytesText(int64(len(b))))
+			return nil
+		}
 		if int64(len(b)) > *images {
 			it.text = fmt.Sprintf("%s image, %s: too large to show here (%s of images in one answer).", mime, bytesText(int64(len(b))), bytesText(v.s.o.Limits.ImageBytes))
 			return nil
@@ -121,9 +126,7 @@ func (v view) readFile(ctx context.Context, it *readItem, budget int, images *in
 		if sec, ok := findSection(all, it.file.heading); ok {
 			from, to = sec.From, sec.To
 		} else {
-			// The file may have changed since the search that gave the id, so it
-			// is shown from its beginning.
-			it.note = noHeading(it.file, all)
+			return noHeading(it.file, all)
 		}
 	}
 	if to == 0 || to > len(lines) {
@@ -136,9 +139,22 @@ func (v view) readFile(ctx context.Context, it *readItem, budget int, images *in
 	return nil
 }
 
-func noHeading(f ref, all []index.Section) string {
+// maxNearHeadings is how many headings a wrong one is compared with.
+const maxNearHeadings = 500
+
+// noHeading says which headings there are instead of the one asked for; the file
+// may have changed since the search that gave the id.
+func noHeading(f ref, all []index.Section) error {
 	if len(all) == 0 {
-		return fmt.Sprintf("it has no headings, and so no %q", clip(f.heading, 80))
+		return fault.New(fault.NotFound, "%s has no headings, and so no %q. Read it without one.", f, clip(f.heading, 80))
+	}
+	var anchors []string
+	for _, s := range all[:min(len(all), maxNearHeadings)] {
+		anchors = append(anchors, clip(s.Anchor, 80))
+	}
+	mean := ""
+	if near := nearest(index.Anchor(f.heading), anchors); near != "" {
+		mean = fmt.Sprintf(" Did you mean %s#%s?", f.path, near)
 	}
 	var slugs []string
 	for _, s := range all[:min(len(all), 30)] {
@@ -147,7 +163,7 @@ func noHeading(f ref, all []index.Section) string {
 	if len(all) > len(slugs) {
 		slugs = append(slugs, "…")
 	}
-	return fmt.Sprintf("it has no heading %q, so this is its beginning; its headings: %s", clip(f.heading, 80), strings.Join(slugs, ", "))
+	return fault.New(fault.NotFound, "%s has no heading %q.%s Its headings: %s", f, clip(f.heading, 80), mean, strings.Join(slugs, ", "))
 }
 
 // renderRead shares the budget among the items and writes them.

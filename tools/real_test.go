@@ -102,12 +102,12 @@ func TestOverRealParts(t *testing.T) {
 		}
 		return r
 	}
-	check(t, call("instructions", `{}`), false, "How to work here", "skills/tidy-notes/SKILL.md", "- nuxt/", "- tea.md", "!problem:")
+	check(t, call("instructions", `{}`), false, "How to work here", "skills/tidy-notes/SKILL.md", "- knowledge/nuxt/", "- knowledge/tea.md: ", "!problem:")
 
 	r := call("search", `{"query":"use async data"}`)
 	check(t, r, false, `"index_age":0`)
 	var found struct {
-		Results []struct{ ID, Path, URL, ETag string }
+		Results []struct{ ID, Path, ETag string }
 	}
 	if err := json.Unmarshal(r.Structured, &found); err != nil || len(found.Results) == 0 {
 		t.Fatalf("%v: %s", err, r.Structured)
@@ -117,7 +117,7 @@ func TestOverRealParts(t *testing.T) {
 		t.Errorf("found %+v", first)
 	}
 	check(t, call("read", fmt.Sprintf(`{"paths":[%q]}`, first.ID)), false, "etag "+first.ETag, "\t## useAsyncData", "!Others")
-	check(t, call("fetch", fmt.Sprintf(`{"id":%q}`, first.ID)), false, `"title":"Data fetching"`, first.URL, "## Others")
+	check(t, call("fetch", fmt.Sprintf(`{"id":%q}`, first.ID)), false, `"title":"Data fetching"`, "https://satchel.example/spaces/", "## Others")
 	check(t, call("read", `{"paths":["knowledge/","**/*.md","knowledge/nuxt"]}`), false, "nuxt/\n", "knowledge/tea.md\n", "data.md (")
 	check(t, call("read", `{"paths":["nuxt/daat.md"]}`), true, "Did you mean knowledge/nuxt/data.md")
 

@@ -76,8 +76,12 @@ func (r ref) String() string {
 	return s
 }
 
-// splitLines takes "path:12-40", "path:12-" or "path:12" (which means from
-// there on) apart. ok is false where s does not end so.
+// linesFromOne is how many lines "path:12" means: whoever writes it has a match
+// of grep, and wants to see what is there.
+const linesFromOne = 40
+
+// splitLines takes "path:12-40", "path:12-" (to the end, to is 0) or "path:12"
+// (the next 40 lines) apart. ok is false where s does not end so.
 func splitLines(s string) (p string, from, to int, ok bool) {
 	i := strings.LastIndexByte(s, ':')
 	if i <= 0 {
@@ -87,6 +91,9 @@ func splitLines(s string) (p string, from, to int, ok bool) {
 	from, ok = lineNumber(first)
 	if ok && ranged && last != "" {
 		to, ok = lineNumber(last)
+	}
+	if ok && !ranged && from > 0 {
+		to = from + linesFromOne - 1
 	}
 	if !ok {
 		return "", 0, 0, false

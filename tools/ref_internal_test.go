@@ -16,7 +16,8 @@ func TestSplitLines(t *testing.T) {
 	}{
 		{"a.md:12-40", "a.md", 12, 40, true},
 		{"a.md:12-", "a.md", 12, 0, true},
-		{"a.md:12", "a.md", 12, 0, true},
+		{"a.md:12", "a.md", 12, 51, true},
+		{"a.md:0", "a.md", 0, 0, true},
 		{"a:b:1-2", "a:b", 1, 2, true},
 		{"a.md", "", 0, 0, false},
 		{"a.md:", "", 0, 0, false},

@@ -59,7 +59,7 @@ const searchOutput = `{
         "properties": {
           "id": {"type": "string", "description": "Give it to read, as it is."},
           "title": {"type": "string"},
-          "url": {"type": "string", "description": "Absolute; for people."},
+          "url": {"type": "string", "description": "The page upstream, for people; only where it has one."},
           "path": {"type": "string"},
           "lines": {"type": "string", "description": "Where the snippet is, such as 12-40."},
           "heading": {"type": "string"},
@@ -72,7 +72,7 @@ const searchOutput = `{
           "date": {"type": "string"},
           "etag": {"type": "string"}
         },
-        "required": ["id", "title", "url", "path", "snippet", "score", "source"],
+        "required": ["id", "title", "path", "snippet", "score", "source"],
         "additionalProperties": false
       }
     },
@@ -105,7 +105,7 @@ const readInput = `{
       "type": "array",
       "items": {"type": "string"},
       "minItems": 1,
-      "description": "Each one of: a file (knowledge/x.md), lines of it (knowledge/x.md:120-180, or :120- to its end), a section (knowledge/x.md#heading), a directory (knowledge/) or a glob (knowledge/**/*.md) to list. Ids from search are paths."
+      "description": "Each one of: a file (knowledge/x.md), lines of it (knowledge/x.md:120-180; :120- goes on to its end, :120 gives 40 lines from there), a section (knowledge/x.md#heading), a directory (knowledge/) or a glob (knowledge/**/*.md) to list. Ids from search are paths."
     },
     "max_tokens": {
       "type": "integer",

@@ -38,11 +38,11 @@ func (s *Set) search(ctx context.Context, c Caller, raw json.RawMessage, _ Progr
 	if err != nil {
 		return Result{}, err
 	}
-	base := s.o.PublicURL()
-	answer := newSearchAnswer(found, func(p string) string { return FileURL(base, c.Space, p) })
+	answer := newSearchAnswer(found)
 	answer.Notes = append(notes, answer.Notes...)
 	if s.chatGPT(c) {
-		return structured(chatGPTAnswer(answer))
+		base := s.o.PublicURL()
+		return structured(chatGPTAnswer(answer, func(p string) string { return FileURL(base, c.Space, p) }))
 	}
 	return structured(answer)
 }

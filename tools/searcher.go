@@ -35,9 +35,12 @@ type searchAnswer struct {
 }
 
 type searchResult struct {
-	ID          string  `json:"id"`
-	Title       string  `json:"title"`
-	URL         string  `json:"url"`
+	ID    string `json:"id"`
+	Title string `json:"title"`
+	// URL is where a person finds the page upstream. The server's own pages are
+	// for members who are signed in, and an AI that cites one would send others
+	// to them.
+	URL         string  `json:"url,omitempty"`
 	Path        string  `json:"path"`
 	Lines       string  `json:"lines,omitempty"`
 	Heading     string  `json:"heading,omitempty"`
@@ -51,7 +54,7 @@ type searchResult struct {
 	ETag        string  `json:"etag,omitempty"`
 }
 
-func newSearchAnswer(r index.Results, fileURL func(path string) string) searchAnswer {
+func newSearchAnswer(r index.Results) searchAnswer {
 	a := searchAnswer{
 		Results: []searchResult{}, // [] and not null
 		Total:   r.Total, Truncated: r.Truncated, Scope: r.Scope,
@@ -59,14 +62,14 @@ func newSearchAnswer(r index.Results, fileURL func(path string) string) searchAn
 		Notes: r.Notes, Suggestions: r.Suggestions,
 	}
 	for _, h := range r.Hits {
-		a.Results = append(a.Results, newSearchResult(h, fileURL))
+		a.Results = append(a.Results, newSearchResult(h))
 	}
 	return a
 }
 
-func newSearchResult(h index.Hit, fileURL func(path string) string) searchResult {
+func newSearchResult(h index.Hit) searchResult {
 	s := searchResult{
-		ID: h.Path, Title: cmp.Or(h.Title, path.Base(h.Path)), URL: fileURL(h.Path), Path: h.Path,
+		ID: h.Path, Title: cmp.Or(h.Title, path.Base(h.Path)), Path: h.Path,
 		Heading: h.Heading, Snippet: h.Snippet, Score: math.Round(h.Score*1000) / 1000,
 		Source: h.Source, Version: h.Version, Lang: h.Lang, ETag: string(h.Blob),
 	}
@@ -87,8 +90,10 @@ func newSearchResult(h index.Hit, fileURL func(path string) string) searchResult
 	return s
 }
 
-// chatGPTAnswer leaves of an answer what ChatGPT's form has.
-func chatGPTAnswer(a searchAnswer) any {
+// chatGPTAnswer leaves of an answer what ChatGPT's form has. It demands an
+// absolute url of every result, so one without a page upstream gets this
+// server's.
+func chatGPTAnswer(a searchAnswer, fileURL func(path string) string) any {
 	type result struct {
 		ID    string `json:"id"`
 		Title string `json:"title"`
@@ -96,7 +101,7 @@ func chatGPTAnswer(a searchAnswer) any {
 	}
 	results := make([]result, len(a.Results))
 	for i, r := range a.Results {
-		results[i] = result{r.ID, r.Title, r.URL}
+		results[i] = result{r.ID, r.Title, cmp.Or(r.URL, fileURL(r.Path))}
 	}
 	return struct {
 		Results []result `json:"results"`

@@ -3,7 +3,6 @@ package tools
 import (
 	"bytes"
 	"fmt"
-	"net/http"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -12,16 +11,6 @@ import (
 // isBinary uses git's rule: a NUL among the first 8,000 bytes.
 func isBinary(b []byte) bool {
 	return bytes.IndexByte(b[:min(len(b), 8000)], 0) >= 0
-}
-
-// imageType returns the type of an image that clients take, by its content,
-// or "".
-func imageType(b []byte) string {
-	switch t := http.DetectContentType(b); t {
-	case "image/png", "image/jpeg", "image/gif", "image/webp":
-		return t
-	}
-	return ""
 }
 
 // validText returns the bytes as valid UTF-8; repaired tells that some were not.
