@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
 	"satchel/internal/fault"
+	"satchel/internal/space"
 )
 
 func (s *Set) bash(ctx context.Context, c Caller, raw json.RawMessage, p Progress) (Result, error) {
@@ -47,9 +49,13 @@ func (s *Set) runBash(ctx context.Context, c Caller, raw json.RawMessage, p Prog
 	if err != nil {
 		return Result{}, err
 	}
+	writer := ""
+	if slices.Contains(c.Scopes, space.ScopeWrite) {
+		writer = s.o.Prefix + nameBash
+	}
 	return Result{
-		Content: []Content{{Text: bashText(res)}},
-		Meta:    bashMeta(res),
+		Content: []Content{{Text: bashText(r, res, writer)}},
+		Meta:    bashMeta(r, res),
 		IsError: res.End != RunExited && res.End != RunJob,
 	}, nil
 }

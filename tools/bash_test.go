@@ -44,6 +44,8 @@ func TestBashAnswers(t *testing.T) {
 		{"lost", tools.RunResult{End: tools.RunLost, Duration: 2 * time.Second}, true},
 		{"conflict-without-commit", tools.RunResult{End: tools.RunExited, Conflicts: []space.Conflict{{Path: "b.md"}}, Duration: 30 * time.Millisecond}, false},
 		{"job", tools.RunResult{End: tools.RunJob, JobID: "3", JobDir: "/run/satchel/jobs/3", Stdout: tools.RunOutput{Text: "working\n"}, Duration: 45 * time.Second, Notes: []string{"The command goes on as job 3; its output is in /run/satchel/jobs/3. What it changes is committed when it ends."}}, false},
+		{"not-saved", tools.RunResult{End: tools.RunExited, Stdout: tools.RunOutput{Text: "written\n"}, Commits: []space.Commit{someCommit(1)}, Push: local, Duration: 30 * time.Millisecond,
+			NotSaved: "What changed could not be committed: The sandbox ended. What the command had changed is lost."}, false},
 		{"commit", tools.RunResult{End: tools.RunExited, Commits: []space.Commit{someCommit(3)}, Push: local, Duration: 30 * time.Millisecond}, false},
 		{"many-files", tools.RunResult{End: tools.RunExited, Commits: []space.Commit{someCommit(26)}, Push: tools.PushState{State: "queued"}, Duration: 30 * time.Millisecond}, false},
 		{"push-failed", tools.RunResult{End: tools.RunExited, Commits: []space.Commit{someCommit(1)},
@@ -74,6 +76,33 @@ func TestBashAnswers(t *testing.T) {
 				t.Fatal(err)
 			}
 			golden(t, "bash/"+tt.name+".txt", textOf(r)+"\n----\n"+string(meta)+"\n")
+		})
+	}
+}
+
+// TestBashSaysWhatWorksInstead where a command could not write.
+func TestBashSaysWhatWorksInstead(t *testing.T) {
+	tests := []struct {
+		name, tool, command, stderr string
+		c                           tools.Caller
+		want                        string // "!" before what must not be there
+	}{
+		{"read-only file system", "bash_readonly", "touch x", "touch: cannot touch 'x': Read-only file system\n", editor(), "[nothing can be saved here; use bash]"},
+		{"no right to write", "bash_readonly", "mkdir x", "mkdir: cannot create directory 'x': Permission denied\n", editor(), "[nothing can be saved here; use bash]"},
+		{"a redirection", "bash_readonly", "echo > x", "bash: line 1: x: Permission denied\n", editor(), "[nothing can be saved here; use bash]"},
+		{"a caller who cannot write", "bash_readonly", "touch x", "touch: cannot touch 'x': Read-only file system\n", reader(), "[nothing can be saved here: this connection is read-only]"},
+		{"a file that cannot be read", "bash_readonly", "cat x", "cat: x: Permission denied\n", editor(), "!saved"},
+		{"a directory that cannot be listed", "bash_readonly", "ls x", "ls: cannot open directory 'x': Permission denied\n", editor(), "!saved"},
+		{"a script that cannot be run", "bash_readonly", "./x", "bash: line 1: ./x: Permission denied\n", editor(), "!saved"},
+		{"git", "bash", "git revert HEAD", "fatal: Unable to create '/space/.git/index.lock': Read-only file system\n", editor(), "git show COMMIT:path > path"},
+		{"another error", "bash", "false", "no\n", editor(), "!git show"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newBench(t, nil, nil)
+			b.run.result = tools.RunResult{End: tools.RunExited, ExitCode: 1, Stderr: tools.RunOutput{Text: tt.stderr}}
+			args, _ := json.Marshal(map[string]string{"command": tt.command})
+			check(t, b.callAs(t, tt.c, tt.tool, string(args)), false, tt.want)
 		})
 	}
 }

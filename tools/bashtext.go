@@ -19,9 +19,14 @@ const (
 )
 
 // bashText writes a command's answer: what it printed, then one bracketed line
-// for each thing worth knowing.
-func bashText(r RunResult) string {
+// for each thing worth knowing. That changes are lost comes before all else: a
+// model that reads of a commit further down would tell its user they are kept. writer is the tool that can
+// save; empty where the caller has none.
+func bashText(q RunRequest, r RunResult, writer string) string {
 	var b strings.Builder
+	if r.NotSaved != "" {
+		fmt.Fprintf(&b, "[NOT SAVED: %s]\n", clip(r.NotSaved, 1000))
+	}
 	out, err := outputText(r.Stdout), outputText(r.Stderr)
 	switch {
 	case out != "" && err != "":
@@ -38,13 +43,15 @@ func bashText(r RunResult) string {
 		fmt.Fprintf(&b, format, a...)
 		b.WriteString("]\n")
 	}
-	line("%s", endText(r))
-	if r.End == RunJob {
-		line("job %s: follow it with tail -n 50 %s/stdout %s/stderr; whether it has ended: cat %s/status; to stop it and all it started: kill -- -$(cat %s/pid)",
-			r.JobID, r.JobDir, r.JobDir, r.JobDir, r.JobDir)
-	}
+	line("%s", endText(q, r))
 	for _, n := range r.Notes {
+		if r.End == RunJob && strings.Contains(n, r.JobDir) {
+			continue // the line above says where a job's output is
+		}
 		line("%s", clip(n, 500))
+	}
+	if n := writeNote(q, r, writer); n != "" {
+		line("%s", n)
 	}
 	if n := len(r.Commits) - maxListedCommits; n > 0 {
 		line("%s before these: git log", plural(n, "commit", "commits"))
@@ -73,7 +80,31 @@ func outputText(o RunOutput) string {
 // lostText says what is gone with a sandbox that ended under a command.
 const lostText = "What the command had changed is lost, as are background processes and /tmp; the next command starts a new sandbox."
 
-func endText(r RunResult) string {
+// writeNote says what works instead where a command met a file system that
+// cannot be written; empty where it met none. writer is as for bashText.
+func writeNote(q RunRequest, r RunResult, writer string) string {
+	readOnly := strings.Contains(r.Stderr.Text, "Read-only file system")
+	denied := false
+	for l := range strings.Lines(r.Stderr.Text) {
+		// A file that cannot be read is denied too; only these speak of writing.
+		denied = denied || strings.Contains(l, "Permission denied") &&
+			(strings.Contains(l, ": cannot ") && !strings.Contains(l, "cannot open") && !strings.Contains(l, "cannot access") ||
+				strings.Contains(l, "unable to ") || strings.HasPrefix(l, "bash: ") && strings.Contains(q.Command, ">"))
+	}
+	switch {
+	case !readOnly && !denied:
+		return ""
+	case q.ReadOnly && writer != "":
+		return "nothing can be saved here; use " + writer
+	case q.ReadOnly:
+		return "nothing can be saved here: this connection is read-only"
+	case strings.Contains(r.Stderr.Text, ".git"):
+		return "git cannot write, since .git is read-only. To take a change back: git show COMMIT:path > path. What changes in /space is committed when the command ends"
+	}
+	return ""
+}
+
+func endText(q RunRequest, r RunResult) string {
 	took := durationText(r.Duration)
 	why := ""
 	if r.Detail != "" {
@@ -81,7 +112,12 @@ func endText(r RunResult) string {
 	}
 	switch r.End {
 	case RunJob:
-		return fmt.Sprintf("still running after %s%s", took, why)
+		kept := " What it changes is committed when it ends."
+		if q.ReadOnly {
+			kept = ""
+		}
+		return fmt.Sprintf("job %s, still running after %s%s. Its output: tail -n 50 %s/stdout %s/stderr; whether it has ended: cat %s/status; to stop it and all it started: kill -- -$(cat %s/pid).%s",
+			r.JobID, took, why, r.JobDir, r.JobDir, r.JobDir, r.JobDir, kept)
 	case RunTimedOut:
 		return fmt.Sprintf("TIMED OUT after %s%s", took, why)
 	case RunCanceled:
@@ -123,8 +159,8 @@ func pushText(p PushState) string {
 		detail = ": " + strings.TrimSuffix(p.Detail, ".")
 	}
 	switch p.State {
-	case "local":
-		return "local space: kept here, not pushed" + detail
+	case "local": // nobody expects a push, and Meta says it
+		return ""
 	case "pushed":
 		return "pushed" + detail
 	case "queued":
@@ -218,13 +254,16 @@ func durationText(d time.Duration) string {
 }
 
 // bashMeta is the machine-readable part. Lists in it are bounded.
-func bashMeta(r RunResult) map[string]any {
+func bashMeta(q RunRequest, r RunResult) map[string]any {
 	m := map[string]any{
 		"end":         string(r.End),
 		"duration_ms": r.Duration.Milliseconds(),
 		"timed_out":   r.End == RunTimedOut,
 		"truncated":   r.Stdout.Cut > 0 || r.Stderr.Cut > 0,
 		"restarted":   r.Restarted,
+	}
+	if r.NotSaved != "" || !q.ReadOnly && (r.End == RunOutOfMemory || r.End == RunLost) {
+		m["not_saved"] = true
 	}
 	if r.End == RunExited {
 		m["exit_code"] = r.ExitCode

@@ -47,16 +47,16 @@ paths takes several at once: knowledge/x.md, knowledge/x.md:120-180, knowledge/x
 
 Text comes with line numbers, the total number of lines and the etag (the version that you saw). PNG, JPEG, GIF and WebP files come as images. What does not fit max_tokens is cut, and the answer names the path that reads on from there.`
 
-const describeBashReadonly = `Run bash to look at the user's files in ways that {search} and {read} cannot: grep -rn, rg, find, wc, jq, git log -p, git blame, a pipeline or a small script. Nothing in the space can be changed: a write to it fails.
+const describeBashReadonly = `Run bash to look at the user's files in ways that {search} and {read} cannot: grep -rn, find, wc, git log -p, git blame, a pipeline or a small script; python3, jq and rg where the machine has them. Nothing in the space can be changed: a write to it fails.
 
 Runs in a private sandbox without network, in /space (the files, with their git history); /library holds the shared sources and /tmp may be written. Output over 30,000 characters keeps its head and tail, and the answer names the file that holds more.
 
 A command that takes longer than about 45 seconds goes on as a background job; the answer says where its output goes. An exit code other than 0 is told, and is no error of the tool.`
 
-const describeBash = `Run bash to save, change, move or delete files in the user's space, or to compute something from them. Everything that a command changes in /space is committed to the user's git repository when it ends: do not run git commit yourself. Say why in "comment"; it becomes the commit's message.
+const describeBash = `Run bash to save, change, move or delete files in the user's space, or to compute something from them. Everything that a command changes in /space is committed to the user's git repository when it ends. Say why in "comment"; it becomes the commit's message.
 
-Runs in a private sandbox without network, as a local shell would: bash, coreutils, grep and git (history is readable), in /space; /library holds shared sources, read-only. /tmp and background processes last while the sandbox does.
+Runs in a private sandbox without network, as a local shell would, in /space: bash, coreutils, grep and git, and python3, jq and rg where the machine has them; /library holds shared sources, read-only. /tmp and background processes last while the sandbox does.
 
-Put notes under knowledge/, facts under memory/, things for every AI to know under resources/, as Markdown with a title and description in front matter. Look before you overwrite: {read} the file first, change what is needed, keep the rest. Every commit can be undone from history. Never write passwords, keys or tokens.
+Put notes under knowledge/, facts under memory/, things for every AI to know under resources/, as Markdown with a title and description in front matter. Look before you overwrite: {read} the file first, change what is needed, keep the rest. To take a change back, write the old version again: git show COMMIT:path > path (git log finds the commit). .git is read-only, so git commit, revert, restore, checkout and stash fail. Never write passwords, keys or tokens.
 
-The answer has stdout and stderr, the exit code, the commit and the files that changed, and whether they were pushed; paths that were refused or met a newer version are named with what to do. A command that takes longer than about 45 seconds, or with background: true, goes on as a job. An exit code other than 0 is told, and is no error of the tool. To look without changing, prefer {search}, {read} or {bash_readonly}.`
+The answer has stdout and stderr, the exit code, the commit and the files that changed, and what became of the push where there is a remote; paths that were refused or met a newer version are named with what to do. A command that takes longer than about 45 seconds, or with background: true, goes on as a job. An exit code other than 0 is told, and is no error of the tool. To look without changing, prefer {search}, {read} or {bash_readonly}.`

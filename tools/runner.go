@@ -67,6 +67,10 @@ type RunResult struct {
 	// Commits hold, oldest first, every commit that contains paths changed
 	// since the command began, also where another command's end made them.
 	Commits []space.Commit
+	// NotSaved says, in whole sentences, why what the command changed is not in
+	// Commits and what becomes of it; empty where all is. Commits may be there
+	// all the same: of others, or of what was collected before.
+	NotSaved string
 	// Uncommitted are paths that a live command still has open for writing:
 	// they are committed when it ends.
 	Uncommitted []string

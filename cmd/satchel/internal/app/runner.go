@@ -51,7 +51,7 @@ func (r runner) Run(ctx context.Context, q tools.RunRequest, p tools.Progress) (
 		Restarted: res.Restarted, JobID: res.JobID, JobDir: res.JobDir, Notes: res.Notes,
 	}
 	if res.NotSaved != nil {
-		out.Notes = append(out.Notes, notSavedNote(res.NotSaved))
+		out.NotSaved = notSavedNote(res.NotSaved)
 	}
 	if res.End == agent.Exited && res.ExitCode == killedExit {
 		// The kernel kills a process where its sandbox is out of memory, and
