@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
+	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
@@ -181,9 +183,8 @@ func (r *repo) readImport(f importFile) (request, []byte, error) {
 	if _, err := space.ParsePath(f.path); err != nil {
 		return request{}, nil, err
 	}
-	tooLarge := fault.New(fault.TooLarge, "The file %q is larger than %s.", f.path, sizeText(r.s.o.Limits.File))
 	if f.size > r.s.o.Limits.File {
-		return request{}, nil, tooLarge
+		return request{}, nil, tooLarge(f.path, r.s.o.Limits.File)
 	}
 	in, err := f.open()
 	if err != nil {
@@ -195,11 +196,15 @@ func (r *repo) readImport(f importFile) (request, []byte, error) {
 		return request{}, nil, err
 	}
 	if int64(len(data)) > r.s.o.Limits.File {
-		return request{}, nil, tooLarge
+		return request{}, nil, tooLarge(f.path, r.s.o.Limits.File)
 	}
 	q, err := r.check(space.Change{Path: f.path, Mode: f.mode, Content: data})
 	q.data = nil // its blob is in the pack by the time of the commit
 	return q, data, err
+}
+
+func tooLarge(path string, limit int64) error {
+	return fault.New(fault.TooLarge, "The file %q is larger than the %s that a file may have.", path, sizeText(limit))
 }
 
 // commitImport commits requests whose blobs are in the pack. The caller holds
@@ -221,6 +226,8 @@ func (r *repo) commitImport(ctx context.Context, w *packWriter, reqs []request, 
 				reqs[i].base, reqs[i].baseMode = blobID(at.hash), at.fileMode()
 			}
 		}
+	} else if reqs, err = r.notKept(head.tree, reqs); err != nil {
+		return space.Commit{}, r.internalf(err, "import")
 	}
 	p, err := r.decide(ctx, head, reqs, space.KeepBoth)
 	if err != nil {
@@ -241,4 +248,57 @@ func (r *repo) commitImport(ctx context.Context, w *packWriter, reqs []request, 
 		err = errors.Join(err, r.db.rescan())
 	}
 	return c, err
+}
+
+// notKept leaves out files that differ from head's and stand beside those as
+// conflict copies already: importing a source again makes no second copy.
+func (r *repo) notKept(tree hash, reqs []request) ([]request, error) {
+	left := make([]request, 0, len(reqs))
+	for _, q := range reqs {
+		kept, err := r.isKept(tree, q)
+		if err != nil {
+			return nil, err
+		}
+		if !kept {
+			left = append(left, q)
+		}
+	}
+	return left, nil
+}
+
+// isKept tells whether head has something else at a file's path and the file as
+// a conflict copy beside it.
+func (r *repo) isKept(tree hash, q request) (bool, error) {
+	at, err := r.lookup(tree, string(q.path))
+	if err != nil || !at.found || at.hash == q.hash {
+		return false, err
+	}
+	dir, name := path.Split(string(q.path))
+	parent, err := r.lookup(tree, strings.TrimSuffix(dir, "/"))
+	if err != nil {
+		return false, err
+	}
+	siblings, err := r.db.tree(parent.hash)
+	if err != nil {
+		return false, err
+	}
+	stem, ext := copyStem(name)
+	for _, e := range siblings {
+		if e.hash == q.hash && e.isFile() && e.fileMode() == q.mode && space.IsConflictCopy(space.Path(e.name)) &&
+			strings.HasPrefix(e.name, stem+space.ConflictMark) && strings.HasSuffix(e.name, ext) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// copyStem splits a name where its conflict copies have their mark (see
+// conflictName).
+func copyStem(name string) (stem, ext string) {
+	ext = path.Ext(name)
+	stem = strings.TrimSuffix(name, ext)
+	if stem == "" || len(ext) > 32 {
+		return name, ""
+	}
+	return stem, ext
 }

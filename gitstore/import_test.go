@@ -136,7 +136,7 @@ func TestFilesAreImportedFromADirectoryAndAStream(t *testing.T) {
 		"directory": func() ImportSource { return FromDirectory(dir) },
 		"stream": func() ImportSource {
 			var b bytes.Buffer
-			if err := WriteTar(t.Context(), dir, &b); err != nil {
+			if err := WriteTar(t.Context(), dir, &b, 0); err != nil {
 				t.Fatal(err)
 			}
 			return FromTar(&b)

@@ -167,7 +167,11 @@ func (t tarSource) files(ctx context.Context, visit func(importFile) error, refu
 				return io.NopCloser(damagedTar{in}), nil
 			}})
 		default:
-			refuse(name, fault.New(fault.Invalid, "%q is neither a file nor a symbolic link.", name))
+			why := oneLine(h.PAXRecords[refusedRecord], 300)
+			if why == "" {
+				why = fmt.Sprintf("%q is neither a file nor a symbolic link.", name)
+			}
+			refuse(name, fault.New(fault.Invalid, "%s", why))
 		}
 		if err != nil {
 			return err
@@ -203,16 +207,33 @@ func (d damagedTar) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// refusedRecord is the PAX record with which [WriteTar] says why it left a file
+// out.
+const refusedRecord = "SATCHEL.refused"
+
 // WriteTar writes the files of a directory as [FromTar] reads them: what the
-// command line sends to a running server.
-func WriteTar(ctx context.Context, dir string, w io.Writer) error {
+// command line sends to a server. Files of more than maxFile bytes, and what
+// cannot be read, are sent by name alone, with the reason, so that the receiver
+// tells of them; 0 is no limit.
+func WriteTar(ctx context.Context, dir string, w io.Writer, maxFile int64) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return fault.Wrap(err, fault.Invalid, "The directory %s cannot be read: %v.", dir, errors.Unwrap(err))
 	}
 	defer root.Close()
 	out := tar.NewWriter(w)
+	var werr error
+	refuse := func(name string, why error) {
+		if werr == nil {
+			werr = out.WriteHeader(&tar.Header{Name: path.Clean(name), Typeflag: tar.TypeFifo, Format: tar.FormatPAX,
+				PAXRecords: map[string]string{refusedRecord: fault.PublicOf(why)}})
+		}
+	}
 	visit := func(f importFile) error {
+		if maxFile > 0 && f.size > maxFile {
+			refuse(f.path, tooLarge(f.path, maxFile))
+			return nil
+		}
 		in, err := f.open()
 		if err != nil {
 			return err
@@ -239,14 +260,6 @@ func WriteTar(ctx context.Context, dir string, w io.Writer) error {
 			return fmt.Errorf("%s changed while it was read: %w", f.path, err)
 		}
 		return nil
-	}
-	// What is refused here (a socket, an unreadable file) is sent as an entry
-	// that the receiver refuses, so that the person is told.
-	var werr error
-	refuse := func(name string, _ error) {
-		if werr == nil {
-			werr = out.WriteHeader(&tar.Header{Name: path.Clean(name), Typeflag: tar.TypeFifo, Format: tar.FormatPAX})
-		}
 	}
 	if err := walkRoot(ctx, root, "", visit, refuse, 0); err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -195,7 +196,7 @@ func (q *quarantine) receive(ctx context.Context, from, protocol, ref string, te
 	args := []string{"fetch", "--progress", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head",
 		"--no-auto-maintenance", "--end-of-options", from, "+" + ref + ":refs/heads/main"}
 	sized, stop := q.limitSize(ctx)
-	_, err := q.git(sized, gitCmd{protocols: protocol, progress: tell, config: fetch, args: args})
+	_, err := q.git(sized, gitCmd{protocols: protocol, progress: onlyProgress(tell), config: fetch, args: args})
 	stop()
 	if err != nil {
 		return q.explain(sized, err)
@@ -214,6 +215,18 @@ func (q *quarantine) receive(ctx context.Context, from, protocol, ref string, te
 	}
 	q.head, err = q.r.state(q.r.readRef())
 	return err
+}
+
+// gitProgress is a line of git's that tells how far it is: the others name our
+// own paths.
+var gitProgress = regexp.MustCompile(`^(Receiving objects|Resolving deltas|Unpacking objects): +\d+%`)
+
+func onlyProgress(tell func(string)) func(string) {
+	return func(line string) {
+		if gitProgress.MatchString(line) {
+			tell(line)
+		}
+	}
 }
 
 // limitSize ends a fetch that brings more than a repository may have.

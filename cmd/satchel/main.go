@@ -59,6 +59,7 @@ func run() int {
 		Stdout:     os.Stdout,
 		Stderr:     os.Stderr,
 		Terminal:   term.IsTerminal(int(os.Stdout.Fd())),
+		Watched:    term.IsTerminal(int(os.Stderr.Fd())),
 		Executable: exe,
 		Version:    cli.Version{Version: version, Commit: commit, Go: runtime.Version(), GVisor: moduleVersion("gvisor.dev/gvisor")},
 	})

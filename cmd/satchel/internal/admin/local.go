@@ -258,12 +258,12 @@ func (l *Local) Import(ctx context.Context, r ImportRequest, stream io.Reader, p
 	if err != nil {
 		return ImportResult{}, err
 	}
-	out := ImportResult{Commit: res.Commit.ID, Files: res.Files, History: res.History}
+	out := ImportResult{Commit: res.Commit.ID, Files: res.Files, History: res.History, Changed: res.Commit.Changed}
 	for _, n := range res.Notes {
 		out.Refused = append(out.Refused, Refused{n.Path, n.Why})
 	}
 	for _, c := range res.Commit.Conflicts {
-		out.Conflicts = append(out.Conflicts, string(c.Path))
+		out.Conflicts = append(out.Conflicts, Conflict{string(c.Path), string(c.Kept)})
 	}
 	return out, nil
 }

@@ -44,6 +44,8 @@ type Info struct {
 	// URL is the MCP endpoint as clients on this machine reach it; empty where
 	// no server runs.
 	URL string `json:"url"`
+	// MaxFile is how many bytes a file of a space may have.
+	MaxFile int64 `json:"max_file"`
 }
 
 // User is a person. The JSON form is part of the command line's contract.
@@ -115,7 +117,14 @@ type ImportResult struct {
 	Files     int            `json:"files"`
 	History   bool           `json:"history"` // the source's history became the space's
 	Refused   []Refused      `json:"refused,omitempty"`
-	Conflicts []string       `json:"conflicts,omitempty"` // where both versions were kept
+	Conflicts []Conflict     `json:"conflicts,omitempty"` // where both versions were kept
+	Changed   bool           `json:"changed"`             // false: the space had it all
+}
+
+// Conflict is a file of which the space has another version.
+type Conflict struct {
+	Path string `json:"path"` // has the space's
+	Kept string `json:"kept"` // has the imported one
 }
 
 // Refused is a file that was left out.

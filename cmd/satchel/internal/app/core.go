@@ -83,7 +83,7 @@ func OpenCore(ctx context.Context, cfg *config.Config, version string, log *slog
 		return nil, err
 	}
 	c.Accounts = store.New(c.DB, store.Options{Logger: log.With("part", "accounts")})
-	c.Admin = &admin.Local{Accounts: c.Accounts, Git: c.Git, SpacesDir: spaces, Running: admin.Info{Version: version}}
+	c.Admin = &admin.Local{Accounts: c.Accounts, Git: c.Git, SpacesDir: spaces, Running: admin.Info{Version: version, MaxFile: cfg.Space.MaxFile}}
 	return c, nil
 }
 

@@ -31,6 +31,8 @@ type Env struct {
 	// Terminal tells whether a person reads Stdout: only there is a secret
 	// printed.
 	Terminal bool
+	// Watched tells whether a person reads Stderr: only there is progress shown.
+	Watched bool
 	// Executable is this program's path, for configurations that start it.
 	Executable string
 	Version    Version

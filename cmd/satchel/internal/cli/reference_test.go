@@ -67,7 +67,7 @@ others say that there is none.
 | ` + "`token list`" + ` | ` + "`[{\"id\", \"user\", \"name\", \"scopes\", \"created\", \"expires\", \"last_used\", \"revoked\"}]`" + `; ` + "`expires` and `last_used`" + ` where there is such a time |
 | ` + "`token revoke`" + ` | ` + "`{\"revoked\"}`" + ` |
 | ` + "`space list`" + ` | ` + "`[{\"id\", \"name\", \"owner\", \"repository\", \"head\"}]`" + ` |
-| ` + "`space import`" + ` | ` + "`{\"commit\", \"files\", \"history\", \"refused\": [{\"path\", \"why\"}], \"conflicts\"}`" + `; the last two where there are any |
+| ` + "`space import`" + ` | ` + "`{\"commit\", \"files\", \"history\", \"changed\", \"refused\": [{\"path\", \"why\"}], \"conflicts\": [{\"path\", \"kept\"}]}`" + `; the last two where there are any |
 | ` + "`version`" + ` | ` + "`{\"version\", \"commit\", \"go\", \"gvisor\"}`" + ` |
 `
 

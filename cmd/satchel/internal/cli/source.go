@@ -27,7 +27,11 @@ type source struct {
 	arg     string
 	environ []string
 	stdin   io.Reader
-	log     io.Writer // git's progress
+	log     io.Writer // git's messages
+	// watched tells whether a person reads log, and so git's progress.
+	watched bool
+	// maxFile is the most bytes of a file that is sent; asked when the first is.
+	maxFile func() int64
 }
 
 // scpLike is git's short form of an ssh URL: [user@]host:path.
@@ -91,7 +95,7 @@ func (s source) open(ctx context.Context) (kind string, stream io.ReadCloser, er
 			return "", nil, fault.New(fault.Invalid, "The repository %q has no commit yet.", s.arg)
 		}
 	}
-	return admin.KindTar, tarOf(ctx, s.arg), nil
+	return admin.KindTar, tarOf(ctx, s.arg, s.maxFile), nil
 }
 
 func (s source) clone(ctx context.Context) (io.ReadCloser, error) {
@@ -100,7 +104,11 @@ func (s source) clone(ctx context.Context) (io.ReadCloser, error) {
 		return nil, err
 	}
 	cleanup := func() { os.RemoveAll(dir) }
-	clone := s.git(ctx, "clone", "--bare", "--single-branch", "--no-tags", "--template=", "--progress", "--", s.arg, dir)
+	progress := "--quiet"
+	if s.watched {
+		progress = "--progress"
+	}
+	clone := s.git(ctx, "clone", "--bare", "--single-branch", "--no-tags", "--template=", progress, "--", s.arg, dir)
 	clone.Stdin, clone.Stderr = s.stdin, s.log
 	if err := clone.Run(); err != nil {
 		cleanup()
@@ -230,25 +238,35 @@ func (p *processStream) Close() error {
 }
 
 // tarOf streams the files of a directory: regular files and symbolic links,
-// without .git directories. Links are told as links, never followed.
-func tarOf(ctx context.Context, dir string) io.ReadCloser {
+// without .git directories. Links are told as links, never followed. maxFile is
+// asked when the first byte is read.
+func tarOf(ctx context.Context, dir string, maxFile func() int64) io.ReadCloser {
 	r, w := io.Pipe()
 	t := &tarStream{PipeReader: r, done: make(chan struct{})}
-	go func() {
+	t.write = func() {
 		defer close(t.done)
-		w.CloseWithError(gitstore.WriteTar(ctx, filepath.Clean(dir), w))
-	}()
+		w.CloseWithError(gitstore.WriteTar(ctx, filepath.Clean(dir), w, maxFile()))
+	}
 	return t
 }
 
 type tarStream struct {
 	*io.PipeReader
-	done chan struct{}
+	begun sync.Once
+	write func()
+	done  chan struct{}
+}
+
+// Read starts what writes the stream.
+func (t *tarStream) Read(b []byte) (int, error) {
+	t.begun.Do(func() { go t.write() })
+	return t.PipeReader.Read(b)
 }
 
 // Close ends the stream and what writes it.
 func (t *tarStream) Close() error {
 	err := t.PipeReader.Close()
+	t.begun.Do(func() { close(t.done) })
 	<-t.done
 	return err
 }

@@ -51,7 +51,7 @@ func repository(t *testing.T) string {
 // readSource opens a source as `space import` does and reads it to its end.
 func readSource(t *testing.T, dir string) (kind string, content []byte, err error) {
 	t.Helper()
-	s := source{arg: dir, environ: sourceEnviron(t), stdin: strings.NewReader(""), log: io.Discard}
+	s := source{arg: dir, environ: sourceEnviron(t), stdin: strings.NewReader(""), log: io.Discard, maxFile: func() int64 { return 1 << 20 }}
 	kind, stream, err := s.open(context.Background())
 	if err != nil {
 		return kind, nil, err

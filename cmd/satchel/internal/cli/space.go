@@ -3,8 +3,10 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/url"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -47,7 +49,9 @@ sides have a file both versions are kept.`,
 }
 
 func importSource(ctx context.Context, c *call, user, arg string) error {
-	src := source{arg: arg, environ: c.Environ, stdin: c.Stdin, log: c.Stderr}
+	src := source{arg: arg, environ: c.Environ, stdin: c.Stdin, log: c.Stderr, watched: c.Watched}
+	maxFile := int64(0)
+	src.maxFile = func() int64 { return maxFile }
 	if err := src.check(); err != nil {
 		return err
 	}
@@ -62,24 +66,82 @@ func importSource(ctx context.Context, c *call, user, arg string) error {
 	}
 	defer stream.Close()
 	var res admin.ImportResult
-	err = c.adminIn(ctx, cfg, func(s admin.Service) (err error) {
-		res, err = s.Import(ctx, admin.ImportRequest{User: user, Kind: kind, Source: sourceName(arg)}, stream, func(p string) {
-			c.note("%s\n", p)
-		})
+	line := progressLine{w: c.Stderr, shown: c.Watched}
+	err = c.adminIn(ctx, cfg, func(s admin.Service) error {
+		info, err := s.Info(ctx)
+		if err != nil {
+			return err
+		}
+		maxFile = info.MaxFile
+		res, err = s.Import(ctx, admin.ImportRequest{User: user, Kind: kind, Source: sourceName(arg)}, stream, line.show)
 		return err
 	})
+	line.clear()
 	if err != nil {
 		return err
 	}
-	return c.answer(res, func() {
-		c.printf("Imported %d files; the space is now at %s.\n", res.Files, res.Commit.Short())
-		for _, r := range res.Refused {
-			c.printf("Left out %q: %s\n", r.Path, r.Why)
-		}
-		for _, p := range res.Conflicts {
-			c.printf("Both sides had %q: both versions were kept.\n", p)
-		}
-	})
+	return c.answer(res, func() { c.imported(arg, res) })
+}
+
+// imported says what came of an import.
+func (c *call) imported(arg string, res admin.ImportResult) {
+	switch {
+	case res.Files == 0 && len(res.Refused) == 0:
+		c.printf("%s has no files to import.\n", printable(arg))
+	case res.Files == 0:
+		c.printf("Nothing of %s could be imported.\n", printable(arg))
+	case !res.Changed:
+		c.printf("Nothing new: the space has all %s (%s).\n", counted(res.Files), res.Commit.Short())
+	default:
+		c.printf("Imported %s; the space is now at %s.\n", counted(res.Files), res.Commit.Short())
+	}
+	for _, r := range res.Refused {
+		c.printf("Left out %s: %s\n", printable(r.Path), r.Why)
+	}
+	for _, k := range res.Conflicts {
+		c.printf("%s differs from the space's; the imported one is %s.\n", printable(k.Path), printable(k.Kept))
+	}
+}
+
+func counted(files int) string {
+	if files == 1 {
+		return "1 file"
+	}
+	return fmt.Sprintf("%d files", files)
+}
+
+// printable is a name as it is, or quoted where it could do more to a terminal
+// than be read.
+func printable(s string) string {
+	if q := strconv.Quote(s); q[1:len(q)-1] != s {
+		return q
+	}
+	return s
+}
+
+// progressLine is one line of a terminal that each message replaces. Nobody
+// wants them in a file.
+type progressLine struct {
+	w     io.Writer
+	shown bool
+	dirty bool
+}
+
+func (p *progressLine) show(text string) {
+	if !p.shown {
+		return
+	}
+	if r := []rune(text); len(r) > 78 {
+		text = string(r[:78])
+	}
+	fmt.Fprintf(p.w, "\r\x1b[K%s", text)
+	p.dirty = true
+}
+
+func (p *progressLine) clear() {
+	if p.dirty {
+		fmt.Fprint(p.w, "\r\x1b[K")
+	}
 }
 
 // sourceName is what a commit message may say of a source: a URL without the
