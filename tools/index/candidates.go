@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
+	"fmt"
 	"math"
 	"path"
 	"slices"
@@ -101,6 +102,7 @@ func (x *Index) rank(ctx context.Context, a *analyzer, sessions []*session, p *p
 	case byRelevance:
 		if len(p.terms) > 0 {
 			slices.SortFunc(all[:look], byScore)
+			all = x.cutWeak(all, limit, r)
 		}
 	case byDate:
 		slices.SortStableFunc(all[:look], func(a, b *found) int { return int(b.doc.date - a.doc.date) })
@@ -108,6 +110,20 @@ func (x *Index) rank(ctx context.Context, a *analyzer, sessions []*session, p *p
 		slices.SortStableFunc(all[:look], func(a, b *found) int { return strings.Compare(string(a.doc.path), string(b.doc.path)) })
 	}
 	return all, nil
+}
+
+// cutWeak leaves out the documents, best first, that are far below the best. r is
+// told where that leaves the answer with fewer than the limit allows.
+func (x *Index) cutWeak(all []*found, limit int, r *Results) []*found {
+	for i, f := range all {
+		if f.score < all[0].score*x.opts.MinScoreShare {
+			if i < limit {
+				r.Notes = append(r.Notes, fmt.Sprintf("Hits under %.0f%% of the best score are left out.", 100*x.opts.MinScoreShare))
+			}
+			return all[:i]
+		}
+	}
+	return all
 }
 
 // candidates asks one database for what matches and scores it.

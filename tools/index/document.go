@@ -47,6 +47,8 @@ const (
 	KindFile      Kind = "file"
 )
 
+var kinds = []Kind{KindMemory, KindResource, KindSkill, KindKnowledge, KindFile}
+
 // kindOf tells the kind of a file by its first directory.
 func kindOf(p space.Path) Kind {
 	top, _, nested := strings.Cut(string(p), "/")

@@ -59,6 +59,10 @@ type Options struct {
 	// frequent terms beyond it only add to the score of what rarer ones found.
 	// Default 6,000.
 	MaxRows int
+	// MinScoreShare is the part of the best hit's score under which others are
+	// left out of an answer ordered by relevance: they have in common with the
+	// query one of its frequent words. Default 0.2; negative: none is left out.
+	MinScoreShare float64
 	// Readers is how many queries read one database at once. Default 4.
 	Readers int
 	// Workers is how many collections a Follower updates at once. Default 2.
@@ -79,6 +83,7 @@ const (
 	DefaultMaxQueryTerms = 40
 	DefaultCandidates    = 200
 	DefaultMaxRows       = 6000
+	DefaultMinScoreShare = 0.2
 	DefaultReaders       = 4
 	DefaultWorkers       = 2
 	DefaultRetryAfter    = 3 * time.Second
@@ -102,6 +107,9 @@ func (o Options) withDefaults() Options {
 	set(&o.MaxRows, DefaultMaxRows)
 	set(&o.Readers, DefaultReaders)
 	set(&o.Workers, DefaultWorkers)
+	if o.MinScoreShare == 0 {
+		o.MinScoreShare = DefaultMinScoreShare
+	}
 	if o.RetryAfter <= 0 {
 		o.RetryAfter = DefaultRetryAfter
 	}

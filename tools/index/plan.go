@@ -3,6 +3,7 @@ package index
 import (
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // term is one thing that a query looks for in the index.
@@ -24,7 +25,12 @@ type plan struct {
 	// name is what they make in one identifier.
 	sequence []string
 	name     string
+	// missing is the query's words, as typed, that no document has in any form.
+	missing []string
 }
+
+// maxMissingTold is how many words an answer says are on no page.
+const maxMissingTold = 5
 
 // What a part of an identifier, and an identifier made of separate words,
 // weigh against a word that was typed.
@@ -77,6 +83,11 @@ func makePlan(a *analyzer, q *parsedQuery, o Options, known func(string) (int64,
 			continue
 		}
 		p.sequence = append(p.sequence, pc.word.term)
+		if nowhere, err := pc.word.nowhere(known); err != nil {
+			return nil, err
+		} else if nowhere && !stop && spaced(pc.raw) && len(p.missing) < maxMissingTold && !slices.Contains(p.missing, pc.raw) {
+			p.missing = append(p.missing, pc.raw)
+		}
 		add(pc.word.term, 1)
 		for _, part := range pc.word.parts {
 			add(part, partWeight)
@@ -137,6 +148,28 @@ func makePlan(a *analyzer, q *parsedQuery, o Options, known func(string) (int64,
 		}
 	}
 	return p, nil
+}
+
+// nowhere tells whether no chunk holds a word, nor a part of it, nor the
+// identifier that it makes.
+func (w word) nowhere(known func(string) (int64, error)) (bool, error) {
+	for _, t := range append([]string{w.term, w.joined}, w.parts...) {
+		if t == "" {
+			continue
+		}
+		if n, err := known(t); err != nil || n > 0 {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// spaced tells whether a word is of a script that puts blanks between words: of
+// another one, what the analyzer takes for a word is none to a reader.
+func spaced(w string) bool {
+	return !strings.ContainsFunc(w, func(r rune) bool {
+		return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
+	})
 }
 
 // phrase returns the FTS5 phrase of a text's words, "" where it has none. Terms

@@ -200,6 +200,11 @@ func (q *parsedQuery) qualify(key, value string, not bool, now time.Time) bool {
 	case "path":
 		return add(&f.path, false)
 	case "kind":
+		for v := range strings.SplitSeq(strings.ToLower(value), ",") {
+			if v = strings.TrimSpace(v); v != "" && !slices.Contains(kinds, Kind(strings.TrimSuffix(v, "s"))) {
+				q.notef("kind:%s is unknown: it can be memory, resource, skill, knowledge or file.", clip(v, 40))
+			}
+		}
 		return add(&f.kind, true)
 	case "lang":
 		return add(&f.lang, true)
@@ -258,6 +263,27 @@ func queryDate(s string, now time.Time) (time.Time, bool) {
 		}
 	}
 	return parseDate(s)
+}
+
+// single takes apart what documents must be into filters of one value each,
+// without sources, which are no property of a document.
+func (f filters) single() []filters {
+	var all []filters
+	for _, v := range f.path.is {
+		all = append(all, filters{path: condition{is: []string{v}}})
+	}
+	for _, v := range f.kind.is {
+		if slices.Contains(kinds, Kind(strings.TrimSuffix(v, "s"))) { // others are noted when they are read
+			all = append(all, filters{kind: condition{is: []string{v}}})
+		}
+	}
+	for _, v := range f.lang.is {
+		all = append(all, filters{lang: condition{is: []string{v}}})
+	}
+	for _, v := range f.version.is {
+		all = append(all, filters{version: condition{is: []string{v}}})
+	}
+	return all
 }
 
 // describe says what the filters narrow the search to, in the query language.

@@ -92,7 +92,10 @@ func (x *Index) search(ctx context.Context, cols []Collection, q Query, broken m
 	if limit <= 0 {
 		limit = DefaultLimit
 	}
-	limit = min(limit, x.opts.MaxResults)
+	if limit > x.opts.MaxResults {
+		limit = x.opts.MaxResults
+		r.Notes = append(r.Notes, fmt.Sprintf("limit was lowered to %d, the most that is allowed.", limit))
+	}
 
 	a := x.analyzer()
 	defer x.analyzers.Put(a)
@@ -118,10 +121,61 @@ func (x *Index) search(ctx context.Context, cols []Collection, q Query, broken m
 		return Results{}, err
 	}
 	r.Truncated = r.Total > len(r.Hits)
-	if len(r.Hits) == 0 && len(p.terms) > 0 {
+	docs := int64(0)
+	for _, s := range r.Indexes {
+		docs += s.Docs
+	}
+	if docs > 0 && len(p.missing) > 0 {
+		r.Notes = append(r.Notes, missingNote(p.missing))
+	}
+	if len(r.Hits) > 0 {
+		return r, nil
+	}
+	if docs > 0 {
+		if err := x.noteUnmet(ctx, sessions, parsed.filters, &r); err != nil {
+			return Results{}, err
+		}
+	}
+	if len(p.terms) > 0 {
 		r.Suggestions, err = suggest(ctx, a, sessions, &parsed)
 	}
 	return r, err
+}
+
+func missingNote(words []string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = fmt.Sprintf("%q", clip(w, 60))
+	}
+	if n := len(quoted) - 1; n > 0 {
+		quoted = append(quoted[:n-1], quoted[n-1]+" or "+quoted[n])
+	}
+	return "No page has " + strings.Join(quoted, ", ") + "."
+}
+
+// noteUnmet tells, of a search that found nothing, which values of its filters
+// no document meets at all.
+func (x *Index) noteUnmet(ctx context.Context, sessions []*session, f filters, r *Results) error {
+	var unmet []string
+	for _, one := range f.single() {
+		met := false
+		for _, s := range sessions {
+			cond, args, err := one.where(ctx, s.tx, s.col.Mount)
+			if err == nil && !met {
+				err = s.tx.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM docs WHERE `+cond+`)`, args...).Scan(&met)
+			}
+			if err != nil {
+				return x.failed(ctx, s, err)
+			}
+		}
+		if !met {
+			unmet = append(unmet, one.describe())
+		}
+	}
+	if len(unmet) > 0 {
+		r.Notes = append(r.Notes, "No page is "+strings.Join(unmet[:min(len(unmet), 5)], " or ")+".")
+	}
+	return nil
 }
 
 // chooseCollections applies the source filter.

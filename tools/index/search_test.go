@@ -240,7 +240,7 @@ func TestHostileFiles(t *testing.T) {
 		"spaces in ü?#%.md": "heron in an odd file name",
 	}
 	start := time.Now()
-	x, _ := indexOf(t, files)
+	x, _ := indexOfWith(t, Options{MinScoreShare: -1}, files)
 	t.Log("indexed in", time.Since(start))
 	got := paths(search(t, x, "heron migration limit:50"))
 	if len(got) == 0 || got[0] != "plain.md" {
@@ -256,5 +256,71 @@ func TestHostileFiles(t *testing.T) {
 	}
 	if got := paths(search(t, x, "big")); !slices.Equal(got, []string{"big.md"}) {
 		t.Errorf("a file over the limit is not found by its name: %v", got)
+	}
+}
+
+// Hits far below the best share one frequent word with the query and only take
+// up the budget.
+func TestWeakHitsAreLeftOut(t *testing.T) {
+	files := map[string]string{"wifi.md": "# Wifi\n\nThe wifi for guests: the guest network is called birch."}
+	for i := range 20 {
+		files[fmt.Sprintf("n%02d.md", i)] = fmt.Sprintf("# Page %d\n\nAbout the network of pumps, number %d.", i, i)
+	}
+	x, _ := indexOf(t, files)
+	r := search(t, x, "wifi guest network")
+	if got := paths(r); !slices.Equal(got, []string{"wifi.md"}) {
+		t.Errorf("%v", got)
+	}
+	if r.Total != 21 || !r.Truncated || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "Hits under 20% of the best score are left out.") {
+		t.Errorf("total %d, truncated %v, notes %q", r.Total, r.Truncated, r.Notes)
+	}
+	if r := search(t, x, "network"); len(r.Hits) != DefaultLimit || len(r.Notes) != 0 {
+		t.Errorf("hits that are alike were left out: %v, %q", paths(r), r.Notes)
+	}
+	all, _ := indexOfWith(t, Options{MinScoreShare: -1}, files)
+	if r := search(t, all, "wifi guest network"); len(r.Hits) != DefaultLimit || len(r.Notes) != 0 {
+		t.Errorf("%v, %q", paths(r), r.Notes)
+	}
+}
+
+// TestNotes: an answer says what of a query meets nothing, so that nobody takes
+// the rest for an answer to all of it.
+func TestNotes(t *testing.T) {
+	x, _ := indexOf(t, corpus)
+	for _, c := range []struct {
+		query string
+		notes []string
+	}{
+		{"helix editor", nil},
+		{"helix zzqqx", []string{`No page has "zzqqx".`}},
+		{"Zzqqx helix qqzzy, the wwvvq", []string{`No page has "Zzqqx", "qqzzy" or "wwvvq".`}},
+		{"SSR-friendly", nil},
+		{"deployed skills/deploy", nil}, // other forms, and parts
+		{"日本語の文書 検索しない", nil},
+		{"the of and", nil},
+		{"helix kind:memry", []string{"kind:memry is unknown: it can be memory, resource, skill, knowledge or file."}},
+		{"fox version:9", []string{"No page is version:9."}},
+		{"fox lang:fi path:nowhere/**", []string{"No page is path:nowhere/** or lang:fi."}},
+		{"fox lang:ja", nil}, // there are such pages, without a fox
+		{"helix sort:oldest", []string{"sort:oldest was left out: it can be recent, path or relevance."}},
+		{"helix limit:500", []string{"limit was lowered to 50, the most that is allowed."}},
+	} {
+		r := search(t, x, c.query)
+		if !slices.Equal(r.Notes, c.notes) {
+			t.Errorf("%s: %q, want %q", c.query, r.Notes, c.notes)
+		}
+	}
+}
+
+// A phrase that is there needs no other words.
+func TestPhrasesThatMatchGiveNoSuggestions(t *testing.T) {
+	x, _ := indexOf(t, corpus)
+	for _, q := range []string{
+		`"quick brown fox"`, `"Version 1.0.21 fixed"`, `"snake_case_name parser"`, `"an SSR-friendly way"`, `"$fetch. useAsyncData"`,
+		`"then watch the logs" zzqqx`, `"name string"`, `"日本語の文書"`, `"the user prefers"`, `"useAsyncData and $fetch"`, `"to not block"`,
+	} {
+		if r := search(t, x, q); len(r.Hits) == 0 || len(r.Suggestions) > 0 {
+			t.Errorf("%s: %v, suggestions %q", q, paths(r), r.Suggestions)
+		}
 	}
 }

@@ -131,9 +131,14 @@ func openIndex(t testing.TB, o Options) *Index {
 // indexOf returns an index over one commit of the files.
 func indexOf(t testing.TB, files map[string]string) (*Index, *history) {
 	t.Helper()
+	return indexOfWith(t, Options{}, files)
+}
+
+func indexOfWith(t testing.TB, o Options, files map[string]string) (*Index, *history) {
+	t.Helper()
 	h := newHistory()
 	h.commit(toBytes(files))
-	x := openIndex(t, Options{})
+	x := openIndex(t, o)
 	update(t, x, h)
 	return x, h
 }
