@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"regexp"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -114,14 +114,21 @@ type Set struct {
 	bytes *semaphore.Weighted // of Limits.BytesAtOnce
 }
 
-var prefixForm = regexp.MustCompile(`^[a-zA-Z0-9_-]{0,32}$`)
+// plainName tells whether s has at most max characters, of those alone that every
+// client takes in the name of a tool or a prompt.
+func plainName(s string, max int) bool {
+	const allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
+	return len(s) <= max && !strings.ContainsFunc(s, func(r rune) bool { return !strings.ContainsRune(allowed, r) })
+}
+
+const maxPrefix = 32
 
 // New makes a Set. The error says which option is wrong.
 func New(o Options) (*Set, error) {
 	switch {
 	case o.Workspace == nil || o.Searcher == nil || o.PublicURL == nil:
 		return nil, errors.New("tools: Workspace, Searcher and PublicURL are required")
-	case !prefixForm.MatchString(o.Prefix):
+	case !plainName(o.Prefix, maxPrefix):
 		// A client that dislikes one name drops the whole list, so this is
 		// refused before any client sees it.
 		return nil, fmt.Errorf("tools.prefix %q: at most 32 letters, digits, _ and - are allowed", o.Prefix)

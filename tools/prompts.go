@@ -3,7 +3,6 @@ package tools
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -63,8 +62,8 @@ func (s *Set) Prompts(ctx context.Context, c Caller) ([]Prompt, error) {
 	return list, nil
 }
 
-// promptName is what clients show as a slash command.
-var promptName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+// maxPromptName bounds what clients show as a slash command.
+const maxPromptName = 64
 
 // invocable lists the skills that a person can call as a prompt. Where two
 // have one name, the first by its path is it.
@@ -76,7 +75,7 @@ func (v view) invocable(ctx context.Context) ([]skill, error) {
 	seen := map[string]bool{promptOnboarding: true}
 	return slices.DeleteFunc(skills, func(k skill) bool {
 		asks, _ := k.fields["user-invocable"].(bool)
-		drop := !asks || k.wrong != "" || seen[k.name] || !promptName.MatchString(k.name)
+		drop := !asks || k.wrong != "" || seen[k.name] || k.name == "" || !plainName(k.name, maxPromptName)
 		seen[k.name] = seen[k.name] || !drop
 		return drop
 	}), nil

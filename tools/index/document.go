@@ -2,7 +2,6 @@ package index
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -165,12 +164,12 @@ func langOf(name string) string {
 	return ""
 }
 
-var versionDir = regexp.MustCompile(`^v?(\d{1,4}(?:\.\d{1,4}){1,3}(?:\.x)?|\d{1,3}\.x)$|^v(\d{1,4})$`)
+var versionDir = lazily(`^v?(\d{1,4}(?:\.\d{1,4}){1,3}(?:\.x)?|\d{1,3}\.x)$|^v(\d{1,4})$`)
 
 // versionOf finds a directory that names a version, such as docs/v5.1/.
 func versionOf(name string) string {
 	for seg := range strings.SplitSeq(path.Dir(name), "/") {
-		if m := versionDir.FindStringSubmatch(seg); m != nil {
+		if m := versionDir().FindStringSubmatch(seg); m != nil {
 			return m[1] + m[2]
 		}
 	}

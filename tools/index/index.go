@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -50,7 +49,7 @@ type entry struct {
 }
 
 // collectionName is what a collection may be called: it becomes a file name.
-var collectionName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,99}$`)
+var collectionName = lazily(`^[a-z0-9][a-z0-9_-]{0,99}$`)
 
 // Open makes the directory and an Index over it. Databases are opened when they
 // are first used. Close must be called.
@@ -98,7 +97,7 @@ func (e *entry) take() *database {
 var errClosed = errors.New("index is closed")
 
 func (x *Index) entry(id space.SpaceID) (*entry, error) {
-	if !collectionName.MatchString(string(id)) {
+	if !collectionName().MatchString(string(id)) {
 		return nil, fault.New(fault.Invalid, "%.60q cannot be the name of an index.", string(id))
 	}
 	x.mu.Lock()

@@ -5,6 +5,7 @@ import (
 	"html"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 const maxHeadingBytes = 300
@@ -138,31 +139,35 @@ func canBeSetext(data []byte, prev line, body int) bool {
 	return !strings.ContainsRune("|>-*+`~<:", rune(bytes.TrimLeft(data[prev.start:prev.end], " ")[0]))
 }
 
+// The expressions are compiled when they are first needed: bounded repetitions
+// take much memory, and the program also starts as other processes than the
+// server, which index nothing.
 var (
-	headingLink = regexp.MustCompile(`!?\[([^\]]*)\]\([^)]*\)`)
-	headingID   = regexp.MustCompile(`\s*\{#[^}]*\}\s*$`)
-	anyTag      = regexp.MustCompile(`</?[a-zA-Z][^<>]{0,300}>`)
+	headingLink = lazily(`!?\[([^\]]*)\]\([^)]*\)`)
+	headingID   = lazily(`\s*\{#[^}]*\}\s*$`)
+	anyTag      = lazily(`</?[a-zA-Z][^<>]{0,300}>`)
+	htmlHeading = lazily(`(?i)<h([1-6])(?:\s[^<>]{0,300})?>(.{0,1000}?)</h[1-6]\s*>`)
+	htmlTitle   = lazily(`(?i)<title(?:\s[^<>]{0,300})?>(.{0,1000}?)</title\s*>`)
 )
+
+func lazily(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+}
 
 // cleanHeading returns a heading as a reader sees it: without marks of
 // emphasis, links and explicit ids.
 func cleanHeading(h string) string {
 	h = clip(strings.ToValidUTF8(h, ""), 2*maxHeadingBytes)
-	h = headingID.ReplaceAllString(h, "")
-	h = headingLink.ReplaceAllString(h, "$1")
+	h = headingID().ReplaceAllString(h, "")
+	h = headingLink().ReplaceAllString(h, "$1")
 	if strings.ContainsRune(h, '`') {
 		h = strings.ReplaceAll(h, "`", "") // what is in a code span is as it is
 	} else {
-		h = anyTag.ReplaceAllString(h, "")
+		h = anyTag().ReplaceAllString(h, "")
 		h = strings.NewReplacer("**", "", "__", "", "*", "").Replace(h)
 	}
 	return clip(strings.Join(strings.Fields(html.UnescapeString(h)), " "), maxHeadingBytes)
 }
-
-var (
-	htmlHeading = regexp.MustCompile(`(?i)<h([1-6])(?:\s[^<>]{0,300})?>(.{0,1000}?)</h[1-6]\s*>`)
-	htmlTitle   = regexp.MustCompile(`(?i)<title(?:\s[^<>]{0,300})?>(.{0,1000}?)</title\s*>`)
-)
 
 // htmlLines marks the headings of HTML that begin and end on one line.
 func htmlLines(data []byte) []line {
@@ -170,9 +175,9 @@ func htmlLines(data []byte) []line {
 	for i := range lines {
 		l := &lines[i]
 		text := data[l.start:min(l.end, l.start+chunkSplit)]
-		if m := htmlHeading.FindSubmatch(text); m != nil {
+		if m := htmlHeading().FindSubmatch(text); m != nil {
 			l.level, l.heading = int(m[1][0]-'0'), cleanHeading(string(m[2]))
-		} else if m := htmlTitle.FindSubmatch(text); m != nil {
+		} else if m := htmlTitle().FindSubmatch(text); m != nil {
 			l.level, l.heading = 1, cleanHeading(string(m[1]))
 		}
 	}
