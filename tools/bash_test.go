@@ -95,6 +95,8 @@ func TestBashSaysWhatWorksInstead(t *testing.T) {
 		{"a directory that cannot be listed", "bash_readonly", "ls x", "ls: cannot open directory 'x': Permission denied\n", editor(), "!saved"},
 		{"a script that cannot be run", "bash_readonly", "./x", "bash: line 1: ./x: Permission denied\n", editor(), "!saved"},
 		{"git", "bash", "git revert HEAD", "fatal: Unable to create '/space/.git/index.lock': Read-only file system\n", editor(), "git show COMMIT:path > path"},
+		{"git, where the server is not root", "bash", "git stash", "fatal: Unable to create '/space/.git/index.lock': Permission denied\n", editor(), "git show COMMIT:path > path"},
+		{"a shell with a path", "bash_readonly", "echo > x", "/bin/bash: line 1: x: Permission denied\n", editor(), "[nothing can be saved here; use bash]"},
 		{"another error", "bash", "false", "no\n", editor(), "!git show"},
 	}
 	for _, tt := range tests {

@@ -45,7 +45,7 @@ func bashText(q RunRequest, r RunResult, writer string) string {
 	}
 	line("%s", endText(q, r))
 	for _, n := range r.Notes {
-		if r.End == RunJob && strings.Contains(n, r.JobDir) {
+		if r.End == RunJob && r.JobDir != "" && strings.Contains(n, r.JobDir) {
 			continue // the line above says where a job's output is
 		}
 		line("%s", clip(n, 500))
@@ -89,7 +89,7 @@ func writeNote(q RunRequest, r RunResult, writer string) string {
 		// A file that cannot be read is denied too; only these speak of writing.
 		denied = denied || strings.Contains(l, "Permission denied") &&
 			(strings.Contains(l, ": cannot ") && !strings.Contains(l, "cannot open") && !strings.Contains(l, "cannot access") ||
-				strings.Contains(l, "unable to ") || strings.HasPrefix(l, "bash: ") && strings.Contains(q.Command, ">"))
+				strings.Contains(l, ".git/") || strings.Contains(l, "bash: line ") && strings.Contains(q.Command, ">"))
 	}
 	switch {
 	case !readOnly && !denied:
