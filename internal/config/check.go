@@ -66,6 +66,9 @@ func address(s string) string {
 	}
 	h, port, err := net.SplitHostPort(s)
 	if err == nil {
+		if n, notNumber := strconv.ParseUint(port, 10, 64); notNumber == nil && n > 65535 {
+			return fmt.Sprintf("%s is no port (1-65535)", port)
+		}
 		_, err = strconv.ParseUint(port, 10, 16)
 	}
 	if err != nil || h != "" && net.ParseIP(h) == nil && host(h) != "" {

@@ -204,6 +204,17 @@ func TestMistakes(t *testing.T) {
 			"F:1:17: sandbox.disk: 2TiB is out of range: it must be from 1MiB to 1TiB",
 		}},
 		{"variables that are no keys", setup{env: []string{"SATCHEL_TOKEN=x", "SATCHEL_URL=x", "SATCHEL_TEST_POSTGRES=x", "SATCHEL_PORT=tcp://10.0.0.1:80", "SATCHEL_PORT_80_TCP_ADDR=x", "SATCHEL_SERVICE_HOST=x", "SATCHEL_SERVICE_PORT_HTTP=80", "SATCHELS=1"}}, nil},
+		{"a variable without its section", setup{env: []string{"SATCHEL_LISTEN=x", "SATCHEL_DATA=x", "SATCHEL_TOTAL_MEMORY=x"}}, []string{
+			"SATCHEL_LISTEN: there is no such variable; did you mean SATCHEL_SERVER_LISTEN?",
+			"SATCHEL_DATA: there is no such variable; did you mean SATCHEL_DATA_DIR?",
+			"SATCHEL_TOTAL_MEMORY: there is no such variable; did you mean SATCHEL_SANDBOX_TOTAL_MEMORY?",
+		}},
+		{"a file as the data directory", setup{args: []string{"--data", os.DevNull, "--search-limit=x"}}, []string{
+			"flag --data: " + os.DevNull + " is a file; name a directory",
+		}},
+		{"a port that there is none", setup{args: []string{"--listen=127.0.0.1:99999"}}, []string{
+			"flag --listen: server.listen: 99999 is no port (1-65535)",
+		}},
 		{"a relative data directory in the file", setup{file: "data_dir: here\n", env: nil, args: nil}, nil}, // SATCHEL_DATA_DIR beats it
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -82,7 +82,7 @@ func keys() []key {
 		row("data_dir", "Where everything is kept: spaces, the database, the index.", str, "",
 			func(c *Config) *string { return &c.DataDir }, absolute).named("data").shown("$XDG_DATA_HOME/satchel, else ~/.local/share/satchel"),
 
-		row("server.listen", "Address and port to serve MCP and the web page on.", str, "127.0.0.1:8080",
+		row("server.listen", "Address and port to serve MCP on.", str, "127.0.0.1:8080",
 			func(c *Config) *string { return &c.Server.Listen }, required, address).named("listen"),
 		row("server.public_url", "URL under which clients reach the server, if that is not its address.", str, "",
 			func(c *Config) *string { return &c.Server.PublicURL }, publicURL).named("public-url"),
@@ -196,6 +196,9 @@ func addKeys(fs *pflag.FlagSet, want func(*key) bool) {
 			continue
 		}
 		usage := strings.TrimSuffix(k.doc, ".")
+		if strings.HasPrefix(k.form, "one of ") {
+			usage += ": " + k.form
+		}
 		if k.def != "" {
 			usage += " (default " + k.def + ")"
 		}

@@ -59,6 +59,14 @@ func (m Mistakes) Error() string {
 	return strings.Join(lines, "\n")
 }
 
+// flagged begins the Where of a flag.
+const flagged = "flag --"
+
+// OfFlags tells whether a flag has a mistake, and so the command's words.
+func (m Mistakes) OfFlags() bool {
+	return slices.ContainsFunc(m, func(x Mistake) bool { return strings.HasPrefix(x.Where, flagged) })
+}
+
 // loader collects values and mistakes.
 type loader struct {
 	src      Source
@@ -85,6 +93,9 @@ func Load(src Source) (*Config, error) {
 	// The data directory is needed to find the file, so it is looked at first;
 	// setting it again after the file is what makes a flag win.
 	l.applyOutside(func(k *key) bool { return k.path == "data_dir" })
+	if l.dataDirIsFile(); len(l.mistakes) > 0 && l.spoilt["data_dir"] {
+		return nil, fault.Wrap(l.mistakes, fault.Invalid, "%s", l.mistakes.Error())
+	}
 	name, err := l.findFile()
 	if err != nil {
 		l.mistake(name, "%s", err)
@@ -125,6 +136,16 @@ func DataDir(lookup func(string) (string, bool)) (string, error) {
 		return filepath.Join(d, ".local", "share", "satchel"), nil
 	}
 	return "", fault.New(fault.Invalid, "there is no home directory to keep data in; name a directory with --data")
+}
+
+// dataDirIsFile tells of a file where the data directory should be: everything
+// that is looked for below it would fail with words about itself.
+func (l *loader) dataDirIsFile() {
+	if st, err := os.Stat(l.cfg.DataDir); l.cfg.DataDir == "" || err != nil || st.IsDir() {
+		return
+	}
+	l.spoilt["data_dir"] = true
+	l.mistake(l.where("data_dir"), "%s is a file; name a directory", l.cfg.DataDir)
 }
 
 // findFile returns the file to read, "" for none. One that was asked for must
@@ -210,7 +231,7 @@ func (l *loader) readEnviron() {
 		}
 		l.env[name] = value
 		if !slices.Contains(known, name) && !notOurs(name) {
-			l.unknown(name, "variable", nearest(name, append(known, "SATCHEL_CONFIG", "SATCHEL_TOKEN", "SATCHEL_URL")))
+			l.unknown(name, "variable", l.nearestVariable(name, append(known, "SATCHEL_CONFIG", "SATCHEL_TOKEN", "SATCHEL_URL")))
 		}
 	}
 }
@@ -226,7 +247,7 @@ func (l *loader) applyOutside(want func(*key) bool) {
 		given := text != ""
 		if l.src.Flags != nil {
 			if f := l.src.Flags.Lookup(k.flag); f != nil && f.Changed {
-				where, text, given = "flag --"+k.flag, f.Value.String(), true
+				where, text, given = flagged+k.flag, f.Value.String(), true
 			}
 		}
 		if k.path == "data_dir" {

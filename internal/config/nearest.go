@@ -31,3 +31,23 @@ func nearest(unknown string, known []string) string {
 	}
 	return ""
 }
+
+// nearestVariable is nearest for variables, where people leave the section out:
+// SATCHEL_LISTEN is as its flag is.
+func (l *loader) nearestVariable(name string, known []string) string {
+	last := strings.TrimPrefix(name, "SATCHEL_")
+	var found []string
+	for i := range l.keys {
+		k := &l.keys[i]
+		if strings.EqualFold(strings.ReplaceAll(k.flag, "-", "_"), last) {
+			return k.env()
+		}
+		if strings.HasSuffix(k.env(), "_"+last) {
+			found = append(found, k.env())
+		}
+	}
+	if len(found) == 1 {
+		return found[0]
+	}
+	return nearest(name, known)
+}

@@ -26,7 +26,7 @@ const platformTimeout = 5 * time.Second
 // Check implements space.Runtime. It boots a sandbox and ends it again, which
 // takes about as long as a start.
 func (r *Runtime) Check(ctx context.Context) error {
-	for _, look := range []func() Finding{r.lookAtProgram, r.lookAtIdentity, r.lookAtProc, lookAtNamespaces} {
+	for _, look := range []func() Finding{r.lookAtRootfs, r.lookAtProgram, r.lookAtIdentity, r.lookAtProc, lookAtNamespaces} {
 		if f := look(); !f.OK {
 			return fault.New(fault.Unavailable, "No sandbox can start here: %s. %s", f.Detail, f.Remedy)
 		}
@@ -72,6 +72,9 @@ func (r *Runtime) trial(ctx context.Context) error {
 // Diagnose looks at everything that sandboxes need or can use, for
 // `satchel doctor`. It boots a trial sandbox for each platform.
 func (r *Runtime) Diagnose(ctx context.Context) []Finding {
+	if f := r.lookAtRootfs(); !f.OK {
+		return []Finding{f} // what needs it fails with words about itself
+	}
 	out := []Finding{r.lookAtProgram(), r.lookAtIdentity(), r.lookAtProc(), lookAtNamespaces()}
 	for _, p := range []string{"systrap", "kvm", "ptrace"} {
 		out = append(out, r.lookAtPlatform(ctx, p))
@@ -81,6 +84,37 @@ func (r *Runtime) Diagnose(ctx context.Context) []Finding {
 		out = append(out, r.lookForTool(name))
 	}
 	return out
+}
+
+// lookAtRootfs tells whether the configured root file system is there. It does
+// not say where: callers of bash are told what Check finds.
+func (r *Runtime) lookAtRootfs() Finding {
+	f := Finding{Name: "root file system", OK: true, Detail: "the host's /usr"}
+	if r.opt.Rootfs == "" {
+		return f
+	}
+	f.Detail = "the directory that sandbox.rootfs names"
+	st, err := os.Stat(r.opt.Rootfs)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		f.Detail = "the directory that sandbox.rootfs names does not exist"
+	case err != nil:
+		f.Detail = "the directory that sandbox.rootfs names cannot be looked at: " + rootCause(err).Error()
+	case !st.IsDir():
+		f.Detail = "what sandbox.rootfs names is a file"
+	default:
+		return f
+	}
+	f.OK, f.Remedy = false, "Name a directory that holds a root file system, or leave sandbox.rootfs empty for the host's /usr."
+	return f
+}
+
+// rootCause is the system's own word, without a path.
+func rootCause(err error) error {
+	for next := err; next != nil; next = errors.Unwrap(next) {
+		err = next
+	}
+	return err
 }
 
 // lookAtProgram tells whether the program can run in gVisor's empty root.
@@ -203,8 +237,12 @@ func (r *Runtime) lookAtPlatform(ctx context.Context, platform string) Finding {
 	f := Finding{Name: "platform " + platform}
 	if platform == "kvm" {
 		if dev, err := os.OpenFile("/dev/kvm", os.O_RDWR, 0); err != nil {
+			if r.opt.Platform != platform {
+				f.Detail = fmt.Sprintf("not available here; not needed (%s is used)", r.opt.Platform)
+				return f
+			}
 			f.Detail = "/dev/kvm cannot be opened: " + firstLine(err)
-			f.Remedy = "Not needed: systrap is the default. To use kvm, run on hardware or a machine with nested virtualisation."
+			f.Remedy = "Use systrap (sandbox.platform), or run on hardware or a machine with nested virtualisation."
 			return f
 		} else {
 			dev.Close()

@@ -30,7 +30,7 @@ func TestCheckSaysWhatToDo(t *testing.T) {
 	}{
 		{"a program that is linked dynamically", func(o *gvisor.Options) { o.Exe = "/bin/bash" }, "CGO_ENABLED=0"},
 		{"a program that is not there", func(o *gvisor.Options) { o.Exe = "/no/such/satchel" }, "readable"},
-		{"a root file system that is not there", func(o *gvisor.Options) { o.Rootfs = "/no/such/rootfs" }, "has no /usr"},
+		{"a root file system that is not there", func(o *gvisor.Options) { o.Rootfs = "/no/such/rootfs" }, "does not exist"},
 		{"process 1 that does not start", func(o *gvisor.Options) { o.Args = []string{"/no/such/agent"} }, "no such file"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -53,7 +53,7 @@ func TestDiagnose(t *testing.T) {
 		if f.Detail == "" {
 			t.Errorf("%s: nothing is told", f.Name)
 		}
-		if (f.Remedy == "") != f.OK {
+		if needed := !strings.Contains(f.Detail, "not needed"); (f.Remedy == "") != f.OK && needed {
 			t.Errorf("%s: OK is %v and the remedy is %q", f.Name, f.OK, f.Remedy)
 		}
 	}
@@ -65,6 +65,29 @@ func TestDiagnose(t *testing.T) {
 	i := slices.IndexFunc(findings, func(f gvisor.Finding) bool { return f.Name == "platform systrap" })
 	if !findings[i].OK {
 		t.Errorf("systrap: %+v", findings[i])
+	}
+}
+
+// Where the configured root file system is missing that is all that is told:
+// whatever else fails, fails by it.
+func TestAMissingRootFileSystemIsToldFirst(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for rootfs, want := range map[string]string{"/nope": "does not exist", file: "is a file", file + "/below": "cannot be looked at: not a directory"} {
+		r, err := gvisor.New(gvisor.Options{RunDir: filepath.Join(t.TempDir(), "run"), Rootfs: rootfs})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		if f := r.Diagnose(t.Context()); len(f) != 1 || !strings.Contains(f[0].Detail, want) {
+			t.Errorf("%s: %+v", rootfs, f)
+		}
+		err = r.Check(t.Context())
+		if fault.CodeOf(err) != fault.Unavailable || !strings.Contains(fault.PublicOf(err), want) || strings.Contains(fault.PublicOf(err), rootfs) {
+			t.Errorf("%s: %v", rootfs, err)
+		}
 	}
 }
 

@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
+	"slices"
+	"strings"
 )
 
 // routes are what the public address serves.
@@ -42,4 +45,36 @@ func (s *Server) allowedHosts() []string {
 		hosts = append(hosts, u.Hostname())
 	}
 	return hosts
+}
+
+// named refuses requests under a Host name that is not this server's, as the
+// MCP endpoint does: a page reaches us under a name of its own by pointing it
+// here (DNS rebinding), and could read what needs no key.
+func (s *Server) named(next http.Handler) http.Handler {
+	allowed := s.allowedHosts()
+	for _, addr := range []string{s.Config.Server.Listen, s.Config.Server.Metrics} {
+		if host, _, err := net.SplitHostPort(addr); err == nil && host != "" {
+			allowed = append(allowed, host)
+		}
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !hostAllowed(r.Host, allowed) {
+			http.Error(w, "The server is not known under this name; see server.allowed_hosts.", http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// hostAllowed tells whether a request's Host is an address, this machine's name
+// for itself, or one of the names.
+func hostAllowed(host string, names []string) bool {
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	host = strings.ToLower(strings.TrimSuffix(strings.TrimSuffix(strings.TrimPrefix(host, "["), "]"), "."))
+	if _, err := netip.ParseAddr(host); err == nil || host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return true
+	}
+	return slices.ContainsFunc(names, func(n string) bool { return host != "" && strings.EqualFold(n, host) })
 }

@@ -126,6 +126,13 @@ func (s *Server) localURL() string {
 	return "http://" + net.JoinHostPort(host, port)
 }
 
+// Exposed tells whether other machines reach the server, and nothing says that
+// they do so through TLS.
+func (s *Server) Exposed() bool {
+	addr, ok := s.listener.Addr().(*net.TCPAddr)
+	return ok && !addr.IP.IsLoopback() && s.Config.Server.PublicURL == ""
+}
+
 // URL is the MCP endpoint as clients are told it.
 func (s *Server) URL() string { return s.base + "/mcp" }
 
@@ -203,12 +210,13 @@ func (s *Server) Serve(ctx context.Context, ready func()) error {
 	serve(commands, s.socket)
 	servers = append(servers, commands)
 	if s.metrics != nil {
-		m := s.signals.server(s.signals.metrics.Handler())
+		m := s.signals.server(s.named(s.signals.metrics.Handler()))
 		serve(m, s.metrics)
 		servers = append(servers, m)
 	}
-	s.begin()
+	s.ready.Store(true)
 	ready()
+	s.begin()
 
 	var err error
 	select {
@@ -230,7 +238,6 @@ func (s *Server) begin() {
 	for _, id := range ids {
 		s.follower.Refresh(id)
 	}
-	s.ready.Store(true)
 	if s.bash != nil {
 		s.work.Go(func() { s.bash.check(s.ctx, s.Log) })
 		// A start has thrown the checkouts away. As many as may be in use at once

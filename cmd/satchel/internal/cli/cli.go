@@ -55,11 +55,11 @@ func Main(ctx context.Context, env Env) int {
 		return exitOK
 	case errors.Is(err, pflag.ErrHelp):
 		return exitOK
-	case isUsage(err):
-		fmt.Fprintf(env.Stderr, "satchel: %s\n", err)
-		return exitUsage
 	}
 	fmt.Fprintf(env.Stderr, "satchel: %s\n", operatorText(err))
+	if isUsage(err) {
+		return exitUsage
+	}
 	return exitError
 }
 
@@ -89,9 +89,12 @@ func (e usageError) Error() string { return e.msg }
 
 func usage(format string, args ...any) error { return usageError{fmt.Sprintf(format, args...)} }
 
+// isUsage tells whether the command's words are wrong, be it the value of a
+// flag that is a key of the configuration.
 func isUsage(err error) bool {
 	var u usageError
-	return errors.As(err, &u)
+	var m config.Mistakes
+	return errors.As(err, &u) || errors.As(err, &m) && m.OfFlags()
 }
 
 // command is one command, or a group of them.
@@ -175,7 +178,7 @@ func run(ctx context.Context, env Env) error {
 		}
 		next := find(cmd, args[0])
 		if next == nil {
-			return usage("%q is not a command of %s; see: %s --help", args[0], path, path)
+			return usage("%q is not a command of %s%s; see: %s --help", args[0], path, meant(cmd, path, args[0]), path)
 		}
 		cmd, path, args = next, path+" "+next.name, args[1:]
 	}
@@ -190,7 +193,7 @@ func run(ctx context.Context, env Env) error {
 			printCommand(env.Stdout, cmd, path, fs)
 			return err
 		}
-		return usage("%s; see: %s --help", err, path)
+		return usage("%s%s; see: %s --help", err, meantFlag(fs, err), path)
 	}
 	if fs.NArg() != cmd.positional {
 		return usage("use it so: %s; see: %s --help", synopsis(cmd, path), path)

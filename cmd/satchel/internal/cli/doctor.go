@@ -228,4 +228,10 @@ func (r report) print(w io.Writer) {
 			fmt.Fprintf(w, "    %-26s %s\n", "", f.Remedy)
 		}
 	}
+	switch {
+	case r.OK && r.Sandbox:
+		fmt.Fprintln(w, "\nEverything that Satchel needs works.")
+	case r.OK:
+		fmt.Fprintln(w, "\nEverything that Satchel needs works, but for bash.")
+	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"satchel/auth"
 	"satchel/cmd/satchel/internal/admin"
 	"satchel/internal/config"
 	"satchel/internal/space"
@@ -32,7 +33,7 @@ func userCommand() *command {
 							return err
 						}
 						return c.answer(addedUser{u.ID, u.Name}, func() {
-							c.printf("Added %s. Make them a key with: satchel token create --user %s\n", u.Name, shellQuote(u.Name))
+							c.printf("Added %s. Make them a key with:\n  %s token create --data %s --user %s\n", u.Name, shellQuote(c.Executable), shellQuote(cfg.DataDir), shellQuote(u.Name))
 						})
 					})
 				}
@@ -79,6 +80,9 @@ func tokenCommand() *command {
 						}
 						return usage("--scope %q: %q is not a scope; use read or read,write", *scope, bad)
 					}
+					if !slices.Contains(scopes, space.ScopeRead) {
+						return usage("--scope %s would make a key that can read nothing; use read or read,write", *scope)
+					}
 					var lifetime time.Duration
 					if *expires != "" {
 						var err error
@@ -118,6 +122,9 @@ func tokenCommand() *command {
 		{name: "revoke", args: "ID", positional: 1, short: "end an API key at once",
 			setup: func(*pflag.FlagSet) runner {
 				return func(ctx context.Context, c *call, args []string) error {
+					if strings.HasPrefix(args[0], auth.KeyPrefix) {
+						return usage("that is a key itself; give its ID, from: satchel token list")
+					}
 					return c.admin(ctx, func(s admin.Service) error {
 						if err := s.RevokeToken(ctx, space.GrantID(args[0])); err != nil {
 							return err

@@ -163,13 +163,19 @@ func (c *call) greet(s *app.Server, key clientKey) {
 		_ = c.answer(served{URL: s.URL(), Data: s.Config.DataDir, KeyFile: key.file}, nil)
 		return
 	}
-	desktop := map[string]any{"mcpServers": map[string]any{"satchel": map[string]any{
-		"command": c.Executable, "args": []string{"stdio", "--data", s.Config.DataDir},
-	}}}
-	other := map[string]any{"mcpServers": map[string]any{"satchel": map[string]any{
-		"type": "http", "url": s.URL(), "headers": map[string]string{"Authorization": "Bearer " + key.inJSON()},
-	}}}
+	desktop := clientConfig(struct {
+		Command string   `json:"command"`
+		Args    []string `json:"args"`
+	}{c.Executable, []string{"stdio", "--data", s.Config.DataDir}})
+	other := clientConfig(struct {
+		Type    string            `json:"type"`
+		URL     string            `json:"url"`
+		Headers map[string]string `json:"headers"`
+	}{"http", s.URL(), map[string]string{"Authorization": "Bearer " + key.inJSON()}})
 	c.printf("\nSatchel serves MCP at %s\n", s.URL())
+	if s.Exposed() {
+		c.printf("Other machines can reach it. Keys travel unencrypted; put TLS in front and set --public-url.\n")
+	}
 	switch {
 	case key.secret != "":
 		c.printf("\nYour API key, shown this once:\n  %s\n", key.secret)
@@ -183,12 +189,17 @@ func (c *call) greet(s *app.Server, key clientKey) {
 	c.printf("\nOther clients:\n%s\n\n", indented(other))
 }
 
+// clientConfig is the form in which most clients configure a server.
+func clientConfig(server any) map[string]any {
+	return map[string]any{"mcpServers": map[string]any{"satchel": server}}
+}
+
 func indented(v any) string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("  ", "  ")
-	_ = enc.Encode(v) // maps of strings
+	_ = enc.Encode(v) // texts alone
 	return "  " + strings.TrimSpace(b.String())
 }
 

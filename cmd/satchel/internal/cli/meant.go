@@ -1,0 +1,57 @@
+package cli
+
+import (
+	"errors"
+
+	"github.com/spf13/pflag"
+
+	"satchel/internal/editdistance"
+)
+
+// nearest returns the name that was most likely meant, "" where none is close.
+func nearest(word string, names []string) string {
+	if len(word) > 100 {
+		return ""
+	}
+	best, found := max(1, len(word)/3)+1, ""
+	for _, n := range names {
+		if d := editdistance.Within(word, n, best-1); d < best {
+			best, found = d, n
+		}
+	}
+	return found
+}
+
+// meant asks whether a command of the group was meant, or one of that name in
+// the only group that has it.
+func meant(group *command, path, word string) string {
+	var names, elsewhere []string
+	for _, c := range group.sub {
+		names = append(names, c.name)
+		if c.sub != nil && find(c, word) != nil {
+			elsewhere = append(elsewhere, c.name+" "+word)
+		}
+	}
+	name := nearest(word, names)
+	if len(elsewhere) == 1 {
+		name = elsewhere[0]
+	}
+	if name == "" {
+		return ""
+	}
+	return "; did you mean: " + path + " " + name
+}
+
+// meantFlag asks whether another flag was meant than one that is not there.
+func meantFlag(fs *pflag.FlagSet, err error) string {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) || len(unknown.GetSpecifiedName()) < 2 {
+		return ""
+	}
+	var names []string
+	fs.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	if name := nearest(unknown.GetSpecifiedName(), names); name != "" {
+		return "; did you mean --" + name
+	}
+	return ""
+}
