@@ -238,8 +238,7 @@ func (r *Runtime) lookAtPlatform(ctx context.Context, platform string) Finding {
 	if platform == "kvm" {
 		if dev, err := os.OpenFile("/dev/kvm", os.O_RDWR, 0); err != nil {
 			if r.opt.Platform != platform {
-				f.Detail = fmt.Sprintf("not available here; not needed (%s is used)", r.opt.Platform)
-				return f
+				return r.spare(f)
 			}
 			f.Detail = "/dev/kvm cannot be opened: " + firstLine(err)
 			f.Remedy = "Use systrap (sandbox.platform), or run on hardware or a machine with nested virtualisation."
@@ -263,12 +262,21 @@ func (r *Runtime) lookAtPlatform(ctx context.Context, platform string) Finding {
 	defer other.Close()
 	start := time.Now()
 	if err := other.trial(ctx); err != nil {
+		if r.opt.Platform != platform {
+			return r.spare(f)
+		}
 		f.Detail = "a trial sandbox does not start: " + firstLine(err)
 		f.Remedy = "Use another platform (sandbox.platform)."
 		return f
 	}
 	f.OK = true
 	f.Detail = fmt.Sprintf("a trial sandbox started and stopped in %d ms", time.Since(start).Milliseconds())
+	return f
+}
+
+// spare is the finding of a platform that does not work and is not used either.
+func (r *Runtime) spare(f Finding) Finding {
+	f.Detail = fmt.Sprintf("not available here; not needed (%s is used)", r.opt.Platform)
 	return f
 }
 
