@@ -97,6 +97,15 @@ test('memory without end is told in plain words, and the next command works', as
   assert.equal(text(await bash('echo still here')).split('\n')[0], 'still here');
 });
 
+test('where a job holds every process, the answer names the job and how to stop it', async () => {
+  const job = meta(await bash('for i in $(seq 300); do sleep 60 & done; wait', { background: true })).job.id;
+  await eventually('the job holds them all', async () => /fork/.test(text(await bash('/bin/true; /bin/true'))));
+  const r = await bash('/bin/true; /bin/true');
+  assert.match(text(r), new RegExp(`kill -- -\\$\\(cat /run/satchel/jobs/${job}/pid\\)`));
+  await bash(`kill -- -$(</run/satchel/jobs/${job}/pid)`);
+  await eventually('commands run again', async () => meta(await bash('/bin/true; /bin/true')).exit_code === 0);
+});
+
 test('a full disk is told, and the next command works', async () => {
   const r = await bash('dd if=/dev/zero of=knowledge/big bs=1M count=200; rm -f knowledge/big');
   assert.match(text(r), /No space left on device/);

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"time"
 
 	"satchel/internal/config"
@@ -59,10 +60,34 @@ func (r runner) Run(ctx context.Context, q tools.RunRequest, p tools.Progress) (
 		out.Notes = append(out.Notes, fmt.Sprintf("Exit code 137 means killed. Where the command did not do so itself, "+
 			"it most likely met the sandbox's memory limit of %s.", config.FormatSize(r.memory)))
 	}
+	if noFork.MatchString(res.Stderr.Text) {
+		out.Notes = append(out.Notes, r.processNote(ctx, q, res.JobID))
+	}
 	if n := len(res.Applied); n > 0 {
 		out.Notes = append(out.Notes, fmt.Sprintf("%d files that changed elsewhere were brought in before the command ran.", n))
 	}
 	return out, nil
+}
+
+// noFork is what bash says, with and without another try, where the kernel lets
+// it start nothing more (RLIMIT_NPROC, which counts all processes of the
+// sandbox's user).
+var noFork = regexp.MustCompile(`fork: (retry: )?Resource temporarily unavailable`)
+
+// processNote names what holds a sandbox's processes, beside the command that
+// asks, since a command that can start nothing cannot look itself.
+func (r runner) processNote(ctx context.Context, q tools.RunRequest, self string) string {
+	note := "All processes that the sandbox may have are in use."
+	jobs, err := r.pool.Jobs(ctx, q.User, q.Space)
+	if err != nil {
+		return note
+	}
+	for _, j := range jobs {
+		if j.Running && j.ID != self {
+			note += fmt.Sprintf(" Job %s is running; stop it with: kill -- -$(cat /run/satchel/jobs/%s/pid)", j.ID, j.ID)
+		}
+	}
+	return note
 }
 
 // notSavedNote tells a command's caller that what it changed was not committed.
