@@ -34,7 +34,7 @@ e2e:
 
 # The long suites in full; CI runs a slice of them.
 soak:
-    SATCHEL_LOAD_SECONDS=60 ./scripts/e2e
+    E2E_LOAD_SECONDS=60 ./scripts/e2e
     ./scripts/fuzz 1000000x
 
 # Build bin/satchel.

@@ -1,6 +1,6 @@
 // Two users with two keys at once, 16 concurrent bash calls each: no error, and
 // every acknowledged write is in the right repository and none in the other.
-// SATCHEL_LOAD_SECONDS says how long (default 15).
+// E2E_LOAD_SECONDS says how long (default 15).
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -8,7 +8,7 @@ import { after, before, test } from 'node:test';
 import { sdkV2 } from './lib/clients.mjs';
 import { Server, remove, satchel, tempDir } from './lib/server.mjs';
 
-const seconds = Number(process.env.SATCHEL_LOAD_SECONDS ?? 15);
+const seconds = Number(process.env.E2E_LOAD_SECONDS ?? 15);
 const concurrency = 16;
 const data = tempDir('satchel-load-');
 const server = new Server(data);

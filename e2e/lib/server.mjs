@@ -6,7 +6,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
-export const binary = resolve(process.env.SATCHEL_BIN ?? join(import.meta.dirname, '../../bin/satchel'));
+export const binary = resolve(process.env.E2E_BINARY ?? join(import.meta.dirname, '../../bin/satchel'));
 
 export function tempDir(prefix) {
   return mkdtempSync(join(tmpdir(), prefix));
