@@ -41,10 +41,10 @@ const referenceHead = `# Commands
 and no flag comes before the command.
 
 %s
-A command exits with 0 when it did its work, with 2 when its words are wrong, and
-with 1 otherwise; it then says on one line of standard error what to do (a wrong
-configuration: one line for each mistake). With ` + "`--json`" + ` standard output has one JSON
-value and nothing else.
+A command exits with 0 when it did its work, with 2 when its words are wrong (the
+value of a flag among them), and with 1 otherwise; it then says on one line of
+standard error what to do (a wrong configuration: one line for each mistake).
+With ` + "`--json`" + ` standard output has one JSON value and nothing else.
 
 ` + "`serve` and `doctor`" + ` take each key of the configuration as a flag as well:
 [configuration.md](configuration.md) lists them.

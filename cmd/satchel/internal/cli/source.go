@@ -121,21 +121,24 @@ func (s source) clone(ctx context.Context) (io.ReadCloser, error) {
 // from one, would send git to another repository.
 var notOfCaller = []string{"GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE"}
 
-// git is a git command with the caller's own configuration.
+// git is a git command with the caller's own configuration. It fetches nothing
+// that a repository lacks (see offline).
 func (s source) git(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "git", args...)
 	cmd.Env = slices.DeleteFunc(slices.Clone(s.environ), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
 		return slices.Contains(notOfCaller, name)
 	})
+	cmd.Env = append(cmd.Env, "GIT_NO_LAZY_FETCH=1")
 	return cmd
 }
 
 // offline keeps a command that only reads a repository from fetching what is
-// missing there: a repository's own configuration names the program for that
-// (remote.<name>.uploadpack of a partial clone), and it may be anyone's.
+// missing there, also where git is too old for GIT_NO_LAZY_FETCH: a repository's
+// own configuration names the program for that (remote.<name>.uploadpack of a
+// partial clone), and it may be anyone's.
 func (s source) offline(cmd *exec.Cmd) *exec.Cmd {
-	cmd.Env = append(cmd.Env, "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=")
+	cmd.Env = append(cmd.Env, "GIT_ALLOW_PROTOCOL=")
 	return cmd
 }
 
