@@ -132,7 +132,7 @@ func gitBundle(t *testing.T) []byte {
 }
 
 // ids is everything in an answer that differs between two runs.
-var ids = regexp.MustCompile(`[a-z]{1,3}_[a-z2-7]{20,}|satchel_[\w-]{32,}|\b[0-9a-f]{40}\b|\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)|"/[^"]*/`)
+var ids = regexp.MustCompile(`[a-z]{1,3}_[a-z2-7]{20,}|satchel_[\w-]{32,}|\b[0-9a-f]{40}\b|\bconflict-[0-9a-f]{10}\b|\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)|"/[^"]*/`)
 
 // TestBothWaysAnswerAlike performs every operation directly and over the
 // socket: answers and errors are the same.
