@@ -261,7 +261,7 @@ func cmdNormalise(ts *testscript.TestScript, neg bool, args []string) {
 	text = regexp.MustCompile(`127\.0\.0\.1:\d+`).ReplaceAllString(text, "127.0.0.1:PORT")
 	text = regexp.MustCompile(`satchel_[\w-]{32,}`).ReplaceAllString(text, "KEY")
 	text = strings.ReplaceAll(text, filepath.Join(filepath.SplitList(ts.Getenv("PATH"))[0], "satchel"), "/bin/satchel")
-	text = strings.ReplaceAll(text, ts.Getenv("WORK"), "/work")
+	text = strings.ReplaceAll(text, ts.Getenv("WORK"), "/tmp/test")
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text), 0o600))
 }
 
