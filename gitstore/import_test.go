@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -41,11 +42,11 @@ func sourceRepo(t testing.TB, change func(dir string)) string {
 
 func bundle(t testing.TB, dir string) io.Reader {
 	t.Helper()
-	var b bytes.Buffer
-	if err := WriteBundle(t.Context(), "", dir, &b); err != nil {
+	out, err := exec.CommandContext(t.Context(), "git", "-C", dir, "bundle", "create", "-q", "-", "HEAD").Output()
+	if err != nil {
 		t.Fatal(err)
 	}
-	return &b
+	return bytes.NewReader(out)
 }
 
 func TestAHistoryBecomesThatOfAPristineSpace(t *testing.T) {

@@ -3,7 +3,6 @@ package gitstore
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"net/url"
@@ -31,7 +30,7 @@ type GitSource struct {
 // FromGit imports a repository with its history.
 func FromGit(g GitSource) ImportSource { return g }
 
-// FromBundle imports a git bundle, which [WriteBundle] makes and anyone may
+// FromBundle imports a git bundle of a repository's HEAD, which anyone may
 // send, with its history.
 func FromBundle(r io.Reader) ImportSource { return bundleSource{r} }
 
@@ -344,33 +343,6 @@ func IsGitRepository(dir string) bool {
 		return err == nil && st.IsDir()
 	}
 	return false
-}
-
-// WriteBundle writes the history of a repository's current branch as
-// [FromBundle] reads it: what the command line, which runs as the person who
-// owns dir, sends to a running server. program is the git program; empty is
-// "git".
-func WriteBundle(ctx context.Context, program, dir string, w io.Writer) error {
-	if program == "" {
-		program = "git"
-	}
-	tmp, err := os.MkdirTemp("", "satchel-bundle-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(tmp)
-	name := filepath.Join(tmp, "bundle")
-	g := gitRunner{program: program, timeout: time.Hour}
-	if _, err := g.run(ctx, gitCmd{dir: dir, args: []string{"bundle", "create", "-q", name, "HEAD"}}); err != nil {
-		return fmt.Errorf("bundle %s: %w", dir, err)
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	_, err = io.Copy(w, f)
-	return err
 }
 
 // reasonOf names why a path of an imported history is noted; nil where it

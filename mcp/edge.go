@@ -9,10 +9,11 @@ import (
 	"strings"
 )
 
-// hostAllowed tells whether the server may be reached under the request's
-// Host. A page can make a browser's request carry another name than ours only
-// by pointing its own name here (DNS rebinding), so addresses are always fine.
-func (s *Server) hostAllowed(host string) bool {
+// HostAllowed tells whether a server with these names may be reached under a
+// request's Host. A page can make a browser's request carry another name than
+// ours only by pointing its own name here (DNS rebinding), so addresses and
+// localhost are always fine. Whoever serves beside /mcp uses the same rule.
+func HostAllowed(host string, names []string) bool {
 	name := hostname(host)
 	if name == "" {
 		return false
@@ -20,7 +21,7 @@ func (s *Server) hostAllowed(host string) bool {
 	if _, err := netip.ParseAddr(name); err == nil || isLocalhost(name) {
 		return true
 	}
-	return slices.ContainsFunc(s.o.AllowedHosts, func(h string) bool { return strings.EqualFold(h, name) })
+	return slices.ContainsFunc(names, func(h string) bool { return strings.EqualFold(h, name) })
 }
 
 // originAllowed tells whether a page of this origin may call. Requests without

@@ -97,7 +97,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			s.refuse(w, "panic", internalError("").withStatus(http.StatusInternalServerError), nil)
 		}
 	}()
-	if !s.hostAllowed(r.Host) {
+	if !HostAllowed(r.Host, s.o.AllowedHosts) {
 		s.refuse(w, "host", errorf(codeServer, "This server is not reached under that host name.").withStatus(http.StatusForbidden), nil)
 		return
 	}

@@ -4,10 +4,9 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
-	"slices"
-	"strings"
+
+	"satchel/mcp"
 )
 
 // routes are what the public address serves.
@@ -58,23 +57,10 @@ func (s *Server) named(next http.Handler) http.Handler {
 		}
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !hostAllowed(r.Host, allowed) {
+		if !mcp.HostAllowed(r.Host, allowed) {
 			http.Error(w, "The server is not known under this name; see server.allowed_hosts.", http.StatusForbidden)
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
-}
-
-// hostAllowed tells whether a request's Host is an address, this machine's name
-// for itself, or one of the names.
-func hostAllowed(host string, names []string) bool {
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		host = h
-	}
-	host = strings.ToLower(strings.TrimSuffix(strings.TrimSuffix(strings.TrimPrefix(host, "["), "]"), "."))
-	if _, err := netip.ParseAddr(host); err == nil || host == "localhost" || strings.HasSuffix(host, ".localhost") {
-		return true
-	}
-	return slices.ContainsFunc(names, func(n string) bool { return host != "" && strings.EqualFold(n, host) })
 }
