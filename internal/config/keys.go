@@ -86,7 +86,7 @@ func keys() []key {
 			func(c *Config) *string { return &c.Server.Listen }, required, address).named("listen"),
 		row("server.public_url", "URL under which clients reach the server, if that is not its address.", str, "",
 			func(c *Config) *string { return &c.Server.PublicURL }, publicURL).named("public-url"),
-		row("server.metrics", "Address and port to serve Prometheus metrics on, without authentication; empty for none.", str, "",
+		row("server.metrics", "Address and port to serve Prometheus metrics on, without authentication, under an address, localhost or an allowed host; empty for none.", str, "",
 			func(c *Config) *string { return &c.Server.Metrics }, address).named("metrics"),
 		row("server.allowed_hosts", "Host names under which requests are taken, besides loopback and public_url's.", list, nil,
 			func(c *Config) *[]string { return &c.Server.AllowedHosts }, eachOf(host)),
