@@ -235,21 +235,22 @@ func TestHostileRepositories(t *testing.T) {
 		src  ImportSource
 		code fault.Code
 	}{
-		"a .GIT directory in a tree":      {FromGit(GitSource{URL: dotgit, AllowLocal: true}), fault.Invalid},
-		"a .GIT directory in a bundle":    {FromBundle(bundle(t, dotgit)), fault.Invalid},
-		"half a bundle":                   {FromBundle(io.LimitReader(bundle(t, hooks), 300)), fault.Invalid},
-		"no bundle":                       {FromBundle(strings.NewReader("hello")), fault.Invalid},
-		"a local path without permission": {FromGit(GitSource{URL: hooks}), fault.Invalid},
-		"file://":                         {FromGit(GitSource{URL: "file://" + hooks, AllowLocal: true}), fault.Invalid},
-		"ext::":                           {FromGit(GitSource{URL: "ext::sh -c touch% " + owned, AllowLocal: true}), fault.Invalid},
-		"ssh":                             {FromGit(GitSource{URL: "ssh://git@localhost/x"}), fault.Invalid},
-		"plain http":                      {FromGit(GitSource{URL: "http://127.0.0.1:1/x"}), fault.Invalid},
-		"an option as URL":                {FromGit(GitSource{URL: "--upload-pack=touch " + owned, AllowLocal: true}), fault.Invalid},
-		"an option as branch":             {FromGit(GitSource{URL: hooks, AllowLocal: true, Branch: "--upload-pack=x"}), fault.Invalid},
-		"a password in the URL":           {FromGit(GitSource{URL: "https://u:canary@127.0.0.1:1/x"}), fault.Invalid},
-		"a branch that is not there":      {FromGit(GitSource{URL: hooks, AllowLocal: true, Branch: "nope"}), fault.Invalid},
-		"no repository":                   {FromGit(GitSource{URL: t.TempDir(), AllowLocal: true}), fault.NotFound},
-		"nobody answers":                  {FromGit(GitSource{URL: "https://127.0.0.1:1/x"}), fault.Unavailable},
+		"a .GIT directory in a tree":       {FromGit(GitSource{URL: dotgit, AllowLocal: true}), fault.Invalid},
+		"a .GIT directory in a bundle":     {FromBundle(bundle(t, dotgit)), fault.Invalid},
+		"half a bundle":                    {FromBundle(io.LimitReader(bundle(t, hooks), 300)), fault.Invalid},
+		"no bundle":                        {FromBundle(strings.NewReader("hello")), fault.Invalid},
+		"a local path without permission":  {FromGit(GitSource{URL: hooks}), fault.Invalid},
+		"file://":                          {FromGit(GitSource{URL: "file://" + hooks, AllowLocal: true}), fault.Invalid},
+		"ext::":                            {FromGit(GitSource{URL: "ext::sh -c touch% " + owned, AllowLocal: true}), fault.Invalid},
+		"ssh":                              {FromGit(GitSource{URL: "ssh://git@localhost/x"}), fault.Invalid},
+		"plain http":                       {FromGit(GitSource{URL: "http://127.0.0.1:1/x"}), fault.Invalid},
+		"an option as URL":                 {FromGit(GitSource{URL: "--upload-pack=touch " + owned, AllowLocal: true}), fault.Invalid},
+		"an option as branch":              {FromGit(GitSource{URL: hooks, AllowLocal: true, Branch: "--upload-pack=x"}), fault.Invalid},
+		"a password in the URL":            {FromGit(GitSource{URL: "https://u:canary@127.0.0.1:1/x"}), fault.Invalid},
+		"a branch that is not there":       {FromGit(GitSource{URL: hooks, AllowLocal: true, Branch: "nope"}), fault.Invalid},
+		"no repository":                    {FromGit(GitSource{URL: t.TempDir(), AllowLocal: true}), fault.NotFound},
+		"no repository, named as a status": {FromGit(GitSource{URL: filepath.Join(t.TempDir(), "401-403"), AllowLocal: true}), fault.NotFound},
+		"nobody answers":                   {FromGit(GitSource{URL: "https://127.0.0.1:1/x"}), fault.Unavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			res, err := s.Import(t.Context(), id, c.src, space.Meta{}, nil)

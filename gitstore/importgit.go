@@ -289,7 +289,7 @@ func (q *quarantine) explain(ctx context.Context, err error) error {
 		return fault.Wrap(err, fault.Invalid, "The repository is a shallow clone. Run git fetch --unshallow in it first.")
 	case has("fsck", "error in tree", "error in commit", "error in blob", "error in tag", "invalid", "corrupt"):
 		return fault.Wrap(err, fault.Invalid, "The repository holds an object that git refuses as malformed or dangerous (%s).", fsckReason(g.stderr))
-	case has("could not read Username", "Authentication failed", "403", "401"):
+	case has("could not read Username", "Authentication failed", "returned error: 403", "returned error: 401"):
 		return fault.Wrap(err, fault.Forbidden, "The repository asks for a password. Clone it yourself, and import the directory.")
 	case has("does not appear to be a git repository", "not found", "Repository not found"):
 		return fault.Wrap(err, fault.NotFound, "There is no git repository there.")
