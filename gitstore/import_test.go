@@ -231,6 +231,11 @@ func TestHostileRepositories(t *testing.T) {
 	git(t, hooks, "config", "core.fsmonitor", "touch "+owned)
 	git(t, hooks, "config", "uploadpack.packObjectsHook", "touch "+owned+";")
 
+	numbered := filepath.Join(t.TempDir(), "401-403")
+	if err := os.Mkdir(numbered, 0o755); err != nil {
+		t.Fatal(err)
+	}
+
 	for name, c := range map[string]struct {
 		src  ImportSource
 		code fault.Code
@@ -249,7 +254,7 @@ func TestHostileRepositories(t *testing.T) {
 		"a password in the URL":            {FromGit(GitSource{URL: "https://u:canary@127.0.0.1:1/x"}), fault.Invalid},
 		"a branch that is not there":       {FromGit(GitSource{URL: hooks, AllowLocal: true, Branch: "nope"}), fault.Invalid},
 		"no repository":                    {FromGit(GitSource{URL: t.TempDir(), AllowLocal: true}), fault.NotFound},
-		"no repository, named as a status": {FromGit(GitSource{URL: filepath.Join(t.TempDir(), "401-403"), AllowLocal: true}), fault.NotFound},
+		"no repository, named as a status": {FromGit(GitSource{URL: numbered, AllowLocal: true}), fault.NotFound},
 		"nobody answers":                   {FromGit(GitSource{URL: "https://127.0.0.1:1/x"}), fault.Unavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
