@@ -13,6 +13,10 @@ func Of(...int) Usage { return Usage{} }
 // Descendants tells nothing here.
 func Descendants(int) []int { return nil }
 
+// Available returns how many bytes of memory processes can still take; here
+// nobody knows.
+func Available() (int64, error) { return 0, errors.ErrUnsupported }
+
 // Giver gives back memory of the process that made it.
 type Giver struct{}
 

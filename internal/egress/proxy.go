@@ -1,0 +1,269 @@
+package egress
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"slices"
+	"sync"
+	"time"
+)
+
+// What the proxy answers where it makes no tunnel. git prints the number; so
+// whoever runs git can tell why.
+const (
+	StatusBlocked  = http.StatusForbidden          // the address or the port is refused
+	StatusNoHost   = http.StatusNotFound           // the name does not resolve
+	StatusNetwork  = http.StatusBadGateway         // the host cannot be reached
+	StatusTimeout  = http.StatusGatewayTimeout     // it did not answer in time
+	StatusTooMany  = http.StatusServiceUnavailable // MaxTunnels are open
+	proxyUser      = "satchel"
+	maxProxyHeader = 16 << 10
+)
+
+// Proxy is a CONNECT proxy on a loopback port, for one process and the programs
+// that it starts.
+type Proxy struct {
+	o        Options
+	d        *dialer
+	client   *http.Client
+	listener net.Listener
+	server   *http.Server
+	url      *url.URL
+	want     [sha256.Size]byte // of the Proxy-Authorization that is let in
+	tunnels  chan struct{}
+	cancel   context.CancelFunc // ends what is being dialled
+	stop     func() bool        // forgets the context of NewProxy
+
+	mu     sync.Mutex
+	open   map[net.Conn]struct{}
+	closed bool
+	wg     sync.WaitGroup
+}
+
+// NewProxy listens on a loopback port until Close, or until ctx ends.
+func NewProxy(ctx context.Context, o Options) (*Proxy, error) {
+	o = o.withDefaults()
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("egress: %w", err)
+	}
+	password := rand.Text()
+	p := &Proxy{
+		o: o, d: newDialer(o), listener: l,
+		url:     &url.URL{Scheme: "http", User: url.UserPassword(proxyUser, password), Host: l.Addr().String()},
+		want:    sha256.Sum256([]byte("Basic " + base64.StdEncoding.EncodeToString([]byte(proxyUser+":"+password)))),
+		tunnels: make(chan struct{}, o.MaxTunnels),
+		open:    map[net.Conn]struct{}{},
+	}
+	p.client = &http.Client{
+		Transport:     p.Transport(nil),
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	dialing, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	p.cancel = cancel
+	p.server = &http.Server{
+		BaseContext:       func(net.Listener) context.Context { return dialing },
+		Handler:           http.HandlerFunc(p.serve),
+		ReadHeaderTimeout: o.DialTimeout,
+		IdleTimeout:       o.IdleTimeout,
+		MaxHeaderBytes:    maxProxyHeader,
+		Protocols:         new(http.Protocols),
+	}
+	p.server.Protocols.SetHTTP1(true)
+	p.wg.Add(1)
+	go func() {
+		defer p.wg.Done()
+		if err := p.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			o.Logger.Error("The egress proxy ended.", "error", err)
+		}
+	}()
+	p.stop = context.AfterFunc(ctx, p.shut)
+	return p, nil
+}
+
+// URL returns where the proxy listens, with its credential: for the environment
+// of a child process, never for argv, a file or a log.
+func (p *Proxy) URL() *url.URL { u := *p.url; return &u }
+
+// Options returns what the proxy was made with, defaults filled in.
+func (p *Proxy) Options() Options {
+	o := p.o
+	o.Allow, o.Ports = slices.Clone(o.Allow), slices.Clone(o.Ports)
+	return o
+}
+
+// Allowed returns nil where the rules let an address be dialled.
+func (p *Proxy) Allowed(addr netip.Addr) error { return p.d.guard.check(addr) }
+
+// Close ends the proxy and every tunnel, and returns when they are gone.
+func (p *Proxy) Close() error {
+	p.stop()
+	p.shut()
+	p.wg.Wait()
+	return nil
+}
+
+func (p *Proxy) shut() {
+	p.mu.Lock()
+	p.closed = true
+	for c := range p.open {
+		c.Close()
+	}
+	p.mu.Unlock()
+	p.cancel()
+	p.server.Close()
+	p.client.CloseIdleConnections()
+}
+
+// enter counts a request, so that Close can wait for it; leave undoes it.
+func (p *Proxy) enter() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return false
+	}
+	p.wg.Add(1)
+	return true
+}
+
+func (p *Proxy) leave() { p.wg.Done() }
+
+// hold makes connections end with the proxy; release undoes it.
+func (p *Proxy) hold(conns ...net.Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range conns {
+		p.open[c] = struct{}{}
+	}
+	return !p.closed
+}
+
+func (p *Proxy) release(conns ...net.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range conns {
+		delete(p.open, c)
+	}
+}
+
+func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
+	if !p.enter() {
+		http.Error(w, "The proxy stops.", StatusNetwork)
+		return
+	}
+	defer p.leave()
+	given := sha256.Sum256([]byte(r.Header.Get("Proxy-Authorization")))
+	if subtle.ConstantTimeCompare(given[:], p.want[:]) != 1 {
+		w.Header().Set("Proxy-Authenticate", `Basic realm="egress"`)
+		http.Error(w, "The proxy asks for its credential.", http.StatusProxyAuthRequired)
+		return
+	}
+	if r.Method != http.MethodConnect {
+		http.Error(w, "Only CONNECT is served.", http.StatusMethodNotAllowed)
+		return
+	}
+	select {
+	case p.tunnels <- struct{}{}:
+		defer func() { <-p.tunnels }()
+	default:
+		http.Error(w, "Too many tunnels are open.", StatusTooMany)
+		return
+	}
+	up, err := p.d.dial(r.Context(), "tcp", r.Host)
+	if err != nil {
+		p.o.Logger.Info("A connection to elsewhere was not made.", "target", r.Host, "error", err)
+		http.Error(w, "The host cannot be reached.", statusOf(err))
+		return
+	}
+	defer up.Close()
+	down, rest, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		p.o.Logger.Error("A tunnel could not be made.", "error", err)
+		http.Error(w, "No tunnel can be made.", http.StatusInternalServerError)
+		return
+	}
+	defer down.Close()
+	defer p.release(up, down)
+	if !p.hold(up, down) {
+		return
+	}
+	p.tunnel(up, down, rest)
+}
+
+func statusOf(err error) int {
+	var (
+		blocked *BlockedError
+		port    *PortError
+		dns     *net.DNSError
+	)
+	switch {
+	case errors.As(err, &blocked), errors.As(err, &port):
+		return StatusBlocked
+	case errors.As(err, &dns):
+		return StatusNoHost
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
+		return StatusTimeout
+	}
+	return StatusNetwork
+}
+
+// tunnel copies both ways until one side ends or nothing moves for the idle
+// timeout.
+func (p *Proxy) tunnel(up, down net.Conn, rest *bufio.ReadWriter) {
+	down.SetDeadline(time.Time{})
+	if _, err := io.WriteString(down, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
+		return
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		var from io.Reader = down
+		if n := rest.Reader.Buffered(); n > 0 {
+			from = io.MultiReader(io.LimitReader(rest.Reader, int64(n)), down)
+		}
+		p.pipe(up, down, from)
+	}()
+	p.pipe(down, up, up)
+	<-done
+}
+
+// pipe copies what from gives, which reads src, and tells dst of the end.
+func (p *Proxy) pipe(dst, src net.Conn, from io.Reader) {
+	buf := make([]byte, 32<<10)
+	for {
+		// Any movement keeps both directions alive: a long upload has no answer.
+		until := time.Now().Add(p.o.IdleTimeout)
+		dst.SetDeadline(until)
+		src.SetDeadline(until)
+		n, err := from.Read(buf)
+		if n > 0 {
+			if _, werr := dst.Write(buf[:n]); werr != nil {
+				src.Close()
+				return
+			}
+		}
+		if err == nil {
+			continue
+		}
+		if half, ok := dst.(interface{ CloseWrite() error }); ok && errors.Is(err, io.EOF) {
+			half.CloseWrite()
+			return
+		}
+		dst.Close()
+		src.Close()
+		return
+	}
+}
