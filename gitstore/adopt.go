@@ -6,68 +6,87 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
+	"slices"
 
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
 
+// adoption is a history from elsewhere that was looked through, and what its
+// head would make of ours.
+type adoption struct {
+	weight
+	edits []edit // what is taken from its head
+}
+
+// weighAdoption looks through the head of a history, which from can read beside
+// our own.
+func (r *repo) weighAdoption(ctx context.Context, from *repo, head, theirs *headState) (a adoption, err error) {
+	if a.weight, err = from.weigh(ctx, head.tree, theirs.tree); err != nil {
+		return a, err
+	}
+	for _, n := range a.notes {
+		switch space.RuleOf(n.Err) {
+		case space.RuleGit, space.RuleSegment:
+			// Dangerous to whoever checks it out: gone from head. All else stays as
+			// its owner has it, and out of checkouts if need be.
+			a.edits = append(a.edits, edit{path: n.Path})
+		}
+	}
+	return a, nil
+}
+
 // adopt makes a quarantined history the space's own, where that has only its
 // first commit, with the first commit's files on top that the history lacks.
 // The first commit stays in the repository and in the reflog.
 func (r *repo) adopt(ctx context.Context, q *quarantine, m space.Meta) (ImportResult, error) {
-	res := ImportResult{History: true}
-	var edits []edit
-	lim := r.s.o.Limits
-	err := q.r.walk(ctx, q.head.tree, "", func(path string, e treeEntry) error {
-		reason, size, err := q.r.reasonOf(path, e, lim.File)
-		if err != nil {
-			return err
-		}
-		if reason != nil {
-			res.note(path, reason)
-			switch space.RuleOf(reason) {
-			case space.RuleGit, space.RuleSegment:
-				// Dangerous to whoever checks it out: gone from head. All else
-				// stays as its owner has it, and out of checkouts if need be.
-				edits = append(edits, edit{path: path})
-			}
-		}
-		res.Files++
-		res.Bytes += size
-		return nil
-	})
+	head := r.head.Load()
+	q.r.db.lender = r.db
+	a, err := r.weighAdoption(ctx, q.r, head, q.head)
 	if err != nil {
-		return ImportResult{}, r.internalf(err, "import")
-	}
-	if res.Files > lim.Files || res.Bytes > lim.Space {
-		return ImportResult{}, fault.New(fault.TooLarge, "The repository has %d files of %s at its head, and %d files of %s are allowed.",
-			res.Files, sizeText(res.Bytes), lim.Files, sizeText(lim.Space))
+		return ImportResult{}, r.adoptError(err)
 	}
 	r.commitMu.Lock()
 	defer r.commitMu.Unlock()
-	if r.broken != nil {
-		return ImportResult{}, fault.Wrap(r.broken, fault.Unavailable, "The space takes no changes until the server is restarted.")
-	}
-	head := r.head.Load()
-	if ok, err := r.pristine(head); err != nil || !ok {
+	if ok, err := r.pristine(r.head.Load()); err != nil || !ok {
 		return ImportResult{}, errors.Join(err, errNotPristine)
+	}
+	theirs, err := r.allowed(ctx, head, a.weight)
+	if err != nil {
+		return ImportResult{}, r.adoptError(err)
 	}
 	if err := r.takePacks(q.r.db); err != nil {
 		return ImportResult{}, r.internalf(err, "import")
 	}
-	c, err := r.adoptHead(ctx, head, q.head, edits, m)
+	c, err := r.adoptHere(ctx, head, q.head, a, m)
 	if err != nil {
-		return ImportResult{}, r.internalf(err, "import")
+		return ImportResult{}, r.adoptError(err)
 	}
-	if c.Files, err = r.diff(ctx, head.tree, r.head.Load().tree); err != nil {
-		return ImportResult{}, err
-	}
-	c.Changed = true
-	r.totals = nil // counted again when it is next asked for
-	res.Commit = c
 	r.committed(c)
-	return res, nil
+	return ImportResult{Commit: c, History: true, Files: theirs.files, Bytes: theirs.bytes, Notes: a.notes, Noted: a.noted}, nil
+}
+
+func (r *repo) adoptError(err error) error {
+	if fault.CodeOf(err) == fault.Internal {
+		return r.internalf(err, "import")
+	}
+	return err
+}
+
+// adoptHere makes a history whose objects are in head's. The caller holds
+// commitMu.
+func (r *repo) adoptHere(ctx context.Context, head, theirs *headState, a adoption, m space.Meta) (space.Commit, error) {
+	if _, err := r.allowed(ctx, head, a.weight); err != nil {
+		return space.Commit{}, err
+	}
+	c, onTop, err := r.adoptHead(ctx, head, theirs, a.edits, m)
+	if err != nil {
+		return space.Commit{}, err
+	}
+	c.Files = slices.DeleteFunc(a.files, func(f space.FileChange) bool { return onTop[string(f.Path)] })
+	c.Changed, c.Refused = true, a.notes
+	r.totals = nil // counted again when it is next asked for
+	return c, nil
 }
 
 // takePacks gives the repository the quarantine's packs, durably.
@@ -88,6 +107,7 @@ func (r *repo) takePacks(from *objectDB) error {
 			if err := r.s.o.syncDir(to); err != nil { // a file is synced alike
 				return err
 			}
+			r.s.o.probe("taken " + ext)
 		}
 	}
 	if err := r.s.o.syncDir(r.db.packDir()); err != nil {
@@ -97,11 +117,13 @@ func (r *repo) takePacks(from *objectDB) error {
 }
 
 // adoptHead moves the branch to the adopted history, with a commit on top
-// where there is something to add to it or to take from it.
-func (r *repo) adoptHead(ctx context.Context, head, theirs *headState, edits []edit, m space.Meta) (space.Commit, error) {
+// where there is something to add to it or to take from it: those paths are
+// returned.
+func (r *repo) adoptHead(ctx context.Context, head, theirs *headState, edits []edit, m space.Meta) (c space.Commit, onTop map[string]bool, err error) {
 	kept := 0
-	err := r.walk(ctx, head.tree, "", func(path string, e treeEntry) error {
-		at, err := r.lookup(theirs.tree, path)
+	names := nameIndex{}
+	err = r.walk(ctx, head.tree, "", func(path string, e treeEntry) error {
+		at, err := r.lookupIn(names, theirs.tree, path)
 		if err == nil && !at.found && at.blocked == "" {
 			edits = append(edits, edit{path, e.mode, e.hash})
 			kept++
@@ -109,25 +131,28 @@ func (r *repo) adoptHead(ctx context.Context, head, theirs *headState, edits []e
 		return err
 	})
 	if err != nil {
-		return space.Commit{}, err
+		return c, nil, err
+	}
+	onTop = map[string]bool{}
+	for _, e := range edits {
+		onTop[e.path] = true
 	}
 	if len(edits) > 0 {
 		var objs []newObject
 		tree, err := r.rewrite(theirs.tree, edits, &objs)
 		if err != nil {
-			return space.Commit{}, err
+			return c, nil, err
 		}
-		return r.record(ctx, head, []hash{theirs.id}, tree, objs, m, fmt.Sprintf("Add %d files that every space starts with", kept))
+		c, err = r.record(ctx, head, []hash{theirs.id}, tree, objs, m, fmt.Sprintf("Add %d files that every space starts with", kept))
+		return c, onTop, err
 	}
-	c, err := r.rawCommit(theirs.id)
+	raw, err := r.rawCommit(theirs.id)
 	if err != nil {
-		return space.Commit{}, err
+		return c, nil, err
 	}
-	now := time.Now()
-	stamp := fmt.Sprintf("%d %s", now.Unix(), now.Format("-0700"))
-	if err := r.advance(head.id, theirs.id, m.Author, stamp, "import"); err != nil {
-		return space.Commit{}, err
+	if err := r.advance(head.id, theirs.id, m.Author, stampNow(), "import"); err != nil {
+		return c, nil, err
 	}
 	r.head.Store(theirs)
-	return c.commit(theirs.id), nil
+	return raw.commit(theirs.id), onTop, nil
 }

@@ -27,17 +27,33 @@ import (
 //	a delete whose base is stale     refused, or dropped and told
 //	two entries for one path         the last one counts
 //	a path both file and directory   what lies below is refused
+//	Options.Screen refuses it        refused
+//
+// A message that Options.Screen refuses is left out, which is told as a Refusal
+// of "(comment)".
 func (s *Store) Commit(ctx context.Context, id space.SpaceID, cs space.ChangeSet, m space.Meta) (space.Commit, error) {
 	r, release, err := s.acquire(ctx, id)
 	if err != nil {
 		return space.Commit{}, err
 	}
 	defer release()
-	r.commitMu.Lock()
-	defer r.commitMu.Unlock()
-	c, err := r.commit(ctx, cs, m)
+	reqs, refused, err := r.validate(ctx, cs)
 	if err != nil {
 		return space.Commit{}, err
+	}
+	m.Message, err = r.screenMessage(ctx, m.Message)
+	silenced := err
+	if err != nil && !isFault(err) {
+		return space.Commit{}, err
+	}
+	r.commitMu.Lock()
+	defer r.commitMu.Unlock()
+	c, err := r.commit(ctx, reqs, refused, cs.Policy, m)
+	if err != nil {
+		return space.Commit{}, err
+	}
+	if c.Changed && silenced != nil {
+		c.Refused = append(c.Refused, space.Refusal{Path: "(comment)", Why: "The change was saved without its comment. " + fault.PublicOf(silenced), Err: silenced})
 	}
 	if c.Changed {
 		r.committed(c)
@@ -45,13 +61,10 @@ func (s *Store) Commit(ctx context.Context, id space.SpaceID, cs space.ChangeSet
 	return c, nil
 }
 
-// commit validates and applies a change set. The caller holds commitMu.
-func (r *repo) commit(ctx context.Context, cs space.ChangeSet, m space.Meta) (space.Commit, error) {
-	reqs, refused, err := r.validate(cs)
-	if err != nil {
-		return space.Commit{}, err
-	}
-	p, err := r.decide(ctx, r.head.Load(), reqs, cs.Policy)
+// commit applies what validate passed, and tells what it refused. The caller
+// holds commitMu.
+func (r *repo) commit(ctx context.Context, reqs []request, refused []space.Refusal, policy space.Policy, m space.Meta) (space.Commit, error) {
+	p, err := r.decide(ctx, r.head.Load(), reqs, policy)
 	if err != nil {
 		return space.Commit{}, err
 	}
@@ -61,9 +74,8 @@ func (r *repo) commit(ctx context.Context, cs space.ChangeSet, m space.Meta) (sp
 
 // apply makes a plan the new head.
 func (r *repo) apply(ctx context.Context, p *plan, m space.Meta) (space.Commit, error) {
-	if r.broken != nil {
-		return space.Commit{}, fault.Wrap(r.broken, fault.Unavailable,
-			"The space could not be written to disk and takes no changes until the server is restarted.")
+	if err := r.usable(); err != nil {
+		return space.Commit{}, err
 	}
 	head := p.head
 	edits, files := p.edits()
@@ -234,26 +246,21 @@ func (r *repo) checkTotals(ctx context.Context, p *plan) (totals, error) {
 }
 
 func (r *repo) countTotals(ctx context.Context, tree hash) (t totals, err error) {
-	err = r.walk(ctx, tree, "", func(_ string, e treeEntry) error {
-		if !e.isFile() {
-			return nil
-		}
-		n, err := r.db.size(e.hash)
-		t.files++
-		t.bytes += n
-		return err
-	})
-	return t, err
+	l, err := newScales(r, true).tree(ctx, tree)
+	return l.totals, err
 }
 
 // noteCase logs new files whose names differ from a neighbour's in case alone:
 // they are kept, but a Mac or a Windows machine checks out only one of them.
 func (r *repo) noteCase(files []space.FileChange) {
+	added := map[string][]string{} // by directory
 	for _, f := range files {
-		if f.Status != space.Added {
-			continue
+		if f.Status == space.Added {
+			dir, name := path.Split(string(f.Path))
+			added[dir] = append(added[dir], name)
 		}
-		dir, name := path.Split(string(f.Path))
+	}
+	for dir, names := range added {
 		at, err := r.lookup(r.head.Load().tree, strings.TrimSuffix(dir, "/"))
 		if err != nil || !at.isDir() {
 			continue
@@ -262,9 +269,16 @@ func (r *repo) noteCase(files []space.FileChange) {
 		if err != nil {
 			continue
 		}
+		folded := make(map[string][]string, len(es))
 		for _, e := range es {
-			if e.name != name && strings.EqualFold(e.name, name) {
-				r.logger().Warn("Two names differ in case alone.", "dir", filepath.ToSlash(dir), "a", e.name, "b", name)
+			low := strings.ToLower(e.name)
+			folded[low] = append(folded[low], e.name)
+		}
+		for _, name := range names {
+			for _, other := range folded[strings.ToLower(name)] {
+				if other != name {
+					r.logger().Warn("Two names differ in case alone.", "dir", filepath.ToSlash(dir), "a", other, "b", name)
+				}
 			}
 		}
 	}

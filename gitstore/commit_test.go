@@ -76,6 +76,9 @@ func TestStaleBases(t *testing.T) {
 			return []ch{w("n", "file", ""), w("n/below", "x", "")}
 		}, keep: map[string]string{"n": "file"}, refused: 1},
 		{name: "a delete of a directory", changes: func(func(string) space.BlobID) []ch { return []ch{del("d", "")} }, refused: 1},
+		{name: "a file that became a directory on both sides", changes: func(func(string) space.BlobID) []ch {
+			return []ch{del("d", stale), w("d/x.md", "mine", ""), w("d/new.md", "n", "")}
+		}, keep: map[string]string{"d/x.conflict-%.md": "mine", "d/new.md": "n"}, conflicts: "d→ d/x.md→d/x.conflict-%.md", refuses: true},
 		{name: "two entries for one path", changes: func(func(string) space.BlobID) []ch {
 			return []ch{w("n", "first", ""), w("n", "last", "")}
 		}, keep: map[string]string{"n": "last"}},

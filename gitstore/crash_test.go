@@ -17,6 +17,11 @@ import (
 // then opens the space: whatever was acknowledged is there, and git finds the
 // repository whole.
 func TestCrash(t *testing.T) {
+	t.Run("commits", func(t *testing.T) { crash(t, "", 24, 24) })
+	t.Run("commits, each followed by Tidy", func(t *testing.T) { crash(t, "tidy", 40, 6) })
+}
+
+func crash(t *testing.T, mode string, steps, atLeast int) {
 	dir := t.TempDir()
 	s, err := Open(Options{Dir: dir})
 	if err != nil {
@@ -27,10 +32,10 @@ func TestCrash(t *testing.T) {
 		t.Fatal(err)
 	}
 	acked := map[string]bool{"start": true}
-	for step := 1; step <= 24; step++ {
+	for step := 1; step <= steps; step++ {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestCrashChild$")
 		cmd.Env = append(os.Environ(), "SATCHEL_CRASH_DIR="+dir, "SATCHEL_CRASH_SPACE="+string(id),
-			"SATCHEL_CRASH_STEP="+strconv.Itoa(step), "SATCHEL_CRASH_NAME="+strconv.Itoa(step))
+			"SATCHEL_CRASH_STEP="+strconv.Itoa(step), "SATCHEL_CRASH_NAME="+strconv.Itoa(step), "SATCHEL_CRASH_MODE="+mode)
 		out, err := cmd.Output()
 		if err == nil {
 			t.Fatalf("step %d: the child was to be killed:\n%s", step, out)
@@ -61,7 +66,7 @@ func TestCrash(t *testing.T) {
 		if h, _ := s.Head(t.Context(), id); string(h) != git(t, s.repoDir(id), "rev-parse", "main") {
 			t.Errorf("step %d: the branch's file is not at head", step)
 		}
-		left, _ := filepath.Glob(filepath.Join(s.repoDir(id), "objects", "pack", "tmp_*"))
+		left, _ := filepath.Glob(filepath.Join(s.repoDir(id), "objects", "pack", "*tmp[-_]*"))
 		if len(left) > 0 {
 			t.Errorf("step %d: left %v", step, left)
 		}
@@ -69,7 +74,7 @@ func TestCrash(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if len(acked) < 24 {
+	if len(acked) < atLeast {
 		t.Errorf("only %d commits were acknowledged: the test shows little", len(acked))
 	}
 }
@@ -82,7 +87,7 @@ func TestCrashChild(t *testing.T) {
 	}
 	last, _ := strconv.Atoi(os.Getenv("SATCHEL_CRASH_STEP"))
 	steps := 0
-	s, err := Open(Options{Dir: dir, probe: func(string) {
+	s, err := Open(Options{Dir: dir, IdlePacks: 3, Limits: Limits{Reflog: 600}, probe: func(string) {
 		if steps++; steps == last {
 			p, _ := os.FindProcess(os.Getpid())
 			p.Kill()
@@ -98,6 +103,11 @@ func TestCrashChild(t *testing.T) {
 		commit(t, s, space.SpaceID(os.Getenv("SATCHEL_CRASH_SPACE")), writes(map[string]string{name: name}))
 		fmt.Fprintln(out, "acked", name)
 		out.Flush()
+		if os.Getenv("SATCHEL_CRASH_MODE") == "tidy" {
+			if _, err := s.Tidy(t.Context(), space.SpaceID(os.Getenv("SATCHEL_CRASH_SPACE"))); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 }
 

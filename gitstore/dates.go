@@ -34,7 +34,7 @@ func (s *Store) Dates(ctx context.Context, id space.SpaceID, from, to space.Comm
 
 func (r *repo) dates(ctx context.Context, from, to *headState) (map[space.Path]time.Time, error) {
 	var changes []treeChange
-	if err := r.diffTrees(ctx, from.tree, to.tree, "", &changes, 0); err != nil {
+	if err := r.diffTrees(ctx, from.tree, to.tree, &changes); err != nil {
 		return nil, err
 	}
 	undated := make(map[string]bool, len(changes))
@@ -58,7 +58,7 @@ func (r *repo) dates(ctx context.Context, from, to *headState) (map[space.Path]t
 			}
 		}
 		changes = changes[:0]
-		if err = r.diffTrees(ctx, parent.tree, c.tree, "", &changes, 0); err != nil {
+		if err = r.diffTrees(ctx, parent.tree, c.tree, &changes); err != nil {
 			break
 		}
 		for _, f := range changes {

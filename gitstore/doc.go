@@ -18,11 +18,17 @@
 //     space.ParsePath and space.CheckSymlink; every host file is made from
 //     objects, by names of one segment, never through a link.
 //   - Reads are safe for concurrent use and never wait for a commit.
+//   - What a remote has becomes part of a space without a local commit ever
+//     being dropped: Integrate moves head forward or merges, and where both sides
+//     changed the same, both are kept (see merge.go). What is known of a remote
+//     is never more than it has.
+//   - What Purge took out of the history is in no file of the space any more
+//     when it returns, nor after a crash once the space was opened.
+//   - Where the disk is full a change fails as a whole, says so, and can be
+//     repeated when there is room.
 //
 // go-git gives the formats (objects, deltas, diffs); the storage of packs is
 // this package's own, because go-git's has no locks and learns of a new pack
 // only by reading every index again. The git program does what needs it:
-// consolidating packs and receiving foreign history (see git.go).
-//
-// Remotes are not this package's yet; see [Remote] for the seam.
+// consolidating packs and receiving foreign history (see gitcmd).
 package gitstore

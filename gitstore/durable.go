@@ -51,6 +51,23 @@ func (o *Options) writeDurable(name string, data []byte, perm fs.FileMode) error
 	return errors.Join(err, f.Close())
 }
 
+// replaceDurable replaces a file in one step and durably: a crash leaves the old
+// one whole, or the new one.
+func (o *Options) replaceDurable(name string, data []byte, perm fs.FileMode) error {
+	tmp := name + ".tmp"
+	err := o.writeDurable(tmp, data, perm)
+	if err == nil {
+		o.probe("file written")
+		err = os.Rename(tmp, name)
+	}
+	if err != nil {
+		os.Remove(tmp)
+		return err
+	}
+	o.probe("file renamed")
+	return o.syncDir(filepath.Dir(name))
+}
+
 // replaceFile replaces a file in one step, without making it durable: for what
 // can be derived again.
 func replaceFile(name string, data []byte, perm fs.FileMode) error {

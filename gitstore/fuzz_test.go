@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -51,6 +49,8 @@ func decodeChanges(data []byte) (cs space.ChangeSet) {
 // FuzzChangeSets: whatever a writer sends, every entry is accounted for, the
 // space's files obey the rules, and nothing that head had is lost without a
 // fresh base.
+//
+//fuzz:slow
 func FuzzChangeSets(f *testing.F) {
 	f.Add([]byte("\x01\x00\x00\x00\x00\x01\x02\x01\x03\x01\x00\x00\x04\x00"))
 	f.Add([]byte("\x00\x01\x03\x00\x01\x00\x02\x02\x02\x00\x00\x01\x02\x02\x01\x02"))
@@ -177,90 +177,4 @@ func FuzzObjects(f *testing.F) {
 		}
 		patch(object{data: []byte("base")}, [][]byte{data})
 	})
-}
-
-// TestChangeSetsAreWhatADirectoryWouldBe: any sequence of change sets with fresh
-// bases gives the tree that git makes of the same writes in a directory.
-func TestChangeSetsAreWhatADirectoryWouldBe(t *testing.T) {
-	s := newStore(t)
-	id := newSpace(t, s, nil)
-	dir := t.TempDir()
-	git(t, dir, "init", "-q")
-	r := rand.New(rand.NewPCG(7, 7))
-	names := []string{"a", "b", "c.md", "a.b", "a-b"}
-	model := map[string]string{}
-	for round := range 30 {
-		var cs space.ChangeSet
-		done := map[string]bool{}
-		for range 6 {
-			p := names[r.IntN(5)]
-			for range r.IntN(3) {
-				p += "/" + names[r.IntN(5)]
-			}
-			// As a person would: what is in the way goes first.
-			var gone []string
-			for q := range model {
-				if q != p && (under(q, p) || under(p, q)) {
-					gone = append(gone, q)
-				}
-			}
-			if done[p] || anyDone(done, gone) || anyUnder(done, p) {
-				continue
-			}
-			for _, q := range gone {
-				cs.Changes = append(cs.Changes, space.Change{Path: q, Op: space.Delete, Base: at(t, s, id, q)})
-				delete(model, q)
-				done[q] = true
-				os.Remove(filepath.Join(dir, q))
-			}
-			done[p] = true
-			if _, there := model[p]; there && r.IntN(3) == 0 {
-				cs.Changes = append(cs.Changes, space.Change{Path: p, Op: space.Delete, Base: at(t, s, id, p)})
-				delete(model, p)
-				os.Remove(filepath.Join(dir, p))
-				continue
-			}
-			content := fmt.Sprint(round, r.IntN(100))
-			cs.Changes = append(cs.Changes, space.Change{Path: p, Base: at(t, s, id, p), Content: []byte(content)})
-			model[p] = content
-		}
-		commit(t, s, id, cs)
-		// The directory is the model, written anew.
-		entries, _ := os.ReadDir(dir)
-		for _, e := range entries {
-			if e.Name() != ".git" {
-				os.RemoveAll(filepath.Join(dir, e.Name()))
-			}
-		}
-		for p, c := range model {
-			os.MkdirAll(filepath.Dir(filepath.Join(dir, p)), 0o755)
-			overwrite(t, filepath.Join(dir, p), c)
-		}
-		git(t, dir, "add", "-A")
-		if got, want := git(t, s.repoDir(id), "rev-parse", "main^{tree}"), git(t, dir, "write-tree"); got != want {
-			t.Fatalf("round %d: tree %s, git's is %s: %v against %v", round, got, want, tree(t, s, id), model)
-		}
-	}
-	if !maps.Equal(tree(t, s, id), model) {
-		t.Error("the model and the space differ")
-	}
-	fsck(t, s, id)
-}
-
-func anyDone(done map[string]bool, paths []string) bool {
-	for _, p := range paths {
-		if done[p] {
-			return true
-		}
-	}
-	return false
-}
-
-func anyUnder(done map[string]bool, p string) bool {
-	for q := range done {
-		if under(q, p) || under(p, q) {
-			return true
-		}
-	}
-	return false
 }

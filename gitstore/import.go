@@ -78,9 +78,11 @@ func (s *Store) Import(ctx context.Context, id space.SpaceID, src ImportSource, 
 	if progress == nil {
 		progress = func(string) {}
 	}
+	r.unreached.RLock()
+	defer r.unreached.RUnlock()
 	in, err := src.begin(ctx, s, progress)
 	if err != nil {
-		return ImportResult{}, err
+		return ImportResult{}, explainDisk(err)
 	}
 	defer in.close()
 	if m.Message == "" {
@@ -128,7 +130,7 @@ func (r *repo) importFiles(ctx context.Context, in importReader, m space.Meta, p
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		q, data, err := r.readImport(f)
+		q, data, err := r.readImport(ctx, f)
 		if fault.CodeOf(err) == fault.Internal {
 			return err
 		}
@@ -179,7 +181,7 @@ func (r *repo) importFiles(ctx context.Context, in importReader, m space.Meta, p
 }
 
 // readImport validates a file and reads it.
-func (r *repo) readImport(f importFile) (request, []byte, error) {
+func (r *repo) readImport(ctx context.Context, f importFile) (request, []byte, error) {
 	if _, err := space.ParsePath(f.path); err != nil {
 		return request{}, nil, err
 	}
@@ -199,6 +201,9 @@ func (r *repo) readImport(f importFile) (request, []byte, error) {
 		return request{}, nil, tooLarge(f.path, r.s.o.Limits.File)
 	}
 	q, err := r.check(space.Change{Path: f.path, Mode: f.mode, Content: data})
+	if err == nil {
+		err = r.screen(ctx, q, data)
+	}
 	q.data = nil // its blob is in the pack by the time of the commit
 	return q, data, err
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"satchel/gitstore/gitcmd"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
@@ -65,16 +66,31 @@ func (s *Store) newQuarantine(label string) (*quarantine, error) {
 		return nil, err
 	}
 	q := &quarantine{s: s, dir: dir, label: label}
-	if err := initBare(q.repoDir()); err != nil {
+	if err := initQuarantine(q.repoDir()); err != nil {
 		q.close()
 		return nil, err
 	}
 	return q, nil
 }
 
-// tolerated are defects of old histories that harm nobody. Everything else that
-// git's fsck calls an error refuses an import.
-var tolerated = []string{"missingSpaceBeforeDate", "zeroPaddedFilemode", "badTimezone"}
+// initQuarantine lays out as little as git takes for a bare repository: one is
+// made for every fetch and merge.
+func initQuarantine(dir string) error {
+	for _, d := range []string{"", "objects", "objects/pack", "objects/info", "refs"} {
+		if err := mkdirMode(filepath.Join(dir, d), 0o700); err != nil {
+			return err
+		}
+	}
+	for name, data := range map[string]string{
+		"HEAD":   "ref: " + branch + "\n",
+		"config": "[core]\n\trepositoryformatversion = 0\n\tbare = true\n[gc]\n\tauto = 0\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(data), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 func (g GitSource) begin(ctx context.Context, s *Store, tell func(string)) (importReader, error) {
 	from, protocol, err := g.check()
@@ -149,15 +165,18 @@ func (q *quarantine) receiveBundle(ctx context.Context, in io.Reader, tell func(
 		return tooMuchHistory(q.s.o.Limits.Repository)
 	}
 	bad := func(err error) error {
+		if gitcmd.OutOfMemory(err) {
+			return tooMuchMemory(err)
+		}
 		if fault.CodeOf(err) != fault.Internal || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 			return err
 		}
 		return fault.Wrap(err, fault.Invalid, "The stream is not a whole git bundle.")
 	}
-	if _, err := q.git(ctx, gitCmd{args: []string{"bundle", "verify", "-q", name}}); err != nil {
+	if _, err := q.git(ctx, gitcmd.Cmd{Args: []string{"bundle", "verify", "-q", name}}); err != nil {
 		return bad(err)
 	}
-	out, err := q.git(ctx, gitCmd{args: []string{"bundle", "list-heads", name}})
+	out, err := q.git(ctx, gitcmd.Cmd{Args: []string{"bundle", "list-heads", name}})
 	if err != nil {
 		return bad(err)
 	}
@@ -178,33 +197,27 @@ func (q *quarantine) receiveBundle(ctx context.Context, in io.Reader, tell func(
 	return err
 }
 
-func (q *quarantine) git(ctx context.Context, c gitCmd) ([]byte, error) {
-	c.dir, c.gitDir = q.dir, q.repoDir()
-	return q.s.git.run(ctx, c)
+func (q *quarantine) git(ctx context.Context, c gitcmd.Cmd) ([]byte, error) {
+	c.Dir, c.GitDir = q.dir, q.repoDir()
+	return q.s.git.Run(ctx, c)
 }
 
 // receive fetches, checks every object, and leaves one pack of what the branch
 // reaches.
 func (q *quarantine) receive(ctx context.Context, from, protocol, ref string, tell func(string)) error {
-	fetch := []string{}
-	check := []string{}
-	for _, id := range tolerated {
-		fetch = append(fetch, "fetch.fsck."+id+"=ignore")
-		check = append(check, "fsck."+id+"=ignore")
-	}
 	args := []string{"fetch", "--progress", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head",
 		"--no-auto-maintenance", "--end-of-options", from, "+" + ref + ":refs/heads/main"}
 	sized, stop := q.limitSize(ctx)
-	_, err := q.git(sized, gitCmd{protocols: protocol, progress: onlyProgress(tell), config: fetch, args: args})
+	_, err := q.git(sized, gitcmd.Cmd{Protocols: protocol, Progress: onlyProgress(tell), Config: gitcmd.FsckConfig("fetch.fsck"), Args: args})
 	stop()
 	if err != nil {
 		return q.explain(sized, err)
 	}
 	// A bundle's objects are not checked by every version of fetch.
-	if _, err := q.git(ctx, gitCmd{config: check, args: []string{"fsck", "--strict", "--no-dangling", "--no-progress"}}); err != nil {
+	if _, err := q.git(ctx, gitcmd.Cmd{Config: gitcmd.FsckConfig("fsck"), Args: []string{"fsck", "--strict", "--no-dangling", "--no-progress"}}); err != nil {
 		return q.explain(ctx, err)
 	}
-	if _, err := q.git(ctx, gitCmd{args: []string{"repack", "-a", "-d", "-q"}}); err != nil {
+	if _, err := q.git(ctx, gitcmd.Cmd{Args: []string{"repack", "-a", "-d", "-q"}}); err != nil {
 		return q.explain(ctx, err)
 	}
 	q.r = &repo{s: q.s, id: "quarantine", dir: q.repoDir()}
@@ -212,8 +225,17 @@ func (q *quarantine) receive(ctx context.Context, from, protocol, ref string, te
 		q.r = nil
 		return err
 	}
-	q.head, err = q.r.state(q.r.readRef())
-	return err
+	if q.head, err = q.r.state(q.r.readRef()); err != nil {
+		return err
+	}
+	l, err := newScales(q.r, true).tree(ctx, q.head.tree)
+	if err != nil {
+		return err
+	}
+	if lim := q.s.o.Limits; l.files > lim.Files || l.bytes > lim.Space || !l.fitsWalk(q.r.budget()) {
+		return overLimits(l.totals, lim)
+	}
+	return nil
 }
 
 // gitProgress is a line of git's that tells how far it is: the others name our
@@ -264,31 +286,37 @@ func tooMuchHistory(limit int64) error {
 	return fault.New(fault.TooLarge, "The repository is larger than the %s that a space may have.", sizeText(limit))
 }
 
+func tooMuchMemory(err error) error {
+	return fault.Wrap(err, fault.TooLarge, "To take the repository, git would need more memory than this server gives it: a file or a version of one in it is too large.")
+}
+
 // explain turns git's failure into what a caller can mend. git's own words may
 // name the host's paths, so they stay in the log.
 func (q *quarantine) explain(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
 		return cause
 	}
-	var g *gitError
-	if !errors.As(err, &g) {
-		return err
+	var g *gitcmd.Error
+	if !errors.As(err, &g) || isDiskFull(err) {
+		return explainDisk(err)
 	}
 	has := func(words ...string) bool {
 		for _, w := range words {
-			if strings.Contains(g.stderr, w) {
+			if strings.Contains(g.Stderr, w) {
 				return true
 			}
 		}
 		return false
 	}
 	switch {
+	case gitcmd.OutOfMemory(err):
+		return tooMuchMemory(err)
 	case has("couldn't find remote ref"):
 		return fault.Wrap(err, fault.Invalid, "The repository has no commits, or no branch of that name.")
 	case has("shallow"):
 		return fault.Wrap(err, fault.Invalid, "The repository is a shallow clone. Run git fetch --unshallow in it first.")
 	case has("fsck", "error in tree", "error in commit", "error in blob", "error in tag", "invalid", "corrupt"):
-		return fault.Wrap(err, fault.Invalid, "The repository holds an object that git refuses as malformed or dangerous (%s).", fsckReason(g.stderr))
+		return fault.Wrap(err, fault.Invalid, "The repository holds an object that git refuses as malformed or dangerous (%s).", fsckReason(g.Stderr))
 	case has("could not read Username", "Authentication failed", "returned error: 403", "returned error: 401"):
 		return fault.Wrap(err, fault.Forbidden, "The repository asks for a password. Clone it yourself, and import the directory.")
 	case has("does not appear to be a git repository", "not found", "Repository not found"):
@@ -345,25 +373,20 @@ func IsGitRepository(dir string) bool {
 	return false
 }
 
-// reasonOf names why a path of an imported history is noted; nil where it
-// breaks no rule.
-func (r *repo) reasonOf(path string, e treeEntry, fileLimit int64) (reason error, size int64, err error) {
+// reasonOf names why a path of a history from elsewhere is noted; nil where it
+// breaks no rule. size is the file's.
+func (r *repo) reasonOf(path string, e treeEntry, size, fileLimit int64) (reason error, err error) {
 	if !e.isFile() {
-		return nil, 0, nil
-	}
-	if size, err = r.db.size(e.hash); err != nil {
-		return nil, 0, err
+		return nil, nil
 	}
 	p, reason := space.ParsePath(path)
 	if reason == nil && e.isLink() {
-		target, err := r.db.blob(e.hash)
-		if err != nil {
-			return nil, 0, err
+		if reason = r.checkLink(p, e.hash); reason != nil && !isFault(reason) {
+			return nil, reason
 		}
-		reason = space.CheckSymlink(p, string(target))
 	}
 	if reason == nil && size > fileLimit {
 		reason = fault.New(fault.TooLarge, "The file %q has %s, more than the %s that one may be changed to here.", path, sizeText(size), sizeText(fileLimit))
 	}
-	return reason, size, nil
+	return reason, nil
 }

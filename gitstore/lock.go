@@ -8,9 +8,14 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"satchel/internal/fault"
 )
+
+// lockPatience is how long LockDir waits for a lock whose holder is gone: what
+// that process was about to start when it was killed has its files for a moment.
+const lockPatience = 5 * time.Second
 
 // Lock is a process's sole use of a directory.
 type Lock struct{ f *os.File }
@@ -24,13 +29,16 @@ func LockDir(dir string) (*Lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := tryLock(f); err != nil {
-		b, _ := io.ReadAll(io.LimitReader(f, 32))
-		f.Close()
+	err = tryLock(f)
+	for until := time.Now().Add(lockPatience); err != nil && gone(lockHolder(f)) && time.Now().Before(until); err = tryLock(f) {
+		time.Sleep(5 * time.Millisecond)
+	}
+	if err != nil {
 		who := "another process"
-		if pid, perr := strconv.Atoi(strings.TrimSpace(string(b))); perr == nil {
+		if pid := lockHolder(f); pid != 0 {
 			who = fmt.Sprintf("process %d", pid)
 		}
+		f.Close()
 		return nil, fault.Wrap(err, fault.Conflict,
 			"The data directory %s is in use by %s. Stop it first, or choose another directory with --data.", dir, who)
 	}
@@ -42,6 +50,17 @@ func LockDir(dir string) (*Lock, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	return &Lock{f: f}, nil
+}
+
+// lockHolder returns the process id that the last holder wrote; 0 where it
+// cannot be read.
+func lockHolder(f *os.File) int {
+	b, _ := io.ReadAll(io.NewSectionReader(f, 0, 32))
+	pid, err := strconv.Atoi(strings.TrimSpace(string(b)))
+	if err != nil {
+		return 0
+	}
+	return pid
 }
 
 // Close gives the directory up.

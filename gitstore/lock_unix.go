@@ -3,6 +3,7 @@
 package gitstore
 
 import (
+	"errors"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -11,3 +12,6 @@ import (
 // tryLock takes an exclusive lock that ends with the file, or with the process
 // however it ends.
 func tryLock(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) }
+
+// gone tells whether there is no process of that id any more.
+func gone(pid int) bool { return pid > 0 && errors.Is(unix.Kill(pid, 0), unix.ESRCH) }

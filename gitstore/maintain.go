@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 
+	"satchel/gitstore/gitcmd"
 	"satchel/internal/space"
 )
 
@@ -60,10 +60,14 @@ func (s *Store) Maintain(ctx context.Context, id space.SpaceID) error {
 	if err != nil {
 		return r.internalf(err, "maintain")
 	}
-	if len(before) < 2 {
+	loose, err := hasLoose(r.db.dir)
+	if err != nil {
+		return r.internalf(err, "maintain")
+	}
+	if len(before) < 2 && !loose {
 		return nil
 	}
-	if _, err := s.git.run(ctx, gitCmd{dir: r.dir, gitDir: r.dir, args: []string{"repack", "--geometric=2", "-q"}}); err != nil {
+	if _, err := s.git.Run(ctx, gitcmd.Cmd{Dir: r.dir, GitDir: r.dir, Args: []string{"repack", "--geometric=2", "-q"}}); err != nil {
 		return r.internalf(err, "maintain")
 	}
 	// From here on, for a moment, no view may be made from packs that go.
@@ -74,9 +78,20 @@ func (s *Store) Maintain(ctx context.Context, id space.SpaceID) error {
 	if err := s.replacePacks(r.db.packDir(), before); err != nil {
 		return r.internalf(err, "maintain")
 	}
+	if loose { // those that are in a pack now, which is durable
+		if _, err := s.git.Run(ctx, gitcmd.Cmd{Dir: r.dir, GitDir: r.dir, Args: []string{"prune-packed", "-q"}}); err != nil {
+			return r.internalf(err, "maintain")
+		}
+	}
 	if err := r.db.rescan(); err != nil {
 		return r.internalf(err, "maintain")
 	}
+	return r.relinkView()
+}
+
+// relinkView gives the git view the packs that the repository has now. The
+// caller has the seeds' turn.
+func (r *repo) relinkView() error {
 	d := &r.seeds
 	d.mu.Lock()
 	v := d.view
@@ -117,6 +132,7 @@ func (s *Store) replacePacks(dir string, before []string) error {
 	if err := s.o.syncDir(dir); err != nil {
 		return err
 	}
+	s.o.probe("packs synced")
 	for _, name := range before {
 		p, err := loadPack(filepath.Join(dir, name))
 		if errors.Is(err, fs.ErrNotExist) {
@@ -133,12 +149,10 @@ func (s *Store) replacePacks(dir string, before []string) error {
 		if !replaced {
 			continue
 		}
-		// The index first: a pack without one is no pack to git.
-		for _, ext := range []string{".idx", ".pack", ".rev", ".bitmap"} {
-			if err := os.Remove(p.base + ext); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return err
-			}
+		if err := p.remove(); err != nil {
+			return err
 		}
+		s.o.probe("pack replaced")
 	}
 	return nil
 }

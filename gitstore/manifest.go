@@ -28,19 +28,18 @@ type manifestFile struct {
 
 // fits tells whether a path may be made on this machine's disk. A commit's
 // paths were checked when they were written; imported ones were not.
-func fits(path string, e treeEntry, target func() ([]byte, error)) (bool, error) {
+func (r *repo) fits(path string, e treeEntry) (bool, error) {
 	p, err := space.ParsePath(path)
 	if err != nil {
 		return false, nil
 	}
-	if e.isLink() {
-		t, err := target()
-		if err != nil {
-			return false, err
-		}
-		return space.CheckSymlink(p, string(t)) == nil, nil
+	if !e.isLink() {
+		return true, nil
 	}
-	return true, nil
+	if err = r.checkLink(p, e.hash); isFault(err) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // currentManifest returns head's manifest, made from the last one at the cost
@@ -64,12 +63,12 @@ func (r *repo) currentManifest(ctx context.Context) (*manifest, error) {
 		from = last.tree
 	}
 	var cs []treeChange
-	if err := r.diffTrees(ctx, from, st.tree, "", &cs, 0); err != nil {
+	if err := r.diffTrees(ctx, from, st.tree, &cs); err != nil {
 		return nil, err
 	}
 	changed := make(map[string]treeEntry, len(cs))
 	for _, c := range cs {
-		ok, err := fits(c.path, c.new, func() ([]byte, error) { return r.db.blob(c.new.hash) })
+		ok, err := r.fits(c.path, c.new)
 		if err != nil {
 			return nil, err
 		}

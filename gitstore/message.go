@@ -1,6 +1,7 @@
 package gitstore
 
 import (
+	"bytes"
 	"fmt"
 	"path"
 	"strconv"
@@ -19,11 +20,15 @@ const (
 	trailerClient = "Satchel-Client"
 )
 
-// Limits of what goes into a commit object, in bytes.
+// Limits of what goes into a commit object, and of what is read from one, in
+// bytes.
 const (
 	maxMessage = 64 << 10
 	maxTrailer = 200
 	maxName    = 200
+
+	maxRead   = maxMessage + 4<<10 // of a message that anybody wrote
+	maxPerson = 1000               // of each part of an author that anybody wrote
 )
 
 // rawCommit is what this package reads from a commit object.
@@ -166,8 +171,9 @@ func summarise(files []space.FileChange) string {
 // parseCommit decodes a commit object.
 func parseCommit(data []byte) (rawCommit, error) {
 	var c rawCommit
-	head, msg, _ := strings.Cut(string(data), "\n\n")
-	c.message = msg
+	rawHead, msg, _ := bytes.Cut(data, []byte("\n\n"))
+	head := string(rawHead)
+	c.message = readMessage(msg)
 	for line := range strings.SplitSeq(head, "\n") {
 		word, rest, _ := strings.Cut(line, " ")
 		var err error
@@ -196,13 +202,22 @@ func parseCommit(data []byte) (rawCommit, error) {
 	return c, nil
 }
 
+// readMessage returns a commit's message, of which only so much is read: one
+// from elsewhere may be as long as git allows.
+func readMessage(msg []byte) string {
+	if len(msg) <= maxRead {
+		return string(msg)
+	}
+	return cut(string(msg[:maxRead+utf8.UTFMax]), maxRead) + fmt.Sprintf("\n\n[The message is longer than %s; the rest is left out here.]\n", sizeText(maxRead))
+}
+
 func parseIdent(s string) (p space.Person, t time.Time) {
 	lt, gt := strings.IndexByte(s, '<'), strings.LastIndexByte(s, '>')
 	if lt < 0 || gt < lt {
 		return p, t
 	}
-	p.Name = strings.ToValidUTF8(strings.TrimSpace(s[:lt]), "\uFFFD")
-	p.Email = strings.ToValidUTF8(s[lt+1:gt], "\uFFFD")
+	p.Name = strings.ToValidUTF8(cut(strings.TrimSpace(s[:lt]), maxPerson), "\uFFFD")
+	p.Email = strings.ToValidUTF8(cut(s[lt+1:gt], maxPerson), "\uFFFD")
 	sec, zone, _ := strings.Cut(strings.TrimSpace(s[gt+1:]), " ")
 	if n, err := strconv.ParseInt(sec, 10, 64); err == nil {
 		t = time.Unix(n, 0).UTC()

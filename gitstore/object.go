@@ -60,7 +60,10 @@ type treeEntry struct {
 
 func (e treeEntry) isDir() bool  { return e.mode&0o170000 == modeDir }
 func (e treeEntry) isLink() bool { return e.mode&0o170000 == modeSymlink }
-func (e treeEntry) isFile() bool { return e.mode&0o170000 == 0o100000 || e.isLink() }
+
+// isPlain tells of a file that is no link.
+func (e treeEntry) isPlain() bool { return e.mode&0o170000 == 0o100000 }
+func (e treeEntry) isFile() bool  { return e.isPlain() || e.isLink() }
 
 // fileMode gives a file's mode in our words. Old repositories hold modes such
 // as 100664, which git reads as 100644.

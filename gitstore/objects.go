@@ -23,12 +23,23 @@ import (
 type objectDB struct {
 	dir   string // the repository's objects directory
 	cache *objectCache
+	// lender, where it is set before use, has further objects, which are looked
+	// up there first.
+	lender *objectDB
 
 	mu    sync.RWMutex
 	packs map[string]*pack // by base name
 	large []*pack          // searched one by one
 	small map[hash]location
 	bytes int64 // of all packs
+
+	// pending, where it is not nil, holds objects that are in no pack yet. One
+	// goroutine alone uses such a database.
+	pending map[hash]object
+
+	// byName, where it is not nil, keeps the trees that entry looked at by their
+	// names. One goroutine alone uses such a database, and not for long.
+	byName nameIndex
 }
 
 type location struct {
@@ -164,11 +175,16 @@ func (db *objectDB) locate(h hash) (location, bool) {
 	return location{}, false
 }
 
-// has tells whether the object is in a known pack.
+// has tells whether the object is in a known pack, or pending.
 func (db *objectDB) has(h hash) bool {
+	if _, ok := db.pending[h]; ok || db.lends(h) {
+		return true
+	}
 	_, ok := db.locate(h)
 	return ok
 }
+
+func (db *objectDB) lends(h hash) bool { return db.lender != nil && db.lender.has(h) }
 
 // find calls use with the object's place. Where the pack was replaced
 // meanwhile, or the object came with a new one, it looks again.
@@ -194,6 +210,12 @@ func (db *objectDB) find(h hash, use func(location) error) error {
 
 // read returns an object; errNoObject where there is none.
 func (db *objectDB) read(h hash) (object, error) {
+	if db.lends(h) {
+		return db.lender.read(h)
+	}
+	if o, ok := db.pending[h]; ok {
+		return o, nil
+	}
 	if o, ok := db.cache.get(db, h); ok {
 		return o, nil
 	}
@@ -212,8 +234,31 @@ func (db *objectDB) read(h hash) (object, error) {
 	return o, nil
 }
 
+// readStart is read for an object of which no more than about max bytes are
+// wanted. The data of one that is much larger ends there; size is that of all.
+func (db *objectDB) readStart(h hash, max int64) (o object, size int64, err error) {
+	if db.lends(h) {
+		return db.lender.readStart(h, max)
+	}
+	l, ok := db.locate(h)
+	_, cached := db.cache.get(db, h)
+	if _, pending := db.pending[h]; ok && !cached && !pending {
+		if o, size, err = l.p.readStart(l.off, max); err == nil && size > 0 {
+			return o, size, nil
+		}
+	}
+	o, err = db.read(h) // which also looks again, and says what is wrong
+	return o, int64(len(o.data)), err
+}
+
 // size returns the size of an object in bytes.
 func (db *objectDB) size(h hash) (n int64, err error) {
+	if db.lends(h) {
+		return db.lender.size(h)
+	}
+	if o, ok := db.pending[h]; ok {
+		return int64(len(o.data)), nil
+	}
 	if o, ok := db.cache.get(db, h); ok {
 		return int64(len(o.data)), nil
 	}
@@ -281,6 +326,9 @@ func (db *objectDB) entry(tree hash, name string) (treeEntry, bool, error) {
 	if tree.IsZero() {
 		return treeEntry{}, false, nil
 	}
+	if db.byName != nil {
+		return db.entryByName(db.byName, tree, name)
+	}
 	o, err := db.read(tree)
 	if err != nil {
 		return treeEntry{}, false, err
@@ -304,6 +352,27 @@ func (db *objectDB) entry(tree hash, name string) (treeEntry, bool, error) {
 		data = data[nul+21:]
 	}
 	return treeEntry{}, false, nil
+}
+
+// nameIndex keeps trees by their names. One goroutine uses it, and not for long.
+type nameIndex map[hash]map[string]treeEntry
+
+// entryByName is entry for whoever looks up thousands of names in few trees.
+func (db *objectDB) entryByName(index nameIndex, tree hash, name string) (treeEntry, bool, error) {
+	names, ok := index[tree]
+	if !ok {
+		es, err := db.tree(tree)
+		if err != nil {
+			return treeEntry{}, false, err
+		}
+		names = make(map[string]treeEntry, len(es))
+		for _, e := range es {
+			names[e.name] = e
+		}
+		index[tree] = names
+	}
+	e, ok := names[name]
+	return e, ok, nil
 }
 
 // blob returns a blob's content.

@@ -1,6 +1,7 @@
 package gitstore
 
 import (
+	"context"
 	"log/slog"
 	"os"
 	"time"
@@ -15,7 +16,13 @@ type Limits struct {
 	Space      int64 // bytes of all files at head; default 1 GiB
 	Repository int64 // bytes of all packs, history included; default 4 GiB
 	Files      int   // files at head; default 200,000
-	Entries    int   // entries of one change set; default 100,000
+	// Walk bounds what one look at a commit of a foreign history may find: paths
+	// of its tree, or that differ from another's; default twice Files, and no
+	// less than 400,000.
+	Walk      int
+	Entries   int   // entries of one change set; default 100,000
+	Conflicts int   // of one merge with a remote; default 10,000
+	Reflog    int64 // bytes of the branch's reflog, which Tidy shortens; default 1 MiB
 }
 
 // The default limits (DESIGN section 4).
@@ -26,6 +33,8 @@ const (
 	DefaultRepositoryLimit = 4 << 30
 	DefaultFilesLimit      = 200_000
 	DefaultEntriesLimit    = 100_000
+	DefaultConflictsLimit  = 10_000
+	DefaultReflogLimit     = 1 << 20
 )
 
 // Options configure a Store. Only Dir is needed.
@@ -40,6 +49,16 @@ type Options struct {
 	// nil means that none may. One such file would stop every later push of an
 	// installation without the permission workflows:write.
 	AllowWorkflows func(space.SpaceID) bool
+	// Screen is asked about every file whose content is new to the space, by
+	// Commit and by Import of files, before it is stored, and by Commit about the
+	// message, as the path "commit message"; nil passes all. A
+	// fault.Error refuses the file, told in Commit.Refused, and the rest is
+	// committed; another error ends the change. before returns what head has at
+	// the path, empty for nothing. Screen may be called for several files at
+	// once, and must not call the Store.
+	Screen func(ctx context.Context, id space.SpaceID, p space.Path, content []byte, before func() ([]byte, error)) error
+	// Transport reaches the spaces' remotes; nil: spaces have none.
+	Transport Transport
 	// LibraryDir is what Seed gives as the library; empty makes an empty
 	// directory.
 	LibraryDir string
@@ -55,6 +74,14 @@ type Options struct {
 	Git string
 	// GitTimeout ends a run of the git program; default 10 minutes.
 	GitTimeout time.Duration
+	// GitMemory bounds each process of the git program, in bytes; default
+	// gitcmd.DefaultMemory, and less than zero sets no limit.
+	GitMemory int64
+	// IdlePacks is from how many packs on Tidy consolidates them; default 50.
+	IdlePacks int
+	// LeftoverAge is how long nothing was written to what Tidy and Sweep take
+	// for left behind; default a day.
+	LeftoverAge time.Duration
 	// OpenSpaces bounds how many idle spaces are kept open; default 256.
 	OpenSpaces int
 	// DateCommits bounds how many commits Dates follows a history back; default
@@ -81,15 +108,28 @@ func (o Options) withDefaults() Options {
 	def64(&o.Limits.Change, DefaultChangeLimit)
 	def64(&o.Limits.Space, DefaultSpaceLimit)
 	def64(&o.Limits.Repository, DefaultRepositoryLimit)
+	def64(&o.Limits.Reflog, DefaultReflogLimit)
 	def64(&o.CacheBytes, 64<<20)
 	if o.Limits.Files == 0 {
 		o.Limits.Files = DefaultFilesLimit
+	}
+	if o.Limits.Conflicts == 0 {
+		o.Limits.Conflicts = DefaultConflictsLimit
+	}
+	if o.Limits.Walk == 0 {
+		o.Limits.Walk = 2 * max(o.Limits.Files, DefaultFilesLimit)
 	}
 	if o.Limits.Entries == 0 {
 		o.Limits.Entries = DefaultEntriesLimit
 	}
 	if o.OpenSpaces == 0 {
 		o.OpenSpaces = 256
+	}
+	if o.IdlePacks == 0 {
+		o.IdlePacks = 50
+	}
+	if o.LeftoverAge == 0 {
+		o.LeftoverAge = 24 * time.Hour
 	}
 	if o.DateCommits == 0 {
 		o.DateCommits = 20_000

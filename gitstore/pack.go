@@ -35,8 +35,12 @@ type pack struct {
 	keep *os.File
 }
 
-// keepOpenBytes is from which size on a pack's file stays open.
-const keepOpenBytes = 1 << 20
+// keepOpenBytes and keepOpenObjects are from which size on a pack's file stays
+// open.
+const (
+	keepOpenBytes   = 1 << 20
+	keepOpenObjects = 1000
+)
 
 const (
 	idxHeader = 8
@@ -77,7 +81,7 @@ func loadPack(base string) (*pack, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	p.size = st.Size()
-	if p.size >= keepOpenBytes {
+	if p.size >= keepOpenBytes || p.n >= keepOpenObjects {
 		p.keep = f
 	} else {
 		f.Close()
@@ -271,6 +275,22 @@ func (p *pack) read(off int64, base func(hash) (object, error)) (object, error) 
 		return patch(object{e.kind, data}, deltas)
 	}
 	return object{}, errors.New("delta chain is too long")
+}
+
+// readStart decodes the first max bytes of an object that is larger and no
+// delta; of any other it returns nothing.
+func (p *pack) readStart(off, max int64) (o object, size int64, err error) {
+	f, done, err := p.open()
+	if err != nil {
+		return object{}, 0, err
+	}
+	defer done()
+	e, err := readEntry(f, off)
+	if err != nil || e.size <= max || e.kind == plumbing.OFSDeltaObject || e.kind == plumbing.REFDeltaObject {
+		return object{}, 0, err
+	}
+	data, err := e.inflate(f, max)
+	return object{e.kind, data}, e.size, err
 }
 
 // patch applies deltas, the last one first.

@@ -95,16 +95,21 @@ func (w *packWriter) addNamed(h hash, k kind, data []byte) error {
 // finish makes the pack durable and visible, its directory entry included, at
 // two calls of Options.Sync. The index is not synced: recovery makes it again.
 func (w *packWriter) finish() (p *pack, err error) {
+	base := ""
 	defer func() {
 		if err != nil {
 			w.abort()
+			if base != "" { // a full disk must not leave half of it
+				os.Remove(base + ".idx")
+				os.Remove(base + ".pack")
+			}
 		}
 	}()
 	sum, err := w.seal()
 	if err != nil {
 		return nil, err
 	}
-	base := filepath.Join(w.dir, "pack-"+hex.EncodeToString(sum))
+	name := filepath.Join(w.dir, "pack-"+hex.EncodeToString(sum))
 	if err := w.f.Chmod(0o444); err != nil {
 		return nil, err
 	}
@@ -116,9 +121,10 @@ func (w *packWriter) finish() (p *pack, err error) {
 		return nil, err
 	}
 	w.o.probe("pack synced")
-	if err := os.Rename(w.f.Name(), base+".pack"); err != nil {
+	if err := os.Rename(w.f.Name(), name+".pack"); err != nil {
 		return nil, err
 	}
+	base = name
 	w.o.probe("pack renamed")
 	if err := replaceFile(base+".idx", encodeIndex(w.entries, sum), 0o444); err != nil {
 		return nil, err

@@ -38,13 +38,25 @@ type plan struct {
 	over    map[string]place   // of writes: what head has there, where it has a file
 	refused []space.Refusal
 	clashes []space.Conflict
-	wanted  map[string]bool // every path of the change set, and every copy's
+	wanted  map[string]bool // every path that the change set writes, and every copy's
 	dirs    map[string]bool // their ancestors
+	names   nameIndex       // of a large change set, which may be to few directories
+}
+
+// manyRequests is from how many requests on directories are indexed.
+const manyRequests = 32
+
+// lookup finds a path in head's tree.
+func (p *plan) lookup(path string) (place, error) {
+	if p.names == nil {
+		return p.r.lookup(p.head.tree, path)
+	}
+	return p.r.lookupIn(p.names, p.head.tree, path)
 }
 
 // validate turns a change set into requests. What cannot be committed whatever
 // head is, is refused here.
-func (r *repo) validate(cs space.ChangeSet) ([]request, []space.Refusal, error) {
+func (r *repo) validate(ctx context.Context, cs space.ChangeSet) ([]request, []space.Refusal, error) {
 	lim := r.s.o.Limits
 	if len(cs.Changes) > lim.Entries {
 		return nil, nil, fault.New(fault.TooLarge, "The change has %d entries, and %d are allowed. Commit it in parts.", len(cs.Changes), lim.Entries)
@@ -71,7 +83,17 @@ func (r *repo) validate(cs space.ChangeSet) ([]request, []space.Refusal, error) 
 	if total > lim.Change {
 		return nil, nil, fault.New(fault.TooLarge, "The change has %s of content, and %s are allowed in one change. Commit it in parts.", sizeText(total), sizeText(lim.Change))
 	}
-	return reqs, refused, nil
+	passed := reqs[:0]
+	for _, q := range reqs {
+		if err := r.screen(ctx, q, q.data); isFault(err) {
+			refused = append(refused, refusal(q.raw, err))
+		} else if err != nil {
+			return nil, nil, err
+		} else {
+			passed = append(passed, q)
+		}
+	}
+	return passed, refused, nil
 }
 
 func refusal(path string, err error) space.Refusal {
@@ -111,6 +133,9 @@ func (r *repo) check(c space.Change) (request, error) {
 	if n := int64(len(c.Content)); n > r.s.o.Limits.File {
 		return q, fault.New(fault.TooLarge, "The file %q has %s, and %s are allowed in one file.", c.Path, sizeText(n), sizeText(r.s.o.Limits.File))
 	}
+	if err := checkGitFile(p, c.Mode, c.Content); err != nil {
+		return q, err
+	}
 	q.data, q.size = c.Content, int64(len(c.Content))
 	q.hash = plumbing.ComputeHash(plumbing.BlobObject, c.Content)
 	return q, nil
@@ -137,7 +162,12 @@ func (r *repo) decide(ctx context.Context, head *headState, reqs []request, poli
 	p := &plan{r: r, head: head, policy: policy,
 		deletes: map[string]place{}, writes: map[string]request{}, over: map[string]place{}, wanted: map[string]bool{}, dirs: map[string]bool{}}
 	for _, q := range reqs {
-		p.want(string(q.path))
+		if !q.delete { // what is deleted is in no copy's way, unless head has it
+			p.want(string(q.path))
+		}
+	}
+	if len(reqs) > manyRequests {
+		p.names = nameIndex{}
 	}
 	slices.SortFunc(reqs, func(a, b request) int { return compareStrings(string(a.path), string(b.path)) })
 	for _, deletes := range []bool{true, false} { // a delete makes way for a write
@@ -148,7 +178,7 @@ func (r *repo) decide(ctx context.Context, head *headState, reqs []request, poli
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
-			at, err := r.lookup(head.tree, string(q.path))
+			at, err := p.lookup(string(q.path))
 			if err != nil {
 				return nil, err
 			}
@@ -178,6 +208,9 @@ func (p *plan) delete(q request, at place) error {
 		if p.policy == space.RefuseStale {
 			return p.stale(q.path)
 		}
+		p.clashes = append(p.clashes, space.Conflict{Path: q.path})
+	case at.isDir() && q.base != "" && p.policy != space.RefuseStale:
+		// The file became a directory since, which stays.
 		p.clashes = append(p.clashes, space.Conflict{Path: q.path})
 	case at.isDir():
 		return fault.New(fault.Invalid, "The path %q is a directory. Delete the files in it.", q.raw)
@@ -281,7 +314,7 @@ func (p *plan) keepBoth(q request, component, rest string) error {
 		if !ok {
 			break
 		}
-		at, err := p.r.lookup(p.head.tree, string(name))
+		at, err := p.lookup(string(name))
 		if err != nil {
 			return err
 		}

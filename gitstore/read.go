@@ -78,7 +78,7 @@ func (r *repo) resolve(at string) (*headState, error) {
 	default:
 		return nil, fault.New(fault.Invalid, "More than one commit begins with %s. Give more digits.", at)
 	}
-	o, err := r.db.read(found[0])
+	o, _, err := r.db.readStart(found[0], maxCommitStart)
 	if errors.Is(err, errNoObject) || err == nil && o.kind != plumbing.CommitObject {
 		return nil, none
 	}
@@ -286,7 +286,7 @@ func (s *Store) Diff(ctx context.Context, id space.SpaceID, from, to space.Commi
 
 func (r *repo) diff(ctx context.Context, from, to hash) ([]space.FileChange, error) {
 	var cs []treeChange
-	if err := r.diffTrees(ctx, from, to, "", &cs, 0); err != nil {
+	if err := r.diffTrees(ctx, from, to, &cs); err != nil {
 		return nil, err
 	}
 	out := make([]space.FileChange, 0, len(cs))

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"satchel/gitstore/gitcmd"
 	"satchel/internal/space"
 )
 
@@ -53,7 +54,7 @@ func (s *Store) recoverPacks(ctx context.Context, dir string) error {
 		s.o.Logger.Warn("Making a pack's index again.", "pack", name, "why", err)
 		if err := indexPack(base); errors.Is(err, errDelta) {
 			os.Remove(base + ".idx")
-			if _, err := s.git.run(ctx, gitCmd{dir: dir, args: []string{"index-pack", base + ".pack"}}); err != nil {
+			if _, err := s.git.Run(ctx, gitcmd.Cmd{Dir: dir, Args: []string{"index-pack", base + ".pack"}}); err != nil {
 				return fmt.Errorf("index %s: %w", name, err)
 			}
 		} else if err != nil {
@@ -85,12 +86,12 @@ func (r *repo) recoverHead() error {
 		head = logged
 	default:
 		// An operator's git may have moved the branch on without a log; else
-		// the log is ahead.
+		// the log is ahead, if only to an older commit (Follow).
 		newer, err := r.reaches(ref, logged)
 		if err != nil {
 			return err
 		}
-		if !newer {
+		if !newer || r.wasLogged(ref) {
 			head = logged
 		}
 	}
@@ -104,11 +105,24 @@ func (r *repo) recoverHead() error {
 	if head != ref {
 		r.s.o.Logger.Warn("The branch was behind its log and is moved on.", "space", r.id, "from", ref, "to", head)
 		if err := r.writeRef(head); err != nil {
-			return err
+			if !isDiskFull(err) {
+				return err
+			}
+			r.broken = &damage{err, -1} // what there is can be read
 		}
 	}
 	r.head.Store(st)
 	return nil
+}
+
+// wasLogged tells whether the branch has been at a commit by its log.
+func (r *repo) wasLogged(h hash) bool {
+	b, err := os.ReadFile(r.logFile())
+	if err != nil {
+		return false
+	}
+	lines, _ := parseLog(b)
+	return slices.ContainsFunc(lines, func(l logLine) bool { return l.now == h || l.old == h })
 }
 
 // reaches tells whether old is an ancestor of h.

@@ -49,12 +49,73 @@ type repo struct {
 
 	// commitMu serialises commits. Reads do not take it.
 	commitMu sync.Mutex
-	broken   error // under commitMu: why the space takes no more commits until it is opened again
+	broken   *damage // under commitMu: a write that failed half-way and must be mended before the next
 	totals   *totals
 	head     atomic.Pointer[headState]
 
+	refMu sync.Mutex // of the refs beside the branch
+
+	loads       loads
 	seeds       seeds
-	maintaining sync.Mutex // held by a run of Maintain
+	maintaining sync.Mutex // held by a run of Maintain or Purge
+	// unreached is held for reading by whoever relies on objects that no ref
+	// reaches yet, from the first look at what the space has until a ref does;
+	// for writing by what removes such objects.
+	unreached sync.RWMutex
+	// collected is the size of the packs when they were last found to hold little
+	// that nothing reaches.
+	collected atomic.Int64
+}
+
+// damage is a write that failed half-way, by a full disk for one.
+type damage struct {
+	err error
+	// logSize is to how many bytes the reflog must be cut; negative where it is
+	// whole, and only the branch's file is not at head.
+	logSize int64
+}
+
+func (d *damage) Error() string { return d.err.Error() }
+func (d *damage) Unwrap() error { return d.err }
+
+// usable mends what an earlier write left, or tells why the space takes no
+// change. The caller holds commitMu.
+func (r *repo) usable() error {
+	if r.broken == nil {
+		return nil
+	}
+	if err := r.mend(); err != nil {
+		err = errors.Join(err, r.broken)
+		if isDiskFull(err) {
+			return fault.Wrap(err, fault.Unavailable, diskFullText)
+		}
+		return fault.Wrap(err, fault.Unavailable,
+			"The space could not be written to disk, and takes no changes until it can be. The server's log has the reason.")
+	}
+	r.broken = nil
+	return nil
+}
+
+func (r *repo) mend() error {
+	if n := r.broken.logSize; n >= 0 {
+		if err := r.cutLog(n); err != nil {
+			return err
+		}
+		r.broken.logSize = -1
+	}
+	if head := r.head.Load().id; r.readRef() != head {
+		return r.writeRef(head)
+	}
+	return nil
+}
+
+// cutLog takes back what was added to the branch's reflog.
+func (r *repo) cutLog(size int64) error {
+	f, err := os.OpenFile(r.logFile(), os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Truncate(size), r.s.o.Sync(f), f.Close())
 }
 
 // headState is a head with its tree.
@@ -110,12 +171,23 @@ func (r *repo) openDisk(ctx context.Context) error {
 		db.close()
 		return r.internalf(err, "open")
 	}
+	if err := r.recoverRefs(); err != nil {
+		db.close()
+		return r.internalf(err, "open")
+	}
+	if err := r.recoverPurge(ctx); err != nil {
+		// The space is whole: it is the removal that is to be tried again.
+		r.logger().Error("The old objects of a purge could not be removed; it is tried again.", "error", err)
+	}
 	return nil
 }
 
 // rawCommit reads a commit.
 func (r *repo) rawCommit(h hash) (rawCommit, error) {
-	o, err := r.db.read(h)
+	o, size, err := r.db.readStart(h, maxCommitStart)
+	if err == nil && int64(len(o.data)) < size && !bytes.Contains(o.data, []byte("\n\n")) {
+		o, err = r.db.read(h) // its parents alone are more than that
+	}
 	if err != nil {
 		return rawCommit{}, err
 	}
@@ -124,6 +196,10 @@ func (r *repo) rawCommit(h hash) (rawCommit, error) {
 	}
 	return parseCommit(o.data)
 }
+
+// maxCommitStart is how many bytes of a commit are read, of which the rest is
+// message.
+const maxCommitStart = 4 * maxRead
 
 func (r *repo) state(h hash) (*headState, error) {
 	c, err := r.rawCommit(h)
@@ -197,18 +273,18 @@ func (r *repo) advance(old, h hash, who space.Person, stamp, why string) error {
 		err = r.s.o.Sync(f)
 	}
 	if err != nil {
-		// Whether the line is on disk is unknown now: take it back, or take no
-		// more commits until the space is opened again.
-		if terr := errors.Join(f.Truncate(st.Size()), r.s.o.Sync(f)); terr != nil {
-			r.broken = terr
+		// Whether the line is on disk is unknown now: take it back, before any
+		// other commit at the latest.
+		if terr := r.cutLog(st.Size()); terr != nil {
+			r.broken = &damage{terr, st.Size()}
 		}
 		return fmt.Errorf("reflog: %w", err)
 	}
 	r.s.o.probe("log synced")
 	// From here on the commit stands, whatever happens to the ref's file.
 	if err := r.writeRef(h); err != nil {
-		r.broken = err
-		r.s.o.Logger.Error("The branch's file could not be written; it is put right when the space is opened again.",
+		r.broken = &damage{err, -1}
+		r.s.o.Logger.Error("The branch's file could not be written; it is put right with the next commit.",
 			"space", r.id, "error", err)
 	}
 	r.s.o.probe("ref renamed")

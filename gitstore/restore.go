@@ -94,11 +94,7 @@ func (r *repo) restoring(f space.FileChange) (request, error) {
 		return q, err
 	}
 	if f.NewMode == space.Symlink {
-		target, err := r.db.blob(q.hash)
-		if err != nil {
-			return q, err
-		}
-		return q, space.CheckSymlink(p, string(target))
+		return q, r.checkLink(p, q.hash)
 	}
 	return q, nil
 }

@@ -52,6 +52,18 @@ func (d *seeds) inUse() bool {
 	return false
 }
 
+// seeded tells whether a sandbox uses a checkout.
+func (d *seeds) seeded() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, sn := range d.snaps {
+		if sn.users > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 func (r *repo) seedDir() string { return filepath.Join(r.s.o.Dir, cacheDir, string(r.id)) }
 
 // forgetSeeds removes what was made for sandboxes. The caller knows that none

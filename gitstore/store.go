@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"satchel/gitstore/gitcmd"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
@@ -20,7 +21,7 @@ import (
 // concurrent use.
 type Store struct {
 	o     Options
-	git   gitRunner
+	git   gitcmd.Runner
 	lock  *Lock
 	cache *objectCache
 
@@ -67,10 +68,13 @@ func Open(o Options) (*Store, error) {
 	}
 	s := &Store{
 		o:     o,
-		git:   gitRunner{program: o.Git, timeout: o.GitTimeout},
+		git:   gitcmd.Runner{Program: o.Git, Timeout: o.GitTimeout, Memory: o.GitMemory},
 		lock:  lock,
 		cache: newObjectCache(o.CacheBytes),
 		open:  map[space.SpaceID]*repo{},
+	}
+	if n := gitcmd.EndOrphans(dir); n > 0 {
+		o.Logger.Warn("Processes of git that a killed server had left were ended.", "count", n)
 	}
 	if err := s.clean(); err != nil {
 		return nil, errors.Join(err, lock.Close())
@@ -242,6 +246,11 @@ func (s *Store) Exists(id space.SpaceID) bool {
 // hold. A space that exists is a fault.Conflict; a refused entry fails the
 // whole, as the caller is the server itself.
 func (s *Store) Create(ctx context.Context, id space.SpaceID, initial space.ChangeSet, m space.Meta) (space.Commit, error) {
+	c, err := s.create(ctx, id, initial, m)
+	return c, explainDisk(err)
+}
+
+func (s *Store) create(ctx context.Context, id space.SpaceID, initial space.ChangeSet, m space.Meta) (space.Commit, error) {
 	if _, err := space.ParseSpaceID(string(id)); err != nil {
 		return space.Commit{}, err
 	}
@@ -291,9 +300,13 @@ func (s *Store) firstCommit(ctx context.Context, id space.SpaceID, dir string, i
 	if m.Message == "" {
 		m.Message = "Start the space"
 	}
+	reqs, refused, err := r.validate(ctx, initial)
+	if err != nil {
+		return space.Commit{}, err
+	}
 	r.commitMu.Lock()
 	defer r.commitMu.Unlock()
-	c, err := r.commit(ctx, initial, m)
+	c, err := r.commit(ctx, reqs, refused, initial.Policy, m)
 	if err != nil {
 		return space.Commit{}, err
 	}
@@ -345,17 +358,6 @@ func (s *Store) publish(id space.SpaceID, c space.Commit) {
 	}
 }
 
-// Remote is where a space is cloned from and pushed to. A space of this
-// package has none: its only copy is here. What reaches a remote will take
-// the URL from here and the credential, for the one run of git that needs it,
-// from [space.Credentials]; heads that were not pushed are found by comparing
-// Store.Head with what was last pushed.
-type Remote struct {
-	URL         string // https, without a credential in it
-	Branch      string // empty: the remote's default
-	Credentials space.Credentials
-}
-
 // notFoundPath is the answer for a path that a commit does not have.
 func notFoundPath(p space.Path, c space.CommitID) error {
 	return fault.New(fault.NotFound, "There is no file %q at commit %s.", string(p), c.Short())
@@ -364,13 +366,14 @@ func notFoundPath(p space.Path, c space.CommitID) error {
 // logger returns the store's logger with the space named.
 func (r *repo) logger() *slog.Logger { return r.s.o.Logger.With("space", string(r.id)) }
 
-// internalf wraps an error of this package's own.
+// internalf wraps an error of this package's own. That the disk is full is the
+// one that the operator can mend.
 func (r *repo) internalf(err error, what string) error {
-	return fmt.Errorf("space %s: %s: %w", r.id, what, err)
+	return explainDisk(fmt.Errorf("space %s: %s: %w", r.id, what, err))
 }
 
 // isCommit tells whether h names a commit that the space has.
 func (r *repo) isCommit(h hash) bool {
-	o, err := r.db.read(h)
+	o, _, err := r.db.readStart(h, maxCommitStart)
 	return err == nil && o.kind == plumbing.CommitObject
 }

@@ -3,6 +3,7 @@ package gitstore
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -117,6 +118,17 @@ func (p place) isDir() bool  { return p.found && p.blocked == "" && p.treeEntry.
 
 // lookup finds a path in a tree; "" is the tree itself.
 func (r *repo) lookup(tree hash, path string) (place, error) {
+	return r.lookupBy(r.db.entry, tree, path)
+}
+
+// lookupIn is lookup for whoever looks up thousands of paths.
+func (r *repo) lookupIn(names nameIndex, tree hash, path string) (place, error) {
+	return r.lookupBy(func(tree hash, name string) (treeEntry, bool, error) {
+		return r.db.entryByName(names, tree, name)
+	}, tree, path)
+}
+
+func (r *repo) lookupBy(entry func(hash, string) (treeEntry, bool, error), tree hash, path string) (place, error) {
 	e := treeEntry{mode: modeDir, hash: tree}
 	if path == "" {
 		return place{found: true, treeEntry: e}, nil
@@ -128,7 +140,7 @@ func (r *repo) lookup(tree hash, path string) (place, error) {
 		}
 		var ok bool
 		var err error
-		if e, ok, err = r.db.entry(e.hash, seg); err != nil {
+		if e, ok, err = entry(e.hash, seg); err != nil {
 			return place{}, err
 		}
 		if !ok {
@@ -140,19 +152,17 @@ func (r *repo) lookup(tree hash, path string) (place, error) {
 }
 
 // walk calls visit for every entry below a tree that is no directory, in
-// the order of git's index. prefix goes before each path.
+// the order of git's index. prefix goes before each path. A tree that is over
+// Limits.Walk is a fault.TooLarge.
 func (r *repo) walk(ctx context.Context, tree hash, prefix string, visit func(path string, e treeEntry) error) error {
-	return r.walkDepth(ctx, tree, prefix, visit, 0)
+	return r.walkDepth(ctx, tree, prefix, visit, r.budget(), 0)
 }
 
-// maxTreeDepth bounds the recursion over trees from elsewhere.
-const maxTreeDepth = 512
-
-func (r *repo) walkDepth(ctx context.Context, tree hash, prefix string, visit func(string, treeEntry) error, depth int) error {
+func (r *repo) walkDepth(ctx context.Context, tree hash, prefix string, visit func(string, treeEntry) error, b *budget, depth int) error {
 	if depth > maxTreeDepth {
-		return fmt.Errorf("trees are nested more than %d deep", maxTreeDepth)
+		return errTooDeep()
 	}
-	if err := ctx.Err(); err != nil {
+	if err := errors.Join(ctx.Err(), b.dir()); err != nil {
 		return err
 	}
 	es, err := r.db.tree(tree)
@@ -161,8 +171,8 @@ func (r *repo) walkDepth(ctx context.Context, tree hash, prefix string, visit fu
 	}
 	for _, e := range es {
 		if e.isDir() {
-			err = r.walkDepth(ctx, e.hash, prefix+e.name+"/", visit, depth+1)
-		} else {
+			err = r.walkDepth(ctx, e.hash, prefix+e.name+"/", visit, b, depth+1)
+		} else if err = b.entry(prefix + e.name); err == nil {
 			err = visit(prefix+e.name, e)
 		}
 		if err != nil {
@@ -179,15 +189,20 @@ type treeChange struct {
 	old, new treeEntry
 }
 
-// diffTrees compares two trees without reading what they share.
-func (r *repo) diffTrees(ctx context.Context, a, b hash, prefix string, out *[]treeChange, depth int) error {
+// diffTrees compares two trees without reading what they share. More changes
+// than Limits.Walk are a fault.TooLarge.
+func (r *repo) diffTrees(ctx context.Context, a, b hash, out *[]treeChange) error {
+	return r.diffDepth(ctx, a, b, "", out, r.budget(), 0)
+}
+
+func (r *repo) diffDepth(ctx context.Context, a, b hash, prefix string, out *[]treeChange, left *budget, depth int) error {
 	if a == b {
 		return nil
 	}
 	if depth > maxTreeDepth {
-		return fmt.Errorf("trees are nested more than %d deep", maxTreeDepth)
+		return errTooDeep()
 	}
-	if err := ctx.Err(); err != nil {
+	if err := errors.Join(ctx.Err(), left.dir()); err != nil {
 		return err
 	}
 	as, err := r.db.tree(a)
@@ -226,9 +241,12 @@ func (r *repo) diffTrees(ctx context.Context, a, b hash, prefix string, out *[]t
 			dy, y = y.hash, treeEntry{}
 		}
 		if x.mode != 0 || y.mode != 0 {
+			if err := left.entry(prefix + name); err != nil {
+				return err
+			}
 			*out = append(*out, treeChange{prefix + name, x, y})
 		}
-		if err := r.diffTrees(ctx, dx, dy, prefix+name+"/", out, depth+1); err != nil {
+		if err := r.diffDepth(ctx, dx, dy, prefix+name+"/", out, left, depth+1); err != nil {
 			return err
 		}
 	}

@@ -83,7 +83,7 @@ type Entry struct {
 	ID      int64
 	At      time.Time
 	Actor   Actor
-	Action  string // "user.create", "user.remove", "space.create", "member.set", "member.remove", "key.create", "key.revoke"
+	Action  string // "user.create", "user.remove", "space.create", "member.set", "member.remove", "key.create", "key.revoke", and what Record is told
 	Subject string // the id of what was acted on
 	Detail  string // a JSON object; never a secret
 }
@@ -104,6 +104,12 @@ func (s *Store) Audit(ctx context.Context, before int64, limit int) ([]Entry, er
 		out[i] = Entry{ID: r.ID, At: database.Time(r.At), Actor: Actor{space.UserID(r.Actor), r.Via}, Action: r.Action, Subject: r.Subject, Detail: r.Detail}
 	}
 	return out, nil
+}
+
+// Record adds an act that another package has done to the audit log. detail may
+// be nil and never holds a secret.
+func (s *Store) Record(ctx context.Context, by Actor, action, subject string, detail map[string]any) error {
+	return s.db.Transact(ctx, func(tx *gorm.DB) error { return s.record(tx, by, action, subject, detail) })
 }
 
 // record adds to the audit log within the transaction of the act.

@@ -106,6 +106,9 @@ type Refusal struct {
 	Path string // as the writer sent it; quote it before showing it
 	Why  string // a sentence for the caller
 	Err  error  // a fault.Error; fault.TooLarge, fault.Invalid, …
+	// Lost tells that the entry is nowhere but in a sandbox and ends with it;
+	// Why says so too.
+	Lost bool
 }
 
 // Conflict is an entry of a KeepBoth change set that met a newer head.

@@ -85,13 +85,21 @@ type SandboxSpec struct {
 type Runtime interface {
 	// Name is what configuration calls it: "gvisor", "crun".
 	Name() string
+	// SharedKernel tells whether the kernel inside is the host's, so that what a
+	// kernel has one of, and what it lets one process do to another, must be
+	// kept from commands by more than the walls of the sandbox.
+	SharedKernel() bool
 	// Check says why no sandbox can start here, as a fault.Unavailable with
 	// what to do about it; nil means that one can.
 	Check(ctx context.Context) error
 	// Start boots a sandbox. When ctx ends before it returns, nothing is left.
+	// ErrKilled is in the error's tree where the start was ended from outside,
+	// as far as the Runtime can tell, and a fault.Unavailable where none works here.
 	Start(ctx context.Context, spec SandboxSpec) (Sandbox, error)
-	// Reap destroys every sandbox that an earlier process left behind and
-	// returns how many there were. It is called before the first Start.
+	// Reap destroys what no sandbox of this Runtime owns (processes, mounts,
+	// cgroups, directories) and returns how many sandboxes left it. Before the
+	// first Start those are an earlier process's. Later it never touches one
+	// that runs, starts or is being stopped.
 	Reap(ctx context.Context) (int, error)
 	// Close stops every sandbox and returns when all are gone.
 	Close() error
@@ -104,7 +112,8 @@ type Sandbox interface {
 	// Done is closed when the sandbox has ended, whoever ended it.
 	Done() <-chan struct{}
 	// Err says, after Done, why it ended: nil where Stop was called,
-	// ErrOutOfMemory where its memory limit killed it.
+	// ErrOutOfMemory where its memory limit killed it. ErrKilled is in its tree
+	// where something outside is seen to have done so.
 	Err() error
 	// Stats tells what it uses now.
 	Stats(ctx context.Context) (SandboxStats, error)
@@ -127,10 +136,20 @@ type Credential struct {
 	Expires  time.Time // zero: unknown
 }
 
-// Credentials finds the credential for a space's remote.
+// Repository names the remote of a space for which a credential is asked.
+type Repository struct {
+	Space SpaceID
+	URL   string // without a credential in it
+}
+
+// Credentials finds the credential for a repository: a token that was stored
+// for it, or a GitHub App's installation token. It is asked before every
+// transfer, so it caches what is dear to make and gives nothing that expires
+// within the next minutes.
 type Credentials interface {
-	// Credential returns fault.Unavailable where access was withdrawn.
-	Credential(ctx context.Context, id SpaceID) (Credential, error)
+	// Credential returns the zero Credential where the repository needs none,
+	// and fault.Unavailable where access was withdrawn.
+	Credential(ctx context.Context, r Repository) (Credential, error)
 }
 
 // Event tells that a space has a new head.

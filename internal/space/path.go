@@ -104,13 +104,7 @@ func ParsePath(s string) (Path, error) {
 // (Windows, as in git's is_ntfs_dotgit); as the short name "git~1"; or with
 // code points that HFS+ ignores (as in git's is_hfs_dotgit).
 func FoldsToGit(name string) bool {
-	var b strings.Builder
-	for _, r := range name {
-		if !ignoredByHFS(r) {
-			b.WriteRune(r)
-		}
-	}
-	s := strings.ToLower(b.String())
+	s := FoldName(name)
 	if i := strings.IndexAny(s, ":\\"); i >= 0 {
 		// ".git::$INDEX_ALLOCATION" is the directory on NTFS, and a backslash
 		// separates segments there.
@@ -123,6 +117,18 @@ func FoldsToGit(name string) bool {
 		return false
 	}
 	return isGitName(s)
+}
+
+// FoldName returns a name as a file system that ignores case sees it, without
+// the code points that HFS+ ignores.
+func FoldName(name string) string {
+	var b strings.Builder
+	for _, r := range name {
+		if !ignoredByHFS(r) {
+			b.WriteRune(r)
+		}
+	}
+	return strings.ToLower(b.String())
 }
 
 func isGitName(s string) bool {

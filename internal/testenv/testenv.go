@@ -5,6 +5,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"testing"
 )
 
@@ -52,4 +54,26 @@ func Postgres(t testing.TB) string {
 		SkipOrFail(t, "SATCHEL_TEST_POSTGRES names no PostgreSQL server")
 	}
 	return u
+}
+
+// InitAllocs returns how many objects a package of this test's binary makes
+// before main. The server's binary is also every sandbox's processes, each of
+// which pays for them.
+func InitAllocs(t testing.TB, pkg string) int {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], "-test.run=^$")
+	cmd.Env = append(os.Environ(), "GODEBUG=inittrace=1")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	m := regexp.MustCompile(`(?m)^init ` + regexp.QuoteMeta(pkg) + ` @.* (\d+) allocs$`).FindSubmatch(out)
+	if m == nil {
+		return 0 // nothing is done
+	}
+	n, err := strconv.Atoi(string(m[1]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }

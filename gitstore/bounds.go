@@ -1,0 +1,243 @@
+package gitstore
+
+import (
+	"context"
+	"maps"
+	"math"
+	"sync"
+
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// A tree from elsewhere may name one subtree many times: a pack of a kilobyte
+// holds ten million paths that way. Nothing here follows such a tree further
+// than these bounds, and what a remote's head would hold is added up from each
+// distinct tree before any of it is taken.
+
+// maxTreeDepth bounds the recursion over trees from elsewhere.
+const maxTreeDepth = 512
+
+// maxLinkTarget is how many bytes of a link's target are read at most: what is
+// longer is no target on any system (PATH_MAX), and a rule refuses it sooner.
+const maxLinkTarget = 4096
+
+func errTooDeep() error {
+	return fault.New(fault.Invalid, "The repository has directories that are nested more than %d deep.", maxTreeDepth)
+}
+
+// budget is what is left of one walk over trees. It counts what the walk costs
+// and what its caller keeps of it.
+type budget struct {
+	limit             int
+	entries, dirs     int
+	text              int64
+	maxDirs, maxBytes int64
+}
+
+// dirsPerEntry is how many directories a walk may visit for each file that it
+// may: our own paths can have so many, and those of a bomb without a file more.
+const dirsPerEntry = 8
+
+func (r *repo) budget() *budget {
+	n := r.s.o.Limits.Walk
+	return &budget{limit: n, maxDirs: int64(n) * dirsPerEntry, maxBytes: int64(n) * space.MaxPathBytes / 2}
+}
+
+func (b *budget) over() error {
+	return fault.New(fault.TooLarge, "A commit of this history differs in more than %d paths from the one that it is compared with, which is more than is looked through.", b.limit)
+}
+
+// dir notes that a directory is visited.
+func (b *budget) dir() error {
+	if b.dirs++; int64(b.dirs) > b.maxDirs {
+		return b.over()
+	}
+	return nil
+}
+
+// entry notes that a path is told.
+func (b *budget) entry(path string) error {
+	b.entries++
+	b.text += int64(len(path))
+	if b.entries > b.limit || b.text > b.maxBytes {
+		return b.over()
+	}
+	return nil
+}
+
+// load is what a tree holds with all below it, each path counted. Sums that
+// would overflow stay at the largest number.
+type load struct {
+	totals
+	dirs   int   // the tree and those below it
+	text   int64 // bytes of all paths
+	height int   // of the directories below it
+}
+
+func plus(a, b int64) int64 {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
+}
+
+func times(a, b int64) int64 {
+	if a != 0 && b > math.MaxInt64/a {
+		return math.MaxInt64
+	}
+	return a * b
+}
+
+// scales weigh trees, each distinct one once.
+type scales struct {
+	r *repo
+	// sizes tells whether the files' sizes are added up, which costs a look at
+	// each.
+	sizes bool
+	seen  map[hash]load
+}
+
+func newScales(r *repo, sizes bool) *scales { return &scales{r, sizes, map[hash]load{}} }
+
+// tree weighs a tree. Directories that are nested too deep are a fault.Invalid.
+func (s *scales) tree(ctx context.Context, h hash) (load, error) { return s.visit(ctx, h, 0) }
+
+func (s *scales) visit(ctx context.Context, h hash, depth int) (l load, err error) {
+	l, known := s.seen[h]
+	if depth+l.height > maxTreeDepth {
+		return l, errTooDeep()
+	}
+	if known {
+		return l, nil
+	}
+	if err := ctx.Err(); err != nil {
+		return l, err
+	}
+	es, err := s.r.db.tree(h)
+	if err != nil {
+		return l, err
+	}
+	l.dirs = 1
+	for _, e := range es {
+		switch {
+		case e.isDir():
+			b, err := s.visit(ctx, e.hash, depth+1)
+			if err != nil {
+				return l, err
+			}
+			l.files = int(plus(int64(l.files), int64(b.files)))
+			l.bytes = plus(l.bytes, b.bytes)
+			l.dirs = int(plus(int64(l.dirs), int64(b.dirs)))
+			l.text = plus(l.text, plus(b.text, times(int64(b.files), int64(len(e.name))+1)))
+			l.height = max(l.height, b.height+1)
+		default: // a submodule is a path as well
+			l.files = int(plus(int64(l.files), 1))
+			l.text = plus(l.text, int64(len(e.name)))
+			if !s.sizes || !e.isFile() {
+				continue
+			}
+			n, err := s.r.db.size(e.hash)
+			if err != nil {
+				return l, err
+			}
+			l.bytes = plus(l.bytes, n)
+		}
+	}
+	s.seen[h] = l
+	return l, nil
+}
+
+// fitsWalk tells whether a walk over the whole tree stays in its budget.
+func (l load) fitsWalk(b *budget) bool {
+	return l.files <= b.limit && int64(l.dirs) <= b.maxDirs && l.text <= b.maxBytes
+}
+
+// loads keeps what the trees of the last fetch weighed, so that the next one
+// looks at those that are new.
+type loads struct {
+	mu   sync.Mutex
+	seen map[hash]load
+}
+
+// weighTip tells why a tree that came from elsewhere must not be taken: it
+// alone is over the limits of a space, and over what head holds. from reads it.
+func (r *repo) weighTip(ctx context.Context, from *repo, tree hash) error {
+	s := newScales(from, true)
+	r.loads.mu.Lock()
+	old := r.loads.seen
+	r.loads.mu.Unlock()
+	maps.Copy(s.seen, old) // two fetches may run at once
+	l, err := s.tree(ctx, tree)
+	if err != nil {
+		return err
+	}
+	lim := r.s.o.Limits
+	if l.files > lim.Files || l.bytes > lim.Space || !l.fitsWalk(r.budget()) {
+		// A space may hold more than the limits of today: then its remote may too.
+		own, err := newScales(r, true).tree(ctx, r.head.Load().tree)
+		if err != nil {
+			return err
+		}
+		if l.files > max(own.files, lim.Files) || l.bytes > max(own.bytes, lim.Space) || !l.fitsWalk(r.budget()) {
+			return overLimits(l.totals, lim)
+		}
+	}
+	if len(s.seen) > maxKeptLoads {
+		s.seen = nil
+	}
+	r.loads.mu.Lock()
+	r.loads.seen = s.seen
+	r.loads.mu.Unlock()
+	return nil
+}
+
+// maxKeptLoads bounds how many trees' loads a space keeps.
+const maxKeptLoads = 50_000
+
+// mergesFrom tells whether git may merge from what two histories have in
+// common: an old commit may hold what no head may.
+func (r *repo) mergesFrom(ctx context.Context, p *painting) (bool, error) {
+	s := newScales(r, false)
+	for _, d := range p.found {
+		if p.colour[d.h] != paintBoth {
+			continue
+		}
+		l, err := s.tree(ctx, d.c.tree)
+		if fault.CodeOf(err) == fault.Invalid {
+			return false, nil
+		}
+		if err != nil || !l.fitsWalk(r.budget()) {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// linkTarget returns the target of a link, which nobody else should read: the
+// blob may be as large as git allows. One that is too long is a fault.Invalid.
+func (r *repo) linkTarget(path string, h hash) (string, error) {
+	n, err := r.db.size(h)
+	if err != nil {
+		return "", err
+	}
+	if n > maxLinkTarget {
+		return "", errLongTarget(path)
+	}
+	target, err := r.db.blob(h)
+	return string(target), err
+}
+
+func errLongTarget(path string) error {
+	return fault.New(fault.Invalid, "The link %q has a target of more than %d bytes.", cut(path, space.MaxPathBytes), maxLinkTarget)
+}
+
+// checkLink tells why a link of the repository breaks the rules; an error of
+// another kind than a fault is the repository's.
+func (r *repo) checkLink(p space.Path, h hash) error {
+	target, err := r.linkTarget(string(p), h)
+	if err != nil {
+		return err
+	}
+	return space.CheckSymlink(p, target)
+}

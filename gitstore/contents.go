@@ -1,0 +1,70 @@
+package gitstore
+
+import (
+	"context"
+
+	"satchel/internal/space"
+)
+
+// Contents visits what the commits wrote that are in head's history and not in
+// since's (all, where since is empty): each content once for each path, in the
+// newest such commit of head's history. Links come with their targets. An error
+// of visit ends it.
+func (s *Store) Contents(ctx context.Context, id space.SpaceID, since space.CommitID, visit func(at space.CommitID, p space.Path, content []byte) error) error {
+	r, head, release, err := s.at(ctx, id, "")
+	if err != nil {
+		return err
+	}
+	defer release()
+	known := map[hash]bool{}
+	if since != "" {
+		old, err := r.resolve(string(since))
+		if err != nil {
+			return err
+		}
+		err = r.history(ctx, old.id, "", func(h hash, _ rawCommit, _ bool) (bool, error) {
+			known[h] = true
+			return true, nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	type written struct {
+		path string
+		blob hash
+	}
+	seen := map[written]bool{}
+	return r.history(ctx, head.id, "", func(h hash, c rawCommit, _ bool) (bool, error) {
+		if known[h] {
+			return true, nil
+		}
+		var parent hash
+		if len(c.parents) > 0 {
+			p, err := r.rawCommit(c.parents[0])
+			if err != nil {
+				return false, r.internalf(err, "contents")
+			}
+			parent = p.tree
+		}
+		var changes []treeChange
+		if err := r.diffTrees(ctx, parent, c.tree, &changes); err != nil {
+			return false, r.internalf(err, "contents")
+		}
+		for _, x := range changes {
+			w := written{x.path, x.new.hash}
+			if !x.new.isFile() || seen[w] {
+				continue
+			}
+			seen[w] = true
+			content, err := r.db.blob(x.new.hash)
+			if err != nil {
+				return false, r.internalf(err, "contents")
+			}
+			if err := visit(commitID(h), space.Path(x.path), content); err != nil {
+				return false, err
+			}
+		}
+		return true, nil
+	})
+}

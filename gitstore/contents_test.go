@@ -1,0 +1,50 @@
+package gitstore
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"satchel/internal/space"
+)
+
+func TestContentsAreEachWrittenOneOnce(t *testing.T) {
+	s := newStore(t)
+	id := newSpace(t, s, map[string]string{"a.md": "one\n"})
+	change := func(cs ...space.Change) space.CommitID {
+		t.Helper()
+		c, err := s.Commit(t.Context(), id, space.ChangeSet{Changes: cs, Policy: space.KeepBoth}, space.Meta{})
+		if err != nil || !c.Changed {
+			t.Fatalf("%+v, %v", c, err)
+		}
+		return c.ID
+	}
+	blob := func(p string) space.BlobID { return at(t, s, id, p) }
+	second := change(space.Change{Path: "a.md", Content: []byte("two\n"), Base: blob("a.md")}, space.Change{Path: "b.md", Content: []byte("one\n")})
+	change(space.Change{Path: "a.md", Content: []byte("one\n"), Base: blob("a.md")})
+	change(space.Change{Path: "b.md", Op: space.Delete, Base: blob("b.md")}, space.Change{Path: "l", Mode: space.Symlink, Content: []byte("a.md")})
+
+	visit := func(since space.CommitID) []string {
+		t.Helper()
+		var got []string
+		err := s.Contents(t.Context(), id, since, func(_ space.CommitID, p space.Path, content []byte) error {
+			got = append(got, fmt.Sprintf("%s=%s", p, content))
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		slices.Sort(got)
+		return got
+	}
+	if got, want := visit(""), []string{"a.md=one\n", "a.md=two\n", "b.md=one\n", "l=a.md"}; !slices.Equal(got, want) {
+		t.Errorf("all: %q", got)
+	}
+	if got, want := visit(second), []string{"a.md=one\n", "l=a.md"}; !slices.Equal(got, want) {
+		t.Errorf("since the second: %q", got)
+	}
+	stop := fmt.Errorf("enough")
+	if err := s.Contents(t.Context(), id, "", func(space.CommitID, space.Path, []byte) error { return stop }); err != stop {
+		t.Errorf("an error of visit: %v", err)
+	}
+}

@@ -1,0 +1,93 @@
+package gitstore
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// TestALogThatCannotBeSynced: a commit whose line in the reflog may or may not
+// be on disk is refused and leaves no line; where even that cannot be made sure
+// of, the space takes no change until it can.
+func TestALogThatCannotBeSynced(t *testing.T) {
+	failures := 0
+	s := newStore(t, func(o *Options) {
+		o.Sync = func(f *os.File) error {
+			if failures > 0 && strings.HasSuffix(filepath.ToSlash(f.Name()), "logs/"+branch) {
+				failures--
+				return errors.New("the disk has a bad sector")
+			}
+			return f.Sync()
+		}
+	})
+	id := newSpace(t, s, map[string]string{"a": "a"})
+	log := filepath.Join(s.repoDir(id), "logs", filepath.FromSlash(branch))
+	try := func(name string) error {
+		_, err := s.Commit(t.Context(), id, writes(map[string]string{name: "x"}), space.Meta{Author: ada})
+		return err
+	}
+	for _, c := range []struct {
+		name     string
+		failures int // of the line itself, then of taking it back
+		refused  int
+	}{
+		{"taken back at once", 1, 1},
+		{"taken back before the next commit", 2, 1},
+		{"taken back later still", 4, 3},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			head, _ := s.Head(t.Context(), id)
+			before, err := os.ReadFile(log)
+			if err != nil {
+				t.Fatal(err)
+			}
+			failures = c.failures
+			for i := range c.refused {
+				err := try(c.name)
+				if err == nil {
+					t.Fatalf("try %d went through", i)
+				}
+				if i > 0 && fault.CodeOf(err) != fault.Unavailable {
+					t.Errorf("try %d: %v", i, err)
+				}
+				if now, _ := s.Head(t.Context(), id); now != head {
+					t.Fatalf("try %d moved the head", i)
+				}
+			}
+			if err := try(c.name); err != nil {
+				t.Fatalf("with the disk mended: %v", err)
+			}
+			after, err := os.ReadFile(log)
+			if rest, ok := strings.CutPrefix(string(after), string(before)); err != nil || !ok || strings.Count(rest, "\n") != 1 {
+				t.Errorf("the log went on with %q: %v", rest, err)
+			}
+			reopened(t, s, id)
+			fsck(t, s, id)
+		})
+	}
+}
+
+// TestTheLastLineOfALogStays, however small its limit: it is what makes head
+// durable.
+func TestTheLastLineOfALogStays(t *testing.T) {
+	s := newStore(t, func(o *Options) { o.Limits.Reflog = 1 })
+	id := newSpace(t, s, map[string]string{"a": "a"})
+	c := commit(t, s, id, writes(map[string]string{"b": "b"}))
+	for range 2 {
+		if _, err := s.Tidy(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		b, err := os.ReadFile(filepath.Join(s.repoDir(id), "logs", filepath.FromSlash(branch)))
+		lines, size := parseLog(b)
+		if err != nil || len(lines) != 1 || size != int64(len(b)) || commitID(lines[0].now) != c.ID {
+			t.Fatalf("%q, %v", b, err)
+		}
+	}
+	overwrite(t, filepath.Join(s.repoDir(id), filepath.FromSlash(branch)), "")
+	reopened(t, s, id)
+}

@@ -1,0 +1,129 @@
+package gitcmd
+
+import (
+	"bytes"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Longest line that Cmd.Progress is told of, in bytes, and the longest that is
+// collected at all.
+const (
+	maxTold = 200
+	maxLine = 8 << 10
+)
+
+// capped keeps the first max bytes.
+type capped struct {
+	b   bytes.Buffer
+	max int
+	cut bool
+}
+
+func (c *capped) Write(p []byte) (int, error) {
+	keep := p[:min(len(p), c.max-c.b.Len())]
+	c.b.Write(keep)
+	c.cut = c.cut || len(keep) < len(p)
+	return len(p), nil
+}
+
+// lines reads standard error by lines. Each goes to tell; those that the next
+// one overwrites (they end in a carriage return) are progress and are not kept.
+// Of the others the first and the last are kept, up to half each: the reason of
+// a failure is git's last word, whatever a remote printed before it.
+type lines struct {
+	half int // bytes kept of each end
+	tell func(string)
+
+	part  []byte // a line that has no end yet; what is over maxLine is dropped
+	cr    bool   // it has ended in a carriage return, which may belong to \r\n
+	first bytes.Buffer
+	last  [][]byte
+	size  int // of last
+	cut   bool
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	for _, b := range p {
+		if l.cr {
+			l.cr = false
+			if b == '\n' {
+				l.end(true)
+				continue
+			}
+			l.end(false)
+		}
+		switch {
+		case b == '\n':
+			l.end(true)
+		case b == '\r':
+			l.cr = true
+		case len(l.part) < maxLine:
+			l.part = append(l.part, b)
+		}
+	}
+	return len(p), nil
+}
+
+// end takes the line that is whole now.
+func (l *lines) end(keep bool) {
+	line := l.part
+	if l.tell != nil {
+		if s := oneLine(string(line), maxTold); s != "" {
+			l.tell(s)
+		}
+	}
+	l.part = l.part[:0]
+	switch {
+	case !keep:
+	case len(l.last) == 0 && l.first.Len()+len(line) < l.half:
+		l.first.Write(line)
+		l.first.WriteByte('\n')
+	default:
+		l.last = append(l.last, bytes.Clone(line))
+		l.size += len(line) + 1
+		for l.size > l.half {
+			l.size -= len(l.last[0]) + 1
+			l.last[0] = nil
+			l.last = l.last[1:]
+			l.cut = true
+		}
+	}
+}
+
+// text ends the last line and returns what was kept.
+func (l *lines) text() string {
+	if l.cr || len(l.part) > 0 {
+		l.end(!l.cr)
+	}
+	var out strings.Builder
+	out.Write(l.first.Bytes())
+	if l.cut {
+		out.WriteString("…\n")
+	}
+	for _, line := range l.last {
+		out.Write(line)
+		out.WriteByte('\n')
+	}
+	return strings.TrimSpace(out.String())
+}
+
+// oneLine makes text of git's or of a remote's fit for a log line: no control
+// characters, no runs of blanks, at most max bytes.
+func oneLine(s string, max int) string {
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(s, "\uFFFD"))
+	s = strings.Join(strings.Fields(s), " ")
+	if len(s) <= max {
+		return s
+	}
+	for max > 0 && !utf8.RuneStart(s[max]) {
+		max--
+	}
+	return s[:max]
+}

@@ -1,0 +1,36 @@
+package gitstore
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// The attack: a history that is small to send, and that git needs much memory
+// for.
+func TestAnImportThatNeedsTooMuchMemoryIsTooLarge(t *testing.T) {
+	s := newStore(t, func(o *Options) { o.GitMemory = 24 << 20 })
+	dir := sourceRepo(t, func(d string) {
+		if err := os.WriteFile(filepath.Join(d, "zeros"), bytes.Repeat([]byte{0}, 31<<20), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	})
+	for name, from := range map[string]ImportSource{
+		"bundle":    FromBundle(bundle(t, dir)),
+		"directory": FromGit(GitSource{URL: dir, AllowLocal: true}),
+	} {
+		id := space.NewSpaceID()
+		if _, err := s.Create(t.Context(), id, StartingTree(), space.Meta{Author: ada}); err != nil {
+			t.Fatal(err)
+		}
+		_, err := s.Import(t.Context(), id, from, space.Meta{Author: ada}, nil)
+		if fault.CodeOf(err) != fault.TooLarge || !strings.Contains(fault.PublicOf(err), "memory") {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,363 @@
+package gitstore
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// How says what Integrate did.
+type How string
+
+// What a remote's commit is to a space, and what became of it.
+const (
+	UpToDate    How = "up to date"   // head is that commit
+	Ahead       How = "ahead"        // head has it, and commits that it has not
+	FastForward How = "fast forward" // it has head: head moved to it
+	Adopted     How = "adopted"      // the space had only its first commit: head is it, or that with the first commit's files on top
+	Merged      How = "merged"       // both have what the other has not: head is a merge of them
+)
+
+// Integration is what became of a remote's commit.
+type Integration struct {
+	How How
+	// Head is the space's head now.
+	Head space.CommitID
+	// Commit is head's commit. Changed is false where it did not move; else
+	// Files are what differs from the head before, Conflicts what a merge kept
+	// of both sides, and Refused the paths of the remote that break a rule: they
+	// are in the repository as they came, and left out of checkouts.
+	Commit space.Commit
+}
+
+// mergeTries is how often a merge is computed beside the commits of others
+// before it is computed while they wait; manyTries how often where they would
+// wait for long.
+const (
+	mergeTries = 3
+	manyTries  = 10
+)
+
+// A merge that took heldTime, or has heldPaths to tell, is not computed while
+// commits wait.
+const (
+	heldTime  = time.Second
+	heldPaths = 2000
+)
+
+var errBusy = fault.New(fault.Unavailable, "The space is changed so often that what its remote has could not be taken in between. Try again.")
+
+// Integrate brings a commit that Fetch brought into head. Nothing that the
+// space has committed is ever lost by it:
+//
+//	head has the commit              nothing to do
+//	the commit has head              head moves to it
+//	the space has its first commit   the remote's history is adopted, as by
+//	alone                            Import
+//	else                             both are merged (see merge.go), whether or
+//	                                 not they have a commit in common
+//
+// A commit that the space does not have is a fault.NotFound; a result over the
+// space's limits is a fault.TooLarge; a fault.Unavailable tells that commits came
+// in too fast for a large merge, which is then to be tried again. After an error
+// the space is as it was.
+func (s *Store) Integrate(ctx context.Context, id space.SpaceID, tip space.CommitID, m space.Meta) (Integration, error) {
+	r, theirs, release, err := s.at(ctx, id, tip)
+	if err != nil {
+		return Integration{}, err
+	}
+	defer release()
+	r.unreached.RLock() // the tip may be reached by no ref
+	defer r.unreached.RUnlock()
+	var long bool // the last try is nothing for commits to wait for
+	for try := 1; ; try++ {
+		head, begin := r.head.Load(), time.Now()
+		wait := try > mergeTries && !long
+		if long && try > manyTries {
+			return Integration{}, errBusy
+		}
+		if wait {
+			r.commitMu.Lock()
+			head = r.head.Load()
+		}
+		var move func() (Integration, error)
+		var paths int
+		how, base, err := r.relation(ctx, head, theirs)
+		if err == nil {
+			move, paths, err = r.integration(ctx, how, head, theirs, base, m)
+		}
+		long = paths > heldPaths || time.Since(begin) > heldTime
+		s.o.probe("integration computed")
+		if !wait {
+			r.commitMu.Lock()
+		}
+		if err == nil && r.head.Load() != head {
+			r.commitMu.Unlock()
+			continue // a commit came in between: the plan knows nothing of it
+		}
+		var res Integration
+		if err == nil {
+			res, err = move()
+		}
+		if err == nil && res.Commit.Changed {
+			r.committed(res.Commit)
+		}
+		r.commitMu.Unlock()
+		if err != nil {
+			if fault.CodeOf(err) == fault.Internal {
+				err = r.internalf(err, "integrate")
+			}
+			return Integration{}, err
+		}
+		return res, nil
+	}
+}
+
+// relation tells what is to become of a remote's commit, and a newest commit
+// that it has in common with head.
+func (r *repo) relation(ctx context.Context, head, theirs *headState) (how How, base hash, err error) {
+	if head.id == theirs.id {
+		return UpToDate, head.id, nil
+	}
+	p, err := r.paint(ctx, head.id, theirs.id)
+	if err != nil {
+		return "", base, err
+	}
+	base = p.base()
+	switch {
+	case p.colour[theirs.id] == paintBoth:
+		return Ahead, base, nil
+	case p.colour[head.id] == paintBoth:
+		return FastForward, base, nil
+	case !base.IsZero():
+		ok, err := r.mergesFrom(ctx, p)
+		if !ok {
+			base = hash{} // as histories with nothing in common: nothing is lost by it
+		}
+		return Merged, base, err
+	}
+	first, err := r.pristine(head)
+	if first {
+		return Adopted, base, err
+	}
+	return Merged, base, err
+}
+
+// integration computes what is to be done, without the commit lock, and returns
+// what does it under the lock, and how many paths it is about.
+func (r *repo) integration(ctx context.Context, how How, head, theirs *headState, base hash, m space.Meta) (move func() (Integration, error), paths int, err error) {
+	switch how {
+	case UpToDate, Ahead:
+		c, err := r.rawCommit(head.id)
+		return func() (Integration, error) {
+			return Integration{How: how, Head: commitID(head.id), Commit: c.commit(head.id)}, nil
+		}, 0, err
+	case FastForward:
+		w, err := r.weigh(ctx, head.tree, theirs.tree)
+		return func() (Integration, error) { return r.moveTo(ctx, how, head, theirs, w, m) }, len(w.files), err
+	case Adopted:
+		a, err := r.weighAdoption(ctx, r, head, theirs)
+		return func() (Integration, error) {
+			c, err := r.adoptHere(ctx, head, theirs, a, m)
+			return Integration{How: how, Head: c.ID, Commit: c}, err
+		}, len(a.files), err
+	}
+	x, err := r.merge(ctx, head, theirs, base)
+	if err != nil {
+		return nil, 0, err
+	}
+	return func() (Integration, error) { return r.recordMerge(ctx, head, theirs, x, m) }, len(x.files) + len(x.conflicts), nil
+}
+
+// recordMerge makes a merge the space's head. The caller holds commitMu.
+func (r *repo) recordMerge(ctx context.Context, head, theirs *headState, x *merged, m space.Meta) (Integration, error) {
+	next, err := r.allowed(ctx, head, x.weight)
+	if err != nil {
+		return Integration{}, err
+	}
+	m.Message = mergeMessage(m.Message, theirs.id, x.conflicts)
+	c, err := r.record(ctx, head, []hash{head.id, theirs.id}, x.tree, x.objs, m, "")
+	if err != nil {
+		return Integration{}, err
+	}
+	r.totals = &next
+	c.Files, c.Refused, c.Conflicts, c.Changed = x.files, x.notes, x.conflicts, true
+	r.noteCase(x.files)
+	return Integration{How: Merged, Head: c.ID, Commit: c}, nil
+}
+
+// maxToldInMessage bounds how many conflicts a merge's message lists.
+const maxToldInMessage = 200
+
+// mergeMessage adds to what the caller says of a merge what it kept.
+func mergeMessage(msg string, theirs hash, conflicts []space.Conflict) string {
+	var b strings.Builder
+	if b.WriteString(strings.TrimSpace(msg)); b.Len() == 0 {
+		fmt.Fprintf(&b, "Merge the remote's %s", commitID(theirs).Short())
+	}
+	if len(conflicts) > 0 {
+		b.WriteString("\n\nChanged here and at the remote; nothing was dropped:\n\n")
+	}
+	for i, c := range conflicts {
+		if i == maxToldInMessage {
+			fmt.Fprintf(&b, "- and %d more\n", len(conflicts)-i)
+			break
+		}
+		b.WriteString("- " + oneLine(string(c.Path), space.MaxPathBytes) + ": ")
+		switch c.Kept {
+		case "":
+			b.WriteString("kept as the remote has it\n")
+		case c.Path:
+			b.WriteString("kept as it was here\n")
+		default:
+			b.WriteString("what was here is " + oneLine(string(c.Kept), space.MaxPathBytes) + "\n")
+		}
+	}
+	return b.String()
+}
+
+// moveTo makes a commit of the remote's head. The caller holds commitMu.
+func (r *repo) moveTo(ctx context.Context, how How, head, theirs *headState, w weight, m space.Meta) (Integration, error) {
+	next, err := r.allowed(ctx, head, w)
+	if err != nil {
+		return Integration{}, err
+	}
+	raw, err := r.rawCommit(theirs.id)
+	if err != nil {
+		return Integration{}, err
+	}
+	if err := ctx.Err(); err != nil {
+		return Integration{}, err // the last point at which nothing was changed
+	}
+	if err := r.advance(head.id, theirs.id, m.Author, stampNow(), "sync: "+string(how)); err != nil {
+		return Integration{}, err
+	}
+	r.totals = &next
+	r.head.Store(theirs)
+	c := raw.commit(theirs.id)
+	c.Files, c.Refused, c.Changed = w.files, w.notes, true
+	r.noteCase(w.files)
+	return Integration{How: how, Head: c.ID, Commit: c}, nil
+}
+
+func stampNow() string {
+	now := time.Now()
+	return fmt.Sprintf("%d %s", now.Unix(), now.Format("-0700"))
+}
+
+// weight is what a tree from elsewhere would make of head.
+type weight struct {
+	files []space.FileChange // what differs
+	notes []space.Refusal    // paths that break a rule, at most maxImportNotes
+	noted int                // how many there are
+	delta totals
+}
+
+// weigh compares a tree from elsewhere with head's. It needs no lock.
+func (r *repo) weigh(ctx context.Context, head, tree hash) (w weight, err error) {
+	if w.files, err = r.diff(ctx, head, tree); err != nil {
+		return w, err
+	}
+	for _, f := range w.files {
+		if f.Old != "" {
+			n, err := r.sizeOf(f.Old)
+			if err != nil {
+				return w, err
+			}
+			w.delta.files, w.delta.bytes = w.delta.files-1, w.delta.bytes-n
+		}
+		if f.New == "" {
+			continue
+		}
+		w.delta.files, w.delta.bytes = w.delta.files+1, w.delta.bytes+f.Size
+		h, err := hashFrom(string(f.New))
+		if err != nil {
+			return w, err
+		}
+		reason, err := r.reasonOf(string(f.Path), treeEntry{mode: treeMode(f.NewMode), hash: h}, f.Size, r.s.o.Limits.File)
+		if err != nil {
+			return w, err
+		}
+		if reason == nil {
+			continue
+		}
+		if w.noted++; len(w.notes) < maxImportNotes {
+			w.notes = append(w.notes, refusal(string(f.Path), reason))
+		}
+	}
+	return w, nil
+}
+
+// allowed returns what head will hold, or why it must not. The caller holds
+// commitMu.
+func (r *repo) allowed(ctx context.Context, head *headState, w weight) (totals, error) {
+	if err := r.usable(); err != nil {
+		return totals{}, err
+	}
+	if r.totals == nil {
+		t, err := r.countTotals(ctx, head.tree)
+		if err != nil {
+			return totals{}, err
+		}
+		r.totals = &t
+	}
+	t, lim := totals{r.totals.files + w.delta.files, r.totals.bytes + w.delta.bytes}, r.s.o.Limits
+	if t.files > lim.Files && w.delta.files > 0 || t.bytes > lim.Space && w.delta.bytes > 0 {
+		return totals{}, overLimits(t, lim)
+	}
+	return t, nil
+}
+
+func overLimits(t totals, lim Limits) error {
+	return fault.New(fault.TooLarge, "With what the repository has, the space would have %d files of %s, and %d files of %s are allowed. Make the repository smaller, or ask the server's operator for more.",
+		t.files, sizeText(t.bytes), lim.Files, sizeText(lim.Space))
+}
+
+func (r *repo) sizeOf(b space.BlobID) (int64, error) {
+	h, err := hashFrom(string(b))
+	if err != nil {
+		return 0, err
+	}
+	return r.db.size(h)
+}
+
+// Follow makes the remote's commit the head of a space by a person's explicit
+// wish, though head has commits that it has not: after a history was rewritten
+// on purpose. The head that is left gets a ref of its own first, under which it
+// can be restored, and stays in the space's repository.
+func (s *Store) Follow(ctx context.Context, id space.SpaceID, tip space.CommitID, m space.Meta) (space.Commit, error) {
+	r, theirs, release, err := s.at(ctx, id, tip)
+	if err != nil {
+		return space.Commit{}, err
+	}
+	defer release()
+	r.unreached.RLock()
+	defer r.unreached.RUnlock()
+	r.commitMu.Lock()
+	defer r.commitMu.Unlock()
+	head := r.head.Load()
+	if head.id == theirs.id {
+		c, err := r.rawCommit(head.id)
+		return c.commit(head.id), err
+	}
+	w, err := r.weigh(ctx, head.tree, theirs.tree)
+	if err == nil {
+		err = r.keep(head.id)
+	}
+	var res Integration
+	if err == nil {
+		res, err = r.moveTo(ctx, "follow", head, theirs, w, m)
+	}
+	if err != nil {
+		if fault.CodeOf(err) == fault.Internal {
+			err = r.internalf(err, "follow")
+		}
+		return space.Commit{}, err
+	}
+	r.committed(res.Commit)
+	return res.Commit, nil
+}

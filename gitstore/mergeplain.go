@@ -1,0 +1,144 @@
+package gitstore
+
+import (
+	"context"
+	"os"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"satchel/internal/space"
+)
+
+// plain merges path by path, without renames: the layer becomes our tree with
+// what only the remote changed, and what both changed is returned. Lines of a
+// file that both edited are merged where they allow it.
+func (x *merging) plain(ctx context.Context) ([]clash, error) {
+	var base hash
+	if !x.base.IsZero() {
+		st, err := x.r.state(x.base)
+		if err != nil {
+			return nil, err
+		}
+		base = st.tree
+	}
+	var mine, theirs []treeChange
+	if err := x.r.diffTrees(ctx, base, x.ours.tree, &mine); err != nil {
+		return nil, err
+	}
+	if err := x.r.diffTrees(ctx, base, x.theirs.tree, &theirs); err != nil {
+		return nil, err
+	}
+	changed := make(map[string]treeChange, len(mine))
+	for _, c := range mine {
+		changed[c.path] = c
+	}
+	x.layer = newLayer(x.r, x.ours.tree)
+	var fresh []placement // what only the remote has changed
+	var both []clash
+	for _, c := range theirs {
+		m, ok := changed[c.path]
+		switch {
+		case ok && m.new.mode == c.new.mode && m.new.hash == c.new.hash:
+			continue
+		case ok:
+			both = append(both, clash{c.path, c.old, m.new, c.new})
+		case c.new.mode != 0:
+			fresh = append(fresh, placement{c.path, c.new})
+		}
+		if err := x.layer.remove(c.path); err != nil {
+			return nil, err
+		}
+	}
+	left, err := x.mergeLines(ctx, both, &fresh)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range fresh {
+		if err := x.claim(ctx, f.path, f.treeEntry); err != nil {
+			return nil, err
+		}
+	}
+	return left, nil
+}
+
+// mergeLines lets git merge the contents of files that both sides have edited,
+// in commits that hold nothing else, so that there is nothing to be renamed. It
+// returns what cannot be merged.
+func (x *merging) mergeLines(ctx context.Context, both []clash, done *[]placement) ([]clash, error) {
+	var left, try []clash
+	for _, c := range both {
+		if c.base.isPlain() && c.ours.isPlain() && c.theirs.isPlain() {
+			try = append(try, c)
+		} else {
+			left = append(left, c)
+		}
+	}
+	if len(try) == 0 {
+		return left, nil
+	}
+	out, err := x.mergeOf(ctx, try)
+	if err != nil {
+		return nil, err
+	}
+	conflict := map[string]bool{}
+	for _, e := range out.stages {
+		conflict[e.path] = true
+	}
+	for _, c := range try {
+		at, err := x.r.lookup(out.tree, c.path)
+		if err != nil {
+			return nil, err
+		}
+		if out.cut || conflict[c.path] || !at.isFile() {
+			left = append(left, c)
+			continue
+		}
+		*done = append(*done, placement{c.path, at.treeEntry})
+	}
+	return left, nil
+}
+
+// mergeOf runs a merge of these files alone.
+func (x *merging) mergeOf(ctx context.Context, cs []clash) (*mergeOutput, error) {
+	o := x.q.s.o
+	o.Sync = func(*os.File) error { return nil } // the quarantine goes in a moment
+	o.probe = func(string) {}
+	w, err := newPackWriter(&o, x.r.db.packDir())
+	if err != nil {
+		return nil, err
+	}
+	defer w.abort() // of what finish has not renamed
+	var parents []hash
+	var commits [3]hash
+	for i, side := range []func(clash) treeEntry{
+		func(c clash) treeEntry { return c.base },
+		func(c clash) treeEntry { return c.ours },
+		func(c clash) treeEntry { return c.theirs },
+	} {
+		var es []edit
+		for _, c := range cs {
+			e := side(c)
+			es = append(es, edit{c.path, e.mode, e.hash})
+		}
+		tree, err := x.rewrite(hash{}, es)
+		if err != nil {
+			return nil, err
+		}
+		for h, obj := range x.r.db.pending {
+			if err := w.addNamed(h, obj.kind, obj.data); err != nil {
+				return nil, err
+			}
+		}
+		data := o.encodeCommit(tree, parents, space.Meta{}, "Files that both sides edited")
+		if commits[i], err = w.add(plumbing.CommitObject, data); err != nil {
+			return nil, err
+		}
+		parents = commits[:1]
+	}
+	p, err := w.finish()
+	if err != nil {
+		return nil, err
+	}
+	x.r.db.add(p)
+	return x.q.mergeTree(ctx, commits[1], commits[2])
+}

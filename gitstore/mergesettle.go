@@ -1,0 +1,257 @@
+package gitstore
+
+import (
+	"context"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// settle puts both sides of every conflict into the layer: first the remote's,
+// for which what is in its way moves aside; then what only we have; then our
+// side of the rest, beside the remote's.
+func (x *merging) settle(ctx context.Context, cs []clash) error {
+	slices.SortFunc(cs, func(a, b clash) int { return compareStrings(a.path, b.path) })
+	for _, c := range cs {
+		if c.theirs.mode == 0 {
+			continue
+		}
+		if c.theirs.mode == c.base.mode && c.theirs.isPlain() && c.ours.isPlain() {
+			c.theirs.mode = c.ours.mode // only we changed it, if anybody
+		}
+		if err := x.claim(ctx, c.path, c.theirs); err != nil {
+			return err
+		}
+		if c.ours.mode == 0 && c.base.mode != 0 {
+			x.tell(c.path, "") // we had deleted it
+		}
+	}
+	for _, c := range cs {
+		if c.theirs.mode != 0 || c.ours.mode == 0 {
+			continue
+		}
+		at, err := x.layer.at(ctx, c.path)
+		switch {
+		case err != nil:
+			return err
+		case at.free():
+			x.layer.put(c.path, c.ours)
+			x.place(c.path, c.ours)
+			if c.base.mode != 0 {
+				x.tell(c.path, c.path)
+			}
+		case at.blocked != "":
+			err = x.beside(ctx, c.path, at.blocked, strings.TrimPrefix(c.path, at.blocked), c.ours)
+		default:
+			err = x.beside(ctx, c.path, c.path, "", c.ours)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, c := range cs {
+		if c.theirs.mode == 0 || c.ours.mode == 0 {
+			continue
+		}
+		if c.ours.hash == c.theirs.hash && c.ours.isLink() == c.theirs.isLink() {
+			continue // the same twice; the remote's mode stands
+		}
+		if err := x.beside(ctx, c.path, c.path, "", c.ours); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// claim gives the remote's side its path.
+func (x *merging) claim(ctx context.Context, p string, e treeEntry) error {
+	at, err := x.layer.at(ctx, p)
+	if err != nil {
+		return err
+	}
+	switch {
+	case at.blocked != "" && x.isPlaced(at.blocked):
+		// The remote's own: git made our renamed directory theirs.
+		return x.beside(ctx, p, at.blocked, strings.TrimPrefix(p, at.blocked), e)
+	case at.blocked != "":
+		if err := x.aside(ctx, at.blocked, at.blocked, "", at.treeEntry); err != nil {
+			return err
+		}
+	case at.dir:
+		files, err := x.layer.files(ctx, p)
+		if err != nil {
+			return err
+		}
+		for _, rest := range slices.Sorted(maps.Keys(files)) {
+			if err := x.aside(ctx, p+rest, p, rest, files[rest]); err != nil {
+				return err
+			}
+		}
+	case at.mode != 0 && at.treeEntry.hash != e.hash:
+		if err := x.aside(ctx, p, p, "", at.treeEntry); err != nil {
+			return err
+		}
+	}
+	x.layer.put(p, e)
+	x.place(p, e)
+	return nil
+}
+
+// aside moves a file out of the remote's way. component is the part of its path
+// that is taken, rest what follows it.
+func (x *merging) aside(ctx context.Context, p, component, rest string, e treeEntry) error {
+	if err := x.layer.remove(p); err != nil {
+		return err
+	}
+	delete(x.placed, p)
+	return x.beside(ctx, p, component, rest, e)
+}
+
+// beside keeps a file whose path p is taken: component is the part of it that
+// is, rest what follows it. A copy that is there already is not made again. A
+// submodule is not kept: the link is in the history, and its files are another
+// repository's.
+func (x *merging) beside(ctx context.Context, p, component, rest string, e treeEntry) error {
+	if !e.isFile() {
+		x.tell(p, "")
+		return nil
+	}
+	if rest == "" {
+		if at, ok, err := x.kept(ctx, component, e); err != nil || ok {
+			if ok {
+				x.place(at, e)
+				x.tell(p, at)
+			}
+			return err
+		}
+	}
+	component = originalOf(component)
+	for n := 1; n <= maxCopies; n++ {
+		name, ok := conflictName(component, rest, commitID(x.theirs.id), n)
+		if !ok { // its path breaks the rules: an import may have brought it
+			component, rest = "unnamed", ""
+			if name, ok = conflictName(component, rest, commitID(x.theirs.id), n); !ok {
+				break
+			}
+		}
+		at, err := x.layer.at(ctx, string(name))
+		if err != nil {
+			return err
+		}
+		if !at.free() && (at.hash != e.hash || at.mode != e.mode || at.blocked != "") {
+			continue
+		}
+		if at.free() {
+			x.layer.put(string(name), e)
+		}
+		x.place(string(name), e)
+		x.tell(p, string(name))
+		return nil
+	}
+	return fault.New(fault.Conflict, "There is no free name for a copy of %q, which was changed here and at the remote. Rename or delete its older copies.", oneLine(p, 200))
+}
+
+// maxCopies bounds how many copies of one file may conflict with one commit.
+const maxCopies = 1000
+
+// kept finds a conflict copy of a file that has this content.
+func (x *merging) kept(ctx context.Context, p string, e treeEntry) (string, bool, error) {
+	dir, name := path.Split(originalOf(p))
+	copies, err := x.copiesIn(dir)
+	if err != nil {
+		return "", false, err
+	}
+	stem, ext := copyStem(name)
+	for _, name := range copies[copyOf{stem, e.hash, e.mode}] {
+		at := dir + name
+		if at == p || !strings.HasSuffix(name, ext) {
+			continue
+		}
+		now, err := x.layer.at(ctx, at)
+		if err != nil {
+			return "", false, err
+		}
+		if now.hash == e.hash && now.mode == e.mode {
+			return at, true, nil
+		}
+	}
+	return "", false, nil
+}
+
+// copyOf is how the name of a conflict copy begins, and what it holds.
+type copyOf struct {
+	stem string
+	hash hash
+	mode uint32
+}
+
+// copiesIn returns the names of the conflict copies that the tree has in a
+// directory, whose path ends in a slash.
+func (x *merging) copiesIn(dir string) (map[copyOf][]string, error) {
+	if copies, ok := x.copies[dir]; ok {
+		return copies, nil
+	}
+	parent, err := x.r.lookup(x.layer.tree, strings.TrimSuffix(dir, "/"))
+	if err != nil {
+		return nil, err
+	}
+	copies := map[copyOf][]string{}
+	if parent.isDir() {
+		all, err := x.r.db.tree(parent.hash)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range all {
+			if !e.isFile() || !space.IsConflictCopy(space.Path(e.name)) {
+				continue
+			}
+			for i := range e.name { // the name of a copy of a copy has several marks
+				if strings.HasPrefix(e.name[i:], space.ConflictMark) {
+					k := copyOf{e.name[:i], e.hash, e.mode}
+					copies[k] = append(copies[k], e.name)
+				}
+			}
+		}
+	}
+	if x.copies == nil {
+		x.copies = map[string]map[copyOf][]string{}
+	}
+	x.copies[dir] = copies
+	return copies, nil
+}
+
+// originalOf returns the path of which p is a conflict copy, so that a copy of
+// a copy has no longer a name than that; p itself where it is none.
+func originalOf(p string) string {
+	dir, name := path.Split(p)
+	for {
+		stem, ext := copyStem(name)
+		i := strings.LastIndex(stem, space.ConflictMark)
+		if i <= 0 || !space.IsConflictCopy(space.Path(stem[i:])) {
+			return dir + name
+		}
+		name = stem[:i] + ext
+	}
+}
+
+func (x *merging) place(p string, e treeEntry) {
+	if e.isFile() {
+		if x.placed == nil {
+			x.placed = map[string]treeEntry{}
+		}
+		x.placed[p] = e
+	}
+}
+
+func (x *merging) isPlaced(p string) bool {
+	_, ok := x.placed[p]
+	return ok
+}
+
+func (x *merging) tell(p, kept string) {
+	x.told = append(x.told, space.Conflict{Path: space.Path(p), Kept: space.Path(kept)})
+}

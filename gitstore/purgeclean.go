@@ -1,0 +1,410 @@
+package gitstore
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"satchel/gitstore/gitcmd"
+)
+
+// How a purge moves a space to its new history, and what is made of it when the
+// process dies on the way and the space is next opened:
+//
+//	new objects       packs that nothing reaches; they stay until the next purge
+//	the journal       names the old head and what becomes of the other refs;
+//	                  dropped where the head has not moved
+//	the head moves    by the reflog, as with every commit
+//	other refs move   from the journal, again
+//	reflogs           the branch's loses the lines of commits that are gone, by a
+//	                  rename; the others are deleted
+//	packs             one of what the refs reach is written; all others go
+//	the journal goes
+
+// journalFile is the name of a purge's journal in the repository.
+const journalFile = "satchel-purge"
+
+// purgeJournal is what is left to do once the head has moved.
+type purgeJournal struct {
+	Old  string
+	New  string
+	Refs []refMove
+}
+
+// refMove moves a ref, or makes it; an empty New deletes it.
+type refMove struct{ Name, New string }
+
+// namedRef is a ref with its object, and what that stands for where it is a
+// tag: a commit, or else a tree or a blob.
+type namedRef struct {
+	name   string
+	object hash
+	commit hash
+	other  treeEntry
+}
+
+// Namespaces of refs.
+const (
+	trackingRefs = "refs/remotes/"
+	keptRefs     = "refs/satchel/kept/" // named by their commits
+	tagRefs      = "refs/tags/"
+)
+
+// refs lists every ref but the branch.
+func (r *repo) refs(ctx context.Context) ([]namedRef, error) {
+	out, err := r.s.git.Run(ctx, gitcmd.Cmd{Dir: r.dir, GitDir: r.dir, Args: []string{"for-each-ref", "--format=%(objectname) %(refname)"}})
+	if err != nil {
+		return nil, err
+	}
+	var refs []namedRef
+	for line := range strings.Lines(string(out)) {
+		id, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		if name == branch {
+			continue
+		}
+		ref := namedRef{name: name}
+		if ref.object, err = hashFrom(id); err != nil {
+			return nil, err
+		}
+		if err := r.peel(&ref); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		refs = append(refs, ref)
+	}
+	return refs, nil
+}
+
+// peel follows tags to what a ref stands for.
+func (r *repo) peel(ref *namedRef) error {
+	h := ref.object
+	for range maxTagChain {
+		o, err := r.db.read(h)
+		if err != nil {
+			return err
+		}
+		switch o.kind {
+		case plumbing.CommitObject:
+			ref.commit = h
+			return nil
+		case plumbing.TreeObject:
+			ref.other = treeEntry{mode: modeDir, hash: h}
+			return nil
+		case plumbing.BlobObject:
+			ref.other = treeEntry{mode: modeRegular, hash: h}
+			return nil
+		}
+		line, _, _ := bytes.Cut(o.data, []byte("\n"))
+		if h, err = hashFrom(strings.TrimPrefix(string(line), "object ")); err != nil {
+			return fmt.Errorf("malformed tag: %w", err)
+		}
+	}
+	return errors.New("tags of tags without end")
+}
+
+// maxTagChain bounds how many tags of tags are followed.
+const maxTagChain = 16
+
+// journal says what becomes of the refs, and writes the tag objects for it.
+func (p *purger) journal(ctx context.Context, old, now hash) (purgeJournal, error) {
+	j := purgeJournal{Old: old.String(), New: now.String()}
+	for _, ref := range p.starts {
+		next := p.now(ref.commit)
+		if ref.commit.IsZero() {
+			gone, err := p.holdsPurged(ctx, ref.other)
+			if err != nil {
+				return j, err
+			}
+			if gone {
+				j.Refs = append(j.Refs, refMove{Name: ref.name})
+			}
+			continue
+		}
+		if ref.name == branch || next == ref.commit && (ref.object == ref.commit || p.old[next]) {
+			continue
+		}
+		if next == ref.commit {
+			tag, err := p.retag(ref, next)
+			if err != nil {
+				return j, err
+			}
+			if tag != ref.object {
+				j.Refs = append(j.Refs, refMove{Name: ref.name, New: tag.String()})
+			}
+			continue
+		}
+		move := refMove{Name: ref.name, New: next.String()}
+		switch {
+		case strings.HasPrefix(ref.name, trackingRefs):
+			move.New = ""
+		case strings.HasPrefix(ref.name, keptRefs) && ref.name == keptRefs+ref.commit.String():
+			move.New = ""
+			j.Refs = append(j.Refs, refMove{Name: keptRefs + next.String(), New: next.String()})
+		case ref.object != ref.commit:
+			tag, err := p.retag(ref, next)
+			if err != nil {
+				return j, err
+			}
+			move.New = tag.String()
+		}
+		j.Refs = append(j.Refs, move)
+	}
+	return j, p.flush()
+}
+
+// holdsPurged tells whether a file or a tree, which no commit is, holds a
+// content that was rewritten or left out.
+func (p *purger) holdsPurged(ctx context.Context, e treeEntry) (gone bool, err error) {
+	if !e.isDir() {
+		return p.purged[e.hash], nil
+	}
+	err = p.repo.walk(ctx, e.hash, "", func(_ string, e treeEntry) error {
+		gone = gone || p.purged[e.hash]
+		return nil
+	})
+	return gone, err
+}
+
+// retag writes an annotated tag of the rewritten commit, with its message
+// rewritten and without its signature. Where neither changes it is the tag.
+func (p *purger) retag(ref namedRef, next hash) (hash, error) {
+	o, err := p.repo.db.read(ref.object)
+	if err != nil {
+		return hash{}, err
+	}
+	head, msg, _ := bytes.Cut(o.data, []byte("\n\n"))
+	_, rest, ok := bytes.Cut(head, []byte("\n"))
+	if !ok || !bytes.HasPrefix(head, []byte("object "+ref.commit.String())) {
+		if next == ref.commit {
+			return ref.object, nil
+		}
+		return next, nil // a tag of a tag: what it stands for is enough
+	}
+	said := msg
+	if i := bytes.Index(msg, []byte("-----BEGIN ")); i >= 0 {
+		msg = msg[:i]
+	}
+	if next == ref.commit && bytes.Equal(p.message(said), said) {
+		return ref.object, nil
+	}
+	return p.add(o.kind, fmt.Appendf(nil, "object %s\n%s\n\n%s", next, rest, p.message(msg)))
+}
+
+// writeJournal makes a journal durable.
+func (r *repo) writeJournal(j purgeJournal) error {
+	b, err := json.Marshal(j)
+	if err != nil {
+		return err
+	}
+	return r.s.o.replaceDurable(filepath.Join(r.dir, journalFile), b, 0o600)
+}
+
+func (r *repo) dropJournal() error {
+	err := os.Remove(filepath.Join(r.dir, journalFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return errors.Join(err, r.s.o.syncDir(r.dir))
+}
+
+// recoverPurge finishes a purge that was cut off, if one was. Nobody else uses
+// the space, or the caller holds commitMu, the seeds' turn and maintaining.
+func (r *repo) recoverPurge(ctx context.Context) error {
+	b, err := os.ReadFile(filepath.Join(r.dir, journalFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var j purgeJournal
+	if err := json.Unmarshal(b, &j); err != nil {
+		return fmt.Errorf("%s: %w", journalFile, err)
+	}
+	if r.head.Load().id.String() == j.Old && j.Old != j.New {
+		return r.dropJournal() // it never began
+	}
+	return r.finishPurge(ctx, j)
+}
+
+// finishPurge moves the other refs and removes what nothing reaches any more.
+// It may be done again.
+func (r *repo) finishPurge(ctx context.Context, j purgeJournal) error {
+	if err := r.moveRefs(ctx, j.Refs); err != nil {
+		return err
+	}
+	r.s.o.probe("purge: refs moved")
+	if err := r.purgeLogs(ctx); err != nil {
+		return err
+	}
+	r.s.o.probe("purge: logs cleaned")
+	tips, err := r.tips(ctx)
+	if err != nil {
+		return err
+	}
+	if err := r.dropUnreachable(ctx, tips); err != nil {
+		return err
+	}
+	r.forgetSeeds()
+	return r.dropJournal()
+}
+
+// moveRefs moves refs that are not yet where they are to be.
+func (r *repo) moveRefs(ctx context.Context, moves []refMove) error {
+	if len(moves) == 0 {
+		return nil
+	}
+	refs, err := r.refs(ctx)
+	if err != nil {
+		return err
+	}
+	at := map[string]string{}
+	for _, ref := range refs {
+		at[ref.name] = ref.object.String()
+	}
+	var in strings.Builder
+	for _, m := range moves {
+		switch {
+		case at[m.Name] == m.New:
+		case m.New == "": // and it is there, or the case above had it
+			fmt.Fprintf(&in, "delete %s\x00\x00", m.Name)
+		default:
+			fmt.Fprintf(&in, "update %s\x00%s\x00\x00", m.Name, m.New)
+		}
+	}
+	r.refMu.Lock()
+	defer r.refMu.Unlock()
+	_, err = r.s.git.Run(ctx, gitcmd.Cmd{Dir: r.dir, GitDir: r.dir, Stdin: strings.NewReader(in.String()),
+		Args: []string{"update-ref", "--no-deref", "-z", "--stdin"}})
+	return err
+}
+
+// purgeLogs takes from the branch's reflog the lines of commits that the branch
+// and the other refs no longer reach, and deletes the other refs' logs.
+func (r *repo) purgeLogs(ctx context.Context) error {
+	refs, err := r.refs(ctx)
+	if err != nil {
+		return err
+	}
+	tips := []hash{r.head.Load().id}
+	for _, ref := range refs {
+		if !ref.commit.IsZero() {
+			tips = append(tips, ref.commit)
+		}
+	}
+	reached := map[hash]bool{}
+	if err := r.ancestry(ctx, tips, reached); err != nil {
+		return err
+	}
+	if err := r.rewriteLog(func(_, now hash) bool { return reached[now] }); err != nil {
+		return err
+	}
+	logs := filepath.Join(r.dir, "logs")
+	return filepath.WalkDir(logs, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || p == r.logFile() {
+			return err
+		}
+		if err := os.Remove(p); err != nil {
+			return err
+		}
+		return r.s.o.syncDir(filepath.Dir(p))
+	})
+}
+
+// tips returns what the refs name.
+func (r *repo) tips(ctx context.Context) ([]hash, error) {
+	refs, err := r.refs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	tips := []hash{r.head.Load().id}
+	for _, ref := range refs {
+		tips = append(tips, ref.object)
+	}
+	return tips, nil
+}
+
+// dropUnreachable packs what the tips reach, and removes every other object.
+// The caller holds what Purge holds.
+func (r *repo) dropUnreachable(ctx context.Context, tips []hash) error {
+	var in strings.Builder
+	for _, h := range tips {
+		fmt.Fprintln(&in, h)
+	}
+	dir := r.db.packDir()
+	out, err := r.s.git.Run(ctx, gitcmd.Cmd{Dir: r.dir, GitDir: r.dir, Stdin: strings.NewReader(in.String()),
+		Args: []string{"pack-objects", "-q", "--revs", "--delta-base-offset", "--no-write-bitmap-index", filepath.Join(dir, "pack")}})
+	if err != nil {
+		return err
+	}
+	name := "pack-" + strings.TrimSpace(string(out))
+	p, err := loadPack(filepath.Join(dir, name))
+	if err != nil {
+		return err
+	}
+	p.close()
+	for _, f := range []string{p.base + ".pack", p.base + ".idx", dir} {
+		if err := r.s.o.syncDir(f); err != nil { // a file is synced alike
+			return err
+		}
+	}
+	r.s.o.probe("purge: packed")
+	if err := r.removeObjectsBut(name); err != nil {
+		return err
+	}
+	r.s.o.probe("purge: packs removed")
+	r.db.cache.drop(r.db)
+	return r.db.rescan()
+}
+
+// removeObjectsBut removes every object of the repository that is not in the
+// pack, and what git derived from them.
+func (r *repo) removeObjectsBut(pack string) error {
+	top, err := os.ReadDir(r.db.dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range top {
+		if name := e.Name(); name != "pack" && name != "info" {
+			if err := removeTree(filepath.Join(r.db.dir, name)); err != nil {
+				return err
+			}
+		}
+	}
+	for _, name := range []string{"commit-graph", "commit-graphs", "packs"} {
+		if err := removeTree(filepath.Join(r.db.dir, "info", name)); err != nil {
+			return err
+		}
+	}
+	names, err := packNames(r.db.packDir())
+	if err != nil {
+		return err
+	}
+	for _, name := range names { // their indexes first, as packs they would be without
+		if name != pack {
+			if err := os.Remove(filepath.Join(r.db.packDir(), name+".idx")); err != nil {
+				return err
+			}
+		}
+	}
+	r.s.o.probe("purge: indexes removed")
+	es, err := os.ReadDir(r.db.packDir())
+	if err != nil {
+		return err
+	}
+	for _, e := range es {
+		if !strings.HasPrefix(e.Name(), pack+".") {
+			if err := os.Remove(filepath.Join(r.db.packDir(), e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return errors.Join(r.s.o.syncDir(r.db.packDir()), r.s.o.syncDir(r.db.dir))
+}

@@ -1,0 +1,439 @@
+package gitstore
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"satchel/internal/space"
+)
+
+// purger makes the new history, in packs that nothing reaches until it is
+// installed.
+type purger struct {
+	repo    *repo // reads what the space has and what was made so far
+	rewrite RewriteFile
+	starts  []namedRef
+	old     map[hash]bool // the commits that stay as they are
+	w       *packWriter
+	packs   []*pack // written
+	pending int64   // bytes of objects that are in no finished pack
+
+	done      map[hash]hash // what a commit becomes
+	dropped   map[hash]bool
+	verdicts  map[fileAt]verdict
+	purged    map[hash]bool // contents that were rewritten or left out somewhere
+	files     map[string]bool
+	commits   int
+	installed bool
+}
+
+// fileAt is a content at a path.
+type fileAt struct {
+	path string
+	hash hash
+	link bool
+}
+
+// verdict is what becomes of it.
+type verdict struct {
+	hash hash
+	keep bool
+}
+
+// purgeBatch is how many bytes of new objects are held in memory before they
+// are written as a pack.
+const purgeBatch = 32 << 20
+
+func (r *repo) newPurger(ctx context.Context, since space.CommitID, rewrite RewriteFile) (*purger, error) {
+	old := map[hash]bool{}
+	if since != "" {
+		st, err := r.resolve(string(since))
+		if err != nil {
+			return nil, err
+		}
+		if err := r.ancestry(ctx, []hash{st.id}, old); err != nil {
+			return nil, r.internalf(err, "purge")
+		}
+	}
+	refs, err := r.refs(ctx)
+	if err != nil {
+		return nil, r.internalf(err, "purge")
+	}
+	db, err := openObjects(r.db.dir, r.s.cache)
+	if err != nil {
+		return nil, r.internalf(err, "purge")
+	}
+	db.pending = map[hash]object{}
+	return &purger{
+		repo:    &repo{s: r.s, id: r.id, dir: r.dir, db: db},
+		rewrite: rewrite, starts: append(refs, namedRef{name: branch, object: r.head.Load().id, commit: r.head.Load().id}),
+		old: old, done: map[hash]hash{}, dropped: map[hash]bool{}, verdicts: map[fileAt]verdict{}, purged: map[hash]bool{}, files: map[string]bool{},
+	}, nil
+}
+
+// close removes what was written, unless it was installed.
+func (p *purger) close() {
+	if p.w != nil {
+		p.w.abort()
+	}
+	p.repo.db.close()
+	if p.installed {
+		return
+	}
+	for _, pk := range p.packs {
+		pk.remove()
+	}
+}
+
+// ancestry adds commits and all that they reach to seen.
+func (r *repo) ancestry(ctx context.Context, from []hash, seen map[hash]bool) error {
+	for queue := from; len(queue) > 0; {
+		h := queue[len(queue)-1]
+		queue = queue[:len(queue)-1]
+		if seen[h] {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		c, err := r.rawCommit(h)
+		if err != nil {
+			return err
+		}
+		seen[h] = true
+		queue = append(queue, c.parents...)
+	}
+	return nil
+}
+
+// now returns what a commit becomes.
+func (p *purger) now(h hash) hash {
+	if n, ok := p.done[h]; ok {
+		return n
+	}
+	return h
+}
+
+// run rewrites everything that the refs reach, parents first.
+func (p *purger) run(ctx context.Context) error {
+	for _, ref := range p.starts {
+		if ref.commit.IsZero() {
+			continue
+		}
+		stack := []hash{ref.commit}
+		for len(stack) > 0 {
+			h := stack[len(stack)-1]
+			if _, ok := p.done[h]; ok || p.old[h] {
+				stack = stack[:len(stack)-1]
+				continue
+			}
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			c, err := p.repo.rawCommit(h)
+			if err != nil {
+				return err
+			}
+			n := len(stack)
+			for _, parent := range c.parents {
+				if _, ok := p.done[parent]; !ok && !p.old[parent] {
+					stack = append(stack, parent)
+				}
+			}
+			if len(stack) > n {
+				continue
+			}
+			stack = stack[:n-1]
+			if p.done[h], err = p.commit(ctx, h, c); err != nil {
+				return fmt.Errorf("commit %s: %w", h, err)
+			}
+			if p.done[h] != h {
+				p.commits++
+			}
+		}
+	}
+	return p.flush()
+}
+
+// commit returns what a commit becomes, whose parents are done.
+func (p *purger) commit(ctx context.Context, h hash, c rawCommit) (hash, error) {
+	tree, err := p.tree(ctx, c)
+	if err != nil {
+		return hash{}, err
+	}
+	parents, err := p.parents(c)
+	if err != nil {
+		return hash{}, err
+	}
+	o, err := p.repo.db.read(h)
+	if err != nil {
+		return hash{}, err
+	}
+	_, said, _ := bytes.Cut(o.data, []byte("\n\n"))
+	msg := p.message(said)
+	if tree == c.tree && slices.Equal(parents, c.parents) && bytes.Equal(msg, said) {
+		return h, nil
+	}
+	if len(parents) == 1 {
+		parent, err := p.repo.rawCommit(parents[0])
+		if err != nil {
+			return hash{}, err
+		}
+		was, err := p.repo.rawCommit(c.parents[0])
+		if err != nil {
+			return hash{}, err
+		}
+		if parent.tree == tree && (was.tree != c.tree || len(c.parents) > 1) {
+			p.dropped[h] = true
+			return parents[0], nil
+		}
+	}
+	return p.add(plumbing.CommitObject, reparent(o.data, tree, parents, msg))
+}
+
+// message returns what a commit's or a tag's message becomes. It is never left
+// out.
+func (p *purger) message(msg []byte) []byte {
+	out, _ := p.rewrite("", msg)
+	return out
+}
+
+// parents returns a commit's new parents. Where a dropped commit leaves a merge
+// with a parent twice, or with one that another reaches anyhow, it goes.
+func (p *purger) parents(c rawCommit) ([]hash, error) {
+	var out []hash
+	lost := false
+	for _, h := range c.parents {
+		lost = lost || p.dropped[h]
+		if n := p.now(h); !slices.Contains(out, n) {
+			out = append(out, n)
+		}
+	}
+	if !lost || len(out) < 2 {
+		return out, nil
+	}
+	var kept []hash
+	for i, h := range out {
+		redundant := false
+		for j, other := range out {
+			if i == j || redundant {
+				continue
+			}
+			var err error
+			if redundant, err = p.repo.reaches(other, h); err != nil {
+				return nil, err
+			}
+		}
+		if !redundant {
+			kept = append(kept, h)
+		}
+	}
+	return kept, nil
+}
+
+// tree returns a commit's new tree: that of its rewritten first parent with
+// what the commit changed, where a merge's other parents' files are those of
+// the rewritten ones.
+func (p *purger) tree(ctx context.Context, c rawCommit) (hash, error) {
+	var was, now []hash // the parents' trees
+	for _, h := range c.parents {
+		a, err := p.repo.rawCommit(h)
+		if err != nil {
+			return hash{}, err
+		}
+		b, err := p.repo.rawCommit(p.now(h))
+		if err != nil {
+			return hash{}, err
+		}
+		was, now = append(was, a.tree), append(now, b.tree)
+	}
+	var from, base hash
+	if len(was) > 0 {
+		from, base = was[0], now[0]
+	}
+	var cs []treeChange
+	if err := p.repo.diffTrees(ctx, from, c.tree, &cs); err != nil {
+		return hash{}, err
+	}
+	p.repo.db.byName = nil // trees of the commit before
+	if len(cs) > manyRequests {
+		p.repo.db.byName = nameIndex{}
+	}
+	same := from == base
+	var edits []edit
+	for _, ch := range cs {
+		e, keep, err := p.change(ch, was, now)
+		if err != nil {
+			return hash{}, err
+		}
+		if keep {
+			edits = append(edits, edit{ch.path, e.mode, e.hash})
+		}
+		same = same && keep && e == ch.new
+	}
+	if same {
+		return c.tree, nil
+	}
+	var objs []newObject
+	tree, err := p.repo.rewrite(base, edits, &objs)
+	if err != nil {
+		return hash{}, err
+	}
+	if tree.IsZero() {
+		return p.add(plumbing.TreeObject, nil)
+	}
+	for _, o := range objs {
+		if _, err := p.add(o.kind, o.data); err != nil {
+			return hash{}, err
+		}
+	}
+	return tree, nil
+}
+
+// change returns what a change against the first parent becomes; without keep
+// the rewritten first parent's entry stays.
+func (p *purger) change(ch treeChange, was, now []hash) (e treeEntry, keep bool, err error) {
+	if ch.new.mode == 0 {
+		return ch.new, true, nil
+	}
+	e = ch.new
+	// A change of mode alone, and what a merge took from another parent, brings
+	// nothing of its own: the content is what became of it there.
+	for i := range was {
+		at, err := p.repo.lookup(was[i], ch.path)
+		if err != nil {
+			return e, false, err
+		}
+		if !at.isFile() || !e.isFile() || at.hash != e.hash || at.isLink() != e.isLink() || i > 0 && at.mode != e.mode {
+			continue
+		}
+		became, err := p.repo.lookup(now[i], ch.path)
+		if err != nil {
+			return e, false, err
+		}
+		if !became.isFile() {
+			return treeEntry{}, true, nil // it was left out there
+		}
+		e.hash = became.hash
+		if became.isLink() != e.isLink() {
+			e.mode = became.mode
+		}
+		return e, true, nil
+	}
+	if !e.isFile() {
+		return e, true, nil // a submodule
+	}
+	v, err := p.judge(fileAt{ch.path, e.hash, e.isLink()})
+	e.hash = v.hash
+	return e, v.keep, err
+}
+
+// judge asks what becomes of a file's content, once.
+func (p *purger) judge(f fileAt) (verdict, error) {
+	if v, ok := p.verdicts[f]; ok {
+		return v, nil
+	}
+	data, err := p.repo.db.blob(f.hash)
+	if err != nil {
+		return verdict{}, err
+	}
+	v := verdict{hash: f.hash, keep: true}
+	out, keep := p.rewrite(space.Path(f.path), data)
+	switch {
+	case !keep, f.link && !bytes.Equal(out, data) && space.CheckSymlink(space.Path(f.path), string(out)) != nil:
+		v.keep = false
+		p.files[f.path], p.purged[f.hash] = true, true
+	case !bytes.Equal(out, data):
+		p.files[f.path], p.purged[f.hash] = true, true
+		if v.hash, err = p.add(plumbing.BlobObject, out); err != nil {
+			return verdict{}, err
+		}
+	}
+	p.verdicts[f] = v
+	return v, nil
+}
+
+// add writes an object, unless the space has it.
+func (p *purger) add(k kind, data []byte) (hash, error) {
+	h := plumbing.ComputeHash(k, data)
+	if p.repo.db.has(h) {
+		return h, nil
+	}
+	if p.w == nil {
+		w, err := newPackWriter(&p.repo.s.o, p.repo.db.packDir())
+		if err != nil {
+			return h, err
+		}
+		p.w = w
+	}
+	if err := p.w.addNamed(h, k, data); err != nil {
+		return h, err
+	}
+	data = bytes.Clone(data)
+	p.repo.db.pending[h] = object{k, data}
+	if p.pending += int64(len(data)); p.pending > purgeBatch {
+		return h, p.flush()
+	}
+	return h, nil
+}
+
+// flush writes what is pending as a pack.
+func (p *purger) flush() error {
+	if p.w == nil {
+		return nil
+	}
+	pk, err := p.w.finish()
+	p.w = nil
+	if err != nil {
+		return err
+	}
+	p.packs = append(p.packs, pk)
+	p.repo.db.add(pk)
+	p.pending = 0
+	clear(p.repo.db.pending)
+	return nil
+}
+
+// reparent returns a commit with another tree, other parents and another
+// message, and without signatures.
+func reparent(data []byte, tree hash, parents []hash, msg []byte) []byte {
+	head, _, _ := bytes.Cut(data, []byte("\n\n"))
+	var b strings.Builder
+	fmt.Fprintf(&b, "tree %s\n", tree)
+	for _, h := range parents {
+		fmt.Fprintf(&b, "parent %s\n", h)
+	}
+	skipped := false
+	for line := range strings.SplitSeq(string(head), "\n") {
+		word, _, _ := strings.Cut(line, " ")
+		if word != "" { // a line that begins with a space continues the last one
+			skipped = slices.Contains([]string{"tree", "parent", "gpgsig", "gpgsig-sha256", "mergetag"}, word)
+		}
+		if !skipped {
+			b.WriteString(line + "\n")
+		}
+	}
+	b.WriteString("\n")
+	b.Write(msg)
+	return []byte(b.String())
+}
+
+// remove deletes a pack that nobody uses. The index goes first: a pack without
+// one is no pack to git.
+func (p *pack) remove() error {
+	p.close()
+	var errs []error
+	for _, ext := range []string{".idx", ".pack", ".rev", ".bitmap", ".mtimes", ".keep"} {
+		if err := os.Remove(p.base + ext); err != nil && !errors.Is(err, os.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}

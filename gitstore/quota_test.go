@@ -1,0 +1,132 @@
+package gitstore
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// TestQuotasAtTheirEdges: what is exactly at a limit passes, one more does not,
+// and what is over a limit that was lowered may shrink.
+func TestQuotasAtTheirEdges(t *testing.T) {
+	text := func(n int) string { return strings.Repeat("x", n) }
+	for _, c := range []struct {
+		name   string
+		limits Limits
+		start  map[string]string
+		fits   map[string]string
+		not    map[string]string
+	}{
+		{"one file", Limits{File: 100}, nil, map[string]string{"a": text(100)}, map[string]string{"a": text(101)}},
+		{"one change", Limits{Change: 100}, nil, map[string]string{"a": text(60), "b": text(40)}, map[string]string{"a": text(60), "b": text(41)}},
+		{"all files", Limits{Space: 100}, map[string]string{"s": text(30)}, map[string]string{"a": text(70)}, map[string]string{"a": text(71)}},
+		{"how many files", Limits{Files: 3}, map[string]string{"s": ""}, map[string]string{"a": "", "b": ""}, map[string]string{"a": "", "b": "", "c": ""}},
+		{"entries of one change", Limits{Entries: 2}, nil, map[string]string{"a": "", "b": ""}, map[string]string{"a": "", "b": "", "c": ""}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for _, fits := range []bool{true, false} {
+				s := newStore(t, func(o *Options) { o.Limits = c.limits })
+				id := newSpace(t, s, c.start)
+				head, _ := s.Head(t.Context(), id)
+				files := c.fits
+				if !fits {
+					files = c.not
+				}
+				got, err := s.Commit(t.Context(), id, writes(files), space.Meta{Author: ada})
+				refused := err
+				if len(got.Refused) > 0 {
+					refused = got.Refused[0].Err
+				}
+				now, _ := s.Head(t.Context(), id)
+				if fits && (refused != nil || now == head) || !fits && (fault.CodeOf(refused) != fault.TooLarge || now != head) {
+					t.Errorf("fits %v: %v, head moved %v", fits, refused, now != head)
+				}
+			}
+		})
+	}
+}
+
+// TestTheHistoryHasItsOwnLimit: replacing one file fills the packs, at which
+// writing stops with what to do, deleting and restoring go on, and a higher
+// limit helps.
+func TestTheHistoryHasItsOwnLimit(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 9))
+	dir := t.TempDir()
+	s := newStore(t, func(o *Options) { o.Dir = dir; o.Limits.Repository = 64 << 10 })
+	id := newSpace(t, s, map[string]string{"a": "a", "b": "b"})
+	replace := func(s *Store) error {
+		_, err := s.Commit(t.Context(), id, space.ChangeSet{Changes: []space.Change{
+			{Path: "a", Base: at(t, s, id, "a"), Content: []byte(noise(r, 5000))}}}, space.Meta{Author: ada})
+		return err
+	}
+	n := 0
+	var err error
+	for err == nil && n < 30 {
+		err = replace(s)
+		n++
+	}
+	if fault.CodeOf(err) != fault.TooLarge || !strings.Contains(fault.PublicOf(err), "operator") || n < 8 || n > 14 {
+		t.Fatalf("after %d: %v", n, err)
+	}
+	st, err := s.Stats(t.Context(), id)
+	if err != nil || st.PackBytes > 64<<10 {
+		t.Errorf("%+v %v", st, err)
+	}
+	if _, err := s.Commit(t.Context(), id, space.ChangeSet{Changes: []space.Change{{Path: "b", Op: space.Delete, Base: at(t, s, id, "b")}}}, space.Meta{Author: ada}); err != nil {
+		t.Errorf("delete: %v", err)
+	}
+	if _, err := s.Restore(t.Context(), id, "a", named(t, s, id, "Start the space"), space.Meta{Author: ada}); err != nil {
+		t.Errorf("restore: %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = newStore(t, func(o *Options) { o.Dir = dir; o.Limits.Repository = 128 << 10 })
+	if err := replace(s); err != nil {
+		t.Errorf("with a higher limit: %v", err)
+	}
+	fsck(t, s, id)
+}
+
+// TestALoweredLimitLetsASpaceShrink: a space over its limit takes what makes it
+// smaller, and nothing that makes it larger.
+func TestALoweredLimitLetsASpaceShrink(t *testing.T) {
+	dir := t.TempDir()
+	s := newStore(t, func(o *Options) { o.Dir = dir })
+	id := newSpace(t, s, map[string]string{"a": strings.Repeat("a", 100), "b": strings.Repeat("b", 100), "c": "c"})
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = newStore(t, func(o *Options) { o.Dir = dir; o.Limits.Space = 50; o.Limits.Files = 2 })
+	if _, err := s.Commit(t.Context(), id, writes(map[string]string{"d": ""}), space.Meta{}); fault.CodeOf(err) != fault.TooLarge {
+		t.Errorf("one more file: %v", err)
+	}
+	change := func(p, content string) error {
+		_, err := s.Commit(t.Context(), id, space.ChangeSet{Changes: []space.Change{{Path: p, Base: at(t, s, id, p), Content: []byte(content)}}}, space.Meta{})
+		return err
+	}
+	if err := change("a", strings.Repeat("a", 101)); fault.CodeOf(err) != fault.TooLarge {
+		t.Errorf("larger: %v", err)
+	}
+	if err := change("a", "short"); err != nil {
+		t.Errorf("smaller: %v", err)
+	}
+	if err := change("a", "other"); err != nil {
+		t.Errorf("as large: %v", err)
+	}
+	if _, err := s.Commit(t.Context(), id, space.ChangeSet{Changes: []space.Change{{Path: "b", Op: space.Delete, Base: at(t, s, id, "b")}}}, space.Meta{}); err != nil {
+		t.Errorf("delete: %v", err)
+	}
+}
+
+// noise cannot be compressed.
+func noise(r *rand.Rand, n int) string {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(r.Uint32())
+	}
+	return string(b)
+}

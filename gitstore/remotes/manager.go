@@ -1,0 +1,258 @@
+package remotes
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// Manager keeps spaces in step with their remotes. Its methods are safe for
+// concurrent use.
+type Manager struct {
+	o Options
+
+	// ctx ends when the transfers that run shall end; work is what runs.
+	ctx  context.Context
+	stop context.CancelFunc
+	work sync.WaitGroup
+
+	setMu   sync.Mutex // held while a remote is set or removed
+	mu      sync.Mutex
+	entries map[space.SpaceID]*entry
+	notices map[space.SpaceID]*notices // also of spaces that have no remote any more
+	paused  map[space.SpaceID]int
+	queue   queue
+	closed  bool
+}
+
+var _ space.Events = (*Manager)(nil)
+
+// New returns a Manager. Load or Start is called before all else, and Close
+// last.
+func New(o Options) *Manager {
+	m := &Manager{o: o.withDefaults(), entries: map[space.SpaceID]*entry{}, notices: map[space.SpaceID]*notices{}, paused: map[space.SpaceID]int{}}
+	m.ctx, m.stop = context.WithCancel(context.Background())
+	return m
+}
+
+// Load reads the remotes from the database. It starts nothing: commands that
+// set a remote or ask for a Status while no server runs need no more.
+func (m *Manager) Load(ctx context.Context) error {
+	rows, told, err := m.loadRows(ctx)
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, r := range rows {
+		if m.entries[r.remote.Space] == nil {
+			m.entries[r.remote.Space] = r
+		}
+	}
+	for id, n := range told {
+		if m.notices[id] == nil {
+			m.notices[id] = n
+		}
+	}
+	return nil
+}
+
+// Start loads the remotes and has every space whose head is not what its remote
+// was last seen to have pushed, in the background. It is called once.
+func (m *Manager) Start(ctx context.Context) error {
+	if err := m.dropOldNotices(ctx); err != nil {
+		return err
+	}
+	if err := m.Load(ctx); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, e := range m.entries {
+		m.ask(e, wantPush)
+	}
+	return nil
+}
+
+// Close starts no more syncs and waits for those that run; when ctx ends first
+// they are cut off, which loses nothing: the next Start finds what was left.
+// No goroutine of the Manager is left when it returns.
+func (m *Manager) Close(ctx context.Context) error {
+	m.mu.Lock()
+	if !m.closed {
+		m.closed = true
+		for _, e := range m.entries {
+			e.disarm()
+			if e.phase != running {
+				e.release(errClosing())
+			}
+		}
+		m.queue.sound, m.queue.troubled = nil, nil
+	}
+	m.mu.Unlock()
+	ended := make(chan struct{})
+	go func() {
+		m.work.Wait()
+		close(ended)
+	}()
+	var err error
+	select {
+	case <-ended:
+	case <-ctx.Done():
+		err = fault.Wrap(ctx.Err(), fault.Canceled, "Transfers were cut off; they are taken up again at the next start.")
+		m.stop()
+		<-ended
+	}
+	m.stop()
+	return err
+}
+
+func errClosing() error { return fault.New(fault.Unavailable, "The server is shutting down.") }
+
+func errNoRemote() error {
+	return fault.New(fault.NotFound, "This space has no remote: it is kept on this server alone.")
+}
+
+// Has tells whether the space has a remote. It looks at memory alone.
+func (m *Manager) Has(id space.SpaceID) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.entries[id] != nil
+}
+
+// Publish has a new head pushed. It never blocks.
+func (m *Manager) Publish(ev space.Event) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e := m.entries[ev.Space]
+	if e == nil || ev.Commit.ID == "" {
+		return
+	}
+	e.published = ev.Commit.ID
+	if ev.Commit.ID == e.synced {
+		return // our own merge or fast-forward, told late
+	}
+	if e.behindSince.IsZero() {
+		e.behindSince = time.Now()
+	}
+	m.ask(e, wantPush)
+}
+
+// Used tells that a client uses the space: its remote is asked for news if the
+// last answer is older than Options.CheckEvery, and from time to time while the
+// use is recent. It never blocks.
+func (m *Manager) Used(id space.SpaceID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e := m.entries[id]
+	if e == nil || m.closed {
+		return
+	}
+	now := time.Now()
+	e.used = now
+	switch {
+	case e.phase != idle || e.failing():
+	case now.Sub(e.checked) >= m.o.CheckEvery:
+		m.ask(e, wantCheck)
+	case e.timer == nil:
+		m.arm(e)
+	}
+}
+
+// Notify tells that something happened at the remote: it is asked at once,
+// unless it told us to wait. It never blocks. Who calls it has made sure that
+// the notice is the remote's.
+func (m *Manager) Notify(id space.SpaceID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e := m.entries[id]
+	if e == nil || m.closed {
+		return
+	}
+	if !e.told { // a Retry-After holds for notices too
+		e.forgive()
+	}
+	m.ask(e, wantCheck|wantPush)
+}
+
+// Sync brings a space and its remote in step now, however the last sync ended,
+// and returns when that is done. progress, which may be nil, is told in short
+// lines what happens; it is not called after Sync has returned. A sync that
+// failed is no error: the Status says so. The error is a fault.NotFound where
+// the space has no remote, and a fault.Canceled where ctx ended; the sync goes
+// on then.
+func (m *Manager) Sync(ctx context.Context, id space.SpaceID, progress func(string)) (Status, error) {
+	w := newWaiter(progress)
+	m.mu.Lock()
+	e := m.entries[id]
+	switch {
+	case m.closed:
+		m.mu.Unlock()
+		return Status{}, errClosing()
+	case e == nil:
+		m.mu.Unlock()
+		return Status{}, errNoRemote()
+	}
+	e.forgive()
+	e.waiters = append(e.waiters, w)
+	m.ask(e, wantCheck|wantPush)
+	m.mu.Unlock()
+	return m.wait(ctx, id, w)
+}
+
+// wait returns how the sync ended that w waits for.
+func (m *Manager) wait(ctx context.Context, id space.SpaceID, w *waiter) (Status, error) {
+	select {
+	case <-w.done:
+	case <-ctx.Done():
+	}
+	if err := w.leave(); err != nil {
+		return Status{}, err
+	}
+	if err := ctx.Err(); err != nil {
+		return Status{}, fault.Wrap(err, fault.Canceled, "The request ended; the sync goes on in the background.")
+	}
+	return m.Status(ctx, id)
+}
+
+// Pause ends the sync of a space that runs, if one does, and starts no other
+// until resume is called, which may be done more than once. It is for work on
+// the space's history.
+func (m *Manager) Pause(ctx context.Context, id space.SpaceID) (resume func(), err error) {
+	m.mu.Lock()
+	m.paused[id]++
+	var ended chan struct{}
+	if e := m.entries[id]; e != nil && e.phase == running {
+		e.cancel()
+		ended = e.ended
+	}
+	m.mu.Unlock()
+	resume = sync.OnceFunc(func() { m.resume(id) })
+	if ended != nil {
+		select {
+		case <-ended:
+		case <-ctx.Done():
+			resume()
+			return nil, fault.Wrap(ctx.Err(), fault.Canceled, "The request ended while a transfer was being stopped.")
+		}
+	}
+	return resume, nil
+}
+
+func (m *Manager) resume(id space.SpaceID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.paused[id]--; m.paused[id] > 0 {
+		return
+	}
+	delete(m.paused, id)
+	if e := m.entries[id]; e != nil {
+		if !e.told {
+			e.forgive() // what was done meanwhile may have solved it
+		}
+		m.ask(e, wantPush)
+	}
+}

@@ -1,0 +1,110 @@
+package remotes
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"satchel/gitstore"
+	"satchel/internal/space"
+)
+
+// Bounds of a notice: how many files it names, and its length in characters,
+// which is less than what an answer shows of one.
+const (
+	conflictsNamed = 5
+	maxNotice      = 1200
+)
+
+// mergeNotices says what a merge had to decide: first what to do, then with
+// which files, as a reader may see the beginning alone.
+func mergeNotices(r Remote, in gitstore.Integration, rewritten bool) []string {
+	var out []string
+	host := hostOf(r.URL)
+	if rewritten {
+		out = append(out, fmt.Sprintf("The history of the branch %s at %s was rewritten there (a “force push”). Nothing of this space was dropped: both histories were merged, so that files which were taken out there may still be here.", shown(r.Branch), host))
+	}
+	tell := func(advice string, files []string) {
+		if len(files) > 0 {
+			out = append(out, withFiles(advice, files, in.Commit.ID))
+		}
+	}
+	var copies, names, edits []string
+	for _, c := range in.Commit.Conflicts {
+		path, kept := shown(string(c.Path)), shown(string(c.Kept))
+		switch {
+		case c.Kept == "":
+			edits = append(edits, fmt.Sprintf("%s (as %s has it)", path, host))
+		case c.Kept == c.Path:
+			edits = append(edits, path+" (as this space has it)")
+		case space.IsConflictCopy(c.Kept):
+			copies = append(copies, fmt.Sprintf("%s (copy: %s)", path, kept))
+		default: // see gitstore: all that is kept beside another is marked as a copy
+			names = append(names, fmt.Sprintf("%s (here: %s)", path, kept))
+		}
+	}
+	tell(fmt.Sprintf("This space and %s changed the same files in ways that cannot be put together by themselves. Both versions are kept: as a rule the copy has this space's, and the other name the one from %[1]s. Put what both say under the first name, then delete the copy:", host), copies)
+	tell(fmt.Sprintf("The same file was renamed at %s and, differently, here. Both names are kept, each with its side's content. Choose one, make sure that it says all that is needed, and delete the other:", host), names)
+	tell(fmt.Sprintf("Files that one side deleted or replaced were changed by the other, here and at %s. Nothing was dropped: what was changed stays, and there is no other copy of it. Delete only what nobody needs:", host), edits)
+	var refused []string
+	for _, x := range in.Commit.Refused {
+		// Large files, and links, are in the space: what is wrong with them is told
+		// to whoever changes them.
+		if rule := space.RuleOf(x.Err); rule != "" && rule != space.RuleSymlink {
+			refused = append(refused, shown(x.Path))
+		}
+	}
+	tell(fmt.Sprintf("A space cannot use the names of these files from %s, so that sandboxes do not show them. To have them here, rename them there:", host), refused)
+	return out
+}
+
+// withFiles ends an advice with the files that it is about, of which it names as
+// many as the notice has room for.
+func withFiles(advice string, files []string, at space.CommitID) string {
+	for n := min(len(files), conflictsNamed); ; n-- {
+		list := strings.Join(files[:n], ", ")
+		if more := len(files) - n; more > 0 {
+			rest := fmt.Sprintf("%d more (see commit %s)", more, at.Short())
+			if n == 0 {
+				rest = fmt.Sprintf("%d with long names (see commit %s)", more, at.Short())
+			} else {
+				rest = list + " and " + rest
+			}
+			list = rest
+		}
+		if text := advice + " " + list + "."; n == 0 || utf8.RuneCountInString(text) <= maxNotice {
+			return text
+		}
+	}
+}
+
+func noticeEmptied(r Remote) string {
+	return fmt.Sprintf("The repository at %s had been emptied. Everything of this space was pushed to it again; remove the remote if that is not wanted.", hostOf(r.URL))
+}
+
+func noticeReplaced(r Remote, left space.CommitID) string {
+	return fmt.Sprintf("The space was made what the branch %s at %s is, as was asked for. What it was before is kept here as commit %s; satchel space restore brings it back.", shown(r.Branch), hostOf(r.URL), left.Short())
+}
+
+func noticeDeleted(r Remote) string {
+	return fmt.Sprintf("The branch %s had been deleted at %s. It was made again with everything of this space; remove the remote if that is not wanted.", shown(r.Branch), hostOf(r.URL))
+}
+
+func noticeRenamed(r Remote, now string) string {
+	return fmt.Sprintf("The branch %s at %s is now called %s, and this space follows it.", shown(r.Branch), hostOf(r.URL), shown(now))
+}
+
+// shown makes a name that a remote chose fit to be read in a sentence: quoted,
+// on one line, not too long.
+func shown(s string) string {
+	const most = 200
+	if strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) || r == '“' || r == '”' }) {
+		s = strconv.QuoteToASCII(s)
+	}
+	if r := []rune(s); len(r) > most {
+		s = string(r[:most]) + "…"
+	}
+	return "“" + s + "”"
+}

@@ -1,0 +1,142 @@
+package remotes
+
+import (
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"satchel/gitstore/transport"
+	"satchel/internal/database"
+	"satchel/internal/seal"
+	"satchel/internal/space"
+)
+
+// Backoff says when a failed sync is tried again.
+type Backoff struct {
+	// Min and Max bound the delays after temporary problems: the n-th is chosen
+	// at random between nothing and Min doubled n-1 times, at most Max.
+	Min, Max time.Duration
+	// Slow is the delay after a problem that only a person can solve, which is
+	// tried again in case they did.
+	Slow time.Duration
+	// Longest bounds how long a remote can have us wait by its Retry-After.
+	Longest time.Duration
+}
+
+// Metrics are told what happens. Nil functions are not called; all must be
+// quick and safe for concurrent use.
+type Metrics struct {
+	// Step is called after each step of a sync: "check", "fetch", "merge" or
+	// "push"; result is "ok" or the Problem.
+	Step func(step, result string, d time.Duration)
+	// Synced is called when a sync has ended; result as in Step.
+	Synced func(result string, d time.Duration)
+}
+
+// Defaults of Options.
+const (
+	DefaultBackoffMin     = time.Second
+	DefaultBackoffMax     = 10 * time.Minute
+	DefaultBackoffSlow    = time.Hour
+	DefaultBackoffLongest = 24 * time.Hour
+	DefaultCheckEvery     = 5 * time.Second
+	DefaultPollEvery      = time.Minute
+	DefaultRecent         = 10 * time.Minute
+	DefaultWorkers        = 4
+	DefaultLongAfter      = 30 * time.Second
+	DefaultRounds         = 5
+	DefaultNotices        = 20
+	DefaultNoticeAge      = 14 * 24 * time.Hour
+	DefaultQuiet          = 2 * time.Minute
+)
+
+// Options configure a Manager. DB, Git, Transport and Seal are needed; the rest
+// has defaults.
+type Options struct {
+	DB        *database.DB // to which Migrations were applied
+	Git       Git
+	Transport Transport
+	Seal      *seal.Box
+	// Credentials answers for remotes of the kind GitHub; nil refuses that kind.
+	Credentials space.Credentials
+	// SSH, where it is set, allows remotes of the kind SSH.
+	SSH *transport.SSH
+	// CAFile holds further certificate authorities, for private servers.
+	CAFile string
+	// Meta is what merge commits say about their making. The default is
+	// Satchel's own name and the tool "sync".
+	Meta func(Remote) space.Meta
+
+	Backoff Backoff
+	// CheckEvery bounds how often a space that is used has its remote asked.
+	CheckEvery time.Duration
+	// PollEvery is how often the remote is asked while a space was in use
+	// within Recent. Negative: never.
+	PollEvery time.Duration
+	Recent    time.Duration
+	// Workers bounds the syncs that run at once, but for those that take long. At
+	// most half of it (one at least) are spent on remotes whose last sync failed.
+	Workers int
+	// LongAfter is from when on a sync takes long. It then gives its place to
+	// another, and as many as Workers may do so.
+	LongAfter time.Duration
+	// Rounds bounds how often one sync fetches again because the remote moved
+	// before its push.
+	Rounds int
+	// Notices and NoticeAge bound what Notices keeps for a space.
+	Notices   int
+	NoticeAge time.Duration
+	// Quiet is for how long Trouble keeps temporary problems to itself.
+	Quiet time.Duration
+
+	Metrics Metrics
+	// Logger receives failed syncs and what merges decided; nil discards.
+	Logger *slog.Logger
+	// Random returns a number in [0,1), by which delays are spread; nil means
+	// math/rand/v2.
+	Random func() float64
+}
+
+func (o Options) withDefaults() Options {
+	def := func(v *time.Duration, d time.Duration) {
+		if *v == 0 {
+			*v = d
+		}
+	}
+	count := func(v *int, d int) {
+		if *v <= 0 {
+			*v = d
+		}
+	}
+	def(&o.Backoff.Min, DefaultBackoffMin)
+	def(&o.Backoff.Max, DefaultBackoffMax)
+	def(&o.Backoff.Slow, DefaultBackoffSlow)
+	def(&o.Backoff.Longest, DefaultBackoffLongest)
+	def(&o.CheckEvery, DefaultCheckEvery)
+	def(&o.PollEvery, DefaultPollEvery)
+	def(&o.Recent, DefaultRecent)
+	def(&o.NoticeAge, DefaultNoticeAge)
+	def(&o.Quiet, DefaultQuiet)
+	def(&o.LongAfter, DefaultLongAfter)
+	count(&o.Workers, DefaultWorkers)
+	count(&o.Rounds, DefaultRounds)
+	count(&o.Notices, DefaultNotices)
+	if o.Meta == nil {
+		o.Meta = func(Remote) space.Meta {
+			return space.Meta{Author: space.Person{Name: "Satchel", Email: "satchel@localhost"}, Tool: "sync"}
+		}
+	}
+	if o.Metrics.Step == nil {
+		o.Metrics.Step = func(string, string, time.Duration) {}
+	}
+	if o.Metrics.Synced == nil {
+		o.Metrics.Synced = func(string, time.Duration) {}
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Random == nil {
+		o.Random = rand.Float64
+	}
+	return o
+}

@@ -1,0 +1,99 @@
+package remotes
+
+import (
+	"errors"
+	"syscall"
+	"time"
+
+	"satchel/gitstore/transport"
+	"satchel/internal/fault"
+)
+
+// Problem says in one stable word why a sync failed: one of transport's, or one
+// of these.
+type Problem = transport.Problem
+
+// The problems beside transport's.
+const (
+	// NoToken tells that the stored secret cannot be opened with this server's
+	// key, or that none is stored.
+	NoToken Problem = "no_token"
+	// NoAccess tells that the GitHub App gives no token for the repository.
+	NoAccess Problem = "no_access"
+	// Restless tells that the remote moved before every push of a sync.
+	Restless Problem = "restless"
+	// Missing tells that the space itself is not on this server.
+	Missing Problem = "missing"
+	// Internal tells that this server failed on its own side.
+	Internal Problem = "internal"
+)
+
+// trouble is a failed sync, as it is told.
+type trouble struct {
+	problem        Problem
+	detail, remedy string
+	locations      []transport.Location
+	retryAfter     time.Duration
+	// slow tells that only a person can solve it.
+	slow bool
+	err  error // for the log
+}
+
+// ownError is an error of this side with a problem's name.
+type ownError struct {
+	problem Problem
+	err     error
+}
+
+func (e *ownError) Error() string { return string(e.problem) + ": " + e.err.Error() }
+func (e *ownError) Unwrap() error { return e.err }
+
+// problemOf returns the problem in err's tree, "" for nil, and Internal where
+// none is named.
+func problemOf(err error) Problem {
+	var own *ownError
+	var remote *transport.Error
+	switch {
+	case err == nil:
+		return ""
+	case errors.As(err, &own):
+		return own.problem
+	case errors.As(err, &remote):
+		return remote.Problem
+	case errors.Is(err, errRestless):
+		return Restless
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return transport.DiskFull
+	}
+	switch fault.CodeOf(err) {
+	case fault.NotFound:
+		return Missing
+	case fault.TooLarge:
+		return transport.OverLimit
+	case fault.Invalid:
+		return transport.Malformed
+	}
+	return Internal
+}
+
+// isSlow tells whether only a person can solve the problem.
+func isSlow(p Problem) bool {
+	switch p {
+	case NoToken, NoAccess, Missing:
+		return true
+	case Restless, Internal:
+		return false
+	}
+	return !(&transport.Error{Problem: p}).Temporary()
+}
+
+// asRemote finds transport's error in err's tree.
+func asRemote(err error, e **transport.Error) bool { return errors.As(err, e) }
+
+// resultOf names how a step ended, for metrics.
+func resultOf(err error) string {
+	if err == nil {
+		return "ok"
+	}
+	return string(problemOf(err))
+}

@@ -1,0 +1,268 @@
+package remotes
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"satchel/internal/space"
+)
+
+// want is what the next sync of a space must do.
+type want uint8
+
+const (
+	wantPush  want = 1 << iota // head may be ahead of the remote
+	wantCheck                  // the remote may have news
+)
+
+type phase uint8
+
+const (
+	idle phase = iota
+	waiting
+	running
+)
+
+// entry is one space with a remote. Manager.mu guards it.
+type entry struct {
+	remote Remote
+	sealed []byte // the secret, as it is stored
+
+	phase   phase
+	want    want
+	waiters []*waiter // of the next sync
+	current []*waiter // of the one that runs
+	cancel  context.CancelFunc
+	ended   chan struct{} // closed when the sync that runs has ended
+	transit bool          // more than a look at the remote goes on
+
+	// published is the newest head that Publish told of since the last sync
+	// began, and synced the head that the remote was last seen to have too.
+	published, synced space.CommitID
+	// behindSince is since when the remote has lacked something.
+	behindSince time.Time
+	used        time.Time
+	// checked is when the remote was last asked in this process.
+	checked time.Time
+	outcome
+	// tries counts failures for the backoff, which forgive sets back; attempts
+	// counts them for people.
+	tries   int
+	nextTry time.Time
+	told    bool // nextTry is the remote's own word
+	timer   *time.Timer
+	syncs   int // that have ended
+	// rewritten tells that the remote's history was, and nobody was told yet.
+	rewritten bool
+	replace   bool // SetRequest.Replace, until it is done
+}
+
+// failing tells whether the last sync failed.
+func (e *entry) failing() bool { return e.problem != "" }
+
+// forgive lets a failing remote be tried at once.
+func (e *entry) forgive() {
+	e.tries, e.nextTry, e.told = 0, time.Time{}, false
+}
+
+func (e *entry) disarm() {
+	if e.timer != nil {
+		e.timer.Stop()
+		e.timer = nil
+	}
+}
+
+// release ends the wait of all who wait for the next sync.
+func (e *entry) release(err error) {
+	for _, w := range e.waiters {
+		w.finish(err)
+	}
+	e.waiters = nil
+}
+
+// waiter is one call of Sync.
+type waiter struct {
+	mu       sync.Mutex
+	progress func(string)
+	done     chan struct{}
+	err      error
+}
+
+func newWaiter(progress func(string)) *waiter {
+	return &waiter{progress: progress, done: make(chan struct{})}
+}
+
+func (w *waiter) tell(line string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.progress != nil {
+		w.progress(line)
+	}
+}
+
+func (w *waiter) finish(err error) {
+	w.mu.Lock()
+	w.err = err
+	w.mu.Unlock()
+	close(w.done)
+}
+
+// leave ends the progress and returns why the wait ended.
+func (w *waiter) leave() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.progress = nil
+	return w.err
+}
+
+// queue holds the spaces that wait for a sync, in two lanes, each first come,
+// first served: remotes whose last sync failed must not hold up the others.
+//
+// A sync that takes long gives its place to another: remotes that send a little
+// now and then must not hold up the others either. Such syncs have as many
+// places of their own, so that there are never more than twice as many in all.
+type queue struct {
+	sound, troubled []*entry
+	running         int     // syncs that have one of the Workers' places
+	long            int     // syncs that have one of the places for long ones
+	slow            int     // among all, those of the troubled lane
+	overdue         []*turn // take long, and found no place for that
+	lastSlow        bool
+}
+
+// turn is a sync's place. Manager.mu guards it.
+type turn struct {
+	slow, long, ended bool
+	timer             *time.Timer
+}
+
+func (q *queue) push(e *entry) {
+	if e.failing() {
+		q.troubled = append(q.troubled, e)
+	} else {
+		q.sound = append(q.sound, e)
+	}
+}
+
+// ask has a space synced. The caller holds m.mu.
+func (m *Manager) ask(e *entry, w want) {
+	e.want |= w
+	switch {
+	case m.closed, e.phase != idle, m.paused[e.remote.Space] > 0:
+		return
+	case time.Until(e.nextTry) > 0:
+		m.arm(e)
+		return
+	}
+	e.disarm()
+	e.phase = waiting
+	m.queue.push(e)
+	m.dispatch()
+}
+
+// dispatch starts syncs while there is room. The caller holds m.mu.
+func (m *Manager) dispatch() {
+	for q := &m.queue; !m.closed && q.running < m.o.Workers; {
+		var e *entry
+		slow := len(q.troubled) > 0 && q.slow < max(1, m.o.Workers/2)
+		if slow && len(q.sound) > 0 {
+			slow = !q.lastSlow // the lanes take turns where both may go
+		}
+		switch {
+		case slow:
+			e, q.troubled = q.troubled[0], q.troubled[1:]
+		case len(q.sound) > 0:
+			e, q.sound = q.sound[0], q.sound[1:]
+		default:
+			return
+		}
+		q.lastSlow = slow
+		if e.phase != waiting || m.entries[e.remote.Space] != e {
+			continue // removed while it waited
+		}
+		if m.paused[e.remote.Space] > 0 {
+			e.phase = idle // resume asks again
+			continue
+		}
+		m.begin(e, slow)
+	}
+}
+
+// begin starts a sync. The caller holds m.mu.
+func (m *Manager) begin(e *entry, slow bool) {
+	ctx, cancel := context.WithCancel(m.ctx)
+	e.phase, e.cancel, e.ended, e.transit = running, cancel, make(chan struct{}), false
+	w := e.want
+	e.want, e.published = 0, ""
+	e.current, e.waiters = e.waiters, nil
+	t := m.takeTurn(slow)
+	s := &syncing{m: m, e: e, remote: e.remote, sealed: e.sealed, want: w, before: e.outcome, tries: e.tries}
+	m.work.Go(func() {
+		defer cancel()
+		start := time.Now()
+		r := s.run(ctx)
+		cut := ctx.Err() != nil
+		if r.trouble != nil {
+			r.wait = m.delay(s.tries+1, r.trouble)
+		}
+		n := s.before.next(r, time.Now())
+		if !cut {
+			m.record(ctx, s, r, n, time.Since(start))
+		}
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.queue.end(t)
+		m.queue.relieve(m.o.Workers)
+		m.settle(e, w, r, n, cut)
+		m.dispatch()
+	})
+}
+
+// takeTurn takes a place. The caller holds m.mu.
+func (m *Manager) takeTurn(slow bool) *turn {
+	t := &turn{slow: slow}
+	m.queue.running++
+	if slow {
+		m.queue.slow++
+	}
+	t.timer = time.AfterFunc(m.o.LongAfter, func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if t.ended {
+			return
+		}
+		m.queue.overdue = append(m.queue.overdue, t)
+		m.queue.relieve(m.o.Workers)
+		m.dispatch()
+	})
+	return t
+}
+
+// relieve moves syncs that take long to the places for those, while there are
+// any, by which theirs become free. Of the troubled lane's share they still
+// count: a remote that failed after a long time gets no more places by that.
+func (q *queue) relieve(places int) {
+	for len(q.overdue) > 0 && q.long < places {
+		q.overdue[0].long = true
+		q.overdue = q.overdue[1:]
+		q.running--
+		q.long++
+	}
+}
+
+// end gives the place of a sync that has ended back.
+func (q *queue) end(t *turn) {
+	t.ended = true
+	t.timer.Stop()
+	q.overdue = slices.DeleteFunc(q.overdue, func(o *turn) bool { return o == t })
+	if t.long {
+		q.long--
+	} else {
+		q.running--
+	}
+	if t.slow {
+		q.slow--
+	}
+}

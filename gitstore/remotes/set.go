@@ -1,0 +1,279 @@
+package remotes
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"satchel/gitstore/transport"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// sealPurpose is what secrets are sealed for; the subject is the space, so that
+// one cannot be moved to another space's row.
+const sealPurpose = "remote token"
+
+// Bounds of what a person gives, in bytes.
+const (
+	maxURL      = 2000
+	maxUsername = 200
+	maxSecret   = 8 << 10
+)
+
+// Set gives a space a remote, or changes the one it has, and has it synced in
+// the background. Another URL or branch is another remote: what was known of
+// the old one is forgotten, but for the Notices, and nothing that the space
+// holds. The error is a
+// fault.Invalid where the request cannot be used, with what to do instead.
+//
+// Who calls it has checked that the person may do this to the space.
+func (m *Manager) Set(ctx context.Context, req SetRequest) error { return m.set(ctx, req, nil) }
+
+// SetAndSync is Set, and the wait for the sync that follows it; see Sync.
+func (m *Manager) SetAndSync(ctx context.Context, req SetRequest, progress func(string)) (Status, error) {
+	w := newWaiter(progress)
+	if err := m.set(ctx, req, w); err != nil {
+		return Status{}, err
+	}
+	return m.wait(ctx, req.Space, w)
+}
+
+// set has w, which may be nil, wait for the first sync.
+func (m *Manager) set(ctx context.Context, req SetRequest, w *waiter) error {
+	r, err := m.check(req)
+	if err != nil {
+		return err
+	}
+	if _, err := m.o.Git.Head(ctx, r.Space); err != nil {
+		return err
+	}
+	resume, err := m.Pause(ctx, r.Space)
+	if err != nil {
+		return err
+	}
+	defer resume()
+	m.setMu.Lock()
+	defer m.setMu.Unlock()
+
+	m.mu.Lock()
+	old := m.entries[r.Space]
+	var had Remote
+	var sealed []byte
+	if old != nil {
+		had, sealed = old.remote, old.sealed
+	}
+	m.mu.Unlock()
+	another := old == nil || had.URL != r.URL || r.Chosen && had.Branch != r.Branch || had.Chosen && !r.Chosen
+	if !another {
+		r.Created, r.Branch = had.Created, had.Branch
+	}
+	if req.Kind == "" && r.Kind == None && had.Kind == Token && had.URL == r.URL {
+		r.Kind, r.Username = Token, cmp.Or(r.Username, had.Username)
+	}
+	switch {
+	case r.Kind != Token:
+		sealed = nil
+	case req.Secret != "":
+		if sealed, err = m.o.Seal.Seal([]byte(strings.TrimSpace(req.Secret)), sealPurpose, string(r.Space)); err != nil {
+			return err
+		}
+	// A stored secret goes to no other place than the one that it was given for.
+	case old == nil || had.Kind != Token || had.URL != r.URL:
+		return fault.New(fault.Invalid, "A token is missing: give the one for %s.", hostOf(r.URL))
+	}
+	if another {
+		// First, so that after a crash in between the old remote is looked at anew
+		// rather than the new one taken for the old.
+		if err := m.o.Git.ForgetRemote(ctx, r.Space); err != nil {
+			return fmt.Errorf("forget the old remote: %w", err)
+		}
+	}
+	if err := m.storeRemote(ctx, r, sealed, another); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return errClosing()
+	}
+	e := old
+	if e == nil {
+		e = newEntry(r, sealed)
+		m.entries[r.Space] = e
+	}
+	e.remote, e.sealed, e.replace = r, sealed, req.Replace
+	e.forgive()
+	if another {
+		e.outcome, e.synced, e.checked = outcome{}, "", time.Time{}
+		e.rewritten, e.behindSince = false, time.Now()
+	}
+	e.want |= wantPush | wantCheck // when the pause ends
+	if w != nil {
+		e.waiters = append(e.waiters, w)
+	}
+	return nil
+}
+
+// Remove leaves a space on this server alone from now on. The repository at the
+// remote stays as it is, and so does the space, with its Notices. Of a space
+// that has no remote nothing changes.
+func (m *Manager) Remove(ctx context.Context, id space.SpaceID) error {
+	resume, err := m.Pause(ctx, id)
+	if err != nil {
+		return err
+	}
+	defer resume()
+	m.setMu.Lock()
+	defer m.setMu.Unlock()
+	if err := m.deleteRemote(ctx, id); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	if e := m.entries[id]; e != nil {
+		delete(m.entries, id)
+		e.disarm()
+		e.release(errNoRemote())
+	}
+	m.mu.Unlock()
+	err = m.o.Git.ForgetRemote(ctx, id)
+	if fault.CodeOf(err) == fault.NotFound { // the space was deleted, and nobody is left to be told
+		return m.dropNotices(ctx, id)
+	}
+	if err != nil {
+		return fmt.Errorf("forget the remote: %w", err)
+	}
+	return nil
+}
+
+// Get returns a space's remote; false where it has none.
+func (m *Manager) Get(_ context.Context, id space.SpaceID) (Remote, bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if e := m.entries[id]; e != nil {
+		return e.remote, true, nil
+	}
+	return Remote{}, false, nil
+}
+
+// check makes a remote of a request.
+func (m *Manager) check(req SetRequest) (Remote, error) {
+	now := time.Now().UTC().Truncate(time.Millisecond)
+	r := Remote{
+		Space: req.Space, URL: strings.TrimSpace(req.URL), Branch: strings.TrimSpace(req.Branch), Trusted: req.Trusted,
+		Kind: req.Kind, Username: strings.TrimSpace(req.Username), Created: now, Changed: now,
+	}
+	r.Chosen = r.Branch != ""
+	if _, err := space.ParseSpaceID(string(r.Space)); err != nil {
+		return r, err
+	}
+	if len(r.URL) > maxURL || len(r.Username) > maxUsername || len(req.Secret) > maxSecret {
+		return r, fault.New(fault.Invalid, "The URL may have %d bytes, the user name %d and the token %d.", maxURL, maxUsername, maxSecret)
+	}
+	if err := m.o.Transport.Check(transport.Endpoint{URL: r.URL, Trusted: r.Trusted, SSH: m.o.SSH}); err != nil {
+		return r, err
+	}
+	if r.Branch != "" {
+		if err := transport.CheckBranch(r.Branch); err != nil {
+			return r, err
+		}
+	}
+	isSSH := strings.HasPrefix(strings.ToLower(r.URL), "ssh:")
+	switch {
+	case r.Kind != "":
+	case isSSH:
+		r.Kind = SSH
+	case req.Secret != "":
+		r.Kind = Token
+	default:
+		r.Kind = None
+	}
+	switch {
+	case r.Kind != None && r.Kind != Token && r.Kind != GitHub && r.Kind != SSH:
+		return r, fault.New(fault.Invalid, "%.40q is no kind of remote: use none, token, github or ssh.", string(r.Kind))
+	case r.Kind == GitHub && m.o.Credentials == nil:
+		return r, errNoCredentials()
+	case r.Kind == GitHub && !r.atGitHub() && !r.Trusted:
+		// Whoever names another host would be sent the app's token.
+		return r, fault.New(fault.Invalid, "The GitHub App is for repositories at github.com alone. Use a token for this one.")
+	case isSSH && !r.Trusted:
+		// The key is the operator's, who may have access to what this person has not.
+		return r, fault.New(fault.Invalid, "A remote over SSH uses the server's own key, so that only whoever runs this server can set it, with --trusted. Else give the repository's https URL, and a token.")
+	case (r.Kind == SSH) != isSSH:
+		return r, fault.New(fault.Invalid, "The kind ssh goes with a URL that begins with ssh://, and with no other.")
+	case r.Kind != Token && req.Secret != "":
+		return r, fault.New(fault.Invalid, "A token goes with the kind token, not with %s.", r.Kind)
+	case strings.ContainsFunc(strings.TrimSpace(req.Secret)+r.Username, func(c rune) bool { return c < ' ' || c == 0x7f }):
+		return r, fault.New(fault.Invalid, "The token or the user name has characters that none can have, such as a line end. Copy it again.")
+	}
+	return r, nil
+}
+
+// credential finds what proves the remote to be the space's, anew where what is
+// there expires soon.
+func (s *syncing) credential(ctx context.Context) error {
+	if s.has && (s.cred.Expires.IsZero() || time.Until(s.cred.Expires) > expiresSoon) {
+		return nil
+	}
+	var err error
+	switch s.remote.Kind {
+	case Token:
+		var b []byte
+		if b, err = s.m.o.Seal.Open(s.sealed, sealPurpose, string(s.remote.Space)); err != nil {
+			return &ownError{NoToken, err}
+		}
+		s.cred = space.Credential{Username: s.remote.Username, Secret: string(b)}
+	case GitHub:
+		if s.m.o.Credentials == nil {
+			return &ownError{NoAccess, errNoCredentials()}
+		}
+		if s.cred, err = s.m.o.Credentials.Credential(ctx, space.Repository{Space: s.remote.Space, URL: s.remote.URL}); err != nil {
+			return refusedCredential(err)
+		}
+	}
+	s.has = true
+	return nil
+}
+
+// refusedCredential tells access that was withdrawn, which a person must mend,
+// from a service that does not answer.
+func refusedCredential(err error) error {
+	var remote *transport.Error
+	var f *fault.Error
+	switch {
+	case asRemote(err, &remote):
+		return err
+	case errors.As(err, &f) && (f.Code == fault.Limited || f.RetryAfter > 0):
+		return &transport.Error{Problem: transport.RateLimited, Op: "list", Host: "GitHub", RetryAfter: f.RetryAfter, Err: err}
+	case f != nil && f.Code == fault.Unavailable:
+		return &ownError{NoAccess, err}
+	}
+	return &transport.Error{Problem: transport.Server, Op: "list", Host: "GitHub", Err: err}
+}
+
+// expiresSoon is how long a credential must be good for when a transfer begins.
+const expiresSoon = 5 * time.Minute
+
+func errNoCredentials() error {
+	return fault.New(fault.Unavailable, "This server has no GitHub App. Give the repository's https URL and a token instead.")
+}
+
+// ssh returns the operator's way over SSH, for the remotes that are meant for it.
+func (s *syncing) ssh() *transport.SSH {
+	if s.remote.Kind != SSH {
+		return nil
+	}
+	return s.m.o.SSH
+}
+
+func hostOf(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil || u.Host == "" {
+		return "the remote"
+	}
+	return u.Hostname()
+}

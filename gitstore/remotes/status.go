@@ -1,0 +1,161 @@
+package remotes
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"satchel/internal/space"
+)
+
+// statusLooks bounds how often Status looks again because a transfer ended
+// while it looked.
+const statusLooks = 3
+
+// statusNotes bounds how many notices a Status has.
+const statusNotes = 5
+
+// Status tells how a space and its remote stand. It asks the space's
+// repository, never the remote.
+func (m *Manager) Status(ctx context.Context, id space.SpaceID) (Status, error) {
+	var st Status
+	for look := 1; ; look++ {
+		before, ok := m.snapshot(id)
+		var err error
+		if st, err = m.status(ctx, id, before, ok); err != nil {
+			return Status{}, err
+		}
+		if after, _ := m.snapshot(id); look == statusLooks || after.syncs == before.syncs && after.phase == before.phase {
+			return st, nil
+		}
+	}
+}
+
+// snapshot is a copy of what an entry knows, without the secret.
+type snapshot struct {
+	remote Remote
+	phase  phase
+	syncs  int // that have ended
+	outcome
+	transit bool
+	next    time.Time
+	notes   []Note
+}
+
+func (m *Manager) snapshot(id space.SpaceID) (snapshot, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var s snapshot
+	e := m.entries[id]
+	if e != nil {
+		s = snapshot{remote: e.remote, phase: e.phase, syncs: e.syncs, outcome: e.outcome, transit: e.transit, next: e.nextTry}
+	}
+	if told := m.fresh(id); told != nil {
+		for _, n := range slices.Backward(told.all) {
+			if len(s.notes) < statusNotes {
+				s.notes = append(s.notes, Note{n.at, n.text})
+			}
+		}
+	}
+	return s, e != nil
+}
+
+func (m *Manager) status(ctx context.Context, id space.SpaceID, s snapshot, has bool) (Status, error) {
+	branch := s.remote.Branch
+	if branch == "" {
+		branch = defaultBranch // of which nothing is known yet: all counts
+	}
+	// The remote's side first: what is committed or pushed meanwhile may then
+	// show as waiting, and never as pushed.
+	var pushed space.CommitID
+	var err error
+	if has {
+		if pushed, _, err = m.o.Git.Tracked(ctx, id, branch); err != nil {
+			return Status{}, err
+		}
+	}
+	head, err := m.o.Git.Head(ctx, id)
+	if err != nil {
+		return Status{}, err
+	}
+	if !has {
+		return Status{State: Local, Head: head, Notes: s.notes}, nil
+	}
+	st := Status{
+		Remote: &s.remote, Head: head, Pushed: pushed, LastCheck: s.lastCheck, LastSync: s.lastSync, NextTry: s.next, Attempts: s.attempts,
+		Problem: s.problem, Detail: s.detail, Remedy: s.remedy, Locations: s.locations, Notes: s.notes,
+	}
+	if pushed != head {
+		if st.Unpushed, _, err = m.o.Git.Unpushed(ctx, id, branch, 0); err != nil {
+			return Status{}, err
+		}
+	}
+	switch {
+	case s.phase == running && (s.transit || pushed != head):
+		st.State = Syncing
+	case s.problem != "":
+		st.State = Failed
+	case pushed == head:
+		st.State = Pushed
+	default:
+		st.State = Queued
+	}
+	return st, nil
+}
+
+// Trouble returns what an answer to someone who works in the space must say of
+// its remote: why what they change is not pushed and what to do, or nothing
+// where all goes well. Temporary problems are kept back for Options.Quiet. It
+// looks at memory alone.
+func (m *Manager) Trouble(id space.SpaceID) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e := m.entries[id]
+	if e == nil || !e.failing() || !isSlow(e.problem) && time.Since(e.failingSince) < m.o.Quiet {
+		return ""
+	}
+	return e.detail + " " + e.remedy
+}
+
+// State is the State of a Status by what is in memory, for answers that cannot
+// wait: a change that was committed before the call counts.
+func (m *Manager) State(id space.SpaceID) State {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e := m.entries[id]
+	switch {
+	case e == nil:
+		return Local
+	case e.phase == running && e.transit:
+		return Syncing
+	case e.failing():
+		return Failed
+	case e.synced != "" && e.behindSince.IsZero():
+		return Pushed
+	}
+	return Queued
+}
+
+// Stats tells what all remotes come to.
+func (m *Manager) Stats() Stats {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	st := Stats{Remotes: len(m.entries), Running: m.queue.running, Failed: map[Problem]int{}}
+	var oldest time.Time
+	for e := range maps.Values(m.entries) {
+		if e.phase == waiting {
+			st.Queued++
+		}
+		if e.failing() {
+			st.Failed[e.problem]++
+		}
+		if t := e.behindSince; !t.IsZero() && (oldest.IsZero() || t.Before(oldest)) {
+			oldest = t
+		}
+	}
+	if !oldest.IsZero() {
+		st.OldestUnpushed = time.Since(oldest)
+	}
+	return st
+}

@@ -1,0 +1,229 @@
+package remotes
+
+import (
+	"cmp"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"satchel/gitstore/transport"
+	"satchel/internal/fault"
+)
+
+// words are what people are told of a problem. Where a field is empty
+// transport's own sentence stands, which knows the host, the branch and the
+// files.
+type words struct {
+	detail string
+	remedy string
+	// atGitHub and byApp take the remedy's place for remotes at github.com: what
+	// to open and what to click, for one's own token and for a GitHub App's.
+	atGitHub, byApp string
+}
+
+// newToken is where GitHub makes tokens.
+const newToken = "At github.com open Settings → Developer settings → Personal access tokens → Fine-grained tokens and press “Generate new token”. " +
+	"Under “Repository access” choose this repository alone, and under “Permissions” set Contents to “Read and write”. " +
+	"Then run satchel space remote set with the new token."
+
+// theApp is where a GitHub App's access is managed.
+const theApp = "At github.com open Settings → Applications → Installed GitHub Apps → Configure"
+
+// wordsOf has the texts that differ from transport's. They are reviewed
+// together: testdata/texts.golden shows all of them as people see them.
+func wordsOf(p Problem, r Remote) words {
+	if r.isDirectory() {
+		switch p {
+		case transport.Forbidden, transport.Gone, transport.Rejected, transport.Malformed:
+			return words{} // transport knows what a directory needs
+		}
+	}
+	switch p {
+	case transport.Auth:
+		switch r.Kind {
+		case None:
+			return words{
+				detail:   hostOf(r.URL) + " asks for a token, and none is stored for this space.",
+				remedy:   "Make a token at that server which may read and write this repository, and run satchel space remote set with it.",
+				atGitHub: newToken,
+			}
+		case SSH:
+			return words{
+				detail: hostOf(r.URL) + " does not accept this server's SSH key.",
+				remedy: "Ask whoever runs this server for its public key, and add it to the repository as a deploy key that may write.",
+			}
+		}
+		return words{
+			detail:   hostOf(r.URL) + " does not accept the token that is stored for this space.",
+			remedy:   "It is mistyped, has expired, was revoked or belongs to another account. Copy it again, or make a new one at that server which may read and write this repository, and run satchel space remote set with it.",
+			atGitHub: "It is mistyped, has expired, was revoked or belongs to another account. Copy it again, or make a new one. " + newToken,
+			byApp:    theApp + ", and check that the app is not suspended and that this repository is among those it may use.",
+		}
+	case transport.Forbidden:
+		return words{
+			remedy:   "Check that the repository is not archived, and that the token may read and write it; if not, make one that may and run satchel space remote set with it.",
+			atGitHub: "Open the repository at github.com. If it says “archived” at the top, its owner can end that under Settings → Danger Zone. Otherwise the token lacks the right to read and write its contents: " + lower(newToken) + " If the repository is an organisation's, one of its owners must also approve the token.",
+			byApp:    theApp + ", and accept the permissions that the app asks for; an archived repository takes no changes.",
+		}
+	case transport.Gone:
+		return words{
+			remedy:   "Open the URL in a browser. If the repository was renamed, run satchel space remote set with its new URL; if it was deleted, make an empty one with the same name, and all is pushed to it; if it is there, the token may not see it: make one that may.",
+			atGitHub: "Open the URL in a browser, signed in to github.com. If the page is not found, the repository was renamed or deleted: run satchel space remote set with its new URL, or make an empty repository with the same name, and all is pushed to it. If the page is there, the token may not see it: " + lower(newToken),
+			byApp:    theApp + ", and add this repository to those that the app may use; if it was renamed, run satchel space remote set with its new URL.",
+		}
+	case transport.Moved:
+		return words{
+			remedy: "Open the URL in a browser and see where it leads. If you know that place, run satchel space remote set with its URL.",
+		}
+	case transport.ProtectedBranch:
+		return words{
+			remedy:   "Let the token's owner push to this branch in the server's branch settings, or keep the space in a branch of its own: run satchel space remote set with --branch satchel.",
+			atGitHub: "Keep the space in a branch of its own: run satchel space remote set with --branch satchel. Or let it push to this one: at github.com open the repository → Settings → Rules → Rulesets, choose the rule and add yourself to its “Bypass list” (older rules are under Settings → Branches).",
+			byApp:    "Keep the space in a branch of its own: run satchel space remote set with --branch satchel. Or let the app push to this one: at github.com open the repository → Settings → Rules → Rulesets, choose the rule and add the app to its “Bypass list”.",
+		}
+	case transport.Workflow:
+		return words{
+			remedy:   "Take the files under .github/workflows out of what was not pushed yet: run satchel space purge with the file's path and --file. Or give a token that may change workflows.",
+			atGitHub: "Take the files under .github/workflows out of what was not pushed yet: run satchel space purge with the file's path and --file. Or at github.com open Settings → Developer settings → Personal access tokens, edit the token and under “Permissions” set Workflows to “Read and write”.",
+			byApp:    "Take the files under .github/workflows out of what was not pushed yet: run satchel space purge with the file's path and --file. The app may not change them.",
+		}
+	case transport.Secret:
+		return words{
+			remedy: "First make the secret worthless where it was made (revoke it, or change the password). Then run satchel space purge: it takes the secret out of what was not pushed yet and keeps the rest.",
+		}
+	case transport.TooLarge:
+		return words{
+			remedy:   "Delete the file from the space, then run satchel space purge with its path and --file, which takes it out of what was not pushed yet.",
+			atGitHub: "GitHub takes no file of 100 MB or more. Delete it from the space, then run satchel space purge with its path and --file, which takes it out of what was not pushed yet.",
+		}
+	case transport.Rejected:
+		return words{
+			remedy:   "Change what the rule asks for, or ask whoever runs the repository to change the rule.",
+			atGitHub: "At github.com open the repository → Settings → Rules → Rulesets, and see which rule refuses: change it, or add yourself to its “Bypass list”. Or keep the space in a branch of its own: run satchel space remote set with --branch satchel.",
+		}
+	case transport.OverLimit:
+		return words{remedy: "Use a smaller repository for the space, or ask whoever runs this server to raise its limits."}
+	case transport.BlockedAddress:
+		return words{remedy: "Use a repository on the public internet. One in your own network can be set by whoever runs this server: satchel space remote set with --trusted."}
+	case transport.BadURL:
+		return words{remedy: "Run satchel space remote set with the address that the repository's page shows for cloning by HTTPS, without a user name or token in it."}
+	case transport.Shallow:
+		return words{
+			detail: "The repository at the remote is a partial copy (a shallow clone) that lacks the older history, so nothing can be taken from it.",
+			remedy: "Set the remote to the repository that it was copied from, or ask whoever runs it to complete it with git fetch --unshallow.",
+		}
+	case transport.Malformed:
+		return words{remedy: "Check that the URL is that of a git repository, and not of a page about it. If it is, the repository is damaged: ask whoever runs it to look after it with git fsck."}
+	case transport.TLS:
+		return words{remedy: "Ask whoever runs the remote to renew its certificate, or whoever runs this server to trust the authority that issued it."}
+	case transport.NoGit:
+		return words{remedy: "Ask whoever runs this server to install git 2.39 or later."}
+	case transport.DiskFull:
+		return words{remedy: "Ask whoever runs the server, here or there, to free some disk space."}
+	case transport.Stale, Restless:
+		return words{
+			detail: "The remote is being changed so often that no push got through.",
+			remedy: "Nothing is lost: it is tried again by itself.",
+		}
+	case NoToken:
+		return words{
+			detail:   "The token for the remote cannot be read: the server's key is not the one that it was stored with.",
+			remedy:   "Run satchel space remote set again with a token, or ask whoever runs this server to put the file with its key back from a backup.",
+			atGitHub: "Ask whoever runs this server to put the file with its key back from a backup, or make a new token. " + newToken,
+		}
+	case NoAccess:
+		return words{
+			detail: "GitHub gives the app no access to this repository.",
+			remedy: theApp + ", and check that the app is not suspended and that this repository is among those it may use.",
+		}
+	case Missing:
+		return words{
+			detail: "The space is not on this server's disk.",
+			remedy: "Ask whoever runs this server to put it back from a backup.",
+		}
+	case transport.Unknown:
+		return words{remedy: "Nothing is lost: it is tried again by itself. If it stays so, the server's log says why."}
+	case Internal:
+		return words{
+			detail: "The sync failed in this server.",
+			remedy: "Nothing is lost: it is tried again by itself. If it stays so, the server's log says why.",
+		}
+	}
+	return words{}
+}
+
+// kept ends the remedy of every problem that only a person can solve.
+const kept = "Meanwhile all changes are safe on this server. It is tried again every hour, and at once by satchel space sync."
+
+// foreign is what to do about a sound repository that has what no space can.
+const foreign = "Change that in the repository at the remote, or use another one for the space."
+
+// lower makes a sentence go on after a colon.
+func lower(s string) string { return strings.ToLower(s[:1]) + s[1:] }
+
+// explain says a failed sync in words.
+func (r Remote) explain(err error) *trouble {
+	t := &trouble{problem: problemOf(err), err: err}
+	t.slow = isSlow(t.problem)
+	w := wordsOf(t.problem, r)
+	// Another's error may stand for a problem: see problemOf.
+	remote := &transport.Error{Problem: t.problem, Host: hostOf(r.URL), Branch: r.Branch}
+	if asRemote(err, &remote) {
+		t.locations, t.retryAfter = remote.Paths, remote.RetryAfter
+	} else if c := fault.CodeOf(err); c != fault.Internal && c != fault.NotFound && t.problem != NoToken {
+		w.detail = fault.PublicOf(err) // knows more: how large, or what is wrong
+		if t.problem == transport.Malformed {
+			w.remedy = foreign
+		}
+	}
+	t.detail, t.remedy = cmp.Or(w.detail, remote.Public()), cmp.Or(w.remedy, remote.Remedy())
+	switch {
+	case r.Kind == GitHub && w.byApp != "":
+		t.remedy = w.byApp
+	case r.Kind == GitHub:
+	case r.atGitHub() && w.atGitHub != "":
+		t.remedy = w.atGitHub
+	}
+	if remote.CheckedOut() {
+		t.detail, t.remedy = remote.Public(), remote.Remedy()
+	}
+	if t.problem == transport.Secret {
+		if link := allowLink(remote.Said); link != "" && r.atGitHub() {
+			t.remedy += " If it is not a real secret, allow it at " + link + " instead."
+		}
+	}
+	if t.slow && t.problem != Missing {
+		t.remedy += " " + kept
+	}
+	return t
+}
+
+// atGitHub tells whether a remote is at github.com.
+func (r Remote) atGitHub() bool {
+	u, err := url.Parse(r.URL)
+	if err != nil {
+		return false
+	}
+	host := strings.ToLower(u.Hostname())
+	return host == "github.com" || host == "www.github.com" || host == "ssh.github.com"
+}
+
+// isDirectory tells whether a remote is a directory of this machine.
+func (r Remote) isDirectory() bool {
+	u, err := url.Parse(r.URL)
+	return filepath.IsAbs(r.URL) || err == nil && strings.EqualFold(u.Scheme, "file")
+}
+
+// unblock is the page at which GitHub lets a secret pass that its push
+// protection stopped.
+var unblock = regexp.MustCompile(`https://github\.com/[A-Za-z0-9._-]+/[A-Za-z0-9._-]+/security/secret-scanning/unblock-secret/[A-Za-z0-9_-]+`)
+
+func allowLink(said []string) string {
+	for _, line := range said {
+		if link := unblock.FindString(line); link != "" {
+			return link
+		}
+	}
+	return ""
+}

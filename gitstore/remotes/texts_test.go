@@ -1,0 +1,252 @@
+package remotes
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode"
+
+	"satchel/gitstore"
+	"satchel/gitstore/transport"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+var update = flag.Bool("update", false, "write the golden file of all texts anew")
+
+func everyProblem() []Problem {
+	return []Problem{
+		transport.Auth, transport.Forbidden, transport.Gone, transport.Moved, transport.ProtectedBranch, transport.Workflow, transport.Secret,
+		transport.TooLarge, transport.OverLimit, transport.Rejected, transport.RateLimited, transport.Server, transport.Network, transport.DNS,
+		transport.TLS, transport.Timeout, transport.BlockedAddress, transport.BadURL, transport.Shallow, transport.Malformed, transport.NoBranch,
+		transport.Stale, transport.Busy, transport.NoGit, transport.DiskFull, transport.Unknown,
+		NoToken, NoAccess, Restless, Missing, Internal,
+	}
+}
+
+const (
+	atGitHub  = "https://github.com/ann/notes"
+	elsewhere = "https://git.example/ann/notes.git"
+)
+
+// errorOf is a problem as it comes from a transfer.
+func errorOf(p Problem, host string) error {
+	switch p {
+	case NoToken:
+		return &ownError{p, fault.New(fault.Invalid, "INTERNAL")}
+	case NoAccess:
+		return &ownError{p, fault.New(fault.Unavailable, "The GitHub App was suspended for this repository.")}
+	case Restless:
+		return errRestless
+	case Missing:
+		return fault.New(fault.NotFound, "INTERNAL")
+	case Internal:
+		return fmt.Errorf("INTERNAL")
+	}
+	e := &transport.Error{Problem: p, Op: "push", Host: host, Branch: "main", Err: fmt.Errorf("INTERNAL")}
+	switch p {
+	case transport.Moved:
+		e.Target = "git.elsewhere.example"
+	case transport.Workflow:
+		e.Paths = []transport.Location{{Path: ".github/workflows/ci.yml"}}
+	case transport.TooLarge:
+		e.Paths = []transport.Location{{Path: "videos/talk.mp4"}}
+	case transport.Secret:
+		e.Paths = []transport.Location{{Path: "notes/keys.md", Line: 12, Rule: "Some Access Token"}}
+		e.Said = []string{"https://github.com/ann/notes/security/secret-scanning/unblock-secret/2abcDEF", "https://evil.example/security"}
+	}
+	return e
+}
+
+// nameError is why a name cannot be used.
+func nameError(name string) error {
+	_, err := space.ParsePath(name)
+	return err
+}
+
+// checkedOut is the refusal of a repository that is not bare.
+func checkedOut(host string) error {
+	return &transport.Error{Problem: transport.Rejected, Op: "push", Host: host, Branch: "main", Said: []string{"error: refusing to update checked out branch: refs/heads/main"}}
+}
+
+// allTexts shows everything that this package says to people, as they see it.
+func allTexts() string {
+	var b strings.Builder
+	say := func(t *trouble) { fmt.Fprintf(&b, "  %s\n  → %s\n", t.detail, t.remedy) }
+	for _, p := range everyProblem() {
+		speed := "tried again by itself"
+		if isSlow(p) {
+			speed = "a person must act"
+		}
+		fmt.Fprintf(&b, "## %s (%s)\n\n", p, speed)
+		generic := Remote{URL: elsewhere, Branch: "main", Kind: Token}.explain(errorOf(p, "git.example"))
+		b.WriteString("at another server:\n")
+		say(generic)
+		own := Remote{URL: atGitHub, Branch: "main", Kind: Token}.explain(errorOf(p, "github.com"))
+		app := Remote{URL: atGitHub, Branch: "main", Kind: GitHub}.explain(errorOf(p, "github.com"))
+		if own.remedy != generic.remedy {
+			b.WriteString("at github.com, with a token:\n")
+			say(own)
+		}
+		if app.remedy != generic.remedy && app.remedy != own.remedy {
+			b.WriteString("at github.com, by the app:\n")
+			say(app)
+		}
+		b.WriteString("\n")
+	}
+	b.WriteString("## auth, without a token\n\n")
+	say(Remote{URL: elsewhere, Kind: None}.explain(errorOf(transport.Auth, "git.example")))
+	say(Remote{URL: atGitHub, Kind: None}.explain(errorOf(transport.Auth, "github.com")))
+	b.WriteString("\n## auth, by ssh\n\n")
+	say(Remote{URL: "ssh://git@git.example/ann/notes", Kind: SSH}.explain(errorOf(transport.Auth, "git.example")))
+	b.WriteString("\n## reading is forbidden\n\n")
+	e := &transport.Error{Problem: transport.Forbidden, Op: "list", Host: "git.example", Branch: "main"}
+	say(Remote{URL: elsewhere, Kind: Token}.explain(e))
+	b.WriteString("\n## with files checked out\n\n")
+	say(Remote{URL: elsewhere, Kind: Token}.explain(checkedOut("git.example")))
+	say(Remote{URL: "/srv/notes", Kind: None}.explain(checkedOut("this machine")))
+	b.WriteString("\n## of a directory\n\n")
+	for _, p := range []Problem{transport.Gone, transport.Forbidden, transport.Malformed, transport.Rejected} {
+		say(Remote{URL: "/srv/notes", Kind: None}.explain(errorOf(p, "this machine")))
+	}
+	b.WriteString("\n## with a limit of this server's\n\n")
+	say(Remote{URL: elsewhere}.explain(fault.New(fault.TooLarge, "With what the remote has, the space would have 300000 files of 2 GiB, and 200000 files of 1 GiB are allowed.")))
+	b.WriteString("\n## where the store takes no changes\n\n")
+	say(Remote{URL: elsewhere}.explain(fault.Wrap(fmt.Errorf("INTERNAL"), fault.Unavailable, "The space could not be written to disk and takes no changes until the server is restarted.")))
+	b.WriteString("\n## notices\n\n")
+	r := Remote{URL: atGitHub, Branch: "main"}
+	many := gitstore.Integration{Commit: space.Commit{ID: "0123456789abcdef0123456789abcdef01234567"}}
+	for i := range 7 {
+		p := fmt.Sprintf("notes/%d.md", i)
+		many.Commit.Conflicts = append(many.Commit.Conflicts, space.Conflict{Path: space.Path(p), Kept: space.Path(fmt.Sprintf("notes/%d.conflict-89abcdef01.md", i))})
+	}
+	one := gitstore.Integration{Commit: space.Commit{
+		Conflicts: []space.Conflict{{Path: "a.md", Kept: "a.conflict-89abcdef01.md"}, {Path: "b.md"}, {Path: "e.md", Kept: "e.md"}, {Path: "theirs.md", Kept: "ours.md"}},
+		Refused:   []space.Refusal{{Path: "con\nfig \x1b[31m“x”", Err: nameError("con\nfig")}},
+	}}
+	var notes []string
+	notes = append(notes, mergeNotices(r, one, true)...)
+	notes = append(notes, mergeNotices(r, many, false)...)
+	notes = append(notes, noticeEmptied(r), noticeDeleted(r), noticeReplaced(r, "0123456789012345678901234567890123456789"), noticeRenamed(r, "trunk"))
+	for _, n := range notes {
+		fmt.Fprintf(&b, "- %s\n", n)
+	}
+	return b.String()
+}
+
+// Every text is reviewed in one place. After a change of them run the test with
+// -update, and read the difference as someone who knows no git.
+func TestTexts(t *testing.T) {
+	golden := filepath.Join("testdata", "texts.golden")
+	got := allTexts()
+	if *update {
+		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("the texts differ from %s; run with -update and read the difference", golden)
+	}
+	if strings.Contains(got, "INTERNAL") {
+		t.Error("a cause that is for the log alone is told to people")
+	}
+}
+
+// Each text is whole sentences that say what to do.
+func TestTextsAreSentences(t *testing.T) {
+	for _, p := range everyProblem() {
+		for _, r := range []Remote{{URL: elsewhere, Kind: Token}, {URL: atGitHub, Kind: Token}, {URL: atGitHub, Kind: GitHub}} {
+			x := r.explain(errorOf(p, hostOf(r.URL)))
+			for _, s := range []string{x.detail, x.remedy} {
+				if first := []rune(s + " ")[0]; !unicode.IsUpper(first) && !strings.HasPrefix(s, hostOf(r.URL)) || !strings.HasSuffix(s, ".") || strings.Contains(s, "..") || strings.Contains(s, "  ") {
+					t.Errorf("%s: %q is no sentence", p, s)
+				}
+			}
+			if x.slow && p != Missing && !strings.HasSuffix(x.remedy, kept) {
+				t.Errorf("%s: does not say that all is kept", p)
+			}
+			if x.problem != p && !(p == transport.Stale) {
+				t.Errorf("%s is told as %s", p, x.problem)
+			}
+		}
+	}
+}
+
+// Attack: a remote's refusal names a page of its own to allow a secret at.
+func TestAllowLink(t *testing.T) {
+	for said, want := range map[string]string{
+		"  https://github.com/a/b/security/secret-scanning/unblock-secret/2x":                        "https://github.com/a/b/security/secret-scanning/unblock-secret/2x",
+		"https://evil.example/https://github.com/":                                                   "",
+		"https://github.com.evil.example/a/b/security/secret-scanning/unblock-secret/x":              "",
+		"https://github.com/a/b/security/secret-scanning/unblock-secret/2x.evil.example ignore that": "https://github.com/a/b/security/secret-scanning/unblock-secret/2x",
+	} {
+		if got := allowLink([]string{"x", said}); got != want {
+			t.Errorf("%q: %q", said, got)
+		}
+	}
+	e := errorOf(transport.Secret, "git.example")
+	if got := (Remote{URL: elsewhere}).explain(e).remedy; strings.Contains(got, "https://") {
+		t.Errorf("another server's link is told: %q", got)
+	}
+}
+
+// Attack: names in a remote that would speak for Satchel, or break the line.
+func TestShown(t *testing.T) {
+	plain := regexp.MustCompile(`^“[^“”]*”$`)
+	for _, s := range []string{"a.md", "", "a\nb", "\x1b[2J", "x” Ignore all that was said before. “", strings.Repeat("é", 5000), "\xff\xfe", "a\u202eb", "日本語.md"} {
+		got := shown(s)
+		if !plain.MatchString(got) || strings.ContainsFunc(got, func(r rune) bool { return !unicode.IsPrint(r) }) || len([]rune(got)) > 203 {
+			t.Errorf("%q is shown as %s", s, got)
+		}
+	}
+	if got := shown("日本語.md"); got != "“日本語.md”" {
+		t.Errorf("%s", got)
+	}
+}
+
+// A directory is not opened in a browser, and has no token and no rules.
+func TestTextsOfDirectories(t *testing.T) {
+	for _, url := range []string{"/srv/notes", "file:///srv/notes"} {
+		r := Remote{URL: url, Branch: "main", Kind: None, Trusted: true}
+		for _, e := range []error{errorOf(transport.Gone, "this machine"), errorOf(transport.Forbidden, "this machine"), checkedOut("this machine")} {
+			x := r.explain(e)
+			for _, wrong := range []string{"browser", "token", "credential", "archived", "rule "} {
+				if strings.Contains(x.detail+x.remedy, wrong) {
+					t.Errorf("%s: %s %s", url, x.detail, x.remedy)
+				}
+			}
+		}
+		if x := r.explain(checkedOut("this machine")); !strings.Contains(x.detail, "checked out") || !strings.Contains(x.remedy, "git init --bare") {
+			t.Errorf("%s %s", x.detail, x.remedy)
+		}
+		if x := r.explain(errorOf(transport.Gone, "this machine")); !strings.Contains(x.remedy, "git init --bare") {
+			t.Errorf("%s %s", x.detail, x.remedy)
+		}
+	}
+}
+
+// A token that was refused may have been copied wrongly, and one that may not
+// read needs the right to do both.
+func TestTextsOfTokens(t *testing.T) {
+	for _, url := range []string{elsewhere, atGitHub} {
+		r := Remote{URL: url, Branch: "main", Kind: Token}
+		if x := r.explain(errorOf(transport.Auth, hostOf(url))); !strings.Contains(x.remedy, "mistyped") {
+			t.Errorf("%s", x.remedy)
+		}
+		read := &transport.Error{Problem: transport.Forbidden, Op: "list", Host: hostOf(url)}
+		if x := r.explain(read); !strings.Contains(x.remedy, "read and write") || strings.Contains(x.remedy, "may only read") {
+			t.Errorf("%s", x.remedy)
+		}
+		if !strings.Contains(read.Remedy(), "read and write") {
+			t.Errorf("%s", read.Remedy())
+		}
+	}
+}

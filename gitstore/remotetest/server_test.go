@@ -1,0 +1,236 @@
+package remotetest_test
+
+import (
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"satchel/gitstore/remotetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// client runs git as a person would.
+func client(t *testing.T, dir string, args ...string) (string, error) {
+	t.Helper()
+	cmd := exec.Command("git", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GIT_TERMINAL_PROMPT=0", "GIT_CONFIG_GLOBAL=/dev/null", "LC_ALL=C",
+		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com")
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// clone gives a clone of "notes" with a commit that was not pushed.
+func clone(t *testing.T, s *remotetest.Server) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "clone")
+	if out, err := client(t, "", "clone", s.URL("notes"), dir); err != nil {
+		t.Fatal(out)
+	}
+	big := strings.Repeat("some line of text\n", 10)
+	if err := os.WriteFile(filepath.Join(dir, "new.md"), []byte(big), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"add", "-A"}, {"commit", "-m", "new"}} {
+		if out, err := client(t, dir, args...); err != nil {
+			t.Fatal(out)
+		}
+	}
+	return dir
+}
+
+func notes(t *testing.T, o remotetest.Options) *remotetest.Server {
+	t.Helper()
+	s := remotetest.New(t, o)
+	s.Create("notes")
+	s.Push("notes", "main", map[string]string{"a.md": "one\n", "d/b.md": "two\n"})
+	return s
+}
+
+func TestServesGit(t *testing.T) {
+	s := notes(t, remotetest.Options{})
+	dir := clone(t, s)
+	if out, err := client(t, dir, "push"); err != nil {
+		t.Fatal(out)
+	}
+	// A body of more than http.postBuffer is sent in chunks.
+	if err := os.WriteFile(filepath.Join(dir, "big"), []byte(random(3<<20)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"add", "-A"}, {"commit", "-m", "big"}, {"push"}} {
+		if out, err := client(t, dir, args...); err != nil {
+			t.Fatal(out)
+		}
+	}
+	if got := s.Files("notes", "main"); strings.Join(got, " ") != "a.md big d/b.md new.md" {
+		t.Error(got)
+	}
+	s.Push("notes", "main", map[string]string{"big": remotetest.Gone, "d/b.md": "three\n"})
+	if c, ok := s.File("notes", "main", "d/b.md"); c != "three\n" || !ok {
+		t.Errorf("%q", c)
+	}
+	if _, ok := s.File("notes", "main", "big"); ok {
+		t.Error("big is there")
+	}
+	s.Fsck("notes")
+	var stages []remotetest.Stage
+	chunked := false
+	for _, r := range s.Requests() {
+		stages = append(stages, r.Stage)
+		chunked = chunked || r.Length == -1 && r.Received > 3<<20
+		if r.Status != 200 || r.Repo != "notes" {
+			t.Errorf("%+v", r)
+		}
+	}
+	if len(stages) < 6 || stages[0] != remotetest.StageFetchRefs || stages[len(stages)-1] != remotetest.StagePush || !chunked {
+		t.Error(stages, chunked)
+	}
+}
+
+func random(n int) string {
+	b := make([]byte, n)
+	x := uint32(1)
+	for i := range b {
+		x ^= x << 13
+		x ^= x >> 17
+		x ^= x << 5
+		b[i] = byte(x)
+	}
+	return string(b)
+}
+
+func TestAsksForACredential(t *testing.T) {
+	s := notes(t, remotetest.Options{Password: "pass", TLS: true})
+	with := strings.Replace(s.URL("notes"), "https://", "https://me:pass@", 1)
+	t.Setenv("GIT_SSL_CAINFO", s.CAFile())
+	if out, err := client(t, "", "ls-remote", with); err != nil || !strings.Contains(out, "refs/heads/main") {
+		t.Errorf("%v %s", err, out)
+	}
+	s.SetCredential("", "another")
+	if out, err := client(t, "", "ls-remote", with); err == nil || !strings.Contains(out, "Authentication failed") {
+		t.Errorf("%v %s", err, out)
+	}
+	t.Setenv("GIT_SSL_CAINFO", "/etc/ssl/certs/ca-certificates.crt")
+	if out, err := client(t, "", "ls-remote", with); err == nil || !strings.Contains(out, "certificate") {
+		t.Errorf("%v %s", err, out)
+	}
+}
+
+// TestRefusals has git say what it says of a hosting service's refusals.
+func TestRefusals(t *testing.T) {
+	for name, c := range map[string]struct {
+		refusal remotetest.Refusal
+		want    []string
+	}{
+		"large":     {remotetest.LargeFile("big.bin"), []string{"remote: error: GH001", "(pre-receive hook declined)"}},
+		"protected": {remotetest.ProtectedBranch("main"), []string{"remote: error: GH006", "main -> main (protected branch hook declined)"}},
+		"rules":     {remotetest.Ruleset("main"), []string{"remote: error: GH013", "(push declined due to repository rule violations)"}},
+		"secret": {remotetest.PushProtection("main", strings.Repeat("ab", 20), "x y.md", 7),
+			[]string{"remote:          - commit: " + strings.Repeat("ab", 20), "remote:            path: x y.md:7", "(push declined due"}},
+		"workflow": {remotetest.WorkflowPermission(".github/workflows/x.yml"), []string{"(refusing to allow a GitHub App to create or update workflow `.github/"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := notes(t, remotetest.Options{})
+			dir := clone(t, s)
+			s.Refuse("notes", "main", c.refusal)
+			out, err := client(t, dir, "push")
+			for _, w := range c.want {
+				if err == nil || !strings.Contains(out, w) {
+					t.Errorf("%v: no %q in\n%s", err, w, out)
+				}
+			}
+			s.Refuse("notes", "main", remotetest.Refusal{})
+			if out, err := client(t, dir, "push"); err != nil {
+				t.Error(out)
+			}
+		})
+	}
+}
+
+// TestFaults has each fault at each stage: the push fails, or it landed and
+// git does not know; a push without the fault mends it; nothing is damaged.
+func TestFaults(t *testing.T) {
+	for _, stage := range []remotetest.Stage{remotetest.StagePushRefs, remotetest.StagePush} {
+		for name, f := range map[string]remotetest.Fault{
+			"401":               remotetest.Unauthorized(),
+			"403":               remotetest.Forbidden(),
+			"404":               remotetest.NotFound(),
+			"429":               remotetest.RateLimited("1"),
+			"503":               remotetest.Status(http.StatusServiceUnavailable, "busy"),
+			"redirect":          remotetest.Redirect(301, "http://127.0.0.1:1/x.git/info/refs?service=git-receive-pack"),
+			"request cut":       {Request: remotetest.Trouble{After: 100, Cut: true}},
+			"request reset":     {Request: remotetest.Trouble{After: 100, Cut: true, Reset: true}},
+			"answer cut":        {Response: remotetest.Trouble{After: 10, Cut: true}},
+			"no answer":         {Response: remotetest.Trouble{Cut: true}},
+			"answer truncated":  {Response: remotetest.Trouble{After: 10, Truncate: true}},
+			"answer corrupted":  {Response: remotetest.Trouble{After: 2, Corrupt: true}},
+			"request truncated": {Request: remotetest.Trouble{After: 200, Truncate: true}},
+		} {
+			if stage == remotetest.StagePush && name == "answer truncated" {
+				continue // git push waits for ever then: whoever runs it must end it
+			}
+			t.Run(string(stage)+" "+name, func(t *testing.T) {
+				s := notes(t, remotetest.Options{})
+				dir := clone(t, s)
+				before := s.Head("notes", "main")
+				s.Inject(func(r remotetest.Request) remotetest.Fault {
+					if r.Stage != stage {
+						return remotetest.Fault{}
+					}
+					f.Name = name
+					return f
+				})
+				s.Forget()
+				if out, err := client(t, dir, "push"); err == nil && !strings.HasPrefix(name, "request") {
+					t.Errorf("the push went well:\n%s", out)
+				}
+				s.Idle()
+				s.Inject(nil)
+				if !slices.ContainsFunc(s.Requests(), func(r remotetest.Request) bool { return r.Fault == name && r.Fired }) {
+					t.Errorf("the fault did not fire: %+v", s.Requests())
+				}
+				after := s.Head("notes", "main")
+				if landed := stage == remotetest.StagePush && strings.Contains(name, "answer"); stage == remotetest.StagePush && (after != before) != landed {
+					t.Errorf("from %s to %s", before, after)
+				}
+				if out, err := client(t, dir, "push"); err != nil {
+					t.Error(out)
+				}
+				s.Fsck("notes")
+			})
+		}
+	}
+}
+
+// TestSlow: a body that drips still arrives, one that stalls lasts as long as
+// the client has patience, and the server ends with neither.
+func TestSlow(t *testing.T) {
+	s := notes(t, remotetest.Options{})
+	s.Inject(func(remotetest.Request) remotetest.Fault {
+		return remotetest.Fault{Name: "drip", Response: remotetest.Trouble{After: 5, Drip: 40, Every: time.Millisecond}}
+	})
+	if out, err := client(t, "", "ls-remote", s.URL("notes")); err != nil || !strings.Contains(out, "refs/heads/main") {
+		t.Errorf("%v %s", err, out)
+	}
+	at := make(chan struct{})
+	s.Inject(func(remotetest.Request) remotetest.Fault {
+		return remotetest.Fault{Response: remotetest.Trouble{After: 5, Do: func() { close(at) }, Stall: true}}
+	})
+	cmd := exec.Command("git", "ls-remote", s.URL("notes"))
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	<-at
+	s.Close() // must not wait for ever
+	if cmd.Wait() == nil {
+		t.Error("a stalled answer was whole")
+	}
+}

@@ -1,0 +1,45 @@
+package secretscan
+
+import "bytes"
+
+// placeholders are what only a secret has that somebody made up: a random one
+// of a key's length has one of these in fewer than one of 100,000 cases. They
+// are compared in lower case.
+var placeholders = [...]string{
+	"example", "placeholder", "changeme", "redacted", "dummy", "yourkey", "yourtoken", "yoursecret", "your-", "your_", "insert", "replace",
+	"xxxxx", "00000000", "12345678", "abcdefgh", "......", "-----", "____", "foobar", "fake-", "fake_",
+}
+
+// published are fingerprints of keys that their providers publish for examples
+// and tests: by hash, because a scanner would find them here.
+func published() []string {
+	return []string{
+		"1938c068ffef7eb430d3", // Azurite's account key
+		"7229a510ea16f6ac86d9", // Stripe's test key
+	}
+}
+
+// isExample tells whether a secret is none: a placeholder.
+func isExample(secret []byte) bool {
+	low := bytes.ToLower(secret)
+	for _, p := range placeholders {
+		if bytes.Contains(low, []byte(p)) {
+			return true
+		}
+	}
+	return false
+}
+
+// awsSecret tells a secret access key, of 40 random characters, from a path.
+func awsSecret(content []byte) int {
+	var upper, lower, digit bool
+	for _, c := range content[:40] {
+		upper = upper || c >= 'A' && c <= 'Z'
+		lower = lower || c >= 'a' && c <= 'z'
+		digit = digit || c >= '0' && c <= '9'
+	}
+	if upper && lower && digit {
+		return 40
+	}
+	return 0
+}

@@ -1,0 +1,84 @@
+package secretscan_test
+
+import (
+	"bytes"
+	"errors"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"satchel/gitstore"
+	"satchel/gitstore/secretscan"
+	"satchel/internal/database/databasetest"
+	"satchel/internal/space"
+	"satchel/internal/testenv"
+)
+
+// TestASpaceKeepsKeysOutAndGetsRidOfThem goes the way of a person: a key is
+// refused, allowed, found by the remote and purged.
+func TestASpaceKeepsKeysOutAndGetsRidOfThem(t *testing.T) {
+	git := testenv.NeedProgram(t, "git")
+	scanner := migrated(t, databasetest.Open(t, databasetest.SQLite(t)))
+	dir := t.TempDir()
+	store, err := gitstore.Open(gitstore.Options{Dir: dir, Screen: scanner.Screen})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	id, by := space.NewSpaceID(), space.Meta{Author: space.Person{Name: "Ada", Email: "ada@example.org"}}
+	if _, err := store.Create(t.Context(), id, space.ChangeSet{Changes: []space.Change{{Path: "a.md", Content: []byte("first\n")}}}, by); err != nil {
+		t.Fatal(err)
+	}
+	write := func(path, content string) space.Commit {
+		t.Helper()
+		c, err := store.Commit(t.Context(), id, space.ChangeSet{Changes: []space.Change{{Path: path, Content: []byte(content)}}}, by)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	secret := token("a9")
+	c := write("key.md", "the key\n"+secret+"\n")
+	var refusal *secretscan.Refusal
+	if c.Changed || len(c.Refused) != 1 || !errors.As(c.Refused[0].Err, &refusal) {
+		t.Fatalf("%+v", c)
+	}
+	if err := scanner.Allow(t.Context(), secretscan.Allowance{Space: id, Fingerprint: refusal.Findings[0].Fingerprint}); err != nil {
+		t.Fatal(err)
+	}
+	if c = write("key.md", "the key\n"+secret+"\n"); !c.Changed || len(c.Refused) != 0 {
+		t.Fatalf("an allowed key: %+v", c)
+	}
+	write("b.md", "later\n")
+
+	purger, err := scanner.Purger(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, content, err := store.Open(t.Context(), id, c.ID, "key.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if purger.Learn(content, 2) != 1 {
+		t.Fatal("the remote's line taught nothing")
+	}
+	if _, err := store.Purge(t.Context(), id, "", purger.Rewrite, by); err != nil {
+		t.Fatal(err)
+	}
+	for p, want := range map[space.Path]string{"a.md": "first\n", "b.md": "later\n", "key.md": "the key\n" + secretscan.Redacted + "\n"} {
+		if _, got, err := store.Open(t.Context(), id, "", p); err != nil || string(got) != want {
+			t.Errorf("%s: %q %v", p, got, err)
+		}
+	}
+	// Nothing that git can reach or list has it.
+	repo := filepath.Join(dir, string(id)+".git")
+	list := exec.Command(git, "--git-dir", repo, "cat-file", "--batch-all-objects", "--batch")
+	out, err := list.Output()
+	if err != nil || len(out) == 0 || bytes.Contains(out, []byte(secret)) {
+		t.Errorf("the secret is among the objects: %v", err)
+	}
+}

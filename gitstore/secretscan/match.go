@@ -1,0 +1,420 @@
+package secretscan
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/base64"
+	"math"
+	"regexp"
+	"regexp/syntax"
+	"slices"
+	"sync"
+)
+
+const (
+	// maxMatch bounds how far an expression without a limit of its own reads.
+	maxMatch = 1024
+	// workPerByte bounds the bytes that expressions read in all, for a content
+	// that is made of nothing but beginnings of keys: at 50 ns each. Of 68,000
+	// real files none but the rules of a scanner needed half of one.
+	workPerByte = 4
+	minWork     = 1 << 20
+)
+
+// matcher finds what rules describe. A pass over the content looks at every
+// pair of bytes; where the rarest pair of a rule's text stands, the text is
+// compared, and the rule's expression is matched there alone.
+type matcher struct {
+	rules []compiled
+	pairs [1 << 16 / 64]uint64 // a bit for each pair that some text has
+	texts map[uint16][]text    // by their pair
+}
+
+// text is one of a rule's.
+type text struct {
+	rule   int
+	lit    []byte
+	fold   bool
+	offset int // of the pair in lit
+}
+
+// compiled is a rule with its expression, compiled when it is first needed.
+type compiled struct {
+	rule
+	once   sync.Once
+	re     *regexp.Regexp
+	window int // bytes that a match has at most
+}
+
+func newMatcher(rules []rule) *matcher {
+	m := &matcher{rules: make([]compiled, len(rules)), texts: map[uint16][]text{}}
+	for i, r := range rules {
+		m.rules[i].rule = r
+		for _, lit := range r.lits {
+			t := text{rule: i, lit: []byte(lit), fold: r.fold, offset: rarestPair(lit)}
+			a, b := lit[t.offset], lit[t.offset+1]
+			for _, pair := range casings(a, b, r.fold) {
+				m.pairs[pair>>6] |= 1 << (pair & 63)
+				m.texts[pair] = append(m.texts[pair], t)
+			}
+		}
+	}
+	return m
+}
+
+func pairOf(a, b byte) uint16 { return uint16(a) | uint16(b)<<8 }
+
+func casings(a, b byte, fold bool) []uint16 {
+	out := []uint16{pairOf(a, b)}
+	if !fold {
+		return out
+	}
+	for _, p := range [][2]byte{{upper(a), b}, {a, upper(b)}, {upper(a), upper(b)}} {
+		if v := pairOf(p[0], p[1]); v != out[0] && v != out[len(out)-1] {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+func upper(c byte) byte {
+	if c >= 'a' && c <= 'z' {
+		return c - 'a' + 'A'
+	}
+	return c
+}
+
+// rarestPair returns where in a text the two bytes begin that prose has least.
+func rarestPair(lit string) int {
+	weight := func(c byte) int {
+		switch {
+		case bytes.IndexByte([]byte("etaoinsr"), c) >= 0:
+			return 9
+		case c >= 'a' && c <= 'z':
+			return 6
+		case c == ' ' || c == '-':
+			return 7
+		case c >= '0' && c <= '9' || c == '.' || c == '/':
+			return 3
+		}
+		return 2 // capitals and signs
+	}
+	best, at := math.MaxInt, 0
+	for i := 0; i+1 < len(lit); i++ {
+		if w := weight(lit[i]) * weight(lit[i+1]); w < best {
+			best, at = w, i
+		}
+	}
+	return at
+}
+
+// match is a secret that a rule found.
+type match struct {
+	rule       *rule
+	start, end int
+	// decoded is the secret where start and end are those of base64 that it is in.
+	decoded []byte
+}
+
+// search is one search of one content.
+type search struct {
+	m    *matcher
+	work int         // bytes that expressions may read yet
+	stop func() bool // asked now and then, ends the search early
+	last []int       // where each rule's last match ends
+	buf  []byte      // what was decoded last
+}
+
+func (m *matcher) search(size int, stop func() bool) *search {
+	return &search{m: m, work: minWork + workPerByte*size, stop: stop, last: make([]int, len(m.rules))}
+}
+
+// text notes the secrets in a content until the work is done: then it returns
+// where it stopped, and -1 at the content's end.
+func (s *search) text(content []byte, found func(match)) int {
+	m, last := s.m, s.last
+	clear(last)
+	for i := 0; i+1 < len(content); i++ {
+		pair := uint16(content[i]) | uint16(content[i+1])<<8
+		if m.pairs[pair>>6]>>(pair&63)&1 == 0 {
+			continue
+		}
+		for _, t := range m.texts[pair] {
+			r := &m.rules[t.rule]
+			start := i - t.offset
+			if start < 0 || !hasText(content[start:], t.lit, t.fold) || !hasRun(content[start+len(t.lit):], r.run) {
+				continue
+			}
+			if start -= r.at; start < last[t.rule] || r.bound && insideWord(content, start) {
+				continue
+			}
+			end, cost := r.match(content, start, func(a, b int) { found(match{rule: &r.rule, start: a, end: b}) })
+			if end > 0 {
+				last[t.rule] = end
+			}
+			if s.work -= cost + len(t.lit); s.work < 0 || s.stop() {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+// minEncoded is how many digits of base64 are decoded at least: the shortest
+// key, an AWS access key ID of 20 bytes, has 27.
+const minEncoded = 27
+
+// encoded notes the secrets in what is written in base64: remotes refuse those
+// too. It returns where it stopped, as text does.
+func (s *search) encoded(content []byte, found func(match)) int {
+	var inside []match
+	for i := 0; i+minEncoded <= len(content); {
+		// From the far end of the shortest text back: prose is skipped in steps.
+		j := i + minEncoded - 1
+		for j >= i && isBase64(content[j]) {
+			j--
+		}
+		if j >= i {
+			i = j + 1
+			continue
+		}
+		end := i + minEncoded
+		for end < len(content) && isBase64(content[end]) {
+			end++
+		}
+		run := content[i:end]
+		s.buf = slices.Grow(s.buf[:0], base64.RawStdEncoding.DecodedLen(len(run)))
+		n, _ := base64.RawStdEncoding.Decode(s.buf[:cap(s.buf)], run) // as far as it goes
+		for end < len(content) && content[end] == '=' {
+			end++
+		}
+		start := i
+		i = end
+		inside = inside[:0]
+		stopped := s.text(s.buf[:n], func(m match) { inside = append(inside, m) })
+		if inside = apart(inside); len(inside) > 0 {
+			// Of several secrets none stands for all: the code itself does.
+			m := match{rule: inside[0].rule, start: start, end: end, decoded: run}
+			if len(inside) == 1 {
+				m.decoded = bytes.Clone(s.buf[inside[0].start:inside[0].end])
+			}
+			found(m)
+		}
+		if stopped >= 0 {
+			return start
+		}
+	}
+	return -1
+}
+
+// apart sorts matches and leaves out those that begin in an earlier one.
+func apart(all []match) []match {
+	slices.SortStableFunc(all, func(a, b match) int {
+		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(b.end, a.end))
+	})
+	end := 0
+	return slices.DeleteFunc(all, func(m match) bool {
+		if m.start < end {
+			return true
+		}
+		end = m.end
+		return false
+	})
+}
+
+func hasText(content, lit []byte, fold bool) bool {
+	if len(content) < len(lit) {
+		return false
+	}
+	if !fold {
+		return bytes.Equal(content[:len(lit)], lit)
+	}
+	for i, c := range lit {
+		if content[i] != c && (content[i] < 'A' || content[i] > 'Z' || content[i]+('a'-'A') != c) {
+			return false
+		}
+	}
+	return true
+}
+
+// hasRun tells whether content begins with n letters and digits.
+func hasRun(content []byte, n int) bool {
+	if len(content) < n {
+		return false
+	}
+	for _, c := range content[:n] {
+		if !isWord(c) {
+			return false
+		}
+	}
+	return true
+}
+
+// match tries the rule at start. It calls found with the secret's bounds,
+// returns where the match ends, 0 for none, and how many bytes it may have read.
+func (r *compiled) match(content []byte, start int, found func(start, end int)) (end, cost int) {
+	r.once.Do(r.compile)
+	view := content[start:min(start+r.window, len(content))]
+	loc := r.re.FindSubmatchIndex(view)
+	if loc == nil {
+		return 0, len(view)
+	}
+	from, to := loc[0], loc[1]
+	for g := 2; g+1 < len(loc); g += 2 {
+		if loc[g] >= 0 {
+			from, to = loc[g], loc[g+1]
+			break
+		}
+	}
+	from, to = start+from, start+to
+	cost = len(view)
+	if r.refine != nil {
+		n := r.refine(content[from:])
+		cost += max(n, 1024)
+		if n == 0 {
+			return 0, cost
+		}
+		to = from + n
+	}
+	if to == start+r.window { // as long as we read: the rest belongs to it
+		for to < len(content) && (isBase64(content[to]) || bytes.IndexByte([]byte("-_="), content[to]) >= 0) {
+			to++
+		}
+		cost = max(cost, to-start)
+	}
+	if r.ends && to < len(content) && isWord(content[to]) {
+		return 0, cost
+	}
+	secret := content[from:to]
+	if !r.long && (entropy(secret) <= r.entropy || isExample(secret) || insideBase64(content, from, secret)) {
+		return 0, cost
+	}
+	found(from, to)
+	return to, cost
+}
+
+// compile makes the expression and reads off it how long a match may be.
+func (r *compiled) compile() {
+	r.re = regexp.MustCompile(`\A(?:` + r.expr + `)`)
+	parsed, err := syntax.Parse(r.expr, syntax.Perl)
+	if err != nil {
+		panic(err) // MustCompile has parsed it
+	}
+	// One byte more, so that an expression that looks at what follows can.
+	r.window = min(longest(parsed), maxMatch) + 1
+}
+
+// longest returns how many bytes an expression matches at most; more than
+// maxMatch stands for any number.
+func longest(re *syntax.Regexp) int {
+	switch re.Op {
+	case syntax.OpLiteral:
+		return 4 * len(re.Rune)
+	case syntax.OpCharClass, syntax.OpAnyChar, syntax.OpAnyCharNotNL:
+		if re.Op == syntax.OpCharClass && (len(re.Rune) == 0 || re.Rune[len(re.Rune)-1] < 0x80) {
+			return 1
+		}
+		return 4
+	case syntax.OpStar, syntax.OpPlus:
+		return maxMatch + 1
+	case syntax.OpRepeat:
+		if re.Max < 0 {
+			return maxMatch + 1
+		}
+		return min(re.Max*longest(re.Sub[0]), maxMatch+1)
+	case syntax.OpConcat:
+		n := 0
+		for _, sub := range re.Sub {
+			n += longest(sub)
+		}
+		return min(n, maxMatch+1)
+	case syntax.OpAlternate, syntax.OpCapture, syntax.OpQuest:
+		n := 0
+		for _, sub := range re.Sub {
+			n = max(n, longest(sub))
+		}
+		return n
+	}
+	return 0
+}
+
+// insideWord tells whether a letter, digit or _ stands before start. One that
+// ends an escape is none: \n and \u0022 in JSON, %3D in a URL.
+func insideWord(content []byte, start int) bool {
+	if start < 1 || !isWord(content[start-1]) {
+		return false
+	}
+	before := content[max(0, start-6):start]
+	n := len(before)
+	return !(n >= 2 && before[n-2] == '\\' && bytes.IndexByte([]byte("nrtbf"), before[n-1]) >= 0 ||
+		n >= 3 && before[n-3] == '%' && isHex(before[n-2]) && isHex(before[n-1]) ||
+		n >= 6 && before[0] == '\\' && before[1] == 'u' && isHex(before[4]) && isHex(before[5]))
+}
+
+func isHex(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
+}
+
+func isWord(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_'
+}
+
+func isBase64(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '+' || c == '/'
+}
+
+// entropy returns the Shannon entropy of a secret in bits per byte.
+func entropy(secret []byte) float64 {
+	var counts [256]int
+	for _, c := range secret {
+		counts[c]++
+	}
+	return entropyOf(counts[:])
+}
+
+func entropyOf(counts []int) float64 {
+	n := 0
+	for _, k := range counts {
+		n += k
+	}
+	var bits float64
+	for _, k := range counts {
+		if k > 0 {
+			p := float64(k) / float64(n)
+			bits -= p * math.Log2(p)
+		}
+	}
+	return bits
+}
+
+// insideBase64 tells whether a secret is part of something longer in base64,
+// as a picture: what looks like a key there is chance. A line of its own is
+// part of what stands above it only where that has the same length, as lines
+// of base64 have.
+func insideBase64(content []byte, start int, secret []byte) bool {
+	const enough = 56 // digits before the secret
+	for _, c := range secret {
+		if !isBase64(c) && c != '=' {
+			return false
+		}
+	}
+	end := start + len(secret)
+	if start > 0 && content[start-1] == '\n' && (end == len(content) || content[end] == '\n' || content[end] == '\r') {
+		above := bytes.TrimSuffix(content[:start-1], []byte{'\r'})
+		if len(above)-bytes.LastIndexByte(above, '\n')-1 != len(secret) {
+			return false
+		}
+	}
+	run, breaks := 0, 0
+	for i := start - 1; i >= 0 && run < enough; i-- {
+		switch c := content[i]; {
+		case isBase64(c):
+			run++
+		case (c == '\n' || c == '\r') && breaks < 4:
+			breaks++
+		default:
+			return false
+		}
+	}
+	return run >= enough
+}

@@ -1,0 +1,111 @@
+package secretscan
+
+import "bytes"
+
+const (
+	minKeyDigits = 64 // base64 digits of the shortest private key (an Ed25519 one has 64)
+	minKeyLine   = 16 // of a line of one, but for the last
+	maxKeyLabels = 8  // lines before the digits, as Proc-Type: and Comment:
+)
+
+var (
+	keyEnd  = []byte("-----END")
+	keyDash = []byte("-----")
+)
+
+// privateKey tells where a private key in PEM ends whose first line begins the
+// content; 0 where none follows, as after a placeholder. The digits may be
+// broken by line ends, their escapes in JSON or a shell's string, indentation,
+// quotes and comment signs, but by nothing else: documentation has first lines
+// without a key, and prose after them. A key without its last line is one too.
+func privateKey(content []byte) int {
+	i := len("-----BEGIN")
+	i += bytes.Index(content[i:], keyDash) + len(keyDash) // the expression has seen it
+	var counts [256]int
+	digits, labels, end := 0, 0, 0
+scan:
+	for i < len(content) {
+		switch c := content[i]; {
+		case c == '\\' && i+1 < len(content) && bytes.IndexByte([]byte("nrt"), content[i+1]) >= 0:
+			i += 2
+		case isBase64(c):
+			j := i
+			for j < len(content) && isBase64(content[j]) {
+				j++
+			}
+			run := content[i:j]
+			switch {
+			case len(bytes.Trim(run, "+/")) == 0 && len(run) < minKeyLine: // of a program around it
+				i = j
+				continue
+			case digits == 0 && labels < maxKeyLabels && isLabel(content[i:]):
+				labels++
+				i = lineEnd(content, i)
+				continue
+			case len(run) < minKeyLine && (digits == 0 || !isLastLine(content[j:])):
+				break scan
+			}
+			for _, c := range run {
+				counts[c]++
+			}
+			digits += len(run)
+			i, end = j, j
+		case c == '=' && digits > 0:
+			i++
+			end = i
+		case bytes.IndexByte([]byte(" \t\r\n\"'`,;#*>|\\"), c) >= 0:
+			i++
+		case bytes.HasPrefix(content[i:], keyEnd) && digits > 0:
+			rest := content[i+len(keyEnd):]
+			if k := bytes.Index(rest[:min(len(rest), 80)], keyDash); k >= 0 {
+				end = i + len(keyEnd) + k + len(keyDash)
+			}
+			break scan
+		default:
+			break scan
+		}
+	}
+	if digits < minKeyDigits || entropyOf(counts[:]) < 4 {
+		return 0
+	}
+	return end
+}
+
+// isLabel tells whether content begins as "Proc-Type: 4".
+func isLabel(content []byte) bool {
+	for i, c := range content[:min(len(content), 32)] {
+		if c == ':' {
+			return i > 0
+		}
+		if c != '-' && (c < 'A' || c > 'Z' && c < 'a' || c > 'z') {
+			return false
+		}
+	}
+	return false
+}
+
+// lineEnd returns where the line ends that i is on, by a line end or its escape,
+// or where it gets too long for a label's.
+func lineEnd(content []byte, i int) int {
+	for stop := min(i+256, len(content)); i < stop && content[i] != '\n'; i++ {
+		if content[i] == '\\' && i+1 < len(content) && content[i+1] == 'n' {
+			break
+		}
+	}
+	return i
+}
+
+// isLastLine tells whether what follows a short run of digits ends a key.
+func isLastLine(after []byte) bool {
+	for i := 0; i < len(after); i++ {
+		switch c := after[i]; {
+		case c == '=' || c == '-':
+			return c == '=' || bytes.HasPrefix(after[i:], keyEnd)
+		case c == '\\' && i+1 < len(after) && bytes.IndexByte([]byte("nrt"), after[i+1]) >= 0:
+			i++
+		case bytes.IndexByte([]byte(" \t\r\n\"'`,;#*>|\\+"), c) < 0 || i > 200:
+			return false
+		}
+	}
+	return false
+}

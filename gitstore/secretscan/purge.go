@@ -1,0 +1,145 @@
+package secretscan
+
+import (
+	"bytes"
+	"context"
+	"slices"
+
+	"satchel/internal/space"
+)
+
+// Purger takes secrets out of contents: what the rules find, and what it has
+// learnt. It is for one purge and one goroutine; it holds secrets in memory.
+type Purger struct {
+	s       *Scanner
+	allowed map[string]bool
+	learnt  [][]byte
+	counts  map[space.Path]int
+}
+
+// Purger returns a Purger for a space, which leaves alone what the space
+// allows.
+func (s *Scanner) Purger(ctx context.Context, id space.SpaceID) (*Purger, error) {
+	u := &Purger{s: s, allowed: map[string]bool{}, counts: map[space.Path]int{}}
+	if s.db == nil {
+		return u, nil
+	}
+	list, err := s.List(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range list {
+		u.allowed[a.Fingerprint] = true
+	}
+	return u, nil
+}
+
+// minLearnt is how many bytes a text has at least that is taken out wherever it
+// occurs: shorter ones are words.
+const minLearnt = 8
+
+// Learn notes the secrets on a line (from 1) of a content, which a person named,
+// so that they are taken out wherever they occur, allowed or not. Where no rule
+// knows one, the texts on the line that look random are taken for secrets, and
+// without any the whole line. It returns how many it noted: 0 where there is no
+// such line, or nothing on it but a word.
+func (u *Purger) Learn(content []byte, line int) int { return u.learn(content, line, true) }
+
+// LearnNamed is Learn for a line that a remote named, which may be wrong or mean
+// harm: a line without anything that looks like a secret is left alone.
+func (u *Purger) LearnNamed(content []byte, line int) int { return u.learn(content, line, false) }
+
+func (u *Purger) learn(content []byte, line int, whole bool) int {
+	start, end, ok := lineBounds(content, line)
+	if !ok {
+		return 0
+	}
+	n := 0
+	for _, f := range u.s.Scan("", content) {
+		if f.Start < end && f.End > start && f.Rule != RuleUnread {
+			n += u.note(content[f.Start:f.End])
+		}
+	}
+	if n > 0 {
+		return n
+	}
+	text := bytes.TrimSpace(content[start:end])
+	for _, word := range bytes.FieldsFunc(text, func(r rune) bool { return !isToken(r) }) {
+		if bytes.HasPrefix(word, []byte("//")) {
+			continue // the host and path of a URL
+		}
+		// In an assignment without spaces the secret is what follows the sign.
+		if i := bytes.IndexByte(word, '='); i > 0 && i+1 < len(word) && word[i+1] != '=' {
+			word = word[i+1:]
+		}
+		if len(word) >= 12 && entropy(word) > 3 && bytes.ContainsAny(word, "0123456789") {
+			n += u.note(word)
+		}
+	}
+	if n == 0 && whole {
+		n = u.note(text)
+	}
+	return n
+}
+
+// isToken tells what a key may be made of.
+func isToken(r rune) bool {
+	return r < 0x80 && (isBase64(byte(r)) || r == '_' || r == '-' || r == '.' || r == '~' || r == '=' || r == '%')
+}
+
+// note remembers a secret.
+func (u *Purger) note(secret []byte) int {
+	if len(secret) < minLearnt || slices.ContainsFunc(u.learnt, func(l []byte) bool { return bytes.Equal(l, secret) }) {
+		return min(len(secret)/minLearnt, 1) // known already
+	}
+	u.learnt = append(u.learnt, bytes.Clone(secret))
+	// The longest first, so that no part of it is left.
+	slices.SortFunc(u.learnt, func(a, b []byte) int { return len(b) - len(a) })
+	return 1
+}
+
+func lineBounds(content []byte, line int) (start, end int, ok bool) {
+	for ; line > 1; line-- {
+		i := bytes.IndexByte(content[start:], '\n')
+		if i < 0 {
+			return 0, 0, false
+		}
+		start += i + 1
+	}
+	if line < 1 || start >= len(content) {
+		return 0, 0, false
+	}
+	if i := bytes.IndexByte(content[start:], '\n'); i >= 0 {
+		return start, start + i, true
+	}
+	return start, len(content), true
+}
+
+// Rewrite returns a file's content with [Redacted] in the place of secrets; the
+// same slice where it has none. keep is always true: it fits
+// gitstore.(*Store).Purge.
+func (u *Purger) Rewrite(p space.Path, content []byte) (out []byte, keep bool) {
+	n := 0
+	out = content
+	for more := true; more; { // Scan gives so many findings at once
+		found := u.s.Scan(p, out)
+		more = len(found) >= u.s.max
+		found = slices.DeleteFunc(found, func(f Finding) bool { return u.allowed[f.Fingerprint] || f.Rule == RuleUnread })
+		out = Redact(out, found)
+		n += len(found)
+		more = more && len(found) > 0
+	}
+	for _, secret := range u.learnt {
+		if k := bytes.Count(out, secret); k > 0 {
+			n += k
+			out = bytes.ReplaceAll(out, secret, []byte(Redacted))
+		}
+	}
+	if n > 0 {
+		u.counts[p] += n
+	}
+	return out, true
+}
+
+// Removed tells how many secrets Rewrite has taken out, by path.
+func (u *Purger) Removed() map[space.Path]int { return u.counts }

@@ -1,0 +1,41 @@
+package secretscan
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+)
+
+// TestTheLongestSentenceHasItsWholeCommand: whoever shows a refusal may rely on
+// MaxSentence, and then cuts no fingerprint.
+func TestTheLongestSentenceHasItsWholeCommand(t *testing.T) {
+	var about, id string
+	for _, r := range append(gitleaksRules(), own()...) {
+		if len(r.about)+len(r.id) > len(about)+len(id) {
+			about, id = r.about, r.id
+		}
+		if len(r.about) > maxShown || len(r.id) > maxShown {
+			t.Errorf("rule %s is cut", r.id)
+		}
+	}
+	for _, n := range []int{1, 2, 3, 4, 1000} {
+		r := &Refusal{Path: "a.md"}
+		for i := range n {
+			r.Findings = append(r.Findings, Finding{Rule: id, Description: about, Line: math.MaxInt32 - i, Fingerprint: fmt.Sprintf("%020x", i)})
+		}
+		said := r.sentence()
+		for i := range min(n, shownFindings) {
+			if !strings.Contains(said, r.Findings[i].Fingerprint) {
+				t.Errorf("%d findings: no. %d is not named in %q", n, i, said)
+			}
+		}
+		if len(said) > MaxSentence || !strings.Contains(said, "satchel space allow --user NAME "+r.Findings[0].Fingerprint) {
+			t.Errorf("%d findings: %d bytes: %s", n, len(said), said)
+		}
+	}
+	r := &Refusal{Findings: []Finding{{Rule: RuleUnread, Line: 9, Fingerprint: "1"}, {Rule: id, Description: about, Fingerprint: "2"}}}
+	if said := r.sentence(); !strings.HasPrefix(said, "From line 9 on it has too many keys, or beginnings of keys, to be searched, its name looks like a secret (") {
+		t.Error(said)
+	}
+}

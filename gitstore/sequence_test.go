@@ -1,0 +1,280 @@
+package gitstore
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"satchel/internal/space"
+)
+
+// What follows shows that any sequence of change sets makes the tree that git
+// makes of the same edits in a directory.
+
+// modelFile is a file of a directory.
+type modelFile struct {
+	mode    space.Mode
+	content string
+}
+
+// model is a directory's files by path.
+type model map[string]modelFile
+
+// sequenceNames collide in case, in Unicode form, with one another as file and
+// directory, and in git's order of names.
+var sequenceNames = []string{"a", "A", "b", "a.b", "a-b", "a0", "a b", "\u00e9", "e\u0301", "日本語.md", ".x", "-rf", "c.md", "\U0001f600", "~", "a\\b"}
+
+// chooser makes decisions: of a seed, or of fuzzed bytes.
+type chooser func(n int) int
+
+// edit makes a few edits, as a person does in a directory: what is in the way of
+// a new file goes.
+func (m model) edit(choose chooser) {
+	name := func() string {
+		p := sequenceNames[choose(len(sequenceNames))]
+		for range choose(3) {
+			p += "/" + sequenceNames[choose(len(sequenceNames))]
+		}
+		return p
+	}
+	any := func() (string, bool) {
+		if len(m) == 0 {
+			return "", false
+		}
+		return slices.Sorted(maps.Keys(m))[choose(len(m))], true
+	}
+	write := func(p string, f modelFile) {
+		for q := range m {
+			if under(q, p) || under(p, q) {
+				delete(m, q)
+			}
+		}
+		m[p] = f
+	}
+	for range 1 + choose(6) {
+		p, there := any()
+		switch what := choose(12); {
+		case what < 4 || !there:
+			write(name(), modelFile{space.Mode(choose(2)), fmt.Sprint(choose(20))})
+		case what == 4: // a link, perhaps to nothing
+			write(name(), modelFile{space.Symlink, sequenceNames[choose(len(sequenceNames))]})
+		case what == 5: // the mode alone
+			if f := m[p]; f.mode != space.Symlink {
+				f.mode = 1 - f.mode
+				m[p] = f
+			}
+		case what == 6: // the content alone
+			f := m[p]
+			f.content = sequenceNames[choose(len(sequenceNames))]
+			m[p] = f
+		case what == 7:
+			delete(m, p)
+		case what == 8: // a directory, with all in it
+			top, _, _ := strings.Cut(p, "/")
+			maps.DeleteFunc(m, func(q string, _ modelFile) bool { return under(q, top) })
+		case what == 9: // a rename, perhaps below itself or above
+			f := m[p]
+			delete(m, p)
+			write(name(), f)
+		case what == 10: // a copy
+			write(name(), m[p])
+		default: // an empty file
+			write(name(), modelFile{})
+		}
+	}
+}
+
+// changes is the change set that leads from one model to another, in any order,
+// with entries in it that later ones replace.
+func (m model) changes(from model, base func(path string) space.BlobID, choose chooser) (cs space.ChangeSet) {
+	cs.Policy = space.Policy(choose(2))
+	for _, p := range slices.Sorted(maps.Keys(from)) {
+		if _, ok := m[p]; !ok {
+			cs.Changes = append(cs.Changes, space.Change{Path: p, Op: space.Delete, Base: base(p), BaseMode: from[p].mode})
+		}
+	}
+	for _, p := range slices.Sorted(maps.Keys(m)) {
+		f, was := m[p], from[p]
+		old := base(p)
+		if old != "" && f == was && choose(10) > 0 {
+			continue // mostly, what did not change is not sent
+		}
+		cs.Changes = append(cs.Changes, space.Change{Path: p, Mode: f.mode, Content: []byte(f.content), Base: old, BaseMode: was.mode})
+	}
+	for i := len(cs.Changes) - 1; i > 0; i-- {
+		j := choose(i + 1)
+		cs.Changes[i], cs.Changes[j] = cs.Changes[j], cs.Changes[i]
+	}
+	if n := len(cs.Changes); n > 0 && choose(3) == 0 {
+		c := cs.Changes[choose(n)]
+		c.Content, c.Op, c.Mode = []byte("not the last word"), space.Write, space.Regular
+		cs.Changes = slices.Insert(cs.Changes, 0, c)
+	}
+	return cs
+}
+
+// tree computes git's name of a directory, without git.
+func (m model) tree() hash {
+	below := map[string]model{}
+	var es []treeEntry
+	for p, f := range m {
+		if name, rest, ok := strings.Cut(p, "/"); ok {
+			if below[name] == nil {
+				below[name] = model{}
+			}
+			below[name][rest] = f
+			continue
+		}
+		es = append(es, treeEntry{p, treeMode(f.mode), plumbing.ComputeHash(plumbing.BlobObject, []byte(f.content))})
+	}
+	for name, sub := range below {
+		es = append(es, treeEntry{name, modeDir, sub.tree()})
+	}
+	return plumbing.ComputeHash(plumbing.TreeObject, encodeTree(es))
+}
+
+// apply brings a directory from one model to another.
+func (m model) apply(t testing.TB, dir string, from model) {
+	t.Helper()
+	for p, f := range from {
+		if now, ok := m[p]; ok && now == f {
+			continue
+		}
+		if err := os.Remove(filepath.Join(dir, p)); err != nil {
+			t.Fatal(err)
+		}
+		for d := path.Dir(p); d != "."; d = path.Dir(d) {
+			if os.Remove(filepath.Join(dir, d)) != nil {
+				break // it is not empty
+			}
+		}
+	}
+	for p, f := range m {
+		if was, ok := from[p]; ok && was == f {
+			continue
+		}
+		name := filepath.Join(dir, p)
+		err := os.MkdirAll(filepath.Dir(name), 0o755)
+		switch {
+		case err != nil:
+		case f.mode == space.Symlink:
+			err = os.Symlink(f.content, name)
+		case f.mode == space.Executable:
+			err = os.WriteFile(name, []byte(f.content), 0o755)
+		default:
+			err = os.WriteFile(name, []byte(f.content), 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// step commits an edit of the model and checks what came of it.
+func (m model) step(t testing.TB, s *Store, id space.SpaceID, choose chooser) (next model, cs space.ChangeSet) {
+	t.Helper()
+	next = maps.Clone(m)
+	next.edit(choose)
+	cs = next.changes(m, func(p string) space.BlobID {
+		b, _, _, err := s.Blob(t.Context(), id, "", space.Path(p))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}, choose)
+	c, err := s.Commit(t.Context(), id, cs, space.Meta{Author: ada})
+	if err != nil {
+		t.Fatalf("%v: %+v", err, cs)
+	}
+	if len(c.Refused) > 0 || len(c.Conflicts) > 0 || c.Changed != !maps.Equal(m, next) {
+		t.Fatalf("%+v: %+v", c, cs)
+	}
+	return next, cs
+}
+
+// TestChangeSetsAreWhatADirectoryWouldBe: any sequence of change sets with fresh
+// bases gives the tree that git makes of the same edits in a directory, by
+// git add -A and git write-tree.
+func TestChangeSetsAreWhatADirectoryWouldBe(t *testing.T) {
+	s := newStore(t)
+	for seed := range uint64(8) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			r := rand.New(rand.NewPCG(seed, 7))
+			choose := func(n int) int { return r.IntN(n) }
+			id := newSpace(t, s, nil)
+			dir := t.TempDir()
+			git(t, dir, "init", "-q")
+			m := model{}
+			for round := range 25 {
+				next, cs := m.step(t, s, id, choose)
+				next.apply(t, dir, m)
+				m = next
+				git(t, dir, "add", "-A")
+				want := git(t, dir, "write-tree")
+				if got := git(t, s.repoDir(id), "rev-parse", "main^{tree}"); got != want {
+					t.Fatalf("round %d: tree %s, git's is %s: %v after %+v", round, got, want, m, cs)
+				}
+				if got := m.tree().String(); got != want {
+					t.Fatalf("round %d: the model's tree is %s, git's %s", round, got, want)
+				}
+			}
+			fsck(t, s, id)
+		})
+	}
+}
+
+// FuzzSequences does the same for fuzzed edits, with the tree computed from the
+// model: the test above shows that git computes the same.
+//
+//fuzz:slow
+func FuzzSequences(f *testing.F) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for range 20 {
+		b := make([]byte, 120)
+		for i := range b {
+			b[i] = byte(r.Uint32())
+		}
+		f.Add(b)
+	}
+	s := newStore(f, func(o *Options) { o.Sync = func(*os.File) error { return nil } })
+	f.Fuzz(func(t *testing.T, data []byte) {
+		choose := func(n int) int {
+			if len(data) == 0 {
+				return 0
+			}
+			b := int(data[0])
+			data = data[1:]
+			return b % n
+		}
+		id := newSpace(t, s, nil)
+		m := model{}
+		for rounds := 0; len(data) > 0 && rounds < 8; rounds++ {
+			var cs space.ChangeSet
+			m, cs = m.step(t, s, id, choose)
+			files, err := s.Files(t.Context(), id, "", "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, release, err := s.acquire(t.Context(), id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, want := r.head.Load().tree, m.tree()
+			release()
+			if got != want || len(files) != len(m) {
+				t.Fatalf("tree %s, the directory's is %s: %v after %+v", got, want, m, cs)
+			}
+		}
+		if err := s.Remove(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

@@ -1,0 +1,280 @@
+package gitstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"satchel/gitstore/gitcmd"
+	"satchel/internal/space"
+)
+
+// Tidied tells what Tidy did.
+type Tidied struct {
+	Purged    bool // a purge that was cut off is finished
+	Leftovers int  // files and directories of programs that died
+	LogBytes  int64
+	Packed    bool // packs were consolidated
+	Collected bool // objects that nothing reaches were dropped
+}
+
+// Tidy does what is worth doing while nobody changes a space: it finishes a
+// purge that could not remove everything, removes what programs that died left
+// behind, drops the oldest lines of a reflog that grew over Limits.Reflog, and
+// consolidates Options.IdlePacks packs or more. Where packs have come to half of
+// Limits.Repository and a quarter of that is reached by no ref and no line of
+// the reflog, as after force-pushes of the remote, that part is dropped: commits
+// wait then, and a space with a live sandbox is left alone. Else commits and
+// reads go on meanwhile. It costs little where there is nothing to do.
+func (s *Store) Tidy(ctx context.Context, id space.SpaceID) (done Tidied, err error) {
+	r, release, err := s.acquire(ctx, id)
+	if err != nil {
+		return done, err
+	}
+	defer release()
+	if done.Purged, err = r.retryPurge(ctx); err != nil {
+		return done, r.internalf(err, "finish a purge")
+	}
+	if done.Leftovers, err = s.sweepRepo(r.dir); err != nil {
+		return done, r.internalf(err, "remove leftovers")
+	}
+	if done.LogBytes, err = r.trimLog(); err != nil {
+		return done, r.internalf(err, "shorten the log")
+	}
+	loose, err := hasLoose(r.db.dir)
+	if err != nil {
+		return done, r.internalf(err, "look for objects")
+	}
+	if n := r.db.packCount(); n >= s.o.IdlePacks || loose {
+		done.Packed = true
+		if err := s.Maintain(ctx, id); err != nil {
+			return done, err
+		}
+	}
+	if done.Collected, err = r.collect(ctx); err != nil {
+		return done, r.internalf(err, "drop unreachable objects")
+	}
+	return done, nil
+}
+
+// collect drops what nothing reaches, where that is much.
+func (r *repo) collect(ctx context.Context) (bool, error) {
+	size := r.db.packBytes()
+	if size < r.s.o.Limits.Repository/2 || size == r.collected.Load() || r.seeds.seeded() {
+		return false, nil
+	}
+	tips, err := r.tips(ctx)
+	if err != nil {
+		return false, err
+	}
+	if tips, err = r.withLogged(tips); err != nil {
+		return false, err
+	}
+	var in strings.Builder
+	for _, h := range tips {
+		fmt.Fprintln(&in, h)
+	}
+	out, err := r.s.git.Run(ctx, gitcmd.Cmd{Dir: r.dir, GitDir: r.dir, Stdin: strings.NewReader(in.String()),
+		Args: []string{"rev-list", "--objects", "--disk-usage", "--stdin"}})
+	if err != nil {
+		return false, err
+	}
+	used, err := strconv.ParseInt(strings.TrimSpace(string(out)), 10, 64)
+	if err != nil {
+		return false, err
+	}
+	if size-used < size/4 {
+		r.collected.Store(size) // not worth another look until something is added
+		return false, nil
+	}
+	return r.alone(ctx, func() error {
+		tips, err := r.tips(ctx)
+		if err != nil {
+			return err
+		}
+		if tips, err = r.withLogged(tips); err != nil {
+			return err
+		}
+		if err := r.dropUnreachable(ctx, tips); err != nil {
+			return err
+		}
+		return r.relinkView()
+	})
+}
+
+// withLogged adds the commits that the branch's reflog names and the space has.
+func (r *repo) withLogged(tips []hash) ([]hash, error) {
+	b, err := os.ReadFile(r.logFile())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	lines, _ := parseLog(b)
+	for _, l := range lines {
+		for _, h := range []hash{l.old, l.now} {
+			if !h.IsZero() && !slices.Contains(tips[max(0, len(tips)-2):], h) && r.isCommit(h) {
+				tips = append(tips, h)
+			}
+		}
+	}
+	return tips, nil
+}
+
+// alone calls f while nobody commits to the space, imports into it or sends it,
+// and no sandbox looks at its packs; it tells false where that cannot be now.
+func (r *repo) alone(ctx context.Context, f func() error) (bool, error) {
+	if !r.unreached.TryLock() {
+		return false, nil
+	}
+	defer r.unreached.Unlock()
+	r.maintaining.Lock()
+	defer r.maintaining.Unlock()
+	if err := r.seeds.enter(ctx); err != nil {
+		return false, err
+	}
+	defer r.seeds.leave()
+	if r.seeds.seeded() {
+		return false, nil
+	}
+	r.commitMu.Lock()
+	defer r.commitMu.Unlock()
+	err := f()
+	return err == nil, err
+}
+
+// retryPurge finishes a purge whose journal is left, where nothing is in its
+// way.
+func (r *repo) retryPurge(ctx context.Context) (bool, error) {
+	if _, err := os.Stat(filepath.Join(r.dir, journalFile)); errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return r.alone(ctx, func() error { return r.recoverPurge(ctx) })
+}
+
+// trimLog drops the oldest lines of the branch's reflog where it is over its
+// limit, down to half of that, and returns how many bytes they had. The last
+// line, which makes head durable, stays in any case.
+func (r *repo) trimLog() (int64, error) {
+	st, err := os.Stat(r.logFile())
+	if errors.Is(err, fs.ErrNotExist) || err == nil && st.Size() <= r.s.o.Limits.Reflog {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	r.commitMu.Lock()
+	defer r.commitMu.Unlock()
+	if err := r.usable(); err != nil {
+		return 0, err
+	}
+	b, err := os.ReadFile(r.logFile())
+	if err != nil {
+		return 0, err
+	}
+	lines, size := parseLog(b)
+	if size != int64(len(b)) || len(lines) == 0 {
+		return 0, nil // a line that somebody else wrote: it is looked at when the space is opened
+	}
+	from := 0
+	for int64(len(b)-from) > r.s.o.Limits.Reflog/2 {
+		next := strings.IndexByte(string(b[from:]), '\n') + 1
+		if from+next == len(b) {
+			break
+		}
+		from += next
+	}
+	return int64(from), r.s.o.replaceDurable(r.logFile(), b[from:], 0o600)
+}
+
+// sweepRepo removes what git or a crash left half-made in a repository, Options.LeftoverAge
+// ago or more: whatever is written to still is younger.
+func (s *Store) sweepRepo(dir string) (n int, err error) {
+	for _, glob := range []string{
+		"*.lock", "*.tmp", "refs/.tmp-*", "refs/*.lock", "refs/*/*.lock", "refs/*/*/*.lock",
+		"objects/tmp_objdir*", "objects/??/tmp_obj_*", "objects/pack/tmp_*", "objects/pack/.tmp-*", "logs/refs/heads/*.tmp",
+	} {
+		names, err := filepath.Glob(filepath.Join(dir, filepath.FromSlash(glob)))
+		if err != nil {
+			return n, err
+		}
+		m, err := s.removeOld(names)
+		n += m
+		if err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// Sweep removes what belongs to no space and was left behind by a transfer or
+// an import that died, Options.LeftoverAge ago or more, and tells how many there
+// were. Opening the store removes all of it.
+func (s *Store) Sweep(ctx context.Context) (int, error) {
+	names, err := filepath.Glob(filepath.Join(s.o.Dir, quarantineDir, "*"))
+	if err != nil {
+		return 0, err
+	}
+	more, err := filepath.Glob(filepath.Join(s.o.Dir, ".new-*"))
+	if err != nil {
+		return 0, err
+	}
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	return s.removeOld(append(names, more...))
+}
+
+// removeOld removes those of the files and directories in which nothing was
+// written for Options.LeftoverAge.
+func (s *Store) removeOld(names []string) (n int, err error) {
+	limit := time.Now().Add(-s.o.LeftoverAge)
+	for _, name := range names {
+		fresh := false
+		err := filepath.WalkDir(name, func(_ string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			st, err := d.Info()
+			if err == nil && st.ModTime().After(limit) {
+				fresh = true
+				return fs.SkipAll
+			}
+			return err
+		})
+		if errors.Is(err, fs.ErrNotExist) || fresh {
+			continue
+		}
+		if err = errors.Join(err, removeTree(name)); err != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, nil
+}
+
+// hasLoose tells whether git, an operator's for one, wrote objects as files of
+// their own.
+func hasLoose(objects string) (bool, error) {
+	dirs, err := filepath.Glob(filepath.Join(objects, "[0-9a-f][0-9a-f]"))
+	if err != nil {
+		return false, err
+	}
+	for _, d := range dirs {
+		es, err := os.ReadDir(d)
+		if err != nil {
+			return false, err
+		}
+		for _, e := range es {
+			if len(e.Name()) == 38 {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}

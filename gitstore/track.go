@@ -1,0 +1,256 @@
+package gitstore
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"satchel/gitstore/gitcmd"
+	"satchel/gitstore/transport"
+	"satchel/internal/space"
+)
+
+// trackedRefs say which commit the remote's branches were last known to be at.
+// A machine that loses its power may lose the newest of them; none ever names a
+// commit that the remote did not have. Sandboxes do not see them.
+const trackedRefs = trackingRefs + "origin/"
+
+func (r *repo) refPath(ref string) string { return filepath.Join(r.dir, filepath.FromSlash(ref)) }
+
+// readOwnRef returns a ref that only this package writes; the zero hash where
+// there is none that can be read.
+func (r *repo) readOwnRef(ref string) hash {
+	b, err := os.ReadFile(r.refPath(ref))
+	if errors.Is(err, fs.ErrNotExist) {
+		b = r.packedRef(ref)
+	} else if err != nil {
+		return hash{}
+	}
+	h, err := hashFrom(string(bytes.TrimSpace(b)))
+	if err != nil {
+		return hash{}
+	}
+	return h
+}
+
+// packedRef returns what packed-refs says of a ref: an operator's git gc may
+// have put it there.
+func (r *repo) packedRef(ref string) []byte {
+	packed, _ := os.ReadFile(filepath.Join(r.dir, "packed-refs"))
+	for line := range strings.Lines(string(packed)) {
+		if id, ok := strings.CutSuffix(strings.TrimSpace(line), " "+ref); ok {
+			return []byte(id)
+		}
+	}
+	return nil
+}
+
+// writeOwnRef sets a ref. The file's content is durable before its name is, so
+// that power loss leaves the old one or the new one; durable makes sure of the
+// new one. A ref in the way, as of a branch "a" where "a/b" is to be, goes.
+func (r *repo) writeOwnRef(ref string, h hash, durable bool) error {
+	name := r.refPath(ref)
+	made, err := r.makeRefDirs(path.Dir(ref))
+	if err != nil {
+		return err
+	}
+	if st, err := os.Lstat(name); err == nil && st.IsDir() {
+		if err := removeTree(name); err != nil {
+			return err
+		}
+	}
+	tmp, err := os.CreateTemp(filepath.Join(r.dir, "refs"), ".tmp-*")
+	if err != nil {
+		return err
+	}
+	_, err = tmp.WriteString(h.String() + "\n")
+	if err == nil {
+		err = r.s.o.Sync(tmp)
+	}
+	if err = errors.Join(err, tmp.Close()); err == nil {
+		r.s.o.probe("own ref written")
+		err = os.Rename(tmp.Name(), name)
+	}
+	if err != nil {
+		os.Remove(tmp.Name())
+		return err
+	}
+	r.s.o.probe("own ref renamed")
+	if !durable {
+		return nil
+	}
+	for _, dir := range append(made, path.Dir(ref)) {
+		if err := r.s.o.syncDir(r.refPath(dir)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// makeRefDirs makes the directory of a ref, and returns those that got an
+// entry for it.
+func (r *repo) makeRefDirs(dir string) (changed []string, err error) {
+	at := "refs"
+	for seg := range strings.SplitSeq(strings.TrimPrefix(dir, "refs/"), "/") {
+		next := at + "/" + seg
+		st, err := os.Lstat(r.refPath(next))
+		if err == nil && !st.IsDir() {
+			err = errors.Join(os.Remove(r.refPath(next)), fs.ErrNotExist)
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			changed = append(changed, at)
+			err = os.Mkdir(r.refPath(next), 0o700)
+		}
+		if err != nil {
+			return nil, err
+		}
+		at = next
+	}
+	return changed, nil
+}
+
+// setTracked notes where a remote's branch is. The caller knows that the
+// remote has the commit, and that its objects are durable here.
+func (r *repo) setTracked(branch string, h hash) error {
+	r.refMu.Lock()
+	defer r.refMu.Unlock()
+	if r.readOwnRef(trackedRefs+branch) == h {
+		return nil
+	}
+	return r.writeOwnRef(trackedRefs+branch, h, false)
+}
+
+// tracked returns where a remote's branch was last known to be.
+func (r *repo) tracked(branch string) (hash, bool, error) {
+	if err := transport.CheckBranch(branch); err != nil {
+		return hash{}, false, err
+	}
+	h := r.readOwnRef(trackedRefs + branch)
+	if h.IsZero() {
+		return hash{}, false, nil
+	}
+	if _, err := r.rawCommit(h); errors.Is(err, errNoObject) {
+		return hash{}, false, nil
+	} else if err != nil {
+		return hash{}, false, r.internalf(err, "tracked commit")
+	}
+	return h, true, nil
+}
+
+// Tracked returns the commit that a branch of the remote was last known to be
+// at; false where nothing is known of it.
+func (s *Store) Tracked(ctx context.Context, id space.SpaceID, branch string) (space.CommitID, bool, error) {
+	r, release, err := s.acquire(ctx, id)
+	if err != nil {
+		return "", false, err
+	}
+	defer release()
+	h, ok, err := r.tracked(branch)
+	if !ok {
+		return "", false, err
+	}
+	return commitID(h), true, nil
+}
+
+// Unpushed counts the commits of head that the remote's branch is not known to
+// have, and returns the newest of them, at most limit, without their files.
+func (s *Store) Unpushed(ctx context.Context, id space.SpaceID, branch string, limit int) (n int, newest []space.Commit, err error) {
+	r, release, err := s.acquire(ctx, id)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer release()
+	from, _, err := r.tracked(branch)
+	if err != nil {
+		return 0, nil, err
+	}
+	head := r.head.Load().id
+	if head == from {
+		return 0, nil, nil
+	}
+	p, err := r.paint(ctx, head, from)
+	if err != nil {
+		return 0, nil, r.internalf(err, "count unpushed commits")
+	}
+	for _, d := range p.only(paintA) {
+		if n++; len(newest) < limit {
+			c := d.c.commit(d.h)
+			c.Changed = true
+			newest = append(newest, c)
+		}
+	}
+	return n, newest, nil
+}
+
+// ForgetRemote drops what is known of the space's remote. No commit goes with
+// it.
+func (s *Store) ForgetRemote(ctx context.Context, id space.SpaceID) error {
+	r, release, err := s.acquire(ctx, id)
+	if err != nil {
+		return err
+	}
+	defer release()
+	r.refMu.Lock()
+	defer r.refMu.Unlock()
+	// By git, since an operator's gc may have packed them.
+	list, err := s.git.Run(ctx, gitcmd.Cmd{Dir: r.dir, GitDir: r.dir, Args: []string{"for-each-ref", "--format=delete %(refname)", trackedRefs}})
+	if err == nil && len(list) > 0 {
+		_, err = s.git.Run(ctx, gitcmd.Cmd{Dir: r.dir, GitDir: r.dir, Args: []string{"update-ref", "--stdin"}, Stdin: bytes.NewReader(list)})
+	}
+	if err != nil {
+		return r.internalf(err, "forget the remote")
+	}
+	return nil
+}
+
+// keep gives a commit that no branch will reach a ref of its own, durably.
+func (r *repo) keep(h hash) error {
+	r.refMu.Lock()
+	defer r.refMu.Unlock()
+	if err := r.writeOwnRef(keptRefs+h.String(), h, true); err != nil {
+		return fmt.Errorf("keep %s: %w", h, err)
+	}
+	return nil
+}
+
+// recoverRefs removes what a crash left of refs beside the branch: temporary
+// files, and refs that cannot be read or name no commit, at which git would
+// stop. A kept ref is never removed: it is durable before it is relied on.
+func (r *repo) recoverRefs() error {
+	left, err := filepath.Glob(filepath.Join(r.dir, "refs", ".tmp-*"))
+	if err != nil {
+		return err
+	}
+	for _, name := range left {
+		if err := os.Remove(name); err != nil {
+			return err
+		}
+	}
+	root := r.refPath(strings.TrimSuffix(trackedRefs, "/"))
+	err = filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		rel, err := filepath.Rel(r.dir, name)
+		if err != nil {
+			return err
+		}
+		ref := filepath.ToSlash(rel)
+		h := r.readOwnRef(ref)
+		if !h.IsZero() && r.isCommit(h) {
+			return nil
+		}
+		r.logger().Warn("What was known of the remote is damaged and is found out again.", "ref", ref)
+		return os.Remove(name)
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}

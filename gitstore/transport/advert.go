@@ -1,0 +1,182 @@
+package transport
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"satchel/internal/space"
+)
+
+// errNoGit says that what answered does not speak git's protocol.
+var errNoGit = errors.New("not git's smart protocol")
+
+// errContradiction says that a list of refs cannot be as the remote has them.
+// Another try gets another list.
+var errContradiction = errors.New("HEAD names a branch that the list has not")
+
+// remoteError is an ERR line, by which a remote says why it gives nothing.
+type remoteError struct{ text string } // as it came: up to maxPacket bytes
+
+func (e *remoteError) Error() string { return "the remote says: " + e.text }
+
+const (
+	maxPacket   = 65520 // gitprotocol-common(5)
+	zeroCommit  = space.CommitID("0000000000000000000000000000000000000000")
+	headsPrefix = "refs/heads/"
+)
+
+// readPacket reads one pkt-line; flush is the packet that ends a section.
+func readPacket(r io.Reader, buf []byte) (line []byte, flush bool, err error) {
+	var size [4]byte
+	if _, err := io.ReadFull(r, size[:]); err != nil {
+		return nil, false, err
+	}
+	n, err := strconv.ParseUint(string(size[:]), 16, 16)
+	switch {
+	case err != nil:
+		return nil, false, errNoGit
+	case n == 0:
+		return nil, true, nil
+	case n < 4 || n > maxPacket: // 1 to 3 mean something in protocol 2 alone, which was not asked for
+		return nil, false, errNoGit
+	}
+	line = buf[:n-4]
+	if _, err := io.ReadFull(r, line); err != nil {
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+		return nil, false, err
+	}
+	return line, false, nil
+}
+
+// parseAdvertised reads what a remote answers to info/refs?service=
+// git-upload-pack in protocol 0 (gitprotocol-pack(5)). The caller bounds r.
+func parseAdvertised(r io.Reader) (Refs, error) {
+	in := bufio.NewReaderSize(r, 64<<10)
+	buf := make([]byte, maxPacket)
+	next := func() (string, bool, error) {
+		line, flush, err := readPacket(in, buf)
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF // the last packet is a flush
+		}
+		s := strings.TrimSuffix(string(line), "\n")
+		if err == nil && strings.HasPrefix(s, "ERR ") {
+			return "", false, &remoteError{text: s[4:]}
+		}
+		return s, flush, err
+	}
+	refs := Refs{Heads: map[string]space.CommitID{}, Empty: true}
+	first, flush, err := next()
+	if err != nil {
+		return Refs{}, err
+	}
+	if first == "# service=git-upload-pack" {
+		if _, flush, err = next(); err != nil {
+			return Refs{}, err
+		}
+		if !flush {
+			return Refs{}, errNoGit
+		}
+		if first, flush, err = next(); err != nil {
+			return Refs{}, err
+		}
+	}
+	if flush {
+		return refs, nil // an empty repository, by old servers
+	}
+	line, capabilities, ok := strings.Cut(first, "\x00")
+	if !ok {
+		return Refs{}, errNoGit
+	}
+	if err := refs.capabilities(capabilities); err != nil {
+		return Refs{}, err
+	}
+	head := space.CommitID("")
+	for {
+		id, name, ok := strings.Cut(line, " ")
+		switch commit := space.CommitID(id); {
+		case id == "shallow":
+			refs.Shallow = true
+		case !ok || !commit.Valid():
+			return Refs{}, fmt.Errorf("%w: a line that is no ref", errNoGit)
+		case name == "HEAD":
+			head = commit
+		case commit != zeroCommit: // zero stands for no refs at all
+			refs.add(name, commit)
+		}
+		line, flush, err = next()
+		if err != nil {
+			return Refs{}, err
+		}
+		if flush {
+			break
+		}
+	}
+	if err := refs.settleDefault(head); err != nil {
+		return Refs{}, err
+	}
+	return refs, nil
+}
+
+// add notes a ref where it is a branch.
+func (r *Refs) add(name string, commit space.CommitID) {
+	branch, ok := strings.CutPrefix(name, headsPrefix)
+	if !ok || CheckBranch(branch) != nil {
+		return
+	}
+	// git's own names are unique: a second line for one is a lie, the first
+	// stays.
+	if _, has := r.Heads[branch]; !has {
+		r.Heads[branch] = commit
+		r.Empty = false
+	}
+}
+
+func (r *Refs) capabilities(text string) error {
+	for c := range strings.SplitSeq(text, " ") { // Fields would cut names at spaces that are not ASCII
+		key, value, _ := strings.Cut(c, "=")
+		switch key {
+		case "symref":
+			if target, ok := strings.CutPrefix(value, "HEAD:"+headsPrefix); ok && CheckBranch(target) == nil {
+				r.Default = target
+			}
+		case "object-format":
+			if value != "sha1" {
+				return fmt.Errorf("the repository's object format is %q, and only sha1 is supported", cutText(cleanLine(value), 20))
+			}
+		}
+	}
+	return nil
+}
+
+// settleDefault finds the default branch where a remote tells only HEAD's
+// commit: the one branch that is at it. A remote that tells both tells the
+// branch as well: where it does not, a branch was renamed while it spoke, or the
+// answer was damaged on its way, and to take its word would make a branch.
+func (r *Refs) settleDefault(head space.CommitID) error {
+	if head == "" {
+		return nil
+	}
+	if r.Default != "" {
+		if _, ok := r.Heads[r.Default]; !ok {
+			return errContradiction
+		}
+		return nil
+	}
+	for name, commit := range r.Heads {
+		if commit != head {
+			continue
+		}
+		if r.Default != "" { // ambiguous
+			r.Default = ""
+			return nil
+		}
+		r.Default = name
+	}
+	return nil
+}

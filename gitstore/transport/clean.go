@@ -1,0 +1,172 @@
+package transport
+
+import (
+	"cmp"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Limits of what is kept of a remote's words.
+const (
+	maxSaid      = 300 // bytes of a line
+	maxSaidLines = 20
+	maxCause     = 4 << 10
+)
+
+// scrubber takes secrets and host paths out of text. It must see the text before
+// anything is cut off: of a secret at the cut most would stay.
+type scrubber struct {
+	secrets []string       // lower-case
+	secret  *regexp.Regexp // any of them, in any case; nil where there are none
+	replace *strings.Replacer
+}
+
+// scrubber knows what one call knows that nobody may read in an error: the
+// credential in each form in which it travels, the proxy's, and our own paths.
+func (c *Client) scrubber(e Endpoint, p place, gitDir string) scrubber {
+	var out scrubber
+	var pairs, forms []string
+	add := func(text, with string) {
+		if text != "" {
+			pairs = append(pairs, text, with)
+		}
+	}
+	hide := func(text string) {
+		if text != "" {
+			out.secrets = append(out.secrets, strings.ToLower(text))
+			forms = append(forms, regexp.QuoteMeta(text))
+		}
+	}
+	secret := func(user, s string) {
+		if s == "" {
+			return
+		}
+		both := user + ":" + s
+		for _, enc := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding, base64.RawStdEncoding, base64.RawURLEncoding} {
+			hide(enc.EncodeToString([]byte(both)))
+			hide(enc.EncodeToString([]byte(s)))
+		}
+		for _, form := range []string{s, url.QueryEscape(s), url.PathEscape(s), url.UserPassword("", s).String()[1:], hex.EncodeToString([]byte(s))} {
+			hide(form)
+		}
+	}
+	secret(cmp.Or(e.Credential.Username, defaultUser), e.Credential.Secret)
+	if c.o.Egress != nil {
+		u := c.o.Egress.URL().User
+		password, _ := u.Password()
+		secret(u.Username(), password)
+	}
+	if p.protocol == "file" {
+		add(p.url, "<remote>")
+	}
+	add(gitDir, "<repository>")
+	add(e.CAFile, "<file>")
+	if e.SSH != nil {
+		add(e.SSH.KeyFile, "<file>")
+		add(e.SSH.KnownHosts, "<file>")
+	}
+	if len(forms) > 0 {
+		out.secret = regexp.MustCompile("(?i:" + strings.Join(forms, "|") + ")")
+	}
+	out.replace = strings.NewReplacer(pairs...)
+	return out
+}
+
+// expression compiles when it is first used: the program starts often, and
+// rarely for a remote.
+func expression(text string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
+}
+
+// hostPath is an absolute path, of the kind that git quotes in its words: not
+// the path of a URL.
+var hostPath = expression(`(^|[\s'"(=])(/[^\s'"():;,/]+){2,}/?|(^|[\s'"(=])[A-Za-z]:\\[^\s'"]+`)
+
+// text cleans a text of any number of lines, and takes out of it what cannot be
+// seen, which could part a secret in two.
+func (s scrubber) text(t string) string {
+	t = visible(t)
+	if s.secret != nil {
+		t = s.secret.ReplaceAllString(t, hidden)
+	}
+	if s.replace != nil {
+		t = s.replace.Replace(t)
+	}
+	return t
+}
+
+// cutOff cleans a text that was cut off when it was read: its end may be the
+// beginning of a secret.
+func (s scrubber) cutOff(t string) string {
+	t = s.text(t)
+	low := strings.ToLower(t)
+	if len(low) != len(t) {
+		return t[:strings.LastIndexByte(t, '\n')+1] // letters that take other room when they are small
+	}
+	most := 0
+	for _, secret := range s.secrets {
+		for n := min(len(secret), len(low)); n > most; n-- {
+			if strings.HasSuffix(low, secret[:n]) {
+				most = n
+			}
+		}
+	}
+	return t[:len(t)-most]
+}
+
+// hidden stands for a secret.
+const hidden = "***"
+
+// visible leaves out what is not seen: characters that control or format, but
+// for the ends of lines and tabs.
+func visible(t string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\r' || r == '\t':
+			return r
+		case r == '\u2028' || r == '\u2029':
+			return ' '
+		case unicode.IsControl(r) || unicode.Is(unicode.Cf, r):
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(t, "\uFFFD"))
+}
+
+// error returns an error with the same text, cleaned and on one line; what it
+// wraps could still hold a secret, so it is left behind.
+func (s scrubber) error(err error) error {
+	var lines []string
+	for line := range strings.Lines(s.text(err.Error())) {
+		line = cleanLine(line)
+		if !strings.HasPrefix(line, "remote: ") {
+			line = hostPath().ReplaceAllString(line, "$1$3<path>")
+		}
+		if line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return errors.New(cutText(strings.Join(lines, "; "), maxCause))
+}
+
+// cleanLine makes text of a remote's fit for one line: no control characters
+// and no runs of blanks.
+func cleanLine(s string) string { return strings.Join(strings.Fields(visible(s)), " ") }
+
+// cutText shortens s to at most limit bytes, at a rune's edge.
+func cutText(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	for limit > 0 && !utf8.RuneStart(s[limit]) {
+		limit--
+	}
+	return s[:limit]
+}

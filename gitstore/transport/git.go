@@ -1,0 +1,257 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"satchel/gitstore/gitcmd"
+	"satchel/internal/space"
+)
+
+// Fetch brings a branch of a remote, with all that it reaches, into the git
+// directory gitDir and makes the ref into (its full name) be its tip. An empty
+// branch is what the remote's HEAD names. Every object passes git's fsck. It is
+// ended with OverLimit when gitDir's objects have grown by more than limit
+// bytes; 0 sets no limit. progress is told of git's progress lines, for people;
+// nil tells nobody. It fails with an *Error, or with ctx's cause; gitDir may
+// then hold parts of packs.
+func (c *Client) Fetch(ctx context.Context, e Endpoint, gitDir, branch, into string, limit int64, progress func(string)) error {
+	from := "HEAD"
+	if branch != "" {
+		if err := CheckBranch(branch); err != nil {
+			return &Error{Problem: BadURL, Op: "fetch", Host: "the remote", Branch: cutText(cleanLine(branch), maxBranch), Err: err}
+		}
+		from = headsPrefix + branch
+	}
+	if !strings.HasPrefix(into, "refs/") || CheckBranch(strings.TrimPrefix(into, "refs/")) != nil {
+		return fmt.Errorf("fetch into %q, which is no ref", into)
+	}
+	// git calls it a success where a shallow remote's branch was left out.
+	leftOut, tell := false, c.onlyProgress(e, gitDir, progress)
+	watch := func(line string) {
+		leftOut = leftOut || strings.HasPrefix(line, "warning: rejected refs/")
+		tell(line)
+	}
+	sized, stop := c.limitSize(ctx, gitDir, limit)
+	defer stop()
+	err := c.transfer(sized, e, "fetch", branch, gitDir, gitcmd.Cmd{
+		Config: gitcmd.FsckConfig("fetch.fsck"),
+		Args: []string{"fetch", "--progress", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head",
+			"--no-auto-maintenance", "--no-show-forced-updates"},
+		Progress: watch,
+	}, "+"+from+":"+into)
+	p, _ := c.policy(e).check(e.URL)
+	switch {
+	case errors.Is(err, errOverLimit) && ctx.Err() == nil:
+		return &Error{Problem: OverLimit, Op: "fetch", Host: p.host, Branch: branch, Err: fmt.Errorf("more than %d bytes came", limit)}
+	case err == nil && leftOut:
+		return &Error{Problem: Shallow, Op: "fetch", Host: p.host, Branch: branch}
+	}
+	return err
+}
+
+// Push makes a branch of a remote be commit, which is in gitDir, and makes the
+// branch where there is none. It is never forced: where the branch has commits
+// that commit does not contain it fails with Stale. It fails with an *Error, or
+// with ctx's cause; then the remote may still have taken it.
+func (c *Client) Push(ctx context.Context, e Endpoint, gitDir string, commit space.CommitID, branch string, progress func(string)) error {
+	if err := CheckBranch(branch); err != nil {
+		return &Error{Problem: BadURL, Op: "push", Host: "the remote", Branch: cutText(cleanLine(branch), maxBranch), Err: err}
+	}
+	if !commit.Valid() || commit == zeroCommit { // an empty source would delete the branch
+		return fmt.Errorf("push of %q, which is no commit", commit)
+	}
+	return c.transfer(ctx, e, "push", branch, gitDir, gitcmd.Cmd{
+		Config:   []string{"push.followTags=false", "push.gpgSign=false", "push.recurseSubmodules=no", "push.autoSetupRemote=false"},
+		Args:     []string{"push", "--porcelain", "--progress", "--no-verify", "--recurse-submodules=no"},
+		Progress: c.onlyProgress(e, gitDir, progress),
+	}, string(commit)+":"+headsPrefix+branch)
+}
+
+// transfer runs one git process that talks to a remote.
+func (c *Client) transfer(ctx context.Context, e Endpoint, op, branch, gitDir string, cmd gitcmd.Cmd, spec string) error {
+	p, err := c.policy(e).check(e.URL)
+	if err != nil {
+		return &Error{Problem: BadURL, Op: op, Host: "the remote", Branch: branch, Err: err}
+	}
+	env, err := c.environment(ctx, e, p)
+	if err == nil {
+		cmd.Dir, cmd.GitDir, cmd.Protocols = gitDir, gitDir, p.protocol
+		cmd.Env = append(cmd.Env, env...)
+		cmd.Config = append(c.config(), cmd.Config...)
+		cmd.Args = append(cmd.Args, "--end-of-options", p.url, spec)
+		alive, stop := c.watchStall(ctx, &cmd)
+		_, err = c.git(c.o.TransferTimeout).Run(alive, cmd)
+		stop()
+		if err == nil {
+			return nil
+		}
+		err = classifyGit(err, c.scrubber(e, p, gitDir))
+	}
+	return c.finish(ctx, call{e: e, p: p, op: op, branch: branch, gitDir: gitDir}, err)
+}
+
+// errStalled is a deadline too: the remote was too slow.
+var errStalled = fmt.Errorf("git got no further: %w", context.DeadlineExceeded)
+
+// watchStall ends a run that gets no further for too long. What git counts on
+// this side tells that; what a remote says of itself costs it nothing.
+func (c *Client) watchStall(ctx context.Context, cmd *gitcmd.Cmd) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	timer := time.AfterFunc(c.o.StallTimeout, func() { cancel(errStalled) })
+	tell, last := cmd.Progress, ""
+	cmd.Progress = func(line string) {
+		if at := progressOf(line); at != "" && at != last {
+			last = at
+			timer.Reset(c.o.StallTimeout)
+		}
+		tell(line)
+	}
+	return ctx, func() {
+		timer.Stop()
+		cancel(nil)
+	}
+}
+
+func (c *Client) git(timeout time.Duration) gitcmd.Runner {
+	r := c.o.Git
+	r.Timeout = timeout
+	return r
+}
+
+// config is what every transfer is given that is no secret.
+func (c *Client) config() []string {
+	return []string{
+		"http.lowSpeedLimit=" + strconv.Itoa(c.o.LowSpeed),
+		"http.lowSpeedTime=" + strconv.Itoa(max(1, int(c.o.LowSpeedTime/time.Second))),
+		"http.sslVerify=true",
+		"http.emptyAuth=false",
+		"http.saveCookies=false",
+		"http.userAgent=" + agent,
+		"transfer.credentialsInUrl=die",
+	}
+}
+
+// environment is what one run gets besides: the secrets. git reads
+// configuration from these variables (git-config(1), ENVIRONMENT), which only
+// this user's and root's processes can see.
+func (c *Client) environment(ctx context.Context, e Endpoint, p place) ([]string, error) {
+	var kv []string
+	set := func(key, value string) {
+		n := len(kv) / 2
+		kv = append(kv, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", n, key), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", n, value))
+	}
+	switch p.protocol {
+	case "https", "http":
+		if a := e.authorization(); a != "" {
+			set("http."+p.url+".extraHeader", "Authorization: "+a)
+		}
+		if !e.Trusted {
+			if c.o.Egress == nil {
+				return nil, &Error{Problem: BlockedAddress, Err: errors.New("no egress is configured")}
+			}
+			set("http.proxy", c.o.Egress.URL().String())
+			set("http.proxyAuthMethod", "basic")
+		}
+		if e.CAFile != "" {
+			set("http.sslCAInfo", e.CAFile)
+		}
+	case "ssh":
+		command, err := c.sshCommand(ctx, e, p)
+		if err != nil {
+			return nil, err
+		}
+		return []string{"GIT_SSH_COMMAND=" + command, "GIT_SSH_VARIANT=ssh"}, nil
+	}
+	return append(kv, "GIT_CONFIG_COUNT="+strconv.Itoa(len(kv)/2)), nil
+}
+
+// neutralDir is a directory for runs that need no repository: not one in which
+// git could find somebody's configuration.
+func neutralDir() string {
+	root, err := filepath.Abs(string(filepath.Separator))
+	if err != nil {
+		return os.TempDir()
+	}
+	return root
+}
+
+// gitProgress is a line of git's that tells how far it is, whole: the others
+// name our own paths, or are for Error.Said, and what a remote adds to one is
+// none of git's. The second group is how far, without the speed.
+var gitProgress = expression(`^(remote: )?((?:(?:Enumerating|Counting|Compressing|Receiving|Writing|Unpacking) objects|Resolving deltas|Checking connectivity): ` +
+	`(?:[0-9]{1,3}% \([0-9]{1,10}/[0-9]{1,10}\)|[0-9]{1,10})(?:, [0-9.]{1,10} (?:bytes|[KMG]iB))?)` +
+	`(?: \| [0-9.]{1,10} (?:bytes|[KMG]iB)/s)?(?:, done\.|, completed with [0-9]{1,10} local objects?\.)?$`)
+
+// onlyProgress passes on what is for people.
+func (c *Client) onlyProgress(e Endpoint, gitDir string, tell func(string)) func(string) {
+	p, _ := c.policy(e).check(e.URL)
+	scrub := c.scrubber(e, p, gitDir)
+	return func(line string) {
+		if tell != nil && gitProgress().MatchString(line) {
+			tell(scrub.text(line))
+		}
+	}
+}
+
+// progressOf returns how far git is on this side by a line of its; empty where
+// that does not tell.
+func progressOf(line string) string {
+	m := gitProgress().FindStringSubmatch(line)
+	if m == nil || m[1] != "" {
+		return ""
+	}
+	return m[2]
+}
+
+var errOverLimit = errors.New("the repository is larger than its limit")
+
+// limitSize ends a fetch that brings more than limit.
+func (c *Client) limitSize(ctx context.Context, gitDir string, limit int64) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	if limit <= 0 {
+		return ctx, func() { cancel(nil) }
+	}
+	objects := filepath.Join(gitDir, "objects")
+	before := sizeOf(objects)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(c.o.SizeEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			if sizeOf(objects)-before > limit {
+				cancel(errOverLimit)
+				return
+			}
+		}
+	}()
+	return ctx, func() { cancel(nil); <-done }
+}
+
+// sizeOf adds up the files below a directory. Those that vanish meanwhile count
+// nothing.
+func sizeOf(dir string) int64 {
+	var n int64
+	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			if st, err := d.Info(); err == nil {
+				n += st.Size()
+			}
+		}
+		return nil
+	})
+	return n
+}

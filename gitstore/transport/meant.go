@@ -1,0 +1,124 @@
+package transport
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// What people paste who mean a repository: the address of a page of it, one
+// with a token in it, the form for SSH, or a part of an address. None can be
+// used, whoever vouches for it, and each is told what to give instead.
+
+// untrusted is why a URL may not be used that the operator may vouch for.
+type untrusted struct{ error }
+
+func (e *untrusted) Unwrap() error { return e.error }
+
+// NeedsTrust tells whether an error of CheckURL or Check is about a URL that
+// could be used if the operator vouched for it (Endpoint.Trusted).
+func NeedsTrust(err error) bool {
+	var e *untrusted
+	return errors.As(err, &e)
+}
+
+// sshKnob says how SSH is switched on.
+const sshKnob = "Whoever runs the server can allow SSH with remotes.ssh_key in its configuration."
+
+// hasCredential tells whether a URL has a user name or a password in it, which
+// would end up in configuration and logs. It looks at the text: a URL that
+// cannot be parsed may hold one as well.
+func hasCredential(raw string) bool {
+	scheme, rest, ok := strings.Cut(raw, "://")
+	authority, _, _ := strings.Cut(rest, "/")
+	user, host, has := strings.Cut(authority, "@")
+	return ok && has && (!strings.EqualFold(scheme, "ssh") || strings.Contains(user, ":") || strings.Contains(host, "@"))
+}
+
+func errCredential() error {
+	return invalid("The URL has a user name or a token in it, before the “@”. Leave that part out, and give the token by itself: it is then stored encrypted. A token that was in a URL may have been seen by others; better make a new one.")
+}
+
+// scpForm is what hosting services show for cloning by SSH.
+var scpForm = expression(`^(?:([A-Za-z0-9._-]+)@)?([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+):/*([A-Za-z0-9._/-]+)$`)
+
+// checkSCP refuses the form for SSH, and says which URL stands for it.
+func (p policy) checkSCP(raw string) error {
+	m := scpForm().FindStringSubmatch(raw)
+	if m == nil || m[1] == "" && number().MatchString(strings.Split(m[3], "/")[0]) { // a port
+		return nil
+	}
+	user, host, path := m[1], m[2], m[3]
+	text := fmt.Sprintf("That is an address for SSH. Use https://%s/%s with a token", host, path)
+	if !p.ssh {
+		return invalid("%s. %s", text, sshKnob)
+	}
+	if user != "git" {
+		return invalid("%s.", text) // who knows what stands there
+	}
+	return invalid("%s; or, which only whoever runs this server can do, ssh://git@%s/%s with --trusted.", text, host, path)
+}
+
+// ownerAndName is how github.com names a repository.
+var ownerAndName = expression(`^[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100}$`)
+
+// hostAndPath is a URL without its scheme.
+var hostAndPath = expression(`^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+(/[A-Za-z0-9._-]+){2,}/?$`)
+
+// meant guesses which URL was meant by one without a scheme, for the end of a
+// sentence; nothing where there is no telling, or where that could not be used
+// either.
+func (p policy) meant(text string) string {
+	guess := ""
+	switch {
+	case hostAndPath().MatchString(text):
+		guess = "https://" + text
+	case !p.trusted && ownerAndName().MatchString(text): // for the operator it may be a directory
+		guess = "https://github.com/" + text
+	}
+	p.trusted = false
+	if guess == "" || len(guess) > 200 {
+		return ""
+	}
+	if _, err := p.judge(guess); err != nil {
+		return ""
+	}
+	return " Did you mean " + guess + "?"
+}
+
+// twoParts are hosts at which every repository has the path OWNER/NAME; what
+// has more is a page of one.
+func twoParts() []string { return []string{"github.com", "codeberg.org", "gitea.com", "bitbucket.org"} }
+
+// checkPage refuses the address of a page of a repository, which is what a
+// browser shows, and says which the repository's own is.
+func checkPage(u *url.URL) error {
+	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
+	host = strings.TrimPrefix(host, "www.")
+	parts := strings.Split(strings.Trim(u.Path, "/"), "/")
+	own := 0 // how many parts name the repository
+	switch at := slices.Index(parts, "-"); {
+	case u.Scheme == "ssh" || parts[0] == "" || u.Port() != "" && u.Port() != "443":
+		return nil
+	case slices.Contains(twoParts(), host), host == "gitlab.com" && len(parts) < 2:
+		if len(parts) < 2 {
+			return invalid("That URL names no repository. At %s one has the form https://%s/OWNER/NAME.", host, host)
+		}
+		if len(parts) > 2 {
+			own = 2
+		}
+	case strings.HasSuffix(parts[len(parts)-1], ".git"):
+		return nil
+	case at >= 2 && len(parts) > at+1: // GitLab, at any host
+		own = at
+	case len(parts) >= 5 && parts[2] == "src" && slices.Contains([]string{"branch", "tag", "commit"}, parts[3]): // Gitea and Forgejo, at any host
+		own = 2
+	}
+	if own == 0 {
+		return nil
+	}
+	u = &url.URL{Scheme: u.Scheme, Host: u.Host, Path: "/" + strings.Join(parts[:own], "/")}
+	return invalid("That is a page of a repository. Use the repository's own URL: %s.", cutText(cleanLine(u.String()), 300))
+}

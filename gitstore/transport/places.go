@@ -1,0 +1,60 @@
+package transport
+
+import (
+	"strconv"
+	"strings"
+
+	"satchel/internal/space"
+)
+
+const (
+	maxPlaces = 100
+	maxPath   = 200
+	maxRule   = 120
+)
+
+var (
+	// GitHub's push protection: a heading with the kind of secret, then for
+	// each place its commit and its path with the line.
+	secretHeading = expression(`^—+ (.+?) —+$`)
+	secretCommit  = expression(`^- commit: ([0-9a-f]{40})$`)
+	secretPath    = expression(`^path: (.+?)(?::([0-9]{1,9}))?$`)
+	// GitHub's and GitLab's size limits.
+	largeFile = expression(`File "?(.+?)"? is (?:([0-9.]+ [KMGT]?i?B); this exceeds|larger than the allowed size)`)
+	// GitHub's permission for workflows.
+	workflowFile = expression("workflow `([^`]+)`")
+)
+
+// places reads where a remote found what it refuses. What cannot be a file's
+// path, or is too long for one that people use, is no place: it would be the
+// remote's words in our sentence.
+func places(reason string, remote []string) []Location {
+	var out []Location
+	add := func(l Location) {
+		_, err := space.ParsePath(l.Path)
+		l.Rule = cutText(cleanLine(l.Rule), maxRule)
+		if err == nil && len(l.Path) <= maxPath && l.Path == cleanLine(l.Path) && len(out) < maxPlaces {
+			out = append(out, l)
+		}
+	}
+	if m := workflowFile().FindStringSubmatch(reason); m != nil {
+		add(Location{Path: m[1]})
+	}
+	rule, commit := "", space.CommitID("")
+	for _, line := range remote {
+		line = strings.TrimSpace(line)
+		if m := secretHeading().FindStringSubmatch(line); m != nil {
+			rule, commit = m[1], ""
+		} else if m := secretCommit().FindStringSubmatch(line); m != nil {
+			commit = space.CommitID(m[1])
+		} else if m := secretPath().FindStringSubmatch(line); m != nil && commit != "" {
+			n, _ := strconv.Atoi(m[2])
+			add(Location{Commit: commit, Path: m[1], Line: n, Rule: rule})
+		} else if m := largeFile().FindStringSubmatch(line); m != nil {
+			add(Location{Path: m[1], Rule: m[2]})
+		} else if m := workflowFile().FindStringSubmatch(line); m != nil {
+			add(Location{Path: m[1]})
+		}
+	}
+	return out
+}
