@@ -3,15 +3,19 @@ package sandbox
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
+	"satchel/internal/bytesize"
 	"satchel/internal/fault"
+	"satchel/internal/space"
 )
 
 // admission is a box in use, and how it was come by.
 type admission struct {
 	*box
-	cold bool // the caller waited for its start
+	cold bool   // the caller waited for its start
+	note string // on a long wait for room
 }
 
 // acquire returns the live box of k, in use, starting it where there is none.
@@ -43,7 +47,7 @@ func (p *Pool) acquire(ctx context.Context, k key, phase func(Phase)) (admission
 		if s == nil {
 			if p.queue.len() >= p.o.MaxQueue {
 				p.mu.Unlock()
-				return admission{}, p.errFull(nil)
+				return admission{}, p.errFull(&pending{short: p.short})
 			}
 			s = &pending{key: k, ready: make(chan struct{}), since: time.Now()}
 			p.starts[k] = s
@@ -62,7 +66,7 @@ func (p *Pool) acquire(ctx context.Context, k key, phase func(Phase)) (admission
 			return admission{}, err
 		}
 		if b.stateNow() == live {
-			return admission{box: b, cold: true}, nil
+			return admission{box: b, cold: true, note: s.waitNote()}, nil
 		}
 		b.release() // it was stopped as soon as it ran; that was told to nobody
 	}
@@ -83,7 +87,7 @@ func (p *Pool) await(ctx context.Context, s *pending) (*box, error) {
 		case <-s.ready:
 			return s.box, s.err
 		case <-patience.C:
-			if err := p.abandon(s, true, func() error { return p.errFull(nil) }); err != nil {
+			if err := p.abandon(s, true, func() error { return p.errFull(s) }); err != nil {
 				return nil, err
 			}
 		case <-ctx.Done():
@@ -116,13 +120,30 @@ func (p *Pool) abandon(s *pending, onlyQueued bool, why func() error) error {
 	return why()
 }
 
-func (p *Pool) errFull(cause error) error {
-	return &fault.Error{
-		Code:       fault.Limited,
-		Public:     "All sandboxes of this server are in use by others. Try again in a minute.",
-		RetryAfter: time.Minute,
-		Err:        cause,
+// errFull says why a start found no room. The caller holds mu.
+func (p *Pool) errFull(s *pending) error {
+	f := fault.New(fault.Limited, "All sandboxes of this server are in use by others. Try again in a minute.")
+	if s.short {
+		f = fault.New(fault.Limited, "The server has too little memory left for another sandbox. Try again in a minute; "+
+			"its operator can give it more, or lower sandbox.free_memory (%s).", bytesize.Text(p.o.FreeMemory))
 	}
+	f.RetryAfter = time.Minute
+	return f
+}
+
+// longWait is the wait for a sandbox that an answer speaks of.
+const longWait = 2 * time.Second
+
+// waitNote says for what a command waited that long; empty for less.
+func (s *pending) waitNote() string {
+	if s.waited < longWait {
+		return ""
+	}
+	why := "all sandboxes of this server were in use by others"
+	if s.short {
+		why = "the server was short of memory"
+	}
+	return fmt.Sprintf("The command waited %s for a sandbox, because %s.", s.waited.Round(time.Second), why)
 }
 
 func canceled(ctx context.Context) error {
@@ -137,12 +158,16 @@ func canceled(ctx context.Context) error {
 func (p *Pool) dispatch() {
 	for p.queue.len() > 0 && !p.closed {
 		if !p.room() {
+			for _, s := range p.starts {
+				s.short = s.short || p.short
+			}
 			p.makeRoom()
 			return
 		}
 		s := p.queue.pop()
 		p.starting++
-		p.o.Metrics.waited(time.Since(s.since))
+		s.waited = time.Since(s.since)
+		p.o.Metrics.waited(s.waited)
 		p.wg.Go(func() { p.boot(s) })
 	}
 }
@@ -150,17 +175,53 @@ func (p *Pool) dispatch() {
 // room tells whether one more sandbox may start. The caller holds mu.
 func (p *Pool) room() bool {
 	n := len(p.boxes) + p.starting
-	if n == 0 {
-		return true // else a MaxMemory that is too small would stop everything
-	}
 	if n >= p.o.MaxSandboxes {
 		return false
+	}
+	if p.isShort() {
+		return false
+	}
+	if n == 0 {
+		return true // else a MaxMemory that is too small would stop everything
 	}
 	memory := int64(p.starting+1) * p.o.StartMemory
 	for _, b := range p.boxes {
 		memory += b.memory
 	}
 	return memory <= p.o.MaxMemory
+}
+
+// lacking returns how many bytes of the machine's memory there are too few for
+// a start that takes so many; 0 where there is enough, or nobody knows. What
+// sandboxes that are ending hold counts as available. The caller holds mu.
+func (p *Pool) lacking(start int64) int64 {
+	if p.o.FreeMemory < 0 {
+		return 0
+	}
+	free, err := p.o.Available()
+	if err != nil {
+		return 0
+	}
+	for _, b := range p.boxes {
+		if b.state != live {
+			free += b.memory
+		}
+	}
+	return max(0, p.o.FreeMemory+start-free)
+}
+
+// isShort tells whether the machine has too little memory for one more start.
+// The caller holds mu.
+func (p *Pool) isShort() bool {
+	lacks := p.lacking(int64(p.starting+1) * p.o.StartMemory)
+	if short := lacks > 0; short != p.short {
+		if p.short = short; short {
+			p.o.Logger.Warn("the machine is short of memory: no sandbox starts", "lacking", lacks, "to_stay_free", p.o.FreeMemory)
+		} else {
+			p.o.Logger.Info("the machine has memory for sandboxes again")
+		}
+	}
+	return p.short
 }
 
 // makeRoom stops idle boxes, least recently used first, until as many end as
@@ -213,7 +274,7 @@ func (p *Pool) boot(s *pending) {
 	p.wg.Go(b.watch)
 	if s.dropped != nil {
 		s.err = s.dropped
-		why := StopAsked
+		why := s.why
 		if p.closed {
 			why = StopClosed
 		}
@@ -224,8 +285,17 @@ func (p *Pool) boot(s *pending) {
 	b.refs = s.waiters
 }
 
+// killedRetry is when to try again what was ended from outside: a new runtime
+// is up by then.
+const killedRetry = time.Second
+
 // startError is what a caller is told of a failed start.
 func startError(err error) error {
+	if errors.Is(err, space.ErrKilled) {
+		f := fault.Wrap(err, fault.Unavailable, "The sandbox runtime was ended while the sandbox started; nothing was run. Try again.")
+		f.RetryAfter = killedRetry
+		return f
+	}
 	var f *fault.Error
 	if errors.As(err, &f) {
 		return err

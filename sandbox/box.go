@@ -6,10 +6,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/semaphore"
 
+	"satchel/internal/bytesize"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 	"satchel/sandbox/agent"
@@ -50,8 +52,14 @@ type box struct {
 	told     bool                    // that this generation replaced another
 	reason   StopReason
 	last     space.Meta // of the newest command that could write
+	wrote    bool       // there was one; else all changes are what was put back
+
+	asked    bool      // for a sign of life
+	answered time.Time // when the last came
 
 	keep time.Time // until when it is not stopped: its changes could not be committed
+
+	shown atomic.Pointer[[]space.Refusal] // what is held, as every answer names it
 
 	settled chan struct{} // of a box that is not live: closed once it is gone, or live again
 	drained chan struct{} // of a box that is not live: closed once refs is 0
@@ -105,6 +113,7 @@ func (p *Pool) start(ctx context.Context, k key, gen uint64) (_ *box, err error)
 	}
 	a, err := p.o.Connect(ctx, sb.Conn(), p.o.boot())
 	if err != nil {
+		err = endOf(ctx, sb, err)
 		p.destroy(sb)
 		return nil, fmt.Errorf("reach the agent: %w", err)
 	}
@@ -118,9 +127,36 @@ func (p *Pool) start(ctx context.Context, k key, gen uint64) (_ *box, err error)
 		tree:     make(lock, 1),
 	}
 	b.treeState = newTreeState(p.o.Seeder, k.space, seed.Head)
+	if err := b.restore(ctx); err != nil {
+		select {
+		case <-a.Done():
+			err = endOf(ctx, sb, err)
+		default:
+		}
+		a.Close()
+		p.destroy(sb)
+		return nil, fmt.Errorf("put back what is held: %w", err)
+	}
 	a.OnJobEnd(b.jobEnded)
 	return b, nil
 }
+
+// endOf adds to why a sandbox could not be spoken with why it has ended, where
+// it has: its agent's connection breaks before the runtime tells.
+func endOf(ctx context.Context, sb space.Sandbox, err error) error {
+	t := time.NewTimer(endTime)
+	defer t.Stop()
+	select {
+	case <-sb.Done():
+		return errors.Join(err, sb.Err())
+	case <-t.C:
+	case <-ctx.Done():
+	}
+	return err
+}
+
+// endTime is how long after a connection broke the runtime may take to tell why.
+const endTime = 2 * time.Second
 
 // destroy stops a sandbox whatever the caller's context says.
 func (p *Pool) destroy(sb space.Sandbox) {
@@ -168,8 +204,11 @@ func (b *box) die(cause error) {
 }
 
 func reasonOf(cause error) StopReason {
-	if errors.Is(cause, space.ErrOutOfMemory) {
+	switch {
+	case errors.Is(cause, space.ErrOutOfMemory):
 		return StopMemory
+	case errors.Is(cause, errHung):
+		return StopHung
 	}
 	return StopDied
 }
@@ -177,7 +216,7 @@ func reasonOf(cause error) StopReason {
 // cause says why the sandbox is no more. A broken connection is told before the
 // runtime knows why, so it waits a little for the better answer.
 func (b *box) cause() error {
-	t := time.NewTimer(2 * time.Second)
+	t := time.NewTimer(endTime)
 	defer t.Stop()
 	select {
 	case <-b.sandbox.Done():
@@ -195,23 +234,29 @@ func (b *box) cause() error {
 // diedError is what a command is told whose sandbox died under it.
 func (b *box) diedError(cause error) error {
 	b.pool.mu.Lock()
-	memory := b.reason == StopMemory
+	reason := b.reason
 	b.pool.mu.Unlock()
-	if memory || errors.Is(cause, space.ErrOutOfMemory) {
-		return fault.Wrap(errors.Join(space.ErrOutOfMemory, space.ErrSandboxEnded, cause), fault.Unavailable, "The sandbox ran out of memory (%s) and was ended with everything that ran in it. "+
-			"What the command had changed is lost, as are background processes and /tmp; what earlier answers called committed is safe. "+
-			"The next command starts a fresh sandbox.", megabytes(b.pool.o.Limits.Memory))
+	if errors.Is(cause, space.ErrOutOfMemory) {
+		reason = StopMemory
 	}
-	return fault.Wrap(errors.Join(space.ErrSandboxEnded, cause), fault.Unavailable, "The sandbox ended unexpectedly while the command ran. "+
-		"What the command had changed is lost, as are background processes and /tmp; what earlier answers called committed is safe. "+
-		"The next command starts a fresh sandbox.")
+	what, errs := "The sandbox ended unexpectedly while the command ran.", []error{space.ErrSandboxEnded, cause}
+	switch reason {
+	case StopMemory:
+		what = "The sandbox ran out of memory (" + memoryLimit(b.pool.o.Limits.Memory) + ") and was ended with everything that ran in it."
+		errs = append(errs, space.ErrOutOfMemory)
+	case StopHung:
+		what = "The sandbox stopped answering and was ended with everything that ran in it."
+	}
+	return fault.Wrap(errors.Join(errs...), fault.Unavailable, "%s What the command had changed is lost, as are background processes and /tmp; "+
+		"what earlier answers called committed is safe. %sThe next command starts a fresh sandbox.", what, b.stillHeld())
 }
 
-func megabytes(n int64) string {
+// memoryLimit names the limit, and what the operator raises it with.
+func memoryLimit(n int64) string {
 	if n <= 0 {
 		return "of the machine"
 	}
-	return fmt.Sprintf("%d MB", n>>20)
+	return "it may use " + bytesize.Text(n) + "; the server's operator can raise sandbox.memory"
 }
 
 // leave takes the box from live to another state. The caller holds Pool.mu.
@@ -264,7 +309,9 @@ func (b *box) stop(why StopReason, grace time.Duration) {
 }
 
 // optional tells whether a stop can wait until what changed is committed.
-func (r StopReason) optional() bool { return r == StopIdle || r == StopEvicted || r == StopRefresh }
+func (r StopReason) optional() bool {
+	return r == StopIdle || r == StopEvicted || r == StopRefresh || r == StopFull
+}
 
 // keepTime is how long a box is left alone whose changes could not be
 // committed.
@@ -292,9 +339,9 @@ func (b *box) retire(grace time.Duration) {
 	ctx, cancel := context.WithTimeout(p.hard, grace+p.o.CollectTime)
 	defer cancel()
 	p.mu.Lock()
-	optional, meta := b.reason.optional(), b.last
+	optional, meta, wrote := b.reason.optional(), b.last, b.wrote
 	p.mu.Unlock()
-	if optional { // nothing runs, and what was left over is committed first
+	if optional && wrote { // nothing runs, and what was left over is committed first
 		if s := b.save(ctx, meta); s.err != nil && !s.agent && b.revive(s.err) {
 			return
 		}
@@ -307,11 +354,13 @@ func (b *box) retire(grace time.Duration) {
 		case <-ctx.Done():
 		}
 		p.mu.Lock()
-		meta := b.last
+		meta, wrote := b.last, b.wrote
 		p.mu.Unlock()
-		if s := b.save(ctx, meta); s.err != nil || len(s.refused) > 0 {
-			p.o.Logger.Warn("a sandbox stops with changes that were not committed",
-				"space", b.key.space, "refused", len(s.refused), "err", s.err)
+		if wrote { // else there is nobody in whose name to commit, and all is held as it is
+			if s := b.save(ctx, meta); s.err != nil || len(s.refused) > 0 {
+				p.o.Logger.Warn("a sandbox stops with changes that were not committed",
+					"space", b.key.space, "refused", len(s.refused), "err", s.err)
+			}
 		}
 	}
 	b.bury()
@@ -322,6 +371,13 @@ func (b *box) bury() {
 	p := b.pool
 	p.destroy(b.sandbox)
 	b.agent.Close()
+	// A command whose sandbox died may still be at its collection. Its commit
+	// and what it holds come before the next sandbox.
+	ctx, cancel := context.WithTimeout(context.Background(), p.o.CollectTime)
+	defer cancel()
+	if b.tree.lock(ctx) == nil {
+		defer b.tree.unlock()
+	}
 	b.seed.Release()
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -2,14 +2,17 @@ package sandbox
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
 	"strings"
 
+	"satchel/internal/bytesize"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 	"satchel/sandbox/agent"
+	"satchel/sandbox/held"
 )
 
 // draft is one batch of an agent made into a change set.
@@ -18,8 +21,33 @@ type draft struct {
 	writes  map[space.Path]file // what the sandbox has where changes has a Write
 	refused []space.Refusal     // by the host; final until the path changes again
 	busy    []string            // told again by a later collection
-	gone    []string            // paths that are no more, to forget refusals of
 	kept    map[string]bool     // busy or refused: there, though not in changes
+	held    []held.File         // what refused names, and what the Committer refuses
+	told    tells               // where something was refused before
+}
+
+// tells answers what a batch tells of a path that was refused before.
+type tells map[string]agent.Entry
+
+func tellsOf(b agent.Batch) tells {
+	t := make(tells, len(b.Entries))
+	for _, e := range b.Entries {
+		t[e.Path] = e
+	}
+	return t
+}
+
+// otherwise tells whether a path is something else than it was, or is no more.
+func (t tells) otherwise(p string) bool {
+	if e, ok := t[p]; ok {
+		return !e.Busy
+	}
+	for dir := path.Dir(p); dir != "." && dir != "/"; dir = path.Dir(dir) {
+		if e, ok := t[dir]; ok && (e.Deleted || !e.Dir && !e.Busy) {
+			return true
+		}
+	}
+	return false
 }
 
 func (d *draft) changeSet() space.ChangeSet {
@@ -45,7 +73,7 @@ func (d *draft) delete(p space.Path, base file) {
 // makeDraft checks what an agent sent, as the data of an attacker that it is,
 // and compares it with what the sandbox's files were made from. The error is
 // the seeder's, or that the agent broke its limits.
-func makeDraft(ctx context.Context, v *view, b agent.Batch, limits agent.CollectLimits) (*draft, error) {
+func makeDraft(ctx context.Context, v *view, b agent.Batch, limits agent.CollectLimits, maxFile int64) (*draft, error) {
 	if err := checkBatch(b, limits); err != nil {
 		return nil, err
 	}
@@ -65,25 +93,28 @@ func makeDraft(ctx context.Context, v *view, b agent.Batch, limits agent.Collect
 		if e.Deleted || e.Dir && e.Problem == "" {
 			continue
 		}
+		if e.Problem != "" && e.Size > limits.FileSize {
+			// The agent knows how much may be held, and not how much may be saved.
+			e.Problem = tooLarge(e.Size, maxFile)
+		}
 		p, err := space.ParsePath(e.Path)
 		switch {
 		case space.RuleOf(err) == space.RuleGit:
 			git[gitDir(e.Path)]++
+			d.hold(e, file{}, err)
 			continue
 		case err != nil:
-			d.refuse(e.Path, fault.PublicOf(err), err)
+			d.refuse(e.Path, reason(err), err)
+			d.hold(e, file{}, err)
 			continue
 		}
-		if err := d.write(ctx, r, p, e); err != nil {
+		if err := d.write(ctx, r, p, e, maxFile); err != nil {
 			return nil, err
 		}
 	}
 	for _, e := range b.Entries {
 		if e.Busy || e.Problem != "" || !e.Deleted && !e.Dir {
 			continue
-		}
-		if e.Deleted {
-			d.gone = append(d.gone, e.Path)
 		}
 		p, err := space.ParsePath(e.Path)
 		if err != nil {
@@ -102,7 +133,7 @@ func makeDraft(ctx context.Context, v *view, b agent.Batch, limits agent.Collect
 		}
 	}
 	for dir, n := range git {
-		err := fault.New(fault.Invalid, "%s under %s cannot be saved: the name belongs to git.", count(n, "file"), shown(dir))
+		err := fault.New(fault.Invalid, "%s under it cannot be saved: the name belongs to git.", count(n, "file"))
 		d.refuse(dir, err.Public, err)
 	}
 	slices.SortFunc(d.refused, func(a, b space.Refusal) int { return strings.Compare(a.Path, b.Path) })
@@ -123,26 +154,56 @@ func checkBatch(b agent.Batch, l agent.CollectLimits) error {
 	return nil
 }
 
-// write adds a file or link that the sandbox has.
-func (d *draft) write(ctx context.Context, r *reader, p space.Path, e agent.Entry) error {
+// refusal says why a file or link cannot be committed, whatever the Committer
+// thinks of it. Like all such reasons it stands beside the path, and does not
+// name it again.
+func refusal(p space.Path, e agent.Entry, maxFile int64) error {
 	switch {
 	case e.Problem != "":
-		err := fault.New(fault.Invalid, "%s was not saved: %s.", shown(e.Path), strings.TrimSuffix(Clean([]byte(e.Problem)), "."))
-		d.refuse(e.Path, err.Public, err)
-		return nil
+		return fault.New(fault.Invalid, "It was not saved: %s.", strings.TrimSuffix(Clean([]byte(e.Problem)), "."))
 	case e.Mode > space.Symlink:
-		err := fault.New(fault.Invalid, "%s was not saved: it is neither a file nor a link.", shown(e.Path))
-		d.refuse(e.Path, err.Public, err)
-		return nil
+		return fault.New(fault.Invalid, "It was not saved: it is neither a file nor a link.")
+	case int64(len(e.Content)) > maxFile:
+		return fault.New(fault.TooLarge, "It was not saved: %s.", tooLarge(int64(len(e.Content)), maxFile))
 	case e.Mode == space.Symlink:
-		if err := space.CheckSymlink(p, string(e.Content)); err != nil {
-			d.refuse(e.Path, fault.PublicOf(err), err)
-			return nil
-		}
+		return space.CheckSymlink(p, string(e.Content))
 	}
+	return nil
+}
+
+// reason is why a path was refused, for a list that names the path.
+func reason(err error) string {
+	if why := pathProblem(err); why != "" {
+		return fmt.Sprintf("It was not saved: %s.", why)
+	}
+	return fault.PublicOf(err)
+}
+
+// pathProblem says which rule for paths is broken; empty where err says
+// something else.
+func pathProblem(err error) string {
+	var e *space.PathError
+	if errors.As(err, &e) {
+		return e.Why
+	}
+	return ""
+}
+
+// tooLarge says by how much a file is too large to be saved.
+func tooLarge(size, most int64) string {
+	return fmt.Sprintf("it has %s, and a file may have %s", bytesize.Text(size), bytesize.Text(most))
+}
+
+// write adds a file or link that the sandbox has.
+func (d *draft) write(ctx context.Context, r *reader, p space.Path, e agent.Entry, maxFile int64) error {
 	base, err := r.get(ctx, p)
 	if err != nil {
 		return err
+	}
+	if err := refusal(p, e, maxFile); err != nil {
+		d.refuse(e.Path, reason(err), err)
+		d.hold(e, base, err)
+		return nil
 	}
 	// A file where the view has a directory, or under what it has as a file.
 	if !base.exists() {

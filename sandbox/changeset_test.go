@@ -98,7 +98,7 @@ func TestMakeDraft(t *testing.T) {
 						b.Entries = append(b.Entries, agent.Entry{Path: fmt.Sprintf("gone%d", i), Deleted: true})
 					}
 				}
-				d, err := makeDraft(t.Context(), v, b, testLimits)
+				d, err := makeDraft(t.Context(), v, b, testLimits, testLimits.FileSize)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -129,6 +129,50 @@ func TestMakeDraft(t *testing.T) {
 	}
 }
 
+// TestReasonsStandBesideThePath: they do not name it again, and say the limit
+// for saving, which is not the one for keeping.
+func TestReasonsStandBesideThePath(t *testing.T) {
+	limits := agent.CollectLimits{Entries: 10, FileSize: 32 << 20, Total: 100 << 20}
+	large := write("large", "")
+	large.Content = make([]byte, 10<<20+1)
+	d, err := makeDraft(t.Context(), &view{seeder: seedOf{}}, agent.Batch{Entries: []agent.Entry{
+		large,
+		{Path: "larger", Size: 40 << 20, Problem: "it has 41943040 bytes, and 33554432 are allowed"},
+		{Path: "pipe", Problem: "it is neither a file nor a link"},
+		write("con\ntrol", ""), write("x/.git/a", ""), write("x/.git/b", ""),
+		{Path: "lnk", Mode: space.Symlink, Content: []byte("/etc/passwd")},
+	}}, limits, 10<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, r := range d.refused {
+		got[r.Path] = r.Why
+	}
+	for p, want := range map[string]string{
+		"large":     "It was not saved: it has 10.1 MiB, and a file may have 10 MiB.",
+		"larger":    "It was not saved: it has 40 MiB, and a file may have 10 MiB.",
+		"pipe":      "It was not saved: it is neither a file nor a link.",
+		"con\ntrol": "It was not saved: it has a control character (U+000A).",
+		"x/.git":    "2 files under it cannot be saved: the name belongs to git.",
+	} {
+		if got[p] != want {
+			t.Errorf("%q: %q, want %q", p, got[p], want)
+		}
+	}
+	if !strings.HasPrefix(got["lnk"], "It was not saved: ") || strings.Contains(got["lnk"], `"lnk"`) {
+		t.Errorf("%q", got["lnk"])
+	}
+	for _, h := range d.held {
+		if h.Path == "larger" && h.Lost != "it has 40 MiB, and a file may have 10 MiB" {
+			t.Errorf("lost as %q", h.Lost)
+		}
+		if strings.Contains(h.Why, h.Path) {
+			t.Errorf("%q is held as %q", h.Path, h.Why)
+		}
+	}
+}
+
 // TestMakeDraftOfTooMuch is the attack of an agent that sends more than it was
 // asked for.
 func TestMakeDraftOfTooMuch(t *testing.T) {
@@ -137,7 +181,7 @@ func TestMakeDraftOfTooMuch(t *testing.T) {
 		"file":    {Entries: []agent.Entry{write("x", strings.Repeat("x", int(testLimits.FileSize)+1))}},
 		"total":   {Entries: slices.Repeat([]agent.Entry{write("x", strings.Repeat("x", int(testLimits.FileSize)))}, int(testLimits.Total/testLimits.FileSize)+1)},
 	} {
-		_, err := makeDraft(t.Context(), &view{seeder: seedOf{}}, b, testLimits)
+		_, err := makeDraft(t.Context(), &view{seeder: seedOf{}}, b, testLimits, testLimits.FileSize)
 		if !errors.Is(err, agent.ErrProtocol) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -160,7 +204,7 @@ func FuzzMakeDraft(f *testing.F) {
 			return e
 		}
 		v := &view{seeder: seedOf{"f": "1", "d/a": "2", "d/b/c": "3"}, over: map[space.Path]file{}}
-		d, err := makeDraft(t.Context(), v, agent.Batch{Entries: []agent.Entry{entry(p1, c1, k1), entry(p2, c2, k2), entry(p3, c3, k3)}}, testLimits)
+		d, err := makeDraft(t.Context(), v, agent.Batch{Entries: []agent.Entry{entry(p1, c1, k1), entry(p2, c2, k2), entry(p3, c3, k3)}}, testLimits, testLimits.FileSize)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,12 @@
 //
 // It promises that
 //   - a change is committed (and durable) before the answer that names it;
+//   - what cannot be committed is kept, where it can be, before the answer that
+//     names it, comes back in the user's next sandbox, and is named in every
+//     answer until it is committed, deleted or dropped; it never takes the
+//     place of something newer, nor does something newer take its place;
+//   - what others commit reaches a sandbox before its next command, and pulls
+//     no file or directory from under one that runs;
 //   - a sandbox that was replaced is never silently continued: the first
 //     answer of each new one says that background processes and /tmp are gone;
 //   - nothing that a sandbox sends is trusted: every path, link and size is

@@ -48,34 +48,46 @@ func (p *Pool) Exec(ctx context.Context, r Request) (Result, error) {
 	waited := false
 	for try := 0; ; try++ {
 		a, err := p.acquire(ctx, key{r.User, r.Space}, rep.phase)
+		if errors.Is(err, space.ErrKilled) && try < maxTries && ctx.Err() == nil {
+			waited = true // nothing was sent, and another start may well work
+			continue
+		}
 		if err != nil {
 			return Result{}, err
 		}
 		waited = waited || a.cold
 		c := command{box: a.box, req: r, rep: rep, cold: waited}
+		if a.note != "" {
+			c.res.Notes = append(c.res.Notes, a.note)
+		}
 		res, err := c.run(ctx)
 		var again *notBegun
 		if errors.As(err, &again) {
 			// The box was found dead, or too old to be brought up to head, before
 			// the command was sent: a fresh one changes nothing for the caller.
+			cause := again.cause
 			if again.refresh {
 				p.refresh(a.box)
 			} else {
 				a.die(nil)
+			}
+			if try == maxTries && !again.refresh {
+				cause = errors.Join(cause, a.cause())
 			}
 			a.release()
 			waited = true
 			if try < maxTries {
 				continue
 			}
-			return Result{}, startError(again.cause)
+			return Result{}, startError(cause)
 		}
 		a.release()
 		return res, err
 	}
 }
 
-// maxTries bounds the boxes that may be gone before a command begins.
+// maxTries bounds how often a command that did not begin is tried again: where
+// its box was gone, or the start of one was ended from outside.
 const maxTries = 2
 
 // notBegun says that a command was not sent to its sandbox.
@@ -127,7 +139,7 @@ func (c *command) run(ctx context.Context) (Result, error) {
 	}
 	if !c.req.ReadOnly {
 		c.pool.mu.Lock()
-		c.last = c.req.meta()
+		c.last, c.wrote = c.req.meta(), true
 		c.pool.mu.Unlock()
 	}
 	er, err := c.agent.Exec(ctx, agent.ExecRequest{
@@ -144,6 +156,7 @@ func (c *command) run(ctx context.Context) (Result, error) {
 	}
 	o.Metrics.command(er.Duration, er.End)
 	c.fill(er)
+	c.noteLimits(ctx, er)
 	if er.End == agent.Detached {
 		c.keepJob(er)
 		return c.finish(), nil
@@ -151,6 +164,7 @@ func (c *command) run(ctx context.Context) (Result, error) {
 	if !c.req.ReadOnly {
 		c.rep.phase(PhaseSaving)
 		c.save(ctx)
+		c.renew()
 	}
 	return c.finish(), nil
 }
@@ -161,7 +175,10 @@ func (c *command) prepare(ctx context.Context) error {
 		return canceled(ctx)
 	}
 	defer c.tree.unlock()
-	applied, notes, err := c.catchUp(ctx, true)
+	// An agent may give signs of life and never tell what it has done.
+	bounded, cancel := context.WithTimeout(ctx, c.pool.o.CollectTime)
+	defer cancel()
+	applied, notes, err := c.catchUp(bounded, true)
 	switch {
 	case errors.Is(err, errTooMuch) && c.alone():
 		return &notBegun{cause: err, refresh: true}
@@ -245,7 +262,7 @@ func (c *command) fill(er agent.ExecResult) {
 	r.Stdout, r.Stderr = prepareOutput(er.Stdout, er.Stderr, c.pool.o.OutputChars)
 	switch er.End {
 	case agent.TimedOut:
-		c.note("The command was ended after %s, the time limit.", c.pool.o.WallTime)
+		c.met(LimitWallTime)
 	case agent.Canceled:
 		c.note("The command was cancelled and ended.")
 	case agent.Shutdown:
@@ -296,6 +313,9 @@ func (c *command) finish() Result {
 	b.notices = nil
 	p.mu.Unlock()
 	r.Notes = unique(r.Notes)
+	if list := b.shown.Load(); list != nil {
+		r.Held = slices.Clone(*list)
+	}
 	if c.req.ReadOnly {
 		return *r
 	}
@@ -303,7 +323,7 @@ func (c *command) finish() Result {
 	defer cancel()
 	if b.tree.lock(ctx) == nil {
 		r.Commits = b.since(c.mark)
-		if note := b.stillRefused(r.Refused); note != "" {
+		if note := b.stillRefused(r.Refused); note != "" && p.o.Held == nil {
 			r.Notes = append(r.Notes, note)
 		}
 		b.tree.unlock()
@@ -331,8 +351,14 @@ func restartNote(why StopReason, idle time.Duration) string {
 		reason = fmt.Sprintf("The sandbox had stopped after %s without a command and was started again", idle)
 	case StopEvicted:
 		reason = "The sandbox had been stopped to make room for others and was started again"
+	case StopHistory:
+		reason = "The sandbox was stopped because a person changed the space's history or its remote, and was started again"
 	case StopMemory:
 		reason = "The sandbox had run out of memory and was started again"
+	case StopFull:
+		reason = "The sandbox was started again to have room for changed files"
+	case StopHung:
+		reason = "The sandbox had stopped answering and was started again"
 	case StopDied:
 		reason = "The sandbox had ended unexpectedly and was started again"
 	case StopRefresh:

@@ -16,3 +16,16 @@ func (p *Pool) SetExpiry(at time.Time) {
 		}
 	}
 }
+
+// Ending tells whether a sandbox has ended or is being stopped, and is not yet
+// gone.
+func (p *Pool) Ending() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, b := range p.boxes {
+		if b.state != live {
+			return true
+		}
+	}
+	return false
+}

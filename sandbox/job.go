@@ -87,7 +87,7 @@ func (b *box) notice(j job, end agent.JobEnd, commits []space.Commit, s saved) {
 	fmt.Fprintf(&t, "Job %s (%q) ended", Clean([]byte(end.ID)), j.label)
 	switch {
 	case end.TimedOut:
-		t.WriteString(" at its time limit")
+		fmt.Fprintf(&t, " at the time limit of %s (the server's operator can raise %s)", b.pool.o.WallTime, LimitWallTime)
 	case end.Signal != "":
 		fmt.Fprintf(&t, " by %s", Clean([]byte(end.Signal)))
 	default:
@@ -104,7 +104,7 @@ func (b *box) notice(j job, end agent.JobEnd, commits []space.Commit, s saved) {
 	}
 	t.WriteString(".")
 	for _, r := range s.refused {
-		t.WriteString(" " + r.Why)
+		fmt.Fprintf(&t, " Not committed: %s: %s", shown(r.Path), r.Why)
 	}
 	for _, c := range s.conflicts {
 		if c.Kept != "" {

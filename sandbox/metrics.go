@@ -35,3 +35,15 @@ func (m Metrics) collected(d time.Duration, files int, err error) {
 		m.Collected(d, files, err)
 	}
 }
+
+func (m Metrics) reaped(n int, err error) {
+	if m.Reaped != nil {
+		m.Reaped(n, err)
+	}
+}
+
+func (m Metrics) held(d time.Duration, files int, err error) {
+	if m.Held != nil {
+		m.Held(d, files, err)
+	}
+}

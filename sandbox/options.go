@@ -8,8 +8,10 @@ import (
 	"slices"
 	"time"
 
+	"satchel/internal/procmem"
 	"satchel/internal/space"
 	"satchel/sandbox/agent"
+	"satchel/sandbox/held"
 )
 
 // Agent is the host's side of the agent in one sandbox; *agent.Client is one.
@@ -27,16 +29,27 @@ type Agent interface {
 	Close() error
 }
 
+// Held keeps what could not be committed beyond the end of a sandbox;
+// *held.Store is one.
+type Held interface {
+	Load(ctx context.Context, u space.UserID, id space.SpaceID) ([]held.File, error)
+	Save(ctx context.Context, u space.UserID, id space.SpaceID, put []held.File, drop []string) ([]held.Unkept, error)
+	Drop(ctx context.Context, u space.UserID, id space.SpaceID, path string) (int, error)
+}
+
 // Options configure a Pool. Runtime, Seeder and Committer are required; every
 // other zero field takes the default that its comment names.
 type Options struct {
 	Runtime   space.Runtime
 	Seeder    space.Seeder
 	Committer space.Committer
+	// Held keeps what cannot be committed and gives it to the next sandbox; nil:
+	// it is lost with its sandbox.
+	Held Held
 	// Connect speaks to the agent of a sandbox that was just started; default
 	// agent.Connect.
 	Connect func(ctx context.Context, conn io.ReadWriteCloser, b agent.Boot) (Agent, error)
-	// Env is the environment of every command; default DefaultEnv.
+	// Env is added to the environment of every command; default DefaultEnv.
 	Env []string
 
 	// Limits bound each sandbox; default DefaultLimits. A zero field of limits
@@ -48,9 +61,13 @@ type Options struct {
 
 	MaxSandboxes int   // started at once; default 32
 	MaxMemory    int64 // bytes that all sandboxes together may use before idle ones are stopped; default 4 GiB
-	StartMemory  int64 // bytes that a sandbox counts as until it was measured; default 32 MiB
-	MaxCommands  int   // running at once in one sandbox; more wait; default 32
-	MaxQueue     int   // users and spaces waiting for a sandbox; default 256
+	// FreeMemory is what must stay available, in bytes, of the memory of the
+	// machine or of the cgroup that the server runs in, when a sandbox starts;
+	// idle ones are stopped for it. Default 64 MiB, negative: not looked at.
+	FreeMemory  int64
+	StartMemory int64 // bytes that a sandbox counts as until it was measured; default 32 MiB
+	MaxCommands int   // running at once in one sandbox; more wait; default 32
+	MaxQueue    int   // users and spaces waiting for a sandbox; default 256
 
 	QueueTime   time.Duration // waiting for a sandbox, at most; default 40 s
 	StartTime   time.Duration // starting one, with its checkout, at most; default 2 min
@@ -60,6 +77,11 @@ type Options struct {
 	Grace       time.Duration // between SIGTERM and SIGKILL; default 5 s
 	CollectTime time.Duration // collecting and committing, at most; default 2 min
 	SweepEvery  time.Duration // between looks at idleness and memory; default 2 s
+	// AnswerTime is how long the agent of a sandbox that is in use may take for
+	// a sign of life before the sandbox is ended as hung; default 20 s.
+	AnswerTime time.Duration
+	AgentRest  time.Duration // after the last request, when an agent gives memory back; default 2 s
+	ReapEvery  time.Duration // between looks for what no sandbox owns; default 1 min, negative never
 
 	OutputChars int   // characters of a command's output that the caller gets; default 30,000
 	SavedOutput int64 // bytes of each stream that stay in the sandbox; default 16 MiB
@@ -69,6 +91,14 @@ type Options struct {
 	MaxChangeFiles int   // entries of one change set; default 50,000
 	MaxApplyFiles  int   // files brought into a running sandbox at once; more restart it; default 2,000
 	MaxApplyBytes  int64 // bytes brought in at once; default 64 MiB
+	// MaxHeldFile bounds one file that is held, in bytes: a changed file over
+	// MaxFile is read up to it. Default 32 MiB, but no more than a sixteenth of a
+	// sandbox's memory, and at least MaxFile.
+	MaxHeldFile int64
+
+	// Available tells how much memory the machine can still give, in bytes;
+	// default procmem.Available. Its error means that nobody knows.
+	Available func() (int64, error)
 
 	Logger  *slog.Logger // default slog.Default()
 	Metrics Metrics
@@ -88,6 +118,10 @@ type Metrics struct {
 	Command func(took time.Duration, end agent.End)
 	// Collected is told each collection that found changes.
 	Collected func(took time.Duration, files int, err error)
+	// Reaped is told each look for what no sandbox owns: how many it removed.
+	Reaped func(sandboxes int, err error)
+	// Held is told each time that files are held or dropped.
+	Held func(took time.Duration, files int, err error)
 }
 
 // StopReason says why a sandbox ended.
@@ -97,10 +131,13 @@ type StopReason string
 const (
 	StopIdle    StopReason = "idle"    // no command for IdleStop
 	StopEvicted StopReason = "evicted" // others needed the room
-	StopAsked   StopReason = "asked"   // StopUser, StopSpace
+	StopAsked   StopReason = "asked"   // StopUser, StopMember
+	StopHistory StopReason = "history" // StopSpace: a person changes the space's history
 	StopClosed  StopReason = "closed"  // the server ends
 	StopRefresh StopReason = "refresh" // too much changed in the space to bring it in
 	StopMemory  StopReason = "memory"  // out of memory
+	StopFull    StopReason = "full"    // what changed in it is committed and filled it
+	StopHung    StopReason = "hung"    // it gave no sign of life
 	StopDied    StopReason = "died"    // it ended by itself
 )
 
@@ -119,14 +156,11 @@ func DefaultLimits() space.Limits {
 	}
 }
 
-// DefaultEnv returns the environment of commands where none is given. It holds
-// nothing of the server's.
+// DefaultEnv returns what is added to the environment that the agent gives to
+// every command (PATH, HOME, LANG, TERM and who the user is) where nothing else
+// is asked for. It holds nothing of the server's.
 func DefaultEnv() []string {
 	return []string{
-		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-		"HOME=/tmp",
-		"LANG=C.UTF-8",
-		"TERM=dumb",
 		"PAGER=cat",
 		"GIT_PAGER=cat",
 	}
@@ -142,12 +176,16 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Limits == (space.Limits{}) {
 		o.Limits = DefaultLimits()
 	}
+	if o.Available == nil {
+		o.Available = procmem.Available
+	}
 	if o.Env == nil {
 		o.Env = DefaultEnv()
 	}
 	o.Env = slices.Clone(o.Env)
 	def(&o.MaxSandboxes, 32)
 	def(&o.MaxMemory, 4<<30)
+	def(&o.FreeMemory, 64<<20)
 	def(&o.StartMemory, 32<<20)
 	def(&o.MaxCommands, 32)
 	def(&o.MaxQueue, 256)
@@ -161,6 +199,9 @@ func (o Options) withDefaults() (Options, error) {
 	def(&o.Grace, 5*time.Second)
 	def(&o.CollectTime, 2*time.Minute)
 	def(&o.SweepEvery, 2*time.Second)
+	def(&o.AnswerTime, 20*time.Second)
+	def(&o.AgentRest, 2*time.Second)
+	def(&o.ReapEvery, time.Minute)
 	def(&o.OutputChars, 30_000)
 	def(&o.SavedOutput, 16<<20)
 	def(&o.MaxFile, 10<<20)
@@ -168,6 +209,13 @@ func (o Options) withDefaults() (Options, error) {
 	def(&o.MaxChangeFiles, 50_000)
 	def(&o.MaxApplyFiles, 2000)
 	def(&o.MaxApplyBytes, 64<<20)
+	if o.MaxHeldFile == 0 {
+		o.MaxHeldFile = 32 << 20
+		if m := o.Limits.Memory / 16; m > 0 {
+			o.MaxHeldFile = min(o.MaxHeldFile, m)
+		}
+	}
+	o.MaxHeldFile = max(o.MaxHeldFile, o.MaxFile)
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
@@ -185,6 +233,7 @@ func (o *Options) boot() agent.Boot {
 	return agent.Boot{
 		Disk: o.Limits.Disk, Inodes: o.Limits.Inodes, Tmp: o.Limits.Tmp,
 		Output: o.SavedOutput, Processes: o.Limits.Processes, OpenFiles: o.Limits.OpenFiles,
-		FileSize: o.Limits.FileSize, DataSize: o.ProcessMemory, Env: o.Env,
+		FileSize: o.Limits.FileSize, DataSize: o.ProcessMemory, Env: o.Env, RestAfter: o.AgentRest,
+		SharedKernel: o.Runtime.SharedKernel(),
 	}
 }

@@ -20,8 +20,12 @@ type Output struct {
 	Saved string
 }
 
-// markRoom is what the line about a cut may take of the characters allowed.
-const markRoom = 240
+// markRoom is what the line about a cut may take of the characters allowed, and
+// maxSaved what the name of a file in it may.
+const (
+	markRoom = 240
+	maxSaved = 100
+)
 
 // prepareOutput cleans both streams and fits them into max characters. Standard
 // error gives way to standard output, down to a third of the room.
@@ -44,7 +48,7 @@ type excerpt struct {
 }
 
 func newExcerpt(o agent.Output) excerpt {
-	x := excerpt{dropped: o.Dropped, saved: o.Saved}
+	x := excerpt{dropped: o.Dropped, saved: firstChars(Clean([]byte(o.Saved)), maxSaved)}
 	if o.Dropped == 0 {
 		x.head = Clean(append(append([]byte(nil), o.Head...), o.Tail...))
 	} else {
@@ -141,7 +145,8 @@ const maxControlString = 4096
 // Clean makes a command's output safe to show and to put into JSON. It removes
 // control sequences (ECMA-48: CSI, OSC, DCS, APC, PM, SOS and two-character
 // escapes, in their 7-bit and UTF-8 forms) and every control character but
-// newline and tab, makes a newline of a carriage return, and puts U+FFFD for
+// newline and tab, makes a newline of a carriage return, writes out the names of
+// the controls that change the direction of text (<U+202E>), and puts U+FFFD for
 // each run of bytes that is not UTF-8.
 func Clean(b []byte) string {
 	var out strings.Builder
@@ -175,6 +180,12 @@ func Clean(b []byte) string {
 				}
 				i++
 			}
+			continue
+		case r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069:
+			// They put text of the reader's own in another order than is read
+			// (CVE-2021-42574), so they are shown, as less does.
+			fmt.Fprintf(&out, "<%U>", r)
+			i += size
 			continue
 		case r >= 0x80 && r <= 0x9f: // C1: the escapes as one character
 			i = c.control(byte(r-0x40), b, i+size)

@@ -29,6 +29,8 @@ func TestClean(t *testing.T) {
 		{"an escape inside a CSI", "a\x1b[3\x1b[1mb", "ab"},
 		{"a string that is never closed hides nothing", "a\x1b]0;" + long, "a0;" + long},
 		{"control characters", "a\x00b\x07c\x08d\x7fe\x0bf\x0cg", "abcdefg"},
+		{"text in another order", "a\u202eb\u202cc\u2066d\u2069", "a<U+202E>b<U+202C>c<U+2066>d<U+2069>"},
+		{"marks of right-to-left text", "שלום\u200f!", "שלום\u200f!"},
 		{"CR LF", "a\r\nb\r\n", "a\nb\n"},
 		{"a lone CR ends a line", "10%\r20%\rdone\n", "10%\n20%\ndone\n"},
 		{"bytes that are not UTF-8", "a\xff\xfe\x80b\xc3", "a\ufffdb\ufffd"},
@@ -81,6 +83,10 @@ func TestPrepareOutput(t *testing.T) {
 				t.Errorf("no line about the cut: %.300q, %.300q", o.Text, e.Text)
 			}
 		})
+	}
+	lying, _ := prepareOutput(agent.Output{Head: []byte("x"), Dropped: 9, Saved: "/run\x1b[2J\xff"}, agent.Output{}, 1000)
+	if !strings.Contains(lying.Text, "is in /run\ufffd") || lying.Saved != "/run\ufffd" {
+		t.Errorf("a file's name as an agent says it: %q, %q", lying.Text, lying.Saved)
 	}
 	o, _ := prepareOutput(cut, agent.Output{}, 1000)
 	want := "begin \n[… 1000000 bytes cut here; more of it is in /run/satchel/output/1/stdout …]\n end"

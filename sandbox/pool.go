@@ -8,7 +8,6 @@ import (
 
 	"satchel/internal/fault"
 	"satchel/internal/space"
-	"satchel/sandbox/agent"
 )
 
 // Pool keeps the sandboxes of all users. Its methods may be called from many
@@ -26,6 +25,7 @@ type Pool struct {
 	lives    map[key]life
 	queue    *queue
 	starting int
+	short    bool // the machine has too little memory for a start, as last seen
 	count    counters
 	quit     chan struct{} // closed by Close
 }
@@ -39,6 +39,7 @@ type life struct {
 type counters struct {
 	starts, failures                     uint64
 	idle, evictions, deaths, outOfMemory uint64
+	reaped                               uint64
 }
 
 func (c *counters) stopped(why StopReason) {
@@ -47,7 +48,7 @@ func (c *counters) stopped(why StopReason) {
 		c.idle++
 	case StopEvicted:
 		c.evictions++
-	case StopDied:
+	case StopDied, StopHung:
 		c.deaths++
 	case StopMemory:
 		c.outOfMemory++
@@ -71,12 +72,51 @@ func New(o Options) (*Pool, error) {
 	}
 	p.hard, p.kill = context.WithCancel(context.Background())
 	p.wg.Go(p.housekeep)
+	if o.ReapEvery > 0 {
+		p.wg.Go(p.reapOrphans)
+	}
 	return p, nil
 }
 
-// Reap destroys what an earlier process left behind, and returns how many
-// sandboxes that were.
-func (p *Pool) Reap(ctx context.Context) (int, error) { return p.o.Runtime.Reap(ctx) }
+// Reap destroys what no sandbox of this pool owns, and returns how many
+// sandboxes left it: called before the first Exec, those of an earlier process.
+func (p *Pool) Reap(ctx context.Context) (int, error) {
+	n, err := p.o.Runtime.Reap(ctx)
+	if ctx.Err() == nil {
+		p.o.Metrics.reaped(n, err)
+	}
+	p.mu.Lock()
+	p.count.reaped += uint64(n)
+	p.mu.Unlock()
+	return n, err
+}
+
+// reapTime bounds one look for what no sandbox owns.
+const reapTime = time.Minute
+
+// reapOrphans reaps until the pool is closed: what a failed stop, a killed part
+// or a bug left behind must not stay until the next start.
+func (p *Pool) reapOrphans() {
+	t := time.NewTicker(p.o.ReapEvery)
+	defer t.Stop()
+	for {
+		select {
+		case <-p.quit:
+			return
+		case <-t.C:
+		}
+		ctx, cancel := context.WithTimeout(p.hard, reapTime)
+		n, err := p.Reap(ctx)
+		cancel()
+		switch {
+		case p.hard.Err() != nil:
+		case err != nil:
+			p.o.Logger.Error("what no sandbox owns could not be removed", "err", err)
+		case n > 0:
+			p.o.Logger.Warn("removed what no sandbox owned", "sandboxes", n)
+		}
+	}
+}
 
 // Check says why no sandbox can start here, as a fault.Unavailable; nil means
 // that one can.
@@ -103,11 +143,9 @@ func (p *Pool) Close(ctx context.Context) error {
 		p.wg.Wait()
 		close(done)
 	}()
-	select {
-	case <-done:
+	if p.drain(ctx, done) {
 		p.kill()
 		return nil
-	case <-ctx.Done():
 	}
 	p.kill()
 	p.mu.Lock()
@@ -123,27 +161,49 @@ func (p *Pool) Close(ctx context.Context) error {
 	return ctx.Err()
 }
 
+// drain waits until done is closed, and returns false where ctx ends first. The
+// housekeeping is over by then, so it looks after what hangs.
+func (p *Pool) drain(ctx context.Context, done <-chan struct{}) bool {
+	t := time.NewTicker(p.o.SweepEvery)
+	defer t.Stop()
+	for {
+		select {
+		case <-done:
+			return true
+		case <-ctx.Done():
+			return false
+		case now := <-t.C:
+			p.mu.Lock()
+			for _, b := range p.boxes {
+				b.attend(now)
+			}
+			p.mu.Unlock()
+		}
+	}
+}
+
 // StopUser ends every sandbox of a user, in order, and returns when they are
 // gone: for a user who was removed.
 func (p *Pool) StopUser(ctx context.Context, u space.UserID) error {
-	return p.stop(ctx, func(k key) bool { return k.user == u })
+	return p.stop(ctx, func(k key) bool { return k.user == u }, StopAsked)
 }
 
 // StopSpace ends every sandbox over a space, in order, and returns when they
-// are gone.
+// are gone: for a person who changes the space's history, which the next
+// answers of those who had one give as the reason.
 func (p *Pool) StopSpace(ctx context.Context, id space.SpaceID) error {
-	return p.stop(ctx, func(k key) bool { return k.space == id })
+	return p.stop(ctx, func(k key) bool { return k.space == id }, StopHistory)
 }
 
 // StopMember ends the sandbox of one user in one space: for a member who was
 // taken out.
 func (p *Pool) StopMember(ctx context.Context, u space.UserID, id space.SpaceID) error {
-	return p.stop(ctx, func(k key) bool { return k == key{u, id} })
+	return p.stop(ctx, func(k key) bool { return k == key{u, id} }, StopAsked)
 }
 
-func (p *Pool) stop(ctx context.Context, match func(key) bool) error {
+func (p *Pool) stop(ctx context.Context, match func(key) bool, why StopReason) error {
 	p.mu.Lock()
-	waits := p.stopLocked(match, StopAsked)
+	waits := p.stopLocked(match, why)
 	p.mu.Unlock()
 	for _, w := range waits {
 		select {
@@ -172,7 +232,7 @@ func (p *Pool) stopLocked(match func(key) bool, why StopReason) []<-chan struct{
 			s.err = err
 			close(s.ready)
 		default:
-			s.dropped = err
+			s.dropped, s.why = err, why
 			waits = append(waits, s.ready)
 		}
 	}
@@ -183,28 +243,6 @@ func (p *Pool) stopLocked(match func(key) bool, why StopReason) []<-chan struct{
 		}
 	}
 	return waits
-}
-
-// Jobs lists the background jobs of a user's sandbox; none where it does not
-// run. It never starts one.
-func (p *Pool) Jobs(ctx context.Context, u space.UserID, id space.SpaceID) ([]agent.Job, error) {
-	b := p.running(key{u, id})
-	if b == nil {
-		return nil, nil
-	}
-	defer b.release()
-	return b.agent.Jobs(ctx)
-}
-
-// KillJob sends a signal ("SIGTERM") to all processes of a job. It returns
-// fault.NotFound where the sandbox does not run.
-func (p *Pool) KillJob(ctx context.Context, u space.UserID, id space.SpaceID, jobID, signal string) error {
-	b := p.running(key{u, id})
-	if b == nil {
-		return fault.New(fault.NotFound, "There is no such job: the sandbox does not run.")
-	}
-	defer b.release()
-	return b.agent.Kill(ctx, jobID, signal)
 }
 
 // running returns the live box of a key, in use, or nil.
@@ -234,6 +272,7 @@ type Status struct {
 	Evictions   uint64 `json:"evictions"`
 	Deaths      uint64 `json:"deaths"`
 	OutOfMemory uint64 `json:"out_of_memory"`
+	Reaped      uint64 `json:"reaped"` // left by no sandbox of this pool
 }
 
 // Status tells how the pool is.
@@ -243,7 +282,7 @@ func (p *Pool) Status() Status {
 	s := Status{
 		Sandboxes: len(p.boxes), Starting: p.starting, Queued: p.queue.len(), Closed: p.closed,
 		Starts: p.count.starts, Failures: p.count.failures, IdleStops: p.count.idle,
-		Evictions: p.count.evictions, Deaths: p.count.deaths, OutOfMemory: p.count.outOfMemory,
+		Evictions: p.count.evictions, Deaths: p.count.deaths, OutOfMemory: p.count.outOfMemory, Reaped: p.count.reaped,
 	}
 	for _, b := range p.boxes {
 		s.Memory += b.memory
@@ -268,11 +307,12 @@ func (p *Pool) housekeep() {
 	}
 }
 
-// sweep stops what idled until now, measures memory and acts on it.
+// sweep stops what idled until now, looks after what hangs, measures memory and acts on it.
 func (p *Pool) sweep(now time.Time) {
 	p.mu.Lock()
 	var doubtful, measure []*box
 	for _, b := range p.boxes {
+		b.attend(now)
 		if b.state != live {
 			continue
 		}
@@ -337,7 +377,7 @@ func (p *Pool) measure(b *box) {
 }
 
 // relieve stops the least recently used idle sandboxes while all together use
-// more memory than they may. The caller holds mu.
+// more memory than they may, or the machine has too little left. The caller holds mu.
 func (p *Pool) relieve() {
 	var total int64
 	for _, b := range p.boxes {
@@ -345,12 +385,14 @@ func (p *Pool) relieve() {
 			total += b.memory
 		}
 	}
-	for total > p.o.MaxMemory {
+	lacks := p.lacking(0)
+	for total > p.o.MaxMemory || lacks > 0 {
 		b := p.leastRecent()
 		if b == nil {
 			return
 		}
 		total -= b.memory
+		lacks -= b.memory
 		b.stop(StopEvicted, p.o.Grace)
 	}
 }

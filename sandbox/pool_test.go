@@ -302,7 +302,7 @@ func TestIdlenessBeginsWhenNothingRuns(t *testing.T) {
 	if s := b.Pool.Status(); s.Sandboxes != 2 || s.IdleStops != 0 {
 		t.Errorf("work was stopped for idleness: %+v", s)
 	}
-	if err := b.Pool.KillJob(t.Context(), "a", b.space, res.JobID, "SIGKILL"); err != nil {
+	if err := b.Pool.KillJob(t.Context(), sandbox.JobOwner{User: "a", Space: b.space}, res.JobID, "SIGKILL"); err != nil {
 		t.Fatal(err)
 	}
 	cancel()
@@ -375,7 +375,7 @@ func TestOutOfMemoryIsToldInPlainWords(t *testing.T) {
 	c := b.begun(t.Context(), b.request("a", "echo lost > lost; sleep 300"))
 	b.Runtime.Started()[0].(*sandboxtest.FakeSandbox).Crash(space.ErrOutOfMemory)
 	o := <-c
-	if !errors.Is(o.err, space.ErrOutOfMemory) || fault.CodeOf(o.err) != fault.Unavailable || !strings.Contains(fault.PublicOf(o.err), "512 MB") {
+	if !errors.Is(o.err, space.ErrOutOfMemory) || fault.CodeOf(o.err) != fault.Unavailable || !strings.Contains(fault.PublicOf(o.err), "512 MiB") {
 		t.Errorf("%v", o.err)
 	}
 	r := b.must("a", "cat safe")

@@ -16,7 +16,10 @@ type pending struct {
 	waiters int // each owns one of box.refs once ready is closed
 	queued  bool
 	since   time.Time
-	dropped error // set where it was stopped before it was ready
+	waited  time.Duration // in the queue; set when it left it
+	short   bool          // the machine was short of memory meanwhile
+	dropped error         // set where it was stopped before it was ready
+	why     StopReason
 }
 
 // queue holds starts that wait for room: first come, first served within a

@@ -64,6 +64,11 @@ type Result struct {
 	// Refused lists what could not be committed and was not told before. It
 	// stays in the sandbox while that lives.
 	Refused []space.Refusal
+	// Held lists everything that could not be committed, of this command and of
+	// earlier ones, until it is committed, deleted or dropped: also in the answer
+	// of a command that changes nothing. Refused is part of it. It stays empty
+	// without Options.Held.
+	Held []space.Refusal
 	// Conflicts lists the paths that someone else had changed as well. Both
 	// versions are in the space and, by now, in the sandbox.
 	Conflicts []space.Conflict
@@ -80,6 +85,9 @@ type Result struct {
 	// of the same user and space; Notes then say what is gone.
 	Restarted  bool
 	Generation uint64 // counts the sandboxes of this user and space
+	// Limits are those that the command met, as far as can be told from what it
+	// said and left; Notes say what each is.
+	Limits []Limit
 	// Notes are sentences for the caller that fit nowhere else.
 	Notes []string
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -18,10 +17,15 @@ type treeState struct {
 	view    view
 	head    space.CommitID          // what the sandbox was last brought to
 	behind  map[space.Path]struct{} // older than head inside: changed there too, or not written
+	failed  map[space.Path]string   // of behind: why it was not written, as it was told
+	outside map[space.Path]bool     // told that no sandbox can have it
 	refused map[string]space.Refusal
 	retry   map[string]bool // of refused: the Committer's, told again by each collection
-	commits []space.Commit  // made from this sandbox, the newest ones
-	made    int             // how many there were before commits
+	holding map[string]heldFile
+	// collections counts them, to tell what a whole one did not find.
+	collections uint64
+	commits     []space.Commit // made from this sandbox, the newest ones
+	made        int            // how many there were before commits
 }
 
 func newTreeState(s space.Seeder, id space.SpaceID, head space.CommitID) treeState {
@@ -29,7 +33,10 @@ func newTreeState(s space.Seeder, id space.SpaceID, head space.CommitID) treeSta
 		view:    view{seeder: s, id: id, seed: head, over: map[space.Path]file{}},
 		head:    head,
 		behind:  map[space.Path]struct{}{},
+		failed:  map[space.Path]string{},
+		outside: map[space.Path]bool{},
 		refused: map[string]space.Refusal{},
+		holding: map[string]heldFile{},
 	}
 }
 
@@ -62,7 +69,13 @@ func (b *box) save(ctx context.Context, meta space.Meta) saved {
 // collect is save under the tree lock.
 func (b *box) collect(ctx context.Context, meta space.Meta, s *saved) {
 	limits := agent.CollectLimits{Entries: b.pool.o.MaxChangeFiles, FileSize: b.pool.o.MaxFile, Total: b.pool.o.MaxChange}
+	if b.pool.o.Held != nil {
+		limits.FileSize = b.pool.o.MaxHeldFile
+	}
+	b.collections++
+	defer b.show()
 	keep := true // leave what a Committer refused to a later try
+	whole := false
 	retry := map[string]bool{}
 	for range maxRounds {
 		began := time.Now()
@@ -72,6 +85,7 @@ func (b *box) collect(ctx context.Context, meta space.Meta, s *saved) {
 			return
 		}
 		if len(batch.Entries) == 0 {
+			whole = true
 			break
 		}
 		except, err := b.commit(ctx, batch, limits, meta, s, retry)
@@ -90,7 +104,10 @@ func (b *box) collect(ctx context.Context, meta space.Meta, s *saved) {
 			s.err, s.agent = err, true
 			return
 		}
+		limits.After = batch.ID
+		b.unacked(except)
 		if !batch.More {
+			whole = true
 			break
 		}
 		if len(except) == len(batch.Entries) {
@@ -110,27 +127,35 @@ func (b *box) collect(ctx context.Context, meta space.Meta, s *saved) {
 	if b.retry = retry; !keep {
 		b.retry = nil
 	}
+	if whole {
+		b.settle(ctx)
+	}
 	if s.untold > 0 {
 		s.notes = append(s.notes, fmt.Sprintf("%s more could not be committed.", count(s.untold, "path")))
 	}
 	if len(b.behind) > 0 {
-		if _, notes, err := b.catchUp(ctx, false); err != nil {
+		_, notes, err := b.catchUp(ctx, false)
+		if err != nil {
 			b.pool.o.Logger.Warn("a conflict could not be brought into the sandbox", "space", b.key.space, "err", err)
-		} else {
-			s.notes = append(s.notes, notes...)
 		}
+		s.notes = append(s.notes, notes...) // each is told once
 	}
 }
 
 // commit makes a commit of one batch and returns the paths that the agent
 // shall tell again.
 func (b *box) commit(ctx context.Context, batch agent.Batch, limits agent.CollectLimits, meta space.Meta, s *saved, retry map[string]bool) ([]string, error) {
-	d, err := makeDraft(ctx, &b.view, batch, limits)
+	d, err := makeDraft(ctx, &b.view, batch, limits, b.pool.o.MaxFile)
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range d.gone {
-		delete(b.refused, p)
+	if len(b.refused)+len(b.holding) > 0 {
+		d.told = tellsOf(batch)
+	}
+	for p := range b.refused { // what the Committer refuses again is noted again
+		if _, changed := d.changes[space.Path(p)]; !changed && !d.kept[p] && d.told.otherwise(p) {
+			delete(b.refused, p)
+		}
 	}
 	except := d.busy
 	for _, r := range d.refused {
@@ -138,13 +163,21 @@ func (b *box) commit(ctx context.Context, batch agent.Batch, limits agent.Collec
 	}
 	cs := d.changeSet()
 	if len(cs.Changes) == 0 {
-		return except, nil
+		return append(except, b.keepBack(ctx, batch, d)...), nil
 	}
 	c, err := b.pool.o.Committer.Commit(ctx, b.key.space, cs, meta)
 	if err != nil {
+		for _, ch := range cs.Changes {
+			d.holdChange(ch, fault.PublicOf(notSaved(err)), err)
+		}
+		b.keepBack(ctx, batch, d)
+		for _, e := range batch.Entries {
+			b.unacked([]string{e.Path})
+		}
 		return nil, fmt.Errorf("commit: %w", err)
 	}
 	for _, r := range c.Refused {
+		d.holdChange(d.changes[space.Path(r.Path)], r.Why, r.Err)
 		delete(d.changes, space.Path(r.Path))
 		except = append(except, r.Path)
 		retry[r.Path] = true
@@ -167,12 +200,16 @@ func (b *box) commit(ctx context.Context, batch agent.Batch, limits agent.Collec
 			b.head = c.ID // nothing of others' came between
 		}
 	}
-	return except, nil
+	return append(except, b.keepBack(ctx, batch, d)...), nil
 }
 
 // refuse notes a refusal, and tells it unless the same was told before.
 func (b *box) refuse(s *saved, r space.Refusal) {
 	if old, ok := b.refused[r.Path]; ok && old.Why == r.Why {
+		return
+	}
+	if old, ok := b.holding[r.Path]; ok && old.why == r.Why { // it was put back
+		b.refused[r.Path] = r
 		return
 	}
 	if len(b.refused) < maxRefused {
@@ -211,140 +248,6 @@ func (b *box) mark() int { return b.made + len(b.commits) }
 // since returns the commits made after mark was called.
 func (b *box) since(mark int) []space.Commit {
 	return slices.Clone(b.commits[max(0, min(mark-b.made, len(b.commits))):])
-}
-
-// errTooMuch says that bringing a sandbox up to head would take too long.
-var errTooMuch = errors.New("too much changed in the space")
-
-// catchUp brings the sandbox's files to head, but for those that have changes
-// of their own, which stay as they are until they are committed beside head's.
-// With bounded it returns errTooMuch, having done nothing, where that is more
-// than the options allow.
-func (b *box) catchUp(ctx context.Context, bounded bool) (applied []space.FileChange, notes []string, err error) {
-	head, err := b.view.seeder.Head(ctx, b.key.space)
-	if err != nil {
-		return nil, nil, err
-	}
-	if head == b.head && len(b.behind) == 0 {
-		return nil, nil, nil
-	}
-	wanted, err := b.wanted(ctx, head)
-	if err != nil {
-		return nil, nil, err
-	}
-	if bounded {
-		var bytes int64
-		for _, c := range wanted {
-			bytes += c.Size
-		}
-		if len(wanted) > b.pool.o.MaxApplyFiles || bytes > b.pool.o.MaxApplyBytes {
-			return nil, nil, errTooMuch
-		}
-	}
-	for _, c := range wanted {
-		b.behind[c.Path] = struct{}{}
-	}
-	b.head = head
-	for len(wanted) > 0 {
-		n, entries, err := b.applyEntries(ctx, wanted)
-		if err != nil {
-			return applied, notes, err
-		}
-		results, err := b.agent.Apply(ctx, entries)
-		if err != nil {
-			return applied, notes, err
-		}
-		left := map[string]agent.ApplyResult{}
-		for _, r := range results {
-			if r.Dirty || r.Problem != "" {
-				left[r.Path] = r
-			}
-		}
-		for _, c := range wanted[:n] {
-			r, ok := left[string(c.Path)]
-			if !ok {
-				delete(b.behind, c.Path)
-				b.view.set(c.Path, file{c.New, c.NewMode})
-				applied = append(applied, c)
-			} else if !r.Dirty {
-				notes = append(notes, fmt.Sprintf("The newer version of %s could not be brought into the sandbox: %s.", shown(r.Path), Clean([]byte(r.Problem))))
-			}
-		}
-		wanted = wanted[n:]
-	}
-	return applied, notes, nil
-}
-
-// wanted lists what differs between the sandbox and head: deletions first, so
-// that a file can become a directory, else by path.
-func (b *box) wanted(ctx context.Context, head space.CommitID) ([]space.FileChange, error) {
-	var list []space.FileChange
-	if head != b.head {
-		diff, err := b.view.seeder.Diff(ctx, b.key.space, b.head, head)
-		if err != nil {
-			return nil, err
-		}
-		list = diff
-	}
-	listed := make(map[space.Path]bool, len(list))
-	for _, c := range list {
-		listed[c.Path] = true
-	}
-	for _, p := range slices.Sorted(maps.Keys(b.behind)) {
-		if listed[p] {
-			continue
-		}
-		blob, mode, ok, err := b.view.seeder.Blob(ctx, b.key.space, head, p)
-		if err != nil {
-			return nil, err
-		}
-		c := space.FileChange{Path: p, Status: space.Deleted}
-		if ok {
-			c = space.FileChange{Path: p, Status: space.Modified, New: blob, NewMode: mode}
-		}
-		list = append(list, c)
-	}
-	var deletes, writes []space.FileChange
-	for _, c := range list {
-		has, err := b.view.get(ctx, c.Path)
-		if err != nil {
-			return nil, err
-		}
-		switch want := (file{c.New, c.NewMode}); {
-		case !want.exists() && !has.exists() || want == has:
-			delete(b.behind, c.Path)
-		case !want.exists():
-			deletes = append(deletes, c)
-		default:
-			writes = append(writes, c)
-		}
-	}
-	return append(deletes, writes...), nil
-}
-
-// Bounds of one call of Apply.
-const (
-	applyFiles = 500
-	applyBytes = 4 << 20
-)
-
-// applyEntries reads the contents for one call of Apply, of the first n of
-// list.
-func (b *box) applyEntries(ctx context.Context, list []space.FileChange) (n int, entries []agent.ApplyEntry, err error) {
-	var bytes int
-	for n < len(list) && n < applyFiles && bytes < applyBytes {
-		c := list[n]
-		e := agent.ApplyEntry{Path: string(c.Path), Delete: c.New == "", Mode: c.NewMode}
-		if !e.Delete {
-			if e.Content, err = b.view.seeder.ReadBlob(ctx, b.key.space, c.New); err != nil {
-				return 0, nil, err
-			}
-			bytes += len(e.Content)
-		}
-		entries = append(entries, e)
-		n++
-	}
-	return n, entries, nil
 }
 
 // notSaved is what a caller is told where changes could not be committed.

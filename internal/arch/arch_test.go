@@ -46,7 +46,7 @@ var only = map[string][]string{
 	"github.com/mark3labs/mcp-go":            {"mcp", "cmd/satchel-bench"},
 	"github.com/go-git/go-git":               {"gitstore"},
 	"gvisor.dev/gvisor":                      {"sandbox/gvisor", "cmd/satchel-bench"},
-	"gorm.io":                                {"internal/database", "auth"},
+	"gorm.io":                                {"internal/database", "auth", "gitstore/remotes", "gitstore/secretscan"},
 	"modernc.org/sqlite":                     {"internal/database", "tools/index"},
 	"github.com/prometheus/client_golang":    {"internal/telemetry"},
 	"github.com/opencontainers/runtime-spec": {"sandbox", "cmd/satchel-bench"},

@@ -19,7 +19,10 @@ type Boot struct {
 	// RestAfter is how long after the last request the agent gives back memory
 	// that it has no use for until the next; 0: two seconds.
 	RestAfter time.Duration
-	Env       []string
+	// SharedKernel is set where the kernel is the host's: no shell then waits
+	// for commands, and they may make some calls less.
+	SharedKernel bool
+	Env          []string
 }
 
 // ExecRequest is one command.
@@ -104,6 +107,7 @@ type Job struct {
 	ID       string
 	Command  string
 	Running  bool
+	ReadOnly bool // of a read-only caller; others' are none of its business
 	ExitCode int
 	Started  time.Time
 }
@@ -150,9 +154,14 @@ type CollectLimits struct {
 	Entries  int
 	FileSize int64 // a larger file is told with a Problem
 	Total    int64 // bytes of content in the batch
+	// After is the ID of the last batch, acknowledged, that told More: this one
+	// goes on behind it. What has changed before it since, and what its
+	// acknowledgement left out, waits for a collection without After.
+	After uint64
 }
 
-// ApplyEntry puts one file of a newer head into the space.
+// ApplyEntry puts one file of a newer head into the space, or one of its
+// user's own.
 type ApplyEntry struct {
 	Path    string
 	Delete  bool
@@ -161,11 +170,14 @@ type ApplyEntry struct {
 	// Force replaces a path that has unacknowledged changes; else it is left
 	// alone and told as Dirty.
 	Force bool
+	// Own makes it a change of the space's user: Collect tells it like any
+	// other. Its path may be one that no space can have.
+	Own bool
 }
 
 // ApplyResult says what became of an ApplyEntry.
 type ApplyResult struct {
 	Path    string
-	Dirty   bool   // left alone: the space has a change of its own there
+	Dirty   bool   // left alone: the space has a change of its own there, or a command uses it
 	Problem string // it could not be written
 }

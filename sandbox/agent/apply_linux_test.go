@@ -54,11 +54,15 @@ func TestApply(t *testing.T) {
 		{"file to directory", "", true, []ApplyEntry{del("a.txt"), put("a.txt/b", "1")}, "a.txt\na.txt/b\n", "cat a.txt/b", "1", ""},
 		{"file to directory in one", "", true, []ApplyEntry{put("a.txt/b", "1")}, "a.txt/b\n", "cat a.txt/b", "1", ""},
 		{"directory to file", "", true, []ApplyEntry{del("dir/one"), del("dir/two"), del("dir/sub/three"), put("dir", "1")}, "dir/one\ndir/two\ndir/sub/three\ndir\n", "cat dir", "1", ""},
+		{"directory to file in a directory that empties", "", true, []ApplyEntry{del("deep/er/file"), put("deep/er", "1")}, "deep/er/file\ndeep/er\n", "cat deep/er", "1", ""},
 		{"over what was acknowledged", "echo mine > a.txt; echo n > n; rm b.txt", true, []ApplyEntry{put("a.txt", "2"), put("n", "3"), put("b.txt", "4")}, "a.txt\nn\nb.txt\n", "cat a.txt n b.txt", "234", ""},
 		{"over a change", "echo mine > a.txt; echo n > n; rm b.txt", false, []ApplyEntry{put("a.txt", "2"), put("n", "3"), put("b.txt", "4"), put("run.sh", "5")}, "a.txt dirty\nn dirty\nb.txt dirty\nrun.sh\n", "cat a.txt n run.sh; ls b.txt 2>/dev/null", "mine\nn\n5", "\"a.txt\" x=mine\n\n\"b.txt\" deleted\n\"n\"=n\n\n"},
 		{"over a change by force", "echo mine > a.txt; rm b.txt; mkdir n; echo x > n/x", false, []ApplyEntry{force(put("a.txt", "2")), force(put("b.txt", "4")), force(put("n", "5"))}, "a.txt\nb.txt\nn\n", "cat a.txt b.txt n", "245", ""},
 		{"a delete over a change", "echo mine > a.txt", false, []ApplyEntry{del("a.txt")}, "a.txt dirty\n", "cat a.txt", "mine\n", "\"a.txt\" x=mine\n\n"},
 		{"where a command removed the directory", "rm -r dir", false, []ApplyEntry{put("dir/one", "2")}, "dir/one dirty\n", "ls -d dir 2>/dev/null; :", "", "\"dir\" deleted\n"},
+		{"the last file of a directory whose other a command removed", "rm dir/one dir/sub/three", false, []ApplyEntry{del("dir/two")}, "dir/two\n", "ls -A dir", "sub\n", "\"dir\" dir\n\"dir/one\" deleted\n\"dir/sub\" dir\n\"dir/sub/three\" deleted\n"},
+		{"the last file of an emptied directory", "rm dir/one; rm -r dir/sub", false, []ApplyEntry{del("dir/two")}, "dir/two\n", "ls -d dir 2>/dev/null; :", "", "\"dir\" deleted\n"},
+		{"a file for a directory that a command emptied", "rm dir/one; rm -r dir/sub; rm dir/two", false, []ApplyEntry{put("dir", "1")}, "dir dirty\n", "ls -A dir", "", "\"dir\" dir\n\"dir/one\" deleted\n\"dir/sub\" deleted\n\"dir/two\" deleted\n"},
 		{"where a command made a directory", "mkdir n; echo x > n/x", false, []ApplyEntry{put("n", "1")}, "n dirty\n", "cat n/x", "x\n", "\"n\" opaque dir\n\"n/x\"=x\n\n"},
 		{"through a planted link", "ln -s /tmp up; rm -r dir; ln -s /run/satchel dir", false, []ApplyEntry{put("up/evil", "1"), put("dir/one", "2"), del("up/x")}, "up/evil dirty\ndir/one dirty\nup/x dirty\n", "ls /tmp /run/satchel", "/run/satchel:\njobs\noutput\n\n/tmp:\nhome\n", "\"dir\" link=/run/satchel\n\"up\" link=/tmp\n"},
 		{"through a planted link by force", "echo safe > /tmp/t; ln -s /tmp up; ln -s /tmp/t l", false, []ApplyEntry{force(put("up/t", "1")), force(put("l", "2"))}, "up/t\nl\n", "cat /tmp/t up/t l", "safe\n12", ""},
@@ -101,6 +105,52 @@ func TestApplyWhileCommandsRun(t *testing.T) {
 	}
 	if got := brief(s.collect()); got != "\"stop\"\n" {
 		t.Errorf("%s", got)
+	}
+}
+
+// The first file of a new directory is no less the host's than the others.
+func TestApplyMakesDirectoriesWhileCommandsRun(t *testing.T) {
+	s := startSandbox(t, sandboxOption{seed: testSeed})
+	s.exec(ExecRequest{Background: true, Command: "sleep 1000"})
+	s.sh("rm -r dir")
+	s.collect()
+	if got := s.apply(put("new/deep/a", "a"), put("new/deep/b", "b"), put("dir/deep/c", "c")); strings.Contains(got, "dirty") {
+		t.Errorf("%s", got)
+	}
+	if got := s.sh("cat new/deep/* dir/deep/c; ls dir"); got != "abcdeep\n" && got != "abcdeep" {
+		t.Errorf("inside is %q", got)
+	}
+	if got := brief(s.collect()); got != "" {
+		t.Errorf("the host is told its own: %s", got)
+	}
+}
+
+// Directories without files are nothing that the host could know, and in no
+// file's way; nor are they where a command works in them.
+func TestApplyReplacesDirectoriesWithoutFiles(t *testing.T) {
+	for _, busy := range []bool{false, true} {
+		s := startSandbox(t, sandboxOption{seed: testSeed})
+		if busy {
+			s.exec(ExecRequest{Background: true, Command: "sleep 1000"})
+		}
+		s.sh("rm a.txt; mkdir -p a.txt/q/r a.txt/s b/c w/x; echo f > a.txt/f; echo f > b/c/f")
+		s.collect()
+		s.sh("rm a.txt/f")
+		s.collect()
+		if got := s.apply(put("a.txt", "newer\n"), put("b", "newer\n")); got != "a.txt\nb dirty\n" {
+			t.Errorf("busy %t: %s", busy, got)
+		}
+		if got := s.sh("cat a.txt b/c/f; ls"); got != "newer\nf\na.txt\nb\nb.txt\ndeep\ndir\nrun.sh\nw\n" {
+			t.Errorf("busy %t: inside is %q", busy, got)
+		}
+		s.exec(ExecRequest{Background: true, Command: "cd w/x && sleep 1000"})
+		s.sh("until ls -l /proc/[0-9]*/cwd 2>/dev/null | grep -q /space/w/x; do sleep 0.01; done")
+		if got := s.apply(put("w", "newer\n")); got != "w dirty\n" {
+			t.Errorf("a directory that a command works in: %s", got)
+		}
+		if got := brief(s.collect()); got != "" {
+			t.Errorf("busy %t: the host is told %s", busy, got)
+		}
 	}
 }
 

@@ -36,7 +36,7 @@ func (c *Client) Exec(ctx context.Context, r ExecRequest, onOutput func(Stream, 
 		defer close(told)
 		live.drain(onOutput)
 	}()
-	a := c.awaitExec(ctx, id, cl, r.Grace)
+	a := c.awaitExec(ctx, id, cl, r)
 	live.close()
 	<-told
 	body, err := c.settle(a)
@@ -48,14 +48,25 @@ func (c *Client) Exec(ctx context.Context, r ExecRequest, onOutput func(Stream, 
 	return res, err
 }
 
-// awaitExec waits for the reply, and cancels the command when ctx ends.
-func (c *Client) awaitExec(ctx context.Context, id uint32, cl *call, grace time.Duration) answer {
+// awaitExec waits for the reply, and cancels the command when ctx ends. An
+// agent that has not answered well after the command's time is stuck or lies:
+// whoever waits for it must not wait for ever.
+func (c *Client) awaitExec(ctx context.Context, id uint32, cl *call, r ExecRequest) answer {
+	var overdue <-chan time.Time
+	if r.WallTime > 0 {
+		t := time.NewTimer(r.WallTime + r.Grace + answerMargin)
+		defer t.Stop()
+		overdue = t.C
+	}
 	select {
 	case a := <-cl.answer:
 		return a
+	case <-overdue:
+		c.end(fmt.Errorf("%w: a command was not answered in its time", ErrProtocol))
+		return <-cl.answer
 	case <-ctx.Done():
 	}
-	limit, stop := context.WithTimeout(context.WithoutCancel(ctx), grace+answerMargin)
+	limit, stop := context.WithTimeout(context.WithoutCancel(ctx), r.Grace+answerMargin)
 	defer stop()
 	if err := c.send(limit, appendFrame(nil, frame{kind: kindCancel, id: id})); err == nil {
 		select {

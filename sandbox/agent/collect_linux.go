@@ -1,12 +1,10 @@
 package agent
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -19,7 +17,7 @@ func (s *server) collect(id uint32, l CollectLimits) {
 	v := s.space
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	c := &collection{view: v, limits: l.withDefaults(), told: make(map[string]*stamp), seen: make(map[string]bool)}
+	c := &collection{view: v, limits: l.withDefaults(), told: make(map[string]*stamp), walkState: v.goOn(l.After)}
 	c.send = func(more bool) {
 		for len(c.enc.b) > maxPayload {
 			s.out.part(kindReply, id, c.enc.b[:maxPayload], true)
@@ -36,13 +34,16 @@ func (s *server) collect(id uint32, l CollectLimits) {
 	v.last++
 	v.batches[v.last] = c.told
 	delete(v.batches, v.last-keptBatches)
+	if c.more {
+		v.cut = &cutWalk{batch: v.last, walkState: c.walkState}
+	}
 	c.enc.byte(batchEnd)
 	c.enc.uint(v.last)
 	c.enc.bool(c.more)
 	c.send(false)
 }
 
-// collection is one walk over the upper layer.
+// collection is one walk over the upper layer, or the next part of one.
 type collection struct {
 	view   *spaceView
 	limits CollectLimits
@@ -50,13 +51,13 @@ type collection struct {
 	send   func(more bool)
 	sent   bool
 	told   map[string]*stamp
-	seen   map[string]bool // acknowledged paths that are still there
-	count  int
-	total  int64
-	names  int // bytes of paths and problems
-	more   bool
-	files  []changedFile   // of the directory that is looked at
-	busy   map[uint64]bool // inodes open for writing; nil: not looked yet
+	walkState
+	count int
+	total int64
+	names int // bytes of paths and problems
+	more  bool
+	files []changedFile // of the directory that is looked at
+	use   *liveUse      // nil: not looked yet
 }
 
 // changedFile is a regular file that is to be told.
@@ -64,50 +65,69 @@ type changedFile struct {
 	name  string
 	entry Entry
 	stamp stamp
-	read  bool // or there is nothing to read
+	read  bool // it is to be read
 }
 
-// filesAtOnce and bytesAtOnce bound what is read before it is sent.
+// filesAtOnce and bytesAtOnce bound what is read before it is sent; mostProblem
+// is more than the text of a problem has.
 const (
 	filesAtOnce = 256
 	bytesAtOnce = 4 << 20
+	mostProblem = 256
 )
 
 func (c *collection) run() error {
-	c.view.noteWrites()
+	c.view.noteWrites(nil)
 	fd, err := unix.Openat(c.view.upper, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return fmt.Errorf("opening the upper layer: %w", err)
 	}
-	c.walk(fd, "", 1)
+	if c.gone == nil {
+		c.walk(fd, "", 1)
+		if c.more {
+			return nil
+		}
+		c.findGone()
+	} else {
+		unix.Close(fd)
+	}
+	for len(c.gone) > 0 && c.room(c.gone[0], 0) {
+		c.tell(Entry{Path: c.gone[0], Deleted: true}, nil)
+		c.gone = c.gone[1:]
+	}
+	return nil
+}
+
+// findGone lists what is to be told at the end of a walk.
+func (c *collection) findGone() {
 	// What the host knows and the upper layer has no more was made in the space
 	// and is gone again: no whiteout says so.
-	var gone []string
+	c.gone = []string{} // the walk is done
 	for p, s := range c.view.acked {
 		switch {
 		case c.seen[p]:
 		case s.whiteout():
 			delete(c.view.acked, p) // what lies above it is told
 		default:
-			gone = append(gone, p)
+			c.gone = append(c.gone, p)
 		}
 	}
-	slices.Sort(gone)
-	for _, p := range gone {
-		if c.room(0) {
-			c.tell(Entry{Path: p, Deleted: true}, nil)
-		}
-	}
-	return nil
+	slices.Sort(c.gone)
 }
 
-// room tells whether another entry with so much content fits.
-func (c *collection) room(content int64) bool {
-	if c.count >= c.limits.Entries || c.total+content > c.limits.Total || c.names > maxNames {
-		c.more = true
-		return false
+// room tells whether the entry of a path with so much content fits; else the
+// walk ends there.
+func (c *collection) room(p string, content int64) bool {
+	if c.fits(0, content) {
+		return true
 	}
-	return true
+	c.more, c.from = true, p
+	return false
+}
+
+// fits tells whether an entry fits after so many others.
+func (c *collection) fits(others int, content int64) bool {
+	return c.count+others < c.limits.Entries && c.total+content <= c.limits.Total && c.names <= maxNames
 }
 
 func (c *collection) tell(n Entry, s *stamp) {
@@ -137,13 +157,16 @@ func (c *collection) walk(fd int, prefix string, depth int) {
 		return
 	}
 	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range names[c.toldOf(prefix, names):] {
 		if depth == 1 && name == gitName && c.view.git {
 			continue
 		}
 		c.look(fd, name, prefix+name, depth)
 		if len(c.files) >= filesAtOnce {
 			c.tellFiles(fd, prefix)
+		}
+		if c.more {
+			return
 		}
 	}
 	c.tellFiles(fd, prefix)
@@ -172,7 +195,9 @@ func (c *collection) look(dir int, name, at string, depth int) {
 	if s.kind() == unix.S_IFDIR {
 		// The files of this directory come first: below it others gather.
 		c.tellFiles(dir, strings.TrimSuffix(at, name))
-		c.lookDir(dir, name, at, depth, s, known, old)
+		if !c.more {
+			c.lookDir(dir, name, at, depth, s, known, old)
+		}
 		return
 	}
 	if known && old == s {
@@ -187,9 +212,12 @@ func (c *collection) look(dir int, name, at string, depth int) {
 		n.Mode = space.Symlink
 		buf := make([]byte, unix.PathMax)
 		k, err := unix.Readlinkat(dir, name, buf)
-		if err != nil {
+		switch {
+		case err != nil:
 			n.Problem = "the link cannot be read"
-		} else {
+		case int64(k) > c.limits.Total:
+			n.Problem = "the link's target is too long"
+		default:
 			n.Content = buf[:k]
 		}
 	case unix.S_IFCHR:
@@ -210,7 +238,10 @@ func (c *collection) look(dir int, name, at string, depth int) {
 	default:
 		n.Problem = "it is not a regular file"
 	}
-	if c.room(int64(len(n.Content))) {
+	// The files of this directory that are named before it come first: a walk
+	// that is cut goes on behind what it has told.
+	c.tellFiles(dir, strings.TrimSuffix(at, name))
+	if !c.more && c.room(at, int64(len(n.Content))) {
 		c.tell(n, &s)
 	}
 }
@@ -228,10 +259,16 @@ func (c *collection) lookDir(dir int, name, at string, depth int, s stamp, known
 		unix.Close(fd)
 		n.Problem = "what is in it lies too deep"
 	default:
-		s.opaque = isOpaque(fd)
+		s.opaque = c.view.isOpaque(fd)
 		n.Opaque = s.opaque
 	}
-	if (!known || old != s) && c.room(0) {
+	if !known || old != s {
+		if !c.room(at, 0) {
+			if n.Problem == "" {
+				unix.Close(fd)
+			}
+			return
+		}
 		c.tell(n, &s)
 	}
 	if n.Problem == "" {
@@ -249,7 +286,7 @@ func (c *collection) lookFile(name string, n Entry, s stamp) {
 	} else {
 		n.Busy = c.isBusy(s.ino)
 	}
-	c.files = append(c.files, changedFile{name, n, s, n.Busy || n.Problem != ""})
+	c.files = append(c.files, changedFile{name, n, s, !n.Busy && n.Problem == ""})
 }
 
 // tellFiles reads and tells what lookFile noted of a directory. The changes of
@@ -261,140 +298,106 @@ func (c *collection) tellFiles(dir int, prefix string) {
 		c.view.watch.add(c.view.space, path.Clean(prefix))
 	}
 	for len(files) > 0 {
-		n, size := 0, int64(0)
-		for n < len(files) && (n == 0 || size+files[n].entry.Size <= bytesAtOnce) {
-			size += min(files[n].entry.Size, c.limits.FileSize)
+		n, size, names := 0, int64(0), 0
+		for n < len(files) {
+			most := int64(0)
+			if files[n].read {
+				most = files[n].entry.Size
+			}
+			names += len(prefix) + len(files[n].name) + mostProblem
+			if n > 0 && (size+most > bytesAtOnce || c.names+names > maxNames) || !c.fits(n, size+most) {
+				break
+			}
+			size += most
 			n++
+		}
+		if n == 0 {
+			c.more, c.from = true, prefix+files[0].name
+			clear(files)
+			return
 		}
 		part := files[:n]
 		files = files[n:]
 		c.view.user.do(func() {
 			for i := range part {
-				f := &part[i]
-				if !f.read && c.count < c.limits.Entries && c.total+f.entry.Size <= c.limits.Total {
-					c.readFile(dir, f.name, &f.entry, &f.stamp)
-					f.read = true
+				if f := &part[i]; f.read {
+					c.readFile(dir, f)
 				}
 			}
 		})
+		c.lookAgain(dir, part)
 		for i := range part {
-			f := &part[i]
-			if !f.read {
-				c.more = true
-			} else if c.room(int64(len(f.entry.Content))) {
-				s := f.stamp
-				c.tell(f.entry, &s)
-			}
-			*f = changedFile{} // its content is not held any longer
+			s := part[i].stamp
+			c.tell(part[i].entry, &s)
+			part[i] = changedFile{} // its content is not held any longer
 		}
 	}
 }
 
-// readFile runs as the commands' user. The stamp is from before the reading:
-// where the file changes after it, the next collection tells it again.
-func (c *collection) readFile(dir int, name string, n *Entry, s *stamp) {
-	n.Content = nil
-	fd, err := openBeneath(dir, name, unix.O_RDONLY, 0)
+// lookAgain finds what a command opened after the first look at what is open,
+// and has written by half: it is open still, or has changed since it was read.
+func (c *collection) lookAgain(dir int, files []changedFile) {
+	var use *liveUse
+	for i := range files {
+		f := &files[i]
+		if !f.read || f.entry.Busy {
+			continue
+		}
+		if use == nil {
+			u := c.view.findUse()
+			use = &u
+		}
+		var st unix.Stat_t
+		err := unix.Fstatat(dir, f.name, &st, unix.AT_SYMLINK_NOFOLLOW)
+		if use.writing(&unix.Stat_t{Ino: f.stamp.ino}) || err != nil || stampOf(&st, false) != f.stamp {
+			f.entry.Busy, f.entry.Problem, f.entry.Content = true, "", nil
+		}
+	}
+}
+
+// readFile runs as the commands' user. What has changed since it was looked at
+// may be half of what a command writes: it counts as open for writing, and is
+// told when that command ends, if not before.
+func (c *collection) readFile(dir int, f *changedFile) {
+	n := &f.entry
+	fd, err := openBeneath(dir, f.name, unix.O_RDONLY, 0)
 	if err != nil {
 		n.Problem = "it cannot be read: " + err.Error()
 		return
 	}
 	defer unix.Close(fd)
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
-		n.Problem = "it was replaced while it was read"
-		return
-	}
-	*s = stampOf(&st, false)
-	n.Size = min(st.Size, n.Size) // what has grown is told again
 	b := make([]byte, n.Size)
 	have := 0
 	for have < len(b) {
-		k, err := unix.Read(fd, b[have:])
+		// Of a FIFO that has taken the name, this takes nothing.
+		k, err := unix.Pread(fd, b[have:], int64(have))
 		if err == unix.EINTR {
 			continue
 		}
 		if err != nil {
 			n.Problem = "it cannot be read: " + err.Error()
-			return
 		}
-		if k == 0 {
+		if k <= 0 {
 			break
 		}
 		have += k
 	}
-	n.Content, n.Size = b[:have], int64(have)
-}
-
-// isBusy tells whether a process of a command has the inode open for writing.
-func (c *collection) isBusy(ino uint64) bool {
-	if c.busy == nil {
-		c.busy = make(map[uint64]bool)
-		if marks := c.view.pool.running(); len(marks) > 0 {
-			findWriters(marks, c.busy)
-		}
-	}
-	return c.busy[ino]
-}
-
-// findWriters adds the inodes in the space that processes of commands have
-// open for writing or mapped shared and writable.
-func findWriters(marks map[uint32]bool, busy map[uint64]bool) {
-	buf := make([]byte, 4096)
-	eachProcess(func(pid int, status []byte) {
-		mine := false
-		for m := range marks {
-			mine = mine || hasMark(status, m)
-		}
-		if !mine {
-			return
-		}
-		proc := "/proc/" + strconv.Itoa(pid)
-		if dir, err := os.Open(proc + "/fd"); err == nil {
-			fds, _ := dir.Readdirnames(-1)
-			dir.Close()
-			for _, fd := range fds {
-				if ino, ok := writerInode(proc, fd, buf); ok {
-					busy[ino] = true
-				}
-			}
-		}
-		if maps, err := os.ReadFile(proc + "/maps"); err == nil {
-			for line := range bytes.Lines(maps) {
-				if ino, ok := sharedInode(line); ok {
-					busy[ino] = true
-				}
-			}
-		}
-	})
-}
-
-// writerInode returns the inode of an open file in the space, where it is open
-// for writing.
-func writerInode(proc, fd string, buf []byte) (uint64, bool) {
-	n, err := unix.Readlink(proc+"/fd/"+fd, buf)
-	if err != nil || !bytes.HasPrefix(buf[:n], []byte(SpaceDir+"/")) {
-		return 0, false
-	}
-	info := readSmall(proc+"/fdinfo/"+fd, buf)
-	flags, err := strconv.ParseUint(string(statusField(append([]byte{'\n'}, info...), "\nflags:")), 8, 64)
-	if err != nil || flags&unix.O_ACCMODE == unix.O_RDONLY {
-		return 0, false
-	}
+	run(c.view.hooks.afterRead, f.name)
 	var st unix.Stat_t
-	if err := unix.Stat(proc+"/fd/"+fd, &st); err != nil {
-		return 0, false
+	switch err := unix.Fstat(fd, &st); {
+	case err != nil || stampOf(&st, false) != f.stamp:
+		n.Busy, n.Problem = true, ""
+	case n.Problem == "":
+		n.Content, n.Size = b[:have], int64(have)
 	}
-	return st.Ino, true
 }
 
-// sharedInode reads a line of /proc/<pid>/maps: address, permissions, offset,
-// device, inode, path.
-func sharedInode(line []byte) (uint64, bool) {
-	f := bytes.Fields(line)
-	if len(f) < 6 || len(f[1]) != 4 || f[1][1] != 'w' || f[1][3] != 's' || !bytes.HasPrefix(f[5], []byte(SpaceDir+"/")) {
-		return 0, false
+// isBusy tells whether a process of a command has a file open for writing. A
+// file of the upper layer alone has the same number there as in the space.
+func (c *collection) isBusy(ino uint64) bool {
+	if c.use == nil {
+		u := c.view.findUse()
+		c.use = &u
 	}
-	ino, err := strconv.ParseUint(string(f[4]), 10, 64)
-	return ino, err == nil
+	return c.use.writing(&unix.Stat_t{Ino: ino})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -224,23 +225,87 @@ open("bottom","w").write("x")
 	}
 }
 
-func TestCollectManyFiles(t *testing.T) {
-	s := startSandbox(t, sandboxOption{})
-	s.sh(`mkdir many; python3 -c '
-for i in range(20000): open("many/%d" % i, "w").write(str(i))'`)
-	start := time.Now()
-	b := s.batch(CollectLimits{Entries: 50_000})
-	t.Logf("collected %d in %v", len(b.Entries), time.Since(start))
-	must(t, s.Ack(t.Context(), b.ID, nil))
-	if len(b.Entries) != 20_001 || b.More {
-		t.Errorf("%d entries", len(b.Entries))
+// What it takes to tell and to apply many files grows with their number alone,
+// and the agent holds no more of them than it must.
+func TestManyFiles(t *testing.T) {
+	boot := testBoot()
+	boot.Disk, boot.Inodes = 1<<30, 400_000 // a file takes a page
+	s := startSandbox(t, sandboxOption{boot: boot})
+	number := 20_000
+	if os.Getenv("SATCHEL_TEST_TREE_STEPS") != "" {
+		number = 100_000 // the soak test
 	}
-	s.sh("echo new > many/5")
+	s.sh(fmt.Sprintf(`mkdir -p many/deep; python3 -c '
+for i in range(%d): open("many/deep/%%d" %% i, "w").write(str(i))'`, number))
+	start := time.Now()
+	told := 0
+	for after := uint64(0); ; {
+		b := s.batch(CollectLimits{Entries: 50_000, After: after})
+		after = b.ID
+		told += len(b.Entries)
+		must(t, s.Ack(t.Context(), b.ID, nil))
+		if !b.More {
+			break
+		}
+	}
+	t.Logf("collected %d in %v", told, time.Since(start))
+	if told != number+2 {
+		t.Errorf("%d entries", told)
+	}
+	m, err := s.Memory(t.Context())
+	must(t, err)
+	t.Logf("%+v", m)
+	if most := int64(16<<20 + number*1000); m.Heap > most {
+		t.Errorf("the agent's heap has %d bytes", m.Heap)
+	}
+
+	s.sh("echo new > many/deep/5")
 	start = time.Now()
 	if got := s.collect(); len(got) != 1 {
 		t.Errorf("%d entries", len(got))
 	}
 	t.Logf("one more in %v", time.Since(start))
+
+	// Beside a command that runs, each of 2,000 is set aside.
+	job := s.exec(ExecRequest{Command: "exec sleep 1001", Background: true})
+	for _, quiet := range []bool{false, true} {
+		var entries []ApplyEntry
+		for i := range 2000 {
+			entries = append(entries, put(fmt.Sprintf("many/deep/%d", i), fmt.Sprint("new", i, quiet)))
+		}
+		start = time.Now()
+		rs, err := s.Apply(t.Context(), entries)
+		must(t, err)
+		t.Logf("applied %d in %v, no command runs: %v", len(rs), time.Since(start), quiet)
+		for _, r := range rs {
+			if r.Dirty || r.Problem != "" {
+				t.Fatalf("%+v", r)
+			}
+		}
+		if !quiet {
+			must(t, s.Kill(t.Context(), job.JobID, "KILL"))
+			s.sh("until grep -q killed " + job.JobDir + "/status; do sleep 0.02; done")
+		}
+	}
+	if got := s.collect(); len(got) != 0 {
+		t.Errorf("%d entries", len(got))
+	}
+
+	// A whole tree is renamed, and removed.
+	start = time.Now()
+	s.sh("mv many moved")
+	if got := s.batch(CollectLimits{Entries: 500_000}); len(got.Entries) != 2*(number+2) {
+		t.Errorf("%d entries of a renamed tree", len(got.Entries))
+	} else {
+		must(t, s.Ack(t.Context(), got.ID, nil))
+	}
+	t.Logf("renamed and told in %v", time.Since(start))
+	start = time.Now()
+	s.sh("rm -r moved")
+	if got := s.batch(CollectLimits{Entries: 500_000}); len(got.Entries) != number+2 {
+		t.Errorf("%d entries of a removed tree", len(got.Entries))
+	}
+	t.Logf("removed and told in %v", time.Since(start))
 }
 
 func TestFullUpper(t *testing.T) {

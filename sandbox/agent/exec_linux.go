@@ -307,7 +307,7 @@ func (r *running) sendLive() {
 
 func (r *running) capture(from Stream) *capture {
 	return &capture{half: r.req.HeadTail, openSpool: func() *spool {
-		sp := r.s.jobs.outputFile()
+		sp := r.s.jobs.outputFile(r.req.ReadOnly)
 		if sp != nil {
 			r.saved[from-Stdout] = sp.path
 		}

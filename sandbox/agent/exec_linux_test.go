@@ -303,7 +303,7 @@ func TestJobs(t *testing.T) {
 		}
 		noSleepers(t, s)
 		// The number may be another's soon, so nobody may find it any more.
-		if got := s.sh("ls " + r.JobDir); got != "status\nstderr\nstdout\n" {
+		if got := s.sh("ls " + r.JobDir); got != "command\nstatus\nstderr\nstdout\n" {
 			t.Errorf("left of the job: %q", got)
 		}
 	})

@@ -114,3 +114,41 @@ func (fr *frameReader) next() (frame, error) {
 	}
 	return frame{kind: kind(h[1]), more: h[2]&flagMore != 0, id: binary.BigEndian.Uint32(h[4:]), payload: p}, nil
 }
+
+// requestReader puts the host's frames together to requests. Whatever they say,
+// it holds no more than most bytes of those that are not whole yet.
+type requestReader struct {
+	frames frameReader
+	most   int
+	held   int
+	parts  map[uint32][]byte
+}
+
+func newRequestReader(r io.Reader) *requestReader {
+	return &requestReader{frames: frameReader{r: r}, most: maxRequest, parts: make(map[uint32][]byte)}
+}
+
+// next returns the next request; its errors are those of a frameReader.
+func (r *requestReader) next() (k kind, id uint32, body []byte, err error) {
+	for {
+		f, err := r.frames.next()
+		if err != nil {
+			return 0, 0, nil, err
+		}
+		if f.more && len(f.payload) == 0 {
+			return 0, 0, nil, fmt.Errorf("%w: an empty part of a request", ErrProtocol)
+		}
+		if r.held+len(f.payload) > r.most {
+			return 0, 0, nil, fmt.Errorf("%w: requests of more than %d bytes", ErrProtocol, r.most)
+		}
+		r.held += len(f.payload)
+		body := append(r.parts[f.id], f.payload...)
+		if f.more {
+			r.parts[f.id] = body
+			continue
+		}
+		delete(r.parts, f.id)
+		r.held -= len(body)
+		return f.kind, f.id, body, nil
+	}
+}

@@ -3,69 +3,177 @@ package agent
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"reflect"
+	"sync"
 	"testing"
 	"time"
+
+	"satchel/internal/space"
 )
 
-// hostile is a connection whose other end sends fixed bytes, then nothing.
+// hostile is a connection whose other end answers the first request as an agent
+// does, and the second with fixed bytes; then it ends. What it says is heard
+// only after what it answers, so that it is always the same.
 type hostile struct {
-	io.Reader
+	sent   io.Reader
+	heard  chan struct{} // of a request
+	begun  bool
 	closed chan struct{}
+	once   sync.Once
+}
+
+func newHostile(sent []byte) *hostile {
+	return &hostile{
+		sent:  io.MultiReader(bytes.NewReader(appendFrame(nil, frame{kind: kindReply, id: 1})), &afterwards{r: bytes.NewReader(sent)}),
+		heard: make(chan struct{}, 100), closed: make(chan struct{}),
+	}
+}
+
+// afterwards ends once before it goes on.
+type afterwards struct {
+	r       io.Reader
+	stopped bool
+}
+
+func (a *afterwards) Read(p []byte) (int, error) {
+	if !a.stopped {
+		a.stopped = true
+		return 0, errPause
+	}
+	return a.r.Read(p)
+}
+
+var errPause = errors.New("not yet")
+
+func (h *hostile) wait() bool {
+	select {
+	case <-h.heard:
+		return true
+	case <-h.closed:
+		return false
+	}
 }
 
 func (h *hostile) Read(p []byte) (int, error) {
-	n, err := h.Reader.Read(p)
-	if err == io.EOF {
-		<-h.closed
+	if !h.begun {
+		if h.begun = true; !h.wait() {
+			return 0, io.EOF
+		}
+	}
+	n, err := h.sent.Read(p)
+	if err == errPause {
+		if !h.wait() {
+			return 0, io.EOF
+		}
+		n, err = h.sent.Read(p)
 	}
 	return n, err
 }
-func (h *hostile) Write(p []byte) (int, error) { return len(p), nil }
-func (h *hostile) Close() error                { close(h.closed); return nil }
 
-// FuzzClient lets an agent send anything: the Client must neither panic nor
+func (h *hostile) Write(p []byte) (int, error) {
+	select {
+	case h.heard <- struct{}{}:
+	default:
+	}
+	return len(p), nil
+}
+
+func (h *hostile) Close() error {
+	h.once.Do(func() { close(h.closed) })
+	return nil
+}
+
+// FuzzClient lets an agent answer anything: the Client must neither panic nor
 // hang, and what it returns stays within the bounds that it was given.
 func FuzzClient(f *testing.F) {
-	ready := appendFrame(nil, frame{kind: kindReply, id: 1})
-	add := func(b ...[]byte) { f.Add(bytes.Join(b, nil)) }
+	add := func(call int, b ...[]byte) { f.Add(call, bytes.Join(b, nil)) }
 	var e encoder
 	(&ExecResult{Signal: "SIGKILL", Stdout: Output{Head: []byte("x")}}).encode(&e)
-	add(appendFrame(nil, frame{kind: kindOutput, id: 2, payload: []byte("\x01x")}), appendMessage(nil, kindReply, 2, e.b))
+	add(0, appendFrame(nil, frame{kind: kindOutput, id: 2, payload: []byte("\x01x")}), appendMessage(nil, kindReply, 2, e.b))
 	e = encoder{}
 	(&Entry{Path: "p", Content: []byte("c")}).encode(&e)
 	e.b = append(e.b, batchEnd, 1, 0)
-	add(appendMessage(nil, kindReply, 2, e.b))
-	add(appendFrame(nil, frame{kind: kindFailure, id: 2, payload: []byte{0, 1, 'x'}}))
-	add(appendFrame(nil, frame{kind: kindJobEnd, payload: []byte{1, 'x', 0, 0, 0, 0}}))
+	add(1, appendMessage(nil, kindReply, 2, e.b))
+	add(1, appendFrame(nil, frame{kind: kindReply, id: 2, more: true, payload: e.b[:3]}), appendFrame(nil, frame{kind: kindReply, id: 2, payload: e.b[3:]}))
+	e = encoder{}
+	e.uint(1)
+	(&Job{ID: "1", Command: "true", ReadOnly: true}).encode(&e)
+	add(2, appendMessage(nil, kindReply, 2, e.b))
+	e = encoder{}
+	encodeApplied(&e, []ApplyResult{{Path: "p", Dirty: true, Problem: "full"}})
+	add(3, appendMessage(nil, kindReply, 2, e.b))
+	e = encoder{}
+	(&MemoryUse{1, 2, 3, 4}).encode(&e)
+	add(4, appendMessage(nil, kindReply, 2, e.b))
+	add(5, appendFrame(nil, frame{kind: kindFailure, id: 2, payload: []byte{0, 1, 'x'}}))
+	add(0, appendFrame(nil, frame{kind: kindJobEnd, payload: []byte{1, 'x', 0, 0, 0, 0}}))
+	f.Fuzz(func(t *testing.T, call int, sent []byte) {
+		ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+		defer stop()
+		c, err := Connect(ctx, newHostile(sent), Boot{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		switch uint(call) % 6 {
+		case 0:
+			live := 0
+			r, err := c.Exec(ctx, ExecRequest{HeadTail: 10}, func(s Stream, p []byte) { live += len(p) })
+			if err == nil && (len(r.Stdout.Head) > 10 || len(r.Stderr.Tail) > 10 || r.End > Shutdown || r.ExitCode < 0 || r.ExitCode > 255 || r.Stdout.Dropped < 0) || live > len(sent) {
+				t.Errorf("%+v, %d", r, live)
+			}
+		case 1:
+			b, err := c.Collect(ctx, CollectLimits{Entries: 3, FileSize: 100, Total: 200})
+			total := 0
+			for _, n := range b.Entries {
+				total += len(n.Content)
+				if n.Mode > space.Symlink || n.Size < 0 || len(n.Path) > maxWirePath {
+					t.Errorf("%+v", n)
+				}
+			}
+			if err == nil && (len(b.Entries) > 3 || total > 200) {
+				t.Errorf("%+v", b)
+			}
+		case 2:
+			if jobs, err := c.Jobs(ctx); err == nil && len(jobs) > len(sent) {
+				t.Errorf("%d jobs", len(jobs))
+			}
+		case 3:
+			if rs, err := c.Apply(ctx, []ApplyEntry{{Path: "p"}}); err == nil && (len(rs) != 1 || rs[0].Path != "p") {
+				t.Errorf("%+v", rs)
+			}
+		case 4:
+			if m, err := c.Memory(ctx); err == nil && (m.Heap < 0 || m.System < 0) {
+				t.Errorf("%+v", m)
+			}
+		case 5:
+			_ = c.Kill(ctx, "1", "TERM")
+		}
+		if ctx.Err() != nil {
+			t.Error("it hangs")
+		}
+	})
+}
+
+// FuzzHost lets a host send anything: the agent's reader must neither panic nor
+// hold more than one request may have.
+func FuzzHost(f *testing.F) {
+	f.Add(appendMessage(nil, kindBoot, 1, make([]byte, 20)))
+	f.Add(appendMessage(nil, kindApply, 7, make([]byte, maxPayload+9)))
+	f.Add(bytes.Repeat(appendFrame(nil, frame{kind: kindExec, id: 5, more: true, payload: []byte("abc")}), 5))
 	f.Fuzz(func(t *testing.T, sent []byte) {
-		for i := range 4 {
-			ctx, stop := context.WithTimeout(t.Context(), 5*time.Millisecond)
-			c, err := Connect(ctx, &hostile{bytes.NewReader(append(bytes.Clone(ready), sent...)), make(chan struct{})}, Boot{})
+		r := newRequestReader(bytes.NewReader(sent))
+		r.most = 1000
+		for {
+			_, _, body, err := r.next()
+			if r.held > r.most || len(body) > r.most {
+				t.Fatalf("%d and %d bytes are held", r.held, len(body))
+			}
 			if err != nil {
-				stop()
-				continue
+				return
 			}
-			time.AfterFunc(5*time.Millisecond, func() { c.Close() })
-			switch i {
-			case 0:
-				if r, err := c.Exec(ctx, ExecRequest{HeadTail: 10}, func(Stream, []byte) {}); err == nil && (len(r.Stdout.Head) > 10 || r.ExitCode < 0 || r.ExitCode > 255 || r.Stdout.Dropped < 0) {
-					t.Errorf("%+v", r)
-				}
-			case 1:
-				if b, err := c.Collect(ctx, CollectLimits{Entries: 3, FileSize: 100, Total: 200}); err == nil && len(b.Entries) > 3 {
-					t.Errorf("%+v", b)
-				}
-			case 2:
-				_, _ = c.Jobs(ctx)
-			case 3:
-				if rs, err := c.Apply(ctx, []ApplyEntry{{Path: "p"}}); err == nil && (len(rs) != 1 || rs[0].Path != "p") {
-					t.Errorf("%+v", rs)
-				}
-			}
-			c.Close()
-			stop()
 		}
 	})
 }
@@ -100,6 +208,8 @@ func FuzzRequests(f *testing.F) {
 		check(func(d *decoder) any { var v ExecRequest; v.decode(d); return v }, func(v any, e *encoder) { r := v.(ExecRequest); r.encode(e) })
 		check(func(d *decoder) any { var v ackRequest; v.decode(d); return v }, func(v any, e *encoder) { a := v.(ackRequest); a.encode(e) })
 		check(func(d *decoder) any { return decodeApply(d) }, func(v any, e *encoder) { encodeApply(e, v.([]ApplyEntry)) })
+		check(func(d *decoder) any { var v CollectLimits; v.decode(d); return v }, func(v any, e *encoder) { l := v.(CollectLimits); l.encode(e) })
+		check(func(d *decoder) any { var v shutdownRequest; v.decode(d); return v }, func(v any, e *encoder) { r := v.(shutdownRequest); r.encode(e) })
 		check(func(d *decoder) any { var v killRequest; v.decode(d); return v }, func(v any, e *encoder) { k := v.(killRequest); k.encode(e) })
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -22,37 +23,47 @@ import (
 	"satchel/internal/testenv"
 )
 
-// program is what sandboxes are started with, built for the first of them.
-var program struct {
+// programs are built for the first test that needs them.
+var programs struct {
 	sync.Mutex
-	dir, path string
+	dir   string
+	built map[string]string // by package
 }
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if program.dir != "" {
-		os.RemoveAll(program.dir)
+	if programs.dir != "" {
+		os.RemoveAll(programs.dir)
 	}
 	os.Exit(code)
 }
 
-func sandboxProgram(t testing.TB) string {
+// sandboxProgram is what sandboxes are started with.
+func sandboxProgram(t testing.TB) string { return buildProgram(t, "./agenttest") }
+
+// satchelProgram is the binary that users have.
+func satchelProgram(t testing.TB) string { return buildProgram(t, "satchel/cmd/satchel") }
+
+func buildProgram(t testing.TB, pkg string) string {
 	t.Helper()
-	program.Lock()
-	defer program.Unlock()
-	if program.path == "" {
+	programs.Lock()
+	defer programs.Unlock()
+	if p := programs.built[pkg]; p != "" {
+		return p
+	}
+	if programs.dir == "" {
 		dir, err := os.MkdirTemp("", "agent-test-")
 		must(t, err)
-		program.dir = dir
-		path := filepath.Join(dir, "sandbox")
-		build := exec.Command("go", "build", "-o", path, "./agenttest")
-		build.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := build.CombinedOutput(); err != nil {
-			t.Fatalf("building the sandbox's program: %v\n%s", err, out)
-		}
-		program.path = path
+		programs.dir, programs.built = dir, make(map[string]string)
 	}
-	return program.path
+	p := filepath.Join(programs.dir, filepath.Base(pkg))
+	build := exec.Command("go", "build", "-buildvcs=false", "-o", p, pkg)
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("building %s: %v\n%s", pkg, err, out)
+	}
+	programs.built[pkg] = p
+	return p
 }
 
 // sandbox is a real gVisor sandbox with the agent in it.
@@ -82,11 +93,26 @@ type sandboxOption struct {
 	boot  Boot
 	noGit bool
 	seed  map[string]string // the checkout
+	caps  []string          // nil: Capabilities
+	agent string            // the program that is process 1; empty: agenttest
 }
 
 // startSandbox boots one; it is destroyed when the test ends.
 func startSandbox(t testing.TB, o sandboxOption) *sandbox {
 	t.Helper()
+	s, err := trySandbox(t, o)
+	if err != nil {
+		t.Fatalf("connecting: %v", err)
+	}
+	return s
+}
+
+// trySandbox returns what the agent says where it cannot start.
+func trySandbox(t testing.TB, o sandboxOption) (*sandbox, error) {
+	t.Helper()
+	if o.caps == nil {
+		o.caps = Capabilities
+	}
 	if os.Geteuid() != 0 {
 		testenv.SkipOrFail(t, "starting gVisor containers takes root here")
 	}
@@ -111,12 +137,15 @@ func startSandbox(t testing.TB, o sandboxOption) *sandbox {
 		return os.Chmod(p, 0o777)
 	}))
 	exe := sandboxProgram(t)
+	if o.agent == "" {
+		o.agent = exe
+	}
 	must(t, os.WriteFile(filepath.Join(root, Exe), nil, 0o755))
 	mounts := []specs.Mount{
 		{Destination: "/proc", Type: "proc", Source: "proc"},
 		{Destination: "/dev", Type: "tmpfs", Source: "tmpfs"},
 		{Destination: "/usr", Type: "bind", Source: "/usr", Options: []string{"ro"}},
-		{Destination: Exe, Type: "bind", Source: exe, Options: []string{"ro"}},
+		{Destination: Exe, Type: "bind", Source: o.agent, Options: []string{"ro"}},
 		{Destination: Lower, Type: "bind", Source: s.lower, Options: []string{"ro"}},
 	}
 	annotations := map[string]string{}
@@ -134,7 +163,7 @@ func startSandbox(t testing.TB, o sandboxOption) *sandbox {
 			must(t, os.Symlink(target, filepath.Join(root, l)))
 		}
 	}
-	caps := &specs.LinuxCapabilities{Bounding: Capabilities, Effective: Capabilities, Permitted: Capabilities}
+	caps := &specs.LinuxCapabilities{Bounding: o.caps, Effective: o.caps, Permitted: o.caps}
 	spec := specs.Spec{
 		Version:     "1.2.0",
 		Root:        &specs.Root{Path: root, Readonly: true},
@@ -159,7 +188,7 @@ func startSandbox(t testing.TB, o sandboxOption) *sandbox {
 	}
 	s.cmd = exec.Command(exe)
 	s.cmd.Args = append(args, "run", "--bundle="+dir, id)
-	var log bytes.Buffer
+	var log lockedBuffer // it is read while runsc writes
 	s.cmd.Stderr = &log
 	in, err := s.cmd.StdinPipe()
 	must(t, err)
@@ -176,16 +205,33 @@ func startSandbox(t testing.TB, o sandboxOption) *sandbox {
 		s.cmd.Process.Kill()
 		s.cmd.Wait()
 		unix.Unmount(filepath.Join(state, "null-netns"), unix.MNT_DETACH) // runsc leaves it
-		if t.Failed() && log.Len() > 0 {
-			t.Logf("runsc: %s", log.String())
+		if text := log.String(); t.Failed() && text != "" {
+			t.Logf("runsc: %s", text)
 		}
 	})
 	s.Client, err = Connect(t.Context(), stdio{out, in, out}, o.boot)
 	if err != nil {
 		s.cmd.Process.Kill()
-		t.Fatalf("connecting: %v\n%s", err, log.String())
+		return nil, fmt.Errorf("%w\n%s", err, log.String())
 	}
-	return s
+	return s, nil
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
 }
 
 func must(t testing.TB, err error) {

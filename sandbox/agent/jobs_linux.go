@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -28,15 +29,22 @@ type job struct {
 	done bool
 }
 
+// output is a file with more of a stream than its result holds.
+type output struct {
+	path     string
+	readOnly bool
+}
+
 // jobs keeps the jobs and the files of outputs, all in directories that only
-// the agent can write and commands can read.
+// the agent can write. Commands can read those of their own kind: what a
+// read-only caller runs is apart from what others run.
 type jobs struct {
 	output int64 // bytes kept per stream
 
 	mu      sync.Mutex
 	list    []*job // oldest first
 	lastJob int
-	outputs []string // oldest first
+	outputs []output // oldest first
 	lastOut int
 
 	stop      chan struct{} // closed when the sandbox is being stopped
@@ -78,12 +86,15 @@ func (js *jobs) add(r *running) (*job, error) {
 	js.lastJob++
 	j := &job{id: strconv.Itoa(js.lastJob), run: r}
 	j.dir = filepath.Join(jobsDir, j.id)
-	if err := os.Mkdir(j.dir, 0o755); err != nil {
+	if err := os.Mkdir(j.dir, 0o700); err != nil {
+		return nil, err
+	}
+	if err := handTo(j.dir, r.req.ReadOnly, 0o750); err != nil {
 		return nil, err
 	}
 	for name, c := range map[string]*capture{"stdout": r.stdout, "stderr": r.stderr} {
 		path := filepath.Join(j.dir, name)
-		sp := c.attach(func() *spool { return newSpool(path, js.output) })
+		sp := c.attach(func() *spool { return newSpoolFor(path, js.output, r.req.ReadOnly) })
 		if sp != nil && sp.path != path {
 			// It lies among the outputs already; its place there becomes a link.
 			if err := os.Link(sp.path, path); err != nil {
@@ -92,6 +103,9 @@ func (js *jobs) add(r *running) (*job, error) {
 		}
 	}
 	if err := writePid(j.dir, r.pid()); err != nil {
+		return nil, err
+	}
+	if err := replaceFile(j.dir, "command", r.req.Command); err != nil {
 		return nil, err
 	}
 	if err := replaceFile(j.dir, "status", "running"); err != nil {
@@ -147,14 +161,8 @@ func (js *jobs) finished(r *running) {
 	// Another command's process may get its number.
 	_ = os.Remove(filepath.Join(ended.dir, "pid"))
 	_ = replaceFile(ended.dir, "status", status) // a full file system; the host is told all the same
-	for i := 0; i < len(js.list) && done > keptJobs; {
-		if j := js.list[i]; j.done && j != ended {
-			os.RemoveAll(j.dir)
-			js.list = append(js.list[:i], js.list[i+1:]...)
-			done--
-			continue
-		}
-		i++
+	for ; done > keptJobs; done-- {
+		js.forgetOldest(ended)
 	}
 	var enc encoder
 	e.encode(&enc)
@@ -164,6 +172,52 @@ func (js *jobs) finished(r *running) {
 	}()
 }
 
+// forgetOldest removes the oldest ended job, of the kind of commands that has
+// more of them, but not the one that has just ended: neither kind can push out
+// the other's.
+func (js *jobs) forgetOldest(ended *job) {
+	count, oldest := map[bool]int{}, map[bool]int{}
+	for i, j := range slices.Backward(js.list) {
+		if j.done {
+			kind := j.run.req.ReadOnly
+			count[kind]++
+			if j != ended {
+				oldest[kind] = i
+			}
+		}
+	}
+	kind := count[true] > count[false]
+	i, ok := oldest[kind]
+	if !ok {
+		i = oldest[!kind]
+	}
+	os.RemoveAll(js.list[i].dir)
+	js.list = slices.Delete(js.list, i, i+1)
+}
+
+// handTo lets the commands of one kind read a file or directory, and no others.
+func handTo(path string, readOnly bool, mode os.FileMode) error {
+	gid := CommandUID
+	if readOnly {
+		gid = ReadOnlyUID
+	}
+	if err := os.Chown(path, 0, gid); err != nil {
+		return err
+	}
+	return os.Chmod(path, mode)
+}
+
+// newSpoolFor is newSpool with a file that commands of one kind may read.
+func newSpoolFor(path string, size int64, readOnly bool) *spool {
+	sp := newSpool(path, size)
+	if sp != nil && handTo(path, readOnly, 0o640) != nil {
+		sp.finish()
+		os.Remove(path)
+		return nil
+	}
+	return sp
+}
+
 // writePid tells commands how to stop a job: its shell leads a process group of
 // this number, `kill -- -$(cat pid)`, and what has left the group is ended with
 // the shell.
@@ -171,7 +225,7 @@ func writePid(dir string, pid int) error {
 	return replaceFile(dir, "pid", strconv.Itoa(pid))
 }
 
-// replaceFile replaces a job's one-line file as a whole.
+// replaceFile replaces a job's file as a whole, with a line end after its text.
 func replaceFile(dir, name, line string) error {
 	tmp := filepath.Join(dir, name+".new")
 	if err := os.WriteFile(tmp, []byte(line+"\n"), 0o644); err != nil {
@@ -180,19 +234,26 @@ func replaceFile(dir, name, line string) error {
 	return os.Rename(tmp, filepath.Join(dir, name))
 }
 
-// outputFile makes the file for one stream's output.
-func (js *jobs) outputFile() *spool {
+// outputFile makes the file for one stream's output; as with jobs, the oldest
+// of the kind that has more gives way.
+func (js *jobs) outputFile(readOnly bool) *spool {
 	js.mu.Lock()
 	defer js.mu.Unlock()
 	for len(js.outputs) >= keptOutputs {
-		os.Remove(js.outputs[0])
-		js.outputs = js.outputs[1:]
+		count := map[bool]int{}
+		for _, o := range js.outputs {
+			count[o.readOnly]++
+		}
+		kind := count[true] > count[false]
+		i := slices.IndexFunc(js.outputs, func(o output) bool { return o.readOnly == kind })
+		os.Remove(js.outputs[i].path)
+		js.outputs = slices.Delete(js.outputs, i, i+1)
 	}
 	js.lastOut++
 	path := filepath.Join(outputDir, strconv.Itoa(js.lastOut))
-	sp := newSpool(path, js.output)
+	sp := newSpoolFor(path, js.output, readOnly)
 	if sp != nil {
-		js.outputs = append(js.outputs, path)
+		js.outputs = append(js.outputs, output{path, readOnly})
 	}
 	return sp
 }
@@ -203,7 +264,7 @@ func (js *jobs) encode(e *encoder) {
 	e.uint(uint64(len(js.list)))
 	for _, j := range js.list {
 		command := j.run.req.Command
-		v := Job{ID: j.id, Command: command[:min(len(command), maxJobCommand)], Running: !j.done, Started: j.run.started}
+		v := Job{ID: j.id, Command: command[:min(len(command), maxJobCommand)], Running: !j.done, ReadOnly: j.run.req.ReadOnly, Started: j.run.started}
 		if j.done {
 			v.ExitCode, _ = exitOf(j.run.status)
 		}

@@ -21,33 +21,5 @@ const (
 	TmpDir = "/tmp"
 )
 
-// The users inside. The agent is root inside and no one outside.
-const (
-	CommandUID  = 1000 // bash
-	ReadOnlyUID = 1001 // bash_readonly
-)
-
 // Command is the first argument with which the binary becomes the agent.
 const Command = "agent"
-
-// Capabilities is what process 1 needs, as bounding, effective and permitted
-// sets, by the names of the OCI runtime specification; inheritable and ambient
-// sets stay empty. Commands get none of them.
-//
-// SYS_ADMIN mounts the space and makes private mount namespaces; SETUID,
-// SETGID and SETPCAP turn root into a command's user with an empty bounding
-// set; KILL ends commands; SYS_PTRACE tells which files they have open; CHOWN,
-// DAC_OVERRIDE, FOWNER and MKNOD are what the overlay, which acts with the
-// rights of whoever mounted it, copies up and hides files with.
-var Capabilities = []string{
-	"CAP_CHOWN",
-	"CAP_DAC_OVERRIDE",
-	"CAP_FOWNER",
-	"CAP_KILL",
-	"CAP_MKNOD",
-	"CAP_SETGID",
-	"CAP_SETPCAP",
-	"CAP_SETUID",
-	"CAP_SYS_ADMIN",
-	"CAP_SYS_PTRACE",
-}

@@ -27,6 +27,7 @@ func (b *Boot) encode(e *encoder) {
 		e.int(v)
 	}
 	e.duration(b.RestAfter)
+	e.bool(b.SharedKernel)
 	e.uint(uint64(len(b.Env)))
 	for _, v := range b.Env {
 		e.string(v)
@@ -38,6 +39,7 @@ func (b *Boot) decode(d *decoder) {
 	b.Processes, b.OpenFiles = int(d.int()), int(d.int())
 	b.FileSize, b.DataSize = d.int(), d.int()
 	b.RestAfter = d.duration()
+	b.SharedKernel = d.bool()
 	for range d.list(maxEnv) {
 		b.Env = append(b.Env, d.string(maxCommand))
 	}
@@ -111,12 +113,14 @@ func (j *Job) encode(e *encoder) {
 	e.string(j.ID)
 	e.string(j.Command)
 	e.bool(j.Running)
+	e.bool(j.ReadOnly)
 	e.uint(uint64(j.ExitCode))
 	e.time(j.Started)
 }
 
 func (j *Job) decode(d *decoder) {
-	j.ID, j.Command, j.Running = d.string(maxShort), d.string(maxJobCommand), d.bool()
+	j.ID, j.Command = d.string(maxShort), d.string(maxJobCommand)
+	j.Running, j.ReadOnly = d.bool(), d.bool()
 	j.ExitCode, j.Started = d.small(255), d.time()
 }
 
@@ -202,10 +206,12 @@ func (l *CollectLimits) encode(e *encoder) {
 	e.uint(uint64(l.Entries))
 	e.int(l.FileSize)
 	e.int(l.Total)
+	e.uint(l.After)
 }
 
 func (l *CollectLimits) decode(d *decoder) {
 	l.Entries, l.FileSize, l.Total = d.small(maxEntries), d.int(), d.int()
+	l.After = d.uint()
 }
 
 type ackRequest struct {
@@ -236,6 +242,7 @@ func encodeApply(e *encoder, entries []ApplyEntry) {
 		e.bool(n.Delete)
 		e.byte(byte(n.Mode))
 		e.bool(n.Force)
+		e.bool(n.Own)
 		e.bytes(n.Content)
 	}
 }
@@ -245,7 +252,7 @@ func decodeApply(d *decoder) []ApplyEntry {
 	for range d.list(maxEntries) {
 		var n ApplyEntry
 		n.Path, n.Delete = d.string(maxWirePath), d.bool()
-		n.Mode, n.Force = space.Mode(d.small(int(space.Symlink))), d.bool()
+		n.Mode, n.Force, n.Own = space.Mode(d.small(int(space.Symlink))), d.bool(), d.bool()
 		n.Content = d.bytes(maxRequest)
 		entries = append(entries, n)
 	}

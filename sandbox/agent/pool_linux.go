@@ -9,12 +9,26 @@ import (
 
 // warmShells is how many shells of a kind wait for commands. One is enough for
 // commands that come one by one; a burst pays for the start of the others.
-const warmShells = 1
+//
+// Where the kernel is the host's there are none: it lets an earlier command
+// write into a waiting shell's memory (/proc/PID/mem, which gVisor does not let
+// be written), and a shell starts there in a millisecond or two.
+func warmShells(sharedKernel bool) int {
+	if sharedKernel {
+		return 0
+	}
+	return 1
+}
 
 // pool starts shells ahead of the commands.
 type pool struct {
 	boot   Boot
+	warm   int // shells of a kind that wait
 	reaper *reaper
+
+	// starting is held for reading while a command is given its shell, and for
+	// writing by pause.
+	starting sync.RWMutex
 
 	mu       sync.Mutex
 	mark     uint32
@@ -27,7 +41,7 @@ type pool struct {
 
 func newPool(b Boot) (*pool, error) {
 	p := &pool{
-		boot: b, reaper: newReaper(), mark: firstMark,
+		boot: b, warm: warmShells(b.SharedKernel), reaper: newReaper(), mark: firstMark,
 		idle: make(map[bool][]*shell), filling: make(map[bool]bool),
 		spawners: make(map[bool]*spawner), marks: make(map[uint32]bool),
 	}
@@ -67,6 +81,8 @@ func (p *pool) spawn(readOnly bool) (*shell, error) {
 
 // take returns a shell that no other command gets.
 func (p *pool) take(readOnly bool) (*shell, error) {
+	p.starting.RLock()
+	defer p.starting.RUnlock()
 	sh, err := p.takeIdle(readOnly)
 	if err == nil && sh == nil {
 		sh, err = p.spawn(readOnly)
@@ -126,7 +142,7 @@ func (p *pool) refill(readOnly bool) {
 	go func() {
 		for {
 			p.mu.Lock()
-			if p.stopped || len(p.idle[readOnly]) >= warmShells {
+			if p.stopped || len(p.idle[readOnly]) >= p.warm {
 				p.filling[readOnly] = false
 				p.mu.Unlock()
 				return
@@ -168,6 +184,17 @@ func (p *pool) stop() {
 	for _, sh := range idle {
 		p.discard(sh)
 	}
+}
+
+// pause has commands wait to start until release is called, if none runs now;
+// else quiet is false, and release does nothing.
+func (p *pool) pause() (release func(), quiet bool) {
+	p.starting.Lock()
+	if len(p.running()) > 0 {
+		p.starting.Unlock()
+		return func() {}, false
+	}
+	return p.starting.Unlock, true
 }
 
 // running returns the marks of the commands that run.

@@ -1,28 +1,112 @@
 package agent
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
-// refusedCalls is what a command may not ask of the kernel (EPERM). An
-// unprivileged user gets every capability in a user namespace of its own, and
-// with them mounts past every size limit; the first group is what leads there.
-// The second lets one process change another's memory or take its files: with
-// it a command could reach into a shell that waits for the next command.
-var refusedCalls = []uint32{
-	unix.SYS_UNSHARE, unix.SYS_SETNS, unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT,
-	unix.SYS_MOVE_MOUNT, unix.SYS_OPEN_TREE, unix.SYS_FSOPEN, unix.SYS_FSMOUNT, unix.SYS_FSCONFIG, unix.SYS_FSPICK,
-	unix.SYS_MOUNT_SETATTR, sysOpenTreeAttr,
-
-	unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PIDFD_GETFD,
+// refusedCall is a call that no command may make, and why.
+type refusedCall struct {
+	name string
+	nr   uint32
+	why  reason
 }
 
-// sysOpenTreeAttr has one number on every architecture, as all calls have
-// since 424 (include/uapi/asm-generic/unistd.h).
-const sysOpenTreeAttr = 467
+// reason is why a call is refused. A shell and what it starts need none of
+// these; each is here for what it gives to an attacker. All of them fail with
+// EPERM. Where the kernel is the host's own (crun), what is privileged is
+// refused by it too: the filter is what is left when that fails.
+type reason string
+
+const (
+	// An unprivileged user has every capability in a user namespace of its own,
+	// and with them mounts past every size limit.
+	givesNamespace reason = "leads into a namespace of one's own, or out of this one"
+	changesMounts  reason = "changes what is mounted where"
+	// With these a command could reach into a shell that waits for the next
+	// command, which runs as the same user.
+	reachesOthers reason = "reads or changes another process"
+	keepsKeys     reason = "keeps secrets in the kernel, in keyrings that no namespace divides"
+	exposesKernel reason = "is much code in the kernel that has been broken often, and no shell's business"
+	opensByNumber reason = "opens files by number, past the directories that lead to them"
+	watchesOthers reason = "watches or stops what others open"
+	hidesMemory   reason = "is memory that no one else can see or count"
+	changesHost   reason = "changes the machine for all"
+	isObsolete    reason = "is of no use to programs of today"
+)
+
+// refusedCalls is what every architecture has; archRefusedCalls has the rest.
+var refusedCalls = append([]refusedCall{
+	{"unshare", unix.SYS_UNSHARE, givesNamespace},
+	{"setns", unix.SYS_SETNS, givesNamespace},
+
+	{"mount", unix.SYS_MOUNT, changesMounts},
+	{"umount2", unix.SYS_UMOUNT2, changesMounts},
+	{"pivot_root", unix.SYS_PIVOT_ROOT, changesMounts},
+	{"chroot", unix.SYS_CHROOT, changesMounts},
+	{"move_mount", unix.SYS_MOVE_MOUNT, changesMounts},
+	{"open_tree", unix.SYS_OPEN_TREE, changesMounts},
+	{"open_tree_attr", unix.SYS_OPEN_TREE_ATTR, changesMounts},
+	{"fsopen", unix.SYS_FSOPEN, changesMounts},
+	{"fsmount", unix.SYS_FSMOUNT, changesMounts},
+	{"fsconfig", unix.SYS_FSCONFIG, changesMounts},
+	{"fspick", unix.SYS_FSPICK, changesMounts},
+	{"mount_setattr", unix.SYS_MOUNT_SETATTR, changesMounts},
+
+	{"ptrace", unix.SYS_PTRACE, reachesOthers},
+	{"process_vm_readv", unix.SYS_PROCESS_VM_READV, reachesOthers},
+	{"process_vm_writev", unix.SYS_PROCESS_VM_WRITEV, reachesOthers},
+	{"process_madvise", unix.SYS_PROCESS_MADVISE, reachesOthers},
+	{"process_mrelease", unix.SYS_PROCESS_MRELEASE, reachesOthers},
+	{"pidfd_getfd", unix.SYS_PIDFD_GETFD, reachesOthers},
+	{"kcmp", unix.SYS_KCMP, reachesOthers},
+	{"move_pages", unix.SYS_MOVE_PAGES, reachesOthers},
+	{"migrate_pages", unix.SYS_MIGRATE_PAGES, reachesOthers},
+
+	{"add_key", unix.SYS_ADD_KEY, keepsKeys},
+	{"request_key", unix.SYS_REQUEST_KEY, keepsKeys},
+	{"keyctl", unix.SYS_KEYCTL, keepsKeys},
+
+	{"bpf", unix.SYS_BPF, exposesKernel},
+	{"perf_event_open", unix.SYS_PERF_EVENT_OPEN, exposesKernel},
+	{"userfaultfd", unix.SYS_USERFAULTFD, exposesKernel},
+	{"io_uring_setup", unix.SYS_IO_URING_SETUP, exposesKernel},
+	{"io_uring_enter", unix.SYS_IO_URING_ENTER, exposesKernel},
+	{"io_uring_register", unix.SYS_IO_URING_REGISTER, exposesKernel},
+
+	{"open_by_handle_at", unix.SYS_OPEN_BY_HANDLE_AT, opensByNumber},
+	{"name_to_handle_at", unix.SYS_NAME_TO_HANDLE_AT, opensByNumber},
+	{"fanotify_init", unix.SYS_FANOTIFY_INIT, watchesOthers},
+	{"fanotify_mark", unix.SYS_FANOTIFY_MARK, watchesOthers},
+	{"memfd_secret", unix.SYS_MEMFD_SECRET, hidesMemory},
+
+	{"acct", unix.SYS_ACCT, changesHost},
+	{"adjtimex", unix.SYS_ADJTIMEX, changesHost},
+	{"clock_adjtime", unix.SYS_CLOCK_ADJTIME, changesHost},
+	{"clock_settime", unix.SYS_CLOCK_SETTIME, changesHost},
+	{"settimeofday", unix.SYS_SETTIMEOFDAY, changesHost},
+	{"delete_module", unix.SYS_DELETE_MODULE, changesHost},
+	{"finit_module", unix.SYS_FINIT_MODULE, changesHost},
+	{"init_module", unix.SYS_INIT_MODULE, changesHost},
+	{"kexec_file_load", unix.SYS_KEXEC_FILE_LOAD, changesHost},
+	{"kexec_load", unix.SYS_KEXEC_LOAD, changesHost},
+	{"quotactl", unix.SYS_QUOTACTL, changesHost},
+	{"quotactl_fd", unix.SYS_QUOTACTL_FD, changesHost},
+	{"reboot", unix.SYS_REBOOT, changesHost},
+	{"setdomainname", unix.SYS_SETDOMAINNAME, changesHost},
+	{"sethostname", unix.SYS_SETHOSTNAME, changesHost},
+	{"swapoff", unix.SYS_SWAPOFF, changesHost},
+	{"swapon", unix.SYS_SWAPON, changesHost},
+	{"syslog", unix.SYS_SYSLOG, changesHost},
+	{"vhangup", unix.SYS_VHANGUP, changesHost},
+
+	{"lookup_dcookie", unix.SYS_LOOKUP_DCOOKIE, isObsolete},
+	{"nfsservctl", unix.SYS_NFSSERVCTL, isObsolete},
+}, archRefusedCalls...)
 
 // cloneNamespaces are the flags of clone(2) that make namespaces: CLONE_NEWNS,
 // CGROUP, UTS, IPC, USER, PID and NET. (CLONE_NEWTIME works with clone3 and
@@ -30,57 +114,166 @@ const sysOpenTreeAttr = 467
 const cloneNamespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC |
 	unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
 
+// socketFamilies are all that a command may open sockets of. The others (of
+// virtual machines, which reach past every network namespace, of the kernel's
+// ciphers, of radios and rings) are code that a host lends to whoever asks.
+var socketFamilies = []uint32{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK}
+
+// personalities are what personality(2) may set: nothing, and the question what
+// is set. The others take from programs what makes them hard to break.
+var personalities = []uint32{0, 0xffffffff}
+
 // The places of struct seccomp_data (seccomp(2)); both architectures are
-// little-endian.
+// little-endian, so that a place is that of the lower half.
 const (
 	seccompNr       = 0
 	seccompArch     = 4
 	seccompArg0     = 16
+	seccompArg1     = 24
 	seccompRetErrno = 0x00050000
 	seccompRetKill  = 0x80000000
 	seccompRetAllow = 0x7fff0000
 )
 
-// seccompFilter is the program that every command runs under. clone3 is told
-// to be missing (ENOSYS), because its flags lie in memory, which no filter can
-// read; the C library then uses clone.
-func seccompFilter() []unix.SockFilter {
-	stmt := func(code uint16, k uint32) unix.SockFilter { return unix.SockFilter{Code: code, K: k} }
-	jump := func(op uint16, k uint32, yes, no uint8) unix.SockFilter {
-		return unix.SockFilter{Code: unix.BPF_JMP | op | unix.BPF_K, K: k, Jt: yes, Jf: no}
+// seccompFilter is the program that every command runs under, from its first
+// instruction to its last, with all its descendants.
+//
+// It begins with the architecture: a call that comes by another entry (32 bit,
+// x32) means something else by its number, and kills the process. Then the
+// number is looked up in a tree: gVisor runs the filter for every number there
+// is whenever a process is made. Refused are refusedCalls, and some calls by an
+// argument:
+//   - clone3 is told to be missing (ENOSYS), because its flags lie in memory,
+//     which no filter can read; the C library then uses clone;
+//   - clone may make no namespace;
+//   - prlimit works for the caller alone: a shell that waits for the next
+//     command could be left without the right to write a byte;
+//   - socket opens socketFamilies (else EAFNOSUPPORT), personality sets one of
+//     personalities.
+//
+// Where the kernel is the host's, files of the host are the same for everyone:
+// inotify and dnotify would tell what other sandboxes open, and a lease keeps
+// whoever opens a file waiting. Everything else is allowed.
+func seccompFilter(sharedKernel bool) []unix.SockFilter {
+	rules := []seccompRule{
+		{unix.SYS_CLONE3, result(errno(unix.ENOSYS))},
+		{unix.SYS_CLONE, byArg0(func(p *bpfProgram) {
+			p.add(unix.BPF_JMP|unix.BPF_JSET|unix.BPF_K, cloneNamespaces, 0, 1)
+			p.ret(errno(unix.EPERM))
+			p.ret(seccompRetAllow)
+		})},
+		{unix.SYS_PRLIMIT64, byArg0(allowed([]uint32{0}, unix.EPERM))},
+		{unix.SYS_SOCKET, byArg0(allowed(socketFamilies, unix.EAFNOSUPPORT))},
+		{unix.SYS_PERSONALITY, byArg0(allowed(personalities, unix.EPERM))},
 	}
-	load := uint16(unix.BPF_LD | unix.BPF_W | unix.BPF_ABS)
-	ret := func(k uint32) unix.SockFilter { return stmt(unix.BPF_RET|unix.BPF_K, k) }
+	if sharedKernel {
+		rules = append(rules,
+			seccompRule{unix.SYS_INOTIFY_INIT1, result(errno(unix.ENOSYS))}, // tail -f then looks by itself
+			seccompRule{unix.SYS_INOTIFY_ADD_WATCH, result(errno(unix.EPERM))},
+			seccompRule{unix.SYS_FCNTL, byArg1(refused([]uint32{unix.F_SETLEASE, unix.F_NOTIFY}, unix.EPERM))})
+	}
+	for _, c := range refusedCalls {
+		rules = append(rules, seccompRule{c.nr, result(errno(unix.EPERM))})
+	}
+	slices.SortFunc(rules, func(a, b seccompRule) int { return cmp.Compare(a.nr, b.nr) })
 
-	p := []unix.SockFilter{
-		stmt(load, seccompArch),
-		jump(unix.BPF_JEQ, seccompAuditArch, 1, 0),
-		ret(seccompRetKill),
-		stmt(load, seccompNr),
-	}
+	p := bpfProgram{}
+	p.load(seccompArch)
+	p.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, seccompAuditArch, 1, 0)
+	p.ret(seccompRetKill)
+	p.load(seccompNr)
 	if foreignCalls != 0 {
-		p = append(p, jump(unix.BPF_JGE, foreignCalls, 0, 1), ret(seccompRetKill))
+		p.add(unix.BPF_JMP|unix.BPF_JGE|unix.BPF_K, foreignCalls, 0, 1)
+		p.ret(seccompRetKill)
 	}
-	p = append(p,
-		jump(unix.BPF_JEQ, unix.SYS_CLONE3, 0, 1), ret(seccompRetErrno|uint32(unix.ENOSYS)),
-		jump(unix.BPF_JEQ, unix.SYS_CLONE, 0, 4),
-		stmt(load, seccompArg0),
-		jump(unix.BPF_JSET, cloneNamespaces, 0, 1),
-		ret(seccompRetErrno|uint32(unix.EPERM)),
-		ret(seccompRetAllow),
-	)
-	for i, nr := range refusedCalls {
-		p = append(p, jump(unix.BPF_JEQ, nr, uint8(len(refusedCalls)-i), 0))
-	}
-	return append(p, ret(seccompRetAllow), ret(seccompRetErrno|uint32(unix.EPERM)))
+	p.lookUp(rules)
+	return p.code
 }
+
+// seccompRule says what becomes of a call; its program ends.
+type seccompRule struct {
+	nr uint32
+	do bpfProgram
+}
+
+// bpfProgram is a classic BPF program; its accumulator holds what load read last.
+type bpfProgram struct{ code []unix.SockFilter }
+
+func (p *bpfProgram) add(code uint16, k uint32, yes, no uint8) {
+	p.code = append(p.code, unix.SockFilter{Code: code, K: k, Jt: yes, Jf: no})
+}
+
+func (p *bpfProgram) load(at uint32)    { p.add(unix.BPF_LD|unix.BPF_W|unix.BPF_ABS, at, 0, 0) }
+func (p *bpfProgram) ret(result uint32) { p.add(unix.BPF_RET|unix.BPF_K, result, 0, 0) }
+
+// lookUp runs the rule for the number in the accumulator, and allows a call
+// that has none. The rules are sorted.
+func (p *bpfProgram) lookUp(rules []seccompRule) {
+	if len(rules) <= 2 {
+		for _, r := range rules {
+			p.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, r.nr, 0, uint8(len(r.do.code)))
+			p.code = append(p.code, r.do.code...)
+		}
+		p.ret(seccompRetAllow)
+		return
+	}
+	half := len(rules) / 2
+	below := bpfProgram{}
+	below.lookUp(rules[:half])
+	p.add(unix.BPF_JMP|unix.BPF_JGE|unix.BPF_K, rules[half].nr, uint8(len(below.code)), 0)
+	p.code = append(p.code, below.code...)
+	p.lookUp(rules[half:])
+}
+
+func result(r uint32) (p bpfProgram) {
+	p.ret(r)
+	return p
+}
+
+// byArg0 decides about a call by its first argument; decide must end.
+func byArg0(decide func(*bpfProgram)) (p bpfProgram) {
+	p.load(seccompArg0)
+	decide(&p)
+	return p
+}
+
+// byArg1 decides about a call by its second argument.
+func byArg1(decide func(*bpfProgram)) (p bpfProgram) {
+	p.load(seccompArg1)
+	decide(&p)
+	return p
+}
+
+// refused refuses some values.
+func refused(values []uint32, with unix.Errno) func(*bpfProgram) {
+	return func(q *bpfProgram) {
+		for _, v := range values {
+			q.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, v, 0, 1)
+			q.ret(errno(with))
+		}
+		q.ret(seccompRetAllow)
+	}
+}
+
+// allowed allows some values.
+func allowed(values []uint32, otherwise unix.Errno) func(*bpfProgram) {
+	return func(q *bpfProgram) {
+		for _, v := range values {
+			q.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, v, 0, 1)
+			q.ret(seccompRetAllow)
+		}
+		q.ret(errno(otherwise))
+	}
+}
+
+func errno(e unix.Errno) uint32 { return seccompRetErrno | uint32(e) }
 
 // restrictThread takes from the calling thread, and from every process that it
 // starts from now on, what no command may have: the bounding set (so that no
 // file's capabilities come back), the right to gain privileges by executing,
 // and the calls that seccompFilter refuses. The thread must be locked and must
 // never be unlocked.
-func restrictThread() error {
+func restrictThread(sharedKernel bool) error {
 	for c := uintptr(0); ; c++ {
 		err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0)
 		if err == unix.EINVAL && c > 0 {
@@ -93,7 +286,7 @@ func restrictThread() error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("no_new_privs: %w", err)
 	}
-	filter := seccompFilter()
+	filter := seccompFilter(sharedKernel)
 	prog := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
 	if _, _, e := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&prog))); e != 0 {
 		return fmt.Errorf("seccomp: %w", e)

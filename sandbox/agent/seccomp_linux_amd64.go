@@ -9,3 +9,17 @@ const (
 	// list of numbers.
 	foreignCalls = 0x40000000
 )
+
+// archRefusedCalls is what this architecture alone has.
+var archRefusedCalls = []refusedCall{
+	{"ioperm", unix.SYS_IOPERM, changesHost},
+	{"iopl", unix.SYS_IOPL, changesHost},
+	{"modify_ldt", unix.SYS_MODIFY_LDT, exposesKernel},
+	{"_sysctl", unix.SYS__SYSCTL, isObsolete},
+	{"create_module", unix.SYS_CREATE_MODULE, isObsolete},
+	{"get_kernel_syms", unix.SYS_GET_KERNEL_SYMS, isObsolete},
+	{"query_module", unix.SYS_QUERY_MODULE, isObsolete},
+	{"sysfs", unix.SYS_SYSFS, isObsolete},
+	{"uselib", unix.SYS_USELIB, isObsolete},
+	{"ustat", unix.SYS_USTAT, isObsolete},
+}

@@ -48,23 +48,13 @@ type refusal struct {
 func (r *refusal) Error() string { return r.text }
 
 func (s *server) serve(in io.Reader) error {
-	fr := &frameReader{r: in}
-	parts := make(map[uint32][]byte)
+	r := newRequestReader(in)
 	for {
-		f, err := fr.next()
+		k, id, body, err := r.next()
 		if err != nil {
 			return err
 		}
-		body := append(parts[f.id], f.payload...)
-		if len(body) > maxRequest {
-			return fmt.Errorf("%w: a request of %d bytes", ErrProtocol, len(body))
-		}
-		if f.more {
-			parts[f.id] = body
-			continue
-		}
-		delete(parts, f.id)
-		if err := s.dispatch(f.kind, f.id, body); err != nil {
+		if err := s.dispatch(k, id, body); err != nil {
 			return err
 		}
 	}
@@ -171,13 +161,13 @@ func (s *server) handleBoot(id uint32, b Boot) error {
 	if b.Output <= 0 {
 		b.Output = defaultOutput
 	}
-	lower, err := boot(b)
+	lower, mark, err := boot(b)
 	if err == nil {
 		s.boot = b
 		s.shell, err = newPool(b)
 	}
 	if err == nil {
-		s.space, err = newSpaceView(s.shell, lower)
+		s.space, err = newSpaceView(s.shell, lower, mark)
 	}
 	if err == nil {
 		err = hideOwn()

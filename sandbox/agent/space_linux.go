@@ -16,8 +16,11 @@ const (
 	maxTold  = 4096
 	// keptBatches is how many collections may be acknowledged still.
 	keptBatches = 4
-	// opaqueName marks a directory of the upper layer that hides the lower one.
-	opaqueName = "trusted.overlay.opaque"
+	// opaqueName and userOpaqueName mark a directory of the upper layer that
+	// hides the lower one; a user namespace of the host's own kernel may write
+	// the second alone.
+	opaqueName     = "trusted.overlay.opaque"
+	userOpaqueName = "user.overlay.opaque"
 )
 
 // stamp is what a path of the upper layer looked like. Two equal stamps mean
@@ -39,6 +42,11 @@ func stampOf(st *unix.Stat_t, opaque bool) stamp {
 		s.mode &= unix.S_IFMT // git keeps no modes of directories
 		return s
 	}
+	if s.whiteout() {
+		// Linux has one inode for many, whose times change with each; and one
+		// whiteout says what another does.
+		return stamp{mode: s.kind()}
+	}
 	s.size, s.mtime, s.ctime = st.Size, st.Mtim.Nano(), st.Ctim.Nano()
 	return s
 }
@@ -51,20 +59,43 @@ func (s stamp) whiteout() bool { return s.kind() == unix.S_IFCHR && s.rdev == 0 
 type spaceView struct {
 	pool  *pool
 	user  *userThread
-	upper int  // the upper layer, as root sees it
-	lower int  // Lower, which is covered
-	space int  // SpaceDir
-	git   bool // the root's .git is a mount point
+	upper int    // the upper layer, as root sees it
+	lower int    // Lower, which is covered
+	space int    // SpaceDir
+	git   bool   // the root's .git is a mount point
+	mark  string // the extended attribute of an opaque directory
 
 	mu      sync.Mutex
 	acked   map[string]stamp
 	batches map[uint64]map[string]*stamp // nil: the path is gone
 	last    uint64
+	cut     *cutWalk // a collection that may go on
 	watch   *writeWatch
+	copies  int // conflict copies made
+	findUse func() liveUse
+	hooks   viewHooks
 }
 
-func newSpaceView(p *pool, lower int) (*spaceView, error) {
-	v := &spaceView{pool: p, lower: lower, acked: make(map[string]stamp), batches: make(map[uint64]map[string]*stamp)}
+// viewHooks are where a test may step in between two steps of an application,
+// and when a collection has read a file.
+type viewHooks struct {
+	beforeSwap, afterSwap, beforeSettle, beforePutBack, afterRead func(path string)
+}
+
+func (h *viewHooks) swap(p string)    { run(h.beforeSwap, p) }
+func (h *viewHooks) swapped(p string) { run(h.afterSwap, p) }
+func (h *viewHooks) settle()          { run(h.beforeSettle, "") }
+func (h *viewHooks) putBack(p string) { run(h.beforePutBack, p) }
+
+func run(f func(string), p string) {
+	if f != nil {
+		f(p)
+	}
+}
+
+func newSpaceView(p *pool, lower int, mark string) (*spaceView, error) {
+	v := &spaceView{pool: p, lower: lower, mark: mark, acked: make(map[string]stamp), batches: make(map[uint64]map[string]*stamp)}
+	v.findUse = func() liveUse { return findUse(p.running(), SpaceDir) }
 	var err error
 	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
 	if v.upper, err = unix.Open(upperDir, flags, 0); err != nil {
@@ -83,19 +114,27 @@ func newSpaceView(p *pool, lower int) (*spaceView, error) {
 }
 
 // noteWrites makes every known file that was open for writing count as changed
-// until it is acknowledged again.
-func (v *spaceView) noteWrites() {
+// until it is acknowledged again, and calls each with its path; all is true
+// where any file may have been.
+func (v *spaceView) noteWrites(each func(p string)) (all bool) {
 	suspect := func(p string) {
 		if s, ok := v.acked[p]; ok && s.kind() == unix.S_IFREG {
-			s.ctime = -1 // equal to no file's
+			s.ctime = never
 			v.acked[p] = s
 		}
 	}
-	if all := v.watch.drain(suspect); all {
+	all = v.watch.drain(func(p string) {
+		suspect(p)
+		if each != nil {
+			each(p)
+		}
+	})
+	if all {
 		for p := range v.acked {
 			suspect(p)
 		}
 	}
+	return all
 }
 
 // inLower tells whether the checkout has a path.
@@ -119,6 +158,7 @@ func (v *spaceView) ack(a ackRequest) error {
 	for _, p := range a.except {
 		delete(b, p)
 	}
+	v.ackCut(a.batch, b)
 	for p, s := range b {
 		if s == nil {
 			delete(v.acked, p)
@@ -182,19 +222,28 @@ func openBeneath(dir int, path string, flags uint64, mode uint64) (int, error) {
 		Mode:    mode,
 		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
 	}
-	for {
+	for again := 0; ; {
 		fd, err := unix.Openat2(dir, path, &how)
-		if err != unix.EINTR && err != unix.EAGAIN {
+		switch {
+		case err == unix.EINTR:
+		case err == unix.EAGAIN && again < openTries:
+			again++
+		default:
 			return fd, err
 		}
 	}
 }
 
+// openTries bounds how often a path is opened again that the kernel could not
+// follow for renames meanwhile; a file with a lease on it (fcntl(2)) answers so
+// for as long as its holder likes.
+const openTries = 1000
+
 // isOpaque tells whether an open directory of the upper layer hides the lower
 // one.
-func isOpaque(fd int) bool {
+func (v *spaceView) isOpaque(fd int) bool {
 	var b [8]byte
-	n, err := unix.Fgetxattr(fd, opaqueName, b[:])
+	n, err := unix.Fgetxattr(fd, v.mark, b[:])
 	return err == nil && n == 1 && b[0] == 'y'
 }
 

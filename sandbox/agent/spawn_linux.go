@@ -26,6 +26,7 @@ type shell struct {
 	pid      int
 	mark     uint32
 	readOnly bool
+	uid      uint32
 	exited   <-chan unix.WaitStatus
 	stdout   *os.File
 	stderr   *os.File
@@ -37,6 +38,13 @@ type shell struct {
 // run hands over the command. The shell then has nothing of the agent's.
 func (s *shell) run(command string) error {
 	defer unix.Close(s.wake)
+	for _, f := range []*os.File{s.stdout, s.stderr} {
+		// Or the command could not open /dev/stdout and /dev/stderr. Not before:
+		// an earlier command could write there what looks like this one's output.
+		if err := f.Chown(int(s.uid), int(s.uid)); err != nil {
+			return fmt.Errorf("handing over the output: %w", err)
+		}
+	}
 	for b := []byte(command); len(b) > 0; {
 		n, err := unix.Pwrite(s.text, b, int64(len(command)-len(b)))
 		if err != nil {
@@ -85,7 +93,7 @@ type spawner struct {
 }
 
 func newSpawner(b Boot, r *reaper, readOnly bool) (*spawner, error) {
-	s := &spawner{reaper: r, readOnly: readOnly, env: environment(b.Env), script: shellScript(b), work: make(chan func())}
+	s := &spawner{reaper: r, readOnly: readOnly, env: environment(b.Env, readOnly), script: shellScript(b), work: make(chan func())}
 	ready := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread() // for good: the thread ends with the goroutine
@@ -128,7 +136,7 @@ func (s *spawner) prepareThread(b Boot) error {
 			return err
 		}
 	}
-	return restrictThread()
+	return restrictThread(b.SharedKernel)
 }
 
 // spawn starts a shell under a mark that no other has.
@@ -164,17 +172,15 @@ func (s *spawner) fork(mark uint32) (*shell, error) {
 		}
 		fds = append(fds, pipes[i][:]...)
 	}
-	for _, p := range pipes[:2] {
-		// Or /dev/stdout and /dev/stderr could not be opened.
-		if err := unix.Fchown(p[1], int(s.uid()), int(s.uid())); err != nil {
-			return fail(err)
-		}
-	}
 	text, err := unix.MemfdCreate("command", unix.MFD_CLOEXEC)
 	if err != nil {
 		return fail(err)
 	}
 	fds = append(fds, text)
+	// Through /proc another command of the same user could write into this one.
+	if err := unix.Fchmod(text, 0); err != nil {
+		return fail(err)
+	}
 	null, err := unix.Open(os.DevNull, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return fail(err)
@@ -202,7 +208,7 @@ func (s *spawner) fork(mark uint32) (*shell, error) {
 		}
 	}
 	return &shell{
-		pid: pid, mark: mark, readOnly: s.readOnly, exited: exited,
+		pid: pid, mark: mark, readOnly: s.readOnly, uid: s.uid(), exited: exited,
 		stdout: os.NewFile(uintptr(pipes[0][0]), "stdout"),
 		stderr: os.NewFile(uintptr(pipes[1][0]), "stderr"),
 		text:   text, wake: pipes[2][1],
@@ -233,7 +239,11 @@ func shellScript(b Boot) string {
 
 // environment is all that a command sees of the world; extra entries come last
 // and win.
-func environment(extra []string) []string {
+func environment(extra []string, readOnly bool) []string {
+	user := "satchel" // by the names of oci's /etc/passwd
+	if readOnly {
+		user = "reader"
+	}
 	env := []string{
 		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
 		"HOME=" + homeDir,
@@ -241,8 +251,8 @@ func environment(extra []string) []string {
 		"LANG=C.UTF-8",
 		"TERM=dumb",
 		"SHELL=/bin/bash",
-		"USER=satchel",
-		"LOGNAME=satchel",
+		"USER=" + user,
+		"LOGNAME=" + user,
 	}
 	for _, v := range extra {
 		name, _, _ := strings.Cut(v, "=")

@@ -61,11 +61,14 @@ func readSmall(path string, buf []byte) []byte {
 }
 
 // hasMark tells whether a /proc/<pid>/status names the mark among its groups
-// and is no zombie's. The process's name comes first in it and is the
-// command's to choose, but its line breaks are escaped.
+// and is no zombie's. A process whose first thread alone has ended looks like
+// one, but for the number of its threads. The process's name comes first in it
+// and is the command's to choose, but its line breaks are escaped.
 func hasMark(status []byte, mark uint32) bool {
 	if state := statusField(status, "\nState:"); len(state) > 0 && (state[0] == 'Z' || state[0] == 'X') {
-		return false
+		if n, err := strconv.Atoi(string(statusField(status, "\nThreads:"))); err != nil || n < 2 {
+			return false
+		}
 	}
 	want := strconv.AppendUint(nil, uint64(mark), 10)
 	for _, g := range bytes.Fields(statusField(status, "\nGroups:")) {

@@ -12,6 +12,7 @@ import (
 	"satchel/internal/space"
 	"satchel/internal/testenv"
 	"satchel/sandbox/agent"
+	"satchel/sandbox/sandboxtest"
 )
 
 func testBoot() agent.Boot {
@@ -49,7 +50,7 @@ func execute(t testing.TB, c *agent.Client, command string, readOnly bool) agent
 func gitSeed(t testing.TB) *space.Seed {
 	t.Helper()
 	git := testenv.NeedProgram(t, "git")
-	seed := newSeed(t)
+	seed := sandboxtest.NewSeed(t)
 	if err := os.RemoveAll(seed.GitView); err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +107,7 @@ func TestAgentRunsCommands(t *testing.T) {
 }
 
 func TestAgentReadOnlyCommandsChangeNothing(t *testing.T) {
-	seed := newSeed(t)
+	seed := sandboxtest.NewSeed(t)
 	c := connect(t, seed)
 	for _, command := range []string{"echo x > new.md", "echo x >> note.md", "rm note.md", "mount -o remount,rw /space"} {
 		if r := execute(t, c, command, true); r.ExitCode == 0 {
@@ -125,7 +126,7 @@ func TestAgentSeesTheHostsCommit(t *testing.T) {
 	c := connect(t, seed)
 	execute(t, c, "git log >/dev/null; cat .git/HEAD", false)
 	tmp := filepath.Join(seed.GitView, "HEAD.new")
-	write(t, tmp, "ref: refs/heads/other\n")
+	sandboxtest.WriteFile(t, tmp, "ref: refs/heads/other\n")
 	if err := os.Rename(tmp, filepath.Join(seed.GitView, "HEAD")); err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +138,7 @@ func TestAgentSeesTheHostsCommit(t *testing.T) {
 // What was checked out belongs to commands, whoever the server runs as: they
 // change its modes and times as on a disk of their own.
 func TestAgentOwnsWhatWasCheckedOut(t *testing.T) {
-	seed := newSeed(t)
+	seed := sandboxtest.NewSeed(t)
 	if os.Geteuid() == 0 {
 		// As the seeder does, which can as root alone.
 		if err := os.Chown(filepath.Join(seed.Checkout, "note.md"), agent.CommandUID, agent.CommandUID); err != nil {
@@ -159,7 +160,7 @@ func TestAgentOwnsWhatWasCheckedOut(t *testing.T) {
 
 // Commands have none of what the agent has.
 func TestAttackCommandReachesForTheAgent(t *testing.T) {
-	c := connect(t, newSeed(t))
+	c := connect(t, sandboxtest.NewSeed(t))
 	for _, command := range []string{
 		"kill -9 1", "echo x > /proc/1/fd/1", "cat /proc/1/environ", "ls /.satchel", "cat /.satchel/lower/note.md",
 		"unshare -Urm true", "mount -t tmpfs none /tmp", "umount /space", "/.satchel/agent agent", "chmod 777 /.satchel", "touch /etc/x /.satchel/x", "dmesg -c", "chroot / true",

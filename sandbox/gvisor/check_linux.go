@@ -2,9 +2,7 @@ package gvisor
 
 import (
 	"context"
-	"crypto/rand"
 	"debug/elf"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -17,6 +15,8 @@ import (
 
 	"satchel/internal/fault"
 	"satchel/internal/space"
+	"satchel/sandbox/host"
+	"satchel/sandbox/oci"
 )
 
 // platformTimeout bounds the trial boot of each platform for Diagnose: kvm hangs
@@ -26,7 +26,8 @@ const platformTimeout = 5 * time.Second
 // Check implements space.Runtime. It boots a sandbox and ends it again, which
 // takes about as long as a start.
 func (r *Runtime) Check(ctx context.Context) error {
-	for _, look := range []func() Finding{r.lookAtRootfs, r.lookAtProgram, r.lookAtIdentity, r.lookAtProc, lookAtNamespaces} {
+	rootfs := func() host.Finding { return host.LookAtRootfs(r.opt.Rootfs) }
+	for _, look := range []func() host.Finding{rootfs, r.lookAtProgram, r.lookAtIdentity, r.lookAtProc, lookAtNamespaces} {
 		if f := look(); !f.OK {
 			return fault.New(fault.Unavailable, "No sandbox can start here: %s. %s", f.Detail, f.Remedy)
 		}
@@ -58,7 +59,7 @@ func (r *Runtime) trial(ctx context.Context) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	s, err := c.start(ctx, space.SandboxSpec{ID: randomID(), Seed: &space.Seed{Checkout: dir}})
+	s, err := c.start(ctx, space.SandboxSpec{ID: oci.NewID(), Seed: &space.Seed{Checkout: dir}})
 	if err != nil {
 		var f *fault.Error
 		if errors.As(err, &f) && f.Err != nil {
@@ -71,55 +72,24 @@ func (r *Runtime) trial(ctx context.Context) error {
 
 // Diagnose looks at everything that sandboxes need or can use, for
 // `satchel doctor`. It boots a trial sandbox for each platform.
-func (r *Runtime) Diagnose(ctx context.Context) []Finding {
-	if f := r.lookAtRootfs(); !f.OK {
-		return []Finding{f} // what needs it fails with words about itself
+func (r *Runtime) Diagnose(ctx context.Context) []host.Finding {
+	if f := host.LookAtRootfs(r.opt.Rootfs); !f.OK {
+		return []host.Finding{f} // what needs it fails with words about itself
 	}
-	out := []Finding{r.lookAtProgram(), r.lookAtIdentity(), r.lookAtProc(), lookAtNamespaces()}
+	out := []host.Finding{r.lookAtProgram(), r.lookAtIdentity(), r.lookAtProc(), lookAtNamespaces()}
 	for _, p := range []string{"systrap", "kvm", "ptrace"} {
 		out = append(out, r.lookAtPlatform(ctx, p))
 	}
 	out = append(out, lookAtCgroups(r.opt.NoCgroups))
 	for _, name := range []string{"bash", "git", "rg"} {
-		out = append(out, r.lookForTool(name))
+		out = append(out, host.LookForTool(r.opt.Rootfs, name))
 	}
 	return out
 }
 
-// lookAtRootfs tells whether the configured root file system is there. It does
-// not say where: callers of bash are told what Check finds.
-func (r *Runtime) lookAtRootfs() Finding {
-	f := Finding{Name: "root file system", OK: true, Detail: "the host's /usr"}
-	if r.opt.Rootfs == "" {
-		return f
-	}
-	f.Detail = "the directory that sandbox.rootfs names"
-	st, err := os.Stat(r.opt.Rootfs)
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		f.Detail = "the directory that sandbox.rootfs names does not exist"
-	case err != nil:
-		f.Detail = "the directory that sandbox.rootfs names cannot be looked at: " + rootCause(err).Error()
-	case !st.IsDir():
-		f.Detail = "what sandbox.rootfs names is a file"
-	default:
-		return f
-	}
-	f.OK, f.Remedy = false, "Name a directory that holds a root file system, or leave sandbox.rootfs empty for the host's /usr."
-	return f
-}
-
-// rootCause is the system's own word, without a path.
-func rootCause(err error) error {
-	for next := err; next != nil; next = errors.Unwrap(next) {
-		err = next
-	}
-	return err
-}
-
 // lookAtProgram tells whether the program can run in gVisor's empty root.
-func (r *Runtime) lookAtProgram() Finding {
-	f := Finding{Name: "program"}
+func (r *Runtime) lookAtProgram() host.Finding {
+	f := host.Finding{Name: "program"}
 	exe := r.opt.Exe
 	if exe == "" {
 		exe = "/proc/self/exe"
@@ -141,8 +111,8 @@ func (r *Runtime) lookAtProgram() Finding {
 	return f
 }
 
-func (r *Runtime) lookAtIdentity() Finding {
-	f := Finding{Name: "user"}
+func (r *Runtime) lookAtIdentity() host.Finding {
+	f := host.Finding{Name: "user"}
 	if os.Geteuid() != os.Getuid() || os.Getegid() != os.Getgid() {
 		f.Detail = "the program runs setuid or setgid"
 		f.Remedy = "Take the bit off (chmod ug-s) and start it as the user that it shall run as."
@@ -153,8 +123,8 @@ func (r *Runtime) lookAtIdentity() Finding {
 	return f
 }
 
-func (r *Runtime) lookAtProc() Finding {
-	f := Finding{Name: "/proc"}
+func (r *Runtime) lookAtProc() host.Finding {
+	f := host.Finding{Name: "/proc"}
 	var st unix.Statfs_t
 	if err := unix.Statfs("/proc", &st); err != nil || st.Type != unix.PROC_SUPER_MAGIC {
 		f.Detail, f.Remedy = "/proc is not mounted", "Mount it: mount -t proc proc /proc"
@@ -169,8 +139,8 @@ func (r *Runtime) lookAtProc() Finding {
 }
 
 // lookAtNamespaces tries to make the namespaces that the child needs.
-func lookAtNamespaces() Finding {
-	f := Finding{Name: "namespaces"}
+func lookAtNamespaces() host.Finding {
+	f := host.Finding{Name: "namespaces"}
 	cmd := exec.Command("/proc/self/exe")
 	// Not the runtime's command line: the trial program ends at once.
 	cmd.Args = []string{"satchel", probeCommand}
@@ -179,7 +149,7 @@ func lookAtNamespaces() Finding {
 	if err := cmd.Run(); err != nil {
 		var exit *exec.ExitError
 		if !errors.As(err, &exit) {
-			f.Detail = "namespaces cannot be made: " + firstLine(err)
+			f.Detail = "namespaces cannot be made: " + host.FirstLine(err)
 			f.Remedy = namespaceRemedy(os.Geteuid(), sysctl)
 			return f
 		}
@@ -233,14 +203,14 @@ func sysctl(name string) string {
 
 // lookAtPlatform boots a trial sandbox on one of gVisor's platforms, in a
 // runtime of its own.
-func (r *Runtime) lookAtPlatform(ctx context.Context, platform string) Finding {
-	f := Finding{Name: "platform " + platform}
+func (r *Runtime) lookAtPlatform(ctx context.Context, platform string) host.Finding {
+	f := host.Finding{Name: "platform " + platform}
 	if platform == "kvm" {
 		if dev, err := os.OpenFile("/dev/kvm", os.O_RDWR, 0); err != nil {
 			if r.opt.Platform != platform {
 				return r.spare(f)
 			}
-			f.Detail = "/dev/kvm cannot be opened: " + firstLine(err)
+			f.Detail = "/dev/kvm cannot be opened: " + host.FirstLine(err)
 			f.Remedy = "Use systrap (sandbox.platform), or run on hardware or a machine with nested virtualisation."
 			return f
 		} else {
@@ -251,7 +221,7 @@ func (r *Runtime) lookAtPlatform(ctx context.Context, platform string) Finding {
 	opt.Platform = platform
 	dir, err := os.MkdirTemp("", "satchel-doctor-")
 	if err != nil {
-		f.Detail = "no temporary directory can be made: " + firstLine(err)
+		f.Detail = "no temporary directory can be made: " + host.FirstLine(err)
 		f.Remedy = "Free space in " + os.TempDir() + "."
 		return f
 	}
@@ -265,7 +235,7 @@ func (r *Runtime) lookAtPlatform(ctx context.Context, platform string) Finding {
 		if r.opt.Platform != platform {
 			return r.spare(f)
 		}
-		f.Detail = "a trial sandbox does not start: " + firstLine(err)
+		f.Detail = "a trial sandbox does not start: " + host.FirstLine(err)
 		f.Remedy = "Use another platform (sandbox.platform)."
 		return f
 	}
@@ -275,56 +245,17 @@ func (r *Runtime) lookAtPlatform(ctx context.Context, platform string) Finding {
 }
 
 // spare is the finding of a platform that does not work and is not used either.
-func (r *Runtime) spare(f Finding) Finding {
+func (r *Runtime) spare(f host.Finding) host.Finding {
 	f.Detail = fmt.Sprintf("not available here; not needed (%s is used)", r.opt.Platform)
 	return f
 }
 
-func lookAtCgroups(off bool) Finding {
-	g := findCgroups(off)
-	f := Finding{Name: "cgroups", OK: g.version != 0, Detail: g.describe()}
+func lookAtCgroups(off bool) host.Finding {
+	g := host.FindCgroups(off)
+	f := host.Finding{Name: "cgroups", OK: g.Version != 0, Detail: g.Describe()}
 	if !f.OK {
-		f.Detail = "not used: " + g.why
+		f.Detail = "not used: " + g.Why
 		f.Remedy = "Not needed: a watchdog bounds each sandbox's memory instead. Run the server as root with writable cgroups to have the kernel do it, and to share processors fairly."
 	}
 	return f
-}
-
-// lookForTool looks for a program where the sandboxes' PATH finds it.
-func (r *Runtime) lookForTool(name string) Finding {
-	f := Finding{Name: name}
-	root := r.opt.Rootfs
-	if root == "" {
-		root = "/"
-	}
-	for _, d := range []string{"usr/local/bin", "usr/bin", "bin"} {
-		p := filepath.Join(root, d, name)
-		if fi, err := os.Stat(p); err == nil && fi.Mode().IsRegular() && fi.Mode()&0o111 != 0 {
-			f.OK, f.Detail = true, p
-			return f
-		}
-	}
-	pkg := map[string]string{"rg": "ripgrep"}[name]
-	if pkg == "" {
-		pkg = name
-	}
-	f.Detail = "not in the sandboxes' root file system"
-	f.Remedy = fmt.Sprintf("Install it (Debian and Ubuntu: apt install %s).", pkg)
-	return f
-}
-
-// firstLine returns the beginning of an error, for the operator.
-func firstLine(err error) string {
-	s, _, _ := strings.Cut(err.Error(), "\n")
-	const most = 300
-	if len(s) > most {
-		s = s[:most] + "…"
-	}
-	return s
-}
-
-func randomID() space.SandboxID {
-	var b [32]byte
-	rand.Read(b[:]) // never fails
-	return space.SandboxID(hex.EncodeToString(b[:]))
 }

@@ -9,6 +9,7 @@ import (
 
 	"satchel/internal/fault"
 	"satchel/sandbox/gvisor"
+	"satchel/sandbox/host"
 )
 
 func TestCheckWhereItWorks(t *testing.T) {
@@ -62,7 +63,7 @@ func TestDiagnose(t *testing.T) {
 			t.Errorf("%s is not looked at", want)
 		}
 	}
-	i := slices.IndexFunc(findings, func(f gvisor.Finding) bool { return f.Name == "platform systrap" })
+	i := slices.IndexFunc(findings, func(f host.Finding) bool { return f.Name == "platform systrap" })
 	if !findings[i].OK {
 		t.Errorf("systrap: %+v", findings[i])
 	}
@@ -75,13 +76,14 @@ func TestAMissingRootFileSystemIsToldFirst(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for rootfs, want := range map[string]string{"/nope": "does not exist", file: "is a file", file + "/below": "cannot be looked at: not a directory"} {
+	empty := t.TempDir()
+	for rootfs, want := range map[string]string{empty: "the directory that sandbox.rootfs names has no /usr", "/nope": "does not exist", file: "is a file", file + "/below": "cannot be looked at: not a directory"} {
 		r, err := gvisor.New(gvisor.Options{RunDir: filepath.Join(t.TempDir(), "run"), Rootfs: rootfs})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer r.Close()
-		if f := r.Diagnose(t.Context()); len(f) != 1 || !strings.Contains(f[0].Detail, want) {
+		if f := r.Diagnose(t.Context()); len(f) != 1 || !strings.Contains(f[0].Detail, want) || !strings.HasPrefix(f[0].Remedy, "Make one with `satchel rootfs build`") {
 			t.Errorf("%s: %+v", rootfs, f)
 		}
 		err = r.Check(t.Context())

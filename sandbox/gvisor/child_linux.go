@@ -57,7 +57,7 @@ func childMain() int {
 		_ = l.send(reply) // whoever is not there any more needs no answer
 		return 1
 	}
-	reply.Ready = &ready{Cgroups: own.cgroups.describe()}
+	reply.Ready = &ready{Cgroups: own.cgroups.Describe()}
 	if err := l.send(reply); err != nil {
 		return 1
 	}
@@ -91,6 +91,9 @@ func (o *owner) serve() {
 			defer closeAll(files)
 			if err := o.handle(m, b, files, &reply); err != nil {
 				reply.Error = err.Error()
+				if b != nil {
+					reply.Killed = b.killed
+				}
 			}
 			_ = o.link.send(reply)
 		})
@@ -107,6 +110,10 @@ func (o *owner) handle(m message, b *box, files []*os.File, reply *message) erro
 		return o.start(b, m.Start, files)
 	case opStop:
 		return o.stop(m.Sandbox)
+	case opReap:
+		n, err := o.reap()
+		reply.Reaped = n
+		return err
 	case opStats:
 		s, err := o.stats(m.Sandbox)
 		reply.Stats = &s

@@ -22,6 +22,7 @@ func Dispatch() {
 	switch {
 	case isRunsc(os.Args):
 		slim()
+		os.Args = showLimits(os.Args)
 		maincli.Main()
 		os.Exit(0)
 	case len(os.Args) == 2 && os.Args[1] == childCommand:

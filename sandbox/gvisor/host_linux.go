@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -18,6 +20,7 @@ import (
 	"satchel/internal/fault"
 	"satchel/internal/space"
 	"satchel/sandbox/agent"
+	"satchel/sandbox/host"
 )
 
 // child is the Runtime's side of the runtime child.
@@ -26,8 +29,11 @@ type child struct {
 	cmd  *exec.Cmd
 	link *link
 	info ready
-	logs *tail
+	logs *host.Tail
 	dead chan struct{} // closed when the child has ended and been reaped
+	// proven is set once a sandbox has started on this machine, by this child
+	// or one before it.
+	proven *atomic.Bool
 
 	mu      sync.Mutex
 	last    uint64
@@ -39,7 +45,7 @@ type child struct {
 var errChildGone = errors.New("the sandbox runtime process has ended")
 
 // startChild starts the runtime child and waits until it is ready.
-func startChild(ctx context.Context, opt Options, lock *os.File) (*child, error) {
+func startChild(ctx context.Context, opt Options, lock *os.File, proven *atomic.Bool) (*child, error) {
 	ours, theirs, err := socketPair()
 	if err != nil {
 		return nil, err
@@ -50,7 +56,7 @@ func startChild(ctx context.Context, opt Options, lock *os.File) (*child, error)
 		return nil, err
 	}
 	c := &child{
-		opt: opt, link: l, logs: newTail(8 << 10), dead: make(chan struct{}),
+		opt: opt, link: l, logs: host.NewTail(8 << 10), dead: make(chan struct{}), proven: proven,
 		waiting: map[uint64]chan message{},
 		live:    map[space.SandboxID]*sandbox{},
 	}
@@ -83,6 +89,9 @@ func startChild(ctx context.Context, opt Options, lock *os.File) (*child, error)
 	}})
 	if err != nil {
 		c.close()
+		if errors.Is(err, errChildGone) && c.wasKilled() {
+			err = errors.Join(err, space.ErrKilled)
+		}
 		if s := c.logs.String(); s != "" {
 			err = fmt.Errorf("%w (%s)", err, s)
 		}
@@ -188,7 +197,7 @@ func (c *child) finish() {
 		if closing {
 			s.finish(nil)
 		} else {
-			s.finish(errChildGone)
+			s.finish(errors.Join(errChildGone, space.ErrKilled))
 		}
 	}
 	close(c.dead)
@@ -238,6 +247,9 @@ func (c *child) call(ctx context.Context, m message, files ...*os.File) (message
 		c.mu.Lock()
 		delete(c.waiting, m.ID)
 		c.mu.Unlock()
+		if errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, net.ErrClosed) {
+			err = errors.Join(err, errChildGone)
+		}
 		return message{}, fmt.Errorf("asking the sandbox runtime process: %w", err)
 	}
 	select {
@@ -255,6 +267,34 @@ func (c *child) call(ctx context.Context, m message, files ...*os.File) (message
 		}
 		return reply, nil
 	}
+}
+
+// insist is call for a request that must not wait on a child that hangs: where
+// no answer comes in time, and none to a question that takes no work either,
+// the child is killed, and all its sandboxes with it.
+func (c *child) insist(ctx context.Context, m message) (message, error) {
+	done := make(chan struct{})
+	defer close(done)
+	go func() {
+		for {
+			select {
+			case <-done:
+				return
+			case <-c.dead:
+				return
+			case <-time.After(c.opt.StopTimeout):
+			}
+			ask, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.opt.StopTimeout)
+			_, err := c.call(ask, message{Op: opStats})
+			cancel()
+			if errors.Is(err, context.DeadlineExceeded) {
+				c.opt.Logger.Error("sandbox runtime: it hangs and is killed", "pid", c.cmd.Process.Pid)
+				c.cmd.Process.Kill()
+				return
+			}
+		}
+	}()
+	return c.call(ctx, m)
 }
 
 // start boots a sandbox.
@@ -277,14 +317,18 @@ func (c *child) start(outer context.Context, spec space.SandboxSpec) (*sandbox, 
 	if err != nil {
 		closeAll(theirs)
 		s.finish(err)
+		if c.startKilled(ctx, err, "") {
+			err = errors.Join(space.ErrKilled, err)
+		}
 		return nil, err
 	}
-	_, err = c.call(ctx, message{Op: opStart, Sandbox: spec.ID, Start: &startRequest{
+	reply, err := c.call(ctx, message{Op: opStart, Sandbox: spec.ID, Start: &startRequest{
 		Lower: filepath.Clean(spec.Seed.Checkout), Git: cleanOrEmpty(spec.Seed.GitView),
 		Library: cleanOrEmpty(spec.Seed.Library), Limits: spec.Limits,
 	}}, theirs...)
 	closeAll(theirs)
 	if err == nil {
+		c.proven.Store(true)
 		return s, nil
 	}
 	if ctx.Err() != nil {
@@ -300,11 +344,37 @@ func (c *child) start(outer context.Context, spec space.SandboxSpec) (*sandbox, 
 	delete(c.live, spec.ID)
 	c.mu.Unlock()
 	s.finish(err)
-	if outer.Err() == nil {
-		c.opt.Logger.Error("sandbox does not start", "sandbox", spec.ID, "error", err, "stderr", s.stderr.String())
+	switch {
+	case outer.Err() != nil:
+	case c.startKilled(ctx, err, reply.Killed):
+		c.opt.Logger.Warn("sandbox start was ended from outside", "sandbox", spec.ID, "error", err)
+		err = errors.Join(space.ErrKilled, err)
+	default:
+		c.opt.Logger.Error("sandbox does not start", "sandbox", spec.ID, "error", err, "stderr", s.stdio.Stderr())
 		err = fault.Wrap(err, fault.Unavailable, "The sandbox does not start. `satchel doctor` says what this machine lacks.")
 	}
 	return nil, err
+}
+
+// startKilled tells whether a start that failed with err was ended from outside,
+// which says nothing against the machine. What can have either reason is taken
+// for that where a sandbox has started here before.
+func (c *child) startKilled(ctx context.Context, err error, k killed) bool {
+	if errors.Is(err, errChildGone) {
+		select {
+		case <-c.dead: // how is known then, and nothing is left
+		case <-ctx.Done():
+			return true
+		}
+		return c.wasKilled() || c.proven.Load()
+	}
+	return k == killedSeen || k == killedPerhaps && c.proven.Load()
+}
+
+// wasKilled tells whether a child that is dead was ended from outside.
+func (c *child) wasKilled() bool {
+	ws, ok := c.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	return ok && ws.Signaled() && host.EndsFromOutside(ws.Signal())
 }
 
 func cleanOrEmpty(p string) string {
@@ -330,7 +400,10 @@ func (c *child) ended(m message) {
 		s.finish(nil)
 	default:
 		err := fmt.Errorf("the sandbox ended by itself: %s", m.End.Detail)
-		c.opt.Logger.Warn("sandbox ended", slog.String("sandbox", string(m.Sandbox)), "error", err, "stderr", s.stderr.String())
+		if m.End.Killed {
+			err = fmt.Errorf("%w: %s", space.ErrKilled, m.End.Detail)
+		}
+		c.opt.Logger.Warn("sandbox ended", slog.String("sandbox", string(m.Sandbox)), "error", err, "stderr", s.stdio.Stderr())
 		s.finish(err)
 	}
 }

@@ -1,67 +1,21 @@
 package gvisor_test
 
 import (
-	"bytes"
-	"fmt"
 	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
+	"satchel/sandbox/sandboxtest"
 )
 
 // The tests look at sandboxes from outside with these.
 
-// processes returns all processes with their parents.
-func processes(t testing.TB) map[int]int {
-	t.Helper()
-	names, err := filepath.Glob("/proc/[0-9]*/stat")
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := map[int]int{}
-	for _, n := range names {
-		b, err := os.ReadFile(n)
-		if err != nil {
-			continue
-		}
-		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(n)))
-		var state string
-		var ppid int
-		fmt.Sscan(string(b[bytes.LastIndexByte(b, ')')+1:]), &state, &ppid)
-		out[pid] = ppid
-	}
-	return out
-}
-
-// children returns how many processes there are below pid, zombies included.
-func children(t testing.TB, pid int) int {
-	t.Helper()
-	all := processes(t)
-	n := 0
-	for p := range all {
-		for q := all[p]; q != 0; q = all[q] {
-			if q == pid {
-				n++
-				break
-			}
-		}
-	}
-	return n
-}
-
-func cmdline(pid int) []string {
-	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-	return strings.Split(strings.TrimSuffix(string(b), "\x00"), "\x00")
-}
-
 // findChild returns the runtime child of this process.
 func findChild(t testing.TB) int {
 	t.Helper()
-	for pid, ppid := range processes(t) {
-		if c := cmdline(pid); ppid == os.Getpid() && len(c) == 2 && c[1] == "runtime" {
+	for pid, ppid := range sandboxtest.Processes() {
+		if c := sandboxtest.CommandLine(pid); ppid == os.Getpid() && len(c) == 2 && c[1] == "runtime" {
 			return pid
 		}
 	}
@@ -73,8 +27,8 @@ func findChild(t testing.TB) int {
 func sandboxProcesses(t testing.TB, run string) map[string]int {
 	t.Helper()
 	out := map[string]int{}
-	for pid := range processes(t) {
-		c := cmdline(pid)
+	for pid := range sandboxtest.Processes() {
+		c := sandboxtest.CommandLine(pid)
 		if strings.HasPrefix(c[0], "runsc-") && strings.Contains(strings.Join(c, " "), run+"/") {
 			out[c[0]] = pid
 		}
@@ -87,11 +41,6 @@ func kill(t testing.TB, pid int) {
 	if err := unix.Kill(pid, unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-}
-
-func openFiles(t testing.TB) int {
-	t.Helper()
-	return len(ls(t, "/proc/self/fd"))
 }
 
 func ls(t testing.TB, dir string) []string {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -44,6 +43,42 @@ func TestIsRunsc(t *testing.T) {
 	}
 }
 
+func TestShownLimits(t *testing.T) {
+	for _, c := range []struct {
+		lim  space.Limits
+		host int
+		want shown
+	}{
+		{space.Limits{}, 8, shown{}},
+		{space.Limits{Memory: 512 << 20, CPUs: 0.5}, 8, shown{512 << 20, 2}},
+		{space.Limits{CPUs: 2}, 8, shown{0, 2}},
+		{space.Limits{CPUs: 2.1}, 8, shown{0, 3}},
+		{space.Limits{CPUs: 64}, 8, shown{0, 8}},
+		{space.Limits{CPUs: 1}, 1, shown{0, 1}},
+	} {
+		if got := shownOf(c.lim, c.host); got != c.want {
+			t.Errorf("%+v of %d: %+v, want %+v", c.lim, c.host, got, c.want)
+		}
+	}
+	for _, c := range []struct {
+		args string
+		s    shown
+		want string
+	}{
+		{"runsc-sandbox --root=/x boot --bundle=/b --total-memory 9 --attached id", shown{5, 3}, "runsc-sandbox --root=/x boot --total-memory=5 --cpu-num=3 --bundle=/b --attached id"},
+		{"runsc-sandbox boot --cpu-num=7 --total-host-memory 9 id", shown{0, 2}, "runsc-sandbox boot --cpu-num=2 --total-host-memory 9 id"},
+		{"runsc-sandbox boot --total-memory 9 id", shown{}, "runsc-sandbox boot --total-memory 9 id"},
+	} {
+		args := strings.Fields(c.args)
+		if got := strings.Join(withShown(args, slices.Index(args, "boot"), c.s), " "); got != c.want {
+			t.Errorf("%s: %s, want %s", c.args, got, c.want)
+		}
+	}
+	if got := flagOf(strings.Fields("x --bundle /a --other=b boot"), "bundle") + flagOf(strings.Fields("x --other=b"), "other") + flagOf([]string{"bundle"}, "bundle"); got != "/ab" {
+		t.Errorf("flags: %q", got)
+	}
+}
+
 func TestNamespaceRemedy(t *testing.T) {
 	for setting, want := range map[string]string{
 		"kernel/apparmor_restrict_unprivileged_userns=1": "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0", // Ubuntu 24.04
@@ -74,57 +109,10 @@ func TestNamespaceRemedy(t *testing.T) {
 	}
 }
 
-func TestCgroupSettings(t *testing.T) {
-	lim := space.Limits{Memory: 512 << 20, Processes: 128, CPUs: 1.5}
-	for _, c := range []struct {
-		version int
-		want    []string
-	}{
-		{1, []string{
-			"memory memory.limit_in_bytes=536870912", "memory memory.memsw.limit_in_bytes=536870912 (optional)",
-			"pids pids.max=1536", "cpu cpu.cfs_period_us=100000", "cpu cpu.cfs_quota_us=150000",
-		}},
-		{2, []string{
-			"memory memory.max=536870912", "memory memory.swap.max=0 (optional)", "memory memory.oom.group=1 (optional)",
-			"pids pids.max=1536", "cpu cpu.max=150000 100000",
-		}},
-	} {
-		var got []string
-		for _, s := range (&cgroup{version: c.version}).settings(lim) {
-			line := fmt.Sprintf("%s %s=%s", s.controller, s.file, s.value)
-			if s.optional {
-				line += " (optional)"
-			}
-			got = append(got, line)
-		}
-		if !slices.Equal(got, c.want) {
-			t.Errorf("version %d: %q, want %q", c.version, got, c.want)
-		}
-	}
-	if got := (&cgroup{version: 2}).settings(space.Limits{}); len(got) != 0 {
-		t.Errorf("no limits: %v", got)
-	}
-}
-
-func TestCgroupOOMKilled(t *testing.T) {
-	for _, c := range []struct {
-		version       int
-		file, content string
-		want          bool
-	}{
-		{1, "memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 0\n", false},
-		{1, "memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n", true},
-		{1, "memory.oom_control", "oom_kill_disable 0\nunder_oom 1\n", false}, // before Linux 4.13
-		{2, "memory.events", "low 0\nhigh 0\nmax 12\noom 1\noom_kill 1\noom_group_kill 1\n", true},
-		{2, "memory.events", "low 0\nhigh 0\nmax 12\noom 0\noom_kill 0\n", false},
-	} {
-		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, c.file), []byte(c.content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		g := &cgroup{version: c.version, dirs: map[string]string{"": dir, "memory": dir}}
-		if got := g.oomKilled(); got != c.want {
-			t.Errorf("version %d, %q: %v", c.version, c.content, got)
+func TestASandboxMayHaveThreadsOfTheHostForEachProcess(t *testing.T) {
+	for processes, want := range map[int]int{1: 520, 32: 768, 128: 1536} {
+		if got := hostTasks(processes); got != want {
+			t.Errorf("%d processes: %d, want %d", processes, got, want)
 		}
 	}
 }
@@ -153,18 +141,6 @@ func TestRest(t *testing.T) {
 		total += c.allocates
 		if got := r.idles(total); got != c.want {
 			t.Errorf("look %d: %v", i, got)
-		}
-	}
-}
-
-func TestTailKeepsTheEnd(t *testing.T) {
-	l := newTail(4)
-	for _, c := range []struct{ write, want string }{{"ab", "ab"}, {"cd", "abcd"}, {"e", "…bcde"}, {"0123456789", "…6789"}, {"", "…6789"}} {
-		if n, err := l.Write([]byte(c.write)); n != len(c.write) || err != nil {
-			t.Errorf("writing %q: %d, %v", c.write, n, err)
-		}
-		if got := l.String(); got != c.want {
-			t.Errorf("after %q: %q, want %q", c.write, got, c.want)
 		}
 	}
 }

@@ -1,14 +1,9 @@
 package gvisor_test
 
 import (
-	"bytes"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
-	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -17,6 +12,8 @@ import (
 	"satchel/internal/space"
 	"satchel/sandbox/agent"
 	"satchel/sandbox/gvisor"
+	"satchel/sandbox/oci"
+	"satchel/sandbox/sandboxtest"
 )
 
 func TestMain(m *testing.M) {
@@ -26,7 +23,7 @@ func TestMain(m *testing.M) {
 		case agent.Command:
 			os.Exit(agent.Serve(os.Stdin, os.Stdout))
 		case standInCommand:
-			standIn()
+			sandboxtest.StandIn()
 			os.Exit(0)
 		}
 	}
@@ -47,34 +44,7 @@ func bash(t testing.TB, s space.Sandbox, command string) string {
 }
 
 func tryBash(s space.Sandbox, command string) (string, error) {
-	if _, err := fmt.Fprintln(s.Conn(), command); err != nil {
-		return "", err
-	}
-	var n int
-	// Byte by byte, for nothing may be read that is not this answer.
-	var line []byte
-	for b := make([]byte, 1); ; {
-		if _, err := s.Conn().Read(b); err != nil {
-			return "", err
-		}
-		if b[0] == '\n' {
-			break
-		}
-		line = append(line, b[0])
-	}
-	if _, err := fmt.Sscanf(string(line), "%d", &n); err != nil {
-		return "", fmt.Errorf("odd answer %q: %w", line, err)
-	}
-	var out bytes.Buffer
-	for out.Len() < n {
-		b := make([]byte, n-out.Len())
-		k, err := s.Conn().Read(b)
-		if err != nil {
-			return "", err
-		}
-		out.Write(b[:k])
-	}
-	return strings.TrimSpace(out.String()), nil
+	return sandboxtest.Ask(s.Conn(), command)
 }
 
 // withAgent has the agent as process 1 instead of the stand-in.
@@ -118,54 +88,14 @@ func needStatic(t testing.TB) {
 	}
 }
 
-func newID() space.SandboxID {
-	var b [32]byte
-	rand.Read(b[:])
-	return space.SandboxID(hex.EncodeToString(b[:]))
-}
-
-// newSeed makes the three directories of a seed as the seeder makes them.
-func newSeed(t testing.TB) *space.Seed {
-	t.Helper()
-	dir := t.TempDir()
-	s := &space.Seed{
-		Checkout: filepath.Join(dir, "checkout"),
-		GitView:  filepath.Join(dir, "git"),
-		Library:  filepath.Join(dir, "library"),
-		Release:  func() {},
-	}
-	for _, d := range []string{s.Checkout, s.GitView, s.Library} {
-		if err := os.Mkdir(d, 0o777); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chmod(d, 0o777); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write(t, filepath.Join(s.Checkout, "note.md"), "a note\n")
-	write(t, filepath.Join(s.GitView, "HEAD"), "ref: refs/heads/main\n")
-	write(t, filepath.Join(s.Library, "page.md"), "a page\n")
-	return s
-}
-
-func write(t testing.TB, name, content string) {
-	t.Helper()
-	if err := os.WriteFile(name, []byte(content), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(name, 0o666); err != nil { // whatever the umask is
-		t.Fatal(err)
-	}
-}
-
 // start starts a sandbox that ends with the test.
 func start(t testing.TB, r *gvisor.Runtime, spec space.SandboxSpec) space.Sandbox {
 	t.Helper()
 	if spec.ID == "" {
-		spec.ID = newID()
+		spec.ID = oci.NewID()
 	}
 	if spec.Seed == nil {
-		spec.Seed = newSeed(t)
+		spec.Seed = sandboxtest.NewSeed(t)
 	}
 	s, err := r.Start(t.Context(), spec)
 	if err != nil {

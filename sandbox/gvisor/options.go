@@ -71,11 +71,3 @@ func (o Options) withDefaults() Options {
 	}
 	return o
 }
-
-// Finding is one thing that Diagnose looked at.
-type Finding struct {
-	Name   string // what was looked at: "platform systrap", "user namespaces"
-	OK     bool
-	Detail string // what was found
-	Remedy string // what to do about it; empty where OK
-}

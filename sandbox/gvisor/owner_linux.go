@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -17,6 +19,7 @@ import (
 
 	"satchel/internal/procmem"
 	"satchel/internal/space"
+	"satchel/sandbox/host"
 	"satchel/sandbox/oci"
 )
 
@@ -26,7 +29,7 @@ type owner struct {
 	conf    childConfig
 	runsc   *config.Config
 	root    string // the assembled root file system
-	cgroups cgroups
+	cgroups host.Cgroups
 	link    *link
 
 	// booting is held while a container boots: gVisor opens control sockets
@@ -48,13 +51,14 @@ type box struct {
 	gone    chan struct{} // closed when nothing is left
 
 	c       *container.Container
-	sentry  *process
-	gofer   *process
-	group   *cgroup // nil where there is none
-	limit   int64   // bytes, for the watchdog; 0: none
+	sentry  *host.Process
+	gofer   *host.Process
+	group   *host.Cgroup // nil where there is none
+	limit   int64        // bytes, for the watchdog; 0: none
 	mu      sync.Mutex
-	stopped bool // a stop was asked for
-	oom     bool // the watchdog killed it
+	stopped bool   // a stop was asked for
+	oom     bool   // the watchdog killed it
+	killed  killed // of a start that failed; set before started is closed
 }
 
 func newOwner(conf childConfig, l *link) (*owner, error) {
@@ -78,7 +82,7 @@ func newOwner(conf childConfig, l *link) (*owner, error) {
 	}
 	return &owner{
 		conf: conf, runsc: rc, root: root, link: l,
-		cgroups: findCgroups(conf.NoCgroups),
+		cgroups: host.FindCgroups(conf.NoCgroups),
 		live:    map[space.SandboxID]*box{},
 	}, nil
 }
@@ -115,6 +119,7 @@ func (o *owner) admit(id space.SandboxID) (*box, error) {
 func (o *owner) start(b *box, req *startRequest, stdio []*os.File) error {
 	err := o.boot(b, req, stdio)
 	if err != nil {
+		b.killed = b.whetherKilled(err)
 		o.clean(b)
 		o.forget(b)
 		close(b.started)
@@ -150,6 +155,12 @@ func (o *owner) boot(b *box, req *startRequest, stdio []*os.File) error {
 	if err := os.WriteFile(filepath.Join(b.bundle, "config.json"), raw, 0o600); err != nil {
 		return fmt.Errorf("writing the bundle: %w", err)
 	}
+	if err := writeShown(b.bundle, req.Limits); err != nil {
+		return err
+	}
+	if err := o.cgroups.Note(b.bundle, b.id); err != nil {
+		return err
+	}
 	o.booting.Lock()
 	defer o.booting.Unlock()
 	if b.stopAsked() {
@@ -170,19 +181,19 @@ func (o *owner) boot(b *box, req *startRequest, stdio []*os.File) error {
 	if b.stopAsked() {
 		return errCanceled
 	}
-	if b.sentry, err = openProcess(b.c.SandboxPid()); err != nil {
+	if b.sentry, err = host.OpenProcess(b.c.SandboxPid()); err != nil {
 		return err
 	}
-	if b.gofer, err = openProcess(b.c.GoferPid.Load()); err != nil {
+	if b.gofer, err = host.OpenProcess(b.c.GoferPid.Load()); err != nil {
 		return err
 	}
 	// Nothing of the sandbox's own has run yet.
 	b.limit = req.Limits.Memory
-	if b.group, err = o.cgroups.create(b.id, req.Limits); err != nil {
+	if b.group, err = o.makeGroup(b.id, req.Limits); err != nil {
 		return err
 	}
 	if b.group != nil {
-		if err := b.group.add(append(procmem.Descendants(b.sentry.pid), b.sentry.pid, b.gofer.pid)); err != nil {
+		if err := b.group.Add(append(procmem.Descendants(b.sentry.PID), b.sentry.PID, b.gofer.PID)); err != nil {
 			return err
 		}
 	}
@@ -190,6 +201,51 @@ func (o *owner) boot(b *box, req *startRequest, stdio []*os.File) error {
 		return fmt.Errorf("starting the container: %w", err)
 	}
 	return nil
+}
+
+// makeGroup makes the cgroup of a sandbox; nil where cgroups cannot be used or
+// nothing is limited.
+func (o *owner) makeGroup(id space.SandboxID, lim space.Limits) (*host.Cgroup, error) {
+	if o.cgroups.Version == 0 || lim.Memory == 0 && lim.Processes == 0 && lim.CPUs == 0 {
+		return nil, nil
+	}
+	if lim.Processes > 0 {
+		lim.Processes = hostTasks(lim.Processes)
+	}
+	return o.cgroups.Create(id, lim)
+}
+
+// hostTasks is how many threads of the host a sandbox may have: those of the
+// sentry and the gofer, and a few for each process inside.
+func hostTasks(processes int) int { return 512 + 8*processes }
+
+// whetherKilled tells whether a boot that failed was ended from outside. It is
+// asked before clean, which kills what is left and reaps it.
+func (b *box) whetherKilled(err error) killed {
+	switch {
+	case b.group != nil && b.group.OOMKilled():
+		return "" // there is too little memory to start in
+	case b.c == nil && endedEarly(err):
+		return killedPerhaps
+	}
+	deadline := time.Now().Add(dyingTime)
+	for _, p := range []*host.Process{b.gofer, b.sentry} {
+		if p != nil && p.WaitUntil(deadline) && p.Killed() {
+			return killedSeen
+		}
+	}
+	return ""
+}
+
+// dyingTime is how long after a process's connections broke, which fails the
+// start, its end may take to show.
+const dyingTime = 250 * time.Millisecond
+
+// endedEarly tells whether gVisor could not make a container because its sentry
+// or its gofer was gone before it had said all that it has to. gVisor's errors
+// have lost their types by then.
+func endedEarly(err error) bool {
+	return strings.Contains(err.Error(), io.EOF.Error()) || strings.Contains(err.Error(), "unexpected end of JSON input")
 }
 
 // inUserNamespace has the sentry and the gofer in a user namespace of their own
@@ -219,8 +275,8 @@ func (o *owner) keep(b *box) {
 	go func() {
 		// Without its gofer a sandbox is of no use: it ends too.
 		defer close(goferGone)
-		b.gofer.wait()
-		b.sentry.kill()
+		b.gofer.Wait()
+		b.sentry.Kill()
 	}()
 	watched := make(chan struct{})
 	stopWatch := make(chan struct{})
@@ -230,11 +286,11 @@ func (o *owner) keep(b *box) {
 			o.watch(b, stopWatch)
 		}
 	}()
-	b.sentry.wait()
+	b.sentry.Wait()
 	close(stopWatch)
 	<-watched
-	how := b.sentry.status()
-	b.gofer.kill()
+	how, wasKilled := b.sentry.Status(), b.sentry.Killed() || b.gofer.Killed()
+	b.gofer.Kill()
 	<-goferGone
 
 	e := &end{Detail: how}
@@ -242,9 +298,10 @@ func (o *owner) keep(b *box) {
 	e.Stopped = b.stopped
 	e.OutOfMemory = b.oom
 	b.mu.Unlock()
-	if b.group != nil && b.group.oomKilled() {
+	if b.group != nil && b.group.OOMKilled() {
 		e.OutOfMemory = true
 	}
+	e.Killed = wasKilled && !e.Stopped && !e.OutOfMemory
 	o.clean(b)
 	// Before forget, which lets a stop be answered: the Runtime then knows of
 	// the end when it gets the answer.
@@ -261,26 +318,32 @@ func (b *box) stopAsked() bool {
 // clean removes whatever there is of a container.
 func (o *owner) clean(b *box) {
 	if b.sentry != nil {
-		b.sentry.kill()
+		b.sentry.Kill()
 	}
 	if b.gofer != nil {
-		b.gofer.kill()
+		b.gofer.Kill()
 	}
+	whole := true
 	if b.c != nil {
 		if err := b.c.Destroy(); err != nil {
 			fmt.Fprintf(os.Stderr, "destroying sandbox %s: %v\n", b.id, err)
+			whole = false
 		}
 	}
 	if b.sentry != nil {
-		b.sentry.close()
+		b.sentry.Close()
 	}
 	if b.gofer != nil {
-		b.gofer.close()
+		b.gofer.Close()
 	}
 	if b.group != nil {
-		if err := b.group.remove(); err != nil {
+		if err := b.group.Remove(); err != nil {
 			fmt.Fprintf(os.Stderr, "removing the cgroup of sandbox %s: %v\n", b.id, err)
+			whole = false
 		}
+	}
+	if !whole {
+		return // by its bundle the next reap finds what is left
 	}
 	if err := os.RemoveAll(b.bundle); err != nil {
 		fmt.Fprintf(os.Stderr, "removing the bundle of sandbox %s: %v\n", b.id, err)
@@ -313,7 +376,7 @@ func (o *owner) stop(id space.SandboxID) error {
 	select {
 	case <-b.gone:
 	default:
-		b.sentry.kill()
+		b.sentry.Kill()
 	}
 	<-b.gone
 	return nil
@@ -337,9 +400,9 @@ func (o *owner) abort(b *box) {
 		}
 		for _, p := range procs {
 			if p.sandbox == string(b.id) {
-				p.kill()
+				p.Kill()
 			}
-			p.close()
+			p.Close()
 		}
 	}
 }
@@ -399,9 +462,9 @@ var (
 // measure tells what the container's processes use: their own memory, and the
 // shared memory that the sentry holds for its programs, mapped or not.
 func (b *box) measure() space.SandboxStats {
-	u := procmem.Of(append([]int{b.gofer.pid, b.sentry.pid}, procmem.Descendants(b.sentry.pid)...)...)
+	u := procmem.Of(append([]int{b.gofer.PID, b.sentry.PID}, procmem.Descendants(b.sentry.PID)...)...)
 	return space.SandboxStats{
-		Memory:    u.PSS - u.Shmem + memfdBytes(b.sentry.pid),
+		Memory:    u.PSS - u.Shmem + memfdBytes(b.sentry.PID),
 		Processes: u.Spaces,
 	}
 }
@@ -420,7 +483,7 @@ func (o *owner) watch(b *box, stop <-chan struct{}) {
 			b.mu.Lock()
 			b.oom = true
 			b.mu.Unlock()
-			b.sentry.kill()
+			b.sentry.Kill()
 			return
 		}
 	}

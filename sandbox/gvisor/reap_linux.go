@@ -5,13 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"satchel/internal/space"
+	"satchel/sandbox/host"
+	"satchel/sandbox/oci"
 )
 
 // reap destroys every sandbox that an earlier process left behind under
@@ -21,46 +26,126 @@ import (
 // Sandboxes die with the child that owns them, and their files and cgroups go
 // with them; only where the child was killed is there something to do.
 func reap(runDir string, timeout time.Duration) (int, error) {
-	ids := map[string]bool{}
-	procs, err := leftProcesses(bundleDir(runDir))
+	n, err := reapUnowned(runDir, timeout, func(string) bool { return false })
 	if err != nil {
 		return 0, err
-	}
-	deadline := time.Now().Add(timeout)
-	for _, p := range procs {
-		ids[p.sandbox] = true
-		p.kill()
-	}
-	for _, p := range procs {
-		ok := p.waitUntil(deadline)
-		p.close()
-		if !ok {
-			return 0, fmt.Errorf("process %d of an earlier sandbox cannot be ended", p.pid)
-		}
-	}
-	entries, err := os.ReadDir(bundleDir(runDir))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return 0, fmt.Errorf("looking for earlier sandboxes: %w", err)
-	}
-	for _, e := range entries {
-		ids[e.Name()] = true
-	}
-	for id := range ids {
-		if err := removeCgroupsOf(id); err != nil {
-			return 0, err
-		}
 	}
 	for _, d := range []string{bundleDir(runDir), stateDir(runDir)} {
 		if err := os.RemoveAll(d); err != nil {
 			return 0, fmt.Errorf("removing earlier sandboxes: %w", err)
 		}
 	}
-	return len(ids), nil
+	return n, nil
+}
+
+// orphanTime bounds how long the processes of one look's orphans may take to
+// end.
+const orphanTime = 10 * time.Second
+
+// reap destroys what is left of sandboxes that this owner does not have. An id
+// is in live before anything of its sandbox is made, and until all of it was to
+// be gone; so what carries another id belongs to nobody.
+func (o *owner) reap() (int, error) {
+	o.mu.Lock()
+	before := maps.Clone(o.live) // what ends during the look is not yet anyone's to remove
+	o.mu.Unlock()
+	return reapUnowned(o.conf.RunDir, orphanTime, func(id string) bool {
+		_, owned := before[space.SandboxID(id)]
+		return owned || o.find(space.SandboxID(id)) != nil
+	})
+}
+
+// reapUnowned removes the processes, cgroups and files of sandboxes under runDir
+// that owned does not claim, and returns how many sandboxes those were of. A
+// bundle goes last: it is by what the rest is found again.
+func reapUnowned(runDir string, timeout time.Duration, owned func(id string) bool) (int, error) {
+	ids := map[string]bool{}
+	procs, err := leftProcesses(bundleDir(runDir))
+	if err != nil {
+		return 0, err
+	}
+	var orphans []left
+	for _, p := range procs {
+		if owned(p.sandbox) {
+			p.Close()
+			continue
+		}
+		ids[p.sandbox] = true
+		orphans = append(orphans, p)
+		p.Kill()
+	}
+	deadline := time.Now().Add(timeout)
+	for _, p := range orphans {
+		ok := p.WaitUntil(deadline)
+		p.Close()
+		if !ok {
+			err = errors.Join(err, fmt.Errorf("process %d of an earlier sandbox cannot be ended", p.PID))
+		}
+	}
+	if err != nil {
+		return 0, err
+	}
+	entries, err := os.ReadDir(bundleDir(runDir))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return 0, fmt.Errorf("looking for earlier sandboxes: %w", err)
+	}
+	for _, e := range entries {
+		if id := e.Name(); oci.ValidID(space.SandboxID(id)) && !owned(id) {
+			ids[id] = true
+		}
+	}
+	// What failed in the middle of a start may have left state and no bundle.
+	states, err := os.ReadDir(stateDir(runDir))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return 0, fmt.Errorf("looking for the state of earlier sandboxes: %w", err)
+	}
+	for _, e := range states {
+		if id := idInName().FindString(e.Name()); id != "" && !owned(id) {
+			ids[id] = true
+		}
+	}
+	n, err := 0, error(nil)
+	for id := range ids {
+		if rerr := removeRemains(runDir, id); rerr != nil {
+			err = errors.Join(err, rerr)
+			continue
+		}
+		n++
+	}
+	return n, err
+}
+
+// idInName is the sandbox's id in the name of a file of its state.
+var idInName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[0-9a-f]{64}`) })
+
+// removeRemains removes what a sandbox without processes has left. What is no
+// id could lead anywhere.
+func removeRemains(runDir, id string) error {
+	if !oci.ValidID(space.SandboxID(id)) {
+		return fmt.Errorf("%q is no sandbox id", id)
+	}
+	bundle := filepath.Join(bundleDir(runDir), id)
+	if err := host.FindCgroups(false).Find(bundle, space.SandboxID(id)).Remove(); err != nil {
+		return err
+	}
+	files, err := filepath.Glob(filepath.Join(stateDir(runDir), "*"+id+"*"))
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		if err := os.RemoveAll(f); err != nil {
+			return fmt.Errorf("removing the state of an earlier sandbox: %w", err)
+		}
+	}
+	if err := os.RemoveAll(bundle); err != nil {
+		return fmt.Errorf("removing an earlier sandbox: %w", err)
+	}
+	return nil
 }
 
 // left is a sentry or gofer of an earlier sandbox.
 type left struct {
-	*process
+	*host.Process
 	sandbox string
 }
 
@@ -83,14 +168,14 @@ func leftProcesses(dir string) ([]left, error) {
 		if err != nil || bundleOf(pid, dir) == "" {
 			continue
 		}
-		p, err := openProcess(pid)
+		p, err := host.OpenProcess(pid)
 		if err != nil {
 			continue // it has ended
 		}
 		// Now that the number is held, look again.
 		id := bundleOf(pid, dir)
 		if id == "" {
-			p.close()
+			p.Close()
 			continue
 		}
 		out = append(out, left{p, id})
@@ -114,58 +199,10 @@ func bundleOf(pid int, dir string) string {
 		if !ok && a == "--bundle" && i+1 < len(args) {
 			bundle, ok = args[i+1], true
 		}
-		if ok && filepath.Dir(bundle) == dir {
-			return filepath.Base(bundle)
+		// Any process on the machine may call itself so, and name what it likes.
+		if id := filepath.Base(bundle); ok && filepath.Dir(bundle) == dir && oci.ValidID(space.SandboxID(id)) {
+			return id
 		}
 	}
 	return ""
-}
-
-// waitUntil tells whether the process has ended by then.
-func (p *process) waitUntil(deadline time.Time) bool {
-	_ = p.f.SetReadDeadline(deadline)
-	p.wait()
-	return p.ended()
-}
-
-// ended tells whether the process has ended.
-func (p *process) ended() bool {
-	rc, err := p.f.SyscallConn()
-	if err != nil {
-		return true
-	}
-	done := false
-	_ = rc.Control(func(fd uintptr) {
-		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
-		done = err == nil && n > 0
-	})
-	return done
-}
-
-// removeCgroupsOf removes the cgroups of a sandbox, wherever an earlier server
-// could have made them.
-func removeCgroupsOf(id string) error {
-	g := findCgroups(false)
-	for _, parent := range g.parents {
-		if err := removeCgroup(filepath.Join(parent, cgroupPrefix+id)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// removeCgroup removes one directory. The kernel may count a process that has
-// been waited for as a member for a moment longer.
-func removeCgroup(dir string) error {
-	const attempts = 100
-	for i := 0; ; i++ {
-		err := unix.Rmdir(dir)
-		switch {
-		case err == nil || errors.Is(err, fs.ErrNotExist):
-			return nil
-		case !errors.Is(err, unix.EBUSY) || i == attempts:
-			return fmt.Errorf("removing the cgroup %s: %w", dir, err)
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
 }

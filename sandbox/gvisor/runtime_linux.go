@@ -3,16 +3,14 @@ package gvisor
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
-	"time"
-
-	"golang.org/x/sys/unix"
+	"sync/atomic"
 
 	"satchel/internal/fault"
 	"satchel/internal/space"
+	"satchel/sandbox/host"
 	"satchel/sandbox/oci"
 )
 
@@ -24,7 +22,8 @@ var _ space.Runtime = (*Runtime)(nil)
 // Runtime starts sandboxes in gVisor. Its methods may be called at once by
 // many.
 type Runtime struct {
-	opt Options
+	opt    Options
+	proven atomic.Bool // a sandbox has started
 
 	mu     sync.Mutex
 	lock   *os.File // of RunDir; nil until it is needed
@@ -54,6 +53,9 @@ func New(opt Options) (*Runtime, error) {
 // Name implements space.Runtime.
 func (r *Runtime) Name() string { return Name }
 
+// SharedKernel implements space.Runtime.
+func (r *Runtime) SharedKernel() bool { return false }
+
 // Start implements space.Runtime. It does not call spec.Seed.Release: the
 // caller does, when the sandbox is gone.
 func (r *Runtime) Start(ctx context.Context, spec space.SandboxSpec) (space.Sandbox, error) {
@@ -76,12 +78,14 @@ func (r *Runtime) Start(ctx context.Context, spec space.SandboxSpec) (space.Sand
 // Reap implements space.Runtime.
 func (r *Runtime) Reap(ctx context.Context) (int, error) {
 	r.mu.Lock()
+	if c := r.child; c != nil && !r.closed && !c.gone() {
+		r.mu.Unlock()
+		m, err := c.call(ctx, message{Op: opReap}) // it alone knows what it owns
+		return m.Reaped, err
+	}
 	defer r.mu.Unlock()
 	if r.closed {
 		return 0, errClosed
-	}
-	if r.child != nil && !r.child.gone() {
-		return 0, errors.New("Reap was called after Start")
 	}
 	if err := r.lockRunDir(ctx); err != nil {
 		return 0, err
@@ -130,7 +134,7 @@ func (r *Runtime) running(ctx context.Context) (*child, error) {
 	if _, err := reap(r.opt.RunDir, r.opt.StopTimeout); err != nil {
 		return nil, err
 	}
-	c, err := startChild(ctx, r.opt, r.lock)
+	c, err := startChild(ctx, r.opt, r.lock, &r.proven)
 	if err != nil {
 		return nil, err
 	}
@@ -138,40 +142,10 @@ func (r *Runtime) running(ctx context.Context) (*child, error) {
 	return c, nil
 }
 
-// lockRunDir makes RunDir and locks it, so that no other server destroys what
-// runs here. The child of a server that was killed holds the lock for the
-// moment that it needs to end its sandboxes.
-func (r *Runtime) lockRunDir(ctx context.Context) error {
-	if r.lock != nil {
-		return nil
+// lockRunDir locks RunDir, where it is not locked yet. The caller holds r.mu.
+func (r *Runtime) lockRunDir(ctx context.Context) (err error) {
+	if r.lock == nil {
+		r.lock, err = host.LockRunDir(ctx, r.opt.RunDir, r.opt.StopTimeout)
 	}
-	if err := os.MkdirAll(r.opt.RunDir, 0o700); err != nil {
-		return fmt.Errorf("making the run directory: %w", err)
-	}
-	if err := os.Chmod(r.opt.RunDir, 0o700); err != nil {
-		return fmt.Errorf("closing the run directory: %w", err)
-	}
-	f, err := os.OpenFile(filepath.Join(r.opt.RunDir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return fmt.Errorf("locking the run directory: %w", err)
-	}
-	deadline := time.Now().Add(r.opt.StopTimeout)
-	for {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if err == nil {
-			r.lock = f
-			return nil
-		}
-		if !errors.Is(err, unix.EWOULDBLOCK) || time.Now().After(deadline) {
-			f.Close()
-			return fault.Wrap(err, fault.Unavailable,
-				"Another server uses the same sandboxes' run directory. Stop it, or give this one a run directory of its own.")
-		}
-		select {
-		case <-ctx.Done():
-			f.Close()
-			return ctx.Err()
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
+	return err
 }

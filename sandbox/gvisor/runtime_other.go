@@ -9,6 +9,7 @@ import (
 
 	"satchel/internal/fault"
 	"satchel/internal/space"
+	"satchel/sandbox/host"
 )
 
 // Name is what configuration calls this runtime.
@@ -40,6 +41,9 @@ func unavailable() error {
 // Name implements space.Runtime.
 func (r *Runtime) Name() string { return Name }
 
+// SharedKernel implements space.Runtime.
+func (r *Runtime) SharedKernel() bool { return false }
+
 // Check implements space.Runtime.
 func (r *Runtime) Check(context.Context) error { return unavailable() }
 
@@ -55,8 +59,8 @@ func (r *Runtime) Reap(context.Context) (int, error) { return 0, nil }
 func (r *Runtime) Close() error { return nil }
 
 // Diagnose looks at everything that sandboxes need.
-func (r *Runtime) Diagnose(context.Context) []Finding {
-	return []Finding{{
+func (r *Runtime) Diagnose(context.Context) []host.Finding {
+	return []host.Finding{{
 		Name: "operating system", Detail: runtime.GOOS,
 		Remedy: "Run the server on Linux to have bash. Everything else works.",
 	}}

@@ -33,6 +33,7 @@ const (
 	opStart     op = "start"
 	opStop      op = "stop"
 	opStats     op = "stats"
+	opReap      op = "reap"
 	opEnded     op = "ended" // from the child, unasked: ID is zero
 )
 
@@ -45,11 +46,25 @@ type message struct {
 	Config *childConfig        `json:"config,omitempty"`
 	Start  *startRequest       `json:"start,omitempty"`
 	Stats  *space.SandboxStats `json:"stats,omitempty"`
+	Reaped int                 `json:"reaped,omitempty"`
 	End    *end                `json:"end,omitempty"`
 	Ready  *ready              `json:"ready,omitempty"`
 	// Error is why the request failed; empty where it did not.
 	Error string `json:"error,omitempty"`
+	// Killed says, of a start that failed, whether something killed it.
+	Killed killed `json:"killed,omitempty"`
 }
+
+// killed is how sure it is that a start was ended from outside.
+type killed string
+
+const (
+	killedSeen killed = "seen" // by how a process ended
+	// killedPerhaps: the sentry or the gofer was gone before it was up, and
+	// gVisor, which alone saw how, does not tell. One that cannot work on this
+	// machine goes in the same way.
+	killedPerhaps killed = "perhaps"
+)
 
 // childConfig is the part of Options that the child needs.
 type childConfig struct {
@@ -81,6 +96,7 @@ type ready struct {
 type end struct {
 	Stopped     bool   `json:"stopped"`       // by a stop request
 	OutOfMemory bool   `json:"out_of_memory"` // its memory limit
+	Killed      bool   `json:"killed"`        // something outside killed it
 	Detail      string `json:"detail"`        // else: how
 }
 

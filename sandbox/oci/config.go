@@ -1,6 +1,8 @@
 package oci
 
 import (
+	"crypto/rand"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -126,6 +128,13 @@ func bind(source, target string, options ...string) specs.Mount {
 		Source:      source,
 		Options:     append([]string{"rbind", "ro"}, options...),
 	}
+}
+
+// NewID returns an id that no sandbox has had.
+func NewID() space.SandboxID {
+	var b [32]byte
+	rand.Read(b[:]) // never fails
+	return space.SandboxID(hex.EncodeToString(b[:]))
 }
 
 // ValidID tells whether id is 64 lower-case hexadecimal digits. A shorter one

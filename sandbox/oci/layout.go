@@ -24,8 +24,12 @@ type Layout struct {
 	Binds []Bind
 }
 
-// shell is what the commands' users have as their login shell.
-const shell = "/bin/bash"
+// shell is what the commands' users have as their login shell, and home as
+// their directory: the agent makes one in the /tmp of each.
+const (
+	shell = "/bin/bash"
+	home  = agent.TmpDir + "/home"
+)
 
 // HostLayout returns the layout that lends the host's programs to sandboxes:
 // /usr with the directories that the host keeps beside it, the parts of /etc
@@ -93,8 +97,8 @@ func base() Layout {
 	id := func(n int) string { return strconv.Itoa(n) }
 	cmd, ro := id(agent.CommandUID), id(agent.ReadOnlyUID)
 	l.Files["/etc/passwd"] = "root:x:0:0:root:/root:/usr/sbin/nologin\n" +
-		"satchel:x:" + cmd + ":" + cmd + ":Satchel:" + agent.TmpDir + ":" + shell + "\n" +
-		"reader:x:" + ro + ":" + ro + ":Satchel, read-only:" + agent.TmpDir + ":" + shell + "\n" +
+		"satchel:x:" + cmd + ":" + cmd + ":Satchel:" + home + ":" + shell + "\n" +
+		"reader:x:" + ro + ":" + ro + ":Satchel, read-only:" + home + ":" + shell + "\n" +
 		"nobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n"
 	l.Files["/etc/group"] = "root:x:0:\nsatchel:x:" + cmd + ":\nreader:x:" + ro + ":\nnogroup:x:65534:\n"
 	l.Files["/etc/nsswitch.conf"] = "passwd: files\ngroup: files\nshadow: files\nhosts: files\n"
@@ -102,8 +106,10 @@ func base() Layout {
 	l.Files["/etc/hostname"] = Hostname + "\n"
 	l.Files["/etc/host.conf"] = "multi on\n"
 	// The space belongs to root outside, which is no one inside; git refuses
-	// such a directory unless it is told not to.
-	l.Files["/etc/gitconfig"] = "[safe]\n\tdirectory = *\n[core]\n\tpager = cat\n[advice]\n\tdetachedHead = false\n"
+	// such a directory unless it is told not to. The rest lets commands make
+	// repositories of their own in /tmp.
+	l.Files["/etc/gitconfig"] = "[safe]\n\tdirectory = *\n[core]\n\tpager = cat\n[advice]\n\tdetachedHead = false\n" +
+		"[init]\n\tdefaultBranch = main\n[user]\n\tname = satchel\n\temail = satchel@localhost\n"
 	l.addDir("/etc")
 	return l
 }

@@ -10,6 +10,7 @@ import (
 
 	"satchel/internal/space"
 	"satchel/sandbox"
+	"satchel/sandbox/held"
 )
 
 // Harness is a pool under test with its surroundings. The pool's runtime is
@@ -27,19 +28,24 @@ type NewHarness func(t testing.TB, change func(*sandbox.Options)) *Harness
 // Exercise checks what a Pool promises, over the runtime that newHarness
 // brings. Commands need bash and coreutils only, and relative paths.
 func Exercise(t *testing.T, newHarness NewHarness) {
-	for _, group := range [][]check{commandChecks, treeChecks, lifeChecks} {
+	for _, group := range [][]check{commandChecks, treeChecks, lifeChecks, updateChecks, heldChecks} {
 		for _, c := range group {
 			t.Run(c.name, func(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 				defer cancel()
-				h := newHarness(t, func(o *sandbox.Options) {
+				e := &exercise{T: t, ctx: ctx, user: "u_one"}
+				e.Harness = newHarness(t, func(o *sandbox.Options) {
 					o.Grace = 2 * time.Second
+					if c.held {
+						e.held = openHeld(t)
+						o.Held = e.held
+					}
 					if c.options != nil {
 						c.options(o)
 					}
+					e.options = *o
 				})
-				e := &exercise{T: t, Harness: h, ctx: ctx, user: "u_one"}
-				e.space = h.Store.Space(Tree{
+				e.space = e.Store.Space(Tree{
 					"readme.md":    {Content: "hello\n"},
 					"docs/a.md":    {Content: "a\n"},
 					"docs/b.md":    {Content: "b\n"},
@@ -55,6 +61,7 @@ func Exercise(t *testing.T, newHarness NewHarness) {
 
 type check struct {
 	name    string
+	held    bool // with a place for what cannot be committed
 	options func(*sandbox.Options)
 	run     func(*exercise)
 }
@@ -66,6 +73,9 @@ type exercise struct {
 	ctx   context.Context
 	user  space.UserID
 	space space.SpaceID
+
+	options sandbox.Options
+	held    *held.Store
 }
 
 func (e *exercise) request(command string) sandbox.Request {
@@ -78,6 +88,10 @@ func (e *exercise) request(command string) sandbox.Request {
 func firstWord(s string) string {
 	s, _, _ = strings.Cut(s, " ")
 	return s
+}
+
+func (e *exercise) jobOwner(readOnly bool) sandbox.JobOwner {
+	return sandbox.JobOwner{User: e.user, Space: e.space, ReadOnly: readOnly}
 }
 
 // exec runs a command that must give a result.

@@ -119,11 +119,11 @@ var commandChecks = []check{
 			e.Fatalf("%+v", res)
 		}
 		e.wantNote(res, res.JobID)
-		jobs, err := e.Pool.Jobs(e.ctx, e.user, e.space)
+		jobs, err := e.Pool.Jobs(e.ctx, e.jobOwner(false))
 		if err != nil || len(jobs) != 1 || !jobs[0].Running || jobs[0].ID != res.JobID {
 			e.Fatalf("jobs %+v, %v", jobs, err)
 		}
-		if err := e.Pool.KillJob(e.ctx, e.user, e.space, res.JobID, "SIGTERM"); err != nil {
+		if err := e.Pool.KillJob(e.ctx, e.jobOwner(false), res.JobID, "SIGTERM"); err != nil {
 			e.Fatal(err)
 		}
 		e.Store.Wait(e.ctx, e.space, func(t Tree) bool { return t["one"].Content == "one\n" })
@@ -131,8 +131,41 @@ var commandChecks = []check{
 		if c := log[len(log)-1]; c.Message != r.Comment || c.Client != r.Client {
 			e.Errorf("the job's commit: %+v", c)
 		}
-		if err := e.Pool.KillJob(e.ctx, e.user, e.space, "none", "SIGTERM"); fault.CodeOf(err) != fault.NotFound {
+		if err := e.Pool.KillJob(e.ctx, e.jobOwner(false), "none", "SIGTERM"); fault.CodeOf(err) != fault.NotFound {
 			e.Errorf("killing no job: %v", err)
+		}
+	}},
+	{name: "a read-only caller knows and stops its own jobs alone", run: func(e *exercise) {
+		var ids [2]string
+		for i, readOnly := range []bool{false, true} {
+			r := e.request("sleep 300")
+			r.Background, r.ReadOnly = true, readOnly
+			ids[i] = e.do(r).JobID
+		}
+		for _, c := range []struct {
+			readOnly bool
+			want     []string
+		}{{false, ids[:]}, {true, ids[1:]}} {
+			jobs, err := e.Pool.Jobs(e.ctx, e.jobOwner(c.readOnly))
+			var got []string
+			for _, j := range jobs {
+				got = append(got, j.ID)
+			}
+			slices.Sort(got)
+			if err != nil || !slices.Equal(got, c.want) {
+				e.Errorf("read-only %v: jobs %q, want %q, %v", c.readOnly, got, c.want, err)
+			}
+		}
+		if err := e.Pool.KillJob(e.ctx, e.jobOwner(true), ids[0], "SIGKILL"); fault.CodeOf(err) != fault.NotFound {
+			e.Errorf("a read-only caller stops the job of one who can write: %v", err)
+		}
+		for _, c := range []struct {
+			readOnly bool
+			id       string
+		}{{true, ids[1]}, {false, ids[0]}} {
+			if err := e.Pool.KillJob(e.ctx, e.jobOwner(c.readOnly), c.id, "SIGKILL"); err != nil {
+				e.Errorf("read-only %v: its own job cannot be stopped: %v", c.readOnly, err)
+			}
 		}
 	}},
 	{name: "a background command answers at once and its end is told later", run: func(e *exercise) {

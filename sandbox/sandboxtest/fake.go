@@ -11,9 +11,11 @@ import (
 	"sync"
 	"testing"
 
+	"satchel/internal/fault"
 	"satchel/internal/space"
 	"satchel/sandbox"
 	"satchel/sandbox/agent"
+	"satchel/sandbox/oci"
 )
 
 // Fake is a Runtime whose sandboxes are directories, in which the host's bash
@@ -24,13 +26,15 @@ type Fake struct {
 
 	mu     sync.Mutex
 	boxes  map[*FakeSandbox]bool
+	ids    map[space.SandboxID]bool
+	closed bool
 	memory int64 // what each sandbox's Stats tell
 	busy   func(path string) bool
 }
 
 // NewFake returns a Fake. Its Connect goes into the pool's Options.
 func NewFake(t testing.TB) *Fake {
-	return &Fake{t: t, boxes: map[*FakeSandbox]bool{}, memory: 1 << 20}
+	return &Fake{t: t, boxes: map[*FakeSandbox]bool{}, ids: map[space.SandboxID]bool{}, memory: 1 << 20}
 }
 
 // SetMemory sets what every sandbox claims to use, in bytes.
@@ -53,12 +57,16 @@ func (f *Fake) Name() string { return "fake" }
 // Check implements space.Runtime.
 func (f *Fake) Check(context.Context) error { return nil }
 
+// SharedKernel implements space.Runtime.
+func (f *Fake) SharedKernel() bool { return false }
+
 // Reap implements space.Runtime.
 func (f *Fake) Reap(context.Context) (int, error) { return 0, nil }
 
 // Close implements space.Runtime.
 func (f *Fake) Close() error {
 	f.mu.Lock()
+	f.closed = true
 	var left []*FakeSandbox
 	for b := range f.boxes {
 		left = append(left, b)
@@ -75,12 +83,15 @@ func (f *Fake) Start(ctx context.Context, spec space.SandboxSpec) (space.Sandbox
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if len(spec.ID) != 64 {
-		return nil, errors.New("a sandbox id needs 64 digits")
+	if !oci.ValidID(spec.ID) {
+		return nil, fault.New(fault.Invalid, "A sandbox id must be 64 hexadecimal digits.")
+	}
+	if err := f.claim(spec.ID); err != nil {
+		return nil, err
 	}
 	root := f.t.TempDir()
 	b := &FakeSandbox{
-		fake: f, root: root, space: filepath.Join(root, "space"),
+		fake: f, id: spec.ID, root: root, space: filepath.Join(root, "space"),
 		done: make(chan struct{}), runs: map[*run]bool{}, pending: map[uint64]map[string]snapshot{},
 	}
 	for _, d := range []string{"tmp", "run"} {
@@ -101,6 +112,20 @@ func (f *Fake) Start(ctx context.Context, spec space.SandboxSpec) (space.Sandbox
 	return b, nil
 }
 
+// claim takes an id, which the end of its sandbox gives back.
+func (f *Fake) claim(id space.SandboxID) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return errors.New("the fake is closed")
+	}
+	if f.ids[id] {
+		return errors.New("the sandbox runs already")
+	}
+	f.ids[id] = true
+	return nil
+}
+
 // Connect stands in for agent.Connect.
 func (f *Fake) Connect(ctx context.Context, conn io.ReadWriteCloser, b agent.Boot) (sandbox.Agent, error) {
 	c, ok := conn.(*fakeConn)
@@ -114,6 +139,7 @@ func (f *Fake) Connect(ctx context.Context, conn io.ReadWriteCloser, b agent.Boo
 // FakeSandbox is one sandbox of a Fake.
 type FakeSandbox struct {
 	fake        *Fake
+	id          space.SandboxID
 	root, space string
 	boot        agent.Boot
 	done        chan struct{}
@@ -147,12 +173,21 @@ func (b *FakeSandbox) Done() <-chan struct{} { return b.done }
 
 // Err implements space.Sandbox.
 func (b *FakeSandbox) Err() error {
-	<-b.done
-	return b.err
+	select {
+	case <-b.done:
+		return b.err
+	default:
+		return nil
+	}
 }
 
 // Stats implements space.Sandbox.
 func (b *FakeSandbox) Stats(context.Context) (space.SandboxStats, error) {
+	select {
+	case <-b.done:
+		return space.SandboxStats{}, errors.New("the sandbox has ended")
+	default:
+	}
 	b.fake.mu.Lock()
 	defer b.fake.mu.Unlock()
 	return space.SandboxStats{Memory: b.fake.memory, Processes: 1}, nil
@@ -162,6 +197,18 @@ func (b *FakeSandbox) Stats(context.Context) (space.SandboxStats, error) {
 func (b *FakeSandbox) Stop(context.Context) error {
 	b.end(nil)
 	return nil
+}
+
+// Run runs a command in the space and returns what it prints.
+func (b *FakeSandbox) Run(ctx context.Context, command string) (string, error) {
+	select {
+	case <-b.done:
+		return "", errors.New("the sandbox has ended")
+	default:
+	}
+	a := &fakeAgent{FakeSandbox: b, closed: make(chan struct{})}
+	r, err := a.Exec(ctx, agent.ExecRequest{Command: command, HeadTail: 64 << 10}, nil)
+	return string(r.Stdout.Head), err
 }
 
 // Crash ends the sandbox as if something in it had, for the given reason.
@@ -185,6 +232,7 @@ func (b *FakeSandbox) end(err error) {
 	b.err = err
 	b.fake.mu.Lock()
 	delete(b.fake.boxes, b)
+	delete(b.fake.ids, b.id)
 	b.fake.mu.Unlock()
 	close(b.done)
 }

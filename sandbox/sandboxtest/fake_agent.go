@@ -225,7 +225,7 @@ func (a *fakeAgent) Jobs(context.Context) ([]agent.Job, error) {
 	defer a.mu.Unlock()
 	var list []agent.Job
 	for _, u := range a.jobs {
-		list = append(list, agent.Job{ID: u.id, Command: u.req.Command, Started: u.began, Running: a.runs[u]})
+		list = append(list, agent.Job{ID: u.id, Command: u.req.Command, Started: u.began, Running: a.runs[u], ReadOnly: u.req.ReadOnly})
 	}
 	return list, a.errLocked()
 }

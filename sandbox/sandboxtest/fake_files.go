@@ -5,6 +5,7 @@ package sandboxtest
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -162,13 +163,23 @@ func (a *fakeAgent) Apply(_ context.Context, entries []agent.ApplyEntry) ([]agen
 	if err != nil {
 		return nil, err
 	}
+	a.fake.mu.Lock()
+	busy := a.fake.busy
+	a.fake.mu.Unlock()
 	var results []agent.ApplyResult
 	for _, e := range entries {
 		r := agent.ApplyResult{Path: e.Path}
+		if e.Own {
+			if err := a.putOwn(e); err != nil {
+				r.Problem = err.Error()
+			}
+			results = append(results, r)
+			continue
+		}
 		name := filepath.Join(a.space, e.Path)
 		now, err := look(name)
 		old, known := a.acked[e.Path]
-		if !e.Force && ((err == nil) != known || known && now != old) {
+		if !e.Force && ((err == nil) != known || known && now != old || busy != nil && busy(e.Path) || a.inUse(name)) {
 			r.Dirty = true
 		} else if err := a.put(name, e); err != nil {
 			r.Problem = err.Error()
@@ -184,7 +195,7 @@ func (a *fakeAgent) put(name string, e agent.ApplyEntry) error {
 	}
 	delete(a.acked, e.Path)
 	if e.Delete {
-		for d := path.Dir(e.Path); d != "." && os.Remove(filepath.Join(a.space, d)) == nil; d = path.Dir(d) {
+		for d := path.Dir(e.Path); d != "." && !a.inUse(filepath.Join(a.space, d)) && os.Remove(filepath.Join(a.space, d)) == nil; d = path.Dir(d) {
 			delete(a.acked, d)
 		}
 		return nil
@@ -210,4 +221,44 @@ func (a *fakeAgent) put(name string, e agent.ApplyEntry) error {
 		perm = 0o777
 	}
 	return os.WriteFile(name, e.Content, perm)
+}
+
+// putOwn makes a change that the next Collect tells.
+func (a *fakeAgent) putOwn(e agent.ApplyEntry) error {
+	name := filepath.Join(a.space, e.Path)
+	if err := os.Remove(name); err != nil && !os.IsNotExist(err) || e.Delete {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+		return err
+	}
+	if e.Mode == space.Symlink {
+		return os.Symlink(string(e.Content), name)
+	}
+	perm := os.FileMode(0o666)
+	if e.Mode == space.Executable {
+		perm = 0o777
+	}
+	return os.WriteFile(name, e.Content, perm)
+}
+
+// inUse tells whether a command's shell works in a directory, or has a file
+// open for writing, where the system can tell.
+func (a *fakeAgent) inUse(name string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for u := range a.runs {
+		proc := fmt.Sprintf("/proc/%d/", u.cmd.Process.Pid)
+		if at, err := os.Readlink(proc + "cwd"); err == nil && at == name {
+			return true
+		}
+		fds, _ := filepath.Glob(proc + "fd/*")
+		for _, fd := range fds {
+			st, err := os.Lstat(fd) // the link's mode is how it was opened
+			if at, err2 := os.Readlink(fd); err == nil && err2 == nil && at == name && st.Mode()&0o200 != 0 {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -1,27 +1,26 @@
 package sandboxtest_test
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"satchel/gitstore"
 	"satchel/internal/space"
 	"satchel/internal/testenv"
 	"satchel/sandbox"
 	"satchel/sandbox/agent"
+	"satchel/sandbox/sandboxtest"
 )
 
-// newReal makes a pool over real sandboxes and a real store with one space.
-func newReal(t testing.TB, files map[string]string) (*sandbox.Pool, *gitstore.Store, space.SpaceID) {
+// openStore opens a real store that ends with the test, with one space.
+func openStore(t testing.TB, o gitstore.Options, files map[string]string) (*gitstore.Store, space.SpaceID) {
 	t.Helper()
 	testenv.NeedProgram(t, "git")
-	rt := newGVisor(t)
-	store, err := gitstore.Open(gitstore.Options{Dir: t.TempDir(), CheckoutOwner: agent.CommandUID, Logger: testLogger(t)})
+	o.Dir, o.CheckoutOwner, o.Logger = t.TempDir(), agent.CommandUID, sandboxtest.Logger(t)
+	store, err := gitstore.Open(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,18 +37,15 @@ func newReal(t testing.TB, files map[string]string) (*sandbox.Pool, *gitstore.St
 	if _, err := store.Create(t.Context(), id, cs, space.Meta{Author: space.Person{Name: "Ada", Email: "ada@example.org"}, Message: "Start"}); err != nil {
 		t.Fatal(err)
 	}
-	p, err := sandbox.New(sandbox.Options{Runtime: rt, Seeder: store, Committer: store, Logger: testLogger(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		defer cancel()
-		if err := p.Close(ctx); err != nil {
-			t.Error(err)
-		}
-	})
-	return p, store, id
+	return store, id
+}
+
+// newReal makes a pool over real sandboxes and a real store with one space.
+func newReal(t testing.TB, files map[string]string) (*sandbox.Pool, *gitstore.Store, space.SpaceID) {
+	t.Helper()
+	rt := newGVisor(t)
+	store, id := openStore(t, gitstore.Options{}, files)
+	return sandboxtest.NewPool(t, sandbox.Options{Runtime: rt, Seeder: store, Committer: store, Logger: sandboxtest.Logger(t)}), store, id
 }
 
 func run(t testing.TB, p *sandbox.Pool, id space.SpaceID, command, comment string) sandbox.Result {

@@ -1,32 +1,29 @@
 package sandboxtest_test
 
 import (
-	"context"
 	"errors"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
 	"satchel/internal/fault"
 	"satchel/internal/space"
-	"satchel/internal/testenv"
 	"satchel/sandbox"
-	"satchel/sandbox/agent"
 	"satchel/sandbox/gvisor"
 	"satchel/sandbox/sandboxtest"
 )
+
+// rootfsVariable names a root file system directory for the sandboxes of these
+// tests, such as `satchel rootfs build` makes; empty: the host's programs.
+const rootfsVariable = "SATCHEL_TEST_ROOTFS"
 
 // TestMain lets the test binary be gVisor's programs and the agent too, as the
 // satchel binary is.
 func TestMain(m *testing.M) {
 	gvisor.Dispatch()
-	if len(os.Args) > 1 && os.Args[1] == agent.Command {
-		os.Exit(agent.Serve(os.Stdin, os.Stdout))
-	}
+	sandboxtest.Dispatch(runtimes)
 	goleak.VerifyTestMain(m)
 }
 
@@ -37,49 +34,31 @@ func newGVisor(t testing.TB) *gvisor.Runtime {
 	if raceEnabled {
 		t.Skip("the race detector needs cgo, and a binary linked with cgo cannot be gVisor's sentry")
 	}
-	r, err := gvisor.New(gvisor.Options{RunDir: filepath.Join(t.TempDir(), "run"), Logger: testLogger(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := r.Close(); err != nil {
-			t.Errorf("closing the runtime: %v", err)
-		}
-	})
-	if err := r.Check(t.Context()); err != nil {
-		testenv.SkipOrFail(t, err.Error())
-	}
-	return r
+	r, err := gvisor.New(gvisor.Options{RunDir: filepath.Join(t.TempDir(), "run"), Rootfs: os.Getenv(rootfsVariable), Logger: sandboxtest.Logger(t)})
+	return sandboxtest.Use(t, r, err)
 }
 
 // gvisorHarness makes pools over real sandboxes.
 func gvisorHarness(t testing.TB, change func(*sandbox.Options)) *sandboxtest.Harness {
 	t.Helper()
-	h := &sandboxtest.Harness{Store: sandboxtest.NewStore(t), Runtime: &sandboxtest.Recorder{Runtime: newGVisor(t)}}
-	o := sandbox.Options{Runtime: h.Runtime, Seeder: h.Store, Committer: h.Store, Logger: testLogger(t)}
+	return poolHarness(t, newGVisor(t), change)
+}
+
+// poolHarness makes a pool over a runtime that ends with the test.
+func poolHarness(t testing.TB, r space.Runtime, change func(*sandbox.Options)) *sandboxtest.Harness {
+	t.Helper()
+	h := &sandboxtest.Harness{Store: sandboxtest.NewStore(t), Runtime: &sandboxtest.Recorder{Runtime: r}}
+	o := sandbox.Options{Runtime: h.Runtime, Seeder: h.Store, Committer: h.Store, Logger: sandboxtest.Logger(t)}
 	if change != nil {
 		change(&o)
 	}
-	p, err := sandbox.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	h.Pool = p
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		defer cancel()
-		if err := p.Close(ctx); err != nil {
-			t.Error(err)
-		}
+	t.Cleanup(func() { // when the pool is closed
 		if n := h.Runtime.Running(); n != 0 {
 			t.Errorf("%d sandboxes are left", n)
 		}
 	})
+	h.Pool = sandboxtest.NewPool(t, o)
 	return h
-}
-
-func testLogger(t testing.TB) *slog.Logger {
-	return slog.New(slog.NewTextHandler(t.Output(), nil))
 }
 
 func TestPoolOverGVisor(t *testing.T) {

@@ -191,7 +191,13 @@ func (s *Store) Commit(_ context.Context, id space.SpaceID, cs space.ChangeSet, 
 			has = s.blob(e.Content)
 		}
 		next := Entry{ch.Mode, string(ch.Content)}
+		inWay := fileAbove(tree, p)
 		switch {
+		case ch.Op == space.Write && inWay != "" && !slices.ContainsFunc(cs.Changes, func(o space.Change) bool { return o.Path == string(inWay) }):
+			// Someone else's file is where this needs a directory.
+			kept := inWay + ".conflict" + p[len(inWay):]
+			tree[kept] = next
+			c.Conflicts = append(c.Conflicts, space.Conflict{Path: inWay, Kept: kept})
 		case ch.Op == space.Delete && !ok, ch.Op == space.Write && ok && e == next:
 		case has != ch.Base || ok && e.Mode != ch.BaseMode:
 			if cs.Policy == space.RefuseStale {
@@ -218,15 +224,24 @@ func (s *Store) Commit(_ context.Context, id space.SpaceID, cs space.ChangeSet, 
 	return s.add(h, tree, c), nil
 }
 
+// fileAbove returns the file that a tree has where p needs a directory; empty
+// where there is none.
+func fileAbove(t Tree, p space.Path) space.Path {
+	for i := range len(p) {
+		if p[i] == '/' {
+			if _, ok := t[p[:i]]; ok {
+				return p[:i]
+			}
+		}
+	}
+	return ""
+}
+
 // checkTree fails the test where a path is a file and a directory at once.
 func (s *Store) checkTree(t Tree) {
 	for p := range t {
-		for i := range len(p) {
-			if p[i] == '/' {
-				if _, ok := t[p[:i]]; ok {
-					s.t.Errorf("a commit has both %q and %q", p[:i], p)
-				}
-			}
+		if q := fileAbove(t, p); q != "" {
+			s.t.Errorf("a commit has both %q and %q", q, p)
 		}
 	}
 }

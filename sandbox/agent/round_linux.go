@@ -1,0 +1,312 @@
+package agent
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"satchel/internal/space"
+)
+
+// A command may open, change, replace or remove a file at any moment, also
+// between a look at it and the rename that puts another in its place. So while
+// commands run nothing is overwritten: a file trades places with the new one
+// in one step (RENAME_EXCHANGE), or is renamed where it is to go, and lies
+// aside under a private name. Only then is it looked at. What the host knows,
+// and nobody has open for writing, is removed; anything else goes back to its
+// path and is told as dirty. Where a command has changed the new file by then
+// too, both stay: one at the path, the other beside it as a conflict copy.
+//
+// A descriptor that is in flight between two processes (SCM_RIGHTS) is in
+// neither's table while this looks; that is the one writer it cannot see.
+
+// round is one application of entries.
+type round struct {
+	view    *spaceView
+	quiet   bool // no command runs, and none can start
+	results []ApplyResult
+	entries []ApplyEntry
+	use     liveUse // of the space, when look was called last
+	aside   []setAside
+	names   int             // private names in use, and those that a command has taken
+	written map[string]bool // let go of by a writer since look
+	lost    bool            // so was what nobody has told
+}
+
+// asideAtOnce bounds the files set aside, and the descriptors of their
+// directories, between two looks at what commands have open.
+const asideAtOnce = 64
+
+// setAside is a file that gave way and may be needed still.
+type setAside struct {
+	entry  int    // whose result it is
+	dir    int    // its directory; closed by settle
+	parent string // the directory's path, "." for the root
+	name   string // where it was
+	tmp    string // where it is
+	was    stamp  // in the upper layer, as the host knew it
+	upper  bool   // else it was in the checkout alone
+	placed bool   // the entry's file has taken its place; else nothing has
+	doubt  bool   // a writer let go of the path just when that happened
+}
+
+func (s *setAside) path() string { return path.Join(s.parent, s.name) }
+
+// look notes what commands use, and forgets earlier writes: what is dirty is
+// looked up anew for each entry.
+func (r *round) look() {
+	if r.use = (liveUse{}); !r.quiet {
+		r.use = r.view.findUse()
+	}
+	r.drain()
+	r.written, r.lost = make(map[string]bool), false
+}
+
+// drain notes which files writers have let go of.
+func (r *round) drain() {
+	all := r.view.noteWrites(func(p string) { r.written[p] = true })
+	r.lost = r.lost || all
+}
+
+// inUse tells whether the space has a change of its own at a path, or a command
+// has the file open for writing: what it goes on to write would be lost with
+// the file's name.
+func (r *round) inUse(p string) bool {
+	v := r.view
+	if v.dirty(p) {
+		return true
+	}
+	if len(r.use.writes) == 0 && !r.use.unsure {
+		return false
+	}
+	var st unix.Stat_t
+	dir, err := openBeneath(v.space, path.Dir(p), unix.O_PATH|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(dir)
+	return unix.Fstatat(dir, path.Base(p), &st, unix.AT_SYMLINK_NOFOLLOW) == nil && r.use.writing(&st)
+}
+
+// settle decides about everything that was set aside.
+func (r *round) settle() {
+	if len(r.aside) > 0 {
+		r.view.hooks.settle()
+	}
+	r.names = 0
+	if !r.quiet {
+		r.use = r.view.findUse()
+	}
+	r.drain()
+	var back []*setAside
+	for i := range r.aside {
+		s := &r.aside[i]
+		if r.unchanged(s) {
+			r.drop(s)
+		} else if r.putBack(s) {
+			back = append(back, s)
+		}
+	}
+	if len(back) > 0 {
+		r.use = r.view.findUse() // of what this round wrote, which is aside now
+	}
+	for _, s := range back {
+		if st, ok := s.stat(); !ok || !r.use.writing(&st) && r.view.holds(s.dir, s.tmp, &st, &r.entries[s.entry]) {
+			r.drop(s)
+		} else {
+			r.keepCopy(s)
+		}
+	}
+	for i := range r.aside {
+		unix.Close(r.aside[i].dir)
+	}
+	r.aside = r.aside[:0]
+	r.written, r.lost = make(map[string]bool), false
+}
+
+func (s *setAside) stat() (unix.Stat_t, bool) {
+	var st unix.Stat_t
+	err := unix.Fstatat(s.dir, s.tmp, &st, unix.AT_SYMLINK_NOFOLLOW)
+	return st, err == nil
+}
+
+// unchanged tells whether a file aside is what the host knew, and nobody can
+// change it any more.
+func (r *round) unchanged(s *setAside) bool {
+	st, ok := s.stat()
+	if !ok {
+		return true // a command has removed it
+	}
+	if s.doubt || r.lost || r.written[path.Join(s.parent, s.tmp)] || r.use.writing(&st) {
+		return false
+	}
+	if !s.upper {
+		return r.view.sameAsLower(s.path(), s.dir, s.tmp, &st)
+	}
+	now, ok := r.view.lookUpper(path.Join(s.parent, s.tmp))
+	now.ctime = s.was.ctime // the rename has changed it
+	return ok && now == s.was
+}
+
+// drop removes a file aside, and the directories that are empty without it.
+func (r *round) drop(s *setAside) {
+	r.view.user.do(func() { _ = unix.Unlinkat(s.dir, s.tmp, 0) })
+	if s.placed {
+		return
+	}
+	r.view.accept(s.path())
+	if n := &r.entries[s.entry]; n.Path == s.path() {
+		(&application{view: r.view, round: r, entry: n}).removeParents()
+	}
+}
+
+// putBack returns a file to its path, and tells whether another lies aside in
+// its place.
+func (r *round) putBack(s *setAside) (swapped bool) {
+	r.results[s.entry].Dirty = true
+	r.view.hooks.putBack(s.path())
+	var err error
+	r.view.user.do(func() {
+		for range renameTries {
+			if s.placed {
+				if err = unix.Renameat2(s.dir, s.tmp, s.dir, s.name, unix.RENAME_EXCHANGE); err == nil {
+					swapped = true
+					return
+				}
+			}
+			if err = unix.Renameat2(s.dir, s.tmp, s.dir, s.name, unix.RENAME_NOREPLACE); err == nil || err != unix.EEXIST || !s.placed {
+				return
+			}
+		}
+	})
+	if err != nil && !swapped {
+		r.keepCopy(s) // a command has put something there
+	}
+	r.view.unknow(s.path())
+	return swapped
+}
+
+// renameTries bounds how often a step is tried again because a command made or
+// removed the path between two.
+const renameTries = 20
+
+// keepCopy gives a file aside a name that its user sees.
+func (r *round) keepCopy(s *setAside) {
+	ext := path.Ext(s.name)
+	stem := strings.TrimSuffix(s.name, ext)
+	if stem == "" {
+		stem, ext = s.name, ""
+	}
+	const room = len(space.ConflictMark) + 10
+	if n := 255 - room - len(ext); n < len(stem) {
+		stem, ext = s.name[:255-room], ""
+	}
+	r.view.user.do(func() {
+		for range renameTries {
+			err := unix.Renameat2(s.dir, s.tmp, s.dir, stem+space.ConflictMark+r.view.copyName()+ext, unix.RENAME_NOREPLACE)
+			if err != unix.EEXIST {
+				return // it stays where it is, and is told as a file of that name
+			}
+		}
+	})
+}
+
+// sameAsLower compares a file aside with the one of the checkout that it was
+// copied from.
+func (v *spaceView) sameAsLower(p string, dir int, tmp string, st *unix.Stat_t) bool {
+	lower, err := openBeneath(v.lower, path.Dir(p), unix.O_PATH|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(lower)
+	var old unix.Stat_t
+	if unix.Fstatat(lower, path.Base(p), &old, unix.AT_SYMLINK_NOFOLLOW) != nil || old.Mode != st.Mode || old.Size != st.Size {
+		return false
+	}
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFLNK:
+		return readLink(lower, path.Base(p)) == readLink(dir, tmp)
+	case unix.S_IFREG:
+		was, err := openBeneath(lower, path.Base(p), unix.O_RDONLY, 0)
+		if err != nil {
+			return false
+		}
+		defer unix.Close(was)
+		return v.readsAs(dir, tmp, func(b []byte, off int64) (int, error) { return unix.Pread(was, b, off) })
+	}
+	return false
+}
+
+// holds tells whether a file is what an entry made it, and nothing else.
+func (v *spaceView) holds(dir int, name string, st *unix.Stat_t, n *ApplyEntry) bool {
+	if n.Mode == space.Symlink {
+		return st.Mode&unix.S_IFMT == unix.S_IFLNK && readLink(dir, name) == string(n.Content)
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFREG || st.Size != int64(len(n.Content)) || (st.Mode&0o111 != 0) != (n.Mode == space.Executable) {
+		return false
+	}
+	return v.readsAs(dir, name, func(b []byte, off int64) (int, error) { return copy(b, n.Content[off:]), nil })
+}
+
+func readLink(dir int, name string) string {
+	b := make([]byte, unix.PathMax)
+	n, err := unix.Readlinkat(dir, name, b)
+	if err != nil {
+		return ""
+	}
+	return string(b[:n])
+}
+
+// readsAs tells whether a regular file reads, as the commands' user, as read
+// does.
+func (v *spaceView) readsAs(dir int, name string, read func(b []byte, off int64) (int, error)) (same bool) {
+	v.user.do(func() {
+		fd, err := openBeneath(dir, name, unix.O_RDONLY, 0)
+		if err != nil {
+			return
+		}
+		defer unix.Close(fd)
+		x, y := make([]byte, 64<<10), make([]byte, 64<<10)
+		for off := int64(0); ; {
+			n, err1 := unix.Pread(fd, x, off)
+			m, err2 := read(y, off)
+			if err1 != nil || err2 != nil || !bytes.Equal(x[:max(n, 0)], y[:max(m, 0)]) {
+				return
+			}
+			if n == 0 {
+				same = true
+				return
+			}
+			off += int64(n)
+		}
+	})
+	return same
+}
+
+// copyName is what a conflict copy has in place of a commit: nobody's yet.
+func (v *spaceView) copyName() string {
+	v.copies++
+	return fmt.Sprintf("%010x", v.copies)
+}
+
+// never is no file's ctime.
+const never = -1
+
+// unknow has whatever is at a path, or that nothing is, told by the next
+// collection.
+func (v *spaceView) unknow(p string) { v.acked[p] = stamp{mode: unix.S_IFREG, ctime: never} }
+
+// putAside notes a file that has just gone from a name to another.
+func (r *round) putAside(s setAside, dir int) error {
+	again, err := unix.FcntlInt(uintptr(dir), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return os.NewSyscallError("dup", err)
+	}
+	s.dir = again
+	r.aside = append(r.aside, s)
+	return nil
+}

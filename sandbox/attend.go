@@ -1,0 +1,41 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// errHung is why a sandbox was ended that gave no sign of life.
+var errHung = errors.New("the agent does not answer")
+
+// attend asks the agent of a box for a sign of life, so that one that hangs
+// (a sentry that is stopped or starved, an agent that reads nothing) ends in
+// bounded time, with whatever waits for it. The caller holds Pool.mu.
+func (b *box) attend(now time.Time) {
+	if b.asked || !b.busy() && b.state == live || now.Sub(b.answered) < b.pool.o.AnswerTime/4 {
+		return
+	}
+	b.asked = true
+	b.pool.wg.Go(b.ask)
+}
+
+func (b *box) ask() {
+	p := b.pool
+	ctx, cancel := context.WithTimeout(p.hard, p.o.AnswerTime)
+	defer cancel()
+	_, err := b.agent.Jobs(ctx)
+	p.mu.Lock()
+	b.asked, b.answered = false, time.Now()
+	live := b.state == live
+	p.mu.Unlock()
+	switch {
+	case !errors.Is(err, context.DeadlineExceeded) || p.hard.Err() != nil:
+	case live:
+		b.die(errHung)
+	default:
+		// What waits for its answers while it is stopped goes on without them.
+		p.o.Logger.Warn("a sandbox that is being stopped does not answer", "space", b.key.space, "generation", b.gen)
+		p.destroy(b.sandbox)
+	}
+}

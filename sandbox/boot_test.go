@@ -1,0 +1,35 @@
+//go:build unix
+
+package sandbox_test
+
+import (
+	"context"
+	"io"
+	"testing"
+	"time"
+
+	"satchel/sandbox"
+	"satchel/sandbox/agent"
+)
+
+// TestWhenAnAgentGivesMemoryBack is said to it at its start.
+func TestWhenAnAgentGivesMemoryBack(t *testing.T) {
+	for _, tt := range []struct{ asked, want time.Duration }{
+		{0, 2 * time.Second},
+		{time.Minute, time.Minute},
+	} {
+		var told agent.Boot
+		b := newBench(t, func(o *sandbox.Options) {
+			connect := o.Connect
+			o.AgentRest = tt.asked
+			o.Connect = func(ctx context.Context, conn io.ReadWriteCloser, boot agent.Boot) (sandbox.Agent, error) {
+				told = boot
+				return connect(ctx, conn, boot)
+			}
+		})
+		b.must("a", "true")
+		if told.RestAfter != tt.want {
+			t.Errorf("AgentRest %s: the agent is told %s, want %s", tt.asked, told.RestAfter, tt.want)
+		}
+	}
+}

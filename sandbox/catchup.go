@@ -1,0 +1,269 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"satchel/internal/bytesize"
+	"satchel/internal/space"
+	"satchel/sandbox/agent"
+)
+
+// errTooMuch says that bringing a sandbox up to head would take too long.
+var errTooMuch = errors.New("too much changed in the space")
+
+// catchUp brings the sandbox's files to head, but for those that have changes
+// of their own, which stay as they are until they are committed beside head's.
+// With bounded it returns errTooMuch, having done nothing, where that is more
+// than the options allow.
+func (b *box) catchUp(ctx context.Context, bounded bool) (applied []space.FileChange, notes []string, err error) {
+	head, err := b.view.seeder.Head(ctx, b.key.space)
+	if err != nil {
+		return nil, nil, err
+	}
+	if head == b.head && len(b.behind) == 0 {
+		return nil, nil, nil
+	}
+	wanted, err := b.wanted(ctx, head)
+	if err != nil {
+		return nil, nil, err
+	}
+	if bounded {
+		var bytes int64
+		for _, c := range wanted {
+			bytes += c.Size
+		}
+		if len(wanted) > b.pool.o.MaxApplyFiles || bytes > b.pool.o.MaxApplyBytes {
+			return nil, nil, errTooMuch
+		}
+	}
+	for _, c := range wanted {
+		b.behind[c.Path] = struct{}{}
+	}
+	b.head = head
+	inside := b.possibleInside(wanted)
+	defer func() { notes = append(inside.notes(), notes...) }()
+	wanted, notes = b.smallEnough(inside.list)
+	wanted = slices.DeleteFunc(wanted, func(c space.FileChange) bool { return b.uncommitted(string(c.Path)) })
+	for len(wanted) > 0 {
+		n, entries, err := b.applyEntries(ctx, wanted, inside)
+		if err != nil {
+			return applied, notes, err
+		}
+		results, err := b.agent.Apply(ctx, entries)
+		if err != nil {
+			return applied, notes, err
+		}
+		left := map[string]agent.ApplyResult{}
+		for _, r := range results {
+			if r.Dirty || r.Problem != "" {
+				left[r.Path] = r
+			}
+		}
+		for _, c := range wanted[:n] {
+			r, ok := left[string(c.Path)]
+			if !ok {
+				delete(b.behind, c.Path)
+				delete(b.failed, c.Path)
+				b.view.set(c.Path, file{c.New, c.NewMode})
+				applied = append(applied, c)
+			} else if !r.Dirty {
+				notes = b.behindFor(notes, c.Path, problemOf(r))
+			}
+		}
+		wanted = wanted[n:]
+	}
+	return applied, notes, nil
+}
+
+// maxOutside is how many files one note names that no sandbox can have.
+const maxOutside = 3
+
+// outsiders gathers what a commit of others holds that no sandbox can have:
+// paths that no space takes, and links that lead out of it.
+type outsiders struct {
+	box   *box
+	list  []space.FileChange // the others
+	names []string
+	told  int
+}
+
+// possibleInside parts a list into what a sandbox can have and the rest.
+func (b *box) possibleInside(list []space.FileChange) *outsiders {
+	o := &outsiders{box: b}
+	for _, c := range list {
+		_, err := space.ParsePath(string(c.Path))
+		if err == nil {
+			o.list = append(o.list, c)
+			continue
+		}
+		delete(b.behind, c.Path)
+		if c.Status != space.Deleted {
+			o.add(c.Path, err)
+		}
+	}
+	return o
+}
+
+// add notes one path. Each is told once, and is not asked for again until it
+// changes.
+func (o *outsiders) add(p space.Path, err error) {
+	if o.box.outside[p] {
+		return
+	}
+	if len(o.box.outside) < maxRefused {
+		o.box.outside[p] = true
+	}
+	if o.told++; o.told <= maxOutside {
+		o.names = append(o.names, shown(string(p))+" ("+pathProblem(err)+")")
+	}
+}
+
+func (o *outsiders) notes() []string {
+	if o.told == 0 {
+		return nil
+	}
+	names := o.names
+	if more := o.told - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
+	}
+	return []string{fmt.Sprintf("Some of the repository's files cannot be in a sandbox: %s. Only a person can mend that, in the repository.", strings.Join(names, ", "))}
+}
+
+// smallEnough leaves out what is too large to be brought into a sandbox that
+// runs: its content would be held in memory, here and inside.
+func (b *box) smallEnough(list []space.FileChange) (small []space.FileChange, notes []string) {
+	for _, c := range list {
+		if c.New == "" || c.Size <= b.pool.o.MaxApplyBytes {
+			small = append(small, c)
+			continue
+		}
+		why := fmt.Sprintf("it has %s, and %s can be brought into a sandbox that runs", bytesize.Text(c.Size), bytesize.Text(b.pool.o.MaxApplyBytes))
+		notes = b.behindFor(notes, c.Path, why)
+	}
+	return small, notes
+}
+
+// behindFor tells once why a file inside stays older than head.
+func (b *box) behindFor(notes []string, p space.Path, why string) []string {
+	if b.failed[p] == why {
+		return notes
+	}
+	b.failed[p] = why
+	return append(notes, fmt.Sprintf("The newer version of %s could not be brought into the sandbox: %s.", shown(string(p)), why))
+}
+
+// wanted lists what differs between the sandbox and head: deletions first, so
+// that a file can become a directory, else by path.
+func (b *box) wanted(ctx context.Context, head space.CommitID) ([]space.FileChange, error) {
+	var list []space.FileChange
+	if head != b.head {
+		diff, err := b.view.seeder.Diff(ctx, b.key.space, b.head, head)
+		if err != nil {
+			return nil, err
+		}
+		list = diff
+	}
+	listed := make(map[space.Path]bool, len(list))
+	for _, c := range list {
+		listed[c.Path] = true
+	}
+	for _, p := range slices.Sorted(maps.Keys(b.behind)) {
+		if listed[p] {
+			continue
+		}
+		c, err := b.atHead(ctx, head, p)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, c)
+	}
+	var deletes, writes []space.FileChange
+	for _, c := range list {
+		has, err := b.view.get(ctx, c.Path)
+		if err != nil {
+			return nil, err
+		}
+		switch want := (file{c.New, c.NewMode}); {
+		case !want.exists() && !has.exists() || want == has:
+			delete(b.behind, c.Path)
+		case !want.exists():
+			deletes = append(deletes, c)
+		default:
+			writes = append(writes, c)
+		}
+	}
+	return append(deletes, writes...), nil
+}
+
+// atHead returns what head has at a path, with its size, as a change.
+func (b *box) atHead(ctx context.Context, head space.CommitID, p space.Path) (space.FileChange, error) {
+	_, _, ok, err := b.view.seeder.Blob(ctx, b.key.space, head, p)
+	if err != nil || !ok {
+		return space.FileChange{Path: p, Status: space.Deleted}, err
+	}
+	files, err := b.view.seeder.Files(ctx, b.key.space, head, p)
+	if err == nil && (len(files) != 1 || files[0].Path != p) {
+		err = fmt.Errorf("%d files at the path of one", len(files))
+	}
+	if err != nil {
+		return space.FileChange{}, err
+	}
+	files[0].Status = space.Modified
+	return files[0], nil
+}
+
+// Bounds of one call of Apply.
+const (
+	applyFiles = 500
+	applyBytes = 4 << 20
+)
+
+// applyEntries reads the contents for one call of Apply, of the first n of
+// list, whose sizes were looked at before.
+func (b *box) applyEntries(ctx context.Context, list []space.FileChange, out *outsiders) (n int, entries []agent.ApplyEntry, err error) {
+	var bytes int
+	for n < len(list) && n < applyFiles && bytes < applyBytes {
+		e, err := b.applyEntry(ctx, list[n], out)
+		if err != nil {
+			return 0, nil, err
+		}
+		bytes += len(e.Content)
+		entries = append(entries, e)
+		n++
+	}
+	return n, entries, nil
+}
+
+// applyEntry makes what brings one file to head. A link that leads out of the
+// space is left out, as it is where a sandbox starts from a checkout: what was
+// there before goes.
+func (b *box) applyEntry(ctx context.Context, c space.FileChange, out *outsiders) (agent.ApplyEntry, error) {
+	e := agent.ApplyEntry{Path: string(c.Path), Delete: c.New == "", Mode: c.NewMode}
+	if e.Delete {
+		return e, nil
+	}
+	link := c.NewMode == space.Symlink
+	var why error
+	if link && c.Size > space.MaxPathBytes {
+		why = space.CheckSymlink(c.Path, strings.Repeat("x", space.MaxPathBytes+1))
+	} else {
+		content, err := b.view.seeder.ReadBlob(ctx, b.key.space, c.New)
+		if err != nil {
+			return e, err
+		}
+		if e.Content = content; link {
+			why = space.CheckSymlink(c.Path, string(content))
+		}
+	}
+	if why != nil {
+		out.add(c.Path, why)
+		return agent.ApplyEntry{Path: e.Path, Delete: true}, nil
+	}
+	delete(b.outside, c.Path)
+	return e, nil
+}

@@ -1,0 +1,5 @@
+//go:build race
+
+package crun_test
+
+const raceEnabled = true

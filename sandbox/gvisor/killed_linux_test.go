@@ -1,0 +1,130 @@
+package gvisor_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"satchel/internal/fault"
+	"satchel/internal/space"
+	"satchel/sandbox/gvisor"
+	"satchel/sandbox/oci"
+	"satchel/sandbox/sandboxtest"
+)
+
+// TestKilledWhileItStarts: whoever ends a part of a sandbox that starts says
+// nothing against the machine, and the error does not either.
+func TestKilledWhileItStarts(t *testing.T) {
+	for _, part := range []string{"runtime", "runsc-gofer", "runsc-sandbox"} {
+		t.Run(part, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "run")
+			r := newRuntime(t, func(o *gvisor.Options) { o.RunDir = dir })
+			start(t, r, space.SandboxSpec{}) // what gVisor does not tell is judged by this
+			before := partsOf(dir, part)
+			spec := space.SandboxSpec{ID: oci.NewID(), Seed: sandboxtest.NewSeed(t)}
+			type outcome struct {
+				s   space.Sandbox
+				err error
+			}
+			done := make(chan outcome, 1)
+			go func() {
+				s, err := r.Start(t.Context(), spec)
+				done <- outcome{s, err}
+			}()
+			if part == "runtime" {
+				awaitEntry(t, filepath.Join(dir, "bundles", string(spec.ID)))
+				kill(t, findChild(t))
+			} else {
+				killNew(t, dir, part, before)
+			}
+			o := <-done
+			if o.err == nil { // it was quicker, and ended right after
+				ended(t, o.s)
+				o.err = o.s.Err()
+			}
+			if !errors.Is(o.err, space.ErrKilled) || errors.Is(o.err, space.ErrOutOfMemory) || strings.Contains(fault.PublicOf(o.err), "doctor") {
+				t.Errorf("%v", o.err)
+			}
+			if got := bash(t, start(t, r, space.SandboxSpec{}), "echo next"); got != "next" {
+				t.Errorf("the next sandbox says %q", got)
+			}
+		})
+	}
+}
+
+// TestARuntimeThatIsKilledWhileItStarts is told from one that cannot run here.
+func TestARuntimeThatIsKilledWhileItStarts(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		exe  string
+		want bool // that it was killed
+	}{
+		{"killed", "kill -9 $$", true},
+		{"cannot run here", "exit 1", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			exe := filepath.Join(t.TempDir(), "satchel")
+			if err := os.WriteFile(exe, []byte("#!/bin/sh\n"+tt.exe+"\n"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			r := newRuntime(t, func(o *gvisor.Options) { o.Exe = exe })
+			_, err := r.Start(t.Context(), space.SandboxSpec{ID: oci.NewID(), Seed: sandboxtest.NewSeed(t)})
+			if err == nil || errors.Is(err, space.ErrKilled) != tt.want {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+// TestWhatCannotStartWasNotKilled: only then `satchel doctor` has something to say.
+func TestWhatCannotStartWasNotKilled(t *testing.T) {
+	r := newRuntime(t, func(o *gvisor.Options) { o.Args = []string{"/no/such/program"} })
+	_, err := r.Start(t.Context(), space.SandboxSpec{ID: oci.NewID(), Seed: sandboxtest.NewSeed(t)})
+	if errors.Is(err, space.ErrKilled) || !strings.Contains(fault.PublicOf(err), "satchel doctor") {
+		t.Errorf("%v", err)
+	}
+}
+
+// awaitEntry waits until something has a name.
+func awaitEntry(t *testing.T, name string) {
+	t.Helper()
+	for t.Context().Err() == nil {
+		if _, err := os.Lstat(name); err == nil {
+			return
+		}
+	}
+}
+
+// partsOf returns the processes of a kind that have a run directory's bundles.
+func partsOf(dir, kind string) map[int]bool {
+	out := map[int]bool{}
+	names, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, n := range names {
+		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(n)))
+		raw, err := os.ReadFile(n)
+		if err == nil && strings.HasPrefix(string(raw), kind) && strings.Contains(string(raw), dir+"/") {
+			out[pid] = true
+		}
+	}
+	return out
+}
+
+// killNew kills the first process of a kind that was not there before.
+func killNew(t *testing.T, dir, kind string, before map[int]bool) {
+	t.Helper()
+	for t.Context().Err() == nil {
+		for pid := range partsOf(dir, kind) {
+			if !before[pid] {
+				if err := unix.Kill(pid, unix.SIGKILL); err != nil {
+					t.Error(err)
+				}
+				return
+			}
+		}
+	}
+}

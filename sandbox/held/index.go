@@ -1,0 +1,280 @@
+package held
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// A place holds one sealed file "index" with the records, and for each content
+// over maxInline one sealed file of its own. The index is replaced by a rename,
+// and files that it does not name are nobody's.
+const (
+	indexName = "index"
+	blobExt   = ".blob"
+	newExt    = ".new"
+	asideExt  = ".unreadable"
+	purpose   = "held"
+	// maxInline is the size of contents that lie in the index itself, so that
+	// what is usually held takes one file and two fsyncs.
+	maxInline = 4 << 10
+)
+
+// record is a File as the index has it. Path is bytes: JSON text could not
+// hold every name that a file system can.
+type record struct {
+	Path     []byte
+	Mode     space.Mode
+	Size     int64
+	Content  []byte `json:",omitempty"` // where Blob is empty
+	Blob     string `json:",omitempty"` // the file that has the content
+	Base     space.BlobID
+	BaseMode space.Mode
+	Why      string
+	Code     fault.Code
+	Lost     string `json:",omitempty"`
+	Since    time.Time
+}
+
+func recordOf(f File) record {
+	return record{
+		Path: []byte(f.Path), Mode: f.Mode, Size: int64(len(f.Content)), Content: f.Content,
+		Base: f.Base, BaseMode: f.BaseMode, Why: f.Why, Code: f.Code, Lost: f.Lost, Since: f.Since,
+	}
+}
+
+func (r record) file() File {
+	return File{
+		Path: string(r.Path), Mode: r.Mode, Content: r.Content,
+		Base: r.Base, BaseMode: r.BaseMode, Why: r.Why, Code: r.Code, Lost: r.Lost, Since: r.Since,
+	}
+}
+
+// index is sorted by path.
+type index struct{ Records []record }
+
+func (x *index) find(p string) (int, bool) {
+	return slices.BinarySearchFunc(x.Records, p, func(r record, p string) int { return strings.Compare(string(r.Path), p) })
+}
+
+func (x *index) has(p string) bool {
+	_, ok := x.find(p)
+	return ok
+}
+
+func (x *index) get(p string) (record, bool) {
+	if i, ok := x.find(p); ok {
+		return x.Records[i], true
+	}
+	return record{}, false
+}
+
+func (x *index) set(r record) {
+	i, ok := x.find(string(r.Path))
+	if ok {
+		x.Records[i] = r
+	} else {
+		x.Records = slices.Insert(x.Records, i, r)
+	}
+}
+
+func (x *index) without(drop []string) index {
+	gone := make(map[string]bool, len(drop))
+	for _, p := range drop {
+		gone[p] = true
+	}
+	var left index
+	for _, r := range x.Records {
+		if !gone[string(r.Path)] {
+			left.Records = append(left.Records, r)
+		}
+	}
+	return left
+}
+
+func (s *Store) readIndex(p place) (index, error) {
+	var x index
+	sealed, err := os.ReadFile(filepath.Join(p.dir, indexName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return x, nil
+	}
+	if err != nil {
+		return x, fmt.Errorf("read held files: %w", err)
+	}
+	text, err := s.o.Seal.Open(sealed, purpose, p.subject)
+	if err != nil {
+		return x, err
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&x); err != nil {
+		return index{}, fault.Wrap(err, fault.Invalid, "The list of held files is in a form that this version does not read.")
+	}
+	return x, nil
+}
+
+func (s *Store) readBlob(p place, r record) ([]byte, error) {
+	if filepath.Base(r.Blob) != r.Blob {
+		return nil, fault.New(fault.Invalid, "The list of held files names a file elsewhere.")
+	}
+	sealed, err := os.ReadFile(filepath.Join(p.dir, r.Blob))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fault.Wrap(err, fault.Invalid, "A held file is missing on the server's disk.")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read a held file: %w", err)
+	}
+	content, err := s.o.Seal.Open(sealed, purpose, p.subject+"/"+r.Blob)
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(content)) != r.Size {
+		return nil, fault.New(fault.Invalid, "A held file has another size than the list of held files says.")
+	}
+	return content, nil
+}
+
+func (s *Store) writeBlob(p place, content []byte) (string, error) {
+	var b [16]byte
+	rand.Read(b[:])
+	name := hex.EncodeToString(b[:]) + blobExt
+	sealed, err := s.o.Seal.Seal(content, purpose, p.subject+"/"+name)
+	if err != nil {
+		return "", err
+	}
+	if err := makeDir(p.dir); err != nil {
+		return "", err
+	}
+	return name, writeFile(filepath.Join(p.dir, name), sealed)
+}
+
+// replace makes next what the place holds, and removes what it does not name.
+func (s *Store) replace(p place, next index) error {
+	if len(next.Records) == 0 {
+		// The index goes first: without it the rest is nobody's.
+		if err := os.Remove(filepath.Join(p.dir, indexName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("remove held files: %w", err)
+		}
+		if err := syncDir(p.dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		s.sweep(p, next)
+		_ = os.Remove(p.dir)               // fails where a stray file is left
+		_ = os.Remove(filepath.Dir(p.dir)) // fails where other spaces hold something
+		return nil
+	}
+	text, err := json.Marshal(next)
+	if err != nil {
+		return fmt.Errorf("write held files: %w", err)
+	}
+	sealed, err := s.o.Seal.Seal(text, purpose, p.subject)
+	if err != nil {
+		return err
+	}
+	if err := makeDir(p.dir); err != nil {
+		return err
+	}
+	name := filepath.Join(p.dir, indexName)
+	if err := writeFile(name+newExt, sealed); err != nil {
+		return err
+	}
+	if err := os.Rename(name+newExt, name); err != nil {
+		return fmt.Errorf("write held files: %w", err)
+	}
+	if err := syncDir(p.dir); err != nil {
+		return err
+	}
+	s.sweep(p, next)
+	return nil
+}
+
+// sweep removes the files that the index does not name. One that stays is
+// removed by a later sweep.
+func (s *Store) sweep(p place, x index) {
+	named := map[string]bool{indexName: true}
+	for _, r := range x.Records {
+		named[r.Blob] = true
+	}
+	entries, err := os.ReadDir(p.dir)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if ext := filepath.Ext(e.Name()); !named[e.Name()] && (ext == blobExt || ext == newExt) {
+			if err := os.Remove(filepath.Join(p.dir, e.Name())); err != nil {
+				s.o.Logger.Warn("a file that is no longer held could not be removed", "err", err)
+			}
+		}
+	}
+}
+
+// setAside renames a place that cannot be read, so that an operator with the
+// right key can still read it. Its name is no space's.
+func (s *Store) setAside(p place) error {
+	var b [4]byte
+	rand.Read(b[:])
+	to := p.dir + "." + hex.EncodeToString(b[:]) + asideExt
+	if err := os.Rename(p.dir, to); err != nil {
+		return fmt.Errorf("set aside held files that cannot be read: %w", err)
+	}
+	s.o.Logger.Error("held files cannot be read with this server's key and were set aside", "dir", to)
+	return syncDir(filepath.Dir(p.dir))
+}
+
+// makeDir makes a place and the directory of its user, durably.
+func makeDir(dir string) error {
+	if _, err := os.Stat(dir); err == nil {
+		return nil
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("make the directory of held files: %w", err)
+	}
+	if err := syncDir(filepath.Dir(dir)); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(filepath.Dir(dir)))
+}
+
+func writeFile(name string, b []byte) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return fmt.Errorf("write held files: %w", err)
+	}
+	_, err = f.Write(b)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		_ = os.Remove(name)
+		return fmt.Errorf("write held files: %w", err)
+	}
+	return nil
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return fmt.Errorf("sync held files: %w", err)
+	}
+	err = d.Sync()
+	if runtime.GOOS == "windows" {
+		err = nil // it has no such call, and keeps its entries in order itself
+	}
+	if err := errors.Join(err, d.Close()); err != nil {
+		return fmt.Errorf("sync held files: %w", err)
+	}
+	return nil
+}

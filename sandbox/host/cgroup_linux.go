@@ -1,0 +1,399 @@
+package host
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"satchel/internal/space"
+)
+
+// Cgroups tells where the cgroups of sandboxes are made.
+type Cgroups struct {
+	Version int    // 1, 2; 0: they cannot be used
+	Why     string // why not
+	// parents are the directories in which each sandbox gets one, by
+	// controller; version 2 has one, under "".
+	parents map[string]string
+}
+
+const (
+	cgroupMount   = "/sys/fs/cgroup"
+	cgroupPrefix  = "satchel-"
+	cgroupV2Group = "satchel"
+	cpuPeriod     = 100_000 // microseconds
+)
+
+// The controllers that bound a sandbox.
+var cgroupControllers = [...]string{"memory", "pids", "cpu"}
+
+// FindCgroups tells what this process may use, by trying it.
+func FindCgroups(off bool) Cgroups {
+	if off {
+		return Cgroups{Why: "switched off"}
+	}
+	if os.Geteuid() != 0 || !AllUsersMapped() {
+		return Cgroups{Why: "the server does not run as root"}
+	}
+	own, err := ownCgroups("/proc/self/cgroup")
+	if err != nil {
+		return Cgroups{Why: err.Error()}
+	}
+	g := Cgroups{Version: 1, parents: map[string]string{}}
+	if _, err := os.Stat(filepath.Join(cgroupMount, "cgroup.controllers")); err == nil {
+		g.Version = 2
+		// Not below the server's own, which has processes in it and so may not
+		// have children with controllers.
+		g.parents[""] = filepath.Join(cgroupMount, cgroupV2Group)
+		if err := enableV2(); err != nil {
+			return Cgroups{Why: err.Error()}
+		}
+	} else {
+		for _, c := range cgroupControllers {
+			p, ok := own[c]
+			if !ok {
+				return Cgroups{Why: "there is no controller for " + c}
+			}
+			g.parents[c] = filepath.Join(cgroupMount, c, p)
+		}
+	}
+	for c, dir := range g.parents {
+		trial := filepath.Join(dir, cgroupPrefix+"trial-"+strconv.Itoa(os.Getpid()))
+		err := os.Mkdir(trial, 0o755)
+		if err == nil {
+			err = unix.Rmdir(trial)
+		}
+		if err != nil {
+			return Cgroups{Why: fmt.Sprintf("cgroup %s cannot be written: %v", c, err)}
+		}
+	}
+	return g
+}
+
+// enableV2 makes the parent of the sandboxes' cgroups and gives it the
+// controllers.
+func enableV2() error {
+	parent := filepath.Join(cgroupMount, cgroupV2Group)
+	if err := os.Mkdir(parent, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("cgroup 2 cannot be written: %w", err)
+	}
+	for _, dir := range []string{cgroupMount, parent} {
+		for _, c := range cgroupControllers {
+			err := os.WriteFile(filepath.Join(dir, "cgroup.subtree_control"), []byte("+"+c), 0)
+			if err != nil {
+				return fmt.Errorf("controller %s of cgroup 2 cannot be used: %w", c, err)
+			}
+		}
+	}
+	return nil
+}
+
+// ownCgroups reads the path of this process in each controller of version 1.
+func ownCgroups(file string) (map[string]string, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	out := map[string]string{}
+	s := bufio.NewScanner(f)
+	for s.Scan() {
+		parts := strings.SplitN(s.Text(), ":", 3)
+		if len(parts) != 3 {
+			continue
+		}
+		for c := range strings.SplitSeq(parts[1], ",") {
+			out[c] = parts[2]
+		}
+	}
+	return out, s.Err()
+}
+
+// AllUsersMapped tells whether this process knows all user ids, as only in the first
+// user namespace.
+func AllUsersMapped() bool {
+	b, err := os.ReadFile("/proc/self/uid_map")
+	return err == nil && strings.Join(strings.Fields(string(b)), " ") == "0 0 4294967295"
+}
+
+// Describe says which version is used, or why none is.
+func (g Cgroups) Describe() string {
+	if g.Version == 0 {
+		return g.Why
+	}
+	return "v" + strconv.Itoa(g.Version)
+}
+
+// Cgroup is what bounds one sandbox.
+type Cgroup struct {
+	version int
+	// dirs are its directories, by controller as Cgroups.parents are; where it
+	// was found again, each by itself.
+	dirs map[string]string
+}
+
+// Create makes the cgroup of a sandbox, whose processes and threads together
+// may be so many as lim says of processes. A limit that is zero bounds nothing.
+func (g Cgroups) Create(id space.SandboxID, lim space.Limits) (*Cgroup, error) {
+	if g.Version == 0 {
+		return nil, errors.New("cgroups cannot be used: " + g.Why)
+	}
+	c := &Cgroup{version: g.Version, dirs: map[string]string{}}
+	for name, parent := range g.parents {
+		dir := filepath.Join(parent, cgroupPrefix+string(id))
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			return nil, errors.Join(fmt.Errorf("making the cgroup: %w", err), c.Remove())
+		}
+		c.dirs[name] = dir
+	}
+	for _, s := range c.settings(lim) {
+		err := os.WriteFile(filepath.Join(c.dir(s.controller), s.file), []byte(s.value), 0)
+		if err != nil && !s.optional {
+			return nil, errors.Join(fmt.Errorf("limiting the cgroup: %w", err), c.Remove())
+		}
+	}
+	return c, nil
+}
+
+// tcpShare is the part of a sandbox's memory that its TCP connections may hold:
+// with version 1 it comes on top of the rest.
+const tcpShare = 8
+
+type setting struct {
+	controller, file, value string
+	optional                bool
+}
+
+func (c *Cgroup) settings(lim space.Limits) []setting {
+	var out []setting
+	itoa := func(n int64) string { return strconv.FormatInt(n, 10) }
+	v2 := c.version == 2
+	if lim.Memory > 0 {
+		if v2 {
+			out = append(out,
+				setting{"memory", "memory.max", itoa(lim.Memory), false},
+				setting{"memory", "memory.swap.max", "0", true},
+				setting{"memory", "memory.oom.group", "1", true})
+		} else {
+			out = append(out,
+				setting{"memory", "memory.limit_in_bytes", itoa(lim.Memory), false},
+				// Memory and swap together; not every kernel counts swap.
+				setting{"memory", "memory.memsw.limit_in_bytes", itoa(lim.Memory), true},
+				// What TCP holds is counted only where it has a limit of its own,
+				// set before the first process; version 2 counts it in memory.max.
+				setting{"memory", "memory.kmem.tcp.limit_in_bytes", itoa(lim.Memory / tcpShare), true})
+		}
+	}
+	if lim.Processes > 0 {
+		out = append(out, setting{"pids", "pids.max", strconv.Itoa(lim.Processes), false})
+	}
+	if lim.CPUs > 0 {
+		quota := itoa(int64(lim.CPUs * cpuPeriod))
+		if v2 {
+			out = append(out, setting{"cpu", "cpu.max", quota + " " + itoa(cpuPeriod), false})
+		} else {
+			out = append(out,
+				setting{"cpu", "cpu.cfs_period_us", itoa(cpuPeriod), false},
+				setting{"cpu", "cpu.cfs_quota_us", quota, false})
+		}
+	}
+	return out
+}
+
+func (c *Cgroup) dir(controller string) string {
+	if c.version == 2 {
+		return c.dirs[""]
+	}
+	return c.dirs[controller]
+}
+
+// Add moves processes into the cgroup; what they start later is in it too.
+func (c *Cgroup) Add(pids []int) error {
+	for _, dir := range c.dirs {
+		for _, pid := range pids {
+			err := os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0)
+			if err != nil && !errors.Is(err, unix.ESRCH) {
+				return fmt.Errorf("moving process %d into the cgroup: %w", pid, err)
+			}
+		}
+	}
+	return nil
+}
+
+// OOMKilled tells whether the kernel killed a process of the cgroup because its
+// memory was used up.
+func (c *Cgroup) OOMKilled() bool { return c.event("oom_kill") }
+
+// event tells whether the memory controller counts any of an event.
+func (c *Cgroup) event(name string) bool {
+	file := "memory.oom_control"
+	if c.version == 2 {
+		file = "memory.events"
+	}
+	b, err := os.ReadFile(filepath.Join(c.dir("memory"), file))
+	if err != nil {
+		return false
+	}
+	for line := range strings.Lines(string(b)) {
+		f := strings.Fields(line)
+		if len(f) == 2 && f[0] == name {
+			return f[1] != "0"
+		}
+	}
+	return false
+}
+
+// Remove removes the cgroup, whose processes have ended.
+func (c *Cgroup) Remove() error {
+	var errs []error
+	for _, dir := range c.dirs {
+		if err := removeCgroup(dir); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// removeCgroup removes one directory. The kernel may count a process that has
+// been waited for as a member for a moment longer.
+func removeCgroup(dir string) error {
+	const attempts = 100
+	for i := 0; ; i++ {
+		err := unix.Rmdir(dir)
+		switch {
+		case err == nil || errors.Is(err, fs.ErrNotExist):
+			return nil
+		case !errors.Is(err, unix.EBUSY) || i == attempts:
+			return fmt.Errorf("removing the cgroup %s: %w", dir, err)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// notesFile is in a bundle the list of the cgroups that its sandbox may have:
+// whoever reaps it later may be in another one, and so look elsewhere.
+const notesFile = "cgroups"
+
+// Note lists in a bundle what Create is about to make, for Find.
+func (g Cgroups) Note(bundle string, id space.SandboxID) error {
+	var list strings.Builder
+	for _, parent := range g.parents {
+		list.WriteString(filepath.Join(parent, cgroupPrefix+string(id)) + "\n")
+	}
+	if err := os.WriteFile(filepath.Join(bundle, notesFile), []byte(list.String()), 0o600); err != nil {
+		return fmt.Errorf("writing the bundle: %w", err)
+	}
+	return nil
+}
+
+// Find returns the cgroups that an earlier process made for a sandbox, as far as
+// they are there: those that Note listed in the bundle, where there is one, and
+// those that Create would make now.
+func (g Cgroups) Find(bundle string, id space.SandboxID) *Cgroup {
+	c := &Cgroup{version: g.Version, dirs: map[string]string{}}
+	for _, parent := range g.parents {
+		dir := filepath.Join(parent, cgroupPrefix+string(id))
+		c.dirs[dir] = dir
+	}
+	for _, dir := range noted(bundle, id) {
+		c.dirs[dir] = dir
+	}
+	return c
+}
+
+// noted reads what Note wrote, and takes nothing for a sandbox's cgroup that
+// does not have its name.
+func noted(bundle string, id space.SandboxID) []string {
+	b, err := os.ReadFile(filepath.Join(bundle, notesFile))
+	if err != nil {
+		return nil
+	}
+	var dirs []string
+	for line := range strings.Lines(string(b)) {
+		dir := filepath.Clean(strings.TrimSuffix(line, "\n"))
+		if filepath.Base(dir) == cgroupPrefix+string(id) && strings.HasPrefix(dir, cgroupMount+"/") {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs
+}
+
+// CgroupsNamed returns the cgroups of a name, an OCI runtime's, in whatever
+// hierarchies there are any.
+func CgroupsNamed(name string) *Cgroup {
+	c := &Cgroup{dirs: map[string]string{}}
+	for _, pattern := range []string{name, "*/" + name} {
+		dirs, _ := filepath.Glob(filepath.Join(cgroupMount, pattern)) // the pattern is sound
+		for _, d := range dirs {
+			c.dirs[d] = d
+		}
+	}
+	return c
+}
+
+// Processes lists the processes in the cgroup; none where it is not there.
+func (c *Cgroup) Processes() []int {
+	var pids []int
+	for _, dir := range c.dirs {
+		b, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
+		if err != nil {
+			continue
+		}
+		for f := range strings.FieldsSeq(string(b)) {
+			if pid, err := strconv.Atoi(f); err == nil && !slices.Contains(pids, pid) {
+				pids = append(pids, pid)
+			}
+		}
+	}
+	return pids
+}
+
+// Memory is how many bytes the cgroup's processes and file systems hold, page
+// cache left out.
+func (c *Cgroup) Memory() (int64, error) {
+	b, err := os.ReadFile(filepath.Join(c.dir("memory"), "memory.stat"))
+	if err != nil {
+		return 0, fmt.Errorf("measuring the cgroup: %w", err)
+	}
+	want := []string{"rss", "shmem"}
+	if c.version == 2 {
+		want = []string{"anon", "shmem"}
+	}
+	var sum int64
+	for line := range strings.Lines(string(b)) {
+		f := strings.Fields(line)
+		if len(f) == 2 && slices.Contains(want, f[0]) {
+			n, err := strconv.ParseInt(f[1], 10, 64)
+			if err != nil {
+				return 0, fmt.Errorf("measuring the cgroup: %w", err)
+			}
+			sum += n
+		}
+	}
+	return sum, nil
+}
+
+// HoldAtLimit has processes that go over the memory limit wait instead of
+// being killed, where the kernel can (version 1); UnderOOM then tells. In
+// version 2 the kernel kills all of a cgroup at once, so nothing is to be done.
+func (c *Cgroup) HoldAtLimit() {
+	if c.version == 1 {
+		// Not every kernel has it: OOMKilled tells there.
+		_ = os.WriteFile(filepath.Join(c.dir("memory"), "memory.oom_control"), []byte("1"), 0)
+	}
+}
+
+// UnderOOM tells whether processes wait for memory that the limit does not
+// allow, or were killed for it.
+func (c *Cgroup) UnderOOM() bool {
+	return c.event("under_oom") || c.OOMKilled()
+}

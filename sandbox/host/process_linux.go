@@ -1,0 +1,146 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Process is a process of this machine, held by a pidfd: however long after its end, a
+// signal never reaches another process that got its number.
+type Process struct {
+	PID int
+	f   *os.File
+}
+
+// OpenProcess holds a process, which may be another's than one of that number
+// was a moment ago: look again at what it is once it is held.
+func OpenProcess(pid int) (*Process, error) {
+	if pid <= 0 {
+		return nil, errors.New("a process of the sandbox has ended already")
+	}
+	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
+	if err != nil {
+		return nil, fmt.Errorf("opening process %d: %w", pid, err)
+	}
+	return &Process{PID: pid, f: os.NewFile(uintptr(fd), "pidfd")}, nil
+}
+
+// Kill ends the process; nothing happens where it has ended.
+func (p *Process) Kill() { p.signal(unix.SIGKILL) }
+
+func (p *Process) signal(s unix.Signal) {
+	rc, err := p.f.SyscallConn()
+	if err != nil {
+		return
+	}
+	_ = rc.Control(func(fd uintptr) { _ = unix.PidfdSendSignal(int(fd), s, nil, 0) })
+}
+
+// Wait returns when the process has ended, without reaping it. It occupies no
+// thread: the runtime's poller waits.
+func (p *Process) Wait() {
+	rc, err := p.f.SyscallConn()
+	if err != nil {
+		return
+	}
+	_ = rc.Read(func(fd uintptr) bool {
+		for {
+			n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
+			if errors.Is(err, unix.EINTR) {
+				continue
+			}
+			return err != nil || n > 0
+		}
+	})
+}
+
+// Status says how a child process ended that nobody has reaped yet.
+func (p *Process) Status() string {
+	info, err := p.end()
+	switch {
+	case err != nil:
+		return "ended, but how is not known: " + err.Error()
+	case info.code == cldExited:
+		return fmt.Sprintf("exited with status %d", info.status)
+	case info.code == cldKilled, info.code == cldDumped:
+		return "killed by " + unix.SignalName(unix.Signal(info.status))
+	}
+	return "ended"
+}
+
+// Killed tells whether a child process that nobody has reaped yet was ended by
+// a signal that someone sends, as EndsFromOutside says it.
+func (p *Process) Killed() bool {
+	info, err := p.end()
+	return err == nil && info.code == cldKilled && EndsFromOutside(unix.Signal(info.status))
+}
+
+// EndsFromOutside tells whether a process that a signal ended was ended by
+// another one, or by a kernel short of memory. The signals of a crash and of a
+// system call that is forbidden are the process's own doing.
+func EndsFromOutside(s unix.Signal) bool {
+	return s == unix.SIGKILL || s == unix.SIGTERM
+}
+
+// end tells how a child process ended that nobody has reaped yet; its code is 0
+// where it has not ended.
+func (p *Process) end() (siginfo, error) {
+	var info siginfo
+	for {
+		_, _, errno := unix.Syscall6(unix.SYS_WAITID, unix.P_PID, uintptr(p.PID),
+			uintptr(unsafe.Pointer(&info)), unix.WEXITED|unix.WNOWAIT|unix.WNOHANG, 0, 0)
+		switch errno {
+		case 0:
+			return info, nil
+		case unix.EINTR:
+		default:
+			return siginfo{}, errno
+		}
+	}
+}
+
+// Close lets go of the process.
+func (p *Process) Close() { p.f.Close() }
+
+// siginfo is the part of the kernel's siginfo_t that waitid fills in, on 64-bit
+// architectures.
+type siginfo struct {
+	signo, errno, code int32
+	_                  int32
+	pid, uid, status   int32
+	_                  [25]int32
+}
+
+const (
+	cldExited = 1
+	cldKilled = 2
+	cldDumped = 3
+)
+
+// WaitUntil tells whether the process has ended by then. No other goroutine may
+// be in Wait: it would return at the deadline too.
+func (p *Process) WaitUntil(deadline time.Time) bool {
+	_ = p.f.SetReadDeadline(deadline)
+	p.Wait()
+	_ = p.f.SetReadDeadline(time.Time{}) // or the next Wait would not wait
+	return p.Ended()
+}
+
+// Ended tells whether the process has ended.
+func (p *Process) Ended() bool {
+	rc, err := p.f.SyscallConn()
+	if err != nil {
+		return true
+	}
+	done := false
+	_ = rc.Control(func(fd uintptr) {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
+		done = err == nil && n > 0
+	})
+	return done
+}

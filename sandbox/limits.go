@@ -1,0 +1,206 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"satchel/internal/bytesize"
+	"satchel/sandbox/agent"
+)
+
+// Limit names a limit of a sandbox, by the key with which the server's operator
+// sets it.
+type Limit string
+
+// The limits that a command can meet and go on, or end by itself. That of
+// memory ends the sandbox, and is told as an error with space.ErrOutOfMemory.
+const (
+	LimitDisk          Limit = "sandbox.disk"
+	LimitInodes        Limit = "sandbox.inodes"
+	LimitTmp           Limit = "sandbox.tmp"
+	LimitFileSize      Limit = "sandbox.file_size"
+	LimitOpenFiles     Limit = "sandbox.open_files"
+	LimitProcesses     Limit = "sandbox.processes"
+	LimitProcessMemory Limit = "sandbox.process_memory"
+	LimitWallTime      Limit = "sandbox.wall_time"
+	LimitOutput        Limit = "sandbox.output_chars"
+)
+
+// signs are what programs say when the kernel refuses them something. They are
+// a command's own words, so what they lead to is worded as a guess; they cost
+// nothing where none is there. They are made when first asked for: this program
+// is also every sandbox's processes.
+var signs = sync.OnceValue(func() []sign {
+	return []sign{
+		{LimitDisk, regexp.MustCompile(`No space left on device|\bENOSPC\b|not enough (disk )?space|[Dd]isk full`)},
+		{LimitFileSize, regexp.MustCompile(`File size limit exceeded|File too large|\bEFBIG\b`)},
+		{LimitOpenFiles, regexp.MustCompile(`Too many open files|too many open files|\bEMFILE\b`)},
+		{LimitProcesses, regexp.MustCompile(`(fork|clone|spawn|exec|thread)[^\n]*([Rr]esource temporarily unavailable|\bEAGAIN\b)|can't start new thread|[Cc]an(no|')t fork|pthread_create failed`)},
+		{LimitProcessMemory, regexp.MustCompile(`Cannot allocate memory|MemoryError|[Mm]emory exhausted|[Oo]ut of memory|bad_alloc|\bENOMEM\b`)},
+	}
+})
+
+type sign struct {
+	limit Limit
+	says  *regexp.Regexp
+}
+
+// sizeSignal is what ends a program that writes a file beyond its limit, and
+// sizeExit how a shell says that of one.
+const (
+	sizeSignal = "SIGXFSZ"
+	sizeExit   = 128 + 25
+)
+
+// limitsMet tells which limits the answer of an agent speaks of. LimitDisk
+// stands for all that say "No space left on device".
+func limitsMet(er agent.ExecResult, processMemory bool) []Limit {
+	var met []Limit
+	for _, s := range signs() {
+		hit := s.limit == LimitFileSize && (er.Signal == sizeSignal || er.ExitCode == sizeExit)
+		for _, part := range [][]byte{er.Stderr.Head, er.Stderr.Tail, er.Stdout.Head, er.Stdout.Tail} {
+			hit = hit || s.says.Match(part)
+		}
+		if hit && (s.limit != LimitProcessMemory || processMemory) {
+			met = append(met, s.limit)
+		}
+	}
+	return met
+}
+
+// noteLimits adds to the answer which limits the command met.
+func (c *command) noteLimits(ctx context.Context, er agent.ExecResult) {
+	o := &c.pool.o
+	for _, l := range limitsMet(er, o.ProcessMemory > 0) {
+		if er.ExitCode == 0 && er.End == agent.Exited && l != LimitDisk {
+			continue // it speaks of one, or has mended it
+		}
+		if l != LimitDisk {
+			c.met(l)
+			continue
+		}
+		full := c.fullest(ctx)
+		if len(full) == 0 && er.ExitCode != 0 {
+			c.res.Limits = append(c.res.Limits, LimitDisk)
+			c.note("Something that holds files was full, and is not any more. In this sandbox the changed files may take %s and be %d, and /tmp may take %s; "+
+				"the server's operator can raise sandbox.disk, sandbox.inodes and sandbox.tmp.", bytesize.Text(o.Limits.Disk), o.Limits.Inodes, bytesize.Text(o.Limits.Tmp))
+		}
+		for _, l := range full {
+			c.met(l)
+		}
+	}
+	if c.res.Stdout.Cut+c.res.Stderr.Cut > 0 && er.End != agent.Detached {
+		c.met(LimitOutput)
+	}
+}
+
+// met adds one limit, and a note that says what it is and who can raise it.
+func (c *command) met(l Limit) {
+	c.res.Limits = append(c.res.Limits, l)
+	lim := c.pool.o.Limits
+	var what string
+	switch l {
+	case LimitDisk:
+		what = "The sandbox is full: the files that change in it may take " + bytesize.Text(lim.Disk)
+	case LimitInodes:
+		what = fmt.Sprintf("The sandbox is full: %d files may change in it", lim.Inodes)
+	case LimitTmp:
+		what = "/tmp is full: it holds " + bytesize.Text(lim.Tmp)
+	case LimitFileSize:
+		what = "The command seems to have met the limit on the size of one file, " + bytesize.Text(lim.FileSize)
+	case LimitOpenFiles:
+		what = fmt.Sprintf("The command seems to have met the limit on open files, %d in one process", lim.OpenFiles)
+	case LimitProcesses:
+		what = fmt.Sprintf("The command seems to have met the limit on processes and threads, %d in one sandbox", lim.Processes)
+	case LimitProcessMemory:
+		what = "The command seems to have met the limit on the memory of one process, " + bytesize.Text(c.pool.o.ProcessMemory)
+	case LimitOutput:
+		what = fmt.Sprintf("The output is cut: an answer has %d characters of it", c.pool.o.OutputChars)
+	case LimitWallTime:
+		what = fmt.Sprintf("The command was ended after %s, the time limit", c.pool.o.WallTime)
+	}
+	c.note("%s (the server's operator can raise %s).", what, l)
+}
+
+// fullTime bounds the look at what is full.
+const fullTime = 2 * time.Second
+
+// lookCommand prints, for the space and for /tmp, the free blocks and the free
+// inodes. It needs no file and, beside its shell, one process.
+const lookCommand = "exec stat -f -c '%a %d' . /tmp"
+
+// scarceBlocks and scarceInodes are what counts as full: a program that was
+// refused more may have left a little.
+const (
+	scarceBlocks = 16
+	scarceInodes = 4
+)
+
+// fullest tells which file systems of the sandbox are full now.
+func (c *command) fullest(ctx context.Context) []Limit {
+	ctx, cancel := context.WithTimeout(c.pool.hardValues(ctx), fullTime)
+	defer cancel()
+	r, err := c.agent.Exec(ctx, agent.ExecRequest{Command: lookCommand, ReadOnly: c.req.ReadOnly, WallTime: fullTime, HeadTail: 256}, nil)
+	if err != nil || r.End != agent.Exited || r.ExitCode != 0 {
+		return nil
+	}
+	return parseFull(string(r.Stdout.Head))
+}
+
+// parseFull reads what lookCommand printed, which is a command's word.
+func parseFull(s string) []Limit {
+	f := strings.Fields(s)
+	if len(f) != 4 {
+		return nil
+	}
+	var n [4]uint64
+	for i := range f {
+		var err error
+		if n[i], err = strconv.ParseUint(f[i], 10, 64); err != nil {
+			return nil
+		}
+	}
+	var full []Limit
+	if n[0] < scarceBlocks {
+		full = append(full, LimitDisk)
+	}
+	if n[1] < scarceInodes {
+		full = append(full, LimitInodes)
+	}
+	if n[2] < scarceBlocks || n[3] < scarceInodes {
+		full = append(full, LimitTmp)
+	}
+	return full
+}
+
+// renew has a sandbox that is full start afresh before the next command, where
+// all that fills it is committed: it is then part of what it starts from.
+func (c *command) renew() {
+	full := slices.Contains(c.res.Limits, LimitDisk) || slices.Contains(c.res.Limits, LimitInodes)
+	p := c.pool
+	if !full || c.res.NotSaved != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(p.hard, fullTime)
+	defer cancel()
+	if c.tree.lock(ctx) != nil {
+		return
+	}
+	kept := len(c.refused)+len(c.holding) > 0
+	c.tree.unlock()
+	if kept || !c.alone() || len(c.fullest(ctx)) == 0 {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if c.refs == 1 && c.state == live {
+		c.stop(StopFull, p.o.Grace)
+		c.note("What changed is committed, so the next command finds the sandbox started afresh, with room again; /tmp is empty then.")
+	}
+}

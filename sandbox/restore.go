@@ -1,0 +1,329 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"satchel/internal/fault"
+	"satchel/internal/space"
+	"satchel/sandbox/agent"
+	"satchel/sandbox/held"
+)
+
+// restore puts what is held for the user into a sandbox that was just started,
+// as changes that the next collection sees again. What the space has meanwhile
+// keeps its path. Its error is the agent's: the sandbox is of no use.
+func (b *box) restore(ctx context.Context) error {
+	o := &b.pool.o
+	if o.Held == nil {
+		return nil
+	}
+	files, err := o.Held.Load(ctx, b.key.user, b.key.space)
+	if err != nil {
+		o.Logger.Error("what is held for a user cannot be read", "space", b.key.space, "user", b.key.user, "err", err)
+		b.notices = append(b.notices, "Files that could not be committed were kept for you earlier, and the server cannot read them now. "+
+			"They are not in the sandbox. The server's operator finds the reason in its log.")
+		return nil
+	}
+	if len(files) == 0 {
+		return nil
+	}
+	back, err := b.plan(ctx, files)
+	if err != nil {
+		return err
+	}
+	entries := make([]agent.ApplyEntry, 0, len(back.files))
+	for _, f := range back.files {
+		entries = append(entries, agent.ApplyEntry{Path: f.Path, Mode: f.Mode, Content: f.Content, Own: true})
+	}
+	results, err := b.agent.Apply(ctx, entries)
+	if err != nil {
+		return err
+	}
+	var put []held.File
+	for i, f := range back.files {
+		from, moved := back.moved[f.Path]
+		h := heldFileOf(f)
+		switch why := problemOf(results[i]); {
+		case why == "":
+			b.holding[f.Path] = h
+			if moved {
+				put = append(put, f)
+				back.drop = append(back.drop, from)
+				b.notices = append(b.notices, fmt.Sprintf("%s has changed in the space since; what was held of it is now in %s.", shown(from), shown(f.Path)))
+			}
+		case moved:
+			f.Path = from
+			fallthrough
+		default:
+			h.outside, h.unkept = true, why
+			b.holding[f.Path] = h
+		}
+	}
+	b.notices = append(b.notices, back.notes...)
+	if n := len(b.notices) - maxNotices; n > 0 {
+		b.notices = append(b.notices[:maxNotices], fmt.Sprintf("And %s more of what was held.", count(n, "file")))
+	}
+	b.export(ctx, put, back.drop)
+	b.show()
+	return nil
+}
+
+// problemOf says why an agent did not do what it was asked; empty where it did.
+func problemOf(r agent.ApplyResult) string {
+	if r.Dirty && r.Problem == "" {
+		return "something else is in its place"
+	}
+	return strings.TrimSuffix(Clean([]byte(r.Problem)), ".")
+}
+
+// returning is what becomes of the held files when a sandbox starts.
+type returning struct {
+	files []held.File
+	moved map[string]string // new path → the one that it is held for
+	drop  []string
+	notes []string
+}
+
+// plan says where each held file goes.
+func (b *box) plan(ctx context.Context, files []held.File) (returning, error) {
+	back := returning{moved: map[string]string{}}
+	taken := make(map[string]bool, len(files))
+	for _, f := range files {
+		taken[f.Path] = true
+	}
+	r, err := b.view.reader(ctx, len(files))
+	if err != nil {
+		return back, err
+	}
+	for _, f := range files {
+		if f.Lost != "" {
+			back.drop = append(back.drop, f.Path)
+			back.notes = append(back.notes, fmt.Sprintf("%s, which could not be committed, is gone with the sandbox that had it: %s.", shown(f.Path), f.Lost))
+			continue
+		}
+		if !possible(f.Path) {
+			b.pool.o.Logger.Error("a held file has a path that no file system can have", "space", b.key.space, "path", f.Path)
+			continue
+		}
+		p, err := space.ParsePath(f.Path)
+		if err != nil { // no space has it
+			back.files = append(back.files, f)
+			continue
+		}
+		now, free, err := at(ctx, r, p)
+		switch {
+		case err != nil:
+			return back, err
+		case now.exists() && now == (file{blobOf(f.Content), f.Mode}):
+			back.drop = append(back.drop, f.Path) // someone has committed it
+			continue
+		case !free || now != (file{f.Base, f.BaseMode}):
+			from := f.Path
+			if f.Path, err = beside(ctx, r, p, b.view.seed, taken); err != nil {
+				return back, err
+			}
+			f.Base, f.BaseMode = "", 0
+			taken[f.Path] = true
+			back.moved[f.Path] = from
+		}
+		back.files = append(back.files, f)
+	}
+	return back, nil
+}
+
+// at returns the file that the seed has at a path. free is false where it has a
+// directory there, or a file where the path needs directories.
+func at(ctx context.Context, r *reader, p space.Path) (now file, free bool, err error) {
+	if now, err = r.get(ctx, p); err != nil || now.exists() {
+		return now, err == nil, err
+	}
+	above, err := r.filesAbove(ctx, p)
+	if err != nil || len(above) > 0 {
+		return file{}, false, err
+	}
+	under, err := r.under(ctx, p, false)
+	return file{}, err == nil && len(under) == 0, err
+}
+
+// maxBeside bounds the names that are tried.
+const maxBeside = 1000
+
+// beside returns a free path for a copy of p that gave way to what the commit
+// has there.
+func beside(ctx context.Context, r *reader, p space.Path, commit space.CommitID, taken map[string]bool) (string, error) {
+	above, err := r.filesAbove(ctx, p)
+	if err != nil {
+		return "", err
+	}
+	// A file in place of one of its directories: the directory gets the name.
+	rest := ""
+	if len(above) > 0 {
+		p, rest = above[0], string(p[len(above[0]):])
+	}
+	dir, name := path.Split(string(p))
+	ext := path.Ext(name)
+	stem := strings.TrimSuffix(name, ext)
+	if stem == "" || len(ext) > 32 { // ".bashrc" has no extension
+		stem, ext = name, ""
+	}
+	for n := 1; n <= maxBeside; n++ {
+		mark := space.ConflictMark + commit.Short()
+		if n > 1 {
+			mark += fmt.Sprintf("-%d", n)
+		}
+		q := dir + cutName(stem, space.MaxSegmentBytes-len(mark)-len(ext)) + mark + ext + rest
+		if taken[q] {
+			continue
+		}
+		// A path that no space can have is taken by nothing.
+		if valid, err := space.ParsePath(q); err == nil {
+			now, free, err := at(ctx, r, valid)
+			if err != nil {
+				return "", err
+			}
+			if now.exists() || !free {
+				continue
+			}
+		}
+		return q, nil
+	}
+	return "", errors.New("no name is free for a copy of a held file")
+}
+
+// cutName shortens a name to n bytes, to the beginning of a character.
+func cutName(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && s[n]&0xc0 == 0x80 {
+		n--
+	}
+	return s[:n]
+}
+
+// ForgetHeld drops what is held of a user at a path, and everything under it,
+// also inside a sandbox that runs: there the path becomes again what the space
+// has. It returns how many files were dropped; fault.NotFound where none is
+// held.
+func (p *Pool) ForgetHeld(ctx context.Context, u space.UserID, id space.SpaceID, path string) (int, error) {
+	if p.o.Held == nil {
+		return 0, nothingHeld(path)
+	}
+	path = strings.TrimSuffix(path, "/")
+	n, err := p.forgetInside(ctx, key{u, id}, path)
+	if err != nil {
+		return n, err
+	}
+	m, err := p.o.Held.Drop(ctx, u, id, path)
+	if err != nil {
+		return n, err
+	}
+	n += m
+	// A sandbox that began to start meanwhile may have been given it.
+	m, err = p.forgetInside(ctx, key{u, id}, path)
+	if n += m; n == 0 && err == nil {
+		err = nothingHeld(path)
+	}
+	return n, err
+}
+
+func nothingHeld(path string) error {
+	return fault.New(fault.NotFound, "Nothing is held at %s.", shown(path))
+}
+
+// forgetInside is ForgetHeld in the key's sandbox, where one runs or starts.
+func (p *Pool) forgetInside(ctx context.Context, k key, path string) (int, error) {
+	for {
+		var wait <-chan struct{}
+		p.mu.Lock()
+		if b, s := p.boxes[k], p.starts[k]; b != nil && b.state == live {
+			b.refs++
+			p.mu.Unlock()
+			defer b.release()
+			return b.forgetHeld(ctx, path)
+		} else if b != nil {
+			wait = b.settled
+		} else if s != nil && !s.queued {
+			wait = s.ready
+		}
+		p.mu.Unlock()
+		if wait == nil {
+			return 0, nil
+		}
+		select {
+		case <-wait:
+		case <-ctx.Done():
+			return 0, canceled(ctx)
+		}
+	}
+}
+
+func (b *box) forgetHeld(ctx context.Context, top string) (int, error) {
+	if err := b.tree.lock(ctx); err != nil {
+		return 0, canceled(ctx)
+	}
+	defer b.tree.unlock()
+	defer b.show()
+	b.pool.mu.Lock()
+	meta, wrote := b.last, b.wrote
+	b.pool.mu.Unlock()
+	if wrote { // what was mended or deleted since is none of it any more
+		var s saved
+		if b.collect(ctx, meta, &s); s.agent {
+			return 0, s.err
+		}
+	}
+	var entries []agent.ApplyEntry
+	var drop []string
+	for p, h := range b.holding {
+		if p != top && !strings.HasPrefix(p, top+"/") {
+			continue
+		}
+		if h.outside {
+			drop = append(drop, p)
+			continue
+		}
+		e, err := b.asInSpace(ctx, p)
+		if err != nil {
+			return 0, err
+		}
+		entries = append(entries, e)
+	}
+	// What lies deeper first, so that directories can go.
+	slices.SortFunc(entries, func(x, y agent.ApplyEntry) int { return strings.Compare(y.Path, x.Path) })
+	results, err := b.agent.Apply(ctx, entries)
+	if err != nil {
+		return 0, err
+	}
+	for _, r := range results {
+		if why := problemOf(r); why != "" {
+			err = fault.New(fault.Unavailable, "%s could not be taken out of the sandbox: %s.", shown(r.Path), why)
+			continue
+		}
+		drop = append(drop, r.Path)
+	}
+	b.export(ctx, nil, drop)
+	for _, p := range drop {
+		delete(b.retry, p)
+	}
+	return len(drop), err
+}
+
+// asInSpace returns what makes a path again what the sandbox had of the space.
+func (b *box) asInSpace(ctx context.Context, p string) (agent.ApplyEntry, error) {
+	valid, err := space.ParsePath(p)
+	if err != nil {
+		return agent.ApplyEntry{Path: p, Delete: true, Own: true}, nil
+	}
+	has, err := b.view.get(ctx, valid)
+	if err != nil || !has.exists() {
+		return agent.ApplyEntry{Path: p, Delete: true, Force: true}, err
+	}
+	content, err := b.view.seeder.ReadBlob(ctx, b.key.space, has.blob)
+	return agent.ApplyEntry{Path: p, Mode: has.mode, Content: content, Force: true}, err
+}

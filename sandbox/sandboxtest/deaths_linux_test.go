@@ -1,0 +1,188 @@
+package sandboxtest_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"satchel/internal/fault"
+	"satchel/internal/space"
+	"satchel/sandbox"
+	"satchel/sandbox/agent"
+	"satchel/sandbox/sandboxtest"
+)
+
+// deaths are the ways in which a sandbox can go under a running command.
+var deaths = []struct {
+	name   string
+	kill   func(*cell)
+	memory bool
+}{
+	{"kill -9 of the sentry", func(c *cell) { c.signal("runsc-sandbox", unix.SIGKILL) }, false},
+	{"kill -9 of the gofer", func(c *cell) { c.signal("runsc-gofer", unix.SIGKILL) }, false},
+	{"kill -9 of the runtime child", func(c *cell) {
+		pid, err := strconv.Atoi(c.child())
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		if err := unix.Kill(pid, unix.SIGKILL); err != nil {
+			c.t.Fatal(err)
+		}
+	}, false},
+	{"the end of the agent", func(c *cell) { // it ends when nobody speaks to it any more
+		all := c.Runtime.Started()
+		all[len(all)-1].Conn().Close()
+	}, false},
+	{"out of memory", nil, true},
+}
+
+// TestDeathUnderACommandOverGVisor: whatever part dies, the answer has no exit
+// code, says what is gone and what is safe, and the next command works in a new
+// sandbox that says so too.
+func TestDeathUnderACommandOverGVisor(t *testing.T) {
+	for _, how := range howBounded {
+		for _, d := range deaths {
+			t.Run(how.name+"/"+d.name, func(t *testing.T) {
+				c := newCell(t, func(o *sandbox.Options) {
+					o.Limits = sandbox.DefaultLimits()
+					o.Limits.Memory = 192 << 20
+				}, how.gvisor)
+				c.must("echo safe > safe; echo x > /tmp/x")
+				command := "echo lost > lost; (sleep 300 &); echo started; sleep 300"
+				if d.memory {
+					command = "echo lost > lost; echo started; sleep 0.3; head -c 2G /dev/zero | tail"
+				}
+				done := c.begun(c.request(command))
+				if !d.memory {
+					d.kill(c)
+				}
+				o := <-done
+				if !errors.Is(o.err, space.ErrSandboxEnded) || errors.Is(o.err, space.ErrOutOfMemory) != d.memory || fault.CodeOf(o.err) != fault.Unavailable {
+					t.Errorf("%+v, %v", o.res, o.err)
+				}
+				for _, text := range []string{"is lost", "background processes and /tmp", "committed is safe", "next command starts a fresh sandbox"} {
+					if !strings.Contains(fault.PublicOf(o.err), text) {
+						t.Errorf("%q does not say %q", fault.PublicOf(o.err), text)
+					}
+				}
+				r := c.must("cat safe; ls lost /tmp/x 2>/dev/null")
+				if r.Generation != 2 || !r.Restarted || r.Stdout.Text != "safe\n" || !says(r, "background processes, jobs and /tmp of before are gone") {
+					t.Errorf("the next: %+v", r)
+				}
+				if n := len(c.processes("runsc-sandbox")); n != 1 {
+					t.Errorf("%d sentries run", n)
+				}
+			})
+		}
+	}
+}
+
+// dying kills the sandbox when its changes are about to be collected.
+type dying struct {
+	sandbox.Agent
+	kill func()
+}
+
+func (d dying) Collect(ctx context.Context, l agent.CollectLimits) (agent.Batch, error) {
+	d.kill()
+	return d.Agent.Collect(ctx, l)
+}
+
+// TestDeathBeforeTheSaveOverGVisor: the command ended well and its sandbox died
+// before its changes were committed. Its exit code alone would be a lie.
+func TestDeathBeforeTheSaveOverGVisor(t *testing.T) {
+	var c *cell
+	armed := false
+	c = newCell(t, func(o *sandbox.Options) {
+		o.Connect = func(ctx context.Context, conn io.ReadWriteCloser, b agent.Boot) (sandbox.Agent, error) {
+			a, err := agent.Connect(ctx, conn, b)
+			return dying{a, func() {
+				if armed {
+					armed = false
+					c.signal("runsc-sandbox", unix.SIGKILL)
+				}
+			}}, err
+		}
+	}, nil)
+	c.must("echo safe > safe")
+	armed = true
+	r := c.must("echo lost > lost")
+	if r.NotSaved == nil || !errors.Is(r.NotSaved, space.ErrSandboxEnded) || len(r.Commits) != 0 {
+		t.Errorf("%+v", r)
+	}
+	if r := c.must("ls"); r.Stdout.Text != "docs\nf\nsafe\n" || !r.Restarted {
+		t.Errorf("the next: %+v", r)
+	}
+}
+
+// TestDrainOverGVisor: the server's end gives commands and jobs their grace,
+// commits what they changed, and is bounded whatever they do.
+func TestDrainOverGVisor(t *testing.T) {
+	c := newCell(t, func(o *sandbox.Options) { o.Grace = 2 * time.Second }, nil)
+	polite := c.begun(c.request("trap 'echo saved > polite; exit 0' TERM; echo started; while :; do sleep 0.05; done"))
+	stubborn := c.begun(c.request("echo early > stubborn; trap '' TERM; echo started; while :; do echo x >> more; sleep 0.05; done"))
+	job := c.request("trap 'echo saved > job; exit 0' TERM; echo x > ready; while :; do sleep 0.05; done")
+	job.Background, job.Comment = true, "The job"
+	if r, err := c.exec(job); err != nil || r.End != agent.Detached {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	for c.must("test -e ready").ExitCode != 0 {
+	}
+	other := c.request("echo other > other")
+	other.User = "u_two"
+	if _, err := c.exec(other); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), answerTime)
+	defer cancel()
+	if err := c.Pool.Close(ctx); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+	for _, done := range []<-chan outcome{polite, stubborn} {
+		if o := <-done; o.err != nil || o.res.End == agent.Exited && o.res.ExitCode == 0 && !says(o.res, "stopped") && o.res.NotSaved != nil {
+			t.Errorf("%+v, %v", o.res, o.err)
+		}
+	}
+	tree := c.Store.Tree(c.space)
+	for p, want := range map[space.Path]string{"polite": "saved\n", "job": "saved\n", "stubborn": "early\n", "other": "other\n"} {
+		if tree[p].Content != want {
+			t.Errorf("%s in the space is %q, want %q", p, tree[p].Content, want)
+		}
+	}
+	if tree["more"].Content == "" {
+		t.Error("what the command that would not end wrote is lost")
+	}
+}
+
+// TestSecondCloseOverGVisor: who asks twice wants it now. What was acknowledged
+// is there; what was not is told to be lost, and nothing stays.
+func TestSecondCloseOverGVisor(t *testing.T) {
+	c := newCell(t, func(o *sandbox.Options) { o.Grace = time.Minute }, nil)
+	c.must("echo acknowledged > one")
+	done := c.begun(c.request("trap '' TERM; echo started; while :; do sleep 0.05; done"))
+	first := make(chan error, 1)
+	ctx, hurry := context.WithCancel(t.Context())
+	go func() { first <- c.Pool.Close(ctx) }()
+	for !c.Pool.Status().Closed {
+		time.Sleep(time.Millisecond)
+	}
+	hurry()
+	if err := <-first; !errors.Is(err, context.Canceled) {
+		t.Errorf("Close: %v", err)
+	}
+	if o := <-done; o.err == nil && o.res.End == agent.Exited {
+		t.Errorf("a false exit: %+v", o.res)
+	}
+	if n := len(c.processes("runsc-sandbox")) + c.Runtime.Running(); n != 0 {
+		t.Errorf("%d are left", n)
+	}
+	if got := c.Store.Tree(c.space)["one"]; got != (sandboxtest.Entry{Content: "acknowledged\n"}) {
+		t.Errorf("%+v", got)
+	}
+}

@@ -1,0 +1,233 @@
+package sandboxtest_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"satchel/internal/fault"
+	"satchel/internal/space"
+	"satchel/internal/testenv"
+	"satchel/sandbox"
+	"satchel/sandbox/agent"
+	"satchel/sandbox/gvisor"
+	"satchel/sandbox/sandboxtest"
+)
+
+// cell is a pool over real sandboxes that a test looks at from outside.
+type cell struct {
+	*sandboxtest.Harness
+	t       *testing.T
+	run     string // the runtime's directory
+	runtime *gvisor.Runtime
+	space   space.SpaceID
+
+	mu      sync.Mutex
+	started []string // see watchIDs
+}
+
+// newCell makes one; both changes may be nil.
+func newCell(t *testing.T, change func(*sandbox.Options), gv func(*gvisor.Options)) *cell {
+	t.Helper()
+	if raceEnabled {
+		t.Skip("the race detector needs cgo, and a binary linked with cgo cannot be gVisor's sentry")
+	}
+	c := &cell{t: t, run: filepath.Join(t.TempDir(), "run")}
+	opt := gvisor.Options{RunDir: c.run, Logger: sandboxtest.Logger(t)}
+	if gv != nil {
+		gv(&opt)
+	}
+	var err error
+	if c.runtime, err = gvisor.New(opt); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.runtime.Close(); err != nil {
+			t.Errorf("closing the runtime: %v", err)
+		}
+	})
+	if err := c.runtime.Check(t.Context()); err != nil {
+		testenv.SkipOrFail(t, err.Error())
+	}
+	c.Harness = &sandboxtest.Harness{Store: sandboxtest.NewStore(t), Runtime: &sandboxtest.Recorder{Runtime: c.runtime}}
+	o := sandbox.Options{
+		Runtime: c.Runtime, Seeder: c.Store, Committer: c.Store, Logger: sandboxtest.Logger(t),
+		Grace: 500 * time.Millisecond, DetachAfter: -1,
+	}
+	if change != nil {
+		change(&o)
+	}
+	if c.Pool, err = sandbox.New(o); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.close)
+	c.space = c.Store.Space(sandboxtest.Tree{"f": {Content: "f\n"}, "docs/a.md": {Content: "a\n"}})
+	return c
+}
+
+func (c *cell) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if err := c.Pool.Close(ctx); err != nil {
+		c.t.Error(err)
+	}
+	if n := c.Runtime.Running(); n != 0 {
+		c.t.Errorf("%d sandboxes are left", n)
+	}
+}
+
+func (c *cell) request(command string) sandbox.Request {
+	return sandbox.Request{User: "u_one", Space: c.space, Command: command, Comment: "Test", Tool: "bash", Client: "test"}
+}
+
+// answerTime bounds every answer: whatever a command does, its caller hears.
+const answerTime = 90 * time.Second
+
+// exec runs a command, whose answer must come in bounded time.
+func (c *cell) exec(r sandbox.Request) (sandbox.Result, error) {
+	ctx, cancel := context.WithTimeout(c.t.Context(), answerTime)
+	defer cancel()
+	res, err := c.Pool.Exec(ctx, r)
+	if ctx.Err() != nil {
+		c.t.Errorf("%s: no answer in %s", r.Command, answerTime)
+	}
+	return res, err
+}
+
+func (c *cell) must(command string) sandbox.Result {
+	c.t.Helper()
+	r, err := c.exec(c.request(command))
+	if err != nil {
+		c.t.Fatalf("%s: %v", command, err)
+	}
+	return r
+}
+
+// works checks that the next command does, whatever came before.
+func (c *cell) works(after string) sandbox.Result {
+	c.t.Helper()
+	r, err := c.exec(c.request("echo works; cat f"))
+	if err != nil || r.ExitCode != 0 || r.Stdout.Text != "works\nf\n" {
+		c.t.Errorf("after %s: %q, %q, exit code %d, %v", after, r.Stdout.Text, r.Stderr.Text, r.ExitCode, err)
+	}
+	return r
+}
+
+func says(r sandbox.Result, text string) bool {
+	return slices.ContainsFunc(r.Notes, func(n string) bool { return strings.Contains(n, text) })
+}
+
+// howBounded are the ways in which the server may have to bound a sandbox.
+// (Cgroup 2 instead of 1: scripts/test-cgroup2.)
+var howBounded = []struct {
+	name   string
+	gvisor func(*gvisor.Options)
+}{
+	{"cgroups as the machine has them", nil},
+	{"without cgroups", func(o *gvisor.Options) { o.NoCgroups = true; o.WatchInterval = 20 * time.Millisecond }},
+}
+
+// TestEachLimitIsToldOverGVisor is the table of limits: what a command meets,
+// what its answer says of it, and that the next command works.
+func TestEachLimitIsToldOverGVisor(t *testing.T) {
+	for _, how := range howBounded {
+		t.Run(how.name, func(t *testing.T) {
+			c := newCell(t, func(o *sandbox.Options) {
+				o.Limits = space.Limits{
+					Memory: 384 << 20, Processes: 48, CPUs: 2, Disk: 24 << 20, Inodes: 600, Tmp: 8 << 20,
+					OpenFiles: 64, FileSize: 12 << 20,
+				}
+				o.ProcessMemory, o.OutputChars = 192<<20, 4000
+			}, how.gvisor)
+			for _, l := range []struct {
+				limit   sandbox.Limit
+				command string
+				note    string
+				renewed bool // the next sandbox is a fresh one
+			}{
+				{sandbox.LimitFileSize, "head -c 20M /dev/zero > /tmp/no; rm -f /tmp/no; head -c 20M /dev/zero > f2; e=$?; rm f2; exit $e", "12 MiB (the server's operator can raise sandbox.file_size)", false},
+				{sandbox.LimitTmp, "head -c 10M /dev/zero > /tmp/x", "/tmp is full: it holds 8 MiB (the server's operator can raise sandbox.tmp)", false},
+				{sandbox.LimitTmp, "rm /tmp/x; mkdir /tmp/d && for i in 1 2 3 4 5 6 7 8 9; do head -c 1M /dev/zero > /tmp/d/$i || exit 3; done", "sandbox.tmp", false},
+				{sandbox.LimitOpenFiles, "for i in {10..100}; do exec {n}</dev/null || exit 4; done", "64 in one process (the server's operator can raise sandbox.open_files)", false},
+				{sandbox.LimitProcesses, "for i in {1..100}; do sleep 100 & done; wait", "48 in one sandbox (the server's operator can raise sandbox.processes)", false},
+				{sandbox.LimitProcessMemory, "set -o pipefail; head -c 300M /dev/zero | tail | wc -c", "192 MiB (the server's operator can raise sandbox.process_memory)", false},
+				{sandbox.LimitOutput, "seq 100000", "4000 characters of it (the server's operator can raise sandbox.output_chars)", false},
+				{sandbox.LimitInodes, "for i in {1..700}; do echo $i > n$i || exit 5; done", "600 files may change in it (the server's operator can raise sandbox.inodes)", true},
+				{sandbox.LimitDisk, "rm -f n*; for i in 1 2 3; do head -c 9M /dev/zero > big$i || exit 6; done", "may take 24 MiB (the server's operator can raise sandbox.disk)", true},
+			} {
+				r := c.must(l.command)
+				if !slices.Contains(r.Limits, l.limit) || !says(r, l.note) || r.End != agent.Exited {
+					t.Errorf("%s: limits %q, notes %q, exit code %d, end %d\nstderr: %s", l.command, r.Limits, r.Notes, r.ExitCode, r.End, r.Stderr.Text)
+				}
+				if l.limit != sandbox.LimitOutput && r.ExitCode == 0 {
+					t.Errorf("%s: exit code 0", l.command)
+				}
+				gen := r.Generation
+				r = c.works(l.command)
+				if l.renewed != (r.Generation > gen) || l.renewed != says(r, "to have room") {
+					t.Errorf("after %s: generation %d, then %d; notes %q", l.command, gen, r.Generation, r.Notes)
+				}
+			}
+			// What has filled the sandbox is in the space, and the fresh one has room.
+			if r := c.must("ls n1 >/dev/null 2>&1 || ls big1 big2 && head -c 9M /dev/urandom > more"); r.ExitCode != 0 || len(r.Commits) != 1 {
+				t.Errorf("with room again: %+v", r)
+			}
+			_, err := c.exec(c.request("for i in 1 2 3 4; do (head -c 150M /dev/zero | tail) & done; wait"))
+			if !errors.Is(err, space.ErrOutOfMemory) || fault.CodeOf(err) != fault.Unavailable ||
+				!strings.Contains(fault.PublicOf(err), "384 MiB") || !strings.Contains(fault.PublicOf(err), "sandbox.memory") {
+				t.Errorf("memory: %v", err)
+			}
+			if r := c.works("running out of memory"); !r.Restarted || !says(r, "run out of memory") {
+				t.Errorf("after running out of memory: %q", r.Notes)
+			}
+		})
+	}
+}
+
+// TestACommandThatSpeaksOfLimitsMeetsNone: words alone are no limit.
+func TestACommandThatSpeaksOfLimitsMeetsNone(t *testing.T) {
+	c := newCell(t, nil, nil)
+	r := c.must("echo 'No space left on device'; echo 'Too many open files' >&2; echo 'fork: Resource temporarily unavailable'")
+	if len(r.Limits)+len(r.Notes) != 0 {
+		t.Errorf("limits %q, notes %q", r.Limits, r.Notes)
+	}
+}
+
+// TestProcessorHogsAreBoundedOverGVisor: a command that would keep every
+// processor busy for ever ends at its time limit, and others are answered
+// meanwhile.
+func TestProcessorHogsAreBoundedOverGVisor(t *testing.T) {
+	for _, how := range howBounded {
+		t.Run(how.name, func(t *testing.T) {
+			c := newCell(t, func(o *sandbox.Options) {
+				o.Limits = sandbox.DefaultLimits()
+				o.Limits.CPUs = 0.5
+				o.WallTime = 3 * time.Second
+			}, how.gvisor)
+			c.must("true")
+			hog := make(chan sandbox.Result, 1)
+			go func() {
+				r, err := c.exec(c.request("for i in 1 2 3 4; do (while :; do :; done) & done; wait"))
+				if err != nil {
+					t.Error(err)
+				}
+				hog <- r
+			}()
+			other := c.request("echo other")
+			other.User = "u_two"
+			if r, err := c.exec(other); err != nil || r.Stdout.Text != "other\n" {
+				t.Errorf("beside a hog: %+v, %v", r, err)
+			}
+			r := <-hog
+			if r.End != agent.TimedOut || !slices.Contains(r.Limits, sandbox.LimitWallTime) || !says(r, "after 3s, the time limit (the server's operator can raise sandbox.wall_time)") {
+				t.Errorf("the hog: end %d, limits %q, notes %q", r.End, r.Limits, r.Notes)
+			}
+			c.works("a hog")
+		})
+	}
+}

@@ -1,0 +1,61 @@
+package sandboxtest
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// ordinaryUser is a user that owns nothing here.
+const ordinaryUser = 65533
+
+// AsOrdinaryUser runs the test's own binary, with those arguments and variables
+// besides what every program needs, as a user who is not root.
+func AsOrdinaryUser(t *testing.T, env []string, args ...string) {
+	t.Helper()
+	if os.Getuid() != 0 {
+		t.Skip("the tests run as an ordinary user already")
+	}
+	// Where go test puts binaries and makes directories, only root can go; and
+	// the path of a socket in there must be short.
+	dir, err := os.MkdirTemp("", "u")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	tmp := filepath.Join(dir, "tmp")
+	if err := os.Mkdir(tmp, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chown(tmp, ordinaryUser, ordinaryUser); err != nil {
+		t.Fatal(err)
+	}
+	exe := filepath.Join(dir, "test")
+	if out, err := exec.Command("cp", os.Args[0], exe).CombinedOutput(); err != nil {
+		t.Fatalf("copying the program: %v: %s", err, out)
+	}
+	for _, p := range []string{dir, exe} {
+		if err := os.Chmod(p, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command(exe, args...)
+	if testing.Verbose() {
+		cmd.Args = append(cmd.Args, "-test.v")
+	}
+	cmd.Dir = "/"
+	cmd.Env = append([]string{"TMPDIR=" + tmp, "PATH=/usr/bin:/bin", "HOME=/", "CI=" + os.Getenv("CI")}, env...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: ordinaryUser, Gid: ordinaryUser}}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Errorf("as uid %d: %v\n%s", ordinaryUser, err, out)
+	} else if testing.Verbose() {
+		t.Logf("as uid %d:\n%s", ordinaryUser, out)
+	}
+}

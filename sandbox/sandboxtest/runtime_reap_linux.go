@@ -1,0 +1,165 @@
+package sandboxtest
+
+import (
+	"bufio"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"satchel/internal/fault"
+	"satchel/internal/space"
+	"satchel/sandbox/oci"
+)
+
+// runtimeReapChecks are about what nobody owns any more.
+var runtimeReapChecks = []runtimeCheck{
+	{"kill -9 of the server", func(e *runtimeExercise) {
+		id := e.killedServer("echo alive")
+		r := e.runtime() // whose run directory it was
+		// The rest of the first may still be ending; the second waits for it.
+		if _, err := r.Reap(e.ctx); err != nil {
+			e.Fatal(err)
+		}
+		e.gone(id)
+		e.alive(e.start(r, e.spec()), "the next server's sandbox")
+	}},
+	{"kill -9 of a server that nobody follows", func(e *runtimeExercise) {
+		// Process 1 ends with its input, whatever else it has under way.
+		id := e.killedServer("echo alive")
+		for e.h.Main(e.dir, id) != 0 {
+			if e.ctx.Err() != nil {
+				e.Fatal("process 1 lives on")
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		// Files and cgroups wait for someone.
+		if _, err := e.runtime().Reap(e.ctx); err != nil {
+			e.Error(err)
+		}
+		e.gone(id)
+	}},
+	{"reap destroys a sandbox that hangs and whose server was killed", func(e *runtimeExercise) {
+		id := e.killedServer("!hang")
+		r := e.runtime()
+		if _, err := r.Reap(e.ctx); err != nil {
+			e.Fatal(err)
+		}
+		e.gone(id)
+		if n, err := r.Reap(e.ctx); n != 0 || err != nil {
+			e.Errorf("a second Reap: %d, %v", n, err)
+		}
+	}},
+	{"a start destroys what an earlier server left", func(e *runtimeExercise) {
+		id := e.killedServer("!hang")
+		e.alive(e.start(e.runtime(), e.spec()), "the next server's sandbox")
+		e.gone(id)
+	}},
+	{"reap beside live sandboxes and starts leaves them alone and removes an orphan's remains", func(e *runtimeExercise) {
+		r := e.runtime()
+		a := e.start(r, e.spec())
+		orphan := oci.NewID()
+		bundle := filepath.Join(e.dir, "bundles", string(orphan))
+		if err := os.MkdirAll(bundle, 0o700); err != nil {
+			e.Fatal(err)
+		}
+		WriteFile(e.T, filepath.Join(bundle, "config.json"), "{}")
+		var wg sync.WaitGroup
+		var mu sync.Mutex
+		reaped := 0
+		for range 3 {
+			spec := e.spec()
+			wg.Go(func() {
+				s, err := r.Start(e.ctx, spec)
+				if err != nil {
+					e.Error(err)
+					return
+				}
+				e.alive(s, "a sandbox that started beside Reap")
+				if err := s.Stop(e.ctx); err != nil {
+					e.Error(err)
+				}
+			})
+			for range 3 {
+				wg.Go(func() {
+					n, err := r.Reap(e.ctx)
+					if err != nil {
+						e.Error(err)
+					}
+					mu.Lock()
+					reaped += n
+					mu.Unlock()
+				})
+			}
+		}
+		wg.Wait()
+		if reaped < 1 {
+			e.Error("nothing was reaped, but there was an orphan")
+		}
+		e.alive(a, "the sandbox that ran all the time")
+		e.gone(orphan)
+	}},
+	{"reap of nothing", func(e *runtimeExercise) {
+		if n, err := e.runtime().Reap(e.ctx); n != 0 || err != nil {
+			e.Errorf("%d, %v", n, err)
+		}
+	}},
+	{"a run directory is one runtime's", func(e *runtimeExercise) {
+		r := e.runtime()
+		s := e.start(r, e.spec())
+		other := e.runtime(func(o *RuntimeOptions) { o.StopTimeout = time.Millisecond })
+		if _, err := other.Reap(e.ctx); fault.CodeOf(err) != fault.Unavailable {
+			e.Errorf("a second server reaps the first one's sandboxes: %v", err)
+		}
+		if _, err := other.Start(e.ctx, e.spec()); fault.CodeOf(err) != fault.Unavailable {
+			e.Errorf("a second server starts sandboxes beside the first: %v", err)
+		}
+		e.alive(s, "the first server's sandbox")
+	}},
+}
+
+// killedServer has another process start a sandbox in this check's run
+// directory and do a line in it, kills that process, and returns the id.
+func (e *runtimeExercise) killedServer(line string) space.SandboxID {
+	e.Helper()
+	dir := filepath.Dir(e.dir)
+	checkout := filepath.Join(dir, "checkout")
+	if err := os.MkdirAll(checkout, 0o777); err != nil {
+		e.Fatal(err)
+	}
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = append(os.Environ(), serverRuntime+"="+e.h.Name, serverDir+"="+dir, serverLine+"="+line)
+	cmd.Stderr = e.Output()
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		e.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		e.Fatal(err)
+	}
+	said, _ := bufio.NewReader(out).ReadString('\n')
+	id := space.SandboxID(strings.TrimSpace(said))
+	if !oci.ValidID(id) {
+		cmd.Process.Kill()
+		cmd.Wait()
+		e.Fatalf("the server says %q", said)
+	}
+	if e.h.Main(e.dir, id) == 0 {
+		e.Error("the server's sandbox has no process on the host")
+	}
+	cmd.Process.Kill()
+	cmd.Wait()
+	return id
+}
+
+func kill(t testing.TB, pid int) {
+	t.Helper()
+	if err := unix.Kill(pid, unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+}

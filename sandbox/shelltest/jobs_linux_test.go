@@ -1,0 +1,164 @@
+package shelltest_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"satchel/sandbox"
+	"satchel/sandbox/agent"
+)
+
+// background starts a command as a job.
+func (s *shell) background(t *testing.T, command string) sandbox.Result {
+	t.Helper()
+	q := s.request(command)
+	q.Background, q.Comment = true, "From a job"
+	r := s.ask(t, q)
+	if r.End != agent.Detached || r.JobID == "" || r.JobDir != "/run/satchel/jobs/"+r.JobID {
+		t.Fatalf("%+v", r)
+	}
+	return r
+}
+
+// settled waits inside until a job has ended and returns its status.
+func (s *shell) settled(t *testing.T, dir string) string {
+	t.Helper()
+	return strings.TrimSpace(s.print(t, "cd "+dir+"; while grep -qx running status; do sleep 0.02; done; cat status"))
+}
+
+// told asks until an answer has brought the news of a job's end, which comes
+// with the first answer after its changes were committed, and only once.
+func (s *shell) told(t *testing.T, news string) string {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); s.run(t, "sleep 0.05") {
+		s.mu.Lock()
+		notes := slices.Clone(s.notes)
+		s.mu.Unlock()
+		for i, n := range notes {
+			if strings.HasPrefix(n, news) {
+				for _, again := range notes[i+1:] {
+					if again == n {
+						t.Errorf("told twice: %s", n)
+					}
+				}
+				return n
+			}
+		}
+	}
+	t.Fatalf("no answer told %q", news)
+	return ""
+}
+
+// TestJobs is what a model does with a long command: start it, list what runs,
+// read along, go on with other things, stop it, and be told.
+func TestJobs(t *testing.T) {
+	s := newShell(t, map[string]string{"readme.md": "hello\n"}, nil)
+
+	counting := s.background(t, "for ((i = 1; ; i++)); do echo line $i; echo err $i >&2; sleep 0.05; done")
+	writing := s.background(t, "until [ -e /tmp/go ]; do sleep 0.02; done; echo from a job > job.md; echo done")
+
+	// Listed, with what they are.
+	list := s.print(t, "cd /run/satchel/jobs; for j in *; do echo \"$j $(cat $j/status): $(cat $j/command)\"; done")
+	if l := lines(list); len(l) != 2 || !strings.HasPrefix(l[0], "1 running: for ((i") || !strings.HasPrefix(l[1], "2 running: until [ -e") {
+		t.Errorf("the list is %q", list)
+	}
+	// Followed, from where an earlier answer ended, over several answers.
+	if got := s.print(t, "cd "+counting.JobDir+"; until [ $(wc -l < stdout) -ge 3 ]; do sleep 0.02; done; head -n3 stdout"); got != "line 1\nline 2\nline 3\n" {
+		t.Errorf("the output begins %q", got)
+	}
+	if got := s.print(t, "cd "+counting.JobDir+"; timeout 20 tail -n +4 -f stdout | head -n3; head -n2 stderr"); got != "line 4\nline 5\nline 6\nerr 1\nerr 2\n" {
+		t.Errorf("it goes on %q", got)
+	}
+	if got := s.print(t, "ps -o comm= -p $(cat "+counting.JobDir+"/pid); ps -o sid= -p $(cat "+counting.JobDir+"/pid) | tr -d ' ' | cmp - "+counting.JobDir+"/pid && echo leads"); got != "bash\nleads\n" {
+		t.Errorf("its process is %q", got)
+	}
+
+	// Stopped, by the words of the answer's note.
+	s.print(t, "kill -- -$(cat "+counting.JobDir+"/pid)")
+	if got := s.settled(t, counting.JobDir); got != "killed SIGTERM" {
+		t.Errorf("its status is %q", got)
+	}
+	if n := s.told(t, "Job 1 "); !strings.Contains(n, "ended by SIGTERM") {
+		t.Errorf("told %q", n)
+	}
+	if got := s.print(t, "ls "+counting.JobDir+"; pgrep -f 'line $i' | wc -l; cat "+writing.JobDir+"/status"); got != "command\nstatus\nstderr\nstdout\n0\nrunning\n" {
+		t.Errorf("afterwards there is %q", got)
+	}
+
+	// What a job writes is committed at its end, under its own comment.
+	s.print(t, "touch /tmp/go")
+	if got := s.settled(t, writing.JobDir); got != "exited 0" {
+		t.Errorf("its status is %q", got)
+	}
+	if n := s.told(t, "Job 2 "); !strings.Contains(n, "exit code 0") || !strings.Contains(n, "committed as ") {
+		t.Errorf("told %q", n)
+	}
+	if got := s.print(t, "git log -1 --format=%s; git show HEAD:job.md; cat "+writing.JobDir+"/stdout"); got != "From a job\nfrom a job\ndone\n" {
+		t.Errorf("head is %q", got)
+	}
+}
+
+// TestJobsEnd: however a job ends, its status says so exactly.
+func TestJobsEnd(t *testing.T) {
+	s := newShell(t, nil, func(o *sandbox.Options) { o.WallTime, o.Grace = 3*time.Second, 200*time.Millisecond })
+	for command, want := range map[string]string{
+		"exit 3":                                "exited 3",
+		"nosuchcommand":                         "exited 127",
+		"kill -9 $$":                            "killed SIGKILL",
+		"kill -SEGV $$":                         "killed SIGSEGV",
+		"trap 'exit 0' TERM; kill $$; sleep 99": "exited 0",
+		"sleep 99":                              "killed SIGTERM (timed out)",
+		"trap '' TERM; sleep 99; sleep 99":      "killed SIGKILL (timed out)",
+	} {
+		t.Run(command, func(t *testing.T) {
+			r := s.background(t, command)
+			var got string
+			for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
+				// In parts, for a command that waits has the same limit.
+				if got = strings.TrimSpace(s.print(t, "cd "+r.JobDir+"; for ((i = 0; i < 10; i++)); do grep -qx running status || break; sleep 0.02; done; cat status")); got != "running" {
+					break
+				}
+			}
+			if got != want {
+				t.Errorf("its status is %q, want %q", got, want)
+			}
+		})
+	}
+}
+
+// TestSlowCommandBecomesAJob: the answer comes while it runs, and later answers
+// can read on.
+func TestSlowCommandBecomesAJob(t *testing.T) {
+	s := newShell(t, nil, func(o *sandbox.Options) { o.DetachAfter = 300 * time.Millisecond })
+	r := s.run(t, "echo begun; until [ -e /tmp/go ]; do sleep 0.02; done; echo late > late.md; echo ended")
+	if r.End != agent.Detached || r.Stdout.Text != "begun\n" {
+		t.Fatalf("%+v", r)
+	}
+	if got := s.print(t, "cat "+r.JobDir+"/stdout; touch /tmp/go"); got != "begun\n" {
+		t.Errorf("so far it printed %q", got)
+	}
+	if n := s.told(t, "Job 1 "); !strings.Contains(n, "committed as ") {
+		t.Errorf("told %q", n)
+	}
+	if got := s.print(t, "cat "+r.JobDir+"/{stdout,status} late.md"); got != "begun\nended\nexited 0\nlate\n" {
+		t.Errorf("in the end there is %q", got)
+	}
+}
+
+// TestReadOnlyJobs: a job of who may only read is read and stopped like any
+// other, and not by the other user.
+func TestReadOnlyJobs(t *testing.T) {
+	s := newShell(t, nil, nil)
+	q := readOnly(s.request("echo started; sleep 99"))
+	q.Background = true
+	r := s.ask(t, q)
+	if got := s.run(t, "kill -- -$(cat "+r.JobDir+"/pid) || pkill -9 -u reader"); got.ExitCode == 0 {
+		t.Errorf("the other user could stop it: %q", got.Stderr.Text)
+	}
+	stop := readOnly(s.request("cd " + r.JobDir + "; cat command status; kill -- -$(cat pid); while grep -qx running status; do sleep 0.02; done; cat stdout status"))
+	if got := s.ask(t, stop); got.Stdout.Text != "echo started; sleep 99\nrunning\nstarted\nkilled SIGTERM\n" {
+		t.Errorf("%q, %q", got.Stdout.Text, got.Stderr.Text)
+	}
+}

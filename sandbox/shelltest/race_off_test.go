@@ -1,0 +1,5 @@
+//go:build !race
+
+package shelltest_test
+
+const raceEnabled = false

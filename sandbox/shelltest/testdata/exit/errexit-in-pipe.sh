@@ -1,0 +1,1 @@
+set -eo pipefail; echo a | grep b | cat; echo never

@@ -1,0 +1,2 @@
+exec sh -c 'echo replaced; exit 9'
+echo never

@@ -1,0 +1,1 @@
+trap 'exit 3' TERM; kill $$; echo never

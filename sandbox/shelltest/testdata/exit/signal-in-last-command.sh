@@ -1,0 +1,1 @@
+echo before; python3 -c 'import os; os.abort()'

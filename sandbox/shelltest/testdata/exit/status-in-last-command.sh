@@ -1,0 +1,1 @@
+echo before; sh -c 'exit 77'

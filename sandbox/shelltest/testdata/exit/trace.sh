@@ -1,0 +1,2 @@
+set -x
+x=$(echo sub); [ "$x" = sub ] && eval 'echo "$x"'

@@ -1,0 +1,1 @@
+echo 1 > a; cp a b; mv b c; ln a hard; ln -s a soft; cp -P soft soft2; cp soft real; mkdir d; mv c d; cp -r d e; cp nothing x; echo $?; mv a nowhere/; echo $?; rm d; echo $?; rmdir d; echo $?; rm -r d; rm nothing; rm -f nothing; echo $?; ls -R

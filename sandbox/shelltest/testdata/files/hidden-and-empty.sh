@@ -1,0 +1,1 @@
+mkdir -p .config/a empty; echo x > .config/a/b; : > zero; ls -A; ls -a | head -n2; find . -empty | sort; [ -z "$(ls empty)" ] && echo nothing; rmdir empty; du -sb .config | cut -f1 > /dev/null; rm -r .config

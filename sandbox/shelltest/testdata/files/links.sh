@@ -1,0 +1,1 @@
+ln -s nowhere dangling; ln -s . loop; ln -s b a; ln -s a b; cat dangling; cat a; echo $?; readlink dangling; readlink -e dangling; echo $?; mkdir -p x/y; ln -s ../x x/up; cd x/up/up; basename "$(pwd -P)"; cd "$OLDPWD"; test -L loop && test -d loop && echo both; ls -l dangling | cut -c1-10

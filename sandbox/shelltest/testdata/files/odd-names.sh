@@ -1,0 +1,1 @@
+touch -- '-n' ' lead' 'trail ' 'a"b' 'a\b' 'a*b' '~' '#x' '$v' '(p)' 'a;b'; ls -1; for f in *; do [ -e "$f" ] || echo "lost $f"; done; find . -type f -print0 | sort -z | tr '\0' '\n'; cat ./*; rm ./-n; ls | wc -l

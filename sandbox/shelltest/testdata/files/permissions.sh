@@ -1,0 +1,1 @@
+umask; touch f; mkdir d; stat -c '%a %n' f d; chmod 0 f; cat f; echo $?; chmod u=rw,go=r f; chmod +x f; stat -c %a f; chmod 1777 d; stat -c '%a %A' d; (umask 077; touch g; stat -c %a g); chmod 555 d; touch d/x; echo $?; install -m 640 f h; stat -c %a h; chown 0 f; echo $?

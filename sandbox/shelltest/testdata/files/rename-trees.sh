@@ -1,0 +1,1 @@
+mkdir -p old/sub; echo 1 > old/sub/f; mv old new; cat new/sub/f; mkdir target; mv new target; ls target/new/sub; mv -n target/new/sub/f target; mv -T target final; find final | sort; cp -al final linked; stat -c %h linked/f

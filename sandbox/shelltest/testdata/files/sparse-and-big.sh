@@ -1,0 +1,1 @@
+truncate -s 5M sparse; stat -c %s sparse; head -c 3000000 /dev/zero > z; cmp -n 3000000 z sparse && echo equal; printf x | dd of=sparse bs=1 seek=1000000 conv=notrunc status=none; tr -d '\0' < sparse; echo; md5sum sparse; rm sparse z

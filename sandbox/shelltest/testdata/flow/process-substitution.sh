@@ -1,0 +1,1 @@
+diff <(printf 'a\nb\n') <(printf 'a\nc\n'); echo $?; cat <(echo one) <(echo two); echo data | tee >(tr a-z A-Z > up) > /dev/null; while [ ! -s up ]; do sleep 0.01; done; cat up; paste <(seq 1 3) <(seq 4 6); read -r l < <(echo last); echo $l

@@ -1,0 +1,1 @@
+printf 'a b c\nd\\ e\n' | { read x y; echo "$x|$y"; read z; echo "$z"; read w; echo "$? [$w]"; }; read -r -n2 k <<< abc; echo $k; read -r -t 1 q < /dev/null; echo $?; read -p prompt -r v <<< in; echo $v; IFS= read -r l <<< '  keep  '; echo "[$l]"

@@ -1,0 +1,1 @@
+walk() { local d=$1 f; for f in "$d"/*; do if [ -d "$f" ]; then echo "d ${f#./}"; walk "$f"; else [ -e "$f" ] && echo "f ${f#./}"; fi; done; return 0; }; mkdir -p a/b/c; touch a/1 a/b/2 a/b/c/3; walk .; down() { (($1)) && down $(($1 - 1)) || echo bottom; }; down 300

@@ -1,0 +1,1 @@
+printf '#!/usr/bin/env python3\nprint("py")\n' > p; printf '#!/bin/sh\necho "sh $1"\n' > s; printf 'echo none\n' > n; printf '#!/no/such\n' > b; printf '#!/bin/sed -f\ns/a/b/\n' > d; chmod +x p s n b d; ./p; ./s x; ./n; ./b; echo $?; echo cat | ./d; sh -c 'echo $0 $1' zero one

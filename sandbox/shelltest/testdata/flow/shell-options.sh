@@ -1,0 +1,1 @@
+set -o | grep -E 'errexit|nounset|pipefail|noclobber|posix|monitor|history|emacs'; shopt | grep -E '^(nullglob|extglob|globstar|dotglob|lastpipe|expand_aliases|huponexit|login_shell|sourcepath)'; echo $-

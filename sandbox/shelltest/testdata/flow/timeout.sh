@@ -1,0 +1,1 @@
+timeout 0.1 sleep 10; echo $?; { timeout -s KILL 0.1 sleep 10; } 2>/dev/null; echo $?; timeout 5 true; echo $?; timeout 5 sh -c 'exit 9'; echo $?; timeout --foreground 2 bash -c 'trap "echo termed; exit 3" TERM; sleep 5 & wait'; echo $?

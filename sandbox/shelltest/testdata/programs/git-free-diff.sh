@@ -1,0 +1,1 @@
+mkdir v1 v2; printf 'a\nb\nc\n' > v1/f; printf 'a\nc\nd\n' > v2/f; echo gone > v1/g; diff -ruN --label old --label new v1/f v2/f | sed -n '3,$p'; (cd v1 && find . -type f | sort) > 1; (cd v2 && find . -type f | sort) > 2; comm -23 1 2

@@ -1,0 +1,2 @@
+mkdir -p site/{posts,img}; for i in 3 1 2; do printf '# Post %d\n\n%s\n' $i "$(printf 'word%.0s ' $(seq 1 $i))" > site/posts/$i.md; done
+{ echo '<ul>'; for f in site/posts/*.md; do printf '  <li>%s (%d words)</li>\n' "$(head -n1 "$f" | cut -c3-)" "$(tail -n +3 "$f" | wc -w)"; done; echo '</ul>'; } > site/index.html; cat site/index.html; (cd site && find . -type f | sort | xargs sha256sum) > SUMS; cat SUMS

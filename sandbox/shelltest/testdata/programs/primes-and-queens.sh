@@ -1,0 +1,2 @@
+n=100; declare -a s; for ((i = 2; i <= n; i++)); do [[ ${s[i]} ]] && continue; printf '%d ' $i; for ((j = i * i; j <= n; j += i)); do s[j]=1; done; done; echo
+q() { local r=$1 c i ok; if ((r == 5)); then ((count++)); return; fi; for ((c = 0; c < 5; c++)); do ok=1; for ((i = 0; i < r; i++)); do ((b[i] == c || b[i] - c == r - i || c - b[i] == r - i)) && ok=0; done; ((ok)) && { b[r]=$c; q $((r + 1)); }; done; }; count=0; q 0; echo $count

@@ -1,0 +1,1 @@
+parse() { local s=start line; while IFS= read -r line; do case $s:$line in start:BEGIN) s=in ;; in:END) s=done ;; in:*) echo "item ${line#- }" ;; *) echo "skip $line" ;; esac; done; echo "ended $s"; }; printf 'x\nBEGIN\n- a\n- b\nEND\ny\n' | parse

@@ -1,0 +1,1 @@
+export NAME='Ünal & Söhne' N=3; t='Dear $NAME, you have $N items. Cost: $$5'; while IFS= read -r l; do l=${l//'$NAME'/$NAME}; printf '%s\n' "${l//'$N'/$N}"; done <<< "$t"; NAME=x bash -c 'echo "$NAME $N"'; env -i A=1 bash -c 'echo "$A ${NAME-unset}"'; env -u N bash -c 'echo "${N-unset}"'

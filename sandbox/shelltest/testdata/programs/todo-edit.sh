@@ -1,0 +1,1 @@
+printf -- '- [ ] buy milk\n- [x] call Ann\n- [ ] fix the gate\n' > todo.md; sed -i '0,/- \[ \]/s//- [x]/' todo.md; grep -n '\[ \]' todo.md; { echo '- [ ] new one'; cat todo.md; } > t && mv t todo.md; awk '/\[x\]/ {d++} END {printf "%d of %d\n", d, NR}' todo.md

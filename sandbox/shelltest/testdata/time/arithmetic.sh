@@ -1,0 +1,1 @@
+a=$(date -u -d 2024-01-01 +%s); b=$(date -u -d 2024-03-01 +%s); echo $(((b - a) / 86400)); date -u -d '2024-01-31 1 month' +%F; date -u -d '@1e3' 2>&1; date -ud 'Thu, 01 Jan 1970 00:01:00 GMT' +%s; date -u -d 2024-W01 2>&1; cal 2 2024 2>/dev/null | head -n1 || true

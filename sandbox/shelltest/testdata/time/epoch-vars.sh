@@ -1,0 +1,1 @@
+[ "$EPOCHSECONDS" -gt 1700000000 ] && echo later; s=$SECONDS; [ "$s" -lt 100 ] && echo soon; [ "$RANDOM" != "$RANDOM$RANDOM" ] && echo random; RANDOM=42; echo $RANDOM $RANDOM; TIMEFORMAT=%0R; time true

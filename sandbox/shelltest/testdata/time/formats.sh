@@ -1,0 +1,1 @@
+export TZ=Europe/Berlin; date -d @1700000000 '+%F %T %Z %z %A %j %U'; date -d '2024-02-29 +1 year' +%F; date -u -d '2024-12-31 23:59:59 UTC +1 sec' +%FT%TZ; date -d 'last monday' > /dev/null && echo ok; date -d nonsense; echo $?

@@ -1,0 +1,1 @@
+echo 'aäZ9 é' | grep -o '[[:alpha:]]*'; echo 'ÄÖ' | tr '[:upper:]' '[:lower:]'; s=ÄÖü; echo "${s,,}" "${s^^}"; [[ ü == [a-z] ]]; echo $?; [[ ü =~ ^[[:alpha:]]$ ]]; echo $?; echo 'straße' | grep -i 'STRASSE'; echo $?; echo 'É' | grep -i é

@@ -1,0 +1,1 @@
+mkdir 'Ordner für Äpfel'; echo 'Inhalt ä' > 'Ordner für Äpfel/datei ß.md'; ls *; cat */*; find . -name '*ß*'; cp -r Ordner* kopie; du -a --apparent-size kopie | cut -f2 | sort; python3 -c 'import os; print(os.listdir("kopie"))'; stat -c %n */*

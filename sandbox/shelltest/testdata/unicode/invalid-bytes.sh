@@ -1,0 +1,1 @@
+printf 'a\xff\xfeb\n' > f; wc -c f; wc -m < f; grep -c a f; grep -a b f | od -c; sed 's/b/c/' f | od -c; cut -c1-2 f | od -c; python3 -c 'import sys; print(ascii(open("f", errors="surrogateescape").read()))'; v=$(cat f); echo ${#v}

@@ -1,0 +1,1 @@
+locale 2>/dev/null | grep -E 'LC_CTYPE|LANG='; locale charmap; printf '%s\n' $LC_ALL; date -d @0 -u +%A; LC_ALL=C bash -c 'x=ü; echo ${#x}'; printf 'b\nA\n_\na\n' | sort; [[ B < a ]]; echo $?; printf "%'d\n" 1234567
