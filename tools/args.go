@@ -23,12 +23,14 @@ import (
 // argument.
 type arguments struct {
 	values   map[string]json.RawMessage
+	known    []string
+	unknown  []string // names that are not among known
 	problems []string
 }
 
 // parseArguments reads a JSON object whose names must be among known.
 func parseArguments(raw json.RawMessage, maxBytes int, known ...string) *arguments {
-	a := &arguments{values: map[string]json.RawMessage{}}
+	a := &arguments{values: map[string]json.RawMessage{}, known: known}
 	switch trimmed := bytes.TrimSpace(raw); {
 	case len(trimmed) == 0 || string(trimmed) == "null":
 		return a
@@ -60,7 +62,9 @@ func parseArguments(raw json.RawMessage, maxBytes int, known ...string) *argumen
 			continue
 		}
 		if !slices.Contains(known, name) {
-			a.unknown(name, known)
+			if len(a.unknown) < maxProblems {
+				a.unknown = append(a.unknown, name)
+			}
 			continue
 		}
 		a.values[name] = v
@@ -80,31 +84,53 @@ func namesHint(known []string) string {
 	return " with the names " + strings.Join(known, ", ")
 }
 
+// maxProblems is how many problems of one call are told.
+const maxProblems = 10
+
 func (a *arguments) problem(format string, v ...any) {
-	if len(a.problems) < 10 {
+	if len(a.problems) < maxProblems {
 		a.problems = append(a.problems, fmt.Sprintf(format, v...))
 	}
 }
 
-func (a *arguments) unknown(name string, known []string) {
+// explain tells text of an unknown argument, where it is given, in place of the
+// usual words.
+func (a *arguments) explain(name, text string) {
+	if i := slices.Index(a.unknown, name); i >= 0 {
+		a.unknown = slices.Delete(a.unknown, i, i+1)
+		a.problem("%s", text)
+	}
+}
+
+// aboutUnknown suggests what a name was meant to be, of what was not given as
+// well.
+func (a *arguments) aboutUnknown(name string) string {
 	shown := clip(name, 60)
-	if len(known) == 0 {
-		a.problem("The argument %q is unknown: this tool takes none.", shown)
-		return
+	if len(a.known) == 0 {
+		return fmt.Sprintf("The argument %q is unknown: this tool takes none.", shown)
 	}
-	if near := nearest(name, known); near != "" {
-		a.problem("The argument %q is unknown. Did you mean %q?", shown, near)
-		return
+	var missing []string
+	for _, k := range a.known {
+		if _, given := a.values[k]; !given {
+			missing = append(missing, k)
+		}
 	}
-	a.problem("The argument %q is unknown. This tool takes %s.", shown, strings.Join(known, ", "))
+	if near := nearest(name, missing); near != "" {
+		return fmt.Sprintf("The argument %q is unknown. Did you mean %q?", shown, near)
+	}
+	return fmt.Sprintf("The argument %q is unknown. This tool takes %s.", shown, strings.Join(a.known, ", "))
 }
 
 // err returns all problems as one fault.Invalid, or nil.
 func (a *arguments) err() error {
-	if len(a.problems) == 0 {
+	var all []string
+	for _, name := range a.unknown {
+		all = append(all, a.aboutUnknown(name))
+	}
+	if all = append(all, a.problems...); len(all) == 0 {
 		return nil
 	}
-	return fault.New(fault.Invalid, "%s", strings.Join(a.problems, "\n"))
+	return fault.New(fault.Invalid, "%s", strings.Join(all[:min(len(all), maxProblems)], "\n"))
 }
 
 func (a *arguments) get(name string) (json.RawMessage, bool) {

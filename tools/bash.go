@@ -32,6 +32,10 @@ func (s *Set) runBash(ctx context.Context, c Caller, raw json.RawMessage, p Prog
 		Background: a.flag("background"),
 		ReadOnly:   name == nameBashReadonly,
 	}
+	if r.ReadOnly {
+		a.explain("comment", fmt.Sprintf("The argument \"comment\" is for %s alone: %s changes nothing that a commit could describe. Leave it out.",
+			s.o.Prefix+nameBash, s.o.Prefix+name))
+	}
 	switch {
 	case len(r.Command) > s.o.Limits.CommandBytes:
 		a.problem("The argument \"command\" has %s, and %s are allowed: write long content in several commands.",
@@ -49,12 +53,13 @@ func (s *Set) runBash(ctx context.Context, c Caller, raw json.RawMessage, p Prog
 	if err != nil {
 		return Result{}, err
 	}
+	news, told := s.told.tell(toldTo{c.User, c.Space, c.Client, r.ReadOnly}, res.Held, s.o.Now())
 	writer := ""
 	if slices.Contains(c.Scopes, space.ScopeWrite) {
 		writer = s.o.Prefix + nameBash
 	}
 	return Result{
-		Content: []Content{{Text: bashText(r, res, writer)}},
+		Content: []Content{{Text: bashText(r, res, writer, news, told)}},
 		Meta:    bashMeta(r, res),
 		IsError: res.End != RunExited && res.End != RunJob,
 	}, nil

@@ -38,10 +38,16 @@ func TestBashAnswers(t *testing.T) {
 		{"both-streams", tools.RunResult{End: tools.RunExited, ExitCode: 2, Stdout: tools.RunOutput{Text: "out"}, Stderr: tools.RunOutput{Text: "err\n"}, Duration: 1500 * time.Millisecond}, false},
 		{"signal", tools.RunResult{End: tools.RunExited, ExitCode: 137, Signal: "SIGKILL", Stderr: tools.RunOutput{Text: "Killed\n"}, Duration: time.Second}, false},
 		{"cut", tools.RunResult{End: tools.RunExited, Stdout: tools.RunOutput{Text: "first\n[… 1234567 bytes cut here; more of it is in /run/satchel/output/7/stdout …]\nlast\n", Cut: 1234567, Saved: "/run/satchel/output/7/stdout"}, Duration: 61 * time.Second}, false},
-		{"timed-out", tools.RunResult{End: tools.RunTimedOut, Stdout: tools.RunOutput{Text: "so far\n"}, Duration: 10 * time.Minute}, true},
-		{"out-of-memory", tools.RunResult{End: tools.RunOutOfMemory, Detail: "The sandbox ran out of memory (512 MB). What the command had changed is lost.", Duration: 2 * time.Second}, true},
+		{"limits", tools.RunResult{End: tools.RunExited, ExitCode: 1, Stderr: tools.RunOutput{Text: "cp: error writing 'b': No space left on device\n"}, Duration: 2 * time.Second,
+			Limits: []string{"sandbox.disk", "sandbox.inodes"},
+			Notes: []string{"The sandbox is full: the files that change in it may take 256 MiB (the server's operator can raise sandbox.disk).",
+				"The sandbox is full: 100000 files may change in it (the server's operator can raise sandbox.inodes)."}}, false},
+		{"timed-out", tools.RunResult{End: tools.RunTimedOut, Stdout: tools.RunOutput{Text: "so far\n"}, Duration: 10 * time.Minute, Limits: []string{"sandbox.wall_time"},
+			Notes: []string{"The command was ended after 10m0s, the time limit (the server's operator can raise sandbox.wall_time)."}}, true},
+		{"out-of-memory", tools.RunResult{End: tools.RunOutOfMemory, Detail: "The sandbox ran out of memory (512 MB). What the command had changed is lost.", Duration: 2 * time.Second, Limits: []string{"sandbox.memory"}}, true},
 		{"out-of-memory-plain", tools.RunResult{End: tools.RunOutOfMemory, Duration: 2 * time.Second}, true},
 		{"lost", tools.RunResult{End: tools.RunLost, Duration: 2 * time.Second}, true},
+		{"stopped", tools.RunResult{End: tools.RunStopped, Commits: []space.Commit{someCommit(1)}, Push: local, Duration: 2 * time.Second}, true},
 		{"conflict-without-commit", tools.RunResult{End: tools.RunExited, Conflicts: []space.Conflict{{Path: "b.md"}}, Duration: 30 * time.Millisecond}, false},
 		{"job", tools.RunResult{End: tools.RunJob, JobID: "3", JobDir: "/run/satchel/jobs/3", Stdout: tools.RunOutput{Text: "working\n"}, Duration: 45 * time.Second, Notes: []string{"The command goes on as job 3; its output is in /run/satchel/jobs/3. What it changes is committed when it ends."}}, false},
 		{"not-saved", tools.RunResult{End: tools.RunExited, Stdout: tools.RunOutput{Text: "written\n"}, Commits: []space.Commit{someCommit(1)}, Push: local, Duration: 30 * time.Millisecond,
@@ -96,6 +102,14 @@ func TestBashSaysWhatWorksInstead(t *testing.T) {
 		{"a script that cannot be run", "bash_readonly", "./x", "bash: line 1: ./x: Permission denied\n", editor(), "!saved"},
 		{"git", "bash", "git revert HEAD", "fatal: Unable to create '/space/.git/index.lock': Read-only file system\n", editor(), "git show COMMIT:path > path"},
 		{"git, where the server is not root", "bash", "git stash", "fatal: Unable to create '/space/.git/index.lock': Permission denied\n", editor(), "git show COMMIT:path > path"},
+		{"git stash, which fails without a word", "bash", "git stash; code=$?; ls; exit $code", "", editor(), "git show COMMIT:path > path"},
+		{"git stash push", "bash", "cd /space && git stash push -m x", "", editor(), "git show COMMIT:path > path"},
+		{"git stash list, which reads", "bash", "git stash list | grep x", "", editor(), "!git show"},
+		{"git stash, which says what is wrong", "bash", "git stash pop", "No stash entries found.\n", editor(), "!git show"},
+		{"a word", "bash", "grep stash notes.md", "", editor(), "!git show"},
+		{"git notes", "bash", "git notes add -m x", "error: insufficient permission for adding an object to repository database .git/objects\nfatal: unable to write note object\n", editor(), "git show COMMIT:path > path"},
+		{"git notes, which names no directory", "bash", "git notes add -m x", "error: unable to create temporary file: Read-only file system\nfatal: unable to write note object\n", editor(), "git show COMMIT:path > path"},
+		{"git, of a caller who can only read", "bash_readonly", "git stash", "", editor(), "[nothing can be saved here; use bash]"},
 		{"a shell with a path", "bash_readonly", "echo > x", "/bin/bash: line 1: x: Permission denied\n", editor(), "[nothing can be saved here; use bash]"},
 		{"another error", "bash", "false", "no\n", editor(), "!git show"},
 	}
@@ -168,6 +182,14 @@ func TestBashWithoutSandbox(t *testing.T) {
 	for _, name := range []string{"my_bash", "my_bash_readonly"} {
 		check(t, b.call(t, name, `{"command":"ls"}`), true, "This machine forbids user namespaces. Nothing was run. my_search and my_read still work.")
 	}
+	if s := b.ServerInstructions(); !strings.Contains(s, "my_bash and my_bash_readonly fail") || strings.Contains(s, "save it with") || len(s) >= 2048 {
+		t.Errorf("a client is told: %s", s)
+	}
+	for _, l := range b.List(t.Context(), editor()) {
+		if strings.HasPrefix(l.Name, "my_bash") && !strings.HasPrefix(l.Description, "Do not call this: commands are switched off") {
+			t.Errorf("%s is described as: %s", l.Name, l.Description)
+		}
+	}
 	// Bad arguments are told first: they are wrong anywhere.
 	check(t, b.call(t, "my_bash", `{}`), true, `"command" is missing`)
 }
@@ -193,11 +215,13 @@ func TestBadArguments(t *testing.T) {
 		{"bash", `{"command":"ls","comment":[]}`, `"comment" must be a string, not a list.`},
 		{"bash", `{"cmd":"ls"}`, `"command" is missing`},
 		{"bash", `{"comand":"ls"}`, `The argument "comand" is unknown. Did you mean "command"?`},
+		{"bash", `{"comand":"ls","command":"ls"}`, `The argument "comand" is unknown. This tool takes command, comment, background.`},
+		{"bash", `{"command":"ls","commant":"x"}`, `Did you mean "comment"?`},
 		{"bash", `{"command":"ls","timeout":5}`, `The argument "timeout" is unknown. This tool takes command, comment, background.`},
 		{"bash", `{"command":"ls","command":"rm"}`, `"command" is given twice`},
 		{"bash", `{"command":"a\u0000b"}`, `NUL`},
 		{"bash", `{"command":"` + strings.Repeat("x", 100_001) + `"}`, `100,001 bytes, and 100,000 are allowed`},
-		{"bash_readonly", `{"command":"ls","comment":"x"}`, `The argument "comment" is unknown. Did you mean "command"?`},
+		{"bash_readonly", `{"command":"ls","comment":"x"}`, `The argument "comment" is for bash alone: bash_readonly changes nothing that a commit could describe. Leave it out.`},
 		{"bash", `[]`, `must be one JSON object with the names command, comment, background`},
 		{"bash", `"ls"`, `must be one JSON object`},
 		{"bash", `{"command":"ls"`, `not valid JSON`},

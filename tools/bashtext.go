@@ -18,11 +18,20 @@ const (
 	maxMetaFiles      = 200
 )
 
+// The most characters of one sentence: more than those who write them use, so
+// that what to do is never cut out of them.
+const (
+	maxReasonChars = 1000 // why a path was not committed
+	maxNoteChars   = 1500
+	maxPushChars   = 600
+)
+
 // bashText writes a command's answer: what it printed, then one bracketed line
 // for each thing worth knowing. That changes are lost comes before all else: a
 // model that reads of a commit further down would tell its user they are kept. writer is the tool that can
-// save; empty where the caller has none.
-func bashText(q RunRequest, r RunResult, writer string) string {
+// save; empty where the caller has none. news and known are r.Held, parted by
+// whether the caller's last answer told it.
+func bashText(q RunRequest, r RunResult, writer string, news, known []space.Refusal) string {
 	var b strings.Builder
 	if r.NotSaved != "" {
 		fmt.Fprintf(&b, "[NOT SAVED: %s]\n", clip(r.NotSaved, 1000))
@@ -48,7 +57,7 @@ func bashText(q RunRequest, r RunResult, writer string) string {
 		if r.End == RunJob && r.JobDir != "" && strings.Contains(n, r.JobDir) {
 			continue // the line above says where a job's output is
 		}
-		line("%s", clip(n, 500))
+		line("%s", clip(n, maxNoteChars))
 	}
 	if n := writeNote(q, r, writer); n != "" {
 		line("%s", n)
@@ -59,12 +68,10 @@ func bashText(q RunRequest, r RunResult, writer string) string {
 	for _, c := range lastCommits(r) {
 		commitText(&b, c)
 	}
-	if len(r.Commits) > 0 {
-		if s := pushText(r.Push); s != "" {
-			line("%s", s)
-		}
+	if s := pushText(r); s != "" {
+		line("%s", s)
 	}
-	problemsText(&b, r)
+	problemsText(&b, r, news, known)
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
@@ -79,30 +86,6 @@ func outputText(o RunOutput) string {
 
 // lostText says what is gone with a sandbox that ended under a command.
 const lostText = "What the command had changed is lost, as are background processes and /tmp; the next command starts a new sandbox."
-
-// writeNote says what works instead where a command met a file system that
-// cannot be written; empty where it met none. writer is as for bashText.
-func writeNote(q RunRequest, r RunResult, writer string) string {
-	readOnly := strings.Contains(r.Stderr.Text, "Read-only file system")
-	denied := false
-	for l := range strings.Lines(r.Stderr.Text) {
-		// A file that cannot be read is denied too; only these speak of writing.
-		denied = denied || strings.Contains(l, "Permission denied") &&
-			(strings.Contains(l, ": cannot ") && !strings.Contains(l, "cannot open") && !strings.Contains(l, "cannot access") ||
-				strings.Contains(l, ".git/") || strings.Contains(l, "bash: line ") && strings.Contains(q.Command, ">"))
-	}
-	switch {
-	case !readOnly && !denied:
-		return ""
-	case q.ReadOnly && writer != "":
-		return "nothing can be saved here; use " + writer
-	case q.ReadOnly:
-		return "nothing can be saved here: this connection is read-only"
-	case strings.Contains(r.Stderr.Text, ".git"):
-		return "git cannot write, since .git is read-only. To take a change back: git show COMMIT:path > path. What changes in /space is committed when the command ends"
-	}
-	return ""
-}
 
 func endText(q RunRequest, r RunResult) string {
 	took := durationText(r.Duration)
@@ -124,6 +107,12 @@ func endText(q RunRequest, r RunResult) string {
 		return fmt.Sprintf("canceled after %s%s", took, why)
 	case RunOutOfMemory:
 		return fmt.Sprintf("OUT OF MEMORY after %s: %s", took, cmp.Or(r.Detail, "The sandbox reached its memory limit and was ended. "+lostText))
+	case RunStopped:
+		saved := " What it had changed until then was saved."
+		if q.ReadOnly || r.NotSaved != "" {
+			saved = ""
+		}
+		return fmt.Sprintf("STOPPED after %s: the sandbox is being stopped, and the command was ended before it was done.%s", took, saved)
 	case RunLost:
 		return fmt.Sprintf("SANDBOX LOST after %s: %s", took, cmp.Or(r.Detail, "It ended before the command did. "+lostText))
 	}
@@ -153,12 +142,20 @@ func commitText(b *strings.Builder, c space.Commit) {
 	}
 }
 
-func pushText(p PushState) string {
+// pushText says where commits are beside this server. That they are stuck here
+// every answer tells, also one without a commit: the earlier ones are too.
+func pushText(r RunResult) string {
 	detail := ""
-	if p.Detail != "" {
-		detail = ": " + strings.TrimSuffix(p.Detail, ".")
+	if d := strings.Join(strings.Fields(r.Push.Detail), " "); d != "" {
+		detail = ": " + clip(strings.TrimSuffix(d, "."), maxPushChars)
 	}
-	switch p.State {
+	if len(r.Commits) == 0 {
+		if r.Push.State == "failed" {
+			return "the space's commits are NOT PUSHED to its remote" + detail
+		}
+		return ""
+	}
+	switch r.Push.State {
 	case "local": // nobody expects a push, and Meta says it
 		return ""
 	case "pushed":
@@ -173,11 +170,8 @@ func pushText(p PushState) string {
 
 // problemsText names what was not committed as the command left it. Paths in
 // it are whatever bytes the sandbox held, so they are quoted.
-func problemsText(b *strings.Builder, r RunResult) {
-	var refused []space.Refusal
-	for _, c := range r.Commits {
-		refused = append(refused, c.Refused...)
-	}
+func problemsText(b *strings.Builder, r RunResult, news, known []space.Refusal) {
+	refused := notCommitted(r, news)
 	conflicts := allConflicts(r)
 	list := func(title string, n int, item func(i int) string) {
 		if n == 0 {
@@ -192,8 +186,8 @@ func problemsText(b *strings.Builder, r RunResult) {
 			fmt.Fprintf(b, "  %s\n", item(i))
 		}
 	}
-	list("NOT COMMITTED: refused; the files are still in /space. Mend or remove them", len(refused), func(i int) string {
-		return fmt.Sprintf("%s: %s", quotePath(refused[i].Path), clip(refused[i].Why, 300))
+	list("NOT COMMITTED, and kept in /space until you mend, rename or remove it, unless it is said to be lost; keep what need not last in /tmp", len(refused), func(i int) string {
+		return fmt.Sprintf("%s: %s", quotePath(refused[i].Path), clip(refused[i].Why, maxReasonChars))
 	})
 	list("CONFLICT: changed meanwhile elsewhere; both versions were kept. Merge them into the first and delete the second", len(conflicts), func(i int) string {
 		if conflicts[i].Kept == "" {
@@ -204,10 +198,74 @@ func problemsText(b *strings.Builder, r RunResult) {
 	list("not committed yet: a running command has these open", len(r.Uncommitted), func(i int) string {
 		return quotePath(r.Uncommitted[i])
 	})
-	held := heldBack(r)
-	list("NOT COMMITTED, now or earlier: kept in the sandbox until mended or removed", len(held), func(i int) string {
-		return fmt.Sprintf("%s: %s", quotePath(held[i].Path), clip(held[i].Why, 300))
+	for _, x := range refused { // what a commit refused anew is told above
+		known = slices.DeleteFunc(slices.Clone(known), func(k space.Refusal) bool { return k.Path == x.Path })
+	}
+	var kept, lost []string
+	for _, x := range known {
+		if x.Lost {
+			lost = append(lost, x.Path)
+		} else {
+			kept = append(kept, x.Path)
+		}
+	}
+	if len(lost) > 0 {
+		fmt.Fprintf(b, "[STILL NOT COMMITTED, and LOST when the sandbox stops: %s]\n", someNames(lost))
+	}
+	if len(kept) > 0 {
+		fmt.Fprintf(b, "[Still not committed: %s; an earlier answer and `satchel space status` tell why]\n", someNames(kept))
+	}
+}
+
+// notCommitted is what the commits refused, with what becomes of it where that
+// is known, and what else there is to tell in full; what is lost comes first.
+func notCommitted(r RunResult, news []space.Refusal) []space.Refusal {
+	held := map[string]space.Refusal{}
+	for _, h := range r.Held {
+		held[h.Path] = h
+	}
+	told := map[string]bool{}
+	var all []space.Refusal
+	for _, c := range r.Commits {
+		for _, x := range c.Refused {
+			told[x.Path] = true
+			if h, ok := held[x.Path]; ok {
+				x = h
+			}
+			all = append(all, x)
+		}
+	}
+	for _, x := range news {
+		if !told[x.Path] {
+			all = append(all, x)
+		}
+	}
+	slices.SortStableFunc(all, func(x, y space.Refusal) int {
+		switch {
+		case x.Lost == y.Lost:
+			return 0
+		case x.Lost:
+			return -1
+		}
+		return 1
 	})
+	return all
+}
+
+// someNames quotes the first few of paths and counts the rest.
+func someNames(paths []string) string {
+	const most = 3
+	var b strings.Builder
+	for i, p := range paths[:min(len(paths), most)] {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(quotePath(p))
+	}
+	if n := len(paths) - most; n > 0 {
+		fmt.Fprintf(&b, " and %s more", thousands(int64(n)))
+	}
+	return b.String()
 }
 
 // allConflicts are those of the commits, and those that no commit tells of.
@@ -253,7 +311,9 @@ func durationText(d time.Duration) string {
 	return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
 }
 
-// bashMeta is the machine-readable part. Lists in it are bounded.
+// bashMeta is the machine-readable part. Lists in it are bounded. What is not
+// there is not the case: "limits", for one, are the keys of the limits that the
+// command met (RunResult.Limits).
 func bashMeta(q RunRequest, r RunResult) map[string]any {
 	m := map[string]any{
 		"end":         string(r.End),
@@ -273,6 +333,9 @@ func bashMeta(q RunRequest, r RunResult) map[string]any {
 	}
 	if r.End == RunJob {
 		m["job"] = map[string]any{"id": r.JobID, "dir": r.JobDir}
+	}
+	if len(r.Limits) > 0 {
+		m["limits"] = r.Limits
 	}
 	if r.Push.State != "" {
 		m["push"] = r.Push.State

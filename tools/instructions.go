@@ -21,6 +21,9 @@ import (
 // ServerInstructions is what a client shows its model about this server; under
 // 2,048 characters.
 func (s *Set) ServerInstructions() string {
+	if s.o.Runner == nil {
+		return s.named(fmt.Sprintf(serverInstructions, serverNoBash))
+	}
 	// One text serves every caller, so it speaks of both kinds.
 	return s.named(fmt.Sprintf(serverInstructions, serverWrites+"\nWhere {bash} is not listed, the connection is read-only."))
 }
@@ -38,10 +41,16 @@ func (s *Set) instructions(ctx context.Context, c Caller, raw json.RawMessage, _
 	if err != nil {
 		return Result{}, err
 	}
+	s.told.forget(c) // a conversation begins
 	now := s.o.Now().UTC()
 	var b strings.Builder
 	fmt.Fprintf(&b, "Today is %s (UTC).\nYou are working for %s in the space %q.\n\n",
 		now.Format("Monday, 2 January 2006"), cmp.Or(oneLine(c.Author.Name, 80), "the user"), cmp.Or(oneLine(c.SpaceName, 80), string(c.Space)))
+	if s.o.Trouble != nil {
+		if t := s.o.Trouble(c.Space); t != "" {
+			fmt.Fprintf(&b, "Tell the user soon: what is saved here does not reach their git repository at the moment. %s\n\n", clip(oneLine(t, 1000), 1000))
+		}
+	}
 	b.WriteString(s.guide(c))
 
 	standing, err := v.shared(ctx, instructionsPath)

@@ -56,6 +56,11 @@ func TestInstructionsGolden(t *testing.T) {
 	}{
 		{"full", fullSpace(), editor(), nil},
 		{"read-only", fullSpace(), reader(), nil},
+		{"trouble", fullSpace(), editor(), func(o *tools.Options) {
+			o.Trouble = func(space.SpaceID) string {
+				return "The git server refuses the token.\n## Give it a new one: satchel space remote set."
+			}
+		}},
 		{"no-sandbox", fullSpace(), editor(), func(o *tools.Options) {
 			o.Runner = nil
 			o.RunnerProblem = func() string { return "This machine forbids user namespaces." }

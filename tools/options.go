@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/semaphore"
+
+	"satchel/internal/space"
 )
 
 // ChatGPTMode says who is listed the search and fetch forms that ChatGPT's
@@ -30,6 +32,10 @@ type Options struct {
 	Runner Runner
 	// RunnerProblem says in one sentence why Runner is nil and what to do.
 	RunnerProblem func() string
+	// Trouble returns what instructions must say of a space's standing with its
+	// remote, in whole sentences; empty where all goes well. Nil means never. It
+	// must be quick.
+	Trouble func(id space.SpaceID) string
 	// Prefix is put before every tool name; at most 32 of [a-zA-Z0-9_-].
 	Prefix string
 	// ChatGPT is tools.chatgpt of the configuration.
@@ -69,6 +75,8 @@ type Limits struct {
 	SkillFiles        int           // of one skill; default 512 (SEP-2640)
 	SkillBytes        int64         // of one skill; default 16 MiB (SEP-2640)
 	CacheEntries      int           // parsed front matters kept in memory; default 8,192
+	ToldCallers       int           // clients of whom bash remembers what it told is not committed; default 2,000
+	ToldTime          time.Duration // after which bash tells it in full again; default 1 h
 }
 
 func (l *Limits) setDefaults() {
@@ -94,6 +102,8 @@ func (l *Limits) setDefaults() {
 	def(&l.SkillFiles, 512)
 	def(&l.SkillBytes, 16<<20)
 	def(&l.CacheEntries, 8_192)
+	def(&l.ToldCallers, 2_000)
+	def(&l.ToldTime, time.Hour)
 	// A default above the most would be given to whoever asks for nothing.
 	l.ReadTokens = min(l.ReadTokens, l.MaxReadTokens)
 	l.SearchTokens = min(l.SearchTokens, l.MaxSearchTokens)
@@ -111,6 +121,7 @@ type Set struct {
 	o     Options
 	tools []tool // in the order in which they are listed
 	cache *docCache
+	told  *told
 	bytes *semaphore.Weighted // of Limits.BytesAtOnce
 }
 
@@ -150,7 +161,10 @@ func New(o Options) (*Set, error) {
 		o.RunnerProblem = func() string { return "No sandbox can start on this server." }
 	}
 	o.Limits.setDefaults()
-	s := &Set{o: o, cache: newDocCache(o.Limits.CacheEntries), bytes: semaphore.NewWeighted(o.Limits.BytesAtOnce)}
+	s := &Set{
+		o: o, cache: newDocCache(o.Limits.CacheEntries), bytes: semaphore.NewWeighted(o.Limits.BytesAtOnce),
+		told: newTold(o.Limits.ToldCallers, o.Limits.ToldTime),
+	}
 	s.tools = s.allTools()
 	return s, nil
 }

@@ -41,6 +41,7 @@ const (
 	RunCanceled    RunEnd = "canceled"      // the caller ended it
 	RunOutOfMemory RunEnd = "out_of_memory" // the memory limit ended the sandbox
 	RunLost        RunEnd = "lost"          // the sandbox ended for another reason
+	RunStopped     RunEnd = "stopped"       // the sandbox was stopped in order: what the command had changed by then is in Commits
 )
 
 // RunOutput is one stream of a command's output: valid UTF-8 without control
@@ -87,6 +88,10 @@ type RunResult struct {
 	Restarted bool
 	JobID     string // of a job
 	JobDir    string // where a job's stdout, stderr and status are
+	// Limits are those of its sandbox that the command met, as far as can be
+	// told, by the keys with which the server's operator sets them, such as
+	// "sandbox.disk"; each once. Notes say what each is.
+	Limits []string
 	// Notes are sentences for the caller: which limit ended the command, what a
 	// new sandbox has lost, what becomes of a job, and whatever else the fields
 	// above do not tell.

@@ -31,6 +31,10 @@ const (
 )
 
 func (s *Set) allTools() []tool {
+	readonly, bash := describeBashReadonly, describeBash
+	if s.o.Runner == nil {
+		readonly, bash = describeBashOff, describeBashOff
+	}
 	return []tool{
 		{Tool{
 			Name: nameInstructions, Title: "Instructions and memory", Description: s.named(describeInstructions),
@@ -53,12 +57,12 @@ func (s *Set) allTools() []tool {
 			ReadOnly: true, Idempotent: true,
 		}, s.read},
 		{Tool{
-			Name: nameBashReadonly, Title: "Run bash, read-only", Description: s.named(describeBashReadonly),
+			Name: nameBashReadonly, Title: "Run bash, read-only", Description: s.named(readonly),
 			InputSchema: schema(bashReadonlyInput), Scope: space.ScopeRead,
 			ReadOnly: true,
 		}, s.bashReadonly},
 		{Tool{
-			Name: nameBash, Title: "Run bash and commit changes", Description: s.named(describeBash),
+			Name: nameBash, Title: "Run bash and commit changes", Description: s.named(bash),
 			InputSchema: schema(bashInput), Scope: space.ScopeWrite,
 			// A command may delete files; history keeps them, but a person
 			// should be asked all the same.

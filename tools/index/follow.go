@@ -63,6 +63,9 @@ func (f *Follower) Publish(ev space.Event) {
 // Refresh has a collection brought to its head, whether or not a commit was
 // published: at start, for every collection there is.
 func (f *Follower) Refresh(id space.SpaceID) {
+	if e, err := f.index.entry(id); err == nil {
+		e.noteUnknown(f.index.opts.Now())
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {

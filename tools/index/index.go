@@ -239,6 +239,16 @@ func (e *entry) noteHead(head space.CommitID, now time.Time) {
 	}
 }
 
+// noteUnknown records that an update was asked for before the index knew any
+// head, as at start: until it has ended, the index may be behind.
+func (e *entry) noteUnknown(now time.Time) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.head == "" && e.since.IsZero() {
+		e.told, e.since = now, now
+	}
+}
+
 // settled records how an update ended, and tells those who wait.
 func (e *entry) settled(at space.CommitID, err error) {
 	e.mu.Lock()
@@ -254,8 +264,9 @@ func (e *entry) settled(at space.CommitID, err error) {
 // Status is how far an index has followed its collection.
 type Status struct {
 	Commit space.CommitID // that queries are answered from; empty: none yet
-	Head   space.CommitID // the newest that the index was told of
-	// Behind is how long Head has been newer than Commit; zero where it is not.
+	Head   space.CommitID // the newest that the index was told of; empty: none yet
+	// Behind is how long Head has been newer than Commit, or may have been
+	// where it is not known yet; zero where it is not.
 	Behind time.Duration
 	Docs   int64
 	Err    error // of the last update; nil where it succeeded
@@ -284,9 +295,6 @@ func (e *entry) status(st state, now time.Time) Status {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	s := Status{Commit: st.commit, Head: e.head, Docs: st.docs, Err: e.err}
-	if s.Head == "" {
-		s.Head = s.Commit
-	}
 	if s.Head != s.Commit && !e.since.IsZero() {
 		s.Behind = now.Sub(e.since)
 	}
@@ -296,7 +304,8 @@ func (e *entry) status(st state, now time.Time) Status {
 // Wait returns when queries of the collection are answered from the commit, or
 // when ctx ends. It also returns the error of an update that fails meanwhile.
 // A commit that was skipped over (updates are coalesced) counts as reached only
-// where the index is at the newest head that it was told of.
+// where the index is at the newest head that it was told of, and so does no
+// commit at all.
 func (x *Index) Wait(ctx context.Context, id space.SpaceID, commit space.CommitID) error {
 	e, err := x.entry(id)
 	if err != nil {
@@ -310,7 +319,7 @@ func (x *Index) Wait(ctx context.Context, id space.SpaceID, commit space.CommitI
 		if err != nil {
 			return err
 		}
-		if s.Commit == commit || !first && s.Commit != "" && s.Commit == s.Head && s.Err == nil {
+		if commit != "" && s.Commit == commit || !first && s.Commit != "" && s.Commit == s.Head && s.Err == nil {
 			return nil
 		}
 		if !first && s.Err != nil {

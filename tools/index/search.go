@@ -131,6 +131,9 @@ func (x *Index) search(ctx context.Context, cols []Collection, q Query, broken m
 	if len(r.Hits) > 0 {
 		return r, nil
 	}
+	if r.IndexAge > 0 {
+		r.Notes = append(r.Notes, "What was written last is not in the index yet. Try again in a moment.")
+	}
 	if docs > 0 {
 		if err := x.noteUnmet(ctx, sessions, parsed.filters, &r); err != nil {
 			return Results{}, err

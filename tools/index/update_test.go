@@ -333,6 +333,37 @@ func TestFollowerKeepsUp(t *testing.T) {
 	}
 }
 
+// After a start the index does not know how far the collection is. A search
+// waits for that as for a commit, and says so where it could not.
+func TestASearchAfterAStartKnowsThatItMayBeBehind(t *testing.T) {
+	h := newHistory()
+	h.commit(map[string][]byte{"a.md": []byte("alpha")})
+	dir := t.TempDir()
+	before := openIndex(t, Options{Dir: dir})
+	if err := before.Update(t.Context(), testSpace, h); err != nil {
+		t.Fatal(err)
+	}
+	if err := before.Close(); err != nil {
+		t.Fatal(err)
+	}
+	h.commit(map[string][]byte{"b.md": []byte("zanzibar")})
+
+	x := openIndex(t, Options{Dir: dir})
+	release := make(chan struct{})
+	f := x.Follow(blocked{h, release})
+	defer f.Close()
+	f.Refresh(testSpace)
+	r := search(t, x, "zanzibar")
+	if r.IndexAge <= 0 || !slices.ContainsFunc(r.Notes, func(n string) bool { return strings.Contains(n, "not in the index yet") }) {
+		t.Errorf("an index that may be behind does not say so: %+v", r)
+	}
+	close(release)
+	r, err := x.Search(t.Context(), testCollections, Query{Text: "zanzibar", MaxWait: time.Minute})
+	if err != nil || len(r.Hits) != 1 || r.IndexAge != 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
 // A search waits for the index no longer than it may, counted from when the
 // index was told of the head: one that comes later than that does not wait at
 // all. Were it otherwise, this would take an hour.
