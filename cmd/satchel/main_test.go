@@ -51,6 +51,7 @@ func TestScripts(t *testing.T) {
 				"DATA":                    filepath.Join(home, ".local", "share", "satchel"),
 				"SATCHEL_SANDBOX_RUNTIME": "none",
 				"SATCHEL_LISTEN":          "",
+				"BIN":                     filepath.SplitList(e.Getenv("PATH"))[0], // satchel alone
 				"GIT_CONFIG_NOSYSTEM":     "1", "GIT_AUTHOR_NAME": "Ann", "GIT_AUTHOR_EMAIL": "ann@example.org",
 				"GIT_COMMITTER_NAME": "Ann", "GIT_COMMITTER_EMAIL": "ann@example.org",
 			} {
@@ -68,6 +69,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"serve": cmdServe, "end": cmdEnd, "shape": cmdShape, "field": cmdField, "mode": cmdMode,
 			"status": cmdStatus, "tool": cmdTool, "normalise": cmdNormalise, "nowhere": cmdNowhere,
+			"remote": func(ts *testscript.TestScript, neg bool, args []string) { cmdRemote(t, ts, neg, args) },
 		},
 	})
 }

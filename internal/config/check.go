@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"net"
+	"net/netip"
 	"net/url"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -95,11 +95,52 @@ func publicURL(s string) string {
 	return ""
 }
 
-var hostname = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9_-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9_-]{0,61}[A-Za-z0-9])?)*$`)
-
 func host(s string) string {
-	if len(s) > 253 || !hostname.MatchString(s) {
+	if !hostname(s) {
 		return fmt.Sprintf("%q must be a host name without scheme or port, such as satchel.example.com", s)
+	}
+	return ""
+}
+
+// hostname tells whether a text is a host's name: at most 253 characters, in
+// labels of at most 63. Loops, since a pattern would be compiled in every
+// process of this program.
+func hostname(s string) bool {
+	if len(s) > 253 {
+		return false
+	}
+	for label := range strings.SplitSeq(s, ".") {
+		if label == "" || len(label) > 63 || !alphanumeric(label[0]) || !alphanumeric(label[len(label)-1]) || !plain(label) {
+			return false
+		}
+	}
+	return true
+}
+
+// plain tells whether all bytes of s are ASCII letters, digits, - or _.
+func plain(s string) bool {
+	for _, b := range []byte(s) {
+		if !alphanumeric(b) && b != '-' && b != '_' {
+			return false
+		}
+	}
+	return true
+}
+
+func alphanumeric(b byte) bool {
+	return 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' || '0' <= b && b <= '9'
+}
+
+func network(s string) string {
+	if p, err := netip.ParsePrefix(s); err != nil || p != p.Masked() {
+		return fmt.Sprintf("%q must be a network with its length, such as 10.1.0.0/16", s)
+	}
+	return ""
+}
+
+func port(s string) string {
+	if n, err := strconv.ParseUint(s, 10, 16); err != nil || n == 0 {
+		return fmt.Sprintf("%q must be a port from 1 to 65535", s)
 	}
 	return ""
 }
@@ -126,12 +167,10 @@ func databaseURL(s string) string {
 	return "it must begin with sqlite: or postgres://"
 }
 
-var prefix = regexp.MustCompile(`^[a-zA-Z0-9_-]{0,32}$`)
-
 // toolPrefix leaves room for the longest tool name in the 64 characters that
 // clients take.
 func toolPrefix(s string) string {
-	if !prefix.MatchString(s) {
+	if len(s) > 32 || !plain(s) {
 		return fmt.Sprintf("%q must be at most 32 letters, digits, - and _", s)
 	}
 	return ""
@@ -163,4 +202,8 @@ var relations = []relation{
 		"it may not be more than space.max_change, or such a file could never be committed"},
 	{"space.max_change", "space.max_size", func(c *Config) bool { return c.Space.MaxChange > c.Space.MaxSize },
 		"it may not be more than space.max_size"},
+	{"remotes.retry_min", "remotes.retry_max", func(c *Config) bool { return c.Remotes.RetryMin > c.Remotes.RetryMax },
+		"it may not be more than remotes.retry_max"},
+	{"remotes.ssh_key", "remotes.ssh_known_hosts", func(c *Config) bool { return c.Remotes.SSHKey != "" && c.Remotes.SSHKnownHosts == "" },
+		"it needs remotes.ssh_known_hosts, without which any host could pretend to be another"},
 }

@@ -18,6 +18,8 @@ type Config struct {
 	Tools    Tools
 	Sandbox  Sandbox
 	Space    Space
+	Remotes  Remotes
+	Held     Held
 	Search   Search
 }
 
@@ -54,24 +56,30 @@ type Tools struct {
 
 // Sandbox is the section sandbox.
 type Sandbox struct {
-	Runtime     string // gvisor or none
+	Runtime     string // gvisor, crun, runc or none
 	Rootfs      string // absolute; empty: the host's /usr
 	Platform    string // systrap, kvm or ptrace
 	Max         int
 	TotalMemory int64 // bytes, of all sandboxes
-	Memory      int64 // bytes
-	Processes   int
-	CPUs        float64
-	Disk        int64 // bytes
-	Inodes      int64
-	Tmp         int64 // bytes
-	OpenFiles   int
-	FileSize    int64 // bytes
-	IdleStop    time.Duration
-	WallTime    time.Duration
-	DetachAfter time.Duration
-	Grace       time.Duration
-	OutputChars int
+	// FreeMemory is what the machine keeps when a sandbox starts, in bytes.
+	FreeMemory int64
+	// ProcessMemory bounds the address space of one process, in bytes; 0: not.
+	ProcessMemory int64
+	ReapEvery     time.Duration
+	AnswerTime    time.Duration
+	Memory        int64 // bytes
+	Processes     int
+	CPUs          float64
+	Disk          int64 // bytes
+	Inodes        int64
+	Tmp           int64 // bytes
+	OpenFiles     int
+	FileSize      int64 // bytes
+	IdleStop      time.Duration
+	WallTime      time.Duration
+	DetachAfter   time.Duration
+	Grace         time.Duration
+	OutputChars   int
 }
 
 // Space is the section space.
@@ -79,12 +87,46 @@ type Space struct {
 	MaxFile   int64 // bytes
 	MaxChange int64 // bytes
 	MaxSize   int64 // bytes
+	MaxFiles  int
+	// MaxHistory bounds a repository, in bytes.
+	MaxHistory int64
+	TidyAfter  time.Duration
+	// ScreenSecrets refuses to commit what looks like a key, in spaces with a
+	// remote.
+	ScreenSecrets bool
+}
+
+// Remotes is the section remotes.
+type Remotes struct {
+	Workers       int
+	CheckEvery    time.Duration
+	PollEvery     time.Duration
+	RetryMin      time.Duration
+	RetryMax      time.Duration
+	RetryRefused  time.Duration
+	Timeout       time.Duration
+	StallTimeout  time.Duration
+	LongAfter     time.Duration
+	GitMemory     int64    // bytes
+	AllowNetworks []string // prefixes
+	AllowPorts    []string
+	CAFile        string // absolute; empty: the system's alone
+	SSHKey        string // absolute; empty: ssh is refused
+	SSHKnownHosts string // absolute
+}
+
+// Held is the section held.
+type Held struct {
+	MaxSize  int64 // bytes, per person
+	MaxFiles int
+	MaxFile  int64 // bytes
 }
 
 // Search is the section search.
 type Search struct {
 	MaxTokens int
 	Limit     int
+	Wait      time.Duration
 }
 
 // DatabaseURL returns database.url, or SQLite in the data directory where it is

@@ -79,7 +79,8 @@ func TestDefaults(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	// Every field but those that are empty by default has one.
-	empty := []string{"File", "Server.PublicURL", "Server.Metrics", "Server.AllowedHosts", "Server.AllowedOrigins", "Database.URL", "Tools.Prefix", "Sandbox.Rootfs"}
+	empty := []string{"File", "Server.PublicURL", "Server.Metrics", "Server.AllowedHosts", "Server.AllowedOrigins", "Database.URL", "Tools.Prefix", "Sandbox.Rootfs", "Sandbox.ProcessMemory",
+		"Remotes.AllowNetworks", "Remotes.CAFile", "Remotes.SSHKey", "Remotes.SSHKnownHosts"}
 	v := reflect.ValueOf(*c)
 	check := func(name string, f reflect.Value) {
 		if f.IsZero() != slices.Contains(empty, name) {
@@ -200,6 +201,10 @@ func TestMistakes(t *testing.T) {
 			"F:1:52: sandbox.detach_after (45s): it may not be more than sandbox.wall_time, by which the command has ended (30s)",
 			"F:2:19: space.max_file (1GiB): it may not be more than space.max_change, or such a file could never be committed (100MiB)",
 		}},
+		{"relations of remotes", setup{file: "remotes:\n  retry_min: 1h\n  retry_max: 1m\n  ssh_key: /k\n"}, []string{
+			"F:2:14: remotes.retry_min (1h): it may not be more than remotes.retry_max (1m)",
+			"F:4:12: remotes.ssh_key (/k): it needs remotes.ssh_known_hosts, without which any host could pretend to be another ()",
+		}},
 		{"no relation of a value that is wrong by itself", setup{file: "sandbox: {disk: 2TiB}\n"}, []string{
 			"F:1:17: sandbox.disk: 2TiB is out of range: it must be from 1MiB to 1TiB",
 		}},
@@ -246,6 +251,9 @@ func TestValues(t *testing.T) {
 		{"server-shutdown-grace", []string{"0", "0s", "45s", "1h"}, []string{"45", "-1s", "2h", "1d", "s", "1x"}},
 		{"server-max-body", []string{"65536", "64KiB", "1.5MiB", "1 MiB"}, []string{"1", "2GiB", "-1", "1mib", "1MB", "1e6", "0x100000", "1.5", "99999999999999999999TiB", "99999999TiB"}},
 		{"database-url", []string{"", "sqlite:/x/y.db", "postgres://u:p@h/x", "postgresql://h/x"}, []string{"/x/y.db", "mysql://h"}},
+		{"remotes-allow-networks", []string{"", "10.0.0.0/8,fd00::/8"}, []string{"10.0.0.1", "10.0.0.1/8", "x", "10.0.0.0/33"}},
+		{"remotes-allow-ports", []string{"443", "443,8443"}, []string{"0", "65536", "https", "-1"}},
+		{"space-screen-secrets", []string{"true", "false"}, []string{"", "yes", "1", "True"}},
 		{"sandbox-rootfs", []string{"", "/srv/root"}, []string{"srv/root"}},
 	} {
 		for _, v := range tt.good {
@@ -381,8 +389,10 @@ func TestExampleSaysTheDefaults(t *testing.T) {
 			t.Fatalf("%v\n%s", err, file)
 		}
 		got.File, got.DataDir = "", want.DataDir
-		if len(got.Server.AllowedHosts)+len(got.Server.AllowedOrigins) == 0 {
-			got.Server.AllowedHosts, got.Server.AllowedOrigins = nil, nil
+		for _, l := range []*[]string{&got.Server.AllowedHosts, &got.Server.AllowedOrigins, &got.Remotes.AllowNetworks} {
+			if len(*l) == 0 {
+				*l = nil
+			}
 		}
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("got  %+v\nwant %+v", got, want)

@@ -77,8 +77,10 @@ func Example() string {
 // example is the default as YAML.
 func (k *key) example() string {
 	switch {
-	case k.kind == "list":
+	case k.kind == "list" && k.def == "":
 		return "[]"
+	case k.kind == "list":
+		return `["` + strings.ReplaceAll(k.def, ",", `", "`) + `"]`
 	case k.path == "data_dir" || k.path == "database.url":
 		return `"" # ` + k.def
 	case k.def == "":

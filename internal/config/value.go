@@ -31,6 +31,7 @@ var (
 	integer  = codec[int]{"a whole number", "number", []string{"!!int"}, parseInt[int], func(n int) string { return strconv.Itoa(n) }}
 	integer8 = codec[int64]{"a whole number", "number", []string{"!!int"}, parseInt[int64], func(n int64) string { return strconv.FormatInt(n, 10) }}
 	decimal  = codec[float64]{"a number", "number", []string{"!!int", "!!float"}, parseFloat, func(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }}
+	boolean  = codec[bool]{"true or false", "true, false", []string{"!!bool", "!!str"}, parseBool, strconv.FormatBool}
 	duration = codec[time.Duration]{durationForm, "duration", []string{"!!str"}, ParseDuration, FormatDuration}
 	size     = codec[int64]{sizeForm, "size", []string{"!!str", "!!int"}, ParseSize, FormatSize}
 	// list is a YAML sequence of texts, and separated by commas elsewhere.
@@ -59,6 +60,16 @@ func parseInt[T int | int64](s string) (T, error) {
 		return 0, errForm
 	}
 	return T(n), nil
+}
+
+func parseBool(s string) (bool, error) {
+	switch s {
+	case "true":
+		return true, nil
+	case "false":
+		return false, nil
+	}
+	return false, errForm
 }
 
 func parseFloat(s string) (float64, error) {

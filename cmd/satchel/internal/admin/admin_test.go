@@ -25,37 +25,13 @@ import (
 
 	"go.uber.org/goleak"
 
-	"satchel/auth/store"
 	"satchel/cmd/satchel/internal/admin"
-	"satchel/gitstore"
-	"satchel/internal/database/databasetest"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 	"satchel/internal/testenv"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// newLocal is a Service on a directory of its own.
-func newLocal(t *testing.T) *admin.Local {
-	t.Helper()
-	dir := t.TempDir()
-	db := databasetest.Open(t, databasetest.SQLite(t))
-	if _, err := db.Migrate(t.Context(), store.Migrations()...); err != nil {
-		t.Fatal(err)
-	}
-	git, err := gitstore.Open(gitstore.Options{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	accounts := store.New(db, store.Options{})
-	t.Cleanup(func() {
-		if err := errors.Join(accounts.Close(), git.Close()); err != nil {
-			t.Error(err)
-		}
-	})
-	return &admin.Local{Accounts: accounts, Git: git, SpacesDir: dir, Running: admin.Info{Version: "v1", URL: "http://127.0.0.1:1/mcp"}}
-}
 
 // over returns s as a server's socket offers it.
 func over(t *testing.T, s admin.Service, log *slog.Logger) *admin.Remote {

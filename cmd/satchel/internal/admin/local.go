@@ -3,7 +3,9 @@ package admin
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"log/slog"
 	"path/filepath"
 	"strings"
 	"time"
@@ -12,8 +14,11 @@ import (
 	"satchel/auth"
 	"satchel/auth/store"
 	"satchel/gitstore"
+	"satchel/gitstore/remotes"
+	"satchel/gitstore/secretscan"
 	"satchel/internal/fault"
 	"satchel/internal/space"
+	"satchel/sandbox/held"
 )
 
 // Local is the Service on a data directory that this process has open.
@@ -27,6 +32,21 @@ type Local struct {
 	// Ended, where it is set, is told of a person who was removed, to stop what
 	// runs for them.
 	Ended func(ctx context.Context, user space.UserID)
+
+	Remotes *remotes.Manager
+	Secrets *secretscan.Scanner
+	// Unscreened is set where the configuration lets secrets be pushed.
+	Unscreened bool
+	Held       *held.Store
+	// StopSpace, where it is set, stops what runs in a space after it has saved
+	// what that changed.
+	StopSpace func(ctx context.Context, id space.SpaceID) error
+	// ForgetHeld, where it is set, throws away files that a person's sandboxes
+	// hold back, stored or live, and returns how many; an empty path means all.
+	ForgetHeld func(ctx context.Context, user space.UserID, id space.SpaceID, path string) (int, error)
+	// Purged forgets what is derived from a space's files, after some were purged.
+	Purged func(ctx context.Context, id space.SpaceID) error
+	Logger *slog.Logger
 }
 
 var _ Service = (*Local)(nil)
@@ -104,6 +124,31 @@ func (l *Local) RemoveUser(ctx context.Context, name string) error {
 	}
 	if l.Ended != nil {
 		l.Ended(ctx, u.ID)
+	}
+	// Their token is theirs: nothing is pushed with it any more.
+	if err := l.removeRemotes(ctx, u.ID); err != nil {
+		return fmt.Errorf("remove the remotes of a removed user: %w", err)
+	}
+	// After the stop, by which their sandboxes may still have kept something.
+	if err := l.Held.DropUser(context.WithoutCancel(ctx), u.ID); err != nil {
+		return fmt.Errorf("throw away what was held for a removed user: %w", err)
+	}
+	return nil
+}
+
+func (l *Local) removeRemotes(ctx context.Context, owner space.UserID) error {
+	rows, err := l.Accounts.Spaces(ctx)
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		if row.Owner != owner || !l.Remotes.Has(row.ID) {
+			continue
+		}
+		if err := l.Remotes.Remove(context.WithoutCancel(ctx), row.ID); err != nil {
+			return err
+		}
+		l.audit(ctx, "space.remote.remove", row.ID)
 	}
 	return nil
 }

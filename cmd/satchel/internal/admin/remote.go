@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"satchel/gitstore/secretscan"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
@@ -135,6 +136,63 @@ func (c *Remote) Spaces(ctx context.Context, user string) ([]SpaceInfo, error) {
 	return call[[]SpaceInfo](ctx, c, "spaces/list", user)
 }
 
+// Log asks the server.
+func (c *Remote) Log(ctx context.Context, r LogRequest) ([]CommitInfo, error) {
+	return call[[]CommitInfo](ctx, c, "history/log", r)
+}
+
+// Show asks the server.
+func (c *Remote) Show(ctx context.Context, r ShowRequest) (Shown, error) {
+	return call[Shown](ctx, c, "history/show", r)
+}
+
+// Restore asks the server.
+func (c *Remote) Restore(ctx context.Context, r RestoreRequest) (Restored, error) {
+	return call[Restored](ctx, c, "history/restore", r)
+}
+
+// SpaceStatus asks the server.
+func (c *Remote) SpaceStatus(ctx context.Context, user string) (SpaceStatus, error) {
+	return call[SpaceStatus](ctx, c, "remote/status", user)
+}
+
+// SetRemote asks the server.
+func (c *Remote) SetRemote(ctx context.Context, r RemoteRequest, progress func(string)) (SpaceStatus, error) {
+	return callLong[SpaceStatus](ctx, c, "remote/set", r, progress)
+}
+
+// RemoveRemote asks the server.
+func (c *Remote) RemoveRemote(ctx context.Context, user string) error {
+	_, err := call[struct{}](ctx, c, "remote/remove", user)
+	return err
+}
+
+// Sync asks the server.
+func (c *Remote) Sync(ctx context.Context, user string, progress func(string)) (SpaceStatus, error) {
+	return callLong[SpaceStatus](ctx, c, "remote/sync", user, progress)
+}
+
+// Purge asks the server.
+func (c *Remote) Purge(ctx context.Context, r PurgeRequest, progress func(string)) (Purged, error) {
+	return callLong[Purged](ctx, c, "secrets/purge", r, progress)
+}
+
+// AllowSecret asks the server.
+func (c *Remote) AllowSecret(ctx context.Context, r AllowRequest) error {
+	_, err := call[struct{}](ctx, c, "secrets/allow", r)
+	return err
+}
+
+// AllowedSecrets asks the server.
+func (c *Remote) AllowedSecrets(ctx context.Context, user string) ([]secretscan.Allowance, error) {
+	return call[[]secretscan.Allowance](ctx, c, "secrets/allowed", user)
+}
+
+// DropHeld asks the server.
+func (c *Remote) DropHeld(ctx context.Context, r HeldRequest) (int, error) {
+	return call[int](ctx, c, "held/drop", r)
+}
+
 // Import streams to the server. A read of stream may be under way when it
 // returns, if the server ended first: the caller closes stream then.
 func (c *Remote) Import(ctx context.Context, r ImportRequest, stream io.Reader, progress func(string)) (ImportResult, error) {
@@ -150,28 +208,60 @@ func (c *Remote) Import(ctx context.Context, r ImportRequest, stream io.Reader, 
 		return ImportResult{}, err
 	}
 	defer res.Body.Close()
-	lines := bufio.NewScanner(res.Body)
+	out, err := readLines[ImportResult](res.Body, progress)
+	switch failed := body.failure(); {
+	case err != nil && failed != nil:
+		return ImportResult{}, failed
+	case errors.Is(err, errCut):
+		return ImportResult{}, fault.Wrap(err, fault.Unavailable, "The running server ended before the import did. Look with satchel space list whether it was done.")
+	}
+	return out, err
+}
+
+// errCut is in the tree of the error of a long answer that ended too early.
+var errCut = errors.New("the answer was cut off")
+
+// readLines reads a long answer.
+func readLines[Out any](r io.Reader, progress func(string)) (out Out, err error) {
+	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, 64<<20)
 	for lines.Scan() {
-		var l importLine
+		var l answerLine[Out]
 		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
-			break
+			return out, errors.Join(errCut, err)
 		}
 		switch {
-		case l.Error != nil && body.failure() != nil:
-			return ImportResult{}, body.failure()
 		case l.Error != nil:
-			return ImportResult{}, fault.New(l.Error.Code, "%s", l.Error.Message)
+			return out, fault.New(l.Error.Code, "%s", l.Error.Message)
 		case l.Result != nil:
 			return *l.Result, nil
 		default:
 			progress(l.Progress)
 		}
 	}
-	if failed := body.failure(); failed != nil {
-		return ImportResult{}, failed
+	return out, errors.Join(errCut, lines.Err())
+}
+
+// callLong asks for what takes long.
+func callLong[Out any](ctx context.Context, c *Remote, op string, in any, progress func(string)) (Out, error) {
+	var none Out
+	body, err := json.Marshal(in)
+	if err != nil {
+		return none, err
 	}
-	return ImportResult{}, fault.Wrap(lines.Err(), fault.Unavailable, "The running server ended before the import did. Look with satchel space list whether it was done.")
+	res, err := c.post(ctx, op, bytes.NewReader(body))
+	if err != nil {
+		return none, err
+	}
+	defer res.Body.Close()
+	out, err := readLines[Out](res.Body, progress)
+	switch {
+	case errors.Is(err, errCut) && ctx.Err() != nil:
+		return none, fault.Wrap(err, fault.Canceled, "Interrupted.")
+	case errors.Is(err, errCut):
+		return none, fault.Wrap(err, fault.Unavailable, "The running server ended before this was done. Try again in a moment.")
+	}
+	return out, err
 }
 
 // streamClient is a client for one request with a long body.

@@ -33,6 +33,9 @@ type Service interface {
 	// reading the stream fails the error is the stream's, and nothing has changed.
 	// The stream may still be read when Import returns, until it is closed.
 	Import(ctx context.Context, r ImportRequest, stream io.Reader, progress func(string)) (ImportResult, error)
+
+	History
+	Remotes
 }
 
 // Info is what runs.

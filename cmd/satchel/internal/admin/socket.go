@@ -102,68 +102,81 @@ func socketAddress(path string) (addr string, done func(), err error) {
 
 // Handler answers on the socket for s.
 func Handler(s Service, log *slog.Logger) http.Handler {
-	mux := http.NewServeMux()
-	handle := func(op string, f func(ctx context.Context, body json.RawMessage) (any, error)) {
-		mux.HandleFunc("POST /"+op, func(w http.ResponseWriter, r *http.Request) {
-			body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
-			var v any
-			if err == nil {
-				v, err = f(r.Context(), body)
-			}
-			if err != nil {
-				writeError(w, log, op, err)
-				return
-			}
-			w.Header().Set("Content-Type", "application/json")
-			_ = json.NewEncoder(w).Encode(v)
+	m := &socketMux{ServeMux: http.NewServeMux(), log: log}
+	handle(m, "info", func(ctx context.Context, _ struct{}) (any, error) { return s.Info(ctx) })
+	handle(m, "users/add", func(ctx context.Context, in User) (any, error) { return s.AddUser(ctx, in.Name, in.Admin) })
+	handle(m, "users/list", func(ctx context.Context, _ struct{}) (any, error) { return s.Users(ctx) })
+	handle(m, "users/remove", func(ctx context.Context, name string) (any, error) { return struct{}{}, s.RemoveUser(ctx, name) })
+	handle(m, "tokens/create", func(ctx context.Context, in TokenRequest) (any, error) { return s.CreateToken(ctx, in) })
+	handle(m, "tokens/list", func(ctx context.Context, user string) (any, error) { return s.Tokens(ctx, user) })
+	handle(m, "tokens/revoke", func(ctx context.Context, id space.GrantID) (any, error) { return struct{}{}, s.RevokeToken(ctx, id) })
+	handle(m, "spaces/list", func(ctx context.Context, user string) (any, error) { return s.Spaces(ctx, user) })
+	handle(m, "history/log", func(ctx context.Context, in LogRequest) (any, error) { return s.Log(ctx, in) })
+	handle(m, "history/show", func(ctx context.Context, in ShowRequest) (any, error) { return s.Show(ctx, in) })
+	handle(m, "history/restore", func(ctx context.Context, in RestoreRequest) (any, error) { return s.Restore(ctx, in) })
+	handle(m, "remote/status", func(ctx context.Context, user string) (any, error) { return s.SpaceStatus(ctx, user) })
+	handle(m, "remote/remove", func(ctx context.Context, user string) (any, error) { return struct{}{}, s.RemoveRemote(ctx, user) })
+	handleLong(m, "remote/set", s.SetRemote)
+	handleLong(m, "remote/sync", s.Sync)
+	handleLong(m, "secrets/purge", s.Purge)
+	handle(m, "secrets/allow", func(ctx context.Context, in AllowRequest) (any, error) { return struct{}{}, s.AllowSecret(ctx, in) })
+	handle(m, "secrets/allowed", func(ctx context.Context, user string) (any, error) { return s.AllowedSecrets(ctx, user) })
+	handle(m, "held/drop", func(ctx context.Context, in HeldRequest) (any, error) { return s.DropHeld(ctx, in) })
+	m.HandleFunc("POST /import", func(w http.ResponseWriter, r *http.Request) {
+		q := r.URL.Query()
+		req := ImportRequest{User: q.Get("user"), Kind: q.Get("kind"), Source: q.Get("source")}
+		answerLines(w, log, "import", func(progress func(string)) (ImportResult, error) {
+			return s.Import(r.Context(), req, r.Body, progress)
 		})
+		// The client ends its stream when it has read the answer; were the
+		// connection closed before, it might see that and not the answer.
+		_, _ = io.Copy(io.Discard, r.Body)
+	})
+	return m
+}
+
+// socketMux is what the socket answers.
+type socketMux struct {
+	*http.ServeMux
+	log *slog.Logger
+}
+
+// handle answers an operation with one JSON value for another.
+func handle[In any](m *socketMux, op string, f func(ctx context.Context, in In) (any, error)) {
+	m.HandleFunc("POST /"+op, func(w http.ResponseWriter, r *http.Request) {
+		in, err := read[In](w, r)
+		var v any
+		if err == nil {
+			v, err = f(r.Context(), in)
+		}
+		if err != nil {
+			writeError(w, m.log, op, err)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(v)
+	})
+}
+
+// handleLong is handle for work that takes long: the answer is lines, of
+// progress at first.
+func handleLong[In, Out any](m *socketMux, op string, f func(ctx context.Context, in In, progress func(string)) (Out, error)) {
+	m.HandleFunc("POST /"+op, func(w http.ResponseWriter, r *http.Request) {
+		in, err := read[In](w, r)
+		if err != nil {
+			writeError(w, m.log, op, err)
+			return
+		}
+		answerLines(w, m.log, op, func(progress func(string)) (Out, error) { return f(r.Context(), in, progress) })
+	})
+}
+
+func read[In any](w http.ResponseWriter, r *http.Request) (in In, err error) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
+	if err != nil {
+		return in, err
 	}
-	handle("info", func(ctx context.Context, _ json.RawMessage) (any, error) { return s.Info(ctx) })
-	handle("users/add", func(ctx context.Context, b json.RawMessage) (any, error) {
-		var in User
-		if err := decode(b, &in); err != nil {
-			return nil, err
-		}
-		return s.AddUser(ctx, in.Name, in.Admin)
-	})
-	handle("users/list", func(ctx context.Context, _ json.RawMessage) (any, error) { return s.Users(ctx) })
-	handle("users/remove", func(ctx context.Context, b json.RawMessage) (any, error) {
-		var name string
-		if err := decode(b, &name); err != nil {
-			return nil, err
-		}
-		return struct{}{}, s.RemoveUser(ctx, name)
-	})
-	handle("tokens/create", func(ctx context.Context, b json.RawMessage) (any, error) {
-		var in TokenRequest
-		if err := decode(b, &in); err != nil {
-			return nil, err
-		}
-		return s.CreateToken(ctx, in)
-	})
-	handle("tokens/list", func(ctx context.Context, b json.RawMessage) (any, error) {
-		var user string
-		if err := decode(b, &user); err != nil {
-			return nil, err
-		}
-		return s.Tokens(ctx, user)
-	})
-	handle("tokens/revoke", func(ctx context.Context, b json.RawMessage) (any, error) {
-		var id space.GrantID
-		if err := decode(b, &id); err != nil {
-			return nil, err
-		}
-		return struct{}{}, s.RevokeToken(ctx, id)
-	})
-	handle("spaces/list", func(ctx context.Context, b json.RawMessage) (any, error) {
-		var user string
-		if err := decode(b, &user); err != nil {
-			return nil, err
-		}
-		return s.Spaces(ctx, user)
-	})
-	mux.HandleFunc("POST /import", func(w http.ResponseWriter, r *http.Request) { serveImport(w, r, s, log) })
-	return mux
+	return in, decode(body, &in)
 }
 
 func decode(b json.RawMessage, v any) error {
@@ -195,33 +208,31 @@ func errorOf(err error, log *slog.Logger, op string) wireError {
 	return e
 }
 
-// importLine is one line of the answer to an import: progress, and at the end
-// a result or an error.
-type importLine struct {
-	Progress string        `json:"progress,omitempty"`
-	Result   *ImportResult `json:"result,omitempty"`
-	Error    *wireError    `json:"error,omitempty"`
+// answerLine is one line of a long answer: progress, and at the end a result or
+// an error.
+type answerLine[Out any] struct {
+	Progress string     `json:"progress,omitempty"`
+	Result   *Out       `json:"result,omitempty"`
+	Error    *wireError `json:"error,omitempty"`
 }
 
-func serveImport(w http.ResponseWriter, r *http.Request, s Service, log *slog.Logger) {
+// answerLines does long work and answers with lines.
+func answerLines[Out any](w http.ResponseWriter, log *slog.Logger, op string, f func(progress func(string)) (Out, error)) {
 	rc := http.NewResponseController(w)
 	// The answer's progress comes while the request's stream is read.
 	_ = rc.EnableFullDuplex()
-	enc := json.NewEncoder(w)
-	q := r.URL.Query()
-	req := ImportRequest{User: q.Get("user"), Kind: q.Get("kind"), Source: q.Get("source")}
-	res, err := s.Import(r.Context(), req, r.Body, func(p string) {
-		_ = enc.Encode(importLine{Progress: p})
+	var mu sync.Mutex
+	write := func(l answerLine[Out]) {
+		mu.Lock()
+		defer mu.Unlock()
+		_ = json.NewEncoder(w).Encode(l)
 		_ = rc.Flush()
-	})
-	line := importLine{Result: &res}
-	if err != nil {
-		e := errorOf(err, log, "import")
-		line = importLine{Error: &e}
 	}
-	_ = enc.Encode(line)
-	_ = rc.Flush()
-	// The client ends its stream when it has read the answer; were the
-	// connection closed before, it might see that and not the answer.
-	_, _ = io.Copy(io.Discard, r.Body)
+	res, err := f(func(p string) { write(answerLine[Out]{Progress: p}) })
+	line := answerLine[Out]{Result: &res}
+	if err != nil {
+		e := errorOf(err, log, op)
+		line = answerLine[Out]{Error: &e}
+	}
+	write(line)
 }

@@ -3,20 +3,25 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync/atomic"
 
 	"satchel/auth/store"
 	"satchel/cmd/satchel/internal/admin"
 	"satchel/gitstore"
+	"satchel/gitstore/remotes"
+	"satchel/gitstore/secretscan"
 	"satchel/internal/config"
 	"satchel/internal/database"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 	"satchel/sandbox/agent"
+	"satchel/tools/index"
 )
 
 // Core is the open data directory: all that an administrative command needs. It
@@ -29,6 +34,7 @@ type Core struct {
 	Git      *gitstore.Store
 	Admin    *admin.Local
 
+	links
 	events *relay
 }
 
@@ -45,7 +51,11 @@ func SocketPath(dataDir string) string { return filepath.Join(dataDir, "run", "a
 // OpenCore opens the data directory, making it where it is missing, and brings
 // its database up to date. It returns a fault.Conflict where another process
 // works on the directory.
-func OpenCore(ctx context.Context, cfg *config.Config, version string, log *slog.Logger) (_ *Core, err error) {
+func OpenCore(ctx context.Context, cfg *config.Config, version string, log *slog.Logger) (*Core, error) {
+	return openCore(ctx, cfg, version, log, remotes.Metrics{})
+}
+
+func openCore(ctx context.Context, cfg *config.Config, version string, log *slog.Logger, m remotes.Metrics) (_ *Core, err error) {
 	c := &Core{Config: cfg, Log: log, events: &relay{}}
 	defer func() {
 		if err != nil {
@@ -63,12 +73,24 @@ func OpenCore(ctx context.Context, cfg *config.Config, version string, log *slog
 	if err := os.Chmod(run, 0o700); err != nil {
 		return nil, fault.Wrap(err, fault.Unavailable, "The data directory %s is not this user's (%s). Run this as its owner, or name another one with --data.", cfg.DataDir, cause(err))
 	}
+	if err = c.openTransport(ctx, c); err != nil {
+		return nil, err
+	}
 	spaces := filepath.Join(cfg.DataDir, "spaces")
-	// First of all, because it takes the lock.
+	// Before the rest, because it takes the lock.
+	screen := c.screen
+	if !cfg.Space.ScreenSecrets {
+		screen = nil
+	}
 	c.Git, err = gitstore.Open(gitstore.Options{
-		Dir:    spaces,
-		Limits: gitstore.Limits{File: cfg.Space.MaxFile, Change: cfg.Space.MaxChange, Space: cfg.Space.MaxSize},
-		Events: c.events,
+		Dir: spaces,
+		Limits: gitstore.Limits{
+			File: cfg.Space.MaxFile, Change: cfg.Space.MaxChange, Space: cfg.Space.MaxSize,
+			Files: cfg.Space.MaxFiles, Repository: cfg.Space.MaxHistory,
+		},
+		Events:    c.events,
+		Transport: c.transport,
+		Screen:    screen,
 
 		CheckoutOwner: agent.CommandUID,
 		Logger:        log.With("part", "gitstore"),
@@ -79,12 +101,39 @@ func OpenCore(ctx context.Context, cfg *config.Config, version string, log *slog
 	if c.DB, err = database.Open(ctx, database.Options{URL: cfg.DatabaseURL(), Logger: log.With("part", "database")}); err != nil {
 		return nil, err
 	}
-	if _, err = c.DB.Migrate(ctx, store.Migrations()...); err != nil {
+	migrations := slices.Concat(store.Migrations(), remotes.Migrations(), secretscan.Migrations())
+	if _, err = c.DB.Migrate(ctx, migrations...); err != nil {
+		return nil, err
+	}
+	if err = c.openRemotes(ctx, c, m); err != nil {
 		return nil, err
 	}
 	c.Accounts = store.New(c.DB, store.Options{Logger: log.With("part", "accounts")})
-	c.Admin = &admin.Local{Accounts: c.Accounts, Git: c.Git, SpacesDir: spaces, Running: admin.Info{Version: version, MaxFile: cfg.Space.MaxFile}}
+	c.Admin = &admin.Local{
+		Accounts: c.Accounts, Git: c.Git, SpacesDir: spaces, Running: admin.Info{Version: version, MaxFile: cfg.Space.MaxFile},
+		Remotes: c.remotes, Secrets: c.secrets, Held: c.held, Logger: log.With("part", "admin"),
+		Purged: c.reindex, Unscreened: !cfg.Space.ScreenSecrets,
+	}
+	c.events.follow(c.remotes)
 	return c, nil
+}
+
+// reindex makes a space's index anew, where no server has it open. What was
+// purged from the space would stay in the free pages of the old one.
+func (c *Core) reindex(ctx context.Context, id space.SpaceID) error {
+	x, err := openIndex(c.Config, c.Log)
+	if err != nil {
+		return err
+	}
+	return errors.Join(x.Rebuild(ctx, id, c.Git), x.Close())
+}
+
+func openIndex(cfg *config.Config, log *slog.Logger) (*index.Index, error) {
+	x, err := index.Open(index.Options{Dir: filepath.Join(cfg.DataDir, "index"), Logger: log.With("part", "index")})
+	if err != nil {
+		return nil, fmt.Errorf("open the search index: %w", err)
+	}
+	return x, nil
 }
 
 // checkShared refuses a data directory in which every user of the machine may
@@ -102,7 +151,7 @@ func checkShared(dir string) error {
 
 // Close closes what is open, in the order that leaves nothing half done.
 func (c *Core) Close() error {
-	var errs []error
+	errs := []error{c.closeRemotes()}
 	if c.Accounts != nil {
 		errs = append(errs, c.Accounts.Close())
 	}
@@ -112,7 +161,7 @@ func (c *Core) Close() error {
 	if c.Git != nil {
 		errs = append(errs, c.Git.Close())
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, c.closeTransport())...)
 }
 
 // relay passes commits on to those that follow them, who are made after the

@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
+	"strings"
 	"time"
 
+	"satchel/gitstore/remotes"
 	"satchel/internal/config"
 	"satchel/internal/fault"
 	"satchel/internal/space"
@@ -17,8 +20,9 @@ import (
 
 // runner lets the tools run commands in the pool.
 type runner struct {
-	pool   *sandbox.Pool
-	memory int64 // bytes of one sandbox, for people
+	pool    *sandbox.Pool
+	remotes *remotes.Manager
+	memory  int64 // bytes of one sandbox, for people
 }
 
 var _ tools.Runner = runner{}
@@ -27,6 +31,7 @@ var _ tools.Runner = runner{}
 func (r runner) Run(ctx context.Context, q tools.RunRequest, p tools.Progress) (tools.RunResult, error) {
 	began := time.Now()
 	var shown int
+	r.remotes.Used(q.Space)
 	res, err := r.pool.Exec(ctx, sandbox.Request{
 		User: q.User, Space: q.Space, Command: q.Command, Comment: q.Comment,
 		ReadOnly: q.ReadOnly, Background: q.Background,
@@ -39,7 +44,10 @@ func (r runner) Run(ctx context.Context, q tools.RunRequest, p tools.Progress) (
 	if end := deathOf(err); end != "" {
 		// The command began, so it is a result: what is known of it, and what is
 		// lost, is in the error's words.
-		return tools.RunResult{End: end, Detail: fault.PublicOf(err), Duration: time.Since(began)}, nil
+		return tools.RunResult{
+			End: end, Detail: fault.PublicOf(err), Duration: time.Since(began), Push: pushState(r.remotes, q.Space),
+			Limits: limitsOfDeath(end),
+		}, nil
 	}
 	if err != nil {
 		return tools.RunResult{}, err
@@ -47,10 +55,12 @@ func (r runner) Run(ctx context.Context, q tools.RunRequest, p tools.Progress) (
 	out := tools.RunResult{
 		End: ends[res.End], ExitCode: res.ExitCode, Signal: res.Signal,
 		Stdout: output(res.Stdout), Stderr: output(res.Stderr),
-		Duration: res.Duration, Commits: res.Commits, Conflicts: res.Conflicts, Held: res.Refused,
-		Push:      tools.PushState{State: "local"},
+		Duration: res.Duration, Commits: res.Commits, Conflicts: res.Conflicts, Held: res.Held,
+		Push:      pushState(r.remotes, q.Space),
 		Restarted: res.Restarted, JobID: res.JobID, JobDir: res.JobDir, Notes: res.Notes,
+		Limits: limitNames(res.Limits),
 	}
+	out.Notes = append(out.Notes, r.remotes.Notices(q.Space, q.User)...)
 	if res.NotSaved != nil {
 		out.NotSaved = notSavedNote(res.NotSaved)
 	}
@@ -64,10 +74,46 @@ func (r runner) Run(ctx context.Context, q tools.RunRequest, p tools.Progress) (
 		out.Notes = append(out.Notes, r.processNote(ctx, q, res.JobID))
 	}
 	if n := len(res.Applied); n > 0 {
-		out.Notes = append(out.Notes, fmt.Sprintf("%d files that changed elsewhere were brought in before the command ran.", n))
+		out.Notes = append(out.Notes, appliedNote(n))
 	}
+	nameUser(&out, q.Author)
 	return out, nil
 }
+
+func appliedNote(n int) string {
+	if n == 1 {
+		return "1 file that changed elsewhere was brought in before the command ran."
+	}
+	return fmt.Sprintf("%d files that changed elsewhere were brought in before the command ran.", n)
+}
+
+// nameUser puts the user's name into the commands that a refusal tells a person
+// to run, where the commits' author shows it: who has told no address of their
+// own gets NAME@satchel.invalid.
+func nameUser(out *tools.RunResult, author space.Person) {
+	name, ok := strings.CutSuffix(author.Email, "@satchel.invalid")
+	if !ok || !userName.MatchString(name) {
+		return
+	}
+	fill := func(s string) string { return strings.ReplaceAll(s, " --user NAME ", " --user "+name+" ") }
+	fillAll := func(list []space.Refusal) []space.Refusal {
+		list = slices.Clone(list) // the sandbox's, or the commit's
+		for i := range list {
+			list[i].Why = fill(list[i].Why)
+		}
+		return list
+	}
+	out.Held = fillAll(out.Held)
+	for i := range out.Commits {
+		out.Commits[i].Refused = fillAll(out.Commits[i].Refused)
+	}
+	for i := range out.Notes {
+		out.Notes[i] = fill(out.Notes[i])
+	}
+}
+
+// userName is what a shell takes as it is.
+var userName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
 // noFork is what bash says, with and without another try, where the kernel lets
 // it start nothing more (RLIMIT_NPROC, which counts all processes of the
@@ -78,7 +124,7 @@ var noFork = regexp.MustCompile(`fork: (retry: )?Resource temporarily unavailabl
 // asks, since a command that can start nothing cannot look itself.
 func (r runner) processNote(ctx context.Context, q tools.RunRequest, self string) string {
 	note := "All processes that the sandbox may have are in use."
-	jobs, err := r.pool.Jobs(ctx, q.User, q.Space)
+	jobs, err := r.pool.Jobs(ctx, sandbox.JobOwner{User: q.User, Space: q.Space, ReadOnly: q.ReadOnly})
 	if err != nil {
 		return note
 	}
@@ -116,6 +162,26 @@ func deathOf(err error) tools.RunEnd {
 	return ""
 }
 
+// limitsOfDeath are the limits that ended a sandbox.
+func limitsOfDeath(end tools.RunEnd) []string {
+	if end == tools.RunOutOfMemory {
+		return []string{"sandbox.memory"}
+	}
+	return nil
+}
+
+// limitNames names each limit that a command met once, in the order in which
+// the notes speak of them.
+func limitNames(met []sandbox.Limit) []string {
+	var names []string
+	for _, l := range met {
+		if !slices.Contains(names, string(l)) {
+			names = append(names, string(l))
+		}
+	}
+	return names
+}
+
 func output(o sandbox.Output) tools.RunOutput {
 	return tools.RunOutput{Text: o.Text, Cut: o.Cut, Saved: o.Saved}
 }
@@ -126,7 +192,7 @@ var ends = map[agent.End]tools.RunEnd{
 	agent.TimedOut: tools.RunTimedOut,
 	agent.Canceled: tools.RunCanceled,
 	agent.Detached: tools.RunJob,
-	agent.Shutdown: tools.RunLost,
+	agent.Shutdown: tools.RunStopped,
 }
 
 func progressText(p sandbox.Progress) string {

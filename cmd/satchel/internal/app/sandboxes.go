@@ -12,49 +12,71 @@ import (
 	"satchel/internal/fault"
 	"satchel/internal/space"
 	"satchel/sandbox"
+	"satchel/sandbox/crun"
 	"satchel/sandbox/gvisor"
+	"satchel/sandbox/held"
+	"satchel/sandbox/host"
 )
+
+// Runtime is a space.Runtime that can tell what it finds on this machine.
+type Runtime interface {
+	space.Runtime
+	// Diagnose looks at everything that sandboxes need or can use, for
+	// `satchel doctor`. It starts a trial sandbox.
+	Diagnose(ctx context.Context) []host.Finding
+}
+
+// RuntimeNames are the runtimes that there are, the default one first.
+func RuntimeNames() []string { return []string{gvisor.Name, crun.Name, crun.NameRunc} }
 
 // NewRuntime returns the runtime that the configuration names, with its state
 // in runDir, which it alone may use; nil where the configuration names none.
-func NewRuntime(cfg *config.Config, runDir string, log *slog.Logger) (*gvisor.Runtime, error) {
-	if cfg.Sandbox.Runtime == "none" {
+func NewRuntime(cfg *config.Config, runDir string, log *slog.Logger) (Runtime, error) {
+	name := cfg.Sandbox.Runtime
+	log = log.With("part", name)
+	var rt Runtime
+	var err error
+	switch name {
+	case "none":
 		return nil, nil
+	case crun.Name, crun.NameRunc:
+		rt, err = crun.New(crun.Options{RunDir: runDir, Program: name, Rootfs: cfg.Sandbox.Rootfs, Logger: log})
+	default:
+		rt, err = gvisor.New(gvisor.Options{RunDir: runDir, Rootfs: cfg.Sandbox.Rootfs, Platform: cfg.Sandbox.Platform, Logger: log})
 	}
-	return gvisor.New(gvisor.Options{
-		RunDir:   runDir,
-		Rootfs:   cfg.Sandbox.Rootfs,
-		Platform: cfg.Sandbox.Platform,
-		Logger:   log.With("part", "gvisor"),
-	})
+	if err != nil {
+		return nil, err // and no runtime, which a typed nil would seem to be
+	}
+	return rt, nil
 }
 
 // bash is what runs commands: the pool over a runtime. It is nil where the
 // configuration switches bash off.
 type bash struct {
-	runtime *gvisor.Runtime
+	runtime Runtime
 	pool    *sandbox.Pool
 
 	closeOnce sync.Once
 	closeErr  error
 }
 
-func openBash(cfg *config.Config, git *gitstore.Store, m sandbox.Metrics, log *slog.Logger) (*bash, error) {
+func openBash(cfg *config.Config, git *gitstore.Store, kept *held.Store, m sandbox.Metrics, log *slog.Logger) (*bash, error) {
 	rt, err := NewRuntime(cfg, filepath.Join(cfg.DataDir, "run", "sandboxes"), log)
 	if err != nil || rt == nil {
 		return nil, err
 	}
 	s := cfg.Sandbox
 	pool, err := sandbox.New(sandbox.Options{
-		Runtime: rt, Seeder: git, Committer: git,
+		Runtime: rt, Seeder: git, Committer: git, Held: kept,
 		Limits: space.Limits{
 			Memory: s.Memory, Processes: s.Processes, CPUs: s.CPUs, Disk: s.Disk, Inodes: s.Inodes,
 			Tmp: s.Tmp, OpenFiles: s.OpenFiles, FileSize: s.FileSize, WallTime: s.WallTime,
 		},
-		MaxSandboxes: s.Max, MaxMemory: s.TotalMemory,
+		MaxSandboxes: s.Max, MaxMemory: s.TotalMemory, FreeMemory: s.FreeMemory, ProcessMemory: s.ProcessMemory,
+		AnswerTime: s.AnswerTime, ReapEvery: s.ReapEvery,
 		IdleStop: s.IdleStop, DetachAfter: s.DetachAfter, WallTime: s.WallTime, Grace: s.Grace,
 		OutputChars: s.OutputChars,
-		MaxFile:     cfg.Space.MaxFile, MaxChange: cfg.Space.MaxChange,
+		MaxFile:     cfg.Space.MaxFile, MaxChange: cfg.Space.MaxChange, MaxHeldFile: min(cfg.Held.MaxFile, s.Memory/16),
 		Metrics: m,
 		Logger:  log.With("part", "sandbox"),
 	})

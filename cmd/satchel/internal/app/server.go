@@ -1,13 +1,13 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -56,24 +56,28 @@ func OpenServer(ctx context.Context, cfg *config.Config, version string, log *sl
 			err = errors.Join(err, s.close(ctx))
 		}
 	}()
-	if s.Core, err = OpenCore(ctx, cfg, version, log); err != nil {
+	s.signals = newSignals(version, log)
+	if s.Core, err = openCore(ctx, cfg, version, log, s.signals.remotes); err != nil {
 		return nil, err
 	}
 	if err = s.listen(ctx); err != nil {
 		return nil, err
 	}
-	s.signals = newSignals(s)
-	if s.index, err = index.Open(index.Options{Dir: filepath.Join(cfg.DataDir, "index"), Logger: log.With("part", "index")}); err != nil {
-		return nil, fmt.Errorf("open the search index: %w", err)
+	s.signals.watchRemotes(s.remotes)
+	if s.index, err = openIndex(cfg, log); err != nil {
+		return nil, err
 	}
+	s.Admin.Purged = func(ctx context.Context, id space.SpaceID) error { return s.index.Rebuild(ctx, id, s.Git) }
 	s.follower = s.index.Follow(s.Git)
-	s.upkeep = newUpkeep(s.Git, log)
-	s.events.follow(s.follower, s.upkeep)
-	if s.bash, err = openBash(cfg, s.Git, s.signals.sandbox, log); err != nil {
+	s.upkeep = newUpkeep(s.Git, cfg.Space.TidyAfter, log)
+	s.events.follow(s.remotes, s.follower, s.upkeep)
+	if s.bash, err = openBash(cfg, s.Git, s.held, s.signals.sandbox, log); err != nil {
 		return nil, err
 	}
 	if s.bash != nil {
 		s.signals.watchPool(s.bash.pool)
+		s.Admin.StopSpace = s.bash.pool.StopSpace
+		s.Admin.ForgetHeld = s.bash.pool.ForgetHeld
 	}
 	s.Admin.Running.URL = s.localURL() + "/mcp"
 	s.Admin.Ended = s.userEnded
@@ -139,17 +143,18 @@ func (s *Server) URL() string { return s.base + "/mcp" }
 func (s *Server) openMCP() error {
 	var run tools.Runner
 	if s.bash != nil {
-		run = runner{s.bash.pool, s.Config.Sandbox.Memory}
+		run = runner{s.bash.pool, s.remotes, s.Config.Sandbox.Memory}
 	}
 	set, err := tools.New(tools.Options{
-		Workspace:     workspace{s.Git},
+		Workspace:     workspace{s.Git, s.remotes},
 		Searcher:      s.index,
 		Runner:        run,
 		RunnerProblem: func() string { return "This server's configuration switches bash off (sandbox.runtime: none)." },
+		Trouble:       s.remotes.Trouble,
 		Prefix:        s.Config.Tools.Prefix,
 		ChatGPT:       tools.ChatGPTMode(s.Config.Tools.ChatGPT),
 		PublicURL:     func() string { return s.base },
-		Limits:        tools.Limits{SearchTokens: s.Config.Search.MaxTokens, SearchResults: s.Config.Search.Limit},
+		Limits:        tools.Limits{SearchTokens: s.Config.Search.MaxTokens, SearchResults: s.Config.Search.Limit, SearchWait: cmp.Or(s.Config.Search.Wait, -1)},
 		Logger:        s.Log.With("part", "tools"),
 	})
 	if err != nil {
@@ -205,6 +210,7 @@ func (s *Server) Serve(ctx context.Context, ready func()) error {
 		// meanwhile.
 		s.bash.reap(s.ctx, s.Log)
 	}
+	ids := s.catchUp()
 	serve(public, s.listener)
 	commands := s.signals.server(s.commands.wrap(admin.Handler(s.Admin, s.Log.With("part", "admin"))))
 	serve(commands, s.socket)
@@ -216,27 +222,37 @@ func (s *Server) Serve(ctx context.Context, ready func()) error {
 	}
 	s.ready.Store(true)
 	ready()
-	s.begin()
+	s.begin(ids)
 
 	var err error
 	select {
 	case <-ctx.Done():
-		s.Log.Info("shutting down: running commands may end, and what they changed is committed")
+		s.Log.Info("shutting down: running commands are ended with their grace, and what they changed is committed")
 	case err = <-failed:
 	}
 	s.ready.Store(false)
 	return errors.Join(err, s.shutdown(servers, commands))
 }
 
-// begin does what a start owes: it lets the index catch up with commits that an
-// earlier process did not get to, and looks whether bash works.
-func (s *Server) begin() {
+// catchUp lets the index catch up with commits that an earlier process did not
+// get to, before the first search: it then knows that it may be behind. It
+// returns the spaces.
+func (s *Server) catchUp() []space.SpaceID {
 	ids, err := s.Git.Spaces()
 	if err != nil {
 		s.Log.Error("list the spaces", "err", err)
 	}
 	for _, id := range ids {
 		s.follower.Refresh(id)
+	}
+	return ids
+}
+
+// begin does what else a start owes: it takes up what was not pushed, and looks
+// whether bash works.
+func (s *Server) begin(ids []space.SpaceID) {
+	if err := s.remotes.Start(s.ctx); err != nil {
+		s.Log.Error("take up what was not pushed", "err", err)
 	}
 	if s.bash != nil {
 		s.work.Go(func() { s.bash.check(s.ctx, s.Log) })
@@ -295,6 +311,9 @@ func (s *Server) close(ctx context.Context) error {
 	var errs []error
 	if s.bash != nil {
 		errs = append(errs, s.bash.close(ctx))
+	}
+	if s.Core != nil {
+		errs = append(errs, s.closeRemotes())
 	}
 	if s.follower != nil {
 		s.events.follow()

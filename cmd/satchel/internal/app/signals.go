@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"satchel/gitstore/remotes"
 	"satchel/internal/telemetry"
 	"satchel/mcp"
 	"satchel/sandbox"
@@ -19,11 +20,12 @@ type signals struct {
 	http    *telemetry.HTTP
 	mcp     mcp.Observer
 	sandbox sandbox.Metrics
+	remotes remotes.Metrics
 }
 
-func newSignals(s *Server) *signals {
-	m := telemetry.NewMetrics(s.version)
-	g := &signals{log: s.Log, metrics: m, http: telemetry.NewHTTP(m, s.Log)}
+func newSignals(version string, log *slog.Logger) *signals {
+	m := telemetry.NewMetrics(version)
+	g := &signals{log: log, metrics: m, http: telemetry.NewHTTP(m, log)}
 
 	calls := m.Histogram("mcp_request_duration_seconds", "MCP requests by method, tool and outcome.", telemetry.LatencyBuckets(), "method", "tool", "outcome")
 	refused := m.Counter("mcp_refused_total", "MCP requests that were refused before they began.", "reason")
@@ -39,14 +41,48 @@ func newSignals(s *Server) *signals {
 	waits := m.Histogram("sandbox_wait_seconds", "How long starts waited for room.", telemetry.LatencyBuckets())
 	commands := m.Histogram("sandbox_command_seconds", "Commands by how they ended.", telemetry.LatencyBuckets(), "end")
 	collects := m.Histogram("sandbox_collect_seconds", "Collections that found changes.", telemetry.LatencyBuckets(), "outcome")
+	held := m.Histogram("sandbox_held_seconds", "Writes of files that could not be committed to where they are kept.", telemetry.LatencyBuckets(), "outcome")
+	reaped := m.Counter("sandbox_reaped_total", "Sandboxes of which remains were removed that nothing owned.")
+	reapFailures := m.Counter("sandbox_reap_failures_total", "Looks for such remains that failed.")
 	g.sandbox = sandbox.Metrics{
+		Reaped: func(n int, err error) {
+			reaped.Add(float64(n))
+			if err != nil {
+				reapFailures.Inc()
+			}
+		},
+		Held:      func(d time.Duration, _ int, err error) { held.Observe(d.Seconds(), outcome(err)) },
 		Started:   func(d time.Duration, err error) { starts.Observe(d.Seconds(), outcome(err)) },
 		Stopped:   func(r sandbox.StopReason) { stops.Inc(string(r)) },
 		Waited:    func(d time.Duration) { waits.Observe(d.Seconds()) },
 		Command:   func(d time.Duration, end agent.End) { commands.Observe(d.Seconds(), string(ends[end])) },
 		Collected: func(d time.Duration, _ int, err error) { collects.Observe(d.Seconds(), outcome(err)) },
 	}
+
+	steps := m.Histogram("remote_step_seconds", "Steps of syncs with remotes (check, fetch, merge, push), by result.", telemetry.LatencyBuckets(), "step", "result")
+	syncs := m.Histogram("remote_sync_seconds", "Syncs with remotes by result.", telemetry.LatencyBuckets(), "result")
+	g.remotes = remotes.Metrics{
+		Step:   func(step, result string, d time.Duration) { steps.Observe(d.Seconds(), step, result) },
+		Synced: func(result string, d time.Duration) { syncs.Observe(d.Seconds(), result) },
+	}
 	return g
+}
+
+// watchRemotes adds the gauges of remotes.
+func (g *signals) watchRemotes(r *remotes.Manager) {
+	g.metrics.GaugeFunc("remotes", "Spaces that have a remote.", func() float64 { return float64(r.Stats().Remotes) })
+	g.metrics.GaugeFunc("remote_queue", "Syncs with remotes that wait for their turn.", func() float64 { return float64(r.Stats().Queued) })
+	g.metrics.GaugeFunc("remote_syncs", "Syncs with remotes that run.", func() float64 { return float64(r.Stats().Running) })
+	g.metrics.GaugeFunc("remotes_failed", "Remotes whose last sync failed.", func() float64 {
+		n := 0
+		for _, of := range r.Stats().Failed {
+			n += of
+		}
+		return float64(n)
+	})
+	g.metrics.GaugeFunc("remote_oldest_unpushed_seconds", "For how long the oldest commit has waited to be pushed.", func() float64 {
+		return r.Stats().OldestUnpushed.Seconds()
+	})
 }
 
 // watchPool adds the gauges of the pool.

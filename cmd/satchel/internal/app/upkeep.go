@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"time"
 
 	"satchel/cmd/satchel/internal/admin"
 	"satchel/gitstore"
@@ -11,39 +12,48 @@ import (
 )
 
 // Every commit is a small pack of its own. Reads hardly notice some hundreds of
-// them (gitstore's benchmarks), so that is when they are made one.
+// them (gitstore's benchmarks), so that is when they are made one in a space that
+// is never idle.
 const (
 	commitsBetweenLooks = 100
 	packsWorthPacking   = 300
 )
 
+// sweepEvery is how often leftovers of no space are looked for.
+const sweepEvery = 6 * time.Hour
+
 // upkeep does what makes later work quick, one space at a time, off every other
-// path: it packs what many commits left, and makes the checkout that the next
-// sandbox of a space starts from.
+// path: it tidies spaces in which nothing was committed for a while, packs what
+// many commits left in a busy one, and makes the checkout that the next sandbox
+// of a space starts from.
 type upkeep struct {
-	git  *gitstore.Store
-	log  *slog.Logger
-	wake chan struct{}
+	git   *gitstore.Store
+	log   *slog.Logger
+	after time.Duration // without a commit, until a space is tidied
+	wake  chan struct{}
 
 	mu      sync.Mutex
-	commits map[space.SpaceID]int // since the last look
-	cold    []space.SpaceID       // without a checkout
+	commits map[space.SpaceID]int       // since the last look
+	touched map[space.SpaceID]time.Time // the last commit, of spaces that are to be tidied
+	cold    []space.SpaceID             // without a checkout
 }
 
-func newUpkeep(git *gitstore.Store, log *slog.Logger) *upkeep {
-	return &upkeep{git: git, log: log, wake: make(chan struct{}, 1), commits: map[space.SpaceID]int{}}
+func newUpkeep(git *gitstore.Store, after time.Duration, log *slog.Logger) *upkeep {
+	return &upkeep{git: git, log: log, after: after, wake: make(chan struct{}, 1), commits: map[space.SpaceID]int{}, touched: map[space.SpaceID]time.Time{}}
 }
 
 // Publish implements space.Events.
 func (u *upkeep) Publish(e space.Event) {
 	u.mu.Lock()
+	first := len(u.touched) == 0
+	u.touched[e.Space] = time.Now()
 	u.commits[e.Space]++
 	due := u.commits[e.Space] >= commitsBetweenLooks
 	u.mu.Unlock()
 	switch {
 	case e.Commit.Tool == admin.ImportTool:
 		u.warm(e.Space)
-	case due:
+	case due || first:
 		u.wakeUp()
 	}
 }
@@ -65,18 +75,34 @@ func (u *upkeep) wakeUp() {
 
 // run works until ctx ends.
 func (u *upkeep) run(ctx context.Context) {
+	sweep := time.NewTicker(sweepEvery)
+	defer sweep.Stop()
+	idle := time.NewTimer(u.after)
+	defer idle.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
+		case <-sweep.C:
+			_, err := u.git.Sweep(ctx)
+			u.tell(ctx, "remove leftovers", "", err)
+			continue
 		case <-u.wake:
+		case <-idle.C:
 		}
-		cold, due := u.work()
-		for _, id := range cold {
+		w := u.work(time.Now())
+		for _, id := range w.cold {
 			u.tell(ctx, "make a checkout", id, u.git.Warm(ctx, id))
 		}
-		for _, id := range due {
+		for _, id := range w.busy {
 			u.tell(ctx, "pack a space", id, u.pack(ctx, id))
+		}
+		for _, id := range w.idle {
+			_, err := u.git.Tidy(ctx, id)
+			u.tell(ctx, "tidy a space", id, err)
+		}
+		if w.next > 0 {
+			idle.Reset(w.next)
 		}
 	}
 }
@@ -87,17 +113,34 @@ func (u *upkeep) tell(ctx context.Context, what string, id space.SpaceID, err er
 	}
 }
 
-func (u *upkeep) work() (cold, due []space.SpaceID) {
+// chores are what is to be done now.
+type chores struct {
+	cold, busy, idle []space.SpaceID
+	next             time.Duration // until another space is idle; zero where none is to be
+}
+
+func (u *upkeep) work(now time.Time) (w chores) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	cold, u.cold = u.cold, nil
+	w.cold, u.cold = u.cold, nil
 	for id, n := range u.commits {
 		if n >= commitsBetweenLooks {
-			due = append(due, id)
+			w.busy = append(w.busy, id)
 			delete(u.commits, id)
 		}
 	}
-	return cold, due
+	for id, at := range u.touched {
+		left := u.after - now.Sub(at)
+		switch {
+		case left <= 0:
+			w.idle = append(w.idle, id)
+			delete(u.touched, id)
+			delete(u.commits, id)
+		case w.next == 0 || left < w.next:
+			w.next = left
+		}
+	}
+	return w
 }
 
 func (u *upkeep) pack(ctx context.Context, id space.SpaceID) error {

@@ -4,16 +4,21 @@ import (
 	"context"
 
 	"satchel/gitstore"
+	"satchel/gitstore/remotes"
 	"satchel/internal/space"
 	"satchel/tools"
 )
 
 // workspace lets the tools read spaces.
-type workspace struct{ git *gitstore.Store }
+type workspace struct {
+	git     *gitstore.Store
+	remotes *remotes.Manager
+}
 
 var _ tools.Workspace = workspace{}
 
 func (w workspace) Head(ctx context.Context, id space.SpaceID) (space.CommitID, error) {
+	w.remotes.Used(id) // so that what comes to its remote comes here soon
 	return w.git.Head(ctx, id)
 }
 

@@ -106,8 +106,9 @@ type command struct {
 	sub   []*command
 	// setup adds the command's flags and returns what runs it.
 	setup func(fs *pflag.FlagSet) runner
-	// positional is how many arguments it takes.
-	positional int
+	// positional is how many arguments it needs, and optional how many more it
+	// takes.
+	positional, optional int
 }
 
 // runner does a command's work. args are the positional ones.
@@ -150,7 +151,7 @@ func commands() *command {
 		name:  "satchel",
 		short: "one memory and body of knowledge for all your AI clients",
 		sub: []*command{
-			serveCommand(), stdioCommand(), doctorCommand(), userCommand(), tokenCommand(), spaceCommand(), versionCommand(),
+			serveCommand(), stdioCommand(), doctorCommand(), userCommand(), tokenCommand(), spaceCommand(), rootfsCommand(), versionCommand(),
 		},
 	}
 }
@@ -193,9 +194,10 @@ func run(ctx context.Context, env Env) error {
 			printCommand(env.Stdout, cmd, path, fs)
 			return err
 		}
-		return usage("%s%s; see: %s --help", err, meantFlag(fs, err), path)
+		what, _, _ := strings.Cut(err.Error(), ": strconv.") // which no operator knows
+		return usage("%s%s; see: %s --help", what, meantFlag(fs, err), path)
 	}
-	if fs.NArg() != cmd.positional {
+	if n := fs.NArg(); n < cmd.positional || n > cmd.positional+cmd.optional {
 		return usage("use it so: %s; see: %s --help", synopsis(cmd, path), path)
 	}
 	return run(ctx, c, fs.Args())

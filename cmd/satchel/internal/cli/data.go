@@ -47,7 +47,8 @@ func (c *call) existing() (*config.Config, error) {
 
 // adminIn is admin for a command that may make the data directory.
 func (c *call) adminIn(ctx context.Context, cfg *config.Config, do func(s admin.Service) error) error {
-	log := commandLog(c.Stderr)
+	// What fails elsewhere, as at a remote, the command's answer tells.
+	log := commandLog(c.Stderr, slog.LevelError)
 	var remote *admin.Remote
 	core, err := take(ctx, c, cfg, &remote, func() (*app.Core, error) {
 		return app.OpenCore(ctx, cfg, c.Version.Version, log)
@@ -92,6 +93,6 @@ func take[T any](ctx context.Context, c *call, cfg *config.Config, remote **admi
 
 // commandLog is the log of a command that a person waits for: only what goes
 // wrong.
-func commandLog(w io.Writer) *slog.Logger {
-	return slog.New(telemetry.NewHandler(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelWarn})))
+func commandLog(w io.Writer, least slog.Level) *slog.Logger {
+	return slog.New(telemetry.NewHandler(slog.NewTextHandler(w, &slog.HandlerOptions{Level: least})))
 }

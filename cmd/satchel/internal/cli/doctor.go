@@ -42,6 +42,17 @@ type report struct {
 	Sandbox  bool      `json:"sandbox"`
 	Version  Version   `json:"version"`
 	Findings []finding `json:"findings"`
+	// Runtimes are what bash can be configured to run in.
+	Runtimes []runtimeState `json:"runtimes"`
+}
+
+// runtimeState tells whether a sandbox runtime works here. One that is not
+// configured is not needed.
+type runtimeState struct {
+	Name       string `json:"name"`
+	Configured bool   `json:"configured"`
+	OK         bool   `json:"ok"`
+	Detail     string `json:"detail"`
 }
 
 type finding struct {
@@ -53,7 +64,7 @@ type finding struct {
 }
 
 func doctor(ctx context.Context, c *call, _ []string) error {
-	r := report{OK: true, Version: c.Version}
+	r := report{OK: true, Version: c.Version, Runtimes: []runtimeState{}}
 	cfg, err := c.load()
 	if err != nil {
 		r.add(finding{Name: "configuration", Detail: operatorText(err), Remedy: "Correct it; docs/configuration.md lists every key."})
@@ -79,34 +90,53 @@ func (r *report) add(f finding) {
 	r.OK = r.OK && (f.OK || f.Optional)
 }
 
-// sandbox looks at what commands run in.
+// sandbox looks at what commands run in, and at what else they could.
 func (r *report) sandbox(ctx context.Context, cfg *config.Config) {
+	if cfg.Sandbox.Runtime == "none" {
+		r.add(finding{Name: "sandbox", Optional: true, Detail: "switched off by the configuration (sandbox.runtime: none)"})
+	}
+	for _, name := range app.RuntimeNames() {
+		own := *cfg
+		own.Sandbox.Runtime = name
+		s := runtimeState{Name: name, Configured: name == cfg.Sandbox.Runtime}
+		if err := r.try(ctx, &own, s.Configured); err != nil {
+			s.Detail = fault.PublicOf(err)
+		} else {
+			s.OK, s.Detail = true, "a trial sandbox started"
+		}
+		r.Runtimes = append(r.Runtimes, s)
+		if !s.Configured {
+			continue
+		}
+		f := finding{Name: "sandbox", OK: s.OK, Detail: s.Detail}
+		if !f.OK {
+			f.Remedy = "Until then everything but bash works."
+		}
+		r.Sandbox = f.OK
+		r.add(f)
+	}
+}
+
+// try starts a sandbox in a runtime; what the configured one needs is told part
+// by part.
+func (r *report) try(ctx context.Context, cfg *config.Config, configured bool) (err error) {
 	// A directory of its own, for a server may be using the data directory's.
 	dir, err := os.MkdirTemp("", "satchel-doctor-")
 	if err != nil {
-		r.add(finding{Name: "sandbox", Detail: err.Error()})
-		return
+		return fault.Wrap(err, fault.Unavailable, "No temporary directory can be made in %s.", os.TempDir())
 	}
 	defer os.RemoveAll(dir)
 	rt, err := app.NewRuntime(cfg, dir, slog.New(slog.DiscardHandler))
 	if err != nil {
-		r.add(finding{Name: "sandbox", Detail: fault.PublicOf(err)})
-		return
+		return err
 	}
-	if rt == nil {
-		r.add(finding{Name: "sandbox", Optional: true, Detail: "switched off by the configuration (sandbox.runtime: none)"})
-		return
+	defer func() { err = errors.Join(err, rt.Close()) }()
+	if configured {
+		for _, f := range rt.Diagnose(ctx) {
+			r.add(finding{Name: "sandbox: " + f.Name, OK: f.OK, Optional: true, Detail: f.Detail, Remedy: f.Remedy})
+		}
 	}
-	defer rt.Close()
-	for _, f := range rt.Diagnose(ctx) {
-		r.add(finding{Name: "sandbox: " + f.Name, OK: f.OK, Optional: true, Detail: f.Detail, Remedy: f.Remedy})
-	}
-	f := finding{Name: "sandbox", OK: true, Detail: "a trial sandbox started"}
-	if err := rt.Check(ctx); err != nil {
-		f.OK, f.Detail, f.Remedy = false, fault.PublicOf(err), "Until then everything but bash works."
-	}
-	r.Sandbox = f.OK
-	r.add(f)
+	return rt.Check(ctx)
 }
 
 // dataDirectory looks at the data directory, or at where it would be made.
@@ -187,9 +217,13 @@ func reachable(ctx context.Context, cfg *config.Config) finding {
 	return finding{Name: "database", OK: true, Detail: string(db.Kind())}
 }
 
-// git looks for the git program, with which spaces are imported and packed.
+// leastGit is the first version whose merge-tree writes trees.
+const leastGit = "2.38"
+
+// git looks for the git program, with which spaces are imported, packed and
+// merged, and remotes are reached.
 func git(ctx context.Context) finding {
-	f := finding{Name: "git", Remedy: "Satchel imports and packs spaces with it: apt-get install git"}
+	f := finding{Name: "git", Remedy: "Satchel imports, packs and merges spaces with it: apt-get install git"}
 	path, err := exec.LookPath("git")
 	if err != nil {
 		f.Detail = "not installed"
@@ -200,7 +234,24 @@ func git(ctx context.Context) finding {
 		f.Detail = fmt.Sprintf("%s does not run: %v", path, err)
 		return f
 	}
-	return finding{Name: "git", OK: true, Detail: strings.TrimSpace(string(out))}
+	f.Detail = strings.TrimSpace(string(out))
+	if f.OK = gitAtLeast(f.Detail, leastGit); f.OK {
+		f.Remedy = ""
+	} else {
+		f.Remedy = "Remotes need git " + leastGit + " or later."
+	}
+	return f
+}
+
+// gitAtLeast compares what `git --version` says with a version of two numbers.
+func gitAtLeast(said, least string) bool {
+	numbers := func(s string) (major, minor int) {
+		_, _ = fmt.Sscanf(strings.TrimPrefix(s, "git version "), "%d.%d", &major, &minor)
+		return major, minor
+	}
+	major, minor := numbers(said)
+	wantMajor, wantMinor := numbers(least)
+	return major > wantMajor || major == wantMajor && minor >= wantMinor
 }
 
 // tell prints the report and returns an error where something needed fails.
@@ -227,6 +278,21 @@ func (r report) print(w io.Writer) {
 		if f.Remedy != "" {
 			fmt.Fprintf(w, "    %-26s %s\n", "", f.Remedy)
 		}
+	}
+	if len(r.Runtimes) > 0 {
+		fmt.Fprintln(w, "\nWhat bash can run in (sandbox.runtime):")
+	}
+	for _, s := range r.Runtimes {
+		mark, name := "--", s.Name
+		if s.OK {
+			mark = "ok"
+		} else if s.Configured {
+			mark = "!!"
+		}
+		if s.Configured {
+			name += " (configured)"
+		}
+		fmt.Fprintf(w, "%s  %-26s %s\n", mark, name, s.Detail)
 	}
 	switch {
 	case r.OK && r.Sandbox:

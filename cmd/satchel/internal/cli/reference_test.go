@@ -44,7 +44,9 @@ and no flag comes before the command.
 A command exits with 0 when it did its work, with 2 when its words are wrong (the
 value of a flag among them), and with 1 otherwise; it then says on one line of
 standard error what to do (a wrong configuration: one line for each mistake).
-With ` + "`--json`" + ` standard output has one JSON value and nothing else.
+With ` + "`--json`" + ` standard output has one JSON value and nothing else; after an
+error it has none, but for ` + "`space sync` and `space remote set`" + `, which tell how the
+space stands all the same.
 
 ` + "`serve` and `doctor`" + ` take each key of the configuration as a flag as well:
 [configuration.md](configuration.md) lists them.
@@ -59,7 +61,7 @@ others say that there is none.
 | command | JSON |
 | --- | --- |
 | ` + "`serve`" + ` | ` + "`{\"url\", \"data\", \"key_file\"}`" + ` once the server answers; ` + "`key_file`" + ` holds the first admin's key |
-| ` + "`doctor`" + ` | ` + "`{\"ok\", \"sandbox\", \"version\", \"findings\": [{\"name\", \"ok\", \"optional\", \"detail\", \"remedy\"}]}`" + ` |
+| ` + "`doctor`" + ` | ` + "`{\"ok\", \"sandbox\", \"version\", \"findings\": [{\"name\", \"ok\", \"optional\", \"detail\", \"remedy\"}], \"runtimes\": [{\"name\", \"configured\", \"ok\", \"detail\"}]}`" + ` |
 | ` + "`user add`" + ` | ` + "`{\"id\", \"name\"}`" + ` |
 | ` + "`user list`" + ` | ` + "`[{\"id\", \"name\", \"admin\", \"created\"}]`" + ` |
 | ` + "`user remove`" + ` | ` + "`{\"removed\"}`" + ` |
@@ -68,6 +70,15 @@ others say that there is none.
 | ` + "`token revoke`" + ` | ` + "`{\"revoked\"}`" + ` |
 | ` + "`space list`" + ` | ` + "`[{\"id\", \"name\", \"owner\", \"repository\", \"head\"}]`" + ` |
 | ` + "`space import`" + ` | ` + "`{\"commit\", \"files\", \"history\", \"changed\", \"refused\": [{\"path\", \"why\"}], \"conflicts\": [{\"path\", \"kept\"}]}`" + `; the last two where there are any |
+| ` + "`space log`" + ` | ` + "`[{\"commit\", \"author\", \"date\", \"message\", \"tool\", \"client\"}]`" + ` |
+| ` + "`space show`" + ` | a commit as in ` + "`space log`" + ` with ` + "`\"files\": [{\"path\", \"status\"}]` and `\"patch\"`" + `, or ` + "`\"content\"`" + ` in base64 |
+| ` + "`space restore`" + ` | ` + "`{\"commit\", \"changed\", \"files\": [{\"path\", \"status\"}], \"refused\": [{\"path\", \"why\"}]}`" + ` |
+| ` + "`space status`, `space sync`, `space remote set`" + ` | ` + "`{\"space\": {…}, \"remote\": {\"url\", \"branch\", …}, \"state\", \"problem\", \"detail\", \"remedy\", \"unpushed\", \"head\", \"pushed\", \"last_check\", \"last_sync\", \"next_try\", \"attempts\", \"locations\", \"notes\", \"held\": [{\"path\", \"mode\", \"size\", \"why\", \"since\"}]}`" + `; ` + "`state` is `local`, `pushed`, `queued`, `syncing` or `failed`" + `; what does not apply is left out. ` + "`space remote set`" + ` that set nothing tells why in ` + "`\"secrets\": [{\"path\", \"line\", \"commit\", \"rule\", \"description\", \"fingerprint\"}]`" + ` |
+| ` + "`space remote remove`" + ` | ` + "`{}`" + ` |
+| ` + "`space purge`" + ` | ` + "`{\"head\", \"commits\", \"files\"}`" + ` |
+| ` + "`space allow`" + ` | ` + "`{\"fingerprint\", \"allowed\"}`" + `, or the list of what was allowed: ` + "`[{\"space\", \"fingerprint\", \"rule\", \"path\", \"allowed_by\", \"at\"}]`" + ` |
+| ` + "`space discard`" + ` | ` + "`{\"discarded\"}`" + ` |
+| ` + "`rootfs build`" + ` | ` + "`{\"dir\", \"suite\", \"mirror\", \"tool\", \"security\", \"unpacked\", \"size\", \"files\", \"digest\", \"seconds\", \"kept\", \"checked\", \"found\": [], \"packages\": [{\"name\", \"version\"}]}`" + `; sizes in bytes; ` + "`kept`" + ` is where what was replaced is |
 | ` + "`version`" + ` | ` + "`{\"version\", \"commit\", \"go\", \"gvisor\"}`" + ` |
 `
 

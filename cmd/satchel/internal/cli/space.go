@@ -45,6 +45,9 @@ sides have a file both versions are kept.`,
 					return importSource(ctx, c, *user, args[0])
 				}
 			}},
+		logCommand(), showCommand(), restoreCommand(),
+		statusCommand(), syncCommand(), remoteCommand(),
+		purgeCommand(), allowCommand(), discardCommand(),
 	}}
 }
 

@@ -45,14 +45,14 @@ server elsewhere and needs $SATCHEL_TOKEN.`,
 				if err != nil {
 					return err
 				}
-				h := &home{c: c, cfg: cfg, log: commandLog(c.Stderr), token: token, user: *user}
+				h := &home{c: c, cfg: cfg, log: commandLog(c.Stderr, slog.LevelWarn), token: token, user: *user}
 				return h.run(ctx)
 			}
 		}}
 }
 
 func (c *call) carries(to stdio.Target, again func(context.Context, stdio.Target, bool) (stdio.Target, error)) stdio.Options {
-	return stdio.Options{Target: to, Reconnect: again, In: c.Stdin, Out: c.Stdout, Log: commandLog(c.Stderr)}
+	return stdio.Options{Target: to, Reconnect: again, In: c.Stdin, Out: c.Stdout, Log: commandLog(c.Stderr, slog.LevelWarn)}
 }
 
 // home is the server of the data directory for one run of `satchel stdio`: one

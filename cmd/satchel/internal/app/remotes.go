@@ -1,0 +1,157 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"satchel/gitstore/gitcmd"
+	"satchel/gitstore/remotes"
+	"satchel/gitstore/secretscan"
+	"satchel/gitstore/transport"
+	"satchel/internal/config"
+	"satchel/internal/egress"
+	"satchel/internal/fault"
+	"satchel/internal/seal"
+	"satchel/internal/space"
+	"satchel/sandbox/held"
+	"satchel/tools"
+)
+
+// keyFile holds the server's key, under which tokens of remotes and held files
+// are sealed.
+const keyFile = "server.key"
+
+// links is what spaces have beyond their repositories: the way to remotes, what
+// screens changes for secrets, and what is held back.
+type links struct {
+	egress    *egress.Proxy
+	transport *transport.Client
+	remotes   *remotes.Manager
+	secrets   *secretscan.Scanner
+	held      *held.Store
+}
+
+// openTransport makes the way to remotes, which the store of spaces needs.
+func (l *links) openTransport(ctx context.Context, c *Core) (err error) {
+	cfg := c.Config.Remotes
+	o := egress.Options{Logger: c.Log.With("part", "egress")}
+	for _, n := range cfg.AllowNetworks {
+		p, err := netip.ParsePrefix(n)
+		if err != nil {
+			return fmt.Errorf("remotes.allow_networks: %w", err) // the configuration has checked it
+		}
+		o.Allow = append(o.Allow, p)
+	}
+	for _, p := range cfg.AllowPorts {
+		n, err := strconv.ParseUint(p, 10, 16)
+		if err != nil {
+			return fmt.Errorf("remotes.allow_ports: %w", err)
+		}
+		o.Ports = append(o.Ports, uint16(n))
+	}
+	// It lives as long as the core, not as long as the call that opens that.
+	if l.egress, err = egress.NewProxy(context.WithoutCancel(ctx), o); err != nil {
+		return err
+	}
+	l.transport = transport.New(transport.Options{
+		Git:             gitcmd.Runner{Memory: cfg.GitMemory},
+		Egress:          l.egress,
+		TransferTimeout: cfg.Timeout,
+		StallTimeout:    cfg.StallTimeout,
+		Logger:          c.Log.With("part", "transport"),
+	})
+	return nil
+}
+
+// openRemotes makes the rest, on the core's database and store.
+func (l *links) openRemotes(ctx context.Context, c *Core, m remotes.Metrics) error {
+	box, err := seal.Load(filepath.Join(c.Config.DataDir, keyFile))
+	if err != nil {
+		return err
+	}
+	if l.secrets, err = secretscan.New(secretscan.Options{DB: c.DB}); err != nil {
+		return err
+	}
+	cfg := c.Config
+	l.held, err = held.Open(held.Options{
+		Dir: filepath.Join(cfg.DataDir, "held"), Seal: box,
+		MaxBytes: cfg.Held.MaxSize, MaxFiles: cfg.Held.MaxFiles,
+		Logger: c.Log.With("part", "held"),
+	})
+	if err != nil {
+		return err
+	}
+	l.remotes = remotes.New(remotes.Options{
+		DB: c.DB, Git: c.Git, Transport: l.transport, Seal: box,
+		SSH: sshOf(cfg.Remotes), CAFile: cfg.Remotes.CAFile,
+		Backoff:    remotes.Backoff{Min: cfg.Remotes.RetryMin, Max: cfg.Remotes.RetryMax, Slow: cfg.Remotes.RetryRefused},
+		CheckEvery: cfg.Remotes.CheckEvery, PollEvery: cfg.Remotes.PollEvery, Workers: cfg.Remotes.Workers, LongAfter: cfg.Remotes.LongAfter,
+		Metrics: m,
+		Logger:  c.Log.With("part", "remotes"),
+	})
+	return l.remotes.Load(ctx)
+}
+
+func sshOf(cfg config.Remotes) *transport.SSH {
+	if cfg.SSHKey == "" {
+		return nil
+	}
+	return &transport.SSH{KeyFile: cfg.SSHKey, KnownHosts: cfg.SSHKnownHosts}
+}
+
+// screen looks for secrets in what would be pushed. Where nothing leaves this
+// server there is nothing to keep back.
+func (l *links) screen(ctx context.Context, id space.SpaceID, p space.Path, content []byte, before func() ([]byte, error)) error {
+	if !l.remotes.Has(id) {
+		return nil
+	}
+	return l.secrets.Screen(ctx, id, p, content, before)
+}
+
+// transferGrace is how long transfers may take to end when the server stops.
+// What is cut off is taken up at the next start.
+const transferGrace = 5 * time.Second
+
+// closeRemotes ends transfers. The store may be closed after it.
+func (l *links) closeRemotes() error {
+	if l.remotes == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), transferGrace)
+	defer cancel()
+	if err := l.remotes.Close(ctx); fault.CodeOf(err) != fault.Canceled {
+		return err
+	}
+	return nil
+}
+
+// closeTransport ends what the store needs, after that is closed.
+func (l *links) closeTransport() error {
+	var errs []error
+	if l.transport != nil {
+		errs = append(errs, l.transport.Close())
+	}
+	if l.egress != nil {
+		errs = append(errs, l.egress.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// pushState tells a command's caller where its commits are beside this server.
+func pushState(r *remotes.Manager, id space.SpaceID) tools.PushState {
+	state := r.State(id)
+	switch state {
+	case remotes.Local, remotes.Pushed:
+		return tools.PushState{State: string(state)}
+	}
+	// A failure that may mend itself by the next try is none yet.
+	if trouble := r.Trouble(id); trouble != "" {
+		return tools.PushState{State: "failed", Detail: trouble}
+	}
+	return tools.PushState{State: "queued"}
+}

@@ -1,0 +1,405 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/spf13/pflag"
+
+	"satchel/cmd/satchel/internal/admin"
+	"satchel/gitstore/remotes"
+	"satchel/gitstore/secretscan"
+	"satchel/internal/fault"
+)
+
+func statusCommand() *command {
+	return &command{name: "status", short: "tell how a space stands with its remote, and what could not be saved",
+		setup: func(fs *pflag.FlagSet) runner {
+			user := fs.String("user", "", whoseSpace)
+			return func(ctx context.Context, c *call, _ []string) error {
+				return c.admin(ctx, func(s admin.Service) error {
+					st, err := s.SpaceStatus(ctx, *user)
+					if err != nil {
+						return err
+					}
+					info, err := s.Info(ctx)
+					if err != nil {
+						return err
+					}
+					return c.answer(st, func() {
+						printStatus(c.Stdout, st)
+						if info.URL == "" && st.Remote != nil && st.State != remotes.Pushed {
+							c.printf("%-10s the server is not running: nothing is pushed until it is, or by satchel space sync\n", "note")
+						}
+					})
+				})
+			}
+		}}
+}
+
+func syncCommand() *command {
+	return &command{name: "sync", short: "bring a space and its remote in step now",
+		setup: func(fs *pflag.FlagSet) runner {
+			user := fs.String("user", "", whoseSpace)
+			return func(ctx context.Context, c *call, _ []string) error {
+				return c.synced(ctx, func(s admin.Service, progress func(string)) (admin.SpaceStatus, error) {
+					return s.Sync(ctx, *user, progress)
+				})
+			}
+		}}
+}
+
+func remoteCommand() *command {
+	return &command{name: "remote", short: "the repository that a space is kept in step with", sub: []*command{
+		{name: "set", args: "URL", positional: 1, short: "keep a space in a git repository of its owner's",
+			long: `
+URL is https://HOST/PATH without a user or a password in it. What the repository
+has becomes the space's, with its history where the space is still as it began;
+else both are merged. From then on every change is pushed in the background, and
+what comes to the repository from elsewhere is merged in.
+
+A token with the right to read and write the repository is read from a file, or
+from standard input with --token-file -. It is kept encrypted, and reaches no
+command line, no log and no sandbox. Without --token-file the one that was given
+before for the same URL is kept.
+
+Remotes on private networks, by http, by ssh and in directories of this machine
+are refused unless --trusted says that you know where they lead.
+
+What the space has is looked through for secrets first, since the first push would
+take them along: where there are any, nothing is set.
+
+With --replace nothing is merged: the space becomes what the repository is. What it
+was is kept on this server as a commit that "satchel space restore" can bring back.`,
+			setup: func(fs *pflag.FlagSet) runner {
+				user := fs.String("user", "", whoseSpace)
+				branch := fs.String("branch", "", "the branch (default: the repository's own default)")
+				username := fs.String("username", "", "the user name that goes with the token, where the server looks at it")
+				tokenFile := fs.String("token-file", "", "`FILE` with the token, or - for standard input")
+				replace := fs.Bool("replace", false, "take what the repository has in the place of what the space has, and do not merge")
+				withSecrets := fs.Bool("with-secrets", false, "allow whatever looks like a secret in what the space has already")
+				trusted := fs.Bool("trusted", false, "allow a private network, http, ssh or a local directory")
+				return func(ctx context.Context, c *call, args []string) error {
+					token, err := c.token(*tokenFile)
+					if err != nil {
+						return err
+					}
+					return c.synced(ctx, func(s admin.Service, progress func(string)) (admin.SpaceStatus, error) {
+						return s.SetRemote(ctx, admin.RemoteRequest{
+							User: *user, URL: args[0], Branch: *branch, Username: *username, Token: token, Trusted: *trusted, Replace: *replace, WithSecrets: *withSecrets,
+						}, progress)
+					})
+				}
+			}},
+		{name: "remove", short: "keep a space on this server alone; the repository stays as it is",
+			setup: func(fs *pflag.FlagSet) runner {
+				user := fs.String("user", "", whoseSpace)
+				return func(ctx context.Context, c *call, _ []string) error {
+					return c.admin(ctx, func(s admin.Service) error {
+						if err := s.RemoveRemote(ctx, *user); err != nil {
+							return err
+						}
+						return c.answer(struct{}{}, func() { c.printf("The space has no remote any more. All its files are still here.\n") })
+					})
+				}
+			}},
+	}}
+}
+
+// maxToken bounds a token, in bytes.
+const maxToken = 64 << 10
+
+// token reads a secret from a file or from standard input.
+func (c *call) token(name string) (string, error) {
+	if name == "" {
+		return "", nil
+	}
+	in, label := c.Stdin, "standard input"
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return "", fault.Wrap(err, fault.Invalid, "The token's file cannot be read: %s.", err)
+		}
+		defer f.Close()
+		in, label = f, name
+	}
+	b, err := io.ReadAll(io.LimitReader(in, maxToken+1))
+	if err != nil {
+		return "", fault.Wrap(err, fault.Invalid, "The token cannot be read from %s: %s.", label, err)
+	}
+	b = bytes.TrimSpace(b)
+	if len(b) == 0 || len(b) > maxToken || bytes.ContainsAny(b, "\r\n\x00") {
+		return "", fault.New(fault.Invalid, "There is no token in %s: it must be one line.", label)
+	}
+	return string(b), nil
+}
+
+// synced runs what ends with a sync, and fails where that did.
+func (c *call) synced(ctx context.Context, do func(s admin.Service, progress func(string)) (admin.SpaceStatus, error)) error {
+	line := progressLine{w: c.Stderr, shown: c.Watched}
+	return c.admin(ctx, func(s admin.Service) error {
+		st, err := do(s, line.show)
+		line.clear()
+		if err != nil {
+			return err
+		}
+		err = c.answer(st, func() {
+			if len(st.Secrets) > 0 {
+				printSecrets(c.Stdout, st.Secrets)
+			} else {
+				printStatus(c.Stdout, st)
+			}
+		})
+		if err != nil {
+			return err
+		}
+		if len(st.Secrets) > 0 {
+			return fault.New(fault.Conflict, "The remote was not set: %s in the space would be pushed. Take them out with satchel space purge, allow them with satchel space allow FINGERPRINT, or all of them with --with-secrets.", places(len(st.Secrets)))
+		}
+		if st.State == remotes.Failed {
+			return fault.New(fault.Unavailable, "The space is not in step with its remote; it is tried again while the server runs.")
+		}
+		return nil
+	})
+}
+
+func places(n int) string {
+	if n == 1 {
+		return "1 place that looks like a secret"
+	}
+	return fmt.Sprintf("%d places that look like secrets", n)
+}
+
+func printSecrets(w io.Writer, found []admin.Secret) {
+	table(w, "FILE\tCOMMIT\tWHAT IT LOOKS LIKE\tFINGERPRINT", found, func(s admin.Secret) string {
+		return fmt.Sprintf("%s:%d\t%s\t%s\t%s", printable(string(s.Path)), s.Line, s.Commit.Short(), printable(s.Description), s.Fingerprint)
+	})
+}
+
+// printStatus tells how a space stands.
+func printStatus(w io.Writer, st admin.SpaceStatus) {
+	row := func(name, format string, args ...any) {
+		fmt.Fprintf(w, "%-10s %s\n", name, fmt.Sprintf(format, args...))
+	}
+	row("space", "%s of %s, at %s", printable(st.Space.Name), printable(st.Space.Owner), st.Head.Short())
+	if st.Remote == nil {
+		row("remote", "none: the space is kept on this server alone")
+	} else {
+		branch := ""
+		if st.Remote.Branch != "" {
+			branch = ", branch " + printable(st.Remote.Branch)
+		}
+		row("remote", "%s%s", printable(st.Remote.URL), branch)
+		row("state", "%s", stateText(st))
+	}
+	if st.Detail != "" {
+		row("problem", "%s", plain(st.Detail))
+	}
+	if st.Remedy != "" {
+		row("what to do", "%s", plain(st.Remedy))
+	}
+	for _, l := range st.Locations {
+		at := l.Path
+		if l.Line > 0 {
+			at += ":" + strconv.Itoa(l.Line)
+		}
+		row("", "%s at %s", printable(at), l.Commit.Short())
+	}
+	if !st.NextTry.IsZero() {
+		row("next try", "%s", clock(st.NextTry))
+	}
+	for _, n := range st.Notes {
+		row("note", "%s %s", n.At.Local().Format(time.DateOnly), plain(n.Text))
+	}
+	for _, h := range st.Held {
+		row("not saved", "%s: %s", printable(h.Path), plain(h.Why))
+	}
+}
+
+// plain is a sentence without what could do more to a terminal than be read.
+func plain(s string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '\ufffd'
+		}
+		return r
+	}, s)
+}
+
+func stateText(st admin.SpaceStatus) string {
+	unpushed := ""
+	if st.Unpushed > 0 {
+		unpushed = fmt.Sprintf("; %s not pushed yet", commits(st.Unpushed))
+	}
+	switch st.State {
+	case remotes.Pushed:
+		if !st.LastSync.IsZero() {
+			return "in step, as of " + clock(st.LastSync)
+		}
+		return "in step"
+	case remotes.Queued:
+		return "waiting to be pushed" + unpushed
+	case remotes.Syncing:
+		return "a transfer is running" + unpushed
+	case remotes.Failed:
+		return "NOT in step" + unpushed
+	}
+	return string(st.State)
+}
+
+// clock is a time for people, with its zone.
+func clock(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 MST") }
+
+func commits(n int) string {
+	if n == 1 {
+		return "1 commit"
+	}
+	return fmt.Sprintf("%d commits", n)
+}
+
+func purgeCommand() *command {
+	return &command{name: "purge", args: "[PATH[:LINE]]", optional: 1, short: "take secrets out of commits that were never pushed",
+		long: `
+For when a remote refuses a push because of a secret: nothing after it gets
+through either. The secret is taken out of the commits that the remote does not
+have; all else of them is kept. What the remote had already is not touched.
+
+Without PATH everything goes that the rules find and that the remote named; with
+PATH, what the rules find in that file; with PATH:LINE, what that line of the file
+holds now (or held at the commit --at), in every file where it occurs; with PATH
+and --file, the whole file. --dry-run shows which files that would be.
+
+In a space without a remote nothing counts as pushed.
+
+The space's sandboxes are stopped first. The old commits are removed from disk;
+change the secret all the same, where it was used.`,
+		setup: func(fs *pflag.FlagSet) runner {
+			user := fs.String("user", "", whoseSpace)
+			file := fs.Bool("file", false, "take the whole file out")
+			at := fs.String("at", "", "the `COMMIT` whose PATH has the LINE, as satchel space status tells it (default: the newest)")
+			dry := fs.Bool("dry-run", false, "change nothing, and tell what would be")
+			return func(ctx context.Context, c *call, args []string) error {
+				r := admin.PurgeRequest{User: *user, Path: argument(args, 0), File: *file, At: *at, DryRun: *dry}
+				if path, line, ok := cutLine(r.Path); ok {
+					r.Path, r.Line = path, line
+				}
+				if *file && (r.Path == "" || r.Line != 0) {
+					return usage("--file needs a PATH without a line")
+				}
+				if *at != "" && r.Line == 0 {
+					return usage("--at needs PATH:LINE")
+				}
+				line := progressLine{w: c.Stderr, shown: c.Watched}
+				return c.admin(ctx, func(s admin.Service) error {
+					res, err := s.Purge(ctx, r, line.show)
+					line.clear()
+					if err != nil {
+						return err
+					}
+					return c.answer(res, func() {
+						for _, x := range res.Unclear {
+							c.printf("The remote named line %d of %s at %s, and nothing there looks like a secret. It was left alone; to take the line out: satchel space purge %s --at %s\n",
+								x.Line, printable(x.Path), x.Commit.Short(), shellQuote(fmt.Sprintf("%s:%d", x.Path, x.Line)), x.Commit.Short())
+						}
+						if res.Commits == 0 {
+							c.printf("Nothing was found in commits that were never pushed.\n")
+							return
+						}
+						if r.DryRun {
+							c.printf("Nothing was changed. What these files hold would be taken out of %s:\n", commits(res.Commits))
+						} else {
+							c.printf("Rewrote %s; the space is now at %s. Taken out of:\n", commits(res.Commits), res.Head.Short())
+						}
+						for _, f := range res.Files {
+							c.printf("  %s\n", printable(string(f)))
+						}
+					})
+				})
+			}
+		}}
+}
+
+// cutLine splits PATH:LINE.
+func cutLine(s string) (path string, line int, ok bool) {
+	i := strings.LastIndexByte(s, ':')
+	if i <= 0 {
+		return s, 0, false
+	}
+	n, err := strconv.Atoi(s[i+1:])
+	return s[:i], n, err == nil && n > 0
+}
+
+func allowCommand() *command {
+	return &command{name: "allow", args: "[FINGERPRINT]", optional: 1, short: "let something that looks like a secret be saved, or list what was allowed",
+		long: `
+FINGERPRINT is in the answer that refused the file. What is allowed is one secret,
+at every path of the space; the next command in the sandbox saves the file.`,
+		setup: func(fs *pflag.FlagSet) runner {
+			user := fs.String("user", "", whoseSpace)
+			take := fs.Bool("revoke", false, "take an allowance back; what was saved under it stays")
+			return func(ctx context.Context, c *call, args []string) error {
+				if len(args) == 0 && *take {
+					return usage("--revoke needs a FINGERPRINT")
+				}
+				return c.admin(ctx, func(s admin.Service) error {
+					if len(args) == 0 {
+						list, err := s.AllowedSecrets(ctx, *user)
+						if err != nil {
+							return err
+						}
+						return c.answer(orEmpty(list), func() { table(c.Stdout, "FINGERPRINT\tRULE\tPATH\tSINCE\tBY", list, allowanceRow) })
+					}
+					if err := s.AllowSecret(ctx, admin.AllowRequest{User: *user, Fingerprint: args[0], Take: *take}); err != nil {
+						return err
+					}
+					return c.answer(map[string]any{"fingerprint": args[0], "allowed": !*take}, func() {
+						if *take {
+							c.printf("It is refused again from now on.\n")
+						} else {
+							c.printf("Allowed in this space from now on. A file that waits for it is saved with the next command in the sandbox.\n")
+						}
+					})
+				})
+			}
+		}}
+}
+
+func allowanceRow(a secretscan.Allowance) string {
+	return fmt.Sprintf("%s\t%s\t%s\t%s\t%s", a.Fingerprint, a.Rule, printable(string(a.Path)), day(a.At), printable(a.By))
+}
+
+// unprintable reads a name as status prints it: quoted where printable quoted it.
+func unprintable(s string) string {
+	if strings.HasPrefix(s, `"`) {
+		if name, err := strconv.Unquote(s); err == nil {
+			return name
+		}
+	}
+	return s
+}
+
+func discardCommand() *command {
+	return &command{name: "discard", args: "PATH", positional: 1, short: "throw away a file that could not be saved",
+		long: `
+"satchel space status" lists such files. They are kept, encrypted, until they can
+be saved or are thrown away.`,
+		setup: func(fs *pflag.FlagSet) runner {
+			user := fs.String("user", "", whoseSpace)
+			return func(ctx context.Context, c *call, args []string) error {
+				return c.admin(ctx, func(s admin.Service) error {
+					n, err := s.DropHeld(ctx, admin.HeldRequest{User: *user, Path: unprintable(args[0])})
+					if err != nil {
+						return err
+					}
+					return c.answer(map[string]int{"discarded": n}, func() { c.printf("Threw away %s.\n", counted(n)) })
+				})
+			}
+		}}
+}
