@@ -5,10 +5,13 @@ package main
 import (
 	"context"
 	"fmt"
-	"os/exec"
 	"path/filepath"
 	"time"
 )
+
+// pause is a person's pace. It also lets a shell that was started ahead be
+// replaced.
+const pause = 50 * time.Millisecond
 
 // benchBashWarm runs `true` in sandboxes that are up, for five users in turn.
 func benchBashWarm(ctx context.Context, b *bench) error {
@@ -17,82 +20,86 @@ func benchBashWarm(ctx context.Context, b *bench) error {
 		return err
 	}
 	defer s.stop()
-	clients := make([]*client, 5)
-	for i := range clients {
-		if clients[i], err = s.user(ctx, fmt.Sprintf("user%d", i)); err != nil {
-			return err
-		}
-		defer clients[i].close()
-		for range 3 {
-			if _, err := clients[i].call(ctx, "bash", map[string]any{"command": "true"}); err != nil {
-				return err
-			}
-		}
-	}
-	r, err := b.newRunsc("warm-runsc", "/usr/bin/sleep", "3600")
+	clients, err := s.users(ctx, 5, "")
 	if err != nil {
 		return err
 	}
-	if err := r.do(ctx, "run", "--detach", "--bundle", r.bundle, "warm"); err != nil {
+	defer closeAll(clients)
+	work, err := b.mkdir("warm-work")
+	if err != nil {
 		return err
 	}
-	defer func() { _ = r.do(context.WithoutCancel(ctx), "delete", "--force", "warm") }()
-
-	var ours, theirs times
+	r, end, err := b.detached(ctx, "warm", work)
+	if err != nil {
+		return err
+	}
+	defer end()
+	var ours, theirs, wrapped times
+	wrap := b.bwrap(ctx)
 	for i := range b.runs(200) {
-		if err := ours.add(func() error {
-			_, err := clients[i%len(clients)].call(ctx, "bash", map[string]any{"command": "true"})
-			return err
-		}); err != nil {
+		if err := ours.add(func() error { return clients[i%len(clients)].bash(ctx, "true") }); err != nil {
 			return err
 		}
-		// A person's pace: it also lets a pre-started shell be replaced.
-		time.Sleep(50 * time.Millisecond)
-		if i%4 == 0 {
-			if err := theirs.add(func() error { return r.do(ctx, "exec", "warm", "/usr/bin/bash", "-c", "true") }); err != nil {
-				return err
-			}
+		time.Sleep(pause)
+		if i%4 > 0 {
+			continue
+		}
+		if err := theirs.add(func() error { return r.exec(ctx, "warm", "true") }); err != nil {
+			return err
+		}
+		if wrap == nil {
+			continue
+		}
+		if err := wrapped.add(func() error { return wrap(ctx, work, "true") }); err != nil {
+			return err
 		}
 	}
 	b.versus("bash_warm_p50", ours.median(), "ms", "runsc exec", theirs.median())
+	b.versus("bash_warm_p95", ours.p(0.95), "ms", "runsc exec", theirs.p(0.95))
+	if wrap != nil {
+		b.versus("bash_warm_bwrap", ours.median(), "ms", "bwrap, which shares the host's kernel", wrapped.median())
+	}
 	return nil
 }
 
-// benchBashCold runs the first command of a user whose sandbox sleeps, in a
-// space of 1,000 files.
+// benchBashCold is a first command in a space of 1,000 files.
 func benchBashCold(ctx context.Context, b *bench) error {
-	s, c, err := b.serveOne(ctx, "cold", "SATCHEL_SANDBOX_IDLE_STOP=200ms")
+	return benchColdOf(ctx, b, "bash_cold_p50", 1000, 40)
+}
+
+// benchBashColdLarge is a first command in a space of 10,000 files.
+func benchBashColdLarge(ctx context.Context, b *bench) error {
+	return benchColdOf(ctx, b, "bash_cold_10k", b.size(10_000), 10)
+}
+
+// benchColdOf runs the first command of a user whose sandbox sleeps.
+func benchColdOf(ctx context.Context, b *bench, figure string, files, runs int) error {
+	s, c, err := b.serveOne(ctx, figure, sleepsSoon)
 	if err != nil {
 		return err
 	}
 	defer s.stop()
 	defer c.close()
-	dir := filepath.Join(b.dir, "cold-corpus")
-	if err := makeCorpus(dir, 1000, 2000); err != nil {
-		return err
-	}
-	if err := commitAll(ctx, dir, true); err != nil {
+	dir, err := b.corpusRepository(ctx, figure+"-corpus", files, 2000)
+	if err != nil {
 		return err
 	}
 	if err := s.importDir(ctx, "ada", dir); err != nil {
 		return err
 	}
-	r, err := b.newRunsc("cold-runsc", "/usr/bin/bash", "-c", "true")
+	r, err := b.newRunsc(figure+"-runsc", "", "/usr/bin/bash", "-c", "true")
 	if err != nil {
 		return err
 	}
 	var ours, theirs times
-	for i := range b.runs(40) + 1 {
-		if err := ours.add(func() error {
-			_, err := c.call(ctx, "bash", map[string]any{"command": "true"})
-			return err
-		}); err != nil {
+	for i := range b.runs(runs) + 1 {
+		if err := ours.add(func() error { return c.bash(ctx, "true") }); err != nil {
 			return err
 		}
 		if err := theirs.add(func() error {
-			clone := filepath.Join(b.dir, fmt.Sprintf("clone-%d", i))
-			if out, err := exec.CommandContext(ctx, "git", "clone", "-q", "file://"+dir, clone).CombinedOutput(); err != nil {
-				return fmt.Errorf("git clone: %w: %s", err, out)
+			clone := filepath.Join(b.dir, fmt.Sprintf("%s-clone-%d", figure, i))
+			if err := runGit(ctx, b.dir, "clone", "-q", "file://"+dir, clone); err != nil {
+				return err
 			}
 			return r.do(ctx, "run", "--bundle", r.bundle, fmt.Sprintf("cold%d", i))
 		}); err != nil {
@@ -101,10 +108,75 @@ func benchBashCold(ctx context.Context, b *bench) error {
 		if i == 0 {
 			ours, theirs = nil, nil // the checkout is made only once
 		}
-		if err := s.waitGauge(ctx, "satchel_sandboxes", 0); err != nil {
+		if err := s.waitAsleep(ctx); err != nil {
 			return err
 		}
 	}
-	b.versus("bash_cold_p50", ours.median(), "ms", "git clone of the space and a fresh runsc run", theirs.median())
+	b.versus(figure, ours.median(), "ms", "git clone of the space and a fresh runsc run", theirs.median())
+	return nil
+}
+
+// sleepsSoon is the environment of a server whose sandboxes stop at once.
+const sleepsSoon = "SATCHEL_SANDBOX_IDLE_STOP=200ms"
+
+// waitAsleep waits until no sandbox is up.
+func (s *server) waitAsleep(ctx context.Context) error {
+	return s.waitGauge(ctx, "satchel_sandboxes", 0)
+}
+
+// benchGrep searches 1,000 Markdown files, 10 MB, with what is in a sandbox,
+// beside the same on the host and in the alternatives.
+func benchGrep(ctx context.Context, b *bench) error {
+	dir, err := b.corpusRepository(ctx, "grep-corpus", b.size(1000), 10_000)
+	if err != nil {
+		return err
+	}
+	s, err := b.serve(ctx, "grep")
+	if err != nil {
+		return err
+	}
+	defer s.stop()
+	clients, err := s.users(ctx, 1, dir)
+	if err != nil {
+		return err
+	}
+	defer closeAll(clients)
+	r, end, err := b.detached(ctx, "grep", dir)
+	if err != nil {
+		return err
+	}
+	defer end()
+	wrap := b.bwrap(ctx)
+	for _, search := range []struct{ figure, command string }{
+		{"bash_grep", "grep -rn " + rareWord + " knowledge || true"},
+		{"bash_rg", "rg -n " + rareWord + " knowledge || true"},
+	} {
+		var ours, host, theirs, wrapped times
+		for i := range b.runs(60) + 2 {
+			if i == 2 {
+				ours, host, theirs, wrapped = nil, nil, nil, nil // warm by now
+			}
+			if err := ours.add(func() error { return clients[0].bash(ctx, search.command) }); err != nil {
+				return err
+			}
+			if err := host.add(func() error { return inDir(ctx, dir, search.command) }); err != nil {
+				return err
+			}
+			if err := theirs.add(func() error { return r.exec(ctx, "grep", search.command) }); err != nil {
+				return err
+			}
+			if wrap == nil {
+				continue
+			}
+			if err := wrapped.add(func() error { return wrap(ctx, dir, search.command) }); err != nil {
+				return err
+			}
+		}
+		b.versus(search.figure+"_p50", ours.median(), "ms", "the same on the host", host.median())
+		b.versus(search.figure+"_runsc", ours.median(), "ms", "runsc exec", theirs.median())
+		if wrap != nil {
+			b.versus(search.figure+"_bwrap", ours.median(), "ms", "bwrap, which shares the host's kernel", wrapped.median())
+		}
+	}
 	return nil
 }

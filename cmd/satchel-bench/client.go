@@ -57,6 +57,18 @@ func (c *client) call(ctx context.Context, tool string, args map[string]any) (st
 	return text, nil
 }
 
+// bash runs a command and wants it to end well.
+func (c *client) bash(ctx context.Context, command string) error {
+	_, err := c.call(ctx, "bash", map[string]any{"command": command})
+	return err
+}
+
+func closeAll(clients []*client) {
+	for _, c := range clients {
+		c.close()
+	}
+}
+
 func (c *client) close() { _ = c.c.Close() }
 
 // serveEcho is the least that an mcp-go server can do: a tool that answers a

@@ -29,10 +29,7 @@ func commitAll(ctx context.Context, dir string, fresh bool) error {
 
 // benchCommit commits one changed file of 10,000, durably.
 func benchCommit(ctx context.Context, b *bench) error {
-	files := 10_000
-	if b.quick {
-		files = 1000
-	}
+	files := b.size(10_000)
 	dir := filepath.Join(b.dir, "commit-corpus")
 	if err := makeCorpus(dir, files, 2000); err != nil {
 		return err
@@ -52,19 +49,15 @@ func benchCommit(ctx context.Context, b *bench) error {
 		}
 		defer store.Close()
 		id := space.NewSpaceID()
-		var tree space.ChangeSet
-		w := newWords(1)
-		for i := range files {
-			tree.Changes = append(tree.Changes, space.Change{Path: fmt.Sprintf("knowledge/s%02d/page-%05d.md", i%50, i), Content: []byte(w.page(i, 2000))})
-		}
-		if _, err := store.Create(ctx, id, tree, space.Meta{Author: space.Person{Name: "Ada", Email: "ada@example.com"}}); err != nil {
+		if _, err := store.Create(ctx, id, corpusChanges(files, 2000), space.Meta{Author: author}); err != nil {
 			return err
 		}
+		w := newWords(2) // else the first pages are those that are there
 		fsyncs = 0
 		var ours, theirs times
 		n := b.runs(100)
 		for i := range n {
-			path := fmt.Sprintf("knowledge/s%02d/page-%05d.md", i%50, i)
+			path := pagePath(i)
 			content := []byte(w.page(i, 2000))
 			head, err := store.Head(ctx, id)
 			if err != nil {
@@ -76,7 +69,7 @@ func benchCommit(ctx context.Context, b *bench) error {
 			}
 			cs := space.ChangeSet{Changes: []space.Change{{Path: path, Content: content, Base: base, BaseMode: mode}}}
 			if err := ours.add(func() error {
-				_, err := store.Commit(ctx, id, cs, space.Meta{Author: space.Person{Name: "Ada", Email: "ada@example.com"}, Message: "x"})
+				_, err := store.Commit(ctx, id, cs, space.Meta{Author: author, Message: "x"})
 				return err
 			}); err != nil {
 				return err

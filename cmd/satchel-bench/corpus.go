@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"satchel/internal/space"
 )
 
 // words is a vocabulary with the skew of a language: word i is about 1/(i+1) as
@@ -53,11 +55,14 @@ func (w *words) page(i, size int) string {
 	return b.String()
 }
 
+// pagePath is where a corpus has its page i.
+func pagePath(i int) string { return fmt.Sprintf("knowledge/s%02d/page-%05d.md", i%50, i) }
+
 // makeCorpus writes n pages of about size bytes under dir.
 func makeCorpus(dir string, n, size int) error {
 	w := newWords(1)
 	for i := range n {
-		p := filepath.Join(dir, fmt.Sprintf("knowledge/s%02d/page-%05d.md", i%50, i))
+		p := filepath.Join(dir, filepath.FromSlash(pagePath(i)))
 		if i < 50 {
 			if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
 				return err
@@ -68,4 +73,14 @@ func makeCorpus(dir string, n, size int) error {
 		}
 	}
 	return nil
+}
+
+// corpusChanges is the same corpus as the first commit of a space.
+func corpusChanges(n, size int) space.ChangeSet {
+	w := newWords(1)
+	var cs space.ChangeSet
+	for i := range n {
+		cs.Changes = append(cs.Changes, space.Change{Path: pagePath(i), Content: []byte(w.page(i, size))})
+	}
+	return cs
 }

@@ -14,14 +14,15 @@ import (
 )
 
 // runsc is gVisor's own command line with a bundle as a user would write it:
-// the host's system programs read-only, one writable directory.
+// the host's system programs read-only, and at /work a directory of the host
+// where one is given, writable.
 type runsc struct {
 	b      *bench
 	root   string
 	bundle string
 }
 
-func (b *bench) newRunsc(name string, args ...string) (*runsc, error) {
+func (b *bench) newRunsc(name, work string, args ...string) (*runsc, error) {
 	r := &runsc{b: b, root: filepath.Join(b.dir, name, "state"), bundle: filepath.Join(b.dir, name, "bundle")}
 	rootfs := filepath.Join(r.bundle, "rootfs")
 	mounts := []specs.Mount{{Destination: "/proc", Type: "proc", Source: "proc"}, {Destination: "/tmp", Type: "tmpfs", Source: "tmpfs"}}
@@ -35,10 +36,15 @@ func (b *bench) newRunsc(name string, args ...string) (*runsc, error) {
 			mounts = append(mounts, specs.Mount{Destination: d, Type: "bind", Source: d, Options: []string{"rbind", "ro"}})
 		}
 	}
+	cwd := "/"
+	if work != "" {
+		cwd = "/work"
+		mounts = append(mounts, specs.Mount{Destination: cwd, Type: "bind", Source: work, Options: []string{"rbind", "rw"}})
+	}
 	spec := specs.Spec{
 		Version: specs.Version,
 		Root:    &specs.Root{Path: rootfs, Readonly: true},
-		Process: &specs.Process{Args: args, Cwd: "/", Env: []string{"PATH=/usr/bin:/bin"}},
+		Process: &specs.Process{Args: args, Cwd: cwd, Env: []string{"PATH=/usr/bin:/bin"}},
 		Mounts:  mounts,
 		Linux:   &specs.Linux{Namespaces: []specs.LinuxNamespace{{Type: specs.PIDNamespace}, {Type: specs.MountNamespace}, {Type: specs.NetworkNamespace}}},
 	}

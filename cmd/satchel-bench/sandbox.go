@@ -1,0 +1,21 @@
+//go:build linux
+
+package main
+
+import "context"
+
+// sandboxSuite measures what runs commands: through the server as its users
+// meet it, and its parts.
+func sandboxSuite(ctx context.Context, b *bench) error {
+	return b.steps(ctx,
+		step{"idle memory", idleMemory},
+		step{"bash, warm", benchBashWarm},
+		step{"bash, cold", benchBashCold},
+		step{"bash, cold, a large space", benchBashColdLarge},
+		step{"grep", benchGrep},
+		step{"throughput", benchThroughput},
+		step{"the phases of a command", benchPhases},
+		step{"change capture", benchCapture},
+		step{"a shared kernel", benchShared},
+	)
+}
