@@ -37,11 +37,14 @@ export function satchelAs({ program = binary, ...options }, data, ...args) {
 }
 
 export class Server {
-  constructor(data, { args = [], env = {}, program = binary, spawnOptions = {} } = {}) {
+  // before are arguments of the program that come before satchel's own, where it
+  // is one that starts satchel.
+  constructor(data, { args = [], env = {}, program = binary, before = [], spawnOptions = {} } = {}) {
     this.data = data;
     this.args = args;
     this.env = env;
     this.program = program;
+    this.before = before;
     this.spawnOptions = spawnOptions;
     this.output = '';
   }
@@ -49,7 +52,7 @@ export class Server {
   async start() {
     this.port ??= await freePort();
     this.url = `http://127.0.0.1:${this.port}/mcp`;
-    this.process = spawn(this.program, ['serve', '--data', this.data, '--listen', `127.0.0.1:${this.port}`, ...this.args], {
+    this.process = spawn(this.program, [...this.before, 'serve', '--data', this.data, '--listen', `127.0.0.1:${this.port}`, ...this.args], {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, ...this.env },
       ...this.spawnOptions,
