@@ -24,7 +24,7 @@ race *args="./...":
 fuzz count="20000x":
     ./scripts/fuzz {{ count }}
 
-# Measure the real binary; one JSON object per line. Suites: core.
+# Measure the real binary; one JSON object per line. Suites: core, gitstore, sandbox.
 bench suite="core" *args:
     ./scripts/bench {{ suite }} {{ args }}
 
@@ -34,8 +34,11 @@ e2e:
 
 # The long suites in full; CI runs a slice of them.
 soak:
-    E2E_LOAD_SECONDS=60 ./scripts/e2e
+    SATCHEL_TEST_SCHEDULES=10000 go test -run TestSchedules -v -timeout 0 -parallel 4 ./gitstore/faults
+    E2E_LOAD_SECONDS=60 E2E_CHAOS_SECONDS=600 ./scripts/e2e
+    SATCHEL_TEST_TREE_STEPS=2000 go test -run 'TestCollectedIsWhatIsThere|TestManyFiles' -v -timeout 0 ./sandbox/agent
     ./scripts/fuzz 1000000x
+    ./scripts/test-cgroup2
 
 # Build bin/satchel.
 build:
