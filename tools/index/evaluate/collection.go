@@ -1,0 +1,135 @@
+package evaluate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// Query is a search with what it ought to find.
+type Query struct {
+	ID     string
+	Text   string
+	Grades Grades // by document id
+}
+
+// Document is a file that is searched. Read may be called concurrently.
+type Document struct {
+	ID   string     // what judgments call it
+	Path space.Path // under which it is indexed
+	Size int64      // about how many bytes Read returns
+	// Blob names the content, equal where the content is; empty where each
+	// document counts as one of its own.
+	Blob space.BlobID
+	Read func() ([]byte, error)
+}
+
+// Collection is documents with queries, in the order in which they are read.
+type Collection struct {
+	Documents []Document
+	Queries   []Query
+	// Notes are sentences on what in it is odd and how it was understood.
+	Notes []string
+}
+
+// note adds a sentence where something happened n times; example is the first.
+func (c *Collection) note(n int, one, many, example string) {
+	switch {
+	case n == 1:
+		c.Notes = append(c.Notes, fmt.Sprintf("1 %s: %.80q.", one, example))
+	case n > 1:
+		c.Notes = append(c.Notes, fmt.Sprintf("%d %s, such as %.80q.", n, many, example))
+	}
+}
+
+// oddity counts what is odd, and keeps the first example.
+type oddity struct {
+	n     int
+	first string
+}
+
+func (o *oddity) add(example string) {
+	if o.n == 0 {
+		o.first = example
+	}
+	o.n++
+}
+
+// judged keeps the queries that have judgments, and tells of the rest. It is an
+// error where none has.
+func (c *Collection) judged() error {
+	var without, hopeless oddity
+	c.Queries = slices.DeleteFunc(c.Queries, func(q Query) bool {
+		if len(q.Grades) == 0 {
+			without.add(q.ID)
+		} else if q.Grades.relevant() == 0 {
+			hopeless.add(q.ID)
+		}
+		return len(q.Grades) == 0
+	})
+	c.note(without.n, "query has no judgments and is left out", "queries have no judgments and are left out", without.first)
+	c.note(hopeless.n, "query has no relevant document and counts as 0", "queries have no relevant document and count as 0", hopeless.first)
+	if len(c.Queries) == 0 {
+		return fault.New(fault.Invalid, "No query has judgments, so there is nothing to measure: do the ids of the queries and of the judgments agree?")
+	}
+	return nil
+}
+
+// source offers the documents to an index, as the one commit of a history.
+type source struct {
+	docs  []Document
+	blobs map[space.BlobID]int // the document that has it
+	// read is told of each document that was read, and may be called
+	// concurrently.
+	read func()
+}
+
+func newSource(docs []Document, read func()) *source {
+	s := &source{docs: docs, blobs: make(map[space.BlobID]int, len(docs)), read: read}
+	for i := range docs {
+		s.blobs[s.blob(i)] = i
+	}
+	return s
+}
+
+// blob names a content. Where the document does not, its number is as good as a
+// hash: nothing changes here.
+func (s *source) blob(i int) space.BlobID {
+	if b := s.docs[i].Blob; b != "" {
+		return b
+	}
+	return space.BlobID(fmt.Sprintf("%040x", i+1))
+}
+
+const onlyCommit = space.CommitID("0000000000000000000000000000000000000001")
+
+func (s *source) Head(context.Context, space.SpaceID) (space.CommitID, error) { return onlyCommit, nil }
+
+func (s *source) Diff(ctx context.Context, id space.SpaceID, from, to space.CommitID) ([]space.FileChange, error) {
+	if from == to {
+		return nil, nil
+	}
+	return s.Files(ctx, id, to, "")
+}
+
+func (s *source) Files(context.Context, space.SpaceID, space.CommitID, space.Path) ([]space.FileChange, error) {
+	files := make([]space.FileChange, len(s.docs))
+	for i, d := range s.docs {
+		files[i] = space.FileChange{Path: d.Path, Status: space.Added, New: s.blob(i), NewMode: space.Regular, Size: d.Size}
+	}
+	return files, nil
+}
+
+func (s *source) ReadBlob(_ context.Context, _ space.SpaceID, b space.BlobID) ([]byte, error) {
+	i, ok := s.blobs[b]
+	if !ok {
+		return nil, fmt.Errorf("there is no blob %.50q", string(b))
+	}
+	if s.read != nil {
+		s.read()
+	}
+	return s.docs[i].Read()
+}

@@ -1,0 +1,156 @@
+package evaluate
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"unicode"
+
+	"satchel/internal/fault"
+	"satchel/internal/frontmatter"
+	"satchel/internal/space"
+	"satchel/tools/index"
+)
+
+// Docs are queries that a documentation tree answers for itself.
+type Docs struct {
+	// Documents are the pages without their descriptions.
+	Documents []Document
+	// Descriptions ask for a page in the words in which its author describes it,
+	// Words for an identifier in words ("use async data"), and Identifiers for
+	// one as it is written.
+	Descriptions, Words, Identifiers []Query
+}
+
+// minDescription is the least number of words that describe a page; fewer are
+// its title over again.
+const minDescription = 4
+
+// FromDocs makes queries from the pages of a documentation tree, by path: what
+// their front matter says of them, and the identifiers that are whole headings.
+// A page is relevant to a description that is its own, and to an identifier that
+// it has a heading or a title for.
+func FromDocs(pages map[string][]byte) (*Docs, error) {
+	d := &Docs{}
+	descriptions, words, identifiers := newQuerySet(), newQuerySet(), newQuerySet()
+	for _, name := range slices.Sorted(maps.Keys(pages)) {
+		path, err := space.ParsePath(name)
+		if err != nil {
+			return nil, err
+		}
+		page := pages[name]
+		if said := describedAs(page); said != "" {
+			descriptions.add(said, name)
+		}
+		for _, id := range identifiersOf(name, page, levels) {
+			identifiers.add(id, name)
+			words.add(SplitIdentifier(id), name)
+		}
+		stripped := WithoutDescription(page)
+		d.Documents = append(d.Documents, Document{
+			ID: name, Path: path, Size: int64(len(stripped)), Blob: contentID(stripped),
+			Read: func() ([]byte, error) { return stripped, nil },
+		})
+	}
+	d.Descriptions, d.Words, d.Identifiers = descriptions.queries, words.queries, identifiers.queries
+	if len(d.Descriptions) == 0 || len(d.Identifiers) == 0 {
+		return nil, fault.New(fault.Invalid, "Of %d pages none is described in its front matter, or none has a heading that is an identifier: no queries can be made.", len(pages))
+	}
+	return d, nil
+}
+
+// contentID names a content as git would, but for its length.
+func contentID(data []byte) space.BlobID {
+	sum := sha256.Sum256(data)
+	return space.BlobID(hex.EncodeToString(sum[:20]))
+}
+
+// querySet collects queries; one text is one query, whatever it finds.
+type querySet struct {
+	queries []Query
+	at      map[string]int
+}
+
+func newQuerySet() *querySet { return &querySet{at: map[string]int{}} }
+
+func (s *querySet) add(text, relevant string) {
+	i, there := s.at[text]
+	if !there {
+		i = len(s.queries)
+		s.at[text] = i
+		s.queries = append(s.queries, Query{ID: text, Text: text, Grades: Grades{}})
+	}
+	s.queries[i].Grades[relevant] = 1
+}
+
+func describedAs(page []byte) string {
+	said := frontmatter.ParseLoosely(page).Written("description")
+	if len(said) != 1 || len(strings.Fields(said[0])) < minDescription {
+		return ""
+	}
+	return strings.Join(strings.Fields(said[0]), " ")
+}
+
+// descriptionLine is the key of front matter with the lines that belong to its
+// value, which are indented or blank.
+var descriptionLine = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^description[ \t]*:.*(?:\n|\z)(?:(?:[ \t]+.*|[ \t]*)(?:\n|\z))*?(?:(?:[ \t]+\S.*)(?:\n|\z))*`)
+})
+
+// WithoutDescription takes the description out of a page's front matter.
+func WithoutDescription(page []byte) []byte {
+	body := frontmatter.ParseLoosely(page).Body
+	head := page[:len(page)-len(body)]
+	return append(descriptionLine().ReplaceAll(head, nil), body...)
+}
+
+// identifiersOf returns the identifiers that are the title of a page or one of
+// its headings, each once.
+func identifiersOf(name string, page []byte, levels int) []string {
+	headings := frontmatter.ParseLoosely(page).Written("title")
+	for _, s := range index.Sections(name, page) {
+		if s.Level <= levels {
+			headings = append(headings, s.Title)
+		}
+	}
+	var ids []string
+	for _, h := range headings {
+		h = strings.TrimSuffix(strings.Trim(h, "` "), "()")
+		h = strings.TrimSuffix(strings.TrimSuffix(strings.TrimPrefix(h, "<"), ">"), " /")
+		if isIdentifier(h) && !slices.Contains(ids, h) {
+			ids = append(ids, h)
+		}
+	}
+	return ids
+}
+
+// identifierForm matches camelCase, PascalCase and kebab-case of two words at
+// least. What begins with a capital and has hyphens is English ("Built-in").
+var identifierForm = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:[a-z][a-z0-9]*(?:[A-Z][A-Za-z0-9]*)+|[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]+)+|[a-z][a-z0-9]*(?:-[a-z0-9]+)+)$`)
+})
+
+func isIdentifier(s string) bool { return len(s) <= 100 && identifierForm().MatchString(s) }
+
+// SplitIdentifier returns the words of an identifier in lower case:
+// "useAsyncData", "UseAsyncData" and "use-async-data" are "use async data", and
+// "parseURLPath" is "parse url path".
+func SplitIdentifier(id string) string {
+	var b strings.Builder
+	runes := []rune(id)
+	for i, r := range runes {
+		switch {
+		case r == '-' || r == '_' || r == '.':
+			b.WriteByte(' ')
+			continue
+		case i > 0 && unicode.IsUpper(r) && (!unicode.IsUpper(runes[i-1]) || i+1 < len(runes) && unicode.IsLower(runes[i+1])):
+			b.WriteByte(' ')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return strings.Join(strings.Fields(b.String()), " ")
+}

@@ -1,0 +1,98 @@
+package evaluate_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"satchel/internal/testenv"
+	"satchel/tools/index"
+	"satchel/tools/index/evaluate"
+)
+
+// options are a user's, but that a ranking is not cut.
+var options = index.Options{MaxResults: 200, MinScoreShare: -1}
+
+func build(t testing.TB, docs []evaluate.Document) *evaluate.Built {
+	t.Helper()
+	b, err := evaluate.Build(t.Context(), options, docs, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return b
+}
+
+func measure(t testing.TB, what string, r evaluate.Ranker, queries []evaluate.Query, depth int) evaluate.Figures {
+	t.Helper()
+	f, err := evaluate.Run(t.Context(), r, queries, depth, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%-24s %4d queries: nDCG@10 %.4f, MAP %.4f, MRR@10 %.4f, hit@1 %.3f, recall@100 %.3f, p50 %.1f ms, p95 %.1f ms",
+		what, f.Queries, f.NDCG, f.MAP, f.MRR, f.FirstHits, f.Recall, f.Median, f.Slow)
+	return f
+}
+
+// atLeast fails where a figure is under its bar.
+func atLeast(t testing.TB, what string, got, bar float64) {
+	t.Helper()
+	if got < bar {
+		t.Errorf("%s is %.4f, and at least %.3f is wanted", what, got, bar)
+	}
+}
+
+// TestJudgedCollections holds the ranking against research collections.
+func TestJudgedCollections(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		ndcg, mean float64
+	}{{"cranfield", .36, .30}, {"vaswani", .42, .28}} {
+		t.Run(c.name, func(t *testing.T) {
+			col, err := evaluate.OpenBEIR(testenv.LargeData(t, "ir", c.name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { col.Close() })
+			f := measure(t, c.name, build(t, col.Documents), col.Queries, evaluate.Depth)
+			atLeast(t, "nDCG@10", f.NDCG, c.ndcg)
+			atLeast(t, "MAP", f.MAP, c.mean)
+		})
+	}
+}
+
+// TestDocumentation holds the ranking against real documentation.
+func TestDocumentation(t *testing.T) {
+	pages := map[string][]byte{}
+	for name, under := range map[string]string{"nuxt": "docs", "astro": "src/content/docs/en"} {
+		some, err := evaluate.ReadPages(testenv.LargeData(t, "docs", name+".tar.gz"), under)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for p, data := range some {
+			pages[filepath.ToSlash(filepath.Join(name, p))] = data
+		}
+	}
+	docs, err := evaluate.FromDocs(pages, 6)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := build(t, docs.Documents)
+	t.Log(len(pages), "pages")
+	check := func(what string, queries []evaluate.Query, bar float64) {
+		t.Helper()
+		atLeast(t, what+", MRR@10", measure(t, what, b, queries, evaluate.TopDepth).MRR, bar)
+	}
+	check("description -> page", docs.Descriptions, .77)
+	check("words -> identifier", docs.Words, .95)
+	check("identifier", docs.Identifiers, .97)
+	// Those that a page is about, rather than a paragraph of it.
+	if docs, err = evaluate.FromDocs(pages, 3); err != nil {
+		t.Fatal(err)
+	}
+	check("words, to level 3", docs.Words, .95)
+	check("identifier, to level 3", docs.Identifiers, .97)
+}

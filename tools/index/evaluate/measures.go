@@ -1,0 +1,160 @@
+package evaluate
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// The depths of the measures, in documents.
+const (
+	// Depth is how many documents a ranking is judged by: trec_eval reads 1,000.
+	Depth = 1000
+	// TopDepth is the depth of nDCG and of the reciprocal rank.
+	TopDepth = 10
+	// RecallDepth is the depth of recall.
+	RecallDepth = 100
+)
+
+// Grades are the judgments of one query: how relevant documents are, by id.
+// What is absent, and what has a grade of 0 or less, is not relevant.
+type Grades map[string]float64
+
+// relevant counts the documents that are.
+func (g Grades) relevant() int {
+	n := 0
+	for _, grade := range g {
+		if grade > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// NDCG is the discounted gain of the first depth documents of a ranking as a
+// part of what the best ranking would gain: 1 is the best, and 0 where nothing
+// is relevant. No document may be in the ranking twice.
+func NDCG(ranking []string, g Grades, depth int) float64 {
+	gain := 0.0
+	for i, doc := range ranking[:min(depth, len(ranking))] {
+		gain += discounted(g[doc], i)
+	}
+	grades := make([]float64, 0, len(g))
+	for _, grade := range g {
+		grades = append(grades, grade)
+	}
+	slices.Sort(grades)
+	slices.Reverse(grades)
+	ideal := 0.0
+	for i, grade := range grades[:min(depth, len(grades))] {
+		ideal += discounted(grade, i)
+	}
+	if ideal == 0 {
+		return 0
+	}
+	return gain / ideal
+}
+
+func discounted(grade float64, i int) float64 { return max(0, grade) / math.Log2(float64(i)+2) }
+
+// AveragePrecision is the precision at the rank of each relevant document of a
+// ranking, summed, divided by how many there are, be they in it or not.
+func AveragePrecision(ranking []string, g Grades) float64 {
+	all := g.relevant()
+	if all == 0 {
+		return 0
+	}
+	sum, found := 0.0, 0
+	for i, doc := range ranking {
+		if g[doc] > 0 {
+			found++
+			sum += float64(found) / float64(i+1)
+		}
+	}
+	return sum / float64(all)
+}
+
+// ReciprocalRank is 1 divided by the rank of the first relevant document, from
+// 1; 0 where none is among the first depth.
+func ReciprocalRank(ranking []string, g Grades, depth int) float64 {
+	for i, doc := range ranking[:min(depth, len(ranking))] {
+		if g[doc] > 0 {
+			return 1 / float64(i+1)
+		}
+	}
+	return 0
+}
+
+// Recall is the part of the relevant documents that is among the first depth.
+func Recall(ranking []string, g Grades, depth int) float64 {
+	all := g.relevant()
+	if all == 0 {
+		return 0
+	}
+	found := 0
+	for _, doc := range ranking[:min(depth, len(ranking))] {
+		if g[doc] > 0 {
+			found++
+		}
+	}
+	return float64(found) / float64(all)
+}
+
+// Figures are the means of the measures over queries. The JSON form is what
+// `satchel eval --json` prints.
+type Figures struct {
+	NDCG      float64 `json:"ndcg@10"`
+	MAP       float64 `json:"map"`
+	MRR       float64 `json:"mrr@10"`
+	Recall    float64 `json:"recall@100"`
+	Median    float64 `json:"p50_ms"` // of what a search took, in milliseconds
+	Queries   int     `json:"queries"`
+	Slow      float64 `json:"-"` // the 95th percentile, in milliseconds
+	FirstHits float64 `json:"-"` // the part of the queries whose first hit is relevant
+}
+
+// tally sums up the measures of queries.
+type tally struct {
+	sum  Figures
+	took []time.Duration
+}
+
+// add judges one ranking. A document's second mention in it counts for nothing.
+func (t *tally) add(ranking []string, g Grades, took time.Duration) {
+	ranking = distinct(ranking)
+	t.sum.Queries++
+	t.sum.NDCG += NDCG(ranking, g, TopDepth)
+	t.sum.MAP += AveragePrecision(ranking[:min(Depth, len(ranking))], g)
+	t.sum.MRR += ReciprocalRank(ranking, g, TopDepth)
+	t.sum.Recall += Recall(ranking, g, RecallDepth)
+	t.sum.FirstHits += ReciprocalRank(ranking, g, 1)
+	t.took = append(t.took, took)
+}
+
+func distinct(ranking []string) []string {
+	seen := make(map[string]bool, len(ranking))
+	out := make([]string, 0, len(ranking))
+	for _, doc := range ranking {
+		if !seen[doc] {
+			seen[doc] = true
+			out = append(out, doc)
+		}
+	}
+	return out
+}
+
+// figures returns the means; zeros where nothing was added.
+func (t *tally) figures() Figures {
+	if t.sum.Queries == 0 {
+		return Figures{}
+	}
+	n := float64(t.sum.Queries)
+	slices.Sort(t.took)
+	return Figures{
+		NDCG: t.sum.NDCG / n, MAP: t.sum.MAP / n, MRR: t.sum.MRR / n, Recall: t.sum.Recall / n, FirstHits: t.sum.FirstHits / n,
+		Median: milliseconds(t.took[len(t.took)/2]), Slow: milliseconds(t.took[len(t.took)*95/100]),
+		Queries: t.sum.Queries,
+	}
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

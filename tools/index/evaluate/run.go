@@ -1,0 +1,123 @@
+package evaluate
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"satchel/internal/space"
+	"satchel/tools/index"
+)
+
+// Ranker answers the queries of a collection.
+type Ranker interface {
+	// Rank returns the ids of the documents that a query finds, best first, at
+	// most depth of them, and how long the search takes that a user gets.
+	Rank(ctx context.Context, query string, depth int) (ids []string, took time.Duration, err error)
+}
+
+// Run asks a ranker all queries, one after the other, and returns the means of
+// the measures over rankings of depth documents: Depth for all of them, TopDepth
+// where nDCG and the reciprocal rank are enough, which takes much less time.
+// progress, where it is set, is told after each query.
+func Run(ctx context.Context, r Ranker, queries []Query, depth int, progress func(done int)) (Figures, error) {
+	var t tally
+	for i, q := range queries {
+		ids, took, err := r.Rank(ctx, q.Text, depth)
+		if err != nil {
+			return Figures{}, err
+		}
+		t.add(ids, q.Grades, took)
+		if progress != nil {
+			progress(i + 1)
+		}
+	}
+	return t.figures(), nil
+}
+
+// collectionID is what the one collection of an evaluation is called.
+const collectionID = space.SpaceID("evaluation")
+
+// Built is an index of a collection's documents in a directory of its own.
+type Built struct {
+	index *index.Index
+	dir   string
+	ids   map[space.Path]string
+}
+
+// Build indexes documents in a new temporary directory. The options are those
+// of a user's index, but for its directory. progress, where it is set, is told
+// how many documents were read so far, and may be called concurrently. Close
+// must be called, and removes the directory; it is removed too where Build fails.
+func Build(ctx context.Context, o index.Options, docs []Document, progress func(done int)) (_ *Built, err error) {
+	b := &Built{ids: make(map[space.Path]string, len(docs))}
+	for _, d := range docs {
+		b.ids[d.Path] = d.ID
+	}
+	if b.dir, err = os.MkdirTemp("", "satchel-eval-"); err != nil {
+		return nil, fmt.Errorf("make a temporary directory: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			b.Close()
+		}
+	}()
+	o.Dir = b.dir
+	if b.index, err = index.Open(o); err != nil {
+		return nil, err
+	}
+	var done atomic.Int64
+	src := newSource(docs, func() {
+		n := done.Add(1)
+		if progress != nil {
+			progress(int(n))
+		}
+	})
+	return b, b.index.Update(ctx, collectionID, src)
+}
+
+// Close closes the index and removes it.
+func (b *Built) Close() error {
+	var err error
+	if b.index != nil {
+		err = b.index.Close()
+	}
+	if rerr := os.RemoveAll(b.dir); err == nil {
+		err = rerr
+	}
+	return err
+}
+
+var _ Ranker = (*Built)(nil)
+
+// Rank implements Ranker.
+func (b *Built) Rank(ctx context.Context, query string, depth int) ([]string, time.Duration, error) {
+	cols := []index.Collection{{ID: collectionID, Label: "space"}}
+	paths, took, err := RankPaths(ctx, b.index, cols, query, depth)
+	ids := make([]string, len(paths))
+	for i, p := range paths {
+		ids[i] = b.ids[space.Path(p)]
+	}
+	return ids, took, err
+}
+
+// RankPaths returns the paths that a query finds in an index, as hits show
+// them, best first, and how long the search takes that a user gets.
+func RankPaths(ctx context.Context, x *index.Index, cols []index.Collection, query string, depth int) ([]string, time.Duration, error) {
+	began := time.Now()
+	r, err := x.Search(ctx, cols, index.Query{Text: query})
+	took := time.Since(began)
+	if err == nil && depth > TopDepth {
+		r, err = x.Search(ctx, cols, index.Query{Text: query, Limit: depth, MaxTokens: 1 << 30})
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	paths := make([]string, len(r.Hits))
+	for i, h := range r.Hits {
+		paths[i] = h.Path
+	}
+	return paths, took, nil
+}

@@ -1,0 +1,102 @@
+package evaluate
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"satchel/internal/fault"
+)
+
+// MaxLine is the longest line of a collection's files, in bytes: more than any
+// document of a research collection, and what a machine can hold.
+const MaxLine = 64 << 20
+
+// textLine is a line of a file, without its end.
+type textLine struct {
+	number int   // from 1
+	offset int64 // of its first byte
+	text   []byte
+}
+
+// eachLine calls each for every line of a file that is not blank, without a
+// byte order mark and with either kind of line end. The text is good until
+// each returns. Its errors name the file.
+func eachLine(file string, each func(textLine) error) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return unreadable(file, err)
+	}
+	defer f.Close()
+	if st, err := f.Stat(); err == nil && !st.Mode().IsRegular() {
+		return fault.New(fault.Invalid, "%s is not a file.", filepath.Base(file))
+	}
+	r := bufio.NewReaderSize(f, 64<<10)
+	l := textLine{}
+	for next := int64(0); ; {
+		text, err := readLine(r)
+		if errors.Is(err, errLong) {
+			return lineError(file, l.number+1, "it is longer than %d MB", MaxLine>>20)
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			return unreadable(file, err)
+		}
+		l.number, l.offset = l.number+1, next
+		next += int64(len(text))
+		if l.number == 1 && bytes.HasPrefix(text, []byte("\ufeff")) {
+			text = text[3:]
+			l.offset += 3
+		}
+		l.text = bytes.TrimRight(text, "\r\n")
+		if len(bytes.TrimSpace(l.text)) > 0 {
+			if err := each(l); err != nil {
+				return err
+			}
+		}
+		if err != nil {
+			return nil
+		}
+	}
+}
+
+var errLong = errors.New("line is too long")
+
+// readLine returns a line with its end, or what there is at the end of the file
+// with io.EOF.
+func readLine(r *bufio.Reader) ([]byte, error) {
+	line, err := r.ReadSlice('\n')
+	if !errors.Is(err, bufio.ErrBufferFull) {
+		return line, err
+	}
+	whole := bytes.Clone(line)
+	for errors.Is(err, bufio.ErrBufferFull) {
+		if len(whole) > MaxLine {
+			return nil, errLong
+		}
+		line, err = r.ReadSlice('\n')
+		whole = append(whole, line...)
+	}
+	return whole, err
+}
+
+// lineError says what is wrong with a line, and where it is.
+func lineError(file string, number int, format string, args ...any) error {
+	return fault.New(fault.Invalid, "Line %d of %s cannot be used: %s.", number, filepath.Base(file), fmt.Sprintf(format, args...))
+}
+
+func unreadable(file string, err error) error {
+	var p *os.PathError
+	cause := err
+	if errors.As(err, &p) {
+		cause = p.Err
+	}
+	code := fault.Unavailable
+	if errors.Is(err, os.ErrNotExist) {
+		code = fault.NotFound
+	}
+	return fault.Wrap(err, code, "%s cannot be read: %s.", file, cause)
+}
