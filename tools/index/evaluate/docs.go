@@ -33,8 +33,8 @@ const minDescription = 4
 // FromDocs makes queries from the pages of a documentation tree, by path: what
 // their front matter says of them, and the identifiers that are whole headings.
 // A page is relevant to a description that is its own, and to an identifier that
-// it has a heading or a title for.
-func FromDocs(pages map[string][]byte) (*Docs, error) {
+// it has a title or a heading of one of the first levels for (6: all).
+func FromDocs(pages map[string][]byte, levels int) (*Docs, error) {
 	d := &Docs{}
 	descriptions, words, identifiers := newQuerySet(), newQuerySet(), newQuerySet()
 	for _, name := range slices.Sorted(maps.Keys(pages)) {

@@ -98,14 +98,14 @@ func (b *Built) Rank(ctx context.Context, query string, depth int) ([]string, ti
 	paths, took, err := RankPaths(ctx, b.index, cols, query, depth)
 	ids := make([]string, len(paths))
 	for i, p := range paths {
-		ids[i] = b.ids[space.Path(p)]
+		ids[i] = b.ids[p]
 	}
 	return ids, took, err
 }
 
 // RankPaths returns the paths that a query finds in an index, as hits show
 // them, best first, and how long the search takes that a user gets.
-func RankPaths(ctx context.Context, x *index.Index, cols []index.Collection, query string, depth int) ([]string, time.Duration, error) {
+func RankPaths(ctx context.Context, x *index.Index, cols []index.Collection, query string, depth int) ([]space.Path, time.Duration, error) {
 	began := time.Now()
 	r, err := x.Search(ctx, cols, index.Query{Text: query})
 	took := time.Since(began)
@@ -115,9 +115,9 @@ func RankPaths(ctx context.Context, x *index.Index, cols []index.Collection, que
 	if err != nil {
 		return nil, 0, err
 	}
-	paths := make([]string, len(r.Hits))
+	paths := make([]space.Path, len(r.Hits))
 	for i, h := range r.Hits {
-		paths[i] = h.Path
+		paths[i] = space.Path(h.Path)
 	}
 	return paths, took, nil
 }
