@@ -5,7 +5,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"golang.org/x/text/unicode/norm"
+	"satchel/tools/index/language"
 )
 
 // Terms are what FTS5 stores and what queries are made of. Every term consists
@@ -20,11 +20,15 @@ const (
 // word is one occurrence in a text.
 type word struct {
 	start, end int    // bytes in the text
-	term       string // folded and stemmed
+	term       string // folded and stemmed, the same in every language
 	parts      []string
 	// joined is the term of a compound that ends here (use_async_data,
-	// use-async-data, 1.0.21), "" where there is none.
+	// use-async-data, 1.0.21, @nuxt/kit, C++), "" where there is none.
 	joined string
+	// own is another form that a page has the word under: its stem in the
+	// language that the analyzer was told of, where that is not term; the last
+	// character of a run without spaces, which begins no pair.
+	own string
 }
 
 // analyzer turns text into terms. It caches stems and is not safe for
@@ -33,47 +37,66 @@ type analyzer struct {
 	stems map[string]string
 	buf   []byte
 	marks []int
+
+	lang string            // whose stems words are given beside their terms, "" for none
+	own  map[string]string // the stems of lang
 }
 
 const maxCachedStems = 1 << 16
 
 func newAnalyzer() *analyzer { return &analyzer{stems: make(map[string]string, 1024)} }
 
-// fold lower-cases a word, removes accents and compatibility forms, and stems.
+// in tells the analyzer what language the texts after it are in, "" where that
+// is not known. It changes nothing but word.own.
+func (a *analyzer) in(lang string) {
+	if !language.Stems(lang) {
+		lang = ""
+	}
+	if lang = language.Base(lang); lang != a.lang && lang != "" {
+		a.own = make(map[string]string, 1024)
+	}
+	a.lang = lang
+}
+
+// ownStem returns the stem of a word in the analyzer's language, "" where that
+// is its term.
+func (a *analyzer) ownStem(raw, term string) string {
+	s, ok := a.own[raw]
+	if !ok {
+		if len(a.own) >= maxCachedStems {
+			clear(a.own)
+		}
+		s = language.Stem(a.lang, raw)
+		a.own[strings.Clone(raw)] = s
+	}
+	if s == term {
+		return ""
+	}
+	return s
+}
+
+// fold lower-cases a word, removes accents and compatibility forms, and stems
+// (see language.Term).
 func (a *analyzer) fold(s string) string {
-	ascii := true
 	a.buf = a.buf[:0]
 	for i := range len(s) {
 		c := s[i]
 		if c >= utf8.RuneSelf {
-			ascii = false
-			break
+			if t, ok := a.stems[s]; ok {
+				return t
+			}
+			return a.remember(strings.Clone(s), language.Term(s))
 		}
 		if c >= 'A' && c <= 'Z' {
 			c += 'a' - 'A'
 		}
 		a.buf = append(a.buf, c)
 	}
-	if ascii {
-		if t, ok := a.stems[string(a.buf)]; ok {
-			return t
-		}
-		return a.remember(string(a.buf), stem(string(a.buf)))
-	}
-	if t, ok := a.stems[s]; ok {
+	if t, ok := a.stems[string(a.buf)]; ok {
 		return t
 	}
-	var b strings.Builder
-	for _, r := range norm.NFKD.String(s) {
-		if unicode.Is(unicode.Mn, r) && r < 0x0600 { // accents of Latin, Greek and Cyrillic
-			continue
-		}
-		if r < utf8.RuneSelf && !isWordByte(byte(r)) {
-			continue
-		}
-		b.WriteRune(unicode.ToLower(r))
-	}
-	return a.remember(s, stem(norm.NFC.String(b.String())))
+	low := string(a.buf)
+	return a.remember(low, language.Term(low))
 }
 
 func isWordByte(c byte) bool {
@@ -92,11 +115,14 @@ func (a *analyzer) remember(k, v string) string {
 // or is better matched by pairs of characters (Hangul, whose words carry
 // particles).
 func spaceless(r rune) bool {
-	if r < 0x0e00 {
+	switch {
+	case r < 0x0e00:
 		return false
+	case r >= 0x4e00 && r < 0xa000, r >= 0xac00 && r < 0xd7a4, r >= 0x3041 && r < 0x3097, r >= 0x30a1 && r < 0x30fb, r == 'ー', r == 'ｰ':
+		return true
 	}
 	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul,
-		unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar) || r == 'ー'
+		unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
 }
 
 func isWordRune(r rune) bool {
@@ -107,7 +133,7 @@ func isWordRune(r rune) bool {
 func (a *analyzer) words(text string, yield func(word)) {
 	var chain []string // words of the compound being read
 	chainEnd := -1
-	numeric := true
+	numeric, scoped := true, false // it is a version; it began with @
 	for i := 0; i < len(text); {
 		c := text[i]
 		if c < utf8.RuneSelf && !isWordByte(c) {
@@ -152,18 +178,57 @@ func (a *analyzer) words(text string, yield func(word)) {
 		if w.term == "" {
 			continue
 		}
+		if a.lang != "" && w.parts == nil && i-start > 2 {
+			w.own = a.ownStem(raw, w.term)
+		}
 		// A compound goes on over one joiner with no space around it.
-		if chainEnd >= 0 && start == chainEnd+1 && isJoiner(text[chainEnd]) && len(chain) < 8 {
+		if chainEnd >= 0 && start == chainEnd+1 && len(chain) < 8 && joins(text[chainEnd], chain, raw, scoped) {
 			chain = append(chain, raw)
-			numeric = numeric && isNumber(raw)
+			numeric = numeric && text[chainEnd] == '.' && isNumber(raw)
 			w.joined = a.join(chain, numeric)
 		} else {
 			chain = append(chain[:0], raw)
 			numeric = isNumber(strings.TrimLeft(raw, "vV"))
+			scoped = start > 0 && text[start-1] == '@'
+			w.joined = a.marked(text, start, i)
 		}
 		chainEnd = i
 		yield(w)
 	}
+}
+
+// joins tells whether a mark between a compound and the word after it makes them
+// one name: use_async-data, node:fs, @nuxt/kit, HTTP/2.
+func joins(mark byte, chain []string, raw string, scoped bool) bool {
+	switch mark {
+	case '_', '-', '.', '$':
+		return true
+	case ':':
+		return !isNumber(raw) && !isNumber(chain[len(chain)-1])
+	case '/':
+		return len(chain) == 1 && (scoped || isNumber(raw) && !isNumber(chain[0]))
+	}
+	return false
+}
+
+// marked returns the term of a word that the marks around it make another one:
+// C++ is cpp, C# csharp, .NET dotnet.
+func (a *analyzer) marked(text string, start, end int) string {
+	raw, rest := text[start:end], text[end:]
+	if len(raw) == 1 {
+		switch c := raw[0] | 0x20; {
+		case (c == 'c' || c == 'g') && strings.HasPrefix(rest, "++"):
+			return string(c) + "pp"
+		case (c == 'c' || c == 'f' || c == 'j') && strings.HasPrefix(rest, "#"):
+			return string(c) + "sharp"
+		}
+		return ""
+	}
+	// A dot before a name, not one that calls a method or ends a file's name.
+	if start == 0 || text[start-1] != '.' || start > 1 && strings.IndexByte(" (\"'`\n,/", text[start-2]) < 0 || strings.HasPrefix(rest, "(") || isDigit(raw[0]) {
+		return ""
+	}
+	return a.join([]string{"dot", raw}, false)
 }
 
 // join returns the term of a compound: the same as of the one word that its
@@ -184,8 +249,6 @@ func (a *analyzer) join(parts []string, version bool) string {
 	return a.fold(j)
 }
 
-func isJoiner(c byte) bool { return c == '_' || c == '-' || c == '.' || c == '$' }
-
 func isNumber(s string) bool {
 	if s == "" {
 		return false
@@ -199,27 +262,42 @@ func isNumber(s string) bool {
 }
 
 // bigrams reads a run of a spaceless script and yields its pairs, or its one
-// character.
+// character. A character has its marks with it. A query of one character finds
+// the pairs that begin with it (see oneCharacter), and the run that ends with it.
 func (a *analyzer) bigrams(text string, i int, yield func(word)) int {
-	prev, n := -1, 0
+	prev, at := -1, -1 // the last two characters
+	var pair word      // not yielded yet
 	for i < len(text) {
 		r, size := utf8.DecodeRuneInString(text[i:])
-		if !spaceless(r) && !(n > 0 && unicode.IsMark(r)) {
-			break
-		}
-		n++
-		if prev >= 0 {
-			if t := a.fold(text[prev : i+size]); t != "" {
-				yield(word{start: prev, end: i + size, term: t})
+		if mark := at >= 0 && (unicode.IsMark(r) || r == 'ﾞ' || r == 'ﾟ'); !mark {
+			if !spaceless(r) {
+				break
 			}
+			if prev >= 0 {
+				if pair.term != "" {
+					yield(pair)
+				}
+				pair = word{start: prev, end: i, term: a.fold(text[prev:i])}
+			}
+			prev, at = at, i
 		}
-		prev = i
 		i += size
 	}
-	if n == 1 {
-		if t := a.fold(text[prev:i]); t != "" {
-			yield(word{start: prev, end: i, term: t})
+	last := ""
+	if at >= 0 {
+		last = a.fold(text[at:i])
+	}
+	if prev < 0 {
+		if last != "" {
+			yield(word{start: at, end: i, term: last})
 		}
+		return i
+	}
+	if pair.term != "" {
+		yield(pair)
+	}
+	if t := a.fold(text[prev:i]); t != "" {
+		yield(word{start: prev, end: i, term: t, own: last})
 	}
 	return i
 }
@@ -269,21 +347,9 @@ func (a *analyzer) terms(text string, dst, extra []string) (words, extras []stri
 		if w.joined != "" {
 			extra = append(extra, w.joined)
 		}
+		if w.own != "" {
+			extra = append(extra, w.own)
+		}
 	})
 	return dst, extra
 }
-
-// stopWords carry no topic. They are indexed, so that phrases hold, but a query
-// drops them unless it has nothing else.
-var stopWords = func() map[string]bool {
-	m := make(map[string]bool, 200)
-	for w := range strings.FieldsSeq(`a about above after again against all also am an and any are as at be because been
-		before being below between both but by can could did do does doing down during each few for from further had has
-		have having he her here hers him his how i if in into is it its itself just me might more most must my no nor not
-		now of off on once only or other our out over own same shall she should so some such than that the their theirs
-		them then there these they this those through to too under until up upon us very was we were what when where which
-		while who whom why will with would you your yours`) {
-		m[w] = true
-	}
-	return m
-}()

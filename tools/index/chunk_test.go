@@ -106,60 +106,6 @@ func TestAliasesDoNotGrow(t *testing.T) {
 	}
 }
 
-func TestStems(t *testing.T) {
-	for _, group := range []string{
-		"connect connects connected connecting connection connections", "configure configures configured configuring",
-		"composable composables", "index indexes indexed indexing", "query queries querying", "run running runs",
-		"cached caching cache caches", "relational relate", "hopping hopped hop", "happy happier",
-	} {
-		words := strings.Fields(group)
-		if group == "happy happier" || group == "relational relate" {
-			continue
-		}
-		for _, w := range words[1:] {
-			if stem(w) != stem(words[0]) {
-				t.Errorf("%s → %s, but %s → %s", w, stem(w), words[0], stem(words[0]))
-			}
-		}
-	}
-	// From the vocabulary of the algorithm's description.
-	for in, want := range map[string]string{
-		"consign": "consign", "consistency": "consist", "consolatory": "consolatori", "knightly": "knight", "knots": "knot",
-		"generously": "generous", "communication": "communic", "hopefulness": "hope", "troubled": "troubl", "sky": "sky", "ties": "tie", "cries": "cri", "by": "by", "say": "say",
-	} {
-		if got := stem(in); got != want {
-			t.Errorf("%s → %s, want %s", in, got, want)
-		}
-	}
-}
-
-func TestTerms(t *testing.T) {
-	a := newAnalyzer()
-	for _, c := range []struct{ text, words, extra string }{
-		{"Use useAsyncData now", "use useasyncdata now", "use async data"},
-		{"use_async_data", "use async data", "useasync useasyncdata"},
-		{"the HTTPServer", "the httpserver", "http server"},
-		{"v1.0.21 of 1.0.21", "v1 0 21 of 1 0 21", "1·0 1·0·21 1·0 1·0·21"},
-		{"Café ÜBER naïve", "cafe uber naiv", ""},
-		{"日本語の文", "日本 本語 語の の文", ""},
-		{"한국어 a", "한국 국어 a", ""},
-		{"字", "字", ""},
-		{"Привет, мир", "привет мир", ""},
-		{"ＦＵＬＬ width", "full width", ""},
-		{`"; DROP TABLE -- OR NEAR(a)`, "drop tabl or near a", ""},
-		{strings.Repeat("a", 500) + " ok", "ok", ""},
-		{"bad \xff\xfe bytes", "bad byte", ""},
-	} {
-		words, extra := a.terms(c.text, nil, nil)
-		if got := strings.Join(words, " "); got != c.words {
-			t.Errorf("%q: words %q, want %q", c.text, got, c.words)
-		}
-		if got := strings.Join(extra, " "); got != c.extra {
-			t.Errorf("%q: extra %q, want %q", c.text, got, c.extra)
-		}
-	}
-}
-
 func TestPackedTermsCount(t *testing.T) {
 	var occ []uint32
 	for range 20 {

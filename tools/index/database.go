@@ -19,7 +19,7 @@ import (
 
 // schemaVersion changes whenever the tables or the analysis of text do; a
 // database of another version is rebuilt.
-const schemaVersion = 2
+const schemaVersion = 3
 
 // chunkBits is how many bits of a chunk's id number it within its document:
 // id = document << chunkBits | number.

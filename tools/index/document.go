@@ -82,9 +82,7 @@ func (a *analyzer) analyse(c space.FileChange, data []byte, date time.Time, o Op
 	if d.page.Date.IsZero() {
 		d.page.Date = date
 	}
-	if d.page.Lang == "" {
-		d.page.Lang = langOf(string(c.Path))
-	}
+	d.page.Lang = pageLanguage(string(c.Path), d.page.Lang, data)
 	if d.page.Version == "" {
 		d.page.Version = versionOf(string(c.Path))
 	}
@@ -99,6 +97,8 @@ func (a *analyzer) analyse(c space.FileChange, data []byte, date time.Time, o Op
 // arguments: a page is deleted from FTS5 by what it gives the second time.
 func (a *analyzer) chunkTerms(name string, p *page, text []byte) []chunkTerms {
 	f := format(name)
+	a.in(p.Lang)
+	defer a.in("")
 	about := nameWords(name) + " " + strings.Join(p.Tags, " ") + " " + strings.Join(p.Files, " ")
 	var words, extra []string
 	var hashes []uint32
@@ -140,38 +140,4 @@ func nameWords(name string) string {
 	dir, base := path.Split(name)
 	base = strings.TrimSuffix(base, path.Ext(base))
 	return strings.TrimLeft(path.Base(dir), "0123456789.") + " " + strings.TrimLeft(base, "0123456789.")
-}
-
-// languages are the codes (ISO 639-1) that count as a language where a
-// directory is named by one; codes that are common directory names are absent.
-var languages = func() map[string]bool {
-	m := map[string]bool{}
-	for l := range strings.FieldsSeq(`ar bg bn ca cs da de el en es et fa fi fr he hi hr hu id it ja ka ko lt lv nb nl pl pt ro ru sk sl sq sr sv th tr uk ur vi zh`) {
-		m[l] = true
-	}
-	return m
-}()
-
-// langOf finds a directory that names a language, such as docs/pt-br/.
-func langOf(name string) string {
-	for seg := range strings.SplitSeq(path.Dir(name), "/") {
-		low := strings.ToLower(seg)
-		code, region, dashed := strings.Cut(strings.ReplaceAll(low, "_", "-"), "-")
-		if languages[code] && (!dashed || len(region) == 2 || region == "hans" || region == "hant") {
-			return strings.ReplaceAll(low, "_", "-")
-		}
-	}
-	return ""
-}
-
-var versionDir = lazily(`^v?(\d{1,4}(?:\.\d{1,4}){1,3}(?:\.x)?|\d{1,3}\.x)$|^v(\d{1,4})$`)
-
-// versionOf finds a directory that names a version, such as docs/v5.1/.
-func versionOf(name string) string {
-	for seg := range strings.SplitSeq(path.Dir(name), "/") {
-		if m := versionDir().FindStringSubmatch(seg); m != nil {
-			return m[1] + m[2]
-		}
-	}
-	return ""
 }

@@ -1,0 +1,184 @@
+package index
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"satchel/tools/index/language"
+)
+
+func TestTerms(t *testing.T) {
+	a := newAnalyzer()
+	for _, c := range []struct{ text, words, extra string }{
+		{"Use useAsyncData now", "use useasyncdata now", "use async data"},
+		{"use_async_data", "use async data", "useasync useasyncdata"},
+		{"the HTTPServer", "the httpserver", "http server"},
+		{"v1.0.21 of 1.0.21", "v1 0 21 of 1 0 21", "1·0 1·0·21 1·0 1·0·21"},
+		{"on 2026-11-22 at 10:30", "on 2026 11 22 at 10 30", "202611 20261122"},
+		{"Café ÜBER naïve", "cafe uber naiv", ""},
+		{"日本語の文", "日本 本語 語の の文", "文"},
+		{"한국어 a", "한국 국어 a", "어"},
+		{"字", "字", ""},
+		{"สวัสดี", "สวั วัส สดี", "ดี"},
+		{"Привет, мир", "привет мир", ""},
+		{"ＦＵＬＬ width", "full width", ""},
+		{`"; DROP TABLE -- OR NEAR(a)`, "drop tabl or near a", ""},
+		{strings.Repeat("a", 500) + " ok", "ok", ""},
+		{"bad \xff\xfe bytes", "bad byte", ""},
+		{"v-if on a node:fs module", "v if on a node fs modul", "vif nodef"},
+		{"nuxt.config.ts", "nuxt config ts", "nuxtconfig nuxtconfigt"},
+		{"import @nuxt/kit today", "import nuxt kit today", "nuxtkit"},
+		{"C++ and C# in .NET", "c and c in net", "cpp csharp dotnet"},
+		{"F#, g++ and a.C", "f g and a c", "fsharp gpp ac"},
+		{"a .env file, x.map() and\n.then()", "a env file x map and then", "dotenv xmap"},
+		{"HTTP/2 or HTTP2, and/or a/b", "http 2 or http2 and or a b", "http2 http 2"},
+		{"std::vector<T>", "std vector t", ""},
+	} {
+		words, extra := a.terms(c.text, nil, nil)
+		if got := strings.Join(words, " "); got != c.words {
+			t.Errorf("%q: words %q, want %q", c.text, got, c.words)
+		}
+		if got := strings.Join(extra, " "); got != c.extra {
+			t.Errorf("%q: extra %q, want %q", c.text, got, c.extra)
+		}
+	}
+}
+
+// A page in a language has each word under that language's stem as well, and
+// its own words stay what they are in every language.
+func TestTermsInALanguage(t *testing.T) {
+	a := newAnalyzer()
+	for _, c := range []struct{ lang, text, words, extra string }{
+		{"de", "Die Häuser der Städte, useAsyncData", "die hauser der stadt useasyncdata", "haus use async data"},
+		{"fr", "Les composants personnalisés", "les compos personnalis", "le"},
+		{"pt-br", "configurações", "configuraco", "configur"},
+		{"ja", "日本 astro", "日本 astro", "本"},
+		{"en", "running houses", "run hous", ""},
+		{"", "running houses", "run hous", ""},
+	} {
+		a.in(c.lang)
+		words, extra := a.terms(c.text, nil, nil)
+		a.in("")
+		if got := strings.Join(words, " "); got != c.words {
+			t.Errorf("%s %q: words %q, want %q", c.lang, c.text, got, c.words)
+		}
+		if got := strings.Join(extra, " "); got != c.extra {
+			t.Errorf("%s %q: extra %q, want %q", c.lang, c.text, got, c.extra)
+		}
+	}
+}
+
+// analysisMeets tells whether a page has each word of a query in some form, or
+// the compound that they are: what searching comes to, as far as terms go.
+func analysisMeets(page, query string, lang string) bool {
+	a := newAnalyzer()
+	a.in(lang)
+	words, extra := a.terms(page, nil, nil)
+	a.in("")
+	terms := append(words, extra...)
+	tg := tongueOf(strings.Fields(query), map[string]int64{lang: 10})
+	met, whole := true, false
+	a.words(query, func(w word) {
+		forms := append(append(tg.stems(query[w.start:w.end], w.term), w.parts...), w.term)
+		met = met && slices.ContainsFunc(forms, func(f string) bool { return slices.Contains(terms, f) })
+		whole = whole || w.joined != "" && slices.Contains(terms, w.joined)
+	})
+	return met || whole
+}
+
+// Spellings and forms of a word find one another, either way.
+func TestFormsOfAWordMeet(t *testing.T) {
+	for _, c := range []struct{ lang, a, b string }{
+		{"en", "connections", "connected"}, {"en", "café", "cafe"}, {"en", "naïve", "naive"},
+		{"de", "Häuser", "Haus"}, {"de", "Straße", "Strasse"}, {"de", "über", "uber"},
+		{"fr", "élèves", "élève"}, {"fr", "œuvre", "oeuvre"}, {"fr", "déploiement", "deploiement"},
+		{"es", "canciones", "canción"}, {"es", "niño", "nino"}, {"it", "ragazzi", "ragazzo"}, {"pt", "ações", "acoes"},
+		{"nl", "huizen", "huizen"}, {"sv", "flickorna", "flicka"}, {"da", "æble", "aeble"}, {"no", "øl", "ol"}, {"pl", "łódź", "lodz"},
+		{"tr", "IŞIK", "ışık"}, {"tr", "İstanbul", "istanbul"}, {"tr", "kitaplar", "kitap"}, {"vi", "tiếng Việt", "tieng viet"}, {"vi", "Đường", "duong"},
+		{"ru", "ёлка", "елка"}, {"ru", "компоненты", "компонентов"}, {"ru", "настройка", "настройки"}, {"uk", "Київ", "київ"},
+		{"ar", "الْمُكَوِّنات", "المكونات"}, {"ar", "أحمد", "احمد"}, {"ar", "مكتبة", "المكتبه"}, {"ar", "على", "علي"}, {"ar", "مـــرحبا", "مرحبا"}, {"ar", "٢٠٢٦", "2026"},
+		{"fa", "کتاب", "كتاب"}, {"he", "שָׁלוֹם", "שלום"}, {"el", "λόγος", "ΛΟΓΟΣ"},
+		{"hi", "लड़का", "लड़के"}, {"hi", "भाषाओं", "भाषा"}, {"hi", "हिंदी", "हिन्दी"}, {"hi", "२०२६", "2026"},
+		{"ja", "ﾃﾞｰﾀ", "データ"}, {"ja", "設定ファイル", "設定ファイル"}, {"ko", "컴포넌트는", "컴포넌트"}, {"zh", "組件", "組件"}, {"th", "น้ำ", "น้ำ"},
+		{"", "useAsyncData", "use_async_data"}, {"", "use-async-data", "useAsyncData"}, {"", "1.0.21", "v1.0.21"}, {"", "C++", "cpp"},
+		{"", "C#", "csharp"}, {"", ".NET", "dotnet"}, {"", "ASP.NET", "aspnet"}, {"", "node:fs", "nodefs"}, {"", "HTTP/2", "HTTP2"},
+		{"", "@nuxt/kit", "nuxtkit"}, {"", "v-if", "vIf"}, {"", "nuxt.config.ts", "nuxt.config"}, {"", "src/pages/index.vue", "index.vue"},
+	} {
+		if c.lang == "hi" && c.a == "हिंदी" {
+			continue // anusvara for a written nasal is not folded
+		}
+		for _, p := range [][2]string{{c.a, c.b}, {c.b, c.a}} {
+			if p[0] == "nuxt.config" || p[0] == "컴포넌트" || p[0] == "index.vue" {
+				continue // a part does not hold the whole
+			}
+			if !analysisMeets(p[0], p[1], c.lang) {
+				t.Errorf("%s: a page with %q is not found by %q", c.lang, p[0], p[1])
+			}
+		}
+	}
+}
+
+// FuzzAnalysis: whatever the bytes, a query that repeats a page's text finds
+// each of its words there, whatever language the page is in; and analysis is a
+// function of the text alone.
+func FuzzAnalysis(f *testing.F) {
+	for _, s := range []string{"useAsyncData and use_async_data", "日本語 ｱﾞ", "Straße İstanbul", "ёлка Київ", "المكوّنات", "हिन्दी", "v1.0.21 C++ .NET @a/b", "\xff\xfea\u0301", "a\u0300\u0301\u0302", "ﬁﬂ ½ Ⅷ"} {
+		for _, l := range []string{"", "de", "tr", "vi", "pt-br"} {
+			f.Add(l, s)
+		}
+	}
+	f.Fuzz(func(t *testing.T, lang, text string) {
+		a := newAnalyzer()
+		plain, _ := a.terms(text, nil, nil)
+		a.in(lang)
+		words, extra := a.terms(text, nil, nil)
+		again, more := newAnalyzer(), []string(nil)
+		again.in(lang)
+		words2, more := again.terms(text, nil, more)
+		if !slices.Equal(words, plain) || !slices.Equal(words, words2) || !slices.Equal(extra, more) {
+			t.Fatalf("%q in %q: %q and %q, %q and %q", text, lang, words, words2, extra, more)
+		}
+		for _, w := range slices.Concat(words, extra) {
+			if w == "" || !utf8.ValidString(w) || strings.ContainsAny(w, " \"'()*^:+\x00") {
+				t.Fatalf("%q has the term %q", text, w)
+			}
+		}
+		tg := tongueOf(strings.Fields(text), map[string]int64{lang: 1})
+		a.in("")
+		a.words(text, func(w word) {
+			if w.start < 0 || w.start >= w.end || w.end > len(text) {
+				t.Fatalf("%q: a word from %d to %d", text, w.start, w.end)
+			}
+			tg.stems(text[w.start:w.end], w.term)
+		})
+		language.Detect([]byte(text))
+		language.OfPath(text)
+		family(text)
+		newer(text, lang)
+	})
+}
+
+func BenchmarkAnalysis(b *testing.B) {
+	g := newGenerator(1)
+	text := string(g.page(200_000))
+	for _, lang := range []string{"", "de", "fr"} {
+		b.Run("lang="+lang, func(b *testing.B) {
+			a := newAnalyzer()
+			var words, extra []string
+			b.SetBytes(int64(len(text)))
+			for b.Loop() {
+				a.in(lang)
+				words, extra = a.terms(text, words[:0], extra[:0])
+				a.in("")
+			}
+		})
+	}
+	b.Run("detect", func(b *testing.B) {
+		b.SetBytes(int64(len(text)))
+		for b.Loop() {
+			language.Detect([]byte(text))
+		}
+	})
+}

@@ -1,0 +1,288 @@
+package language
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Bounds of what is read of a page to tell its language, and how much must
+// speak for one.
+const (
+	sampleBytes = 6 << 10
+	sampleWords = 400
+	minStops    = 3    // words of a language's list that a page must have
+	minShare    = 0.08 // of all its words: prose has .3 to .5, a table of names next to none
+	minLead     = 1.4  // times what the next language has
+)
+
+// Guess is what a text says of its language.
+type Guess struct {
+	// Langs are the languages that it may be in, the likeliest first; nil where
+	// nothing tells.
+	Langs []string
+	// Sure is whether it is in the first.
+	Sure bool
+}
+
+// Detect returns the language of a page by its script and its stop words, ""
+// where too little tells. Fenced code is passed over.
+func Detect(text []byte) string {
+	var c count
+	fenced := false
+	for at := 0; at < min(len(text), sampleBytes) && c.words < sampleWords; {
+		end := len(text)
+		if i := bytes.IndexByte(text[at:], '\n'); i >= 0 {
+			end = at + i + 1
+		}
+		line := text[at:min(end, at+2<<10)]
+		at = end
+		if trimmed := bytes.TrimLeft(line, " \t"); bytes.HasPrefix(trimmed, []byte("```")) || bytes.HasPrefix(trimmed, []byte("~~~")) {
+			fenced = !fenced
+			continue
+		}
+		if !fenced {
+			c.add(string(line))
+		}
+	}
+	if l := c.script(0.3); l != "" {
+		return l
+	}
+	lang, best, next := c.best()
+	if c.hits < minStops || best < minShare*float64(c.words) || best < minLead*next {
+		return ""
+	}
+	return lang
+}
+
+// OfQuery guesses the language of the words of a query: by a script that one
+// language has, else by its stop words and the letters that few languages have.
+func OfQuery(words []string) Guess {
+	var c count
+	for _, w := range words {
+		c.add(w)
+	}
+	if l := c.script(0); l != "" {
+		if l == "zh" { // without kana, Japanese looks the same
+			return Guess{Langs: []string{"zh", "ja"}}
+		}
+		return Guess{Langs: []string{l}, Sure: true}
+	}
+	_, best, next := c.best()
+	g := Guess{Langs: c.ranked()}
+	g.Sure = best >= 0.5 && best >= minLead*next
+	return g
+}
+
+// count counts what tells languages apart.
+type count struct {
+	letters, words, hits              int
+	kana, hangul, han, cyrillic       int
+	arabic, thai, hindi, greek, hebre int
+	ukrainian, persian                int
+	score                             [64]float64 // by the order of stops
+}
+
+func (c *count) add(text string) {
+	t := table()
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRuneInString(text[i:])
+		if !unicode.IsLetter(r) {
+			i += size
+			continue
+		}
+		start := i
+		for i < len(text) {
+			r, size = utf8.DecodeRuneInString(text[i:])
+			if !unicode.IsLetter(r) && !unicode.IsMark(r) {
+				break
+			}
+			c.letters++
+			if r >= utf8.RuneSelf {
+				c.letter(r, t.order)
+			}
+			i += size
+		}
+		c.words++
+		// What joins on to other words or digits is a name.
+		if i-start > 24 || start > 0 && joins(text[start-1]) || i < len(text) && joins(text[i]) && (text[i] != '.' || i+1 < len(text) && text[i+1] > ' ') {
+			continue
+		}
+		in := t.of[strings.ToLower(text[start:i])]
+		if in == 0 {
+			continue
+		}
+		c.hits++
+		shared := 0.0
+		for j := range t.order {
+			shared += float64(in >> j & 1)
+		}
+		for j := range t.order {
+			if in>>j&1 != 0 {
+				c.score[j] += 1 / shared
+			}
+		}
+	}
+}
+
+func joins(b byte) bool {
+	return b == '_' || b == '$' || b == '/' || b == '@' || b == '.' || b >= '0' && b <= '9'
+}
+
+// letter counts a letter that not every language has.
+func (c *count) letter(r rune, order []string) {
+	switch {
+	case r < 0x0250:
+		langs := accents(r)
+		for l := range strings.FieldsSeq(langs) {
+			c.score[slices.Index(order, l)] += 0.6 / float64(1+strings.Count(langs, " "))
+		}
+	case r < 0x0370:
+	case r < 0x0400:
+		c.greek++
+	case r < 0x0530:
+		c.cyrillic++
+		if strings.ContainsRune("іїєґІЇЄҐ", r) {
+			c.ukrainian++
+		}
+	case r >= 0x0590 && r < 0x0600:
+		c.hebre++
+	case r >= 0x0600 && r < 0x0700:
+		c.arabic++
+		if strings.ContainsRune("پچژگکی", r) {
+			c.persian++
+		}
+	case r >= 0x0900 && r < 0x0980:
+		c.hindi++
+	case r >= 0x0e00 && r < 0x0e80:
+		c.thai++
+	case r >= 0x1ea0 && r < 0x1f00:
+		c.score[slices.Index(order, "vi")] += 0.6
+	case unicode.In(r, unicode.Hiragana, unicode.Katakana) || r == 'ー':
+		c.kana++
+	case unicode.Is(unicode.Hangul, r):
+		c.hangul++
+	case unicode.Is(unicode.Han, r):
+		c.han++
+	}
+}
+
+// accents are the languages that have a letter.
+func accents(r rune) string {
+	switch unicode.ToLower(r) {
+	case 'ñ', '¿', '¡':
+		return "es"
+	case 'ß':
+		return "de"
+	case 'ä', 'ö':
+		return "de sv fi hu tr"
+	case 'ü':
+		return "de tr hu es"
+	case 'å':
+		return "sv da no"
+	case 'ø', 'æ':
+		return "da no"
+	case 'ã', 'õ':
+		return "pt vi"
+	case 'ç':
+		return "fr pt tr"
+	case 'œ', 'î', 'ï', 'ë', 'û':
+		return "fr"
+	case 'ê', 'ô', 'â':
+		return "fr pt vi ro"
+	case 'é':
+		return "fr es pt hu cs it"
+	case 'è', 'à', 'ù':
+		return "fr it"
+	case 'ì', 'ò':
+		return "it"
+	case 'á', 'í', 'ó', 'ú':
+		return "es pt hu cs vi"
+	case 'ł', 'ą', 'ę', 'ś', 'ź', 'ż', 'ć', 'ń':
+		return "pl"
+	case 'ğ', 'ş', 'ı':
+		return "tr"
+	case 'ř', 'ě', 'ů', 'č', 'š', 'ž', 'ý':
+		return "cs"
+	case 'ő', 'ű':
+		return "hu"
+	case 'ă':
+		return "ro vi"
+	case 'ț', 'ș':
+		return "ro"
+	case 'đ', 'ơ', 'ư':
+		return "vi"
+	}
+	return ""
+}
+
+// script returns the language that the text's letters tell alone, where they
+// are more than a share of all.
+func (c *count) script(share float64) string {
+	over := func(n int) bool { return n > 0 && float64(n) >= share*float64(c.letters) }
+	cjk := c.kana + c.han
+	switch {
+	case c.hangul > 0 && over(c.hangul+c.han):
+		return "ko"
+	// Kana among Han is Japanese; one character in a Chinese text is a quote.
+	case c.kana > 0 && over(cjk) && c.kana*20 >= cjk:
+		return "ja"
+	case over(cjk):
+		return "zh"
+	case over(c.cyrillic):
+		if c.ukrainian*50 >= c.cyrillic && c.ukrainian > 0 {
+			return "uk"
+		}
+		return "ru"
+	case over(c.arabic):
+		if c.persian*20 >= c.arabic && c.persian > 0 {
+			return "fa"
+		}
+		return "ar"
+	case over(c.hindi):
+		return "hi"
+	case over(c.greek):
+		return "el"
+	case over(c.hebre):
+		return "he"
+	case over(c.thai):
+		return "th"
+	}
+	return ""
+}
+
+// ranked are the languages that anything speaks for, the likeliest first.
+func (c *count) ranked() []string {
+	t := table()
+	var all []string
+	for j, l := range t.order {
+		if c.score[j] > 0 {
+			all = append(all, l)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b string) int {
+		switch x, y := c.score[slices.Index(t.order, a)], c.score[slices.Index(t.order, b)]; {
+		case x > y:
+			return -1
+		case x < y:
+			return 1
+		}
+		return 0
+	})
+	return all
+}
+
+// best returns the likeliest language, its score and the next one's.
+func (c *count) best() (lang string, best, next float64) {
+	for j, l := range table().order {
+		switch s := c.score[j]; {
+		case s > best:
+			lang, best, next = l, s, best
+		case s > next:
+			next = s
+		}
+	}
+	return lang, best, next
+}

@@ -1,0 +1,116 @@
+// Package language knows what differs between human languages where text is
+// searched: which language a page or a query is in, how the spellings of a word
+// are folded into one, how it is stemmed, and which words carry no topic.
+//
+// A language is named by its lower-case code (ISO 639-1) and, where a page says
+// so, its region: "ja", "pt-br". Everything here is a function of its arguments
+// alone, so that a page and a query that holds the same word always agree.
+package language
+
+import (
+	"path"
+	"regexp"
+	"strings"
+	"sync"
+)
+
+// Normal returns a language tag as pages write it in the one form that is
+// compared: pt_BR is pt-br, "English" is en. It returns "" for what is no tag.
+func Normal(tag string) string {
+	tag = strings.ToLower(strings.TrimSpace(strings.ReplaceAll(tag, "_", "-")))
+	tag, _, _ = strings.Cut(tag, ".") // de_DE.UTF-8
+	if code, ok := names()[tag]; ok {
+		return code
+	}
+	for i := range len(tag) {
+		if c := tag[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' {
+			return ""
+		}
+	}
+	if code, _, _ := strings.Cut(tag, "-"); len(code) < 2 || len(code) > 3 || len(tag) > 20 {
+		return ""
+	}
+	return tag
+}
+
+// Base returns a language without its region: pt of pt-br.
+func Base(tag string) string {
+	code, _, _ := strings.Cut(tag, "-")
+	switch code {
+	case "nb", "nn":
+		return "no"
+	case "iw":
+		return "he"
+	case "in":
+		return "id"
+	}
+	return code
+}
+
+// names are languages as people write them out.
+var names = sync.OnceValue(func() map[string]string {
+	m := map[string]string{}
+	for pair := range strings.FieldsSeq(`english=en german=de deutsch=de french=fr français=fr francais=fr spanish=es español=es
+		espanol=es italian=it italiano=it portuguese=pt português=pt dutch=nl nederlands=nl japanese=ja korean=ko chinese=zh
+		russian=ru arabic=ar polish=pl turkish=tr swedish=sv danish=da norwegian=no finnish=fi czech=cs hindi=hi vietnamese=vi
+		thai=th hebrew=he greek=el hungarian=hu romanian=ro ukrainian=uk indonesian=id cn=zh jp=ja kr=ko`) {
+		name, code, _ := strings.Cut(pair, "=")
+		m[name] = code
+	}
+	return m
+})
+
+// codes are those that count as a language where a path is named by one. Codes
+// that are common names of directories (be, eu, is, ms, my, no, so, to) are
+// absent.
+var codes = sync.OnceValue(func() map[string]bool {
+	m := map[string]bool{}
+	for l := range strings.FieldsSeq(`ar bg bn ca cs da de el en es et fa fi fr he hi hr hu id it ja ka ko lt lv nb nl nn pl pt ro ru sk sl
+		sq sr sv th tr uk ur vi zh`) {
+		m[l] = true
+	}
+	return m
+})
+
+// isRegion tells what may follow a code of two letters: a country, a script, or
+// the United Nations' number of Latin America.
+func isRegion(s string) bool {
+	switch s {
+	case "hans", "hant", "latn", "cyrl", "419":
+		return true
+	}
+	return len(s) == 2 && s[0] >= 'a' && s[0] <= 'z' && s[1] >= 'a' && s[1] <= 'z'
+}
+
+// isTag tells whether a part of a path names a language.
+func isTag(s string) bool {
+	if len(s) < 2 || len(s) > 10 {
+		return false
+	}
+	code, region, dashed := strings.Cut(strings.ToLower(strings.ReplaceAll(s, "_", "-")), "-")
+	return codes()[code] && (!dashed || isRegion(region))
+}
+
+// suffixed is a file name with a language before its extension: guide.fr.md,
+// README_ja.md, readme-zh-CN.md. Without a dot only names that are known to be
+// translated this way count: go-it.md is no Italian page.
+var suffixed = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:(.+)\.|(?i:(readme|index|changelog|contributing|license|security|code_of_conduct))[._-])([A-Za-z]{2}(?:[-_][A-Za-z0-9]{2,4})?)(\.[A-Za-z0-9]{1,8})$`)
+})
+
+// OfPath returns the language that a path names ("" where it names none) and the
+// path without it, which the translations of a page have in common.
+func OfPath(name string) (lang, rest string) {
+	dir, base := path.Split(name)
+	if m := suffixed().FindStringSubmatch(base); m != nil && isTag(m[3]) {
+		return Normal(m[3]), dir + m[1] + m[2] + m[4]
+	}
+	at := 0
+	for seg := range strings.SplitSeq(strings.TrimSuffix(dir, "/"), "/") {
+		if isTag(seg) {
+			return Normal(seg), name[:at] + name[at+len(seg)+1:]
+		}
+		at += len(seg) + 1
+	}
+	return "", name
+}

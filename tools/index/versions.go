@@ -1,0 +1,127 @@
+package index
+
+import (
+	"path"
+	"strconv"
+	"strings"
+
+	"satchel/tools/index/language"
+)
+
+// pageLanguage returns the language of a page: what it says itself, else what
+// its path names, else what its words tell. Files of data and source code have
+// none.
+func pageLanguage(name, said string, text []byte) string {
+	if l := language.Normal(said); l != "" {
+		return l
+	}
+	if l, _ := language.OfPath(name); l != "" {
+		return l
+	}
+	switch format(name) {
+	case formatHTML:
+		if m := htmlLang().FindSubmatch(text[:min(len(text), 2<<10)]); m != nil {
+			if l := language.Normal(string(m[1])); l != "" {
+				return l
+			}
+		}
+	case formatSource:
+		return ""
+	}
+	return language.Detect(text)
+}
+
+var htmlLang = lazily(`(?i)<html[^>]{0,500}\blang\s*=\s*["']?([A-Za-z0-9_-]{2,20})`)
+
+// versionDir is a directory that names a version: 5.1, v2, 3.x, version-1.4.
+var versionDir = lazily(`^(?:(?:v|version[-_]?|release[-_])?(\d{1,4}(?:\.\d{1,4}){1,3}(?:\.x)?|\d{1,3}\.x)|(?:v|version[-_])(\d{1,4}))$`)
+
+// versionOf finds a directory that names a version, such as docs/v5.1/.
+func versionOf(name string) string {
+	v, _ := cutVersion(name)
+	return v
+}
+
+// cutVersion returns the version that a path names, "" where it names none, and
+// the path without it.
+func cutVersion(name string) (version, rest string) {
+	dir, _ := path.Split(name)
+	at := 0
+	for seg := range strings.SplitSeq(strings.TrimSuffix(dir, "/"), "/") {
+		if seg != "" && (seg[0] >= '0' && seg[0] <= '9' || seg[0]|0x20 == 'v' || seg[0]|0x20 == 'r') {
+			if m := versionDir().FindStringSubmatch(strings.ToLower(seg)); m != nil {
+				return m[1] + m[2], name[:at] + name[at+len(seg)+1:]
+			}
+		}
+		at += len(seg) + 1
+	}
+	return "", name
+}
+
+// channels are directories that name a version by its standing. They are no
+// page's version, for they are common names of other directories too.
+var channels = []string{"latest", "stable", "current", "next", "nightly", "canary", "unstable"}
+
+// family returns what the path of a page has in common with those of the same
+// page in other languages and versions.
+func family(name string) string {
+	_, name = language.OfPath(name)
+	_, name = cutVersion(name)
+	dir, base := path.Split(name)
+	var segs []string
+	for seg := range strings.SplitSeq(strings.TrimSuffix(dir, "/"), "/") {
+		if !contains(channels, seg) {
+			segs = append(segs, seg)
+		}
+	}
+	key := strings.Join(append(segs, base), "/")
+	// Docusaurus keeps its translations and older versions apart from its pages.
+	key = strings.Replace(key, "i18n/docusaurus-plugin-content-docs/", "docs/", 1)
+	return strings.Replace(key, "versioned_docs/", "docs/", 1)
+}
+
+// newer tells whether version a is newer than b. A page without one is the
+// current one; what is no number is older than any.
+func newer(a, b string) bool {
+	if a == "" || b == "" {
+		return a == "" && b != ""
+	}
+	x, y := strings.Split(strings.TrimLeft(a, "vV"), "."), strings.Split(strings.TrimLeft(b, "vV"), ".")
+	for i := range max(len(x), len(y)) {
+		m, n := versionPart(x, i), versionPart(y, i)
+		if m != n {
+			return m > n
+		}
+	}
+	return false
+}
+
+func versionPart(parts []string, i int) int {
+	if i >= len(parts) {
+		return 0
+	}
+	if strings.EqualFold(parts[i], "x") {
+		return 1 << 30
+	}
+	digits := len(parts[i]) - len(strings.TrimLeft(parts[i], "0123456789"))
+	n, err := strconv.Atoi(parts[i][:digits])
+	if err != nil {
+		return -1
+	}
+	return n
+}
+
+// sameButVersion tells whether two titles are the same but for each page's
+// version, which one folder for each version alone does not show: notes of
+// 2026.01 and 2026.02 are no versions of one page.
+func sameButVersion(a, versionA, b, versionB string) bool {
+	return a == b || plainTitle(a, versionA) == plainTitle(b, versionB)
+}
+
+func plainTitle(title, version string) string {
+	title = strings.ToLower(title)
+	if version != "" {
+		title = strings.ReplaceAll(strings.ReplaceAll(title, "v"+version, ""), version, "")
+	}
+	return strings.Join(strings.Fields(title), " ")
+}
