@@ -37,15 +37,20 @@ func (f filters) where(ctx context.Context, tx *sql.Tx, mount string) (cond stri
 		}
 	}
 	choice("kind", f.kind, func(v string) (string, []any) {
-		return "kind = ?", []any{strings.TrimSuffix(v, "s")}
+		return "kind = ?", []any{v}
 	})
 	choice("lang", f.lang, func(v string) (string, []any) {
-		v = strings.ReplaceAll(v, "_", "-")
 		return "(lang = ? OR lang GLOB ?)", []any{v, globLiteral(v) + "-*"}
 	})
+	// 5.1 is what is for 5.1, 5.1.3, 5 and 5.x: a page for a version is for
+	// all within it.
 	choice("version", f.version, func(v string) (string, []any) {
-		v = strings.TrimPrefix(v, "v")
-		return "(version = ? OR version GLOB ?)", []any{v, globLiteral(v) + ".*"}
+		const within = "rtrim(rtrim(version, 'x'), '.')"
+		return "(version = ? OR version GLOB ? OR version <> '' AND substr(?, 1, length(" + within + ") + 1) = " + within + " || '.')",
+			[]any{v, globLiteral(v) + ".*", v}
+	})
+	choice("tag", f.tag, func(v string) (string, []any) {
+		return "instr(char(10) || lower(tags) || char(10), char(10) || ? || char(10)) > 0", []any{v}
 	})
 	if !f.since.IsZero() {
 		add("date >= ?", f.since.Unix())
@@ -114,15 +119,19 @@ func matchPaths(ctx context.Context, tx *sql.Tx, globs []string, mount string) (
 // globRegexp turns a path filter into a regular expression that always
 // compiles: ** matches any segments, * and ? stay within one. Without a
 // wildcard it is a file, a directory, or the end of a path that begins at a
-// segment ("guide.md").
+// segment ("guide.md"). Without a capital it matches in any case.
 func globRegexp(g string) string {
-	g = strings.TrimPrefix(g, "./")
+	g = strings.TrimPrefix(strings.ToValidUTF8(clip(g, maxGlobBytes), "\ufffd"), "./")
 	rooted := strings.HasPrefix(g, "/")
 	g = strings.Trim(g, "/")
 	var b strings.Builder
-	b.WriteString("(?s)^")
-	if rooted {
-		b.WriteString("/?")
+	b.WriteString("(?s")
+	if g == strings.ToLower(g) {
+		b.WriteByte('i')
+	}
+	b.WriteString(")^/?")
+	if g == "" { // the root
+		return b.String()
 	}
 	if !strings.ContainsAny(g, "*?") {
 		if !rooted {
@@ -134,14 +143,20 @@ func globRegexp(g string) string {
 	if !rooted && !strings.Contains(g, "/") {
 		b.WriteString("(?:.*/)?") // *.md matches at any depth, as on GitHub
 	}
+	stars := 0
 	for i := 0; i < len(g); i++ {
 		switch {
 		case strings.HasPrefix(g[i:], "**/"):
 			b.WriteString("(?:.*/)?")
+			for strings.HasPrefix(g[i+3:], "**/") { // one says it all
+				i += 3
+			}
 			i += 2
 		case strings.HasPrefix(g[i:], "**"):
 			b.WriteString(".*")
-			i++
+			for i+1 < len(g) && g[i+1] == '*' {
+				i++
+			}
 		case g[i] == '*':
 			b.WriteString("[^/]*")
 		case g[i] == '?':
@@ -153,8 +168,19 @@ func globRegexp(g string) string {
 			}
 			b.WriteString(regexp.QuoteMeta(g[i:j]))
 			i = j - 1
+			continue
+		}
+		if stars++; stars > maxWildcards {
+			return b.String() // what follows is not looked at
 		}
 	}
 	b.WriteString("$")
 	return b.String()
 }
+
+// Bounds of one path filter: matching takes time in proportion to its length
+// for each path.
+const (
+	maxGlobBytes = 300
+	maxWildcards = 20
+)

@@ -1,56 +1,169 @@
 package index
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
+// A Friday.
 var testNow = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 func parse(text string) parsedQuery {
 	return parseQuery(text, testNow, Options{}.withDefaults())
 }
 
+// written is a parsed query in one line, for tables.
+func (q parsedQuery) written() string {
+	s := strings.Join(q.words, " ")
+	for _, p := range q.phrases {
+		s += ` "` + p + `"`
+	}
+	for _, w := range q.without {
+		s += " -<" + w + ">"
+	}
+	if d := q.filters.describe(); d != "" {
+		s += " [" + d + "]"
+	}
+	return strings.TrimSpace(s)
+}
+
 func TestQueryLanguage(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{`plain words here`, `plain words here`},
+		{`"exact phrase" more`, `exact phrase more "exact phrase"`},
+		{`“curly quotes” „unten” «guillemets»`, `curly quotes unten guillemets "curly quotes" "unten" "guillemets"`},
+		{`never "closed quote`, `never closed quote`},
+		{`alpha -beta -"c d"`, `alpha -<beta> -<c d>`},
+		{`use-async-data - -- -`, `use-async-data - -- -`},
+		{`source:nuxt path:docs/** kind:memory`, `[source:nuxt path:docs/** kind:memory]`},
+		{`SOURCE:Nuxt,Astro -path:"old docs/*"`, `[source:nuxt,astro -path:"old docs/*"]`},
+		{`-source:nuxt -kind:memories -lang:ja -version:4 -tag:draft x`, `x [-source:nuxt -kind:memory -lang:ja -version:4 -tag:draft]`},
+		{`lang:en version:v5.1.x`, `[lang:en version:5.1]`},
+		{`lang:English,pt_BR,jp`, `[lang:en,pt-br,ja]`},
+		{`tag:#Howto,draft x`, `x [tag:howto,draft]`},
+		{`path:*.{md,mdx},docs/**`, `[path:*.md,*.mdx,docs/**]`},
+		{`path:/space/knowledge/a.md:12-40 path:knowledge/b.md#use-it`, `[path:/knowledge/a.md,knowledge/b.md]`},
+		{`path:docs\guide\intro.md x`, `x [path:docs/guide/intro.md]`},
+		{`path:'docs/my dir' x`, `x [path:"docs/my dir"]`},
+		{`source:/library/docs/nuxt x`, `x [source:nuxt]`},
+		{`(source:nuxt OR source:astro) fetch`, `OR fetch [source:nuxt,astro]`},
+		{`folder:docs/guide language:german type:skill repo:nuxt tags:a fetch`, `fetch [source:nuxt path:docs/guide kind:skill lang:de tag:a]`},
+		{`since:2026-01-01 before:7d x`, `x [since:2026-01-01 before:2026-11-13]`},
+		{`-since:2026-03 x`, `x [before:2026-03-01]`},
+		{`updated:>=2026-03-04 x`, `x [since:2026-03-04]`},
+		{`created:2026-01..2026-02 x`, `x [since:2026-01-01 before:2026-03-01]`},
+		{`updated:2026-05 x`, `x [since:2026-05-01 before:2026-06-01]`},
+		{`since:whenever x`, `x`},
+		{`author:me x`, `author:me x`},
+
+		// Code, commands and addresses are words.
+		{`https://example.org/a?b=c:d std::vector C:\x a: :b`, `https://example.org/a?b=c:d std::vector C:\x a: :b`},
+		{`import fs from 'node:fs'`, `import fs from 'node:fs'`},
+		{`node:fs`, `node:fs`},
+		{`Error: cannot find module`, `Error: cannot find module`},
+		{`{"name":"x","files":["a"]}`, `{"name":"x","files":["a"]}`},
+		{`"name":"x"`, `name":"x`},
+		{`"a"+"b"`, `a"+"b`},
+		{`^foo.*[a-z]+(bar|baz)$`, `^foo.*[a-z]+(bar|baz)$`},
+		{`rm -rf node_modules && npm install --force -name`, `rm -rf node_modules && npm install --force -name`},
+		{`ls -la`, `ls -la`},
+		{`temperature -40`, `temperature -40`},
+		{`NEAR(a b, 2) AND NOT "`, `NEAR(a b, 2) AND NOT`},
+		{`{title}: x* ^y (z) "a" OR "b"`, `{title}: x* ^y (z) a OR b "a" "b"`},
+		{`type:button label:(x) file:x in:progress`, `type:button label:(x) file:x in:progress`},
+		{`<T extends Record<string, "a">>`, `<T extends Record<string, a">>`},
+		{"\x00\xff", ``},
+		{"na\u200bme \u202egnol\u202c a\u0301\u0301\u0301\u0301b", "name gnol a\u0301\u0301b"},
+		{"می\u200cخواهم", "می\u200cخواهم"},
+	} {
+		if got := parse(c.text).written(); got != c.want {
+			t.Errorf("%q:\n got %s\nwant %s", c.text, got, c.want)
+		}
+	}
+}
+
+// What was not understood is said, once and in words.
+func TestQueryNotes(t *testing.T) {
 	for _, c := range []struct {
 		text  string
-		words string
-		check func(q parsedQuery) bool
+		notes []string // beginnings
 	}{
-		{`plain words here`, "plain words here", func(q parsedQuery) bool { return len(q.notes) == 0 }},
-		{`"exact phrase" more`, "exact phrase more", func(q parsedQuery) bool { return slices.Equal(q.phrases, []string{"exact phrase"}) }},
-		{`“curly quotes”`, "curly quotes", func(q parsedQuery) bool { return slices.Equal(q.phrases, []string{"curly quotes"}) }},
-		{`never "closed quote`, "never closed quote", func(q parsedQuery) bool { return len(q.phrases) == 0 }},
-		{`a -b -"c d"`, "a", func(q parsedQuery) bool { return slices.Equal(q.without, []string{"b", "c d"}) }},
-		{`use-async-data - -- -`, "use-async-data - -- -", nil},
-		{`source:nuxt path:docs/** kind:memory`, "", func(q parsedQuery) bool {
-			return q.filters.source.is[0] == "nuxt" && q.filters.path.is[0] == "docs/**" && q.filters.kind.is[0] == "memory"
-		}},
-		{`SOURCE:Nuxt,Astro -path:"old docs/*"`, "", func(q parsedQuery) bool {
-			return slices.Equal(q.filters.source.is, []string{"nuxt", "astro"}) && q.filters.path.not[0] == "old docs/*"
-		}},
-		{`lang:en version:5.1`, "", func(q parsedQuery) bool { return q.filters.lang.is[0] == "en" && q.filters.version.is[0] == "5.1" }},
-		{`since:2026-01-01 before:7d x`, "x", func(q parsedQuery) bool {
-			return q.filters.since.Format(time.DateOnly) == "2026-01-01" && q.filters.before.Format(time.DateOnly) == "2026-11-13"
-		}},
-		{`since:whenever x`, "x", func(q parsedQuery) bool { return len(q.notes) == 1 && q.filters.since.IsZero() }},
-		{`sort:recent limit:20 x`, "x", func(q parsedQuery) bool { return q.sort == byDate && q.limit == 20 }},
-		{`sort:sideways limit:-3 x`, "x", func(q parsedQuery) bool { return len(q.notes) == 2 && q.limit == 0 }},
-		{`author:me x`, "author:me x", func(q parsedQuery) bool { return len(q.notes) == 1 && strings.Contains(q.notes[0], "author") }},
-		{`https://example.org/a std::vector C:\x a: :b`, `https://example.org/a std::vector C:\x a: :b`, func(q parsedQuery) bool { return len(q.notes) == 0 }},
-		{`NEAR(a b) AND NOT "`, "NEAR(a b) AND NOT", nil},
-		{"\x00\xff", "", nil},
-		{strings.Repeat("long ", 20_000), strings.TrimSpace(strings.Repeat("long ", 400)), func(q parsedQuery) bool { return len(q.notes) == 1 }},
+		{`plain "phrase" -word source:x since:2w`, nil},
+		{`author:me`, []string{`author: is no qualifier, so "author:me" was searched for as words.`}},
+		{`node:fs node:fs`, []string{`node: is no qualifier`}},
+		{`since:whenever x`, []string{`since:whenever was left out: a date is written as`}},
+		{`sort:sideways limit:-3 x`, []string{`sort:sideways was left out`, `limit:-3 was left out`}},
+		{`kind:memry x`, []string{`kind:memry is unknown`}},
+		{`-alpha`, []string{`Only words to leave out were given`}},
+		{`alpha NOT beta`, []string{`NOT was searched for as a word; -word leaves out`}},
+		{strings.Repeat("long ", 20_000), []string{`The query is longer than 2000 bytes; only its beginning was used.`}},
+		{`https://x.example std::vector Error: x {"a":1}`, nil},
+	} {
+		notes := parse(c.text).notes
+		if len(notes) != len(c.notes) {
+			t.Errorf("%.60q: %q", c.text, notes)
+			continue
+		}
+		for i, n := range notes {
+			if !strings.HasPrefix(n, c.notes[i]) {
+				t.Errorf("%.60q: %q", c.text, n)
+			}
+		}
+	}
+}
+
+func TestQueryDates(t *testing.T) {
+	for _, c := range []struct{ text, since, rest string }{
+		{"since:today x", "2026-11-20", "x"},
+		{"since:yesterday x", "2026-11-19", "x"},
+		{"since:7d x", "2026-11-13", "x"},
+		{"since:2w x", "2026-11-06", "x"},
+		{"since:3m x", "2026-08-20", "x"},
+		{"since:1y x", "2025-11-20", "x"},
+		{"since:last week x", "2026-11-13", "x"},
+		{`since:"last week" x`, "2026-11-13", "x"},
+		{"since:last-week x", "2026-11-13", "x"},
+		{"since:last_month", "2026-10-20", ""},
+		{"since:this week x", "2026-11-16", "x"},
+		{"since:this year x", "2026-01-01", "x"},
+		{"since:2 weeks ago x", "2026-11-06", "x"},
+		{"since:the past 10 days x y", "2026-11-10", "x y"},
+		{"since:a month ago x", "2026-10-20", "x"},
+		{"since:monday x", "2026-11-16", "x"},
+		{"since:last friday x", "2026-11-13", "x"},
+		{"since:march x", "2026-03-01", "x"},
+		{"since:march 2024 x", "2024-03-01", "x"},
+		{"since:december notes", "2025-12-01", "notes"},
+		{"since:2026-Q2 x", "2026-04-01", "x"},
+		{"since:2026 x", "2026-01-01", "x"},
+		{"since:2026-03 x", "2026-03-01", "x"},
+		{"since:20260304 x", "2026-03-04", "x"},
+		{"since:2026/3/4 x", "2026-03-04", "x"},
+		{"since:4.3.2026 x", "2026-03-04", "x"},
+		{"since:March 4, 2026 x", "2026-03-04", "x"},
+		{"since:2026-03-04T10:00:00Z x", "2026-03-04", "x"},
+		{"since:>2026-03-04 x", "2026-03-05", "x"},
+		{"after:2026-03-04 x", "2026-03-04", "x"},
+		{"since:2026-01-01 since:2026-02-01 x", "2026-02-01", "x"},
+		{"since:99999999y x", "", "x"},
+		{"since:2026-13-45 x", "", "x"},
 	} {
 		q := parse(c.text)
-		if got := strings.Join(q.words, " "); got != c.words {
-			t.Errorf("%.60q: words %.80q, want %.80q", c.text, got, c.words)
+		got := ""
+		if !q.filters.since.IsZero() {
+			got = q.filters.since.Format(time.DateOnly)
 		}
-		if c.check != nil && !c.check(q) {
-			t.Errorf("%.60q: %+v", c.text, q)
+		if got != c.since || strings.Join(q.words, " ") != c.rest || (len(q.notes) > 0) != (c.since == "") {
+			t.Errorf("%s: since %s, words %q, notes %q", c.text, got, q.words, q.notes)
 		}
+	}
+	if q := parse("sort:newest limit:20 x"); q.sort != byDate || q.limit != 20 {
+		t.Errorf("%+v", q)
 	}
 }
 
@@ -62,10 +175,16 @@ func TestPathFilter(t *testing.T) {
 		{"docs/*.md", "docs/a.md", "docs/x/b.md docs/a.txt"},
 		{"**/test/*.go", "test/a.go x/y/test/a.go", "test/x/a.go"},
 		{"*.md", "a.md x/y.md", "a.mdx"},
+		{"*.{md,mdx}", "a.md x/y.mdx", "a.txt"},
 		{"a?c.md", "abc.md", "ac.md a/c.md"},
 		{"guide.md", "guide.md x/guide.md", "myguide.md"},
 		{"/docs/a.md", "docs/a.md", "x/docs/a.md"},
+		{"/space/docs/a.md", "docs/a.md", "x/docs/a.md"},
 		{"a[b].(c)+.md", "a[b].(c)+.md", "ab.c.md"},
+		{"readme.md", "README.md x/Readme.md", "read.md"},
+		{"README.md", "README.md", "readme.md"},
+		{"**/**/**/**", "a.md b/c.md", ""},
+		{"/", "a.md b/c.md", ""},
 	} {
 		x, _ := indexOf(t, func() map[string]string {
 			m := map[string]string{}
@@ -82,6 +201,63 @@ func TestPathFilter(t *testing.T) {
 			t.Errorf("%s: %v, want %v", c.glob, got, want)
 		}
 	}
+}
+
+// Filters apply before the best are picked: one page among very many that
+// match better is found where only it is asked for.
+func TestFiltersApplyBeforeTheBestArePicked(t *testing.T) {
+	files := map[string]string{"notes/one.md": "---\ntags: [Rare, other]\nversion: 5.1\nlang: fi\ndate: 2020-01-01\n---\n" + strings.Repeat("Long text of no interest.\n", 50) + "turbine"}
+	for i := range 400 {
+		files["docs/p"+strings.Repeat("i", i%7)+string(rune('a'+i%26))+string(rune('a'+i/26))+".md"] = "# Turbine\n\nturbine turbine turbine"
+	}
+	x, _ := indexOf(t, files)
+	for _, q := range []string{
+		"turbine path:notes", "turbine -path:docs", "turbine tag:rare", "turbine version:5.1.3", "turbine version:5", "turbine lang:fi",
+		"turbine before:2021", "turbine created:2020-01", "tag:RARE", `turbine path:"notes/*.md" tag:other`,
+	} {
+		r := search(t, x, q)
+		if got := paths(r); !slices.Equal(got, []string{"notes/one.md"}) || r.Total != 1 {
+			t.Errorf("%s: %v of %d", q, got, r.Total)
+		}
+	}
+	for _, q := range []string{"turbine version:5.2", "turbine tag:rar", "turbine -tag:rare path:notes", "turbine -version:5 path:notes"} {
+		if got := paths(search(t, x, q)); len(got) > 0 {
+			t.Errorf("%s: %v", q, got)
+		}
+	}
+}
+
+// A query may be anything: what is made of it is bounded, valid text, and no
+// word of it is lost without a note.
+func FuzzQuery(f *testing.F) {
+	for _, s := range []string{
+		`a OR b`, `"`, `""`, `a" OR "b`, `NEAR(a b, 2)`, `{title}: x`, `a*`, `^a`, `-`, `--a`, `-"`, `(((`, `path:*`, `path:[`, `path:{a,b}{c,d}`, `since:9999-99`,
+		`since:last week ago`, `since:>`, `date:..`, `before:<=2026..2027`, `limit:99999999999999999999`, `a:`, `日本 -語`, "\x00", `'; DROP TABLE docs; --`,
+		`path:'`, `lang:","`, `-kind:`, `since:"`, "path:`a b`", `sort:path kind:file`, "a\u200b:b", `type:"skill"`, `date:2026-q9`, `since:-`, `since:the`,
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		q := parseQuery(s, testNow, Options{}.withDefaults())
+		if len(q.notes) > maxNotes || len(q.phrases) > maxPhrases || q.limit < 0 {
+			t.Fatalf("%q: %+v", s, q)
+		}
+		all := append(append(append(slices.Clone(q.words), q.phrases...), q.without...), q.notes...)
+		for _, w := range all {
+			if w == "" || !utf8.ValidString(w) || strings.ContainsFunc(w, unicode.IsControl) {
+				t.Fatalf("%q: %q of %+v", s, w, q)
+			}
+		}
+		for _, g := range append(q.filters.path.is, q.filters.path.not...) {
+			regexp.MustCompile(globRegexp(g))
+		}
+		if d := q.filters.describe(); len(d) > 12*(maxDescribed+20) || !utf8.ValidString(d) {
+			t.Fatalf("%q: described as %q", s, d)
+		}
+		if again := parseQuery(strings.Join(q.words, " "), testNow, Options{}.withDefaults()); len(again.phrases) > maxPhrases {
+			t.Fatalf("%q: %+v", s, again)
+		}
+	})
 }
 
 // Nothing that is typed may be an error, in any position and with any of
