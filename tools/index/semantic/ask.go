@@ -1,0 +1,176 @@
+package semantic
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Errors of a query that goes on without its vector.
+var (
+	// ErrSlow means that the model did not answer within QueryWait.
+	ErrSlow = errors.New("the embedding model does not answer in time")
+	// ErrResting means that the model failed lately and is left alone for a
+	// while.
+	ErrResting = errors.New("the embedding model failed lately and is tried again in a moment")
+	// ErrBusy means that the model works on MaxAsking queries already.
+	ErrBusy = errors.New("the embedding model is busy")
+)
+
+// Vector is a query's vector.
+type Vector struct{ q *query }
+
+// Answer is a query's vector on its way.
+type Answer struct {
+	e     *Engine
+	job   *job
+	until time.Time // when the search goes on without it
+}
+
+// job is one request to the model. Its results are there once done is closed.
+type job struct {
+	until  time.Time // when the search that began it goes on
+	done   chan struct{}
+	vector *Vector
+	err    error
+}
+
+// asked is what queries asked for: the answers that are known, newest first,
+// and those on their way.
+type asked struct {
+	o Options
+
+	mu     sync.Mutex
+	known  map[string]*list.Element
+	order  *list.List // of known
+	under  map[string]*job
+	fails  int // failures and late answers in a row
+	resume time.Time
+	rest   time.Duration
+}
+
+type remembered struct {
+	key    string
+	vector *Vector
+}
+
+func (a *asked) init(o Options) {
+	a.o = o
+	a.known, a.order, a.under = map[string]*list.Element{}, list.New(), map[string]*job{}
+}
+
+// Ask begins to make a query's vector in the model of id, and returns at once.
+// What is not there in time goes on in the background, and is known to the next
+// query that asks the same.
+func (e *Engine) Ask(id Identity, text string) *Answer {
+	if e == nil {
+		return nil
+	}
+	now := e.o.Now()
+	text = id.cut(text)
+	key := id.slug() + "\x00" + text
+	a := &e.asked
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	settled := func(v *Vector, err error) *Answer {
+		j := &job{done: make(chan struct{}), vector: v, err: err}
+		close(j.done)
+		return &Answer{e: e, job: j}
+	}
+	if el := a.known[key]; el != nil {
+		a.order.MoveToFront(el)
+		return settled(el.Value.(remembered).vector, nil)
+	}
+	until := now.Add(e.o.QueryWait)
+	if j := a.under[key]; j != nil {
+		return &Answer{e, j, until}
+	}
+	switch {
+	case e.ctx.Err() != nil:
+		return settled(nil, e.ctx.Err())
+	case now.Before(a.resume):
+		return settled(nil, ErrResting)
+	case len(a.under) >= e.o.MaxAsking:
+		return settled(nil, ErrBusy)
+	}
+	if a.rest > 0 { // after a rest one query tries; the others need not wait for it
+		a.resume = until
+	}
+	j := &job{done: make(chan struct{}), until: until}
+	a.under[key] = j
+	e.wg.Go(func() { e.answer(j, id, key, text) })
+	return &Answer{e, j, until}
+}
+
+// answer asks the model. It is the goroutine of one Ask.
+func (e *Engine) answer(j *job, id Identity, key, text string) {
+	ctx, cancel := context.WithTimeout(e.ctx, e.o.QueryTimeout)
+	defer cancel()
+	vectors, err := e.o.Embedder.Embed(ctx, id, Search, []string{text})
+	if err == nil && len(vectors) != 1 {
+		err = fmt.Errorf("%w: %d vectors for one text", ErrVector, len(vectors))
+	}
+	if err == nil && len(vectors[0]) > MaxDimensions {
+		err = fmt.Errorf("%w: it has %d numbers", ErrVector, len(vectors[0]))
+	}
+	if err == nil {
+		err = normalise(vectors[0])
+	}
+	a := &e.asked
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.under, key)
+	if j.err = err; err != nil {
+		if !errors.Is(err, ErrInput) && e.ctx.Err() == nil {
+			e.asked.failed(e.o.Now())
+		}
+	} else {
+		j.vector = &Vector{prepare(vectors[0])}
+		a.known[key] = a.order.PushFront(remembered{key, j.vector})
+		for a.order.Len() > a.o.QueryCache {
+			last := a.order.Back()
+			delete(a.known, last.Value.(remembered).key)
+			a.order.Remove(last)
+		}
+		if !e.o.Now().After(j.until) {
+			a.fails, a.rest, a.resume = 0, 0, time.Time{}
+		}
+	}
+	close(j.done)
+}
+
+// failed counts a failure or a late answer. The caller holds a.mu.
+func (a *asked) failed(now time.Time) {
+	if a.fails++; a.fails < a.o.BreakAfter {
+		return
+	}
+	a.rest = min(max(2*a.rest, a.o.BreakFor), maxDelayFactor*a.o.BreakFor)
+	a.resume = now.Add(a.rest)
+}
+
+// Wait returns the vector once it is there, or why the search goes on without
+// it: ErrSlow, ErrResting, ErrBusy, ctx's error or the model's.
+func (n *Answer) Wait(ctx context.Context) (*Vector, error) {
+	select {
+	case <-n.job.done:
+		return n.job.vector, n.job.err
+	default:
+	}
+	t := time.NewTimer(n.until.Sub(n.e.o.Now()))
+	defer t.Stop()
+	select {
+	case <-n.job.done:
+		return n.job.vector, n.job.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-t.C:
+		a := &n.e.asked
+		a.mu.Lock()
+		a.failed(n.e.o.Now())
+		a.mu.Unlock()
+		return nil, ErrSlow
+	}
+}

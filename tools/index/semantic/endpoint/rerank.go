@@ -1,0 +1,65 @@
+package endpoint
+
+import (
+	"context"
+	"fmt"
+	"math"
+)
+
+// Reranker judges passages against a query over POST {base}/rerank.
+type Reranker struct {
+	model string
+	c     *client
+}
+
+// NewReranker returns a reranker of a model. The error names no secret.
+func NewReranker(model string, o Options) (*Reranker, error) {
+	c, err := newClient(o)
+	if err != nil {
+		return nil, err
+	}
+	return &Reranker{model, c}, nil
+}
+
+// Close ends idle connections.
+func (r *Reranker) Close() { r.c.close() }
+
+type rerankRequest struct {
+	Model     string   `json:"model,omitempty"`
+	Query     string   `json:"query"`
+	Documents []string `json:"documents"`
+	TopN      int      `json:"top_n"`
+}
+
+type rerankAnswer struct {
+	Results []struct {
+		Index          *int     `json:"index"`
+		RelevanceScore *float64 `json:"relevance_score"`
+	} `json:"results"`
+}
+
+// Rerank returns how relevant each of the documents is, in their order. It asks
+// once.
+func (r *Reranker) Rerank(ctx context.Context, query string, documents []string) ([]float64, error) {
+	tokens := 0
+	for _, d := range documents {
+		tokens += len(d)/3 + 8
+	}
+	scores := make([]float64, len(documents))
+	err := post(ctx, r.c, "/rerank", rerankRequest{r.model, query, documents, len(documents)}, tokens, true, func(out *rerankAnswer) error {
+		seen := make([]bool, len(documents))
+		if len(out.Results) != len(documents) {
+			return fmt.Errorf("model endpoint: %d judgments for %d passages", len(out.Results), len(documents))
+		}
+		for _, x := range out.Results {
+			if x.Index == nil || x.RelevanceScore == nil || *x.Index < 0 || *x.Index >= len(documents) || seen[*x.Index] ||
+				math.IsNaN(*x.RelevanceScore) || math.IsInf(*x.RelevanceScore, 0) {
+				return fmt.Errorf("model endpoint: its judgments are not those of the passages")
+			}
+			seen[*x.Index] = true
+			scores[*x.Index] = *x.RelevanceScore
+		}
+		return nil
+	})
+	return scores, err
+}

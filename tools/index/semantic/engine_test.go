@@ -1,0 +1,521 @@
+package semantic_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"satchel/tools/index/semantic"
+	"satchel/tools/index/semantic/endpoint"
+	"satchel/tools/index/semantic/semantictest"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("net/http.(*persistConn).readLoop"), goleak.IgnoreTopFunction("net/http.(*persistConn).writeLoop"))
+}
+
+// shelf is a Source: documents of one chunk for each paragraph.
+type shelf struct {
+	mu    sync.Mutex
+	docs  map[int64]string
+	state semantic.State
+	reads int
+}
+
+func (s *shelf) put(commit string, docs map[int64]string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.docs, s.state = docs, semantic.State{Fingerprint: "1", Commit: commit}
+}
+
+func key(text string) uint64 {
+	k := uint64(14695981039346656037)
+	for _, b := range []byte(text) {
+		k = (k ^ uint64(b)) * 1099511628211
+	}
+	return k
+}
+
+func (s *shelf) Docs(context.Context, string) (docs []semantic.Doc, _ semantic.State, ok bool, _ error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id, text := range s.docs {
+		docs = append(docs, semantic.Doc{ID: id, Key: key(text)})
+	}
+	slices.SortFunc(docs, func(a, b semantic.Doc) int { return int(a.ID - b.ID) })
+	return docs, s.state, s.docs != nil, nil
+}
+
+func (s *shelf) Chunks(_ context.Context, _ string, d semantic.Doc) (chunks []semantic.Chunk, _ error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reads++
+	for i, p := range strings.Split(s.docs[d.ID], "\n\n") {
+		chunks = append(chunks, semantic.Chunk{ID: d.ID<<semantic.ChunkBits | int64(i), Text: p})
+	}
+	return chunks, nil
+}
+
+// pages are n documents of two chunks, each about one animal.
+func pages(n int) map[int64]string {
+	docs := map[int64]string{}
+	for i := range n {
+		docs[int64(i+1)] = fmt.Sprintf("animal%d lives in forest%d\n\nwhat animal%d eats is seeds%d", i, i, i, i)
+	}
+	return docs
+}
+
+type fixture struct {
+	t      *testing.T
+	server *semantictest.Server
+	shelf  *shelf
+	dir    string
+	id     semantic.Identity
+	o      semantic.Options
+	e      *semantic.Engine
+	emb    *endpoint.Embeddings
+}
+
+func newFixture(t *testing.T) *fixture {
+	f := &fixture{t: t, server: semantictest.New(t, 64), shelf: &shelf{}, dir: t.TempDir(), id: semantic.Identity{Model: "trigrams"}}
+	// Waits are long enough that a busy machine does not change what happens.
+	f.o = semantic.Options{QueryWait: time.Minute, RetryAfter: time.Millisecond, BreakFor: time.Hour, Batch: 8, Slice: time.Hour}
+	t.Cleanup(f.close)
+	return f
+}
+
+func (f *fixture) open() *semantic.Engine {
+	f.t.Helper()
+	var err error
+	f.emb, err = endpoint.NewEmbeddings(endpoint.EmbeddingOptions{Identity: f.id, Options: endpoint.Options{URL: f.server.URL, Key: f.server.Key, Backoff: time.Millisecond, Timeout: time.Minute, MaxWait: time.Millisecond}})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.o.Dir, f.o.Embedder = f.dir, f.emb
+	if f.e, err = semantic.Open(f.t.Context(), f.shelf, f.o); err != nil {
+		f.t.Fatal(err)
+	}
+	return f.e
+}
+
+func (f *fixture) close() {
+	if f.e != nil {
+		if err := f.e.Close(); err != nil {
+			f.t.Error(err)
+		}
+		f.emb.Close()
+		f.e = nil
+	}
+}
+
+// until waits for a status, generously.
+func (f *fixture) until(what string, ok func(semantic.Status) bool) semantic.Status {
+	f.t.Helper()
+	deadline := time.Now().Add(time.Minute)
+	for {
+		s := f.e.Status("space")
+		if ok(s) {
+			return s
+		}
+		if time.Now().After(deadline) {
+			f.t.Fatalf("still not %s: %+v", what, s)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func (f *fixture) at(commit string) semantic.Status {
+	f.t.Helper()
+	return f.until("at "+commit, func(s semantic.Status) bool { return s.Commit == commit && !s.Running })
+}
+
+// nearest asks for a text's nearest documents.
+func (f *fixture) nearest(text string, docs []int64, k int) []int64 {
+	f.t.Helper()
+	v := f.e.View("space")
+	if v == nil {
+		f.t.Fatal("nothing answers")
+	}
+	defer v.Release()
+	q, err := f.e.Ask(v.Identity(), text).Wait(f.t.Context())
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	near, err := v.Nearest(q, docs, k)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	var ids []int64
+	for _, n := range near {
+		ids = append(ids, n.Doc)
+	}
+	return ids
+}
+
+func TestFindsByMeaningWithinTheFilter(t *testing.T) {
+	f := newFixture(t)
+	f.shelf.put("c1", pages(50))
+	f.open().Changed("space")
+	s := f.at("c1")
+	if s.Done != 100 || s.Total != 100 || s.Dimensions != 64 || s.Answering != "trigrams" || s.Err != nil {
+		t.Errorf("status %+v", s)
+	}
+	if got := f.nearest("what animal7 eats is seeds7", nil, 3); got[0] != 8 || len(got) != 3 {
+		t.Errorf("nearest are %v", got)
+	}
+	if got := f.nearest("what animal7 eats is seeds7", []int64{3, 5, 40}, 10); len(got) != 3 || slices.Contains(got, 8) {
+		t.Errorf("the filter lets %v through", got)
+	}
+	if got := f.nearest("animal", []int64{}, 10); len(got) != 0 {
+		t.Errorf("a filter that nothing meets lets %v through", got)
+	}
+}
+
+func TestEmbedsOnlyWhatChanged(t *testing.T) {
+	f := newFixture(t)
+	docs := pages(30)
+	f.shelf.put("c1", docs)
+	f.open().Changed("space")
+	f.at("c1")
+	before := len(f.server.Texts())
+	next := pages(30)
+	next[4] = next[4] + "\n\na third passage"
+	delete(next, 9)
+	f.shelf.put("c2", next)
+	f.e.Changed("space")
+	f.at("c2")
+	if got := f.server.Texts()[before:]; !slices.Equal(got, []string{"a third passage"}) {
+		t.Errorf("embedded %q", got)
+	}
+	if got := f.nearest("animal8 lives in forest8", nil, 50); slices.Contains(got, 9) {
+		t.Error("a deleted document is found")
+	}
+	// A rebuild gives documents other ids and, by another fingerprint, reads all.
+	moved := map[int64]string{}
+	for id, text := range next {
+		moved[id+1000] = text
+	}
+	f.shelf.put("c2", moved)
+	f.shelf.state.Fingerprint = "2"
+	f.shelf.state.Commit = "c3"
+	before = len(f.server.Texts())
+	f.e.Changed("space")
+	f.at("c3")
+	if got := f.server.Texts()[before:]; len(got) != 0 {
+		t.Errorf("a rebuild embeds %q again", got)
+	}
+	if got := f.nearest("what animal7 eats is seeds7", nil, 1); got[0] != 1008 {
+		t.Errorf("nearest is %v", got)
+	}
+}
+
+func TestResumesAfterARestart(t *testing.T) {
+	f := newFixture(t)
+	f.shelf.put("c1", pages(40))
+	f.o.Parallel = 1
+	n := 0
+	f.server.Break(func(w http.ResponseWriter, r *http.Request, texts []string) bool {
+		n++
+		if n > 5 {
+			w.WriteHeader(http.StatusUnauthorized) // fails at once, without a retry
+			return true
+		}
+		return false
+	})
+	f.open().Changed("space")
+	s := f.until("failed", func(s semantic.Status) bool { return s.Err != nil })
+	if s.Done == 0 || s.Done >= 80 || s.Answering != "" {
+		t.Errorf("status %+v", s)
+	}
+	f.close()
+	have := len(f.server.Texts())
+	f.server.Break(nil)
+	f.open().Changed("space")
+	f.at("c1")
+	if got := len(f.server.Texts()); got != 80 {
+		t.Errorf("embedded %d texts in all, %d of them before the restart, and 80 are there", got, have)
+	}
+	f.close()
+	// The file answers at once, with nothing embedded but the query.
+	f.open()
+	if got := f.nearest("what animal7 eats is seeds7", nil, 1); got[0] != 8 {
+		t.Errorf("nearest is %v", got)
+	}
+}
+
+func TestAnotherModelTakesOverWhenItIsWhole(t *testing.T) {
+	f := newFixture(t)
+	f.shelf.put("c1", pages(20))
+	f.open().Changed("space")
+	f.at("c1")
+	f.close()
+	f.id.Model = "better"
+	blocked := make(chan struct{})
+	f.server.Break(func(w http.ResponseWriter, r *http.Request, texts []string) bool {
+		if len(texts) > 1 { // the new model's passages wait; queries do not
+			select {
+			case <-blocked:
+			case <-r.Context().Done():
+			}
+		}
+		return false
+	})
+	f.open().Changed("space")
+	f.until("running", func(s semantic.Status) bool { return s.Running })
+	if got := f.nearest("what animal7 eats is seeds7", nil, 1); got[0] != 8 {
+		t.Errorf("the old vectors say %v", got)
+	}
+	if s := f.e.Status("space"); s.Answering != "trigrams" || s.Model != "better" {
+		t.Errorf("status %+v", s)
+	}
+	close(blocked)
+	f.until("switched", func(s semantic.Status) bool { return s.Answering == "better" })
+	if got := f.nearest("what animal7 eats is seeds7", nil, 1); got[0] != 8 {
+		t.Errorf("the new vectors say %v", got)
+	}
+	files, _ := filepath.Glob(filepath.Join(f.dir, "*.vec"))
+	if len(files) != 1 {
+		t.Errorf("the old file stays: %v", files)
+	}
+}
+
+func TestTheModelBehindTheNameChanges(t *testing.T) {
+	f := newFixture(t)
+	f.shelf.put("c1", pages(20))
+	f.open().Changed("space")
+	f.at("c1")
+	f.server.Resize(96)
+	next := pages(21)
+	f.shelf.put("c2", next)
+	f.e.Changed("space")
+	if s := f.at("c2"); s.Dimensions != 96 {
+		t.Errorf("status %+v", s)
+	}
+	if got := f.nearest("what animal20 eats is seeds20", nil, 1); got[0] != 21 {
+		t.Errorf("nearest is %v", got)
+	}
+}
+
+func TestAVectorOfAnotherLengthIsNoAnswer(t *testing.T) {
+	f := newFixture(t)
+	f.shelf.put("c1", pages(3))
+	f.open().Changed("space")
+	f.at("c1")
+	f.server.Resize(32)
+	v := f.e.View("space")
+	defer v.Release()
+	q, err := f.e.Ask(v.Identity(), "anything").Wait(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := v.Nearest(q, nil, 1); !errors.Is(err, semantic.ErrDimensions) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestFaultsHeal lets the endpoint fail in every way, then work again: the
+// collection must come to be whole, with each text embedded.
+func TestFaultsHeal(t *testing.T) {
+	times := func(n int, f semantictest.Fault) semantictest.Fault {
+		var mu sync.Mutex
+		return func(w http.ResponseWriter, r *http.Request, texts []string) bool {
+			mu.Lock()
+			n--
+			left := n
+			mu.Unlock()
+			return left >= 0 && f(w, r, texts)
+		}
+	}
+	data := func(texts []string, vec func(i int) any) (all []map[string]any) {
+		for i := range texts {
+			all = append(all, map[string]any{"index": i, "embedding": vec(i)})
+		}
+		return all
+	}
+	status := func(code int) semantictest.Fault {
+		return func(w http.ResponseWriter, _ *http.Request, _ []string) bool { w.WriteHeader(code); return true }
+	}
+	for name, fault := range map[string]semantictest.Fault{
+		"429 with Retry-After": func(w http.ResponseWriter, _ *http.Request, _ []string) bool {
+			w.Header().Set("Retry-After", "3600") // as far as MaxWait allows
+			w.WriteHeader(http.StatusTooManyRequests)
+			return true
+		},
+		"500": status(500), "503": status(503), "401": status(401), "404": status(404),
+		"cut connection": func(w http.ResponseWriter, _ *http.Request, _ []string) bool { panic(http.ErrAbortHandler) },
+		"cut answer": func(w http.ResponseWriter, _ *http.Request, _ []string) bool {
+			fmt.Fprint(w, `{"data":[{"index":0,"embedding":[1,2`)
+			return true
+		},
+		"not JSON": func(w http.ResponseWriter, _ *http.Request, _ []string) bool {
+			fmt.Fprint(w, `<html>welcome</html>`)
+			return true
+		},
+		"NaN": func(w http.ResponseWriter, _ *http.Request, _ []string) bool {
+			fmt.Fprint(w, `{"data":[{"index":0,"embedding":[NaN]}]}`)
+			return true
+		},
+		"too large a number": func(w http.ResponseWriter, _ *http.Request, texts []string) bool {
+			semantictest.Answer(w, data(texts, func(int) any { return []float64{1e300} }))
+			return true
+		},
+		"wrong count": func(w http.ResponseWriter, _ *http.Request, texts []string) bool {
+			semantictest.Answer(w, data(texts[1:], func(int) any { return []float32{1} }))
+			return true
+		},
+		"one index twice": func(w http.ResponseWriter, _ *http.Request, texts []string) bool {
+			d := data(append(texts, ""), func(int) any { return []float32{1} })[:len(texts)]
+			d[0]["index"] = len(texts) + 3
+			semantictest.Answer(w, d)
+			return true
+		},
+		"zero vectors": func(w http.ResponseWriter, _ *http.Request, texts []string) bool {
+			semantictest.Answer(w, data(texts, func(int) any { return make([]float32, 64) }))
+			return true
+		},
+		"empty vectors": func(w http.ResponseWriter, _ *http.Request, texts []string) bool {
+			semantictest.Answer(w, data(texts, func(int) any { return []float32{} }))
+			return true
+		},
+		"redirect": func(w http.ResponseWriter, r *http.Request, _ []string) bool {
+			http.Redirect(w, r, "http://127.0.0.1:1/elsewhere", http.StatusTemporaryRedirect)
+			return true
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			f.shelf.put("c1", pages(10))
+			f.server.Break(times(25, fault))
+			f.open().Changed("space")
+			s := f.at("c1")
+			if s.Refused != 0 || s.Err != nil {
+				t.Errorf("status %+v", s)
+			}
+			for i := range 10 {
+				if got := f.nearest(fmt.Sprintf("animal%d lives in forest%d", i, i), nil, 1); got[0] != int64(i+1) {
+					t.Errorf("nearest to animal %d is %v", i, got)
+				}
+			}
+		})
+	}
+}
+
+func TestWrongOrderIsPutRight(t *testing.T) {
+	f := newFixture(t)
+	f.shelf.put("c1", pages(10))
+	f.server.Break(func(w http.ResponseWriter, _ *http.Request, texts []string) bool {
+		var all []map[string]any
+		for i, text := range texts {
+			all = append(all, map[string]any{"index": i, "embedding": semantictest.Trigrams(text, 64)})
+		}
+		slices.Reverse(all)
+		semantictest.Answer(w, all)
+		return true
+	})
+	f.open().Changed("space")
+	f.at("c1")
+	if got := f.nearest("animal3 lives in forest3", nil, 1); got[0] != 4 {
+		t.Errorf("nearest is %v", got)
+	}
+}
+
+// TestOneRefusedTextHoldsNothingUp has a model refuse whatever holds a word, as
+// one does whose input is too long.
+func TestOneRefusedTextHoldsNothingUp(t *testing.T) {
+	f := newFixture(t)
+	docs := pages(20)
+	docs[3] = "poison"
+	f.shelf.put("c1", docs)
+	f.server.Break(func(w http.ResponseWriter, _ *http.Request, texts []string) bool {
+		if slices.ContainsFunc(texts, func(s string) bool { return strings.Contains(s, "poison") }) {
+			w.WriteHeader(http.StatusBadRequest)
+			fmt.Fprint(w, `{"error":{"message":"input too long: poison"}}`)
+			return true
+		}
+		return false
+	})
+	f.open().Changed("space")
+	if s := f.at("c1"); s.Refused != 1 || s.Err != nil {
+		t.Errorf("status %+v", s)
+	}
+	if got := f.nearest("animal7 lives in forest7", nil, 100); got[0] != 8 || len(got) != 19 {
+		t.Errorf("nearest are %v", got)
+	}
+}
+
+func TestAModelThatRefusesEverythingIsBroken(t *testing.T) {
+	f := newFixture(t)
+	f.shelf.put("c1", pages(40))
+	f.o.RetryAfter = time.Hour
+	f.server.Break(func(w http.ResponseWriter, _ *http.Request, _ []string) bool {
+		w.WriteHeader(http.StatusBadRequest)
+		return true
+	})
+	f.open().Changed("space")
+	if s := f.until("failed", func(s semantic.Status) bool { return s.Err != nil }); s.Answering != "" {
+		t.Errorf("status %+v", s)
+	}
+}
+
+func TestADamagedFileIsMadeAgain(t *testing.T) {
+	f := newFixture(t)
+	f.shelf.put("c1", pages(10))
+	f.open().Changed("space")
+	f.at("c1")
+	f.close()
+	files, _ := filepath.Glob(filepath.Join(f.dir, "*.vec"))
+	data, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	data[len(data)/2] ^= 1
+	if err := os.WriteFile(files[0], data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(f.dir, "cache.db"), []byte("no database at all"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f.open()
+	if v := f.e.View("space"); v != nil {
+		t.Error("a damaged file answers")
+		v.Release()
+	}
+	f.e.Changed("space")
+	f.at("c1")
+	if got := f.nearest("animal3 lives in forest3", nil, 1); got[0] != 4 {
+		t.Errorf("nearest is %v", got)
+	}
+}
+
+// TestDropForgets looks for what was dropped, in every file.
+func TestDropForgets(t *testing.T) {
+	f := newFixture(t)
+	f.shelf.put("c1", pages(10))
+	f.open().Changed("space")
+	f.at("c1")
+	v := f.e.View("space") // a search that is under way
+	if err := f.e.Drop(t.Context(), "space"); err != nil {
+		t.Fatal(err)
+	}
+	v.Release()
+	files, _ := filepath.Glob(filepath.Join(f.dir, "*.vec"))
+	if len(files) != 0 {
+		t.Errorf("%v stay", files)
+	}
+	before := len(f.server.Texts())
+	f.e.Changed("space")
+	f.at("c1")
+	if got := len(f.server.Texts()) - before; got != 20 {
+		t.Errorf("the cache still had %d of 20 texts", 20-got)
+	}
+}
