@@ -151,10 +151,13 @@ func (t *tally) figures() Figures {
 	n := float64(t.sum.Queries)
 	slices.Sort(t.took)
 	return Figures{
-		NDCG: t.sum.NDCG / n, MAP: t.sum.MAP / n, MRR: t.sum.MRR / n, Recall: t.sum.Recall / n, FirstHits: t.sum.FirstHits / n,
+		NDCG: rounded(t.sum.NDCG / n), MAP: rounded(t.sum.MAP / n), MRR: rounded(t.sum.MRR / n), Recall: rounded(t.sum.Recall / n), FirstHits: rounded(t.sum.FirstHits / n),
 		Median: milliseconds(t.took[len(t.took)/2]), Slow: milliseconds(t.took[len(t.took)*95/100]),
 		Queries: t.sum.Queries,
 	}
 }
 
-func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+func milliseconds(d time.Duration) float64 { return rounded(float64(d) / float64(time.Millisecond)) }
+
+// rounded keeps as many decimals as a figure means anything to.
+func rounded(v float64) float64 { return math.Round(v*1e6) / 1e6 }

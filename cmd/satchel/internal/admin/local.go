@@ -46,7 +46,9 @@ type Local struct {
 	ForgetHeld func(ctx context.Context, user space.UserID, id space.SpaceID, path string) (int, error)
 	// Purged forgets what is derived from a space's files, after some were purged.
 	Purged func(ctx context.Context, id space.SpaceID) error
-	Logger *slog.Logger
+	// OpenFinder opens the search index. What it returns is closed after each use.
+	OpenFinder func(ctx context.Context) (Finder, error)
+	Logger     *slog.Logger
 }
 
 var _ Service = (*Local)(nil)
@@ -153,7 +155,8 @@ func (l *Local) removeRemotes(ctx context.Context, owner space.UserID) error {
 	return nil
 }
 
-// user finds a person by name; empty means the first admin.
+// user finds a person by name; empty means the first admin, or where there is
+// none the only person.
 func (l *Local) user(ctx context.Context, name string) (store.User, error) {
 	if name != "" {
 		return l.Accounts.FindUser(ctx, name)
@@ -168,10 +171,15 @@ func (l *Local) user(ctx context.Context, name string) (store.User, error) {
 			first = u
 		}
 	}
-	if first.ID == "" {
-		return store.User{}, fault.New(fault.NotFound, "There is no user yet: start satchel serve once, or use satchel user add NAME.")
+	switch {
+	case first.ID != "":
+		return first, nil
+	case len(users) == 1:
+		return users[0], nil
+	case len(users) > 1:
+		return store.User{}, fault.New(fault.Invalid, "There are %d users, and none of them is an admin. Name one with --user.", len(users))
 	}
-	return first, nil
+	return store.User{}, fault.New(fault.NotFound, "There is no user yet: start satchel serve once, or use satchel user add NAME.")
 }
 
 // CreateToken makes a key for the person's own space.

@@ -36,6 +36,7 @@ type Service interface {
 
 	History
 	Remotes
+	Searching
 }
 
 // Info is what runs.

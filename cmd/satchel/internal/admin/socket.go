@@ -122,6 +122,9 @@ func Handler(s Service, log *slog.Logger) http.Handler {
 	handle(m, "secrets/allow", func(ctx context.Context, in AllowRequest) (any, error) { return struct{}{}, s.AllowSecret(ctx, in) })
 	handle(m, "secrets/allowed", func(ctx context.Context, user string) (any, error) { return s.AllowedSecrets(ctx, user) })
 	handle(m, "held/drop", func(ctx context.Context, in HeldRequest) (any, error) { return s.DropHeld(ctx, in) })
+	handleLong(m, "search", s.Search)
+	handleLong(m, "search/reindex", s.Reindex)
+	handleLong(m, "search/rank", s.Rank)
 	m.HandleFunc("POST /import", func(w http.ResponseWriter, r *http.Request) {
 		q := r.URL.Query()
 		req := ImportRequest{User: q.Get("user"), Kind: q.Get("kind"), Source: q.Get("source")}

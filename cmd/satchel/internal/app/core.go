@@ -112,7 +112,7 @@ func openCore(ctx context.Context, cfg *config.Config, version string, log *slog
 	c.Admin = &admin.Local{
 		Accounts: c.Accounts, Git: c.Git, SpacesDir: spaces, Running: admin.Info{Version: version, MaxFile: cfg.Space.MaxFile},
 		Remotes: c.remotes, Secrets: c.secrets, Held: c.held, Logger: log.With("part", "admin"),
-		Purged: c.reindex, Unscreened: !cfg.Space.ScreenSecrets,
+		Purged: c.reindex, OpenFinder: c.openFinder, Unscreened: !cfg.Space.ScreenSecrets,
 	}
 	c.events.follow(c.remotes)
 	return c, nil
@@ -129,7 +129,9 @@ func (c *Core) reindex(ctx context.Context, id space.SpaceID) error {
 }
 
 func openIndex(cfg *config.Config, log *slog.Logger) (*index.Index, error) {
-	x, err := index.Open(index.Options{Dir: filepath.Join(cfg.DataDir, "index"), Logger: log.With("part", "index")})
+	o := IndexOptions(cfg)
+	o.Dir, o.Logger = indexDir(cfg), log.With("part", "index")
+	x, err := index.Open(o)
 	if err != nil {
 		return nil, fmt.Errorf("open the search index: %w", err)
 	}

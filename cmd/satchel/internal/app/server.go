@@ -1,7 +1,6 @@
 package app
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -68,6 +67,11 @@ func OpenServer(ctx context.Context, cfg *config.Config, version string, log *sl
 		return nil, err
 	}
 	s.Admin.Purged = func(ctx context.Context, id space.SpaceID) error { return s.index.Rebuild(ctx, id, s.Git) }
+	finder, err := s.newFinder(s.index, false)
+	if err != nil {
+		return nil, err
+	}
+	s.Admin.OpenFinder = func(context.Context) (admin.Finder, error) { return finder, nil }
 	s.follower = s.index.Follow(s.Git)
 	s.upkeep = newUpkeep(s.Git, cfg.Space.TidyAfter, log)
 	s.events.follow(s.remotes, s.follower, s.upkeep)
@@ -154,7 +158,7 @@ func (s *Server) openMCP() error {
 		Prefix:        s.Config.Tools.Prefix,
 		ChatGPT:       tools.ChatGPTMode(s.Config.Tools.ChatGPT),
 		PublicURL:     func() string { return s.base },
-		Limits:        tools.Limits{SearchTokens: s.Config.Search.MaxTokens, SearchResults: s.Config.Search.Limit, SearchWait: cmp.Or(s.Config.Search.Wait, -1)},
+		Limits:        searchLimits(s.Config),
 		Logger:        s.Log.With("part", "tools"),
 	})
 	if err != nil {

@@ -151,7 +151,7 @@ func commands() *command {
 		name:  "satchel",
 		short: "one memory and body of knowledge for all your AI clients",
 		sub: []*command{
-			serveCommand(), stdioCommand(), doctorCommand(), userCommand(), tokenCommand(), spaceCommand(), rootfsCommand(), versionCommand(),
+			serveCommand(), stdioCommand(), doctorCommand(), userCommand(), tokenCommand(), spaceCommand(), searchCommand(), reindexCommand(), evalCommand(), rootfsCommand(), versionCommand(),
 		},
 	}
 }

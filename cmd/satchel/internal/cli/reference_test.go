@@ -51,10 +51,10 @@ space stands all the same.
 ` + "`serve` and `doctor`" + ` take each key of the configuration as a flag as well:
 [configuration.md](configuration.md) lists them.
 
-People, keys and spaces can be administered whether or not a server runs on the data
+People, keys, spaces and the search index can be administered whether or not a server runs on the data
 directory: a running one is asked over ` + "`run/admin.sock`" + ` in it, which its owner alone can
 reach. ` + "`user add`, `serve` and `stdio`" + ` make the data directory where there is none; the
-others say that there is none.
+others say that there is none. ` + "`eval`" + ` needs none, but for queries with the paths of a space.
 
 ## What --json prints
 
@@ -78,6 +78,9 @@ others say that there is none.
 | ` + "`space purge`" + ` | ` + "`{\"head\", \"commits\", \"files\"}`" + ` |
 | ` + "`space allow`" + ` | ` + "`{\"fingerprint\", \"allowed\"}`" + `, or the list of what was allowed: ` + "`[{\"space\", \"fingerprint\", \"rule\", \"path\", \"allowed_by\", \"at\"}]`" + ` |
 | ` + "`space discard`" + ` | ` + "`{\"discarded\"}`" + ` |
+| ` + "`search`" + ` | what the search tool answers: ` + "`{\"results\": [{\"id\", \"title\", \"path\", \"lines\", \"heading\", \"snippet\", \"score\", \"source\", …}], \"total\", \"truncated\", \"scope\", \"index_commit\", \"index_age\", \"notes\", \"suggestions\"}`" + `; the last two where there are any |
+| ` + "`reindex`" + ` | ` + "`{\"spaces\": [{\"space\", \"owner\", \"commit\", \"documents\", \"read\", \"absent\": [], \"seconds\"}]}`" + `; ` + "`absent`" + ` has the paths that the space does not have |
+| ` + "`eval`" + ` | ` + "`{\"ndcg@10\", \"map\", \"mrr@10\", \"recall@100\", \"p50_ms\", \"queries\"}`" + ` |
 | ` + "`rootfs build`" + ` | ` + "`{\"dir\", \"suite\", \"mirror\", \"tool\", \"security\", \"unpacked\", \"size\", \"files\", \"digest\", \"seconds\", \"kept\", \"checked\", \"found\": [], \"packages\": [{\"name\", \"version\"}]}`" + `; sizes in bytes; ` + "`kept`" + ` is where what was replaced is |
 | ` + "`version`" + ` | ` + "`{\"version\", \"commit\", \"go\", \"gvisor\"}`" + ` |
 `

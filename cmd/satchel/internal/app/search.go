@@ -1,0 +1,207 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"satchel/auth"
+	"satchel/auth/store"
+	"satchel/cmd/satchel/internal/admin"
+	"satchel/gitstore"
+	"satchel/internal/config"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+	"satchel/tools"
+	"satchel/tools/index"
+	"satchel/tools/index/evaluate"
+)
+
+// finder searches for the command line: over the index of a running server, or
+// one that it opened itself.
+type finder struct {
+	git   *gitstore.Store
+	index *index.Index
+	tools *tools.Set
+	own   bool // the index is to be closed
+}
+
+var _ admin.Finder = (*finder)(nil)
+
+// newFinder makes a finder. The search tool is the one that AIs call, in its
+// full form.
+func (c *Core) newFinder(x *index.Index, own bool) (*finder, error) {
+	set, err := tools.New(tools.Options{
+		Workspace: workspace{c.Git, c.remotes},
+		Searcher:  x,
+		ChatGPT:   tools.ChatGPTNever,
+		PublicURL: func() string { return "" },
+		Limits:    searchLimits(c.Config),
+		Logger:    c.Log.With("part", "tools"),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &finder{git: c.Git, index: x, tools: set, own: own}, nil
+}
+
+// openFinder is for a data directory on which no server works.
+func (c *Core) openFinder(context.Context) (admin.Finder, error) {
+	x, err := openIndex(c.Config, c.Log)
+	if err != nil {
+		return nil, err
+	}
+	f, err := c.newFinder(x, true)
+	if err != nil {
+		x.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// searchLimits are what the configuration says of answers to searches.
+func searchLimits(cfg *config.Config) tools.Limits {
+	return tools.Limits{SearchTokens: cfg.Search.MaxTokens, SearchResults: cfg.Search.Limit, SearchWait: cmp.Or(cfg.Search.Wait, -1)}
+}
+
+// Close implements admin.Finder.
+func (f *finder) Close() error {
+	if !f.own {
+		return nil
+	}
+	return f.index.Close()
+}
+
+// Search implements admin.Finder.
+func (f *finder) Search(ctx context.Context, u store.User, m store.Membership, args json.RawMessage, progress func(string)) (json.RawMessage, error) {
+	// Who types a command waits for what is new, and sees that.
+	if err := f.index.Update(ctx, m.ID, f.source(progress)); err != nil {
+		return nil, err
+	}
+	p := auth.Principal{User: u.ID, UserName: u.Name, Display: u.Display, Email: u.Email}
+	res, err := f.tools.Call(ctx, tools.Caller{User: u.ID, Author: p.Person(), Space: m.ID, SpaceName: m.Name, Scopes: []space.Scope{space.ScopeRead}}, "search", args, nil)
+	if err != nil {
+		return nil, err
+	}
+	if res.IsError {
+		return nil, fault.New(fault.Invalid, "%s", res.Content[0].Text)
+	}
+	return res.Structured, nil
+}
+
+// Rebuild implements admin.Finder.
+func (f *finder) Rebuild(ctx context.Context, id space.SpaceID, progress func(string)) (admin.Reindexed, error) {
+	src := f.source(progress)
+	if err := f.index.Rebuild(ctx, id, src); err != nil {
+		return admin.Reindexed{}, err
+	}
+	return f.reindexed(ctx, id, src)
+}
+
+// Reread implements admin.Finder. The index reads a file again only where its
+// content has changed, so that reading some of the others means to read all.
+func (f *finder) Reread(ctx context.Context, id space.SpaceID, paths []space.Path, progress func(string)) (admin.Reindexed, error) {
+	src := f.source(progress)
+	var absent []space.Path
+	head, err := f.git.Head(ctx, id)
+	if err != nil {
+		return admin.Reindexed{}, err
+	}
+	for _, p := range paths {
+		if _, err := f.git.Stat(ctx, id, head, p); fault.CodeOf(err) == fault.NotFound {
+			absent = append(absent, p)
+		} else if err != nil {
+			return admin.Reindexed{}, err
+		}
+	}
+	err = f.index.Update(ctx, id, src)
+	if err == nil && len(absent) < len(paths) && src.reads() == 0 {
+		err = f.index.Rebuild(ctx, id, src)
+	}
+	if err != nil {
+		return admin.Reindexed{}, err
+	}
+	done, err := f.reindexed(ctx, id, src)
+	done.Absent = absent
+	return done, err
+}
+
+func (f *finder) reindexed(ctx context.Context, id space.SpaceID, src *countingStore) (admin.Reindexed, error) {
+	st, err := f.index.Status(ctx, id)
+	if err != nil {
+		return admin.Reindexed{}, err
+	}
+	return admin.Reindexed{Commit: st.Commit, Documents: st.Docs, Read: src.reads()}, nil
+}
+
+// Rank implements admin.Finder.
+func (f *finder) Rank(ctx context.Context, id space.SpaceID, query string, depth int) (admin.Ranking, error) {
+	paths, took, err := evaluate.RankPaths(ctx, f.index, []index.Collection{{ID: id, Label: "space"}}, query, depth)
+	return admin.Ranking{Paths: paths, Took: took}, err
+}
+
+// source is the store of spaces, which tells what an index reads from it.
+func (f *finder) source(progress func(string)) *countingStore {
+	return &countingStore{Store: f.git, progress: progress}
+}
+
+// toldEvery is how often progress is told.
+const toldEvery = 100 * time.Millisecond
+
+// countingStore is a store that tells how much of it was read.
+type countingStore struct {
+	*gitstore.Store
+	progress func(string)
+
+	mu          sync.Mutex
+	done, total int
+	told        time.Time
+}
+
+// Files implements index.Source.
+func (s *countingStore) Files(ctx context.Context, id space.SpaceID, at space.CommitID, under space.Path) ([]space.FileChange, error) {
+	files, err := s.Store.Files(ctx, id, at, under)
+	s.expect(len(files))
+	return files, err
+}
+
+// Diff implements index.Source.
+func (s *countingStore) Diff(ctx context.Context, id space.SpaceID, from, to space.CommitID) ([]space.FileChange, error) {
+	files, err := s.Store.Diff(ctx, id, from, to)
+	s.expect(len(files))
+	return files, err
+}
+
+func (s *countingStore) expect(files int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.total = s.done + files
+}
+
+// ReadBlob implements index.Source.
+func (s *countingStore) ReadBlob(ctx context.Context, id space.SpaceID, b space.BlobID) ([]byte, error) {
+	s.mu.Lock()
+	s.done++
+	if now := time.Now(); s.total > 1 && now.Sub(s.told) >= toldEvery {
+		s.told = now
+		s.progress(fmt.Sprintf("Indexing file %d of %d", s.done, s.total))
+	}
+	s.mu.Unlock()
+	return s.Store.ReadBlob(ctx, id, b)
+}
+
+func (s *countingStore) reads() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.done
+}
+
+// IndexOptions are the options of a search index as the configuration has them,
+// but for its directory.
+func IndexOptions(*config.Config) index.Options { return index.Options{} }
+
+func indexDir(cfg *config.Config) string { return filepath.Join(cfg.DataDir, "index") }

@@ -1,0 +1,200 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"satchel/cmd/satchel/internal/admin"
+	"satchel/cmd/satchel/internal/app"
+	"satchel/internal/config"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+	"satchel/tools/index/evaluate"
+)
+
+// rankedAtOnce is how many queries a running server is asked in one go: their
+// rankings are one line of its answer.
+const rankedAtOnce = 25
+
+func evalCommand() *command {
+	return &command{name: "eval", args: "COLLECTION", positional: 1, short: "measure how well search ranks, against what it ought to find",
+		long: `
+COLLECTION is a directory in the layout of BEIR (corpus.jsonl, queries.jsonl and
+qrels.tsv or qrels/test.tsv), which is indexed in a temporary directory. Or it is
+a file with a query, a tab or an arrow (→), and the path of a page that it ought
+to find on each line; these are looked for in a space, or with --dir in a
+directory. The configuration's keys of search apply.`,
+		setup: func(fs *pflag.FlagSet) runner {
+			user := fs.String("user", "", "whose space the pages of a file are in (default: the first admin)")
+			dir := fs.String("dir", "", "the directory `DIR` that the pages of a file are in, instead of a space")
+			return func(ctx context.Context, c *call, args []string) error {
+				if *user != "" && *dir != "" {
+					return usage("--user and --dir each name where the pages are; give one of them")
+				}
+				figures, err := c.evaluate(ctx, args[0], *user, *dir)
+				if err != nil {
+					return err
+				}
+				return c.answer(figures, func() {
+					c.printf("nDCG@10     %.4f\nMAP         %.4f\nMRR@10      %.4f\nrecall@100  %.4f\nmedian      %.1f ms\nqueries     %d\n",
+						figures.NDCG, figures.MAP, figures.MRR, figures.Recall, figures.Median, figures.Queries)
+				})
+			}
+		}}
+}
+
+func (c *call) evaluate(ctx context.Context, name, user, dir string) (evaluate.Figures, error) {
+	info, err := os.Stat(name)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return evaluate.Figures{}, fault.New(fault.NotFound, "There is no collection %q.", name)
+	case err != nil:
+		return evaluate.Figures{}, fault.Wrap(err, fault.Unavailable, "The collection %q cannot be looked at: %s.", name, cause(err))
+	case info.IsDir():
+		if user != "" || dir != "" {
+			return evaluate.Figures{}, usage("a directory brings its own pages; --user and --dir are for a file of queries and paths")
+		}
+		return c.evaluateBEIR(ctx, name)
+	case dir != "":
+		return c.evaluateDir(ctx, name, dir)
+	}
+	return c.evaluateSpace(ctx, name, user)
+}
+
+func (c *call) evaluateBEIR(ctx context.Context, dir string) (_ evaluate.Figures, err error) {
+	cfg, err := c.load()
+	if err != nil {
+		return evaluate.Figures{}, err
+	}
+	col, err := evaluate.OpenBEIR(dir)
+	if err != nil {
+		return evaluate.Figures{}, err
+	}
+	defer func() { err = errors.Join(err, col.Close()) }()
+	return c.measure(ctx, cfg, &col.Collection)
+}
+
+func (c *call) evaluateDir(ctx context.Context, file, dir string) (evaluate.Figures, error) {
+	cfg, err := c.load()
+	if err != nil {
+		return evaluate.Figures{}, err
+	}
+	col, err := evaluate.ReadPairs(file)
+	if err != nil {
+		return evaluate.Figures{}, err
+	}
+	if err := col.AddDirectory(dir); err != nil {
+		return evaluate.Figures{}, err
+	}
+	return c.measure(ctx, cfg, col)
+}
+
+// measure indexes a collection and asks its queries.
+func (c *call) measure(ctx context.Context, cfg *config.Config, col *evaluate.Collection) (_ evaluate.Figures, err error) {
+	c.notes(col.Notes)
+	line := limitedLine{progressLine: progressLine{w: c.Stderr, shown: c.Watched}}
+	defer line.clear()
+	built, err := evaluate.Build(ctx, app.IndexOptions(cfg), col.Documents, func(done int) {
+		line.show("Indexed %d of %d documents", done, len(col.Documents))
+	})
+	if err != nil {
+		return evaluate.Figures{}, err
+	}
+	defer func() { err = errors.Join(err, built.Close()) }()
+	return evaluate.Run(ctx, built, col.Queries, evaluate.Depth, func(done int) {
+		line.show("Asked %d of %d queries", done, len(col.Queries))
+	})
+}
+
+// evaluateSpace asks the index of a space.
+func (c *call) evaluateSpace(ctx context.Context, file, user string) (f evaluate.Figures, err error) {
+	col, err := evaluate.ReadPairs(file)
+	if err != nil {
+		return f, err
+	}
+	line := progressLine{w: c.Stderr, shown: c.Watched}
+	defer line.clear()
+	answers := answered{}
+	absent := []space.Path{}
+	err = c.admin(ctx, func(s admin.Service) error {
+		asked := 0
+		for some := range slices.Chunk(col.Queries, rankedAtOnce) {
+			r := admin.RankRequest{User: user, Depth: evaluate.Depth}
+			if asked == 0 {
+				r.Paths = col.Relevant()
+			}
+			for _, q := range some {
+				r.Queries = append(r.Queries, q.Text)
+			}
+			line.show(printCount("Asked", asked, len(col.Queries)) + " queries")
+			got, err := s.Rank(ctx, r, func(text string) {
+				if asked == 0 {
+					line.show(text)
+				}
+			})
+			if err != nil {
+				return err
+			}
+			if len(got.Rankings) != len(some) {
+				return fmt.Errorf("the server ranked %d of %d queries", len(got.Rankings), len(some))
+			}
+			for i, q := range some {
+				answers[q.Text] = got.Rankings[i]
+			}
+			absent = append(absent, got.Absent...)
+			asked += len(some)
+		}
+		return nil
+	})
+	if err != nil {
+		return f, err
+	}
+	if err := col.Missing(absent, "the space"); err != nil {
+		return f, err
+	}
+	line.clear()
+	c.notes(col.Notes)
+	return evaluate.Run(ctx, answers, col.Queries, evaluate.Depth, nil)
+}
+
+func (c *call) notes(notes []string) {
+	for _, n := range notes {
+		c.note("satchel: %s\n", oneLine(n))
+	}
+}
+
+// answered are rankings by the text of their query.
+type answered map[string]admin.Ranking
+
+// Rank implements evaluate.Ranker.
+func (a answered) Rank(_ context.Context, query string, _ int) ([]string, time.Duration, error) {
+	r := a[query]
+	ids := make([]string, len(r.Paths))
+	for i, p := range r.Paths {
+		ids[i] = string(p)
+	}
+	return ids, r.Took, nil
+}
+
+// limitedLine is a progressLine that may be told of every step, from anywhere.
+type limitedLine struct {
+	progressLine
+	mu   sync.Mutex
+	last time.Time
+}
+
+func (l *limitedLine) show(format string, args ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if now := time.Now(); now.Sub(l.last) > 100*time.Millisecond {
+		l.last = now
+		l.progressLine.show(fmt.Sprintf(format, args...))
+	}
+}

@@ -1,0 +1,146 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/pflag"
+
+	"satchel/cmd/satchel/internal/admin"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// maxChanged is how many bytes a list of paths may have: more than any commit
+// names, and what the running server takes.
+const maxChanged = 512 << 10
+
+func reindexCommand() *command {
+	return &command{name: "reindex", args: "[all]", optional: 1, short: "make the search index anew, or read changed pages again",
+		long: `
+The index follows every commit by itself; this is for an index that is in doubt,
+and for git hooks that change a space's repository beside Satchel. With --changed
+the space's index is brought to its newest commit, and the paths in FILE are read
+again: one on each line, as git diff --name-only prints them, or with NULs between
+them, as with -z. Searches go on meanwhile.`,
+		setup: func(fs *pflag.FlagSet) runner {
+			user := fs.String("user", "", "only this person's space (default: all spaces; with --changed: the first admin's)")
+			id := fs.String("space", "", "only the space with this ID, from: satchel space list --json")
+			changed := fs.String("changed", "", "only the paths that `FILE` lists; - reads them from standard input")
+			return func(ctx context.Context, c *call, args []string) error {
+				if len(args) == 1 && args[0] != "all" {
+					return usage("%q is not what can be indexed; name a person with --user, a space with --space, or all", args[0])
+				}
+				if len(args) == 1 && (*user != "" || *id != "" || fs.Changed("changed")) {
+					return usage("all spaces are indexed without --user, --space and --changed")
+				}
+				if *user != "" && *id != "" {
+					return usage("--user and --space each name the space; give one of them")
+				}
+				r := admin.ReindexRequest{User: *user, Space: space.SpaceID(*id)}
+				if fs.Changed("changed") {
+					var err error
+					if r.Changed, err = changedPaths(*changed, c.Stdin); err != nil {
+						return err
+					}
+				}
+				line := progressLine{w: c.Stderr, shown: c.Watched}
+				var done []admin.Reindexed
+				err := c.admin(ctx, func(s admin.Service) (err error) {
+					done, err = s.Reindex(ctx, r, line.show)
+					return err
+				})
+				line.clear()
+				if err != nil {
+					return err
+				}
+				return c.answer(map[string]any{"spaces": orEmpty(done)}, func() { c.reindexed(done) })
+			}
+		}}
+}
+
+func (c *call) reindexed(done []admin.Reindexed) {
+	if len(done) == 0 {
+		c.printf("There is no space to index.\n")
+	}
+	for _, d := range done {
+		at := ""
+		if d.Commit != "" {
+			at = " at " + d.Commit.Short()
+		}
+		c.printf("%s's space %s: the index holds %s%s; %d read in %.1f s.\n", printable(d.Owner), d.Space, counted(int(d.Documents)), at, d.Read, d.Seconds)
+		for _, p := range d.Absent {
+			c.printf("Not in the space: %s\n", printable(string(p)))
+		}
+	}
+}
+
+// changedPaths reads a list of paths and checks them, so that a bad one changes
+// nothing. The list is never nil.
+func changedPaths(file string, stdin io.Reader) ([]string, error) {
+	name := file
+	if file == "-" {
+		name = "standard input"
+	} else {
+		f, err := os.Open(file)
+		if err != nil {
+			return nil, fault.Wrap(err, fault.NotFound, "The list of paths %q cannot be read: %s.", file, cause(err))
+		}
+		defer f.Close()
+		stdin = f
+	}
+	data, err := io.ReadAll(io.LimitReader(stdin, maxChanged+1))
+	if err != nil {
+		return nil, fault.Wrap(err, fault.Unavailable, "The list of paths in %s cannot be read: %s.", name, cause(err))
+	}
+	if len(data) > maxChanged {
+		return nil, fault.New(fault.TooLarge, "The list of paths in %s has more than %d kB; run satchel reindex without --changed, which reads everything.", name, maxChanged>>10)
+	}
+	paths := splitPaths(data)
+	for _, p := range paths {
+		if _, err := space.ParsePath(p); err != nil {
+			return nil, fault.Wrap(err, fault.Invalid, "%s Nothing was indexed.", fault.PublicOf(err))
+		}
+	}
+	return paths, nil
+}
+
+// splitPaths takes a list apart: at NULs where it has any, else at line ends, and
+// then git quotes names that are not plain.
+func splitPaths(data []byte) []string {
+	paths := []string{}
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	if bytes.IndexByte(data, 0) >= 0 {
+		for p := range bytes.SplitSeq(data, []byte{0}) {
+			if len(bytes.TrimSpace(p)) > 0 {
+				paths = append(paths, string(p))
+			}
+		}
+		return paths
+	}
+	for line := range strings.Lines(string(data)) {
+		p := strings.TrimRight(line, "\r\n")
+		if strings.TrimSpace(p) == "" {
+			continue
+		}
+		if strings.HasPrefix(p, `"`) {
+			// The escapes of git's quotes (quote.c) are among Go's.
+			if plain, err := strconv.Unquote(p); err == nil && utf8.ValidString(plain) {
+				p = plain
+			}
+		}
+		paths = append(paths, p)
+	}
+	return paths
+}
+
+// printCount is for progress.
+func printCount(what string, done, total int) string {
+	return fmt.Sprintf("%s %d of %d", what, done, total)
+}

@@ -1,0 +1,134 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"satchel/cmd/satchel/internal/admin"
+)
+
+func searchCommand() *command {
+	return &command{name: "search", args: "QUERY", positional: 1, optional: 1000, short: "find pages in a space, as its owner's AI does",
+		long: `
+The words of QUERY need no quotes around them all; docs/search.md has the query
+language. Put -- before a QUERY that leaves words out: satchel search -- deploy -old.
+With --json it prints what the search tool answers.`,
+		setup: func(fs *pflag.FlagSet) runner {
+			user := fs.String("user", "", whoseSpace)
+			var r admin.SearchArguments
+			fs.IntVar(&r.Limit, "limit", 0, "at most so many results (default: search.limit)")
+			fs.StringVar(&r.Source, "source", "", "only from these sources, separated by commas")
+			fs.StringVar(&r.Since, "since", "", "only what was changed since a day, such as 2026-01-31")
+			fs.IntVar(&r.MaxTokens, "max-tokens", 0, "how many tokens the answer may have (default: search.max_tokens)")
+			return func(ctx context.Context, c *call, args []string) error {
+				if fs.Changed("limit") && r.Limit < 1 {
+					return usage("--limit %d is not a number above 0", r.Limit)
+				}
+				if fs.Changed("max-tokens") && r.MaxTokens < 1 {
+					return usage("--max-tokens %d is not a number above 0", r.MaxTokens)
+				}
+				// A phrase keeps the quotes that it was typed in within others.
+				r.Query = strings.Join(args, " ")
+				if strings.TrimSpace(r.Query) == "" {
+					return usage("name what to search for, such as: satchel search deploy checklist")
+				}
+				line := progressLine{w: c.Stderr, shown: c.Watched}
+				var answer json.RawMessage
+				err := c.admin(ctx, func(s admin.Service) (err error) {
+					answer, err = s.Search(ctx, admin.SearchRequest{User: *user, Arguments: r}, line.show)
+					return err
+				})
+				line.clear()
+				if err != nil {
+					return err
+				}
+				if c.json {
+					return c.answer(answer, nil)
+				}
+				var found searchAnswer
+				if err := json.Unmarshal(answer, &found); err != nil {
+					return fmt.Errorf("read the answer of the search: %w", err)
+				}
+				found.print(c.Stdout, newMarker(c, r.Query))
+				return nil
+			}
+		}}
+}
+
+// searchAnswer is what is shown of the search tool's answer.
+type searchAnswer struct {
+	Results []struct {
+		Title       string `json:"title"`
+		Path        string `json:"path"`
+		Lines       string `json:"lines"`
+		Heading     string `json:"heading"`
+		Description string `json:"description"`
+		Snippet     string `json:"snippet"`
+		Source      string `json:"source"`
+		Date        string `json:"date"`
+	} `json:"results"`
+	Total       int      `json:"total"`
+	Scope       string   `json:"scope"`
+	IndexAge    float64  `json:"index_age"`
+	Notes       []string `json:"notes"`
+	Suggestions []string `json:"suggestions"`
+}
+
+// print shows an answer to a person: the place of each result, so that an
+// editor finds it, and the lines that show why it is one.
+func (a searchAnswer) print(w io.Writer, m marker) {
+	for _, r := range a.Results {
+		from, _, _ := strings.Cut(r.Lines, "-")
+		first, _ := strconv.Atoi(from) // none: 0
+		lines := m.excerpt(r.Snippet, first)
+		place := printable(r.Path)
+		if first > 0 && len(lines) > 0 {
+			place += ":" + strconv.Itoa(lines[0].number)
+			if last := lines[len(lines)-1].number; last > lines[0].number {
+				place += "-" + strconv.Itoa(last)
+			}
+		}
+		about := []string{}
+		for _, s := range []string{r.Title, r.Heading} {
+			if s = oneLine(s); s != "" && !slices.Contains(about, s) {
+				about = append(about, s)
+			}
+		}
+		fmt.Fprintf(w, "%s  %s\n", m.strong(place), strings.Join(about, " › "))
+		for _, l := range lines {
+			fmt.Fprintln(w, strings.TrimRight("    "+m.mark(l.text), " "))
+		}
+		fmt.Fprintln(w)
+	}
+	for _, n := range a.Notes {
+		fmt.Fprintln(w, oneLine(n))
+	}
+	if len(a.Suggestions) > 0 {
+		fmt.Fprintf(w, "Did you mean: %s\n", oneLine(strings.Join(a.Suggestions, ", ")))
+	}
+	if a.IndexAge > 0 {
+		fmt.Fprintf(w, "The index is %.0f s behind the newest commit.\n", a.IndexAge)
+	}
+	what := "Nothing was found"
+	switch n := len(a.Results); {
+	case n > 0 && a.Total > n:
+		what = fmt.Sprintf("The best %d of %s", n, pages(a.Total))
+	case n > 0:
+		what = pages(n)
+	}
+	fmt.Fprintf(w, "%s in %s.\n", what, oneLine(a.Scope))
+}
+
+func pages(n int) string {
+	if n == 1 {
+		return "1 page"
+	}
+	return fmt.Sprintf("%d pages", n)
+}
