@@ -56,6 +56,7 @@ type database struct {
 
 	state state // what readers see; guarded by mu
 	freqs map[string]int64
+	langs map[string]int64 // documents by language; nil: not counted yet
 }
 
 // state is what a database says about itself.
@@ -247,6 +248,7 @@ func (d *database) advance(s state) {
 	d.mu.Lock()
 	d.state = s
 	clear(d.freqs)
+	d.langs = nil
 	d.mu.Unlock()
 }
 

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"context"
 	"strings"
 
 	"satchel/tools/index/language"
@@ -130,3 +131,52 @@ func transliterated(lang, raw string) string {
 
 // stopWords are the English ones.
 var stopWords = language.English()
+
+// languages returns how many documents are in each language that the collections
+// hold; "" is where it is not known.
+func (x *Index) languages(ctx context.Context, sessions []*session) (map[string]int64, error) {
+	all := map[string]int64{}
+	for _, s := range sessions {
+		langs, err := s.languages(ctx)
+		if err != nil {
+			return nil, x.failed(ctx, s, err)
+		}
+		for l, n := range langs {
+			all[l] += n
+		}
+	}
+	return all, nil
+}
+
+// languages counts the database's documents by language, once for each commit.
+func (s *session) languages(ctx context.Context) (map[string]int64, error) {
+	s.db.mu.Lock()
+	langs, current := s.db.langs, s.db.state.commit == s.state.commit
+	s.db.mu.Unlock()
+	if langs != nil && current {
+		return langs, nil
+	}
+	rows, err := s.tx.QueryContext(ctx, `SELECT lang, count(*) FROM docs GROUP BY lang`)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	langs = map[string]int64{}
+	for rows.Next() {
+		var l string
+		var n int64
+		if err := rows.Scan(&l, &n); err != nil {
+			return nil, err
+		}
+		langs[l] = n
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	s.db.mu.Lock()
+	if s.db.state.commit == s.state.commit {
+		s.db.langs = langs
+	}
+	s.db.mu.Unlock()
+	return langs, nil
+}

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"satchel/tools/index/language"
 )
 
 // filters narrow down what is searched. Several values of one filter are
@@ -112,7 +114,7 @@ func plausible(name, value string, now time.Time) bool {
 	case "kind":
 		return slices.Contains(kinds, Kind(tidyKind(value)))
 	case "lang":
-		return languages[strings.ToLower(strings.SplitN(tidyLang(value), "-", 2)[0])]
+		return language.Known(tidyLang(value))
 	case "since", "before", "date":
 		from, to, _ := strings.Cut(strings.TrimLeft(value, "<>="), "..")
 		_, ok := queryDate(from, now)

@@ -32,6 +32,11 @@ type found struct {
 	doc     docRow
 	best    passage // of chunks[0]
 	loaded  bool
+
+	// also are the shown paths of documents that this one stands for, at most
+	// maxAlso of all alsoCount.
+	also      []string
+	alsoCount int
 }
 
 type scored struct {

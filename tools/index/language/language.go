@@ -72,6 +72,12 @@ var codes = sync.OnceValue(func() map[string]bool {
 	return m
 })
 
+// Known tells whether a tag names a language that a path may name too.
+func Known(tag string) bool {
+	code, _, _ := strings.Cut(Normal(tag), "-")
+	return codes()[code] || code == "no"
+}
+
 // isRegion tells what may follow a code of two letters: a country, a script, or
 // the United Nations' number of Latin America.
 func isRegion(s string) bool {

@@ -1,0 +1,399 @@
+package index
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"satchel/tools/index/language"
+)
+
+// Pages that say the same thing take one place in an answer: the translations
+// and the versions of a page, which its path tells before anything is read, and
+// copies, which the texts of those at the top tell. What is collapsed is named
+// in the hit that stands for it.
+
+const (
+	// Factors of the score of a page in another language than the reader's, who
+	// was sure of it or for whom it was concluded from what matches best.
+	foreignSure      = 0.6
+	foreignConcluded = 0.8
+	// concludedShare is how near to the best language English must come to be
+	// concluded: titles and code are often English in every language.
+	concludedShare = 0.85
+	// standInShare is the part of the best member's score that another member of
+	// a family must have to stand for it: a newer version that only mentions
+	// what an older one is about does not.
+	standInShare = 0.5
+	// fresh is what being changed just now adds to a score; it halves with every
+	// freshHalf. It decides between pages that are equally good otherwise.
+	fresh     = 0.02
+	freshHalf = 180 * 24 * time.Hour
+	// maxKin is how many documents are looked at for families.
+	maxKin = 600
+	// maxAlso is how many collapsed paths a hit names.
+	maxAlso = 5
+)
+
+// kin is what tells a document's relatives.
+type kin struct {
+	path, title, lang, version string
+	date                       int64
+}
+
+// prefer weighs documents, best first, by the reader's language and a little by
+// their age, and leaves of each family only the one in the reader's language and
+// of the newest version. It reads no text. Only an order by relevance is changed.
+func (x *Index) prefer(ctx context.Context, t tongue, sessions []*session, q *parsedQuery, all []*found, limit int) ([]*found, error) {
+	if q.sort != byRelevance || len(all) < 2 {
+		return all, nil
+	}
+	wanted := max(reranked, limit)
+	about := make(map[*found]kin, wanted)
+	families := map[string]bool{}
+	languages := map[string]bool{}
+	n := 0
+	for n < min(len(all), maxKin) && (len(families) < wanted || len(languages) > 1) {
+		batch := all[n:min(len(all), n+max(wanted, n))]
+		if err := x.readKin(ctx, sessions, batch, about); err != nil {
+			return nil, err
+		}
+		n += len(batch)
+		for _, f := range batch {
+			k := about[f]
+			families[familyKey(f, k, q)] = true
+			if k.lang != "" {
+				languages[language.Base(k.lang)] = true
+			}
+		}
+	}
+	head, rest := slices.Clone(all[:n]), all[n:]
+	reader, factor := t.reader(), foreignSure
+	if reader == "" || !t.Sure {
+		factor = foreignConcluded
+	}
+	if reader == "" {
+		reader = concludeReader(t, head, about)
+	}
+	now := x.opts.Now()
+	asked := !q.filters.lang.empty()
+	for _, f := range head {
+		k := about[f]
+		if k.lang != "" && reader != "" && language.Base(k.lang) != reader && !asked {
+			f.score *= factor
+		}
+		f.score *= 1 + freshness(k.date, now)
+	}
+	byScore(head)
+	return append(gather(head, about, q, reader), rest...), nil
+}
+
+func byScore(all []*found) {
+	slices.SortStableFunc(all, func(a, b *found) int {
+		switch {
+		case a.score > b.score:
+			return -1
+		case a.score < b.score:
+			return 1
+		}
+		return 0
+	})
+}
+
+// freshness is what a page's age adds to its score; nothing where it is unknown
+// or lies in the future.
+func freshness(date int64, now time.Time) float64 {
+	age := now.Sub(time.Unix(date, 0))
+	if date == 0 || age < 0 {
+		return 0
+	}
+	return fresh * math.Exp2(-age.Hours()/freshHalf.Hours())
+}
+
+// readKin reads what is needed of the documents, with one statement for each
+// database.
+func (x *Index) readKin(ctx context.Context, sessions []*session, docs []*found, into map[*found]kin) error {
+	for _, s := range sessions {
+		of := map[int64]*found{}
+		ids := []int64{}
+		for _, f := range docs {
+			if f.session == s {
+				of[f.id] = f
+				ids = append(ids, f.id)
+			}
+		}
+		if len(ids) == 0 {
+			continue
+		}
+		list, err := json.Marshal(ids)
+		if err != nil {
+			return err
+		}
+		rows, err := s.tx.QueryContext(ctx, `SELECT id, path, title, lang, version, date FROM docs WHERE id IN (SELECT value FROM json_each(?))`, string(list))
+		if err != nil {
+			return x.failed(ctx, s, err)
+		}
+		for rows.Next() {
+			var id int64
+			var k kin
+			if err = rows.Scan(&id, &k.path, &k.title, &k.lang, &k.version, &k.date); err != nil {
+				break
+			}
+			into[of[id]] = k
+		}
+		if err == nil {
+			err = rows.Err()
+		}
+		rows.Close()
+		if err != nil {
+			return x.failed(ctx, s, err)
+		}
+	}
+	return nil
+}
+
+// concludeReader returns the language whose best pages match best; English where
+// it comes near to that.
+func concludeReader(t tongue, docs []*found, about map[*found]kin) string {
+	const best = 3
+	sums, counts := map[string]float64{}, map[string]int{}
+	for _, f := range docs { // best first
+		l := language.Base(about[f].lang)
+		if l == "" || counts[l] == best || len(t.Langs) > 0 && !contains(t.Langs, l) && l != "en" {
+			continue
+		}
+		counts[l]++
+		sums[l] += f.score / float64(int(1)<<counts[l])
+	}
+	reader := ""
+	for l, s := range sums {
+		if reader == "" || s > sums[reader] || s == sums[reader] && l < reader {
+			reader = l
+		}
+	}
+	if sums["en"] >= concludedShare*sums[reader] && sums["en"] > 0 {
+		return "en"
+	}
+	return reader
+}
+
+// familyKey names a document's family within its collection. What a query asks
+// for by a filter tells members apart.
+func familyKey(f *found, k kin, q *parsedQuery) string {
+	key := string(f.session.col.ID) + "\x00" + family(k.path)
+	if !q.filters.lang.empty() {
+		key += "\x00" + k.lang
+	}
+	if !q.filters.version.empty() {
+		key += "\x00" + k.version
+	}
+	return key
+}
+
+// gather leaves one document of each family, in the place of its best member.
+func gather(docs []*found, about map[*found]kin, q *parsedQuery, reader string) []*found {
+	type group struct{ members []*found }
+	groups := map[string][]*group{}
+	var order []*group
+	for _, f := range docs {
+		k := about[f]
+		key := familyKey(f, k, q)
+		var mine *group
+		for _, g := range groups[key] {
+			if related(k, about[g.members[0]]) {
+				mine = g
+				break
+			}
+		}
+		if mine == nil {
+			mine = &group{}
+			groups[key] = append(groups[key], mine)
+			order = append(order, mine)
+		}
+		mine.members = append(mine.members, f)
+	}
+	out := make([]*found, 0, len(order))
+	for _, g := range order {
+		out = append(out, standIn(g.members, about, reader))
+	}
+	return out
+}
+
+// related tells whether two documents of a family are one page: in two
+// languages, or with the same title but for the version.
+func related(a, b kin) bool {
+	return a.lang != b.lang || sameButVersion(a.title, a.version, b.title, b.version)
+}
+
+// standIn chooses which of a family's members, best first, is shown, gives it
+// the best one's score, and tells it of the others.
+func standIn(members []*found, about map[*found]kin, reader string) *found {
+	best := members[0]
+	if len(members) == 1 {
+		return best
+	}
+	if reader == "" {
+		reader = language.Base(about[best].lang)
+	}
+	foreign := func(k kin) int {
+		switch language.Base(k.lang) {
+		case reader:
+			return 0
+		case "":
+			return 1
+		}
+		return 2
+	}
+	top := best.score
+	shown := best
+	for _, f := range members[1:] {
+		if f.score < standInShare*top {
+			break
+		}
+		a, b := about[f], about[shown]
+		if x, y := foreign(a), foreign(b); x < y || x == y && (foreign(a) == 0 || a.lang == b.lang) && newer(a.version, b.version) {
+			shown = f
+		}
+	}
+	for _, f := range members {
+		if f != shown {
+			shown.takeIn(f, about[f].path)
+		}
+	}
+	shown.score = top
+	return shown
+}
+
+// takeIn notes that a hit stands for another document.
+func (f *found) takeIn(other *found, name string) {
+	f.alsoCount += 1 + other.alsoCount
+	if m := other.session.col.Mount; m != "" {
+		name = m + "/" + name
+	}
+	f.also = append(append(f.also, name), other.also...)
+	f.also = f.also[:min(len(f.also), maxAlso)]
+}
+
+// Copies are told by their words.
+const (
+	// copyShare is the part of all words of two texts that both have, for them
+	// to count as one.
+	copyShare = 0.9
+	// copyWords is the fewest different words of a text that may be a copy of
+	// another: of shorter ones, each costs next to nothing to show.
+	copyWords = 12
+	// copyScore and copyLines are how near scores and lengths of copies are: what
+	// is farther apart is not compared.
+	copyScore = 0.9
+	copyLines = 0.9
+	// copyBytes is how much of a text is compared.
+	copyBytes = 64 << 10
+)
+
+// collapse leaves of copies among the first documents, best first, the first or
+// the one of the newest version: those that are read are as many as make up an
+// answer of limit hits.
+func (x *Index) collapse(ctx context.Context, q *parsedQuery, all []*found, limit int) ([]*found, error) {
+	if q.sort != byRelevance || len(all) < 2 {
+		return all, nil
+	}
+	words := map[*found]map[uint32]bool{}
+	kept := make([]*found, 0, limit)
+	for i, f := range all {
+		if len(kept) == limit {
+			return append(kept, all[i:]...), nil
+		}
+		if err := f.load(ctx); err != nil {
+			return nil, x.failed(ctx, f.session, err)
+		}
+		at := -1
+		for j, k := range kept {
+			same, err := copies(ctx, k, f, words, q)
+			if err != nil {
+				return nil, x.failed(ctx, f.session, err)
+			}
+			if same {
+				at = j
+				break
+			}
+		}
+		switch {
+		case at < 0:
+			kept = append(kept, f)
+		case newer(f.doc.version, kept[at].doc.version) && kept[at].doc.lang == f.doc.lang:
+			f.score = kept[at].score
+			f.takeIn(kept[at], string(kept[at].doc.path))
+			kept[at] = f
+		default:
+			kept[at].takeIn(f, string(f.doc.path))
+		}
+	}
+	return kept, nil
+}
+
+// copies tells whether two loaded documents say the same: what is cheap to tell
+// first, whole texts last.
+func copies(ctx context.Context, a, b *found, words map[*found]map[uint32]bool, q *parsedQuery) (bool, error) {
+	x, y := &a.doc, &b.doc
+	if !q.filters.version.empty() && x.version != y.version || !q.filters.lang.empty() && x.lang != y.lang {
+		return false, nil
+	}
+	of := func(f *found) map[uint32]bool {
+		w, ok := words[f]
+		if !ok {
+			w = wordSet(f.best.text)
+			words[f] = w
+		}
+		return w
+	}
+	if x.blob != y.blob {
+		near := b.score >= copyScore*a.score || x.title == y.title
+		if !near || float64(min(x.lines, y.lines)) < copyLines*float64(max(x.lines, y.lines)) {
+			return false, nil
+		}
+	}
+	if len(of(a)) < copyWords || x.blob != y.blob && overlap(of(a), of(b)) < copyShare {
+		return false, nil
+	}
+	if x.blob == y.blob {
+		return true, nil
+	}
+	var texts [2]map[uint32]bool
+	for i, f := range []*found{a, b} {
+		var text []byte
+		if err := f.session.tx.QueryRowContext(ctx, `SELECT substr(text, 1, ?) FROM texts WHERE id = ?`, copyBytes, f.id).Scan(&text); err != nil {
+			return false, err
+		}
+		texts[i] = wordSet(string(text))
+	}
+	return overlap(texts[0], texts[1]) >= copyShare, nil
+}
+
+// wordSet returns hashes of a text's words, which blanks part.
+func wordSet(text string) map[uint32]bool {
+	set := make(map[uint32]bool, len(text)/12)
+	for w := range strings.FieldsSeq(text) {
+		set[termHash(w)] = true
+	}
+	return set
+}
+
+// overlap is the Jaccard index of two sets.
+func overlap(a, b map[uint32]bool) float64 {
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	both := 0
+	for h := range a {
+		if b[h] {
+			both++
+		}
+	}
+	if len(a)+len(b) == both {
+		return 1
+	}
+	return float64(both) / float64(len(a)+len(b)-both)
+}

@@ -1,0 +1,249 @@
+package index
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/bits"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"satchel/internal/editdistance"
+	"satchel/tools/index/language"
+)
+
+// A word that no page has is looked for under words that differ from it by a
+// slip or two of the keys. Only the words that begin with one of its first two
+// letters are compared: people rarely mistype the first, and more often swap it
+// with the next. Numbers and versions are never respelled: another one is
+// another thing.
+const (
+	// One slip is allowed from so many letters on, two from twice as many.
+	slipLetters = 4
+	// maxSlipLetters is the longest word that is respelled.
+	maxSlipLetters = 32
+	// maxRespellings is how many words are searched for in place of one.
+	maxRespellings = 3
+	// maxRespelled is how many words of a query are respelled.
+	maxRespelled = 5
+	// maxVocabulary bounds the terms of a database that one word is compared with.
+	maxVocabulary = 100_000
+	// What a respelling weighs, for one slip and for two.
+	oneSlipWeight = 0.5
+	twoSlipWeight = 0.3
+)
+
+// respelling is a word that a page has and that may have been meant.
+type respelling struct {
+	word   string // as one would write it
+	term   string
+	slips  int
+	docs   int64
+	weight float64
+}
+
+// respell returns what may have been meant by a word that no page has: of those
+// with the fewest slips, the most frequent.
+func (x *Index) respell(ctx context.Context, sessions []*session, raw string) ([]respelling, error) {
+	m := newSpeller(raw, slipLetters)
+	if m == nil {
+		return nil, nil
+	}
+	for _, s := range sessions {
+		for _, prefix := range m.prefixes() {
+			left := maxVocabulary
+			err := s.eachTerm(ctx, prefix, func(term string, df int64) bool {
+				m.compare(term, df)
+				left--
+				return left > 0
+			})
+			if err != nil {
+				return nil, x.failed(ctx, s, err)
+			}
+		}
+	}
+	return m.best(maxRespellings), nil
+}
+
+// speller compares a word with terms.
+type speller struct {
+	word   string // folded
+	stem   string
+	limit  int
+	mask   uint64 // the letters of word
+	runes  int
+	found  map[string]respelling // by term
+	suffix []string              // what may follow a stem
+}
+
+// newSpeller returns nil for a word that is not respelled: too short or too
+// long, with a digit in it, or of a script without spaces.
+func newSpeller(raw string, least int) *speller {
+	n := 0
+	for _, r := range raw {
+		if n++; !unicode.IsLetter(r) && !unicode.IsMark(r) || spaceless(r) {
+			return nil
+		}
+	}
+	if n < least || n > maxSlipLetters {
+		return nil
+	}
+	m := &speller{word: language.Fold(raw), stem: language.Term(raw), limit: 1, found: map[string]respelling{}}
+	m.runes = utf8.RuneCountInString(m.word)
+	if m.runes >= 2*slipLetters {
+		m.limit = 2
+	}
+	m.mask = letterMask(m.word)
+	if isLatin := m.word != "" && m.word[0] < utf8.RuneSelf; isLatin {
+		m.suffix = suffixes
+	}
+	return m
+}
+
+// suffixes are endings that English stems are found with, "" first.
+var suffixes = strings.Split(",s,e,es,ed,er,ers,ing,ings,y,ly,al,able,ion,ions,ation,ations,ment,ments,ness,ive,ity,ies,ance,ence,ent,ents,ant,ants,ate,ates,ated,ating,ator,ize,izes,ized,izing,ization,or,ors,ful,ous,ic,ical,ally,ility", ",")
+
+// letterMask has a bit for every letter of a word.
+func letterMask(word string) (mask uint64) {
+	for _, r := range word {
+		mask |= 1 << (uint(r) & 63)
+	}
+	return mask
+}
+
+// prefixes are what terms that are compared begin with.
+func (m *speller) prefixes() []string {
+	first, n := utf8.DecodeRuneInString(m.word)
+	second, _ := utf8.DecodeRuneInString(m.word[n:])
+	if first == second {
+		return []string{string(first)}
+	}
+	return []string{string(first), string(second)}
+}
+
+// compare takes a term in where it is near.
+func (m *speller) compare(term string, df int64) {
+	// A letter that only one of two words has takes a slip.
+	other := letterMask(term)
+	if bits.OnesCount64(other&^m.mask) > m.limit {
+		return
+	}
+	slips, word := m.distance(term, other)
+	if slips > m.limit {
+		return
+	}
+	r, ok := m.found[term]
+	if !ok {
+		r = respelling{word: word, term: term, slips: slips}
+	}
+	r.docs += df
+	m.found[term] = r
+}
+
+// distance returns how many slips make the word of one that has the term, at
+// most limit+1, and that word.
+func (m *speller) distance(term string, mask uint64) (slips int, word string) {
+	slips, word = m.limit+1, term
+	n := len(term)
+	// As it stands: a word whose stem it is, or a compound.
+	if d := n - len(m.word); d >= -2*m.limit && d <= 2*m.limit {
+		slips = editdistance.Within(m.word, term, m.limit)
+	}
+	if slips == 0 || m.suffix == nil || n < 3 || n > len(m.word)+m.limit || term[0] >= utf8.RuneSelf {
+		return slips, word
+	}
+	// What the word has before its ending must be near too.
+	if head := m.word[:min(len(m.word), n)]; editdistance.Within(head, term, 2*m.limit) > 2*m.limit {
+		return slips, word
+	}
+	for _, s := range m.suffix[1:] {
+		full := term + s
+		if s == "y" || s == "ies" {
+			full = strings.TrimSuffix(term, "i") + s
+		}
+		if d := len(full) - len(m.word); d > m.limit || d < -m.limit {
+			continue
+		}
+		if d := editdistance.Within(m.word, full, m.limit); d < slips && language.Term(full) == term {
+			slips, word = d, full
+		}
+	}
+	return slips, word
+}
+
+// best returns the n nearest, of equally near ones the most frequent.
+func (m *speller) best(n int) []respelling {
+	all := make([]respelling, 0, len(m.found))
+	for _, r := range m.found {
+		all = append(all, r)
+	}
+	slices.SortFunc(all, func(a, b respelling) int {
+		return cmp.Or(cmp.Compare(a.slips, b.slips), cmp.Compare(b.docs, a.docs), strings.Compare(a.term, b.term))
+	})
+	for i := range all {
+		if all[i].slips > all[0].slips {
+			all = all[:i]
+			break
+		}
+		all[i].weight = oneSlipWeight
+		if all[i].slips > 1 {
+			all[i].weight = twoSlipWeight
+		}
+	}
+	return all[:min(len(all), n)]
+}
+
+// respelledNote says which words no page has, and what was searched for besides.
+func respelledNote(missing []string, instead []respelling) string {
+	note := missingNote(missing)
+	if len(instead) == 0 {
+		return note
+	}
+	var words []string
+	for _, r := range instead {
+		if q := fmt.Sprintf("%q", clip(r.word, 60)); !contains(words, q) {
+			words = append(words, q)
+		}
+	}
+	words = words[:min(len(words), maxRespelled)]
+	if n := len(words) - 1; n > 0 {
+		words = append(words[:n-1], words[n-1]+" and "+words[n])
+	}
+	return strings.TrimSuffix(note, ".") + "; searched for " + strings.Join(words, ", ") + " too."
+}
+
+// maxOneCharacter is how many pairs a character is looked for under.
+const maxOneCharacter = 16
+
+// oneCharacter returns the most frequent terms that begin with the one character
+// of a script without spaces that a query asks for, nil for any other word: pages
+// have such characters in pairs.
+func (x *Index) oneCharacter(ctx context.Context, sessions []*session, raw string) ([]string, error) {
+	r, size := utf8.DecodeRuneInString(raw)
+	if size != len(raw) || !spaceless(r) {
+		return nil, nil
+	}
+	prefix := language.Fold(raw)
+	docs := map[string]int64{}
+	for _, s := range sessions {
+		left := maxVocabulary
+		err := s.eachTerm(ctx, prefix, func(term string, df int64) bool {
+			if term != prefix {
+				docs[term] += df
+			}
+			left--
+			return left > 0
+		})
+		if err != nil {
+			return nil, x.failed(ctx, s, err)
+		}
+	}
+	all := make([]string, 0, len(docs))
+	for t := range docs {
+		all = append(all, t)
+	}
+	slices.SortFunc(all, func(a, b string) int { return cmp.Or(cmp.Compare(docs[b], docs[a]), strings.Compare(a, b)) })
+	return all[:min(len(all), maxOneCharacter)], nil
+}
