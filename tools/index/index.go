@@ -22,6 +22,7 @@ type Index struct {
 	opts Options
 	// analyzers are kept for their caches of stems.
 	analyzers sync.Pool
+	leg       *leg // what goes by meaning; nil: switched off
 
 	mu        sync.Mutex
 	entries   map[space.SpaceID]*entry
@@ -58,7 +59,11 @@ func Open(o Options) (*Index, error) {
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make index directory: %w", err)
 	}
-	return &Index{opts: o, entries: map[space.SpaceID]*entry{}}, nil
+	x := &Index{opts: o, entries: map[space.SpaceID]*entry{}}
+	if err := x.openMeaning(); err != nil {
+		return nil, err
+	}
+	return x, nil
 }
 
 func (x *Index) analyzer() *analyzer {
@@ -71,6 +76,7 @@ func (x *Index) analyzer() *analyzer {
 // Close closes every database once its queries are done. Updates and followers
 // must have ended.
 func (x *Index) Close() error {
+	err := x.closeMeaning() // it reads the databases
 	x.mu.Lock()
 	x.closed = true
 	entries := x.entries
@@ -82,7 +88,7 @@ func (x *Index) Close() error {
 			<-d.closed
 		}
 	}
-	return nil
+	return err
 }
 
 // take removes the open database from the entry.
@@ -131,7 +137,7 @@ func (x *Index) Drop(ctx context.Context, id space.SpaceID) error {
 	for _, f := range files {
 		removeFile(f)
 	}
-	return err
+	return errors.Join(err, x.meaningDropped(ctx, id))
 }
 
 // lock waits for a collection's turn, which unlock gives on.

@@ -63,6 +63,8 @@ type Options struct {
 	// left out of an answer ordered by relevance: they have in common with the
 	// query one of its frequent words. Default 0.2; negative: none is left out.
 	MinScoreShare float64
+	// Meaning has the models that add to what words find. Default: none.
+	Meaning *Meaning
 	// Readers is how many queries read one database at once. Default 4.
 	Readers int
 	// Workers is how many collections a Follower updates at once. Default 2.

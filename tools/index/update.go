@@ -32,6 +32,7 @@ func (x *Index) Update(ctx context.Context, id space.SpaceID, src Source) error 
 		err = fmt.Errorf("update index of %s: %w", id, err)
 	}
 	e.settled(at, err)
+	x.meaningChanged(id)
 	return err
 }
 
@@ -50,6 +51,7 @@ func (x *Index) Rebuild(ctx context.Context, id space.SpaceID, src Source) error
 		err = fmt.Errorf("rebuild index of %s: %w", id, err)
 	}
 	e.settled(head, err)
+	x.meaningChanged(id)
 	return err
 }
 

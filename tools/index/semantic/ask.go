@@ -47,9 +47,7 @@ type asked struct {
 	known  map[string]*list.Element
 	order  *list.List // of known
 	under  map[string]*job
-	fails  int // failures and late answers in a row
-	resume time.Time
-	rest   time.Duration
+	health *Breaker
 }
 
 type remembered struct {
@@ -60,6 +58,7 @@ type remembered struct {
 func (a *asked) init(o Options) {
 	a.o = o
 	a.known, a.order, a.under = map[string]*list.Element{}, list.New(), map[string]*job{}
+	a.health = NewBreaker(o.BreakAfter, o.BreakFor, o.Now)
 }
 
 // Ask begins to make a query's vector in the model of id, and returns at once.
@@ -91,13 +90,10 @@ func (e *Engine) Ask(id Identity, text string) *Answer {
 	switch {
 	case e.ctx.Err() != nil:
 		return settled(nil, e.ctx.Err())
-	case now.Before(a.resume):
-		return settled(nil, ErrResting)
 	case len(a.under) >= e.o.MaxAsking:
 		return settled(nil, ErrBusy)
-	}
-	if a.rest > 0 { // after a rest one query tries; the others need not wait for it
-		a.resume = until
+	case !a.health.Allow(e.o.QueryWait):
+		return settled(nil, ErrResting)
 	}
 	j := &job{done: make(chan struct{}), until: until}
 	a.under[key] = j
@@ -125,7 +121,7 @@ func (e *Engine) answer(j *job, id Identity, key, text string) {
 	delete(a.under, key)
 	if j.err = err; err != nil {
 		if !errors.Is(err, ErrInput) && e.ctx.Err() == nil {
-			e.asked.failed(e.o.Now())
+			a.health.Failed()
 		}
 	} else {
 		j.vector = &Vector{prepare(vectors[0])}
@@ -136,19 +132,10 @@ func (e *Engine) answer(j *job, id Identity, key, text string) {
 			a.order.Remove(last)
 		}
 		if !e.o.Now().After(j.until) {
-			a.fails, a.rest, a.resume = 0, 0, time.Time{}
+			a.health.Succeeded()
 		}
 	}
 	close(j.done)
-}
-
-// failed counts a failure or a late answer. The caller holds a.mu.
-func (a *asked) failed(now time.Time) {
-	if a.fails++; a.fails < a.o.BreakAfter {
-		return
-	}
-	a.rest = min(max(2*a.rest, a.o.BreakFor), maxDelayFactor*a.o.BreakFor)
-	a.resume = now.Add(a.rest)
 }
 
 // Wait returns the vector once it is there, or why the search goes on without
@@ -167,10 +154,7 @@ func (n *Answer) Wait(ctx context.Context) (*Vector, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case <-t.C:
-		a := &n.e.asked
-		a.mu.Lock()
-		a.failed(n.e.o.Now())
-		a.mu.Unlock()
+		n.e.asked.health.Failed()
 		return nil, ErrSlow
 	}
 }

@@ -1,0 +1,503 @@
+package index
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"satchel/internal/frontmatter"
+	"satchel/internal/space"
+	"satchel/tools/index/semantic"
+)
+
+// Meaning configures the part of a search that goes by what texts mean. Each of
+// its three models may be absent. The zero value of a field means its default.
+type Meaning struct {
+	// Vectors has the embedder and its bounds; nil, or without an Embedder: pages
+	// are found by their words alone.
+	Vectors *semantic.Options
+	// Weight is the share of the vectors in a document's score, beside that of
+	// its words. Default 0.5.
+	Weight float64
+	// Nearest is how many documents the vectors may add to those that have a
+	// word of the query. Default 100.
+	Nearest int
+
+	// Reranker judges the best documents once more; nil: none does.
+	Reranker Reranker
+	// RerankCount is how many documents it judges, RerankChars how much of each,
+	// RerankWait how long it may take, and RerankWeight the share of its judgment
+	// in their order. Default 30, 2,000, 1.5 s and 0.7.
+	RerankCount  int
+	RerankChars  int
+	RerankWait   time.Duration
+	RerankWeight float64
+
+	// Expander knows other words of a query; nil: none are looked for.
+	Expander Expander
+	// ExpandWait is how long it may take. Default 1.5 s.
+	ExpandWait time.Duration
+	// ExpandCache is how many queries' other words are remembered. Default 1,000.
+	ExpandCache int
+}
+
+// Reranker judges how relevant texts are to a query, higher being better, in
+// the texts' order. It may be called concurrently.
+type Reranker interface {
+	Rerank(ctx context.Context, query string, documents []string) ([]float64, error)
+}
+
+// Expander returns a few other words or short phrases for what a query asks.
+// It may be called concurrently.
+type Expander interface {
+	Expand(ctx context.Context, query string) ([]string, error)
+}
+
+// The defaults of Meaning.
+const (
+	DefaultMeaningWeight = 0.5
+	DefaultNearest       = 100
+	DefaultRerankCount   = 30
+	DefaultRerankChars   = 2000
+	DefaultRerankWait    = 1500 * time.Millisecond
+	DefaultRerankWeight  = 0.7
+	DefaultExpandWait    = 1500 * time.Millisecond
+	DefaultExpandCache   = 1000
+)
+
+func (m Meaning) withDefaults() Meaning {
+	m.Weight = cmp.Or(m.Weight, DefaultMeaningWeight)
+	m.Nearest = cmp.Or(m.Nearest, DefaultNearest)
+	m.RerankCount = cmp.Or(m.RerankCount, DefaultRerankCount)
+	m.RerankChars = cmp.Or(m.RerankChars, DefaultRerankChars)
+	m.RerankWait = cmp.Or(m.RerankWait, DefaultRerankWait)
+	m.RerankWeight = cmp.Or(m.RerankWeight, DefaultRerankWeight)
+	m.ExpandWait = cmp.Or(m.ExpandWait, DefaultExpandWait)
+	m.ExpandCache = cmp.Or(m.ExpandCache, DefaultExpandCache)
+	return m
+}
+
+// leg is what an Index has of Meaning; nil where it is switched off.
+type leg struct {
+	o      Meaning
+	engine *semantic.Engine // nil: no vectors
+	rerank *semantic.Breaker
+	expand *semantic.Breaker
+	others *otherWords
+}
+
+func (x *Index) openMeaning() error {
+	if x.opts.Meaning == nil {
+		return nil
+	}
+	l := &leg{o: x.opts.Meaning.withDefaults()}
+	l.rerank = semantic.NewBreaker(semantic.DefaultBreakAfter, semantic.DefaultBreakFor, x.opts.Now)
+	l.expand = semantic.NewBreaker(semantic.DefaultBreakAfter, semantic.DefaultBreakFor, x.opts.Now)
+	l.others = &otherWords{most: l.o.ExpandCache}
+	if v := l.o.Vectors; v != nil && v.Embedder != nil {
+		o := *v
+		o.Logger, o.Now = x.opts.Logger, x.opts.Now
+		var err error
+		if l.engine, err = semantic.Open(context.Background(), chunkSource{x}, o); err != nil {
+			return err
+		}
+	}
+	x.leg = l
+	return nil
+}
+
+func (x *Index) closeMeaning() error {
+	if x.leg == nil {
+		return nil
+	}
+	return x.leg.engine.Close()
+}
+
+// meaningChanged has what changed in a collection embedded in the background.
+func (x *Index) meaningChanged(id space.SpaceID) {
+	if x.leg != nil {
+		x.leg.engine.Changed(string(id))
+	}
+}
+
+// meaningDropped forgets a collection's vectors.
+func (x *Index) meaningDropped(ctx context.Context, id space.SpaceID) error {
+	if x.leg == nil {
+		return nil
+	}
+	return x.leg.engine.Drop(ctx, string(id))
+}
+
+// MeaningStatus tells how far the vectors of a collection are; ok is false where
+// none are made.
+func (x *Index) MeaningStatus(id space.SpaceID) (_ semantic.Status, ok bool) {
+	if x.leg == nil || x.leg.engine == nil {
+		return semantic.Status{}, false
+	}
+	return x.leg.engine.Status(string(id)), true
+}
+
+// chunkSource offers the index's chunks to be embedded. It is a semantic.Source.
+type chunkSource struct{ x *Index }
+
+// docKey names a document with its content.
+func docKey(p space.Path, blob space.BlobID) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(p))
+	_, _ = h.Write([]byte{0})
+	_, _ = h.Write([]byte(blob))
+	return h.Sum64()
+}
+
+// with calls f with the collection's database; ok is false where it has none.
+func (s chunkSource) with(ctx context.Context, collection string, f func(*database) error) (ok bool, err error) {
+	e, err := s.x.entry(space.SpaceID(collection))
+	if err != nil {
+		return false, err
+	}
+	d, err := s.x.open(ctx, e)
+	if err != nil || d == nil {
+		return false, err
+	}
+	defer d.release()
+	return true, f(d)
+}
+
+// Docs implements semantic.Source.
+func (s chunkSource) Docs(ctx context.Context, collection string) (docs []semantic.Doc, st semantic.State, ok bool, err error) {
+	ok, err = s.with(ctx, collection, func(d *database) error {
+		// Read before the documents, so that it is never newer than they are.
+		st = semantic.State{Fingerprint: s.x.opts.fingerprint(), Commit: string(d.current().commit)}
+		rows, err := d.read.QueryContext(ctx, `SELECT id, path, blob FROM docs ORDER BY id`)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var id int64
+			var p space.Path
+			var blob space.BlobID
+			if err := rows.Scan(&id, &p, &blob); err != nil {
+				return err
+			}
+			docs = append(docs, semantic.Doc{ID: id, Key: docKey(p, blob)})
+		}
+		return rows.Err()
+	})
+	return docs, st, ok, err
+}
+
+// Chunks implements semantic.Source. A chunk's text is its document's title and
+// description, the headings above it, and what it says.
+func (s chunkSource) Chunks(ctx context.Context, collection string, doc semantic.Doc) (chunks []semantic.Chunk, err error) {
+	_, err = s.with(ctx, collection, func(d *database) error {
+		var p space.Path
+		var blob space.BlobID
+		var title, description string
+		var text []byte
+		err := d.read.QueryRowContext(ctx, `SELECT path, blob, title, description, text FROM docs JOIN texts USING(id) WHERE id = ?`, doc.ID).
+			Scan(&p, &blob, &title, &description, &text)
+		if errors.Is(err, sql.ErrNoRows) || err == nil && docKey(p, blob) != doc.Key {
+			return nil // it has gone since, and a run for what replaced it follows
+		}
+		if err != nil {
+			return err
+		}
+		rows, err := d.read.QueryContext(ctx, `SELECT id, start, end, crumbs FROM chunks WHERE id BETWEEN ? AND ? ORDER BY id`,
+			doc.ID<<chunkBits, (doc.ID+1)<<chunkBits-1)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		f := format(string(p))
+		for rows.Next() {
+			var id int64
+			var start, end int
+			var crumbs string
+			if err := rows.Scan(&id, &start, &end, &crumbs); err != nil {
+				return err
+			}
+			var b strings.Builder
+			b.WriteString(title)
+			if crumbs != "" && crumbs != title {
+				b.WriteString("\n" + strings.ReplaceAll(crumbs, "\n", " > "))
+			}
+			start, end = min(max(start, 0), len(text)), min(end, len(text))
+			if start == 0 && f == formatMarkdown {
+				start = min(frontmatter.Skip(text), end)
+				b.WriteString("\n" + description)
+			}
+			if start < end {
+				b.WriteString("\n" + indexable(f, string(text[start:end])))
+			}
+			chunks = append(chunks, semantic.Chunk{ID: id, Text: strings.ToValidUTF8(strings.TrimSpace(b.String()), "\ufffd")})
+		}
+		return rows.Err()
+	})
+	return chunks, err
+}
+
+// meaning is the leg during one search; nil where it is switched off.
+type meaning struct {
+	leg     *leg
+	text    string // of the query, without qualifiers
+	views   map[*session]*semantic.View
+	answers map[semantic.Identity]*semantic.Answer
+}
+
+// startMeaning begins to embed the query, while its words are looked for. end
+// must be called.
+func (x *Index) startMeaning(q *parsedQuery, sessions []*session, r *Results) *meaning {
+	l := x.leg
+	text := strings.Join(slices.Concat(q.words, q.phrases), " ")
+	if l == nil || text == "" || q.sort != byRelevance {
+		return nil
+	}
+	m := &meaning{leg: l, text: text}
+	if l.engine == nil {
+		return m
+	}
+	m.views, m.answers = map[*session]*semantic.View{}, map[semantic.Identity]*semantic.Answer{}
+	for _, s := range sessions {
+		v := l.engine.View(string(s.col.ID))
+		if v == nil {
+			if st := l.engine.Status(string(s.col.ID)); s.state.docs > 0 {
+				r.Notes = append(r.Notes, unembedded(s.col.Label, st))
+			}
+			continue
+		}
+		m.views[s] = v
+		if id := v.Identity(); m.answers[id] == nil {
+			m.answers[id] = l.engine.Ask(id, text)
+		}
+	}
+	return m
+}
+
+func unembedded(label string, st semantic.Status) string {
+	why := ""
+	switch {
+	case st.Err != nil:
+		why = " (the embedding model fails)"
+	case st.Running && st.Total > 0:
+		why = fmt.Sprintf(" (%d of about %d passages are)", st.Done, st.Total)
+	}
+	return fmt.Sprintf("%s is not embedded yet%s, so it was searched by its words alone.", label, why)
+}
+
+// end releases what the search used.
+func (m *meaning) end() {
+	if m != nil {
+		for _, v := range m.views {
+			v.Release()
+		}
+	}
+}
+
+// maxFused is how many of the documents that words found are scored by their
+// meaning too; those after them rank below.
+const maxFused = 500
+
+// fuse orders documents by their words and their meaning together, and adds
+// those that only mean what was asked. docs is best first, and so is what is
+// returned. Where the model does not answer, docs stay as they are, and a note
+// says so.
+func (x *Index) fuse(ctx context.Context, m *meaning, p *plan, q *parsedQuery, docs []*found, r *Results) ([]*found, error) {
+	if m == nil || len(m.views) == 0 {
+		return docs, nil
+	}
+	vectors, failed := map[semantic.Identity]*semantic.Vector{}, error(nil)
+	for id, a := range m.answers {
+		v, err := a.Wait(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case err != nil:
+			failed = err
+		default:
+			vectors[id] = v
+		}
+	}
+	c := &cosines{of: map[*found]float64{}}
+	for s, view := range m.views {
+		v := vectors[view.Identity()]
+		if v == nil {
+			continue
+		}
+		err := x.near(ctx, m, s, v, p, q, docs, c)
+		if errors.Is(err, semantic.ErrDimensions) { // another model behind the name
+			x.meaningChanged(s.col.ID)
+			failed = err
+		} else if err != nil {
+			return nil, x.failed(ctx, s, err)
+		}
+	}
+	if failed != nil {
+		r.Notes = append(r.Notes, degraded("embedding", failed))
+	}
+	if len(c.of) == 0 {
+		return docs, nil
+	}
+	r.Total += len(c.added)
+	return c.order(docs, m.leg.o.Weight), nil
+}
+
+// cosines are what the vectors say of the documents of one search.
+type cosines struct {
+	of    map[*found]float64
+	added []*found // that no word found
+}
+
+// near notes the documents of one collection that are near to the query, and how
+// near those are that words found.
+func (x *Index) near(ctx context.Context, m *meaning, s *session, v *semantic.Vector, p *plan, q *parsedQuery, docs []*found, c *cosines) error {
+	view := m.views[s]
+	var near []semantic.Near
+	if len(p.phrases) == 0 && len(p.without) == 0 { // only words can tell what must, or must not, occur
+		allowed, any, err := filtered(ctx, s, q.filters)
+		if err != nil {
+			return err
+		}
+		if any {
+			if near, err = view.Nearest(v, allowed, m.leg.o.Nearest); err != nil {
+				return err
+			}
+		}
+	}
+	known := map[int64]*found{}
+	for _, f := range docs[:min(len(docs), maxFused)] {
+		if f.session != s {
+			continue
+		}
+		known[f.id] = f
+		if n, ok := view.Cosine(v, f.id); ok {
+			near = append(near, n)
+		}
+	}
+	for _, f := range docs[min(len(docs), maxFused):] {
+		if f.session == s {
+			known[f.id] = nil // not judged, and not added either
+		}
+	}
+	current, err := docKeys(ctx, s, near)
+	if err != nil {
+		return err
+	}
+	for _, n := range near {
+		if k, ok := current[n.Doc]; !ok || k != n.Key {
+			continue // it was embedded as another document than it is now
+		}
+		f, ok := known[n.Doc]
+		if !ok {
+			f = &found{session: s, id: n.Doc, chunks: []scored{{id: n.Chunk}}}
+			known[n.Doc] = f
+			c.added = append(c.added, f)
+		}
+		if f != nil {
+			c.of[f] = n.Cosine
+		}
+	}
+	return nil
+}
+
+// order fuses both scores. The result is scaled to the best score that words
+// gave, so that a share of the best score means what it did.
+func (c *cosines) order(docs []*found, weight float64) []*found {
+	judged := min(len(docs), maxFused)
+	all := slices.Concat(docs[:judged], c.added)
+	words, meaning := make([]float64, len(all)), make([]float64, len(all))
+	for i, f := range all {
+		words[i], meaning[i] = f.score, math.NaN()
+		if cos, ok := c.of[f]; ok {
+			meaning[i] = cos
+		}
+	}
+	top := 1.0
+	if len(docs) > 0 && docs[0].score > 0 {
+		top = docs[0].score
+	}
+	last := math.Inf(1)
+	for i, s := range fuseScores(words, meaning, weight) {
+		all[i].score = s * top
+		last = min(last, all[i].score)
+	}
+	for _, f := range docs[judged:] { // in their order, below the others
+		f.score = min(last, (1-weight)*f.score)
+	}
+	slices.SortStableFunc(all, func(a, b *found) int { return cmp.Compare(b.score, a.score) })
+	return append(all, docs[judged:]...)
+}
+
+// filtered returns the documents that the filters let through, ascending; nil
+// for all of them. any is false where there are none.
+func filtered(ctx context.Context, s *session, f filters) (docs []int64, any bool, err error) {
+	cond, args, err := f.where(ctx, s.tx, s.col.Mount)
+	if err != nil || cond == "" {
+		return nil, err == nil, err
+	}
+	rows, err := s.tx.QueryContext(ctx, `SELECT id FROM docs WHERE `+cond+` ORDER BY id`, args...)
+	if err != nil {
+		return nil, false, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id int64
+		if err := rows.Scan(&id); err != nil {
+			return nil, false, err
+		}
+		docs = append(docs, id)
+	}
+	return docs, len(docs) > 0, rows.Err()
+}
+
+// docKeys returns what the documents are now.
+func docKeys(ctx context.Context, s *session, near []semantic.Near) (map[int64]uint64, error) {
+	ids := make([]int64, len(near))
+	for i, n := range near {
+		ids[i] = n.Doc
+	}
+	list, err := json.Marshal(ids)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.tx.QueryContext(ctx, `SELECT id, path, blob FROM docs WHERE id IN (SELECT value FROM json_each(?))`, string(list))
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	current := make(map[int64]uint64, len(near))
+	for rows.Next() {
+		var id int64
+		var p space.Path
+		var blob space.BlobID
+		if err := rows.Scan(&id, &p, &blob); err != nil {
+			return nil, err
+		}
+		current[id] = docKey(p, blob)
+	}
+	return current, rows.Err()
+}
+
+// degraded says, in an answer, that a model did not take part.
+func degraded(model string, err error) string {
+	why := "failed"
+	switch {
+	case errors.Is(err, semantic.ErrSlow), errors.Is(err, context.DeadlineExceeded):
+		why = "did not answer in time"
+	case errors.Is(err, semantic.ErrResting):
+		why = "failed lately and is left alone for a moment"
+	case errors.Is(err, semantic.ErrBusy):
+		why = "is busy"
+	case errors.Is(err, semantic.ErrDimensions):
+		why = "is another one now, and the pages are being embedded anew"
+	}
+	return fmt.Sprintf("The %s model %s, so this answer goes without it.", model, why)
+}
