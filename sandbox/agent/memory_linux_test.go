@@ -24,33 +24,29 @@ func TestAgentStartsLightly(t *testing.T) {
 	}
 }
 
-// It starts in less than 15 ms: from its first instruction to its first look at
-// its input, which is at its end. That is the processor's time of the best of
-// several starts, so that other programs' work does not make it longer, less
-// what a Go program takes that does nothing at all.
-func TestAgentStartsSoon(t *testing.T) {
-	const (
-		starts = 30
-		most   = 15 * time.Millisecond
-	)
-	source := filepath.Join(t.TempDir(), "nothing.go")
-	must(t, os.WriteFile(source, []byte("package main\n\nfunc main() {}\n"), 0o600))
-	best := func(name string, args ...string) (cpu, wall time.Duration) {
-		cpu, wall = time.Hour, time.Hour
-		for range starts {
-			cmd := exec.Command(name, args...)
-			began := time.Now()
-			must(t, cmd.Run())
-			wall = min(wall, time.Since(began))
-			cpu = min(cpu, cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime())
-		}
-		return cpu, wall
+// BenchmarkAgentStart is what a start of the agent takes, from its first
+// instruction to its first look at its input, which is at its end, beside a Go
+// program that does nothing at all.
+func BenchmarkAgentStart(b *testing.B) {
+	source := filepath.Join(b.TempDir(), "nothing.go")
+	if err := os.WriteFile(source, []byte("package main\n\nfunc main() {}\n"), 0o600); err != nil {
+		b.Fatal(err)
 	}
-	nothing, _ := best(buildProgram(t, source))
-	cpu, wall := best(satchelProgram(t), Command)
-	t.Logf("best of %d starts: %v of processor time, of which %v for any program; %v in all", starts, cpu, nothing, wall)
-	if cpu-nothing > most {
-		t.Errorf("a start takes %v of processor time, %v may be", cpu-nothing, most)
+	for name, command := range map[string][]string{
+		"agent":   {satchelProgram(b), Command},
+		"nothing": {buildProgram(b, source)},
+	} {
+		b.Run(name, func(b *testing.B) {
+			var cpu time.Duration
+			for b.Loop() {
+				cmd := exec.Command(command[0], command[1:]...)
+				if err := cmd.Run(); err != nil {
+					b.Fatal(err)
+				}
+				cpu += cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+			}
+			b.ReportMetric(float64(cpu.Microseconds())/1000/float64(b.N), "cpu-ms/op")
+		})
 	}
 }
 

@@ -84,7 +84,7 @@ func startChild(ctx context.Context, opt Options, lock *os.File, proven *atomic.
 
 	m, err := c.call(ctx, message{Op: opConfigure, Config: &childConfig{
 		RunDir: opt.RunDir, Rootfs: opt.Rootfs, Args: opt.Args, Platform: opt.Platform,
-		NoDirectFS: opt.NoDirectFS, DirentCache: opt.DirentCache, NoCgroups: opt.NoCgroups,
+		NoDirectFS: opt.NoDirectFS, DirentCache: opt.DirentCache, OpenFiles: opt.OpenFiles, NoCgroups: opt.NoCgroups,
 		WatchInterval: int64(opt.WatchInterval), DebugLog: opt.DebugLog,
 	}})
 	if err != nil {

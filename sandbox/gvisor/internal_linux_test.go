@@ -253,3 +253,16 @@ func countFiles(t *testing.T) int {
 	}
 	return len(entries)
 }
+
+// However few files may be open, the cache of directory entries leaves as many
+// for the directories above them.
+func TestDirentCacheLeavesOpenFiles(t *testing.T) {
+	for _, openFiles := range []uint64{256, 1024, 4096, 20_000, 1 << 20} {
+		if got := direntCache(defaultDirentCache, openFiles); got < 1 || uint64(got) > openFiles/4 {
+			t.Errorf("of %d files: %d entries", openFiles, got)
+		}
+	}
+	if got := direntCache(10, 1<<20); got != 10 {
+		t.Errorf("asked for 10: %d entries", got)
+	}
+}

@@ -12,10 +12,8 @@ import (
 	"time"
 
 	specs "github.com/opencontainers/runtime-spec/specs-go"
-	"golang.org/x/sys/unix"
 	"gvisor.dev/gvisor/runsc/config"
 	"gvisor.dev/gvisor/runsc/container"
-	"gvisor.dev/gvisor/runsc/flag"
 
 	"satchel/internal/procmem"
 	"satchel/internal/space"
@@ -76,7 +74,11 @@ func newOwner(conf childConfig, l *link) (*owner, error) {
 	if err := os.Chdir(stateDir(conf.RunDir)); err != nil {
 		return nil, fmt.Errorf("entering the state directory: %w", err)
 	}
-	rc, err := runscConfig(conf)
+	openFiles, err := limitOpenFiles(uint64(conf.OpenFiles))
+	if err != nil {
+		return nil, err
+	}
+	rc, err := runscConfig(conf, openFiles)
 	if err != nil {
 		return nil, err
 	}
@@ -487,52 +489,4 @@ func (o *owner) watch(b *box, stop <-chan struct{}) {
 			return
 		}
 	}
-}
-
-// runscConfig is gVisor's configuration, the same for every sandbox.
-func runscConfig(c childConfig) (*config.Config, error) {
-	fs := flag.NewFlagSet("runsc", flag.ContinueOnError)
-	config.RegisterFlags(fs)
-	args := []string{
-		"--root=/proc/self/cwd", // the state directory, see newOwner
-		"--platform=" + c.Platform,
-		"--network=none",
-		"--host-uds=none",
-		"--host-fifo=none",
-		"--overlay2=none",
-		"--file-access=exclusive",
-		"--file-access-mounts=exclusive",
-		"--ignore-cgroups=true",
-		"--oci-seccomp=false",
-		"--host-settings=ignore",
-		"--sidecar-usage-policy=LEGACY_DEPRECATED_SLOW_EMBEDDED_FALLBACK",
-		fmt.Sprintf("--directfs=%t", !c.NoDirectFS),
-		fmt.Sprintf("--dcache=%d", direntCache(c.DirentCache)),
-	}
-	if c.DebugLog != "" {
-		args = append(args, "--debug=true", "--debug-log="+c.DebugLog+"/")
-	}
-	if err := fs.Parse(args); err != nil {
-		return nil, fmt.Errorf("configuring gVisor: %w", err)
-	}
-	conf, err := config.NewFromFlags(fs)
-	if err != nil {
-		return nil, fmt.Errorf("configuring gVisor: %w", err)
-	}
-	return conf, nil
-}
-
-// direntCache bounds the cache by the limit of open files: each entry holds up
-// to two of the host's, and a command must not meet "too many open files" for
-// it.
-func direntCache(want int) int {
-	var lim unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &lim); err != nil {
-		return min(want, 1000)
-	}
-	const others = 2048
-	if lim.Max < 2*others {
-		return min(want, 500)
-	}
-	return int(min(uint64(want), (lim.Max-others)/2))
 }

@@ -74,6 +74,7 @@ type childConfig struct {
 	Platform      string   `json:"platform"`
 	NoDirectFS    bool     `json:"no_directfs"`
 	DirentCache   int      `json:"dirent_cache"`
+	OpenFiles     int      `json:"open_files"`
 	NoCgroups     bool     `json:"no_cgroups"`
 	WatchInterval int64    `json:"watch_interval"` // nanoseconds
 	DebugLog      string   `json:"debug_log"`

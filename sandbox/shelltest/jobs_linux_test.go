@@ -10,6 +10,13 @@ import (
 	"satchel/sandbox/agent"
 )
 
+// A job that begins with untilReleased goes on when the command release has
+// been committed: what the job writes after that is in no other's commit.
+const (
+	release       = "echo go > release.md"
+	untilReleased = "until git show HEAD:release.md >/dev/null 2>&1; do sleep 0.02; done; "
+)
+
 // background starts a command as a job.
 func (s *shell) background(t *testing.T, command string) sandbox.Result {
 	t.Helper()
@@ -57,11 +64,11 @@ func TestJobs(t *testing.T) {
 	s := newShell(t, map[string]string{"readme.md": "hello\n"}, nil)
 
 	counting := s.background(t, "for ((i = 1; ; i++)); do echo line $i; echo err $i >&2; sleep 0.05; done")
-	writing := s.background(t, "until [ -e /tmp/go ]; do sleep 0.02; done; echo from a job > job.md; echo done")
+	writing := s.background(t, untilReleased+"echo from a job > job.md; echo done")
 
 	// Listed, with what they are.
 	list := s.print(t, "cd /run/satchel/jobs; for j in *; do echo \"$j $(cat $j/status): $(cat $j/command)\"; done")
-	if l := lines(list); len(l) != 2 || !strings.HasPrefix(l[0], "1 running: for ((i") || !strings.HasPrefix(l[1], "2 running: until [ -e") {
+	if l := lines(list); len(l) != 2 || !strings.HasPrefix(l[0], "1 running: for ((i") || !strings.HasPrefix(l[1], "2 running: until git") {
 		t.Errorf("the list is %q", list)
 	}
 	// Followed, from where an earlier answer ended, over several answers.
@@ -88,7 +95,7 @@ func TestJobs(t *testing.T) {
 	}
 
 	// What a job writes is committed at its end, under its own comment.
-	s.print(t, "touch /tmp/go")
+	s.run(t, release)
 	if got := s.settled(t, writing.JobDir); got != "exited 0" {
 		t.Errorf("its status is %q", got)
 	}
@@ -132,11 +139,11 @@ func TestJobsEnd(t *testing.T) {
 // can read on.
 func TestSlowCommandBecomesAJob(t *testing.T) {
 	s := newShell(t, nil, func(o *sandbox.Options) { o.DetachAfter = 300 * time.Millisecond })
-	r := s.run(t, "echo begun; until [ -e /tmp/go ]; do sleep 0.02; done; echo late > late.md; echo ended")
+	r := s.run(t, "echo begun; "+untilReleased+"echo late > late.md; echo ended")
 	if r.End != agent.Detached || r.Stdout.Text != "begun\n" {
 		t.Fatalf("%+v", r)
 	}
-	if got := s.print(t, "cat "+r.JobDir+"/stdout; touch /tmp/go"); got != "begun\n" {
+	if got := s.print(t, "cat "+r.JobDir+"/stdout; "+release); got != "begun\n" {
 		t.Errorf("so far it printed %q", got)
 	}
 	if n := s.told(t, "Job 1 "); !strings.Contains(n, "committed as ") {

@@ -1,0 +1,79 @@
+package gvisor
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"gvisor.dev/gvisor/runsc/config"
+	"gvisor.dev/gvisor/runsc/flag"
+)
+
+// runscConfig is gVisor's configuration, the same for every sandbox.
+func runscConfig(c childConfig, openFiles uint64) (*config.Config, error) {
+	fs := flag.NewFlagSet("runsc", flag.ContinueOnError)
+	config.RegisterFlags(fs)
+	args := []string{
+		"--root=/proc/self/cwd", // the state directory, see newOwner
+		"--platform=" + c.Platform,
+		"--network=none",
+		"--host-uds=none",
+		"--host-fifo=none",
+		"--overlay2=none",
+		"--file-access=exclusive",
+		"--file-access-mounts=exclusive",
+		"--ignore-cgroups=true",
+		"--oci-seccomp=false",
+		"--host-settings=ignore",
+		"--sidecar-usage-policy=LEGACY_DEPRECATED_SLOW_EMBEDDED_FALLBACK",
+		fmt.Sprintf("--directfs=%t", !c.NoDirectFS),
+		fmt.Sprintf("--dcache=%d", direntCache(c.DirentCache, openFiles)),
+	}
+	if c.DebugLog != "" {
+		args = append(args, "--debug=true", "--debug-log="+c.DebugLog+"/")
+	}
+	if err := fs.Parse(args); err != nil {
+		return nil, fmt.Errorf("configuring gVisor: %w", err)
+	}
+	conf, err := config.NewFromFlags(fs)
+	if err != nil {
+		return nil, fmt.Errorf("configuring gVisor: %w", err)
+	}
+	return conf, nil
+}
+
+// direntCache bounds the cache by the limit of open files: an entry holds up to
+// two of the host's, the directories above the entries hold as many again and
+// are not counted, and a command that walks a large tree must not leave the
+// sentry unable to open the next program.
+func direntCache(want int, openFiles uint64) int {
+	return int(min(uint64(want), openFiles/4))
+}
+
+// limitOpenFiles sets how many files this process, and each sentry and gofer
+// that it starts, may open, and returns the number. Many machines allow 1,024
+// unless asked for more; beyond the machine's own limit only root may go. One
+// sandbox never takes more than an eighth of what all programs together may
+// open.
+func limitOpenFiles(want uint64) (uint64, error) {
+	if b, err := os.ReadFile("/proc/sys/fs/file-max"); err == nil {
+		if all, err := strconv.ParseUint(strings.TrimSpace(string(b)), 10, 64); err == nil {
+			want = min(want, max(all/8, 1024))
+		}
+	}
+	// By this call, unlike by prlimit, Go leaves the limit to child processes.
+	if syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: want, Max: want}) == nil {
+		return want, nil
+	}
+	var lim syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &lim); err != nil {
+		return 0, fmt.Errorf("reading the limit of open files: %w", err)
+	}
+	lim.Cur = lim.Max
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &lim); err != nil {
+		return 0, fmt.Errorf("raising the limit of open files: %w", err)
+	}
+	return lim.Cur, nil
+}
