@@ -66,7 +66,7 @@ func main() {
 
 // suites are what can be measured.
 var suites = map[string]func(context.Context, *bench) error{
-	"core": core, "gitstore": gitstoreSuite, "sandbox": sandboxSuite,
+	"core": core, "gitstore": gitstoreSuite, "sandbox": sandboxSuite, "search": searchSuite,
 }
 
 func run(ctx context.Context) error {

@@ -4,20 +4,54 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
+
+	"satchel/internal/space"
+	"satchel/tools/index"
+	"satchel/tools/index/evaluate"
 )
 
-// benchSearch searches 10,000 pages with queries of 1, 3 and 10 words, beside
-// ripgrep over the same tree.
-func benchSearch(ctx context.Context, b *bench) error {
-	pages := 10_000
-	if b.quick {
-		pages = 1000
+// The corpus of the search figures: 10,000 pages, 50 MB.
+const (
+	searchPages = 10_000
+	searchPage  = 5000 // bytes of a page
+)
+
+// searchSuite measures search and its index.
+func searchSuite(ctx context.Context, b *bench) error {
+	return b.steps(ctx,
+		step{"search", benchSearch},
+		step{"the index", benchIndex},
+		step{"the curve", benchCurve},
+	)
+}
+
+// queryWords is how many words queries have, in equal parts.
+var queryWords = []int{1, 3, 10}
+
+// queries returns n queries in the words of the corpus, always the same.
+func queries(n int) []string {
+	w := newWords(7)
+	all := make([]string, n)
+	for i := range all {
+		words := make([]string, queryWords[i%len(queryWords)])
+		for j := range words {
+			words[j] = w.word()
+		}
+		all[i] = strings.Join(words, " ")
 	}
+	return all
+}
+
+// benchSearch searches 10,000 pages over MCP, beside ripgrep over the same
+// tree.
+func benchSearch(ctx context.Context, b *bench) error {
 	s, c, err := b.serveOne(ctx, "search")
 	if err != nil {
 		return err
@@ -25,36 +59,20 @@ func benchSearch(ctx context.Context, b *bench) error {
 	defer s.stop()
 	defer c.close()
 	dir := filepath.Join(b.dir, "search-corpus")
-	if err := makeCorpus(dir, pages, 5000); err != nil {
-		return err
-	}
-	const marker = "zyzzyvamarker"
-	if err := os.WriteFile(filepath.Join(dir, "knowledge", "marker.md"), []byte("# "+marker+"\n"), 0o644); err != nil {
+	if err := makeCorpus(dir, b.size(searchPages), searchPage); err != nil {
 		return err
 	}
 	if err := s.importDir(ctx, "ada", dir); err != nil {
 		return err
 	}
-	for {
-		text, err := c.call(ctx, "search", map[string]any{"query": marker})
-		if err != nil {
-			return err
-		}
-		if strings.Contains(text, "marker.md") {
-			break
-		}
-		time.Sleep(100 * time.Millisecond)
+	// Nothing is measured while the index is made.
+	if err := s.admin(ctx, new(any), "reindex", "--changed", os.DevNull, "--user", "ada"); err != nil {
+		return err
 	}
-	w := newWords(7)
 	var ours, theirs times
-	for i := range b.runs(300) {
-		n := []int{1, 3, 10}[i%3]
-		query := make([]string, n)
-		for j := range query {
-			query[j] = w.word()
-		}
+	for i, q := range queries(b.runs(600)) {
 		if err := ours.add(func() error {
-			_, err := c.call(ctx, "search", map[string]any{"query": strings.Join(query, " ")})
+			_, err := c.call(ctx, "search", map[string]any{"query": q})
 			return err
 		}); err != nil {
 			return err
@@ -62,22 +80,25 @@ func benchSearch(ctx context.Context, b *bench) error {
 		if i%5 > 0 { // ripgrep takes long; every fifth query, of all lengths, is enough
 			continue
 		}
-		args := []string{"--ignore-case", "--count-matches"}
-		for _, q := range query {
-			args = append(args, "-e", q)
-		}
-		if err := theirs.add(func() error {
-			out, err := exec.CommandContext(ctx, "rg", append(args, dir)...).Output()
-			if err != nil && len(out) == 0 && exitCode(err) != 1 { // 1: no match
-				return err
-			}
-			return nil
-		}); err != nil {
+		if err := theirs.add(func() error { return ripgrep(ctx, dir, q) }); err != nil {
 			return err
 		}
 	}
 	b.versus("search_p50", ours.median(), "ms", "ripgrep over the same tree", theirs.median())
 	b.versus("search_p95", ours.p(0.95), "ms", "ripgrep over the same tree", theirs.p(0.95))
+	return nil
+}
+
+// ripgrep counts the matches of a query's words in the files of a directory.
+func ripgrep(ctx context.Context, dir, query string) error {
+	args := []string{"--ignore-case", "--count-matches"}
+	for w := range strings.FieldsSeq(query) {
+		args = append(args, "-e", w)
+	}
+	out, err := exec.CommandContext(ctx, "rg", append(args, dir)...).Output()
+	if err != nil && len(out) == 0 && exitCode(err) != 1 { // 1: no match
+		return err
+	}
 	return nil
 }
 
@@ -87,3 +108,89 @@ func exitCode(err error) int {
 	}
 	return -1
 }
+
+// curvePages returns pages of a corpus that need not be held in memory: each is
+// made when it is read.
+func curvePages(n int) []evaluate.Document {
+	docs := make([]evaluate.Document, n)
+	for i := range docs {
+		docs[i] = evaluate.Document{
+			ID: pagePath(i), Path: space.Path(pagePath(i)), Size: searchPage,
+			Read: func() ([]byte, error) { return []byte(newWords(1000+uint64(i)).page(i, searchPage)), nil },
+		}
+	}
+	return docs
+}
+
+// benchCurve indexes and searches 1,000, 10,000 and 100,000 pages in this
+// process, and the first two with bleve.
+func benchCurve(ctx context.Context, b *bench) error {
+	for _, c := range []struct {
+		name  string
+		pages int
+		bleve bool
+	}{{"1k", 1000, true}, {"10k", 10_000, true}, {"100k", 100_000, false}} {
+		if b.quick && c.pages > 1000 {
+			continue
+		}
+		docs := curvePages(b.size(c.pages))
+		began := time.Now()
+		built, err := evaluate.Build(ctx, index.Options{}, docs, nil)
+		if err != nil {
+			return err
+		}
+		indexed := time.Since(began)
+		ours, theirs, bleveIndexed, err := b.curve(ctx, c.bleve, docs, built)
+		if err := errors.Join(err, built.Close()); err != nil {
+			return err
+		}
+		if !c.bleve {
+			b.alone("index_"+c.name, milliseconds(indexed), "ms")
+			b.alone("search_"+c.name+"_p50", ours.median(), "ms")
+			b.alone("search_"+c.name+"_p95", ours.p(0.95), "ms")
+			continue
+		}
+		const other = "bleve v2.6.1"
+		b.versus("index_"+c.name, milliseconds(indexed), "ms", other, milliseconds(bleveIndexed))
+		b.versus("search_"+c.name+"_p50", ours.median(), "ms", other, theirs.median())
+		b.versus("search_"+c.name+"_p95", ours.p(0.95), "ms", other, theirs.p(0.95))
+	}
+	return nil
+}
+
+// curve asks the queries of one index and of bleve's, in turn.
+func (b *bench) curve(ctx context.Context, withBleve bool, docs []evaluate.Document, built *evaluate.Built) (ours, theirs times, indexed time.Duration, err error) {
+	var other *bleveIndex
+	if withBleve {
+		pages := make([]string, len(docs))
+		for i, d := range docs {
+			text, err := d.Read()
+			if err != nil {
+				return nil, nil, 0, err
+			}
+			pages[i] = string(text)
+		}
+		began := time.Now()
+		if other, err = buildBleve(filepath.Join(b.dir, "bleve"), pages); err != nil {
+			return nil, nil, 0, err
+		}
+		indexed = time.Since(began)
+		defer func() { err = errors.Join(err, other.close()) }()
+	}
+	for _, q := range queries(b.runs(300)) {
+		_, took, err := built.Rank(ctx, q, evaluate.TopDepth)
+		if err != nil {
+			return nil, nil, 0, err
+		}
+		ours = append(ours, took)
+		if other == nil {
+			continue
+		}
+		if err := theirs.add(func() error { return other.search(q) }); err != nil {
+			return nil, nil, 0, fmt.Errorf("bleve: %w", err)
+		}
+	}
+	return ours, theirs, indexed, nil
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -1,0 +1,87 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"time"
+
+	"satchel/gitstore"
+	"satchel/internal/space"
+	"satchel/tools/index"
+)
+
+// benchIndex indexes a space of 50 MB and then one page of it after the other as
+// they change, beside bleve over the same pages, which has them in memory.
+func benchIndex(ctx context.Context, b *bench) (err error) {
+	pages := b.size(searchPages)
+	store, err := gitstore.Open(gitstore.Options{Dir: filepath.Join(b.dir, "index-store")})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	id := space.NewSpaceID()
+	corpus := corpusChanges(pages, searchPage)
+	if _, err := store.Create(ctx, id, corpus, space.Meta{Author: author}); err != nil {
+		return err
+	}
+	x, err := index.Open(index.Options{Dir: filepath.Join(b.dir, "index")})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, x.Close()) }()
+	texts := make([]string, pages)
+	for i, c := range corpus.Changes {
+		texts[i] = string(c.Content)
+	}
+	var full, theirs times
+	for range 3 {
+		if err := full.add(func() error { return x.Rebuild(ctx, id, store) }); err != nil {
+			return err
+		}
+		began := time.Now()
+		other, err := buildBleve(filepath.Join(b.dir, "bleve"), texts)
+		if err != nil {
+			return err
+		}
+		theirs = append(theirs, time.Since(began))
+		if err := other.close(); err != nil {
+			return err
+		}
+	}
+	b.versus("index_full", full.median(), "ms", "bleve v2.6.1", theirs.median())
+
+	one, err := b.indexOne(ctx, store, x, id)
+	if err != nil {
+		return err
+	}
+	b.versus("index_one_p50", one.median(), "ms", "indexing the space anew", full.median())
+	return nil
+}
+
+// indexOne measures how long after a commit its one page is in the index.
+func (b *bench) indexOne(ctx context.Context, store *gitstore.Store, x *index.Index, id space.SpaceID) (times, error) {
+	var took times
+	w := newWords(2)
+	for i := range b.runs(100) {
+		path := pagePath(i)
+		head, err := store.Head(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		base, mode, _, err := store.Blob(ctx, id, head, space.Path(path))
+		if err != nil {
+			return nil, err
+		}
+		cs := space.ChangeSet{Changes: []space.Change{{Path: path, Content: []byte(w.page(i, searchPage)), Base: base, BaseMode: mode}}}
+		if _, err := store.Commit(ctx, id, cs, space.Meta{Author: author, Message: "x"}); err != nil {
+			return nil, err
+		}
+		if err := took.add(func() error { return x.Update(ctx, id, store) }); err != nil {
+			return nil, err
+		}
+	}
+	return took, nil
+}
