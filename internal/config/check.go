@@ -95,6 +95,34 @@ func publicURL(s string) string {
 	return ""
 }
 
+// endpointURL checks where a model is served: the operator's choice, on any
+// network.
+func endpointURL(s string) string {
+	if socket, ok := strings.CutPrefix(s, "unix:"); ok {
+		return absolute(socket)
+	}
+	if s == "" {
+		return ""
+	}
+	u, err := url.Parse(s)
+	switch {
+	case err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.Opaque != "":
+		return "it must be a URL such as http://127.0.0.1:11434/v1"
+	case u.User != nil:
+		return "it must not have a user or a password; there is a key for that"
+	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || strings.HasSuffix(s, "#"):
+		return "it must not have a query or a fragment"
+	}
+	return ""
+}
+
+func short(s string) string {
+	if len(s) > 1000 {
+		return "it must have at most 1000 bytes"
+	}
+	return ""
+}
+
 func host(s string) string {
 	if !hostname(s) {
 		return fmt.Sprintf("%q must be a host name without scheme or port, such as satchel.example.com", s)
@@ -206,4 +234,18 @@ var relations = []relation{
 		"it may not be more than remotes.retry_max"},
 	{"remotes.ssh_key", "remotes.ssh_known_hosts", func(c *Config) bool { return c.Remotes.SSHKey != "" && c.Remotes.SSHKnownHosts == "" },
 		"it needs remotes.ssh_known_hosts, without which any host could pretend to be another"},
+	{"search.embeddings.url", "search.embeddings.model", func(c *Config) bool { return c.Search.Embeddings.URL != "" && c.Search.Embeddings.Model == "" },
+		"it needs search.embeddings.model"},
+	{"search.embeddings.model", "search.embeddings.url", func(c *Config) bool {
+		return c.Search.Embeddings.URL == "" && absolute(c.Search.Embeddings.Model) != ""
+	},
+		"without search.embeddings.url it must be the absolute path of a directory"},
+	{"search.expand.url", "search.expand.model", func(c *Config) bool { return c.Search.Expand.URL != "" && c.Search.Expand.Model == "" },
+		"it needs search.expand.model"},
+	{"search.embeddings.key_file", "search.embeddings.key", func(c *Config) bool { return c.Search.Embeddings.KeyFile != "" && c.Search.Embeddings.Key != "" },
+		"give one of the two"},
+	{"search.rerank.key_file", "search.rerank.key", func(c *Config) bool { return c.Search.Rerank.KeyFile != "" && c.Search.Rerank.Key != "" },
+		"give one of the two"},
+	{"search.expand.key_file", "search.expand.key", func(c *Config) bool { return c.Search.Expand.KeyFile != "" && c.Search.Expand.Key != "" },
+		"give one of the two"},
 }

@@ -127,6 +127,55 @@ type Search struct {
 	MaxTokens int
 	Limit     int
 	Wait      time.Duration
+
+	Embeddings Embeddings
+	Rerank     Rerank
+	Expand     Expand
+}
+
+// Embeddings is the section search.embeddings.
+type Embeddings struct {
+	URL     string // empty: none, or the model in a directory
+	Model   string // a name at the URL, or an absolute directory
+	Key     string
+	KeyFile string // absolute
+
+	Dimensions     int // 0: the model's own
+	QueryPrefix    string
+	DocumentPrefix string
+	Encoding       string // float or base64
+	MaxChars       int    // of a passage
+
+	Batch             int // passages
+	BatchTokens       int
+	Parallel          int
+	RequestsPerMinute int // 0: no limit
+	TokensPerMinute   int // 0: no limit
+	Timeout           time.Duration
+	QueryWait         time.Duration
+	Weight            float64
+	CacheSize         int64 // bytes
+}
+
+// Rerank is the section search.rerank.
+type Rerank struct {
+	URL      string // empty: none
+	Model    string
+	Key      string
+	KeyFile  string // absolute
+	Count    int
+	MaxChars int
+	Wait     time.Duration
+	Weight   float64
+}
+
+// Expand is the section search.expand.
+type Expand struct {
+	URL     string // empty: none
+	Model   string
+	Key     string
+	KeyFile string // absolute
+	Wait    time.Duration
 }
 
 // DatabaseURL returns database.url, or SQLite in the data directory where it is

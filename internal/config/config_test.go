@@ -214,6 +214,23 @@ func TestMistakes(t *testing.T) {
 			"SATCHEL_DATA: there is no such variable; did you mean SATCHEL_DATA_DIR?",
 			"SATCHEL_TOTAL_MEMORY: there is no such variable; did you mean SATCHEL_SANDBOX_TOTAL_MEMORY?",
 		}},
+		{"models", setup{file: "search:\n  embeddings:\n    url: http://u:p@h/v1\n    mdel: x\n    key: [sk-secret]\n  rerank:\n    url: ftp://h\n    wait: 0s\n  expand: {url: \"unix:x\", model: m}\n  embedding: {url: x}\n"}, []string{
+			`F:4:5: there is no key "search.embeddings.mdel"; did you mean search.embeddings.model?`,
+			"F:5:10: search.embeddings.key must be a text",
+			`F:10:3: there is no key "search.embedding"; did you mean search.embeddings?`,
+			"F:3:10: search.embeddings.url: it must not have a user or a password; there is a key for that",
+			"F:7:10: search.rerank.url: it must be a URL such as http://127.0.0.1:11434/v1",
+			"F:8:11: search.rerank.wait: 0s is out of range: it must be from 1ms to 1m",
+			`F:9:17: search.expand.url: "x" must be an absolute path`,
+		}},
+		{"models by halves", setup{file: "search:\n  embeddings: {url: http://h/v1, key: sk-secret, key_file: /k}\n  expand: {url: https://h/v1}\n"}, []string{
+			"F:2:21: search.embeddings.url (http://h/v1): it needs search.embeddings.model ()",
+			"F:3:17: search.expand.url (https://h/v1): it needs search.expand.model ()",
+			"F:2:60: search.embeddings.key_file (/k): give one of the two (search.embeddings.key)",
+		}},
+		{"a model that is no directory", setup{env: []string{"SATCHEL_SEARCH_EMBEDDINGS_MODEL=nomic-embed-text"}}, []string{
+			"SATCHEL_SEARCH_EMBEDDINGS_MODEL: search.embeddings.model (nomic-embed-text): without search.embeddings.url it must be the absolute path of a directory ()",
+		}},
 		{"a file as the data directory", setup{args: []string{"--data", os.DevNull, "--search-limit=x"}}, []string{
 			"flag --data: " + os.DevNull + " is a file; name a directory",
 		}},

@@ -56,7 +56,13 @@ func Example() string {
 	b.WriteString("# Satchel's configuration, with every key at its default. Take out the # of what\n# you change, and of the section above it.\n")
 	all := keys()
 	for _, s := range sections {
-		if s.name != "" {
+		// A section within another stands below it, indented once more.
+		depth := strings.Count(s.name, ".")
+		in := strings.Repeat("  ", depth)
+		switch {
+		case depth > 0:
+			fmt.Fprintf(&b, "#%s# %s\n#%s%s:\n", in, strings.ReplaceAll(s.doc, "`", ""), in, s.name[strings.LastIndexByte(s.name, '.')+1:])
+		case s.name != "":
 			fmt.Fprintf(&b, "\n# %s\n#%s:\n", strings.ReplaceAll(s.doc, "`", ""), s.name)
 		}
 		for _, k := range all {
@@ -68,7 +74,7 @@ func Example() string {
 				fmt.Fprintf(&b, "\n# %s\n#%s: %s\n", k.doc, name, k.example())
 				continue
 			}
-			fmt.Fprintf(&b, "#  # %s\n#  %s: %s\n", k.doc, name, k.example())
+			fmt.Fprintf(&b, "#%s  # %s\n#%s  %s: %s\n", in, k.doc, in, name, k.example())
 		}
 	}
 	return b.String()

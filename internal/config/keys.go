@@ -29,13 +29,10 @@ func (k *key) env() string {
 	return "SATCHEL_" + strings.ToUpper(strings.ReplaceAll(k.path, ".", "_"))
 }
 
-func (k *key) section() string {
-	section, _, ok := strings.Cut(k.path, ".")
-	if !ok {
-		return ""
-	}
-	return section
-}
+// section is the path without its last word; "" at the top.
+func (k *key) section() string { return parent(k.path) }
+
+func parent(path string) string { return path[:max(0, strings.LastIndexByte(path, '.'))] }
 
 // row makes a key of a field of Config, its default and its checks.
 func row[T any](path, doc string, c codec[T], def T, field func(*Config) *T, checks ...func(T) string) key {
@@ -221,6 +218,71 @@ func keys() []key {
 			func(c *Config) *int { return &c.Search.Limit }, numbers(1, 50)),
 		row("search.wait", "How long a search may wait for the index to see what was committed right before it, or how far it is after a start.", duration, 50*time.Millisecond,
 			func(c *Config) *time.Duration { return &c.Search.Wait }, durations(0, time.Minute)),
+
+		row("search.embeddings.url", "URL of an endpoint in OpenAI's form, such as http://127.0.0.1:11434/v1, or unix:/path of a socket; empty for none.", str, "",
+			func(c *Config) *string { return &c.Search.Embeddings.URL }, endpointURL),
+		row("search.embeddings.model", "What the endpoint calls the model; without a URL, the directory of an ONNX model, which satchel-embed runs on this machine.", str, "",
+			func(c *Config) *string { return &c.Search.Embeddings.Model }),
+		row("search.embeddings.key", "Key that the endpoint asks for. Give it in the file or the variable: other users can see flags.", str, "",
+			func(c *Config) *string { return &c.Search.Embeddings.Key }).secretly(),
+		row("search.embeddings.key_file", "File that holds the key.", str, "",
+			func(c *Config) *string { return &c.Search.Embeddings.KeyFile }, absolute),
+		row("search.embeddings.dimensions", "Length that vectors are asked to have; 0 for the model's own.", integer, 0,
+			func(c *Config) *int { return &c.Search.Embeddings.Dimensions }, numbers(0, 16384)),
+		row("search.embeddings.query_prefix", "Put before a query, where the model wants it, such as \"search_query: \".", str, "",
+			func(c *Config) *string { return &c.Search.Embeddings.QueryPrefix }, short),
+		row("search.embeddings.document_prefix", "Put before a passage, where the model wants it, such as \"search_document: \".", str, "",
+			func(c *Config) *string { return &c.Search.Embeddings.DocumentPrefix }, short),
+		row("search.embeddings.encoding", "How vectors are asked for; base64 is a quarter of the bytes, and not known to every endpoint.", enum("float", "base64"), "float",
+			func(c *Config) *string { return &c.Search.Embeddings.Encoding }),
+		row("search.embeddings.max_chars", "Characters of a passage that are embedded; the model must take as many.", integer, 6000,
+			func(c *Config) *int { return &c.Search.Embeddings.MaxChars }, numbers(100, 1_000_000)),
+		row("search.embeddings.batch", "Passages in one request.", integer, 64,
+			func(c *Config) *int { return &c.Search.Embeddings.Batch }, numbers(1, 2048)),
+		row("search.embeddings.batch_tokens", "Tokens in one request, by estimate.", integer, 16_000,
+			func(c *Config) *int { return &c.Search.Embeddings.BatchTokens }, numbers(100, 1_000_000)),
+		row("search.embeddings.parallel", "Requests for passages of one collection that are under way at once.", integer, 2,
+			func(c *Config) *int { return &c.Search.Embeddings.Parallel }, numbers(1, 64)),
+		row("search.embeddings.requests_per_minute", "Requests that the endpoint allows; 0 for no limit.", integer, 0,
+			func(c *Config) *int { return &c.Search.Embeddings.RequestsPerMinute }, numbers(0, 1_000_000)),
+		row("search.embeddings.tokens_per_minute", "Tokens that the endpoint allows, by estimate; 0 for no limit.", integer, 0,
+			func(c *Config) *int { return &c.Search.Embeddings.TokensPerMinute }, numbers(0, 1_000_000_000)),
+		row("search.embeddings.timeout", "How long one request for passages may take.", duration, time.Minute,
+			func(c *Config) *time.Duration { return &c.Search.Embeddings.Timeout }, durations(time.Second, time.Hour)),
+		row("search.embeddings.query_wait", "How long a search waits for its query's vector before it goes by words alone.", duration, 300*time.Millisecond,
+			func(c *Config) *time.Duration { return &c.Search.Embeddings.QueryWait }, durations(time.Millisecond, time.Minute)),
+		row("search.embeddings.weight", "Share of the meaning in a page's score, beside its words: 0 to 1.", decimal, 0.5,
+			func(c *Config) *float64 { return &c.Search.Embeddings.Weight }, numbers(0.01, 1)),
+		row("search.embeddings.cache_size", "Size of the cache of what was embedded, on disk.", size, gib,
+			func(c *Config) *int64 { return &c.Search.Embeddings.CacheSize }, sizes(mib, tib)),
+
+		row("search.rerank.url", "URL of an endpoint in Cohere's or Jina's form, to which /rerank is added; empty for none.", str, "",
+			func(c *Config) *string { return &c.Search.Rerank.URL }, endpointURL),
+		row("search.rerank.model", "What the endpoint calls the model; empty where it has but one.", str, "",
+			func(c *Config) *string { return &c.Search.Rerank.Model }),
+		row("search.rerank.key", "Key that the endpoint asks for. Give it in the file or the variable: other users can see flags.", str, "",
+			func(c *Config) *string { return &c.Search.Rerank.Key }).secretly(),
+		row("search.rerank.key_file", "File that holds the key.", str, "",
+			func(c *Config) *string { return &c.Search.Rerank.KeyFile }, absolute),
+		row("search.rerank.count", "Results that are judged.", integer, 30,
+			func(c *Config) *int { return &c.Search.Rerank.Count }, numbers(2, 200)),
+		row("search.rerank.max_chars", "Characters of a result that are judged.", integer, 2000,
+			func(c *Config) *int { return &c.Search.Rerank.MaxChars }, numbers(100, 100_000)),
+		row("search.rerank.wait", "How long a search waits for the judgments before it goes without.", duration, 1500*time.Millisecond,
+			func(c *Config) *time.Duration { return &c.Search.Rerank.Wait }, durations(time.Millisecond, time.Minute)),
+		row("search.rerank.weight", "Share of the judgment in the order of what is judged: 0 to 1.", decimal, 0.7,
+			func(c *Config) *float64 { return &c.Search.Rerank.Weight }, numbers(0.01, 1)),
+
+		row("search.expand.url", "URL of a chat endpoint in OpenAI's form, which is asked for other words of a query; empty for none.", str, "",
+			func(c *Config) *string { return &c.Search.Expand.URL }, endpointURL),
+		row("search.expand.model", "What the endpoint calls the model.", str, "",
+			func(c *Config) *string { return &c.Search.Expand.Model }),
+		row("search.expand.key", "Key that the endpoint asks for. Give it in the file or the variable: other users can see flags.", str, "",
+			func(c *Config) *string { return &c.Search.Expand.Key }).secretly(),
+		row("search.expand.key_file", "File that holds the key.", str, "",
+			func(c *Config) *string { return &c.Search.Expand.KeyFile }, absolute),
+		row("search.expand.wait", "How long a search waits for the words before it goes without.", duration, 1500*time.Millisecond,
+			func(c *Config) *time.Duration { return &c.Search.Expand.Wait }, durations(time.Millisecond, time.Minute)),
 	}
 }
 
@@ -236,6 +298,9 @@ var sections = []struct{ name, doc string }{
 	{"remotes", "How spaces are kept in step with repositories elsewhere."},
 	{"held", "What becomes of files that cannot be committed."},
 	{"search", "How much a search answers."},
+	{"search.embeddings", "A model of what texts mean, so that pages are found that say it in other words. Off where neither a URL nor a model is named."},
+	{"search.rerank", "A model that judges the best results once more. Off without a URL."},
+	{"search.expand", "A model that knows other words for what is asked. Off without a URL."},
 }
 
 // AddFlags adds --data and --config, which every command takes.

@@ -298,6 +298,9 @@ func (l *loader) validate() {
 
 func (l *loader) text(path string) string {
 	i := slices.IndexFunc(l.keys, func(k key) bool { return k.path == path })
+	if l.keys[i].secret {
+		return path // never its value
+	}
 	return l.keys[i].text(&l.cfg)
 }
 

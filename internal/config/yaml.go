@@ -85,7 +85,7 @@ func (l *loader) mapping(name, section string, m *yaml.Node) {
 			l.value(name, &l.keys[j], v)
 			continue
 		}
-		if section == "" && slices.ContainsFunc(sections, func(s struct{ name, doc string }) bool { return s.name == path && path != "" }) {
+		if slices.ContainsFunc(sections, func(s struct{ name, doc string }) bool { return s.name == path && path != "" }) {
 			switch {
 			case v.Kind == yaml.MappingNode:
 				l.mapping(name, path, v)
