@@ -25,7 +25,8 @@ func pageLanguage(name, said string, text []byte) string {
 				return l
 			}
 		}
-	case formatSource:
+	case formatText, formatMarkdown:
+	default:
 		return ""
 	}
 	return language.Detect(text)
