@@ -127,7 +127,7 @@ func (a *analyzer) chunkTerms(name string, p *page, text []byte) []chunkTerms {
 		}
 		t.crumb, more = column(fieldCrumb, strings.Join(crumbs, "\n")+"\n"+about)
 		t.crumb += " " + strings.Join(more, " ")
-		t.body, more = column(fieldBody, indexable(f, string(text[c.start:c.end])))
+		t.body, more = column(fieldBody, indexable(f, string(text[c.head[0]:c.head[1]])+string(text[c.start:c.end])))
 		t.extra = strings.Join(more, " ")
 		t.packed = packTerms(hashes, t.length)
 	}
