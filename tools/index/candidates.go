@@ -3,7 +3,6 @@ package index
 import (
 	"bytes"
 	"context"
-	"database/sql"
 	"fmt"
 	"math"
 	"path"
@@ -132,72 +131,37 @@ func (x *Index) candidates(ctx context.Context, s *session, p *plan, q *parsedQu
 	if err != nil {
 		return nil, err
 	}
-	freq := func(t string) int64 { return s.freqs[t] }
-	match, narrowed := p.match(freq, x.opts.MaxRows)
-	if match == "" {
+	if len(p.terms) == 0 && len(p.phrases) == 0 || len(p.phrases) == 0 && !slices.ContainsFunc(p.terms, func(t term) bool { return t.df > 0 }) {
 		if len(q.words) == 0 && cond != "" {
 			return x.list(ctx, s, cond, args, q, r)
 		}
 		return nil, nil
 	}
-	docs, total, err := x.matching(ctx, s, match, cond, args, sc)
-	if err == nil && narrowed && total < x.opts.MaxResults {
-		match, _ = p.match(freq, math.MaxInt)
-		docs, total, err = x.matching(ctx, s, match, cond, args, sc)
+	docs, err := s.filterDocs(ctx, cond, args)
+	if err != nil {
+		return nil, err
 	}
+	best, total, err := s.retrieve(ctx, retrieval{
+		terms: p.terms, sc: sc, phrases: p.phrases, without: p.without, docs: docs,
+		depth: x.opts.Candidates, verify: x.opts.MaxRows,
+	})
 	r.Total += total
-	return docs, err
+	return s.byDocument(best), err
 }
 
-// matching runs an FTS5 query, groups the best chunks by document and scores
-// them. total counts all documents that match.
-func (x *Index) matching(ctx context.Context, s *session, match, cond string, args []any, sc *scorer) (order []*found, total int, err error) {
-	stmt := s.tx.StmtContext(ctx, s.db.stmts.candidates)
-	if cond != "" {
-		if stmt, err = s.tx.PrepareContext(ctx, candidateQuery(cond)); err != nil {
-			return nil, 0, err
-		}
-		defer stmt.Close()
-	}
-	rows, err := stmt.QueryContext(ctx, append(append([]any{match}, args...), x.opts.Candidates)...)
-	if err != nil {
-		return nil, 0, err
-	}
-	defer rows.Close()
+// byDocument groups chunks, best first, by document and scores those.
+func (s *session) byDocument(best []candidate) (order []*found) {
 	docs := map[int64]*found{}
-	n := 0
-	for rows.Next() {
-		var id int64
-		var packed sql.RawBytes
-		if err := rows.Scan(&id, &packed); err != nil {
-			return nil, 0, err
-		}
-		n++
-		score, err := sc.score(packed)
-		if err != nil {
-			return nil, 0, err
-		}
-		f := docs[id>>chunkBits]
+	for _, c := range best {
+		f := docs[c.id>>chunkBits]
 		if f == nil {
-			f = &found{session: s, id: id >> chunkBits}
+			f = &found{session: s, id: c.id >> chunkBits}
 			docs[f.id] = f
 			order = append(order, f)
 		}
-		f.chunks = append(f.chunks, scored{id, score})
-	}
-	if err := rows.Err(); err != nil {
-		return nil, 0, err
+		f.chunks = append(f.chunks, scored{c.id, c.score})
 	}
 	for _, f := range order {
-		slices.SortFunc(f.chunks, func(a, b scored) int {
-			if a.score != b.score {
-				if a.score > b.score {
-					return -1
-				}
-				return 1
-			}
-			return int(a.id - b.id)
-		})
 		f.score = f.chunks[0].score
 		share := secondChunk
 		for _, c := range f.chunks[1:min(len(f.chunks), 4)] {
@@ -205,17 +169,7 @@ func (x *Index) matching(ctx context.Context, s *session, match, cond string, ar
 			share /= 2
 		}
 	}
-	if n < x.opts.Candidates {
-		return order, len(order), nil
-	}
-	count := `SELECT count(DISTINCT rowid >> 12) FROM terms WHERE terms MATCH ?`
-	if cond != "" {
-		count += ` AND (rowid >> 12) IN (SELECT id FROM docs WHERE ` + cond + `)`
-	}
-	if err := s.tx.QueryRowContext(ctx, count, append([]any{match}, args...)...).Scan(&total); err != nil {
-		return nil, 0, err
-	}
-	return order, total, nil
+	return order
 }
 
 // list answers a query that has filters and no words: the newest documents.

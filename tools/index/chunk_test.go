@@ -106,23 +106,27 @@ func TestAliasesDoNotGrow(t *testing.T) {
 	}
 }
 
-func TestPackedTermsCount(t *testing.T) {
-	var occ []uint32
-	for range 20 {
-		occ = append(occ, termHash("often")<<2|fieldBody)
+// The words of a chunk are kept in order, field by field, and headings stay apart.
+func TestTokensHoldPhrases(t *testing.T) {
+	a := newAnalyzer()
+	p := parsePage("guide/a.md", []byte("# Red fox\n\n## Alpha beta\n\n## Gamma\n\none two three\n"), 10)
+	words := a.chunkTerms("guide/a.md", &p, []byte("# Red fox\n\n## Alpha beta\n\n## Gamma\n\none two three\n"))[0].tokens
+	if err := words.check(); err != nil {
+		t.Fatal(err)
 	}
-	occ = append(occ, termHash("often")<<2|fieldTitle, termHash("crumb")<<2|fieldCrumb)
-	hashes := []uint32{termHash("often"), termHash("crumb"), termHash("absent")}
-	slices.Sort(hashes)
-	got := make([]counts, 3)
-	length, err := countTerms(packTerms(occ, [fieldCount]int64{3, 2, 1}), hashes, got)
-	if err != nil || length != [fieldCount]int64{3, 2, 1} {
-		t.Fatal(length, err)
+	for phrase, want := range map[string]bool{
+		"red fox": true, "fox red": false, "alpha beta": true, "two three": true, "one three": false, "three": true, "zebra": false,
+		"beta gamma":  true, // neighbours in the body
+		"guide a":     true,
+		"gamma guide": false, // a heading and the file's name
+	} {
+		if got := words.hold(a.phrase(phrase)); got != want {
+			t.Errorf("%q: %v", phrase, got)
+		}
 	}
-	want := map[uint32]counts{termHash("often"): {1, 0, 15}, termHash("crumb"): {0, 1, 0}, termHash("absent"): {}}
-	for i, h := range hashes {
-		if got[i] != want[h] {
-			t.Errorf("%x: %v, want %v", h, got[i], want[h])
+	for i := range words {
+		if words[:i].check() == nil {
+			t.Errorf("the first %d of %d bytes count as whole", i, len(words))
 		}
 	}
 }
@@ -187,10 +191,15 @@ func FuzzPage(f *testing.F) {
 			t.Fatalf("title %q or description %q is not UTF-8", p.Title, p.Description)
 		}
 		for _, ct := range a.chunkTerms(name, &p, data) {
-			for _, col := range []string{ct.title, ct.crumb, ct.body, ct.extra} {
-				if strings.ContainsAny(col, "\"'()*^:+\x00") {
-					t.Fatalf("a term has a character of FTS5's syntax: %q", col)
+			if err := ct.tokens.check(); err != nil {
+				t.Fatal(err)
+			}
+			seen := map[string]bool{}
+			for _, tc := range ct.terms {
+				if tc.text == "" || tc.n == (counts{}) || seen[tc.text] {
+					t.Fatalf("%q is counted %v, or twice", tc.text, tc.n)
 				}
+				seen[tc.text] = true
 			}
 		}
 	})

@@ -15,19 +15,21 @@ import (
 	"modernc.org/sqlite"
 
 	"satchel/internal/space"
+	"satchel/tools/index/segment"
 )
 
 // schemaVersion changes whenever the tables or the analysis of text do; a
 // database of another version is rebuilt.
-const schemaVersion = 3
+const schemaVersion = 4
 
 // chunkBits is how many bits of a chunk's id number it within its document:
 // id = document << chunkBits | number.
 const chunkBits = 12
 
-// The texts of pages are apart from what is scanned for filters. The terms
-// table has no content of its own: what it holds is in texts, and is analysed
-// again where a page is deleted.
+// The texts of pages are apart from what is scanned for filters. The inverted
+// index is segments, whose rows are in blocks (see the package segment). Ids of
+// documents and numbers of rows only grow: what was deleted stays in its segment
+// until that is merged, and is in dead until then.
 var schema = []string{
 	`CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID`,
 	`CREATE TABLE docs(id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, blob TEXT NOT NULL, title TEXT NOT NULL,
@@ -35,9 +37,10 @@ var schema = []string{
 		version TEXT NOT NULL, date INTEGER NOT NULL, lines INTEGER NOT NULL)`,
 	`CREATE TABLE texts(id INTEGER PRIMARY KEY, text BLOB NOT NULL)`,
 	`CREATE TABLE chunks(id INTEGER PRIMARY KEY, start INTEGER NOT NULL, end INTEGER NOT NULL, line0 INTEGER NOT NULL,
-		line1 INTEGER NOT NULL, crumbs TEXT NOT NULL, anchors TEXT NOT NULL, terms BLOB NOT NULL)`,
-	`CREATE VIRTUAL TABLE terms USING fts5(title, crumb, body, extra, content='', tokenize='ascii')`,
-	`CREATE VIRTUAL TABLE vocab USING fts5vocab(terms, row)`,
+		line1 INTEGER NOT NULL, crumbs TEXT NOT NULL, anchors TEXT NOT NULL, tokens BLOB NOT NULL)`,
+	`CREATE TABLE segments(id INTEGER PRIMARY KEY, head BLOB NOT NULL)`,
+	`CREATE TABLE blocks(id INTEGER PRIMARY KEY, data BLOB NOT NULL)`,
+	`CREATE TABLE dead(doc INTEGER PRIMARY KEY)`,
 }
 
 // database is one open generation of a collection's index. It is closed, and
@@ -47,6 +50,9 @@ type database struct {
 	write *sql.DB // one connection
 	read  *sql.DB
 	stmts *statements
+	cache *rowCache // of the Index
+
+	scratch sync.Pool // of *scratch
 
 	mu      sync.Mutex
 	users   int
@@ -54,8 +60,8 @@ type database struct {
 	remove  bool
 	closed  chan struct{}
 
-	state state // what readers see; guarded by mu
-	freqs map[string]int64
+	state state // what readers see; guarded by mu, as what follows is
+	view  *view
 	langs map[string]int64 // documents by language; nil: not counted yet
 }
 
@@ -65,9 +71,10 @@ type state struct {
 	docs   int64
 	chunks int64
 	length [fieldCount]int64 // terms in each field, summed over all chunks
+	next   int64             // the id of the next document
+	rows   int64             // the number of the next row of a segment
+	epoch  int64             // how often the database was written
 }
-
-const maxCachedFreqs = 1 << 15
 
 func dsn(file string, pragmas ...string) string {
 	s := "file:" + (&url.URL{Path: filepath.ToSlash(file)}).EscapedPath() + "?_pragma=busy_timeout(5000)"
@@ -85,7 +92,7 @@ func createFile(ctx context.Context, file string) (*sql.DB, error) {
 		return nil, err
 	}
 	w.SetMaxOpenConns(1)
-	for _, q := range append(schema, `INSERT INTO terms(terms, rank) VALUES('automerge', 0)`, `INSERT INTO terms(terms, rank) VALUES('hashsize', 16777216)`) {
+	for _, q := range schema {
 		if _, err := w.ExecContext(ctx, q); err != nil {
 			return nil, errors.Join(fmt.Errorf("make index tables: %w", err), w.Close())
 		}
@@ -100,11 +107,11 @@ func (o Options) fingerprint() string { return fmt.Sprintf("%d/%d", schemaVersio
 var errSchema = errors.New("index has another schema")
 
 // openFile opens a whole database for queries and updates.
-func openFile(ctx context.Context, file string, o Options) (_ *database, err error) {
+func openFile(ctx context.Context, file string, o Options, cache *rowCache) (_ *database, err error) {
 	if _, err := os.Stat(file); err != nil {
 		return nil, err
 	}
-	d := &database{file: file, closed: make(chan struct{}), freqs: map[string]int64{}}
+	d := &database{file: file, closed: make(chan struct{}), cache: cache}
 	defer func() {
 		if err != nil {
 			d.closeHandles()
@@ -115,6 +122,9 @@ func openFile(ctx context.Context, file string, o Options) (_ *database, err err
 	}
 	d.write.SetMaxOpenConns(1)
 	if d.state, err = loadState(ctx, d.write, o); err != nil {
+		return nil, err
+	}
+	if d.view, err = loadView(ctx, d.write, d.state.epoch); err != nil {
 		return nil, err
 	}
 	if d.read, err = sql.Open("sqlite", dsn(file, "query_only(1)", "cache_size(-8192)")+"&mode=rw"); err != nil {
@@ -158,6 +168,12 @@ func loadState(ctx context.Context, q queryer, o Options) (s state, err error) {
 			s.length[fieldCrumb] = n
 		case "body":
 			s.length[fieldBody] = n
+		case "next":
+			s.next = n
+		case "rows":
+			s.rows = n
+		case "epoch":
+			s.epoch = n
 		}
 	}
 	if err := rows.Err(); err != nil {
@@ -170,8 +186,8 @@ func loadState(ctx context.Context, q queryer, o Options) (s state, err error) {
 }
 
 func storeState(ctx context.Context, tx *sql.Tx, s state, o Options) error {
-	_, err := tx.ExecContext(ctx, `INSERT OR REPLACE INTO meta(key, value) VALUES ('schema',?),('commit',?),('docs',?),('chunks',?),('title',?),('crumb',?),('body',?)`,
-		o.fingerprint(), string(s.commit), s.docs, s.chunks, s.length[fieldTitle], s.length[fieldCrumb], s.length[fieldBody])
+	_, err := tx.ExecContext(ctx, `INSERT OR REPLACE INTO meta(key, value) VALUES ('schema',?),('commit',?),('docs',?),('chunks',?),('title',?),('crumb',?),('body',?),('next',?),('rows',?),('epoch',?)`,
+		o.fingerprint(), string(s.commit), s.docs, s.chunks, s.length[fieldTitle], s.length[fieldCrumb], s.length[fieldBody], s.next, s.rows, s.epoch)
 	return err
 }
 
@@ -212,6 +228,7 @@ func (d *database) retire(remove bool) {
 
 func (d *database) finish() {
 	d.closeHandles()
+	d.cache.forget(d)
 	if d.remove {
 		removeFile(d.file)
 	}
@@ -243,12 +260,17 @@ func (d *database) current() state {
 	return d.state
 }
 
-// advance tells readers of a committed update.
-func (d *database) advance(s state) {
+// currentView returns what readers see, for the next update.
+func (d *database) currentView() (state, *view) {
 	d.mu.Lock()
-	d.state = s
-	clear(d.freqs)
-	d.langs = nil
+	defer d.mu.Unlock()
+	return d.state, d.view
+}
+
+// advance tells readers of a committed update.
+func (d *database) advance(s state, v *view) {
+	d.mu.Lock()
+	d.state, d.view, d.langs = s, v, nil
 	d.mu.Unlock()
 }
 
@@ -263,7 +285,7 @@ func damaged(err error) bool {
 			return true
 		}
 	}
-	return errors.Is(err, errSchema) || errors.Is(err, os.ErrNotExist) || errors.Is(err, errTerms)
+	return errors.Is(err, errSchema) || errors.Is(err, os.ErrNotExist) || errors.Is(err, segment.ErrDamaged)
 }
 
 // Primary result codes of SQLite (sqlite.org/rescode.html).

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"math"
 	"path"
 	"slices"
 	"strings"
@@ -29,9 +30,15 @@ type document struct {
 
 // chunkTerms are the terms of one chunk.
 type chunkTerms struct {
-	title, crumb, body, extra string // the columns of FTS5
-	length                    [fieldCount]int64
-	packed                    []byte // see packTerms
+	length [fieldCount]int64 // in words
+	tokens tokens
+	terms  []termCount // each once
+}
+
+// termCount is a term with its count in each field.
+type termCount struct {
+	text string
+	n    counts
 }
 
 // Kind is what a file of a space is for, told by where it is.
@@ -94,7 +101,7 @@ func (a *analyzer) analyse(c space.FileChange, data []byte, date time.Time, o Op
 }
 
 // chunkTerms analyses the chunks of a page. It must depend on nothing but its
-// arguments: a page is deleted from FTS5 by what it gives the second time.
+// arguments: where a page is deleted, its terms are what it gives once more.
 func (a *analyzer) chunkTerms(name string, p *page, text []byte) []chunkTerms {
 	f := format(name)
 	a.in(p.Lang)
@@ -102,34 +109,52 @@ func (a *analyzer) chunkTerms(name string, p *page, text []byte) []chunkTerms {
 	about := nameWords(name) + " " + strings.Join(p.Tags, " ") + " " + strings.Join(p.Files, " ")
 	var words, extra []string
 	var hashes []uint32
+	at := map[string]int{}
 	all := make([]chunkTerms, len(p.chunks))
 	for i, c := range p.chunks {
 		t := &all[i]
-		hashes = hashes[:0]
-		column := func(field int, s string) (string, []string) {
-			words, extra = a.terms(s, words[:0], extra[:0])
-			t.length[field] = int64(len(words))
-			for _, list := range [][]string{words, extra} {
-				for _, w := range list {
-					hashes = append(hashes, termHash(w)<<2|uint32(field))
+		clear(at)
+		t.terms = make([]termCount, 0, 64)
+		count := func(list []string, field int) {
+			for _, w := range list {
+				k, ok := at[w]
+				if !ok {
+					k = len(t.terms)
+					at[w] = k
+					t.terms = append(t.terms, termCount{text: w})
+				}
+				if n := &t.terms[k].n[field]; *n < math.MaxUint16 {
+					*n++
 				}
 			}
-			return strings.Join(words, " "), extra
 		}
-		var more []string
-		t.title, more = column(fieldTitle, p.Title)
-		t.title += " " + strings.Join(more, " ")
+		field := func(field int, texts ...string) {
+			hashes = hashes[:0]
+			for _, s := range texts {
+				if words, extra = a.terms(s, words[:0], extra[:0]); len(words) == 0 {
+					continue
+				}
+				if len(hashes) > 0 {
+					hashes = append(hashes, tokenBreak)
+				}
+				for _, w := range words {
+					hashes = append(hashes, termHash(w))
+				}
+				t.length[field] += int64(len(words))
+				count(words, field)
+				count(extra, field)
+			}
+			t.tokens = appendTokens(t.tokens, hashes)
+		}
+		field(fieldTitle, p.Title)
 		var crumbs []string
 		for _, h := range append(slices.Clone(c.crumbs), c.headings...) {
 			if h != p.Title && !slices.Contains(crumbs, h) {
 				crumbs = append(crumbs, h)
 			}
 		}
-		t.crumb, more = column(fieldCrumb, strings.Join(crumbs, "\n")+"\n"+about)
-		t.crumb += " " + strings.Join(more, " ")
-		t.body, more = column(fieldBody, indexable(f, string(text[c.head[0]:c.head[1]])+string(text[c.start:c.end])))
-		t.extra = strings.Join(more, " ")
-		t.packed = packTerms(hashes, t.length)
+		field(fieldCrumb, append(crumbs, about)...)
+		field(fieldBody, indexable(f, string(text[c.start:c.end])))
 	}
 	return all
 }

@@ -23,6 +23,7 @@ type Index struct {
 	// analyzers are kept for their caches of stems.
 	analyzers sync.Pool
 	leg       *leg // what goes by meaning; nil: switched off
+	cache     *rowCache
 
 	mu        sync.Mutex
 	entries   map[space.SpaceID]*entry
@@ -59,7 +60,7 @@ func Open(o Options) (*Index, error) {
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make index directory: %w", err)
 	}
-	x := &Index{opts: o, entries: map[space.SpaceID]*entry{}}
+	x := &Index{opts: o, cache: newRowCache(o.CacheBytes), entries: map[space.SpaceID]*entry{}}
 	if err := x.openMeaning(); err != nil {
 		return nil, err
 	}
@@ -199,7 +200,7 @@ func (x *Index) open(ctx context.Context, e *entry) (*database, error) {
 			return nil, err
 		}
 		for _, f := range files {
-			d, err := openFile(ctx, f, x.opts)
+			d, err := openFile(ctx, f, x.opts, x.cache)
 			if err != nil {
 				if ctx.Err() != nil {
 					return nil, ctx.Err()

@@ -52,13 +52,18 @@ type Options struct {
 	// MaxQueryTerms is how many words of a query are searched for, the rarest.
 	// Default 40.
 	MaxQueryTerms int
-	// Candidates is how many chunks of each database FTS5 hands to the ranking.
-	// Default 200.
+	// Candidates is how many chunks of each database are handed to the ranking:
+	// the best of all that hold a word of the query. Default 200.
 	Candidates int
-	// MaxRows bounds the rows that FTS5 scores for one query and database:
-	// frequent terms beyond it only add to the score of what rarer ones found.
-	// Default 6,000.
+	// MaxRows bounds how many chunks of each segment are looked into for a
+	// phrase of several words, the best first. Default 6,000.
 	MaxRows int
+	// CacheBytes is how much memory rows of all databases are kept in between
+	// searches. Default 8 MiB.
+	CacheBytes int
+	// BuildBytes is about how much memory the postings of one build or update
+	// take before they are written as a segment. Default 64 MiB.
+	BuildBytes int
 	// MinScoreShare is the part of the best hit's score under which others are
 	// left out of an answer ordered by relevance: they have in common with the
 	// query one of its frequent words. Default 0.2; negative: none is left out.
@@ -85,6 +90,8 @@ const (
 	DefaultMaxQueryTerms = 40
 	DefaultCandidates    = 200
 	DefaultMaxRows       = 6000
+	DefaultCacheBytes    = 8 << 20
+	DefaultBuildBytes    = 64 << 20
 	DefaultMinScoreShare = 0.2
 	DefaultReaders       = 4
 	DefaultWorkers       = 2
@@ -107,6 +114,8 @@ func (o Options) withDefaults() Options {
 	set(&o.MaxQueryTerms, DefaultMaxQueryTerms)
 	set(&o.Candidates, DefaultCandidates)
 	set(&o.MaxRows, DefaultMaxRows)
+	set(&o.CacheBytes, DefaultCacheBytes)
+	set(&o.BuildBytes, DefaultBuildBytes)
 	set(&o.Readers, DefaultReaders)
 	set(&o.Workers, DefaultWorkers)
 	if o.MinScoreShare == 0 {

@@ -9,7 +9,6 @@ import (
 // term is one thing that a query looks for in the index.
 type term struct {
 	text   string
-	hash   uint32
 	weight float64 // how often the query has it, less for parts of identifiers
 	df     int64   // chunks that hold it, over all databases
 	word   int     // the query's word that it comes from, for snippets and proximity
@@ -17,10 +16,9 @@ type term struct {
 
 // plan is a query as the index sees it.
 type plan struct {
-	terms   []term   // sorted by hash
-	hashes  []uint32 // of terms
-	phrases []string // FTS5 phrases that must match
-	without []string // FTS5 phrases that must not
+	terms   []term
+	phrases [][]string // terms that must occur one after another
+	without [][]string // and that must not
 	// sequence is the query's words as terms, in order, without stop words;
 	// name is what they make in one identifier.
 	sequence []string
@@ -122,7 +120,7 @@ func makePlan(a *analyzer, q *parsedQuery, o Options, known func(string) (int64,
 		if err != nil {
 			return nil, err
 		}
-		p.terms = append(p.terms, term{text: t, hash: termHash(t), weight: weights[t], df: n})
+		p.terms = append(p.terms, term{text: t, weight: weights[t], df: n})
 	}
 	if len(p.terms) > o.MaxQueryTerms { // the rarest say most; those that nobody wrote say nothing
 		slices.SortStableFunc(p.terms, func(a, b term) int {
@@ -133,17 +131,13 @@ func makePlan(a *analyzer, q *parsedQuery, o Options, known func(string) (int64,
 		})
 		p.terms = p.terms[:o.MaxQueryTerms]
 	}
-	slices.SortFunc(p.terms, func(a, b term) int { return int(a.hash) - int(b.hash) })
-	for _, t := range p.terms {
-		p.hashes = append(p.hashes, t.hash)
-	}
 	for _, ph := range q.phrases {
-		if s := a.phrase(ph); s != "" {
+		if s := a.phrase(ph); len(s) > 0 {
 			p.phrases = append(p.phrases, s)
 		}
 	}
 	for _, ph := range q.without {
-		if s := a.phrase(ph); s != "" {
+		if s := a.phrase(ph); len(s) > 0 {
 			p.without = append(p.without, s)
 		}
 	}
@@ -172,61 +166,11 @@ func spaced(w string) bool {
 	})
 }
 
-// phrase returns the FTS5 phrase of a text's words, "" where it has none. Terms
-// hold no quotes, so that nothing can break out of it.
-func (a *analyzer) phrase(text string) string {
-	words, _ := a.terms(text, nil, nil)
-	if len(words) == 0 {
-		return ""
-	}
-	return `"` + strings.Join(words[:min(len(words), 32)], " ") + `"`
-}
+// maxPhrase is how many words of a phrase are looked for.
+const maxPhrase = 32
 
-// match returns the FTS5 query for one database: the rarest terms, as many as
-// stay within maxRows rows there, any of which may match; all phrases; and
-// none of what must not be. Where even the rarest is in more rows, only those
-// that have it in the title or the breadcrumb are read, which rank first anyway:
-// narrowed tells that there may be others.
-func (p *plan) match(freq func(term string) int64, maxRows int) (query string, narrowed bool) {
-	type candidate struct {
-		text string
-		rows int64
-	}
-	var found []candidate
-	for _, t := range p.terms {
-		if n := freq(t.text); n > 0 {
-			found = append(found, candidate{t.text, n})
-		}
-	}
-	slices.SortFunc(found, func(a, b candidate) int {
-		if a.rows != b.rows {
-			return int(a.rows - b.rows)
-		}
-		return strings.Compare(a.text, b.text)
-	})
-	var any []string
-	rows := int64(0)
-	for i, c := range found {
-		rows += c.rows
-		if i > 0 && rows > int64(maxRows) {
-			break
-		}
-		any = append(any, `"`+c.text+`"`)
-	}
-	if len(p.phrases) == 0 && len(found) > 0 && found[0].rows > int64(maxRows) {
-		any[0], narrowed = "{title crumb} : "+any[0], true
-	}
-	var all []string
-	if len(any) > 0 && len(p.phrases) == 0 {
-		all = append(all, "("+strings.Join(any, " OR ")+")")
-	}
-	all = append(all, p.phrases...)
-	if len(all) == 0 {
-		return "", false
-	}
-	query = strings.Join(all, " AND ")
-	if len(p.without) > 0 {
-		query = "(" + query + ") NOT (" + strings.Join(p.without, " OR ") + ")"
-	}
-	return query, narrowed
+// phrase returns the terms of a text's words.
+func (a *analyzer) phrase(text string) []string {
+	words, _ := a.terms(text, nil, nil)
+	return words[:min(len(words), maxPhrase)]
 }

@@ -44,43 +44,37 @@ func idf(chunks, df int64) float64 {
 
 // scorer scores chunks for one query.
 type scorer struct {
-	stats  statistics
-	terms  []term
-	idf    []float64
-	hashes []uint32
-	counts []counts
+	weight []float32             // of each term
+	norm   [fieldCount][]float32 // by length, of a field
 }
 
+// maxNorm is the length from which on a field is as long as any other.
+const maxNorm = 4096
+
 func newScorer(p *plan, st statistics) *scorer {
-	s := &scorer{stats: st, terms: p.terms, hashes: p.hashes, counts: make([]counts, len(p.terms))}
+	s := &scorer{}
 	for _, t := range p.terms {
-		s.idf = append(s.idf, idf(st.chunks, t.df))
+		s.weight = append(s.weight, float32(t.weight*idf(st.chunks, t.df)))
+	}
+	for f := range s.norm {
+		s.norm[f] = make([]float32, maxNorm+1)
+		b := fieldLength[f]
+		for n := range s.norm[f] {
+			s.norm[f][n] = float32(1 / (1 - b + b*float64(n)/st.mean[f]))
+		}
 	}
 	return s
 }
 
-// score returns the score of a chunk from its packed terms.
-func (s *scorer) score(packed []byte) (float64, error) {
-	length, err := countTerms(packed, s.hashes, s.counts)
-	if err != nil {
-		return 0, err
-	}
-	var norm [fieldCount]float64
-	for f := range norm {
-		b := fieldLength[f]
-		norm[f] = 1 / (1 - b + b*float64(length[f])/s.stats.mean[f])
-	}
-	total := 0.0
-	for i, c := range s.counts {
-		if c == (counts{}) {
-			continue
+// part returns what term i, so often in the fields of a chunk that are so long,
+// adds to the chunk's score.
+func (s *scorer) part(i int, n counts, length *[fieldCount]uint16) float32 {
+	sum := float32(0)
+	for f, c := range n {
+		if c != 0 {
+			tf := s.norm[f][min(length[f], maxNorm)] * float32(c)
+			sum += float32(fieldWeight[f]) * tf * (saturation + 1) / (tf + saturation)
 		}
-		part := 0.0
-		for f, n := range c {
-			tf := norm[f] * float64(n)
-			part += fieldWeight[f] * tf * (saturation + 1) / (tf + saturation)
-		}
-		total += s.terms[i].weight * s.idf[i] * part
 	}
-	return total, nil
+	return s.weight[i] * sum
 }

@@ -20,7 +20,10 @@ type session struct {
 	db    *database
 	tx    *sql.Tx
 	state state
-	freqs map[string]int64
+	view  *view
+	terms map[string]*termEntry // that were looked up
+
+	stmtRow *sql.Stmt // see readRow
 }
 
 // found is a document that matches, while it is ranked.
@@ -228,9 +231,12 @@ func (x *Index) begin(ctx context.Context, c Collection, wait time.Duration, r *
 		r.Indexes = append(r.Indexes, IndexState{Collection: c})
 		return nil, nil
 	}
-	s := &session{col: c, entry: e, db: d, freqs: map[string]int64{}}
+	s := &session{col: c, entry: e, db: d, terms: map[string]*termEntry{}}
 	if s.tx, err = d.read.BeginTx(ctx, nil); err == nil {
 		s.state, err = loadState(ctx, s.tx, x.opts)
+	}
+	if err == nil {
+		s.view, err = d.viewAt(ctx, s.tx, s.state.epoch)
 	}
 	if err != nil {
 		err = x.failed(ctx, s, err)
@@ -301,46 +307,6 @@ func (x *Index) failed(ctx context.Context, s *session, err error) error {
 		x.repair(s.col.ID)
 	}
 	return &damageError{s.col.ID, err}
-}
-
-// freq returns how many chunks of the database hold a term.
-func (s *session) freq(ctx context.Context, t string) (int64, error) {
-	if n, ok := s.freqs[t]; ok {
-		return n, nil
-	}
-	n, ok := s.db.cachedFreq(s.state.commit, t)
-	if !ok {
-		err := s.tx.StmtContext(ctx, s.db.stmts.freq).QueryRowContext(ctx, t).Scan(&n)
-		if err != nil && !errors.Is(err, sql.ErrNoRows) {
-			return 0, err
-		}
-		s.db.cacheFreq(s.state.commit, t, n)
-	}
-	s.freqs[t] = n
-	return n, nil
-}
-
-// cachedFreq and cacheFreq keep what is known of terms at the current commit.
-func (d *database) cachedFreq(at space.CommitID, t string) (int64, bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.state.commit != at {
-		return 0, false
-	}
-	n, ok := d.freqs[t]
-	return n, ok
-}
-
-func (d *database) cacheFreq(at space.CommitID, t string, n int64) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.state.commit != at {
-		return
-	}
-	if len(d.freqs) >= maxCachedFreqs {
-		clear(d.freqs)
-	}
-	d.freqs[t] = n
 }
 
 // scope says what a search looked at.

@@ -69,24 +69,3 @@ func knownTo(ctx context.Context, sessions []*session, term string) (sum int64, 
 	}
 	return sum, nil
 }
-
-// eachTerm calls yield for every term with the prefix, in order, until it
-// returns false.
-func (s *session) eachTerm(ctx context.Context, prefix string, yield func(term string, df int64) bool) error {
-	rows, err := s.tx.QueryContext(ctx, `SELECT term, doc FROM vocab WHERE term >= ? AND term < ?`, prefix, prefix+"\xff")
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var term string
-		var df int64
-		if err := rows.Scan(&term, &df); err != nil {
-			return err
-		}
-		if !yield(term, df) {
-			break
-		}
-	}
-	return rows.Err()
-}

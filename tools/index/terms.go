@@ -2,85 +2,91 @@ package index
 
 import (
 	"encoding/binary"
-	"errors"
-	"slices"
+	"fmt"
+
+	"satchel/tools/index/segment"
 )
 
-// Each chunk keeps its terms in a packed list too, so that BM25F can count the
-// words of a query in the few chunks that FTS5 picked, without reading their
-// text. It begins with the length of each field as a varint. An entry is the distance to the entry before it, of a 24-bit hash, as
-// a varint, then one byte of counts: bits 0–3 the body's, 4–5 the crumb's, 6–7
-// the title's. Counts beyond what fits are cut: BM25 has levelled off by then.
-// Two of a chunk's terms share a hash in one of 10⁵ chunks, which moves a score
-// and no more.
-
-const (
-	maxBodyCount  = 15
-	maxFieldCount = 3
-)
-
-// termHash is FNV-1a folded to 24 bits.
+// termHash is FNV-1a folded to 24 bits, and never 0.
 func termHash(term string) uint32 {
 	h := uint32(2166136261)
 	for i := range len(term) {
 		h = (h ^ uint32(term[i])) * 16777619
 	}
-	return h>>24 ^ h&0xffffff
+	return max(1, h>>24^h&0xffffff)
 }
 
-// packTerms packs occurrences, each a hash<<2 | field. It sorts its argument.
-func packTerms(occurrences []uint32, length [fieldCount]int64) []byte {
-	slices.Sort(occurrences)
-	packed := make([]byte, 0, 6+len(occurrences)*3)
-	for _, n := range length {
-		packed = binary.AppendUvarint(packed, uint64(n))
+// tokens are the words of a chunk in order, for phrases and nearness, which a
+// list of counts cannot tell: for each field a varint of their number, then
+// three bytes each, their termHash. A 0 stands between headings and names. Two
+// words of a chunk share a hash in one of 10⁵ chunks.
+type tokens []byte
+
+const tokenBytes = 3
+
+// tokenBreak is no term's hash.
+const tokenBreak = 0
+
+func appendTokens(b []byte, words []uint32) tokens {
+	b = binary.AppendUvarint(b, uint64(len(words)))
+	for _, w := range words {
+		b = append(b, byte(w), byte(w>>8), byte(w>>16))
 	}
-	prev := uint32(0)
-	for i := 0; i < len(occurrences); {
-		hash := occurrences[i] >> 2
-		var n [fieldCount]int
-		for ; i < len(occurrences) && occurrences[i]>>2 == hash; i++ {
-			n[occurrences[i]&3]++
-		}
-		packed = binary.AppendUvarint(packed, uint64(hash-prev))
-		prev = hash
-		packed = append(packed, byte(min(n[fieldBody], maxBodyCount)|min(n[fieldCrumb], maxFieldCount)<<4|min(n[fieldTitle], maxFieldCount)<<6))
-	}
-	return packed
+	return b
 }
 
-var errTerms = errors.New("index has a malformed list of terms")
-
-// counts is how often a term is in each field of a chunk.
-type counts [fieldCount]uint8
-
-// countTerms finds the given hashes, sorted, in a packed list. into has one
-// place for each and is overwritten.
-func countTerms(packed []byte, hashes []uint32, into []counts) (length [fieldCount]int64, err error) {
-	clear(into)
-	for f := range length {
-		v, n := binary.Uvarint(packed)
-		if n <= 0 {
-			return length, errTerms
+// check tells whether the bytes are such a list.
+func (t tokens) check() error {
+	for range fieldCount {
+		n, size := binary.Uvarint(t)
+		if size <= 0 || n > uint64(len(t)-size)/tokenBytes {
+			return fmt.Errorf("%w: words of a chunk", segment.ErrDamaged)
 		}
-		length[f], packed = int64(v), packed[n:]
+		t = t[size+int(n)*tokenBytes:]
 	}
-	hash, k := uint32(0), 0
-	for len(packed) > 0 && k < len(hashes) {
-		d, n := binary.Uvarint(packed)
-		if n <= 0 || n >= len(packed) {
-			return length, errTerms
+	if len(t) > 0 {
+		return fmt.Errorf("%w: words of a chunk", segment.ErrDamaged)
+	}
+	return nil
+}
+
+// field returns the hashes of a field's words in order; nil where t is
+// malformed.
+func (t tokens) field(f int) []uint32 {
+	for ; ; f-- {
+		n, size := binary.Uvarint(t)
+		if size <= 0 || n > uint64(len(t)-size)/tokenBytes {
+			return nil
 		}
-		hash += uint32(d)
-		c := packed[n]
-		packed = packed[n+1:]
-		for k < len(hashes) && hashes[k] < hash {
-			k++
+		t = t[size:]
+		if f == 0 {
+			words := make([]uint32, n)
+			for i := range words {
+				words[i] = uint32(t[3*i]) | uint32(t[3*i+1])<<8 | uint32(t[3*i+2])<<16
+			}
+			return words
 		}
-		for k < len(hashes) && hashes[k] == hash {
-			into[k] = counts{fieldTitle: c >> 6, fieldCrumb: c >> 4 & 3, fieldBody: c & 15}
-			k++
+		t = t[n*tokenBytes:]
+	}
+}
+
+// hold tells whether one of the fields has the terms next to one another.
+func (t tokens) hold(phrase []string) bool {
+	want := make([]uint32, len(phrase))
+	for i, p := range phrase {
+		want[i] = termHash(p)
+	}
+	for f := range fieldCount {
+		words := t.field(f)
+	next:
+		for i := 0; i+len(want) <= len(words); i++ {
+			for j, w := range want {
+				if words[i+j] != w {
+					continue next
+				}
+			}
+			return true
 		}
 	}
-	return length, nil
+	return false
 }

@@ -135,7 +135,8 @@ func (x *Index) apply(ctx context.Context, e *entry, d *database, src Source, ch
 		return err
 	}
 	defer tx.Rollback()
-	w, err := newWriter(ctx, tx, d.current())
+	st, v := d.currentView()
+	w, err := newWriter(ctx, tx, st, v, x.opts)
 	if err != nil {
 		return err
 	}
@@ -158,11 +159,11 @@ func (x *Index) apply(ctx context.Context, e *entry, d *database, src Source, ch
 			return err
 		}
 	}
-	st, err := w.commit(ctx, head, x.opts)
+	st, v, err = w.commit(ctx, head, x.opts)
 	if err != nil {
 		return err
 	}
-	d.advance(st)
+	d.advance(st, v)
 	return nil
 }
 
@@ -204,7 +205,7 @@ func (x *Index) rebuild(ctx context.Context, e *entry, src Source, head space.Co
 	if err := syncPath(x.opts.Dir); err != nil {
 		return err
 	}
-	d, err := openFile(ctx, file, x.opts)
+	d, err := openFile(ctx, file, x.opts, x.cache)
 	if err != nil {
 		removeFile(file)
 		return fmt.Errorf("open new index: %w", err)
@@ -257,7 +258,7 @@ func (x *Index) fill(ctx context.Context, id space.SpaceID, db *sql.DB, src Sour
 		return err
 	}
 	defer tx.Rollback()
-	w, err := newWriter(ctx, tx, state{})
+	w, err := newWriter(ctx, tx, state{}, nil, x.opts)
 	if err != nil {
 		return err
 	}
@@ -265,7 +266,7 @@ func (x *Index) fill(ctx context.Context, id space.SpaceID, db *sql.DB, src Sour
 	if err != nil {
 		return err
 	}
-	_, err = w.commit(ctx, head, x.opts)
+	_, _, err = w.commit(ctx, head, x.opts)
 	return err
 }
 

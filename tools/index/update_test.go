@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -19,6 +20,7 @@ import (
 
 	"satchel/internal/fault"
 	"satchel/internal/space"
+	"satchel/tools/index/segment"
 )
 
 func TestMain(m *testing.M) {
@@ -26,43 +28,81 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// dump returns everything that a database answers from, apart from row ids.
+// dump returns everything that a database answers from, apart from ids and how
+// the postings are cut into segments. It fails the test where the inverted index
+// does not agree with itself.
 func dump(t *testing.T, x *Index) string {
 	t.Helper()
-	e, err := x.entry(testSpace)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := x.open(t.Context(), e)
-	if err != nil || d == nil {
-		t.Fatal("no index", err)
-	}
-	defer d.release()
-	if _, err := d.write.Exec(`INSERT INTO terms(terms) VALUES('integrity-check')`); err != nil {
-		t.Fatalf("FTS5 index: %v", err)
-	}
+	s := begin(t, x)
+	defer s.end()
 	var b strings.Builder
+	names := map[int64]string{} // of chunks
 	for _, q := range []string{
 		`SELECT path || ' ' || blob || ' ' || title || ' ' || kind FROM docs ORDER BY path`,
-		`SELECT path || ' ' || c.line0 || '-' || c.line1 || ' ' || hex(terms) FROM chunks c JOIN docs ON docs.id = c.id >> 12 ORDER BY path, c.id & 4095`,
-		`SELECT term || ' ' || doc || ' ' || cnt FROM vocab ORDER BY term`,
-		`SELECT key || ' ' || value FROM meta ORDER BY key`,
+		`SELECT c.id || ' ' || path || ' ' || c.line0 || '-' || c.line1 || ' ' || hex(tokens) FROM chunks c JOIN docs ON docs.id = c.id >> 12 ORDER BY path, c.id & 4095`,
+		`SELECT key || ' ' || value FROM meta WHERE key NOT IN ('next', 'rows', 'epoch') ORDER BY key`,
 		`SELECT count(*) FROM texts`,
 	} {
-		rows, err := d.read.Query(q)
+		rows, err := s.tx.Query(q)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for rows.Next() {
-			var s string
-			if err := rows.Scan(&s); err != nil {
+			var line string
+			if err := rows.Scan(&line); err != nil {
 				t.Fatal(err)
 			}
-			b.WriteString(s + "\n")
+			if strings.Contains(q, "tokens") {
+				id, rest, _ := strings.Cut(line, " ")
+				n, _ := strconv.ParseInt(id, 10, 64)
+				names[n] = strings.Join(strings.Fields(rest)[:2], " ")
+				line = rest
+			}
+			b.WriteString(line + "\n")
 		}
 		rows.Close()
 	}
+	var terms []string
+	dfs := map[string]int64{}
+	if err := s.eachTerm(t.Context(), "", func(term string, df int64) bool {
+		terms, dfs[term] = append(terms, term), df
+		return true
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.IsSorted(terms) {
+		t.Error("the dictionary is not in order")
+	}
+	for _, term := range terms {
+		var in []string
+		for i, p := range s.view.parts {
+			if err := s.each(t.Context(), term, i, new(scratch), func(ps []segment.Posting) {
+				for _, post := range ps {
+					if c := p.seg.Chunks[post.Chunk]; !p.dead.has(int(post.Chunk)) {
+						in = append(in, fmt.Sprint(names[chunkID(c)], c.Length, post.Counts))
+					}
+				}
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if int64(len(in)) != dfs[term] {
+			t.Errorf("%q is said to be in %d chunks and is in %d", term, dfs[term], len(in))
+		}
+		slices.Sort(in)
+		fmt.Fprintln(&b, term, in)
+	}
 	return b.String()
+}
+
+// begin opens a session over the test's space.
+func begin(t testing.TB, x *Index) *session {
+	t.Helper()
+	s, err := x.begin(context.Background(), testCollections[0], 0, &Results{})
+	if err != nil || s == nil {
+		t.Fatal("no index", err)
+	}
+	return s
 }
 
 // An index that followed commits one by one must be the one that a rebuild

@@ -25,8 +25,7 @@ func pageLanguage(name, said string, text []byte) string {
 				return l
 			}
 		}
-	case formatText, formatMarkdown:
-	default:
+	case formatSource:
 		return ""
 	}
 	return language.Detect(text)

@@ -5,44 +5,61 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
 	"satchel/internal/space"
+	"satchel/tools/index/segment"
 )
 
 // writer writes documents within one transaction.
 type writer struct {
 	tx    *sql.Tx
 	state state
+	parts []part // as they were, then with the segments that were written
 	// The statements, prepared once: a build runs each of them 10⁵ times.
-	doc, text, chunk, term *sql.Stmt
-	next                   int64 // id of the next document
+	doc, text, chunk, row *sql.Stmt
+
+	seg     *segment.Writer // what is gathered of the next segment
+	limit   int             // bytes of memory after which it is written
+	removed []int64         // documents
 }
 
-func newWriter(ctx context.Context, tx *sql.Tx, s state) (*writer, error) {
-	w := &writer{tx: tx, state: s}
+func newWriter(ctx context.Context, tx *sql.Tx, s state, v *view, o Options) (*writer, error) {
+	w := &writer{tx: tx, state: s, seg: segment.NewWriter(), limit: o.BuildBytes}
+	w.state.next, w.state.rows = max(s.next, 1), max(s.rows, 1)
+	if v != nil {
+		w.parts = v.parts
+	}
 	for _, p := range []struct {
 		into  **sql.Stmt
 		query string
 	}{
 		{&w.doc, `INSERT INTO docs(id, path, blob, title, description, tags, files, kind, lang, version, date, lines) VALUES(?,?,?,?,?,?,?,?,?,?,?,?)`},
 		{&w.text, `INSERT INTO texts(id, text) VALUES(?,?)`},
-		{&w.chunk, `INSERT INTO chunks(id, start, end, line0, line1, crumbs, anchors, terms) VALUES(?,?,?,?,?,?,?,?)`},
-		{&w.term, `INSERT INTO terms(rowid, title, crumb, body, extra) VALUES(?,?,?,?,?)`},
+		{&w.chunk, `INSERT INTO chunks(id, start, end, line0, line1, crumbs, anchors, tokens) VALUES(?,?,?,?,?,?,?,?)`},
+		{&w.row, `INSERT INTO blocks(id, data) VALUES(?,?)`},
 	} {
 		var err error
 		if *p.into, err = tx.PrepareContext(ctx, p.query); err != nil {
 			return nil, err
 		}
 	}
-	err := tx.QueryRowContext(ctx, `SELECT ifnull(max(id), 0) + 1 FROM docs`).Scan(&w.next)
-	return w, err
+	return w, nil
 }
 
 func (w *writer) add(ctx context.Context, d document) error {
-	id := w.next
-	w.next++
+	if w.seg.Size() > w.limit {
+		if err := w.flush(ctx); err != nil {
+			return err
+		}
+	}
+	id := w.state.next
+	if id > math.MaxUint32 {
+		return fmt.Errorf("index document: %w: its ids are used up", errSchema) // a rebuild begins anew
+	}
+	w.state.next++
 	date := int64(0)
 	if !d.page.Date.IsZero() {
 		date = d.page.Date.Unix()
@@ -62,11 +79,16 @@ func (w *writer) add(ctx context.Context, d document) error {
 	for i, c := range p.chunks {
 		row := id<<chunkBits | int64(i)
 		t := &d.terms[i]
-		if _, err := w.chunk.ExecContext(ctx, row, c.start, c.end, c.lines[0], c.lines[1], strings.Join(c.crumbs, "\n"), strings.Join(c.anchors, "\n"), t.packed); err != nil {
+		if _, err := w.chunk.ExecContext(ctx, row, c.start, c.end, c.lines[0], c.lines[1], strings.Join(c.crumbs, "\n"), strings.Join(c.anchors, "\n"), []byte(t.tokens)); err != nil {
 			return fmt.Errorf("index chunk: %w", err)
 		}
-		if _, err := w.term.ExecContext(ctx, row, t.title, t.crumb, t.body, t.extra); err != nil {
-			return fmt.Errorf("index terms: %w", err)
+		sc := segment.Chunk{Doc: uint32(id), Part: uint16(i)}
+		for f, n := range t.length {
+			sc.Length[f] = uint16(min(n, math.MaxUint16))
+		}
+		w.seg.Chunk(sc)
+		for k := range t.terms {
+			w.seg.Term(t.terms[k].text, t.terms[k].n)
 		}
 		w.count(t, 1)
 	}
@@ -81,8 +103,8 @@ func (w *writer) count(t *chunkTerms, sign int64) {
 	}
 }
 
-// remove deletes a path's document, if there is one. FTS5 needs the very terms
-// that were inserted, which come of analysing the stored text again.
+// remove deletes a path's document, if there is one. Its terms, whose frequencies
+// go down, come of analysing the stored text again.
 func (w *writer) remove(ctx context.Context, a *analyzer, p space.Path, o Options) error {
 	var id int64
 	var title, tags, files string
@@ -97,18 +119,18 @@ func (w *writer) remove(ctx context.Context, a *analyzer, p space.Path, o Option
 	}
 	d := a.analyse(space.FileChange{Path: p}, text, time.Time{}, o)
 	for i := range d.page.chunks {
-		row := id<<chunkBits | int64(i)
 		t := &d.terms[i]
-		if _, err := w.tx.ExecContext(ctx, `INSERT INTO terms(terms, rowid, title, crumb, body, extra) VALUES('delete',?,?,?,?,?)`,
-			row, t.title, t.crumb, t.body, t.extra); err != nil {
-			return fmt.Errorf("delete terms: %w", err)
+		for k := range t.terms {
+			w.seg.Forget(t.terms[k].text)
 		}
 		w.count(t, -1)
 	}
+	w.removed = append(w.removed, id)
 	for _, q := range []string{
 		`DELETE FROM chunks WHERE id BETWEEN ?1 << 12 AND (?1 << 12) + 4095`,
 		`DELETE FROM texts WHERE id = ?1`,
 		`DELETE FROM docs WHERE id = ?1`,
+		`INSERT OR IGNORE INTO dead(doc) VALUES(?1)`,
 	} {
 		if _, err := w.tx.ExecContext(ctx, q, id); err != nil {
 			return fmt.Errorf("delete document: %w", err)
@@ -119,13 +141,21 @@ func (w *writer) remove(ctx context.Context, a *analyzer, p space.Path, o Option
 }
 
 // commit makes the database speak of the commit at, in the same transaction.
-func (w *writer) commit(ctx context.Context, at space.CommitID, o Options) (state, error) {
-	w.state.commit = at
-	if err := storeState(ctx, w.tx, w.state, o); err != nil {
-		return state{}, err
+func (w *writer) commit(ctx context.Context, at space.CommitID, o Options) (state, *view, error) {
+	if err := w.flush(ctx); err != nil {
+		return state{}, nil, err
 	}
-	for _, s := range []*sql.Stmt{w.doc, w.text, w.chunk, w.term} {
+	w.parts = without(w.parts, w.removed)
+	if err := w.merge(ctx); err != nil {
+		return state{}, nil, err
+	}
+	w.state.commit = at
+	w.state.epoch++
+	if err := storeState(ctx, w.tx, w.state, o); err != nil {
+		return state{}, nil, err
+	}
+	for _, s := range []*sql.Stmt{w.doc, w.text, w.chunk, w.row} {
 		s.Close()
 	}
-	return w.state, w.tx.Commit()
+	return w.state, &view{epoch: w.state.epoch, parts: w.parts}, w.tx.Commit()
 }

@@ -1,0 +1,465 @@
+package index
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"slices"
+	"strings"
+
+	"satchel/tools/index/segment"
+)
+
+// counts is how often a term is in each field of a chunk.
+type counts = segment.Counts
+
+// retrieval is what the first stage of a search looks for in one database.
+type retrieval struct {
+	// terms are scored. A chunk that holds any of them matches, unless there are
+	// phrases.
+	terms []term
+	sc    *scorer // its terms are these
+	// phrases must all occur, without must not; each is a list of terms.
+	phrases, without [][]string
+	// docs are those that may match; nil: all.
+	docs *docSet
+	// depth is how many chunks are wanted; verify how many of the best are
+	// looked into for phrases of several words.
+	depth, verify int
+}
+
+// candidate is a chunk that matches.
+type candidate struct {
+	id    int64
+	score float64
+	terms uint64 // bit i: it holds terms[i], of the first 64
+}
+
+// docSet is the documents that meet a filter.
+type docSet struct{ ids bitmap }
+
+func (d *docSet) has(doc uint32) bool { return d == nil || d.ids.has(int(doc)) }
+
+// filterDocs returns the documents that meet a condition on docs; nil for none.
+func (s *session) filterDocs(ctx context.Context, cond string, args []any) (*docSet, error) {
+	if cond == "" {
+		return nil, nil
+	}
+	rows, err := s.tx.QueryContext(ctx, `SELECT id FROM docs WHERE `+cond, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	d := &docSet{newBitmap(int(s.state.next) + 1)}
+	for rows.Next() {
+		var id int64
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		if id >= 0 && id <= s.state.next {
+			d.ids.set(int(id))
+		}
+	}
+	return d, rows.Err()
+}
+
+// termEntry is what the dictionaries of a view say of a term.
+type termEntry struct {
+	df      int64           // live chunks that hold it
+	entries []segment.Entry // one for each part
+}
+
+// lookup finds a term in every segment of the session's view.
+func (s *session) lookup(ctx context.Context, t string) (*termEntry, error) {
+	if e, ok := s.terms[t]; ok {
+		return e, nil
+	}
+	read := s.readRow(ctx)
+	e := &termEntry{entries: make([]segment.Entry, len(s.view.parts))}
+	for i, p := range s.view.parts {
+		var err error
+		if e.entries[i], err = p.seg.Lookup(read, t); err != nil {
+			return nil, err
+		}
+		e.df += e.entries[i].DF
+	}
+	s.terms[t] = e
+	return e, nil
+}
+
+// freq returns how many chunks of the database hold a term.
+func (s *session) freq(ctx context.Context, t string) (int64, error) {
+	e, err := s.lookup(ctx, t)
+	if err != nil {
+		return 0, err
+	}
+	return e.df, nil
+}
+
+// scratch is the memory of a retrieval.
+type scratch struct {
+	score []float32
+	terms []uint64
+	buf   [512]segment.Posting
+}
+
+func (m *scratch) reset(n int) {
+	if cap(m.score) < n {
+		m.score, m.terms = make([]float32, n), make([]uint64, n)
+		return
+	}
+	m.score, m.terms = m.score[:n], m.terms[:n]
+	clear(m.score)
+	clear(m.terms)
+}
+
+// retrieve scores every chunk that matches, and returns the best of them, best
+// first, and how many documents match.
+func (s *session) retrieve(ctx context.Context, r retrieval) (best []candidate, docs int, err error) {
+	m, _ := s.db.scratch.Get().(*scratch)
+	if m == nil {
+		m = &scratch{}
+	}
+	defer s.db.scratch.Put(m)
+	t := top{limit: r.depth}
+	for i := range s.view.parts {
+		if err := ctx.Err(); err != nil {
+			return nil, 0, err
+		}
+		n, err := s.retrievePart(ctx, i, &r, m, &t)
+		if err != nil {
+			return nil, 0, err
+		}
+		docs += n
+	}
+	return t.sorted(), docs, nil
+}
+
+// each calls f with the postings of a term in one part, in runs.
+func (s *session) each(ctx context.Context, t string, part int, m *scratch, f func([]segment.Posting)) error {
+	e, err := s.lookup(ctx, t)
+	if err != nil {
+		return err
+	}
+	l, err := s.view.parts[part].seg.List(s.readRow(ctx), e.entries[part])
+	if err != nil {
+		return err
+	}
+	for n := l.Fill(m.buf[:]); n > 0; n = l.Fill(m.buf[:]) {
+		f(m.buf[:n])
+	}
+	return l.Err()
+}
+
+// withAll returns the chunks of a part that hold all of some terms.
+func (s *session) withAll(ctx context.Context, terms []string, part int, m *scratch) (bitmap, error) {
+	var all bitmap
+	for _, t := range terms {
+		one := newBitmap(len(s.view.parts[part].seg.Chunks))
+		if err := s.each(ctx, t, part, m, func(ps []segment.Posting) {
+			for i := range ps {
+				one.set(int(ps[i].Chunk))
+			}
+		}); err != nil {
+			return nil, err
+		}
+		if all == nil {
+			all = one
+			continue
+		}
+		for i := range all {
+			all[i] &= one[i]
+		}
+	}
+	return all, nil
+}
+
+// retrievePart offers the chunks of one segment that match to the best, and
+// returns how many documents they are of.
+func (s *session) retrievePart(ctx context.Context, i int, r *retrieval, m *scratch, t *top) (docs int, err error) {
+	p := &s.view.parts[i]
+	chunks := p.seg.Chunks
+	var need bitmap // chunks with all words of all phrases
+	var suspect []bitmap
+	var never bitmap
+	verify := false
+	for k, ph := range r.phrases {
+		verify = verify || len(ph) > 1
+		has, err := s.withAll(ctx, ph, i, m)
+		if err != nil {
+			return 0, err
+		}
+		if k == 0 {
+			need = has
+			continue
+		}
+		for j := range need {
+			need[j] &= has[j]
+		}
+	}
+	for _, ph := range r.without {
+		has, err := s.withAll(ctx, ph, i, m)
+		if err != nil {
+			return 0, err
+		}
+		if len(ph) > 1 {
+			suspect = append(suspect, has)
+			verify = true
+			continue
+		}
+		suspect = append(suspect, nil)
+		if never == nil {
+			never = newBitmap(len(chunks))
+		}
+		for j := range never {
+			never[j] |= has[j]
+		}
+	}
+	m.reset(len(chunks))
+	for k := range r.terms {
+		bit := uint64(1) << min(k, 63)
+		if err := s.each(ctx, r.terms[k].text, i, m, func(ps []segment.Posting) {
+			for j := range ps {
+				c := ps[j].Chunk
+				m.score[c] += r.sc.part(k, ps[j].Counts, &chunks[c].Length)
+				m.terms[c] |= bit
+			}
+		}); err != nil {
+			return 0, err
+		}
+	}
+	last := int64(-1)
+	accept := func(c int) {
+		if doc := int64(chunks[c].Doc); doc != last {
+			last = doc
+			docs++
+		}
+		t.offer(candidate{id: chunkID(chunks[c]), score: float64(m.score[c]), terms: m.terms[c]})
+	}
+	var open []int
+	for c := range chunks {
+		if len(r.phrases) > 0 {
+			if !need.has(c) {
+				continue
+			}
+		} else if m.terms[c] == 0 {
+			continue
+		}
+		if p.dead.has(c) || never.has(c) || !r.docs.has(chunks[c].Doc) {
+			continue
+		}
+		if verify {
+			open = append(open, c)
+			continue
+		}
+		accept(c)
+	}
+	if !verify {
+		return docs, nil
+	}
+	// The best are looked into first, so that what is left out, where a phrase
+	// of frequent words is in more chunks than may be looked into, is the worst.
+	slices.SortStableFunc(open, func(a, b int) int { return cmp.Compare(m.score[b], m.score[a]) })
+	var kept []int
+	for _, c := range open[:min(len(open), r.verify)] {
+		ok, err := s.verified(ctx, c, chunkID(chunks[c]), r, suspect)
+		if err != nil {
+			return 0, err
+		}
+		if ok {
+			kept = append(kept, c)
+		}
+	}
+	slices.Sort(kept)
+	for _, c := range kept {
+		accept(c)
+	}
+	return docs, nil
+}
+
+// verified tells whether a chunk that holds the words of the phrases has them
+// as phrases, and none that it must not have.
+func (s *session) verified(ctx context.Context, chunk int, id int64, r *retrieval, suspect []bitmap) (bool, error) {
+	var words tokens
+	load := func() (err error) {
+		if words == nil {
+			words, err = s.tokens(ctx, id)
+		}
+		return err
+	}
+	for _, ph := range r.phrases {
+		if len(ph) < 2 {
+			continue
+		}
+		if err := load(); err != nil || !words.hold(ph) {
+			return false, err
+		}
+	}
+	for k, ph := range r.without {
+		if !suspect[k].has(chunk) {
+			continue
+		}
+		if err := load(); err != nil || words.hold(ph) {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+func chunkID(c segment.Chunk) int64 { return int64(c.Doc)<<chunkBits | int64(c.Part) }
+
+// top keeps the best candidates as a heap with the worst of them first.
+type top struct {
+	limit int
+	heap  []candidate
+}
+
+// worse orders candidates: of equal ones the later is worse.
+func worse(a, b *candidate) bool {
+	return a.score < b.score || a.score == b.score && a.id > b.id
+}
+
+func (t *top) offer(c candidate) {
+	if len(t.heap) < t.limit {
+		t.heap = append(t.heap, c)
+		for i := len(t.heap) - 1; i > 0; {
+			up := (i - 1) / 2
+			if !worse(&t.heap[i], &t.heap[up]) {
+				break
+			}
+			t.heap[i], t.heap[up] = t.heap[up], t.heap[i]
+			i = up
+		}
+		return
+	}
+	if t.limit <= 0 || !worse(&t.heap[0], &c) {
+		return
+	}
+	t.heap[0] = c
+	for i := 0; ; {
+		down := 2*i + 1
+		if down >= len(t.heap) {
+			break
+		}
+		if down+1 < len(t.heap) && worse(&t.heap[down+1], &t.heap[down]) {
+			down++
+		}
+		if !worse(&t.heap[down], &t.heap[i]) {
+			break
+		}
+		t.heap[i], t.heap[down] = t.heap[down], t.heap[i]
+		i = down
+	}
+}
+
+func (t *top) sorted() []candidate {
+	slices.SortFunc(t.heap, func(a, b candidate) int {
+		if worse(&a, &b) {
+			return 1
+		}
+		return -1
+	})
+	return t.heap
+}
+
+// tokens reads the words of a chunk.
+func (s *session) tokens(ctx context.Context, id int64) (tokens, error) {
+	var t tokens
+	err := s.tx.StmtContext(ctx, s.db.stmts.tokens).QueryRowContext(ctx, id).Scan((*[]byte)(&t))
+	if err != nil {
+		return nil, missingRow(err, id)
+	}
+	return t, t.check()
+}
+
+// vector returns the terms of a chunk's text, of its document's title and of
+// the headings above it, with their counts.
+func (s *session) vector(ctx context.Context, a *analyzer, id int64) ([]termCount, error) {
+	ps, d, err := s.passage(ctx, id)
+	if err != nil {
+		return nil, missingRow(err, id)
+	}
+	c := chunk{end: len(ps.text)}
+	if ps.crumbs != "" {
+		c.crumbs = strings.Split(ps.crumbs, "\n")
+	}
+	p := page{chunks: []chunk{c}}
+	p.Title = d.title
+	return a.chunkTerms(string(d.path), &p, []byte(ps.text))[0].terms, nil
+}
+
+// eachTerm calls yield with every term that begins with prefix and how many
+// chunks hold it, in order, until yield returns false.
+func (s *session) eachTerm(ctx context.Context, prefix string, yield func(term string, df int64) bool) error {
+	read := s.readRow(ctx)
+	var cursors []*segment.Cursor
+	next := func(c *segment.Cursor) bool {
+		return c.Next() && strings.HasPrefix(string(c.Term()), prefix)
+	}
+	for _, p := range s.view.parts {
+		c := p.seg.Seek(read, prefix)
+		for c.Next() {
+			if string(c.Term()) >= prefix {
+				break
+			}
+		}
+		if c.Err() != nil {
+			return c.Err()
+		}
+		if c.Valid() && strings.HasPrefix(string(c.Term()), prefix) {
+			cursors = append(cursors, c)
+		}
+	}
+	for len(cursors) > 0 {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		term := string(cursors[0].Term())
+		for _, c := range cursors[1:] {
+			if t := string(c.Term()); t < term {
+				term = t
+			}
+		}
+		df := int64(0)
+		rest := cursors[:0]
+		for _, c := range cursors {
+			if string(c.Term()) == term {
+				df += c.Entry().DF
+				if !next(c) {
+					if c.Err() != nil {
+						return c.Err()
+					}
+					continue
+				}
+			}
+			rest = append(rest, c)
+		}
+		cursors = rest
+		if df > 0 && !yield(term, df) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// chunkWith returns the id of a chunk that holds a term; sql.ErrNoRows where
+// there is none.
+func (s *session) chunkWith(ctx context.Context, t string) (int64, error) {
+	var m scratch
+	for i, p := range s.view.parts {
+		found := int64(-1)
+		if err := s.each(ctx, t, i, &m, func(ps []segment.Posting) {
+			for j := 0; j < len(ps) && found < 0; j++ {
+				if c := ps[j].Chunk; !p.dead.has(int(c)) {
+					found = chunkID(p.seg.Chunks[c])
+				}
+			}
+		}); err != nil {
+			return 0, err
+		}
+		if found >= 0 {
+			return found, nil
+		}
+	}
+	return 0, sql.ErrNoRows
+}

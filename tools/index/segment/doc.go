@@ -1,0 +1,184 @@
+// Package segment is the inverted index of a run of chunks: a sorted dictionary
+// and, for each term, the chunks that hold it with its count in each field.
+//
+// A segment never changes. A build writes one (or several, where one would not
+// fit into memory), each update another small one, and [Merge] makes one of
+// neighbours. It consists of rows, which its user stores by number, and of a
+// head, which is kept in memory while the segment is used:
+//
+//   - pages hold lists of postings. Short lists share a page; a long one has a
+//     row of its own;
+//   - blocks hold the dictionary: terms in order, each without what it has in
+//     common with the one before, with its frequencies and the place of its list;
+//   - the head names the first term of each block, and the document, the part and
+//     the field lengths of each chunk.
+//
+// So a term costs two rows: its block and its page. Every row and the head end
+// in a checksum: what was damaged on disk is an error ([ErrDamaged]) and never a
+// wrong answer.
+//
+// Chunks are numbered from 0 within their segment. What was deleted stays in
+// its segment until that is merged; the segment of the update that deleted it
+// lowers the document frequencies of its terms, so that the sum of a term's DF
+// over all segments is always the number of live chunks that hold it.
+package segment
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+)
+
+// Fields is how many fields a chunk has.
+const Fields = 3
+
+// MaxTerm is the length of the longest term, in bytes. Longer ones are left out.
+const MaxTerm = 255
+
+// Counts is how often a term is in each field of a chunk; what is more than
+// fits is cut.
+type Counts [Fields]uint16
+
+// Chunk is what is known of a chunk without any row.
+type Chunk struct {
+	Doc    uint32
+	Part   uint16         // its number within the document
+	Length [Fields]uint16 // in words
+}
+
+// ErrDamaged is returned, wrapped, for bytes that this package did not write.
+var ErrDamaged = errors.New("segment is damaged")
+
+func damaged(what string) error { return fmt.Errorf("%w: %s", ErrDamaged, what) }
+
+// The sizes of rows. A row of at most pageSize bytes with its checksum and
+// SQLite's own header fits into one page of a database.
+const (
+	pageSize  = 3900
+	blockSize = 3900
+	sumSize   = 4
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func seal(row []byte) []byte {
+	return binary.LittleEndian.AppendUint32(row, crc32.Checksum(row, castagnoli))
+}
+
+// Unseal checks a row's checksum and returns its content, which shares row's
+// memory.
+func Unseal(row []byte) ([]byte, error) {
+	n := len(row) - sumSize
+	if n < 0 || crc32.Checksum(row[:n], castagnoli) != binary.LittleEndian.Uint32(row[n:]) {
+		return nil, damaged("checksum")
+	}
+	return row[:n], nil
+}
+
+// A posting is a varint of gap<<2|code, where gap is the distance to the chunk
+// before (from -1), and what the code demands:
+const (
+	bodyOnce  = iota // once in the last field
+	bodyTwice        // twice in the last field
+	bodyMore         // a varint: three times in the last field, and so many more
+	anyCounts        // a varint for each field
+)
+
+const body = Fields - 1
+
+// Posting is one chunk that holds a term.
+type Posting struct {
+	Chunk uint32
+	Counts
+}
+
+func appendPosting(b []byte, gap uint32, n Counts) []byte {
+	code := uint64(anyCounts)
+	if n[0]|n[1] == 0 && n[body] > 0 {
+		code = min(uint64(n[body]-1), bodyMore)
+	}
+	b = binary.AppendUvarint(b, uint64(gap)<<2|code)
+	switch code {
+	case bodyMore:
+		b = binary.AppendUvarint(b, uint64(n[body]-3))
+	case anyCounts:
+		for _, c := range n {
+			b = binary.AppendUvarint(b, uint64(c))
+		}
+	}
+	return b
+}
+
+// List reads the postings of one term in the order of their chunks.
+type List struct {
+	data   []byte
+	last   int64
+	chunks int64 // in the segment
+	err    error
+}
+
+// Err tells what ended a list before its end.
+func (l *List) Err() error { return l.err }
+
+// Fill reads as many postings as fit into buf and returns their number, 0 at
+// the end.
+func (l *List) Fill(buf []Posting) int {
+	data, at, last := l.data, 0, l.last
+	n := 0
+	for n < len(buf) && at < len(data) {
+		v := uint64(data[at])
+		at++
+		if v >= 0x80 {
+			v &= 0x7f
+			for shift := uint(7); ; shift += 7 {
+				if at >= len(data) || shift > 35 {
+					return l.fail()
+				}
+				c := data[at]
+				at++
+				v |= uint64(c&0x7f) << shift
+				if c < 0x80 {
+					break
+				}
+			}
+		}
+		gap := int64(v >> 2)
+		last += gap
+		if gap == 0 || last >= l.chunks {
+			return l.fail()
+		}
+		p := &buf[n]
+		n++
+		p.Chunk = uint32(last)
+		switch v & 3 {
+		case bodyOnce:
+			p.Counts = Counts{body: 1}
+		case bodyTwice:
+			p.Counts = Counts{body: 2}
+		case bodyMore:
+			c, size := binary.Uvarint(data[at:])
+			if size <= 0 || c > 0xffff-3 {
+				return l.fail()
+			}
+			at += size
+			p.Counts = Counts{body: uint16(c) + 3}
+		default:
+			for f := range p.Counts {
+				c, size := binary.Uvarint(data[at:])
+				if size <= 0 || c > 0xffff {
+					return l.fail()
+				}
+				at += size
+				p.Counts[f] = uint16(c)
+			}
+		}
+	}
+	l.data, l.last = data[at:], last
+	return n
+}
+
+func (l *List) fail() int {
+	l.data, l.err = nil, damaged("postings")
+	return 0
+}

@@ -1,0 +1,87 @@
+package segment
+
+import "bytes"
+
+// Part is a segment that is merged.
+type Part struct {
+	*Segment
+	Read Reader
+	// Dead tells which chunks are left out.
+	Dead func(chunk int) bool
+}
+
+// Merge makes one segment of neighbours, in the order in which they were
+// written, and hands its rows to put as Writer.Write does. It needs memory for
+// the dictionary and the chunks, not for the postings.
+func Merge(parts []Part, first int64, put func(row []byte) error) (head []byte, rows int64, err error) {
+	const gone = ^uint32(0)
+	var chunks []Chunk
+	moved := make([][]uint32, len(parts)) // the new number of each chunk
+	cursors := make([]*Cursor, len(parts))
+	live := make([]bool, len(parts)) // the cursor is at a term
+	for i, p := range parts {
+		moved[i] = make([]uint32, len(p.Chunks))
+		for j, c := range p.Chunks {
+			if p.Dead(j) {
+				moved[i][j] = gone
+				continue
+			}
+			moved[i][j] = uint32(len(chunks))
+			chunks = append(chunks, c)
+		}
+		cursors[i] = p.Seek(p.Read, "")
+		live[i] = cursors[i].Next()
+	}
+	e := emitter{put: put}
+	var term, data []byte
+	buf := make([]Posting, 512)
+	for {
+		found := false
+		for i, c := range cursors {
+			if live[i] && (!found || bytes.Compare(c.Term(), term) < 0) {
+				found = true
+				term = append(term[:0], c.Term()...)
+			}
+		}
+		if !found {
+			break
+		}
+		data = data[:0]
+		df, count, next := int64(0), uint32(0), uint32(0)
+		for i, c := range cursors {
+			if !live[i] || !bytes.Equal(c.Term(), term) {
+				continue
+			}
+			df += c.Entry().DF
+			l, err := parts[i].List(parts[i].Read, c.Entry())
+			if err != nil {
+				return nil, 0, err
+			}
+			for n := l.Fill(buf); n > 0; n = l.Fill(buf) {
+				for _, p := range buf[:n] {
+					if to := moved[i][p.Chunk]; to != gone {
+						data = appendPosting(data, to+1-next, p.Counts)
+						next = to + 1
+						count++
+					}
+				}
+			}
+			if l.Err() != nil {
+				return nil, 0, l.Err()
+			}
+			live[i] = c.Next()
+		}
+		if count > 0 || df != 0 {
+			if err := e.add(string(term), count, df, data); err != nil {
+				return nil, 0, err
+			}
+		}
+	}
+	for _, c := range cursors {
+		if c.Err() != nil {
+			return nil, 0, c.Err()
+		}
+	}
+	head, err = e.finish(first, chunks)
+	return head, e.pages + int64(len(e.blocks)), err
+}

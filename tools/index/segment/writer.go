@@ -1,0 +1,201 @@
+package segment
+
+import (
+	"encoding/binary"
+	"slices"
+	"strings"
+)
+
+// Writer gathers the chunks of a new segment in memory.
+type Writer struct {
+	chunks []Chunk
+	index  map[string]uint32 // of lists, by term
+	lists  []list
+	size   int
+}
+
+type list struct {
+	term  string
+	data  []byte
+	next  uint32 // the chunk after the last
+	count uint32 // postings
+	df    int32
+}
+
+// NewWriter returns an empty writer.
+func NewWriter() *Writer { return &Writer{index: map[string]uint32{}} }
+
+// Chunk begins the next chunk. Documents must come in ascending order, the
+// chunks of one together.
+func (w *Writer) Chunk(c Chunk) {
+	w.chunks = append(w.chunks, c)
+	w.size += 16
+}
+
+// Term adds a term of the chunk that was begun last, once for each chunk.
+func (w *Writer) Term(term string, n Counts) {
+	if term == "" || len(term) > MaxTerm || n == (Counts{}) {
+		return
+	}
+	l := w.list(term)
+	chunk := uint32(len(w.chunks)) // its number and one
+	before := len(l.data)
+	l.data = appendPosting(l.data, chunk-l.next, n)
+	w.size += len(l.data) - before
+	l.next = chunk
+	l.count++
+	l.df++
+}
+
+// Forget lowers the document frequency of a term of a chunk that is deleted
+// from another segment.
+func (w *Writer) Forget(term string) {
+	if term != "" && len(term) <= MaxTerm {
+		w.list(term).df--
+	}
+}
+
+func (w *Writer) list(term string) *list {
+	i, ok := w.index[term]
+	if !ok {
+		i = uint32(len(w.lists))
+		term = strings.Clone(term) // not the text that it was cut from
+		w.index[term] = i
+		w.lists = append(w.lists, list{term: term})
+		w.size += 120 + len(term)
+	}
+	return &w.lists[i]
+}
+
+// Size is about how many bytes of memory the writer takes.
+func (w *Writer) Size() int { return w.size }
+
+// Empty tells whether there is nothing to write.
+func (w *Writer) Empty() bool { return len(w.chunks) == 0 && len(w.lists) == 0 }
+
+// Write hands the rows of the segment to put, in order, to be stored under
+// consecutive numbers from first on, and returns the head and how many rows
+// there are. A row is put's to keep. The writer is empty afterwards.
+func (w *Writer) Write(first int64, put func(row []byte) error) (head []byte, rows int64, err error) {
+	slices.SortFunc(w.lists, func(a, b list) int { return strings.Compare(a.term, b.term) })
+	e := emitter{put: put}
+	for i := range w.lists {
+		l := &w.lists[i]
+		if l.count == 0 && l.df == 0 {
+			continue
+		}
+		if err := e.add(l.term, l.count, int64(l.df), l.data); err != nil {
+			return nil, 0, err
+		}
+	}
+	head, err = e.finish(first, w.chunks)
+	rows = e.pages + int64(len(e.blocks))
+	*w = Writer{index: map[string]uint32{}}
+	return head, rows, err
+}
+
+// emitter writes terms in order: pages as they fill, the blocks at the end.
+type emitter struct {
+	put    func([]byte) error
+	page   []byte
+	fresh  bool // page has not been used by any list
+	pages  int64
+	blocks [][]byte
+	firsts []string
+	block  []byte
+	prev   string
+	offset int // of the next list in page
+}
+
+func (e *emitter) add(term string, count uint32, df int64, data []byte) error {
+	turned := false
+	if len(data) > 0 && len(e.page) > 0 && len(e.page)+len(data) > pageSize {
+		if err := e.flush(); err != nil {
+			return err
+		}
+		turned = true
+	}
+	if len(e.block) > blockSize {
+		e.closeBlock()
+	}
+	if len(e.block) == 0 {
+		// The place of the first list: its page, counted from the segment's
+		// first row, and where it begins there.
+		e.firsts = append(e.firsts, term)
+		e.prev, turned = "", false
+		e.block = binary.AppendUvarint(e.block, uint64(e.pages))
+		e.block = binary.AppendUvarint(e.block, uint64(len(e.page)))
+	}
+	shared := 0
+	for shared < len(term) && shared < len(e.prev) && term[shared] == e.prev[shared] {
+		shared++
+	}
+	e.block = append(e.block, byte(shared), byte(len(term)-shared))
+	e.block = append(e.block, term[shared:]...)
+	e.prev = term
+	other := uint64(0) // df is not the number of postings
+	if df != int64(count) {
+		other = 1
+	}
+	e.block = binary.AppendUvarint(e.block, uint64(count)<<1|other)
+	if other == 1 {
+		e.block = binary.AppendVarint(e.block, df)
+	}
+	if count > 0 {
+		place := uint64(len(data)) << 1
+		if turned {
+			place |= 1
+		}
+		e.block = binary.AppendUvarint(e.block, place)
+		e.page = append(e.page, data...)
+	}
+	return nil
+}
+
+func (e *emitter) flush() error {
+	if len(e.page) == 0 {
+		return nil
+	}
+	err := e.put(seal(e.page))
+	e.page = make([]byte, 0, pageSize+sumSize)
+	e.pages++
+	return err
+}
+
+func (e *emitter) closeBlock() {
+	if len(e.block) > 0 {
+		e.blocks = append(e.blocks, seal(e.block))
+		e.block = make([]byte, 0, blockSize+512)
+	}
+}
+
+// finish writes what is left and returns the head.
+func (e *emitter) finish(first int64, chunks []Chunk) ([]byte, error) {
+	if err := e.flush(); err != nil {
+		return nil, err
+	}
+	e.closeBlock()
+	for _, b := range e.blocks {
+		if err := e.put(b); err != nil {
+			return nil, err
+		}
+	}
+	h := binary.AppendUvarint(nil, uint64(first))
+	h = binary.AppendUvarint(h, uint64(e.pages))
+	h = binary.AppendUvarint(h, uint64(len(e.firsts)))
+	for _, t := range e.firsts {
+		h = append(h, byte(len(t)))
+		h = append(h, t...)
+	}
+	h = binary.AppendUvarint(h, uint64(len(chunks)))
+	doc := uint32(0)
+	for _, c := range chunks {
+		h = binary.AppendUvarint(h, uint64(c.Doc-doc))
+		doc = c.Doc
+		h = binary.AppendUvarint(h, uint64(c.Part))
+		for _, n := range c.Length {
+			h = binary.AppendUvarint(h, uint64(n))
+		}
+	}
+	return seal(h), nil
+}

@@ -1,0 +1,230 @@
+package index
+
+import (
+	"container/list"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"satchel/tools/index/segment"
+)
+
+// view is the index of a database at one epoch, as far as it is in memory: what
+// is known of each chunk (about 16 bytes) and the first terms of the blocks of
+// each dictionary. It never changes: an update makes another one, which shares
+// the segments.
+type view struct {
+	epoch int64
+	parts []part // in the order in which they were written
+}
+
+// part is a segment with what has been deleted from it since it was written.
+type part struct {
+	id   int64
+	seg  *segment.Segment
+	dead bitmap // chunks of deleted documents
+	gone int    // how many
+}
+
+// bitmap is a set of small numbers. The nil set is empty.
+type bitmap []uint64
+
+func newBitmap(n int) bitmap { return make(bitmap, (n+63)/64) }
+
+func (b bitmap) has(i int) bool { return i>>6 < len(b) && b[i>>6]&(1<<(i&63)) != 0 }
+func (b bitmap) set(i int)      { b[i>>6] |= 1 << (i & 63) }
+
+// without returns the part without a document, and whether it had it.
+func (p part) without(doc int64, shared bool) (part, bool) {
+	chunk, n := p.seg.Find(uint32(doc))
+	if n == 0 || p.dead.has(chunk) {
+		return p, false
+	}
+	switch {
+	case p.dead == nil:
+		p.dead = newBitmap(len(p.seg.Chunks))
+	case shared:
+		p.dead = slices.Clone(p.dead)
+	}
+	for i := range n {
+		p.dead.set(chunk + i)
+	}
+	p.gone += n
+	return p, true
+}
+
+// without returns the parts without some documents; the argument is not changed.
+func without(parts []part, docs []int64) []part {
+	parts = slices.Clone(parts)
+	shared := make([]bool, len(parts))
+	for i := range shared {
+		shared[i] = true
+	}
+	for _, doc := range docs {
+		for i := range parts {
+			p, had := parts[i].without(doc, shared[i])
+			if had {
+				parts[i], shared[i] = p, false
+			}
+		}
+	}
+	return parts
+}
+
+// loadView reads the view of a transaction.
+func loadView(ctx context.Context, q queryer, epoch int64) (*view, error) {
+	v := &view{epoch: epoch}
+	rows, err := q.QueryContext(ctx, `SELECT id, head FROM segments ORDER BY id`)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var p part
+		var head sql.RawBytes
+		if err := rows.Scan(&p.id, &head); err != nil {
+			return nil, err
+		}
+		if p.seg, err = segment.Open(head); err != nil {
+			return nil, err
+		}
+		v.parts = append(v.parts, p)
+	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		return nil, err
+	}
+	if rows, err = q.QueryContext(ctx, `SELECT doc FROM dead`); err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var dead []int64
+	for rows.Next() {
+		var doc int64
+		if err := rows.Scan(&doc); err != nil {
+			return nil, err
+		}
+		dead = append(dead, doc)
+	}
+	v.parts = without(v.parts, dead)
+	return v, rows.Err()
+}
+
+// viewAt returns the view of a session's transaction.
+func (d *database) viewAt(ctx context.Context, q queryer, epoch int64) (*view, error) {
+	d.mu.Lock()
+	v := d.view
+	d.mu.Unlock()
+	if v.epoch == epoch {
+		return v, nil
+	}
+	return loadView(ctx, q, epoch) // between an update's commit and its announcement
+}
+
+// readRow reads a row of a segment within a transaction, through the cache.
+func (s *session) readRow(ctx context.Context) segment.Reader {
+	return func(row int64) ([]byte, error) {
+		if b := s.db.cache.get(s.db, row); b != nil {
+			return b, nil
+		}
+		if s.stmtRow == nil {
+			s.stmtRow = s.tx.StmtContext(ctx, s.db.stmts.row)
+		}
+		var b []byte
+		if err := s.stmtRow.QueryRowContext(ctx, row).Scan(&b); err != nil {
+			return nil, missingRow(err, row)
+		}
+		b, err := segment.Unseal(b)
+		if err != nil {
+			return nil, fmt.Errorf("row %d: %w", row, err)
+		}
+		s.db.cache.put(s.db, row, b)
+		return b, nil
+	}
+}
+
+// missingRow makes damage of a row that should be there.
+func missingRow(err error, row int64) error {
+	if errors.Is(err, sql.ErrNoRows) {
+		return fmt.Errorf("%w: row %d is missing", segment.ErrDamaged, row)
+	}
+	return err
+}
+
+// rowCache keeps rows of segments, those used last, up to a number of bytes. A
+// row never changes, and its number is never given to another one.
+type rowCache struct {
+	mu    sync.Mutex
+	limit int
+	size  int
+	rows  map[rowKey]*list.Element
+	order list.List // of cachedRow, the one used last first
+}
+
+type rowKey struct {
+	db  *database
+	row int64
+}
+
+type cachedRow struct {
+	key  rowKey
+	data []byte
+}
+
+// rowOverhead is about what the cache itself takes for each row.
+const rowOverhead = 200
+
+func newRowCache(limit int) *rowCache {
+	return &rowCache{limit: limit, rows: map[rowKey]*list.Element{}}
+}
+
+func (c *rowCache) get(d *database, row int64) []byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.rows[rowKey{d, row}]
+	if e == nil {
+		return nil
+	}
+	c.order.MoveToFront(e)
+	return e.Value.(cachedRow).data
+}
+
+// put keeps a row that is no larger than a 16th of the cache, so that one long
+// list does not drive out everything else.
+func (c *rowCache) put(d *database, row int64, data []byte) {
+	if len(data) > c.limit/16 {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	k := rowKey{d, row}
+	if c.rows[k] != nil {
+		return
+	}
+	c.rows[k] = c.order.PushFront(cachedRow{k, data})
+	c.size += len(data) + rowOverhead
+	for c.size > c.limit {
+		c.drop(c.order.Back())
+	}
+}
+
+func (c *rowCache) drop(e *list.Element) {
+	r := c.order.Remove(e).(cachedRow)
+	delete(c.rows, r.key)
+	c.size -= len(r.data) + rowOverhead
+}
+
+// forget drops what is kept of a database that is closed.
+func (c *rowCache) forget(d *database) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for e := c.order.Front(); e != nil; {
+		next := e.Next()
+		if e.Value.(cachedRow).key.db == d {
+			c.drop(e)
+		}
+		e = next
+	}
+}
