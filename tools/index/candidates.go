@@ -52,7 +52,7 @@ const (
 
 // rank returns the documents that match, best first; at least limit of them
 // are loaded where there are as many.
-func (x *Index) rank(ctx context.Context, a *analyzer, sessions []*session, p *plan, q *parsedQuery, limit int, r *Results) ([]*found, error) {
+func (x *Index) rank(ctx context.Context, a *analyzer, m *meaning, sessions []*session, p *plan, q *parsedQuery, limit int, r *Results) ([]*found, error) {
 	states := make([]state, 0, len(sessions))
 	for _, s := range sessions {
 		states = append(states, s.state)
@@ -79,6 +79,10 @@ func (x *Index) rank(ctx context.Context, a *analyzer, sessions []*session, p *p
 		return int(a.id - b.id)
 	}
 	slices.SortFunc(all, byScore)
+	all, err := x.fuse(ctx, m, p, q, all, r)
+	if err != nil {
+		return nil, err
+	}
 	look := min(len(all), max(reranked, limit))
 	if q.sort != byRelevance && len(p.terms) > 0 {
 		for i, f := range all {
@@ -101,6 +105,9 @@ func (x *Index) rank(ctx context.Context, a *analyzer, sessions []*session, p *p
 	case byRelevance:
 		if len(p.terms) > 0 {
 			slices.SortFunc(all[:look], byScore)
+			if all, err = x.rerank(ctx, m, all, r); err != nil {
+				return nil, err
+			}
 			all = x.cutWeak(all, limit, r)
 		}
 	case byDate:

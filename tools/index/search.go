@@ -105,6 +105,8 @@ func (x *Index) search(ctx context.Context, cols []Collection, q Query, broken m
 		r.Notes = append(r.Notes, fmt.Sprintf("limit was lowered to %d, the most that is allowed.", limit))
 	}
 
+	m := x.startMeaning(&parsed, sessions, &r)
+	defer m.end()
 	a := x.analyzer()
 	defer x.analyzers.Put(a)
 	p, err := makePlan(a, &parsed, x.opts, func(t string) (int64, error) {
@@ -121,7 +123,7 @@ func (x *Index) search(ctx context.Context, cols []Collection, q Query, broken m
 	if err != nil {
 		return Results{}, err
 	}
-	hits, err := x.rank(ctx, a, sessions, p, &parsed, limit, &r)
+	hits, err := x.rank(ctx, a, m, sessions, p, &parsed, limit, &r)
 	if err != nil {
 		return Results{}, err
 	}

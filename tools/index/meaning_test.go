@@ -1,0 +1,274 @@
+package index
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"satchel/tools/index/semantic"
+	"satchel/tools/index/semantic/endpoint"
+	"satchel/tools/index/semantic/semantictest"
+)
+
+// animals is a model that knows that some words mean the same.
+func animals(text string) []float32 {
+	v := make([]float32, 4)
+	v[3] = 0.1
+	for i, words := range [][]string{{"cat", "feline", "kitten"}, {"dog", "hound", "puppy"}, {"bread", "loaf", "bakery"}} {
+		for _, w := range words {
+			v[i] += float32(strings.Count(strings.ToLower(text), w))
+		}
+	}
+	return v
+}
+
+func meaningOf(t *testing.T, s *semantictest.Server) *Meaning {
+	t.Helper()
+	e, err := endpoint.NewEmbeddings(endpoint.EmbeddingOptions{
+		Identity: semantic.Identity{Model: "m", MaxChars: 6000},
+		Options:  endpoint.Options{URL: s.URL, Key: s.Key, Backoff: time.Millisecond, Tries: 2},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Close)
+	return &Meaning{Vectors: &semantic.Options{Dir: t.TempDir(), Embedder: e, QueryWait: time.Minute, BreakAfter: 1, BreakFor: time.Hour, RetryAfter: time.Millisecond}}
+}
+
+// embedded waits until the vectors are those of the history's head.
+func embedded(t testing.TB, x *Index, h *history) {
+	t.Helper()
+	deadline := time.Now().Add(5 * time.Minute)
+	for {
+		st, ok := x.MeaningStatus(testSpace)
+		if !ok {
+			t.Fatal("nothing is embedded here")
+		}
+		if st.Commit == string(h.head) && !st.Running {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("still not embedded: %+v", st)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func pets() *history {
+	h := newHistory()
+	h.commit(map[string][]byte{
+		"feline.md": []byte("# About felines\n\nA feline sleeps all day.\n"),
+		"hound.md":  []byte("# About hounds\n\nA hound runs after the postman.\n"),
+		"loaf.md":   []byte("# A loaf\n\nFlour, water, salt.\n"),
+		"de/cat.md": []byte("# Katze\n\nkitten\n"),
+	})
+	return h
+}
+
+func TestFindsWhatIsSaidInOtherWords(t *testing.T) {
+	s := semantictest.New(t, 4)
+	s.Serve(animals)
+	h := pets()
+	x := openIndex(t, Options{Meaning: meaningOf(t, s)})
+	r := search(t, x, "kitten")
+	if !slices.ContainsFunc(r.Notes, func(n string) bool { return strings.Contains(n, "not indexed yet") }) {
+		t.Errorf("notes are %q", r.Notes)
+	}
+	update(t, x, h)
+	embedded(t, x, h)
+	if got := paths(search(t, x, "cat")); len(got) == 0 || got[0] != "feline.md" && got[0] != "de/cat.md" {
+		t.Errorf("cat finds %v", got)
+	}
+	if got := paths(search(t, x, "puppy")); len(got) == 0 || got[0] != "hound.md" {
+		t.Errorf("puppy finds %v", got)
+	}
+	for query, without := range map[string]string{
+		"cat lang:de":      "feline.md", // a filter holds for both legs
+		"cat path:hound*":  "feline.md",
+		`kitten "sleeps"`:  "de/cat.md", // a phrase must occur
+		"kitten -katze":    "de/cat.md",
+		"kitten path:nono": "feline.md",
+	} {
+		if got := paths(search(t, x, query)); slices.Contains(got, without) {
+			t.Errorf("%s finds %v", query, got)
+		}
+	}
+	// What changes is followed, and what is gone is not found.
+	h.commit(map[string][]byte{"hound.md": nil, "new.md": []byte("# News\n\nThe hound has a puppy.\n")})
+	update(t, x, h)
+	if got := paths(search(t, x, "dog")); slices.Contains(got, "hound.md") {
+		t.Errorf("before it is embedded, dog finds %v", got)
+	}
+	embedded(t, x, h)
+	if got := paths(search(t, x, "dog")); len(got) == 0 || got[0] != "new.md" {
+		t.Errorf("dog finds %v", got)
+	}
+	// A rebuild renumbers documents; nothing is embedded twice.
+	before := len(s.Texts())
+	if err := x.Rebuild(t.Context(), testSpace, h); err != nil {
+		t.Fatal(err)
+	}
+	if got := paths(search(t, x, "puppy")); len(got) == 0 || got[0] != "new.md" {
+		t.Errorf("puppy finds %v", got)
+	}
+	if got := s.Texts()[before:]; len(got) != 0 { // the query is remembered
+		t.Errorf("a rebuild embeds %q", got)
+	}
+}
+
+func TestWithoutItsModelASearchGoesByWords(t *testing.T) {
+	for name, fault := range map[string]semantictest.Fault{
+		"dead": func(w http.ResponseWriter, _ *http.Request, _ []string) bool { w.WriteHeader(503); return true },
+		"huge": func(w http.ResponseWriter, _ *http.Request, _ []string) bool {
+			_, _ = w.Write([]byte(`{"data":[{"index":0,"embedding":[` + strings.Repeat("1,", 40_000) + `1]}]}`))
+			return true
+		},
+		"of another length": func(w http.ResponseWriter, _ *http.Request, _ []string) bool {
+			_, _ = w.Write([]byte(`{"data":[{"index":0,"embedding":[1,2]}]}`))
+			return true
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := semantictest.New(t, 4)
+			s.Serve(animals)
+			h := pets()
+			x, plain := openIndex(t, Options{Meaning: meaningOf(t, s)}), openIndex(t, Options{})
+			update(t, x, h)
+			update(t, plain, h)
+			embedded(t, x, h)
+			s.Break(fault)
+			for _, query := range []string{"hound", "sleeps all day", "nothing of this"} {
+				got, want := search(t, x, query), search(t, plain, query)
+				if !slices.Equal(paths(got), paths(want)) || got.Total != want.Total {
+					t.Errorf("%s finds %v, and words alone %v", query, paths(got), paths(want))
+				}
+				if !slices.ContainsFunc(got.Notes, func(n string) bool { return strings.HasPrefix(n, "The embedding model ") }) {
+					t.Errorf("notes are %q", got.Notes)
+				}
+				for _, n := range got.Notes {
+					if strings.Contains(n, s.Key) || strings.Contains(n, "127.0.0.1") {
+						t.Errorf("a note says too much: %q", n)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestASlowModelDelaysNoSearch holds every request; the search must be answered
+// while it is held.
+func TestASlowModelDelaysNoSearch(t *testing.T) {
+	s := semantictest.New(t, 4)
+	s.Serve(animals)
+	m := meaningOf(t, s)
+	m.Vectors.QueryWait = time.Millisecond
+	h := pets()
+	x := openIndex(t, Options{Meaning: m})
+	update(t, x, h)
+	embedded(t, x, h)
+	s.Hold()
+	r := search(t, x, "hound")
+	if got := paths(r); len(got) == 0 || got[0] != "hound.md" {
+		t.Errorf("hound finds %v", got)
+	}
+	if !slices.Contains(r.Notes, "The embedding model did not answer in time, so this answer goes without it.") {
+		t.Errorf("notes are %q", r.Notes)
+	}
+}
+
+type fakeReranker func(query string, documents []string) ([]float64, error)
+
+func (f fakeReranker) Rerank(_ context.Context, query string, documents []string) ([]float64, error) {
+	return f(query, documents)
+}
+
+func TestRerank(t *testing.T) {
+	h := newHistory()
+	files := map[string][]byte{}
+	for i := range 8 {
+		files[fmt.Sprintf("p%d.md", i)] = []byte(fmt.Sprintf("# Page %d\n\n%s\n", i, strings.Repeat("turbine ", i+1)))
+	}
+	h.commit(files)
+	var asked []string
+	m := &Meaning{RerankCount: 4, RerankChars: 20, RerankWeight: 1, Reranker: fakeReranker(func(query string, documents []string) ([]float64, error) {
+		if query != "turbine" {
+			t.Errorf("asked for %q", query)
+		}
+		asked = documents
+		scores := make([]float64, len(documents))
+		for i := range scores {
+			scores[i] = float64(i) // the other way round
+		}
+		return scores, nil
+	})}
+	x, plain := openIndex(t, Options{Meaning: m}), openIndex(t, Options{})
+	update(t, x, h)
+	update(t, plain, h)
+	want := paths(search(t, plain, "turbine"))
+	slices.Reverse(want[:4])
+	if got := paths(search(t, x, "turbine path:*.md")); !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if len(asked) != 4 || len(asked[0]) > 20 {
+		t.Errorf("it was given %q", asked)
+	}
+	m.Reranker = fakeReranker(func(string, []string) ([]float64, error) { return nil, errors.New("secret detail") })
+	x = openIndex(t, Options{Meaning: m})
+	update(t, x, h)
+	r := search(t, x, "turbine")
+	slices.Reverse(want[:4])
+	if got := paths(r); !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if !slices.Contains(r.Notes, "The reranking model failed, so this answer goes without it.") {
+		t.Errorf("notes are %q", r.Notes)
+	}
+}
+
+type fakeExpander func(query string) ([]string, error)
+
+func (f fakeExpander) Expand(_ context.Context, query string) ([]string, error) { return f(query) }
+
+func TestExpandRemembers(t *testing.T) {
+	n := 0
+	x := openIndex(t, Options{Meaning: &Meaning{ExpandCache: 1, Expander: fakeExpander(func(query string) ([]string, error) {
+		n++
+		if query == "fails" {
+			return nil, errors.New("no")
+		}
+		return []string{query + "s"}, nil
+	})}})
+	ask := func(text string) []string {
+		q := parseQuery(text, time.Now(), x.opts)
+		var r Results
+		words, err := x.expand(t.Context(), &q, &r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (text == "fails") != (len(r.Notes) == 1) {
+			t.Errorf("%s: notes are %q", text, r.Notes)
+		}
+		return words
+	}
+	if got := ask("turbine"); !slices.Equal(got, []string{"turbines"}) {
+		t.Errorf("got %v", got)
+	}
+	ask("turbine")
+	ask("turbine lang:de") // qualifiers are no words
+	if n != 1 {
+		t.Errorf("asked %d times", n)
+	}
+	ask("other")
+	ask("turbine") // forgotten meanwhile
+	if n != 3 {
+		t.Errorf("asked %d times", n)
+	}
+	if got := ask("fails"); got != nil {
+		t.Errorf("got %v", got)
+	}
+}
