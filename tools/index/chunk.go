@@ -2,22 +2,10 @@ package index
 
 import (
 	"bytes"
-	"path"
-	"strings"
 	"unicode/utf8"
-
-	"satchel/internal/frontmatter"
 )
 
-// page is a file as the index sees it.
-type page struct {
-	frontMatter
-	chunks    []chunk
-	lines     int
-	truncated bool // the file has more chunks than are indexed
-}
-
-// chunk is a run of whole lines of a page.
+// chunk is a run of whole lines of a page, or a part of one very long line.
 type chunk struct {
 	start, end int      // bytes in the file
 	lines      [2]int   // first and last line, from 1
@@ -26,107 +14,44 @@ type chunk struct {
 	// anchors are those of the last heading above its start ("" where there is
 	// none) and of each of headings.
 	anchors []string
+	// head is the bytes of the lines that say what a chunk is a part of where a
+	// table or a code fence had to be cut: the table's header, the fence's first
+	// line. They lie before start; empty for most.
+	head [2]int
 }
 
 const (
-	chunkTarget = 2 << 10 // small chunks are merged up to this many bytes
-	chunkSplit  = 4 << 10 // larger ones are split at blank lines, never within a code fence
+	chunkTarget = 2 << 10  // small chunks are merged up to this many bytes
+	chunkSplit  = 4 << 10  // larger ones are split at blank lines
+	maxFence    = 32 << 10 // code fences are cut beyond this alone
+	maxLine     = 8 << 10  // a longer line is read as several
+	maxHead     = 1 << 10  // of a table's header
 )
 
-// line is one line of a file with what the parser made of it.
+// line is one line of a file, or a part of a very long one, with what the
+// parser made of it.
 type line struct {
 	start, end int // bytes, the line feed included
+	number     int // from 1
 	level      int // of the heading that begins here; 0: none
 	heading    string
 	blank      bool
-	whole      bool // inside a code fence, a table or front matter: no cut before it
+	// structure is a line that says nothing by itself: a heading, a rule, front
+	// matter, a closing tag.
+	structure bool
+	group     group
+	first     int // of a group's lines: the index of the one that begins it
 }
 
-// parsePage reads a file. It never fails: what it cannot make sense of is text.
-func parsePage(name string, data []byte, maxChunks int) page {
-	var p page
-	var lines []line
-	p.frontMatter, lines = readPage(name, data)
-	p.lines = len(lines)
-	p.chunks, p.truncated = cutChunks(lines, maxChunks)
-	if p.Title == "" {
-		p.Title = titleOf(name, lines)
-	}
-	return p
-}
-
-// readPage returns the front matter and the lines of a file.
-func readPage(name string, data []byte) (fm frontMatter, lines []line) {
-	if format(name) == formatMarkdown {
-		var body int
-		fm, body = cutFrontMatter(data)
-		return fm, markdownLines(data, body)
-	}
-	return fm, parseLines(name, data, 0)
-}
-
-// parseLines returns the lines of a part of a file that begins at a byte, where
-// a chunk does.
-func parseLines(name string, data []byte, start int) []line {
-	switch format(name) {
-	case formatMarkdown:
-		body := 0
-		if start == 0 {
-			body = frontmatter.Skip(data)
-		}
-		return markdownLines(data, body)
-	case formatHTML:
-		return htmlLines(data)
-	}
-	return plainLines(data)
-}
-
-type fileFormat int
+// group is what a line is a further line of.
+type group uint8
 
 const (
-	formatText fileFormat = iota
-	formatMarkdown
-	formatHTML
-	formatSource
+	alone   group = iota
+	inFence       // code, comments, scripts: whole up to maxFence
+	inTable       // rows: whole up to chunkTarget, then cut between any two
+	inBlock       // front matter, a notebook's cell: as inFence, and nothing to repeat
 )
-
-func format(name string) fileFormat {
-	switch strings.ToLower(path.Ext(name)) {
-	case ".md", ".mdx", ".markdown", ".mdc", ".qmd", ".rmd":
-		return formatMarkdown
-	case ".html", ".htm", ".xhtml":
-		return formatHTML
-	case ".txt", ".text", ".rst", ".adoc", ".org", ".srt", ".vtt", "":
-		return formatText
-	}
-	return formatSource
-}
-
-// titleOf falls back on the first heading, then on the file's name.
-func titleOf(name string, lines []line) string {
-	best := 0
-	title := ""
-	for _, l := range lines {
-		if l.level > 0 && l.heading != "" && (best == 0 || l.level < best) {
-			best, title = l.level, l.heading
-			if best == 1 {
-				break
-			}
-		}
-	}
-	if best == 1 || best == 2 {
-		return title
-	}
-	base := path.Base(name)
-	if f := format(name); f == formatSource {
-		return base
-	}
-	stem := strings.TrimSuffix(base, path.Ext(base))
-	if up := path.Base(path.Dir(name)); (stem == "index" || stem == "README" || stem == "SKILL") && up != "." && up != "/" {
-		return up
-	}
-	return stem
-}
 
 // eachLine calls f with the bounds of every line, the line feed included.
 func eachLine(data []byte, f func(start, end int)) {
@@ -140,15 +65,74 @@ func eachLine(data []byte, f func(start, end int)) {
 	}
 }
 
+// plainLines returns the lines of a text without any structure.
 func plainLines(data []byte) []line {
 	var lines []line
+	n := 0
 	eachLine(data, func(start, end int) {
-		lines = append(lines, line{start: start, end: end, blank: len(bytes.TrimSpace(data[start:end])) == 0})
+		n++
+		lines = append(lines, line{start: start, end: end, number: n, blank: len(bytes.TrimSpace(data[start:end])) == 0})
 	})
 	return lines
 }
 
+// splitLong makes several lines of each that is longer than maxLine, so that a
+// file without line feeds has chunks too. It cuts after a sentence, else at a
+// blank, else between two characters.
+func splitLong(data []byte, lines []line) []line {
+	long := false
+	for _, l := range lines {
+		long = long || l.end-l.start > maxLine
+	}
+	if !long {
+		return lines
+	}
+	var out []line
+	moved := make([]int, len(lines)) // where each line is now
+	for i, l := range lines {
+		moved[i] = len(out)
+		l.first = moved[l.first]
+		for long := l.end-l.start > maxLine; long && l.end-l.start > chunkTarget+chunkTarget/2; {
+			part := l
+			part.end = l.start + softCut(data[l.start:l.start+chunkTarget])
+			out = append(out, part)
+			l.start, l.level, l.heading, l.structure = part.end, 0, "", false
+		}
+		out = append(out, l)
+	}
+	return out
+}
+
+// softCut returns where to cut a piece of a long line.
+func softCut(b []byte) int {
+	blank := 0
+	for i := len(b) - 1; i > len(b)/2; i-- {
+		if b[i] != ' ' {
+			continue
+		}
+		if blank == 0 {
+			blank = i + 1
+		}
+		if c := b[i-1]; c == '.' || c == '!' || c == '?' {
+			return i + 1
+		}
+	}
+	if blank > 0 {
+		return blank
+	}
+	n := len(b)
+	for back := 0; n > 0 && !utf8.RuneStart(b[n-1]) && back < utf8.UTFMax; back++ {
+		n--
+	}
+	// The last character may be whole or not: leave it to the next piece.
+	if n > 1 && b[n-1] >= utf8.RuneSelf {
+		n--
+	}
+	return n
+}
+
 // cutChunks cuts at headings, merges small neighbours and splits what is large.
+// The chunks hold every line once, in order.
 func cutChunks(lines []line, maxChunks int) (chunks []chunk, truncated bool) {
 	if len(lines) == 0 {
 		return nil, false
@@ -158,66 +142,114 @@ func cutChunks(lines []line, maxChunks int) (chunks []chunk, truncated bool) {
 		text  string
 	}
 	var stack []above
+	sizes := sectionSizes(lines)
 	anchors := anchorer{}
 	anchor := "" // of the last heading
 	var cur chunk
-	open := false
-	closeAt := func(i int) { // lines before i belong to cur
-		if !open {
-			return
-		}
-		cur.end, cur.lines[1] = lines[i-1].end, i
+	open, says := false, false // says: the open chunk has more than structure
+	closeAt := func(i int) {   // lines before i belong to cur
+		cur.end, cur.lines[1] = lines[i-1].end, lines[i-1].number
 		chunks = append(chunks, cur)
-		open = false
+		open, says = false, false
 	}
 	for i, l := range lines {
 		size := l.start - cur.start
-		if l.level > 0 {
+		switch {
+		case !open:
+		case l.level > 0:
 			// A section begins a chunk of its own unless what is open and the
-			// section together stay small.
-			if open && size+sectionSize(lines, i) > chunkTarget {
+			// section together stay small, or nothing is said yet.
+			if says && size+sizes[i] > chunkTarget {
 				closeAt(i)
 			}
+		case !says && size < chunkSplit:
+		case l.mayCut(lines) && (size >= chunkSplit || size >= chunkTarget && (lines[i-1].blank || l.group == inTable || l.number == lines[i-1].number)):
+			closeAt(i)
+		}
+		if l.level > 0 {
 			for len(stack) > 0 && stack[len(stack)-1].level >= l.level {
 				stack = stack[:len(stack)-1]
 			}
 			stack = append(stack, above{l.level, l.heading})
-		} else if open && !l.whole && (size >= chunkSplit || size >= chunkTarget && i > 0 && lines[i-1].blank) {
-			closeAt(i)
 		}
 		if !open {
 			if len(chunks) == maxChunks {
 				return chunks, true
 			}
 			open = true
-			cur = chunk{start: l.start, lines: [2]int{i + 1, i + 1}}
+			cur = chunk{start: l.start, lines: [2]int{l.number, l.number}, head: l.head(lines)}
 			for _, s := range stack {
 				cur.crumbs = append(cur.crumbs, s.text)
 			}
 			cur.anchors = []string{anchor}
 		}
+		says = says || !l.blank && !l.structure && l.level == 0
 		if l.level > 0 {
 			anchor = anchors.next(l.heading)
 			cur.headings = append(cur.headings, l.heading)
 			cur.anchors = append(cur.anchors, anchor)
 		}
 	}
+	last := len(chunks) - 1
+	if !says && last >= 0 { // what says nothing by itself ends the chunk before it
+		c := &chunks[last]
+		c.headings = append(c.headings, cur.headings...)
+		c.anchors = append(c.anchors, cur.anchors[1:]...)
+		c.end, c.lines[1] = lines[len(lines)-1].end, lines[len(lines)-1].number
+		return chunks, false
+	}
 	closeAt(len(lines))
 	return chunks, false
 }
 
-// sectionSize returns the bytes from the heading at i to the next heading that
-// has text before it: a heading stays with what it leads to.
-func sectionSize(lines []line, i int) int {
-	text := false
-	for j := i + 1; j < len(lines); j++ {
-		size := lines[j].start - lines[i].start
-		if lines[j].level > 0 && text || size > chunkTarget {
-			return size
-		}
-		text = text || !lines[j].blank && lines[j].level == 0
+// mayCut tells whether a chunk may begin at the line.
+func (l line) mayCut(lines []line) bool {
+	if l.group == alone {
+		return true
 	}
-	return lines[len(lines)-1].end - lines[i].start
+	size := l.start - lines[l.first].start
+	if l.group == inTable {
+		return size >= chunkTarget
+	}
+	return size >= maxFence
+}
+
+// head returns what is repeated before a chunk that begins at the line.
+func (l line) head(lines []line) [2]int {
+	if l.group != inFence && l.group != inTable {
+		return [2]int{}
+	}
+	first := lines[l.first]
+	end := first.end
+	if next := l.first + 1; l.group == inTable && next < len(lines) && lines[next].structure && lines[next].group == inTable {
+		end = lines[next].end
+	}
+	if end > l.start || end-first.start > maxHead {
+		return [2]int{}
+	}
+	return [2]int{first.start, end}
+}
+
+// sectionSizes returns for each heading the bytes from it to the next heading
+// that has text before it: a heading stays with what it leads to.
+func sectionSizes(lines []line) map[int]int {
+	sizes := map[int]int{}
+	end := lines[len(lines)-1].end
+	next, after := end, end // the nearest heading below, and where its section ends
+	text := false           // there is text between here and next
+	for i := len(lines) - 1; i >= 0; i-- {
+		l := lines[i]
+		if l.level == 0 {
+			text = text || !l.blank
+			continue
+		}
+		if text {
+			after = next
+		}
+		sizes[i] = after - l.start
+		next, text = l.start, false
+	}
+	return sizes
 }
 
 // isBinary tells whether data is no text: a NUL among its first bytes, or much

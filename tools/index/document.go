@@ -154,7 +154,7 @@ func (a *analyzer) chunkTerms(name string, p *page, text []byte) []chunkTerms {
 			}
 		}
 		field(fieldCrumb, append(crumbs, about)...)
-		field(fieldBody, indexable(f, string(text[c.start:c.end])))
+		field(fieldBody, indexable(f, string(text[c.head[0]:c.head[1]])), indexable(f, string(text[c.start:c.end])))
 	}
 	return all
 }

@@ -1,6 +1,9 @@
 package index
 
 import (
+	"bytes"
+	"encoding/json"
+	"strconv"
 	"strings"
 	"time"
 
@@ -28,10 +31,10 @@ const (
 // cutFrontMatter returns the front matter of a page and the byte at which its
 // body begins.
 func cutFrontMatter(text []byte) (fm frontMatter, body int) {
-	d := frontmatter.ParseLoosely(text)
+	written, body := readFrontMatter(text)
 	list := func(keys ...string) (all []string) {
 		for _, k := range keys {
-			for _, v := range d.Written(k) {
+			for _, v := range written(k) {
 				if v = tidy(v); v != "" && len(all) < maxListItems {
 					all = append(all, v)
 				}
@@ -66,7 +69,146 @@ func cutFrontMatter(text []byte) (fm frontMatter, body int) {
 			fm.Date = t
 		}
 	}
-	return fm, len(text) - len(d.Body)
+	return fm, body
+}
+
+// readFrontMatter reads the block at the head of a page, in YAML, in TOML
+// between lines of "+++", or in JSON, as static site generators know them. It
+// returns the texts of a key, by its name in small letters, and the byte at
+// which the body begins.
+func readFrontMatter(text []byte) (written func(key string) []string, body int) {
+	if fields, n := tomlFrontMatter(text); n > 0 {
+		return func(k string) []string { return fields[k] }, n
+	}
+	if fields, n := jsonFrontMatter(text); n > 0 {
+		return func(k string) []string { return fields[k] }, n
+	}
+	d := frontmatter.ParseLoosely(text)
+	return d.Written, len(text) - len(d.Body)
+}
+
+// skipFrontMatter returns the byte at which a page's body begins.
+func skipFrontMatter(text []byte) int {
+	if bytes.HasPrefix(text, []byte("+++")) || bytes.HasPrefix(text, []byte("{")) {
+		_, body := readFrontMatter(text)
+		return body
+	}
+	return frontmatter.Skip(text)
+}
+
+// tomlFrontMatter reads the top level's strings, numbers, dates and flat lists:
+// of TOML no more is of use here.
+func tomlFrontMatter(text []byte) (fields map[string][]string, body int) {
+	first, rest, ok := bytes.Cut(text, []byte("\n"))
+	if !ok || string(bytes.TrimRight(first, " \t\r")) != "+++" {
+		return nil, 0
+	}
+	block := rest[:min(len(rest), frontmatter.MaxBytes)]
+	fields = map[string][]string{}
+	at := len(text) - len(rest)
+	top := true
+	for len(block) > 0 {
+		n := bytes.IndexByte(block, '\n') + 1
+		if n == 0 {
+			n = len(block)
+		}
+		l := strings.TrimSpace(strings.ToValidUTF8(string(block[:n]), ""))
+		block = block[n:]
+		at += n
+		if l == "+++" {
+			return fields, at
+		}
+		if strings.HasPrefix(l, "[") {
+			top = strings.EqualFold(l, "[taxonomies]") || strings.EqualFold(l, "[extra]")
+		}
+		k, v, ok := strings.Cut(l, "=")
+		if k = strings.ToLower(strings.Trim(strings.TrimSpace(k), `"'`)); !ok || !top || k == "" || len(fields) == frontmatter.MaxValues {
+			continue
+		}
+		if _, again := fields[k]; !again {
+			fields[k] = tomlValues(strings.TrimSpace(v))
+		}
+	}
+	return nil, 0 // never closed: it is text
+}
+
+// tomlValues reads one value, or those of a list on one line.
+func tomlValues(v string) (all []string) {
+	list := strings.HasPrefix(v, "[")
+	v = strings.TrimPrefix(v, "[")
+	for len(all) < maxListItems {
+		v = strings.TrimLeft(v, " \t,")
+		if v == "" || v[0] == ']' || v[0] == '#' {
+			break
+		}
+		var item string
+		if q := v[0]; q == '"' || q == '\'' {
+			end := 1
+			for end < len(v) && v[end] != q {
+				if v[end] == '\\' && q == '"' {
+					end++
+				}
+				end++
+			}
+			end = min(end, len(v))
+			item, v = v[1:end], v[min(end+1, len(v)):]
+			if q == '"' {
+				item = strings.NewReplacer(`\"`, `"`, `\\`, `\`, `\n`, " ", `\t`, " ").Replace(item)
+			}
+		} else {
+			end := strings.IndexAny(v, ",]#")
+			if !list || end < 0 {
+				if end = strings.IndexByte(v, '#'); end < 0 {
+					end = len(v)
+				}
+			}
+			item, v = strings.TrimSpace(v[:end]), v[end:]
+		}
+		if item != "" {
+			all = append(all, item)
+		}
+		if !list {
+			break
+		}
+	}
+	return all
+}
+
+// jsonFrontMatter reads an object that begins the page with "{" on a line of its
+// own and ends before a line of text.
+func jsonFrontMatter(text []byte) (fields map[string][]string, body int) {
+	first, _, ok := bytes.Cut(text, []byte("\n"))
+	if !ok || string(bytes.TrimSpace(first)) != "{" {
+		return nil, 0
+	}
+	dec := json.NewDecoder(bytes.NewReader(text[:min(len(text), frontmatter.MaxBytes)]))
+	var all map[string]any
+	if dec.Decode(&all) != nil {
+		return nil, 0
+	}
+	fields = make(map[string][]string, len(all))
+	for k, v := range all {
+		list, ok := v.([]any)
+		if !ok {
+			list = []any{v}
+		}
+		for _, e := range list[:min(len(list), maxListItems)] {
+			switch e := e.(type) {
+			case string:
+				fields[strings.ToLower(k)] = append(fields[strings.ToLower(k)], e)
+			case float64:
+				fields[strings.ToLower(k)] = append(fields[strings.ToLower(k)], strconv.FormatFloat(e, 'f', -1, 64))
+			}
+		}
+	}
+	body = int(dec.InputOffset())
+	for body < len(text) && (text[body] == ' ' || text[body] == '\r' || text[body] == '\t') {
+		body++
+	}
+	if body < len(text) && text[body] == '\n' {
+		body++
+	}
+	return fields, body
 }
 
 // tidy makes a field one line of bounded length.

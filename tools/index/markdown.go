@@ -10,79 +10,166 @@ import (
 
 const maxHeadingBytes = 300
 
-// markdownLines marks the headings, code fences and tables of Markdown and MDX.
-// The body begins at byte body; what is before it is front matter.
+// markdownLines marks the headings, code fences, comments and tables of Markdown
+// and MDX. The body begins at byte body; what is before it is front matter.
 func markdownLines(data []byte, body int) []line {
-	var lines []line
+	lines := plainLines(data)
 	var fence fenceState
-	table := false
-	eachLine(data, func(start, end int) {
-		text := data[start:end]
-		l := line{start: start, end: end, blank: len(bytes.TrimSpace(text)) == 0}
+	ends := commentEnds{data: data}
+	open := 0     // the line that began the fence or the comment
+	comment := "" // what ends the one that is open
+	table := -1   // the line that began the table
+	for i := range lines {
+		l := &lines[i]
+		text := data[l.start:l.end]
+		if l.end <= body {
+			l.structure = true
+			if i > 0 {
+				l.group = inBlock
+			}
+			continue
+		}
 		switch {
-		case end <= body:
-			l.whole = start > 0
 		case fence.open():
-			l.whole = true
-			fence.close(text)
-		case fence.start(text):
-			table = false
-		default:
-			isRow := bytes.HasPrefix(bytes.TrimLeft(text, " "), []byte("|"))
-			// A table is cut only where it has grown beyond a chunk, and
-			// cutChunks cuts at any row then.
-			l.whole = isRow && table && end-lines[len(lines)-1].start < chunkTarget && shortTable(lines, start)
-			table = isRow
-			if level, h := atxHeading(text); level > 0 {
-				l.level, l.heading = level, h
-			} else if level := setext(text); level > 0 && len(lines) > 0 {
-				if prev := &lines[len(lines)-1]; canBeSetext(data, *prev, body) {
-					prev.level, prev.heading = level, cleanHeading(string(data[prev.start:prev.end]))
-				}
+			if !fence.leaves(text) {
+				l.group, l.first = inFence, open
+				fence.close(text)
+				continue
+			}
+			fence = fenceState{}
+		case comment != "":
+			l.group, l.first, l.structure = inFence, open, true
+			if bytes.Contains(text, []byte(comment)) {
+				comment = ""
+			}
+			continue
+		}
+		if fence.start(text) {
+			open, table = i, -1
+			continue
+		}
+		if comment = ends.opened(*l); comment != "" {
+			open, table, l.structure = i, -1, true
+			continue
+		}
+		if t := bytes.TrimLeft(text, " "); !bytes.HasPrefix(t, []byte("|")) {
+			table = -1
+		} else if table < 0 {
+			table = i
+		} else {
+			l.group, l.first = inTable, table
+			l.structure = i == table+1 && len(bytes.Trim(t, "|:- \t\r\n")) == 0
+		}
+		if level, h := atxHeading(text); level > 0 {
+			l.level, l.heading = level, h
+		} else if level := setext(text); level > 0 && i > 0 {
+			if prev := &lines[i-1]; canBeSetext(data, *prev, body) {
+				prev.level, prev.heading = level, cleanHeading(string(data[prev.start:prev.end]))
+				l.structure = true
 			}
 		}
-		lines = append(lines, l)
-	})
+		l.structure = l.structure || saysNothing(text)
+	}
 	return lines
 }
 
-// shortTable tells whether the unbroken lines before byte at are few.
-func shortTable(lines []line, at int) bool {
-	for i := len(lines) - 1; i >= 0; i-- {
-		if at-lines[i].start > chunkTarget {
-			return false
-		}
-		if !lines[i].whole {
-			return true
-		}
+// saysNothing tells whether a line is a rule, or nothing but a tag or the end of
+// a component.
+func saysNothing(text []byte) bool {
+	t := bytes.TrimSpace(text)
+	if len(t) == 0 || len(t) > 200 {
+		return false
 	}
-	return true
+	if strings.IndexByte("-*_=:", t[0]) >= 0 {
+		return len(bytes.Trim(t, string(t[:1])+" ")) == 0
+	}
+	return t[0] == '<' && t[len(t)-1] == '>' && bytes.IndexByte(t, '>') == len(t)-1 && (t[1] == '/' || bytes.IndexByte(t, ' ') < 0)
 }
 
-// fenceState follows fenced code blocks (CommonMark 4.5).
+// commentEnds finds the ends of comments, each once: a page of nothing but
+// beginnings is read in linear time.
+type commentEnds struct {
+	data []byte
+	next [2]int // the first end at or after what was looked at last
+}
+
+var comments = [...]struct{ start, end string }{{"<!--", "-->"}, {"{/*", "*/}"}}
+
+// opened returns what ends a comment that begins with the line and goes on
+// beyond it, "" where there is none. One that is never ended, or only far
+// below, is text.
+func (c *commentEnds) opened(l line) string {
+	text := c.data[l.start:l.end]
+	t := bytes.TrimLeft(text, " ")
+	for k, m := range comments {
+		if !bytes.HasPrefix(t, []byte(m.start)) || bytes.Contains(t, []byte(m.end)) {
+			continue
+		}
+		if c.next[k] < l.end {
+			c.next[k] = len(c.data) + maxFence
+			if i := bytes.Index(c.data[l.end:], []byte(m.end)); i >= 0 {
+				c.next[k] = l.end + i
+			}
+		}
+		if c.next[k]-l.end < maxFence {
+			return m.end
+		}
+	}
+	return ""
+}
+
+// fenceState follows fenced code blocks (CommonMark 4.5), also within quotes
+// and list items.
 type fenceState struct {
-	char byte // 0: none is open
-	n    int
+	char   byte // 0: none is open
+	n      int
+	quoted bool // it ends with the quote, at the latest
 }
 
 func (f *fenceState) open() bool { return f.char != 0 }
 
+// unquote drops the marks of a quote and blanks.
+func unquote(text []byte) (t []byte, quoted bool) {
+	t = bytes.TrimLeft(text, " \t")
+	for bytes.HasPrefix(t, []byte(">")) {
+		t, quoted = bytes.TrimLeft(t[1:], " \t"), true
+	}
+	return t, quoted
+}
+
 func (f *fenceState) start(text []byte) bool {
-	t := bytes.TrimLeft(text, " \t")
+	t, quoted := unquote(text)
+	if len(t) > 2 && strings.IndexByte("-*+", t[0]) >= 0 && t[1] == ' ' {
+		t = bytes.TrimLeft(t[2:], " ")
+	} else if i := bytes.IndexAny(t, ".)"); i > 0 && i < 4 && isNumber(string(t[:i])) && i+1 < len(t) && t[i+1] == ' ' {
+		t = bytes.TrimLeft(t[i+2:], " ")
+	}
 	for _, c := range []byte("`~") {
 		n := 0
 		for n < len(t) && t[n] == c {
 			n++
 		}
 		if n >= 3 && (c == '~' || bytes.IndexByte(t[n:], '`') < 0) {
-			f.char, f.n = c, n
+			*f = fenceState{c, n, quoted}
 			return true
 		}
 	}
 	return false
 }
 
+// leaves tells whether a line is no more in the quote that the fence is in.
+func (f *fenceState) leaves(text []byte) bool {
+	if !f.quoted {
+		return false
+	}
+	_, quoted := unquote(text)
+	return !quoted
+}
+
 func (f *fenceState) close(text []byte) {
+	if f.quoted {
+		text, _ = unquote(text)
+	}
 	t := bytes.TrimSpace(text)
 	for _, c := range t {
 		if c != f.char {
@@ -133,7 +220,7 @@ func setext(text []byte) int {
 }
 
 func canBeSetext(data []byte, prev line, body int) bool {
-	if prev.blank || prev.whole || prev.level > 0 || prev.start < body || prev.end-prev.start > maxHeadingBytes {
+	if prev.blank || prev.group != alone || prev.structure || prev.level > 0 || prev.start < body || prev.end-prev.start > maxHeadingBytes {
 		return false
 	}
 	return !strings.ContainsRune("|>-*+`~<:", rune(bytes.TrimLeft(data[prev.start:prev.end], " ")[0]))
@@ -146,8 +233,6 @@ var (
 	headingLink = lazily(`!?\[([^\]]*)\]\([^)]*\)`)
 	headingID   = lazily(`\s*\{#[^}]*\}\s*$`)
 	anyTag      = lazily(`</?[a-zA-Z][^<>]{0,300}>`)
-	htmlHeading = lazily(`(?i)<h([1-6])(?:\s[^<>]{0,300})?>(.{0,1000}?)</h[1-6]\s*>`)
-	htmlTitle   = lazily(`(?i)<title(?:\s[^<>]{0,300})?>(.{0,1000}?)</title\s*>`)
 )
 
 func lazily(expr string) func() *regexp.Regexp {
@@ -167,33 +252,6 @@ func cleanHeading(h string) string {
 		h = strings.NewReplacer("**", "", "__", "", "*", "").Replace(h)
 	}
 	return clip(strings.Join(strings.Fields(html.UnescapeString(h)), " "), maxHeadingBytes)
-}
-
-// htmlLines marks the headings of HTML that begin and end on one line.
-func htmlLines(data []byte) []line {
-	lines := plainLines(data)
-	for i := range lines {
-		l := &lines[i]
-		text := data[l.start:min(l.end, l.start+chunkSplit)]
-		if m := htmlHeading().FindSubmatch(text); m != nil {
-			l.level, l.heading = int(m[1][0]-'0'), cleanHeading(string(m[2]))
-		} else if m := htmlTitle().FindSubmatch(text); m != nil {
-			l.level, l.heading = 1, cleanHeading(string(m[1]))
-		}
-	}
-	return lines
-}
-
-// indexable returns the part of a chunk's text that is worth indexing: targets
-// of links, imports of MDX and the marks of HTML only blur what a page is about.
-func indexable(f fileFormat, text string) string {
-	switch f {
-	case formatMarkdown:
-		return dropImports(dropLinkTargets(text))
-	case formatHTML:
-		return dropTags(text)
-	}
-	return text
 }
 
 // dropLinkTargets turns [text](target) into [text] where the target is on one
@@ -252,40 +310,4 @@ func dropImports(text string) string {
 		}
 	}
 	return b.String()
-}
-
-// dropTags removes the tags, comments, scripts and styles of HTML and resolves
-// its entities.
-func dropTags(text string) string {
-	var b strings.Builder
-	b.Grow(len(text))
-	for {
-		i := strings.IndexByte(text, '<')
-		if i < 0 || i+1 == len(text) {
-			b.WriteString(text)
-			break
-		}
-		b.WriteString(text[:i])
-		text = text[i:]
-		end := ">"
-		switch low := strings.ToLower(clip(text, 8)); {
-		case strings.HasPrefix(text, "<!--"):
-			end = "-->"
-		case strings.HasPrefix(low, "<script"):
-			end = "</script>"
-		case strings.HasPrefix(low, "<style"):
-			end = "</style>"
-		case text[1] != '/' && text[1] != '!' && !isWordByte(text[1]):
-			end = "<" // a bare less-than sign
-		}
-		n := strings.Index(text, end) + len(end)
-		if n < len(end) { // never closed: it is text
-			n = 1
-		} else if end == "<" {
-			n = 1
-		}
-		b.WriteByte(' ')
-		text = text[n:]
-	}
-	return html.UnescapeString(b.String())
 }

@@ -25,7 +25,7 @@ func pageLanguage(name, said string, text []byte) string {
 				return l
 			}
 		}
-	case formatSource:
+	case formatSource, formatData, formatTable:
 		return ""
 	}
 	return language.Detect(text)

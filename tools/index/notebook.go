@@ -1,0 +1,79 @@
+package index
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+)
+
+// A Jupyter notebook is JSON, written by every program that saves one with each
+// line of a cell on a line of its own. It is read line by line, so that lines
+// and chunks are those of the file; one that is on a single line is plain text.
+
+// notebookLines keeps cells whole and marks the headings of those in Markdown.
+func notebookLines(data []byte) []line {
+	lines := plainLines(data)
+	cell, markdown, source := -1, false, false
+	for i := range lines {
+		l := &lines[i]
+		t := bytes.TrimSpace(data[l.start:min(l.end, l.start+4*maxHeadingBytes)])
+		kind, ok := bytes.CutPrefix(t, []byte(`"cell_type":`))
+		switch {
+		case ok:
+			cell, markdown, source = i, bytes.Contains(kind, []byte(`"markdown"`)), false
+			l.structure = true
+			continue
+		case bytes.HasPrefix(t, []byte(`"source":`)):
+			source = true
+			l.structure = true
+		case bytes.HasPrefix(t, []byte("]")):
+			source = false
+		}
+		if cell >= 0 {
+			l.group, l.first = inBlock, cell
+		}
+		if !source || bytes.HasSuffix(t, []byte("[")) {
+			l.structure = true
+			continue
+		}
+		if s, ok := jsonString(t); ok && markdown {
+			if level, h := atxHeading([]byte(s)); level > 0 && l.start < len(data) {
+				l.level, l.heading = level, h
+			}
+		}
+	}
+	return lines
+}
+
+// jsonString reads a line that is one string of a list.
+func jsonString(t []byte) (s string, ok bool) {
+	if t = bytes.TrimSuffix(t, []byte(",")); len(t) < 2 || t[0] != '"' {
+		return "", false
+	}
+	return s, json.Unmarshal(t, &s) == nil
+}
+
+// cellText returns what cells say and what they print, without pictures.
+func cellText(text string) string {
+	var b strings.Builder
+	list := ""
+	for l := range strings.Lines(text) {
+		t := bytes.TrimSpace([]byte(l))
+		if s, ok := jsonString(t); ok && !bytes.Contains(t, []byte(`": `)) || ok && list == "source" {
+			if list == "source" || list == "text" || list == "text/plain" {
+				b.WriteString(s)
+				if !strings.HasSuffix(s, "\n") {
+					b.WriteByte('\n')
+				}
+			}
+			continue
+		}
+		if key, rest, ok := strings.Cut(string(t), `": `); ok && len(key) < 40 {
+			list = strings.TrimPrefix(key, `"`)
+			if s, ok := jsonString([]byte(rest)); ok && list == "source" {
+				b.WriteString(s + "\n")
+			}
+		}
+	}
+	return b.String()
+}
