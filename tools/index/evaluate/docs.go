@@ -1,6 +1,7 @@
 package evaluate
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"maps"
@@ -95,17 +96,24 @@ func describedAs(page []byte) string {
 	return strings.Join(strings.Fields(said[0]), " ")
 }
 
-// descriptionLine is the key of front matter with the lines that belong to its
-// value, which are indented or blank.
-var descriptionLine = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?m)^description[ \t]*:.*(?:\n|\z)(?:(?:[ \t]+.*|[ \t]*)(?:\n|\z))*?(?:(?:[ \t]+\S.*)(?:\n|\z))*`)
-})
-
-// WithoutDescription takes the description out of a page's front matter.
+// WithoutDescription takes the description out of a page's front matter: its key
+// with the lines that belong to the value, which are indented or blank.
 func WithoutDescription(page []byte) []byte {
 	body := frontmatter.ParseLoosely(page).Body
-	head := page[:len(page)-len(body)]
-	return append(descriptionLine().ReplaceAll(head, nil), body...)
+	var out []byte
+	within := false
+	for line := range bytes.Lines(page[:len(page)-len(body)]) {
+		if within {
+			within = line[0] == ' ' || line[0] == '\t' || len(bytes.TrimSpace(line)) == 0
+		}
+		if key, _, ok := bytes.Cut(line, []byte(":")); ok && string(bytes.TrimRight(key, " \t")) == "description" {
+			within = true
+		}
+		if !within {
+			out = append(out, line...)
+		}
+	}
+	return append(out, body...)
 }
 
 // identifiersOf returns the identifiers that are the title of a page or one of
