@@ -81,7 +81,7 @@ func analysisMeets(page, query string, lang string) bool {
 	tg := tongueOf(strings.Fields(query), map[string]int64{lang: 10})
 	met, whole := true, false
 	a.words(query, func(w word) {
-		forms := append(append(tg.stems(query[w.start:w.end], w.term), w.parts...), w.term)
+		forms := append(append(tg.stems(query[w.start:w.end], w.term, false), w.parts...), w.term)
 		met = met && slices.ContainsFunc(forms, func(f string) bool { return slices.Contains(terms, f) })
 		whole = whole || w.joined != "" && slices.Contains(terms, w.joined)
 	})
@@ -151,7 +151,7 @@ func FuzzAnalysis(f *testing.F) {
 			if w.start < 0 || w.start >= w.end || w.end > len(text) {
 				t.Fatalf("%q: a word from %d to %d", text, w.start, w.end)
 			}
-			tg.stems(text[w.start:w.end], w.term)
+			tg.stems(text[w.start:w.end], w.term, false)
 		})
 		language.Detect([]byte(text))
 		language.OfPath(text)

@@ -23,7 +23,7 @@ const (
 	foreignConcluded = 0.8
 	// concludedShare is how near to the best language English must come to be
 	// concluded: titles and code are often English in every language.
-	concludedShare = 0.85
+	concludedShare = 0.7
 	// standInShare is the part of the best member's score that another member of
 	// a family must have to stand for it: a newer version that only mentions
 	// what an older one is about does not.

@@ -84,14 +84,18 @@ func isStop(word string, langs ...string) bool {
 
 // stems returns the terms, besides its own, under which pages in the query's
 // language have a word: of a query of unknown language, in each that pages are
-// in. They stand for the same word and are never more than one match of it.
-func (t tongue) stems(raw, term string) []string {
+// in, but only of a word that no page has as it is written (known is false), for
+// a stem of another language is rare and would outweigh it. They stand for the
+// same word and are never more than one match of it.
+func (t tongue) stems(raw, term string, known bool) []string {
 	langs := t.held
 	if r := t.reader(); r != "" {
 		langs = []string{r}
 		if !language.Stems(r) {
 			return nil
 		}
+	} else if known {
+		return nil
 	}
 	var all []string
 	for _, l := range langs {

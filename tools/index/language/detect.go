@@ -14,8 +14,13 @@ const (
 	sampleBytes = 6 << 10
 	sampleWords = 400
 	minStops    = 3    // words of a language's list that a page must have
-	minShare    = 0.08 // of all its words: prose has .3 to .5, a table of names next to none
+	minShare    = 0.05 // of all its words, with those that languages share shared out: prose has .2 to .4, a table of names next to none
 	minLead     = 1.4  // times what the next language has
+	// scriptShare is the part of a page's letters that its script must have: the
+	// rest is names and code. A character of Chinese, Japanese or Korean counts
+	// as three letters.
+	scriptShare = 0.3
+	cjkLetters  = 3
 )
 
 // Guess is what a text says of its language.
@@ -47,7 +52,7 @@ func Detect(text []byte) string {
 			c.add(string(line))
 		}
 	}
-	if l := c.script(0.3); l != "" {
+	if l := c.script(scriptShare); l != "" {
 		return l
 	}
 	lang, best, next := c.best()
@@ -224,12 +229,12 @@ func (c *count) script(share float64) string {
 	over := func(n int) bool { return n > 0 && float64(n) >= share*float64(c.letters) }
 	cjk := c.kana + c.han
 	switch {
-	case c.hangul > 0 && over(c.hangul+c.han):
+	case c.hangul > 0 && over(cjkLetters*(c.hangul+c.han)):
 		return "ko"
 	// Kana among Han is Japanese; one character in a Chinese text is a quote.
-	case c.kana > 0 && over(cjk) && c.kana*20 >= cjk:
+	case c.kana > 0 && over(cjkLetters*cjk) && c.kana*20 >= cjk:
 		return "ja"
-	case over(cjk):
+	case over(cjkLetters * cjk):
 		return "zh"
 	case over(c.cyrillic):
 		if c.ukrainian*50 >= c.cyrillic && c.ukrainian > 0 {

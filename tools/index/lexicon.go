@@ -1,0 +1,111 @@
+package index
+
+import "context"
+
+// lexicon is what one search knows of words: the language that it is asked in,
+// and which terms the databases that it reads hold.
+type lexicon struct {
+	x        *Index
+	sessions []*session
+	tongue
+	// instead are the words that were looked for in place of those on no page.
+	instead []respelling
+}
+
+// lexicon returns what a query's words are looked up in.
+func (x *Index) lexicon(ctx context.Context, sessions []*session, q *parsedQuery) (*lexicon, error) {
+	held, err := x.languages(ctx, sessions)
+	if err != nil {
+		return nil, err
+	}
+	return &lexicon{x: x, sessions: sessions, tongue: tongueOf(q.words, held)}, nil
+}
+
+// known returns how many chunks hold a term.
+func (l *lexicon) known(ctx context.Context, term string) (sum int64, err error) {
+	for _, s := range l.sessions {
+		n, err := s.freq(ctx, term)
+		if err != nil {
+			return 0, l.x.failed(ctx, s, err)
+		}
+		sum += n
+	}
+	return sum, nil
+}
+
+// form is a term that stands for a word of a query.
+type form struct {
+	term   string
+	weight float64
+}
+
+// What the forms of a word weigh beside one another: one that the page's own
+// language has, and the pairs that a single character begins.
+const (
+	ownStemWeight = 0.5
+	pairWeight    = 0.5
+)
+
+// forms returns the terms that one word of a query is looked for under: its
+// term, its stems in the query's language, the pairs that it begins where it is
+// one character of a script without spaces, and where no page has it in any form
+// (missing) the words that may have been meant.
+func (l *lexicon) forms(ctx context.Context, raw string, w word) (all []form, missing bool, err error) {
+	known, err := l.known(ctx, w.term)
+	if err != nil {
+		return nil, false, err
+	}
+	all = []form{{w.term, 1}}
+	for _, s := range l.stems(raw, w.term, known > 0) {
+		n, err := l.known(ctx, s)
+		if err != nil {
+			return nil, false, err
+		}
+		if n > 0 {
+			all[0].weight = 1 - ownStemWeight
+			all = append(all, form{s, ownStemWeight})
+		}
+	}
+	pairs, err := l.x.oneCharacter(ctx, l.sessions, raw)
+	if err != nil {
+		return nil, false, err
+	}
+	for _, p := range pairs {
+		all = append(all, form{p, pairWeight})
+	}
+	if known > 0 || len(all) > 1 {
+		return all, false, nil
+	}
+	for _, t := range append([]string{w.joined}, w.parts...) {
+		if t == "" {
+			continue
+		}
+		if n, err := l.known(ctx, t); err != nil || n > 0 {
+			return all, false, err
+		}
+	}
+	if !spaced(raw) {
+		return all, false, nil
+	}
+	if len(l.instead) < maxRespelled && !l.isStop(raw) {
+		near, err := l.x.respell(ctx, l.sessions, raw)
+		if err != nil {
+			return nil, false, err
+		}
+		for _, r := range near {
+			all = append(all, form{r.term, r.weight})
+			l.instead = append(l.instead, r)
+		}
+	}
+	return all, true, nil
+}
+
+// suggestions are the words that were looked for in place of others.
+func (l *lexicon) suggestions() (words []string) {
+	for _, r := range l.instead {
+		if !contains(words, r.word) && len(words) < maxSuggestions {
+			words = append(words, r.word)
+		}
+	}
+	return words
+}
