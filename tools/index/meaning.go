@@ -47,6 +47,10 @@ type Meaning struct {
 	ExpandWait time.Duration
 	// ExpandCache is how many queries' other words are remembered. Default 1,000.
 	ExpandCache int
+
+	// Close is called once the index no longer uses any of the models; nil:
+	// nothing is.
+	Close func()
 }
 
 // Reranker judges how relevant texts are to a query, higher being better, in
@@ -118,7 +122,11 @@ func (x *Index) closeMeaning() error {
 	if x.leg == nil {
 		return nil
 	}
-	return x.leg.engine.Close()
+	err := x.leg.engine.Close()
+	if f := x.leg.o.Close; f != nil {
+		f()
+	}
+	return err
 }
 
 // meaningChanged has what changed in a collection embedded in the background.
@@ -134,6 +142,14 @@ func (x *Index) meaningDropped(ctx context.Context, id space.SpaceID) error {
 		return nil
 	}
 	return x.leg.engine.Drop(ctx, string(id))
+}
+
+// ForgetMeaning removes a collection's vectors, so that nothing is left of what
+// was purged from it; what is still there is embedded anew.
+func (x *Index) ForgetMeaning(ctx context.Context, id space.SpaceID) error {
+	err := x.meaningDropped(ctx, id)
+	x.meaningChanged(id)
+	return err
 }
 
 // MeaningStatus tells how far the vectors of a collection are; ok is false where

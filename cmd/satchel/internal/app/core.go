@@ -125,14 +125,21 @@ func (c *Core) reindex(ctx context.Context, id space.SpaceID) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(x.Rebuild(ctx, id, c.Git), x.Close())
+	return errors.Join(x.Rebuild(ctx, id, c.Git), forgetVectors(ctx, c.Config, x, id), x.Close())
 }
 
 func openIndex(cfg *config.Config, log *slog.Logger) (*index.Index, error) {
 	o := IndexOptions(cfg)
 	o.Dir, o.Logger = indexDir(cfg), log.With("part", "index")
+	var err error
+	if o.Meaning, err = meaning(cfg, log); err != nil {
+		return nil, err
+	}
 	x, err := index.Open(o)
 	if err != nil {
+		if o.Meaning != nil {
+			o.Meaning.Close()
+		}
 		return nil, fmt.Errorf("open the search index: %w", err)
 	}
 	return x, nil

@@ -66,7 +66,9 @@ func OpenServer(ctx context.Context, cfg *config.Config, version string, log *sl
 	if s.index, err = openIndex(cfg, log); err != nil {
 		return nil, err
 	}
-	s.Admin.Purged = func(ctx context.Context, id space.SpaceID) error { return s.index.Rebuild(ctx, id, s.Git) }
+	s.Admin.Purged = func(ctx context.Context, id space.SpaceID) error {
+		return errors.Join(s.index.Rebuild(ctx, id, s.Git), forgetVectors(ctx, cfg, s.index, id))
+	}
 	finder, err := s.newFinder(s.index, false)
 	if err != nil {
 		return nil, err

@@ -81,6 +81,9 @@ func doctor(ctx context.Context, c *call, _ []string) error {
 		r.add(reachable(ctx, cfg))
 	}
 	r.add(git(ctx))
+	if f, ok := embeddings(ctx, cfg); ok {
+		r.add(f)
+	}
 	r.sandbox(ctx, cfg)
 	return c.tell(r)
 }
@@ -215,6 +218,20 @@ func reachable(ctx context.Context, cfg *config.Config) finding {
 		return f
 	}
 	return finding{Name: "database", OK: true, Detail: string(db.Kind())}
+}
+
+// embeddings looks whether the embedding model answers, where one is configured.
+// Search goes by words alone without it.
+func embeddings(ctx context.Context, cfg *config.Config) (finding, bool) {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	c, ok, err := app.CheckEmbeddings(ctx, cfg)
+	f := finding{Name: "embeddings", Optional: true, OK: err == nil, Detail: fmt.Sprintf("%s: %d numbers in a vector, answered in %v", c.Model, c.Dimensions, c.Took.Round(time.Millisecond))}
+	if err != nil {
+		f.Detail = c.Model + ": " + operatorText(err)
+		f.Remedy = "Correct search.embeddings, or start the endpoint; until then search goes by words alone."
+	}
+	return f, ok
 }
 
 // leastGit is the first version whose merge-tree writes trees.

@@ -1,0 +1,213 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"satchel/internal/config"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+	"satchel/tools/index"
+	"satchel/tools/index/semantic"
+	"satchel/tools/index/semantic/endpoint"
+	"satchel/tools/index/semantic/helper"
+)
+
+// meaning makes the models that the configuration names; nil where it names
+// none. The index closes them.
+func meaning(cfg *config.Config, log *slog.Logger) (_ *index.Meaning, err error) {
+	c := &cfg.Search
+	if c.Embeddings.URL == "" && c.Embeddings.Model == "" && c.Rerank.URL == "" && c.Expand.URL == "" {
+		return nil, nil
+	}
+	var closers []func()
+	m := &index.Meaning{
+		Weight:       c.Embeddings.Weight,
+		RerankCount:  c.Rerank.Count,
+		RerankChars:  c.Rerank.MaxChars,
+		RerankWait:   c.Rerank.Wait,
+		RerankWeight: c.Rerank.Weight,
+		ExpandWait:   c.Expand.Wait,
+		Close: func() {
+			for _, f := range closers {
+				f()
+			}
+		},
+	}
+	defer func() {
+		if err != nil {
+			m.Close()
+		}
+	}()
+	if c.Embeddings.URL != "" || c.Embeddings.Model != "" {
+		o, stop, err := embeddings(cfg, log)
+		if err != nil {
+			return nil, err
+		}
+		if stop != nil {
+			closers = append(closers, stop)
+		}
+		e, err := endpoint.NewEmbeddings(o)
+		if err != nil {
+			return nil, err
+		}
+		closers = append(closers, e.Close)
+		m.Vectors = &semantic.Options{
+			Dir: vectorsDir(cfg), Embedder: e,
+			QueryWait: c.Embeddings.QueryWait, Batch: c.Embeddings.Batch, BatchTokens: c.Embeddings.BatchTokens,
+			Parallel: c.Embeddings.Parallel, CacheBytes: c.Embeddings.CacheSize,
+		}
+	}
+	if c.Rerank.URL != "" {
+		key, err := modelKey("search.rerank.key_file", c.Rerank.Key, c.Rerank.KeyFile)
+		if err != nil {
+			return nil, err
+		}
+		r, err := endpoint.NewReranker(c.Rerank.Model, endpoint.Options{URL: c.Rerank.URL, Key: key, Timeout: c.Rerank.Wait})
+		if err != nil {
+			return nil, err
+		}
+		closers = append(closers, r.Close)
+		m.Reranker = r
+	}
+	if c.Expand.URL != "" {
+		key, err := modelKey("search.expand.key_file", c.Expand.Key, c.Expand.KeyFile)
+		if err != nil {
+			return nil, err
+		}
+		x, err := endpoint.NewChat(c.Expand.Model, endpoint.Options{URL: c.Expand.URL, Key: key, Timeout: c.Expand.Wait})
+		if err != nil {
+			return nil, err
+		}
+		closers = append(closers, x.Close)
+		m.Expander = x
+	}
+	return m, nil
+}
+
+// embeddings says where the embedding model is served, having started the
+// program that serves one in a directory of this machine; stop ends that.
+func embeddings(cfg *config.Config, log *slog.Logger) (o endpoint.EmbeddingOptions, stop func(), err error) {
+	c := &cfg.Search.Embeddings
+	key, err := modelKey("search.embeddings.key_file", c.Key, c.KeyFile)
+	if err != nil {
+		return o, nil, err
+	}
+	o = endpoint.EmbeddingOptions{
+		Identity: semantic.Identity{
+			Model: c.Model, Dimensions: c.Dimensions, QueryPrefix: c.QueryPrefix, DocumentPrefix: c.DocumentPrefix, MaxChars: c.MaxChars,
+		},
+		Base64: c.Encoding == "base64",
+		Options: endpoint.Options{
+			URL: c.URL, Key: key, Timeout: c.Timeout,
+			RequestsPerMinute: c.RequestsPerMinute, TokensPerMinute: c.TokensPerMinute,
+		},
+	}
+	if c.URL != "" {
+		return o, nil, nil
+	}
+	if st, err := os.Stat(c.Model); err != nil || !st.IsDir() {
+		return o, nil, fault.New(fault.Invalid, "search.embeddings.model: %s is not the directory of a model.", c.Model)
+	}
+	program, err := helper.Find()
+	if err != nil {
+		return o, nil, fault.New(fault.Unavailable, "search.embeddings.model is a directory, whose model another program runs: %s. Install it, or name an endpoint with search.embeddings.url.", err)
+	}
+	// Two processes may work on one data directory in turn, but not on one socket.
+	dir, err := os.MkdirTemp("", "satchel-embed-")
+	if err != nil {
+		return o, nil, err
+	}
+	socket := filepath.Join(dir, "embed.sock")
+	h := helper.Start(helper.Options{Path: program, Model: c.Model, Socket: socket, Logger: log.With("part", "embed")})
+	o.URL = "unix:" + socket
+	return o, func() {
+		h.Close()
+		os.RemoveAll(dir)
+	}, nil
+}
+
+// maxKey bounds a key, in bytes.
+const maxKey = 4096
+
+// modelKey returns the key that the configuration gives, or that is in the file
+// it names.
+func modelKey(name, key, file string) (string, error) {
+	if file == "" {
+		return key, nil
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return "", fault.Wrap(err, fault.Invalid, "%s: %s cannot be read: %s.", name, file, cause(err))
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxKey+1))
+	if err != nil {
+		return "", fault.Wrap(err, fault.Invalid, "%s: %s cannot be read: %s.", name, file, cause(err))
+	}
+	key = strings.TrimSpace(string(b))
+	if key == "" || len(b) > maxKey || strings.ContainsAny(key, "\r\n\x00") {
+		return "", fault.New(fault.Invalid, "%s: %s holds no key.", name, file)
+	}
+	return key, nil
+}
+
+func vectorsDir(cfg *config.Config) string { return filepath.Join(cfg.DataDir, "vectors") }
+
+// forgetVectors removes the vectors of what was purged from a space. Where the
+// model was switched off since they were made, all of them go.
+func forgetVectors(ctx context.Context, cfg *config.Config, x *index.Index, id space.SpaceID) error {
+	if _, ok := x.MeaningStatus(id); ok {
+		return x.ForgetMeaning(ctx, id)
+	}
+	if err := os.RemoveAll(vectorsDir(cfg)); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// EmbeddingCheck is what a trial of the embedding model found.
+type EmbeddingCheck struct {
+	Model      string
+	Dimensions int
+	Took       time.Duration
+}
+
+// CheckEmbeddings embeds one word with the configured model. ok is false where
+// none is configured. The error says nothing secret.
+func CheckEmbeddings(ctx context.Context, cfg *config.Config) (c EmbeddingCheck, ok bool, err error) {
+	if cfg.Search.Embeddings.URL == "" && cfg.Search.Embeddings.Model == "" {
+		return c, false, nil
+	}
+	c.Model = cfg.Search.Embeddings.Model
+	o, stop, err := embeddings(cfg, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return c, true, err
+	}
+	if stop != nil {
+		defer stop()
+	}
+	o.Tries = 1
+	if stop != nil {
+		o.Tries = 5 // the program loads the model first
+	}
+	e, err := endpoint.NewEmbeddings(o)
+	if err != nil {
+		return c, true, err
+	}
+	defer e.Close()
+	start := time.Now()
+	v, err := e.Embed(ctx, o.Identity, semantic.Document, []string{"satchel"})
+	if err == nil && len(v) == 1 {
+		c.Dimensions = len(v[0])
+	}
+	c.Took = time.Since(start)
+	return c, true, err
+}

@@ -1,0 +1,151 @@
+// Package helper keeps satchel-embed running, the program that runs an embedding
+// model on this machine, and which serves it on a socket in OpenAI's form.
+//
+// It is a program of its own so that what runs a model is linked into no process
+// that does not: this server's binary is every sandbox's too.
+//
+// It promises that the program ends with this one, however that ends, since it
+// reads a pipe that closes then; that it is given no environment, and so no
+// secret; and that one that fails is started again, ever less often.
+package helper
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// Program is the name of the program.
+const Program = "satchel-embed"
+
+// Options say what to run.
+type Options struct {
+	// Path is the program's; see Find.
+	Path string
+	// Model is the directory of the model.
+	Model string
+	// Socket is where the program listens. Its directory must be this user's
+	// alone.
+	Socket string
+	// Logger hears what the program says and how it ends. Default: nothing is
+	// logged.
+	Logger *slog.Logger
+	// RestartAfter is the wait before the program is started again; it doubles up
+	// to 64 times while it keeps ending within a minute. Default 1 s.
+	RestartAfter time.Duration
+}
+
+// Find returns the path of the program: beside this one, or where programs are.
+func Find() (string, error) {
+	if exe, err := os.Executable(); err == nil {
+		p := filepath.Join(filepath.Dir(exe), Program)
+		if st, err := os.Stat(p); err == nil && st.Mode().IsRegular() {
+			return p, nil
+		}
+	}
+	p, err := exec.LookPath(Program)
+	if err != nil {
+		return "", fmt.Errorf("%s is not installed, neither beside satchel nor in the PATH", Program)
+	}
+	return p, nil
+}
+
+// Helper is the running program.
+type Helper struct {
+	o      Options
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+}
+
+// Start starts the program and returns at once. Close ends it.
+func Start(o Options) *Helper {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.RestartAfter <= 0 {
+		o.RestartAfter = time.Second
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	h := &Helper{o: o, cancel: cancel}
+	h.wg.Go(func() { h.keep(ctx) })
+	return h
+}
+
+// Close ends the program and returns when it has ended.
+func (h *Helper) Close() {
+	h.cancel()
+	h.wg.Wait()
+}
+
+const (
+	maxFactor = 64
+	longLived = time.Minute
+)
+
+func (h *Helper) keep(ctx context.Context) {
+	for delay := h.o.RestartAfter; ctx.Err() == nil; delay = min(2*delay, maxFactor*h.o.RestartAfter) {
+		began := time.Now()
+		err := h.run(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		h.o.Logger.Warn("the embedding program ended and is started again", "error", err, "after", delay)
+		if time.Since(began) > longLived {
+			delay = h.o.RestartAfter
+		}
+		t := time.NewTimer(delay)
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+			return
+		}
+	}
+}
+
+// run runs the program once.
+func (h *Helper) run(ctx context.Context) error {
+	os.Remove(h.o.Socket) // of a program that was killed
+	cmd := exec.CommandContext(ctx, h.o.Path, "--model", h.o.Model, "--socket", h.o.Socket)
+	cmd.Env = []string{} // not nil, which would be this process's
+	cmd.Dir = h.o.Model
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	// It ends by itself once its standard input does; then it has this long.
+	cmd.Cancel = stdin.Close
+	cmd.WaitDelay = 5 * time.Second
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	h.log(stderr)
+	return cmd.Wait()
+}
+
+// log passes on what the program says, in lines of a bounded length, until it
+// closes its standard error.
+func (h *Helper) log(r io.Reader) {
+	lines := bufio.NewReaderSize(r, 4096)
+	for {
+		line, cut, err := lines.ReadLine()
+		if err != nil {
+			return
+		}
+		h.o.Logger.Info("the embedding program says", "line", string(line))
+		for cut && err == nil {
+			_, cut, err = lines.ReadLine()
+		}
+	}
+}

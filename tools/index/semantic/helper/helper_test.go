@@ -1,0 +1,92 @@
+package helper
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// TestMain plays the program where it is started as it.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 5 && os.Args[1] == "--model" {
+		play(os.Args[2], os.Args[4])
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// play tells, on the socket, its environment, and ends when it is asked to die or
+// its standard input ends.
+func play(model, socket string) {
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		os.Exit(3)
+	}
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		_ = os.WriteFile(filepath.Join(model, "ended"), nil, 0o600)
+		os.Exit(0)
+	}()
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		line, _ := bufio.NewReader(c).ReadString('\n')
+		if line == "die\n" {
+			os.Exit(4)
+		}
+		_, _ = io.WriteString(c, strings.Join(os.Environ(), " ")+"\n")
+		_ = c.Close()
+	}
+}
+
+// ask speaks with the program once it is there.
+func ask(t *testing.T, socket, line string) string {
+	t.Helper()
+	deadline := time.Now().Add(time.Minute)
+	for {
+		c, err := net.Dial("unix", socket)
+		if err == nil {
+			defer c.Close()
+			_, _ = io.WriteString(c, line+"\n")
+			answer, err := bufio.NewReader(c).ReadString('\n')
+			if err == nil || line == "die" {
+				return strings.TrimSpace(answer)
+			}
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the program does not answer")
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func TestTheProgramIsKeptRunning(t *testing.T) {
+	t.Setenv("SATCHEL_SEARCH_EMBEDDINGS_KEY", "sk-secret")
+	dir := t.TempDir()
+	o := Options{Path: os.Args[0], Model: dir, Socket: filepath.Join(dir, "s"), RestartAfter: time.Millisecond}
+	h := Start(o)
+	if env := ask(t, o.Socket, "hello"); env != "" {
+		t.Errorf("it is given %q", env)
+	}
+	ask(t, o.Socket, "die")
+	ask(t, o.Socket, "hello") // another one by now
+	h.Close()
+	if _, err := os.Stat(filepath.Join(dir, "ended")); err != nil {
+		t.Errorf("it did not end by itself: %v", err)
+	}
+}
+
+func TestAProgramThatIsNotThere(t *testing.T) {
+	dir := t.TempDir()
+	h := Start(Options{Path: filepath.Join(dir, "none"), Model: dir, Socket: filepath.Join(dir, "s"), RestartAfter: time.Millisecond})
+	h.Close()
+}
