@@ -38,8 +38,9 @@ type analyzer struct {
 	buf   []byte
 	marks []int
 
-	lang string            // whose stems words are given beside their terms, "" for none
-	own  map[string]string // the stems of lang
+	lang string                       // whose stems words are given beside their terms, "" for none
+	own  map[string]string            // the stems of lang, one of owns
+	owns map[string]map[string]string // by language
 }
 
 const maxCachedStems = 1 << 16
@@ -52,10 +53,14 @@ func (a *analyzer) in(lang string) {
 	if !language.Stems(lang) {
 		lang = ""
 	}
-	if lang = language.Base(lang); lang != a.lang && lang != "" {
+	a.lang = language.Base(lang)
+	if a.own = a.owns[a.lang]; a.own == nil && a.lang != "" {
+		if a.owns == nil {
+			a.owns = map[string]map[string]string{}
+		}
 		a.own = make(map[string]string, 1024)
+		a.owns[a.lang] = a.own
 	}
-	a.lang = lang
 }
 
 // ownStem returns the stem of a word in the analyzer's language, "" where that
@@ -63,7 +68,7 @@ func (a *analyzer) in(lang string) {
 func (a *analyzer) ownStem(raw, term string) string {
 	s, ok := a.own[raw]
 	if !ok {
-		if len(a.own) >= maxCachedStems {
+		if len(a.own) >= maxCachedStems/4 { // there are a dozen languages
 			clear(a.own)
 		}
 		s = language.Stem(a.lang, raw)
@@ -188,7 +193,7 @@ func (a *analyzer) words(text string, yield func(word)) {
 			w.joined = a.join(chain, numeric)
 		} else {
 			chain = append(chain[:0], raw)
-			numeric = isNumber(strings.TrimLeft(raw, "vV"))
+			numeric = isDigit(raw[len(raw)-1]) && isNumber(strings.TrimLeft(raw, "vV"))
 			scoped = start > 0 && text[start-1] == '@'
 			w.joined = a.marked(text, start, i)
 		}

@@ -52,14 +52,14 @@ const (
 
 // rank returns the documents that match, best first; at least limit of them
 // are loaded where there are as many.
-func (x *Index) rank(ctx context.Context, a *analyzer, m *meaning, sessions []*session, p *plan, q *parsedQuery, limit int, r *Results) ([]*found, error) {
-	states := make([]state, 0, len(sessions))
-	for _, s := range sessions {
+func (x *Index) rank(ctx context.Context, a *analyzer, m *meaning, lex *lexicon, p *plan, q *parsedQuery, limit int, r *Results) ([]*found, error) {
+	states := make([]state, 0, len(lex.sessions))
+	for _, s := range lex.sessions {
 		states = append(states, s.state)
 	}
 	sc := newScorer(p, sumStatistics(states))
 	var all []*found
-	for _, s := range sessions {
+	for _, s := range lex.sessions {
 		docs, err := x.candidates(ctx, s, p, q, sc, r)
 		if err != nil {
 			return nil, x.failed(ctx, s, err)
@@ -82,6 +82,11 @@ func (x *Index) rank(ctx context.Context, a *analyzer, m *meaning, sessions []*s
 	all, err := x.fuse(ctx, m, p, q, all, r)
 	if err != nil {
 		return nil, err
+	}
+	if len(p.terms) > 0 {
+		if all, err = x.prefer(ctx, lex.tongue, lex.sessions, q, all, limit); err != nil {
+			return nil, err
+		}
 	}
 	look := min(len(all), max(reranked, limit))
 	if q.sort != byRelevance && len(p.terms) > 0 {

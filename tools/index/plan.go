@@ -1,6 +1,7 @@
 package index
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"unicode"
@@ -38,9 +39,10 @@ const (
 	maxCompound    = 4 // words
 )
 
-// makePlan turns a query's words into terms. known tells how many chunks hold a
-// term: compounds that nobody wrote are left out.
-func makePlan(a *analyzer, q *parsedQuery, o Options, known func(string) (int64, error)) (*plan, error) {
+// makePlan turns a query's words into terms. Compounds that nobody wrote are left
+// out.
+func makePlan(ctx context.Context, a *analyzer, q *parsedQuery, o Options, lex *lexicon) (*plan, error) {
+	known := func(t string) (int64, error) { return lex.known(ctx, t) }
 	p := &plan{}
 	weights := map[string]float64{}
 	var order []string
@@ -74,19 +76,23 @@ func makePlan(a *analyzer, q *parsedQuery, o Options, known func(string) (int64,
 	}
 	stop := true
 	for _, pc := range pieces {
-		stop = stop && stopWords[strings.ToLower(pc.raw)]
+		stop = stop && lex.isStop(pc.raw)
 	}
 	for _, pc := range pieces {
-		if !stop && stopWords[strings.ToLower(pc.raw)] {
+		if !stop && lex.isStop(pc.raw) {
 			continue
 		}
 		p.sequence = append(p.sequence, pc.word.term)
-		if nowhere, err := pc.word.nowhere(known); err != nil {
+		forms, missing, err := lex.forms(ctx, pc.raw, pc.word)
+		if err != nil {
 			return nil, err
-		} else if nowhere && !stop && spaced(pc.raw) && len(p.missing) < maxMissingTold && !slices.Contains(p.missing, pc.raw) {
+		}
+		if missing && !stop && len(p.missing) < maxMissingTold && !slices.Contains(p.missing, pc.raw) {
 			p.missing = append(p.missing, pc.raw)
 		}
-		add(pc.word.term, 1)
+		for _, f := range forms {
+			add(f.term, f.weight)
+		}
 		for _, part := range pc.word.parts {
 			add(part, partWeight)
 		}
@@ -142,20 +148,6 @@ func makePlan(a *analyzer, q *parsedQuery, o Options, known func(string) (int64,
 		}
 	}
 	return p, nil
-}
-
-// nowhere tells whether no chunk holds a word, nor a part of it, nor the
-// identifier that it makes.
-func (w word) nowhere(known func(string) (int64, error)) (bool, error) {
-	for _, t := range append([]string{w.term, w.joined}, w.parts...) {
-		if t == "" {
-			continue
-		}
-		if n, err := known(t); err != nil || n > 0 {
-			return false, err
-		}
-	}
-	return true, nil
 }
 
 // spaced tells whether a word is of a script that puts blanks between words: of

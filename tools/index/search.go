@@ -109,22 +109,19 @@ func (x *Index) search(ctx context.Context, cols []Collection, q Query, broken m
 	defer m.end()
 	a := x.analyzer()
 	defer x.analyzers.Put(a)
-	p, err := makePlan(a, &parsed, x.opts, func(t string) (int64, error) {
-		sum := int64(0)
-		for _, s := range sessions {
-			n, err := s.freq(ctx, t)
-			if err != nil {
-				return 0, x.failed(ctx, s, err)
-			}
-			sum += n
-		}
-		return sum, nil
-	})
+	lex, err := x.lexicon(ctx, sessions, &parsed)
 	if err != nil {
 		return Results{}, err
 	}
-	hits, err := x.rank(ctx, a, m, sessions, p, &parsed, limit, &r)
+	p, err := makePlan(ctx, a, &parsed, x.opts, lex)
 	if err != nil {
+		return Results{}, err
+	}
+	hits, err := x.rank(ctx, a, m, lex, p, &parsed, limit, &r)
+	if err != nil {
+		return Results{}, err
+	}
+	if hits, err = x.collapse(ctx, &parsed, hits, limit); err != nil {
 		return Results{}, err
 	}
 	if err := x.present(ctx, a, p, hits[:min(limit, len(hits))], q.MaxTokens, &r); err != nil {
@@ -136,7 +133,8 @@ func (x *Index) search(ctx context.Context, cols []Collection, q Query, broken m
 		docs += s.Docs
 	}
 	if docs > 0 && len(p.missing) > 0 {
-		r.Notes = append(r.Notes, missingNote(p.missing))
+		r.Notes = append(r.Notes, respelledNote(p.missing, lex.instead))
+		r.Suggestions = lex.suggestions()
 	}
 	if len(r.Hits) > 0 {
 		return r, nil
@@ -149,7 +147,7 @@ func (x *Index) search(ctx context.Context, cols []Collection, q Query, broken m
 			return Results{}, err
 		}
 	}
-	if len(p.terms) > 0 {
+	if len(p.terms) > 0 && len(r.Suggestions) == 0 {
 		r.Suggestions, err = suggest(ctx, a, sessions, &parsed)
 	}
 	return r, err

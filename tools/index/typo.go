@@ -147,15 +147,16 @@ func (m *speller) compare(term string, df int64) {
 func (m *speller) distance(term string, mask uint64) (slips int, word string) {
 	slips, word = m.limit+1, term
 	n := len(term)
-	// As it stands: a word whose stem it is, or a compound.
-	if d := n - len(m.word); d >= -2*m.limit && d <= 2*m.limit {
+	// As it stands: a word that has no ending, or a compound.
+	if d := n - len(m.word); d >= -2*m.limit && d <= 2*m.limit && bits.OnesCount64(m.mask&^mask) <= m.limit {
 		slips = editdistance.Within(m.word, term, m.limit)
 	}
 	if slips == 0 || m.suffix == nil || n < 3 || n > len(m.word)+m.limit || term[0] >= utf8.RuneSelf {
 		return slips, word
 	}
 	// What the word has before its ending must be near too.
-	if head := m.word[:min(len(m.word), n)]; editdistance.Within(head, term, 2*m.limit) > 2*m.limit {
+	if head := m.word[:min(len(m.word), n)]; bits.OnesCount64(mask&^letterMask(m.word[:min(len(m.word), n+m.limit)])) > m.limit ||
+		editdistance.Within(head, term, 2*m.limit) > 2*m.limit {
 		return slips, word
 	}
 	for _, s := range m.suffix[1:] {
