@@ -58,7 +58,12 @@ func TestScripts(t *testing.T) {
 				e.Setenv(k, v)
 			}
 			e.Values[servers{}] = map[string]*server{}
-			return os.Mkdir(home, 0o755)
+			// Its example of a hook is run.
+			guide, err := os.ReadFile("../../docs/search.md")
+			if err != nil {
+				return err
+			}
+			return errors.Join(os.Mkdir(home, 0o755), os.WriteFile(filepath.Join(e.WorkDir, "search.md"), guide, 0o644))
 		},
 		Condition: func(cond string) (bool, error) {
 			if cond == "modes" {
