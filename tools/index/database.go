@@ -20,7 +20,7 @@ import (
 
 // schemaVersion changes whenever the tables or the analysis of text do; a
 // database of another version is rebuilt.
-const schemaVersion = 4
+const schemaVersion = 5
 
 // chunkBits is how many bits of a chunk's id number it within its document:
 // id = document << chunkBits | number.
@@ -35,6 +35,7 @@ var schema = []string{
 	`CREATE TABLE docs(id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, blob TEXT NOT NULL, title TEXT NOT NULL,
 		description TEXT NOT NULL, tags TEXT NOT NULL, files TEXT NOT NULL, kind TEXT NOT NULL, lang TEXT NOT NULL,
 		version TEXT NOT NULL, date INTEGER NOT NULL, lines INTEGER NOT NULL)`,
+	`CREATE INDEX docs_files ON docs(id) WHERE files <> ''`,
 	`CREATE TABLE texts(id INTEGER PRIMARY KEY, text BLOB NOT NULL)`,
 	`CREATE TABLE chunks(id INTEGER PRIMARY KEY, start INTEGER NOT NULL, end INTEGER NOT NULL, line0 INTEGER NOT NULL,
 		line1 INTEGER NOT NULL, crumbs TEXT NOT NULL, anchors TEXT NOT NULL, tokens BLOB NOT NULL)`,

@@ -78,3 +78,9 @@ func (s *scorer) part(i int, n counts, length *[fieldCount]uint16) float32 {
 	}
 	return s.weight[i] * sum
 }
+
+// whole returns what term i, so often in a document that is so long, adds to the
+// document's score.
+func (s *scorer) whole(i int, n [fieldCount]uint32, length *[fieldCount]uint32) float32 {
+	return 0
+}

@@ -4,9 +4,12 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
+	"satchel/internal/space"
 	"satchel/tools/index/segment"
 )
 
@@ -26,6 +29,8 @@ type retrieval struct {
 	// depth is how many chunks are wanted; verify how many of the best are
 	// looked into for phrases of several words.
 	depth, verify int
+	// wholes asks for candidate.whole.
+	wholes bool
 }
 
 // candidate is a chunk that matches.
@@ -33,6 +38,9 @@ type candidate struct {
 	id    int64
 	score float64
 	terms uint64 // bit i: it holds terms[i], of the first 64
+	// whole is the score of the document as one text: the sum of scorer.whole
+	// over the terms that are in any of its chunks.
+	whole float64
 }
 
 // docSet is the documents that meet a filter.
@@ -100,10 +108,16 @@ func (s *session) freq(ctx context.Context, t string) (int64, error) {
 type scratch struct {
 	score []float32
 	terms []uint64
+	whole []float32 // by document
 	buf   [512]segment.Posting
 }
 
-func (m *scratch) reset(n int) {
+func (m *scratch) reset(n, docs int) {
+	if cap(m.whole) < docs {
+		m.whole = make([]float32, docs)
+	}
+	m.whole = m.whole[:docs]
+	clear(m.whole)
 	if cap(m.score) < n {
 		m.score, m.terms = make([]float32, n), make([]uint64, n)
 		return
@@ -215,7 +229,7 @@ func (s *session) retrievePart(ctx context.Context, i int, r *retrieval, m *scra
 			never[j] |= has[j]
 		}
 	}
-	m.reset(len(chunks))
+	m.reset(len(chunks), len(p.seg.DocLength))
 	for k := range r.terms {
 		bit := uint64(1) << min(k, 63)
 		if err := s.each(ctx, r.terms[k].text, i, m, func(ps []segment.Posting) {
@@ -227,6 +241,12 @@ func (s *session) retrievePart(ctx context.Context, i int, r *retrieval, m *scra
 		}); err != nil {
 			return 0, err
 		}
+		if !r.wholes {
+			continue
+		}
+		if err := s.scoreWholes(ctx, k, i, r, m); err != nil {
+			return 0, err
+		}
 	}
 	last := int64(-1)
 	accept := func(c int) {
@@ -234,7 +254,7 @@ func (s *session) retrievePart(ctx context.Context, i int, r *retrieval, m *scra
 			last = doc
 			docs++
 		}
-		t.offer(candidate{id: chunkID(chunks[c]), score: float64(m.score[c]), terms: m.terms[c]})
+		t.offer(candidate{id: chunkID(chunks[c]), score: float64(m.score[c]), terms: m.terms[c], whole: float64(m.whole[p.seg.Ordinal[c]])})
 	}
 	var open []int
 	for c := range chunks {
@@ -275,6 +295,31 @@ func (s *session) retrievePart(ctx context.Context, i int, r *retrieval, m *scra
 		accept(c)
 	}
 	return docs, nil
+}
+
+// scoreWholes adds what a term gives to the documents of a part.
+func (s *session) scoreWholes(ctx context.Context, term, part int, r *retrieval, m *scratch) error {
+	seg := s.view.parts[part].seg
+	doc := uint32(0)
+	var n [fieldCount]uint32
+	add := func() {
+		if n != [fieldCount]uint32{} {
+			m.whole[doc] += r.sc.whole(term, n, &seg.DocLength[doc])
+		}
+	}
+	err := s.each(ctx, r.terms[term].text, part, m, func(ps []segment.Posting) {
+		for j := range ps {
+			if d := seg.Ordinal[ps[j].Chunk]; d != doc {
+				add()
+				doc, n = d, [fieldCount]uint32{}
+			}
+			for f, c := range ps[j].Counts {
+				n[f] += uint32(c)
+			}
+		}
+	})
+	add()
+	return err
 }
 
 // verified tells whether a chunk that holds the words of the phrases has them
@@ -360,6 +405,50 @@ func (t *top) sorted() []candidate {
 		return -1
 	})
 	return t.heap
+}
+
+// feature is what the ranking may look at in a chunk without its text.
+type feature struct {
+	id     int64 // the chunk's
+	path   space.Path
+	title  string
+	crumbs string // the headings above its start, a line each
+	lang   string
+	date   int64
+	// tokens are its words in order: in the crumb field the headings above it
+	// and in it, tags and names follow one another, apart.
+	tokens tokens
+}
+
+// features reads those of some chunks, in any order, with one statement.
+func (s *session) features(ctx context.Context, ids []int64) ([]feature, error) {
+	list, err := json.Marshal(ids)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.tx.StmtContext(ctx, s.db.stmts.features).QueryContext(ctx, string(list))
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	all := make([]feature, 0, len(ids))
+	for rows.Next() {
+		var f feature
+		if err := rows.Scan(&f.id, &f.path, &f.title, &f.crumbs, &f.lang, &f.date, (*[]byte)(&f.tokens)); err != nil {
+			return nil, err
+		}
+		if err := f.tokens.check(); err != nil {
+			return nil, err
+		}
+		all = append(all, f)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	if len(all) < len(ids) {
+		return nil, fmt.Errorf("%w: %d of %d chunks are missing", segment.ErrDamaged, len(ids)-len(all), len(ids))
+	}
+	return all, nil
 }
 
 // tokens reads the words of a chunk.

@@ -12,8 +12,8 @@ type Segment struct {
 	Chunks []Chunk
 	// Ordinal numbers the documents of the segment from 0, for each chunk.
 	Ordinal []uint32
-	// Docs is how many documents the segment holds.
-	Docs int
+	// DocLength is the field lengths of each document, the sums over its chunks.
+	DocLength [][Fields]uint32
 
 	first, pages int64
 	firsts       []string // the first term of each block
@@ -44,14 +44,16 @@ func Open(head []byte) (*Segment, error) {
 		step := d.uvarint(math.MaxUint32)
 		doc += step
 		if step > 0 || i == 0 {
-			s.Docs++
+			s.DocLength = append(s.DocLength, [Fields]uint32{})
 		}
+		sum := &s.DocLength[len(s.DocLength)-1]
 		c := Chunk{Doc: uint32(doc), Part: uint16(d.uvarint(math.MaxUint16))}
 		for f := range c.Length {
 			c.Length[f] = uint16(d.uvarint(math.MaxUint16))
+			sum[f] += uint32(c.Length[f])
 		}
 		s.Chunks = append(s.Chunks, c)
-		s.Ordinal = append(s.Ordinal, uint32(s.Docs-1))
+		s.Ordinal = append(s.Ordinal, uint32(len(s.DocLength)-1))
 	}
 	if d.bad || len(d.data) > 0 || doc > math.MaxUint32 {
 		return nil, damaged("head")
