@@ -146,3 +146,30 @@ func BenchmarkRespelling(b *testing.B) {
 		})
 	}
 }
+
+func TestSearchForgivesSlips(t *testing.T) {
+	x, _ := indexOf(t, map[string]string{
+		"config.md":  "# Configuration\n\nThe configuration of the server is read when it starts.",
+		"deploy.md":  "# Deployment\n\nA deployment starts the server anew.",
+		"version.md": "# Release 1.0.21\n\nPort 8080 is open.",
+		"ja.md":      "# 表示\n\n表示を変える。図表",
+	})
+	for _, c := range []struct{ query, path, note string }{
+		{"confguration", "config.md", `No page has "confguration"; searched for "configuration" too.`},
+		{"server deploymnet", "deploy.md", `No page has "deploymnet"; searched for "deployment" too.`},
+		{"configuration", "config.md", ""},
+		{"1.0.22 release", "version.md", "-"},
+		{"8081", "", "-"},
+		{"表", "ja.md", ""}, // one character, in pairs and at the end of a run
+		{"示", "ja.md", ""},
+	} {
+		r := search(t, x, c.query)
+		if c.path == "" && len(r.Hits) > 0 || c.path != "" && (len(r.Hits) == 0 || r.Hits[0].Path != c.path) {
+			t.Errorf("%s finds %v, want %s", c.query, paths(r), c.path)
+		}
+		notes := strings.Join(r.Notes, " ")
+		if c.note == "" && notes != "" || c.note == "-" && strings.Contains(notes, "searched for") || len(c.note) > 1 && notes != c.note {
+			t.Errorf("%s: notes %q, want %q", c.query, notes, c.note)
+		}
+	}
+}
