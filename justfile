@@ -28,6 +28,10 @@ fuzz count="20000x":
 bench suite="core" *args:
     ./scripts/bench {{ suite }} {{ args }}
 
+# Measure how well search ranks, on the large data or on collections of your own.
+eval *collections:
+    ./scripts/eval {{ collections }}
+
 # Real clients, the conformance suite and the load test against the real binary.
 e2e:
     ./scripts/e2e

@@ -34,6 +34,10 @@ const (
 	cloneCommand = "clone-space"
 )
 
+// docsCommand makes queries of documentation trees: docs-queries OUT
+// NAME=TREE[:UNDER]...
+const docsCommand = "docs-queries"
+
 func main() {
 	switch {
 	case strings.HasPrefix(os.Args[0], "runsc-") || os.Args[0] == "/proc/self/exe":
@@ -52,9 +56,12 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	var err error
-	if len(os.Args) == 4 && os.Args[1] == cloneCommand {
+	switch {
+	case len(os.Args) == 4 && os.Args[1] == cloneCommand:
 		err = cloneSpace(ctx, os.Args[2], os.Args[3])
-	} else {
+	case len(os.Args) > 3 && os.Args[1] == docsCommand:
+		err = docsQueries(os.Args[2], os.Args[3:])
+	default:
 		err = run(ctx)
 	}
 	stop()

@@ -128,3 +128,30 @@ func TestReadPages(t *testing.T) {
 		t.Error("what is no archive was read")
 	}
 }
+
+// What is written is what is read.
+func TestDocsAreWritten(t *testing.T) {
+	d, err := FromDocs(map[string][]byte{
+		"api/a.md": []byte("---\ntitle: useFetch\ndescription: Get data\tfrom → an endpoint.\n---\nText.\n"),
+		"b.md":     []byte("## useFetch\n"),
+	}, 6)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := d.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string][]Query{"descriptions": d.Descriptions, "words": d.Words, "identifiers": d.Identifiers} {
+		col, err := ReadPairs(filepath.Join(dir, name+".tsv"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(col.Queries, want) {
+			t.Errorf("%s: %+v, want %+v", name, col.Queries, want)
+		}
+		if err := col.AddDirectory(filepath.Join(dir, "pages")); err != nil || len(col.Documents) != 2 || len(col.Notes) > 0 {
+			t.Errorf("%s: %d pages, %v, %q", name, len(col.Documents), err, col.Notes)
+		}
+	}
+}
