@@ -186,7 +186,7 @@ func secondLeg(t *testing.T, dir string, sensible bool) {
 	words, both := openIndex(t, Options{}), openIndex(t, Options{Meaning: m})
 	update(t, words, h)
 	update(t, both, h)
-	embedded(t, both, h)
+	embedded(t, both)
 	relevant := judgments(t, filepath.Join(dir, "qrels.tsv"))
 	ask := func(x *Index) float64 {
 		var q quality

@@ -161,6 +161,20 @@ func (x *Index) MeaningStatus(id space.SpaceID) (_ semantic.Status, ok bool) {
 	return x.leg.engine.Status(string(id)), true
 }
 
+// WaitMeaning returns when the vectors of a collection are those of what its
+// index has, or when ctx ends; at once where none are made. It also returns the
+// error of a run that fails meanwhile.
+func (x *Index) WaitMeaning(ctx context.Context, id space.SpaceID) error {
+	if x.leg == nil || x.leg.engine == nil {
+		return nil
+	}
+	st, err := x.Status(ctx, id)
+	if err != nil || st.Commit == "" {
+		return err
+	}
+	return x.leg.engine.Wait(ctx, string(id), string(st.Commit))
+}
+
 // chunkSource offers the index's chunks to be embedded. It is a semantic.Source.
 type chunkSource struct{ x *Index }
 

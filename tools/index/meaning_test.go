@@ -41,21 +41,12 @@ func meaningOf(t *testing.T, s *semantictest.Server) *Meaning {
 }
 
 // embedded waits until the vectors are those of the history's head.
-func embedded(t testing.TB, x *Index, h *history) {
+func embedded(t testing.TB, x *Index) {
 	t.Helper()
-	deadline := time.Now().Add(5 * time.Minute)
-	for {
-		st, ok := x.MeaningStatus(testSpace)
-		if !ok {
-			t.Fatal("nothing is embedded here")
-		}
-		if st.Commit == string(h.head) && !st.Running {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("still not embedded: %+v", st)
-		}
-		time.Sleep(time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	if err := x.WaitMeaning(ctx, testSpace); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -80,7 +71,7 @@ func TestFindsWhatIsSaidInOtherWords(t *testing.T) {
 		t.Errorf("notes are %q", r.Notes)
 	}
 	update(t, x, h)
-	embedded(t, x, h)
+	embedded(t, x)
 	if got := paths(search(t, x, "cat")); len(got) == 0 || got[0] != "feline.md" && got[0] != "de/cat.md" {
 		t.Errorf("cat finds %v", got)
 	}
@@ -104,7 +95,7 @@ func TestFindsWhatIsSaidInOtherWords(t *testing.T) {
 	if got := paths(search(t, x, "dog")); slices.Contains(got, "hound.md") {
 		t.Errorf("before it is embedded, dog finds %v", got)
 	}
-	embedded(t, x, h)
+	embedded(t, x)
 	if got := paths(search(t, x, "dog")); len(got) == 0 || got[0] != "new.md" {
 		t.Errorf("dog finds %v", got)
 	}
@@ -140,7 +131,7 @@ func TestWithoutItsModelASearchGoesByWords(t *testing.T) {
 			x, plain := openIndex(t, Options{Meaning: meaningOf(t, s)}), openIndex(t, Options{})
 			update(t, x, h)
 			update(t, plain, h)
-			embedded(t, x, h)
+			embedded(t, x)
 			s.Break(fault)
 			for _, query := range []string{"hound", "sleeps all day", "nothing of this"} {
 				got, want := search(t, x, query), search(t, plain, query)
@@ -170,7 +161,7 @@ func TestASlowModelDelaysNoSearch(t *testing.T) {
 	h := pets()
 	x := openIndex(t, Options{Meaning: m})
 	update(t, x, h)
-	embedded(t, x, h)
+	embedded(t, x)
 	s.Hold()
 	r := search(t, x, "hound")
 	if got := paths(r); len(got) == 0 || got[0] != "hound.md" {

@@ -162,6 +162,7 @@ type Engine struct {
 	// next run asks for it first.
 	probe   bool
 	refused map[textHash]bool
+	news    chan struct{} // closed and replaced whenever a run ends
 }
 
 // collection is one collection's vectors. Its fields are guarded by Engine.mu.
@@ -211,7 +212,7 @@ func Open(ctx context.Context, src Source, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{o: o, cache: c, src: src, cols: map[string]*collection{}, refused: map[textHash]bool{}}
+	e := &Engine{o: o, cache: c, src: src, cols: map[string]*collection{}, refused: map[textHash]bool{}, news: make(chan struct{})}
 	e.ctx, e.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	e.wake = sync.NewCond(&e.mu)
 	e.asked.init(o)
@@ -370,6 +371,29 @@ func (e *Engine) Status(name string) Status {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.collection(name).status
+}
+
+// Wait returns when a collection's vectors are those of the commit, or when ctx
+// ends. It also returns the error of a run that fails meanwhile.
+func (e *Engine) Wait(ctx context.Context, name, commit string) error {
+	for first := true; ; first = false {
+		e.mu.Lock()
+		s, news := e.collection(name).status, e.news
+		e.mu.Unlock()
+		switch {
+		case s.Commit == commit && s.Answering == s.Model:
+			return nil
+		case s.Err != nil && !first:
+			return s.Err
+		}
+		select {
+		case <-news:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-e.ctx.Done():
+			return e.ctx.Err()
+		}
+	}
 }
 
 // View is the vectors of one collection while a search uses them.

@@ -46,6 +46,10 @@ func (e *Engine) work() {
 
 // settle ends a run. The caller holds e.mu.
 func (e *Engine) settle(c *collection, err error) {
+	defer func() {
+		close(e.news)
+		e.news = make(chan struct{})
+	}()
 	c.busy = false
 	if errors.Is(err, errSlice) {
 		e.enqueue(c)

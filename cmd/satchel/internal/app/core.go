@@ -132,7 +132,7 @@ func openIndex(cfg *config.Config, log *slog.Logger) (*index.Index, error) {
 	o := IndexOptions(cfg)
 	o.Dir, o.Logger = indexDir(cfg), log.With("part", "index")
 	var err error
-	if o.Meaning, err = meaning(cfg, log); err != nil {
+	if o.Meaning, err = Meaning(cfg, vectorsDir(cfg), log); err != nil {
 		return nil, err
 	}
 	x, err := index.Open(o)

@@ -20,9 +20,9 @@ import (
 	"satchel/tools/index/semantic/helper"
 )
 
-// meaning makes the models that the configuration names; nil where it names
-// none. The index closes them.
-func meaning(cfg *config.Config, log *slog.Logger) (_ *index.Meaning, err error) {
+// Meaning makes the models that the configuration names, for an index whose
+// vectors are kept in dir; nil where it names none. The index closes them.
+func Meaning(cfg *config.Config, dir string, log *slog.Logger) (_ *index.Meaning, err error) {
 	c := &cfg.Search
 	if c.Embeddings.URL == "" && c.Embeddings.Model == "" && c.Rerank.URL == "" && c.Expand.URL == "" {
 		return nil, nil
@@ -60,7 +60,7 @@ func meaning(cfg *config.Config, log *slog.Logger) (_ *index.Meaning, err error)
 		}
 		closers = append(closers, e.Close)
 		m.Vectors = &semantic.Options{
-			Dir: vectorsDir(cfg), Embedder: e,
+			Dir: dir, Embedder: e,
 			QueryWait: c.Embeddings.QueryWait, Batch: c.Embeddings.Batch, BatchTokens: c.Embeddings.BatchTokens,
 			Parallel: c.Embeddings.Parallel, CacheBytes: c.Embeddings.CacheSize,
 		}
