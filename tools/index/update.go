@@ -55,6 +55,66 @@ func (x *Index) Rebuild(ctx context.Context, id space.SpaceID, src Source) error
 	return err
 }
 
+// Reread is Update, and reads the named files of head again even where they have
+// not changed. It returns those that head does not have, which are removed
+// where the index has them.
+func (x *Index) Reread(ctx context.Context, id space.SpaceID, src Source, paths []space.Path) (absent []space.Path, err error) {
+	e, err := x.lock(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	defer e.unlock()
+	at, err := x.update(ctx, e, src)
+	if err == nil {
+		absent, err = x.reread(ctx, e, src, at, paths)
+	}
+	if err != nil {
+		err = fmt.Errorf("read files of %s again: %w", id, err)
+	}
+	e.settled(at, err)
+	x.meaningChanged(id)
+	return absent, err
+}
+
+func (x *Index) reread(ctx context.Context, e *entry, src Source, at space.CommitID, paths []space.Path) (absent []space.Path, err error) {
+	held := map[space.Path]space.FileChange{}
+	if at != "" {
+		files, err := src.Files(ctx, e.id, at, "")
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range files {
+			held[f.Path] = f
+		}
+	}
+	var changes []space.FileChange
+	seen := map[space.Path]bool{}
+	for _, p := range paths {
+		if seen[p] {
+			continue
+		}
+		seen[p] = true
+		c, ok := held[p]
+		c.Path, c.Status = p, space.Modified
+		if !ok {
+			c.Status = space.Deleted
+			absent = append(absent, p)
+		}
+		changes = append(changes, c)
+	}
+	d, err := x.open(ctx, e)
+	if err != nil || d == nil || len(changes) == 0 {
+		return absent, err
+	}
+	defer d.release()
+	err = x.apply(ctx, e, d, src, changes, at)
+	if err != nil && ctx.Err() == nil && damaged(err) {
+		x.opts.Logger.WarnContext(ctx, "index is damaged and will be rebuilt", "collection", e.id, "error", err)
+		err = x.rebuild(ctx, e, src, at)
+	}
+	return absent, err
+}
+
 func (x *Index) update(ctx context.Context, e *entry, src Source) (space.CommitID, error) {
 	head, err := src.Head(ctx, e.id)
 	if err != nil {

@@ -137,6 +137,35 @@ func TestFollowingCommitsGivesWhatARebuildGives(t *testing.T) {
 	}
 }
 
+// Files are read again though their blobs are the same, and what head does not
+// have is told.
+func TestReread(t *testing.T) {
+	x, h := indexOf(t, map[string]string{"a.md": "alpha", "b.md": "beta"})
+	e, _ := x.entry(testSpace)
+	d, err := x.open(t.Context(), e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.release()
+	before := dump(t, x)
+	if _, err := d.write.Exec(`UPDATE docs SET title = 'wrong'`); err != nil {
+		t.Fatal(err)
+	}
+	h.commit(map[string][]byte{"b.md": nil, "c.md": []byte("gamma")})
+	h.commit(map[string][]byte{"b.md": []byte("beta"), "c.md": nil})
+	absent, err := x.Reread(t.Context(), testSpace, h, []space.Path{"a.md", "b.md", "nowhere.md", "a.md"})
+	if err != nil || !slices.Equal(absent, []space.Path{"nowhere.md"}) {
+		t.Fatal(absent, err)
+	}
+	tail := func(s string) string { return s[:strings.Index(s, "commit ")] }
+	if after := dump(t, x); tail(after) != tail(before) {
+		t.Errorf("%s\nwas\n%s", after, before)
+	}
+	if st, err := x.Status(t.Context(), testSpace); err != nil || st.Commit != h.head {
+		t.Errorf("%+v, %v", st, err)
+	}
+}
+
 func TestUpdateThatFailsChangesNothing(t *testing.T) {
 	x, h := indexOf(t, map[string]string{"a.md": "alpha", "b.md": "beta"})
 	before, first := dump(t, x), h.head
