@@ -237,10 +237,8 @@ func TestBadArguments(t *testing.T) {
 		{"search", `{"query":"x","limit":1.5}`, `must be a whole number, not the number 1.5.`},
 		{"search", `{"query":"x","limit":"5"}`, `must be a whole number, not the string "5".`},
 		{"search", `{"query":"x","limit":1e999}`, `must be a whole number`},
-		{"search", `{"query":"x","since":"yesterday"}`, `"since" must be a date such as 2026-01-31, not "yesterday".`},
 		{"search", `{"query":"x","since":"2026-02-30"}`, `must be a date`},
 		{"search", `{"query":"x","sorce":"y"}`, `Did you mean "source"?`},
-		{"search", `{"query":"` + strings.Repeat("x", 4001) + `"}`, `4,001 characters, and 4,000 are allowed`},
 		{"read", `{}`, `"paths" is missing: give it a list of strings, for example ["knowledge/notes.md"].`},
 		{"read", `{"path":"a.md"}`, `Did you mean "paths"?`},
 		{"read", `{"paths":"a.md"}`, `"paths" must be a list of strings, for example ["knowledge/notes.md"], not the string "a.md".`},
@@ -269,7 +267,7 @@ func TestBadArguments(t *testing.T) {
 		t.Error("a command ran")
 	}
 	t.Run("all at once", func(t *testing.T) {
-		check(t, b.call(t, "search", `{"limit":0,"sorce":"x","since":"?"}`), true, `"query" is missing`, `at least 1`, `"source"`, `must be a date`)
+		check(t, b.call(t, "search", `{"limit":0,"sorce":"x","since":"2026-99"}`), true, `"query" is missing`, `at least 1`, `"source"`, `must be a date`)
 	})
 	t.Run("null is as good as nothing", func(t *testing.T) {
 		check(t, b.call(t, "bash", `{"command":"ls","comment":null,"background":null}`), false)

@@ -26,9 +26,9 @@ It takes no arguments and changes nothing. Call it again only when the user says
 
 const describeSearch = `Search before you answer anything about the user, their projects, people, decisions and notes, or about a product whose documentation is synced here: it ranks pages by words, names and identifiers over the user's own files and all sources at once.
 
-Ask with the words you would expect on the page, an identifier (useAsyncData) or a plain question; one search per question works better than one long query. Qualifiers narrow it: source:nuxt, path:knowledge/**, kind:memory, lang:en, version:5.1, since:2026-01-01, sort:recent, "exact phrase", -word.
+Ask with the words you would expect on the page, an identifier (useAsyncData) or a plain question; one search per question works better than one long query. Qualifiers narrow it: source:nuxt, path:knowledge/**, kind:memory, lang:en, version:5.1, tag:howto, since:2026-01-01 or since:2w, sort:recent, "exact phrase", -word; each may be negated (-path:old/**).
 
-Each result has the path and lines, the heading, and a snippet that shows why; the first ones carry more text as far as max_tokens allows. Give an id to {read} to see the page. total, truncated and scope say what was searched and whether there is more; an empty answer suggests other terms.
+Each result has the path and lines, the heading, and a snippet that shows why; the first ones carry more text as far as max_tokens allows. Give an id to {read} to see the page; also names other versions and languages of it, related the files that it is about. total, truncated and scope say what was searched and whether there is more; an empty answer suggests other terms.
 
 For an exact string or a regular expression, use grep or rg in {bash_readonly} instead.`
 

@@ -22,7 +22,7 @@ const searchInput = `{
   "properties": {
     "query": {
       "type": "string",
-      "description": "Words, names or a question. Qualifiers narrow it: source:nuxt path:knowledge/** kind:memory lang:en version:5.1 since:2026-01-01 sort:recent limit:20 \"exact phrase\" -word"
+      "description": "Words, names or a question. Qualifiers narrow it: source:nuxt path:knowledge/** kind:memory lang:en version:5.1 tag:howto since:2026-01-01 (or 2w) before:2026-06 sort:recent limit:20 \"exact phrase\" -word -path:old/**"
     },
     "limit": {
       "type": "integer",
@@ -70,7 +70,10 @@ const searchOutput = `{
           "version": {"type": "string"},
           "lang": {"type": "string"},
           "date": {"type": "string"},
-          "etag": {"type": "string"}
+          "etag": {"type": "string"},
+          "also": {"type": "array", "items": {"type": "string"}, "description": "Other versions, languages or copies of it, which are not listed by themselves."},
+          "also_total": {"type": "integer", "description": "How many there are, where that is more."},
+          "related": {"type": "array", "items": {"type": "string"}, "description": "The files that a page is about, or the pages about a file."}
         },
         "required": ["id", "title", "path", "snippet", "score", "source"],
         "additionalProperties": false

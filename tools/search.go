@@ -3,6 +3,7 @@ package tools
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"unicode/utf8"
 
@@ -14,10 +15,11 @@ func (s *Set) search(ctx context.Context, c Caller, raw json.RawMessage, _ Progr
 	a := parseArguments(raw, l.ArgumentBytes, "query", "limit", "source", "since", "max_tokens")
 	var q index.Query
 	q.Text = a.required("query", `"deploy checklist"`)
-	if n := utf8.RuneCountInString(q.Text); n > l.QueryChars {
-		a.problem("The argument \"query\" has %s characters, and %s are allowed: search for the few words that matter.", thousands(int64(n)), thousands(int64(l.QueryChars)))
-	}
 	var notes []string
+	if n := utf8.RuneCountInString(q.Text); n > l.QueryChars {
+		q.Text = clip(q.Text, l.QueryChars) // as many characters have no fewer bytes
+		notes = append(notes, fmt.Sprintf("The query has %s characters; only its beginning was used. Search for the few words that matter.", thousands(int64(n))))
+	}
 	lowered := func(n int, note string) int {
 		if note != "" {
 			notes = append(notes, note)
@@ -28,7 +30,13 @@ func (s *Set) search(ctx context.Context, c Caller, raw json.RawMessage, _ Progr
 	q.MaxTokens = lowered(a.count("max_tokens", l.SearchTokens, l.MaxSearchTokens))
 	q.MaxWait = max(0, l.SearchWait)
 	q.Source = strings.TrimSpace(a.text("source"))
-	q.Since = a.day("since")
+	// A date that is no plain one is left to the query language, which knows
+	// "last week" and says what it does not know.
+	if since := strings.TrimSpace(a.text("since")); since != "" && !isDay(since) {
+		q.Text += ` since:"` + strings.ReplaceAll(since, `"`, "") + `"`
+	} else {
+		q.Since = a.day("since")
+	}
 	if err := a.err(); err != nil {
 		return Result{}, err
 	}
@@ -40,9 +48,15 @@ func (s *Set) search(ctx context.Context, c Caller, raw json.RawMessage, _ Progr
 	}
 	answer := newSearchAnswer(found)
 	answer.Notes = append(notes, answer.Notes...)
+	answer = fitAnswer(answer, q.MaxTokens)
 	if s.chatGPT(c) {
 		base := s.o.PublicURL()
 		return structured(chatGPTAnswer(answer, func(p string) string { return FileURL(base, c.Space, p) }))
 	}
 	return structured(answer)
+}
+
+// isDay tells whether an argument is a date for the calendar alone.
+func isDay(s string) bool {
+	return strings.Trim(s, "0123456789-:TZ.+") == "" && len(s) >= len("2006")
 }

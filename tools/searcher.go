@@ -52,6 +52,12 @@ type searchResult struct {
 	Lang        string  `json:"lang,omitempty"`
 	Date        string  `json:"date,omitempty"`
 	ETag        string  `json:"etag,omitempty"`
+	// Also are other documents that say the same, AlsoTotal how many there are
+	// where that is more than are named; Related are the files that a page is
+	// about, or the pages about a file.
+	Also      []string `json:"also,omitempty"`
+	AlsoTotal int      `json:"also_total,omitempty"`
+	Related   []string `json:"related,omitempty"`
 }
 
 func newSearchAnswer(r index.Results) searchAnswer {
@@ -71,7 +77,10 @@ func newSearchResult(h index.Hit) searchResult {
 	s := searchResult{
 		ID: h.Path, Title: cmp.Or(h.Title, path.Base(h.Path)), Path: h.Path,
 		Heading: h.Heading, Snippet: h.Snippet, Score: math.Round(h.Score*1000) / 1000,
-		Source: h.Source, Version: h.Version, Lang: h.Lang, ETag: string(h.Blob),
+		Source: h.Source, Version: h.Version, Lang: h.Lang, ETag: string(h.Blob), Also: h.AlsoIn, Related: h.Related,
+	}
+	if h.Also > len(h.AlsoIn) {
+		s.AlsoTotal = h.Also
 	}
 	if h.Anchor != "" {
 		s.ID += "#" + h.Anchor
@@ -88,6 +97,21 @@ func newSearchResult(h index.Hit) searchResult {
 		s.Date = h.Date.UTC().Format(time.DateOnly)
 	}
 	return s
+}
+
+// fitAnswer leaves out the last results of an answer that costs more than the
+// budget as it is sent, which what the index counts comes near to. One result
+// stays in any case.
+func fitAnswer(a searchAnswer, budget int) searchAnswer {
+	for len(a.Results) > 1 {
+		r, err := structured(a)
+		if err != nil || index.EstimateTokens(string(r.Structured)) <= budget {
+			break
+		}
+		a.Results = a.Results[:len(a.Results)-1]
+		a.Truncated = true
+	}
+	return a
 }
 
 // chatGPTAnswer leaves of an answer what ChatGPT's form has. It demands an

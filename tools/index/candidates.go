@@ -234,6 +234,7 @@ type passage struct {
 	lines      [2]int
 	crumbs     string
 	anchors    string // see chunk.anchors
+	head       string // of a table that it begins in the middle of; see found.tableHead
 	text       string
 }
 

@@ -171,7 +171,7 @@ func FuzzPage(f *testing.F) {
 				t.Fatalf("chunk %+v begins elsewhere than at %d", c, at)
 			}
 			at = c.end
-			makeSnippet(a, passage{start: c.start, end: c.end, lines: c.lines, text: string(data[c.start:c.end])}, name, map[string]float64{"a": 1})
+			makeSnippet(a, passage{start: c.start, end: c.end, lines: c.lines, text: string(data[c.start:c.end])}, name, wanted{bit: map[string]int{"a": 0}, weight: []float64{1}})
 		}
 		all := Sections(name, data)
 		for i, anchor := range anchors {

@@ -288,6 +288,10 @@ func targetLen(text string) int {
 		switch text[i] {
 		case '\n':
 			return 0
+		case ']':
+			if strings.HasPrefix(text[i:], "](") {
+				return 0 // another link begins
+			}
 		case '(':
 			depth++
 		case ')':

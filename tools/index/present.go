@@ -3,24 +3,28 @@ package index
 import (
 	"context"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 const (
-	// hitOverhead is what the names of a hit's fields, its numbers, dates and
-	// etag cost in an answer, in tokens.
-	hitOverhead = 60
 	// minTextTokens is the budget under which no hit is given its text.
 	minTextTokens = 120
-	// snippetBytes is about how long a snippet is.
-	snippetBytes = 320
 	// metadataShare is the part of the budget that hits may take before any has
 	// its text; the best minHits get theirs while the whole budget lasts.
 	metadataShare = 0.6
 	minHits       = 3
 	// textShare is the part of the budget that one hit's text may take.
 	textShare = 0.4
+	// envelopeTokens is what an answer costs without its hits, scope and notes:
+	// names of fields, a commit, notes that are added last.
+	envelopeTokens = 150
+	// maxEnvelopeShare bounds the above for small budgets.
+	maxEnvelopeShare = 0.25
+	// maxRelated is how many related files a hit names.
+	maxRelated = 5
 )
 
 // present fills in the hits within the token budget: all of them get their
@@ -30,246 +34,236 @@ func (x *Index) present(ctx context.Context, a *analyzer, p *plan, docs []*found
 	if budget <= 0 {
 		budget = DefaultMaxTokens
 	}
-	terms := map[string]float64{}
-	for _, t := range p.terms {
-		terms[t.text] = t.weight / float64(1+t.df)
+	envelope := envelopeTokens + costOf(r.Scope)
+	for _, n := range r.Notes {
+		envelope += costOf(n)
 	}
+	budget -= min(envelope, int(maxEnvelopeShare*float64(budget)))
+	w := newWanted(p)
+	var links linker
+	var windows []snippet
 	for _, f := range docs {
 		if err := f.load(ctx); err != nil {
 			return x.failed(ctx, f.session, err)
 		}
+		var err error
+		if f.best.head, err = f.tableHead(ctx); err != nil {
+			return x.failed(ctx, f.session, err)
+		}
 		d := &f.doc
-		sn := makeSnippet(a, f.best, string(d.path), terms)
+		a.in(d.lang)
+		sn := makeSnippet(a, f.best, string(d.path), w)
+		a.in("")
 		h := Hit{
 			Collection: f.session.col.ID, Source: f.session.col.Label,
-			Path: string(d.path), File: d.path, Title: d.title, Heading: sn.heading, Anchor: sn.anchor,
-			Lines: sn.lines, Snippet: sn.text, Score: f.score, Description: d.description,
-			Kind: d.kind, Lang: d.lang, Version: d.version, Date: d.time(), Blob: d.blob,
+			Path: f.session.shown(string(d.path)), File: d.path, Title: shown(d.title), Heading: shown(sn.heading), Anchor: shown(sn.anchor),
+			Lines: sn.lines, Snippet: sn.text, Score: f.score, Description: shown(d.description),
+			Kind: d.kind, Lang: d.lang, Version: shown(d.version), Date: d.time(), Blob: d.blob, Also: f.alsoCount, AlsoIn: f.also,
 		}
-		if m := f.session.col.Mount; m != "" {
-			h.Path = m + "/" + h.Path
+		if h.Related, err = links.related(ctx, f); err != nil {
+			return x.failed(ctx, f.session, err)
 		}
-		cost := hitOverhead + EstimateTokens(h.Path) + EstimateTokens(h.Title) + EstimateTokens(h.Heading) +
-			EstimateTokens(h.Description) + EstimateTokens(h.Snippet)
+		cost := h.tokens()
 		share := budget
 		if len(r.Hits) >= minHits {
 			share = int(metadataShare * float64(budget))
 		}
 		if r.Tokens+cost > share && len(r.Hits) > 0 {
-			r.Notes = append(r.Notes, fmt.Sprintf("Only the best %d hits fit into %d tokens.", len(r.Hits), budget))
+			r.Notes = append(r.Notes, fmt.Sprintf("Only the best %d hits fit into the budget of tokens.", len(r.Hits)))
 			break
 		}
 		r.Tokens += cost
 		r.Hits = append(r.Hits, h)
+		windows = append(windows, sn)
 	}
 	for i := range r.Hits {
-		left := budget - r.Tokens
-		if left < minTextTokens {
+		h := &r.Hits[i]
+		// The text takes the place of the snippet and the description.
+		spared := costOf(h.Snippet) + costOf(h.Description)
+		left := budget - r.Tokens + spared
+		if left-spared < minTextTokens {
 			break
 		}
-		text, lines, err := docs[i].text(ctx, min(left, int(textShare*float64(budget))))
+		t, err := docs[i].text(ctx, windows[i], min(left, int(textShare*float64(budget))))
 		if err != nil {
 			return x.failed(ctx, docs[i].session, err)
 		}
-		if text == "" {
+		if t.text == "" {
 			continue
 		}
-		r.Hits[i].Text, r.Hits[i].Lines = text, lines
-		r.Tokens += EstimateTokens(text)
+		h.Text, h.Lines = t.text, t.lines
+		r.Tokens += costOf(t.text) - spared
 	}
 	return nil
 }
 
-// text returns the document where it fits into the budget, else its best
-// passage joined with the neighbours that matched too, else the best passage
-// alone, else nothing.
-func (f *found) text(ctx context.Context, budget int) (string, [2]int, error) {
-	var size int
-	if err := f.session.tx.QueryRowContext(ctx, `SELECT length(text) FROM texts WHERE id = ?`, f.id).Scan(&size); err != nil {
-		return "", [2]int{}, err
+// shown returns the path of a file of the session's collection as answers
+// write it.
+func (s *session) shown(p string) string {
+	if s.col.Mount == "" {
+		return p
 	}
-	if size <= budget*4 { // more bytes than that cannot fit, as good as never
-		var text []byte
-		if err := f.session.tx.QueryRowContext(ctx, `SELECT text FROM texts WHERE id = ?`, f.id).Scan(&text); err != nil {
-			return "", [2]int{}, err
-		}
-		if whole := strings.ToValidUTF8(string(text), "\ufffd"); EstimateTokens(whole) <= budget {
-			return whole, [2]int{1, max(1, f.doc.lines)}, nil
-		}
-	}
-	text, lines := strings.ToValidUTF8(f.best.text, "\ufffd"), f.best.lines
-	cost := EstimateTokens(text)
-	if cost > budget {
-		return "", lines, nil
-	}
-	matched := map[int64]bool{}
-	for _, c := range f.chunks {
-		matched[c.id] = true
-	}
-	for _, step := range []int64{1, -1} {
-		for id := f.chunks[0].id + step; matched[id]; id += step {
-			n, _, err := f.session.passage(ctx, id)
-			if err != nil {
-				return "", lines, err
-			}
-			t := strings.ToValidUTF8(n.text, "\ufffd")
-			c := EstimateTokens(t)
-			if cost+c > budget {
-				break
-			}
-			cost += c
-			if step > 0 {
-				text, lines[1] = text+t, n.lines[1]
-			} else {
-				text, lines[0] = t+text, n.lines[0]
-			}
-		}
-	}
-	return text, lines, nil
+	return s.col.Mount + "/" + p
 }
 
-// snippet is the part of a passage that shows why it is a hit.
-type snippet struct {
-	text    string
-	heading string
-	anchor  string // the heading's
-	lines   [2]int
+// shown makes valid text without controls of what files hold.
+func shown(s string) string {
+	odd := func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' && r != '\r' || r == 0x7f }
+	if utf8.ValidString(s) && !strings.ContainsFunc(s, odd) {
+		return s
+	}
+	return strings.Map(func(r rune) rune {
+		if odd(r) {
+			return utf8.RuneError
+		}
+		return r
+	}, strings.ToValidUTF8(s, "\ufffd"))
 }
 
-// makeSnippet picks the run of lines with the rarest of the query's terms, and
-// of a long line its best sentences.
-func makeSnippet(a *analyzer, ps passage, name string, terms map[string]float64) snippet {
-	type scoredLine struct {
-		text    string
-		heading string
-		anchor  string
-		level   int
-		terms   []string
-	}
-	heading := ""
-	if i := strings.LastIndexByte(ps.crumbs, '\n'); ps.crumbs != "" {
-		heading = ps.crumbs[i+1:]
-	}
-	anchor, anchors, _ := strings.Cut(ps.anchors, "\n")
-	var lines []scoredLine
-	for _, l := range parseLines(name, []byte(ps.text), ps.start) {
-		if l.level > 0 {
-			heading = l.heading
-			anchor, anchors, _ = strings.Cut(anchors, "\n")
-		}
-		s := scoredLine{text: strings.TrimRight(strings.ToValidUTF8(ps.text[l.start:l.end], ""), " \t\r\n"), heading: heading, anchor: anchor, level: l.level}
-		a.words(s.text, func(w word) {
-			for _, t := range append(w.parts, w.term, w.joined) {
-				if _, ok := terms[t]; ok && !slices.Contains(s.terms, t) {
-					s.terms = append(s.terms, t)
-				}
+// readable is what is shown of a part of a file: of HTML and of notebooks what
+// they say, of all else the lines as they are.
+func readable(name, text string) string {
+	switch f := format(name); f {
+	case formatHTML, formatNotebook:
+		var b strings.Builder
+		for l := range strings.Lines(indexable(f, text)) {
+			if l = strings.Join(strings.Fields(l), " "); l != "" || f == formatNotebook {
+				b.WriteString(l + "\n")
 			}
-		})
-		lines = append(lines, s)
+		}
+		return strings.TrimRight(b.String(), "\n")
 	}
-	if len(lines) == 0 {
-		return snippet{heading: heading, anchor: anchor, lines: ps.lines}
+	return text
+}
+
+// costOf returns what a text costs in an answer, where it is a string of JSON.
+func costOf(s string) int {
+	if !strings.ContainsAny(s, "\n\"\\\t\r\u2028\u2029") {
+		return EstimateTokens(s)
 	}
-	best, bestScore := 0, -1.0
-	for i := range lines {
-		if len(lines[i].terms) == 0 {
+	var b strings.Builder
+	b.Grow(len(s) + len(s)/16)
+	for _, r := range s {
+		switch r {
+		case '\n':
+			b.WriteString(`\n`)
+		case '\t':
+			b.WriteString(`\t`)
+		case '\r':
+			b.WriteString(`\r`)
+		case '"', '\\':
+			b.WriteByte('\\')
+			b.WriteRune(r)
+		case '\u2028', '\u2029':
+			b.WriteString(`\u2028`)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return EstimateTokens(b.String())
+}
+
+// hitOverhead is what the names of a hit's fields, its score and the marks
+// between them cost in an answer.
+const hitOverhead = 64
+
+// tokens returns what a hit costs in an answer without its text. Its path is in
+// it twice: it is the id, too.
+func (h *Hit) tokens() int {
+	n := hitOverhead + 2*costOf(h.Path)
+	for _, s := range []string{h.Title, h.Heading, h.Anchor, h.Description, h.Snippet, h.Source, h.Lang, h.Version, string(h.Blob)} {
+		n += costOf(s)
+	}
+	if !h.Date.IsZero() {
+		n += 10
+	}
+	for _, list := range [][]string{h.AlsoIn, h.Related} {
+		for _, p := range list {
+			n += costOf(p) + 3
+		}
+	}
+	return n
+}
+
+// linker finds the files that pages say they are about (relevant_files), and the
+// pages that say so of a file.
+type linker struct{ pages map[*session][]aboutFiles }
+
+type aboutFiles struct {
+	path  string
+	files []string
+}
+
+// maxLinkingPages bounds how many pages with relevant_files are looked through.
+const maxLinkingPages = 5000
+
+func (l *linker) related(ctx context.Context, f *found) (all []string, err error) {
+	s := f.session
+	pages, ok := l.pages[s]
+	if !ok {
+		if pages, err = s.linkingPages(ctx); err != nil {
+			return nil, err
+		}
+		if l.pages == nil {
+			l.pages = map[*session][]aboutFiles{}
+		}
+		l.pages[s] = pages
+	}
+	me := string(f.doc.path)
+	for _, p := range pages {
+		if len(all) >= maxRelated {
+			break
+		}
+		if p.path != me {
+			if slices.ContainsFunc(p.files, func(file string) bool { return namesFile(file, me) }) {
+				all = append(all, s.shown(p.path))
+			}
 			continue
 		}
-		seen := map[string]bool{}
-		score, size := 0.0, 0
-		for j := i; j < len(lines) && (j == i || size+len(lines[j].text) <= snippetBytes); j++ {
-			size += len(lines[j].text) + 1
-			for _, t := range lines[j].terms {
-				if !seen[t] {
-					seen[t] = true
-					score += terms[t]
-				}
+		for _, file := range p.files[:min(len(p.files), maxRelated)] {
+			var known bool
+			file = tidyFile(file)
+			if err := s.tx.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM docs WHERE path = ?)`, file).Scan(&known); err != nil {
+				return nil, err
 			}
-		}
-		if lines[i].level > 0 && len(lines[i].terms) > 0 {
-			score *= 1.05
-		}
-		if score > bestScore {
-			best, bestScore = i, score
+			if known {
+				file = s.shown(file)
+			}
+			all = append(all, file)
 		}
 	}
-	last, size := best, len(lines[best].text)
-	for last+1 < len(lines) && size+len(lines[last+1].text) <= snippetBytes {
-		last++
-		size += len(lines[last].text) + 1
-	}
-	for last > best && strings.TrimSpace(lines[last].text) == "" {
-		last--
-	}
-	var out []string
-	for i := best; i <= last; i++ {
-		if len(lines[i].text) > snippetBytes {
-			out = append(out, bestSentences(a, lines[i].text, terms))
-		} else {
-			out = append(out, lines[i].text)
-		}
-	}
-	return snippet{
-		text: strings.Join(out, "\n"), heading: lines[best].heading, anchor: lines[best].anchor,
-		lines: [2]int{ps.lines[0] + best, ps.lines[0] + last},
-	}
+	return all[:min(len(all), maxRelated)], nil
 }
 
-// bestSentences shortens one long line to whole sentences around its best one;
-// where a sentence is itself too long, to the words around the first match.
-func bestSentences(a *analyzer, text string, terms map[string]float64) string {
-	var cuts []int // starts of sentences
-	cuts = append(cuts, 0)
-	for i := 0; i+1 < len(text); i++ {
-		if strings.IndexByte(".!?", text[i]) >= 0 && text[i+1] == ' ' {
-			cuts = append(cuts, i+2)
-		} else if strings.HasPrefix(text[i:], "。") {
-			cuts = append(cuts, i+len("。"))
+func (s *session) linkingPages(ctx context.Context) (pages []aboutFiles, err error) {
+	rows, err := s.tx.QueryContext(ctx, `SELECT path, files FROM docs WHERE files <> '' ORDER BY id LIMIT ?`, maxLinkingPages)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var p aboutFiles
+		var files string
+		if err := rows.Scan(&p.path, &files); err != nil {
+			return nil, err
 		}
+		p.files = strings.Split(files, "\n")
+		pages = append(pages, p)
 	}
-	cuts = append(cuts, len(text))
-	scores := make([]float64, len(cuts)-1)
-	first, at := -1, 0
-	seen := map[string]bool{}
-	a.words(text, func(w word) {
-		for at+1 < len(scores) && w.start >= cuts[at+1] {
-			at++
-			clear(seen)
-		}
-		for _, t := range append(w.parts, w.term, w.joined) {
-			if v, ok := terms[t]; ok && !seen[t] {
-				seen[t] = true
-				scores[at] += v
-				if first < 0 {
-					first = w.start
-				}
-			}
-		}
-	})
-	best := 0
-	for i, s := range scores {
-		if s > scores[best] {
-			best = i
-		}
+	return pages, rows.Err()
+}
+
+func tidyFile(file string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(file, "/space/"), "./"), "/")
+}
+
+// namesFile tells whether an entry of relevant_files, a file, a directory or a
+// glob, is about a file.
+func namesFile(entry, file string) bool {
+	entry = tidyFile(entry)
+	if rest, ok := strings.CutPrefix(file, strings.TrimSuffix(strings.TrimSuffix(entry, "**"), "/")); ok && (rest == "" || rest[0] == '/' && entry != "") {
+		return true
 	}
-	from, to := cuts[best], cuts[best+1]
-	if to-from > 2*snippetBytes {
-		from = max(from, first-snippetBytes/2)
-		to = min(to, from+snippetBytes)
-		for from < to && text[from]&0xc0 == 0x80 {
-			from++
-		}
-		return "…" + clip(text[from:], to-from) + "…"
-	}
-	for i := best + 1; i < len(scores) && cuts[i+1]-from <= snippetBytes; i++ {
-		to = cuts[i+1]
-	}
-	s := strings.TrimSpace(text[from:to])
-	if from > 0 {
-		s = "… " + s
-	}
-	if to < len(text) {
-		s += " …"
-	}
-	return s
+	ok, err := path.Match(entry, file)
+	return ok && err == nil
 }

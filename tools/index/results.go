@@ -65,7 +65,8 @@ type Results struct {
 	Notes []string
 	// Suggestions are words of the index near those that found nothing.
 	Suggestions []string
-	// Tokens is what Hits cost, by EstimateTokens.
+	// Tokens is about what Hits cost where each is an object of JSON with the
+	// names of its fields, by EstimateTokens.
 	Tokens int
 }
 
@@ -97,6 +98,14 @@ type Hit struct {
 	Version     string
 	Date        time.Time    // when it was last changed; zero: unknown
 	Blob        space.BlobID // its etag
+	// AlsoIn are the paths, as Path is, of documents that this one stands for:
+	// copies, other versions and languages of it. Also is how many there are;
+	// AlsoIn may hold only the best of them.
+	Also   int
+	AlsoIn []string
+	// Related are the files that a page says it is about (relevant_files), and of
+	// a file the pages that say so, as shown where they are in the collection.
+	Related []string
 	// Text is the passage or the whole document, for the hits at the top, while
 	// the token budget lasts.
 	Text string

@@ -1,0 +1,114 @@
+package tools_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"satchel/tools"
+)
+
+// pages are a small space for the answers below.
+func pages() map[string]string {
+	var flags strings.Builder
+	for i := range 150 {
+		fmt.Fprintf(&flags, "| flag %03d | it says number %d to those who see it |\n", i, i)
+	}
+	return map[string]string{
+		"knowledge/harbour.md": "---\ntitle: Harbour\ndescription: Where and when to moor\ntags: [boats]\nrelevant_files: [src/berth.go, knowledge/missing.md]\ndate: 2026-02-03\n---\n# Harbour\n\n" +
+			strings.Repeat("The office is open from seven.\n\n", 120) + "## Mooring lines\n\nTake two \"long\" lines & a spring.\nThe stern line goes ashore first.\n\n```sh\nmoor --stern\nmoor --bow\n```\n\n" +
+			strings.Repeat("Nobody reads this far down.\n\n", 120),
+		"src/berth.go":           "package harbour\n\n// Berth finds a place for a boat.\nfunc (h *Harbour) Berth(length float64) (Place, error) {\n\treturn h.free(length)\n}\n",
+		"knowledge/flags.md":     "# Flags\n\nWhat they say.\n\n| Flag | Meaning |\n| --- | --- |\n" + flags.String(),
+		"knowledge/talk.vtt":     "WEBVTT\n\n1\n00:12:31.000 --> 00:12:34.000\n<v Ann>Where is the lighthouse keeper?\n\n2\n00:12:35.000 --> 00:12:36.000\nUpstairs.\n",
+		"knowledge/page.html":    "<html><head><title>Buoys</title><style>.buoy{}</style></head><body>\n<h2>Colours of buoys</h2>\n<p>A <b>cardinal</b> buoy is black &amp; yellow.</p>\n<script>var cardinal = 1</script></body></html>",
+		"knowledge/tides.ipynb":  "{\n \"cells\": [\n  {\n   \"cell_type\": \"markdown\",\n   \"source\": [\n    \"# Spring tides\\n\",\n    \"They follow the syzygy.\"\n   ]\n  }\n ]\n}\n",
+		"knowledge/ja/minato.md": "# 港\n\n港の事務所は七時に開きます。早く着いた船は北の桟橋に係留してください。\n",
+	}
+}
+
+// fillerPattern is lines of which one is as good as a hundred.
+var fillerPattern = regexp.MustCompile(`((The office is open from seven|Nobody reads this far down)\.\\n\\n)+`)
+
+var commitPattern = regexp.MustCompile(`"index_commit":"[0-9a-f]{40}"`)
+
+// TestAnswersAsTheyAreSent keeps what a model sees for some questions.
+func TestAnswersAsTheyAreSent(t *testing.T) {
+	set, c := realSet(t, pages())
+	var all bytes.Buffer
+	for _, args := range []string{
+		`{"query":"the stern line goes ashore","max_tokens":900,"limit":1}`,
+		`{"query":"Berth finds a place","max_tokens":700,"limit":1}`,
+		`{"query":"flag 120","max_tokens":1200,"limit":1}`,
+		`{"query":"lighthouse keepers","limit":1}`,
+		`{"query":"cardinal buoys","limit":1}`,
+		`{"query":"syzygy","limit":1}`,
+		`{"query":"桟橋に係留"}`,
+		`{"query":"\"stern line\" path:knowledge/** -kind:memory author:me since:last century"}`,
+		`{"query":"moring lihgthouse kind:skill"}`,
+		`{"query":"tag:boats","since":"5 years ago"}`,
+	} {
+		r, err := set.Call(t.Context(), c, "search", json.RawMessage(args), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := fillerPattern.ReplaceAllString(string(r.Structured), `…\n\n`)
+		text = commitPattern.ReplaceAllString(text, `"index_commit":"…"`)
+		var v map[string]any
+		if err := json.Unmarshal([]byte(text), &v); err != nil {
+			t.Fatal(err)
+		}
+		results, _ := v["results"].([]any)
+		for _, r := range results {
+			delete(r.(map[string]any), "score") // of interest to those who rank
+			delete(r.(map[string]any), "etag")
+			if d, _ := r.(map[string]any)["date"].(string); d != "2026-02-03" {
+				delete(r.(map[string]any), "date") // of the commit
+			}
+		}
+		var b bytes.Buffer
+		enc := json.NewEncoder(&b)
+		enc.SetEscapeHTML(false)
+		enc.SetIndent("", "  ")
+		if err := enc.Encode(v); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&all, "search %s\n%s\n", args, &b)
+	}
+	golden(t, "answers.txt", all.String())
+}
+
+// TestAnswersKeepTheirBudget: what is sent costs no more than was asked for,
+// marks of JSON and all, and uses most of it where there is enough to tell.
+func TestAnswersKeepTheirBudget(t *testing.T) {
+	files := pages()
+	for i := range 40 {
+		files[fmt.Sprintf("knowledge/turbines/p%02d.md", i)] = fmt.Sprintf("---\ndescription: Page %d on \"turbines\"\n---\n# Page %d\n\nAbout turbines.\n\n%s", i, i,
+			strings.Repeat("Turbine blades\tturn in the \"wind\", slowly <https://x.example/?a=1&b=2>.\n", 20+i))
+	}
+	set, c := realSet(t, files)
+	for _, query := range []string{"turbine blades", "turbine limit:50", "the office of the harbour", "港 事務所", "flag says number", "zzqx", "kind:knowledge"} {
+		for _, budget := range []int{300, 700, 1500, 5000, 12_000, 20_000} {
+			args, _ := json.Marshal(map[string]any{"query": query, "max_tokens": budget})
+			r, err := set.Call(t.Context(), c, "search", args, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var v struct{ Results []any }
+			if err := json.Unmarshal(r.Structured, &v); err != nil {
+				t.Fatal(err)
+			}
+			n := tools.Tokens(string(r.Structured))
+			if n > budget && len(v.Results) > 1 {
+				t.Errorf("%s: %d tokens of %d, %d results", query, n, budget, len(v.Results))
+			}
+			if strings.HasPrefix(query, "turbine") && budget <= 5000 && budget >= 700 && n < budget/2 {
+				t.Errorf("%s: only %d tokens of %d are used", query, n, budget)
+			}
+			t.Logf("%s: %d of %d, %d results", query, n, budget, len(v.Results))
+		}
+	}
+}

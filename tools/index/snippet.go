@@ -1,0 +1,511 @@
+package index
+
+import (
+	"context"
+	"math/bits"
+	"strings"
+)
+
+// snippetBytes is about how long a snippet is.
+const snippetBytes = 320
+
+// wanted are the terms that a snippet should show.
+type wanted struct {
+	bit    map[string]int
+	weight []float64
+}
+
+// maxWanted is how many terms are looked for in a passage: a bit for each.
+const maxWanted = 64
+
+func newWanted(p *plan) wanted {
+	w := wanted{bit: make(map[string]int, len(p.terms))}
+	for _, t := range p.terms {
+		w.add(t.text, t.weight/float64(1+t.df))
+	}
+	return w
+}
+
+func (w *wanted) add(term string, weight float64) {
+	if _, ok := w.bit[term]; !ok && len(w.weight) < maxWanted {
+		w.bit[term] = len(w.weight)
+		w.weight = append(w.weight, weight)
+	}
+}
+
+// in returns which of the terms a word stands for.
+func (w *wanted) in(o word) (mask uint64) {
+	for _, t := range o.parts {
+		if b, ok := w.bit[t]; ok {
+			mask |= 1 << b
+		}
+	}
+	for _, t := range [...]string{o.term, o.joined, o.own} {
+		if t == "" {
+			continue
+		}
+		if b, ok := w.bit[t]; ok {
+			mask |= 1 << b
+		}
+	}
+	return mask
+}
+
+func (w *wanted) score(mask uint64) (sum float64) {
+	for ; mask != 0; mask &= mask - 1 {
+		sum += w.weight[bits.TrailingZeros64(mask)]
+	}
+	return sum
+}
+
+// snippet is the part of a passage that shows why it is a hit.
+type snippet struct {
+	text    string
+	heading string
+	anchor  string // the heading's
+	lines   [2]int
+	from    int // the bytes of the passage that it was taken of
+	to      int
+}
+
+// makeSnippet picks the run of lines with the rarest of the wanted terms, and
+// of a long line its best sentences. Front matter, which hits tell in fields of
+// their own, is taken where nothing else matches.
+func makeSnippet(a *analyzer, ps passage, name string, w wanted) snippet {
+	data := []byte(ps.text)
+	lines := parseLines(name, data, ps.start)
+	heading := ""
+	if i := strings.LastIndexByte(ps.crumbs, '\n'); ps.crumbs != "" {
+		heading = ps.crumbs[i+1:]
+	}
+	anchor, anchors, _ := strings.Cut(ps.anchors, "\n")
+	if len(lines) == 0 {
+		return snippet{heading: heading, anchor: anchor, lines: ps.lines}
+	}
+	f := format(name)
+	masks := make([]uint64, len(lines))
+	first := -1 // the first line that says something
+	for i, l := range lines {
+		a.words(ps.text[l.start:l.end], func(o word) { masks[i] |= w.in(o) })
+		if first < 0 && !l.blank && !l.structure && l.level == 0 {
+			first = i
+		}
+	}
+	size := func(l line) int { return len(strings.TrimRight(ps.text[l.start:l.end], " \t\r\n")) + 1 }
+	best, bestScore := max(first, 0), 0.0
+	for i, l := range lines {
+		if masks[i] == 0 {
+			continue
+		}
+		mask, n := uint64(0), 0
+		for j := i; j < len(lines) && (j == i || n+size(lines[j]) <= snippetBytes); j++ {
+			n += size(lines[j])
+			mask |= masks[j]
+		}
+		score := w.score(mask)
+		if l.level > 0 {
+			score *= 1.05
+		} else if l.structure {
+			score *= 0.5
+		}
+		if score > bestScore {
+			best, bestScore = i, score
+		}
+	}
+	last, n := best, size(lines[best])
+	for last+1 < len(lines) && n+size(lines[last+1]) <= snippetBytes {
+		last++
+		n += size(lines[last])
+	}
+	for last > best && lines[last].blank {
+		last--
+	}
+	for _, l := range lines[:best+1] {
+		if l.level > 0 {
+			heading = l.heading
+			anchor, anchors, _ = strings.Cut(anchors, "\n")
+		}
+	}
+	if f == formatTranscript {
+		for i := best; i >= 0; i-- {
+			if t := cueTime(strings.TrimSpace(ps.text[lines[i].start:lines[i].end])); t != "" {
+				heading = t
+				break
+			}
+		}
+	}
+	s := snippet{heading: heading, anchor: anchor, from: lines[best].start, to: lines[last].end,
+		lines: [2]int{ps.lines[0] + lines[best].number - 1, ps.lines[0] + lines[last].number - 1}}
+	var out []string
+	for i := best; i <= last; i++ {
+		t := strings.TrimRight(ps.text[lines[i].start:lines[i].end], " \t\r\n")
+		if f == formatHTML {
+			t = readable(name, t)
+		}
+		if len(t) > snippetBytes {
+			t = bestSentences(a, t, w)
+		}
+		out = append(out, t)
+	}
+	s.text = strings.Join(out, "\n")
+	switch f {
+	case formatMarkdown:
+		s.text = wholeFences(header(ps, lines, best)+s.text, opening(data, lines, best))
+	case formatTable:
+		s.text = header(ps, lines, best) + s.text
+	case formatNotebook:
+		s.text = readable(name, ps.text[s.from:s.to])
+	}
+	s.text = strings.Trim(shown(s.text), "\n")
+	return s
+}
+
+// opening returns the line that opens the code fence that a line is in, "" for
+// one that is in none.
+func opening(data []byte, lines []line, i int) string {
+	l := lines[i]
+	if l.group != inFence || l.first >= i {
+		return ""
+	}
+	first := lines[l.first]
+	var f fenceState
+	if !f.start(data[first.start:first.end]) {
+		return "" // a comment
+	}
+	return strings.TrimRight(clip(string(data[first.start:first.end]), snippetBytes), " \t\r\n")
+}
+
+// header returns the lines that name the columns of a table that a line is in
+// the middle of, "" for none.
+func header(ps passage, lines []line, i int) string {
+	l := lines[i]
+	if l.group != inTable {
+		if i == 0 {
+			return ps.head
+		}
+		return ""
+	}
+	first := lines[l.first]
+	end := first.end
+	if ps.head != "" && l.first == 0 {
+		return ps.head
+	}
+	if next := l.first + 1; next < len(lines) && lines[next].structure {
+		if end = lines[next].end; i == next {
+			end = first.end
+		}
+	}
+	if l.start < end || end-first.start > maxHead {
+		return ""
+	}
+	return ps.text[first.start:end]
+}
+
+// wholeFences returns a part of Markdown with every code fence opened and
+// closed: open is the line that opened the one in which it begins, "" for none.
+func wholeFences(text, open string) string {
+	var f fenceState
+	if open != "" {
+		f.start([]byte(open))
+		t := strings.TrimSpace(text)
+		if probe := f; len(t) >= f.n {
+			if probe.close([]byte(t)); !probe.open() {
+				return "" // nothing but its end
+			}
+		}
+		text = open + "\n" + text
+		f = fenceState{}
+	}
+	if !strings.Contains(text, "```") && !strings.Contains(text, "~~~") {
+		return text
+	}
+	for l := range strings.Lines(text) {
+		if f.open() && f.leaves([]byte(l)) {
+			f = fenceState{}
+		}
+		if f.open() {
+			f.close([]byte(l))
+		} else {
+			f.start([]byte(l))
+		}
+	}
+	if !f.open() {
+		return text
+	}
+	end := strings.Repeat(string(rune(f.char)), f.n)
+	if f.quoted {
+		end = "> " + end
+	}
+	return strings.TrimRight(text, "\n") + "\n" + end
+}
+
+// sentenceEnds are what ends a sentence in scripts without blanks.
+const sentenceEnds = "。！？｡"
+
+// bestSentences shortens one long line to whole sentences around its best one;
+// where a sentence is itself too long, to the words around the first match.
+func bestSentences(a *analyzer, text string, w wanted) string {
+	cuts := []int{0} // starts of sentences
+	for i, r := range text {
+		switch {
+		case r == '.' || r == '!' || r == '?':
+			if i+1 < len(text) && text[i+1] == ' ' {
+				cuts = append(cuts, i+2)
+			}
+		case r >= 0x3000 && strings.ContainsRune(sentenceEnds, r):
+			cuts = append(cuts, i+len(string(r)))
+		}
+	}
+	if cuts[len(cuts)-1] < len(text) {
+		cuts = append(cuts, len(text))
+	}
+	masks := make([]uint64, len(cuts)-1)
+	first := make([]int, len(cuts)-1) // the first match in each
+	at := 0
+	a.words(text, func(o word) {
+		for at+1 < len(masks) && o.start >= cuts[at+1] {
+			at++
+		}
+		if m := w.in(o); m != 0 {
+			if masks[at] == 0 {
+				first[at] = o.start
+			}
+			masks[at] |= m
+		}
+	})
+	best := 0
+	for i, m := range masks {
+		if w.score(m) > w.score(masks[best]) {
+			best = i
+		}
+	}
+	from, to := cuts[best], cuts[best+1]
+	if to-from > 2*snippetBytes {
+		return wordsAround(text[from:to], first[best]-from, from > 0, to < len(text))
+	}
+	for i := best + 1; i < len(masks) && cuts[i+1]-from <= snippetBytes; i++ {
+		to = cuts[i+1]
+	}
+	s := strings.TrimSpace(text[from:to])
+	if from > 0 {
+		s = "… " + s
+	}
+	if to < len(text) {
+		s += " …"
+	}
+	return s
+}
+
+// wordsAround returns about snippetBytes of a sentence around byte at, whole
+// words where there are blanks, whole characters in any case.
+func wordsAround(s string, at int, before, after bool) string {
+	const near = 40 // bytes within which a blank is looked for
+	from := max(0, min(at, len(s))-snippetBytes/3)
+	for from > 0 && from < len(s) && s[from]&0xc0 == 0x80 {
+		from++
+	}
+	to := len(clip(s, from+snippetBytes))
+	if from > 0 {
+		if i := strings.IndexByte(s[from:min(len(s), from+near)], ' '); i >= 0 {
+			from += i + 1
+		}
+	}
+	if to < len(s) {
+		if i := strings.LastIndexByte(s[from:to], ' '); i > 0 && from+i > to-near {
+			to = from + i
+		}
+	}
+	t := strings.TrimSpace(s[min(from, to):to])
+	if from > 0 || before {
+		t = "…" + t
+	}
+	if to < len(s) || after {
+		t += "…"
+	}
+	return t
+}
+
+// joinedNeighbours is how many chunks on either side of the best one are shown
+// with it, though they have none of the query's words, where they are parts of
+// one section that was cut.
+const joinedNeighbours = 1
+
+// extract is a part of a document as it is shown.
+type extract struct {
+	text  string
+	lines [2]int
+}
+
+// text returns the document where it fits into the budget, else its best
+// passage joined with the neighbours that matched too or that are of the same
+// section, else as many lines around the snippet as fit, else nothing.
+func (f *found) text(ctx context.Context, sn snippet, budget int) (extract, error) {
+	name := string(f.doc.path)
+	var size int
+	if err := f.session.tx.QueryRowContext(ctx, `SELECT length(text) FROM texts WHERE id = ?`, f.id).Scan(&size); err != nil {
+		return extract{}, err
+	}
+	if size <= budget*4 { // more bytes than that cannot fit, as good as never
+		var text []byte
+		if err := f.session.tx.QueryRowContext(ctx, `SELECT text FROM texts WHERE id = ?`, f.id).Scan(&text); err != nil {
+			return extract{}, err
+		}
+		if whole := shown(readable(name, string(text))); costOf(whole) <= budget {
+			return extract{whole, [2]int{1, max(1, f.doc.lines)}}, nil
+		}
+	}
+	parts := []passage{f.best}
+	head := f.best.head
+	render := func() extract {
+		var b strings.Builder
+		b.WriteString(head)
+		for _, p := range parts {
+			b.WriteString(p.text)
+		}
+		text := b.String()
+		if format(name) == formatMarkdown {
+			text = wholeFences(text, "")
+		}
+		return extract{shown(readable(name, text)), [2]int{parts[0].lines[0], parts[len(parts)-1].lines[1]}}
+	}
+	out := render()
+	if costOf(out.text) > budget {
+		return f.linesAround(name, sn, budget), nil
+	}
+	matched := map[int64]bool{}
+	for _, c := range f.chunks {
+		matched[c.id] = true
+	}
+	for _, step := range []int64{1, -1} {
+		id := f.chunks[0].id
+		for n := 1; ; n++ {
+			id += step
+			if id>>chunkBits != f.id {
+				break
+			}
+			edge := parts[0]
+			if step > 0 {
+				edge = parts[len(parts)-1]
+			} else if !matched[id] && (n > joinedNeighbours || beginsSection(name, edge)) {
+				break
+			}
+			next, known, err := f.session.neighbour(ctx, id)
+			if err != nil {
+				return out, err
+			}
+			if !known || step > 0 && !matched[id] && (n > joinedNeighbours || beginsSection(name, next)) || step < 0 && next.end != edge.start {
+				break
+			}
+			was, wasHead := parts, head
+			if step > 0 {
+				parts = append(parts[:len(parts):len(parts)], next)
+			} else {
+				parts = append([]passage{next}, parts...)
+				head = ""
+			}
+			longer := render()
+			if costOf(longer.text) > budget {
+				parts, head = was, wasHead
+				break
+			}
+			out = longer
+		}
+	}
+	return out, nil
+}
+
+// beginsSection tells whether a passage begins with a heading.
+func beginsSection(name string, p passage) bool {
+	for _, l := range parseLines(name, []byte(p.text), p.start) {
+		if !l.blank {
+			return l.level > 0
+		}
+	}
+	return false
+}
+
+// neighbour reads a chunk if there is one.
+func (s *session) neighbour(ctx context.Context, id int64) (p passage, known bool, err error) {
+	if err := s.tx.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM chunks WHERE id = ?)`, id).Scan(&known); err != nil || !known {
+		return p, false, err
+	}
+	p, _, err = s.passage(ctx, id)
+	return p, true, err
+}
+
+// linesAround returns the lines of the snippet with as many after and before
+// them as fit.
+func (f *found) linesAround(name string, sn snippet, budget int) extract {
+	ps := f.best
+	data := []byte(ps.text)
+	lines := parseLines(name, data, ps.start)
+	first, last := -1, -1
+	for i, l := range lines {
+		if l.start >= sn.from && l.end <= sn.to {
+			if first < 0 {
+				first = i
+			}
+			last = i
+		}
+	}
+	if first < 0 {
+		return extract{}
+	}
+	render := func(first, last int) extract {
+		text := ps.text[lines[first].start:lines[last].end]
+		switch format(name) {
+		case formatMarkdown:
+			text = wholeFences(header(ps, lines, first)+text, opening(data, lines, first))
+		case formatTable:
+			text = header(ps, lines, first) + text
+		}
+		return extract{shown(readable(name, text)), [2]int{ps.lines[0] + lines[first].number - 1, ps.lines[0] + lines[last].number - 1}}
+	}
+	if costOf(render(first, last).text) > budget {
+		return extract{}
+	}
+	// A growing part of the lines, halved where it does not fit.
+	for grow := len(lines); grow > 0; {
+		a, b := max(0, first-grow/4), min(len(lines)-1, last+grow)
+		if (a < first || b > last) && costOf(render(a, b).text) <= budget {
+			first, last = a, b
+		} else {
+			grow /= 2
+		}
+	}
+	return render(first, last)
+}
+
+// maxTableBytes is how far above a chunk the header of its table is looked for.
+const maxTableBytes = 64 << 10
+
+// tableHead returns the header of the table that the best passage begins in the
+// middle of, "" for none.
+func (f *found) tableHead(ctx context.Context) (string, error) {
+	name := string(f.doc.path)
+	csv := format(name) == formatTable
+	if f.best.start == 0 || !csv && !(format(name) == formatMarkdown && strings.HasPrefix(f.best.text, "|")) {
+		return "", nil
+	}
+	from := max(0, f.best.start-maxTableBytes)
+	if csv {
+		from = 0
+	}
+	var above []byte
+	err := f.session.tx.QueryRowContext(ctx, `SELECT substr(text, ?, ?) FROM texts WHERE id = ?`, from+1, min(f.best.start-from, maxTableBytes), f.id).Scan(&above)
+	if err != nil {
+		return "", err
+	}
+	lines := plainLines(above)
+	if csv {
+		return string(above[:min(lines[0].end, maxHead)]), nil
+	}
+	first := len(lines)
+	for first > 0 && above[lines[first-1].start] == '|' {
+		first--
+	}
+	if first+1 >= len(lines) || first == 0 && from > 0 || lines[first+1].end-lines[first].start > maxHead {
+		return "", nil
+	}
+	return string(above[lines[first].start:lines[first+1].end]), nil
+}
