@@ -62,7 +62,8 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-func seal(row []byte) []byte {
+// Seal appends the checksum that [Unseal] demands.
+func Seal(row []byte) []byte {
 	return binary.LittleEndian.AppendUint32(row, crc32.Checksum(row, castagnoli))
 }
 

@@ -156,7 +156,7 @@ func (e *emitter) flush() error {
 	if len(e.page) == 0 {
 		return nil
 	}
-	err := e.put(seal(e.page))
+	err := e.put(Seal(e.page))
 	e.page = make([]byte, 0, pageSize+sumSize)
 	e.pages++
 	return err
@@ -164,7 +164,7 @@ func (e *emitter) flush() error {
 
 func (e *emitter) closeBlock() {
 	if len(e.block) > 0 {
-		e.blocks = append(e.blocks, seal(e.block))
+		e.blocks = append(e.blocks, Seal(e.block))
 		e.block = make([]byte, 0, blockSize+512)
 	}
 }
@@ -197,5 +197,5 @@ func (e *emitter) finish(first int64, chunks []Chunk) ([]byte, error) {
 			h = binary.AppendUvarint(h, uint64(n))
 		}
 	}
-	return seal(h), nil
+	return Seal(h), nil
 }
