@@ -1,6 +1,7 @@
 package index
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -9,10 +10,12 @@ import (
 
 // term is one thing that a query looks for in the index.
 type term struct {
-	text   string
-	weight float64 // how often the query has it, less for parts of identifiers
-	df     int64   // chunks that hold it, over all databases
-	word   int     // the query's word that it comes from, for snippets and proximity
+	text    string
+	weight  float64 // how often the query has it, less for parts of identifiers
+	telling float64 // see telling
+	df      int64   // chunks that hold it, over all databases
+	word    int     // the query's word that it comes from, for snippets; -1: none
+	inBody  bool    // it counts in the bodies of texts alone
 }
 
 // plan is a query as the index sees it.
@@ -21,9 +24,11 @@ type plan struct {
 	phrases [][]string // terms that must occur one after another
 	without [][]string // and that must not
 	// sequence is the query's words as terms, in order, without stop words;
-	// name is what they make in one identifier.
+	// name is what all its words make in one identifier, letters the same as
+	// they are written, in lower case.
 	sequence []string
 	name     string
+	letters  string
 	// missing is the query's words, as typed, that no document has in any form.
 	missing []string
 }
@@ -31,123 +36,264 @@ type plan struct {
 // maxMissingTold is how many words an answer says are on no page.
 const maxMissingTold = 5
 
-// What a part of an identifier, and an identifier made of separate words,
-// weigh against a word that was typed.
+// What terms weigh that were not typed, against one that was.
 const (
-	partWeight     = 0.3
-	compoundWeight = 1.0
-	maxCompound    = 4 // words
+	// partWeight is for a part of an identifier.
+	partWeight = 0.3
+	// joinedWeight is for an identifier that was typed with joints.
+	joinedWeight = 1.0
+	// wholeWeight is for an identifier that the whole query or three of its words
+	// make, twoWordWeight for one that two words of more make: those are often an
+	// accident, and rare as accidents are.
+	wholeWeight   = 1.0
+	twoWordWeight = 0.3
+	maxCompound   = 4 // words
+	// otherWeight is for a word that an Expander gave.
+	otherWeight = 0.3
 )
 
-// makePlan turns a query's words into terms. Compounds that nobody wrote are left
-// out.
-func makePlan(ctx context.Context, a *analyzer, q *parsedQuery, o Options, lex *lexicon) (*plan, error) {
-	known := func(t string) (int64, error) { return lex.known(ctx, t) }
-	p := &plan{}
-	weights := map[string]float64{}
-	var order []string
-	add := func(t string, w float64) {
-		if t == "" || len(t) > maxTermBytes {
-			return
-		}
-		if _, ok := weights[t]; !ok {
-			order = append(order, t)
-		}
-		weights[t] += w
+// planner makes a plan.
+type planner struct {
+	u       *inquiry
+	p       *plan
+	weights map[string]float64
+	words   map[string]int
+	floors  map[string]int64 // the least df that a term counts as having
+	order   []string
+}
+
+// piece is a word of the query as it was typed and as the analyzer sees it.
+type piece struct {
+	raw  string
+	word word
+	stop bool
+}
+
+// makePlan turns the query's words, and others that mean the same, into terms.
+func (u *inquiry) makePlan(ctx context.Context, others []string) error {
+	b := &planner{u: u, p: &plan{}, weights: map[string]float64{}, words: map[string]int{}, floors: map[string]int64{}}
+	u.plan = b.p
+	pieces, err := b.pieces(ctx)
+	if err != nil {
+		return err
 	}
-	type piece struct {
-		raw  string
-		word word
-	}
-	var pieces []piece
-	for _, text := range q.words {
-		from := len(pieces)
-		a.words(text, func(w word) { pieces = append(pieces, piece{text[w.start:w.end], w}) })
-		// The numbers of a version that somebody wrote mean nothing alone.
-		if last := len(pieces) - 1; last > from && strings.Contains(pieces[last].word.joined, versionDot) {
-			n, err := known(pieces[last].word.joined)
-			if err != nil {
-				return nil, err
-			}
-			if n > 0 {
-				pieces = append(pieces[:from], piece{text, word{term: pieces[last].word.joined}})
-			}
-		}
-	}
-	stop := true
-	for _, pc := range pieces {
-		stop = stop && lex.isStop(pc.raw)
-	}
-	for _, pc := range pieces {
-		if !stop && lex.isStop(pc.raw) {
+	for i, pc := range pieces {
+		if pc.stop {
 			continue
 		}
-		p.sequence = append(p.sequence, pc.word.term)
-		forms, missing, err := lex.forms(ctx, pc.raw, pc.word)
-		if err != nil {
-			return nil, err
+		if err := b.word(ctx, i, pc); err != nil {
+			return err
 		}
-		if missing && !stop && len(p.missing) < maxMissingTold && !slices.Contains(p.missing, pc.raw) {
-			p.missing = append(p.missing, pc.raw)
-		}
-		for _, f := range forms {
-			add(f.term, f.weight)
-		}
-		for _, part := range pc.word.parts {
-			add(part, partWeight)
-		}
-		add(pc.word.joined, compoundWeight)
 	}
-	// "use async data" is also useAsyncData, if somebody wrote that.
-	if len(pieces) <= o.MaxQueryTerms {
-		for i := range pieces {
-			raw := pieces[i].raw
-			for j := i + 1; j < len(pieces) && j < i+maxCompound; j++ {
-				raw += pieces[j].raw
-				t := a.join([]string{raw}, false)
-				if t == "" || weights[t] > 0 {
-					continue
-				}
-				if n, err := known(t); err != nil {
-					return nil, err
-				} else if n > 0 {
-					add(t, compoundWeight)
-				}
-			}
-		}
+	if err := b.compounds(ctx, pieces); err != nil {
+		return err
 	}
 	var whole strings.Builder
 	for _, pc := range pieces {
 		whole.WriteString(pc.raw)
 	}
-	p.name = a.join([]string{whole.String()}, false)
-	for _, t := range order {
-		n, err := known(t)
-		if err != nil {
-			return nil, err
-		}
-		p.terms = append(p.terms, term{text: t, weight: weights[t], df: n})
+	b.p.name = u.a.join([]string{whole.String()}, false)
+	b.p.letters = squeeze(whole.String())
+	if err := b.others(ctx, others); err != nil {
+		return err
 	}
-	if len(p.terms) > o.MaxQueryTerms { // the rarest say most; those that nobody wrote say nothing
-		slices.SortStableFunc(p.terms, func(a, b term) int {
-			if (a.df == 0) != (b.df == 0) {
-				return map[bool]int{true: 1, false: -1}[a.df == 0]
+	if err := b.finish(ctx); err != nil {
+		return err
+	}
+	for _, ph := range u.phrases {
+		if s := u.a.phrase(ph); len(s) > 0 {
+			b.p.phrases = append(b.p.phrases, s)
+		}
+	}
+	for _, ph := range u.without {
+		if s := u.a.phrase(ph); len(s) > 0 {
+			b.p.without = append(b.p.without, s)
+		}
+	}
+	return nil
+}
+
+func (b *planner) add(t string, weight float64, word int) {
+	if t == "" || len(t) > maxTermBytes {
+		return
+	}
+	if _, ok := b.weights[t]; !ok {
+		b.order = append(b.order, t)
+		b.words[t] = word
+	}
+	b.weights[t] += weight
+}
+
+// pieces returns the words of the query. Stop words are marked unless there is
+// nothing else.
+func (b *planner) pieces(ctx context.Context) ([]piece, error) {
+	var pieces []piece
+	for _, text := range b.u.words {
+		from := len(pieces)
+		b.u.a.words(text, func(w word) {
+			if w.end-w.start <= 2 && elided(text[:w.start]) {
+				return
 			}
-			return int(a.df - b.df)
+			pieces = append(pieces, piece{raw: text[w.start:w.end], word: w})
 		})
-		p.terms = p.terms[:o.MaxQueryTerms]
-	}
-	for _, ph := range q.phrases {
-		if s := a.phrase(ph); len(s) > 0 {
-			p.phrases = append(p.phrases, s)
+		// The numbers of a version that somebody wrote mean nothing alone.
+		if last := len(pieces) - 1; last > from && strings.Contains(pieces[last].word.joined, versionDot) {
+			n, err := b.u.known(ctx, pieces[last].word.joined)
+			if err != nil {
+				return nil, err
+			}
+			if n > 0 {
+				pieces = append(pieces[:from], piece{raw: text, word: word{term: pieces[last].word.joined}})
+			}
 		}
 	}
-	for _, ph := range q.without {
-		if s := a.phrase(ph); len(s) > 0 {
-			p.without = append(p.without, s)
+	topic := false
+	for i := range pieces {
+		pieces[i].stop = b.u.isStop(pieces[i].raw)
+		topic = topic || !pieces[i].stop
+	}
+	if !topic {
+		for i := range pieces {
+			pieces[i].stop = false
 		}
 	}
-	return p, nil
+	return pieces, nil
+}
+
+// elided tells whether what follows is the rest of a word with an apostrophe: the
+// s of "site's", the t of "don't".
+func elided(before string) bool {
+	return strings.HasSuffix(before, "'") || strings.HasSuffix(before, "’")
+}
+
+// word adds the terms of one word of the query.
+func (b *planner) word(ctx context.Context, i int, pc piece) error {
+	b.p.sequence = append(b.p.sequence, pc.word.term)
+	forms, missing, err := b.u.forms(ctx, pc.raw, pc.word)
+	if err != nil {
+		return err
+	}
+	// Forms of one word are as frequent as the most frequent of them.
+	most := int64(0)
+	for _, f := range forms {
+		n, err := b.u.known(ctx, f.term)
+		if err != nil {
+			return err
+		}
+		most = max(most, n)
+	}
+	for _, f := range forms {
+		b.floors[f.term] = max(b.floors[f.term], most)
+		b.add(f.term, f.weight, i)
+	}
+	for _, part := range pc.word.parts {
+		b.add(part, partWeight, i)
+	}
+	b.add(pc.word.joined, joinedWeight, i)
+	if missing && !b.u.isStop(pc.raw) && len(b.p.missing) < maxMissingTold && !slices.Contains(b.p.missing, pc.raw) {
+		b.p.missing = append(b.p.missing, pc.raw)
+	}
+	return nil
+}
+
+// compounds adds the identifiers that neighbouring words make, if somebody wrote
+// them: "use async data" is also useAsyncData. Those that begin or end with a
+// stop word are accidents ("as a CMS" is no ACM) unless they are the whole query.
+func (b *planner) compounds(ctx context.Context, pieces []piece) error {
+	if len(pieces) > b.u.x.opts.MaxQueryTerms {
+		return nil
+	}
+	for i := range pieces {
+		raw := pieces[i].raw
+		for j := i + 1; j < len(pieces) && j < i+maxCompound; j++ {
+			raw += pieces[j].raw
+			all := i == 0 && j == len(pieces)-1
+			if !all && (b.u.isStop(pieces[i].raw) || b.u.isStop(pieces[j].raw)) {
+				continue
+			}
+			t := b.u.a.join([]string{raw}, false)
+			if t == "" || b.weights[t] > 0 {
+				continue
+			}
+			n, err := b.u.known(ctx, t)
+			if err != nil {
+				return err
+			}
+			switch {
+			case n == 0:
+			case all || j-i >= 2:
+				b.add(t, wholeWeight, i)
+			default:
+				b.add(t, twoWordWeight, i)
+			}
+		}
+	}
+	return nil
+}
+
+// others adds the words of an Expander that some page has.
+func (b *planner) others(ctx context.Context, others []string) error {
+	for _, text := range others {
+		var terms []string
+		b.u.a.words(text, func(w word) {
+			if !b.u.isStop(text[w.start:w.end]) {
+				terms = append(terms, w.term)
+			}
+		})
+		for _, t := range terms {
+			if b.weights[t] > 0 {
+				continue
+			}
+			n, err := b.u.known(ctx, t)
+			if err != nil {
+				return err
+			}
+			if n > 0 {
+				b.add(t, otherWeight, -1)
+			}
+		}
+	}
+	return nil
+}
+
+// finish makes the plan's terms of what was added.
+func (b *planner) finish(ctx context.Context) error {
+	for _, t := range b.order {
+		n, err := b.u.known(ctx, t)
+		if err != nil {
+			return err
+		}
+		one := term{text: t, weight: b.weights[t], telling: 1, df: n, word: b.words[t]}
+		if n > 0 {
+			one.df = max(n, b.floors[t])
+		}
+		b.p.terms = append(b.p.terms, one)
+	}
+	if most := b.u.x.opts.MaxQueryTerms; len(b.p.terms) > most { // the rarest say most; those that nobody wrote say nothing
+		slices.SortStableFunc(b.p.terms, func(x, y term) int {
+			if (x.df == 0) != (y.df == 0) {
+				return map[bool]int{true: 1, false: -1}[x.df == 0]
+			}
+			return cmp.Compare(x.df, y.df)
+		})
+		b.p.terms = b.p.terms[:most]
+	}
+	for i := range b.p.terms {
+		t := &b.p.terms[i]
+		if t.df == 0 {
+			continue
+		}
+		sum := int64(0)
+		for _, s := range b.u.sessions {
+			n, err := s.occurrences(ctx, t.text)
+			if err != nil {
+				return b.u.x.failed(ctx, s, err)
+			}
+			sum += n
+		}
+		t.telling = telling(b.u.stats.chunks, t.df, sum)
+	}
+	return nil
 }
 
 // spaced tells whether a word is of a script that puts blanks between words: of

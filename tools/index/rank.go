@@ -45,16 +45,18 @@ func idf(chunks, df int64) float64 {
 // scorer scores chunks for one query.
 type scorer struct {
 	weight []float32             // of each term
+	inBody []bool                // it counts in the body alone
 	norm   [fieldCount][]float32 // by length, of a field
 }
 
 // maxNorm is the length from which on a field is as long as any other.
 const maxNorm = 4096
 
-func newScorer(p *plan, st statistics) *scorer {
+func newScorer(terms []term, st statistics) *scorer {
 	s := &scorer{}
-	for _, t := range p.terms {
-		s.weight = append(s.weight, float32(t.weight*idf(st.chunks, t.df)))
+	for _, t := range terms {
+		s.weight = append(s.weight, float32(t.weight*t.telling*idf(st.chunks, t.df)))
+		s.inBody = append(s.inBody, t.inBody)
 	}
 	for f := range s.norm {
 		s.norm[f] = make([]float32, maxNorm+1)
@@ -71,7 +73,7 @@ func newScorer(p *plan, st statistics) *scorer {
 func (s *scorer) part(i int, n counts, length *[fieldCount]uint16) float32 {
 	sum := float32(0)
 	for f, c := range n {
-		if c != 0 {
+		if c != 0 && (f == fieldBody || !s.inBody[i]) {
 			tf := s.norm[f][min(length[f], maxNorm)] * float32(c)
 			sum += float32(fieldWeight[f]) * tf * (saturation + 1) / (tf + saturation)
 		}
@@ -83,4 +85,64 @@ func (s *scorer) part(i int, n counts, length *[fieldCount]uint16) float32 {
 // document's score.
 func (s *scorer) whole(i int, n [fieldCount]uint32, length *[fieldCount]uint32) float32 {
 	return 0
+}
+
+// burstWeight is how much more a word tells for each e-fold that it is in fewer
+// chunks than as many occurrences, strewn by chance, would be in.
+const burstWeight = 0.6
+
+// telling returns how much a term says of what a text is about, 1 at least, from
+// how its occurrences in bodies are spread over chunks: a topic's words come
+// several times where they come at all, the others singly (residual inverse
+// document frequency; Church and Gale, "Poisson mixtures", 1995).
+func telling(chunks, df, occurrences int64) float64 {
+	if df == 0 || chunks == 0 {
+		return 1
+	}
+	n, d := float64(chunks), float64(min(df, chunks))
+	byChance := 1 - math.Exp(-float64(max(1, occurrences))/n)
+	return 1 + burstWeight*max(0, math.Log(n/d)+math.Log(byChance))
+}
+
+// coverWeight is what a chunk that has all of a query adds to its score. BM25's
+// sum alone lets a rare word outweigh all the others.
+const coverWeight = 0.7
+
+// coverage tells how much of a query a chunk has.
+type coverage struct {
+	weight []float64 // of each of the first terms
+	total  float64
+}
+
+func newCoverage(terms []term, st statistics) *coverage {
+	c := &coverage{}
+	for i, t := range terms {
+		w := t.weight * t.telling * idf(st.chunks, t.df)
+		if t.df == 0 {
+			continue
+		}
+		c.total += w
+		if i < 63 {
+			for len(c.weight) < i {
+				c.weight = append(c.weight, 0)
+			}
+			c.weight = append(c.weight, w)
+		}
+	}
+	return c
+}
+
+// of returns the share of the query's weight that the terms of a candidate have,
+// from 0 to 1.
+func (c *coverage) of(terms uint64) float64 {
+	if c.total <= 0 {
+		return 0
+	}
+	sum := 0.0
+	for i, w := range c.weight {
+		if terms&(1<<i) != 0 {
+			sum += w
+		}
+	}
+	return sum / c.total
 }

@@ -73,7 +73,9 @@ func (s *session) filterDocs(ctx context.Context, cond string, args []any) (*doc
 
 // termEntry is what the dictionaries of a view say of a term.
 type termEntry struct {
-	df      int64           // live chunks that hold it
+	df      int64 // live chunks that hold it
+	occurs  int64 // how often bodies have it, once that was asked for; see occurrences
+	counted bool
 	entries []segment.Entry // one for each part
 }
 
@@ -102,6 +104,37 @@ func (s *session) freq(ctx context.Context, t string) (int64, error) {
 		return 0, err
 	}
 	return e.df, nil
+}
+
+// occurrences returns how often the bodies of all live chunks have a term.
+func (s *session) occurrences(ctx context.Context, t string) (int64, error) {
+	e, err := s.lookup(ctx, t)
+	if err != nil {
+		return 0, err
+	}
+	if e.counted {
+		return e.occurs, nil
+	}
+	m, _ := s.db.scratch.Get().(*scratch)
+	if m == nil {
+		m = &scratch{}
+	}
+	defer s.db.scratch.Put(m)
+	sum := int64(0)
+	for i := range s.view.parts {
+		p := &s.view.parts[i]
+		if err := s.each(ctx, t, i, m, func(ps []segment.Posting) {
+			for j := range ps {
+				if p.dead == nil || !p.dead.has(int(ps[j].Chunk)) {
+					sum += int64(ps[j].Counts[fieldBody])
+				}
+			}
+		}); err != nil {
+			return 0, err
+		}
+	}
+	e.occurs, e.counted = sum, true
+	return sum, nil
 }
 
 // scratch is the memory of a retrieval.

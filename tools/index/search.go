@@ -32,6 +32,7 @@ type found struct {
 	id      int64
 	score   float64
 	chunks  []scored // best first
+	terms   uint64   // which of the query's are in the best; see candidate
 	doc     docRow
 	best    passage // of chunks[0]
 	loaded  bool
@@ -62,69 +63,72 @@ func (x *Index) Search(ctx context.Context, cols []Collection, q Query) (Results
 	}
 }
 
-func (x *Index) search(ctx context.Context, cols []Collection, q Query, broken map[space.SpaceID]bool) (Results, error) {
-	now := x.opts.Now()
-	parsed := parseQuery(q.Text, now, x.opts)
+// inquire opens what a query searches and makes its plan. end must be called,
+// whatever the error.
+func (x *Index) inquire(ctx context.Context, cols []Collection, q Query, broken map[space.SpaceID]bool, r *Results) (_ *inquiry, end func(), err error) {
+	parsed := parseQuery(q.Text, x.opts.Now(), x.opts)
 	if q.Source != "" {
 		parsed.filters.source.is = append(parsed.filters.source.is, strings.Split(strings.ToLower(q.Source), ",")...)
 	}
 	if q.Since.After(parsed.filters.since) {
 		parsed.filters.since = q.Since
 	}
-	r := Results{Notes: parsed.notes}
-	chosen := chooseCollections(cols, parsed.filters.source, &r)
+	r.Notes = parsed.notes
+	u := &inquiry{parsedQuery: &parsed, a: x.analyzer()}
 	var sessions []*session
-	defer func() {
+	end = func() {
+		u.m.end()
+		x.analyzers.Put(u.a)
 		for _, s := range sessions {
 			s.end()
 		}
-	}()
+	}
+	chosen := chooseCollections(cols, parsed.filters.source, r)
 	for _, c := range chosen {
 		if broken[c.ID] {
 			r.Notes = append(r.Notes, fmt.Sprintf("The index of %s is damaged and is being rebuilt, so nothing in it was searched. Try again in a moment.", c.Label))
 			continue
 		}
-		s, err := x.begin(ctx, c, q.MaxWait, &r)
+		s, err := x.begin(ctx, c, q.MaxWait, r)
 		if err != nil {
-			return Results{}, err
+			return u, end, err
 		}
 		if s != nil {
 			sessions = append(sessions, s)
 		}
 	}
 	r.Scope = scope(chosen, parsed.filters, r.Indexes)
-	limit := q.Limit
+	u.limit = q.Limit
 	if parsed.limit > 0 {
-		limit = parsed.limit
+		u.limit = parsed.limit
 	}
-	if limit <= 0 {
-		limit = DefaultLimit
+	if u.limit <= 0 {
+		u.limit = DefaultLimit
 	}
-	if limit > x.opts.MaxResults {
-		limit = x.opts.MaxResults
-		r.Notes = append(r.Notes, fmt.Sprintf("limit was lowered to %d, the most that is allowed.", limit))
+	if u.limit > x.opts.MaxResults {
+		u.limit = x.opts.MaxResults
+		r.Notes = append(r.Notes, fmt.Sprintf("limit was lowered to %d, the most that is allowed.", u.limit))
 	}
+	if u.lexicon, err = x.lexicon(ctx, sessions, &parsed); err != nil {
+		return u, end, err
+	}
+	u.m = x.startMeaning(&parsed, sessions, r)
+	return u, end, u.prepare(ctx, r)
+}
 
-	m := x.startMeaning(&parsed, sessions, &r)
-	defer m.end()
-	a := x.analyzer()
-	defer x.analyzers.Put(a)
-	lex, err := x.lexicon(ctx, sessions, &parsed)
+func (x *Index) search(ctx context.Context, cols []Collection, q Query, broken map[space.SpaceID]bool) (Results, error) {
+	var r Results
+	u, end, err := x.inquire(ctx, cols, q, broken, &r)
+	defer end()
 	if err != nil {
 		return Results{}, err
 	}
-	p, err := makePlan(ctx, a, &parsed, x.opts, lex)
+	hits, err := u.rank(ctx, &r)
 	if err != nil {
 		return Results{}, err
 	}
-	hits, err := x.rank(ctx, a, m, lex, p, &parsed, limit, &r)
-	if err != nil {
-		return Results{}, err
-	}
-	if hits, err = x.collapse(ctx, &parsed, hits, limit); err != nil {
-		return Results{}, err
-	}
-	if err := x.present(ctx, a, p, hits[:min(limit, len(hits))], q.MaxTokens, &r); err != nil {
+	p := u.plan
+	if err := x.present(ctx, u.a, p, hits[:min(u.limit, len(hits))], q.MaxTokens, &r); err != nil {
 		return Results{}, err
 	}
 	r.Truncated = r.Total > len(r.Hits)
@@ -133,8 +137,8 @@ func (x *Index) search(ctx context.Context, cols []Collection, q Query, broken m
 		docs += s.Docs
 	}
 	if docs > 0 && len(p.missing) > 0 {
-		r.Notes = append(r.Notes, respelledNote(p.missing, lex.instead))
-		r.Suggestions = lex.suggestions()
+		r.Notes = append(r.Notes, respelledNote(p.missing, u.instead))
+		r.Suggestions = u.suggestions()
 	}
 	if len(r.Hits) > 0 {
 		return r, nil
@@ -143,12 +147,12 @@ func (x *Index) search(ctx context.Context, cols []Collection, q Query, broken m
 		r.Notes = append(r.Notes, "What was written last is not in the index yet. Try again in a moment.")
 	}
 	if docs > 0 {
-		if err := x.noteUnmet(ctx, sessions, parsed.filters, &r); err != nil {
+		if err := x.noteUnmet(ctx, u.sessions, u.filters, &r); err != nil {
 			return Results{}, err
 		}
 	}
 	if len(p.terms) > 0 && len(r.Suggestions) == 0 {
-		r.Suggestions, err = suggest(ctx, a, sessions, &parsed)
+		r.Suggestions, err = suggest(ctx, u.a, u.sessions, u.parsedQuery)
 	}
 	return r, err
 }

@@ -1,0 +1,236 @@
+package index
+
+import (
+	"context"
+	"math"
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+
+	"satchel/internal/space"
+)
+
+// What is not in the postings, and what it adds to a document's score, as a part
+// of it where nothing else is said.
+const (
+	// namedBoost is for a document whose title or file name is the query's words
+	// in one, exactBoost for one that has them letter by letter, and titledBoost
+	// for one whose title consists of the query's words in any order.
+	namedBoost  = 0.6
+	exactBoost  = 0.1
+	titledBoost = 0.2
+	// headedBoost is for a passage with a heading that is the query's words.
+	headedBoost = 0.6
+	// coveredBoost is for a title all of whose words are in the query, and falls
+	// with the third power of the share that is: a short title that a sentence
+	// has whole is most often what the sentence is about.
+	coveredBoost = 0.2
+	coveredPower = 3
+	// adjacentBoost is for the share of the query's neighbouring words that are
+	// neighbours in the passage too, phraseBoost for all of them.
+	adjacentBoost = 0.2
+	phraseBoost   = 0.2
+	// placeWeight is what a query's word counts that names a directory above the
+	// document, of what it counts once in a text.
+	placeWeight = 0.3
+)
+
+// weighEvidence adds to the documents' scores what their names say, and how near
+// the query's words are to one another in their best passages.
+func (u *inquiry) weighEvidence(ctx context.Context, docs []*found) error {
+	heads, err := u.readHeads(ctx, docs)
+	if err != nil {
+		return err
+	}
+	e := newEvidence(u)
+	for _, f := range docs {
+		if len(f.chunks) == 0 {
+			continue
+		}
+		words, err := f.session.tokens(ctx, f.chunks[0].id)
+		if err != nil {
+			return u.x.failed(ctx, f.session, err)
+		}
+		e.weigh(f, heads[f], words)
+	}
+	return nil
+}
+
+// evidence weighs documents for one query.
+type evidence struct {
+	a        *analyzer
+	p        *plan
+	weight   map[string]float64 // of the query's terms
+	sequence []uint32           // hashes of the plan's
+	name     uint32
+}
+
+func newEvidence(u *inquiry) *evidence {
+	e := &evidence{a: u.a, p: u.plan, weight: map[string]float64{}, name: termHash(u.plan.name)}
+	for _, t := range u.plan.terms {
+		e.weight[t.text] += t.weight * t.telling * idf(u.stats.chunks, t.df)
+	}
+	for _, t := range u.plan.sequence {
+		e.sequence = append(e.sequence, termHash(t))
+	}
+	return e
+}
+
+// weigh changes the score of a document. words are those of its best passage.
+func (e *evidence) weigh(f *found, h head, words tokens) {
+	f.score += placeWeight * e.place(h.path)
+	title := e.titleTerms(h.title)
+	share := 0.0
+	for _, t := range title {
+		if e.weight[t] > 0 {
+			share++
+		}
+	}
+	if len(title) > 0 {
+		f.score *= 1 + coveredBoost*math.Pow(share/float64(len(title)), coveredPower)
+	}
+	boost := e.named(h, title)
+	if boost == 0 && e.headed(words) {
+		boost = headedBoost
+	}
+	if len(e.sequence) > 1 {
+		near := adjacency(words.field(fieldBody), e.sequence)
+		boost += adjacentBoost * near
+		if near == 1 {
+			boost += phraseBoost
+		}
+	}
+	f.score *= 1 + boost
+}
+
+// titleTerms returns the words of a title but for stop words, each once.
+func (e *evidence) titleTerms(title string) (terms []string) {
+	e.a.words(title, func(w word) {
+		if !isStop(title[w.start:w.end]) && !slices.Contains(terms, w.term) {
+			terms = append(terms, w.term)
+		}
+	})
+	return terms
+}
+
+// named returns the boost of a document for what it is called.
+func (e *evidence) named(h head, title []string) float64 {
+	if len(e.p.sequence) == 0 {
+		return 0
+	}
+	base := path.Base(string(h.path))
+	base = strings.TrimLeft(strings.TrimSuffix(base, path.Ext(base)), "0123456789.")
+	if e.p.name != "" && (e.a.whole(h.title) == e.p.name || e.a.whole(base) == e.p.name) {
+		if squeeze(h.title) == e.p.letters || squeeze(base) == e.p.letters {
+			return namedBoost + exactBoost
+		}
+		return namedBoost
+	}
+	if sameWords(title, e.p.sequence) {
+		return titledBoost
+	}
+	return 0
+}
+
+// sameWords tells whether two lists hold the same words, in any order.
+func sameWords(title, sequence []string) bool {
+	for _, t := range title {
+		if !slices.Contains(sequence, t) {
+			return false
+		}
+	}
+	for _, s := range sequence {
+		if !slices.Contains(title, s) {
+			return false
+		}
+	}
+	return len(title) > 0
+}
+
+// headed tells whether one of the headings of a passage is the query's words, as
+// such or in one.
+func (e *evidence) headed(words tokens) bool {
+	if e.p.name == "" {
+		return false
+	}
+	headings := words.field(fieldCrumb)
+	for from := 0; from < len(headings); {
+		to := from
+		for to < len(headings) && headings[to] != tokenBreak {
+			to++
+		}
+		h := headings[from:to]
+		if len(h) == 1 && h[0] == e.name || len(h) > 0 && slices.Equal(h, e.sequence) {
+			return true
+		}
+		from = to + 1
+	}
+	return false
+}
+
+// place returns what the query's words that name a directory above the document
+// weigh.
+func (e *evidence) place(p space.Path) float64 {
+	sum := 0.0
+	var seen []string
+	dir := path.Dir(string(p))
+	e.a.words(dir, func(w word) {
+		if weight := e.weight[w.term]; weight > 0 && !slices.Contains(seen, w.term) {
+			seen = append(seen, w.term)
+			sum += weight
+		}
+	})
+	return sum
+}
+
+// whole returns a text as the one identifier that its words make.
+func (a *analyzer) whole(text string) string {
+	var b strings.Builder
+	a.words(text, func(w word) { b.WriteString(text[w.start:w.end]) })
+	return a.join([]string{b.String()}, false)
+}
+
+// squeeze returns the letters and digits of a text in lower case.
+func squeeze(text string) string {
+	return strings.Map(func(r rune) rune {
+		if isWordRune(r) {
+			return unicode.ToLower(r)
+		}
+		return -1
+	}, text)
+}
+
+// adjacency returns how many of the neighbouring pairs of the query's words are
+// neighbours in the text, in the same order with at most one word between:
+// from 0 to 1.
+func adjacency(text, sequence []uint32) float64 {
+	at := make(map[uint32][]int, len(sequence))
+	for i, t := range sequence {
+		at[t] = append(at[t], i)
+	}
+	seen := make([]bool, len(sequence))
+	const never = math.MinInt / 2
+	last := make([]int, len(sequence))
+	for i := range last {
+		last[i] = never
+	}
+	for pos, w := range text {
+		places := at[w]
+		for _, i := range places {
+			if i > 0 && pos-last[i-1] <= 2 {
+				seen[i] = true
+			}
+		}
+		for _, i := range places {
+			last[i] = pos
+		}
+	}
+	n := 0
+	for _, s := range seen {
+		if s {
+			n++
+		}
+	}
+	return float64(n) / float64(len(sequence)-1)
+}

@@ -1,0 +1,131 @@
+package index
+
+import (
+	"cmp"
+	"context"
+	"slices"
+)
+
+// A sentence rarely has all the words that the pages about its subject use. The
+// words that the best pages of a first pass have in common are searched for too,
+// with a weight that is a share of the query's own: RM3 (Abdul-Jaleel and
+// others, "UMass at TREC 2004") with the terms weighed by their rarity.
+//
+// Which queries it helps could not be told from anything that the first pass
+// shows (docs/search.md), so it is the same for all and conservative: few
+// documents, a word must be in two of them, and the query keeps the upper hand.
+// A few words are most often a name, which nothing is to be added to.
+const (
+	// feedbackWords is how many different words a query must have.
+	feedbackWords = 4
+	// feedbackDocs are looked into.
+	feedbackDocs = 5
+	// feedbackTerms of them are searched for.
+	feedbackTerms = 20
+	// feedbackShare of the query's weight is theirs together.
+	feedbackShare = 0.3
+	// feedbackIn is in how many of the documents a term must be.
+	feedbackIn = 2
+	// feedbackFrequent is the part of all chunks from which on a term is too
+	// frequent.
+	feedbackFrequent = 0.2
+	// shortChunk is the length under which a chunk counts as that long.
+	shortChunk = 20
+)
+
+// feeds tells whether the query is one for feedback.
+func (u *inquiry) feeds() bool {
+	if u.sort != byRelevance || len(u.plan.phrases) > 0 {
+		return false
+	}
+	distinct := map[string]bool{}
+	for _, t := range u.plan.sequence {
+		distinct[t] = true
+	}
+	return len(distinct) >= feedbackWords
+}
+
+// feedback returns the terms that a second pass looks for besides the plan's,
+// in bodies: those that the best documents of the first, best first, have in
+// common, the plan's among them.
+func (u *inquiry) feedback(ctx context.Context, docs []*found) ([]term, error) {
+	docs = docs[:min(len(docs), feedbackDocs)]
+	total := 0.0
+	for _, f := range docs {
+		total += f.score
+	}
+	type word struct {
+		text  string
+		df    int64
+		score float64
+		in    int
+	}
+	words := map[string]*word{}
+	for _, f := range docs {
+		vector, err := f.session.vector(ctx, u.a, f.chunks[0].id)
+		if err != nil {
+			return nil, u.x.failed(ctx, f.session, err)
+		}
+		length := 0
+		for _, t := range vector {
+			length += int(t.n[fieldBody])
+		}
+		for _, t := range vector {
+			if t.n[fieldBody] == 0 || !tellsTopic(t.text) {
+				continue
+			}
+			w := words[t.text]
+			if w == nil {
+				w = &word{text: t.text}
+				words[t.text] = w
+			}
+			w.in++
+			w.score += f.score / total * float64(t.n[fieldBody]) / float64(max(length, shortChunk))
+		}
+	}
+	var best []*word
+	for _, w := range words {
+		if w.in < feedbackIn {
+			continue
+		}
+		var err error
+		if w.df, err = u.known(ctx, w.text); err != nil {
+			return nil, err
+		}
+		if w.df < feedbackIn || float64(w.df) > feedbackFrequent*float64(u.stats.chunks) {
+			continue
+		}
+		w.score *= idf(u.stats.chunks, w.df)
+		best = append(best, w)
+	}
+	slices.SortFunc(best, func(a, b *word) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.text, b.text)) })
+	best = best[:min(len(best), feedbackTerms)]
+	sum, own := 0.0, 0.0
+	for _, w := range best {
+		sum += w.score
+	}
+	for _, t := range u.plan.terms {
+		if t.df > 0 {
+			own += t.weight * t.telling
+		}
+	}
+	terms := make([]term, len(best))
+	for i, w := range best {
+		terms[i] = term{text: w.text, weight: w.score / sum * own * feedbackShare, telling: 1, df: w.df, word: -1, inBody: true}
+	}
+	return terms, nil
+}
+
+// tellsTopic tells whether a term of a page may be searched for unasked: no stop
+// word, number or initial.
+func tellsTopic(t string) bool {
+	if len(t) < 3 || isStop(t) {
+		return false
+	}
+	for i := range len(t) {
+		if isDigit(t[i]) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,283 @@
+package index
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"satchel/internal/space"
+)
+
+const (
+	// reranked is how many documents are looked at for what is not in the
+	// postings: their titles, their paths and where the words stand.
+	reranked = 60
+	// relevantShare is how near to the best score a document must come to be
+	// listed where the order is another one.
+	relevantShare = 0.4
+)
+
+// inquiry is one search while it runs.
+type inquiry struct {
+	*parsedQuery
+	*lexicon
+	a     *analyzer
+	m     *meaning
+	stats statistics
+	plan  *plan
+	limit int
+	// deep is how many documents an evaluation wants ranked, each of which then
+	// stands for itself; 0 for an answer.
+	deep int
+}
+
+// prepare makes the plan.
+func (u *inquiry) prepare(ctx context.Context, r *Results) error {
+	states := make([]state, 0, len(u.sessions))
+	for _, s := range u.sessions {
+		states = append(states, s.state)
+	}
+	u.stats = sumStatistics(states)
+	others, err := u.x.expand(ctx, u.parsedQuery, r)
+	if err != nil {
+		return err
+	}
+	return u.makePlan(ctx, others)
+}
+
+// rank returns the documents that match, best first.
+func (u *inquiry) rank(ctx context.Context, r *Results) ([]*found, error) {
+	all, err := u.match(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	x := u.x
+	if all, err = x.fuse(ctx, u.m, u.plan, u.parsedQuery, all, r); err != nil {
+		return nil, err
+	}
+	scored := len(u.plan.terms) > 0
+	if u.deep == 0 {
+		if all, err = x.prefer(ctx, u.tongue, u.sessions, u.parsedQuery, all, u.limit); err != nil {
+			return nil, err
+		}
+	}
+	if u.sort != byRelevance {
+		return u.ordered(ctx, all)
+	}
+	if scored {
+		if err := u.weighEvidence(ctx, all[:min(len(all), max(reranked, u.limit))]); err != nil {
+			return nil, err
+		}
+		sortFound(all)
+	}
+	if u.deep > 0 {
+		return all, nil
+	}
+	if scored {
+		if all, err = x.rerank(ctx, u.m, all, r); err != nil {
+			return nil, err
+		}
+	}
+	if all, err = x.collapse(ctx, u.parsedQuery, all, u.limit); err != nil || !scored {
+		return all, err
+	}
+	return x.cutWeak(all, u.limit, r), nil
+}
+
+// match returns the documents that match, best first by their words: a first
+// pass and, where the query is a sentence, a second one with the words that the
+// best of the first have in common.
+func (u *inquiry) match(ctx context.Context, r *Results) ([]*found, error) {
+	all, err := u.pass(ctx, u.plan.terms, r)
+	if err != nil || !u.feeds() || len(all) < 2 {
+		return all, err
+	}
+	more, err := u.feedback(ctx, all)
+	if err != nil || len(more) == 0 {
+		return all, err
+	}
+	var again Results // what matches has been counted
+	return u.pass(ctx, append(slices.Clone(u.plan.terms), more...), &again)
+}
+
+// pass retrieves what any of the terms match from every database and groups it
+// by document, best first.
+func (u *inquiry) pass(ctx context.Context, terms []term, r *Results) ([]*found, error) {
+	sc := newScorer(terms, u.stats)
+	cover := newCoverage(u.plan.terms, u.stats)
+	var all []*found
+	for _, s := range u.sessions {
+		docs, err := u.candidates(ctx, s, terms, sc, cover, r)
+		if err != nil {
+			return nil, u.x.failed(ctx, s, err)
+		}
+		all = append(all, docs...)
+	}
+	sortFound(all)
+	return all, nil
+}
+
+// sortFound puts the best first; equal ones are in the order of their
+// collections and of their ids.
+func sortFound(all []*found) {
+	slices.SortFunc(all, func(a, b *found) int {
+		return cmp.Or(cmp.Compare(b.score, a.score),
+			strings.Compare(string(a.session.col.ID), string(b.session.col.ID)), cmp.Compare(a.id, b.id))
+	})
+}
+
+// ordered puts the documents that are nearly as relevant as the best into
+// another order.
+func (u *inquiry) ordered(ctx context.Context, all []*found) ([]*found, error) {
+	if len(u.plan.terms) > 0 {
+		for i, f := range all {
+			if f.score < all[0].score*relevantShare {
+				all = all[:i]
+				break
+			}
+		}
+	}
+	for _, f := range all {
+		if err := f.load(ctx); err != nil {
+			return nil, u.x.failed(ctx, f.session, err)
+		}
+	}
+	switch u.sort {
+	case byDate:
+		slices.SortStableFunc(all, func(a, b *found) int { return cmp.Compare(b.doc.date, a.doc.date) })
+	case byPath:
+		slices.SortStableFunc(all, func(a, b *found) int { return strings.Compare(string(a.doc.path), string(b.doc.path)) })
+	}
+	return all, nil
+}
+
+// leastHits is how many documents an answer has, where as many match, however
+// far they are below the best: one whose name the query is may tower above pages
+// that are worth a look.
+const leastHits = DefaultLimit
+
+// cutWeak leaves out the documents after the first few, best first, that are far
+// below the best. r is told where that leaves the answer with fewer than the
+// limit allows.
+func (x *Index) cutWeak(all []*found, limit int, r *Results) []*found {
+	for i, f := range all {
+		if i >= leastHits && f.score < all[0].score*x.opts.MinScoreShare {
+			if i < limit {
+				r.Notes = append(r.Notes, fmt.Sprintf("Hits under %.0f%% of the best score are left out.", 100*x.opts.MinScoreShare))
+			}
+			return all[:i]
+		}
+	}
+	return all
+}
+
+// head is what a document is called.
+type head struct {
+	path  space.Path
+	title string
+}
+
+// readHeads reads what documents are called, with one statement for each
+// database.
+func (u *inquiry) readHeads(ctx context.Context, docs []*found) (map[*found]head, error) {
+	heads := make(map[*found]head, len(docs))
+	for _, s := range u.sessions {
+		of := map[int64]*found{}
+		var ids []int64
+		for _, f := range docs {
+			if f.session == s {
+				of[f.id] = f
+				ids = append(ids, f.id)
+			}
+		}
+		if len(ids) == 0 {
+			continue
+		}
+		if err := s.readHeads(ctx, ids, func(id int64, h head) { heads[of[id]] = h }); err != nil {
+			return nil, u.x.failed(ctx, s, err)
+		}
+	}
+	return heads, nil
+}
+
+func (s *session) readHeads(ctx context.Context, ids []int64, yield func(int64, head)) error {
+	list, err := json.Marshal(ids)
+	if err != nil {
+		return err
+	}
+	rows, err := s.tx.QueryContext(ctx, `SELECT id, path, title FROM docs WHERE id IN (SELECT value FROM json_each(?))`, string(list))
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id int64
+		var h head
+		if err := rows.Scan(&id, &h.path, &h.title); err != nil {
+			return err
+		}
+		yield(id, h)
+	}
+	return rows.Err()
+}
+
+// Ranked is a document in a whole ranking.
+type Ranked struct {
+	Collection space.SpaceID
+	Path       string // as Hit.Path
+	Score      float64
+}
+
+// Rank returns what a query finds, best first, at most depth documents (0:
+// 1,000), as Search orders it by relevance, for evaluations: nothing is cut off
+// for being far below the best, and no document stands for its translations,
+// versions or copies. It reads no passages and asks no reranker.
+func (x *Index) Rank(ctx context.Context, cols []Collection, q Query, depth int) ([]Ranked, error) {
+	if depth <= 0 {
+		depth = 1000
+	}
+	broken := map[space.SpaceID]bool{}
+	for {
+		ranked, err := x.rankOnce(ctx, cols, q, depth, broken)
+		var d *damageError
+		if !errors.As(err, &d) || broken[d.id] {
+			return ranked, err
+		}
+		broken[d.id] = true
+	}
+}
+
+func (x *Index) rankOnce(ctx context.Context, cols []Collection, q Query, depth int, broken map[space.SpaceID]bool) (ranked []Ranked, err error) {
+	var r Results
+	u, end, err := x.inquire(ctx, cols, q, broken, &r)
+	defer end()
+	if err != nil {
+		return nil, err
+	}
+	u.sort, u.deep = byRelevance, depth
+	all, err := u.rank(ctx, &r)
+	if err != nil {
+		return nil, err
+	}
+	all = all[:min(len(all), depth)]
+	heads, err := u.readHeads(ctx, all)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range all {
+		ranked = append(ranked, Ranked{Collection: f.session.col.ID, Path: shownPath(f.session.col, heads[f].path), Score: f.score})
+	}
+	return ranked, nil
+}
+
+// shownPath is a path within a collection as a hit names it.
+func shownPath(c Collection, p space.Path) string {
+	if c.Mount == "" {
+		return string(p)
+	}
+	return string(c.Mount) + "/" + string(p)
+}
