@@ -26,8 +26,8 @@ type word struct {
 	// use-async-data, 1.0.21, @nuxt/kit, C++), "" where there is none.
 	joined string
 	// own is another form that a page has the word under: its stem in the
-	// language that the analyzer was told of, where that is not term; the last
-	// character of a run without spaces, which begins no pair.
+	// language that the analyzer was told of; the last character of a run without
+	// spaces, which begins no pair.
 	own string
 }
 
@@ -63,19 +63,27 @@ func (a *analyzer) in(lang string) {
 	}
 }
 
-// ownStem returns the stem of a word in the analyzer's language, "" where that
-// is its term.
-func (a *analyzer) ownStem(raw, term string) string {
+// ownTerm is the term of a stem in a language. It is no other language's, nor
+// anything that Term gives: words that look alike in two languages would be
+// found in pages of the wrong one, and a stem is no word to respell another with.
+func ownTerm(lang, stem string) string {
+	if stem == "" {
+		return ""
+	}
+	return lang + versionDot + stem
+}
+
+// ownStem returns the term of a word's stem in the analyzer's language.
+func (a *analyzer) ownStem(raw string) string {
 	s, ok := a.own[raw]
 	if !ok {
 		if len(a.own) >= maxCachedStems/4 { // there are a dozen languages
 			clear(a.own)
 		}
-		s = language.Stem(a.lang, raw)
+		if !language.IsStop(strings.ToLower(raw), a.lang) {
+			s = ownTerm(a.lang, language.Stem(a.lang, raw))
+		}
 		a.own[strings.Clone(raw)] = s
-	}
-	if s == term {
-		return ""
 	}
 	return s
 }
@@ -184,7 +192,7 @@ func (a *analyzer) words(text string, yield func(word)) {
 			continue
 		}
 		if a.lang != "" && w.parts == nil && i-start > 2 {
-			w.own = a.ownStem(raw, w.term)
+			w.own = a.ownStem(raw)
 		}
 		// A compound goes on over one joiner with no space around it.
 		if chainEnd >= 0 && start == chainEnd+1 && len(chain) < 8 && joins(text[chainEnd], chain, raw, scoped) {

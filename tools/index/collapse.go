@@ -34,8 +34,9 @@ const (
 	freshHalf = 180 * 24 * time.Hour
 	// maxKin is how many documents are looked at for families.
 	maxKin = 600
-	// maxAlso is how many collapsed paths a hit names.
-	maxAlso = 5
+	// maxAlso is how many collapsed paths a hit names: they cost tokens, and the
+	// others are named alike.
+	maxAlso = 2
 )
 
 // kin is what tells a document's relatives.

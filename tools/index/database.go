@@ -20,7 +20,7 @@ import (
 
 // schemaVersion changes whenever the tables or the analysis of text do; a
 // database of another version is rebuilt.
-const schemaVersion = 5
+const schemaVersion = 6
 
 // chunkBits is how many bits of a chunk's id number it within its document:
 // id = document << chunkBits | number.

@@ -10,9 +10,9 @@ import (
 // Words meet across languages because every page has each of its words under
 // language.Term, which depends on the script alone. A page in a language with a
 // stemmer of its own has each of its words under that language's stem too (in
-// the extra terms, which no length counts), so that a query in that language
-// finds the word's other forms. A query that is not sure of its language so
-// loses no page, and one that is finds more.
+// the extra terms, which no length counts; see ownTerm), so that a query in that
+// language finds the word's other forms. A query that is not sure of its
+// language so loses no page, and one that is finds more.
 
 // tongue is the language that a query is asked in.
 type tongue struct {
@@ -84,27 +84,21 @@ func isStop(word string, langs ...string) bool {
 
 // stems returns the terms, besides its own, under which pages in the query's
 // language have a word: of a query of unknown language, in each that pages are
-// in, but only of a word that no page has as it is written (known is false), for
-// a stem of another language is rare and would outweigh it. They stand for the
-// same word and are never more than one match of it.
-func (t tongue) stems(raw, term string, known bool) []string {
+// in.
+func (t tongue) stems(raw string) []string {
 	langs := t.held
 	if r := t.reader(); r != "" {
 		langs = []string{r}
 		if !language.Stems(r) {
 			return nil
 		}
-	} else if known {
-		return nil
 	}
 	var all []string
 	for _, l := range langs {
-		s := language.Stem(l, raw)
-		if s != "" && s != term && !contains(all, s) {
-			all = append(all, s)
-		}
-		if s = transliterated(l, raw); s != "" && s != term && !contains(all, s) {
-			all = append(all, s)
+		for _, s := range []string{language.Stem(l, raw), transliterated(l, raw)} {
+			if s = ownTerm(l, s); s != "" && !contains(all, s) {
+				all = append(all, s)
+			}
 		}
 	}
 	return all

@@ -1,6 +1,9 @@
 package index
 
-import "context"
+import (
+	"context"
+	"errors"
+)
 
 // lexicon is what one search knows of words: the language that it is asked in,
 // and which terms the databases that it reads hold.
@@ -56,12 +59,14 @@ func (l *lexicon) forms(ctx context.Context, raw string, w word) (all []form, mi
 		return nil, false, err
 	}
 	all = []form{{w.term, 1}}
-	for _, s := range l.stems(raw, w.term, known > 0) {
+	for _, s := range l.stems(raw) {
 		n, err := l.known(ctx, s)
 		if err != nil {
 			return nil, false, err
 		}
-		if n > 0 {
+		// In a query of unknown language, a word is one of another language where
+		// that has it more often, in all its forms, than all pages as it stands.
+		if n > 0 && (l.reader() != "" || n >= known) {
 			all[0].weight = 1 - ownStemWeight
 			all = append(all, form{s, ownStemWeight})
 		}
@@ -88,9 +93,12 @@ func (l *lexicon) forms(ctx context.Context, raw string, w word) (all []form, mi
 		return all, false, nil
 	}
 	if len(l.instead) < maxRespelled && !l.isStop(raw) {
-		near, err := l.x.respell(ctx, l.sessions, raw)
-		if err != nil {
-			return nil, false, err
+		a := l.x.analyzer()
+		defer l.x.analyzers.Put(a)
+		near, err := respell(ctx, a, l.sessions, newSpeller(raw, slipLetters), maxRespellings)
+		var failed *sessionError
+		if errors.As(err, &failed) {
+			return nil, false, l.x.failed(ctx, failed.session, failed.err)
 		}
 		for _, r := range near {
 			all = append(all, form{r.term, r.weight})

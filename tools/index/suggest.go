@@ -1,9 +1,6 @@
 package index
 
-import (
-	"context"
-	"strings"
-)
+import "context"
 
 // Bounds of looking for suggestions, which only an empty answer does.
 const (
@@ -35,22 +32,13 @@ func suggest(ctx context.Context, a *analyzer, sessions []*session, q *parsedQue
 				continue
 			}
 			looked++
-			for _, s := range sessions {
-				for _, prefix := range m.prefixes() {
-					left := maxVocabulary
-					err := s.eachTerm(ctx, prefix, func(term string, df int64) bool {
-						m.compare(term, df)
-						left--
-						return left > 0
-					})
-					if err != nil {
-						return nil, ctx.Err()
-					}
-				}
+			near, err := respell(ctx, a, sessions, m, maxSuggestions)
+			if err != nil {
+				return nil, ctx.Err()
 			}
-			for _, r := range m.best(maxSuggestions) {
-				if spelled := strings.ToLower(r.word); !contains(words, spelled) && len(words) < maxSuggestions {
-					words = append(words, spelled)
+			for _, r := range near {
+				if !contains(words, r.word) && len(words) < maxSuggestions {
+					words = append(words, r.word)
 				}
 			}
 		}

@@ -3,6 +3,8 @@ package index
 import (
 	"cmp"
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"math/bits"
 	"slices"
@@ -26,6 +28,8 @@ const (
 	maxSlipLetters = 32
 	// maxRespellings is how many words are searched for in place of one.
 	maxRespellings = 3
+	// maxLookedUp is how many of the nearest terms are looked up in a page.
+	maxLookedUp = 8
 	// maxRespelled is how many words of a query are respelled.
 	maxRespelled = 5
 	// maxVocabulary bounds the terms of a database that one word is compared with.
@@ -37,17 +41,18 @@ const (
 
 // respelling is a word that a page has and that may have been meant.
 type respelling struct {
-	word   string // as one would write it
-	term   string
-	slips  int
-	docs   int64
-	weight float64
+	word    string // as one would write it
+	written bool   // a page has it so
+	term    string
+	slips   int
+	docs    int64
+	weight  float64
 }
 
 // respell returns what may have been meant by a word that no page has: of those
-// with the fewest slips, the most frequent.
-func (x *Index) respell(ctx context.Context, sessions []*session, raw string) ([]respelling, error) {
-	m := newSpeller(raw, slipLetters)
+// with the fewest slips, the most frequent. Nil stands for a word that is not
+// respelled.
+func respell(ctx context.Context, a *analyzer, sessions []*session, m *speller, most int) ([]respelling, error) {
 	if m == nil {
 		return nil, nil
 	}
@@ -60,11 +65,66 @@ func (x *Index) respell(ctx context.Context, sessions []*session, raw string) ([
 				return left > 0
 			})
 			if err != nil {
-				return nil, x.failed(ctx, s, err)
+				return nil, &sessionError{s, err}
 			}
 		}
 	}
-	return m.best(maxRespellings), nil
+	// The terms are stems, to which the endings were guessed: pages tell.
+	all := m.ranked()
+	all = all[:min(len(all), maxLookedUp)]
+	for i := range all {
+		for _, s := range sessions {
+			if all[i].written {
+				break
+			}
+			if err := m.lookUp(ctx, a, s, &all[i]); err != nil {
+				return nil, &sessionError{s, err}
+			}
+		}
+	}
+	return nearestFew(all, most), nil
+}
+
+// sessionError is the failure of one database.
+type sessionError struct {
+	session *session
+	err     error
+}
+
+func (e *sessionError) Error() string { return e.err.Error() }
+func (e *sessionError) Unwrap() error { return e.err }
+
+// lookUp finds how a page writes a term.
+func (m *speller) lookUp(ctx context.Context, a *analyzer, s *session, r *respelling) error {
+	id, err := s.chunkWith(ctx, r.term)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	p, d, err := s.passage(ctx, id)
+	if err != nil {
+		return err
+	}
+	nearest := m.limit + 1
+	for _, text := range []string{d.title, p.crumbs, p.text} {
+		a.words(text, func(w word) {
+			if w.term != r.term {
+				return
+			}
+			as := language.Fold(text[w.start:w.end])
+			// What is nearer than any word of this page may be on another.
+			if slips := editdistance.Within(m.word, as, m.limit); slips <= m.limit && slips < nearest {
+				nearest = slips
+				r.word = strings.ToLower(text[w.start:w.end])
+			}
+		})
+	}
+	if nearest <= r.slips {
+		r.slips, r.written = nearest, true
+	}
+	return nil
 }
 
 // speller compares a word with terms.
@@ -103,7 +163,7 @@ func newSpeller(raw string, least int) *speller {
 }
 
 // suffixes are endings that English stems are found with, "" first.
-var suffixes = strings.Split(",s,e,es,ed,er,ers,ing,ings,y,ly,al,able,ion,ions,ation,ations,ment,ments,ness,ive,ity,ies,ance,ence,ent,ents,ant,ants,ate,ates,ated,ating,ator,ize,izes,ized,izing,ization,or,ors,ful,ous,ic,ical,ally,ility", ",")
+var suffixes = strings.Split(",s,e,es,ed,er,ers,ing,ings,y,ly,al,able,ion,ions,ation,ations,ment,ments,ness,ive,ity,ies,ance,ence,ent,ents,ant,ants,ate,ates,ated,ating,ator,ize,izes,ized,izing,ization,or,ors,ful,ous,ic,ical,ally,ility,alize,alization,isation,ise,ised,ising,ible,ibility,ably,ively", ",")
 
 // letterMask has a bit for every letter of a word.
 func letterMask(word string) (mask uint64) {
@@ -174,17 +234,33 @@ func (m *speller) distance(term string, mask uint64) (slips int, word string) {
 	return slips, word
 }
 
-// best returns the n nearest, of equally near ones the most frequent.
-func (m *speller) best(n int) []respelling {
+// ranked returns what was found, the nearest first, of equally near ones the
+// most frequent.
+func (m *speller) ranked() []respelling {
 	all := make([]respelling, 0, len(m.found))
 	for _, r := range m.found {
 		all = append(all, r)
 	}
-	slices.SortFunc(all, func(a, b respelling) int {
-		return cmp.Or(cmp.Compare(a.slips, b.slips), cmp.Compare(b.docs, a.docs), strings.Compare(a.term, b.term))
-	})
+	slices.SortFunc(all, byNearness)
+	return all
+}
+
+func byNearness(a, b respelling) int {
+	written := func(r respelling) int {
+		if r.written {
+			return 0
+		}
+		return 1
+	}
+	return cmp.Or(cmp.Compare(a.slips, b.slips), cmp.Compare(written(a), written(b)), cmp.Compare(b.docs, a.docs), strings.Compare(a.term, b.term))
+}
+
+// nearestFew returns the n nearest: words that a page has, if there are any, and
+// only those with the fewest slips.
+func nearestFew(all []respelling, n int) []respelling {
+	slices.SortFunc(all, byNearness)
 	for i := range all {
-		if all[i].slips > all[0].slips {
+		if all[i].slips > all[0].slips || all[0].written && !all[i].written {
 			all = all[:i]
 			break
 		}

@@ -32,7 +32,7 @@ func respelledIn(v map[string]int64, raw string) []string {
 		}
 	}
 	var words []string
-	for _, r := range m.best(maxRespellings) {
+	for _, r := range nearestFew(m.ranked(), maxRespellings) {
 		words = append(words, r.word)
 	}
 	return words
@@ -118,7 +118,7 @@ func FuzzRespelling(f *testing.F) {
 			}
 		}
 		m.compare(term, 1)
-		for _, r := range m.best(maxRespellings) {
+		for _, r := range nearestFew(m.ranked(), maxRespellings) {
 			if r.slips > m.limit || r.weight <= 0 || r.weight > 1 {
 				t.Fatalf("%q: %+v", raw, r)
 			}
@@ -141,7 +141,7 @@ func BenchmarkRespelling(b *testing.B) {
 				for _, t := range terms {
 					m.compare(t, 1)
 				}
-				m.best(maxRespellings)
+				nearestFew(m.ranked(), maxRespellings)
 			}
 		})
 	}
