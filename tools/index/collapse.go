@@ -19,8 +19,8 @@ import (
 const (
 	// Factors of the score of a page in another language than the reader's, who
 	// was sure of it or for whom it was concluded from what matches best.
-	foreignSure      = 0.6
-	foreignConcluded = 0.8
+	foreignSure      = 0.5
+	foreignConcluded = 0.7
 	// concludedShare is how near to the best language English must come to be
 	// concluded: titles and code are often English in every language.
 	concludedShare = 0.7
@@ -156,14 +156,15 @@ func (x *Index) readKin(ctx context.Context, sessions []*session, docs []*found,
 	return nil
 }
 
-// concludeReader returns the language whose best pages match best; English where
-// it comes near to that.
+// concludeReader returns the language whose best pages match best, of those that
+// the query may be in; English where it comes near to that, unless the query is
+// in Han characters.
 func concludeReader(t tongue, docs []*found, about map[*found]kin) string {
 	const best = 3
 	sums, counts := map[string]float64{}, map[string]int{}
 	for _, f := range docs { // best first
 		l := language.Base(about[f].lang)
-		if l == "" || counts[l] == best || len(t.Langs) > 0 && !contains(t.Langs, l) && l != "en" {
+		if l == "" || counts[l] == best || len(t.Langs) > 0 && !contains(t.Langs, l) && (l != "en" || t.Langs[0] == "zh") {
 			continue
 		}
 		counts[l]++
