@@ -286,7 +286,8 @@ func damaged(err error) bool {
 			return true
 		}
 	}
-	return errors.Is(err, errSchema) || errors.Is(err, os.ErrNotExist) || errors.Is(err, segment.ErrDamaged)
+	// A row that is missing is one that another table names.
+	return errors.Is(err, errSchema) || errors.Is(err, os.ErrNotExist) || errors.Is(err, sql.ErrNoRows) || errors.Is(err, segment.ErrDamaged)
 }
 
 // Primary result codes of SQLite (sqlite.org/rescode.html).

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -105,36 +106,94 @@ func begin(t testing.TB, x *Index) *session {
 	return s
 }
 
-// An index that followed commits one by one must be the one that a rebuild
-// makes: whatever was added, changed, deleted and added again.
-func TestFollowingCommitsGivesWhatARebuildGives(t *testing.T) {
-	rng := rand.New(rand.NewPCG(7, 7))
-	g := newGenerator(7)
-	h := newHistory()
-	h.commit(g.pages(20, 6000))
-	followed := openIndex(t, Options{})
-	update(t, followed, h)
-	for range 25 {
-		change := map[string][]byte{}
-		for range 1 + rng.IntN(4) {
-			p := fmt.Sprintf("knowledge/%s/page-%d.md", g.words[rng.IntN(5)], rng.IntN(8))
-			switch rng.IntN(4) {
-			case 0:
-				change[p] = nil
-			case 1:
-				change[p] = []byte{}
-			default:
-				change[p] = g.page(200 + rng.IntN(9000))
-			}
+// randomChange changes, empties and deletes a few of a few pages.
+func randomChange(rng *rand.Rand, g *generator) map[string][]byte {
+	change := map[string][]byte{}
+	for range 1 + rng.IntN(4) {
+		p := fmt.Sprintf("knowledge/%s/page-%d.md", g.words[rng.IntN(5)], rng.IntN(8))
+		switch rng.IntN(4) {
+		case 0:
+			change[p] = nil
+		case 1:
+			change[p] = []byte{}
+		default:
+			change[p] = g.page(200 + rng.IntN(9000))
 		}
-		h.commit(change)
-		update(t, followed, h)
 	}
-	fresh := openIndex(t, Options{})
-	update(t, fresh, h)
-	if a, b := dump(t, followed), dump(t, fresh); a != b {
-		t.Errorf("followed index has %d bytes, rebuilt one %d; they differ", len(a), len(b))
+	return change
+}
+
+// An index that followed commits one by one must be the one that a rebuild
+// makes, and answer as it does: whatever was added, changed, deleted and added
+// again, however the segments were merged, and where they did not fit into
+// memory.
+func TestFollowingCommitsGivesWhatARebuildGives(t *testing.T) {
+	for _, o := range []Options{{}, {BuildBytes: 40_000, CacheBytes: 4096}} {
+		t.Run(fmt.Sprint("memory for a build: ", o.BuildBytes), func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(7, 7))
+			g := newGenerator(7)
+			h := newHistory()
+			h.commit(g.pages(20, 6000))
+			followed := openIndex(t, o)
+			update(t, followed, h)
+			merges := 0
+			for range 40 {
+				h.commit(randomChange(rng, g))
+				update(t, followed, h)
+				s := begin(t, followed)
+				loaded, err := loadView(t.Context(), s.tx, s.state.epoch)
+				if err != nil || !reflect.DeepEqual(loaded, s.view) {
+					t.Fatalf("what is in memory differs from what is on disk: %v", err)
+				}
+				if len(s.view.parts) > 3*mergeFactor+2 {
+					t.Fatalf("%d segments", len(s.view.parts))
+				}
+				if n := len(s.view.parts); n > 1 && s.view.parts[n-1].seg.Docs() > 4 {
+					merges++
+				}
+				s.end()
+			}
+			if merges == 0 {
+				t.Error("nothing was merged")
+			}
+			fresh := openIndex(t, o)
+			update(t, fresh, h)
+			if a, b := dump(t, followed), dump(t, fresh); a != b {
+				t.Errorf("followed index has %d bytes, rebuilt one %d; they differ", len(a), len(b))
+			}
+			for range 60 {
+				q := g.sentence(1 + rng.IntN(5))
+				switch rng.IntN(5) {
+				case 0:
+					q = strconv.Quote(q)
+				case 1:
+					q += " -" + g.word()
+				case 2:
+					q += fmt.Sprintf(" path:knowledge/%s/** ", g.words[rng.IntN(5)])
+				case 3:
+					q += ` -"` + g.sentence(2) + `"`
+				}
+				if a, b := scores(t, followed, q), scores(t, fresh, q); !slices.Equal(a, b) {
+					t.Errorf("%s: %v\nrebuilt: %v", q, a, b)
+				}
+			}
+		})
 	}
+}
+
+// scores returns what a search finds, in an order that ids have no part in.
+func scores(t *testing.T, x *Index, q string) []string {
+	t.Helper()
+	r, err := x.Search(t.Context(), testCollections, Query{Text: q + " limit:50", MaxTokens: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := []string{fmt.Sprint(r.Total)}
+	for _, hit := range r.Hits {
+		all = append(all, fmt.Sprint(hit.Path, " ", hit.Score))
+	}
+	slices.Sort(all)
+	return all
 }
 
 // Files are read again though their blobs are the same, and what head does not
@@ -278,6 +337,42 @@ func execSQL(t *testing.T, file, q string) {
 	defer db.Close()
 	if _, err := db.Exec(q); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Whatever is missing or wrong in any table: a search says so or answers without
+// it, and the next update rebuilds what a search or an update has met.
+func TestDamageInEveryTableIsRepaired(t *testing.T) {
+	for _, damage := range []string{
+		`DELETE FROM segments`,
+		`DELETE FROM blocks`,
+		`UPDATE blocks SET data = zeroblob(100)`,
+		`UPDATE blocks SET data = substr(data, 1, length(data) - 9)`,
+		`UPDATE segments SET head = zeroblob(100)`,
+		`UPDATE segments SET head = substr(head, 1, length(head) / 2)`,
+		`DELETE FROM docs`,
+		`DELETE FROM texts`,
+		`DELETE FROM chunks`,
+		`UPDATE chunks SET tokens = x'ff'`,
+		`DELETE FROM meta`,
+		`INSERT INTO dead(doc) SELECT id FROM docs`,
+		`DROP TABLE dead`, `DROP TABLE blocks`, `DROP TABLE segments`, `DROP TABLE chunks`, `DROP TABLE texts`, `DROP TABLE docs`, `DROP TABLE meta`,
+	} {
+		t.Run(damage, func(t *testing.T) {
+			h, dir := closedIndex(t, 5)
+			execSQL(t, dbFiles(t, dir)[0], damage)
+			x := openIndex(t, Options{Dir: dir})
+			for _, q := range []string{"lighthouse", `"lighthouse keeper"`} {
+				if _, err := x.Search(t.Context(), testCollections, Query{Text: q}); err != nil {
+					t.Errorf("a search over a broken index: %v", err)
+				}
+			}
+			h.commit(map[string][]byte{"mark.md": []byte("the lighthouse keeper"), "knowledge/new.md": []byte("new")})
+			update(t, x, h)
+			if got := paths(search(t, x, `"lighthouse keeper"`)); !slices.Equal(got, []string{"mark.md"}) {
+				t.Errorf("%v", got)
+			}
+		})
 	}
 }
 

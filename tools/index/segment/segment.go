@@ -66,6 +66,9 @@ func (s *Segment) Rows() (first, end int64) {
 	return s.first, s.first + s.pages + int64(len(s.firsts))
 }
 
+// Docs is how many documents the segment holds.
+func (s *Segment) Docs() int { return len(s.DocLength) }
+
 // Find returns the first chunk of a document and how many there are.
 func (s *Segment) Find(doc uint32) (chunk, n int) {
 	chunk = sort.Search(len(s.Chunks), func(i int) bool { return s.Chunks[i].Doc >= doc })

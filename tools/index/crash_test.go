@@ -1,0 +1,131 @@
+package index
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// crashHistory is the same history in every process: a start and changes one
+// after another.
+type crashHistory struct {
+	*history
+	rng *rand.Rand
+	gen *generator
+}
+
+func newCrashHistory() *crashHistory {
+	c := &crashHistory{newHistory(), rand.New(rand.NewPCG(5, 5)), newGenerator(5)}
+	c.commit(c.gen.pages(15, 3000))
+	return c
+}
+
+func (c *crashHistory) next() { c.commit(randomChange(c.rng, c.gen)) }
+
+const crashDir = "SATCHEL_TEST_CRASH_DIR"
+
+// TestCrashChild is what TestKilledIndex kills: it follows commits for as long
+// as it lives, with updates, merges and now and then a rebuild.
+func TestCrashChild(t *testing.T) {
+	dir := os.Getenv(crashDir)
+	if dir == "" {
+		t.Skip("it is run by TestKilledIndex")
+	}
+	x, err := Open(Options{Dir: dir, BuildBytes: 60_000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := newCrashHistory()
+	for n := 0; ; n++ {
+		if n%7 == 6 {
+			err = x.Rebuild(context.Background(), testSpace, h)
+		} else {
+			err = x.Update(context.Background(), testSpace, h)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Println("at", h.head)
+		h.next()
+	}
+}
+
+// A process that is killed in the middle of updates, merges and rebuilds leaves
+// an index of one commit or of the next, whole, that goes on from there.
+func TestKilledIndex(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	rng := rand.New(rand.NewPCG(6, 6))
+	for range 6 {
+		cmd := exec.Command(self, "-test.run=^TestCrashChild$", "-test.count=1")
+		cmd.Env = append(os.Environ(), crashDir+"="+dir)
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		lines := bufio.NewScanner(out)
+		last := ""
+		for n := 1 + rng.IntN(12); n > 0 && lines.Scan(); {
+			if at, ok := strings.CutPrefix(lines.Text(), "at "); ok {
+				last = at
+				n--
+			}
+		}
+		for range rng.IntN(200_000) { // somewhere in what follows
+			_ = rng.Uint64()
+		}
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		for lines.Scan() {
+			if at, ok := strings.CutPrefix(lines.Text(), "at "); ok {
+				last = at
+			}
+		}
+		_ = cmd.Wait() // it was killed
+		if last == "" {
+			t.Fatal("the child did nothing")
+		}
+
+		x := openIndex(t, Options{Dir: dir, BuildBytes: 60_000})
+		s := begin(t, x)
+		at := s.state.commit
+		s.end()
+		h, told := newCrashHistory(), false // told: the last commit told has been passed
+		for h.head != at {
+			told = told || string(h.head) == last
+			h.next()
+			if len(h.trees) > 2000 {
+				t.Fatalf("the index is at %s, which is no commit", at)
+			}
+		}
+		if !told && string(at) != last {
+			t.Fatalf("the index is at %s, which is before %s, where it said that it was", at, last)
+		}
+		fresh := openIndex(t, Options{BuildBytes: 60_000})
+		update(t, fresh, h)
+		if dump(t, x) != dump(t, fresh) {
+			t.Fatal("what a killed process left is not what a rebuild makes")
+		}
+		h.next()
+		update(t, x, h)
+		update(t, fresh, h)
+		if dump(t, x) != dump(t, fresh) {
+			t.Fatal("what a killed process left does not go on")
+		}
+		if err := x.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
