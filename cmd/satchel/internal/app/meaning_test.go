@@ -1,0 +1,114 @@
+package app
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"satchel/internal/config"
+	"satchel/internal/fault"
+	"satchel/tools/index/semantic/semantictest"
+)
+
+func configOf(t *testing.T, yaml string) *config.Config {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "satchel.yaml"), []byte(yaml), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := config.Load(config.Source{Flags: pflag.NewFlagSet("t", pflag.ContinueOnError), Environ: []string{"SATCHEL_DATA_DIR=" + dir}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg
+}
+
+func TestMeaningIsOffByDefault(t *testing.T) {
+	m, err := Meaning(configOf(t, "log: {level: info}\n"), t.TempDir(), slog.New(slog.DiscardHandler))
+	if m != nil || err != nil {
+		t.Errorf("%v, %v", m, err)
+	}
+	if _, ok, err := CheckEmbeddings(t.Context(), configOf(t, "log: {level: info}\n")); ok || err != nil {
+		t.Errorf("%v, %v", ok, err)
+	}
+}
+
+func TestTheModelsOfTheConfiguration(t *testing.T) {
+	s := semantictest.New(t, 12)
+	key := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(key, []byte(s.Key+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cfg := configOf(t, "search:\n  embeddings: {url: \""+s.URL+"\", model: m, key_file: "+key+", weight: 0.4, query_wait: 1s}\n"+
+		"  rerank: {url: \""+s.URL+"\", key: "+s.Key+", count: 7}\n  expand: {url: \""+s.URL+"\", model: c, key: "+s.Key+"}\n")
+	dir := t.TempDir()
+	m, err := Meaning(cfg, dir, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	if m.Weight != 0.4 || m.RerankCount != 7 || m.Vectors.Dir != dir || m.Vectors.QueryWait != time.Second || m.Vectors.Batch != 64 {
+		t.Errorf("got %+v, %+v", m, m.Vectors)
+	}
+	if _, err := m.Reranker.Rerank(t.Context(), "cat", []string{"cat", "dog"}); err != nil {
+		t.Error(err)
+	}
+	s.Reply("feline")
+	if words, err := m.Expander.Expand(t.Context(), "cat"); err != nil || len(words) != 1 {
+		t.Errorf("%q, %v", words, err)
+	}
+	c, ok, err := CheckEmbeddings(t.Context(), cfg)
+	if err != nil || !ok || c.Dimensions != 12 || c.Model != "m" {
+		t.Errorf("%+v, %v, %v", c, ok, err)
+	}
+}
+
+func TestModelsThatCannotBe(t *testing.T) {
+	dir := t.TempDir()
+	for name, content := range map[string]string{"empty": "\n", "two": "a\nb\n", "long": strings.Repeat("k", maxKey+1)} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, yaml := range map[string]string{
+		"no such key file": "search: {embeddings: {url: \"http://h/v1\", model: m, key_file: " + dir + "/none}}\n",
+		"an empty key":     "search: {rerank: {url: \"http://h/v1\", key_file: " + dir + "/empty}}\n",
+		"two keys":         "search: {expand: {url: \"http://h/v1\", model: m, key_file: " + dir + "/two}}\n",
+		"a long key":       "search: {embeddings: {url: \"http://h/v1\", model: m, key_file: " + dir + "/long}}\n",
+		"no such model":    "search: {embeddings: {model: " + dir + "/none}}\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, err := Meaning(configOf(t, yaml), dir, slog.New(slog.DiscardHandler))
+			if fault.CodeOf(err) != fault.Invalid || m != nil || strings.Contains(fault.PublicOf(err), "kkk") {
+				t.Errorf("%v, %v", m, err)
+			}
+		})
+	}
+}
+
+// TestWhatWasPurgedLeavesTheVectors looks at what is there of an earlier
+// configuration.
+func TestWhatWasPurgedLeavesTheVectors(t *testing.T) {
+	cfg := configOf(t, "log: {level: info}\n")
+	if err := os.MkdirAll(vectorsDir(cfg), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	x, err := openIndex(cfg, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	for range 2 { // also where there are none
+		if err := forgetVectors(t.Context(), cfg, x, "space"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(vectorsDir(cfg)); !os.IsNotExist(err) {
+			t.Errorf("the vectors are still there: %v", err)
+		}
+	}
+}
