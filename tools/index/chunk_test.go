@@ -149,7 +149,7 @@ func TestTokenEstimate(t *testing.T) {
 	}
 }
 
-func FuzzPage(f *testing.F) {
+func FuzzParsePage(f *testing.F) {
 	for _, s := range []string{
 		"---\ntitle: a\n---\n# A\n\n```\n# x\n```\n", "a\n===\nb\n---\n| a | b |\n|---|---|\n| c | d |\n", "<h1>a</h1><script>x</script>",
 		"---\n- \x00\n---\n", "# \xff\xfe\n", "~~~\n", "[a](b(c)d) ](", "---\n? [a]: b\n---\n", "import a from 'b'\n", "－－\n", "\u00a0\n===\n",
@@ -171,7 +171,7 @@ func FuzzPage(f *testing.F) {
 				t.Fatalf("chunk %+v begins elsewhere than at %d", c, at)
 			}
 			at = c.end
-			makeSnippet(a, passage{start: c.start, end: c.end, lines: c.lines, text: string(data[c.start:c.end])}, name, wanted{bit: map[string]int{"a": 0}, weight: []float64{1}})
+			makeSnippet(a, passage{start: c.start, end: c.end, lines: c.lines, text: string(data[c.start:c.end])}, name, wanted{bit: map[string]int{"a": 0}, weight: []float64{1}}, snippetBytes)
 		}
 		all := Sections(name, data)
 		for i, anchor := range anchors {
@@ -200,6 +200,54 @@ func FuzzPage(f *testing.F) {
 					t.Fatalf("%q is counted %v, or twice", tc.text, tc.n)
 				}
 				seen[tc.text] = true
+			}
+		}
+	})
+}
+
+// The chunks of a page are the page: they hold every byte and every line once,
+// in order, and none begins within a code fence or a small table.
+func FuzzChunks(f *testing.F) {
+	for _, s := range []string{
+		"# A\n\ntext\n", strings.Repeat("```\n"+strings.Repeat("code\n\n", 500)+"```\n\ntext\n", 3), strings.Repeat("> ~~~\n> x\n", 400), "| a |\n|---|\n" + strings.Repeat("| b |\n", 900),
+		strings.Repeat("x", 20_000), strings.Repeat("é", 10_000), "---\na: b\n---\n" + strings.Repeat("## H\n", 900), strings.Repeat("# H\n\nWords.\n\n", 400), "\n\n\n", strings.Repeat("\xbf", 9000),
+		"+++\n" + strings.Repeat("a = 1\n", 900) + "+++\n", "<!--\n" + strings.Repeat("x\n\n", 2000) + "-->\n", strings.Repeat("\"cell_type\": 1\n\"source\": [\n\"# x\"\n]\n", 300),
+	} {
+		for _, name := range []string{"a.md", "a.rst", "a.html", "a.py", "a.ipynb", "a.csv", "a.vtt", "a.txt"} {
+			f.Add(name, []byte(s))
+		}
+	}
+	f.Fuzz(func(t *testing.T, name string, data []byte) {
+		for _, most := range []int{DefaultMaxChunks, 3} {
+			p := parsePage(name, data, most)
+			if len(p.chunks) > most {
+				t.Fatalf("%d chunks, and %d are allowed", len(p.chunks), most)
+			}
+			_, lines := readPage(name, data)
+			starts := map[int]line{}
+			for _, l := range lines {
+				starts[l.start] = l
+			}
+			at, number := 0, 0
+			for i, c := range p.chunks {
+				l, ok := starts[c.start]
+				if !ok || c.start != at || c.end <= c.start || l.number != c.lines[0] {
+					t.Fatalf("chunk %d, %+v, begins within a line or leaves some out", i, c)
+				}
+				if c.lines[0] != number+1 && (c.lines[0] != number || data[c.start-1] == '\n') || c.lines[1] < c.lines[0] {
+					t.Fatalf("chunk %d has the lines %v after line %d", i, c.lines, number)
+				}
+				size := c.start - lines[l.first].start
+				if l.group == inFence && size < maxFence || l.group == inTable && size < chunkTarget {
+					t.Fatalf("chunk %d begins %d bytes into a fence or a table", i, size)
+				}
+				if c.head[0] > c.head[1] || c.head[1] > c.start || c.head[1]-c.head[0] > maxHead || len(c.anchors) != len(c.headings)+1 {
+					t.Fatalf("chunk %d: %+v", i, c)
+				}
+				at, number = c.end, c.lines[1]
+			}
+			if !p.truncated && (at != len(data) || number != p.lines) || p.truncated && len(p.chunks) != most {
+				t.Fatalf("the chunks end at byte %d of %d, line %d of %d", at, len(data), number, p.lines)
 			}
 		}
 	})

@@ -42,33 +42,23 @@ func (x *Index) present(ctx context.Context, a *analyzer, p *plan, docs []*found
 	w := newWanted(p)
 	var links linker
 	var windows []snippet
-	for _, f := range docs {
-		if err := f.load(ctx); err != nil {
-			return x.failed(ctx, f.session, err)
-		}
-		var err error
-		if f.best.head, err = f.tableHead(ctx); err != nil {
-			return x.failed(ctx, f.session, err)
-		}
-		d := &f.doc
-		a.in(d.lang)
-		sn := makeSnippet(a, f.best, string(d.path), w)
-		a.in("")
-		h := Hit{
-			Collection: f.session.col.ID, Source: f.session.col.Label,
-			Path: f.session.shown(string(d.path)), File: d.path, Title: shown(d.title), Heading: shown(sn.heading), Anchor: shown(sn.anchor),
-			Lines: sn.lines, Snippet: sn.text, Score: f.score, Description: shown(d.description),
-			Kind: d.kind, Lang: d.lang, Version: shown(d.version), Date: d.time(), Blob: d.blob, Also: f.alsoCount, AlsoIn: f.also,
-		}
-		if h.Related, err = links.related(ctx, f); err != nil {
+	room := int(metadataShare * float64(budget))
+	for i, f := range docs {
+		h, sn, err := x.describe(ctx, a, f, w, &links)
+		if err != nil {
 			return x.failed(ctx, f.session, err)
 		}
 		cost := h.tokens()
-		share := budget
-		if len(r.Hits) >= minHits {
-			share = int(metadataShare * float64(budget))
+		// Each hit may take what the ones before have left of its share.
+		if share := (room - r.Tokens) / (len(docs) - i); cost > share {
+			sn = h.shorten(a, f, w, sn, share)
+			cost = h.tokens()
 		}
-		if r.Tokens+cost > share && len(r.Hits) > 0 {
+		most := room
+		if len(r.Hits) < minHits {
+			most = budget
+		}
+		if r.Tokens+cost > most && len(r.Hits) > 0 {
 			r.Notes = append(r.Notes, fmt.Sprintf("Only the best %d hits fit into the budget of tokens.", len(r.Hits)))
 			break
 		}
@@ -95,6 +85,62 @@ func (x *Index) present(ctx context.Context, a *analyzer, p *plan, docs []*found
 		r.Tokens += costOf(t.text) - spared
 	}
 	return nil
+}
+
+// describe makes the hit of a document, without its text.
+func (x *Index) describe(ctx context.Context, a *analyzer, f *found, w wanted, links *linker) (h Hit, sn snippet, err error) {
+	if err = f.load(ctx); err != nil {
+		return h, sn, err
+	}
+	if f.best.head, err = f.tableHead(ctx); err != nil {
+		return h, sn, err
+	}
+	d := &f.doc
+	a.in(d.lang)
+	sn = makeSnippet(a, f.best, string(d.path), w, snippetBytes)
+	a.in("")
+	h = Hit{
+		Collection: f.session.col.ID, Source: f.session.col.Label,
+		Path: f.session.shown(string(d.path)), File: d.path, Title: shown(d.title), Heading: shown(sn.heading), Anchor: shown(sn.anchor),
+		Lines: sn.lines, Snippet: sn.text, Score: f.score, Description: shown(d.description),
+		Kind: d.kind, Lang: d.lang, Version: shown(d.version), Date: d.time(), Blob: d.blob, Also: f.alsoCount, AlsoIn: f.also,
+	}
+	h.Related, err = links.related(ctx, f)
+	return h, sn, err
+}
+
+// Bounds of what is shortened where not every hit fits as it is.
+const (
+	shortSnippetBytes = 120
+	shortDescription  = 160
+)
+
+// shorten takes of a hit what tells least until it costs no more than share, or
+// no more can be spared.
+func (h *Hit) shorten(a *analyzer, f *found, w wanted, sn snippet, share int) snippet {
+	for _, step := range []func(){
+		func() { h.AlsoIn = h.AlsoIn[:min(len(h.AlsoIn), 1)] },
+		func() { h.Related = h.Related[:min(len(h.Related), 1)] },
+		func() {
+			if len(h.Description) > shortDescription {
+				h.Description = strings.TrimSpace(clip(h.Description, shortDescription)) + "…"
+			}
+		},
+		func() {
+			a.in(f.doc.lang)
+			sn = makeSnippet(a, f.best, string(f.doc.path), w, shortSnippetBytes)
+			a.in("")
+			h.Snippet, h.Heading, h.Anchor, h.Lines = sn.text, shown(sn.heading), shown(sn.anchor), sn.lines
+		},
+		func() { h.Description = "" },
+		func() { h.AlsoIn, h.Related = nil, nil },
+	} {
+		if h.tokens() <= share {
+			break
+		}
+		step()
+	}
+	return sn
 }
 
 // shown returns the path of a file of the session's collection as answers

@@ -68,10 +68,10 @@ type snippet struct {
 	to      int
 }
 
-// makeSnippet picks the run of lines with the rarest of the wanted terms, and
+// makeSnippet picks the run of lines, about most bytes, with the rarest of the wanted terms, and
 // of a long line its best sentences. Front matter, which hits tell in fields of
 // their own, is taken where nothing else matches.
-func makeSnippet(a *analyzer, ps passage, name string, w wanted) snippet {
+func makeSnippet(a *analyzer, ps passage, name string, w wanted, most int) snippet {
 	data := []byte(ps.text)
 	lines := parseLines(name, data, ps.start)
 	heading := ""
@@ -98,7 +98,7 @@ func makeSnippet(a *analyzer, ps passage, name string, w wanted) snippet {
 			continue
 		}
 		mask, n := uint64(0), 0
-		for j := i; j < len(lines) && (j == i || n+size(lines[j]) <= snippetBytes); j++ {
+		for j := i; j < len(lines) && (j == i || n+size(lines[j]) <= most); j++ {
 			n += size(lines[j])
 			mask |= masks[j]
 		}
@@ -113,7 +113,7 @@ func makeSnippet(a *analyzer, ps passage, name string, w wanted) snippet {
 		}
 	}
 	last, n := best, size(lines[best])
-	for last+1 < len(lines) && n+size(lines[last+1]) <= snippetBytes {
+	for last+1 < len(lines) && n+size(lines[last+1]) <= most {
 		last++
 		n += size(lines[last])
 	}
@@ -142,8 +142,8 @@ func makeSnippet(a *analyzer, ps passage, name string, w wanted) snippet {
 		if f == formatHTML {
 			t = readable(name, t)
 		}
-		if len(t) > snippetBytes {
-			t = bestSentences(a, t, w)
+		if len(t) > most {
+			t = bestSentences(a, t, w, most)
 		}
 		out = append(out, t)
 	}
@@ -244,7 +244,7 @@ const sentenceEnds = "。！？｡"
 
 // bestSentences shortens one long line to whole sentences around its best one;
 // where a sentence is itself too long, to the words around the first match.
-func bestSentences(a *analyzer, text string, w wanted) string {
+func bestSentences(a *analyzer, text string, w wanted, most int) string {
 	cuts := []int{0} // starts of sentences
 	for i, r := range text {
 		switch {
@@ -280,10 +280,10 @@ func bestSentences(a *analyzer, text string, w wanted) string {
 		}
 	}
 	from, to := cuts[best], cuts[best+1]
-	if to-from > 2*snippetBytes {
-		return wordsAround(text[from:to], first[best]-from, from > 0, to < len(text))
+	if to-from > 2*most {
+		return wordsAround(text[from:to], first[best]-from, most, from > 0, to < len(text))
 	}
-	for i := best + 1; i < len(masks) && cuts[i+1]-from <= snippetBytes; i++ {
+	for i := best + 1; i < len(masks) && cuts[i+1]-from <= most; i++ {
 		to = cuts[i+1]
 	}
 	s := strings.TrimSpace(text[from:to])
@@ -296,15 +296,15 @@ func bestSentences(a *analyzer, text string, w wanted) string {
 	return s
 }
 
-// wordsAround returns about snippetBytes of a sentence around byte at, whole
+// wordsAround returns at most so many bytes of a sentence around byte at, whole
 // words where there are blanks, whole characters in any case.
-func wordsAround(s string, at int, before, after bool) string {
+func wordsAround(s string, at, most int, before, after bool) string {
 	const near = 40 // bytes within which a blank is looked for
-	from := max(0, min(at, len(s))-snippetBytes/3)
+	from := max(0, min(at, len(s))-most/3)
 	for from > 0 && from < len(s) && s[from]&0xc0 == 0x80 {
 		from++
 	}
-	to := len(clip(s, from+snippetBytes))
+	to := len(clip(s, from+most))
 	if from > 0 {
 		if i := strings.IndexByte(s[from:min(len(s), from+near)], ' '); i >= 0 {
 			from += i + 1
