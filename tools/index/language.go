@@ -127,9 +127,6 @@ func transliterated(lang, raw string) string {
 	return language.Stem(lang, with)
 }
 
-// stopWords are the English ones.
-var stopWords = language.English()
-
 // languages returns how many documents are in each language that the collections
 // hold; "" is where it is not known.
 func (x *Index) languages(ctx context.Context, sessions []*session) (map[string]int64, error) {

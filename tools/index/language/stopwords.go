@@ -116,12 +116,3 @@ func IsStop(word string, langs ...string) bool {
 	}
 	return false
 }
-
-// English returns the English words that carry no topic.
-func English() map[string]bool {
-	m := make(map[string]bool, 200)
-	for w := range strings.FieldsSeq(lists["en"]) {
-		m[w] = true
-	}
-	return m
-}
