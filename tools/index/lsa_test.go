@@ -24,7 +24,7 @@ type lsa struct {
 func lsaTerms(a *analyzer, text string) []string {
 	var all []string
 	a.words(text, func(w word) {
-		if !stopWords[w.term] {
+		if !isStop(w.term) {
 			all = append(all, w.term)
 		}
 	})
