@@ -103,10 +103,13 @@ func (x *Index) reread(ctx context.Context, e *entry, src Source, at space.Commi
 		changes = append(changes, c)
 	}
 	d, err := x.open(ctx, e)
-	if err != nil || d == nil || len(changes) == 0 {
+	if err != nil || d == nil {
 		return absent, err
 	}
 	defer d.release()
+	if len(changes) == 0 {
+		return absent, nil
+	}
 	err = x.apply(ctx, e, d, src, changes, at)
 	if err != nil && ctx.Err() == nil && damaged(err) {
 		x.opts.Logger.WarnContext(ctx, "index is damaged and will be rebuilt", "collection", e.id, "error", err)
