@@ -155,8 +155,9 @@ func endOf(ctx context.Context, sb space.Sandbox, err error) error {
 	return err
 }
 
-// endTime is how long after a connection broke the runtime may take to tell why.
-const endTime = 2 * time.Second
+// endTime is how long after a connection broke the runtime may take to tell why:
+// on a busy machine it takes seconds to free a large sandbox's memory.
+const endTime = 10 * time.Second
 
 // destroy stops a sandbox whatever the caller's context says.
 func (p *Pool) destroy(sb space.Sandbox) {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"satchel/internal/space"
 	"satchel/sandbox"
 	"satchel/sandbox/agent"
 )
@@ -33,6 +34,26 @@ func (s *shell) background(t *testing.T, command string) sandbox.Result {
 func (s *shell) settled(t *testing.T, dir string) string {
 	t.Helper()
 	return strings.TrimSpace(s.print(t, "cd "+dir+"; while grep -qx running status; do sleep 0.02; done; cat status"))
+}
+
+// committed waits outside, with no command whose commit it could share, until
+// head has a file.
+func (s *shell) committed(t *testing.T, path space.Path) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		head, err := s.store.Head(t.Context(), s.space)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files, err := s.store.Files(t.Context(), s.space, head, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if slices.ContainsFunc(files, func(f space.FileChange) bool { return f.Path == path }) {
+			return
+		}
+	}
+	t.Fatalf("%s is not committed", path)
 }
 
 // told asks until an answer has brought the news of a job's end, which comes
@@ -96,6 +117,7 @@ func TestJobs(t *testing.T) {
 
 	// What a job writes is committed at its end, under its own comment.
 	s.run(t, release)
+	s.committed(t, "job.md")
 	if got := s.settled(t, writing.JobDir); got != "exited 0" {
 		t.Errorf("its status is %q", got)
 	}
@@ -146,6 +168,7 @@ func TestSlowCommandBecomesAJob(t *testing.T) {
 	if got := s.print(t, "cat "+r.JobDir+"/stdout; "+release); got != "begun\n" {
 		t.Errorf("so far it printed %q", got)
 	}
+	s.committed(t, "late.md")
 	if n := s.told(t, "Job 1 "); !strings.Contains(n, "committed as ") {
 		t.Errorf("told %q", n)
 	}
