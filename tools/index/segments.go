@@ -106,19 +106,30 @@ func (w *writer) mergeParts(ctx context.Context, from, to int) error {
 		return err
 	}
 	defer stmt.Close()
-	read := func(row int64) ([]byte, error) {
-		if err := ctx.Err(); err != nil {
-			return nil, err
+	// Each part is read from its beginning to its end, and many lists share a page.
+	reader := func() segment.Reader {
+		last, data := int64(-1), []byte(nil)
+		return func(row int64) ([]byte, error) {
+			if row == last {
+				return data, nil
+			}
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			var b []byte
+			if err := stmt.QueryRowContext(ctx, row).Scan(&b); err != nil {
+				return nil, missingRow(err, row)
+			}
+			b, err := segment.Unseal(b)
+			if err == nil {
+				last, data = row, b
+			}
+			return b, err
 		}
-		var b []byte
-		if err := stmt.QueryRowContext(ctx, row).Scan(&b); err != nil {
-			return nil, missingRow(err, row)
-		}
-		return segment.Unseal(b)
 	}
 	var parts []segment.Part
 	for i := range old {
-		parts = append(parts, segment.Part{Segment: old[i].seg, Read: read, Dead: old[i].dead.has})
+		parts = append(parts, segment.Part{Segment: old[i].seg, Read: reader(), Dead: old[i].dead.has})
 	}
 	head, rows, err := segment.Merge(parts, w.state.rows, w.put(ctx))
 	if err != nil {
