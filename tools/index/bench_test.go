@@ -89,6 +89,48 @@ func BenchmarkSearch10000Pages(b *testing.B) {
 	}
 }
 
+// BenchmarkRetrieve is the first stage of a search alone: the words of a query
+// looked up, all chunks that hold one scored, and the best 200 chosen.
+func BenchmarkRetrieve(b *testing.B) {
+	for _, chunks := range []int{1_000, 10_000, 100_000} {
+		b.Run(fmt.Sprintf("chunks=%d", chunks), func(b *testing.B) {
+			g := newGenerator(4)
+			h := newHistory()
+			h.commit(g.pages(chunks, 600)) // one chunk each
+			x := openIndex(b, Options{})
+			update(b, x, h)
+			for _, words := range []int{1, 3, 10} {
+				b.Run(fmt.Sprintf("words=%d", words), func(b *testing.B) {
+					var took []time.Duration
+					a := newAnalyzer()
+					postings := int64(0)
+					for b.Loop() {
+						start := time.Now()
+						s := begin(b, x)
+						var terms []term
+						a.words(g.sentence(words), func(w word) {
+							n, err := s.freq(b.Context(), w.term)
+							if err != nil {
+								b.Fatal(err)
+							}
+							postings += n
+							terms = append(terms, term{text: w.term, weight: 1, telling: 1, df: n})
+						})
+						sc := newScorer(terms, sumStatistics([]state{s.state}))
+						if _, _, err := s.retrieve(b.Context(), retrieval{terms: terms, sc: sc, depth: 200}); err != nil {
+							b.Fatal(err)
+						}
+						s.end()
+						took = append(took, time.Since(start))
+					}
+					reportQuantiles(b, took)
+					b.ReportMetric(float64(postings)/float64(len(took)), "postings/op")
+				})
+			}
+		})
+	}
+}
+
 func reportQuantiles(b *testing.B, took []time.Duration) {
 	slices.Sort(took)
 	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")

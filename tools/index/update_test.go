@@ -162,35 +162,62 @@ func TestFollowingCommitsGivesWhatARebuildGives(t *testing.T) {
 				t.Errorf("followed index has %d bytes, rebuilt one %d; they differ", len(a), len(b))
 			}
 			for range 60 {
-				q := g.sentence(1 + rng.IntN(5))
+				words, phrase, without, under := g.sentence(1+rng.IntN(5)), "", "", ""
 				switch rng.IntN(5) {
 				case 0:
-					q = strconv.Quote(q)
+					phrase = words
 				case 1:
-					q += " -" + g.word()
+					without = g.word()
 				case 2:
-					q += fmt.Sprintf(" path:knowledge/%s/** ", g.words[rng.IntN(5)])
+					under = fmt.Sprintf("path GLOB 'knowledge/%s/*'", g.words[rng.IntN(5)])
 				case 3:
-					q += ` -"` + g.sentence(2) + `"`
+					without = g.sentence(2)
 				}
-				if a, b := scores(t, followed, q), scores(t, fresh, q); !slices.Equal(a, b) {
-					t.Errorf("%s: %v\nrebuilt: %v", q, a, b)
+				if a, b := retrieved(t, followed, words, phrase, without, under), retrieved(t, fresh, words, phrase, without, under); !slices.Equal(a, b) {
+					t.Errorf("%q, %q, not %q, %q: %v\nrebuilt: %v", words, phrase, without, under, a, b)
 				}
 			}
 		})
 	}
 }
 
-// scores returns what a search finds, in an order that ids have no part in.
-func scores(t *testing.T, x *Index, q string) []string {
+// retrieved returns the chunks that the first stage finds, in an order that ids
+// have no part in.
+func retrieved(t *testing.T, x *Index, words, phrase, without, under string) []string {
 	t.Helper()
-	r, err := x.Search(t.Context(), testCollections, Query{Text: q + " limit:50", MaxTokens: 1 << 20})
+	s := begin(t, x)
+	defer s.end()
+	a := newAnalyzer()
+	r := retrieval{depth: 1000, verify: 1000, wholes: true}
+	a.words(words, func(w word) {
+		n, err := s.freq(t.Context(), w.term)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.terms = append(r.terms, term{text: w.term, weight: 1, telling: 1, df: n})
+	})
+	r.sc = newScorer(r.terms, sumStatistics([]state{s.state}))
+	if phrase != "" {
+		r.phrases = [][]string{a.phrase(phrase)}
+	}
+	if without != "" {
+		r.without = [][]string{a.phrase(without)}
+	}
+	var err error
+	if r.docs, err = s.filterDocs(t.Context(), under, nil); err != nil {
+		t.Fatal(err)
+	}
+	best, docs, err := s.retrieve(t.Context(), r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := []string{fmt.Sprint(r.Total)}
-	for _, hit := range r.Hits {
-		all = append(all, fmt.Sprint(hit.Path, " ", hit.Score))
+	all := []string{fmt.Sprint(docs)}
+	for _, c := range best {
+		f, err := s.features(t.Context(), []int64{c.id})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, fmt.Sprint(f[0].path, " ", c.id&(1<<chunkBits-1), " ", c.score, " ", c.whole, " ", c.terms))
 	}
 	slices.Sort(all)
 	return all
