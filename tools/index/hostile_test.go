@@ -2,8 +2,10 @@ package index
 
 import (
 	"fmt"
+	"os"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -163,10 +165,16 @@ func TestLongQueries(t *testing.T) {
 	}
 }
 
-// Very many tiny files take memory for a few of them at a time. The soak counts
-// to a million.
+// Very many tiny files take memory for a few of them at a time.
+// SATCHEL_TEST_TINY_FILES=1000000 is the soak.
 func TestManyTinyFiles(t *testing.T) {
 	n := 5_000
+	if s := os.Getenv("SATCHEL_TEST_TINY_FILES"); s != "" {
+		var err error
+		if n, err = strconv.Atoi(s); err != nil || n < 5_000 {
+			t.Fatal("SATCHEL_TEST_TINY_FILES is a number from 5000")
+		}
+	}
 	files := make(map[string]string, n)
 	for i := range n {
 		files[fmt.Sprintf("d%d/f%d.md", i%97, i)] = fmt.Sprintf("heron %d", i)

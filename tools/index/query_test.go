@@ -261,7 +261,7 @@ func FuzzQuery(f *testing.F) {
 }
 
 // Nothing that is typed may be an error, in any position and with any of
-// FTS5's operators.
+// other engines' operators.
 func FuzzSearch(f *testing.F) {
 	h := newHistory()
 	h.commit(toBytes(map[string]string{"a.md": "# One\n\nalpha beta useAsyncData", "memory/b.md": "gamma NEAR OR AND NOT", "ja.md": "日本語の文章"}))

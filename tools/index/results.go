@@ -47,9 +47,8 @@ const (
 // Results answer a Query.
 type Results struct {
 	Hits []Hit
-	// Total is how many documents hold a word that was looked for; words that
-	// are too frequent to look for (Options.MaxRows) do not count. Truncated
-	// tells that Hits has fewer.
+	// Total is how many documents hold a word that was looked for, and meet the
+	// filters. Truncated tells that Hits has fewer.
 	Total     int
 	Truncated bool
 	// Scope says in words what was searched.

@@ -20,15 +20,16 @@ type Section struct {
 // person wrote, and few enough that no file can make it costly.
 const maxSections = 5000
 
-// Sections lists the first 5,000 headings of a document, in order: of Markdown and HTML, by
-// the extension of its name, outside of front matter and code. Hits name their
-// headings by the same rules, so that a hit's anchor is found here.
+// Sections lists the first 5,000 headings of a document, in order, by the
+// extension of its name: of Markdown, HTML, reStructuredText, AsciiDoc, Org and
+// notebooks, outside of front matter and code, and what programs declare. Hits
+// name their headings by the same rules, so that a hit's anchor is found here.
 func Sections(name string, text []byte) []Section {
 	lines := parseLines(name, text, 0)
 	var all []Section
 	var open []int // the sections that the next heading may end, by index
 	anchors := anchorer{}
-	for i, l := range lines {
+	for _, l := range lines {
 		if l.level == 0 {
 			continue
 		}
@@ -36,11 +37,11 @@ func Sections(name string, text []byte) []Section {
 			break
 		}
 		for len(open) > 0 && all[open[len(open)-1]].Level >= l.level {
-			all[open[len(open)-1]].To = i
+			all[open[len(open)-1]].To = max(l.number-1, all[open[len(open)-1]].From)
 			open = open[:len(open)-1]
 		}
 		open = append(open, len(all))
-		all = append(all, Section{Title: l.heading, Anchor: anchors.next(l.heading), Level: l.level, From: i + 1, To: len(lines)})
+		all = append(all, Section{Title: l.heading, Anchor: anchors.next(l.heading), Level: l.level, From: l.number, To: lines[len(lines)-1].number})
 	}
 	return all
 }

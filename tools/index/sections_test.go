@@ -23,6 +23,7 @@ func TestSections(t *testing.T) {
 		{"marks", "a.md", "# The [`use`](x) *of* it! {#own}\n## C# ##\n## Ünïcode & more_words\n", "1 the-use-of-it 1-3, 2 c 2-2, 2 ünïcode--more_words 3-3"},
 		{"no letters", "a.md", "# !\n# !\n", "1  1-1, 1 -1 2-2"},
 		{"HTML", "a.html", "<title>Page</title>\n<h2>One</h2>\n<p>x\n<h2 id=x>One</h2>\n", "1 page 1-4, 2 one 2-3, 2 one-1 4-4"},
+		{"after a very long line", "a.md", "# A\n" + strings.Repeat("Words. ", 3000) + "\n# B\n", "1 a 1-2, 1 b 3-3"},
 		{"a script's comments", "a.sh", "# no heading\n", ""},
 	} {
 		var got []string

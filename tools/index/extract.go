@@ -1,0 +1,191 @@
+package index
+
+import (
+	"context"
+	"strings"
+)
+
+// joinedNeighbours is how many chunks on either side of the best one are shown
+// with it, though they have none of the query's words, where they are parts of
+// one section that was cut.
+const joinedNeighbours = 1
+
+// extract is a part of a document as it is shown.
+type extract struct {
+	text  string
+	lines [2]int
+}
+
+// text returns the document where it fits into the budget, else its best
+// passage joined with the neighbours that matched too or that are of the same
+// section, else as many lines around the snippet as fit, else nothing.
+func (f *found) text(ctx context.Context, sn snippet, budget int) (extract, error) {
+	name := string(f.doc.path)
+	var size int
+	if err := f.session.tx.QueryRowContext(ctx, `SELECT length(text) FROM texts WHERE id = ?`, f.id).Scan(&size); err != nil {
+		return extract{}, err
+	}
+	if size <= budget*4 { // more bytes than that cannot fit, as good as never
+		var text []byte
+		if err := f.session.tx.QueryRowContext(ctx, `SELECT text FROM texts WHERE id = ?`, f.id).Scan(&text); err != nil {
+			return extract{}, err
+		}
+		if whole := shown(readable(name, string(text))); costOf(whole) <= budget {
+			return extract{whole, [2]int{1, max(1, f.doc.lines)}}, nil
+		}
+	}
+	parts := []passage{f.best}
+	head := f.best.head
+	render := func() extract {
+		var b strings.Builder
+		b.WriteString(head)
+		for _, p := range parts {
+			b.WriteString(p.text)
+		}
+		text := b.String()
+		if format(name) == formatMarkdown {
+			text = wholeFences(text, "")
+		}
+		return extract{shown(readable(name, text)), [2]int{parts[0].lines[0], parts[len(parts)-1].lines[1]}}
+	}
+	out := render()
+	if costOf(out.text) > budget {
+		return f.linesAround(name, sn, budget), nil
+	}
+	matched := map[int64]bool{}
+	for _, c := range f.chunks {
+		matched[c.id] = true
+	}
+	for _, step := range []int64{1, -1} {
+		id := f.chunks[0].id
+		for n := 1; ; n++ {
+			id += step
+			if id>>chunkBits != f.id {
+				break
+			}
+			edge := parts[0]
+			if step > 0 {
+				edge = parts[len(parts)-1]
+			} else if !matched[id] && (n > joinedNeighbours || beginsSection(name, edge)) {
+				break
+			}
+			next, known, err := f.session.neighbour(ctx, id)
+			if err != nil {
+				return out, err
+			}
+			if !known || step > 0 && !matched[id] && (n > joinedNeighbours || beginsSection(name, next)) || step < 0 && next.end != edge.start {
+				break
+			}
+			was, wasHead := parts, head
+			if step > 0 {
+				parts = append(parts[:len(parts):len(parts)], next)
+			} else {
+				parts = append([]passage{next}, parts...)
+				head = ""
+			}
+			longer := render()
+			if costOf(longer.text) > budget {
+				parts, head = was, wasHead
+				break
+			}
+			out = longer
+		}
+	}
+	return out, nil
+}
+
+// beginsSection tells whether a passage begins with a heading.
+func beginsSection(name string, p passage) bool {
+	for _, l := range parseLines(name, []byte(p.text), p.start) {
+		if !l.blank {
+			return l.level > 0
+		}
+	}
+	return false
+}
+
+// neighbour reads a chunk if there is one.
+func (s *session) neighbour(ctx context.Context, id int64) (p passage, known bool, err error) {
+	if err := s.tx.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM chunks WHERE id = ?)`, id).Scan(&known); err != nil || !known {
+		return p, false, err
+	}
+	p, _, err = s.passage(ctx, id)
+	return p, true, err
+}
+
+// linesAround returns the lines of the snippet with as many after and before
+// them as fit.
+func (f *found) linesAround(name string, sn snippet, budget int) extract {
+	ps := f.best
+	data := []byte(ps.text)
+	lines := parseLines(name, data, ps.start)
+	first, last := -1, -1
+	for i, l := range lines {
+		if l.start >= sn.from && l.end <= sn.to {
+			if first < 0 {
+				first = i
+			}
+			last = i
+		}
+	}
+	if first < 0 {
+		return extract{}
+	}
+	render := func(first, last int) extract {
+		text := ps.text[lines[first].start:lines[last].end]
+		switch format(name) {
+		case formatMarkdown:
+			text = wholeFences(header(ps, lines, first)+text, opening(data, lines, first))
+		case formatTable:
+			text = header(ps, lines, first) + text
+		}
+		return extract{shown(readable(name, text)), [2]int{ps.lines[0] + lines[first].number - 1, ps.lines[0] + lines[last].number - 1}}
+	}
+	if costOf(render(first, last).text) > budget {
+		return extract{}
+	}
+	// A growing part of the lines, halved where it does not fit.
+	for grow := len(lines); grow > 0; {
+		a, b := max(0, first-grow/4), min(len(lines)-1, last+grow)
+		if (a < first || b > last) && costOf(render(a, b).text) <= budget {
+			first, last = a, b
+		} else {
+			grow /= 2
+		}
+	}
+	return render(first, last)
+}
+
+// maxTableBytes is how far above a chunk the header of its table is looked for.
+const maxTableBytes = 64 << 10
+
+// tableHead returns the header of the table that the best passage begins in the
+// middle of, "" for none.
+func (f *found) tableHead(ctx context.Context) (string, error) {
+	name := string(f.doc.path)
+	csv := format(name) == formatTable
+	if f.best.start == 0 || !csv && !(format(name) == formatMarkdown && strings.HasPrefix(f.best.text, "|")) {
+		return "", nil
+	}
+	from := max(0, f.best.start-maxTableBytes)
+	if csv {
+		from = 0
+	}
+	var above []byte
+	err := f.session.tx.QueryRowContext(ctx, `SELECT substr(text, ?, ?) FROM texts WHERE id = ?`, from+1, min(f.best.start-from, maxTableBytes), f.id).Scan(&above)
+	if err != nil {
+		return "", err
+	}
+	lines := plainLines(above)
+	if csv {
+		return string(above[:min(lines[0].end, maxHead)]), nil
+	}
+	first := len(lines)
+	for first > 0 && above[lines[first-1].start] == '|' {
+		first--
+	}
+	if first+1 >= len(lines) || first == 0 && from > 0 || lines[first+1].end-lines[first].start > maxHead {
+		return "", nil
+	}
+	return string(above[lines[first].start:lines[first+1].end]), nil
+}
