@@ -220,3 +220,21 @@ func TestTongue(t *testing.T) {
 		t.Errorf("an English word has the stems %q", got)
 	}
 }
+
+// Pages in another language are not left out, but come after those that the
+// reader understands and that are as good otherwise.
+func TestTheReadersLanguageComesFirst(t *testing.T) {
+	files := map[string]string{
+		"a.md": "---\nlang: de\n---\n# Kubernetes im Betrieb\n\nKubernetes und noch einmal kubernetes: was man wissen muss.\n",
+		"b.md": "---\nlang: en\n---\n# Kubernetes in practice\n\nWhat you should know of it, and why it may be more than you need for a small site.\n",
+	}
+	for q, want := range map[string]string{
+		"how do I run kubernetes": "b.md", "kubernetes": "b.md", "wie betreibt man kubernetes": "a.md", "how do I run kubernetes lang:de": "a.md",
+	} {
+		x, _ := indexOf(t, files)
+		r := search(t, x, q)
+		if len(r.Hits) == 0 || r.Hits[0].Path != want || !strings.Contains(q, "lang:") && len(r.Hits) != 2 {
+			t.Errorf("%s finds %v, want %s first", q, paths(r), want)
+		}
+	}
+}
