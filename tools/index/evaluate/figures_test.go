@@ -9,12 +9,9 @@ import (
 	"satchel/tools/index/evaluate"
 )
 
-// options are a user's, but that a ranking is not cut.
-var options = index.Options{MaxResults: 200, MinScoreShare: -1}
-
 func build(t testing.TB, docs []evaluate.Document) *evaluate.Built {
 	t.Helper()
-	b, err := evaluate.Build(t.Context(), options, docs, nil)
+	b, err := evaluate.Build(t.Context(), index.Options{}, docs, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +47,7 @@ func TestJudgedCollections(t *testing.T) {
 	for _, c := range []struct {
 		name       string
 		ndcg, mean float64
-	}{{"cranfield", .36, .30}, {"vaswani", .42, .27}} {
+	}{{"cranfield", .39, .335}, {"vaswani", .44, .29}} {
 		t.Run(c.name, func(t *testing.T) {
 			col, err := evaluate.OpenBEIR(testenv.LargeData(t, "ir", c.name))
 			if err != nil {
@@ -86,13 +83,13 @@ func TestDocumentation(t *testing.T) {
 		t.Helper()
 		atLeast(t, what+", MRR@10", measure(t, what, b, queries, evaluate.TopDepth).MRR, bar)
 	}
-	check("description -> page", docs.Descriptions, .77)
-	check("words -> identifier", docs.Words, .95)
-	check("identifier", docs.Identifiers, .97)
+	check("description -> page", docs.Descriptions, .82)
+	check("words -> identifier", docs.Words, .97)
+	check("identifier", docs.Identifiers, .98)
 	// Those that a page is about, rather than a paragraph of it.
 	if docs, err = evaluate.FromDocs(pages, 3); err != nil {
 		t.Fatal(err)
 	}
-	check("words, to level 3", docs.Words, .95)
-	check("identifier, to level 3", docs.Identifiers, .97)
+	check("words, to level 3", docs.Words, .97)
+	check("identifier, to level 3", docs.Identifiers, .98)
 }

@@ -2,6 +2,7 @@ package evaluate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"sync/atomic"
@@ -66,6 +67,9 @@ func Build(ctx context.Context, o index.Options, docs []Document, progress func(
 	}()
 	o.Dir = b.dir
 	if b.index, err = index.Open(o); err != nil {
+		if o.Meaning != nil {
+			o.Meaning.Close()
+		}
 		return nil, err
 	}
 	var done atomic.Int64
@@ -90,6 +94,25 @@ func (b *Built) Close() error {
 	return err
 }
 
+// patience is how long Wait is silent.
+const patience = time.Second / 2
+
+// Wait returns when all passages have their vectors, where the options have a
+// model for them. progress is told of how many have.
+func (b *Built) Wait(ctx context.Context, progress func(done, total int)) error {
+	for {
+		some, cancel := context.WithTimeout(ctx, patience)
+		err := b.index.WaitMeaning(some, collectionID)
+		cancel()
+		if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
+			return err
+		}
+		if st, ok := b.index.MeaningStatus(collectionID); ok {
+			progress(int(st.Done), int(st.Total))
+		}
+	}
+}
+
 var _ Ranker = (*Built)(nil)
 
 // Rank implements Ranker.
@@ -104,20 +127,26 @@ func (b *Built) Rank(ctx context.Context, query string, depth int) ([]string, ti
 }
 
 // RankPaths returns the paths that a query finds in an index, as hits show
-// them, best first, and how long the search takes that a user gets.
+// them, best first, and how long the search takes that a user gets. Down to
+// TopDepth they are what that search answers, deeper the whole ranking, of which
+// an answer has a part.
 func RankPaths(ctx context.Context, x *index.Index, cols []index.Collection, query string, depth int) ([]space.Path, time.Duration, error) {
 	began := time.Now()
-	r, err := x.Search(ctx, cols, index.Query{Text: query})
+	found, err := x.Search(ctx, cols, index.Query{Text: query})
 	took := time.Since(began)
-	if err == nil && depth > TopDepth {
-		r, err = x.Search(ctx, cols, index.Query{Text: query, Limit: depth, MaxTokens: 1 << 30})
-	}
 	if err != nil {
 		return nil, 0, err
 	}
-	paths := make([]space.Path, len(r.Hits))
-	for i, h := range r.Hits {
-		paths[i] = space.Path(h.Path)
+	var paths []space.Path
+	if depth <= TopDepth {
+		for _, h := range found.Hits {
+			paths = append(paths, space.Path(h.Path))
+		}
+		return paths, took, nil
 	}
-	return paths, took, nil
+	ranked, err := x.Rank(ctx, cols, index.Query{Text: query}, depth)
+	for _, r := range ranked {
+		paths = append(paths, space.Path(r.Path))
+	}
+	return paths, took, err
 }

@@ -103,6 +103,9 @@ type Finder interface {
 
 // find lends the index to f.
 func (l *Local) find(ctx context.Context, f func(Finder) error) (err error) {
+	if l.OpenFinder == nil {
+		return fault.New(fault.Unavailable, "There is no search index here.")
+	}
 	finder, err := l.OpenFinder(ctx)
 	if err != nil {
 		return err

@@ -102,26 +102,10 @@ func (f *finder) Rebuild(ctx context.Context, id space.SpaceID, progress func(st
 	return f.reindexed(ctx, id, src)
 }
 
-// Reread implements admin.Finder. The index reads a file again only where its
-// content has changed, so that reading some of the others means to read all.
+// Reread implements admin.Finder.
 func (f *finder) Reread(ctx context.Context, id space.SpaceID, paths []space.Path, progress func(string)) (admin.Reindexed, error) {
 	src := f.source(progress)
-	var absent []space.Path
-	head, err := f.git.Head(ctx, id)
-	if err != nil {
-		return admin.Reindexed{}, err
-	}
-	for _, p := range paths {
-		if _, err := f.git.Stat(ctx, id, head, p); fault.CodeOf(err) == fault.NotFound {
-			absent = append(absent, p)
-		} else if err != nil {
-			return admin.Reindexed{}, err
-		}
-	}
-	err = f.index.Update(ctx, id, src)
-	if err == nil && len(absent) < len(paths) && src.reads() == 0 {
-		err = f.index.Rebuild(ctx, id, src)
-	}
+	absent, err := f.index.Reread(ctx, id, src, paths)
 	if err != nil {
 		return admin.Reindexed{}, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"slices"
 	"sync"
@@ -101,13 +102,25 @@ func (c *call) measure(ctx context.Context, cfg *config.Config, col *evaluate.Co
 	c.notes(col.Notes)
 	line := limitedLine{progressLine: progressLine{w: c.Stderr, shown: c.Watched}}
 	defer line.clear()
-	built, err := evaluate.Build(ctx, app.IndexOptions(cfg), col.Documents, func(done int) {
+	vectors, err := os.MkdirTemp("", "satchel-eval-")
+	if err != nil {
+		return evaluate.Figures{}, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(vectors)) }()
+	o := app.IndexOptions(cfg)
+	if o.Meaning, err = app.Meaning(cfg, vectors, commandLog(c.Stderr, slog.LevelError)); err != nil {
+		return evaluate.Figures{}, err
+	}
+	built, err := evaluate.Build(ctx, o, col.Documents, func(done int) {
 		line.show("Indexed %d of %d documents", done, len(col.Documents))
 	})
 	if err != nil {
 		return evaluate.Figures{}, err
 	}
 	defer func() { err = errors.Join(err, built.Close()) }()
+	if err := built.Wait(ctx, func(done, total int) { line.show("Embedded %d of %d passages", done, total) }); err != nil {
+		return evaluate.Figures{}, err
+	}
 	return evaluate.Run(ctx, built, col.Queries, evaluate.Depth, func(done int) {
 		line.show("Asked %d of %d queries", done, len(col.Queries))
 	})

@@ -90,7 +90,7 @@ func (m marker) matchesPlain(word string) bool {
 		if strings.HasSuffix(short, "e") || strings.HasSuffix(short, "y") {
 			stem = short[:len(short)-1]
 		}
-		if strings.HasPrefix(long, stem) && len(long)-len(stem) <= 4 {
+		if strings.HasPrefix(long, stem) && len(long)-len(short) <= 4 {
 			return true
 		}
 	}

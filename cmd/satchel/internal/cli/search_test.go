@@ -1,0 +1,145 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"satchel/internal/fault"
+)
+
+func TestMarker(t *testing.T) {
+	on := func(query string, environ ...string) marker {
+		return newMarker(&call{Env: Env{Terminal: true, Environ: environ}}, query)
+	}
+	for _, c := range []struct{ query, text, want string }{
+		{"deploy", "Deploy it.", "[Deploy] it."},
+		{"deploy", "deploying, deployed, deployment; employ", "[deploying], [deployed], [deployment]; employ"},
+		{"cache", "caching a cat", "[caching] a cat"},
+		{"use async data", "`useAsyncData` and useFetch", "`[useAsyncData]` and useFetch"},
+		{"path:docs/** kind:memory -draft word", "docs memory draft word", "docs memory draft [word]"},
+		{`"exact phrase"`, "an exact phrase", "an [exact] [phrase]"},
+		{"データ取得", "データ取得の方法", "[データ取得の方法]"},
+		{"a", "a b", "[a] b"},
+		{"", "anything", "anything"},
+	} {
+		got := strings.NewReplacer("\x1b[1;33m", "[", "\x1b[0m", "]").Replace(on(c.query).mark(c.text))
+		if got != c.want {
+			t.Errorf("%q in %q: %q, want %q", c.query, c.text, got, c.want)
+		}
+	}
+	for name, m := range map[string]marker{
+		"no terminal": newMarker(&call{}, "deploy"), "NO_COLOR": on("deploy", "NO_COLOR=1"), "dumb": on("deploy", "TERM=xterm", "TERM=dumb"),
+	} {
+		if got := m.mark("deploy") + m.strong("x"); got != "deployx" {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
+func TestSearchAnswerIsPrinted(t *testing.T) {
+	for _, c := range []struct{ name, answer, want string }{
+		{"a result", `{"results":[{"title":"Deploying","path":"a.md","lines":"3-5","heading":"Rolling back","snippet":"Stay calm.\nRoll back.\n\n"}],"total":1,"scope":"space (2 documents)"}`,
+			"a.md:4  Deploying › Rolling back\n    Roll back.\n\n1 page in space (2 documents).\n"},
+		{"more than are shown", `{"results":[{"title":"A","path":"a.md","snippet":""}],"total":7,"scope":"space (9 documents)","notes":["A note."]}`,
+			"a.md  A\n\nA note.\nThe best 1 of 7 pages in space (9 documents).\n"},
+		{"nothing", `{"results":[],"total":0,"scope":"space (9 documents)","suggestions":["roll","role"],"index_age":12.3}`,
+			"Did you mean: roll, role\nThe index is 12 s behind the newest commit.\nNothing was found in space (9 documents).\n"},
+		{"escapes", `{"results":[{"title":"\u001b[31mA","path":"a\u0007.md","lines":"1-1","snippet":"roll\u001b]0;x\u0007\ttab\u202e"}],"total":1,"scope":"space\u001b[2J"}`,
+			"\"a\\a.md\":1  [31mA\n    roll]0;x tab\n\n1 page in space[2J.\n"},
+	} {
+		var a searchAnswer
+		if err := json.Unmarshal([]byte(c.answer), &a); err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		a.print(&out, newMarker(&call{}, "roll"))
+		if out.String() != c.want {
+			t.Errorf("%s:\n%q, want\n%q", c.name, out.String(), c.want)
+		}
+	}
+}
+
+// A result may be a whole page; a person sees the few lines that match best.
+func TestExcerpt(t *testing.T) {
+	m := newMarker(&call{}, "rollback checklist")
+	page := strings.Repeat("Something else.\n", 50) + "A rollback.\n" + strings.Repeat("More.\n", 20) + "The rollback checklist.\nStep one.\n" + strings.Repeat("End.\n", 20)
+	lines := m.excerpt(page, 1)
+	if len(lines) != excerptLines || lines[0] != (shownLine{72, "The rollback checklist."}) {
+		t.Errorf("%+v", lines)
+	}
+	if lines := m.excerpt(strings.Repeat("x", 5000), 1); len(lines) != 1 || len([]rune(lines[0].text)) != excerptRunes+1 {
+		t.Errorf("%+v", lines)
+	}
+	if lines := m.excerpt("", 0); len(lines) != 0 {
+		t.Errorf("%+v", lines)
+	}
+}
+
+func TestSplitPaths(t *testing.T) {
+	for _, c := range []struct {
+		name, list string
+		want       []string
+	}{
+		{"lines", "a.md\nb c.md\n", []string{"a.md", "b c.md"}},
+		{"Windows' line ends and a byte order mark", "\ufeffa.md\r\n\r\nb.md", []string{"a.md", "b.md"}},
+		{"NULs", "a.md\x00b\nc.md\x00", []string{"a.md", "b\nc.md"}},
+		{"NULs and a line end", "a.md\x00\n", []string{"a.md"}},
+		{"git's quotes", `"gr\303\266\303\237e.md"` + "\n" + `"a\"b\\c\td.md"` + "\n", []string{"größe.md", "a\"b\\c\td.md"}},
+		{"quotes that are none", `"a" and b.md` + "\n" + `"\377"` + "\n", []string{`"a" and b.md`, `"\377"`}},
+		{"no quotes among NULs", "\"a\"\x00", []string{`"a"`}},
+		{"nothing", "", []string{}},
+	} {
+		if got := splitPaths([]byte(c.list)); !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+func TestChangedPaths(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "list")
+	if err := os.WriteFile(file, []byte("a.md\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := changedPaths(file, nil); err != nil || len(got) != 1 {
+		t.Errorf("%q, %v", got, err)
+	}
+	for list, want := range map[string]string{
+		"a.md\n../b.md\n": `The path "../b.md" cannot be used: it has the segment "..". Nothing was indexed.`,
+		"/etc/passwd":     "Nothing was indexed",
+		"a\x1b[2J.md":     "Nothing was indexed",
+		strings.Repeat("a.md\n", maxChanged/5+1000): "run satchel reindex without --changed",
+	} {
+		_, err := changedPaths("-", strings.NewReader(list))
+		if err == nil || !strings.Contains(fault.PublicOf(err), want) || strings.Contains(fault.PublicOf(err), "\x1b") {
+			t.Errorf("%.20q: %v, want %q", list, err, want)
+		}
+	}
+	if got, err := changedPaths("-", strings.NewReader("")); err != nil || got == nil {
+		t.Errorf("an empty list must stay a list: %#v, %v", got, err)
+	}
+}
+
+// FuzzSplitPaths: a list of paths is read or refused, whatever it holds.
+func FuzzSplitPaths(f *testing.F) {
+	f.Add([]byte("a.md\n\"b\\303\\266.md\"\n"))
+	f.Add([]byte("a\x00b\n\x00"))
+	f.Fuzz(func(t *testing.T, list []byte) {
+		paths, err := changedPaths("-", bytes.NewReader(list))
+		if err != nil {
+			if fault.CodeOf(err) == fault.Internal {
+				t.Error(err)
+			}
+			return
+		}
+		for _, p := range paths {
+			if p == "" || strings.ContainsAny(p, "\x00\n\r") {
+				t.Errorf("%q", p)
+			}
+		}
+	})
+}
