@@ -112,6 +112,29 @@ func TestFindsWhatIsSaidInOtherWords(t *testing.T) {
 	}
 }
 
+// TestAVectorIsOfItsDocumentAlone rebuilds an index, in which documents get
+// others' numbers, before they are embedded: the old vectors must not speak for
+// them.
+func TestAVectorIsOfItsDocumentAlone(t *testing.T) {
+	s := semantictest.New(t, 4)
+	s.Serve(animals)
+	h := pets()
+	x := openIndex(t, Options{Meaning: meaningOf(t, s)})
+	update(t, x, h)
+	embedded(t, x)
+	if got := paths(search(t, x, "kitten")); !slices.Contains(got, "feline.md") {
+		t.Fatalf("kitten finds %v", got)
+	}
+	s.Hold() // queries that were asked before are remembered
+	h.commit(map[string][]byte{"feline.md": nil, "hound.md": []byte("# About hounds\n\nA hound.\n"), "de/cat.md": nil})
+	if err := x.Rebuild(t.Context(), testSpace, h); err != nil {
+		t.Fatal(err)
+	}
+	if got := paths(search(t, x, "kitten")); slices.Contains(got, "hound.md") {
+		t.Errorf("kitten finds %v", got)
+	}
+}
+
 func TestWithoutItsModelASearchGoesByWords(t *testing.T) {
 	for name, fault := range map[string]semantictest.Fault{
 		"dead": func(w http.ResponseWriter, _ *http.Request, _ []string) bool { w.WriteHeader(503); return true },
