@@ -159,7 +159,7 @@ func cutChunks(lines []line, maxChunks int) (chunks []chunk, truncated bool) {
 		case l.level > 0:
 			// A section begins a chunk of its own unless what is open and the
 			// section together stay small, or nothing is said yet.
-			if says && size+sizes[i] > chunkTarget {
+			if (says || size >= chunkSplit) && size+sizes[i] > chunkTarget {
 				closeAt(i)
 			}
 		case !says && size < chunkSplit:

@@ -172,6 +172,18 @@ func TestNoChunkIsMereStructure(t *testing.T) {
 	}
 }
 
+// A page of nothing but headings is cut as others are.
+func TestHeadingsWithoutTextAreCut(t *testing.T) {
+	for _, text := range []string{strings.Repeat("###### h\n", 20_000), strings.Repeat("heron\n===\n", 20_000), strings.Repeat("# a\n\n", 20_000)} {
+		p := parsePage("a.md", []byte(text), 1<<chunkBits-1)
+		for _, c := range p.chunks {
+			if c.end-c.start > 2*chunkSplit {
+				t.Fatalf("%.20q: a chunk of %d bytes", text, c.end-c.start)
+			}
+		}
+	}
+}
+
 // A line of a megabyte is cut into chunks of the usual size, after sentences
 // where there are some and never within a character.
 func TestLongLinesAreCut(t *testing.T) {
