@@ -44,6 +44,7 @@ var layers = []struct {
 // only lists dependencies that a few of our trees alone may import.
 var only = map[string][]string{
 	"github.com/blevesearch/bleve":           {"cmd/satchel-bench"},
+	"github.com/blevesearch/snowballstem":    {"tools/index/language"},
 	"github.com/mark3labs/mcp-go":            {"mcp", "cmd/satchel-bench"},
 	"github.com/go-git/go-git":               {"gitstore"},
 	"gvisor.dev/gvisor":                      {"sandbox/gvisor", "cmd/satchel-bench"},
