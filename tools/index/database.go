@@ -128,7 +128,7 @@ func openFile(ctx context.Context, file string, o Options, cache *rowCache) (_ *
 	if d.view, err = loadView(ctx, d.write, d.state.epoch); err != nil {
 		return nil, err
 	}
-	if d.read, err = sql.Open("sqlite", dsn(file, "query_only(1)", "cache_size(-8192)")+"&mode=rw"); err != nil {
+	if d.read, err = sql.Open("sqlite", dsn(file, "query_only(1)", fmt.Sprintf("cache_size(-%d)", max(1, o.CacheBytes/4/1024)))+"&mode=rw"); err != nil {
 		return nil, err
 	}
 	d.read.SetMaxOpenConns(o.Readers)

@@ -19,12 +19,29 @@
 //
 // # How it ranks
 //
-// A document is cut into chunks at its headings. Text becomes terms in Go
-// (folding, English stemming, identifiers whole and in parts, bigrams for
-// scripts without spaces), and FTS5 keeps the terms of each chunk in columns.
-// A query runs in two steps: FTS5 picks the best few hundred chunks of each
-// database, reading the rare terms first and no more than a bounded number of
-// rows; then BM25F over statistics that are summed over all databases of the
-// query (FTS5's own bm25 knows one table only), with boosts for phrases,
-// proximity and names, orders the documents.
+// A document is cut into chunks at its headings. Text becomes terms in Go (see
+// the package language), and segments keep which chunks hold a term, and how
+// often in which field (see the package segment). A query runs in two steps: each
+// database scores all chunks that hold a word of it, by statistics that are
+// summed over all databases of the query, so that they answer as one; then the
+// best documents are looked at for phrases, proximity and names.
+//
+// # How it is stored
+//
+// The postings are our own, in blobs of the same database, so that they and the
+// commit that they speak of change in one transaction. Measured against FTS5
+// (through modernc.org/sqlite, which is C transpiled to Go) on 10,000 generated
+// pages: choosing the candidates of a query took 7.4 ms of processor time of at
+// most 6,000 rows, and takes 1.3 ms of all that match; the database is a fifth
+// smaller; and the terms of a prefix are walked through in order, for words with
+// a slip of the keys.
+//
+// A build writes one segment, or several where one would not fit into memory
+// (Options.BuildBytes); an update adds a small one with the new chunks and the
+// terms of the chunks that went. Segments are merged within the transaction of
+// the update that makes them too many, so that there are a few for each power of
+// four, and readers, each in a transaction of its own, never wait for that. What
+// is in memory of a database is about 16 bytes for each chunk, 12 for each
+// document and the first term of each 4 KB of dictionary; besides, rows used last
+// are kept, of all databases together no more than Options.CacheBytes.
 package index

@@ -59,7 +59,8 @@ type Options struct {
 	// phrase of several words, the best first. Default 6,000.
 	MaxRows int
 	// CacheBytes is how much memory rows of all databases are kept in between
-	// searches. Default 8 MiB.
+	// searches; each of the Readers of a database keeps pages of a quarter of
+	// that besides. Default 8 MiB.
 	CacheBytes int
 	// BuildBytes is about how much memory the postings of one build or update
 	// take before they are written as a segment. Default 64 MiB.

@@ -1,0 +1,173 @@
+package index
+
+import (
+	"bytes"
+	"database/sql"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func dbFiles(t *testing.T, dir string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// closedIndex leaves an index of so many pages, and of one with the word
+// lighthouse, in a directory.
+func closedIndex(t *testing.T, pages int) (*history, string) {
+	t.Helper()
+	h := newHistory()
+	h.commit(newGenerator(3).pages(pages, 3000))
+	h.commit(map[string][]byte{"mark.md": []byte("lighthouse")})
+	dir := t.TempDir()
+	x, err := Open(Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	update(t, x, h)
+	if err := x.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return h, dir
+}
+
+func TestIndexHealsItself(t *testing.T) {
+	damage := func(f func(t *testing.T, file string)) func(*testing.T, string) {
+		return func(t *testing.T, dir string) {
+			for _, file := range dbFiles(t, dir) {
+				f(t, file)
+			}
+		}
+	}
+	for name, break_ := range map[string]func(t *testing.T, dir string){
+		"missing":   damage(func(t *testing.T, f string) { os.Remove(f) }),
+		"empty":     damage(func(t *testing.T, f string) { os.Truncate(f, 0) }),
+		"truncated": damage(func(t *testing.T, f string) { os.Truncate(f, 10_000) }),
+		"garbage":   damage(func(t *testing.T, f string) { os.WriteFile(f, []byte(strings.Repeat("garbage ", 5000)), 0o600) }),
+		"no tables": damage(func(t *testing.T, f string) {
+			os.Remove(f)
+			execSQL(t, f, `CREATE TABLE other(x)`)
+		}),
+		"other schema": damage(func(t *testing.T, f string) { execSQL(t, f, `UPDATE meta SET value = 'old' WHERE key = 'schema'`) }),
+		"unknown commit": damage(func(t *testing.T, f string) {
+			execSQL(t, f, `UPDATE meta SET value = 'feedfeedfeedfeedfeedfeedfeedfeedfeedfeed' WHERE key = 'commit'`)
+		}),
+		"half-built": func(t *testing.T, dir string) {
+			for _, f := range dbFiles(t, dir) {
+				os.Rename(f, f+".new")
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h, dir := closedIndex(t, 30)
+			break_(t, dir)
+			x := openIndex(t, Options{Dir: dir})
+			if _, err := x.Search(t.Context(), testCollections, Query{Text: "lighthouse"}); err != nil {
+				t.Errorf("a search over a broken index: %v", err)
+			}
+			update(t, x, h)
+			if got := paths(search(t, x, "lighthouse")); !slices.Equal(got, []string{"mark.md"}) {
+				t.Errorf("%v", got)
+			}
+			if files := dbFiles(t, dir); len(files) != 1 {
+				t.Errorf("left over: %v", files)
+			}
+		})
+	}
+}
+
+func execSQL(t *testing.T, file, q string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Exec(q); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Whatever is missing or wrong in any table: a search says so or answers without
+// it, and the next update rebuilds what a search or an update has met.
+func TestDamageInEveryTableIsRepaired(t *testing.T) {
+	for _, damage := range []string{
+		`DELETE FROM segments`,
+		`DELETE FROM blocks`,
+		`UPDATE blocks SET data = zeroblob(100)`,
+		`UPDATE blocks SET data = substr(data, 1, length(data) - 9)`,
+		`UPDATE segments SET head = zeroblob(100)`,
+		`UPDATE segments SET head = substr(head, 1, length(head) / 2)`,
+		`DELETE FROM docs`,
+		`DELETE FROM texts`,
+		`DELETE FROM chunks`,
+		`UPDATE chunks SET tokens = x'ff'`,
+		`DELETE FROM meta`,
+		`INSERT INTO dead(doc) SELECT id FROM docs`,
+		`DROP TABLE dead`, `DROP TABLE blocks`, `DROP TABLE segments`, `DROP TABLE chunks`, `DROP TABLE texts`, `DROP TABLE docs`, `DROP TABLE meta`,
+	} {
+		t.Run(damage, func(t *testing.T) {
+			h, dir := closedIndex(t, 5)
+			execSQL(t, dbFiles(t, dir)[0], damage)
+			x := openIndex(t, Options{Dir: dir})
+			for _, q := range []string{"lighthouse", `"lighthouse keeper"`} {
+				if _, err := x.Search(t.Context(), testCollections, Query{Text: q}); err != nil {
+					t.Errorf("a search over a broken index: %v", err)
+				}
+			}
+			h.commit(map[string][]byte{"mark.md": []byte("the lighthouse keeper"), "knowledge/new.md": []byte("new")})
+			update(t, x, h)
+			if got := paths(search(t, x, `"lighthouse keeper"`)); !slices.Equal(got, []string{"mark.md"}) {
+				t.Errorf("%v", got)
+			}
+		})
+	}
+}
+
+// Pages that rot while the database is open are met by a query, which says so;
+// the follower rebuilds.
+func TestRotMetByAQueryIsRepaired(t *testing.T) {
+	h, dir := closedIndex(t, 200)
+	file := dbFiles(t, dir)[0]
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// All but the first pages, which hold the schema and what is read at opening.
+	copy(data[64<<10:], bytes.Repeat([]byte{0xa5}, len(data)-(64<<10)))
+	if err := os.WriteFile(file, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	x := openIndex(t, Options{Dir: dir})
+	f := x.Follow(h)
+	defer f.Close()
+	r, err := x.Search(t.Context(), testCollections, Query{Text: "lighthouse"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Hits) == 0 && len(r.Notes) == 0 {
+		t.Errorf("a damaged index answers as if it were empty: %+v", r)
+	}
+	f.Refresh(testSpace)
+	e, _ := x.entry(testSpace)
+	for {
+		e.mu.Lock()
+		rotten, news := e.rotten, e.news
+		e.mu.Unlock()
+		if r := search(t, x, "lighthouse"); !rotten && len(r.Hits) == 1 {
+			break
+		}
+		select {
+		case <-news:
+		case <-t.Context().Done():
+			t.Fatal("not repaired")
+		}
+	}
+}

@@ -1,0 +1,151 @@
+package index
+
+import (
+	"context"
+	"database/sql"
+	"strings"
+
+	"satchel/tools/index/segment"
+)
+
+// termEntry is what the dictionaries of a view say of a term.
+type termEntry struct {
+	df      int64 // live chunks that hold it
+	occurs  int64 // how often bodies have it, once that was asked for; see occurrences
+	counted bool
+	entries []segment.Entry // one for each part
+}
+
+// lookup finds a term in every segment of the session's view.
+func (s *session) lookup(ctx context.Context, t string) (*termEntry, error) {
+	if e, ok := s.terms[t]; ok {
+		return e, nil
+	}
+	read := s.readRow(ctx)
+	e := &termEntry{entries: make([]segment.Entry, len(s.view.parts))}
+	for i, p := range s.view.parts {
+		var err error
+		if e.entries[i], err = p.seg.Lookup(read, t); err != nil {
+			return nil, err
+		}
+		e.df += e.entries[i].DF
+	}
+	s.terms[t] = e
+	return e, nil
+}
+
+// freq returns how many chunks of the database hold a term.
+func (s *session) freq(ctx context.Context, t string) (int64, error) {
+	e, err := s.lookup(ctx, t)
+	if err != nil {
+		return 0, err
+	}
+	return e.df, nil
+}
+
+// occurrences returns how often the bodies of all live chunks have a term.
+func (s *session) occurrences(ctx context.Context, t string) (int64, error) {
+	e, err := s.lookup(ctx, t)
+	if err != nil {
+		return 0, err
+	}
+	if e.counted {
+		return e.occurs, nil
+	}
+	m, _ := s.db.scratch.Get().(*scratch)
+	if m == nil {
+		m = &scratch{}
+	}
+	defer s.db.scratch.Put(m)
+	sum := int64(0)
+	for i := range s.view.parts {
+		p := &s.view.parts[i]
+		if err := s.each(ctx, t, i, m, func(ps []segment.Posting) {
+			for j := range ps {
+				if p.dead == nil || !p.dead.has(int(ps[j].Chunk)) {
+					sum += int64(ps[j].Counts[fieldBody])
+				}
+			}
+		}); err != nil {
+			return 0, err
+		}
+	}
+	e.occurs, e.counted = sum, true
+	return sum, nil
+}
+
+// eachTerm calls yield with every term that begins with prefix and how many
+// chunks hold it, in order, until yield returns false.
+func (s *session) eachTerm(ctx context.Context, prefix string, yield func(term string, df int64) bool) error {
+	read := s.readRow(ctx)
+	var cursors []*segment.Cursor
+	next := func(c *segment.Cursor) bool {
+		return c.Next() && strings.HasPrefix(string(c.Term()), prefix)
+	}
+	for _, p := range s.view.parts {
+		c := p.seg.Seek(read, prefix)
+		for c.Next() {
+			if string(c.Term()) >= prefix {
+				break
+			}
+		}
+		if c.Err() != nil {
+			return c.Err()
+		}
+		if c.Valid() && strings.HasPrefix(string(c.Term()), prefix) {
+			cursors = append(cursors, c)
+		}
+	}
+	for len(cursors) > 0 {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		term := string(cursors[0].Term())
+		for _, c := range cursors[1:] {
+			if t := string(c.Term()); t < term {
+				term = t
+			}
+		}
+		df := int64(0)
+		rest := cursors[:0]
+		for _, c := range cursors {
+			if string(c.Term()) == term {
+				df += c.Entry().DF
+				if !next(c) {
+					if c.Err() != nil {
+						return c.Err()
+					}
+					continue
+				}
+			}
+			rest = append(rest, c)
+		}
+		cursors = rest
+		if df > 0 && !yield(term, df) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// chunkWith returns the id of a chunk that holds a term; sql.ErrNoRows where
+// there is none.
+func (s *session) chunkWith(ctx context.Context, t string) (int64, error) {
+	var m scratch
+	for i, p := range s.view.parts {
+		found := int64(-1)
+		if err := s.each(ctx, t, i, &m, func(ps []segment.Posting) {
+			for j := 0; j < len(ps) && found < 0; j++ {
+				if c := ps[j].Chunk; !p.dead.has(int(c)) {
+					found = chunkID(p.seg.Chunks[c])
+				}
+			}
+		}); err != nil {
+			return 0, err
+		}
+		if found >= 0 {
+			return found, nil
+		}
+	}
+	return 0, sql.ErrNoRows
+}
