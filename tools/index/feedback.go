@@ -22,7 +22,8 @@ const (
 	feedbackDocs = 5
 	// feedbackTerms of them are searched for.
 	feedbackTerms = 20
-	// feedbackShare of the query's weight is theirs together.
+	// feedbackShare is what they may add together to a score, of what the query's
+	// own terms may.
 	feedbackShare = 0.3
 	// feedbackIn is in how many of the documents a term must be.
 	feedbackIn = 2
@@ -100,18 +101,18 @@ func (u *inquiry) feedback(ctx context.Context, docs []*found) ([]term, error) {
 	}
 	slices.SortFunc(best, func(a, b *word) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.text, b.text)) })
 	best = best[:min(len(best), feedbackTerms)]
-	sum, own := 0.0, 0.0
+	theirs, own := 0.0, 0.0
 	for _, w := range best {
-		sum += w.score
+		theirs += w.score * idf(u.stats.chunks, w.df)
 	}
 	for _, t := range u.plan.terms {
 		if t.df > 0 {
-			own += t.weight * t.telling
+			own += t.weight * t.telling * idf(u.stats.chunks, t.df)
 		}
 	}
 	terms := make([]term, len(best))
 	for i, w := range best {
-		terms[i] = term{text: w.text, weight: w.score / sum * own * feedbackShare, telling: 1, df: w.df, word: -1, inBody: true}
+		terms[i] = term{text: w.text, weight: w.score / theirs * own * feedbackShare, telling: 1, df: w.df, word: -1, inBody: true}
 	}
 	return terms, nil
 }

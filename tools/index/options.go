@@ -53,7 +53,7 @@ type Options struct {
 	// Default 40.
 	MaxQueryTerms int
 	// Candidates is how many chunks of each database are handed to the ranking:
-	// the best of all that hold a word of the query. Default 200.
+	// the best of all that hold a word of the query. Default 1,000.
 	Candidates int
 	// MaxRows bounds how many chunks of each segment are looked into for a
 	// phrase of several words, the best first. Default 6,000.
@@ -89,7 +89,7 @@ const (
 	DefaultMaxResults    = 50
 	DefaultMaxQueryBytes = 2000
 	DefaultMaxQueryTerms = 40
-	DefaultCandidates    = 200
+	DefaultCandidates    = 1000
 	DefaultMaxRows       = 6000
 	DefaultCacheBytes    = 8 << 20
 	DefaultBuildBytes    = 64 << 20
