@@ -52,6 +52,7 @@ func (u *inquiry) weighEvidence(ctx context.Context, docs []*found) error {
 		if err != nil {
 			return u.x.failed(ctx, f.session, err)
 		}
+		f.path = heads[f].path
 		e.weigh(f, heads[f], words)
 	}
 	return nil

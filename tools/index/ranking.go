@@ -122,11 +122,12 @@ func (u *inquiry) pass(ctx context.Context, terms []term, r *Results) ([]*found,
 }
 
 // sortFound puts the best first; equal ones are in the order of their
-// collections and of their ids.
+// collections and paths, or, where those have not been read, of their ids, which
+// depend on when a page was indexed.
 func sortFound(all []*found) {
 	slices.SortFunc(all, func(a, b *found) int {
-		return cmp.Or(cmp.Compare(b.score, a.score),
-			strings.Compare(string(a.session.col.ID), string(b.session.col.ID)), cmp.Compare(a.id, b.id))
+		return cmp.Or(cmp.Compare(b.score, a.score), strings.Compare(string(a.session.col.ID), string(b.session.col.ID)),
+			strings.Compare(string(a.path), string(b.path)), cmp.Compare(a.id, b.id))
 	})
 }
 

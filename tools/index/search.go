@@ -31,8 +31,9 @@ type found struct {
 	session *session
 	id      int64
 	score   float64
-	chunks  []scored // best first
-	terms   uint64   // which of the query's are in the best; see candidate
+	chunks  []scored   // best first
+	terms   uint64     // which of the query's are in the best; see candidate
+	path    space.Path // once it was looked at, for the order of equal ones
 	doc     docRow
 	best    passage // of chunks[0]
 	loaded  bool
