@@ -1,6 +1,8 @@
 package evaluate
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -8,10 +10,14 @@ import (
 	"strings"
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"satchel/internal/fault"
 	"satchel/internal/space"
 	"satchel/tools/index"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // collection writes files and opens them.
 func collection(t *testing.T, files map[string]string) (*BEIR, error) {
@@ -196,6 +202,11 @@ func TestBuildCleansUp(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	broken := []Document{{ID: "a", Path: "a.md", Size: 1, Read: func() ([]byte, error) { return nil, fmt.Errorf("the disk is gone") }}}
 	if _, err := Build(t.Context(), index.Options{}, broken, nil); err == nil || !strings.Contains(err.Error(), "the disk is gone") {
+		t.Error(err)
+	}
+	ctx, interrupt := context.WithCancel(t.Context())
+	slow := []Document{{ID: "a", Path: "a.md", Size: 1, Read: func() ([]byte, error) { interrupt(); return []byte("A"), nil }}, {ID: "b", Path: "b.md", Size: 1, Read: func() ([]byte, error) { return []byte("B"), nil }}}
+	if _, err := Build(ctx, index.Options{}, slow, nil); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	left, err := os.ReadDir(os.Getenv("TMPDIR"))

@@ -1,6 +1,7 @@
 package evaluate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -79,7 +80,10 @@ func Build(ctx context.Context, o index.Options, docs []Document, progress func(
 			progress(int(n))
 		}
 	})
-	return b, b.index.Update(ctx, collectionID, src)
+	if err := b.index.Update(ctx, collectionID, src); err != nil {
+		return nil, cmp.Or(ctx.Err(), err) // what fails as a consequence says less
+	}
+	return b, nil
 }
 
 // Close closes the index and removes it.

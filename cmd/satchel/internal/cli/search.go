@@ -65,14 +65,13 @@ With --json it prints what the search tool answers.`,
 // searchAnswer is what is shown of the search tool's answer.
 type searchAnswer struct {
 	Results []struct {
-		Title       string `json:"title"`
-		Path        string `json:"path"`
-		Lines       string `json:"lines"`
-		Heading     string `json:"heading"`
-		Description string `json:"description"`
-		Snippet     string `json:"snippet"`
-		Source      string `json:"source"`
-		Date        string `json:"date"`
+		Title       string   `json:"title"`
+		Path        string   `json:"path"`
+		Lines       string   `json:"lines"`
+		Heading     string   `json:"heading"`
+		Description string   `json:"description"`
+		Snippet     string   `json:"snippet"`
+		Also        []string `json:"also"`
 	} `json:"results"`
 	Total       int      `json:"total"`
 	Scope       string   `json:"scope"`
@@ -85,15 +84,21 @@ type searchAnswer struct {
 // editor finds it, and the lines that show why it is one.
 func (a searchAnswer) print(w io.Writer, m marker) {
 	for _, r := range a.Results {
-		from, _, _ := strings.Cut(r.Lines, "-")
+		from, to, _ := strings.Cut(r.Lines, "-")
 		first, _ := strconv.Atoi(from) // none: 0
+		last, _ := strconv.Atoi(to)
 		lines := m.excerpt(r.Snippet, first)
+		// A snippet that leaves lines out, or says them in its own way, cannot be
+		// told more closely than the answer does.
+		if n := strings.Count(strings.TrimSuffix(r.Snippet, "\n"), "\n"); first > 0 && last == first+n && len(lines) > 0 {
+			first, last = lines[0].number, lines[len(lines)-1].number
+		}
 		place := printable(r.Path)
-		if first > 0 && len(lines) > 0 {
-			place += ":" + strconv.Itoa(lines[0].number)
-			if last := lines[len(lines)-1].number; last > lines[0].number {
-				place += "-" + strconv.Itoa(last)
-			}
+		if first > 0 {
+			place += ":" + strconv.Itoa(first)
+		}
+		if last > first {
+			place += "-" + strconv.Itoa(last)
 		}
 		about := []string{}
 		for _, s := range []string{r.Title, r.Heading} {
@@ -104,6 +109,9 @@ func (a searchAnswer) print(w io.Writer, m marker) {
 		fmt.Fprintf(w, "%s  %s\n", m.strong(place), strings.Join(about, " › "))
 		for _, l := range lines {
 			fmt.Fprintln(w, strings.TrimRight("    "+m.mark(l.text), " "))
+		}
+		if len(r.Also) > 0 {
+			fmt.Fprintf(w, "    also: %s\n", oneLine(strings.Join(r.Also, ", ")))
 		}
 		fmt.Fprintln(w)
 	}

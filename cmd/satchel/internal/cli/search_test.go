@@ -43,10 +43,12 @@ func TestMarker(t *testing.T) {
 
 func TestSearchAnswerIsPrinted(t *testing.T) {
 	for _, c := range []struct{ name, answer, want string }{
-		{"a result", `{"results":[{"title":"Deploying","path":"a.md","lines":"3-5","heading":"Rolling back","snippet":"Stay calm.\nRoll back.\n\n"}],"total":1,"scope":"space (2 documents)"}`,
+		{"a result", `{"results":[{"title":"Deploying","path":"a.md","lines":"3-4","heading":"Rolling back","snippet":"Stay calm.\nRoll back.\n"}],"total":1,"scope":"space (2 documents)"}`,
 			"a.md:4  Deploying › Rolling back\n    Roll back.\n\n1 page in space (2 documents).\n"},
 		{"more than are shown", `{"results":[{"title":"A","path":"a.md","snippet":""}],"total":7,"scope":"space (9 documents)","notes":["A note."]}`,
 			"a.md  A\n\nA note.\nThe best 1 of 7 pages in space (9 documents).\n"},
+		{"a snippet that leaves lines out, and copies", `{"results":[{"title":"A","path":"a.md","lines":"3-50","snippet":"…\nRoll back.","also":["b.md","c.md"]}],"total":1,"scope":"space"}`,
+			"a.md:3-50  A\n    Roll back.\n    also: b.md, c.md\n\n1 page in space.\n"},
 		{"nothing", `{"results":[],"total":0,"scope":"space (9 documents)","suggestions":["roll","role"],"index_age":12.3}`,
 			"Did you mean: roll, role\nThe index is 12 s behind the newest commit.\nNothing was found in space (9 documents).\n"},
 		{"escapes", `{"results":[{"title":"\u001b[31mA","path":"a\u0007.md","lines":"1-1","snippet":"roll\u001b]0;x\u0007\ttab\u202e"}],"total":1,"scope":"space\u001b[2J"}`,
