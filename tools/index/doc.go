@@ -41,7 +41,7 @@
 // terms of the chunks that went. Segments are merged within the transaction of
 // the update that makes them too many, so that there are a few for each power of
 // four, and readers, each in a transaction of its own, never wait for that. What
-// is in memory of a database is about 16 bytes for each chunk, 12 for each
-// document and the first term of each 4 KB of dictionary; besides, rows used last
+// is in memory of a database is 12 bytes for each chunk and the first term
+// of each 4 KB of dictionary; besides, rows used last
 // are kept, of all databases together no more than Options.CacheBytes.
 package index

@@ -81,12 +81,6 @@ func (s *scorer) part(i int, n counts, length *[fieldCount]uint16) float32 {
 	return s.weight[i] * sum
 }
 
-// whole returns what term i, so often in a document that is so long, adds to the
-// document's score.
-func (s *scorer) whole(i int, n [fieldCount]uint32, length *[fieldCount]uint32) float32 {
-	return 0
-}
-
 // burstWeight is how much more a word tells for each e-fold that it is in fewer
 // chunks than as many occurrences, strewn by chance, would be in.
 const burstWeight = 0.6

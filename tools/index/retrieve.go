@@ -24,8 +24,6 @@ type retrieval struct {
 	// depth is how many chunks are wanted; verify how many of the best are
 	// looked into for phrases of several words.
 	depth, verify int
-	// wholes asks for candidate.whole.
-	wholes bool
 }
 
 // candidate is a chunk that matches.
@@ -33,9 +31,6 @@ type candidate struct {
 	id    int64
 	score float64
 	terms uint64 // bit i: it holds terms[i], of the first 64
-	// whole is the score of the document as one text: the sum of scorer.whole
-	// over the terms that are in any of its chunks.
-	whole float64
 }
 
 // docSet is the documents that meet a filter.
@@ -70,16 +65,10 @@ func (s *session) filterDocs(ctx context.Context, cond string, args []any) (*doc
 type scratch struct {
 	score []float32
 	terms []uint64
-	whole []float32 // by document
 	buf   [512]segment.Posting
 }
 
-func (m *scratch) reset(n, docs int) {
-	if cap(m.whole) < docs {
-		m.whole = make([]float32, docs)
-	}
-	m.whole = m.whole[:docs]
-	clear(m.whole)
+func (m *scratch) reset(n int) {
 	if cap(m.score) < n {
 		m.score, m.terms = make([]float32, n), make([]uint64, n)
 		return
@@ -191,7 +180,7 @@ func (s *session) retrievePart(ctx context.Context, i int, r *retrieval, m *scra
 			never[j] |= has[j]
 		}
 	}
-	m.reset(len(chunks), len(p.seg.DocLength))
+	m.reset(len(chunks))
 	for k := range r.terms {
 		bit := uint64(1) << min(k, 63)
 		if err := s.each(ctx, r.terms[k].text, i, m, func(ps []segment.Posting) {
@@ -203,12 +192,6 @@ func (s *session) retrievePart(ctx context.Context, i int, r *retrieval, m *scra
 		}); err != nil {
 			return 0, err
 		}
-		if !r.wholes {
-			continue
-		}
-		if err := s.scoreWholes(ctx, k, i, r, m); err != nil {
-			return 0, err
-		}
 	}
 	last := int64(-1)
 	accept := func(c int) {
@@ -216,7 +199,7 @@ func (s *session) retrievePart(ctx context.Context, i int, r *retrieval, m *scra
 			last = doc
 			docs++
 		}
-		t.offer(candidate{id: chunkID(chunks[c]), score: float64(m.score[c]), terms: m.terms[c], whole: float64(m.whole[p.seg.Ordinal[c]])})
+		t.offer(candidate{id: chunkID(chunks[c]), score: float64(m.score[c]), terms: m.terms[c]})
 	}
 	var open []int
 	for c := range chunks {
@@ -257,31 +240,6 @@ func (s *session) retrievePart(ctx context.Context, i int, r *retrieval, m *scra
 		accept(c)
 	}
 	return docs, nil
-}
-
-// scoreWholes adds what a term gives to the documents of a part.
-func (s *session) scoreWholes(ctx context.Context, term, part int, r *retrieval, m *scratch) error {
-	seg := s.view.parts[part].seg
-	doc := uint32(0)
-	var n [fieldCount]uint32
-	add := func() {
-		if n != [fieldCount]uint32{} {
-			m.whole[doc] += r.sc.whole(term, n, &seg.DocLength[doc])
-		}
-	}
-	err := s.each(ctx, r.terms[term].text, part, m, func(ps []segment.Posting) {
-		for j := range ps {
-			if d := seg.Ordinal[ps[j].Chunk]; d != doc {
-				add()
-				doc, n = d, [fieldCount]uint32{}
-			}
-			for f, c := range ps[j].Counts {
-				n[f] += uint32(c)
-			}
-		}
-	})
-	add()
-	return err
 }
 
 // verified tells whether a chunk that holds the words of the phrases has them

@@ -8,7 +8,7 @@ import (
 // statements are the queries of every search, prepared once per database;
 // database/sql prepares them again on each connection as needed.
 type statements struct {
-	row, tokens, features, passage *sql.Stmt
+	row, tokens, passage *sql.Stmt
 }
 
 func prepare(ctx context.Context, db *sql.DB) (*statements, error) {
@@ -19,7 +19,6 @@ func prepare(ctx context.Context, db *sql.DB) (*statements, error) {
 	}{
 		{&s.row, `SELECT data FROM blocks WHERE id = ?`},
 		{&s.tokens, `SELECT tokens FROM chunks WHERE id = ?`},
-		{&s.features, `SELECT c.id, d.path, title, crumbs, lang, date, tokens FROM json_each(?) j JOIN chunks c ON c.id = j.value JOIN docs d ON d.id = c.id >> 12`},
 		{&s.passage, `SELECT c.start, c.end, c.line0, c.line1, c.crumbs, c.anchors, substr(t.text, c.start + 1, min(c.end - c.start, ?)),
 			path, blob, title, description, kind, lang, version, date, lines
 			FROM chunks c JOIN docs d ON d.id = c.id >> 12 JOIN texts t ON t.id = d.id WHERE c.id = ?`},
@@ -37,7 +36,7 @@ func (s *statements) close() {
 	if s == nil {
 		return
 	}
-	for _, st := range []*sql.Stmt{s.row, s.tokens, s.features, s.passage} {
+	for _, st := range []*sql.Stmt{s.row, s.tokens, s.passage} {
 		if st != nil {
 			st.Close()
 		}

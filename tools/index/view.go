@@ -13,7 +13,7 @@ import (
 )
 
 // view is the index of a database at one epoch, as far as it is in memory: what
-// is known of each chunk (about 16 bytes) and the first terms of the blocks of
+// is known of each chunk (12 bytes) and the first terms of the blocks of
 // each dictionary. It never changes: an update makes another one, which shares
 // the segments.
 type view struct {

@@ -10,10 +10,8 @@ import (
 type Segment struct {
 	// Chunks are those of the segment, ascending by document.
 	Chunks []Chunk
-	// Ordinal numbers the documents of the segment from 0, for each chunk.
-	Ordinal []uint32
-	// DocLength is the field lengths of each document, the sums over its chunks.
-	DocLength [][Fields]uint32
+	// Docs is how many documents they are of.
+	Docs int
 
 	first, pages int64
 	firsts       []string // the first term of each block
@@ -38,22 +36,18 @@ func Open(head []byte) (*Segment, error) {
 	}
 	chunks := d.uvarint(uint64(len(d.data)))
 	s.Chunks = make([]Chunk, 0, chunks)
-	s.Ordinal = make([]uint32, 0, chunks)
 	doc := uint64(0)
 	for i := range chunks {
 		step := d.uvarint(math.MaxUint32)
 		doc += step
 		if step > 0 || i == 0 {
-			s.DocLength = append(s.DocLength, [Fields]uint32{})
+			s.Docs++
 		}
-		sum := &s.DocLength[len(s.DocLength)-1]
 		c := Chunk{Doc: uint32(doc), Part: uint16(d.uvarint(math.MaxUint16))}
 		for f := range c.Length {
 			c.Length[f] = uint16(d.uvarint(math.MaxUint16))
-			sum[f] += uint32(c.Length[f])
 		}
 		s.Chunks = append(s.Chunks, c)
-		s.Ordinal = append(s.Ordinal, uint32(len(s.DocLength)-1))
 	}
 	if d.bad || len(d.data) > 0 || doc > math.MaxUint32 {
 		return nil, damaged("head")
@@ -65,9 +59,6 @@ func Open(head []byte) (*Segment, error) {
 func (s *Segment) Rows() (first, end int64) {
 	return s.first, s.first + s.pages + int64(len(s.firsts))
 }
-
-// Docs is how many documents the segment holds.
-func (s *Segment) Docs() int { return len(s.DocLength) }
 
 // Find returns the first chunk of a document and how many there are.
 func (s *Segment) Find(doc uint32) (chunk, n int) {
