@@ -20,8 +20,10 @@ const (
 	namedBoost  = 0.6
 	exactBoost  = 0.1
 	titledBoost = 0.2
-	// headedBoost is for a passage with a heading that is the query's words.
-	headedBoost = 0.6
+	// headedBoost is for a passage with a heading that is the query's words,
+	// definedBoost for one with a heading that is the identifier which they make.
+	headedBoost  = 0.6
+	definedBoost = 1.3
 	// coveredBoost is for a title all of whose words are in the query, and falls
 	// with the third power of the share that is: a short title that a sentence
 	// has whole is most often what the sentence is about.
@@ -91,10 +93,7 @@ func (e *evidence) weigh(f *found, h head, words tokens) {
 	if len(title) > 0 {
 		f.score *= 1 + coveredBoost*math.Pow(share/float64(len(title)), coveredPower)
 	}
-	boost := e.named(h, title)
-	if boost == 0 && e.headed(words) {
-		boost = headedBoost
-	}
+	boost := max(e.named(h, title), e.headed(words))
 	if len(e.sequence) > 1 {
 		near := adjacency(words.field(fieldBody), e.sequence)
 		boost += adjacentBoost * near
@@ -149,25 +148,27 @@ func sameWords(title, sequence []string) bool {
 	return len(title) > 0
 }
 
-// headed tells whether one of the headings of a passage is the query's words, as
-// such or in one.
-func (e *evidence) headed(words tokens) bool {
+// headed returns the boost of a passage for its headings.
+func (e *evidence) headed(words tokens) float64 {
 	if e.p.name == "" {
-		return false
+		return 0
 	}
+	boost := 0.0
 	headings := words.field(fieldCrumb)
 	for from := 0; from < len(headings); {
 		to := from
 		for to < len(headings) && headings[to] != tokenBreak {
 			to++
 		}
-		h := headings[from:to]
-		if len(h) == 1 && h[0] == e.name || len(h) > 0 && slices.Equal(h, e.sequence) {
-			return true
+		switch h := headings[from:to]; {
+		case len(h) == 1 && h[0] == e.name:
+			return definedBoost
+		case len(h) > 0 && slices.Equal(h, e.sequence):
+			boost = headedBoost
 		}
 		from = to + 1
 	}
-	return false
+	return boost
 }
 
 // place returns what the query's words that name a directory above the document
