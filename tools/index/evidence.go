@@ -24,6 +24,8 @@ const (
 	// definedBoost for one with a heading that is the identifier which they make.
 	headedBoost  = 0.6
 	definedBoost = 1.3
+	// headedChunks is how many passages of a document are looked at for that.
+	headedChunks = 3
 	// coveredBoost is for a title all of whose words are in the query, and falls
 	// with the third power of the share that is: a short title that a sentence
 	// has whole is most often what the sentence is about.
@@ -55,7 +57,19 @@ func (u *inquiry) weighEvidence(ctx context.Context, docs []*found) error {
 			return u.x.failed(ctx, f.session, err)
 		}
 		f.path = heads[f].path
-		e.weigh(f, heads[f], words)
+		headed := e.headed(words)
+		// Another of its passages may be the one under the heading.
+		for i := 1; i < min(len(f.chunks), headedChunks) && headed == 0 && len(e.sequence) <= maxCompound; i++ {
+			other, err := f.session.tokens(ctx, f.chunks[i].id)
+			if err != nil {
+				return u.x.failed(ctx, f.session, err)
+			}
+			if headed = e.headed(other); headed > 0 {
+				words = other
+				f.chunks[0], f.chunks[i] = f.chunks[i], f.chunks[0]
+			}
+		}
+		e.weigh(f, heads[f], words, headed)
 	}
 	return nil
 }
@@ -80,8 +94,9 @@ func newEvidence(u *inquiry) *evidence {
 	return e
 }
 
-// weigh changes the score of a document. words are those of its best passage.
-func (e *evidence) weigh(f *found, h head, words tokens) {
+// weigh changes the score of a document. words are those of its best passage,
+// headed the boost of that for its headings.
+func (e *evidence) weigh(f *found, h head, words tokens, headed float64) {
 	f.score += placeWeight * e.place(h.path)
 	title := e.titleTerms(h.title)
 	share := 0.0
@@ -93,7 +108,7 @@ func (e *evidence) weigh(f *found, h head, words tokens) {
 	if len(title) > 0 {
 		f.score *= 1 + coveredBoost*math.Pow(share/float64(len(title)), coveredPower)
 	}
-	boost := max(e.named(h, title), e.headed(words))
+	boost := max(e.named(h, title), headed)
 	if len(e.sequence) > 1 {
 		near := adjacency(words.field(fieldBody), e.sequence)
 		boost += adjacentBoost * near
