@@ -265,16 +265,29 @@ func (x *Index) begin(ctx context.Context, c Collection, wait time.Duration, r *
 // longer (a rebuild, a failing store) delays no later search.
 func (x *Index) waitHead(ctx context.Context, e *entry, limit time.Duration) error {
 	e.mu.Lock()
-	behind, head := !e.since.IsZero(), e.head
 	left := limit - x.opts.Now().Sub(e.told)
 	e.mu.Unlock()
-	if !behind || left <= 0 {
+	if left <= 0 {
 		return nil
 	}
-	wctx, cancel := context.WithTimeout(ctx, min(left, limit))
-	defer cancel()
-	_ = x.Wait(wctx, e.id, head) // whatever it says, the query goes on with what there is
-	return ctx.Err()
+	t := time.NewTimer(min(left, limit))
+	defer t.Stop()
+	for first := true; ; first = false {
+		e.mu.Lock()
+		there := e.since.IsZero() || !first && e.err != nil
+		news := e.news
+		e.mu.Unlock()
+		if there {
+			return nil
+		}
+		select {
+		case <-news:
+		case <-t.C:
+			return nil // the query goes on with what there is
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 func (s *session) end() {
