@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"satchel/internal/space"
@@ -73,11 +73,14 @@ func Build(ctx context.Context, o index.Options, docs []Document, progress func(
 		}
 		return nil, err
 	}
-	var done atomic.Int64
+	var mu sync.Mutex // documents are read by several at a time, and told of one by one
+	done := 0
 	src := newSource(docs, func() {
-		n := done.Add(1)
+		mu.Lock()
+		defer mu.Unlock()
+		done++
 		if progress != nil {
-			progress(int(n))
+			progress(done)
 		}
 	})
 	if err := b.index.Update(ctx, collectionID, src); err != nil {
