@@ -26,6 +26,12 @@ type docRow struct {
 // half of the one before.
 const secondChunk = 0.05
 
+// leadChunk is what the chunk that a page with headings begins with adds to the
+// page's score where the query is a sentence: such a page says first what it is
+// about, and its sections go into what others are about. A text without headings
+// need not begin with its subject, and a name is sought wherever it stands.
+const leadChunk = 0.5
+
 // candidates asks one database for what any of the terms match and scores it.
 func (u *inquiry) candidates(ctx context.Context, s *session, terms []term, sc *scorer, cover *coverage, r *Results) ([]*found, error) {
 	cond, args, err := u.filters.where(ctx, s.tx, s.col.Mount)
@@ -48,7 +54,11 @@ func (u *inquiry) candidates(ctx context.Context, s *session, terms []term, sc *
 		terms: terms, sc: sc, phrases: p.phrases, without: p.without, docs: docs, depth: depth, verify: u.x.opts.MaxRows,
 	})
 	r.Total += total
-	return s.byDocument(best, cover), err
+	lead := 0.0
+	if u.sentence() {
+		lead = leadChunk
+	}
+	return s.byDocument(best, cover, lead), err
 }
 
 // chunksPerDocument is how many chunks are retrieved for each document that an
@@ -56,10 +66,11 @@ func (u *inquiry) candidates(ctx context.Context, s *session, terms []term, sc *
 const chunksPerDocument = 4
 
 // byDocument groups chunks, best first, by document and scores those: by the
-// best chunk, a little by the next ones, and by how much of the query is in the
-// best.
-func (s *session) byDocument(best []candidate, cover *coverage) (order []*found) {
+// best chunk, a little by the next ones, by lead times the one that leads the
+// page, and by how much of the query is in the best.
+func (s *session) byDocument(best []candidate, cover *coverage, lead float64) (order []*found) {
 	docs := map[int64]*found{}
+	leading := map[*found]float64{}
 	for _, c := range best {
 		f := docs[c.id>>chunkBits]
 		if f == nil {
@@ -68,6 +79,9 @@ func (s *session) byDocument(best []candidate, cover *coverage) (order []*found)
 			order = append(order, f)
 		}
 		f.chunks = append(f.chunks, scored{c.id, c.score})
+		if c.lead && lead > 0 {
+			leading[f] = lead * c.score
+		}
 	}
 	for _, f := range order {
 		f.score = f.chunks[0].score
@@ -76,6 +90,7 @@ func (s *session) byDocument(best []candidate, cover *coverage) (order []*found)
 			f.score += share * c.score
 			share /= 2
 		}
+		f.score += leading[f]
 		f.score *= 1 + coverWeight*cover.of(f.terms)
 	}
 	return order

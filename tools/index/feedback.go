@@ -16,8 +16,8 @@ import (
 // documents, a word must be in two of them, and the query keeps the upper hand.
 // A few words are most often a name, which nothing is to be added to.
 const (
-	// feedbackWords is how many different words a query must have.
-	feedbackWords = 4
+	// sentenceWords is how many different words a query must have.
+	sentenceWords = 4
 	// feedbackDocs are looked into.
 	feedbackDocs = 5
 	// feedbackTerms of them are searched for.
@@ -39,11 +39,17 @@ func (u *inquiry) feeds() bool {
 	if u.sort != byRelevance || len(u.plan.phrases) > 0 {
 		return false
 	}
+	return u.sentence()
+}
+
+// sentence tells whether the query has so many words that it tells of something
+// rather than names it.
+func (u *inquiry) sentence() bool {
 	distinct := map[string]bool{}
 	for _, t := range u.plan.sequence {
 		distinct[t] = true
 	}
-	return len(distinct) >= feedbackWords
+	return len(distinct) >= sentenceWords
 }
 
 // feedback returns the terms that a second pass looks for besides the plan's,

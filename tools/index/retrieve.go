@@ -31,6 +31,16 @@ type candidate struct {
 	id    int64
 	score float64
 	terms uint64 // bit i: it holds terms[i], of the first 64
+	lead  bool   // see leads
+}
+
+// leads tells whether a chunk is what a page with headings begins with.
+func leads(chunks []segment.Chunk, c int) bool {
+	if chunks[c].Part != 0 {
+		return false
+	}
+	next := c + 1
+	return chunks[c].Length[fieldCrumb] > 0 || next < len(chunks) && chunks[next].Doc == chunks[c].Doc && chunks[next].Length[fieldCrumb] > 0
 }
 
 // docSet is the documents that meet a filter.
@@ -199,7 +209,7 @@ func (s *session) retrievePart(ctx context.Context, i int, r *retrieval, m *scra
 			last = doc
 			docs++
 		}
-		t.offer(candidate{id: chunkID(chunks[c]), score: float64(m.score[c]), terms: m.terms[c]})
+		t.offer(candidate{id: chunkID(chunks[c]), score: float64(m.score[c]), terms: m.terms[c], lead: leads(chunks, c)})
 	}
 	var open []int
 	for c := range chunks {
