@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -109,6 +110,50 @@ func TestAnswersKeepTheirBudget(t *testing.T) {
 				t.Errorf("%s: only %d tokens of %d are used", query, n, budget)
 			}
 			t.Logf("%s: %d of %d, %d results", query, n, budget, len(v.Results))
+		}
+	}
+}
+
+// TestAsManyHitsAsWereWanted: texts give way before hits do, and where hits must,
+// the note counts those that are given.
+func TestAsManyHitsAsWereWanted(t *testing.T) {
+	files := map[string]string{}
+	for i := range 60 {
+		files[fmt.Sprintf("knowledge/turbines/page-%02d.md", i)] = fmt.Sprintf("---\ndescription: Page %d on \"turbines\"\n---\n# Page %d\n\nAbout turbines (%d).\n\n%s", i, i, i,
+			strings.Repeat(fmt.Sprintf("| `a[%d]` | {\"b\": '%d'} | <https://x.example/?a=%d&b=2> | turbine |\n", i, i*i, i), 5+i*i%37))
+	}
+	set, c := realSet(t, files)
+	for _, budget := range []int{1, 400, 2000, 5000, 20_000} {
+		for _, limit := range []int{1, 2, 7, 8, 9, 10, 11, 12, 15, 50} {
+			args, _ := json.Marshal(map[string]any{"query": "turbine", "max_tokens": budget, "limit": limit})
+			r, err := set.Call(t.Context(), c, "search", args, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var v struct {
+				Results []any
+				Notes   []string
+			}
+			if err := json.Unmarshal(r.Structured, &v); err != nil {
+				t.Fatal(err)
+			}
+			n, cost := len(v.Results), tools.Tokens(string(r.Structured))
+			t.Logf("limit %d in %d: %d hits, %d tokens, %q", limit, budget, n, cost, v.Notes)
+			if n > 1 && cost > budget {
+				t.Errorf("limit %d in %d: %d tokens", limit, budget, cost)
+			}
+			if n < limit && (budget >= 5000 && limit <= 15 || budget == 20_000) {
+				t.Errorf("limit %d in %d: %d hits, %q", limit, budget, n, v.Notes)
+			}
+			var want []string
+			if n < limit && n > 1 {
+				want = []string{fmt.Sprintf("Only the best %d hits fit into the budget of tokens.", n)}
+			} else if n < limit {
+				want = []string{"Only the best hit is given: the budget of tokens has no room for more."}
+			}
+			if !slices.Equal(v.Notes, want) {
+				t.Errorf("limit %d in %d: %d hits and the notes %q", limit, budget, n, v.Notes)
+			}
 		}
 	}
 }

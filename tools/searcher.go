@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"path"
+	"slices"
 	"time"
 
 	"satchel/internal/space"
@@ -99,16 +100,25 @@ func newSearchResult(h index.Hit) searchResult {
 	return s
 }
 
-// fitAnswer leaves out the last results of an answer that costs more than the
-// budget as it is sent, which what the index counts comes near to. One result
-// stays in any case.
-func fitAnswer(a searchAnswer, budget int) searchAnswer {
-	for len(a.Results) > 1 {
+// fitAnswer makes an answer that costs more as it is sent than the budget, which
+// what the index counts comes near to, cheaper: from the last hit on, texts give
+// way to snippets, and only where there is none left, the last results are left
+// out, which a note tells. One result stays in any case.
+func fitAnswer(a searchAnswer, hits []index.Hit, budget int) searchAnswer {
+	fits := func() bool {
 		r, err := structured(a)
-		if err != nil || index.EstimateTokens(string(r.Structured)) <= budget {
-			break
+		return err != nil || index.EstimateTokens(string(r.Structured)) <= budget
+	}
+	for i := len(a.Results) - 1; i >= 0 && !fits(); i-- {
+		if h := hits[i]; h.Text != "" {
+			h.Text, h.Lines = "", h.SnippetLines
+			a.Results[i] = newSearchResult(h)
 		}
-		a.Results = a.Results[:len(a.Results)-1]
+	}
+	for len(a.Results) > 1 && !fits() {
+		n := len(a.Results)
+		a.Notes = slices.DeleteFunc(slices.Clone(a.Notes), func(s string) bool { return s == index.CutNote(n) })
+		a.Results, a.Notes = a.Results[:n-1], append(a.Notes, index.CutNote(n-1))
 		a.Truncated = true
 	}
 	return a

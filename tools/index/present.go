@@ -12,10 +12,13 @@ import (
 const (
 	// minTextTokens is the budget under which no hit is given its text.
 	minTextTokens = 120
-	// metadataShare is the part of the budget that hits may take before any has
-	// its text; the best minHits get theirs while the whole budget lasts.
+	// metadataShare is the part of the budget that hits are shortened to before
+	// any has its text; what cannot be shortened takes of the rest, so that an
+	// answer has as many hits as were wanted, and rather less text.
 	metadataShare = 0.6
-	minHits       = 3
+	// spareShare of the budget is left unused, for what the estimate of a hit
+	// misses of it.
+	spareShare = 0.03
 	// textShare is the part of the budget that one hit's text may take.
 	textShare = 0.4
 	// envelopeTokens is what an answer costs without its hits, scope and notes:
@@ -38,7 +41,7 @@ func (x *Index) present(ctx context.Context, a *analyzer, p *plan, docs []*found
 	for _, n := range r.Notes {
 		envelope += costOf(n)
 	}
-	budget -= min(envelope, int(maxEnvelopeShare*float64(budget)))
+	budget -= min(envelope, int(maxEnvelopeShare*float64(budget))) + int(spareShare*float64(budget))
 	w := newWanted(p)
 	var links linker
 	var windows []snippet
@@ -54,12 +57,8 @@ func (x *Index) present(ctx context.Context, a *analyzer, p *plan, docs []*found
 			sn = h.shorten(a, f, w, sn, share)
 			cost = h.tokens()
 		}
-		most := room
-		if len(r.Hits) < minHits {
-			most = budget
-		}
-		if r.Tokens+cost > most && len(r.Hits) > 0 {
-			r.Notes = append(r.Notes, fmt.Sprintf("Only the best %d hits fit into the budget of tokens.", len(r.Hits)))
+		if r.Tokens+cost > budget && len(r.Hits) > 0 {
+			r.Notes = append(r.Notes, CutNote(len(r.Hits)))
 			break
 		}
 		r.Tokens += cost
@@ -87,6 +86,15 @@ func (x *Index) present(ctx context.Context, a *analyzer, p *plan, docs []*found
 	return nil
 }
 
+// CutNote is the note of an answer that has only so many hits because its budget
+// of tokens has no room for as many as were wanted.
+func CutNote(hits int) string {
+	if hits == 1 {
+		return "Only the best hit is given: the budget of tokens has no room for more."
+	}
+	return fmt.Sprintf("Only the best %d hits fit into the budget of tokens.", hits)
+}
+
 // describe makes the hit of a document, without its text.
 func (x *Index) describe(ctx context.Context, a *analyzer, f *found, w wanted, links *linker) (h Hit, sn snippet, err error) {
 	if err = f.load(ctx); err != nil {
@@ -102,7 +110,7 @@ func (x *Index) describe(ctx context.Context, a *analyzer, f *found, w wanted, l
 	h = Hit{
 		Collection: f.session.col.ID, Source: f.session.col.Label,
 		Path: f.session.shown(string(d.path)), File: d.path, Title: shown(d.title), Heading: shown(sn.heading), Anchor: shown(sn.anchor),
-		Lines: sn.lines, Snippet: sn.text, Score: f.score, Description: shown(d.description),
+		Lines: sn.lines, SnippetLines: sn.lines, Snippet: sn.text, Score: f.score, Description: shown(d.description),
 		Kind: d.kind, Lang: d.lang, Version: shown(d.version), Date: d.time(), Blob: d.blob, Also: f.alsoCount, AlsoIn: f.also,
 	}
 	h.Related, err = links.related(ctx, f)
@@ -131,6 +139,7 @@ func (h *Hit) shorten(a *analyzer, f *found, w wanted, sn snippet, share int) sn
 			sn = makeSnippet(a, f.best, string(f.doc.path), w, shortSnippetBytes)
 			a.in("")
 			h.Snippet, h.Heading, h.Anchor, h.Lines = sn.text, shown(sn.heading), shown(sn.anchor), sn.lines
+			h.SnippetLines = sn.lines
 		},
 		func() { h.Description = "" },
 		func() { h.AlsoIn, h.Related = nil, nil },

@@ -87,9 +87,11 @@ type Hit struct {
 	Heading    string // nearest above the best lines; may be empty
 	Anchor     string // the heading's in its document, as Section has it
 	Lines      [2]int // first and last line of Text or, without it, of Snippet
-	// Snippet is the lines or sentences that show why this is a hit.
-	Snippet string
-	Score   float64
+	// Snippet is the lines or sentences that show why this is a hit, of the
+	// lines SnippetLines.
+	Snippet      string
+	SnippetLines [2]int
+	Score        float64
 	// Description is the document's own, from its front matter.
 	Description string
 	Kind        Kind
