@@ -35,6 +35,12 @@ const (
 	// neighbours in the passage too, phraseBoost for all of them.
 	adjacentBoost = 0.2
 	phraseBoost   = 0.2
+	// openedBoost is for the part of a sentence's weight that is among the first
+	// openingWords of a page with headings, which say what it is about. The best
+	// openedDocs are looked at for that.
+	openedBoost  = 0.7
+	openingWords = 100
+	openedDocs   = 20
 	// placeWeight is what a query's word counts that names a directory above the
 	// document, of what it counts once in a text.
 	placeWeight = 0.3
@@ -48,7 +54,7 @@ func (u *inquiry) weighEvidence(ctx context.Context, docs []*found) error {
 		return err
 	}
 	e := newEvidence(u)
-	for _, f := range docs {
+	for i, f := range docs {
 		if len(f.chunks) == 0 {
 			continue
 		}
@@ -70,6 +76,15 @@ func (u *inquiry) weighEvidence(ctx context.Context, docs []*found) error {
 			}
 		}
 		e.weigh(f, heads[f], words, headed)
+		if i < openedDocs && u.sentence() {
+			lead := words
+			if id := f.id << chunkBits; id != f.chunks[0].id {
+				if lead, err = f.session.tokens(ctx, id); err != nil {
+					return u.x.failed(ctx, f.session, err)
+				}
+			}
+			f.score *= 1 + openedBoost*e.opened(lead, words)
+		}
 	}
 	return nil
 }
@@ -184,6 +199,31 @@ func (e *evidence) headed(words tokens) float64 {
 		from = to + 1
 	}
 	return boost
+}
+
+// opened returns the share of the query's weight that the first words of a page
+// with headings have, from 0 to 1. lead is what the page begins with, best its
+// best passage.
+func (e *evidence) opened(lead, best tokens) float64 {
+	if len(lead.field(fieldCrumb)) == 0 && len(best.field(fieldCrumb)) == 0 {
+		return 0
+	}
+	total := 0.0
+	hashes := make(map[uint32]float64, len(e.weight))
+	for t, w := range e.weight {
+		hashes[termHash(t)] += w
+		total += w
+	}
+	if total == 0 {
+		return 0
+	}
+	opening := lead.field(fieldBody)
+	sum := 0.0
+	for _, w := range opening[:min(len(opening), openingWords)] {
+		sum += hashes[w]
+		delete(hashes, w)
+	}
+	return sum / total
 }
 
 // place returns what the query's words that name a directory above the document

@@ -21,7 +21,7 @@ const (
 	// feedbackDocs are looked into.
 	feedbackDocs = 5
 	// feedbackTerms of them are searched for.
-	feedbackTerms = 20
+	feedbackTerms = 14
 	// feedbackShare is what they may add together to a score, of what the query's
 	// own terms may.
 	feedbackShare = 0.3

@@ -59,6 +59,14 @@ func TestRanking(t *testing.T) {
 			"sea/a.md":     "# Rigging\n\nRopes. " + filler(2),
 			"harbour/b.md": "# Rigging\n\nRopes. " + filler(2),
 		}, []string{"harbour/b.md", "sea/a.md"}},
+		{"a sentence finds the page that begins with it", "how a ship keeps its ballast dry", map[string]string{
+			"a.md": "# One\n\n" + filler(60) + "\n\n## Details\n\nThe ship keeps its ballast dry. " + filler(60),
+			"b.md": "# Two\n\nThe ship keeps its ballast dry. " + filler(60) + "\n\n## Details\n\n" + filler(60),
+		}, []string{"b.md", "a.md"}},
+		{"the first paragraph beats a later one of the same passage", "how a ship keeps its ballast dry", map[string]string{
+			"a.md": "# One\n\n" + filler(20) + "\n\nThe ship keeps its ballast dry.",
+			"b.md": "# Two\n\nThe ship keeps its ballast dry.\n\n" + filler(20),
+		}, []string{"b.md", "a.md"}},
 		{"stop words that happen to make a name are no match", "paint it as a mast and varnish it", map[string]string{
 			"a.md": "# AMast\n\nAMast. " + filler(2),
 			"b.md": "# Mast\n\nPaint, and then varnish. " + filler(2),
