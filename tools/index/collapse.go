@@ -47,9 +47,9 @@ type kin struct {
 
 // prefer weighs documents, best first, by the reader's language and a little by
 // their age, and leaves of each family only the one in the reader's language and
-// of the newest version. It reads no text. Only an order by relevance is changed.
+// of the newest version. It reads no text.
 func (x *Index) prefer(ctx context.Context, t tongue, sessions []*session, q *parsedQuery, all []*found, limit int) ([]*found, error) {
-	if q.sort != byRelevance || len(all) < 2 {
+	if len(all) < 2 {
 		return all, nil
 	}
 	wanted := max(reranked, limit)

@@ -80,6 +80,22 @@ func (q *parsedQuery) qualify(key, value, rest string, not bool, now time.Time) 
 		add(&f.tag, func(v string) string { return strings.ToLower(strings.TrimPrefix(v, "#")) })
 	case "since", "before", "date":
 		return q.dated(name, key, value, rest, not, now), true
+	case "sort", "limit":
+		if not {
+			q.notef("-%s:%s was left out: only what a page is can be left out by -.", key, clip(value, 40))
+			break
+		}
+		q.arrange(name, key, value)
+	default:
+		q.notef("%s: is no qualifier, so %q was searched for as words. The qualifiers are %s.", key, clip(key+":"+value, 60), qualifierNames)
+		return rest, false
+	}
+	return rest, true
+}
+
+// arrange takes in what changes nothing but how the answer looks.
+func (q *parsedQuery) arrange(name, key, value string) {
+	switch name {
 	case "sort":
 		order, ok := sortOrders[strings.ToLower(value)]
 		if !ok {
@@ -93,11 +109,7 @@ func (q *parsedQuery) qualify(key, value, rest string, not bool, now time.Time) 
 		} else {
 			q.notef("%s:%s was left out: it is a number from 1.", key, clip(value, 40))
 		}
-	default:
-		q.notef("%s: is no qualifier, so %q was searched for as words. The qualifiers are %s.", key, clip(key+":"+value, 60), qualifierNames)
-		return rest, false
 	}
-	return rest, true
 }
 
 var sortOrders = map[string]sortOrder{

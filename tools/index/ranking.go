@@ -61,12 +61,16 @@ func (u *inquiry) rank(ctx context.Context, r *Results) ([]*found, error) {
 	}
 	scored := len(u.plan.terms) > 0
 	if u.deep == 0 {
-		if all, err = x.prefer(ctx, u.tongue, u.sessions, u.parsedQuery, all, u.limit); err != nil {
+		look := u.limit
+		if u.sort != byRelevance {
+			look = maxKin // the last of them may come first
+		}
+		if all, err = x.prefer(ctx, u.tongue, u.sessions, u.parsedQuery, all, look); err != nil {
 			return nil, err
 		}
 	}
 	if u.sort != byRelevance {
-		return u.ordered(ctx, all)
+		return u.ordered(ctx, all, r)
 	}
 	if scored {
 		if err := u.weighEvidence(ctx, all[:min(len(all), max(reranked, u.limit))]); err != nil {
@@ -132,12 +136,14 @@ func sortFound(all []*found) {
 }
 
 // ordered puts the documents that are nearly as relevant as the best into
-// another order.
-func (u *inquiry) ordered(ctx context.Context, all []*found) ([]*found, error) {
+// another order. r is told where others that match are left out.
+func (u *inquiry) ordered(ctx context.Context, all []*found, r *Results) ([]*found, error) {
 	if len(u.plan.terms) > 0 {
+		sortFound(all)
 		for i, f := range all {
 			if f.score < all[0].score*relevantShare {
 				all = all[:i]
+				r.Notes = append(r.Notes, fmt.Sprintf("Only the pages with at least %.0f%% of the best score are put in order; the others that match are left out.", 100*relevantShare))
 				break
 			}
 		}

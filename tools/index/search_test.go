@@ -216,6 +216,35 @@ func TestSortByDate(t *testing.T) {
 	}
 }
 
+// An order by path or date lists what matches about as well as the best, says so
+// where that leaves pages out, and has each page once.
+func TestSortedAnswersTellWhatIsLeftOut(t *testing.T) {
+	files := map[string]string{"zebra.md": "# Zebra stripes\n\nZebra stripes: how the zebra got its stripes."}
+	for _, lang := range []string{"en", "fr", "de"} {
+		files["docs/"+lang+"/zebra.md"] = "---\nlang: " + lang + "\n---\n# Zebra stripes\n\nThe zebra has stripes, zebra stripes of its own."
+	}
+	for i := range 20 {
+		files[fmt.Sprintf("n%02d.md", i)] = fmt.Sprintf("# Page %d\n\n%sSomewhere a zebra.%s", i, strings.Repeat("Much of it is about pumps and valves. ", 30), strings.Repeat(" And about hoses.", i))
+	}
+	x, _ := indexOf(t, files)
+	note := "Only the pages with at least 40% of the best score are put in order; the others that match are left out."
+	for _, order := range []string{"path", "recent"} {
+		r := search(t, x, "zebra stripes limit:20 sort:"+order)
+		if got := paths(r); !slices.Contains(got, "zebra.md") || len(got) != 2 {
+			t.Errorf("sort:%s: %v", order, got)
+		}
+		if r.Total != 24 || !slices.Equal(r.Notes, []string{note}) {
+			t.Errorf("sort:%s: total %d, notes %q", order, r.Total, r.Notes)
+		}
+	}
+	if r := search(t, x, "pumps sort:path limit:20"); len(r.Hits) != 20 || len(r.Notes) != 0 {
+		t.Errorf("%v, %q", paths(r), r.Notes)
+	}
+	if r := search(t, x, "path:docs sort:path"); len(r.Hits) != 1 || len(r.Notes) != 0 {
+		t.Errorf("%v, %q", paths(r), r.Notes)
+	}
+}
+
 // Hits far below the best share one frequent word with the query and only take
 // up the budget: no more of them are listed than make up a short answer.
 func TestWeakHitsAreLeftOut(t *testing.T) {
@@ -260,6 +289,7 @@ func TestNotes(t *testing.T) {
 		{"fox lang:fi path:nowhere/**", []string{"No page is path:nowhere/** or lang:fi."}},
 		{"fox lang:ja", nil}, // there are such pages, without a fox
 		{"helix sort:oldest", []string{"sort:oldest was left out: it can be recent, path or relevance."}},
+		{"helix -sort:path -limit:3", []string{"-sort:path was left out: only what a page is can be left out by -.", "-limit:3 was left out: only what a page is can be left out by -."}},
 		{"helix limit:500", []string{"limit was lowered to 50, the most that is allowed."}},
 	} {
 		r := search(t, x, c.query)
