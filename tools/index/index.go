@@ -48,6 +48,7 @@ type entry struct {
 	err   error     // of the last update; nil once one succeeds
 	// rotten is set when a reader met a damaged page: the next update rebuilds.
 	rotten bool
+	healed int // how often a rotten database was replaced
 }
 
 // collectionName is what a collection may be called: it becomes a file name.
@@ -224,6 +225,9 @@ func (x *Index) open(ctx context.Context, e *entry) (*database, error) {
 func (e *entry) swap(d *database) (replaced string) {
 	e.mu.Lock()
 	old := e.cur
+	if e.rotten {
+		e.healed++
+	}
 	e.cur, e.tried, e.rotten = d, true, false
 	e.mu.Unlock()
 	if old == nil {
@@ -306,6 +310,34 @@ func (e *entry) status(st state, now time.Time) Status {
 		s.Behind = now.Sub(e.since)
 	}
 	return s
+}
+
+// AtHead tells whether queries of the collection are answered from the head of
+// src already, and nothing is known to be wrong with the index: then nobody who
+// only asks needs to wait for an update or a rebuild that runs.
+func (x *Index) AtHead(ctx context.Context, id space.SpaceID, src Source) (bool, error) {
+	head, err := src.Head(ctx, id)
+	if err != nil {
+		return false, err
+	}
+	s, err := x.Status(ctx, id)
+	if err != nil {
+		return false, err
+	}
+	e, err := x.entry(id)
+	if err != nil {
+		return false, err
+	}
+	rotten, _ := e.health()
+	return s.Commit != "" && s.Commit == head && s.Err == nil && !rotten, nil
+}
+
+// health tells whether damage was met that is not mended yet, and how often
+// such damage was mended.
+func (e *entry) health() (rotten bool, healed int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.rotten, e.healed
 }
 
 // Wait returns when queries of the collection are answered from the commit, or

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"satchel/internal/fault"
 	"satchel/internal/space"
 )
 
@@ -53,6 +54,30 @@ func (x *Index) Rebuild(ctx context.Context, id space.SpaceID, src Source) error
 	e.settled(head, err)
 	x.meaningChanged(id)
 	return err
+}
+
+// Sound runs ask, which queries the collection, over an index that is whole:
+// where ask meets damage, or another query does meanwhile, the index is rebuilt
+// and ask runs once more. It fails where that meets damage again.
+func (x *Index) Sound(ctx context.Context, id space.SpaceID, src Source, ask func() error) error {
+	e, err := x.entry(id)
+	if err != nil {
+		return err
+	}
+	for range 2 {
+		rotten, before := e.health()
+		if rotten {
+			if err := x.Update(ctx, id, src); err != nil {
+				return err
+			}
+			_, before = e.health()
+		}
+		err := ask()
+		if rotten, after := e.health(); !rotten && after == before {
+			return err
+		}
+	}
+	return fault.New(fault.Unavailable, "The search index is damaged, and was again after it was made anew. Look at the disk, then run: satchel reindex")
 }
 
 // Reread is Update, and reads the named files of head again even where they have

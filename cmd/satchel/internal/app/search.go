@@ -78,12 +78,23 @@ func (f *finder) Close() error {
 
 // Search implements admin.Finder.
 func (f *finder) Search(ctx context.Context, u store.User, m store.Membership, args json.RawMessage, progress func(string)) (json.RawMessage, error) {
-	// Who types a command waits for what is new, and sees that.
-	if err := f.index.Update(ctx, m.ID, f.source(progress)); err != nil {
+	src := f.source(progress)
+	// Who types a command waits for what is new, and sees that; but not for a
+	// rebuild of what is there.
+	there, err := f.index.AtHead(ctx, m.ID, src)
+	if err == nil && !there {
+		err = f.index.Update(ctx, m.ID, src)
+	}
+	if err != nil {
 		return nil, err
 	}
 	p := auth.Principal{User: u.ID, UserName: u.Name, Display: u.Display, Email: u.Email}
-	res, err := f.tools.Call(ctx, tools.Caller{User: u.ID, Author: p.Person(), Space: m.ID, SpaceName: m.Name, Scopes: []space.Scope{space.ScopeRead}}, "search", args, nil)
+	caller := tools.Caller{User: u.ID, Author: p.Person(), Space: m.ID, SpaceName: m.Name, Scopes: []space.Scope{space.ScopeRead}}
+	var res tools.Result
+	err = f.index.Sound(ctx, m.ID, src, func() (err error) {
+		res, err = f.tools.Call(ctx, caller, "search", args, nil)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -124,8 +135,13 @@ func (f *finder) reindexed(ctx context.Context, id space.SpaceID, src *countingS
 
 // Rank implements admin.Finder.
 func (f *finder) Rank(ctx context.Context, id space.SpaceID, query string, depth int) (admin.Ranking, error) {
-	paths, took, err := evaluate.RankPaths(ctx, f.index, []index.Collection{{ID: id, Label: "space"}}, query, depth)
-	return admin.Ranking{Paths: paths, Took: took}, err
+	var r admin.Ranking
+	// A ranking over a part of the index would be measured as if it were one.
+	err := f.index.Sound(ctx, id, f.source(func(string) {}), func() (err error) {
+		r.Paths, r.Took, err = evaluate.RankPaths(ctx, f.index, []index.Collection{{ID: id, Label: "space"}}, query, depth)
+		return err
+	})
+	return r, err
 }
 
 // source is the store of spaces, which tells what an index reads from it.
