@@ -132,6 +132,7 @@ func (f *found) linesAround(name string, sn snippet, budget int) extract {
 		return extract{}
 	}
 	render := func(first, last int) extract {
+		first, last = window(format(name), data, lines, first, last)
 		text := ps.text[lines[first].start:lines[last].end]
 		switch format(name) {
 		case formatMarkdown:

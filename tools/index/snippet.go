@@ -116,9 +116,7 @@ func makeSnippet(a *analyzer, ps passage, name string, w wanted, most int) snipp
 		last++
 		n += size(lines[last])
 	}
-	for last > best && lines[last].blank {
-		last--
-	}
+	best, last = window(f, data, lines, best, last)
 	for _, l := range lines[:best+1] {
 		if l.level > 0 {
 			heading = l.heading
@@ -157,6 +155,68 @@ func makeSnippet(a *analyzer, ps passage, name string, w wanted, most int) snipp
 	}
 	s.text = strings.Trim(shown(s.text), "\n")
 	return s
+}
+
+// window moves the ends of what is shown of a passage: it does not begin with the
+// end of a code fence, does not end with blank lines or the beginning of a fence,
+// and has a line that says something, where one follows.
+func window(f fileFormat, data []byte, lines []line, from, to int) (first, last int) {
+	const further = 8 // lines that are looked through for one that says something
+	fence := func(i int) (opens, closes bool) {
+		if f != formatMarkdown {
+			return false, false
+		}
+		return opensFence(data, lines, i), closesFence(data, lines, i)
+	}
+	says := func(i int) bool {
+		opens, closes := fence(i)
+		return !lines[i].blank && !lines[i].structure && lines[i].level == 0 && !opens && !closes
+	}
+	first, last = from, to
+	for first < last {
+		if _, closes := fence(first); !closes && !lines[first].blank {
+			break
+		}
+		first++
+	}
+	for last > first {
+		if opens, _ := fence(last); !opens && !lines[last].blank {
+			break
+		}
+		last--
+	}
+	for i := first; i <= last; i++ {
+		if says(i) {
+			return first, last
+		}
+	}
+	for i := last + 1; i < len(lines) && i <= last+further; i++ {
+		if says(i) {
+			return first, i
+		}
+	}
+	return first, last
+}
+
+// opensFence tells whether a line of Markdown begins a block of code.
+func opensFence(data []byte, lines []line, i int) bool {
+	l := lines[i]
+	var f fenceState
+	return l.group != inFence && !l.structure && f.start(data[l.start:l.end])
+}
+
+// closesFence tells whether a line of Markdown ends a block of code.
+func closesFence(data []byte, lines []line, i int) bool {
+	l := lines[i]
+	if l.group != inFence || l.first >= i {
+		return false
+	}
+	var f fenceState
+	if first := lines[l.first]; !f.start(data[first.start:first.end]) {
+		return false // a comment
+	}
+	f.close(data[l.start:l.end])
+	return !f.open()
 }
 
 // opening returns the line that opens the code fence that a line is in, "" for

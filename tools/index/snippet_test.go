@@ -206,3 +206,20 @@ func BenchmarkPresent(b *testing.B) {
 		})
 	}
 }
+
+// No snippet has a block of code without its code, or nothing but a heading.
+func TestSnippetsSaySomething(t *testing.T) {
+	filler := strings.Repeat("Filler of no interest stands in this line.\n", 6)
+	long := strings.Repeat("Otters swim past it. ", 15) + "\n"
+	for _, c := range []struct{ what, text, query, want, not string }{
+		{"code that no longer fits", "# A\n\nThe heron waits:\n\n" + filler + "\n```js\n" + strings.Repeat("call(\"the otter that swims past the reeds in spring\")\n", 40) + "```\n", "heron", "The heron waits:", "```"},
+		{"the name of a file with its code", "# A\n\n" + filler + "\n```js [heron.js]\n" + "call(\"" + strings.Repeat("x", 310) + "\")\n```\n", "heron", "call(", "```\n```"},
+		{"a heading above a long paragraph", "# A\n\n" + filler + "\n## Heron\n\n" + long, "heron", "Otters swim past it.", ""},
+		{"a heading above code", "# A\n\n" + filler + "\n## Heron\n\n### More\n\n```js\n" + "call(\"" + strings.Repeat("x", 310) + "\")\n```\n", "heron", "call(", "```\n```"},
+	} {
+		s := snippetOf(t, "a.md", c.text, c.query).Snippet
+		if !strings.Contains(s, c.want) || c.not != "" && strings.Contains(s, c.not) {
+			t.Errorf("%s: %q", c.what, s)
+		}
+	}
+}
