@@ -284,7 +284,13 @@ func damaged(err error) bool {
 			return strings.Contains(e.Error(), "no such") // a table or a column
 		case sqliteCorrupt, sqliteNotADB, sqliteFormat, sqliteCantOpen, sqliteIOErr:
 			return true
+		case sqliteConstraint, sqliteMismatch: // rows that contradict one another
+			return true
 		}
+	}
+	var number *strconv.NumError // a text where we wrote a number
+	if errors.As(err, &number) {
+		return true
 	}
 	// A row that is missing is one that another table names.
 	return errors.Is(err, errSchema) || errors.Is(err, os.ErrNotExist) || errors.Is(err, sql.ErrNoRows) || errors.Is(err, segment.ErrDamaged)
@@ -292,10 +298,12 @@ func damaged(err error) bool {
 
 // Primary result codes of SQLite (sqlite.org/rescode.html).
 const (
-	sqliteError    = 1
-	sqliteIOErr    = 10
-	sqliteCorrupt  = 11
-	sqliteCantOpen = 14
-	sqliteFormat   = 24
-	sqliteNotADB   = 26
+	sqliteError      = 1
+	sqliteIOErr      = 10
+	sqliteCorrupt    = 11
+	sqliteCantOpen   = 14
+	sqliteConstraint = 19
+	sqliteMismatch   = 20
+	sqliteFormat     = 24
+	sqliteNotADB     = 26
 )

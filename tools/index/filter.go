@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -74,6 +75,17 @@ func (f filters) where(ctx context.Context, tx *sql.Tx, mount string) (cond stri
 	return strings.Join(all, " AND "), args, nil
 }
 
+// distinct returns the values without repetitions, in order.
+func distinct(values []string) []string {
+	var d []string
+	for _, v := range values {
+		if !slices.Contains(d, v) {
+			d = append(d, v)
+		}
+	}
+	return d
+}
+
 // globLiteral escapes what GLOB would take for a pattern.
 func globLiteral(s string) string {
 	return strings.NewReplacer("*", "[*]", "?", "[?]", "[", "[[]").Replace(s)
@@ -96,7 +108,10 @@ func matchPaths(ctx context.Context, tx *sql.Tx, globs []string, mount string) (
 	}
 	defer rows.Close()
 	ids := []int64{}
-	for rows.Next() {
+	for n := 0; rows.Next(); n++ {
+		if n%256 == 0 && ctx.Err() != nil {
+			return "", ctx.Err()
+		}
 		var id int64
 		var p sql.RawBytes
 		if err := rows.Scan(&id, &p); err != nil {
@@ -183,4 +198,5 @@ func globRegexp(g string) string {
 const (
 	maxGlobBytes = 300
 	maxWildcards = 20
+	maxGlobs     = 16 // of one query, each tried on every path
 )

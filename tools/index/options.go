@@ -75,6 +75,9 @@ type Options struct {
 	Readers int
 	// Workers is how many collections a Follower updates at once. Default 2.
 	Workers int
+	// MaxTime is when a search is given up, which only filters made to be slow
+	// come near to; default 10 s.
+	MaxTime time.Duration
 	// RetryAfter is when a Follower tries again after an update failed; it
 	// doubles with each failure, up to 100 times this. Default 3 s.
 	RetryAfter time.Duration
@@ -97,6 +100,7 @@ const (
 	DefaultReaders       = 4
 	DefaultWorkers       = 2
 	DefaultRetryAfter    = 3 * time.Second
+	DefaultMaxTime       = 10 * time.Second
 )
 
 func (o Options) withDefaults() Options {
@@ -121,6 +125,9 @@ func (o Options) withDefaults() Options {
 	set(&o.Workers, DefaultWorkers)
 	if o.MinScoreShare == 0 {
 		o.MinScoreShare = DefaultMinScoreShare
+	}
+	if o.MaxTime <= 0 {
+		o.MaxTime = DefaultMaxTime
 	}
 	if o.RetryAfter <= 0 {
 		o.RetryAfter = DefaultRetryAfter

@@ -236,7 +236,13 @@ func (s *session) retrievePart(ctx context.Context, i int, r *retrieval, m *scra
 	// of frequent words is in more chunks than may be looked into, is the worst.
 	slices.SortStableFunc(open, func(a, b int) int { return cmp.Compare(m.score[b], m.score[a]) })
 	var kept []int
-	for _, c := range open[:min(len(open), r.verify)] {
+	for k, c := range open {
+		if k >= r.verify && len(kept) >= r.depth {
+			break
+		}
+		if k%256 == 0 && ctx.Err() != nil {
+			return 0, ctx.Err()
+		}
 		ok, err := s.verified(ctx, c, chunkID(chunks[c]), r, suspect)
 		if err != nil {
 			return 0, err

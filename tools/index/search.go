@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"satchel/internal/fault"
 	"satchel/internal/space"
 )
 
@@ -54,8 +55,13 @@ type scored struct {
 // lacks is told in Results.Notes.
 func (x *Index) Search(ctx context.Context, cols []Collection, q Query) (Results, error) {
 	broken := map[space.SpaceID]bool{}
+	patience, cancel := context.WithTimeout(ctx, x.opts.MaxTime)
+	defer cancel()
 	for {
-		r, err := x.search(ctx, cols, q, broken)
+		r, err := x.search(patience, cols, q, broken)
+		if err != nil && patience.Err() != nil && ctx.Err() == nil {
+			return Results{}, fault.Wrap(err, fault.TooLarge, "The search was given up after %v. Use fewer filters, or simpler ones.", x.opts.MaxTime)
+		}
 		var d *damageError
 		if !errors.As(err, &d) || broken[d.id] {
 			return r, err
@@ -68,6 +74,12 @@ func (x *Index) Search(ctx context.Context, cols []Collection, q Query) (Results
 // whatever the error.
 func (x *Index) inquire(ctx context.Context, cols []Collection, q Query, broken map[space.SpaceID]bool, r *Results) (_ *inquiry, end func(), err error) {
 	parsed := parseQuery(q.Text, x.opts.Now(), x.opts)
+	for _, globs := range []*[]string{&parsed.filters.path.is, &parsed.filters.path.not} {
+		if *globs = distinct(*globs); len(*globs) > maxGlobs {
+			*globs = (*globs)[:maxGlobs]
+			parsed.notef("Only the first %d path filters were used.", maxGlobs)
+		}
+	}
 	if q.Source != "" {
 		parsed.filters.source.is = append(parsed.filters.source.is, strings.Split(strings.ToLower(q.Source), ",")...)
 	}
@@ -169,11 +181,21 @@ func missingNote(words []string) string {
 	return "No page has " + strings.Join(quoted, ", ") + "."
 }
 
+// maxUnmet is how many values of filters that no document meets are told.
+const maxUnmet = 5
+
 // noteUnmet tells, of a search that found nothing, which values of its filters
 // no document meets at all.
 func (x *Index) noteUnmet(ctx context.Context, sessions []*session, f filters, r *Results) error {
 	var unmet []string
-	for _, one := range f.single() {
+	all := f.single()
+	for i, one := range all {
+		if len(unmet) == maxUnmet {
+			break
+		}
+		if slices.ContainsFunc(all[:i], func(o filters) bool { return o.describe() == one.describe() }) {
+			continue
+		}
 		met := false
 		for _, s := range sessions {
 			cond, args, err := one.where(ctx, s.tx, s.col.Mount)
@@ -189,7 +211,7 @@ func (x *Index) noteUnmet(ctx context.Context, sessions []*session, f filters, r
 		}
 	}
 	if len(unmet) > 0 {
-		r.Notes = append(r.Notes, "No page is "+strings.Join(unmet[:min(len(unmet), 5)], " or ")+".")
+		r.Notes = append(r.Notes, "No page is "+strings.Join(unmet, " or ")+".")
 	}
 	return nil
 }

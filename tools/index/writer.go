@@ -109,13 +109,17 @@ func (w *writer) remove(ctx context.Context, a *analyzer, p space.Path, o Option
 	var id int64
 	var title, tags, files string
 	var text []byte
-	err := w.tx.QueryRowContext(ctx, `SELECT d.id, d.title, d.tags, d.files, t.text FROM docs d JOIN texts t USING(id) WHERE path = ?`, string(p)).
-		Scan(&id, &title, &tags, &files, &text)
+	var lost bool
+	err := w.tx.QueryRowContext(ctx, `SELECT d.id, d.title, d.tags, d.files, t.text, t.id IS NULL FROM docs d LEFT JOIN texts t USING(id) WHERE path = ?`, string(p)).
+		Scan(&id, &title, &tags, &files, &text, &lost)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("find document: %w", err)
+	}
+	if lost {
+		return fmt.Errorf("find document: %s has no text: %w", p, segment.ErrDamaged)
 	}
 	d := a.analyse(space.FileChange{Path: p}, text, time.Time{}, o)
 	for i := range d.page.chunks {

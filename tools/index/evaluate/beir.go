@@ -39,8 +39,8 @@ func IsBEIR(dir string) bool {
 func OpenBEIR(dir string) (_ *BEIR, err error) {
 	b := &BEIR{}
 	file := filepath.Join(dir, "corpus.jsonl")
-	if b.corpus, err = os.Open(file); err != nil {
-		return nil, unreadable(file, err)
+	if b.corpus, err = openRegular(file); err != nil {
+		return nil, err
 	}
 	defer func() {
 		if err != nil {

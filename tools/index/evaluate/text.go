@@ -23,18 +23,32 @@ type textLine struct {
 	text   []byte
 }
 
+// openRegular opens a file, and nothing that a read could wait for without end,
+// such as a named pipe.
+func openRegular(file string) (*os.File, error) {
+	st, err := os.Stat(file)
+	if err != nil {
+		return nil, unreadable(file, err)
+	}
+	if !st.Mode().IsRegular() {
+		return nil, fault.New(fault.Invalid, "%s is not a file.", filepath.Base(file))
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, unreadable(file, err)
+	}
+	return f, nil
+}
+
 // eachLine calls each for every line of a file that is not blank, without a
 // byte order mark and with either kind of line end. The text is good until
 // each returns. Its errors name the file.
 func eachLine(file string, each func(textLine) error) error {
-	f, err := os.Open(file)
+	f, err := openRegular(file)
 	if err != nil {
-		return unreadable(file, err)
+		return err
 	}
 	defer f.Close()
-	if st, err := f.Stat(); err == nil && !st.Mode().IsRegular() {
-		return fault.New(fault.Invalid, "%s is not a file.", filepath.Base(file))
-	}
 	r := bufio.NewReaderSize(f, 64<<10)
 	l := textLine{}
 	for next := int64(0); ; {
