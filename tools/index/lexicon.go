@@ -3,6 +3,9 @@ package index
 import (
 	"context"
 	"errors"
+	"strings"
+
+	"satchel/tools/index/language"
 )
 
 // lexicon is what one search knows of words: the language that it is asked in,
@@ -64,6 +67,14 @@ func (l *lexicon) forms(ctx context.Context, raw string, w word) (all []form, mi
 		if err != nil {
 			return nil, false, err
 		}
+		if n > 0 && known == 0 && s == ownTerm("de", transliterated("de", raw)) {
+			// Its stem has no umlaut either: cloudflär would be found as Cloudflare.
+			if ok, err := l.umlauted(ctx, s); err != nil {
+				return nil, false, err
+			} else if !ok {
+				continue
+			}
+		}
 		// In a query of unknown language, a word is one of another language where
 		// that has it more often, in all its forms, than all pages as it stands.
 		if n > 0 && (l.reader() != "" || n >= known) {
@@ -106,6 +117,37 @@ func (l *lexicon) forms(ctx context.Context, raw string, w word) (all []form, mi
 		}
 	}
 	return all, true, nil
+}
+
+// umlauted tells whether pages write a German term with an umlaut, as far as a
+// few passages show.
+func (l *lexicon) umlauted(ctx context.Context, term string) (found bool, err error) {
+	a := l.x.analyzer()
+	defer l.x.analyzers.Put(a)
+	left := maxPassages
+	for _, s := range l.sessions {
+		ids, err := s.chunksWith(ctx, term, left)
+		if err != nil {
+			return false, l.x.failed(ctx, s, err)
+		}
+		for _, id := range ids {
+			left--
+			p, d, err := s.passage(ctx, id)
+			if err != nil {
+				return false, l.x.failed(ctx, s, err)
+			}
+			for _, text := range []string{d.title, p.crumbs, p.text} {
+				a.words(text, func(w word) {
+					raw := text[w.start:w.end]
+					found = found || strings.ContainsAny(raw, "äöüÄÖÜ\u0308") && ownTerm("de", language.Stem("de", raw)) == term
+				})
+			}
+			if found {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
 }
 
 // suggestions are the words that were looked for in place of others.

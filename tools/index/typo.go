@@ -3,8 +3,6 @@ package index
 import (
 	"cmp"
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"math/bits"
 	"slices"
@@ -28,8 +26,14 @@ const (
 	maxSlipLetters = 32
 	// maxRespellings is how many words are searched for in place of one.
 	maxRespellings = 3
-	// maxLookedUp is how many of the nearest terms are looked up in a page.
+	// maxLookedUp is how many of the nearest terms are looked up in pages, and
+	// maxPassages in how many passages at most: most terms are in the first one
+	// as they are meant.
 	maxLookedUp = 8
+	maxPassages = 12
+	// Of equally near words, one that is in fewer than this part of the passages
+	// that have the most frequent one is a slip, or another language's word.
+	rareShare = 20
 	// maxRespelled is how many words of a query are respelled.
 	maxRespelled = 5
 	// maxVocabulary bounds the terms of a database that one word is compared with.
@@ -69,19 +73,22 @@ func respell(ctx context.Context, a *analyzer, sessions []*session, m *speller, 
 			}
 		}
 	}
-	// The terms are stems, to which the endings were guessed: pages tell.
+	// The terms are stems, to which the endings were guessed: pages tell. What no
+	// page has is no word.
 	all := m.ranked()
 	all = all[:min(len(all), maxLookedUp)]
 	for i := range all {
+		left := maxPassages
 		for _, s := range sessions {
-			if all[i].written {
+			if all[i].written || left == 0 {
 				break
 			}
-			if err := m.lookUp(ctx, a, s, &all[i]); err != nil {
+			if err := m.lookUp(ctx, a, s, &all[i], &left); err != nil {
 				return nil, &sessionError{s, err}
 			}
 		}
 	}
+	all = slices.DeleteFunc(all, func(r respelling) bool { return !r.written })
 	return nearestFew(all, most), nil
 }
 
@@ -94,34 +101,46 @@ type sessionError struct {
 func (e *sessionError) Error() string { return e.err.Error() }
 func (e *sessionError) Unwrap() error { return e.err }
 
-// lookUp finds how a page writes a term.
-func (m *speller) lookUp(ctx context.Context, a *analyzer, s *session, r *respelling) error {
-	id, err := s.chunkWith(ctx, r.term)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil
-	}
+// lookUp finds how pages write a term, in as many passages as are left.
+func (m *speller) lookUp(ctx context.Context, a *analyzer, s *session, r *respelling, left *int) error {
+	ids, err := s.chunksWith(ctx, r.term, *left)
 	if err != nil {
 		return err
 	}
-	p, d, err := s.passage(ctx, id)
-	if err != nil {
-		return err
+	guess, guessed, nearest := r.word, r.slips, m.limit+1
+	for _, id := range ids {
+		*left--
+		p, d, err := s.passage(ctx, id)
+		if err != nil {
+			return err
+		}
+		for _, text := range []string{d.title, p.crumbs, p.text} {
+			a.words(text, func(w word) {
+				shown, as := text[w.start:w.end], r.term
+				switch r.term {
+				case w.term:
+					as = language.Fold(shown)
+				case w.joined:
+					shown = r.term
+				default:
+					// A part of an identifier that has the word as it was guessed.
+					if !contains(w.parts, r.term) || !strings.Contains(language.Fold(shown), guess) {
+						return
+					}
+					shown, as = guess, guess
+				}
+				// What is nearer than any word of this page may be on another.
+				if slips := editdistance.Within(m.word, as, m.limit); slips <= m.limit && slips < nearest {
+					nearest = slips
+					r.word = strings.ToLower(shown)
+				}
+			})
+		}
+		if nearest <= guessed {
+			break
+		}
 	}
-	nearest := m.limit + 1
-	for _, text := range []string{d.title, p.crumbs, p.text} {
-		a.words(text, func(w word) {
-			if w.term != r.term {
-				return
-			}
-			as := language.Fold(text[w.start:w.end])
-			// What is nearer than any word of this page may be on another.
-			if slips := editdistance.Within(m.word, as, m.limit); slips <= m.limit && slips < nearest {
-				nearest = slips
-				r.word = strings.ToLower(text[w.start:w.end])
-			}
-		})
-	}
-	if nearest <= r.slips {
+	if nearest <= m.limit {
 		r.slips, r.written = nearest, true
 	}
 	return nil
@@ -255,12 +274,12 @@ func byNearness(a, b respelling) int {
 	return cmp.Or(cmp.Compare(a.slips, b.slips), cmp.Compare(written(a), written(b)), cmp.Compare(b.docs, a.docs), strings.Compare(a.term, b.term))
 }
 
-// nearestFew returns the n nearest: words that a page has, if there are any, and
-// only those with the fewest slips.
+// nearestFew returns the n nearest: words that a page has, if there are any,
+// only those with the fewest slips, and none that is rare beside the others.
 func nearestFew(all []respelling, n int) []respelling {
 	slices.SortFunc(all, byNearness)
 	for i := range all {
-		if all[i].slips > all[0].slips || all[0].written && !all[i].written {
+		if all[i].slips > all[0].slips || all[0].written && !all[i].written || all[i].docs*rareShare < all[0].docs {
 			all = all[:i]
 			break
 		}

@@ -173,3 +173,38 @@ func TestSearchForgivesSlips(t *testing.T) {
 		}
 	}
 }
+
+// What is searched for instead is on a page as it is told: no stem with an ending
+// that it never has, no word of another language that is far rarer, and no umlaut
+// that nobody wrote.
+func TestRespellingsAreWordsOfPages(t *testing.T) {
+	pages := map[string]string{
+		"fr.md":  "# Rendu\n\nLe contenu est prérendu pour la production et les pages sont dans la documentation.",
+		"it.md":  "# Regole\n\nIl server viene configurato con le regole che sono nella documentazione del progetto.",
+		"de.md":  "# Bereitstellung\n\nDie Anwendung wird mit Cloudflare bereitgestellt, und die Größe der Seiten wird nicht über die Datei geändert.",
+		"net.md": "# Hosting\n\nHosting on Cloudflare is described here.",
+	}
+	for i := range 6 { // the form that is meant is on the last of them
+		pages[fmt.Sprintf("render%d.md", i)] = "# Pages\n\nA page can be set to prerender when it is built."
+	}
+	pages["code.md"] = "# Code\n\nCall `useComposableThing` first."
+	pages["render9.md"] = "# Routes\n\nThe prerendering of routes happens when the site is built."
+	for i := range 30 {
+		pages[fmt.Sprintf("config%d.md", i)] = "# Server\n\nThe configuration of the server is read."
+	}
+	x, _ := indexOf(t, pages)
+	for _, c := range []struct{ query, note string }{
+		{"prerendring", `No page has "prerendring"; searched for "prerendering" too.`},
+		{"configuraton", `No page has "configuraton"; searched for "configuration" too.`},
+		{"cloudflaer", `No page has "cloudflaer"; searched for "cloudflare" too.`},
+		{"cloudfalre", `No page has "cloudfalre"; searched for "cloudflare" too.`},
+		{"componnable", `No page has "componnable"; searched for "composable" too.`}, // in an identifier
+		{"groesse", ""}, // an umlaut that is on a page
+		{"geaendert", ""},
+	} {
+		r := search(t, x, c.query)
+		if notes := strings.Join(r.Notes, " "); notes != c.note || len(r.Hits) == 0 {
+			t.Errorf("%s: %d hits, notes %q, want %q", c.query, len(r.Hits), notes, c.note)
+		}
+	}
+}

@@ -2,7 +2,6 @@ package index
 
 import (
 	"context"
-	"database/sql"
 	"strings"
 
 	"satchel/tools/index/segment"
@@ -128,24 +127,22 @@ func (s *session) eachTerm(ctx context.Context, prefix string, yield func(term s
 	return nil
 }
 
-// chunkWith returns the id of a chunk that holds a term; sql.ErrNoRows where
-// there is none.
-func (s *session) chunkWith(ctx context.Context, t string) (int64, error) {
+// chunksWith returns the ids of chunks that hold a term, at most so many.
+func (s *session) chunksWith(ctx context.Context, t string, most int) (ids []int64, err error) {
 	var m scratch
 	for i, p := range s.view.parts {
-		found := int64(-1)
+		if len(ids) >= most {
+			break
+		}
 		if err := s.each(ctx, t, i, &m, func(ps []segment.Posting) {
-			for j := 0; j < len(ps) && found < 0; j++ {
+			for j := 0; j < len(ps) && len(ids) < most; j++ {
 				if c := ps[j].Chunk; !p.dead.has(int(c)) {
-					found = chunkID(p.seg.Chunks[c])
+					ids = append(ids, chunkID(p.seg.Chunks[c]))
 				}
 			}
 		}); err != nil {
-			return 0, err
-		}
-		if found >= 0 {
-			return found, nil
+			return nil, err
 		}
 	}
-	return 0, sql.ErrNoRows
+	return ids, nil
 }
