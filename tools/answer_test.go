@@ -32,7 +32,7 @@ func pages() map[string]string {
 }
 
 // fillerPattern is lines of which one is as good as a hundred.
-var fillerPattern = regexp.MustCompile(`((The office is open from seven|Nobody reads this far down)\.\\n\\n)+`)
+var fillerPattern = regexp.MustCompile(`((The office is open from seven|Nobody reads this far down)\.(\\n)+)+`)
 
 var commitPattern = regexp.MustCompile(`"index_commit":"[0-9a-f]{40}"`)
 

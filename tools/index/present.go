@@ -65,8 +65,15 @@ func (x *Index) present(ctx context.Context, a *analyzer, p *plan, docs []*found
 		r.Hits = append(r.Hits, h)
 		windows = append(windows, sn)
 	}
+	best := 0.0
+	for _, h := range r.Hits {
+		best = max(best, h.Score)
+	}
 	for i := range r.Hits {
 		h := &r.Hits[i]
+		if h.Score < best*x.opts.MinScoreShare {
+			continue // worth a look, and not worth reading unasked
+		}
 		// The text takes the place of the snippet and the description.
 		spared := costOf(h.Snippet) + costOf(h.Description)
 		left := budget - r.Tokens + spared

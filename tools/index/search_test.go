@@ -260,6 +260,11 @@ func TestWeakHitsAreLeftOut(t *testing.T) {
 	if r.Total != 21 || !r.Truncated || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "Hits under 20% of the best score are left out.") {
 		t.Errorf("total %d, truncated %v, notes %q", r.Total, r.Truncated, r.Notes)
 	}
+	for _, h := range r.Hits {
+		if weak := h.Score < r.Hits[0].Score*DefaultMinScoreShare; weak == (h.Text != "") {
+			t.Errorf("%s with score %.1f of %.1f has the text %q", h.Path, h.Score, r.Hits[0].Score, h.Text)
+		}
+	}
 	if r := search(t, x, "network"); len(r.Hits) != DefaultLimit || len(r.Notes) != 0 {
 		t.Errorf("hits that are alike were left out: %v, %q", paths(r), r.Notes)
 	}
