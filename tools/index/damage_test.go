@@ -131,6 +131,35 @@ func TestDamageInEveryTableIsRepaired(t *testing.T) {
 	}
 }
 
+// Attack: rows that contradict one another, which no search meets. The next
+// update meets them, and rebuilds instead of failing for ever.
+func TestContradictionsMetByAnUpdateAreRepaired(t *testing.T) {
+	for _, damage := range []string{
+		`DELETE FROM texts WHERE id = (SELECT id FROM docs WHERE path = 'mark.md')`,
+		`UPDATE meta SET value = '1' WHERE key = 'next'`,
+		`UPDATE meta SET value = 'x' WHERE key = 'next'`,
+		`UPDATE meta SET value = '1' WHERE key = 'rows'`,
+		`UPDATE meta SET value = '' WHERE key = 'commit'`,
+		`DELETE FROM meta WHERE key = 'commit'`,
+		`UPDATE docs SET lines = 'abc'`,
+	} {
+		t.Run(damage, func(t *testing.T) {
+			h, dir := closedIndex(t, 5)
+			execSQL(t, dbFiles(t, dir)[0], damage)
+			x := openIndex(t, Options{Dir: dir})
+			h.commit(map[string][]byte{"mark.md": []byte("the lighthouse keeper"), "knowledge/new.md": []byte("new")})
+			update(t, x, h)
+			if _, err := x.Search(t.Context(), testCollections, Query{Text: "keeper"}); err != nil {
+				t.Errorf("a search over a broken index: %v", err)
+			}
+			update(t, x, h)
+			if got := paths(search(t, x, `"lighthouse keeper"`)); !slices.Equal(got, []string{"mark.md"}) {
+				t.Errorf("%v", got)
+			}
+		})
+	}
+}
+
 // Pages that rot while the database is open are met by a query, which says so;
 // the follower rebuilds.
 func TestRotMetByAQueryIsRepaired(t *testing.T) {

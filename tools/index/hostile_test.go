@@ -8,7 +8,10 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
+
+	"satchel/internal/fault"
 )
 
 // hostileFiles are what no author writes and an index must survive, each with
@@ -202,5 +205,52 @@ func BenchmarkHostileFiles(b *testing.B) {
 				a.chunkTerms(name, &p, []byte(text))
 			}
 		})
+	}
+}
+
+// Attack: path filters by the hundred, each slow on every path.
+func TestManyPathFiltersAreBounded(t *testing.T) {
+	x, _ := indexOf(t, map[string]string{"a/heron.md": "heron"})
+	many := make([]string, 3*maxGlobs)
+	for i := range many {
+		many[i] = fmt.Sprintf("**/*a*%d/**/*x", i)
+	}
+	r := search(t, x, "heron path:"+strings.Join(many, ",")+",a/**")
+	if !slices.Contains(r.Notes, fmt.Sprintf("Only the first %d path filters were used.", maxGlobs)) {
+		t.Errorf("notes %q", r.Notes)
+	}
+	for _, n := range r.Notes {
+		if strings.Count(n, " or ") >= maxUnmet {
+			t.Errorf("a long note: %q", n)
+		}
+	}
+	// The same one again and again is one.
+	if r := search(t, x, "heron path:"+strings.Repeat("a/**,", 3*maxGlobs)+"a/**"); len(r.Hits) != 1 || len(r.Notes) != 0 {
+		t.Errorf("%v, notes %q", paths(r), r.Notes)
+	}
+}
+
+// Attack: a search that takes too long is given up, and says so.
+func TestASearchHasATimeLimit(t *testing.T) {
+	x, _ := indexOfWith(t, Options{MaxTime: time.Nanosecond}, map[string]string{"heron.md": "heron"})
+	_, err := x.Search(t.Context(), testCollections, Query{Text: "heron path:**/*.md"})
+	if fault.CodeOf(err) != fault.TooLarge || !strings.Contains(fault.PublicOf(err), "given up") {
+		t.Errorf("%v", err)
+	}
+}
+
+// A phrase of frequent words is found, however many chunks have its words in
+// another order.
+func TestAPhraseAmongManyWithoutIt(t *testing.T) {
+	files := map[string]string{"right.md": strings.Repeat("filler words that make it long. ", 200) + "alpha beta"}
+	for i := range 60 {
+		files[fmt.Sprintf("wrong%d.md", i)] = fmt.Sprintf("beta then alpha then beta then alpha %d", i)
+	}
+	x, _ := indexOfWith(t, Options{MaxRows: 10}, files)
+	if got := paths(search(t, x, `"alpha beta"`)); !slices.Equal(got, []string{"right.md"}) {
+		t.Errorf("%v", got)
+	}
+	if got := paths(search(t, x, `alpha -"then alpha"`)); !slices.Equal(got, []string{"right.md"}) {
+		t.Errorf("%v", got)
 	}
 }
