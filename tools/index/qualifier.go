@@ -262,6 +262,12 @@ func (f filters) single() []filters {
 	for _, v := range f.tag.is {
 		all = append(all, filters{tag: condition{is: []string{v}}})
 	}
+	if !f.since.IsZero() {
+		all = append(all, filters{since: f.since})
+	}
+	if !f.before.IsZero() {
+		all = append(all, filters{before: f.before})
+	}
 	return all
 }
 

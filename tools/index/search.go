@@ -159,10 +159,14 @@ func (x *Index) search(ctx context.Context, cols []Collection, q Query, broken m
 	if r.IndexAge > 0 {
 		r.Notes = append(r.Notes, "What was written last is not in the index yet. Try again in a moment.")
 	}
+	told := len(r.Notes)
 	if docs > 0 {
 		if err := x.noteUnmet(ctx, u.sessions, u.filters, &r); err != nil {
 			return Results{}, err
 		}
+	}
+	if why := u.whyEmpty(docs, len(r.Notes) == told, &r); why != "" {
+		r.Notes = append(r.Notes, why)
 	}
 	if len(p.terms) > 0 && len(r.Suggestions) == 0 {
 		r.Suggestions, err = suggest(ctx, u.a, u.sessions, u.parsedQuery)
@@ -364,10 +368,10 @@ func scope(cols []Collection, f filters, indexes []IndexState) string {
 	if len(labels) > 6 {
 		where = fmt.Sprintf("%s and %d more", strings.Join(labels[:5], ", "), len(labels)-5)
 	}
-	if where == "" {
-		where = "nothing"
-	}
 	s := fmt.Sprintf("%s (%d documents)", where, docs)
+	if where == "" {
+		s = "0 documents"
+	}
 	if d := f.describe(); d != "" {
 		s += " with " + d
 	}

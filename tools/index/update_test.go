@@ -363,7 +363,7 @@ func TestEmptySpace(t *testing.T) {
 	x := openIndex(t, Options{})
 	h := newHistory()
 	update(t, x, h)
-	if r := search(t, x, "anything"); r.Total != 0 || len(r.Notes) != 0 {
+	if r := search(t, x, "anything"); r.Total != 0 || !slices.Equal(r.Notes, []string{"There is no page here yet."}) {
 		t.Errorf("%+v", r)
 	}
 	h.commit(map[string][]byte{"a.md": []byte("anything")})

@@ -1,0 +1,49 @@
+package index
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// whyEmpty tells why a search found nothing, "" where a note has told it
+// already. met is whether each filter by itself is met by a page.
+func (u *inquiry) whyEmpty(docs int64, met bool, r *Results) string {
+	others := u.filters
+	others.source = condition{}
+	switch {
+	case docs == 0 && len(r.Notes) > 0:
+		return "" // what could not be searched
+	case len(r.Indexes) == 0:
+		return "The filters leave no source to search."
+	case docs == 0:
+		return "There is no page here yet."
+	case !met || slices.ContainsFunc(u.filters.kind.is, func(k string) bool { return !slices.Contains(kinds, Kind(k)) }):
+		return ""
+	case len(u.plan.terms) == 0 && len(u.words) > 0:
+		return "The query has no word to search for."
+	case len(u.words) == 0 && others.empty():
+		return "" // told where the query was read, or nothing was asked for
+	case len(u.words) == 0:
+		return fmt.Sprintf("No page is all of this: %s.", others.describe())
+	case len(u.plan.missing) > 0 && len(u.phrases) == 0 && len(u.without) == 0 && others.empty():
+		return ""
+	}
+	page := "No page"
+	if d := others.describe(); d != "" {
+		page += " with " + d
+	}
+	var has string
+	switch n := len(u.phrases); n {
+	case 0:
+		has = " has these words"
+	case 1:
+		has = fmt.Sprintf(" has the phrase %q", clip(u.phrases[0], 60))
+	default:
+		has = fmt.Sprintf(" has all of the %d phrases", n)
+	}
+	if len(u.without) > 0 {
+		has += " and nothing of what is to be left out"
+	}
+	return page + strings.ToValidUTF8(has, "") + "."
+}
