@@ -41,6 +41,9 @@ func (u *inquiry) candidates(ctx context.Context, s *session, terms []term, sc *
 	p := u.plan
 	if len(p.phrases) == 0 && !slices.ContainsFunc(terms, func(t term) bool { return t.df > 0 }) {
 		if len(u.words) == 0 && cond != "" {
+			if len(p.without) > 0 {
+				r.Notes = append(r.Notes, "What to leave out was not looked at: name a word to search for as well.")
+			}
 			return u.x.list(ctx, s, cond, args, u.parsedQuery, r)
 		}
 		return nil, nil

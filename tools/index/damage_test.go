@@ -131,6 +131,40 @@ func TestDamageInEveryTableIsRepaired(t *testing.T) {
 	}
 }
 
+// Attack: what a killed server left of an older index, or of one that it was
+// making, holds text that may have been purged since.
+func TestLeftoversAreRemovedAtStart(t *testing.T) {
+	_, dir := closedIndex(t, 5)
+	whole := dbFiles(t, dir)[0]
+	base := strings.TrimSuffix(whole, ".1.db")
+	if base == whole {
+		t.Fatal(whole)
+	}
+	data, err := os.ReadFile(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	newest := base + ".3.db"
+	for _, name := range []string{newest, base + ".2.db", base + ".2.db-wal", base + ".9.db.new", base + ".9.db.new-journal"} {
+		if err := os.WriteFile(name, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	x := openIndex(t, Options{Dir: dir})
+	if got := paths(search(t, x, "lighthouse")); !slices.Equal(got, []string{"mark.md"}) {
+		t.Errorf("%v", got)
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range left {
+		if strings.Contains(f.Name(), ".db") && !strings.HasPrefix(f.Name(), filepath.Base(newest)) || strings.Contains(f.Name(), ".new") {
+			t.Errorf("%s is left", f.Name())
+		}
+	}
+}
+
 // Attack: rows that contradict one another, which no search meets. The next
 // update meets them, and rebuilds instead of failing for ever.
 func TestContradictionsMetByAnUpdateAreRepaired(t *testing.T) {

@@ -254,3 +254,24 @@ func TestAPhraseAmongManyWithoutIt(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 }
+
+// What is excluded is excluded by the page, wherever on it the word is.
+func TestExcludedByThePage(t *testing.T) {
+	section := strings.Repeat("filler words that make it long. ", 100)
+	x, _ := indexOf(t, map[string]string{
+		"draft.md": "# Herons\n\nheron " + section + "\n\n# State\n\nthis is a draft in a yellow submarine " + section,
+		"final.md": "# Herons\n\nheron " + section + "\n\n# State\n\nthis is a submarine, yellow " + section,
+	})
+	for query, want := range map[string][]string{
+		"heron -draft":              {"final.md"},
+		`heron -"yellow submarine"`: {"final.md"},
+		`"heron filler" -draft`:     {"final.md"},
+	} {
+		if got := paths(search(t, x, query)); !slices.Equal(got, want) {
+			t.Errorf("%s: %v", query, got)
+		}
+	}
+	if r := search(t, x, "-draft path:*.md"); len(r.Notes) == 0 {
+		t.Errorf("an exclusion was left out without a word: %v", paths(r))
+	}
+}

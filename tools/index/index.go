@@ -213,11 +213,32 @@ func (x *Index) open(ctx context.Context, e *entry) (*database, error) {
 			break
 		}
 		e.tried = true
+		x.sweep(e)
 	}
 	if e.cur == nil || !e.cur.acquire() {
 		return nil, nil
 	}
 	return e.cur, nil
+}
+
+// sweep removes what a process that was killed left beside the database that was
+// opened: older generations, and builds that did not end. They may hold what was
+// purged since. The caller holds e.mu and no build has begun.
+func (x *Index) sweep(e *entry) {
+	all, err := os.ReadDir(x.opts.Dir)
+	if err != nil {
+		return // the next start tries again
+	}
+	for _, f := range all {
+		name := f.Name()
+		if !strings.HasPrefix(name, string(e.id)+".") || generationOf(name) == 0 {
+			continue
+		}
+		unfinished := strings.Contains(name, ".db.new")
+		if unfinished || e.cur != nil && !strings.HasPrefix(name, filepath.Base(e.cur.file)) {
+			os.Remove(filepath.Join(x.opts.Dir, name))
+		}
+	}
 }
 
 // swap puts a new database in place of the old one, which ends with its last

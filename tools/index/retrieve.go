@@ -179,7 +179,6 @@ func (s *session) retrievePart(ctx context.Context, i int, r *retrieval, m *scra
 		}
 		if len(ph) > 1 {
 			suspect = append(suspect, has)
-			verify = true
 			continue
 		}
 		suspect = append(suspect, nil)
@@ -200,6 +199,17 @@ func (s *session) retrievePart(ctx context.Context, i int, r *retrieval, m *scra
 				m.terms[c] |= bit
 			}
 		}); err != nil {
+			return 0, err
+		}
+	}
+	if len(r.without) > 0 {
+		if never == nil {
+			never = newBitmap(len(chunks))
+		}
+		matches := func(c int) bool {
+			return !p.dead.has(c) && (need.has(c) || len(r.phrases) == 0 && m.terms[c] != 0)
+		}
+		if err := s.exclude(ctx, chunks, r.without, suspect, never, matches); err != nil {
 			return 0, err
 		}
 	}
@@ -243,7 +253,7 @@ func (s *session) retrievePart(ctx context.Context, i int, r *retrieval, m *scra
 		if k%256 == 0 && ctx.Err() != nil {
 			return 0, ctx.Err()
 		}
-		ok, err := s.verified(ctx, c, chunkID(chunks[c]), r, suspect)
+		ok, err := s.verified(ctx, chunkID(chunks[c]), r)
 		if err != nil {
 			return 0, err
 		}
@@ -258,30 +268,57 @@ func (s *session) retrievePart(ctx context.Context, i int, r *retrieval, m *scra
 	return docs, nil
 }
 
-// verified tells whether a chunk that holds the words of the phrases has them
-// as phrases, and none that it must not have.
-func (s *session) verified(ctx context.Context, chunk int, id int64, r *retrieval, suspect []bitmap) (bool, error) {
-	var words tokens
-	load := func() (err error) {
-		if words == nil {
-			words, err = s.tokens(ctx, id)
+// exclude adds to never all chunks of each document that has, in any chunk, what
+// the query excludes: a word (never has these chunks already) or a phrase, whose
+// words the chunks in suspect hold. It looks only at documents that match.
+func (s *session) exclude(ctx context.Context, chunks []segment.Chunk, without [][]string, suspect []bitmap, never bitmap, matches func(c int) bool) error {
+	for from, to := 0, 0; from < len(chunks); from = to {
+		match, banned := false, false
+		for to = from; to < len(chunks) && chunks[to].Doc == chunks[from].Doc; to++ {
+			match = match || matches(to)
+			banned = banned || never.has(to)
 		}
-		return err
+		if !match {
+			continue
+		}
+		for c := from; c < to && !banned; c++ {
+			for k, ph := range without {
+				if banned || !suspect[k].has(c) {
+					continue
+				}
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				words, err := s.tokens(ctx, chunkID(chunks[c]))
+				if err != nil {
+					return err
+				}
+				banned = words.hold(ph)
+			}
+		}
+		for c := from; banned && c < to; c++ {
+			never.set(c)
+		}
 	}
+	return nil
+}
+
+// verified tells whether a chunk that holds the words of the phrases has them
+// as phrases.
+func (s *session) verified(ctx context.Context, id int64, r *retrieval) (bool, error) {
+	var words tokens
 	for _, ph := range r.phrases {
 		if len(ph) < 2 {
 			continue
 		}
-		if err := load(); err != nil || !words.hold(ph) {
-			return false, err
+		if words == nil {
+			var err error
+			if words, err = s.tokens(ctx, id); err != nil {
+				return false, err
+			}
 		}
-	}
-	for k, ph := range r.without {
-		if !suspect[k].has(chunk) {
-			continue
-		}
-		if err := load(); err != nil || words.hold(ph) {
-			return false, err
+		if !words.hold(ph) {
+			return false, nil
 		}
 	}
 	return true, nil
