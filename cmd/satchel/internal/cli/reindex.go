@@ -1,18 +1,15 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"os"
-	"strconv"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/spf13/pflag"
 
 	"satchel/cmd/satchel/internal/admin"
+	"satchel/cmd/satchel/internal/pathlist"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
@@ -102,42 +99,13 @@ func changedPaths(file string, stdin io.Reader) ([]string, error) {
 	if len(data) > maxChanged {
 		return nil, fault.New(fault.TooLarge, "The list of paths in %s has more than %d kB; run satchel reindex without --changed, which reads everything.", name, maxChanged>>10)
 	}
-	paths := splitPaths(data)
+	paths := pathlist.Split(data)
 	for _, p := range paths {
 		if _, err := space.ParsePath(p); err != nil {
 			return nil, fault.Wrap(err, fault.Invalid, "%s Nothing was indexed.", fault.PublicOf(err))
 		}
 	}
 	return paths, nil
-}
-
-// splitPaths takes a list apart: at NULs where it has any, else at line ends, and
-// then git quotes names that are not plain.
-func splitPaths(data []byte) []string {
-	paths := []string{}
-	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	if bytes.IndexByte(data, 0) >= 0 {
-		for p := range bytes.SplitSeq(data, []byte{0}) {
-			if len(bytes.TrimSpace(p)) > 0 {
-				paths = append(paths, string(p))
-			}
-		}
-		return paths
-	}
-	for line := range strings.Lines(string(data)) {
-		p := strings.TrimRight(line, "\r\n")
-		if strings.TrimSpace(p) == "" {
-			continue
-		}
-		if strings.HasPrefix(p, `"`) {
-			// The escapes of git's quotes (quote.c) are among Go's.
-			if plain, err := strconv.Unquote(p); err == nil && utf8.ValidString(plain) {
-				p = plain
-			}
-		}
-		paths = append(paths, p)
-	}
-	return paths
 }
 
 // printCount is for progress.

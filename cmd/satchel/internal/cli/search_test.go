@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"satchel/cmd/satchel/internal/pathlist"
 	"satchel/internal/fault"
 )
 
@@ -96,7 +97,7 @@ func TestSplitPaths(t *testing.T) {
 		{"no quotes among NULs", "\"a\"\x00", []string{`"a"`}},
 		{"nothing", "", []string{}},
 	} {
-		if got := splitPaths([]byte(c.list)); !reflect.DeepEqual(got, c.want) {
+		if got := pathlist.Split([]byte(c.list)); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}
@@ -124,24 +125,4 @@ func TestChangedPaths(t *testing.T) {
 	if got, err := changedPaths("-", strings.NewReader("")); err != nil || got == nil {
 		t.Errorf("an empty list must stay a list: %#v, %v", got, err)
 	}
-}
-
-// FuzzSplitPaths: a list of paths is read or refused, whatever it holds.
-func FuzzSplitPaths(f *testing.F) {
-	f.Add([]byte("a.md\n\"b\\303\\266.md\"\n"))
-	f.Add([]byte("a\x00b\n\x00"))
-	f.Fuzz(func(t *testing.T, list []byte) {
-		paths, err := changedPaths("-", bytes.NewReader(list))
-		if err != nil {
-			if fault.CodeOf(err) == fault.Internal {
-				t.Error(err)
-			}
-			return
-		}
-		for _, p := range paths {
-			if p == "" || strings.ContainsAny(p, "\x00\n\r") {
-				t.Errorf("%q", p)
-			}
-		}
-	})
 }
