@@ -44,6 +44,10 @@ func (x *Index) Rebuild(ctx context.Context, id space.SpaceID, src Source) error
 		return err
 	}
 	defer e.unlock()
+	// What is there is opened first: opening sweeps away what was left unfinished.
+	if d, err := x.open(ctx, e); err == nil && d != nil {
+		d.release()
+	}
 	head, err := src.Head(ctx, id)
 	if err == nil {
 		err = x.rebuild(ctx, e, src, head)
