@@ -222,7 +222,7 @@ func (b *box) cause() error {
 	select {
 	case <-b.sandbox.Done():
 		if err := b.sandbox.Err(); err != nil {
-			return err
+			return errors.Join(err, b.agent.Err()) // a broken connection may be what ended it
 		}
 	case <-t.C:
 	}

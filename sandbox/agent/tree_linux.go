@@ -9,9 +9,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// killRounds bounds how often a tree is searched again while it is killed; a
-// fork bomb loses because every round finds all that were made in the last.
-const killRounds = 2000
+// killRounds bounds how often a tree is searched again while it is killed. What
+// outlives the first rounds may be a fork bomb, in which every death makes room
+// for another birth: it is stopped first, which frees no room.
+const (
+	killRounds   = 2000
+	freezeAfter  = 2
+	freezeRounds = 20
+)
 
 // members lists the processes with a mark, zombies left out. Every process of
 // a command has it, wherever it hangs in the tree.
@@ -101,11 +106,31 @@ func signalTree(mark uint32, sig unix.Signal) int {
 	return len(pids)
 }
 
+// freezeTree stops every process with the mark, until a search finds none that
+// runs.
+func freezeTree(mark uint32) {
+	for range freezeRounds {
+		running := 0
+		eachProcess(func(pid int, status []byte) {
+			if state := statusField(status, "\nState:"); hasMark(status, mark) && (len(state) == 0 || state[0] != 'T') {
+				running++
+				_ = unix.Kill(pid, unix.SIGSTOP) // gone meanwhile
+			}
+		})
+		if running == 0 {
+			return
+		}
+	}
+}
+
 // killTree kills every process with the mark and returns, when none is left,
 // how many there were at first.
 func killTree(mark uint32) int {
 	first := 0
 	for round := range killRounds {
+		if round >= freezeAfter {
+			freezeTree(mark)
+		}
 		n := signalTree(mark, unix.SIGKILL)
 		if round == 0 {
 			first = n
