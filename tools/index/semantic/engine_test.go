@@ -283,10 +283,10 @@ func TestAnotherModelTakesOverWhenItIsWhole(t *testing.T) {
 	if got := f.nearest("what animal7 eats is seeds7", nil, 1); got[0] != 8 {
 		t.Errorf("the new vectors say %v", got)
 	}
-	files, _ := filepath.Glob(filepath.Join(f.dir, "*.vec"))
-	if len(files) != 1 {
-		t.Errorf("the old file stays: %v", files)
-	}
+	f.until("the old file is gone", func(semantic.Status) bool {
+		files, err := filepath.Glob(filepath.Join(f.dir, "*.vec"))
+		return err == nil && len(files) == 1
+	})
 }
 
 func TestTheModelBehindTheNameChanges(t *testing.T) {
