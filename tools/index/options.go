@@ -55,8 +55,9 @@ type Options struct {
 	// Candidates is how many chunks of each database are handed to the ranking:
 	// the best of all that hold a word of the query. Default 1,000.
 	Candidates int
-	// MaxRows bounds how many chunks of each segment are looked into for a
-	// phrase of several words, the best first. Default 6,000.
+	// MaxRows is how many chunks of each segment are looked into for a phrase
+	// of several words, the best first; more are where fewer than Candidates
+	// have it. Default 6,000.
 	MaxRows int
 	// CacheBytes is how much memory rows of all databases are kept in between
 	// searches; each of the Readers of a database keeps pages of a quarter of

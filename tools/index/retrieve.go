@@ -21,8 +21,8 @@ type retrieval struct {
 	phrases, without [][]string
 	// docs are those that may match; nil: all.
 	docs *docSet
-	// depth is how many chunks are wanted; verify how many of the best are
-	// looked into for phrases of several words.
+	// depth is how many chunks are wanted; verify how many of the best are looked
+	// into for phrases of several words, and more where fewer than depth have them.
 	depth, verify int
 }
 

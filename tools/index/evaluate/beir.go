@@ -28,12 +28,6 @@ type BEIR struct {
 // indexed.
 func (b *BEIR) Close() error { return b.corpus.Close() }
 
-// IsBEIR tells whether a directory has the layout.
-func IsBEIR(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, "corpus.jsonl"))
-	return err == nil
-}
-
 // OpenBEIR reads the queries and judgments of a collection, and where its
 // documents are. Close must be called.
 func OpenBEIR(dir string) (_ *BEIR, err error) {

@@ -182,22 +182,6 @@ func writeMatrix(file string, h header, entries []entry, rowOf func(i int) (row,
 	return os.Rename(f.Name(), file)
 }
 
-// readHeader reads what a file says of itself, without judging the rest.
-func readHeader(file string) (h header, err error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return h, err
-	}
-	defer f.Close()
-	head := make([]byte, 64<<10)
-	n, err := io.ReadFull(f, head)
-	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return h, fmt.Errorf("%w: %w", errFile, err)
-	}
-	h, _, err = parseHeader(head[:n])
-	return h, err
-}
-
 func parseHeader(data []byte) (h header, rest []byte, err error) {
 	if len(data) < len(fileMagic)+4 || string(data[:len(fileMagic)]) != fileMagic {
 		return h, nil, fmt.Errorf("%w: it begins otherwise", errFile)
