@@ -334,7 +334,8 @@ func TestJobs(t *testing.T) {
 
 func TestShutdown(t *testing.T) {
 	s := startSandbox(t, sandboxOption{})
-	job := s.exec(ExecRequest{Command: "trap 'echo saved > saved; exit' TERM; while :; do sleep 0.02; done", Background: true})
+	job := s.exec(ExecRequest{Command: "trap 'echo saved > saved; exit' TERM; echo ready; while :; do sleep 0.02; done", Background: true})
+	s.sh("until [ -s " + job.JobDir + "/stdout ]; do sleep 0.02; done")
 	running := make(chan ExecResult)
 	ready := make(chan struct{})
 	go func() {
@@ -343,7 +344,7 @@ func TestShutdown(t *testing.T) {
 	}()
 	<-ready
 	start := time.Now()
-	must(t, s.Shutdown(t.Context(), 500*time.Millisecond))
+	must(t, s.Shutdown(t.Context(), 2*time.Second))
 	if r := <-running; r.End != Shutdown || r.Signal != "SIGKILL" {
 		t.Errorf("%+v", r)
 	}
