@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"satchel/cmd/satchel/internal/admin"
+	"satchel/tools/index"
 )
 
 func searchCommand() *command {
@@ -64,20 +66,53 @@ With --json it prints what the search tool answers.`,
 
 // searchAnswer is what is shown of the search tool's answer.
 type searchAnswer struct {
-	Results []struct {
-		Title       string   `json:"title"`
-		Path        string   `json:"path"`
-		Lines       string   `json:"lines"`
-		Heading     string   `json:"heading"`
-		Description string   `json:"description"`
-		Snippet     string   `json:"snippet"`
-		Also        []string `json:"also"`
-	} `json:"results"`
-	Total       int      `json:"total"`
-	Scope       string   `json:"scope"`
-	IndexAge    float64  `json:"index_age"`
-	Notes       []string `json:"notes"`
-	Suggestions []string `json:"suggestions"`
+	Results     []searchResult `json:"results"`
+	Total       int            `json:"total"`
+	Scope       string         `json:"scope"`
+	IndexAge    float64        `json:"index_age"`
+	Notes       []string       `json:"notes"`
+	Suggestions []string       `json:"suggestions"`
+}
+
+type searchResult struct {
+	Title       string   `json:"title"`
+	Path        string   `json:"path"`
+	Lines       string   `json:"lines"`
+	Heading     string   `json:"heading"`
+	Description string   `json:"description"`
+	Snippet     string   `json:"snippet"`
+	Also        []string `json:"also"`
+}
+
+// headingAt returns the heading that a line of the snippet, counted from 0, is
+// under. The answer's own is that of the lines which the index holds for the
+// best, and an excerpt of a longer text may begin elsewhere. first is the number
+// in its file of the snippet's first line.
+func (r *searchResult) headingAt(at, first int) string {
+	if ext := path.Ext(r.Path); ext == ".srt" || ext == ".vtt" { // their headings are the times of cues
+		for _, l := range slices.Backward(strings.Split(r.Snippet, "\n")[:at+1]) {
+			if from, _, ok := strings.Cut(l, " --> "); ok {
+				clock, _, _ := strings.Cut(strings.ReplaceAll(from, ",", "."), ".")
+				return clock
+			}
+		}
+	}
+	text := r.Snippet
+	if first > 1 {
+		text, at = "\n"+text, at+1 // a rule at its top is no front matter
+	}
+	inside := false
+	under := ""
+	for _, s := range index.Sections(r.Path, []byte(text)) {
+		if s.From <= at+1 {
+			under = s.Title
+		}
+		inside = inside || s.Title == r.Heading
+	}
+	if under == "" && !inside {
+		return r.Heading // of the lines before the snippet
+	}
+	return under
 }
 
 // print shows an answer to a person: the place of each result, so that an
@@ -88,6 +123,10 @@ func (a searchAnswer) print(w io.Writer, m marker) {
 		first, _ := strconv.Atoi(from) // none: 0
 		last, _ := strconv.Atoi(to)
 		lines := m.excerpt(r.Snippet, first)
+		heading := r.Heading
+		if len(lines) > 0 {
+			heading = r.headingAt(lines[0].number-first, first)
+		}
 		// A snippet that leaves lines out, or says them in its own way, cannot be
 		// told more closely than the answer does.
 		if n := strings.Count(strings.TrimSuffix(r.Snippet, "\n"), "\n"); first > 0 && last == first+n && len(lines) > 0 {
@@ -101,7 +140,7 @@ func (a searchAnswer) print(w io.Writer, m marker) {
 			place += "-" + strconv.Itoa(last)
 		}
 		about := []string{}
-		for _, s := range []string{r.Title, r.Heading} {
+		for _, s := range []string{r.Title, heading} {
 			if s = oneLine(s); s != "" && !slices.Contains(about, s) {
 				about = append(about, s)
 			}

@@ -67,6 +67,32 @@ func TestSearchAnswerIsPrinted(t *testing.T) {
 	}
 }
 
+// The answer's heading is that of the index's best lines, which need not be those
+// that a person is shown of a longer text.
+func TestHeadingIsTheExcerpts(t *testing.T) {
+	const page = "---\ntitle: A\n---\n# Top\n\nIntro.\n\n## Rolling\n\nRoll back.\n\n```sh\n# roll\n```\n\n## Other\n\nText.\n"
+	for _, c := range []struct {
+		name, path, lines, heading, snippet, query, want string
+	}{
+		{"under another heading", "a.md", "1-18", "Other", page, "back", "Rolling"},
+		{"a comment in code is no heading", "a.md", "1-18", "Other", page, "text", "Other"},
+		{"above all headings", "a.md", "1-9", "Rolling", "Intro.\n\nMore.\n\n## Rolling\n\nRoll.\n\n", "intro", ""},
+		{"the heading is before the text", "a.md", "40-42", "Rolling", "Intro.\n\nMore.", "intro", "Rolling"},
+		{"a rule above it is no front matter", "a.md", "40-46", "Rolling", "---\n\n## Next\n\nWord.\n\n---", "word", "Next"},
+		{"lines are left out", "a.md", "1-300", "Other", page, "back", "Rolling"},
+		{"another form of text", "a.html", "1-90", "Rolling", "Other.\nRoll.", "roll", "Rolling"},
+		{"subtitles", "a.vtt", "1-8", "0:01", "WEBVTT\n\n00:01.000 --> 00:02.000\nNo.\n\n01:02:03.500 --> 01:02:05.000\nRoll.", "roll", "01:02:03"},
+	} {
+		a := searchAnswer{Results: []searchResult{{Path: c.path, Lines: c.lines, Heading: c.heading, Snippet: c.snippet}}}
+		var out bytes.Buffer
+		a.print(&out, newMarker(&call{}, c.query))
+		line, _, _ := strings.Cut(out.String(), "\n")
+		if _, heading, _ := strings.Cut(line, "  "); heading != c.want {
+			t.Errorf("%s: %q, want %q in\n%s", c.name, heading, c.want, out.String())
+		}
+	}
+}
+
 // A result may be a whole page; a person sees the few lines that match best.
 func TestExcerpt(t *testing.T) {
 	m := newMarker(&call{}, "rollback checklist")
