@@ -26,7 +26,8 @@ func (s *Set) search(ctx context.Context, c Caller, raw json.RawMessage, _ Progr
 		}
 		return n
 	}
-	q.Limit = lowered(a.count("limit", l.SearchResults, l.MaxSearchResults))
+	q.Limit = lowered(a.count("limit", 0, l.MaxSearchResults)) // 0: left to the query's text
+	q.UsualLimit = l.SearchResults
 	q.MaxTokens = lowered(a.count("max_tokens", l.SearchTokens, l.MaxSearchTokens))
 	q.MaxWait = max(0, l.SearchWait)
 	q.Source = strings.TrimSpace(a.text("source"))

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -104,12 +105,39 @@ func (q *parsedQuery) arrange(name, key, value string) {
 		}
 		q.sort = order
 	case "limit":
-		if n, err := strconv.Atoi(value); err == nil && n > 0 {
-			q.limit = n
+		if n, ok := limitOf(value); ok {
+			q.limit = smaller(q.limit, n)
 		} else {
 			q.notef("%s:%s was left out: it is a number from 1.", key, clip(value, 40))
 		}
 	}
+}
+
+// limitOf reads a number from 1; one that is too large to be held is as good as
+// any that is more than an answer has.
+func limitOf(value string) (n int, ok bool) {
+	n, err := strconv.Atoi(value)
+	return n, n > 0 && (err == nil || errors.Is(err, strconv.ErrRange))
+}
+
+// smaller returns the smaller of two limits, of which 0 is none.
+func smaller(a, b int) int {
+	if a <= 0 || b > 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// limitWith returns how many hits are wanted where the text has a limit: of its
+// own, 0 for none.
+func (q *Query) limitWith(text int) int {
+	if n := smaller(q.Limit, text); n > 0 {
+		return n
+	}
+	if q.UsualLimit > 0 {
+		return q.UsualLimit
+	}
+	return DefaultLimit
 }
 
 var sortOrders = map[string]sortOrder{
@@ -138,8 +166,8 @@ func plausible(name, value string, now time.Time) bool {
 		_, ok := sortOrders[strings.ToLower(value)]
 		return ok
 	case "limit":
-		n, err := strconv.Atoi(value)
-		return err == nil && n > 0
+		_, ok := limitOf(value)
+		return ok
 	}
 	return !strings.ContainsAny(value, "()=<>{}")
 }

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -162,8 +163,16 @@ func TestQueryDates(t *testing.T) {
 			t.Errorf("%s: since %s, words %q, notes %q", c.text, got, q.words, q.notes)
 		}
 	}
-	if q := parse("sort:newest limit:20 x"); q.sort != byDate || q.limit != 20 {
-		t.Errorf("%+v", q)
+	for text, limit := range map[string]int{"limit:20": 20, "limit:20 top:7 limit:30": 7, "limit:0": 0, "limit:-1": 0, "limit:1.5": 0, "limit:99999999999999999999": math.MaxInt} {
+		if q := parse("sort:newest x " + text); q.sort != byDate || q.limit != limit {
+			t.Errorf("%s: %+v", text, q)
+		}
+	}
+	// What docs/search.md says that an order is called.
+	for text, order := range map[string]sortOrder{"recent": byDate, "date": byDate, "newest": byDate, "path": byPath, "relevance": byRelevance} {
+		if q := parse("x sort:path sort:" + text); q.sort != order || len(q.notes) > 0 {
+			t.Errorf("sort:%s: %+v", text, q)
+		}
 	}
 }
 

@@ -21,9 +21,12 @@ type Collection struct {
 type Query struct {
 	// Text is in the query language: words, "phrases", -without and qualifiers.
 	Text string
-	// Limit is the most hits wanted; a limit: in the text wins. Default 10, at
-	// most Options.MaxResults.
-	Limit int
+	// Limit is the most hits wanted. As with other filters, it holds beside a
+	// limit: in the text, so that the smaller of them counts; where neither is
+	// above 0, UsualLimit does, and where that is not, DefaultLimit. No answer has
+	// more than Options.MaxResults.
+	Limit      int
+	UsualLimit int
 	// MaxTokens is the budget of the whole answer, by EstimateTokens. Default
 	// 5,000.
 	MaxTokens int

@@ -111,13 +111,7 @@ func (x *Index) inquire(ctx context.Context, cols []Collection, q Query, broken 
 		}
 	}
 	r.Scope = scope(chosen, parsed.filters, r.Indexes)
-	u.limit = q.Limit
-	if parsed.limit > 0 {
-		u.limit = parsed.limit
-	}
-	if u.limit <= 0 {
-		u.limit = DefaultLimit
-	}
+	u.limit = q.limitWith(parsed.limit)
 	if u.limit > x.opts.MaxResults {
 		u.limit = x.opts.MaxResults
 		r.Notes = append(r.Notes, fmt.Sprintf("limit was lowered to %d, the most that is allowed.", u.limit))

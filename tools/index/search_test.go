@@ -313,6 +313,39 @@ func TestNotes(t *testing.T) {
 	}
 }
 
+// A limit that is given beside the text holds as one in the text does: the
+// smaller counts. What nobody asked for bounds neither.
+func TestLimits(t *testing.T) {
+	files := map[string]string{}
+	for i := range 60 {
+		files[fmt.Sprintf("%d.md", i)] = fmt.Sprintf("heron number%d", i)
+	}
+	x, _ := indexOf(t, files)
+	for _, c := range []struct {
+		text         string
+		limit, usual int
+		hits         int
+	}{
+		{"heron", 0, 0, DefaultLimit},
+		{"heron", 0, 4, 4},
+		{"heron", 7, 4, 7},
+		{"heron limit:20", 0, 4, 20},
+		{"heron limit:20", 5, 4, 5},
+		{"heron limit:3", 5, 4, 3},
+		{"heron limit:3", 50, 4, 3},
+		{"heron limit:0", 0, 4, 4},
+		{"heron limit:-2", 6, 4, 6},
+		{"heron", -1, -1, DefaultLimit},
+		{"heron limit:99999999999999999999", 0, 4, 50},
+		{"heron limit:99999999999999999999", 2, 4, 2},
+	} {
+		r, err := x.Search(t.Context(), testCollections, Query{Text: c.text, Limit: c.limit, UsualLimit: c.usual, MaxTokens: 100_000})
+		if err != nil || len(r.Hits) != c.hits || r.Total != len(files) {
+			t.Errorf("%+v: %d hits of %d, %v; notes %q", c, len(r.Hits), r.Total, err, r.Notes)
+		}
+	}
+}
+
 // A phrase that is there needs no other words.
 func TestPhrasesThatMatchGiveNoSuggestions(t *testing.T) {
 	x, _ := indexOf(t, corpus)
