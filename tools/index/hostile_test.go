@@ -208,6 +208,37 @@ func BenchmarkHostileFiles(b *testing.B) {
 	}
 }
 
+// Attack: a page that shows a reader something else than its bytes, or an AI what
+// a person does not see.
+func TestNothingShownDeceives(t *testing.T) {
+	const evil = "\u202e\u2066\u2069\u202a\u202c\u200b\ufeff\u2060\u2064\u206f\u180e\ufff9\U000e0041\U000e007f"
+	const good = "می\u200cخواهم 👩\u200d🚀 क्\u200dष \u200fשלום\u200e" // joiners and marks that scripts need
+	page := "---\ntitle: He" + evil + "ron " + good + "\ndescription: About" + evil + " it\nversion: \"1" + evil + "\"\nrelevant_files: [\"nowhere" + evil + ".go\"]\n---\n" +
+		"# Mig" + evil + "ration " + good + "\n\nHerons " + evil + good + ".\n"
+	long := page + strings.Repeat("\nFiller"+evil+" words.\n", 3000)
+	for name, text := range map[string]string{"short.md": page, "long.md": long, "page.html": "<title>He" + evil + "ron</title><h1>Mig" + evil + "ration</h1><p>Herons " + evil + good} {
+		x, _ := indexOf(t, map[string]string{name: text})
+		for _, budget := range []int{60, 500, 20_000} {
+			r, err := x.Search(t.Context(), testCollections, Query{Text: "herons", MaxTokens: budget})
+			if err != nil || len(r.Hits) != 1 {
+				t.Fatalf("%s: %v, %v", name, paths(r), err)
+			}
+			h := r.Hits[0]
+			for _, s := range append(h.Related, h.Title, h.Heading, h.Anchor, h.Description, h.Version, h.Snippet, h.Text) {
+				if strings.ContainsAny(s, evil) {
+					t.Errorf("%s: shown as %.80q", name, s)
+				}
+			}
+			if !strings.Contains(h.Snippet, good) {
+				t.Errorf("%s: what scripts need is gone: %q", name, h.Snippet)
+			}
+		}
+		if err := x.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // Attack: path filters by the hundred, each slow on every path.
 func TestManyPathFiltersAreBounded(t *testing.T) {
 	x, _ := indexOf(t, map[string]string{"a/heron.md": "heron"})

@@ -168,18 +168,41 @@ func (s *session) shown(p string) string {
 	return s.col.Mount + "/" + p
 }
 
-// shown makes valid text without controls of what files hold.
+// shown makes valid text of what files hold, without controls and without what
+// deceives a reader: what nobody sees, and what puts letters in another order.
 func shown(s string) string {
 	odd := func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' && r != '\r' || r == 0x7f }
-	if utf8.ValidString(s) && !strings.ContainsFunc(s, odd) {
+	if utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return odd(r) || deceptive(r) }) {
 		return s
 	}
 	return strings.Map(func(r rune) rune {
-		if odd(r) {
+		switch {
+		case odd(r):
 			return utf8.RuneError
+		case deceptive(r):
+			return -1
 		}
 		return r
 	}, strings.ToValidUTF8(s, "\ufffd"))
+}
+
+// deceptive tells whether a character changes what a text seems to say without
+// being seen: it overrides the direction of letters, has no width, or repeats
+// ASCII invisibly, which an AI may read where a person does not. Joiners are
+// none, which Persian, Indian scripts and emoji need, nor are the marks that
+// tell the direction of what stands between words of two scripts.
+func deceptive(r rune) bool {
+	switch {
+	case r < 0x180e:
+		return false
+	case r == 0x180e, r == 0x200b, r == 0xfeff, // no width
+		r >= 0x202a && r <= 0x202e,   // embeds and overrides a direction
+		r >= 0x2060 && r <= 0x206f,   // no width, isolates a direction, deprecated controls
+		r >= 0xfff9 && r <= 0xfffb,   // hides an annotation
+		r >= 0xe0000 && r <= 0xe007f: // tags
+		return true
+	}
+	return false
 }
 
 // readable is what is shown of a part of a file: of HTML and of notebooks what
@@ -290,6 +313,8 @@ func (l *linker) related(ctx context.Context, f *found) (all []string, err error
 			}
 			if known {
 				file = s.shown(file)
+			} else {
+				file = shown(file) // whatever the page says it is
 			}
 			all = append(all, file)
 		}
