@@ -31,21 +31,34 @@ type word struct {
 	own string
 }
 
-// analyzer turns text into terms. It caches stems and is not safe for
-// concurrent use: every goroutine makes its own.
-type analyzer struct {
-	stems map[string]string
-	buf   []byte
-	marks []int
-
-	lang string                       // whose stems words are given beside their terms, "" for none
-	own  map[string]string            // the stems of lang, one of owns
-	owns map[string]map[string]string // by language
+// token is a word as the analyzer knows it, for those who count words by the
+// million; see word, which says the same.
+type token struct {
+	start, end  int
+	word        *knownWord // its term is not nil
+	parts       []*knownTerm
+	joined, own *knownTerm // nil where there is none
 }
 
-const maxCachedStems = 1 << 16
+// analyzer turns text into terms. It keeps what it made of words and is not safe
+// for concurrent use: every goroutine has its own.
+type analyzer struct {
+	known *vocabulary
+	marks []int
+	lang  string // whose stems words are given beside their terms, "" for none
 
-func newAnalyzer() *analyzer { return &analyzer{stems: make(map[string]string, 1024)} }
+	// Of chunkTerms.
+	chunk          uint64 // counts chunks
+	plain, derived []*knownTerm
+	hashes         []uint32
+	counts         []termCount
+	bytes          tokens
+}
+
+// newAnalyzer returns one for queries and updates; newBuilder one that meets all
+// words of a collection.
+func newAnalyzer() *analyzer { return &analyzer{known: newVocabulary(queryWords)} }
+func newBuilder() *analyzer  { return &analyzer{known: newVocabulary(buildWords)} }
 
 // in tells the analyzer what language the texts after it are in, "" where that
 // is not known. It changes nothing but word.own.
@@ -54,13 +67,6 @@ func (a *analyzer) in(lang string) {
 		lang = ""
 	}
 	a.lang = language.Base(lang)
-	if a.own = a.owns[a.lang]; a.own == nil && a.lang != "" {
-		if a.owns == nil {
-			a.owns = map[string]map[string]string{}
-		}
-		a.own = make(map[string]string, 1024)
-		a.owns[a.lang] = a.own
-	}
 }
 
 // ownTerm is the term of a stem in a language. It is no other language's, nor
@@ -73,55 +79,18 @@ func ownTerm(lang, stem string) string {
 	return lang + versionDot + stem
 }
 
-// ownStem returns the term of a word's stem in the analyzer's language.
-func (a *analyzer) ownStem(raw string) string {
-	s, ok := a.own[raw]
-	if !ok {
-		if len(a.own) >= maxCachedStems/4 { // there are a dozen languages
-			clear(a.own)
-		}
-		if !language.IsStop(strings.ToLower(raw), a.lang) {
-			s = ownTerm(a.lang, language.Stem(a.lang, raw))
-		}
-		a.own[strings.Clone(raw)] = s
-	}
-	return s
-}
-
 // fold lower-cases a word, removes accents and compatibility forms, and stems
 // (see language.Term).
 func (a *analyzer) fold(s string) string {
-	a.buf = a.buf[:0]
-	for i := range len(s) {
-		c := s[i]
-		if c >= utf8.RuneSelf {
-			if t, ok := a.stems[s]; ok {
-				return t
-			}
-			return a.remember(strings.Clone(s), language.Term(s))
-		}
-		if c >= 'A' && c <= 'Z' {
-			c += 'a' - 'A'
-		}
-		a.buf = append(a.buf, c)
+	a.refresh()
+	if t := a.know(s).term; t != nil {
+		return t.text
 	}
-	if t, ok := a.stems[string(a.buf)]; ok {
-		return t
-	}
-	low := string(a.buf)
-	return a.remember(low, language.Term(low))
+	return ""
 }
 
 func isWordByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
-}
-
-func (a *analyzer) remember(k, v string) string {
-	if len(a.stems) >= maxCachedStems {
-		clear(a.stems)
-	}
-	a.stems[k] = v
-	return v
 }
 
 // spaceless tells whether a script is written without spaces between words,
@@ -144,7 +113,26 @@ func isWordRune(r rune) bool {
 
 // words calls yield for every word of the text in order.
 func (a *analyzer) words(text string, yield func(word)) {
-	var chain []string // words of the compound being read
+	a.refresh()
+	a.scan(text, func(t token) {
+		w := word{start: t.start, end: t.end, term: t.word.term.text}
+		if t.parts != nil {
+			w.parts = t.word.texts
+		}
+		if t.joined != nil {
+			w.joined = t.joined.text
+		}
+		if t.own != nil {
+			w.own = t.own.text
+		}
+		yield(w)
+	})
+}
+
+// scan is words within one vocabulary.
+func (a *analyzer) scan(text string, yield func(token)) {
+	var names [8]string
+	chain := names[:0] // words of the compound being read
 	chainEnd := -1
 	numeric, scoped := true, false // it is a version; it began with @
 	for i := 0; i < len(text); {
@@ -187,18 +175,19 @@ func (a *analyzer) words(text string, yield func(word)) {
 			continue
 		}
 		raw := text[start:i]
-		w := word{start: start, end: i, term: a.fold(raw), parts: a.split(raw)}
-		if w.term == "" {
+		w := token{start: start, end: i, word: a.know(raw)}
+		if w.word.term == nil {
 			continue
 		}
+		w.parts = a.parts(w.word)
 		if a.lang != "" && w.parts == nil && i-start > 2 {
-			w.own = a.ownStem(raw)
+			w.own = a.ownStem(w.word)
 		}
 		// A compound goes on over one joiner with no space around it.
-		if chainEnd >= 0 && start == chainEnd+1 && len(chain) < 8 && joins(text[chainEnd], chain, raw, scoped) {
+		if chainEnd >= 0 && start == chainEnd+1 && len(chain) < len(names) && joins(text[chainEnd], chain, raw, scoped) {
 			chain = append(chain, raw)
 			numeric = numeric && text[chainEnd] == '.' && isNumber(raw)
-			w.joined = a.join(chain, numeric)
+			w.joined = a.compound(chain, numeric)
 		} else {
 			chain = append(chain[:0], raw)
 			numeric = isDigit(raw[len(raw)-1]) && isNumber(strings.TrimLeft(raw, "vV"))
@@ -226,28 +215,28 @@ func joins(mark byte, chain []string, raw string, scoped bool) bool {
 
 // marked returns the term of a word that the marks around it make another one:
 // C++ is cpp, C# csharp, .NET dotnet.
-func (a *analyzer) marked(text string, start, end int) string {
+func (a *analyzer) marked(text string, start, end int) *knownTerm {
 	raw, rest := text[start:end], text[end:]
 	if len(raw) == 1 {
 		switch c := raw[0] | 0x20; {
 		case (c == 'c' || c == 'g') && strings.HasPrefix(rest, "++"):
-			return string(c) + "pp"
+			return a.known.term(string(c) + "pp")
 		case (c == 'c' || c == 'f' || c == 'j') && strings.HasPrefix(rest, "#"):
-			return string(c) + "sharp"
+			return a.known.term(string(c) + "sharp")
 		}
-		return ""
+		return nil
 	}
 	// A dot before a name, not one that calls a method or ends a file's name.
 	if start == 0 || text[start-1] != '.' || start > 1 && strings.IndexByte(" (\"'`\n,/", text[start-2]) < 0 || strings.HasPrefix(rest, "(") || isDigit(raw[0]) {
-		return ""
+		return nil
 	}
-	return a.join([]string{"dot", raw}, false)
+	return a.compound([]string{"dot", raw}, false)
 }
 
-// join returns the term of a compound: the same as of the one word that its
+// compound returns the term of a compound: the same as of the one word that its
 // parts make, so that use_async_data and useAsyncData meet; a version keeps its
 // dots.
-func (a *analyzer) join(parts []string, version bool) string {
+func (a *analyzer) compound(parts []string, version bool) *knownTerm {
 	sep := ""
 	if version {
 		sep = versionDot
@@ -257,9 +246,18 @@ func (a *analyzer) join(parts []string, version bool) string {
 		j = strings.TrimLeft(j, "vV") // v1.0.21 is 1.0.21
 	}
 	if len(j) > maxTermBytes {
-		return ""
+		return nil
 	}
-	return a.fold(j)
+	return a.know(j).term
+}
+
+// join is compound, by the term's text; "" where there is none.
+func (a *analyzer) join(parts []string, version bool) string {
+	a.refresh()
+	if t := a.compound(parts, version); t != nil {
+		return t.text
+	}
+	return ""
 }
 
 func isNumber(s string) bool {
@@ -277,9 +275,14 @@ func isNumber(s string) bool {
 // bigrams reads a run of a spaceless script and yields its pairs, or its one
 // character. A character has its marks with it. A query of one character finds
 // the pairs that begin with it (see oneCharacter), and the run that ends with it.
-func (a *analyzer) bigrams(text string, i int, yield func(word)) int {
+func (a *analyzer) bigrams(text string, i int, yield func(token)) int {
 	prev, at := -1, -1 // the last two characters
-	var pair word      // not yielded yet
+	var pair token     // not yielded yet
+	emit := func(t token) {
+		if t.word != nil && t.word.term != nil {
+			yield(t)
+		}
+	}
 	for i < len(text) {
 		r, size := utf8.DecodeRuneInString(text[i:])
 		if mark := at >= 0 && (unicode.IsMark(r) || r == 'ﾞ' || r == 'ﾟ'); !mark {
@@ -287,41 +290,33 @@ func (a *analyzer) bigrams(text string, i int, yield func(word)) int {
 				break
 			}
 			if prev >= 0 {
-				if pair.term != "" {
-					yield(pair)
-				}
-				pair = word{start: prev, end: i, term: a.fold(text[prev:i])}
+				emit(pair)
+				pair = token{start: prev, end: i, word: a.know(text[prev:i])}
 			}
 			prev, at = at, i
 		}
 		i += size
 	}
-	last := ""
-	if at >= 0 {
-		last = a.fold(text[at:i])
-	}
-	if prev < 0 {
-		if last != "" {
-			yield(word{start: at, end: i, term: last})
-		}
+	if at < 0 {
 		return i
 	}
-	if pair.term != "" {
-		yield(pair)
+	last := a.know(text[at:i])
+	if prev < 0 {
+		emit(token{start: at, end: i, word: last})
+		return i
 	}
-	if t := a.fold(text[prev:i]); t != "" {
-		yield(word{start: prev, end: i, term: t, own: last})
-	}
+	emit(pair)
+	emit(token{start: prev, end: i, word: a.know(text[prev:i]), own: last.term})
 	return i
 }
 
-// split returns the folded parts of a camelCase, PascalCase or letter-digit
-// word, nil where it has only one.
-func (a *analyzer) split(s string) []string {
+// cut returns where the parts of a camelCase, PascalCase or letter-digit word
+// begin after its first, none where it has only one; until it is called again.
+func (a *analyzer) cut(s string) []int {
+	a.marks = a.marks[:0]
 	if len(s) < 3 {
 		return nil
 	}
-	a.marks = a.marks[:0]
 	for i := 1; i < len(s); i++ {
 		p, c := s[i-1], s[i]
 		if c >= utf8.RuneSelf || p >= utf8.RuneSelf {
@@ -336,16 +331,7 @@ func (a *analyzer) split(s string) []string {
 			a.marks = append(a.marks, i)
 		}
 	}
-	if len(a.marks) == 0 {
-		return nil
-	}
-	parts := make([]string, 0, len(a.marks)+1)
-	from := 0
-	for _, m := range a.marks {
-		parts = append(parts, a.fold(s[from:m]))
-		from = m
-	}
-	return append(parts, a.fold(s[from:]))
+	return a.marks
 }
 
 func isUpper(c byte) bool { return c >= 'A' && c <= 'Z' }

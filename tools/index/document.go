@@ -1,6 +1,7 @@
 package index
 
 import (
+	"bytes"
 	"math"
 	"path"
 	"slices"
@@ -33,11 +34,13 @@ type chunkTerms struct {
 	length [fieldCount]int64 // in words
 	tokens tokens
 	terms  []termCount // each once
+	known  *vocabulary // that the ids of terms are of
 }
 
 // termCount is a term with its count in each field.
 type termCount struct {
 	text string
+	id   uint32 // see vocabulary
 	n    counts
 }
 
@@ -107,44 +110,29 @@ func (a *analyzer) chunkTerms(name string, p *page, text []byte) []chunkTerms {
 	a.in(p.Lang)
 	defer a.in("")
 	about := nameWords(name) + " " + strings.Join(p.Tags, " ") + " " + strings.Join(p.Files, " ")
-	var words, extra []string
-	var hashes []uint32
-	at := map[string]int{}
 	all := make([]chunkTerms, len(p.chunks))
 	for i, c := range p.chunks {
 		t := &all[i]
-		clear(at)
-		t.terms = make([]termCount, 0, 64)
-		count := func(list []string, field int) {
-			for _, w := range list {
-				k, ok := at[w]
-				if !ok {
-					k = len(t.terms)
-					at[w] = k
-					t.terms = append(t.terms, termCount{text: w})
-				}
-				if n := &t.terms[k].n[field]; *n < math.MaxUint16 {
-					*n++
-				}
-			}
-		}
+		a.refresh()
+		a.chunk++
+		a.counts, a.bytes = a.counts[:0], a.bytes[:0]
 		field := func(field int, texts ...string) {
-			hashes = hashes[:0]
+			a.hashes = a.hashes[:0]
 			for _, s := range texts {
-				if words, extra = a.terms(s, words[:0], extra[:0]); len(words) == 0 {
+				if a.plain, a.derived = a.plain[:0], a.derived[:0]; !a.read(s) {
 					continue
 				}
-				if len(hashes) > 0 {
-					hashes = append(hashes, tokenBreak)
+				if len(a.hashes) > 0 {
+					a.hashes = append(a.hashes, tokenBreak)
 				}
-				for _, w := range words {
-					hashes = append(hashes, termHash(w))
+				for _, w := range a.plain {
+					a.hashes = append(a.hashes, w.hash)
 				}
-				t.length[field] += int64(len(words))
-				count(words, field)
-				count(extra, field)
+				t.length[field] += int64(len(a.plain))
+				a.count(a.plain, field)
+				a.count(a.derived, field)
 			}
-			t.tokens = appendTokens(t.tokens, hashes)
+			a.bytes = appendTokens(a.bytes, a.hashes)
 		}
 		field(fieldTitle, p.Title)
 		var crumbs []string
@@ -155,8 +143,38 @@ func (a *analyzer) chunkTerms(name string, p *page, text []byte) []chunkTerms {
 		}
 		field(fieldCrumb, append(crumbs, about)...)
 		field(fieldBody, indexable(f, string(text[c.head[0]:c.head[1]])), indexable(f, string(text[c.start:c.end])))
+		// Of the size that they have: they wait to be written.
+		t.terms, t.tokens, t.known = slices.Clone(a.counts), bytes.Clone(a.bytes), a.known
 	}
 	return all
+}
+
+// read gathers the terms of a text, and tells whether it has words.
+func (a *analyzer) read(text string) bool {
+	a.scan(text, func(w token) {
+		a.plain = append(a.plain, w.word.term)
+		a.derived = append(a.derived, w.parts...)
+		if w.joined != nil {
+			a.derived = append(a.derived, w.joined)
+		}
+		if w.own != nil {
+			a.derived = append(a.derived, w.own)
+		}
+	})
+	return len(a.plain) > 0
+}
+
+// count counts terms in a field of the current chunk.
+func (a *analyzer) count(list []*knownTerm, field int) {
+	for _, w := range list {
+		if w.chunk != a.chunk {
+			w.chunk, w.at = a.chunk, len(a.counts)
+			a.counts = append(a.counts, termCount{text: w.text, id: w.id})
+		}
+		if n := &a.counts[w.at].n[field]; *n < math.MaxUint16 {
+			*n++
+		}
+	}
 }
 
 // nameWords returns the last two segments of a path as words, without order

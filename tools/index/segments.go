@@ -61,6 +61,7 @@ func (w *writer) flush(ctx context.Context) error {
 		return nil
 	}
 	head, rows, err := w.seg.Write(w.state.rows, w.put(ctx))
+	clear(w.lists)
 	if err != nil {
 		return fmt.Errorf("write segment: %w", err)
 	}

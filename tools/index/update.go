@@ -400,7 +400,7 @@ func (x *Index) analyseAll(ctx context.Context, id space.SpaceID, src Source, fi
 	})
 	for range workers {
 		wg.Go(func() {
-			a := newAnalyzer()
+			a := newBuilder()
 			for j := range todo {
 				if j.err = ctx.Err(); j.err == nil {
 					j.doc, j.err = x.load(ctx, a, id, src, j.file, dates[j.file.Path])

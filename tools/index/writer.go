@@ -23,11 +23,39 @@ type writer struct {
 
 	seg     *segment.Writer // what is gathered of the next segment
 	limit   int             // bytes of memory after which it is written
-	removed []int64         // documents
+	lists   map[*vocabulary][]int32
+	removed []int64 // documents
+}
+
+// maxVocabularies is how many vocabularies the writer knows the lists of: those
+// of some goroutines and of one begun after each.
+const maxVocabularies = 64
+
+// postings adds the terms of a chunk to the segment. The list of a term is
+// looked up once for each vocabulary: to look up every term of every chunk would
+// take longer than to append to its list.
+func (w *writer) postings(t *chunkTerms) {
+	lists := w.lists[t.known]
+	for i := range t.terms {
+		c := &t.terms[i]
+		for int(c.id) >= len(lists) {
+			lists = append(lists, 0)
+		}
+		if lists[c.id] == 0 { // else the number and one
+			lists[c.id] = int32(w.seg.List(c.text)) + 1
+		}
+		if n := lists[c.id]; n > 0 {
+			w.seg.Add(int(n-1), c.n)
+		}
+	}
+	if len(w.lists) >= maxVocabularies {
+		clear(w.lists)
+	}
+	w.lists[t.known] = lists
 }
 
 func newWriter(ctx context.Context, tx *sql.Tx, s state, v *view, o Options) (*writer, error) {
-	w := &writer{tx: tx, state: s, seg: segment.NewWriter(), limit: o.BuildBytes}
+	w := &writer{tx: tx, state: s, seg: segment.NewWriter(), lists: map[*vocabulary][]int32{}, limit: o.BuildBytes}
 	w.state.next, w.state.rows = max(s.next, 1), max(s.rows, 1)
 	if v != nil {
 		w.parts = v.parts
@@ -87,9 +115,7 @@ func (w *writer) add(ctx context.Context, d document) error {
 			sc.Length[f] = uint16(min(n, math.MaxUint16))
 		}
 		w.seg.Chunk(sc)
-		for k := range t.terms {
-			w.seg.Term(t.terms[k].text, t.terms[k].n)
-		}
+		w.postings(t)
 		w.count(t, 1)
 	}
 	w.state.docs++

@@ -34,10 +34,34 @@ func (w *Writer) Chunk(c Chunk) {
 
 // Term adds a term of the chunk that was begun last, once for each chunk.
 func (w *Writer) Term(term string, n Counts) {
-	if term == "" || len(term) > MaxTerm || n == (Counts{}) {
+	if i := w.List(term); i >= 0 {
+		w.Add(i, n)
+	}
+}
+
+// List returns the number of a term's list, for Add, until Write is called; less
+// than 0 for a term that is left out.
+func (w *Writer) List(term string) int {
+	if term == "" || len(term) > MaxTerm {
+		return -1
+	}
+	i, ok := w.index[term]
+	if !ok {
+		i = uint32(len(w.lists))
+		term = strings.Clone(term) // not the text that it was cut from
+		w.index[term] = i
+		w.lists = append(w.lists, list{term: term})
+		w.size += 120 + len(term)
+	}
+	return int(i)
+}
+
+// Add is Term for those who remember the numbers of lists.
+func (w *Writer) Add(number int, n Counts) {
+	if n == (Counts{}) {
 		return
 	}
-	l := w.list(term)
+	l := &w.lists[number]
 	chunk := uint32(len(w.chunks)) // its number and one
 	before := len(l.data)
 	l.data = appendPosting(l.data, chunk-l.next, n)
@@ -50,21 +74,9 @@ func (w *Writer) Term(term string, n Counts) {
 // Forget lowers the document frequency of a term of a chunk that is deleted
 // from another segment.
 func (w *Writer) Forget(term string) {
-	if term != "" && len(term) <= MaxTerm {
-		w.list(term).df--
+	if i := w.List(term); i >= 0 {
+		w.lists[i].df--
 	}
-}
-
-func (w *Writer) list(term string) *list {
-	i, ok := w.index[term]
-	if !ok {
-		i = uint32(len(w.lists))
-		term = strings.Clone(term) // not the text that it was cut from
-		w.index[term] = i
-		w.lists = append(w.lists, list{term: term})
-		w.size += 120 + len(term)
-	}
-	return &w.lists[i]
 }
 
 // Size is about how many bytes of memory the writer takes.
