@@ -3,6 +3,7 @@ package index
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -57,6 +58,9 @@ func (u *inquiry) candidates(ctx context.Context, s *session, terms []term, sc *
 		terms: terms, sc: sc, phrases: p.phrases, without: p.without, docs: docs, depth: depth, verify: u.x.opts.MaxRows,
 	})
 	r.Total += total
+	if s.unread {
+		r.Notes = append(r.Notes, fmt.Sprintf("More pages of %s may have the phrase than total counts: only the best passages with its words were looked into.", s.col.Label))
+	}
 	lead := 0.0
 	if u.sentence() {
 		lead = leadChunk

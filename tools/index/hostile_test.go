@@ -286,6 +286,38 @@ func TestAPhraseAmongManyWithoutIt(t *testing.T) {
 	}
 }
 
+// Where not every passage that may have a phrase is looked into, the answer says
+// that its total is not all.
+func TestAPhraseThatIsNotCountedToTheEnd(t *testing.T) {
+	files := map[string]string{}
+	for i := range 60 {
+		files[fmt.Sprintf("%d.md", i)] = fmt.Sprintf("alpha beta number%d", i)
+	}
+	x, _ := indexOfWith(t, Options{MaxRows: 20, Candidates: 30}, files)
+	for query, want := range map[string]struct {
+		total int
+		told  bool
+	}{
+		`"alpha beta"`:              {30, true},
+		`"alpha beta" path:1*.md`:   {11, false},
+		`"beta number7"`:            {1, false},
+		`alpha beta`:                {60, false},
+		`alpha -"beta number7"`:     {59, false},
+		`"alpha beta" sort:path`:    {30, true},
+		`"alpha beta" "number7"`:    {1, false},
+		`"alpha" "beta"`:            {60, false}, // single words need not be looked for in passages
+		`"alpha beta" "beta alpha"`: {0, false},
+	} {
+		r := search(t, x, query)
+		told := slices.ContainsFunc(r.Notes, func(n string) bool {
+			return strings.HasPrefix(n, "More pages of space may have the phrase than total counts")
+		})
+		if r.Total != want.total || told != want.told {
+			t.Errorf("%s: %d, notes %q", query, r.Total, r.Notes)
+		}
+	}
+}
+
 // What is excluded is excluded by the page, wherever on it the word is.
 func TestExcludedByThePage(t *testing.T) {
 	section := strings.Repeat("filler words that make it long. ", 100)

@@ -248,6 +248,7 @@ func (s *session) retrievePart(ctx context.Context, i int, r *retrieval, m *scra
 	var kept []int
 	for k, c := range open {
 		if k >= r.verify && len(kept) >= r.depth {
+			s.unread = true
 			break
 		}
 		if k%256 == 0 && ctx.Err() != nil {
