@@ -117,7 +117,7 @@ func (a *analyzer) words(text string, yield func(word)) {
 	a.scan(text, func(t token) {
 		w := word{start: t.start, end: t.end, term: t.word.term.text}
 		if t.parts != nil {
-			w.parts = t.word.texts
+			w.parts = t.word.forms.texts
 		}
 		if t.joined != nil {
 			w.joined = t.joined.text

@@ -67,7 +67,7 @@ func eachLine(data []byte, f func(start, end int)) {
 
 // plainLines returns the lines of a text without any structure.
 func plainLines(data []byte) []line {
-	var lines []line
+	lines := make([]line, 0, bytes.Count(data, []byte{'\n'})+1)
 	n := 0
 	eachLine(data, func(start, end int) {
 		n++

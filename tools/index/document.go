@@ -33,8 +33,8 @@ type document struct {
 type chunkTerms struct {
 	length [fieldCount]int64 // in words
 	tokens tokens
-	terms  []termCount // each once
-	known  *vocabulary // that the ids of terms are of
+	terms  []termCount   // each once
+	known  *vocabularyID // that the ids of terms are of
 }
 
 // termCount is a term with its count in each field.
@@ -144,7 +144,7 @@ func (a *analyzer) chunkTerms(name string, p *page, text []byte) []chunkTerms {
 		field(fieldCrumb, append(crumbs, about)...)
 		field(fieldBody, indexable(f, string(text[c.head[0]:c.head[1]])), indexable(f, string(text[c.start:c.end])))
 		// Of the size that they have: they wait to be written.
-		t.terms, t.tokens, t.known = slices.Clone(a.counts), bytes.Clone(a.bytes), a.known
+		t.terms, t.tokens, t.known = slices.Clone(a.counts), bytes.Clone(a.bytes), a.known.id
 	}
 	return all
 }

@@ -243,15 +243,26 @@ func lazily(expr string) func() *regexp.Regexp {
 // emphasis, links and explicit ids.
 func cleanHeading(h string) string {
 	h = clip(strings.ToValidUTF8(h, ""), 2*maxHeadingBytes)
-	h = headingID().ReplaceAllString(h, "")
-	h = headingLink().ReplaceAllString(h, "$1")
-	if strings.ContainsRune(h, '`') {
+	if strings.Contains(h, "{#") {
+		h = headingID().ReplaceAllString(h, "")
+	}
+	if strings.Contains(h, "](") {
+		h = headingLink().ReplaceAllString(h, "$1")
+	}
+	if strings.Contains(h, "`") {
 		h = strings.ReplaceAll(h, "`", "") // what is in a code span is as it is
 	} else {
-		h = anyTag().ReplaceAllString(h, "")
-		h = strings.NewReplacer("**", "", "__", "", "*", "").Replace(h)
+		if strings.Contains(h, "<") {
+			h = anyTag().ReplaceAllString(h, "")
+		}
+		h = withoutEmphasis(h)
 	}
 	return clip(strings.Join(strings.Fields(html.UnescapeString(h)), " "), maxHeadingBytes)
+}
+
+// withoutEmphasis drops every __ and every *.
+func withoutEmphasis(h string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(h, "__", ""), "*", "")
 }
 
 // dropLinkTargets turns [text](target) into [text] where the target is on one

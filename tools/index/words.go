@@ -28,18 +28,27 @@ type knownTerm struct {
 
 // knownWord is a word as it is written, with what the analyzer makes of it.
 type knownWord struct {
-	raw  string
-	term *knownTerm // nil where it is none
-
-	// The parts of an identifier, nil for other words, once they were asked for.
-	split bool
-	parts []*knownTerm
-	texts []string // of parts
-
-	// Its stems in languages that it was met in, nil where it has none there.
-	own []stem
+	raw   string
+	term  *knownTerm // nil where it is none
+	forms *wordForms // nil while it is not known to have any
+	split bool       // parts were looked for
 }
 
+// wordForms are what few words have.
+type wordForms struct {
+	parts []*knownTerm // of an identifier
+	texts []string     // of parts
+	own   []stem       // in languages that the word was met in
+}
+
+func (w *knownWord) more() *wordForms {
+	if w.forms == nil {
+		w.forms = &wordForms{}
+	}
+	return w.forms
+}
+
+// stem is a word's stem in a language; term is nil where it has none there.
 type stem struct {
 	lang string
 	term *knownTerm
@@ -56,7 +65,11 @@ type vocabulary struct {
 	words int
 	most  int
 	terms map[string]*knownTerm
+	id    *vocabularyID
 }
+
+// vocabularyID tells vocabularies apart for those who outlive them.
+type vocabularyID struct{ _ byte }
 
 type wordSlot struct {
 	hash uint64
@@ -64,7 +77,7 @@ type wordSlot struct {
 }
 
 func newVocabulary(most int) *vocabulary {
-	return &vocabulary{seed: maphash.MakeSeed(), slots: make([]wordSlot, 1<<10), most: most, terms: make(map[string]*knownTerm, 1<<8)}
+	return &vocabulary{seed: maphash.MakeSeed(), slots: make([]wordSlot, 1<<10), most: most, terms: make(map[string]*knownTerm, 1<<8), id: &vocabularyID{}}
 }
 
 // find returns a word, nil where it is not known, and its hash.
@@ -145,30 +158,28 @@ func (a *analyzer) know(raw string) *knownWord {
 // parts returns the terms of the parts of an identifier, nil where the word is
 // none.
 func (a *analyzer) parts(w *knownWord) []*knownTerm {
-	if w.split {
-		return w.parts
+	if !w.split {
+		w.split = true
+		if marks := a.cut(w.raw); len(marks) > 0 {
+			f, from := w.more(), 0
+			for _, to := range append(marks, len(w.raw)) {
+				t := a.know(w.raw[from:to]).term // a part has a letter or a digit that stays
+				f.parts, f.texts = append(f.parts, t), append(f.texts, t.text)
+				from = to
+			}
+		}
 	}
-	w.split = true
-	marks := a.cut(w.raw)
-	if len(marks) == 0 {
+	if w.forms == nil {
 		return nil
 	}
-	from := 0
-	for _, to := range append(marks, len(w.raw)) {
-		t := a.know(w.raw[from:to]).term
-		if t != nil { // it has a letter that is folded away
-			w.parts = append(w.parts, t)
-			w.texts = append(w.texts, t.text)
-		}
-		from = to
-	}
-	return w.parts
+	return w.forms.parts
 }
 
 // ownStem returns the term of a word's stem in the analyzer's language, nil
 // where that has none for it.
 func (a *analyzer) ownStem(w *knownWord) *knownTerm {
-	for _, s := range w.own {
+	f := w.more()
+	for _, s := range f.own {
 		if s.lang == a.lang {
 			return s.term
 		}
@@ -177,7 +188,7 @@ func (a *analyzer) ownStem(w *knownWord) *knownTerm {
 	if !language.IsStop(strings.ToLower(w.raw), a.lang) {
 		s.term = a.known.term(ownTerm(a.lang, language.Stem(a.lang, w.raw)))
 	}
-	w.own = append(w.own, s)
+	f.own = append(f.own, s)
 	return s.term
 }
 

@@ -23,13 +23,13 @@ type writer struct {
 
 	seg     *segment.Writer // what is gathered of the next segment
 	limit   int             // bytes of memory after which it is written
-	lists   map[*vocabulary][]int32
+	lists   map[*vocabularyID][]int32
 	removed []int64 // documents
 }
 
-// maxVocabularies is how many vocabularies the writer knows the lists of: those
-// of some goroutines and of one begun after each.
-const maxVocabularies = 64
+// maxVocabularies is how many vocabularies the writer knows the lists of, half
+// a megabyte each: those of some goroutines and of what they begin after each.
+const maxVocabularies = 16
 
 // postings adds the terms of a chunk to the segment. The list of a term is
 // looked up once for each vocabulary: to look up every term of every chunk would
@@ -55,7 +55,7 @@ func (w *writer) postings(t *chunkTerms) {
 }
 
 func newWriter(ctx context.Context, tx *sql.Tx, s state, v *view, o Options) (*writer, error) {
-	w := &writer{tx: tx, state: s, seg: segment.NewWriter(), lists: map[*vocabulary][]int32{}, limit: o.BuildBytes}
+	w := &writer{tx: tx, state: s, seg: segment.NewWriter(), lists: map[*vocabularyID][]int32{}, limit: o.BuildBytes}
 	w.state.next, w.state.rows = max(s.next, 1), max(s.rows, 1)
 	if v != nil {
 		w.parts = v.parts
@@ -78,6 +78,9 @@ func newWriter(ctx context.Context, tx *sql.Tx, s state, v *view, o Options) (*w
 }
 
 func (w *writer) add(ctx context.Context, d document) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	if w.seg.Size() > w.limit {
 		if err := w.flush(ctx); err != nil {
 			return err
@@ -93,6 +96,8 @@ func (w *writer) add(ctx context.Context, d document) error {
 		date = d.page.Date.Unix()
 	}
 	p := &d.page
+	// SQLite's driver starts a goroutine for each statement that can be cancelled.
+	ctx = context.WithoutCancel(ctx)
 	if _, err := w.doc.ExecContext(ctx, id, string(d.path), string(d.blob), p.Title, p.Description, strings.Join(p.Tags, "\n"),
 		strings.Join(p.Files, "\n"), string(d.kind), p.Lang, p.Version, date, p.lines); err != nil {
 		return fmt.Errorf("index document: %w", err)

@@ -2,6 +2,7 @@ package language
 
 import (
 	"bytes"
+	"math/bits"
 	"slices"
 	"strings"
 	"unicode"
@@ -93,6 +94,10 @@ type count struct {
 func (c *count) add(text string) {
 	t := table()
 	for i := 0; i < len(text); {
+		if b := text[i]; b < utf8.RuneSelf && !isLetter(b) {
+			i++
+			continue
+		}
 		r, size := utf8.DecodeRuneInString(text[i:])
 		if !unicode.IsLetter(r) {
 			i += size
@@ -100,14 +105,20 @@ func (c *count) add(text string) {
 		}
 		start := i
 		for i < len(text) {
+			if b := text[i]; b < utf8.RuneSelf {
+				if !isLetter(b) {
+					break
+				}
+				c.letters++
+				i++
+				continue
+			}
 			r, size = utf8.DecodeRuneInString(text[i:])
 			if !unicode.IsLetter(r) && !unicode.IsMark(r) {
 				break
 			}
 			c.letters++
-			if r >= utf8.RuneSelf {
-				c.letter(r, t.order)
-			}
+			c.letter(r, t.order)
 			i += size
 		}
 		c.words++
@@ -120,17 +131,14 @@ func (c *count) add(text string) {
 			continue
 		}
 		c.hits++
-		shared := 0.0
-		for j := range t.order {
-			shared += float64(in >> j & 1)
-		}
-		for j := range t.order {
-			if in>>j&1 != 0 {
-				c.score[j] += 1 / shared
-			}
+		share := 1 / float64(bits.OnesCount64(in))
+		for ; in != 0; in &= in - 1 {
+			c.score[bits.TrailingZeros64(in)] += share
 		}
 	}
 }
+
+func isLetter(b byte) bool { return b|0x20 >= 'a' && b|0x20 <= 'z' }
 
 func joins(b byte) bool {
 	return b == '_' || b == '$' || b == '/' || b == '@' || b == '.' || b >= '0' && b <= '9'

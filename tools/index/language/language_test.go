@@ -194,3 +194,21 @@ func FuzzWord(f *testing.F) {
 		language.OfQuery([]string{w})
 	})
 }
+
+// What Term takes a short way with is what Fold leaves alone, in pairs too.
+func TestSteadyCharactersAreFoldedAlready(t *testing.T) {
+	prev := 'の'
+	for _, span := range [][2]rune{{0x3041, 0x3096}, {0x30a1, 0x30fa}, {0x30fc, 0x30fc}, {0x4e00, 0x9fff}, {0xac00, 0xd7a3}} {
+		for r := span[0]; r <= span[1]; r++ {
+			for _, w := range []string{string(r), string([]rune{prev, r})} {
+				if got := language.Fold(w); got != w || language.Term(w) != w {
+					t.Fatalf("%q is %q", w, got)
+				}
+			}
+			prev = r
+		}
+	}
+	if got := language.Term("ﾃﾞ"); got != "デ" {
+		t.Errorf("half width: %q", got)
+	}
+}

@@ -88,6 +88,9 @@ func Term(word string) string {
 	if isASCII(word) {
 		return stemASCII(strings.ToLower(word))
 	}
+	if isSteady(word) {
+		return word
+	}
 	script, _ := utf8.DecodeRuneInString(word)
 	switch {
 	case unicode.Is(unicode.Cyrillic, script):
@@ -102,6 +105,20 @@ func Term(word string) string {
 		return stemHindi(Fold(word))
 	}
 	return stemASCII(Fold(word))
+}
+
+// isSteady tells whether a word consists of characters of Chinese, Japanese and
+// Korean alone that have one form and no stem: there are too many pairs of them
+// to work out each.
+func isSteady(word string) bool {
+	for _, r := range word {
+		switch {
+		case r >= 0x4e00 && r < 0xa000, r >= 0xac00 && r < 0xd7a4, r >= 0x3041 && r < 0x3097, r >= 0x30a1 && r < 0x30fb, r == 'ー':
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 // Stem returns the stem of a word in a language whose Stems is true, folded:
