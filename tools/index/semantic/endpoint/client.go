@@ -42,8 +42,11 @@ type Options struct {
 	// tokens are estimated. Default 0: none.
 	RequestsPerMinute int
 	TokensPerMinute   int
-	// MaxAnswer bounds the answer to one request, in bytes. Default 64 MiB.
+	// MaxAnswer bounds the answer to any request, in bytes. Default 64 MiB. Most
+	// requests need less: an answer may have what was asked for and Spare more.
+	// Default 64 KiB.
 	MaxAnswer int64
+	Spare     int64
 	// Transport is for tests; default one that dials the URL's host alone.
 	Transport http.RoundTripper
 }
@@ -55,6 +58,7 @@ const (
 	DefaultBackoff   = 500 * time.Millisecond
 	DefaultMaxWait   = 2 * time.Minute
 	DefaultMaxAnswer = 64 << 20
+	DefaultSpare     = 64 << 10
 )
 
 func (o Options) withDefaults() Options {
@@ -72,6 +76,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.MaxAnswer <= 0 {
 		o.MaxAnswer = DefaultMaxAnswer
+	}
+	if o.Spare <= 0 {
+		o.Spare = DefaultSpare
 	}
 	return o
 }
@@ -205,10 +212,10 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// post sends a request as JSON and decodes the answer, trying again what may
-// pass. One that is urgent is tried once. check judges the decoded answer: what
-// it refuses is tried again as well.
-func post[T any](ctx context.Context, c *client, path string, in any, tokens int, urgent bool, check func(*T) error) error {
+// post sends a request as JSON and decodes the answer, which takes about need
+// bytes at most, trying again what may pass. One that is urgent is tried once.
+// check judges the decoded answer: what it refuses is tried again as well.
+func post[T any](ctx context.Context, c *client, path string, in any, tokens int, need int64, urgent bool, check func(*T) error) error {
 	body, err := json.Marshal(in)
 	if err != nil {
 		return fmt.Errorf("model endpoint: %w", err)
@@ -219,7 +226,7 @@ func post[T any](ctx context.Context, c *client, path string, in any, tokens int
 			return err
 		}
 		out := new(T) // a fresh one, for what is absent must not be a former try's
-		err := c.once(ctx, path, body, out)
+		err := c.once(ctx, path, body, min(need+c.o.Spare, c.o.MaxAnswer), out)
 		if err == nil {
 			err = check(out)
 		}
@@ -241,7 +248,7 @@ func post[T any](ctx context.Context, c *client, path string, in any, tokens int
 	}
 }
 
-func (c *client) once(ctx context.Context, path string, body []byte, out any) error {
+func (c *client) once(ctx context.Context, path string, body []byte, most int64, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, c.o.Timeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+path, bytes.NewReader(body))
@@ -270,10 +277,10 @@ func (c *client) once(ctx context.Context, path string, body []byte, out any) er
 		return e
 	}
 	// One byte more than allowed tells an answer that is too large.
-	limited := &io.LimitedReader{R: res.Body, N: c.o.MaxAnswer + 1}
+	limited := &io.LimitedReader{R: res.Body, N: most + 1}
 	if err := json.NewDecoder(limited).Decode(out); err != nil {
 		if limited.N <= 0 {
-			return &Error{Status: http.StatusRequestEntityTooLarge, Message: fmt.Sprintf("the answer has more than %d bytes", c.o.MaxAnswer)}
+			return &Error{Status: http.StatusRequestEntityTooLarge, Message: fmt.Sprintf("the answer has more than %d bytes", most)}
 		}
 		return &Error{Message: "the answer is cut or is not JSON of the form that was asked for", broken: true}
 	}

@@ -78,6 +78,10 @@ func (v *vector) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*[]float32)(v))
 }
 
+// maxVector is how many bytes of JSON a vector takes, with a blank or two
+// between any two numbers.
+const maxVector = 32 * semantic.MaxDimensions
+
 // Embed implements semantic.Embedder.
 func (e *Embeddings) Embed(ctx context.Context, id semantic.Identity, kind semantic.Kind, texts []string) ([][]float32, error) {
 	in := embeddingRequest{Model: id.Model, Input: make([]string, len(texts)), Dimensions: id.Dimensions, EncodingFormat: "float"}
@@ -94,7 +98,7 @@ func (e *Embeddings) Embed(ctx context.Context, id semantic.Identity, kind seman
 		tokens += len(t)/3 + 8
 	}
 	var vectors [][]float32
-	err := post(ctx, e.c, "/embeddings", in, tokens, kind == semantic.Search, func(out *embeddingAnswer) (err error) {
+	err := post(ctx, e.c, "/embeddings", in, tokens, int64(len(texts))*maxVector, kind == semantic.Search, func(out *embeddingAnswer) (err error) {
 		vectors, err = out.vectors(len(texts))
 		return err
 	})

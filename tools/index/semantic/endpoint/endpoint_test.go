@@ -2,6 +2,7 @@ package endpoint_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -220,6 +221,53 @@ func TestAHugeAnswerIsCut(t *testing.T) {
 	_, err := e.Embed(t.Context(), semantic.Identity{Model: "m"}, semantic.Document, []string{"a"})
 	if err == nil || !strings.Contains(err.Error(), "more than 100000 bytes") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// What a search asks for is small, and so is what may be answered: more than
+// that would be read for each search.
+func TestAnAnswerHasNoMoreThanWasAskedFor(t *testing.T) {
+	passages := []string{strings.Repeat("é\"<", 50_000), "two"}
+	again, err := json.Marshal(passages[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	vector := strings.TrimSuffix(strings.Repeat("-0.12345678901234567890, ", semantic.MaxDimensions), ", ")
+	for _, c := range []struct {
+		name  string
+		pad   int   // bytes beside what was asked for
+		spare int64 // 0: the default
+		fits  bool
+	}{
+		{"as asked", 0, 0, true},
+		{"a little more", 60_000, 0, true},
+		{"much more", 2 << 20, 0, false},
+		{"much more, as configured", 2 << 20, 3 << 20, true},
+	} {
+		s := semantictest.New(t, semantic.MaxDimensions)
+		o := options(s)
+		o.Spare = c.spare
+		e := embeddings(t, endpoint.EmbeddingOptions{Options: o})
+		r, err := endpoint.NewReranker("", o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Break(func(w http.ResponseWriter, r *http.Request, _ []string) bool {
+			_, _ = fmt.Fprintf(w, `{"pad":%q,`, strings.Repeat("x", c.pad))
+			if strings.HasSuffix(r.URL.Path, "/rerank") {
+				_, _ = fmt.Fprintf(w, `"results":[{"index":0,"relevance_score":1,"document":{"text":%s}},{"index":1,"relevance_score":2}]}`, again)
+			} else {
+				_, _ = fmt.Fprintf(w, `"data":[{"index":0,"embedding":[%s]}]}`, vector)
+			}
+			return true
+		})
+		_, embedded := e.Embed(t.Context(), semantic.Identity{Model: "m"}, semantic.Search, []string{"cats"})
+		if (embedded == nil) != c.fits {
+			t.Errorf("%s: a vector: %v", c.name, embedded)
+		}
+		if _, err := r.Rerank(t.Context(), "cats", passages); (err == nil) != c.fits {
+			t.Errorf("%s: judgments: %v", c.name, err)
+		}
 	}
 }
 

@@ -38,15 +38,23 @@ type rerankAnswer struct {
 	} `json:"results"`
 }
 
+// What a judgment takes of an answer, in bytes, beside its passage, and what a
+// byte of that does where all of it is escaped.
+const (
+	maxJudgment = 256
+	maxEscaped  = 6
+)
+
 // Rerank returns how relevant each of the documents is, in their order. It asks
 // once.
 func (r *Reranker) Rerank(ctx context.Context, query string, documents []string) ([]float64, error) {
-	tokens := 0
+	tokens, need := 0, int64(0)
 	for _, d := range documents {
 		tokens += len(d)/3 + 8
+		need += maxJudgment + maxEscaped*int64(len(d)) // some endpoints say each passage again
 	}
 	scores := make([]float64, len(documents))
-	err := post(ctx, r.c, "/rerank", rerankRequest{r.model, query, documents, len(documents)}, tokens, true, func(out *rerankAnswer) error {
+	err := post(ctx, r.c, "/rerank", rerankRequest{r.model, query, documents, len(documents)}, tokens, need, true, func(out *rerankAnswer) error {
 		seen := make([]bool, len(documents))
 		if len(out.Results) != len(documents) {
 			return fmt.Errorf("model endpoint: %d judgments for %d passages", len(out.Results), len(documents))
