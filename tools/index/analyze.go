@@ -35,21 +35,20 @@ type word struct {
 // million; see word, which says the same.
 type token struct {
 	start, end  int
-	word        *knownWord // its term is not nil
-	parts       []*knownTerm
-	joined, own *knownTerm // nil where there is none
+	word        wordID
+	term        termID
+	parts       []termID
+	joined, own termID
 }
 
 // analyzer turns text into terms. It keeps what it made of words and is not safe
 // for concurrent use: every goroutine has its own.
 type analyzer struct {
 	known *vocabulary
-	marks []int
 	lang  string // whose stems words are given beside their terms, "" for none
 
 	// Of chunkTerms.
-	chunk          uint64 // counts chunks
-	plain, derived []*knownTerm
+	plain, derived []termID
 	hashes         []uint32
 	counts         []termCount
 	bytes          tokens
@@ -83,10 +82,8 @@ func ownTerm(lang, stem string) string {
 // (see language.Term).
 func (a *analyzer) fold(s string) string {
 	a.refresh()
-	if t := a.know(s).term; t != nil {
-		return t.text
-	}
-	return ""
+	_, t := a.known.know(s)
+	return a.known.texts[t]
 }
 
 func isWordByte(c byte) bool {
@@ -114,23 +111,18 @@ func isWordRune(r rune) bool {
 // words calls yield for every word of the text in order.
 func (a *analyzer) words(text string, yield func(word)) {
 	a.refresh()
-	a.scan(text, func(t token) {
-		w := word{start: t.start, end: t.end, term: t.word.term.text}
+	known := a.known // also where yield makes the analyzer begin another one
+	known.scan(text, a.lang, func(t token) {
+		w := word{start: t.start, end: t.end, term: known.texts[t.term], joined: known.texts[t.joined], own: known.texts[t.own]}
 		if t.parts != nil {
-			w.parts = t.word.forms.texts
-		}
-		if t.joined != nil {
-			w.joined = t.joined.text
-		}
-		if t.own != nil {
-			w.own = t.own.text
+			w.parts = known.forms[known.words[t.word].forms].texts
 		}
 		yield(w)
 	})
 }
 
-// scan is words within one vocabulary.
-func (a *analyzer) scan(text string, yield func(token)) {
+// scan is words within one vocabulary, for texts in a language.
+func (v *vocabulary) scan(text, lang string, yield func(token)) {
 	var names [8]string
 	chain := names[:0] // words of the compound being read
 	chainEnd := -1
@@ -149,7 +141,7 @@ func (a *analyzer) scan(text string, yield func(token)) {
 				continue
 			}
 			if spaceless(r) {
-				i = a.bigrams(text, i, yield)
+				i = v.bigrams(text, i, yield)
 				continue
 			}
 		}
@@ -175,24 +167,24 @@ func (a *analyzer) scan(text string, yield func(token)) {
 			continue
 		}
 		raw := text[start:i]
-		w := token{start: start, end: i, word: a.know(raw)}
-		if w.word.term == nil {
+		w := token{start: start, end: i}
+		if w.word, w.term = v.know(raw); w.term == 0 {
 			continue
 		}
-		w.parts = a.parts(w.word)
-		if a.lang != "" && w.parts == nil && i-start > 2 {
-			w.own = a.ownStem(w.word)
+		w.parts = v.parts(w.word, raw)
+		if lang != "" && w.parts == nil && i-start > 2 {
+			w.own = v.ownStem(w.word, raw, lang)
 		}
 		// A compound goes on over one joiner with no space around it.
 		if chainEnd >= 0 && start == chainEnd+1 && len(chain) < len(names) && joins(text[chainEnd], chain, raw, scoped) {
 			chain = append(chain, raw)
 			numeric = numeric && text[chainEnd] == '.' && isNumber(raw)
-			w.joined = a.compound(chain, numeric)
+			w.joined = v.compound(chain, numeric)
 		} else {
 			chain = append(chain[:0], raw)
 			numeric = isDigit(raw[len(raw)-1]) && isNumber(strings.TrimLeft(raw, "vV"))
 			scoped = start > 0 && text[start-1] == '@'
-			w.joined = a.marked(text, start, i)
+			w.joined = v.marked(text, start, i)
 		}
 		chainEnd = i
 		yield(w)
@@ -215,28 +207,28 @@ func joins(mark byte, chain []string, raw string, scoped bool) bool {
 
 // marked returns the term of a word that the marks around it make another one:
 // C++ is cpp, C# csharp, .NET dotnet.
-func (a *analyzer) marked(text string, start, end int) *knownTerm {
+func (v *vocabulary) marked(text string, start, end int) termID {
 	raw, rest := text[start:end], text[end:]
 	if len(raw) == 1 {
 		switch c := raw[0] | 0x20; {
 		case (c == 'c' || c == 'g') && strings.HasPrefix(rest, "++"):
-			return a.known.term(string(c) + "pp")
+			return v.term(string(c) + "pp")
 		case (c == 'c' || c == 'f' || c == 'j') && strings.HasPrefix(rest, "#"):
-			return a.known.term(string(c) + "sharp")
+			return v.term(string(c) + "sharp")
 		}
-		return nil
+		return 0
 	}
 	// A dot before a name, not one that calls a method or ends a file's name.
 	if start == 0 || text[start-1] != '.' || start > 1 && strings.IndexByte(" (\"'`\n,/", text[start-2]) < 0 || strings.HasPrefix(rest, "(") || isDigit(raw[0]) {
-		return nil
+		return 0
 	}
-	return a.compound([]string{"dot", raw}, false)
+	return v.compound([]string{"dot", raw}, false)
 }
 
 // compound returns the term of a compound: the same as of the one word that its
 // parts make, so that use_async_data and useAsyncData meet; a version keeps its
 // dots.
-func (a *analyzer) compound(parts []string, version bool) *knownTerm {
+func (v *vocabulary) compound(parts []string, version bool) termID {
 	sep := ""
 	if version {
 		sep = versionDot
@@ -246,18 +238,16 @@ func (a *analyzer) compound(parts []string, version bool) *knownTerm {
 		j = strings.TrimLeft(j, "vV") // v1.0.21 is 1.0.21
 	}
 	if len(j) > maxTermBytes {
-		return nil
+		return 0
 	}
-	return a.know(j).term
+	_, t := v.know(j)
+	return t
 }
 
 // join is compound, by the term's text; "" where there is none.
 func (a *analyzer) join(parts []string, version bool) string {
 	a.refresh()
-	if t := a.compound(parts, version); t != nil {
-		return t.text
-	}
-	return ""
+	return a.known.texts[a.known.compound(parts, version)]
 }
 
 func isNumber(s string) bool {
@@ -275,13 +265,17 @@ func isNumber(s string) bool {
 // bigrams reads a run of a spaceless script and yields its pairs, or its one
 // character. A character has its marks with it. A query of one character finds
 // the pairs that begin with it (see oneCharacter), and the run that ends with it.
-func (a *analyzer) bigrams(text string, i int, yield func(token)) int {
+func (v *vocabulary) bigrams(text string, i int, yield func(token)) int {
 	prev, at := -1, -1 // the last two characters
 	var pair token     // not yielded yet
 	emit := func(t token) {
-		if t.word != nil && t.word.term != nil {
+		if t.term != 0 {
 			yield(t)
 		}
+	}
+	read := func(start, end int) token {
+		w, t := v.know(text[start:end])
+		return token{start: start, end: end, word: w, term: t}
 	}
 	for i < len(text) {
 		r, size := utf8.DecodeRuneInString(text[i:])
@@ -291,7 +285,7 @@ func (a *analyzer) bigrams(text string, i int, yield func(token)) int {
 			}
 			if prev >= 0 {
 				emit(pair)
-				pair = token{start: prev, end: i, word: a.know(text[prev:i])}
+				pair = read(prev, i)
 			}
 			prev, at = at, i
 		}
@@ -300,20 +294,22 @@ func (a *analyzer) bigrams(text string, i int, yield func(token)) int {
 	if at < 0 {
 		return i
 	}
-	last := a.know(text[at:i])
+	last := read(at, i)
 	if prev < 0 {
-		emit(token{start: at, end: i, word: last})
+		emit(last)
 		return i
 	}
 	emit(pair)
-	emit(token{start: prev, end: i, word: a.know(text[prev:i]), own: last.term})
+	pair = read(prev, i)
+	pair.own = last.term
+	emit(pair)
 	return i
 }
 
 // cut returns where the parts of a camelCase, PascalCase or letter-digit word
 // begin after its first, none where it has only one; until it is called again.
-func (a *analyzer) cut(s string) []int {
-	a.marks = a.marks[:0]
+func (v *vocabulary) cut(s string) []int {
+	v.marks = v.marks[:0]
 	if len(s) < 3 {
 		return nil
 	}
@@ -324,14 +320,14 @@ func (a *analyzer) cut(s string) []int {
 		}
 		switch {
 		case isUpper(c) && !isUpper(p):
-			a.marks = append(a.marks, i)
+			v.marks = append(v.marks, i)
 		case isUpper(c) && isUpper(p) && i+1 < len(s) && s[i+1] >= 'a' && s[i+1] <= 'z' && !(s[i+1] == 's' && i+2 == len(s)):
-			a.marks = append(a.marks, i) // HTTPServer: before the S
+			v.marks = append(v.marks, i) // HTTPServer: before the S
 		case isDigit(c) != isDigit(p):
-			a.marks = append(a.marks, i)
+			v.marks = append(v.marks, i)
 		}
 	}
-	return a.marks
+	return v.marks
 }
 
 func isUpper(c byte) bool { return c >= 'A' && c <= 'Z' }

@@ -40,7 +40,7 @@ type chunkTerms struct {
 // termCount is a term with its count in each field.
 type termCount struct {
 	text string
-	id   uint32 // see vocabulary
+	id   termID
 	n    counts
 }
 
@@ -114,7 +114,7 @@ func (a *analyzer) chunkTerms(name string, p *page, text []byte) []chunkTerms {
 	for i, c := range p.chunks {
 		t := &all[i]
 		a.refresh()
-		a.chunk++
+		a.known.chunk++
 		a.counts, a.bytes = a.counts[:0], a.bytes[:0]
 		field := func(field int, texts ...string) {
 			a.hashes = a.hashes[:0]
@@ -126,7 +126,7 @@ func (a *analyzer) chunkTerms(name string, p *page, text []byte) []chunkTerms {
 					a.hashes = append(a.hashes, tokenBreak)
 				}
 				for _, w := range a.plain {
-					a.hashes = append(a.hashes, w.hash)
+					a.hashes = append(a.hashes, a.known.terms[w].hash)
 				}
 				t.length[field] += int64(len(a.plain))
 				a.count(a.plain, field)
@@ -151,13 +151,13 @@ func (a *analyzer) chunkTerms(name string, p *page, text []byte) []chunkTerms {
 
 // read gathers the terms of a text, and tells whether it has words.
 func (a *analyzer) read(text string) bool {
-	a.scan(text, func(w token) {
-		a.plain = append(a.plain, w.word.term)
+	a.known.scan(text, a.lang, func(w token) {
+		a.plain = append(a.plain, w.term)
 		a.derived = append(a.derived, w.parts...)
-		if w.joined != nil {
+		if w.joined != 0 {
 			a.derived = append(a.derived, w.joined)
 		}
-		if w.own != nil {
+		if w.own != 0 {
 			a.derived = append(a.derived, w.own)
 		}
 	})
@@ -165,13 +165,15 @@ func (a *analyzer) read(text string) bool {
 }
 
 // count counts terms in a field of the current chunk.
-func (a *analyzer) count(list []*knownTerm, field int) {
-	for _, w := range list {
-		if w.chunk != a.chunk {
-			w.chunk, w.at = a.chunk, len(a.counts)
-			a.counts = append(a.counts, termCount{text: w.text, id: w.id})
+func (a *analyzer) count(list []termID, field int) {
+	v := a.known
+	for _, id := range list {
+		t := &v.terms[id]
+		if t.chunk != v.chunk {
+			t.chunk, t.at = v.chunk, uint32(len(a.counts))
+			a.counts = append(a.counts, termCount{text: v.texts[id], id: id})
 		}
-		if n := &a.counts[w.at].n[field]; *n < math.MaxUint16 {
+		if n := &a.counts[t.at].n[field]; *n < math.MaxUint16 {
 			*n++
 		}
 	}

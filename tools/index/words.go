@@ -2,191 +2,215 @@ package index
 
 import (
 	"hash/maphash"
+	"math"
 	"strings"
+	"unicode/utf8"
 
 	"satchel/tools/index/language"
 )
 
 // How many words an analyzer keeps what it made of: a build meets every word of
-// a collection, a query few. A word takes about 250 bytes.
+// a collection, a query few. A word takes about 150 bytes.
 const (
 	buildWords = 1 << 16
 	queryWords = 1 << 14
 )
 
-// knownTerm is a term that an analyzer has met.
-type knownTerm struct {
-	text string
-	hash uint32 // its termHash
-	id   uint32 // counted from 0 within its vocabulary
-
-	// What chunkTerms knows of it: the last chunk that has it, and where it is
-	// among that chunk's terms.
-	chunk uint64
-	at    int
-}
-
-// knownWord is a word as it is written, with what the analyzer makes of it.
-type knownWord struct {
-	raw   string
-	term  *knownTerm // nil where it is none
-	forms *wordForms // nil while it is not known to have any
-	split bool       // parts were looked for
-}
-
-// wordForms are what few words have.
-type wordForms struct {
-	parts []*knownTerm // of an identifier
-	texts []string     // of parts
-	own   []stem       // in languages that the word was met in
-}
-
-func (w *knownWord) more() *wordForms {
-	if w.forms == nil {
-		w.forms = &wordForms{}
-	}
-	return w.forms
-}
-
-// stem is a word's stem in a language; term is nil where it has none there.
-type stem struct {
-	lang string
-	term *knownTerm
-}
-
-// vocabulary keeps what an analyzer made of words, so that it need not again:
-// a hash table of words with open addressing, which is looked into once for
-// each word that is read. It only grows, up to a number of words; then the
-// analyzer begins another one. Ids of terms mean something within one
-// vocabulary alone.
+// vocabulary keeps what an analyzer made of words, so that it need not again: a
+// hash table with open addressing, which is looked into once for each word that
+// is read. How fast that is depends on how much of it the processor's cache
+// holds, so it is packed and has next to no pointers. It only grows, up to a
+// number of words; then the analyzer begins another one. Numbers of words and
+// terms mean something within one vocabulary alone.
 type vocabulary struct {
 	seed  maphash.Seed
 	slots []wordSlot // a power of two of them, half of them empty at least
-	words int
+	words []knownWord
+	raw   []byte      // the words as they are written, one after another
+	forms []wordForms // of the few words that have any, from 1
+	terms []knownTerm // from 1
+	texts []string    // of terms
+	ids   map[string]termID
+	chunk uint32 // that is being counted; see knownTerm
+	marks []int  // see cut
 	most  int
-	terms map[string]*knownTerm
 	id    *vocabularyID
 }
 
 // vocabularyID tells vocabularies apart for those who outlive them.
 type vocabularyID struct{ _ byte }
 
-type wordSlot struct {
-	hash uint64
-	word *knownWord // nil: empty
+type (
+	wordID uint32
+	termID uint32 // 0: none
+)
+
+// wordSlot is empty where word is 0; else that is the word's number and one.
+type wordSlot struct{ hash, word uint32 }
+
+// knownWord is a word as it is written, with what the analyzer makes of it.
+type knownWord struct {
+	from  uint32 // in raw
+	size  uint8
+	split bool // its parts were looked for
+	term  termID
+	forms uint32 // 0: none
 }
+
+// wordForms are what few words have.
+type wordForms struct {
+	parts []termID // of an identifier
+	texts []string // of parts
+	own   []stem   // in languages that the word was met in
+}
+
+// stem is a word's stem in a language, 0 where it has none there.
+type stem struct {
+	lang string
+	term termID
+}
+
+// knownTerm is a term: its termHash, the last chunk that has it, and where it is
+// among that chunk's terms.
+type knownTerm struct{ hash, chunk, at uint32 }
 
 func newVocabulary(most int) *vocabulary {
-	return &vocabulary{seed: maphash.MakeSeed(), slots: make([]wordSlot, 1<<10), most: most, terms: make(map[string]*knownTerm, 1<<8), id: &vocabularyID{}}
-}
-
-// find returns a word, nil where it is not known, and its hash.
-func (v *vocabulary) find(raw string) (*knownWord, uint64) {
-	hash := maphash.String(v.seed, raw)
-	mask := len(v.slots) - 1
-	for i := int(hash) & mask; v.slots[i].word != nil; i = (i + 1) & mask {
-		if s := &v.slots[i]; s.hash == hash && s.word.raw == raw {
-			return s.word, hash
-		}
+	return &vocabulary{
+		seed: maphash.MakeSeed(), slots: make([]wordSlot, 1<<10), ids: make(map[string]termID, 1<<8), most: most, id: &vocabularyID{},
+		forms: make([]wordForms, 1), terms: make([]knownTerm, 1), texts: make([]string, 1),
 	}
-	return nil, hash
 }
 
-// add keeps a word that find did not find.
-func (v *vocabulary) add(hash uint64, w *knownWord) {
-	if 2*v.words >= len(v.slots) {
-		old := v.slots
-		v.slots = make([]wordSlot, 2*len(old))
-		for _, s := range old {
-			if s.word != nil {
-				v.place(s)
+// term returns the number of a term, 0 for "".
+func (v *vocabulary) term(text string) termID {
+	if text == "" {
+		return 0
+	}
+	t, ok := v.ids[text]
+	if !ok {
+		text = strings.Clone(text) // not the page that it was cut from
+		t = termID(len(v.terms))
+		v.terms = append(v.terms, knownTerm{hash: termHash(text)})
+		v.texts = append(v.texts, text)
+		v.ids[text] = t
+	}
+	return t
+}
+
+// find returns a word's number, where it is known, and its hash.
+func (v *vocabulary) find(raw string) (w wordID, hash uint64, ok bool) {
+	hash = maphash.String(v.seed, raw)
+	mask := uint64(len(v.slots) - 1)
+	for i := hash & mask; v.slots[i].word != 0; i = (i + 1) & mask {
+		if s := v.slots[i]; s.hash == uint32(hash>>32) {
+			k := &v.words[s.word-1]
+			if string(v.raw[k.from:k.from+uint32(k.size)]) == raw {
+				return wordID(s.word - 1), hash, true
 			}
 		}
 	}
-	v.place(wordSlot{hash, w})
-	v.words++
+	return 0, hash, false
 }
 
-func (v *vocabulary) place(s wordSlot) {
-	mask := len(v.slots) - 1
-	i := int(s.hash) & mask
-	for v.slots[i].word != nil {
+// add keeps a word that find did not find.
+func (v *vocabulary) add(hash uint64, raw string, t termID) wordID {
+	w := wordID(len(v.words))
+	if len(raw) > math.MaxUint8 { // it is no name, and will hardly come again
+		v.words = append(v.words, knownWord{term: t, split: true})
+		return w
+	}
+	v.words = append(v.words, knownWord{from: uint32(len(v.raw)), size: uint8(len(raw)), term: t})
+	v.raw = append(v.raw, raw...)
+	if 2*len(v.words) > len(v.slots) {
+		v.slots = make([]wordSlot, 2*len(v.slots))
+		for i := range v.words[:w] {
+			if k := &v.words[i]; k.size > 0 {
+				v.place(maphash.Bytes(v.seed, v.raw[k.from:k.from+uint32(k.size)]), wordID(i))
+			}
+		}
+	}
+	v.place(hash, w)
+	return w
+}
+
+func (v *vocabulary) place(hash uint64, w wordID) {
+	mask := uint64(len(v.slots) - 1)
+	i := hash & mask
+	for v.slots[i].word != 0 {
 		i = (i + 1) & mask
 	}
-	v.slots[i] = s
+	v.slots[i] = wordSlot{uint32(hash >> 32), uint32(w) + 1}
 }
 
-// term returns a term, nil for "".
-func (v *vocabulary) term(text string) *knownTerm {
-	if text == "" {
-		return nil
+// more returns the forms of a word, which are made where it has none yet.
+func (v *vocabulary) more(w wordID) *wordForms {
+	k := &v.words[w]
+	if k.forms == 0 {
+		k.forms = uint32(len(v.forms))
+		v.forms = append(v.forms, wordForms{})
 	}
-	t := v.terms[text]
-	if t == nil {
-		text = strings.Clone(text) // not the page that it was cut from
-		t = &knownTerm{text: text, hash: termHash(text), id: uint32(len(v.terms))}
-		v.terms[text] = t
-	}
-	return t
+	return &v.forms[k.forms]
 }
 
 // refresh begins another vocabulary where this one is full. What was known of
 // words before must not be mixed with what is after.
 func (a *analyzer) refresh() {
-	if v := a.known; v.words >= v.most || len(v.terms) >= 2*v.most {
-		a.known = newVocabulary(a.known.most)
+	if v := a.known; len(v.words) >= v.most || len(v.terms) >= 2*v.most {
+		a.known = newVocabulary(v.most)
 	}
 }
 
-// know returns what the analyzer makes of a word, and works it out where it does
-// not know it.
-func (a *analyzer) know(raw string) *knownWord {
-	w, hash := a.known.find(raw)
-	if w != nil {
-		return w
+// know returns the number of a word and its term, which it works out where it
+// does not know it.
+func (v *vocabulary) know(raw string) (wordID, termID) {
+	w, hash, ok := v.find(raw)
+	if ok {
+		return w, v.words[w].term
 	}
-	w = &knownWord{raw: strings.Clone(raw)}
-	if low := lowerASCII(w.raw); low != w.raw {
-		w.term = a.know(low).term
+	var t termID
+	if low := lowerASCII(raw); low != raw {
+		_, t = v.know(low)
 	} else {
-		w.term = a.known.term(language.Term(low))
+		t = v.term(language.Term(low))
 	}
-	a.known.add(hash, w)
-	return w
+	return v.add(hash, raw, t), t
 }
 
 // parts returns the terms of the parts of an identifier, nil where the word is
 // none.
-func (a *analyzer) parts(w *knownWord) []*knownTerm {
-	if !w.split {
-		w.split = true
-		if marks := a.cut(w.raw); len(marks) > 0 {
-			f, from := w.more(), 0
-			for _, to := range append(marks, len(w.raw)) {
-				t := a.know(w.raw[from:to]).term // a part has a letter or a digit that stays
-				f.parts, f.texts = append(f.parts, t), append(f.texts, t.text)
-				from = to
-			}
-		}
+func (v *vocabulary) parts(w wordID, raw string) []termID {
+	if k := &v.words[w]; k.split {
+		return v.forms[k.forms].parts
 	}
-	if w.forms == nil {
+	v.words[w].split = true
+	marks := v.cut(raw)
+	if len(marks) == 0 {
 		return nil
 	}
-	return w.forms.parts
+	parts, texts := make([]termID, 0, len(marks)+1), make([]string, 0, len(marks)+1)
+	from := 0
+	for _, to := range append(marks, len(raw)) {
+		_, t := v.know(raw[from:to])
+		parts, texts = append(parts, t), append(texts, v.texts[t])
+		from = to
+	}
+	f := v.more(w)
+	f.parts, f.texts = parts, texts
+	return parts
 }
 
-// ownStem returns the term of a word's stem in the analyzer's language, nil
-// where that has none for it.
-func (a *analyzer) ownStem(w *knownWord) *knownTerm {
-	f := w.more()
+// ownStem returns the term of a word's stem in a language, 0 where it has none
+// there.
+func (v *vocabulary) ownStem(w wordID, raw, lang string) termID {
+	f := v.more(w)
 	for _, s := range f.own {
-		if s.lang == a.lang {
+		if s.lang == lang {
 			return s.term
 		}
 	}
-	s := stem{lang: a.lang}
-	if !language.IsStop(strings.ToLower(w.raw), a.lang) {
-		s.term = a.known.term(ownTerm(a.lang, language.Stem(a.lang, w.raw)))
+	s := stem{lang: lang}
+	if !language.IsStop(strings.ToLower(raw), lang) {
+		s.term = v.term(ownTerm(lang, language.Stem(lang, raw)))
 	}
 	f.own = append(f.own, s)
 	return s.term
@@ -197,7 +221,7 @@ func (a *analyzer) ownStem(w *knownWord) *knownTerm {
 func lowerASCII(s string) string {
 	upper := false
 	for i := range len(s) {
-		if s[i] >= 0x80 {
+		if s[i] >= utf8.RuneSelf {
 			return s
 		}
 		upper = upper || isUpper(s[i])
