@@ -127,6 +127,10 @@ type Search struct {
 	MaxTokens int
 	Limit     int
 	Wait      time.Duration
+	MaxTime   time.Duration
+	CacheSize int64 // bytes, in memory
+	// ModelsWait bounds what one search waits for all of its models.
+	ModelsWait time.Duration
 
 	Embeddings Embeddings
 	Rerank     Rerank

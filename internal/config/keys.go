@@ -218,6 +218,12 @@ func keys() []key {
 			func(c *Config) *int { return &c.Search.Limit }, numbers(1, 50)),
 		row("search.wait", "How long a search may wait for the index to see what was committed right before it, or how far it is after a start.", duration, 50*time.Millisecond,
 			func(c *Config) *time.Duration { return &c.Search.Wait }, durations(0, time.Minute)),
+		row("search.max_time", "When a search is given up; queries that are made to be slow come near to it.", duration, 10*time.Second,
+			func(c *Config) *time.Duration { return &c.Search.MaxTime }, durations(100*time.Millisecond, 10*time.Minute)),
+		row("search.cache_size", "Memory in which the index keeps what searches read of it, of all spaces together; each space whose index is open takes up to as much besides.", size, 8*mib,
+			func(c *Config) *int64 { return &c.Search.CacheSize }, sizes(mib, 16*gib)),
+		row("search.models_wait", "How long one search waits for all the models below that it asks, together.", duration, 1500*time.Millisecond,
+			func(c *Config) *time.Duration { return &c.Search.ModelsWait }, durations(time.Millisecond, time.Minute)),
 
 		row("search.embeddings.url", "URL of an endpoint in OpenAI's form, such as http://127.0.0.1:11434/v1, or unix:/path of a socket; empty for none.", str, "",
 			func(c *Config) *string { return &c.Search.Embeddings.URL }, endpointURL),

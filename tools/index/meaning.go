@@ -45,6 +45,10 @@ type Meaning struct {
 	// ExpandCache is how many queries' other words are remembered. Default 1,000.
 	ExpandCache int
 
+	// Wait is how long one search waits for all three of them together. Default
+	// 1.5 s.
+	Wait time.Duration
+
 	// Close is called once the index no longer uses any of the models; nil:
 	// nothing is.
 	Close func()
@@ -72,6 +76,7 @@ const (
 	DefaultRerankWeight  = 0.7
 	DefaultExpandWait    = 1500 * time.Millisecond
 	DefaultExpandCache   = 1000
+	DefaultMeaningWait   = 1500 * time.Millisecond
 )
 
 func (m Meaning) withDefaults() Meaning {
@@ -83,6 +88,7 @@ func (m Meaning) withDefaults() Meaning {
 	m.RerankWeight = cmp.Or(m.RerankWeight, DefaultRerankWeight)
 	m.ExpandWait = cmp.Or(m.ExpandWait, DefaultExpandWait)
 	m.ExpandCache = cmp.Or(m.ExpandCache, DefaultExpandCache)
+	m.Wait = cmp.Or(m.Wait, DefaultMeaningWait)
 	return m
 }
 
@@ -178,6 +184,8 @@ type meaning struct {
 	text    string // of the query, without qualifiers
 	views   map[*session]*semantic.View
 	answers map[semantic.Identity]*semantic.Answer
+	left    time.Duration // that the search may still wait for models
+	now     func() time.Time
 }
 
 // startMeaning begins to embed the query, while its words are looked for. end
@@ -188,7 +196,7 @@ func (x *Index) startMeaning(q *parsedQuery, sessions []*session, r *Results) *m
 	if l == nil || text == "" || q.sort != byRelevance {
 		return nil
 	}
-	m := &meaning{leg: l, text: text}
+	m := &meaning{leg: l, text: text, left: l.o.Wait, now: x.opts.Now}
 	if l.engine == nil {
 		return m
 	}
@@ -243,7 +251,11 @@ func (x *Index) fuse(ctx context.Context, m *meaning, p *plan, q *parsedQuery, d
 	}
 	vectors, failed := map[semantic.Identity]*semantic.Vector{}, error(nil)
 	for id, a := range m.answers {
-		v, err := a.Wait(ctx)
+		var v *semantic.Vector
+		err := m.within(ctx, m.left, func(inner context.Context) (err error) {
+			v, err = a.Wait(inner)
+			return err
+		})
 		switch {
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
@@ -268,6 +280,7 @@ func (x *Index) fuse(ctx context.Context, m *meaning, p *plan, q *parsedQuery, d
 		}
 	}
 	if failed != nil {
+		x.logFailed(ctx, "a query's meaning was left out", fmt.Errorf("embedding model: %w", failed))
 		r.Notes = append(r.Notes, degraded("embedding", failed))
 	}
 	if len(c.of) == 0 {
@@ -421,6 +434,8 @@ func degraded(model string, err error) string {
 		why = "did not answer in time"
 	case errors.Is(err, semantic.ErrResting):
 		why = "failed lately and is left alone for a moment"
+	case errors.Is(err, errSpent):
+		why = "was not asked, since others took the time that a search has for models"
 	case errors.Is(err, semantic.ErrBusy):
 		why = "is busy"
 	case errors.Is(err, semantic.ErrDimensions):

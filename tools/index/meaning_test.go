@@ -1,9 +1,11 @@
 package index
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -260,7 +262,7 @@ func TestExpandRemembers(t *testing.T) {
 	ask := func(text string) []string {
 		q := parseQuery(text, time.Now(), x.opts)
 		var r Results
-		words, err := x.expand(t.Context(), &q, &r)
+		words, err := x.expand(t.Context(), x.startMeaning(&q, nil, &r), &q, &r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -284,5 +286,105 @@ func TestExpandRemembers(t *testing.T) {
 	}
 	if got := ask("fails"); got != nil {
 		t.Errorf("got %v", got)
+	}
+}
+
+// askedReranker and askedExpander are models that see how long they have.
+type (
+	askedReranker func(ctx context.Context, documents []string) ([]float64, error)
+	askedExpander func(ctx context.Context, query string) ([]string, error)
+)
+
+func (f askedReranker) Rerank(ctx context.Context, _ string, documents []string) ([]float64, error) {
+	return f(ctx, documents)
+}
+func (f askedExpander) Expand(ctx context.Context, query string) ([]string, error) {
+	return f(ctx, query)
+}
+
+// A search waits for all of its models together no longer than it may, and one
+// that had less time than its own has not failed.
+func TestModelsShareTheTimeOfASearch(t *testing.T) {
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	var takes time.Duration // the expander
+	judged, hangs := 0, false
+	var had time.Duration
+	h := newHistory()
+	h.commit(map[string][]byte{"a.md": []byte("turbine one"), "b.md": []byte("turbine two")})
+	x := openIndex(t, Options{Now: func() time.Time { return now }, MaxTime: 24 * time.Hour, Meaning: &Meaning{
+		Wait: time.Hour, ExpandWait: time.Hour, RerankWait: 30 * time.Minute,
+		Expander: askedExpander(func(context.Context, string) ([]string, error) {
+			now = now.Add(takes)
+			return nil, nil
+		}),
+		Reranker: askedReranker(func(ctx context.Context, documents []string) ([]float64, error) {
+			judged++
+			until, _ := ctx.Deadline()
+			had = time.Until(until)
+			if hangs && had < time.Minute {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+			return make([]float64, len(documents)), nil
+		}),
+	}})
+	update(t, x, h)
+	const outOfTime = "The reranking model was not asked, since others took the time that a search has for models, so this answer goes without it."
+	for _, c := range []struct {
+		query string
+		takes time.Duration
+		most  time.Duration // that is left; 0: it is not asked
+	}{
+		{"turbine", 0, 30 * time.Minute},
+		{"turbine one", 59 * time.Minute, time.Minute},
+		{"turbine two", time.Hour, 0},
+		{"turbine two", time.Hour, 30 * time.Minute}, // remembered, so that it takes nothing
+		{"turbine one two", 2 * time.Hour, 0},
+	} {
+		takes, had, judged = c.takes, 0, 0
+		r := search(t, x, c.query)
+		if had > c.most || (judged == 1) != (c.most > 0) || slices.Contains(r.Notes, outOfTime) != (c.most == 0) || len(r.Hits) != 2 {
+			t.Errorf("%s after %v: it had %v, asked %d times; notes %q", c.query, c.takes, had, judged, r.Notes)
+		}
+	}
+	hangs, takes = true, time.Hour-time.Millisecond
+	for i := range 2 * semantic.DefaultBreakAfter {
+		search(t, x, fmt.Sprintf("turbine number%d", i))
+	}
+	hangs, judged = false, 0
+	if r := search(t, x, "turbine"); judged != 1 {
+		t.Errorf("it is left alone, though it never had its time: %q", r.Notes)
+	}
+}
+
+// What is logged names the model that failed.
+func TestTheLogNamesTheModel(t *testing.T) {
+	s := semantictest.New(t, 4)
+	m := meaningOf(t, s)
+	m.Reranker = fakeReranker(func(string, []string) ([]float64, error) { return nil, errors.New("down") })
+	m.Expander = fakeExpander(func(string) ([]string, error) { return nil, errors.New("down") })
+	h := pets()
+	var log bytes.Buffer
+	x := openIndex(t, Options{Meaning: m, Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	update(t, x, h)
+	embedded(t, x)
+	s.Break(func(w http.ResponseWriter, _ *http.Request, _ []string) bool { w.WriteHeader(503); return true })
+	log.Reset()
+	for range semantic.DefaultBreakAfter + 1 {
+		search(t, x, "hound feline")
+	}
+	for _, want := range []string{
+		"results were not reranked\" error=\"reranking model: down", "results were not reranked\" error=\"reranking model: it failed lately",
+		"a query was not expanded\" error=\"expansion model: down", "a query was not expanded\" error=\"expansion model: it failed lately",
+		"a query's meaning was left out\" error=\"embedding model: model endpoint: status 503", "a query's meaning was left out\" error=\"embedding model: it failed lately",
+	} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the log has no %q:\n%s", want, log.String())
+		}
+	}
+	for l := range strings.Lines(log.String()) {
+		if strings.Contains(l, "lately") != strings.Contains(l, "level=DEBUG") {
+			t.Errorf("at another level than is due: %s", l)
+		}
 	}
 }

@@ -42,7 +42,7 @@ func (u *inquiry) prepare(ctx context.Context, r *Results) error {
 		states = append(states, s.state)
 	}
 	u.stats = sumStatistics(states)
-	others, err := u.x.expand(ctx, u.parsedQuery, r)
+	others, err := u.x.expand(ctx, u.m, u.parsedQuery, r)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,8 @@ import (
 	"container/list"
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -38,7 +40,7 @@ func (x *Index) rerank(ctx context.Context, m *meaning, docs []*found, r *Result
 		scores[i] = f.score
 	}
 	var judged []float64
-	err := guarded(ctx, m.leg.rerank, o.RerankWait, func(ctx context.Context) (err error) {
+	err := m.ask(ctx, "reranking", m.leg.rerank, o.RerankWait, func(ctx context.Context) (err error) {
 		if judged, err = o.Reranker.Rerank(ctx, m.text, texts); err == nil && len(judged) != len(texts) {
 			err = errors.New("the reranker judged other texts")
 		}
@@ -48,7 +50,7 @@ func (x *Index) rerank(ctx context.Context, m *meaning, docs []*found, r *Result
 		return nil, ctx.Err()
 	}
 	if err != nil {
-		x.opts.Logger.WarnContext(ctx, "results were not reranked", "error", err)
+		x.logFailed(ctx, "results were not reranked", err)
 		r.Notes = append(r.Notes, degraded("reranking", err))
 		return docs, nil
 	}
@@ -61,21 +63,55 @@ func (x *Index) rerank(ctx context.Context, m *meaning, docs []*found, r *Result
 	return docs, nil
 }
 
-// guarded calls a model within a time, and not at all while its breaker rests.
-func guarded(ctx context.Context, b *semantic.Breaker, wait time.Duration, call func(context.Context) error) error {
-	if !b.Allow(wait) {
-		return semantic.ErrResting
+// errSpent means that the models asked before took all the time that a search
+// has for them.
+var errSpent = errors.New("others took the time that the search had for models")
+
+// ask calls a model within its time and what is left of the search's, and not at
+// all while its breaker rests. what names the model in the error.
+func (m *meaning) ask(ctx context.Context, what string, b *semantic.Breaker, wait time.Duration, call func(context.Context) error) (err error) {
+	whole := m.left >= wait
+	if wait = min(wait, m.left); wait <= 0 {
+		err = errSpent
+	} else if !b.Allow(wait) {
+		err = semantic.ErrResting
+	} else {
+		err = m.within(ctx, wait, func(inner context.Context) error {
+			err := call(inner)
+			switch {
+			case err == nil:
+				b.Succeeded()
+			case ctx.Err() == nil && (whole || inner.Err() == nil): // less time than it may have is no fault of the model's
+				b.Failed()
+			}
+			return err
+		})
 	}
+	if err != nil {
+		return fmt.Errorf("%s model: %w", what, err)
+	}
+	return nil
+}
+
+// within calls f with a context that ends after a time, and takes what f took off
+// the time that the search has for models.
+func (m *meaning) within(ctx context.Context, wait time.Duration, f func(context.Context) error) error {
 	inner, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	err := call(inner)
-	switch {
-	case err == nil:
-		b.Succeeded()
-	case ctx.Err() == nil:
-		b.Failed()
-	}
+	began := m.now()
+	err := f(inner)
+	m.left -= max(0, m.now().Sub(began))
 	return err
+}
+
+// logFailed logs why a model did not take part in a search. While one is left
+// alone, that is no news.
+func (x *Index) logFailed(ctx context.Context, what string, err error) {
+	level := slog.LevelWarn
+	if errors.Is(err, semantic.ErrResting) {
+		level = slog.LevelDebug
+	}
+	x.opts.Logger.Log(ctx, level, what, "error", err)
 }
 
 func firstChars(s string, n int) string {
@@ -94,17 +130,17 @@ func firstChars(s string, n int) string {
 // expand returns other words for the query, to be looked for with a small
 // weight; none where there is no Expander or it does not answer, which a note
 // tells.
-func (x *Index) expand(ctx context.Context, q *parsedQuery, r *Results) ([]string, error) {
-	l := x.leg
-	if l == nil || l.o.Expander == nil || q.sort != byRelevance || len(q.words) == 0 {
+func (x *Index) expand(ctx context.Context, m *meaning, q *parsedQuery, r *Results) ([]string, error) {
+	if m == nil || m.leg.o.Expander == nil || len(q.words) == 0 {
 		return nil, nil
 	}
+	l := m.leg
 	text := strings.Join(q.words, " ")
 	if words, ok := l.others.get(text); ok {
 		return words, nil
 	}
 	var words []string
-	err := guarded(ctx, l.expand, l.o.ExpandWait, func(ctx context.Context) (err error) {
+	err := m.ask(ctx, "expansion", l.expand, l.o.ExpandWait, func(ctx context.Context) (err error) {
 		words, err = l.o.Expander.Expand(ctx, text)
 		return err
 	})
@@ -112,7 +148,7 @@ func (x *Index) expand(ctx context.Context, q *parsedQuery, r *Results) ([]strin
 		return nil, ctx.Err()
 	}
 	if err != nil {
-		x.opts.Logger.WarnContext(ctx, "a query was not expanded", "error", err)
+		x.logFailed(ctx, "a query was not expanded", err)
 		r.Notes = append(r.Notes, degraded("expansion", err))
 		return nil, nil
 	}

@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// Errors of a query that goes on without its vector.
+// Errors of a query that goes on without a model, which whoever asks names.
 var (
 	// ErrSlow means that the model did not answer within QueryWait.
-	ErrSlow = errors.New("the embedding model does not answer in time")
+	ErrSlow = errors.New("it does not answer in time")
 	// ErrResting means that the model failed lately and is left alone for a
 	// while.
-	ErrResting = errors.New("the embedding model failed lately and is tried again in a moment")
+	ErrResting = errors.New("it failed lately and is tried again in a moment")
 	// ErrBusy means that the model works on MaxAsking queries already.
-	ErrBusy = errors.New("the embedding model is busy")
+	ErrBusy = errors.New("it is busy")
 )
 
 // Vector is a query's vector.

@@ -35,6 +35,7 @@ func Meaning(cfg *config.Config, dir string, log *slog.Logger) (_ *index.Meaning
 		RerankWait:   c.Rerank.Wait,
 		RerankWeight: c.Rerank.Weight,
 		ExpandWait:   c.Expand.Wait,
+		Wait:         c.ModelsWait,
 		Close: func() {
 			for _, f := range closers {
 				f()

@@ -44,7 +44,7 @@ func TestTheModelsOfTheConfiguration(t *testing.T) {
 	if err := os.WriteFile(key, []byte(s.Key+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cfg := configOf(t, "search:\n  embeddings: {url: \""+s.URL+"\", model: m, key_file: "+key+", weight: 0.4, query_wait: 1s}\n"+
+	cfg := configOf(t, "search:\n  models_wait: 900ms\n  max_time: 3s\n  cache_size: 20MiB\n  embeddings: {url: \""+s.URL+"\", model: m, key_file: "+key+", weight: 0.4, query_wait: 1s}\n"+
 		"  rerank: {url: \""+s.URL+"\", key: "+s.Key+", count: 7}\n  expand: {url: \""+s.URL+"\", model: c, key: "+s.Key+"}\n")
 	dir := t.TempDir()
 	m, err := Meaning(cfg, dir, slog.New(slog.DiscardHandler))
@@ -52,7 +52,10 @@ func TestTheModelsOfTheConfiguration(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	if m.Weight != 0.4 || m.RerankCount != 7 || m.Vectors.Dir != dir || m.Vectors.QueryWait != time.Second || m.Vectors.Batch != 64 {
+	if o := IndexOptions(cfg); o.MaxTime != 3*time.Second || o.CacheBytes != 20<<20 {
+		t.Errorf("got %+v", o)
+	}
+	if m.Wait != 900*time.Millisecond || m.Weight != 0.4 || m.RerankCount != 7 || m.Vectors.Dir != dir || m.Vectors.QueryWait != time.Second || m.Vectors.Batch != 64 {
 		t.Errorf("got %+v, %+v", m, m.Vectors)
 	}
 	if _, err := m.Reranker.Rerank(t.Context(), "cat", []string{"cat", "dog"}); err != nil {

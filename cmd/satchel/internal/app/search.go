@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"path/filepath"
 	"sync"
 	"time"
@@ -202,6 +203,8 @@ func (s *countingStore) reads() int {
 
 // IndexOptions are the options of a search index as the configuration has them,
 // but for its directory.
-func IndexOptions(*config.Config) index.Options { return index.Options{} }
+func IndexOptions(cfg *config.Config) index.Options {
+	return index.Options{MaxTime: cfg.Search.MaxTime, CacheBytes: int(min(cfg.Search.CacheSize, math.MaxInt))}
+}
 
 func indexDir(cfg *config.Config) string { return filepath.Join(cfg.DataDir, "index") }
