@@ -64,6 +64,8 @@ type Limits struct {
 	SearchWait        time.Duration // how long a search may wait for the index of a commit made right before; default 50 ms, negative: not at all
 	SearchResults     int           // of a search that names no limit; default 10
 	MaxSearchResults  int           // default 50
+	Searches          int           // of one user that run at a time; default 4
+	SearchesWaiting   int           // of one user, for those that run; default 64, negative: none
 	InstructionTokens int           // of the whole answer of instructions; default 5,000
 	FileBytes         int64         // a larger file is described, not read; default 32 MiB
 	HeadingBytes      int           // of a file, in which a heading is looked for; default 1 MiB
@@ -91,6 +93,8 @@ func (l *Limits) setDefaults() {
 	def(&l.SearchWait, 50*time.Millisecond)
 	def(&l.SearchResults, 10)
 	def(&l.MaxSearchResults, 50)
+	def(&l.Searches, 4)
+	def(&l.SearchesWaiting, 64)
 	def(&l.InstructionTokens, 5_000)
 	def(&l.FileBytes, 32<<20)
 	def(&l.HeadingBytes, 1<<20)
@@ -123,6 +127,7 @@ type Set struct {
 	cache *docCache
 	told  *told
 	bytes *semaphore.Weighted // of Limits.BytesAtOnce
+	turns *turns              // of searches
 }
 
 // plainName tells whether s has at most max characters, of those alone that every
@@ -163,7 +168,7 @@ func New(o Options) (*Set, error) {
 	o.Limits.setDefaults()
 	s := &Set{
 		o: o, cache: newDocCache(o.Limits.CacheEntries), bytes: semaphore.NewWeighted(o.Limits.BytesAtOnce),
-		told: newTold(o.Limits.ToldCallers, o.Limits.ToldTime),
+		told: newTold(o.Limits.ToldCallers, o.Limits.ToldTime), turns: newTurns(o.Limits.Searches, o.Limits.SearchesWaiting),
 	}
 	s.tools = s.allTools()
 	return s, nil

@@ -41,6 +41,11 @@ func (s *Set) search(ctx context.Context, c Caller, raw json.RawMessage, _ Progr
 	if err := a.err(); err != nil {
 		return Result{}, err
 	}
+	end, err := s.turns.take(ctx, c.User)
+	if err != nil {
+		return Result{}, err
+	}
+	defer end()
 	// What is searched is decided here and nowhere else, from the caller.
 	cols := []index.Collection{{ID: c.Space, Label: spaceLabel}}
 	found, err := s.o.Searcher.Search(ctx, cols, q)

@@ -129,6 +129,10 @@ type Search struct {
 	Wait      time.Duration
 	MaxTime   time.Duration
 	CacheSize int64 // bytes, in memory
+	// MaxConcurrent is how many searches of one user run at a time, MaxWaiting
+	// how many more wait for them.
+	MaxConcurrent int
+	MaxWaiting    int
 	// ModelsWait bounds what one search waits for all of its models.
 	ModelsWait time.Duration
 

@@ -272,6 +272,8 @@ func TestValues(t *testing.T) {
 		{"remotes-allow-ports", []string{"443", "443,8443"}, []string{"0", "65536", "https", "-1"}},
 		{"space-screen-secrets", []string{"true", "false"}, []string{"", "yes", "1", "True"}},
 		{"search-max-time", []string{"100ms", "10s", "10m"}, []string{"0", "99ms", "11m", "-1s", "10"}},
+		{"search-max-concurrent", []string{"1", "1000"}, []string{"0", "-1", "1001", "2.5"}},
+		{"search-max-waiting", []string{"0", "10000"}, []string{"-1", "10001"}},
 		{"search-cache-size", []string{"1MiB", "16GiB"}, []string{"0", "1000KiB", "17GiB", "8MB"}},
 		{"search-models-wait", []string{"1ms", "1500ms", "1m"}, []string{"0", "61s"}},
 		{"sandbox-rootfs", []string{"", "/srv/root"}, []string{"srv/root"}},

@@ -12,6 +12,7 @@ import (
 
 	"satchel/internal/config"
 	"satchel/internal/fault"
+	"satchel/tools"
 	"satchel/tools/index/semantic/semantictest"
 )
 
@@ -26,6 +27,13 @@ func configOf(t *testing.T, yaml string) *config.Config {
 		t.Fatal(err)
 	}
 	return cfg
+}
+
+func TestTheLimitsOfTheConfiguration(t *testing.T) {
+	l := searchLimits(configOf(t, "search: {max_tokens: 700, limit: 7, wait: 0s, max_concurrent: 3, max_waiting: 0}\n"))
+	if l != (tools.Limits{SearchTokens: 700, SearchResults: 7, SearchWait: -1, Searches: 3, SearchesWaiting: -1}) {
+		t.Errorf("got %+v", l)
+	}
 }
 
 func TestMeaningIsOffByDefault(t *testing.T) {

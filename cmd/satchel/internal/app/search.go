@@ -66,7 +66,11 @@ func (c *Core) openFinder(context.Context) (admin.Finder, error) {
 
 // searchLimits are what the configuration says of answers to searches.
 func searchLimits(cfg *config.Config) tools.Limits {
-	return tools.Limits{SearchTokens: cfg.Search.MaxTokens, SearchResults: cfg.Search.Limit, SearchWait: cmp.Or(cfg.Search.Wait, -1)}
+	c := &cfg.Search
+	return tools.Limits{
+		SearchTokens: c.MaxTokens, SearchResults: c.Limit, SearchWait: cmp.Or(c.Wait, -1),
+		Searches: c.MaxConcurrent, SearchesWaiting: cmp.Or(c.MaxWaiting, -1),
+	}
 }
 
 // Close implements admin.Finder.
