@@ -164,9 +164,20 @@ const maxPassageBytes = 32 << 10
 // passage reads a chunk, of a longer one its first lines, and its document.
 func (s *session) passage(ctx context.Context, id int64) (p passage, d docRow, err error) {
 	var text []byte
+	var tags, files string
+	var sum, docSum int64
 	err = s.tx.StmtContext(ctx, s.db.stmts.passage).QueryRowContext(ctx, maxPassageBytes, id).
-		Scan(&p.start, &p.end, &p.lines[0], &p.lines[1], &p.crumbs, &p.anchors, &text,
-			&d.path, &d.blob, &d.title, &d.description, &d.kind, &d.lang, &d.version, &d.date, &d.lines)
+		Scan(&p.start, &p.end, &p.lines[0], &p.lines[1], &p.crumbs, &p.anchors, &sum, &text,
+			&d.path, &d.blob, &d.title, &d.description, &d.kind, &d.lang, &d.version, &d.date, &d.lines, &tags, &files, &docSum)
+	if err == nil {
+		err = chunkFields(id, p.start, p.end, p.lines, p.crumbs, p.anchors).check(sum, text, "chunk", id)
+	}
+	if err == nil {
+		err = docFields(id>>chunkBits, &d, tags, files).check(docSum, nil, "document", id>>chunkBits)
+	}
+	if err != nil {
+		return passage{}, docRow{}, err
+	}
 	if len(text) < p.end-p.start {
 		if i := bytes.LastIndexByte(text, '\n'); i >= 0 {
 			text = text[:i+1]
@@ -175,5 +186,5 @@ func (s *session) passage(ctx context.Context, id int64) (p passage, d docRow, e
 		p.lines[1] = p.lines[0] + max(0, bytes.Count(text, []byte{'\n'})-1)
 	}
 	p.text = string(text)
-	return p, d, err
+	return p, d, nil
 }

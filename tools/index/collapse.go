@@ -133,14 +133,17 @@ func (x *Index) readKin(ctx context.Context, sessions []*session, docs []*found,
 		if err != nil {
 			return err
 		}
-		rows, err := s.tx.QueryContext(ctx, `SELECT id, path, title, lang, version, date FROM docs WHERE id IN (SELECT value FROM json_each(?))`, string(list))
+		rows, err := s.tx.QueryContext(ctx, `SELECT id, path, title, lang, version, date, head FROM docs WHERE id IN (SELECT value FROM json_each(?))`, string(list))
 		if err != nil {
 			return x.failed(ctx, s, err)
 		}
 		for rows.Next() {
-			var id int64
+			var id, sum int64
 			var k kin
-			if err = rows.Scan(&id, &k.path, &k.title, &k.lang, &k.version, &k.date); err != nil {
+			if err = rows.Scan(&id, &k.path, &k.title, &k.lang, &k.version, &k.date, &sum); err != nil {
+				break
+			}
+			if err = headFields(id, k.path, k.title, k.lang, k.version, k.date).check(sum, nil, "document", id); err != nil {
 				break
 			}
 			into[of[id]] = k

@@ -20,7 +20,7 @@ import (
 
 // schemaVersion changes whenever the tables or the analysis of text do; a
 // database of another version is rebuilt.
-const schemaVersion = 6
+const schemaVersion = 7
 
 // chunkBits is how many bits of a chunk's id number it within its document:
 // id = document << chunkBits | number.
@@ -29,16 +29,17 @@ const chunkBits = 12
 // The texts of pages are apart from what is scanned for filters. The inverted
 // index is segments, whose rows are in blocks (see the package segment). Ids of
 // documents and numbers of rows only grow: what was deleted stays in its segment
-// until that is merged, and is in dead until then.
+// until that is merged, and is in dead until then. The columns head, link and sum
+// are checksums; see fields.
 var schema = []string{
 	`CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID`,
 	`CREATE TABLE docs(id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, blob TEXT NOT NULL, title TEXT NOT NULL,
 		description TEXT NOT NULL, tags TEXT NOT NULL, files TEXT NOT NULL, kind TEXT NOT NULL, lang TEXT NOT NULL,
-		version TEXT NOT NULL, date INTEGER NOT NULL, lines INTEGER NOT NULL)`,
+		version TEXT NOT NULL, date INTEGER NOT NULL, lines INTEGER NOT NULL, head INTEGER NOT NULL, link INTEGER NOT NULL, sum INTEGER NOT NULL)`,
 	`CREATE INDEX docs_files ON docs(id) WHERE files <> ''`,
-	`CREATE TABLE texts(id INTEGER PRIMARY KEY, text BLOB NOT NULL)`,
+	`CREATE TABLE texts(id INTEGER PRIMARY KEY, sum INTEGER NOT NULL, text BLOB NOT NULL)`,
 	`CREATE TABLE chunks(id INTEGER PRIMARY KEY, start INTEGER NOT NULL, end INTEGER NOT NULL, line0 INTEGER NOT NULL,
-		line1 INTEGER NOT NULL, crumbs TEXT NOT NULL, anchors TEXT NOT NULL, tokens BLOB NOT NULL)`,
+		line1 INTEGER NOT NULL, crumbs TEXT NOT NULL, anchors TEXT NOT NULL, sum INTEGER NOT NULL, tokens BLOB NOT NULL)`,
 	`CREATE TABLE segments(id INTEGER PRIMARY KEY, head BLOB NOT NULL)`,
 	`CREATE TABLE blocks(id INTEGER PRIMARY KEY, data BLOB NOT NULL)`,
 	`CREATE TABLE dead(doc INTEGER PRIMARY KEY)`,
@@ -75,6 +76,9 @@ type state struct {
 	next   int64             // the id of the next document
 	rows   int64             // the number of the next row of a segment
 	epoch  int64             // how often the database was written
+
+	segments int64 // how many there are
+	dead     int64 // the sum of deadMark over the table dead
 }
 
 func dsn(file string, pragmas ...string) string {
@@ -88,6 +92,14 @@ func dsn(file string, pragmas ...string) string {
 // createFile makes an empty database for a build: it has no journal, since a
 // build that does not end leaves nothing that anyone reads.
 func createFile(ctx context.Context, file string) (*sql.DB, error) {
+	// SQLite makes files that others may read; its journals take the file's mode.
+	f, err := os.OpenFile(filepath.Clean(file), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("make index: %w", err)
+	}
+	if err := f.Close(); err != nil {
+		return nil, fmt.Errorf("make index: %w", err)
+	}
 	w, err := sql.Open("sqlite", dsn(file, "journal_mode(off)", "synchronous(off)", "locking_mode(exclusive)", "cache_size(-32768)", "temp_store(memory)"))
 	if err != nil {
 		return nil, err
@@ -125,7 +137,7 @@ func openFile(ctx context.Context, file string, o Options, cache *rowCache) (_ *
 	if d.state, err = loadState(ctx, d.write, o); err != nil {
 		return nil, err
 	}
-	if d.view, err = loadView(ctx, d.write, d.state.epoch); err != nil {
+	if d.view, err = loadView(ctx, d.write, d.state); err != nil {
 		return nil, err
 	}
 	if d.read, err = sql.Open("sqlite", dsn(file, "query_only(1)", fmt.Sprintf("cache_size(-%d)", max(1, o.CacheBytes/4/1024)))+"&mode=rw"); err != nil {
@@ -147,13 +159,13 @@ func loadState(ctx context.Context, q queryer, o Options) (s state, err error) {
 		return s, err
 	}
 	defer rows.Close()
-	version := ""
+	version, sum := "", int64(0)
 	for rows.Next() {
 		var k, v string
 		if err := rows.Scan(&k, &v); err != nil {
 			return s, err
 		}
-		n, _ := strconv.ParseInt(v, 10, 64)
+		n, _ := strconv.ParseInt(v, 10, 64) // the checksum tells
 		switch k {
 		case "schema":
 			version = v
@@ -175,6 +187,12 @@ func loadState(ctx context.Context, q queryer, o Options) (s state, err error) {
 			s.rows = n
 		case "epoch":
 			s.epoch = n
+		case "segments":
+			s.segments = n
+		case "dead":
+			s.dead = n
+		case "sum":
+			sum = n
 		}
 	}
 	if err := rows.Err(); err != nil {
@@ -183,12 +201,13 @@ func loadState(ctx context.Context, q queryer, o Options) (s state, err error) {
 	if version != o.fingerprint() {
 		return s, fmt.Errorf("%w: %q", errSchema, version)
 	}
-	return s, nil
+	return s, s.fields().check(sum, nil, "state of commit", s.epoch)
 }
 
 func storeState(ctx context.Context, tx *sql.Tx, s state, o Options) error {
-	_, err := tx.ExecContext(ctx, `INSERT OR REPLACE INTO meta(key, value) VALUES ('schema',?),('commit',?),('docs',?),('chunks',?),('title',?),('crumb',?),('body',?),('next',?),('rows',?),('epoch',?)`,
-		o.fingerprint(), string(s.commit), s.docs, s.chunks, s.length[fieldTitle], s.length[fieldCrumb], s.length[fieldBody], s.next, s.rows, s.epoch)
+	_, err := tx.ExecContext(ctx, `INSERT OR REPLACE INTO meta(key, value) VALUES ('schema',?),('commit',?),('docs',?),('chunks',?),('title',?),('crumb',?),('body',?),('next',?),('rows',?),('epoch',?),('segments',?),('dead',?),('sum',?)`,
+		o.fingerprint(), string(s.commit), s.docs, s.chunks, s.length[fieldTitle], s.length[fieldCrumb], s.length[fieldBody], s.next, s.rows, s.epoch,
+		s.segments, s.dead, s.fields().sum(nil))
 	return err
 }
 
@@ -290,6 +309,10 @@ func damaged(err error) bool {
 	}
 	var number *strconv.NumError // a text where we wrote a number
 	if errors.As(err, &number) {
+		return true
+	}
+	// A value of another type than we wrote, for which database/sql has no type.
+	if strings.Contains(err.Error(), "sql: Scan error") {
 		return true
 	}
 	// A row that is missing is one that another table names.

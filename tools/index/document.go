@@ -1,7 +1,6 @@
 package index
 
 import (
-	"bytes"
 	"math"
 	"path"
 	"slices"
@@ -144,7 +143,8 @@ func (a *analyzer) chunkTerms(name string, p *page, text []byte) []chunkTerms {
 		field(fieldCrumb, append(crumbs, about)...)
 		field(fieldBody, indexable(f, string(text[c.head[0]:c.head[1]])), indexable(f, string(text[c.start:c.end])))
 		// Of the size that they have: they wait to be written.
-		t.terms, t.tokens, t.known = slices.Clone(a.counts), bytes.Clone(a.bytes), a.known.id
+		t.terms, t.known = slices.Clone(a.counts), a.known.id
+		t.tokens = append(make(tokens, 0, len(a.bytes)+sealBytes), a.bytes...)
 	}
 	return all
 }

@@ -26,8 +26,8 @@ func (f *found) text(ctx context.Context, sn snippet, budget int) (extract, erro
 		return extract{}, err
 	}
 	if size <= budget*4 { // more bytes than that cannot fit, as good as never
-		var text []byte
-		if err := f.session.tx.QueryRowContext(ctx, `SELECT text FROM texts WHERE id = ?`, f.id).Scan(&text); err != nil {
+		text, err := readText(ctx, f.session.tx, f.id)
+		if err != nil {
 			return extract{}, err
 		}
 		if whole := shown(readable(name, string(text))); costOf(whole) <= budget {
@@ -172,11 +172,14 @@ func (f *found) tableHead(ctx context.Context) (string, error) {
 	if csv {
 		from = 0
 	}
-	var above []byte
-	err := f.session.tx.QueryRowContext(ctx, `SELECT substr(text, ?, ?) FROM texts WHERE id = ?`, from+1, min(f.best.start-from, maxTableBytes), f.id).Scan(&above)
+	text, err := readText(ctx, f.session.tx, f.id)
 	if err != nil {
 		return "", err
 	}
+	if f.best.start > len(text) {
+		return "", nil // it cannot be: the chunk's checksum is right
+	}
+	above := text[from:min(f.best.start, from+maxTableBytes)]
 	lines := plainLines(above)
 	if csv {
 		return string(above[:min(lines[0].end, maxHead)]), nil

@@ -2,17 +2,23 @@ package index
 
 import (
 	"context"
+	"fmt"
 	"strings"
+
+	"satchel/tools/index/segment"
 )
 
 // tokens reads the words of a chunk.
 func (s *session) tokens(ctx context.Context, id int64) (tokens, error) {
-	var t tokens
-	err := s.tx.StmtContext(ctx, s.db.stmts.tokens).QueryRowContext(ctx, id).Scan((*[]byte)(&t))
-	if err != nil {
+	var sealed []byte
+	if err := s.tx.StmtContext(ctx, s.db.stmts.tokens).QueryRowContext(ctx, id).Scan(&sealed); err != nil {
 		return nil, missingRow(err, id)
 	}
-	return t, t.check()
+	t, err := segment.Unseal(sealed, id)
+	if err != nil {
+		return nil, fmt.Errorf("words of chunk %d: %w", id, err)
+	}
+	return t, tokens(t).check()
 }
 
 // vector returns the terms of a chunk's text, of its document's title and of

@@ -4,11 +4,13 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"hash/fnv"
 	"strings"
 
 	"satchel/internal/frontmatter"
 	"satchel/internal/space"
+	"satchel/tools/index/segment"
 	"satchel/tools/index/semantic"
 )
 
@@ -66,41 +68,42 @@ func (s chunkSource) Docs(ctx context.Context, collection string) (docs []semant
 // description, the headings above it, and what it says.
 func (s chunkSource) Chunks(ctx context.Context, collection string, doc semantic.Doc) (chunks []semantic.Chunk, err error) {
 	_, err = s.with(ctx, collection, func(d *database) error {
-		var p space.Path
-		var blob space.BlobID
-		var title, description string
-		var text []byte
-		err := d.read.QueryRowContext(ctx, `SELECT path, blob, title, description, text FROM docs JOIN texts USING(id) WHERE id = ?`, doc.ID).
-			Scan(&p, &blob, &title, &description, &text)
-		if errors.Is(err, sql.ErrNoRows) || err == nil && docKey(p, blob) != doc.Key {
+		have, text, err := readWhole(ctx, d.read, doc.ID)
+		if errors.Is(err, sql.ErrNoRows) || err == nil && docKey(have.path, have.blob) != doc.Key {
 			return nil // it has gone since, and a run for what replaced it follows
 		}
 		if err != nil {
 			return err
 		}
-		rows, err := d.read.QueryContext(ctx, `SELECT id, start, end, crumbs FROM chunks WHERE id BETWEEN ? AND ? ORDER BY id`,
+		rows, err := d.read.QueryContext(ctx, `SELECT id, start, end, line0, line1, crumbs, anchors, sum FROM chunks WHERE id BETWEEN ? AND ? ORDER BY id`,
 			doc.ID<<chunkBits, (doc.ID+1)<<chunkBits-1)
 		if err != nil {
 			return err
 		}
 		defer rows.Close()
-		f := format(string(p))
+		f := format(string(have.path))
 		for rows.Next() {
-			var id int64
+			var id, sum int64
 			var start, end int
-			var crumbs string
-			if err := rows.Scan(&id, &start, &end, &crumbs); err != nil {
+			var lines [2]int
+			var crumbs, anchors string
+			if err := rows.Scan(&id, &start, &end, &lines[0], &lines[1], &crumbs, &anchors, &sum); err != nil {
 				return err
 			}
 			var b strings.Builder
-			b.WriteString(title)
-			if crumbs != "" && crumbs != title {
+			b.WriteString(have.title)
+			if crumbs != "" && crumbs != have.title {
 				b.WriteString("\n" + strings.ReplaceAll(crumbs, "\n", " > "))
 			}
-			start, end = min(max(start, 0), len(text)), min(end, len(text))
+			if start < 0 || start > end || end > len(text) {
+				return fmt.Errorf("%w: place of chunk %d", segment.ErrDamaged, id)
+			}
+			if err := chunkFields(id, start, end, lines, crumbs, anchors).check(sum, text[start:min(end, start+maxPassageBytes)], "chunk", id); err != nil {
+				return err
+			}
 			if start == 0 && f == formatMarkdown {
 				start = min(frontmatter.Skip(text), end)
-				b.WriteString("\n" + description)
+				b.WriteString("\n" + have.description)
 			}
 			if start < end {
 				b.WriteString("\n" + indexable(f, string(text[start:end])))

@@ -323,7 +323,7 @@ func (l *linker) related(ctx context.Context, f *found) (all []string, err error
 }
 
 func (s *session) linkingPages(ctx context.Context) (pages []aboutFiles, err error) {
-	rows, err := s.tx.QueryContext(ctx, `SELECT path, files FROM docs WHERE files <> '' ORDER BY id LIMIT ?`, maxLinkingPages)
+	rows, err := s.tx.QueryContext(ctx, `SELECT id, path, files, link FROM docs WHERE files <> '' ORDER BY id LIMIT ?`, maxLinkingPages)
 	if err != nil {
 		return nil, err
 	}
@@ -331,7 +331,11 @@ func (s *session) linkingPages(ctx context.Context) (pages []aboutFiles, err err
 	for rows.Next() {
 		var p aboutFiles
 		var files string
-		if err := rows.Scan(&p.path, &files); err != nil {
+		var id, sum int64
+		if err := rows.Scan(&id, &p.path, &files, &sum); err != nil {
+			return nil, err
+		}
+		if err := linkFields(id, p.path, files).check(sum, nil, "document", id); err != nil {
 			return nil, err
 		}
 		p.files = strings.Split(files, "\n")

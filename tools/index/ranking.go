@@ -216,7 +216,7 @@ func (s *session) readHeads(ctx context.Context, ids []int64, yield func(int64, 
 	if err != nil {
 		return err
 	}
-	rows, err := s.tx.QueryContext(ctx, `SELECT id, path, title FROM docs WHERE id IN (SELECT value FROM json_each(?))`, string(list))
+	rows, err := s.tx.QueryContext(ctx, `SELECT id, path, title, lang, version, date, head FROM docs WHERE id IN (SELECT value FROM json_each(?))`, string(list))
 	if err != nil {
 		return err
 	}
@@ -224,7 +224,12 @@ func (s *session) readHeads(ctx context.Context, ids []int64, yield func(int64, 
 	for rows.Next() {
 		var id int64
 		var h head
-		if err := rows.Scan(&id, &h.path, &h.title); err != nil {
+		var lang, version string
+		var date, sum int64
+		if err := rows.Scan(&id, &h.path, &h.title, &lang, &version, &date, &sum); err != nil {
+			return err
+		}
+		if err := headFields(id, string(h.path), h.title, lang, version, date).check(sum, nil, "document", id); err != nil {
 			return err
 		}
 		yield(id, h)

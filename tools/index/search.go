@@ -264,7 +264,7 @@ func (x *Index) begin(ctx context.Context, c Collection, wait time.Duration, r *
 		s.state, err = loadState(ctx, s.tx, x.opts)
 	}
 	if err == nil {
-		s.view, err = d.viewAt(ctx, s.tx, s.state.epoch)
+		s.view, err = d.viewAt(ctx, s.tx, s.state)
 	}
 	if err != nil {
 		err = x.failed(ctx, s, err)

@@ -121,7 +121,7 @@ func (w *writer) mergeParts(ctx context.Context, from, to int) error {
 			if err := stmt.QueryRowContext(ctx, row).Scan(&b); err != nil {
 				return nil, missingRow(err, row)
 			}
-			b, err := segment.Unseal(b)
+			b, err := segment.Unseal(b, row)
 			if err == nil {
 				last, data = row, b
 			}
@@ -176,6 +176,7 @@ func (w *writer) bury(ctx context.Context, p *part) error {
 	for i, c := range p.seg.Chunks {
 		if doc := int64(c.Doc); p.dead.has(i) && doc != last {
 			last = doc
+			w.state.dead -= deadMark(doc)
 			if _, err := stmt.ExecContext(ctx, doc); err != nil {
 				return err
 			}

@@ -24,6 +24,9 @@ type tokens []byte
 
 const tokenBytes = 3
 
+// sealBytes is what a checksum adds to them.
+const sealBytes = 4
+
 // tokenBreak is no term's hash.
 const tokenBreak = 0
 

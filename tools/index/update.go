@@ -13,6 +13,7 @@ import (
 
 	"satchel/internal/fault"
 	"satchel/internal/space"
+	"satchel/tools/index/segment"
 )
 
 // Above this many changed files, when they are most of the collection, a
@@ -236,8 +237,13 @@ func (x *Index) apply(ctx context.Context, e *entry, d *database, src Source, ch
 	defer x.analyzers.Put(a)
 	for _, c := range changes {
 		if c.Status != space.Added {
-			if err := w.remove(ctx, a, c.Path, x.opts); err != nil {
+			had, err := w.remove(ctx, a, c.Path, x.opts)
+			if err != nil {
 				return err
+			}
+			// What the old commit has is in the index, unless its name is damaged.
+			if old := (space.FileChange{Path: c.Path, NewMode: c.OldMode}); !had && c.Old != "" && indexed(old) {
+				return fmt.Errorf("%w: %s is not found", segment.ErrDamaged, c.Path)
 			}
 		}
 		if c.Status == space.Deleted || !indexed(c) {

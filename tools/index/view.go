@@ -75,8 +75,8 @@ func without(parts []part, docs []int64) []part {
 }
 
 // loadView reads the view of a transaction.
-func loadView(ctx context.Context, q queryer, epoch int64) (*view, error) {
-	v := &view{epoch: epoch}
+func loadView(ctx context.Context, q queryer, st state) (*view, error) {
+	v := &view{epoch: st.epoch}
 	rows, err := q.QueryContext(ctx, `SELECT id, head FROM segments ORDER BY id`)
 	if err != nil {
 		return nil, err
@@ -101,26 +101,51 @@ func loadView(ctx context.Context, q queryer, epoch int64) (*view, error) {
 	}
 	defer rows.Close()
 	var dead []int64
+	marks := int64(0)
 	for rows.Next() {
 		var doc int64
 		if err := rows.Scan(&doc); err != nil {
 			return nil, err
 		}
 		dead = append(dead, doc)
+		marks += deadMark(doc)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	if int64(len(v.parts)) != st.segments || marks != st.dead || !inOrder(v.parts) {
+		return nil, fmt.Errorf("%w: segments or deleted documents", segment.ErrDamaged)
 	}
 	v.parts = without(v.parts, dead)
-	return v, rows.Err()
+	return v, nil
+}
+
+// inOrder tells whether the segments are in the order in which they were
+// written: a document's number is higher than all before.
+func inOrder(parts []part) bool {
+	next := uint32(0)
+	for i := range parts {
+		chunks := parts[i].seg.Chunks
+		if len(chunks) == 0 {
+			continue
+		}
+		if chunks[0].Doc < next {
+			return false
+		}
+		next = chunks[len(chunks)-1].Doc + 1
+	}
+	return true
 }
 
 // viewAt returns the view of a session's transaction.
-func (d *database) viewAt(ctx context.Context, q queryer, epoch int64) (*view, error) {
+func (d *database) viewAt(ctx context.Context, q queryer, st state) (*view, error) {
 	d.mu.Lock()
 	v := d.view
 	d.mu.Unlock()
-	if v.epoch == epoch {
+	if v.epoch == st.epoch {
 		return v, nil
 	}
-	return loadView(ctx, q, epoch) // between an update's commit and its announcement
+	return loadView(ctx, q, st) // between an update's commit and its announcement
 }
 
 // readRow reads a row of a segment within a transaction, through the cache.
@@ -136,7 +161,7 @@ func (s *session) readRow(ctx context.Context) segment.Reader {
 		if err := s.stmtRow.QueryRowContext(ctx, row).Scan(&b); err != nil {
 			return nil, missingRow(err, row)
 		}
-		b, err := segment.Unseal(b)
+		b, err := segment.Unseal(b, row)
 		if err != nil {
 			return nil, fmt.Errorf("row %d: %w", row, err)
 		}

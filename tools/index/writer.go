@@ -64,9 +64,9 @@ func newWriter(ctx context.Context, tx *sql.Tx, s state, v *view, o Options) (*w
 		into  **sql.Stmt
 		query string
 	}{
-		{&w.doc, `INSERT INTO docs(id, path, blob, title, description, tags, files, kind, lang, version, date, lines) VALUES(?,?,?,?,?,?,?,?,?,?,?,?)`},
-		{&w.text, `INSERT INTO texts(id, text) VALUES(?,?)`},
-		{&w.chunk, `INSERT INTO chunks(id, start, end, line0, line1, crumbs, anchors, tokens) VALUES(?,?,?,?,?,?,?,?)`},
+		{&w.doc, `INSERT INTO docs(id, path, blob, title, description, tags, files, kind, lang, version, date, lines, head, link, sum) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`},
+		{&w.text, `INSERT INTO texts(id, sum, text) VALUES(?,?,?)`},
+		{&w.chunk, `INSERT INTO chunks(id, start, end, line0, line1, crumbs, anchors, sum, tokens) VALUES(?,?,?,?,?,?,?,?,?)`},
 		{&w.row, `INSERT INTO blocks(id, data) VALUES(?,?)`},
 	} {
 		var err error
@@ -96,23 +96,31 @@ func (w *writer) add(ctx context.Context, d document) error {
 		date = d.page.Date.Unix()
 	}
 	p := &d.page
+	tags, files := strings.Join(p.Tags, "\n"), strings.Join(p.Files, "\n")
+	doc := docRow{
+		path: d.path, blob: d.blob, title: p.Title, description: p.Description, kind: d.kind,
+		lang: p.Lang, version: p.Version, date: date, lines: p.lines,
+	}
 	// SQLite's driver starts a goroutine for each statement that can be cancelled.
 	ctx = context.WithoutCancel(ctx)
-	if _, err := w.doc.ExecContext(ctx, id, string(d.path), string(d.blob), p.Title, p.Description, strings.Join(p.Tags, "\n"),
-		strings.Join(p.Files, "\n"), string(d.kind), p.Lang, p.Version, date, p.lines); err != nil {
+	if _, err := w.doc.ExecContext(ctx, id, string(d.path), string(d.blob), p.Title, p.Description, tags, files,
+		string(d.kind), p.Lang, p.Version, date, p.lines, headFields(id, string(d.path), p.Title, p.Lang, p.Version, date).sum(nil),
+		linkFields(id, string(d.path), files).sum(nil), docFields(id, &doc, tags, files).sum(nil)); err != nil {
 		return fmt.Errorf("index document: %w", err)
 	}
 	text := d.text
 	if text == nil {
 		text = []byte{}
 	}
-	if _, err := w.text.ExecContext(ctx, id, text); err != nil {
+	if _, err := w.text.ExecContext(ctx, id, textFields(id).sum(text), text); err != nil {
 		return fmt.Errorf("index text: %w", err)
 	}
 	for i, c := range p.chunks {
 		row := id<<chunkBits | int64(i)
 		t := &d.terms[i]
-		if _, err := w.chunk.ExecContext(ctx, row, c.start, c.end, c.lines[0], c.lines[1], strings.Join(c.crumbs, "\n"), strings.Join(c.anchors, "\n"), []byte(t.tokens)); err != nil {
+		crumbs, anchors := strings.Join(c.crumbs, "\n"), strings.Join(c.anchors, "\n")
+		sum := chunkFields(row, c.start, c.end, c.lines, crumbs, anchors).sum(text[c.start:min(c.end, c.start+maxPassageBytes)])
+		if _, err := w.chunk.ExecContext(ctx, row, c.start, c.end, c.lines[0], c.lines[1], crumbs, anchors, sum, segment.Seal(t.tokens, row)); err != nil {
 			return fmt.Errorf("index chunk: %w", err)
 		}
 		sc := segment.Chunk{Doc: uint32(id), Part: uint16(i)}
@@ -134,23 +142,23 @@ func (w *writer) count(t *chunkTerms, sign int64) {
 	}
 }
 
-// remove deletes a path's document, if there is one. Its terms, whose frequencies
+// remove deletes a path's document and tells whether there was one. Its terms, whose frequencies
 // go down, come of analysing the stored text again.
-func (w *writer) remove(ctx context.Context, a *analyzer, p space.Path, o Options) error {
+func (w *writer) remove(ctx context.Context, a *analyzer, p space.Path, o Options) (had bool, err error) {
 	var id int64
-	var title, tags, files string
-	var text []byte
-	var lost bool
-	err := w.tx.QueryRowContext(ctx, `SELECT d.id, d.title, d.tags, d.files, t.text, t.id IS NULL FROM docs d LEFT JOIN texts t USING(id) WHERE path = ?`, string(p)).
-		Scan(&id, &title, &tags, &files, &text, &lost)
+	err = w.tx.QueryRowContext(ctx, `SELECT id FROM docs WHERE path = ?`, string(p)).Scan(&id)
 	if errors.Is(err, sql.ErrNoRows) {
-		return nil
+		return false, nil
 	}
 	if err != nil {
-		return fmt.Errorf("find document: %w", err)
+		return false, fmt.Errorf("find document: %w", err)
 	}
-	if lost {
-		return fmt.Errorf("find document: %s has no text: %w", p, segment.ErrDamaged)
+	have, text, err := readWhole(ctx, w.tx, id)
+	if err == nil && have.path != p {
+		err = fmt.Errorf("%w: %s is found for another name", segment.ErrDamaged, p)
+	}
+	if err != nil {
+		return false, fmt.Errorf("find document: %w", err)
 	}
 	d := a.analyse(space.FileChange{Path: p}, text, time.Time{}, o)
 	for i := range d.page.chunks {
@@ -168,11 +176,12 @@ func (w *writer) remove(ctx context.Context, a *analyzer, p space.Path, o Option
 		`INSERT OR IGNORE INTO dead(doc) VALUES(?1)`,
 	} {
 		if _, err := w.tx.ExecContext(ctx, q, id); err != nil {
-			return fmt.Errorf("delete document: %w", err)
+			return false, fmt.Errorf("delete document: %w", err)
 		}
 	}
 	w.state.docs--
-	return nil
+	w.state.dead += deadMark(id)
+	return true, nil
 }
 
 // commit makes the database speak of the commit at, in the same transaction.
@@ -186,6 +195,7 @@ func (w *writer) commit(ctx context.Context, at space.CommitID, o Options) (stat
 	}
 	w.state.commit = at
 	w.state.epoch++
+	w.state.segments = int64(len(w.parts))
 	if err := storeState(ctx, w.tx, w.state, o); err != nil {
 		return state{}, nil, err
 	}

@@ -62,16 +62,22 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Seal appends the checksum that [Unseal] demands.
-func Seal(row []byte) []byte {
-	return binary.LittleEndian.AppendUint32(row, crc32.Checksum(row, castagnoli))
+// Seal appends the checksum that [Unseal] demands, of the row and of the number
+// under which it is stored: a row that is found under another number is as
+// wrong as one of other bytes.
+func Seal(row []byte, number int64) []byte {
+	return binary.LittleEndian.AppendUint32(row, checksum(row, number))
+}
+
+func checksum(row []byte, number int64) uint32 {
+	return crc32.Update(crc32.Checksum(row, castagnoli), castagnoli, binary.LittleEndian.AppendUint64(make([]byte, 0, 8), uint64(number)))
 }
 
 // Unseal checks a row's checksum and returns its content, which shares row's
 // memory.
-func Unseal(row []byte) ([]byte, error) {
+func Unseal(row []byte, number int64) ([]byte, error) {
 	n := len(row) - sumSize
-	if n < 0 || crc32.Checksum(row[:n], castagnoli) != binary.LittleEndian.Uint32(row[n:]) {
+	if n < 0 || checksum(row[:n], number) != binary.LittleEndian.Uint32(row[n:]) {
 		return nil, damaged("checksum")
 	}
 	return row[:n], nil

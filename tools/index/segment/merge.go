@@ -32,7 +32,7 @@ func Merge(parts []Part, first int64, put func(row []byte) error) (head []byte, 
 		cursors[i] = p.Seek(p.Read, "")
 		live[i] = cursors[i].Next()
 	}
-	e := emitter{put: put}
+	e := emitter{put: put, first: first}
 	var term, data []byte
 	buf := make([]Posting, 512)
 	for {
@@ -82,6 +82,6 @@ func Merge(parts []Part, first int64, put func(row []byte) error) (head []byte, 
 			return nil, 0, c.Err()
 		}
 	}
-	head, err = e.finish(first, chunks)
+	head, err = e.finish(chunks)
 	return head, e.pages + int64(len(e.blocks)), err
 }

@@ -21,9 +21,12 @@ type Segment struct {
 // called and nothing may be written to it.
 type Reader func(row int64) ([]byte, error)
 
+// headNumber seals heads: they name their rows, and no row names them.
+const headNumber = -1
+
 // Open reads a head.
 func Open(head []byte) (*Segment, error) {
-	b, err := Unseal(head)
+	b, err := Unseal(head, headNumber)
 	if err != nil {
 		return nil, err
 	}

@@ -25,7 +25,7 @@ func (s *store) read(row int64) ([]byte, error) {
 	if row < 0 || row >= int64(len(s.rows)) {
 		return nil, fmt.Errorf("%w: no row %d", segment.ErrDamaged, row)
 	}
-	return segment.Unseal(s.rows[row])
+	return segment.Unseal(s.rows[row], row)
 }
 
 // model is what an index must answer, kept as plainly as possible.
@@ -229,17 +229,22 @@ func TestDamageIsFound(t *testing.T) {
 	s, head := sample(t, 5000)
 	rng := rand.New(rand.NewPCG(4, 4))
 	for range 500 {
-		row := head
+		row, number := head, int64(-1)
 		if n := rng.IntN(len(s.rows) + 1); n < len(s.rows) {
-			row = s.rows[n]
+			row, number = s.rows[n], int64(n)
 		}
 		bit := rng.IntN(8 * len(row))
 		row[bit/8] ^= 1 << (bit % 8)
 		_, openErr := segment.Open(head)
-		_, err := segment.Unseal(row)
+		_, err := segment.Unseal(row, number)
 		row[bit/8] ^= 1 << (bit % 8)
 		if !errors.Is(err, segment.ErrDamaged) || &row[0] == &head[0] && !errors.Is(openErr, segment.ErrDamaged) {
 			t.Fatalf("bit %d of a row of %d bytes: %v, %v", bit, len(row), err, openErr)
+		}
+	}
+	for n, row := range s.rows {
+		if _, err := segment.Unseal(row, int64(n+1)); !errors.Is(err, segment.ErrDamaged) {
+			t.Fatalf("row %d is taken for the next one: %v", n, err)
 		}
 	}
 	for n := range len(head) {
@@ -259,7 +264,7 @@ func FuzzRead(f *testing.F) {
 	last := s.rows[len(s.rows)-1]
 	f.Add([]byte{0, 1, 1, 1, 'a', 1, 1, 0, 0, 0, 0}, last[:len(last)-4], "everywhere")
 	f.Fuzz(func(t *testing.T, head, row []byte, term string) {
-		seg, err := segment.Open(segment.Seal(slices.Clone(head)))
+		seg, err := segment.Open(segment.Seal(slices.Clone(head), -1))
 		if err != nil {
 			return
 		}

@@ -90,7 +90,7 @@ func (w *Writer) Empty() bool { return len(w.chunks) == 0 && len(w.lists) == 0 }
 // there are. A row is put's to keep. The writer is empty afterwards.
 func (w *Writer) Write(first int64, put func(row []byte) error) (head []byte, rows int64, err error) {
 	slices.SortFunc(w.lists, func(a, b list) int { return strings.Compare(a.term, b.term) })
-	e := emitter{put: put}
+	e := emitter{put: put, first: first}
 	for i := range w.lists {
 		l := &w.lists[i]
 		if l.count == 0 && l.df == 0 {
@@ -100,7 +100,7 @@ func (w *Writer) Write(first int64, put func(row []byte) error) (head []byte, ro
 			return nil, 0, err
 		}
 	}
-	head, err = e.finish(first, w.chunks)
+	head, err = e.finish(w.chunks)
 	rows = e.pages + int64(len(e.blocks))
 	*w = Writer{index: map[string]uint32{}}
 	return head, rows, err
@@ -109,6 +109,7 @@ func (w *Writer) Write(first int64, put func(row []byte) error) (head []byte, ro
 // emitter writes terms in order: pages as they fill, the blocks at the end.
 type emitter struct {
 	put    func([]byte) error
+	first  int64 // the number of the first row
 	page   []byte
 	fresh  bool // page has not been used by any list
 	pages  int64
@@ -168,7 +169,7 @@ func (e *emitter) flush() error {
 	if len(e.page) == 0 {
 		return nil
 	}
-	err := e.put(Seal(e.page))
+	err := e.put(Seal(e.page, e.first+e.pages))
 	e.page = make([]byte, 0, pageSize+sumSize)
 	e.pages++
 	return err
@@ -176,23 +177,23 @@ func (e *emitter) flush() error {
 
 func (e *emitter) closeBlock() {
 	if len(e.block) > 0 {
-		e.blocks = append(e.blocks, Seal(e.block))
+		e.blocks = append(e.blocks, e.block)
 		e.block = make([]byte, 0, blockSize+512)
 	}
 }
 
 // finish writes what is left and returns the head.
-func (e *emitter) finish(first int64, chunks []Chunk) ([]byte, error) {
+func (e *emitter) finish(chunks []Chunk) ([]byte, error) {
 	if err := e.flush(); err != nil {
 		return nil, err
 	}
 	e.closeBlock()
-	for _, b := range e.blocks {
-		if err := e.put(b); err != nil {
+	for i, b := range e.blocks {
+		if err := e.put(Seal(b, e.first+e.pages+int64(i))); err != nil {
 			return nil, err
 		}
 	}
-	h := binary.AppendUvarint(nil, uint64(first))
+	h := binary.AppendUvarint(nil, uint64(e.first))
 	h = binary.AppendUvarint(h, uint64(e.pages))
 	h = binary.AppendUvarint(h, uint64(len(e.firsts)))
 	for _, t := range e.firsts {
@@ -209,5 +210,5 @@ func (e *emitter) finish(first int64, chunks []Chunk) ([]byte, error) {
 			h = binary.AppendUvarint(h, uint64(n))
 		}
 	}
-	return Seal(h), nil
+	return Seal(h, headNumber), nil
 }
