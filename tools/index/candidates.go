@@ -1,10 +1,12 @@
 package index
 
 import (
-	"bytes"
 	"context"
+	"database/sql"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"satchel/internal/space"
@@ -21,6 +23,8 @@ type docRow struct {
 	version     string
 	date        int64
 	lines       int
+	size        int    // of its text
+	text        string // whole, where it is no longer than wholeBytes
 }
 
 // secondChunk is what the next best chunks of a document add to its score, each
@@ -34,7 +38,7 @@ const secondChunk = 0.05
 const leadChunk = 0.5
 
 // candidates asks one database for what any of the terms match and scores it.
-func (u *inquiry) candidates(ctx context.Context, s *session, terms []term, sc *scorer, cover *coverage, r *Results) ([]*found, error) {
+func (u *inquiry) candidates(ctx context.Context, s *session, terms []term, sc *scorer, cover *coverage, more bool, r *Results) ([]*found, error) {
 	cond, args, err := u.filters.where(ctx, s.tx, s.col.Mount)
 	if err != nil {
 		return nil, err
@@ -56,6 +60,7 @@ func (u *inquiry) candidates(ctx context.Context, s *session, terms []term, sc *
 	depth := max(u.x.opts.Candidates, u.deep*chunksPerDocument)
 	best, total, err := s.retrieve(ctx, retrieval{
 		terms: terms, sc: sc, phrases: p.phrases, without: p.without, docs: docs, depth: depth, verify: u.x.opts.MaxRows,
+		heads: u.headBits(), more: more,
 	})
 	r.Total += total
 	if s.unread {
@@ -75,29 +80,45 @@ const chunksPerDocument = 4
 // byDocument groups chunks, best first, by document and scores those: by the
 // best chunk, a little by the next ones, by lead times the one that leads the
 // page, and by how much of the query is in the best.
-func (s *session) byDocument(best []candidate, cover *coverage, lead float64) (order []*found) {
-	docs := map[int64]*found{}
-	leading := map[*found]float64{}
-	for _, c := range best {
-		f := docs[c.id>>chunkBits]
-		if f == nil {
-			f = &found{session: s, id: c.id >> chunkBits, terms: c.terms}
-			docs[f.id] = f
-			order = append(order, f)
+func (s *session) byDocument(best []candidate, cover *coverage, lead float64) []*found {
+	place := make(map[int64]int32, len(best))
+	of := make([]int32, len(best)) // the document of each chunk
+	var counts []int32             // chunks of each document
+	for i, c := range best {
+		k, ok := place[c.id>>chunkBits]
+		if !ok {
+			k = int32(len(counts))
+			place[c.id>>chunkBits] = k
+			counts = append(counts, 0)
 		}
-		f.chunks = append(f.chunks, scored{c.id, c.score})
+		of[i] = k
+		counts[k]++
+	}
+	docs := make([]found, len(counts))
+	order := make([]*found, len(counts))
+	leading := make([]float64, len(counts))
+	rest := make([]scored, len(best))
+	for i, c := range best {
+		f := &docs[of[i]]
+		if f.session == nil {
+			n := counts[of[i]]
+			*f = found{session: s, id: c.id >> chunkBits, terms: c.terms, chunks: rest[:0:n]}
+			order[of[i]] = f
+			rest = rest[n:]
+		}
+		f.chunks = append(f.chunks, scored{c.id, c.score, c.heads | headsKnown})
 		if c.lead && lead > 0 {
-			leading[f] = lead * c.score
+			leading[of[i]] = lead * c.score
 		}
 	}
-	for _, f := range order {
+	for i, f := range order {
 		f.score = f.chunks[0].score
 		share := secondChunk
 		for _, c := range f.chunks[1:min(len(f.chunks), 4)] {
 			f.score += share * c.score
 			share /= 2
 		}
-		f.score += leading[f]
+		f.score += leading[i]
 		f.score *= 1 + coverWeight*cover.of(f.terms)
 	}
 	return order
@@ -133,11 +154,38 @@ func (x *Index) list(ctx context.Context, s *session, cond string, args []any, q
 
 // load reads what is shown of the document, with its best passage.
 func (f *found) load(ctx context.Context) (err error) {
-	if !f.loaded {
-		f.best, f.doc, err = f.session.passage(ctx, f.chunks[0].id)
-		f.loaded = err == nil
+	if f.loaded != nil {
+		return nil
+	}
+	var l loaded
+	if l.best, l.doc, err = f.session.passage(ctx, f.chunks[0].id); err == nil {
+		f.loaded = &l
 	}
 	return err
+}
+
+// loadDocs reads what is shown of documents, with one statement for each database.
+func (x *Index) loadDocs(ctx context.Context, docs []*found) error {
+	by := map[*session]map[int64]*found{}
+	for _, f := range docs {
+		if f.loaded != nil {
+			continue
+		}
+		if by[f.session] == nil {
+			by[f.session] = map[int64]*found{}
+		}
+		by[f.session][f.chunks[0].id] = f
+	}
+	for s, of := range by {
+		ids := slices.Collect(maps.Keys(of))
+		err := s.passages(ctx, ids, func(id int64, p passage, d docRow) {
+			of[id].loaded = &loaded{doc: d, best: p}
+		})
+		if err != nil {
+			return x.failed(ctx, s, err)
+		}
+	}
+	return nil
 }
 
 func (d *docRow) time() time.Time {
@@ -161,30 +209,64 @@ type passage struct {
 // never cut, may be as long as a file.
 const maxPassageBytes = 32 << 10
 
+// wholeBytes is up to what size a document's text is read whole with one of its
+// passages: reading it in parts is no faster.
+const wholeBytes = 32 << 10
+
 // passage reads a chunk, of a longer one its first lines, and its document.
 func (s *session) passage(ctx context.Context, id int64) (p passage, d docRow, err error) {
-	var text []byte
-	var tags, files string
-	var sum, docSum int64
-	err = s.tx.StmtContext(ctx, s.db.stmts.passage).QueryRowContext(ctx, maxPassageBytes, id).
-		Scan(&p.start, &p.end, &p.lines[0], &p.lines[1], &p.crumbs, &p.anchors, &sum, &text,
-			&d.path, &d.blob, &d.title, &d.description, &d.kind, &d.lang, &d.version, &d.date, &d.lines, &tags, &files, &docSum)
-	if err == nil {
-		err = chunkFields(id, p.start, p.end, p.lines, p.crumbs, p.anchors).check(sum, text, "chunk", id)
+	err = sql.ErrNoRows
+	if failed := s.passages(ctx, []int64{id}, func(_ int64, one passage, of docRow) { p, d, err = one, of, nil }); failed != nil {
+		err = failed
 	}
-	if err == nil {
-		err = docFields(id>>chunkBits, &d, tags, files).check(docSum, nil, "document", id>>chunkBits)
-	}
-	if err != nil {
-		return passage{}, docRow{}, err
-	}
-	if len(text) < p.end-p.start {
-		if i := bytes.LastIndexByte(text, '\n'); i >= 0 {
-			text = text[:i+1]
+	return p, d, err
+}
+
+// passages calls yield with chunks that there are, and their documents.
+func (s *session) passages(ctx context.Context, ids []int64, yield func(int64, passage, docRow)) error {
+	return s.eachRow(ctx, s.db.stmts.passage, func(rows *sql.Rows) error {
+		var id int64
+		var p passage
+		var d docRow
+		var text sql.RawBytes
+		var tags, files string
+		var sum, textSum, docSum int64
+		if err := rows.Scan(&id, &p.start, &p.end, &p.lines[0], &p.lines[1], &p.crumbs, &p.anchors, &sum, &d.size, &text, &textSum,
+			&d.path, &d.blob, &d.title, &d.description, &d.kind, &d.lang, &d.version, &d.date, &d.lines, &tags, &files, &docSum); err != nil {
+			return err
 		}
-		p.end = p.start + len(text)
-		p.lines[1] = p.lines[0] + max(0, bytes.Count(text, []byte{'\n'})-1)
+		doc, part := id>>chunkBits, []byte(text)
+		if d.size <= wholeBytes {
+			if err := textFields(doc).check(textSum, text, "text", doc); err != nil {
+				return err
+			}
+			from := min(max(p.start, 0), len(text))
+			part = text[from:min(max(p.end, from), from+maxPassageBytes, len(text))]
+			d.text = string(text)
+		}
+		if err := chunkFields(id, p.start, p.end, p.lines, p.crumbs, p.anchors).check(sum, part, "chunk", id); err != nil {
+			return err
+		}
+		if err := docFields(doc, &d, tags, files).check(docSum, nil, "document", doc); err != nil {
+			return err
+		}
+		if p.text = string(part); len(p.text) < p.end-p.start {
+			if i := strings.LastIndexByte(p.text, '\n'); i >= 0 {
+				p.text = p.text[:i+1]
+			}
+			p.end = p.start + len(p.text)
+			p.lines[1] = p.lines[0] + max(0, strings.Count(p.text, "\n")-1)
+		}
+		yield(id, p, d)
+		return nil
+	}, wholeBytes, maxPassageBytes, jsonList(ids))
+}
+
+// wholeText returns the text of a loaded document.
+func (f *found) wholeText(ctx context.Context) (string, error) {
+	if f.doc.size <= wholeBytes {
+		return f.doc.text, nil
 	}
-	p.text = string(text)
-	return p, d, nil
+	text, err := readText(ctx, f.session.tx, f.id)
+	return string(text), err
 }

@@ -2,7 +2,7 @@ package index
 
 import (
 	"context"
-	"encoding/json"
+	"database/sql"
 	"math"
 	"slices"
 	"strings"
@@ -43,6 +43,7 @@ const (
 type kin struct {
 	path, title, lang, version string
 	date                       int64
+	family                     string // see familyKey
 }
 
 // prefer weighs documents, best first, by the reader's language and a little by
@@ -53,19 +54,19 @@ func (x *Index) prefer(ctx context.Context, t tongue, sessions []*session, q *pa
 		return all, nil
 	}
 	wanted := max(reranked, limit)
-	about := make(map[*found]kin, wanted)
 	families := map[string]bool{}
 	languages := map[string]bool{}
 	n := 0
 	for n < min(len(all), maxKin) && (len(families) < wanted || len(languages) > 1) {
 		batch := all[n:min(len(all), n+max(wanted, n))]
-		if err := x.readKin(ctx, sessions, batch, about); err != nil {
+		if err := x.readKin(ctx, sessions, batch); err != nil {
 			return nil, err
 		}
 		n += len(batch)
 		for _, f := range batch {
-			k := about[f]
-			families[familyKey(f, k, q)] = true
+			k := f.kin
+			k.family = familyKey(f, q)
+			families[k.family] = true
 			if k.lang != "" {
 				languages[language.Base(k.lang)] = true
 			}
@@ -77,19 +78,19 @@ func (x *Index) prefer(ctx context.Context, t tongue, sessions []*session, q *pa
 		factor = foreignConcluded
 	}
 	if reader == "" {
-		reader = concludeReader(t, head, about)
+		reader = concludeReader(t, head)
 	}
 	now := x.opts.Now()
 	asked := !q.filters.lang.empty()
 	for _, f := range head {
-		k := about[f]
+		k := f.kin
 		if k.lang != "" && reader != "" && language.Base(k.lang) != reader && !asked {
 			f.score *= factor
 		}
 		f.score *= 1 + freshness(k.date, now)
 	}
 	byScore(head)
-	return append(gather(head, about, q, reader), rest...), nil
+	return append(gather(head, reader), rest...), nil
 }
 
 func byScore(all []*found) {
@@ -116,12 +117,13 @@ func freshness(date int64, now time.Time) float64 {
 
 // readKin reads what is needed of the documents, with one statement for each
 // database.
-func (x *Index) readKin(ctx context.Context, sessions []*session, docs []*found, into map[*found]kin) error {
+func (x *Index) readKin(ctx context.Context, sessions []*session, docs []*found) error {
 	for _, s := range sessions {
-		of := map[int64]*found{}
-		ids := []int64{}
+		of := make(map[int64]*found, len(docs))
+		ids := make([]int64, 0, len(docs))
 		for _, f := range docs {
-			if f.session == s {
+			if f.session == s && f.kin == nil {
+				f.kin = &kin{}
 				of[f.id] = f
 				ids = append(ids, f.id)
 			}
@@ -129,29 +131,18 @@ func (x *Index) readKin(ctx context.Context, sessions []*session, docs []*found,
 		if len(ids) == 0 {
 			continue
 		}
-		list, err := json.Marshal(ids)
-		if err != nil {
-			return err
-		}
-		rows, err := s.tx.QueryContext(ctx, `SELECT id, path, title, lang, version, date, head FROM docs WHERE id IN (SELECT value FROM json_each(?))`, string(list))
-		if err != nil {
-			return x.failed(ctx, s, err)
-		}
-		for rows.Next() {
+		err := s.eachRow(ctx, s.db.stmts.kin, func(rows *sql.Rows) error {
 			var id, sum int64
 			var k kin
-			if err = rows.Scan(&id, &k.path, &k.title, &k.lang, &k.version, &k.date, &sum); err != nil {
-				break
+			if err := rows.Scan(&id, &k.path, &k.title, &k.lang, &k.version, &k.date, &sum); err != nil {
+				return err
 			}
-			if err = headFields(id, k.path, k.title, k.lang, k.version, k.date).check(sum, nil, "document", id); err != nil {
-				break
+			if err := headFields(id, k.path, k.title, k.lang, k.version, k.date).check(sum, nil, "document", id); err != nil {
+				return err
 			}
-			into[of[id]] = k
-		}
-		if err == nil {
-			err = rows.Err()
-		}
-		rows.Close()
+			*of[id].kin = k
+			return nil
+		}, jsonList(ids))
 		if err != nil {
 			return x.failed(ctx, s, err)
 		}
@@ -162,11 +153,11 @@ func (x *Index) readKin(ctx context.Context, sessions []*session, docs []*found,
 // concludeReader returns the language whose best pages match best, of those that
 // the query may be in; English where it comes near to that, unless the query is
 // in Han characters.
-func concludeReader(t tongue, docs []*found, about map[*found]kin) string {
+func concludeReader(t tongue, docs []*found) string {
 	const best = 3
 	sums, counts := map[string]float64{}, map[string]int{}
 	for _, f := range docs { // best first
-		l := language.Base(about[f].lang)
+		l := language.Base(f.kin.lang)
 		if l == "" || counts[l] == best || len(t.Langs) > 0 && !contains(t.Langs, l) && (l != "en" || t.Langs[0] == "zh") {
 			continue
 		}
@@ -187,7 +178,8 @@ func concludeReader(t tongue, docs []*found, about map[*found]kin) string {
 
 // familyKey names a document's family within its collection. What a query asks
 // for by a filter tells members apart.
-func familyKey(f *found, k kin, q *parsedQuery) string {
+func familyKey(f *found, q *parsedQuery) string {
+	k := f.kin
 	key := string(f.session.col.ID) + "\x00" + family(k.path)
 	if !q.filters.lang.empty() {
 		key += "\x00" + k.lang
@@ -199,16 +191,16 @@ func familyKey(f *found, k kin, q *parsedQuery) string {
 }
 
 // gather leaves one document of each family, in the place of its best member.
-func gather(docs []*found, about map[*found]kin, q *parsedQuery, reader string) []*found {
+func gather(docs []*found, reader string) []*found {
 	type group struct{ members []*found }
 	groups := map[string][]*group{}
 	var order []*group
 	for _, f := range docs {
-		k := about[f]
-		key := familyKey(f, k, q)
+		k := f.kin
+		key := k.family
 		var mine *group
 		for _, g := range groups[key] {
-			if related(k, about[g.members[0]]) {
+			if related(k, g.members[0].kin) {
 				mine = g
 				break
 			}
@@ -222,28 +214,28 @@ func gather(docs []*found, about map[*found]kin, q *parsedQuery, reader string) 
 	}
 	out := make([]*found, 0, len(order))
 	for _, g := range order {
-		out = append(out, standIn(g.members, about, reader))
+		out = append(out, standIn(g.members, reader))
 	}
 	return out
 }
 
 // related tells whether two documents of a family are one page: in two
 // languages, or with the same title but for the version.
-func related(a, b kin) bool {
+func related(a, b *kin) bool {
 	return a.lang != b.lang || sameButVersion(a.title, a.version, b.title, b.version)
 }
 
 // standIn chooses which of a family's members, best first, is shown, gives it
 // the best one's score, and tells it of the others.
-func standIn(members []*found, about map[*found]kin, reader string) *found {
+func standIn(members []*found, reader string) *found {
 	best := members[0]
 	if len(members) == 1 {
 		return best
 	}
 	if reader == "" {
-		reader = language.Base(about[best].lang)
+		reader = language.Base(best.kin.lang)
 	}
-	foreign := func(k kin) int {
+	foreign := func(k *kin) int {
 		switch language.Base(k.lang) {
 		case reader:
 			return 0
@@ -258,14 +250,14 @@ func standIn(members []*found, about map[*found]kin, reader string) *found {
 		if f.score < standInShare*top {
 			break
 		}
-		a, b := about[f], about[shown]
+		a, b := f.kin, shown.kin
 		if x, y := foreign(a), foreign(b); x < y || x == y && (foreign(a) == 0 || a.lang == b.lang) && newer(a.version, b.version) {
 			shown = f
 		}
 	}
 	for _, f := range members {
 		if f != shown {
-			shown.takeIn(f, about[f].path)
+			shown.takeIn(f, f.kin.path)
 		}
 	}
 	shown.score = top
@@ -305,7 +297,10 @@ func (x *Index) collapse(ctx context.Context, q *parsedQuery, all []*found, limi
 	if q.sort != byRelevance || len(all) < 2 {
 		return all, nil
 	}
-	words := map[*found]map[uint32]bool{}
+	if err := x.loadDocs(ctx, all[:min(len(all), limit)]); err != nil {
+		return nil, err
+	}
+	words := map[*found][]uint32{}
 	kept := make([]*found, 0, limit)
 	for i, f := range all {
 		if len(kept) == limit {
@@ -341,12 +336,12 @@ func (x *Index) collapse(ctx context.Context, q *parsedQuery, all []*found, limi
 
 // copies tells whether two loaded documents say the same: what is cheap to tell
 // first, whole texts last.
-func copies(ctx context.Context, a, b *found, words map[*found]map[uint32]bool, q *parsedQuery) (bool, error) {
+func copies(ctx context.Context, a, b *found, words map[*found][]uint32, q *parsedQuery) (bool, error) {
 	x, y := &a.doc, &b.doc
 	if !q.filters.version.empty() && x.version != y.version || !q.filters.lang.empty() && x.lang != y.lang {
 		return false, nil
 	}
-	of := func(f *found) map[uint32]bool {
+	of := func(f *found) []uint32 {
 		w, ok := words[f]
 		if !ok {
 			w = wordSet(f.best.text)
@@ -366,35 +361,41 @@ func copies(ctx context.Context, a, b *found, words map[*found]map[uint32]bool, 
 	if x.blob == y.blob {
 		return true, nil
 	}
-	var texts [2]map[uint32]bool
+	var texts [2][]uint32
 	for i, f := range []*found{a, b} {
-		var text []byte
-		if err := f.session.tx.QueryRowContext(ctx, `SELECT substr(text, 1, ?) FROM texts WHERE id = ?`, copyBytes, f.id).Scan(&text); err != nil {
+		text, err := f.wholeText(ctx)
+		if err != nil {
 			return false, err
 		}
-		texts[i] = wordSet(string(text))
+		texts[i] = wordSet(text[:min(len(text), copyBytes)])
 	}
 	return overlap(texts[0], texts[1]) >= copyShare, nil
 }
 
-// wordSet returns hashes of a text's words, which blanks part.
-func wordSet(text string) map[uint32]bool {
-	set := make(map[uint32]bool, len(text)/12)
+// wordSet returns hashes of a text's words, which blanks part, in order and each
+// once.
+func wordSet(text string) []uint32 {
+	set := make([]uint32, 0, len(text)/6)
 	for w := range strings.FieldsSeq(text) {
-		set[termHash(w)] = true
+		set = append(set, termHash(w))
 	}
-	return set
+	slices.Sort(set)
+	return slices.Compact(set)
 }
 
 // overlap is the Jaccard index of two sets.
-func overlap(a, b map[uint32]bool) float64 {
-	if len(a) > len(b) {
-		a, b = b, a
-	}
+func overlap(a, b []uint32) float64 {
 	both := 0
-	for h := range a {
-		if b[h] {
+	for i, j := 0, 0; i < len(a) && j < len(b); {
+		switch {
+		case a[i] < b[j]:
+			i++
+		case a[i] > b[j]:
+			j++
+		default:
 			both++
+			i++
+			j++
 		}
 	}
 	if len(a)+len(b) == both {

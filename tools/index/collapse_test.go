@@ -132,17 +132,17 @@ func TestFamiliesAreGathered(t *testing.T) {
 		{"other paths are other pages", "", []doc{{kin{path: "x/a.md", title: "A"}, 10}, {kin{path: "y/a.md", title: "A"}, 9}}, "x/a.md y/a.md", 0},
 		{"language before version", "en", []doc{{kin{path: "2.0/ja/a.md", lang: "ja", version: "2.0"}, 10}, {kin{path: "1.0/en/a.md", lang: "en", version: "1.0"}, 9}}, "1.0/en/a.md", 1},
 	} {
-		about := map[*found]kin{}
 		var docs []*found
 		for i, d := range c.docs {
 			f := &found{session: col, id: int64(i), score: d.score}
-			about[f] = d.kin
+			f.kin = &d.kin
+			f.kin.family = familyKey(f, &parsedQuery{})
 			docs = append(docs, f)
 		}
-		out := gather(docs, about, &parsedQuery{}, c.reader)
+		out := gather(docs, c.reader)
 		var got []string
 		for _, f := range out {
-			got = append(got, about[f].path)
+			got = append(got, f.kin.path)
 		}
 		if strings.Join(got, " ") != c.want || out[0].alsoCount != c.also || out[0].score != c.docs[0].score {
 			t.Errorf("%s: %v, also %d %v, score %v; want %s, also %d", c.name, got, out[0].alsoCount, out[0].also, out[0].score, c.want, c.also)

@@ -54,7 +54,7 @@ type database struct {
 	stmts *statements
 	cache *rowCache // of the Index
 
-	scratch sync.Pool // of *scratch
+	scratch spares[scratch]
 
 	mu      sync.Mutex
 	users   int

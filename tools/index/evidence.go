@@ -54,18 +54,26 @@ func (u *inquiry) weighEvidence(ctx context.Context, docs []*found) error {
 		return err
 	}
 	e := newEvidence(u)
+	if err := u.readEvidence(ctx, docs); err != nil {
+		return err
+	}
 	for i, f := range docs {
 		if len(f.chunks) == 0 {
 			continue
 		}
-		words, err := f.session.tokens(ctx, f.chunks[0].id)
-		if err != nil {
-			return u.x.failed(ctx, f.session, err)
+		var words tokens
+		if u.looksInto(f, 0) {
+			if words, err = f.session.tokens(ctx, f.chunks[0].id); err != nil {
+				return u.x.failed(ctx, f.session, err)
+			}
 		}
 		f.path = heads[f].path
 		headed := e.headed(words)
 		// Another of its passages may be the one under the heading.
 		for i := 1; i < min(len(f.chunks), headedChunks) && headed == 0 && len(e.sequence) <= maxCompound; i++ {
+			if !u.mayHead(f.chunks[i].heads) {
+				continue
+			}
 			other, err := f.session.tokens(ctx, f.chunks[i].id)
 			if err != nil {
 				return u.x.failed(ctx, f.session, err)

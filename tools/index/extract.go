@@ -21,16 +21,12 @@ type extract struct {
 // section, else as many lines around the snippet as fit, else nothing.
 func (f *found) text(ctx context.Context, sn snippet, budget int) (extract, error) {
 	name := string(f.doc.path)
-	var size int
-	if err := f.session.tx.QueryRowContext(ctx, `SELECT length(text) FROM texts WHERE id = ?`, f.id).Scan(&size); err != nil {
-		return extract{}, err
-	}
-	if size <= budget*4 { // more bytes than that cannot fit, as good as never
-		text, err := readText(ctx, f.session.tx, f.id)
+	if f.doc.size <= budget*4 { // more bytes than that cannot fit, as good as never
+		text, err := f.wholeText(ctx)
 		if err != nil {
 			return extract{}, err
 		}
-		if whole := shown(readable(name, string(text))); costOf(whole) <= budget {
+		if whole := shown(readable(name, text)); costOf(whole) <= budget {
 			return extract{whole, [2]int{1, max(1, f.doc.lines)}}, nil
 		}
 	}
@@ -106,11 +102,8 @@ func beginsSection(name string, p passage) bool {
 
 // neighbour reads a chunk if there is one.
 func (s *session) neighbour(ctx context.Context, id int64) (p passage, known bool, err error) {
-	if err := s.tx.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM chunks WHERE id = ?)`, id).Scan(&known); err != nil || !known {
-		return p, false, err
-	}
-	p, _, err = s.passage(ctx, id)
-	return p, true, err
+	err = s.passages(ctx, []int64{id}, func(_ int64, one passage, _ docRow) { p, known = one, true })
+	return p, known, err
 }
 
 // linesAround returns the lines of the snippet with as many after and before
@@ -172,10 +165,11 @@ func (f *found) tableHead(ctx context.Context) (string, error) {
 	if csv {
 		from = 0
 	}
-	text, err := readText(ctx, f.session.tx, f.id)
+	whole, err := f.wholeText(ctx)
 	if err != nil {
 		return "", err
 	}
+	text := []byte(whole)
 	if f.best.start > len(text) {
 		return "", nil // it cannot be: the chunk's checksum is right
 	}

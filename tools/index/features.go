@@ -2,6 +2,7 @@ package index
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"strings"
 
@@ -10,15 +11,36 @@ import (
 
 // tokens reads the words of a chunk.
 func (s *session) tokens(ctx context.Context, id int64) (tokens, error) {
-	var sealed []byte
-	if err := s.tx.StmtContext(ctx, s.db.stmts.tokens).QueryRowContext(ctx, id).Scan(&sealed); err != nil {
-		return nil, missingRow(err, id)
+	if t := s.words[id]; t != nil {
+		return t, nil
 	}
-	t, err := segment.Unseal(sealed, id)
+	one, err := s.readTokens(ctx, []int64{id})
 	if err != nil {
-		return nil, fmt.Errorf("words of chunk %d: %w", id, err)
+		return nil, err
 	}
-	return t, tokens(t).check()
+	if one[id] == nil {
+		return nil, missingRow(sql.ErrNoRows, id)
+	}
+	return one[id], nil
+}
+
+// readTokens reads the words of chunks, of those that there are.
+func (s *session) readTokens(ctx context.Context, ids []int64) (map[int64]tokens, error) {
+	all := make(map[int64]tokens, len(ids))
+	err := s.eachRow(ctx, s.db.stmts.tokens, func(rows *sql.Rows) error {
+		var id int64
+		var sealed []byte
+		if err := rows.Scan(&id, &sealed); err != nil {
+			return err
+		}
+		t, err := segment.Unseal(sealed, id)
+		if err != nil {
+			return fmt.Errorf("words of chunk %d: %w", id, err)
+		}
+		all[id] = t
+		return all[id].check()
+	}, jsonList(ids))
+	return all, err
 }
 
 // vector returns the terms of a chunk's text, of its document's title and of

@@ -21,7 +21,7 @@ import (
 type Index struct {
 	opts Options
 	// analyzers are kept for their caches of stems.
-	analyzers sync.Pool
+	analyzers spares[analyzer]
 	leg       *leg // what goes by meaning; nil: switched off
 	cache     *rowCache
 
@@ -69,7 +69,7 @@ func Open(o Options) (*Index, error) {
 }
 
 func (x *Index) analyzer() *analyzer {
-	if a, ok := x.analyzers.Get().(*analyzer); ok {
+	if a := x.analyzers.get(); a != nil {
 		return a
 	}
 	return newAnalyzer()

@@ -105,7 +105,7 @@ func (l *lexicon) forms(ctx context.Context, raw string, w word) (all []form, mi
 	}
 	if len(l.instead) < maxRespelled && !l.isStop(raw) {
 		a := l.x.analyzer()
-		defer l.x.analyzers.Put(a)
+		defer l.x.analyzers.put(a)
 		near, err := respell(ctx, a, l.sessions, newSpeller(raw, slipLetters), maxRespellings)
 		var failed *sessionError
 		if errors.As(err, &failed) {
@@ -123,7 +123,7 @@ func (l *lexicon) forms(ctx context.Context, raw string, w word) (all []form, mi
 // few passages show.
 func (l *lexicon) umlauted(ctx context.Context, term string) (found bool, err error) {
 	a := l.x.analyzer()
-	defer l.x.analyzers.Put(a)
+	defer l.x.analyzers.put(a)
 	left := maxPassages
 	for _, s := range l.sessions {
 		ids, err := s.chunksWith(ctx, term, left)

@@ -43,11 +43,10 @@ func (x *Index) present(ctx context.Context, a *analyzer, p *plan, docs []*found
 	}
 	budget -= min(envelope, int(maxEnvelopeShare*float64(budget))) + int(spareShare*float64(budget))
 	w := newWanted(p)
-	var links linker
 	var windows []snippet
 	room := int(metadataShare * float64(budget))
 	for i, f := range docs {
-		h, sn, err := x.describe(ctx, a, f, w, &links)
+		h, sn, err := x.describe(ctx, a, f, w)
 		if err != nil {
 			return x.failed(ctx, f.session, err)
 		}
@@ -103,7 +102,7 @@ func CutNote(hits int) string {
 }
 
 // describe makes the hit of a document, without its text.
-func (x *Index) describe(ctx context.Context, a *analyzer, f *found, w wanted, links *linker) (h Hit, sn snippet, err error) {
+func (x *Index) describe(ctx context.Context, a *analyzer, f *found, w wanted) (h Hit, sn snippet, err error) {
 	if err = f.load(ctx); err != nil {
 		return h, sn, err
 	}
@@ -120,7 +119,7 @@ func (x *Index) describe(ctx context.Context, a *analyzer, f *found, w wanted, l
 		Lines: sn.lines, SnippetLines: sn.lines, Snippet: sn.text, Score: f.score, Description: shown(d.description),
 		Kind: d.kind, Lang: d.lang, Version: shown(d.version), Date: d.time(), Blob: d.blob, Also: f.alsoCount, AlsoIn: f.also,
 	}
-	h.Related, err = links.related(ctx, f)
+	h.Related, err = f.related(ctx)
 	return h, sn, err
 }
 
@@ -270,10 +269,7 @@ func (h *Hit) tokens() int {
 	return n
 }
 
-// linker finds the files that pages say they are about (relevant_files), and the
-// pages that say so of a file.
-type linker struct{ pages map[*session][]aboutFiles }
-
+// aboutFiles is a page with the files that it says it is about (relevant_files).
 type aboutFiles struct {
 	path  string
 	files []string
@@ -282,17 +278,13 @@ type aboutFiles struct {
 // maxLinkingPages bounds how many pages with relevant_files are looked through.
 const maxLinkingPages = 5000
 
-func (l *linker) related(ctx context.Context, f *found) (all []string, err error) {
+// related returns the files that the document says it is about, and of a file the
+// pages that say so.
+func (f *found) related(ctx context.Context) (all []string, err error) {
 	s := f.session
-	pages, ok := l.pages[s]
-	if !ok {
-		if pages, err = s.linkingPages(ctx); err != nil {
-			return nil, err
-		}
-		if l.pages == nil {
-			l.pages = map[*session][]aboutFiles{}
-		}
-		l.pages[s] = pages
+	pages, err := s.linkingPages(ctx)
+	if err != nil {
+		return nil, err
 	}
 	me := string(f.doc.path)
 	for _, p := range pages {
@@ -322,7 +314,23 @@ func (l *linker) related(ctx context.Context, f *found) (all []string, err error
 	return all[:min(len(all), maxRelated)], nil
 }
 
-func (s *session) linkingPages(ctx context.Context) (pages []aboutFiles, err error) {
+// linkingPages returns the pages that name files, which are read once for each
+// epoch.
+func (s *session) linkingPages(ctx context.Context) ([]aboutFiles, error) {
+	v := s.view
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.known {
+		return v.pages, nil
+	}
+	pages, err := s.readLinkingPages(ctx)
+	if err == nil {
+		v.pages, v.known = pages, true
+	}
+	return pages, err
+}
+
+func (s *session) readLinkingPages(ctx context.Context) (pages []aboutFiles, err error) {
 	rows, err := s.tx.QueryContext(ctx, `SELECT id, path, files, link FROM docs WHERE files <> '' ORDER BY id LIMIT ?`, maxLinkingPages)
 	if err != nil {
 		return nil, err

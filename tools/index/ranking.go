@@ -3,7 +3,6 @@ package index
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -33,6 +32,8 @@ type inquiry struct {
 	// deep is how many documents an evaluation wants ranked, each of which then
 	// stands for itself; 0 for an answer.
 	deep int
+	// unplanned tells what namesMore does.
+	unplanned bool
 }
 
 // prepare makes the plan.
@@ -96,7 +97,7 @@ func (u *inquiry) rank(ctx context.Context, r *Results) ([]*found, error) {
 // pass and, where the query is a sentence, a second one with the words that the
 // best of the first have in common.
 func (u *inquiry) match(ctx context.Context, r *Results) ([]*found, error) {
-	all, err := u.pass(ctx, u.plan.terms, r)
+	all, err := u.pass(ctx, u.plan.terms, false, r)
 	if err != nil || !u.feeds() || len(all) < 2 {
 		return all, err
 	}
@@ -105,17 +106,18 @@ func (u *inquiry) match(ctx context.Context, r *Results) ([]*found, error) {
 		return all, err
 	}
 	var again Results // what matches has been counted
-	return u.pass(ctx, append(slices.Clone(u.plan.terms), more...), &again)
+	return u.pass(ctx, append(slices.Clone(u.plan.terms), more...), true, &again)
 }
 
 // pass retrieves what any of the terms match from every database and groups it
-// by document, best first.
-func (u *inquiry) pass(ctx context.Context, terms []term, r *Results) ([]*found, error) {
+// by document, best first. more tells that it is another pass, with terms after
+// those of the one before.
+func (u *inquiry) pass(ctx context.Context, terms []term, more bool, r *Results) ([]*found, error) {
 	sc := newScorer(terms, u.stats)
 	cover := newCoverage(u.plan.terms, u.stats)
 	var all []*found
 	for _, s := range u.sessions {
-		docs, err := u.candidates(ctx, s, terms, sc, cover, r)
+		docs, err := u.candidates(ctx, s, terms, sc, cover, more, r)
 		if err != nil {
 			return nil, u.x.failed(ctx, s, err)
 		}
@@ -148,16 +150,14 @@ func (u *inquiry) ordered(ctx context.Context, all []*found, r *Results) ([]*fou
 			}
 		}
 	}
-	for _, f := range all {
-		if err := f.load(ctx); err != nil {
-			return nil, u.x.failed(ctx, f.session, err)
-		}
+	if err := u.x.readKin(ctx, u.sessions, all); err != nil {
+		return nil, err
 	}
 	switch u.sort {
 	case byDate:
-		slices.SortStableFunc(all, func(a, b *found) int { return cmp.Compare(b.doc.date, a.doc.date) })
+		slices.SortStableFunc(all, func(a, b *found) int { return cmp.Compare(b.kin.date, a.kin.date) })
 	case byPath:
-		slices.SortStableFunc(all, func(a, b *found) int { return strings.Compare(string(a.doc.path), string(b.doc.path)) })
+		slices.SortStableFunc(all, func(a, b *found) int { return strings.Compare(a.kin.path, b.kin.path) })
 	}
 	return all, nil
 }
@@ -188,53 +188,16 @@ type head struct {
 	title string
 }
 
-// readHeads reads what documents are called, with one statement for each
-// database.
+// readHeads reads what documents are called.
 func (u *inquiry) readHeads(ctx context.Context, docs []*found) (map[*found]head, error) {
+	if err := u.x.readKin(ctx, u.sessions, docs); err != nil {
+		return nil, err
+	}
 	heads := make(map[*found]head, len(docs))
-	for _, s := range u.sessions {
-		of := map[int64]*found{}
-		var ids []int64
-		for _, f := range docs {
-			if f.session == s {
-				of[f.id] = f
-				ids = append(ids, f.id)
-			}
-		}
-		if len(ids) == 0 {
-			continue
-		}
-		if err := s.readHeads(ctx, ids, func(id int64, h head) { heads[of[id]] = h }); err != nil {
-			return nil, u.x.failed(ctx, s, err)
-		}
+	for _, f := range docs {
+		heads[f] = head{space.Path(f.kin.path), f.kin.title}
 	}
 	return heads, nil
-}
-
-func (s *session) readHeads(ctx context.Context, ids []int64, yield func(int64, head)) error {
-	list, err := json.Marshal(ids)
-	if err != nil {
-		return err
-	}
-	rows, err := s.tx.QueryContext(ctx, `SELECT id, path, title, lang, version, date, head FROM docs WHERE id IN (SELECT value FROM json_each(?))`, string(list))
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var id int64
-		var h head
-		var lang, version string
-		var date, sum int64
-		if err := rows.Scan(&id, &h.path, &h.title, &lang, &version, &date, &sum); err != nil {
-			return err
-		}
-		if err := headFields(id, string(h.path), h.title, lang, version, date).check(sum, nil, "document", id); err != nil {
-			return err
-		}
-		yield(id, h)
-	}
-	return rows.Err()
 }
 
 // Ranked is a document in a whole ranking.

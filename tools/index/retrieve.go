@@ -24,6 +24,10 @@ type retrieval struct {
 	// depth is how many chunks are wanted; verify how many of the best are looked
 	// into for phrases of several words, and more where fewer than depth have them.
 	depth, verify int
+	// heads are the bits that terms have in the heads of a chunk; more tells that
+	// only some of the terms are new.
+	heads []heads
+	more  bool
 }
 
 // candidate is a chunk that matches.
@@ -32,6 +36,7 @@ type candidate struct {
 	score float64
 	terms uint64 // bit i: it holds terms[i], of the first 64
 	lead  bool   // see leads
+	heads heads
 }
 
 // leads tells whether a chunk is what a page with headings begins with.
@@ -71,42 +76,67 @@ func (s *session) filterDocs(ctx context.Context, cond string, args []any) (*doc
 	return d, rows.Err()
 }
 
-// scratch is the memory of a retrieval.
+// scratch is the memory of a retrieval: of each chunk of all parts its score, the
+// terms that it holds, and those of its headings.
 type scratch struct {
 	score []float32
 	terms []uint64
+	heads []heads
 	buf   [512]segment.Posting
 }
 
+// heads tells which of the words that a heading may consist of a chunk's headings
+// have; see inquiry.mayHead.
+type heads uint8
+
 func (m *scratch) reset(n int) {
 	if cap(m.score) < n {
-		m.score, m.terms = make([]float32, n), make([]uint64, n)
+		m.score, m.terms, m.heads = make([]float32, n), make([]uint64, n), make([]heads, n)
 		return
 	}
-	m.score, m.terms = m.score[:n], m.terms[:n]
+	m.score, m.terms, m.heads = m.score[:n], m.terms[:n], m.heads[:n]
 	clear(m.score)
 	clear(m.terms)
+	clear(m.heads)
+}
+
+// scratch returns the session's memory, which is its own until it ends.
+func (s *session) scratch() *scratch {
+	if s.memory == nil {
+		if s.memory = s.db.scratch.get(); s.memory == nil {
+			s.memory = &scratch{}
+		}
+	}
+	return s.memory
 }
 
 // retrieve scores every chunk that matches, and returns the best of them, best
-// first, and how many documents match.
+// first, and how many documents match. Where the first terms are those of the
+// retrieval before, which r.more tells, their scores are not made again.
 func (s *session) retrieve(ctx context.Context, r retrieval) (best []candidate, docs int, err error) {
-	m, _ := s.db.scratch.Get().(*scratch)
-	if m == nil {
-		m = &scratch{}
+	m := s.scratch()
+	if !r.more {
+		n := 0
+		for i := range s.view.parts {
+			n += len(s.view.parts[i].seg.Chunks)
+		}
+		m.reset(n)
+		s.scored = 0
 	}
-	defer s.db.scratch.Put(m)
-	t := top{limit: r.depth}
+	t := top{limit: r.depth, heap: make([]candidate, 0, min(r.depth, len(m.score)))}
+	from := 0
 	for i := range s.view.parts {
 		if err := ctx.Err(); err != nil {
 			return nil, 0, err
 		}
-		n, err := s.retrievePart(ctx, i, &r, m, &t)
+		n, err := s.retrievePart(ctx, i, &r, from, &t)
 		if err != nil {
 			return nil, 0, err
 		}
 		docs += n
+		from += len(s.view.parts[i].seg.Chunks)
 	}
+	s.scored = len(r.terms)
 	return t.sorted(), docs, nil
 }
 
@@ -116,7 +146,7 @@ func (s *session) each(ctx context.Context, t string, part int, m *scratch, f fu
 	if err != nil {
 		return err
 	}
-	l, err := s.view.parts[part].seg.List(s.readRow(ctx), e.entries[part])
+	l, err := s.view.parts[part].seg.List(s.readRow(ctx), e.parts[part].entry)
 	if err != nil {
 		return err
 	}
@@ -151,9 +181,11 @@ func (s *session) withAll(ctx context.Context, terms []string, part int, m *scra
 
 // retrievePart offers the chunks of one segment that match to the best, and
 // returns how many documents they are of.
-func (s *session) retrievePart(ctx context.Context, i int, r *retrieval, m *scratch, t *top) (docs int, err error) {
-	p := &s.view.parts[i]
+func (s *session) retrievePart(ctx context.Context, i int, r *retrieval, from int, t *top) (docs int, err error) {
+	p, m := &s.view.parts[i], s.scratch()
 	chunks := p.seg.Chunks
+	to := from + len(chunks)
+	scores, terms, headed := m.score[from:to], m.terms[from:to], m.heads[from:to]
 	var need bitmap // chunks with all words of all phrases
 	var suspect []bitmap
 	var never bitmap
@@ -189,14 +221,20 @@ func (s *session) retrievePart(ctx context.Context, i int, r *retrieval, m *scra
 			never[j] |= has[j]
 		}
 	}
-	m.reset(len(chunks))
-	for k := range r.terms {
-		bit := uint64(1) << min(k, 63)
+	for k := s.scored; k < len(r.terms); k++ {
+		bit, head := uint64(1)<<min(k, 63), heads(0)
+		if k < len(r.heads) {
+			head = r.heads[k]
+		}
 		if err := s.each(ctx, r.terms[k].text, i, m, func(ps []segment.Posting) {
 			for j := range ps {
-				c := ps[j].Chunk
-				m.score[c] += r.sc.part(k, ps[j].Counts, &chunks[c].Length)
-				m.terms[c] |= bit
+				p := &ps[j]
+				c := p.Chunk
+				scores[c] += r.sc.part(k, p.Counts, &chunks[c].Length)
+				terms[c] |= bit
+				if p.Counts[fieldCrumb] > 0 {
+					headed[c] |= head
+				}
 			}
 		}); err != nil {
 			return 0, err
@@ -207,7 +245,7 @@ func (s *session) retrievePart(ctx context.Context, i int, r *retrieval, m *scra
 			never = newBitmap(len(chunks))
 		}
 		matches := func(c int) bool {
-			return !p.dead.has(c) && (need.has(c) || len(r.phrases) == 0 && m.terms[c] != 0)
+			return !p.dead.has(c) && (need.has(c) || len(r.phrases) == 0 && terms[c] != 0)
 		}
 		if err := s.exclude(ctx, chunks, r.without, suspect, never, matches); err != nil {
 			return 0, err
@@ -219,7 +257,9 @@ func (s *session) retrievePart(ctx context.Context, i int, r *retrieval, m *scra
 			last = doc
 			docs++
 		}
-		t.offer(candidate{id: chunkID(chunks[c]), score: float64(m.score[c]), terms: m.terms[c], lead: leads(chunks, c)})
+		if score := float64(scores[c]); !t.under(score) {
+			t.offer(candidate{id: chunkID(chunks[c]), score: score, terms: terms[c], lead: leads(chunks, c), heads: headed[c]})
+		}
 	}
 	var open []int
 	for c := range chunks {
@@ -227,7 +267,7 @@ func (s *session) retrievePart(ctx context.Context, i int, r *retrieval, m *scra
 			if !need.has(c) {
 				continue
 			}
-		} else if m.terms[c] == 0 {
+		} else if terms[c] == 0 {
 			continue
 		}
 		if p.dead.has(c) || never.has(c) || !r.docs.has(chunks[c].Doc) {
@@ -244,7 +284,7 @@ func (s *session) retrievePart(ctx context.Context, i int, r *retrieval, m *scra
 	}
 	// The best are looked into first, so that what is left out, where a phrase
 	// of frequent words is in more chunks than may be looked into, is the worst.
-	slices.SortStableFunc(open, func(a, b int) int { return cmp.Compare(m.score[b], m.score[a]) })
+	slices.SortStableFunc(open, func(a, b int) int { return cmp.Compare(scores[b], scores[a]) })
 	var kept []int
 	for k, c := range open {
 		if k >= r.verify && len(kept) >= r.depth {
@@ -336,6 +376,11 @@ type top struct {
 // worse orders candidates: of equal ones the later is worse.
 func worse(a, b *candidate) bool {
 	return a.score < b.score || a.score == b.score && a.id > b.id
+}
+
+// under tells whether a score is worse than that of all that are kept.
+func (t *top) under(score float64) bool {
+	return len(t.heap) == t.limit && t.limit > 0 && score < t.heap[0].score
 }
 
 func (t *top) offer(c candidate) {

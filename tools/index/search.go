@@ -27,7 +27,11 @@ type session struct {
 	// their words.
 	unread bool
 
-	stmtRow *sql.Stmt // see readRow
+	stmts map[*sql.Stmt]*sql.Stmt // see bound
+	words map[int64]tokens        // of chunks that were read in advance
+
+	memory *scratch
+	scored int // how many terms memory has the scores of
 }
 
 // found is a document that matches, while it is ranked.
@@ -38,9 +42,8 @@ type found struct {
 	chunks  []scored   // best first
 	terms   uint64     // which of the query's are in the best; see candidate
 	path    space.Path // once it was looked at, for the order of equal ones
-	doc     docRow
-	best    passage // of chunks[0]
-	loaded  bool
+	kin     *kin       // where it was read
+	*loaded            // nil until load
 
 	// also are the shown paths of documents that this one stands for, at most
 	// maxAlso of all alsoCount.
@@ -48,9 +51,16 @@ type found struct {
 	alsoCount int
 }
 
+// loaded is what is shown of a document.
+type loaded struct {
+	doc  docRow
+	best passage // of chunks[0]
+}
+
 type scored struct {
 	id    int64
 	score float64
+	heads heads
 }
 
 // Search answers a query over several collections as over one. It returns an
@@ -94,7 +104,7 @@ func (x *Index) inquire(ctx context.Context, cols []Collection, q Query, broken 
 	var sessions []*session
 	end = func() {
 		u.m.end()
-		x.analyzers.Put(u.a)
+		x.analyzers.put(u.a)
 		for _, s := range sessions {
 			s.end()
 		}
@@ -261,10 +271,7 @@ func (x *Index) begin(ctx context.Context, c Collection, wait time.Duration, r *
 	}
 	s := &session{col: c, entry: e, db: d, terms: map[string]*termEntry{}}
 	if s.tx, err = d.read.BeginTx(ctx, nil); err == nil {
-		s.state, err = loadState(ctx, s.tx, x.opts)
-	}
-	if err == nil {
-		s.view, err = d.viewAt(ctx, s.tx, s.state)
+		err = s.snapshot(ctx, x.opts)
 	}
 	if err != nil {
 		err = x.failed(ctx, s, err)
@@ -314,6 +321,7 @@ func (x *Index) waitHead(ctx context.Context, e *entry, limit time.Duration) err
 }
 
 func (s *session) end() {
+	s.db.scratch.put(s.memory)
 	if s.tx != nil {
 		s.tx.Rollback()
 	}

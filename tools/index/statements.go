@@ -3,28 +3,35 @@ package index
 import (
 	"context"
 	"database/sql"
+	"strconv"
 )
 
 // statements are the queries of every search, prepared once per database;
-// database/sql prepares them again on each connection as needed.
+// database/sql prepares them again on each connection as needed. Those of rows
+// by id take a list of ids as JSON: a statement costs as much as many rows.
 type statements struct {
-	row, tokens, passage *sql.Stmt
+	row, epoch, tokens, passage, kin *sql.Stmt
+}
+
+func (s *statements) all() []**sql.Stmt {
+	return []**sql.Stmt{&s.row, &s.epoch, &s.tokens, &s.passage, &s.kin}
 }
 
 func prepare(ctx context.Context, db *sql.DB) (*statements, error) {
 	s := &statements{}
-	for _, p := range []struct {
-		into  **sql.Stmt
-		query string
-	}{
-		{&s.row, `SELECT data FROM blocks WHERE id = ?`},
-		{&s.tokens, `SELECT tokens FROM chunks WHERE id = ?`},
-		{&s.passage, `SELECT c.start, c.end, c.line0, c.line1, c.crumbs, c.anchors, c.sum, substr(t.text, c.start + 1, min(c.end - c.start, ?)),
+	queries := []string{
+		`SELECT data FROM blocks WHERE id = ?`,
+		`SELECT value FROM meta WHERE key = 'epoch'`,
+		`SELECT id, tokens FROM chunks WHERE id IN (SELECT value FROM json_each(?))`,
+		`SELECT c.id, c.start, c.end, c.line0, c.line1, c.crumbs, c.anchors, c.sum, length(t.text),
+			CASE WHEN length(t.text) <= ?1 THEN t.text ELSE substr(t.text, c.start + 1, min(c.end - c.start, ?2)) END, t.sum,
 			path, blob, title, description, kind, lang, version, date, lines, tags, files, d.sum
-			FROM chunks c JOIN docs d ON d.id = c.id >> 12 JOIN texts t ON t.id = d.id WHERE c.id = ?`},
-	} {
+			FROM chunks c JOIN docs d ON d.id = c.id >> 12 JOIN texts t ON t.id = d.id WHERE c.id IN (SELECT value FROM json_each(?3))`,
+		`SELECT id, path, title, lang, version, date, head FROM docs WHERE id IN (SELECT value FROM json_each(?))`,
+	}
+	for i, into := range s.all() {
 		var err error
-		if *p.into, err = db.PrepareContext(ctx, p.query); err != nil {
+		if *into, err = db.PrepareContext(ctx, queries[i]); err != nil {
 			s.close()
 			return nil, err
 		}
@@ -36,11 +43,39 @@ func (s *statements) close() {
 	if s == nil {
 		return
 	}
-	for _, st := range []*sql.Stmt{s.row, s.tokens, s.passage} {
-		if st != nil {
-			st.Close()
+	for _, st := range s.all() {
+		if *st != nil {
+			(*st).Close()
 		}
 	}
+}
+
+// bound returns a statement of the database within the session's transaction.
+func (s *session) bound(ctx context.Context, st *sql.Stmt) *sql.Stmt {
+	b := s.stmts[st]
+	if b == nil {
+		b = s.tx.StmtContext(ctx, st)
+		if s.stmts == nil {
+			s.stmts = map[*sql.Stmt]*sql.Stmt{}
+		}
+		s.stmts[st] = b
+	}
+	return b
+}
+
+// eachRow calls scan with each row that a statement returns.
+func (s *session) eachRow(ctx context.Context, st *sql.Stmt, scan func(*sql.Rows) error, args ...any) error {
+	rows, err := s.bound(ctx, st).QueryContext(ctx, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := scan(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
 }
 
 // asker is a database or a transaction.
@@ -71,4 +106,16 @@ func readWhole(ctx context.Context, q asker, id int64) (d docRow, text []byte, e
 		return d, nil, err
 	}
 	return d, text, textFields(id).check(textSum, text, "text", id)
+}
+
+// jsonList writes numbers as a list that json_each reads.
+func jsonList(ids []int64) string {
+	b := append(make([]byte, 0, 12*len(ids)+2), '[')
+	for i, id := range ids {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = strconv.AppendInt(b, id, 10)
+	}
+	return string(append(b, ']'))
 }

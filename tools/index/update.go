@@ -234,7 +234,7 @@ func (x *Index) apply(ctx context.Context, e *entry, d *database, src Source, ch
 		return err
 	}
 	a := x.analyzer()
-	defer x.analyzers.Put(a)
+	defer x.analyzers.put(a)
 	for _, c := range changes {
 		if c.Status != space.Added {
 			had, err := w.remove(ctx, a, c.Path, x.opts)

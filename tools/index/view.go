@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"sync"
 
 	"satchel/tools/index/segment"
@@ -19,6 +20,10 @@ import (
 type view struct {
 	epoch int64
 	parts []part // in the order in which they were written
+
+	mu    sync.Mutex
+	pages []aboutFiles // see session.linkingPages
+	known bool         // pages were read
 }
 
 // part is a segment with what has been deleted from it since it was written.
@@ -137,15 +142,26 @@ func inOrder(parts []part) bool {
 	return true
 }
 
-// viewAt returns the view of a session's transaction.
-func (d *database) viewAt(ctx context.Context, q queryer, st state) (*view, error) {
-	d.mu.Lock()
-	v := d.view
-	d.mu.Unlock()
-	if v.epoch == st.epoch {
-		return v, nil
+// snapshot reads what the session's transaction sees: mostly what the database
+// has in memory.
+func (s *session) snapshot(ctx context.Context, o Options) error {
+	var text string
+	err := s.bound(ctx, s.db.stmts.epoch).QueryRowContext(ctx).Scan(&text)
+	if err != nil {
+		return err
 	}
-	return loadView(ctx, q, st) // between an update's commit and its announcement
+	epoch, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return err
+	}
+	if s.state, s.view = s.db.currentView(); s.view.epoch == epoch && s.state.epoch == epoch {
+		return nil
+	}
+	// Between an update's commit and its announcement.
+	if s.state, err = loadState(ctx, s.tx, o); err == nil {
+		s.view, err = loadView(ctx, s.tx, s.state)
+	}
+	return err
 }
 
 // readRow reads a row of a segment within a transaction, through the cache.
@@ -154,11 +170,8 @@ func (s *session) readRow(ctx context.Context) segment.Reader {
 		if b := s.db.cache.get(s.db, row); b != nil {
 			return b, nil
 		}
-		if s.stmtRow == nil {
-			s.stmtRow = s.tx.StmtContext(ctx, s.db.stmts.row)
-		}
 		var b []byte
-		if err := s.stmtRow.QueryRowContext(ctx, row).Scan(&b); err != nil {
+		if err := s.bound(ctx, s.db.stmts.row).QueryRowContext(ctx, row).Scan(&b); err != nil {
 			return nil, missingRow(err, row)
 		}
 		b, err := segment.Unseal(b, row)
@@ -178,8 +191,9 @@ func missingRow(err error, row int64) error {
 	return err
 }
 
-// rowCache keeps rows of segments, those used last, up to a number of bytes. A
-// row never changes, and its number is never given to another one.
+// rowCache keeps what was read last, up to a number of bytes: rows of segments,
+// and what a segment's dictionary says of a term. Neither ever changes, and the
+// number of a row is never given to another one.
 type rowCache struct {
 	mu    sync.Mutex
 	limit int
@@ -188,14 +202,26 @@ type rowCache struct {
 	order list.List // of cachedRow, the one used last first
 }
 
+// rowKey names a row, or a term of the segment whose first row it is.
 type rowKey struct {
-	db  *database
-	row int64
+	db   *database
+	row  int64
+	term string
 }
 
 type cachedRow struct {
 	key  rowKey
 	data []byte
+	term segmentTerm
+}
+
+// segmentTerm is what is known of a term in one segment.
+type segmentTerm struct {
+	entry segment.Entry
+	// occurs is how often the bodies of the segment's chunks had the term when
+	// gone of these were deleted; -1: not counted yet.
+	occurs int64
+	gone   int
 }
 
 // rowOverhead is about what the cache itself takes for each row.
@@ -206,39 +232,50 @@ func newRowCache(limit int) *rowCache {
 }
 
 func (c *rowCache) get(d *database, row int64) []byte {
+	r, _ := c.find(rowKey{db: d, row: row})
+	return r.data
+}
+
+func (c *rowCache) find(k rowKey) (cachedRow, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e := c.rows[rowKey{d, row}]
+	e := c.rows[k]
 	if e == nil {
-		return nil
+		return cachedRow{}, false
 	}
 	c.order.MoveToFront(e)
-	return e.Value.(cachedRow).data
+	return *e.Value.(*cachedRow), true
 }
 
 // put keeps a row that is no larger than a 16th of the cache, so that one long
 // list does not drive out everything else.
 func (c *rowCache) put(d *database, row int64, data []byte) {
-	if len(data) > c.limit/16 {
+	c.keep(cachedRow{key: rowKey{db: d, row: row}, data: data})
+}
+
+func (c *rowCache) keep(r cachedRow) {
+	if r.size() > c.limit/16 {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	k := rowKey{d, row}
-	if c.rows[k] != nil {
+	if e := c.rows[r.key]; e != nil {
+		*e.Value.(*cachedRow) = r // of the same size
 		return
 	}
-	c.rows[k] = c.order.PushFront(cachedRow{k, data})
-	c.size += len(data) + rowOverhead
+	c.rows[r.key] = c.order.PushFront(&r)
+	c.size += r.size()
 	for c.size > c.limit {
 		c.drop(c.order.Back())
 	}
 }
 
+func (r *cachedRow) size() int { return len(r.data) + len(r.key.term) + rowOverhead }
+
 func (c *rowCache) drop(e *list.Element) {
-	r := c.order.Remove(e).(cachedRow)
+	r := c.order.Remove(e).(*cachedRow)
 	delete(c.rows, r.key)
-	c.size -= len(r.data) + rowOverhead
+	c.size -= r.size()
 }
 
 // forget drops what is kept of a database that is closed.
@@ -247,7 +284,7 @@ func (c *rowCache) forget(d *database) {
 	defer c.mu.Unlock()
 	for e := c.order.Front(); e != nil; {
 		next := e.Next()
-		if e.Value.(cachedRow).key.db == d {
+		if e.Value.(*cachedRow).key.db == d {
 			c.drop(e)
 		}
 		e = next

@@ -12,7 +12,7 @@ type termEntry struct {
 	df      int64 // live chunks that hold it
 	occurs  int64 // how often bodies have it, once that was asked for; see occurrences
 	counted bool
-	entries []segment.Entry // one for each part
+	parts   []segmentTerm // one for each part
 }
 
 // lookup finds a term in every segment of the session's view.
@@ -21,16 +21,32 @@ func (s *session) lookup(ctx context.Context, t string) (*termEntry, error) {
 		return e, nil
 	}
 	read := s.readRow(ctx)
-	e := &termEntry{entries: make([]segment.Entry, len(s.view.parts))}
+	e := &termEntry{parts: make([]segmentTerm, len(s.view.parts))}
 	for i, p := range s.view.parts {
-		var err error
-		if e.entries[i], err = p.seg.Lookup(read, t); err != nil {
-			return nil, err
+		if t == "" {
+			break // no segment has it, and its key is a row's
 		}
-		e.df += e.entries[i].DF
+		k := s.termKey(i, t)
+		if r, ok := s.db.cache.find(k); ok {
+			e.parts[i] = r.term
+		} else {
+			entry, err := p.seg.Lookup(read, t)
+			if err != nil {
+				return nil, err
+			}
+			e.parts[i] = segmentTerm{entry: entry, occurs: -1}
+			s.db.cache.keep(cachedRow{key: k, term: e.parts[i]})
+		}
+		e.df += e.parts[i].entry.DF
 	}
 	s.terms[t] = e
 	return e, nil
+}
+
+// termKey is what the cache has a term of one part under.
+func (s *session) termKey(part int, t string) rowKey {
+	first, _ := s.view.parts[part].seg.Rows()
+	return rowKey{s.db, first, t}
 }
 
 // freq returns how many chunks of the database hold a term.
@@ -51,14 +67,15 @@ func (s *session) occurrences(ctx context.Context, t string) (int64, error) {
 	if e.counted {
 		return e.occurs, nil
 	}
-	m, _ := s.db.scratch.Get().(*scratch)
-	if m == nil {
-		m = &scratch{}
-	}
-	defer s.db.scratch.Put(m)
-	sum := int64(0)
+	m := s.scratch()
+	total := int64(0)
 	for i := range s.view.parts {
-		p := &s.view.parts[i]
+		p, in := &s.view.parts[i], &e.parts[i]
+		if in.occurs >= 0 && in.gone == p.gone {
+			total += in.occurs
+			continue
+		}
+		sum := int64(0)
 		if err := s.each(ctx, t, i, m, func(ps []segment.Posting) {
 			for j := range ps {
 				if p.dead == nil || !p.dead.has(int(ps[j].Chunk)) {
@@ -68,9 +85,12 @@ func (s *session) occurrences(ctx context.Context, t string) (int64, error) {
 		}); err != nil {
 			return 0, err
 		}
+		in.occurs, in.gone = sum, p.gone
+		s.db.cache.keep(cachedRow{key: s.termKey(i, t), term: *in})
+		total += sum
 	}
-	e.occurs, e.counted = sum, true
-	return sum, nil
+	e.occurs, e.counted = total, true
+	return total, nil
 }
 
 // eachTerm calls yield with every term that begins with prefix and how many
