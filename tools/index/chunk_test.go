@@ -196,10 +196,11 @@ func FuzzParsePage(f *testing.F) {
 			}
 			seen := map[string]bool{}
 			for _, tc := range ct.terms {
-				if tc.text == "" || tc.n == (counts{}) || seen[tc.text] {
-					t.Fatalf("%q is counted %v, or twice", tc.text, tc.n)
+				text := ct.texts[tc.id]
+				if text == "" || tc.n == (counts{}) || seen[text] {
+					t.Fatalf("%q is counted %v, or twice", text, tc.n)
 				}
-				seen[tc.text] = true
+				seen[text] = true
 			}
 		}
 	})

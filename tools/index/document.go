@@ -34,13 +34,13 @@ type chunkTerms struct {
 	tokens tokens
 	terms  []termCount   // each once
 	known  *vocabularyID // that the ids of terms are of
+	texts  []string      // of terms, by id
 }
 
 // termCount is a term with its count in each field.
 type termCount struct {
-	text string
-	id   termID
-	n    counts
+	id termID
+	n  counts
 }
 
 // Kind is what a file of a space is for, told by where it is.
@@ -143,7 +143,7 @@ func (a *analyzer) chunkTerms(name string, p *page, text []byte) []chunkTerms {
 		field(fieldCrumb, append(crumbs, about)...)
 		field(fieldBody, indexable(f, string(text[c.head[0]:c.head[1]])), indexable(f, string(text[c.start:c.end])))
 		// Of the size that they have: they wait to be written.
-		t.terms, t.known = slices.Clone(a.counts), a.known.id
+		t.terms, t.known, t.texts = slices.Clone(a.counts), a.known.id, a.known.texts
 		t.tokens = append(make(tokens, 0, len(a.bytes)+sealBytes), a.bytes...)
 	}
 	return all
@@ -171,7 +171,7 @@ func (a *analyzer) count(list []termID, field int) {
 		t := &v.terms[id]
 		if t.chunk != v.chunk {
 			t.chunk, t.at = v.chunk, uint32(len(a.counts))
-			a.counts = append(a.counts, termCount{text: v.texts[id], id: id})
+			a.counts = append(a.counts, termCount{id: id})
 		}
 		if n := &a.counts[t.at].n[field]; *n < math.MaxUint16 {
 			*n++

@@ -43,9 +43,15 @@ func (s *session) readTokens(ctx context.Context, ids []int64) (map[int64]tokens
 	return all, err
 }
 
+// textCount is a term with its count in each field, by its text.
+type textCount struct {
+	text string
+	n    counts
+}
+
 // vector returns the terms of a chunk's text, of its document's title and of
 // the headings above it, with their counts.
-func (s *session) vector(ctx context.Context, a *analyzer, id int64) ([]termCount, error) {
+func (s *session) vector(ctx context.Context, a *analyzer, id int64) ([]textCount, error) {
 	ps, d, err := s.passage(ctx, id)
 	if err != nil {
 		return nil, missingRow(err, id)
@@ -56,5 +62,10 @@ func (s *session) vector(ctx context.Context, a *analyzer, id int64) ([]termCoun
 	}
 	p := page{chunks: []chunk{c}}
 	p.Title = d.title
-	return a.chunkTerms(string(d.path), &p, []byte(ps.text))[0].terms, nil
+	found := a.chunkTerms(string(d.path), &p, []byte(ps.text))[0]
+	all := make([]textCount, len(found.terms))
+	for i, c := range found.terms {
+		all[i] = textCount{found.texts[c.id], c.n}
+	}
+	return all, nil
 }

@@ -42,7 +42,7 @@ func (w *writer) postings(t *chunkTerms) {
 			lists = append(lists, 0)
 		}
 		if lists[c.id] == 0 { // else the number and one
-			lists[c.id] = int32(w.seg.List(c.text)) + 1
+			lists[c.id] = int32(w.seg.List(t.texts[c.id])) + 1
 		}
 		if n := lists[c.id]; n > 0 {
 			w.seg.Add(int(n-1), c.n)
@@ -164,7 +164,7 @@ func (w *writer) remove(ctx context.Context, a *analyzer, p space.Path, o Option
 	for i := range d.page.chunks {
 		t := &d.terms[i]
 		for k := range t.terms {
-			w.seg.Forget(t.terms[k].text)
+			w.seg.Forget(t.texts[t.terms[k].id])
 		}
 		w.count(t, -1)
 	}

@@ -105,7 +105,11 @@ func appendPosting(b []byte, gap uint32, n Counts) []byte {
 	if n[0]|n[1] == 0 && n[body] > 0 {
 		code = min(uint64(n[body]-1), bodyMore)
 	}
-	b = binary.AppendUvarint(b, uint64(gap)<<2|code)
+	if v := uint64(gap)<<2 | code; v < 0x80 {
+		b = append(b, byte(v))
+	} else {
+		b = binary.AppendUvarint(b, v)
+	}
 	switch code {
 	case bodyMore:
 		b = binary.AppendUvarint(b, uint64(n[body]-3))

@@ -11,11 +11,11 @@ type Writer struct {
 	chunks []Chunk
 	index  map[string]uint32 // of lists, by term
 	lists  []list
+	terms  []string // of lists
 	size   int
 }
 
 type list struct {
-	term  string
 	data  []byte
 	next  uint32 // the chunk after the last
 	count uint32 // postings
@@ -50,7 +50,7 @@ func (w *Writer) List(term string) int {
 		i = uint32(len(w.lists))
 		term = strings.Clone(term) // not the text that it was cut from
 		w.index[term] = i
-		w.lists = append(w.lists, list{term: term})
+		w.lists, w.terms = append(w.lists, list{}), append(w.terms, term)
 		w.size += 120 + len(term)
 	}
 	return int(i)
@@ -89,14 +89,18 @@ func (w *Writer) Empty() bool { return len(w.chunks) == 0 && len(w.lists) == 0 }
 // consecutive numbers from first on, and returns the head and how many rows
 // there are. A row is put's to keep. The writer is empty afterwards.
 func (w *Writer) Write(first int64, put func(row []byte) error) (head []byte, rows int64, err error) {
-	slices.SortFunc(w.lists, func(a, b list) int { return strings.Compare(a.term, b.term) })
+	order := make([]uint32, len(w.terms))
+	for i := range order {
+		order[i] = uint32(i)
+	}
+	slices.SortFunc(order, func(a, b uint32) int { return strings.Compare(w.terms[a], w.terms[b]) })
 	e := emitter{put: put, first: first}
-	for i := range w.lists {
+	for _, i := range order {
 		l := &w.lists[i]
 		if l.count == 0 && l.df == 0 {
 			continue
 		}
-		if err := e.add(l.term, l.count, int64(l.df), l.data); err != nil {
+		if err := e.add(w.terms[i], l.count, int64(l.df), l.data); err != nil {
 			return nil, 0, err
 		}
 	}
