@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -166,22 +165,31 @@ func (f *found) load(ctx context.Context) (err error) {
 
 // loadDocs reads what is shown of documents, with one statement for each database.
 func (x *Index) loadDocs(ctx context.Context, docs []*found) error {
-	by := map[*session]map[int64]*found{}
-	for _, f := range docs {
-		if f.loaded != nil {
-			continue
-		}
-		if by[f.session] == nil {
-			by[f.session] = map[int64]*found{}
-		}
-		by[f.session][f.chunks[0].id] = f
+	if err := x.readPassages(ctx, docs); err != nil {
+		return err
 	}
-	for s, of := range by {
-		ids := slices.Collect(maps.Keys(of))
-		err := s.passages(ctx, ids, func(id int64, p passage, d docRow) {
-			of[id].loaded = &loaded{doc: d, best: p}
-		})
-		if err != nil {
+	for _, f := range docs {
+		if f.loaded == nil {
+			f.loaded = f.session.read[f.chunks[0].id]
+		}
+	}
+	return nil
+}
+
+// readPassages reads the best passages of documents, of those that there are,
+// with one statement for each database.
+func (x *Index) readPassages(ctx context.Context, docs []*found) error {
+	ids := map[*session][]int64{}
+	for _, f := range docs {
+		if id := f.chunks[0].id; f.loaded == nil && f.session.read[id] == nil {
+			ids[f.session] = append(ids[f.session], id)
+		}
+	}
+	for s, list := range ids {
+		if s.read == nil {
+			s.read = map[int64]*loaded{}
+		}
+		if err := s.passages(ctx, list, func(id int64, p passage, d docRow) { s.read[id] = &loaded{d, p} }); err != nil {
 			return x.failed(ctx, s, err)
 		}
 	}
@@ -215,6 +223,9 @@ const wholeBytes = 32 << 10
 
 // passage reads a chunk, of a longer one its first lines, and its document.
 func (s *session) passage(ctx context.Context, id int64) (p passage, d docRow, err error) {
+	if l := s.read[id]; l != nil {
+		return l.best, l.doc, nil
+	}
 	err = sql.ErrNoRows
 	if failed := s.passages(ctx, []int64{id}, func(_ int64, one passage, of docRow) { p, d, err = one, of, nil }); failed != nil {
 		err = failed

@@ -123,6 +123,11 @@ func (x *Index) readKin(ctx context.Context, sessions []*session, docs []*found)
 		ids := make([]int64, 0, len(docs))
 		for _, f := range docs {
 			if f.session == s && f.kin == nil {
+				if r, ok := s.db.cache.find(rowKey{db: s.db, row: f.id, doc: true}); ok {
+					known := *r.kin
+					f.kin = &known
+					continue
+				}
 				f.kin = &kin{}
 				of[f.id] = f
 				ids = append(ids, f.id)
@@ -141,6 +146,7 @@ func (x *Index) readKin(ctx context.Context, sessions []*session, docs []*found)
 				return err
 			}
 			*of[id].kin = k
+			s.db.cache.keep(cachedRow{key: rowKey{db: s.db, row: id, doc: true}, kin: &k})
 			return nil
 		}, jsonList(ids))
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"satchel/internal/space"
 )
@@ -159,7 +160,7 @@ func (e *evidence) named(h head, title []string) float64 {
 	}
 	base := path.Base(string(h.path))
 	base = strings.TrimLeft(strings.TrimSuffix(base, path.Ext(base)), "0123456789.")
-	if e.p.name != "" && (e.a.whole(h.title) == e.p.name || e.a.whole(base) == e.p.name) {
+	if e.a.isWhole(h.title, e.p.name) || e.a.isWhole(base, e.p.name) {
 		if squeeze(h.title) == e.p.letters || squeeze(base) == e.p.letters {
 			return namedBoost + exactBoost
 		}
@@ -249,11 +250,15 @@ func (e *evidence) place(p space.Path) float64 {
 	return sum
 }
 
-// whole returns a text as the one identifier that its words make.
-func (a *analyzer) whole(text string) string {
+// isWhole tells whether a text's words make one identifier.
+func (a *analyzer) isWhole(text, identifier string) bool {
+	// Mostly the first letter tells, which no stemmer changes.
+	if identifier == "" || text != "" && isWordByte(text[0]) && identifier[0] < utf8.RuneSelf && text[0]|0x20 != identifier[0]|0x20 {
+		return false
+	}
 	var b strings.Builder
 	a.words(text, func(w word) { b.WriteString(text[w.start:w.end]) })
-	return a.join([]string{b.String()}, false)
+	return a.join([]string{b.String()}, false) == identifier
 }
 
 // squeeze returns the letters and digits of a text in lower case.

@@ -68,6 +68,9 @@ func (u *inquiry) feedback(ctx context.Context, docs []*found) ([]term, error) {
 		in    int
 	}
 	words := map[string]*word{}
+	if err := u.x.readPassages(ctx, docs); err != nil {
+		return nil, err
+	}
 	for _, f := range docs {
 		vector, err := f.session.vector(ctx, u.a, f.chunks[0].id)
 		if err != nil {

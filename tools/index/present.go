@@ -227,6 +227,30 @@ func costOf(s string) int {
 	}
 	var b strings.Builder
 	b.Grow(len(s) + len(s)/16)
+	if !strings.ContainsAny(s, "\u2028\u2029") && utf8.ValidString(s) {
+		from := 0
+		for i := range len(s) {
+			var escaped byte
+			switch c := s[i]; c {
+			case '\n':
+				escaped = 'n'
+			case '\t':
+				escaped = 't'
+			case '\r':
+				escaped = 'r'
+			case '"', '\\':
+				escaped = c
+			default:
+				continue
+			}
+			b.WriteString(s[from:i])
+			b.WriteByte('\\')
+			b.WriteByte(escaped)
+			from = i + 1
+		}
+		b.WriteString(s[from:])
+		return EstimateTokens(b.String())
+	}
 	for _, r := range s {
 		switch r {
 		case '\n':

@@ -132,7 +132,10 @@ func (u *inquiry) pass(ctx context.Context, terms []term, more bool, r *Results)
 // depend on when a page was indexed.
 func sortFound(all []*found) {
 	slices.SortFunc(all, func(a, b *found) int {
-		return cmp.Or(cmp.Compare(b.score, a.score), strings.Compare(string(a.session.col.ID), string(b.session.col.ID)),
+		if a.score != b.score {
+			return cmp.Compare(b.score, a.score)
+		}
+		return cmp.Or(strings.Compare(string(a.session.col.ID), string(b.session.col.ID)),
 			strings.Compare(string(a.path), string(b.path)), cmp.Compare(a.id, b.id))
 	})
 }

@@ -29,6 +29,7 @@ type session struct {
 
 	stmts map[*sql.Stmt]*sql.Stmt // see bound
 	words map[int64]tokens        // of chunks that were read in advance
+	read  map[int64]*loaded       // passages that were read
 
 	memory *scratch
 	scored int // how many terms memory has the scores of

@@ -192,8 +192,8 @@ func missingRow(err error, row int64) error {
 }
 
 // rowCache keeps what was read last, up to a number of bytes: rows of segments,
-// and what a segment's dictionary says of a term. Neither ever changes, and the
-// number of a row is never given to another one.
+// what a segment's dictionary says of a term, and what documents are called. None
+// of these ever changes, and no number is given again to another one.
 type rowCache struct {
 	mu    sync.Mutex
 	limit int
@@ -202,10 +202,11 @@ type rowCache struct {
 	order list.List // of cachedRow, the one used last first
 }
 
-// rowKey names a row, or a term of the segment whose first row it is.
+// rowKey names a row, a term of the segment whose first row it is, or a document.
 type rowKey struct {
 	db   *database
 	row  int64
+	doc  bool
 	term string
 }
 
@@ -213,6 +214,7 @@ type cachedRow struct {
 	key  rowKey
 	data []byte
 	term segmentTerm
+	kin  *kin // of a document
 }
 
 // segmentTerm is what is known of a term in one segment.
@@ -226,6 +228,9 @@ type segmentTerm struct {
 
 // rowOverhead is about what the cache itself takes for each row.
 const rowOverhead = 200
+
+// kinOverhead is about what a document takes besides its names.
+const kinOverhead = 120
 
 func newRowCache(limit int) *rowCache {
 	return &rowCache{limit: limit, rows: map[rowKey]*list.Element{}}
@@ -270,7 +275,13 @@ func (c *rowCache) keep(r cachedRow) {
 	}
 }
 
-func (r *cachedRow) size() int { return len(r.data) + len(r.key.term) + rowOverhead }
+func (r *cachedRow) size() int {
+	n := len(r.data) + len(r.key.term) + rowOverhead
+	if r.kin != nil {
+		n += len(r.kin.path) + len(r.kin.title) + kinOverhead
+	}
+	return n
+}
 
 func (c *rowCache) drop(e *list.Element) {
 	r := c.order.Remove(e).(*cachedRow)

@@ -46,7 +46,7 @@ func (s *session) lookup(ctx context.Context, t string) (*termEntry, error) {
 // termKey is what the cache has a term of one part under.
 func (s *session) termKey(part int, t string) rowKey {
 	first, _ := s.view.parts[part].seg.Rows()
-	return rowKey{s.db, first, t}
+	return rowKey{db: s.db, row: first, term: t}
 }
 
 // freq returns how many chunks of the database hold a term.
