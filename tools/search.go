@@ -54,12 +54,12 @@ func (s *Set) search(ctx context.Context, c Caller, raw json.RawMessage, _ Progr
 	}
 	answer := newSearchAnswer(found)
 	answer.Notes = append(notes, answer.Notes...)
-	answer = fitAnswer(answer, found.Hits, q.MaxTokens)
+	answer, sent, err := fitAnswer(answer, found.Hits, q.MaxTokens)
 	if s.chatGPT(c) {
 		base := s.o.PublicURL()
 		return structured(chatGPTAnswer(answer, func(p string) string { return FileURL(base, c.Space, p) }))
 	}
-	return structured(answer)
+	return sent, err
 }
 
 // isDay tells whether an argument is a date for the calendar alone.

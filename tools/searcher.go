@@ -103,11 +103,14 @@ func newSearchResult(h index.Hit) searchResult {
 // fitAnswer makes an answer that costs more as it is sent than the budget, which
 // what the index counts comes near to, cheaper: from the last hit on, texts give
 // way to snippets, and only where there is none left, the last results are left
-// out, which a note tells. One result stays in any case.
-func fitAnswer(a searchAnswer, hits []index.Hit, budget int) searchAnswer {
+// out, which a note tells. One result stays in any case. It also returns what is
+// sent.
+func fitAnswer(a searchAnswer, hits []index.Hit, budget int) (searchAnswer, Result, error) {
+	var sent Result
+	var err error
 	fits := func() bool {
-		r, err := structured(a)
-		return err != nil || index.EstimateTokens(string(r.Structured)) <= budget
+		sent, err = structured(a)
+		return err != nil || index.EstimateTokens(sent.Content[0].Text) <= budget
 	}
 	for i := len(a.Results) - 1; i >= 0 && !fits(); i-- {
 		if h := hits[i]; h.Text != "" {
@@ -121,7 +124,10 @@ func fitAnswer(a searchAnswer, hits []index.Hit, budget int) searchAnswer {
 		a.Results, a.Notes = a.Results[:n-1], append(a.Notes, index.CutNote(n-1))
 		a.Truncated = true
 	}
-	return a
+	if len(a.Results) < 2 { // nobody has asked since it was changed
+		fits()
+	}
+	return a, sent, err
 }
 
 // chatGPTAnswer leaves of an answer what ChatGPT's form has. It demands an

@@ -1,61 +1,11 @@
 package index
 
 import (
-	"math/bits"
 	"strings"
 )
 
 // snippetBytes is about how long a snippet is.
 const snippetBytes = 320
-
-// wanted are the terms that a snippet should show.
-type wanted struct {
-	bit    map[string]int
-	weight []float64
-}
-
-// maxWanted is how many terms are looked for in a passage: a bit for each.
-const maxWanted = 64
-
-func newWanted(p *plan) wanted {
-	w := wanted{bit: make(map[string]int, len(p.terms))}
-	for _, t := range p.terms {
-		w.add(t.text, t.weight/float64(1+t.df))
-	}
-	return w
-}
-
-func (w *wanted) add(term string, weight float64) {
-	if _, ok := w.bit[term]; !ok && len(w.weight) < maxWanted {
-		w.bit[term] = len(w.weight)
-		w.weight = append(w.weight, weight)
-	}
-}
-
-// in returns which of the terms a word stands for.
-func (w *wanted) in(o word) (mask uint64) {
-	for _, t := range o.parts {
-		if b, ok := w.bit[t]; ok {
-			mask |= 1 << b
-		}
-	}
-	for _, t := range [...]string{o.term, o.joined, o.own} {
-		if t == "" {
-			continue
-		}
-		if b, ok := w.bit[t]; ok {
-			mask |= 1 << b
-		}
-	}
-	return mask
-}
-
-func (w *wanted) score(mask uint64) (sum float64) {
-	for ; mask != 0; mask &= mask - 1 {
-		sum += w.weight[bits.TrailingZeros64(mask)]
-	}
-	return sum
-}
 
 // snippet is the part of a passage that shows why it is a hit.
 type snippet struct {
@@ -85,7 +35,7 @@ func makeSnippet(a *analyzer, ps passage, name string, w wanted, most int) snipp
 	masks := make([]uint64, len(lines))
 	first := -1 // the first line that says something
 	for i, l := range lines {
-		a.words(ps.text[l.start:l.end], func(o word) { masks[i] |= w.in(o) })
+		w.each(a, ps.text[l.start:l.end], func(_ int, mask uint64) { masks[i] |= mask })
 		if first < 0 && !l.blank && !l.structure && l.level == 0 {
 			first = i
 		}
@@ -321,16 +271,14 @@ func bestSentences(a *analyzer, text string, w wanted, most int) string {
 	masks := make([]uint64, len(cuts)-1)
 	first := make([]int, len(cuts)-1) // the first match in each
 	at := 0
-	a.words(text, func(o word) {
-		for at+1 < len(masks) && o.start >= cuts[at+1] {
+	w.each(a, text, func(start int, mask uint64) {
+		for at+1 < len(masks) && start >= cuts[at+1] {
 			at++
 		}
-		if m := w.in(o); m != 0 {
-			if masks[at] == 0 {
-				first[at] = o.start
-			}
-			masks[at] |= m
+		if masks[at] == 0 {
+			first[at] = start
 		}
+		masks[at] |= mask
 	})
 	best := 0
 	for i, m := range masks {
