@@ -43,7 +43,8 @@ const (
 type kin struct {
 	path, title, lang, version string
 	date                       int64
-	family                     string // see familyKey
+	family                     string // of the path
+	key                        string // see familyKey
 }
 
 // prefer weighs documents, best first, by the reader's language and a little by
@@ -65,8 +66,8 @@ func (x *Index) prefer(ctx context.Context, t tongue, sessions []*session, q *pa
 		n += len(batch)
 		for _, f := range batch {
 			k := f.kin
-			k.family = familyKey(f, q)
-			families[k.family] = true
+			k.key = familyKey(f, q)
+			families[k.key] = true
 			if k.lang != "" {
 				languages[language.Base(k.lang)] = true
 			}
@@ -145,6 +146,7 @@ func (x *Index) readKin(ctx context.Context, sessions []*session, docs []*found)
 			if err := headFields(id, k.path, k.title, k.lang, k.version, k.date).check(sum, nil, "document", id); err != nil {
 				return err
 			}
+			k.family = family(k.path)
 			*of[id].kin = k
 			s.db.cache.keep(cachedRow{key: rowKey{db: s.db, row: id, doc: true}, kin: &k})
 			return nil
@@ -186,7 +188,7 @@ func concludeReader(t tongue, docs []*found) string {
 // for by a filter tells members apart.
 func familyKey(f *found, q *parsedQuery) string {
 	k := f.kin
-	key := string(f.session.col.ID) + "\x00" + family(k.path)
+	key := string(f.session.col.ID) + "\x00" + k.family
 	if !q.filters.lang.empty() {
 		key += "\x00" + k.lang
 	}
@@ -203,7 +205,7 @@ func gather(docs []*found, reader string) []*found {
 	var order []*group
 	for _, f := range docs {
 		k := f.kin
-		key := k.family
+		key := k.key
 		var mine *group
 		for _, g := range groups[key] {
 			if related(k, g.members[0].kin) {

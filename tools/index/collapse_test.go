@@ -136,7 +136,8 @@ func TestFamiliesAreGathered(t *testing.T) {
 		for i, d := range c.docs {
 			f := &found{session: col, id: int64(i), score: d.score}
 			f.kin = &d.kin
-			f.kin.family = familyKey(f, &parsedQuery{})
+			f.kin.family = family(d.path)
+			f.kin.key = familyKey(f, &parsedQuery{})
 			docs = append(docs, f)
 		}
 		out := gather(docs, c.reader)

@@ -3,6 +3,7 @@ package index
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 
 	"satchel/tools/index/segment"
@@ -123,7 +124,7 @@ func (s *session) retrieve(ctx context.Context, r retrieval) (best []candidate, 
 		m.reset(n)
 		s.scored = 0
 	}
-	t := top{limit: r.depth, heap: make([]candidate, 0, min(r.depth, len(m.score)))}
+	t := top{limit: r.depth, heap: make([]uint64, 0, min(r.depth, len(m.score)))}
 	from := 0
 	for i := range s.view.parts {
 		if err := ctx.Err(); err != nil {
@@ -137,7 +138,7 @@ func (s *session) retrieve(ctx context.Context, r retrieval) (best []candidate, 
 		from += len(s.view.parts[i].seg.Chunks)
 	}
 	s.scored = len(r.terms)
-	return t.sorted(), docs, nil
+	return s.candidates(t.sorted()), docs, nil
 }
 
 // each calls f with the postings of a term in one part, in runs.
@@ -257,9 +258,7 @@ func (s *session) retrievePart(ctx context.Context, i int, r *retrieval, from in
 			last = doc
 			docs++
 		}
-		if score := float64(scores[c]); !t.under(score) {
-			t.offer(candidate{id: chunkID(chunks[c]), score: score, terms: terms[c], lead: leads(chunks, c), heads: headed[c]})
-		}
+		t.offer(ranked(scores[c], from+c))
 	}
 	var open []int
 	for c := range chunks {
@@ -367,61 +366,77 @@ func (s *session) verified(ctx context.Context, id int64, r *retrieval) (bool, e
 
 func chunkID(c segment.Chunk) int64 { return int64(c.Doc)<<chunkBits | int64(c.Part) }
 
-// top keeps the best candidates as a heap with the worst of them first.
+// top keeps the best chunks as a heap with the worst of them first.
 type top struct {
 	limit int
-	heap  []candidate
+	heap  []uint64 // see ranked
 }
 
-// worse orders candidates: of equal ones the later is worse.
-func worse(a, b *candidate) bool {
-	return a.score < b.score || a.score == b.score && a.id > b.id
+// ranked is a chunk, by its place in the scratch, with its score, which is not
+// negative, as a number that is the higher the better it is: of equal ones the
+// later is worse.
+func ranked(score float32, at int) uint64 {
+	return uint64(math.Float32bits(score))<<32 | uint64(^uint32(at))
 }
 
-// under tells whether a score is worse than that of all that are kept.
-func (t *top) under(score float64) bool {
-	return len(t.heap) == t.limit && t.limit > 0 && score < t.heap[0].score
-}
+// place returns the place of what ranked made.
+func place(r uint64) int { return int(^uint32(r)) }
 
-func (t *top) offer(c candidate) {
-	if len(t.heap) < t.limit {
-		t.heap = append(t.heap, c)
-		for i := len(t.heap) - 1; i > 0; {
+func (t *top) offer(r uint64) {
+	h := t.heap
+	if len(h) < t.limit {
+		h = append(h, r)
+		for i := len(h) - 1; i > 0; {
 			up := (i - 1) / 2
-			if !worse(&t.heap[i], &t.heap[up]) {
+			if h[i] >= h[up] {
 				break
 			}
-			t.heap[i], t.heap[up] = t.heap[up], t.heap[i]
+			h[i], h[up] = h[up], h[i]
 			i = up
 		}
+		t.heap = h
 		return
 	}
-	if t.limit <= 0 || !worse(&t.heap[0], &c) {
+	if t.limit <= 0 || r <= h[0] {
 		return
 	}
-	t.heap[0] = c
-	for i := 0; ; {
+	i := 0
+	for {
 		down := 2*i + 1
-		if down >= len(t.heap) {
+		if down >= len(h) {
 			break
 		}
-		if down+1 < len(t.heap) && worse(&t.heap[down+1], &t.heap[down]) {
+		if down+1 < len(h) && h[down+1] < h[down] {
 			down++
 		}
-		if !worse(&t.heap[down], &t.heap[i]) {
+		if h[down] >= r {
 			break
 		}
-		t.heap[i], t.heap[down] = t.heap[down], t.heap[i]
+		h[i] = h[down]
 		i = down
 	}
+	h[i] = r
 }
 
-func (t *top) sorted() []candidate {
-	slices.SortFunc(t.heap, func(a, b candidate) int {
-		if worse(&a, &b) {
-			return 1
-		}
-		return -1
-	})
+// sorted returns what was kept, best first.
+func (t *top) sorted() []uint64 {
+	slices.Sort(t.heap)
+	slices.Reverse(t.heap)
 	return t.heap
+}
+
+// candidates returns chunks of all parts.
+func (s *session) candidates(chosen []uint64) []candidate {
+	m, all := s.scratch(), make([]candidate, 0, len(chosen))
+	for _, r := range chosen {
+		at := place(r)
+		c, i := at, 0
+		for c >= len(s.view.parts[i].seg.Chunks) {
+			c -= len(s.view.parts[i].seg.Chunks)
+			i++
+		}
+		chunks := s.view.parts[i].seg.Chunks
+		all = append(all, candidate{id: chunkID(chunks[c]), score: float64(m.score[at]), terms: m.terms[at], lead: leads(chunks, c), heads: m.heads[at]})
+	}
+	return all
 }

@@ -278,7 +278,7 @@ func (c *rowCache) keep(r cachedRow) {
 func (r *cachedRow) size() int {
 	n := len(r.data) + len(r.key.term) + rowOverhead
 	if r.kin != nil {
-		n += len(r.kin.path) + len(r.kin.title) + kinOverhead
+		n += len(r.kin.path) + len(r.kin.title) + len(r.kin.family) + kinOverhead
 	}
 	return n
 }

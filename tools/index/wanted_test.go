@@ -9,7 +9,7 @@ import (
 // What is not analysed must not hold a term: each finds what all words of the
 // text would, whatever stands between them.
 func TestWantedWordsAreFound(t *testing.T) {
-	const text = "Use useAsyncData() or use-async-data, v1.0.21 and\t.NET (C++, C#).\n" +
+	const text = "Use useAsyncData() or use-async-data, v1.0.21 and .NET, or\t.NET (C++, C#).\n" +
 		"The HTTPServer's Straße, naïve İstanbul; 日本語の検索 @nuxt/kit node:fs HTTP/2 x2y snake_case\u00a0deployed DEPLOYING, dying skies"
 	a := newAnalyzer()
 	seen := map[string]bool{}
