@@ -202,7 +202,7 @@ type rowCache struct {
 	order list.List // of cachedRow, the one used last first
 }
 
-// rowKey names a row, a term of the segment whose first row it is, or a document.
+// rowKey names a row, a document, or a term (row is 0, which no row has).
 type rowKey struct {
 	db   *database
 	row  int64
@@ -213,12 +213,13 @@ type rowKey struct {
 type cachedRow struct {
 	key  rowKey
 	data []byte
-	term segmentTerm
-	kin  *kin // of a document
+	term []segmentTerm // of the segments that hold it or were asked
+	kin  *kin          // of a document
 }
 
 // segmentTerm is what is known of a term in one segment.
 type segmentTerm struct {
+	first int64 // the segment's first row, which no other has
 	entry segment.Entry
 	// occurs is how often the bodies of the segment's chunks had the term when
 	// gone of these were deleted; -1: not counted yet.
@@ -228,6 +229,9 @@ type segmentTerm struct {
 
 // rowOverhead is about what the cache itself takes for each row.
 const rowOverhead = 200
+
+// segmentTermBytes is what a term takes for each segment.
+const segmentTermBytes = 64
 
 // kinOverhead is about what a document takes besides its names.
 const kinOverhead = 120
@@ -265,10 +269,12 @@ func (c *rowCache) keep(r cachedRow) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if e := c.rows[r.key]; e != nil {
-		*e.Value.(*cachedRow) = r // of the same size
-		return
+		old := e.Value.(*cachedRow)
+		c.size -= old.size()
+		*old = r
+	} else {
+		c.rows[r.key] = c.order.PushFront(&r)
 	}
-	c.rows[r.key] = c.order.PushFront(&r)
 	c.size += r.size()
 	for c.size > c.limit {
 		c.drop(c.order.Back())
@@ -276,7 +282,7 @@ func (c *rowCache) keep(r cachedRow) {
 }
 
 func (r *cachedRow) size() int {
-	n := len(r.data) + len(r.key.term) + rowOverhead
+	n := len(r.data) + len(r.key.term) + segmentTermBytes*len(r.term) + rowOverhead
 	if r.kin != nil {
 		n += len(r.kin.path) + len(r.kin.title) + len(r.kin.family) + kinOverhead
 	}

@@ -2,6 +2,7 @@ package index
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"satchel/tools/index/segment"
@@ -22,32 +23,36 @@ func (s *session) lookup(ctx context.Context, t string) (*termEntry, error) {
 	}
 	read := s.readRow(ctx)
 	e := &termEntry{parts: make([]segmentTerm, len(s.view.parts))}
+	known, _ := s.db.cache.find(s.termKey(t))
+	fresh := t != "" && len(known.term) != len(e.parts)
 	for i, p := range s.view.parts {
-		if t == "" {
-			break // no segment has it, and its key is a row's
-		}
-		k := s.termKey(i, t)
-		if r, ok := s.db.cache.find(k); ok {
-			e.parts[i] = r.term
+		in := &e.parts[i]
+		first, _ := p.seg.Rows()
+		if k := slices.IndexFunc(known.term, func(one segmentTerm) bool { return one.first == first }); k >= 0 {
+			*in = known.term[k]
 		} else {
 			entry, err := p.seg.Lookup(read, t)
 			if err != nil {
 				return nil, err
 			}
-			e.parts[i] = segmentTerm{entry: entry, occurs: -1}
-			s.db.cache.keep(cachedRow{key: k, term: e.parts[i]})
+			*in, fresh = segmentTerm{first: first, entry: entry, occurs: -1}, t != ""
 		}
-		e.df += e.parts[i].entry.DF
+		e.df += in.entry.DF
+	}
+	if fresh {
+		s.keepTerm(t, e)
 	}
 	s.terms[t] = e
 	return e, nil
 }
 
-// termKey is what the cache has a term of one part under.
-func (s *session) termKey(part int, t string) rowKey {
-	first, _ := s.view.parts[part].seg.Rows()
-	return rowKey{db: s.db, row: first, term: t}
+// keepTerm keeps what was read of a term for other sessions.
+func (s *session) keepTerm(t string, e *termEntry) {
+	s.db.cache.keep(cachedRow{key: s.termKey(t), term: slices.Clone(e.parts)})
 }
+
+// termKey is what the cache has a term under.
+func (s *session) termKey(t string) rowKey { return rowKey{db: s.db, term: t} }
 
 // freq returns how many chunks of the database hold a term.
 func (s *session) freq(ctx context.Context, t string) (int64, error) {
@@ -68,7 +73,7 @@ func (s *session) occurrences(ctx context.Context, t string) (int64, error) {
 		return e.occurs, nil
 	}
 	m := s.scratch()
-	total := int64(0)
+	total, counted := int64(0), false
 	for i := range s.view.parts {
 		p, in := &s.view.parts[i], &e.parts[i]
 		if in.occurs >= 0 && in.gone == p.gone {
@@ -86,8 +91,11 @@ func (s *session) occurrences(ctx context.Context, t string) (int64, error) {
 			return 0, err
 		}
 		in.occurs, in.gone = sum, p.gone
-		s.db.cache.keep(cachedRow{key: s.termKey(i, t), term: *in})
 		total += sum
+		counted = true
+	}
+	if counted {
+		s.keepTerm(t, e)
 	}
 	e.occurs, e.counted = total, true
 	return total, nil
