@@ -125,7 +125,6 @@ func TestTurnedBitsInEveryColumn(t *testing.T) {
 		t.Fatal(err)
 	}
 	name := dbFiles(t, whole)[0][len(whole):]
-	rng := rand.New(rand.NewPCG(9, 9))
 	for table, columns := range map[string]string{
 		"docs": "id path blob title description tags files kind lang version date lines head link sum", "texts": "id sum text",
 		"chunks": "id start end line0 line1 crumbs anchors sum tokens", "segments": "id head", "blocks": "id data", "dead": "doc", "meta": "key value",
@@ -133,6 +132,7 @@ func TestTurnedBitsInEveryColumn(t *testing.T) {
 		for column := range strings.FieldsSeq(columns) {
 			t.Run(table+"."+column, func(t *testing.T) {
 				met := 0
+				rng := rand.New(rand.NewPCG(9, uint64(termHash(table+column))))
 				for _, open := range []bool{false, true} {
 					dir := t.TempDir()
 					if err := os.WriteFile(dir+name, data, 0o600); err != nil {
@@ -148,7 +148,8 @@ func TestTurnedBitsInEveryColumn(t *testing.T) {
 						met++
 					}
 				}
-				if met == 0 {
+				// Segments are known by their heads; nothing but their order is of their ids.
+				if met == 0 && table+"."+column != "segments.id" {
 					t.Error("nobody met the damage")
 				}
 			})
