@@ -8,8 +8,6 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"satchel/internal/space"
 )
 
 // What is not in the postings, and what it adds to a document's score, as a part
@@ -30,18 +28,25 @@ const (
 	// coveredBoost is for a title all of whose words are in the query, and falls
 	// with the third power of the share that is: a short title that a sentence
 	// has whole is most often what the sentence is about.
-	coveredBoost = 0.2
+	coveredBoost = 0.3
 	coveredPower = 3
 	// adjacentBoost is for the share of the query's neighbouring words that are
-	// neighbours in the passage too, phraseBoost for all of them.
-	adjacentBoost = 0.2
-	phraseBoost   = 0.2
+	// neighbours in the passage too.
+	adjacentBoost = 0.37
 	// openedBoost is for the part of a sentence's weight that is among the first
-	// openingWords of a page with headings, which say what it is about. The best
-	// openedDocs are looked at for that.
-	openedBoost  = 0.7
-	openingWords = 100
-	openedDocs   = 20
+	// openingWords of a page with headings, which say what it is about, begunBoost
+	// for the part that is among the first beginningWords of these, and pathBoost
+	// for the part that its path names. The best openedDocs are looked at for that.
+	openedBoost    = 1.8
+	openingWords   = 100
+	begunBoost     = 0.8
+	beginningWords = 30
+	pathBoost      = 0.3
+	openedDocs     = 20
+	// sentencePower is what all that evidence together is raised to where the query
+	// is a sentence: of its many words some are anywhere, so that the score of the
+	// words alone tells less than a name's does.
+	sentencePower = 1.5
 	// placeWeight is what a query's word counts that names a directory above the
 	// document, of what it counts once in a text.
 	placeWeight = 0.3
@@ -84,15 +89,26 @@ func (u *inquiry) weighEvidence(ctx context.Context, docs []*found) error {
 				f.chunks[0], f.chunks[i] = f.chunks[i], f.chunks[0]
 			}
 		}
+		scored := f.score
 		e.weigh(f, heads[f], words, headed)
-		if i < openedDocs && u.sentence() {
+		if !u.sentence() {
+			continue
+		}
+		if i < openedDocs {
 			lead := words
 			if id := f.id << chunkBits; id != f.chunks[0].id {
 				if lead, err = f.session.tokens(ctx, id); err != nil {
 					return u.x.failed(ctx, f.session, err)
 				}
 			}
-			f.score *= 1 + openedBoost*e.opened(lead, words)
+			opening, beginning := e.opened(lead, words)
+			f.score *= (1 + openedBoost*opening) * (1 + begunBoost*beginning)
+			if e.total > 0 {
+				f.score *= 1 + pathBoost*e.inPath(string(f.path))/e.total
+			}
+		}
+		if scored > 0 {
+			f.score = scored * math.Pow(f.score/scored, sentencePower)
 		}
 	}
 	return nil
@@ -103,14 +119,19 @@ type evidence struct {
 	a        *analyzer
 	p        *plan
 	weight   map[string]float64 // of the query's terms
+	hashes   map[uint32]float64 // the same by the terms' hashes
+	total    float64            // of all weights
 	sequence []uint32           // hashes of the plan's
 	name     uint32
 }
 
 func newEvidence(u *inquiry) *evidence {
-	e := &evidence{a: u.a, p: u.plan, weight: map[string]float64{}, name: termHash(u.plan.name)}
+	e := &evidence{a: u.a, p: u.plan, weight: map[string]float64{}, hashes: map[uint32]float64{}, name: termHash(u.plan.name)}
 	for _, t := range u.plan.terms {
-		e.weight[t.text] += t.weight * t.telling * idf(u.stats.chunks, t.df)
+		w := t.weight * t.telling * idf(u.stats.chunks, t.df)
+		e.weight[t.text] += w
+		e.hashes[termHash(t.text)] += w
+		e.total += w
 	}
 	for _, t := range u.plan.sequence {
 		e.sequence = append(e.sequence, termHash(t))
@@ -121,7 +142,7 @@ func newEvidence(u *inquiry) *evidence {
 // weigh changes the score of a document. words are those of its best passage,
 // headed the boost of that for its headings.
 func (e *evidence) weigh(f *found, h head, words tokens, headed float64) {
-	f.score += placeWeight * e.place(h.path)
+	f.score += placeWeight * e.inPath(path.Dir(string(h.path)))
 	title := e.titleTerms(h.title)
 	share := 0.0
 	for _, t := range title {
@@ -134,11 +155,7 @@ func (e *evidence) weigh(f *found, h head, words tokens, headed float64) {
 	}
 	boost := max(e.named(h, title), headed)
 	if len(e.sequence) > 1 {
-		near := adjacency(words.field(fieldBody), e.sequence)
-		boost += adjacentBoost * near
-		if near == 1 {
-			boost += phraseBoost
-		}
+		boost += adjacentBoost * adjacency(words.field(fieldBody), e.sequence)
 	}
 	f.score *= 1 + boost
 }
@@ -210,38 +227,36 @@ func (e *evidence) headed(words tokens) float64 {
 	return boost
 }
 
-// opened returns the share of the query's weight that the first words of a page
-// with headings have, from 0 to 1. lead is what the page begins with, best its
-// best passage.
-func (e *evidence) opened(lead, best tokens) float64 {
-	if len(lead.field(fieldCrumb)) == 0 && len(best.field(fieldCrumb)) == 0 {
-		return 0
+// opened returns which shares of the query's weight the first words of a page with
+// headings have, openingWords of them and beginningWords, from 0 to 1. lead is what
+// the page begins with, best its best passage.
+func (e *evidence) opened(lead, best tokens) (opening, beginning float64) {
+	if e.total == 0 || len(lead.field(fieldCrumb)) == 0 && len(best.field(fieldCrumb)) == 0 {
+		return 0, 0
 	}
-	total := 0.0
-	hashes := make(map[uint32]float64, len(e.weight))
-	for t, w := range e.weight {
-		hashes[termHash(t)] += w
-		total += w
-	}
-	if total == 0 {
-		return 0
-	}
-	opening := lead.field(fieldBody)
+	first := lead.field(fieldBody)
+	seen := make([]uint32, 0, len(e.hashes))
 	sum := 0.0
-	for _, w := range opening[:min(len(opening), openingWords)] {
-		sum += hashes[w]
-		delete(hashes, w)
+	for i, w := range first[:min(len(first), openingWords)] {
+		if i == beginningWords {
+			beginning = sum
+		}
+		if weight := e.hashes[w]; weight > 0 && !slices.Contains(seen, w) {
+			seen = append(seen, w)
+			sum += weight
+		}
 	}
-	return sum / total
+	if len(first) <= beginningWords {
+		beginning = sum
+	}
+	return sum / e.total, beginning / e.total
 }
 
-// place returns what the query's words that name a directory above the document
-// weigh.
-func (e *evidence) place(p space.Path) float64 {
+// inPath returns what the query's words weigh that are in a path, each once.
+func (e *evidence) inPath(p string) float64 {
 	sum := 0.0
 	var seen []string
-	dir := path.Dir(string(p))
-	e.a.words(dir, func(w word) {
+	e.a.words(p, func(w word) {
 		if weight := e.weight[w.term]; weight > 0 && !slices.Contains(seen, w.term) {
 			seen = append(seen, w.term)
 			sum += weight

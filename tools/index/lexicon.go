@@ -45,12 +45,9 @@ type form struct {
 	weight float64
 }
 
-// What the forms of a word weigh beside one another: one that the page's own
-// language has, and the pairs that a single character begins.
-const (
-	ownStemWeight = 0.5
-	pairWeight    = 0.5
-)
+// ownStemWeight is what a form that the page's own language has weighs beside
+// the others.
+const ownStemWeight = 0.5
 
 // forms returns the terms that one word of a query is looked for under: its
 // term, its stems in the query's language, the pairs that it begins where it is
@@ -87,7 +84,7 @@ func (l *lexicon) forms(ctx context.Context, raw string, w word) (all []form, mi
 		return nil, false, err
 	}
 	for _, p := range pairs {
-		all = append(all, form{p, pairWeight})
+		all = append(all, form{p, 1 / float64(len(pairs))}) // a particle must not outweigh words
 	}
 	if known > 0 || len(all) > 1 {
 		return all, false, nil

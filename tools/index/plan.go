@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"satchel/tools/index/language"
 )
 
 // term is one thing that a query looks for in the index.
@@ -44,10 +46,22 @@ const (
 	joinedWeight = 1.0
 	// wholeWeight is for an identifier that the whole query or three of its words
 	// make, twoWordWeight for one that two words of more make: those are often an
-	// accident, and rare as accidents are.
-	wholeWeight   = 1.0
-	twoWordWeight = 0.3
-	maxCompound   = 4 // words
+	// accident, and rare as accidents are, in a sentence above all
+	// (accidentWeight).
+	wholeWeight    = 1.0
+	twoWordWeight  = 0.3
+	accidentWeight = 0.1
+	maxCompound    = 4 // words
+	// pairShare is for one of several pairs of a run of characters without spaces:
+	// each character is in two of them, so that a run would outweigh the one word
+	// of another script beside it ("Astro で middleware を使う").
+	pairShare = 0.5
+	// requestWords is how many words a query has at most that is no sentence which
+	// asks for something.
+	requestWords = 4
+	// shortWeight is for the short form of a word that was written out, and the
+	// other way round.
+	shortWeight = 0.3
 	// otherWeight is for a word that an Expander gave.
 	otherWeight = 0.3
 )
@@ -67,6 +81,7 @@ type piece struct {
 	raw  string
 	word word
 	stop bool
+	pair bool // one of several that a run of characters without spaces is cut into
 }
 
 // makePlan turns the query's words, and others that mean the same, into terms.
@@ -81,9 +96,11 @@ func (u *inquiry) makePlan(ctx context.Context, others []string) error {
 		if pc.stop {
 			continue
 		}
-		if err := b.word(ctx, i, pc); err != nil {
+		meant, err := b.word(ctx, i, pc)
+		if err != nil {
 			return err
 		}
+		pieces[i] = meant
 	}
 	if err := b.compounds(ctx, pieces); err != nil {
 		return err
@@ -125,7 +142,8 @@ func (b *planner) add(t string, weight float64, word int) {
 }
 
 // pieces returns the words of the query. Stop words are marked unless there is
-// nothing else.
+// nothing else, and so are those with which a sentence asks for a page ("Learn how
+// to …", "An introduction to …"): they are not what the page is about.
 func (b *planner) pieces(ctx context.Context) ([]piece, error) {
 	var pieces []piece
 	for _, text := range b.u.words {
@@ -134,7 +152,11 @@ func (b *planner) pieces(ctx context.Context) ([]piece, error) {
 			if w.end-w.start <= 2 && elided(text[:w.start]) {
 				return
 			}
-			pieces = append(pieces, piece{raw: text[w.start:w.end], word: w})
+			next := piece{raw: text[w.start:w.end], word: w}
+			if last := len(pieces) - 1; last >= from && w.start < pieces[last].word.end {
+				next.pair, pieces[last].pair = true, true
+			}
+			pieces = append(pieces, next)
 		})
 		// The numbers of a version that somebody wrote mean nothing alone.
 		if last := len(pieces) - 1; last > from && strings.Contains(pieces[last].word.joined, versionDot) {
@@ -147,10 +169,15 @@ func (b *planner) pieces(ctx context.Context) ([]piece, error) {
 			}
 		}
 	}
-	topic := false
+	topic, asking := false, len(pieces) > requestWords
 	for i := range pieces {
-		pieces[i].stop = b.u.isStop(pieces[i].raw)
-		topic = topic || !pieces[i].stop
+		pc := &pieces[i]
+		pc.stop = b.u.isStop(pc.raw)
+		if asking && !pc.stop {
+			pc.stop = language.IsRequest(strings.ToLower(pc.raw))
+			asking = pc.stop
+		}
+		topic = topic || !pc.stop
 	}
 	if !topic {
 		for i := range pieces {
@@ -166,25 +193,44 @@ func elided(before string) bool {
 	return strings.HasSuffix(before, "'") || strings.HasSuffix(before, "’")
 }
 
-// word adds the terms of one word of the query.
-func (b *planner) word(ctx context.Context, i int, pc piece) error {
-	b.p.sequence = append(b.p.sequence, pc.word.term)
+// word adds the terms of one word of the query, and returns the word as it was
+// meant: of one that no page has, the nearest that pages have, which their titles,
+// headings and names are compared with.
+func (b *planner) word(ctx context.Context, i int, pc piece) (meant piece, err error) {
+	respelled := len(b.u.instead)
 	forms, missing, err := b.u.forms(ctx, pc.raw, pc.word)
 	if err != nil {
-		return err
+		return pc, err
 	}
+	meant = pc
+	if missing && len(b.u.instead) > respelled {
+		r := b.u.instead[respelled]
+		meant.raw, meant.word = r.word, word{term: r.term}
+	}
+	b.p.sequence = append(b.p.sequence, meant.word.term)
 	// Forms of one word are as frequent as the most frequent of them.
 	most := int64(0)
 	for _, f := range forms {
 		n, err := b.u.known(ctx, f.term)
 		if err != nil {
-			return err
+			return pc, err
 		}
 		most = max(most, n)
 	}
+	share := 1.0
+	if pc.pair {
+		share = pairShare
+	}
 	for _, f := range forms {
 		b.floors[f.term] = max(b.floors[f.term], most)
-		b.add(f.term, f.weight, i)
+		b.add(f.term, share*f.weight, i)
+	}
+	var short error
+	for _, other := range language.OtherForms(strings.ToLower(meant.raw)) {
+		b.u.a.words(other, func(w word) { short = cmp.Or(short, b.addKnown(ctx, w.term, shortWeight, i)) })
+	}
+	if short != nil {
+		return pc, short
 	}
 	for _, part := range pc.word.parts {
 		b.add(part, partWeight, i)
@@ -193,7 +239,7 @@ func (b *planner) word(ctx context.Context, i int, pc piece) error {
 	if missing && !b.u.isStop(pc.raw) && len(b.p.missing) < maxMissingTold && !slices.Contains(b.p.missing, pc.raw) {
 		b.p.missing = append(b.p.missing, pc.raw)
 	}
-	return nil
+	return meant, nil
 }
 
 // compounds adds the identifiers that neighbouring words make, if somebody wrote
@@ -223,6 +269,8 @@ func (b *planner) compounds(ctx context.Context, pieces []piece) error {
 			case n == 0:
 			case all || j-i >= 2:
 				b.add(t, wholeWeight, i)
+			case len(pieces) >= sentenceWords:
+				b.add(t, accidentWeight, i)
 			default:
 				b.add(t, twoWordWeight, i)
 			}
@@ -241,19 +289,24 @@ func (b *planner) others(ctx context.Context, others []string) error {
 			}
 		})
 		for _, t := range terms {
-			if b.weights[t] > 0 {
-				continue
-			}
-			n, err := b.u.known(ctx, t)
-			if err != nil {
+			if err := b.addKnown(ctx, t, otherWeight, -1); err != nil {
 				return err
-			}
-			if n > 0 {
-				b.add(t, otherWeight, -1)
 			}
 		}
 	}
 	return nil
+}
+
+// addKnown adds a term that nobody typed if some page has it.
+func (b *planner) addKnown(ctx context.Context, t string, weight float64, word int) error {
+	if b.weights[t] > 0 {
+		return nil
+	}
+	n, err := b.u.known(ctx, t)
+	if n > 0 {
+		b.add(t, weight, word)
+	}
+	return err
 }
 
 // finish makes the plan's terms of what was added.

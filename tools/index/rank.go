@@ -83,7 +83,7 @@ func (s *scorer) part(i int, n counts, length *[fieldCount]uint16) float32 {
 
 // burstWeight is how much more a word tells for each e-fold that it is in fewer
 // chunks than as many occurrences, strewn by chance, would be in.
-const burstWeight = 0.6
+const burstWeight = 0.7
 
 // telling returns how much a term says of what a text is about, 1 at least, from
 // how its occurrences in bodies are spread over chunks: a topic's words come

@@ -67,6 +67,35 @@ func TestRanking(t *testing.T) {
 			"a.md": "# One\n\n" + filler(20) + "\n\nThe ship keeps its ballast dry.",
 			"b.md": "# Two\n\nThe ship keeps its ballast dry.\n\n" + filler(20),
 		}, []string{"b.md", "a.md"}},
+		{"what begins a page beats what follows soon", "how a ship keeps its ballast dry", map[string]string{
+			"a.md": "# One\n\n" + filler(6) + "\n\nThe ship keeps its ballast dry.\n\n" + filler(2),
+			"b.md": "# Two\n\nThe ship keeps its ballast dry.\n\n" + filler(8),
+		}, []string{"b.md", "a.md"}},
+		{"what a reader asks for is not what the page is about", "An introduction to the lanterns of ships", map[string]string{
+			"a.md": "# Introduction\n\nAn introduction to ships. " + filler(2),
+			"b.md": "# Lanterns\n\nThey hang on ships. " + filler(2),
+			"c.md": "# Oil\n\nOil for lanterns. " + filler(2), "d.md": "# Wick\n\nWicks for lanterns. " + filler(2),
+		}, []string{"b.md", "a.md"}},
+		{"but the words of a short query are", "introduction ship", map[string]string{
+			"a.md": "# Introduction\n\nShip. " + filler(2),
+			"b.md": "# Ship\n\nShip. " + filler(2),
+		}, []string{"a.md", "b.md"}},
+		{"a word is found by its short form", "where the harbour env is set", map[string]string{
+			"a.md": "# One\n\nWhere the harbour is set. " + filler(2),
+			"b.md": "# Two\n\nWhere the harbour environment is set. " + filler(2),
+		}, []string{"b.md", "a.md"}},
+		{"a short form is found by the word", "where the harbour environment is set", map[string]string{
+			"a.md": "# One\n\nWhere the harbour is set. " + filler(2),
+			"b.md": "# Two\n\nWhere the harbour env is set. " + filler(2),
+		}, []string{"b.md", "a.md"}},
+		{"a product beside a common word is no name in a sentence", "what to paint below the line in my harbour app", map[string]string{
+			"a.md": "# HarbourApp\n\nHarbourApp is here, HarbourApp is there. " + filler(2),
+			"b.md": "# Painting\n\nWhat to paint below the line. " + filler(2),
+		}, []string{"b.md", "a.md"}},
+		{"a misspelt word is looked for in headings too", "lantren", map[string]string{
+			"a.md": "# One\n\n## Oil\n\nA lantern, a lantern and a lantern: each lantern is a lantern. " + filler(2),
+			"b.md": "# Two\n\n## Lantern\n\nIt is of brass. " + filler(2),
+		}, []string{"b.md", "a.md"}},
 		{"stop words that happen to make a name are no match", "paint it as a mast and varnish it", map[string]string{
 			"a.md": "# AMast\n\nAMast. " + filler(2),
 			"b.md": "# Mast\n\nPaint, and then varnish. " + filler(2),

@@ -83,7 +83,7 @@ func TestDocumentation(t *testing.T) {
 		t.Helper()
 		atLeast(t, what+", MRR@10", measure(t, what, b, queries, evaluate.TopDepth).MRR, bar)
 	}
-	check("description -> page", docs.Descriptions, .85)
+	check("description -> page", docs.Descriptions, .87)
 	check("words -> identifier", docs.Words, .98)
 	check("identifier", docs.Identifiers, .99)
 	// Those that a page is about, rather than a paragraph of it.

@@ -116,3 +116,17 @@ func IsStop(word string, langs ...string) bool {
 	}
 	return false
 }
+
+// requests are the English words with which somebody asks for a text about
+// something: they say what the text is wanted for.
+var requests = sync.OnceValue(func() map[string]bool {
+	all := map[string]bool{}
+	for _, w := range strings.Fields("describe discover explain find guide introduction learn overview show tell tutorial understand") {
+		all[w] = true
+	}
+	return all
+})
+
+// IsRequest tells whether a word, in lower case, is one that a request in English
+// begins with ("explain how …", "an introduction to …").
+func IsRequest(word string) bool { return requests()[word] }
