@@ -372,3 +372,32 @@ func TestEmptySpace(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+// Where all was deleted a segment without rows may be left, and the next one begins
+// where it does: what is remembered of a term is not taken for what the other holds.
+func TestATermIsFoundAgainBesideAnEmptySegment(t *testing.T) {
+	h := newHistory()
+	x := openIndex(t, Options{})
+	for _, files := range []map[string][]byte{
+		{"1.md": []byte("# Page\n\nKoalas.\n"), "2.md": []byte("# Page\n\nQuokkas.\n")},
+		{"1.md": nil, "2.md": nil},
+		{"3.md": []byte("# Page\n\nQuokkas.\n")},
+		{"3.md": nil},
+		{"4.md": []byte("# Page\n\nQuokkas.\n")},
+		{"4.md": nil, "5.md": []byte("# Page\n\nQuokkas.\n")},
+	} {
+		h.commit(files)
+		update(t, x, h)
+		want := ""
+		for p, b := range h.trees[h.head] {
+			if strings.Contains(string(h.blobs[b]), "Quokkas") {
+				want = string(p)
+			}
+		}
+		for range 2 {
+			if got := strings.Join(paths(search(t, x, "quokkas")), " "); got != want {
+				t.Errorf("%q, want %q", got, want)
+			}
+		}
+	}
+}

@@ -219,7 +219,9 @@ type cachedRow struct {
 
 // segmentTerm is what is known of a term in one segment.
 type segmentTerm struct {
-	first int64 // the segment's first row, which no other has
+	// rows are the segment's, by which it is known; only segments without any
+	// may have the same, and these hold no term.
+	rows  [2]int64
 	entry segment.Entry
 	// occurs is how often the bodies of the segment's chunks had the term when
 	// gone of these were deleted; -1: not counted yet.

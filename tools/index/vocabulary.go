@@ -27,15 +27,16 @@ func (s *session) lookup(ctx context.Context, t string) (*termEntry, error) {
 	fresh := t != "" && len(known.term) != len(e.parts)
 	for i, p := range s.view.parts {
 		in := &e.parts[i]
-		first, _ := p.seg.Rows()
-		if k := slices.IndexFunc(known.term, func(one segmentTerm) bool { return one.first == first }); k >= 0 {
+		first, end := p.seg.Rows()
+		rows := [2]int64{first, end}
+		if k := slices.IndexFunc(known.term, func(one segmentTerm) bool { return one.rows == rows }); k >= 0 {
 			*in = known.term[k]
 		} else {
 			entry, err := p.seg.Lookup(read, t)
 			if err != nil {
 				return nil, err
 			}
-			*in, fresh = segmentTerm{first: first, entry: entry, occurs: -1}, t != ""
+			*in, fresh = segmentTerm{rows: rows, entry: entry, occurs: -1}, t != ""
 		}
 		e.df += in.entry.DF
 	}
