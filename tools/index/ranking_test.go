@@ -51,6 +51,10 @@ func TestRanking(t *testing.T) {
 			"a.md": "# One\n\nA mooring. " + filler(30),
 			"b.md": "# Two\n\nA mooring. " + filler(2),
 		}, []string{"b.md", "a.md"}},
+		{"a heading counts that is not above the best passage", "trim valve", map[string]string{
+			"a.md": "# One\n\n" + strings.Repeat("A trim valve and a valve to trim. ", 25) + filler(60) + "\n\n## Trim valve\n\n" + filler(60),
+			"b.md": "# Two\n\n" + strings.Repeat("A trim valve and a valve to trim. ", 25),
+		}, []string{"a.md", "b.md"}},
 		{"a rare word weighs more than a frequent one", "harbour quadrant", map[string]string{
 			"a.md": "# One\n\nThe harbour. " + filler(2), "b.md": "# Two\n\nThe quadrant. " + filler(2),
 			"c.md": "# Three\n\nThe harbour. " + filler(2), "d.md": "# Four\n\nThe harbour. " + filler(2),
