@@ -1,6 +1,7 @@
 package language_test
 
 import (
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -210,5 +211,25 @@ func TestSteadyCharactersAreFoldedAlready(t *testing.T) {
 	}
 	if got := language.Term("ﾃﾞ"); got != "デ" {
 		t.Errorf("half width: %q", got)
+	}
+}
+
+// What a snippet shows is chosen among the words that begin with the same letter as
+// what was looked for.
+func TestStemsKeepTheFirstLetter(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, lang := range []string{"", "ar", "cs", "da", "de", "en", "es", "fi", "fr", "hi", "hu", "it", "nl", "no", "pl", "pt", "ro", "ru", "sv", "tr"} {
+		for range 20_000 {
+			word := make([]byte, 1+rng.IntN(12))
+			for i := range word {
+				word[i] = "abcdefghijklmnopqrstuvwxyzaeiouys"[rng.IntN(33)]
+			}
+			w := string(word)
+			for _, stem := range []string{language.Term(w), language.Stem(lang, w), language.Fold(w)} {
+				if stem != "" && stem[0] != w[0] {
+					t.Fatalf("in %q the stem of %q is %q", lang, w, stem)
+				}
+			}
+		}
 	}
 }
