@@ -44,7 +44,7 @@ func (u *inquiry) candidates(ctx context.Context, s *session, terms []term, sc *
 	}
 	p := u.plan
 	if len(p.phrases) == 0 && !slices.ContainsFunc(terms, func(t term) bool { return t.df > 0 }) {
-		if len(u.words) == 0 && cond != "" {
+		if len(u.words) == 0 && (cond != "" || u.sort != byRelevance) {
 			if len(p.without) > 0 {
 				r.Notes = append(r.Notes, "What to leave out was not looked at: name a word to search for as well.")
 			}
@@ -125,6 +125,9 @@ func (s *session) byDocument(best []candidate, cover *coverage, lead float64) []
 
 // list answers a query that has filters and no words: the newest documents.
 func (x *Index) list(ctx context.Context, s *session, cond string, args []any, q *parsedQuery, r *Results) ([]*found, error) {
+	if cond == "" {
+		cond = "TRUE"
+	}
 	order := "date DESC, path"
 	if q.sort == byPath {
 		order = "path"

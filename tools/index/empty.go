@@ -20,10 +20,10 @@ func (u *inquiry) whyEmpty(docs int64, met bool, r *Results) string {
 		return "There is no page here yet."
 	case !met || slices.ContainsFunc(u.filters.kind.is, func(k string) bool { return !slices.Contains(kinds, Kind(k)) }):
 		return ""
-	case len(u.plan.terms) == 0 && len(u.words) > 0:
+	case len(u.words) == 0 && others.empty() && len(u.without) > 0:
+		return "" // told where the query was read
+	case len(u.plan.terms) == 0 && (len(u.words) > 0 || others.empty()):
 		return "The query has no word to search for."
-	case len(u.words) == 0 && others.empty():
-		return "" // told where the query was read, or nothing was asked for
 	case len(u.words) == 0:
 		return fmt.Sprintf("No page is all of this: %s.", others.describe())
 	case len(u.plan.missing) > 0 && len(u.phrases) == 0 && len(u.without) == 0 && others.empty():

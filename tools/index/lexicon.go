@@ -89,13 +89,22 @@ func (l *lexicon) forms(ctx context.Context, raw string, w word) (all []form, mi
 	if known > 0 || len(all) > 1 {
 		return all, false, nil
 	}
-	for _, t := range append([]string{w.joined}, w.parts...) {
-		if t == "" {
-			continue
-		}
-		if n, err := l.known(ctx, t); err != nil || n > 0 {
+	if w.joined != "" {
+		if n, err := l.known(ctx, w.joined); err != nil || n > 0 {
 			return all, false, err
 		}
+	}
+	// A name that nobody wrote may be meant as words that pages have, all of them.
+	inWords := len(w.parts) > 0
+	for _, t := range w.parts {
+		n, err := l.known(ctx, t)
+		if err != nil {
+			return nil, false, err
+		}
+		inWords = inWords && n > 0
+	}
+	if inWords {
+		return all, false, nil
 	}
 	if !spaced(raw) {
 		return all, false, nil

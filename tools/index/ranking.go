@@ -16,7 +16,7 @@ const (
 	// postings: their titles, their paths and where the words stand.
 	reranked = 60
 	// relevantShare is how near to the best score a document must come to be
-	// listed where the order is another one.
+	// listed where the order is another one, unless it has all words of the best.
 	relevantShare = 0.4
 )
 
@@ -145,12 +145,15 @@ func sortFound(all []*found) {
 func (u *inquiry) ordered(ctx context.Context, all []*found, r *Results) ([]*found, error) {
 	if len(u.plan.terms) > 0 {
 		sortFound(all)
-		for i, f := range all {
-			if f.score < all[0].score*relevantShare {
-				all = all[:i]
-				r.Notes = append(r.Notes, fmt.Sprintf("Only the pages with at least %.0f%% of the best score are put in order; the others that match are left out.", 100*relevantShare))
-				break
-			}
+		matched := len(all)
+		if matched > 0 {
+			best := all[0]
+			all = slices.DeleteFunc(all, func(f *found) bool {
+				return f.score < best.score*relevantShare && f.terms&best.terms != best.terms
+			})
+		}
+		if len(all) < matched {
+			r.Notes = append(r.Notes, fmt.Sprintf("Only the pages with all words of the best one, or at least %.0f%% of its score, are put in order; the others that match are left out.", 100*relevantShare))
 		}
 	}
 	if err := u.x.readKin(ctx, u.sessions, all); err != nil {

@@ -216,6 +216,22 @@ func TestSortByDate(t *testing.T) {
 	}
 }
 
+// A page that has all words is listed however often another one has them, and an
+// order alone lists all pages.
+func TestSortByDateHasEachPageWithTheWords(t *testing.T) {
+	files := map[string]string{
+		"sitemap.md": "---\ndate: 2020-01-01\n---\n# Sitemap\n\nThe sitemap: a sitemap is a sitemap.",
+		"notes.md":   "---\ndate: 2026-01-01\n---\n# Release\n\n" + strings.Repeat("Much of it is about pumps. ", 40) + "A sitemap too.",
+		"other.md":   "---\ndate: 2025-01-01\n---\n# Other\n\nPumps.",
+	}
+	x, _ := indexOf(t, files)
+	for query, want := range map[string]string{"sitemap sort:recent": "notes.md sitemap.md", "sort:recent": "notes.md other.md sitemap.md", "sort:path limit:2": "notes.md other.md"} {
+		if got := strings.Join(paths(search(t, x, query)), " "); got != want {
+			t.Errorf("%s: %s, want %s", query, got, want)
+		}
+	}
+}
+
 // An order by path or date lists what matches about as well as the best, says so
 // where that leaves pages out, and has each page once.
 func TestSortedAnswersTellWhatIsLeftOut(t *testing.T) {
@@ -227,7 +243,7 @@ func TestSortedAnswersTellWhatIsLeftOut(t *testing.T) {
 		files[fmt.Sprintf("n%02d.md", i)] = fmt.Sprintf("# Page %d\n\n%sSomewhere a zebra.%s", i, strings.Repeat("Much of it is about pumps and valves. ", 30), strings.Repeat(" And about hoses.", i))
 	}
 	x, _ := indexOf(t, files)
-	note := "Only the pages with at least 40% of the best score are put in order; the others that match are left out."
+	note := "Only the pages with all words of the best one, or at least 40% of its score, are put in order; the others that match are left out."
 	for _, order := range []string{"path", "recent"} {
 		r := search(t, x, "zebra stripes limit:20 sort:"+order)
 		if got := paths(r); !slices.Contains(got, "zebra.md") || len(got) != 2 {

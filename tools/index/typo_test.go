@@ -153,11 +153,17 @@ func TestSearchForgivesSlips(t *testing.T) {
 		"deploy.md":  "# Deployment\n\nA deployment starts the server anew.",
 		"version.md": "# Release 1.0.21\n\nPort 8080 is open.",
 		"ja.md":      "# 表示\n\n表示を変える。図表",
+		"fetch.md":   "# useTideFetch\n\nIt asks for the tide.",
+		"use.md":     "# Use\n\nThe use of tides and of use.",
 	})
 	for _, c := range []struct{ query, path, note string }{
 		{"confguration", "config.md", `No page has "confguration"; searched for "configuration" too.`},
 		{"server deploymnet", "deploy.md", `No page has "deploymnet"; searched for "deployment" too.`},
 		{"configuration", "config.md", ""},
+		{"useTideFecth", "fetch.md", `No page has "useTideFecth"; searched for "usetidefetch" too.`},
+		{"useTdeFetch", "fetch.md", `No page has "useTdeFetch"; searched for "usetidefetch" too.`},
+		{"useXyzzy", "use.md", `No page has "useXyzzy".`},
+		{"useTides", "use.md", ""}, // its parts are words of pages
 		{"1.0.22 release", "version.md", "-"},
 		{"8081", "", "-"},
 		{"表", "ja.md", ""}, // one character, in pairs and at the end of a run
