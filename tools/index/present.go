@@ -355,7 +355,7 @@ func (s *session) linkingPages(ctx context.Context) ([]aboutFiles, error) {
 }
 
 func (s *session) readLinkingPages(ctx context.Context) (pages []aboutFiles, err error) {
-	rows, err := s.tx.QueryContext(ctx, `SELECT id, path, files, link FROM docs WHERE files <> '' ORDER BY id LIMIT ?`, maxLinkingPages)
+	rows, err := s.tx.QueryContext(ctx, `SELECT id, path, files, link FROM docs WHERE files <> '' ORDER BY path LIMIT ?`, maxLinkingPages)
 	if err != nil {
 		return nil, err
 	}

@@ -106,7 +106,11 @@ func (u *inquiry) match(ctx context.Context, r *Results) ([]*found, error) {
 		return all, err
 	}
 	var again Results // what matches has been counted
-	return u.pass(ctx, append(slices.Clone(u.plan.terms), more...), true, &again)
+	if all, err = u.pass(ctx, append(slices.Clone(u.plan.terms), more...), true, &again); err != nil {
+		return nil, err
+	}
+	r.Total = max(r.Total, len(all)) // some may have none of the query's own words
+	return all, nil
 }
 
 // pass retrieves what any of the terms match from every database and groups it

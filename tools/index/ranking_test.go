@@ -264,6 +264,24 @@ func TestFeedback(t *testing.T) {
 	}
 }
 
+// What was found by the words that the best pages have in common is counted too.
+func TestATotalIsNoLessThanWhatIsListed(t *testing.T) {
+	files := map[string]string{
+		"a.md": "Alpha bravo charlie delta. Zebra yak walrus.", "b.md": "Alpha bravo charlie delta. Zebra yak walrus.\n\nAnd more.",
+		"c.md": "Zebra yak walrus xerus.",
+	}
+	for i := range 14 {
+		files[fmt.Sprintf("other%d.md", i)] = fmt.Sprintf("Page %d tells of other things.", i)
+	}
+	x, _ := indexOf(t, files)
+	if r := search(t, x, "alpha bravo charlie delta"); len(r.Hits) != 3 || r.Total != 3 || r.Truncated {
+		t.Errorf("%v of %d, truncated: %v", paths(r), r.Total, r.Truncated)
+	}
+	if r := search(t, x, "alpha bravo charlie delta limit:2"); len(r.Hits) != 2 || r.Total != 3 || !r.Truncated {
+		t.Errorf("%v of %d, truncated: %v", paths(r), r.Total, r.Truncated)
+	}
+}
+
 func TestTelling(t *testing.T) {
 	if got := telling(1000, 50, 50); got < 1 || got > 1.05 {
 		t.Errorf("a word that comes singly tells %.3f", got)

@@ -149,6 +149,20 @@ func TestRelatedFiles(t *testing.T) {
 	}
 }
 
+// Which pages a file names does not depend on when they were indexed.
+func TestRelatedPagesAreInTheOrderOfTheirPaths(t *testing.T) {
+	files := map[string]string{"f.md": "A heron."}
+	for i := range 7 {
+		files[fmt.Sprintf("p%d.md", i)] = "---\nrelevant_files: [f.md]\n---\nA page."
+	}
+	x, h := indexOf(t, files)
+	h.commit(map[string][]byte{"p0.md": []byte(files["p0.md"] + " And more.")})
+	update(t, x, h)
+	if got := strings.Join(search(t, x, "heron").Hits[0].Related, " "); got != "p0.md p1.md p2.md p3.md p4.md" {
+		t.Error(got)
+	}
+}
+
 // Whatever the text and the words, a snippet is text, of a bounded size, with its
 // fences whole, and its lines are among the passage's.
 func FuzzSnippet(f *testing.F) {

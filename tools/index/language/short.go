@@ -33,10 +33,12 @@ var shortForms = sync.OnceValue(func() map[string][]string {
 // for its singular.
 func OtherForms(word string) []string {
 	forms := shortForms()
-	for _, singular := range [...]string{word, strings.TrimSuffix(word, "s"), strings.TrimSuffix(word, "ies") + "y"} {
-		if other := forms[singular]; len(other) > 0 {
-			return slices.Clone(other)
-		}
+	other := forms[word]
+	if stem, ok := strings.CutSuffix(word, "ies"); ok && other == nil {
+		other = forms[stem+"y"]
 	}
-	return nil
+	if stem, ok := strings.CutSuffix(word, "s"); ok && other == nil {
+		other = forms[stem]
+	}
+	return slices.Clone(other)
 }

@@ -10,7 +10,7 @@ func TestOtherForms(t *testing.T) {
 	for word, want := range map[string]string{
 		"repo": "repository", "repository": "repo", "repositories": "repo", "repos": "repository", "docs": "documentation",
 		"i18n": "internationalization internationalisation", "internationalisation": "i18n", "dependencies": "dep",
-		"report": "", "s": "", "": "", "ies": "", "javascripts": "js",
+		"report": "", "director": "", "propert": "", "directories": "dir", "s": "", "": "", "ies": "", "javascripts": "js",
 	} {
 		if got := strings.Join(OtherForms(word), " "); got != want {
 			t.Errorf("%q: %q, want %q", word, got, want)
