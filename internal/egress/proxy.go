@@ -116,15 +116,19 @@ func (p *Proxy) Close() error {
 	return nil
 }
 
+// shut closes the listener first: whoever sees a tunnel end may rely on it that no
+// other begins.
 func (p *Proxy) shut() {
 	p.mu.Lock()
 	p.closed = true
+	p.mu.Unlock()
+	p.server.Close()
+	p.mu.Lock()
 	for c := range p.open {
 		c.Close()
 	}
 	p.mu.Unlock()
 	p.cancel()
-	p.server.Close()
 	p.client.CloseIdleConnections()
 }
 
