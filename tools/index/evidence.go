@@ -63,6 +63,7 @@ func (u *inquiry) weighEvidence(ctx context.Context, docs []*found) error {
 	if err := u.readEvidence(ctx, docs); err != nil {
 		return err
 	}
+	sentence := u.sentence()
 	for i, f := range docs {
 		if len(f.chunks) == 0 {
 			continue
@@ -91,7 +92,7 @@ func (u *inquiry) weighEvidence(ctx context.Context, docs []*found) error {
 		}
 		scored := f.score
 		e.weigh(f, heads[f], words, headed)
-		if !u.sentence() {
+		if !sentence {
 			continue
 		}
 		if i < openedDocs {

@@ -111,8 +111,10 @@ func (u *inquiry) makePlan(ctx context.Context, others []string) error {
 	}
 	b.p.name = u.a.join([]string{whole.String()}, false)
 	b.p.letters = squeeze(whole.String())
-	if err := b.others(ctx, others); err != nil {
-		return err
+	for _, other := range others {
+		if err := b.addText(ctx, other, otherWeight, -1); err != nil {
+			return err
+		}
 	}
 	if err := b.finish(ctx); err != nil {
 		return err
@@ -225,12 +227,10 @@ func (b *planner) word(ctx context.Context, i int, pc piece) (meant piece, err e
 		b.floors[f.term] = max(b.floors[f.term], most)
 		b.add(f.term, share*f.weight, i)
 	}
-	var short error
 	for _, other := range language.OtherForms(strings.ToLower(meant.raw)) {
-		b.u.a.words(other, func(w word) { short = cmp.Or(short, b.addKnown(ctx, w.term, shortWeight, i)) })
-	}
-	if short != nil {
-		return pc, short
+		if err := b.addText(ctx, other, shortWeight, i); err != nil {
+			return pc, err
+		}
 	}
 	for _, part := range pc.word.parts {
 		b.add(part, partWeight, i)
@@ -279,34 +279,28 @@ func (b *planner) compounds(ctx context.Context, pieces []piece) error {
 	return nil
 }
 
-// others adds the words of an Expander that some page has.
-func (b *planner) others(ctx context.Context, others []string) error {
-	for _, text := range others {
-		var terms []string
-		b.u.a.words(text, func(w word) {
-			if !b.u.isStop(text[w.start:w.end]) {
-				terms = append(terms, w.term)
-			}
-		})
-		for _, t := range terms {
-			if err := b.addKnown(ctx, t, otherWeight, -1); err != nil {
-				return err
-			}
+// addText adds the words of a text that nobody typed, those that some page has. at
+// is the query's word that they come from, -1 for none.
+func (b *planner) addText(ctx context.Context, text string, weight float64, at int) error {
+	var terms []string
+	b.u.a.words(text, func(w word) {
+		if !b.u.isStop(text[w.start:w.end]) {
+			terms = append(terms, w.term)
+		}
+	})
+	for _, t := range terms {
+		if b.weights[t] > 0 {
+			continue
+		}
+		n, err := b.u.known(ctx, t)
+		if err != nil {
+			return err
+		}
+		if n > 0 {
+			b.add(t, weight, at)
 		}
 	}
 	return nil
-}
-
-// addKnown adds a term that nobody typed if some page has it.
-func (b *planner) addKnown(ctx context.Context, t string, weight float64, word int) error {
-	if b.weights[t] > 0 {
-		return nil
-	}
-	n, err := b.u.known(ctx, t)
-	if n > 0 {
-		b.add(t, weight, word)
-	}
-	return err
 }
 
 // finish makes the plan's terms of what was added.

@@ -100,17 +100,23 @@ func rot(t *testing.T, x *Index, h *history, want []Results, what string) (told 
 	return told
 }
 
-// Attack: a bit turns in any column of any table. No answer is wrong: it is as
-// it was, or the damage is told and repaired.
-func TestTurnedBitsInEveryColumn(t *testing.T) {
-	h := newHistory()
+// rotIndex returns an index of rotPages that the test closes, and where it is.
+func rotIndex(t *testing.T) (h *history, x *Index, dir string) {
+	t.Helper()
+	h, dir = newHistory(), t.TempDir()
 	h.commit(rotPages())
-	whole := t.TempDir()
-	x, err := Open(Options{Dir: whole})
+	x, err := Open(Options{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
 	update(t, x, h)
+	return h, x, dir
+}
+
+// Attack: a bit turns in any column of any table. No answer is wrong: it is as
+// it was, or the damage is told and repaired.
+func TestTurnedBitsInEveryColumn(t *testing.T) {
+	h, x, whole := rotIndex(t)
 	h.commit(map[string][]byte{"mark.md": append(rotPages()["mark.md"], "\nThe end.\n"...)}) // another segment, and a dead document
 	update(t, x, h)
 	want, told := answers(t, x)
@@ -213,14 +219,7 @@ func turnBit(t *testing.T, file, table, column string, rng *rand.Rand) (n int) {
 // Attack: a bit turns anywhere in the file, also in what SQLite itself keeps
 // there, while it is closed or open, before an update or a query.
 func TestTurnedBitsAnywhere(t *testing.T) {
-	h := newHistory()
-	h.commit(rotPages())
-	whole := t.TempDir()
-	x, err := Open(Options{Dir: whole})
-	if err != nil {
-		t.Fatal(err)
-	}
-	update(t, x, h)
+	h, x, whole := rotIndex(t)
 	want, _ := answers(t, x)
 	if err := x.Close(); err != nil {
 		t.Fatal(err)
