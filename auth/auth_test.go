@@ -65,12 +65,12 @@ func TestKeyThatIsNone(t *testing.T) {
 func TestKeyNeverPrints(t *testing.T) {
 	k := auth.NewKey()
 	var log strings.Builder
-	slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "key", k, "in", struct{ K auth.Key }{k})
+	slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "key", k, "in", struct{ K auth.Secret }{k})
 	js, err := json.Marshal(map[string]any{"k": k})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, out := range []string{fmt.Sprint(k), fmt.Sprintf("%v %+v %#v %s %q", k, k, k, k, k), fmt.Sprintf("%+v %#v", struct{ k auth.Key }{k}, struct{ k auth.Key }{k}), log.String(), string(js)} {
+	for _, out := range []string{fmt.Sprint(k), fmt.Sprintf("%v %+v %#v %s %q", k, k, k, k, k), fmt.Sprintf("%+v %#v", struct{ k auth.Secret }{k}, struct{ k auth.Secret }{k}), log.String(), string(js)} {
 		if strings.Contains(out, k.Reveal()[8:]) {
 			t.Errorf("the secret is in %q", out)
 		}

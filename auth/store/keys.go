@@ -32,16 +32,16 @@ type NewKey struct {
 // nowhere. The error is a fault.NotFound for a user or a space that does not
 // exist or that the user is no member of, and a fault.Invalid for no scope, an
 // unknown one, one that the user's role forbids, or an expiry that has passed.
-func (s *Store) CreateKey(ctx context.Context, by Actor, n NewKey) (space.Grant, auth.Key, error) {
+func (s *Store) CreateKey(ctx context.Context, by Actor, n NewKey) (space.Grant, auth.Secret, error) {
 	if err := checkLabel("name of the key", n.Name); err != nil {
-		return space.Grant{}, auth.Key{}, err
+		return space.Grant{}, auth.Secret{}, err
 	}
 	if _, bad, ok := space.ParseScopes(auth.ScopeList(n.Scopes)); !ok {
-		return space.Grant{}, auth.Key{}, fault.New(fault.Invalid, "A key needs the scopes read, write or both; got %q.", short(bad))
+		return space.Grant{}, auth.Secret{}, fault.New(fault.Invalid, "A key needs the scopes read, write or both; got %q.", short(bad))
 	}
 	now := s.now()
 	if !n.Expires.IsZero() && !n.Expires.After(now) {
-		return space.Grant{}, auth.Key{}, fault.New(fault.Invalid, "The key would expire before it is made.")
+		return space.Grant{}, auth.Secret{}, fault.New(fault.Invalid, "The key would expire before it is made.")
 	}
 	key := auth.NewKey()
 	hash := key.Hash()
@@ -67,7 +67,7 @@ func (s *Store) CreateKey(ctx context.Context, by Actor, n NewKey) (space.Grant,
 		return s.record(tx, by, "key.create", row.ID, map[string]any{"user": u.ID, "space": n.Space, "scopes": n.Scopes, "name": n.Name, "expires": row.Expires})
 	})
 	if err != nil {
-		return space.Grant{}, auth.Key{}, err
+		return space.Grant{}, auth.Secret{}, err
 	}
 	return row.grant(), key, nil
 }

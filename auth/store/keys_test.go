@@ -257,7 +257,7 @@ func TestKeyRace(t *testing.T) {
 			if err := w.AddMember(t.Context(), cli, team.ID, bob.ID, space.Reader); err != nil {
 				t.Fatal(err)
 			}
-			var key auth.Key
+			var key auth.Secret
 			var wg sync.WaitGroup
 			wg.Go(func() {
 				_, key, _ = w.CreateKey(t.Context(), cli, store.NewKey{User: bob.ID, Space: team.ID, Scopes: []space.Scope{space.ScopeRead}})

@@ -95,6 +95,17 @@ func publicURL(s string) string {
 	return ""
 }
 
+// domain checks a name for which an authority gives certificates.
+func domain(s string) string {
+	if s == "" {
+		return ""
+	}
+	if !hostname(s) || !strings.Contains(s, ".") || net.ParseIP(s) != nil || s != strings.ToLower(s) {
+		return "it must be a domain name in lower case, such as satchel.example.com"
+	}
+	return ""
+}
+
 // endpointURL checks where a model is served: the operator's choice, on any
 // network.
 func endpointURL(s string) string {
@@ -218,6 +229,24 @@ var relations = []relation{
 		return c.Server.Metrics == c.Server.Listen && !strings.HasSuffix(c.Server.Metrics, ":0")
 	},
 		"it must be another address than server.listen, so that metrics stay inside"},
+	{"server.domain", "server.public_url", func(c *Config) bool { return c.Server.Domain != "" && c.Server.PublicURL != "" },
+		"give one of the two: with a domain, the public URL is https and that domain"},
+	{"auth.refresh_reuse", "auth.refresh_lifetime", func(c *Config) bool { return c.Auth.RefreshReuse > c.Auth.RefreshLifetime },
+		"it may not be more than auth.refresh_lifetime"},
+	{"auth.oidc.url", "auth.oidc.client_id", func(c *Config) bool { return c.Auth.OIDC.URL != "" && c.Auth.OIDC.ClientID == "" },
+		"it needs auth.oidc.client_id"},
+	{"auth.mail.url", "auth.mail.from", func(c *Config) bool { return c.Auth.Mail.URL != "" && c.Auth.Mail.From == "" },
+		"it needs auth.mail.from"},
+	{"auth.mail.from", "server.public_url", func(c *Config) bool {
+		return c.Auth.Mail.URL != "" && c.Server.PublicURL == "" && c.Server.Domain == "" && !strings.HasPrefix(c.Server.Listen, "127.")
+	},
+		"links in mails need server.public_url or server.domain"},
+	{"auth.oidc.client_secret_file", "auth.oidc.client_secret", func(c *Config) bool { return c.Auth.OIDC.ClientSecretFile != "" && c.Auth.OIDC.ClientSecret != "" },
+		"give one of the two"},
+	{"auth.github.client_secret_file", "auth.github.client_secret", func(c *Config) bool {
+		return c.Auth.GitHub.ClientSecretFile != "" && c.Auth.GitHub.ClientSecret != ""
+	},
+		"give one of the two"},
 	{"sandbox.memory", "sandbox.total_memory", func(c *Config) bool { return c.Sandbox.Memory > c.Sandbox.TotalMemory },
 		"one sandbox may not have more than sandbox.total_memory"},
 	{"sandbox.disk", "sandbox.memory", func(c *Config) bool { return c.Sandbox.Disk > c.Sandbox.Memory },

@@ -15,6 +15,7 @@ type Config struct {
 	Server   Server
 	Database Database
 	Log      Log
+	Auth     Auth
 	Tools    Tools
 	Sandbox  Sandbox
 	Space    Space
@@ -35,6 +36,14 @@ type Server struct {
 	Burst          int
 	MaxConcurrent  int // per user
 	ShutdownGrace  time.Duration
+
+	Domain         string // empty: no TLS of our own
+	HTTPSListen    string
+	HTTPListen     string // empty: none
+	ACMEURL        string
+	ACMEEmail      string
+	ACMECAFile     string   // absolute
+	TrustedProxies []string // prefixes
 }
 
 // Database is the section database.

@@ -80,6 +80,8 @@ func TestDefaults(t *testing.T) {
 	}
 	// Every field but those that are empty by default has one.
 	empty := []string{"File", "Server.PublicURL", "Server.Metrics", "Server.AllowedHosts", "Server.AllowedOrigins", "Database.URL", "Tools.Prefix", "Sandbox.Rootfs", "Sandbox.ProcessMemory",
+		"Server.Domain", "Server.ACMEEmail", "Server.ACMECAFile", "Server.TrustedProxies",
+		"Auth.AllowEmails", "Auth.AllowDomains", "Auth.AllowGitHubUsers", "Auth.AllowGitHubOrgs", "Auth.Mail",
 		"Remotes.AllowNetworks", "Remotes.CAFile", "Remotes.SSHKey", "Remotes.SSHKnownHosts"}
 	v := reflect.ValueOf(*c)
 	check := func(name string, f reflect.Value) {
@@ -411,7 +413,11 @@ func TestExampleSaysTheDefaults(t *testing.T) {
 			t.Fatalf("%v\n%s", err, file)
 		}
 		got.File, got.DataDir = "", want.DataDir
-		for _, l := range []*[]string{&got.Server.AllowedHosts, &got.Server.AllowedOrigins, &got.Remotes.AllowNetworks} {
+		for _, l := range []*[]string{
+			&got.Server.AllowedHosts, &got.Server.AllowedOrigins, &got.Server.TrustedProxies, &got.Remotes.AllowNetworks,
+			&got.Auth.AllowEmails, &got.Auth.AllowDomains, &got.Auth.AllowGitHubUsers, &got.Auth.AllowGitHubOrgs,
+			&got.Auth.Issuer.Audience, &got.Auth.Issuer.DefaultScopes, &got.Auth.Issuer.RequireClaims,
+		} {
 			if len(*l) == 0 {
 				*l = nil
 			}
@@ -420,7 +426,7 @@ func TestExampleSaysTheDefaults(t *testing.T) {
 			t.Errorf("got  %+v\nwant %+v", got, want)
 		}
 	}
-	if n := strings.Count(strings.Join(lines, ""), "listen:"); n != 1 {
+	if n := strings.Count(strings.Join(lines, ""), " listen:"); n != 1 {
 		t.Error("the second configuration is not what it should be")
 	}
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -75,6 +76,10 @@ const (
 
 // keys returns the table, in the order of the reference.
 func keys() []key {
+	return slices.Concat(serverKeys(), authKeys(), workKeys())
+}
+
+func serverKeys() []key {
 	return []key{
 		row("data_dir", "Where everything is kept: spaces, the database, the index.", str, "",
 			func(c *Config) *string { return &c.DataDir }, absolute).named("data").shown("$XDG_DATA_HOME/satchel, else ~/.local/share/satchel"),
@@ -100,6 +105,21 @@ func keys() []key {
 		row("server.shutdown_grace", "How long the whole end of the server may take; running commands have sandbox.grace of it before they are ended, and what they changed is saved.", duration, 20*time.Second,
 			func(c *Config) *time.Duration { return &c.Server.ShutdownGrace }, durations(0, time.Hour)),
 
+		row("server.domain", "Name under which the whole internet reaches the server: it gets a certificate for it by ACME, and serves https.", str, "",
+			func(c *Config) *string { return &c.Server.Domain }, domain).named("domain"),
+		row("server.https_listen", "Address and port for https, where server.domain is set.", str, ":443",
+			func(c *Config) *string { return &c.Server.HTTPSListen }, required, address),
+		row("server.http_listen", "Address and port that answers ACME's challenges and sends browsers to https, where server.domain is set; empty for none, which challenges over https alone.", str, ":80",
+			func(c *Config) *string { return &c.Server.HTTPListen }, address),
+		row("server.acme_url", "Directory of the authority that certificates come from.", str, "https://acme-v02.api.letsencrypt.org/directory",
+			func(c *Config) *string { return &c.Server.ACMEURL }, required, endpointURL),
+		row("server.acme_email", "Address that the authority may write to about certificates.", str, "",
+			func(c *Config) *string { return &c.Server.ACMEEmail }, mailbox),
+		row("server.acme_ca_file", "File of further authorities (PEM) whose certificate the directory may have.", str, "",
+			func(c *Config) *string { return &c.Server.ACMECAFile }, absolute),
+		row("server.trusted_proxies", "Networks of reverse proxies whose X-Forwarded-For says where a request comes from. Forwarded headers of others are ignored, and none says under which URL the server is reached: that is public_url.", list, nil,
+			func(c *Config) *[]string { return &c.Server.TrustedProxies }, eachOf(network)),
+
 		row("database.url", "sqlite:PATH, or postgres://user:password@host/name for several servers. Give a password in the file or the variable: other users can see flags.", str, "",
 			func(c *Config) *string { return &c.Database.URL }, databaseURL).secretly().shown("sqlite:satchel.db in data_dir"),
 
@@ -107,7 +127,11 @@ func keys() []key {
 			func(c *Config) *string { return &c.Log.Level }),
 		row("log.format", "How log lines are written to standard error.", enum("text", "json"), "text",
 			func(c *Config) *string { return &c.Log.Format }),
+	}
+}
 
+func workKeys() []key {
+	return []key{
 		row("tools.prefix", "Put before the names of all tools, where a client mixes up those of several servers.", str, "",
 			func(c *Config) *string { return &c.Tools.Prefix }, toolPrefix),
 		row("tools.chatgpt", "Whether clients are offered search and fetch in ChatGPT's form: those that are ChatGPT, all, or none.", enum("auto", "always", "never"), "auto",
@@ -302,6 +326,11 @@ var sections = []struct{ name, doc string }{
 	{"server", "How clients reach the server, and how much one of them may ask."},
 	{"database", "Where users, keys and other rows are kept. Spaces are always git repositories in `data_dir`."},
 	{"log", "What the server says about its work."},
+	{"auth", "Who may use the server, and what clients are given. See docs/auth.md."},
+	{"auth.issuer", "Another issuer's access tokens, in place of the built-in authorization server. Off without a URL. docs/auth.md has the settings for Supabase, Auth0, Keycloak and Entra."},
+	{"auth.oidc", "Signing in with an OpenID provider. Off without a URL."},
+	{"auth.github", "Signing in with GitHub. Off without a client id."},
+	{"auth.mail", "Signing in by a mailed link. Off without a URL."},
 	{"tools", "How the tools present themselves to clients."},
 	{"sandbox", "Where `bash` runs, and within what limits."},
 	{"space", "What a space may hold."},
