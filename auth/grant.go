@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"errors"
 	"time"
 
 	"satchel/internal/space"
@@ -85,3 +86,14 @@ type External struct {
 	Scopes          []space.Scope
 	Space           string // as Store.FindSpace takes it; empty: the person's first
 }
+
+// What a token request fails with (RFC 6749 section 5.2, RFC 8707 section 2), as
+// the cause of a fault.Invalid whose message the client may see.
+var (
+	// ErrInvalidGrant: the code or the refresh token is good for nothing here.
+	ErrInvalidGrant = errors.New("invalid_grant")
+	// ErrInvalidTarget: the resource is another than was granted.
+	ErrInvalidTarget = errors.New("invalid_target")
+	// ErrInvalidScope: more is asked for than was granted.
+	ErrInvalidScope = errors.New("invalid_scope")
+)

@@ -30,6 +30,8 @@ var layers = []struct {
 	{"auth/oauth/...", []string{"auth/oauth", "=auth", "internal"}},
 	{"auth/oidc/...", []string{"auth/oidc", "=auth", "internal"}},
 	{"auth/github/...", []string{"auth/github", "=auth", "internal"}},
+	{"auth/mail/...", []string{"auth/mail", "=auth", "internal"}},
+	{"auth/passkey/...", []string{"auth/passkey", "=auth", "internal"}},
 	{"auth/store/...", []string{"auth/store", "=auth", "internal"}},
 	{"gitstore/...", []string{"gitstore", "internal"}},
 	{"sandbox/...", []string{"sandbox", "internal"}},
