@@ -18,6 +18,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"satchel/auth"
 	"satchel/internal/fault"
 )
 
@@ -233,6 +234,31 @@ func TestCloseWaitsForCalls(t *testing.T) {
 		t.Errorf("Close: %v", err)
 	}
 	io.Copy(io.Discard, stream.Body) // has ended
+}
+
+// A right that was withdrawn ends what it began: the call and the stream of one
+// grant, and nobody else's.
+func TestEndCancelsWhatIsInProgress(t *testing.T) {
+	r := newRig(t)
+	mine, theirs := r.session("ann"), r.session("bob")
+	answer := r.waiting(call{session: mine, body: toolCall("1", "wait", "{}")})
+	other := r.waiting(call{token: "bob", session: theirs, body: toolCall("1", "wait", "{}")})
+	stream, err := r.start(call{method: "GET", session: mine})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Body.Close()
+	r.s.End(func(p auth.Principal) bool { return p.Grant == "g_ann" })
+	<-r.tools.ended
+	<-answer
+	io.Copy(io.Discard, stream.Body) // has ended
+	select {
+	case <-r.tools.ended:
+		t.Error("another user's call was ended too")
+	default:
+	}
+	r.s.End(func(auth.Principal) bool { return true })
+	<-other
 }
 
 func TestCloseCancelsWhatDoesNotEnd(t *testing.T) {

@@ -22,6 +22,12 @@ func (s *Server) authenticate(r *http.Request) (auth.Principal, *rpcError, http.
 	case "":
 		return p, nil, nil
 	case fault.Unauthenticated:
+		if s.o.LimitUnauthenticated != nil {
+			if wait, ok := s.o.LimitUnauthenticated(r); !ok {
+				return p, errorf(codeServer, "Too many requests without a valid token. Try again in %s s.", seconds(wait)).withStatus(http.StatusTooManyRequests),
+					http.Header{"Retry-After": {seconds(wait)}}
+			}
+		}
 		return p, errorf(codeServer, "%s", fault.PublicOf(err)).withStatus(http.StatusUnauthorized),
 			s.challenge(r, auth.ChallengeOf(err), []space.Scope{space.ScopeRead, space.ScopeWrite})
 	case fault.Forbidden:
@@ -71,7 +77,14 @@ type usage struct {
 	rate    *rate.Limiter
 	calls   int
 	streams int
+	active  map[*activity]struct{}
 	seen    time.Time
+}
+
+// activity is a call or a listening stream in progress.
+type activity struct {
+	p      auth.Principal
+	cancel func()
 }
 
 // idleUser is after which time without requests a user's usage is forgotten;
@@ -94,7 +107,7 @@ func (l *limits) user(id space.UserID) *usage {
 			}
 			l.swept = now
 		}
-		u = &usage{rate: rate.NewLimiter(rate.Limit(l.o.Rate), l.o.Burst)}
+		u = &usage{rate: rate.NewLimiter(rate.Limit(l.o.Rate), l.o.Burst), active: map[*activity]struct{}{}}
 		l.users[id] = u
 	}
 	u.seen = now
@@ -116,11 +129,12 @@ func (l *limits) take(id space.UserID) (wait time.Duration, ok bool) {
 }
 
 // begin counts a call, or a listening stream, in progress until the returned
-// function is called; ok is false where the user has too many.
-func (l *limits) begin(id space.UserID, stream bool) (end func(), ok bool) {
+// function is called; ok is false where the user has too many. cancel is called
+// where the principal's right to it ends before.
+func (l *limits) begin(p auth.Principal, stream bool, cancel func()) (end func(), ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	u := l.user(id)
+	u := l.user(p.User)
 	n, most := &u.calls, l.o.MaxConcurrent
 	if stream {
 		n, most = &u.streams, l.o.MaxStreams
@@ -129,9 +143,25 @@ func (l *limits) begin(id space.UserID, stream bool) (end func(), ok bool) {
 		return nil, false
 	}
 	*n++
+	a := &activity{p, cancel}
+	u.active[a] = struct{}{}
 	return func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		*n--
+		delete(u.active, a)
 	}, true
+}
+
+// end cancels what is in progress of principals that match.
+func (l *limits) end(match func(auth.Principal) bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, u := range l.users {
+		for a := range u.active {
+			if match(a.p) {
+				a.cancel()
+			}
+		}
+	}
 }

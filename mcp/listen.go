@@ -43,14 +43,14 @@ func (s *Server) listen(w http.ResponseWriter, r *http.Request, p auth.Principal
 	if !ok {
 		return
 	}
-	end, ok := s.limits.begin(p.User, true)
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	end, ok := s.limits.begin(p, true, cancel)
 	if !ok {
 		s.refuse(w, "concurrency", errorf(codeServer, "Too many listening streams.").withStatus(http.StatusTooManyRequests), retryAfter(nil))
 		return
 	}
 	defer end()
-	ctx, cancel := context.WithCancel(r.Context())
-	defer cancel()
 	defer context.AfterFunc(s.streams, cancel)()
 	defer s.sessions.begin(found, "", cancel, nil)()
 

@@ -67,6 +67,10 @@ type Options struct {
 	// same with /mcp appended. nil: they are not found.
 	ResourceMetadata http.Handler
 
+	// LimitUnauthenticated counts a request without a valid token, and tells
+	// where its sender had too many how long to wait. nil: no limit.
+	LimitUnauthenticated func(*http.Request) (wait time.Duration, ok bool)
+
 	MaxBody       int64   // bytes of one request; default 4 MiB
 	Rate          float64 // requests per second and user; default 50
 	Burst         int     // requests at once above Rate; default 200

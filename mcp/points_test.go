@@ -263,6 +263,26 @@ func TestPoint6Challenges(t *testing.T) {
 	}
 }
 
+// Who tries tokens is slowed down by where they come from; who has one is not.
+func TestPoint6GuessingTokensIsLimited(t *testing.T) {
+	left := 2
+	r := newRig(t, func(o *Options) {
+		o.LimitUnauthenticated = func(*http.Request) (time.Duration, bool) {
+			left--
+			return 90 * time.Second, left >= 0
+		}
+	})
+	for i, want := range []int{401, 401, 429} {
+		p := r.do(call{token: "stranger", body: initialize})
+		if p.status != want || (want == 429) != (p.header.Get("Retry-After") == "90") {
+			t.Errorf("try %d: status %d, Retry-After %q", i+1, p.status, p.header.Get("Retry-After"))
+		}
+	}
+	if p := r.do(call{body: initialize}); p.status != 200 || left != -1 {
+		t.Errorf("a good token: status %d, counted %d times", p.status, -1-left)
+	}
+}
+
 func TestPoint6RateAndConcurrency(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	r := newRig(t, func(o *Options) {

@@ -242,7 +242,15 @@ func (rq *request) notification() {
 // dispatch runs a request.
 func (rq *request) dispatch() {
 	s := rq.s
-	endCall, ok := s.limits.begin(rq.p.User, false)
+	// A legacy client that disconnects has not cancelled (2025-11-25, basic/
+	// transports); a modern one has.
+	ctx := rq.http.Context()
+	if !rq.modern {
+		ctx = context.WithoutCancel(ctx)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	endCall, ok := s.limits.begin(rq.p, false, cancel)
 	if !ok {
 		rq.out.extra.Set("Retry-After", "1")
 		rq.refuse("concurrency", errorf(codeServer, "Too many calls at once. Wait for one to end.").withStatus(http.StatusTooManyRequests))
@@ -256,14 +264,6 @@ func (rq *request) dispatch() {
 	}
 	defer s.leave(&s.callsRunning, s.callsFinished)
 
-	// A legacy client that disconnects has not cancelled (2025-11-25, basic/
-	// transports); a modern one has.
-	ctx := rq.http.Context()
-	if !rq.modern {
-		ctx = context.WithoutCancel(ctx)
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	defer context.AfterFunc(s.calls, cancel)()
 	if rq.session != nil {
 		withdraw := func() {

@@ -13,6 +13,7 @@ import (
 	protocol "github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
+	"satchel/auth"
 	"satchel/internal/fault"
 )
 
@@ -226,6 +227,10 @@ func (s *Server) Close(ctx context.Context) error {
 	}
 	return err
 }
+
+// End cancels the calls and listening streams in progress whose principal
+// matches, since what they were proven by is good no more. match must be quick.
+func (s *Server) End(match func(auth.Principal) bool) { s.limits.end(match) }
 
 // Sessions tells how many legacy sessions are open, for metrics.
 func (s *Server) Sessions() int { return s.sessions.count() }

@@ -139,18 +139,36 @@ func (p *Proxy) Resolve(ctx context.Context, host string) (netip.Addr, error) {
 // Transport returns a new transport that dials by the package's rules, through
 // no other proxy. The caller closes its idle connections.
 func (p *Proxy) Transport(config *tls.Config) *http.Transport {
-	return &http.Transport{
-		DialContext:            p.d.dial,
-		TLSClientConfig:        config,
-		ForceAttemptHTTP2:      true,
-		TLSHandshakeTimeout:    p.o.DialTimeout,
-		ResponseHeaderTimeout:  p.o.IdleTimeout,
-		IdleConnTimeout:        p.o.IdleTimeout,
-		MaxIdleConnsPerHost:    4,
-		MaxResponseHeaderBytes: 64 << 10,
-	}
+	return newTransport(p.o, p.d, config)
 }
 
 // HTTPClient returns a client that dials by the package's rules. It follows no
 // redirect: the answer that is one is returned.
 func (p *Proxy) HTTPClient() *http.Client { return p.client }
+
+// NewClient returns a client such as Proxy.HTTPClient does, without a proxy: for
+// what the server fetches itself. Its idle connections are the caller's to close.
+func NewClient(o Options, config *tls.Config) *http.Client {
+	o = o.withDefaults()
+	return newClient(newTransport(o, newDialer(o), config))
+}
+
+func newClient(t *http.Transport) *http.Client {
+	return &http.Client{
+		Transport:     t,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+func newTransport(o Options, d *dialer, config *tls.Config) *http.Transport {
+	return &http.Transport{
+		DialContext:            d.dial,
+		TLSClientConfig:        config,
+		ForceAttemptHTTP2:      true,
+		TLSHandshakeTimeout:    o.DialTimeout,
+		ResponseHeaderTimeout:  o.IdleTimeout,
+		IdleConnTimeout:        o.IdleTimeout,
+		MaxIdleConnsPerHost:    4,
+		MaxResponseHeaderBytes: 64 << 10,
+	}
+}

@@ -68,10 +68,7 @@ func NewProxy(ctx context.Context, o Options) (*Proxy, error) {
 		tunnels: make(chan struct{}, o.MaxTunnels),
 		open:    map[net.Conn]struct{}{},
 	}
-	p.client = &http.Client{
-		Transport:     p.Transport(nil),
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
+	p.client = newClient(p.Transport(nil))
 	dialing, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	p.cancel = cancel
 	p.server = &http.Server{
