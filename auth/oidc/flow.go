@@ -1,0 +1,140 @@
+package oidc
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+
+	goidc "github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
+
+	"satchel/auth"
+	"satchel/internal/fault"
+)
+
+// flow is what Finish must know of Begin. It holds secrets: its keeper gives it
+// to nobody, once.
+type flow struct {
+	Issuer   string `json:"issuer"`
+	Redirect string `json:"redirect"`
+	State    string `json:"state"`
+	Verifier string `json:"verifier"`
+	Nonce    string `json:"nonce"`
+}
+
+// maxFlow and maxParameter bound, in bytes, what Finish is given.
+const (
+	maxFlow      = 8 << 10
+	maxParameter = 4 << 10
+)
+
+// Begin returns where to send the browser, and what Finish needs, which the
+// caller keeps for one use. The state must be a fresh one that nobody can guess
+// and that the caller ties to the browser. The error is a fault.Unavailable
+// while the issuer is down.
+func (p *Provider) Begin(ctx context.Context, redirectURI, state string) (location string, data []byte, err error) {
+	i, err := p.issuer(ctx)
+	if err != nil {
+		return "", nil, err
+	}
+	f := flow{Issuer: p.o.Issuer, Redirect: redirectURI, State: state, Verifier: oauth2.GenerateVerifier(), Nonce: rand.Text()}
+	if data, err = json.Marshal(f); err != nil {
+		return "", nil, fmt.Errorf("oidc: %w", err)
+	}
+	return p.config(i, redirectURI).AuthCodeURL(state, oauth2.S256ChallengeOption(f.Verifier), goidc.Nonce(f.Nonce)), data, nil
+}
+
+func (p *Provider) config(i *issuer, redirectURI string) *oauth2.Config {
+	return &oauth2.Config{
+		ClientID: p.o.ClientID, ClientSecret: p.o.ClientSecret,
+		Endpoint: i.endpoint, RedirectURL: redirectURI, Scopes: p.o.Scopes,
+	}
+}
+
+// Finish returns who signed in, from what Begin returned and the query of the
+// request to the redirect URI. Whoever calls it has made sure that the flow is
+// this browser's, and that it is used once. The error is a fault: Forbidden where
+// the person or the issuer said no, Invalid where the sign-in must begin again,
+// Unauthenticated where the issuer's answer cannot be trusted, and Unavailable
+// while it is down or where this server is not set up properly there.
+func (p *Provider) Finish(ctx context.Context, redirectURI string, data []byte, q url.Values) (auth.Claimant, error) {
+	var f flow
+	if len(data) > maxFlow || json.Unmarshal(data, &f) != nil || f.Issuer != p.o.Issuer || f.Redirect != redirectURI || f.Verifier == "" || f.Nonce == "" {
+		return auth.Claimant{}, again("of another sign-in")
+	}
+	for name, values := range q {
+		// RFC 6749 section 3.1: a parameter must not come more than once.
+		if len(values) != 1 || len(values[0]) > maxParameter {
+			return auth.Claimant{}, again("the parameter " + name[:min(len(name), 40)] + " came several times or is too long")
+		}
+	}
+	if f.State == "" || subtle.ConstantTimeCompare([]byte(q.Get("state")), []byte(f.State)) != 1 {
+		return auth.Claimant{}, again("another state")
+	}
+	i, err := p.issuer(ctx)
+	if err != nil {
+		return auth.Claimant{}, err
+	}
+	// RFC 9207 section 2.4: before anything else of the response is believed, an
+	// error too.
+	if iss := q.Get("iss"); (i.namesItself || q.Has("iss")) && iss != p.o.Issuer {
+		return auth.Claimant{}, again(fmt.Sprintf("the response is of the issuer %q", iss))
+	}
+	if code := q.Get("error"); code != "" {
+		return auth.Claimant{}, p.refused(code, q.Get("error_description"))
+	}
+	if q.Get("code") == "" {
+		return auth.Claimant{}, again("no code")
+	}
+	ctx = goidc.ClientContext(ctx, p.client)
+	token, err := p.config(i, redirectURI).Exchange(ctx, q.Get("code"), oauth2.VerifierOption(f.Verifier))
+	if err != nil {
+		return auth.Claimant{}, p.exchangeError(err)
+	}
+	return p.claimant(ctx, i, token, f.Nonce)
+}
+
+// again is for what is cured by beginning anew.
+func again(why string) error {
+	return fault.Wrap(errors.New("oidc: "+why), fault.Invalid, "This sign-in is over or was begun elsewhere. Please sign in again.")
+}
+
+// refused names an error of the authorization response (RFC 6749 section 4.1.2.1,
+// OpenID Connect Core 1.0 section 3.1.2.6). Its description anybody can write
+// into a link, so it is for the log.
+func (p *Provider) refused(code, description string) error {
+	cause := fmt.Errorf("oidc: the issuer answered %q: %q", cut(code, 100), cut(description, 500))
+	switch code {
+	case "access_denied":
+		return fault.Wrap(cause, fault.Forbidden, "The sign-in was refused or cancelled. You can try again, or sign in another way.")
+	case "server_error", "temporarily_unavailable":
+		return p.unavailable(cause)
+	case "login_required", "interaction_required", "consent_required", "account_selection_required":
+		return fault.Wrap(cause, fault.Invalid, "The sign-in was not completed. Please sign in again.")
+	}
+	return p.misconfigured(cause)
+}
+
+// exchangeError names an error of the token response (RFC 6749 section 5.2).
+func (p *Provider) exchangeError(err error) error {
+	var r *oauth2.RetrieveError
+	if !errors.As(err, &r) {
+		return p.wrap(err)
+	}
+	cause := fmt.Errorf("oidc: the token endpoint answered %d, %q: %q", r.Response.StatusCode, cut(r.ErrorCode, 100), cut(r.ErrorDescription, 500))
+	if r.ErrorCode == "invalid_grant" {
+		return fault.Wrap(cause, fault.Invalid, "This sign-in is over or was begun elsewhere. Please sign in again.")
+	}
+	return p.misconfigured(cause)
+}
+
+func (p *Provider) misconfigured(cause error) error {
+	p.o.Logger.Error("sign-in with the OpenID provider is not set up properly", "issuer", p.o.Issuer, "error", cause)
+	return fault.Wrap(cause, fault.Unavailable, "Sign-in with %s is not set up properly. Please tell who runs this server.", p.o.Label)
+}
+
+func cut(s string, n int) string { return s[:min(len(s), n)] }
