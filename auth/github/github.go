@@ -1,0 +1,151 @@
+package github
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// Options configure a Provider. Zero fields take the defaults.
+type Options struct {
+	// URL is GitHub's address; default https://github.com. It is the issuer of
+	// the claimants.
+	URL string
+	// API is the address of its REST API; default what belongs to URL:
+	// https://api.github.com, https://api.TENANT.ghe.com, or /api/v3 under the URL
+	// of a GitHub Enterprise server.
+	API string
+	// ClientID and ClientSecret are those of a GitHub App or an OAuth App.
+	ClientID, ClientSecret string
+	// Label is what a button says after "Sign in with"; default "GitHub".
+	Label string
+	// NeedOrgs asks for the organisations that a person is a member of, which an
+	// allow list of organisations needs. It asks the person for one scope more.
+	NeedOrgs bool
+	// Transport makes the requests; default one with timeouts. No redirect is
+	// followed.
+	Transport http.RoundTripper
+	// Timeout bounds one request with its answer; default 10 seconds.
+	Timeout time.Duration
+	// RevokeTimeout bounds the revocation of the token at the end of a sign-in,
+	// whose failure is only logged; default 3 seconds.
+	RevokeTimeout time.Duration
+	// MaxResponse bounds an answer in bytes; default 1 MiB.
+	MaxResponse int64
+	// MaxPages bounds the pages of 100 that are read of a person's addresses, and
+	// of their organisations; default 10.
+	MaxPages int
+	Logger   *slog.Logger
+	Now      func() time.Time
+}
+
+func (o Options) withDefaults() Options {
+	if o.URL == "" {
+		o.URL = "https://github.com"
+	}
+	o.URL = strings.TrimRight(o.URL, "/")
+	if o.Label == "" {
+		o.Label = "GitHub"
+	}
+	if o.Timeout == 0 {
+		o.Timeout = 10 * time.Second
+	}
+	if o.RevokeTimeout == 0 {
+		o.RevokeTimeout = 3 * time.Second
+	}
+	if o.Transport == nil {
+		o.Transport = &http.Transport{
+			Proxy:                  http.ProxyFromEnvironment,
+			ForceAttemptHTTP2:      true,
+			TLSHandshakeTimeout:    o.Timeout,
+			ResponseHeaderTimeout:  o.Timeout,
+			IdleConnTimeout:        time.Minute,
+			MaxIdleConnsPerHost:    2,
+			MaxResponseHeaderBytes: 64 << 10,
+		}
+	}
+	if o.MaxResponse == 0 {
+		o.MaxResponse = 1 << 20
+	}
+	if o.MaxPages == 0 {
+		o.MaxPages = 10
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return o
+}
+
+// Provider signs people in with one GitHub. It is safe for concurrent use.
+type Provider struct {
+	o      Options
+	client *http.Client
+}
+
+// New returns a Provider without a request to GitHub. The error says what is
+// wrong with the options.
+func New(o Options) (*Provider, error) {
+	o = o.withDefaults()
+	u, err := checkURL(o.URL)
+	if err != nil {
+		return nil, fmt.Errorf("github: the address %q: %w", o.URL, err)
+	}
+	if o.API == "" {
+		o.API = api(u)
+	}
+	o.API = strings.TrimRight(o.API, "/")
+	if _, err := checkURL(o.API); err != nil {
+		return nil, fmt.Errorf("github: the API's address %q: %w", o.API, err)
+	}
+	if o.ClientID == "" {
+		return nil, fmt.Errorf("github: a client id is needed")
+	}
+	return &Provider{o: o, client: &http.Client{
+		Transport: o.Transport,
+		Timeout:   o.Timeout,
+		// No token or secret goes where an answer points.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}, nil
+}
+
+// Close closes idle connections.
+func (p *Provider) Close() { p.client.CloseIdleConnections() }
+
+// Label is what a button says after "Sign in with".
+func (p *Provider) Label() string { return p.o.Label }
+
+// api returns the address of the REST API of the GitHub at u.
+func api(u *url.URL) string {
+	host := strings.ToLower(u.Host)
+	switch {
+	case host == "github.com":
+		return "https://api.github.com"
+	case strings.HasSuffix(host, ".ghe.com"):
+		return "https://api." + host
+	}
+	return u.String() + "/api/v3"
+}
+
+// checkURL refuses an address to which a secret must not go.
+func checkURL(s string) (*url.URL, error) {
+	u, err := url.Parse(s)
+	switch {
+	case err != nil || u.Opaque != "" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		return nil, fmt.Errorf("it is not a URL such as https://github.example.com")
+	case u.Scheme == "http" && !thisMachine(u.Hostname()), u.Scheme != "https" && u.Scheme != "http":
+		return nil, fmt.Errorf("it must begin with https://")
+	}
+	return u, nil
+}
+
+func thisMachine(host string) bool {
+	a, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && a.IsLoopback()
+}
