@@ -1,0 +1,134 @@
+package passkey
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"github.com/go-webauthn/webauthn/protocol"
+	"github.com/go-webauthn/webauthn/webauthn"
+
+	"satchel/internal/fault"
+)
+
+// BeginRegistration returns the options for a new passkey of the user's, as JSON
+// of the form {"publicKey": …} (the publicKey is what
+// PublicKeyCredential.parseCreationOptionsFromJSON takes), and the flow, which
+// the caller keeps for one use. Only the user themselves, signed in, may begin.
+func (s *Service) BeginRegistration(u User) (options, data []byte, err error) {
+	o, err := ownerOf(u)
+	if err != nil {
+		return nil, nil, err
+	}
+	creation, session, err := s.rp.BeginRegistration(o,
+		webauthn.WithCredentialParameters(algorithms()),
+		webauthn.WithExclusions(webauthn.Credentials(o.credentials).CredentialDescriptors()))
+	if err != nil {
+		return nil, nil, fmt.Errorf("passkey: %w", err)
+	}
+	return s.begin(registration, creation, session.Challenge, u.ID)
+}
+
+// FinishRegistration checks the browser's response, which is the JSON of
+// PublicKeyCredential.toJSON, and returns the passkey's id and what is to be kept
+// of it. The error is a fault: Invalid where the flow is over or another user's
+// or the response is malformed, TooLarge, Conflict where the user has the passkey
+// already, Unauthenticated where the response does not prove what it must.
+func (s *Service) FinishRegistration(u User, data, response []byte) (id, credential []byte, err error) {
+	if err := s.checkSize(response); err != nil {
+		return nil, nil, err
+	}
+	session, err := s.session(registration, data)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !bytes.Equal(session.UserID, u.ID) {
+		return nil, nil, fault.Wrap(errors.New("passkey: the flow is another user's"), fault.Invalid, "This passkey was asked for elsewhere. Please try again.")
+	}
+	o, err := ownerOf(u)
+	if err != nil {
+		return nil, nil, err
+	}
+	parsed, err := protocol.ParseCredentialCreationResponseBytes(response)
+	if err != nil {
+		return nil, nil, malformed(err)
+	}
+	if err := s.checkClient(parsed.Response.CollectedClientData); err != nil {
+		return nil, nil, err
+	}
+	c, err := s.rp.CreateCredential(o, session, parsed)
+	if err != nil {
+		return nil, nil, s.unverified(err)
+	}
+	for _, known := range o.credentials {
+		if bytes.Equal(known.ID, c.ID) {
+			return nil, nil, fault.New(fault.Conflict, "You have this passkey already.")
+		}
+	}
+	if credential, err = encode(*c); err != nil {
+		return nil, nil, err
+	}
+	return c.ID, credential, nil
+}
+
+// BeginSignIn returns the options to sign in with any passkey that the person has
+// for this server, as JSON of the form {"publicKey": …}, and the flow, which the
+// caller ties to the browser and keeps for one use.
+func (s *Service) BeginSignIn() (options, data []byte, err error) {
+	assertion, session, err := s.rp.BeginDiscoverableLogin(webauthn.WithUserVerification(protocol.VerificationRequired))
+	if err != nil {
+		return nil, nil, fmt.Errorf("passkey: %w", err)
+	}
+	return s.begin(signIn, assertion, session.Challenge, nil)
+}
+
+// FinishSignIn checks the browser's response, which is the JSON of
+// PublicKeyCredential.toJSON, asking find for the user who has the credential and
+// whose id the user handle is. It returns the passkey's id, and what is to be
+// kept of it in place of what was kept: its counter moved on. The error is a
+// fault: Invalid where the flow is over or the response is malformed, TooLarge,
+// Unauthenticated where the response does not prove what it must or find knows
+// nobody (fault.NotFound), Forbidden where the counter says that the passkey was
+// copied, or another error of find's.
+func (s *Service) FinishSignIn(data, response []byte, find func(credentialID, userHandle []byte) (User, error)) (id, credential []byte, err error) {
+	if err := s.checkSize(response); err != nil {
+		return nil, nil, err
+	}
+	session, err := s.session(signIn, data)
+	if err != nil {
+		return nil, nil, err
+	}
+	parsed, err := protocol.ParseCredentialRequestResponseBytes(response)
+	if err != nil {
+		return nil, nil, malformed(err)
+	}
+	if err := s.checkClient(parsed.Response.CollectedClientData); err != nil {
+		return nil, nil, err
+	}
+	var unknown error // of find, which go-webauthn flattens to a text
+	_, c, err := s.rp.ValidatePasskeyLogin(func(rawID, userHandle []byte) (webauthn.User, error) {
+		u, err := find(rawID, userHandle)
+		if err != nil {
+			unknown = err
+			return nil, err
+		}
+		return ownerOf(u)
+	}, session, parsed)
+	switch {
+	case unknown != nil && fault.CodeOf(unknown) == fault.NotFound:
+		return nil, nil, fault.Wrap(unknown, fault.Unauthenticated, "This passkey is not known here. It may have been removed.")
+	case unknown != nil:
+		return nil, nil, unknown
+	case err != nil:
+		return nil, nil, s.unverified(err)
+	case c.Authenticator.CloneWarning:
+		// WebAuthn Level 3 section 6.1.1: of two copies of a key at least one is
+		// not its owner's, and nobody knows which.
+		s.o.Logger.Warn("a passkey's counter did not move on: there may be a copy of it", "counter", parsed.Response.AuthenticatorData.Counter, "kept", c.Authenticator.SignCount)
+		return nil, nil, fault.New(fault.Forbidden, "This passkey may have been copied, since its counter did not move on. Sign in another way, remove it, and add a new one.")
+	}
+	if credential, err = encode(*c); err != nil {
+		return nil, nil, err
+	}
+	return c.ID, credential, nil
+}
