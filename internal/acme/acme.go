@@ -1,0 +1,224 @@
+package acme
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/crypto/acme"
+)
+
+// Options say for whom a [Manager] keeps a certificate, and where it comes from.
+type Options struct {
+	Domain       string // the name, in lower case and, where it is international, in its ASCII form
+	Dir          string // where the certificate and the account's key are kept; made with mode 0700
+	DirectoryURL string // the authority's directory (RFC 8555 section 7.1.1)
+	Email        string // to which the authority may write; may be empty
+	CAFile       string // PEM file of authorities whose certificate the directory may have, besides the system's; may be empty
+	// RetryMin and RetryMax bound the pause after a failure, which doubles with
+	// each; 5 minutes and 6 hours where they are not positive. Let's Encrypt
+	// takes 5 failed attempts per hour.
+	RetryMin, RetryMax time.Duration
+	// Timeout bounds one attempt; 5 minutes where it is not positive.
+	Timeout time.Duration
+	Logger  *slog.Logger     // none where it is nil
+	Now     func() time.Time // time.Now where it is nil
+}
+
+// Manager keeps the certificate of one name. Its methods may be called from any
+// goroutine.
+type Manager struct {
+	o     Options
+	dir   string // of this authority
+	http  *http.Client
+	log   *slog.Logger
+	sleep func(ctx context.Context, d time.Duration) error
+
+	cert      atomic.Pointer[tls.Certificate]
+	challenge atomic.Pointer[challenge]
+	http01    atomic.Bool // whether HTTPHandler is in use
+	ready     chan struct{}
+
+	client *acme.Client // the loop's alone
+	worked string       // the challenge that succeeded last; the loop's alone
+
+	mu     sync.Mutex
+	status Status
+	end    context.CancelFunc // nil before Start
+	closed bool
+	loop   sync.WaitGroup
+}
+
+// challenge is what the authority is shown while it checks that the name is ours.
+type challenge struct {
+	cert       *tls.Certificate // for tls-alpn-01
+	path, body string           // for http-01
+}
+
+// Status is what is known of the certificate.
+type Status struct {
+	Domain      string
+	Authority   string    // the directory
+	Issuer      string    // whom the certificate names as such; empty without one
+	NotBefore   time.Time // zero without a certificate
+	NotAfter    time.Time
+	Failures    int       // since the last success
+	LastError   string    // what went wrong last, and what to do; empty after a success
+	LastFailure time.Time // zero after a success
+	NextAttempt time.Time // when the authority is asked next
+}
+
+// New checks the options and loads the certificate that is there. It asks nobody
+// anything: Start does.
+func New(o Options) (*Manager, error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.RetryMin <= 0 {
+		o.RetryMin = 5 * time.Minute
+	}
+	if o.RetryMax <= 0 {
+		o.RetryMax = 6 * time.Hour
+	}
+	if o.Timeout <= 0 {
+		o.Timeout = 5 * time.Minute
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	roots, err := authorities(o.CAFile)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := makeDir(o.Dir, o.DirectoryURL)
+	if err != nil {
+		return nil, err
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.TLSClientConfig = &tls.Config{RootCAs: roots}
+	m := &Manager{
+		o: o, dir: dir, log: o.Logger.With("domain", o.Domain), sleep: sleep,
+		http:  &http.Client{Transport: transport, Timeout: time.Minute},
+		ready: make(chan struct{}), status: Status{Domain: o.Domain, Authority: o.DirectoryURL},
+	}
+	cert, err := m.loadCertificate()
+	switch {
+	case err == nil:
+		m.use(cert)
+	case !errors.Is(err, os.ErrNotExist):
+		m.log.Warn("the certificate on disk is of no use, and another one is asked for", "err", err)
+	}
+	return m, nil
+}
+
+func authorities(file string) (*x509.CertPool, error) {
+	if file == "" {
+		return nil, nil // the system's
+	}
+	pem, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("authorities for the ACME directory: %w", err)
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool()
+	}
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("%s holds no certificate in PEM form", file)
+	}
+	return pool, nil
+}
+
+// Start begins to ask the authority, where there is no certificate or it must be
+// renewed, in a goroutine that Close ends. The listeners must accept by then:
+// the authority connects to them. It returns at once.
+func (m *Manager) Start() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.end != nil || m.closed {
+		return
+	}
+	ctx, end := context.WithCancel(context.Background())
+	m.end = end
+	m.loop.Go(func() { m.run(ctx) })
+}
+
+// Close ends what Start began, and waits for it. The certificate is still served.
+func (m *Manager) Close() {
+	m.mu.Lock()
+	m.closed = true
+	if m.end != nil {
+		m.end()
+	}
+	m.mu.Unlock()
+	m.loop.Wait()
+	m.http.CloseIdleConnections()
+}
+
+// Ready is closed once there is a certificate.
+func (m *Manager) Ready() <-chan struct{} { return m.ready }
+
+// Status returns what is known of the certificate now.
+func (m *Manager) Status() Status {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.status
+}
+
+// TLSConfig returns the configuration of the https listener: TLS 1.2 or later,
+// HTTP/2 and HTTP/1.1, and the authority's tls-alpn-01 challenge (RFC 8737).
+// Whoever connects under another name, or under none, is refused.
+func (m *Manager) TLSConfig() *tls.Config {
+	return &tls.Config{
+		MinVersion:     tls.VersionTLS12,
+		NextProtos:     []string{"h2", "http/1.1", acme.ALPNProto},
+		GetCertificate: m.certificateFor,
+	}
+}
+
+// What a handshake fails with. They hold nothing that a client sent, since they
+// are logged.
+var (
+	errOtherName     = errors.New("acme: the client asks for another name than this server's")
+	errNoChallenge   = errors.New("acme: a challenge is asked for while none is under way")
+	errNoCertificate = errors.New("acme: there is no certificate yet")
+)
+
+func (m *Manager) certificateFor(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+	if !strings.EqualFold(strings.TrimSuffix(hello.ServerName, "."), m.o.Domain) {
+		return nil, errOtherName
+	}
+	// Only the authority offers this protocol and no other (RFC 8737 section 3).
+	if len(hello.SupportedProtos) == 1 && hello.SupportedProtos[0] == acme.ALPNProto {
+		if c := m.challenge.Load(); c != nil && c.cert != nil {
+			return c.cert, nil
+		}
+		return nil, errNoChallenge
+	}
+	if c := m.cert.Load(); c != nil {
+		return c, nil
+	}
+	return nil, errNoCertificate
+}
+
+// use makes a certificate the one that is served.
+func (m *Manager) use(c *tls.Certificate) {
+	first := m.cert.Swap(c) == nil
+	m.mu.Lock()
+	s := &m.status
+	s.Issuer, s.NotBefore, s.NotAfter = c.Leaf.Issuer.String(), c.Leaf.NotBefore, c.Leaf.NotAfter
+	s.Failures, s.LastError, s.LastFailure, s.NextAttempt = 0, "", time.Time{}, renewAt(c.Leaf)
+	m.mu.Unlock()
+	if first {
+		close(m.ready)
+	}
+}

@@ -1,0 +1,141 @@
+package acme
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/crypto/acme"
+)
+
+// explain says in a sentence or two what a failure means and what to do about it.
+func explain(err error, domain string) string {
+	if failed, ok := errors.AsType[challengeErrors](err); ok {
+		var all []string
+		for _, c := range failed {
+			port := "443"
+			if c.typ == http01 {
+				port = "80"
+			}
+			if s := explainOne(c.err, domain, port); !slices.Contains(all, s) {
+				all = append(all, s)
+			}
+		}
+		return strings.Join(all, " ")
+	}
+	return explainOne(err, domain, "443")
+}
+
+func explainOne(err error, domain, port string) string {
+	if p := problem(err); p != nil {
+		if s := explainProblem(kind(p), domain, port); s != "" {
+			if p.Detail != "" && kind(p) != "rateLimited" {
+				s += " The authority says: " + clean(p.Detail)
+			}
+			return s
+		}
+		return fmt.Sprintf("The authority refuses: %s (%s).", clean(p.Detail), clean(kind(p)))
+	}
+	_, unknownAuthority := errors.AsType[x509.UnknownAuthorityError](err)
+	_, otherHost := errors.AsType[x509.HostnameError](err)
+	_, path := errors.AsType[*fs.PathError](err)
+	_, network := errors.AsType[*net.OpError](err)
+	_, dns := errors.AsType[*net.DNSError](err)
+	switch {
+	case errors.Is(err, errNotOffered):
+		return "The authority does not check names over port " + port + "."
+	case unknownAuthority || otherHost:
+		return "The certificate of the authority's own directory is not trusted: check server.acme_url, and name its authority in server.acme_ca_file where it is a private one."
+	case network || dns:
+		return "The authority cannot be reached from here: let the server connect to the internet over https, and check server.acme_url."
+	case errors.Is(err, context.DeadlineExceeded):
+		return "The authority did not finish in time. It is asked again."
+	case path:
+		return "What belongs to the certificate cannot be read or written: " + err.Error() + "."
+	}
+	return "The authority did not give a certificate: " + clean(err.Error())
+}
+
+func explainProblem(kind, domain, port string) string {
+	switch kind {
+	case "dns":
+		return "The authority finds no address for " + domain + ": make an A record (and an AAAA record, where the server has IPv6) that points to this server."
+	case "connection":
+		return "The authority cannot connect to " + domain + " on port " + port + ": let the DNS records point to this server, and open that port in its firewall and on its router."
+	case "tls", "unauthorized", "incorrectResponse":
+		return "Another server answers for " + domain + " on port " + port + ": let all its A and AAAA records point to this one, and let no proxy in between end TLS."
+	case "caa":
+		return "A CAA record of " + domain + " does not let this authority give certificates: add it to the record, or configure another one."
+	case "rateLimited":
+		return "The authority's limit for " + domain + " is reached: there is nothing to do but to wait until it is asked again."
+	case "rejectedIdentifier", "unsupportedIdentifier":
+		return "The authority gives no certificates for " + domain + ": server.domain must be a public name that is yours."
+	case "accountDoesNotExist":
+		return "The authority no longer knows this server's account: another is made at the next attempt."
+	case "externalAccountRequired":
+		return "This authority wants an account that was made with it beforehand, which Satchel does not support: configure another one."
+	case "invalidContact", "unsupportedContact":
+		return "The authority does not take the address in server.acme_email: change it, or leave it empty."
+	case "serverInternal":
+		return "The authority has trouble of its own. It is asked again."
+	}
+	return ""
+}
+
+// problem returns the authority's own words (RFC 7807) on why something failed.
+func problem(err error) *acme.Error {
+	if a, ok := errors.AsType[*acme.AuthorizationError](err); ok {
+		for _, e := range a.Errors {
+			if p, ok := errors.AsType[*acme.Error](e); ok {
+				return p
+			}
+		}
+	}
+	if o, ok := errors.AsType[*acme.OrderError](err); ok && o.Problem != nil {
+		return o.Problem
+	}
+	p, _ := errors.AsType[*acme.Error](err)
+	return p
+}
+
+// kind is the last word of a problem's type, as RFC 8555 section 6.7 lists them.
+func kind(p *acme.Error) string {
+	return p.ProblemType[strings.LastIndexByte(p.ProblemType, ':')+1:]
+}
+
+func isProblem(err error, k string) bool {
+	p := problem(err)
+	return p != nil && kind(p) == k
+}
+
+// retryAfter is how long the authority asks to be left alone; 0 where it does not.
+func retryAfter(err error) time.Duration {
+	p := problem(err)
+	if p == nil {
+		return 0
+	}
+	if d, ok := acme.RateLimit(p); ok && d > 0 {
+		return d
+	}
+	return 0
+}
+
+// clean makes another server's words fit for a line of text.
+func clean(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, s)
+	if len(s) > 500 {
+		s = strings.ToValidUTF8(s[:500], "") + "…"
+	}
+	return s
+}

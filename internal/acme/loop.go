@@ -1,0 +1,99 @@
+package acme
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/x509"
+	"time"
+)
+
+// look is how long the loop sleeps at most before it looks at the clock again,
+// which may be set, or go on while the machine sleeps.
+const look = time.Hour
+
+// run asks the authority whenever a certificate is due, until ctx ends.
+func (m *Manager) run(ctx context.Context) {
+	for {
+		for {
+			wait := m.Status().NextAttempt.Sub(m.o.Now())
+			if wait <= 0 {
+				break
+			}
+			if m.sleep(ctx, min(wait, look)) != nil {
+				return
+			}
+		}
+		attempt, cancel := context.WithTimeout(ctx, m.o.Timeout)
+		cert, err := m.obtain(attempt)
+		cancel()
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			m.failed(err)
+			continue
+		}
+		m.use(cert)
+		m.log.Info("obtained a certificate", "not_after", cert.Leaf.NotAfter, "issuer", cert.Leaf.Issuer.String())
+		if err := m.saveCertificate(cert); err != nil {
+			// It is used until the server ends; the next start would ask for another.
+			m.log.Error("the certificate cannot be saved", "err", err)
+			m.mu.Lock()
+			m.status.LastError, m.status.LastFailure = "The certificate cannot be saved: "+err.Error(), m.o.Now()
+			m.mu.Unlock()
+		}
+	}
+}
+
+// failed keeps and logs what went wrong, and sets when to try again.
+func (m *Manager) failed(err error) {
+	now := m.o.Now()
+	what := explain(err, m.o.Domain)
+	m.mu.Lock()
+	s := &m.status
+	s.Failures++
+	pause := m.o.RetryMin << min(s.Failures-1, 20)
+	if pause <= 0 || pause > m.o.RetryMax {
+		pause = m.o.RetryMax
+	}
+	// The authority's word counts, within reason.
+	pause = max(pause, min(retryAfter(err), 7*24*time.Hour))
+	s.LastError, s.LastFailure, s.NextAttempt = what, now, now.Add(pause)
+	left := s.NotAfter.Sub(now)
+	m.mu.Unlock()
+
+	args := []any{"do", what, "again_in", pause.Round(time.Second), "err", err}
+	switch {
+	case m.cert.Load() == nil:
+		m.log.Error("there is no certificate, and the authority gives none: nobody can connect over https", args...)
+	case left <= 0:
+		m.log.Error("the certificate has expired, and the authority gives no other", args...)
+	default:
+		m.log.Warn("the certificate cannot be renewed", append(args, "expires_in", left.Round(time.Minute))...)
+	}
+}
+
+// renewAt is when a certificate is due: when a third of its life is left, or half
+// of a life under ten days, as Let's Encrypt advises; up to a thirtieth earlier by
+// the certificate's own bits, so that not all that were made together are renewed
+// together.
+func renewAt(leaf *x509.Certificate) time.Time {
+	life := leaf.NotAfter.Sub(leaf.NotBefore)
+	left := life / 3
+	if life < 10*24*time.Hour {
+		left = life / 2
+	}
+	sum := sha256.Sum256(leaf.Raw)
+	return leaf.NotAfter.Add(-left - life/30*time.Duration(sum[0])/256)
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}
