@@ -1,0 +1,275 @@
+package oauth
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"satchel/auth"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+const (
+	maxClientID = maxURL
+	maxState    = 4096
+	maxScope    = 1024 // bytes of the parameter
+	maxResource = 8    // resource parameters
+	// RFC 7636 sections 4.1 and 4.2.
+	minChallenge, maxChallenge = 43, 128
+)
+
+// PageError is an authorization request that is shown to the person and never
+// redirected: the client or where it would be sent is not known (RFC 6749
+// section 4.1.2.1).
+type PageError struct {
+	Status      int
+	Title, Text string
+	// Err is the cause, for logs only; may be nil.
+	Err error
+}
+
+// Error returns the page's words with the cause, for logs.
+func (e *PageError) Error() string {
+	if e.Err != nil {
+		return e.Title + ": " + e.Text + ": " + e.Err.Error()
+	}
+	return e.Title + ": " + e.Text
+}
+
+// Unwrap returns the cause.
+func (e *PageError) Unwrap() error { return e.Err }
+
+// RedirectError is an authorization request that the client is told is wrong.
+type RedirectError struct {
+	// URL is where to send the browser: a redirect of the client's, checked.
+	URL string
+	// Code is the error of RFC 6749 section 4.1.2.1, for logs.
+	Code, Description string
+}
+
+// Error returns the error without the URL, which has the client's state.
+func (e *RedirectError) Error() string { return e.Code + ": " + e.Description }
+
+// Request is an authorization request that is right, and asks for a person's
+// consent.
+type Request struct {
+	Client      auth.Client
+	RedirectURI string
+	// RedirectHost is where the browser goes, to show: a host, with its port
+	// where it is not the usual one, or the scheme of an application with a
+	// colon, such as "cursor:".
+	RedirectHost string
+	// RedirectOrigin is for a form-action of a content security policy; empty
+	// for an application's scheme, to which a page can only link.
+	RedirectOrigin string
+	// Loopback: the browser stays on the person's machine.
+	Loopback bool
+	// App: the redirect opens an application by its own scheme.
+	App bool
+	// Scopes are what the client may be granted: what it asked for, or all.
+	Scopes []space.Scope
+	State  string
+	// Resource is always the server's own.
+	Resource  string
+	Challenge string
+	// Known: the client is a pinned one of a vendor's. The name of others is
+	// their own claim.
+	Known bool
+}
+
+// Authorize checks an authorization request. The error is a *PageError or a
+// *RedirectError. It changes nothing and grants nothing: the caller asks the
+// person, with every request anew, and then calls Approve or Deny.
+func (s *Server) Authorize(ctx context.Context, q url.Values) (*Request, error) {
+	if len(q["client_id"]) > 1 || len(q["redirect_uri"]) > 1 {
+		return nil, badRequest("The application sent client_id or redirect_uri twice.", nil)
+	}
+	id, redirect := q.Get("client_id"), q.Get("redirect_uri")
+	switch {
+	case id == "" || len(id) > maxClientID:
+		return nil, badRequest("The application did not say which one it is (client_id).", nil)
+	case redirect == "":
+		return nil, badRequest("The application did not say where to return to (redirect_uri).", nil)
+	}
+	client, known, err := s.client(ctx, id, redirect)
+	if err != nil {
+		return nil, pageOf(err)
+	}
+	if !slices.ContainsFunc(client.RedirectURIs, func(r string) bool { return sameRedirect(r, redirect) }) {
+		return nil, badRequest("The application wants to return to an address that it did not register. Nothing was sent there.", nil)
+	}
+	u, err := checkRedirect(redirect)
+	if err != nil {
+		return nil, badRequest("The application wants to return to an address that cannot be used.", err)
+	}
+	r := &Request{
+		Client: client, RedirectURI: redirect, State: q.Get("state"), Resource: s.o.Resource,
+		Challenge: q.Get("code_challenge"), Known: known, Loopback: u.scheme == "http",
+	}
+	switch u.scheme {
+	case "https", "http":
+		r.RedirectHost = strings.ToLower(u.host)
+		if u.port != "" && !(u.scheme == "https" && u.port == "443") {
+			r.RedirectHost += ":" + u.port
+		}
+		r.RedirectOrigin = u.scheme + "://" + r.RedirectHost
+	default:
+		r.App, r.RedirectHost = true, u.scheme+":"
+	}
+	if code, description := s.check(r, q); code != "" {
+		return nil, &RedirectError{URL: s.errorURL(r, code, description), Code: code, Description: description}
+	}
+	return r, nil
+}
+
+// check is of a request whose redirect is good. It fills in the rest of r, and
+// takes out a state that cannot be returned.
+func (s *Server) check(r *Request, q url.Values) (code, description string) {
+	if len(q["state"]) > 1 || len(r.State) > maxState {
+		r.State = ""
+		return "invalid_request", "The state is sent twice or too long."
+	}
+	for name, values := range q {
+		if len(values) > 1 && name != "resource" {
+			// Which name is not said: it is the request's own bytes.
+			return "invalid_request", "A parameter is sent twice."
+		}
+	}
+	switch {
+	case q.Has("request"):
+		return "request_not_supported", "Send the parameters themselves, not a request object."
+	case q.Has("request_uri"):
+		return "request_uri_not_supported", "Send the parameters themselves, not a request_uri."
+	case q.Get("response_type") == "":
+		return "invalid_request", "response_type is missing."
+	case q.Get("response_type") != "code":
+		return "unsupported_response_type", "response_type must be code."
+	case q.Get("response_mode") != "" && q.Get("response_mode") != "query":
+		return "invalid_request", "response_mode must be query."
+	case r.Challenge == "":
+		return "invalid_request", "code_challenge is missing: PKCE is required."
+	case q.Get("code_challenge_method") != "S256":
+		return "invalid_request", "code_challenge_method must be S256."
+	case !isPKCE(r.Challenge):
+		return "invalid_request", "code_challenge must have 43 to 128 unreserved characters."
+	}
+	if len(q["resource"]) > maxResource {
+		return "invalid_target", "Too many resources are named."
+	}
+	if _, ok := s.resource(q["resource"]); !ok {
+		return "invalid_target", "The resource must be " + s.o.Resource + "."
+	}
+	scopes, ok := askedScopes(q.Get("scope"))
+	if !ok {
+		return "invalid_scope", "The scope is malformed."
+	}
+	r.Scopes = scopes
+	return "", ""
+}
+
+// isPKCE tells whether s has the form of a verifier or a challenge of RFC 7636.
+func isPKCE(s string) bool {
+	if len(s) < minChallenge || len(s) > maxChallenge {
+		return false
+	}
+	for i := range len(s) {
+		if !isUnreserved(s[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// askedScopes returns the known ones of a list (RFC 6749 section 3.3), and all
+// that are offered where none is known: clients add openid and offline_access
+// whether or not a server has them. ok is false for what is no list.
+func askedScopes(s string) (scopes []space.Scope, ok bool) {
+	scopes, ok = knownScopes(s)
+	if len(scopes) == 0 {
+		scopes = offered()
+	}
+	return scopes, ok
+}
+
+func knownScopes(s string) (scopes []space.Scope, ok bool) {
+	if len(s) > maxScope {
+		return nil, false
+	}
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > 0x7e || c == '"' || c == '\\' {
+			return nil, false
+		}
+	}
+	asked := strings.Fields(s)
+	for _, o := range offered() {
+		if slices.Contains(asked, string(o)) {
+			scopes = append(scopes, o)
+		}
+	}
+	return scopes, true
+}
+
+// Approve returns where to send the browser once the person has granted scopes
+// of r.Scopes on a space. The caller has checked that it is the person who
+// answers. The error is a fault of the store, such as a fault.Forbidden for who
+// is no member of the space, or a fault.Invalid for scopes that were not asked
+// for.
+func (s *Server) Approve(ctx context.Context, user space.UserID, r *Request, sp space.SpaceID, scopes []space.Scope) (redirect string, err error) {
+	if len(scopes) == 0 {
+		return "", fault.New(fault.Invalid, "Choose what the application may do.")
+	}
+	for _, sc := range scopes {
+		if !slices.Contains(r.Scopes, sc) {
+			return "", fault.New(fault.Invalid, "The application did not ask for the scope %q.", sc)
+		}
+	}
+	if !slices.ContainsFunc(r.Client.RedirectURIs, func(u string) bool { return sameRedirect(u, r.RedirectURI) }) {
+		return "", fault.New(fault.Invalid, "The application wants to return to an address that it did not register.")
+	}
+	code, err := s.o.Store.CreateCode(ctx, auth.Consent{
+		Client: r.Client.ID, Name: grantName(r), User: user, Space: sp, Scopes: scopes,
+		Resource: s.o.Resource, RedirectURI: r.RedirectURI, Challenge: r.Challenge,
+	})
+	if err != nil {
+		return "", err
+	}
+	return withQuery(r.RedirectURI, "code", code.Reveal(), "state", r.State, "iss", s.o.Issuer), nil
+}
+
+// Deny returns where to send the browser once the person has refused.
+func (s *Server) Deny(r *Request) (redirect string) {
+	return s.errorURL(r, "access_denied", "The person refused.")
+}
+
+func (s *Server) errorURL(r *Request, code, description string) string {
+	return withQuery(r.RedirectURI, "error", code, "error_description", describe(description), "state", r.State, "iss", s.o.Issuer)
+}
+
+// grantName is what the grant is called in lists.
+func grantName(r *Request) string {
+	if r.Client.Name != "" {
+		return r.Client.Name
+	}
+	return strings.TrimSuffix(r.RedirectHost, ":")
+}
+
+func badRequest(text string, err error) *PageError {
+	return &PageError{Status: http.StatusBadRequest, Title: "The application's request is wrong", Text: text, Err: err}
+}
+
+// pageOf is the page for a client that cannot be had.
+func pageOf(err error) *PageError {
+	p := &PageError{Title: "The application is not known", Text: fault.PublicOf(err), Err: err}
+	switch fault.CodeOf(err) {
+	case fault.NotFound, fault.Invalid, fault.TooLarge, fault.Forbidden:
+		p.Status = http.StatusBadRequest
+	case fault.Limited, fault.Unavailable, fault.Canceled:
+		p.Status, p.Title = http.StatusServiceUnavailable, "The application could not be checked"
+	default:
+		p.Status, p.Title = http.StatusInternalServerError, "Something went wrong"
+	}
+	return p
+}

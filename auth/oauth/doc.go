@@ -1,0 +1,15 @@
+// Package oauth is the protocol of the built-in OAuth 2.1 authorization server:
+// metadata (RFC 8414, RFC 9728), how clients become known (RFC 7591 and client
+// ID metadata documents), authorization requests (RFC 6749 with RFC 7636, 8252,
+// 8707 and 9207), the token endpoint and revocation (RFC 7009). It keeps nothing
+// but fetched documents; codes, tokens and registered clients are the [Store]'s,
+// and the pages on which a person signs in and consents are others'.
+//
+// It promises that nobody is ever redirected to an address which the client did
+// not name beforehand: an unknown client or redirect is a [PageError], and every
+// redirect is checked when it is registered, when it is asked for and when it is
+// used. All clients are public; what they say of themselves is unproven and
+// cleaned of what would deceive a reader. No address is taken from a request's
+// Host or forwarded headers. A consent is the caller's to obtain: nothing here
+// grants by itself.
+package oauth

@@ -1,0 +1,110 @@
+package oauth
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+
+	"satchel/internal/space"
+)
+
+// offered are all scopes, in the order in which they are shown.
+func offered() []space.Scope { return []space.Scope{space.ScopeRead, space.ScopeWrite} }
+
+// metadata serves the server's description (RFC 8414).
+func (s *Server) metadata() http.Handler {
+	doc := map[string]any{
+		"issuer":                                         s.o.Issuer,
+		"authorization_endpoint":                         s.o.Issuer + PathAuthorize,
+		"token_endpoint":                                 s.o.Issuer + PathToken,
+		"revocation_endpoint":                            s.o.Issuer + PathRevoke,
+		"response_types_supported":                       []string{"code"},
+		"response_modes_supported":                       []string{"query"},
+		"grant_types_supported":                          []string{"authorization_code", "refresh_token"},
+		"code_challenge_methods_supported":               []string{"S256"},
+		"token_endpoint_auth_methods_supported":          []string{"none"},
+		"revocation_endpoint_auth_methods_supported":     []string{"none"},
+		"scopes_supported":                               offered(),
+		"authorization_response_iss_parameter_supported": true,
+		"client_id_metadata_document_supported":          s.o.Documents,
+		"protected_resources":                            []string{s.o.Resource}, // RFC 9728 section 4
+	}
+	if s.o.Registration {
+		doc["registration_endpoint"] = s.o.Issuer + PathRegister
+	}
+	if s.o.Documentation != "" {
+		doc["service_documentation"] = s.o.Documentation
+	}
+	return cors(http.MethodGet, s.limited(LimitMetadata, fixed(doc)))
+}
+
+// ResourceMetadata serves the description of the protected resource (RFC 9728
+// section 3.2): at /.well-known/oauth-protected-resource, and there with the
+// resource's path appended. A client compares resource with the URL that its
+// user typed, byte for byte.
+func ResourceMetadata(resource string, servers []string) http.Handler {
+	return cors(http.MethodGet, fixed(map[string]any{
+		"resource":                 resource,
+		"authorization_servers":    slices.Clone(servers),
+		"scopes_supported":         offered(),
+		"bearer_methods_supported": []string{"header"},
+		"resource_name":            "Satchel",
+	}))
+}
+
+// fixed serves what is the same for everybody and changes with the
+// configuration alone.
+func fixed(v any) http.HandlerFunc {
+	body, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // not for maps of texts and lists
+	}
+	return func(w http.ResponseWriter, _ *http.Request) {
+		h := w.Header()
+		h.Set("Content-Type", "application/json")
+		// Short, because an operator who changes a setting tries again at once.
+		h.Set("Cache-Control", "public, max-age=300")
+		h.Set("X-Content-Type-Options", "nosniff")
+		w.Write(body)
+	}
+}
+
+// normalResource writes a resource indicator (RFC 8707 section 2) in the one
+// form in which they are compared: scheme and host lowered, no default port and
+// no slash at the end, as URL classes of clients add these. ok is false for what
+// cannot be one.
+func normalResource(s string) (string, bool) {
+	if len(s) > maxURL {
+		return "", false
+	}
+	u, err := parseURL(s)
+	if err != nil || u.scheme != "https" && u.scheme != "http" || u.userinfo || u.host == "" || strings.ContainsAny(s, "?#") {
+		return "", false
+	}
+	host := strings.ToLower(u.host)
+	if u.port != "" && !(u.scheme == "https" && u.port == "443") && !(u.scheme == "http" && u.port == "80") {
+		host += ":" + u.port
+	}
+	return u.scheme + "://" + host + strings.TrimSuffix(u.path, "/"), true
+}
+
+func originOf(normal string) string {
+	scheme, rest, _ := strings.Cut(normal, "://")
+	host, _, _ := strings.Cut(rest, "/")
+	return scheme + "://" + host
+}
+
+// resource returns the one resource of the server where every one that was
+// asked for means it (RFC 8707 section 2), and also where none was.
+func (s *Server) resource(asked []string) (string, bool) {
+	for _, a := range asked {
+		if a == "" {
+			continue // as if it were omitted (RFC 6749 section 3.1)
+		}
+		if n, ok := normalResource(a); !ok || !s.resources[n] {
+			return "", false
+		}
+	}
+	return s.o.Resource, true
+}

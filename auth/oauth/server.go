@@ -1,0 +1,199 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"time"
+
+	"satchel/auth"
+)
+
+// The paths of the server, below the issuer.
+const (
+	PathMetadata  = "/.well-known/oauth-authorization-server"
+	PathAuthorize = "/oauth/authorize"
+	PathToken     = "/oauth/token"
+	PathRegister  = "/oauth/register"
+	PathRevoke    = "/oauth/revoke"
+)
+
+// What Options.Limit is asked about.
+const (
+	LimitRegister = "register"
+	LimitToken    = "token" // revocation too
+	LimitMetadata = "metadata"
+)
+
+// Store keeps clients, codes and tokens. It must make every check that
+// concerns a code or a token: whose it is, for which redirect, whether it is
+// over, and that the person is allowed still.
+type Store interface {
+	// Client returns a registered or a preset client; fault.NotFound for
+	// others.
+	Client(ctx context.Context, id string) (auth.Client, error)
+	// RegisterClient keeps a client; fault.Limited where there are too many.
+	RegisterClient(ctx context.Context, c auth.Client) error
+	// CreateCode returns a fresh authorization code.
+	CreateCode(ctx context.Context, c auth.Consent) (auth.Secret, error)
+	// Redeem and Refresh fail with a fault.Invalid that wraps one of auth's
+	// errors of token requests.
+	Redeem(ctx context.Context, r auth.Redemption) (auth.Tokens, error)
+	Refresh(ctx context.Context, r auth.Renewal) (auth.Tokens, error)
+	// RevokeToken ends the grant of a token of the client; nil where there is
+	// none.
+	RevokeToken(ctx context.Context, client, token string) error
+}
+
+// Options says what the server is called and what it allows.
+type Options struct {
+	// Issuer is an origin, such as https://satchel.example: where the routes
+	// and the pages are.
+	Issuer string
+	// Resource is what tokens are for, such as https://satchel.example/mcp.
+	Resource string
+	// Aliases are other URLs of the resource, which clients may name too. Of
+	// these and of Resource the forms with a slash at the end and without a
+	// path count as well.
+	Aliases []string
+	Store   Store
+	// HTTP fetches metadata documents. It must dial the public internet alone
+	// and follow no redirect (internal/egress). Required with Documents.
+	HTTP *http.Client
+	// Registration lets clients register themselves.
+	Registration bool
+	// Documents lets clients name a metadata document that is fetched. The
+	// pinned ones of known vendors are known without.
+	Documents bool
+	// DocumentCache is how long a document is kept at most; 0: not at
+	// all.
+	DocumentCache time.Duration
+	// MaxDocuments are kept at a time; default 1000.
+	MaxDocuments int
+	// MaxFetches run at a time, two for one host; default 8.
+	MaxFetches int
+	// DocumentTimeout bounds one fetch; default 5 seconds.
+	DocumentTimeout time.Duration
+	// MaxDocumentBytes bounds a document; default 64 KiB.
+	MaxDocumentBytes int64
+	// RetryDocument is how long a document that could not be had is not asked
+	// for again; default 5 seconds.
+	RetryDocument time.Duration
+	// MaxBody bounds the body of a request; default 64 KiB.
+	MaxBody int64
+	// Limit is asked before a request is read; nil: no limit.
+	Limit func(r *http.Request, what string) (wait time.Duration, ok bool)
+	// Documentation is the URL of a page for developers; may be empty.
+	Documentation string
+	Logger        *slog.Logger
+	Now           func() time.Time
+}
+
+func (o Options) withDefaults() Options {
+	positive(&o.MaxDocuments, 1000)
+	positive(&o.MaxFetches, 8)
+	positive(&o.DocumentTimeout, 5*time.Second)
+	positive(&o.MaxDocumentBytes, 64<<10)
+	positive(&o.RetryDocument, 5*time.Second)
+	positive(&o.MaxBody, 64<<10)
+	if o.Limit == nil {
+		o.Limit = func(*http.Request, string) (time.Duration, bool) { return 0, true }
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return o
+}
+
+func positive[T ~int | ~int64](v *T, otherwise T) {
+	if *v == 0 {
+		*v = otherwise
+	}
+}
+
+// Server is the authorization server. Its methods may be called at the same
+// time.
+type Server struct {
+	o         Options
+	resources map[string]bool // normalised; each stands for o.Resource
+	docs      *documents
+	handler   http.Handler
+}
+
+// New returns a server; Close ends it.
+func New(o Options) (*Server, error) {
+	o = o.withDefaults()
+	if o.Store == nil {
+		return nil, errors.New("oauth: no store")
+	}
+	if o.Documents && o.HTTP == nil {
+		return nil, errors.New("oauth: client documents need an HTTP client")
+	}
+	issuer, err := url.Parse(o.Issuer)
+	if err != nil || issuer.Scheme != "https" && issuer.Scheme != "http" || issuer.Host == "" || o.Issuer != issuer.Scheme+"://"+issuer.Host {
+		return nil, fmt.Errorf("oauth: the issuer %q is no origin", o.Issuer)
+	}
+	s := &Server{o: o, resources: map[string]bool{}}
+	for _, r := range append([]string{o.Resource}, o.Aliases...) {
+		n, ok := normalResource(r)
+		if !ok {
+			return nil, fmt.Errorf("oauth: the resource %q is no URL", r)
+		}
+		s.resources[n] = true
+		s.resources[originOf(n)] = true
+	}
+	if o.Documents {
+		s.docs = newDocuments(o)
+	}
+	s.handler = s.routes()
+	return s, nil
+}
+
+// Close ends fetches that are under way and returns when they are gone.
+func (s *Server) Close() {
+	if s.docs != nil {
+		s.docs.close()
+	}
+}
+
+// Handler serves the metadata, the token, the registration and the revocation
+// endpoint. The authorization endpoint and the resource's metadata are the
+// caller's to route.
+func (s *Server) Handler() http.Handler { return s.handler }
+
+func (s *Server) routes() http.Handler {
+	mux := http.NewServeMux()
+	metadata := s.metadata()
+	mux.Handle(PathMetadata, metadata)
+	// Clients also look where the resource's path is appended, as if the
+	// issuer had it (RFC 8414 section 3.1).
+	mux.Handle(PathMetadata+"/mcp", metadata)
+	mux.Handle(PathToken, cors(http.MethodPost, s.limited(LimitToken, s.token)))
+	mux.Handle(PathRevoke, cors(http.MethodPost, s.limited(LimitToken, s.revoke)))
+	if s.o.Registration {
+		mux.Handle(PathRegister, cors(http.MethodPost, s.limited(LimitRegister, s.register)))
+	} else {
+		mux.Handle(PathRegister, cors(http.MethodPost, func(w http.ResponseWriter, _ *http.Request) {
+			writeError(w, http.StatusForbidden, "access_denied", "Clients cannot register themselves here. Ask the server's admin for a client id.")
+		}))
+	}
+	return mux
+}
+
+// limited asks Options.Limit before the request is read.
+func (s *Server) limited(what string, next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if wait, ok := s.o.Limit(r, what); !ok {
+			s.o.Logger.InfoContext(r.Context(), "A client asked too often.", "what", what)
+			writeLimited(w, wait, "Too many requests. Try again later.")
+			return
+		}
+		next(w, r)
+	}
+}
