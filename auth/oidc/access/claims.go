@@ -1,0 +1,207 @@
+package access
+
+import (
+	"encoding/json"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Bounds of what is taken from a token, in bytes.
+const (
+	maxSubject = 255 // OpenID Connect Core section 2
+	maxClient  = 512 // ids may be URLs
+	maxName    = 200
+	maxEmail   = 254 // RFC 5321 section 4.5.3.1.3
+)
+
+// claims are what a token says, once its signature is verified.
+type claims map[string]any
+
+// lookup finds a claim by its name as it is written, and else by taking its
+// dots as steps into objects: namespaced claims are called like
+// https://example.com/email, nested ones like realm_access.roles.
+func (c claims) lookup(name string) (any, bool) {
+	if name == "" { // not configured
+		return nil, false
+	}
+	if v, ok := c[name]; ok {
+		return v, true
+	}
+	for i := range len(name) {
+		if name[i] != '.' {
+			continue
+		}
+		if inner, ok := c[name[:i]].(map[string]any); ok {
+			if v, ok := claims(inner).lookup(name[i+1:]); ok {
+				return v, true
+			}
+		}
+	}
+	return nil, false
+}
+
+// text returns a claim that names something: not empty, bounded, and without
+// bytes that look like others (JSON's lone surrogates all become U+FFFD).
+func text(v any, limit int) (string, bool) {
+	s, ok := v.(string)
+	if !ok || s == "" || len(s) > limit {
+		return "", false
+	}
+	for _, r := range s {
+		if unicode.IsControl(r) || r == unicode.ReplacementChar {
+			return "", false
+		}
+	}
+	return s, true
+}
+
+// words returns the words of a text, or the texts of a list.
+func words(v any) []string {
+	switch v := v.(type) {
+	case string:
+		return strings.Fields(v)
+	case []any:
+		var out []string
+		for _, e := range v {
+			if s, ok := e.(string); ok {
+				out = append(out, s)
+			}
+		}
+		return out
+	}
+	return nil
+}
+
+// audience tells whether aud, a text or a list (RFC 7519 section 4.1.3), has one
+// of those that are ours.
+func (c claims) audience(ours []string) bool {
+	switch v := c["aud"].(type) {
+	case string:
+		return slices.Contains(ours, v)
+	case []any:
+		return slices.ContainsFunc(v, func(e any) bool { s, ok := e.(string); return ok && slices.Contains(ours, s) })
+	}
+	return false
+}
+
+// lifetime says why a token is not good now; empty where it is (RFC 7519 sections
+// 4.1.4 to 4.1.6).
+func (c claims) lifetime(now time.Time, skew time.Duration) string {
+	if exp, ok := seconds(c["exp"]); !ok {
+		return "The token does not say when it expires."
+	} else if !now.Before(exp.Add(skew)) {
+		return "The token has expired."
+	}
+	for _, name := range []string{"nbf", "iat"} {
+		v, there := c[name]
+		if !there {
+			continue
+		}
+		if from, ok := seconds(v); !ok || now.Before(from.Add(-skew)) {
+			return "The token is not good yet: the clocks of its issuer and this server differ, or it was made for later."
+		}
+	}
+	return ""
+}
+
+// seconds reads a NumericDate. Years that no token is meant for, which overflow
+// elsewhere, are none.
+func seconds(v any) (time.Time, bool) {
+	n, ok := v.(json.Number)
+	if !ok {
+		return time.Time{}, false
+	}
+	f, err := n.Float64()
+	if err != nil || f < 0 || f > 253402300799 { // the year 9999
+		return time.Time{}, false
+	}
+	whole, fraction := math.Modf(f)
+	return time.Unix(int64(whole), int64(fraction*1e9)), true
+}
+
+// client returns the first claim that names the client; empty where none does.
+func (c claims) client(names []string) string {
+	for _, name := range names {
+		v, _ := c.lookup(name)
+		if s, ok := text(v, maxClient); ok {
+			return s
+		}
+	}
+	return ""
+}
+
+// email returns the person's address where the issuer says that it is theirs.
+func (c claims) email(claim, verified string) string {
+	if claim == "" {
+		return ""
+	}
+	if verified != "" {
+		v, _ := c.lookup(verified)
+		if b, ok := v.(bool); !(ok && b) && v != "true" {
+			return ""
+		}
+	}
+	v, _ := c.lookup(claim)
+	s, ok := text(v, maxEmail)
+	local, domain, _ := strings.Cut(s, "@")
+	if !ok || local == "" || domain == "" || strings.Contains(domain, "@") || strings.ContainsAny(s, " \t<>\",;") {
+		return ""
+	}
+	return s
+}
+
+// name returns a claim that a person reads, on one line and bounded.
+func (c claims) name(claim string) string {
+	v, _ := c.lookup(claim)
+	s, _ := v.(string)
+	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
+	if len(s) <= maxName {
+		return s
+	}
+	end := maxName
+	for !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end]
+}
+
+// required is a claim that must be there with a value.
+type required struct{ name, value string }
+
+func parseRequired(pairs []string) []required {
+	var out []required
+	for _, p := range pairs {
+		name, value, _ := strings.Cut(p, "=")
+		out = append(out, required{name, value})
+	}
+	return out
+}
+
+// holds tells whether the claim is the value, or a list that has it.
+func (r required) holds(c claims) bool {
+	v, ok := c.lookup(r.name)
+	if !ok {
+		return false
+	}
+	if l, ok := v.([]any); ok {
+		return slices.ContainsFunc(l, r.is)
+	}
+	return r.is(v)
+}
+
+func (r required) is(v any) bool {
+	switch v := v.(type) {
+	case string:
+		return v == r.value
+	case bool:
+		return strconv.FormatBool(v) == r.value
+	case json.Number:
+		return v.String() == r.value
+	}
+	return false
+}

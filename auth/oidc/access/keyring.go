@@ -1,0 +1,282 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"satchel/internal/fault"
+)
+
+const (
+	// The waits between attempts while the issuer cannot be reached.
+	firstRetry, lastRetry = time.Second, 30 * time.Second
+	// maxWaiting callers may wait for an attempt at a time; more are answered at
+	// once that the issuer cannot be asked.
+	maxWaiting = 256
+)
+
+var (
+	errUnknownKey = errors.New("no key of the issuer verifies it")
+	errSignature  = errors.New("another signature than the issuer's")
+	errTooOften   = errors.New("the issuer was asked too often for keys that it does not have")
+	errClosed     = errors.New("closed")
+	errGone       = errors.New("the caller went away")
+)
+
+// keySet is what the issuer published at a time. It does not change.
+type keySet struct {
+	keys    []key
+	expires time.Time
+}
+
+// verify verifies a token's signature. errUnknownKey says that a newer set might
+// have the key.
+func (s *keySet) verify(t token) error {
+	named := false
+	for _, k := range s.keys {
+		if t.kid != "" && k.id != t.kid {
+			continue
+		}
+		named = named || t.kid != ""
+		if t.verify(k) {
+			return nil
+		}
+	}
+	if named {
+		return errSignature
+	}
+	return errUnknownKey
+}
+
+// keyring keeps the issuer's keys current. One goroutine fetches; callers read
+// the set that there is, and wait for a fetch only where it does not do.
+type keyring struct {
+	source  *source
+	limiter *rate.Limiter // of fetches that callers cause
+	maxAge  time.Duration
+	grace   time.Duration
+	wait    time.Duration
+	every   time.Duration
+	now     func() time.Time
+
+	current atomic.Pointer[keySet]
+	wake    chan struct{}
+	cancel  context.CancelFunc
+	done    chan struct{}
+
+	mu      sync.Mutex
+	next    *attempt // asked for or under way; nil: none
+	waiting int
+	failed  error // of the last attempt
+}
+
+// attempt is one fetch, for all who wait for it.
+type attempt struct {
+	done chan struct{}
+	err  error // once done
+}
+
+func newKeyring(o Options) *keyring {
+	ctx, cancel := context.WithCancel(context.Background())
+	k := &keyring{
+		source:  newSource(o),
+		limiter: rate.NewLimiter(rate.Every(o.RefetchEvery), o.RefetchBurst),
+		maxAge:  o.KeysMaxAge, grace: o.OutageGrace, wait: o.RequestTimeout, every: o.RefetchEvery, now: o.Now,
+		wake: make(chan struct{}, 1), cancel: cancel, done: make(chan struct{}),
+	}
+	k.next = &attempt{done: make(chan struct{})} // the first callers wait for the first fetch
+	k.wake <- struct{}{}
+	go k.run(ctx)
+	return k
+}
+
+func (k *keyring) close() {
+	k.cancel()
+	<-k.done
+}
+
+// run fetches when asked to, when the keys are of their age, and while the issuer
+// is away in growing intervals.
+func (k *keyring) run(ctx context.Context) {
+	defer close(k.done)
+	timer := time.NewTimer(k.maxAge)
+	defer timer.Stop()
+	retry := firstRetry
+	for {
+		select {
+		case <-ctx.Done():
+			k.finish(errClosed)
+			return
+		case <-k.wake:
+		case <-timer.C:
+		}
+		k.begin()
+		err := k.fetch(ctx)
+		if ctx.Err() != nil {
+			continue
+		}
+		wait := k.maxAge
+		if err != nil {
+			wait = min(k.maxAge, retry)
+			retry = min(2*retry, lastRetry)
+		} else {
+			retry = firstRetry
+		}
+		timer.Reset(wait)
+		k.finish(err)
+	}
+}
+
+func (k *keyring) fetch(ctx context.Context) error {
+	asked := k.now()
+	keys, err := k.source.fetch(ctx)
+	if err != nil {
+		if ctx.Err() == nil {
+			k.source.log.WarnContext(ctx, "issuer's keys", "issuer", k.source.issuer, "error", err)
+		}
+		return err
+	}
+	k.current.Store(&keySet{keys: keys, expires: asked.Add(k.maxAge + k.grace)})
+	return nil
+}
+
+// begin takes the attempt that was asked for, or makes one that callers may join.
+func (k *keyring) begin() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.next == nil {
+		k.next = &attempt{done: make(chan struct{})}
+	}
+	select {
+	case <-k.wake: // it is the one that begins
+	default:
+	}
+}
+
+func (k *keyring) finish(err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.next != nil {
+		k.next.err = err
+		close(k.next.done)
+	}
+	k.next, k.failed = nil, err
+	if errors.Is(err, errClosed) {
+		k.next = &attempt{done: make(chan struct{}), err: err}
+		close(k.next.done) // for all who come later
+	}
+}
+
+// verify verifies a token's signature with the keys of the issuer. An unknown key
+// is a reason to ask for them again, and to wait for that.
+func (k *keyring) verify(ctx context.Context, t token) error {
+	set, err := k.good(ctx)
+	if err != nil {
+		return err
+	}
+	err = set.verify(t)
+	// Twice: the fetch that was under way may have begun before the key was there.
+	for try := 0; errors.Is(err, errUnknownKey) && try < 2; try++ {
+		began, ferr := k.refetch(ctx)
+		if errors.Is(ferr, errTooOften) && k.reachable() {
+			break // most likely nobody's key
+		}
+		if ferr != nil {
+			return unavailable(ferr, k.every)
+		}
+		if set, err = k.good(ctx); err != nil {
+			return err
+		}
+		if err = set.verify(t); began {
+			break
+		}
+	}
+	if err != nil {
+		return notValid(err)
+	}
+	return nil
+}
+
+// good returns the key set, fetched if there is none that may be used.
+func (k *keyring) good(ctx context.Context) (*keySet, error) {
+	if s := k.usable(); s != nil {
+		return s, nil
+	}
+	if _, err := k.refetch(ctx); err != nil {
+		return nil, unavailable(err, k.every)
+	}
+	if s := k.usable(); s != nil {
+		return s, nil
+	}
+	return nil, unavailable(errors.New("keys that were over when they came"), k.every)
+}
+
+func (k *keyring) usable() *keySet {
+	if s := k.current.Load(); s != nil && k.now().Before(s.expires) {
+		return s
+	}
+	return nil
+}
+
+// reachable tells whether the last attempt found the issuer.
+func (k *keyring) reachable() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.failed == nil
+}
+
+// refetch waits for an attempt, which it begins unless one is under way already.
+func (k *keyring) refetch(ctx context.Context) (began bool, err error) {
+	k.mu.Lock()
+	if k.waiting >= maxWaiting {
+		k.mu.Unlock()
+		return false, fmt.Errorf("%d callers wait for the issuer already", maxWaiting)
+	}
+	if k.next == nil {
+		if !k.limiter.AllowN(k.now(), 1) {
+			err := errTooOften
+			if k.failed != nil {
+				err = fmt.Errorf("%w: %w", err, k.failed)
+			}
+			k.mu.Unlock()
+			return false, err
+		}
+		k.next = &attempt{done: make(chan struct{})}
+		began = true
+		k.wake <- struct{}{} // empty: whoever fills it sets next, and begin empties it
+	}
+	a := k.next
+	k.waiting++
+	k.mu.Unlock()
+	defer func() {
+		k.mu.Lock()
+		k.waiting--
+		k.mu.Unlock()
+	}()
+
+	late := time.NewTimer(k.wait)
+	defer late.Stop()
+	select {
+	case <-a.done:
+		return began, a.err
+	case <-ctx.Done():
+		return began, fmt.Errorf("%w: %w", errGone, ctx.Err())
+	case <-late.C:
+		return began, errors.New("no answer in time")
+	}
+}
+
+func unavailable(err error, again time.Duration) error {
+	if errors.Is(err, errGone) {
+		return fault.Wrap(err, fault.Canceled, "The request ended before the token was checked.")
+	}
+	f := fault.Wrap(err, fault.Unavailable, "The token cannot be checked now: its issuer does not answer with its keys. Try again.")
+	f.RetryAfter = again
+	return f
+}

@@ -1,0 +1,262 @@
+package access
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"satchel/auth"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// Verifier verifies the access tokens of one issuer. It is safe for concurrent
+// use; Close ends what it does in the background.
+type Verifier struct {
+	o       Options
+	keys    *keyring
+	require []required
+}
+
+// New returns a verifier, which begins to fetch the issuer's keys. It fails for
+// options that cannot work, and not where the issuer does not answer.
+func New(o Options) (*Verifier, error) {
+	o = o.withDefaults()
+	if err := o.check(); err != nil {
+		return nil, fmt.Errorf("external issuer: %w", err)
+	}
+	v := &Verifier{o: o, require: parseRequired(o.RequireClaims)}
+	v.keys = newKeyring(o)
+	return v, nil
+}
+
+// Close ends the fetching of keys and waits for its end. Tokens are refused
+// with fault.Unavailable once the keys are too old.
+func (v *Verifier) Close() { v.keys.close() }
+
+// Verify returns whom a token proves, and the same person as they are known to
+// allow lists. The caller still has to ask whether that person is a user.
+//
+// A token passes that has exactly three parts, an algorithm of Algorithms that
+// fits the type of the issuer's key, no critical extension (RFC 7515 section
+// 4.1.11), the issuer's signature, a typ of Types (RFC 9068 section 4), exactly
+// the issuer as iss, one of Audience in aud, an exp that is not over, nbf and iat
+// that have come, a sub, a client, and what RequireClaims asks for; one that is
+// bound to a key of the client (RFC 7800) passes not, since that key is not
+// proven here, and neither does an ID token or a logout token.
+//
+// Errors are fault.Unauthenticated for a token that proves nobody;
+// fault.Forbidden, for which auth.ErrorCode answers insufficient_scope, for a
+// good one without any scope that counts here, so that a client asks for more;
+// fault.Unavailable where no current keys of the issuer are known, and where a key
+// is unknown while the issuer cannot be asked for it; fault.Canceled.
+func (v *Verifier) Verify(ctx context.Context, bearer string) (auth.External, auth.Claimant, error) {
+	t, err := parse(bearer)
+	if err != nil {
+		return auth.External{}, auth.Claimant{}, notValid(err)
+	}
+	if !slices.Contains(v.o.Algorithms, t.alg) {
+		return auth.External{}, auth.Claimant{}, notValid(fmt.Errorf("the algorithm %.40q", t.alg))
+	}
+	if err := v.keys.verify(ctx, t); err != nil {
+		return auth.External{}, auth.Claimant{}, err
+	}
+	payload, err := decode(t.payload)
+	if err != nil {
+		return auth.External{}, auth.Claimant{}, notValid(err)
+	}
+	c, err := readObject(payload)
+	if err != nil {
+		return auth.External{}, auth.Claimant{}, notValid(fmt.Errorf("claims: %w", err))
+	}
+	return v.judge(t, c)
+}
+
+// notValid is the answer to every token that the issuer did not sign: what is
+// wrong with it is for the log alone.
+func notValid(err error) error {
+	return fault.Wrap(err, fault.Unauthenticated, "The token is not valid.")
+}
+
+// token is a token of which nothing is proven.
+type token struct {
+	alg, typ, kid string
+	typed         bool   // it has a typ
+	signed        string // what the signature is of
+	payload       string
+	signature     []byte
+}
+
+func parse(bearer string) (token, error) {
+	if len(bearer) > auth.MaxBearerBytes {
+		return token{}, errors.New("too long")
+	}
+	header, rest, _ := strings.Cut(bearer, ".")
+	payload, signature, ok := strings.Cut(rest, ".")
+	if !ok || strings.Contains(signature, ".") {
+		return token{}, errors.New("not three parts")
+	}
+	t := token{payload: payload, signed: bearer[:len(header)+1+len(payload)]}
+	var err error
+	if t.signature, err = decode(signature); err != nil {
+		return token{}, err
+	}
+	if len(t.signature) == 0 {
+		return token{}, errors.New("no signature")
+	}
+	h, err := decode(header)
+	if err != nil {
+		return token{}, err
+	}
+	o, err := readObject(h)
+	if err != nil {
+		return token{}, fmt.Errorf("header: %w", err)
+	}
+	// jku, jwk, x5u, x5c name keys of the sender's choice: they are not read.
+	if _, ok := o["crit"]; ok {
+		return token{}, errors.New("header: a critical extension")
+	}
+	for _, f := range [...]struct {
+		name string
+		to   *string
+	}{{"alg", &t.alg}, {"typ", &t.typ}, {"kid", &t.kid}} {
+		v, there := o[f.name]
+		if *f.to, ok = v.(string); there && !ok {
+			return token{}, fmt.Errorf("header: %s is no text", f.name)
+		}
+	}
+	_, t.typed = o["typ"]
+	return t, nil
+}
+
+// decode decodes base64url without padding (RFC 7515 section 2), of which there
+// is one form: no spaces, no line ends, no bits left over.
+func decode(s string) ([]byte, error) {
+	if strings.ContainsAny(s, "\r\n") { // which the decoder passes over
+		return nil, errors.New("not base64url")
+	}
+	b, err := base64.RawURLEncoding.Strict().DecodeString(s)
+	if err != nil {
+		return nil, errors.New("not base64url")
+	}
+	return b, nil
+}
+
+// verify verifies the signature with a key that fits.
+func (t token) verify(k key) bool {
+	method := jwt.GetSigningMethod(t.alg)
+	return method != nil && k.fits(t.alg) && method.Verify(t.signed, t.signature, k.public) == nil
+}
+
+// judge applies the rules to what the issuer signed. Its messages may say what
+// is wrong: only who holds a token of the issuer gets to see them.
+func (v *Verifier) judge(t token, c claims) (auth.External, auth.Claimant, error) {
+	refuse := func(format string, args ...any) (auth.External, auth.Claimant, error) {
+		return auth.External{}, auth.Claimant{}, fault.New(fault.Unauthenticated, format, args...)
+	}
+	if iss, _ := c["iss"].(string); iss != v.o.Issuer {
+		return refuse("The token is of another issuer than this server asks.")
+	}
+	if why := v.notAccess(t, c); why != "" {
+		return refuse("%s", why)
+	}
+	if !c.audience(v.o.Audience) {
+		return refuse("The token is for another resource than this server.")
+	}
+	if why := c.lifetime(v.o.Now(), v.o.ClockSkew); why != "" {
+		return refuse("%s", why)
+	}
+	sub, ok := text(c["sub"], maxSubject)
+	if !ok {
+		return refuse("The token names no person: it needs the claim sub.")
+	}
+	client := c.client(v.o.ClientClaims)
+	if client == "" {
+		return refuse("The token names no client: it is a person's own session and was not given to a client.")
+	}
+	for _, r := range v.require {
+		if !r.holds(c) {
+			return refuse("The token does not have the claim %s that this server requires.", r.name)
+		}
+	}
+	scopes := v.scopes(c)
+	if len(scopes) == 0 {
+		none := auth.Principal{}.Require(space.ScopeRead) // what auth.ErrorCode knows
+		return auth.External{}, auth.Claimant{}, fault.Wrap(none, fault.Forbidden, "The token has no scope that lets its client read or write here.")
+	}
+	who := auth.Claimant{Issuer: v.o.Issuer, Subject: sub, Email: c.email(v.o.EmailClaim, v.o.VerifiedClaim),
+		Name: c.name(v.o.NameClaim), Login: c.name("preferred_username")}
+	sp, _ := c.lookup(v.o.SpaceClaim)
+	name, _ := text(sp, maxName)
+	return auth.External{Issuer: who.Issuer, Subject: who.Subject, Email: who.Email, Name: who.Name,
+		Client: client, Scopes: scopes, Space: name}, who, nil
+}
+
+// notAccess says why a token is no access token that its bearer may use; empty
+// where it is one.
+func (v *Verifier) notAccess(t token, c claims) string {
+	const another = "The token is not an access token."
+	typ := mediaType(t.typ)
+	if !t.typed {
+		typ = "jwt"
+	}
+	if len(v.o.Types) > 0 && !slices.ContainsFunc(v.o.Types, func(s string) bool { return mediaType(s) == typ }) {
+		return another
+	}
+	switch typ {
+	case "logout+jwt", "secevent+jwt", "dpop+jwt", "id+jwt":
+		return another
+	}
+	for _, name := range []string{"events", "at_hash", "c_hash", "s_hash", "nonce"} { // of logout tokens and ID tokens
+		if _, ok := c[name]; ok && (name == "events" || typ != "at+jwt") {
+			return another
+		}
+	}
+	for _, name := range []string{"typ", "token_use"} { // Keycloak's and Cognito's names of what a token is for
+		s, _ := c[name].(string)
+		switch strings.ToLower(s) {
+		case "id", "refresh", "offline", "logout":
+			return another
+		}
+	}
+	if _, ok := c["cnf"]; ok {
+		return "The token is bound to a key of its client (DPoP or mutual TLS), which this server does not check."
+	}
+	return ""
+}
+
+// mediaType returns a typ in the form in which two are compared (RFC 7515 section
+// 4.1.9).
+func mediaType(typ string) string {
+	return strings.TrimPrefix(strings.ToLower(typ), "application/")
+}
+
+// scopes returns what the token's scopes mean here.
+func (v *Verifier) scopes(c claims) []space.Scope {
+	has := map[string]bool{}
+	for _, name := range v.o.ScopeClaims {
+		value, _ := c.lookup(name)
+		for _, s := range words(value) {
+			has[s] = true
+		}
+	}
+	mapped := func(names []string) bool { return slices.ContainsFunc(names, func(s string) bool { return has[s] }) }
+	var out []space.Scope
+	if mapped(v.o.ReadScopes) {
+		out = append(out, space.ScopeRead)
+	}
+	if mapped(v.o.WriteScopes) {
+		out = append(out, space.ScopeWrite)
+	}
+	if len(out) == 0 {
+		for _, s := range v.o.DefaultScopes {
+			out = append(out, space.Scope(s))
+		}
+	}
+	return out
+}
