@@ -1,0 +1,208 @@
+package oidctest
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"sync"
+	"time"
+)
+
+// Options configure a Server. Zero fields take the defaults.
+type Options struct {
+	// ClientID and ClientSecret are the one client's; default "satchel", and a
+	// public client.
+	ClientID, ClientSecret string
+	// Redirects are the client's redirect URIs; empty: any.
+	Redirects []string
+	// Path is appended to the server's address to make the issuer, such as
+	// "/realms/one".
+	Path string
+	// Address is where to listen; default a free port of 127.0.0.1.
+	Address string
+	Now     func() time.Time
+}
+
+// Person is who signs in, without a question.
+type Person struct {
+	Subject  string
+	Email    string
+	Verified any // the claim email_verified: true, "true", false, nil for none
+	Name     string
+	Username string // the claim preferred_username
+}
+
+// Behaviour is what the server does otherwise than a good one. The zero value is
+// good.
+type Behaviour struct {
+	Down        bool                 // every answer is 503
+	Stall       <-chan struct{}      // every answer waits for it
+	Oversize    map[string]int       // by path ("/token"): that many bytes of JSON
+	Status      map[string]int       // by path: answer with it alone
+	Metadata    func(map[string]any) // changes the configuration document
+	Refuse      string               // the error of the authorization response
+	OmitIss     bool                 // no iss in the authorization response
+	Iss         string               // another one
+	TokenError  string               // the error of the token response, with 400
+	Algorithm   string               // signs the ID token: ES256 (default), EdDSA, RS256, PS256, HS256, none
+	Claims      func(map[string]any) // changes the ID token's claims
+	Header      func(map[string]any) // changes the ID token's header
+	Token       func(string) string  // changes the signed ID token
+	Response    func(map[string]any) // changes the token response
+	Userinfo    func(map[string]any) // changes the userinfo response
+	LeanIDToken bool                 // e-mail and name only at the userinfo endpoint
+}
+
+// Server is a running provider. It is safe for concurrent use.
+type Server struct {
+	// URL is the issuer.
+	URL string
+	o   Options
+	srv *httptest.Server
+
+	mu        sync.Mutex
+	person    Person
+	behaviour Behaviour
+	keys      *keys
+	codes     map[string]authorization
+	tokens    map[string]Person
+	requests  map[string]int
+}
+
+type authorization struct {
+	person                     Person
+	redirect, challenge, nonce string
+	scope                      string
+}
+
+// New starts a server, which Close ends.
+func New(o Options) *Server {
+	if o.ClientID == "" {
+		o.ClientID = "satchel"
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	s := &Server{
+		o: o, keys: newKeys(), codes: map[string]authorization{}, tokens: map[string]Person{}, requests: map[string]int{},
+		person: Person{Subject: "248289761001", Email: "ada@example.com", Verified: true, Name: "Ada Lovelace", Username: "ada"},
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+o.Path+"/.well-known/openid-configuration", s.configuration)
+	mux.HandleFunc("GET "+o.Path+"/jwks", s.jwks)
+	mux.HandleFunc("GET "+o.Path+"/authorize", s.authorize)
+	mux.HandleFunc("POST "+o.Path+"/token", s.token)
+	mux.HandleFunc("GET "+o.Path+"/userinfo", s.userinfo)
+	s.srv = httptest.NewUnstartedServer(s.misbehave(mux))
+	if o.Address != "" {
+		l, err := net.Listen("tcp", o.Address)
+		if err != nil {
+			panic(fmt.Sprintf("oidctest: %v", err))
+		}
+		s.srv.Listener.Close()
+		s.srv.Listener = l
+	}
+	s.srv.Start()
+	s.URL = s.srv.URL + o.Path
+	return s
+}
+
+// Close ends the server and the requests that are under way.
+func (s *Server) Close() {
+	s.srv.CloseClientConnections()
+	s.srv.Close()
+}
+
+// SignIn says who signs in from now on.
+func (s *Server) SignIn(p Person) { s.mu.Lock(); s.person = p; s.mu.Unlock() }
+
+// Behave says how the server behaves from now on.
+func (s *Server) Behave(b Behaviour) { s.mu.Lock(); s.behaviour = b; s.mu.Unlock() }
+
+// Rotate replaces the keys: what the old ones signed is good no more.
+func (s *Server) Rotate() { k := newKeys(); s.mu.Lock(); s.keys = k; s.mu.Unlock() }
+
+// Requests tells how many requests came to a path such as "/jwks".
+func (s *Server) Requests(path string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.requests[s.o.Path+path]
+}
+
+// Browse does what a person's browser does at an authorization endpoint's URL,
+// and returns the query with which it comes back to the redirect URI.
+func (s *Server) Browse(location string) (url.Values, error) {
+	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	defer client.CloseIdleConnections()
+	resp, err := client.Get(location)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusFound {
+		return nil, fmt.Errorf("oidctest: the authorization endpoint answered %s", resp.Status)
+	}
+	u, err := resp.Location()
+	if err != nil {
+		return nil, err
+	}
+	return u.Query(), nil
+}
+
+func (s *Server) now() (Behaviour, Person, *keys) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.behaviour, s.person, s.keys
+}
+
+func (s *Server) misbehave(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.mu.Lock()
+		s.requests[r.URL.Path]++
+		b := s.behaviour
+		s.mu.Unlock()
+		if b.Stall != nil {
+			select {
+			case <-b.Stall:
+			case <-r.Context().Done():
+				return
+			}
+		}
+		path := r.URL.Path[len(s.o.Path):]
+		switch {
+		case b.Down:
+			http.Error(w, "down for maintenance", http.StatusServiceUnavailable)
+		case b.Status[path] != 0:
+			w.Header().Set("Location", "https://elsewhere.example/")
+			w.WriteHeader(b.Status[path])
+		case b.Oversize[path] != 0:
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprint(w, `{"padding":"`)
+			for range b.Oversize[path] / 1024 {
+				if _, err := fmt.Fprintf(w, "%01024d", 0); err != nil {
+					return
+				}
+			}
+			fmt.Fprint(w, `"}`)
+		default:
+			next.ServeHTTP(w, r)
+		}
+	})
+}
+
+func reply(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	json.NewEncoder(w).Encode(v)
+}
+
+func fail(w http.ResponseWriter, status int, code string) {
+	reply(w, status, map[string]string{"error": code, "error_description": "SECRET-DETAIL of " + code})
+}
+
+func fresh() string { return rand.Text() }
