@@ -89,8 +89,10 @@ func (s *Server) Authorize(ctx context.Context, q url.Values) (*Request, error) 
 	}
 	id, redirect := q.Get("client_id"), q.Get("redirect_uri")
 	switch {
-	case id == "" || len(id) > maxClientID:
+	case id == "":
 		return nil, badRequest("The application did not say which one it is (client_id).", nil)
+	case !isVisible(id, maxClientID):
+		return nil, badRequest("The application's client_id is malformed.", nil)
 	case redirect == "":
 		return nil, badRequest("The application did not say where to return to (redirect_uri).", nil)
 	}
@@ -139,9 +141,9 @@ func (s *Server) check(r *Request, q url.Values) (code, description string) {
 		}
 	}
 	switch {
-	case q.Has("request"):
+	case q.Get("request") != "":
 		return "request_not_supported", "Send the parameters themselves, not a request object."
-	case q.Has("request_uri"):
+	case q.Get("request_uri") != "":
 		return "request_uri_not_supported", "Send the parameters themselves, not a request_uri."
 	case q.Get("response_type") == "":
 		return "invalid_request", "response_type is missing."
@@ -183,6 +185,17 @@ func isPKCE(s string) bool {
 	return true
 }
 
+// isVisible tells whether s has at most most bytes, all of them VSCHAR (RFC 6749
+// appendix A), of which all ids, codes and tokens are made.
+func isVisible(s string, most int) bool {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > 0x7e {
+			return false
+		}
+	}
+	return len(s) <= most
+}
+
 // askedScopes returns the known ones of a list (RFC 6749 section 3.3), and all
 // that are offered where none is known: clients add openid and offline_access
 // whether or not a server has them. ok is false for what is no list.
@@ -195,13 +208,8 @@ func askedScopes(s string) (scopes []space.Scope, ok bool) {
 }
 
 func knownScopes(s string) (scopes []space.Scope, ok bool) {
-	if len(s) > maxScope {
+	if !isVisible(s, maxScope) || strings.ContainsAny(s, "\"\\") {
 		return nil, false
-	}
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c > 0x7e || c == '"' || c == '\\' {
-			return nil, false
-		}
 	}
 	asked := strings.Fields(s)
 	for _, o := range offered() {

@@ -24,12 +24,17 @@ func pinned(id string) (auth.Client, bool) {
 	case chatGPT + "oauth/client.json":
 		c.Name, c.URI = "ChatGPT", "https://chatgpt.com"
 		c.RedirectURIs = []string{chatGPT + "connector_platform_oauth_redirect"}
+	case chatGPT + "oauth/codex/client.json":
+		c.Name, c.URI = "Codex", "https://chatgpt.com"
+		c.RedirectURIs = []string{"http://127.0.0.1/callback", "http://localhost/callback"}
 	case "https://vscode.dev/oauth/client-metadata.json":
 		c.Name, c.URI = "Visual Studio Code", "https://code.visualstudio.com"
 		c.RedirectURIs = []string{"http://127.0.0.1:33418/", "https://vscode.dev/redirect"}
 	default:
-		app, ok := strings.CutPrefix(id, chatGPT+"oauth/")
-		if app, ok = strings.CutSuffix(app, "/client.json"); !ok || !isName(app) || !strings.HasPrefix(id, chatGPT+"oauth/") {
+		// Each connector of ChatGPT's has a document of its own, too.
+		app, begins := strings.CutPrefix(id, chatGPT+"oauth/")
+		app, ends := strings.CutSuffix(app, "/client.json")
+		if !begins || !ends || !isName(app) {
 			return auth.Client{}, false
 		}
 		c.Name, c.URI = "ChatGPT", "https://chatgpt.com"

@@ -80,7 +80,7 @@ func parseURL(s string) (parsedURL, error) {
 	} else if u.host, u.port, ok = strings.Cut(authority, ":"); !ok {
 		return u, nil
 	}
-	if n, err := strconv.ParseUint(u.port, 10, 16); err != nil || n == 0 || u.port[0] == '0' || u.port[0] == '+' {
+	if n, err := strconv.ParseUint(u.port, 10, 16); err != nil || n == 0 || u.port[0] == '0' {
 		return u, errPort
 	}
 	return u, nil

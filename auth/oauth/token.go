@@ -75,7 +75,7 @@ func (s *Server) redeem(r *http.Request, form url.Values, client, resource strin
 	switch {
 	case code == "" || verifier == "" || redirect == "":
 		return auth.Tokens{}, &protocolError{"invalid_request", "code, code_verifier and redirect_uri are required."}
-	case len(code) > maxToken || len(redirect) > maxURL || !isPKCE(verifier):
+	case !isVisible(code, maxToken) || !isVisible(redirect, maxURL) || !isPKCE(verifier):
 		return auth.Tokens{}, &protocolError{"invalid_grant", "The code, the code_verifier or the redirect_uri is malformed."}
 	}
 	return s.o.Store.Redeem(r.Context(), auth.Redemption{
@@ -88,7 +88,7 @@ func (s *Server) refresh(r *http.Request, form url.Values, client, resource stri
 	switch {
 	case token == "":
 		return auth.Tokens{}, &protocolError{"invalid_request", "refresh_token is missing."}
-	case len(token) > maxToken:
+	case !isVisible(token, maxToken):
 		return auth.Tokens{}, &protocolError{"invalid_grant", "The refresh token is malformed."}
 	}
 	scopes, ok := knownScopes(form.Get("scope"))
@@ -137,7 +137,7 @@ func (s *Server) revoke(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusBadRequest, "invalid_request", "token is missing.")
 		return
 	}
-	if len(token) <= maxToken {
+	if isVisible(token, maxToken) {
 		if err := s.o.Store.RevokeToken(r.Context(), client, token); err != nil {
 			s.storeError(w, r, err, "invalid_request")
 			return
@@ -180,11 +180,10 @@ func (s *Server) form(w http.ResponseWriter, r *http.Request) (url.Values, bool)
 // looked at, because none was ever given out that could be wrong.
 func (s *Server) caller(w http.ResponseWriter, r *http.Request, form url.Values) (string, bool) {
 	id := form.Get("client_id")
-	basic := r.Header.Get("Authorization") != ""
+	user, _, basic := r.BasicAuth()
 	if basic {
-		user, _, ok := r.BasicAuth()
 		named, err := url.QueryUnescape(user) // RFC 6749 section 2.3.1
-		if !ok || err != nil || id != "" && named != id && user != id {
+		if err != nil || id != "" && named != id && user != id {
 			s.unknownClient(w, r, basic, id)
 			return "", false
 		}
@@ -196,7 +195,7 @@ func (s *Server) caller(w http.ResponseWriter, r *http.Request, form url.Values)
 	case id == "":
 		writeError(w, http.StatusBadRequest, "invalid_request", "client_id is missing.")
 		return "", false
-	case len(id) > maxClientID:
+	case !isVisible(id, maxClientID):
 		s.unknownClient(w, r, basic, "")
 		return "", false
 	case strings.HasPrefix(id, "https://"):
