@@ -1,6 +1,7 @@
 package oidc
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -81,7 +82,18 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		done()
 		return nil, fmt.Errorf("%w: %d bytes", errOversized, resp.ContentLength)
 	}
-	resp.Body = &bounded{body: resp.Body, left: t.max, done: sync.OnceFunc(done)}
+	body := &bounded{body: resp.Body, left: t.max, done: sync.OnceFunc(done)}
+	resp.Body = body
+	if document {
+		// Read here, since go-oidc flattens an error of reading to a text, from which
+		// nobody can tell an outage.
+		b, err := io.ReadAll(body)
+		body.Close()
+		if err != nil {
+			return nil, err
+		}
+		resp.Body = io.NopCloser(bytes.NewReader(b))
+	}
 	return resp, nil
 }
 
