@@ -1,0 +1,118 @@
+package access_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"satchel/auth"
+	"satchel/auth/oidc/access"
+	"satchel/internal/fault"
+)
+
+// FuzzVerify: no text makes it panic, and none passes but what the issuer signed,
+// byte for byte.
+func FuzzVerify(f *testing.F) {
+	k := ec()
+	now := time.Now()
+	v := newIssuer(k, rsaKey(), edKey()).verifier(f, func(o *access.Options) { o.RefetchEvery = time.Hour })
+	signed := map[string]bool{}
+	for _, c := range []obj{good(now), good(now, obj{"sub": nil}), good(now, obj{"scope": nil})} {
+		token := k.token(c)
+		signed[token] = true
+		f.Add(token)
+		f.Add(token + "=")
+		f.Add(token[:len(token)-1])
+		f.Add(strings.Replace(token, ".", "..", 1))
+	}
+	f.Add(rsaKey().token(good(now), obj{"alg": "HS256"}))
+	f.Add(b64([]byte(`{"alg":"none"}`)) + "." + b64([]byte(`{}`)) + ".")
+	f.Add("..")
+	f.Add("")
+	f.Fuzz(func(t *testing.T, token string) {
+		e, who, err := v.Verify(t.Context(), token)
+		if signed[token] {
+			return
+		}
+		if err == nil {
+			t.Fatalf("accepted as %+v", e)
+		}
+		if c := fault.CodeOf(err); c != fault.Unauthenticated || fault.PublicOf(err) != "The token is not valid." {
+			t.Fatalf("got %v", err)
+		}
+		if e.Subject != "" || who.Subject != "" {
+			t.Fatal("a refused token names somebody")
+		}
+	})
+}
+
+// FuzzClaims: whatever the issuer signs, what comes out is bounded and has no
+// bytes that forge lines; and without a person, a client and our audience nothing
+// does.
+func FuzzClaims(f *testing.F) {
+	k := edKey()
+	v := newIssuer(k).verifier(f, func(o *access.Options) { o.SpaceClaim = "a.b" })
+	now := time.Now()
+	f.Add(toJSON(good(now)))
+	f.Add(toJSON(good(now, obj{"aud": []string{resource}, "a": obj{"b": "team"}})))
+	f.Add(`{"exp":1e400}`)
+	f.Add(`{"iss":"` + issuerURL + `","aud":[[]],"exp":99999999999}`)
+	f.Add(`{"a":{"a":1,"a":2}}`)
+	f.Add("[[[[")
+	f.Fuzz(func(t *testing.T, claims string) {
+		token := k.raw(`{"alg":"EdDSA","kid":"ed-1","typ":"at+jwt"}`, claims)
+		e, who, err := v.Verify(t.Context(), token)
+		if err != nil {
+			if c := fault.CodeOf(err); c != fault.Unauthenticated && auth.ErrorCode(err) != "insufficient_scope" {
+				t.Fatalf("got %v", err)
+			}
+			return
+		}
+		if e.Issuer != issuerURL || e.Subject == "" || e.Client == "" || len(e.Scopes) == 0 || !strings.Contains(claims, "exp") {
+			t.Fatalf("accepted without what is needed: %+v", e)
+		}
+		for _, s := range []string{e.Subject, e.Client, e.Email, e.Name, e.Space, who.Login} {
+			if len(s) > 512 || strings.ContainsAny(s, "\r\n\x00") {
+				t.Fatalf("%q came out", s)
+			}
+		}
+	})
+}
+
+func BenchmarkVerify(b *testing.B) {
+	for _, k := range []signer{ec(), rsaKey(), edKey()} {
+		b.Run(k.alg, func(b *testing.B) {
+			v := newIssuer(k).verifier(b)
+			token := k.token(good(time.Now()))
+			if _, err := verify(v, token); err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := verify(v, token); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+	b.Run("forged", func(b *testing.B) {
+		k, stranger := ec(), ecOther()
+		stranger.kid = k.kid
+		v := newIssuer(k).verifier(b)
+		token := stranger.token(good(time.Now()))
+		for b.Loop() {
+			if _, err := verify(v, token); err == nil {
+				b.Fatal("accepted")
+			}
+		}
+	})
+	b.Run("unknown key", func(b *testing.B) {
+		v := newIssuer(ec()).verifier(b)
+		token := ecOther().token(good(time.Now()))
+		for b.Loop() {
+			if _, err := verify(v, token); err == nil {
+				b.Fatal("accepted")
+			}
+		}
+	})
+}
