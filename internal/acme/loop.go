@@ -33,13 +33,15 @@ func (m *Manager) run(ctx context.Context) {
 			m.failed(err)
 			continue
 		}
-		m.use(cert)
 		m.log.Info("obtained a certificate", "not_after", cert.Leaf.NotAfter, "issuer", cert.Leaf.Issuer.String())
-		if err := m.saveCertificate(cert); err != nil {
+		unsaved := m.saveCertificate(cert)
+		m.use(cert)
+		if unsaved != nil {
 			// It is used until the server ends; the next start would ask for another.
-			m.log.Error("the certificate cannot be saved", "err", err)
+			what := explain(unsaved, m.o.Domain)
+			m.log.Error("the certificate cannot be saved", "do", what, "err", unsaved)
 			m.mu.Lock()
-			m.status.LastError, m.status.LastFailure = "The certificate cannot be saved: "+err.Error(), m.o.Now()
+			m.status.LastError, m.status.LastFailure = what, m.o.Now()
 			m.mu.Unlock()
 		}
 	}

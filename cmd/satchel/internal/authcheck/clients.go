@@ -1,0 +1,72 @@
+package authcheck
+
+// client is one that people connect.
+type client int
+
+const (
+	claude client = iota
+	claudeCode
+	chatGPT
+	cursor
+	vsCode
+	tools
+	clients // how many
+)
+
+func allClients() (all []client) {
+	for c := range clients {
+		all = append(all, c)
+	}
+	return all
+}
+
+// hosted are the clients that come from their vendor's machines, so that the
+// server must be on the public internet.
+func hosted() []client { return []client{claude, chatGPT} }
+
+func (c client) name() string {
+	return [...]string{"Claude (web, Desktop, mobile)", "Claude Code", "ChatGPT", "Cursor", "VS Code", "mcp-remote, Inspector"}[c]
+}
+
+func names(cs []client) (all []string) {
+	for _, c := range cs {
+		all = append(all, c.name())
+	}
+	return all
+}
+
+// reason is why a client may not connect.
+type reason struct {
+	verdict Verdict
+	why     string
+}
+
+// blame keeps the first reason of each client; one that keeps it out counts before
+// one that may.
+func (c *checker) blame(v Verdict, why string, who []client) {
+	for _, id := range who {
+		if r, ok := c.reasons[id]; !ok || v == Cannot && r.verdict != Cannot {
+			c.reasons[id] = reason{v, why}
+		}
+	}
+}
+
+// known is a client that has a metadata document, and so an id that every server
+// sees, and a redirect URI that it sends.
+type known struct {
+	client       client
+	id, redirect string
+}
+
+// knownClients are what the vendors' documents say. ChatGPT's one address for all
+// its connectors is used where answers name their issuer (RFC 9207).
+func knownClients() []known {
+	return []known{
+		{claude, "https://claude.ai/oauth/mcp-oauth-client-metadata", "https://claude.ai/api/mcp/auth_callback"},
+		{claudeCode, "https://claude.ai/oauth/claude-code-client-metadata", "http://localhost:49152/callback"},
+		{claudeCode, "https://claude.ai/oauth/claude-code-client-metadata", "http://127.0.0.1:49153/callback"},
+		{chatGPT, "https://chatgpt.com/oauth/client.json", "https://chatgpt.com/connector_platform_oauth_redirect"},
+		{vsCode, "https://vscode.dev/oauth/client-metadata.json", "http://127.0.0.1:33418/"},
+		{vsCode, "https://vscode.dev/oauth/client-metadata.json", "https://vscode.dev/redirect"},
+	}
+}
