@@ -48,9 +48,10 @@ func (s *Store) CreateKey(ctx context.Context, by Actor, n NewKey) (space.Grant,
 	row := grantRow{
 		ID: string(space.NewGrantID()), UserID: string(n.User), SpaceID: string(n.Space), Scopes: auth.ScopeList(n.Scopes),
 		Name: n.Name, KeyHash: hash[:], Created: database.Millis(now), Expires: database.Millis(n.Expires),
+		Kind: "key",
 	}
 	err := s.db.Transact(ctx, func(tx *gorm.DB) error {
-		u, err := lockUser(tx, s.db.Kind(), "id = ?", string(n.User))
+		u, err := s.lockActive(tx, n.User)
 		if err != nil {
 			return err
 		}
@@ -110,14 +111,8 @@ func (s *Store) RevokeKey(ctx context.Context, by Actor, id space.GrantID, user 
 		if err := q.Take(&g).Error; err != nil {
 			return notFound(err, "There is no such key.")
 		}
-		done := tx.Model(&grantRow{}).Where("id = ? AND revoked = 0", g.ID).Update("revoked", database.Millis(s.now()))
-		if done.Error != nil {
-			return fmt.Errorf("revoke key: %w", done.Error)
-		}
-		if done.RowsAffected == 0 {
-			return nil
-		}
-		return s.record(tx, by, "key.revoke", g.ID, map[string]any{"user": g.UserID, "name": g.Name})
+		_, err := s.endGrant(tx, by, g)
+		return err
 	})
 }
 
@@ -129,18 +124,27 @@ type verifyRow struct {
 	Expires, Revoked                 int64
 	UserID, UserName, Display, Email string
 	Admin                            bool
-	Removed                          int64
+	Removed, Suspended               int64
 	SpaceID, SpaceName, Role         string
 }
 
 const verifyQuery = `SELECT g.id AS grant_id, g.scopes, g.name AS grant_name, g.key_hash, g.expires, g.revoked,
-	u.id AS user_id, u.name AS user_name, u.display, u.email, u.admin, u.removed,
+	u.id AS user_id, u.name AS user_name, u.display, u.email, u.admin, u.removed, u.suspended,
 	s.id AS space_id, s.name AS space_name, m.role
 FROM auth_grants g
 JOIN auth_users u ON u.id = g.user_id
 JOIN auth_spaces s ON s.id = g.space_id
 LEFT JOIN auth_members m ON m.space_id = g.space_id AND m.user_id = g.user_id
 WHERE g.key_hash = ?`
+
+func (r verifyRow) principal() auth.Principal {
+	return auth.Principal{
+		User: space.UserID(r.UserID), UserName: r.UserName, Display: r.Display, Email: r.Email, Admin: r.Admin,
+		Space: space.SpaceID(r.SpaceID), SpaceName: r.SpaceName, Role: space.Role(r.Role),
+		Grant: space.GrantID(r.GrantID), Client: r.GrantName,
+		Scopes: auth.EffectiveScopes(splitScopes(r.Scopes), space.Role(r.Role)),
+	}
+}
 
 // Verify proves an API key; see auth.Verifier. An unknown key is told nothing;
 // who holds a good secret is told why it works no more.
@@ -154,9 +158,9 @@ func (s *Store) Verify(ctx context.Context, bearer string) (auth.Principal, erro
 	row := s.db.Read(ctx).Raw(verifyQuery, hash[:]).Row()
 	var role *string
 	err = row.Scan(&r.GrantID, &r.Scopes, &r.GrantName, &r.KeyHash, &r.Expires, &r.Revoked,
-		&r.UserID, &r.UserName, &r.Display, &r.Email, &r.Admin, &r.Removed, &r.SpaceID, &r.SpaceName, &role)
+		&r.UserID, &r.UserName, &r.Display, &r.Email, &r.Admin, &r.Removed, &r.Suspended, &r.SpaceID, &r.SpaceName, &role)
 	if err != nil {
-		return auth.Principal{}, verifyError(ctx, err)
+		return auth.Principal{}, verifyError(ctx, err, errUnknown())
 	}
 	// The index has compared already, in a time that tells of the hash and
 	// nothing of the key; this guards against a column that compares loosely.
@@ -167,15 +171,12 @@ func (s *Store) Verify(ctx context.Context, bearer string) (auth.Principal, erro
 		r.Role = *role
 	}
 	now := s.now()
-	p := auth.Principal{
-		User: space.UserID(r.UserID), UserName: r.UserName, Display: r.Display, Email: r.Email, Admin: r.Admin,
-		Space: space.SpaceID(r.SpaceID), SpaceName: r.SpaceName, Role: space.Role(r.Role),
-		Grant: space.GrantID(r.GrantID), Client: r.GrantName,
-		Scopes: auth.EffectiveScopes(splitScopes(r.Scopes), space.Role(r.Role)),
-	}
+	p := r.principal()
 	switch {
 	case r.Removed != 0:
 		return auth.Principal{}, fault.New(fault.Unauthenticated, "The user of this key was removed.")
+	case r.Suspended != 0:
+		return auth.Principal{}, fault.New(fault.Unauthenticated, "The user of this key may not use this server any more.")
 	case r.Revoked != 0:
 		return auth.Principal{}, fault.New(fault.Unauthenticated, "This key was revoked; make a new one.")
 	case r.Expires != 0 && now.UnixMilli() >= r.Expires:
@@ -191,12 +192,14 @@ func errUnknown() error {
 	return fault.New(fault.Unauthenticated, "The key is not known here; it may belong to another server.")
 }
 
-func verifyError(ctx context.Context, err error) error {
+// verifyError turns the error of a check's query into a fault: unknown where there
+// is no row.
+func verifyError(ctx context.Context, err, unknown error) error {
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		return errUnknown()
+		return unknown
 	case ctx.Err() != nil:
 		return fault.Wrap(errors.Join(ctx.Err(), err), fault.Canceled, "The request ended.")
 	}
-	return fault.Wrap(err, fault.Unavailable, "The key cannot be checked now; try again.")
+	return fault.Wrap(err, fault.Unavailable, "The token cannot be checked now; try again.")
 }

@@ -329,8 +329,8 @@ func BenchmarkVerify(b *testing.B) {
 		url        func(testing.TB) string
 	}{
 		{"sqlite", `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000)
-			INSERT INTO auth_grants SELECT 'g_' || i, ?, ?, 'read', '', randomblob(32), 0, 0, 0, 0 FROM n`, databasetest.SQLite},
-		{"postgres", `INSERT INTO auth_grants SELECT 'g_' || i, ?, ?, 'read', '', sha256(i::text::bytea), 0, 0, 0, 0
+			INSERT INTO auth_grants (id, user_id, space_id, scopes, name, key_hash, created, expires, revoked, last_used) SELECT 'g_' || i, ?, ?, 'read', '', randomblob(32), 0, 0, 0, 0 FROM n`, databasetest.SQLite},
+		{"postgres", `INSERT INTO auth_grants (id, user_id, space_id, scopes, name, key_hash, created, expires, revoked, last_used) SELECT 'g_' || i, ?, ?, 'read', '', sha256(i::text::bytea), 0, 0, 0, 0
 			FROM generate_series(1, 100000) AS i`, databasetest.Postgres},
 	} {
 		b.Run(kind.name, func(b *testing.B) {

@@ -18,6 +18,10 @@ type userRow struct {
 	Admin   bool
 	Created int64
 	Removed int64
+	// EmailKey is Email as UserByEmail compares it.
+	EmailKey  string
+	Admitted  string
+	Suspended int64
 }
 
 func (userRow) TableName() string { return "auth_users" }
@@ -26,6 +30,7 @@ func (r userRow) user() User {
 	return User{
 		ID: space.UserID(r.ID), Issuer: r.Issuer, Subject: r.Subject, Name: r.Name, Display: r.Display,
 		Email: r.Email, Admin: r.Admin, Created: database.Time(r.Created),
+		Admitted: r.Admitted, Suspended: database.Time(r.Suspended),
 	}
 }
 
@@ -62,6 +67,11 @@ type grantRow struct {
 	Expires  int64
 	Revoked  int64
 	LastUsed int64
+	Kind     string
+	// Issuer is empty but where another one's token stands for the grant.
+	Issuer   string
+	ClientID string
+	Resource string
 }
 
 func (grantRow) TableName() string { return "auth_grants" }
@@ -105,6 +115,12 @@ type User struct {
 	Email           string // may be empty
 	Admin           bool
 	Created         time.Time
+	// Admitted is what let the user in: "command", "first run", "invitation", or
+	// an entry of the allow list such as "domain:example.com".
+	Admitted string
+	// Suspended is since when the user may do nothing, because the entry is gone
+	// (see SuspendUnlisted); zero: not.
+	Suspended time.Time
 }
 
 // Space is the row of a space.

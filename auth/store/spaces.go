@@ -107,6 +107,10 @@ func (s *Store) FindSpace(ctx context.Context, user space.UserID, ref string) (M
 	if err != nil {
 		return Membership{}, err
 	}
+	return chooseSpace(all, ref)
+}
+
+func chooseSpace(all []Membership, ref string) (Membership, error) {
 	if ref == "" && len(all) > 0 && (len(all) == 1 || all[0].Role == space.Owner) {
 		return all[0], nil
 	}
@@ -205,13 +209,25 @@ func (s *Store) RemoveMember(ctx context.Context, by Actor, id space.SpaceID, us
 		if gone.RowsAffected == 0 {
 			return fault.New(fault.NotFound, "The user is no member of the space %s.", sp.Name)
 		}
-		err = tx.Model(&grantRow{}).Where("space_id = ? AND user_id = ? AND revoked = 0", sp.ID, string(user)).
-			Update("revoked", database.Millis(s.now())).Error
-		if err != nil {
-			return fmt.Errorf("revoke grants: %w", err)
+		if err := s.endMember(tx, sp.ID, string(user)); err != nil {
+			return err
 		}
 		return s.record(tx, by, "member.remove", sp.ID, map[string]any{"user": user})
 	})
+}
+
+// endMember ends what a member's clients were given of a space. A grant of another
+// issuer's client is deleted: without the membership it is good for nothing, and
+// as a revoked one it would keep the client out of a membership to come.
+func (s *Store) endMember(tx *gorm.DB, id, user string) error {
+	err := tx.Exec("DELETE FROM auth_codes WHERE space_id = ? AND user_id = ? AND used = 0", id, user).Error
+	if err == nil {
+		err = tx.Exec("DELETE FROM auth_grants WHERE space_id = ? AND user_id = ? AND kind = 'external' AND revoked = 0", id, user).Error
+	}
+	if err == nil {
+		_, err = s.revokeGrants(tx, "space_id = ? AND user_id = ?", id, user)
+	}
+	return wrap("end membership", err)
 }
 
 func takeSpace(tx *gorm.DB, id space.SpaceID) (spaceRow, error) {

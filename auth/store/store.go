@@ -19,49 +19,142 @@ import (
 // LocalIssuer is the issuer of users that a command made.
 const LocalIssuer = "local"
 
-// DefaultFlush is how often times of last use are written.
-const DefaultFlush = time.Minute
+// Defaults of Options.
+const (
+	DefaultFlush           = time.Minute
+	DefaultSweep           = time.Hour
+	DefaultAccessLifetime  = 7 * day
+	DefaultRefreshLifetime = 90 * day
+	DefaultRefreshReuse    = 15 * time.Minute
+	DefaultCodeLifetime    = 2 * time.Minute
+	DefaultSessionIdle     = 30 * day
+	DefaultSessionLifetime = 180 * day
+	DefaultMaxClients      = 10_000
+	DefaultUnusedClient    = day
+	DefaultIdleClient      = 90 * day
+	DefaultMaxFlows        = 10_000
 
-// Options bound a Store.
+	day = 24 * time.Hour
+)
+
+// Options bound a Store. What is 0 has its default.
 type Options struct {
-	// Logger receives failures to write times of last use. Nil discards.
+	// Logger receives failures to write times of last use and to sweep. Nil
+	// discards.
 	Logger *slog.Logger
-	// Flush is how often times of last use are written. 0 means DefaultFlush.
-	Flush time.Duration
+	// Flush is how often times of last use are written, and Sweep how often what
+	// is over is deleted.
+	Flush, Sweep time.Duration
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
+
+	// TokenKey is 32 secret bytes of which tokens are derived. Without it no
+	// client gets any. Under another one the tokens that clients hold stay good.
+	TokenKey []byte
+	// AccessLifetime is how long an access token is good, and RefreshLifetime how
+	// long a refresh token is that nobody uses.
+	AccessLifetime, RefreshLifetime time.Duration
+	// RefreshReuse is how long a used refresh token gives its successor again;
+	// negative: never.
+	RefreshReuse time.Duration
+	CodeLifetime time.Duration
+	// SessionIdle is how long a session lasts without a visit, and SessionLifetime
+	// how long at most.
+	SessionIdle, SessionLifetime time.Duration
+	// MaxClients is how many clients may have registered themselves at a time.
+	// UnusedClient is how long one is kept that never got a token, and IdleClient
+	// how long one is kept of whose grants none is good any more.
+	MaxClients               int
+	UnusedClient, IdleClient time.Duration
+	// MaxFlows bounds the sign-ins that are under way.
+	MaxFlows int
 }
 
-// Store is the rows of auth_users, auth_spaces, auth_members, auth_grants and
-// auth_audit. It is safe for concurrent use.
+func (o *Options) setDefaults() {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	for _, d := range []struct {
+		value     *time.Duration
+		otherwise time.Duration
+	}{
+		{&o.Flush, DefaultFlush},
+		{&o.Sweep, DefaultSweep},
+		{&o.AccessLifetime, DefaultAccessLifetime},
+		{&o.RefreshLifetime, DefaultRefreshLifetime},
+		{&o.CodeLifetime, DefaultCodeLifetime},
+		{&o.SessionIdle, DefaultSessionIdle},
+		{&o.SessionLifetime, DefaultSessionLifetime},
+		{&o.UnusedClient, DefaultUnusedClient},
+		{&o.IdleClient, DefaultIdleClient},
+	} {
+		if *d.value <= 0 {
+			*d.value = d.otherwise
+		}
+	}
+	if o.RefreshReuse == 0 {
+		o.RefreshReuse = DefaultRefreshReuse
+	}
+	if o.MaxClients <= 0 {
+		o.MaxClients = DefaultMaxClients
+	}
+	if o.MaxFlows <= 0 {
+		o.MaxFlows = DefaultMaxFlows
+	}
+}
+
+// Store is the rows of the tables auth_…. It is safe for concurrent use.
 type Store struct {
 	db  *database.DB
 	log *slog.Logger
 	now func() time.Time
+	o   Options
 
 	mu   sync.Mutex
 	used map[space.GrantID]int64 // minute of last use, not yet written
+	seen map[string]int64        // millisecond of a session's last visit, not yet written
 
 	stop context.CancelFunc
 	done chan struct{}
 }
 
 // New returns a store on a database to which Migrations were applied. It
-// starts the goroutine that writes times of last use: Close ends it.
+// starts the goroutine that writes times of last use and deletes what is over:
+// Close ends it.
 func New(db *database.DB, o Options) *Store {
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	if o.Flush <= 0 {
-		o.Flush = DefaultFlush
-	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
+	o.setDefaults()
 	ctx, stop := context.WithCancel(context.Background())
-	s := &Store{db: db, log: o.Logger, now: o.Now, used: map[space.GrantID]int64{}, stop: stop, done: make(chan struct{})}
-	go s.flushEvery(ctx, o.Flush)
+	s := &Store{
+		db: db, log: o.Logger, now: o.Now, o: o,
+		used: map[space.GrantID]int64{}, seen: map[string]int64{}, stop: stop, done: make(chan struct{}),
+	}
+	go s.work(ctx)
 	return s
+}
+
+// work does what must be done from time to time, until ctx ends.
+func (s *Store) work(ctx context.Context) {
+	defer close(s.done)
+	flush, sweep := time.NewTicker(s.o.Flush), time.NewTicker(s.o.Sweep)
+	defer flush.Stop()
+	defer sweep.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-flush.C:
+			if err := s.Flush(ctx); err != nil && ctx.Err() == nil {
+				s.log.WarnContext(ctx, "times of last use were not stored; they are kept for the next try", "error", err)
+			}
+		case <-sweep.C:
+			if err := s.Sweep(ctx); err != nil && ctx.Err() == nil {
+				s.log.WarnContext(ctx, "what is over could not be deleted; it has no effect, and the next try deletes it", "error", err)
+			}
+		}
+	}
 }
 
 // Close writes the times of last use that are left and ends the store's
@@ -75,7 +168,7 @@ func (s *Store) Close() error {
 // Actor is who does an act, for the audit log.
 type Actor struct {
 	User space.UserID // empty where no user is behind it
-	Via  string       // "command line", "web", "first run"
+	Via  string       // such as "command line", "web", "first run", "consent", "client"
 }
 
 // Entry is one line of the audit log.
@@ -83,7 +176,7 @@ type Entry struct {
 	ID      int64
 	At      time.Time
 	Actor   Actor
-	Action  string // "user.create", "user.remove", "space.create", "member.set", "member.remove", "key.create", "key.revoke", and what Record is told
+	Action  string // such as "user.create", "grant.revoke", "session.start", and what Record is told
 	Subject string // the id of what was acted on
 	Detail  string // a JSON object; never a secret
 }
@@ -188,4 +281,12 @@ func notFound(err error, format string, args ...any) error {
 		return fault.New(fault.NotFound, format, args...)
 	}
 	return fmt.Errorf("look up: %w", err)
+}
+
+// wrap adds what was tried to an error; nil stays nil.
+func wrap(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", what, err)
 }

@@ -49,13 +49,19 @@ func newWorld(t *testing.T, db *database.DB) *world {
 		t.Fatal(err)
 	}
 	w := &world{t: t, db: db, now: time.Date(2026, 11, 20, 12, 0, 30, 0, time.UTC)}
-	w.Store = store.New(db, store.Options{Now: w.clock, Flush: time.Hour})
+	w.Store = w.open()
 	t.Cleanup(func() {
 		if err := w.Close(); err != nil {
 			t.Error(err)
 		}
 	})
 	return w
+}
+
+// open returns another store on the database, as after a restart. The world's is
+// closed by the test.
+func (w *world) open() *store.Store {
+	return store.New(w.db, store.Options{Now: w.clock, Flush: time.Hour, TokenKey: []byte("an example key of 32 bytes, no secret")})
 }
 
 // each runs fn on every database.

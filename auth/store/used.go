@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -21,51 +22,70 @@ func (s *Store) markUsed(id space.GrantID, at time.Time) {
 	s.mu.Unlock()
 }
 
-func (s *Store) flushEvery(ctx context.Context, every time.Duration) {
-	defer close(s.done)
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			if err := s.Flush(ctx); err != nil && ctx.Err() == nil {
-				s.log.WarnContext(ctx, "times of last use were not stored; they are kept for the next try", "error", err)
-			}
-		}
-	}
+// markSeen notes a visit, to the millisecond, since a session may be allowed to
+// idle for less than a minute.
+func (s *Store) markSeen(session string, at time.Time) {
+	s.mu.Lock()
+	s.seen[session] = max(s.seen[session], at.UnixMilli())
+	s.mu.Unlock()
+}
+
+// lastSeen returns the later of what the row says and what is not yet written.
+func (s *Store) lastSeen(session string, row int64) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return max(row, s.seen[session])
 }
 
 // Flush writes the times of last use now. What could not be written is kept
 // for the next time.
 func (s *Store) Flush(ctx context.Context) error {
 	s.mu.Lock()
-	used := s.used
-	s.used = make(map[space.GrantID]int64, len(used))
+	used, seen := maps.Clone(s.used), maps.Clone(s.seen)
 	s.mu.Unlock()
-	if len(used) == 0 {
+	if len(used)+len(seen) == 0 {
 		return nil
 	}
 	err := s.db.Transact(ctx, func(tx *gorm.DB) error {
 		// In one order everywhere, so that two processes do not wait for each other.
-		for _, id := range slices.Sorted(maps.Keys(used)) {
-			minute := used[id]
-			err := tx.Exec("UPDATE auth_grants SET last_used = ? WHERE id = ? AND last_used < ?", minute, string(id), minute).Error
-			if err != nil {
-				return fmt.Errorf("store time of last use: %w", err)
-			}
+		err := inOrder(used, func(id space.GrantID, at int64) error {
+			return tx.Exec("UPDATE auth_grants SET last_used = ? WHERE id = ? AND last_used < ?", at, string(id), at).Error
+		})
+		if err != nil {
+			return fmt.Errorf("store time of last use: %w", err)
+		}
+		err = inOrder(seen, func(id string, at int64) error {
+			return tx.Exec("UPDATE auth_sessions SET seen = ? WHERE id = ? AND seen < ?", at, id, at).Error
+		})
+		if err != nil {
+			return fmt.Errorf("store time of last visit: %w", err)
 		}
 		return nil
 	})
-	if err == nil {
-		return nil
+	if err != nil {
+		return err
 	}
 	s.mu.Lock()
-	for id, minute := range s.used {
-		used[id] = max(used[id], minute)
+	defer s.mu.Unlock()
+	forget(s.used, used)
+	forget(s.seen, seen)
+	return nil
+}
+
+func inOrder[K cmp.Ordered](m map[K]int64, do func(K, int64) error) error {
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		if err := do(k, m[k]); err != nil {
+			return err
+		}
 	}
-	maps.Copy(s.used, used)
-	s.mu.Unlock()
-	return err
+	return nil
+}
+
+// forget deletes from m what was written and did not change since.
+func forget[K comparable](m, written map[K]int64) {
+	for k, v := range written {
+		if m[k] == v {
+			delete(m, k)
+		}
+	}
 }

@@ -20,8 +20,16 @@ type NewUser struct {
 	Display string
 	Email   string
 	Admin   bool
-	// Issuer and Subject are where they sign in; empty for LocalIssuer.
+	// Issuer and Subject are where they sign in; empty for LocalIssuer. Identity
+	// says more of the same.
 	Issuer, Subject string
+	Identity        *Identity
+	// Admitted is what lets them in; see User.Admitted. Empty means "command", or
+	// "first run" with First.
+	Admitted string
+	// Invitation is the secret of an invitation that the user accepts in the same
+	// transaction, so that one invitation makes one user; see AcceptInvitation.
+	Invitation string
 	// Space is the id of their first space, and SpaceName its name; empty for a
 	// fresh id, and for the user's name. The git store makes the space itself,
 	// best before its row under an id from space.NewSpaceID: then a crash in
@@ -46,26 +54,42 @@ func (s *Store) CreateUser(ctx context.Context, by Actor, n NewUser) (User, Spac
 	if n.Space == "" {
 		n.Space = space.NewSpaceID()
 	}
-	if n.Issuer == "" {
-		n.Issuer, n.Subject = LocalIssuer, string(id)
+	if n.Admitted == "" {
+		n.Admitted = "command"
+		if n.First {
+			n.Admitted = "first run"
+		}
+	}
+	if n.Identity == nil && n.Issuer != "" && n.Issuer != LocalIssuer {
+		n.Identity = &Identity{Issuer: n.Issuer, Subject: n.Subject, Label: n.Display}
+	}
+	n.Issuer, n.Subject = LocalIssuer, string(id)
+	if n.Identity != nil {
+		if err := n.Identity.check(); err != nil {
+			return User{}, Space{}, err
+		}
+		n.Issuer, n.Subject = n.Identity.Issuer, n.Identity.Subject
 	}
 	for _, err := range []error{CheckName(n.Name), CheckName(n.SpaceName), checkLabel("display name", n.Display), checkLabel("email address", n.Email)} {
 		if err != nil {
 			return User{}, Space{}, err
 		}
 	}
-	if n.Subject == "" {
-		return User{}, Space{}, fault.New(fault.Invalid, "A user of an issuer needs a subject there.")
-	}
 	if _, err := space.ParseSpaceID(string(n.Space)); err != nil {
 		return User{}, Space{}, err
 	}
 	now := database.Millis(s.now())
-	u := userRow{ID: string(id), Issuer: n.Issuer, Subject: n.Subject, Name: n.Name, Display: n.Display, Email: n.Email, Admin: n.Admin, Created: now}
+	u := userRow{ID: string(id), Issuer: n.Issuer, Subject: n.Subject, Name: n.Name, Display: n.Display, Email: n.Email, Admin: n.Admin, Created: now,
+		EmailKey: lowerASCII(n.Email), Admitted: clean(n.Admitted, 300)}
 	sp := spaceRow{ID: string(n.Space), Name: n.SpaceName, OwnerID: u.ID, Created: now}
 	err := s.db.Transact(ctx, func(tx *gorm.DB) error {
 		if n.First {
-			if err := onlyIfEmpty(tx, s.db.Kind()); err != nil {
+			if err := s.onlyIfEmpty(tx); err != nil {
+				return err
+			}
+		}
+		if n.Invitation != "" {
+			if err := s.lockUsers(tx); err != nil {
 				return err
 			}
 		}
@@ -75,10 +99,20 @@ func (s *Store) CreateUser(ctx context.Context, by Actor, n NewUser) (User, Spac
 			}
 			return fmt.Errorf("create user: %w", err)
 		}
-		if err := s.record(tx, by, "user.create", u.ID, map[string]any{"name": u.Name, "admin": u.Admin, "issuer": u.Issuer}); err != nil {
+		if err := s.record(tx, by, "user.create", u.ID, map[string]any{"name": u.Name, "admin": u.Admin, "issuer": u.Issuer, "admitted": u.Admitted}); err != nil {
 			return err
 		}
-		return s.createSpace(tx, by, sp)
+		if n.Identity != nil {
+			if _, err := linkIdentity(tx, n.Identity.row(u.ID, now)); err != nil {
+				return err
+			}
+		}
+		if err := s.createSpace(tx, by, sp); err != nil || n.Invitation == "" {
+			return err
+		}
+		i, err := s.accept(tx, by, n.Invitation, u)
+		u.Admin = u.Admin || i.Admin
+		return err
 	})
 	if err != nil {
 		return User{}, Space{}, err
@@ -86,12 +120,9 @@ func (s *Store) CreateUser(ctx context.Context, by Actor, n NewUser) (User, Spac
 	return u.user(), sp.space(), nil
 }
 
-func onlyIfEmpty(tx *gorm.DB, kind database.Kind) error {
-	// SQLite's transaction is alone already.
-	if kind == database.Postgres {
-		if err := tx.Exec("LOCK TABLE auth_users IN SHARE ROW EXCLUSIVE MODE").Error; err != nil {
-			return fmt.Errorf("lock users: %w", err)
-		}
+func (s *Store) onlyIfEmpty(tx *gorm.DB) error {
+	if err := s.lockUsers(tx); err != nil {
+		return err
 	}
 	var n int64
 	if err := tx.Model(&userRow{}).Count(&n).Error; err != nil {
@@ -110,6 +141,12 @@ func (s *Store) UndoCreateUser(ctx context.Context, by Actor, id space.UserID) e
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {
 		u, err := lockUser(tx, s.db.Kind(), "id = ?", string(id))
 		if err != nil {
+			return err
+		}
+		if err := undoInvitation(tx, u.ID); err != nil {
+			return err
+		}
+		if err := s.endUser(tx, u.ID); err != nil {
 			return err
 		}
 		var n int64
@@ -134,42 +171,51 @@ func (s *Store) UndoCreateUser(ctx context.Context, by Actor, id space.UserID) e
 	})
 }
 
-// RemoveUser ends a user: their keys are revoked and their memberships in other
-// people's spaces end at once; their own spaces stay. The error is a
+// undoInvitation opens the invitation again that a user came by, and takes back the
+// membership that it gave.
+func undoInvitation(tx *gorm.DB, user string) error {
+	err := tx.Exec(`DELETE FROM auth_members WHERE user_id = ? AND role <> ? AND space_id IN
+		(SELECT space_id FROM auth_invitations WHERE used_by = ?)`, user, string(space.Owner), user).Error
+	if err == nil {
+		err = tx.Exec("UPDATE auth_invitations SET used = 0, used_by = '' WHERE used_by = ?", user).Error
+	}
+	return wrap("undo invitation", err)
+}
+
+// RemoveUser ends a user: what their clients were granted is revoked, their
+// sessions, links, passkeys, identities and open invitations are deleted, and their
+// memberships in other people's spaces end at once; their own spaces stay. The error is a
 // fault.NotFound, or a fault.Conflict for the only admin.
 func (s *Store) RemoveUser(ctx context.Context, by Actor, id space.UserID) error {
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {
 		// Removals of two admins by each other must meet at the same row.
-		if s.db.Kind() == database.Postgres {
-			if err := tx.Exec("LOCK TABLE auth_users IN SHARE ROW EXCLUSIVE MODE").Error; err != nil {
-				return fmt.Errorf("lock users: %w", err)
-			}
+		if err := s.lockUsers(tx); err != nil {
+			return err
 		}
 		u, err := lockUser(tx, s.db.Kind(), "id = ?", string(id))
 		if err != nil {
 			return err
 		}
 		if u.Admin {
-			var others int64
-			if err := tx.Model(&userRow{}).Where("removed = 0 AND admin AND id <> ?", u.ID).Count(&others).Error; err != nil {
-				return fmt.Errorf("count admins: %w", err)
-			}
-			if others == 0 {
-				return fault.New(fault.Conflict, "%s is the only admin; make another one first.", u.Name)
+			if err := s.checkOtherAdmin(tx, u); err != nil {
+				return err
 			}
 		}
 		now := database.Millis(s.now())
 		if err := tx.Model(&userRow{}).Where("id = ?", u.ID).Update("removed", now).Error; err != nil {
 			return fmt.Errorf("remove user: %w", err)
 		}
-		keys := tx.Model(&grantRow{}).Where("user_id = ? AND revoked = 0", u.ID).Update("revoked", now)
-		if keys.Error != nil {
-			return fmt.Errorf("revoke grants: %w", keys.Error)
+		revoked, err := s.revokeGrants(tx, "user_id = ?", u.ID)
+		if err != nil {
+			return err
+		}
+		if err := s.endUser(tx, u.ID); err != nil {
+			return err
 		}
 		if err := tx.Where("user_id = ? AND role <> ?", u.ID, string(space.Owner)).Delete(&memberRow{}).Error; err != nil {
 			return fmt.Errorf("end memberships: %w", err)
 		}
-		return s.record(tx, by, "user.remove", u.ID, map[string]any{"name": u.Name, "grants_revoked": keys.RowsAffected})
+		return s.record(tx, by, "user.remove", u.ID, map[string]any{"name": u.Name, "grants_revoked": revoked})
 	})
 }
 

@@ -1,0 +1,186 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"gorm.io/gorm"
+
+	"satchel/auth"
+	"satchel/internal/database"
+	"satchel/internal/fault"
+)
+
+// Bounds of what a client may say of itself.
+const (
+	maxClientID     = 2048
+	maxRedirects    = 32
+	maxRedirectURI  = 2048
+	maxClientFields = 16 << 10
+)
+
+type clientRow struct {
+	ID                string `gorm:"primaryKey"`
+	Kind              string
+	Name              string
+	URI               string `gorm:"column:uri"`
+	RedirectURIs      string `gorm:"column:redirect_uris"`
+	Created, LastUsed int64
+}
+
+func (clientRow) TableName() string { return "auth_clients" }
+
+func (r clientRow) client() (auth.Client, error) {
+	c := auth.Client{
+		ID: r.ID, Kind: auth.ClientKind(r.Kind), Name: r.Name, URI: r.URI,
+		Created: database.Time(r.Created), LastUsed: database.Time(r.LastUsed),
+	}
+	if err := json.Unmarshal([]byte(r.RedirectURIs), &c.RedirectURIs); err != nil {
+		return auth.Client{}, fmt.Errorf("read client %s: %w", r.ID, err)
+	}
+	return c, nil
+}
+
+func (s *Store) newClient(c auth.Client, kind auth.ClientKind) (clientRow, error) {
+	n := len(c.ID) + len(c.URI)
+	long := len(c.RedirectURIs) > maxRedirects
+	for _, u := range c.RedirectURIs {
+		long = long || len(u) > maxRedirectURI
+		n += len(u)
+	}
+	if c.ID == "" || len(c.ID) > maxClientID || long || n > maxClientFields {
+		return clientRow{}, fault.New(fault.Invalid, "The client has too much to say: at most %d redirect URIs of %d bytes, and %d bytes in all.", maxRedirects, maxRedirectURI, maxClientFields)
+	}
+	if c.RedirectURIs == nil {
+		c.RedirectURIs = []string{}
+	}
+	uris, err := json.Marshal(c.RedirectURIs)
+	if err != nil {
+		return clientRow{}, fmt.Errorf("encode redirect URIs: %w", err)
+	}
+	return clientRow{
+		ID: c.ID, Kind: string(kind), Name: clean(c.Name, 200), URI: clean(c.URI, maxRedirectURI), RedirectURIs: string(uris), Created: database.Millis(s.now()),
+	}, nil
+}
+
+// RegisterClient keeps a client that registered itself. The error is a
+// fault.Limited where as many as are allowed are there, and nothing of them is
+// over.
+func (s *Store) RegisterClient(ctx context.Context, c auth.Client) error {
+	row, err := s.newClient(c, auth.ClientRegistered)
+	if err != nil {
+		return err
+	}
+	return s.db.Transact(ctx, func(tx *gorm.DB) error {
+		full, err := s.clientsFull(tx)
+		if err == nil && full {
+			// The sweep may not have come by yet.
+			if _, err = s.sweepClients(tx, s.now(), sweepBatch); err == nil {
+				full, err = s.clientsFull(tx)
+			}
+		}
+		if err != nil {
+			return err
+		}
+		if full {
+			f := fault.New(fault.Limited, "As many clients are registered here as may be; try again later.")
+			f.RetryAfter = time.Hour
+			return f
+		}
+		return s.addClient(tx, Actor{Via: "registration"}, "client.register", row)
+	})
+}
+
+func (s *Store) clientsFull(tx *gorm.DB) (bool, error) {
+	var n int
+	if err := tx.Raw("SELECT COUNT(*) FROM auth_clients WHERE kind = ?", string(auth.ClientRegistered)).Scan(&n).Error; err != nil {
+		return false, fmt.Errorf("count clients: %w", err)
+	}
+	return n >= s.o.MaxClients, nil
+}
+
+func (s *Store) addClient(tx *gorm.DB, by Actor, action string, row clientRow) error {
+	if err := tx.Create(&row).Error; err != nil {
+		if database.IsDuplicate(err) {
+			return fault.New(fault.Conflict, "There is a client with this id already.")
+		}
+		return fmt.Errorf("add client: %w", err)
+	}
+	return s.record(tx, by, action, clean(row.ID, 200), map[string]any{"name": clean(row.Name, 100)})
+}
+
+// CreateClient keeps a client whose id an admin chose (a preset client); its kind
+// is set here. The error is a fault.Conflict where the id is taken.
+func (s *Store) CreateClient(ctx context.Context, by Actor, c auth.Client) error {
+	row, err := s.newClient(c, auth.ClientPreset)
+	if err != nil {
+		return err
+	}
+	return s.db.Transact(ctx, func(tx *gorm.DB) error { return s.addClient(tx, by, "client.create", row) })
+}
+
+// Client returns a client that registered itself or that an admin made. The error
+// is a fault.NotFound.
+func (s *Store) Client(ctx context.Context, id string) (auth.Client, error) {
+	var r clientRow
+	err := s.db.Read(ctx).Where("id = ?", id).Take(&r).Error
+	switch {
+	case errors.Is(err, gorm.ErrRecordNotFound):
+		return auth.Client{}, fault.New(fault.NotFound, "The client is not known here; it must register again.")
+	case err != nil:
+		return auth.Client{}, fmt.Errorf("look up client: %w", err)
+	}
+	return r.client()
+}
+
+// Clients returns all clients that registered themselves or that an admin made,
+// newest first.
+func (s *Store) Clients(ctx context.Context) ([]auth.Client, error) {
+	var rows []clientRow
+	if err := s.db.Read(ctx).Order("created DESC, id").Find(&rows).Error; err != nil {
+		return nil, fmt.Errorf("list clients: %w", err)
+	}
+	out := make([]auth.Client, len(rows))
+	for i, r := range rows {
+		c, err := r.client()
+		if err != nil {
+			return nil, err
+		}
+		out[i] = c
+	}
+	return out, nil
+}
+
+// DeleteClient deletes a client and revokes all that it was granted, by anybody.
+// It takes the id of a client with a metadata document, too, of which only grants
+// are here. The error is a fault.NotFound where there is neither.
+func (s *Store) DeleteClient(ctx context.Context, by Actor, id string) error {
+	return s.db.Transact(ctx, func(tx *gorm.DB) error {
+		gone := tx.Exec("DELETE FROM auth_clients WHERE id = ?", id)
+		if gone.Error != nil {
+			return fmt.Errorf("delete client: %w", gone.Error)
+		}
+		// Codes first: a redemption that has used one is waited for here, and its
+		// grant is seen by the next statement.
+		if err := tx.Exec("DELETE FROM auth_codes WHERE client_id = ? AND used = 0", id).Error; err != nil {
+			return fmt.Errorf("delete codes: %w", err)
+		}
+		n, err := s.revokeGrants(tx, "client_id = ? AND kind = 'oauth'", id)
+		if err != nil {
+			return err
+		}
+		if gone.RowsAffected+n == 0 {
+			return fault.New(fault.NotFound, "There is no such client.")
+		}
+		return s.record(tx, by, "client.delete", clean(id, 200), map[string]any{"grants_revoked": n})
+	})
+}
+
+// touchClient notes that a client got a token, to the hour.
+func touchClient(tx *gorm.DB, id string, now time.Time) error {
+	hour := now.Truncate(time.Hour).UnixMilli()
+	return wrap("store time of last use", tx.Exec("UPDATE auth_clients SET last_used = ? WHERE id = ? AND last_used < ?", hour, id, hour).Error)
+}

@@ -1,0 +1,263 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"gorm.io/gorm"
+
+	"satchel/auth"
+	"satchel/internal/database"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+type codeRow struct {
+	Hash                   []byte `gorm:"primaryKey"`
+	ClientID, Name         string
+	UserID, SpaceID        string
+	Scopes, Resource       string
+	RedirectURI            string `gorm:"column:redirect_uri"`
+	Challenge              string
+	Created, Expires, Used int64
+	GrantID                string // made by the redemption
+}
+
+func (codeRow) TableName() string { return "auth_codes" }
+
+// refuse is what a client is told whose token request fails.
+func refuse(cause error, format string, args ...any) error {
+	return fault.Wrap(cause, fault.Invalid, format, args...)
+}
+
+// CreateCode keeps what a person granted to a client until the client redeems the
+// code. The scopes become those that the person's role allows. The error is a
+// fault.NotFound where the user or the space does not exist or the user is no
+// member, a fault.Forbidden for a suspended one or where the role leaves no scope,
+// and a fault.Invalid for a malformed consent.
+func (s *Store) CreateCode(ctx context.Context, c auth.Consent) (auth.Secret, error) {
+	if _, bad, ok := space.ParseScopes(auth.ScopeList(c.Scopes)); !ok {
+		return auth.Secret{}, fault.New(fault.Invalid, "A grant needs the scopes read, write or both; got %q.", short(bad))
+	}
+	switch {
+	case c.Client == "" || len(c.Client) > maxClientID, c.RedirectURI == "" || len(c.RedirectURI) > maxRedirectURI, c.Resource == "" || len(c.Resource) > maxRedirectURI:
+		return auth.Secret{}, fault.New(fault.Invalid, "The request needs a client, a redirect URI and a resource of at most %d bytes each.", maxRedirectURI)
+	case len(c.Challenge) != base64.RawURLEncoding.EncodedLen(sha256.Size):
+		return auth.Secret{}, fault.New(fault.Invalid, "The code challenge is not one of S256.")
+	}
+	now := s.now()
+	secret := auth.NewSecret(auth.KindCode)
+	row := codeRow{
+		Hash: hashOf(secret), ClientID: c.Client, Name: clean(c.Name, 200), UserID: string(c.User), SpaceID: string(c.Space), Resource: c.Resource,
+		RedirectURI: c.RedirectURI, Challenge: c.Challenge, Created: database.Millis(now), Expires: database.Millis(now.Add(s.o.CodeLifetime)),
+	}
+	err := s.db.Transact(ctx, func(tx *gorm.DB) error {
+		u, err := s.lockActive(tx, c.User)
+		if err != nil {
+			return err
+		}
+		var m memberRow
+		if err := tx.Where("space_id = ? AND user_id = ?", row.SpaceID, u.ID).Take(&m).Error; err != nil {
+			return notFound(err, "%s is no member of such a space.", u.Name)
+		}
+		scopes := auth.EffectiveScopes(inOrderOfScopes(c.Scopes), space.Role(m.Role))
+		if len(scopes) == 0 {
+			return fault.New(fault.Forbidden, "%s is a %s of the space, so that a client can have the scope read alone.", u.Name, m.Role)
+		}
+		row.Scopes = auth.ScopeList(scopes)
+		if err := tx.Create(&row).Error; err != nil {
+			return fmt.Errorf("create code: %w", err)
+		}
+		return s.record(tx, Actor{User: c.User, Via: "consent"}, "grant.consent", clean(c.Client, 200),
+			map[string]any{"space": c.Space, "scopes": row.Scopes, "name": row.Name})
+	})
+	if err != nil {
+		return auth.Secret{}, err
+	}
+	return secret, nil
+}
+
+// inOrderOfScopes returns each scope once, in one order, so that the same scopes
+// are the same text.
+func inOrderOfScopes(scopes []space.Scope) []space.Scope {
+	var out []space.Scope
+	for _, s := range []space.Scope{space.ScopeRead, space.ScopeWrite} {
+		if slices.Contains(scopes, s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// Redeem makes a grant and its first tokens of an authorization code, once: of any
+// number of calls one succeeds. The client that redeems it again loses the grant,
+// since one of the two is a thief (RFC 6749 section 4.1.2). A code that is
+// presented with a wrong client, redirect URI, verifier or resource stays good for
+// who it was meant for.
+//
+// The error is a fault.Invalid of auth.ErrInvalidGrant or auth.ErrInvalidTarget.
+func (s *Store) Redeem(ctx context.Context, r auth.Redemption) (auth.Tokens, error) {
+	hash, ok := parseHash(auth.KindCode, r.Code)
+	if !ok {
+		return auth.Tokens{}, errUnknownCode()
+	}
+	var out auth.Tokens
+	var refused error // which keeps what was done
+	err := s.db.Transact(ctx, func(tx *gorm.DB) error {
+		var user string
+		if err := tx.Raw("SELECT user_id FROM auth_codes WHERE hash = ?", hash).Scan(&user).Error; err != nil {
+			return fmt.Errorf("look up code: %w", err)
+		}
+		u, err := s.lockHolder(tx, user)
+		if err != nil {
+			return err
+		}
+		// Only now, when no other redemption of the user's is under way.
+		var c codeRow
+		if err := tx.Where("hash = ?", hash).Take(&c).Error; err != nil {
+			if errors.Is(err, gorm.ErrRecordNotFound) {
+				return errUnknownCode()
+			}
+			return fmt.Errorf("look up code: %w", err)
+		}
+		switch {
+		case subtle.ConstantTimeCompare(c.Hash, hash) != 1:
+			return errUnknownCode()
+		case c.ClientID != r.Client:
+			return refuse(auth.ErrInvalidGrant, "The code was given to another client.")
+		case c.Used != 0:
+			refused, err = s.reused(tx, c)
+			return err
+		}
+		if err := c.check(r, s.now().UnixMilli()); err != nil {
+			return err
+		}
+		out, err = s.firstTokens(tx, c, u)
+		return err
+	})
+	if err == nil {
+		err = refused
+	}
+	if err != nil {
+		return auth.Tokens{}, err
+	}
+	return out, nil
+}
+
+func errUnknownCode() error {
+	return refuse(auth.ErrInvalidGrant, "The code is not known here, or has expired; begin again.")
+}
+
+// lockHolder is lockActive for a token request, whose client may be told no more
+// than that it must ask the person again.
+func (s *Store) lockHolder(tx *gorm.DB, id string) (userRow, error) {
+	u, err := s.lockActive(tx, space.UserID(id))
+	switch fault.CodeOf(err) {
+	case fault.NotFound:
+		return u, refuse(auth.ErrInvalidGrant, "What the client presents is not known here; begin again.")
+	case fault.Forbidden:
+		return u, refuse(auth.ErrInvalidGrant, "The user of this grant may not use this server any more.")
+	}
+	return u, err
+}
+
+// check tells whether the request is that of the client to which the code was
+// sent.
+func (c codeRow) check(r auth.Redemption, now int64) error {
+	switch {
+	case now >= c.Expires:
+		return refuse(auth.ErrInvalidGrant, "The code has expired; begin again.")
+	case r.RedirectURI != c.RedirectURI:
+		return refuse(auth.ErrInvalidGrant, "The redirect URI is another than the code was sent to.")
+	case !verifies(r.Verifier, c.Challenge):
+		return refuse(auth.ErrInvalidGrant, "The code verifier does not fit the code challenge.")
+	case r.Resource != "" && r.Resource != c.Resource:
+		return refuse(auth.ErrInvalidTarget, "The resource is another than was granted.")
+	}
+	return nil
+}
+
+// verifies tells whether a PKCE verifier has the form of RFC 7636 section 4.1 and
+// the S256 challenge.
+func verifies(verifier, challenge string) bool {
+	if len(verifier) < 43 || len(verifier) > 128 {
+		return false
+	}
+	for i := range len(verifier) {
+		c := verifier[i]
+		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '.' || c == '_' || c == '~') {
+			return false
+		}
+	}
+	sum := sha256.Sum256([]byte(verifier))
+	return subtle.ConstantTimeCompare([]byte(base64.RawURLEncoding.EncodeToString(sum[:])), []byte(challenge)) == 1
+}
+
+// reused ends what a code gave that is redeemed again. The error that it returns
+// first is the client's.
+func (s *Store) reused(tx *gorm.DB, c codeRow) (refused, err error) {
+	n, err := s.revokeGrants(tx, "id = ?", c.GrantID)
+	if err != nil {
+		return nil, err
+	}
+	err = s.record(tx, Actor{User: space.UserID(c.UserID), Via: "client"}, "code.reuse", c.GrantID, map[string]any{"client": clean(c.ClientID, 200), "grants_revoked": n})
+	return refuse(auth.ErrInvalidGrant, "The code was redeemed already; what it gave is revoked. Begin again."), err
+}
+
+// firstTokens uses the code up and makes its grant.
+func (s *Store) firstTokens(tx *gorm.DB, c codeRow, u userRow) (auth.Tokens, error) {
+	var m memberRow
+	if err := tx.Where("space_id = ? AND user_id = ?", c.SpaceID, u.ID).Take(&m).Error; err != nil {
+		if errors.Is(err, gorm.ErrRecordNotFound) {
+			return auth.Tokens{}, refuse(auth.ErrInvalidGrant, "The user is no member of the space any more.")
+		}
+		return auth.Tokens{}, fmt.Errorf("look up member: %w", err)
+	}
+	now := s.now()
+	g := grantRow{
+		ID: string(space.NewGrantID()), UserID: u.ID, SpaceID: c.SpaceID, Scopes: c.Scopes, Name: c.Name, Created: now.UnixMilli(),
+		Expires: s.grantEnd(now), Kind: "oauth", ClientID: c.ClientID, Resource: c.Resource,
+	}
+	done := tx.Exec("UPDATE auth_codes SET used = ?, grant_id = ? WHERE hash = ? AND used = 0", now.UnixMilli(), g.ID, c.Hash)
+	if done.Error != nil {
+		return auth.Tokens{}, fmt.Errorf("use code: %w", done.Error)
+	}
+	if done.RowsAffected != 1 { // its client was deleted since
+		return auth.Tokens{}, errUnknownCode()
+	}
+	k, err := s.newestKey(tx, now)
+	if err != nil {
+		return auth.Tokens{}, err
+	}
+	f := familyRow{GrantID: g.ID, Generation: 1, KeyID: k.id, Rotated: now.UnixMilli(), Expires: now.Add(s.o.RefreshLifetime).UnixMilli()}
+	first, err := k.refresh(f.GrantID, f.Generation)
+	if err != nil {
+		return auth.Tokens{}, err
+	}
+	f.Hash = hashOf(first)
+	for _, row := range []any{&g, &f} {
+		if err := tx.Create(row).Error; err != nil {
+			return auth.Tokens{}, fmt.Errorf("create grant: %w", err)
+		}
+	}
+	t, err := s.issue(tx, k, f, g, splitScopes(g.Scopes), space.Role(m.Role), now)
+	if err != nil {
+		return auth.Tokens{}, err
+	}
+	if err := touchClient(tx, c.ClientID, now); err != nil {
+		return auth.Tokens{}, err
+	}
+	return t, s.record(tx, Actor{User: space.UserID(u.ID), Via: "client"}, "grant.create", g.ID,
+		map[string]any{"kind": g.Kind, "client": clean(g.ClientID, 200), "name": g.Name, "space": g.SpaceID, "scopes": g.Scopes})
+}
+
+// grantEnd is when nothing of a grant is good any more that is used at now.
+func (s *Store) grantEnd(now time.Time) int64 {
+	return now.Add(max(s.o.RefreshLifetime, s.o.AccessLifetime)).UnixMilli()
+}

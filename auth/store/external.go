@@ -1,0 +1,138 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+
+	"satchel/auth"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// externalRow is a space that somebody of another issuer is a member of, with
+// their client's grant of it. Without any space there is one row all the same.
+type externalRow struct {
+	User                                userRow `gorm:"embedded;embeddedPrefix:u_"`
+	SpaceID, SpaceName, OwnerName, Role string
+	GrantID, GrantName, GrantScopes     string
+	GrantRevoked                        int64
+}
+
+const externalQuery = `SELECT u.id AS u_id, u.name AS u_name, u.display AS u_display, u.email AS u_email, u.admin AS u_admin,
+	u.removed AS u_removed, u.suspended AS u_suspended,
+	COALESCE(s.id, '') AS space_id, COALESCE(s.name, '') AS space_name, COALESCE(o.name, '') AS owner_name, COALESCE(m.role, '') AS role,
+	COALESCE(g.id, '') AS grant_id, COALESCE(g.name, '') AS grant_name, COALESCE(g.scopes, '') AS grant_scopes, COALESCE(g.revoked, 0) AS grant_revoked
+FROM auth_identities i
+JOIN auth_users u ON u.id = i.user_id
+LEFT JOIN auth_members m ON m.user_id = u.id
+LEFT JOIN auth_spaces s ON s.id = m.space_id
+LEFT JOIN auth_users o ON o.id = s.owner_id
+LEFT JOIN auth_grants g ON g.user_id = u.id AND g.space_id = s.id AND g.kind = 'external' AND g.issuer = i.issuer AND g.client_id = ?
+WHERE i.issuer = ? AND i.subject = ?
+ORDER BY CASE WHEN m.role = 'owner' THEN 0 ELSE 1 END, s.created, s.name, s.id`
+
+// External returns who makes a request that another issuer's token proves, by one
+// look at the database. Each client of the issuer has one grant per user and
+// space, which is made at its first request, so that a person sees the client and
+// can revoke it here. The error is a fault.NotFound where the subject is no user
+// yet, a fault.Forbidden where they have no such space, and a
+// fault.Unauthenticated where they are suspended or revoked the grant.
+func (s *Store) External(ctx context.Context, x auth.External) (auth.Principal, error) {
+	if x.Client == "" || len(x.Client) > maxClientID {
+		return auth.Principal{}, fault.New(fault.Unauthenticated, "The token names no client.")
+	}
+	var rows []externalRow
+	if err := s.db.Read(ctx).Raw(externalQuery, x.Client, x.Issuer, x.Subject).Scan(&rows).Error; err != nil {
+		return auth.Principal{}, verifyError(ctx, err, nil)
+	}
+	if len(rows) == 0 || rows[0].User.Removed != 0 {
+		return auth.Principal{}, fault.New(fault.NotFound, "The person whom the token names is no user here.")
+	}
+	if rows[0].User.Suspended != 0 {
+		return auth.Principal{}, fault.New(fault.Unauthenticated, "The user of this token may not use this server any more.")
+	}
+	r, err := chooseExternal(rows, x.Space)
+	if err != nil {
+		return auth.Principal{}, err
+	}
+	wanted := inOrderOfScopes(append(splitScopes(r.GrantScopes), x.Scopes...))
+	if r.GrantID == "" || auth.ScopeList(wanted) != r.GrantScopes {
+		if r, err = s.externalGrant(ctx, r, x, wanted); err != nil {
+			return auth.Principal{}, err
+		}
+	}
+	if r.GrantRevoked != 0 {
+		return auth.Principal{}, fault.New(fault.Unauthenticated, "The grant of this client was revoked.")
+	}
+	p := auth.Principal{
+		User: space.UserID(r.User.ID), UserName: r.User.Name, Display: r.User.Display, Email: r.User.Email, Admin: r.User.Admin,
+		Space: space.SpaceID(r.SpaceID), SpaceName: r.SpaceName, Role: space.Role(r.Role), Grant: space.GrantID(r.GrantID), Client: r.GrantName,
+		Scopes: auth.EffectiveScopes(inOrderOfScopes(x.Scopes), space.Role(r.Role)),
+	}
+	s.markUsed(p.Grant, s.now())
+	return p, nil
+}
+
+// chooseExternal finds the space as FindSpace does.
+func chooseExternal(rows []externalRow, ref string) (externalRow, error) {
+	all := make([]Membership, 0, len(rows))
+	for _, r := range rows {
+		if r.SpaceID != "" {
+			all = append(all, Membership{Space: Space{ID: space.SpaceID(r.SpaceID), Name: r.SpaceName}, OwnerName: r.OwnerName, Role: space.Role(r.Role)})
+		}
+	}
+	m, err := chooseSpace(all, ref)
+	if err != nil {
+		return externalRow{}, fault.Wrap(err, fault.Forbidden, "%s", fault.PublicOf(err))
+	}
+	for _, r := range rows {
+		if r.SpaceID == string(m.ID) {
+			return r, nil
+		}
+	}
+	return externalRow{}, fmt.Errorf("space %s is not in its own list", m.ID)
+}
+
+// externalGrant makes the grant of an external client, or adds to what a list of
+// grants says that it may do.
+func (s *Store) externalGrant(ctx context.Context, r externalRow, x auth.External, scopes []space.Scope) (externalRow, error) {
+	err := s.db.Transact(ctx, func(tx *gorm.DB) error {
+		u, err := s.lockActive(tx, space.UserID(r.User.ID))
+		if err != nil {
+			return fault.Wrap(err, fault.Unauthenticated, "The user of this token may not use this server any more.")
+		}
+		var member int64
+		if err := tx.Model(&memberRow{}).Where("space_id = ? AND user_id = ?", r.SpaceID, u.ID).Count(&member).Error; err != nil {
+			return fmt.Errorf("look up member: %w", err)
+		}
+		if member == 0 {
+			return fault.New(fault.Forbidden, "%s is no member of the space any more.", u.Name)
+		}
+		g := grantRow{
+			ID: string(space.NewGrantID()), UserID: u.ID, SpaceID: r.SpaceID, Scopes: auth.ScopeList(scopes), Name: clean(x.Client, 200),
+			Created: s.now().UnixMilli(), Kind: "external", Issuer: x.Issuer, ClientID: x.Client,
+		}
+		added := tx.Clauses(clause.OnConflict{DoNothing: true}).Create(&g)
+		if added.Error != nil {
+			return fmt.Errorf("create grant: %w", added.Error)
+		}
+		if added.RowsAffected == 1 {
+			r.GrantID, r.GrantName, r.GrantRevoked = g.ID, g.Name, 0
+			return s.record(tx, Actor{User: space.UserID(u.ID), Via: "client"}, "grant.create", g.ID,
+				map[string]any{"kind": g.Kind, "issuer": g.Issuer, "client": g.Name, "space": g.SpaceID, "scopes": g.Scopes})
+		}
+		q := tx.Where("user_id = ? AND space_id = ? AND issuer = ? AND client_id = ? AND kind = 'external'", g.UserID, g.SpaceID, g.Issuer, g.ClientID)
+		if err := q.Take(&g).Error; err != nil {
+			return fmt.Errorf("look up grant: %w", err)
+		}
+		r.GrantID, r.GrantName, r.GrantRevoked = g.ID, g.Name, g.Revoked
+		return wrap("widen grant", tx.Exec("UPDATE auth_grants SET scopes = ? WHERE id = ?", auth.ScopeList(scopes), g.ID).Error)
+	})
+	if err != nil && fault.CodeOf(err) == fault.Internal {
+		err = fault.Wrap(err, fault.Unavailable, "The token cannot be checked now; try again.")
+	}
+	return r, err
+}

@@ -1,0 +1,78 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"gorm.io/gorm"
+
+	"satchel/auth"
+	"satchel/internal/database"
+	"satchel/internal/fault"
+)
+
+const maxFlowBytes = 64 << 10
+
+type flowRow struct {
+	Hash    []byte `gorm:"primaryKey"`
+	Kind    string
+	Data    []byte
+	Expires int64
+}
+
+func (flowRow) TableName() string { return "auth_flows" }
+
+// PutFlow keeps what a sign-in that is under way must remember, such as a nonce,
+// for one TakeFlow of the same kind. Anybody can begin one, so that their number
+// is bounded: a new one takes the place of the one that would end first. The error
+// is a fault.TooLarge over 64 KiB.
+func (s *Store) PutFlow(ctx context.Context, kind string, data []byte, lifetime time.Duration) (auth.Secret, error) {
+	if len(data) > maxFlowBytes {
+		return auth.Secret{}, fault.New(fault.TooLarge, "The sign-in has %d bytes to remember, and %d are allowed.", len(data), maxFlowBytes)
+	}
+	if data == nil {
+		data = []byte{}
+	}
+	now := s.now()
+	secret := auth.NewSecret(auth.KindFlow)
+	row := flowRow{Hash: hashOf(secret), Kind: kind, Data: data, Expires: database.Millis(now.Add(lifetime))}
+	err := s.db.Transact(ctx, func(tx *gorm.DB) error {
+		var n int
+		if err := tx.Raw("SELECT COUNT(*) FROM auth_flows").Scan(&n).Error; err != nil {
+			return fmt.Errorf("count flows: %w", err)
+		}
+		if over := n + 1 - s.o.MaxFlows; over > 0 {
+			err := tx.Exec("DELETE FROM auth_flows WHERE hash IN (SELECT hash FROM auth_flows ORDER BY expires LIMIT ?)", over).Error
+			if err != nil {
+				return fmt.Errorf("bound flows: %w", err)
+			}
+		}
+		return wrap("put flow", tx.Create(&row).Error)
+	})
+	if err != nil {
+		return auth.Secret{}, err
+	}
+	return secret, nil
+}
+
+// TakeFlow returns what PutFlow kept, once. The error is a fault.NotFound where it
+// was taken, has expired, was never there or is of another kind.
+func (s *Store) TakeFlow(ctx context.Context, kind, secret string) ([]byte, error) {
+	gone := fault.New(fault.NotFound, "This sign-in has expired or was finished already; begin again.")
+	hash, ok := parseHash(auth.KindFlow, secret)
+	if !ok {
+		return nil, gone
+	}
+	var rows []flowRow
+	err := s.db.Transact(ctx, func(tx *gorm.DB) error {
+		return tx.Raw("DELETE FROM auth_flows WHERE hash = ? AND kind = ? AND expires > ? RETURNING data", hash, kind, s.now().UnixMilli()).Scan(&rows).Error
+	})
+	switch {
+	case err != nil:
+		return nil, wrap("take flow", err)
+	case len(rows) == 0:
+		return nil, gone
+	}
+	return rows[0].Data, nil
+}

@@ -1,0 +1,86 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"gorm.io/gorm"
+
+	"satchel/internal/database"
+	"satchel/internal/space"
+)
+
+// GrantInfo is a grant with what a person knows it by.
+type GrantInfo struct {
+	space.Grant
+	Kind      string // "key", "oauth" or "external"
+	Client    string // the client's id; empty for a key
+	Issuer    string // of an external client
+	SpaceName string
+}
+
+// Grants returns what is good of a user's grants of all kinds, newest first:
+// neither revoked nor expired.
+func (s *Store) Grants(ctx context.Context, user space.UserID) ([]GrantInfo, error) {
+	var rows []struct {
+		Row       grantRow `gorm:"embedded"`
+		SpaceName string
+	}
+	err := s.db.Read(ctx).Raw(`SELECT g.*, s.name AS space_name FROM auth_grants g JOIN auth_spaces s ON s.id = g.space_id
+		WHERE g.user_id = ? AND g.revoked = 0 AND (g.expires = 0 OR g.expires > ?) ORDER BY g.created DESC, g.id`,
+		string(user), s.now().UnixMilli()).Scan(&rows).Error
+	if err != nil {
+		return nil, fmt.Errorf("list grants: %w", err)
+	}
+	out := make([]GrantInfo, len(rows))
+	for i, r := range rows {
+		out[i] = GrantInfo{Grant: r.Row.grant(), Kind: r.Row.Kind, Client: r.Row.ClientID, Issuer: r.Row.Issuer, SpaceName: r.SpaceName}
+	}
+	return out, nil
+}
+
+// RevokeGrant ends a grant of any kind at once. user is whose it must be, empty
+// for anyone's; another's is a fault.NotFound, as one that does not exist.
+// Revoking again changes nothing.
+func (s *Store) RevokeGrant(ctx context.Context, by Actor, id space.GrantID, user space.UserID) error {
+	return s.db.Transact(ctx, func(tx *gorm.DB) error {
+		q := tx.Where("id = ?", string(id))
+		if user != "" {
+			q = q.Where("user_id = ?", string(user))
+		}
+		var g grantRow
+		if err := q.Take(&g).Error; err != nil {
+			return notFound(err, "There is no such grant.")
+		}
+		_, err := s.endGrant(tx, by, g)
+		return err
+	})
+}
+
+// endGrant revokes one grant and notes it, once.
+func (s *Store) endGrant(tx *gorm.DB, by Actor, g grantRow) (bool, error) {
+	n, err := s.revokeGrants(tx, "id = ?", g.ID)
+	if err != nil || n == 0 {
+		return false, err
+	}
+	action, detail := "grant.revoke", map[string]any{"user": g.UserID, "name": g.Name, "client": clean(g.ClientID, 200)}
+	if g.Kind == "key" {
+		action, detail = "key.revoke", map[string]any{"user": g.UserID, "name": g.Name}
+	}
+	return true, s.record(tx, by, action, g.ID, detail)
+}
+
+// revokeGrants revokes grants and returns how many were good until now. Their
+// tokens stay as rows, so that who holds one is told why it works no more.
+func (s *Store) revokeGrants(tx *gorm.DB, where string, args ...any) (int64, error) {
+	set := "UPDATE auth_grants SET revoked = ? WHERE revoked = 0 AND " + where
+	if s.db.Kind() == database.Postgres {
+		// In the order of Flush, so that the two do not wait for each other.
+		set = "UPDATE auth_grants SET revoked = ? WHERE id IN (SELECT id FROM auth_grants WHERE revoked = 0 AND " + where + " ORDER BY id FOR UPDATE)"
+	}
+	done := tx.Exec(set, append([]any{s.now().UnixMilli()}, args...)...)
+	if done.Error != nil {
+		return 0, fmt.Errorf("revoke grants: %w", done.Error)
+	}
+	return done.RowsAffected, nil
+}

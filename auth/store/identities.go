@@ -1,0 +1,161 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+
+	"satchel/internal/database"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+const (
+	maxIdentities     = 50
+	maxSubjectBytes   = 1000
+	maxIdentityIssuer = 1000
+)
+
+// Identity is somebody at an issuer, as whom a user signs in. The subject never
+// changes there and never becomes another's; an address may, so that it names
+// nobody.
+type Identity struct {
+	User            space.UserID
+	Issuer, Subject string
+	Label           string // for people, such as a GitHub login; may be empty
+	Email           string // verified by the issuer; may be empty
+	Created         time.Time
+}
+
+type identityRow struct {
+	Issuer       string `gorm:"primaryKey"`
+	Subject      string `gorm:"primaryKey"`
+	UserID       string
+	Label, Email string
+	Created      int64
+}
+
+func (identityRow) TableName() string { return "auth_identities" }
+
+func (i Identity) check() error {
+	if i.Issuer == "" || i.Issuer == LocalIssuer || i.Subject == "" || len(i.Issuer) > maxIdentityIssuer || len(i.Subject) > maxSubjectBytes {
+		return fault.New(fault.Invalid, "An identity needs an issuer and a subject there.")
+	}
+	return nil
+}
+
+func (i Identity) row(user string, now int64) identityRow {
+	return identityRow{Issuer: i.Issuer, Subject: i.Subject, UserID: user, Label: clean(i.Label, 200), Email: clean(i.Email, 200), Created: now}
+}
+
+// UserByIdentity returns who signs in as the subject of the issuer; they may be
+// suspended. The error is a fault.NotFound.
+func (s *Store) UserByIdentity(ctx context.Context, issuer, subject string) (User, error) {
+	var u userRow
+	err := s.db.Read(ctx).Where("removed = 0 AND id = (SELECT user_id FROM auth_identities WHERE issuer = ? AND subject = ?)", issuer, subject).Take(&u).Error
+	if err != nil {
+		return User{}, notFound(err, "There is no user with this sign-in.")
+	}
+	return u.user(), nil
+}
+
+// UserByEmail returns the user with the address, whatever the case of its ASCII
+// letters; they may be suspended. The error is a fault.NotFound where there is
+// none, and where two have it.
+func (s *Store) UserByEmail(ctx context.Context, email string) (User, error) {
+	var rows []userRow
+	if email != "" {
+		err := s.db.Read(ctx).Where("removed = 0 AND email_key <> '' AND email_key = ?", lowerASCII(email)).Limit(2).Find(&rows).Error
+		if err != nil {
+			return User{}, fmt.Errorf("look up address: %w", err)
+		}
+	}
+	if len(rows) != 1 {
+		return User{}, fault.New(fault.NotFound, "There is no user with this address.")
+	}
+	return rows[0].user(), nil
+}
+
+// LinkIdentity lets i.User sign in as the subject, too. Linking again changes the
+// label and the address. The error is a fault.Conflict where it is somebody
+// else's, and a fault.Limited over 50 of one user.
+func (s *Store) LinkIdentity(ctx context.Context, by Actor, i Identity) error {
+	if err := i.check(); err != nil {
+		return err
+	}
+	return s.db.Transact(ctx, func(tx *gorm.DB) error {
+		if _, err := s.lockActive(tx, i.User); err != nil {
+			return err
+		}
+		var n int64
+		err := tx.Model(&identityRow{}).Where("user_id = ? AND NOT (issuer = ? AND subject = ?)", string(i.User), i.Issuer, i.Subject).Count(&n).Error
+		if err != nil {
+			return fmt.Errorf("count identities: %w", err)
+		}
+		if n >= maxIdentities {
+			return fault.New(fault.Limited, "There are %d sign-ins already; remove one first.", n)
+		}
+		added, err := linkIdentity(tx, i.row(string(i.User), s.now().UnixMilli()))
+		if err != nil || !added {
+			return err
+		}
+		return s.record(tx, by, "identity.link", string(i.User), map[string]any{"issuer": i.Issuer, "subject": i.Subject})
+	})
+}
+
+// linkIdentity tells whether the user had the identity not yet.
+func linkIdentity(tx *gorm.DB, row identityRow) (bool, error) {
+	added := tx.Clauses(clause.OnConflict{DoNothing: true}).Create(&row)
+	if added.Error != nil {
+		return false, fmt.Errorf("link identity: %w", added.Error)
+	}
+	if added.RowsAffected == 0 {
+		same := tx.Model(&identityRow{}).Where("issuer = ? AND subject = ? AND user_id = ?", row.Issuer, row.Subject, row.UserID).
+			Updates(map[string]any{"label": row.Label, "email": row.Email})
+		if same.Error == nil && same.RowsAffected == 0 {
+			return false, fault.New(fault.Conflict, "Somebody else signs in with this already.")
+		}
+		return false, wrap("link identity", same.Error)
+	}
+	return true, nil
+}
+
+// Identities returns as whom a user signs in, by issuer.
+func (s *Store) Identities(ctx context.Context, user space.UserID) ([]Identity, error) {
+	var rows []identityRow
+	if err := s.db.Read(ctx).Where("user_id = ?", string(user)).Order("issuer, created, subject").Find(&rows).Error; err != nil {
+		return nil, fmt.Errorf("list identities: %w", err)
+	}
+	out := make([]Identity, len(rows))
+	for i, r := range rows {
+		out[i] = Identity{User: space.UserID(r.UserID), Issuer: r.Issuer, Subject: r.Subject, Label: r.Label, Email: r.Email, Created: database.Time(r.Created)}
+	}
+	return out, nil
+}
+
+// UnlinkIdentity ends a way in which a user signs in, which may be the last one:
+// then a sign-in link remains. Another's is a fault.NotFound, as one that does not
+// exist.
+func (s *Store) UnlinkIdentity(ctx context.Context, by Actor, user space.UserID, issuer, subject string) error {
+	return s.db.Transact(ctx, func(tx *gorm.DB) error {
+		if err := s.lockUsers(tx); err != nil {
+			return err
+		}
+		done := tx.Exec("DELETE FROM auth_identities WHERE user_id = ? AND issuer = ? AND subject = ?", string(user), issuer, subject)
+		if done.Error != nil {
+			return fmt.Errorf("unlink identity: %w", done.Error)
+		}
+		if done.RowsAffected == 0 {
+			return fault.New(fault.NotFound, "There is no such sign-in.")
+		}
+		// The user's own row would keep the identity from ever being anybody else's.
+		err := tx.Exec("UPDATE auth_users SET issuer = ?, subject = id WHERE id = ? AND issuer = ? AND subject = ?", LocalIssuer, string(user), issuer, subject).Error
+		if err != nil {
+			return fmt.Errorf("unlink identity: %w", err)
+		}
+		return s.record(tx, by, "identity.unlink", string(user), map[string]any{"issuer": issuer, "subject": subject})
+	})
+}

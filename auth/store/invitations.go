@@ -1,0 +1,316 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+
+	"satchel/auth"
+	"satchel/internal/database"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// maxInvitations bounds the open invitations of one person.
+const maxInvitations = 1000
+
+// Invitation lets whoever holds its link in: to the server, and to a space where
+// one is named.
+type Invitation struct {
+	ID          string // no secret: to list and to revoke it
+	By          space.UserID
+	ByName      string
+	Note, Email string // what the inviter wrote; Email does not bind it
+	Admin       bool   // who accepts becomes an admin
+	// Space is empty for an invitation to the server alone.
+	Space     space.SpaceID
+	SpaceName string
+	Role      space.Role
+	Created   time.Time
+	Expires   time.Time
+	Used      time.Time // zero: open
+	UsedBy    space.UserID
+}
+
+// NewInvitation is what CreateInvitation makes.
+type NewInvitation struct {
+	// By is who invites; empty where a command does, which may do everything.
+	By          space.UserID
+	Note, Email string
+	Admin       bool
+	Space       space.SpaceID // empty: to the server alone
+	Role        space.Role    // Editor or Reader; empty with an empty Space
+	Lifetime    time.Duration
+}
+
+type invitationRow struct {
+	ID                     string `gorm:"primaryKey"`
+	Hash                   []byte
+	ByUser, Note, Email    string
+	Admin                  bool
+	SpaceID, Role          string
+	Created, Expires, Used int64
+	UsedBy                 string
+}
+
+func (invitationRow) TableName() string { return "auth_invitations" }
+
+// namedInvitation is a row with what people call its ids.
+type namedInvitation struct {
+	Row                       invitationRow `gorm:"embedded"`
+	ByName, SpaceName, OwnsIt string
+	ByAdmin                   bool
+	ByGone                    int64
+}
+
+func (r namedInvitation) invitation() Invitation {
+	i := r.Row
+	return Invitation{
+		ID: i.ID, By: space.UserID(i.ByUser), ByName: r.ByName, Note: i.Note, Email: i.Email, Admin: i.Admin,
+		Space: space.SpaceID(i.SpaceID), SpaceName: r.SpaceName, Role: space.Role(i.Role), Created: database.Time(i.Created),
+		Expires: database.Time(i.Expires), Used: database.Time(i.Used), UsedBy: space.UserID(i.UsedBy),
+	}
+}
+
+// mayInvite tells whether the inviter may still let somebody in by it.
+func (r namedInvitation) mayInvite() bool {
+	switch {
+	case r.Row.ByUser == "":
+		return true
+	case r.ByGone != 0, r.Row.SpaceID != "" && r.OwnsIt != r.Row.ByUser, r.Row.Admin && !r.ByAdmin:
+		return false
+	}
+	return r.Row.SpaceID != "" || r.ByAdmin
+}
+
+const invitationQuery = `SELECT i.*, COALESCE(u.name, '') AS by_name, COALESCE(u.admin, FALSE) AS by_admin,
+	COALESCE(u.removed + u.suspended, 0) AS by_gone, COALESCE(s.name, '') AS space_name, COALESCE(s.owner_id, '') AS owns_it
+FROM auth_invitations i
+LEFT JOIN auth_users u ON u.id = i.by_user
+LEFT JOIN auth_spaces s ON s.id = i.space_id `
+
+// CreateInvitation makes an invitation. The error is a fault.Forbidden where the
+// inviter is no admin but invites to the server alone or to be an admin, a
+// fault.NotFound for a space that they do not own, and a fault.Invalid for a role
+// that cannot be given.
+func (s *Store) CreateInvitation(ctx context.Context, by Actor, n NewInvitation) (auth.Secret, Invitation, error) {
+	for _, err := range []error{checkLabel("note", n.Note), checkLabel("email address", n.Email)} {
+		if err != nil {
+			return auth.Secret{}, Invitation{}, err
+		}
+	}
+	if n.Space == "" && n.Role != "" || n.Space != "" && n.Role != space.Editor && n.Role != space.Reader {
+		return auth.Secret{}, Invitation{}, fault.New(fault.Invalid, "A member can be made an editor or a reader, not %q.", short(string(n.Role)))
+	}
+	if n.Lifetime <= 0 {
+		return auth.Secret{}, Invitation{}, fault.New(fault.Invalid, "The invitation would expire before it is made.")
+	}
+	if n.By == "" && by.User != "" {
+		return auth.Secret{}, Invitation{}, fmt.Errorf("an invitation of nobody by %s", by.User)
+	}
+	now := s.now()
+	secret := auth.NewSecret(auth.KindInvitation)
+	row := invitationRow{
+		ID: newID("iv_"), Hash: hashOf(secret), ByUser: string(n.By), Note: n.Note, Email: n.Email, Admin: n.Admin, SpaceID: string(n.Space),
+		Role: string(n.Role), Created: database.Millis(now), Expires: database.Millis(now.Add(n.Lifetime)),
+	}
+	var made namedInvitation
+	err := s.db.Transact(ctx, func(tx *gorm.DB) error {
+		if err := s.checkInviter(tx, n); err != nil {
+			return err
+		}
+		if err := tx.Create(&row).Error; err != nil {
+			return fmt.Errorf("create invitation: %w", err)
+		}
+		if err := tx.Raw(invitationQuery+"WHERE i.id = ?", row.ID).Scan(&made).Error; err != nil {
+			return fmt.Errorf("read invitation: %w", err)
+		}
+		return s.record(tx, by, "invitation.create", row.ID, map[string]any{"by": n.By, "space": n.Space, "role": n.Role, "admin": n.Admin, "expires": row.Expires})
+	})
+	if err != nil {
+		return auth.Secret{}, Invitation{}, err
+	}
+	return secret, made.invitation(), nil
+}
+
+func (s *Store) checkInviter(tx *gorm.DB, n NewInvitation) error {
+	owner := ""
+	if n.Space != "" {
+		sp, err := takeSpace(tx, n.Space)
+		if err != nil {
+			return err
+		}
+		owner = sp.OwnerID
+	}
+	if n.By == "" {
+		return nil
+	}
+	u, err := s.lockActive(tx, n.By)
+	if err != nil {
+		return err
+	}
+	switch {
+	case n.Space != "" && owner != u.ID:
+		return fault.New(fault.NotFound, "There is no such space of yours.")
+	case (n.Space == "" || n.Admin) && !u.Admin:
+		return fault.New(fault.Forbidden, "Only an admin invites to the server; invite to a space of yours.")
+	}
+	var open int64
+	if err := tx.Model(&invitationRow{}).Where("by_user = ? AND used = 0", u.ID).Count(&open).Error; err != nil {
+		return fmt.Errorf("count invitations: %w", err)
+	}
+	if open >= maxInvitations {
+		return fault.New(fault.Limited, "There are %d open invitations already; revoke some first.", open)
+	}
+	return nil
+}
+
+// PeekInvitation tells what an invitation is to, without using it. The error is a
+// fault.NotFound where it is unknown, was used or revoked, has expired, or where
+// the inviter may not invite any more.
+func (s *Store) PeekInvitation(ctx context.Context, secret string) (Invitation, error) {
+	r, err := s.takeInvitation(s.db.Read(ctx), secret)
+	if err != nil {
+		return Invitation{}, err
+	}
+	return r.invitation(), nil
+}
+
+func errInvitationUsed() error {
+	return fault.New(fault.NotFound, "This invitation was accepted already; ask for a new one.")
+}
+
+func (s *Store) takeInvitation(tx *gorm.DB, secret string) (namedInvitation, error) {
+	unknown := fault.New(fault.NotFound, "This invitation is not known here, or was revoked; ask for a new one.")
+	var r namedInvitation
+	hash, ok := parseHash(auth.KindInvitation, secret)
+	if !ok {
+		return r, unknown
+	}
+	err := tx.Raw(invitationQuery+"WHERE i.hash = ?", hash).Take(&r).Error
+	switch {
+	case errors.Is(err, gorm.ErrRecordNotFound):
+		return r, unknown
+	case err != nil:
+		return r, fmt.Errorf("look up invitation: %w", err)
+	case r.Row.Used != 0:
+		return r, errInvitationUsed()
+	case s.now().UnixMilli() >= r.Row.Expires:
+		return r, fault.New(fault.NotFound, "This invitation has expired; ask for a new one.")
+	case !r.mayInvite():
+		return r, unknown
+	}
+	return r, nil
+}
+
+// AcceptInvitation uses an invitation up, once, and gives the user what it
+// promises in the same transaction: the membership, which never gets a lower role
+// than they have, and the admin's rights. The error is as of PeekInvitation, and a
+// fault.Conflict for the inviter's own.
+func (s *Store) AcceptInvitation(ctx context.Context, by Actor, secret string, user space.UserID) (Invitation, error) {
+	var out Invitation
+	err := s.db.Transact(ctx, func(tx *gorm.DB) error {
+		if err := s.lockUsers(tx); err != nil {
+			return err
+		}
+		u, err := s.lockActive(tx, user)
+		if err != nil {
+			return err
+		}
+		out, err = s.accept(tx, by, secret, u)
+		return err
+	})
+	if err != nil {
+		return Invitation{}, err
+	}
+	return out, nil
+}
+
+// accept is AcceptInvitation under lockUsers.
+func (s *Store) accept(tx *gorm.DB, by Actor, secret string, u userRow) (Invitation, error) {
+	r, err := s.takeInvitation(tx, secret)
+	if err != nil {
+		return Invitation{}, err
+	}
+	if r.Row.ByUser == u.ID {
+		return Invitation{}, fault.New(fault.Conflict, "This is your own invitation; send its link to whom you invite.")
+	}
+	now := s.now()
+	done := tx.Exec("UPDATE auth_invitations SET used = ?, used_by = ? WHERE id = ? AND used = 0", now.UnixMilli(), u.ID, r.Row.ID)
+	if done.Error != nil {
+		return Invitation{}, fmt.Errorf("accept invitation: %w", done.Error)
+	}
+	if done.RowsAffected == 0 {
+		return Invitation{}, errInvitationUsed()
+	}
+	if r.Row.SpaceID != "" {
+		if err := s.raiseMember(tx, by, memberRow{SpaceID: r.Row.SpaceID, UserID: u.ID, Role: r.Row.Role, Added: now.UnixMilli()}); err != nil {
+			return Invitation{}, err
+		}
+	}
+	if r.Row.Admin && !u.Admin {
+		if err := s.setAdmin(tx, by, u, true); err != nil {
+			return Invitation{}, err
+		}
+	}
+	r.Row.Used, r.Row.UsedBy = now.UnixMilli(), u.ID
+	return r.invitation(), s.record(tx, by, "invitation.accept", r.Row.ID, map[string]any{"user": u.ID, "by": r.Row.ByUser})
+}
+
+// raiseMember makes a member, or gives one a higher role.
+func (s *Store) raiseMember(tx *gorm.DB, by Actor, m memberRow) error {
+	added := tx.Clauses(clause.OnConflict{DoNothing: true}).Create(&m)
+	if added.Error == nil && added.RowsAffected == 0 && m.Role == string(space.Editor) {
+		added = tx.Exec("UPDATE auth_members SET role = ? WHERE space_id = ? AND user_id = ? AND role = ?", m.Role, m.SpaceID, m.UserID, string(space.Reader))
+	}
+	if added.Error != nil {
+		return fmt.Errorf("add member: %w", added.Error)
+	}
+	if added.RowsAffected == 0 {
+		return nil
+	}
+	return s.record(tx, by, "member.set", m.SpaceID, map[string]any{"user": m.UserID, "role": m.Role})
+}
+
+// Invitations returns the open invitations of one person, or everyone's for the
+// empty id, newest first.
+func (s *Store) Invitations(ctx context.Context, by space.UserID) ([]Invitation, error) {
+	where, args := "WHERE i.used = 0 AND i.expires > ?", []any{s.now().UnixMilli()}
+	if by != "" {
+		where, args = where+" AND i.by_user = ?", append(args, string(by))
+	}
+	var rows []namedInvitation
+	if err := s.db.Read(ctx).Raw(invitationQuery+where+" ORDER BY i.created DESC, i.id", args...).Scan(&rows).Error; err != nil {
+		return nil, fmt.Errorf("list invitations: %w", err)
+	}
+	out := make([]Invitation, 0, len(rows))
+	for _, r := range rows {
+		if r.mayInvite() {
+			out = append(out, r.invitation())
+		}
+	}
+	return out, nil
+}
+
+// RevokeInvitation takes an open invitation back. owner is whose it must be, empty
+// for anyone's; another's is a fault.NotFound, as one that does not exist.
+func (s *Store) RevokeInvitation(ctx context.Context, by Actor, id string, owner space.UserID) error {
+	return s.db.Transact(ctx, func(tx *gorm.DB) error {
+		q := tx.Where("id = ? AND used = 0", id)
+		if owner != "" {
+			q = q.Where("by_user = ?", string(owner))
+		}
+		gone := q.Delete(&invitationRow{})
+		if gone.Error != nil {
+			return fmt.Errorf("revoke invitation: %w", gone.Error)
+		}
+		if gone.RowsAffected == 0 {
+			return fault.New(fault.NotFound, "There is no such open invitation.")
+		}
+		return s.record(tx, by, "invitation.revoke", id, nil)
+	})
+}

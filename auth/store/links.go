@@ -1,0 +1,135 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"gorm.io/gorm"
+
+	"satchel/auth"
+	"satchel/internal/database"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// maxLinks bounds the links of one user that are open: whoever knows an address
+// may ask for mails to it. A new one ends the oldest.
+const maxLinks = 10
+
+type linkRow struct {
+	Hash                   []byte `gorm:"primaryKey"`
+	UserID, Method         string
+	Created, Expires, Used int64
+}
+
+func (linkRow) TableName() string { return "auth_links" }
+
+// CreateLink makes a one-time link with which a user signs in. method is "link"
+// for one that a person hands over, of which a new one ends the older ones of the
+// user, or "mail". The error is a fault.NotFound for no such user and a
+// fault.Forbidden for a suspended one.
+func (s *Store) CreateLink(ctx context.Context, by Actor, user space.UserID, method string, lifetime time.Duration) (auth.Secret, error) {
+	if method != "link" && method != "mail" || lifetime <= 0 {
+		return auth.Secret{}, fmt.Errorf("a link of method %q for %v", method, lifetime)
+	}
+	now := s.now()
+	secret := auth.NewSecret(auth.KindLogin)
+	row := linkRow{Hash: hashOf(secret), UserID: string(user), Method: method, Created: database.Millis(now), Expires: database.Millis(now.Add(lifetime))}
+	err := s.db.Transact(ctx, func(tx *gorm.DB) error {
+		if _, err := s.lockActive(tx, user); err != nil {
+			return err
+		}
+		keep := maxLinks - 1
+		if method == "link" {
+			keep = 0
+		}
+		err := tx.Exec(`DELETE FROM auth_links WHERE user_id = ? AND method = ? AND used = 0 AND hash NOT IN
+			(SELECT hash FROM auth_links WHERE user_id = ? AND method = ? AND used = 0 ORDER BY created DESC, hash LIMIT ?)`,
+			row.UserID, method, row.UserID, method, keep).Error
+		if err != nil {
+			return fmt.Errorf("end older links: %w", err)
+		}
+		if err := tx.Create(&row).Error; err != nil {
+			return fmt.Errorf("create link: %w", err)
+		}
+		return s.record(tx, by, "link.create", row.UserID, map[string]any{"method": method, "expires": row.Expires})
+	})
+	if err != nil {
+		return auth.Secret{}, err
+	}
+	return secret, nil
+}
+
+// PeekLink tells whose a link is without using it, since programs that check
+// mails follow links too. The error is as of UseLink.
+func (s *Store) PeekLink(ctx context.Context, secret string) (u User, method string, err error) {
+	r, err := s.takeLink(s.db.Read(ctx), secret)
+	if err != nil {
+		return User{}, "", err
+	}
+	u, err = s.User(ctx, space.UserID(r.UserID))
+	if err == nil && !u.Suspended.IsZero() {
+		err = errSuspended(u.Name)
+	}
+	if err != nil {
+		return User{}, "", err
+	}
+	return u, r.Method, nil
+}
+
+// UseLink uses a link up and returns who signs in with it: of any number of calls
+// one succeeds. The error is a fault.NotFound where the link is unknown, was used,
+// has expired or its user was removed, and a fault.Forbidden where they are
+// suspended.
+func (s *Store) UseLink(ctx context.Context, secret string) (u User, method string, err error) {
+	err = s.db.Transact(ctx, func(tx *gorm.DB) error {
+		r, err := s.takeLink(tx, secret)
+		if err != nil {
+			return err
+		}
+		row, err := s.lockActive(tx, space.UserID(r.UserID))
+		if err != nil {
+			return err
+		}
+		done := tx.Exec("UPDATE auth_links SET used = ? WHERE hash = ? AND used = 0", s.now().UnixMilli(), r.Hash)
+		if done.Error != nil {
+			return fmt.Errorf("use link: %w", done.Error)
+		}
+		if done.RowsAffected == 0 {
+			return errLinkUsed()
+		}
+		u, method = row.user(), r.Method
+		return s.record(tx, Actor{User: u.ID, Via: "web"}, "link.use", row.ID, map[string]any{"method": method})
+	})
+	if err != nil {
+		return User{}, "", err
+	}
+	return u, method, nil
+}
+
+func errLinkUsed() error {
+	return fault.New(fault.NotFound, "This link was used already; ask for a new one.")
+}
+
+func (s *Store) takeLink(tx *gorm.DB, secret string) (linkRow, error) {
+	unknown := fault.New(fault.NotFound, "This link is not known here, or a newer one has taken its place.")
+	hash, ok := parseHash(auth.KindLogin, secret)
+	if !ok {
+		return linkRow{}, unknown
+	}
+	var r linkRow
+	err := tx.Where("hash = ?", hash).Take(&r).Error
+	switch {
+	case errors.Is(err, gorm.ErrRecordNotFound):
+		return r, unknown
+	case err != nil:
+		return r, fmt.Errorf("look up link: %w", err)
+	case r.Used != 0:
+		return r, errLinkUsed()
+	case s.now().UnixMilli() >= r.Expires:
+		return r, fault.New(fault.NotFound, "This link has expired; ask for a new one.")
+	}
+	return r, nil
+}

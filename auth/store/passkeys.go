@@ -1,0 +1,140 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"gorm.io/gorm"
+
+	"satchel/internal/database"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// Bounds of passkeys. WebAuthn level 3 section 4 has credential ids end at 1023
+// bytes.
+const (
+	maxPasskeys        = 50
+	maxPasskeyID       = 1023
+	maxCredentialBytes = 64 << 10
+)
+
+// Passkey is a WebAuthn credential of a user. Credential holds no secret: the
+// private key never leaves the authenticator.
+type Passkey struct {
+	ID         []byte // the credential id
+	User       space.UserID
+	Name       string // what the person calls it; may be empty
+	Credential []byte // as auth/passkey encodes it
+	Created    time.Time
+	Used       time.Time // zero: never
+}
+
+type passkeyRow struct {
+	ID            []byte `gorm:"primaryKey"`
+	UserID, Name  string
+	Credential    []byte
+	Created, Used int64
+}
+
+func (passkeyRow) TableName() string { return "auth_passkeys" }
+
+func (r passkeyRow) passkey() Passkey {
+	return Passkey{
+		ID: r.ID, User: space.UserID(r.UserID), Name: r.Name, Credential: r.Credential,
+		Created: database.Time(r.Created), Used: database.Time(r.Used),
+	}
+}
+
+func errNoPasskey() error { return fault.New(fault.NotFound, "There is no such passkey.") }
+
+// AddPasskey adds a passkey to p.User; Created and Used are set here. The error is
+// a fault.Conflict where the credential is there already, whoever has it, a
+// fault.Limited over 50 of one user, and a fault.Invalid for a malformed one.
+func (s *Store) AddPasskey(ctx context.Context, by Actor, p Passkey) error {
+	if err := checkLabel("name of the passkey", p.Name); err != nil {
+		return err
+	}
+	if n := len(p.ID); n == 0 || n > maxPasskeyID || len(p.Credential) == 0 || len(p.Credential) > maxCredentialBytes {
+		return fault.New(fault.Invalid, "The passkey is malformed.")
+	}
+	row := passkeyRow{ID: p.ID, UserID: string(p.User), Name: p.Name, Credential: p.Credential, Created: database.Millis(s.now())}
+	return s.db.Transact(ctx, func(tx *gorm.DB) error {
+		if _, err := s.lockActive(tx, p.User); err != nil {
+			return err
+		}
+		var n int64
+		if err := tx.Model(&passkeyRow{}).Where("user_id = ?", row.UserID).Count(&n).Error; err != nil {
+			return fmt.Errorf("count passkeys: %w", err)
+		}
+		if n >= maxPasskeys {
+			return fault.New(fault.Limited, "There are %d passkeys already; remove one first.", n)
+		}
+		if err := tx.Create(&row).Error; err != nil {
+			if database.IsDuplicate(err) {
+				return fault.New(fault.Conflict, "This passkey is in use already.")
+			}
+			return fmt.Errorf("add passkey: %w", err)
+		}
+		return s.record(tx, by, "passkey.add", row.UserID, map[string]any{"name": p.Name})
+	})
+}
+
+// Passkeys returns the passkeys of a user, newest first.
+func (s *Store) Passkeys(ctx context.Context, user space.UserID) ([]Passkey, error) {
+	var rows []passkeyRow
+	if err := s.db.Read(ctx).Where("user_id = ?", string(user)).Order("created DESC, id").Find(&rows).Error; err != nil {
+		return nil, fmt.Errorf("list passkeys: %w", err)
+	}
+	out := make([]Passkey, len(rows))
+	for i, r := range rows {
+		out[i] = r.passkey()
+	}
+	return out, nil
+}
+
+// PasskeyByID returns the passkey with the credential id and who has it, who may
+// be suspended. The error is a fault.NotFound.
+func (s *Store) PasskeyByID(ctx context.Context, id []byte) (User, Passkey, error) {
+	var r passkeyRow
+	if err := s.db.Read(ctx).Where("id = ?", id).Take(&r).Error; err != nil {
+		return User{}, Passkey{}, notFound(err, "This passkey is not known here; it may have been removed.")
+	}
+	u, err := s.User(ctx, space.UserID(r.UserID))
+	if err != nil {
+		return User{}, Passkey{}, err
+	}
+	return u, r.passkey(), nil
+}
+
+// UsePasskey notes that somebody signed in with a passkey, and keeps the
+// credential as it is after that (it counts its uses). The error is a
+// fault.NotFound.
+func (s *Store) UsePasskey(ctx context.Context, id, credential []byte) error {
+	if len(credential) == 0 || len(credential) > maxCredentialBytes {
+		return fault.New(fault.Invalid, "The passkey is malformed.")
+	}
+	return s.db.Transact(ctx, func(tx *gorm.DB) error {
+		done := tx.Exec("UPDATE auth_passkeys SET credential = ?, used = ? WHERE id = ?", credential, s.now().UnixMilli(), id)
+		if done.Error == nil && done.RowsAffected == 0 {
+			return errNoPasskey()
+		}
+		return wrap("use passkey", done.Error)
+	})
+}
+
+// RemovePasskey removes a passkey of a user. Another's is a fault.NotFound, as one
+// that does not exist.
+func (s *Store) RemovePasskey(ctx context.Context, by Actor, user space.UserID, id []byte) error {
+	return s.db.Transact(ctx, func(tx *gorm.DB) error {
+		done := tx.Exec("DELETE FROM auth_passkeys WHERE id = ? AND user_id = ?", id, string(user))
+		if done.Error != nil {
+			return fmt.Errorf("remove passkey: %w", done.Error)
+		}
+		if done.RowsAffected == 0 {
+			return errNoPasskey()
+		}
+		return s.record(tx, by, "passkey.remove", string(user), nil)
+	})
+}

@@ -1,0 +1,148 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"gorm.io/gorm"
+
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// SetAdmin makes a user an admin or an ordinary user again. The error is a
+// fault.NotFound, or a fault.Conflict for the only admin.
+func (s *Store) SetAdmin(ctx context.Context, by Actor, user space.UserID, admin bool) error {
+	return s.db.Transact(ctx, func(tx *gorm.DB) error {
+		if err := s.lockUsers(tx); err != nil {
+			return err
+		}
+		u, err := lockUser(tx, s.db.Kind(), "id = ?", string(user))
+		if err != nil || u.Admin == admin {
+			return err
+		}
+		if !admin {
+			if err := s.checkOtherAdmin(tx, u); err != nil {
+				return err
+			}
+		}
+		return s.setAdmin(tx, by, u, admin)
+	})
+}
+
+func (s *Store) setAdmin(tx *gorm.DB, by Actor, u userRow, admin bool) error {
+	if err := tx.Exec("UPDATE auth_users SET admin = ? WHERE id = ?", admin, u.ID).Error; err != nil {
+		return fmt.Errorf("change admin: %w", err)
+	}
+	return s.record(tx, by, "user.admin", u.ID, map[string]any{"name": u.Name, "admin": admin})
+}
+
+// checkOtherAdmin refuses what would leave nobody who may run the server.
+func (s *Store) checkOtherAdmin(tx *gorm.DB, u userRow) error {
+	var others int64
+	if err := tx.Model(&userRow{}).Where("removed = 0 AND suspended = 0 AND admin AND id <> ?", u.ID).Count(&others).Error; err != nil {
+		return fmt.Errorf("count admins: %w", err)
+	}
+	if others == 0 {
+		return fault.New(fault.Conflict, "%s is the only admin; make another one first.", u.Name)
+	}
+	return nil
+}
+
+// SuspendUnlisted suspends users who were let in by an entry of the allow list
+// that listed says is gone, and restores those whose entry is back. A suspended
+// user's sessions, tokens and keys are worth nothing while it lasts. The only admin
+// is never suspended. It returns who was changed; listed must not use the store.
+func (s *Store) SuspendUnlisted(ctx context.Context, by Actor, listed func(entry string) bool) (suspended, restored []space.UserID, err error) {
+	err = s.db.Transact(ctx, func(tx *gorm.DB) error {
+		suspended, restored = nil, nil
+		if err := s.lockUsers(tx); err != nil {
+			return err
+		}
+		var users []userRow
+		// The newest first, so that of admins who are all unlisted the first stays;
+		// those who come back before all, so that one of them may be the one who stays.
+		err := tx.Where("removed = 0 AND admitted LIKE ?", "%:%").Order("created DESC, id DESC").Find(&users).Error
+		if err != nil {
+			return fmt.Errorf("list users: %w", err)
+		}
+		for _, u := range users {
+			if u.Suspended != 0 && listed(u.Admitted) {
+				restored = append(restored, space.UserID(u.ID))
+				if err := s.setSuspended(tx, by, u, 0); err != nil {
+					return err
+				}
+			}
+		}
+		for _, u := range users {
+			if u.Suspended != 0 || listed(u.Admitted) {
+				continue
+			}
+			if u.Admin && fault.CodeOf(s.checkOtherAdmin(tx, u)) == fault.Conflict {
+				s.log.WarnContext(ctx, "the only admin is on the allow list no more and stays", "user", u.Name, "entry", u.Admitted)
+				continue
+			}
+			suspended = append(suspended, space.UserID(u.ID))
+			if err := s.setSuspended(tx, by, u, s.now().UnixMilli()); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return suspended, restored, nil
+}
+
+// Readmit gives a user another reason to be here, such as an entry of the allow
+// list that lets them in now, and restores them. The error is a fault.NotFound.
+func (s *Store) Readmit(ctx context.Context, by Actor, user space.UserID, admitted string) error {
+	return s.db.Transact(ctx, func(tx *gorm.DB) error {
+		if err := s.lockUsers(tx); err != nil {
+			return err
+		}
+		u, err := lockUser(tx, s.db.Kind(), "id = ?", string(user))
+		if err != nil {
+			return err
+		}
+		u.Admitted = admitted
+		if err := tx.Exec("UPDATE auth_users SET admitted = ? WHERE id = ?", clean(admitted, 300), u.ID).Error; err != nil {
+			return fmt.Errorf("readmit user: %w", err)
+		}
+		if u.Suspended == 0 {
+			return nil
+		}
+		return s.setSuspended(tx, by, u, 0)
+	})
+}
+
+func (s *Store) setSuspended(tx *gorm.DB, by Actor, u userRow, at int64) error {
+	if err := tx.Exec("UPDATE auth_users SET suspended = ? WHERE id = ?", at, u.ID).Error; err != nil {
+		return fmt.Errorf("suspend user: %w", err)
+	}
+	action := "user.suspend"
+	if at == 0 {
+		action = "user.restore"
+	}
+	return s.record(tx, by, action, u.ID, map[string]any{"name": u.Name, "admitted": u.Admitted})
+}
+
+// endUser deletes what lets a removed user in again, within the transaction of
+// the removal. Their identity may then come back as a new user.
+func (s *Store) endUser(tx *gorm.DB, id string) error {
+	for _, stmt := range strings.Split(endUserStatements, ";") {
+		if err := tx.Exec(stmt, id).Error; err != nil {
+			return fmt.Errorf("end a user's sign-ins: %w", err)
+		}
+	}
+	return nil
+}
+
+const endUserStatements = `DELETE FROM auth_sessions WHERE user_id = ?;
+DELETE FROM auth_links WHERE user_id = ?;
+DELETE FROM auth_passkeys WHERE user_id = ?;
+DELETE FROM auth_identities WHERE user_id = ?;
+DELETE FROM auth_codes WHERE user_id = ? AND used = 0;
+DELETE FROM auth_invitations WHERE by_user = ? AND used = 0`

@@ -1,0 +1,81 @@
+package store
+
+import (
+	"crypto/rand"
+	"strings"
+	"unicode"
+
+	"gorm.io/gorm"
+
+	"satchel/auth"
+	"satchel/internal/database"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// newID returns a fresh random id of 128 bits.
+func newID(prefix string) string { return prefix + strings.ToLower(rand.Text()) }
+
+func hashOf(s auth.Secret) []byte {
+	h := s.Hash()
+	return h[:]
+}
+
+// parseHash returns the hash of a secret; ok is false where s is none of the kind.
+func parseHash(k auth.Kind, s string) (hash []byte, ok bool) {
+	secret, _, err := auth.ParseSecret(k, s)
+	if err != nil {
+		return nil, false
+	}
+	return hashOf(secret), true
+}
+
+// lockUsers keeps other PostgreSQL transactions from changing any user until
+// this one ends; readers and lockUser go on. It comes before every other lock of
+// a transaction that changes a user, so that no two wait for each other.
+// SQLite's transactions are alone already.
+func (s *Store) lockUsers(tx *gorm.DB) error {
+	if s.db.Kind() != database.Postgres {
+		return nil
+	}
+	return wrap("lock users", tx.Exec("LOCK TABLE auth_users IN SHARE ROW EXCLUSIVE MODE").Error)
+}
+
+// lockActive is lockUser for what a suspended user may not do.
+func (s *Store) lockActive(tx *gorm.DB, id space.UserID) (userRow, error) {
+	u, err := lockUser(tx, s.db.Kind(), "id = ?", string(id))
+	if err == nil && u.Suspended != 0 {
+		return u, errSuspended(u.Name)
+	}
+	return u, err
+}
+
+func errSuspended(name string) error {
+	return fault.New(fault.Forbidden, "%s may not use this server any more: nothing on its allow list lets them in.", name)
+}
+
+// clean makes a text of a stranger fit to be shown: without characters that
+// cannot be, and of at most n bytes.
+func clean(s string, n int) string {
+	s = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) || r == unicode.ReplacementChar {
+			return -1
+		}
+		return r
+	}, strings.TrimSpace(s[:min(len(s), 4*n)]))
+	if len(s) > n {
+		s = strings.ToValidUTF8(s[:n], "")
+	}
+	return s
+}
+
+// lowerASCII lowers ASCII letters alone: under Unicode's rules the Kelvin sign is
+// a k, and the address that has one is another's.
+func lowerASCII(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'A' && r <= 'Z' {
+			return r + 'a' - 'A'
+		}
+		return r
+	}, s)
+}

@@ -1,0 +1,236 @@
+package store
+
+import (
+	"context"
+	"crypto/subtle"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"gorm.io/gorm"
+
+	"satchel/auth"
+	"satchel/internal/database"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// maxSessions bounds the sessions of one user: a new one ends the one that was
+// not seen for the longest time.
+const maxSessions = 100
+
+// Session is a browser in which a user signed in.
+type Session struct {
+	ID   string // no secret: to list and to end it
+	User space.UserID
+	// Method is how they signed in: "link", "mail", "passkey", "github", "oidc" or
+	// "invitation".
+	Method         string
+	Agent, Address string // of the sign-in, as the browser told them; may be empty
+	// Seen is the last visit before this one.
+	Created, Seen time.Time
+	Expires       time.Time // at the latest
+}
+
+// NewSession is what StartSession makes.
+type NewSession struct {
+	User                   space.UserID
+	Method, Agent, Address string
+	// Replaces is the secret of the session that the browser had; it ends. Any
+	// other text has no effect.
+	Replaces string
+}
+
+type sessionRow struct {
+	ID                     string `gorm:"primaryKey"`
+	Hash                   []byte
+	UserID                 string
+	Method, Agent, Address string
+	Created, Seen, Expires int64
+}
+
+func (sessionRow) TableName() string { return "auth_sessions" }
+
+func (r sessionRow) session() Session {
+	return Session{
+		ID: r.ID, User: space.UserID(r.UserID), Method: r.Method, Agent: r.Agent, Address: r.Address,
+		Created: database.Time(r.Created), Seen: database.Time(r.Seen), Expires: database.Time(r.Expires),
+	}
+}
+
+func errSignedOut() error {
+	return fault.New(fault.Unauthenticated, "You are not signed in here any more; sign in again.")
+}
+
+// StartSession makes a session of somebody who has just proven who they are,
+// always under a fresh secret, so that one that was put into the browser before
+// is worth nothing (session fixation). The error is a fault.NotFound for no such
+// user and a fault.Forbidden for a suspended one.
+func (s *Store) StartSession(ctx context.Context, n NewSession) (auth.Secret, Session, error) {
+	now := s.now()
+	secret := auth.NewSecret(auth.KindSession)
+	row := sessionRow{
+		ID: newID("ss_"), Hash: hashOf(secret), UserID: string(n.User), Method: clean(n.Method, 20), Agent: clean(n.Agent, 200), Address: clean(n.Address, 64),
+		Created: database.Millis(now), Seen: database.Millis(now), Expires: database.Millis(now.Add(s.o.SessionLifetime)),
+	}
+	err := s.db.Transact(ctx, func(tx *gorm.DB) error {
+		if _, err := s.lockActive(tx, n.User); err != nil {
+			return err
+		}
+		if hash, ok := parseHash(auth.KindSession, n.Replaces); ok {
+			if err := s.endSessions(tx, Actor{User: n.User, Via: "web"}, "hash = ?", hash); err != nil {
+				return err
+			}
+		}
+		if err := tx.Create(&row).Error; err != nil {
+			return fmt.Errorf("start session: %w", err)
+		}
+		err := tx.Exec(`DELETE FROM auth_sessions WHERE user_id = ? AND id NOT IN
+			(SELECT id FROM auth_sessions WHERE user_id = ? ORDER BY seen DESC, created DESC, id LIMIT ?)`, row.UserID, row.UserID, maxSessions).Error
+		if err != nil {
+			return fmt.Errorf("bound sessions: %w", err)
+		}
+		return s.record(tx, Actor{User: n.User, Via: "web"}, "session.start", row.ID,
+			map[string]any{"user": n.User, "method": row.Method, "address": row.Address, "agent": row.Agent})
+	})
+	if err != nil {
+		return auth.Secret{}, Session{}, err
+	}
+	return secret, row.session(), nil
+}
+
+const sessionQuery = `SELECT t.id, t.hash, t.method, t.agent, t.address, t.created, t.seen, t.expires,
+	u.id, u.issuer, u.subject, u.name, u.display, u.email, u.admin, u.created, u.removed, u.admitted, u.suspended
+FROM auth_sessions t JOIN auth_users u ON u.id = t.user_id WHERE t.hash = ?`
+
+// CheckSession returns whose session the secret is, by one look at the database,
+// and notes the visit. The error is a fault.Unauthenticated where the session is
+// unknown, has ended, idled for too long or is over, or where its user was
+// removed or suspended.
+func (s *Store) CheckSession(ctx context.Context, secret string) (User, Session, error) {
+	hash, ok := parseHash(auth.KindSession, secret)
+	if !ok {
+		return User{}, Session{}, errSignedOut()
+	}
+	r, u, err := scanSession(s.db.Read(ctx), hash)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return User{}, Session{}, errSignedOut()
+	case err != nil && ctx.Err() != nil:
+		return User{}, Session{}, fault.Wrap(errors.Join(ctx.Err(), err), fault.Canceled, "The request ended.")
+	case err != nil:
+		return User{}, Session{}, fault.Wrap(err, fault.Unavailable, "Who you are cannot be checked now; try again.")
+	}
+	now := s.now()
+	if !s.sessionGood(r, u, hash, now) {
+		return User{}, Session{}, errSignedOut()
+	}
+	r.Seen = s.lastSeen(r.ID, r.Seen)
+	s.markSeen(r.ID, now)
+	return u.user(), r.session(), nil
+}
+
+func scanSession(tx *gorm.DB, hash []byte) (r sessionRow, u userRow, err error) {
+	err = tx.Raw(sessionQuery, hash).Row().Scan(&r.ID, &r.Hash, &r.Method, &r.Agent, &r.Address, &r.Created, &r.Seen, &r.Expires,
+		&u.ID, &u.Issuer, &u.Subject, &u.Name, &u.Display, &u.Email, &u.Admin, &u.Created, &u.Removed, &u.Admitted, &u.Suspended)
+	r.UserID = u.ID
+	return r, u, err
+}
+
+func (s *Store) sessionGood(r sessionRow, u userRow, hash []byte, now time.Time) bool {
+	at := now.UnixMilli()
+	return subtle.ConstantTimeCompare(r.Hash, hash) == 1 && u.Removed == 0 && u.Suspended == 0 && at < r.Expires &&
+		at < s.lastSeen(r.ID, r.Seen)+s.o.SessionIdle.Milliseconds()
+}
+
+// RotateSession gives a session a fresh secret, after something changed in what
+// it may do; the old secret is worth nothing from then on. The error is as of
+// CheckSession.
+func (s *Store) RotateSession(ctx context.Context, secret string) (auth.Secret, error) {
+	hash, ok := parseHash(auth.KindSession, secret)
+	if !ok {
+		return auth.Secret{}, errSignedOut()
+	}
+	fresh := auth.NewSecret(auth.KindSession)
+	err := s.db.Transact(ctx, func(tx *gorm.DB) error {
+		r, u, err := scanSession(tx, hash)
+		if errors.Is(err, sql.ErrNoRows) {
+			return errSignedOut()
+		}
+		if err != nil {
+			return fmt.Errorf("look up session: %w", err)
+		}
+		if !s.sessionGood(r, u, hash, s.now()) {
+			return errSignedOut()
+		}
+		done := tx.Exec("UPDATE auth_sessions SET hash = ? WHERE id = ? AND hash = ?", hashOf(fresh), r.ID, hash)
+		if done.Error == nil && done.RowsAffected == 0 {
+			return errSignedOut() // another request was faster
+		}
+		return wrap("rotate session", done.Error)
+	})
+	if err != nil {
+		return auth.Secret{}, err
+	}
+	return fresh, nil
+}
+
+// Sessions returns the sessions of a user that are good, the last one seen first.
+func (s *Store) Sessions(ctx context.Context, user space.UserID) ([]Session, error) {
+	now := s.now()
+	var rows []sessionRow
+	err := s.db.Read(ctx).Where("user_id = ? AND expires > ?", string(user), now.UnixMilli()).Order("seen DESC, created DESC, id").Find(&rows).Error
+	if err != nil {
+		return nil, fmt.Errorf("list sessions: %w", err)
+	}
+	out := make([]Session, 0, len(rows))
+	for _, r := range rows {
+		if r.Seen = s.lastSeen(r.ID, r.Seen); r.Seen+s.o.SessionIdle.Milliseconds() > now.UnixMilli() {
+			out = append(out, r.session())
+		}
+	}
+	return out, nil
+}
+
+// EndSession ends one session of a user at once. Another's is a fault.NotFound,
+// as one that does not exist.
+func (s *Store) EndSession(ctx context.Context, by Actor, user space.UserID, id string) error {
+	return s.db.Transact(ctx, func(tx *gorm.DB) error {
+		n, err := s.countEnded(tx, by, "user_id = ? AND id = ?", string(user), id)
+		if err == nil && n == 0 {
+			return fault.New(fault.NotFound, "There is no such session.")
+		}
+		return err
+	})
+}
+
+// EndOtherSessions ends all sessions of a user but the one with the id keep, and
+// returns how many these were.
+func (s *Store) EndOtherSessions(ctx context.Context, by Actor, user space.UserID, keep string) (int, error) {
+	n := 0
+	err := s.db.Transact(ctx, func(tx *gorm.DB) (err error) {
+		n, err = s.countEnded(tx, by, "user_id = ? AND id <> ?", string(user), keep)
+		return err
+	})
+	return n, err
+}
+
+func (s *Store) endSessions(tx *gorm.DB, by Actor, where string, args ...any) error {
+	_, err := s.countEnded(tx, by, where, args...)
+	return err
+}
+
+// countEnded ends sessions and notes each in the audit log.
+func (s *Store) countEnded(tx *gorm.DB, by Actor, where string, args ...any) (int, error) {
+	var gone []sessionRow
+	if err := tx.Raw("DELETE FROM auth_sessions WHERE "+where+" RETURNING id, user_id", args...).Scan(&gone).Error; err != nil {
+		return 0, fmt.Errorf("end session: %w", err)
+	}
+	for _, r := range gone {
+		if err := s.record(tx, by, "session.end", r.ID, map[string]any{"user": r.UserID}); err != nil {
+			return 0, err
+		}
+	}
+	return len(gone), nil
+}
