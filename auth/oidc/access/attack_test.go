@@ -136,7 +136,7 @@ func TestForgedTokens(t *testing.T) {
 			}
 		})
 	}
-	for path := range is.asked {
+	for path := range is.requests() {
 		if path != "/keys" && path != "/realms/acme/.well-known/openid-configuration" {
 			t.Errorf("the server fetched %s", path)
 		}

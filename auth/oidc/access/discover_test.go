@@ -41,17 +41,19 @@ func TestWhereMetadataMayBe(t *testing.T) {
 				_, err := verify(v, ec().token(good(time.Now(), obj{"iss": tt.issuer})))
 				want(t, err, "")
 				time.Sleep(16 * time.Minute)
-				if is.asked[tt.path] != 2 {
-					t.Errorf("the location was asked %d times: it is not remembered", is.asked[tt.path])
+				synctest.Wait()
+				asked := is.requests()
+				if asked[tt.path] != 2 {
+					t.Errorf("the location was asked %d times: it is not remembered", asked[tt.path])
 				}
 				total := 0
-				for path, n := range is.asked {
+				for path, n := range asked {
 					if path != "/keys" {
 						total += n
 					}
 				}
 				if total > 5 {
-					t.Errorf("%v: the others are asked again", is.asked)
+					t.Errorf("%v: the others are asked again", asked)
 				}
 			})
 		})

@@ -180,6 +180,13 @@ func (is *issuer) fetched() int {
 	return is.asked["/keys"]
 }
 
+// requests returns how often each path was asked for.
+func (is *issuer) requests() map[string]int {
+	is.mu.Lock()
+	defer is.mu.Unlock()
+	return maps.Clone(is.asked)
+}
+
 func (is *issuer) RoundTrip(r *http.Request) (*http.Response, error) {
 	is.mu.Lock()
 	is.asked[r.URL.Path]++
