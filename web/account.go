@@ -1,0 +1,196 @@
+package web
+
+import (
+	"encoding/hex"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"satchel/auth"
+	"satchel/auth/store"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// accountPage is all that belongs to one person.
+type accountPage struct {
+	User       store.User
+	Passkeys   []passkeyRow
+	AddPasskey bool
+	Identities []store.Identity
+	Links      []inviteWay // providers to link
+	Sessions   []store.Session
+	Here       string // the id of this browser's session
+	Others     int    // sessions but this one
+	Clients    []store.GrantInfo
+	Keys       []store.GrantInfo
+	Spaces     []store.Membership
+	Lifetimes  []int // days, for a key
+	NewName    string
+}
+
+type passkeyRow struct {
+	ID            string // in hex
+	Name          string
+	Created, Used time.Time
+}
+
+// keyDays are how long a key may be made for; 0 is for ever.
+func keyDays() []int { return []int{30, 90, 365, 0} }
+
+// showAccount is GET /account.
+func (s *Server) showAccount(v *visit) error { return s.account(v, http.StatusOK, "", "") }
+
+func (s *Server) account(v *visit, status int, problem, field string) error {
+	ctx, a := v.r.Context(), s.o.Accounts
+	body := accountPage{User: v.user, AddPasskey: s.o.Passkeys != nil, Here: v.session.ID, Lifetimes: keyDays(), NewName: deviceOf(v.session.Agent)}
+	keys, err := a.Passkeys(ctx, v.user.ID)
+	if err != nil {
+		return err
+	}
+	for _, k := range keys {
+		body.Passkeys = append(body.Passkeys, passkeyRow{ID: hex.EncodeToString(k.ID), Name: k.Name, Created: k.Created, Used: k.Used})
+	}
+	if body.Identities, err = a.Identities(ctx, v.user.ID); err != nil {
+		return err
+	}
+	for _, p := range s.providers() {
+		body.Links = append(body.Links, inviteWay{p.Label(), "/account/link/" + p.name})
+	}
+	if body.Sessions, err = a.Sessions(ctx, v.user.ID); err != nil {
+		return err
+	}
+	for _, ss := range body.Sessions {
+		if ss.ID != body.Here {
+			body.Others++
+		}
+	}
+	grants, err := a.Grants(ctx, v.user.ID)
+	if err != nil {
+		return err
+	}
+	for _, g := range grants {
+		switch {
+		case !s.inUse(g):
+		case g.Kind == "key":
+			body.Keys = append(body.Keys, g)
+		default:
+			body.Clients = append(body.Clients, g)
+		}
+	}
+	if body.Spaces, err = a.SpacesOf(ctx, v.user.ID); err != nil {
+		return err
+	}
+	return s.page(v, status, "account", page{Title: "Your account", Script: body.AddPasskey, Wide: true, Current: "/account", Body: body, Problem: problem, Field: field})
+}
+
+// inUse tells whether a grant is neither revoked nor over.
+func (s *Server) inUse(g store.GrantInfo) bool {
+	return g.Revoked.IsZero() && (g.Expires.IsZero() || g.Expires.After(s.now()))
+}
+
+// endSession is POST /account/sessions/end.
+func (s *Server) endSession(v *visit) error {
+	id := v.r.PostFormValue("id")
+	if err := s.o.Accounts.EndSession(v.r.Context(), v.by(), v.user.ID, id); err != nil {
+		return gone(err)
+	}
+	if id == v.session.ID {
+		s.setCookie(v.w, sessionCookie, "", time.Time{})
+		return s.see(v, "/signin")
+	}
+	return s.see(v, "/account#sessions")
+}
+
+// endOtherSessions is POST /account/sessions/end-others.
+func (s *Server) endOtherSessions(v *visit) error {
+	if _, err := s.o.Accounts.EndOtherSessions(v.r.Context(), v.by(), v.user.ID, v.session.ID); err != nil {
+		return err
+	}
+	return s.see(v, "/account#sessions")
+}
+
+// removePasskey is POST /account/passkeys/remove.
+func (s *Server) removePasskey(v *visit) error {
+	id, err := hex.DecodeString(v.r.PostFormValue("id"))
+	if err != nil {
+		return errGone
+	}
+	if err := s.o.Accounts.RemovePasskey(v.r.Context(), v.by(), v.user.ID, id); err != nil {
+		return gone(err)
+	}
+	return s.see(v, "/account#sign-ins")
+}
+
+// unlink is POST /account/identities/unlink.
+func (s *Server) unlink(v *visit) error {
+	err := s.o.Accounts.UnlinkIdentity(v.r.Context(), v.by(), v.user.ID, v.r.PostFormValue("issuer"), v.r.PostFormValue("subject"))
+	if err != nil {
+		return gone(err)
+	}
+	return s.see(v, "/account#sign-ins")
+}
+
+// revokeGrant is POST /account/grants/revoke, for clients and keys alike.
+func (s *Server) revokeGrant(v *visit) error {
+	if err := s.o.Accounts.RevokeGrant(v.r.Context(), v.by(), space.GrantID(v.r.PostFormValue("id")), v.user.ID); err != nil {
+		return gone(err)
+	}
+	return s.see(v, "/account#clients")
+}
+
+// keyPage shows the secret of a new key, once.
+type keyPage struct {
+	Secret  string
+	Name    string
+	Space   string
+	Scopes  string
+	Expires time.Time
+	MCPURL  string
+}
+
+// createKey is POST /account/keys.
+func (s *Server) createKey(v *visit) error {
+	form := v.r.PostForm
+	days, err := strconv.Atoi(form.Get("days"))
+	if err != nil || !slices.Contains(keyDays(), days) {
+		return s.account(v, http.StatusBadRequest, "Choose how long the key is good.", "key-days")
+	}
+	m, err := s.o.Accounts.FindSpace(v.r.Context(), v.user.ID, form.Get("space"))
+	if err != nil || string(m.ID) != form.Get("space") {
+		return s.account(v, http.StatusBadRequest, "Choose one of your spaces.", "key-space")
+	}
+	name := strings.TrimSpace(form.Get("name"))
+	if name == "" {
+		return s.account(v, http.StatusBadRequest, "Give the key a name, by which you know it later.", "key-name")
+	}
+	n := store.NewKey{User: v.user.ID, Space: m.ID, Scopes: []space.Scope{space.ScopeRead}, Name: name}
+	if form.Get("write") == "1" && m.Role != space.Reader {
+		n.Scopes = append(n.Scopes, space.ScopeWrite)
+	}
+	if days > 0 {
+		n.Expires = s.now().Add(time.Duration(days) * 24 * time.Hour)
+	}
+	g, secret, err := s.o.Accounts.CreateKey(v.r.Context(), v.by(), n)
+	switch fault.CodeOf(err) {
+	case "":
+	case fault.Invalid:
+		return s.account(v, http.StatusBadRequest, fault.PublicOf(err), "key-name")
+	default:
+		return err
+	}
+	return s.page(v, http.StatusOK, "key", page{Title: "Your new key", Script: true, Current: "/account", Body: keyPage{
+		Secret: secret.Reveal(), Name: g.Name, Space: m.Name, Scopes: auth.ScopeList(g.Scopes), Expires: g.Expires, MCPURL: s.o.MCPURL,
+	}})
+}
+
+// gone makes one answer of everything that is not there for this person.
+func gone(err error) error {
+	switch fault.CodeOf(err) {
+	case fault.NotFound, fault.Invalid:
+		return errGone
+	}
+	return err
+}

@@ -1,0 +1,90 @@
+package web
+
+import (
+	"net/http"
+	"time"
+
+	"satchel/auth/store"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// adminPage is who may use the server.
+type adminPage struct {
+	Me          space.UserID
+	People      []store.User
+	Invitations []store.Invitation
+	Lifetime    time.Duration
+}
+
+// showAdmin is GET /admin.
+func (s *Server) showAdmin(v *visit) error {
+	people, err := s.o.Accounts.ListUsers(v.r.Context())
+	if err != nil {
+		return err
+	}
+	open, err := s.o.Accounts.Invitations(v.r.Context(), "")
+	if err != nil {
+		return err
+	}
+	return s.page(v, http.StatusOK, "admin", page{Title: "People", Wide: true, Current: "/admin",
+		Body: adminPage{Me: v.user.ID, People: people, Invitations: open, Lifetime: s.o.InviteLifetime}})
+}
+
+// inviteToServer is POST /admin/invite.
+func (s *Server) inviteToServer(v *visit) error {
+	n := store.NewInvitation{Admin: v.r.PostFormValue("admin") == "1"}
+	what := "to this server"
+	if n.Admin {
+		what += ", as an admin"
+	}
+	return s.invite(v, n, what, "/admin")
+}
+
+// revokeInvitation is POST /admin/invitations/revoke.
+func (s *Server) revokeInvitation(v *visit) error {
+	if err := s.o.Accounts.RevokeInvitation(v.r.Context(), v.by(), v.r.PostFormValue("id"), ""); err != nil {
+		return gone(err)
+	}
+	return s.see(v, "/admin#invitations")
+}
+
+// person is the user of the path.
+func (s *Server) person(v *visit) (store.User, error) {
+	u, err := s.o.Accounts.User(v.r.Context(), space.UserID(v.r.PathValue("user")))
+	if err != nil {
+		return store.User{}, gone(err)
+	}
+	return u, nil
+}
+
+// removePerson is POST /admin/people/{user}/remove.
+func (s *Server) removePerson(v *visit) error {
+	u, err := s.person(v)
+	if err != nil {
+		return err
+	}
+	if u.ID == v.user.ID {
+		return fault.New(fault.Invalid, "You cannot remove yourself. Another admin can.")
+	}
+	if err := s.o.Accounts.RemoveUser(v.r.Context(), v.by(), u.ID); err != nil {
+		return err
+	}
+	s.o.Ended(v.r.Context(), u.ID)
+	return s.see(v, "/admin#people")
+}
+
+// setAdmin is POST /admin/people/{user}/admin.
+func (s *Server) setAdmin(v *visit) error {
+	u, err := s.person(v)
+	if err != nil {
+		return err
+	}
+	if err := s.o.Accounts.SetAdmin(v.r.Context(), v.by(), u.ID, v.r.PostFormValue("admin") == "1"); err != nil {
+		return err
+	}
+	if u.ID == v.user.ID {
+		return s.see(v, "/account")
+	}
+	return s.see(v, "/admin#people")
+}

@@ -1,0 +1,124 @@
+package web
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"net/http"
+	"path"
+	"strings"
+	"time"
+)
+
+//go:embed templates static
+var files embed.FS
+
+// asset is a file that pages include. Its address changes with its content, so
+// that browsers keep it for good.
+type asset struct {
+	body []byte
+	mime string
+	url  string
+}
+
+func loadAssets() (map[string]asset, error) {
+	list, err := fs.ReadDir(files, "static")
+	if err != nil {
+		return nil, fmt.Errorf("static files: %w", err)
+	}
+	out := map[string]asset{}
+	for _, f := range list {
+		body, err := fs.ReadFile(files, "static/"+f.Name())
+		if err != nil {
+			return nil, fmt.Errorf("static files: %w", err)
+		}
+		var mime string
+		switch path.Ext(f.Name()) {
+		case ".css":
+			mime = "text/css; charset=utf-8"
+		case ".js":
+			mime = "text/javascript; charset=utf-8"
+		case ".svg":
+			mime = "image/svg+xml"
+		default:
+			return nil, fmt.Errorf("static files: %s has no type", f.Name())
+		}
+		sum := sha256.Sum256(body)
+		out[f.Name()] = asset{body: body, mime: mime, url: "/static/" + f.Name() + "?" + hex.EncodeToString(sum[:6])}
+	}
+	return out, nil
+}
+
+// static serves what pages include.
+func (s *Server) static(w http.ResponseWriter, r *http.Request) {
+	s.secureHeaders(w, r)
+	a, ok := s.assets[r.PathValue("name")]
+	if !ok {
+		s.fail(&visit{w: w, r: r}, errNoPage)
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Type", a.mime)
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cache-Control", "public, max-age=3600")
+	if strings.HasSuffix(a.url, "?"+r.URL.RawQuery) {
+		h.Set("Cache-Control", "public, max-age=31536000, immutable")
+	}
+	http.ServeContent(w, r, "", time.Time{}, strings.NewReader(string(a.body)))
+}
+
+// loadTemplates parses each page together with the layout.
+func loadTemplates(assets map[string]asset) (map[string]*template.Template, error) {
+	base, err := template.New("layout").Funcs(template.FuncMap{
+		"asset":  func(name string) string { return assets[name].url },
+		"when":   when,
+		"day":    day,
+		"attime": machineTime,
+		"span":   span,
+		"device": deviceOf,
+	}).ParseFS(files, "templates/layout.html")
+	if err != nil {
+		return nil, fmt.Errorf("layout: %w", err)
+	}
+	list, err := fs.Glob(files, "templates/*.html")
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]*template.Template{}
+	for _, f := range list {
+		name := strings.TrimSuffix(path.Base(f), ".html")
+		if name == "layout" {
+			continue
+		}
+		t, err := base.Clone()
+		if err == nil {
+			t, err = t.ParseFS(files, f)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("page %s: %w", name, err)
+		}
+		out[name] = t
+	}
+	return out, nil
+}
+
+// when writes a time for people, in UTC, since a page without a script does not
+// know where they are.
+func when(t time.Time) string {
+	if t.IsZero() {
+		return "never"
+	}
+	return t.UTC().Format("2 Jan 2006, 15:04 UTC")
+}
+
+func day(t time.Time) string {
+	if t.IsZero() {
+		return "never"
+	}
+	return t.UTC().Format("2 Jan 2006")
+}
+
+func machineTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -1,0 +1,160 @@
+package web
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"satchel/auth/oauth"
+	"satchel/auth/store"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// consentPage is what a person is asked before a client is given anything.
+type consentPage struct {
+	// Client is what the client calls itself; Vendor that the name is that of a
+	// pinned document, and so is the host.
+	Client string
+	Known  bool
+	// Host is where the answer goes; Loopback that it stays on the person's
+	// computer, App that it opens a program there.
+	Host          string
+	Loopback, App bool
+
+	Spaces []spaceChoice
+	// CanWrite: the client asked to change files, too.
+	CanRead, CanWrite bool
+	// NoWriter: it asked, and in no space may the person let it.
+	NoWriter bool
+	Action   string
+	Return   string
+}
+
+type spaceChoice struct {
+	ID, Name, Owner string
+	Role            space.Role
+	Chosen          bool
+}
+
+// Mine tells whether the space is the person's own.
+func (c spaceChoice) Mine() bool { return c.Role == space.Owner }
+
+// showConsent is GET /oauth/authorize. Nobody is asked before the request is
+// right, and everybody is asked each time: a client's name is nobody's secret,
+// so that an earlier consent proves nothing.
+func (s *Server) showConsent(v *visit) error {
+	req, err := s.authorize(v)
+	if req == nil {
+		return err
+	}
+	if !v.in {
+		return s.see(v, "/signin?return="+queryEscape(localPath(v.r.URL.RequestURI())))
+	}
+	return s.askConsent(v, req, http.StatusOK, "", "")
+}
+
+// authorize checks the request of the client; nil where it answered itself, or
+// with the error.
+func (s *Server) authorize(v *visit) (*oauth.Request, error) {
+	q, err := url.ParseQuery(v.r.URL.RawQuery)
+	if err != nil {
+		return nil, &pageError{status: http.StatusBadRequest, title: "The application's request is wrong", text: "Its address cannot be read."}
+	}
+	req, err := s.o.OAuth.Authorize(v.r.Context(), q)
+	var show *oauth.PageError
+	var send *oauth.RedirectError
+	switch {
+	case errors.As(err, &show):
+		if show.Status >= 500 {
+			s.log.ErrorContext(v.r.Context(), "an authorization request could not be checked", "error", show.Err)
+		}
+		return nil, &pageError{status: show.Status, title: show.Title, text: show.Text}
+	case errors.As(err, &send):
+		return nil, s.leave(v, send.URL, false)
+	case err != nil:
+		return nil, err
+	}
+	return req, nil
+}
+
+// askConsent answers with the page of consent.
+func (s *Server) askConsent(v *visit, req *oauth.Request, status int, chosen space.SpaceID, problem string) error {
+	spaces, err := s.o.Accounts.SpacesOf(v.r.Context(), v.user.ID)
+	if err != nil {
+		return err
+	}
+	if len(spaces) == 0 {
+		return &pageError{status: http.StatusForbidden, title: "You have no space", text: "There is nothing that this application could be given. Ask who runs the server for a space."}
+	}
+	body := consentPage{
+		Client: shorten(req.Client.Name, 60), Known: req.Known,
+		Host: shorten(req.RedirectHost, 300), Loopback: req.Loopback, App: req.App,
+		Spaces: choices(spaces, chosen), CanRead: slices.Contains(req.Scopes, space.ScopeRead),
+		Action: "/oauth/authorize?" + v.r.URL.RawQuery, Return: localPath(v.r.URL.RequestURI()),
+	}
+	asksWrite := slices.Contains(req.Scopes, space.ScopeWrite)
+	writer := slices.ContainsFunc(spaces, func(m store.Membership) bool { return m.Role != space.Reader })
+	body.CanWrite, body.NoWriter = asksWrite && writer, asksWrite && !writer
+	p := page{Title: "Connect an application", Body: body, Problem: problem, Field: "space"}
+	if u, err := url.Parse(req.RedirectURI); err == nil {
+		p.FormsTo = formSources(u)
+	}
+	return s.page(v, status, "consent", p)
+}
+
+// choices are the spaces that the person may pick of; the first of all where
+// none is chosen.
+func choices(spaces []store.Membership, chosen space.SpaceID) []spaceChoice {
+	if !slices.ContainsFunc(spaces, func(m store.Membership) bool { return m.ID == chosen }) && len(spaces) > 0 {
+		chosen = spaces[0].ID
+	}
+	out := make([]spaceChoice, len(spaces))
+	for i, m := range spaces {
+		out[i] = spaceChoice{ID: string(m.ID), Name: m.Name, Owner: m.OwnerName, Role: m.Role, Chosen: m.ID == chosen}
+	}
+	return out
+}
+
+// giveConsent is POST /oauth/authorize. The request is read from the address
+// again: the form says only what the person chose.
+func (s *Server) giveConsent(v *visit) error {
+	req, err := s.authorize(v)
+	if req == nil {
+		return err
+	}
+	form := v.r.PostForm
+	switch form.Get("decision") {
+	case "deny":
+		return s.leave(v, s.o.OAuth.Deny(req), true)
+	case "allow":
+	default:
+		return fault.New(fault.Invalid, "Choose either to allow or to deny it.")
+	}
+	// A space of which the person is no member does not exist for them.
+	id := space.SpaceID(form.Get("space"))
+	spaces, err := s.o.Accounts.SpacesOf(v.r.Context(), v.user.ID)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(spaces, func(m store.Membership) bool { return m.ID == id })
+	if i < 0 {
+		return s.askConsent(v, req, http.StatusBadRequest, "", "Choose one of your spaces.")
+	}
+	var scopes []space.Scope
+	for _, scope := range req.Scopes {
+		if scope == space.ScopeWrite && (form.Get("write") != "1" || spaces[i].Role == space.Reader) {
+			continue
+		}
+		scopes = append(scopes, scope)
+	}
+	if len(scopes) == 0 {
+		return s.askConsent(v, req, http.StatusBadRequest, id, "Nothing would be left of what the application asks for. Choose another space, let it change files, or deny it.")
+	}
+	location, err := s.o.OAuth.Approve(v.r.Context(), v.user.ID, req, id, scopes)
+	if err != nil {
+		return err
+	}
+	return s.leave(v, location, true)
+}

@@ -1,0 +1,180 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+
+	"satchel/auth"
+	"satchel/auth/store"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// invitePage says who invites to what, and asks a new person for a name.
+type invitePage struct {
+	By, Note  string
+	Space     string // empty: to the server alone
+	Role      space.Role
+	Admin     bool
+	Action    string
+	Return    string // the page itself, for who signs in first
+	Name      string // wished
+	Providers []inviteWay
+}
+
+type inviteWay struct{ Label, Action string }
+
+// showInvite is GET /invite/{token}, which uses nothing up.
+func (s *Server) showInvite(v *visit) error {
+	return s.askInvite(v, http.StatusOK, "", "")
+}
+
+func (s *Server) askInvite(v *visit, status int, name, problem string) error {
+	token := v.r.PathValue("token")
+	in, err := s.o.Accounts.PeekInvitation(v.r.Context(), token)
+	if err != nil {
+		return deadInvitation(err)
+	}
+	path := "/invite/" + token
+	body := invitePage{
+		By: in.ByName, Note: in.Note, Space: in.SpaceName, Role: in.Role, Admin: in.Admin,
+		Action: path, Return: path, Name: name,
+	}
+	for _, p := range s.providers() {
+		body.Providers = append(body.Providers, inviteWay{p.Label(), path + "/with/" + p.name})
+	}
+	return s.page(v, status, "invite", page{Title: "You are invited", Body: body, Problem: problem, Field: "name"})
+}
+
+// useInvite is POST /invite/{token}: a signed-in person joins as themselves,
+// anybody else becomes a user first. The latter then are asked for a way to come
+// back.
+func (s *Server) useInvite(v *visit) error {
+	token := v.r.PathValue("token")
+	if v.in {
+		in, err := s.o.Accounts.AcceptInvitation(v.r.Context(), v.by(), token, v.user.ID)
+		if err != nil {
+			return deadInvitation(err)
+		}
+		return s.see(v, afterInvitation(in))
+	}
+	name, problem := wishedName(v)
+	if problem != "" {
+		return s.askInvite(v, http.StatusBadRequest, name, problem)
+	}
+	u, _, err := s.join(v, auth.Claimant{}, token, name)
+	switch fault.CodeOf(err) {
+	case fault.Invalid, fault.Conflict:
+		return s.askInvite(v, http.StatusBadRequest, name, fault.PublicOf(err))
+	case "":
+	default:
+		return deadInvitation(err)
+	}
+	if err := s.signIn(v, u.ID, "invitation"); err != nil {
+		return err
+	}
+	return s.see(v, "/welcome")
+}
+
+// wishedName reads the name that a new person wishes.
+func wishedName(v *visit) (name, problem string) {
+	name = strings.TrimSpace(v.r.PostFormValue("name"))
+	if err := store.CheckName(name); err != nil {
+		if name == "" {
+			return "", "Choose a user name."
+		}
+		return shorten(name, 80), fault.PublicOf(err)
+	}
+	return name, ""
+}
+
+// beginJoin is POST /invite/{token}/with/github and the like.
+func (s *Server) beginJoin(p provider) handler {
+	return func(v *visit) error {
+		token := v.r.PathValue("token")
+		if v.in {
+			return s.see(v, "/invite/"+token)
+		}
+		if _, err := s.o.Accounts.PeekInvitation(v.r.Context(), token); err != nil {
+			return deadInvitation(err)
+		}
+		name, problem := wishedName(v)
+		if problem != "" {
+			return s.askInvite(v, http.StatusBadRequest, name, problem)
+		}
+		return s.begin(v, p, flow{Use: useJoin, Invitation: token, Name: name})
+	}
+}
+
+// joinWith ends beginJoin. Who is a user already joins as that user.
+func (s *Server) joinWith(v *visit, method string, c auth.Claimant, f flow) error {
+	u, err := s.o.Accounts.UserByIdentity(v.r.Context(), c.Issuer, c.Subject)
+	var in store.Invitation
+	switch fault.CodeOf(err) {
+	case "":
+		in, err = s.o.Accounts.AcceptInvitation(v.r.Context(), store.Actor{User: u.ID, Via: "web"}, f.Invitation, u.ID)
+	case fault.NotFound:
+		u, in, err = s.join(v, c, f.Invitation, f.Name)
+	}
+	if err != nil {
+		return deadInvitation(err)
+	}
+	if err := s.signIn(v, u.ID, method); err != nil {
+		return err
+	}
+	return s.see(v, afterInvitation(in))
+}
+
+// join makes a user of somebody with an invitation, and uses it up. The user is
+// taken back where somebody else was faster.
+func (s *Server) join(v *visit, c auth.Claimant, token, name string) (store.User, store.Invitation, error) {
+	ctx := v.r.Context()
+	u, err := s.o.People.Admit(ctx, c, token, name)
+	if err != nil {
+		return store.User{}, store.Invitation{}, err
+	}
+	by := store.Actor{User: u.ID, Via: "web"}
+	in, err := s.o.Accounts.AcceptInvitation(ctx, by, token, u.ID)
+	if err == nil {
+		return u, in, nil
+	}
+	ctx = context.WithoutCancel(ctx)
+	if undo := s.o.Accounts.UndoCreateUser(ctx, by, u.ID); undo != nil {
+		undo = errors.Join(undo, s.o.Accounts.RemoveUser(ctx, by, u.ID))
+		s.log.ErrorContext(ctx, "a user whose invitation was gone could not be taken back cleanly", slog.String("user", u.Name), slog.Any("error", undo))
+	}
+	return store.User{}, store.Invitation{}, err
+}
+
+func afterInvitation(in store.Invitation) string {
+	if in.Space != "" {
+		return "/spaces/" + string(in.Space)
+	}
+	return "/"
+}
+
+func deadInvitation(err error) error {
+	switch fault.CodeOf(err) {
+	case fault.NotFound, fault.Unauthenticated:
+		return &pageError{status: http.StatusNotFound, title: "This invitation is over", text: fault.PublicOf(err) + " Ask who sent it for another one."}
+	}
+	return err
+}
+
+// welcomePage offers a new person ways to come back.
+type welcomePage struct {
+	Passkeys  bool
+	Providers []inviteWay
+}
+
+// welcome is GET /welcome.
+func (s *Server) welcome(v *visit) error {
+	body := welcomePage{Passkeys: s.o.Passkeys != nil}
+	for _, p := range s.providers() {
+		body.Providers = append(body.Providers, inviteWay{p.Label(), "/account/link/" + p.name})
+	}
+	return s.page(v, http.StatusOK, "welcome", page{Title: "Welcome, " + v.user.Name, Script: body.Passkeys, Body: body})
+}

@@ -1,0 +1,43 @@
+package web
+
+import (
+	"encoding/json"
+	"io"
+	"mime"
+	"net/http"
+
+	"satchel/internal/fault"
+)
+
+// wantsJSON tells whether the script sent the request: no form can have this
+// type, and no other site may send it.
+func wantsJSON(r *http.Request) bool {
+	t, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	return err == nil && t == "application/json"
+}
+
+// json answers the script.
+func (s *Server) json(v *visit, status int, body any) {
+	data, err := json.Marshal(body)
+	if err != nil {
+		status, data = http.StatusInternalServerError, []byte(`{"error":"Something went wrong."}`)
+	}
+	v.w.Header().Set("Content-Type", "application/json")
+	v.w.WriteHeader(status)
+	_, _ = v.w.Write(data) // the browser is gone, then
+}
+
+// readJSON reads what the script sent.
+func readJSON(v *visit, into any) error {
+	if !wantsJSON(v.r) {
+		return fault.New(fault.Invalid, "Passkeys need JavaScript.")
+	}
+	data, err := io.ReadAll(v.r.Body)
+	if err != nil {
+		return badForm(err)
+	}
+	if err := json.Unmarshal(data, into); err != nil {
+		return fault.Wrap(err, fault.Invalid, "The request could not be read.")
+	}
+	return nil
+}

@@ -1,0 +1,127 @@
+package web
+
+import (
+	"html/template"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"satchel/internal/fault"
+)
+
+// maxReturn bounds an address to return to; the longest are authorization
+// requests.
+const maxReturn = 8 << 10
+
+// localPath returns the path to which somebody may be sent back: one of this
+// server, with its query, else "/". Browsers read `//host` and `/\host` as
+// another host and drop control characters before they read.
+func localPath(s string) string {
+	if !strings.HasPrefix(s, "/") || strings.HasPrefix(s, "//") || len(s) > maxReturn || strings.Contains(s, `\`) {
+		return "/"
+	}
+	for _, c := range []byte(s) {
+		if c < 0x20 || c == 0x7f {
+			return "/"
+		}
+	}
+	u, err := url.Parse(s)
+	if err != nil || u.IsAbs() || u.Host != "" || u.User != nil || u.Opaque != "" || strings.HasPrefix(u.Path, "//") || strings.Contains(u.Path, `\`) {
+		return "/"
+	}
+	out := url.URL{Path: u.Path, RawPath: u.RawPath, RawQuery: u.RawQuery}
+	return out.String()
+}
+
+func queryEscape(s string) string { return url.QueryEscape(s) }
+
+// see sends the browser on to a path of this server, with a GET. The address is
+// absolute, so that no path can be read as a host.
+func (s *Server) see(v *visit, path string) error {
+	v.w.Header().Set("Location", s.url(path))
+	v.w.WriteHeader(http.StatusSeeOther)
+	return nil
+}
+
+// leave sends the browser on to another site or program. asked tells whether the
+// person just sent it there by a form. Where the policy for forms could stop it
+// on the way, it is a page that leads there by itself; and to a program only a
+// person leads, unless they asked.
+func (s *Server) leave(v *visit, location string, asked bool) error {
+	u, err := url.Parse(location)
+	if err != nil || !mayLeaveFor(u) {
+		return &pageError{status: http.StatusBadRequest, title: "There is no way back", text: "The address that the program gave cannot be opened."}
+	}
+	web := u.Scheme == "https" || u.Scheme == "http"
+	if web && (!asked || formSources(u) != "") {
+		// 303: what the form held is not sent along (RFC 9700 section 4.12).
+		v.w.Header().Set("Location", location)
+		v.w.WriteHeader(http.StatusSeeOther)
+		return nil
+	}
+	return s.page(v, http.StatusOK, "leave", page{
+		Title: "Going back", Body: leaving{URL: template.URL(location), Host: hostOf(u), App: !web, Auto: asked}, //nolint:gosec // mayLeaveFor checked it
+	})
+}
+
+// leaving is the page that leads to another site or program.
+type leaving struct {
+	URL  template.URL
+	Host string
+	App  bool
+	Auto bool // goes there by itself
+}
+
+// hostOf is what an address is called on pages.
+func hostOf(u *url.URL) string {
+	if u.Scheme == "https" || u.Scheme == "http" {
+		return u.Host
+	}
+	return strings.ToLower(u.Scheme) + ":"
+}
+
+// mayLeaveFor tells whether a browser may be sent to the address: never to one
+// that would run as a page of this server.
+func mayLeaveFor(u *url.URL) bool {
+	switch strings.ToLower(u.Scheme) {
+	case "", "javascript", "data", "vbscript", "file", "blob", "about", "view-source", "filesystem":
+		return false
+	case "http", "https":
+		return u.Host != ""
+	}
+	return true
+}
+
+// formSources are the sources of a content security policy by which the answer
+// to a form may redirect to the address; "" where they cannot be written, or
+// would not be enough. Chromium checks every further redirect too, and hosted
+// clients and programs do redirect on, to pages of their vendor: so that any
+// https goes besides. The forms of these pages hold nothing of worth to another
+// site.
+func formSources(u *url.URL) string {
+	if u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || strings.ContainsAny(u.Host, "[]'\"; ,*") {
+		return "" // a source cannot be an IPv6 address
+	}
+	switch strings.ToLower(u.Hostname()) {
+	case "vscode.dev", "insiders.vscode.dev":
+		return "" // they redirect on, to programs
+	}
+	return u.Scheme + "://" + u.Host + " https:"
+}
+
+// leaveFor sends the browser to a provider: after a form by a page, since where
+// a provider redirects on no policy for forms can say.
+func (s *Server) leaveFor(v *visit, location string) error {
+	u, err := url.Parse(location)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
+		return fault.New(fault.Unavailable, "The sign-in service gave no usable address.")
+	}
+	if v.r.Method == http.MethodGet {
+		v.w.Header().Set("Location", location)
+		v.w.WriteHeader(http.StatusSeeOther)
+		return nil
+	}
+	return s.page(v, http.StatusOK, "leave", page{
+		Title: "Going on", Body: leaving{URL: template.URL(location), Host: u.Host, Auto: true}, //nolint:gosec // http or https
+	})
+}

@@ -1,0 +1,101 @@
+package web
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"time"
+
+	"satchel/auth"
+	"satchel/auth/oauth"
+	"satchel/auth/passkey"
+	"satchel/auth/store"
+	"satchel/internal/space"
+)
+
+// Admitter makes a user, and the space that they own, of somebody who signs in
+// for the first time.
+type Admitter interface {
+	// Admit checks that the allow list or the invitation lets the claimant in. It
+	// does not use the invitation up: the pages do, once there is a user. name is
+	// the user name that the person wishes; empty for one made from the claimant.
+	// The error is a fault.Forbidden where nobody lets them in, and a
+	// fault.Conflict or fault.Invalid for the name.
+	Admit(ctx context.Context, c auth.Claimant, invitation, name string) (store.User, error)
+}
+
+// Provider is another service with which people sign in.
+type Provider interface {
+	// Label is what the button says after "Sign in with".
+	Label() string
+	// Begin returns where to send the browser, and what Finish must be given.
+	Begin(ctx context.Context, redirectURI, state string) (location string, flow []byte, err error)
+	// Finish proves who came back; q is the query of their request.
+	Finish(ctx context.Context, redirectURI string, flow []byte, q url.Values) (auth.Claimant, error)
+}
+
+// PasskeyService makes and checks passkeys.
+type PasskeyService interface {
+	BeginRegistration(passkey.User) (options, flow []byte, err error)
+	FinishRegistration(u passkey.User, flow, response []byte) (id, credential []byte, err error)
+	BeginSignIn() (options, flow []byte, err error)
+	FinishSignIn(flow, response []byte, find func(credentialID, userHandle []byte) (passkey.User, error)) (id, credential []byte, err error)
+}
+
+// Mailer sends mail.
+type Mailer interface {
+	Send(ctx context.Context, to, subject, text string) error
+}
+
+// Defaults of Options.
+const (
+	DefaultInviteLifetime = 7 * 24 * time.Hour
+	DefaultLinkLifetime   = 15 * time.Minute
+)
+
+// What Options.Limit is asked about.
+const (
+	LimitPage   = "page"   // any page
+	LimitSignIn = "signin" // an attempt to sign in
+	LimitMail   = "mail"   // a sign-in link by mail
+	LimitInvite = "invite" // an attempt to use an invitation
+)
+
+// Options say what the pages are of.
+type Options struct {
+	// Issuer is the origin at which people reach the pages, such as
+	// https://example.com; required. MCPURL is what they give to their clients.
+	Issuer, MCPURL string
+	// Accounts holds users, sessions and all that they own; required.
+	Accounts *store.Store
+	// OAuth is the built-in authorization server; nil where another issuer's
+	// tokens are used, and then there is no page of consent.
+	OAuth *oauth.Server
+	// People lets new users in; required.
+	People Admitter
+
+	// Each way to sign in may be nil.
+	GitHub, OIDC Provider
+	Passkeys     PasskeyService
+	Mail         Mailer
+
+	// Limit tells whether one more request is fine, and else how long to wait;
+	// nil for no limits.
+	Limit func(r *http.Request, what string) (wait time.Duration, ok bool)
+	// Address is the network address of who sent a request, for the list of
+	// sessions; nil for the connection's.
+	Address func(*http.Request) string
+	// Ended is called when a person lost a right, to end what they have in
+	// progress; may be nil.
+	Ended func(ctx context.Context, user space.UserID)
+
+	// InviteLifetime and LinkLifetime are how long what is made here is good;
+	// 0 for the defaults.
+	InviteLifetime, LinkLifetime time.Duration
+	// Logger receives what went wrong; nil discards.
+	Logger  *slog.Logger
+	Version string
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+}

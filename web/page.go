@@ -1,0 +1,145 @@
+package web
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+
+	"satchel/internal/fault"
+)
+
+// page is what the layout needs to know, and Body what the page's own template
+// does.
+type page struct {
+	Title string
+	Body  any
+
+	// Script includes the script, and FormsTo is where forms may lead besides.
+	Script  bool
+	FormsTo string
+	// Wide is for pages with tables.
+	Wide bool
+	// Problem is what was wrong with the form that was sent; Field is the id of
+	// the input that it is about.
+	Problem, Field string
+	// Current is the path of the page in the navigation.
+	Current string
+
+	// The rest is filled in by Server.page.
+	User    string
+	In      bool
+	Admin   bool
+	Form    string // the token of forms
+	Version string
+}
+
+// page answers with a page.
+func (s *Server) page(v *visit, status int, name string, p page) error {
+	p.In, p.Version = v.in, s.o.Version
+	if v.in {
+		p.User, p.Admin, p.Form = v.user.Name, v.user.Admin, formToken(v.secret)
+	}
+	t, ok := s.templates[name]
+	if !ok {
+		return fmt.Errorf("there is no page %q", name)
+	}
+	var b bytes.Buffer
+	if err := t.ExecuteTemplate(&b, "layout", p); err != nil {
+		return fmt.Errorf("page %s: %w", name, err)
+	}
+	h := v.w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Content-Length", strconv.Itoa(b.Len()))
+	forms := formsHere
+	if p.FormsTo != "" {
+		forms += " " + p.FormsTo
+	}
+	h.Set("Content-Security-Policy", policy(p.Script, forms))
+	v.w.WriteHeader(status)
+	if v.r.Method != http.MethodHead {
+		_, _ = v.w.Write(b.Bytes()) // the browser is gone, then
+	}
+	return nil
+}
+
+// pageError is an error that is a page.
+type pageError struct {
+	status      int
+	title, text string
+	retry       time.Duration
+}
+
+func (e *pageError) Error() string { return e.title + ": " + e.text }
+
+var (
+	errNoPage = &pageError{status: http.StatusNotFound, title: "There is nothing here", text: "The address leads nowhere, or to something that you have no part in."}
+	// errGone is the answer to every identifier of what is not the visitor's.
+	errGone = &pageError{status: http.StatusNotFound, title: "It is not there", text: "What you asked for does not exist, or no longer."}
+)
+
+// asPage is the one table from fault codes to pages.
+func asPage(err error) *pageError {
+	var p *pageError
+	if errors.As(err, &p) {
+		return p
+	}
+	p = &pageError{text: fault.PublicOf(err)}
+	switch fault.CodeOf(err) {
+	case fault.Invalid:
+		p.status, p.title = http.StatusBadRequest, "That did not work"
+	case fault.NotFound:
+		p.status, p.title = http.StatusNotFound, "It is not there"
+	case fault.Conflict:
+		p.status, p.title = http.StatusConflict, "That cannot be done now"
+	case fault.Unauthenticated:
+		p.status, p.title = http.StatusUnauthorized, "That is not valid any more"
+	case fault.Forbidden:
+		p.status, p.title = http.StatusForbidden, "That is not allowed"
+	case fault.TooLarge:
+		p.status, p.title = http.StatusRequestEntityTooLarge, "That was too much"
+	case fault.Limited:
+		p.status, p.title = http.StatusTooManyRequests, "Please wait a moment"
+	case fault.Unavailable:
+		p.status, p.title = http.StatusServiceUnavailable, "That is not possible now"
+	case fault.Canceled:
+		p.status, p.title = 499, "The request was stopped"
+	default:
+		p.status, p.title = http.StatusInternalServerError, "Something went wrong"
+	}
+	var f *fault.Error
+	if errors.As(err, &f) {
+		p.retry = f.RetryAfter
+	}
+	return p
+}
+
+// fail answers with the page of an error, or with JSON where the script asked.
+func (s *Server) fail(v *visit, err error) {
+	p := asPage(err)
+	if p.status >= 500 {
+		// The path may hold a secret, and the pattern does not.
+		s.log.ErrorContext(v.r.Context(), "a page failed", slog.String("page", v.r.Pattern), slog.Any("error", err))
+	}
+	if p.retry > 0 {
+		v.w.Header().Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(p.retry.Seconds())))))
+	}
+	if wantsJSON(v.r) {
+		s.json(v, p.status, map[string]string{"error": p.text})
+		return
+	}
+	body := failure{Text: p.text, In: v.in}
+	if err := s.page(v, p.status, "error", page{Title: p.title, Body: body}); err != nil {
+		s.log.ErrorContext(v.r.Context(), "the page of an error failed", slog.Any("error", err))
+		http.Error(v.w, "Something went wrong.", http.StatusInternalServerError)
+	}
+}
+
+type failure struct {
+	Text string
+	In   bool
+}

@@ -1,0 +1,144 @@
+package web
+
+import (
+	"errors"
+	"net/http"
+	"time"
+
+	"satchel/internal/fault"
+)
+
+// who may see a page.
+type who int
+
+const (
+	anyone who = iota
+	signedIn
+	admins
+)
+
+type handler func(v *visit) error
+
+// routes lists every page. A pattern with GET serves HEAD too.
+func (s *Server) routes() *http.ServeMux {
+	mux := http.NewServeMux()
+	add := func(pattern, limit string, w who, h handler) {
+		mux.Handle(pattern, s.serve(limit, w, h))
+	}
+	mux.HandleFunc("GET /static/{name}", s.static)
+
+	add("/", LimitPage, anyone, func(*visit) error { return errNoPage })
+	add("GET /{$}", LimitPage, anyone, s.home)
+
+	add("GET /signin", LimitPage, anyone, s.showSignIn)
+	add("GET /signin/link/{token}", LimitPage, anyone, s.showLink)
+	add("POST /signin/link/{token}", LimitSignIn, anyone, s.useLink)
+	if s.o.Mail != nil {
+		add("POST /signin/mail", LimitMail, anyone, s.mailLink)
+	}
+	for _, p := range s.providers() {
+		add("GET /signin/"+p.name, LimitSignIn, anyone, s.beginSignIn(p))
+		add("GET "+p.callback(), LimitSignIn, anyone, s.finishSignIn(p))
+		add("POST /account/link/"+p.name, LimitSignIn, signedIn, s.beginLink(p))
+		add("POST /invite/{token}/with/"+p.name, LimitInvite, anyone, s.beginJoin(p))
+	}
+	if s.o.Passkeys != nil {
+		add("POST /signin/passkey/begin", LimitSignIn, anyone, s.beginPasskey)
+		add("POST /signin/passkey/finish", LimitSignIn, anyone, s.finishPasskey)
+		add("POST /account/passkeys/begin", LimitSignIn, signedIn, s.beginAddPasskey)
+		add("POST /account/passkeys/finish", LimitSignIn, signedIn, s.finishAddPasskey)
+	}
+	add("POST /signout", LimitPage, anyone, s.signOut)
+
+	if s.o.OAuth != nil {
+		add("GET /oauth/authorize", LimitPage, anyone, s.showConsent)
+		add("POST /oauth/authorize", LimitPage, signedIn, s.giveConsent)
+	}
+
+	add("GET /invite/{token}", LimitInvite, anyone, s.showInvite)
+	add("POST /invite/{token}", LimitInvite, anyone, s.useInvite)
+	add("GET /welcome", LimitPage, signedIn, s.welcome)
+
+	add("GET /account", LimitPage, signedIn, s.showAccount)
+	add("POST /account/sessions/end", LimitPage, signedIn, s.endSession)
+	add("POST /account/sessions/end-others", LimitPage, signedIn, s.endOtherSessions)
+	add("POST /account/passkeys/remove", LimitPage, signedIn, s.removePasskey)
+	add("POST /account/identities/unlink", LimitPage, signedIn, s.unlink)
+	add("POST /account/grants/revoke", LimitPage, signedIn, s.revokeGrant)
+	add("POST /account/keys", LimitPage, signedIn, s.createKey)
+
+	add("GET /spaces/{id}", LimitPage, signedIn, s.showSpace)
+	add("POST /spaces/{id}/invite", LimitPage, signedIn, s.inviteToSpace)
+	add("POST /spaces/{id}/invitations/revoke", LimitPage, signedIn, s.revokeSpaceInvitation)
+	add("POST /spaces/{id}/members/{user}/role", LimitPage, signedIn, s.setRole)
+	add("POST /spaces/{id}/members/{user}/remove", LimitPage, signedIn, s.removeMember)
+
+	add("GET /admin", LimitPage, admins, s.showAdmin)
+	add("POST /admin/invite", LimitPage, admins, s.inviteToServer)
+	add("POST /admin/invitations/revoke", LimitPage, admins, s.revokeInvitation)
+	add("POST /admin/people/{user}/remove", LimitPage, admins, s.removePerson)
+	add("POST /admin/people/{user}/admin", LimitPage, admins, s.setAdmin)
+	return mux
+}
+
+// serve wraps the handler of a page in what holds for every page.
+func (s *Server) serve(limit string, need who, h handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.secureHeaders(w, r)
+		v := &visit{w: w, r: r}
+		if err := s.visit(v, limit, need, h); err != nil {
+			s.fail(v, err)
+		}
+	})
+}
+
+func (s *Server) visit(v *visit, limit string, need who, h handler) error {
+	if ok, err := s.atIssuer(v); !ok {
+		return err
+	}
+	if wait, ok := s.o.Limit(v.r, limit); !ok {
+		return tooMany(wait)
+	}
+	unsafe := v.r.Method != http.MethodGet && v.r.Method != http.MethodHead
+	if unsafe {
+		if err := s.cross.Check(v.r); err != nil {
+			return fault.Wrap(err, fault.Forbidden, "The form was sent from another site, and nothing was changed. Open %s and repeat it there.", s.issuer)
+		}
+		v.r.Body = http.MaxBytesReader(v.w, v.r.Body, maxFormBytes)
+		if !wantsJSON(v.r) {
+			if err := v.r.ParseForm(); err != nil {
+				return badForm(err)
+			}
+		}
+	}
+	if err := s.findSession(v); err != nil {
+		return err
+	}
+	if need != anyone && !v.in {
+		if unsafe {
+			return &pageError{status: http.StatusUnauthorized, title: "You are signed out", text: "Nothing was changed. Sign in and repeat it."}
+		}
+		return s.see(v, "/signin?return="+queryEscape(localPath(v.r.URL.RequestURI())))
+	}
+	if need == admins && !v.user.Admin {
+		return errNoPage
+	}
+	if unsafe && v.in {
+		if err := checkForm(v); err != nil {
+			return err
+		}
+	}
+	return h(v)
+}
+
+func tooMany(wait time.Duration) error {
+	return &fault.Error{Code: fault.Limited, Public: "There were too many requests from your network. Wait a moment and try again.", RetryAfter: max(wait, time.Second)}
+}
+
+func badForm(err error) error {
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) {
+		return fault.Wrap(err, fault.TooLarge, "The form is larger than the %d bytes that are allowed.", tooLarge.Limit)
+	}
+	return fault.Wrap(err, fault.Invalid, "The form could not be read.")
+}

@@ -1,0 +1,119 @@
+package web
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"net/http"
+	"strings"
+
+	"satchel/internal/fault"
+)
+
+// maxFormBytes bounds what a page is sent; an attestation of a passkey is the
+// largest.
+const maxFormBytes = 64 << 10
+
+// Sources of content security policies that some pages allow besides.
+const (
+	policyBase = "default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none'; frame-ancestors 'none'"
+	// policyScript is of the pages that hold the script, which posts what a
+	// passkey answers.
+	policyScript = "; script-src 'self'; connect-src 'self'"
+	formsHere    = "'self'"
+)
+
+// policy is the content security policy of a page whose forms lead to the
+// sources in forms.
+func policy(script bool, forms string) string {
+	p := policyBase + "; form-action " + forms
+	if script {
+		p += policyScript
+	}
+	return p
+}
+
+// secureHeaders are on every answer. Chromium applies form-action to where an
+// answer to a form redirects, too.
+func (s *Server) secureHeaders(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Content-Security-Policy", policy(false, formsHere))
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("X-Content-Type-Options", "nosniff")
+	// Nothing of an address reaches another site, as with no-referrer. That one
+	// would make browsers send "Origin: null" with the forms of these pages too,
+	// which is refused where they send no Sec-Fetch-Site: over plain http, and
+	// Safari before 16.4.
+	h.Set("Referrer-Policy", "same-origin")
+	h.Set("Cache-Control", "no-store")
+	h.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=()")
+	// Clients open the page of consent in a window of theirs and wait for it to
+	// come back. Isolation would cut that window off for good, so that the pages
+	// on the way through consent do without.
+	if !strings.HasPrefix(r.URL.Path, "/oauth/") && !strings.HasPrefix(r.URL.Path, "/signin") {
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	}
+	if s.secure {
+		h.Set("Strict-Transport-Security", "max-age=31536000")
+	}
+}
+
+// otherName ends the query of a request that was sent here from another name of the server.
+const otherName = "from-another-name"
+
+// atIssuer sends a browser that came by another name of the server, such as
+// 127.0.0.1, to the one name for which there are cookies and passkeys. ok is
+// false where it answered.
+func (s *Server) atIssuer(v *visit) (ok bool, err error) {
+	r := v.r
+	raw, marked := strings.CutSuffix(r.URL.RawQuery, otherName)
+	if strings.EqualFold(r.Host, s.issuer.Host) || strings.EqualFold(r.Host, s.issuer.Host+defaultPort(s.issuer.Scheme)) {
+		r.URL.RawQuery = strings.TrimSuffix(raw, "&")
+		return true, nil
+	}
+	for _, h := range [...]string{"X-Forwarded-For", "X-Forwarded-Host", "Forwarded"} {
+		if r.Header.Get(h) != "" {
+			return true, nil // a proxy is in front, and says Host as it likes
+		}
+	}
+	switch {
+	case marked:
+		return false, &pageError{status: http.StatusMisdirectedRequest, title: "The proxy hides this server's name",
+			text: "Requests arrive here for another host than " + s.issuer.Host + ". Let the proxy in front of the server pass the Host header on as it came."}
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		return false, &pageError{status: http.StatusMisdirectedRequest, title: "This is not the server's own address",
+			text: "Nothing was changed. Open " + s.issuer.String() + " and try again there."}
+	}
+	if raw != "" {
+		raw += "&"
+	}
+	return false, s.see(v, r.URL.EscapedPath()+"?"+raw+otherName)
+}
+
+func defaultPort(scheme string) string {
+	if scheme == "https" {
+		return ":443"
+	}
+	return ":80"
+}
+
+// formToken is what the forms of a session carry: nobody who does not know the
+// session's secret can make one, and it tells nothing of the secret.
+func formToken(session string) string {
+	mac := hmac.New(sha256.New, []byte(session))
+	mac.Write([]byte("satchel web form"))
+	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+}
+
+// checkForm refuses what does not come from a form of this session.
+func checkForm(v *visit) error {
+	got := v.r.Header.Get("X-Satchel-Form")
+	if got == "" {
+		got = v.r.PostFormValue("form")
+	}
+	if subtle.ConstantTimeCompare([]byte(got), []byte(formToken(v.secret))) == 1 {
+		return nil
+	}
+	return fault.New(fault.Forbidden, "This page was out of date, and nothing was changed. Go back, load the page again and repeat it.")
+}

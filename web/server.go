@@ -1,0 +1,116 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"html/template"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"satchel/internal/space"
+)
+
+// Server is the pages. It is safe for concurrent use.
+type Server struct {
+	o         Options
+	issuer    *url.URL
+	secure    bool // the issuer is https
+	log       *slog.Logger
+	now       func() time.Time
+	templates map[string]*template.Template
+	assets    map[string]asset
+	cross     *http.CrossOriginProtection
+	mux       *http.ServeMux
+
+	mail *outbox
+	stop context.CancelFunc
+	work sync.WaitGroup
+}
+
+// New returns the pages. Close ends the goroutine that sends mail.
+func New(o Options) (*Server, error) {
+	u, err := url.Parse(o.Issuer)
+	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		return nil, fmt.Errorf("the origin of the pages is %q, and not of the form https://example.com", o.Issuer)
+	}
+	if o.Accounts == nil || o.People == nil {
+		return nil, errors.New("the pages need accounts and who lets people in")
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Limit == nil {
+		o.Limit = func(*http.Request, string) (time.Duration, bool) { return 0, true }
+	}
+	if o.Address == nil {
+		o.Address = func(r *http.Request) string {
+			host, _, err := net.SplitHostPort(r.RemoteAddr)
+			if err != nil {
+				return ""
+			}
+			return host
+		}
+	}
+	if o.Ended == nil {
+		o.Ended = func(context.Context, space.UserID) {}
+	}
+	if o.InviteLifetime <= 0 {
+		o.InviteLifetime = DefaultInviteLifetime
+	}
+	if o.LinkLifetime <= 0 {
+		o.LinkLifetime = DefaultLinkLifetime
+	}
+	s := &Server{
+		o: o, issuer: &url.URL{Scheme: u.Scheme, Host: u.Host}, secure: u.Scheme == "https",
+		log: o.Logger, now: o.Now, cross: http.NewCrossOriginProtection(),
+	}
+	// A proxy may rewrite Host, with which the protection compares what browsers
+	// send; the origin is what they know.
+	if err := s.cross.AddTrustedOrigin(s.issuer.String()); err != nil {
+		return nil, fmt.Errorf("origin of the pages: %w", err)
+	}
+	if s.assets, err = loadAssets(); err != nil {
+		return nil, err
+	}
+	if s.templates, err = loadTemplates(s.assets); err != nil {
+		return nil, err
+	}
+	s.mux = s.routes()
+	if o.Mail != nil {
+		var ctx context.Context
+		ctx, s.stop = context.WithCancel(context.Background())
+		s.mail = newOutbox()
+		for range mailers {
+			s.work.Go(func() { s.mail.run(ctx, s.sendLink) })
+		}
+	}
+	return s, nil
+}
+
+// Handler serves every page; whatever it does not know is a page that says so.
+func (s *Server) Handler() http.Handler { return s.mux }
+
+// Close waits for the mail that is being sent, ten seconds at most.
+func (s *Server) Close() {
+	if s.mail == nil {
+		return
+	}
+	s.mail.close()
+	end := time.AfterFunc(10*time.Second, s.stop)
+	s.work.Wait()
+	end.Stop()
+	s.stop()
+}
+
+// url returns the absolute address of a path of this server, which no Host
+// header decides.
+func (s *Server) url(path string) string { return s.issuer.String() + path }

@@ -1,0 +1,131 @@
+package web
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/mail"
+	"strings"
+	"sync"
+	"time"
+
+	"satchel/auth/store"
+	"satchel/internal/fault"
+)
+
+const (
+	// maxOutbox is how many mails wait at most, and mailers how many are sent at
+	// a time.
+	maxOutbox = 64
+	mailers   = 2
+	// mailTimeout bounds one mail.
+	mailTimeout = 30 * time.Second
+	maxAddress  = 254 // RFC 5321 section 4.5.3.1.3
+)
+
+// letter is a sign-in link that somebody asked for.
+type letter struct{ to, back string }
+
+// outbox sends mail in the background, so that how long an answer takes does not
+// tell whether the address is known.
+type outbox struct {
+	mu     sync.Mutex
+	closed bool
+	queue  chan letter
+}
+
+func newOutbox() *outbox { return &outbox{queue: make(chan letter, maxOutbox)} }
+
+// put returns false where too many wait.
+func (o *outbox) put(l letter) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closed {
+		return false
+	}
+	select {
+	case o.queue <- l:
+		return true
+	default:
+		return false
+	}
+}
+
+// close lets run end once everything was sent.
+func (o *outbox) close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.closed {
+		o.closed = true
+		close(o.queue)
+	}
+}
+
+func (o *outbox) run(ctx context.Context, send func(context.Context, letter)) {
+	for l := range o.queue {
+		if ctx.Err() == nil {
+			send(ctx, l)
+		}
+	}
+}
+
+// mailLink is POST /signin/mail. The answer is the same for everybody.
+func (s *Server) mailLink(v *visit) error {
+	to := strings.TrimSpace(v.r.PostFormValue("email"))
+	back := localPath(v.r.PostFormValue("return"))
+	if a, err := mail.ParseAddress(to); err != nil || a.Address != to || len(to) > maxAddress || !strings.Contains(to, "@") {
+		return s.askSignIn(v, http.StatusBadRequest, back, "That is no mail address.", "email")
+	}
+	if !s.mail.put(letter{to: to, back: back}) {
+		return &fault.Error{Code: fault.Limited, Public: "Too many people ask for mail at the moment. Try again in a minute.", RetryAfter: time.Minute}
+	}
+	return s.page(v, http.StatusOK, "mailed", page{Title: "Look into your mail", Body: s.o.LinkLifetime})
+}
+
+// sendLink sends a link to who has the address, and nothing to others.
+func (s *Server) sendLink(ctx context.Context, l letter) {
+	ctx, cancel := context.WithTimeout(ctx, mailTimeout)
+	defer cancel()
+	if err := s.sendLinkTo(ctx, l); err != nil {
+		s.log.ErrorContext(ctx, "a sign-in link could not be mailed", slog.Any("error", err))
+	}
+}
+
+func (s *Server) sendLinkTo(ctx context.Context, l letter) error {
+	u, err := s.o.Accounts.UserByEmail(ctx, l.to)
+	if fault.CodeOf(err) == fault.NotFound {
+		s.log.InfoContext(ctx, "a sign-in link was asked for by mail for an address of nobody")
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	secret, err := s.o.Accounts.CreateLink(ctx, store.Actor{User: u.ID, Via: "mail"}, u.ID, "mail", s.o.LinkLifetime)
+	if err != nil {
+		return err
+	}
+	link := s.url("/signin/link/" + secret.Reveal())
+	if l.back != "/" {
+		link += "?return=" + queryEscape(l.back)
+	}
+	text := fmt.Sprintf("Hello %s,\n\nthis link signs you in at %s, once and within %s:\n\n%s\n\nIf you did not ask for it, do nothing.\n",
+		u.Name, s.issuer.Host, span(s.o.LinkLifetime), link)
+	return s.o.Mail.Send(ctx, l.to, "Sign in to Satchel", text)
+}
+
+// span writes a duration for people.
+func span(d time.Duration) string {
+	for _, unit := range [...]struct {
+		d    time.Duration
+		name string
+	}{{24 * time.Hour, "day"}, {time.Hour, "hour"}, {time.Minute, "minute"}} {
+		if d >= unit.d && d%unit.d == 0 {
+			if d == unit.d {
+				return "1 " + unit.name
+			}
+			return fmt.Sprintf("%d %ss", d/unit.d, unit.name)
+		}
+	}
+	return d.String()
+}

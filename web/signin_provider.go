@@ -1,0 +1,152 @@
+package web
+
+import (
+	"crypto/subtle"
+	"net/http"
+
+	"satchel/auth"
+	"satchel/auth/store"
+	"satchel/internal/fault"
+)
+
+// provider is one service to sign in with, and the name that it has in paths.
+type provider struct {
+	Provider
+	name string
+}
+
+func (p provider) kind() string     { return flowProvider + p.name }
+func (p provider) callback() string { return "/signin/" + p.name + "/callback" }
+
+// providers are those that are configured.
+func (s *Server) providers() []provider {
+	var out []provider
+	if s.o.GitHub != nil {
+		out = append(out, provider{s.o.GitHub, "github"})
+	}
+	if s.o.OIDC != nil {
+		out = append(out, provider{s.o.OIDC, "oidc"})
+	}
+	return out
+}
+
+// begin sends the browser to a provider.
+func (s *Server) begin(v *visit, p provider, f flow) error {
+	state := auth.NewSecret(auth.KindFlow).Reveal()
+	location, data, err := p.Begin(v.r.Context(), s.url(p.callback()), state)
+	if err != nil {
+		return err
+	}
+	f.State, f.Data = hashState(state), data
+	if err := s.keepFlow(v, p.kind(), f); err != nil {
+		return err
+	}
+	return s.leaveFor(v, location)
+}
+
+// beginSignIn is GET /signin/github and the like. Whoever has somebody else's
+// browser begin one signs them in as themselves, so that a GET is enough.
+func (s *Server) beginSignIn(p provider) handler {
+	return func(v *visit) error {
+		return s.begin(v, p, flow{Use: useSignIn, Return: localPath(v.r.URL.Query().Get("return"))})
+	}
+}
+
+// beginLink is POST /account/link/github and the like: never a GET, since
+// somebody could be sent through it whom another signed in to that other's
+// account at the provider.
+func (s *Server) beginLink(p provider) handler {
+	return func(v *visit) error {
+		return s.begin(v, p, flow{Use: useLink, Session: v.session.ID, Return: "/account"})
+	}
+}
+
+// finishSignIn is where a provider sends people back to.
+func (s *Server) finishSignIn(p provider) handler {
+	return func(v *visit) error {
+		q := v.r.URL.Query()
+		if len(q["state"]) != 1 || q.Get("state") == "" {
+			return errFlowOver()
+		}
+		f, err := s.takeFlow(v, p.kind())
+		if err != nil {
+			return err
+		}
+		if subtle.ConstantTimeCompare(hashState(q.Get("state")), f.State) != 1 {
+			return errFlowOver()
+		}
+		c, err := p.Finish(v.r.Context(), s.url(p.callback()), f.Data, q)
+		if err != nil {
+			return err
+		}
+		if c.Issuer == "" || c.Subject == "" {
+			return fault.New(fault.Unauthenticated, "%s did not say who you are.", p.Label())
+		}
+		switch f.Use {
+		case useSignIn:
+			return s.enter(v, p.name, c, f)
+		case useLink:
+			return s.link(v, c)
+		case useJoin:
+			return s.joinWith(v, p.name, c, f)
+		}
+		return errFlowOver()
+	}
+}
+
+// enter signs somebody in whom a provider knows, and who is a user or may become
+// one.
+func (s *Server) enter(v *visit, method string, c auth.Claimant, f flow) error {
+	u, err := s.o.Accounts.UserByIdentity(v.r.Context(), c.Issuer, c.Subject)
+	if fault.CodeOf(err) == fault.NotFound {
+		u, err = s.o.People.Admit(v.r.Context(), c, "", "")
+		if fault.CodeOf(err) == fault.Forbidden {
+			return notInvited(c)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.signIn(v, u.ID, method); err != nil {
+		return err
+	}
+	return s.see(v, f.Return)
+}
+
+// notInvited tells somebody that they are known, and not let in.
+func notInvited(c auth.Claimant) error {
+	name := c.Login
+	if name == "" {
+		name = c.Email
+	}
+	if name == "" {
+		name = c.Name
+	}
+	text := "You are no user of this server yet. Ask somebody who is for an invitation."
+	if name = shorten(name, 80); name != "" {
+		text = "You signed in as " + name + ", who is no user of this server yet. Ask somebody who is for an invitation."
+	}
+	return &pageError{status: http.StatusForbidden, title: "You need an invitation", text: text}
+}
+
+// link gives the signed-in person a further way to sign in.
+func (s *Server) link(v *visit, c auth.Claimant) error {
+	err := s.o.Accounts.LinkIdentity(v.r.Context(), v.by(), identityOf(c, v.user))
+	if err != nil {
+		return err
+	}
+	if err := s.rotate(v); err != nil {
+		return err
+	}
+	return s.see(v, "/account#sign-ins")
+}
+
+func identityOf(c auth.Claimant, u store.User) store.Identity {
+	label := c.Login
+	for _, other := range []string{c.Email, c.Name, c.Subject} {
+		if label == "" {
+			label = other
+		}
+	}
+	return store.Identity{User: u.ID, Issuer: c.Issuer, Subject: c.Subject, Label: shorten(label, 100), Email: c.Email}
+}

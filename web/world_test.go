@@ -1,0 +1,373 @@
+package web_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"satchel/auth"
+	"satchel/auth/oauth"
+	"satchel/auth/passkey"
+	"satchel/auth/store"
+	"satchel/internal/database/databasetest"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+	"satchel/web"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const (
+	issuer   = "https://satchel.test"
+	redirect = "https://client.test/callback"
+)
+
+var cli = store.Actor{Via: "command line"}
+
+// world is a server with real accounts and a real authorization server. Its
+// clock stands still until a test moves it.
+type world struct {
+	*store.Store
+	t      *testing.T
+	server *web.Server
+	oauth  *oauth.Server
+	github *fakeProvider
+	post   *fakeMail
+	people *admitter
+
+	mu    sync.Mutex
+	now   time.Time
+	ended []space.UserID
+	limit string // what is limited
+
+	ada, bob, eve store.User // an admin, a member of ada's space, and neither
+	space, evil   store.Space
+}
+
+func (w *world) clock() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.now
+}
+
+func (w *world) pass(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.now = w.now.Add(d)
+}
+
+func newWorld(t *testing.T, with ...func(*web.Options)) *world {
+	t.Helper()
+	db := databasetest.Open(t, databasetest.SQLite(t))
+	if _, err := db.Migrate(t.Context(), store.Migrations()...); err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t: t, now: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), github: &fakeProvider{label: "GitHub"}, post: &fakeMail{sent: make(chan string, 9)}}
+	w.Store = store.New(db, store.Options{Now: w.clock, Flush: time.Hour, TokenKey: make([]byte, 32)})
+	t.Cleanup(func() { _ = w.Close() })
+	var err error
+	w.oauth, err = oauth.New(oauth.Options{Issuer: issuer, Resource: issuer + "/mcp", Store: w.Store, Now: w.clock})
+	must(t, err)
+	t.Cleanup(w.oauth.Close)
+	w.people = &admitter{store: w.Store}
+	o := web.Options{
+		Issuer: issuer, MCPURL: issuer + "/mcp", Accounts: w.Store, OAuth: w.oauth, People: w.people, GitHub: w.github, Mail: w.post, Passkeys: fakePasskeys{},
+		Address: func(*http.Request) string { return "192.0.2.7" }, Now: w.clock,
+		Ended: func(_ context.Context, u space.UserID) { w.ended = append(w.ended, u) },
+		Limit: func(_ *http.Request, what string) (time.Duration, bool) { return 90 * time.Second, what != w.limit },
+	}
+	for _, f := range with {
+		f(&o)
+	}
+	w.server, err = web.New(o)
+	must(t, err)
+	t.Cleanup(w.server.Close)
+
+	w.ada, w.space = w.user("ada", true)
+	w.bob, _ = w.user("bob", false)
+	w.eve, w.evil = w.user("eve", false)
+	must(t, w.AddMember(t.Context(), cli, w.space.ID, w.bob.ID, space.Reader))
+	must(t, w.RegisterClient(t.Context(), auth.Client{ID: "client", Kind: auth.ClientRegistered, Name: "Clara", RedirectURIs: []string{redirect, "http://127.0.0.1/callback", "claraapp://done"}, Created: w.now}))
+	return w
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (w *world) user(name string, admin bool) (store.User, store.Space) {
+	w.t.Helper()
+	u, sp, err := w.CreateUser(w.t.Context(), cli, store.NewUser{Name: name, Admin: admin, Email: name + "@example.com"})
+	must(w.t, err)
+	return u, sp
+}
+
+// admitter lets in who has an invitation or a listed address.
+type admitter struct{ store *store.Store }
+
+func (a *admitter) Admit(ctx context.Context, c auth.Claimant, invitation, name string) (store.User, error) {
+	if invitation == "" && !strings.HasSuffix(c.Email, "@listed.test") {
+		return store.User{}, fault.New(fault.Forbidden, "Nobody lets you in.")
+	}
+	if invitation != "" {
+		if _, err := a.store.PeekInvitation(ctx, invitation); err != nil {
+			return store.User{}, err
+		}
+	}
+	if name == "" {
+		name = c.Login
+	}
+	n := store.NewUser{Name: name, Email: c.Email, Admitted: "invitation"}
+	if c.Issuer != "" {
+		n.Identity = &store.Identity{Issuer: c.Issuer, Subject: c.Subject, Label: c.Login, Email: c.Email}
+	}
+	u, _, err := a.store.CreateUser(ctx, store.Actor{Via: "web"}, n)
+	return u, err
+}
+
+// fakeProvider knows who brings a code: the claimant of that name.
+type fakeProvider struct {
+	label string
+	known map[string]auth.Claimant
+}
+
+func (p *fakeProvider) Label() string { return p.label }
+
+func (p *fakeProvider) Begin(_ context.Context, redirectURI, state string) (string, []byte, error) {
+	return "https://provider.test/authorize?" + url.Values{"state": {state}, "redirect_uri": {redirectURI}}.Encode(), []byte("verifier"), nil
+}
+
+func (p *fakeProvider) Finish(_ context.Context, redirectURI string, flow []byte, q url.Values) (auth.Claimant, error) {
+	if string(flow) != "verifier" || redirectURI != issuer+"/signin/github/callback" {
+		return auth.Claimant{}, errors.New("another flow")
+	}
+	c, ok := p.known[q.Get("code")]
+	if !ok {
+		return auth.Claimant{}, fault.New(fault.Unauthenticated, "GitHub does not know you.")
+	}
+	return c, nil
+}
+
+type fakeMail struct{ sent chan string }
+
+func (m *fakeMail) Send(_ context.Context, to, subject, text string) error {
+	m.sent <- to + "\n" + subject + "\n" + text
+	return nil
+}
+
+// fakePasskeys believes a response that is the name of a credential; the real
+// service is tried in a browser.
+type fakePasskeys struct{}
+
+func (fakePasskeys) BeginRegistration(u passkey.User) ([]byte, []byte, error) {
+	return []byte(`{"publicKey":{}}`), append([]byte("add "), u.ID...), nil
+}
+
+func (fakePasskeys) FinishRegistration(u passkey.User, flow, response []byte) ([]byte, []byte, error) {
+	var id string
+	if err := json.Unmarshal(response, &id); err != nil || string(flow) != "add "+string(u.ID) {
+		return nil, nil, fault.New(fault.Invalid, "Another ceremony.")
+	}
+	return []byte(id), []byte("credential " + id), nil
+}
+
+func (fakePasskeys) BeginSignIn() ([]byte, []byte, error) {
+	return []byte(`{"publicKey":{}}`), []byte("in"), nil
+}
+
+func (fakePasskeys) FinishSignIn(flow, response []byte, find func(id, handle []byte) (passkey.User, error)) ([]byte, []byte, error) {
+	var id string
+	if err := json.Unmarshal(response, &id); err != nil || string(flow) != "in" {
+		return nil, nil, fault.New(fault.Invalid, "Another ceremony.")
+	}
+	u, err := find([]byte(id), nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, c := range u.Credentials {
+		if string(c) == "credential "+id {
+			return []byte(id), c, nil
+		}
+	}
+	return nil, nil, fault.New(fault.Unauthenticated, "Another's passkey.")
+}
+
+// browser keeps cookies and sends what a browser sends with a form of a page of
+// the server.
+type browser struct {
+	w       *world
+	cookies map[string]string
+}
+
+func (w *world) browser() *browser { return &browser{w: w, cookies: map[string]string{}} }
+
+// as is a browser in which the user is signed in.
+func (w *world) as(u store.User) *browser {
+	w.t.Helper()
+	secret, _, err := w.StartSession(w.t.Context(), store.NewSession{User: u.ID, Method: "link", Agent: "Mozilla/5.0 (X11; Linux) Firefox/140.0", Address: "192.0.2.1"})
+	must(w.t, err)
+	b := w.browser()
+	b.cookies["__Host-satchel"] = secret.Reveal()
+	return b
+}
+
+// answer is a response with its body read.
+type answer struct {
+	*http.Response
+	body string
+}
+
+func (a answer) location() string { return a.Header.Get("Location") }
+
+func (b *browser) request(method, target, body string, change ...func(*http.Request)) answer {
+	b.w.t.Helper()
+	r := httptest.NewRequest(method, issuer+target, strings.NewReader(body))
+	if method == http.MethodPost {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Header.Set("Origin", issuer)
+		r.Header.Set("Sec-Fetch-Site", "same-origin")
+	}
+	for k, v := range b.cookies {
+		r.AddCookie(&http.Cookie{Name: k, Value: v})
+	}
+	for _, f := range change {
+		f(r)
+	}
+	rec := httptest.NewRecorder()
+	b.w.server.Handler().ServeHTTP(rec, r)
+	res := rec.Result()
+	for _, c := range res.Cookies() {
+		if c.MaxAge < 0 {
+			delete(b.cookies, c.Name)
+		} else {
+			b.cookies[c.Name] = c.Value
+		}
+	}
+	data, err := io.ReadAll(res.Body)
+	must(b.w.t, err)
+	return answer{res, string(data)}
+}
+
+func (b *browser) get(target string, change ...func(*http.Request)) answer {
+	b.w.t.Helper()
+	return b.request(http.MethodGet, target, "", change...)
+}
+
+var formToken = regexp.MustCompile(`name="form" value="([^"]+)"`)
+
+// token is that of the browser's forms; "" where nobody is signed in.
+func (b *browser) token() string {
+	b.w.t.Helper()
+	if m := formToken.FindStringSubmatch(b.get("/nothing").body); m != nil {
+		return m[1]
+	}
+	return ""
+}
+
+// send posts a form with the token of the session.
+func (b *browser) send(target string, form url.Values, change ...func(*http.Request)) answer {
+	b.w.t.Helper()
+	all := url.Values{"form": {b.token()}}
+	for k, v := range form {
+		all[k] = v
+	}
+	return b.request(http.MethodPost, target, all.Encode(), change...)
+}
+
+// script posts JSON as the script does.
+func (b *browser) script(target, body string) answer {
+	b.w.t.Helper()
+	token := b.token()
+	return b.request(http.MethodPost, target, body, func(r *http.Request) {
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("X-Satchel-Form", token)
+	})
+}
+
+func (b *browser) signedIn() bool { return b.get("/account").StatusCode == http.StatusOK }
+
+// who is the user who is signed in, as the pages say.
+func (b *browser) who() string {
+	m := regexp.MustCompile(`Sign out<span class="unseen"> ([^<]*)<`).FindStringSubmatch(b.get("/account").body)
+	if m == nil {
+		return ""
+	}
+	return m[1]
+}
+
+func want(t *testing.T, what string, a answer, status int) {
+	t.Helper()
+	if a.StatusCode != status {
+		t.Errorf("%s: got %d %s, want %d: %s", what, a.StatusCode, a.location(), status, heading(a.body))
+	}
+}
+
+var h1 = regexp.MustCompile(`(?s)<h1[^>]*>(.*?)</h1>`)
+
+func heading(body string) string {
+	if m := h1.FindStringSubmatch(body); m != nil {
+		return m[1]
+	}
+	return "no heading"
+}
+
+// link is a one-time sign-in link of a user's.
+func (w *world) link(u store.User) string {
+	w.t.Helper()
+	s, err := w.CreateLink(w.t.Context(), cli, u.ID, "link", time.Hour)
+	must(w.t, err)
+	return "/signin/link/" + s.Reveal()
+}
+
+// request is an authorization request of the client's, with changes.
+func request(changes ...string) string {
+	q := url.Values{
+		"response_type": {"code"}, "client_id": {"client"}, "redirect_uri": {redirect}, "state": {"s t+/=&"}, "scope": {"read write"},
+		"code_challenge": {strings.Repeat("c", 43)}, "code_challenge_method": {"S256"}, "resource": {issuer + "/mcp"},
+	}
+	for i := 0; i+1 < len(changes); i += 2 {
+		q.Set(changes[i], changes[i+1])
+	}
+	return "/oauth/authorize?" + q.Encode()
+}
+
+// bare leaves nothing to sign in with but links.
+func bare(o *web.Options) { o.GitHub, o.OIDC, o.Passkeys, o.Mail = nil, nil, nil, nil }
+
+func quote(s string) string {
+	b, err := json.Marshal(s)
+	if err != nil {
+		panic(err)
+	}
+	return string(b)
+}
+
+// stateOf is the state with which an answer sends a browser to the provider.
+func stateOf(t *testing.T, a answer) string {
+	t.Helper()
+	location := a.location()
+	if location == "" {
+		if m := regexp.MustCompile(`href="(https://provider[^"]*)"`).FindStringSubmatch(a.body); m != nil {
+			location = strings.ReplaceAll(m[1], "&amp;", "&")
+		}
+	}
+	u, err := url.Parse(location)
+	if err != nil || u.Host != "provider.test" {
+		t.Fatalf("%d: it does not lead to the provider: %s %s", a.StatusCode, location, heading(a.body))
+	}
+	return url.QueryEscape(u.Query().Get("state"))
+}
