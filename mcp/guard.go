@@ -153,6 +153,19 @@ func (l *limits) begin(p auth.Principal, stream bool, cancel func()) (end func()
 	}, true
 }
 
+// inProgress returns the principals of calls and streams, one for each.
+func (l *limits) inProgress() []auth.Principal {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var out []auth.Principal
+	for _, u := range l.users {
+		for a := range u.active {
+			out = append(out, a.p)
+		}
+	}
+	return out
+}
+
 // end cancels what is in progress of principals that match.
 func (l *limits) end(match func(auth.Principal) bool) {
 	l.mu.Lock()

@@ -116,7 +116,7 @@ func cmdServe(ts *testscript.TestScript, neg bool, args []string) {
 		for done := false; ; {
 			line, err := lines.ReadString('\n')
 			s.stdout.WriteString(line)
-			if !done && (line == "\n" && before == "  }\n" && strings.Contains(s.stdout.String(), "Other clients:") || strings.HasPrefix(line, `{"url"`)) {
+			if !done && (line == "\n" && before == "  }\n" && strings.Contains(s.stdout.String(), "Other clients with the key:") || strings.HasPrefix(line, `{"url"`)) {
 				done = true
 				close(greeted)
 			}

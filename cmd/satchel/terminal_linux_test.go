@@ -54,7 +54,7 @@ func TestTheFirstKeyOnATerminal(t *testing.T) {
 		defer cmd.Process.Kill()
 		var shown strings.Builder
 		b := make([]byte, 4096)
-		for !strings.Contains(shown.String(), "Other clients:") {
+		for !strings.Contains(shown.String(), "Other clients with the key:") {
 			n, err := master.Read(b)
 			shown.Write(b[:n])
 			if err != nil {
@@ -72,11 +72,12 @@ func TestTheFirstKeyOnATerminal(t *testing.T) {
 		return shown.String()
 	}
 	first := run()
-	key := regexp.MustCompile(`satchel_[\w-]{32,}`).FindString(first)
-	if key == "" || !strings.Contains(first, "Your API key, shown this once:") {
+	key := strings.TrimSpace(regexp.MustCompile(`\ssatchel_[\w-]{49}\s`).FindString(first))
+	link := regexp.MustCompile(`http://localhost:\d+/signin/link/satchel_ll_[\w-]{49}\s`).FindString(first)
+	if key == "" || link == "" || !strings.Contains(first, "shown this once:") {
 		t.Fatalf("the first start shows %s", first)
 	}
-	if again := run(); strings.Contains(again, "satchel_") || !strings.Contains(again, "To make an API key:") {
+	if again := run(); strings.Contains(again, "satchel_") || !strings.Contains(again, "To make an API key") || !strings.Contains(again, "login-link") {
 		t.Errorf("the second start shows %s", again)
 	}
 	err := filepath.WalkDir(data, func(path string, d os.DirEntry, err error) error {

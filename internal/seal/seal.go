@@ -101,6 +101,13 @@ func (b *Box) cipher(purpose string) (cipher.AEAD, error) {
 	return cipher.NewGCMWithRandomNonce(block)
 }
 
+// Derive returns a key of 32 bytes for a purpose other than sealing, such as
+// telling this server's tokens from others. It is the same in every process with
+// the same server's key.
+func (b *Box) Derive(purpose string) ([]byte, error) {
+	return hkdf.Key(sha256.New, b.master, nil, "satchel/derived/"+purpose, keySize)
+}
+
 // Seal encrypts text for a purpose, such as "remote token", bound to a subject,
 // such as a space: Open must be given the same two.
 func (b *Box) Seal(text []byte, purpose, subject string) ([]byte, error) {

@@ -32,6 +32,11 @@ type Local struct {
 	// Ended, where it is set, is told of a person who was removed, to stop what
 	// runs for them.
 	Ended func(ctx context.Context, user space.UserID)
+	// MemberEnded is told of one who is no member of a space any more, and Revoked
+	// that grants were revoked.
+	MemberEnded func(ctx context.Context, user space.UserID, id space.SpaceID)
+	Revoked     func()
+	Pages       Pages
 
 	Remotes *remotes.Manager
 	Secrets *secretscan.Scanner
@@ -62,7 +67,7 @@ func (l *Local) Info(context.Context) (Info, error) { return l.Running, nil }
 // AddUser makes the space's repository first, so that a crash in between
 // leaves a repository that nobody reaches and not a person without one.
 func (l *Local) AddUser(ctx context.Context, name string, admin bool) (User, error) {
-	return l.addUser(ctx, operator, store.NewUser{Name: name, Admin: admin})
+	return l.addUser(ctx, operator, store.NewUser{Name: name, Admin: admin, Admitted: "command"})
 }
 
 // FirstUser makes the first admin, where nobody was ever a user here; made is
@@ -72,7 +77,7 @@ func (l *Local) FirstUser(ctx context.Context, name string) (u User, made bool, 
 	if err != nil || !first {
 		return User{}, false, err
 	}
-	u, err = l.addUser(ctx, store.Actor{Via: "first run"}, store.NewUser{Name: name, Admin: true, First: true})
+	u, err = l.addUser(ctx, store.Actor{Via: "first run"}, store.NewUser{Name: name, Admin: true, First: true, Admitted: "first run"})
 	if fault.CodeOf(err) == fault.Conflict {
 		return User{}, false, nil // another server on this database was quicker
 	}
@@ -80,22 +85,32 @@ func (l *Local) FirstUser(ctx context.Context, name string) (u User, made bool, 
 }
 
 func (l *Local) addUser(ctx context.Context, by store.Actor, n store.NewUser) (User, error) {
-	if err := store.CheckName(n.Name); err != nil {
+	u, err := l.AdmitUser(ctx, by, n)
+	if err != nil {
 		return User{}, err
 	}
+	return userOf(u), nil
+}
+
+// AdmitUser makes a user with a space of their own. The caller has checked that
+// they may become one.
+func (l *Local) AdmitUser(ctx context.Context, by store.Actor, n store.NewUser) (store.User, error) {
+	if err := store.CheckName(n.Name); err != nil {
+		return store.User{}, err
+	}
 	if _, err := l.Accounts.FindUser(ctx, n.Name); err == nil {
-		return User{}, fault.New(fault.Conflict, "There is a user %q already.", n.Name)
+		return store.User{}, fault.New(fault.Conflict, "There is a user %q already.", n.Name)
 	}
 	n.Space = space.NewSpaceID()
 	meta := space.Meta{Author: space.Person{Name: n.Name, Email: n.Name + "@satchel.invalid"}, Message: "Start the space", Tool: "satchel"}
 	if _, err := l.Git.Create(ctx, n.Space, gitstore.StartingTree(), meta); err != nil {
-		return User{}, err
+		return store.User{}, err
 	}
 	u, _, err := l.Accounts.CreateUser(ctx, by, n)
 	if err != nil {
-		return User{}, errors.Join(err, l.Git.Remove(context.WithoutCancel(ctx), n.Space))
+		return store.User{}, errors.Join(err, l.Git.Remove(context.WithoutCancel(ctx), n.Space))
 	}
-	return userOf(u), nil
+	return u, nil
 }
 
 func userOf(u store.User) User {
@@ -124,15 +139,21 @@ func (l *Local) RemoveUser(ctx context.Context, name string) error {
 	if err := l.Accounts.RemoveUser(ctx, operator, u.ID); err != nil {
 		return err
 	}
+	return l.UserRemoved(ctx, u.ID)
+}
+
+// UserRemoved ends what a removed person leaves: what runs for them, their
+// remotes, what was held for them.
+func (l *Local) UserRemoved(ctx context.Context, user space.UserID) error {
 	if l.Ended != nil {
-		l.Ended(ctx, u.ID)
+		l.Ended(ctx, user)
 	}
 	// Their token is theirs: nothing is pushed with it any more.
-	if err := l.removeRemotes(ctx, u.ID); err != nil {
+	if err := l.removeRemotes(ctx, user); err != nil {
 		return fmt.Errorf("remove the remotes of a removed user: %w", err)
 	}
 	// After the stop, by which their sandboxes may still have kept something.
-	if err := l.Held.DropUser(context.WithoutCancel(ctx), u.ID); err != nil {
+	if err := l.Held.DropUser(context.WithoutCancel(ctx), user); err != nil {
 		return fmt.Errorf("throw away what was held for a removed user: %w", err)
 	}
 	return nil
@@ -188,7 +209,7 @@ func (l *Local) CreateToken(ctx context.Context, r TokenRequest) (Token, error) 
 	if err != nil {
 		return Token{}, err
 	}
-	m, err := l.Accounts.FindSpace(ctx, u.ID, "")
+	m, err := l.Accounts.FindSpace(ctx, u.ID, r.Space)
 	if err != nil {
 		return Token{}, err
 	}
@@ -236,7 +257,11 @@ func known(t time.Time) *time.Time {
 
 // RevokeToken ends a key at once.
 func (l *Local) RevokeToken(ctx context.Context, id space.GrantID) error {
-	return l.Accounts.RevokeKey(ctx, operator, id, "")
+	if err := l.Accounts.RevokeKey(ctx, operator, id, ""); err != nil {
+		return err
+	}
+	l.grantsEnded()
+	return nil
 }
 
 // Spaces lists spaces with their repositories.

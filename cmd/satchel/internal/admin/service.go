@@ -34,6 +34,7 @@ type Service interface {
 	// The stream may still be read when Import returns, until it is closed.
 	Import(ctx context.Context, r ImportRequest, stream io.Reader, progress func(string)) (ImportResult, error)
 
+	Accounts
 	History
 	Remotes
 	Searching
@@ -60,9 +61,11 @@ type User struct {
 	Created time.Time    `json:"created"`
 }
 
-// TokenRequest asks for an API key. An empty User is the first admin.
+// TokenRequest asks for an API key. An empty User is the first admin, and an empty
+// Space the person's first.
 type TokenRequest struct {
 	User    string        `json:"user"`
+	Space   string        `json:"space,omitempty"`
 	Scopes  []space.Scope `json:"scopes"`
 	Name    string        `json:"name"`
 	Expires time.Duration `json:"expires"` // zero: never

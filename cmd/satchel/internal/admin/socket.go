@@ -116,6 +116,7 @@ func Handler(s Service, log *slog.Logger) http.Handler {
 	handle(m, "history/restore", func(ctx context.Context, in RestoreRequest) (any, error) { return s.Restore(ctx, in) })
 	handle(m, "remote/status", func(ctx context.Context, user string) (any, error) { return s.SpaceStatus(ctx, user) })
 	handle(m, "remote/remove", func(ctx context.Context, user string) (any, error) { return struct{}{}, s.RemoveRemote(ctx, user) })
+	handleAccounts(m, s)
 	handleLong(m, "remote/set", s.SetRemote)
 	handleLong(m, "remote/sync", s.Sync)
 	handleLong(m, "secrets/purge", s.Purge)

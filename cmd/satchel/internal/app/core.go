@@ -11,6 +11,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"satchel/auth/oauth"
 	"satchel/auth/store"
 	"satchel/cmd/satchel/internal/admin"
 	"satchel/gitstore"
@@ -108,10 +109,25 @@ func openCore(ctx context.Context, cfg *config.Config, version string, log *slog
 	if err = c.openRemotes(ctx, c, m); err != nil {
 		return nil, err
 	}
-	c.Accounts = store.New(c.DB, store.Options{Logger: log.With("part", "accounts")})
+	key, err := c.box.Derive("tokens")
+	if err != nil {
+		return nil, err
+	}
+	a := cfg.Auth
+	c.Accounts = store.New(c.DB, store.Options{
+		TokenKey:       key,
+		AccessLifetime: a.AccessLifetime, RefreshLifetime: a.RefreshLifetime, RefreshReuse: a.RefreshReuse, CodeLifetime: a.CodeLifetime,
+		SessionIdle: a.SessionIdle, SessionLifetime: a.SessionLifetime,
+		MaxClients: a.MaxClients, UnusedClient: a.UnusedClient, IdleClient: a.IdleClient,
+		Logger: log.With("part", "accounts"),
+	})
 	c.Admin = &admin.Local{
 		Accounts: c.Accounts, Git: c.Git, SpacesDir: spaces, Running: admin.Info{Version: version, MaxFile: cfg.Space.MaxFile},
 		Remotes: c.remotes, Secrets: c.secrets, Held: c.held, Logger: log.With("part", "admin"),
+		Pages: admin.Pages{
+			URL: PagesURL(cfg), LinkLifetime: a.LinkLifetime, InviteLifetime: a.InviteLifetime,
+			CheckRedirect: oauth.CheckRedirectURI,
+		},
 		Purged: c.reindex, OpenFinder: c.openFinder, Unscreened: !cfg.Space.ScreenSecrets,
 	}
 	c.events.follow(c.remotes)

@@ -29,6 +29,7 @@ const keyFile = "server.key"
 // links is what spaces have beyond their repositories: the way to remotes, what
 // screens changes for secrets, and what is held back.
 type links struct {
+	box       *seal.Box
 	egress    *egress.Proxy
 	transport *transport.Client
 	remotes   *remotes.Manager
@@ -74,6 +75,7 @@ func (l *links) openRemotes(ctx context.Context, c *Core, m remotes.Metrics) err
 	if err != nil {
 		return err
 	}
+	l.box = box
 	if l.secrets, err = secretscan.New(secretscan.Options{DB: c.DB}); err != nil {
 		return err
 	}

@@ -13,8 +13,17 @@ import (
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", s.mcp)
-	mux.Handle("/.well-known/oauth-protected-resource", s.mcp)
-	mux.Handle("/.well-known/oauth-protected-resource/mcp", s.mcp)
+	metadata := s.named(s.resourceMetadata())
+	mux.Handle("/.well-known/oauth-protected-resource", metadata)
+	mux.Handle("/.well-known/oauth-protected-resource/mcp", metadata)
+	if s.oauth != nil {
+		h := s.named(s.oauth.Handler())
+		mux.Handle("/.well-known/oauth-authorization-server", h)
+		mux.Handle("/.well-known/oauth-authorization-server/mcp", h)
+		mux.Handle("/oauth/token", h)
+		mux.Handle("/oauth/register", h)
+		mux.Handle("/oauth/revoke", h)
+	}
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintln(w, "ok")
 	})
@@ -30,9 +39,7 @@ func (s *Server) routes() http.Handler {
 		}
 		fmt.Fprintln(w, "ok")
 	})
-	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprintf(w, "Satchel serves MCP at %s\n", s.URL())
-	})
+	mux.Handle("/", s.named(s.pages.Handler()))
 	return mux
 }
 
@@ -40,7 +47,7 @@ func (s *Server) routes() http.Handler {
 // ones, and the public URL's.
 func (s *Server) allowedHosts() []string {
 	hosts := append([]string(nil), s.Config.Server.AllowedHosts...)
-	if u, err := url.Parse(s.Config.Server.PublicURL); err == nil && u.Hostname() != "" && net.ParseIP(u.Hostname()) == nil {
+	if u, err := url.Parse(s.issuer); err == nil && u.Hostname() != "" && net.ParseIP(u.Hostname()) == nil {
 		hosts = append(hosts, u.Hostname())
 	}
 	return hosts

@@ -7,11 +7,11 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"satchel/auth/store"
 	"satchel/cmd/satchel/internal/admin"
 	"satchel/internal/config"
 	"satchel/internal/fault"
@@ -36,8 +36,10 @@ type Server struct {
 	listener net.Listener
 	metrics  net.Listener // nil where none is asked for
 	socket   *admin.Socket
-	commands gate   // of the socket
-	base     string // the URL under which clients reach it, without a path
+	commands gate    // of the socket
+	secure   *secure // nil where no domain is configured
+	origins
+	front
 
 	// ctx ends with the server's background work.
 	ctx   context.Context
@@ -86,11 +88,16 @@ func OpenServer(ctx context.Context, cfg *config.Config, version string, log *sl
 		s.Admin.ForgetHeld = s.bash.pool.ForgetHeld
 	}
 	s.Admin.Running.URL = s.localURL() + "/mcp"
-	s.Admin.Ended = s.userEnded
+	s.Admin.Pages.URL = s.issuer
+	if err = s.openFront(); err != nil {
+		return nil, err
+	}
 	if err = s.openMCP(); err != nil {
 		return nil, err
 	}
-	return s, nil
+	s.Admin.Ended, s.Admin.MemberEnded = s.userEnded, s.memberEnded
+	s.Admin.Revoked = func() { s.recheck(s.ctx) }
+	return s, s.applyAllowList(ctx)
 }
 
 // listen opens every address, so that a taken one is told before anything else
@@ -109,11 +116,11 @@ func (s *Server) listen(ctx context.Context) (err error) {
 	if s.socket, err = admin.Listen(SocketPath(s.Config.DataDir)); err != nil {
 		return err
 	}
-	s.base = strings.TrimSuffix(cfg.PublicURL, "/")
-	if s.base == "" {
-		s.base = s.localURL()
+	s.origins = originsOf(cfg, s.listener.Addr())
+	if cfg.Domain != "" {
+		s.secure, err = listenSecure(ctx, cfg, s.Config.DataDir, s.Log)
 	}
-	return nil
+	return err
 }
 
 // cause is the innermost error, which for a socket is the system's own word.
@@ -140,11 +147,24 @@ func (s *Server) localURL() string {
 // they do so through TLS.
 func (s *Server) Exposed() bool {
 	addr, ok := s.listener.Addr().(*net.TCPAddr)
-	return ok && !addr.IP.IsLoopback() && s.Config.Server.PublicURL == ""
+	return ok && !addr.IP.IsLoopback() && s.Config.Server.PublicURL == "" && s.secure == nil
 }
 
 // URL is the MCP endpoint as clients are told it.
 func (s *Server) URL() string { return s.base + "/mcp" }
+
+// applyAllowList suspends people whom an entry of the allow list let in that is
+// gone, and lets those back in whose entry came back.
+func (s *Server) applyAllowList(ctx context.Context) error {
+	suspended, restored, err := s.Accounts.SuspendUnlisted(ctx, store.Actor{Via: "configuration"}, allowList(s.Config.Auth).Has)
+	if err != nil {
+		return err
+	}
+	if len(suspended)+len(restored) > 0 {
+		s.Log.Info("the allow list has changed", "suspended", len(suspended), "restored", len(restored))
+	}
+	return nil
+}
 
 func (s *Server) openMCP() error {
 	var run tools.Runner
@@ -168,40 +188,34 @@ func (s *Server) openMCP() error {
 	}
 	s.mcp, err = mcp.New(mcp.Options{
 		Tools:          set,
-		Verifier:       s.Accounts,
+		Verifier:       verifier{accounts: s.Accounts, resource: s.resource(), issuer: s.access, people: s.people()},
 		Name:           "satchel",
 		Title:          "Satchel",
 		Version:        s.version,
 		AllowedHosts:   s.allowedHosts(),
 		AllowedOrigins: s.Config.Server.AllowedOrigins,
-		MaxBody:        s.Config.Server.MaxBody,
-		Rate:           s.Config.Server.Rate,
-		Burst:          s.Config.Server.Burst,
-		MaxConcurrent:  s.Config.Server.MaxConcurrent,
-		Observer:       s.signals.mcp,
-		Logger:         s.Log.With("part", "mcp"),
-		RequestID:      s.signals.requestID,
+
+		ResourceMetadataURL:  s.resourceMetadataURL,
+		LimitUnauthenticated: s.guess,
+
+		MaxBody:       s.Config.Server.MaxBody,
+		Rate:          s.Config.Server.Rate,
+		Burst:         s.Config.Server.Burst,
+		MaxConcurrent: s.Config.Server.MaxConcurrent,
+		Observer:      s.signals.mcp,
+		Logger:        s.Log.With("part", "mcp"),
+		RequestID:     s.signals.requestID,
 	})
 	return err
-}
-
-// userEnded stops what runs for a person who was removed, be it that whoever
-// removed them does not wait for it.
-func (s *Server) userEnded(ctx context.Context, user space.UserID) {
-	if s.bash == nil {
-		return
-	}
-	if err := s.bash.pool.StopUser(context.WithoutCancel(ctx), user); err != nil {
-		s.Log.Error("stop the sandboxes of a removed user", "user", user, "err", err)
-	}
 }
 
 // Serve answers until ctx ends, and then shuts down: no new request is taken,
 // running commands get their grace, what they changed is committed. ready is
 // called once requests are answered.
 func (s *Server) Serve(ctx context.Context, ready func()) error {
-	failed := make(chan error, 3)
-	public := s.signals.server(s.routes())
+	failed := make(chan error, 5)
+	routes := s.routes()
+	public := s.signals.server(routes)
 	servers := []*http.Server{public}
 	serve := func(srv *http.Server, l net.Listener) {
 		s.work.Go(func() {
@@ -211,6 +225,7 @@ func (s *Server) Serve(ctx context.Context, ready func()) error {
 		})
 	}
 	s.work.Go(func() { s.upkeep.run(s.ctx) })
+	s.work.Go(func() { s.watchRights(s.ctx) })
 	if s.bash != nil {
 		// Before the first request, which may start a sandbox. Connections wait
 		// meanwhile.
@@ -218,6 +233,12 @@ func (s *Server) Serve(ctx context.Context, ready func()) error {
 	}
 	ids := s.catchUp()
 	serve(public, s.listener)
+	if s.secure != nil {
+		for _, at := range s.secure.servers(s.signals, routes) {
+			serve(at.Server, at.listener)
+			servers = append(servers, at.Server)
+		}
+	}
 	commands := s.signals.server(s.commands.wrap(admin.Handler(s.Admin, s.Log.With("part", "admin"))))
 	serve(commands, s.socket)
 	servers = append(servers, commands)
@@ -310,11 +331,12 @@ func (s *Server) close(ctx context.Context) error {
 			_ = l.Close() // serving has closed it already
 		}
 	}
+	s.front.close()
+	errs := []error{s.secure.close()}
 	if s.socket != nil {
 		_ = s.socket.Close()
 	}
 	s.work.Wait()
-	var errs []error
 	if s.bash != nil {
 		errs = append(errs, s.bash.close(ctx))
 	}

@@ -151,7 +151,8 @@ func commands() *command {
 		name:  "satchel",
 		short: "one memory and body of knowledge for all your AI clients",
 		sub: []*command{
-			serveCommand(), stdioCommand(), doctorCommand(), userCommand(), tokenCommand(), spaceCommand(), searchCommand(), reindexCommand(), evalCommand(), rootfsCommand(), versionCommand(),
+			serveCommand(), stdioCommand(), doctorCommand(), loginLinkCommand(), userCommand(), inviteCommand(), tokenCommand(), clientCommand(), grantCommand(),
+			authCommand(), auditCommand(), spaceCommand(), searchCommand(), reindexCommand(), evalCommand(), rootfsCommand(), versionCommand(),
 		},
 	}
 }

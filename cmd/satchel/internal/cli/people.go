@@ -18,7 +18,7 @@ import (
 )
 
 func userCommand() *command {
-	return &command{name: "user", short: "people", sub: []*command{
+	return &command{name: "user", short: "people", sub: append([]*command{
 		{name: "add", args: "NAME", positional: 1, short: "add a person, with a space of their own",
 			setup: func(fs *pflag.FlagSet) runner {
 				isAdmin := fs.Bool("admin", false, "let them administer this Satchel")
@@ -33,7 +33,8 @@ func userCommand() *command {
 							return err
 						}
 						return c.answer(addedUser{u.ID, u.Name}, func() {
-							c.printf("Added %s. Make them a key with:\n  %s token create --data %s --user %s\n", u.Name, shellQuote(c.Executable), shellQuote(cfg.DataDir), shellQuote(u.Name))
+							at := shellQuote(c.Executable) + " %s --data " + shellQuote(cfg.DataDir) + " --user " + shellQuote(u.Name)
+							c.printf("Added %s. To let them sign in, hand them the link of:\n  "+at+"\nOr make them a key with:\n  "+at+"\n", u.Name, "login-link", "token create")
 						})
 					})
 				}
@@ -50,7 +51,7 @@ func userCommand() *command {
 					})
 				}
 			}},
-		{name: "remove", args: "NAME", positional: 1, short: "remove a person: their keys end at once, their space stays",
+		{name: "remove", args: "NAME", positional: 1, short: "remove a person: their keys, clients, sessions and sandboxes end at once, their space stays",
 			setup: func(*pflag.FlagSet) runner {
 				return func(ctx context.Context, c *call, args []string) error {
 					return c.admin(ctx, func(s admin.Service) error {
@@ -61,7 +62,7 @@ func userCommand() *command {
 					})
 				}
 			}},
-	}}
+	}, userAccountCommands()...)}
 }
 
 func tokenCommand() *command {
@@ -69,6 +70,7 @@ func tokenCommand() *command {
 		{name: "create", short: "make an API key; it is shown this once",
 			setup: func(fs *pflag.FlagSet) runner {
 				user := fs.String("user", "", "whose key it is (default: the first admin)")
+				in := fs.String("space", "", "which space it reaches: NAME, or OWNER/NAME (default: their first)")
 				scope := fs.String("scope", "read,write", "what it may do: read, or read,write")
 				name := fs.String("name", "", "what to call it, to know it again")
 				expires := fs.String("expires", "", "when it ends, such as 90d or 12h (default: never)")
@@ -91,7 +93,7 @@ func tokenCommand() *command {
 						}
 					}
 					return c.admin(ctx, func(s admin.Service) error {
-						t, err := s.CreateToken(ctx, admin.TokenRequest{User: *user, Scopes: scopes, Name: *name, Expires: lifetime})
+						t, err := s.CreateToken(ctx, admin.TokenRequest{User: *user, Space: *in, Scopes: scopes, Name: *name, Expires: lifetime})
 						if err != nil {
 							return err
 						}

@@ -46,12 +46,12 @@ value of a flag among them), and with 1 otherwise; it then says on one line of
 standard error what to do (a wrong configuration: one line for each mistake).
 With ` + "`--json`" + ` standard output has one JSON value and nothing else; after an
 error it has none, but for ` + "`space sync` and `space remote set`" + `, which tell how the
-space stands all the same.
+space stands all the same, and ` + "`auth check`" + `, which says what it found.
 
 ` + "`serve` and `doctor`" + ` take each key of the configuration as a flag as well:
 [configuration.md](configuration.md) lists them.
 
-People, keys, spaces and the search index can be administered whether or not a server runs on the data
+People, clients, keys, spaces and the search index can be administered whether or not a server runs on the data
 directory: a running one is asked over ` + "`run/admin.sock`" + ` in it, which its owner alone can
 reach. ` + "`user add`, `serve` and `stdio`" + ` make the data directory where there is none; the
 others say that there is none. ` + "`eval`" + ` needs none, but for queries with the paths of a space.
@@ -62,13 +62,31 @@ others say that there is none. ` + "`eval`" + ` needs none, but for queries with
 | --- | --- |
 | ` + "`serve`" + ` | ` + "`{\"url\", \"data\", \"key_file\"}`" + ` once the server answers; ` + "`key_file`" + ` holds the first admin's key |
 | ` + "`doctor`" + ` | ` + "`{\"ok\", \"sandbox\", \"version\", \"findings\": [{\"name\", \"ok\", \"optional\", \"detail\", \"remedy\"}], \"runtimes\": [{\"name\", \"configured\", \"ok\", \"detail\"}]}`" + ` |
+| ` + "`login-link`" + ` | ` + "`{\"url\", \"user\", \"expires\"}`" + ` |
 | ` + "`user add`" + ` | ` + "`{\"id\", \"name\"}`" + ` |
 | ` + "`user list`" + ` | ` + "`[{\"id\", \"name\", \"admin\", \"created\"}]`" + ` |
 | ` + "`user remove`" + ` | ` + "`{\"removed\"}`" + ` |
+| ` + "`user promote`" + ` | ` + "`{\"admin\"}`" + ` |
+| ` + "`user demote`" + ` | ` + "`{\"member\"}`" + ` |
+| ` + "`user signout`" + ` | ` + "`{\"sessions\"}`" + ` |
+| ` + "`invite create`" + ` | ` + "`{\"id\", \"url\", \"expires\"}`" + ` |
+| ` + "`invite list`" + ` | ` + "`[{\"id\", \"by\", \"space\", \"role\", \"admin\", \"note\", \"expires\"}]`" + ` |
+| ` + "`invite revoke`" + ` | ` + "`{\"revoked\"}`" + ` |
 | ` + "`token create`" + ` | ` + "`{\"id\", \"token\"}`" + ` |
 | ` + "`token list`" + ` | ` + "`[{\"id\", \"user\", \"name\", \"scopes\", \"created\", \"expires\", \"last_used\", \"revoked\"}]`" + `; ` + "`expires` and `last_used`" + ` where there is such a time |
 | ` + "`token revoke`" + ` | ` + "`{\"revoked\"}`" + ` |
+| ` + "`client add`" + ` | ` + "`{\"id\", \"name\", \"kind\", \"redirects\", \"created\"}`" + ` |
+| ` + "`client list`" + ` | ` + "`[…]`" + ` of these, with ` + "`last_used`" + ` where there is such a time |
+| ` + "`client remove`" + ` | ` + "`{\"removed\"}`" + ` |
+| ` + "`grant list`" + ` | ` + "`[{\"id\", \"kind\", \"user\", \"space\", \"name\", \"client\", \"scopes\", \"created\", \"last_used\"}]`" + ` |
+| ` + "`grant revoke`" + ` | ` + "`{\"revoked\"}`" + ` |
+| ` + "`auth check`" + ` | ` + "`{\"url\", \"ok\", \"findings\": [{\"name\", \"status\", \"what\", \"fix\", \"clients\"}], \"clients\": [{\"name\", \"verdict\", \"reason\"}]}`" + ` |
+| ` + "`audit`" + ` | ` + "`[{\"at\", \"user\", \"via\", \"action\", \"subject\", \"detail\"}]`" + ` |
 | ` + "`space list`" + ` | ` + "`[{\"id\", \"name\", \"owner\", \"repository\", \"head\"}]`" + ` |
+| ` + "`space create`" + ` | ` + "`{\"id\", \"name\", \"owner\", \"repository\", \"head\"}`" + ` |
+| ` + "`space members`" + ` | ` + "`[{\"name\", \"role\", \"added\"}]`" + ` |
+| ` + "`space share`" + ` | ` + "`{\"member\"}`" + ` |
+| ` + "`space unshare`" + ` | ` + "`{\"removed\"}`" + ` |
 | ` + "`space import`" + ` | ` + "`{\"commit\", \"files\", \"history\", \"changed\", \"refused\": [{\"path\", \"why\"}], \"conflicts\": [{\"path\", \"kept\"}]}`" + `; the last two where there are any |
 | ` + "`space log`" + ` | ` + "`[{\"commit\", \"author\", \"date\", \"message\", \"tool\", \"client\"}]`" + ` |
 | ` + "`space show`" + ` | a commit as in ` + "`space log`" + ` with ` + "`\"files\": [{\"path\", \"status\"}]` and `\"patch\"`" + `, or ` + "`\"content\"`" + ` in base64 |

@@ -89,6 +89,7 @@ func inUse(ctx context.Context, cfg *config.Config, other *admin.Remote) error {
 type clientKey struct {
 	secret string // shown this once; empty where the key is in file
 	file   string // holds it; empty where there is none
+	link   string // signs the first admin in, once; empty where no terminal shows it
 }
 
 // inShell is how a shell command says the key.
@@ -135,7 +136,8 @@ func firstKey(ctx context.Context, c *call, s *app.Server) (clientKey, error) {
 		return clientKey{}, err
 	}
 	if c.Terminal && !c.json {
-		return clientKey{secret: t.Secret}, nil
+		l, err := s.Admin.LoginLink(ctx, u.Name)
+		return clientKey{secret: t.Secret, link: l.URL}, err
 	}
 	if err := writeSecret(path, t.Secret); err != nil {
 		return clientKey{}, fmt.Errorf("write the first key: %w", err)
@@ -176,17 +178,24 @@ func (c *call) greet(s *app.Server, key clientKey) {
 	if s.Exposed() {
 		c.printf("Other machines can reach it. Keys travel unencrypted; put TLS in front and set --public-url.\n")
 	}
+	if key.link != "" {
+		c.printf("\nTo sign in as its admin, open this once:\n  %s\n", key.link)
+	} else {
+		c.printf("\nTo sign in as its admin, open the link of:\n  %s login-link --data %s\n", shellQuote(c.Executable), shellQuote(s.Config.DataDir))
+	}
+	c.printf("\nClaude Code, which asks you to sign in:\n  claude mcp add --transport http satchel %s\n", s.URL())
+	c.printf("Other clients that sign in (Claude, ChatGPT, Cursor, VS Code) take the URL\n  %s\n", s.URL())
 	switch {
 	case key.secret != "":
-		c.printf("\nYour API key, shown this once:\n  %s\n", key.secret)
+		c.printf("\nAn API key for what cannot sign in, shown this once:\n  %s\n", key.secret)
 	case key.file != "":
-		c.printf("\nYour API key is in the file:\n  %s\n", key.file)
+		c.printf("\nAn API key for what cannot sign in is in the file:\n  %s\n", key.file)
 	default:
-		c.printf("\nTo make an API key:\n  %s token create --data %s\n", shellQuote(c.Executable), shellQuote(s.Config.DataDir))
+		c.printf("\nTo make an API key for what cannot sign in:\n  %s token create --data %s\n", shellQuote(c.Executable), shellQuote(s.Config.DataDir))
 	}
-	c.printf("\nClaude Code:\n  claude mcp add --transport http satchel %s --header \"Authorization: Bearer %s\"\n", s.URL(), key.inShell())
+	c.printf("\nClaude Code with the key:\n  claude mcp add --transport http satchel %s --header \"Authorization: Bearer %s\"\n", s.URL(), key.inShell())
 	c.printf("\nClaude Desktop, in claude_desktop_config.json:\n%s\n", indented(desktop))
-	c.printf("\nOther clients:\n%s\n\n", indented(other))
+	c.printf("\nOther clients with the key:\n%s\n\n", indented(other))
 }
 
 // clientConfig is the form in which most clients configure a server.

@@ -15,7 +15,7 @@ import (
 )
 
 func spaceCommand() *command {
-	return &command{name: "space", short: "spaces", sub: []*command{
+	return &command{name: "space", short: "spaces", sub: append([]*command{
 		{name: "list", short: "list the spaces",
 			setup: func(fs *pflag.FlagSet) runner {
 				user := fs.String("user", "", "only this person's")
@@ -48,7 +48,7 @@ sides have a file both versions are kept.`,
 		logCommand(), showCommand(), restoreCommand(),
 		statusCommand(), syncCommand(), remoteCommand(),
 		purgeCommand(), allowCommand(), discardCommand(),
-	}}
+	}, spaceAccountCommands()...)}
 }
 
 func importSource(ctx context.Context, c *call, user, arg string) error {

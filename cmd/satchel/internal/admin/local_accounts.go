@@ -1,0 +1,286 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"satchel/auth"
+	"satchel/auth/store"
+	"satchel/gitstore"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// Pages says where people meet the server, for the links that are handed to them.
+type Pages struct {
+	URL            string // an origin
+	LinkLifetime   time.Duration
+	InviteLifetime time.Duration
+	// CheckRedirect tells whether a client may have a redirect URI.
+	CheckRedirect func(uri string) error
+}
+
+// LoginLink makes a link.
+func (l *Local) LoginLink(ctx context.Context, user string) (Link, error) {
+	u, err := l.user(ctx, user)
+	if err != nil {
+		return Link{}, err
+	}
+	secret, err := l.Accounts.CreateLink(ctx, operator, u.ID, "link", l.Pages.LinkLifetime)
+	if err != nil {
+		return Link{}, err
+	}
+	return Link{URL: l.Pages.URL + "/signin/link/" + secret.Reveal(), User: u.Name, Expires: time.Now().Add(l.Pages.LinkLifetime)}, nil
+}
+
+// SetAdmin changes a role.
+func (l *Local) SetAdmin(ctx context.Context, name string, admin bool) error {
+	u, err := l.Accounts.FindUser(ctx, name)
+	if err != nil {
+		return err
+	}
+	return l.Accounts.SetAdmin(ctx, operator, u.ID, admin)
+}
+
+// SignOut ends sessions.
+func (l *Local) SignOut(ctx context.Context, name string) (int, error) {
+	u, err := l.Accounts.FindUser(ctx, name)
+	if err != nil {
+		return 0, err
+	}
+	return l.Accounts.EndOtherSessions(ctx, operator, u.ID, "")
+}
+
+// Invite makes an invitation.
+func (l *Local) Invite(ctx context.Context, r InviteRequest) (Link, error) {
+	u, err := l.user(ctx, r.By)
+	if err != nil {
+		return Link{}, err
+	}
+	n := store.NewInvitation{By: u.ID, Note: r.Note, Admin: r.Admin, Lifetime: l.Pages.InviteLifetime}
+	if r.Share {
+		m, err := l.Accounts.FindSpace(ctx, u.ID, r.Space)
+		if err != nil {
+			return Link{}, err
+		}
+		n.Space, n.Role = m.ID, r.Role
+	}
+	secret, inv, err := l.Accounts.CreateInvitation(ctx, operator, n)
+	if err != nil {
+		return Link{}, err
+	}
+	return Link{ID: inv.ID, URL: l.Pages.URL + "/invite/" + secret.Reveal(), Expires: inv.Expires}, nil
+}
+
+// Invitations lists open ones.
+func (l *Local) Invitations(ctx context.Context) ([]Invitation, error) {
+	rows, err := l.Accounts.Invitations(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	out := []Invitation{}
+	for _, i := range rows {
+		out = append(out, Invitation{ID: i.ID, By: i.ByName, Space: i.SpaceName, Role: i.Role, Admin: i.Admin, Note: i.Note, Expires: i.Expires})
+	}
+	return out, nil
+}
+
+// RevokeInvitation ends one.
+func (l *Local) RevokeInvitation(ctx context.Context, id string) error {
+	return l.Accounts.RevokeInvitation(ctx, operator, id, "")
+}
+
+// CreateSpace makes the repository first, as for a new person.
+func (l *Local) CreateSpace(ctx context.Context, r SpaceRequest) (SpaceInfo, error) {
+	u, err := l.user(ctx, r.User)
+	if err != nil {
+		return SpaceInfo{}, err
+	}
+	if err := store.CheckName(r.Name); err != nil {
+		return SpaceInfo{}, err
+	}
+	id := space.NewSpaceID()
+	meta := space.Meta{Author: author(u), Message: "Start the space", Tool: "satchel"}
+	c, err := l.Git.Create(ctx, id, gitstore.StartingTree(), meta)
+	if err != nil {
+		return SpaceInfo{}, err
+	}
+	sp, err := l.Accounts.CreateSpace(ctx, operator, u.ID, id, r.Name)
+	if err != nil {
+		return SpaceInfo{}, errors.Join(err, l.Git.Remove(context.WithoutCancel(ctx), id))
+	}
+	return SpaceInfo{ID: sp.ID, Name: sp.Name, Owner: u.Name, Repository: filepath.Join(l.SpacesDir, string(sp.ID)+".git"), Head: c.ID}, nil
+}
+
+func (l *Local) space(ctx context.Context, r SpaceRequest) (store.Membership, error) {
+	u, err := l.user(ctx, r.User)
+	if err != nil {
+		return store.Membership{}, err
+	}
+	return l.Accounts.FindSpace(ctx, u.ID, r.Name)
+}
+
+// Members lists the members of a space.
+func (l *Local) Members(ctx context.Context, r SpaceRequest) ([]Member, error) {
+	m, err := l.space(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := l.Accounts.Members(ctx, m.ID)
+	if err != nil {
+		return nil, err
+	}
+	out := []Member{}
+	for _, row := range rows {
+		out = append(out, Member{Name: row.Name, Role: row.Role, Added: row.Added})
+	}
+	return out, nil
+}
+
+// SetMember adds a member or changes a role.
+func (l *Local) SetMember(ctx context.Context, r MemberRequest) error {
+	m, err := l.space(ctx, r.SpaceRequest)
+	if err != nil {
+		return err
+	}
+	u, err := l.Accounts.FindUser(ctx, r.Member)
+	if err != nil {
+		return err
+	}
+	return l.Accounts.AddMember(ctx, operator, m.ID, u.ID, r.Role)
+}
+
+// RemoveMember ends a membership, and what runs for it.
+func (l *Local) RemoveMember(ctx context.Context, r MemberRequest) error {
+	m, err := l.space(ctx, r.SpaceRequest)
+	if err != nil {
+		return err
+	}
+	u, err := l.Accounts.FindUser(ctx, r.Member)
+	if err != nil {
+		return err
+	}
+	if err := l.Accounts.RemoveMember(ctx, operator, m.ID, u.ID); err != nil {
+		return err
+	}
+	if l.MemberEnded != nil {
+		l.MemberEnded(ctx, u.ID, m.ID)
+	}
+	return nil
+}
+
+// AddClient makes a preset client.
+func (l *Local) AddClient(ctx context.Context, r ClientRequest) (Client, error) {
+	if len(r.Redirects) == 0 {
+		return Client{}, fault.New(fault.Invalid, "A client needs the URL that it is sent back to: --redirect URI.")
+	}
+	for _, uri := range r.Redirects {
+		if err := l.Pages.CheckRedirect(uri); err != nil {
+			return Client{}, err
+		}
+	}
+	c := auth.Client{ID: "preset-" + strings.ToLower(string(space.NewGrantID())[2:]), Kind: auth.ClientPreset, Name: r.Name, RedirectURIs: r.Redirects, Created: time.Now()}
+	if err := l.Accounts.CreateClient(ctx, operator, c); err != nil {
+		return Client{}, err
+	}
+	return clientOf(c), nil
+}
+
+func clientOf(c auth.Client) Client {
+	return Client{ID: c.ID, Name: c.Name, Kind: string(c.Kind), Redirects: c.RedirectURIs, Created: c.Created, LastUsed: known(c.LastUsed)}
+}
+
+// Clients lists registered and preset clients.
+func (l *Local) Clients(ctx context.Context) ([]Client, error) {
+	rows, err := l.Accounts.Clients(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := []Client{}
+	for _, c := range rows {
+		out = append(out, clientOf(c))
+	}
+	return out, nil
+}
+
+// RemoveClient ends a client.
+func (l *Local) RemoveClient(ctx context.Context, id string) error {
+	if err := l.Accounts.DeleteClient(ctx, operator, id); err != nil {
+		return err
+	}
+	l.grantsEnded()
+	return nil
+}
+
+// grantsEnded looks at what is in progress, after grants were revoked.
+func (l *Local) grantsEnded() {
+	if l.Revoked != nil {
+		l.Revoked()
+	}
+}
+
+// Grants lists what is good.
+func (l *Local) Grants(ctx context.Context, user string) ([]Grant, error) {
+	users, err := l.Accounts.ListUsers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if user != "" {
+		u, err := l.Accounts.FindUser(ctx, user)
+		if err != nil {
+			return nil, err
+		}
+		users = []store.User{u}
+	}
+	out, now := []Grant{}, time.Now()
+	for _, u := range users {
+		rows, err := l.Accounts.Grants(ctx, u.ID)
+		if err != nil {
+			return nil, err
+		}
+		for _, g := range rows {
+			if !g.Revoked.IsZero() || !g.Expires.IsZero() && !g.Expires.After(now) {
+				continue
+			}
+			out = append(out, Grant{
+				ID: g.ID, Kind: g.Kind, User: u.Name, Space: g.SpaceName, Name: g.Name, Client: g.Client,
+				Scopes: g.Scopes, Created: g.Created, LastUsed: known(g.LastUsed),
+			})
+		}
+	}
+	return out, nil
+}
+
+// RevokeGrant ends a grant at once.
+func (l *Local) RevokeGrant(ctx context.Context, id space.GrantID) error {
+	if err := l.Accounts.RevokeGrant(ctx, operator, id, ""); err != nil {
+		return err
+	}
+	l.grantsEnded()
+	return nil
+}
+
+// Audit lists the newest acts, with the names of those who did them.
+func (l *Local) Audit(ctx context.Context, limit int) ([]AuditEntry, error) {
+	rows, err := l.Accounts.Audit(ctx, 0, limit)
+	if err != nil {
+		return nil, err
+	}
+	names := map[space.UserID]string{}
+	out := []AuditEntry{}
+	for _, r := range rows {
+		name, seen := names[r.Actor.User]
+		if !seen && r.Actor.User != "" {
+			u, err := l.Accounts.User(ctx, r.Actor.User)
+			if name = u.Name; err != nil {
+				name = string(r.Actor.User) // removed since
+			}
+			names[r.Actor.User] = name
+		}
+		out = append(out, AuditEntry{At: r.At, User: name, Via: r.Actor.Via, Action: r.Action, Subject: r.Subject, Detail: r.Detail})
+	}
+	return out, nil
+}

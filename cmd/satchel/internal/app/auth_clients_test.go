@@ -1,0 +1,430 @@
+package app
+
+import (
+	"bytes"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"satchel/internal/config"
+)
+
+// script is what one client sends, in its order and with its peculiarities.
+type script struct {
+	name string
+	// document is the client's id, where it has a metadata document; else register
+	// is what it registers itself with.
+	document, register string
+	redirect           string
+	// discover is set where the first request is of the stateless era.
+	discover bool
+	// wellKnown is where it looks for the resource's metadata: "" for where the
+	// challenge says.
+	wellKnown string
+	// servers are where it looks for the authorization server's metadata before
+	// the usual place; nothing is there, and it must be told so.
+	servers []string
+	scope   string     // "": what the challenge names
+	extra   url.Values // parameters of the authorization request besides
+	// noResourceInToken: the token requests do not repeat the resource.
+	noResourceInToken bool
+	// origin is of the page in which the client runs, for one that is a page.
+	origin string
+	// refreshes are sent at once.
+	refreshes int
+	// hosted: it reaches public addresses alone.
+	hosted bool
+}
+
+func scripts() []script {
+	const (
+		claude     = "https://claude.ai/oauth/mcp-oauth-client-metadata"
+		claudeCode = "https://claude.ai/oauth/claude-code-client-metadata"
+		chatGPT    = "https://chatgpt.com/oauth/client.json"
+		vsCode     = "https://vscode.dev/oauth/client-metadata.json"
+		openID     = "/.well-known/openid-configuration"
+	)
+	cursor := func(redirect string) script {
+		return script{name: "Cursor to " + redirect[:strings.Index(redirect, ":")+3], redirect: redirect,
+			register: `{"client_name":"Cursor","redirect_uris":["http://localhost:8787/callback","https://www.cursor.com/agents/mcp/oauth/callback","cursor://anysphere.cursor-mcp/oauth/callback"],
+				"grant_types":["authorization_code","refresh_token"],"response_types":["code"],"token_endpoint_auth_method":"none","application_type":"native"}`}
+	}
+	vsCodeRegisters := func(name, redirect string) script {
+		return script{name: name, redirect: redirect, noResourceInToken: true,
+			register: `{"client_name":"Visual Studio Code","client_uri":"https://code.visualstudio.com","grant_types":["authorization_code","refresh_token","urn:ietf:params:oauth:grant-type:device_code"],
+				"response_types":["code"],"redirect_uris":["https://insiders.vscode.dev/redirect","https://vscode.dev/redirect","http://127.0.0.1/","http://127.0.0.1:33418/"],"scope":"read write","token_endpoint_auth_method":"none","application_type":"native"}`}
+	}
+	return []script{
+		{name: "Claude web", document: claude, redirect: "https://claude.ai/api/mcp/auth_callback", discover: true, hosted: true, refreshes: 5},
+		{name: "Claude Code on localhost", document: claudeCode, redirect: "http://localhost:51712/callback", refreshes: 3},
+		{name: "Claude Code on 127.0.0.1", document: claudeCode, redirect: "http://127.0.0.1:3118/callback", wellKnown: "/.well-known/oauth-protected-resource/mcp"},
+		{name: "ChatGPT", document: chatGPT, redirect: "https://chatgpt.com/connector_platform_oauth_redirect", hosted: true,
+			scope: "read write openid email profile", extra: url.Values{"id_token_hint": {"x.y.z"}}, servers: []string{openID}, refreshes: 2},
+		cursor("cursor://anysphere.cursor-mcp/oauth/callback"), cursor("http://localhost:8787/callback"), cursor("https://www.cursor.com/agents/mcp/oauth/callback"),
+		vsCodeRegisters("VS Code that registers", "http://127.0.0.1:33418/"),
+		vsCodeRegisters("VS Code whose port is taken", "http://127.0.0.1:54321/"),
+		{name: "VS Code with its document", document: vsCode, redirect: "http://127.0.0.1:49876/", scope: "read write offline_access"},
+		{name: "VS Code in a browser", document: vsCode, redirect: "https://vscode.dev/redirect", hosted: true},
+		{name: "mcp-remote", redirect: "http://localhost:3335/oauth/callback", wellKnown: "/.well-known/oauth-protected-resource", refreshes: 5,
+			register: `{"redirect_uris":["http://localhost:3335/oauth/callback"],"token_endpoint_auth_method":"none","grant_types":["authorization_code","refresh_token"],"response_types":["code"],
+				"client_name":"MCP CLI Proxy","client_uri":"https://github.com/punkpeye/mcp-remote","software_id":"2e6dc280-f3c3-4e01-99a7-8181dbd1d23d","software_version":"0.15.1","scope":"read write"}`},
+		{name: "Inspector's command line", redirect: "http://127.0.0.1:6276/oauth/callback", discover: true,
+			register: `{"redirect_uris":["http://127.0.0.1:6276/oauth/callback"],"token_endpoint_auth_method":"none","grant_types":["authorization_code","refresh_token"],"response_types":["code"],"client_name":"MCP Inspector","client_uri":"https://github.com/modelcontextprotocol/inspector"}`},
+		{name: "Inspector's page", redirect: "http://localhost:6274/oauth/callback", origin: "http://localhost:6274",
+			register: `{"redirect_uris":["http://localhost:6274/oauth/callback"],"token_endpoint_auth_method":"none","grant_types":["authorization_code","refresh_token"],"response_types":["code"],"client_name":"MCP Inspector"}`},
+	}
+}
+
+// TestClientsConnectAtTheFirstTry replays what each client sends, from its first
+// 401 to a refreshed token, against a server on the person's machine and against
+// one with a public address behind a proxy.
+func TestClientsConnectAtTheFirstTry(t *testing.T) {
+	for _, public := range []bool{false, true} {
+		cfg := settings(t)
+		cfg.Auth.AccessLifetime = 3 * time.Second
+		cfg.Auth.Rate, cfg.Auth.Burst, cfg.Auth.RegistrationRate = 1e6, 1e6, 1e6
+		cfg.Server.Rate, cfg.Server.Burst = 1e6, 1e6
+		name := "on this machine"
+		if public {
+			name, cfg.Server.PublicURL = "public", "https://satchel.example"
+		}
+		t.Run(name, func(t *testing.T) {
+			replayAll(t, cfg, public)
+		})
+	}
+}
+
+func replayAll(t *testing.T, cfg *config.Config, public bool) {
+	r := boot(t, cfg)
+	issuer := cfg.Server.PublicURL
+	if !public {
+		issuer = "http://localhost:" + r.listener.Addr().String()[strings.LastIndex(r.listener.Addr().String(), ":")+1:]
+	}
+	door := newFrontDoor(t, issuer, r.listener.Addr().String())
+	t.Run("clients", func(t *testing.T) { // returns when all have ended
+		for i, s := range scripts() {
+			if s.hosted && !public {
+				continue
+			}
+			t.Run(s.name, func(t *testing.T) {
+				t.Parallel()
+				user := fmt.Sprintf("person-%d", i)
+				if _, err := r.Admin.AddUser(t.Context(), user, false); err != nil {
+					t.Fatal(err)
+				}
+				link, err := r.Admin.LoginLink(t.Context(), user)
+				if err != nil {
+					t.Fatal(err)
+				}
+				replay{t, s, issuer, &http.Client{Transport: door}}.run(newBrowser(t, issuer, door), link.URL)
+			})
+		}
+	})
+}
+
+// replay is one client at work.
+type replay struct {
+	t      *testing.T
+	s      script
+	issuer string
+	http   *http.Client
+}
+
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+func (a answer) String() string { return fmt.Sprintf("%d %v %s", a.status, a.header, a.body) }
+
+func (c replay) send(method, address string, header map[string]string, body string) answer {
+	c.t.Helper()
+	a, err := c.try(method, address, header, body)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return a
+}
+
+func (c replay) try(method, address string, header map[string]string, body string) (answer, error) {
+	r, err := http.NewRequestWithContext(c.t.Context(), method, address, strings.NewReader(body))
+	if err != nil {
+		return answer{}, err
+	}
+	for k, v := range header {
+		r.Header.Set(k, v)
+	}
+	if c.s.origin != "" && !strings.HasSuffix(address, "/mcp") {
+		r.Header.Set("Origin", c.s.origin)
+	}
+	res, err := c.http.Do(r)
+	if err != nil {
+		return answer{}, err
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		return answer{}, err
+	}
+	if got := res.Header.Get("Access-Control-Allow-Origin"); c.s.origin != "" && r.Header.Get("Origin") != "" && got != "*" {
+		return answer{}, fmt.Errorf("%s %s is closed to pages: Access-Control-Allow-Origin is %q", method, address, got)
+	}
+	return answer{res.StatusCode, res.Header, b}, nil
+}
+
+// preflight is what a browser asks before a page's request with such a header.
+func (c replay) preflight(method, address string) {
+	c.t.Helper()
+	if c.s.origin == "" {
+		return
+	}
+	a := c.send(http.MethodOptions, address, map[string]string{"Access-Control-Request-Method": method, "Access-Control-Request-Headers": "content-type,mcp-protocol-version"}, "")
+	allowed := strings.ToLower(a.header.Get("Access-Control-Allow-Headers"))
+	if a.status/100 != 2 || !strings.Contains(a.header.Get("Access-Control-Allow-Methods"), method) || !strings.Contains(allowed, "content-type") || !strings.Contains(allowed, "mcp-protocol-version") {
+		c.t.Fatalf("the preflight of %s %s: %s", method, address, a)
+	}
+}
+
+func (c replay) getJSON(address string, into any) {
+	c.t.Helper()
+	c.preflight(http.MethodGet, address)
+	a := c.send(http.MethodGet, address, map[string]string{"Accept": "application/json", "MCP-Protocol-Version": "2025-11-25"}, "")
+	if a.status != http.StatusOK || !strings.HasPrefix(a.header.Get("Content-Type"), "application/json") {
+		c.t.Fatalf("%s: %s", address, a)
+	}
+	if err := json.Unmarshal(a.body, into); err != nil {
+		c.t.Fatalf("%s: %v", address, err)
+	}
+}
+
+type tokens struct {
+	Access  string `json:"access_token"`
+	Refresh string `json:"refresh_token"`
+	Type    string `json:"token_type"`
+	Expires int    `json:"expires_in"`
+	Scope   string `json:"scope"`
+	Error   string `json:"error"`
+}
+
+// token sends a token request, and checks that no cache may keep the answer.
+func (c replay) token(endpoint string, form url.Values) (tokens, error) {
+	a, err := c.try(http.MethodPost, endpoint, map[string]string{"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}, form.Encode())
+	if err != nil {
+		return tokens{}, err
+	}
+	var got tokens
+	if err := json.Unmarshal(a.body, &got); err != nil || a.status != http.StatusOK || a.header.Get("Cache-Control") != "no-store" ||
+		!strings.EqualFold(got.Type, "bearer") || got.Access == "" || got.Refresh == "" || got.Expires != 3 {
+		return tokens{}, fmt.Errorf("the token endpoint answered %d, error %q, Cache-Control %q, %v", a.status, got.Error, a.header.Get("Cache-Control"), err)
+	}
+	return got, nil
+}
+
+// call sends one message of the era with sessions.
+func (c replay) call(address, bearer, session, body string) answer {
+	h := map[string]string{"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Authorization": "Bearer " + bearer}
+	if session != "" {
+		h["Mcp-Session-Id"], h["MCP-Protocol-Version"] = session, "2025-11-25"
+	}
+	return c.send(http.MethodPost, address, h, body)
+}
+
+const (
+	initialize = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"replay","version":"1"}}}`
+	discover   = `{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`
+	listTools  = `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}`
+)
+
+var (
+	metadataParameter = regexp.MustCompile(`resource_metadata="([^"]+)"`)
+	scopeParameter    = regexp.MustCompile(`scope="([^"]+)"`)
+)
+
+func (c replay) run(b *browser, link string) {
+	t, s, typed := c.t, c.s, c.issuer+"/mcp"
+
+	// The first request has no token, and the answer says where to get one.
+	first := map[string]string{"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+	body := initialize
+	if s.discover {
+		first["MCP-Protocol-Version"], first["Mcp-Method"] = "2026-07-28", "server/discover"
+		body = discover
+	}
+	a := c.send(http.MethodPost, typed, first, body)
+	challenge := a.header.Get("WWW-Authenticate")
+	if a.status != http.StatusUnauthorized || !strings.HasPrefix(challenge, "Bearer ") || strings.Contains(challenge, "error=") {
+		t.Fatalf("the first request: %s", a)
+	}
+	metadata, scopes := metadataParameter.FindStringSubmatch(challenge), scopeParameter.FindStringSubmatch(challenge)
+	if metadata == nil || scopes == nil {
+		t.Fatalf("the challenge is %s", challenge)
+	}
+
+	var resource struct {
+		Resource string   `json:"resource"`
+		Servers  []string `json:"authorization_servers"`
+		Scopes   []string `json:"scopes_supported"`
+	}
+	at := metadata[1]
+	if s.wellKnown != "" {
+		at = c.issuer + s.wellKnown
+	}
+	c.getJSON(at, &resource)
+	if resource.Resource != typed || len(resource.Servers) == 0 || resource.Servers[0] != c.issuer || slices.Contains(resource.Scopes, "offline_access") {
+		t.Fatalf("the resource's metadata: %+v", resource)
+	}
+
+	for _, path := range s.servers {
+		if a := c.send(http.MethodGet, c.issuer+path, nil, ""); a.status != http.StatusNotFound {
+			t.Fatalf("%s: %s", path, a)
+		}
+	}
+	var server struct {
+		Issuer    string   `json:"issuer"`
+		Authorize string   `json:"authorization_endpoint"`
+		Token     string   `json:"token_endpoint"`
+		Register  string   `json:"registration_endpoint"`
+		Methods   []string `json:"code_challenge_methods_supported"`
+		Auth      []string `json:"token_endpoint_auth_methods_supported"`
+		Documents bool     `json:"client_id_metadata_document_supported"`
+		Iss       bool     `json:"authorization_response_iss_parameter_supported"`
+	}
+	c.getJSON(c.issuer+"/.well-known/oauth-authorization-server", &server)
+	if server.Issuer != c.issuer || !slices.Contains(server.Methods, "S256") || !slices.Contains(server.Auth, "none") || !server.Documents || !server.Iss {
+		t.Fatalf("the authorization server's metadata: %+v", server)
+	}
+
+	client := s.document
+	if client == "" {
+		client = c.register(server.Register)
+	}
+
+	verifier := rand.Text() + rand.Text()
+	sum := sha256.Sum256([]byte(verifier))
+	scope := s.scope
+	if scope == "" {
+		scope = scopes[1]
+	}
+	state := rand.Text()
+	q := url.Values{
+		"response_type": {"code"}, "client_id": {client}, "redirect_uri": {s.redirect}, "state": {state}, "scope": {scope}, "resource": {resource.Resource},
+		"code_challenge": {base64.RawURLEncoding.EncodeToString(sum[:])}, "code_challenge_method": {"S256"},
+	}
+	for k, v := range s.extra {
+		q[k] = v
+	}
+	authorize := server.Authorize + "?" + q.Encode()
+
+	// The person is not signed in, and comes back to the client's request.
+	if page := b.open(authorize); page.status != http.StatusOK || page.url.Path != "/signin" {
+		t.Fatalf("somebody who is not signed in is shown %s (%d)\n%s", page.url, page.status, page.text)
+	}
+	b.press(b.open(link), signInButton)
+	back := b.consent(authorize)
+	got := back.Query()
+	back.RawQuery = ""
+	if back.String() != s.redirect || got.Get("state") != state || got.Get("iss") != c.issuer || got.Get("code") == "" {
+		t.Fatalf("the browser was sent to %s with %v", back, got)
+	}
+
+	form := url.Values{"grant_type": {"authorization_code"}, "code": {got.Get("code")}, "client_id": {client}, "redirect_uri": {s.redirect}, "code_verifier": {verifier}}
+	if !s.noResourceInToken {
+		form.Set("resource", resource.Resource)
+	}
+	c.preflight(http.MethodPost, server.Token)
+	granted, err := c.token(server.Token, form)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.works(typed, granted.Access)
+
+	renewed := c.refreshed(typed, server.Token, client, resource.Resource, granted)
+	c.works(typed, renewed.Access)
+}
+
+func (c replay) register(endpoint string) string {
+	c.t.Helper()
+	c.preflight(http.MethodPost, endpoint)
+	a := c.send(http.MethodPost, endpoint, map[string]string{"Content-Type": "application/json", "Accept": "application/json"}, c.s.register)
+	var got struct {
+		ID        string   `json:"client_id"`
+		Secret    string   `json:"client_secret"`
+		Auth      string   `json:"token_endpoint_auth_method"`
+		Redirects []string `json:"redirect_uris"`
+	}
+	if err := json.Unmarshal(a.body, &got); err != nil || a.status != http.StatusCreated || got.ID == "" || got.Secret != "" || got.Auth != "none" || len(got.Redirects) == 0 {
+		c.t.Fatalf("registration: %v: %s", err, a)
+	}
+	return got.ID
+}
+
+// works opens a session with a token and lists the tools.
+func (c replay) works(endpoint, bearer string) {
+	c.t.Helper()
+	a := c.call(endpoint, bearer, "", initialize)
+	if a.status != http.StatusOK {
+		c.t.Fatalf("initialize: %s", a)
+	}
+	session := a.header.Get("Mcp-Session-Id")
+	if a := c.call(endpoint, bearer, session, `{"jsonrpc":"2.0","method":"notifications/initialized"}`); a.status != http.StatusAccepted {
+		c.t.Fatalf("notifications/initialized: %s", a)
+	}
+	if a := c.call(endpoint, bearer, session, listTools); a.status != http.StatusOK || !bytes.Contains(a.body, []byte(`"instructions"`)) {
+		c.t.Fatalf("tools/list: %s", a)
+	}
+}
+
+// refreshed waits until the token has expired, which only its refusal tells, and
+// refreshes it as often at once as the client does; all get the same.
+func (c replay) refreshed(endpoint, token, client, resource string, old tokens) tokens {
+	c.t.Helper()
+	for {
+		a := c.send(http.MethodPost, endpoint, map[string]string{
+			"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Authorization": "Bearer " + old.Access,
+			"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "server/discover",
+		}, discover)
+		if a.status == http.StatusUnauthorized {
+			if challenge := a.header.Get("WWW-Authenticate"); !strings.Contains(challenge, `error="invalid_token"`) || !metadataParameter.MatchString(challenge) {
+				c.t.Fatalf("an expired token's challenge is %s", challenge)
+			}
+			break
+		}
+		if a.status != http.StatusOK {
+			c.t.Fatalf("while the token is good: %s", a)
+		}
+		time.Sleep(50 * time.Millisecond) // between polls
+	}
+	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {old.Refresh}, "client_id": {client}}
+	if !c.s.noResourceInToken {
+		form.Set("resource", resource)
+	}
+	all := make([]tokens, max(1, c.s.refreshes))
+	errs := make([]error, len(all))
+	var wg sync.WaitGroup
+	for i := range all {
+		wg.Go(func() { all[i], errs[i] = c.token(token, form) })
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		c.t.Fatal(err)
+	}
+	for _, got := range all {
+		if got.Access == old.Access || got.Refresh == old.Refresh || got.Access != all[0].Access || got.Refresh != all[0].Refresh {
+			c.t.Fatalf("of %d refreshes at once one got other tokens", len(all))
+		}
+	}
+	return all[0]
+}

@@ -1,0 +1,282 @@
+package app
+
+import (
+	"context"
+	"crypto/x509"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"os"
+	"strings"
+	"time"
+
+	"satchel/auth/github"
+	"satchel/auth/mail"
+	"satchel/auth/oauth"
+	"satchel/auth/oidc"
+	"satchel/auth/oidc/access"
+	"satchel/auth/passkey"
+	"satchel/internal/clientaddr"
+	"satchel/internal/config"
+	"satchel/internal/egress"
+	"satchel/internal/fault"
+	"satchel/internal/ratelimit"
+	"satchel/internal/space"
+	"satchel/web"
+)
+
+// front is how people and clients come in: the pages, and either the built-in
+// authorization server or another issuer's tokens.
+type front struct {
+	oauth     *oauth.Server    // nil with another issuer
+	access    *access.Verifier // nil without
+	pages     *web.Server
+	documents *http.Client // of client metadata
+	addresses *clientaddr.Resolver
+	limits    limits
+}
+
+// limits bound what an address may ask for without a token.
+type limits struct {
+	general, discovery, tokens, registration, mail *ratelimit.Limiter
+}
+
+func newLimits(a config.Auth) limits {
+	general := ratelimit.Options{PerMinute: a.Rate, Burst: a.Burst}
+	// What clients look up before they connect costs next to nothing, and a
+	// building full of them may share an address.
+	discovery := ratelimit.Options{PerMinute: 10 * a.Rate, Burst: 10 * a.Burst}
+	hourly := func(n float64) ratelimit.Options {
+		return ratelimit.Options{PerMinute: n / 60, Burst: max(1, int(n/2))}
+	}
+	return limits{
+		general: ratelimit.New(general), tokens: ratelimit.New(general), discovery: ratelimit.New(discovery),
+		registration: ratelimit.New(hourly(a.RegistrationRate)), mail: ratelimit.New(hourly(a.MailRate)),
+	}
+}
+
+// allow counts a request without a token.
+func (f *front) allow(r *http.Request, what string) (time.Duration, bool) {
+	l := f.limits.general
+	switch what {
+	case oauth.LimitMetadata:
+		l = f.limits.discovery
+	case oauth.LimitRegister:
+		l = f.limits.registration
+	case "mail":
+		l = f.limits.mail
+	}
+	return l.Allow(clientaddr.Key(f.addresses.Of(r)))
+}
+
+// openFront makes the front of a server whose addresses are known.
+func (s *Server) openFront() (err error) {
+	cfg := s.Config
+	var trusted []netip.Prefix
+	for _, n := range cfg.Server.TrustedProxies {
+		p, err := netip.ParsePrefix(n)
+		if err != nil {
+			return fmt.Errorf("server.trusted_proxies: %w", err) // the configuration has checked it
+		}
+		trusted = append(trusted, p)
+	}
+	f := &s.front
+	f.addresses, f.limits = clientaddr.New(trusted), newLimits(cfg.Auth)
+	if cfg.Auth.Issuer.URL != "" {
+		err = s.openIssuer()
+	} else {
+		err = s.openAuthorizationServer()
+	}
+	if err != nil {
+		return err
+	}
+	return s.openPages()
+}
+
+func (s *Server) openAuthorizationServer() (err error) {
+	a := s.Config.Auth
+	// Clients name these documents, so that none may be on a network of ours,
+	// whatever remotes may be.
+	s.documents = egress.NewClient(egress.Options{Logger: s.Log.With("part", "egress")}, nil)
+	cache := a.DocumentCache
+	if cache == 0 {
+		cache = -1
+	}
+	s.oauth, err = oauth.New(oauth.Options{
+		Issuer: s.issuer, Resource: s.resource(), Aliases: s.aliases(),
+		Store: s.Accounts, HTTP: s.documents,
+		Registration: a.Registration, Documents: a.ClientDocuments, DocumentCache: cache,
+		Limit:  s.front.allow,
+		Logger: s.Log.With("part", "oauth"),
+	})
+	return err
+}
+
+func (s *Server) openIssuer() (err error) {
+	i := s.Config.Auth.Issuer
+	s.access, err = access.New(access.Options{
+		Issuer: i.URL, Resource: s.resource(), Audience: i.Audience,
+		Algorithms: i.Algorithms, Types: i.Types, ClientClaims: i.ClientClaims, ScopeClaims: i.ScopeClaims,
+		ReadScopes: i.ReadScopes, WriteScopes: i.WriteScopes, DefaultScopes: i.DefaultScopes, RequireClaims: i.RequireClaims,
+		EmailClaim: i.EmailClaim, VerifiedClaim: i.VerifiedClaim, NameClaim: i.NameClaim, SpaceClaim: i.SpaceClaim,
+		ClockSkew: i.ClockSkew, KeysMaxAge: i.KeysMaxAge, OutageGrace: i.OutageGrace, RequestTimeout: i.RequestTimeout,
+		Logger: s.Log.With("part", "issuer"),
+	})
+	return err
+}
+
+func (s *Server) openPages() error {
+	a := s.Config.Auth
+	o := web.Options{
+		Issuer: s.issuer, MCPURL: s.URL(), Accounts: s.Accounts, OAuth: s.oauth, People: s.people(),
+		Limit:          s.front.allow,
+		Address:        func(r *http.Request) string { return s.addresses.Of(r).String() },
+		Ended:          s.personChanged,
+		InviteLifetime: a.InviteLifetime, LinkLifetime: a.LinkLifetime,
+		Logger:  s.Log.With("part", "web"),
+		Version: s.version,
+	}
+	if a.GitHub.ClientID != "" {
+		secret, err := secretOf(a.GitHub.ClientSecret, a.GitHub.ClientSecretFile)
+		if err != nil {
+			return fmt.Errorf("auth.github: %w", err)
+		}
+		p, err := github.New(github.Options{
+			ClientID: a.GitHub.ClientID, ClientSecret: secret, URL: a.GitHub.URL, NeedOrgs: len(a.AllowGitHubOrgs) > 0,
+			Logger: s.Log.With("part", "github"),
+		})
+		if err != nil {
+			return err
+		}
+		o.GitHub = p
+	}
+	if a.OIDC.URL != "" {
+		secret, err := secretOf(a.OIDC.ClientSecret, a.OIDC.ClientSecretFile)
+		if err != nil {
+			return fmt.Errorf("auth.oidc: %w", err)
+		}
+		p, err := oidc.New(oidc.Options{
+			Issuer: a.OIDC.URL, ClientID: a.OIDC.ClientID, ClientSecret: secret, Label: a.OIDC.Label, Scopes: a.OIDC.Scopes,
+			Logger: s.Log.With("part", "oidc"),
+		})
+		if err != nil {
+			return err
+		}
+		o.OIDC = p
+	}
+	switch p, err := passkey.New(passkey.Options{Origin: s.issuer, Name: "Satchel"}); {
+	case err == nil:
+		o.Passkeys = p
+	case fault.CodeOf(err) != fault.Unavailable: // an address has no passkeys
+		return err
+	}
+	if a.Mail.URL != "" {
+		m, err := newMailer(a.Mail)
+		if err != nil {
+			return err
+		}
+		o.Mail = m
+	}
+	var err error
+	s.pages, err = web.New(o)
+	return err
+}
+
+func newMailer(m config.Mail) (*mail.Mailer, error) {
+	o := mail.Options{URL: m.URL, From: m.From}
+	if m.PasswordFile != "" {
+		secret, err := secretOf("", m.PasswordFile)
+		if err != nil {
+			return nil, fmt.Errorf("auth.mail: %w", err)
+		}
+		o.Password = secret
+	}
+	if m.CAFile != "" {
+		pem, err := os.ReadFile(m.CAFile)
+		if err != nil {
+			return nil, fault.Wrap(err, fault.Invalid, "The file auth.mail.ca_file cannot be read (%s).", cause(err))
+		}
+		if o.RootCAs, err = x509.SystemCertPool(); err != nil {
+			o.RootCAs = x509.NewCertPool()
+		}
+		if !o.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fault.New(fault.Invalid, "The file auth.mail.ca_file holds no certificate.")
+		}
+	}
+	return mail.New(o)
+}
+
+// secretOf is a secret, or what the file of it holds.
+func secretOf(secret, file string) (string, error) {
+	if file == "" {
+		return secret, nil
+	}
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return "", fault.Wrap(err, fault.Invalid, "The file %s cannot be read (%s).", file, cause(err))
+	}
+	return strings.TrimSpace(string(b)), nil
+}
+
+func (s *Server) people() people {
+	return people{accounts: s.Accounts, admin: s.Admin, allow: allowList(s.Config.Auth)}
+}
+
+// personChanged ends what a page took from somebody the right to.
+func (s *Server) personChanged(ctx context.Context, user space.UserID) {
+	ctx = context.WithoutCancel(ctx)
+	if _, err := s.Accounts.User(ctx, user); fault.CodeOf(err) == fault.NotFound {
+		if err := s.Admin.UserRemoved(ctx, user); err != nil {
+			s.Log.Error("end what a removed user leaves", "user", user, "err", err)
+		}
+		return
+	}
+	s.recheck(ctx)
+}
+
+// resourceMetadata serves RFC 9728's document. Clients compare the resource with
+// what their user typed, so that each name of ours has a document of its own.
+func (s *Server) resourceMetadata() http.Handler {
+	servers := []string{s.issuer}
+	if s.Config.Auth.Issuer.URL != "" {
+		servers = []string{s.Config.Auth.Issuer.URL}
+	}
+	byOrigin := map[string]http.Handler{}
+	for _, o := range append([]string{s.issuer}, s.local...) {
+		byOrigin[o] = oauth.ResourceMetadata(o+"/mcp", servers)
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if wait, ok := s.front.allow(r, oauth.LimitMetadata); !ok {
+			w.Header().Set("Retry-After", fmt.Sprint(max(1, int(wait.Seconds()+1))))
+			http.Error(w, "Too many requests. Try again later.", http.StatusTooManyRequests)
+			return
+		}
+		byOrigin[s.at(r.Host)].ServeHTTP(w, r)
+	})
+}
+
+// resourceMetadataURL is where that document is, for a request's challenge.
+func (s *Server) resourceMetadataURL(r *http.Request) string {
+	return s.at(r.Host) + "/.well-known/oauth-protected-resource/mcp"
+}
+
+// guess counts a request whose token proves nobody.
+func (f *front) guess(r *http.Request) (time.Duration, bool) {
+	return f.limits.tokens.Allow(clientaddr.Key(f.addresses.Of(r)))
+}
+
+// close ends what the front does by itself.
+func (f *front) close() {
+	if f.pages != nil {
+		f.pages.Close()
+	}
+	if f.oauth != nil {
+		f.oauth.Close()
+	}
+	if f.access != nil {
+		f.access.Close()
+	}
+	if f.documents != nil {
+		f.documents.CloseIdleConnections()
+	}
+}

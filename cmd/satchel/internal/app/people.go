@@ -1,0 +1,114 @@
+package app
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"satchel/auth"
+	"satchel/auth/store"
+	"satchel/cmd/satchel/internal/admin"
+	"satchel/internal/config"
+	"satchel/internal/fault"
+)
+
+// allowList is who may become a user without an invitation.
+func allowList(a config.Auth) auth.AllowList {
+	return auth.AllowList{Emails: a.AllowEmails, Domains: a.AllowDomains, GitHubUsers: a.AllowGitHubUsers, GitHubOrgs: a.AllowGitHubOrgs}
+}
+
+// people makes users of those who may become ones.
+type people struct {
+	accounts *store.Store
+	admin    *admin.Local
+	allow    auth.AllowList
+}
+
+// Admit makes a user with a space of their own: who holds an open invitation,
+// which the caller then accepts for them, or whom the allow list names. name is
+// what they wish to be called; where it is empty or taken they get one like it.
+func (p people) Admit(ctx context.Context, c auth.Claimant, invitation, name string) (store.User, error) {
+	n := store.NewUser{Display: display(c.Name), Email: c.Email}
+	by := store.Actor{Via: "sign-in"}
+	if invitation != "" {
+		if _, err := p.accounts.PeekInvitation(ctx, invitation); err != nil {
+			return store.User{}, err
+		}
+		n.Admitted, by.Via = "invitation", "invitation"
+	} else {
+		entry, ok := p.allow.Admits(c)
+		if !ok {
+			return store.User{}, fault.New(fault.Forbidden, "Nobody here knows you yet. Ask whoever runs this server for an invitation.")
+		}
+		n.Admitted = entry
+	}
+	if c.Issuer != "" {
+		n.Identity = &store.Identity{Issuer: c.Issuer, Subject: c.Subject, Email: c.Email, Label: label(c)}
+	}
+	wished := name != ""
+	if !wished {
+		name = nameOf(c)
+	}
+	for try := 1; ; try++ {
+		n.Name = name
+		if try > 1 {
+			n.Name = strings.TrimRight(name[:min(len(name), store.MaxNameBytes-4)], "-_.") + "-" + strconv.Itoa(try)
+		}
+		u, err := p.admin.AdmitUser(ctx, by, n)
+		if fault.CodeOf(err) != fault.Conflict {
+			return u, err
+		}
+		if c.Issuer != "" {
+			// They may have come in by another request of theirs meanwhile.
+			if u, err := p.accounts.UserByIdentity(ctx, c.Issuer, c.Subject); err == nil {
+				return u, nil
+			}
+		}
+		if wished || try == 50 {
+			return store.User{}, err
+		}
+	}
+}
+
+// label is what a sign-in is called in lists.
+func label(c auth.Claimant) string {
+	for _, s := range []string{c.GitHubLogin, c.Email, c.Login, c.Name} {
+		if s = display(s); s != "" {
+			return s
+		}
+	}
+	return c.Subject
+}
+
+// maxDisplay bounds a person's name, in characters.
+const maxDisplay = 60
+
+// display is a name that a provider tells, fit to be shown.
+func display(s string) string {
+	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r <= ' ' || !strconv.IsGraphic(r) || r == '\u00a0' }), " ")
+	if r := []rune(s); len(r) > maxDisplay {
+		s = strings.TrimSpace(string(r[:maxDisplay]))
+	}
+	return s
+}
+
+// nameOf makes a user name of what is known of somebody.
+func nameOf(c auth.Claimant) string {
+	local, _, _ := strings.Cut(c.Email, "@")
+	for _, s := range []string{c.GitHubLogin, c.Login, local, c.Name} {
+		var b strings.Builder
+		for _, r := range strings.ToLower(s) {
+			switch {
+			case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '-', r == '_', r == '.':
+				b.WriteRune(r)
+			case r == ' ':
+				b.WriteByte('-')
+			}
+		}
+		name := strings.Trim(b.String(), "-_.")
+		if name = name[:min(len(name), store.MaxNameBytes)]; name != "" {
+			return name
+		}
+	}
+	return "person"
+}

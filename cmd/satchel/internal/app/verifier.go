@@ -1,0 +1,43 @@
+package app
+
+import (
+	"context"
+	"strings"
+
+	"satchel/auth"
+	"satchel/auth/oidc/access"
+	"satchel/auth/store"
+	"satchel/internal/fault"
+)
+
+// verifier proves every kind of bearer token that the configuration lets clients
+// bring: API keys always, and the tokens of one authorization server, ours or
+// another issuer's.
+type verifier struct {
+	accounts *store.Store
+	resource string
+	issuer   *access.Verifier // nil: ours
+	people   people
+}
+
+// Verify implements auth.Verifier.
+func (v verifier) Verify(ctx context.Context, bearer string) (auth.Principal, error) {
+	switch {
+	case strings.HasPrefix(bearer, string(auth.KindAccess)) && v.issuer == nil:
+		return v.accounts.VerifyAccess(ctx, bearer, v.resource)
+	case strings.HasPrefix(bearer, string(auth.KindKey)) || v.issuer == nil:
+		return v.accounts.Verify(ctx, bearer)
+	}
+	who, claimant, err := v.issuer.Verify(ctx, bearer)
+	if err != nil {
+		return auth.Principal{}, err
+	}
+	p, err := v.accounts.External(ctx, who)
+	if fault.CodeOf(err) != fault.NotFound {
+		return p, err
+	}
+	if _, err := v.people.Admit(ctx, claimant, "", ""); err != nil {
+		return auth.Principal{}, err
+	}
+	return v.accounts.External(ctx, who)
+}

@@ -1,0 +1,240 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"satchel/cmd/satchel/internal/admin"
+	"satchel/internal/space"
+)
+
+func loginLinkCommand() *command {
+	return &command{name: "login-link", short: "make a link that signs a person in once",
+		long: `
+Whoever opens the link first is signed in as that person, so hand it to nobody
+else. It ends after auth.link_lifetime, and when another is made.`,
+		setup: func(fs *pflag.FlagSet) runner {
+			user := fs.String("user", "", "who is signed in (default: the first admin)")
+			return func(ctx context.Context, c *call, _ []string) error {
+				return c.admin(ctx, func(s admin.Service) error {
+					l, err := s.LoginLink(ctx, *user)
+					if err != nil {
+						return err
+					}
+					return c.answer(l, func() {
+						c.printf("%s\n", l.URL)
+						c.note("It signs %s in once, until %s.\n", l.User, day(l.Expires))
+					})
+				})
+			}
+		}}
+}
+
+// roleFlag is the flag of a member's role, and what reads it.
+func roleFlag(fs *pflag.FlagSet) func() (space.Role, error) {
+	role := fs.String("role", "editor", "what they may do there: editor, or reader")
+	return func() (space.Role, error) {
+		if r := space.Role(*role); r == space.Editor || r == space.Reader {
+			return r, nil
+		}
+		return "", usage("--role %q is not editor or reader", *role)
+	}
+}
+
+func inviteCommand() *command {
+	return &command{name: "invite", short: "invitations", sub: []*command{
+		{name: "create", short: "make a link with which somebody becomes a user, or a member of a space",
+			setup: func(fs *pflag.FlagSet) runner {
+				by := fs.String("user", "", "who invites (default: the first admin)")
+				share := fs.Bool("share", false, "invite to a space of theirs too")
+				name := fs.String("space", "", "which space (default: their first)")
+				role := roleFlag(fs)
+				isAdmin := fs.Bool("admin", false, "let who accepts administer this Satchel")
+				note := fs.String("note", "", "whom it is for, to know it again")
+				return func(ctx context.Context, c *call, _ []string) error {
+					r := admin.InviteRequest{By: *by, Share: *share || *name != "", Space: *name, Admin: *isAdmin, Note: *note}
+					var err error
+					if r.Role, err = role(); err != nil {
+						return err
+					}
+					if !r.Share && fs.Changed("role") {
+						return usage("--role is for a space: add --share or --space NAME")
+					}
+					return c.admin(ctx, func(s admin.Service) error {
+						l, err := s.Invite(ctx, r)
+						if err != nil {
+							return err
+						}
+						return c.answer(l, func() {
+							c.printf("%s\n", l.URL)
+							c.note("Whoever opens it first may accept it, until %s.\n", day(l.Expires))
+						})
+					})
+				}
+			}},
+		{name: "list", short: "list the invitations that are open",
+			setup: func(*pflag.FlagSet) runner {
+				return func(ctx context.Context, c *call, _ []string) error {
+					return c.admin(ctx, func(s admin.Service) error {
+						rows, err := s.Invitations(ctx)
+						if err != nil {
+							return err
+						}
+						return c.answer(orEmpty(rows), func() {
+							table(c.Stdout, "ID\tBY\tTO\tEXPIRES\tNOTE", rows, func(i admin.Invitation) string {
+								to := "the server"
+								if i.Space != "" {
+									to = fmt.Sprintf("%s as %s", i.Space, i.Role)
+								}
+								if i.Admin {
+									to += ", as admin"
+								}
+								return fmt.Sprintf("%s\t%s\t%s\t%s\t%s", i.ID, i.By, to, day(i.Expires), i.Note)
+							})
+						})
+					})
+				}
+			}},
+		{name: "revoke", args: "ID", positional: 1, short: "end an invitation",
+			setup: func(*pflag.FlagSet) runner {
+				return func(ctx context.Context, c *call, args []string) error {
+					return c.done(ctx, "revoked", args[0], "Revoked "+args[0], func(s admin.Service) error { return s.RevokeInvitation(ctx, args[0]) })
+				}
+			}},
+	}}
+}
+
+// done does an act that answers nothing, and says so: {"KEY": VALUE} as JSON.
+func (c *call) done(ctx context.Context, key, value, said string, act func(s admin.Service) error) error {
+	return c.admin(ctx, func(s admin.Service) error {
+		if err := act(s); err != nil {
+			return err
+		}
+		return c.answer(map[string]string{key: value}, func() { c.printf("%s.\n", said) })
+	})
+}
+
+// userAccountCommands are those of `satchel user` beside add, list and remove.
+func userAccountCommands() []*command {
+	return []*command{
+		{name: "promote", args: "NAME", positional: 1, short: "make a person an admin",
+			setup: func(*pflag.FlagSet) runner {
+				return func(ctx context.Context, c *call, args []string) error {
+					return c.done(ctx, "admin", args[0], args[0]+" is an admin", func(s admin.Service) error { return s.SetAdmin(ctx, args[0], true) })
+				}
+			}},
+		{name: "demote", args: "NAME", positional: 1, short: "make an admin a member",
+			setup: func(*pflag.FlagSet) runner {
+				return func(ctx context.Context, c *call, args []string) error {
+					return c.done(ctx, "member", args[0], args[0]+" is a member", func(s admin.Service) error { return s.SetAdmin(ctx, args[0], false) })
+				}
+			}},
+		{name: "signout", args: "NAME", positional: 1, short: "sign a person out of every browser; their clients stay connected",
+			setup: func(*pflag.FlagSet) runner {
+				return func(ctx context.Context, c *call, args []string) error {
+					return c.admin(ctx, func(s admin.Service) error {
+						n, err := s.SignOut(ctx, args[0])
+						if err != nil {
+							return err
+						}
+						return c.answer(map[string]int{"sessions": n}, func() { c.printf("Ended %d sessions of %s.\n", n, args[0]) })
+					})
+				}
+			}},
+	}
+}
+
+// spaceAccountCommands are those of `satchel space` about whose it is.
+func spaceAccountCommands() []*command {
+	owner := func(fs *pflag.FlagSet) *admin.SpaceRequest {
+		r := &admin.SpaceRequest{}
+		fs.StringVar(&r.User, "user", "", "whose space (default: the first admin's)")
+		fs.StringVar(&r.Name, "space", "", "which space (default: their first)")
+		return r
+	}
+	return []*command{
+		{name: "create", args: "NAME", positional: 1, short: "make a person a further space",
+			setup: func(fs *pflag.FlagSet) runner {
+				user := fs.String("user", "", "whose space (default: the first admin's)")
+				return func(ctx context.Context, c *call, args []string) error {
+					return c.admin(ctx, func(s admin.Service) error {
+						sp, err := s.CreateSpace(ctx, admin.SpaceRequest{User: *user, Name: args[0]})
+						if err != nil {
+							return err
+						}
+						return c.answer(sp, func() { c.printf("Made the space %s of %s.\n", sp.Name, sp.Owner) })
+					})
+				}
+			}},
+		{name: "members", short: "list the members of a space",
+			setup: func(fs *pflag.FlagSet) runner {
+				r := owner(fs)
+				return func(ctx context.Context, c *call, _ []string) error {
+					return c.admin(ctx, func(s admin.Service) error {
+						rows, err := s.Members(ctx, *r)
+						if err != nil {
+							return err
+						}
+						return c.answer(orEmpty(rows), func() {
+							table(c.Stdout, "NAME\tROLE\tSINCE", rows, func(m admin.Member) string {
+								return fmt.Sprintf("%s\t%s\t%s", m.Name, m.Role, day(m.Added))
+							})
+						})
+					})
+				}
+			}},
+		{name: "share", args: "NAME", positional: 1, short: "make a person a member of a space, or change their role",
+			setup: func(fs *pflag.FlagSet) runner {
+				r := owner(fs)
+				role := roleFlag(fs)
+				return func(ctx context.Context, c *call, args []string) error {
+					as, err := role()
+					if err != nil {
+						return err
+					}
+					return c.done(ctx, "member", args[0], fmt.Sprintf("%s is a member, as %s", args[0], as), func(s admin.Service) error {
+						return s.SetMember(ctx, admin.MemberRequest{SpaceRequest: *r, Member: args[0], Role: as})
+					})
+				}
+			}},
+		{name: "unshare", args: "NAME", positional: 1, short: "end a membership; what their clients were given of the space ends at once",
+			setup: func(fs *pflag.FlagSet) runner {
+				r := owner(fs)
+				return func(ctx context.Context, c *call, args []string) error {
+					return c.done(ctx, "removed", args[0], args[0]+" is no member any more", func(s admin.Service) error {
+						return s.RemoveMember(ctx, admin.MemberRequest{SpaceRequest: *r, Member: args[0]})
+					})
+				}
+			}},
+	}
+}
+
+func auditCommand() *command {
+	return &command{name: "audit", short: "list who signed in, what was granted, and what admins did",
+		setup: func(fs *pflag.FlagSet) runner {
+			limit := fs.Int("limit", 50, "how many of the newest acts (at most 1000)")
+			return func(ctx context.Context, c *call, _ []string) error {
+				if *limit < 1 || *limit > 1000 {
+					return usage("--limit must be from 1 to 1000")
+				}
+				return c.admin(ctx, func(s admin.Service) error {
+					rows, err := s.Audit(ctx, *limit)
+					if err != nil {
+						return err
+					}
+					return c.answer(orEmpty(rows), func() {
+						table(c.Stdout, "WHEN\tWHO\tVIA\tACT\tDETAIL", rows, func(e admin.AuditEntry) string {
+							detail := e.Detail
+							if detail == "null" {
+								detail = ""
+							}
+							return strings.Join([]string{day(e.At), e.User, e.Via, e.Action, detail}, "\t")
+						})
+					})
+				})
+			}
+		}}
+}
