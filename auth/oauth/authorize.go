@@ -17,8 +17,9 @@ const (
 	maxState    = 4096
 	maxScope    = 1024 // bytes of the parameter
 	maxResource = 8    // resource parameters
-	// RFC 7636 sections 4.1 and 4.2.
-	minChallenge, maxChallenge = 43, 128
+	// challengeSize is of a SHA-256 in base64url; a verifier may be longer (RFC
+	// 7636 sections 4.1 and 4.2).
+	challengeSize, maxVerifier = 43, 128
 )
 
 // PageError is an authorization request that is shown to the person and never
@@ -155,8 +156,8 @@ func (s *Server) check(r *Request, q url.Values) (code, description string) {
 		return "invalid_request", "code_challenge is missing: PKCE is required."
 	case q.Get("code_challenge_method") != "S256":
 		return "invalid_request", "code_challenge_method must be S256."
-	case !isPKCE(r.Challenge):
-		return "invalid_request", "code_challenge must have 43 to 128 unreserved characters."
+	case len(r.Challenge) != challengeSize || !isVerifier(r.Challenge) || strings.ContainsAny(r.Challenge, ".~"):
+		return "invalid_request", "code_challenge must be a SHA-256 in base64url without padding."
 	}
 	if len(q["resource"]) > maxResource {
 		return "invalid_target", "Too many resources are named."
@@ -172,9 +173,9 @@ func (s *Server) check(r *Request, q url.Values) (code, description string) {
 	return "", ""
 }
 
-// isPKCE tells whether s has the form of a verifier or a challenge of RFC 7636.
-func isPKCE(s string) bool {
-	if len(s) < minChallenge || len(s) > maxChallenge {
+// isVerifier tells whether s has the form of RFC 7636 section 4.1.
+func isVerifier(s string) bool {
+	if len(s) < challengeSize || len(s) > maxVerifier {
 		return false
 	}
 	for i := range len(s) {

@@ -6,6 +6,8 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"maps"
 	"net"
 	"net/http"
@@ -40,10 +42,12 @@ type vendor struct {
 func newVendor(t *testing.T, h http.HandlerFunc) *vendor {
 	t.Helper()
 	v := &vendor{}
-	v.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	v.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v.asked.Add(1)
 		h(w, r)
 	}))
+	v.Config.ErrorLog = log.New(io.Discard, "", 0)
+	v.StartTLS()
 	t.Cleanup(v.Close)
 	return v
 }
@@ -161,6 +165,7 @@ func TestDocumentsThatAreRefused(t *testing.T) {
 			fmt.Fprint(w, "{")
 			w.(http.Flusher).Flush()
 			<-r.Context().Done()
+			panic(http.ErrAbortHandler) // or it would end as if it were whole
 		}, 503},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -75,7 +75,7 @@ func (s *Server) redeem(r *http.Request, form url.Values, client, resource strin
 	switch {
 	case code == "" || verifier == "" || redirect == "":
 		return auth.Tokens{}, &protocolError{"invalid_request", "code, code_verifier and redirect_uri are required."}
-	case !isVisible(code, maxToken) || !isVisible(redirect, maxURL) || !isPKCE(verifier):
+	case !isVisible(code, maxToken) || !isVisible(redirect, maxURL) || !isVerifier(verifier):
 		return auth.Tokens{}, &protocolError{"invalid_grant", "The code, the code_verifier or the redirect_uri is malformed."}
 	}
 	return s.o.Store.Redeem(r.Context(), auth.Redemption{
