@@ -126,7 +126,6 @@ func newDocuments(o Options) *documents {
 	client := *o.HTTP
 	// The draft, section 5: a redirect is not followed.
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	client.Jar = nil
 	d.http = &client
 	return d
 }

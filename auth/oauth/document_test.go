@@ -149,7 +149,7 @@ func TestDocumentsThatAreRefused(t *testing.T) {
 		{"another flow", with(`"client_name"`, `"grant_types":["client_credentials"],"client_name"`), 400},
 		{"Attack: too large", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
-			fmt.Fprint(w, `{"x":"`, strings.Repeat("a", 64<<10), `"}`)
+			fmt.Fprint(w, documentOf(documentID), strings.Repeat(" ", 64<<10))
 		}, 400},
 		{"Attack: no end", func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "application/json")

@@ -79,7 +79,7 @@ func normalResource(s string) (string, bool) {
 		return "", false
 	}
 	u, err := parseURL(s)
-	if err != nil || u.scheme != "https" && u.scheme != "http" || u.userinfo || u.host == "" || strings.ContainsAny(s, "?#") {
+	if err != nil || u.scheme != "https" && u.scheme != "http" || u.host == "" || strings.ContainsAny(s, "?#") {
 		return "", false
 	}
 	host := strings.ToLower(u.host)

@@ -194,6 +194,7 @@ func TestNewRefuses(t *testing.T) {
 		{"an issuer with a slash", func(o *oauth.Options) { o.Issuer = issuer + "/" }},
 		{"an issuer that is none", func(o *oauth.Options) { o.Issuer = "satchel.example" }},
 		{"a resource that is none", func(o *oauth.Options) { o.Resource = "mcp" }},
+		{"a resource with a fragment", func(o *oauth.Options) { o.Resource = resource + "#x" }},
 		{"an alias that is none", func(o *oauth.Options) { o.Aliases = []string{"https://a@b/"} }},
 		{"documents without a client", func(o *oauth.Options) { o.Documents = true }},
 	} {
