@@ -108,11 +108,12 @@ func (s *Service) FinishSignIn(data, response []byte, find func(credentialID, us
 	var unknown error // of find, which go-webauthn flattens to a text
 	_, c, err := s.rp.ValidatePasskeyLogin(func(rawID, userHandle []byte) (webauthn.User, error) {
 		u, err := find(rawID, userHandle)
-		if err != nil {
-			unknown = err
-			return nil, err
+		var o owner
+		if err == nil {
+			o, err = ownerOf(u)
 		}
-		return ownerOf(u)
+		unknown = err
+		return o, err
 	}, session, parsed)
 	switch {
 	case unknown != nil && fault.CodeOf(unknown) == fault.NotFound:
