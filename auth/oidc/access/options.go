@@ -64,8 +64,8 @@ type Options struct {
 	// keys; default 10 seconds.
 	RequestTimeout time.Duration
 	// RefetchEvery and RefetchBurst bound the fetches that tokens with an unknown key
-	// cause: so many at once, and one more after each such time; default 10 seconds
-	// and 3.
+	// cause: so many at once, and one more after each such time; default 5 seconds
+	// and 10.
 	RefetchEvery time.Duration
 	RefetchBurst int
 
@@ -94,9 +94,9 @@ func (o Options) withDefaults() Options {
 	}
 	duration(&o.KeysMaxAge, 15*time.Minute)
 	duration(&o.RequestTimeout, 10*time.Second)
-	duration(&o.RefetchEvery, 10*time.Second)
+	duration(&o.RefetchEvery, 5*time.Second)
 	if o.RefetchBurst == 0 {
-		o.RefetchBurst = 3
+		o.RefetchBurst = 10
 	}
 	if o.HTTP == nil {
 		o.HTTP = &http.Client{}
