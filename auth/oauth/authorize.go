@@ -76,8 +76,9 @@ type Request struct {
 	// Resource is always the server's own.
 	Resource  string
 	Challenge string
-	// Known: the client is a pinned one of a vendor's. The name of others is
-	// their own claim.
+	// Known: the client is a pinned one of a vendor's, and the browser goes to
+	// that vendor. Any other name is a claim: on the person's own machine any
+	// program may say that it is Claude Code.
 	Known bool
 }
 
@@ -110,7 +111,7 @@ func (s *Server) Authorize(ctx context.Context, q url.Values) (*Request, error) 
 	}
 	r := &Request{
 		Client: client, RedirectURI: redirect, State: q.Get("state"), Resource: s.o.Resource,
-		Challenge: q.Get("code_challenge"), Known: known, Loopback: u.scheme == "http",
+		Challenge: q.Get("code_challenge"), Known: known && u.scheme == "https", Loopback: u.scheme == "http",
 	}
 	switch u.scheme {
 	case "https", "http":
