@@ -25,6 +25,7 @@ type Auth struct {
 	SessionLifetime time.Duration
 	LinkLifetime    time.Duration
 	InviteLifetime  time.Duration
+	MembersInvite   bool
 
 	Registration     bool
 	MaxClients       int
@@ -119,6 +120,8 @@ func authKeys() []key {
 			func(c *Config) *time.Duration { return &c.Auth.LinkLifetime }, durations(time.Second, 30*day)),
 		row("auth.invite_lifetime", "How long an invitation is good.", duration, 7*day,
 			func(c *Config) *time.Duration { return &c.Auth.InviteLifetime }, durations(time.Second, 365*day)),
+		row("auth.members_invite", "Whether who is no admin may invite people that are no users yet, to a space of theirs; else only an admin lets new people in.", boolean, true,
+			func(c *Config) *bool { return &c.Auth.MembersInvite }),
 
 		row("auth.registration", "Whether clients may register themselves, as Cursor and others must.", boolean, true,
 			func(c *Config) *bool { return &c.Auth.Registration }),

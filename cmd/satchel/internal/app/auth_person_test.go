@@ -134,9 +134,14 @@ func (b *browser) consent(authorize string) *url.URL {
 	if page.away != nil {
 		return page.away
 	}
-	// To a scheme of the client's own a page can only link.
-	for a := range elements(page.body, "a") {
-		if u, err := url.Parse(attr(a, "href")); err == nil && u.IsAbs() && u.Scheme != "http" && u.Scheme != "https" {
+	// To a scheme of the client's own, and where the client's page redirects to
+	// one, a page leads by itself.
+	for m := range elements(page.body, "meta") {
+		if _, to, ok := strings.Cut(attr(m, "content"), "0;url="); ok && attr(m, "http-equiv") == "refresh" {
+			u, err := url.Parse(to)
+			if err != nil {
+				b.t.Fatal(err)
+			}
 			return u
 		}
 	}
@@ -234,7 +239,11 @@ func (d *frontDoor) RoundTrip(r *http.Request) (*http.Response, error) {
 	if got := r.URL.Scheme + "://" + r.URL.Host; got != d.origin {
 		return nil, errors.New("a request to " + got + ", which is not the server's origin " + d.origin)
 	}
-	r = r.Clone(r.Context())
-	r.Host, r.URL.Scheme = r.URL.Host, "http"
-	return d.direct.RoundTrip(r)
+	behind := r.Clone(r.Context())
+	behind.Host, behind.URL.Scheme = r.URL.Host, "http"
+	res, err := d.direct.RoundTrip(behind)
+	if err == nil {
+		res.Request = r
+	}
+	return res, err
 }

@@ -219,7 +219,7 @@ func secretOf(secret, file string) (string, error) {
 }
 
 func (s *Server) people() people {
-	return people{accounts: s.Accounts, admin: s.Admin, allow: allowList(s.Config.Auth)}
+	return people{accounts: s.Accounts, admin: s.Admin, allow: allowList(s.Config.Auth), membersInvite: s.Config.Auth.MembersInvite}
 }
 
 // personChanged ends what a page took from somebody the right to.

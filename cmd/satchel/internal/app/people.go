@@ -22,6 +22,8 @@ type people struct {
 	accounts *store.Store
 	admin    *admin.Local
 	allow    auth.AllowList
+	// membersInvite lets those in whom somebody invites who is no admin.
+	membersInvite bool
 }
 
 // Admit makes a user with a space of their own: who holds an open invitation,
@@ -31,8 +33,12 @@ func (p people) Admit(ctx context.Context, c auth.Claimant, invitation, name str
 	n := store.NewUser{Display: display(c.Name), Email: c.Email}
 	by := store.Actor{Via: "sign-in"}
 	if invitation != "" {
-		if _, err := p.accounts.PeekInvitation(ctx, invitation); err != nil {
+		inv, err := p.accounts.PeekInvitation(ctx, invitation)
+		if err != nil {
 			return store.User{}, err
+		}
+		if by, err := p.accounts.User(ctx, inv.By); err != nil || !by.Admin && !p.membersInvite {
+			return store.User{}, fault.New(fault.Forbidden, "This invitation is for people who are users already. Ask an admin of this server for one that lets you in.")
 		}
 		n.Admitted, by.Via = "invitation", "invitation"
 	} else {
