@@ -24,11 +24,11 @@ export function program() {
 // integration never skips them.
 export const missing = process.env.CI || program() ? false : 'there is no Chromium: run scripts/install e2e, or set E2E_CHROMIUM';
 
-export async function launch(after) {
+export async function launch(later) {
   const executablePath = program();
   assert.ok(executablePath, 'there is no Chromium: run scripts/install e2e, or set E2E_CHROMIUM');
   const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
-  after(() => browser.close());
+  later(() => browser.close());
   return browser;
 }
 

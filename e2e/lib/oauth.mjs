@@ -6,9 +6,18 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { Server, remove, satchel, tempDir } from './server.mjs';
 
-// serve starts a server in a directory of its own, without sandboxes, and ends
-// it with the test file. lifetime is an access token's.
-export async function serve(after, { lifetime = '7d', env = {} } = {}) {
+// cleanup collects what is to be done at the end, wherever it was begun; its run
+// does it, the last first.
+export function cleanup() {
+  const all = [];
+  const later = (f) => { all.push(f); };
+  later.run = async () => { while (all.length > 0) await all.pop()(); };
+  return later;
+}
+
+// serve starts a server in a directory of its own, without sandboxes, until the
+// end. lifetime is an access token's.
+export async function serve(later, { lifetime = '7d', env = {} } = {}) {
   const data = tempDir('satchel-auth-');
   const server = new Server(data, {
     env: {
@@ -19,7 +28,7 @@ export async function serve(after, { lifetime = '7d', env = {} } = {}) {
       ...env,
     },
   });
-  after(async () => {
+  later(async () => {
     await server.kill('SIGTERM');
     remove(data);
   });
@@ -158,11 +167,11 @@ function forms(html) {
     const form = attributes(head);
     const fields = [];
     const buttons = [];
-    for (const [, tag, a, rest] of inside.matchAll(/<(input|button|select|textarea)\b([^>]*)>((?:(?!<\/(?:button|select|textarea)>)[\s\S])*(?=<\/(?:button|select|textarea)>))?/gi)) {
-      const at = attributes(a);
+    for (const [, input, tag, other, rest] of inside.matchAll(/<input\b([^>]*)>|<(button|select|textarea)\b([^>]*)>([\s\S]*?)<\/\2>/gi)) {
+      const at = attributes(input ?? other);
       const type = (at.type ?? '').toLowerCase();
       if ('disabled' in at) continue;
-      const kind = tag.toLowerCase();
+      const kind = (tag ?? 'input').toLowerCase();
       if (kind === 'button' && (type === '' || type === 'submit')) buttons.push({ text: words(rest ?? ''), name: at.name, value: at.value ?? '', action: at.formaction });
       else if (kind === 'input' && type === 'submit') buttons.push({ text: at.value ?? '', name: at.name, value: at.value ?? '', action: at.formaction });
       else if (!at.name || kind === 'button' || type === 'button' || type === 'reset') continue;
@@ -181,7 +190,7 @@ function forms(html) {
 
 // awaitRedirect listens where a client's redirect arrives. next() is the next URL
 // that a browser was sent to.
-export async function awaitRedirect(after, { host = 'localhost', path = '/callback' } = {}) {
+export async function awaitRedirect(later, { host = 'localhost', path = '/callback' } = {}) {
   const waiting = [];
   const arrived = [];
   const listener = createServer((req, res) => {
@@ -198,7 +207,7 @@ export async function awaitRedirect(after, { host = 'localhost', path = '/callba
   listener.listen(0, host);
   await once(listener, 'listening');
   const uri = `http://${host}:${listener.address().port}${path}`;
-  after(() => { listener.closeAllConnections(); listener.close(); });
+  later(() => { listener.closeAllConnections(); listener.close(); });
   return { uri, next: () => arrived.length > 0 ? Promise.resolve(arrived.shift()) : new Promise((r) => { waiting.push(r); }) };
 }
 

@@ -21,72 +21,6 @@ import (
 	"satchel/internal/config"
 )
 
-// script is what one client sends, in its order and with its peculiarities.
-type script struct {
-	name string
-	// document is the client's id, where it has a metadata document; else register
-	// is what it registers itself with.
-	document, register string
-	redirect           string
-	// discover is set where the first request is of the stateless era.
-	discover bool
-	// wellKnown is where it looks for the resource's metadata: "" for where the
-	// challenge says.
-	wellKnown string
-	// servers are where it looks for the authorization server's metadata before
-	// the usual place; nothing is there, and it must be told so.
-	servers []string
-	scope   string     // "": what the challenge names
-	extra   url.Values // parameters of the authorization request besides
-	// noResourceInToken: the token requests do not repeat the resource.
-	noResourceInToken bool
-	// origin is of the page in which the client runs, for one that is a page.
-	origin string
-	// refreshes are sent at once.
-	refreshes int
-	// hosted: it reaches public addresses alone.
-	hosted bool
-}
-
-func scripts() []script {
-	const (
-		claude     = "https://claude.ai/oauth/mcp-oauth-client-metadata"
-		claudeCode = "https://claude.ai/oauth/claude-code-client-metadata"
-		chatGPT    = "https://chatgpt.com/oauth/client.json"
-		vsCode     = "https://vscode.dev/oauth/client-metadata.json"
-		openID     = "/.well-known/openid-configuration"
-	)
-	cursor := func(redirect string) script {
-		return script{name: "Cursor to " + redirect[:strings.Index(redirect, ":")+3], redirect: redirect,
-			register: `{"client_name":"Cursor","redirect_uris":["http://localhost:8787/callback","https://www.cursor.com/agents/mcp/oauth/callback","cursor://anysphere.cursor-mcp/oauth/callback"],
-				"grant_types":["authorization_code","refresh_token"],"response_types":["code"],"token_endpoint_auth_method":"none","application_type":"native"}`}
-	}
-	vsCodeRegisters := func(name, redirect string) script {
-		return script{name: name, redirect: redirect, noResourceInToken: true,
-			register: `{"client_name":"Visual Studio Code","client_uri":"https://code.visualstudio.com","grant_types":["authorization_code","refresh_token","urn:ietf:params:oauth:grant-type:device_code"],
-				"response_types":["code"],"redirect_uris":["https://insiders.vscode.dev/redirect","https://vscode.dev/redirect","http://127.0.0.1/","http://127.0.0.1:33418/"],"scope":"read write","token_endpoint_auth_method":"none","application_type":"native"}`}
-	}
-	return []script{
-		{name: "Claude web", document: claude, redirect: "https://claude.ai/api/mcp/auth_callback", discover: true, hosted: true, refreshes: 5},
-		{name: "Claude Code on localhost", document: claudeCode, redirect: "http://localhost:51712/callback", refreshes: 3},
-		{name: "Claude Code on 127.0.0.1", document: claudeCode, redirect: "http://127.0.0.1:3118/callback", wellKnown: "/.well-known/oauth-protected-resource/mcp"},
-		{name: "ChatGPT", document: chatGPT, redirect: "https://chatgpt.com/connector_platform_oauth_redirect", hosted: true,
-			scope: "read write openid email profile", extra: url.Values{"id_token_hint": {"x.y.z"}}, servers: []string{openID}, refreshes: 2},
-		cursor("cursor://anysphere.cursor-mcp/oauth/callback"), cursor("http://localhost:8787/callback"), cursor("https://www.cursor.com/agents/mcp/oauth/callback"),
-		vsCodeRegisters("VS Code that registers", "http://127.0.0.1:33418/"),
-		vsCodeRegisters("VS Code whose port is taken", "http://127.0.0.1:54321/"),
-		{name: "VS Code with its document", document: vsCode, redirect: "http://127.0.0.1:49876/", scope: "read write offline_access"},
-		{name: "VS Code in a browser", document: vsCode, redirect: "https://vscode.dev/redirect", hosted: true},
-		{name: "mcp-remote", redirect: "http://localhost:3335/oauth/callback", wellKnown: "/.well-known/oauth-protected-resource", refreshes: 5,
-			register: `{"redirect_uris":["http://localhost:3335/oauth/callback"],"token_endpoint_auth_method":"none","grant_types":["authorization_code","refresh_token"],"response_types":["code"],
-				"client_name":"MCP CLI Proxy","client_uri":"https://github.com/punkpeye/mcp-remote","software_id":"2e6dc280-f3c3-4e01-99a7-8181dbd1d23d","software_version":"0.15.1","scope":"read write"}`},
-		{name: "Inspector's command line", redirect: "http://127.0.0.1:6276/oauth/callback", discover: true,
-			register: `{"redirect_uris":["http://127.0.0.1:6276/oauth/callback"],"token_endpoint_auth_method":"none","grant_types":["authorization_code","refresh_token"],"response_types":["code"],"client_name":"MCP Inspector","client_uri":"https://github.com/modelcontextprotocol/inspector"}`},
-		{name: "Inspector's page", redirect: "http://localhost:6274/oauth/callback", origin: "http://localhost:6274",
-			register: `{"redirect_uris":["http://localhost:6274/oauth/callback"],"token_endpoint_auth_method":"none","grant_types":["authorization_code","refresh_token"],"response_types":["code"],"client_name":"MCP Inspector"}`},
-	}
-}
-
 // TestClientsConnectAtTheFirstTry replays what each client sends, from its first
 // 401 to a refreshed token, against a server on the person's machine and against
 // one with a public address behind a proxy.
@@ -112,7 +46,11 @@ func replayAll(t *testing.T, cfg *config.Config, public bool) {
 	if !public {
 		issuer = "http://localhost:" + r.listener.Addr().String()[strings.LastIndex(r.listener.Addr().String(), ":")+1:]
 	}
-	door := newFrontDoor(t, issuer, r.listener.Addr().String())
+	origins := []string{issuer}
+	if !public {
+		origins = append(origins, strings.TrimSuffix(r.URL(), "/mcp"))
+	}
+	door := newFrontDoor(t, r.listener.Addr().String(), origins...)
 	// All expire while the first one waits for it.
 	type connected struct {
 		replay
@@ -123,23 +61,26 @@ func replayAll(t *testing.T, cfg *config.Config, public bool) {
 		if s.hosted && !public {
 			continue
 		}
-		t.Run(s.name+" connects", func(t *testing.T) {
-			user := fmt.Sprintf("person-%d", i)
-			if _, err := r.Admin.AddUser(t.Context(), user, false); err != nil {
-				t.Fatal(err)
-			}
-			link, err := r.Admin.LoginLink(t.Context(), user)
-			if err != nil {
-				t.Fatal(err)
-			}
-			c := replay{t, s, issuer, &http.Client{Transport: door}}
-			all = append(all, connected{c, c.connect(newBrowser(t, issuer, door), link.URL)})
-		})
+		user := fmt.Sprintf("person-%d", i)
+		if _, err := r.Admin.AddUser(t.Context(), user, false); err != nil {
+			t.Fatal(err)
+		}
+		for _, origin := range origins {
+			c := replay{nil, s, issuer, origin + "/mcp", &http.Client{Transport: door}}
+			t.Run(c.name()+" connects", func(t *testing.T) {
+				link, err := r.Admin.LoginLink(t.Context(), user)
+				if err != nil {
+					t.Fatal(err)
+				}
+				c.t = t
+				all = append(all, connected{c, c.connect(newBrowser(t, issuer, door), link.URL)})
+			})
+		}
 	}
 	for _, c := range all {
-		t.Run(c.s.name+" refreshes", func(t *testing.T) {
+		t.Run(c.name()+" refreshes", func(t *testing.T) {
 			c.t = t
-			c.works(issuer+"/mcp", c.refreshed(issuer+"/mcp", c.granted).Access)
+			c.works(c.refreshed(c.granted).Access)
 		})
 	}
 }
@@ -149,7 +90,15 @@ type replay struct {
 	t      *testing.T
 	s      script
 	issuer string
+	typed  string // what the client was told to connect to
 	http   *http.Client
+}
+
+func (c replay) name() string {
+	if strings.HasPrefix(c.typed, c.issuer) {
+		return c.s.name
+	}
+	return c.s.name + ", told the address with digits,"
 }
 
 type answer struct {
@@ -273,7 +222,7 @@ var (
 
 // connect goes from the first request to one that a token lets through.
 func (c replay) connect(b *browser, link string) grant {
-	t, s, typed := c.t, c.s, c.issuer+"/mcp"
+	t, s, typed := c.t, c.s, c.typed
 
 	// The first request has no token, and the answer says where to get one.
 	first := map[string]string{"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
@@ -299,7 +248,7 @@ func (c replay) connect(b *browser, link string) grant {
 	}
 	at := metadata[1]
 	if s.wellKnown != "" {
-		at = c.issuer + s.wellKnown
+		at = strings.TrimSuffix(typed, "/mcp") + s.wellKnown
 	}
 	c.getJSON(at, &resource)
 	if resource.Resource != typed || len(resource.Servers) == 0 || resource.Servers[0] != c.issuer || slices.Contains(resource.Scopes, "offline_access") {
@@ -368,7 +317,7 @@ func (c replay) connect(b *browser, link string) grant {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.works(typed, granted.Access)
+	c.works(granted.Access)
 	return grant{server.Token, client, resource.Resource, granted}
 }
 
@@ -389,27 +338,27 @@ func (c replay) register(endpoint string) string {
 }
 
 // works opens a session with a token and lists the tools.
-func (c replay) works(endpoint, bearer string) {
+func (c replay) works(bearer string) {
 	c.t.Helper()
-	a := c.call(endpoint, bearer, "", initialize)
+	a := c.call(c.typed, bearer, "", initialize)
 	if a.status != http.StatusOK {
 		c.t.Fatalf("initialize: %s", a)
 	}
 	session := a.header.Get("Mcp-Session-Id")
-	if a := c.call(endpoint, bearer, session, `{"jsonrpc":"2.0","method":"notifications/initialized"}`); a.status != http.StatusAccepted {
+	if a := c.call(c.typed, bearer, session, `{"jsonrpc":"2.0","method":"notifications/initialized"}`); a.status != http.StatusAccepted {
 		c.t.Fatalf("notifications/initialized: %s", a)
 	}
-	if a := c.call(endpoint, bearer, session, listTools); a.status != http.StatusOK || !bytes.Contains(a.body, []byte(`"instructions"`)) {
+	if a := c.call(c.typed, bearer, session, listTools); a.status != http.StatusOK || !bytes.Contains(a.body, []byte(`"instructions"`)) {
 		c.t.Fatalf("tools/list: %s", a)
 	}
 }
 
 // refreshed waits until the token has expired, which only its refusal tells, and
 // refreshes it as often at once as the client does; all get the same.
-func (c replay) refreshed(endpoint string, old grant) tokens {
+func (c replay) refreshed(old grant) tokens {
 	c.t.Helper()
 	for {
-		a := c.send(http.MethodPost, endpoint, map[string]string{
+		a := c.send(http.MethodPost, c.typed, map[string]string{
 			"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Authorization": "Bearer " + old.Access,
 			"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "server/discover",
 		}, discover)

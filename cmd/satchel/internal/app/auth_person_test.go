@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -220,13 +221,13 @@ func words(n *html.Node) string {
 // frontDoor is a reverse proxy that speaks https to the world and leaves Host as
 // it was; every other request goes its own way. It keeps no connection.
 type frontDoor struct {
-	origin string // of the world
-	to     string // host and port of the server
-	direct *http.Transport
+	origins []string // of the world
+	direct  *http.Transport
 }
 
-func newFrontDoor(t *testing.T, origin, to string) *frontDoor {
-	d := &frontDoor{origin: origin, to: to, direct: &http.Transport{DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+// newFrontDoor leads to the host and port to.
+func newFrontDoor(t *testing.T, to string, origins ...string) *frontDoor {
+	d := &frontDoor{origins: origins, direct: &http.Transport{DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 		// A client that looked for the server anywhere else would leave this machine.
 		return (&net.Dialer{}).DialContext(ctx, network, to)
 	}}}
@@ -236,8 +237,8 @@ func newFrontDoor(t *testing.T, origin, to string) *frontDoor {
 
 // RoundTrip refuses everything that is not for the server.
 func (d *frontDoor) RoundTrip(r *http.Request) (*http.Response, error) {
-	if got := r.URL.Scheme + "://" + r.URL.Host; got != d.origin {
-		return nil, errors.New("a request to " + got + ", which is not the server's origin " + d.origin)
+	if got := r.URL.Scheme + "://" + r.URL.Host; !slices.Contains(d.origins, got) {
+		return nil, fmt.Errorf("a request to %s, which is none of the server's origins %v", got, d.origins)
 	}
 	behind := r.Clone(r.Context())
 	behind.Host, behind.URL.Scheme = r.URL.Host, "http"
