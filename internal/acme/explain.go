@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -33,7 +34,7 @@ func explain(err error, domain string) string {
 }
 
 func explainOne(err error, domain, port string) string {
-	if p := problem(err); p != nil {
+	if p := problemOf(err); p != nil {
 		if s := explainProblem(kind(p), domain, port); s != "" {
 			if p.Detail != "" && kind(p) != "rateLimited" {
 				s += " The authority says: " + clean(p.Detail)
@@ -45,6 +46,7 @@ func explainOne(err error, domain, port string) string {
 	_, unknownAuthority := errors.AsType[x509.UnknownAuthorityError](err)
 	_, otherHost := errors.AsType[x509.HostnameError](err)
 	_, path := errors.AsType[*fs.PathError](err)
+	_, link := errors.AsType[*os.LinkError](err)
 	_, network := errors.AsType[*net.OpError](err)
 	_, dns := errors.AsType[*net.DNSError](err)
 	switch {
@@ -56,7 +58,7 @@ func explainOne(err error, domain, port string) string {
 		return "The authority cannot be reached from here: let the server connect to the internet over https, and check server.acme_url."
 	case errors.Is(err, context.DeadlineExceeded):
 		return "The authority did not finish in time. It is asked again."
-	case path:
+	case path || link:
 		return "What belongs to the certificate cannot be read or written: " + err.Error() + "."
 	}
 	return "The authority did not give a certificate: " + clean(err.Error())
@@ -69,7 +71,11 @@ func explainProblem(kind, domain, port string) string {
 	case "connection":
 		return "The authority cannot connect to " + domain + " on port " + port + ": let the DNS records point to this server, and open that port in its firewall and on its router."
 	case "tls", "unauthorized", "incorrectResponse":
-		return "Another server answers for " + domain + " on port " + port + ": let all its A and AAAA records point to this one, and let no proxy in between end TLS."
+		s := "The authority finds something else than this server under " + domain + " on port " + port + ": let all its A and AAAA records point here, and that port lead to this server"
+		if port == "443" {
+			s += ", with no proxy in between that ends TLS"
+		}
+		return s + "."
 	case "caa":
 		return "A CAA record of " + domain + " does not let this authority give certificates: add it to the record, or configure another one."
 	case "rateLimited":
@@ -88,8 +94,8 @@ func explainProblem(kind, domain, port string) string {
 	return ""
 }
 
-// problem returns the authority's own words (RFC 7807) on why something failed.
-func problem(err error) *acme.Error {
+// problemOf returns the authority's own words (RFC 7807) on why something failed.
+func problemOf(err error) *acme.Error {
 	if a, ok := errors.AsType[*acme.AuthorizationError](err); ok {
 		for _, e := range a.Errors {
 			if p, ok := errors.AsType[*acme.Error](e); ok {
@@ -110,13 +116,13 @@ func kind(p *acme.Error) string {
 }
 
 func isProblem(err error, k string) bool {
-	p := problem(err)
+	p := problemOf(err)
 	return p != nil && kind(p) == k
 }
 
 // retryAfter is how long the authority asks to be left alone; 0 where it does not.
 func retryAfter(err error) time.Duration {
-	p := problem(err)
+	p := problemOf(err)
 	if p == nil {
 		return 0
 	}
