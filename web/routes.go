@@ -101,7 +101,7 @@ func (s *Server) visit(v *visit, limit string, need who, h handler) error {
 	}
 	unsafe := v.r.Method != http.MethodGet && v.r.Method != http.MethodHead
 	if unsafe {
-		if err := s.cross.Check(v.r); err != nil {
+		if err := s.sameOrigin(v.r); err != nil {
 			return fault.Wrap(err, fault.Forbidden, "The form was sent from another site, and nothing was changed. Open %s and repeat it there.", s.issuer)
 		}
 		v.r.Body = http.MaxBytesReader(v.w, v.r.Body, maxFormBytes)

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
+	"errors"
 	"net/http"
 	"strings"
 
@@ -58,6 +59,20 @@ func (s *Server) secureHeaders(w http.ResponseWriter, r *http.Request) {
 		h.Set("Strict-Transport-Security", "max-age=31536000")
 	}
 }
+
+// sameOrigin refuses what a browser sends for another site. The protection of
+// net/http compares hosts alone where a browser does not say Sec-Fetch-Site, and
+// so would take the http page of an https server, which who is on the way can
+// write.
+func (s *Server) sameOrigin(r *http.Request) error {
+	origin := r.Header.Get("Origin")
+	if r.Header.Get("Sec-Fetch-Site") == "" && origin != "" && !strings.EqualFold(origin, strings.TrimSuffix(s.issuer.String(), defaultPort(s.issuer.Scheme))) {
+		return errOrigin
+	}
+	return s.cross.Check(r)
+}
+
+var errOrigin = errors.New("the form is of another origin")
 
 // otherName ends the query of a request that was sent here from another name of the server.
 const otherName = "from-another-name"

@@ -2,6 +2,8 @@ package web_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"io"
@@ -337,7 +339,7 @@ func (w *world) link(u store.User) string {
 func request(changes ...string) string {
 	q := url.Values{
 		"response_type": {"code"}, "client_id": {"client"}, "redirect_uri": {redirect}, "state": {"s t+/=&"}, "scope": {"read write"},
-		"code_challenge": {strings.Repeat("c", 43)}, "code_challenge_method": {"S256"}, "resource": {issuer + "/mcp"},
+		"code_challenge": {challenge()}, "code_challenge_method": {"S256"}, "resource": {issuer + "/mcp"},
 	}
 	for i := 0; i+1 < len(changes); i += 2 {
 		q.Set(changes[i], changes[i+1])
@@ -370,4 +372,14 @@ func stateOf(t *testing.T, a answer) string {
 		t.Fatalf("%d: it does not lead to the provider: %s %s", a.StatusCode, location, heading(a.body))
 	}
 	return url.QueryEscape(u.Query().Get("state"))
+}
+
+func withoutOAuth(o *web.Options) { o.OAuth = nil }
+
+const verifier = "verifier-of-a-length-that-the-rfc-asks-for-0123456789"
+
+// challenge is that of the verifier (RFC 7636 section 4.2).
+func challenge() string {
+	sum := sha256.Sum256([]byte(verifier))
+	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
