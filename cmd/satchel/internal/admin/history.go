@@ -81,13 +81,15 @@ type Restored struct {
 	Refused []Refused      `json:"refused,omitempty"`
 }
 
-// spaceOf finds a person and their own space.
-func (l *Local) spaceOf(ctx context.Context, name string) (store.User, space.SpaceID, error) {
+// spaceOf finds a person and a space of theirs: NAME is their first, NAME/SPACE
+// another one.
+func (l *Local) spaceOf(ctx context.Context, ref string) (store.User, space.SpaceID, error) {
+	name, which, _ := strings.Cut(ref, "/")
 	u, err := l.user(ctx, name)
 	if err != nil {
 		return store.User{}, "", err
 	}
-	m, err := l.Accounts.FindSpace(ctx, u.ID, "")
+	m, err := l.Accounts.FindSpace(ctx, u.ID, which)
 	if err != nil {
 		return store.User{}, "", err
 	}

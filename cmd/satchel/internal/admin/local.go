@@ -307,13 +307,9 @@ func (l *Local) Spaces(ctx context.Context, user string) ([]SpaceInfo, error) {
 // ImportTool is the tool that a commit of an import names.
 const ImportTool = "import"
 
-// Import fills the person's own space.
+// Import fills a person's space.
 func (l *Local) Import(ctx context.Context, r ImportRequest, stream io.Reader, progress func(string)) (ImportResult, error) {
-	u, err := l.user(ctx, r.User)
-	if err != nil {
-		return ImportResult{}, err
-	}
-	m, err := l.Accounts.FindSpace(ctx, u.ID, "")
+	u, id, err := l.spaceOf(ctx, r.User)
 	if err != nil {
 		return ImportResult{}, err
 	}
@@ -327,7 +323,7 @@ func (l *Local) Import(ctx context.Context, r ImportRequest, stream io.Reader, p
 	default:
 		return ImportResult{}, fault.New(fault.Invalid, "%q is not a kind of import.", r.Kind)
 	}
-	res, err := l.Git.Import(ctx, m.ID, src, space.Meta{
+	res, err := l.Git.Import(ctx, id, src, space.Meta{
 		Author: author(u), Tool: ImportTool, Message: "Import " + oneLine(r.Source),
 	}, progress)
 	if failed := in.failure(); err != nil && failed != nil {

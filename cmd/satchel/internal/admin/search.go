@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"satchel/auth/store"
@@ -120,11 +121,12 @@ func (l *Local) find(ctx context.Context, f func(Finder) error) (err error) {
 
 // Search searches.
 func (l *Local) Search(ctx context.Context, r SearchRequest, progress func(string)) (answer json.RawMessage, err error) {
-	u, err := l.user(ctx, r.User)
+	name, which, _ := strings.Cut(r.User, "/")
+	u, err := l.user(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	m, err := l.Accounts.FindSpace(ctx, u.ID, "")
+	m, err := l.Accounts.FindSpace(ctx, u.ID, which)
 	if err != nil {
 		return nil, err
 	}

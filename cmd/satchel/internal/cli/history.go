@@ -12,7 +12,7 @@ import (
 	"satchel/cmd/satchel/internal/admin"
 )
 
-const whoseSpace = "whose space it is (default: the first admin)"
+const whoseSpace = "whose space it is: NAME for their first, NAME/SPACE for another (default: the first admin's)"
 
 func logCommand() *command {
 	return &command{name: "log", args: "[PATH]", optional: 1, short: "list what was changed, newest first",

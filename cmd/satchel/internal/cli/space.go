@@ -40,7 +40,7 @@ gets its content alone. A git repository comes with its history where the space
 is still as it began; else its files are added in one commit, and where both
 sides have a file both versions are kept.`,
 			setup: func(fs *pflag.FlagSet) runner {
-				user := fs.String("user", "", "whose space it is (default: the first admin)")
+				user := fs.String("user", "", whoseSpace)
 				return func(ctx context.Context, c *call, args []string) error {
 					return importSource(ctx, c, *user, args[0])
 				}
