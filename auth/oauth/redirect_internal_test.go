@@ -4,6 +4,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"satchel/internal/fault"
 )
 
 func TestRedirectRule(t *testing.T) {
@@ -110,6 +112,15 @@ func TestRedirectRule(t *testing.T) {
 				t.Errorf("%q: %v", tt.uri, err)
 			}
 		})
+	}
+}
+
+func TestRedirectOfAnAdminsClientFollowsTheRule(t *testing.T) {
+	if err := CheckRedirectURI("http://localhost/cb"); err != nil {
+		t.Error(err)
+	}
+	if err := CheckRedirectURI("javascript:alert(1)"); fault.CodeOf(err) != fault.Invalid {
+		t.Errorf("got %v", err)
 	}
 }
 
