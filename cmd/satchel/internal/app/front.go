@@ -34,6 +34,7 @@ type front struct {
 	documents *http.Client // of client metadata
 	addresses *clientaddr.Resolver
 	limits    limits
+	limited   func(what string)
 }
 
 // limits bound what an address may ask for without a token.
@@ -55,18 +56,29 @@ func newLimits(a config.Auth) limits {
 	}
 }
 
+// guesses are requests to the tools whose token proves nobody.
+const guesses = "guess"
+
 // allow counts a request without a token.
 func (f *front) allow(r *http.Request, what string) (time.Duration, bool) {
-	l := f.limits.general
+	l, label := f.limits.general, "page"
 	switch what {
 	case oauth.LimitMetadata:
-		l = f.limits.discovery
+		l, label = f.limits.discovery, what
 	case oauth.LimitRegister:
-		l = f.limits.registration
+		l, label = f.limits.registration, what
+	case oauth.LimitToken:
+		label = what
 	case "mail":
-		l = f.limits.mail
+		l, label = f.limits.mail, what
+	case guesses:
+		l, label = f.limits.tokens, what
 	}
-	return l.Allow(clientaddr.Key(f.addresses.Of(r)))
+	wait, ok := l.Allow(clientaddr.Key(f.addresses.Of(r)))
+	if !ok {
+		f.limited(label)
+	}
+	return wait, ok
 }
 
 // openFront makes the front of a server whose addresses are known.
@@ -82,6 +94,7 @@ func (s *Server) openFront() (err error) {
 	}
 	f := &s.front
 	f.addresses, f.limits = clientaddr.New(trusted), newLimits(cfg.Auth)
+	f.limited = func(what string) { s.signals.limited.Inc(what) }
 	if cfg.Auth.Issuer.URL != "" {
 		err = s.openIssuer()
 	} else {
@@ -261,9 +274,7 @@ func (s *Server) resourceMetadataURL(r *http.Request) string {
 }
 
 // guess counts a request whose token proves nobody.
-func (f *front) guess(r *http.Request) (time.Duration, bool) {
-	return f.limits.tokens.Allow(clientaddr.Key(f.addresses.Of(r)))
-}
+func (f *front) guess(r *http.Request) (time.Duration, bool) { return f.allow(r, guesses) }
 
 // close ends what the front does by itself.
 func (f *front) close() {

@@ -21,12 +21,15 @@ type signals struct {
 	mcp     mcp.Observer
 	sandbox sandbox.Metrics
 	remotes remotes.Metrics
+	// limited counts requests without a key whose address asked too often.
+	limited telemetry.Counter
 }
 
 func newSignals(version string, log *slog.Logger) *signals {
 	m := telemetry.NewMetrics(version)
 	g := &signals{log: log, metrics: m, http: telemetry.NewHTTP(m, log)}
 
+	g.limited = m.Counter("auth_limited_total", "Requests without a key that were refused because their address asked too often.", "what")
 	calls := m.Histogram("mcp_request_duration_seconds", "MCP requests by method, tool and outcome.", telemetry.LatencyBuckets(), "method", "tool", "outcome")
 	refused := m.Counter("mcp_refused_total", "MCP requests that were refused before they began.", "reason")
 	g.mcp = mcp.Observer{
