@@ -31,7 +31,7 @@ func (m *Mailer) compose(to, subject, text string) ([]byte, error) {
 	}
 	var b bytes.Buffer
 	for _, h := range [][2]string{
-		{"From", m.from.String()},
+		{"From", fold(m.from.String())},
 		{"To", "<" + to + ">"},
 		{"Subject", fold(mime.QEncoding.Encode("utf-8", subject))},
 		{"Date", m.o.Now().UTC().Format(time.RFC1123Z)},
@@ -58,6 +58,13 @@ func (m *Mailer) compose(to, subject, text string) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// fold breaks a header's value between encoded words, of which each line should
-// hold one (RFC 2047 section 2).
-func fold(s string) string { return strings.ReplaceAll(s, "?= =?", "?=\r\n =?") }
+// fold breaks a header's value before each encoded word, of which a line may hold
+// one and the header's name not beside it: 76 characters are a line's limit there
+// (RFC 2047 section 2).
+func fold(s string) string {
+	s = strings.ReplaceAll(s, "?= =?", "?=\r\n =?")
+	if strings.HasPrefix(s, "=?") {
+		s = "\r\n " + s
+	}
+	return s
+}

@@ -1,0 +1,356 @@
+package mailtest
+
+import (
+	"bufio"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"net"
+	"net/mail"
+	"strings"
+	"sync"
+)
+
+// Options configure a Server. Zero fields take the defaults.
+type Options struct {
+	// TLS has the server speak it from the first byte (smtps).
+	TLS bool
+	// User and Password, where there is a user, must be given before a mail.
+	User, Password string
+	// Names are what the certificate is for; default localhost, 127.0.0.1 and ::1.
+	Names []string
+	// Address is where to listen; default a free port of 127.0.0.1.
+	Address string
+}
+
+// Behaviour is what the server does otherwise than a good one. The zero value is
+// good.
+type Behaviour struct {
+	NoStartTLS bool // is not offered, as when somebody on the way took it out
+	NoAuth     bool // is not offered
+	// Answers are given in place of the usual ones, by command such as "RCPT";
+	// "" is the greeting, and "." the end of a mail.
+	Answers map[string]string
+	// Stall has the server wait for it before the answer to Stalled.
+	Stall   <-chan struct{}
+	Stalled string
+	// Garbage has the server greet with so many bytes without a line's end.
+	Garbage int
+}
+
+// Mail is one that came.
+type Mail struct {
+	From, To string // of the envelope
+	Raw      string // with dots unstuffed
+	TLS      bool
+	User     string // who was authenticated
+}
+
+// Message parses the mail.
+func (m Mail) Message() (*mail.Message, error) { return mail.ReadMessage(strings.NewReader(m.Raw)) }
+
+// Server is a running server. It is safe for concurrent use.
+type Server struct {
+	// Address is its host and port.
+	Address string
+	// CAs has the one authority that its certificate is of.
+	CAs *x509.CertPool
+	// CA is that authority in PEM.
+	CA []byte
+
+	o   Options
+	l   net.Listener
+	tls *tls.Config
+
+	mu        sync.Mutex
+	behaviour Behaviour
+	mails     []Mail
+	arrived   chan struct{} // replaced and closed when a mail comes
+	commands  []string
+	conns     map[net.Conn]bool
+	closed    chan struct{}
+	wg        sync.WaitGroup
+}
+
+// New starts a server, which Close ends.
+func New(o Options) *Server {
+	if len(o.Names) == 0 {
+		o.Names = []string{"localhost", "127.0.0.1", "::1"}
+	}
+	if o.Address == "" {
+		o.Address = "127.0.0.1:0"
+	}
+	s := &Server{o: o, conns: map[net.Conn]bool{}, closed: make(chan struct{}), arrived: make(chan struct{})}
+	s.tls, s.CAs, s.CA = certificate(o.Names)
+	var err error
+	if s.l, err = net.Listen("tcp", o.Address); err != nil {
+		panic(fmt.Sprintf("mailtest: %v", err))
+	}
+	s.Address = s.l.Addr().String()
+	s.wg.Go(s.accept)
+	return s
+}
+
+// URL is the server's address as config has it, with the user and the password.
+func (s *Server) URL() string {
+	scheme, user := "smtp://", ""
+	if s.o.TLS {
+		scheme = "smtps://"
+	}
+	if s.o.User != "" {
+		user = s.o.User + ":" + s.o.Password + "@"
+	}
+	return scheme + user + s.Address
+}
+
+// Close ends the server and its connections.
+func (s *Server) Close() {
+	close(s.closed)
+	s.l.Close()
+	s.mu.Lock()
+	for c := range s.conns {
+		c.Close()
+	}
+	s.mu.Unlock()
+	s.wg.Wait()
+}
+
+// Behave says how the server behaves from now on.
+func (s *Server) Behave(b Behaviour) { s.mu.Lock(); s.behaviour = b; s.mu.Unlock() }
+
+// Mails returns the mails that came, oldest first.
+func (s *Server) Mails() []Mail {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]Mail(nil), s.mails...)
+}
+
+// Wait returns the n-th mail (from 1) once it came, or false when done is closed
+// before.
+func (s *Server) Wait(n int, done <-chan struct{}) (Mail, bool) {
+	for {
+		s.mu.Lock()
+		arrived := s.arrived
+		if len(s.mails) >= n {
+			defer s.mu.Unlock()
+			return s.mails[n-1], true
+		}
+		s.mu.Unlock()
+		select {
+		case <-arrived:
+		case <-done:
+			return Mail{}, false
+		}
+	}
+}
+
+// Commands returns every line that came outside of a mail, without credentials.
+func (s *Server) Commands() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]string(nil), s.commands...)
+}
+
+func (s *Server) accept() {
+	for {
+		c, err := s.l.Accept()
+		if err != nil {
+			return
+		}
+		s.mu.Lock()
+		s.conns[c] = true
+		s.mu.Unlock()
+		s.wg.Go(func() {
+			defer func() {
+				c.Close()
+				s.mu.Lock()
+				delete(s.conns, c)
+				s.mu.Unlock()
+			}()
+			s.serve(c)
+		})
+	}
+}
+
+func (s *Server) serve(c net.Conn) {
+	k := &conversation{s: s}
+	if s.o.TLS {
+		t := tls.Server(c, s.tls)
+		if t.Handshake() != nil {
+			return
+		}
+		c, k.secure = t, true
+	}
+	k.use(c)
+	s.mu.Lock()
+	garbage := s.behaviour.Garbage
+	s.mu.Unlock()
+	if garbage > 0 {
+		io.Copy(c, io.LimitReader(endless{}, int64(garbage)))
+	}
+	if !k.say("", "220 mail.test ESMTP") {
+		return
+	}
+	for k.next() {
+	}
+}
+
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = 'a'
+	}
+	return len(p), nil
+}
+
+// conversation is one connection.
+type conversation struct {
+	s      *Server
+	c      net.Conn
+	r      *bufio.Reader
+	secure bool
+	user   string
+	mail   Mail
+}
+
+func (k *conversation) use(c net.Conn) { k.c, k.r = c, bufio.NewReader(c) }
+
+// say answers to a command.
+func (k *conversation) say(command, text string) bool {
+	k.s.mu.Lock()
+	b := k.s.behaviour
+	k.s.mu.Unlock()
+	if b.Stall != nil && b.Stalled == command {
+		select {
+		case <-b.Stall:
+		case <-k.s.closed:
+			return false
+		}
+	}
+	if other, ok := b.Answers[command]; ok {
+		text = other
+	}
+	_, err := io.WriteString(k.c, text+"\r\n")
+	return err == nil && text[0] < '4'
+}
+
+func (k *conversation) next() bool {
+	line, err := k.r.ReadString('\n')
+	if err != nil || len(line) > 2048 {
+		return false
+	}
+	line = strings.TrimRight(line, "\r\n")
+	command, rest, _ := strings.Cut(line, " ")
+	command = strings.ToUpper(command)
+	shown := line
+	if command == "AUTH" {
+		shown = "AUTH"
+	}
+	k.s.mu.Lock()
+	b := k.s.behaviour
+	k.s.commands = append(k.s.commands, shown)
+	k.s.mu.Unlock()
+	switch command {
+	case "EHLO", "HELO":
+		k.mail = Mail{}
+		text := "250-mail.test"
+		if !k.secure && !b.NoStartTLS {
+			text += "\r\n250-STARTTLS"
+		}
+		if k.s.o.User != "" && !b.NoAuth {
+			text += "\r\n250-AUTH PLAIN"
+		}
+		k.say(command, text+"\r\n250 8BITMIME")
+	case "STARTTLS":
+		if k.secure || b.NoStartTLS {
+			return k.say(command, "502 not here")
+		}
+		if !k.say(command, "220 go ahead") {
+			return true
+		}
+		t := tls.Server(k.c, k.s.tls)
+		if t.Handshake() != nil {
+			return false
+		}
+		k.secure = true
+		k.use(t)
+	case "AUTH":
+		response, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(rest, "PLAIN "))
+		if err != nil || string(response) != "\x00"+k.s.o.User+"\x00"+k.s.o.Password {
+			k.say(command, "535 5.7.8 SECRET-DETAIL: authentication failed")
+			return true
+		}
+		if k.say(command, "235 welcome") {
+			k.user = k.s.o.User
+		}
+	case "MAIL":
+		if k.s.o.User != "" && k.user == "" {
+			k.say(command, "530 5.7.0 authenticate first")
+			return true
+		}
+		if k.say(command, "250 ok") {
+			k.mail.From = address(rest, "FROM:")
+		}
+	case "RCPT":
+		if k.mail.From == "" {
+			k.say(command, "503 MAIL first")
+			return true
+		}
+		if k.say(command, "250 ok") {
+			k.mail.To = address(rest, "TO:")
+		}
+	case "DATA":
+		if k.mail.To == "" {
+			k.say(command, "503 RCPT first")
+			return true
+		}
+		return !k.say(command, "354 go ahead") || k.data()
+	case "RSET", "NOOP":
+		k.mail = Mail{}
+		k.say(command, "250 ok")
+	case "QUIT":
+		k.say(command, "221 bye")
+		return false
+	default:
+		k.say(command, "500 what?")
+	}
+	return true
+}
+
+// data reads a mail up to the line with a dot (RFC 5321 section 4.5.2).
+func (k *conversation) data() bool {
+	var raw strings.Builder
+	for {
+		line, err := k.r.ReadString('\n')
+		if err != nil || raw.Len() > 1<<20 {
+			return false
+		}
+		if line == ".\r\n" {
+			break
+		}
+		raw.WriteString(strings.TrimPrefix(line, "."))
+	}
+	m := k.mail
+	k.mail = Mail{}
+	m.Raw, m.TLS, m.User = raw.String(), k.secure, k.user
+	if !k.say(".", "250 queued") {
+		return true
+	}
+	k.s.mu.Lock()
+	k.s.mails = append(k.s.mails, m)
+	close(k.s.arrived)
+	k.s.arrived = make(chan struct{})
+	k.s.mu.Unlock()
+	return true
+}
+
+func address(rest, prefix string) string {
+	if len(rest) < len(prefix) || !strings.EqualFold(rest[:len(prefix)], prefix) {
+		return ""
+	}
+	a, _, _ := strings.Cut(strings.TrimPrefix(rest[len(prefix):], "<"), ">")
+	return a
+}
