@@ -216,7 +216,7 @@ func (a *authority) validate(o *order, typ, payload string) {
 		if err != nil || c.NegotiatedProtocol != "acme-tls/1" || c.PeerCertificates[0].VerifyHostname(domain) != nil || len(c.PeerCertificates[0].UnhandledCriticalExtensions) != 1 {
 			a.t.Errorf("the challenge's handshake: %v", err)
 		}
-		if _, err := handshake(a.t, a.manager, &tls.Config{ServerName: domain, NextProtos: []string{"h2", "acme-tls/1"}, InsecureSkipVerify: true}); err == nil && a.manager.cert.Load() == nil {
+		if _, err := handshake(a.t, a.manager, &tls.Config{ServerName: domain, NextProtos: []string{"acme-tls/1", "h2"}, InsecureSkipVerify: true}); err == nil && a.manager.cert.Load() == nil {
 			a.t.Error("somebody else is shown the challenge's certificate")
 		}
 	default:
