@@ -109,15 +109,15 @@ func (s *Server) beginJoin(p provider) handler {
 	}
 }
 
-// joinWith ends beginJoin. Who is a user already joins as that user.
+// joinWith ends beginJoin. Who is a user already is signed in and asked whether
+// to join as that user.
 func (s *Server) joinWith(v *visit, method string, c auth.Claimant, f flow) error {
 	u, err := s.o.Accounts.UserByIdentity(v.r.Context(), c.Issuer, c.Subject)
-	var in store.Invitation
-	switch fault.CodeOf(err) {
-	case "":
-		in, err = s.o.Accounts.AcceptInvitation(v.r.Context(), store.Actor{User: u.ID, Via: "web"}, f.Invitation, u.ID)
-	case fault.NotFound:
+	to := "/invite/" + f.Invitation
+	if fault.CodeOf(err) == fault.NotFound {
+		var in store.Invitation
 		u, in, err = s.join(v, c, f.Invitation, f.Name)
+		to = afterInvitation(in)
 	}
 	if err != nil {
 		return deadInvitation(err)
@@ -125,7 +125,7 @@ func (s *Server) joinWith(v *visit, method string, c auth.Claimant, f flow) erro
 	if err := s.signIn(v, u.ID, method); err != nil {
 		return err
 	}
-	return s.see(v, afterInvitation(in))
+	return s.see(v, to)
 }
 
 // join makes a user of somebody with an invitation, and uses it up. The user is
@@ -159,7 +159,7 @@ func afterInvitation(in store.Invitation) string {
 func deadInvitation(err error) error {
 	switch fault.CodeOf(err) {
 	case fault.NotFound, fault.Unauthenticated:
-		return &pageError{status: http.StatusNotFound, title: "This invitation is over", text: fault.PublicOf(err) + " Ask who sent it for another one."}
+		return &pageError{status: http.StatusNotFound, title: "This invitation is over", text: fault.PublicOf(err)}
 	}
 	return err
 }

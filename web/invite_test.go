@@ -1,0 +1,262 @@
+package web_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"satchel/auth/store"
+	"satchel/internal/space"
+	"satchel/web"
+)
+
+// invitation is one to ada's space.
+func (w *world) invitation(role space.Role) string {
+	w.t.Helper()
+	s, _, err := w.CreateInvitation(w.t.Context(), cli, store.NewInvitation{By: w.ada.ID, Space: w.space.ID, Role: role, Note: "<i>Grace</i>", Lifetime: time.Hour})
+	must(w.t, err)
+	return "/invite/" + s.Reveal()
+}
+
+func (w *world) role(u store.User) space.Role {
+	w.t.Helper()
+	all, err := w.Members(w.t.Context(), w.space.ID)
+	must(w.t, err)
+	for _, m := range all {
+		if m.User == u.ID {
+			return m.Role
+		}
+	}
+	return ""
+}
+
+func TestNewPersonJoins(t *testing.T) {
+	w := newWorld(t)
+	path := w.invitation(space.Editor)
+	b := w.browser()
+	for range 2 {
+		a := b.get(path)
+		want(t, "to look at it", a, http.StatusOK)
+		checkPage(t, "to look at it", a)
+		for _, s := range []string{"<strong>ada</strong> invites you", "to read and change it", "&lt;i&gt;Grace", "Join with GitHub"} {
+			if !strings.Contains(a.body, s) {
+				t.Errorf("the page lacks %q", s)
+			}
+		}
+	}
+	for name, problem := range map[string]string{"": "Choose a user name.", "Grace Hopper": "is no name", "eve": "There is a user eve already", "<script>": "is no name"} {
+		a := b.send(path, url.Values{"name": {name}})
+		want(t, name, a, http.StatusBadRequest)
+		if !strings.Contains(a.body, problem) || strings.Contains(a.body, "<script>") || !strings.Contains(a.body, `aria-invalid="true"`) {
+			t.Errorf("%q: %s", name, a.body)
+		}
+		checkPage(t, name, a)
+	}
+	a := b.send(path, url.Values{"name": {"grace"}})
+	want(t, "join", a, http.StatusSeeOther)
+	if a.location() != issuer+"/welcome" || b.who() != "grace" {
+		t.Errorf("%q is at %s", b.who(), a.location())
+	}
+	a = b.get("/welcome")
+	checkPage(t, "welcome", a)
+	if !strings.Contains(a.body, "Create a passkey") || !strings.Contains(a.body, "Sign in with GitHub from now on") {
+		t.Error("no way to come back is offered")
+	}
+	u, err := w.FindUser(t.Context(), "grace")
+	must(t, err)
+	if w.role(u) != space.Editor {
+		t.Errorf("grace is %q", w.role(u))
+	}
+	want(t, "again", w.browser().send(path, url.Values{"name": {"mallory"}}), http.StatusNotFound)
+	want(t, "to look at it after", w.browser().get(path), http.StatusNotFound)
+}
+
+func TestSignedInPersonJoins(t *testing.T) {
+	w := newWorld(t)
+	path := w.invitation(space.Reader)
+	b := w.as(w.eve)
+	a := b.get(path)
+	if !strings.Contains(a.body, "Accept as eve") || !strings.Contains(a.body, "Use another account") || strings.Contains(a.body, `name="name"`) {
+		t.Errorf("the page: %s", a.body)
+	}
+	a = b.send(path, nil)
+	want(t, "accept", a, http.StatusSeeOther)
+	if a.location() != issuer+"/spaces/"+string(w.space.ID) || w.role(w.eve) != space.Reader {
+		t.Errorf("eve is %q, at %s", w.role(w.eve), a.location())
+	}
+	// Who is signed in can begin no sign-up with a provider.
+	a = b.send(w.invitation(space.Editor)+"/with/github", url.Values{"name": {"x"}})
+	if !strings.HasPrefix(a.location(), issuer+"/invite/") {
+		t.Errorf("it leads to %s", a.location())
+	}
+}
+
+func TestJoinWithProvider(t *testing.T) {
+	w := withGitHub(t)
+	path := w.invitation(space.Editor)
+	b := w.browser()
+	want(t, "without a name", b.send(path+"/with/github", nil), http.StatusBadRequest)
+	a := b.send(path+"/with/github", url.Values{"name": {"hopper"}})
+	want(t, "begin", a, http.StatusOK)
+	want(t, "finish", b.get(callback("nobody", stateOf(t, a))), http.StatusSeeOther)
+	if b.who() != "hopper" {
+		t.Fatalf("%q is signed in", b.who())
+	}
+	u, err := w.UserByIdentity(t.Context(), hub, "4")
+	if err != nil || u.Name != "hopper" || w.role(u) != space.Editor {
+		t.Errorf("%+v, %v", u, err)
+	}
+	// Who is a user already is asked as that user.
+	path = w.invitation(space.Editor)
+	b = w.browser()
+	a = b.get(callback("ada", stateOf(t, b.send(path+"/with/github", url.Values{"name": {"second"}}))))
+	if a.location() != issuer+path || b.who() != "ada" {
+		t.Errorf("%q is at %s", b.who(), a.location())
+	}
+}
+
+// Of many who open one link at once one joins, and nobody else becomes a user.
+func TestOneInvitationLetsOneIn(t *testing.T) {
+	w := newWorld(t)
+	path := w.invitation(space.Editor)
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	got := map[int]int{}
+	for i := range 10 {
+		wg.Go(func() {
+			a := w.browser().request("POST", path, "name=n"+string(rune('a'+i)))
+			mu.Lock()
+			defer mu.Unlock()
+			got[a.StatusCode]++
+		})
+	}
+	wg.Wait()
+	if got[http.StatusSeeOther] != 1 {
+		t.Errorf("answers: %v", got)
+	}
+	users, err := w.ListUsers(t.Context())
+	if err != nil || len(users) != 4 {
+		t.Errorf("%d users: %v", len(users), err)
+	}
+}
+
+func TestInvitationFromASpace(t *testing.T) {
+	w := newWorld(t)
+	b := w.as(w.ada)
+	a := b.send("/spaces/"+string(w.space.ID)+"/invite", url.Values{"role": {"reader"}, "note": {"for Grace"}})
+	want(t, "invite", a, http.StatusOK)
+	checkPage(t, "invite", a)
+	i := strings.Index(a.body, issuer+"/invite/satchel_iv_")
+	if i < 0 {
+		t.Fatalf("no link: %s", a.body)
+	}
+	link, _, _ := strings.Cut(a.body[i+len(issuer):], `"`)
+	if body := b.get("/spaces/" + string(w.space.ID)).body; !strings.Contains(body, "for Grace") || strings.Contains(body, link) {
+		t.Error("it is not listed, or with its secret")
+	}
+	want(t, "join", w.as(w.eve).send(link, nil), http.StatusSeeOther)
+	if w.role(w.eve) != space.Reader {
+		t.Errorf("eve is %q", w.role(w.eve))
+	}
+}
+
+// What somebody lost ends at once, also what is under way.
+func TestLosingARightEnds(t *testing.T) {
+	w := newWorld(t)
+	b := w.as(w.ada)
+	in := "/spaces/" + string(w.space.ID) + "/members/" + string(w.bob.ID)
+	b.send(in+"/role", url.Values{"role": {"editor"}})
+	if w.role(w.bob) != space.Editor || len(w.ended) != 0 {
+		t.Errorf("bob is %q, %d ended", w.role(w.bob), len(w.ended))
+	}
+	b.send(in+"/role", url.Values{"role": {"reader"}})
+	b.send(in+"/remove", nil)
+	if w.role(w.bob) != "" || len(w.ended) != 2 {
+		t.Errorf("bob is %q, %d ended", w.role(w.bob), len(w.ended))
+	}
+	his := w.as(w.bob)
+	b.send("/admin/people/"+string(w.bob.ID)+"/remove", nil)
+	if his.signedIn() || len(w.ended) != 3 || w.ended[2] != w.bob.ID {
+		t.Errorf("removed bob is signed in: %v, ended %v", his.signedIn(), w.ended)
+	}
+}
+
+// The secret of a key is on one page, once, which nobody keeps.
+func TestKeyIsShownOnce(t *testing.T) {
+	w := newWorld(t)
+	b := w.as(w.bob)
+	a := b.send("/account/keys", url.Values{"space": {string(w.space.ID)}, "name": {"script <x>"}, "days": {"30"}, "write": {"1"}})
+	want(t, "make", a, http.StatusOK)
+	checkPage(t, "make", a)
+	i := strings.Index(a.body, `value="satchel_`)
+	if i < 0 {
+		t.Fatal("the key is not shown")
+	}
+	secret, _, _ := strings.Cut(a.body[i+len(`value="`):], `"`)
+	p, err := w.Verify(t.Context(), secret)
+	if err != nil || p.User != w.bob.ID || p.Space != w.space.ID || len(p.Scopes) != 1 {
+		t.Errorf("the key is worth %+v, %v", p, err)
+	}
+	w.pass(29 * 24 * time.Hour)
+	if _, err := w.Verify(t.Context(), secret); err != nil {
+		t.Errorf("within its time: %v", err)
+	}
+	if body := w.as(w.bob).get("/account").body; strings.Contains(body, secret) || !strings.Contains(body, "script &lt;x&gt;") {
+		t.Error("the list shows the secret, or not the key")
+	}
+	w.pass(2 * 24 * time.Hour)
+	if body := w.as(w.bob).get("/account").body; strings.Contains(body, "script &lt;x&gt;") {
+		t.Error("the list shows a key that is over")
+	}
+}
+
+// The answer to who wants a link mailed does not tell whether they are known.
+func TestMailedLink(t *testing.T) {
+	w := newWorld(t)
+	ask := func(email string) answer {
+		return w.browser().send("/signin/mail", url.Values{"email": {email}, "return": {"/account"}})
+	}
+	known, unknown := ask("ada@example.com"), ask("nobody@example.com")
+	want(t, "known", known, http.StatusOK)
+	if known.body != unknown.body || known.StatusCode != unknown.StatusCode {
+		t.Error("the answers differ")
+	}
+	for _, bad := range []string{"", "ada", "Ada <ada@example.com>", "ada@example.com\r\nBcc: eve@example.com", "ada@example.com, eve@example.com", strings.Repeat("a", 300) + "@example.com"} {
+		want(t, bad, ask(bad), http.StatusBadRequest)
+	}
+	letter := <-w.post.sent
+	if !strings.HasPrefix(letter, "ada@example.com\nSign in to Satchel\n") {
+		t.Fatalf("it was sent: %s", letter)
+	}
+	w.server.Close() // everything is sent after
+	if len(w.post.sent) > 0 {
+		t.Errorf("also sent: %s", <-w.post.sent)
+	}
+	i := strings.Index(letter, issuer+"/signin/link/")
+	link, _, _ := strings.Cut(letter[i+len(issuer):], "\n")
+	b := w.browser()
+	a := b.get(link)
+	want(t, "the link", a, http.StatusOK)
+	path, _, _ := strings.Cut(link, "?")
+	a = b.send(path, url.Values{"return": {"/account"}})
+	if a.location() != issuer+"/account" || b.who() != "ada" || !strings.Contains(b.get("/account").body, "by mail") {
+		t.Errorf("%q is at %s", b.who(), a.location())
+	}
+	want(t, "after the end", ask("ada@example.com"), http.StatusTooManyRequests)
+}
+
+func TestNewNeedsAnOrigin(t *testing.T) {
+	w := newWorld(t)
+	for _, bad := range []string{"", "satchel.test", "ftp://satchel.test", "https://satchel.test/path", "https://u@satchel.test", "https://satchel.test?x", "https://"} {
+		if s, err := web.New(web.Options{Issuer: bad, Accounts: w.Store, People: w.people}); err == nil {
+			s.Close()
+			t.Errorf("%q is taken", bad)
+		}
+	}
+	if _, err := web.New(web.Options{Issuer: issuer}); err == nil {
+		t.Error("no accounts are needed")
+	}
+}
