@@ -46,7 +46,7 @@ func TestShapesOfIssuers(t *testing.T) {
 		o.Algorithms = []string{"ES256"}
 		o.ClientClaims = []string{"client_id"}
 		o.RequireClaims = []string{"role=authenticated", "is_anonymous=false"}
-		o.DefaultScopes = []string{"read", "write"}
+		o.ReadScopes, o.WriteScopes = []string{"email"}, []string{"email"}
 		o.NameClaim = "user_metadata.full_name"
 	}
 	supabaseToken := times(obj{
@@ -60,41 +60,37 @@ func TestShapesOfIssuers(t *testing.T) {
 	auth0Options := func(o *access.Options) {
 		o.Issuer = auth0
 		o.Algorithms = []string{"RS256"}
-		o.ScopeClaims = []string{"scope", "permissions"}
 		o.EmailClaim, o.VerifiedClaim = "https://satchel.example.com/email", "https://satchel.example.com/email_verified"
 		o.NameClaim = "https://satchel.example.com/name"
 	}
 	auth0Token := times(obj{
 		"iss": auth0, "sub": "auth0|123456", "aud": []string{resource, "https://acme.eu.auth0.com/userinfo"},
-		"azp": "my_client", "scope": "openid profile offline_access", "permissions": []string{"read", "write"},
+		"azp": "my_client", "scope": "openid profile read write offline_access", "permissions": []string{"read", "write"},
 		"https://satchel.example.com/email": "ada@example.com", "https://satchel.example.com/email_verified": true,
 		"https://satchel.example.com/name": "Ada Lovelace",
 	})
 	keycloakOptions := func(o *access.Options) {
 		o.Issuer = keycloak
-		o.ScopeClaims = []string{"scope", "realm_access.roles"}
-		o.ReadScopes, o.WriteScopes = []string{"satchel-read"}, []string{"satchel-write"}
 		o.RequireClaims = []string{"realm_access.roles=satchel-user"}
 	}
 	keycloakToken := times(obj{
 		"iss": keycloak, "sub": "f1e2", "aud": []string{resource, "account"}, "typ": "Bearer", "azp": "mcp-client",
 		"sid": "x", "acr": "1", "allowed-origins": []string{"*"}, "jti": "onrtac:1",
-		"realm_access":    obj{"roles": []string{"offline_access", "satchel-user", "satchel-write"}},
+		"realm_access":    obj{"roles": []string{"offline_access", "satchel-user"}},
 		"resource_access": obj{"account": obj{"roles": []string{"view-profile"}}},
-		"scope":           "openid email profile satchel-read", "email_verified": true, "name": "Ada Lovelace",
+		"scope":           "openid email profile read write", "email_verified": true, "name": "Ada Lovelace",
 		"preferred_username": "ada", "email": "ada@example.com",
 	})
 	entraOptions := func(o *access.Options) {
 		o.Issuer = entra
 		o.Audience = []string{api}
 		o.Algorithms = []string{"RS256"}
-		o.ReadScopes, o.WriteScopes = []string{"Files.Read"}, []string{"Files.Write"}
 		o.RequireClaims = []string{"tid=0f0e0d0c-0000-4000-8000-000000000001", "ver=2.0"}
 		o.VerifiedClaim = "xms_edov"
 	}
 	entraToken := times(obj{
 		"iss": entra, "sub": "pairwise-subject", "oid": "object-id", "tid": "0f0e0d0c-0000-4000-8000-000000000001",
-		"aud": api, "azp": "my_client", "azpacr": "0", "scp": "Files.Read Files.Write", "ver": "2.0", "uti": "x",
+		"aud": api, "azp": "my_client", "azpacr": "0", "scp": "read write", "ver": "2.0", "uti": "x",
 		"name": "Ada Lovelace", "preferred_username": "ada@example.com", "email": "ada@example.com", "xms_edov": true,
 	})
 
@@ -119,14 +115,15 @@ func TestShapesOfIssuers(t *testing.T) {
 		{"Supabase, the service key's role", supabaseOptions, es, jwt, with(supabaseToken, obj{"role": "service_role"}), nil, "", "claim role"},
 		{"Supabase, an anonymous user", supabaseOptions, es, jwt, with(supabaseToken, obj{"is_anonymous": true}), nil, "", "claim is_anonymous"},
 		{"Supabase, user_metadata verifies no address", supabaseOptions, es, jwt, with(supabaseToken, obj{"email_verified": nil}), both, "", ""},
-		{"Auth0, permissions of roles", auth0Options, rs, jwt, auth0Token, both, ada, ""},
-		{"Auth0, scopes without roles", auth0Options, rs, jwt, with(auth0Token, obj{"permissions": nil, "scope": "openid read"}), []space.Scope{space.ScopeRead}, ada, ""},
+		{"Auth0, with roles", auth0Options, rs, jwt, auth0Token, both, ada, ""},
+		{"Auth0, a client that asked for less than the person may", auth0Options, rs, jwt, with(auth0Token, obj{"scope": "openid read"}), []space.Scope{space.ScopeRead}, ada, ""},
 		{"Auth0, RFC 9068 profile", auth0Options, rs, obj{"typ": "at+jwt"}, with(auth0Token, obj{"azp": nil, "client_id": "my_client"}), both, ada, ""},
 		{"Auth0, an ID token", auth0Options, rs, jwt, with(auth0Token, obj{"aud": "my_client", "azp": nil, "nonce": "x"}), nil, "", "not an access token"},
 		{"Auth0, for userinfo alone", auth0Options, rs, jwt, with(auth0Token, obj{"aud": "https://acme.eu.auth0.com/userinfo"}), nil, "", "another resource"},
 		{"Auth0, address not verified", auth0Options, rs, jwt, with(auth0Token, obj{"https://satchel.example.com/email_verified": false}), both, "", ""},
-		{"Keycloak, scope and realm role", keycloakOptions, rs, jwt, keycloakToken, both, ada, ""},
+		{"Keycloak, with a required role", keycloakOptions, rs, jwt, keycloakToken, both, ada, ""},
 		{"Keycloak, without the required role", keycloakOptions, rs, jwt, with(keycloakToken, obj{"realm_access": obj{"roles": []string{"offline_access"}}}), nil, "", "claim realm_access.roles"},
+		{"Keycloak, a client that did not ask for the scopes", keycloakOptions, rs, jwt, with(keycloakToken, obj{"aud": "account", "scope": "openid"}), nil, "", "another resource"},
 		{"Keycloak, an ID token", keycloakOptions, rs, jwt, with(keycloakToken, obj{"typ": "ID", "at_hash": "x"}), nil, "", "not an access token"},
 		{"Keycloak, without an audience mapper", keycloakOptions, rs, jwt, with(keycloakToken, obj{"aud": "account"}), nil, "", "another resource"},
 		{"Entra, version 2", entraOptions, rs, jwt, entraToken, both, ada, ""},

@@ -56,6 +56,14 @@ func (v *Verifier) Close() { v.keys.close() }
 // fault.Unavailable where no current keys of the issuer are known, and where a key
 // is unknown while the issuer cannot be asked for it; fault.Canceled.
 func (v *Verifier) Verify(ctx context.Context, bearer string) (auth.External, auth.Claimant, error) {
+	e, who, err := v.verify(ctx, bearer)
+	if err != nil {
+		v.o.Logger.DebugContext(ctx, "token of another issuer refused", "issuer", v.o.Issuer, "error", err)
+	}
+	return e, who, err
+}
+
+func (v *Verifier) verify(ctx context.Context, bearer string) (auth.External, auth.Claimant, error) {
 	t, err := parse(bearer)
 	if err != nil {
 		return auth.External{}, auth.Claimant{}, notValid(err)

@@ -1,11 +1,14 @@
 package access_test
 
 import (
+	"log/slog"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
 	"satchel/auth"
+	"satchel/auth/oidc/access"
 	"satchel/internal/space"
 )
 
@@ -27,5 +30,29 @@ func TestVerify(t *testing.T) {
 				t.Errorf("got  %+v\nwant %+v", who, wantWho)
 			}
 		})
+	}
+}
+
+// Attack: secrets in the log. It says why tokens were refused, and holds none.
+func TestLogHasNoToken(t *testing.T) {
+	var log strings.Builder
+	k := ec()
+	v := newIssuer(k).verifier(t, func(o *access.Options) {
+		o.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	})
+	now := time.Now()
+	for _, token := range []string{
+		k.token(good(now)), k.token(good(now, obj{"exp": 1})), k.token(good(now), obj{"crit": []string{"x"}}),
+		k.token(good(now, obj{"scope": nil})), ecOther().token(good(now)), k.token(good(now)) + "x", "satchel_secretsecretsecret",
+	} {
+		_, err := verify(v, token)
+		for _, part := range append(strings.Split(token, "."), "ada@example.com") {
+			if len(part) > 20 && (strings.Contains(log.String(), part) || err != nil && strings.Contains(err.Error(), part)) {
+				t.Errorf("it has %.20s…", part)
+			}
+		}
+	}
+	if !strings.Contains(log.String(), "critical extension") || !strings.Contains(log.String(), "has expired") {
+		t.Errorf("it does not say why:\n%s", log.String())
 	}
 }
