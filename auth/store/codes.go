@@ -203,10 +203,9 @@ func verifies(verifier, challenge string) bool {
 // first is the client's.
 func (s *Store) reused(tx *gorm.DB, c codeRow) (refused, err error) {
 	n, err := s.revokeGrants(tx, "id = ?", c.GrantID)
-	if err != nil {
-		return nil, err
+	if err == nil && n > 0 {
+		err = s.record(tx, Actor{User: space.UserID(c.UserID), Via: "client"}, "code.reuse", c.GrantID, map[string]any{"client": clean(c.ClientID, 200)})
 	}
-	err = s.record(tx, Actor{User: space.UserID(c.UserID), Via: "client"}, "code.reuse", c.GrantID, map[string]any{"client": clean(c.ClientID, 200), "grants_revoked": n})
 	return refuse(auth.ErrInvalidGrant, "The code was redeemed already; what it gave is revoked. Begin again."), err
 }
 

@@ -3,6 +3,7 @@ package store_test
 import (
 	"crypto/sha256"
 	"encoding/base64"
+	"slices"
 	"testing"
 
 	"satchel/auth"
@@ -85,4 +86,25 @@ func TestClientConnects(t *testing.T) {
 			}
 		}
 	})
+}
+
+const entry = "domain:example.com"
+
+// listed makes a user whom an entry of the allow list let in.
+func (w *world) listed(name string) (store.User, store.Space) {
+	w.t.Helper()
+	u, sp, err := w.CreateUser(w.t.Context(), cli, store.NewUser{Name: name, Admitted: entry})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return u, sp
+}
+
+// suspend takes the entry from the allow list.
+func (w *world) suspend(u store.User) {
+	w.t.Helper()
+	gone, _, err := w.SuspendUnlisted(w.t.Context(), cli, func(string) bool { return false })
+	if err != nil || !slices.Contains(gone, u.ID) {
+		w.t.Fatalf("suspended %v, %v", gone, err)
+	}
 }

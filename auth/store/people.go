@@ -132,6 +132,9 @@ func (s *Store) setSuspended(tx *gorm.DB, by Actor, u userRow, at int64) error {
 // endUser deletes what lets a removed user in again, within the transaction of
 // the removal. Their identity may then come back as a new user.
 func (s *Store) endUser(tx *gorm.DB, id string) error {
+	if err := s.lockSessions(tx, "user_id = ?", id); err != nil {
+		return err
+	}
 	for _, stmt := range strings.Split(endUserStatements, ";") {
 		if err := tx.Exec(stmt, id).Error; err != nil {
 			return fmt.Errorf("end a user's sign-ins: %w", err)

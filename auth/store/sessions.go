@@ -86,10 +86,11 @@ func (s *Store) StartSession(ctx context.Context, n NewSession) (auth.Secret, Se
 		if err := tx.Create(&row).Error; err != nil {
 			return fmt.Errorf("start session: %w", err)
 		}
-		err := tx.Exec(`DELETE FROM auth_sessions WHERE user_id = ? AND id NOT IN
-			(SELECT id FROM auth_sessions WHERE user_id = ? ORDER BY seen DESC, created DESC, id LIMIT ?)`, row.UserID, row.UserID, maxSessions).Error
+		err := s.endSessions(tx, Actor{User: n.User, Via: "web"}, `user_id = ? AND id <> ? AND id NOT IN
+			(SELECT id FROM auth_sessions WHERE user_id = ? AND id <> ? ORDER BY seen DESC, created DESC, id LIMIT ?)`,
+			row.UserID, row.ID, row.UserID, row.ID, maxSessions-1)
 		if err != nil {
-			return fmt.Errorf("bound sessions: %w", err)
+			return err
 		}
 		return s.record(tx, Actor{User: n.User, Via: "web"}, "session.start", row.ID,
 			map[string]any{"user": n.User, "method": row.Method, "address": row.Address, "agent": row.Agent})
@@ -224,6 +225,9 @@ func (s *Store) endSessions(tx *gorm.DB, by Actor, where string, args ...any) er
 // countEnded ends sessions and notes each in the audit log.
 func (s *Store) countEnded(tx *gorm.DB, by Actor, where string, args ...any) (int, error) {
 	var gone []sessionRow
+	if err := s.lockSessions(tx, where, args...); err != nil {
+		return 0, err
+	}
 	if err := tx.Raw("DELETE FROM auth_sessions WHERE "+where+" RETURNING id, user_id", args...).Scan(&gone).Error; err != nil {
 		return 0, fmt.Errorf("end session: %w", err)
 	}
@@ -233,4 +237,14 @@ func (s *Store) countEnded(tx *gorm.DB, by Actor, where string, args ...any) (in
 		}
 	}
 	return len(gone), nil
+}
+
+// lockSessions locks sessions in the order of Flush, so that it and who ends many
+// do not wait for each other.
+func (s *Store) lockSessions(tx *gorm.DB, where string, args ...any) error {
+	if s.db.Kind() != database.Postgres {
+		return nil
+	}
+	var ids []string
+	return wrap("lock sessions", tx.Raw("SELECT id FROM auth_sessions WHERE "+where+" ORDER BY id FOR UPDATE", args...).Scan(&ids).Error)
 }

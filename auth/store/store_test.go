@@ -49,7 +49,7 @@ func newWorld(t *testing.T, db *database.DB) *world {
 		t.Fatal(err)
 	}
 	w := &world{t: t, db: db, now: time.Date(2026, 11, 20, 12, 0, 30, 0, time.UTC)}
-	w.Store = w.open()
+	w.Store = store.New(db, store.Options{Now: w.clock, Flush: time.Hour, TokenKey: []byte(tokenKey)})
 	t.Cleanup(func() {
 		if err := w.Close(); err != nil {
 			t.Error(err)
@@ -58,11 +58,10 @@ func newWorld(t *testing.T, db *database.DB) *world {
 	return w
 }
 
-// open returns another store on the database, as after a restart. The world's is
-// closed by the test.
-func (w *world) open() *store.Store {
-	return store.New(w.db, store.Options{Now: w.clock, Flush: time.Hour, TokenKey: []byte("an example key of 32 bytes, no secret")})
-}
+const (
+	day      = 24 * time.Hour
+	tokenKey = "an example of a key of 32 bytes."
+)
 
 // each runs fn on every database.
 func each(t *testing.T, fn func(t *testing.T, w *world)) {

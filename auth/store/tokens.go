@@ -38,17 +38,19 @@ func (s *Store) Refresh(ctx context.Context, r auth.Renewal) (auth.Tokens, error
 	var out auth.Tokens
 	var refused error // which keeps what was done
 	err := s.db.Transact(ctx, func(tx *gorm.DB) error {
-		var user string
-		if err := tx.Raw("SELECT user_id FROM auth_grants WHERE id = ?", p.grant).Scan(&user).Error; err != nil {
-			return fmt.Errorf("look up grant: %w", err)
-		}
-		u, err := s.lockHolder(tx, user)
+		g, f, err := s.takeFamily(tx, p)
 		if err != nil {
 			return err
 		}
-		// Only now, when no other refresh of the user's is under way.
-		g, f, err := s.takeFamily(tx, p)
+		if g.ClientID != r.Client {
+			return errUnknownRefresh()
+		}
+		u, err := s.lockHolder(tx, g.UserID)
 		if err != nil {
+			return err
+		}
+		// Again, now that no other refresh of the user's is under way.
+		if g, f, err = readFamily(tx, p.grant); err != nil {
 			return err
 		}
 		role, err := s.checkRenewal(tx, r, g, f, u)
@@ -94,17 +96,11 @@ func within(scopes, granted []space.Scope) bool {
 	return true
 }
 
-// takeFamily reads what a refresh token is of, once the token is proven.
-func (s *Store) takeFamily(tx *gorm.DB, p presented) (g grantRow, f familyRow, err error) {
-	err = tx.Where("id = ?", p.grant).Take(&g).Error
-	if err == nil {
-		err = tx.Where("grant_id = ?", p.grant).Take(&f).Error
-	}
-	if errors.Is(err, gorm.ErrRecordNotFound) {
-		return g, f, errUnknownRefresh()
-	}
+// takeFamily reads what a refresh token is of, and proves the token.
+func (s *Store) takeFamily(tx *gorm.DB, p presented) (grantRow, familyRow, error) {
+	g, f, err := readFamily(tx, p.grant)
 	if err != nil {
-		return g, f, fmt.Errorf("look up grant: %w", err)
+		return g, f, err
 	}
 	ok, err := s.genuine(tx, p, f)
 	if err == nil && !ok {
@@ -113,11 +109,23 @@ func (s *Store) takeFamily(tx *gorm.DB, p presented) (g grantRow, f familyRow, e
 	return g, f, err
 }
 
+func readFamily(tx *gorm.DB, grant string) (g grantRow, f familyRow, err error) {
+	err = tx.Where("id = ?", grant).Take(&g).Error
+	if err == nil {
+		err = tx.Where("grant_id = ?", grant).Take(&f).Error
+	}
+	switch {
+	case errors.Is(err, gorm.ErrRecordNotFound):
+		return g, f, errUnknownRefresh()
+	case err != nil:
+		return g, f, fmt.Errorf("look up grant: %w", err)
+	}
+	return g, f, nil
+}
+
 // checkRenewal tells whether the client may have tokens of the grant now.
 func (s *Store) checkRenewal(tx *gorm.DB, r auth.Renewal, g grantRow, f familyRow, u userRow) (space.Role, error) {
 	switch {
-	case g.ClientID != r.Client:
-		return "", errUnknownRefresh()
 	case g.Revoked != 0:
 		return "", refuse(auth.ErrInvalidGrant, "The grant was revoked; begin again.")
 	case s.now().UnixMilli() >= f.Expires:
@@ -153,12 +161,10 @@ func (s *Store) mayRepeat(tx *gorm.DB, p presented, f familyRow) (bool, error) {
 // replayed ends the family of a refresh token that somebody presents again. The
 // error that it returns first is the client's.
 func (s *Store) replayed(tx *gorm.DB, g grantRow, p presented, f familyRow) (refused, err error) {
-	n, err := s.revokeGrants(tx, "id = ?", g.ID)
-	if err != nil {
-		return nil, err
+	if _, err = s.revokeGrants(tx, "id = ?", g.ID); err == nil {
+		err = s.record(tx, Actor{User: space.UserID(g.UserID), Via: "client"}, "refresh.reuse", g.ID,
+			map[string]any{"client": clean(g.ClientID, 200), "generation": p.generation, "newest": f.Generation})
 	}
-	err = s.record(tx, Actor{User: space.UserID(g.UserID), Via: "client"}, "refresh.reuse", g.ID,
-		map[string]any{"client": clean(g.ClientID, 200), "generation": p.generation, "newest": f.Generation, "grants_revoked": n})
 	return refuse(auth.ErrInvalidGrant, "The refresh token was used already; the grant is revoked. Begin again."), err
 }
 

@@ -1,0 +1,517 @@
+package store_test
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"gorm.io/gorm"
+
+	"satchel/auth"
+	"satchel/auth/store"
+	"satchel/internal/space"
+)
+
+func samePair(a, b auth.Tokens) bool {
+	return a.Access.Reveal() == b.Access.Reveal() && a.Refresh.Reveal() == b.Refresh.Reveal() && a.Grant == b.Grant
+}
+
+// Real clients refresh in parallel, and again when the answer was lost.
+func TestRefreshFiveTimesAtOnceAndAfterEightMinutes(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		ann, sp := w.user("ann", true)
+		first := w.connect(ann, sp)
+		w.pass(7 * day)
+		release := w.holdUsers(5)
+		got := make([]auth.Tokens, 5)
+		var wg sync.WaitGroup
+		for i := range got {
+			wg.Go(func() {
+				var err error
+				if got[i], err = w.Refresh(t.Context(), renewal(first.Refresh)); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		release()
+		wg.Wait()
+		w.pass(8 * time.Minute)
+		got = append(got, w.refresh(renewal(first.Refresh)))
+		for i, g := range got {
+			if !samePair(g, got[0]) || !g.Expires.Equal(got[0].Expires) {
+				t.Errorf("answer %d is another pair", i)
+			}
+		}
+		if !w.works(got[0]) || w.audited("refresh.reuse")+w.audited("grant.revoke") != 0 {
+			t.Error("somebody was logged out")
+		}
+		// All of them may go on.
+		if next := w.refresh(renewal(got[0].Refresh)); !w.works(next) || samePair(next, got[0]) {
+			t.Error("the successor has no successor")
+		}
+	})
+}
+
+// Of the processes of one client one is two generations behind: it is given what
+// the others have, and none is logged out.
+func TestRefreshOfTwoGenerationsAgo(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		ann, sp := w.user("ann", true)
+		first := w.connect(ann, sp)
+		second := w.refresh(renewal(first.Refresh))
+		w.pass(5 * time.Minute)
+		third := w.refresh(renewal(second.Refresh))
+		w.pass(3 * time.Minute)
+		if got := w.refresh(renewal(first.Refresh)); !samePair(got, third) {
+			t.Error("within the window of its own rotation it gave another pair than the newest")
+		}
+		for _, tok := range []auth.Tokens{first, second, third} {
+			if !w.works(tok) {
+				t.Error("somebody was logged out")
+			}
+		}
+		// The window is that of its own rotation, not of the newest one.
+		w.pass(7 * time.Minute)
+		_, err := w.Refresh(t.Context(), renewal(first.Refresh))
+		wantCause(t, "after the window of its own rotation", err, auth.ErrInvalidGrant)
+		if w.works(third) {
+			t.Error("the family outlives the reuse")
+		}
+	})
+}
+
+// Attack: a stolen refresh token is used after its owner used it, or before.
+func TestRefreshReuseAfterTheWindowRevokesTheFamily(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		ann, sp := w.user("ann", true)
+		first, other := w.connect(ann, sp), w.connect(ann, sp)
+		second := w.refresh(renewal(first.Refresh))
+		w.pass(store.DefaultRefreshReuse - time.Millisecond)
+		if got := w.refresh(renewal(first.Refresh)); !samePair(got, second) {
+			t.Error("a millisecond before its end the window is over")
+		}
+		w.pass(time.Millisecond)
+		_, err := w.Refresh(t.Context(), renewal(first.Refresh))
+		wantCause(t, "the used token", err, auth.ErrInvalidGrant)
+		_, err = w.Refresh(t.Context(), renewal(second.Refresh))
+		wantCause(t, "its successor", err, auth.ErrInvalidGrant)
+		if w.works(first) || w.works(second) {
+			t.Error("an access token outlives the family")
+		}
+		if !w.works(other) {
+			t.Error("another family ended with it")
+		}
+		if w.audited("refresh.reuse") != 1 {
+			t.Errorf("the audit log has %s", w.actions())
+		}
+	})
+}
+
+func TestRefreshWithoutAWindow(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		strict := w.with(store.Options{RefreshReuse: -1})
+		ann, sp := w.user("ann", true)
+		first := w.connect(ann, sp)
+		if _, err := strict.Refresh(t.Context(), renewal(first.Refresh)); err != nil {
+			t.Fatal(err)
+		}
+		_, err := strict.Refresh(t.Context(), renewal(first.Refresh))
+		wantCause(t, "at once again", err, auth.ErrInvalidGrant)
+	})
+}
+
+// What is wrong gets nothing, and logs the rightful client out of nothing.
+func TestRefreshRefuses(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		ann, sp := w.user("ann", true)
+		bob, bobSpace := w.user("bob", false)
+		first, bobs := w.connect(ann, sp), w.connect(bob, bobSpace)
+		current := w.refresh(renewal(first.Refresh))
+		w.pass(time.Hour) // first is over: presented by its client it would revoke
+		// forged returns another's token with a part of the bytes of current's.
+		forged := func(from, to int) string {
+			_, b, err := auth.ParseSecret(auth.KindRefresh, bobs.Refresh.Reveal())
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, mine, _ := auth.ParseSecret(auth.KindRefresh, first.Refresh.Reveal())
+			copy(b[from:to], mine[from:to])
+			return auth.SecretOf(auth.KindRefresh, b).Reveal()
+		}
+		for _, tt := range []struct {
+			name  string
+			wrong func(*auth.Renewal)
+			want  error
+		}{
+			{"Attack: another client", func(r *auth.Renewal) { r.Client = "client-2" }, auth.ErrInvalidGrant},
+			{"Attack: another client with a used one", func(r *auth.Renewal) { *r = renewal(first.Refresh); r.Client = "client-2" }, auth.ErrInvalidGrant},
+			{"no client", func(r *auth.Renewal) { r.Client = "" }, auth.ErrInvalidGrant},
+			{"Attack: another resource", func(r *auth.Renewal) { r.Resource = "https://other.example/mcp" }, auth.ErrInvalidTarget},
+			{"an unknown scope", func(r *auth.Renewal) { r.Scopes = []space.Scope{"read", "admin"} }, auth.ErrInvalidScope},
+			{"an access token", func(r *auth.Renewal) { r.Refresh = current.Access.Reveal() }, auth.ErrInvalidGrant},
+			{"an unknown token", func(r *auth.Renewal) { r.Refresh = auth.NewSecret(auth.KindRefresh).Reveal() }, auth.ErrInvalidGrant},
+			{"Attack: forged for another family", func(r *auth.Renewal) { r.Refresh = forged(8, 24) }, auth.ErrInvalidGrant},
+			{"Attack: forged with another's secret", func(r *auth.Renewal) { r.Refresh = forged(32, 64) }, auth.ErrInvalidGrant},
+			{"Attack: forged for a key that is not there", func(r *auth.Renewal) {
+				_, b, _ := auth.ParseSecret(auth.KindRefresh, first.Refresh.Reveal())
+				b[0] = 0xff
+				r.Refresh = auth.SecretOf(auth.KindRefresh, b).Reveal()
+			}, auth.ErrInvalidGrant},
+			{"Attack: a used one as one of a generation to come", func(r *auth.Renewal) {
+				_, b, _ := auth.ParseSecret(auth.KindRefresh, first.Refresh.Reveal())
+				b[31] = 9
+				r.Refresh = auth.SecretOf(auth.KindRefresh, b).Reveal()
+			}, auth.ErrInvalidGrant},
+			{"nothing", func(r *auth.Renewal) { r.Refresh = "" }, auth.ErrInvalidGrant},
+		} {
+			r := renewal(current.Refresh)
+			tt.wrong(&r)
+			_, err := w.Refresh(t.Context(), r)
+			wantCause(t, tt.name, err, tt.want)
+		}
+		if n := w.audited("refresh.reuse"); n != 0 || !w.works(current) {
+			t.Errorf("a stranger logged the client out (%d reuses)", n)
+		}
+		if next := w.refresh(renewal(current.Refresh)); !w.works(next) {
+			t.Error("the rightful client cannot go on")
+		}
+	})
+}
+
+func TestRefreshOfWhoIsGone(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		do   func(t *testing.T, w *world, bob store.User, team store.Space, g space.GrantID) error
+	}{
+		{"away for the whole lifetime", func(t *testing.T, w *world, _ store.User, _ store.Space, _ space.GrantID) error {
+			w.pass(store.DefaultRefreshLifetime)
+			return nil
+		}},
+		{"user removed", func(t *testing.T, w *world, bob store.User, _ store.Space, _ space.GrantID) error {
+			return w.RemoveUser(t.Context(), cli, bob.ID)
+		}},
+		{"user suspended", func(t *testing.T, w *world, bob store.User, _ store.Space, _ space.GrantID) error {
+			w.suspend(bob)
+			return nil
+		}},
+		{"membership ended", func(t *testing.T, w *world, bob store.User, team store.Space, _ space.GrantID) error {
+			return w.RemoveMember(t.Context(), cli, team.ID, bob.ID)
+		}},
+		{"Attack: membership ended behind the store's back", func(t *testing.T, w *world, bob store.User, team store.Space, _ space.GrantID) error {
+			return w.exec("DELETE FROM auth_members WHERE user_id = ? AND space_id = ?", string(bob.ID), string(team.ID))
+		}},
+		{"grant revoked", func(t *testing.T, w *world, bob store.User, _ store.Space, g space.GrantID) error {
+			return w.RevokeGrant(t.Context(), cli, g, bob.ID)
+		}},
+		{"client deleted", func(t *testing.T, w *world, _ store.User, _ store.Space, _ space.GrantID) error {
+			return w.DeleteClient(t.Context(), cli, "client-1")
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			each(t, func(t *testing.T, w *world) {
+				_, team := w.user("ann", true)
+				bob, _ := w.listed("bob")
+				if err := w.AddMember(t.Context(), cli, team.ID, bob.ID, space.Editor); err != nil {
+					t.Fatal(err)
+				}
+				tok := w.connect(bob, team)
+				if err := tt.do(t, w, bob, team, tok.Grant); err != nil {
+					t.Fatal(err)
+				}
+				_, err := w.Refresh(t.Context(), renewal(tok.Refresh))
+				wantCause(t, "Refresh", err, auth.ErrInvalidGrant)
+				if w.works(tok) {
+					t.Error("the access token works on")
+				}
+				if n := w.audited("refresh.reuse"); n != 0 {
+					t.Error("it was taken for a thief's")
+				}
+			})
+		})
+	}
+}
+
+func (w *world) exec(stmt string, args ...any) error {
+	return w.db.Transact(w.t.Context(), func(tx *gorm.DB) error { return tx.Exec(stmt, args...).Error })
+}
+
+// The lifetime counts from the last use, so that a client that comes by each month
+// never asks again.
+func TestRefreshLifetimeCountsFromLastUse(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		ann, sp := w.user("ann", true)
+		tok := w.connect(ann, sp)
+		for range 6 {
+			w.pass(store.DefaultRefreshLifetime - time.Millisecond)
+			if w.works(tok) {
+				t.Fatal("the access token outlives its time")
+			}
+			if err := w.Sweep(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if tok = w.refresh(renewal(tok.Refresh)); !w.works(tok) {
+				t.Fatal("the access token does not work")
+			}
+		}
+		grants, err := w.Grants(t.Context(), ann.ID)
+		if err != nil || len(grants) != 1 || !grants[0].Expires.Equal(w.clock().Add(store.DefaultRefreshLifetime)) {
+			t.Errorf("Grants: %+v, %v", grants, err)
+		}
+	})
+}
+
+// A client may ask for less (RFC 6749 section 6), and have all again later.
+func TestRefreshForFewerScopes(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		ann, sp := w.user("ann", true)
+		first := w.connect(ann, sp)
+		less := renewal(first.Refresh)
+		less.Scopes = []space.Scope{space.ScopeRead}
+		narrow := w.refresh(less)
+		p, err := w.VerifyAccess(t.Context(), narrow.Access.Reveal(), resource)
+		if err != nil || auth.ScopeList(p.Scopes) != "read" || auth.ScopeList(narrow.Scopes) != "read" {
+			t.Errorf("asked for read: %v, %v, %v", narrow.Scopes, p.Scopes, err)
+		}
+		// In parallel for all: the same successor, with an access token of its own.
+		wide := w.refresh(renewal(first.Refresh))
+		if wide.Refresh.Reveal() != narrow.Refresh.Reveal() || wide.Access.Reveal() == narrow.Access.Reveal() || auth.ScopeList(wide.Scopes) != "read write" {
+			t.Errorf("asked for all at once: %v", wide.Scopes)
+		}
+		if again := w.refresh(less); !samePair(again, narrow) {
+			t.Error("asked for read again: another pair")
+		}
+		if all := w.refresh(renewal(narrow.Refresh)); auth.ScopeList(all.Scopes) != "read write" {
+			t.Errorf("the grant was narrowed to %v", all.Scopes)
+		}
+		more := consent(ann, sp)
+		more.Scopes = []space.Scope{space.ScopeRead}
+		only, err := w.Redeem(t.Context(), redemption(w.code(more)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := renewal(only.Refresh)
+		r.Scopes = []space.Scope{space.ScopeRead, space.ScopeWrite}
+		_, err = w.Refresh(t.Context(), r)
+		wantCause(t, "Attack: more than was granted", err, auth.ErrInvalidScope)
+	})
+}
+
+// The pair is told again although its access token has expired in the meantime.
+func TestRefreshAgainWithAShortAccessLifetime(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		short := w.with(store.Options{AccessLifetime: time.Minute})
+		ann, sp := w.user("ann", true)
+		first := w.connect(ann, sp)
+		second, err := short.Refresh(t.Context(), renewal(first.Refresh))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.pass(8 * time.Minute)
+		if w.works(second) {
+			t.Fatal("the access token outlives its minute")
+		}
+		if err := short.Sweep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		again, err := short.Refresh(t.Context(), renewal(first.Refresh))
+		if err != nil || !samePair(again, second) || !w.works(again) || !again.Expires.Equal(w.clock().Add(time.Minute)) {
+			t.Errorf("again: until %v, %v", again.Expires, err)
+		}
+	})
+}
+
+// A client that refreshes without end fills no table.
+func TestRefreshWithoutEndIsBounded(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		ann, sp := w.user("ann", true)
+		tok := w.connect(ann, sp)
+		for range 60 {
+			w.pass(time.Minute)
+			tok = w.refresh(renewal(tok.Refresh))
+		}
+		if n := w.count("auth_tokens"); n > 20 {
+			t.Errorf("%d access tokens of one grant are there", n)
+		}
+		if !w.works(tok) {
+			t.Error("the newest does not work")
+		}
+	})
+}
+
+func (w *world) count(table string) (n int) {
+	w.t.Helper()
+	if err := w.db.Read(w.t.Context()).Raw("SELECT COUNT(*) FROM " + table).Scan(&n).Error; err != nil {
+		w.t.Fatal(err)
+	}
+	return n
+}
+
+// with returns another store on the database with other options.
+func (w *world) with(o store.Options) *store.Store {
+	o.Now, o.Flush = w.clock, time.Hour
+	if o.TokenKey == nil {
+		o.TokenKey = []byte(tokenKey)
+	}
+	s := store.New(w.db, o)
+	w.t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			w.t.Error(err)
+		}
+	})
+	return s
+}
+
+// A restart, or another process on the same database, changes nothing.
+func TestRestartKeepsEverything(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		ann, sp := w.user("ann", true)
+		first := w.connect(ann, sp)
+		second := w.refresh(renewal(first.Refresh))
+		session, _, err := w.StartSession(t.Context(), store.NewSession{User: ann.ID, Method: "link"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		flow, err := w.PutFlow(t.Context(), "oidc", []byte("nonce"), time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		s := w.with(store.Options{})
+		again, err := s.Refresh(t.Context(), renewal(first.Refresh))
+		if err != nil || !samePair(again, second) {
+			t.Errorf("Refresh after a restart: %v", err)
+		}
+		if _, err := s.VerifyAccess(t.Context(), second.Access.Reveal(), resource); err != nil {
+			t.Errorf("VerifyAccess after a restart: %v", err)
+		}
+		if u, _, err := s.CheckSession(t.Context(), session.Reveal()); err != nil || u.ID != ann.ID {
+			t.Errorf("CheckSession after a restart: %v, %v", u.ID, err)
+		}
+		if data, err := s.TakeFlow(t.Context(), "oidc", flow.Reveal()); err != nil || string(data) != "nonce" {
+			t.Errorf("TakeFlow after a restart: %q, %v", data, err)
+		}
+	})
+}
+
+// Salts are made anew each month; families of old ones refresh on, and old ones go
+// once nobody needs them.
+func TestTokenKeyRotation(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		ann, sp := w.user("ann", true)
+		moving, staying := w.connect(ann, sp), w.connect(ann, sp)
+		if n := w.count("auth_token_keys"); n != 1 {
+			t.Fatalf("%d salts of one day", n)
+		}
+		w.pass(30 * day)
+		old := moving
+		moving = w.refresh(renewal(moving.Refresh))
+		if n := w.count("auth_token_keys"); n != 2 {
+			t.Fatalf("%d salts after 30 days", n)
+		}
+		if again := w.refresh(renewal(old.Refresh)); !samePair(again, moving) {
+			t.Error("across the rotation the same token gives another pair")
+		}
+		for range 3 {
+			if err := w.Sweep(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			w.pass(25 * time.Hour)
+		}
+		if n := w.count("auth_token_keys"); n != 2 {
+			t.Fatalf("%d salts while a family uses the first", n)
+		}
+		w.pass(30 * day)
+		staying, before := w.refresh(renewal(staying.Refresh)), staying
+		// The newest token's generation before is of a salt that no family uses.
+		for range 2 {
+			if err := w.Sweep(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			w.pass(10 * time.Minute)
+			if w.count("auth_token_keys") != 3 {
+				t.Fatal("a salt is gone that the window needs")
+			}
+		}
+		_, err := w.Refresh(t.Context(), renewal(before.Refresh))
+		wantCause(t, "Attack: reuse of a token of an old salt", err, auth.ErrInvalidGrant)
+		if w.works(staying) {
+			t.Error("the family outlives the reuse")
+		}
+		for range 3 {
+			w.pass(25 * time.Hour)
+			if err := w.Sweep(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := w.count("auth_token_keys"); n != 2 {
+			t.Errorf("%d salts are left, want that of the other family and the newest", n)
+		}
+		if moving = w.refresh(renewal(moving.Refresh)); !w.works(moving) {
+			t.Error("a family of an old salt cannot go on")
+		}
+	})
+}
+
+// A server that lost its key logs nobody out, and its clients get tokens of the
+// new one.
+func TestAnotherServerKey(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		ann, sp := w.user("ann", true)
+		first := w.connect(ann, sp)
+		s := w.with(store.Options{TokenKey: []byte(strings.Repeat("k", 32))})
+		if !w.works(first) {
+			t.Error("the access token does not work")
+		}
+		second, err := s.Refresh(t.Context(), renewal(first.Refresh))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if third, err := s.Refresh(t.Context(), renewal(second.Refresh)); err != nil || samePair(third, second) {
+			t.Error(err)
+		}
+	})
+}
+
+// A server without a key tells nobody a token that the next one could not repeat.
+func TestNoServerKey(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		ann, sp := w.user("ann", true)
+		code := w.code(consent(ann, sp))
+		s := store.New(w.db, store.Options{Now: w.clock})
+		defer s.Close()
+		if _, err := s.Redeem(t.Context(), redemption(code)); err == nil {
+			t.Error("a token was given without a key")
+		}
+		if _, err := w.Redeem(t.Context(), redemption(code)); err != nil {
+			t.Errorf("the code was used up: %v", err)
+		}
+	})
+}
+
+// The database was put back to the state of an hour ago: what clients got since is
+// known by its MAC.
+func TestRefreshTokenOfAGenerationThatTheDatabaseLost(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		ann, sp := w.user("ann", true)
+		first := w.connect(ann, sp)
+		var hash []byte
+		if err := w.db.Read(t.Context()).Raw("SELECT hash FROM auth_families").Row().Scan(&hash); err != nil {
+			t.Fatal(err)
+		}
+		third := w.refresh(renewal(w.refresh(renewal(first.Refresh)).Refresh))
+		if err := w.exec("UPDATE auth_families SET generation = 1, hash = ?", hash); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.exec("DELETE FROM auth_tokens WHERE generation > 1"); err != nil {
+			t.Fatal(err)
+		}
+		w.pass(time.Hour)
+		fourth := w.refresh(renewal(third.Refresh))
+		if !w.works(fourth) || fourth.Refresh.Reveal() == third.Refresh.Reveal() {
+			t.Error("the client cannot go on")
+		}
+	})
+}

@@ -1,0 +1,165 @@
+package store_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"satchel/auth"
+	"satchel/auth/store"
+	"satchel/internal/database"
+	"satchel/internal/space"
+)
+
+// tables returns how many rows each table has, but for the audit log.
+func (w *world) tables() map[string]int {
+	w.t.Helper()
+	list := "SELECT name FROM sqlite_master WHERE type = 'table'"
+	if w.db.Kind() == database.Postgres {
+		list = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'public'"
+	}
+	var names []string
+	if err := w.db.Read(w.t.Context()).Raw(list).Scan(&names).Error; err != nil {
+		w.t.Fatal(err)
+	}
+	out := map[string]int{}
+	for _, n := range names {
+		if strings.HasPrefix(n, "auth_") && n != "auth_audit" {
+			out[n] = w.count(n)
+		}
+	}
+	return out
+}
+
+// Sweep removes what it says and nothing else.
+func TestSweep(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		ann, sp := w.user("ann", true)
+		for _, id := range []string{"client-1", "unused"} {
+			if err := w.RegisterClient(t.Context(), auth.Client{ID: id}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.CreateClient(t.Context(), cli, auth.Client{ID: "preset"}); err != nil {
+			t.Fatal(err)
+		}
+		must := func(_ any, err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		tok := w.connect(ann, sp)
+		w.code(consent(ann, sp))
+		w.session(ann)
+		link(t, w, ann, "https://issuer.example", "ann-1")
+		if err := w.AddPasskey(t.Context(), cli, passkey(ann, "one")); err != nil {
+			t.Fatal(err)
+		}
+		must(w.CreateLink(t.Context(), cli, ann.ID, "link", 15*time.Minute))
+		must(w.PutFlow(t.Context(), "oidc", nil, 10*time.Minute))
+		must(w.External(t.Context(), external("ann-1")))
+		w.invite(store.NewInvitation{By: ann.ID})
+		w.key(ann, sp, "read")
+		revoked, err := w.Verify(t.Context(), w.key(ann, sp, "read"))
+		must(nil, err)
+		must(nil, w.RevokeKey(t.Context(), cli, revoked.Grant, ""))
+		_, _, err = w.CreateKey(t.Context(), cli, store.NewKey{User: ann.ID, Space: sp.ID, Scopes: []space.Scope{space.ScopeRead}, Expires: w.clock().Add(time.Hour)})
+		must(nil, err)
+
+		before := w.tables()
+		for _, n := range before {
+			if n == 0 {
+				t.Fatalf("a table is empty before: %v", before)
+			}
+		}
+		for _, step := range []struct {
+			pass time.Duration // since the step before
+			gone map[string]int
+		}{
+			{0, nil},
+			{10*time.Minute - time.Millisecond, nil},
+			{time.Millisecond, map[string]int{"auth_flows": 1}},
+			{5 * time.Minute, map[string]int{"auth_links": 1}},
+			{day - 15*time.Minute, map[string]int{"auth_clients": 1}},                                   // the unused one
+			{store.DefaultCodeLifetime, map[string]int{"auth_codes": 2}},                                // a day after their end
+			{6*day - store.DefaultCodeLifetime, map[string]int{"auth_tokens": 1}},                       // 7 days
+			{23 * day, map[string]int{"auth_sessions": 1}},                                              // 30 days
+			{60*day - time.Millisecond, nil},                                                            //
+			{time.Millisecond, map[string]int{"auth_families": 1, "auth_grants": 1, "auth_clients": 1}}, // 90 days: the revoked key, client-1
+			{7 * day, map[string]int{"auth_invitations": 1}},                                            // 90 days after its end
+			{83 * day, map[string]int{"auth_grants": 1}},                                                // the client's, 90 days after its end
+			{3650 * day, nil}, // keys, also expired ones, and what people sign in with
+		} {
+			w.pass(step.pass)
+			if err := w.Sweep(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			after := w.tables()
+			for name, n := range before {
+				if got, want := n-after[name], step.gone[name]; got != want {
+					t.Errorf("%v later: %d rows of %s are gone, want %d", step.pass, got, name, want)
+				}
+			}
+			before = after
+		}
+		if w.works(tok) {
+			t.Error("the token works")
+		}
+	})
+}
+
+// A client whose person comes by each month is not idle, whoever else left it.
+func TestSweepKeepsClientsThatAreUsed(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		ann, sp := w.user("ann", true)
+		if err := w.RegisterClient(t.Context(), auth.Client{ID: "client-1"}); err != nil {
+			t.Fatal(err)
+		}
+		w.pass(store.DefaultUnusedClient)
+		code := w.code(consent(ann, sp)) // about to be redeemed
+		sweep := func() {
+			t.Helper()
+			if err := w.Sweep(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if n := w.count("auth_clients"); n != 1 {
+				t.Fatal("the client is gone")
+			}
+		}
+		sweep()
+		tok, err := w.Redeem(t.Context(), redemption(code))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 4 {
+			w.pass(80 * day)
+			sweep()
+			tok = w.refresh(renewal(tok.Refresh))
+		}
+		if err := w.RevokeGrant(t.Context(), cli, tok.Grant, ann.ID); err != nil {
+			t.Fatal(err)
+		}
+		w.pass(store.DefaultIdleClient - time.Hour)
+		sweep()
+	})
+}
+
+// What is over is deleted in batches, all of it.
+func TestSweepOfMany(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		for i := range 1203 {
+			if _, err := w.PutFlow(t.Context(), "oidc", []byte(fmt.Sprint(i)), time.Minute+time.Duration(i%2)*time.Hour); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.pass(time.Minute)
+		if err := w.Sweep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if n := w.count("auth_flows"); n != 601 {
+			t.Errorf("%d flows are left, want 601", n)
+		}
+	})
+}
