@@ -296,6 +296,27 @@ func TestRightsThatAreTakenEndWhatIsOpen(t *testing.T) {
 			within(t, "the stream", open)
 		})
 	}
+	t.Run("made a reader", func(t *testing.T) {
+		if _, err := r.Admin.AddUser(ctx, "once-editor", false); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Admin.SetMember(ctx, admin.MemberRequest{Member: "once-editor", Role: space.Editor}); err != nil {
+			t.Fatal(err)
+		}
+		u, err := r.Accounts.FindUser(ctx, "once-editor")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, key, err := r.Accounts.CreateKey(ctx, by, store.NewKey{User: u.ID, Space: team.ID, Scopes: []space.Scope{space.ScopeRead, space.ScopeWrite}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		open := r.listening(key.Reveal())
+		if err := elsewhere.AddMember(ctx, by, team.ID, u.ID, space.Reader); err != nil {
+			t.Fatal(err)
+		}
+		within(t, "what an editor had begun", open)
+	})
 	t.Run("taken out of a space", func(t *testing.T) {
 		if _, err := r.Admin.AddUser(ctx, "guest", false); err != nil {
 			t.Fatal(err)

@@ -26,7 +26,8 @@ func (s *Server) userEnded(ctx context.Context, user space.UserID) {
 	}
 }
 
-// memberEnded stops what runs in a space for who is no member of it any more.
+// memberEnded stops what runs in a space for who is no member of it any more, or
+// may only read it.
 func (s *Server) memberEnded(ctx context.Context, user space.UserID, id space.SpaceID) {
 	s.mcp.End(func(p auth.Principal) bool { return p.User == user && p.Space == id })
 	if s.bash == nil {
@@ -108,9 +109,14 @@ func (s *Server) actsSince(ctx context.Context, seen int64) {
 			switch r.Action {
 			case "user.remove", "user.suspend":
 				s.userEnded(ctx, space.UserID(r.Subject))
-			case "member.remove":
-				var d struct{ User space.UserID }
-				if json.Unmarshal([]byte(r.Detail), &d) == nil {
+			case "member.remove", "member.set":
+				// What runs for an editor may write until it is stopped, and they may
+				// be a reader now.
+				var d struct {
+					User space.UserID
+					Role space.Role
+				}
+				if json.Unmarshal([]byte(r.Detail), &d) == nil && (r.Action == "member.remove" || d.Role == space.Reader) {
 					s.memberEnded(ctx, d.User, space.SpaceID(r.Subject))
 				}
 			case "key.revoke", "grant.revoke", "client.delete", "code.reuse", "refresh.reuse":
