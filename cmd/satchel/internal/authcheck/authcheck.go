@@ -25,8 +25,9 @@ type Options struct {
 	Progress func(Finding)
 	// Lookup resolves a host name; the system's resolver where it is nil.
 	Lookup func(ctx context.Context, host string) ([]netip.Addr, error)
-	// Dial connects to one address, to see that IPv4 works; a net.Dialer where it is
-	// nil, and no proxy of the environment's is in the way.
+	// Dial connects to one address, to see that IPv4 works. Where it is nil it is a
+	// net.Dialer's, but where requests go through a proxy of the environment's, which
+	// alone may know addresses and reach them.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	// Now is the clock that the server's is compared with; time.Now where it is nil.
 	Now func() time.Time

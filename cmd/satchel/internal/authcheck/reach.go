@@ -48,7 +48,10 @@ func (c *checker) checkAddress(ctx context.Context) {
 	if a, err := netip.ParseAddr(host); err == nil {
 		addrs = append(addrs, a)
 		c.warn("name", "The URL has an address in place of a name, for which few authorities give certificates.", "Give the server a name in the DNS.")
-	} else if addrs, err = c.o.Lookup(ctx, host); err != nil || len(addrs) == 0 {
+	} else if addrs, err = c.o.Lookup(ctx, host); (err != nil || len(addrs) == 0) && c.o.Dial == nil {
+		c.skip(name, "requests go through a proxy here, which alone knows the addresses of "+host)
+		return
+	} else if err != nil || len(addrs) == 0 {
 		c.fail(name, fmt.Sprintf("The name %s has no address here: %v.", host, err), "Make an A record for "+host+" that points to the server.")
 		return
 	}
