@@ -138,6 +138,7 @@ func (s *Server) revokeGrant(v *visit) error {
 	if err := s.o.Accounts.RevokeGrant(v.r.Context(), v.by(), space.GrantID(v.r.PostFormValue("id")), v.user.ID); err != nil {
 		return gone(err)
 	}
+	s.o.Ended(v.r.Context(), v.user.ID)
 	return s.see(v, "/account#clients")
 }
 

@@ -79,6 +79,7 @@ func loadTemplates(assets map[string]asset) (map[string]*template.Template, erro
 		"attime": machineTime,
 		"span":   span,
 		"device": deviceOf,
+		"method": method,
 	}).ParseFS(files, "templates/layout.html")
 	if err != nil {
 		return nil, fmt.Errorf("layout: %w", err)
@@ -119,6 +120,19 @@ func day(t time.Time) string {
 		return "never"
 	}
 	return t.UTC().Format("2 Jan 2006")
+}
+
+// method is what a way to sign in is called on pages.
+func method(m string) string {
+	switch m {
+	case "link":
+		return "one-time link"
+	case "github":
+		return "GitHub"
+	case "oidc":
+		return "single sign-on"
+	}
+	return m
 }
 
 func machineTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 
+	"satchel/auth"
 	"satchel/auth/oauth"
 	"satchel/auth/store"
 	"satchel/internal/fault"
@@ -14,10 +15,16 @@ import (
 
 // consentPage is what a person is asked before a client is given anything.
 type consentPage struct {
-	// Client is what the client calls itself; Vendor that the name is that of a
-	// pinned document, and so is the host.
+	// Client is what the client calls itself.
 	Client string
-	Known  bool
+	// Known: the name and the host are those of a vendor's pinned document. It is
+	// false where the answer stays on the person's computer, since any program
+	// there can send a vendor's client id and listen.
+	Known bool
+	// Document is the host that publishes the client's metadata; Preset that an
+	// admin set the client up.
+	Document string
+	Preset   bool
 	// Host is where the answer goes; Loopback that it stays on the person's
 	// computer, App that it opens a program there.
 	Host          string
@@ -89,10 +96,14 @@ func (s *Server) askConsent(v *visit, req *oauth.Request, status int, chosen spa
 		return &pageError{status: http.StatusForbidden, title: "You have no space", text: "There is nothing that this application could be given. Ask who runs the server for a space."}
 	}
 	body := consentPage{
-		Client: shorten(req.Client.Name, 60), Known: req.Known,
-		Host: shorten(req.RedirectHost, 300), Loopback: req.Loopback, App: req.App,
+		Client: shorten(req.Client.Name, 60), Known: req.Known && !req.Loopback && !req.App,
+		Preset: req.Client.Kind == auth.ClientPreset,
+		Host:   shorten(req.RedirectHost, 300), Loopback: req.Loopback, App: req.App,
 		Spaces: choices(spaces, chosen), CanRead: slices.Contains(req.Scopes, space.ScopeRead),
 		Action: "/oauth/authorize?" + v.r.URL.RawQuery, Return: localPath(v.r.URL.RequestURI()),
+	}
+	if u, err := url.Parse(req.Client.ID); err == nil && req.Client.Kind == auth.ClientDocument {
+		body.Document = shorten(u.Host, 300)
 	}
 	asksWrite := slices.Contains(req.Scopes, space.ScopeWrite)
 	writer := slices.ContainsFunc(spaces, func(m store.Membership) bool { return m.Role != space.Reader })

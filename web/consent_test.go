@@ -60,6 +60,27 @@ func TestConsentSaysWhoAsks(t *testing.T) {
 	}
 }
 
+// A vendor's name counts only where the answer goes to the vendor: on the own
+// computer any program can send the vendor's client id.
+func TestKnownVendors(t *testing.T) {
+	w := newWorld(t)
+	for _, tt := range []struct {
+		id, to string
+		known  bool
+	}{
+		{"https://claude.ai/oauth/mcp-oauth-client-metadata", "https://claude.ai/api/mcp/auth_callback", true},
+		{"https://claude.ai/oauth/claude-code-client-metadata", "http://localhost:4711/callback", false},
+		{"https://vscode.dev/oauth/client-metadata.json", "http://127.0.0.1:33418/", false},
+		{"client", redirect, false},
+	} {
+		a := w.as(w.ada).get(request("client_id", tt.id, "redirect_uri", tt.to))
+		want(t, tt.id, a, http.StatusOK)
+		if got := strings.Contains(a.body, "known to Satchel"); got != tt.known || strings.Contains(a.body, "calls itself") == tt.known {
+			t.Errorf("%s at %s is known: %v", tt.id, tt.to, got)
+		}
+	}
+}
+
 // There is no consent that was given before: a client's name and redirect are
 // anybody's to send.
 func TestConsentIsAskedEachTime(t *testing.T) {

@@ -177,9 +177,15 @@ func TestLosingARightEnds(t *testing.T) {
 	if w.role(w.bob) != "" || len(w.ended) != 2 {
 		t.Errorf("bob is %q, %d ended", w.role(w.bob), len(w.ended))
 	}
+	g, _, err := w.CreateKey(t.Context(), cli, store.NewKey{User: w.ada.ID, Space: w.space.ID, Scopes: []space.Scope{space.ScopeRead}, Name: "k"})
+	must(t, err)
+	b.send("/account/grants/revoke", url.Values{"id": {string(g.ID)}})
+	if len(w.ended) != 3 || w.ended[2] != w.ada.ID {
+		t.Errorf("after a key was revoked: %v", w.ended)
+	}
 	his := w.as(w.bob)
 	b.send("/admin/people/"+string(w.bob.ID)+"/remove", nil)
-	if his.signedIn() || len(w.ended) != 3 || w.ended[2] != w.bob.ID {
+	if his.signedIn() || len(w.ended) != 4 || w.ended[3] != w.bob.ID {
 		t.Errorf("removed bob is signed in: %v, ended %v", his.signedIn(), w.ended)
 	}
 }

@@ -86,8 +86,8 @@ type Options struct {
 	// Address is the network address of who sent a request, for the list of
 	// sessions; nil for the connection's.
 	Address func(*http.Request) string
-	// Ended is called when a person lost a right, to end what they have in
-	// progress; may be nil.
+	// Ended is called when a person lost a right, or a client of theirs did, to
+	// end what is in progress with it; may be nil.
 	Ended func(ctx context.Context, user space.UserID)
 
 	// InviteLifetime and LinkLifetime are how long what is made here is good;

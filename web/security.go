@@ -55,9 +55,6 @@ func (s *Server) secureHeaders(w http.ResponseWriter, r *http.Request) {
 	if !strings.HasPrefix(r.URL.Path, "/oauth/") && !strings.HasPrefix(r.URL.Path, "/signin") {
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	}
-	if s.secure {
-		h.Set("Strict-Transport-Security", "max-age=31536000")
-	}
 }
 
 // sameOrigin refuses what a browser sends for another site. The protection of
