@@ -13,7 +13,7 @@ import (
 // Options configure a Provider. Zero fields take the defaults.
 type Options struct {
 	// URL is GitHub's address; default https://github.com. It is the issuer of
-	// the claimants.
+	// the claimants, in lower case and without a slash at the end.
 	URL string
 	// API is the address of its REST API; default what belongs to URL:
 	// https://api.github.com, https://api.TENANT.ghe.com, or /api/v3 under the URL
@@ -97,6 +97,9 @@ func New(o Options) (*Provider, error) {
 	if err != nil {
 		return nil, fmt.Errorf("github: the address %q: %w", o.URL, err)
 	}
+	// One GitHub is one issuer, however its name is written.
+	u.Host = strings.ToLower(u.Host)
+	o.URL = u.String()
 	if o.API == "" {
 		o.API = api(u)
 	}
@@ -123,12 +126,11 @@ func (p *Provider) Label() string { return p.o.Label }
 
 // api returns the address of the REST API of the GitHub at u.
 func api(u *url.URL) string {
-	host := strings.ToLower(u.Host)
 	switch {
-	case host == "github.com":
+	case u.Host == "github.com":
 		return "https://api.github.com"
-	case strings.HasSuffix(host, ".ghe.com"):
-		return "https://api." + host
+	case strings.HasSuffix(u.Host, ".ghe.com"):
+		return "https://api." + u.Host
 	}
 	return u.String() + "/api/v3"
 }

@@ -161,6 +161,9 @@ func TestWhereTheAPIIs(t *testing.T) {
 			}
 			_, err = p.Finish(t.Context(), redirect, flow, url.Values{"state": {"s"}, "code": {"c"}})
 			refused(t, err, fault.Unavailable)
+			if base == "https://GitHub.com" && asked[0] != "https://github.com/login/oauth/access_token" {
+				t.Errorf("its address is %q", asked[0])
+			}
 			if len(asked) != 2 || asked[1] != want {
 				t.Errorf("it asked %q", asked)
 			}
