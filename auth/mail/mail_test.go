@@ -108,6 +108,7 @@ func TestTheMessage(t *testing.T) {
 		{"plain", "Sign in", "Hello", "Hello\r\n"},
 		{"other letters", "Zoë lädt dich ein: 你好", "Grüße, 你好\n", "Grüße, 你好\r\n"},
 		{"a long subject of other letters", strings.Repeat("é", 100), "x\n", "x\r\n"},
+		{"attack: a subject that looks like another, encoded", "=?utf-8?q?Your_account=0A=0AClick?=", "x\n", "x\r\n"},
 		{"attack: a dot alone ends no mail", "s", "one\n.\nQUIT\n..two\n.three\n", "one\r\n.\r\nQUIT\r\n..two\r\n.three\r\n"},
 		{"line ends of every kind", "s", "a\r\nb\rc\n", "a\r\nb\r\nc\r\n"},
 		{"a long line", "s", long + "\n", long + "\r\n"},

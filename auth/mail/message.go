@@ -3,9 +3,9 @@ package mail
 import (
 	"bytes"
 	"crypto/rand"
+	"encoding/base64"
 	"errors"
 	"fmt"
-	"mime"
 	"mime/quotedprintable"
 	"strings"
 	"time"
@@ -31,9 +31,9 @@ func (m *Mailer) compose(to, subject, text string) ([]byte, error) {
 	}
 	var b bytes.Buffer
 	for _, h := range [][2]string{
-		{"From", fold(m.from.String())},
+		{"From", strings.ReplaceAll(m.from.String(), "?= =?", "?=\r\n =?")},
 		{"To", "<" + to + ">"},
-		{"Subject", fold(mime.QEncoding.Encode("utf-8", subject))},
+		{"Subject", encodeSubject(subject)},
 		{"Date", m.o.Now().UTC().Format(time.RFC1123Z)},
 		{"Message-ID", "<" + strings.ToLower(rand.Text()) + "@" + m.domain + ">"},
 		{"MIME-Version", "1.0"},
@@ -58,13 +58,24 @@ func (m *Mailer) compose(to, subject, text string) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// fold breaks a header's value before each encoded word, of which a line may hold
-// one and the header's name not beside it: 76 characters are a line's limit there
-// (RFC 2047 section 2).
-func fold(s string) string {
-	s = strings.ReplaceAll(s, "?= =?", "?=\r\n =?")
-	if strings.HasPrefix(s, "=?") {
-		s = "\r\n " + s
+// encodeSubject writes a subject so that it is shown as it is: where that is not
+// plain, as encoded words (RFC 2047 section 2) of one line each. Plain text that
+// looks like such a word would be shown as what it encodes.
+func encodeSubject(s string) string {
+	plain := !strings.Contains(s, "=?") && strings.TrimSpace(s) == s &&
+		!strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' })
+	if plain {
+		return s
 	}
-	return s
+	const chunk = 45 // bytes, which make a word of 72 characters; 75 are allowed
+	var b strings.Builder
+	for len(s) > 0 {
+		n := min(chunk, len(s))
+		for n < len(s) && !utf8.RuneStart(s[n]) {
+			n--
+		}
+		b.WriteString("\r\n =?utf-8?b?" + base64.StdEncoding.EncodeToString([]byte(s[:n])) + "?=")
+		s = s[n:]
+	}
+	return b.String()
 }
