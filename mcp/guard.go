@@ -31,7 +31,11 @@ func (s *Server) authenticate(r *http.Request) (auth.Principal, *rpcError, http.
 		return p, errorf(codeServer, "%s", fault.PublicOf(err)).withStatus(http.StatusUnauthorized),
 			s.challenge(r, auth.ChallengeOf(err), []space.Scope{space.ScopeRead, space.ScopeWrite})
 	case fault.Forbidden:
-		return p, errorf(codeServer, "%s", fault.PublicOf(err)).withStatus(http.StatusForbidden), nil
+		var header http.Header
+		if auth.ErrorCode(err) != "" { // the client may ask for more
+			header = s.challenge(r, auth.ChallengeOf(err), []space.Scope{space.ScopeRead, space.ScopeWrite})
+		}
+		return p, errorf(codeServer, "%s", fault.PublicOf(err)).withStatus(http.StatusForbidden), header
 	case fault.Limited:
 		return p, errorf(codeServer, "%s", fault.PublicOf(err)).withStatus(http.StatusTooManyRequests), retryAfter(err)
 	case fault.Unavailable:
@@ -46,7 +50,7 @@ func (s *Server) authenticate(r *http.Request) (auth.Principal, *rpcError, http.
 // challenge is the WWW-Authenticate header of RFC 6750 section 3 with RFC
 // 9728's resource_metadata, from which clients find where to sign in.
 func (s *Server) challenge(r *http.Request, c auth.Challenge, scopes []space.Scope) http.Header {
-	c.Scope = auth.ScopeList(scopes)
+	c.Scope = s.o.ScopeNames(scopes)
 	if s.o.ResourceMetadataURL != nil {
 		c.ResourceMetadata = s.o.ResourceMetadataURL(r)
 	}

@@ -180,6 +180,8 @@ func (people) Verify(_ context.Context, token string) (auth.Principal, error) {
 		return p, &fault.Error{Code: fault.Limited, Public: "Too many failed tries.", RetryAfter: 90 * time.Second}
 	case "away":
 		return p, fault.Wrap(errors.New(secret), fault.Unavailable, "The issuer does not answer.")
+	case "scopeless":
+		return p, auth.Principal{}.Require(space.ScopeRead)
 	case "banned":
 		return p, fault.New(fault.Forbidden, "You are not allowed here any more.")
 	default:

@@ -63,6 +63,9 @@ type Options struct {
 	// ResourceMetadataURL returns the absolute URL of the RFC 9728 document
 	// for a request, which 401 and 403 answers name. nil: they name none.
 	ResourceMetadataURL func(*http.Request) string
+	// ScopeNames returns what a client asks its authorization server for to get
+	// scopes, separated by spaces. nil: their own names.
+	ScopeNames func([]space.Scope) string
 	// ResourceMetadata serves /.well-known/oauth-protected-resource and the
 	// same with /mcp appended. nil: they are not found.
 	ResourceMetadata http.Handler
@@ -173,6 +176,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.RequestID == nil {
 		o.RequestID = func(context.Context) string { return newToken() }
+	}
+	if o.ScopeNames == nil {
+		o.ScopeNames = auth.ScopeList
 	}
 	if o.Now == nil {
 		o.Now = time.Now

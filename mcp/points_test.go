@@ -225,6 +225,7 @@ func TestPoint6Challenges(t *testing.T) {
 		{"role, which no scope mends", modern("5", "tools/call", `"name":"write"`).as("member"), 403, nil, "Bearer"},
 		{"verifier busy", call{token: "busy", body: initialize}, 429, nil, "Bearer"},
 		{"issuer away", call{token: "away", body: initialize}, 503, nil, "Bearer"},
+		{"a token without a scope of ours", call{token: "scopeless", body: initialize}, 403, []string{`error="insufficient_scope"`, `scope="read write"`, metadata}, ""},
 		{"banned", call{token: "banned", body: initialize}, 403, nil, "Bearer"},
 		{"verifier down", call{token: "down", body: initialize}, 500, nil, "Bearer"},
 	} {

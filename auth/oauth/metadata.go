@@ -42,15 +42,19 @@ func (s *Server) metadata() http.Handler {
 // ResourceMetadata serves the description of the protected resource (RFC 9728
 // section 3.2): at /.well-known/oauth-protected-resource, and there with the
 // resource's path appended. A client compares resource with the URL that its
-// user typed, byte for byte.
-func ResourceMetadata(resource string, servers []string) http.Handler {
-	return cors(http.MethodGet, fixed(map[string]any{
+// user typed, byte for byte. scopes are what it is told to ask for; none where
+// the servers know no such thing.
+func ResourceMetadata(resource string, servers, scopes []string) http.Handler {
+	doc := map[string]any{
 		"resource":                 resource,
 		"authorization_servers":    slices.Clone(servers),
-		"scopes_supported":         offered(),
 		"bearer_methods_supported": []string{"header"},
 		"resource_name":            "Satchel",
-	}))
+	}
+	if len(scopes) > 0 {
+		doc["scopes_supported"] = slices.Clone(scopes)
+	}
+	return cors(http.MethodGet, fixed(doc))
 }
 
 // fixed serves what is the same for everybody and changes with the

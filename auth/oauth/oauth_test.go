@@ -241,7 +241,7 @@ func TestMetadata(t *testing.T) {
 }
 
 func TestResourceMetadata(t *testing.T) {
-	a := ask(t, oauth.ResourceMetadata(resource, []string{issuer}), "GET", "/.well-known/oauth-protected-resource/mcp", "", "", "X-Forwarded-Host", "evil.example")
+	a := ask(t, oauth.ResourceMetadata(resource, []string{issuer}, []string{"read", "write"}), "GET", "/.well-known/oauth-protected-resource/mcp", "", "", "X-Forwarded-Host", "evil.example")
 	want := `{"authorization_servers":["https://satchel.example"],"bearer_methods_supported":["header"],"resource":"https://satchel.example/mcp",` +
 		`"resource_name":"Satchel","scopes_supported":["read","write"]}`
 	if a.status != 200 || a.body != want || a.header.Get("Access-Control-Allow-Origin") != "*" {

@@ -54,6 +54,7 @@ type Issuer struct {
 	ScopeClaims    []string
 	ReadScopes     []string
 	WriteScopes    []string
+	AskScopes      []string // empty: ReadScopes and WriteScopes
 	DefaultScopes  []string
 	RequireClaims  []string // NAME=VALUE
 	EmailClaim     string
@@ -160,6 +161,8 @@ func authKeys() []key {
 			func(c *Config) *[]string { return &c.Auth.Issuer.ReadScopes }),
 		row("auth.issuer.write_scopes", "The issuer's scopes that let a client change things.", list, []string{"write"},
 			func(c *Config) *[]string { return &c.Auth.Issuer.WriteScopes }),
+		row("auth.issuer.ask_scopes", "Scopes that clients are told to ask for, where the issuer takes requests by other names than its tokens have; empty for read_scopes and write_scopes.", list, nil,
+			func(c *Config) *[]string { return &c.Auth.Issuer.AskScopes }),
 		row("auth.issuer.default_scopes", "What a token may do that has none of these scopes: read, write, or nothing.", list, nil,
 			func(c *Config) *[]string { return &c.Auth.Issuer.DefaultScopes }, eachOf(scopeName)),
 		row("auth.issuer.require_claims", "Claims that a token must have, as NAME=VALUE.", list, nil,

@@ -416,7 +416,7 @@ func TestExampleSaysTheDefaults(t *testing.T) {
 		for _, l := range []*[]string{
 			&got.Server.AllowedHosts, &got.Server.AllowedOrigins, &got.Server.TrustedProxies, &got.Remotes.AllowNetworks,
 			&got.Auth.AllowEmails, &got.Auth.AllowDomains, &got.Auth.AllowGitHubUsers, &got.Auth.AllowGitHubOrgs,
-			&got.Auth.Issuer.Audience, &got.Auth.Issuer.DefaultScopes, &got.Auth.Issuer.RequireClaims,
+			&got.Auth.Issuer.Audience, &got.Auth.Issuer.AskScopes, &got.Auth.Issuer.DefaultScopes, &got.Auth.Issuer.RequireClaims,
 		} {
 			if len(*l) == 0 {
 				*l = nil

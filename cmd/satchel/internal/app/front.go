@@ -7,9 +7,11 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
+	"satchel/auth"
 	"satchel/auth/github"
 	"satchel/auth/mail"
 	"satchel/auth/oauth"
@@ -254,9 +256,10 @@ func (s *Server) resourceMetadata() http.Handler {
 	if s.Config.Auth.Issuer.URL != "" {
 		servers = []string{s.Config.Auth.Issuer.URL}
 	}
+	scopes := strings.Fields(s.scopeNames([]space.Scope{space.ScopeRead, space.ScopeWrite}))
 	byOrigin := map[string]http.Handler{}
 	for _, o := range append([]string{s.issuer}, s.local...) {
-		byOrigin[o] = oauth.ResourceMetadata(o+"/mcp", servers)
+		byOrigin[o] = oauth.ResourceMetadata(o+"/mcp", servers, scopes)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if wait, ok := s.front.allow(r, oauth.LimitMetadata); !ok {
@@ -266,6 +269,30 @@ func (s *Server) resourceMetadata() http.Handler {
 		}
 		byOrigin[s.at(r.Host)].ServeHTTP(w, r)
 	})
+}
+
+// scopeNames is what a client asks its authorization server for to get scopes.
+func (s *Server) scopeNames(scopes []space.Scope) string {
+	i := s.Config.Auth.Issuer
+	if i.URL == "" {
+		return auth.ScopeList(scopes)
+	}
+	if len(i.AskScopes) > 0 {
+		return strings.Join(i.AskScopes, " ")
+	}
+	var names []string
+	for _, scope := range scopes {
+		of := i.ReadScopes
+		if scope == space.ScopeWrite {
+			of = i.WriteScopes
+		}
+		for _, name := range of {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return strings.Join(names, " ")
 }
 
 // resourceMetadataURL is where that document is, for a request's challenge.

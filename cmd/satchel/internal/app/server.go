@@ -196,6 +196,7 @@ func (s *Server) openMCP() error {
 		AllowedOrigins: s.Config.Server.AllowedOrigins,
 
 		ResourceMetadataURL:  s.resourceMetadataURL,
+		ScopeNames:           s.scopeNames,
 		LimitUnauthenticated: s.guess,
 
 		MaxBody:       s.Config.Server.MaxBody,
