@@ -45,7 +45,7 @@ func TestARightDeploymentSuitsEveryClient(t *testing.T) {
 		{"no cross-origin requests", func(d *deployment) { d.cors = false }, 1},
 		{"no refresh tokens", func(d *deployment) { d.server["grant_types_supported"] = []string{"authorization_code"} }, 1},
 		{"a certificate for six days, with four left", func(d *deployment) {
-			d.notAfter = now().Add(60 * 24 * time.Hour)
+			d.life, d.notAfter = 6*24*time.Hour, now().Add(4*24*time.Hour)
 		}, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -228,6 +228,10 @@ func TestWhatIsWrong(t *testing.T) {
 			d.register = true
 			d.instead["/oauth/register"] = answers(201, "application/json", `{"client_id":"c"}`)
 		}, "registration", Failed, "redirect URI", "loopback", []client{cursor, tools}, nil},
+		{"a registered client that is not known", func(d *deployment) {
+			d.register = true
+			d.refuse = func(id, _ string) bool { return id == "c" }
+		}, "sign-in for a registered client", Failed, "redirect URI http://127.0.0.1:49154", "registers", []client{cursor, tools}, nil},
 		{"registration that is limited", func(d *deployment) {
 			d.register = true
 			d.instead["/oauth/register"] = answers(429, "application/json", `{}`)
@@ -278,9 +282,19 @@ func TestWhatIsWrong(t *testing.T) {
 			d.instead["/oauth/token"] = answers(400, "application/json", `{"code":400,"error_code":"bad"}`)
 		}, "token endpoint", Warning, "RFC 6749", "invalid_grant", nil, []client{claude, claudeCode, tools}},
 		{"another error", func(d *deployment) { d.tokenErr = "invalid_request" }, "token endpoint", Warning, "invalid_request", "invalid_grant", nil, []client{claude, claudeCode}},
+		{"another error to a refresh token alone", func(d *deployment) {
+			d.instead["/oauth/token"] = func(w http.ResponseWriter, r *http.Request) {
+				e := "invalid_grant"
+				if r.FormValue("grant_type") == "refresh_token" {
+					e = "server_error"
+				}
+				answers(400, "application/json", `{"error":"`+e+`"}`)(w, r)
+			}
+		}, "token endpoint", Warning, "server_error", "invalid_grant", nil, []client{claude, claudeCode}},
 		{"tokens that may be cached", func(d *deployment) { d.noStore = false }, "token endpoint", Warning, "no-store", "pass it", nil, nil},
 
-		{"attack: metadata that follows X-Forwarded-Host", func(d *deployment) { d.follows = true }, "forwarded host", Failed, "made-up", "configuration", nil, nil},
+		{"attack: metadata that follows X-Forwarded-Host", func(d *deployment) { d.follows = "resource" }, "forwarded host", Failed, wellKnownResource, "configuration", nil, nil},
+		{"attack: an issuer that follows X-Forwarded-Host", func(d *deployment) { d.follows = "issuer" }, "forwarded host", Failed, "/.well-known/oauth-authorization-server", "configuration", nil, nil},
 		{"attack: a challenge that follows X-Forwarded-Host", func(d *deployment) {
 			d.instead["POST /mcp"] = func(w http.ResponseWriter, r *http.Request) {
 				host := "satchel.example.com"

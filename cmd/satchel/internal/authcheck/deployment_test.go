@@ -44,10 +44,11 @@ type deployment struct {
 	tokenErr string
 	noStore  bool
 	cors     bool
-	follows  bool // X-Forwarded-Host
+	follows  string // which metadata follows X-Forwarded-Host: "resource" or "issuer"
 	ca       bool // whether the certificate's authority is trusted
 	names    []string
 	notAfter time.Time
+	life     time.Duration // of the certificate
 	addrs    []string
 	dial     error
 	register bool
@@ -69,7 +70,7 @@ func right() *deployment {
 		serverAt: []string{"/.well-known/oauth-authorization-server", "/.well-known/oauth-authorization-server/mcp"},
 		instead:  map[string]http.HandlerFunc{},
 		tokenErr: "invalid_grant", noStore: true, cors: true, ca: true,
-		names: []string{"satchel.example.com", "login.example.com"}, notAfter: now().Add(80 * 24 * time.Hour), addrs: []string{"93.184.216.34"}, date: now(),
+		names: []string{"satchel.example.com", "login.example.com"}, notAfter: now().Add(80 * 24 * time.Hour), life: 90 * 24 * time.Hour, addrs: []string{"93.184.216.34"}, date: now(),
 	}
 }
 
@@ -102,9 +103,9 @@ func (d *deployment) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	send := func(doc map[string]any) {
-		if fwd := r.Header.Get("X-Forwarded-Host"); fwd != "" && d.follows {
+		if fwd := r.Header.Get("X-Forwarded-Host"); fwd != "" && doc[d.follows] != nil {
 			doc = maps.Clone(doc)
-			doc["resource"] = "https://" + fwd + "/mcp"
+			doc[d.follows] = "https://" + fwd
 		}
 		w.Header().Set("Content-Type", "application/json")
 		json.NewEncoder(w).Encode(doc)
@@ -148,7 +149,7 @@ func (d *deployment) authorize(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	if !strings.HasPrefix(id, "https://") || d.refuse != nil && d.refuse(id, redirect) {
+	if !strings.HasPrefix(id, "https://") && id != "c" || d.refuse != nil && d.refuse(id, redirect) {
 		answers(http.StatusBadRequest, "text/html", "<!doctype html>")(w, r)
 		return
 	}
@@ -159,7 +160,7 @@ func (d *deployment) authorize(w http.ResponseWriter, r *http.Request) {
 func (d *deployment) check(t *testing.T) Report {
 	t.Helper()
 	s := httptest.NewUnstartedServer(d)
-	cert, pool := certificate(t, d.names, d.notAfter)
+	cert, pool := certificate(t, d.names, d.notAfter.Add(-d.life), d.notAfter)
 	s.TLS = &tls.Config{Certificates: []tls.Certificate{cert}}
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
 	if strings.HasPrefix(d.url, "https:") {
@@ -214,7 +215,7 @@ func (d *deployment) check(t *testing.T) Report {
 	return r
 }
 
-func certificate(t *testing.T, names []string, notAfter time.Time) (tls.Certificate, *x509.CertPool) {
+func certificate(t *testing.T, names []string, notBefore, notAfter time.Time) (tls.Certificate, *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -222,7 +223,7 @@ func certificate(t *testing.T, names []string, notAfter time.Time) (tls.Certific
 	}
 	c := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, DNSNames: names,
-		NotBefore: notAfter.Add(-90 * 24 * time.Hour), NotAfter: notAfter,
+		NotBefore: notBefore, NotAfter: notAfter,
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, c, c, key.Public(), key)

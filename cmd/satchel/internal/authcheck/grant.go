@@ -77,7 +77,7 @@ func (c *checker) checkKnownClients(ctx context.Context) {
 		why, fix := "", ""
 		for _, k := range all {
 			if k.client == id && why == "" && (id != chatGPT || c.server.Iss) {
-				why, fix = c.refused(ctx, k)
+				why, fix = c.refused(ctx, k.id, k.redirect)
 			}
 		}
 		if why != "" {
@@ -88,24 +88,28 @@ func (c *checker) checkKnownClients(ctx context.Context) {
 	}
 }
 
-// refused says why a known client's person does not come to a page.
-func (c *checker) refused(ctx context.Context, k known) (why, fix string) {
-	a := c.authorize(ctx, k.id, k.redirect)
+// refused says why a client's person does not come to a page.
+func (c *checker) refused(ctx context.Context, id, redirect string) (why, fix string) {
+	a := c.authorize(ctx, id, redirect)
 	switch {
 	case a.err != nil:
 		return a.said() + ".", "Let the authorization server answer at its authorization_endpoint."
-	case sentTo(a, k.redirect):
+	case sentTo(a, redirect):
 		q := a.location().Query()
 		if q.Get("code") != "" {
-			return "The server gives a code to " + k.redirect + " without asking anybody.", "Let it ask the person for consent."
+			return "The server gives a code to " + redirect + " without asking anybody.", "Let it ask the person for consent."
 		}
-		return fmt.Sprintf("The server sends the person back to %s with the error %q: %s.", k.redirect, short(q.Get("error")), orNothing(q.Get("error_description"))), "Let it allow what the metadata promises: the resource " + short(c.metadata.Resource) + " and the scope " + orNothing(c.scope) + "."
+		return fmt.Sprintf("The server sends the person back to %s with the error %q: %s.", redirect, short(q.Get("error")), orNothing(q.Get("error_description"))), "Let it allow what the metadata promises: the resource " + short(c.metadata.Resource) + " and the scope " + orNothing(c.scope) + "."
 	case a.status == http.StatusOK || a.location() != nil:
 		return "", ""
 	case a.status == http.StatusTooManyRequests:
 		return a.said() + ".", "Wait a minute and check again; behind a proxy, name it in server.trusted_proxies, so that not all are counted as one."
 	}
-	return a.said() + " for " + k.id + " with the redirect URI " + k.redirect + ".", "Let the authorization server fetch that document, whose host refuses some networks, or preset the client."
+	why = a.said() + " for " + id + " with the redirect URI " + redirect + "."
+	if !strings.HasPrefix(id, "https://") {
+		return why, "Let the authorization server take the clients that it registers."
+	}
+	return why, "Let the authorization server fetch that document, whose host refuses some networks, or preset the client."
 }
 
 // checkToken asks for tokens with a code and a refresh token that nobody gave.

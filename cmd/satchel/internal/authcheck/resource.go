@@ -16,8 +16,7 @@ type resourceMetadata struct {
 	AuthorizationServers []string `json:"authorization_servers"`
 	ScopesSupported      []string `json:"scopes_supported"`
 
-	at   string // where it was found
-	body []byte
+	at string // where it was found
 }
 
 const wellKnownResource = "/.well-known/oauth-protected-resource"
@@ -52,7 +51,7 @@ func (c *checker) checkResourceMetadata(ctx context.Context) {
 		case why != "":
 			missing = append(missing, why)
 		case c.metadata == nil:
-			m.at, m.body = place, a.body
+			m.at = place
 			c.metadata = &m
 		case m.Resource != c.metadata.Resource:
 			c.fail(name, fmt.Sprintf("%s and %s describe different resources: %q and %q.", c.metadata.at, place, c.metadata.Resource, m.Resource), "Let both come from the same server.")
@@ -145,7 +144,9 @@ func (c *checker) checkForwarded(ctx context.Context) {
 		fooled = c.o.URL
 	}
 	if m := c.metadata; m != nil && fooled == "" {
-		if a := c.get(ctx, m.at, forged...); a.err == nil && a.status == http.StatusOK && !bytes.Equal(a.body, m.body) {
+		var n resourceMetadata
+		a := c.get(ctx, m.at, forged...)
+		if why := a.object(&n); why == "" && (n.Resource != m.Resource || !slices.Equal(n.AuthorizationServers, m.AuthorizationServers)) {
 			fooled = m.at
 		}
 	}

@@ -163,6 +163,11 @@ func (c *checker) checkRegistration(ctx context.Context) {
 		c.fail(name, "The answer has no client_id, or not the redirect URI that was asked for.", "Let the authorization server take http redirect URIs on loopback addresses (RFC 8252 section 7.3).", c.registering()...)
 	default:
 		c.pass(name, "a client was registered")
+		if why, fix := c.refused(ctx, got.ID, redirect); why != "" {
+			c.fail("sign-in for a registered client", why, fix, c.registering()...)
+		} else {
+			c.pass("sign-in for a registered client", "leads to a page")
+		}
 	}
 	if got.Token != "" && secure(got.URI) { // RFC 7592 section 2.3
 		c.ask(ctx, http.MethodDelete, got.URI, "", "Authorization", "Bearer "+got.Token)
