@@ -75,11 +75,11 @@ func (s *Store) RegisterClient(ctx context.Context, c auth.Client) error {
 		return err
 	}
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {
-		full, err := s.clientsFull(tx)
+		full, err := s.clientsFull(tx, time.Minute)
 		if err == nil && full {
-			// The sweep may not have come by yet.
+			// Others may have gone, or the sweep has not come by yet.
 			if _, err = s.sweepClients(tx, s.now(), sweepBatch); err == nil {
-				full, err = s.clientsFull(tx)
+				full, err = s.clientsFull(tx, 0)
 			}
 		}
 		if err != nil {
@@ -94,12 +94,34 @@ func (s *Store) RegisterClient(ctx context.Context, c auth.Client) error {
 	})
 }
 
-func (s *Store) clientsFull(tx *gorm.DB) (bool, error) {
-	var n int
-	if err := tx.Raw("SELECT COUNT(*) FROM auth_clients WHERE kind = ?", string(auth.ClientRegistered)).Scan(&n).Error; err != nil {
-		return false, fmt.Errorf("count clients: %w", err)
+// clientCount remembers how many clients registered themselves, since counting
+// many takes long. It may be too high, never too low but for what other processes
+// did since.
+type clientCount struct {
+	n  int
+	at time.Time // when they were counted
+}
+
+// clientsFull tells whether no more clients may register; if not, it takes one more
+// into account. It counts them where it did not for longer than old.
+func (s *Store) clientsFull(tx *gorm.DB, old time.Duration) (bool, error) {
+	s.mu.Lock()
+	c := s.clients
+	s.mu.Unlock()
+	if now := s.now(); c.at.IsZero() || now.Sub(c.at) >= old {
+		if err := tx.Raw("SELECT COUNT(*) FROM auth_clients WHERE kind = ?", string(auth.ClientRegistered)).Scan(&c.n).Error; err != nil {
+			return false, fmt.Errorf("count clients: %w", err)
+		}
+		c.at = now
 	}
-	return n >= s.o.MaxClients, nil
+	full := c.n >= s.o.MaxClients
+	if !full {
+		c.n++
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clients = c
+	return full, nil
 }
 
 func (s *Store) addClient(tx *gorm.DB, by Actor, action string, row clientRow) error {
@@ -168,7 +190,7 @@ func (s *Store) DeleteClient(ctx context.Context, by Actor, id string) error {
 		if err := tx.Exec("DELETE FROM auth_codes WHERE client_id = ? AND used = 0", id).Error; err != nil {
 			return fmt.Errorf("delete codes: %w", err)
 		}
-		n, err := s.revokeGrants(tx, "client_id = ? AND kind = 'oauth'", id)
+		n, err := s.revokeGrants(tx, "client_id = ? AND client_id <> '' AND kind = 'oauth'", id)
 		if err != nil {
 			return err
 		}

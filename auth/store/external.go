@@ -15,16 +15,15 @@ import (
 // externalRow is a space that somebody of another issuer is a member of, with
 // their client's grant of it. Without any space there is one row all the same.
 type externalRow struct {
-	User                                userRow `gorm:"embedded;embeddedPrefix:u_"`
+	User                                userRow
 	SpaceID, SpaceName, OwnerName, Role string
 	GrantID, GrantName, GrantScopes     string
 	GrantRevoked                        int64
 }
 
-const externalQuery = `SELECT u.id AS u_id, u.name AS u_name, u.display AS u_display, u.email AS u_email, u.admin AS u_admin,
-	u.removed AS u_removed, u.suspended AS u_suspended,
-	COALESCE(s.id, '') AS space_id, COALESCE(s.name, '') AS space_name, COALESCE(o.name, '') AS owner_name, COALESCE(m.role, '') AS role,
-	COALESCE(g.id, '') AS grant_id, COALESCE(g.name, '') AS grant_name, COALESCE(g.scopes, '') AS grant_scopes, COALESCE(g.revoked, 0) AS grant_revoked
+const externalQuery = `SELECT u.id, u.name, u.display, u.email, u.admin, u.removed, u.suspended,
+	COALESCE(s.id, ''), COALESCE(s.name, ''), COALESCE(o.name, ''), COALESCE(m.role, ''),
+	COALESCE(g.id, ''), COALESCE(g.name, ''), COALESCE(g.scopes, ''), COALESCE(g.revoked, 0)
 FROM auth_identities i
 JOIN auth_users u ON u.id = i.user_id
 LEFT JOIN auth_members m ON m.user_id = u.id
@@ -44,8 +43,8 @@ func (s *Store) External(ctx context.Context, x auth.External) (auth.Principal, 
 	if x.Client == "" || len(x.Client) > maxClientID {
 		return auth.Principal{}, fault.New(fault.Unauthenticated, "The token names no client.")
 	}
-	var rows []externalRow
-	if err := s.db.Read(ctx).Raw(externalQuery, x.Client, x.Issuer, x.Subject).Scan(&rows).Error; err != nil {
+	rows, err := s.externalRows(ctx, x)
+	if err != nil {
 		return auth.Principal{}, verifyError(ctx, err, nil)
 	}
 	if len(rows) == 0 || rows[0].User.Removed != 0 {
@@ -74,6 +73,26 @@ func (s *Store) External(ctx context.Context, x auth.External) (auth.Principal, 
 	}
 	s.markUsed(p.Grant, s.now())
 	return p, nil
+}
+
+func (s *Store) externalRows(ctx context.Context, x auth.External) ([]externalRow, error) {
+	found, err := s.rows(ctx, externalQuery, x.Client, x.Issuer, x.Subject)
+	if err != nil {
+		return nil, err
+	}
+	defer found.Close()
+	var out []externalRow
+	for found.Next() {
+		var r externalRow
+		u := &r.User
+		err := found.Scan(&u.ID, &u.Name, &u.Display, &u.Email, &u.Admin, &u.Removed, &u.Suspended, &r.SpaceID, &r.SpaceName, &r.OwnerName, &r.Role,
+			&r.GrantID, &r.GrantName, &r.GrantScopes, &r.GrantRevoked)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, r)
+	}
+	return out, found.Err()
 }
 
 // chooseExternal finds the space as FindSpace does.

@@ -155,9 +155,8 @@ func (s *Store) Verify(ctx context.Context, bearer string) (auth.Principal, erro
 	}
 	hash := key.Hash()
 	var r verifyRow
-	row := s.db.Read(ctx).Raw(verifyQuery, hash[:]).Row()
 	var role *string
-	err = row.Scan(&r.GrantID, &r.Scopes, &r.GrantName, &r.KeyHash, &r.Expires, &r.Revoked,
+	err = s.row(ctx, verifyQuery, hash[:], &r.GrantID, &r.Scopes, &r.GrantName, &r.KeyHash, &r.Expires, &r.Revoked,
 		&r.UserID, &r.UserName, &r.Display, &r.Email, &r.Admin, &r.Removed, &r.Suspended, &r.SpaceID, &r.SpaceName, &role)
 	if err != nil {
 		return auth.Principal{}, verifyError(ctx, err, errUnknown())

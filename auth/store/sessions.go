@@ -101,7 +101,7 @@ func (s *Store) StartSession(ctx context.Context, n NewSession) (auth.Secret, Se
 	return secret, row.session(), nil
 }
 
-const sessionQuery = `SELECT t.id, t.hash, t.method, t.agent, t.address, t.created, t.seen, t.expires,
+const sessionQuery = `SELECT t.id, t.hash, t.user_id, t.method, t.agent, t.address, t.created, t.seen, t.expires,
 	u.id, u.issuer, u.subject, u.name, u.display, u.email, u.admin, u.created, u.removed, u.admitted, u.suspended
 FROM auth_sessions t JOIN auth_users u ON u.id = t.user_id WHERE t.hash = ?`
 
@@ -114,7 +114,9 @@ func (s *Store) CheckSession(ctx context.Context, secret string) (User, Session,
 	if !ok {
 		return User{}, Session{}, errSignedOut()
 	}
-	r, u, err := scanSession(s.db.Read(ctx), hash)
+	var r sessionRow
+	var u userRow
+	err := s.row(ctx, sessionQuery, hash, sessionColumns(&r, &u)...)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return User{}, Session{}, errSignedOut()
@@ -132,11 +134,12 @@ func (s *Store) CheckSession(ctx context.Context, secret string) (User, Session,
 	return u.user(), r.session(), nil
 }
 
-func scanSession(tx *gorm.DB, hash []byte) (r sessionRow, u userRow, err error) {
-	err = tx.Raw(sessionQuery, hash).Row().Scan(&r.ID, &r.Hash, &r.Method, &r.Agent, &r.Address, &r.Created, &r.Seen, &r.Expires,
-		&u.ID, &u.Issuer, &u.Subject, &u.Name, &u.Display, &u.Email, &u.Admin, &u.Created, &u.Removed, &u.Admitted, &u.Suspended)
-	r.UserID = u.ID
-	return r, u, err
+// sessionColumns are where the columns of sessionQuery go.
+func sessionColumns(r *sessionRow, u *userRow) []any {
+	return []any{
+		&r.ID, &r.Hash, &r.UserID, &r.Method, &r.Agent, &r.Address, &r.Created, &r.Seen, &r.Expires,
+		&u.ID, &u.Issuer, &u.Subject, &u.Name, &u.Display, &u.Email, &u.Admin, &u.Created, &u.Removed, &u.Admitted, &u.Suspended,
+	}
 }
 
 func (s *Store) sessionGood(r sessionRow, u userRow, hash []byte, now time.Time) bool {
@@ -155,7 +158,9 @@ func (s *Store) RotateSession(ctx context.Context, secret string) (auth.Secret, 
 	}
 	fresh := auth.NewSecret(auth.KindSession)
 	err := s.db.Transact(ctx, func(tx *gorm.DB) error {
-		r, u, err := scanSession(tx, hash)
+		var r sessionRow
+		var u userRow
+		err := tx.Raw(sessionQuery, hash).Row().Scan(sessionColumns(&r, &u)...)
 		if errors.Is(err, sql.ErrNoRows) {
 			return errSignedOut()
 		}

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -117,6 +118,9 @@ type Store struct {
 	used map[space.GrantID]int64 // minute of last use, not yet written
 	seen map[string]int64        // millisecond of a session's last visit, not yet written
 
+	prepared map[string]*sql.Stmt // by query; see rows
+	clients  clientCount
+
 	stop context.CancelFunc
 	done chan struct{}
 }
@@ -129,7 +133,8 @@ func New(db *database.DB, o Options) *Store {
 	ctx, stop := context.WithCancel(context.Background())
 	s := &Store{
 		db: db, log: o.Logger, now: o.Now, o: o,
-		used: map[space.GrantID]int64{}, seen: map[string]int64{}, stop: stop, done: make(chan struct{}),
+		used: map[space.GrantID]int64{}, seen: map[string]int64{},
+		prepared: map[string]*sql.Stmt{}, stop: stop, done: make(chan struct{}),
 	}
 	go s.work(ctx)
 	return s
@@ -162,7 +167,7 @@ func (s *Store) work(ctx context.Context) {
 func (s *Store) Close() error {
 	s.stop()
 	<-s.done
-	return s.Flush(context.Background())
+	return errors.Join(s.Flush(context.Background()), s.closeStatements())
 }
 
 // Actor is who does an act, for the audit log.

@@ -275,7 +275,7 @@ func (s *Store) VerifyAccess(ctx context.Context, bearer, resource string) (auth
 	var r verifyRow
 	var of string
 	var role *string
-	err := s.db.Read(ctx).Raw(accessQuery, hash).Row().Scan(&r.KeyHash, &r.Scopes, &r.Expires, &r.GrantID, &r.GrantName, &r.Revoked, &of,
+	err := s.row(ctx, accessQuery, hash, &r.KeyHash, &r.Scopes, &r.Expires, &r.GrantID, &r.GrantName, &r.Revoked, &of,
 		&r.UserID, &r.UserName, &r.Display, &r.Email, &r.Admin, &r.Removed, &r.Suspended, &r.SpaceID, &r.SpaceName, &role)
 	if err != nil {
 		return auth.Principal{}, verifyError(ctx, err, unknown)

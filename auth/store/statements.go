@@ -1,0 +1,71 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"satchel/internal/database"
+)
+
+// rows runs a query that requests wait for. SQLite takes longer to compile one than
+// to run it, so that it is kept compiled. PostgreSQL's driver keeps its own, and
+// behind a pooler must not be made to.
+func (s *Store) rows(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	if s.db.Kind() != database.SQLite {
+		return s.db.Read(ctx).Raw(query, args...).Rows()
+	}
+	stmt, err := s.prepare(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	return stmt.QueryContext(ctx, args...)
+}
+
+// row runs a query of a constant text and reads its first row; sql.ErrNoRows where
+// there is none.
+func (s *Store) row(ctx context.Context, query string, arg any, into ...any) error {
+	rows, err := s.rows(ctx, query, arg)
+	if err != nil {
+		return err
+	}
+	if !rows.Next() {
+		return errors.Join(rows.Err(), rows.Close(), sql.ErrNoRows)
+	}
+	return errors.Join(rows.Scan(into...), rows.Close())
+}
+
+func (s *Store) prepare(ctx context.Context, query string) (*sql.Stmt, error) {
+	s.mu.Lock()
+	stmt := s.prepared[query]
+	s.mu.Unlock()
+	if stmt != nil {
+		return stmt, nil
+	}
+	db, err := s.db.Read(ctx).DB()
+	if err != nil {
+		return nil, err
+	}
+	// It outlives the request.
+	if stmt, err = db.PrepareContext(context.WithoutCancel(ctx), query); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if other := s.prepared[query]; other != nil {
+		return other, stmt.Close()
+	}
+	s.prepared[query] = stmt
+	return stmt, nil
+}
+
+func (s *Store) closeStatements() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var errs []error
+	for query, stmt := range s.prepared {
+		errs = append(errs, stmt.Close())
+		delete(s.prepared, query)
+	}
+	return errors.Join(errs...)
+}
