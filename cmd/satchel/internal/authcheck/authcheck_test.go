@@ -342,6 +342,18 @@ func TestWhatIsWrong(t *testing.T) {
 	}
 }
 
+// What keeps a client out counts before what may, and of each the first.
+func TestTheReasonThatCounts(t *testing.T) {
+	d := right()
+	d.dial = errors.New("refused")
+	d.instead["POST /mcp"] = answers(403, "text/plain", "")
+	d.resource = nil
+	r := d.check(t)
+	if c := r.Clients[claude]; c.Verdict != Cannot || !strings.Contains(c.Reason, "403") {
+		t.Errorf("%+v", c)
+	}
+}
+
 func TestURLsThatAreNone(t *testing.T) {
 	for _, u := range []string{"", "satchel.example.com", "ftp://satchel.example.com/mcp", "https:///mcp", "https:satchel", "http://[::1", "javascript:alert(1)"} {
 		if _, err := Check(t.Context(), Options{URL: u}); !errors.Is(err, ErrURL) {

@@ -45,7 +45,7 @@ type deployment struct {
 	noStore  bool
 	cors     bool
 	follows  string // which metadata follows X-Forwarded-Host: "resource" or "issuer"
-	ca       bool // whether the certificate's authority is trusted
+	ca       bool   // whether the certificate's authority is trusted
 	names    []string
 	notAfter time.Time
 	life     time.Duration // of the certificate
