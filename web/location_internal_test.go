@@ -23,6 +23,7 @@ func TestLocalPath(t *testing.T) {
 		{"Attack: a backslash for the second slash", `/\evil.test`, "/"},
 		{"Attack: a backslash for both", `\\evil.test`, "/"},
 		{"Attack: a backslash further on", `/a\..\\evil.test`, "/"},
+		{"Attack: a backslash in the query", `/a?b=\c`, "/"},
 		{"Attack: an encoded backslash", "/%5Cevil.test", "/"},
 		{"Attack: an encoded slash", "/%2Fevil.test", "/"},
 		{"Attack: a tab that browsers drop", "/\t/evil.test", "/"},
