@@ -185,3 +185,29 @@ test('an authority that cannot connect is no end, and the log says what to do', 
     await blind.stop();
   }
 });
+
+test('behind a proxy people are counted by the address that it says, and nobody chooses theirs', async () => {
+  const limits = ['--auth-rate', '0.01', '--auth-burst', '3', '--sandbox-runtime', 'none'];
+  const many = (server, address) => Promise.all(Array.from({ length: 10 }, (_, i) => fetch(new URL('/oauth/token', server.url), {
+    method: 'POST', body: new URLSearchParams({ grant_type: 'refresh_token', refresh_token: 'x', client_id: 'y' }),
+    headers: { 'x-forwarded-for': address(i), forwarded: `for=198.51.100.${i}`, 'x-real-ip': `198.51.100.${i}` },
+  }))).then((all) => all.filter((r) => r.status !== 429).length);
+  const start = async (...args) => {
+    const data = tempDir('satchel-proxy-');
+    dirs.push(data);
+    return new Server(data, { args: [...limits, ...args] }).start();
+  };
+  const behind = await start('--server-trusted-proxies', '127.0.0.1/32,10.0.0.0/8');
+  const alone = await start();
+  try {
+    assert.equal(await many(behind, () => '203.0.113.1'), 3);
+    assert.equal(await many(behind, () => '203.0.113.2'), 3, 'another person has a limit of their own');
+    assert.equal(await many(behind, () => '203.0.113.1, 10.0.0.7'), 0, 'behind two proxies it is the same person');
+    assert.equal(await many(behind, (i) => `198.51.100.${i}, 203.0.113.1`), 0, 'attack: addresses left of what the proxy wrote');
+    assert.equal(await many(behind, (i) => `2001:db8:0:1::${i}`), 3, 'attack: addresses of one network');
+    assert.equal(await many(alone, (i) => `203.0.113.${i}`), 3, 'attack: made-up addresses without a proxy');
+  } finally {
+    await behind.kill('SIGTERM');
+    await alone.kill('SIGTERM');
+  }
+});
