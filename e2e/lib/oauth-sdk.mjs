@@ -33,6 +33,8 @@ export class Provider {
   redirectToAuthorization(url) { this.authorize = url; }
   saveCodeVerifier(v) { this.verifier = v; }
   codeVerifier() { return this.verifier; }
+  saveDiscoveryState(d) { this.discovered = d; }
+  discoveryState() { return this.discovered; }
   invalidateCredentials(scope) { throw new Error(`the server refused the client's ${scope}`); }
 }
 

@@ -1,0 +1,236 @@
+// The first hour with a server, as people have it in a browser: they sign in with
+// the one-time link, add a passkey, connect a client, let others in, and end
+// what they no longer want. Every page on the way is judged by axe, light and
+// dark, on a phone and on a desk.
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { authenticator, judge, launch, missing, open, screenshots } from './lib/browser.mjs';
+import { Provider, connect, sdks } from './lib/oauth-sdk.mjs';
+import { allow, awaitRedirect, cleanup, deny, rpc, serve } from './lib/oauth.mjs';
+
+const sdk = sdks['@modelcontextprotocol/sdk'];
+const text = (r) => r.content.map((c) => c.text ?? '').join('\n');
+
+describe('first use in Chromium', { skip: missing, timeout: 150_000 }, () => {
+  const later = cleanup();
+  let s;
+  let browser;
+  let admin; // the first admin's browser
+  let guest; // the browser of somebody who is invited
+  const opened = [];
+
+  // person opens a browser of somebody's own, whose complaints fail the suite.
+  const person = async (options) => {
+    const p = await open(browser, { baseURL: s.issuer, ...options });
+    opened.push(p);
+    return p;
+  };
+
+  // linked opens a one-time link and presses its button.
+  const linked = async (page, link) => {
+    await page.goto(link);
+    await page.getByRole('button', { name: /^sign in/i }).click();
+    await page.waitForURL((u) => !u.pathname.startsWith('/signin'));
+  };
+
+  // visit opens a client's request in the person's browser. choose does what the
+  // person does with the page of consent.
+  const visit = (page, redirect, choose) => async (url) => {
+    await page.goto(String(url));
+    await choose(page);
+    const back = await redirect.next();
+    await page.waitForURL((u) => u.origin === new URL(redirect.uri).origin);
+    return back;
+  };
+
+  before(async () => {
+    s = await serve(later);
+    browser = await launch(later);
+    admin = await person();
+  });
+
+  after(later.run);
+
+  test('the admin signs in with the one-time link', async (t) => {
+    t.diagnostic(`screenshots are in ${screenshots}`);
+    const { page } = admin;
+    const link = s.link();
+    await page.goto('/signin');
+    await judge(page, 'sign-in');
+    await page.goto(link);
+    await judge(page, 'link');
+    await page.getByRole('button', { name: /^sign in/i }).click();
+    await page.waitForURL((u) => u.pathname === '/');
+    await judge(page, 'home');
+    assert.ok([s.mcp, s.server.url].includes(await page.getByRole('textbox', { name: /address/i }).inputValue()));
+
+    // Attack: who finds the link afterwards, in the history or a mailbox.
+    const thief = await person();
+    const r = await thief.page.goto(link);
+    assert.equal(r.status(), 404);
+    assert.equal(await thief.page.getByRole('button', { name: /^sign in as/i }).count(), 0);
+    await judge(thief.page, 'link-used');
+    thief.complaints.length = 0; // that the answer is a 404
+    await thief.context.close();
+  });
+
+  test('the admin adds a passkey and signs in with it', async () => {
+    const { page, context } = admin;
+    const key = await authenticator(page);
+    await page.goto('/account');
+    await judge(page, 'account');
+    await page.getByRole('button', { name: /add a passkey|add this device/i }).click();
+    await page.getByText('passkey', { exact: true }).waitFor();
+    assert.equal((await key.credentials()).length, 1);
+    await judge(page, 'account-passkey');
+
+    const before = (await context.cookies()).find((c) => c.name === 'satchel');
+    assert.ok(before.httpOnly && before.sameSite === 'Lax');
+    await page.getByRole('button', { name: /^sign out/i }).first().click();
+    await page.waitForURL((u) => u.pathname === '/signin');
+    await page.getByRole('button', { name: /passkey/i }).click();
+    await page.waitForURL((u) => !u.pathname.startsWith('/signin'));
+    await page.goto('/account');
+    await page.getByRole('heading', { level: 1, name: /account/i }).waitFor();
+    assert.notEqual((await context.cookies()).find((c) => c.name === 'satchel').value, before.value, 'the session did not change');
+  });
+
+  test('the admin connects a client, and ends it', async () => {
+    const { page } = admin;
+    const redirect = await awaitRedirect(later);
+    const provider = new Provider({ redirectUrl: redirect.uri });
+    const client = await connect(sdk, s.mcp, provider, visit(page, redirect, async () => {
+      await judge(page, 'consent');
+      await page.getByRole('checkbox', { name: /write/i }).uncheck();
+      await page.getByRole('button', { name: allow }).click();
+    }));
+    try {
+      assert.match(text(await client.callTool({ name: 'instructions', arguments: {} })), /\S/);
+      assert.equal(provider.tokens().scope, 'read');
+      await page.goto('/account');
+      await judge(page, 'account-client');
+      await page.getByRole('button', { name: 'Disconnect e2e TypeScript SDK' }).click();
+      await page.getByText('None yet. Connect one.').waitFor();
+      const { status, challenge } = await rpc(s.mcp, provider.tokens().access_token, 'tools/list');
+      assert.equal(status, 401);
+      assert.match(challenge, /invalid_token/);
+    } finally {
+      await client.close();
+    }
+  });
+
+  test('a client that is denied, and a request that is wrong', async () => {
+    const { page, complaints } = admin;
+    const redirect = await awaitRedirect(later);
+    const provider = new Provider({ redirectUrl: redirect.uri });
+    let back;
+    await assert.rejects(connect(sdk, s.mcp, provider, async (url) => {
+      back = await visit(page, redirect, () => page.getByRole('button', { name: deny }).click())(url);
+      const wrong = new URL(url);
+      wrong.searchParams.set('redirect_uri', 'https://evil.example/');
+      assert.equal((await page.goto(String(wrong))).status(), 400);
+      assert.equal(new URL(page.url()).origin, s.issuer);
+      await judge(page, 'consent-wrong');
+      complaints.length = 0; // that the answer is a 400
+      return back;
+    }));
+    assert.equal(back.searchParams.get('error'), 'access_denied');
+    assert.equal(back.searchParams.get('iss'), s.issuer);
+  });
+
+  test('somebody accepts an invitation with a passkey, and connects a client', async () => {
+    const { url } = s.run('invite', 'create', '--share', '--role', 'reader', '--note', 'Ben');
+    guest = await person();
+    const { page } = guest;
+    const key = await authenticator(page);
+    await page.goto(url);
+    await judge(page, 'invitation');
+    await page.getByRole('textbox', { name: /name/i }).fill('Ben');
+    await page.getByRole('button', { name: 'Join', exact: true }).click();
+    await page.getByRole('textbox', { name: /name/i }).fill('ben');
+    await page.getByRole('button', { name: 'Join', exact: true }).click();
+    await page.waitForURL((u) => u.pathname === '/welcome');
+    await judge(page, 'welcome');
+    await page.getByRole('button', { name: /passkey/i }).click();
+    await page.waitForURL((u) => u.pathname !== '/welcome');
+    assert.equal((await key.credentials()).length, 1);
+    await page.goto('/account');
+    await page.getByText('passkey', { exact: true }).waitFor();
+    await judge(page, 'account-guest');
+
+    // They have a space of their own, and read the admin's.
+    const redirect = await awaitRedirect(later);
+    const provider = new Provider({ redirectUrl: redirect.uri });
+    const client = await connect(sdk, s.mcp, provider, visit(page, redirect, async () => {
+      await judge(page, 'consent-two-spaces');
+      await page.getByRole('radio').nth(1).check();
+      await page.getByRole('button', { name: allow }).click();
+    }));
+    try {
+      assert.equal(provider.tokens().scope, 'read'); // a reader's client cannot have more
+      assert.match(text(await client.callTool({ name: 'instructions', arguments: {} })), /\S/);
+    } finally {
+      await client.close();
+    }
+
+    // Attack: accept it again.
+    const thief = await person();
+    assert.ok((await thief.page.goto(url)).status() >= 400);
+    await judge(thief.page, 'invitation-used');
+    thief.complaints.length = 0;
+    await thief.context.close();
+  });
+
+  test('the admin sees people, and the space its members', async () => {
+    const { page } = admin;
+    await page.goto('/admin');
+    await page.getByText('ben').first().waitFor();
+    await judge(page, 'people');
+    await page.goto('/account');
+    await page.locator('a[href^="/spaces/"]').first().click();
+    await page.getByText('ben').first().waitFor();
+    await judge(page, 'space');
+
+    // A guest is no admin: for them the page does not exist.
+    assert.equal((await guest.page.goto('/admin')).status(), 404);
+    guest.complaints.length = 0;
+  });
+
+  test('all of it with the keyboard', async () => {
+    const { page } = admin;
+    await page.goto('/account');
+    await page.keyboard.press('Tab');
+    assert.match(await page.evaluate(() => document.activeElement.textContent), /skip/i);
+    await page.keyboard.press('Enter');
+    assert.equal(await page.evaluate(() => document.activeElement.id), 'main');
+  });
+
+  test('without scripts: sign in by link, and consent', async () => {
+    const { page, context } = await person({ javaScriptEnabled: false });
+    const redirect = await awaitRedirect(later);
+    const provider = new Provider({ redirectUrl: redirect.uri });
+    const client = await connect(sdk, s.mcp, provider, async (url) => {
+      await page.goto(String(url));
+      assert.equal(new URL(page.url()).pathname, '/signin');
+      // The link is opened beside, and the page that waits is loaded again.
+      const beside = await context.newPage();
+      await beside.goto(s.link());
+      await beside.getByRole('button', { name: /^sign in/i }).click();
+      await page.reload();
+      assert.equal(new URL(page.url()).pathname, '/oauth/authorize');
+      await page.getByRole('button', { name: allow }).click();
+      return redirect.next();
+    });
+    try {
+      assert.match(text(await client.callTool({ name: 'instructions', arguments: {} })), /\S/);
+    } finally {
+      await client.close();
+    }
+    await context.close();
+  });
+
+  test('the browser had nothing to complain about', () => {
+    const found = opened.flatMap((p) => p.complaints).filter((c) => c.startsWith(s.issuer));
+    assert.deepEqual(found, []);
+  });
+});
