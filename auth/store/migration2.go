@@ -121,7 +121,6 @@ CREATE TABLE auth_clients (
 	created BIGINT NOT NULL,
 	last_used BIGINT NOT NULL
 );
-CREATE INDEX auth_clients_kind ON auth_clients (kind, created);
 CREATE INDEX auth_clients_unused ON auth_clients (kind, last_used, created);
 
 CREATE TABLE auth_codes (

@@ -88,9 +88,10 @@ func (s *Store) sweepIdle(tx *gorm.DB, now time.Time, n int) (int64, error) {
 // out.
 func (s *Store) sweepGrants(tx *gorm.DB, now time.Time, n int) (int64, error) {
 	before := now.Add(-remembered).UnixMilli()
+	// UNION ALL, because for the sake of UNION SQLite walks through all grants.
 	var ids []string
 	err := tx.Raw(`SELECT id FROM auth_grants WHERE revoked <> 0 AND revoked <= ? AND kind <> 'external'
-		UNION SELECT id FROM auth_grants WHERE kind = 'oauth' AND expires <= ? LIMIT ?`, before, before, n).Scan(&ids).Error
+		UNION ALL SELECT id FROM auth_grants WHERE kind = 'oauth' AND expires <= ? LIMIT ?`, before, before, n).Scan(&ids).Error
 	if err != nil || len(ids) == 0 {
 		return 0, wrap("sweep grants", err)
 	}
