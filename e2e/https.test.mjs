@@ -5,11 +5,14 @@ import { execFile } from 'node:child_process';
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { promisify } from 'node:util';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { Authority, Site, freePorts, until } from './lib/acme.mjs';
+import { Issuer } from './lib/issuer.mjs';
 import { Server, binary, remove, tempDir } from './lib/server.mjs';
 
+const run = promisify(execFile);
 const name = 'satchel.test';
 const dirs = [];
 
@@ -123,11 +126,8 @@ test('keys are on disk for the server alone', () => {
 
 test('satchel auth check finds nothing wrong, and every client connects', async () => {
   const proxy = await site.proxy();
-  const { code, stdout } = await new Promise((done) => {
-    execFile(binary, ['auth', 'check', `https://${name}/mcp`, '--register', '--json', '--data', server.data],
-      { env: { ...process.env, HTTPS_PROXY: proxy.url, NO_PROXY: '', SSL_CERT_FILE: authority.rootFile } },
-      (err, out) => done({ code: err?.code ?? 0, stdout: out }));
-  });
+  const { code, stdout } = await run(binary, ['auth', 'check', `https://${name}/mcp`, '--register', '--json', '--data', server.data],
+    { env: { ...process.env, HTTPS_PROXY: proxy.url, NO_PROXY: '', SSL_CERT_FILE: authority.rootFile } }).then((r) => ({ code: 0, ...r }), (e) => e);
   proxy.close();
   const report = JSON.parse(stdout);
   const wrong = report.findings.filter((f) => f.status === 'failed' || f.status === 'warning');
@@ -136,6 +136,30 @@ test('satchel auth check finds nothing wrong, and every client connects', async 
   assert.deepEqual(new Set(report.clients.map((c) => c.verdict)), new Set(['should connect']));
   for (const n of ['certificate', 'first request', 'resource', 'PKCE', 'registration', 'sign-in for Claude Code', 'forwarded host']) {
     assert.equal(report.findings.find((f) => f.name === n)?.status, 'ok', n);
+  }
+});
+
+test('satchel auth check knows another issuer too', async () => {
+  const issuer = await new Issuer().start();
+  const data = tempDir('satchel-issuer-');
+  dirs.push(data);
+  const s = await new Server(data, { args: ['--auth-issuer-url', issuer.url, '--sandbox-runtime', 'none'] }).start();
+  try {
+    const { code, stdout } = await run(binary, ['auth', 'check', s.url, '--register', '--json', '--data', data]).then((r) => ({ code: 0, ...r }), (e) => e);
+    const report = JSON.parse(stdout);
+    const status = (n) => report.findings.find((f) => f.name === n)?.status;
+    assert.equal(code, 0, stdout);
+    for (const n of ['first request', 'resource', 'authorization server', 'server metadata', 'PKCE', 'registration', 'sign-in for a registered client', 'unknown client', 'token endpoint']) {
+      assert.equal(status(n), 'ok', n);
+    }
+    assert.equal(status('URL'), 'warning', 'loopback');
+    assert.equal(status('client identification'), 'warning', 'it knows no metadata documents');
+    const verdict = (n) => report.clients.find((c) => c.name === n).verdict;
+    assert.equal(verdict('Cursor'), 'should connect');
+    assert.equal(verdict('ChatGPT'), 'cannot connect', 'it comes from elsewhere');
+  } finally {
+    await s.kill('SIGTERM');
+    await issuer.stop();
   }
 });
 

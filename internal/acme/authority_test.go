@@ -48,6 +48,7 @@ type authority struct {
 
 	mu       sync.Mutex
 	validity time.Duration
+	behind   time.Duration // by how much its clock is behind ours
 	offered  []string
 	fails    map[string]*problem // by step: "account", "order", "finalize", or a challenge's type
 	broken   string              // what is wrong with the certificates: "name", "key", "expired"
@@ -231,7 +232,7 @@ func (a *authority) sign(csr []byte) []byte {
 		a.t.Error(err)
 		return nil
 	}
-	c := &x509.Certificate{SerialNumber: big.NewInt(int64(len(a.orders))), Subject: pkix.Name{CommonName: "leaf"}, DNSNames: r.DNSNames, NotBefore: a.clock.now(), NotAfter: a.clock.now().Add(a.validity)}
+	c := &x509.Certificate{SerialNumber: big.NewInt(int64(len(a.orders))), Subject: pkix.Name{CommonName: "leaf"}, DNSNames: r.DNSNames, NotBefore: a.clock.now().Add(-a.behind), NotAfter: a.clock.now().Add(a.validity - a.behind)}
 	key := r.PublicKey
 	switch a.broken {
 	case "name":

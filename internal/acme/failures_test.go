@@ -134,6 +134,23 @@ func TestPausesGrow(t *testing.T) {
 	}
 }
 
+// To a clock that is fast every certificate seems due when it comes.
+func TestAClockThatIsFastDoesNotUseUpTheLimit(t *testing.T) {
+	c := newClock()
+	a := newAuthority(t, c)
+	a.behind = 75 * 24 * time.Hour
+	m, _ := a.open(t.TempDir())
+	m.Start()
+	asleep := c.asleep(t)
+	if wait := m.Status().NextAttempt.Sub(c.now()); wait != 9*24*time.Hour {
+		t.Errorf("it asks again in %v", wait)
+	}
+	c.pass(t, asleep, 24*time.Hour)
+	if n, _ := a.count(); n != 1 {
+		t.Errorf("%d orders in a day", n)
+	}
+}
+
 // The old certificate is served while the new one cannot be had.
 func TestRenewalThatFails(t *testing.T) {
 	c := newClock()

@@ -36,6 +36,7 @@ func (m *Manager) run(ctx context.Context) {
 		m.log.Info("obtained a certificate", "not_after", cert.Leaf.NotAfter, "issuer", cert.Leaf.Issuer.String())
 		unsaved := m.saveCertificate(cert)
 		m.use(cert)
+		m.notBefore(m.o.Now().Add(cert.Leaf.NotAfter.Sub(cert.Leaf.NotBefore) / 10))
 		if unsaved != nil {
 			// It is used until the server ends; the next start would ask for another.
 			what := explain(unsaved, m.o.Domain)
@@ -44,6 +45,16 @@ func (m *Manager) run(ctx context.Context) {
 			m.status.LastError, m.status.LastFailure = what, m.o.Now()
 			m.mu.Unlock()
 		}
+	}
+}
+
+// notBefore puts off the next attempt: where this machine's clock is wrong, a
+// certificate may seem due as soon as it has come, and the next one as well.
+func (m *Manager) notBefore(t time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.status.NextAttempt.Before(t) {
+		m.status.NextAttempt = t
 	}
 }
 
