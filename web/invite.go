@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"time"
 
 	"satchel/auth"
 	"satchel/auth/store"
@@ -128,10 +129,13 @@ func (s *Server) joinWith(v *visit, method string, c auth.Claimant, f flow) erro
 	return s.see(v, to)
 }
 
-// join makes a user of somebody with an invitation, and uses it up. The user is
-// taken back where somebody else was faster.
+// join makes a user of somebody with an invitation, and uses it up. Of several at
+// once the first does; where another process was faster, the user is taken back.
 func (s *Server) join(v *visit, c auth.Claimant, token, name string) (store.User, store.Invitation, error) {
+	s.joining.Lock()
+	defer s.joining.Unlock()
 	ctx := v.r.Context()
+	began := s.now().Truncate(time.Millisecond)
 	u, err := s.o.People.Admit(ctx, c, token, name)
 	if err != nil {
 		return store.User{}, store.Invitation{}, err
@@ -142,6 +146,10 @@ func (s *Server) join(v *visit, c auth.Claimant, token, name string) (store.User
 		return u, in, nil
 	}
 	ctx = context.WithoutCancel(ctx)
+	// Admit returns who is a user already, by another request of theirs.
+	if open, look := s.o.Accounts.Sessions(ctx, u.ID); look != nil || len(open) > 0 || u.Created.Before(began) {
+		return store.User{}, store.Invitation{}, err
+	}
 	if undo := s.o.Accounts.UndoCreateUser(ctx, by, u.ID); undo != nil {
 		undo = errors.Join(undo, s.o.Accounts.RemoveUser(ctx, by, u.ID))
 		s.log.ErrorContext(ctx, "a user whose invitation was gone could not be taken back cleanly", slog.String("user", u.Name), slog.Any("error", undo))

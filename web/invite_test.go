@@ -143,6 +143,52 @@ func TestOneInvitationLetsOneIn(t *testing.T) {
 	}
 }
 
+// Attack: the invitation is used by somebody else between the look at it and its
+// use, in another process. Who came too late is no user; who was one before, is
+// one after.
+func TestInvitationGoneMeanwhile(t *testing.T) {
+	for name, tt := range map[string]struct {
+		code  string
+		users int
+	}{"a new person": {"nobody", 3}, "a new person without a provider": {"", 3}} {
+		t.Run(name, func(t *testing.T) {
+			w := withGitHub(t)
+			path := w.invitation(space.Editor)
+			w.people.then = func() {
+				_, err := w.AcceptInvitation(t.Context(), cli, strings.TrimPrefix(path, "/invite/"), w.eve.ID)
+				must(t, err)
+			}
+			b := w.browser()
+			var a answer
+			if tt.code == "" {
+				a = b.send(path, url.Values{"name": {"late"}})
+			} else {
+				a = b.get(callback(tt.code, stateOf(t, b.send(path+"/with/github", url.Values{"name": {"late"}}))))
+			}
+			want(t, "join", a, http.StatusNotFound)
+			if users, err := w.ListUsers(t.Context()); err != nil || len(users) != tt.users || b.signedIn() {
+				t.Errorf("%d users, %v", len(users), err)
+			}
+		})
+	}
+	t.Run("a user by another request", func(t *testing.T) {
+		w := withGitHub(t)
+		path := w.invitation(space.Editor)
+		b := w.browser()
+		a := b.send(path+"/with/github", url.Values{"name": {"late"}})
+		w.people.instead = &w.bob
+		w.as(w.bob)
+		w.people.then = func() {
+			_, err := w.AcceptInvitation(t.Context(), cli, strings.TrimPrefix(path, "/invite/"), w.eve.ID)
+			must(t, err)
+		}
+		want(t, "join", b.get(callback("nobody", stateOf(t, a))), http.StatusNotFound)
+		if _, err := w.User(t.Context(), w.bob.ID); err != nil {
+			t.Errorf("bob: %v", err)
+		}
+	})
+}
+
 func TestInvitationFromASpace(t *testing.T) {
 	w := newWorld(t)
 	b := w.as(w.ada)

@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -121,7 +122,7 @@ func asPage(err error) *pageError {
 // fail answers with the page of an error, or with JSON where the script asked.
 func (s *Server) fail(v *visit, err error) {
 	p := asPage(err)
-	if p.status >= 500 {
+	if p.status >= 500 && !(errors.Is(err, context.Canceled) && v.r.Context().Err() != nil) { // unless the browser went away
 		// The path may hold a secret, and the pattern does not.
 		s.log.ErrorContext(v.r.Context(), "a page failed", slog.String("page", v.r.Pattern), slog.Any("error", err))
 	}

@@ -22,6 +22,7 @@ import (
 	"satchel/auth/oauth"
 	"satchel/auth/passkey"
 	"satchel/auth/store"
+	"satchel/internal/database"
 	"satchel/internal/database/databasetest"
 	"satchel/internal/fault"
 	"satchel/internal/space"
@@ -42,6 +43,7 @@ var cli = store.Actor{Via: "command line"}
 type world struct {
 	*store.Store
 	t      *testing.T
+	db     *database.DB
 	server *web.Server
 	oauth  *oauth.Server
 	github *fakeProvider
@@ -75,7 +77,7 @@ func newWorld(t *testing.T, with ...func(*web.Options)) *world {
 	if _, err := db.Migrate(t.Context(), store.Migrations()...); err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, now: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), github: &fakeProvider{label: "GitHub"}, post: &fakeMail{sent: make(chan string, 9)}}
+	w := &world{t: t, db: db, now: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), github: &fakeProvider{label: "GitHub"}, post: &fakeMail{sent: make(chan string, 9)}}
 	w.Store = store.New(db, store.Options{Now: w.clock, Flush: time.Hour, TokenKey: make([]byte, 32)})
 	t.Cleanup(func() { _ = w.Close() })
 	var err error
@@ -119,7 +121,11 @@ func (w *world) user(name string, admin bool) (store.User, store.Space) {
 }
 
 // admitter lets in who has an invitation or a listed address.
-type admitter struct{ store *store.Store }
+type admitter struct {
+	store   *store.Store
+	then    func()      // what happens right after
+	instead *store.User // who is a user already
+}
 
 func (a *admitter) Admit(ctx context.Context, c auth.Claimant, invitation, name string) (store.User, error) {
 	if invitation == "" && !strings.HasSuffix(c.Email, "@listed.test") {
@@ -136,6 +142,12 @@ func (a *admitter) Admit(ctx context.Context, c auth.Claimant, invitation, name 
 	n := store.NewUser{Name: name, Email: c.Email, Admitted: "invitation"}
 	if c.Issuer != "" {
 		n.Identity = &store.Identity{Issuer: c.Issuer, Subject: c.Subject, Label: c.Login, Email: c.Email}
+	}
+	if a.then != nil {
+		defer a.then()
+	}
+	if a.instead != nil {
+		return *a.instead, nil
 	}
 	u, _, err := a.store.CreateUser(ctx, store.Actor{Via: "web"}, n)
 	return u, err

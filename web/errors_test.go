@@ -1,0 +1,115 @@
+package web_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"satchel/auth/store"
+	"satchel/web"
+)
+
+// What breaks inside is in the log without the secrets of the address, and on the
+// page without the insides.
+func TestInternalError(t *testing.T) {
+	var log bytes.Buffer
+	w := newWorld(t, func(o *web.Options) { o.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
+	link := w.link(w.ada)
+	secret := strings.TrimPrefix(link, "/signin/link/")
+	b := w.as(w.ada)
+	// A browser that goes away is no error.
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	b.get("/account", func(r *http.Request) { *r = *r.WithContext(gone) })
+	if log.Len() > 0 {
+		t.Errorf("the log: %s", log.String())
+	}
+	must(t, w.db.Close())
+	for _, path := range []string{link, "/account", "/admin", "/spaces/" + string(w.space.ID)} {
+		a := b.get(path)
+		want(t, path, a, http.StatusServiceUnavailable)
+		checkPage(t, path, a)
+		for _, s := range []string{"closed", "sql", "context", "auth_"} {
+			if strings.Contains(strings.ToLower(a.body), s) {
+				t.Errorf("%s: the page has %q", path, s)
+			}
+		}
+	}
+	if !strings.Contains(log.String(), "closed") || !strings.Contains(log.String(), "GET /signin/link/{token}") {
+		t.Errorf("the log: %s", log.String())
+	}
+	if strings.Contains(log.String(), secret) || strings.Contains(log.String(), b.cookies["__Host-satchel"]) {
+		t.Error("the log has a secret")
+	}
+}
+
+// Over plain http, as on the own computer, the cookies are no __Host- ones, which
+// browsers would not take.
+func TestOverHTTP(t *testing.T) {
+	const local = "http://localhost:8080"
+	w := newWorld(t)
+	s, err := web.New(web.Options{Issuer: local + "/", MCPURL: local + "/mcp", Accounts: w.Store, People: w.people})
+	must(t, err)
+	defer s.Close()
+	r := httptest.NewRequest("POST", local+w.link(w.ada), strings.NewReader(""))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.Header.Set("Origin", local)
+	rec := httptest.NewRecorder()
+	s.Handler().ServeHTTP(rec, r)
+	c := rec.Header().Get("Set-Cookie")
+	if rec.Code != http.StatusSeeOther || !strings.HasPrefix(c, "satchel=satchel_ss_") || strings.Contains(c, "Secure") || !strings.Contains(c, "HttpOnly") || !strings.Contains(c, "SameSite=Lax") {
+		t.Errorf("%d %.20s", rec.Code, c)
+	}
+	if got := rec.Header().Get("Location"); got != local+"/" {
+		t.Errorf("it leads to %s", got)
+	}
+	// Nothing to sign in with later: the page says so, and goes on.
+	r = httptest.NewRequest("GET", local+"/welcome", nil)
+	r.Header.Set("Cookie", strings.Split(c, ";")[0])
+	rec = httptest.NewRecorder()
+	s.Handler().ServeHTTP(rec, r)
+	if body := rec.Body.String(); rec.Code != http.StatusOK || !strings.Contains(body, "login-link --user ada") || strings.Contains(body, "passkey") {
+		t.Errorf("%d %s", rec.Code, body)
+	}
+}
+
+// The address to return to goes through the page of sign-in whole.
+func TestReturnThroughThePage(t *testing.T) {
+	w := newWorld(t)
+	back := request("state", `a"b'c<d>&e=f g+h%20i`)
+	body := w.browser().get("/signin?return=" + url.QueryEscape(back)).body
+	for _, m := range []string{`href="(/signin/github\?return=[^"]*)"`, `name="return" value="([^"]*)"`, `data-return="([^"]*)"`} {
+		found := regexp.MustCompile(m).FindStringSubmatch(body)
+		if found == nil {
+			t.Fatalf("no %s", m)
+		}
+		got := strings.NewReplacer("&amp;", "&", "&#34;", `"`, "&#39;", "'", "&#43;", "+", "&lt;", "<", "&gt;", ">").Replace(found[1])
+		if _, q, ok := strings.Cut(got, "?return="); ok {
+			var err error
+			got, err = url.QueryUnescape(q)
+			must(t, err)
+		}
+		if got != back {
+			t.Errorf("%s: got %s, want %s", m, got, back)
+		}
+	}
+}
+
+// Attack: a flow that one provider began is ended at another, which could be in
+// the attacker's hands (OAuth 2.0 Security Best Current Practice, section 4.4).
+func TestProvidersAreNotMixedUp(t *testing.T) {
+	w := newWorld(t, func(o *web.Options) { o.OIDC = &fakeProvider{label: "Acme"} })
+	w.github.known = withGitHub(t).github.known
+	must(t, w.LinkIdentity(t.Context(), cli, store.Identity{User: w.ada.ID, Issuer: hub, Subject: "1"}))
+	b := w.browser()
+	want(t, "GitHub's callback for Acme's flow", b.get(callback("ada", stateOf(t, b.get("/signin/oidc")))), http.StatusBadRequest)
+	if b.signedIn() {
+		t.Error("somebody is signed in")
+	}
+}
