@@ -26,7 +26,8 @@ type Options struct {
 	CAFile       string // PEM file of authorities whose certificate the directory may have, besides the system's; may be empty
 	// RetryMin and RetryMax bound the pause after a failure, which doubles with
 	// each; 5 minutes and 6 hours where they are not positive. Let's Encrypt
-	// takes 5 failed attempts per hour.
+	// takes 5 failed attempts per hour. The first pause is 15 seconds at most where
+	// the authority did not hear of the attempt.
 	RetryMin, RetryMax time.Duration
 	// Timeout bounds one attempt; 5 minutes where it is not positive.
 	Timeout time.Duration

@@ -47,14 +47,12 @@ func explainOne(err error, domain, port string) string {
 	_, otherHost := errors.AsType[x509.HostnameError](err)
 	_, path := errors.AsType[*fs.PathError](err)
 	_, link := errors.AsType[*os.LinkError](err)
-	_, network := errors.AsType[*net.OpError](err)
-	_, dns := errors.AsType[*net.DNSError](err)
 	switch {
 	case errors.Is(err, errNotOffered):
 		return "The authority does not check names over port " + port + "."
 	case unknownAuthority || otherHost:
 		return "The certificate of the authority's own directory is not trusted: check server.acme_url, and name its authority in server.acme_ca_file where it is a private one."
-	case network || dns:
+	case unreachable(err):
 		return "The authority cannot be reached from here: let the server connect to the internet over https, and check server.acme_url."
 	case errors.Is(err, context.DeadlineExceeded):
 		return "The authority did not finish in time. It is asked again."
@@ -92,6 +90,13 @@ func explainProblem(kind, domain, port string) string {
 		return "The authority has trouble of its own. It is asked again."
 	}
 	return ""
+}
+
+// unreachable tells whether nobody answered.
+func unreachable(err error) bool {
+	_, network := errors.AsType[*net.OpError](err)
+	_, dns := errors.AsType[*net.DNSError](err)
+	return network || dns
 }
 
 // problemOf returns the authority's own words (RFC 7807) on why something failed.

@@ -219,8 +219,12 @@ func TestAnAuthorityThatIsNotThere(t *testing.T) {
 	a.Close()
 	m.Start()
 	c.asleep(t)
-	if s := m.Status(); !strings.Contains(s.LastError, "cannot be reached") {
+	s := m.Status()
+	if !strings.Contains(s.LastError, "cannot be reached") {
 		t.Error(s.LastError)
+	}
+	if wait := s.NextAttempt.Sub(c.now()); wait != 15*time.Second {
+		t.Errorf("it is asked again in %v, though the network may come any moment", wait)
 	}
 }
 

@@ -65,7 +65,12 @@ func (m *Manager) failed(err error) {
 	m.mu.Lock()
 	s := &m.status
 	s.Failures++
-	pause := m.o.RetryMin << min(s.Failures-1, 20)
+	first := m.o.RetryMin
+	if unreachable(err) {
+		// No limit of the authority's is used up; often the machine has just started.
+		first = min(first, 15*time.Second)
+	}
+	pause := first << min(s.Failures-1, 20)
 	if pause <= 0 || pause > m.o.RetryMax {
 		pause = m.o.RetryMax
 	}
