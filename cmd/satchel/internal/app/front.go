@@ -144,8 +144,13 @@ func (s *Server) openPages() error {
 	a := s.Config.Auth
 	o := web.Options{
 		Issuer: s.issuer, MCPURL: s.URL(), Accounts: s.Accounts, OAuth: s.oauth, People: s.people(),
-		Limit:          s.front.allow,
-		Address:        func(r *http.Request) string { return s.addresses.Of(r).String() },
+		Limit: s.front.allow,
+		Address: func(r *http.Request) string {
+			if a := s.addresses.Of(r); a.IsValid() {
+				return a.String()
+			}
+			return ""
+		},
 		Ended:          s.personChanged,
 		InviteLifetime: a.InviteLifetime, LinkLifetime: a.LinkLifetime,
 		Logger:  s.Log.With("part", "web"),

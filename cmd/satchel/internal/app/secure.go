@@ -57,6 +57,8 @@ type listening struct {
 func (s *secure) servers(g *signals, routes http.Handler) []listening {
 	public := g.server(strictTransport(routes))
 	public.TLSConfig = s.manager.TLSConfig()
+	// Every scanner of the internet fails its handshake, and is nobody's concern.
+	public.ErrorLog = slog.NewLogLogger(g.log.With("part", "https").Handler(), slog.LevelDebug)
 	out := []listening{{public, tls.NewListener(s.https, public.TLSConfig)}}
 	if s.plain != nil {
 		out = append(out, listening{g.server(s.manager.HTTPHandler()), s.plain})
