@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -144,6 +146,23 @@ func TestTheTokenIsForgotten(t *testing.T) {
 			t.Errorf("%d tokens are good and %d were revoked", good, revoked)
 		}
 	})
+}
+
+func TestRedirectsAreNotFollowed(t *testing.T) {
+	for _, path := range []string{"/login/oauth/access_token", "/user", "/user/emails"} {
+		t.Run(path, func(t *testing.T) {
+			var followed atomic.Int32
+			evil := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { followed.Add(1) }))
+			t.Cleanup(evil.Close)
+			w := setup(t, github.Options{})
+			w.github.Behave(githubtest.Behaviour{Status: map[string]int{path: http.StatusTemporaryRedirect}, Header: map[string]http.Header{path: {"Location": {evil.URL}}}})
+			_, err := w.signIn(t)
+			refused(t, err, fault.Unavailable)
+			if n := followed.Load(); n != 0 {
+				t.Errorf("%d requests went where it points", n)
+			}
+		})
+	}
 }
 
 func TestASlowGitHubTimesOut(t *testing.T) {

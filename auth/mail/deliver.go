@@ -16,7 +16,7 @@ const maxAnswers = 64 << 10
 
 // deliver sends a message over a connection of its own, which ends with ctx.
 func (m *Mailer) deliver(ctx context.Context, to string, message []byte) (err error) {
-	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", m.address)
+	conn, err := m.dial(ctx, "tcp", m.address)
 	if err != nil {
 		return err
 	}

@@ -53,6 +53,7 @@ type Mailer struct {
 	from     *netmail.Address
 	domain   string // of from
 	tls      *tls.Config
+	dial     func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // New returns a Mailer without a connection to the server. The error says what is
@@ -75,7 +76,7 @@ func New(o Options) (*Mailer, error) {
 		// The parser's error would repeat the password.
 		return nil, errors.New("mail: the server's address must be of the form smtps://user@host or smtp://user@host:587")
 	}
-	m := &Mailer{o: o, implicit: u.Scheme == "smtps", host: u.Hostname(), user: u.User.Username(), password: o.Password}
+	m := &Mailer{o: o, implicit: u.Scheme == "smtps", host: u.Hostname(), user: u.User.Username(), password: o.Password, dial: new(net.Dialer).DialContext}
 	if p, ok := u.User.Password(); ok && m.password == "" {
 		m.password = p
 	}

@@ -80,8 +80,6 @@ func (p *Provider) claimant(ctx context.Context, i *issuer, token *oauth2.Token,
 		err = errors.New("the nonce is another sign-in's")
 	case c.AuthorizedParty != "" && c.AuthorizedParty != p.o.ClientID, c.AuthorizedParty == "" && len(id.Audience) > 1:
 		err = fmt.Errorf("it is for %q and the authorized party is %q", id.Audience, c.AuthorizedParty)
-	case id.IssuedAt.Unix() <= 0:
-		err = errors.New("it does not say when it was issued")
 	case id.IssuedAt.After(now.Add(p.o.ClockSkew)):
 		err = fmt.Errorf("it was issued at %v, which is to come", id.IssuedAt)
 	case id.IssuedAt.Before(now.Add(-p.o.TokenMaxAge - p.o.ClockSkew)):

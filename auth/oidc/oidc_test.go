@@ -80,6 +80,14 @@ func refused(t *testing.T, err error, code fault.Code) {
 	}
 }
 
+// unasked tells that nobody was shown a code.
+func unasked(t *testing.T, w *world) {
+	t.Helper()
+	if n := w.issuer.Requests("/token"); n != 0 {
+		t.Errorf("the token endpoint was asked %d times", n)
+	}
+}
+
 func TestSignsIn(t *testing.T) {
 	ada := auth.Claimant{Subject: "248289761001", Email: "ada@example.com", Name: "Ada Lovelace", Login: "ada"}
 	for _, c := range []struct {
@@ -186,9 +194,7 @@ func TestCallbackAttacks(t *testing.T) {
 			w := setup(t, oidctest.Options{}, oidc.Options{})
 			_, err := w.signIn(t, c.edit)
 			refused(t, err, c.code)
-			if n := w.issuer.Requests("/token"); n != 0 {
-				t.Errorf("the token endpoint was asked %d times", n)
-			}
+			unasked(t, w)
 		})
 	}
 	t.Run("an iss where the issuer promised none", func(t *testing.T) {
@@ -250,6 +256,7 @@ func TestCodeAttacks(t *testing.T) {
 		}
 		_, err = w.provider.Finish(t.Context(), redirect+"/", flow, q)
 		refused(t, err, fault.Invalid)
+		unasked(t, w)
 	})
 	t.Run("a flow that is no flow", func(t *testing.T) {
 		w := setup(t, oidctest.Options{}, oidc.Options{})
@@ -257,6 +264,17 @@ func TestCodeAttacks(t *testing.T) {
 			_, err := w.provider.Finish(t.Context(), redirect, []byte(f), url.Values{"state": {""}, "code": {"x"}})
 			refused(t, err, fault.Invalid)
 		}
+		unasked(t, w)
+	})
+	t.Run("a flow of another issuer", func(t *testing.T) {
+		w, other := setup(t, oidctest.Options{}, oidc.Options{}), setup(t, oidctest.Options{}, oidc.Options{})
+		_, flow, err := other.provider.Begin(t.Context(), redirect, "the-state")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = w.provider.Finish(t.Context(), redirect, flow, url.Values{"state": {"the-state"}, "code": {"c"}, "iss": {w.issuer.URL}})
+		refused(t, err, fault.Invalid)
+		unasked(t, w)
 	})
 	t.Run("another client's secret", func(t *testing.T) {
 		w := setup(t, oidctest.Options{ClientSecret: "right"}, oidc.Options{})
@@ -379,64 +397,4 @@ func TestIDTokenAttacks(t *testing.T) {
 		_, _, err := w.provider.Begin(t.Context(), redirect, "s")
 		refused(t, err, fault.Unavailable)
 	})
-}
-
-func TestAddressesCountOnlyWhereVerified(t *testing.T) {
-	for _, c := range []struct {
-		name     string
-		email    string
-		verified any
-		want     string
-	}{
-		{"verified", "ada@example.com", true, "ada@example.com"},
-		{"verified, as a text", "ada@example.com", "true", "ada@example.com"},
-		{"not verified", "ada@example.com", false, ""},
-		{"not verified, as a text", "ada@example.com", "false", ""},
-		{"nothing said", "ada@example.com", nil, ""},
-		{"a number", "ada@example.com", 1, ""},
-		{"a word", "ada@example.com", "yes", ""},
-		{"a list", "ada@example.com", []bool{true}, ""},
-		{"no address", "not an address", true, ""},
-		{"an address with a name", "Ada <ada@example.com>", true, ""},
-		{"two addresses", "ada@example.com,eve@example.org", true, ""},
-	} {
-		for _, lean := range []bool{false, true} {
-			t.Run(c.name+map[bool]string{false: " in the ID token", true: " at the userinfo endpoint"}[lean], func(t *testing.T) {
-				w := setup(t, oidctest.Options{}, oidc.Options{})
-				w.issuer.SignIn(oidctest.Person{Subject: "s", Email: c.email, Verified: c.verified, Name: "N"})
-				w.issuer.Behave(oidctest.Behaviour{LeanIDToken: lean})
-				who, err := w.signIn(t, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if who.Email != c.want {
-					t.Errorf("the address is %q, want %q", who.Email, c.want)
-				}
-			})
-		}
-	}
-	t.Run("attack: an address of the ID token verified at the userinfo endpoint", func(t *testing.T) {
-		w := setup(t, oidctest.Options{}, oidc.Options{})
-		w.issuer.SignIn(oidctest.Person{Subject: "s", Email: "victim@example.com"})
-		w.issuer.Behave(oidctest.Behaviour{Userinfo: func(c map[string]any) { c["email"], c["email_verified"] = "own@example.org", true }})
-		who, err := w.signIn(t, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if who.Email != "" {
-			t.Errorf("the address is %q", who.Email)
-		}
-	})
-}
-
-func TestNamesAreFitForALine(t *testing.T) {
-	w := setup(t, oidctest.Options{}, oidc.Options{})
-	w.issuer.SignIn(oidctest.Person{Subject: "s", Name: " Ada\n\u202e\x00 L. " + strings.Repeat("é", 200), Username: "a\tb"})
-	who, err := w.signIn(t, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.HasPrefix(who.Name, "Ada L. é") || len(who.Name) > 200 || who.Login != "ab" {
-		t.Errorf("the name is %q, the login %q", who.Name, who.Login)
-	}
 }

@@ -5,9 +5,10 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -167,36 +168,45 @@ func TestKeysMayRotate(t *testing.T) {
 	})
 }
 
+// arrivals is a transport that tells of each request before it makes it.
+type arrivals struct {
+	http.RoundTripper
+	came chan string
+}
+
+func (a arrivals) RoundTrip(r *http.Request) (*http.Response, error) {
+	a.came <- r.URL.Path
+	return a.RoundTripper.RoundTrip(r)
+}
+
 func TestWhoWaitsSharesOneRequest(t *testing.T) {
-	w := setup(t, oidctest.Options{}, oidc.Options{})
+	came := make(chan string, 20)
+	w := setup(t, oidctest.Options{}, oidc.Options{Transport: arrivals{&http.Transport{DisableKeepAlives: true}, came}})
 	release := make(chan struct{})
 	w.issuer.Behave(oidctest.Behaviour{Stall: release})
-	impatient, leave := context.WithCancel(t.Context())
 	errs := make(chan error, 10)
-	var started sync.WaitGroup
-	for i := range 10 {
-		ctx := t.Context()
-		if i == 0 {
-			ctx = impatient
-		}
-		started.Add(1)
-		go func() {
-			started.Done()
-			_, _, err := w.provider.Begin(ctx, redirect, "s")
-			errs <- err
-		}()
+	begin := func(ctx context.Context) {
+		_, _, err := w.provider.Begin(ctx, redirect, "s")
+		errs <- err
 	}
-	started.Wait()
+	impatient, leave := context.WithCancel(t.Context())
+	go begin(impatient)
+	<-came
+	for range 5 {
+		go begin(t.Context())
+	}
 	leave()
 	if err := <-errs; fault.CodeOf(err) != fault.Canceled {
 		t.Fatalf("who went away got %v", err)
 	}
-	w.issuer.Behave(oidctest.Behaviour{})
 	close(release)
-	for range 9 {
+	for range 5 {
 		if err := <-errs; err != nil {
 			t.Errorf("another who waited got %v", err)
 		}
+	}
+	if len(came) != 0 {
+		t.Errorf("%d more requests were made", len(came))
 	}
 }
 
@@ -273,13 +283,25 @@ func TestDiscoveryAttacks(t *testing.T) {
 			refused(t, err, fault.Unavailable)
 		})
 	}
-	t.Run("a token endpoint that redirects gets no second request", func(t *testing.T) {
-		w := setup(t, oidctest.Options{ClientSecret: "s"}, oidc.Options{})
-		w.issuer.Behave(oidctest.Behaviour{Status: map[string]int{"/token": http.StatusTemporaryRedirect}})
-		_, err := w.signIn(t, func(url.Values) {})
-		refused(t, err, fault.Unavailable)
-		if n := w.issuer.Requests("/token"); n != 1 {
-			t.Errorf("%d requests", n)
-		}
-	})
+	for _, path := range []string{"/.well-known/openid-configuration", "/jwks", "/token"} {
+		t.Run("a redirect of "+path+" is not followed", func(t *testing.T) {
+			var followed atomic.Int32
+			evil := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { followed.Add(1) }))
+			t.Cleanup(evil.Close)
+			w := setup(t, oidctest.Options{ClientSecret: "s"}, oidc.Options{})
+			w.issuer.Behave(oidctest.Behaviour{Status: map[string]int{path: http.StatusTemporaryRedirect}, Location: evil.URL})
+			location, flow, err := w.provider.Begin(t.Context(), redirect, "the-state")
+			if err == nil {
+				var q url.Values
+				if q, err = w.issuer.Browse(location); err != nil {
+					t.Fatal(err)
+				}
+				_, err = w.provider.Finish(t.Context(), redirect, flow, q)
+			}
+			refused(t, err, fault.Unavailable)
+			if n := followed.Load(); n != 0 {
+				t.Errorf("%d requests went where it points", n)
+			}
+		})
+	}
 }

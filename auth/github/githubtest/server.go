@@ -55,7 +55,6 @@ type Behaviour struct {
 	Header     map[string]http.Header // by path: with these headers
 	Message    string                 // of those answers
 	Body       map[string]string      // by path: answer 200 with it
-	Oversize   map[string]int         // by path: that many bytes of JSON
 	Refuse     string                 // the error of the authorization response
 	TokenError string                 // the error of the token response, with 200
 	IgnoreOrg  bool                   // the filter state=active is not heeded
@@ -209,15 +208,6 @@ func (s *Server) misbehave(next http.Handler) http.Handler {
 		case b.Body[path] != "":
 			w.Header().Set("Content-Type", "application/json; charset=utf-8")
 			fmt.Fprint(w, b.Body[path])
-		case b.Oversize[path] != 0:
-			w.Header().Set("Content-Type", "application/json; charset=utf-8")
-			fmt.Fprint(w, `{"padding":"`)
-			for range b.Oversize[path] / 1024 {
-				if _, err := fmt.Fprintf(w, "%01024d", 0); err != nil {
-					return
-				}
-			}
-			fmt.Fprint(w, `"}`)
 		default:
 			next.ServeHTTP(w, r)
 		}

@@ -42,7 +42,8 @@ type Behaviour struct {
 	Down        bool                 // every answer is 503
 	Stall       <-chan struct{}      // every answer waits for it
 	Oversize    map[string]int       // by path ("/token"): that many bytes of JSON
-	Status      map[string]int       // by path: answer with it alone
+	Status      map[string]int       // by path: answer with it alone, and Location
+	Location    string               // where redirects among these answers point; default elsewhere
 	Metadata    func(map[string]any) // changes the configuration document
 	Refuse      string               // the error of the authorization response
 	OmitIss     bool                 // no iss in the authorization response
@@ -182,7 +183,11 @@ func (s *Server) misbehave(next http.Handler) http.Handler {
 		case b.Down:
 			http.Error(w, "down for maintenance", http.StatusServiceUnavailable)
 		case b.Status[path] != 0:
-			w.Header().Set("Location", "https://elsewhere.example/")
+			location := b.Location
+			if location == "" {
+				location = "https://elsewhere.example/"
+			}
+			w.Header().Set("Location", location)
 			w.WriteHeader(b.Status[path])
 		case b.Oversize[path] != 0:
 			w.Header().Set("Content-Type", "application/json")
