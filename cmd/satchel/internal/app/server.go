@@ -65,6 +65,9 @@ func OpenServer(ctx context.Context, cfg *config.Config, version string, log *sl
 		return nil, err
 	}
 	s.signals.watchRemotes(s.remotes)
+	if s.secure != nil {
+		s.signals.watchCertificate(s.secure.manager)
+	}
 	if s.index, err = openIndex(cfg, log); err != nil {
 		return nil, err
 	}

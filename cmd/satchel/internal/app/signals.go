@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"satchel/gitstore/remotes"
+	"satchel/internal/acme"
 	"satchel/internal/telemetry"
 	"satchel/mcp"
 	"satchel/sandbox"
@@ -85,6 +86,20 @@ func (g *signals) watchRemotes(r *remotes.Manager) {
 	})
 	g.metrics.GaugeFunc("remote_oldest_unpushed_seconds", "For how long the oldest commit has waited to be pushed.", func() float64 {
 		return r.Stats().OldestUnpushed.Seconds()
+	})
+}
+
+// watchCertificate adds the gauges of the domain's certificate.
+func (g *signals) watchCertificate(m *acme.Manager) {
+	g.metrics.GaugeFunc("certificate_seconds_left", "For how long the certificate of server.domain is good; negative without one.", func() float64 {
+		end := m.Status().NotAfter
+		if end.IsZero() {
+			return -1
+		}
+		return time.Until(end).Seconds()
+	})
+	g.metrics.GaugeFunc("certificate_failures", "Attempts to get a certificate that have failed since the last one that did not.", func() float64 {
+		return float64(m.Status().Failures)
 	})
 }
 
