@@ -93,6 +93,7 @@ func (s *Server) signIn(v *visit, user space.UserID, method string) error {
 		return err
 	}
 	s.setCookie(v.w, sessionCookie, secret.Reveal(), ss.Expires)
+	s.forget(v)
 	return nil
 }
 

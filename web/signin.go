@@ -18,6 +18,7 @@ func (s *Server) showSignIn(v *visit) error {
 	if v.in {
 		return s.see(v, back)
 	}
+	s.remember(v, back)
 	return s.askSignIn(v, http.StatusOK, back, "", "")
 }
 

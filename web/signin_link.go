@@ -23,7 +23,11 @@ func (s *Server) showLink(v *visit) error {
 	if err != nil {
 		return deadLink(err)
 	}
-	body := linkPage{Name: u.Name, Display: u.Display, Action: "/signin/link/" + token, Return: localPath(v.r.URL.Query().Get("return"))}
+	back := localPath(v.r.URL.Query().Get("return"))
+	if back == "/" {
+		back = s.remembered(v.r)
+	}
+	body := linkPage{Name: u.Name, Display: u.Display, Action: "/signin/link/" + token, Return: back}
 	if v.in && v.user.ID != u.ID {
 		body.Other = v.user.Name
 	}
