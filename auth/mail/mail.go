@@ -108,6 +108,9 @@ func New(o Options) (*Mailer, error) {
 	return m, nil
 }
 
+// maxReason bounds, in bytes, what of a server's answer the log has.
+const maxReason = 1000
+
 // Send sends a text in UTF-8 to one address, which may be anything that somebody
 // typed. The error is a fault: Invalid where the address is none or the subject
 // cannot be one, TooLarge, Unavailable where the mail server did not take it
@@ -135,6 +138,9 @@ func (m *Mailer) Send(ctx context.Context, to, subject, text string) error {
 	}
 	if errors.Is(err, context.Canceled) {
 		return fault.Wrap(fmt.Errorf("mail: %w", err), fault.Canceled, "The mail was not sent: it was cancelled.")
+	}
+	if s := err.Error(); len(s) > maxReason {
+		err = errors.New(s[:maxReason] + "…")
 	}
 	m.o.Logger.Error("a mail could not be sent", "server", m.address, "error", err)
 	return fault.Wrap(fmt.Errorf("mail: %w", err), fault.Unavailable, "The mail could not be sent. Please try again later, or tell who runs this server.")

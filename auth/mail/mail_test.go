@@ -268,6 +268,9 @@ func TestWhatTheServerSaysIsForTheLog(t *testing.T) {
 			if !strings.HasSuffix(name, "an end") && !strings.Contains(w.log.String(), "SECRET") {
 				t.Errorf("the log does not say it: %s", w.log)
 			}
+			if n := w.log.Len(); n > 2000 || len(err.Error()) > 2000 {
+				t.Errorf("the log has %d bytes", n)
+			}
 			if len(w.server.Mails()) != 0 {
 				t.Error("a mail came")
 			}

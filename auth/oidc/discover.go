@@ -55,6 +55,9 @@ func (p *Provider) issuer(ctx context.Context) (*issuer, error) {
 		ctx, cancel := p.detached(ctx)
 		defer cancel()
 		found, err := p.discover(ctx)
+		if err != nil {
+			err = short(err)
+		}
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if err != nil {
@@ -138,5 +141,5 @@ func (p *Provider) wrap(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return fault.Wrap(err, fault.Canceled, "The sign-in was cancelled.")
 	}
-	return p.unavailable(err)
+	return p.unavailable(short(err))
 }

@@ -82,7 +82,7 @@ func (p *Provider) Finish(ctx context.Context, redirectURI string, data []byte, 
 	// RFC 9207 section 2.4: before anything else of the response is believed, an
 	// error too.
 	if iss := q.Get("iss"); (i.namesItself || q.Has("iss")) && iss != p.o.Issuer {
-		return auth.Claimant{}, again(fmt.Sprintf("the response is of the issuer %q", iss))
+		return auth.Claimant{}, again(fmt.Sprintf("the response is of the issuer %q", cut(iss, 200)))
 	}
 	if code := q.Get("error"); code != "" {
 		return auth.Claimant{}, p.refused(code, q.Get("error_description"))
@@ -138,3 +138,13 @@ func (p *Provider) misconfigured(cause error) error {
 }
 
 func cut(s string, n int) string { return s[:min(len(s), n)] }
+
+// short keeps a log from what an issuer can make an error's text of, such as a
+// megabyte that is no JSON.
+func short(err error) error {
+	const limit = 1000 // bytes
+	if s := err.Error(); len(s) > limit {
+		return errors.New(cut(s, limit) + "…")
+	}
+	return err
+}

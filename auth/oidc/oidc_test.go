@@ -78,6 +78,9 @@ func refused(t *testing.T, err error, code fault.Code) {
 	if p := fault.PublicOf(err); strings.Contains(p, "SECRET-DETAIL") || !strings.HasSuffix(p, ".") {
 		t.Errorf("the public message is %q", p)
 	}
+	if len(err.Error()) > 2000 {
+		t.Errorf("the error has %d bytes", len(err.Error()))
+	}
 }
 
 // unasked tells that nobody was shown a code.
@@ -188,6 +191,7 @@ func TestCallbackAttacks(t *testing.T) {
 		{"two codes", func(q url.Values) { q.Add("code", "another") }, fault.Invalid},
 		{"two states", func(q url.Values) { q.Add("state", "the-state") }, fault.Invalid},
 		{"no code", func(q url.Values) { q.Del("code") }, fault.Invalid},
+		{"mix-up: an issuer without end", func(q url.Values) { q.Set("iss", strings.Repeat("a", 4000)) }, fault.Invalid},
 		{"a code without end", func(q url.Values) { q.Set("code", long) }, fault.Invalid},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -355,6 +359,7 @@ func TestIDTokenAttacks(t *testing.T) {
 		{"no signature", oidctest.Behaviour{Token: func(s string) string { return s[:strings.LastIndex(s, ".")+1] }}},
 		{"no token at all", oidctest.Behaviour{Token: func(string) string { return "garbage" }}},
 		{"another issuer", oidctest.Behaviour{Claims: set("iss", "https://evil.example")}},
+		{"another issuer without end", oidctest.Behaviour{Claims: set("iss", "https://evil.example/"+strings.Repeat("a", 100_000))}},
 		{"the issuer with a slash", oidctest.Behaviour{Claims: func(c map[string]any) { c["iss"] = c["iss"].(string) + "/" }}},
 		{"another audience", oidctest.Behaviour{Claims: set("aud", "other")}},
 		{"several audiences without azp", oidctest.Behaviour{Claims: set("aud", []string{"satchel", "other"})}},

@@ -33,6 +33,8 @@ func TestRegistrationAttacks(t *testing.T) {
 		{"the same host without TLS", passkeytest.Change{Origin: "http://satchel.example"}, fault.Unauthenticated, "origin"},
 		{"an origin that only looks the same", passkeytest.Change{Origin: "https://satchel.example/evil"}, fault.Unauthenticated, "origin"},
 		{"an origin in capitals", passkeytest.Change{Origin: "https://SATCHEL.example"}, fault.Unauthenticated, "origin"},
+		{"an origin without end", passkeytest.Change{Origin: strings.Repeat("a", 40_000)}, fault.Unauthenticated, "origin"},
+		{"a ceremony without end", passkeytest.Change{Type: strings.Repeat("a", 40_000)}, fault.Unauthenticated, "ceremony"},
 		{"an app", passkeytest.Change{Origin: "android:apk-key-hash:AAAA"}, fault.Unauthenticated, "origin"},
 		{"another relying party", passkeytest.Change{RPID: "evil.example"}, fault.Unauthenticated, "RP Hash"},
 		{"another challenge", passkeytest.Change{Challenge: strange}, fault.Unauthenticated, "challenge"},

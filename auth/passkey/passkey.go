@@ -201,7 +201,7 @@ func (s *Service) session(ceremony string, data []byte) (webauthn.SessionData, e
 // and without what follows the host.
 func (s *Service) checkClient(c protocol.CollectedClientData) error {
 	if c.Origin != s.origin {
-		return s.unverified(fmt.Errorf("the response is of the origin %q", c.Origin))
+		return s.unverified(fmt.Errorf("the response is of the origin %q", c.Origin[:min(len(c.Origin), 200)]))
 	}
 	if c.CrossOrigin || c.TopOrigin != "" {
 		return s.unverified(errors.New("the response is of a frame in another origin"))
@@ -226,11 +226,13 @@ func (s *Service) unverified(err error) error {
 	return fault.Wrap(err, fault.Unauthenticated, "The passkey could not be verified. Please try again.")
 }
 
-// detailed adds to an error of go-webauthn what it keeps beside its text.
+// detailed adds to an error of go-webauthn what it keeps beside its text, as much
+// as a log should have of what somebody sent.
 func detailed(err error) error {
+	const limit = 500 // bytes
 	var e *protocol.Error
 	if errors.As(err, &e) && e.DevInfo != "" {
-		return fmt.Errorf("%w: %s", err, e.DevInfo)
+		return fmt.Errorf("%w: %s", err, e.DevInfo[:min(len(e.DevInfo), limit)])
 	}
 	return err
 }

@@ -99,6 +99,9 @@ func (w *world) signIn(t *testing.T, a *passkeytest.Authenticator, c passkeytest
 
 func refused(t *testing.T, err error, code fault.Code, why string) {
 	t.Helper()
+	if err != nil && len(err.Error()) > 2000 {
+		t.Errorf("the error has %d bytes", len(err.Error()))
+	}
 	if fault.CodeOf(err) != code {
 		t.Fatalf("got %v (%s), want a fault of %s", err, fault.CodeOf(err), code)
 	}

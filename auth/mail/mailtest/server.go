@@ -71,6 +71,7 @@ type Server struct {
 	commands  []string
 	conns     map[net.Conn]bool
 	closed    chan struct{}
+	once      sync.Once
 	wg        sync.WaitGroup
 }
 
@@ -107,7 +108,7 @@ func (s *Server) URL() string {
 
 // Close ends the server and its connections.
 func (s *Server) Close() {
-	close(s.closed)
+	s.once.Do(func() { close(s.closed) })
 	s.l.Close()
 	s.mu.Lock()
 	for c := range s.conns {

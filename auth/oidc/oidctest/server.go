@@ -66,6 +66,7 @@ type Server struct {
 	srv *httptest.Server
 
 	closed chan struct{}
+	once   sync.Once
 
 	mu        sync.Mutex
 	person    Person
@@ -116,7 +117,7 @@ func New(o Options) *Server {
 
 // Close ends the server and the requests that are under way.
 func (s *Server) Close() {
-	close(s.closed)
+	s.once.Do(func() { close(s.closed) })
 	s.srv.CloseClientConnections()
 	s.srv.Close()
 }

@@ -68,7 +68,7 @@ func New(o Options) *Authenticator {
 }
 
 // Keys returns the keys, oldest first. Whoever changes one changes the
-// authenticator's.
+// authenticator's, and must not while it is used.
 func (a *Authenticator) Keys() []*Key {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -78,7 +78,9 @@ func (a *Authenticator) Keys() []*Key {
 // Copy returns an authenticator with a copy of every key, as a thief has.
 func (a *Authenticator) Copy() *Authenticator {
 	c := &Authenticator{o: a.o}
-	for _, k := range a.Keys() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, k := range a.keys {
 		twin := *k
 		c.keys = append(c.keys, &twin)
 	}
@@ -263,7 +265,9 @@ func (a *Authenticator) authenticatorData(k *Key, c Change, flags byte) []byte {
 		flags |= BackupEligible | BackedUp
 	}
 	flags = flags&^c.Clear | c.Set
+	a.mu.Lock()
 	counter := k.Counter
+	a.mu.Unlock()
 	if c.Counter != nil {
 		counter = *c.Counter
 	}
