@@ -27,8 +27,10 @@ type accountPage struct {
 	Clients    []store.GrantInfo
 	Keys       []store.GrantInfo
 	Spaces     []store.Membership
-	Lifetimes  []int // days, for a key
-	NewName    string
+	// More are those that the lists leave out.
+	MoreClients, MoreKeys, MoreSessions int
+	Lifetimes                           []int // days, for a key
+	NewName                             string
 }
 
 type passkeyRow struct {
@@ -80,10 +82,36 @@ func (s *Server) account(v *visit, status int, problem, field string) error {
 			body.Clients = append(body.Clients, g)
 		}
 	}
+	all := v.r.URL.Query().Has("all")
+	byUse := func(a, b store.GrantInfo) int { return latest(b).Compare(latest(a)) }
+	slices.SortStableFunc(body.Clients, byUse)
+	slices.SortStableFunc(body.Keys, byUse)
+	body.Clients, body.MoreClients = firstOf(body.Clients, all)
+	body.Keys, body.MoreKeys = firstOf(body.Keys, all)
+	body.Sessions, body.MoreSessions = firstOf(body.Sessions, all)
 	if body.Spaces, err = a.SpacesOf(ctx, v.user.ID); err != nil {
 		return err
 	}
 	return s.page(v, status, "account", page{Title: "Your account", Script: body.AddPasskey, Wide: true, Current: "/account", Body: body, Problem: problem, Field: field})
+}
+
+// maxShown bounds a list on a page that was not asked for all of it.
+const maxShown = 30
+
+// firstOf cuts a list to what a page shows, and says how many it leaves out.
+func firstOf[T any](list []T, all bool) (shown []T, more int) {
+	if all || len(list) <= maxShown {
+		return list, 0
+	}
+	return list[:maxShown], len(list) - maxShown
+}
+
+// latest is when a grant was used, or made.
+func latest(g store.GrantInfo) time.Time {
+	if g.LastUsed.After(g.Created) {
+		return g.LastUsed
+	}
+	return g.Created
 }
 
 // inUse tells whether a grant is neither revoked nor over.

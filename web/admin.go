@@ -15,6 +15,8 @@ type adminPage struct {
 	People      []store.User
 	Invitations []store.Invitation
 	Lifetime    time.Duration
+	// More are those that the lists leave out.
+	MorePeople, MoreInvitations int
 }
 
 // showAdmin is GET /admin.
@@ -27,8 +29,11 @@ func (s *Server) showAdmin(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return s.page(v, http.StatusOK, "admin", page{Title: "People", Wide: true, Current: "/admin",
-		Body: adminPage{Me: v.user.ID, People: people, Invitations: open, Lifetime: s.o.InviteLifetime}})
+	body := adminPage{Me: v.user.ID, Lifetime: s.o.InviteLifetime}
+	all := v.r.URL.Query().Has("all")
+	body.People, body.MorePeople = firstOf(people, all)
+	body.Invitations, body.MoreInvitations = firstOf(open, all)
+	return s.page(v, http.StatusOK, "admin", page{Title: "People", Wide: true, Current: "/admin", Body: body})
 }
 
 // inviteToServer is POST /admin/invite.

@@ -80,6 +80,7 @@ func loadTemplates(assets map[string]asset) (map[string]*template.Template, erro
 		"span":   span,
 		"device": deviceOf,
 		"method": method,
+		"short":  func(s string) string { return shorten(s, 80) },
 	}).ParseFS(files, "templates/layout.html")
 	if err != nil {
 		return nil, fmt.Errorf("layout: %w", err)

@@ -3,6 +3,7 @@ package web_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -10,8 +11,10 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"satchel/auth/store"
+	"satchel/internal/space"
 	"satchel/web"
 )
 
@@ -111,5 +114,34 @@ func TestProvidersAreNotMixedUp(t *testing.T) {
 	want(t, "GitHub's callback for Acme's flow", b.get(callback("ada", stateOf(t, b.get("/signin/oidc")))), http.StatusBadRequest)
 	if b.signedIn() {
 		t.Error("somebody is signed in")
+	}
+}
+
+// However much somebody has, a page shows the newest of it, and all where asked.
+func TestPagesStaySmall(t *testing.T) {
+	w := newWorld(t)
+	for i := range 60 {
+		name := fmt.Sprintf("%02d %s", i, strings.Repeat("n", 190))
+		_, _, err := w.CreateKey(t.Context(), cli, store.NewKey{User: w.ada.ID, Space: w.space.ID, Scopes: []space.Scope{space.ScopeRead, space.ScopeWrite}, Name: name})
+		must(t, err)
+		_, _, err = w.CreateInvitation(t.Context(), cli, store.NewInvitation{By: w.ada.ID, Space: w.space.ID, Role: space.Editor, Note: name[:150], Lifetime: time.Hour})
+		must(t, err)
+		u, _ := w.user(fmt.Sprintf("u%02d-%s", i, strings.Repeat("x", 50)), false)
+		must(t, w.AddMember(t.Context(), cli, w.space.ID, u.ID, space.Editor))
+		_, _, err = w.StartSession(t.Context(), store.NewSession{User: w.ada.ID, Method: "link", Agent: strings.Repeat("a", 200)})
+		must(t, err)
+		w.pass(time.Second)
+	}
+	b := w.as(w.ada)
+	for _, path := range []string{"/account", "/admin", "/spaces/" + string(w.space.ID)} {
+		a := b.get(path)
+		want(t, path, a, http.StatusOK)
+		checkPage(t, path, a)
+		if !strings.Contains(a.body, path+"?all#") || len(b.get(path+"?all").body) <= len(a.body) {
+			t.Errorf("%s does not show that there is more", path)
+		}
+	}
+	if body := b.get("/account").body; !strings.Contains(body, ">59 nnn") || strings.Contains(body, ">00 nnn") {
+		t.Error("the newest keys are not shown")
 	}
 }

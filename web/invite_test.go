@@ -265,41 +265,6 @@ func TestKeyIsShownOnce(t *testing.T) {
 	}
 }
 
-// The answer to who wants a link mailed does not tell whether they are known.
-func TestMailedLink(t *testing.T) {
-	w := newWorld(t)
-	ask := func(email string) answer {
-		return w.browser().send("/signin/mail", url.Values{"email": {email}, "return": {"/account"}})
-	}
-	known, unknown := ask("ada@example.com"), ask("nobody@example.com")
-	want(t, "known", known, http.StatusOK)
-	if known.body != unknown.body || known.StatusCode != unknown.StatusCode {
-		t.Error("the answers differ")
-	}
-	for _, bad := range []string{"", "ada", "Ada <ada@example.com>", "ada@example.com\r\nBcc: eve@example.com", "ada@example.com, eve@example.com", strings.Repeat("a", 300) + "@example.com"} {
-		want(t, bad, ask(bad), http.StatusBadRequest)
-	}
-	letter := <-w.post.sent
-	if !strings.HasPrefix(letter, "ada@example.com\nSign in to Satchel\n") {
-		t.Fatalf("it was sent: %s", letter)
-	}
-	w.server.Close() // everything is sent after
-	if len(w.post.sent) > 0 {
-		t.Errorf("also sent: %s", <-w.post.sent)
-	}
-	i := strings.Index(letter, issuer+"/signin/link/")
-	link, _, _ := strings.Cut(letter[i+len(issuer):], "\n")
-	b := w.browser()
-	a := b.get(link)
-	want(t, "the link", a, http.StatusOK)
-	path, _, _ := strings.Cut(link, "?")
-	a = b.send(path, url.Values{"return": {"/account"}})
-	if a.location() != issuer+"/account" || b.who() != "ada" || !strings.Contains(b.get("/account").body, "by mail") {
-		t.Errorf("%q is at %s", b.who(), a.location())
-	}
-	want(t, "after the end", ask("ada@example.com"), http.StatusTooManyRequests)
-}
-
 func TestNewNeedsAnOrigin(t *testing.T) {
 	w := newWorld(t)
 	for _, bad := range []string{"", "satchel.test", "ftp://satchel.test", "https://satchel.test/path", "https://u@satchel.test", "https://satchel.test?x", "https://"} {

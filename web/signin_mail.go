@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/mail"
 	"strings"
@@ -19,6 +20,10 @@ const (
 	// a time.
 	maxOutbox = 64
 	mailers   = 2
+	// mailPause is how long an address gets no second one, and maxRecent how many
+	// addresses get one within that time.
+	mailPause = time.Minute
+	maxRecent = 1000
 	// mailTimeout bounds one mail.
 	mailTimeout = 30 * time.Second
 	maxAddress  = 254 // RFC 5321 section 4.5.3.1.3
@@ -33,19 +38,33 @@ type outbox struct {
 	mu     sync.Mutex
 	closed bool
 	queue  chan letter
+	recent map[string]time.Time // when an address last got one
 }
 
-func newOutbox() *outbox { return &outbox{queue: make(chan letter, maxOutbox)} }
+func newOutbox() *outbox {
+	return &outbox{queue: make(chan letter, maxOutbox), recent: map[string]time.Time{}}
+}
 
-// put returns false where too many wait.
-func (o *outbox) put(l letter) bool {
+// put returns false where too many wait. A second letter to the same address
+// within mailPause is dropped: nobody can fill a mailbox from many addresses of
+// the network.
+func (o *outbox) put(l letter, now time.Time) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.closed {
 		return false
 	}
+	maps.DeleteFunc(o.recent, func(_ string, t time.Time) bool { return now.Sub(t) >= mailPause })
+	to := strings.ToLower(l.to)
+	if _, ok := o.recent[to]; ok {
+		return true
+	}
+	if len(o.recent) >= maxRecent {
+		return false
+	}
 	select {
 	case o.queue <- l:
+		o.recent[to] = now
 		return true
 	default:
 		return false
@@ -77,7 +96,7 @@ func (s *Server) mailLink(v *visit) error {
 	if a, err := mail.ParseAddress(to); err != nil || a.Address != to || len(to) > maxAddress || !strings.Contains(to, "@") {
 		return s.askSignIn(v, http.StatusBadRequest, back, "That is no mail address.", "email")
 	}
-	if !s.mail.put(letter{to: to, back: back}) {
+	if !s.mail.put(letter{to: to, back: back}, s.now()) {
 		return &fault.Error{Code: fault.Limited, Public: "Too many people ask for mail at the moment. Try again in a minute.", RetryAfter: time.Minute}
 	}
 	return s.page(v, http.StatusOK, "mailed", page{Title: "Look into your mail", Body: s.o.LinkLifetime})

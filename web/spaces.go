@@ -19,6 +19,8 @@ type spacePage struct {
 	Invitations []store.Invitation
 	Action      string
 	Lifetime    time.Duration
+	// More are those that the lists leave out.
+	MoreMembers, MoreInvitations int
 }
 
 // membership returns the space of the path as the visitor has it. One that they
@@ -55,16 +57,19 @@ func (s *Server) showSpace(v *visit) error {
 		return err
 	}
 	if body.Owner {
-		all, err := s.o.Accounts.Invitations(v.r.Context(), v.user.ID)
+		open, err := s.o.Accounts.Invitations(v.r.Context(), v.user.ID)
 		if err != nil {
 			return err
 		}
-		for _, in := range all {
+		for _, in := range open {
 			if in.Space == m.ID {
 				body.Invitations = append(body.Invitations, in)
 			}
 		}
 	}
+	all := v.r.URL.Query().Has("all")
+	body.Members, body.MoreMembers = firstOf(body.Members, all)
+	body.Invitations, body.MoreInvitations = firstOf(body.Invitations, all)
 	return s.page(v, http.StatusOK, "space", page{Title: "The space " + m.Name, Wide: true, Current: "/account", Body: body})
 }
 
