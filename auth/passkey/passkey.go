@@ -72,6 +72,8 @@ func New(o Options) (*Service, error) {
 			UserVerification:   protocol.VerificationRequired,
 		},
 		RPAllowCrossOrigin: false,
+		// None is asked for, and none means anything here.
+		ExtensionsUnsolicitedOutputPolicy: protocol.UnsolicitedOutputPolicyIgnore,
 		Timeouts: webauthn.TimeoutsConfig{
 			// The service has a clock of its own, and enforces the time itself.
 			Login:        webauthn.TimeoutConfig{Timeout: o.Timeout, TimeoutUVD: o.Timeout},

@@ -157,6 +157,26 @@ func TestSignsInWithEveryAlgorithm(t *testing.T) {
 	}
 }
 
+// Browsers and password managers tell more than was asked (WebAuthn Level 3
+// section 9.4 has servers be prepared for it).
+func TestWhatWasNotAskedForIsIgnored(t *testing.T) {
+	w := setup(t)
+	a := passkeytest.New(passkeytest.Options{})
+	more := passkeytest.Change{Response: func(m map[string]any) {
+		m["clientExtensionResults"] = map[string]any{
+			"credProps": map[string]any{"rk": true}, "appid": false, "prf": map[string]any{"enabled": true}, "example.invented": []int{1},
+		}
+		m["invented"] = true
+		m["response"].(map[string]any)["publicKeyAlgorithm"] = -7
+	}}
+	if err := w.register(t, 0, a, more); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := w.signIn(t, a, more); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestTheOptionsAskForWhatTheyMust(t *testing.T) {
 	w := setup(t)
 	a := passkeytest.New(passkeytest.Options{})
