@@ -51,7 +51,7 @@ func (s *Store) newClient(c auth.Client, kind auth.ClientKind) (clientRow, error
 		long = long || len(u) > maxRedirectURI
 		n += len(u)
 	}
-	if c.ID == "" || len(c.ID) > maxClientID || long || n > maxClientFields {
+	if c.ID == "" || !storable(c.ID) || len(c.ID) > maxClientID || long || n > maxClientFields {
 		return clientRow{}, fault.New(fault.Invalid, "The client has too much to say: at most %d redirect URIs of %d bytes, and %d bytes in all.", maxRedirects, maxRedirectURI, maxClientFields)
 	}
 	if c.RedirectURIs == nil {
@@ -148,7 +148,7 @@ func (s *Store) CreateClient(ctx context.Context, by Actor, c auth.Client) error
 // is a fault.NotFound.
 func (s *Store) Client(ctx context.Context, id string) (auth.Client, error) {
 	var r clientRow
-	err := s.db.Read(ctx).Where("id = ?", id).Take(&r).Error
+	err := s.db.Read(ctx).Where("id = ?", lookup(id)).Take(&r).Error
 	switch {
 	case errors.Is(err, gorm.ErrRecordNotFound):
 		return auth.Client{}, fault.New(fault.NotFound, "The client is not known here; it must register again.")
@@ -180,6 +180,7 @@ func (s *Store) Clients(ctx context.Context) ([]auth.Client, error) {
 // It takes the id of a client with a metadata document, too, of which only grants
 // are here. The error is a fault.NotFound where there is neither.
 func (s *Store) DeleteClient(ctx context.Context, by Actor, id string) error {
+	id = lookup(id)
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {
 		gone := tx.Exec("DELETE FROM auth_clients WHERE id = ?", id)
 		if gone.Error != nil {

@@ -46,6 +46,8 @@ func (s *Store) CreateCode(ctx context.Context, c auth.Consent) (auth.Secret, er
 		return auth.Secret{}, fault.New(fault.Invalid, "A grant needs the scopes read, write or both; got %q.", short(bad))
 	}
 	switch {
+	case !storable(c.Client + c.RedirectURI + c.Resource + c.Challenge):
+		return auth.Secret{}, fault.New(fault.Invalid, "The request has bytes that are no text.")
 	case c.Client == "" || len(c.Client) > maxClientID, c.RedirectURI == "" || len(c.RedirectURI) > maxRedirectURI, c.Resource == "" || len(c.Resource) > maxRedirectURI:
 		return auth.Secret{}, fault.New(fault.Invalid, "The request needs a client, a redirect URI and a resource of at most %d bytes each.", maxRedirectURI)
 	case len(c.Challenge) != base64.RawURLEncoding.EncodedLen(sha256.Size):
@@ -63,7 +65,7 @@ func (s *Store) CreateCode(ctx context.Context, c auth.Consent) (auth.Secret, er
 			return err
 		}
 		var m memberRow
-		if err := tx.Where("space_id = ? AND user_id = ?", row.SpaceID, u.ID).Take(&m).Error; err != nil {
+		if err := tx.Where("space_id = ? AND user_id = ?", lookup(row.SpaceID), u.ID).Take(&m).Error; err != nil {
 			return notFound(err, "%s is no member of such a space.", u.Name)
 		}
 		scopes := auth.EffectiveScopes(inOrderOfScopes(c.Scopes), space.Role(m.Role))
@@ -107,13 +109,17 @@ func (s *Store) Redeem(ctx context.Context, r auth.Redemption) (auth.Tokens, err
 	if !ok {
 		return auth.Tokens{}, errUnknownCode()
 	}
+	// Outside of a transaction, so that who holds nothing keeps no writer waiting.
+	var user string
+	if err := s.db.Read(ctx).Raw("SELECT user_id FROM auth_codes WHERE hash = ?", hash).Scan(&user).Error; err != nil {
+		return auth.Tokens{}, readError(ctx, err)
+	}
+	if user == "" {
+		return auth.Tokens{}, errUnknownCode()
+	}
 	var out auth.Tokens
 	var refused error // which keeps what was done
 	err := s.db.Transact(ctx, func(tx *gorm.DB) error {
-		var user string
-		if err := tx.Raw("SELECT user_id FROM auth_codes WHERE hash = ?", hash).Scan(&user).Error; err != nil {
-			return fmt.Errorf("look up code: %w", err)
-		}
 		u, err := s.lockHolder(tx, user)
 		if err != nil {
 			return err

@@ -40,7 +40,7 @@ ORDER BY CASE WHEN m.role = 'owner' THEN 0 ELSE 1 END, s.created, s.name, s.id`
 // yet, a fault.Forbidden where they have no such space, and a
 // fault.Unauthenticated where they are suspended or revoked the grant.
 func (s *Store) External(ctx context.Context, x auth.External) (auth.Principal, error) {
-	if x.Client == "" || len(x.Client) > maxClientID {
+	if x.Client == "" || len(x.Client) > maxClientID || !storable(x.Client) {
 		return auth.Principal{}, fault.New(fault.Unauthenticated, "The token names no client.")
 	}
 	rows, err := s.externalRows(ctx, x)
@@ -76,7 +76,7 @@ func (s *Store) External(ctx context.Context, x auth.External) (auth.Principal, 
 }
 
 func (s *Store) externalRows(ctx context.Context, x auth.External) ([]externalRow, error) {
-	found, err := s.rows(ctx, externalQuery, x.Client, x.Issuer, x.Subject)
+	found, err := s.rows(ctx, externalQuery, x.Client, lookup(x.Issuer), lookup(x.Subject))
 	if err != nil {
 		return nil, err
 	}

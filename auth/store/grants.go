@@ -44,7 +44,7 @@ func (s *Store) Grants(ctx context.Context, user space.UserID) ([]GrantInfo, err
 // Revoking again changes nothing.
 func (s *Store) RevokeGrant(ctx context.Context, by Actor, id space.GrantID, user space.UserID) error {
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {
-		q := tx.Where("id = ?", string(id))
+		q := tx.Where("id = ?", lookup(id))
 		if user != "" {
 			q = q.Where("user_id = ?", string(user))
 		}

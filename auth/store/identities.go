@@ -41,7 +41,7 @@ type identityRow struct {
 func (identityRow) TableName() string { return "auth_identities" }
 
 func (i Identity) check() error {
-	if i.Issuer == "" || i.Issuer == LocalIssuer || i.Subject == "" || len(i.Issuer) > maxIdentityIssuer || len(i.Subject) > maxSubjectBytes {
+	if i.Issuer == "" || i.Issuer == LocalIssuer || i.Subject == "" || !storable(i.Issuer+i.Subject) || len(i.Issuer) > maxIdentityIssuer || len(i.Subject) > maxSubjectBytes {
 		return fault.New(fault.Invalid, "An identity needs an issuer and a subject there.")
 	}
 	return nil
@@ -55,7 +55,7 @@ func (i Identity) row(user string, now int64) identityRow {
 // suspended. The error is a fault.NotFound.
 func (s *Store) UserByIdentity(ctx context.Context, issuer, subject string) (User, error) {
 	var u userRow
-	err := s.db.Read(ctx).Where("removed = 0 AND id = (SELECT user_id FROM auth_identities WHERE issuer = ? AND subject = ?)", issuer, subject).Take(&u).Error
+	err := s.db.Read(ctx).Where("removed = 0 AND id = (SELECT user_id FROM auth_identities WHERE issuer = ? AND subject = ?)", lookup(issuer), lookup(subject)).Take(&u).Error
 	if err != nil {
 		return User{}, notFound(err, "There is no user with this sign-in.")
 	}
@@ -68,7 +68,7 @@ func (s *Store) UserByIdentity(ctx context.Context, issuer, subject string) (Use
 func (s *Store) UserByEmail(ctx context.Context, email string) (User, error) {
 	var rows []userRow
 	if email != "" {
-		err := s.db.Read(ctx).Where("removed = 0 AND email_key <> '' AND email_key = ?", lowerASCII(email)).Limit(2).Find(&rows).Error
+		err := s.db.Read(ctx).Where("removed = 0 AND email_key <> '' AND email_key = ?", lookup(lowerASCII(email))).Limit(2).Find(&rows).Error
 		if err != nil {
 			return User{}, fmt.Errorf("look up address: %w", err)
 		}
@@ -140,6 +140,7 @@ func (s *Store) Identities(ctx context.Context, user space.UserID) ([]Identity, 
 // then a sign-in link remains. Another's is a fault.NotFound, as one that does not
 // exist.
 func (s *Store) UnlinkIdentity(ctx context.Context, by Actor, user space.UserID, issuer, subject string) error {
+	issuer, subject = lookup(issuer), lookup(subject)
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {
 		if err := s.lockUsers(tx); err != nil {
 			return err

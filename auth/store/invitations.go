@@ -300,7 +300,7 @@ func (s *Store) Invitations(ctx context.Context, by space.UserID) ([]Invitation,
 // for anyone's; another's is a fault.NotFound, as one that does not exist.
 func (s *Store) RevokeInvitation(ctx context.Context, by Actor, id string, owner space.UserID) error {
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {
-		q := tx.Where("id = ? AND used = 0", id)
+		q := tx.Where("id = ? AND used = 0", lookup(id))
 		if owner != "" {
 			q = q.Where("by_user = ?", string(owner))
 		}

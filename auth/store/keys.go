@@ -56,7 +56,7 @@ func (s *Store) CreateKey(ctx context.Context, by Actor, n NewKey) (space.Grant,
 			return err
 		}
 		var m memberRow
-		if err := tx.Where("space_id = ? AND user_id = ?", string(n.Space), u.ID).Take(&m).Error; err != nil {
+		if err := tx.Where("space_id = ? AND user_id = ?", lookup(n.Space), u.ID).Take(&m).Error; err != nil {
 			return notFound(err, "%s is no member of such a space.", u.Name)
 		}
 		if len(auth.EffectiveScopes(n.Scopes, space.Role(m.Role))) != len(n.Scopes) {
@@ -104,7 +104,7 @@ func (s *Store) ListKeys(ctx context.Context, user space.UserID) ([]Key, error) 
 func (s *Store) RevokeKey(ctx context.Context, by Actor, id space.GrantID, user space.UserID) error {
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {
 		var g grantRow
-		q := tx.Where("id = ? AND key_hash IS NOT NULL", string(id))
+		q := tx.Where("id = ? AND key_hash IS NOT NULL", lookup(id))
 		if user != "" {
 			q = q.Where("user_id = ?", string(user))
 		}
@@ -201,4 +201,12 @@ func verifyError(ctx context.Context, err, unknown error) error {
 		return fault.Wrap(errors.Join(ctx.Err(), err), fault.Canceled, "The request ended.")
 	}
 	return fault.Wrap(err, fault.Unavailable, "The token cannot be checked now; try again.")
+}
+
+// readError is verifyError for what has its own answer where there is no row.
+func readError(ctx context.Context, err error) error {
+	if fault.CodeOf(err) != fault.Internal {
+		return err
+	}
+	return verifyError(ctx, err, err)
 }

@@ -18,7 +18,7 @@ func (s *Store) SetAdmin(ctx context.Context, by Actor, user space.UserID, admin
 		if err := s.lockUsers(tx); err != nil {
 			return err
 		}
-		u, err := lockUser(tx, s.db.Kind(), "id = ?", string(user))
+		u, err := lockUser(tx, s.db.Kind(), user)
 		if err != nil || u.Admin == admin {
 			return err
 		}
@@ -103,7 +103,7 @@ func (s *Store) Readmit(ctx context.Context, by Actor, user space.UserID, admitt
 		if err := s.lockUsers(tx); err != nil {
 			return err
 		}
-		u, err := lockUser(tx, s.db.Kind(), "id = ?", string(user))
+		u, err := lockUser(tx, s.db.Kind(), user)
 		if err != nil {
 			return err
 		}

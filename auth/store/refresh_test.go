@@ -318,6 +318,17 @@ func TestRefreshAgainWithAShortAccessLifetime(t *testing.T) {
 		if err != nil || !samePair(again, second) || !w.works(again) || !again.Expires.Equal(w.clock().Add(time.Minute)) {
 			t.Errorf("again: until %v, %v", again.Expires, err)
 		}
+		third, err := short.Refresh(t.Context(), renewal(second.Refresh))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.pass(2 * time.Minute)
+		if err := short.Sweep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if oldest, err := short.Refresh(t.Context(), renewal(first.Refresh)); err != nil || !samePair(oldest, third) {
+			t.Errorf("two generations ago: %v", err)
+		}
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"gorm.io/gorm"
 
@@ -43,7 +44,7 @@ func (s *Store) lockUsers(tx *gorm.DB) error {
 
 // lockActive is lockUser for what a suspended user may not do.
 func (s *Store) lockActive(tx *gorm.DB, id space.UserID) (userRow, error) {
-	u, err := lockUser(tx, s.db.Kind(), "id = ?", string(id))
+	u, err := lockUser(tx, s.db.Kind(), id)
 	if err == nil && u.Suspended != 0 {
 		return u, errSuspended(u.Name)
 	}
@@ -52,6 +53,18 @@ func (s *Store) lockActive(tx *gorm.DB, id space.UserID) (userRow, error) {
 
 func errSuspended(name string) error {
 	return fault.New(fault.Forbidden, "%s may not use this server any more: nothing on its allow list lets them in.", name)
+}
+
+// storable tells whether PostgreSQL can hold the text, and be asked for it.
+func storable(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
+
+// lookup is what to look up for a text of a stranger: a text that no row has where
+// it is none that a row could have.
+func lookup[T ~string](s T) string {
+	if storable(string(s)) {
+		return string(s)
+	}
+	return string(unicode.ReplacementChar)
 }
 
 // clean makes a text of a stranger fit to be shown: without characters that

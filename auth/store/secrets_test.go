@@ -9,6 +9,7 @@ import (
 
 	"satchel/auth"
 	"satchel/auth/store"
+	"satchel/internal/fault"
 	"satchel/internal/space"
 )
 
@@ -117,6 +118,61 @@ func TestDatabaseHoldsNoSecret(t *testing.T) {
 					t.Errorf("%s is in the database", what)
 				}
 			}
+		}
+	})
+}
+
+// Attack: bytes that PostgreSQL refuses, wherever a stranger's text is looked up.
+// It is unknown, or malformed, and no failure of the server.
+func TestTextThatNoRowCanHold(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		ann, sp := w.user("ann", true)
+		for _, bad := range []string{"\x00", "a\x00b", "\xff", "a\xc3", "\ufffd"} {
+			for name, tt := range map[string]struct {
+				do   func() error
+				want fault.Code
+			}{
+				"Client":           {func() error { _, err := w.Client(t.Context(), bad); return err }, fault.NotFound},
+				"DeleteClient":     {func() error { return w.DeleteClient(t.Context(), cli, bad) }, fault.NotFound},
+				"User":             {func() error { _, err := w.User(t.Context(), space.UserID(bad)); return err }, fault.NotFound},
+				"FindUser":         {func() error { _, err := w.FindUser(t.Context(), bad); return err }, fault.NotFound},
+				"Space":            {func() error { _, err := w.Space(t.Context(), space.SpaceID(bad)); return err }, fault.NotFound},
+				"FindSpace":        {func() error { _, err := w.FindSpace(t.Context(), ann.ID, bad); return err }, fault.NotFound},
+				"AddMember":        {func() error { return w.AddMember(t.Context(), cli, space.SpaceID(bad), ann.ID, space.Reader) }, fault.NotFound},
+				"RemoveMember":     {func() error { return w.RemoveMember(t.Context(), cli, sp.ID, space.UserID(bad)) }, fault.NotFound},
+				"RemoveUser":       {func() error { return w.RemoveUser(t.Context(), cli, space.UserID(bad)) }, fault.NotFound},
+				"UserByIdentity":   {func() error { _, err := w.UserByIdentity(t.Context(), bad, bad); return err }, fault.NotFound},
+				"UserByEmail":      {func() error { _, err := w.UserByEmail(t.Context(), bad); return err }, fault.NotFound},
+				"UnlinkIdentity":   {func() error { return w.UnlinkIdentity(t.Context(), cli, ann.ID, bad, bad) }, fault.NotFound},
+				"RevokeGrant":      {func() error { return w.RevokeGrant(t.Context(), cli, space.GrantID(bad), ann.ID) }, fault.NotFound},
+				"RevokeKey":        {func() error { return w.RevokeKey(t.Context(), cli, space.GrantID(bad), ann.ID) }, fault.NotFound},
+				"RevokeInvitation": {func() error { return w.RevokeInvitation(t.Context(), cli, bad, ann.ID) }, fault.NotFound},
+				"EndSession":       {func() error { return w.EndSession(t.Context(), cli, ann.ID, bad) }, fault.NotFound},
+				"RemovePasskey":    {func() error { return w.RemovePasskey(t.Context(), cli, ann.ID, []byte(bad)) }, fault.NotFound},
+				"Redeem":           {func() error { _, err := w.Redeem(t.Context(), auth.Redemption{Code: bad, Client: bad}); return err }, fault.Invalid},
+				"Refresh":          {func() error { _, err := w.Refresh(t.Context(), auth.Renewal{Refresh: bad, Client: bad}); return err }, fault.Invalid},
+				"External": {func() error {
+					x := external("nobody")
+					x.Subject = bad
+					_, err := w.External(t.Context(), x)
+					return err
+				}, fault.NotFound},
+			} {
+				wantCode(t, fmt.Sprintf("%s with %q", name, bad), tt.do(), tt.want)
+			}
+			if bad == "\ufffd" {
+				continue // it can be held
+			}
+			c := consent(ann, sp)
+			c.Client = bad
+			_, err := w.CreateCode(t.Context(), c)
+			wantCode(t, "CreateCode", err, fault.Invalid)
+			wantCode(t, "CreateClient", w.CreateClient(t.Context(), cli, auth.Client{ID: bad}), fault.Invalid)
+			wantCode(t, "LinkIdentity", w.LinkIdentity(t.Context(), cli, store.Identity{User: ann.ID, Issuer: "x", Subject: bad}), fault.Invalid)
+			x := external("ann")
+			x.Client = bad
+			_, err = w.External(t.Context(), x)
+			wantCode(t, "External", err, fault.Unauthenticated)
 		}
 	})
 }

@@ -203,7 +203,7 @@ func (s *Store) Sessions(ctx context.Context, user space.UserID) ([]Session, err
 // as one that does not exist.
 func (s *Store) EndSession(ctx context.Context, by Actor, user space.UserID, id string) error {
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {
-		n, err := s.countEnded(tx, by, "user_id = ? AND id = ?", string(user), id)
+		n, err := s.countEnded(tx, by, "user_id = ? AND id = ?", lookup(user), lookup(id))
 		if err == nil && n == 0 {
 			return fault.New(fault.NotFound, "There is no such session.")
 		}
@@ -216,7 +216,7 @@ func (s *Store) EndSession(ctx context.Context, by Actor, user space.UserID, id 
 func (s *Store) EndOtherSessions(ctx context.Context, by Actor, user space.UserID, keep string) (int, error) {
 	n := 0
 	err := s.db.Transact(ctx, func(tx *gorm.DB) (err error) {
-		n, err = s.countEnded(tx, by, "user_id = ? AND id <> ?", string(user), keep)
+		n, err = s.countEnded(tx, by, "user_id = ? AND id <> ?", lookup(user), lookup(keep))
 		return err
 	})
 	return n, err

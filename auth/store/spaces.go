@@ -27,7 +27,7 @@ func (s *Store) CreateSpace(ctx context.Context, by Actor, owner space.UserID, i
 	}
 	row := spaceRow{ID: string(id), Name: name, OwnerID: string(owner), Created: database.Millis(s.now())}
 	err := s.db.Transact(ctx, func(tx *gorm.DB) error {
-		if _, err := lockUser(tx, s.db.Kind(), "id = ?", string(owner)); err != nil {
+		if _, err := lockUser(tx, s.db.Kind(), owner); err != nil {
 			return err
 		}
 		return s.createSpace(tx, by, row)
@@ -68,7 +68,7 @@ func (s *Store) Spaces(ctx context.Context) ([]Space, error) {
 // Space returns the space with the id; fault.NotFound where there is none.
 func (s *Store) Space(ctx context.Context, id space.SpaceID) (Space, error) {
 	var r spaceRow
-	if err := s.db.Read(ctx).Where("id = ?", string(id)).Take(&r).Error; err != nil {
+	if err := s.db.Read(ctx).Where("id = ?", lookup(id)).Take(&r).Error; err != nil {
 		return Space{}, notFound(err, "There is no such space.")
 	}
 	return r.space(), nil
@@ -168,7 +168,7 @@ func (s *Store) AddMember(ctx context.Context, by Actor, id space.SpaceID, user 
 		if err != nil {
 			return err
 		}
-		if _, err := lockUser(tx, s.db.Kind(), "id = ?", string(user)); err != nil {
+		if _, err := lockUser(tx, s.db.Kind(), user); err != nil {
 			return err
 		}
 		if sp.OwnerID == string(user) {
@@ -199,7 +199,7 @@ func (s *Store) RemoveMember(ctx context.Context, by Actor, id space.SpaceID, us
 		}
 		// The user's row is locked as in CreateKey, so that no key is made in
 		// between.
-		if _, err := lockUser(tx, s.db.Kind(), "id = ?", string(user)); err != nil {
+		if _, err := lockUser(tx, s.db.Kind(), user); err != nil {
 			return err
 		}
 		gone := tx.Where("space_id = ? AND user_id = ?", sp.ID, string(user)).Delete(&memberRow{})
@@ -232,7 +232,7 @@ func (s *Store) endMember(tx *gorm.DB, id, user string) error {
 
 func takeSpace(tx *gorm.DB, id space.SpaceID) (spaceRow, error) {
 	var r spaceRow
-	if err := tx.Where("id = ?", string(id)).Take(&r).Error; err != nil {
+	if err := tx.Where("id = ?", lookup(id)).Take(&r).Error; err != nil {
 		return r, notFound(err, "There is no such space.")
 	}
 	return r, nil

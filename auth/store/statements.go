@@ -30,7 +30,10 @@ func (s *Store) row(ctx context.Context, query string, arg any, into ...any) err
 		return err
 	}
 	if !rows.Next() {
-		return errors.Join(rows.Err(), rows.Close(), sql.ErrNoRows)
+		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+			return err
+		}
+		return sql.ErrNoRows
 	}
 	return errors.Join(rows.Scan(into...), rows.Close())
 }

@@ -35,22 +35,24 @@ func (s *Store) Refresh(ctx context.Context, r auth.Renewal) (auth.Tokens, error
 	if !ok {
 		return auth.Tokens{}, errUnknownRefresh()
 	}
+	// Outside of a transaction, so that who holds nothing keeps no writer waiting.
+	g, _, err := s.takeFamily(s.db.Read(ctx), p)
+	if err != nil {
+		return auth.Tokens{}, readError(ctx, err)
+	}
+	if g.ClientID != r.Client {
+		return auth.Tokens{}, errUnknownRefresh()
+	}
 	var out auth.Tokens
 	var refused error // which keeps what was done
-	err := s.db.Transact(ctx, func(tx *gorm.DB) error {
-		g, f, err := s.takeFamily(tx, p)
-		if err != nil {
-			return err
-		}
-		if g.ClientID != r.Client {
-			return errUnknownRefresh()
-		}
+	err = s.db.Transact(ctx, func(tx *gorm.DB) error {
 		u, err := s.lockHolder(tx, g.UserID)
 		if err != nil {
 			return err
 		}
 		// Again, now that no other refresh of the user's is under way.
-		if g, f, err = readFamily(tx, p.grant); err != nil {
+		g, f, err := readFamily(tx, p.grant)
+		if err != nil {
 			return err
 		}
 		role, err := s.checkRenewal(tx, r, g, f, u)
@@ -233,22 +235,23 @@ func (s *Store) RevokeToken(ctx context.Context, client, token string) error {
 	if !isRefresh && !isAccess {
 		return nil
 	}
+	// Outside of a transaction, so that who holds nothing keeps no writer waiting.
+	var g grantRow
+	var err error
+	if isRefresh {
+		g, _, err = s.takeFamily(s.db.Read(ctx), p)
+	} else {
+		err = s.db.Read(ctx).Where("id = (SELECT grant_id FROM auth_tokens WHERE hash = ?)", hash).Take(&g).Error
+	}
+	switch {
+	case errors.Is(err, gorm.ErrRecordNotFound), errors.Is(err, auth.ErrInvalidGrant):
+		return nil
+	case err != nil:
+		return readError(ctx, err)
+	case g.ClientID != client:
+		return nil
+	}
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {
-		var g grantRow
-		var err error
-		if isRefresh {
-			g, _, err = s.takeFamily(tx, p)
-		} else {
-			err = tx.Where("id = (SELECT grant_id FROM auth_tokens WHERE hash = ?)", hash).Take(&g).Error
-		}
-		switch {
-		case errors.Is(err, gorm.ErrRecordNotFound), errors.Is(err, auth.ErrInvalidGrant):
-			return nil
-		case err != nil:
-			return wrap("look up token", err)
-		case g.ClientID != client:
-			return nil
-		}
 		_, err = s.endGrant(tx, Actor{User: space.UserID(g.UserID), Via: "client"}, g)
 		return err
 	})

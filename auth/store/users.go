@@ -139,7 +139,7 @@ func (s *Store) onlyIfEmpty(tx *gorm.DB) error {
 // anything hangs on them: a grant, another member, a space of someone else.
 func (s *Store) UndoCreateUser(ctx context.Context, by Actor, id space.UserID) error {
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {
-		u, err := lockUser(tx, s.db.Kind(), "id = ?", string(id))
+		u, err := lockUser(tx, s.db.Kind(), id)
 		if err != nil {
 			return err
 		}
@@ -192,7 +192,7 @@ func (s *Store) RemoveUser(ctx context.Context, by Actor, id space.UserID) error
 		if err := s.lockUsers(tx); err != nil {
 			return err
 		}
-		u, err := lockUser(tx, s.db.Kind(), "id = ?", string(id))
+		u, err := lockUser(tx, s.db.Kind(), id)
 		if err != nil {
 			return err
 		}
@@ -221,9 +221,9 @@ func (s *Store) RemoveUser(ctx context.Context, by Actor, id space.UserID) error
 
 // lockUser reads a user who is not removed, so that no other transaction
 // removes them or grants them anything until this one ends.
-func lockUser(tx *gorm.DB, kind database.Kind, where string, args ...any) (userRow, error) {
+func lockUser[ID ~string](tx *gorm.DB, kind database.Kind, id ID) (userRow, error) {
 	var u userRow
-	q := tx.Where("removed = 0").Where(where, args...)
+	q := tx.Where("removed = 0 AND id = ?", lookup(id))
 	if kind == database.Postgres {
 		q = q.Clauses(forUpdate)
 	}
@@ -250,7 +250,7 @@ func (s *Store) ListUsers(ctx context.Context) ([]User, error) {
 // or they were removed.
 func (s *Store) FindUser(ctx context.Context, name string) (User, error) {
 	var r userRow
-	if err := s.db.Read(ctx).Where("removed = 0 AND name = ?", name).Take(&r).Error; err != nil {
+	if err := s.db.Read(ctx).Where("removed = 0 AND name = ?", lookup(name)).Take(&r).Error; err != nil {
 		return User{}, notFound(err, "There is no user %q.", short(name))
 	}
 	return r.user(), nil
@@ -259,7 +259,7 @@ func (s *Store) FindUser(ctx context.Context, name string) (User, error) {
 // User returns the user with the id, as FindUser does.
 func (s *Store) User(ctx context.Context, id space.UserID) (User, error) {
 	var r userRow
-	if err := s.db.Read(ctx).Where("removed = 0 AND id = ?", string(id)).Take(&r).Error; err != nil {
+	if err := s.db.Read(ctx).Where("removed = 0 AND id = ?", lookup(id)).Take(&r).Error; err != nil {
 		return User{}, notFound(err, "There is no such user.")
 	}
 	return r.user(), nil
