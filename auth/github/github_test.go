@@ -206,7 +206,7 @@ func TestCallbackAttacks(t *testing.T) {
 		{"two codes", func(q url.Values) { q.Add("code", "another") }},
 		{"two states", func(q url.Values) { q.Add("state", "the-state") }},
 		{"no code with a good state", func(q url.Values) { q.Del("code") }},
-		{"a code without end", func(q url.Values) { q.Set("code", strings.Repeat("a", 5000)) }},
+		{"a code without end", func(q url.Values) { q.Set("code", strings.Repeat("a", 10_000)) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := setup(t, github.Options{})

@@ -8,6 +8,8 @@ import (
 	"io"
 	"net"
 	"net/smtp"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -58,10 +60,17 @@ func (m *Mailer) deliver(ctx context.Context, to string, message []byte) (err er
 		if !secure {
 			return errors.New("a password is sent over TLS alone")
 		}
-		if ok, _ := c.Extension("AUTH"); !ok {
-			return errors.New("the server takes no user and password")
+		_, offered := c.Extension("AUTH")
+		var how smtp.Auth
+		switch mechanisms := strings.Fields(strings.ToUpper(offered)); {
+		case slices.Contains(mechanisms, "PLAIN"):
+			how = smtp.PlainAuth("", m.user, m.password, m.host)
+		case slices.Contains(mechanisms, "LOGIN"):
+			how = &login{user: m.user, password: m.password}
+		default:
+			return fmt.Errorf("the server takes no user and password: it offers %q", offered)
 		}
-		if err := c.Auth(smtp.PlainAuth("", m.user, m.password, m.host)); err != nil {
+		if err := c.Auth(how); err != nil {
 			return fmt.Errorf("AUTH: %w", err)
 		}
 	}
@@ -84,6 +93,36 @@ func (m *Mailer) deliver(ctx context.Context, to string, message []byte) (err er
 	// The mail is the server's now: what goes wrong from here does not matter.
 	_ = c.Quit()
 	return nil
+}
+
+// login is the mechanism LOGIN, which no RFC has and which is all that some
+// servers offer, such as Office 365: the user and the password, each when asked.
+type login struct {
+	user, password string
+	asked          int
+}
+
+// Start implements smtp.Auth.
+func (l *login) Start(s *smtp.ServerInfo) (string, []byte, error) {
+	if !s.TLS {
+		return "", nil, errors.New("a password is sent over TLS alone")
+	}
+	return "LOGIN", nil, nil
+}
+
+// Next implements smtp.Auth.
+func (l *login) Next(_ []byte, more bool) ([]byte, error) {
+	if !more {
+		return nil, nil
+	}
+	l.asked++
+	switch l.asked {
+	case 1:
+		return []byte(l.user), nil
+	case 2:
+		return []byte(l.password), nil
+	}
+	return nil, errors.New("the server asks for more than a user and a password")
 }
 
 // bounded ends a connection over which a server says too much.

@@ -58,11 +58,12 @@ func refused(t *testing.T, err error, code fault.Code) {
 
 func TestDelivers(t *testing.T) {
 	for _, c := range []struct {
-		name   string
-		server mailtest.Options
-		edit   func(*mail.Options)
-		tls    bool
-		user   string
+		name      string
+		server    mailtest.Options
+		behaviour mailtest.Behaviour
+		edit      func(*mail.Options)
+		tls       bool
+		user      string
 	}{
 		{name: "TLS from the first byte", server: mailtest.Options{TLS: true}, tls: true},
 		{name: "TLS from the first byte, with a password", server: mailtest.Options{TLS: true, User: "ada", Password: "s3cret"}, tls: true, user: "ada"},
@@ -70,10 +71,12 @@ func TestDelivers(t *testing.T) {
 		{name: "a password that is not in the address", server: mailtest.Options{User: "ada", Password: "s3cret"}, tls: true, user: "ada", edit: func(o *mail.Options) {
 			o.URL, o.Password = strings.Replace(o.URL, ":s3cret", "", 1), "s3cret"
 		}},
+		{name: "a server that knows LOGIN alone", server: mailtest.Options{User: "ada", Password: "s3cret"}, behaviour: mailtest.Behaviour{Login: true}, tls: true, user: "ada"},
 		{name: "this machine, without a password", server: mailtest.Options{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := setup(t, c.server, c.edit)
+			w.server.Behave(c.behaviour)
 			if err := w.mailer.Send(t.Context(), "ada@example.org", "Sign in to Satchel", "Open https://satchel.example/signin/link/abc=def\n"); err != nil {
 				t.Fatal(err)
 			}
@@ -241,6 +244,11 @@ func TestNothingLeavesWithoutTLS(t *testing.T) {
 	t.Run("attack: no TLS where it is from the first byte", func(t *testing.T) {
 		nothing(t, setup(t, mailtest.Options{}, func(o *mail.Options) { o.URL = strings.Replace(o.URL, "smtp:", "smtps:", 1) }))
 	})
+	t.Run("attack: LOGIN without TLS", func(t *testing.T) {
+		w := setup(t, password, nil)
+		w.server.Behave(mailtest.Behaviour{NoStartTLS: true, Login: true})
+		nothing(t, w)
+	})
 	t.Run("no password where none is taken", func(t *testing.T) {
 		w := setup(t, password, nil)
 		w.server.Behave(mailtest.Behaviour{NoAuth: true})
@@ -283,6 +291,11 @@ func TestWhatTheServerSaysIsForTheLog(t *testing.T) {
 		if strings.Contains(w.log.String(), "wr0ng-pw") || strings.Contains(err.Error(), "wr0ng-pw") {
 			t.Error("the password is in the log or the error")
 		}
+	})
+	t.Run("a server that asks for more than a password", func(t *testing.T) {
+		w := setup(t, mailtest.Options{User: "ada", Password: "right"}, nil)
+		w.server.Behave(mailtest.Behaviour{Login: true, Greedy: true})
+		refused(t, w.mailer.Send(t.Context(), "ada@example.org", "s", "t"), fault.Unavailable)
 	})
 	t.Run("a recipient that is refused looks like a server that is down", func(t *testing.T) {
 		w := setup(t, mailtest.Options{}, nil)

@@ -29,7 +29,7 @@ type flow struct {
 // maxFlow and maxParameter bound, in bytes, what Finish is given.
 const (
 	maxFlow      = 8 << 10
-	maxParameter = 4 << 10
+	maxParameter = 8 << 10
 )
 
 // Begin returns where to send the browser, and what Finish needs, which the

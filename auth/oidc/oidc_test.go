@@ -176,7 +176,7 @@ func TestBeginAsksForWhatItMust(t *testing.T) {
 // What an attacker sends back to the redirect URI, or the browser at the wrong
 // time, ends before the code is shown to anybody.
 func TestCallbackAttacks(t *testing.T) {
-	long := strings.Repeat("a", 5000)
+	long := strings.Repeat("a", 10_000)
 	for _, c := range []struct {
 		name string
 		edit func(url.Values)

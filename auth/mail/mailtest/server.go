@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/mail"
+	"net/url"
 	"strings"
 	"sync"
 )
@@ -30,6 +31,8 @@ type Options struct {
 type Behaviour struct {
 	NoStartTLS bool // is not offered, as when somebody on the way took it out
 	NoAuth     bool // is not offered
+	Login      bool // is offered in place of PLAIN
+	Greedy     bool // LOGIN asks once more
 	// Answers are given in place of the usual ones, by command such as "RCPT";
 	// "" is the greeting, and "." the end of a mail.
 	Answers map[string]string
@@ -101,7 +104,7 @@ func (s *Server) URL() string {
 		scheme = "smtps://"
 	}
 	if s.o.User != "" {
-		user = s.o.User + ":" + s.o.Password + "@"
+		user = url.UserPassword(s.o.User, s.o.Password).String() + "@"
 	}
 	return scheme + user + s.Address
 }
@@ -262,7 +265,7 @@ func (k *conversation) next() bool {
 			text += "\r\n250-STARTTLS"
 		}
 		if k.s.o.User != "" && !b.NoAuth {
-			text += "\r\n250-AUTH PLAIN"
+			text += "\r\n250-AUTH " + map[bool]string{false: "PLAIN", true: "LOGIN XOAUTH2"}[b.Login]
 		}
 		k.say(command, text+"\r\n250 8BITMIME")
 	case "STARTTLS":
@@ -279,8 +282,7 @@ func (k *conversation) next() bool {
 		k.secure = true
 		k.use(t)
 	case "AUTH":
-		response, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(rest, "PLAIN "))
-		if err != nil || string(response) != "\x00"+k.s.o.User+"\x00"+k.s.o.Password {
+		if !k.authentic(rest, b) {
 			k.say(command, "535 5.7.8 SECRET-DETAIL: authentication failed")
 			return true
 		}
@@ -319,6 +321,34 @@ func (k *conversation) next() bool {
 		k.say(command, "500 what?")
 	}
 	return true
+}
+
+// authentic tells whether an AUTH command comes with the user and the password.
+func (k *conversation) authentic(rest string, b Behaviour) bool {
+	want, got := "\x00"+k.s.o.User+"\x00"+k.s.o.Password, ""
+	if !b.Login {
+		response, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(rest, "PLAIN "))
+		return err == nil && string(response) == want
+	}
+	questions := []string{"Username:", "Password:"}
+	if b.Greedy {
+		questions = append(questions, "Mother's maiden name:")
+	}
+	for _, q := range questions {
+		if _, err := io.WriteString(k.c, "334 "+base64.StdEncoding.EncodeToString([]byte(q))+"\r\n"); err != nil {
+			return false
+		}
+		line, err := k.r.ReadString('\n')
+		if err != nil {
+			return false
+		}
+		response, err := base64.StdEncoding.DecodeString(strings.TrimSpace(line))
+		if err != nil {
+			return false
+		}
+		got += "\x00" + string(response)
+	}
+	return rest == "LOGIN" && got == want
 }
 
 // data reads a mail up to the line with a dot (RFC 5321 section 4.5.2).
