@@ -230,6 +230,21 @@ func checkPage(t *testing.T, who string, a answer) {
 	}
 }
 
+// Clients open consent in a window of theirs, from which isolation would cut them
+// off for good; everything else is isolated.
+func TestIsolation(t *testing.T) {
+	w := newWorld(t)
+	b := w.as(w.ada)
+	for path, want := range map[string]string{
+		"/": "same-origin", "/account": "same-origin", "/admin": "same-origin", "/invite/x": "same-origin",
+		request(): "", "/signin": "", w.link(w.ada): "", "/signin/github": "",
+	} {
+		if got := b.get(path).Header.Get("Cross-Origin-Opener-Policy"); got != want {
+			t.Errorf("%.40s: %q", path, got)
+		}
+	}
+}
+
 // posts are all addresses to which a signed-in person's forms lead.
 func (w *world) posts(th things) []string {
 	in := "/spaces/" + string(w.space.ID)

@@ -51,8 +51,9 @@ func (s *Server) secureHeaders(w http.ResponseWriter, r *http.Request) {
 	h.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=()")
 	// Clients open the page of consent in a window of theirs and wait for it to
 	// come back. Isolation would cut that window off for good, so that the pages
-	// on the way through consent do without.
-	if !strings.HasPrefix(r.URL.Path, "/oauth/") && !strings.HasPrefix(r.URL.Path, "/signin") {
+	// on the way through consent do without. Over plain http browsers complain of
+	// the header, but for their own machine.
+	if (s.secure || s.issuer.Hostname() == "localhost") && !strings.HasPrefix(r.URL.Path, "/oauth/") && !strings.HasPrefix(r.URL.Path, "/signin") {
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	}
 }
