@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -160,6 +161,24 @@ func TestSweepOfMany(t *testing.T) {
 		}
 		if n := w.count("auth_flows"); n != 601 {
 			t.Errorf("%d flows are left, want 601", n)
+		}
+	})
+}
+
+// The store sweeps by itself, until it is closed (goleak looks for what is left).
+func TestSweepComesByItself(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		if _, err := w.PutFlow(t.Context(), "oidc", nil, time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		w.pass(time.Minute)
+		w.with(store.Options{Sweep: time.Millisecond})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		for w.count("auth_flows") != 0 {
+			if ctx.Err() != nil {
+				t.Fatal("nobody sweeps")
+			}
 		}
 	})
 }
