@@ -235,8 +235,14 @@ func mailbox(s string) string {
 	if s == "" {
 		return ""
 	}
-	if _, err := mail.ParseAddress(s); err != nil {
+	a, err := mail.ParseAddress(s)
+	if err != nil {
 		return "it must be an address such as Satchel <satchel@example.com>"
+	}
+	for _, b := range []byte(a.Address) {
+		if b >= 0x80 {
+			return "the address itself must be of ASCII letters"
+		}
 	}
 	return ""
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/x509"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/netip"
 	"os"
@@ -37,6 +38,7 @@ type front struct {
 	addresses *clientaddr.Resolver
 	limits    limits
 	limited   func(what string)
+	closers   []func() // of the ways to sign in
 }
 
 // limits bound what an address may ask for without a token.
@@ -169,6 +171,7 @@ func (s *Server) openPages() error {
 			return err
 		}
 		o.GitHub = p
+		s.closers = append(s.closers, p.Close)
 	}
 	if a.OIDC.URL != "" {
 		secret, err := secretOf(a.OIDC.ClientSecret, a.OIDC.ClientSecretFile)
@@ -183,15 +186,16 @@ func (s *Server) openPages() error {
 			return err
 		}
 		o.OIDC = p
+		s.closers = append(s.closers, p.Close)
 	}
-	switch p, err := passkey.New(passkey.Options{Origin: s.issuer, Name: "Satchel"}); {
+	switch p, err := passkey.New(passkey.Options{Origin: s.issuer, Name: "Satchel", Logger: s.Log.With("part", "passkey")}); {
 	case err == nil:
 		o.Passkeys = p
 	case fault.CodeOf(err) != fault.Unavailable: // an address has no passkeys
 		return err
 	}
 	if a.Mail.URL != "" {
-		m, err := newMailer(a.Mail)
+		m, err := newMailer(a.Mail, s.Log.With("part", "mail"))
 		if err != nil {
 			return err
 		}
@@ -202,8 +206,8 @@ func (s *Server) openPages() error {
 	return err
 }
 
-func newMailer(m config.Mail) (*mail.Mailer, error) {
-	o := mail.Options{URL: m.URL, From: m.From}
+func newMailer(m config.Mail, log *slog.Logger) (*mail.Mailer, error) {
+	o := mail.Options{URL: m.URL, From: m.From, Logger: log}
 	if m.PasswordFile != "" {
 		secret, err := secretOf("", m.PasswordFile)
 		if err != nil {
@@ -318,6 +322,9 @@ func (f *front) close() {
 	}
 	if f.access != nil {
 		f.access.Close()
+	}
+	for _, end := range f.closers {
+		end()
 	}
 	if f.documents != nil {
 		f.documents.CloseIdleConnections()
