@@ -321,3 +321,23 @@ test('mcp-remote, with the browser that it opens', { timeout: 90_000, skip: miss
     await client.close();
   }
 });
+
+test('a server that is killed logs nobody out', { timeout: 60_000 }, async () => {
+  const sdk = sdks['@modelcontextprotocol/client'];
+  const provider = new Provider({ redirectUrl: 'http://localhost:4715/callback' });
+  await (await connect(sdk, s.mcp, provider, visit)).close();
+  await s.server.kill('SIGKILL');
+  await s.server.start();
+  await refused(s.mcp, provider.tokens().access_token);
+  const saved = provider.saved.length;
+  const client = sdk.client();
+  try {
+    await client.connect(sdk.transport(s.mcp, provider));
+    assert.deepEqual((await client.listTools()).tools.map((x) => x.name).sort(), toolNames);
+    assert.ok(provider.saved.length > saved);
+  } finally {
+    await client.close();
+  }
+  const page = await person.go('/account');
+  assert.equal(page.url.pathname, '/account', 'the person is signed out');
+});
