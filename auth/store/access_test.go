@@ -222,6 +222,9 @@ func TestGrants(t *testing.T) {
 			if g.Kind != want.Kind || g.Client != want.Client || g.Issuer != want.Issuer || g.ID != want.ID || g.Name != want.Name || g.SpaceName != "ann" || g.User != ann.ID {
 				t.Errorf("grant %d is %+v, want %+v", i, g, want)
 			}
+			if g.Kind == "key" && g.LastUsed.IsZero() {
+				t.Error("a use that is not yet written does not show")
+			}
 			wantCode(t, "Attack: another's grant", w.RevokeGrant(t.Context(), cli, g.ID, bob.ID), fault.NotFound)
 			for range 2 {
 				if err := w.RevokeGrant(t.Context(), cli, g.ID, ann.ID); err != nil {

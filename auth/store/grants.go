@@ -34,6 +34,7 @@ func (s *Store) Grants(ctx context.Context, user space.UserID) ([]GrantInfo, err
 	}
 	out := make([]GrantInfo, len(rows))
 	for i, r := range rows {
+		r.Row.LastUsed = s.lastUsed(space.GrantID(r.Row.ID), r.Row.LastUsed)
 		out[i] = GrantInfo{Grant: r.Row.grant(), Kind: r.Row.Kind, Client: r.Row.ClientID, Issuer: r.Row.Issuer, SpaceName: r.SpaceName}
 	}
 	return out, nil

@@ -37,6 +37,14 @@ func (s *Store) lastSeen(session string, row int64) int64 {
 	return max(row, s.seen[session])
 }
 
+// lastUsed is lastSeen of a grant: somebody who connected a client looks whether
+// it works before the time is written.
+func (s *Store) lastUsed(id space.GrantID, row int64) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return max(row, s.used[id])
+}
+
 // Flush writes the times of last use now. What could not be written is kept
 // for the next time.
 func (s *Store) Flush(ctx context.Context) error {
