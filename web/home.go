@@ -6,6 +6,9 @@ import "net/http"
 type homePage struct {
 	MCPURL string
 	Name   string
+	// Local: the server is reached from its own machine alone, and clients that
+	// run elsewhere cannot.
+	Local bool
 }
 
 // home is GET /.
@@ -17,5 +20,5 @@ func (s *Server) home(v *visit) error {
 	if name == "" {
 		name = v.user.Name
 	}
-	return s.page(v, http.StatusOK, "home", page{Title: "Connect a client", Script: true, Current: "/", Body: homePage{MCPURL: s.o.MCPURL, Name: name}})
+	return s.page(v, http.StatusOK, "home", page{Title: "Connect a client", Script: true, Current: "/", Body: homePage{MCPURL: s.o.MCPURL, Name: name, Local: !s.secure}})
 }
