@@ -257,7 +257,7 @@ test('what a user had ends at once when they are removed', async () => {
   await c.client.close();
 });
 
-test('a user who is removed is refused at the next call', { todo: 'the allow list lets them in again, as a new user' }, async () => {
+test('a user who is removed is refused at the next call', async () => {
   const token = good('hugo');
   assert.equal((await rpc(s.mcp, token, 'tools/list')).status, 200);
   s.run('user', 'remove', 'hugo');

@@ -2,6 +2,10 @@ package store
 
 import (
 	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/sha256"
 	"fmt"
 	"time"
 
@@ -31,13 +35,15 @@ func (s *Store) PutFlow(ctx context.Context, kind string, data []byte, lifetime 
 	if len(data) > maxFlowBytes {
 		return auth.Secret{}, fault.New(fault.TooLarge, "The sign-in has %d bytes to remember, and %d are allowed.", len(data), maxFlowBytes)
 	}
-	if data == nil {
-		data = []byte{}
-	}
 	now := s.now()
 	secret := auth.NewSecret(auth.KindFlow)
-	row := flowRow{Hash: hashOf(secret), Kind: kind, Data: data, Expires: database.Millis(now.Add(lifetime))}
-	err := s.db.Transact(ctx, func(tx *gorm.DB) error {
+	box, err := flowBox(secret)
+	if err != nil {
+		return auth.Secret{}, err
+	}
+	sealed := box.Seal(nil, make([]byte, box.NonceSize()), data, []byte(kind))
+	row := flowRow{Hash: hashOf(secret), Kind: kind, Data: sealed, Expires: database.Millis(now.Add(lifetime))}
+	err = s.db.Transact(ctx, func(tx *gorm.DB) error {
 		var n int
 		if err := tx.Raw("SELECT COUNT(*) FROM auth_flows").Scan(&n).Error; err != nil {
 			return fmt.Errorf("count flows: %w", err)
@@ -60,13 +66,13 @@ func (s *Store) PutFlow(ctx context.Context, kind string, data []byte, lifetime 
 // was taken, has expired, was never there or is of another kind.
 func (s *Store) TakeFlow(ctx context.Context, kind, secret string) ([]byte, error) {
 	gone := fault.New(fault.NotFound, "This sign-in has expired or was finished already; begin again.")
-	hash, ok := parseHash(auth.KindFlow, secret)
-	if !ok {
+	flow, _, err := auth.ParseSecret(auth.KindFlow, secret)
+	if err != nil {
 		return nil, gone
 	}
 	var rows []flowRow
-	err := s.db.Transact(ctx, func(tx *gorm.DB) error {
-		return tx.Raw("DELETE FROM auth_flows WHERE hash = ? AND kind = ? AND expires > ? RETURNING data", hash, kind, s.now().UnixMilli()).Scan(&rows).Error
+	err = s.db.Transact(ctx, func(tx *gorm.DB) error {
+		return tx.Raw("DELETE FROM auth_flows WHERE hash = ? AND kind = ? AND expires > ? RETURNING data", hashOf(flow), kind, s.now().UnixMilli()).Scan(&rows).Error
 	})
 	switch {
 	case err != nil:
@@ -74,5 +80,25 @@ func (s *Store) TakeFlow(ctx context.Context, kind, secret string) ([]byte, erro
 	case len(rows) == 0:
 		return nil, gone
 	}
-	return rows[0].Data, nil
+	box, err := flowBox(flow)
+	if err != nil {
+		return nil, err
+	}
+	data, err := box.Open(nil, make([]byte, box.NonceSize()), rows[0].Data, []byte(kind))
+	return data, wrap("open flow", err)
+}
+
+// flowBox seals what a flow remembers, such as a PKCE verifier, with what only the
+// browser has: a copy of the database does not open it. The key seals one text, so
+// that a nonce of zeros is as good as any.
+func flowBox(secret auth.Secret) (cipher.AEAD, error) {
+	key, err := hkdf.Key(sha256.New, []byte(secret.Reveal()), nil, "satchel flow", sha256.Size)
+	if err != nil {
+		return nil, fmt.Errorf("derive flow key: %w", err)
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, fmt.Errorf("derive flow key: %w", err)
+	}
+	return cipher.NewGCM(block)
 }

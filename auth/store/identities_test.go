@@ -173,6 +173,61 @@ func TestPasskeys(t *testing.T) {
 
 // A removed user leaves nothing to sign in with, and what they signed in with may
 // come back as somebody new.
+// ATTACK: who was removed signs in again, where an allow list has them still.
+func TestRemovedUserIsBarredUntilInvited(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		ann, _ := w.user("ann", true)
+		id := store.Identity{Issuer: "https://github.com", Subject: "1", Email: "Work@Example.com"}
+		bob, _, err := w.CreateUser(t.Context(), cli, store.NewUser{Name: "bob", Email: "bob@example.com", Identity: &id})
+		if err != nil {
+			t.Fatal(err)
+		}
+		barred := func(issuer, subject, email string) bool {
+			t.Helper()
+			b, err := w.Barred(t.Context(), issuer, subject, email)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return b
+		}
+		if barred(id.Issuer, id.Subject, "bob@example.com") {
+			t.Error("a user is barred")
+		}
+		if err := w.RemoveUser(t.Context(), cli, bob.ID); err != nil {
+			t.Fatal(err)
+		}
+		for name, who := range map[string][3]string{
+			"the identity": {id.Issuer, id.Subject, ""}, "another with their address": {"https://id.example", "9", "BOB@example.com"},
+			"another with the address of the identity": {"https://id.example", "9", "work@example.com"},
+		} {
+			if !barred(who[0], who[1], who[2]) {
+				t.Errorf("%s is not barred", name)
+			}
+		}
+		for name, who := range map[string][3]string{
+			"somebody else": {id.Issuer, "2", "eve@example.com"}, "the subject at another issuer": {"https://id.example", id.Subject, ""}, "nobody": {"", "", ""},
+		} {
+			if barred(who[0], who[1], who[2]) {
+				t.Errorf("%s is barred", name)
+			}
+		}
+		back, _, err := w.CreateUser(t.Context(), cli, store.NewUser{Name: "bob", Email: "bob@example.com", Identity: &id})
+		if err != nil {
+			t.Fatal(err)
+		}
+		inv, _, err := w.CreateInvitation(t.Context(), cli, store.NewInvitation{By: ann.ID, Lifetime: time.Hour})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.AcceptInvitation(t.Context(), cli, inv.Reveal(), back.ID); err != nil {
+			t.Fatal(err)
+		}
+		if barred(id.Issuer, id.Subject, "") || barred("https://id.example", "9", "bob@example.com") {
+			t.Error("who was invited again is barred")
+		}
+	})
+}
+
 func TestRemovedUserMayComeBackAsANewOne(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		ann, annSpace := w.user("ann", true)

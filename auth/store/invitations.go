@@ -257,6 +257,9 @@ func (s *Store) accept(tx *gorm.DB, by Actor, secret string, u userRow) (Invitat
 			return Invitation{}, err
 		}
 	}
+	if err := unbar(tx, u); err != nil {
+		return Invitation{}, err
+	}
 	r.Row.Used, r.Row.UsedBy = now.UnixMilli(), u.ID
 	return r.invitation(), s.record(tx, by, "invitation.accept", r.Row.ID, map[string]any{"user": u.ID, "by": r.Row.ByUser})
 }

@@ -91,6 +91,14 @@ CREATE TABLE auth_identities (
 	PRIMARY KEY (issuer, subject)
 );
 CREATE INDEX auth_identities_user ON auth_identities (user_id);
+CREATE TABLE auth_barred (
+	issuer TEXT NOT NULL,
+	subject TEXT NOT NULL,
+	email_key TEXT NOT NULL,
+	at BIGINT NOT NULL,
+	PRIMARY KEY (issuer, subject)
+);
+CREATE INDEX auth_barred_email ON auth_barred (email_key) WHERE email_key <> '';
 INSERT INTO auth_identities (issuer, subject, user_id, label, email, created)
 	SELECT issuer, subject, id, display, '', created FROM auth_users WHERE issuer <> 'local' AND removed = 0;
 

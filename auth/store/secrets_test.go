@@ -40,11 +40,11 @@ func TestDatabaseHoldsNoSecret(t *testing.T) {
 			t.Fatal(err)
 		}
 		secrets["a link"] = l.Reveal()
-		f, err := w.PutFlow(t.Context(), "oidc", []byte("nonce"), time.Hour)
+		f, err := w.PutFlow(t.Context(), "oidc", []byte("the nonce"), time.Hour)
 		if err != nil {
 			t.Fatal(err)
 		}
-		secrets["a flow"] = f.Reveal()
+		secrets["a flow"], secrets["what a flow remembers"] = f.Reveal(), "the nonce"
 		secrets["an invitation"] = w.invite(store.NewInvitation{By: ann.ID, Space: sp.ID, Role: space.Reader})
 		if _, err := w.AcceptInvitation(t.Context(), cli, secrets["an invitation"], bob.ID); err != nil {
 			t.Fatal(err)
@@ -56,6 +56,7 @@ func TestDatabaseHoldsNoSecret(t *testing.T) {
 		if err := w.RegisterClient(t.Context(), auth.Client{ID: "client-1"}); err != nil {
 			t.Fatal(err)
 		}
+		w.removed("gone")
 		// What fails is in no log either.
 		w.pass(time.Hour)
 		w.Redeem(t.Context(), redemption(code))
@@ -102,7 +103,7 @@ func TestDatabaseHoldsNoSecret(t *testing.T) {
 			}
 		}
 		dump := all.String()
-		if !strings.Contains(dump, challenge(verifier)) || !strings.Contains(dump, "nonce") {
+		if !strings.Contains(dump, challenge(verifier)) || !strings.Contains(dump, "Claude") {
 			t.Fatal("the dump does not hold what is in the database")
 		}
 		for what, s := range secrets {

@@ -33,6 +33,18 @@ func (w *world) tables() map[string]int {
 	return out
 }
 
+// removed makes a user of whom only what outlives a removal is left.
+func (w *world) removed(name string) {
+	w.t.Helper()
+	u, _, err := w.CreateUser(w.t.Context(), cli, store.NewUser{Name: name, Email: name + "@example.com", Identity: &store.Identity{Issuer: "https://issuer.example", Subject: name}})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := w.RemoveUser(w.t.Context(), cli, u.ID); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 // Sweep removes what it says and nothing else.
 func TestSweep(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
@@ -68,6 +80,8 @@ func TestSweep(t *testing.T) {
 		must(nil, w.RevokeKey(t.Context(), cli, revoked.Grant, ""))
 		_, _, err = w.CreateKey(t.Context(), cli, store.NewKey{User: ann.ID, Space: sp.ID, Scopes: []space.Scope{space.ScopeRead}, Expires: w.clock().Add(time.Hour)})
 		must(nil, err)
+
+		w.removed("gone")
 
 		before := w.tables()
 		for _, n := range before {

@@ -209,6 +209,9 @@ func (s *Store) RemoveUser(ctx context.Context, by Actor, id space.UserID) error
 		if err != nil {
 			return err
 		}
+		if err := bar(tx, u, now); err != nil {
+			return err
+		}
 		if err := s.endUser(tx, u.ID); err != nil {
 			return err
 		}

@@ -46,6 +46,11 @@ func (p people) Admit(ctx context.Context, c auth.Claimant, invitation, name str
 		if !ok {
 			return store.User{}, fault.New(fault.Forbidden, "Nobody here knows you yet. Ask whoever runs this server for an invitation.")
 		}
+		if barred, err := p.accounts.Barred(ctx, c.Issuer, c.Subject, c.Email); err != nil {
+			return store.User{}, err
+		} else if barred {
+			return store.User{}, fault.New(fault.Forbidden, "You were removed from this server. Ask whoever runs it for an invitation.")
+		}
 		n.Admitted = entry
 	}
 	if c.Issuer != "" {
