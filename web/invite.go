@@ -1,12 +1,8 @@
 package web
 
 import (
-	"context"
-	"errors"
-	"log/slog"
 	"net/http"
 	"strings"
-	"time"
 
 	"satchel/auth"
 	"satchel/auth/store"
@@ -129,32 +125,14 @@ func (s *Server) joinWith(v *visit, method string, c auth.Claimant, f flow) erro
 	return s.see(v, to)
 }
 
-// join makes a user of somebody with an invitation, and uses it up. Of several at
-// once the first does; where another process was faster, the user is taken back.
+// join makes a user of somebody with an invitation, which that uses up.
 func (s *Server) join(v *visit, c auth.Claimant, token, name string) (store.User, store.Invitation, error) {
-	s.joining.Lock()
-	defer s.joining.Unlock()
-	ctx := v.r.Context()
-	began := s.now().Truncate(time.Millisecond)
-	u, err := s.o.People.Admit(ctx, c, token, name)
+	in, err := s.o.Accounts.PeekInvitation(v.r.Context(), token)
 	if err != nil {
 		return store.User{}, store.Invitation{}, err
 	}
-	by := store.Actor{User: u.ID, Via: "web"}
-	in, err := s.o.Accounts.AcceptInvitation(ctx, by, token, u.ID)
-	if err == nil {
-		return u, in, nil
-	}
-	ctx = context.WithoutCancel(ctx)
-	// Admit returns who is a user already, by another request of theirs.
-	if open, look := s.o.Accounts.Sessions(ctx, u.ID); look != nil || len(open) > 0 || u.Created.Before(began) {
-		return store.User{}, store.Invitation{}, err
-	}
-	if undo := s.o.Accounts.UndoCreateUser(ctx, by, u.ID); undo != nil {
-		undo = errors.Join(undo, s.o.Accounts.RemoveUser(ctx, by, u.ID))
-		s.log.ErrorContext(ctx, "a user whose invitation was gone could not be taken back cleanly", slog.String("user", u.Name), slog.Any("error", undo))
-	}
-	return store.User{}, store.Invitation{}, err
+	u, err := s.o.People.Admit(v.r.Context(), c, token, name)
+	return u, in, err
 }
 
 func afterInvitation(in store.Invitation) string {

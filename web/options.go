@@ -17,11 +17,13 @@ import (
 // Admitter makes a user, and the space that they own, of somebody who signs in
 // for the first time.
 type Admitter interface {
-	// Admit checks that the allow list or the invitation lets the claimant in. It
-	// does not use the invitation up: the pages do, once there is a user. name is
-	// the user name that the person wishes; empty for one made from the claimant.
-	// The error is a fault.Forbidden where nobody lets them in, and a
-	// fault.Conflict or fault.Invalid for the name.
+	// Admit checks that the allow list or the invitation lets the claimant in, and
+	// accepts the invitation for them in the transaction that makes them a user. A
+	// user whom an entry of the allow list no longer let in comes back by another.
+	// name is the user name that the person wishes; empty for one made from the
+	// claimant. The error is a fault.Forbidden where nobody lets them in, a
+	// fault.NotFound where the invitation is over, and a fault.Conflict or
+	// fault.Invalid for the name.
 	Admit(ctx context.Context, c auth.Claimant, invitation, name string) (store.User, error)
 }
 

@@ -28,8 +28,6 @@ type Server struct {
 	cross     *http.CrossOriginProtection
 	mux       *http.ServeMux
 
-	joining sync.Mutex // held from the look at an invitation to its use
-
 	mail *outbox
 	stop context.CancelFunc
 	work sync.WaitGroup

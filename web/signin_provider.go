@@ -98,7 +98,7 @@ func (s *Server) finishSignIn(p provider) handler {
 // one.
 func (s *Server) enter(v *visit, method string, c auth.Claimant, f flow) error {
 	u, err := s.o.Accounts.UserByIdentity(v.r.Context(), c.Issuer, c.Subject)
-	if fault.CodeOf(err) == fault.NotFound {
+	if fault.CodeOf(err) == fault.NotFound || err == nil && !u.Suspended.IsZero() {
 		u, err = s.o.People.Admit(v.r.Context(), c, "", "")
 		if fault.CodeOf(err) == fault.Forbidden {
 			return notInvited(c)

@@ -462,6 +462,20 @@ func TestAllowListThatChanged(t *testing.T) {
 		}
 		r.end()
 	}
+	// Another entry lets them in again, once they sign in.
+	again := *cfg
+	again.Auth.AllowDomains, again.Auth.AllowEmails = nil, []string{"eve@example.com"}
+	r = reopen(t, &again)
+	if status, _ := r.bearing(key.Secret, ""); status != http.StatusUnauthorized {
+		t.Errorf("before they sign in: status %d", status)
+	}
+	back, err := r.people().Admit(t.Context(), auth.Claimant{Issuer: "https://id.example", Subject: "1", Email: "eve@example.com"}, "", "")
+	if err != nil || back.ID != u.ID {
+		t.Errorf("%+v, %v", back, err)
+	}
+	if status, _ := r.bearing(key.Secret, ""); status != http.StatusOK {
+		t.Errorf("once they signed in: status %d", status)
+	}
 }
 
 // reopen starts a server on a directory that has users.

@@ -114,6 +114,9 @@ func openCore(ctx context.Context, cfg *config.Config, version string, log *slog
 		return nil, err
 	}
 	a := cfg.Auth
+	if a.RefreshReuse == 0 {
+		a.RefreshReuse = -1 // none, where 0 would be the default
+	}
 	c.Accounts = store.New(c.DB, store.Options{
 		TokenKey:       key,
 		AccessLifetime: a.AccessLifetime, RefreshLifetime: a.RefreshLifetime, RefreshReuse: a.RefreshReuse, CodeLifetime: a.CodeLifetime,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"satchel/auth"
 	"satchel/auth/store"
@@ -27,8 +28,9 @@ type people struct {
 }
 
 // Admit makes a user with a space of their own: who holds an open invitation,
-// which the caller then accepts for them, or whom the allow list names. name is
-// what they wish to be called; where it is empty or taken they get one like it.
+// which that accepts, or whom the allow list names. Somebody who was suspended,
+// since the entry that let them in is gone, comes back by another. name is what
+// they wish to be called; where it is empty they get one like it.
 func (p people) Admit(ctx context.Context, c auth.Claimant, invitation, name string) (store.User, error) {
 	n := store.NewUser{Display: display(c.Name), Email: c.Email}
 	by := store.Actor{Via: "sign-in"}
@@ -37,10 +39,10 @@ func (p people) Admit(ctx context.Context, c auth.Claimant, invitation, name str
 		if err != nil {
 			return store.User{}, err
 		}
-		if by, err := p.accounts.User(ctx, inv.By); err != nil || !by.Admin && !p.membersInvite {
+		if by, err := p.accounts.User(ctx, inv.By); inv.By != "" && (err != nil || !by.Admin && !p.membersInvite) {
 			return store.User{}, fault.New(fault.Forbidden, "This invitation is for people who are users already. Ask an admin of this server for one that lets you in.")
 		}
-		n.Admitted, by.Via = "invitation", "invitation"
+		n.Admitted, n.Invitation, by.Via = "invitation", invitation, "invitation"
 	} else {
 		entry, ok := p.allow.Admits(c)
 		if !ok {
@@ -50,6 +52,9 @@ func (p people) Admit(ctx context.Context, c auth.Claimant, invitation, name str
 			return store.User{}, err
 		} else if barred {
 			return store.User{}, fault.New(fault.Forbidden, "You were removed from this server. Ask whoever runs it for an invitation.")
+		}
+		if u, err := p.accounts.UserByIdentity(ctx, c.Issuer, c.Subject); err == nil {
+			return u, p.accounts.Readmit(ctx, by, u.ID, entry)
 		}
 		n.Admitted = entry
 	}
@@ -69,7 +74,7 @@ func (p people) Admit(ctx context.Context, c auth.Claimant, invitation, name str
 		if fault.CodeOf(err) != fault.Conflict {
 			return u, err
 		}
-		if c.Issuer != "" {
+		if c.Issuer != "" && invitation == "" {
 			// They may have come in by another request of theirs meanwhile.
 			if u, err := p.accounts.UserByIdentity(ctx, c.Issuer, c.Subject); err == nil {
 				return u, nil
@@ -91,16 +96,20 @@ func label(c auth.Claimant) string {
 	return c.Subject
 }
 
-// maxDisplay bounds a person's name, in characters.
-const maxDisplay = 60
+// maxDisplay and maxDisplayBytes bound a person's name.
+const (
+	maxDisplay      = 60 // characters
+	maxDisplayBytes = 200
+)
 
 // display is a name that a provider tells, fit to be shown.
 func display(s string) string {
-	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r <= ' ' || !strconv.IsGraphic(r) || r == '\u00a0' }), " ")
-	if r := []rune(s); len(r) > maxDisplay {
-		s = strings.TrimSpace(string(r[:maxDisplay]))
+	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == ' ' || !unicode.IsPrint(r) }), " ")
+	r := []rune(s)
+	for r = r[:min(len(r), maxDisplay)]; len(string(r)) > maxDisplayBytes; {
+		r = r[:len(r)-1]
 	}
-	return s
+	return strings.TrimSpace(string(r))
 }
 
 // nameOf makes a user name of what is known of somebody.

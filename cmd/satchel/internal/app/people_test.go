@@ -39,6 +39,8 @@ func TestDisplayNamesAreShownAsTheyAre(t *testing.T) {
 		"Ada\nAdmin":               "Ada Admin",
 		"Ada\u202eecnalevoL":       "Ada ecnalevoL",
 		"\u200bAda":                "Ada",
+		"エイダ\u3000ラブレス":            "エイダ ラブレス",
+		strings.Repeat("𝒜", 60):    strings.Repeat("𝒜", 50),
 		"":                         "",
 		strings.Repeat("a", 1<<16): strings.Repeat("a", maxDisplay),
 	} {
