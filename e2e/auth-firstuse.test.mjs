@@ -112,6 +112,7 @@ describe('first use in Chromium', { skip: missing, timeout: 150_000 }, () => {
       assert.equal(provider.tokens().scope, 'read');
       await page.goto('/account');
       await judge(page, 'account-client');
+      assert.doesNotMatch(await page.getByRole('listitem').filter({ hasText: 'e2e TypeScript SDK' }).innerText(), /last used: never/);
       await page.getByRole('button', { name: 'Disconnect e2e TypeScript SDK' }).click();
       await page.getByText('None yet. Connect one.').waitFor();
       const { status, challenge } = await rpc(s.mcp, provider.tokens().access_token, 'tools/list');
@@ -141,24 +142,24 @@ describe('first use in Chromium', { skip: missing, timeout: 150_000 }, () => {
     assert.equal(back.searchParams.get('iss'), s.issuer);
   });
 
-  test('a hosted client, whose page sends the browser on', async () => {
+  test('a hosted client, and a program with a scheme of its own', async () => {
     const { context, complaints } = admin;
     let page = await context.newPage();
-    // Nobody asks the real ones: the browser finds no other host. That it tries to
-    // go there at all is what the policy of the page of consent decides.
-    await context.route('https://claude.ai/**', (route) => route.fulfill({ status: 302, headers: { location: 'https://claude.com/connected' } }));
+    // Nobody asks the real one: the browser finds no other host. That it may go
+    // there at all is what the policy of the page of consent decides.
+    await context.route('https://claude.ai/**', (route) => route.fulfill({ contentType: 'text/html', body: '<!doctype html><title>Connected</title>' }));
     const challenge = 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM';
     const ask = (client, redirect) => page.goto(`/oauth/authorize?${new URLSearchParams({
       response_type: 'code', client_id: client, redirect_uri: redirect, state: 'x', code_challenge: challenge, code_challenge_method: 'S256', resource: s.mcp })}`);
     await ask('https://claude.ai/oauth/mcp-oauth-client-metadata', 'https://claude.ai/api/mcp/auth_callback');
     await page.getByText('claude.ai', { exact: true }).waitFor();
     await judge(page, 'consent-known');
-    const second = page.waitForRequest('https://claude.com/connected');
     await page.getByRole('button', { name: allow }).click();
-    const back = new URL((await second).redirectedFrom().url());
+    await page.waitForURL('https://claude.ai/api/mcp/auth_callback?**');
+    const back = new URL(page.url());
     assert.match(back.searchParams.get('code'), /^satchel_ac_/);
     assert.equal(back.searchParams.get('iss'), s.issuer);
-    await page.close(); // which shows that claude.com was not found
+    await page.close();
 
     // A program's own scheme, to which only a page can lead.
     page = await context.newPage();
