@@ -55,7 +55,7 @@ describe('first use in Chromium', { skip: missing, timeout: 150_000 }, () => {
   after(later.run);
 
   test('the admin signs in with the one-time link', async (t) => {
-    t.diagnostic(`screenshots are in ${screenshots}`);
+    t.diagnostic(`screenshots are in ${screenshots()}`);
     const { page } = admin;
     const link = s.link();
     await page.goto('/signin');

@@ -65,8 +65,12 @@ export async function authenticator(page) {
 }
 
 // Screenshots go to $E2E_SCREENSHOTS, or a directory that is left behind.
-export const screenshots = process.env.E2E_SCREENSHOTS ?? mkdtempSync(join(tmpdir(), 'satchel-screenshots-'));
-mkdirSync(screenshots, { recursive: true });
+let directory;
+export function screenshots() {
+  directory ??= process.env.E2E_SCREENSHOTS ?? mkdtempSync(join(tmpdir(), 'satchel-screenshots-'));
+  mkdirSync(directory, { recursive: true });
+  return directory;
+}
 
 // A phone in daylight and a desk at night: both widths and both colour schemes.
 const looks = [{ width: 360, colorScheme: 'light' }, { width: 1280, colorScheme: 'dark' }];
@@ -79,7 +83,7 @@ export async function judge(page, name) {
   for (const { width, colorScheme } of looks) {
     await page.emulateMedia({ colorScheme });
     await page.setViewportSize({ width, height: 800 });
-    await page.screenshot({ path: join(screenshots, `${name}-${width}-${colorScheme}.png`), fullPage: true, animations: 'disabled' });
+    await page.screenshot({ path: join(screenshots(), `${name}-${width}-${colorScheme}.png`), fullPage: true, animations: 'disabled' });
     const scrolls = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
     if (scrolls > 0) found.push(`${name}, ${width} px: ${scrolls} px wider than the window`);
     found.push(...(await axe(page)).map((v) => `${name}, ${width} px, ${colorScheme}: ${v}`));
