@@ -235,6 +235,10 @@ var relations = []relation{
 		"it may not be more than auth.refresh_lifetime"},
 	{"auth.oidc.url", "auth.oidc.client_id", func(c *Config) bool { return c.Auth.OIDC.URL != "" && c.Auth.OIDC.ClientID == "" },
 		"it needs auth.oidc.client_id"},
+	{"auth.github.client_id", "auth.github.client_secret", func(c *Config) bool {
+		return c.Auth.GitHub.ClientID != "" && c.Auth.GitHub.ClientSecret == "" && c.Auth.GitHub.ClientSecretFile == ""
+	},
+		"it needs auth.github.client_secret or auth.github.client_secret_file"},
 	{"auth.mail.url", "auth.mail.from", func(c *Config) bool { return c.Auth.Mail.URL != "" && c.Auth.Mail.From == "" },
 		"it needs auth.mail.from"},
 	{"auth.mail.from", "server.public_url", func(c *Config) bool {

@@ -205,7 +205,11 @@ func TestMistakes(t *testing.T) {
 		}},
 		{"relations of remotes", setup{file: "remotes:\n  retry_min: 1h\n  retry_max: 1m\n  ssh_key: /k\n"}, []string{
 			"F:2:14: remotes.retry_min (1h): it may not be more than remotes.retry_max (1m)",
-			"F:4:12: remotes.ssh_key (/k): it needs remotes.ssh_known_hosts, without which any host could pretend to be another ()",
+			"F:4:12: remotes.ssh_key (/k): it needs remotes.ssh_known_hosts, without which any host could pretend to be another",
+		}},
+		{"relations of signing in, which show no secret", setup{file: "auth:\n  github: {client_id: a}\n  mail: {url: \"smtps://u:hunter2@h\"}\n"}, []string{
+			"F:2:23: auth.github.client_id (a): it needs auth.github.client_secret or auth.github.client_secret_file",
+			"F:3:15: auth.mail.url: it needs auth.mail.from",
 		}},
 		{"no relation of a value that is wrong by itself", setup{file: "sandbox: {disk: 2TiB}\n"}, []string{
 			"F:1:17: sandbox.disk: 2TiB is out of range: it must be from 1MiB to 1TiB",
@@ -226,12 +230,12 @@ func TestMistakes(t *testing.T) {
 			`F:9:17: search.expand.url: "x" must be an absolute path`,
 		}},
 		{"models by halves", setup{file: "search:\n  embeddings: {url: http://h/v1, key: sk-secret, key_file: /k}\n  expand: {url: https://h/v1}\n"}, []string{
-			"F:2:21: search.embeddings.url (http://h/v1): it needs search.embeddings.model ()",
-			"F:3:17: search.expand.url (https://h/v1): it needs search.expand.model ()",
+			"F:2:21: search.embeddings.url (http://h/v1): it needs search.embeddings.model",
+			"F:3:17: search.expand.url (https://h/v1): it needs search.expand.model",
 			"F:2:60: search.embeddings.key_file (/k): give one of the two (search.embeddings.key)",
 		}},
 		{"a model that is no directory", setup{env: []string{"SATCHEL_SEARCH_EMBEDDINGS_MODEL=nomic-embed-text"}}, []string{
-			"SATCHEL_SEARCH_EMBEDDINGS_MODEL: search.embeddings.model (nomic-embed-text): without search.embeddings.url it must be the absolute path of a directory ()",
+			"SATCHEL_SEARCH_EMBEDDINGS_MODEL: search.embeddings.model (nomic-embed-text): without search.embeddings.url it must be the absolute path of a directory",
 		}},
 		{"a file as the data directory", setup{args: []string{"--data", os.DevNull, "--search-limit=x"}}, []string{
 			"flag --data: " + os.DevNull + " is a file; name a directory",

@@ -292,16 +292,22 @@ func (l *loader) validate() {
 		if where == "" {
 			where = l.where(r.other)
 		}
-		l.mistake(where, "%s (%s): %s (%s)", r.key, l.text(r.key), r.why, l.text(r.other))
+		l.mistake(where, "%s%s: %s%s", r.key, l.shown(r.key, ""), r.why, l.shown(r.other, r.other))
 	}
 }
 
-func (l *loader) text(path string) string {
+// shown is a key's value in brackets, or what stands for it where it is a secret;
+// empty where there is none.
+func (l *loader) shown(path, secret string) string {
 	i := slices.IndexFunc(l.keys, func(k key) bool { return k.path == path })
-	if l.keys[i].secret {
-		return path // never its value
+	v := l.keys[i].text(&l.cfg)
+	if l.keys[i].secret && v != "" {
+		v = secret // never its value
 	}
-	return l.keys[i].text(&l.cfg)
+	if v == "" {
+		return ""
+	}
+	return " (" + v + ")"
 }
 
 func (l *loader) where(path string) string {

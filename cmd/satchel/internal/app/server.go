@@ -153,6 +153,9 @@ func (s *Server) Exposed() bool {
 	return ok && !addr.IP.IsLoopback() && s.Config.Server.PublicURL == "" && s.secure == nil
 }
 
+// Local tells whether only this machine reaches the server.
+func (s *Server) Local() bool { return len(s.local) > 0 }
+
 // URL is the MCP endpoint as clients are told it.
 func (s *Server) URL() string { return s.base + "/mcp" }
 

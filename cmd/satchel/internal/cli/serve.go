@@ -176,15 +176,20 @@ func (c *call) greet(s *app.Server, key clientKey) {
 	}{"http", s.URL(), map[string]string{"Authorization": "Bearer " + key.inJSON()}})
 	c.printf("\nSatchel serves MCP at %s\n", s.URL())
 	if s.Exposed() {
-		c.printf("Other machines can reach it. Keys travel unencrypted; put TLS in front and set --public-url.\n")
+		c.printf("Other machines can reach it, and keys travel unencrypted. Use --domain NAME, or put TLS in front and set --public-url; in a network that you trust, --public-url http://ADDRESS:PORT.\n")
 	}
 	if key.link != "" {
-		c.printf("\nTo sign in as its admin, open this once:\n  %s\n", key.link)
+		c.printf("\nTo sign in as its admin, open this once, within %s:\n  %s\n", config.FormatDuration(s.Config.Auth.LinkLifetime), key.link)
 	} else {
 		c.printf("\nTo sign in as its admin, open the link of:\n  %s login-link --data %s\n", shellQuote(c.Executable), shellQuote(s.Config.DataDir))
 	}
 	c.printf("\nClaude Code, which asks you to sign in:\n  claude mcp add --transport http satchel %s\n", s.URL())
-	c.printf("Other clients that sign in (Claude, ChatGPT, Cursor, VS Code) take the URL\n  %s\n", s.URL())
+	if s.Local() {
+		c.printf("Other clients on this machine that sign in, such as Cursor and VS Code, take the URL\n  %s\n", s.URL())
+		c.printf("Claude on the web and ChatGPT reach only what the internet reaches: docs/https.md\n")
+	} else {
+		c.printf("Other clients that sign in (Claude, ChatGPT, Cursor, VS Code) take the URL\n  %s\n", s.URL())
+	}
 	switch {
 	case key.secret != "":
 		c.printf("\nAn API key for what cannot sign in, shown this once:\n  %s\n", key.secret)
