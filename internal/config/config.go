@@ -36,6 +36,7 @@ type Server struct {
 	Burst          int
 	MaxConcurrent  int // per user
 	ShutdownGrace  time.Duration
+	BodyTimeout    time.Duration
 
 	Domain         string // empty: no TLS of our own
 	HTTPSListen    string

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -428,6 +429,32 @@ func TestAttackFloodOfRequestsWithoutAKey(t *testing.T) {
 		})
 	}
 	// Who has a key is never held up by who has none.
+	if got := r.ask("instructions", "{}"); !strings.HasPrefix(got, "200") {
+		t.Error(got)
+	}
+}
+
+// ATTACK: bodies that never come, which would hold the server's descriptors for
+// ever, also where the answer was written without reading them.
+func TestAttackBodiesThatNeverCome(t *testing.T) {
+	cfg := settings(t)
+	cfg.Server.BodyTimeout = 50 * time.Millisecond
+	r := boot(t, cfg)
+	for _, path := range []string{"/oauth/token", "/oauth/register", "/mcp", "/signin/mail", "/signout", "/nothing"} {
+		conn, err := net.Dial("tcp", r.listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{", path, strings.TrimPrefix(r.issuer, "http://"))
+		closed := make(chan struct{})
+		go func() {
+			defer close(closed)
+			_, _ = io.Copy(io.Discard, conn)
+		}()
+		within(t, "the connection of "+path, closed)
+	}
+	// Who sends a body in time may wait as long as the answer takes.
 	if got := r.ask("instructions", "{}"); !strings.HasPrefix(got, "200") {
 		t.Error(got)
 	}

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"time"
 
 	"satchel/internal/acme"
 	"satchel/internal/config"
@@ -20,11 +21,12 @@ import (
 type secure struct {
 	manager      *acme.Manager
 	https, plain net.Listener // plain is nil where none is asked for
+	bodyTimeout  time.Duration
 }
 
 // listenSecure opens the listeners. Nothing is asked of the authority yet.
 func listenSecure(ctx context.Context, cfg config.Server, dataDir string, log *slog.Logger) (_ *secure, err error) {
-	s := &secure{}
+	s := &secure{bodyTimeout: cfg.BodyTimeout}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.close())
@@ -61,7 +63,7 @@ func (s *secure) servers(g *signals, routes http.Handler) []listening {
 	public.ErrorLog = slog.NewLogLogger(g.log.With("part", "https").Handler(), slog.LevelDebug)
 	out := []listening{{public, tls.NewListener(s.https, public.TLSConfig)}}
 	if s.plain != nil {
-		out = append(out, listening{g.server(s.manager.HTTPHandler()), s.plain})
+		out = append(out, listening{g.server(boundBodies(s.manager.HTTPHandler(), s.bodyTimeout)), s.plain})
 	}
 	s.manager.Start()
 	return out

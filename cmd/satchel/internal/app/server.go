@@ -221,7 +221,7 @@ func (s *Server) openMCP() error {
 // called once requests are answered.
 func (s *Server) Serve(ctx context.Context, ready func()) error {
 	failed := make(chan error, 5)
-	routes := s.routes()
+	routes := boundBodies(s.routes(), s.Config.Server.BodyTimeout)
 	public := s.signals.server(routes)
 	servers := []*http.Server{public}
 	serve := func(srv *http.Server, l net.Listener) {
