@@ -24,8 +24,11 @@ func (s *Server) authenticate(r *http.Request) (auth.Principal, *rpcError, http.
 	case fault.Unauthenticated:
 		if s.o.LimitUnauthenticated != nil {
 			if wait, ok := s.o.LimitUnauthenticated(r); !ok {
-				return p, errorf(codeServer, "Too many requests without a valid token. Try again in %s s.", seconds(wait)).withStatus(http.StatusTooManyRequests),
-					http.Header{"Retry-After": {seconds(wait)}}
+				// With the challenge: a client whose token has expired must learn where
+				// to get another, also where others share its address.
+				header := s.challenge(r, auth.ChallengeOf(err), []space.Scope{space.ScopeRead, space.ScopeWrite})
+				header.Set("Retry-After", seconds(wait))
+				return p, errorf(codeServer, "Too many requests without a valid token. Try again in %s s.", seconds(wait)).withStatus(http.StatusTooManyRequests), header
 			}
 		}
 		return p, errorf(codeServer, "%s", fault.PublicOf(err)).withStatus(http.StatusUnauthorized),

@@ -278,6 +278,9 @@ func TestPoint6GuessingTokensIsLimited(t *testing.T) {
 		if p.status != want || (want == 429) != (p.header.Get("Retry-After") == "90") {
 			t.Errorf("try %d: status %d, Retry-After %q", i+1, p.status, p.header.Get("Retry-After"))
 		}
+		if !strings.Contains(p.header.Get("WWW-Authenticate"), "resource_metadata=") {
+			t.Errorf("try %d: no challenge", i+1)
+		}
 	}
 	if p := r.do(call{body: initialize}); p.status != 200 || left != -1 {
 		t.Errorf("a good token: status %d, counted %d times", p.status, -1-left)

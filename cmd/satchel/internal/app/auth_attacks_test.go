@@ -434,6 +434,60 @@ func TestAttackFloodOfRequestsWithoutAKey(t *testing.T) {
 	}
 }
 
+// ATTACK: a page of another site, open in somebody's browser, asks for so much that
+// they and their clients are locked out.
+func TestAttackAnotherSiteUsesUpSomebodysLimit(t *testing.T) {
+	cfg := settings(t)
+	cfg.Auth.Rate, cfg.Auth.Burst = 1, 5
+	r := boot(t, cfg)
+	ask := func(path string, header ...string) int {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.issuer+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := 0; i < len(header); i += 2 {
+			req.Header.Set(header[i], header[i+1])
+		}
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		return res.StatusCode
+	}
+	for _, path := range []string{"/signin", "/mcp"} {
+		limited := false
+		for range 20 {
+			limited = ask(path, "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors", "Sec-Fetch-Dest", "image") == http.StatusTooManyRequests || limited
+		}
+		if !limited {
+			t.Errorf("%s: the other site is not limited", path)
+		}
+	}
+	if got := ask("/signin", "Sec-Fetch-Site", "none", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"); got != http.StatusOK {
+		t.Errorf("the person: status %d", got)
+	}
+	if got := ask("/signin", "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"); got != http.StatusOK {
+		t.Errorf("the person, sent by a client's page: status %d", got)
+	}
+	if got := ask("/mcp"); got != http.StatusUnauthorized {
+		t.Errorf("their client: status %d", got)
+	}
+	// Pages have no part in what clients may ask for, nor the other way round.
+	for range 20 {
+		ask("/signin")
+	}
+	res, err := http.PostForm(r.issuer+"/oauth/token", map[string][]string{"grant_type": {"refresh_token"}, "refresh_token": {"x"}, "client_id": {"y"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	if res.StatusCode == http.StatusTooManyRequests {
+		t.Error("pages use up what is for tokens")
+	}
+}
+
 // ATTACK: bodies that never come, which would hold the server's descriptors for
 // ever, also where the answer was written without reading them.
 func TestAttackBodiesThatNeverCome(t *testing.T) {

@@ -43,7 +43,7 @@ type front struct {
 
 // limits bound what an address may ask for without a token.
 type limits struct {
-	general, discovery, tokens, registration, mail *ratelimit.Limiter
+	general, discovery, tokens, guesses, registration, mail *ratelimit.Limiter
 }
 
 func newLimits(a config.Auth) limits {
@@ -55,7 +55,7 @@ func newLimits(a config.Auth) limits {
 		return ratelimit.Options{PerMinute: n / 60, Burst: max(1, int(n/2))}
 	}
 	return limits{
-		general: ratelimit.New(general), tokens: ratelimit.New(general), discovery: ratelimit.New(discovery),
+		general: ratelimit.New(general), tokens: ratelimit.New(general), guesses: ratelimit.New(general), discovery: ratelimit.New(discovery),
 		registration: ratelimit.New(hourly(a.RegistrationRate)), mail: ratelimit.New(hourly(a.MailRate)),
 	}
 }
@@ -72,13 +72,13 @@ func (f *front) allow(r *http.Request, what string) (time.Duration, bool) {
 	case oauth.LimitRegister:
 		l, label = f.limits.registration, what
 	case oauth.LimitToken:
-		label = what
+		l, label = f.limits.tokens, what
 	case "mail":
 		l, label = f.limits.mail, what
 	case guesses:
-		l, label = f.limits.tokens, what
+		l, label = f.limits.guesses, what
 	}
-	wait, ok := l.Allow(clientaddr.Key(f.addresses.Of(r)))
+	wait, ok := l.Allow(clientaddr.Key(f.addresses.Of(r)) + bySite(r))
 	if !ok {
 		f.limited(label)
 	}
@@ -307,6 +307,24 @@ func (s *Server) scopeNames(scopes []space.Scope) string {
 // resourceMetadataURL is where that document is, for a request's challenge.
 func (s *Server) resourceMetadataURL(r *http.Request) string {
 	return s.at(r.Host) + "/.well-known/oauth-protected-resource/mcp"
+}
+
+// bySite tells requests apart that a page of another site makes in somebody's
+// browser, so that it uses up what it has and not what they have: images, frames,
+// scripts. Where the person goes themselves counts as theirs. Only browsers say
+// these headers, and no page can.
+func bySite(r *http.Request) string {
+	h := r.Header
+	switch h.Get("Sec-Fetch-Site") {
+	case "cross-site", "same-site":
+	default:
+		return ""
+	}
+	if h.Get("Sec-Fetch-Mode") == "navigate" && h.Get("Sec-Fetch-Dest") == "document" {
+		return ""
+	}
+	origin := h.Get("Origin")
+	return " by " + origin[:min(len(origin), 100)]
 }
 
 // guess counts a request whose token proves nobody.
