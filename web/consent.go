@@ -13,14 +13,23 @@ import (
 	"satchel/internal/space"
 )
 
-// consentPage is what a person is asked before a client is given anything.
-type consentPage struct {
-	// Client is what the client calls itself.
+// clientName is what a client is called on pages.
+type clientName struct {
+	// Client is what it calls itself.
 	Client string
 	// Known: the name and the host are those of a vendor's pinned document. It is
 	// false where the answer stays on the person's computer, since any program
 	// there can send a vendor's client id and listen.
 	Known bool
+}
+
+func nameOf(req *oauth.Request) clientName {
+	return clientName{Client: shorten(req.Client.Name, 60), Known: req.Known && !req.Loopback && !req.App}
+}
+
+// consentPage is what a person is asked before a client is given anything.
+type consentPage struct {
+	Client clientName
 	// Document is the host that publishes the client's metadata; Preset that an
 	// admin set the client up.
 	Document string
@@ -96,7 +105,7 @@ func (s *Server) askConsent(v *visit, req *oauth.Request, status int, chosen spa
 		return &pageError{status: http.StatusForbidden, title: "You have no space", text: "There is nothing that this application could be given. Ask who runs the server for a space."}
 	}
 	body := consentPage{
-		Client: shorten(req.Client.Name, 60), Known: req.Known && !req.Loopback && !req.App,
+		Client: nameOf(req),
 		Preset: req.Client.Kind == auth.ClientPreset,
 		Host:   shorten(req.RedirectHost, 300), Loopback: req.Loopback, App: req.App,
 		Spaces: choices(spaces, chosen), CanRead: slices.Contains(req.Scopes, space.ScopeRead),

@@ -2,10 +2,14 @@ package web_test
 
 import (
 	"encoding/base64"
+	"html"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
+
+	"satchel/auth"
 )
 
 // A client opened the page of consent, and the person signs in by a link that
@@ -49,6 +53,78 @@ func TestRememberedPathIsOurs(t *testing.T) {
 		b.cookies["__Host-satchel-return"] = value
 		if page := b.get(w.link(w.ada)); page.StatusCode != http.StatusOK || !strings.Contains(page.body, `name="return" value="/"`) {
 			t.Errorf("%s: %d\n%s", name, page.StatusCode, page.body)
+		}
+	}
+}
+
+// Who is sent here by a client is told which one waits, in the words of the page
+// of consent, and how to go on after signing in by a link in another tab.
+func TestSignInSaysWhoWaits(t *testing.T) {
+	w := newWorld(t)
+	must(t, w.RegisterClient(t.Context(), auth.Client{ID: "markup", Kind: auth.ClientRegistered, Name: "<b>" + strings.Repeat("W", 100), RedirectURIs: []string{redirect}, Created: w.clock()}))
+	must(t, w.RegisterClient(t.Context(), auth.Client{ID: "nameless", Kind: auth.ClientRegistered, RedirectURIs: []string{redirect}, Created: w.clock()}))
+	const waits = " waits to be connected. Sign in first."
+	for name, tt := range map[string]struct{ back, want string }{
+		"a claim":                       {request(), "An application that calls itself <strong>“<bdi>Clara</bdi>”</strong>" + waits},
+		"a vendor":                      {request("client_id", "https://claude.ai/oauth/mcp-oauth-client-metadata", "redirect_uri", "https://claude.ai/api/mcp/auth_callback"), "<strong><bdi>Claude</bdi></strong>" + waits},
+		"Attack: a long name in markup": {request("client_id", "markup"), "“<bdi>&lt;b&gt;" + strings.Repeat("W", 57) + "…</bdi>”"},
+		"without a name":                {request("client_id", "nameless"), "An application without a name" + waits},
+		"an unknown client":             {request("client_id", "nobody"), ""},
+		"a wrong redirect":              {request("redirect_uri", "https://evil.test/"), ""},
+		"a wrong request":               {request("code_challenge", ""), ""},
+		"no query":                      {"/oauth/authorize", ""},
+		"a query that cannot be read":   {"/oauth/authorize?client_id=%zz", ""},
+		"another page":                  {"/account?client_id=client", ""},
+		"another path":                  {strings.Replace(request(), "authorize", "authorize/x", 1), ""},
+	} {
+		a := w.browser().get("/signin?return=" + url.QueryEscape(tt.back))
+		want(t, name, a, http.StatusOK)
+		checkPage(t, name, a)
+		if got := strings.Contains(a.body, waits) && strings.Contains(a.body, "I have signed in"); got != (tt.want != "") || !strings.Contains(a.body, tt.want) {
+			t.Errorf("%s: the page lacks %q, or has one that waits", name, tt.want)
+		}
+		if !strings.Contains(a.body, "Run <code>satchel login-link</code> there and open the link in this browser.") {
+			t.Errorf("%s: the page does not say how to get a link", name)
+		}
+	}
+	// A form that was wrong keeps it, and so does the page that mail is on its way.
+	a := w.browser().send("/signin/mail", url.Values{"email": {"x"}, "return": {request()}})
+	if !strings.Contains(a.body, waits) {
+		t.Error("after a mistake nobody waits")
+	}
+	a = w.browser().send("/signin/mail", url.Values{"email": {"ada@example.com"}, "return": {request()}})
+	if strings.Count(a.body, `href="/signin?return=%2foauth%2fauthorize%3f`) != 2 {
+		t.Errorf("the page after the mail does not lead on: %s", a.body)
+	}
+	<-w.post.sent
+	if body := newWorld(t, withoutOAuth).browser().get("/signin?return=" + url.QueryEscape(request())).body; strings.Contains(body, waits) {
+		t.Error("without an authorization server somebody waits")
+	}
+}
+
+// The tab that waits goes on once the person is signed in by another.
+func TestWaitingTabGoesOn(t *testing.T) {
+	w := newWorld(t)
+	b := w.browser()
+	tab := strings.TrimPrefix(b.get(request()).location(), issuer)
+	page := b.get(tab)
+	m := regexp.MustCompile(`href="(/signin\?return=[^"]*)">I have signed in`).FindStringSubmatch(page.body)
+	if m == nil || !strings.Contains(page.body, "data-waits") || !strings.Contains(page.body, "<script") {
+		t.Fatalf("nothing leads on: %s", page.body)
+	}
+	want(t, "too early", b.get(m[1]), http.StatusOK)
+	link := w.link(w.ada)
+	hidden := regexp.MustCompile(`name="return" value="([^"]*)"`).FindStringSubmatch(b.get(link).body)
+	if hidden == nil {
+		t.Fatal("the link's page leads nowhere")
+	}
+	a := b.send(link, url.Values{"return": {html.UnescapeString(hidden[1])}})
+	if a.location() != issuer+request() {
+		t.Errorf("the other tab is at %s", a.location())
+	}
+	for _, a := range []answer{b.get(m[1]), b.request(http.MethodHead, tab, "")} {
+		if a.StatusCode != http.StatusSeeOther || a.location() != issuer+request() {
+			t.Errorf("the tab that waited: %d %s", a.StatusCode, a.location())
 		}
 	}
 }

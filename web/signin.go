@@ -2,6 +2,8 @@ package web
 
 import (
 	"net/http"
+	"net/url"
+	"strings"
 )
 
 // signInPage offers what is configured.
@@ -10,6 +12,9 @@ type signInPage struct {
 	Passkeys     bool
 	GitHub, OIDC string // labels; empty where not configured
 	Mail         bool
+	// Waits is the client that is to be connected once somebody is signed in; nil
+	// where none waits.
+	Waits *clientName
 }
 
 // showSignIn is GET /signin.
@@ -23,12 +28,31 @@ func (s *Server) showSignIn(v *visit) error {
 }
 
 func (s *Server) askSignIn(v *visit, status int, back, problem, field string) error {
-	body := signInPage{Return: back, Passkeys: s.o.Passkeys != nil, Mail: s.o.Mail != nil}
+	body := signInPage{Return: back, Passkeys: s.o.Passkeys != nil, Mail: s.o.Mail != nil, Waits: s.waiting(v, back)}
 	if s.o.GitHub != nil {
 		body.GitHub = s.o.GitHub.Label()
 	}
 	if s.o.OIDC != nil {
 		body.OIDC = s.o.OIDC.Label()
 	}
-	return s.page(v, status, "signin", page{Title: "Sign in", Script: body.Passkeys, Body: body, Problem: problem, Field: field})
+	return s.page(v, status, "signin", page{Title: "Sign in", Script: body.Passkeys || body.Waits != nil, Body: body, Problem: problem, Field: field})
+}
+
+// waiting returns the client whose authorization request somebody comes back to;
+// nil where it is none, or a wrong one, which is told once they are signed in.
+func (s *Server) waiting(v *visit, back string) *clientName {
+	path, query, _ := strings.Cut(back, "?")
+	if s.o.OAuth == nil || path != "/oauth/authorize" {
+		return nil
+	}
+	q, err := url.ParseQuery(query)
+	if err != nil {
+		return nil
+	}
+	req, err := s.o.OAuth.Authorize(v.r.Context(), q)
+	if err != nil {
+		return nil
+	}
+	name := nameOf(req)
+	return &name
 }

@@ -89,6 +89,12 @@ func (o *outbox) run(ctx context.Context, send func(context.Context, letter)) {
 	}
 }
 
+// mailedPage says that a link may be on its way.
+type mailedPage struct {
+	Lifetime time.Duration
+	Return   string // where to go on in this tab
+}
+
 // mailLink is POST /signin/mail. The answer is the same for everybody.
 func (s *Server) mailLink(v *visit) error {
 	to := strings.TrimSpace(v.r.PostFormValue("email"))
@@ -99,7 +105,7 @@ func (s *Server) mailLink(v *visit) error {
 	if !s.mail.put(letter{to: to, back: back}, s.now()) {
 		return &fault.Error{Code: fault.Limited, Public: "Too many people ask for mail at the moment. Try again in a minute.", RetryAfter: time.Minute}
 	}
-	return s.page(v, http.StatusOK, "mailed", page{Title: "Look into your mail", Body: s.o.LinkLifetime})
+	return s.page(v, http.StatusOK, "mailed", page{Title: "Look into your mail", Body: mailedPage{s.o.LinkLifetime, back}})
 }
 
 // sendLink sends a link to who has the address, and nothing to others.

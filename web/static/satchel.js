@@ -1,4 +1,5 @@
-// What pages cannot do without a script: passkeys, and a button that copies.
+// What pages cannot do without a script: passkeys, a button that copies, and a
+// page of sign-in that goes on when the person signed in elsewhere.
 // Everything else works without it.
 'use strict';
 
@@ -83,6 +84,19 @@
         problem.textContent = words(e);
         button.disabled = false;
         button.focus();
+      }
+    });
+  }
+
+  // Who is signed in is sent on from this address.
+  if (document.querySelector('[data-waits]') && new URLSearchParams(location.search).has('return')) {
+    document.addEventListener('visibilitychange', async () => {
+      if (document.visibilityState !== 'visible') return;
+      try {
+        const answer = await fetch(location.href, { method: 'HEAD', redirect: 'manual', credentials: 'same-origin', cache: 'no-store' });
+        if (answer.type === 'opaqueredirect') location.reload();
+      } catch {
+        // The server cannot be reached: the link on the page is left.
       }
     });
   }
