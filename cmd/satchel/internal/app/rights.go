@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"satchel/auth"
+	"satchel/auth/store"
 	"satchel/internal/space"
 )
 
@@ -59,27 +60,53 @@ func (s *Server) recheck(ctx context.Context) {
 	s.mcp.End(func(p auth.Principal) bool { return asked[p.User] && !good[p.Grant] })
 }
 
+// How the audit log is followed. Ids are given before transactions commit, so that
+// on PostgreSQL one may appear below another that was seen already: for some time
+// after the log has moved its end is read again.
+const (
+	readBack     = 1000 // acts
+	readBackTime = 10 * time.Second
+	recheckEvery = time.Minute
+)
+
 // watchRights follows the audit log, in which every process that shares the
-// database says what it took away.
+// database says what it took away. What it may have missed, such as a token whose
+// time is over, the look at everything that is open finds.
 func (s *Server) watchRights(ctx context.Context) {
-	seen, err := s.newestAct(ctx)
+	handled := map[int64]bool{}
+	seen, err := s.acts(ctx, handled, nil)
 	if err != nil {
 		s.Log.Error("read the audit log", "err", err)
 	}
-	tick := time.NewTicker(lookEvery)
+	tick, again := time.NewTicker(lookEvery), time.NewTicker(recheckEvery)
 	defer tick.Stop()
+	defer again.Stop()
+	var moved time.Time
 	for {
 		select {
 		case <-ctx.Done():
 			return
+		case <-again.C:
+			s.recheck(ctx)
+			continue
 		case <-tick.C:
 		}
 		newest, err := s.newestAct(ctx)
-		if err != nil || newest == seen {
+		if err != nil {
 			continue // the database's own troubles are told by every request
 		}
-		s.actsSince(ctx, seen)
-		seen = newest
+		if newest != seen {
+			moved = time.Now()
+		}
+		if time.Since(moved) > readBackTime {
+			continue
+		}
+		// Only what was acted upon is handled, and seen only what was read.
+		if at, err := s.acts(ctx, handled, s.actOn); err == nil {
+			seen = at
+		} else if ctx.Err() == nil {
+			s.Log.Error("read the audit log", "err", err)
+		}
 	}
 }
 
@@ -91,43 +118,50 @@ func (s *Server) newestAct(ctx context.Context) (int64, error) {
 	return rows[0].ID, nil
 }
 
-// actsSince ends what the acts after one took the right to.
-func (s *Server) actsSince(ctx context.Context, seen int64) {
-	const page = 200
-	again := false
-	for before := int64(0); ; {
-		rows, err := s.Accounts.Audit(ctx, before, page)
-		if err != nil {
-			s.Log.Error("read the audit log", "err", err)
-			return
+// acts reads the end of the log, acts upon what is not handled yet, and returns the
+// newest id.
+func (s *Server) acts(ctx context.Context, handled map[int64]bool, act func(context.Context, store.Entry) (revoked bool)) (newest int64, err error) {
+	rows, err := s.Accounts.Audit(ctx, 0, readBack)
+	if err != nil || len(rows) == 0 {
+		return 0, err
+	}
+	revoked := false
+	for _, r := range rows {
+		if !handled[r.ID] && act != nil {
+			revoked = act(ctx, r) || revoked
 		}
-		for _, r := range rows {
-			if r.ID <= seen {
-				break
+		handled[r.ID] = true
+	}
+	if len(handled) > 2*readBack {
+		for id := range handled {
+			if id < rows[len(rows)-1].ID {
+				delete(handled, id)
 			}
-			before = r.ID
-			switch r.Action {
-			case "user.remove", "user.suspend":
-				s.userEnded(ctx, space.UserID(r.Subject))
-			case "member.remove", "member.set":
-				// What runs for an editor may write until it is stopped, and they may
-				// be a reader now.
-				var d struct {
-					User space.UserID
-					Role space.Role
-				}
-				if json.Unmarshal([]byte(r.Detail), &d) == nil && (r.Action == "member.remove" || d.Role == space.Reader) {
-					s.memberEnded(ctx, d.User, space.SpaceID(r.Subject))
-				}
-			case "key.revoke", "grant.revoke", "client.delete", "code.reuse", "refresh.reuse":
-				again = true
-			}
-		}
-		if len(rows) < page || rows[len(rows)-1].ID <= seen {
-			break
 		}
 	}
-	if again {
+	if revoked {
 		s.recheck(ctx)
 	}
+	return rows[0].ID, nil
+}
+
+// actOn ends what an act took the right to; revoked tells that grants were.
+func (s *Server) actOn(ctx context.Context, r store.Entry) (revoked bool) {
+	switch r.Action {
+	case "user.remove", "user.suspend":
+		s.userEnded(ctx, space.UserID(r.Subject))
+	case "member.remove", "member.set":
+		// What runs for an editor may write until it is stopped, and they may be a
+		// reader now.
+		var d struct {
+			User space.UserID
+			Role space.Role
+		}
+		if json.Unmarshal([]byte(r.Detail), &d) == nil && (r.Action == "member.remove" || d.Role == space.Reader) {
+			s.memberEnded(ctx, d.User, space.SpaceID(r.Subject))
+		}
+	case "key.revoke", "grant.revoke", "client.delete", "code.reuse", "refresh.reuse":
+		return true
+	}
+	return false
 }
