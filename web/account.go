@@ -122,6 +122,11 @@ func (s *Server) inUse(g store.GrantInfo) bool {
 // endSession is POST /account/sessions/end.
 func (s *Server) endSession(v *visit) error {
 	id := v.r.PostFormValue("id")
+	if id == v.session.ID {
+		if ok, err := s.sureToLeave(v); !ok {
+			return err
+		}
+	}
 	if err := s.o.Accounts.EndSession(v.r.Context(), v.by(), v.user.ID, id); err != nil {
 		return gone(err)
 	}

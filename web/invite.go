@@ -154,11 +154,17 @@ func deadInvitation(err error) error {
 type welcomePage struct {
 	Passkeys  bool
 	Providers []inviteWay
+	// Stranded: without one they need a link of who runs the server.
+	Stranded bool
 }
 
 // welcome is GET /welcome.
 func (s *Server) welcome(v *visit) error {
 	body := welcomePage{Passkeys: s.o.Passkeys != nil}
+	var err error
+	if body.Stranded, err = s.stranded(v); err != nil {
+		return err
+	}
 	for _, p := range s.providers() {
 		body.Providers = append(body.Providers, inviteWay{p.Label(), "/account/link/" + p.name})
 	}

@@ -109,9 +109,59 @@ func (s *Server) rotate(v *visit) error {
 	return nil
 }
 
+// signOutPage asks somebody who could not come back by themselves.
+type signOutPage struct {
+	Action string
+	ID     string // the session's, where Action asks for it
+	Return string
+	// Passkeys and Others tell which ways to sign in can be added.
+	Passkeys, Others bool
+}
+
+// stranded tells whether the person could sign in again only by a link of who
+// runs the server.
+func (s *Server) stranded(v *visit) (bool, error) {
+	if s.o.Mail != nil && v.user.Email != "" {
+		return false, nil
+	}
+	if s.o.Passkeys != nil {
+		keys, err := s.o.Accounts.Passkeys(v.r.Context(), v.user.ID)
+		if err != nil || len(keys) > 0 {
+			return false, err
+		}
+	}
+	if len(s.providers()) > 0 {
+		ids, err := s.o.Accounts.Identities(v.r.Context(), v.user.ID)
+		if err != nil || len(ids) > 0 {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// sureToLeave tells whether the session may end: at once where the person can
+// come back, else once they said that they are sure. Where it is false the answer
+// asks them, or err says what went wrong.
+func (s *Server) sureToLeave(v *visit) (bool, error) {
+	if v.r.PostFormValue("sure") == "1" {
+		return true, nil
+	}
+	alone, err := s.stranded(v)
+	if err != nil || !alone {
+		return !alone, err
+	}
+	return false, s.page(v, http.StatusOK, "signout", page{Title: "Sign out?", Body: signOutPage{
+		Action: v.r.URL.Path, ID: v.r.PostFormValue("id"), Return: localPath(v.r.PostFormValue("return")),
+		Passkeys: s.o.Passkeys != nil, Others: len(s.providers()) > 0,
+	}})
+}
+
 // signOut is POST /signout. It answers alike to who is signed out already.
 func (s *Server) signOut(v *visit) error {
 	if v.in {
+		if ok, err := s.sureToLeave(v); !ok {
+			return err
+		}
 		if err := s.o.Accounts.EndSession(v.r.Context(), v.by(), v.user.ID, v.session.ID); err != nil && fault.CodeOf(err) != fault.NotFound {
 			return err
 		}
