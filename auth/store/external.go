@@ -18,12 +18,12 @@ type externalRow struct {
 	User                                userRow
 	SpaceID, SpaceName, OwnerName, Role string
 	GrantID, GrantName, GrantScopes     string
-	GrantRevoked                        int64
+	GrantRevoked, OwnerRemoved          int64
 }
 
 const externalQuery = `SELECT u.id, u.name, u.display, u.email, u.admin, u.removed, u.suspended,
 	COALESCE(s.id, ''), COALESCE(s.name, ''), COALESCE(o.name, ''), COALESCE(m.role, ''),
-	COALESCE(g.id, ''), COALESCE(g.name, ''), COALESCE(g.scopes, ''), COALESCE(g.revoked, 0)
+	COALESCE(g.id, ''), COALESCE(g.name, ''), COALESCE(g.scopes, ''), COALESCE(g.revoked, 0), COALESCE(o.removed, 0)
 FROM auth_identities i
 JOIN auth_users u ON u.id = i.user_id
 LEFT JOIN auth_members m ON m.user_id = u.id
@@ -86,7 +86,7 @@ func (s *Store) externalRows(ctx context.Context, x auth.External) ([]externalRo
 		var r externalRow
 		u := &r.User
 		err := found.Scan(&u.ID, &u.Name, &u.Display, &u.Email, &u.Admin, &u.Removed, &u.Suspended, &r.SpaceID, &r.SpaceName, &r.OwnerName, &r.Role,
-			&r.GrantID, &r.GrantName, &r.GrantScopes, &r.GrantRevoked)
+			&r.GrantID, &r.GrantName, &r.GrantScopes, &r.GrantRevoked, &r.OwnerRemoved)
 		if err != nil {
 			return nil, err
 		}
@@ -100,10 +100,10 @@ func chooseExternal(rows []externalRow, ref string) (externalRow, error) {
 	all := make([]Membership, 0, len(rows))
 	for _, r := range rows {
 		if r.SpaceID != "" {
-			all = append(all, Membership{Space: Space{ID: space.SpaceID(r.SpaceID), Name: r.SpaceName}, OwnerName: r.OwnerName, Role: space.Role(r.Role)})
+			all = append(all, membership(Space{ID: space.SpaceID(r.SpaceID), Name: r.SpaceName}, r.OwnerName, r.OwnerRemoved, r.Role))
 		}
 	}
-	m, err := chooseSpace(all, ref)
+	m, err := chooseSpace(all, rows[0].User.Name, ref)
 	if err != nil {
 		return externalRow{}, fault.Wrap(err, fault.Forbidden, "%s", fault.PublicOf(err))
 	}

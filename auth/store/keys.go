@@ -142,7 +142,8 @@ func (r verifyRow) principal() auth.Principal {
 		User: space.UserID(r.UserID), UserName: r.UserName, Display: r.Display, Email: r.Email, Admin: r.Admin,
 		Space: space.SpaceID(r.SpaceID), SpaceName: r.SpaceName, Role: space.Role(r.Role),
 		Grant: space.GrantID(r.GrantID), Client: r.GrantName,
-		Scopes: auth.EffectiveScopes(splitScopes(r.Scopes), space.Role(r.Role)),
+		Scopes:  auth.EffectiveScopes(splitScopes(r.Scopes), space.Role(r.Role)),
+		Expires: database.Time(r.Expires),
 	}
 }
 

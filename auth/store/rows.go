@@ -134,8 +134,10 @@ type Space struct {
 // Membership is a space as one of its members has it.
 type Membership struct {
 	Space
-	OwnerName string
-	Role      space.Role
+	// OwnerName is empty where the owner was removed: the name may be somebody
+	// else's by now. OwnerWas is it then, for people; see OwnerLabel.
+	OwnerName, OwnerWas string
+	Role                space.Role
 }
 
 // Member is a user as a member of one space.

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
@@ -80,8 +79,9 @@ func (s *Store) SpacesOf(ctx context.Context, user space.UserID) ([]Membership, 
 	var rows []struct {
 		Row             spaceRow `gorm:"embedded"`
 		OwnerName, Role string
+		OwnerRemoved    int64
 	}
-	err := s.db.Read(ctx).Raw(`SELECT s.id, s.name, s.owner_id, s.created, o.name AS owner_name, m.role
+	err := s.db.Read(ctx).Raw(`SELECT s.id, s.name, s.owner_id, s.created, o.name AS owner_name, o.removed AS owner_removed, m.role
 		FROM auth_members m JOIN auth_spaces s ON s.id = m.space_id
 		JOIN auth_users o ON o.id = s.owner_id
 		JOIN auth_users u ON u.id = m.user_id
@@ -92,47 +92,9 @@ func (s *Store) SpacesOf(ctx context.Context, user space.UserID) ([]Membership, 
 	}
 	out := make([]Membership, len(rows))
 	for i, r := range rows {
-		out[i] = Membership{Space: r.Row.space(), OwnerName: r.OwnerName, Role: space.Role(r.Role)}
+		out[i] = membership(r.Row.space(), r.OwnerName, r.OwnerRemoved, r.Role)
 	}
 	return out, nil
-}
-
-// FindSpace returns the space that a user means by a reference: an id, NAME, or
-// OWNER/NAME where NAME alone names two; empty for the only one they have, else
-// the first of their own. Spaces that the user is no member of do not exist for
-// it. The error is a fault.NotFound, or a fault.Invalid for a reference that
-// could mean two.
-func (s *Store) FindSpace(ctx context.Context, user space.UserID, ref string) (Membership, error) {
-	all, err := s.SpacesOf(ctx, user)
-	if err != nil {
-		return Membership{}, err
-	}
-	return chooseSpace(all, ref)
-}
-
-func chooseSpace(all []Membership, ref string) (Membership, error) {
-	if ref == "" && len(all) > 0 && (len(all) == 1 || all[0].Role == space.Owner) {
-		return all[0], nil
-	}
-	var found []Membership
-	for _, m := range all {
-		if ref == string(m.ID) || ref == m.OwnerName+"/"+m.Name || ref == m.Name {
-			found = append(found, m)
-		}
-	}
-	switch {
-	case len(found) == 1:
-		return found[0], nil
-	case len(found) > 1:
-		names := make([]string, len(found))
-		for i, m := range found {
-			names[i] = m.OwnerName + "/" + m.Name
-		}
-		return Membership{}, fault.New(fault.Invalid, "%q could be %s; write one of these.", ref, strings.Join(names, " or "))
-	case ref == "":
-		return Membership{}, fault.New(fault.NotFound, "No space is given, and the user owns none.")
-	}
-	return Membership{}, fault.New(fault.NotFound, "The user has no space %q.", short(ref))
 }
 
 // Members returns the members of a space, the owner first, then by name.
@@ -164,11 +126,12 @@ func (s *Store) AddMember(ctx context.Context, by Actor, id space.SpaceID, user 
 		return fault.New(fault.Invalid, "A member can be made an editor or a reader, not %q.", short(string(role)))
 	}
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {
-		sp, err := takeSpace(tx, id)
-		if err != nil {
+		// The user's row first: GiveSpace holds it while it makes them the owner.
+		if _, err := lockUser(tx, s.db.Kind(), user); err != nil {
 			return err
 		}
-		if _, err := lockUser(tx, s.db.Kind(), user); err != nil {
+		sp, err := takeSpace(tx, id)
+		if err != nil {
 			return err
 		}
 		if sp.OwnerID == string(user) {
@@ -190,17 +153,17 @@ func (s *Store) AddMember(ctx context.Context, by Actor, id space.SpaceID, user 
 // of the space. The error is a fault.NotFound, and a fault.Invalid for the owner.
 func (s *Store) RemoveMember(ctx context.Context, by Actor, id space.SpaceID, user space.UserID) error {
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {
+		// The user's row is locked as in CreateKey, so that no key is made in
+		// between, and as in AddMember.
+		if _, err := lockUser(tx, s.db.Kind(), user); err != nil {
+			return err
+		}
 		sp, err := takeSpace(tx, id)
 		if err != nil {
 			return err
 		}
 		if sp.OwnerID == string(user) {
 			return fault.New(fault.Invalid, "The user owns the space %s; an owner stays one.", sp.Name)
-		}
-		// The user's row is locked as in CreateKey, so that no key is made in
-		// between.
-		if _, err := lockUser(tx, s.db.Kind(), user); err != nil {
-			return err
 		}
 		gone := tx.Where("space_id = ? AND user_id = ?", sp.ID, string(user)).Delete(&memberRow{})
 		if gone.Error != nil {

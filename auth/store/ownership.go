@@ -1,0 +1,191 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+
+	"satchel/internal/database"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+func membership(sp Space, owner string, removed int64, role string) Membership {
+	m := Membership{Space: sp, OwnerName: owner, Role: space.Role(role)}
+	if removed != 0 {
+		m.OwnerName, m.OwnerWas = "", owner
+	}
+	return m
+}
+
+// OwnerLabel is whose a space is, for people: the owner's name, or "nobody (was
+// gil)" where the owner was removed.
+func (m Membership) OwnerLabel() string { return OwnerLabel(m.OwnerName, m.OwnerWas) }
+
+// OwnerLabel is Membership.OwnerLabel of these names.
+func OwnerLabel(owner, was string) string {
+	if owner == "" && was != "" {
+		return "nobody (was " + was + ")"
+	}
+	return owner
+}
+
+// path is what names the space alone: OWNER/NAME, or its id where nobody owns it,
+// since the name of a removed owner may be somebody else's.
+func (m Membership) path() string {
+	if m.OwnerName == "" {
+		return string(m.ID)
+	}
+	return m.OwnerName + "/" + m.Name
+}
+
+// FindSpace returns the space that a user means by a reference: an id, NAME, or
+// OWNER/NAME where NAME alone names two; empty for the only one they have, else
+// the first of their own. An owner who was removed names none. Spaces that the user
+// is no member of do not exist for it. The error is a fault.NotFound, which names
+// those that the user has, or a fault.Invalid for a reference that could mean two.
+func (s *Store) FindSpace(ctx context.Context, user space.UserID, ref string) (Membership, error) {
+	all, err := s.SpacesOf(ctx, user)
+	if err != nil {
+		return Membership{}, err
+	}
+	m, err := chooseSpace(all, "The user", ref)
+	if fault.CodeOf(err) != fault.NotFound {
+		return m, err
+	}
+	if u, failed := s.User(ctx, user); failed == nil {
+		_, err = chooseSpace(all, u.Name, ref)
+	}
+	return m, err
+}
+
+// chooseSpace is FindSpace among all spaces of the user with the name.
+func chooseSpace(all []Membership, user, ref string) (Membership, error) {
+	if ref == "" && len(all) > 0 && (len(all) == 1 || all[0].Role == space.Owner) {
+		return all[0], nil
+	}
+	var found []Membership
+	for _, m := range all {
+		if ref == string(m.ID) || ref == m.path() || ref == m.Name {
+			found = append(found, m)
+		}
+	}
+	switch {
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) > 1:
+		names := make([]string, len(found))
+		for i, m := range found {
+			names[i] = m.path()
+		}
+		return Membership{}, fault.New(fault.Invalid, "%q could be %s; write one of these.", short(ref), strings.Join(names, " or "))
+	case ref == "":
+		return Membership{}, fault.New(fault.NotFound, "No space is given, and %s owns none.", lowerFirst(user))
+	}
+	return Membership{}, fault.New(fault.NotFound, "%s has no space %q; they have: %s", user, short(ref), listed(all))
+}
+
+// lowerFirst fits "The user" into a sentence; names of users are lower case.
+func lowerFirst(s string) string { return strings.ToLower(s[:1]) + s[1:] }
+
+// maxListed bounds how many spaces an error names.
+const maxListed = 20
+
+// listed names spaces as FindSpace takes them.
+func listed(all []Membership) string {
+	if len(all) == 0 {
+		return "none"
+	}
+	var names []string
+	for _, m := range all[:min(len(all), maxListed)] {
+		same := func(o Membership) bool { return o.ID != m.ID && o.Name == m.Name }
+		if (m.Role == space.Owner || m.OwnerName == "") && !slices.ContainsFunc(all, same) {
+			names = append(names, m.Name)
+		} else {
+			names = append(names, m.path())
+		}
+	}
+	if more := len(all) - maxListed; more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(names, ", ")
+}
+
+// GiveSpace makes another user the owner of a space, and the former owner, if they
+// still are a user, an editor. Both take effect on the next request: what the former
+// owner's clients were given keeps working. The error is a fault.NotFound for an
+// unknown user or space, a fault.Invalid for the owner themself, and a
+// fault.Conflict where the new owner has a space of that name. Only admins may ask
+// for it.
+func (s *Store) GiveSpace(ctx context.Context, by Actor, id space.SpaceID, to space.UserID) error {
+	return s.db.Transact(ctx, func(tx *gorm.DB) error {
+		// Two gifts, or one and a removal, must meet at the same row.
+		if err := s.lockUsers(tx); err != nil {
+			return err
+		}
+		u, err := s.lockActive(tx, to)
+		if err != nil {
+			return err
+		}
+		sp, err := takeSpace(tx, id)
+		if err != nil {
+			return err
+		}
+		if sp.OwnerID == u.ID {
+			return fault.New(fault.Invalid, "%s owns the space %s already.", u.Name, sp.Name)
+		}
+		from := sp.OwnerID
+		_, err = lockUser(tx, s.db.Kind(), from)
+		stays := err == nil
+		if err != nil && fault.CodeOf(err) != fault.NotFound {
+			return err
+		}
+		if err := tx.Exec("UPDATE auth_spaces SET owner_id = ? WHERE id = ?", u.ID, sp.ID).Error; err != nil {
+			if database.IsDuplicate(err) {
+				return fault.New(fault.Conflict, "%s has a space %s already.", u.Name, sp.Name)
+			}
+			return fmt.Errorf("give space: %w", err)
+		}
+		if stays {
+			err = tx.Exec("UPDATE auth_members SET role = ? WHERE space_id = ? AND user_id = ?", string(space.Editor), sp.ID, from).Error
+		} else {
+			err = tx.Exec("DELETE FROM auth_members WHERE space_id = ? AND user_id = ?", sp.ID, from).Error
+		}
+		if err == nil {
+			err = tx.Clauses(clause.OnConflict{
+				Columns:   []clause.Column{{Name: "space_id"}, {Name: "user_id"}},
+				DoUpdates: clause.AssignmentColumns([]string{"role"}),
+			}).Create(&memberRow{SpaceID: sp.ID, UserID: u.ID, Role: string(space.Owner), Added: database.Millis(s.now())}).Error
+		}
+		if err != nil {
+			return fmt.Errorf("give space: %w", err)
+		}
+		return s.record(tx, by, "space.give", sp.ID, map[string]any{"name": sp.Name, "from": from, "to": u.ID})
+	})
+}
+
+// UserName is what a user is called, or was.
+type UserName struct {
+	Name    string
+	Removed bool
+}
+
+// UserNames returns the names of all users, of removed ones too.
+func (s *Store) UserNames(ctx context.Context) (map[space.UserID]UserName, error) {
+	var rows []struct {
+		ID, Name string
+		Removed  int64
+	}
+	if err := s.db.Read(ctx).Raw("SELECT id, name, removed FROM auth_users").Scan(&rows).Error; err != nil {
+		return nil, fmt.Errorf("list names of users: %w", err)
+	}
+	out := make(map[space.UserID]UserName, len(rows))
+	for _, r := range rows {
+		out[space.UserID(r.ID)] = UserName{r.Name, r.Removed != 0}
+	}
+	return out, nil
+}
