@@ -40,12 +40,11 @@ type consentPage struct {
 	Loopback, App bool
 
 	Spaces []spaceChoice
-	// CanWrite: the client asked to change files, too.
-	CanRead, CanWrite bool
-	// NoWriter: it asked, and in no space may the person let it.
-	NoWriter bool
-	Action   string
-	Return   string
+	// AsksWrite: the client asked to change files, too; CanWrite that in one of
+	// the spaces the person may let it, SomeRead that there is one in which not.
+	CanRead, AsksWrite, CanWrite, SomeRead bool
+	Action                                 string
+	Return                                 string
 }
 
 type spaceChoice struct {
@@ -56,6 +55,10 @@ type spaceChoice struct {
 
 // Mine tells whether the space is the person's own.
 func (c spaceChoice) Mine() bool { return c.Role == space.Owner }
+
+// ReadOnly tells whether the person may only read the space, and so no client of
+// theirs may do more.
+func (c spaceChoice) ReadOnly() bool { return c.Role == space.Reader }
 
 // showConsent is GET /oauth/authorize. Nobody is asked before the request is
 // right, and everybody is asked each time: a client's name is nobody's secret,
@@ -114,9 +117,9 @@ func (s *Server) askConsent(v *visit, req *oauth.Request, status int, chosen spa
 	if u, err := url.Parse(req.Client.ID); err == nil && req.Client.Kind == auth.ClientDocument {
 		body.Document = shorten(u.Host, 300)
 	}
-	asksWrite := slices.Contains(req.Scopes, space.ScopeWrite)
-	writer := slices.ContainsFunc(spaces, func(m store.Membership) bool { return m.Role != space.Reader })
-	body.CanWrite, body.NoWriter = asksWrite && writer, asksWrite && !writer
+	body.AsksWrite = slices.Contains(req.Scopes, space.ScopeWrite)
+	body.CanWrite = body.AsksWrite && slices.ContainsFunc(body.Spaces, func(c spaceChoice) bool { return !c.ReadOnly() })
+	body.SomeRead = slices.ContainsFunc(body.Spaces, spaceChoice.ReadOnly)
 	p := page{Title: "Connect an application", Body: body, Problem: problem, Field: "space"}
 	if u, err := url.Parse(req.RedirectURI); err == nil {
 		p.FormsTo = formSources(u)

@@ -41,7 +41,7 @@ func TestConsentSaysWhoAsks(t *testing.T) {
 	want(t, "consent", a, http.StatusOK)
 	for _, s := range []string{
 		"calls itself <strong>“<bdi>Clara</bdi>”", "<strong><bdi>client.test</bdi></strong>", "Not verified", "Use another account",
-		`value="` + string(w.space.ID) + `"`, "you are a reader", "your own", ">Allow<", ">Deny<",
+		`value="` + string(w.space.ID) + `"`, "you may only read it: the application will, too", "your own", ">Allow<", ">Deny<",
 	} {
 		if !strings.Contains(a.body, s) {
 			t.Errorf("the page lacks %q", s)
@@ -57,6 +57,49 @@ func TestConsentSaysWhoAsks(t *testing.T) {
 	a = w.as(w.bob).get(request("redirect_uri", "claraapp://done"))
 	if !strings.Contains(a.body, "<bdi>claraapp:</bdi>") {
 		t.Error("the scheme of a program is not shown")
+	}
+}
+
+// What can be granted depends on the space that is chosen: the page says so of
+// each, and has no box to tick where nothing can be ticked.
+func TestConsentSaysWhatASpaceAllows(t *testing.T) {
+	const (
+		box     = `name="write"`
+		beside  = "you may only read it: the application will, too"
+		not     = "not in a space that you may only read"
+		instead = `class="choice fixed no instead"`
+		all     = "you may only read this space"
+	)
+	w := newWorld(t)
+	reader, own := w.user("rita", false)
+	must(t, w.AddMember(t.Context(), cli, w.space.ID, reader.ID, space.Reader))
+	for _, tt := range []struct {
+		name     string
+		who      store.User
+		scope    string
+		has, not []string
+	}{
+		{"an owner of one", w.eve, "read write", []string{box}, []string{beside, not, instead, all}},
+		{"an owner and reader", reader, "read write", []string{box, beside, not, instead, `class="choice reads"`}, nil},
+		{"an owner and reader of whom only reading is asked", reader, "read", []string{"you may only read it</span>"}, []string{box, "the application will", instead, "Not write"}},
+	} {
+		a := w.as(tt.who).get(request("scope", tt.scope))
+		want(t, tt.name, a, http.StatusOK)
+		checkPage(t, tt.name, a)
+		for _, s := range tt.has {
+			if !strings.Contains(a.body, s) {
+				t.Errorf("%s: the page lacks %q", tt.name, s)
+			}
+		}
+		for _, s := range tt.not {
+			if strings.Contains(a.body, s) {
+				t.Errorf("%s: the page has %q", tt.name, s)
+			}
+		}
+	}
+	must(t, w.AddMember(t.Context(), cli, own.ID, w.bob.ID, space.Editor))
+	if body := w.as(w.bob).get(request()).body; !strings.Contains(body, "of rita; you may change it") {
+		t.Error("an editor is not told that they may change it")
 	}
 }
 

@@ -153,7 +153,7 @@ func ofMember(name, path string) func(*world, things) string {
 var (
 	inputs   = regexp.MustCompile(`<(?:input|select)\b[^>]*>`)
 	anID     = regexp.MustCompile(`\bid="([^"]*)"`)
-	wrapped  = regexp.MustCompile(`(?s)<label class="choice">.*?</label>`)
+	wrapped  = regexp.MustCompile(`(?s)<label class="choice[^"]*">.*?</label>`)
 	external = regexp.MustCompile(`(?:src|href)="(?:https?:)?//[^"]*"`)
 )
 
