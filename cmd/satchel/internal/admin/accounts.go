@@ -26,6 +26,8 @@ type Accounts interface {
 
 	// CreateSpace makes a further space of a person's.
 	CreateSpace(ctx context.Context, r SpaceRequest) (SpaceInfo, error)
+	// GiveSpace makes another person the owner; the former one becomes an editor.
+	GiveSpace(ctx context.Context, r GiveRequest) (SpaceInfo, error)
 	Members(ctx context.Context, r SpaceRequest) ([]Member, error)
 	// SetMember adds a person to a space or changes their role. RemoveMember ends
 	// what their clients were given of it, and what runs there for them.
@@ -81,6 +83,13 @@ type Invitation struct {
 type SpaceRequest struct {
 	User string `json:"user"`
 	Name string `json:"name"`
+}
+
+// GiveRequest says who becomes the owner of a space. The space's name may be an id,
+// of one that nobody owns, too.
+type GiveRequest struct {
+	SpaceRequest
+	To string `json:"to"`
 }
 
 // MemberRequest names a member of a space.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"path/filepath"
 	"strings"
 	"time"
 	"unicode"
@@ -132,14 +131,33 @@ func (l *Local) Users(ctx context.Context) ([]User, error) {
 
 // RemoveUser ends a person's keys, and what runs for them.
 func (l *Local) RemoveUser(ctx context.Context, name string) error {
+	_, err := l.PartUser(ctx, name)
+	return err
+}
+
+// PartUser removes a person and lists their spaces.
+func (l *Local) PartUser(ctx context.Context, name string) (Parted, error) {
 	u, err := l.Accounts.FindUser(ctx, name)
 	if err != nil {
-		return err
+		return Parted{}, err
 	}
 	if err := l.Accounts.RemoveUser(ctx, operator, u.ID); err != nil {
-		return err
+		return Parted{}, err
 	}
-	return l.UserRemoved(ctx, u.ID)
+	if err := l.UserRemoved(ctx, u.ID); err != nil {
+		return Parted{}, err
+	}
+	all, err := l.Accounts.Spaces(ctx)
+	if err != nil {
+		return Parted{}, err
+	}
+	out := Parted{Removed: u.Name, Spaces: []SpaceName{}}
+	for _, sp := range all {
+		if sp.Owner == u.ID {
+			out.Spaces = append(out.Spaces, SpaceName{sp.ID, sp.Name})
+		}
+	}
+	return out, nil
 }
 
 // UserRemoved ends what a removed person leaves: what runs for them, their
@@ -262,46 +280,6 @@ func (l *Local) RevokeToken(ctx context.Context, id space.GrantID) error {
 	}
 	l.grantsEnded()
 	return nil
-}
-
-// Spaces lists spaces with their repositories.
-func (l *Local) Spaces(ctx context.Context, user string) ([]SpaceInfo, error) {
-	users, err := l.Accounts.ListUsers(ctx)
-	if err != nil {
-		return nil, err
-	}
-	names := map[space.UserID]string{}
-	for _, u := range users {
-		names[u.ID] = u.Name
-	}
-	var rows []store.Space
-	if user == "" {
-		rows, err = l.Accounts.Spaces(ctx)
-	} else {
-		var u store.User
-		if u, err = l.Accounts.FindUser(ctx, user); err == nil {
-			var ms []store.Membership
-			ms, err = l.Accounts.SpacesOf(ctx, u.ID)
-			for _, m := range ms {
-				rows = append(rows, m.Space)
-			}
-		}
-	}
-	if err != nil {
-		return nil, err
-	}
-	out := []SpaceInfo{}
-	for _, s := range rows {
-		head, err := l.Git.Head(ctx, s.ID)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, SpaceInfo{
-			ID: s.ID, Name: s.Name, Owner: names[s.Owner], Head: head,
-			Repository: filepath.Join(l.SpacesDir, string(s.ID)+".git"),
-		})
-	}
-	return out, nil
 }
 
 // ImportTool is the tool that a commit of an import names.

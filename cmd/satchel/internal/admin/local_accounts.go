@@ -2,14 +2,11 @@ package admin
 
 import (
 	"context"
-	"errors"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"satchel/auth"
 	"satchel/auth/store"
-	"satchel/gitstore"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
@@ -91,85 +88,6 @@ func (l *Local) Invitations(ctx context.Context) ([]Invitation, error) {
 // RevokeInvitation ends one.
 func (l *Local) RevokeInvitation(ctx context.Context, id string) error {
 	return l.Accounts.RevokeInvitation(ctx, operator, id, "")
-}
-
-// CreateSpace makes the repository first, as for a new person.
-func (l *Local) CreateSpace(ctx context.Context, r SpaceRequest) (SpaceInfo, error) {
-	u, err := l.user(ctx, r.User)
-	if err != nil {
-		return SpaceInfo{}, err
-	}
-	if err := store.CheckName(r.Name); err != nil {
-		return SpaceInfo{}, err
-	}
-	id := space.NewSpaceID()
-	meta := space.Meta{Author: author(u), Message: "Start the space", Tool: "satchel"}
-	c, err := l.Git.Create(ctx, id, gitstore.StartingTree(), meta)
-	if err != nil {
-		return SpaceInfo{}, err
-	}
-	sp, err := l.Accounts.CreateSpace(ctx, operator, u.ID, id, r.Name)
-	if err != nil {
-		return SpaceInfo{}, errors.Join(err, l.Git.Remove(context.WithoutCancel(ctx), id))
-	}
-	return SpaceInfo{ID: sp.ID, Name: sp.Name, Owner: u.Name, Repository: filepath.Join(l.SpacesDir, string(sp.ID)+".git"), Head: c.ID}, nil
-}
-
-func (l *Local) space(ctx context.Context, r SpaceRequest) (store.Membership, error) {
-	u, err := l.user(ctx, r.User)
-	if err != nil {
-		return store.Membership{}, err
-	}
-	return l.Accounts.FindSpace(ctx, u.ID, r.Name)
-}
-
-// Members lists the members of a space.
-func (l *Local) Members(ctx context.Context, r SpaceRequest) ([]Member, error) {
-	m, err := l.space(ctx, r)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := l.Accounts.Members(ctx, m.ID)
-	if err != nil {
-		return nil, err
-	}
-	out := []Member{}
-	for _, row := range rows {
-		out = append(out, Member{Name: row.Name, Role: row.Role, Added: row.Added})
-	}
-	return out, nil
-}
-
-// SetMember adds a member or changes a role.
-func (l *Local) SetMember(ctx context.Context, r MemberRequest) error {
-	m, err := l.space(ctx, r.SpaceRequest)
-	if err != nil {
-		return err
-	}
-	u, err := l.Accounts.FindUser(ctx, r.Member)
-	if err != nil {
-		return err
-	}
-	return l.Accounts.AddMember(ctx, operator, m.ID, u.ID, r.Role)
-}
-
-// RemoveMember ends a membership, and what runs for it.
-func (l *Local) RemoveMember(ctx context.Context, r MemberRequest) error {
-	m, err := l.space(ctx, r.SpaceRequest)
-	if err != nil {
-		return err
-	}
-	u, err := l.Accounts.FindUser(ctx, r.Member)
-	if err != nil {
-		return err
-	}
-	if err := l.Accounts.RemoveMember(ctx, operator, m.ID, u.ID); err != nil {
-		return err
-	}
-	if l.MemberEnded != nil {
-		l.MemberEnded(ctx, u.ID, m.ID)
-	}
-	return nil
 }
 
 // AddClient makes a preset client.

@@ -115,6 +115,11 @@ func (c *Remote) RemoveUser(ctx context.Context, name string) error {
 	return err
 }
 
+// PartUser asks the server.
+func (c *Remote) PartUser(ctx context.Context, name string) (Parted, error) {
+	return call[Parted](ctx, c, "users/part", name)
+}
+
 // CreateToken asks the server.
 func (c *Remote) CreateToken(ctx context.Context, r TokenRequest) (Token, error) {
 	return call[Token](ctx, c, "tokens/create", r)

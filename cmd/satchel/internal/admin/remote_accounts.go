@@ -23,6 +23,7 @@ func handleAccounts(m *socketMux, s Accounts) {
 	handle(m, "invitations/list", func(ctx context.Context, _ struct{}) (any, error) { return s.Invitations(ctx) })
 	handle(m, "invitations/revoke", func(ctx context.Context, id string) (any, error) { return struct{}{}, s.RevokeInvitation(ctx, id) })
 	handle(m, "spaces/create", func(ctx context.Context, in SpaceRequest) (any, error) { return s.CreateSpace(ctx, in) })
+	handle(m, "spaces/give", func(ctx context.Context, in GiveRequest) (any, error) { return s.GiveSpace(ctx, in) })
 	handle(m, "members/list", func(ctx context.Context, in SpaceRequest) (any, error) { return s.Members(ctx, in) })
 	handle(m, "members/set", func(ctx context.Context, in MemberRequest) (any, error) { return struct{}{}, s.SetMember(ctx, in) })
 	handle(m, "members/remove", func(ctx context.Context, in MemberRequest) (any, error) { return struct{}{}, s.RemoveMember(ctx, in) })
@@ -69,6 +70,11 @@ func (c *Remote) RevokeInvitation(ctx context.Context, id string) error {
 // CreateSpace asks the server.
 func (c *Remote) CreateSpace(ctx context.Context, r SpaceRequest) (SpaceInfo, error) {
 	return call[SpaceInfo](ctx, c, "spaces/create", r)
+}
+
+// GiveSpace asks the server.
+func (c *Remote) GiveSpace(ctx context.Context, r GiveRequest) (SpaceInfo, error) {
+	return call[SpaceInfo](ctx, c, "spaces/give", r)
 }
 
 // Members asks the server.

@@ -175,7 +175,7 @@ func (l *Local) Reindex(ctx context.Context, r ReindexRequest, progress func(str
 			if err != nil {
 				return err
 			}
-			done.Space, done.Owner, done.Seconds = s.ID, s.Owner, time.Since(began).Seconds()
+			done.Space, done.Owner, done.Seconds = s.ID, s.OwnerLabel(), time.Since(began).Seconds()
 			out = append(out, done)
 		}
 		return nil

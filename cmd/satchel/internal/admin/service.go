@@ -5,6 +5,7 @@ import (
 	"io"
 	"time"
 
+	"satchel/auth/store"
 	"satchel/internal/space"
 )
 
@@ -19,6 +20,8 @@ type Service interface {
 	Users(ctx context.Context) ([]User, error)
 	// RemoveUser ends a person's keys and sandboxes at once. Their spaces stay.
 	RemoveUser(ctx context.Context, name string) error
+	// PartUser is RemoveUser, and tells which spaces nobody owns now.
+	PartUser(ctx context.Context, name string) (Parted, error)
 
 	// CreateToken makes an API key; its secret is told this once.
 	CreateToken(ctx context.Context, r TokenRequest) (Token, error)
@@ -61,6 +64,18 @@ type User struct {
 	Created time.Time    `json:"created"`
 }
 
+// Parted is what a removed person leaves.
+type Parted struct {
+	Removed string      `json:"removed"`
+	Spaces  []SpaceName `json:"spaces"`
+}
+
+// SpaceName names a space.
+type SpaceName struct {
+	ID   space.SpaceID `json:"id"`
+	Name string        `json:"name"`
+}
+
 // TokenRequest asks for an API key. An empty User is the first admin, and an empty
 // Space the person's first.
 type TokenRequest struct {
@@ -96,13 +111,18 @@ func (t TokenInfo) Ended(at time.Time) bool {
 
 // SpaceInfo is a space as it is listed.
 type SpaceInfo struct {
-	ID    space.SpaceID `json:"id"`
-	Name  string        `json:"name"`
-	Owner string        `json:"owner"`
+	ID   space.SpaceID `json:"id"`
+	Name string        `json:"name"`
+	// Owner is empty where the owner was removed; OwnerWas is their name then.
+	Owner    string `json:"owner"`
+	OwnerWas string `json:"owner_was,omitempty"`
 	// Repository is the bare repository's path on the server's machine.
 	Repository string         `json:"repository"`
 	Head       space.CommitID `json:"head"`
 }
+
+// OwnerLabel is whose the space is, for people.
+func (s SpaceInfo) OwnerLabel() string { return store.OwnerLabel(s.Owner, s.OwnerWas) }
 
 // ImportRequest says into whose space a stream goes. An empty User is the first
 // admin.

@@ -107,6 +107,7 @@ func Handler(s Service, log *slog.Logger) http.Handler {
 	handle(m, "users/add", func(ctx context.Context, in User) (any, error) { return s.AddUser(ctx, in.Name, in.Admin) })
 	handle(m, "users/list", func(ctx context.Context, _ struct{}) (any, error) { return s.Users(ctx) })
 	handle(m, "users/remove", func(ctx context.Context, name string) (any, error) { return struct{}{}, s.RemoveUser(ctx, name) })
+	handle(m, "users/part", func(ctx context.Context, name string) (any, error) { return s.PartUser(ctx, name) })
 	handle(m, "tokens/create", func(ctx context.Context, in TokenRequest) (any, error) { return s.CreateToken(ctx, in) })
 	handle(m, "tokens/list", func(ctx context.Context, user string) (any, error) { return s.Tokens(ctx, user) })
 	handle(m, "tokens/revoke", func(ctx context.Context, id space.GrantID) (any, error) { return struct{}{}, s.RevokeToken(ctx, id) })

@@ -169,6 +169,26 @@ func spaceAccountCommands() []*command {
 					})
 				}
 			}},
+		{name: "give", args: "SPACE", positional: 1, short: "make another person the owner of a space; the former owner becomes an editor",
+			long: `
+SPACE is the name of a space of the person's, or the ID of any, from: satchel
+space list. So a space gets an owner again whose owner was removed.`,
+			setup: func(fs *pflag.FlagSet) runner {
+				to := fs.String("to", "", "the new owner's `NAME`")
+				user := fs.String("user", "", "whose space it is (default: the first admin's)")
+				return func(ctx context.Context, c *call, args []string) error {
+					if *to == "" {
+						return usage("--to NAME is needed: who becomes the owner")
+					}
+					return c.admin(ctx, func(s admin.Service) error {
+						sp, err := s.GiveSpace(ctx, admin.GiveRequest{SpaceRequest: admin.SpaceRequest{User: *user, Name: args[0]}, To: *to})
+						if err != nil {
+							return err
+						}
+						return c.answer(sp, func() { c.printf("%s owns the space %s now.\n", sp.Owner, sp.Name) })
+					})
+				}
+			}},
 		{name: "members", short: "list the members of a space",
 			setup: func(fs *pflag.FlagSet) runner {
 				r := owner(fs)

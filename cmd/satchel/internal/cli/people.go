@@ -51,18 +51,35 @@ func userCommand() *command {
 					})
 				}
 			}},
-		{name: "remove", args: "NAME", positional: 1, short: "remove a person: their keys, clients, sessions and sandboxes end at once, their space stays",
+		{name: "remove", args: "NAME", positional: 1, short: "remove a person: their keys, clients, sessions and sandboxes end at once, their spaces stay, without an owner",
 			setup: func(*pflag.FlagSet) runner {
 				return func(ctx context.Context, c *call, args []string) error {
-					return c.admin(ctx, func(s admin.Service) error {
-						if err := s.RemoveUser(ctx, args[0]); err != nil {
+					cfg, err := c.existing()
+					if err != nil {
+						return err
+					}
+					return c.adminIn(ctx, cfg, func(s admin.Service) error {
+						left, err := s.PartUser(ctx, args[0])
+						if err != nil {
 							return err
 						}
-						return c.answer(map[string]string{"removed": args[0]}, func() { c.printf("Removed %s.\n", args[0]) })
+						return c.answer(left, func() { c.parted(left, cfg.DataDir) })
 					})
 				}
 			}},
 	}, userAccountCommands()...)}
+}
+
+// parted says what a removed person leaves, and how to hand it on.
+func (c *call) parted(left admin.Parted, dataDir string) {
+	c.printf("Removed %s.\n", left.Removed)
+	if len(left.Spaces) == 0 {
+		return
+	}
+	c.printf("Nobody owns these spaces now. To give one to somebody:\n")
+	for _, sp := range left.Spaces {
+		c.printf("  %s: %s space give %s --data %s --to NAME\n", sp.Name, shellQuote(c.Executable), sp.ID, shellQuote(dataDir))
+	}
 }
 
 func tokenCommand() *command {

@@ -65,7 +65,7 @@ others say that there is none. ` + "`eval`" + ` needs none, but for queries with
 | ` + "`login-link`" + ` | ` + "`{\"url\", \"user\", \"expires\"}`" + ` |
 | ` + "`user add`" + ` | ` + "`{\"id\", \"name\"}`" + ` |
 | ` + "`user list`" + ` | ` + "`[{\"id\", \"name\", \"admin\", \"created\"}]`" + ` |
-| ` + "`user remove`" + ` | ` + "`{\"removed\"}`" + ` |
+| ` + "`user remove`" + ` | ` + "`{\"removed\", \"spaces\": [{\"id\", \"name\"}]}`" + `; the spaces that nobody owns now |
 | ` + "`user promote`" + ` | ` + "`{\"admin\"}`" + ` |
 | ` + "`user demote`" + ` | ` + "`{\"member\"}`" + ` |
 | ` + "`user signout`" + ` | ` + "`{\"sessions\"}`" + ` |
@@ -82,8 +82,8 @@ others say that there is none. ` + "`eval`" + ` needs none, but for queries with
 | ` + "`grant revoke`" + ` | ` + "`{\"revoked\"}`" + ` |
 | ` + "`auth check`" + ` | ` + "`{\"url\", \"ok\", \"findings\": [{\"name\", \"status\", \"what\", \"fix\", \"clients\"}], \"clients\": [{\"name\", \"verdict\", \"reason\"}]}`" + ` |
 | ` + "`audit`" + ` | ` + "`[{\"at\", \"user\", \"via\", \"action\", \"subject\", \"detail\"}]`" + ` |
-| ` + "`space list`" + ` | ` + "`[{\"id\", \"name\", \"owner\", \"repository\", \"head\"}]`" + ` |
-| ` + "`space create`" + ` | ` + "`{\"id\", \"name\", \"owner\", \"repository\", \"head\"}`" + ` |
+| ` + "`space list`" + ` | ` + "`[{\"id\", \"name\", \"owner\", \"owner_was\", \"repository\", \"head\"}]`" + `; ` + "`owner` is empty and `owner_was`" + ` is there where the owner was removed |
+| ` + "`space create`, `space give`" + ` | ` + "`{\"id\", \"name\", \"owner\", \"repository\", \"head\"}`" + ` |
 | ` + "`space members`" + ` | ` + "`[{\"name\", \"role\", \"added\"}]`" + ` |
 | ` + "`space share`" + ` | ` + "`{\"member\"}`" + ` |
 | ` + "`space unshare`" + ` | ` + "`{\"removed\"}`" + ` |

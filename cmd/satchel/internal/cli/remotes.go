@@ -188,7 +188,7 @@ func printStatus(w io.Writer, st admin.SpaceStatus) {
 	row := func(name, format string, args ...any) {
 		fmt.Fprintf(w, "%-10s %s\n", name, fmt.Sprintf(format, args...))
 	}
-	row("space", "%s of %s, at %s", printable(st.Space.Name), printable(st.Space.Owner), st.Head.Short())
+	row("space", "%s of %s, at %s", printable(st.Space.Name), printable(st.Space.OwnerLabel()), st.Head.Short())
 	if st.Remote == nil {
 		row("remote", "none: the space is kept on this server alone")
 	} else {

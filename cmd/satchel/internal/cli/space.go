@@ -26,8 +26,8 @@ func spaceCommand() *command {
 							return err
 						}
 						return c.answer(orEmpty(spaces), func() {
-							table(c.Stdout, "NAME\tOWNER\tHEAD\tREPOSITORY", spaces, func(s admin.SpaceInfo) string {
-								return fmt.Sprintf("%s\t%s\t%s\t%s", s.Name, s.Owner, s.Head.Short(), s.Repository)
+							table(c.Stdout, "NAME\tOWNER\tID\tHEAD\tREPOSITORY", spaces, func(s admin.SpaceInfo) string {
+								return fmt.Sprintf("%s\t%s\t%s\t%s\t%s", s.Name, s.OwnerLabel(), s.ID, s.Head.Short(), s.Repository)
 							})
 						})
 					})
