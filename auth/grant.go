@@ -85,6 +85,7 @@ type External struct {
 	Client          string // the client's id at the issuer
 	Scopes          []space.Scope
 	Space           string // as Store.FindSpace takes it; empty: the person's first
+	Expires         time.Time
 }
 
 // What a token request fails with (RFC 6749 section 5.2, RFC 8707 section 2), as

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"satchel/internal/fault"
 	"satchel/internal/space"
@@ -27,6 +28,9 @@ type Principal struct {
 	Client string
 	// Scopes are in effect now: those of the grant, less what Role forbids.
 	Scopes []space.Scope
+	// Expires is when the bearer's time is over, by which what it opened must end;
+	// zero for never.
+	Expires time.Time
 }
 
 // Can tells whether the scope is in effect.

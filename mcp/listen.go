@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"net/http"
+	"time"
 
 	protocol "github.com/mark3labs/mcp-go/mcp"
 
@@ -45,6 +46,10 @@ func (s *Server) listen(w http.ResponseWriter, r *http.Request, p auth.Principal
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
+	if !p.Expires.IsZero() {
+		// No request of this client's comes that would tell that its time is over.
+		defer time.AfterFunc(p.Expires.Sub(s.o.Now()), cancel).Stop()
+	}
 	end, ok := s.limits.begin(p, true, cancel)
 	if !ok {
 		s.refuse(w, "concurrency", errorf(codeServer, "Too many listening streams.").withStatus(http.StatusTooManyRequests), retryAfter(nil))

@@ -91,6 +91,9 @@ func (s *Server) authorize(v *visit) (*oauth.Request, error) {
 		}
 		return nil, &pageError{status: show.Status, title: show.Title, text: show.Text}
 	case errors.As(err, &send):
+		if !send.Known {
+			return nil, s.offerToLeave(v, send.URL)
+		}
 		return nil, s.leave(v, send.URL, false)
 	case err != nil:
 		return nil, err

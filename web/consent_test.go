@@ -114,6 +114,7 @@ func TestKnownVendors(t *testing.T) {
 		{"https://claude.ai/oauth/mcp-oauth-client-metadata", "https://claude.ai/api/mcp/auth_callback", true},
 		{"https://claude.ai/oauth/claude-code-client-metadata", "http://localhost:4711/callback", false},
 		{"https://vscode.dev/oauth/client-metadata.json", "http://127.0.0.1:33418/", false},
+		{"https://vscode.dev/oauth/client-metadata.json", "https://vscode.dev/redirect", false}, // which hands it on to a program
 		{"client", redirect, false},
 	} {
 		a := w.as(w.ada).get(request("client_id", tt.id, "redirect_uri", tt.to))
@@ -190,7 +191,7 @@ func TestConsent(t *testing.T) {
 		{"no space", ada, request(), func(*world) url.Values { return url.Values{"decision": {"allow"}} }, 400, "", false},
 		{"Attack: another client's redirect", ada, request("redirect_uri", "https://evil.test/callback"), func(w *world) url.Values { return allow(w.space.ID) }, 400, "", false},
 		{"Attack: an unknown client", ada, request("client_id", "nobody"), func(w *world) url.Values { return allow(w.space.ID) }, 400, "", false},
-		{"Attack: no PKCE", ada, request("code_challenge", ""), func(w *world) url.Values { return allow(w.space.ID) }, 303, redirect + "?error=invalid_request", false},
+		{"Attack: no PKCE", ada, request("code_challenge", ""), func(w *world) url.Values { return allow(w.space.ID) }, 200, "", false},
 		{"Attack: the request in the form", ada, request("client_id", "nobody"), func(w *world) url.Values {
 			f := allow(w.space.ID)
 			f.Set("client_id", "client")
@@ -230,7 +231,15 @@ func TestConsentSignedOut(t *testing.T) {
 	w := newWorld(t)
 	want(t, "POST", w.browser().send(request(), allow(w.space.ID)), http.StatusUnauthorized)
 	want(t, "GET of an unknown client", w.browser().get(request("client_id", "nobody")), http.StatusBadRequest)
-	want(t, "GET of a bad request", w.browser().get(request("response_type", "token")), http.StatusSeeOther)
+	// Attack: whoever registers a client has an open redirector (RFC 9700 section
+	// 4.11.2).
+	a := w.browser().get(request("response_type", "token"))
+	want(t, "GET of a bad request", a, http.StatusOK)
+	if strings.Contains(a.body, "http-equiv") || !strings.Contains(a.body, `href="`+redirect+`?error=unsupported_response_type`) {
+		t.Errorf("the page of a bad request: %s", a.body)
+	}
+	claude := request("response_type", "token", "client_id", "https://claude.ai/oauth/mcp-oauth-client-metadata", "redirect_uri", "https://claude.ai/api/mcp/auth_callback")
+	want(t, "a bad request of a known vendor", w.browser().get(claude), http.StatusSeeOther)
 }
 
 // A program's own scheme gets a page with a link, and so does what a policy for

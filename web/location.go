@@ -64,6 +64,18 @@ func (s *Server) leave(v *visit, location string, asked bool) error {
 	})
 }
 
+// offerToLeave is a page with a link to another site or program, to which nobody
+// said that they want to go.
+func (s *Server) offerToLeave(v *visit, location string) error {
+	u, err := url.Parse(location)
+	if err != nil || !mayLeaveFor(u) {
+		return &pageError{status: http.StatusBadRequest, title: "There is no way back", text: "The address that the program gave cannot be opened."}
+	}
+	return s.page(v, http.StatusOK, "leave", page{
+		Title: "Going back", Body: leaving{URL: template.URL(location), Host: hostOf(u), App: u.Scheme != "https" && u.Scheme != "http"}, //nolint:gosec // mayLeaveFor checked it
+	})
+}
+
 // leaving is the page that leads to another site or program.
 type leaving struct {
 	URL  template.URL

@@ -49,6 +49,10 @@ type RedirectError struct {
 	URL string
 	// Code is the error of RFC 6749 section 4.1.2.1, for logs.
 	Code, Description string
+	// Known is Request.Known. Where any other client is, nobody has said that they
+	// want to go there: sent by itself, the server would be an open redirector for
+	// whoever registers (RFC 9700 section 4.11.2).
+	Known bool
 }
 
 // Error returns the error without the URL, which has the client's state.
@@ -111,7 +115,7 @@ func (s *Server) Authorize(ctx context.Context, q url.Values) (*Request, error) 
 	}
 	r := &Request{
 		Client: client, RedirectURI: redirect, State: q.Get("state"), Resource: s.o.Resource,
-		Challenge: q.Get("code_challenge"), Known: known && u.scheme == "https", Loopback: u.scheme == "http",
+		Challenge: q.Get("code_challenge"), Known: known && vouched(u), Loopback: u.scheme == "http",
 	}
 	switch u.scheme {
 	case "https", "http":
@@ -124,9 +128,16 @@ func (s *Server) Authorize(ctx context.Context, q url.Values) (*Request, error) 
 		r.App, r.RedirectHost = true, u.scheme+":"
 	}
 	if code, description := s.check(r, q); code != "" {
-		return nil, &RedirectError{URL: s.errorURL(r, code, description), Code: code, Description: description}
+		return nil, &RedirectError{URL: s.errorURL(r, code, description), Code: code, Description: description, Known: r.Known}
 	}
 	return r, nil
+}
+
+// vouched tells whether the vendor of a pinned document is who gets the answer: not
+// on loopback, which any program of the person's may listen on, and not where the
+// vendor's own page hands it on to a program, as VS Code's does.
+func vouched(u parsedURL) bool {
+	return u.scheme == "https" && !strings.EqualFold(u.host, "vscode.dev") && !strings.EqualFold(u.host, "insiders.vscode.dev")
 }
 
 // check is of a request whose redirect is good. It fills in the rest of r, and

@@ -109,6 +109,12 @@ func (c claims) lifetime(now time.Time, skew time.Duration) string {
 	return ""
 }
 
+// expires is when lifetime will say that the token has expired.
+func (c claims) expires(skew time.Duration) time.Time {
+	exp, _ := seconds(c["exp"])
+	return exp.Add(skew)
+}
+
 // seconds reads a NumericDate. Years that no token is meant for, which overflow
 // elsewhere, are none.
 func seconds(v any) (time.Time, bool) {

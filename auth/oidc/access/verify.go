@@ -202,7 +202,7 @@ func (v *Verifier) judge(t token, c claims) (auth.External, auth.Claimant, error
 	sp, _ := c.lookup(v.o.SpaceClaim)
 	name, _ := text(sp, maxName)
 	return auth.External{Issuer: who.Issuer, Subject: who.Subject, Email: who.Email, Name: who.Name,
-		Client: client, Scopes: scopes, Space: name}, who, nil
+		Client: client, Scopes: scopes, Space: name, Expires: c.expires(v.o.ClockSkew)}, who, nil
 }
 
 // notAccess says why a token is no access token that its bearer may use; empty

@@ -16,12 +16,17 @@ func TestVerify(t *testing.T) {
 	for _, k := range []signer{ec(), rsaKey(), edKey()} {
 		t.Run(k.alg, func(t *testing.T) {
 			v := newIssuer(k).verifier(t)
-			got, who, err := v.Verify(t.Context(), k.token(good(time.Now(), obj{"preferred_username": "ada"})))
+			exp := time.Now().Add(time.Hour).Truncate(time.Second)
+			got, who, err := v.Verify(t.Context(), k.token(good(time.Now(), obj{"preferred_username": "ada", "exp": exp.Unix()})))
 			if err != nil {
 				t.Fatal(err)
 			}
 			want := auth.External{Issuer: issuerURL, Subject: "person-1", Email: "ada@example.com", Name: "Ada Lovelace",
-				Client: "client-1", Scopes: []space.Scope{space.ScopeRead, space.ScopeWrite}}
+				Client: "client-1", Scopes: []space.Scope{space.ScopeRead, space.ScopeWrite}, Expires: exp.Add(time.Minute)} // with the clock's skew
+			if !got.Expires.Equal(want.Expires) {
+				t.Errorf("good until %s, want %s", got.Expires, want.Expires)
+			}
+			got.Expires = want.Expires
 			if !reflect.DeepEqual(got, want) {
 				t.Errorf("got  %+v\nwant %+v", got, want)
 			}

@@ -297,6 +297,13 @@ func TestRightsThatAreTakenEndWhatIsOpen(t *testing.T) {
 			within(t, "the stream", open)
 		})
 	}
+	t.Run("time that is over", func(t *testing.T) {
+		_, key, err := r.Accounts.CreateKey(ctx, by, store.NewKey{User: shared.ID, Space: team.ID, Scopes: []space.Scope{space.ScopeRead}, Expires: time.Now().Add(2 * time.Second)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		within(t, "the stream", r.listening(key.Reveal()))
+	})
 	t.Run("made a reader", func(t *testing.T) {
 		if _, err := r.Admin.AddUser(ctx, "once-editor", false); err != nil {
 			t.Fatal(err)

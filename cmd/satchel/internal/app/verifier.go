@@ -33,11 +33,12 @@ func (v verifier) Verify(ctx context.Context, bearer string) (auth.Principal, er
 		return auth.Principal{}, err
 	}
 	p, err := v.accounts.External(ctx, who)
-	if fault.CodeOf(err) != fault.NotFound {
-		return p, err
+	if fault.CodeOf(err) == fault.NotFound {
+		if _, err := v.people.Admit(ctx, claimant, "", ""); err != nil {
+			return auth.Principal{}, err
+		}
+		p, err = v.accounts.External(ctx, who)
 	}
-	if _, err := v.people.Admit(ctx, claimant, "", ""); err != nil {
-		return auth.Principal{}, err
-	}
-	return v.accounts.External(ctx, who)
+	p.Expires = who.Expires
+	return p, err
 }
