@@ -11,7 +11,7 @@ import (
 
 // maxReturn bounds an address to return to; the longest are authorization
 // requests.
-const maxReturn = 8 << 10
+const maxReturn = 32 << 10
 
 // localPath returns the path to which somebody may be sent back: one of this
 // server, with its query, else "/". Browsers read `//host` and `/\host` as

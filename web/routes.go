@@ -3,7 +3,10 @@ package web
 import (
 	"errors"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"satchel/internal/fault"
 )
@@ -96,8 +99,18 @@ func (s *Server) visit(v *visit, limit string, need who, h handler) error {
 	if ok, err := s.atIssuer(v); !ok {
 		return err
 	}
-	if wait, ok := s.o.Limit(v.r, limit); !ok {
-		return tooMany(wait)
+	// Who is signed in has signed in at a rate that is limited; a page that is open
+	// in their browser elsewhere, or a neighbour, must not keep them out.
+	if err := s.findSession(v); err != nil {
+		return err
+	}
+	if !v.in || limit != LimitPage {
+		if wait, ok := s.o.Limit(v.r, limit); !ok {
+			return tooMany(wait)
+		}
+	}
+	if !textual(v.r.URL.Path) {
+		return errNoPage
 	}
 	unsafe := v.r.Method != http.MethodGet && v.r.Method != http.MethodHead
 	if unsafe {
@@ -109,10 +122,12 @@ func (s *Server) visit(v *visit, limit string, need who, h handler) error {
 			if err := v.r.ParseForm(); err != nil {
 				return badForm(err)
 			}
+			for _, values := range v.r.PostForm {
+				if slices.ContainsFunc(values, func(s string) bool { return !textual(s) }) {
+					return badForm(errNoText)
+				}
+			}
 		}
-	}
-	if err := s.findSession(v); err != nil {
-		return err
 	}
 	if need != anyone && !v.in {
 		if unsafe {
@@ -130,6 +145,11 @@ func (s *Server) visit(v *visit, limit string, need who, h handler) error {
 	}
 	return h(v)
 }
+
+var errNoText = errors.New("bytes that are no text")
+
+// textual tells whether a database takes the bytes for text.
+func textual(s string) bool { return utf8.ValidString(s) && !strings.Contains(s, "\x00") }
 
 func tooMany(wait time.Duration) error {
 	return &fault.Error{Code: fault.Limited, Public: "There were too many requests from your network. Wait a moment and try again.", RetryAfter: max(wait, time.Second)}
