@@ -20,13 +20,16 @@ type accountPage struct {
 	Passkeys   []passkeyRow
 	AddPasskey bool
 	Identities []store.Identity
-	Links      []inviteWay // providers to link
-	Sessions   []store.Session
-	Here       string // the id of this browser's session
-	Others     int    // sessions but this one
-	Clients    []store.GrantInfo
-	Keys       []store.GrantInfo
-	Spaces     []store.Membership
+	// ByMail: links are mailed to the person; NoAddress: they could be, were the
+	// address known.
+	ByMail, NoAddress bool
+	Links             []inviteWay // providers to link
+	Sessions          []store.Session
+	Here              string // the id of this browser's session
+	Others            int    // sessions but this one
+	Clients           []store.GrantInfo
+	Keys              []store.GrantInfo
+	Spaces            []store.Membership
 	// More are those that the lists leave out.
 	MoreClients, MoreKeys, MoreSessions int
 	Lifetimes                           []int // days, for a key
@@ -48,6 +51,7 @@ func (s *Server) showAccount(v *visit) error { return s.account(v, http.StatusOK
 func (s *Server) account(v *visit, status int, problem, field string) error {
 	ctx, a := v.r.Context(), s.o.Accounts
 	body := accountPage{User: v.user, AddPasskey: s.o.Passkeys != nil, Here: v.session.ID, Lifetimes: keyDays(), NewName: deviceOf(v.session.Agent)}
+	body.ByMail, body.NoAddress = s.o.Mail != nil && v.user.Email != "", s.o.Mail != nil && v.user.Email == ""
 	keys, err := a.Passkeys(ctx, v.user.ID)
 	if err != nil {
 		return err

@@ -70,8 +70,9 @@ func (s *Server) static(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", time.Time{}, strings.NewReader(string(a.body)))
 }
 
-// loadTemplates parses each page together with the layout.
-func loadTemplates(assets map[string]asset) (map[string]*template.Template, error) {
+// loadTemplates parses each page together with the layout. labels are what the
+// providers are called, by their names.
+func loadTemplates(assets map[string]asset, labels map[string]string) (map[string]*template.Template, error) {
 	base, err := template.New("layout").Funcs(template.FuncMap{
 		"asset":  func(name string) string { return assets[name].url },
 		"when":   when,
@@ -79,7 +80,8 @@ func loadTemplates(assets map[string]asset) (map[string]*template.Template, erro
 		"attime": machineTime,
 		"span":   span,
 		"device": deviceOf,
-		"method": method,
+		"method": func(m string) string { return method(m, labels) },
+		"nobody": nobody,
 		"short":  func(s string) string { return shorten(s, 80) },
 	}).ParseFS(files, "templates/layout.html")
 	if err != nil {
@@ -124,7 +126,10 @@ func day(t time.Time) string {
 }
 
 // method is what a way to sign in is called on pages.
-func method(m string) string {
+func method(m string, labels map[string]string) string {
+	if l := labels[m]; l != "" {
+		return l
+	}
 	switch m {
 	case "link":
 		return "one-time link"
@@ -134,6 +139,15 @@ func method(m string) string {
 		return "single sign-on"
 	}
 	return m
+}
+
+// nobody is what the owner of a space is called on pages; a space whose owner
+// was removed has none.
+func nobody(owner string) string {
+	if owner == "" {
+		return "nobody"
+	}
+	return owner
 }
 
 func machineTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -2,6 +2,7 @@ package web
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"satchel/auth"
@@ -20,6 +21,8 @@ type invitePage struct {
 	Return    string // the page itself, for who signs in first
 	Name      string // wished
 	Providers []inviteWay
+	// Own: it is the visitor's own, for somebody else.
+	Own bool
 }
 
 type inviteWay struct{ Label, Action string }
@@ -40,10 +43,32 @@ func (s *Server) askInvite(v *visit, status int, name, problem string) error {
 		By: in.ByName, Note: in.Note, Space: in.SpaceName, Role: in.Role, Admin: in.Admin,
 		Action: path, Return: path, Name: name,
 	}
+	if body.Own, err = s.ownInvitation(v, in); err != nil {
+		return err
+	}
 	for _, p := range s.providers() {
 		body.Providers = append(body.Providers, inviteWay{p.Label(), path + "/with/" + p.name})
 	}
-	return s.page(v, status, "invite", page{Title: "You are invited", Body: body, Problem: problem, Field: "name"})
+	title := "You are invited"
+	if body.Own {
+		title = "Your invitation"
+	}
+	return s.page(v, status, "invite", page{Title: title, Body: body, Problem: problem, Field: "name"})
+}
+
+// ownInvitation tells whether the visitor made the invitation, or owns the space
+// that it is to: accepting it would give them nothing, and use it up.
+func (s *Server) ownInvitation(v *visit, in store.Invitation) (bool, error) {
+	switch {
+	case !v.in:
+		return false, nil
+	case in.By == v.user.ID:
+		return true, nil
+	case in.Space == "":
+		return false, nil
+	}
+	all, err := s.o.Accounts.SpacesOf(v.r.Context(), v.user.ID)
+	return slices.ContainsFunc(all, func(m store.Membership) bool { return m.ID == in.Space && m.Role == space.Owner }), err
 }
 
 // useInvite is POST /invite/{token}: a signed-in person joins as themselves,
@@ -52,7 +77,16 @@ func (s *Server) askInvite(v *visit, status int, name, problem string) error {
 func (s *Server) useInvite(v *visit) error {
 	token := v.r.PathValue("token")
 	if v.in {
-		in, err := s.o.Accounts.AcceptInvitation(v.r.Context(), v.by(), token, v.user.ID)
+		in, err := s.o.Accounts.PeekInvitation(v.r.Context(), token)
+		if err != nil {
+			return deadInvitation(err)
+		}
+		if own, err := s.ownInvitation(v, in); err != nil {
+			return err
+		} else if own {
+			return s.askInvite(v, http.StatusConflict, "", "")
+		}
+		in, err = s.o.Accounts.AcceptInvitation(v.r.Context(), v.by(), token, v.user.ID)
 		if err != nil {
 			return deadInvitation(err)
 		}

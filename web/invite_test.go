@@ -94,6 +94,30 @@ func TestSignedInPersonJoins(t *testing.T) {
 	}
 }
 
+// Who invites is not offered to accept it themselves, which would use it up.
+func TestOwnInvitation(t *testing.T) {
+	w := newWorld(t)
+	secret, _, err := w.CreateInvitation(t.Context(), cli, store.NewInvitation{By: w.ada.ID, Note: "for Grace", Lifetime: time.Hour})
+	must(t, err)
+	fromCommand, _, err := w.CreateInvitation(t.Context(), cli, store.NewInvitation{Space: w.space.ID, Role: space.Reader, Lifetime: time.Hour})
+	must(t, err)
+	for name, path := range map[string]string{
+		"to her space": w.invitation(space.Editor), "to the server": "/invite/" + secret.Reveal(), "to her space, of a command": "/invite/" + fromCommand.Reveal(),
+	} {
+		b := w.as(w.ada)
+		a := b.get(path)
+		want(t, name, a, http.StatusOK)
+		checkPage(t, name, a)
+		if !strings.Contains(a.body, "This is your own invitation; send its link to whom you invite.") || strings.Contains(a.body, "Accept as") {
+			t.Errorf("%s: the page: %s", name, a.body)
+		}
+		want(t, name+", sent all the same", b.send(path, nil), http.StatusConflict)
+		if a := w.as(w.eve).get(path); !strings.Contains(a.body, "Accept as eve") {
+			t.Errorf("%s: it is used up", name)
+		}
+	}
+}
+
 func TestJoinWithProvider(t *testing.T) {
 	w := withGitHub(t)
 	path := w.invitation(space.Editor)

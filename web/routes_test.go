@@ -380,11 +380,17 @@ func TestOtherNames(t *testing.T) {
 		t.Errorf("it leads to %s", a.location())
 	}
 	a = w.browser().get(strings.TrimPrefix(a.location(), issuer))
-	want(t, "there", a, http.StatusOK)
-	a = w.browser().get("/account?from-another-name")
-	if a.location() != issuer+"/signin?return=%2Faccount" {
-		t.Errorf("the mark is kept: %s", a.location())
+	// The mark goes from the address bar.
+	for from, to := range map[string]string{
+		"/signin?return=%2Faccount&from-another-name": "/signin?return=%2Faccount", "/account?from-another-name": "/account",
+		request() + "&from-another-name": request(), "/?from-another-name": "/",
+	} {
+		a = w.browser().get(from)
+		if a.StatusCode != http.StatusSeeOther || a.location() != issuer+to {
+			t.Errorf("%s leads to %d %s", from, a.StatusCode, a.location())
+		}
 	}
+	want(t, "a form", w.browser().send("/signout?from-another-name", nil), http.StatusSeeOther)
 	// A proxy that hides the name would send browsers round for ever.
 	want(t, "GET again by the other name", w.browser().get("/signin?from-another-name", host("127.0.0.1:8080")), http.StatusMisdirectedRequest)
 	want(t, "POST", w.browser().send(w.link(w.ada), nil, host("127.0.0.1:8080")), http.StatusMisdirectedRequest)

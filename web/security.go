@@ -83,7 +83,11 @@ func (s *Server) atIssuer(v *visit) (ok bool, err error) {
 	raw, marked := strings.CutSuffix(r.URL.RawQuery, otherName)
 	if strings.EqualFold(r.Host, s.issuer.Host) || strings.EqualFold(r.Host, s.issuer.Host+defaultPort(s.issuer.Scheme)) {
 		r.URL.RawQuery = strings.TrimSuffix(raw, "&")
-		return true, nil
+		if !marked || r.Method != http.MethodGet && r.Method != http.MethodHead {
+			return true, nil
+		}
+		// The mark did its work, and nobody need see it.
+		return false, s.see(v, localPath(r.URL.RequestURI()))
 	}
 	for _, h := range [...]string{"X-Forwarded-For", "X-Forwarded-Host", "Forwarded"} {
 		if r.Header.Get(h) != "" {

@@ -81,7 +81,11 @@ func New(o Options) (*Server, error) {
 	if s.assets, err = loadAssets(); err != nil {
 		return nil, err
 	}
-	if s.templates, err = loadTemplates(s.assets); err != nil {
+	labels := map[string]string{}
+	for _, p := range s.providers() {
+		labels[p.name] = p.Label()
+	}
+	if s.templates, err = loadTemplates(s.assets, labels); err != nil {
 		return nil, err
 	}
 	s.mux = s.routes()
