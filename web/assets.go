@@ -81,7 +81,6 @@ func loadTemplates(assets map[string]asset, labels map[string]string) (map[strin
 		"span":   span,
 		"device": deviceOf,
 		"method": func(m string) string { return method(m, labels) },
-		"nobody": nobody,
 		"short":  func(s string) string { return shorten(s, 80) },
 	}).ParseFS(files, "templates/layout.html")
 	if err != nil {
@@ -139,15 +138,6 @@ func method(m string, labels map[string]string) string {
 		return "single sign-on"
 	}
 	return m
-}
-
-// nobody is what the owner of a space is called on pages; a space whose owner
-// was removed has none.
-func nobody(owner string) string {
-	if owner == "" {
-		return "nobody"
-	}
-	return owner
 }
 
 func machineTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -138,7 +138,7 @@ func choices(spaces []store.Membership, chosen space.SpaceID) []spaceChoice {
 	}
 	out := make([]spaceChoice, len(spaces))
 	for i, m := range spaces {
-		out[i] = spaceChoice{ID: string(m.ID), Name: m.Name, Owner: m.OwnerName, Role: m.Role, Chosen: m.ID == chosen}
+		out[i] = spaceChoice{ID: string(m.ID), Name: m.Name, Owner: m.OwnerLabel(), Role: m.Role, Chosen: m.ID == chosen}
 	}
 	return out
 }

@@ -127,6 +127,10 @@ func (s *Server) sendLinkTo(ctx context.Context, l letter) error {
 		return err
 	}
 	secret, err := s.o.Accounts.CreateLink(ctx, store.Actor{User: u.ID, Via: "mail"}, u.ID, "mail", s.o.LinkLifetime)
+	if fault.CodeOf(err) == fault.Limited {
+		s.log.WarnContext(ctx, "a person has as many mailed links as may be open, and is sent no other", slog.String("user", u.Name))
+		return nil
+	}
 	if err != nil {
 		return err
 	}
