@@ -66,9 +66,10 @@ func (s *Store) newClient(c auth.Client, kind auth.ClientKind) (clientRow, error
 	}, nil
 }
 
-// RegisterClient keeps a client that registered itself. The error is a
-// fault.Limited where as many as are allowed are there, and nothing of them is
-// over.
+// RegisterClient keeps a client that registered itself. Where as many as are allowed
+// are there, the oldest gives way with which nobody did anything for a while: else
+// whoever registers many would keep all others out until they are swept. The error
+// is a fault.Limited where there is none such.
 func (s *Store) RegisterClient(ctx context.Context, c auth.Client) error {
 	row, err := s.newClient(c, auth.ClientRegistered)
 	if err != nil {
@@ -81,6 +82,9 @@ func (s *Store) RegisterClient(ctx context.Context, c auth.Client) error {
 			if _, err = s.sweepClients(tx, s.now(), sweepBatch); err == nil {
 				full, err = s.clientsFull(tx, 0)
 			}
+			if err == nil && full {
+				full, err = s.crowdedOut(tx)
+			}
 		}
 		if err != nil {
 			return err
@@ -92,6 +96,21 @@ func (s *Store) RegisterClient(ctx context.Context, c auth.Client) error {
 		}
 		return s.addClient(tx, Actor{Via: "registration"}, "client.register", row)
 	})
+}
+
+// undisturbed is how long a client that registered keeps its place without anything
+// else: a person may be reading the page of consent.
+const undisturbed = 15 * time.Minute
+
+// crowdedOut makes room for one more client, and tells whether there is none.
+func (s *Store) crowdedOut(tx *gorm.DB) (full bool, err error) {
+	done := tx.Exec(`DELETE FROM auth_clients WHERE id = (SELECT c.id FROM auth_clients c
+		WHERE c.kind = ? AND c.last_used = 0 AND c.created < ? AND NOT EXISTS (SELECT 1 FROM auth_codes k WHERE k.client_id = c.id)
+		ORDER BY c.created, c.id LIMIT 1)`, string(auth.ClientRegistered), s.now().Add(-undisturbed).UnixMilli())
+	if done.Error != nil {
+		return false, fmt.Errorf("make room for a client: %w", done.Error)
+	}
+	return done.RowsAffected == 0, nil
 }
 
 // clientCount remembers how many clients registered themselves, since counting

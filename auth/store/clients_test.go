@@ -89,6 +89,25 @@ func TestRegistrationIsBounded(t *testing.T) {
 		if err := s.CreateClient(t.Context(), cli, auth.Client{ID: "preset"}); err != nil {
 			t.Errorf("an admin's client: %v", err)
 		}
+		// ATTACK: all places are taken by registrations of which nothing came. After
+		// a quarter of an hour the oldest gives way, and never one that is in use.
+		ann, annSpace := w.user("ann", true)
+		used := consent(ann, annSpace)
+		used.Client = "c0"
+		if _, err := s.CreateCode(t.Context(), used); err != nil {
+			t.Fatal(err)
+		}
+		w.pass(15*time.Minute + time.Second)
+		if err := register("late"); err != nil {
+			t.Errorf("a quarter of an hour later: %v", err)
+		}
+		_, err = s.Client(t.Context(), "c1")
+		wantCode(t, "the oldest that nobody used", err, fault.NotFound)
+		for _, id := range []string{"c0", "c2", "late"} {
+			if _, err := s.Client(t.Context(), id); err != nil {
+				t.Errorf("%s: %v", id, err)
+			}
+		}
 		// Those that nobody used make room, without waiting for the sweep.
 		w.pass(store.DefaultUnusedClient)
 		if err := register("c5"); err != nil {

@@ -14,9 +14,10 @@ import (
 	"satchel/internal/space"
 )
 
-// maxLinks bounds the links of one user that are open: whoever knows an address
-// may ask for mails to it. A new one ends the oldest.
-const maxLinks = 10
+// maxMailed bounds the mailed links of one user that are open: whoever knows an
+// address may ask for mails to it. They must neither flood the person nor end the
+// link that the person waits for.
+const maxMailed = 5
 
 type linkRow struct {
 	Hash                   []byte `gorm:"primaryKey"`
@@ -28,8 +29,9 @@ func (linkRow) TableName() string { return "auth_links" }
 
 // CreateLink makes a one-time link with which a user signs in. method is "link"
 // for one that a person hands over, of which a new one ends the older ones of the
-// user, or "mail". The error is a fault.NotFound for no such user and a
-// fault.Forbidden for a suspended one.
+// user, or "mail". The error is a fault.NotFound for no such user, a
+// fault.Forbidden for a suspended one, and a fault.Limited where five mailed ones
+// are open.
 func (s *Store) CreateLink(ctx context.Context, by Actor, user space.UserID, method string, lifetime time.Duration) (auth.Secret, error) {
 	if method != "link" && method != "mail" || lifetime <= 0 {
 		return auth.Secret{}, fmt.Errorf("a link of method %q for %v", method, lifetime)
@@ -41,15 +43,8 @@ func (s *Store) CreateLink(ctx context.Context, by Actor, user space.UserID, met
 		if _, err := s.lockActive(tx, user); err != nil {
 			return err
 		}
-		keep := maxLinks - 1
-		if method == "link" {
-			keep = 0
-		}
-		err := tx.Exec(`DELETE FROM auth_links WHERE user_id = ? AND method = ? AND used = 0 AND hash NOT IN
-			(SELECT hash FROM auth_links WHERE user_id = ? AND method = ? AND used = 0 ORDER BY created DESC, hash LIMIT ?)`,
-			row.UserID, method, row.UserID, method, keep).Error
-		if err != nil {
-			return fmt.Errorf("end older links: %w", err)
+		if err := roomForLink(tx, row, now); err != nil {
+			return err
 		}
 		if err := tx.Create(&row).Error; err != nil {
 			return fmt.Errorf("create link: %w", err)
@@ -60,6 +55,23 @@ func (s *Store) CreateLink(ctx context.Context, by Actor, user space.UserID, met
 		return auth.Secret{}, err
 	}
 	return secret, nil
+}
+
+// roomForLink ends older links that are handed over, and counts mailed ones.
+func roomForLink(tx *gorm.DB, row linkRow, now time.Time) error {
+	if row.Method == "link" {
+		err := tx.Exec("DELETE FROM auth_links WHERE user_id = ? AND method = ? AND used = 0", row.UserID, row.Method).Error
+		return wrap("end older links", err)
+	}
+	var open int64
+	err := tx.Model(&linkRow{}).Where("user_id = ? AND method = ? AND used = 0 AND expires > ?", row.UserID, row.Method, now.UnixMilli()).Count(&open).Error
+	if err != nil {
+		return fmt.Errorf("count links: %w", err)
+	}
+	if open >= maxMailed {
+		return fault.New(fault.Limited, "%d mailed links are open; use one of them.", open)
+	}
+	return nil
 }
 
 // PeekLink tells whose a link is without using it, since programs that check
