@@ -80,18 +80,23 @@ func (s *Store) UserByEmail(ctx context.Context, email string) (User, error) {
 }
 
 // LinkIdentity lets i.User sign in as the subject, too. Linking again changes the
-// label and the address. The error is a fault.Conflict where it is somebody
+// label and the address. A user without an address gets that of the identity, which
+// the issuer verified, unless somebody else has it. The error is a fault.Conflict where it is somebody
 // else's, and a fault.Limited over 50 of one user.
 func (s *Store) LinkIdentity(ctx context.Context, by Actor, i Identity) error {
 	if err := i.check(); err != nil {
 		return err
 	}
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {
-		if _, err := s.lockActive(tx, i.User); err != nil {
+		if err := s.lockUsers(tx); err != nil {
+			return err
+		}
+		u, err := s.lockActive(tx, i.User)
+		if err != nil {
 			return err
 		}
 		var n int64
-		err := tx.Model(&identityRow{}).Where("user_id = ? AND NOT (issuer = ? AND subject = ?)", string(i.User), i.Issuer, i.Subject).Count(&n).Error
+		err = tx.Model(&identityRow{}).Where("user_id = ? AND NOT (issuer = ? AND subject = ?)", string(i.User), i.Issuer, i.Subject).Count(&n).Error
 		if err != nil {
 			return fmt.Errorf("count identities: %w", err)
 		}
@@ -99,7 +104,10 @@ func (s *Store) LinkIdentity(ctx context.Context, by Actor, i Identity) error {
 			return fault.New(fault.Limited, "There are %d sign-ins already; remove one first.", n)
 		}
 		added, err := linkIdentity(tx, i.row(string(i.User), s.now().UnixMilli()))
-		if err != nil || !added {
+		if err != nil {
+			return err
+		}
+		if err := s.fillEmail(tx, by, &u, i.Email); err != nil || !added {
 			return err
 		}
 		return s.record(tx, by, "identity.link", string(i.User), map[string]any{"issuer": i.Issuer, "subject": i.Subject})

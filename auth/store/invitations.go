@@ -25,6 +25,7 @@ type Invitation struct {
 	By          space.UserID
 	ByName      string
 	Note, Email string // what the inviter wrote; Email does not bind it
+	vouched     bool   // Email is of somebody who may say whose it is
 	Admin       bool   // who accepts becomes an admin
 	// Space is empty for an invitation to the server alone.
 	Space     space.SpaceID
@@ -39,12 +40,15 @@ type Invitation struct {
 // NewInvitation is what CreateInvitation makes.
 type NewInvitation struct {
 	// By is who invites; empty where a command does, which may do everything.
-	By          space.UserID
-	Note, Email string
-	Admin       bool
-	Space       space.SpaceID // empty: to the server alone
-	Role        space.Role    // Editor or Reader; empty with an empty Space
-	Lifetime    time.Duration
+	By   space.UserID
+	Note string
+	// Email becomes the address of whoever becomes a user by the invitation and has
+	// none. Only an admin's does: whoever reads the mail can sign in as the user.
+	Email    string
+	Admin    bool
+	Space    space.SpaceID // empty: to the server alone
+	Role     space.Role    // Editor or Reader; empty with an empty Space
+	Lifetime time.Duration
 }
 
 type invitationRow struct {
@@ -71,7 +75,8 @@ func (r namedInvitation) invitation() Invitation {
 	i := r.Row
 	return Invitation{
 		ID: i.ID, By: space.UserID(i.ByUser), ByName: r.ByName, Note: i.Note, Email: i.Email, Admin: i.Admin,
-		Space: space.SpaceID(i.SpaceID), SpaceName: r.SpaceName, Role: space.Role(i.Role), Created: database.Time(i.Created),
+		vouched: i.ByUser == "" || r.ByAdmin,
+		Space:   space.SpaceID(i.SpaceID), SpaceName: r.SpaceName, Role: space.Role(i.Role), Created: database.Time(i.Created),
 		Expires: database.Time(i.Expires), Used: database.Time(i.Used), UsedBy: space.UserID(i.UsedBy),
 	}
 }
@@ -98,10 +103,12 @@ LEFT JOIN auth_spaces s ON s.id = i.space_id `
 // fault.NotFound for a space that they do not own, and a fault.Invalid for a role
 // that cannot be given.
 func (s *Store) CreateInvitation(ctx context.Context, by Actor, n NewInvitation) (auth.Secret, Invitation, error) {
-	for _, err := range []error{checkLabel("note", n.Note), checkLabel("email address", n.Email)} {
-		if err != nil {
-			return auth.Secret{}, Invitation{}, err
-		}
+	err := checkLabel("note", n.Note)
+	if err == nil && n.Email != "" {
+		err = CheckEmail(n.Email)
+	}
+	if err != nil {
+		return auth.Secret{}, Invitation{}, err
 	}
 	if n.Space == "" && n.Role != "" || n.Space != "" && n.Role != space.Editor && n.Role != space.Reader {
 		return auth.Secret{}, Invitation{}, fault.New(fault.Invalid, "A member can be made an editor or a reader, not %q.", short(string(n.Role)))
@@ -119,7 +126,7 @@ func (s *Store) CreateInvitation(ctx context.Context, by Actor, n NewInvitation)
 		Role: string(n.Role), Created: database.Millis(now), Expires: database.Millis(now.Add(n.Lifetime)),
 	}
 	var made namedInvitation
-	err := s.db.Transact(ctx, func(tx *gorm.DB) error {
+	err = s.db.Transact(ctx, func(tx *gorm.DB) error {
 		if err := s.checkInviter(tx, n); err != nil {
 			return err
 		}

@@ -28,7 +28,8 @@ type NewUser struct {
 	// "first run" with First.
 	Admitted string
 	// Invitation is the secret of an invitation that the user accepts in the same
-	// transaction, so that one invitation makes one user; see AcceptInvitation.
+	// transaction, so that one invitation makes one user; see AcceptInvitation. The
+	// invitation's address is theirs where Email is empty; see NewInvitation.Email.
 	Invitation string
 	// Space is the id of their first space, and SpaceName its name; empty for a
 	// fresh id, and for the user's name. The git store makes the space itself,
@@ -111,8 +112,14 @@ func (s *Store) CreateUser(ctx context.Context, by Actor, n NewUser) (User, Spac
 			return err
 		}
 		i, err := s.accept(tx, by, n.Invitation, u)
+		if err != nil {
+			return err
+		}
 		u.Admin = u.Admin || i.Admin
-		return err
+		if !i.vouched {
+			return nil
+		}
+		return s.fillEmail(tx, by, &u, i.Email)
 	})
 	if err != nil {
 		return User{}, Space{}, err

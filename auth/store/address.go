@@ -1,0 +1,90 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"net/mail"
+	"strings"
+
+	"gorm.io/gorm"
+
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// maxEmail is how long an address may be, in bytes; checkLabel allows no more.
+const maxEmail = 200
+
+// CheckEmail tells whether s is one address of ASCII characters and nothing else,
+// such as ada@example.com; mail.ParseAddress takes names and comments, too. The
+// error is a fault.Invalid.
+func CheckEmail(s string) error {
+	a, err := mail.ParseAddress(s)
+	outside := func(r rune) bool { return r <= ' ' || r >= 0x7f }
+	if err != nil || a.Address != s || len(s) > maxEmail || strings.ContainsFunc(s, outside) {
+		return fault.New(fault.Invalid, "%q is no address; write it like ada@example.com.", short(s))
+	}
+	return nil
+}
+
+// SetEmail changes the address at which a user gets sign-in links; empty removes
+// it. The error is a fault.Invalid as of CheckEmail, a fault.NotFound, and a
+// fault.Conflict where somebody else has the address: with two of them neither could
+// sign in by it. The caller vouches that the address is the user's.
+func (s *Store) SetEmail(ctx context.Context, by Actor, user space.UserID, email string) error {
+	if email != "" {
+		if err := CheckEmail(email); err != nil {
+			return err
+		}
+	}
+	return s.db.Transact(ctx, func(tx *gorm.DB) error {
+		if err := s.lockUsers(tx); err != nil {
+			return err
+		}
+		u, err := lockUser(tx, s.db.Kind(), user)
+		if err != nil || u.Email == email {
+			return err
+		}
+		taken, err := addressTaken(tx, u.ID, email)
+		if err != nil {
+			return err
+		}
+		if taken {
+			return fault.New(fault.Conflict, "Somebody else has the address %s.", email)
+		}
+		return s.setEmail(tx, by, u, email)
+	})
+}
+
+// fillEmail gives a user an address where they have none, under lockUsers. What is
+// no address or somebody else's is left out: the act that it comes with goes on.
+func (s *Store) fillEmail(tx *gorm.DB, by Actor, u *userRow, email string) error {
+	if u.Email != "" || email == "" || CheckEmail(email) != nil {
+		return nil
+	}
+	taken, err := addressTaken(tx, u.ID, email)
+	if err != nil || taken {
+		return err
+	}
+	if err := s.setEmail(tx, by, *u, email); err != nil {
+		return err
+	}
+	u.Email, u.EmailKey = email, lowerASCII(email)
+	return nil
+}
+
+func addressTaken(tx *gorm.DB, user, email string) (bool, error) {
+	if email == "" {
+		return false, nil
+	}
+	var n int64
+	err := tx.Model(&userRow{}).Where("removed = 0 AND id <> ? AND email_key = ?", user, lowerASCII(email)).Count(&n).Error
+	return n > 0, wrap("look up address", err)
+}
+
+func (s *Store) setEmail(tx *gorm.DB, by Actor, u userRow, email string) error {
+	if err := tx.Exec("UPDATE auth_users SET email = ?, email_key = ? WHERE id = ?", email, lowerASCII(email), u.ID).Error; err != nil {
+		return fmt.Errorf("change address: %w", err)
+	}
+	return s.record(tx, by, "user.email", u.ID, map[string]any{"name": u.Name, "email": email})
+}
