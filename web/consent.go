@@ -86,7 +86,7 @@ func (s *Server) authorize(v *visit) (*oauth.Request, error) {
 	var send *oauth.RedirectError
 	switch {
 	case errors.As(err, &show):
-		if show.Status >= 500 {
+		if show.Status == http.StatusInternalServerError {
 			s.log.ErrorContext(v.r.Context(), "an authorization request could not be checked", "error", show.Err)
 		}
 		return nil, &pageError{status: show.Status, title: show.Title, text: show.Text}
