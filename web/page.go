@@ -122,9 +122,13 @@ func asPage(err error) *pageError {
 // fail answers with the page of an error, or with JSON where the script asked.
 func (s *Server) fail(v *visit, err error) {
 	p := asPage(err)
-	if p.status == http.StatusInternalServerError && !(errors.Is(err, context.Canceled) && v.r.Context().Err() != nil) { // unless the browser went away; who is not there is told of where they were asked
+	if p.status >= 500 && !(errors.Is(err, context.Canceled) && v.r.Context().Err() != nil) { // unless the browser went away
+		level := slog.LevelWarn // somebody else's server may be away, which anybody may name
+		if p.status == http.StatusInternalServerError {
+			level = slog.LevelError
+		}
 		// The path may hold a secret, and the pattern does not.
-		s.log.ErrorContext(v.r.Context(), "a page failed", slog.String("page", v.r.Pattern), slog.Any("error", err))
+		s.log.LogAttrs(v.r.Context(), level, "a page failed", slog.String("page", v.r.Pattern), slog.Any("error", err))
 	}
 	if p.retry > 0 {
 		v.w.Header().Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(p.retry.Seconds())))))

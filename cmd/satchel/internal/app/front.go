@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"satchel/auth"
@@ -39,6 +40,9 @@ type front struct {
 	limits    limits
 	limited   func(what string)
 	closers   []func() // of the ways to sign in
+	proxies   bool     // some are named
+	unnamed   sync.Once
+	log       *slog.Logger
 }
 
 // limits bound what an address may ask for without a token.
@@ -78,6 +82,11 @@ func (f *front) allow(r *http.Request, what string) (time.Duration, bool) {
 	case guesses:
 		l, label = f.limits.guesses, what
 	}
+	if r.Header.Get("X-Forwarded-For") != "" && !f.proxies {
+		f.unnamed.Do(func() {
+			f.log.Warn("requests come with X-Forwarded-For, and server.trusted_proxies names no proxy: all who come through it count as one address", "from", r.RemoteAddr)
+		})
+	}
 	wait, ok := l.Allow(clientaddr.Key(f.addresses.Of(r)) + bySite(r))
 	if !ok {
 		f.limited(label)
@@ -98,6 +107,7 @@ func (s *Server) openFront() (err error) {
 	}
 	f := &s.front
 	f.addresses, f.limits = clientaddr.New(trusted), newLimits(cfg.Auth)
+	f.proxies, f.log = len(trusted) > 0, s.Log.With("part", "front")
 	f.limited = func(what string) { s.signals.limited.Inc(what) }
 	if cfg.Auth.Issuer.URL != "" {
 		err = s.openIssuer()
@@ -271,13 +281,21 @@ func (s *Server) resourceMetadata() http.Handler {
 		byOrigin[o] = oauth.ResourceMetadata(o+"/mcp", servers, scopes)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if wait, ok := s.front.allow(r, oauth.LimitMetadata); !ok {
-			w.Header().Set("Retry-After", fmt.Sprint(max(1, int(wait.Seconds()+1))))
-			http.Error(w, "Too many requests. Try again later.", http.StatusTooManyRequests)
+		if s.limitDiscovery(w, r) {
 			return
 		}
 		byOrigin[s.at(r.Host)].ServeHTTP(w, r)
 	})
+}
+
+// limitDiscovery answers where an address looks things up too often.
+func (s *Server) limitDiscovery(w http.ResponseWriter, r *http.Request) bool {
+	wait, ok := s.front.allow(r, oauth.LimitMetadata)
+	if !ok {
+		w.Header().Set("Retry-After", fmt.Sprint(max(1, int(wait.Seconds()+1))))
+		http.Error(w, "Too many requests. Try again later.", http.StatusTooManyRequests)
+	}
+	return !ok
 }
 
 // scopeNames is what a client asks its authorization server for to get scopes.

@@ -32,6 +32,9 @@ func (s *Server) routes() http.Handler {
 			http.Error(w, "not ready", http.StatusServiceUnavailable)
 			return
 		}
+		if s.limitDiscovery(w, r) {
+			return
+		}
 		if err := s.DB.Ping(r.Context()); err != nil {
 			s.Log.WarnContext(r.Context(), "the database does not answer", "err", err)
 			http.Error(w, "the database does not answer", http.StatusServiceUnavailable)
