@@ -65,6 +65,7 @@ type InviteRequest struct {
 	Role  space.Role `json:"role"`
 	Admin bool       `json:"admin"`
 	Note  string     `json:"note"`
+	Email string     `json:"email"` // becomes theirs, where By is an admin and they have none
 }
 
 // Invitation is an open invitation as it is listed.
@@ -75,6 +76,7 @@ type Invitation struct {
 	Role    space.Role `json:"role,omitempty"`
 	Admin   bool       `json:"admin,omitempty"`
 	Note    string     `json:"note,omitempty"`
+	Email   string     `json:"email,omitempty"`
 	Expires time.Time  `json:"expires"`
 }
 

@@ -66,7 +66,29 @@ func (l *Local) Info(context.Context) (Info, error) { return l.Running, nil }
 // AddUser makes the space's repository first, so that a crash in between
 // leaves a repository that nobody reaches and not a person without one.
 func (l *Local) AddUser(ctx context.Context, name string, admin bool) (User, error) {
-	return l.addUser(ctx, operator, store.NewUser{Name: name, Admin: admin, Admitted: "command"})
+	return l.AddPerson(ctx, NewPerson{Name: name, Admin: admin})
+}
+
+// AddPerson makes a person as AddUser does.
+func (l *Local) AddPerson(ctx context.Context, n NewPerson) (User, error) {
+	if n.Email != "" {
+		if err := store.CheckEmail(n.Email); err != nil {
+			return User{}, err
+		}
+		if u, err := l.Accounts.UserByEmail(ctx, n.Email); err == nil {
+			return User{}, fault.New(fault.Conflict, "%s has the address %s.", u.Name, n.Email)
+		}
+	}
+	return l.addUser(ctx, operator, store.NewUser{Name: n.Name, Admin: n.Admin, Email: n.Email, Admitted: "command"})
+}
+
+// SetEmail changes an address.
+func (l *Local) SetEmail(ctx context.Context, r EmailRequest) error {
+	u, err := l.Accounts.FindUser(ctx, r.Name)
+	if err != nil {
+		return err
+	}
+	return l.Accounts.SetEmail(ctx, operator, u.ID, r.Email)
 }
 
 // FirstUser makes the first admin, where nobody was ever a user here; made is
@@ -113,7 +135,11 @@ func (l *Local) AdmitUser(ctx context.Context, by store.Actor, n store.NewUser) 
 }
 
 func userOf(u store.User) User {
-	return User{ID: u.ID, Name: u.Name, Admin: u.Admin, Created: u.Created}
+	out := User{ID: u.ID, Name: u.Name, Admin: u.Admin, Email: u.Email, State: StateActive, Created: u.Created}
+	if !u.Suspended.IsZero() {
+		out.State = StateSuspended
+	}
+	return out
 }
 
 // Users lists the people by name.
@@ -259,8 +285,8 @@ func (l *Local) Tokens(ctx context.Context, user string) ([]TokenInfo, error) {
 	out := []TokenInfo{}
 	for _, k := range keys {
 		out = append(out, TokenInfo{
-			ID: k.ID, User: k.UserName, Name: k.Name, Scopes: k.Scopes, Created: k.Created,
-			Expires: known(k.Expires), LastUsed: known(k.LastUsed), Revoked: !k.Revoked.IsZero(),
+			ID: k.ID, User: k.UserName, Space: k.SpaceName, Name: k.Name, Scopes: k.Scopes, Created: k.Created,
+			Expires: known(k.Expires), LastUsed: used(k.Created, k.LastUsed), Revoked: !k.Revoked.IsZero(),
 		})
 	}
 	return out, nil
@@ -271,6 +297,15 @@ func known(t time.Time) *time.Time {
 		return nil
 	}
 	return &t
+}
+
+// used is a time of last use, which is kept less exactly than that of the creation
+// and must not be before it.
+func used(created, at time.Time) *time.Time {
+	if !at.IsZero() && at.Before(created) {
+		at = created
+	}
+	return known(at)
 }
 
 // RevokeToken ends a key at once.

@@ -57,7 +57,7 @@ func (l *Local) Invite(ctx context.Context, r InviteRequest) (Link, error) {
 	if err != nil {
 		return Link{}, err
 	}
-	n := store.NewInvitation{By: u.ID, Note: r.Note, Admin: r.Admin, Lifetime: l.Pages.InviteLifetime}
+	n := store.NewInvitation{By: u.ID, Note: r.Note, Email: r.Email, Admin: r.Admin, Lifetime: l.Pages.InviteLifetime}
 	if r.Share {
 		m, err := l.Accounts.FindSpace(ctx, u.ID, r.Space)
 		if err != nil {
@@ -80,7 +80,7 @@ func (l *Local) Invitations(ctx context.Context) ([]Invitation, error) {
 	}
 	out := []Invitation{}
 	for _, i := range rows {
-		out = append(out, Invitation{ID: i.ID, By: i.ByName, Space: i.SpaceName, Role: i.Role, Admin: i.Admin, Note: i.Note, Expires: i.Expires})
+		out = append(out, Invitation{ID: i.ID, By: i.ByName, Space: i.SpaceName, Role: i.Role, Admin: i.Admin, Note: i.Note, Email: i.Email, Expires: i.Expires})
 	}
 	return out, nil
 }
@@ -108,7 +108,7 @@ func (l *Local) AddClient(ctx context.Context, r ClientRequest) (Client, error) 
 }
 
 func clientOf(c auth.Client) Client {
-	return Client{ID: c.ID, Name: c.Name, Kind: string(c.Kind), Redirects: c.RedirectURIs, Created: c.Created, LastUsed: known(c.LastUsed)}
+	return Client{ID: c.ID, Name: c.Name, Kind: string(c.Kind), Redirects: c.RedirectURIs, Created: c.Created, LastUsed: used(c.Created, c.LastUsed)}
 }
 
 // Clients lists registered and preset clients.
@@ -165,7 +165,7 @@ func (l *Local) Grants(ctx context.Context, user string) ([]Grant, error) {
 			}
 			out = append(out, Grant{
 				ID: g.ID, Kind: g.Kind, User: u.Name, Space: g.SpaceName, Name: g.Name, Client: g.Client,
-				Scopes: g.Scopes, Created: g.Created, LastUsed: known(g.LastUsed),
+				Scopes: g.Scopes, Created: g.Created, LastUsed: used(g.Created, g.LastUsed),
 			})
 		}
 	}

@@ -101,7 +101,18 @@ func (c *Remote) Info(ctx context.Context) (Info, error) { return call[Info](ctx
 
 // AddUser asks the server.
 func (c *Remote) AddUser(ctx context.Context, name string, admin bool) (User, error) {
-	return call[User](ctx, c, "users/add", User{Name: name, Admin: admin})
+	return c.AddPerson(ctx, NewPerson{Name: name, Admin: admin})
+}
+
+// AddPerson asks the server.
+func (c *Remote) AddPerson(ctx context.Context, n NewPerson) (User, error) {
+	return call[User](ctx, c, "users/add", n)
+}
+
+// SetEmail asks the server.
+func (c *Remote) SetEmail(ctx context.Context, r EmailRequest) error {
+	_, err := call[struct{}](ctx, c, "users/email", r)
+	return err
 }
 
 // Users asks the server.

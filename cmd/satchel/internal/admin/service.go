@@ -22,6 +22,10 @@ type Service interface {
 	RemoveUser(ctx context.Context, name string) error
 	// PartUser is RemoveUser, and tells which spaces nobody owns now.
 	PartUser(ctx context.Context, name string) (Parted, error)
+	// AddPerson is AddUser with all that may be said of them at first.
+	AddPerson(ctx context.Context, n NewPerson) (User, error)
+	// SetEmail changes where a person gets sign-in links; empty: nowhere.
+	SetEmail(ctx context.Context, r EmailRequest) error
 
 	// CreateToken makes an API key; its secret is told this once.
 	CreateToken(ctx context.Context, r TokenRequest) (Token, error)
@@ -56,11 +60,32 @@ type Info struct {
 	MaxFile int64 `json:"max_file"`
 }
 
+// NewPerson is who AddPerson makes.
+type NewPerson struct {
+	Name  string `json:"name"`
+	Admin bool   `json:"admin"`
+	Email string `json:"email"`
+}
+
+// EmailRequest says what a person's address is.
+type EmailRequest struct {
+	Name  string `json:"name"`
+	Email string `json:"email"`
+}
+
+// The states of a User.
+const (
+	StateActive    = "active"
+	StateSuspended = "suspended" // no entry of the allow list lets them in any more
+)
+
 // User is a person. The JSON form is part of the command line's contract.
 type User struct {
 	ID      space.UserID `json:"id"`
 	Name    string       `json:"name"`
 	Admin   bool         `json:"admin"`
+	Email   string       `json:"email,omitempty"`
+	State   string       `json:"state"`
 	Created time.Time    `json:"created"`
 }
 
@@ -96,6 +121,7 @@ type Token struct {
 type TokenInfo struct {
 	ID       space.GrantID `json:"id"`
 	User     string        `json:"user"`
+	Space    string        `json:"space"`
 	Name     string        `json:"name"`
 	Scopes   []space.Scope `json:"scopes"`
 	Created  time.Time     `json:"created"`

@@ -104,7 +104,8 @@ func socketAddress(path string) (addr string, done func(), err error) {
 func Handler(s Service, log *slog.Logger) http.Handler {
 	m := &socketMux{ServeMux: http.NewServeMux(), log: log}
 	handle(m, "info", func(ctx context.Context, _ struct{}) (any, error) { return s.Info(ctx) })
-	handle(m, "users/add", func(ctx context.Context, in User) (any, error) { return s.AddUser(ctx, in.Name, in.Admin) })
+	handle(m, "users/add", func(ctx context.Context, in NewPerson) (any, error) { return s.AddPerson(ctx, in) })
+	handle(m, "users/email", func(ctx context.Context, in EmailRequest) (any, error) { return struct{}{}, s.SetEmail(ctx, in) })
 	handle(m, "users/list", func(ctx context.Context, _ struct{}) (any, error) { return s.Users(ctx) })
 	handle(m, "users/remove", func(ctx context.Context, name string) (any, error) { return struct{}{}, s.RemoveUser(ctx, name) })
 	handle(m, "users/part", func(ctx context.Context, name string) (any, error) { return s.PartUser(ctx, name) })

@@ -54,8 +54,9 @@ func inviteCommand() *command {
 				role := roleFlag(fs)
 				isAdmin := fs.Bool("admin", false, "let who accepts administer this Satchel")
 				note := fs.String("note", "", "whom it is for, to know it again")
+				email := fs.String("email", "", "the `ADDRESS` that who accepts gets sign-in links at, where they bring none")
 				return func(ctx context.Context, c *call, _ []string) error {
-					r := admin.InviteRequest{By: *by, Share: *share || *name != "", Space: *name, Admin: *isAdmin, Note: *note}
+					r := admin.InviteRequest{By: *by, Share: *share || *name != "", Space: *name, Admin: *isAdmin, Note: *note, Email: *email}
 					var err error
 					if r.Role, err = role(); err != nil {
 						return err
@@ -84,7 +85,7 @@ func inviteCommand() *command {
 							return err
 						}
 						return c.answer(orEmpty(rows), func() {
-							table(c.Stdout, "ID\tBY\tTO\tEXPIRES\tNOTE", rows, func(i admin.Invitation) string {
+							table(c.Stdout, "ID\tBY\tTO\tEXPIRES\tEMAIL\tNOTE", rows, func(i admin.Invitation) string {
 								to := "the server"
 								if i.Space != "" {
 									to = fmt.Sprintf("%s as %s", i.Space, i.Role)
@@ -92,7 +93,7 @@ func inviteCommand() *command {
 								if i.Admin {
 									to += ", as admin"
 								}
-								return fmt.Sprintf("%s\t%s\t%s\t%s\t%s", i.ID, i.By, to, day(i.Expires), i.Note)
+								return strings.Join([]string{i.ID, i.By, to, day(i.Expires), orDash(i.Email), i.Note}, "\t")
 							})
 						})
 					})
@@ -120,6 +121,24 @@ func (c *call) done(ctx context.Context, key, value, said string, act func(s adm
 // userAccountCommands are those of `satchel user` beside add, list and remove.
 func userAccountCommands() []*command {
 	return []*command{
+		{name: "email", args: "NAME ADDRESS", positional: 2, short: "say where a person gets sign-in links by mail; an empty address removes it",
+			setup: func(*pflag.FlagSet) runner {
+				return func(ctx context.Context, c *call, args []string) error {
+					r := admin.EmailRequest{Name: args[0], Email: args[1]}
+					return c.admin(ctx, func(s admin.Service) error {
+						if err := s.SetEmail(ctx, r); err != nil {
+							return err
+						}
+						return c.answer(r, func() {
+							if r.Email == "" {
+								c.printf("%s has no address any more.\n", r.Name)
+								return
+							}
+							c.printf("The address of %s is %s.\n", r.Name, r.Email)
+						})
+					})
+				}
+			}},
 		{name: "promote", args: "NAME", positional: 1, short: "make a person an admin",
 			setup: func(*pflag.FlagSet) runner {
 				return func(ctx context.Context, c *call, args []string) error {

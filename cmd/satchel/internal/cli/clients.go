@@ -46,7 +46,7 @@ func clientCommand() *command {
 								if cl.LastUsed != nil {
 									used = day(*cl.LastUsed)
 								}
-								return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s", cl.ID, cl.Name, cl.Kind, day(cl.Created), used, strings.Join(cl.Redirects, " "))
+								return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s", cl.ID, orDash(cl.Name), cl.Kind, day(cl.Created), used, strings.Join(cl.Redirects, " "))
 							})
 						})
 					})
@@ -82,7 +82,7 @@ func grantCommand() *command {
 								if g.LastUsed != nil {
 									used = day(*g.LastUsed)
 								}
-								return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s", g.ID, g.Kind, g.User, g.Space, g.Name, strings.Join(scopes, ","), day(g.Created), used)
+								return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s", g.ID, g.Kind, g.User, g.Space, orDash(g.Name), strings.Join(scopes, ","), day(g.Created), used)
 							})
 						})
 					})

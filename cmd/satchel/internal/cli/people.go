@@ -22,13 +22,14 @@ func userCommand() *command {
 		{name: "add", args: "NAME", positional: 1, short: "add a person, with a space of their own",
 			setup: func(fs *pflag.FlagSet) runner {
 				isAdmin := fs.Bool("admin", false, "let them administer this Satchel")
+				email := fs.String("email", "", "the `ADDRESS` that sign-in links are mailed to")
 				return func(ctx context.Context, c *call, args []string) error {
 					cfg, err := c.load()
 					if err != nil {
 						return err
 					}
 					return c.adminIn(ctx, cfg, func(s admin.Service) error {
-						u, err := s.AddUser(ctx, args[0], *isAdmin)
+						u, err := s.AddPerson(ctx, admin.NewPerson{Name: args[0], Admin: *isAdmin, Email: *email})
 						if err != nil {
 							return err
 						}
@@ -47,7 +48,7 @@ func userCommand() *command {
 						if err != nil {
 							return err
 						}
-						return c.answer(orEmpty(users), func() { table(c.Stdout, "NAME\tROLE\tSINCE\tID", users, userRow) })
+						return c.answer(orEmpty(users), func() { table(c.Stdout, "NAME\tROLE\tSTATE\tSINCE\tEMAIL\tID", users, userRow) })
 					})
 				}
 			}},
@@ -133,7 +134,7 @@ func tokenCommand() *command {
 							tokens = slices.DeleteFunc(tokens, func(t admin.TokenInfo) bool { return t.Ended(now) })
 						}
 						return c.answer(orEmpty(tokens), func() {
-							table(c.Stdout, "ID\tUSER\tNAME\tSCOPES\tCREATED\tEXPIRES\tLAST USED", tokens, tokenRow)
+							table(c.Stdout, "ID\tUSER\tSPACE\tNAME\tSCOPES\tCREATED\tEXPIRES\tLAST USED", tokens, tokenRow)
 						})
 					})
 				}
@@ -166,7 +167,7 @@ func userRow(u admin.User) string {
 	if u.Admin {
 		role = "admin"
 	}
-	return fmt.Sprintf("%s\t%s\t%s\t%s", u.Name, role, day(u.Created), u.ID)
+	return strings.Join([]string{u.Name, role, u.State, day(u.Created), orDash(u.Email), string(u.ID)}, "\t")
 }
 
 func tokenRow(t admin.TokenInfo) string {
@@ -184,7 +185,15 @@ func tokenRow(t admin.TokenInfo) string {
 	if t.LastUsed != nil {
 		used = day(*t.LastUsed)
 	}
-	return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s\t%s", t.ID, t.User, t.Name, strings.Join(scopes, ","), day(t.Created), expires, used)
+	return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s", t.ID, t.User, t.Space, orDash(t.Name), strings.Join(scopes, ","), day(t.Created), expires, used)
+}
+
+// orDash makes a cell that would be empty one that is seen.
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
 }
 
 func day(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }

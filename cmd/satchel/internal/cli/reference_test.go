@@ -64,16 +64,17 @@ others say that there is none. ` + "`eval`" + ` needs none, but for queries with
 | ` + "`doctor`" + ` | ` + "`{\"ok\", \"sandbox\", \"version\", \"findings\": [{\"name\", \"ok\", \"optional\", \"detail\", \"remedy\"}], \"runtimes\": [{\"name\", \"configured\", \"ok\", \"detail\"}]}`" + ` |
 | ` + "`login-link`" + ` | ` + "`{\"url\", \"user\", \"expires\"}`" + ` |
 | ` + "`user add`" + ` | ` + "`{\"id\", \"name\"}`" + ` |
-| ` + "`user list`" + ` | ` + "`[{\"id\", \"name\", \"admin\", \"created\"}]`" + ` |
+| ` + "`user list`" + ` | ` + "`[{\"id\", \"name\", \"admin\", \"email\", \"state\", \"created\"}]`" + `; ` + "`email`" + ` where there is one; ` + "`state` is `active` or `suspended`" + ` |
+| ` + "`user email`" + ` | ` + "`{\"name\", \"email\"}`" + ` |
 | ` + "`user remove`" + ` | ` + "`{\"removed\", \"spaces\": [{\"id\", \"name\"}]}`" + `; the spaces that nobody owns now |
 | ` + "`user promote`" + ` | ` + "`{\"admin\"}`" + ` |
 | ` + "`user demote`" + ` | ` + "`{\"member\"}`" + ` |
 | ` + "`user signout`" + ` | ` + "`{\"sessions\"}`" + ` |
 | ` + "`invite create`" + ` | ` + "`{\"id\", \"url\", \"expires\"}`" + ` |
-| ` + "`invite list`" + ` | ` + "`[{\"id\", \"by\", \"space\", \"role\", \"admin\", \"note\", \"expires\"}]`" + ` |
+| ` + "`invite list`" + ` | ` + "`[{\"id\", \"by\", \"space\", \"role\", \"admin\", \"note\", \"email\", \"expires\"}]`" + ` |
 | ` + "`invite revoke`" + ` | ` + "`{\"revoked\"}`" + ` |
 | ` + "`token create`" + ` | ` + "`{\"id\", \"token\"}`" + ` |
-| ` + "`token list`" + ` | ` + "`[{\"id\", \"user\", \"name\", \"scopes\", \"created\", \"expires\", \"last_used\", \"revoked\"}]`" + `; ` + "`expires` and `last_used`" + ` where there is such a time |
+| ` + "`token list`" + ` | ` + "`[{\"id\", \"user\", \"space\", \"name\", \"scopes\", \"created\", \"expires\", \"last_used\", \"revoked\"}]`" + `; ` + "`expires` and `last_used`" + ` where there is such a time |
 | ` + "`token revoke`" + ` | ` + "`{\"revoked\"}`" + ` |
 | ` + "`client add`" + ` | ` + "`{\"id\", \"name\", \"kind\", \"redirects\", \"created\"}`" + ` |
 | ` + "`client list`" + ` | ` + "`[…]`" + ` of these, with ` + "`last_used`" + ` where there is such a time |
