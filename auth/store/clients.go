@@ -36,7 +36,7 @@ func (clientRow) TableName() string { return "auth_clients" }
 func (r clientRow) client() (auth.Client, error) {
 	c := auth.Client{
 		ID: r.ID, Kind: auth.ClientKind(r.Kind), Name: r.Name, URI: r.URI,
-		Created: database.Time(r.Created), LastUsed: database.Time(r.LastUsed),
+		Created: database.Time(r.Created), LastUsed: usedSince(r.Created, r.LastUsed),
 	}
 	if err := json.Unmarshal([]byte(r.RedirectURIs), &c.RedirectURIs); err != nil {
 		return auth.Client{}, fmt.Errorf("read client %s: %w", r.ID, err)

@@ -37,6 +37,10 @@ func TestClients(t *testing.T) {
 		}
 
 		ann, sp := w.user("ann", true)
+		w.connect(ann, sp)
+		if got, _ := w.Client(t.Context(), "client-1"); !got.LastUsed.Equal(got.Created) {
+			t.Errorf("used in the hour in which it was made, %v: last used %v", got.Created, got.LastUsed)
+		}
 		w.pass(90 * time.Minute)
 		tok := w.connect(ann, sp)
 		if got, _ := w.Client(t.Context(), "client-1"); !got.LastUsed.Equal(w.clock().Truncate(time.Hour)) {

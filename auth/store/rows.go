@@ -80,8 +80,17 @@ func (r grantRow) grant() space.Grant {
 	return space.Grant{
 		ID: space.GrantID(r.ID), User: space.UserID(r.UserID), Space: space.SpaceID(r.SpaceID),
 		Scopes: splitScopes(r.Scopes), Name: r.Name, Created: database.Time(r.Created),
-		Expires: database.Time(r.Expires), Revoked: database.Time(r.Revoked), LastUsed: database.Time(r.LastUsed),
+		Expires: database.Time(r.Expires), Revoked: database.Time(r.Revoked), LastUsed: usedSince(r.Created, r.LastUsed),
 	}
+}
+
+// usedSince is a time of last use, which is kept less exactly than that of the
+// creation and must not seem to be before it.
+func usedSince(created, used int64) time.Time {
+	if used == 0 {
+		return time.Time{}
+	}
+	return database.Time(max(created, used))
 }
 
 func splitScopes(s string) []space.Scope {

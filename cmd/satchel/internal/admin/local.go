@@ -286,7 +286,7 @@ func (l *Local) Tokens(ctx context.Context, user string) ([]TokenInfo, error) {
 	for _, k := range keys {
 		out = append(out, TokenInfo{
 			ID: k.ID, User: k.UserName, Space: k.SpaceName, Name: k.Name, Scopes: k.Scopes, Created: k.Created,
-			Expires: known(k.Expires), LastUsed: used(k.Created, k.LastUsed), Revoked: !k.Revoked.IsZero(),
+			Expires: known(k.Expires), LastUsed: known(k.LastUsed), Revoked: !k.Revoked.IsZero(),
 		})
 	}
 	return out, nil
@@ -297,15 +297,6 @@ func known(t time.Time) *time.Time {
 		return nil
 	}
 	return &t
-}
-
-// used is a time of last use, which is kept less exactly than that of the creation
-// and must not be before it.
-func used(created, at time.Time) *time.Time {
-	if !at.IsZero() && at.Before(created) {
-		at = created
-	}
-	return known(at)
 }
 
 // RevokeToken ends a key at once.

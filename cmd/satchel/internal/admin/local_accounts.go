@@ -108,7 +108,7 @@ func (l *Local) AddClient(ctx context.Context, r ClientRequest) (Client, error) 
 }
 
 func clientOf(c auth.Client) Client {
-	return Client{ID: c.ID, Name: c.Name, Kind: string(c.Kind), Redirects: c.RedirectURIs, Created: c.Created, LastUsed: used(c.Created, c.LastUsed)}
+	return Client{ID: c.ID, Name: c.Name, Kind: string(c.Kind), Redirects: c.RedirectURIs, Created: c.Created, LastUsed: known(c.LastUsed)}
 }
 
 // Clients lists registered and preset clients.
@@ -165,7 +165,7 @@ func (l *Local) Grants(ctx context.Context, user string) ([]Grant, error) {
 			}
 			out = append(out, Grant{
 				ID: g.ID, Kind: g.Kind, User: u.Name, Space: g.SpaceName, Name: g.Name, Client: g.Client,
-				Scopes: g.Scopes, Created: g.Created, LastUsed: used(g.Created, g.LastUsed),
+				Scopes: g.Scopes, Created: g.Created, LastUsed: known(g.LastUsed),
 			})
 		}
 	}
