@@ -130,7 +130,15 @@ test('oauth4webapi', { timeout: 60_000 }, async (t) => {
       assert.equal(a.callback.searchParams.get('iss'), s.issuer);
     };
     await redirected('access_denied', (url) => person.refuse(url));
-    const sent = async (url) => (await person.go(url)).location;
+    // Nobody is sent on by themselves to a client that anybody may have registered:
+    // a page leads there.
+    const sent = async (url) => {
+      const page = await person.go(url);
+      assert.equal(page.status, 200);
+      const link = /<a class="button" href="([^"]+)"/.exec(page.html);
+      assert.ok(link, page.html);
+      return new URL(link[1].replaceAll('&amp;', '&'));
+    };
     await redirected('unsupported_response_type', sent, { response_type: 'token' });
     await redirected('invalid_request', sent, { code_challenge_method: 'plain' });
     await redirected('invalid_target', sent, { resource: 'https://other.example/mcp' });
