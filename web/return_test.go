@@ -87,8 +87,12 @@ func TestSignInSaysWhoWaits(t *testing.T) {
 			t.Errorf("%s: the page does not say how to get a link", name)
 		}
 	}
+	a := newWorld(t, bare).browser().get("/signin?return=" + url.QueryEscape(request()))
+	if !strings.Contains(a.body, waits) || !strings.Contains(a.body, "<script") {
+		t.Error("the tab does not go on by itself where there are no passkeys")
+	}
 	// A form that was wrong keeps it, and so does the page that mail is on its way.
-	a := w.browser().send("/signin/mail", url.Values{"email": {"x"}, "return": {request()}})
+	a = w.browser().send("/signin/mail", url.Values{"email": {"x"}, "return": {request()}})
 	if !strings.Contains(a.body, waits) {
 		t.Error("after a mistake nobody waits")
 	}
