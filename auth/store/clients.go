@@ -201,6 +201,10 @@ func (s *Store) Clients(ctx context.Context) ([]auth.Client, error) {
 func (s *Store) DeleteClient(ctx context.Context, by Actor, id string) error {
 	id = lookup(id)
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {
+		var name string // for the audit log, in which the id alone says little
+		if err := tx.Raw("SELECT name FROM auth_clients WHERE id = ?", id).Scan(&name).Error; err != nil {
+			return fmt.Errorf("look up client: %w", err)
+		}
 		gone := tx.Exec("DELETE FROM auth_clients WHERE id = ?", id)
 		if gone.Error != nil {
 			return fmt.Errorf("delete client: %w", gone.Error)
@@ -217,7 +221,7 @@ func (s *Store) DeleteClient(ctx context.Context, by Actor, id string) error {
 		if gone.RowsAffected+n == 0 {
 			return fault.New(fault.NotFound, "There is no such client.")
 		}
-		return s.record(tx, by, "client.delete", clean(id, 200), map[string]any{"grants_revoked": n})
+		return s.record(tx, by, "client.delete", clean(id, 200), map[string]any{"name": clean(name, 100), "grants_revoked": n})
 	})
 }
 

@@ -186,24 +186,6 @@ type Entry struct {
 	Detail  string // a JSON object; never a secret
 }
 
-// Audit returns the newest entries with ids under before, newest first; before
-// 0 begins with the newest of all. limit is at most 1000.
-func (s *Store) Audit(ctx context.Context, before int64, limit int) ([]Entry, error) {
-	q := s.db.Read(ctx).Order("id DESC").Limit(min(max(limit, 1), 1000))
-	if before > 0 {
-		q = q.Where("id < ?", before)
-	}
-	var rows []auditRow
-	if err := q.Find(&rows).Error; err != nil {
-		return nil, fmt.Errorf("read audit log: %w", err)
-	}
-	out := make([]Entry, len(rows))
-	for i, r := range rows {
-		out[i] = Entry{ID: r.ID, At: database.Time(r.At), Actor: Actor{space.UserID(r.Actor), r.Via}, Action: r.Action, Subject: r.Subject, Detail: r.Detail}
-	}
-	return out, nil
-}
-
 // Record adds an act that another package has done to the audit log. detail may
 // be nil and never holds a secret.
 func (s *Store) Record(ctx context.Context, by Actor, action, subject string, detail map[string]any) error {

@@ -45,7 +45,7 @@ type Accounts interface {
 	RevokeGrant(ctx context.Context, id space.GrantID) error
 
 	// Audit lists the newest acts, newest first.
-	Audit(ctx context.Context, limit int) ([]AuditEntry, error)
+	Audit(ctx context.Context, r AuditRequest) ([]AuditEntry, error)
 }
 
 // Link is a link to hand to somebody: whoever opens it first has what it gives.
@@ -137,12 +137,23 @@ type Grant struct {
 	LastUsed *time.Time    `json:"last_used,omitempty"`
 }
 
+// AuditRequest says which acts are listed: of and about who has or had the name User,
+// and whose action begins with Act, where these are not empty.
+type AuditRequest struct {
+	Limit int    `json:"limit"` // at most 1000
+	User  string `json:"user"`
+	Act   string `json:"act"`
+}
+
 // AuditEntry is one act.
 type AuditEntry struct {
 	At      time.Time `json:"at"`
 	User    string    `json:"user,omitempty"`
 	Via     string    `json:"via"`
 	Action  string    `json:"action"`
-	Subject string    `json:"subject"`
-	Detail  string    `json:"detail"`
+	Subject string    `json:"subject"` // an id
+	About   string    `json:"about"`   // what it is called
+	// Detail holds ids and, as texts, times; never a secret. Names are of those ids.
+	Detail map[string]any    `json:"detail"`
+	Names  map[string]string `json:"names"`
 }

@@ -212,7 +212,7 @@ func TestBothWaysAnswerAlike(t *testing.T) {
 		"a source that fails": `"unavailable: The disk is on fire."`,
 		"add again":           `"conflict: There is a user \"ann\" already."`,
 		"another kind":        `"invalid: \"zip\" is not a kind of import."`,
-		"add":                 `{"id":"#","name":"ann","admin":true,"created":"#"}`,
+		"add":                 `{"id":"#","name":"ann","admin":true,"state":"active","created":"#"}`,
 		"key":                 `{"id":"#","token":"#"}`,
 	} {
 		if !slices.Contains(direct, op+" "+want) {

@@ -180,25 +180,3 @@ func (l *Local) RevokeGrant(ctx context.Context, id space.GrantID) error {
 	l.grantsEnded()
 	return nil
 }
-
-// Audit lists the newest acts, with the names of those who did them.
-func (l *Local) Audit(ctx context.Context, limit int) ([]AuditEntry, error) {
-	rows, err := l.Accounts.Audit(ctx, 0, limit)
-	if err != nil {
-		return nil, err
-	}
-	names := map[space.UserID]string{}
-	out := []AuditEntry{}
-	for _, r := range rows {
-		name, seen := names[r.Actor.User]
-		if !seen && r.Actor.User != "" {
-			u, err := l.Accounts.User(ctx, r.Actor.User)
-			if name = u.Name; err != nil {
-				name = string(r.Actor.User) // removed since
-			}
-			names[r.Actor.User] = name
-		}
-		out = append(out, AuditEntry{At: r.At, User: name, Via: r.Actor.Via, Action: r.Action, Subject: r.Subject, Detail: r.Detail})
-	}
-	return out, nil
-}

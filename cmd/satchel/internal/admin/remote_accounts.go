@@ -32,7 +32,7 @@ func handleAccounts(m *socketMux, s Accounts) {
 	handle(m, "clients/remove", func(ctx context.Context, id string) (any, error) { return struct{}{}, s.RemoveClient(ctx, id) })
 	handle(m, "grants/list", func(ctx context.Context, user string) (any, error) { return s.Grants(ctx, user) })
 	handle(m, "grants/revoke", func(ctx context.Context, id space.GrantID) (any, error) { return struct{}{}, s.RevokeGrant(ctx, id) })
-	handle(m, "audit", func(ctx context.Context, limit int) (any, error) { return s.Audit(ctx, limit) })
+	handle(m, "audit", func(ctx context.Context, in AuditRequest) (any, error) { return s.Audit(ctx, in) })
 }
 
 // LoginLink asks the server.
@@ -122,6 +122,6 @@ func (c *Remote) RevokeGrant(ctx context.Context, id space.GrantID) error {
 }
 
 // Audit asks the server.
-func (c *Remote) Audit(ctx context.Context, limit int) ([]AuditEntry, error) {
-	return call[[]AuditEntry](ctx, c, "audit", limit)
+func (c *Remote) Audit(ctx context.Context, r AuditRequest) ([]AuditEntry, error) {
+	return call[[]AuditEntry](ctx, c, "audit", r)
 }

@@ -250,30 +250,3 @@ space list. So a space gets an owner again whose owner was removed.`,
 			}},
 	}
 }
-
-func auditCommand() *command {
-	return &command{name: "audit", short: "list who signed in, what was granted, and what admins did",
-		setup: func(fs *pflag.FlagSet) runner {
-			limit := fs.Int("limit", 50, "how many of the newest acts (at most 1000)")
-			return func(ctx context.Context, c *call, _ []string) error {
-				if *limit < 1 || *limit > 1000 {
-					return usage("--limit must be from 1 to 1000")
-				}
-				return c.admin(ctx, func(s admin.Service) error {
-					rows, err := s.Audit(ctx, *limit)
-					if err != nil {
-						return err
-					}
-					return c.answer(orEmpty(rows), func() {
-						table(c.Stdout, "WHEN\tWHO\tVIA\tACT\tDETAIL", rows, func(e admin.AuditEntry) string {
-							detail := e.Detail
-							if detail == "null" {
-								detail = ""
-							}
-							return strings.Join([]string{day(e.At), e.User, e.Via, e.Action, detail}, "\t")
-						})
-					})
-				})
-			}
-		}}
-}

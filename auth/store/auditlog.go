@@ -1,0 +1,93 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"satchel/internal/database"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// AuditFilter says which entries AuditOf returns; the zero value means all.
+type AuditFilter struct {
+	// Users are whose acts, and acts about whom or what clients of theirs were
+	// granted.
+	Users []space.UserID
+	// Act is how the action begins, such as "grant." or "user.create".
+	Act string
+}
+
+// Audit returns the newest entries with ids under before, newest first; before
+// 0 begins with the newest of all. limit is at most 1000.
+func (s *Store) Audit(ctx context.Context, before int64, limit int) ([]Entry, error) {
+	return s.AuditOf(ctx, AuditFilter{}, before, limit)
+}
+
+// AuditOf is Audit of some entries. The error is a fault.Invalid for an act that
+// none could have.
+func (s *Store) AuditOf(ctx context.Context, f AuditFilter, before int64, limit int) ([]Entry, error) {
+	q := s.db.Read(ctx).Order("id DESC").Limit(min(max(limit, 1), 1000))
+	if before > 0 {
+		q = q.Where("id < ?", before)
+	}
+	if strings.ContainsFunc(f.Act, func(r rune) bool { return r != '.' && (r < 'a' || r > 'z') }) {
+		return nil, fault.New(fault.Invalid, "%q begins no act; write it like grant or user.create.", short(f.Act))
+	}
+	if f.Act != "" {
+		q = q.Where("action LIKE ?", f.Act+"%")
+	}
+	if len(f.Users) > 0 {
+		about := s.db.Read(ctx).Where("actor IN ? OR subject IN ? OR subject IN (SELECT id FROM auth_grants WHERE user_id IN ?)", f.Users, f.Users, f.Users)
+		for _, u := range f.Users {
+			about = about.Or("detail LIKE ?", `%:"`+string(u)+`"%`)
+		}
+		q = q.Where(about)
+	}
+	var rows []auditRow
+	if err := q.Find(&rows).Error; err != nil {
+		return nil, fmt.Errorf("read audit log: %w", err)
+	}
+	out := make([]Entry, len(rows))
+	for i, r := range rows {
+		out[i] = Entry{ID: r.ID, At: database.Time(r.At), Actor: Actor{space.UserID(r.Actor), r.Via}, Action: r.Action, Subject: r.Subject, Detail: r.Detail}
+	}
+	return out, nil
+}
+
+// nameQueries find what people call an id: OWNER/NAME for a space, and "gil
+// (removed)" for a user who was removed, which no user's name can be.
+func nameQueries() []string {
+	return []string{
+		`SELECT id, CASE WHEN removed = 0 THEN name ELSE name || ' (removed)' END AS name FROM auth_users WHERE id IN ?`,
+		`SELECT s.id, CASE WHEN o.removed = 0 THEN o.name || '/' || s.name ELSE s.name END AS name
+		FROM auth_spaces s JOIN auth_users o ON o.id = s.owner_id WHERE s.id IN ?`,
+		`SELECT id, name FROM auth_clients WHERE id IN ?`,
+		`SELECT g.id, CASE WHEN g.name <> '' THEN g.name ELSE COALESCE(c.name, g.client_id) END AS name
+		FROM auth_grants g LEFT JOIN auth_clients c ON c.id = g.client_id WHERE g.id IN ?`,
+		`SELECT id, CASE WHEN note <> '' THEN note ELSE email END AS name FROM auth_invitations WHERE id IN ?`,
+	}
+}
+
+// NamesOf returns what people call users, spaces, clients, grants and invitations,
+// by id, at most 10,000 at once; what has no name is left out. Removed users have
+// one still.
+func (s *Store) NamesOf(ctx context.Context, ids []string) (map[string]string, error) {
+	out := map[string]string{}
+	if len(ids) == 0 {
+		return out, nil
+	}
+	for _, query := range nameQueries() {
+		var rows []struct{ ID, Name string }
+		if err := s.db.Read(ctx).Raw(query, ids).Scan(&rows).Error; err != nil {
+			return nil, fmt.Errorf("look up names: %w", err)
+		}
+		for _, r := range rows {
+			if r.Name != "" {
+				out[r.ID] = r.Name
+			}
+		}
+	}
+	return out, nil
+}

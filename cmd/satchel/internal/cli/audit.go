@@ -1,0 +1,83 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"satchel/cmd/satchel/internal/admin"
+)
+
+func auditCommand() *command {
+	return &command{name: "audit", short: "list who signed in, what was granted, and what admins did",
+		setup: func(fs *pflag.FlagSet) runner {
+			r := admin.AuditRequest{}
+			fs.IntVar(&r.Limit, "limit", 50, "how many of the newest acts (at most 1000)")
+			fs.StringVar(&r.User, "user", "", "only what the person `NAME` did, and what is about them; they may have been removed")
+			fs.StringVar(&r.Act, "act", "", "only acts that begin with `PREFIX`, such as grant or user.create")
+			return func(ctx context.Context, c *call, _ []string) error {
+				if r.Limit < 1 || r.Limit > 1000 {
+					return usage("--limit must be from 1 to 1000")
+				}
+				return c.admin(ctx, func(s admin.Service) error {
+					rows, err := s.Audit(ctx, r)
+					if err != nil {
+						return err
+					}
+					return c.answer(orEmpty(rows), func() { table(c.Stdout, "WHEN\tWHO\tVIA\tACT\tABOUT\tDETAIL", rows, auditRow) })
+				})
+			}
+		}}
+}
+
+func auditRow(e admin.AuditEntry) string {
+	return strings.Join([]string{day(e.At), orDash(printable(e.User)), e.Via, e.Action, orDash(printable(e.About)), auditDetail(e)}, "\t")
+}
+
+// auditDetail is a detail as KEY=VALUE. What the table says elsewhere, and what is
+// empty, is left out.
+func auditDetail(e admin.AuditEntry) string {
+	var out []string
+	for _, key := range slices.Sorted(maps.Keys(e.Detail)) {
+		text := auditValue(key, e.Detail[key], e.Names)
+		said := key == "name" && (strings.HasSuffix("/"+e.About, "/"+text) || e.About == text+" (removed)")
+		if text == "" || said || key == "user" && e.About == text {
+			continue
+		}
+		if strings.ContainsAny(text, " =\"") || printable(text) != text {
+			text = strconv.Quote(text)
+		}
+		out = append(out, key+"="+text)
+	}
+	return strings.Join(out, " ")
+}
+
+func auditValue(key string, v any, names map[string]string) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case string:
+		if at, err := time.Parse(time.RFC3339, v); err == nil && key == "expires" {
+			return at.Local().Format("2006-01-02T15:04")
+		}
+		if name := names[v]; name != "" && key != "name" {
+			return name
+		}
+		return v
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	case []any:
+		var parts []string
+		for _, p := range v {
+			parts = append(parts, auditValue("", p, nil))
+		}
+		return strings.Join(parts, ",")
+	}
+	return fmt.Sprint(v)
+}
