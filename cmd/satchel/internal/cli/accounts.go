@@ -17,7 +17,7 @@ func loginLinkCommand() *command {
 Whoever opens the link first is signed in as that person, so hand it to nobody
 else. It ends after auth.link_lifetime, and when another is made.`,
 		setup: func(fs *pflag.FlagSet) runner {
-			user := fs.String("user", "", "who is signed in (default: the first admin)")
+			user := fs.String("user", "", "sign the person `NAME` in (default: the first admin)")
 			return func(ctx context.Context, c *call, _ []string) error {
 				return c.admin(ctx, func(s admin.Service) error {
 					l, err := s.LoginLink(ctx, *user)
@@ -35,7 +35,7 @@ else. It ends after auth.link_lifetime, and when another is made.`,
 
 // roleFlag is the flag of a member's role, and what reads it.
 func roleFlag(fs *pflag.FlagSet) func() (space.Role, error) {
-	role := fs.String("role", "editor", "what they may do there: editor, or reader")
+	role := fs.String("role", "editor", "what they may do there, as `ROLE`: editor, or reader")
 	return func() (space.Role, error) {
 		if r := space.Role(*role); r == space.Editor || r == space.Reader {
 			return r, nil
@@ -48,12 +48,12 @@ func inviteCommand() *command {
 	return &command{name: "invite", short: "invitations", sub: []*command{
 		{name: "create", short: "make a link with which somebody becomes a user, or a member of a space",
 			setup: func(fs *pflag.FlagSet) runner {
-				by := fs.String("user", "", "who invites (default: the first admin)")
+				by := fs.String("user", "", "who invites: their `NAME` (default: the first admin)")
 				share := fs.Bool("share", false, "invite to a space of theirs too")
-				name := fs.String("space", "", "which space (default: their first)")
+				name := fs.String("space", "", "which space: its `NAME` (default: their first)")
 				role := roleFlag(fs)
 				isAdmin := fs.Bool("admin", false, "let who accepts administer this Satchel")
-				note := fs.String("note", "", "whom it is for, to know it again")
+				note := fs.String("note", "", "a `TEXT` to know it again by, such as whom it is for")
 				email := fs.String("email", "", "the `ADDRESS` that who accepts gets sign-in links at, where they bring none")
 				return func(ctx context.Context, c *call, _ []string) error {
 					r := admin.InviteRequest{By: *by, Share: *share || *name != "", Space: *name, Admin: *isAdmin, Note: *note, Email: *email}
@@ -170,14 +170,14 @@ func userAccountCommands() []*command {
 func spaceAccountCommands() []*command {
 	owner := func(fs *pflag.FlagSet) *admin.SpaceRequest {
 		r := &admin.SpaceRequest{}
-		fs.StringVar(&r.User, "user", "", "whose space (default: the first admin's)")
-		fs.StringVar(&r.Name, "space", "", "which space (default: their first)")
+		fs.StringVar(&r.User, "user", "", "whose space: their `NAME` (default: the first admin's)")
+		fs.StringVar(&r.Name, "space", "", "which space: its `NAME` (default: their first)")
 		return r
 	}
 	return []*command{
 		{name: "create", args: "NAME", positional: 1, short: "make a person a further space",
 			setup: func(fs *pflag.FlagSet) runner {
-				user := fs.String("user", "", "whose space (default: the first admin's)")
+				user := fs.String("user", "", "whose space: their `NAME` (default: the first admin's)")
 				return func(ctx context.Context, c *call, args []string) error {
 					return c.admin(ctx, func(s admin.Service) error {
 						sp, err := s.CreateSpace(ctx, admin.SpaceRequest{User: *user, Name: args[0]})
@@ -194,7 +194,7 @@ SPACE is the name of a space of the person's, or the ID of any, from: satchel
 space list. So a space gets an owner again whose owner was removed.`,
 			setup: func(fs *pflag.FlagSet) runner {
 				to := fs.String("to", "", "the new owner's `NAME`")
-				user := fs.String("user", "", "whose space it is (default: the first admin's)")
+				user := fs.String("user", "", "whose space it is: their `NAME` (default: the first admin's)")
 				return func(ctx context.Context, c *call, args []string) error {
 					if *to == "" {
 						return usage("--to NAME is needed: who becomes the owner")

@@ -18,7 +18,7 @@ func auditCommand() *command {
 	return &command{name: "audit", short: "list who signed in, what was granted, and what admins did",
 		setup: func(fs *pflag.FlagSet) runner {
 			r := admin.AuditRequest{}
-			fs.IntVar(&r.Limit, "limit", 50, "how many of the newest acts (at most 1000)")
+			fs.IntVar(&r.Limit, "limit", 50, "the newest `N` acts, at most 1000")
 			fs.StringVar(&r.User, "user", "", "only what the person `NAME` did, and what is about them; they may have been removed")
 			fs.StringVar(&r.Act, "act", "", "only acts that begin with `PREFIX`, such as grant or user.create")
 			return func(ctx context.Context, c *call, _ []string) error {

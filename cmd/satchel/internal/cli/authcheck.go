@@ -10,7 +10,7 @@ import (
 )
 
 func authCommand() *command {
-	return &command{name: "auth", short: "how clients sign in", sub: []*command{
+	return &command{name: "auth", short: "what each client would meet at a server", sub: []*command{
 		{name: "check", args: "URL", positional: 1, short: "look at a server from outside, and say what each client would meet",
 			long: `
 URL is what people type into their clients, such as

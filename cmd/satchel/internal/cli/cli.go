@@ -223,6 +223,9 @@ func synopsis(cmd *command, path string) string {
 	return strings.TrimSpace(path + " " + cmd.args)
 }
 
+// groupWidth is how many characters the names of commands take in an overview.
+const groupWidth = 27
+
 func printGroup(w io.Writer, group *command, path string) {
 	fmt.Fprintf(w, "%s: %s\n\n", path, group.short)
 	for _, c := range group.sub {
@@ -234,7 +237,10 @@ func printGroup(w io.Writer, group *command, path string) {
 			}
 			name += " " + strings.Join(names, "|")
 		}
-		fmt.Fprintf(w, "  %-28s %s\n", name, c.short)
+		if len(name) > groupWidth { // the text has its place on a line of its own
+			name += fmt.Sprintf("\n  %*s", groupWidth, "")
+		}
+		fmt.Fprintf(w, "  %-*s  %s\n", groupWidth, name, c.short)
 	}
 	fmt.Fprintf(w, "\n%s COMMAND --help says more.\n", path)
 }

@@ -15,7 +15,7 @@ func clientCommand() *command {
 	return &command{name: "client", short: "OAuth clients", sub: []*command{
 		{name: "add", args: "NAME", positional: 1, short: "make a client id, for a client that cannot register itself",
 			setup: func(fs *pflag.FlagSet) runner {
-				redirects := fs.StringArray("redirect", nil, "URI that people are sent back to; on this computer any port will do (may be repeated)")
+				redirects := fs.StringArray("redirect", nil, "`URI` that people are sent back to; on this computer any port will do (may be repeated)")
 				return func(ctx context.Context, c *call, args []string) error {
 					if len(*redirects) == 0 {
 						return usage("--redirect URI is needed: where the client wants people to be sent back to")
@@ -65,7 +65,7 @@ func grantCommand() *command {
 	return &command{name: "grant", short: "what clients were given", sub: []*command{
 		{name: "list", short: "list what clients may do, of which space and whose",
 			setup: func(fs *pflag.FlagSet) runner {
-				user := fs.String("user", "", "only this person's")
+				user := fs.String("user", "", "only those of the person `NAME`")
 				return func(ctx context.Context, c *call, _ []string) error {
 					return c.admin(ctx, func(s admin.Service) error {
 						rows, err := s.Grants(ctx, *user)

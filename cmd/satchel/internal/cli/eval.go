@@ -33,7 +33,7 @@ a file with a query, a tab or an arrow (→), and the path of a page that it oug
 to find on each line; these are looked for in a space, or with --dir in a
 directory. The configuration's keys of search apply.`,
 		setup: func(fs *pflag.FlagSet) runner {
-			user := fs.String("user", "", "whose space the pages of a file are in (default: the first admin)")
+			user := fs.String("user", "", "whose space the pages of a file are in: their `NAME` (default: the first admin)")
 			dir := fs.String("dir", "", "the directory `DIR` that the pages of a file are in, instead of a space")
 			return func(ctx context.Context, c *call, args []string) error {
 				if *user != "" && *dir != "" {

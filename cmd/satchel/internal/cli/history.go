@@ -12,15 +12,15 @@ import (
 	"satchel/cmd/satchel/internal/admin"
 )
 
-const whoseSpace = "whose space it is: NAME for their first, NAME/SPACE for another (default: the first admin's)"
+const whoseSpace = "whose space it is: `NAME` for their first, NAME/SPACE for another (default: the first admin's)"
 
 func logCommand() *command {
 	return &command{name: "log", args: "[PATH]", optional: 1, short: "list what was changed, newest first",
 		setup: func(fs *pflag.FlagSet) runner {
 			user := fs.String("user", "", whoseSpace)
-			limit := fs.Int("limit", 20, "at most so many commits, up to 1000")
-			tool := fs.String("tool", "", "only what this tool did, such as bash")
-			client := fs.String("client", "", "only what came through this client")
+			limit := fs.Int("limit", 20, "at most `N` commits, up to 1000")
+			tool := fs.String("tool", "", "only what the `TOOL` did, such as bash")
+			client := fs.String("client", "", "only what came through the client `NAME`")
 			return func(ctx context.Context, c *call, args []string) error {
 				if *limit < 1 || *limit > 1000 {
 					return usage("--limit %d is not between 1 and 1000", *limit)

@@ -87,11 +87,11 @@ func tokenCommand() *command {
 	return &command{name: "token", short: "API keys", sub: []*command{
 		{name: "create", short: "make an API key; it is shown this once",
 			setup: func(fs *pflag.FlagSet) runner {
-				user := fs.String("user", "", "whose key it is (default: the first admin)")
-				in := fs.String("space", "", "which space it reaches: NAME, or OWNER/NAME (default: their first)")
-				scope := fs.String("scope", "read,write", "what it may do: read, or read,write")
-				name := fs.String("name", "", "what to call it, to know it again")
-				expires := fs.String("expires", "", "when it ends, such as 90d or 12h (default: never)")
+				user := fs.String("user", "", "whose key it is: their `NAME` (default: the first admin)")
+				in := fs.String("space", "", "which space it reaches: `NAME`, or OWNER/NAME (default: their first)")
+				scope := fs.String("scope", "read,write", "what it may do, its `SCOPES`: read, or read,write")
+				name := fs.String("name", "", "a `NAME` to know it again by")
+				expires := fs.String("expires", "", "the `TIME` after which it ends, such as 90d or 12h (default: never)")
 				return func(ctx context.Context, c *call, _ []string) error {
 					scopes, bad, ok := space.ParseScopes(*scope)
 					if !ok {
@@ -121,7 +121,7 @@ func tokenCommand() *command {
 			}},
 		{name: "list", short: "list the API keys, without their secrets",
 			setup: func(fs *pflag.FlagSet) runner {
-				user := fs.String("user", "", "only this person's")
+				user := fs.String("user", "", "only those of the person `NAME`")
 				all := fs.Bool("all", false, "those that were revoked or have expired too")
 				return func(ctx context.Context, c *call, _ []string) error {
 					return c.admin(ctx, func(s admin.Service) error {

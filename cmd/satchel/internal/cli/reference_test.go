@@ -165,6 +165,47 @@ func TestEveryCommandIsDescribed(t *testing.T) {
 	walk(commands(), "satchel")
 }
 
+// The value of a flag is called what it is, as URI or NAMES, not by a type of Go.
+func TestFlagsNameTheirValues(t *testing.T) {
+	var walk func(c *command, path string)
+	walk = func(c *command, path string) {
+		for _, s := range c.sub {
+			walk(s, path+" "+s.name)
+		}
+		if c.setup == nil {
+			return
+		}
+		fs := pflag.NewFlagSet("", pflag.ContinueOnError)
+		c.setup(fs)
+		hideServerFlags(fs)
+		fs.VisitAll(func(f *pflag.Flag) {
+			if name, _ := pflag.UnquoteUsage(f); !f.Hidden && f.Value.Type() != "bool" && name != strings.ToUpper(name) {
+				t.Errorf("%s --%s: the value is called %q", path, f.Name, name)
+			}
+		})
+	}
+	walk(commands(), "satchel")
+}
+
+// Long names of groups have a gap before their text, as short ones.
+func TestOverview(t *testing.T) {
+	var b strings.Builder
+	printGroup(&b, commands(), "satchel")
+	for _, c := range commands().sub {
+		if !strings.Contains(b.String(), "  "+c.short+"\n") {
+			t.Errorf("%s: no gap before %q", c.name, c.short)
+		}
+	}
+	for line := range strings.Lines(b.String()) {
+		if len(line) > 120 {
+			t.Errorf("too long a line: %s", line)
+		}
+	}
+	if !strings.Contains(b.String(), "auth check                   what each client would meet at a server") {
+		t.Errorf("%s", b.String())
+	}
+}
+
 func TestSourceName(t *testing.T) {
 	for arg, want := range map[string]string{
 		"https://me:secret@example.org/a/b.git?token=secret#secret": "https://example.org/a/b.git",

@@ -27,8 +27,8 @@ the space's index is brought to its newest commit, and the paths in FILE are rea
 again: one on each line, as git diff --name-only prints them, or with NULs between
 them, as with -z. Searches go on meanwhile.`,
 		setup: func(fs *pflag.FlagSet) runner {
-			user := fs.String("user", "", "only this person's space (default: all spaces; with --changed: the first admin's)")
-			id := fs.String("space", "", "only the space with this ID, from: satchel space list --json")
+			user := fs.String("user", "", "only the space of the person `NAME` (default: all spaces; with --changed: the first admin's)")
+			id := fs.String("space", "", "only the space with this `ID`, from: satchel space list")
 			changed := fs.String("changed", "", "only the paths that `FILE` lists; - reads them from standard input")
 			return func(ctx context.Context, c *call, args []string) error {
 				if len(args) == 1 && args[0] != "all" {

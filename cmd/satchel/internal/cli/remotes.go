@@ -80,8 +80,8 @@ With --replace nothing is merged: the space becomes what the repository is. What
 was is kept on this server as a commit that "satchel space restore" can bring back.`,
 			setup: func(fs *pflag.FlagSet) runner {
 				user := fs.String("user", "", whoseSpace)
-				branch := fs.String("branch", "", "the branch (default: the repository's own default)")
-				username := fs.String("username", "", "the user name that goes with the token, where the server looks at it")
+				branch := fs.String("branch", "", "the `BRANCH` (default: the repository's own default)")
+				username := fs.String("username", "", "the user `NAME` that goes with the token, where the server looks at it")
 				tokenFile := fs.String("token-file", "", "`FILE` with the token, or - for standard input")
 				replace := fs.Bool("replace", false, "take what the repository has in the place of what the space has, and do not merge")
 				withSecrets := fs.Bool("with-secrets", false, "allow whatever looks like a secret in what the space has already")

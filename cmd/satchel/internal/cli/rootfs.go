@@ -30,9 +30,9 @@ ordinary user. DIR appears once everything is in it and a sandbox has run over
 it. SOURCE_DATE_EPOCH is heeded. docs/rootfs.md says more.`,
 		setup: func(fs *pflag.FlagSet) runner {
 			var o rootfs.Options
-			fs.StringVar(&o.Suite, "suite", rootfs.DefaultSuite, "Debian's release")
-			fs.StringVar(&o.Mirror, "mirror", "", "URL of a Debian mirror (default: the one that apt uses here)")
-			fs.StringSliceVar(&o.Include, "include", nil, "more packages, separated by commas")
+			fs.StringVar(&o.Suite, "suite", rootfs.DefaultSuite, "the `NAME` of Debian's release")
+			fs.StringVar(&o.Mirror, "mirror", "", "`URL` of a Debian mirror (default: the one that apt uses here)")
+			fs.StringSliceVar(&o.Include, "include", nil, "more packages: their `NAMES`, separated by commas")
 			fs.BoolVar(&o.Replace, "replace", false, "put it in the place of DIR, which is kept as DIR.old")
 			return func(ctx context.Context, c *call, args []string) error {
 				o.Dir = args[0]

@@ -18,7 +18,7 @@ func spaceCommand() *command {
 	return &command{name: "space", short: "spaces", sub: append([]*command{
 		{name: "list", short: "list the spaces",
 			setup: func(fs *pflag.FlagSet) runner {
-				user := fs.String("user", "", "only this person's")
+				user := fs.String("user", "", "only those of the person `NAME`")
 				return func(ctx context.Context, c *call, _ []string) error {
 					return c.admin(ctx, func(s admin.Service) error {
 						spaces, err := s.Spaces(ctx, *user)

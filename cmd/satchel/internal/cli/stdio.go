@@ -32,7 +32,7 @@ that ends with it, which only who owns the data directory can do. --url names a
 server elsewhere and needs $SATCHEL_TOKEN.`,
 		setup: func(fs *pflag.FlagSet) runner {
 			url := fs.String("url", "", "the MCP `URL` of a server (default: the one on the data directory)")
-			user := fs.String("user", "", "as whom (default: the first admin)")
+			user := fs.String("user", "", "as the person `NAME` (default: the first admin)")
 			return func(ctx context.Context, c *call, _ []string) error {
 				token := lookupEnv(c.Environ, "SATCHEL_TOKEN")
 				if *url != "" {
