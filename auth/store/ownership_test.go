@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"strings"
+	"sync"
 	"testing"
 
 	"satchel/auth/store"
@@ -168,6 +169,41 @@ func TestGiveSpace(t *testing.T) {
 		}
 		if got := role(orphan.ID); got != "cleo owner" {
 			t.Errorf("the members are %s", got)
+		}
+	})
+}
+
+// A space that is given to two people at once, one of whom is made a reader of it
+// meanwhile, has one owner after all.
+func TestGiftsAtOnceLeaveOneOwner(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		_, annSpace := w.user("ann", true)
+		bob, _ := w.user("bob", false)
+		cleo, _ := w.user("cleo", false)
+		release := w.holdUsers(2)
+		var wg sync.WaitGroup
+		var errs [3]error
+		wg.Go(func() { errs[0] = w.GiveSpace(t.Context(), cli, annSpace.ID, bob.ID) })
+		wg.Go(func() { errs[1] = w.GiveSpace(t.Context(), cli, annSpace.ID, cleo.ID) })
+		wg.Go(func() { errs[2] = w.AddMember(t.Context(), cli, annSpace.ID, bob.ID, space.Reader) })
+		release()
+		wg.Wait()
+		sp, err := w.Space(t.Context(), annSpace.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		members, err := w.Members(t.Context(), annSpace.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var owners []space.UserID
+		for _, m := range members {
+			if m.Role == space.Owner {
+				owners = append(owners, m.User)
+			}
+		}
+		if len(owners) != 1 || owners[0] != sp.Owner {
+			t.Errorf("%v own it, and its row says %s; %v", owners, sp.Owner, errs)
 		}
 	})
 }
