@@ -99,12 +99,19 @@ func inviteCommand() *command {
 					})
 				}
 			}},
-		{name: "revoke", args: "ID", positional: 1, short: "end an invitation",
-			setup: func(*pflag.FlagSet) runner {
-				return func(ctx context.Context, c *call, args []string) error {
-					return c.done(ctx, "revoked", args[0], "Revoked "+args[0], func(s admin.Service) error { return s.RevokeInvitation(ctx, args[0]) })
-				}
-			}},
+		act("revoke", "ID", "end an invitation", "revoked", "Revoked %s", func(ctx context.Context, s admin.Service, id string) error {
+			return s.RevokeInvitation(ctx, id)
+		}),
+	}}
+}
+
+// act is a command that does one thing to what its argument names, and answers
+// {"KEY": ARGUMENT}; said is what a person is told, with the argument for %s.
+func act(name, args, short, key, said string, do func(ctx context.Context, s admin.Service, arg string) error) *command {
+	return &command{name: name, args: args, positional: 1, short: short, setup: func(*pflag.FlagSet) runner {
+		return func(ctx context.Context, c *call, args []string) error {
+			return c.done(ctx, key, args[0], fmt.Sprintf(said, args[0]), func(s admin.Service) error { return do(ctx, s, args[0]) })
+		}
 	}}
 }
 
@@ -139,18 +146,12 @@ func userAccountCommands() []*command {
 					})
 				}
 			}},
-		{name: "promote", args: "NAME", positional: 1, short: "make a person an admin",
-			setup: func(*pflag.FlagSet) runner {
-				return func(ctx context.Context, c *call, args []string) error {
-					return c.done(ctx, "admin", args[0], args[0]+" is an admin", func(s admin.Service) error { return s.SetAdmin(ctx, args[0], true) })
-				}
-			}},
-		{name: "demote", args: "NAME", positional: 1, short: "make an admin a member",
-			setup: func(*pflag.FlagSet) runner {
-				return func(ctx context.Context, c *call, args []string) error {
-					return c.done(ctx, "member", args[0], args[0]+" is a member", func(s admin.Service) error { return s.SetAdmin(ctx, args[0], false) })
-				}
-			}},
+		act("promote", "NAME", "make a person an admin", "admin", "%s is an admin", func(ctx context.Context, s admin.Service, name string) error {
+			return s.SetAdmin(ctx, name, true)
+		}),
+		act("demote", "NAME", "make an admin a member", "member", "%s is a member", func(ctx context.Context, s admin.Service, name string) error {
+			return s.SetAdmin(ctx, name, false)
+		}),
 		{name: "signout", args: "NAME", positional: 1, short: "sign a person out of every browser; their clients stay connected",
 			setup: func(*pflag.FlagSet) runner {
 				return func(ctx context.Context, c *call, args []string) error {

@@ -52,12 +52,9 @@ func clientCommand() *command {
 					})
 				}
 			}},
-		{name: "remove", args: "ID", positional: 1, short: "remove a client: all that it was granted ends at once",
-			setup: func(*pflag.FlagSet) runner {
-				return func(ctx context.Context, c *call, args []string) error {
-					return c.done(ctx, "removed", args[0], "Removed "+args[0], func(s admin.Service) error { return s.RemoveClient(ctx, args[0]) })
-				}
-			}},
+		act("remove", "ID", "remove a client: all that it was granted ends at once", "removed", "Removed %s", func(ctx context.Context, s admin.Service, id string) error {
+			return s.RemoveClient(ctx, id)
+		}),
 	}}
 }
 
@@ -88,11 +85,8 @@ func grantCommand() *command {
 					})
 				}
 			}},
-		{name: "revoke", args: "ID", positional: 1, short: "end what a client was given, at once",
-			setup: func(*pflag.FlagSet) runner {
-				return func(ctx context.Context, c *call, args []string) error {
-					return c.done(ctx, "revoked", args[0], "Revoked "+args[0], func(s admin.Service) error { return s.RevokeGrant(ctx, space.GrantID(args[0])) })
-				}
-			}},
+		act("revoke", "ID", "end what a client was given, at once", "revoked", "Revoked %s", func(ctx context.Context, s admin.Service, id string) error {
+			return s.RevokeGrant(ctx, space.GrantID(id))
+		}),
 	}}
 }
