@@ -104,10 +104,15 @@ func (s *Server) useInvite(v *visit) error {
 	default:
 		return deadInvitation(err)
 	}
+	// A client may be waiting for their consent.
+	next := s.remembered(v.r)
 	if err := s.signIn(v, u.ID, "invitation"); err != nil {
 		return err
 	}
-	return s.see(v, "/welcome")
+	if next == "/" {
+		return s.see(v, "/welcome")
+	}
+	return s.see(v, "/welcome?return="+queryEscape(next))
 }
 
 // wishedName reads the name that a new person wishes.
@@ -186,6 +191,7 @@ func deadInvitation(err error) error {
 
 // welcomePage offers a new person ways to come back.
 type welcomePage struct {
+	Next      string // where they were on the way to
 	Passkeys  bool
 	Providers []inviteWay
 	// Stranded: without one they need a link of who runs the server.
@@ -194,7 +200,7 @@ type welcomePage struct {
 
 // welcome is GET /welcome.
 func (s *Server) welcome(v *visit) error {
-	body := welcomePage{Passkeys: s.o.Passkeys != nil}
+	body := welcomePage{Passkeys: s.o.Passkeys != nil, Next: localPath(v.r.URL.Query().Get("return"))}
 	var err error
 	if body.Stranded, err = s.stranded(v); err != nil {
 		return err

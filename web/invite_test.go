@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"html"
 	"net/http"
 	"net/url"
 	"strings"
@@ -72,6 +73,29 @@ func TestNewPersonJoins(t *testing.T) {
 	}
 	want(t, "again", w.browser().send(path, url.Values{"name": {"mallory"}}), http.StatusNotFound)
 	want(t, "to look at it after", w.browser().get(path), http.StatusNotFound)
+}
+
+// Who is invited while a client waits for their consent goes on to it, and never to
+// another site.
+func TestNewPersonGoesOn(t *testing.T) {
+	w := newWorld(t)
+	for to, leads := range map[string]string{request(): request(), "/welcome": "", "//evil.test": ""} {
+		b := w.browser()
+		b.get("/signin?return=" + url.QueryEscape(to)) // which is where an authorization request leads
+		if to == request() {
+			a := b.send(w.invitation(space.Reader), url.Values{"name": {"on-the-way"}})
+			want(t, "join", a, http.StatusSeeOther)
+			to = a.location()
+		} else {
+			b = w.as(w.ada)
+			to = "/welcome?return=" + url.QueryEscape(to)
+		}
+		a := b.get(strings.TrimPrefix(to, issuer))
+		want(t, to, a, http.StatusOK)
+		if leads != "" && !strings.Contains(html.UnescapeString(a.body), `href="`+leads+`"`) || strings.Contains(a.body, "evil.test") {
+			t.Errorf("%s: %s", to, a.body)
+		}
+	}
 }
 
 func TestSignedInPersonJoins(t *testing.T) {
