@@ -209,14 +209,25 @@ func (l *Local) removeRemotes(ctx context.Context, owner space.UserID) error {
 		return err
 	}
 	for _, row := range rows {
-		if row.Owner != owner || !l.Remotes.Has(row.ID) {
+		if row.Owner != owner {
 			continue
 		}
-		if err := l.Remotes.Remove(context.WithoutCancel(ctx), row.ID); err != nil {
+		if err := l.endRemote(ctx, row.ID); err != nil {
 			return err
 		}
-		l.audit(ctx, "space.remote.remove", row.ID)
 	}
+	return nil
+}
+
+// endRemote ends a space's remote, if it has one.
+func (l *Local) endRemote(ctx context.Context, id space.SpaceID) error {
+	if !l.Remotes.Has(id) {
+		return nil
+	}
+	if err := l.Remotes.Remove(context.WithoutCancel(ctx), id); err != nil {
+		return err
+	}
+	l.audit(ctx, "space.remote.remove", id)
 	return nil
 }
 

@@ -3,6 +3,7 @@ package admin
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 
@@ -148,6 +149,10 @@ func (l *Local) GiveSpace(ctx context.Context, r GiveRequest) (SpaceInfo, error)
 	}
 	if err := l.Accounts.GiveSpace(ctx, operator, id, to.ID); err != nil {
 		return SpaceInfo{}, err
+	}
+	// The token and the repository are the former owner's.
+	if err := l.endRemote(ctx, id); err != nil {
+		return SpaceInfo{}, fmt.Errorf("remove the remote of a given space: %w", err)
 	}
 	sp, err := l.Accounts.Space(ctx, id)
 	if err != nil {

@@ -251,6 +251,21 @@ func TestRemotesBothWays(t *testing.T) {
 					t.Errorf("the audit log lacks %s: %q", want, did)
 				}
 			}
+			// Who gives a space away keeps their token: nothing is pushed with it any more.
+			if _, err := s.SetRemote(ctx, admin.RemoteRequest{User: "ann", URL: server.URL("notes"), Token: "canary-token", Trusted: true, WithSecrets: true}, func(string) {}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.AddUser(ctx, "heir", false); err != nil {
+				t.Fatal(err)
+			}
+			for _, to := range []string{"heir", "ann"} {
+				if _, err := s.GiveSpace(ctx, admin.GiveRequest{SpaceRequest: admin.SpaceRequest{Name: string(st.Space.ID)}, To: to}); err != nil {
+					t.Fatal(err)
+				}
+				if l.Remotes.Has(st.Space.ID) {
+					t.Error("the remote of a space that was given is still there")
+				}
+			}
 			// What is held for a person goes with them, and so does their token.
 			if _, err := s.SetRemote(ctx, admin.RemoteRequest{User: "ann", URL: server.URL("notes"), Token: "canary-token", Trusted: true, WithSecrets: true}, func(string) {}); err != nil {
 				t.Fatal(err)

@@ -192,7 +192,9 @@ func spaceAccountCommands() []*command {
 		{name: "give", args: "SPACE", positional: 1, short: "make another person the owner of a space; the former owner becomes an editor",
 			long: `
 SPACE is the name of a space of the person's, or the ID of any, from: satchel
-space list. So a space gets an owner again whose owner was removed.`,
+space list. So a space gets an owner again whose owner was removed. Its remote is
+removed, since the token was the former owner's: set one with satchel space
+remote set.`,
 			setup: func(fs *pflag.FlagSet) runner {
 				to := fs.String("to", "", "the new owner's `NAME`")
 				user := fs.String("user", "", "whose space it is: their `NAME` (default: the first admin's)")
