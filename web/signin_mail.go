@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -140,7 +141,10 @@ func (s *Server) sendLinkTo(ctx context.Context, l letter) error {
 	}
 	text := fmt.Sprintf("Hello %s,\n\nthis link signs you in at %s, once and within %s:\n\n%s\n\nIf you did not ask for it, do nothing.\n",
 		u.Name, s.issuer.Host, span(s.o.LinkLifetime), link)
-	return s.o.Mail.Send(ctx, l.to, "Sign in to Satchel", text)
+	if err := s.o.Mail.Send(ctx, u.Email, "Sign in to Satchel", text); err != nil {
+		return errors.Join(err, s.o.Accounts.EndLink(context.WithoutCancel(ctx), secret)) // it counts for nothing
+	}
+	return nil
 }
 
 // span writes a duration for people.

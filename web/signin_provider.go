@@ -101,7 +101,7 @@ func (s *Server) enter(v *visit, method string, c auth.Claimant, f flow) error {
 	if fault.CodeOf(err) == fault.NotFound || err == nil && !u.Suspended.IsZero() {
 		u, err = s.o.People.Admit(v.r.Context(), c, "", "")
 		if fault.CodeOf(err) == fault.Forbidden {
-			return notInvited(c)
+			return notInvited(c, fault.PublicOf(err))
 		}
 	}
 	if err != nil {
@@ -113,8 +113,9 @@ func (s *Server) enter(v *visit, method string, c auth.Claimant, f flow) error {
 	return s.see(v, f.Return)
 }
 
-// notInvited tells somebody that they are known, and not let in.
-func notInvited(c auth.Claimant) error {
+// notInvited tells somebody that they are known, as whom, and why they are not let
+// in.
+func notInvited(c auth.Claimant, why string) error {
 	name := c.Login
 	if name == "" {
 		name = c.Email
@@ -122,11 +123,10 @@ func notInvited(c auth.Claimant) error {
 	if name == "" {
 		name = c.Name
 	}
-	text := "You are no user of this server yet. Ask somebody who is for an invitation."
 	if name = shorten(name, 80); name != "" {
-		text = "You signed in as " + name + ", who is no user of this server yet. Ask somebody who is for an invitation."
+		why = "You signed in as " + name + ". " + why
 	}
-	return &pageError{status: http.StatusForbidden, title: "You need an invitation", text: text}
+	return &pageError{status: http.StatusForbidden, title: "You need an invitation", text: why}
 }
 
 // link gives the signed-in person a further way to sign in.

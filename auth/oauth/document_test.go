@@ -159,7 +159,10 @@ func TestDocumentsThatAreRefused(t *testing.T) {
 				}
 			}
 		}, 400},
-		{"Attack: no answer", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, 503},
+		{"Attack: no answer", func(_ http.ResponseWriter, r *http.Request) {
+			<-r.Context().Done()
+			panic(http.ErrAbortHandler) // or it would be an empty one
+		}, 503},
 		{"Attack: half an answer", func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			fmt.Fprint(w, "{")

@@ -86,5 +86,8 @@ func (s *Store) setEmail(tx *gorm.DB, by Actor, u userRow, email string) error {
 	if err := tx.Exec("UPDATE auth_users SET email = ?, email_key = ? WHERE id = ?", email, lowerASCII(email), u.ID).Error; err != nil {
 		return fmt.Errorf("change address: %w", err)
 	}
+	if err := tx.Exec("DELETE FROM auth_links WHERE user_id = ? AND method = 'mail' AND used = 0", u.ID).Error; err != nil {
+		return fmt.Errorf("end links to the address before: %w", err)
+	}
 	return s.record(tx, by, "user.email", u.ID, map[string]any{"name": u.Name, "email": email})
 }

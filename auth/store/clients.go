@@ -98,9 +98,9 @@ func (s *Store) RegisterClient(ctx context.Context, c auth.Client) error {
 	})
 }
 
-// undisturbed is how long a client that registered keeps its place without anything
-// else: a person may be reading the page of consent.
-const undisturbed = 15 * time.Minute
+// undisturbed is how long a client that registered keeps its place, whoever else
+// wants one: until a person can have been asked to sign in.
+const undisturbed = time.Minute
 
 // crowdedOut makes room for one more client, and tells whether there is none.
 func (s *Store) crowdedOut(tx *gorm.DB) (full bool, err error) {

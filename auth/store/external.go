@@ -31,7 +31,7 @@ LEFT JOIN auth_spaces s ON s.id = m.space_id
 LEFT JOIN auth_users o ON o.id = s.owner_id
 LEFT JOIN auth_grants g ON g.user_id = u.id AND g.space_id = s.id AND g.kind = 'external' AND g.issuer = i.issuer AND g.client_id = ?
 WHERE i.issuer = ? AND i.subject = ?
-ORDER BY CASE WHEN m.role = 'owner' THEN 0 ELSE 1 END, s.created, s.name, s.id`
+ORDER BY CASE WHEN m.role = 'owner' THEN 0 ELSE 1 END, m.added, s.created, s.name, s.id`
 
 // External returns who makes a request that another issuer's token proves, by one
 // look at the database. Each client of the issuer has one grant per user and

@@ -96,8 +96,14 @@ func TestUserByEmail(t *testing.T) {
 			return u
 		}
 		ada := add("ada", "Ada.K@Example.com")
-		add("bob", "two@example.com")
-		add("carl", "TWO@example.com")
+		bob := add("bob", "two@example.com")
+		// With two of one address neither could sign in by it.
+		_, _, err := w.CreateUser(t.Context(), cli, store.NewUser{Name: "carl", Email: "TWO@example.com"})
+		wantCode(t, "a second of an address", err, fault.Conflict)
+		carl, _, err := w.CreateUser(t.Context(), cli, store.NewUser{Name: "carl", Email: "TWO@example.com", Identity: &store.Identity{Issuer: "https://id.example", Subject: "c"}})
+		if err != nil || carl.Email != "" {
+			t.Errorf("who signs in otherwise: %q, %v", carl.Email, err)
+		}
 		add("none", "")
 		dora := add("dora", "i@example.com")
 		for _, tt := range []struct {
@@ -105,7 +111,7 @@ func TestUserByEmail(t *testing.T) {
 			want  store.User
 		}{
 			{"ada.k@example.com", ada}, {"ADA.K@EXAMPLE.COM", ada}, {"I@EXAMPLE.COM", dora},
-			{"two@example.com", store.User{}}, {"", store.User{}}, {"ada.%@example.com", store.User{}},
+			{"two@example.com", bob}, {"", store.User{}}, {"ada.%@example.com", store.User{}},
 			{"ada.\u212a@example.com", store.User{}}, // Attack: the Kelvin sign is no k
 			{"\u0130@example.com", store.User{}},     // Attack: nor is the dotted I an i
 			{strings.Repeat("a", 100_000), store.User{}},
@@ -118,7 +124,7 @@ func TestUserByEmail(t *testing.T) {
 		if err := w.RemoveUser(t.Context(), cli, dora.ID); err != nil {
 			t.Fatal(err)
 		}
-		_, err := w.UserByEmail(t.Context(), "i@example.com")
+		_, err = w.UserByEmail(t.Context(), "i@example.com")
 		wantCode(t, "a removed user", err, fault.NotFound)
 	})
 }

@@ -18,6 +18,9 @@ import (
 
 var _ auth.Verifier = (*Store)(nil)
 
+// maxKeys bounds the good keys of one user.
+const maxKeys = 1000
+
 // NewKey is what CreateKey makes.
 type NewKey struct {
 	User   space.UserID
@@ -31,7 +34,8 @@ type NewKey struct {
 // CreateKey makes an API key. The secret is returned here alone and stored
 // nowhere. The error is a fault.NotFound for a user or a space that does not
 // exist or that the user is no member of, and a fault.Invalid for no scope, an
-// unknown one, one that the user's role forbids, or an expiry that has passed.
+// unknown one, one that the user's role forbids, or an expiry that has passed, and
+// a fault.Limited over 1000 keys.
 func (s *Store) CreateKey(ctx context.Context, by Actor, n NewKey) (space.Grant, auth.Secret, error) {
 	if err := checkLabel("name of the key", n.Name); err != nil {
 		return space.Grant{}, auth.Secret{}, err
@@ -61,6 +65,14 @@ func (s *Store) CreateKey(ctx context.Context, by Actor, n NewKey) (space.Grant,
 		}
 		if len(auth.EffectiveScopes(n.Scopes, space.Role(m.Role))) != len(n.Scopes) {
 			return fault.New(fault.Invalid, "%s is a %s of the space, so that a key can have the scope read alone.", u.Name, m.Role)
+		}
+		var good int64
+		err = tx.Model(&grantRow{}).Where("user_id = ? AND key_hash IS NOT NULL AND revoked = 0 AND (expires = 0 OR expires > ?)", u.ID, now.UnixMilli()).Count(&good).Error
+		if err != nil {
+			return fmt.Errorf("count keys: %w", err)
+		}
+		if good >= maxKeys {
+			return fault.New(fault.Limited, "%s has %d keys already; revoke one first.", u.Name, good)
 		}
 		if err := tx.Create(&row).Error; err != nil {
 			return fmt.Errorf("create key: %w", err)

@@ -57,6 +57,13 @@ func (s *Store) CreateLink(ctx context.Context, by Actor, user space.UserID, met
 	return secret, nil
 }
 
+// EndLink forgets a link that did not reach its person.
+func (s *Store) EndLink(ctx context.Context, link auth.Secret) error {
+	return s.db.Transact(ctx, func(tx *gorm.DB) error {
+		return wrap("end link", tx.Exec("DELETE FROM auth_links WHERE hash = ? AND used = 0", hashOf(link)).Error)
+	})
+}
+
 // roomForLink ends older links that are handed over, and counts mailed ones.
 func roomForLink(tx *gorm.DB, row linkRow, now time.Time) error {
 	if row.Method == "link" {
@@ -64,7 +71,7 @@ func roomForLink(tx *gorm.DB, row linkRow, now time.Time) error {
 		return wrap("end older links", err)
 	}
 	var open int64
-	err := tx.Model(&linkRow{}).Where("user_id = ? AND method = ? AND used = 0 AND expires > ?", row.UserID, row.Method, now.UnixMilli()).Count(&open).Error
+	err := tx.Model(&linkRow{}).Where("user_id = ? AND method = ? AND used = 0 AND expires > ? AND created > ?", row.UserID, row.Method, now.UnixMilli(), now.Add(-15*time.Minute).UnixMilli()).Count(&open).Error
 	if err != nil {
 		return fmt.Errorf("count links: %w", err)
 	}

@@ -70,7 +70,12 @@ func chooseSpace(all []Membership, user, ref string) (Membership, error) {
 	}
 	var found []Membership
 	for _, m := range all {
-		if ref == string(m.ID) || ref == m.path() || ref == m.Name {
+		if ref == string(m.ID) {
+			return m, nil // whatever others are called
+		}
+	}
+	for _, m := range all {
+		if ref == m.path() || ref == m.Name {
 			found = append(found, m)
 		}
 	}
@@ -158,8 +163,12 @@ func (s *Store) GiveSpace(ctx context.Context, by Actor, id space.SpaceID, to sp
 		if err == nil {
 			err = tx.Clauses(clause.OnConflict{
 				Columns:   []clause.Column{{Name: "space_id"}, {Name: "user_id"}},
-				DoUpdates: clause.AssignmentColumns([]string{"role"}),
+				DoUpdates: clause.AssignmentColumns([]string{"role", "added"}), // after their own in SpacesOf
 			}).Create(&memberRow{SpaceID: sp.ID, UserID: u.ID, Role: string(space.Owner), Added: database.Millis(s.now())}).Error
+		}
+		if err == nil {
+			// They would be good again where the space is given back.
+			err = tx.Exec("DELETE FROM auth_invitations WHERE space_id = ? AND by_user = ? AND used = 0", sp.ID, from).Error
 		}
 		if err != nil {
 			return fmt.Errorf("give space: %w", err)

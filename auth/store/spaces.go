@@ -86,7 +86,7 @@ func (s *Store) SpacesOf(ctx context.Context, user space.UserID) ([]Membership, 
 		JOIN auth_users o ON o.id = s.owner_id
 		JOIN auth_users u ON u.id = m.user_id
 		WHERE m.user_id = ? AND u.removed = 0
-		ORDER BY CASE WHEN m.role = 'owner' THEN 0 ELSE 1 END, s.created, s.name, s.id`, string(user)).Scan(&rows).Error
+		ORDER BY CASE WHEN m.role = 'owner' THEN 0 ELSE 1 END, m.added, s.created, s.name, s.id`, string(user)).Scan(&rows).Error
 	if err != nil {
 		return nil, fmt.Errorf("list spaces of a user: %w", err)
 	}

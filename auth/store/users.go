@@ -89,10 +89,18 @@ func (s *Store) CreateUser(ctx context.Context, by Actor, n NewUser) (User, Spac
 				return err
 			}
 		}
-		if n.Invitation != "" {
+		if n.Invitation != "" || n.Email != "" {
 			if err := s.lockUsers(tx); err != nil {
 				return err
 			}
+		}
+		// With two of one address neither could sign in by it.
+		if taken, err := addressTaken(tx, u.ID, n.Email); err != nil {
+			return err
+		} else if taken && n.Identity == nil {
+			return fault.New(fault.Conflict, "Somebody else has the address %s.", n.Email)
+		} else if taken {
+			u.Email, u.EmailKey = "", ""
 		}
 		if err := tx.Create(&u).Error; err != nil {
 			if database.IsDuplicate(err) {
@@ -119,7 +127,10 @@ func (s *Store) CreateUser(ctx context.Context, by Actor, n NewUser) (User, Spac
 		if !i.vouched {
 			return nil
 		}
-		return s.fillEmail(tx, by, &u, i.Email)
+		if err := s.fillEmail(tx, by, &u, i.Email); err != nil {
+			return err
+		}
+		return unbar(tx, u) // by the address, too
 	})
 	if err != nil {
 		return User{}, Space{}, err

@@ -313,6 +313,16 @@ func TestAttackAnotherSiteUsesUpSomebodysLimit(t *testing.T) {
 			t.Errorf("%s: the other site is not limited", path)
 		}
 	}
+	// ATTACK: who is no browser claims another origin each time.
+	limited := 0
+	for i := range 20 {
+		if ask("/signin", "Sec-Fetch-Site", "cross-site", "Origin", fmt.Sprintf("https://%d.example", i)) == http.StatusTooManyRequests {
+			limited++
+		}
+	}
+	if limited < 19 {
+		t.Errorf("%d of 20 requests of made-up origins were refused", limited)
+	}
 	if got := ask("/signin", "Sec-Fetch-Site", "none", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"); got != http.StatusOK {
 		t.Errorf("the person: status %d", got)
 	}

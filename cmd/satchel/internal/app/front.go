@@ -338,11 +338,12 @@ func bySite(r *http.Request) string {
 	default:
 		return ""
 	}
-	if h.Get("Sec-Fetch-Mode") == "navigate" && h.Get("Sec-Fetch-Dest") == "document" {
+	if h.Get("Sec-Fetch-Mode") == "navigate" && h.Get("Sec-Fetch-Dest") == "document" && h.Get("Sec-Purpose") == "" {
 		return ""
 	}
-	origin := h.Get("Origin")
-	return " by " + origin[:min(len(origin), 100)]
+	// All of them together: who is no browser may claim any origin, and would have a
+	// fresh bucket for each.
+	return " by another site"
 }
 
 // guess counts a request whose token proves nobody.

@@ -125,6 +125,13 @@ func (s *Server) acts(ctx context.Context, handled map[int64]bool, act func(cont
 	if err != nil || len(rows) == 0 {
 		return 0, err
 	}
+	// What is not handled yet may be more than one reading gives.
+	for page := rows; act != nil && len(page) == readBack && !handled[page[len(page)-1].ID]; {
+		if page, err = s.Accounts.Audit(ctx, page[len(page)-1].ID, readBack); err != nil {
+			return 0, err
+		}
+		rows = append(rows, page...)
+	}
 	revoked := false
 	for _, r := range rows {
 		if !handled[r.ID] && act != nil {
@@ -132,9 +139,9 @@ func (s *Server) acts(ctx context.Context, handled map[int64]bool, act func(cont
 		}
 		handled[r.ID] = true
 	}
-	if len(handled) > 2*readBack {
+	if last := rows[min(len(rows), readBack)-1].ID; len(handled) > 2*readBack {
 		for id := range handled {
-			if id < rows[len(rows)-1].ID {
+			if id < last {
 				delete(handled, id)
 			}
 		}

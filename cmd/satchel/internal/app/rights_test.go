@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"strings"
@@ -58,6 +59,39 @@ func within(t *testing.T, what string, done chan struct{}) {
 	case <-done:
 	case <-time.After(10 * time.Second):
 		t.Errorf("%s: it goes on", what)
+	}
+}
+
+// A removal is seen, however much was done since the last look.
+func TestNoActIsMissed(t *testing.T) {
+	r := boot(t, settings(t))
+	ctx := t.Context()
+	handled := map[int64]bool{}
+	if _, err := r.acts(ctx, handled, nil); err != nil {
+		t.Fatal(err)
+	}
+	by := store.Actor{Via: "test"}
+	if err := r.Accounts.Record(ctx, by, "user.remove", "u_somebody", nil); err != nil {
+		t.Fatal(err)
+	}
+	for range readBack + 1 {
+		if err := r.Accounts.Record(ctx, by, "other", "", nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	seen := 0
+	for range 2 {
+		if _, err := r.acts(ctx, handled, func(_ context.Context, e store.Entry) bool {
+			if e.Action == "user.remove" {
+				seen++
+			}
+			return false
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if seen != 1 {
+		t.Errorf("it was seen %d times", seen)
 	}
 }
 

@@ -33,7 +33,7 @@ func (v verifier) Verify(ctx context.Context, bearer string) (auth.Principal, er
 		return auth.Principal{}, err
 	}
 	p, err := v.accounts.External(ctx, who)
-	if fault.CodeOf(err) == fault.NotFound {
+	if fault.CodeOf(err) == fault.NotFound || fault.CodeOf(err) == fault.Unauthenticated && v.suspended(ctx, claimant) {
 		if _, err := v.people.Admit(ctx, claimant, "", ""); err != nil {
 			return auth.Principal{}, err
 		}
@@ -41,4 +41,11 @@ func (v verifier) Verify(ctx context.Context, bearer string) (auth.Principal, er
 	}
 	p.Expires = who.Expires
 	return p, err
+}
+
+// suspended tells whether another entry of the allow list may let somebody back in.
+func (v verifier) suspended(ctx context.Context, c auth.Claimant) bool {
+	u, err := v.accounts.UserByIdentity(ctx, c.Issuer, c.Subject)
+	_, listed := v.people.allow.Admits(c)
+	return err == nil && !u.Suspended.IsZero() && listed
 }
