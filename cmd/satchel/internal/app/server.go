@@ -194,7 +194,7 @@ func (s *Server) openMCP() error {
 	}
 	s.mcp, err = mcp.New(mcp.Options{
 		Tools:          set,
-		Verifier:       verifier{accounts: s.Accounts, resource: s.resource(), issuer: s.access, people: s.people()},
+		Verifier:       s.verifier(),
 		Name:           "satchel",
 		Title:          "Satchel",
 		Version:        s.version,

@@ -16,8 +16,24 @@ import (
 type verifier struct {
 	accounts *store.Store
 	resource string
-	issuer   *access.Verifier // nil: ours
+	issuer   issuer // nil: ours
 	people   people
+}
+
+// issuer verifies the tokens of another authorization server; see access.Verifier.
+type issuer interface {
+	Verify(ctx context.Context, bearer string) (auth.External, auth.Claimant, error)
+}
+
+var _ issuer = (*access.Verifier)(nil)
+
+// verifier returns what proves tokens here.
+func (s *Server) verifier() verifier {
+	v := verifier{accounts: s.Accounts, resource: s.resource(), people: s.people()}
+	if s.access != nil {
+		v.issuer = s.access
+	}
+	return v
 }
 
 // Verify implements auth.Verifier.
