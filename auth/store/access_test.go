@@ -341,3 +341,28 @@ func TestExternal(t *testing.T) {
 		wantCode(t, "a removed user", err, fault.NotFound)
 	})
 }
+
+// A client of another issuer that comes with more scopes than before has the same
+// grant, whose list says both.
+func TestExternalGrantIsWidened(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		ann, _ := w.user("ann", true)
+		if err := w.LinkIdentity(t.Context(), cli, store.Identity{User: ann.ID, Issuer: "https://id.example", Subject: "a"}); err != nil {
+			t.Fatal(err)
+		}
+		x := auth.External{Issuer: "https://id.example", Subject: "a", Client: "c", Scopes: []space.Scope{space.ScopeRead}}
+		first, err := w.External(t.Context(), x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x.Scopes = []space.Scope{space.ScopeWrite}
+		second, err := w.External(t.Context(), x)
+		if err != nil || second.Grant != first.Grant || second.Can(space.ScopeRead) || !second.Can(space.ScopeWrite) {
+			t.Fatalf("%+v, %v", second, err)
+		}
+		all, err := w.Grants(t.Context(), ann.ID)
+		if err != nil || len(all) != 1 || !all[0].Has(space.ScopeRead) || !all[0].Has(space.ScopeWrite) {
+			t.Errorf("%+v, %v", all, err)
+		}
+	})
+}

@@ -143,12 +143,14 @@ func (s *Store) externalGrant(ctx context.Context, r externalRow, x auth.Externa
 			return s.record(tx, Actor{User: space.UserID(u.ID), Via: "client"}, "grant.create", g.ID,
 				map[string]any{"kind": g.Kind, "issuer": g.Issuer, "client": g.Name, "space": g.SpaceID, "scopes": g.Scopes})
 		}
+		var had grantRow // a fresh one: gorm looks for the id that the row has
 		q := tx.Where("user_id = ? AND space_id = ? AND issuer = ? AND client_id = ? AND kind = 'external'", g.UserID, g.SpaceID, g.Issuer, g.ClientID)
-		if err := q.Take(&g).Error; err != nil {
+		if err := q.Take(&had).Error; err != nil {
 			return fmt.Errorf("look up grant: %w", err)
 		}
-		r.GrantID, r.GrantName, r.GrantRevoked = g.ID, g.Name, g.Revoked
-		return wrap("widen grant", tx.Exec("UPDATE auth_grants SET scopes = ? WHERE id = ?", auth.ScopeList(scopes), g.ID).Error)
+		r.GrantID, r.GrantName, r.GrantRevoked = had.ID, had.Name, had.Revoked
+		all := inOrderOfScopes(append(splitScopes(had.Scopes), scopes...))
+		return wrap("widen grant", tx.Exec("UPDATE auth_grants SET scopes = ? WHERE id = ?", auth.ScopeList(all), had.ID).Error)
 	})
 	if err != nil && fault.CodeOf(err) == fault.Internal {
 		err = fault.Wrap(err, fault.Unavailable, "The token cannot be checked now; try again.")

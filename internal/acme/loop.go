@@ -33,9 +33,9 @@ func (m *Manager) run(ctx context.Context) {
 			m.failed(err)
 			continue
 		}
-		m.log.Info("obtained a certificate", "not_after", cert.Leaf.NotAfter, "issuer", cert.Leaf.Issuer.String())
 		unsaved := m.saveCertificate(cert)
 		m.use(cert)
+		m.log.Info("obtained a certificate", "not_after", cert.Leaf.NotAfter, "issuer", cert.Leaf.Issuer.String())
 		m.notBefore(m.o.Now().Add(cert.Leaf.NotAfter.Sub(cert.Leaf.NotBefore) / 10))
 		if unsaved != nil {
 			// It is used until the server ends; the next start would ask for another.

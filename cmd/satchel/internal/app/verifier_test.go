@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"sync"
 	"testing"
 
 	"satchel/auth"
@@ -58,4 +59,21 @@ func TestPeopleOfAnotherIssuer(t *testing.T) {
 	if _, err := v.Verify(ctx, r.key); err != nil {
 		t.Errorf("an API key: %v", err)
 	}
+}
+
+// A client's first calls come in parallel, and make one user.
+func TestFirstCallsAtOnceMakeOneUser(t *testing.T) {
+	r := boot(t, settings(t))
+	v := r.verifier()
+	v.issuer = anIssuer{auth.Claimant{Issuer: "https://id.example", Subject: "eve", Email: "eve@example.com"}}
+	v.people.allow = auth.AllowList{Domains: []string{"example.com"}}
+	var calls sync.WaitGroup
+	for range 20 {
+		calls.Go(func() {
+			if p, err := v.Verify(t.Context(), "eve"); err != nil || p.UserName != "eve" {
+				t.Errorf("%s, %v", p.UserName, err)
+			}
+		})
+	}
+	calls.Wait()
 }
