@@ -48,31 +48,41 @@ func (s *Server) see(v *visit, path string) error {
 // on the way, it is a page that leads there by itself; and to a program only a
 // person leads, unless they asked.
 func (s *Server) leave(v *visit, location string, asked bool) error {
-	u, err := url.Parse(location)
-	if err != nil || !mayLeaveFor(u) {
-		return &pageError{status: http.StatusBadRequest, title: "There is no way back", text: "The address that the program gave cannot be opened."}
+	u, err := wayBack(location)
+	if err != nil {
+		return err
 	}
-	web := u.Scheme == "https" || u.Scheme == "http"
-	if web && (!asked || formSources(u) != "") {
+	if isWeb(u) && (!asked || formSources(u) != "") {
 		// 303: what the form held is not sent along (RFC 9700 section 4.12).
 		v.w.Header().Set("Location", location)
 		v.w.WriteHeader(http.StatusSeeOther)
 		return nil
 	}
 	return s.page(v, http.StatusOK, "leave", page{
-		Title: "Going back", Body: leaving{URL: template.URL(location), Host: hostOf(u), App: !web, Auto: asked}, //nolint:gosec // mayLeaveFor checked it
+		Title: "Going back", Body: leaving{URL: template.URL(location), Host: hostOf(u), App: !isWeb(u), Auto: asked}, //nolint:gosec // mayLeaveFor checked it
 	})
 }
+
+// wayBack reads an address of a client's, to which a browser may be sent.
+func wayBack(location string) (*url.URL, error) {
+	u, err := url.Parse(location)
+	if err != nil || !mayLeaveFor(u) {
+		return nil, &pageError{status: http.StatusBadRequest, title: "There is no way back", text: "The address that the program gave cannot be opened."}
+	}
+	return u, nil
+}
+
+func isWeb(u *url.URL) bool { return u.Scheme == "https" || u.Scheme == "http" }
 
 // offerToLeave is a page with a link to another site or program, to which nobody
 // said that they want to go.
 func (s *Server) offerToLeave(v *visit, location string) error {
-	u, err := url.Parse(location)
-	if err != nil || !mayLeaveFor(u) {
-		return &pageError{status: http.StatusBadRequest, title: "There is no way back", text: "The address that the program gave cannot be opened."}
+	u, err := wayBack(location)
+	if err != nil {
+		return err
 	}
 	return s.page(v, http.StatusOK, "leave", page{
-		Title: "Going back", Body: leaving{URL: template.URL(location), Host: hostOf(u), App: u.Scheme != "https" && u.Scheme != "http"}, //nolint:gosec // mayLeaveFor checked it
+		Title: "Going back", Body: leaving{URL: template.URL(location), Host: hostOf(u), App: !isWeb(u)}, //nolint:gosec // mayLeaveFor checked it
 	})
 }
 
@@ -86,7 +96,7 @@ type leaving struct {
 
 // hostOf is what an address is called on pages.
 func hostOf(u *url.URL) string {
-	if u.Scheme == "https" || u.Scheme == "http" {
+	if isWeb(u) {
 		return u.Host
 	}
 	return strings.ToLower(u.Scheme) + ":"
@@ -111,7 +121,7 @@ func mayLeaveFor(u *url.URL) bool {
 // https goes besides. The forms of these pages hold nothing of worth to another
 // site.
 func formSources(u *url.URL) string {
-	if u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || strings.ContainsAny(u.Host, "[]'\"; ,*") {
+	if !isWeb(u) || u.Hostname() == "" || strings.ContainsAny(u.Host, "[]'\"; ,*") {
 		return "" // a source cannot be an IPv6 address
 	}
 	switch strings.ToLower(u.Hostname()) {
@@ -125,7 +135,7 @@ func formSources(u *url.URL) string {
 // a provider redirects on no policy for forms can say.
 func (s *Server) leaveFor(v *visit, location string) error {
 	u, err := url.Parse(location)
-	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
+	if err != nil || !isWeb(u) || u.Host == "" {
 		return fault.New(fault.Unavailable, "The sign-in service gave no usable address.")
 	}
 	if v.r.Method == http.MethodGet {
