@@ -2,6 +2,12 @@ package web
 
 import "net/http"
 
+// routeHome adds the first page, and those that connect a client.
+func (s *Server) routeHome(add adder) {
+	add("GET /{$}", LimitPage, anyone, s.home)
+	add("GET /connect", LimitPage, signedIn, s.home)
+}
+
 // homePage is what a signed-in person gives to their clients.
 type homePage struct {
 	MCPURL string
@@ -20,5 +26,5 @@ func (s *Server) home(v *visit) error {
 	if name == "" {
 		name = v.user.Name
 	}
-	return s.page(v, http.StatusOK, "home", page{Title: "Connect a client", Script: true, Current: "/", Body: homePage{MCPURL: s.o.MCPURL, Name: name, Local: !s.secure}})
+	return s.page(v, http.StatusOK, "home", page{Title: "Connect a client", Script: true, Current: "connect", Body: homePage{MCPURL: s.o.MCPURL, Name: name, Local: !s.secure}})
 }

@@ -12,6 +12,7 @@ import (
 	"satchel/auth/passkey"
 	"satchel/auth/store"
 	"satchel/internal/space"
+	"satchel/tools"
 )
 
 // Admitter makes a user, and the space that they own, of somebody who signs in
@@ -76,6 +77,13 @@ type Options struct {
 	OAuth *oauth.Server
 	// People lets new users in; required.
 	People Admitter
+
+	// Workspace, History and Committer read and change what spaces hold; Tools
+	// searches it. All are required.
+	Workspace tools.Workspace
+	History   History
+	Committer space.Committer
+	Tools     Tools
 
 	// Each way to sign in may be nil.
 	GitHub, OIDC Provider

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"time"
 
+	"satchel/auth/store"
 	"satchel/internal/fault"
 )
 
@@ -23,8 +24,12 @@ type page struct {
 	// Script includes the script, and FormsTo is where forms may lead besides.
 	Script  bool
 	FormsTo string
+	// Scripts and Styles are further static files, which go before the page's own.
+	Scripts, Styles []string
 	// Wide is for pages with tables.
 	Wide bool
+	// Space is the one that the page is of; nil for the person's first.
+	Space *store.Membership
 	// Problem is what was wrong with the form that was sent; Field is the id of
 	// the input that it is about.
 	Problem, Field string
@@ -35,6 +40,7 @@ type page struct {
 	User    string
 	In      bool
 	Admin   bool
+	Spaces  int    // how many the person has
 	Form    string // the token of forms
 	Version string
 }
@@ -44,6 +50,13 @@ func (s *Server) page(v *visit, status int, name string, p page) error {
 	p.In, p.Version = v.in, s.o.Version
 	if v.in {
 		p.User, p.Admin, p.Form = v.user.Name, v.user.Admin, formToken(v.secret)
+		// A page that says what is wrong comes without, where the database is away.
+		if all, err := s.spacesOf(v); err == nil && len(all) > 0 {
+			p.Spaces = len(all)
+			if p.Space == nil {
+				p.Space = &all[0]
+			}
+		}
 	}
 	t, ok := s.templates[name]
 	if !ok {
@@ -60,7 +73,7 @@ func (s *Server) page(v *visit, status int, name string, p page) error {
 	if p.FormsTo != "" {
 		forms += " " + p.FormsTo
 	}
-	h.Set("Content-Security-Policy", policy(p.Script, forms))
+	h.Set("Content-Security-Policy", policy(p.Script || len(p.Scripts) > 0, forms))
 	v.w.WriteHeader(status)
 	if v.r.Method != http.MethodHead {
 		_, _ = v.w.Write(b.Bytes()) // the browser is gone, then

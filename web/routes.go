@@ -2,6 +2,7 @@ package web
 
 import (
 	"errors"
+	"mime"
 	"net/http"
 	"slices"
 	"strings"
@@ -22,16 +23,26 @@ const (
 
 type handler func(v *visit) error
 
+// adder adds a page to the routes.
+type adder func(pattern, limit string, w who, h handler)
+
 // routes lists every page. A pattern with GET serves HEAD too.
 func (s *Server) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	add := func(pattern, limit string, w who, h handler) {
-		mux.Handle(pattern, s.serve(limit, w, h))
+		mux.Handle(pattern, s.serve(limit, w, maxFormBytes, h))
 	}
 	mux.HandleFunc("GET /static/{name}", s.static)
+	s.routeHome(add)
+	s.routeGitHub(add)
+	s.routeFiles(add)
+	s.routeEditing(mux, add)
+	s.routeActivity(add)
+	s.routeSpaces(add)
+	s.routePublishing(add)
+	s.routeHealth(add)
 
 	add("/", LimitPage, anyone, func(*visit) error { return errNoPage })
-	add("GET /{$}", LimitPage, anyone, s.home)
 
 	add("GET /signin", LimitPage, anyone, s.showSignIn)
 	add("GET /signin/link/{token}", LimitPage, anyone, s.showLink)
@@ -84,18 +95,22 @@ func (s *Server) routes() *http.ServeMux {
 	return mux
 }
 
-// serve wraps the handler of a page in what holds for every page.
-func (s *Server) serve(limit string, need who, h handler) http.Handler {
+// serve wraps the handler of a page in what holds for every page. body bounds, in
+// bytes, what it may be sent.
+func (s *Server) serve(limit string, need who, body int64, h handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.secureHeaders(w, r)
 		v := &visit{w: w, r: r}
-		if err := s.visit(v, limit, need, h); err != nil {
+		if err := s.visit(v, limit, need, body, h); err != nil {
 			s.fail(v, err)
+		}
+		if r.MultipartForm != nil {
+			_ = r.MultipartForm.RemoveAll() // what is left is the system's to clean up
 		}
 	})
 }
 
-func (s *Server) visit(v *visit, limit string, need who, h handler) error {
+func (s *Server) visit(v *visit, limit string, need who, body int64, h handler) error {
 	if ok, err := s.atIssuer(v); !ok {
 		return err
 	}
@@ -117,17 +132,6 @@ func (s *Server) visit(v *visit, limit string, need who, h handler) error {
 		if err := s.sameOrigin(v.r); err != nil {
 			return fault.Wrap(err, fault.Forbidden, "The form was sent from another site, and nothing was changed. Open %s and repeat it there.", s.issuer)
 		}
-		v.r.Body = http.MaxBytesReader(v.w, v.r.Body, maxFormBytes)
-		if !wantsJSON(v.r) {
-			if err := v.r.ParseForm(); err != nil {
-				return badForm(err)
-			}
-			for _, values := range v.r.PostForm {
-				if slices.ContainsFunc(values, func(s string) bool { return !textual(s) }) {
-					return badForm(errNoText)
-				}
-			}
-		}
 	}
 	if need != anyone && !v.in {
 		if unsafe {
@@ -138,12 +142,42 @@ func (s *Server) visit(v *visit, limit string, need who, h handler) error {
 	if need == admins && !v.user.Admin {
 		return errNoPage
 	}
+	if unsafe {
+		if err := s.readForm(v, body); err != nil {
+			return err
+		}
+	}
 	if unsafe && v.in {
 		if err := checkForm(v); err != nil {
 			return err
 		}
 	}
 	return h(v)
+}
+
+// formMemory is how much of an upload is kept in memory; the rest is in files,
+// which are removed with the answer.
+const formMemory = 1 << 20
+
+// readForm reads what a form sent, once it is known that its sender may.
+func (s *Server) readForm(v *visit, limit int64) error {
+	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, limit)
+	if wantsJSON(v.r) {
+		return nil
+	}
+	err := v.r.ParseForm()
+	if t, _, terr := mime.ParseMediaType(v.r.Header.Get("Content-Type")); err == nil && terr == nil && t == "multipart/form-data" {
+		err = v.r.ParseMultipartForm(formMemory)
+	}
+	if err != nil {
+		return badForm(err)
+	}
+	for _, values := range v.r.PostForm {
+		if slices.ContainsFunc(values, func(s string) bool { return !textual(s) }) {
+			return badForm(errNoText)
+		}
+	}
+	return nil
 }
 
 var errNoText = errors.New("bytes that are no text")

@@ -21,6 +21,8 @@ type visit struct {
 	user    store.User
 	session store.Session
 	secret  string // of the session
+
+	spaces []store.Membership // of the user, once they were asked for
 }
 
 // by is the visitor for the audit log.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"satchel/auth"
 	"satchel/auth/store"
 	"satchel/internal/fault"
 	"satchel/internal/space"
@@ -23,11 +24,23 @@ type spacePage struct {
 	MoreMembers, MoreInvitations int
 }
 
+// spacesOf returns the visitor's spaces, their own first.
+func (s *Server) spacesOf(v *visit) ([]store.Membership, error) {
+	if v.spaces == nil {
+		all, err := s.o.Accounts.SpacesOf(v.r.Context(), v.user.ID)
+		if err != nil {
+			return nil, err
+		}
+		v.spaces = all
+	}
+	return v.spaces, nil
+}
+
 // membership returns the space of the path as the visitor has it. One that they
 // are no member of does not exist.
 func (s *Server) membership(v *visit) (store.Membership, error) {
 	id := space.SpaceID(v.r.PathValue("id"))
-	all, err := s.o.Accounts.SpacesOf(v.r.Context(), v.user.ID)
+	all, err := s.spacesOf(v)
 	if err != nil {
 		return store.Membership{}, err
 	}
@@ -35,6 +48,21 @@ func (s *Server) membership(v *visit) (store.Membership, error) {
 		return all[i], nil
 	}
 	return store.Membership{}, errGone
+}
+
+// writable is membership for what a reader may not do.
+func (s *Server) writable(v *visit) (store.Membership, error) {
+	m, err := s.membership(v)
+	if err == nil && m.Role == space.Reader {
+		return m, fault.New(fault.Forbidden, "You may only read the space %s. Its owner can let you change it.", m.Name)
+	}
+	return m, err
+}
+
+// meta says who makes a commit on these pages, and by what.
+func (v *visit) meta(tool, message string) space.Meta {
+	p := auth.Principal{UserName: v.user.Name, Display: v.user.Display, Email: v.user.Email}
+	return space.Meta{Author: p.Person(), Message: message, Tool: tool, Client: "browser"}
 }
 
 // owned is membership for what an owner alone may do.

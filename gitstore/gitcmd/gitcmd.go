@@ -43,6 +43,9 @@ type Cmd struct {
 	// Protocols is GIT_ALLOW_PROTOCOL, such as "https"; empty allows none.
 	Protocols string
 	Stdin     io.Reader
+	// Stdout takes what the program prints, without a limit; Run then returns
+	// nothing of it. Nil keeps it for Run.
+	Stdout io.Writer
 	// Progress is told of each line on standard error, cut and without control
 	// characters, while the run lasts; nil tells nobody. The lines are git's
 	// and the remote's: they may name the host's paths.
@@ -145,6 +148,9 @@ func (r Runner) Run(ctx context.Context, c Cmd) ([]byte, error) {
 	out := &capped{max: maxStdout}
 	errOut := &lines{half: maxStderr / 2, tell: c.Progress}
 	cmd.Stdout, cmd.Stderr = out, errOut
+	if c.Stdout != nil {
+		cmd.Stdout = c.Stdout
+	}
 	cmd.WaitDelay = 5 * time.Second // for children that keep the pipes open
 	ownGroup(cmd)
 	err := r.run(cmd)

@@ -16,6 +16,9 @@ type Config struct {
 	Database Database
 	Log      Log
 	Auth     Auth
+	Web      Web
+	API      API
+	GitHub   GitHub
 	Tools    Tools
 	Sandbox  Sandbox
 	Space    Space

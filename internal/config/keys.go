@@ -76,7 +76,7 @@ const (
 
 // keys returns the table, in the order of the reference.
 func keys() []key {
-	return slices.Concat(serverKeys(), authKeys(), workKeys())
+	return slices.Concat(serverKeys(), authKeys(), webKeys(), workKeys())
 }
 
 func serverKeys() []key {

@@ -211,6 +211,13 @@ func (s *Server) openPages() error {
 		}
 		o.Mail = m
 	}
+	s.addSpaces(&o)
+	if err := s.addGitHub(&o); err != nil {
+		return err
+	}
+	s.addActivity(&o)
+	s.addPublishing(&o)
+	s.addHealth(&o)
 	var err error
 	s.pages, err = web.New(o)
 	return err

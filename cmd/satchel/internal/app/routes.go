@@ -42,6 +42,8 @@ func (s *Server) routes() http.Handler {
 		}
 		fmt.Fprintln(w, "ok")
 	})
+	s.routeWebhook(mux)
+	s.routeAPI(mux)
 	mux.Handle("/", s.named(s.pages.Handler()))
 	return mux
 }

@@ -30,6 +30,7 @@ type Server struct {
 	follower *index.Follower
 	upkeep   *upkeep
 	bash     *bash // nil where the configuration switches it off
+	tools    *tools.Set
 	mcp      *mcp.Server
 	signals  *signals
 
@@ -92,6 +93,9 @@ func OpenServer(ctx context.Context, cfg *config.Config, version string, log *sl
 	}
 	s.Admin.Running.URL = s.localURL() + "/mcp"
 	s.Admin.Pages.URL = s.issuer
+	if err = s.openTools(); err != nil {
+		return nil, err
+	}
 	if err = s.openFront(); err != nil {
 		return nil, err
 	}
@@ -172,12 +176,13 @@ func (s *Server) applyAllowList(ctx context.Context) error {
 	return nil
 }
 
-func (s *Server) openMCP() error {
+// openTools makes the tools, which clients and the pages call.
+func (s *Server) openTools() (err error) {
 	var run tools.Runner
 	if s.bash != nil {
 		run = runner{s.bash.pool, s.remotes, s.Config.Sandbox.Memory}
 	}
-	set, err := tools.New(tools.Options{
+	s.tools, err = tools.New(tools.Options{
 		Workspace:     workspace{s.Git, s.remotes},
 		Searcher:      s.index,
 		Runner:        run,
@@ -189,11 +194,12 @@ func (s *Server) openMCP() error {
 		Limits:        searchLimits(s.Config),
 		Logger:        s.Log.With("part", "tools"),
 	})
-	if err != nil {
-		return err
-	}
+	return err
+}
+
+func (s *Server) openMCP() (err error) {
 	s.mcp, err = mcp.New(mcp.Options{
-		Tools:          set,
+		Tools:          s.tools,
 		Verifier:       s.verifier(),
 		Name:           "satchel",
 		Title:          "Satchel",

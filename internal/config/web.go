@@ -1,0 +1,30 @@
+package config
+
+import "time"
+
+// Web is the section web: what the pages do by themselves.
+type Web struct {
+	MaxStreams int // of live updates, of one person
+}
+
+// API is the section api.
+type API struct {
+	SessionIdle time.Duration
+}
+
+// GitHub is the section github: the GitHub App by which people connect
+// repositories. Which GitHub it is says auth.github.url.
+type GitHub struct {
+	RecheckEvery time.Duration
+}
+
+func webKeys() []key {
+	return []key{
+		row("web.max_streams", "Pages of one person that are told at once what changes; others show it when they are loaded again.", integer, 16,
+			func(c *Config) *int { return &c.Web.MaxStreams }, numbers(0, 10_000)),
+		row("api.session_idle", "How long a sandbox of the REST API that a sessionId names is kept without a call.", duration, 30*time.Minute,
+			func(c *Config) *time.Duration { return &c.API.SessionIdle }, durations(time.Second, 7*day)),
+		row("github.recheck_every", "How often it is asked whether the people who connected repositories at GitHub may still change them.", duration, 6*time.Hour,
+			func(c *Config) *time.Duration { return &c.GitHub.RecheckEvery }, durations(time.Minute, 30*day)),
+	}
+}

@@ -1,0 +1,43 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+
+	"satchel/internal/space"
+	"satchel/tools"
+)
+
+// History reads and takes back what was committed to spaces; the store of spaces
+// is one. Errors are the store's faults.
+type History interface {
+	// Resolve turns what an address names into a commit; "" is head.
+	Resolve(ctx context.Context, id space.SpaceID, at string) (space.CommitID, error)
+	// Log lists commits, newest first, without their files.
+	Log(ctx context.Context, id space.SpaceID, q LogQuery) ([]space.Commit, error)
+	// Show is a commit with the files that it changed against its first parent.
+	Show(ctx context.Context, id space.SpaceID, at space.CommitID) (space.Commit, error)
+	// Diff lists the files that differ between two commits.
+	Diff(ctx context.Context, id space.SpaceID, from, to space.CommitID) ([]space.FileChange, error)
+	// Patch is a unified diff of a path, or of everything with "".
+	Patch(ctx context.Context, id space.SpaceID, from, to space.CommitID, path space.Path) (string, error)
+	// Restore makes a path what it was at a commit.
+	Restore(ctx context.Context, id space.SpaceID, path space.Path, at space.CommitID, m space.Meta) (space.Commit, error)
+	// Bundle writes a git bundle of the whole history.
+	Bundle(ctx context.Context, id space.SpaceID, w io.Writer) error
+}
+
+// LogQuery chooses commits; zero values choose all.
+type LogQuery struct {
+	From, After  space.CommitID
+	Path         space.Path
+	Tool, Client string
+	Limit        int
+}
+
+// Tools calls what AI clients call, so that a person finds what they find; see
+// *tools.Set.
+type Tools interface {
+	Call(ctx context.Context, c tools.Caller, name string, args json.RawMessage, p tools.Progress) (tools.Result, error)
+}
