@@ -62,7 +62,7 @@ func (s *Server) account(v *visit, status int, problem, field string) error {
 	if body.Identities, err = a.Identities(ctx, v.user.ID); err != nil {
 		return err
 	}
-	for _, p := range s.providers() {
+	for _, p := range s.offered() {
 		body.Links = append(body.Links, inviteWay{p.Label(), "/account/link/" + p.name})
 	}
 	if body.Sessions, err = a.Sessions(ctx, v.user.ID); err != nil {

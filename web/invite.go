@@ -46,7 +46,7 @@ func (s *Server) askInvite(v *visit, status int, name, problem string) error {
 	if body.Own, err = s.ownInvitation(v, in); err != nil {
 		return err
 	}
-	for _, p := range s.providers() {
+	for _, p := range s.offered() {
 		body.Providers = append(body.Providers, inviteWay{p.Label(), path + "/with/" + p.name})
 	}
 	title := "You are invited"
@@ -205,7 +205,7 @@ func (s *Server) welcome(v *visit) error {
 	if body.Stranded, err = s.stranded(v); err != nil {
 		return err
 	}
-	for _, p := range s.providers() {
+	for _, p := range s.offered() {
 		body.Providers = append(body.Providers, inviteWay{p.Label(), "/account/link/" + p.name})
 	}
 	return s.page(v, http.StatusOK, "welcome", page{Title: "Welcome, " + v.user.Name, Script: body.Passkeys, Body: body})

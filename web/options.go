@@ -28,7 +28,8 @@ type Admitter interface {
 	Admit(ctx context.Context, c auth.Claimant, invitation, name string) (store.User, error)
 }
 
-// Provider is another service with which people sign in.
+// Provider is another service with which people sign in. One that also has a
+// method Ready() bool is offered only while that says so.
 type Provider interface {
 	// Label is what the button says after "Sign in with".
 	Label() string

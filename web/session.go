@@ -132,7 +132,7 @@ func (s *Server) stranded(v *visit) (bool, error) {
 			return false, err
 		}
 	}
-	if len(s.providers()) > 0 {
+	if len(s.offered()) > 0 {
 		ids, err := s.o.Accounts.Identities(v.r.Context(), v.user.ID)
 		if err != nil || len(ids) > 0 {
 			return false, err
@@ -154,7 +154,7 @@ func (s *Server) sureToLeave(v *visit) (bool, error) {
 	}
 	return false, s.page(v, http.StatusOK, "signout", page{Title: "Sign out?", Body: signOutPage{
 		Action: v.r.URL.Path, ID: v.r.PostFormValue("id"), Return: localPath(v.r.PostFormValue("return")),
-		Passkeys: s.o.Passkeys != nil, Others: len(s.providers()) > 0,
+		Passkeys: s.o.Passkeys != nil, Others: len(s.offered()) > 0,
 	}})
 }
 

@@ -29,11 +29,13 @@ func (s *Server) showSignIn(v *visit) error {
 
 func (s *Server) askSignIn(v *visit, status int, back, problem, field string) error {
 	body := signInPage{Return: back, Passkeys: s.o.Passkeys != nil, Mail: s.o.Mail != nil, Waits: s.waiting(v, back)}
-	if s.o.GitHub != nil {
-		body.GitHub = s.o.GitHub.Label()
-	}
-	if s.o.OIDC != nil {
-		body.OIDC = s.o.OIDC.Label()
+	for _, p := range s.offered() {
+		switch p.name {
+		case "github":
+			body.GitHub = p.Label()
+		case "oidc":
+			body.OIDC = p.Label()
+		}
 	}
 	return s.page(v, status, "signin", page{Title: "Sign in", Script: body.Passkeys || body.Waits != nil, Body: body, Problem: problem, Field: field})
 }

@@ -3,6 +3,7 @@ package web
 import (
 	"crypto/subtle"
 	"net/http"
+	"slices"
 
 	"satchel/auth"
 	"satchel/auth/store"
@@ -28,6 +29,14 @@ func (s *Server) providers() []provider {
 		out = append(out, provider{s.o.OIDC, "oidc"})
 	}
 	return out
+}
+
+// offered are those with which somebody can sign in now.
+func (s *Server) offered() []provider {
+	return slices.DeleteFunc(s.providers(), func(p provider) bool {
+		r, can := p.Provider.(interface{ Ready() bool })
+		return can && !r.Ready()
+	})
 }
 
 // begin sends the browser to a provider.
