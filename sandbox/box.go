@@ -46,6 +46,8 @@ type box struct {
 	refs     int // commands and collections under way
 	lastUsed time.Time
 	memory   int64
+	idleStop time.Duration // of the newest command; zero: the pool's
+	passing  bool          // nothing is remembered of it
 	jobs     map[string]job
 	ended    map[string]agent.JobEnd // before the answer that names them was read
 	notices  []string                // for the next answer
@@ -385,7 +387,11 @@ func (b *box) bury() {
 	if p.boxes[b.key] == b {
 		delete(p.boxes, b.key)
 	}
-	p.lives[b.key] = life{gen: b.gen, ended: b.reason}
+	if b.passing {
+		delete(p.lives, b.key)
+	} else {
+		p.lives[b.key] = life{gen: b.gen, ended: b.reason}
+	}
 	p.count.stopped(b.reason)
 	close(b.settled)
 	close(b.gone)

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -142,12 +143,19 @@ func (c *command) run(ctx context.Context) (Result, error) {
 		c.last, c.wrote = c.req.meta(), true
 		c.pool.mu.Unlock()
 	}
+	detach := max(0, o.DetachAfter)
+	if c.req.Attached {
+		detach = 0
+	}
+	c.pool.mu.Lock()
+	c.idleStop, c.passing = c.req.IdleStop, c.req.Passing
+	c.pool.mu.Unlock()
 	er, err := c.agent.Exec(ctx, agent.ExecRequest{
 		Command:     c.req.Command,
 		ReadOnly:    c.req.ReadOnly,
 		Background:  c.req.Background,
-		DetachAfter: max(0, o.DetachAfter),
-		WallTime:    o.WallTime,
+		DetachAfter: detach,
+		WallTime:    cmp.Or(c.req.WallTime, o.WallTime),
 		Grace:       o.Grace,
 		HeadTail:    o.OutputChars / 2,
 	}, onOutput)
@@ -306,7 +314,7 @@ func (c *command) finish() Result {
 	before := p.lives[b.key]
 	if b.gen > 1 && (c.cold || !b.told) {
 		r.Restarted = true
-		r.Notes = append(r.Notes, restartNote(before.ended, p.o.IdleStop))
+		r.Notes = append(r.Notes, restartNote(before.ended, cmp.Or(c.req.IdleStop, p.o.IdleStop)))
 	}
 	b.told = true
 	r.Notes = append(r.Notes, b.notices...)

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -322,7 +323,7 @@ func (p *Pool) sweep(now time.Time) {
 				break
 			}
 		}
-		if b.idle(now) && now.Sub(b.lastUsed) >= p.o.IdleStop {
+		if b.idle(now) && now.Sub(b.lastUsed) >= cmp.Or(b.idleStop, p.o.IdleStop) {
 			b.stop(StopIdle, p.o.Grace)
 			continue
 		}

@@ -16,11 +16,19 @@ type Request struct {
 	Comment string // the message of the commits that it leads to
 	// ReadOnly runs it where the space cannot be written.
 	ReadOnly bool
-	// Background makes it a job at once.
-	Background bool
-	Author     space.Person // of the commits
-	Tool       string       // for the commits' trailers
-	Client     string
+	// Background makes it a job at once, and Attached keeps it from ever becoming
+	// one: it ends, at the latest with its time.
+	Background, Attached bool
+	// WallTime, of the command, and IdleStop, of the sandbox after it, take the
+	// place of the pool's; zero: the pool's.
+	WallTime, IdleStop time.Duration
+	// Passing sandboxes leave nothing to be remembered by: the next one of the same
+	// user and space counts as the first. It is for spaces whose names callers
+	// make up, of which there may be any number.
+	Passing bool
+	Author             space.Person // of the commits
+	Tool               string       // for the commits' trailers
+	Client             string
 	// OnProgress, which may be nil, is told what happens, at most four times a
 	// second and at least every five seconds, from one goroutine, and never
 	// after Exec has returned. It must not block.
