@@ -1,6 +1,7 @@
 package github
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -44,10 +45,6 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.URL == "" {
-		o.URL = "https://github.com"
-	}
-	o.URL = strings.TrimRight(o.URL, "/")
 	if o.Label == "" {
 		o.Label = "GitHub"
 	}
@@ -93,19 +90,9 @@ type Provider struct {
 // wrong with the options.
 func New(o Options) (*Provider, error) {
 	o = o.withDefaults()
-	u, err := checkURL(o.URL)
-	if err != nil {
-		return nil, fmt.Errorf("github: the address %q: %w", o.URL, err)
-	}
-	// One GitHub is one issuer, however its name is written.
-	u.Host = strings.ToLower(u.Host)
-	o.URL = u.String()
-	if o.API == "" {
-		o.API = api(u)
-	}
-	o.API = strings.TrimRight(o.API, "/")
-	if _, err := checkURL(o.API); err != nil {
-		return nil, fmt.Errorf("github: the API's address %q: %w", o.API, err)
+	var err error
+	if o.URL, o.API, err = Addresses(o.URL, o.API); err != nil {
+		return nil, err
 	}
 	if o.ClientID == "" {
 		return nil, fmt.Errorf("github: a client id is needed")
@@ -123,6 +110,23 @@ func (p *Provider) Close() { p.client.CloseIdleConnections() }
 
 // Label is what a button says after "Sign in with".
 func (p *Provider) Label() string { return p.o.Label }
+
+// Addresses returns a GitHub's address in the one form that names it, and that of
+// its REST API. An empty address is https://github.com, and an empty one of the API
+// what belongs to the address. The error says why no secret may go there.
+func Addresses(address, restAPI string) (string, string, error) {
+	u, err := checkURL(strings.TrimRight(cmp.Or(address, "https://github.com"), "/"))
+	if err != nil {
+		return "", "", fmt.Errorf("github: the address %q: %w", address, err)
+	}
+	// One GitHub is one issuer, however its name is written.
+	u.Host = strings.ToLower(u.Host)
+	restAPI = strings.TrimRight(cmp.Or(restAPI, api(u)), "/")
+	if _, err := checkURL(restAPI); err != nil {
+		return "", "", fmt.Errorf("github: the API's address %q: %w", restAPI, err)
+	}
+	return u.String(), restAPI, nil
+}
 
 // api returns the address of the REST API of the GitHub at u.
 func api(u *url.URL) string {

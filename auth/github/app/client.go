@@ -1,0 +1,198 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"satchel/auth"
+	"satchel/auth/github"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// Options configure a Client. Store and Public are needed; zero fields take the
+// defaults.
+type Options struct {
+	Store Store
+	// URL is GitHub's address and API that of its REST API; see github.Addresses.
+	URL, API string
+	// Public is this server's origin, to which GitHub sends people.
+	Public string
+	// Hooks tells that GitHub can reach this server at Public, and so can send
+	// webhooks.
+	Hooks bool
+	// Transport makes the requests; default one with timeouts. No redirect is
+	// followed.
+	Transport http.RoundTripper
+	// Timeout bounds one request with its answer; default 10 seconds.
+	Timeout time.Duration
+	// VisitTimeout bounds all requests that one visit of a person makes; default 30
+	// seconds.
+	VisitTimeout time.Duration
+	// RevokeTimeout bounds the revocation of a person's token, whose failure is only
+	// logged; default 3 seconds.
+	RevokeTimeout time.Duration
+	// MaxResponse bounds an answer in bytes; default 4 MiB, since a list has a
+	// hundred repositories of up to 10 kB.
+	MaxResponse int64
+	// MaxInstallations and MaxRepositories bound what is read of a person's; default
+	// 100 and 1000.
+	MaxInstallations, MaxRepositories int
+	// MaxFound bounds a Found's JSON in bytes; default 40 KiB, as much as a sign-in
+	// that is under way may remember.
+	MaxFound int
+	// MaxWebhook bounds a webhook's body in bytes; default 1 MiB.
+	MaxWebhook int64
+	// WebhookQueue bounds how many spaces wait to be looked at because of webhooks;
+	// default 1000. What does not fit waits for RecheckAll.
+	WebhookQueue int
+
+	// OnState is called after a link was made, changed or ended, with how it is now;
+	// ended ones have the State "". It may be nil.
+	OnState func(ctx context.Context, l auth.RepositoryLink)
+	// OnPush is called when GitHub told of a push to a space's repository; may be nil.
+	OnPush func(id space.SpaceID)
+
+	Logger *slog.Logger
+	Now    func() time.Time
+}
+
+func (o *Options) setDefaults() error {
+	if o.Store == nil {
+		return errors.New("github app: a store is needed")
+	}
+	var err error
+	if o.URL, o.API, err = github.Addresses(o.URL, o.API); err != nil {
+		return err
+	}
+	u, err := url.Parse(o.Public)
+	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || strings.Trim(u.Path, "/") != "" {
+		return fmt.Errorf("github app: the origin %q of this server is not of the form https://example.com", o.Public)
+	}
+	o.Public = u.Scheme + "://" + u.Host
+	for _, d := range []struct {
+		value     *time.Duration
+		otherwise time.Duration
+	}{{&o.Timeout, 10 * time.Second}, {&o.VisitTimeout, 30 * time.Second}, {&o.RevokeTimeout, 3 * time.Second}} {
+		if *d.value <= 0 {
+			*d.value = d.otherwise
+		}
+	}
+	for _, n := range []struct {
+		value     *int
+		otherwise int
+	}{{&o.MaxInstallations, 100}, {&o.MaxRepositories, 1000}, {&o.MaxFound, 40 << 10}, {&o.WebhookQueue, 1000}} {
+		if *n.value <= 0 {
+			*n.value = n.otherwise
+		}
+	}
+	if o.MaxResponse <= 0 {
+		o.MaxResponse = 4 << 20
+	}
+	if o.MaxWebhook <= 0 {
+		o.MaxWebhook = 1 << 20
+	}
+	if o.Transport == nil {
+		o.Transport = &http.Transport{
+			Proxy:                  http.ProxyFromEnvironment,
+			ForceAttemptHTTP2:      true,
+			TLSHandshakeTimeout:    o.Timeout,
+			ResponseHeaderTimeout:  o.Timeout,
+			IdleConnTimeout:        time.Minute,
+			MaxIdleConnsPerHost:    4,
+			MaxResponseHeaderBytes: 64 << 10,
+		}
+	}
+	if o.OnState == nil {
+		o.OnState = func(context.Context, auth.RepositoryLink) {}
+	}
+	if o.OnPush == nil {
+		o.OnPush = func(space.SpaceID) {}
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return nil
+}
+
+// Client is this server's side of the App. It is safe for concurrent use.
+type Client struct {
+	o      Options
+	log    *slog.Logger
+	client *http.Client
+	tokens tokens
+	hints  hints
+
+	ctx  context.Context // ends with Close
+	stop context.CancelFunc
+	work sync.WaitGroup
+}
+
+// New returns a Client without a request to GitHub. It starts the goroutine that
+// looks at what webhooks were about: Close ends it. The error says what is wrong
+// with the options.
+func New(o Options) (*Client, error) {
+	if err := o.setDefaults(); err != nil {
+		return nil, err
+	}
+	c := &Client{o: o, log: o.Logger}
+	c.client = &http.Client{
+		Transport: o.Transport,
+		Timeout:   o.Timeout,
+		// No token or secret goes where an answer points.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	c.tokens.by = map[tokenKey]*tokenEntry{}
+	c.hints.start(o.WebhookQueue)
+	c.ctx, c.stop = context.WithCancel(context.Background())
+	c.work.Go(func() { c.followHints(c.ctx) })
+	return c, nil
+}
+
+// Close ends what the Client does by itself.
+func (c *Client) Close() {
+	c.stop()
+	c.work.Wait()
+	c.client.CloseIdleConnections()
+}
+
+// Address is the GitHub's, such as https://github.com.
+func (c *Client) Address() string { return c.o.URL }
+
+// Hooked tells whether GitHub can tell this server what happens there.
+func (c *Client) Hooked() bool { return c.o.Hooks }
+
+// CloneURL is a repository's address for git, which follows from its name: what
+// GitHub says elsewhere is not followed.
+func (c *Client) CloneURL(fullName string) string { return c.o.URL + "/" + fullName + ".git" }
+
+// App returns the App without its secrets; false where there is none.
+func (c *Client) App(ctx context.Context) (auth.GitHubApp, bool, error) {
+	a, ok, err := c.o.Store.GitHubApp(ctx)
+	a.Secrets = auth.GitHubSecrets{}
+	return a, ok, err
+}
+
+// app returns the App, for what needs one.
+func (c *Client) app(ctx context.Context) (auth.GitHubApp, error) {
+	a, ok, err := c.o.Store.GitHubApp(ctx)
+	switch {
+	case err != nil:
+		return auth.GitHubApp{}, err
+	case !ok:
+		return auth.GitHubApp{}, fault.New(fault.Unavailable, "This server has no GitHub App. An admin can make one.")
+	case a.URL != c.o.URL:
+		return auth.GitHubApp{}, fault.New(fault.Unavailable, "This server's GitHub App is at %s, and its configuration names %s (auth.github.url).", a.URL, c.o.URL)
+	}
+	return a, nil
+}
