@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"context"
 	"strings"
+	"time"
 
 	"satchel/internal/fault"
 	"satchel/internal/space"
@@ -17,11 +18,17 @@ type LogOptions struct {
 	Path space.Path
 	// Tool and Client keep commits that they made.
 	Tool, Client string
+	// Since and Until keep commits of a time: not before Since, and before Until.
+	Since, Until time.Time
 	// After continues a listing: the last commit of the page before.
 	After space.CommitID
 	// Limit bounds the answer; zero is 50, at most 1,000.
 	Limit int
 }
+
+// staleClock is after how many commits in a row that are too old Log looks for
+// no more.
+const staleClock = 20
 
 // Log lists commits, newest first, without their files. A commit comes before
 // its parents. With Path, a merge is left out where it took the path as one of
@@ -43,12 +50,19 @@ func (s *Store) Log(ctx context.Context, id space.SpaceID, o LogOptions) ([]spac
 	}
 	var out []space.Commit
 	passed := o.After == ""
+	older := 0 // commits in a row that are older than Since
 	err = r.history(ctx, st.id, string(o.Path), func(h hash, c rawCommit, touches bool) (bool, error) {
+		if c.time.Before(o.Since) {
+			// Clocks differ, so that a few more are looked at, as git does.
+			older++
+			return older < staleClock || !passed, nil
+		}
+		older = 0
 		if !passed {
 			passed = commitID(h) == o.After
 			return true, nil
 		}
-		if !touches {
+		if !touches || !o.Until.IsZero() && !c.time.Before(o.Until) {
 			return true, nil
 		}
 		x := c.commit(h)

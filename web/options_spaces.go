@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"time"
 
 	"satchel/internal/space"
 	"satchel/tools"
@@ -24,6 +25,9 @@ type History interface {
 	Patch(ctx context.Context, id space.SpaceID, from, to space.CommitID, path space.Path) (string, error)
 	// Restore makes a path what it was at a commit.
 	Restore(ctx context.Context, id space.SpaceID, path space.Path, at space.CommitID, m space.Meta) (space.Commit, error)
+	// Revert undoes commits on head, as one new commit. Its Conflicts are what was
+	// changed since, and stays.
+	Revert(ctx context.Context, id space.SpaceID, commits []space.CommitID, m space.Meta) (space.Commit, error)
 	// Bundle writes a git bundle of the whole history.
 	Bundle(ctx context.Context, id space.SpaceID, w io.Writer) error
 }
@@ -33,6 +37,7 @@ type LogQuery struct {
 	From, After  space.CommitID
 	Path         space.Path
 	Tool, Client string
+	Since, Until time.Time // not before Since, and before Until
 	Limit        int
 }
 

@@ -1,0 +1,314 @@
+package gitstore
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// maxReverted bounds how many commits one revert may name.
+const maxReverted = 1000
+
+// Revert undoes what commits of head's history changed against their first
+// parents, as one new commit on head; nothing leaves the history. It goes path by
+// path, from the newest of the commits to the oldest: where head still has what a
+// commit made, it gets back what was there before; where the file was changed
+// since, the lines are taken out where that is clear, and else head keeps it,
+// which Conflicts tells (without a Kept). Paths that break today's rules are told
+// in Refused. Changed is false where there is nothing to undo, or nothing that
+// can be.
+//
+// A commit that is not in head's history is a fault.NotFound.
+func (s *Store) Revert(ctx context.Context, id space.SpaceID, commits []space.CommitID, m space.Meta) (space.Commit, error) {
+	if len(commits) == 0 || len(commits) > maxReverted {
+		return space.Commit{}, fault.New(fault.Invalid, "Choose between 1 and %d commits to undo.", maxReverted)
+	}
+	r, release, err := s.acquire(ctx, id)
+	if err != nil {
+		return space.Commit{}, err
+	}
+	defer release()
+	r.commitMu.Lock()
+	defer r.commitMu.Unlock()
+	v := &reverting{r: r, head: r.head.Load(), now: map[string]undone{}, kept: map[string]bool{}}
+	order, err := v.order(ctx, commits)
+	if err != nil {
+		return space.Commit{}, err
+	}
+	for _, c := range order {
+		if err := v.undo(ctx, c); err != nil {
+			return space.Commit{}, r.internalf(err, "revert")
+		}
+	}
+	reqs, refused, err := v.requests(ctx)
+	if err != nil {
+		return space.Commit{}, err
+	}
+	p, err := r.decide(ctx, v.head, reqs, space.RefuseStale)
+	if err != nil {
+		return space.Commit{}, err
+	}
+	p.refused = append(p.refused, refused...)
+	for path := range v.kept {
+		p.clashes = append(p.clashes, space.Conflict{Path: space.Path(path)})
+	}
+	if m.Message == "" {
+		m.Message = revertMessage(order)
+	}
+	c, err := r.apply(ctx, p, m)
+	if err == nil && c.Changed {
+		r.committed(c)
+	}
+	return c, err
+}
+
+// revertMessage says what a revert undoes.
+func revertMessage(order []rawAt) string {
+	subject := func(c rawAt) string { return oneLine(firstLine(c.commit(c.id).Message), 80) }
+	if len(order) == 1 {
+		return fmt.Sprintf("Undo “%s”\n\nThis undoes the commit %s.", subject(order[0]), commitID(order[0].id).Short())
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "Undo %d changes\n", len(order))
+	for _, c := range order[:min(len(order), 50)] {
+		fmt.Fprintf(&b, "\n%s %s", commitID(c.id).Short(), subject(c))
+	}
+	if n := len(order) - 50; n > 0 {
+		fmt.Fprintf(&b, "\nand %d more", n)
+	}
+	return b.String()
+}
+
+// rawAt is a commit with its id.
+type rawAt struct {
+	rawCommit
+	id hash
+}
+
+// undone is what becomes of a path. data is merged content that the repository
+// does not have.
+type undone struct {
+	treeEntry // zero mode: the path is not there
+	data      []byte
+	merged    bool
+}
+
+// reverting is a revert in progress.
+type reverting struct {
+	r    *repo
+	head *headState
+	now  map[string]undone // by path, once a commit has touched it
+	kept map[string]bool   // what was changed since, and stays
+}
+
+// order returns the commits, newest first.
+func (v *reverting) order(ctx context.Context, ids []space.CommitID) ([]rawAt, error) {
+	left := map[hash]bool{}
+	for _, id := range ids {
+		st, err := v.r.resolve(string(id))
+		if err != nil {
+			return nil, err
+		}
+		left[st.id] = true
+	}
+	var out []rawAt
+	err := v.r.history(ctx, v.head.id, "", func(h hash, c rawCommit, _ bool) (bool, error) {
+		if left[h] {
+			out = append(out, rawAt{c, h})
+			delete(left, h)
+		}
+		return len(left) > 0, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for h := range left {
+		return nil, fault.New(fault.NotFound, "The commit %s is not in this history.", commitID(h).Short())
+	}
+	return out, nil
+}
+
+// at returns what a path is by now.
+func (v *reverting) at(path string) (undone, error) {
+	if u, ok := v.now[path]; ok {
+		return u, nil
+	}
+	at, err := v.r.lookup(v.head.tree, path)
+	if err != nil {
+		return undone{}, err
+	}
+	var u undone
+	if at.found && at.blocked == "" && !at.isDir() {
+		u.treeEntry = at.treeEntry
+	}
+	return u, nil
+}
+
+// undo takes one commit's changes back.
+func (v *reverting) undo(ctx context.Context, c rawAt) error {
+	var parent hash
+	if len(c.parents) > 0 {
+		st, err := v.r.state(c.parents[0])
+		if err != nil {
+			return err
+		}
+		parent = st.tree
+	}
+	var changes []treeChange
+	if err := v.r.diffTrees(ctx, parent, c.tree, &changes); err != nil {
+		return err
+	}
+	same := func(a, b treeEntry) bool { return a.mode == b.mode && (a.mode == 0 || a.hash == b.hash) }
+	for _, d := range changes {
+		u, err := v.at(d.path)
+		if err != nil {
+			return err
+		}
+		switch {
+		case !u.merged && same(u.treeEntry, d.new):
+			v.now[d.path] = undone{treeEntry: d.old}
+		case !u.merged && same(u.treeEntry, d.old):
+			// It is undone already.
+		default:
+			merged, ok, err := v.takeOut(u, d)
+			if err != nil {
+				return err
+			}
+			if !ok {
+				v.kept[d.path] = true
+				continue
+			}
+			v.now[d.path] = merged
+		}
+	}
+	return nil
+}
+
+// maxRevertedLines bounds, in bytes, a file of which single lines are undone.
+const maxRevertedLines = 1 << 20
+
+// takeOut undoes a change of lines in a file that was changed since.
+func (v *reverting) takeOut(u undone, d treeChange) (undone, bool, error) {
+	if !u.isPlain() || !d.old.isPlain() || !d.new.isPlain() {
+		return u, false, nil
+	}
+	read := func(e treeEntry) (string, bool, error) {
+		n, err := v.r.db.size(e.hash)
+		if err != nil || n > maxRevertedLines {
+			return "", false, err
+		}
+		b, err := v.r.db.blob(e.hash)
+		return string(b), err == nil && !strings.Contains(string(b), "\x00"), err
+	}
+	base, ok, err := read(d.new)
+	if err != nil || !ok {
+		return u, false, err
+	}
+	theirs, ok, err := read(d.old)
+	if err != nil || !ok {
+		return u, false, err
+	}
+	ours := string(u.data)
+	if !u.merged {
+		if ours, ok, err = read(u.treeEntry); err != nil || !ok {
+			return u, false, err
+		}
+	}
+	text, ok := mergeThree(base, ours, theirs)
+	if !ok {
+		return u, false, nil
+	}
+	mode := u.mode
+	if d.old.mode != d.new.mode && u.mode == d.new.mode {
+		mode = d.old.mode
+	}
+	return undone{treeEntry: treeEntry{name: u.name, mode: mode}, data: []byte(text), merged: true}, true, nil
+}
+
+// requests turns what became of the paths into what is to be committed.
+func (v *reverting) requests(ctx context.Context) (reqs []request, refused []space.Refusal, err error) {
+	paths := make([]string, 0, len(v.now))
+	for p := range v.now {
+		paths = append(paths, p)
+	}
+	slices.Sort(paths)
+	for _, path := range paths {
+		if err := ctx.Err(); err != nil {
+			return nil, nil, err
+		}
+		q, needed, err := v.request(ctx, path)
+		switch {
+		case isFault(err) && fault.CodeOf(err) != fault.Internal:
+			refused = append(refused, refusal(path, err))
+		case err != nil:
+			return nil, nil, v.r.internalf(err, "revert")
+		case needed:
+			reqs = append(reqs, q)
+		}
+	}
+	return reqs, refused, nil
+}
+
+// request is what makes a path what it became; needed is false where head is so
+// already, or what came since is in the way.
+func (v *reverting) request(ctx context.Context, path string) (q request, needed bool, err error) {
+	at, err := v.r.lookup(v.head.tree, path)
+	if err != nil {
+		return q, false, err
+	}
+	u := v.now[path]
+	f := space.FileChange{Path: space.Path(path), Status: space.Deleted}
+	if at.isFile() {
+		f.Old, f.OldMode = blobID(at.hash), at.fileMode()
+	}
+	if u.mode == 0 {
+		if !at.isFile() {
+			return q, false, nil
+		}
+		q, err = v.r.restoring(f)
+		return q, true, err
+	}
+	if blocked, err := v.inTheWay(ctx, path, at); err != nil || blocked {
+		v.kept[path] = true
+		return q, false, err
+	}
+	if u.merged {
+		q, err = v.r.check(space.Change{Path: path, Mode: u.fileMode(), Content: u.data, Base: f.Old, BaseMode: f.OldMode})
+		if err == nil {
+			err = v.r.screen(ctx, q, q.data)
+		}
+		return q, err == nil, err
+	}
+	if !u.isFile() {
+		return q, false, errSubmodule(path)
+	}
+	f.Status, f.New, f.NewMode = space.Added, blobID(u.hash), u.fileMode()
+	if f.Size, err = v.r.db.size(u.hash); err != nil {
+		return q, false, err
+	}
+	q, err = v.r.restoring(f)
+	return q, true, err
+}
+
+// inTheWay tells whether head has a file above a path, or files below it, that
+// the revert leaves there.
+func (v *reverting) inTheWay(ctx context.Context, path string, at place) (bool, error) {
+	if at.blocked != "" {
+		u, ok := v.now[at.blocked]
+		return !ok || u.mode != 0, nil
+	}
+	if !at.isDir() {
+		return false, nil
+	}
+	stays := false
+	err := v.r.walk(ctx, at.hash, path+"/", func(p string, _ treeEntry) error {
+		u, ok := v.now[p]
+		stays = stays || !ok || u.mode != 0
+		return nil
+	})
+	return stays, err
+}
