@@ -1,0 +1,238 @@
+package sources
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// lib is the directory that a user's sandboxes have as /library: of that user
+// alone, so that it can be changed while they run, whatever others may read.
+type lib struct {
+	user  space.UserID
+	dir   string
+	users int // sandboxes; under Manager.mu
+
+	turn    sync.Mutex
+	shown   map[string]*snapshot     // what docs/<id> has
+	of      map[string]space.SpaceID // its collection
+	retired []string                 // trees that were replaced; commands may still be in them
+}
+
+// Library returns the directory that the sandboxes of a user see as /library. It
+// stays in step with what the user may read, until release is called, once. A
+// source whose files are not written yet appears when they are.
+func (m *Manager) Library(ctx context.Context, user space.UserID) (dir string, release func(), err error) {
+	m.mu.Lock()
+	if !m.started || m.o.Dir == "" || m.closed {
+		m.mu.Unlock()
+		return "", nil, fault.New(fault.Unavailable, "The library is not open.")
+	}
+	l := m.libs[user]
+	if l == nil {
+		m.made++
+		l = &lib{user: user, dir: filepath.Join(m.o.Dir, usersDir, strconv.Itoa(m.made)), shown: map[string]*snapshot{}, of: map[string]space.SpaceID{}}
+		m.libs[user] = l
+	}
+	l.users++
+	m.mu.Unlock()
+	release = sync.OnceFunc(func() { m.release(l) })
+	if err := m.refresh(ctx, l); err != nil {
+		release()
+		return "", nil, fmt.Errorf("make a sandbox's library: %w", err)
+	}
+	return l.dir, release, nil
+}
+
+func (m *Manager) release(l *lib) {
+	l.turn.Lock()
+	defer l.turn.Unlock()
+	m.mu.Lock()
+	l.users--
+	last := l.users == 0
+	if last {
+		delete(m.libs, l.user)
+	}
+	m.mu.Unlock()
+	if !last {
+		return
+	}
+	err := removeTree(l.dir)
+	if err = errors.Join(err, l.clear()); err != nil {
+		m.o.Logger.Warn("a sandbox's library was not removed", "error", err)
+	}
+}
+
+// Refresh lets what running sandboxes see agree with what their users may read.
+func (m *Manager) Refresh(ctx context.Context) {
+	m.mu.Lock()
+	all := make([]*lib, 0, len(m.libs))
+	for _, l := range m.libs {
+		all = append(all, l)
+	}
+	m.mu.Unlock()
+	for _, l := range all {
+		if err := m.refresh(context.WithoutCancel(ctx), l); err != nil {
+			m.o.Logger.Error("a sandbox's library does not agree with what its user may read; nothing is shown", "user", l.user, "error", err)
+			m.hide(l)
+		}
+	}
+}
+
+// clearRetired removes replaced trees though commands may still be in them.
+func (m *Manager) clearRetired() error {
+	m.mu.Lock()
+	all := make([]*lib, 0, len(m.libs))
+	for _, l := range m.libs {
+		all = append(all, l)
+	}
+	m.mu.Unlock()
+	var errs []error
+	for _, l := range all {
+		l.turn.Lock()
+		errs = append(errs, l.clear())
+		l.turn.Unlock()
+	}
+	return errors.Join(errs...)
+}
+
+// shownTo is what a user's library is to have.
+type shownTo struct {
+	src  Source
+	sn   *snapshot
+	tree string
+}
+
+func (m *Manager) shownTo(ctx context.Context, user space.UserID) (map[string]shownTo, error) {
+	visible, err := m.Visible(ctx, user)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]shownTo{}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, s := range visible {
+		if e := m.entries[s.ID]; e != nil && e.src.Collection == s.Collection && e.tree != "" && e.cur != nil {
+			out[s.ID] = shownTo{s, e.cur, e.tree}
+		}
+	}
+	return out, nil
+}
+
+// tries bounds how often a tree is linked that another run replaces meanwhile.
+const tries = 5
+
+func (m *Manager) refresh(ctx context.Context, l *lib) error {
+	l.turn.Lock()
+	defer l.turn.Unlock()
+	if m.abandoned(l) {
+		return nil
+	}
+	docs := filepath.Join(l.dir, "docs")
+	if _, err := os.Lstat(docs); err != nil {
+		if err := errors.Join(mkdir(l.dir), mkdir(docs)); err != nil {
+			return err
+		}
+	}
+	var err error
+	for range tries {
+		var want map[string]shownTo
+		if want, err = m.shownTo(ctx, l.user); err != nil {
+			return err
+		}
+		for id := range l.shown {
+			if w, ok := want[id]; !ok || w.src.Collection != l.of[id] {
+				if err := m.take(l, id); err != nil {
+					return err
+				}
+			}
+		}
+		if err = m.show(ctx, l, want); err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+func (m *Manager) abandoned(l *lib) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.libs[l.user] != l
+}
+
+// show puts the trees that are wanted in their places.
+func (m *Manager) show(ctx context.Context, l *lib, want map[string]shownTo) error {
+	for id, w := range want {
+		had := l.shown[id]
+		if had != nil && (had == w.sn || had.same(w.sn)) {
+			continue
+		}
+		at, made := filepath.Join(l.dir, "docs", id), m.scratch()
+		if err := linkTree(ctx, w.sn, w.tree, made); err != nil {
+			return errors.Join(err, removeTree(made))
+		}
+		if had == nil {
+			if err := os.Rename(made, at); err != nil {
+				return errors.Join(err, removeTree(made))
+			}
+		} else {
+			if err := swap(made, at, m.scratch); err != nil {
+				return errors.Join(err, removeTree(made))
+			}
+			if err := l.clear(); err != nil {
+				return err
+			}
+			l.retired = append(l.retired, made) // has the old one now
+		}
+		l.shown[id], l.of[id] = w.sn, w.src.Collection
+	}
+	return nil
+}
+
+// take removes a source from a library, with what is left of older snapshots.
+func (m *Manager) take(l *lib, id string) error {
+	gone := m.scratch()
+	// Out of sight at once, however long it takes to remove it.
+	if err := os.Rename(filepath.Join(l.dir, "docs", id), gone); err != nil {
+		return err
+	}
+	delete(l.shown, id)
+	delete(l.of, id)
+	return errors.Join(removeTree(gone), l.clear())
+}
+
+// hide takes everything from a library that cannot be made right.
+func (m *Manager) hide(l *lib) {
+	l.turn.Lock()
+	defer l.turn.Unlock()
+	for id := range l.shown {
+		if err := m.take(l, id); err != nil {
+			m.o.Logger.Error("a source could not be taken from a sandbox", "source", id, "error", err)
+		}
+	}
+}
+
+// clear removes replaced trees. The caller has l.turn.
+func (l *lib) clear() error {
+	var errs []error
+	for _, d := range l.retired {
+		errs = append(errs, removeTree(d))
+	}
+	l.retired = nil
+	return errors.Join(errs...)
+}
+
+// scratch is a new name, outside of every sandbox's library.
+func (m *Manager) scratch() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.made++
+	return filepath.Join(m.o.Dir, scratchDir, strconv.Itoa(m.made))
+}

@@ -1,0 +1,316 @@
+package sources
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// Manager keeps the sources and their snapshots. Its methods are safe for
+// concurrent use.
+type Manager struct {
+	o Options
+
+	ctx  context.Context
+	stop context.CancelFunc
+	work sync.WaitGroup
+	wake chan struct{}
+
+	changing sync.Mutex // held while a source is published, changed or ended
+	mu       sync.Mutex
+	index    Index
+	started  bool
+	closed   bool
+	entries  map[string]*entry // by id
+	dirty    map[space.SpaceID]bool
+	libs     map[space.UserID]*lib
+	made     int // trees so far, for their names
+}
+
+// entry is a source with its snapshots. src, cur, prev, tree and failing are
+// under Manager.mu.
+type entry struct {
+	turn chan struct{} // held by the one run that makes a snapshot
+	src  Source
+	// prev is the snapshot before, for calls that began with it.
+	cur, prev *snapshot
+	tree      string // the directory that has cur; empty: none yet
+}
+
+func newEntry(s Source) *entry { return &entry{turn: make(chan struct{}, 1), src: s} }
+
+var _ space.Events = (*Manager)(nil)
+
+// New returns a Manager. Load is called before all else, and Close last.
+func New(o Options) *Manager {
+	m := &Manager{
+		o: o.withDefaults(), wake: make(chan struct{}, 1),
+		entries: map[string]*entry{}, dirty: map[space.SpaceID]bool{}, libs: map[space.UserID]*lib{},
+	}
+	m.ctx, m.stop = context.WithCancel(context.Background())
+	return m
+}
+
+// Load reads the sources from the database. It starts nothing.
+func (m *Manager) Load(ctx context.Context) error {
+	all, err := m.loadRows(ctx)
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, s := range all {
+		if m.entries[s.ID] == nil {
+			m.entries[s.ID] = newEntry(s)
+		}
+	}
+	return nil
+}
+
+// Start begins to follow the spaces that are published, each of which is looked
+// at once, in the background. It is called once, after Load.
+func (m *Manager) Start(ctx context.Context, x Index) error {
+	if m.o.Dir != "" {
+		err := removeTree(m.o.Dir)
+		for _, sub := range []string{"", treesDir, usersDir, scratchDir} {
+			err = errors.Join(err, os.MkdirAll(filepath.Join(m.o.Dir, sub), 0o700))
+		}
+		if err != nil {
+			return fmt.Errorf("make the library's directory: %w", err)
+		}
+	}
+	gone, err := m.ended(ctx)
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.index, m.started = x, true
+	for _, e := range m.entries {
+		m.dirty[e.src.Space] = true
+		x.Changed(e.src.Collection)
+	}
+	m.work.Go(func() {
+		for _, c := range gone {
+			m.drop(m.ctx, c)
+		}
+		m.run()
+	})
+	m.rouse()
+	return nil
+}
+
+// Close ends what runs. What was not done is done after the next start.
+func (m *Manager) Close() {
+	m.mu.Lock()
+	m.closed = true
+	m.mu.Unlock()
+	m.stop()
+	m.work.Wait()
+}
+
+// Publish implements space.Events: a snapshot is made of the new head.
+func (m *Manager) Publish(ev space.Event) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, e := range m.entries {
+		if e.src.Space == ev.Space {
+			m.dirty[ev.Space] = true
+			m.rouse()
+			return
+		}
+	}
+}
+
+func (m *Manager) rouse() {
+	select {
+	case m.wake <- struct{}{}:
+	default: // it is awake
+	}
+}
+
+func (m *Manager) run() {
+	look := time.NewTicker(m.o.LookEvery)
+	defer look.Stop()
+	for {
+		select {
+		case <-m.ctx.Done():
+			return
+		case <-look.C:
+			m.Look(m.ctx)
+			continue
+		case <-m.wake:
+		}
+		for {
+			due := m.due()
+			if len(due) == 0 {
+				break
+			}
+			for _, e := range due {
+				if m.ctx.Err() == nil {
+					m.tell(e, m.sync(m.ctx, e))
+				}
+			}
+			select {
+			case <-time.After(m.o.Settle):
+			case <-m.ctx.Done():
+				return
+			}
+		}
+	}
+}
+
+func (m *Manager) tell(e *entry, err error) {
+	if err != nil && m.ctx.Err() == nil {
+		m.o.Logger.Warn("a snapshot was not made", "source", e.src.ID, "error", err)
+	}
+}
+
+// due returns the sources of the spaces that have changed.
+func (m *Manager) due() []*entry {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var out []*entry
+	for _, e := range m.entries {
+		if m.dirty[e.src.Space] {
+			out = append(out, e)
+		}
+	}
+	clear(m.dirty)
+	return out
+}
+
+// Look ends the sources whose publisher does not own their space any more, tries
+// again what failed, and lets the sandboxes' directories agree with who may read.
+func (m *Manager) Look(ctx context.Context) {
+	owned := m.ownership()
+	for _, e := range m.all() {
+		s := m.source(e)
+		if ok, err := owned(ctx, s); err != nil {
+			m.tell(e, err)
+		} else if !ok {
+			m.o.Logger.Info("a source ends, since its publisher does not own the space any more", "source", s.ID, "space", s.Space)
+			m.changing.Lock()
+			m.tell(e, m.end(ctx, e))
+			m.changing.Unlock()
+		} else if s.State == Failed {
+			m.tell(e, m.sync(ctx, e))
+		}
+	}
+	m.Refresh(ctx)
+}
+
+// all returns the sources by id.
+func (m *Manager) all() []*entry {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	out := make([]*entry, 0, len(m.entries))
+	for _, e := range m.entries {
+		out = append(out, e)
+	}
+	slices.SortFunc(out, func(a, b *entry) int { return strings.Compare(a.src.ID, b.src.ID) })
+	return out
+}
+
+func (m *Manager) source(e *entry) Source {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := e.src
+	s.Users = slices.Clone(s.Users)
+	if s.State == Ready && m.dirty[s.Space] {
+		s.State = Waiting
+	}
+	return s
+}
+
+// ownership returns what tells whether the publisher of a source still owns its
+// space, and asks once for each publisher.
+func (m *Manager) ownership() func(context.Context, Source) (bool, error) {
+	known := map[space.UserID][]space.SpaceID{}
+	return func(ctx context.Context, s Source) (bool, error) {
+		spaces, ok := known[s.By]
+		if !ok {
+			var err error
+			if spaces, err = m.o.Owned(ctx, s.By); err != nil {
+				return false, fmt.Errorf("look who owns a published space: %w", err)
+			}
+			known[s.By] = spaces
+		}
+		return slices.Contains(spaces, s.Space), nil
+	}
+}
+
+// Visible returns the sources that a user may read now, by id.
+func (m *Manager) Visible(ctx context.Context, user space.UserID) ([]Source, error) {
+	if user == "" {
+		return nil, nil
+	}
+	owned := m.ownership()
+	var out []Source
+	for _, e := range m.all() {
+		s := m.source(e)
+		if !s.has(user) {
+			continue
+		}
+		ok, err := owned(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			out = append(out, s)
+		}
+	}
+	return out, nil
+}
+
+// Of returns the sources of a space, by id. Who asks has made sure that the asker
+// may know.
+func (m *Manager) Of(id space.SpaceID) []Source {
+	var out []Source
+	for _, e := range m.all() {
+		if s := m.source(e); s.Space == id {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// All returns every source, by id, for the operator.
+func (m *Manager) All() []Source {
+	var out []Source
+	for _, e := range m.all() {
+		out = append(out, m.source(e))
+	}
+	return out
+}
+
+// Sync makes a snapshot of a source that the user may read, now. A failure is no
+// error: the Source tells of it.
+func (m *Manager) Sync(ctx context.Context, user space.UserID, id string) (Source, error) {
+	all, err := m.Visible(ctx, user)
+	if err != nil {
+		return Source{}, err
+	}
+	if !slices.ContainsFunc(all, func(s Source) bool { return s.ID == id }) {
+		return Source{}, NotThere(id)
+	}
+	m.mu.Lock()
+	e := m.entries[id]
+	m.mu.Unlock()
+	if e == nil {
+		return Source{}, NotThere(id)
+	}
+	if err := m.sync(ctx, e); err != nil && ctx.Err() != nil {
+		return Source{}, fault.Wrap(err, fault.Canceled, "The request ended.")
+	}
+	return m.source(e), nil
+}

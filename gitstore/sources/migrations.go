@@ -1,0 +1,46 @@
+package sources
+
+import "satchel/internal/database"
+
+// Migrations returns the steps that make this package's tables, for
+// database.Migrate.
+func Migrations() []database.Migration {
+	return []database.Migration{{
+		Package: "gitstore/sources", Version: 1, Name: "published sources and their audience",
+		SQLite: tables, Postgres: tables,
+	}}
+}
+
+// How the last snapshot came out is a row of its own, so that neither writer can
+// undo what the other wrote.
+const tables = `
+CREATE TABLE sources (
+	id TEXT PRIMARY KEY,
+	label TEXT NOT NULL,
+	description TEXT NOT NULL,
+	kind TEXT NOT NULL,
+	space_id TEXT NOT NULL,
+	dir TEXT NOT NULL,
+	everybody BOOLEAN NOT NULL,
+	by_user TEXT NOT NULL,
+	published BIGINT NOT NULL,
+	changed BIGINT NOT NULL,
+	collection TEXT NOT NULL UNIQUE
+);
+CREATE INDEX sources_space ON sources (space_id);
+CREATE TABLE sources_users (
+	source_id TEXT NOT NULL,
+	user_id TEXT NOT NULL,
+	PRIMARY KEY (source_id, user_id)
+);
+CREATE TABLE sources_synced (
+	collection TEXT PRIMARY KEY,
+	commit_id TEXT NOT NULL,
+	synced BIGINT NOT NULL,
+	files BIGINT NOT NULL,
+	bytes BIGINT NOT NULL,
+	error TEXT NOT NULL
+);
+CREATE TABLE sources_ended (
+	collection TEXT PRIMARY KEY
+);`

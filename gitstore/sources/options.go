@@ -1,0 +1,82 @@
+package sources
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"satchel/internal/database"
+	"satchel/internal/space"
+)
+
+// Store is where snapshots come from; *gitstore.Store is one.
+type Store interface {
+	Head(ctx context.Context, id space.SpaceID) (space.CommitID, error)
+	Files(ctx context.Context, id space.SpaceID, at space.CommitID, under space.Path) ([]space.FileChange, error)
+	ReadBlob(ctx context.Context, id space.SpaceID, b space.BlobID) ([]byte, error)
+	Dates(ctx context.Context, id space.SpaceID, from, to space.CommitID) (map[space.Path]time.Time, error)
+}
+
+// The defaults of Options.
+const (
+	DefaultMaxSources = 50
+	DefaultMaxFiles   = 50_000
+	DefaultMaxBytes   = 512 << 20
+	DefaultSettle     = 300 * time.Millisecond
+	DefaultLookEvery  = time.Minute
+)
+
+// Options say what a Manager works with. DB, Store and Owned are required.
+type Options struct {
+	DB    *database.DB
+	Store Store
+	// Owned returns the spaces that a user owns; none where they are no user of
+	// the server any more.
+	Owned func(ctx context.Context, user space.UserID) ([]space.SpaceID, error)
+	// Dir is where the trees for sandboxes are made; empty: there are none.
+	Dir string
+	// MaxSources bounds the sources of one person, MaxFiles and MaxBytes those of
+	// one source. 0 takes the default.
+	MaxSources, MaxFiles int
+	MaxBytes             int64
+	// Settle is how long commits may go on before a snapshot is made of them.
+	Settle time.Duration
+	// LookEvery is how often it is looked whether every source still has its
+	// publisher, and whether what failed succeeds now.
+	LookEvery time.Duration
+	Now       func() time.Time
+	Logger    *slog.Logger
+}
+
+func (o Options) withDefaults() Options {
+	if o.MaxSources == 0 {
+		o.MaxSources = DefaultMaxSources
+	}
+	if o.MaxFiles == 0 {
+		o.MaxFiles = DefaultMaxFiles
+	}
+	if o.MaxBytes == 0 {
+		o.MaxBytes = DefaultMaxBytes
+	}
+	if o.Settle == 0 {
+		o.Settle = DefaultSettle
+	}
+	if o.LookEvery == 0 {
+		o.LookEvery = DefaultLookEvery
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+// Index is what follows the snapshots so that they can be searched.
+type Index struct {
+	// Changed tells of a new snapshot. It must not block.
+	Changed func(collection space.SpaceID)
+	// Dropped removes what is kept of a publication that is over.
+	Dropped func(ctx context.Context, collection space.SpaceID) error
+}

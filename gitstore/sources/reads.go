@@ -1,0 +1,173 @@
+package sources
+
+import (
+	"context"
+	"time"
+
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// What follows reads snapshots by their collection. Whether the asker may is for
+// Visible to say, from which they have it.
+
+func (m *Manager) byCollection(c space.SpaceID) (*entry, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, e := range m.entries {
+		if e.src.Collection == c {
+			return e, nil
+		}
+	}
+	return nil, fault.New(fault.NotFound, "The source is not published any more.")
+}
+
+// snapshot returns what a collection shows at a commit.
+func (m *Manager) snapshot(ctx context.Context, c space.SpaceID, at space.CommitID) (*snapshot, Source, error) {
+	e, err := m.byCollection(c)
+	if err != nil {
+		return nil, Source{}, err
+	}
+	m.mu.Lock()
+	s := e.src
+	for _, sn := range []*snapshot{e.cur, e.prev} {
+		if sn != nil && sn.commit == at {
+			m.mu.Unlock()
+			return sn, s, nil
+		}
+	}
+	m.mu.Unlock()
+	if at == "" {
+		return nil, s, fault.New(fault.Unavailable, "The source %s has no snapshot yet. Try again in a moment.", s.ID)
+	}
+	// As after a start, or for an index that is further behind.
+	sn, err := m.read(ctx, s, at)
+	if err != nil {
+		return nil, s, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if e.cur == nil && e.src.Commit == at {
+		e.cur = sn
+	}
+	return sn, s, nil
+}
+
+// Head returns the commit that the collection's snapshot shows; empty where there
+// is none yet.
+func (m *Manager) Head(_ context.Context, c space.SpaceID) (space.CommitID, error) {
+	e, err := m.byCollection(c)
+	if err != nil {
+		return "", err
+	}
+	return m.source(e).Commit, nil
+}
+
+// Lookup finds a file or a directory of a snapshot; fault.NotFound where there is
+// neither. The empty path is the root.
+func (m *Manager) Lookup(ctx context.Context, c space.SpaceID, at space.CommitID, p space.Path) (Entry, error) {
+	sn, _, err := m.snapshot(ctx, c, at)
+	if err != nil {
+		return Entry{}, err
+	}
+	if f, ok := sn.find(p); ok {
+		return Entry{File: f}, nil
+	}
+	if p == "" || len(sn.under(p)) > 0 {
+		return Entry{File: File{Path: p}, Dir: true}, nil
+	}
+	return Entry{}, noFile(p)
+}
+
+// Children lists one directory of a snapshot, by path; fault.NotFound where dir is
+// none.
+func (m *Manager) Children(ctx context.Context, c space.SpaceID, at space.CommitID, dir space.Path) ([]Entry, error) {
+	sn, _, err := m.snapshot(ctx, c, at)
+	if err != nil {
+		return nil, err
+	}
+	list := sn.children(dir)
+	if len(list) == 0 && dir != "" {
+		return nil, noFile(dir)
+	}
+	return list, nil
+}
+
+// Under lists every file below a directory of a snapshot, by path.
+func (m *Manager) Under(ctx context.Context, c space.SpaceID, at space.CommitID, dir space.Path) ([]File, error) {
+	sn, _, err := m.snapshot(ctx, c, at)
+	if err != nil {
+		return nil, err
+	}
+	return sn.under(dir), nil
+}
+
+// ReadBlob returns the content of a file of the current snapshot, or of the one
+// before, which must not be changed. The space's other files do not exist for it.
+func (m *Manager) ReadBlob(ctx context.Context, c space.SpaceID, b space.BlobID) ([]byte, error) {
+	e, err := m.byCollection(c)
+	if err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	s, cur, prev := e.src, e.cur, e.prev
+	m.mu.Unlock()
+	if cur == nil && s.Commit != "" {
+		if cur, _, err = m.snapshot(ctx, c, s.Commit); err != nil {
+			return nil, err
+		}
+	}
+	if !(cur != nil && cur.blobs[b]) && !(prev != nil && prev.blobs[b]) {
+		return nil, fault.New(fault.NotFound, "There is no blob %.60s in this source.", string(b))
+	}
+	return m.o.Store.ReadBlob(ctx, s.Space, b)
+}
+
+// Files lists the files of a snapshot for the search index.
+func (m *Manager) Files(ctx context.Context, c space.SpaceID, at space.CommitID, under space.Path) ([]space.FileChange, error) {
+	list, err := m.Under(ctx, c, at, under)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]space.FileChange, len(list))
+	for i, f := range list {
+		out[i] = added(f)
+	}
+	return out, nil
+}
+
+// Diff lists the files that differ between two snapshots, for the search index.
+func (m *Manager) Diff(ctx context.Context, c space.SpaceID, from, to space.CommitID) ([]space.FileChange, error) {
+	sn, _, err := m.snapshot(ctx, c, to)
+	if err != nil {
+		return nil, err
+	}
+	if from == "" {
+		return diff(nil, sn), nil
+	}
+	old, _, err := m.snapshot(ctx, c, from)
+	if err != nil {
+		return nil, err
+	}
+	return diff(old, sn), nil
+}
+
+// Dates tells when files were last changed, for the search index.
+func (m *Manager) Dates(ctx context.Context, c space.SpaceID, from, to space.CommitID) (map[space.Path]time.Time, error) {
+	e, err := m.byCollection(c)
+	if err != nil {
+		return nil, err
+	}
+	s := m.source(e)
+	all, err := m.o.Store.Dates(ctx, s.Space, from, to)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[space.Path]time.Time, len(all))
+	for p, t := range all {
+		if rel, ok := relative(s.Dir, p); ok {
+			out[rel] = t
+		}
+	}
+	return out, nil
+}

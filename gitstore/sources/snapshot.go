@@ -1,0 +1,163 @@
+package sources
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// File is a file of a snapshot. Its path is relative to the published directory.
+type File struct {
+	Path space.Path
+	Mode space.Mode
+	Blob space.BlobID
+	Size int64
+	link string // the target of a symbolic link
+}
+
+// snapshot lists the files of a source at a commit, by path. It never changes.
+type snapshot struct {
+	commit space.CommitID
+	files  []File
+	bytes  int64
+	blobs  map[space.BlobID]bool
+}
+
+// read makes the snapshot of a source at a commit of its space.
+func (m *Manager) read(ctx context.Context, s Source, at space.CommitID) (*snapshot, error) {
+	all, err := m.o.Store.Files(ctx, s.Space, at, s.Dir)
+	if err != nil {
+		return nil, err
+	}
+	out := &snapshot{commit: at, blobs: make(map[space.BlobID]bool, len(all))}
+	for _, f := range all {
+		rel, ok := relative(s.Dir, f.Path)
+		if !ok {
+			continue
+		}
+		file := File{Path: rel, Mode: f.NewMode, Blob: f.New, Size: f.Size}
+		if f.NewMode == space.Symlink {
+			if f.Size > space.MaxPathBytes {
+				continue
+			}
+			target, err := m.o.Store.ReadBlob(ctx, s.Space, f.New)
+			if err != nil {
+				return nil, err
+			}
+			if file.link = string(target); space.CheckSymlink(rel, file.link) != nil {
+				continue // it leaves the directory
+			}
+		}
+		out.files = append(out.files, file)
+		out.bytes += f.Size
+		out.blobs[f.New] = true
+	}
+	slices.SortFunc(out.files, func(a, b File) int { return strings.Compare(string(a.Path), string(b.Path)) })
+	return out, nil
+}
+
+// relative is a path of the space as the source has it. ok is false where it is
+// not below the directory, or a path that no file here may have: histories that
+// were imported may hold such.
+func relative(dir, p space.Path) (space.Path, bool) {
+	rest := string(p)
+	if dir != "" {
+		var ok bool
+		if rest, ok = strings.CutPrefix(rest, string(dir)+"/"); !ok {
+			return "", false
+		}
+	}
+	rel, err := space.ParsePath(rest)
+	return rel, err == nil
+}
+
+func (sn *snapshot) find(p space.Path) (File, bool) {
+	i, ok := slices.BinarySearchFunc(sn.files, p, func(f File, p space.Path) int { return strings.Compare(string(f.Path), string(p)) })
+	if !ok {
+		return File{}, false
+	}
+	return sn.files[i], true
+}
+
+// under returns the files below a directory; "" is the source's root.
+func (sn *snapshot) under(dir space.Path) []File {
+	if dir == "" {
+		return sn.files
+	}
+	prefix := string(dir) + "/"
+	from, _ := slices.BinarySearchFunc(sn.files, prefix, func(f File, p string) int { return strings.Compare(string(f.Path), p) })
+	n := 0
+	for n < len(sn.files)-from && strings.HasPrefix(string(sn.files[from+n].Path), prefix) {
+		n++
+	}
+	return sn.files[from : from+n]
+}
+
+// Entry is one name in a directory of a snapshot.
+type Entry struct {
+	File
+	Dir bool // then only Path is set
+}
+
+func (sn *snapshot) children(dir space.Path) []Entry {
+	prefix := ""
+	if dir != "" {
+		prefix = string(dir) + "/"
+	}
+	var out []Entry
+	seen := map[space.Path]bool{}
+	for _, f := range sn.under(dir) {
+		name, _, deeper := strings.Cut(strings.TrimPrefix(string(f.Path), prefix), "/")
+		switch p := space.Path(prefix + name); {
+		case !deeper:
+			out = append(out, Entry{File: f})
+		case !seen[p]:
+			seen[p] = true
+			out = append(out, Entry{File: File{Path: p}, Dir: true})
+		}
+	}
+	slices.SortFunc(out, func(a, b Entry) int { return strings.Compare(string(a.Path), string(b.Path)) })
+	return out
+}
+
+// same tells whether two snapshots show the same.
+func (sn *snapshot) same(o *snapshot) bool { return o != nil && slices.Equal(sn.files, o.files) }
+
+// diff lists what differs between two snapshots; from may be nil.
+func diff(from, to *snapshot) []space.FileChange {
+	var old []File
+	if from != nil {
+		old = from.files
+	}
+	cur := to.files
+	var out []space.FileChange
+	for i, j := 0, 0; i < len(old) || j < len(cur); {
+		switch {
+		case j == len(cur) || i < len(old) && old[i].Path < cur[j].Path:
+			out = append(out, space.FileChange{Path: old[i].Path, Status: space.Deleted, Old: old[i].Blob, OldMode: old[i].Mode})
+			i++
+		case i == len(old) || cur[j].Path < old[i].Path:
+			out = append(out, added(cur[j]))
+			j++
+		default:
+			if old[i] != cur[j] {
+				c := added(cur[j])
+				c.Status, c.Old, c.OldMode = space.Modified, old[i].Blob, old[i].Mode
+				out = append(out, c)
+			}
+			i, j = i+1, j+1
+		}
+	}
+	return out
+}
+
+func added(f File) space.FileChange {
+	return space.FileChange{Path: f.Path, Status: space.Added, New: f.Blob, NewMode: f.Mode, Size: f.Size}
+}
+
+func noFile(p space.Path) error {
+	return fault.New(fault.NotFound, "There is no %q in this source.", string(p))
+}

@@ -1,0 +1,132 @@
+package sources
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
+
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// sync brings a source's snapshot to its space's head. Where that fails, the
+// snapshot before stays, and the source says why.
+func (m *Manager) sync(ctx context.Context, e *entry) error {
+	select {
+	case e.turn <- struct{}{}:
+		defer func() { <-e.turn }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	changed, err := m.advance(ctx, e)
+	if err != nil && ctx.Err() != nil {
+		return ctx.Err()
+	}
+	m.mu.Lock()
+	if m.entries[e.src.ID] != e {
+		m.mu.Unlock()
+		return nil // it ended meanwhile
+	}
+	if err != nil {
+		e.src.State, e.src.Error = Failed, fault.PublicOf(err)
+	} else {
+		e.src.State, e.src.Error, e.src.Synced = Ready, "", m.o.Now()
+	}
+	s, x, started := e.src, m.index, m.started
+	m.mu.Unlock()
+	err = errors.Join(err, m.storeSynced(ctx, s))
+	if changed && started {
+		x.Changed(s.Collection)
+		m.Refresh(ctx)
+	}
+	return err
+}
+
+// advance makes the snapshot of head and shows it. The caller has e's turn.
+func (m *Manager) advance(ctx context.Context, e *entry) (changed bool, err error) {
+	m.mu.Lock()
+	s, old, oldTree, started := e.src, e.cur, e.tree, m.started
+	m.mu.Unlock()
+	head, err := m.o.Store.Head(ctx, s.Space)
+	if err != nil {
+		return false, err
+	}
+	trees := started && m.o.Dir != ""
+	if old != nil && old.commit == head && (oldTree != "" || !trees) {
+		return false, nil
+	}
+	sn, err := m.read(ctx, s, head)
+	if err != nil {
+		return false, err
+	}
+	if err := m.fits(sn); err != nil {
+		return false, err
+	}
+	tree := oldTree
+	if trees && (tree == "" || !sn.same(old)) {
+		m.mu.Lock()
+		m.made++
+		tree = filepath.Join(m.o.Dir, treesDir, string(s.Collection)+"-"+strconv.Itoa(m.made))
+		m.mu.Unlock()
+		if err := m.writeTree(ctx, s, sn, tree, old, oldTree); err != nil {
+			return false, errors.Join(fmt.Errorf("write the files of a source: %w", err), removeTree(tree))
+		}
+	}
+	m.mu.Lock()
+	ended := m.entries[s.ID] != e
+	if !ended {
+		e.prev, e.cur, e.tree = e.cur, sn, tree
+		e.src.Commit, e.src.Files, e.src.Bytes = head, len(sn.files), sn.bytes
+	}
+	m.mu.Unlock()
+	switch {
+	case ended && tree != "":
+		return false, removeTree(tree)
+	case oldTree != "" && oldTree != tree:
+		return true, removeTree(oldTree) // sandboxes have links of their own to its files
+	}
+	return true, nil
+}
+
+func (m *Manager) fits(sn *snapshot) error {
+	if n := len(sn.files); n > m.o.MaxFiles {
+		return fault.New(fault.TooLarge, "The directory has %d files, and %d can be published.", n, m.o.MaxFiles)
+	}
+	if sn.bytes > m.o.MaxBytes {
+		return fault.New(fault.TooLarge, "The directory has %d MB, and %d can be published.", sn.bytes>>20, m.o.MaxBytes>>20)
+	}
+	return nil
+}
+
+// Purged has all that came from a space's old history forgotten, after its
+// history was rewritten, and returns the collections whose index is to be made
+// anew. Where no new snapshot can be made there is none.
+func (m *Manager) Purged(ctx context.Context, id space.SpaceID) ([]space.SpaceID, error) {
+	var out []space.SpaceID
+	var errs []error
+	for _, e := range m.all() {
+		if m.source(e).Space != id {
+			continue
+		}
+		err := m.sync(ctx, e)
+		m.mu.Lock()
+		e.prev = nil
+		tree := ""
+		if err != nil {
+			tree, e.tree, e.cur, e.src.Commit = e.tree, "", nil, ""
+		}
+		out = append(out, e.src.Collection)
+		m.mu.Unlock()
+		if tree != "" {
+			err = errors.Join(err, removeTree(tree))
+		}
+		errs = append(errs, err)
+	}
+	if len(out) > 0 {
+		m.Refresh(ctx)
+		errs = append(errs, m.clearRetired())
+	}
+	return out, errors.Join(errs...)
+}

@@ -1,0 +1,133 @@
+package sources
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"satchel/internal/space"
+)
+
+// Modes of what sandboxes see: readable by the user that commands have there, and
+// written by nobody.
+const (
+	treeDir  = 0o755
+	treeFile = 0o444
+)
+
+// What Options.Dir has.
+const (
+	treesDir   = "trees"   // each snapshot once
+	usersDir   = "users"   // what the sandboxes of each user see
+	scratchDir = "scratch" // what is being made or removed
+)
+
+// writeTree writes a snapshot's files into a new directory, from objects. Files
+// that an older tree has already are links to those.
+func (m *Manager) writeTree(ctx context.Context, s Source, sn *snapshot, dir string, old *snapshot, oldTree string) error {
+	return makeTree(ctx, sn, dir, func(f File, to string) error {
+		if old != nil && oldTree != "" {
+			if o, ok := old.find(f.Path); ok && o.Blob == f.Blob && o.Mode != space.Symlink && os.Link(filepath.Join(oldTree, filepath.FromSlash(string(f.Path))), to) == nil {
+				return nil
+			}
+		}
+		data, err := m.o.Store.ReadBlob(ctx, s.Space, f.Blob)
+		if err != nil {
+			return err
+		}
+		return writeFile(to, data)
+	})
+}
+
+// linkTree gives a sandbox's library a tree of its own, of links to another's
+// files.
+func linkTree(ctx context.Context, sn *snapshot, from, to string) error {
+	return makeTree(ctx, sn, to, func(f File, name string) error {
+		src := filepath.Join(from, filepath.FromSlash(string(f.Path)))
+		if os.Link(src, name) == nil {
+			return nil
+		}
+		// Too many links to one file, or a file system without them.
+		data, err := os.ReadFile(src)
+		if err != nil {
+			return err
+		}
+		return writeFile(name, data)
+	})
+}
+
+// makeTree makes directories and symbolic links, and has each file made by put.
+// Every name must be new, and nothing but this process writes below dir, so that
+// no link is ever followed.
+func makeTree(ctx context.Context, sn *snapshot, dir string, put func(f File, to string) error) error {
+	if err := mkdir(dir); err != nil {
+		return err
+	}
+	made := map[string]bool{".": true}
+	links := map[string]bool{} // below which a history that was imported may claim to have files
+	for _, f := range sn.files {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		parent := path.Dir(string(f.Path))
+		if links[parent] {
+			continue
+		}
+		if err := makeDirs(dir, parent, made); err != nil {
+			return err
+		}
+		to := filepath.Join(dir, filepath.FromSlash(string(f.Path)))
+		var err error
+		if f.Mode == space.Symlink {
+			links[string(f.Path)] = true
+			err = os.Symlink(f.link, to)
+		} else {
+			err = put(f, to)
+		}
+		// A file system that ignores case has one of two names that differ in it.
+		if err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+func makeDirs(root, dir string, made map[string]bool) error {
+	if made[dir] {
+		return nil
+	}
+	if err := makeDirs(root, path.Dir(dir), made); err != nil {
+		return err
+	}
+	made[dir] = true
+	return mkdir(filepath.Join(root, filepath.FromSlash(dir)))
+}
+
+// mkdir makes a directory that must be new, whatever the umask.
+func mkdir(dir string) error {
+	if err := os.Mkdir(dir, treeDir); err != nil {
+		return err
+	}
+	return os.Chmod(dir, treeDir)
+}
+
+func writeFile(name string, data []byte) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Chmod(treeFile), f.Close())
+}
+
+// removeTree removes a directory of ours.
+func removeTree(dir string) error {
+	if dir == "" || !strings.HasPrefix(dir, string(filepath.Separator)) && filepath.VolumeName(dir) == "" {
+		return errors.New("only an absolute path is removed")
+	}
+	return os.RemoveAll(dir)
+}
