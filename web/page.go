@@ -28,7 +28,7 @@ type page struct {
 	Scripts, Styles []string
 	// Wide is for pages with tables.
 	Wide bool
-	// Space is the one that the page is of; nil for the person's first.
+	// Space is the one that the page is of; nil where it is of none.
 	Space *store.Membership
 	// Problem is what was wrong with the form that was sent; Field is the id of
 	// the input that it is about.
@@ -40,8 +40,9 @@ type page struct {
 	User    string
 	In      bool
 	Admin   bool
-	Spaces  int    // how many the person has
-	Form    string // the token of forms
+	Spaces  int               // how many the person has
+	Nav     *store.Membership // the space to which the navigation leads; nil where there is none
+	Form    string            // the token of forms
 	Version string
 }
 
@@ -50,11 +51,12 @@ func (s *Server) page(v *visit, status int, name string, p page) error {
 	p.In, p.Version = v.in, s.o.Version
 	if v.in {
 		p.User, p.Admin, p.Form = v.user.Name, v.user.Admin, formToken(v.secret)
+		p.Nav = p.Space
 		// A page that says what is wrong comes without, where the database is away.
 		if all, err := s.spacesOf(v); err == nil && len(all) > 0 {
 			p.Spaces = len(all)
-			if p.Space == nil {
-				p.Space = &all[0]
+			if p.Nav == nil {
+				p.Nav = &all[0]
 			}
 		}
 	}
