@@ -173,6 +173,10 @@ func (s *Store) GiveSpace(ctx context.Context, by Actor, id space.SpaceID, to sp
 		if err != nil {
 			return fmt.Errorf("give space: %w", err)
 		}
+		// The repository is connected by the former owner's right to push to it.
+		if err := s.unlink(tx, by, "space_id = ?", sp.ID); err != nil {
+			return err
+		}
 		return s.record(tx, by, "space.give", sp.ID, map[string]any{"name": sp.Name, "from": from, "to": u.ID})
 	})
 }

@@ -14,6 +14,7 @@ import (
 
 	"satchel/internal/database"
 	"satchel/internal/fault"
+	"satchel/internal/seal"
 	"satchel/internal/space"
 )
 
@@ -34,6 +35,8 @@ const (
 	DefaultUnusedClient    = day
 	DefaultIdleClient      = 90 * day
 	DefaultMaxFlows        = 10_000
+	DefaultKeepDeliveries  = 7 * day // GitHub repeats those of the last three
+	DefaultKeepApprovals   = 30 * day
 
 	day = 24 * time.Hour
 )
@@ -69,6 +72,12 @@ type Options struct {
 	UnusedClient, IdleClient time.Duration
 	// MaxFlows bounds the sign-ins that are under way.
 	MaxFlows int
+
+	// Seal seals the secrets of the GitHub App. Without it there can be none.
+	Seal *seal.Box
+	// KeepDeliveries is how long webhooks are remembered that were seen, and
+	// KeepApprovals how long it is that somebody waits for an owner's approval.
+	KeepDeliveries, KeepApprovals time.Duration
 }
 
 func (o *Options) setDefaults() {
@@ -91,6 +100,8 @@ func (o *Options) setDefaults() {
 		{&o.SessionLifetime, DefaultSessionLifetime},
 		{&o.UnusedClient, DefaultUnusedClient},
 		{&o.IdleClient, DefaultIdleClient},
+		{&o.KeepDeliveries, DefaultKeepDeliveries},
+		{&o.KeepApprovals, DefaultKeepApprovals},
 	} {
 		if *d.value <= 0 {
 			*d.value = d.otherwise

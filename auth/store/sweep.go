@@ -40,6 +40,8 @@ func (s *Store) Sweep(ctx context.Context) error {
 		{"auth_tokens", "hash", "expires <= ? AND created <= ?", []any{at(0), at(s.reuseWindow())}},
 		{"auth_families", "grant_id", "expires <= ?", []any{at(0)}},
 		{"auth_invitations", "id", "expires <= ?", []any{at(remembered)}},
+		{"auth_github_deliveries", "id", "seen <= ?", []any{at(s.o.KeepDeliveries)}},
+		{"auth_github_requests", "space_id", "created <= ?", []any{at(s.o.KeepApprovals)}},
 	} {
 		stmt := fmt.Sprintf("DELETE FROM %s WHERE %s IN (SELECT %[2]s FROM %[1]s WHERE %[3]s LIMIT %d)", t.table, t.key, t.where, sweepBatch)
 		err := s.inBatches(ctx, func(tx *gorm.DB) (int64, error) {

@@ -236,6 +236,9 @@ func (s *Store) RemoveUser(ctx context.Context, by Actor, id space.UserID) error
 		if err := tx.Where("user_id = ? AND role <> ?", u.ID, string(space.Owner)).Delete(&memberRow{}).Error; err != nil {
 			return fmt.Errorf("end memberships: %w", err)
 		}
+		if err := s.unlink(tx, by, "user_id = ?", u.ID); err != nil {
+			return err
+		}
 		return s.record(tx, by, "user.remove", u.ID, map[string]any{"name": u.Name, "grants_revoked": revoked})
 	})
 }

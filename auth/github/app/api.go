@@ -1,0 +1,261 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"satchel/auth"
+	"satchel/internal/fault"
+)
+
+const (
+	perPage = 100
+	// maxError bounds, in bytes, what is kept of an error's text.
+	maxError = 500
+	// maxErrorBody bounds, in bytes, what is read of an answer that is an error.
+	maxErrorBody = 64 << 10
+)
+
+// errOversized ends the reading of an answer that is too long.
+var errOversized = errors.New("github: the answer is too long")
+
+// statusError is an answer with another status than one of success.
+type statusError struct {
+	status  int
+	message string        // for the log, without tokens
+	wait    time.Duration // that GitHub asks for; 0: it does not
+}
+
+func (e *statusError) Error() string {
+	return fmt.Sprintf("github: the answer was %d: %q", e.status, e.message)
+}
+
+// statusOf is the status in err's tree; 0 where none is.
+func statusOf(err error) int {
+	var e *statusError
+	if errors.As(err, &e) && e.wait == 0 {
+		return e.status
+	}
+	return 0
+}
+
+// secretText is what looks like a token of GitHub (their forms are gho_, ghu_, ghs_,
+// ghr_, ghp_ and github_pat_), a signed assertion, or a private key.
+var secretText = regexp.MustCompile(`gh[a-z]_[A-Za-z0-9_.-]+|github_pat_[A-Za-z0-9_]+|eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_.-]+|(?s)-----BEGIN.*`)
+
+// redact cuts a text of GitHub's and takes out what looks like a secret, first, so
+// that the cut leaves no half of one.
+func redact(s string) string {
+	s = secretText.ReplaceAllString(s[:min(len(s), maxErrorBody)], "[secret]")
+	return s[:min(len(s), maxError)]
+}
+
+// send makes a request and decodes its answer into v, unless that is nil. more tells
+// whether a list has another page.
+func (c *Client) send(r *http.Request, v any) (more bool, err error) {
+	r.Header.Set("User-Agent", "satchel")
+	r.Header.Set("X-GitHub-Api-Version", "2022-11-28")
+	if r.Header.Get("Accept") == "" {
+		r.Header.Set("Accept", "application/vnd.github+json")
+	}
+	resp, err := c.client.Do(r)
+	if err != nil {
+		return false, transportError(r, err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, c.o.MaxResponse+1))
+	switch {
+	case err != nil:
+		return false, transportError(r, err)
+	case int64(len(body)) > c.o.MaxResponse:
+		return false, errOversized
+	case resp.StatusCode < 200 || resp.StatusCode > 299:
+		return false, c.statusError(resp, body)
+	case v != nil:
+		if err := json.Unmarshal(body, v); err != nil {
+			return false, errors.New("github: the answer is not of the form that it should have") // the cause may show of it
+		}
+	}
+	// Only whether there is a next page is taken from the header: where it points to
+	// is not followed.
+	return strings.Contains(strings.Join(resp.Header.Values("Link"), ","), `rel="next"`), nil
+}
+
+// transportError is an error without the URL, whose path may have a code.
+func transportError(r *http.Request, err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		err = u.Err
+	}
+	return fmt.Errorf("github: %s at %s: %w", r.Method, r.URL.Host, err)
+}
+
+func (c *Client) statusError(resp *http.Response, body []byte) error {
+	var e struct {
+		Message string `json:"message"`
+		Errors  []struct {
+			Message string `json:"message"`
+		} `json:"errors"`
+	}
+	text := string(body)
+	if json.Unmarshal(body, &e) == nil && e.Message != "" {
+		text = e.Message
+		for _, more := range e.Errors[:min(len(e.Errors), 5)] {
+			text += "; " + more.Message
+		}
+	}
+	out := &statusError{status: resp.StatusCode, message: redact(text)}
+	if limited(resp) {
+		out.wait = c.wait(resp)
+	}
+	return out
+}
+
+// limited tells an answer that asks to wait from other refusals: GitHub uses 403
+// for both.
+func limited(resp *http.Response) bool {
+	return resp.StatusCode == http.StatusTooManyRequests ||
+		resp.StatusCode == http.StatusForbidden && (resp.Header.Get("Retry-After") != "" || resp.Header.Get("X-RateLimit-Remaining") == "0")
+}
+
+// wait returns how long GitHub asks to wait: at most an hour, at least a second.
+func (c *Client) wait(resp *http.Response) time.Duration {
+	d := time.Minute // what GitHub's documentation asks for where it says nothing
+	if s, err := strconv.ParseInt(resp.Header.Get("Retry-After"), 10, 32); err == nil {
+		d = time.Duration(s) * time.Second
+	} else if s, err := strconv.ParseInt(resp.Header.Get("X-RateLimit-Reset"), 10, 64); err == nil {
+		d = time.Unix(s, 0).Sub(c.o.Now())
+	}
+	return min(max(d, time.Second), time.Hour)
+}
+
+// call asks the REST API with a bearer's token. in, which may be nil, is sent as
+// JSON.
+func (c *Client) call(ctx context.Context, token, method, path string, in, out any) (more bool, err error) {
+	r, err := c.request(ctx, method, c.o.API+path, in)
+	if err != nil {
+		return false, err
+	}
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	return c.send(r, out)
+}
+
+func (c *Client) request(ctx context.Context, method, address string, in any) (*http.Request, error) {
+	var body io.Reader
+	if in != nil {
+		b, err := json.Marshal(in)
+		if err != nil {
+			return nil, fmt.Errorf("github: %w", err)
+		}
+		body = bytes.NewReader(b)
+	}
+	r, err := http.NewRequestWithContext(ctx, method, address, body)
+	if err != nil {
+		return nil, errors.New("github: the request has an address that is none")
+	}
+	if in != nil {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	return r, nil
+}
+
+// callAsApp asks the REST API as the App itself.
+func (c *Client) callAsApp(ctx context.Context, a auth.GitHubApp, path string, out any) error {
+	signer, err := c.signer(a)
+	if err != nil {
+		return err
+	}
+	r, err := c.request(ctx, http.MethodGet, c.o.API+path, nil)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.o.Timeout)
+	defer cancel()
+	// The signer's own client would follow redirects.
+	resp, err := signer.RoundTrip(r.WithContext(ctx))
+	if err != nil {
+		return transportError(r, err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	switch {
+	case err != nil:
+		return transportError(r, err)
+	case resp.StatusCode != http.StatusOK:
+		return c.statusError(resp, body)
+	}
+	if json.Unmarshal(body, out) != nil {
+		return errors.New("github: the answer is not of the form that it should have")
+	}
+	return nil
+}
+
+// errBadKey says nothing of the key, which the cause could show.
+func errBadKey() error {
+	return fault.New(fault.Invalid, "The GitHub App's private key is no RSA key in PEM form. It begins with -----BEGIN RSA PRIVATE KEY-----.")
+}
+
+// bounded is the transport with answers that end: ghinstallation reads as much as
+// it is sent, and leaves the bodies of errors open.
+func (c *Client) bounded() http.RoundTripper { return boundedTransport{c} }
+
+type boundedTransport struct{ c *Client }
+
+func (t boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	r.Header.Set("User-Agent", "satchel")
+	r.Header.Set("X-GitHub-Api-Version", "2022-11-28")
+	resp, err := t.c.o.Transport.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	limit := t.c.o.MaxResponse
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		limit = min(limit, maxErrorBody)
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(body)) > limit {
+		if resp.StatusCode < 300 {
+			return nil, errOversized
+		}
+		body = body[:limit]
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(body))
+	return resp, nil
+}
+
+// failure gives a failed request its code and its words; what is it that could not
+// be done.
+func (c *Client) failure(what string, err error) error {
+	var status *statusError
+	var known *fault.Error
+	switch {
+	case errors.As(err, &known):
+		return err
+	case errors.Is(err, context.Canceled):
+		return fault.Wrap(err, fault.Canceled, "The request was cancelled.")
+	case errors.As(err, &status) && status.wait > 0:
+		c.log.Warn("GitHub asks this server to wait", "what", what, "wait", status.wait, "error", err)
+		return &fault.Error{Code: fault.Limited, Err: err, RetryAfter: status.wait, Public: "GitHub asks this server to wait. Please try again in a few minutes."}
+	case errors.As(err, &status) && status.status < 500:
+		c.log.Warn("GitHub refused a request", "what", what, "error", err)
+		return fault.Wrap(err, fault.Unavailable, "GitHub refused what was asked of it (%d). The server's log has what it said.", status.status)
+	}
+	c.log.Warn("GitHub cannot be asked", "what", what, "url", c.o.URL, "error", err)
+	return fault.Wrap(err, fault.Unavailable, "GitHub does not answer at the moment. Please try again later.")
+}

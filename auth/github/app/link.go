@@ -1,0 +1,286 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"satchel/auth"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// Link connects a repository to a space, in the place of the one that it had. f is
+// what Finish returned for this person and the server kept; a repository that is not
+// in it, or to which the person may not push, is refused, and GitHub is asked once
+// more, now as the App. The error is a fault: Forbidden where it may not be,
+// Unavailable where GitHub cannot be asked. Only the space's owner may call it.
+func (c *Client) Link(ctx context.Context, by space.UserID, id space.SpaceID, f Found, repository int64) (auth.RepositoryLink, error) {
+	i := slices.IndexFunc(f.Repositories, func(r Repository) bool { return r.ID == repository })
+	if i < 0 {
+		return auth.RepositoryLink{}, fault.New(fault.Forbidden, "GitHub did not list that repository among those that you let this server use. Choose one of the list.")
+	}
+	r := f.Repositories[i]
+	j := slices.IndexFunc(f.Installations, func(i Installation) bool { return i.ID == r.Installation })
+	switch {
+	case f.GitHubUser <= 0 || j < 0 || !goodName(r.FullName):
+		return auth.RepositoryLink{}, again("what was found is not whole")
+	case f.Installations[j].Suspended:
+		return auth.RepositoryLink{}, fault.New(fault.Forbidden, "The GitHub App is suspended for %s. An owner can end that at GitHub.", f.Installations[j].Account)
+	case !r.Push:
+		return auth.RepositoryLink{}, fault.New(fault.Forbidden, "GitHub says that you may only read %s. Ask for the right to push to it, or choose another.", r.FullName)
+	case r.Archived:
+		return auth.RepositoryLink{}, fault.New(fault.Forbidden, "%s is archived, and nothing can be pushed to it. Choose another.", r.FullName)
+	}
+	a, err := c.app(ctx)
+	if err != nil {
+		return auth.RepositoryLink{}, err
+	}
+	if a.ID != f.App {
+		return auth.RepositoryLink{}, again("found with another App")
+	}
+	now := c.o.Now()
+	l := auth.RepositoryLink{
+		Space: id, User: by, GitHubUser: f.GitHubUser, GitHubLogin: f.Login, Installation: r.Installation, Account: f.Installations[j].Account,
+		Repository: r.ID, FullName: r.FullName, State: auth.LinkConnected, Since: now, Created: now,
+	}
+	if l, err = c.look(ctx, a, l); err != nil {
+		return auth.RepositoryLink{}, err
+	}
+	if l.State != auth.LinkConnected {
+		return auth.RepositoryLink{}, fault.Wrap(stateError(l), fault.Forbidden, "%s", fault.PublicOf(stateError(l)))
+	}
+	if err := c.o.Store.LinkRepository(ctx, by, via, l); err != nil {
+		return auth.RepositoryLink{}, err
+	}
+	kept, ok, err := c.o.Store.RepositoryLink(ctx, id)
+	if err != nil {
+		return auth.RepositoryLink{}, err
+	}
+	if !ok {
+		return auth.RepositoryLink{}, fault.New(fault.Conflict, "The space was disconnected in the same moment.")
+	}
+	c.o.OnState(ctx, kept)
+	return kept, nil
+}
+
+// Linked returns what is connected to a space; false where nothing is.
+func (c *Client) Linked(ctx context.Context, id space.SpaceID) (auth.RepositoryLink, bool, error) {
+	return c.o.Store.RepositoryLink(ctx, id)
+}
+
+// Unlink ends a space's connection, if it has one. At GitHub nothing changes.
+func (c *Client) Unlink(ctx context.Context, by space.UserID, id space.SpaceID) error {
+	l, ok, err := c.o.Store.RepositoryLink(ctx, id)
+	if err != nil || !ok {
+		return err
+	}
+	if err := c.o.Store.UnlinkRepository(ctx, by, via, id); err != nil {
+		return err
+	}
+	c.Ended(ctx, l)
+	return nil
+}
+
+// Ended forgets what is held of a link that the Store does not have any more.
+func (c *Client) Ended(ctx context.Context, l auth.RepositoryLink) {
+	c.tokens.dropLink(l)
+	l.State = ""
+	c.o.OnState(ctx, l)
+}
+
+// Recheck asks GitHub now how a space's connection stands. The error is a fault:
+// NotFound where the space has none, Unavailable where GitHub cannot be asked.
+func (c *Client) Recheck(ctx context.Context, id space.SpaceID) (auth.RepositoryLink, error) {
+	was, ok, err := c.o.Store.RepositoryLink(ctx, id)
+	if err != nil {
+		return auth.RepositoryLink{}, err
+	}
+	if !ok {
+		return auth.RepositoryLink{}, fault.New(fault.NotFound, "No repository is connected to this space.")
+	}
+	a, err := c.app(ctx)
+	if err != nil {
+		return was, err
+	}
+	now, err := c.look(ctx, a, was)
+	if err != nil {
+		return was, err
+	}
+	return c.settle(ctx, was, now)
+}
+
+// RecheckAll is Recheck of every connection, one after the other, until ctx ends.
+// One that cannot be looked at does not keep the others from it, unless GitHub asks
+// to wait.
+func (c *Client) RecheckAll(ctx context.Context) error {
+	links, err := c.o.Store.RepositoryLinks(ctx)
+	if err != nil {
+		return err
+	}
+	if len(links) == 0 {
+		return nil
+	}
+	if _, err := c.app(ctx); err != nil {
+		return err
+	}
+	var errs []error
+	for _, l := range links {
+		_, err := c.Recheck(ctx, l.Space)
+		switch code := fault.CodeOf(err); {
+		case ctx.Err() != nil:
+			return errors.Join(append(errs, ctx.Err())...)
+		case err == nil || code == fault.NotFound:
+			continue
+		case code == fault.Limited:
+			return errors.Join(append(errs, err)...)
+		}
+		if len(errs) < 10 {
+			errs = append(errs, fmt.Errorf("look at the repository of the space %s: %w", l.Space, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// settle keeps what GitHub said, and tells of it.
+func (c *Client) settle(ctx context.Context, was, now auth.RepositoryLink) (auth.RepositoryLink, error) {
+	ctx = context.WithoutCancel(ctx)
+	changed, err := c.o.Store.UpdateLink(ctx, was, now)
+	if err != nil {
+		return was, err
+	}
+	kept, ok, err := c.o.Store.RepositoryLink(ctx, was.Space)
+	switch {
+	case err != nil:
+		return was, err
+	case !ok:
+		return auth.RepositoryLink{}, fault.New(fault.NotFound, "No repository is connected to this space.")
+	case !changed:
+		return kept, nil // somebody else was told something newer
+	}
+	if kept.State != auth.LinkConnected || was.State != auth.LinkConnected {
+		c.tokens.dropLink(was)
+	}
+	if kept.State != was.State {
+		c.log.Info("a connected repository has another state", "space", kept.Space, "repository", kept.Repository, "from", was.State, "to", kept.State)
+	}
+	if kept.State != was.State || kept.FullName != was.FullName {
+		c.o.OnState(ctx, kept)
+	}
+	return kept, nil
+}
+
+// look asks GitHub, as the App, how a link stands: whether the App is still
+// installed where the repository is, and whether the person who connected it may
+// still push to it. The error is a fault, where GitHub could not be asked.
+func (c *Client) look(ctx context.Context, a auth.GitHubApp, l auth.RepositoryLink) (auth.RepositoryLink, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.o.VisitTimeout)
+	defer cancel()
+	var in installation
+	err := c.callAsApp(ctx, a, fmt.Sprintf("/app/installations/%d", l.Installation), &in)
+	switch {
+	case statusOf(err) == http.StatusNotFound:
+		l.State = auth.LinkRemoved
+		return l, nil
+	case err != nil:
+		return l, c.failure("look at an installation", err)
+	case in.ID != l.Installation || in.AppID != a.ID:
+		return l, c.failure("look at an installation", errors.New("github: the answer is about another installation or App"))
+	case in.suspended():
+		l.State = auth.LinkSuspended
+		return l, nil
+	}
+	l.Account = redact(in.account())
+	k := tokenKey{a.ID, l.Installation, l.Repository}
+	// One that is cached would be good for up to an hour after the repository was
+	// taken away.
+	c.tokens.drop(func(o tokenKey) bool { return o == k })
+	token, _, err := c.token(ctx, a, k)
+	if err != nil {
+		if l.State = stateOf(err); l.State != "" {
+			return l, nil
+		}
+		return l, c.failure("get a token", err)
+	}
+	return c.lookWith(ctx, token, l)
+}
+
+// lookWith asks about the repository and the person.
+func (c *Client) lookWith(ctx context.Context, token string, l auth.RepositoryLink) (auth.RepositoryLink, error) {
+	var repo repository
+	_, err := c.call(ctx, token, http.MethodGet, fmt.Sprintf("/repositories/%d", l.Repository), nil, &repo)
+	switch {
+	case statusOf(err) == http.StatusNotFound:
+		l.State = auth.LinkRemoved
+		return l, nil
+	case err != nil:
+		return l, c.failure("look at a repository", err)
+	case repo.ID != l.Repository || !goodName(repo.FullName):
+		return l, c.failure("look at a repository", errors.New("github: the answer is about another repository, or its name is none"))
+	}
+	l.FullName = repo.FullName
+	var user struct {
+		ID    int64  `json:"id"`
+		Login string `json:"login"`
+	}
+	_, err = c.call(ctx, token, http.MethodGet, fmt.Sprintf("/user/%d", l.GitHubUser), nil, &user)
+	switch {
+	case statusOf(err) == http.StatusNotFound:
+		l.State = auth.LinkLost // the account is gone
+		return l, nil
+	case err != nil:
+		return l, c.failure("look at a person", err)
+	case user.ID != l.GitHubUser || !loginForm.MatchString(user.Login):
+		return l, c.failure("look at a person", errors.New("github: the answer is about another person, or their login is none"))
+	}
+	l.GitHubLogin = user.Login
+	push, err := c.mayPush(ctx, token, l)
+	if err != nil {
+		return l, err
+	}
+	l.State = auth.LinkLost
+	if push {
+		l.State, l.Checked = auth.LinkConnected, c.o.Now()
+	}
+	return l, nil
+}
+
+// mayPush asks whether the person may push to the repository. Their login is as
+// GitHub just told it; whom the answer is about is checked by number, since somebody
+// else may take a login that was given up.
+func (c *Client) mayPush(ctx context.Context, token string, l auth.RepositoryLink) (bool, error) {
+	owner, name, _ := strings.Cut(l.FullName, "/")
+	path := "/repos/" + url.PathEscape(owner) + "/" + url.PathEscape(name) + "/collaborators/" + url.PathEscape(l.GitHubLogin) + "/permission"
+	var answer struct {
+		Permission string `json:"permission"` // admin, write, read or none; maintain counts as write, triage as read
+		User       struct {
+			ID int64 `json:"id"`
+		} `json:"user"`
+	}
+	_, err := c.call(ctx, token, http.MethodGet, path, nil, &answer)
+	switch {
+	case statusOf(err) == http.StatusNotFound: // they are none
+		return false, nil
+	case err != nil:
+		return false, c.failure("ask what a person may do", err)
+	case answer.User.ID != l.GitHubUser:
+		return false, nil
+	}
+	return answer.Permission == "admin" || answer.Permission == "write", nil
+}
+
+// AskApproval remembers that a person asked the owner of an organisation to install
+// the App, for a space.
+func (c *Client) AskApproval(ctx context.Context, id space.SpaceID, user space.UserID) error {
+	return c.o.Store.AskForApproval(ctx, id, user)
+}
+
+// Waiting tells since when somebody waits for that, for a space.
+func (c *Client) Waiting(ctx context.Context, id space.SpaceID) (since time.Time, ok bool, err error) {
+	return c.o.Store.PendingApproval(ctx, id)
+}

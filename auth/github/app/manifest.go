@@ -1,0 +1,291 @@
+package app
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"satchel/auth"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// via is how people do what the audit log has of this package.
+const via = "web"
+
+// loginForm is how GitHub writes logins; those of managed users have an underscore.
+var loginForm = regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9_-]{0,98}[A-Za-z0-9])?$`)
+
+// maxAppName is what GitHub allows, in characters.
+const maxAppName = 34
+
+type hookAttributes struct {
+	URL    string `json:"url"`
+	Active bool   `json:"active"`
+}
+
+// manifest is the form of
+// https://docs.github.com/en/apps/sharing-github-apps/registering-a-github-app-from-a-manifest.
+type manifest struct {
+	Name         string            `json:"name"`
+	URL          string            `json:"url"`
+	Hook         *hookAttributes   `json:"hook_attributes,omitempty"`
+	RedirectURL  string            `json:"redirect_url"`
+	CallbackURLs []string          `json:"callback_urls"`
+	SetupURL     string            `json:"setup_url"`
+	SetupUpdate  bool              `json:"setup_on_update"`
+	OAuthInstall bool              `json:"request_oauth_on_install"`
+	Public       bool              `json:"public"`
+	Events       []string          `json:"default_events,omitempty"`
+	Permissions  map[string]string `json:"default_permissions"`
+}
+
+// Manifest returns where the browser posts the form field "manifest", and what is
+// in it. state comes back with the code to PathCreated; org is the login of the
+// organisation that shall own the App, empty for the person who presses the button;
+// creates asks for the permission to make repositories.
+func (c *Client) Manifest(state, org string, creates bool) (action string, body []byte, err error) {
+	action = c.o.URL + "/settings/apps/new"
+	if org != "" {
+		if !loginForm.MatchString(org) {
+			return "", nil, fault.New(fault.Invalid, "That is no name of an organisation: copy it from the address of its page at GitHub.")
+		}
+		action = c.o.URL + "/organizations/" + url.PathEscape(org) + "/settings/apps/new"
+	}
+	m := manifest{
+		Name: c.appName(state), URL: c.o.Public, RedirectURL: c.o.Public + PathCreated,
+		CallbackURLs: []string{c.o.Public + PathCallback, c.o.Public + pathSignInCallback},
+		SetupURL:     c.o.Public + PathSetup, SetupUpdate: true,
+		Permissions: map[string]string{"contents": "write", "metadata": "read"},
+	}
+	if creates {
+		m.Permissions["administration"] = "write"
+	}
+	if c.o.Hooks {
+		// installation, installation_repositories, installation_target and
+		// github_app_authorization come to every App.
+		m.Hook, m.Events = &hookAttributes{URL: c.o.Public + PathWebhook, Active: true}, []string{"push", "repository"}
+	}
+	if body, err = json.Marshal(m); err != nil {
+		return "", nil, fmt.Errorf("github app: %w", err)
+	}
+	return action + "?state=" + url.QueryEscape(state), body, nil
+}
+
+// appName is a name that nobody else at GitHub has, as far as can be known: the
+// person may change it there.
+func (c *Client) appName(state string) string {
+	host := strings.TrimPrefix(c.o.Public[strings.Index(c.o.Public, "://")+3:], "www.")
+	name := host
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		name = h
+	}
+	name = "Satchel " + name
+	if !strings.Contains(host, ".") || net.ParseIP(strings.TrimPrefix(name, "Satchel ")) != nil || len(name) > maxAppName {
+		sum := sha256.Sum256([]byte(state))
+		suffix := " " + hex.EncodeToString(sum[:3])
+		name = strings.TrimRight(name[:min(len(name), maxAppName-len(suffix))], ".- ") + suffix
+	}
+	return strings.Map(func(r rune) rune {
+		if r == ':' || r == '[' || r == ']' {
+			return '-'
+		}
+		return r
+	}, name)
+}
+
+// made is an App as GitHub describes it.
+type made struct {
+	ID          int64  `json:"id"`
+	Slug        string `json:"slug"`
+	Name        string `json:"name"`
+	ClientID    string `json:"client_id"`
+	HTMLURL     string `json:"html_url"`
+	Permissions map[string]string
+	Owner       struct {
+		Login string `json:"login"`
+		Slug  string `json:"slug"` // of an enterprise
+	} `json:"owner"`
+	ClientSecret  string `json:"client_secret"`
+	WebhookSecret string `json:"webhook_secret"`
+	PEM           string `json:"pem"`
+}
+
+// app checks what GitHub said, and adds what it did not.
+func (c *Client) described(m made) (auth.GitHubApp, error) {
+	owner := m.Owner.Login
+	if owner == "" {
+		owner = m.Owner.Slug
+	}
+	u, err := url.Parse(m.HTMLURL)
+	switch {
+	case m.ID <= 0 || m.ClientID == "" || len(m.ClientID) > 200 || m.Slug == "" || len(m.Slug) > 200:
+		return auth.GitHubApp{}, errors.New("github: the App has no id, client id or slug")
+	case err != nil || u.Scheme+"://"+strings.ToLower(u.Host) != c.origin() || u.RawQuery != "" || u.Fragment != "" || u.User != nil || len(m.HTMLURL) > 500:
+		// People are sent there.
+		return auth.GitHubApp{}, errors.New("github: the App's page is not at the configured GitHub")
+	case m.Permissions["contents"] != "write":
+		return auth.GitHubApp{}, fault.New(fault.Invalid, "The App lacks the permission to read and write the contents of repositories. Give it that at GitHub, under Permissions & events, and try again.")
+	}
+	return auth.GitHubApp{
+		URL: c.o.URL, ID: m.ID, ClientID: m.ClientID, Slug: m.Slug, Name: m.Name, Owner: owner, HTMLURL: strings.TrimRight(m.HTMLURL, "/"),
+		Creates: m.Permissions["administration"] == "write",
+	}, nil
+}
+
+// origin is GitHub's, in lower case.
+func (c *Client) origin() string {
+	u, err := url.Parse(c.o.URL)
+	if err != nil {
+		return "" // New has parsed it
+	}
+	return u.Scheme + "://" + strings.ToLower(u.Host)
+}
+
+// codeForm is a manifest's code, which becomes part of a path.
+var codeForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,200}$`)
+
+// Create redeems the code with which GitHub sent an admin back, and keeps the App.
+// Whoever calls it has checked the state. The error is a fault: Conflict where there
+// is an App already, Invalid for a code that is used, over or none.
+func (c *Client) Create(ctx context.Context, by space.UserID, code string) (auth.GitHubApp, error) {
+	if !codeForm.MatchString(code) {
+		return auth.GitHubApp{}, errDeadCode(nil)
+	}
+	// Before the code is used up: the App would stay at GitHub with nobody's key.
+	if err := c.checkNone(ctx); err != nil {
+		return auth.GitHubApp{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.o.VisitTimeout)
+	defer cancel()
+	var m made
+	_, err := c.call(ctx, "", http.MethodPost, "/app-manifests/"+code+"/conversions", nil, &m)
+	switch statusOf(err) {
+	case http.StatusNotFound, http.StatusUnprocessableEntity, http.StatusGone:
+		return auth.GitHubApp{}, errDeadCode(err)
+	}
+	if err != nil {
+		return auth.GitHubApp{}, c.failure("make the App", err)
+	}
+	a, err := c.described(m)
+	if err != nil {
+		return auth.GitHubApp{}, c.failure("make the App", err)
+	}
+	a.Secrets = auth.GitHubSecrets{ClientSecret: m.ClientSecret, PrivateKey: m.PEM, Webhook: m.WebhookSecret}
+	return c.keep(ctx, by, a)
+}
+
+func errDeadCode(err error) error {
+	return fault.Wrap(err, fault.Invalid, "GitHub's answer was used already or is too old: it is good once, for an hour. Begin again; an App that was made meanwhile can be deleted at GitHub.")
+}
+
+func (c *Client) checkNone(ctx context.Context) error {
+	_, ok, err := c.o.Store.GitHubApp(ctx)
+	if err == nil && ok {
+		return fault.New(fault.Conflict, "This server has a GitHub App already. Remove that first.")
+	}
+	return err
+}
+
+// keep stores an App that GitHub described, if its secrets are of use.
+func (c *Client) keep(ctx context.Context, by space.UserID, a auth.GitHubApp) (auth.GitHubApp, error) {
+	if a.Secrets.ClientSecret == "" || len(a.Secrets.ClientSecret) > 500 || len(a.Secrets.Webhook) > 500 || len(a.Secrets.PrivateKey) > 32<<10 {
+		return auth.GitHubApp{}, fault.New(fault.Invalid, "The GitHub App has no client secret, or one of its secrets is too long.")
+	}
+	if _, err := c.signer(a); err != nil {
+		return auth.GitHubApp{}, err
+	}
+	if !c.o.Hooks {
+		a.Secrets.Webhook = "" // nothing can come that it would prove
+	}
+	a.Created = c.o.Now()
+	if err := c.o.Store.SetGitHubApp(context.WithoutCancel(ctx), by, via, a); err != nil {
+		return auth.GitHubApp{}, err
+	}
+	a.Secrets = auth.GitHubSecrets{}
+	return a, nil
+}
+
+// Enter keeps an App that was made by hand, by its ID and Secrets alone, after
+// GitHub said with its key whose it is; ClientID, where given, must be its too. The
+// error is a fault: Conflict where there is an App already, Invalid where something
+// does not fit.
+func (c *Client) Enter(ctx context.Context, by space.UserID, a auth.GitHubApp) (auth.GitHubApp, error) {
+	if a.ID <= 0 {
+		return auth.GitHubApp{}, fault.New(fault.Invalid, "The App ID is a number; it is at the top of the App's page at GitHub.")
+	}
+	a.Secrets.PrivateKey = strings.TrimSpace(strings.ReplaceAll(a.Secrets.PrivateKey, "\r\n", "\n")) + "\n"
+	a.Secrets.ClientSecret, a.Secrets.Webhook = strings.TrimSpace(a.Secrets.ClientSecret), strings.TrimSpace(a.Secrets.Webhook)
+	if err := c.checkNone(ctx); err != nil {
+		return auth.GitHubApp{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.o.VisitTimeout)
+	defer cancel()
+	var m made
+	err := c.callAsApp(ctx, a, "/app", &m)
+	switch statusOf(err) {
+	case http.StatusUnauthorized, http.StatusNotFound:
+		return auth.GitHubApp{}, fault.Wrap(err, fault.Invalid, "GitHub says that the private key is not one of the App with this ID. Make a new key on the App's page and paste the whole file.")
+	}
+	if err != nil {
+		return auth.GitHubApp{}, c.failure("look at the App", err)
+	}
+	got, err := c.described(m)
+	switch {
+	case err != nil:
+		return auth.GitHubApp{}, c.failure("look at the App", err)
+	case got.ID != a.ID:
+		return auth.GitHubApp{}, fault.New(fault.Invalid, "GitHub says that the private key is of another App.")
+	case a.ClientID != "" && a.ClientID != got.ClientID:
+		return auth.GitHubApp{}, fault.New(fault.Invalid, "The client ID is not that of this App, which is %s.", got.ClientID)
+	}
+	got.Secrets = a.Secrets
+	if err := c.proveSecret(ctx, got); err != nil {
+		return auth.GitHubApp{}, err
+	}
+	return c.keep(ctx, by, got)
+}
+
+// proveSecret asks GitHub to end a token that there never was: whether it looks for
+// it tells whether the client secret is right.
+func (c *Client) proveSecret(ctx context.Context, a auth.GitHubApp) error {
+	err := c.revoke(ctx, a, "ghu_"+strings.Repeat("0", 36))
+	switch {
+	case statusOf(err) == http.StatusUnauthorized:
+		return fault.Wrap(err, fault.Invalid, "GitHub does not know the client secret. Make a new one on the App's page and paste it.")
+	case err == nil || statusOf(err) == http.StatusNotFound || statusOf(err) == http.StatusUnprocessableEntity:
+		return nil
+	}
+	return c.failure("look at the client secret", err)
+}
+
+// Forget forgets the App; all links become removed. At GitHub it stays.
+func (c *Client) Forget(ctx context.Context, by space.UserID) error {
+	if err := c.o.Store.RemoveGitHubApp(ctx, by, via); err != nil {
+		return err
+	}
+	c.tokens.dropAll()
+	links, err := c.o.Store.RepositoryLinks(ctx)
+	for _, l := range links {
+		c.o.OnState(ctx, l)
+	}
+	return err
+}
+
+// InstallURL is where people install the App, which sends them back to PathSetup
+// with the state.
+func (c *Client) InstallURL(ctx context.Context, state string) (string, error) {
+	a, err := c.app(ctx)
+	if err != nil {
+		return "", err
+	}
+	return a.HTMLURL + "/installations/new?state=" + url.QueryEscape(state), nil
+}

@@ -1,0 +1,238 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/bradleyfalzon/ghinstallation/v2"
+	"github.com/google/go-github/v88/github"
+
+	"satchel/auth"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// tokenKey names what a token is good for.
+type tokenKey struct{ app, installation, repository int64 }
+
+// tokenEntry gets the tokens of one key.
+type tokenEntry struct {
+	turn chan struct{} // of one element, which whoever uses transport holds
+	*ghinstallation.Transport
+}
+
+// tokens are kept in memory alone, one transport for each key, so that many syncs
+// at once ask for one token.
+type tokens struct {
+	mu sync.Mutex
+	by map[tokenKey]*tokenEntry
+}
+
+// drop forgets the tokens that match.
+func (t *tokens) drop(match func(tokenKey) bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for k := range t.by {
+		if match(k) {
+			delete(t.by, k)
+		}
+	}
+}
+
+func (t *tokens) dropAll() { t.drop(func(tokenKey) bool { return true }) }
+
+func (t *tokens) dropLink(l auth.RepositoryLink) {
+	t.drop(func(k tokenKey) bool { return k.installation == l.Installation && k.repository == l.Repository })
+}
+
+func (c *Client) signer(a auth.GitHubApp) (*ghinstallation.AppsTransport, error) {
+	s, err := ghinstallation.NewAppsTransport(c.bounded(), a.ID, []byte(a.Secrets.PrivateKey))
+	if err != nil {
+		return nil, errBadKey()
+	}
+	return s, nil
+}
+
+// entry returns what gets the tokens of a key.
+func (c *Client) entry(a auth.GitHubApp, k tokenKey) (*tokenEntry, error) {
+	c.tokens.mu.Lock()
+	defer c.tokens.mu.Unlock()
+	if e := c.tokens.by[k]; e != nil {
+		return e, nil
+	}
+	// One signer each: a transport writes into its signer without a lock.
+	s, err := c.signer(a)
+	if err != nil {
+		return nil, err
+	}
+	e := &tokenEntry{turn: make(chan struct{}, 1), Transport: ghinstallation.NewFromAppsTransport(s, k.installation)}
+	e.BaseURL = c.o.API
+	// Without them the token would be good for the whole installation.
+	e.InstallationTokenOptions = &github.InstallationTokenOptions{
+		RepositoryIDs: []int64{k.repository},
+		Permissions:   &github.InstallationPermissions{Contents: github.Ptr("write"), Metadata: github.Ptr("read")},
+	}
+	c.tokens.by[k] = e
+	return e, nil
+}
+
+// token returns a token for one repository, and when it ends.
+func (c *Client) token(ctx context.Context, a auth.GitHubApp, k tokenKey) (token string, expires time.Time, err error) {
+	e, err := c.entry(a, k)
+	if err != nil {
+		return "", time.Time{}, err
+	}
+	select {
+	case e.turn <- struct{}{}:
+		defer func() { <-e.turn }()
+	case <-ctx.Done():
+		return "", time.Time{}, ctx.Err()
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.o.Timeout)
+	defer cancel()
+	if token, err = e.Token(ctx); err == nil {
+		expires, _, err = e.Expiry()
+	}
+	if err == nil {
+		err = restricted(e.Transport, token, k)
+	}
+	if err != nil {
+		c.tokens.drop(func(o tokenKey) bool { return o == k })
+		return "", time.Time{}, c.mintError(err)
+	}
+	return token, expires, nil
+}
+
+// restricted refuses a token that is good for more than what was asked for.
+func restricted(t *ghinstallation.Transport, token string, k tokenKey) error {
+	repositories, err := t.Repositories()
+	if err != nil {
+		return err
+	}
+	switch {
+	case token == "" || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }):
+		return errors.New("github: the answer has no token")
+	// GitHub lists what the token is restricted to, if it is.
+	case len(repositories) > 1 || len(repositories) == 1 && repositories[0].GetID() != k.repository:
+		return errors.New("github: the token is not for the one repository that it was asked for")
+	}
+	return nil
+}
+
+// mintError is a statusError where GitHub answered.
+func (c *Client) mintError(err error) error {
+	var h *ghinstallation.HTTPError
+	var u *url.Error
+	switch {
+	case errors.As(err, &h) && h.Response != nil:
+		body, _ := io.ReadAll(h.Response.Body) // it is in memory, see bounded
+		return c.statusError(h.Response, body)
+	case errors.As(err, &h) && h.RootCause != nil:
+		err = h.RootCause
+	}
+	if errors.As(err, &u) {
+		err = u.Err
+	}
+	return fmt.Errorf("github: get a token: %w", err)
+}
+
+// Credential implements space.Credentials for spaces with a connected repository:
+// its token is for that repository's contents alone. The error is a
+// fault.Unavailable, with words for the person, where access was withdrawn.
+func (c *Client) Credential(ctx context.Context, r space.Repository) (space.Credential, error) {
+	l, ok, err := c.o.Store.RepositoryLink(ctx, r.Space)
+	switch {
+	case err != nil:
+		return space.Credential{}, err
+	case !ok:
+		return space.Credential{}, fault.New(fault.Unavailable, "No repository is connected to this space by the GitHub App any more. Connect one on the space's page.")
+	case r.URL != c.CloneURL(l.FullName):
+		// Nothing goes where the person's right was not proven.
+		return space.Credential{}, fault.New(fault.Unavailable, "The repository that is connected to this space is %s, and its remote is another one. Connect it again on the space's page.", l.FullName)
+	case l.State != auth.LinkConnected:
+		return space.Credential{}, stateError(l)
+	}
+	a, err := c.app(ctx)
+	if err != nil {
+		return space.Credential{}, err
+	}
+	k := tokenKey{a.ID, l.Installation, l.Repository}
+	token, expires, err := c.token(ctx, a, k)
+	if err != nil {
+		return space.Credential{}, c.refusedToken(ctx, a, l, err)
+	}
+	return space.Credential{Username: "x-access-token", Secret: token, Expires: expires}, nil
+}
+
+// refusedToken says why GitHub gave none, and remembers it.
+func (c *Client) refusedToken(ctx context.Context, a auth.GitHubApp, l auth.RepositoryLink, err error) error {
+	if state := stateOf(err); state != "" {
+		now := l
+		now.State = state
+		if now, err := c.settle(ctx, l, now); err == nil {
+			return stateError(now)
+		}
+		return stateError(now)
+	}
+	var status *statusError
+	switch {
+	case errors.As(err, &status) && status.wait > 0:
+		return &fault.Error{Code: fault.Limited, Err: err, RetryAfter: status.wait, Public: "GitHub asks this server to wait."}
+	case statusOf(err) == http.StatusUnauthorized:
+		return fault.Wrap(err, fault.Unavailable, "GitHub does not know this server's GitHub App any more, or its key. An admin can make the App anew.")
+	case statusOf(err) != 0 && statusOf(err) < 500:
+		return c.failure("get a token", err)
+	}
+	return err // that GitHub is not there is nothing that a person must mend
+}
+
+// stateOf is what a refused token tells about its link; empty where it tells
+// nothing.
+func stateOf(err error) auth.LinkState {
+	var status *statusError
+	if !errors.As(err, &status) || status.wait > 0 {
+		return ""
+	}
+	switch {
+	case status.status == http.StatusForbidden && strings.Contains(strings.ToLower(status.message), "suspended"):
+		return auth.LinkSuspended
+	case status.status == http.StatusNotFound:
+		return auth.LinkRemoved
+	case status.status == http.StatusUnprocessableEntity && strings.Contains(strings.ToLower(status.message), "repositor"):
+		// "There is at least one repository that does not exist or is not accessible
+		// to the parent installation."
+		return auth.LinkRemoved
+	}
+	return ""
+}
+
+// stateError says what a link's state means for who wants to use it.
+func stateError(l auth.RepositoryLink) error {
+	name := l.FullName
+	switch l.State {
+	case auth.LinkSuspended:
+		return fault.New(fault.Unavailable, "The GitHub App is suspended for %s, so that nothing goes to %s. An owner of %[1]s can end that at GitHub, under Settings → GitHub Apps; then press “Check again” on the space's page.", l.Account, name)
+	case auth.LinkLost:
+		return fault.New(fault.Unavailable, "%s may not push to %s any more, so that nothing goes there. Ask for access at GitHub and press “Check again” on the space's page, or connect another repository.", l.GitHubLogin, name)
+	}
+	return fault.New(fault.Unavailable, "The GitHub App is not installed for %s any more. Install it again and connect the repository on the space's page.", name)
+}
+
+// Refused implements what remotes tell of a token that the repository did not take:
+// the next one is a new one.
+func (c *Client) Refused(r space.Repository) {
+	l, ok, err := c.o.Store.RepositoryLink(c.ctx, r.Space)
+	if err == nil && ok {
+		c.tokens.dropLink(l)
+		c.hints.add(r.Space)
+	}
+}
+
+var _ space.Credentials = (*Client)(nil)

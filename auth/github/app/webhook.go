@@ -1,0 +1,204 @@
+package app
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+	"sync"
+
+	"satchel/auth"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// event is what is read of an event's body; what it says is a reason to ask, and
+// never an answer.
+type event struct {
+	Action       string     `json:"action"`
+	Installation numbered   `json:"installation"`
+	Repository   numbered   `json:"repository"`
+	Sender       numbered   `json:"sender"`
+	Added        []numbered `json:"repositories_added"`
+	Removed      []numbered `json:"repositories_removed"`
+}
+
+type numbered struct {
+	ID int64 `json:"id"`
+}
+
+// Webhook takes GitHub's events at PathWebhook: signed ones alone, each once. They
+// never connect anything, and what they say is never believed: they have GitHub
+// asked about spaces that are connected already.
+func (c *Client) Webhook() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "no-store")
+		status, text := c.webhook(w, r)
+		if status == http.StatusMethodNotAllowed {
+			w.Header().Set("Allow", http.MethodPost)
+		}
+		if status >= 300 {
+			http.Error(w, text, status)
+			return
+		}
+		w.WriteHeader(status)
+	})
+}
+
+func (c *Client) webhook(w http.ResponseWriter, r *http.Request) (status int, text string) {
+	if r.Method != http.MethodPost {
+		return http.StatusMethodNotAllowed, "Events come by POST."
+	}
+	if t, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || t != "application/json" {
+		return http.StatusUnsupportedMediaType, "Events come as application/json."
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, c.o.MaxWebhook))
+	if err != nil {
+		var large *http.MaxBytesError
+		if errors.As(err, &large) {
+			return http.StatusRequestEntityTooLarge, "The event is too large."
+		}
+		return http.StatusBadRequest, "The event could not be read."
+	}
+	a, ok, err := c.o.Store.GitHubApp(r.Context())
+	switch {
+	case err != nil:
+		c.log.Error("look up the GitHub App for a webhook", "error", err)
+		return http.StatusInternalServerError, "Something went wrong in the server."
+	case !ok || a.URL != c.o.URL || a.Secrets.Webhook == "":
+		// With an empty secret anybody's signature would be right.
+		return http.StatusNotFound, "This server expects no events."
+	case !signed(body, r.Header.Get("X-Hub-Signature-256"), a.Secrets.Webhook):
+		c.log.Warn("a webhook came without the right signature", "delivery", redact(r.Header.Get("X-GitHub-Delivery")))
+		return http.StatusUnauthorized, "The event is not signed with this App's secret."
+	}
+	var e event
+	if json.Unmarshal(body, &e) != nil {
+		return http.StatusBadRequest, "The event is no JSON."
+	}
+	first, err := c.o.Store.SeenDelivery(r.Context(), r.Header.Get("X-GitHub-Delivery"))
+	switch {
+	case fault.CodeOf(err) == fault.Invalid:
+		return http.StatusBadRequest, fault.PublicOf(err)
+	case err != nil:
+		c.log.Error("remember a webhook", "error", err)
+		return http.StatusInternalServerError, "Something went wrong in the server."
+	case !first:
+		return http.StatusOK, ""
+	}
+	if err := c.handle(r.Context(), r.Header.Get("X-GitHub-Event"), e); err != nil {
+		c.log.Error("act on a webhook; the next look at all connections does", "error", err)
+	}
+	return http.StatusAccepted, ""
+}
+
+// signed tells whether the body was signed with the secret.
+func signed(body []byte, signature, secret string) bool {
+	text, ok := strings.CutPrefix(signature, "sha256=")
+	got, err := hex.DecodeString(text)
+	if !ok || err != nil || secret == "" {
+		return false
+	}
+	mac := hmac.New(sha256.New, []byte(secret))
+	mac.Write(body)
+	return hmac.Equal(got, mac.Sum(nil))
+}
+
+// handle has the spaces looked at that an event concerns.
+func (c *Client) handle(ctx context.Context, name string, e event) error {
+	links, err := c.o.Store.RepositoryLinks(ctx)
+	if err != nil {
+		return err
+	}
+	for _, l := range links {
+		switch {
+		case !concerns(name, e, l):
+		case name == "push":
+			if l.State == auth.LinkConnected {
+				c.o.OnPush(l.Space)
+			}
+		default:
+			c.tokens.dropLink(l)
+			c.hints.add(l.Space)
+		}
+	}
+	return nil
+}
+
+func concerns(name string, e event, l auth.RepositoryLink) bool {
+	in := func(list []numbered) bool {
+		for _, n := range list {
+			if n.ID == l.Repository {
+				return true
+			}
+		}
+		return false
+	}
+	switch name {
+	case "push":
+		return e.Repository.ID == l.Repository && e.Installation.ID == l.Installation
+	case "installation", "installation_target":
+		return e.Installation.ID == l.Installation
+	case "installation_repositories":
+		return e.Installation.ID == l.Installation && (in(e.Added) || in(e.Removed))
+	case "repository":
+		return e.Repository.ID == l.Repository
+	case "github_app_authorization":
+		// Who takes back that this App may act for them may have had enough of it.
+		return e.Sender.ID == l.GitHubUser
+	}
+	return false
+}
+
+// hints are the spaces whose connection shall be looked at, each once.
+type hints struct {
+	mu   sync.Mutex
+	set  map[space.SpaceID]bool
+	todo chan space.SpaceID
+}
+
+func (h *hints) start(size int) {
+	h.set, h.todo = map[space.SpaceID]bool{}, make(chan space.SpaceID, size)
+}
+
+// add never blocks; what finds no room waits for RecheckAll.
+func (h *hints) add(id space.SpaceID) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.set[id] {
+		return
+	}
+	select {
+	case h.todo <- id:
+		h.set[id] = true
+	default:
+	}
+}
+
+// taken tells that the look begins: a hint that comes after it is another one.
+func (h *hints) taken(id space.SpaceID) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.set, id)
+}
+
+// followHints looks at one space after the other, until ctx ends.
+func (c *Client) followHints(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case id := <-c.hints.todo:
+			c.hints.taken(id)
+			if _, err := c.Recheck(ctx, id); err != nil && fault.CodeOf(err) != fault.NotFound && ctx.Err() == nil {
+				c.log.Warn("a webhook's space could not be looked at; the next look at all does", "space", id, "error", err)
+			}
+		}
+	}
+}
