@@ -1,7 +1,249 @@
 package web
 
-import "net/http"
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+
+	"satchel/auth/store"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+	"satchel/tools"
+)
+
+// EditLimits bound what the pages that change files take. Zero takes the default.
+type EditLimits struct {
+	MaxFile   int64 // bytes of one file, as the store of spaces has it; default 10 MiB
+	MaxChange int64 // bytes of one change, likewise; default 100 MiB
+	MaxText   int64 // bytes of a text that is edited in a page; default 1 MiB
+	MaxFiles  int   // files that one act uploads, moves or deletes; default 1,000
+	MaxFacts  int   // memory facts that are listed; default 5,000
+	Uploads   int   // uploads that are in memory at once; default 2
+}
+
+// Defaults of EditLimits.
+const (
+	DefaultMaxFile   = 10 << 20
+	DefaultMaxChange = 100 << 20
+	DefaultMaxText   = 1 << 20
+	DefaultMaxFiles  = 1000
+	DefaultMaxFacts  = 5000
+	DefaultUploads   = 2
+)
+
+func (l EditLimits) withDefaults() EditLimits {
+	or := func(v *int64, d int64) {
+		if *v <= 0 {
+			*v = d
+		}
+	}
+	or(&l.MaxFile, DefaultMaxFile)
+	or(&l.MaxChange, DefaultMaxChange)
+	or(&l.MaxText, DefaultMaxText)
+	for v, d := range map[*int]int{&l.MaxFiles: DefaultMaxFiles, &l.MaxFacts: DefaultMaxFacts, &l.Uploads: DefaultUploads} {
+		if *v <= 0 {
+			*v = d
+		}
+	}
+	l.MaxText = min(l.MaxText, l.MaxFile)
+	return l
+}
+
+// editing is the pages that change what a space holds.
+type editing struct {
+	*Server
+	limits  EditLimits
+	uploads chan struct{} // one for each upload in memory
+	facts   *factCache
+}
 
 // routeEditing adds the pages that change files, and those of memory facts. What
 // takes uploads is added to the mux with a limit of its own.
-func (s *Server) routeEditing(mux *http.ServeMux, add adder) {}
+func (s *Server) routeEditing(mux *http.ServeMux, add adder) {
+	e := &editing{Server: s, limits: s.o.Editing.withDefaults(), facts: newFactCache(factCacheEntries)}
+	e.uploads = make(chan struct{}, e.limits.Uploads)
+	// A text is sent with its line ends doubled, or each byte as three.
+	text := 3*e.limits.MaxText + maxFormBytes
+	for _, p := range []struct {
+		pattern string
+		body    int64
+		h       handler
+	}{
+		{"POST /spaces/{id}/edit/{path...}", text, e.saveEdit},
+		{"POST /spaces/{id}/new", text, e.saveNew},
+		{"POST /spaces/{id}/upload", e.limits.MaxChange + 1<<20, e.saveUpload},
+	} {
+		mux.Handle(p.pattern, e.large(p.body, p.h))
+	}
+	add("GET /spaces/{id}/edit/{path...}", LimitPage, signedIn, e.showEdit)
+	add("GET /spaces/{id}/new", LimitPage, signedIn, e.showNew)
+	add("GET /spaces/{id}/upload", LimitPage, signedIn, e.showUpload)
+	add("GET /spaces/{id}/rename/{path...}", LimitPage, signedIn, e.showRename)
+	add("POST /spaces/{id}/rename/{path...}", LimitPage, signedIn, e.saveRename)
+	add("GET /spaces/{id}/delete/{path...}", LimitPage, signedIn, e.showDelete)
+	add("POST /spaces/{id}/delete/{path...}", LimitPage, signedIn, e.saveDelete)
+	e.routeMemory(add)
+}
+
+// large is a page that takes a large form, of those alone who may send one.
+func (e *editing) large(body int64, h handler) http.Handler {
+	big, small := e.serve(LimitPage, signedIn, body, h), e.serve(LimitPage, signedIn, maxFormBytes, h)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		v := &visit{w: w, r: r}
+		if err := e.findSession(v); err == nil && v.in && e.sameOrigin(r) == nil {
+			if _, err := e.writable(v); err == nil {
+				big.ServeHTTP(w, r)
+				return
+			}
+		}
+		small.ServeHTTP(w, r)
+	})
+}
+
+// spaceURL is the address of what a space's page of a kind shows at a path, on
+// this server.
+func spaceURL(id space.SpaceID, kind string, p space.Path) string {
+	u := url.URL{Path: "/spaces/" + string(id) + "/" + kind + "/" + string(p)}
+	return u.EscapedPath()
+}
+
+// dirURL is the address of the listing of a directory.
+func dirURL(id space.SpaceID, dir space.Path) string {
+	if dir == "" {
+		return spaceURL(id, "files", "")
+	}
+	return spaceURL(id, "files", dir) + "/"
+}
+
+// parentOf is the directory that a path is in; "" is the root.
+func parentOf(p space.Path) space.Path {
+	if d := path.Dir(string(p)); d != "." {
+		return space.Path(d)
+	}
+	return ""
+}
+
+// found is what is at the address of a page, at one commit.
+type found struct {
+	store.Membership
+	at   space.CommitID
+	path space.Path
+	tools.Entry
+}
+
+// target finds what the address of a page names, for who may change it.
+func (e *editing) target(v *visit) (found, error) {
+	m, err := e.writable(v)
+	if err != nil {
+		return found{}, err
+	}
+	p, err := space.ParsePath(v.r.PathValue("path"))
+	if err != nil {
+		return found{}, errGone
+	}
+	f := found{Membership: m, path: p}
+	if f.at, err = e.o.Workspace.Head(v.r.Context(), m.ID); err != nil {
+		return found{}, gone(err)
+	}
+	f.Entry, err = e.o.Workspace.Lookup(v.r.Context(), m.ID, f.at, p)
+	return f, err
+}
+
+// lookup finds what is at a path of head; ok is false where nothing is.
+func (e *editing) lookup(ctx context.Context, id space.SpaceID, p space.Path) (tools.Entry, bool, error) {
+	at, err := e.o.Workspace.Head(ctx, id)
+	if err != nil {
+		return tools.Entry{}, false, err
+	}
+	return e.lookupAt(ctx, id, at, p)
+}
+
+func (e *editing) lookupAt(ctx context.Context, id space.SpaceID, at space.CommitID, p space.Path) (tools.Entry, bool, error) {
+	f, err := e.o.Workspace.Lookup(ctx, id, at, p)
+	if fault.CodeOf(err) == fault.NotFound {
+		return tools.Entry{}, false, nil
+	}
+	return f, err == nil, err
+}
+
+// commit makes one commit of the changes of one act, all or none. silent says why
+// the message was left out, where it was. An error that is a fault of the change
+// itself says why it was refused; a fault.Conflict that something changed since.
+func (e *editing) commit(v *visit, id space.SpaceID, changes []space.Change, message string) (silent string, err error) {
+	ctx := v.r.Context()
+	m := v.meta("web", message)
+	c, err := e.o.Committer.Commit(ctx, id, space.ChangeSet{Changes: changes, Policy: space.RefuseStale}, m)
+	if err != nil {
+		return "", err
+	}
+	for _, r := range c.Refused {
+		if r.Path == commentPath {
+			silent = r.Why
+			continue
+		}
+		err = r.Err
+		if err == nil {
+			err = fault.New(fault.Invalid, "%s", r.Why)
+		}
+		break
+	}
+	if err == nil || !c.Changed {
+		return silent, err
+	}
+	// A part was refused, such as where a file was to go, and the rest was done. The
+	// browser may be gone, and the rest must be taken back all the same.
+	ctx = context.WithoutCancel(ctx)
+	back := make([]space.Change, 0, len(c.Files))
+	for _, f := range c.Files {
+		u := space.Change{Path: string(f.Path), Op: space.Delete, Mode: f.OldMode, Base: f.New, BaseMode: f.NewMode}
+		if f.Old != "" {
+			u.Op = space.Write
+			var rerr error
+			if u.Content, rerr = e.o.Workspace.Content(ctx, id, f.Old); rerr != nil {
+				return "", rerr
+			}
+		}
+		back = append(back, u)
+	}
+	if _, uerr := e.o.Committer.Commit(ctx, id, space.ChangeSet{Changes: back, Policy: space.RefuseStale}, v.meta("web", "Take back a change that was refused in part")); uerr != nil {
+		return "", fault.Wrap(uerr, fault.Conflict, "%s Some of it was changed all the same. The space’s history has every file as it was.", fault.PublicOf(err))
+	}
+	return "", err
+}
+
+// commentPath is how a commit tells that its message was left out.
+const commentPath = "(comment)"
+
+// refusal tells whether an error is about what was sent, so that the page shows
+// it beside what was sent.
+func refusal(err error) bool {
+	switch fault.CodeOf(err) {
+	case fault.Invalid, fault.Forbidden, fault.TooLarge, fault.Conflict, fault.Limited:
+		return true
+	}
+	return false
+}
+
+// done answers after a change: with where to look at it, or, where its message
+// was left out, with a page that says so.
+func (e *editing) done(v *visit, m store.Membership, silent, where string) error {
+	if silent == "" {
+		return e.see(v, where)
+	}
+	return e.page(v, http.StatusOK, "edited", page{Title: "Saved, without your note", Space: &m, Current: "files", Body: editedPage{Text: silent, Back: where}})
+}
+
+type editedPage struct{ Text, Back string }
+
+// message is the note of a form.
+func message(v *visit) string {
+	return strings.TrimSpace(strings.ReplaceAll(v.r.PostFormValue("message"), "\r\n", "\n"))
+}
+
+// maxMessage bounds a note, in bytes.
+const maxMessage = 2000
+
+var errNoBase = errors.New("what the form says it was made from is nothing that can be")

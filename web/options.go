@@ -85,6 +85,8 @@ type Options struct {
 	History   History
 	Committer space.Committer
 	Tools     Tools
+	// Editing bounds what the pages that change files take.
+	Editing EditLimits
 
 	// Each way to sign in may be nil.
 	GitHub, OIDC Provider

@@ -1,0 +1,296 @@
+package web
+
+import (
+	"context"
+	"net/http"
+	"path"
+	"strings"
+
+	"satchel/internal/bytesize"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+	"satchel/tools"
+)
+
+// movePage moves or deletes a file, or all of a directory.
+type movePage struct {
+	Action, Back string
+	Path, To     string
+	Dir          bool
+	Files        int // that it is about
+	Names        []string
+	MoreNames    int
+	At           space.CommitID // at which the page was made
+	Base         space.BlobID   // of a file
+	Message      string
+	Edit         string // the other page, to move or to delete
+}
+
+// namesShown is how many files of a directory a page names.
+const namesShown = 10
+
+// filesUnder lists the files at or under a path, no more than most; the error is
+// a fault.TooLarge where there are more. It reads no directory that it need not.
+func (e *editing) filesUnder(ctx context.Context, f found, most int) ([]tools.Entry, error) {
+	if !f.Dir {
+		return []tools.Entry{f.Entry}, nil
+	}
+	var out []tools.Entry
+	dirs := []space.Path{f.path}
+	for seen := 0; len(dirs) > 0; seen++ {
+		if seen > most {
+			return nil, errManyFiles(most)
+		}
+		dir := dirs[len(dirs)-1]
+		dirs = dirs[:len(dirs)-1]
+		list, err := e.o.Workspace.Children(ctx, f.ID, f.at, dir)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range list {
+			if c.Dir {
+				dirs = append(dirs, c.Path)
+			} else if c.Blob.Valid() {
+				out = append(out, c)
+			}
+			if len(out) > most {
+				return nil, errManyFiles(most)
+			}
+		}
+	}
+	return out, nil
+}
+
+func errManyFiles(most int) error {
+	return fault.New(fault.TooLarge, "It holds more than the %d files that can be changed at once in a page. Take a part of it, or ask an AI.", most)
+}
+
+// movable makes the page of a file or directory, and lists its files.
+func (e *editing) movable(v *visit, f found, kind, other string) (movePage, []tools.Entry, error) {
+	body := movePage{
+		Action: spaceURL(f.ID, kind, f.path), Edit: spaceURL(f.ID, other, f.path), Back: spaceURL(f.ID, "files", f.path),
+		Path: string(f.path), To: string(f.path), Dir: f.Dir, At: f.at, Base: f.Blob,
+	}
+	if f.Dir {
+		body.Back = dirURL(f.ID, f.path)
+	}
+	all, err := e.filesUnder(v.r.Context(), f, e.limits.MaxFiles)
+	if err != nil {
+		return body, nil, err
+	}
+	if len(all) == 0 {
+		return body, nil, errGone
+	}
+	body.Files = len(all)
+	for _, c := range all[:min(len(all), namesShown)] {
+		body.Names = append(body.Names, strings.TrimPrefix(string(c.Path), string(f.path)+"/"))
+	}
+	body.MoreNames = len(all) - len(body.Names)
+	return body, all, nil
+}
+
+// asSeen is the target of a form as its page showed it: what came to a directory
+// since is not part of the act, and what changed since stops it.
+func (e *editing) asSeen(v *visit) (found, error) {
+	f, err := e.target(v)
+	if err != nil && (f.path == "" || fault.CodeOf(err) != fault.NotFound) {
+		return f, err
+	}
+	if err != nil {
+		return f, errGone
+	}
+	at := space.CommitID(v.r.PostFormValue("at"))
+	if !at.Valid() {
+		return f, badForm(errNoBase)
+	}
+	was, ok, err := e.lookupAt(v.r.Context(), f.ID, at, f.path)
+	if err != nil {
+		return f, err
+	}
+	if !ok || was.Dir != f.Dir {
+		return f, fault.New(fault.Conflict, "It changed since you opened the page. Nothing was done. Look at it again.")
+	}
+	f.at, f.Entry = at, was
+	return f, nil
+}
+
+func (e *editing) movePage(v *visit, status int, f found, name, title string, body movePage, p *problem) error {
+	out := page{Title: title, Space: &f.Membership, Current: "files", Styles: []string{"editing.css"}, Body: &body}
+	if p != nil {
+		out.Problem, out.Field = p.text, p.field
+	}
+	return e.page(v, status, name, out)
+}
+
+// pathName is what a title calls a path.
+func pathName(p space.Path) string { return shorten(string(p), 120) }
+
+// showRename is GET /spaces/{id}/rename/{path...}.
+func (e *editing) showRename(v *visit) error {
+	f, err := e.target(v)
+	if err != nil {
+		return gone(err)
+	}
+	body, _, err := e.movable(v, f, "rename", "delete")
+	if err != nil {
+		return err
+	}
+	return e.movePage(v, http.StatusOK, f, "rename", "Move "+pathName(f.path), body, nil)
+}
+
+// saveRename is POST /spaces/{id}/rename/{path...}.
+func (e *editing) saveRename(v *visit) error {
+	f, err := e.asSeen(v)
+	if err != nil {
+		return err
+	}
+	body, all, err := e.movable(v, f, "rename", "delete")
+	if err != nil {
+		return err
+	}
+	body.To, body.Message = strings.TrimSpace(v.r.PostFormValue("to")), message(v)
+	again := func(status int, text, field string) error {
+		return e.movePage(v, status, f, "rename", "Move "+pathName(f.path), body, &problem{text, field})
+	}
+	to, err := space.ParsePath(strings.TrimSuffix(body.To, "/"))
+	switch {
+	case err != nil:
+		return again(http.StatusUnprocessableEntity, fault.PublicOf(err), "to")
+	case to == f.path:
+		return again(http.StatusUnprocessableEntity, "It is there already. Write where it goes.", "to")
+	case f.Dir && strings.HasPrefix(string(to), string(f.path)+"/"):
+		return again(http.StatusUnprocessableEntity, "A directory cannot go into itself.", "to")
+	case len(body.Message) > maxMessage:
+		return again(http.StatusUnprocessableEntity, "The note is too long. Say it in fewer words.", "message")
+	}
+	if now, ok, err := e.lookup(v.r.Context(), f.ID, to); err != nil {
+		return err
+	} else if ok && now.Dir && !f.Dir && strings.HasSuffix(body.To, "/") {
+		to += "/" + space.Path(path.Base(string(f.path))) // into the directory
+		if _, err := space.ParsePath(string(to)); err != nil {
+			return again(http.StatusUnprocessableEntity, fault.PublicOf(err), "to")
+		}
+	}
+	taken, err := e.taken(v, f.ID, to)
+	if err != nil {
+		return err
+	}
+	if taken != "" && !strings.HasPrefix(string(f.path), string(to)+"/") {
+		return again(http.StatusConflict, taken, "to")
+	}
+	changes, err := e.moves(v, f, all, to)
+	if err != nil {
+		return again(asPage(err).status, fault.PublicOf(err), "to")
+	}
+	if body.Message == "" {
+		body.Message = "Move " + shorten(string(f.path), 120) + " to " + shorten(string(to), 120)
+	}
+	silent, err := e.commit(v, f.ID, changes, body.Message)
+	switch {
+	case err == nil && f.Dir:
+		return e.done(v, f.Membership, silent, dirURL(f.ID, to))
+	case err == nil:
+		return e.done(v, f.Membership, silent, spaceURL(f.ID, "files", to))
+	case refusal(err):
+		body.Message = message(v)
+		if now, terr := e.target(v); terr == nil && fault.CodeOf(err) == fault.Conflict {
+			body.At, body.Base = now.at, now.Blob // what is moved next is what is there now
+		}
+		return again(asPage(err).status, fault.PublicOf(err), "to")
+	}
+	return err
+}
+
+// moves are the changes that bring files to another place.
+func (e *editing) moves(v *visit, f found, all []tools.Entry, to space.Path) ([]space.Change, error) {
+	var total int64
+	out := make([]space.Change, 0, 2*len(all))
+	for _, c := range all {
+		data, err := e.o.Workspace.Content(v.r.Context(), f.ID, c.Blob)
+		if err != nil {
+			return nil, err
+		}
+		if total += int64(len(data)); total > e.limits.MaxChange {
+			return nil, fault.New(fault.TooLarge, "It has more than the %s that one change may have. Move it in parts.", bytesize.Text(e.limits.MaxChange))
+		}
+		target, err := space.ParsePath(string(to) + strings.TrimPrefix(string(c.Path), string(f.path)))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out,
+			space.Change{Path: string(c.Path), Op: space.Delete, Base: c.Blob, BaseMode: c.Mode},
+			space.Change{Path: string(target), Op: space.Write, Mode: c.Mode, Content: data})
+	}
+	return out, nil
+}
+
+// showDelete is GET /spaces/{id}/delete/{path...}, which asks.
+func (e *editing) showDelete(v *visit) error {
+	f, err := e.target(v)
+	if err != nil {
+		return gone(err)
+	}
+	body, _, err := e.movable(v, f, "delete", "rename")
+	if err != nil {
+		return err
+	}
+	return e.movePage(v, http.StatusOK, f, "delete", "Delete "+pathName(f.path), body, nil)
+}
+
+// saveDelete is POST /spaces/{id}/delete/{path...}.
+func (e *editing) saveDelete(v *visit) error {
+	f, err := e.asSeen(v)
+	if err != nil {
+		return err
+	}
+	body, all, err := e.movable(v, f, "delete", "rename")
+	if err != nil {
+		return err
+	}
+	body.Message = message(v)
+	if len(body.Message) > maxMessage {
+		return e.movePage(v, http.StatusUnprocessableEntity, f, "delete", "Delete "+pathName(f.path), body, &problem{"The note is too long. Say it in fewer words.", "message"})
+	}
+	changes := make([]space.Change, 0, len(all))
+	for _, c := range all {
+		changes = append(changes, space.Change{Path: string(c.Path), Op: space.Delete, Base: c.Blob, BaseMode: c.Mode})
+	}
+	note := body.Message
+	if note == "" && f.Dir {
+		note = "Delete " + shorten(string(f.path), 120) + "/"
+	}
+	silent, err := e.commit(v, f.ID, changes, note)
+	switch {
+	case err == nil:
+		return e.done(v, f.Membership, silent, dirURL(f.ID, e.nearest(v, f)))
+	case fault.CodeOf(err) == fault.Conflict:
+		// The page is made anew, at what is there now.
+		now, terr := e.target(v)
+		if terr != nil {
+			return gone(terr)
+		}
+		fresh, _, merr := e.movable(v, now, "delete", "rename")
+		if merr != nil {
+			return merr
+		}
+		fresh.Message = body.Message
+		return e.movePage(v, http.StatusConflict, now, "delete", "Delete "+pathName(f.path), fresh,
+			&problem{"Nothing was deleted: something in it changed since you opened the page. This is how it is now.", ""})
+	case refusal(err):
+		return e.movePage(v, asPage(err).status, f, "delete", "Delete "+pathName(f.path), body, &problem{fault.PublicOf(err), ""})
+	}
+	return err
+}
+
+// nearest is the directory nearest to a path that is still there; an empty one is
+// not.
+func (e *editing) nearest(v *visit, f found) space.Path {
+	d := parentOf(f.path)
+	for d != "" {
+		if _, ok, err := e.lookup(v.r.Context(), f.ID, d); ok || err != nil {
+			break
+		}
+		d = parentOf(d)
+	}
+	return d
+}

@@ -1,0 +1,361 @@
+package web
+
+import (
+	"html/template"
+	"net/http"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+
+	"satchel/auth/store"
+	"satchel/internal/bytesize"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+	"satchel/tools"
+	"satchel/web/merge"
+)
+
+// editPage is a text on its way into a file.
+type editPage struct {
+	Action, Back string
+	New          bool
+	Path         string // of a new file as it was typed
+	Kinds        []newKind
+	Dir          string
+	Text         string
+	Message      string
+	Base         space.BlobID // that the text was made from; empty where no file is there
+	Mode         string
+	// Unsaved tells that the page holds what no file does.
+	Unsaved bool
+	Max     int64 // bytes of a text
+	// Previewed shows what the text looks like, as HTML where it is Markdown.
+	Previewed bool
+	Preview   template.HTML
+	// Marked is how many marks of a merge the text still has.
+	Marked   int
+	Conflict *conflict
+	// Where else to go with a file that is there.
+	Rename, Delete string
+}
+
+// The modes as forms carry them.
+const (
+	modeRegular    = "regular"
+	modeExecutable = "executable"
+)
+
+func modeName(m space.Mode) string {
+	if m == space.Executable {
+		return modeExecutable
+	}
+	return modeRegular
+}
+
+func modeOf(name string) space.Mode {
+	if name == modeExecutable {
+		return space.Executable
+	}
+	return space.Regular
+}
+
+// editable returns a file as text, or why it is none that a page can edit.
+func (e *editing) editable(v *visit, f found) (string, error) {
+	switch {
+	case f.Dir:
+		return "", fault.New(fault.Invalid, "It is a directory. Open one of its files, or make a new one in it.")
+	case f.Mode == space.Symlink:
+		return "", fault.New(fault.Invalid, "It is a link to another file. Edit that one.")
+	case f.Size > e.limits.MaxText:
+		return "", errLong(e.limits.MaxText)
+	}
+	data, err := e.o.Workspace.Content(v.r.Context(), f.ID, f.Blob)
+	if err != nil {
+		return "", err
+	}
+	if int64(len(data)) > e.limits.MaxText {
+		return "", errLong(e.limits.MaxText)
+	}
+	if !textual(string(data)) {
+		return "", fault.New(fault.Invalid, "It is not text, so it cannot be edited here. Upload a new version of it instead.")
+	}
+	return string(data), nil
+}
+
+func errLong(most int64) error {
+	return fault.New(fault.TooLarge, "It is larger than the %s that can be edited in a page. Change it with an AI, or upload a new version.", bytesize.Text(most))
+}
+
+// showEdit is GET /spaces/{id}/edit/{path...}.
+func (e *editing) showEdit(v *visit) error {
+	f, err := e.target(v)
+	if fault.CodeOf(err) == fault.NotFound {
+		return errGone
+	}
+	if err != nil {
+		return err
+	}
+	text, err := e.editable(v, f)
+	if err != nil {
+		p := asPage(err)
+		return &pageError{status: p.status, title: "That cannot be edited here", text: p.text}
+	}
+	return e.form(v, http.StatusOK, f.Membership, f.path, editPage{Text: merge.Plain(text), Base: f.Blob, Mode: modeName(f.Mode)}, nil)
+}
+
+// form is the page of a text on its way into the file at p; problem is what was
+// wrong with it.
+func (e *editing) form(v *visit, status int, m store.Membership, p space.Path, body editPage, problem *problem) error {
+	body.Max = e.limits.MaxText
+	title := "A new file"
+	if !body.New {
+		title = "Edit " + shorten(string(p), 120)
+		body.Action, body.Back = spaceURL(m.ID, "edit", p), spaceURL(m.ID, "files", p)
+		body.Rename, body.Delete = spaceURL(m.ID, "rename", p), spaceURL(m.ID, "delete", p)
+	}
+	if body.Conflict != nil {
+		title = shorten(string(p), 120) + " changed while you edited it"
+	}
+	out := page{Title: title, Space: &m, Current: "files", Wide: true, Styles: []string{"editing.css"}, Scripts: []string{"editing.js"}, Body: &body}
+	if body.Previewed {
+		out.Styles = append(e.previewStyles(), out.Styles...)
+	}
+	if problem != nil {
+		out.Problem, out.Field = problem.text, problem.field
+	}
+	return e.page(v, status, "edit", out)
+}
+
+// problem is what was wrong with a form, and the id of the input that it is about.
+type problem struct{ text, field string }
+
+// saveEdit is POST /spaces/{id}/edit/{path...}: a preview, or a commit.
+func (e *editing) saveEdit(v *visit) error {
+	f, err := e.target(v)
+	there := err == nil
+	if err != nil && (f.path == "" || fault.CodeOf(err) != fault.NotFound) {
+		return err
+	}
+	if there && (f.Dir || f.Mode == space.Symlink) {
+		return fault.New(fault.Conflict, "Since you began, another kind of file has taken the place of %s. Nothing was changed.", f.path)
+	}
+	body := editPage{Text: merge.Plain(v.r.PostFormValue("text")), Message: message(v), Base: space.BlobID(v.r.PostFormValue("base")), Mode: v.r.PostFormValue("mode"), Unsaved: true}
+	if body.Base != "" && !body.Base.Valid() {
+		return badForm(errNoBase)
+	}
+	if p := e.checkText(v, &body); p != nil {
+		return e.form(v, http.StatusUnprocessableEntity, f.Membership, f.path, body, p)
+	}
+	if body.Previewed {
+		return e.form(v, http.StatusOK, f.Membership, f.path, body, nil)
+	}
+	if there && f.Blob != body.Base || !there && body.Base != "" {
+		return e.collide(v, f, there, body)
+	}
+	base, err := e.baseText(v, f.ID, body.Base)
+	if err != nil {
+		return err
+	}
+	silent, err := e.commit(v, f.ID, []space.Change{{
+		Path: string(f.path), Op: space.Write, Content: []byte(merge.Endings(base, body.Text)),
+		Mode: modeOf(body.Mode), Base: body.Base, BaseMode: modeOf(body.Mode),
+	}}, body.Message)
+	switch {
+	case err == nil:
+		return e.done(v, f.Membership, silent, spaceURL(f.ID, "files", f.path))
+	case fault.CodeOf(err) == fault.Conflict:
+		// It changed right now, or a directory took its place, or a file that of a directory.
+		now, ok, lerr := e.lookup(v.r.Context(), f.ID, f.path)
+		if lerr != nil {
+			return lerr
+		}
+		if ok && !now.Dir && now.Mode != space.Symlink && now.Blob != body.Base || !ok && body.Base != "" {
+			f.Entry = now
+			return e.collide(v, f, ok, body)
+		}
+		return e.form(v, http.StatusConflict, f.Membership, f.path, body, &problem{fault.PublicOf(err), "text"})
+	case refusal(err):
+		return e.form(v, asPage(err).status, f.Membership, f.path, body, &problem{fault.PublicOf(err), "text"})
+	}
+	return err
+}
+
+// checkText looks at what was sent before anything is done with it, and makes the
+// preview where one is asked for.
+func (e *editing) checkText(v *visit, body *editPage) *problem {
+	switch {
+	case int64(len(body.Text)) > e.limits.MaxText:
+		return &problem{"The text has " + bytesize.Text(int64(len(body.Text))) + ", and " + bytesize.Text(e.limits.MaxText) + " can be edited in a page.", "text"}
+	case len(body.Message) > maxMessage:
+		return &problem{"The note is too long. Say it in fewer words.", "message"}
+	}
+	if v.r.PostFormValue("act") == "preview" {
+		body.Previewed = true
+		body.Preview = e.preview(v, body)
+		return nil
+	}
+	if body.Marked = merge.Marked(body.Text); body.Marked > 0 && v.r.PostFormValue("marks") == "" {
+		return &problem{"The text still has marks of places that both changed. Decide for each, and take the marks out.", "text"}
+	}
+	return nil
+}
+
+// baseText is the content of a blob that a text was made from; "" for none.
+func (e *editing) baseText(v *visit, id space.SpaceID, b space.BlobID) (string, error) {
+	if b == "" {
+		return "", nil
+	}
+	data, err := e.o.Workspace.Content(v.r.Context(), id, b)
+	return string(data), err
+}
+
+// newKind is something that a new file can begin as.
+type newKind struct {
+	Name, Label, URL string
+	Chosen           bool
+}
+
+var kindTexts = map[string]struct{ path, text string }{
+	"":      {"", ""},
+	"note":  {"knowledge/.md", "# \n\n"},
+	"fact":  {"memory/preference/.md", ""},
+	"skill": {"skills//SKILL.md", "---\nname: \ndescription: When to use this, in one sentence.\n---\n\n# \n\n1. \n"},
+}
+
+func kindsOf(id space.SpaceID, chosen, dir string) []newKind {
+	out := make([]newKind, 0, 4)
+	for _, k := range []newKind{{Name: "", Label: "Empty file"}, {Name: "note", Label: "Note"}, {Name: "fact", Label: "Memory fact"}, {Name: "skill", Label: "Skill"}} {
+		k.Chosen = k.Name == chosen
+		k.URL = "/spaces/" + string(id) + "/new?" + url.Values{"dir": {dir}, "kind": {k.Name}}.Encode()
+		out = append(out, k)
+	}
+	return out
+}
+
+// dirOf is the directory that a page is asked to begin in; one that cannot be is
+// the root.
+func dirOf(q string) string {
+	q = strings.Trim(q, "/")
+	if _, err := space.ParsePath(q); err != nil {
+		return ""
+	}
+	return q
+}
+
+// showNew is GET /spaces/{id}/new.
+func (e *editing) showNew(v *visit) error {
+	m, err := e.writable(v)
+	if err != nil {
+		return err
+	}
+	q := v.r.URL.Query()
+	dir, kind := dirOf(q.Get("dir")), q.Get("kind")
+	start, ok := kindTexts[kind]
+	if !ok {
+		kind, start = "", kindTexts[""]
+	}
+	body := editPage{Path: start.path, Text: start.text, Mode: modeRegular}
+	if kind == "fact" {
+		body.Text = newFact("", "", e.now())
+	}
+	if dir != "" && (kind == "" || kind == "note") {
+		body.Path = dir + "/"
+	}
+	e.newForm(&body, m, kind, dir)
+	return e.form(v, http.StatusOK, m, "", body, nil)
+}
+
+func (e *editing) newForm(body *editPage, m store.Membership, kind, dir string) {
+	body.New, body.Dir = true, dir
+	body.Action, body.Back = "/spaces/"+string(m.ID)+"/new?"+url.Values{"dir": {dir}, "kind": {kind}}.Encode(), dirURL(m.ID, space.Path(dir))
+	body.Kinds = kindsOf(m.ID, kind, dir)
+}
+
+// saveNew is POST /spaces/{id}/new.
+func (e *editing) saveNew(v *visit) error {
+	m, err := e.writable(v)
+	if err != nil {
+		return err
+	}
+	q := v.r.URL.Query()
+	body := editPage{Path: strings.TrimSpace(v.r.PostFormValue("path")), Text: merge.Plain(v.r.PostFormValue("text")), Message: message(v), Mode: modeRegular, Unsaved: true}
+	e.newForm(&body, m, q.Get("kind"), dirOf(q.Get("dir")))
+	again := func(status int, text, field string) error {
+		return e.form(v, status, m, "", body, &problem{text, field})
+	}
+	if p := e.checkText(v, &body); p != nil {
+		return again(http.StatusUnprocessableEntity, p.text, p.field)
+	}
+	if body.Previewed {
+		return e.form(v, http.StatusOK, m, "", body, nil)
+	}
+	p, err := space.ParsePath(body.Path)
+	if err != nil {
+		return again(http.StatusUnprocessableEntity, fault.PublicOf(err), "path")
+	}
+	taken, err := e.taken(v, m.ID, p)
+	if err != nil {
+		return err
+	}
+	if taken != "" {
+		return again(http.StatusConflict, taken, "path")
+	}
+	silent, err := e.commit(v, m.ID, []space.Change{{Path: string(p), Op: space.Write, Content: []byte(merge.Endings("", body.Text))}}, body.Message)
+	switch {
+	case err == nil:
+		return e.done(v, m, silent, spaceURL(m.ID, "files", p))
+	case fault.CodeOf(err) == fault.Conflict:
+		return again(http.StatusConflict, "Something else is at that path by now. Choose another one, or edit what is there.", "path")
+	case refusal(err):
+		return again(asPage(err).status, fault.PublicOf(err), fieldOf(err, "text"))
+	}
+	return err
+}
+
+// taken says what is in the way of a new file, or "".
+func (e *editing) taken(v *visit, id space.SpaceID, p space.Path) (string, error) {
+	at, err := e.o.Workspace.Head(v.r.Context(), id)
+	if err != nil {
+		return "", err
+	}
+	f, ok, err := e.lookupAt(v.r.Context(), id, at, p)
+	switch {
+	case err != nil:
+		return "", err
+	case ok && f.Dir:
+		return "There is a directory at that path. Add a name of a file to it.", nil
+	case ok:
+		return "There is a file at that path already. Choose another one, or edit what is there.", nil
+	}
+	for d := parentOf(p); d != ""; d = parentOf(d) {
+		f, ok, err := e.lookupAt(v.r.Context(), id, at, d)
+		if err != nil {
+			return "", err
+		}
+		if ok && !f.Dir {
+			return "“" + shorten(string(d), 120) + "” is a file, so nothing can be put below it.", nil
+		}
+		if ok {
+			return "", nil
+		}
+	}
+	return "", nil
+}
+
+// fieldOf is the input that a refusal is about: the path's, or another one.
+func fieldOf(err error, other string) string {
+	if space.RuleOf(err) != "" || fault.CodeOf(err) == fault.Forbidden {
+		return "path" // a rule of paths, or workflow files
+	}
+	return other
+}
+
+// entryText is the text of a file that is edited meanwhile elsewhere; ok is false
+// where it is no text.
+func (e *editing) entryText(v *visit, id space.SpaceID, f tools.Entry) (string, bool, error) {
+	if f.Size > e.limits.MaxFile {
+		return "", false, nil
+	}
+	data, err := e.o.Workspace.Content(v.r.Context(), id, f.Blob)
+	return string(data), err == nil && utf8.Valid(data) && textual(string(data)), err
+}

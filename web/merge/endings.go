@@ -1,0 +1,95 @@
+package merge
+
+import "strings"
+
+const bom = "\ufeff"
+
+// Plain is a file's text as a browser's field has it: each line ends with LF, and
+// there is no byte order mark.
+func Plain(file string) string {
+	return toLF(strings.TrimPrefix(file, bom))
+}
+
+func toLF(s string) string {
+	return strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(s)
+}
+
+// Endings gives a text that came from a browser the line ends that its file has:
+// a line that was there keeps its own, and a new one has what most have. A byte
+// order mark stays, and a last line that was ended is ended. Endings(f, Plain(f))
+// is f.
+func Endings(file, text string) string {
+	text = toLF(text)
+	body, marked := strings.CutPrefix(file, bom)
+	old := cutLines(body)
+	if n := len(old); (n == 0 || old[n-1].end != "") && text != "" && !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	var out strings.Builder
+	if marked {
+		out.WriteString(bom)
+	}
+	usual, uniform := usualEnd(old)
+	if uniform {
+		out.WriteString(strings.ReplaceAll(text, "\n", usual))
+		return out.String()
+	}
+	now := cutLines(text)
+	was := make([]string, len(old))
+	for i, l := range old {
+		was[i] = l.text
+	}
+	is := make([]string, len(now))
+	ends := make([]string, len(now))
+	for i, l := range now {
+		is[i], ends[i] = l.text, usual
+	}
+	for i, j := range matches(was, is) {
+		if j >= 0 && old[i].end != "" {
+			ends[j] = old[i].end
+		}
+	}
+	for i, l := range now {
+		out.WriteString(l.text)
+		if l.end != "" {
+			out.WriteString(ends[i])
+		}
+	}
+	return out.String()
+}
+
+type endedLine struct{ text, end string }
+
+func cutLines(s string) []endedLine {
+	var out []endedLine
+	for s != "" {
+		i := strings.IndexAny(s, "\r\n")
+		if i < 0 {
+			return append(out, endedLine{s, ""})
+		}
+		n := 1
+		if strings.HasPrefix(s[i:], "\r\n") {
+			n = 2
+		}
+		out = append(out, endedLine{s[:i], s[i : i+n]})
+		s = s[i+n:]
+	}
+	return out
+}
+
+// usualEnd is how most lines end; uniform tells that all do.
+func usualEnd(lines []endedLine) (end string, uniform bool) {
+	count := map[string]int{}
+	for _, l := range lines {
+		if l.end != "" {
+			count[l.end]++
+		}
+	}
+	end = "\n"
+	for _, e := range []string{"\r\n", "\r"} {
+		if count[e] > count[end] {
+			end = e
+		}
+	}
+	return end, len(count) <= 1
+}

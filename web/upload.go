@@ -1,0 +1,257 @@
+package web
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"satchel/auth/store"
+	"satchel/internal/bytesize"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// uploadPage takes files, and tells what became of those that were sent.
+type uploadPage struct {
+	Action, Back string
+	Dir          string
+	Message      string
+	MaxFiles     int
+	FileText     string // the largest file
+	ChangeText   string // and all together
+	// Of files that were sent:
+	Saved   []uploaded
+	Refused []uploaded
+	Taken   []uploaded // there is a file of the name
+}
+
+// uploaded is one file that was sent.
+type uploaded struct {
+	Name, URL, Why string
+	// Of the file that is there: its etag and size.
+	Base space.BlobID
+	Size int64
+	Path space.Path
+}
+
+// showUpload is GET /spaces/{id}/upload.
+func (e *editing) showUpload(v *visit) error {
+	m, err := e.writable(v)
+	if err != nil {
+		return err
+	}
+	return e.uploadForm(v, http.StatusOK, m, uploadPage{Dir: dirOf(v.r.URL.Query().Get("dir"))}, nil)
+}
+
+func (e *editing) uploadForm(v *visit, status int, m store.Membership, body uploadPage, p *problem) error {
+	dir := dirOf(body.Dir)
+	body.Action = "/spaces/" + string(m.ID) + "/upload?" + url.Values{"dir": {dir}}.Encode()
+	body.Back = dirURL(m.ID, space.Path(dir))
+	body.MaxFiles, body.FileText, body.ChangeText = e.limits.MaxFiles, bytesize.Text(e.limits.MaxFile), bytesize.Text(e.limits.MaxChange)
+	out := page{Title: "Upload files", Space: &m, Current: "files", Styles: []string{"editing.css"}, Body: &body}
+	if p != nil {
+		out.Problem, out.Field = p.text, p.field
+	}
+	return e.page(v, status, "upload", out)
+}
+
+// saveUpload is POST /spaces/{id}/upload. Each file is saved or refused by itself;
+// what is saved is one commit.
+func (e *editing) saveUpload(v *visit) error {
+	m, err := e.writable(v)
+	if err != nil {
+		return err
+	}
+	body := uploadPage{Dir: strings.Trim(strings.TrimSpace(v.r.PostFormValue("dir")), "/"), Message: message(v)}
+	again := func(status int, text, field string) error {
+		return e.uploadForm(v, status, m, body, &problem{text, field})
+	}
+	if body.Dir != "" {
+		if _, err := space.ParsePath(body.Dir); err != nil {
+			return again(http.StatusUnprocessableEntity, fault.PublicOf(err), "dir")
+		}
+	}
+	if len(body.Message) > maxMessage {
+		return again(http.StatusUnprocessableEntity, "The note is too long. Say it in fewer words.", "message")
+	}
+	sent, err := sentFiles(v.r.MultipartForm)
+	switch {
+	case err != nil:
+		return err
+	case len(sent) == 0:
+		return again(http.StatusUnprocessableEntity, "Choose the files to upload.", "files")
+	case len(sent) > e.limits.MaxFiles:
+		return again(http.StatusRequestEntityTooLarge, fmt.Sprintf("Upload no more than %d files at once.", e.limits.MaxFiles), "files")
+	}
+	select {
+	case e.uploads <- struct{}{}:
+		defer func() { <-e.uploads }()
+	case <-v.r.Context().Done():
+		return v.r.Context().Err()
+	}
+	silent, err := e.upload(v, m, sent, &body)
+	if err != nil {
+		if refusal(err) {
+			return again(asPage(err).status, fault.PublicOf(err), "files")
+		}
+		return err
+	}
+	if len(body.Refused)+len(body.Taken) == 0 {
+		return e.done(v, m, silent, dirURL(m.ID, space.Path(body.Dir)))
+	}
+	text := plainCount(len(body.Refused)+len(body.Taken), "One file was not saved", "%d files were not saved") + "; the reasons are below."
+	if n := len(body.Saved); n > 0 {
+		text += plainCount(n, " The other one was.", " The other %d were.")
+	}
+	return again(http.StatusUnprocessableEntity, strings.TrimSpace(text+" "+silent), "files")
+}
+
+func plainCount(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return fmt.Sprintf(many, n)
+}
+
+// sentFiles are the files of a form. A browser sends one without a name where none
+// was chosen.
+func sentFiles(f *multipart.Form) ([]*multipart.FileHeader, error) {
+	if f == nil {
+		return nil, nil
+	}
+	for name := range f.File {
+		if name != "files" {
+			return nil, badForm(errors.New("a file in a field for none"))
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(f.File["files"]), func(h *multipart.FileHeader) bool { return h.Filename == "" && h.Size == 0 }), nil
+}
+
+// uploadTries is how often an upload looks again at what is there, where that
+// changes under it.
+const uploadTries = 4
+
+// upload saves what may be, and fills in what became of each file.
+func (e *editing) upload(v *visit, m store.Membership, sent []*multipart.FileHeader, body *uploadPage) (silent string, err error) {
+	confirmed := map[string]bool{}
+	for _, r := range v.r.PostForm["replace"] {
+		confirmed[r] = true // "etag path"
+	}
+	contents := map[string][]byte{}
+	for try := 1; ; try++ {
+		body.Saved, body.Refused, body.Taken = nil, nil, nil
+		changes, err := e.uploadChanges(v, m, sent, body, confirmed, contents)
+		if err != nil || len(changes) == 0 {
+			return "", err
+		}
+		note := body.Message
+		c, err := e.o.Committer.Commit(v.r.Context(), m.ID, space.ChangeSet{Changes: changes, Policy: space.RefuseStale}, v.meta("web", note))
+		if fault.CodeOf(err) == fault.Conflict && try < uploadTries {
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		for _, r := range c.Refused {
+			if r.Path == commentPath {
+				silent = r.Why
+				continue
+			}
+			body.Saved = slices.DeleteFunc(body.Saved, func(u uploaded) bool { return joined(body.Dir, u.Name) == r.Path })
+			body.Refused = append(body.Refused, uploaded{Name: strings.TrimPrefix(r.Path, body.Dir+"/"), Why: r.Why})
+		}
+		return silent, nil
+	}
+}
+
+func joined(dir, name string) string {
+	if dir == "" {
+		return name
+	}
+	return dir + "/" + name
+}
+
+// uploadChanges decides on each file what becomes of it at head.
+func (e *editing) uploadChanges(v *visit, m store.Membership, sent []*multipart.FileHeader, body *uploadPage, confirmed map[string]bool, contents map[string][]byte) ([]space.Change, error) {
+	at, err := e.o.Workspace.Head(v.r.Context(), m.ID)
+	if err != nil {
+		return nil, err
+	}
+	var changes []space.Change
+	seen := map[string]bool{}
+	for _, h := range sent {
+		name := h.Filename
+		refuse := func(why string) { body.Refused = append(body.Refused, uploaded{Name: name, Why: why}) }
+		p, err := space.ParsePath(joined(body.Dir, name))
+		switch {
+		case err != nil:
+			refuse(fault.PublicOf(err))
+			continue
+		case seen[string(p)]:
+			refuse("Another file of this name was sent with it.")
+			continue
+		case h.Size > e.limits.MaxFile:
+			refuse("It has " + bytesize.Text(h.Size) + ", and a file may have " + bytesize.Text(e.limits.MaxFile) + ".")
+			continue
+		}
+		seen[string(p)] = true
+		u := uploaded{Name: name, URL: spaceURL(m.ID, "files", p)}
+		was, ok, err := e.lookupAt(v.r.Context(), m.ID, at, p)
+		if err != nil {
+			return nil, err
+		}
+		c := space.Change{Path: string(p), Op: space.Write}
+		switch {
+		case ok && was.Dir:
+			refuse("There is a directory of this name. Give the file another name, or upload it elsewhere.")
+			continue
+		case ok && was.Mode == space.Symlink:
+			refuse("There is a link of this name. Delete it first, or give the file another name.")
+			continue
+		case ok && !confirmed[string(was.Blob)+" "+string(p)]:
+			u.Base, u.Size, u.Path = was.Blob, was.Size, p
+			body.Taken = append(body.Taken, u)
+			continue
+		case ok:
+			c.Base, c.BaseMode, c.Mode = was.Blob, was.Mode, was.Mode
+		default:
+			blocked, err := e.taken(v, m.ID, p)
+			if err != nil {
+				return nil, err
+			}
+			if blocked != "" {
+				refuse(blocked)
+				continue
+			}
+		}
+		if c.Content, err = content(h, contents); err != nil {
+			return nil, err
+		}
+		changes = append(changes, c)
+		body.Saved = append(body.Saved, u)
+	}
+	return changes, nil
+}
+
+// content reads a file that was sent, once. Its size was looked at.
+func content(h *multipart.FileHeader, read map[string][]byte) ([]byte, error) {
+	if data, ok := read[h.Filename]; ok {
+		return data, nil
+	}
+	f, err := h.Open()
+	if err != nil {
+		return nil, fmt.Errorf("open an upload: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	data, err := io.ReadAll(f)
+	if err != nil {
+		return nil, fmt.Errorf("read an upload: %w", err)
+	}
+	read[h.Filename] = data
+	return data, nil
+}
