@@ -26,9 +26,9 @@ type Request struct {
 	// user and space counts as the first. It is for spaces whose names callers
 	// make up, of which there may be any number.
 	Passing bool
-	Author             space.Person // of the commits
-	Tool               string       // for the commits' trailers
-	Client             string
+	Author  space.Person // of the commits
+	Tool    string       // for the commits' trailers
+	Client  string
 	// OnProgress, which may be nil, is told what happens, at most four times a
 	// second and at least every five seconds, from one goroutine, and never
 	// after Exec has returned. It must not block.

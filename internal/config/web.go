@@ -12,7 +12,10 @@ type Web struct {
 
 // API is the section api.
 type API struct {
-	SessionIdle time.Duration
+	Rate, Burst, Concurrent            int
+	MaxBody                            int64
+	MaxPaths, MaxCommands, MaxSessions int
+	CommandTime, SessionIdle           time.Duration
 }
 
 // GitHub is the section github: the GitHub App by which people connect
@@ -29,6 +32,22 @@ func webKeys() []key {
 			func(c *Config) *int64 { return &c.Web.MaxText }, sizes(16*kib, 3*mib)),
 		row("web.max_files", "Files that one act on a page uploads, moves or deletes.", integer, 1000,
 			func(c *Config) *int { return &c.Web.MaxFiles }, numbers(1, 50_000)),
+		row("api.rate", "Requests to the REST API per minute of one user, in the long run.", integer, 600,
+			func(c *Config) *int { return &c.API.Rate }, numbers(1, 1_000_000)),
+		row("api.burst", "Requests to the REST API of one user at once.", integer, 100,
+			func(c *Config) *int { return &c.API.Burst }, numbers(1, 1_000_000)),
+		row("api.max_concurrent", "Requests to the REST API of one user that may be in progress.", integer, 16,
+			func(c *Config) *int { return &c.API.Concurrent }, numbers(1, 100_000)),
+		row("api.max_body", "Largest request to the REST API.", size, mib,
+			func(c *Config) *int64 { return &c.API.MaxBody }, sizes(kib, gib)),
+		row("api.max_paths", "Paths that one request of the REST API may read.", integer, 20,
+			func(c *Config) *int { return &c.API.MaxPaths }, numbers(1, 1_000)),
+		row("api.max_commands", "Commands that one request of the REST API may run.", integer, 10,
+			func(c *Config) *int { return &c.API.MaxCommands }, numbers(1, 1_000)),
+		row("api.command_time", "Longest time that a command of the REST API may run.", duration, 2*time.Minute,
+			func(c *Config) *time.Duration { return &c.API.CommandTime }, durations(time.Second, day)),
+		row("api.max_sessions", "Sandboxes that a sessionId of the REST API names, of one key or client; the one that was used longest ago gives way.", integer, 8,
+			func(c *Config) *int { return &c.API.MaxSessions }, numbers(1, 1_000)),
 		row("api.session_idle", "How long a sandbox of the REST API that a sessionId names is kept without a call.", duration, 30*time.Minute,
 			func(c *Config) *time.Duration { return &c.API.SessionIdle }, durations(time.Second, 7*day)),
 		row("github.recheck_every", "How often it is asked whether the people who connected repositories at GitHub may still change them.", duration, 6*time.Hour,

@@ -1,6 +1,73 @@
 package app
 
-import "net/http"
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"satchel/internal/fault"
+	"satchel/internal/space"
+	"satchel/mcp"
+	"satchel/tools"
+	"satchel/web/api"
+)
+
+// openAPI makes the REST API. o is what the tools are made from.
+func (s *Server) openAPI(o tools.Options) error {
+	o.Workspace, o.Searcher = libraryWorkspace{o.Workspace}, librarySearcher{o.Searcher}
+	o.Runner, o.Trouble, o.Prefix, o.ChatGPT = nil, nil, "", tools.ChatGPTNever
+	set, err := tools.New(o)
+	if err != nil {
+		return err
+	}
+	c := s.Config.API
+	opts := api.Options{
+		Tools: apiTools{set}, Sources: noSources{}, Verifier: s.verifier(), URL: s.issuer, Version: s.version,
+		ShellProblem:         "This server's configuration switches bash off (sandbox.runtime: none).",
+		HostAllowed:          func(host string) bool { return mcp.HostAllowed(host, s.hostNames()) },
+		ResourceMetadataURL:  s.resourceMetadataURL,
+		ScopeNames:           s.scopeNames,
+		LimitUnauthenticated: s.guess,
+		Limits: api.Limits{
+			Rate: float64(c.Rate), Burst: c.Burst, Concurrent: c.Concurrent, Body: c.MaxBody,
+			Commands: c.MaxCommands, Paths: c.MaxPaths,
+			CommandBytes: o.Limits.CommandBytes,
+		},
+		Logger: s.Log.With("part", "api"),
+	}
+	if s.bash != nil {
+		opts.Shells = newShells(s.bash.pool, s.libraries, shellLimits{Sessions: c.MaxSessions, Idle: c.SessionIdle, Time: c.CommandTime})
+	}
+	if s.api, err = api.New(opts); err != nil {
+		return err
+	}
+	s.closers = append(s.closers, s.api.Close)
+	return nil
+}
 
 // routeAPI adds the REST API.
-func (s *Server) routeAPI(_ *http.ServeMux) {}
+func (s *Server) routeAPI(mux *http.ServeMux) {
+	h := s.api.Handler()
+	mux.Handle("/api", h)
+	mux.Handle("/api/", h)
+}
+
+// noSources is a library without sources.
+type noSources struct{}
+
+func (noSources) Sources(context.Context, space.UserID) ([]api.Source, error) { return nil, nil }
+
+func (noSources) Sync(_ context.Context, _ space.UserID, id string) ([]api.Run, error) {
+	if id != "" {
+		return nil, fault.New(fault.NotFound, "There is no such source.")
+	}
+	return nil, nil
+}
+
+// apiTools calls tools over the library alone.
+type apiTools struct{ set *tools.Set }
+
+func (a apiTools) Call(ctx context.Context, c tools.Caller, name string, args json.RawMessage, p tools.Progress) (tools.Result, error) {
+	c.Space, c.SpaceName = libraryAlone, "library"
+	return a.set.Call(ctx, c, name, args, p)
+}

@@ -58,16 +58,22 @@ func (s *Server) allowedHosts() []string {
 	return hosts
 }
 
-// named refuses requests under a Host name that is not this server's, as the
-// MCP endpoint does: a page reaches us under a name of its own by pointing it
-// here (DNS rebinding), and could read what needs no key.
-func (s *Server) named(next http.Handler) http.Handler {
+// hostNames are the names under which everything but the MCP endpoint is served.
+func (s *Server) hostNames() []string {
 	allowed := s.allowedHosts()
 	for _, addr := range []string{s.Config.Server.Listen, s.Config.Server.Metrics} {
 		if host, _, err := net.SplitHostPort(addr); err == nil && host != "" {
 			allowed = append(allowed, host)
 		}
 	}
+	return allowed
+}
+
+// named refuses requests under a Host name that is not this server's, as the
+// MCP endpoint does: a page reaches us under a name of its own by pointing it
+// here (DNS rebinding), and could read what needs no key.
+func (s *Server) named(next http.Handler) http.Handler {
+	allowed := s.hostNames()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !mcp.HostAllowed(r.Host, allowed) {
 			http.Error(w, "The server is not known under this name; see server.allowed_hosts.", http.StatusForbidden)

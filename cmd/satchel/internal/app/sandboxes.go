@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"sync"
 
-	"satchel/gitstore"
 	"satchel/internal/config"
 	"satchel/internal/fault"
 	"satchel/internal/space"
@@ -60,7 +59,7 @@ type bash struct {
 	closeErr  error
 }
 
-func openBash(cfg *config.Config, git *gitstore.Store, kept *held.Store, m sandbox.Metrics, log *slog.Logger) (*bash, error) {
+func openBash(cfg *config.Config, git *libraries, kept *held.Store, m sandbox.Metrics, log *slog.Logger) (*bash, error) {
 	rt, err := NewRuntime(cfg, filepath.Join(cfg.DataDir, "run", "sandboxes"), log)
 	if err != nil || rt == nil {
 		return nil, err

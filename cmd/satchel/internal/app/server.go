@@ -19,6 +19,7 @@ import (
 	"satchel/mcp"
 	"satchel/tools"
 	"satchel/tools/index"
+	"satchel/web/api"
 )
 
 // Server is a Satchel that serves.
@@ -29,10 +30,13 @@ type Server struct {
 	index    *index.Index
 	follower *index.Follower
 	upkeep   *upkeep
-	bash     *bash // nil where the configuration switches it off
-	tools    *tools.Set
-	mcp      *mcp.Server
-	signals  *signals
+	// libraries is the store as sandboxes start from it.
+	libraries *libraries
+	bash      *bash // nil where the configuration switches it off
+	tools     *tools.Set
+	api       *api.Server
+	mcp       *mcp.Server
+	signals   *signals
 
 	listener net.Listener
 	metrics  net.Listener // nil where none is asked for
@@ -83,7 +87,10 @@ func OpenServer(ctx context.Context, cfg *config.Config, version string, log *sl
 	s.follower = s.index.Follow(s.Git)
 	s.upkeep = newUpkeep(s.Git, cfg.Space.TidyAfter, log)
 	s.events.follow(s.remotes, s.follower, s.upkeep)
-	if s.bash, err = openBash(cfg, s.Git, s.held, s.signals.sandbox, log); err != nil {
+	if s.libraries, err = newLibraries(s.Git, cfg.DataDir); err != nil {
+		return nil, err
+	}
+	if s.bash, err = openBash(cfg, s.libraries, s.held, s.signals.sandbox, log); err != nil {
 		return nil, err
 	}
 	if s.bash != nil {
@@ -182,7 +189,7 @@ func (s *Server) openTools() (err error) {
 	if s.bash != nil {
 		run = runner{s.bash.pool, s.remotes, s.Config.Sandbox.Memory}
 	}
-	s.tools, err = tools.New(tools.Options{
+	o := tools.Options{
 		Workspace:     workspace{s.Git, s.remotes},
 		Searcher:      s.index,
 		Runner:        run,
@@ -193,8 +200,11 @@ func (s *Server) openTools() (err error) {
 		PublicURL:     func() string { return s.base },
 		Limits:        searchLimits(s.Config),
 		Logger:        s.Log.With("part", "tools"),
-	})
-	return err
+	}
+	if s.tools, err = tools.New(o); err != nil {
+		return err
+	}
+	return s.openAPI(o)
 }
 
 func (s *Server) openMCP() (err error) {

@@ -1,0 +1,201 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"satchel/auth"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// call is one request.
+type call struct {
+	s   *Server
+	w   http.ResponseWriter
+	r   *http.Request
+	p   auth.Principal
+	end func()
+}
+
+// challenge is RFC 6750's and RFC 9728's, from which a client learns where to get
+// a token.
+func (c *call) challenge(err error) {
+	ch := auth.ChallengeOf(err)
+	ch.Scope = c.s.o.ScopeNames([]space.Scope{space.ScopeRead, space.ScopeWrite})
+	if c.s.o.ResourceMetadataURL != nil {
+		ch.ResourceMetadata = c.s.o.ResourceMetadataURL(c.r)
+	}
+	c.w.Header().Set("WWW-Authenticate", ch.Header())
+}
+
+// status is the one table from fault codes to HTTP.
+func status(code fault.Code) int {
+	switch code {
+	case fault.Invalid:
+		return http.StatusBadRequest
+	case fault.Unauthenticated:
+		return http.StatusUnauthorized
+	case fault.Forbidden:
+		return http.StatusForbidden
+	case fault.NotFound:
+		return http.StatusNotFound
+	case fault.Conflict:
+		return http.StatusConflict
+	case fault.TooLarge:
+		return http.StatusRequestEntityTooLarge
+	case fault.Limited:
+		return http.StatusTooManyRequests
+	case fault.Unavailable:
+		return http.StatusServiceUnavailable
+	case fault.Canceled:
+		return 499 // the caller is gone, and logs say so
+	}
+	return http.StatusInternalServerError
+}
+
+// errorBody is what every refusal looks like.
+type errorBody struct {
+	Error      errorDetail `json:"error"`
+	Message    string      `json:"message"`
+	StatusCode int         `json:"statusCode"`
+}
+
+type errorDetail struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+func detailOf(err error) *errorDetail {
+	return &errorDetail{string(fault.CodeOf(err)), fault.PublicOf(err)}
+}
+
+// errMedia is a body of a kind that is not taken.
+var errMedia = errors.New("unsupported media type")
+
+func (c *call) fail(err error) {
+	code := fault.CodeOf(err)
+	st := status(code)
+	name := string(code)
+	if errors.Is(err, errMedia) {
+		st, name = http.StatusUnsupportedMediaType, "unsupported_media_type"
+	}
+	if st >= 500 && (c.r.Context().Err() == nil || !errors.Is(err, context.Canceled)) {
+		c.s.o.Logger.ErrorContext(c.r.Context(), "a request failed", "path", c.r.Pattern, "err", err)
+	}
+	var f *fault.Error
+	if errors.As(err, &f) && f.RetryAfter > 0 || code == fault.Limited {
+		wait := time.Second
+		if f != nil {
+			wait = max(wait, f.RetryAfter)
+		}
+		c.w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
+	}
+	c.refuse(st, name, fault.PublicOf(err))
+}
+
+func (c *call) refuse(status int, code, message string) {
+	_ = c.answer(status, errorBody{errorDetail{code, message}, message, status}) // of strings and a number
+}
+
+// answer sends a value.
+func (c *call) answer(status int, v any) error {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // it is JSON, and no browser may take it for anything else
+	if err := e.Encode(v); err != nil {
+		return fmt.Errorf("encode an answer: %w", err)
+	}
+	c.write(status, b.Bytes())
+	return nil
+}
+
+func (c *call) write(status int, body []byte) {
+	h := c.w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	c.w.WriteHeader(status)
+	if c.r.Method != http.MethodHead {
+		_, _ = c.w.Write(body) // the caller is gone, then
+	}
+}
+
+// decode reads the body into v, whose fields are all that it may have.
+func (c *call) decode(v any) error {
+	t, params, err := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
+	if cs := params["charset"]; err != nil || t != "application/json" || cs != "" && !strings.EqualFold(cs, "utf-8") {
+		return fault.Wrap(errMedia, fault.Invalid, "The body must be JSON in UTF-8: send the header Content-Type: application/json.")
+	}
+	if enc := c.r.Header.Get("Content-Encoding"); enc != "" && !strings.EqualFold(enc, "identity") {
+		return fault.Wrap(errMedia, fault.Invalid, "The body must not be compressed.")
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, c.s.o.Limits.Body))
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return fault.Wrap(err, fault.TooLarge, "The request is larger than the %d bytes that are allowed.", large.Limit)
+	case err != nil:
+		return fault.Wrap(err, fault.Invalid, "The request could not be read to its end.")
+	case !utf8.Valid(body):
+		return fault.New(fault.Invalid, "The body is not valid UTF-8.")
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		return fault.Wrap(err, fault.Invalid, "The body is not the JSON that is asked for (%s). GET /api/openapi.json describes it.", jsonProblem(err))
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return fault.New(fault.Invalid, "The body has more than one JSON value.")
+	}
+	return nil
+}
+
+// jsonProblem says what is wrong with a body in a few words, without naming types
+// of ours.
+func jsonProblem(err error) string {
+	var t *json.UnmarshalTypeError
+	var s *json.SyntaxError
+	switch {
+	case errors.As(err, &t) && t.Field == "":
+		return "it must be an object"
+	case errors.As(err, &t):
+		return fmt.Sprintf("%s must not be a %s", quoted(t.Field), t.Value)
+	case errors.As(err, &s):
+		return fmt.Sprintf("it breaks off or has a wrong character at byte %d", s.Offset)
+	case errors.Is(err, io.EOF):
+		return "it is empty"
+	}
+	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+		return "it has the unknown field " + short(name)
+	}
+	return "it breaks off"
+}
+
+// quoted is a text of the caller's in a message to them.
+func quoted(s string) string { return strconv.Quote(short(s)) }
+
+func short(s string) string {
+	const most = 100
+	if r := []rune(s); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return s
+}
+
+func stamp(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
+}

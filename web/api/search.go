@@ -1,0 +1,198 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"satchel/internal/fault"
+)
+
+// searchArgs is the body of a search.
+type searchArgs struct {
+	Query  string   `json:"query"`
+	Limit  int      `json:"limit"`
+	Source string   `json:"source"`
+	Since  string   `json:"since"`
+	Paths  []string `json:"paths"`
+	// MaxTokens is the budget of the results' texts.
+	MaxTokens int `json:"maxTokens"`
+}
+
+type searchBody struct {
+	Results     []resultBody `json:"results"`
+	Total       int          `json:"total"`
+	Truncated   bool         `json:"truncated"`
+	Notes       []string     `json:"notes,omitempty"`
+	Suggestions []string     `json:"suggestions,omitempty"`
+}
+
+type resultBody struct {
+	ID          string   `json:"id"`
+	Title       string   `json:"title"`
+	URL         string   `json:"url,omitempty"`
+	Path        string   `json:"path"`
+	Lines       string   `json:"lines,omitempty"`
+	Heading     string   `json:"heading,omitempty"`
+	Description string   `json:"description,omitempty"`
+	Snippet     string   `json:"snippet"`
+	Score       float64  `json:"score"`
+	Source      string   `json:"source"`
+	Version     string   `json:"version,omitempty"`
+	Lang        string   `json:"lang,omitempty"`
+	Date        string   `json:"date,omitempty"`
+	ETag        string   `json:"etag,omitempty"`
+	Also        []string `json:"also,omitempty"`
+	AlsoTotal   int      `json:"also_total,omitempty"`
+	Related     []string `json:"related,omitempty"`
+}
+
+// maxSearchPaths is how many paths a query takes: each is two of the 16 filters
+// that a query uses.
+const maxSearchPaths = 8
+
+// search is POST /api/sandbox/search.
+func (s *Server) search(c *call) error {
+	var a searchArgs
+	if err := c.decode(&a); err != nil {
+		return err
+	}
+	found, err := c.find(c.r.Context(), a)
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, found)
+}
+
+func (c *call) find(ctx context.Context, a searchArgs) (searchBody, error) {
+	var found searchBody
+	l := c.s.o.Limits
+	switch {
+	case strings.TrimSpace(a.Query) == "":
+		return found, fault.New(fault.Invalid, `Name what to search for, such as {"query": "deploy checklist"}.`)
+	case a.Limit < 0 || a.Limit > l.Results:
+		return found, fault.New(fault.Invalid, "limit must be from 1 to %d, or left out.", l.Results)
+	case a.MaxTokens < 0:
+		return found, fault.New(fault.Invalid, "maxTokens must be a number above 0, or left out.")
+	case len(a.Paths) > min(l.Paths, maxSearchPaths):
+		return found, tooMany("paths", len(a.Paths), min(l.Paths, maxSearchPaths))
+	}
+	args := map[string]any{"query": a.Query}
+	for i, p := range a.Paths {
+		p, err := inLibrary(p)
+		if err != nil {
+			return found, err
+		}
+		a.Paths[i] = p
+	}
+	if len(a.Paths) > 0 {
+		args["query"] = a.Query + pathQualifiers(a.Paths)
+	}
+	for name, n := range map[string]int{"limit": a.Limit, "max_tokens": a.MaxTokens} {
+		if n > 0 {
+			args[name] = n
+		}
+	}
+	for name, v := range map[string]string{"source": a.Source, "since": a.Since} {
+		if v != "" {
+			args[name] = v
+		}
+	}
+	r, err := c.tool(ctx, toolSearch, args)
+	if err != nil {
+		return found, err
+	}
+	if err := json.Unmarshal(r.Structured, &found); err != nil {
+		return found, fmt.Errorf("read the answer of the search: %w", err)
+	}
+	found.Results = slices.DeleteFunc(found.Results, func(r resultBody) bool { return !r.relative() })
+	return found, nil
+}
+
+// relative makes the paths of a result relative to the library; false where it is
+// of something else.
+func (r *resultBody) relative() bool {
+	var ok bool
+	if r.Path, ok = fromLibrary(r.Path); !ok {
+		return false
+	}
+	if r.ID, ok = fromLibrary(r.ID); !ok {
+		return false
+	}
+	for _, list := range []*[]string{&r.Also, &r.Related} {
+		var kept []string
+		for _, p := range *list {
+			if p, ok := fromLibrary(p); ok {
+				kept = append(kept, p)
+			}
+		}
+		*list = kept
+	}
+	return true
+}
+
+// pathQualifiers narrows a query to what lies at or under one of the paths.
+func pathQualifiers(paths []string) string {
+	var b strings.Builder
+	for _, p := range paths {
+		switch {
+		case strings.HasSuffix(p, "/"):
+			p += "**"
+		case !strings.ContainsAny(p, "*?["):
+			// A directory is often written without its slash.
+			fmt.Fprintf(&b, ` path:"%s"`, strings.ReplaceAll(p, `"`, ""))
+			p += "/**"
+		}
+		fmt.Fprintf(&b, ` path:"%s"`, strings.ReplaceAll(p, `"`, ""))
+	}
+	return b.String()
+}
+
+func tooMany(what string, n, most int) error {
+	return fault.New(fault.TooLarge, "There are %d %s, and %d are allowed in one request.", n, what, most)
+}
+
+// searchAndReadArgs is the body of a search whose best pages are read.
+type searchAndReadArgs struct {
+	searchArgs
+	// Read is how many of the results are read.
+	Read int `json:"read"`
+}
+
+// defaultRead is how many results are read where nobody says.
+const defaultRead = 3
+
+// searchAndRead is POST /api/sandbox/search-and-read.
+func (s *Server) searchAndRead(c *call) error {
+	var a searchAndReadArgs
+	if err := c.decode(&a); err != nil {
+		return err
+	}
+	if a.Read < 0 || a.Read > s.o.Limits.Paths {
+		return fault.New(fault.Invalid, "read must be from 1 to %d, or left out.", s.o.Limits.Paths)
+	}
+	if a.Read == 0 {
+		a.Read = defaultRead
+	}
+	found, err := c.find(c.r.Context(), a.searchArgs)
+	if err != nil {
+		return err
+	}
+	var paths []string
+	for _, r := range found.Results {
+		if len(paths) < a.Read && !slices.Contains(paths, r.Path) {
+			paths = append(paths, r.Path)
+		}
+	}
+	files, err := c.files(c.r.Context(), paths)
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, struct {
+		searchBody
+		Files []fileBody `json:"files"`
+	}{found, files})
+}

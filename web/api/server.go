@@ -1,0 +1,235 @@
+package api
+
+import (
+	"cmp"
+	_ "embed"
+	"net/http"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+
+	"satchel/auth"
+	"satchel/internal/fault"
+	"satchel/internal/ratelimit"
+	"satchel/internal/space"
+)
+
+//go:embed openapi.json
+var document []byte
+
+// Server is the API. It is safe for concurrent use, and starts no goroutine that
+// outlives a request.
+type Server struct {
+	o      Options
+	rate   *ratelimit.Limiter
+	routes []route
+	mux    *http.ServeMux
+
+	mu       sync.Mutex
+	running  map[space.UserID]int // requests in progress
+	all      int
+	closed   bool
+	finished chan struct{} // closed while closed, when nothing runs
+}
+
+// New returns the API.
+func New(o Options) (*Server, error) {
+	if err := o.setDefaults(); err != nil {
+		return nil, err
+	}
+	s := &Server{
+		o: o, rate: ratelimit.New(ratelimit.Options{PerMinute: o.Limits.Rate, Burst: o.Limits.Burst, Now: o.Now}),
+		running: map[space.UserID]int{}, finished: make(chan struct{}),
+	}
+	s.routes = s.allRoutes()
+	s.mux = s.newMux()
+	return s, nil
+}
+
+// Close takes no more requests and returns when none is in progress. Who calls it
+// has ended the connections, or waits for them.
+func (s *Server) Close() {
+	s.mu.Lock()
+	if !s.closed {
+		s.closed = true
+		if s.all == 0 {
+			close(s.finished)
+		}
+	}
+	s.mu.Unlock()
+	<-s.finished
+}
+
+// route is one thing that can be asked for.
+type route struct {
+	method, path string
+	scope        space.Scope // what it needs; empty: nobody need be proven
+	handle       func(c *call) error
+}
+
+func (s *Server) allRoutes() []route {
+	return []route{
+		{http.MethodGet, "/api", space.ScopeRead, s.index},
+		{http.MethodGet, "/api/openapi.json", "", s.openAPI},
+		{http.MethodGet, "/api/sources", space.ScopeRead, s.listSources},
+		{http.MethodPost, "/api/sync", space.ScopeWrite, s.sync},
+		{http.MethodPost, "/api/sync/{source}", space.ScopeWrite, s.sync},
+		{http.MethodPost, "/api/sandbox/search", space.ScopeRead, s.search},
+		{http.MethodPost, "/api/sandbox/read", space.ScopeRead, s.read},
+		{http.MethodPost, "/api/sandbox/search-and-read", space.ScopeRead, s.searchAndRead},
+		{http.MethodPost, "/api/sandbox/shell", space.ScopeRead, s.shell},
+	}
+}
+
+// Handler serves /api and everything under it.
+func (s *Server) Handler() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Cache-Control", "no-store")
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'; sandbox")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		h.Set("Referrer-Policy", "no-referrer")
+		c := &call{s: s, w: w, r: r}
+		defer func() {
+			if v := recover(); v != nil {
+				if v == http.ErrAbortHandler {
+					panic(v)
+				}
+				s.o.Logger.ErrorContext(r.Context(), "a request panicked", "panic", v, "stack", string(debug.Stack()))
+				c.fail(fault.New(fault.Internal, "Something went wrong in the server. Its log has the details."))
+			}
+		}()
+		if !s.o.HostAllowed(r.Host) {
+			c.fail(fault.New(fault.Forbidden, "The server is not known under this name; see server.allowed_hosts."))
+			return
+		}
+		s.mux.ServeHTTP(w, r)
+	})
+}
+
+// newMux has one entry for each path, so that a wrong method is answered as
+// everything else is.
+func (s *Server) newMux() *http.ServeMux {
+	mux := http.NewServeMux()
+	byPath := map[string][]route{}
+	for _, r := range s.routes {
+		byPath[r.path] = append(byPath[r.path], r)
+	}
+	for path, routes := range byPath {
+		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { s.serve(&call{s: s, w: w, r: r}, routes) })
+	}
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		(&call{s: s, w: w, r: r}).fail(fault.New(fault.NotFound, "There is nothing at %s. GET /api says what there is.", quoted(r.URL.Path)))
+	})
+	return mux
+}
+
+func (s *Server) serve(c *call, routes []route) {
+	method := c.r.Method
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	i := slices.IndexFunc(routes, func(r route) bool { return r.method == method })
+	if i < 0 {
+		var allowed []string
+		for _, r := range routes {
+			allowed = append(allowed, r.method)
+		}
+		c.w.Header().Set("Allow", strings.Join(allowed, ", "))
+		c.refuse(http.StatusMethodNotAllowed, "method_not_allowed", "This takes "+strings.Join(allowed, " and ")+" alone.")
+		return
+	}
+	if err := s.admit(c, routes[i]); err != nil {
+		c.fail(err)
+		return
+	}
+	defer c.end()
+	if err := routes[i].handle(c); err != nil {
+		c.fail(err)
+	}
+}
+
+// admit proves who calls and counts the request. c.end must be called where the
+// error is nil.
+func (s *Server) admit(c *call, r route) error {
+	c.end = func() {}
+	if r.scope == "" {
+		return nil
+	}
+	p, err := auth.Authenticate(c.r.Context(), c.r, s.o.Verifier)
+	if err != nil {
+		if fault.CodeOf(err) == fault.Unauthenticated {
+			c.challenge(err)
+			if wait, ok := s.o.LimitUnauthenticated(c.r); !ok {
+				return &fault.Error{Code: fault.Limited, Public: "Too many requests without a valid token.", RetryAfter: wait}
+			}
+		}
+		return err
+	}
+	c.p = p
+	if err := p.Require(r.scope); err != nil {
+		c.challenge(err)
+		return err
+	}
+	if wait, ok := s.rate.Allow(string(p.User)); !ok {
+		return &fault.Error{Code: fault.Limited, Public: "There were too many requests in a short time. Wait a moment.", RetryAfter: wait}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed:
+		return fault.New(fault.Unavailable, "The server is shutting down. Try again in a moment.")
+	case s.running[p.User] >= s.o.Limits.Concurrent:
+		return fault.New(fault.Limited, "%d requests of yours are in progress, and no more may be at a time. Wait for one to end.", s.o.Limits.Concurrent)
+	}
+	s.running[p.User]++
+	s.all++
+	c.end = func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.running[p.User]--; s.running[p.User] == 0 {
+			delete(s.running, p.User)
+		}
+		if s.all--; s.all == 0 && s.closed {
+			close(s.finished)
+		}
+	}
+	return nil
+}
+
+// index is GET /api: what there is, and who asks.
+func (s *Server) index(c *call) error {
+	links := map[string]string{}
+	for _, r := range s.routes {
+		if !strings.Contains(r.path, "{") {
+			links[cmp.Or(strings.TrimPrefix(strings.TrimPrefix(r.path, "/api"), "/"), "self")] = s.o.URL + r.path
+		}
+	}
+	type you struct {
+		User    string        `json:"user"`
+		Client  string        `json:"client"`
+		Scopes  []space.Scope `json:"scopes"`
+		Expires string        `json:"expires,omitempty"`
+	}
+	y := you{User: c.p.UserName, Client: c.p.Client, Scopes: c.p.Scopes, Expires: stamp(c.p.Expires)}
+	if y.Scopes == nil {
+		y.Scopes = []space.Scope{}
+	}
+	return c.answer(http.StatusOK, struct {
+		Name    string            `json:"name"`
+		Version string            `json:"version"`
+		Shell   bool              `json:"shell"`
+		Links   map[string]string `json:"links"`
+		You     you               `json:"you"`
+	}{"satchel", s.o.Version, s.o.Shells != nil, links, y})
+}
+
+// openAPI is GET /api/openapi.json. It is the same on every server, and tells
+// nobody anything of this one.
+func (s *Server) openAPI(c *call) error {
+	c.w.Header().Set("Cache-Control", "public, max-age=3600")
+	c.write(http.StatusOK, document)
+	return nil
+}

@@ -1,0 +1,46 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"satchel/internal/fault"
+	"satchel/internal/space"
+	"satchel/tools"
+)
+
+// Names of tools, without a prefix.
+const (
+	toolSearch = "search"
+	toolRead   = "read"
+	toolFetch  = "fetch"
+)
+
+// tool calls a tool over the library. What a model would be told is an error
+// here.
+func (c *call) tool(ctx context.Context, name string, args map[string]any) (tools.Result, error) {
+	raw, err := json.Marshal(args)
+	if err != nil {
+		return tools.Result{}, fmt.Errorf("arguments of %s: %w", name, err)
+	}
+	r, err := c.s.o.Tools.Call(ctx, tools.Caller{
+		User: c.p.User, Author: c.p.Person(), Scopes: []space.Scope{space.ScopeRead}, Client: c.p.Client,
+	}, name, raw, nil)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	if code, failed := r.Meta["error"].(string); failed && r.IsError {
+		return tools.Result{}, fault.New(fault.Code(code), "%s", textOf(r))
+	}
+	return r, nil
+}
+
+func textOf(r tools.Result) string {
+	var b strings.Builder
+	for _, c := range r.Content {
+		b.WriteString(c.Text)
+	}
+	return b.String()
+}
