@@ -49,7 +49,7 @@ func newWorld(t *testing.T, db *database.DB) *world {
 		t.Fatal(err)
 	}
 	w := &world{t: t, db: db, now: time.Date(2026, 11, 20, 12, 0, 30, 0, time.UTC)}
-	w.Store = store.New(db, store.Options{Now: w.clock, Flush: time.Hour, TokenKey: []byte(tokenKey)})
+	w.Store = store.New(db, store.Options{Now: w.clock, Flush: time.Hour, TokenKey: []byte(tokenKey), Seal: newBox(t)})
 	t.Cleanup(func() {
 		if err := w.Close(); err != nil {
 			t.Error(err)

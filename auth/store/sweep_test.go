@@ -81,6 +81,11 @@ func TestSweep(t *testing.T) {
 		_, _, err = w.CreateKey(t.Context(), cli, store.NewKey{User: ann.ID, Space: sp.ID, Scopes: []space.Scope{space.ScopeRead}, Expires: w.clock().Add(time.Hour)})
 		must(nil, err)
 
+		must(nil, w.SetGitHubApp(t.Context(), ann.ID, "web", githubApp(7)))
+		must(nil, w.LinkRepository(t.Context(), ann.ID, "web", githubLink(ann, sp, 70)))
+		must(nil, w.AskForApproval(t.Context(), sp.ID, ann.ID))
+		must(w.SeenDelivery(t.Context(), "11111111-aaaa"))
+
 		w.removed("gone")
 
 		before := w.tables()
@@ -97,14 +102,14 @@ func TestSweep(t *testing.T) {
 			{10*time.Minute - time.Millisecond, nil},
 			{time.Millisecond, map[string]int{"auth_flows": 1}},
 			{5 * time.Minute, map[string]int{"auth_links": 1}},
-			{day - 15*time.Minute, map[string]int{"auth_clients": 1}},                                   // the unused one
-			{store.DefaultCodeLifetime, map[string]int{"auth_codes": 2}},                                // a day after their end
-			{6*day - store.DefaultCodeLifetime, map[string]int{"auth_tokens": 1}},                       // 7 days
-			{23 * day, map[string]int{"auth_sessions": 1}},                                              // 30 days
-			{60*day - time.Millisecond, nil},                                                            //
-			{time.Millisecond, map[string]int{"auth_families": 1, "auth_grants": 1, "auth_clients": 1}}, // 90 days: the revoked key, client-1
-			{7 * day, map[string]int{"auth_invitations": 1}},                                            // 90 days after its end
-			{83 * day, map[string]int{"auth_grants": 1}},                                                // the client's, 90 days after its end
+			{day - 15*time.Minute, map[string]int{"auth_clients": 1}},                                          // the unused one
+			{store.DefaultCodeLifetime, map[string]int{"auth_codes": 2}},                                       // a day after their end
+			{6*day - store.DefaultCodeLifetime, map[string]int{"auth_tokens": 1, "auth_github_deliveries": 1}}, // 7 days
+			{23 * day, map[string]int{"auth_sessions": 1, "auth_github_requests": 1}},                          // 30 days
+			{60*day - time.Millisecond, nil},                                                                   //
+			{time.Millisecond, map[string]int{"auth_families": 1, "auth_grants": 1, "auth_clients": 1}},        // 90 days: the revoked key, client-1
+			{7 * day, map[string]int{"auth_invitations": 1}},                                                   // 90 days after its end
+			{83 * day, map[string]int{"auth_grants": 1}},                                                       // the client's, 90 days after its end
 			{3650 * day, nil}, // keys, also expired ones, and what people sign in with
 		} {
 			w.pass(step.pass)

@@ -354,6 +354,7 @@ func (s *syncing) gone(ctx context.Context, refs transport.Refs, tracked space.C
 func (s *syncing) step(ctx context.Context, name string, do func(transport.Endpoint) error) error {
 	start := time.Now()
 	err := s.withCredential(ctx, do)
+	s.refused(problemOf(err))
 	if problemOf(err) == transport.Auth && s.remote.Kind == GitHub && !s.renewed {
 		s.renewed, s.has = true, false
 		err = s.withCredential(ctx, do)
@@ -362,6 +363,22 @@ func (s *syncing) step(ctx context.Context, name string, do func(transport.Endpo
 		s.m.o.Metrics.Step(name, resultOf(err), time.Since(start))
 	}
 	return err
+}
+
+// refused tells the GitHub App that the remote did not take its token, or is not
+// where it was, if it wants to know: the next token must not be the same.
+func (s *syncing) refused(p Problem) {
+	switch p {
+	case transport.Auth, transport.Forbidden, transport.Gone, transport.Moved:
+	default:
+		return
+	}
+	if s.remote.Kind != GitHub {
+		return
+	}
+	if c, ok := s.m.o.Credentials.(interface{ Refused(space.Repository) }); ok {
+		c.Refused(space.Repository{Space: s.remote.Space, URL: s.remote.URL})
+	}
 }
 
 func (s *syncing) withCredential(ctx context.Context, do func(transport.Endpoint) error) error {
