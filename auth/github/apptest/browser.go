@@ -1,0 +1,146 @@
+package apptest
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// Browser is somebody's at the stand-in: it follows redirects there, presses
+// buttons, and stops where it is sent away.
+type Browser struct {
+	s      *Server
+	client *http.Client
+	cookie *http.Cookie
+}
+
+// Browser returns one at which the person is signed in.
+func (s *Server) Browser(login string) *Browser {
+	var value string
+	s.with(func(w *world) { value = s.session(must(w.account(login), login)) })
+	return &Browser{
+		s: s, cookie: &http.Cookie{Name: cookie, Value: value},
+		client: &http.Client{
+			Timeout: 30 * time.Second, Transport: s.hooks.Transport,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}
+}
+
+// ErrPage is a page of the stand-in's in place of a way back; its text says which.
+var ErrPage = errors.New("apptest: the browser stays at GitHub")
+
+// Go requests a page, or posts the form, and returns where it is sent away to, or
+// ErrPage with the page's heading.
+func (b *Browser) Go(target string, form url.Values) (*url.URL, error) {
+	for range 10 {
+		method, body := http.MethodGet, ""
+		if form != nil {
+			method, body = http.MethodPost, form.Encode()
+		}
+		r, err := http.NewRequest(method, target, strings.NewReader(body))
+		if err != nil {
+			return nil, fmt.Errorf("apptest: %w", err)
+		}
+		if form != nil {
+			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		}
+		r.AddCookie(b.cookie)
+		resp, err := b.client.Do(r)
+		if err != nil {
+			return nil, fmt.Errorf("apptest: %w", err)
+		}
+		text, err := io.ReadAll(io.LimitReader(resp.Body, maxBody))
+		resp.Body.Close()
+		if err != nil {
+			return nil, fmt.Errorf("apptest: %w", err)
+		}
+		if resp.StatusCode < 300 || resp.StatusCode > 399 {
+			_, title, _ := strings.Cut(string(text), "<h1>")
+			title, _, _ = strings.Cut(title, "</h1>")
+			return r.URL, fmt.Errorf("%w: %d %s", ErrPage, resp.StatusCode, title)
+		}
+		next, err := resp.Location()
+		if err != nil {
+			return nil, fmt.Errorf("apptest: %w", err)
+		}
+		if next.Scheme+"://"+next.Host != b.s.URL {
+			return next, nil
+		}
+		target, form = next.String(), nil
+	}
+	return nil, errors.New("apptest: more than ten redirects")
+}
+
+// Authorize does what somebody's browser does at the authorization endpoint, where
+// they press Authorize, and returns where it comes back to.
+func (s *Server) Authorize(login, location string) (*url.URL, error) {
+	u, err := url.Parse(location)
+	if err != nil {
+		return nil, fmt.Errorf("apptest: %w", err)
+	}
+	b := s.Browser(login)
+	back, err := b.Go(location, nil)
+	if errors.Is(err, ErrPage) && strings.Contains(err.Error(), "200 Authorize") {
+		return b.Go(s.URL+"/login/oauth/authorize", u.Query())
+	}
+	return back, err
+}
+
+// CreateApp does what somebody's browser does with the form of a manifest, where
+// they press Create, and returns where it comes back to, with the code.
+func (s *Server) CreateApp(login, action string, manifest []byte) (*url.URL, error) {
+	b := s.Browser(login)
+	page, err := b.Go(action, url.Values{"manifest": {string(manifest)}})
+	if !errors.Is(err, ErrPage) || !strings.Contains(err.Error(), "200 Create GitHub App") {
+		return nil, fmt.Errorf("apptest: the page of the manifest: %w", err)
+	}
+	var m struct{ Name string }
+	if err := unmarshal(manifest, &m); err != nil {
+		return nil, err
+	}
+	return b.Go(page.String(), url.Values{"name": {m.Name}})
+}
+
+// InstallByPage does what somebody's browser does at an install URL (with its
+// state): they choose the account and the repositories, none for all, and press
+// Install, or Request where they do not own the account. It returns where the
+// browser comes back to.
+func (s *Server) InstallByPage(login, installURL, account string, repositories ...string) (*url.URL, error) {
+	u, err := url.Parse(installURL)
+	if err != nil {
+		return nil, fmt.Errorf("apptest: %w", err)
+	}
+	form := url.Values{"selection": {"all"}, "state": {u.Query().Get("state")}}
+	s.with(func(w *world) {
+		form.Set("target_id", fmt.Sprint(must(w.account(account), account).id))
+		for _, r := range repositories {
+			form.Set("selection", "selected")
+			form.Add("repository", fmt.Sprint(must(w.repo(r), r).id))
+		}
+	})
+	u.RawQuery = ""
+	return s.Browser(login).Go(u.String(), form)
+}
+
+// Approve does what an owner's browser does with the oldest request of an
+// organisation's member, and returns where it comes back to: without a state.
+func (s *Server) Approve(login, org string, repositories ...string) (*url.URL, error) {
+	form := url.Values{"act": {"approve"}, "selection": {"all"}}
+	s.with(func(w *world) {
+		for _, q := range w.pending {
+			if q.account == w.account(org) && !form.Has("request") {
+				form.Set("request", fmt.Sprint(q.id))
+			}
+		}
+		for _, r := range repositories {
+			form.Set("selection", "selected")
+			form.Add("repository", fmt.Sprint(must(w.repo(r), r).id))
+		}
+	})
+	return s.Browser(login).Go(s.URL+"/organizations/"+org+"/settings/installation_requests", form)
+}

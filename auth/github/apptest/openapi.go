@@ -1,0 +1,77 @@
+//go:build openapi
+
+package apptest
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	_ "embed"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/getkin/kin-openapi/routers/legacy"
+)
+
+//go:embed openapi.json.gz
+var description []byte
+
+const origin = "https://api.github.com"
+
+// checker says what of a request and its answer does not fit GitHub's description.
+type checker struct{ router routers.Router }
+
+func newChecker() (checker, error) {
+	z, err := gzip.NewReader(bytes.NewReader(description))
+	if err != nil {
+		return checker{}, fmt.Errorf("openapi.json.gz: %w", err)
+	}
+	text, err := io.ReadAll(z)
+	if err != nil {
+		return checker{}, fmt.Errorf("openapi.json.gz: %w", err)
+	}
+	doc, err := openapi3.NewLoader().LoadFromData(text)
+	if err != nil {
+		return checker{}, fmt.Errorf("openapi.json.gz: %w", err)
+	}
+	doc.Servers = openapi3.Servers{{URL: origin}}
+	router, err := legacy.NewRouter(doc)
+	if err != nil {
+		return checker{}, fmt.Errorf("openapi.json.gz: %w", err)
+	}
+	return checker{router}, nil
+}
+
+// check validates. The request's path is without /api/v3.
+func (c checker) check(r *http.Request, body []byte, status int, header http.Header, answer []byte) []string {
+	u, err := url.Parse(origin + r.URL.RequestURI())
+	if err != nil {
+		return []string{err.Error()}
+	}
+	in := r.Clone(context.Background())
+	in.URL, in.Host, in.Body = u, u.Host, io.NopCloser(bytes.NewReader(body))
+	route, params, err := c.router.FindRoute(in)
+	if err != nil {
+		return []string{fmt.Sprintf("GitHub's description has no such operation: %v", err)}
+	}
+	o := &openapi3filter.Options{IncludeResponseStatus: true, MultiError: true, RejectWhenRequestBodyNotSpecified: true}
+	request := &openapi3filter.RequestValidationInput{Request: in, PathParams: params, Route: route, Options: o}
+	var found []string
+	// GitHub refuses what is malformed by itself, with one of these.
+	if status != http.StatusNotFound && status != http.StatusUnauthorized {
+		if err := openapi3filter.ValidateRequest(in.Context(), request); err != nil {
+			found = append(found, "request: "+err.Error())
+		}
+	}
+	response := &openapi3filter.ResponseValidationInput{RequestValidationInput: request, Status: status, Header: header, Options: o}
+	response.SetBodyBytes(answer)
+	if err := openapi3filter.ValidateResponse(in.Context(), response); err != nil {
+		found = append(found, "answer: "+err.Error())
+	}
+	return found
+}
