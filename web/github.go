@@ -1,5 +1,74 @@
 package web
 
+import (
+	"context"
+	"net/url"
+	"time"
+
+	"satchel/auth"
+	"satchel/auth/github/app"
+	"satchel/internal/space"
+)
+
+// GitHubApp is the server's GitHub App. Errors are faults; what they say in public
+// is shown.
+type GitHubApp interface {
+	// App returns the App without its secrets; ok is false where there is none yet.
+	App(ctx context.Context) (a auth.GitHubApp, ok bool, err error)
+	// Manifest returns what a browser posts to GitHub, as the field manifest, and
+	// where to. GitHub sends it back to app.PathCreated with a code and the
+	// state.
+	Manifest(state, org string, creates bool) (action string, manifest []byte, err error)
+	// Create makes the App of a manifest's code; fault.Conflict where there is one,
+	// fault.Invalid for a dead code.
+	Create(ctx context.Context, by space.UserID, code string) (auth.GitHubApp, error)
+	// Enter proves and keeps an App that was made by hand.
+	Enter(ctx context.Context, by space.UserID, a auth.GitHubApp) (auth.GitHubApp, error)
+	// Forget drops the App and its secrets; every link becomes a removed one.
+	Forget(ctx context.Context, by space.UserID) error
+	// InstallURL is where people install the App.
+	InstallURL(ctx context.Context, state string) (string, error)
+	// Begin returns where to send a browser to say who it is at GitHub, and what
+	// Finish must be given.
+	Begin(ctx context.Context, redirectURI, state string) (location string, flow []byte, err error)
+	// Finish tells what the person who came back may push to; q is the query of
+	// their request.
+	Finish(ctx context.Context, redirectURI string, flow []byte, q url.Values) (app.Found, error)
+	// FinishCreate makes a repository with the person's token first.
+	FinishCreate(ctx context.Context, redirectURI string, flow []byte, q url.Values, r app.NewRepository) (app.Found, error)
+	// Link connects a repository of f, which must be what Finish returned.
+	Link(ctx context.Context, by space.UserID, id space.SpaceID, f app.Found, repository int64) (auth.RepositoryLink, error)
+	Linked(ctx context.Context, id space.SpaceID) (auth.RepositoryLink, bool, error)
+	Unlink(ctx context.Context, by space.UserID, id space.SpaceID) error
+	// Recheck asks GitHub now whether the link still holds.
+	Recheck(ctx context.Context, id space.SpaceID) (auth.RepositoryLink, error)
+	// AskApproval notes that an owner of an organisation was asked to approve the
+	// App for a space, and Waiting since when.
+	AskApproval(ctx context.Context, id space.SpaceID, user space.UserID) error
+	Waiting(ctx context.Context, id space.SpaceID) (since time.Time, ok bool, err error)
+}
+
 // routeGitHub adds the pages on which an admin makes the GitHub App, and people
 // connect a repository to a space.
-func (s *Server) routeGitHub(add adder) {}
+func (s *Server) routeGitHub(add adder) {
+	if s.o.App == nil {
+		return
+	}
+	add("GET /admin/github", LimitPage, admins, s.showApp)
+	add("POST /admin/github/manifest", LimitPage, admins, s.beginManifest)
+	add("GET "+app.PathCreated, LimitPage, admins, s.finishManifest)
+	add("POST /admin/github/enter", LimitSignIn, admins, s.enterApp)
+	add("POST /admin/github/forget", LimitPage, admins, s.forgetApp)
+
+	add("GET "+app.PathSetup, LimitSignIn, anyone, s.afterInstall)
+	add("GET "+app.PathCallback, LimitSignIn, anyone, s.finishGitHub)
+
+	add("GET /spaces/{id}/github", LimitPage, signedIn, s.showGitHub)
+	add("POST /spaces/{id}/github/install", LimitSignIn, signedIn, s.beginInstall)
+	add("POST /spaces/{id}/github/connect", LimitSignIn, signedIn, s.beginConnect)
+	add("GET /spaces/{id}/github/pick", LimitPage, signedIn, s.pickRepository)
+	add("POST /spaces/{id}/github/pick", LimitSignIn, signedIn, s.linkRepository)
+	add("POST /spaces/{id}/github/create", LimitSignIn, signedIn, s.beginCreate)
+	add("POST /spaces/{id}/github/check", LimitSignIn, signedIn, s.checkRepository)
+	add("POST /spaces/{id}/github/disconnect", LimitPage, signedIn, s.unlinkRepository)
+}

@@ -1,20 +1,78 @@
 package web
 
-import "net/http"
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"satchel/auth"
+	"satchel/auth/store"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
 
 // routeHome adds the first page, and those that connect a client.
 func (s *Server) routeHome(add adder) {
 	add("GET /{$}", LimitPage, anyone, s.home)
-	add("GET /connect", LimitPage, signedIn, s.home)
+	add("POST /start/local", LimitPage, signedIn, s.stayLocal)
+	add("POST /start/skip", LimitPage, signedIn, s.skipBringing)
+	s.routeConnect(add)
+	s.routeOnboarding(add)
 }
 
-// homePage is what a signed-in person gives to their clients.
+// The first steps that somebody said they do without, in a cookie each: what they
+// leave out is of no matter to anybody else, and another browser asks again.
+const (
+	localCookie = "satchel-local"
+	skipCookie  = "satchel-skip"
+	skipFor     = 365 * 24 * time.Hour
+)
+
+// Bounds of lists on the first page.
+const (
+	homeClients = 4
+	homeCommits = 5
+)
+
+// homePage is what there is, and what to do next.
 type homePage struct {
-	MCPURL string
-	Name   string
-	// Local: the server is reached from its own machine alone, and clients that
-	// run elsewhere cannot.
-	Local bool
+	Name  string
+	Space *store.Membership
+	Steps []step
+	Left  int // steps to do
+	Kept  bool
+
+	// Overview tells that a client was used: from then on the page is about what is
+	// there.
+	Overview bool
+	Clients  []store.GrantInfo
+	More     int
+	Commits  []change
+	Push     PushState
+	HasPush  bool
+	Link     *auth.RepositoryLink
+	GitHub   bool               // repositories can be connected
+	Others   []store.Membership // spaces
+}
+
+// change is one commit in a line.
+type change struct {
+	ID              space.CommitID
+	Subject, Client string
+	Time            time.Time
+}
+
+// step is one of the first steps.
+type step struct {
+	Name  string
+	Title string
+	Text  string
+	Done  bool
+	Next  bool // the one to do now
+	// Go is where the step is done, Label its button. Skip is where it is put off.
+	Go, Label       string
+	Skip, SkipLabel string
 }
 
 // home is GET /.
@@ -22,9 +80,135 @@ func (s *Server) home(v *visit) error {
 	if !v.in {
 		return s.see(v, "/signin")
 	}
-	name := v.user.Display
-	if name == "" {
-		name = v.user.Name
+	ctx := v.r.Context()
+	body := homePage{Name: v.user.Display, Kept: v.r.URL.Query().Has("kept")}
+	if body.Name == "" {
+		body.Name = v.user.Name
 	}
-	return s.page(v, http.StatusOK, "home", page{Title: "Connect a client", Script: true, Current: "connect", Body: homePage{MCPURL: s.o.MCPURL, Name: name, Local: !s.secure}})
+	all, err := s.spacesOf(v)
+	if err != nil {
+		return err
+	}
+	body.Space = ownSpace(all)
+	grants, err := s.o.Accounts.Grants(ctx, v.user.ID)
+	if err != nil {
+		return err
+	}
+	for _, g := range grants {
+		if s.inUse(g) && !g.LastUsed.IsZero() {
+			body.Clients = append(body.Clients, g)
+		}
+	}
+	slices.SortStableFunc(body.Clients, func(a, b store.GrantInfo) int { return b.LastUsed.Compare(a.LastUsed) })
+	called := len(body.Clients) > 0
+	if n := len(body.Clients) - homeClients; n > 0 {
+		body.Clients, body.More = body.Clients[:homeClients], n
+	}
+	body.Overview = called
+	if body.Space != nil {
+		if err := s.homeSpace(v, &body); err != nil {
+			return err
+		}
+		for _, m := range all {
+			if m.ID != body.Space.ID && len(body.Others) < homeClients {
+				body.Others = append(body.Others, m)
+			}
+		}
+	}
+	body.Steps = s.steps(v, body, called)
+	for i := range body.Steps {
+		if !body.Steps[i].Done {
+			if body.Left == 0 {
+				body.Steps[i].Next = true
+			}
+			body.Left++
+		}
+	}
+	title := "Welcome, " + shorten(body.Name, 60)
+	if body.Overview {
+		title = "Your Satchel"
+	}
+	return s.page(v, http.StatusOK, "home", page{Title: title, Wide: body.Overview, Styles: []string{"connect.css"}, Body: body})
+}
+
+// homeSpace reads how the space stands.
+func (s *Server) homeSpace(v *visit, body *homePage) (err error) {
+	ctx, id := v.r.Context(), body.Space.ID
+	if body.GitHub = s.o.App != nil; body.GitHub {
+		l, ok, err := s.o.App.Linked(ctx, id)
+		if err != nil {
+			return err
+		}
+		if ok {
+			body.Link = &l
+		}
+	}
+	if s.o.Setup != nil {
+		if body.Push, err = s.o.Setup.Push(ctx, id); err != nil {
+			return err
+		}
+		body.HasPush = true
+	}
+	if s.o.History != nil {
+		list, err := s.o.History.Log(ctx, id, LogQuery{Limit: homeCommits})
+		if err != nil && fault.CodeOf(err) != fault.NotFound { // it was never written to, then
+			return err
+		}
+		for _, c := range list {
+			subject, _, _ := strings.Cut(c.Message, "\n")
+			body.Commits = append(body.Commits, change{ID: c.ID, Subject: shorten(subject, 100), Client: shorten(c.Client, 60), Time: c.Time})
+		}
+	}
+	return nil
+}
+
+// steps are the first steps of somebody new.
+func (s *Server) steps(v *visit, h homePage, called bool) []step {
+	out := []step{{Name: "in", Title: "Sign in", Text: "You are signed in as " + v.user.Name + ".", Done: true}}
+	if h.Space != nil && h.Space.Role != space.Reader {
+		base := "/spaces/" + string(h.Space.ID)
+		if s.o.App != nil && h.Space.Role == space.Owner {
+			st := step{Name: "github", Title: "Choose where it is kept", Text: "Connect a repository at GitHub, in which everything is kept as commits of your own; or let it stay on this server.",
+				Go: githubPath(h.Space.ID), Label: "Connect GitHub", Skip: "/start/local", SkipLabel: "Stay local"}
+			switch {
+			case h.Link != nil:
+				st.Done, st.Text = true, "Kept in "+shorten(h.Link.FullName, 100)+" at GitHub."
+			case h.Push.Remote != "":
+				st.Done, st.Text = true, "Kept at a remote, too."
+			case s.skipped(v, localCookie) || called:
+				st.Done, st.Text = true, "It stays on this server. You can connect GitHub at any time."
+			}
+			out = append(out, st)
+		}
+		st := step{Name: "bring", Title: "Bring what you have", Text: "Import a repository, upload notes, or answer three questions that become the first facts.",
+			Go: base + "/bring", Label: "Bring it", Skip: "/start/skip", SkipLabel: "Begin empty"}
+		switch {
+		case len(h.Commits) > 1:
+			st.Done, st.Text = true, "Your space has its first content."
+		case s.skipped(v, skipCookie) || called:
+			st.Done, st.Text = true, "You begin with an almost empty space."
+		}
+		out = append(out, st)
+	}
+	st := step{Name: "connect", Title: "Connect a client", Text: "Claude, ChatGPT, Cursor, VS Code or any other that speaks MCP.", Go: "/connect", Label: "Connect a client"}
+	if called {
+		st.Done, st.Text = true, "A client of yours has used your space."
+	}
+	return append(out, st)
+}
+
+func (s *Server) skipped(v *visit, name string) bool {
+	return len(v.r.CookiesNamed(s.cookieName(name))) > 0
+}
+
+// stayLocal is POST /start/local.
+func (s *Server) stayLocal(v *visit) error {
+	s.setCookie(v.w, localCookie, "1", s.now().Add(skipFor))
+	return s.see(v, "/")
+}
+
+// skipBringing is POST /start/skip.
+func (s *Server) skipBringing(v *visit) error {
+	s.setCookie(v.w, skipCookie, "1", s.now().Add(skipFor))
+	return s.see(v, "/")
 }

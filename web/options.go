@@ -93,6 +93,12 @@ type Options struct {
 	Passkeys     PasskeyService
 	Mail         Mailer
 
+	// App is the GitHub App, by which people connect repositories; nil for none, and
+	// then there are no such pages.
+	App GitHubApp
+	// Setup is what the first steps need; nil leaves out what it does.
+	Setup Setup
+
 	// Limit tells whether one more request is fine, and else how long to wait;
 	// nil for no limits.
 	Limit func(r *http.Request, what string) (wait time.Duration, ok bool)

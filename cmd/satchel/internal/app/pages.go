@@ -13,6 +13,7 @@ func (s *Server) addSpaces(o *web.Options) {
 	o.Workspace, o.History, o.Committer = workspace{s.Git, s.remotes}, history{s.Git}, s.Git
 	o.Tools = s.tools
 	o.Editing = web.EditLimits{MaxFile: s.Config.Space.MaxFile, MaxChange: s.Config.Space.MaxChange, MaxText: s.Config.Web.MaxText, MaxFiles: s.Config.Web.MaxFiles}
+	s.addConnect(o)
 }
 
 // history is the store of spaces as the pages have it.

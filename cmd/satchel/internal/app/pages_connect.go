@@ -1,0 +1,199 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"satchel/gitstore"
+	"satchel/gitstore/gitcmd"
+	"satchel/gitstore/remotes"
+	"satchel/gitstore/transport"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+	"satchel/web"
+)
+
+// addConnect gives the pages of the first steps what they need.
+func (s *Server) addConnect(o *web.Options) {
+	dir := filepath.Dir(SocketPath(s.Config.DataDir))
+	removeImports(dir)
+	o.Setup = &setup{
+		git: s.Git, remotes: s.remotes, log: s.Log.With("part", "import"),
+		transport: s.transport, run: gitcmd.Runner{Memory: s.Config.Remotes.GitMemory}, dir: dir, limit: s.Config.Space.MaxHistory, caFile: s.Config.Remotes.CAFile,
+		ctx: s.ctx, work: &s.work, now: time.Now, by: map[space.SpaceID]*web.ImportState{},
+	}
+}
+
+const (
+	// maxImports bounds the imports that people run at once by the pages.
+	maxImports = 4
+	// importKept is how long the pages know how an import went.
+	importKept = 24 * time.Hour
+)
+
+// importer is what imports need of the store of spaces.
+type importer interface {
+	Import(ctx context.Context, id space.SpaceID, src gitstore.ImportSource, m space.Meta, progress func(string)) (gitstore.ImportResult, error)
+}
+
+// setup implements web.Setup. Imports are the server's own work: they go on when
+// the browser has gone, and end with ctx.
+type setup struct {
+	git     importer
+	remotes *remotes.Manager
+	log     *slog.Logger
+
+	// People name the addresses, so that these are reached as remotes are: by the
+	// transport, whose rules say where it may go.
+	transport *transport.Client
+	run       gitcmd.Runner
+	dir       string // for what is fetched
+	limit     int64  // of that, in bytes
+	caFile    string
+
+	ctx  context.Context
+	work *sync.WaitGroup
+	now  func() time.Time
+
+	mu sync.Mutex
+	by map[space.SpaceID]*web.ImportState
+}
+
+var _ web.Setup = (*setup)(nil)
+
+func (s *setup) Push(ctx context.Context, id space.SpaceID) (web.PushState, error) {
+	if !s.remotes.Has(id) {
+		return web.PushState{State: string(remotes.Local)}, nil
+	}
+	st, err := s.remotes.Status(ctx, id)
+	if err != nil {
+		return web.PushState{}, err
+	}
+	out := web.PushState{State: string(st.State), Detail: st.Detail, Remedy: st.Remedy, LastSync: st.LastSync}
+	if st.Remote != nil {
+		out.Remote = st.Remote.URL
+	}
+	return out, nil
+}
+
+func (s *setup) Import(_ context.Context, id space.SpaceID, url string, m space.Meta) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.ctx.Err(); err != nil {
+		return fault.Wrap(err, fault.Unavailable, "The server is about to stop. Try again in a moment.")
+	}
+	running := 0
+	maps.DeleteFunc(s.by, func(_ space.SpaceID, i *web.ImportState) bool {
+		if i.Running {
+			running++
+		}
+		return !i.Running && s.now().Sub(i.Ended) > importKept
+	})
+	if i := s.by[id]; i != nil && i.Running {
+		return fault.New(fault.Conflict, "An import into this space is under way already.")
+	}
+	if running >= maxImports {
+		return fault.New(fault.Limited, "Other imports are under way. Try again in a few minutes.")
+	}
+	s.by[id] = &web.ImportState{From: url, Running: true, Began: s.now()}
+	s.work.Go(func() { s.finish(id, url, m) })
+	return nil
+}
+
+func (s *setup) finish(id space.SpaceID, url string, m space.Meta) {
+	tell := func(line string) { s.change(id, func(i *web.ImportState) { i.Line = line }) }
+	res, err := s.fetch(id, url, m, tell)
+	if err != nil {
+		s.log.Warn("an import failed", "space", id, "error", err)
+	}
+	s.change(id, func(i *web.ImportState) {
+		i.Running, i.Ended = false, s.now()
+		switch {
+		case errors.Is(err, context.Canceled):
+			i.Problem = "The server was stopped meanwhile. Start the import again."
+		case err != nil:
+			i.Problem = whyNotImported(err)
+		default:
+			i.Files, i.Left = res.Files, res.Noted
+		}
+	})
+}
+
+// fetch brings the repository here, by itself first, and from there into the space.
+func (s *setup) fetch(id space.SpaceID, url string, m space.Meta, tell func(string)) (res gitstore.ImportResult, err error) {
+	dir, err := os.MkdirTemp(s.dir, importPrefix)
+	if err != nil {
+		return res, fmt.Errorf("import: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	for _, d := range []string{"objects/pack", "objects/info", "refs/heads"} {
+		if err := os.MkdirAll(filepath.Join(dir, d), 0o700); err != nil {
+			return res, fmt.Errorf("import: %w", err)
+		}
+	}
+	for name, data := range map[string]string{"HEAD": "ref: refs/heads/main\n", "config": "[core]\n\trepositoryformatversion = 0\n\tbare = true\n[gc]\n\tauto = 0\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(data), 0o600); err != nil {
+			return res, fmt.Errorf("import: %w", err)
+		}
+	}
+	if err := s.transport.Fetch(s.ctx, transport.Endpoint{URL: url, CAFile: s.caFile}, dir, "", "refs/heads/main", s.limit, tell); err != nil {
+		return res, err
+	}
+	tell("The repository is here. Its files are being read.")
+	r, w := io.Pipe()
+	var bundling sync.WaitGroup
+	bundling.Go(func() {
+		_, err := s.run.Run(s.ctx, gitcmd.Cmd{Dir: dir, GitDir: dir, Stdout: w, Args: []string{"bundle", "create", "--quiet", "-", "HEAD", "refs/heads/main"}})
+		w.CloseWithError(err)
+	})
+	res, err = s.git.Import(s.ctx, id, gitstore.FromBundle(r), m, tell)
+	_ = r.CloseWithError(io.ErrClosedPipe) // so that git ends where the import did not want it all
+	bundling.Wait()
+	return res, err
+}
+
+const importPrefix = "import-"
+
+// removeImports removes what a process left that was killed.
+func removeImports(dir string) {
+	left, _ := filepath.Glob(filepath.Join(dir, importPrefix+"*"))
+	for _, d := range left {
+		_ = os.RemoveAll(d) // the next start tries again
+	}
+}
+
+// whyNotImported says it to somebody who gave an address alone, and no token.
+func whyNotImported(err error) string {
+	var e *transport.Error
+	if !errors.As(err, &e) {
+		return fault.PublicOf(err)
+	}
+	switch e.Problem {
+	case transport.Auth, transport.Forbidden, transport.Gone:
+		return "There is no public git repository at this address. A private one is brought by connecting GitHub, or with the command satchel space import."
+	}
+	return e.Public()
+}
+
+func (s *setup) change(id space.SpaceID, f func(*web.ImportState)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f(s.by[id])
+}
+
+func (s *setup) Imported(id space.SpaceID) (web.ImportState, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if i := s.by[id]; i != nil {
+		return *i, true
+	}
+	return web.ImportState{}, false
+}

@@ -1,0 +1,175 @@
+package web
+
+import (
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"satchel/auth"
+	"satchel/auth/github/app"
+	"satchel/auth/store"
+	"satchel/internal/fault"
+)
+
+// appPage is the GitHub App as an admin sees it. It never holds a secret.
+type appPage struct {
+	App  auth.GitHubApp
+	Made bool
+	Just bool // it was made a moment ago
+	// What was filled in, but the secrets.
+	Org      string
+	ID       string
+	ClientID string
+	Manual   bool // the form for an App made by hand is open
+	// What an App made by hand is given.
+	Homepage, Callback, Callback2, Setup, Webhook string
+	First                                         *store.Membership // to connect next
+}
+
+// showApp is GET /admin/github.
+func (s *Server) showApp(v *visit) error {
+	return s.appForm(v, http.StatusOK, appPage{Just: v.r.URL.Query().Has("made")}, "", "")
+}
+
+func (s *Server) appForm(v *visit, status int, body appPage, problem, field string) error {
+	var err error
+	if body.App, body.Made, err = s.o.App.App(v.r.Context()); err != nil {
+		return err
+	}
+	body.App.Secrets = auth.GitHubSecrets{}
+	body.Homepage, body.Callback, body.Callback2 = s.url("/"), s.url(app.PathCallback), s.url("/signin/github/callback")
+	body.Setup, body.Webhook = s.url(app.PathSetup), s.url(app.PathWebhook)
+	all, err := s.spacesOf(v)
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		if all[i].Role == "owner" {
+			body.First = &all[i]
+			break
+		}
+	}
+	title := "Make the GitHub App"
+	if body.Made {
+		title = "The GitHub App"
+	}
+	return s.page(v, status, "githubapp", page{Title: title, Current: "/admin", Styles: []string{"github.css"}, Script: true, Body: body, Problem: problem, Field: field})
+}
+
+// login is the form of the names of people and organisations at GitHub.
+var login = regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9-]{0,37}[A-Za-z0-9])?$`)
+
+// manifestPage is a form that leads to GitHub by itself.
+type manifestPage struct{ Action, Manifest, Host string }
+
+// beginManifest is POST /admin/github/manifest. Its answer holds the form that the
+// browser posts to GitHub, which then has all that the App is made with.
+func (s *Server) beginManifest(v *visit) error {
+	form := v.r.PostForm
+	org := ""
+	if form.Get("owner") == "org" {
+		if org = strings.TrimSpace(form.Get("org")); !login.MatchString(org) {
+			return s.appForm(v, http.StatusBadRequest, appPage{Org: shorten(org, 80)}, "Enter the organisation’s name as it is in its address at GitHub.", "org")
+		}
+	}
+	if err := s.noApp(v); err != nil {
+		return err
+	}
+	state, err := s.hint(v, flowManifest, "")
+	if err != nil {
+		return err
+	}
+	action, manifest, err := s.o.App.Manifest(state, org, form.Get("creates") == "1")
+	if err != nil {
+		return err
+	}
+	u, err := url.Parse(action)
+	if err != nil || !isWeb(u) || u.Host == "" || strings.ContainsAny(u.Host, "'\"; ,*") {
+		return fault.New(fault.Unavailable, "The address of GitHub in the configuration (auth.github.url) cannot be used.")
+	}
+	if q := u.Query(); q.Get("state") == "" {
+		q.Set("state", state)
+		u.RawQuery = q.Encode()
+	}
+	return s.page(v, http.StatusOK, "githubmanifest", page{
+		Title: "Going on to GitHub", FormsTo: u.Scheme + "://" + u.Host, Scripts: []string{"github.js"}, Current: "/admin",
+		Body: manifestPage{Action: u.String(), Manifest: string(manifest), Host: u.Host},
+	})
+}
+
+// noApp refuses where there is an App already: another one would leave every
+// repository that is connected by the first.
+func (s *Server) noApp(v *visit) error {
+	_, made, err := s.o.App.App(v.r.Context())
+	if err == nil && made {
+		return fault.New(fault.Conflict, "This server has a GitHub App already. Forget that one first.")
+	}
+	return err
+}
+
+// finishManifest is where GitHub sends the admin once the App is there, with a
+// code for its secrets.
+func (s *Server) finishManifest(v *visit) error {
+	_, ok, err := s.takeHint(v, flowManifest)
+	if err != nil {
+		return err
+	}
+	codes := v.r.URL.Query()["code"]
+	if !ok || len(codes) != 1 || codes[0] == "" {
+		return s.appForm(v, http.StatusBadRequest, appPage{},
+			"Nothing was kept: what GitHub sent was not asked for in this browser, took more than an hour, or was used before. Start again; an App that was made at GitHub meanwhile can be deleted there.", "")
+	}
+	_, err = s.o.App.Create(v.r.Context(), v.user.ID, codes[0])
+	switch fault.CodeOf(err) {
+	case "":
+		return s.see(v, "/admin/github?made")
+	case fault.Internal:
+		return err
+	}
+	return s.appForm(v, asPage(err).status, appPage{}, fault.PublicOf(err), "")
+}
+
+// enterApp is POST /admin/github/enter, for an App that was made by hand.
+func (s *Server) enterApp(v *visit) error {
+	form := v.r.PostForm
+	body := appPage{ID: shorten(form.Get("id"), 30), ClientID: shorten(form.Get("client-id"), 100), Manual: true}
+	id, err := strconv.ParseInt(strings.TrimSpace(form.Get("id")), 10, 64)
+	problem, field := "", ""
+	a := auth.GitHubApp{ID: id, ClientID: strings.TrimSpace(form.Get("client-id")), Secrets: auth.GitHubSecrets{
+		ClientSecret: strings.TrimSpace(form.Get("client-secret")), PrivateKey: strings.TrimSpace(strings.ReplaceAll(form.Get("private-key"), "\r\n", "\n")) + "\n", Webhook: strings.TrimSpace(form.Get("webhook-secret")),
+	}}
+	switch {
+	case err != nil || id <= 0:
+		problem, field = "Enter the App ID, which is a number.", "id"
+	case a.ClientID == "":
+		problem, field = "Enter the client ID.", "client-id"
+	case a.Secrets.ClientSecret == "":
+		problem, field = "Enter the client secret. What you entered as secrets is not shown again.", "client-secret"
+	case !strings.HasPrefix(a.Secrets.PrivateKey, "-----BEGIN "):
+		problem, field = "Paste the whole private key, with its first line “-----BEGIN RSA PRIVATE KEY-----”.", "private-key"
+	}
+	if problem != "" {
+		return s.appForm(v, http.StatusBadRequest, body, problem, field)
+	}
+	if err := s.noApp(v); err != nil {
+		return err
+	}
+	_, err = s.o.App.Enter(v.r.Context(), v.user.ID, a)
+	switch fault.CodeOf(err) {
+	case "":
+		return s.see(v, "/admin/github?made")
+	case fault.Internal:
+		return err
+	}
+	return s.appForm(v, asPage(err).status, body, fault.PublicOf(err), "id")
+}
+
+// forgetApp is POST /admin/github/forget.
+func (s *Server) forgetApp(v *visit) error {
+	if err := s.o.App.Forget(v.r.Context(), v.user.ID); err != nil {
+		return gone(err)
+	}
+	return s.see(v, "/admin/github")
+}

@@ -1,0 +1,204 @@
+package web
+
+import (
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"satchel/auth/github/app"
+	"satchel/auth/store"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// maxPicks bounds how many repositories a page offers at once; the filter finds the
+// others.
+const maxPicks = 50
+
+// pickPage is the list of repositories from which one is chosen.
+type pickPage struct {
+	Space  store.Membership
+	Action string
+	App    string // its name
+	Login  string // as whom, at GitHub
+
+	Query   string
+	Filter  bool // the list is long enough for a filter
+	Repos   []app.Repository
+	All     int // that can be chosen
+	Matches int // that the filter leaves
+	Cut     bool
+	Refused int // that the person may only read, or that are archived
+
+	Installations []app.Installation
+	// Creates tells that the App may make repositories; New leads to GitHub's own
+	// page for that.
+	Creates      bool
+	Owners       []string
+	New, NewName string
+	Pending      string // the repository that was made and cannot be reached yet
+}
+
+// choosable tells whether a repository is one to which the person may push.
+func choosable(f app.Found, id int64) bool {
+	return slices.ContainsFunc(f.Repositories, func(r app.Repository) bool { return r.ID == id && r.Push && !r.Archived })
+}
+
+// found takes what GitHub said this person may connect to the space of the path, as
+// the server kept it. What a request says of repositories is no more than a choice
+// among these.
+func (s *Server) found(v *visit) (m store.Membership, f githubFlow, ok bool, err error) {
+	m, err = s.connectable(v, space.SpaceID(v.r.PathValue("id")))
+	if err != nil {
+		return m, f, false, err
+	}
+	f, ok, err = s.takeGitHub(v, flowFound)
+	if err != nil || !ok || f.Space != m.ID || f.Found == nil || !f.Ends.After(s.now()) {
+		return m, f, false, err
+	}
+	return m, f, true, nil
+}
+
+// pickOver tells somebody who came too late to start again.
+func (s *Server) pickOver(v *visit, m store.Membership) error {
+	return s.githubState(v, m, http.StatusBadRequest, "The list of repositories from GitHub is over: it is kept for ten minutes, for one choice. Nothing was changed; start again.")
+}
+
+// pickRepository is GET /spaces/{id}/github/pick.
+func (s *Server) pickRepository(v *visit) error {
+	m, f, ok, err := s.found(v)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return s.see(v, githubPath(m.ID))
+	}
+	return s.pick(v, http.StatusOK, m, f, "", "")
+}
+
+// pick shows the list, and keeps it for the choice.
+func (s *Server) pick(v *visit, status int, m store.Membership, kept githubFlow, problem, field string) error {
+	if err := s.keepGitHub(v, flowFound, kept); err != nil {
+		return err
+	}
+	f := *kept.Found
+	a, _, err := s.o.App.App(v.r.Context())
+	if err != nil {
+		return err
+	}
+	body := pickPage{Space: m, Action: githubPath(m.ID), App: a.Name, Login: f.Login, Installations: f.Installations, Cut: f.Cut, Creates: a.Creates, NewName: newName(v, m)}
+	body.Query = shorten(v.r.URL.Query().Get("q"), 100)
+	needle := strings.ToLower(body.Query)
+	for _, r := range f.Repositories {
+		if !r.Push || r.Archived {
+			body.Refused++
+			continue
+		}
+		body.All++
+		if !strings.Contains(strings.ToLower(r.FullName), needle) {
+			continue
+		}
+		if body.Matches++; len(body.Repos) < maxPicks {
+			body.Repos = append(body.Repos, r)
+		}
+	}
+	body.Filter = body.All > 10 || body.Query != ""
+	for _, in := range f.Installations {
+		if !in.Suspended && !slices.Contains(body.Owners, in.Account) {
+			body.Owners = append(body.Owners, in.Account)
+		}
+	}
+	if a.URL != "" {
+		body.New = a.URL + "/new?" + url.Values{"name": {body.NewName}, "visibility": {"private"}, "description": {"What my AI clients know, kept by Satchel"}}.Encode()
+	}
+	if f.Created != 0 && !choosable(f, f.Created) {
+		body.Pending = "GitHub made the repository, but does not let the App reach it yet. Add it where the App is installed, then look again."
+	}
+	title := "Choose a repository"
+	if len(f.Installations) == 0 {
+		title = "The App is not installed yet"
+	}
+	return s.page(v, status, "githubpick", page{Title: title, Space: &m, Current: "github", Styles: []string{"github.css"}, Body: body, Problem: problem, Field: field})
+}
+
+// linkRepository is POST /spaces/{id}/github/pick. It takes one number, and that
+// only where the server's own list has it.
+func (s *Server) linkRepository(v *visit) error {
+	m, f, ok, err := s.found(v)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return s.pickOver(v, m)
+	}
+	chosen := v.r.PostForm["repository"]
+	if len(chosen) != 1 {
+		return s.pick(v, http.StatusBadRequest, m, f, "Choose one repository.", "repositories")
+	}
+	id, err := strconv.ParseInt(chosen[0], 10, 64)
+	if err != nil || !choosable(*f.Found, id) {
+		return s.pick(v, http.StatusBadRequest, m, f, "Choose one of the repositories of this list.", "repositories")
+	}
+	return s.linkFound(v, m, *f.Found, id)
+}
+
+// linkFound connects a repository, and gives the session another secret: from now
+// on it may do more.
+func (s *Server) linkFound(v *visit, m store.Membership, f app.Found, id int64) error {
+	if _, err := s.o.App.Link(v.r.Context(), v.user.ID, m.ID, f, id); err != nil {
+		return s.githubProblem(v, m, err)
+	}
+	if err := s.rotate(v); err != nil {
+		return err
+	}
+	return s.see(v, githubPath(m.ID))
+}
+
+// repositoryName is the form of repositories' names at GitHub.
+var repositoryName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,100}$`)
+
+// newName is the name that a new repository is offered.
+func newName(v *visit, m store.Membership) string {
+	if name := v.r.PostFormValue("name"); name != "" {
+		return shorten(name, 100)
+	}
+	if m.Name != "" && m.Name != v.user.Name && repositoryName.MatchString(m.Name) {
+		return m.Name
+	}
+	return "satchel"
+}
+
+// beginCreate is POST /spaces/{id}/github/create. The person says at GitHub once
+// more that it is they, since no token of theirs is kept.
+func (s *Server) beginCreate(v *visit) error {
+	m, f, ok, err := s.found(v)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return s.pickOver(v, m)
+	}
+	a, made, err := s.o.App.App(v.r.Context())
+	if err != nil {
+		return err
+	}
+	if !made || !a.Creates {
+		return fault.New(fault.Forbidden, "This server's GitHub App may not make repositories. Make one at GitHub, and choose it here.")
+	}
+	form := v.r.PostForm
+	n := app.NewRepository{Owner: form.Get("owner"), Name: strings.TrimSpace(form.Get("name")), Private: form.Get("visibility") != "public", Description: "What my AI clients know, kept by Satchel"}
+	if !repositoryName.MatchString(n.Name) || n.Name == "." || n.Name == ".." {
+		return s.pick(v, http.StatusBadRequest, m, f, "A repository’s name has letters, digits, dots, hyphens and underscores.", "name")
+	}
+	known := slices.ContainsFunc(f.Found.Installations, func(in app.Installation) bool { return !in.Suspended && in.Account == n.Owner })
+	switch {
+	case n.Owner == f.Found.Login:
+		n.Owner = ""
+	case !known:
+		return s.pick(v, http.StatusBadRequest, m, f, "Choose whose the repository shall be.", "owner")
+	}
+	return s.toGitHub(v, m, &n)
+}

@@ -1,0 +1,272 @@
+package web
+
+import (
+	"net/http"
+	"time"
+
+	"satchel/auth"
+	"satchel/auth/github/app"
+	"satchel/auth/store"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// githubPage is how a space and its repository at GitHub stand.
+type githubPage struct {
+	Space  store.Membership
+	Owner  bool
+	Action string // path of the space's GitHub pages
+
+	App     auth.GitHubApp
+	Made    bool
+	Link    auth.RepositoryLink
+	Linked  bool
+	URL     string // of the repository, as last seen
+	Waiting bool
+	Since   time.Time // Waiting
+	Push    PushState
+	HasPush bool // Push is known
+}
+
+// showGitHub is GET /spaces/{id}/github.
+func (s *Server) showGitHub(v *visit) error {
+	m, err := s.membership(v)
+	if err != nil {
+		return err
+	}
+	return s.githubState(v, m, http.StatusOK, "")
+}
+
+// githubState answers with how a space's repository stands, and with what went
+// wrong just now.
+func (s *Server) githubState(v *visit, m store.Membership, status int, problem string) error {
+	ctx := v.r.Context()
+	body := githubPage{Space: m, Owner: m.Role == space.Owner, Action: githubPath(m.ID)}
+	var err error
+	if body.App, body.Made, err = s.o.App.App(ctx); err != nil {
+		return err
+	}
+	if body.Link, body.Linked, err = s.o.App.Linked(ctx, m.ID); err != nil {
+		return err
+	}
+	if !body.Linked {
+		if body.Since, body.Waiting, err = s.o.App.Waiting(ctx, m.ID); err != nil {
+			return err
+		}
+	} else if body.App.URL != "" {
+		body.URL = body.App.URL + "/" + body.Link.FullName
+	}
+	if s.o.Setup != nil {
+		if body.Push, err = s.o.Setup.Push(ctx, m.ID); err != nil {
+			return err
+		}
+		body.HasPush = true
+	}
+	return s.page(v, status, "github", page{
+		Title: githubTitle(body), Space: &m, Current: "github", Styles: []string{"github.css"}, Body: body, Problem: problem,
+	})
+}
+
+func githubTitle(b githubPage) string {
+	switch {
+	case b.Linked:
+		switch b.Link.State {
+		case auth.LinkSuspended:
+			return "GitHub has suspended the connection"
+		case auth.LinkRemoved:
+			return "The repository is out of reach"
+		case auth.LinkLost:
+			return "Access to the repository was lost"
+		}
+		return "Connected to GitHub"
+	case !b.Made:
+		return "GitHub is not set up yet"
+	case b.Waiting:
+		return "Waiting for approval"
+	}
+	return "Connect GitHub"
+}
+
+func githubPath(id space.SpaceID) string { return "/spaces/" + string(id) + "/github" }
+
+// beginInstall is POST /spaces/{id}/github/install: to where people install the App,
+// and choose which repositories it may reach.
+func (s *Server) beginInstall(v *visit) error {
+	m, err := s.connectable(v, space.SpaceID(v.r.PathValue("id")))
+	if err != nil {
+		return err
+	}
+	state, err := s.hint(v, flowInstall, m.ID)
+	if err != nil {
+		return err
+	}
+	location, err := s.o.App.InstallURL(v.r.Context(), state)
+	if err != nil {
+		return s.githubProblem(v, m, err)
+	}
+	return s.leaveFor(v, location)
+}
+
+// beginConnect is POST /spaces/{id}/github/connect.
+func (s *Server) beginConnect(v *visit) error {
+	m, err := s.connectable(v, space.SpaceID(v.r.PathValue("id")))
+	if err != nil {
+		return err
+	}
+	return s.toGitHub(v, m, nil)
+}
+
+// toGitHub sends the browser to GitHub to say who it is there. create is a
+// repository to be made on the way back; nil for none.
+func (s *Server) toGitHub(v *visit, m store.Membership, create *app.NewRepository) error {
+	state := auth.NewSecret(auth.KindFlow).Reveal()
+	location, data, err := s.o.App.Begin(v.r.Context(), s.url(app.PathCallback), state)
+	if err != nil {
+		return s.githubProblem(v, m, err)
+	}
+	f := githubFlow{Session: v.session.ID, Space: m.ID, State: hashState(state), Data: data, Create: create}
+	if err := s.keepGitHub(v, flowConnect, f); err != nil {
+		return err
+	}
+	return s.leaveFor(v, location)
+}
+
+// githubProblem shows what GitHub said on the space's page, which has a way on.
+func (s *Server) githubProblem(v *visit, m store.Membership, err error) error {
+	if fault.CodeOf(err) == fault.Internal {
+		return err
+	}
+	return s.githubState(v, m, asPage(err).status, fault.PublicOf(err))
+}
+
+// setupPage says what to do after a visit to GitHub of which nothing is known.
+type setupPage struct {
+	Spaces  []store.Membership // that the visitor owns
+	More    int
+	Request bool // GitHub says that an owner was asked for approval
+	Over    bool // what GitHub sent is of no visit of this browser
+}
+
+// afterInstall is where GitHub sends people who installed the App, changed its
+// repositories or asked for it. All that the request says is a hint: anybody can
+// send anybody here, with any number in installation_id.
+func (s *Server) afterInstall(v *visit) error {
+	f, ok, err := s.takeHint(v, flowInstall)
+	if err != nil {
+		return err
+	}
+	request := v.r.URL.Query().Get("setup_action") == "request"
+	if !ok {
+		return s.afterGitHub(v, http.StatusOK, setupPage{Request: request, Over: v.r.URL.Query().Has("state")})
+	}
+	return s.goOn(v, f, request)
+}
+
+// goOn follows a state of this session: its person asked for it a moment ago.
+func (s *Server) goOn(v *visit, f githubFlow, request bool) error {
+	m, err := s.connectable(v, f.Space)
+	if err != nil {
+		return err
+	}
+	if request {
+		if err := s.o.App.AskApproval(v.r.Context(), m.ID, v.user.ID); err != nil {
+			return s.githubProblem(v, m, err)
+		}
+		return s.see(v, githubPath(m.ID))
+	}
+	return s.toGitHub(v, m, nil)
+}
+
+func (s *Server) afterGitHub(v *visit, status int, body setupPage) error {
+	if v.in {
+		all, err := s.spacesOf(v)
+		if err != nil {
+			return err
+		}
+		for _, m := range all {
+			if m.Role == space.Owner {
+				body.Spaces = append(body.Spaces, m)
+			}
+		}
+		body.Spaces, body.More = firstOf(body.Spaces, false)
+	}
+	title := "Back from GitHub"
+	if body.Over {
+		title = "This visit to GitHub is over"
+	}
+	return s.page(v, status, "githubsetup", page{Title: title, Styles: []string{"github.css"}, Body: body})
+}
+
+// finishGitHub is where GitHub sends people back to, once they said who they are.
+func (s *Server) finishGitHub(v *visit) error {
+	q := v.r.URL.Query()
+	if !q.Has("state") {
+		// An owner's approval ends so, in the owner's browser.
+		return s.afterGitHub(v, http.StatusOK, setupPage{Request: q.Get("setup_action") == "request"})
+	}
+	// With the authorization asked for at installation, GitHub comes here instead of
+	// to the setup page. Its code is of no flow of ours, and is not used.
+	switch f, ok, err := s.takeHint(v, flowInstall); {
+	case err != nil:
+		return err
+	case ok:
+		return s.goOn(v, f, q.Get("setup_action") == "request")
+	}
+	f, ok, err := s.takeGitHub(v, flowConnect)
+	if err != nil {
+		return err
+	}
+	if !ok || !flowState(v.r, f) {
+		return s.afterGitHub(v, http.StatusBadRequest, setupPage{Over: true})
+	}
+	m, err := s.connectable(v, f.Space)
+	if err != nil {
+		return err
+	}
+	if q.Has("error") {
+		return s.githubState(v, m, http.StatusBadRequest, "GitHub says that it was not allowed, and nothing was connected. Try again when you like.")
+	}
+	if len(q["code"]) != 1 || q.Get("code") == "" {
+		return s.githubState(v, m, http.StatusBadRequest, "GitHub sent no code, and nothing was connected. Try again.")
+	}
+	var found app.Found
+	if f.Create != nil {
+		found, err = s.o.App.FinishCreate(v.r.Context(), s.url(app.PathCallback), f.Data, q, *f.Create)
+	} else {
+		found, err = s.o.App.Finish(v.r.Context(), s.url(app.PathCallback), f.Data, q)
+	}
+	if err != nil {
+		return s.githubProblem(v, m, err)
+	}
+	if found.Created != 0 && choosable(found, found.Created) {
+		return s.linkFound(v, m, found, found.Created)
+	}
+	if err := s.keepGitHub(v, flowFound, githubFlow{Session: v.session.ID, Space: m.ID, Found: &found}); err != nil {
+		return err
+	}
+	return s.see(v, githubPath(m.ID)+"/pick")
+}
+
+// checkRepository is POST /spaces/{id}/github/check.
+func (s *Server) checkRepository(v *visit) error {
+	m, err := s.owned(v)
+	if err != nil {
+		return err
+	}
+	if _, err := s.o.App.Recheck(v.r.Context(), m.ID); err != nil {
+		return s.githubProblem(v, m, err)
+	}
+	return s.see(v, githubPath(m.ID))
+}
+
+// unlinkRepository is POST /spaces/{id}/github/disconnect.
+func (s *Server) unlinkRepository(v *visit) error {
+	m, err := s.owned(v)
+	if err != nil {
+		return err
+	}
+	if err := s.o.App.Unlink(v.r.Context(), v.user.ID, m.ID); err != nil {
+		return s.githubProblem(v, m, err)
+	}
+	return s.see(v, githubPath(m.ID))
+}

@@ -1,0 +1,53 @@
+package web
+
+import (
+	"context"
+	"time"
+
+	"satchel/internal/space"
+)
+
+// Setup is what the pages of the first steps need of the rest of the server.
+type Setup interface {
+	// Push tells how a space and its copy elsewhere stand.
+	Push(ctx context.Context, id space.SpaceID) (PushState, error)
+	// Import begins to fill a space from a public https git URL, and returns before
+	// it is done. The error is a fault.Conflict while another import of the space
+	// runs, and a fault.Invalid for an address that cannot be one.
+	Import(ctx context.Context, id space.SpaceID, url string, m space.Meta) error
+	// Imported tells how the last import of a space goes or went; ok is false where
+	// none is known.
+	Imported(id space.SpaceID) (i ImportState, ok bool)
+}
+
+// PushState is how a space and its copy elsewhere stand.
+type PushState struct {
+	Remote string // URL; empty where the space is on this server alone
+	// State is local, pushed, queued, syncing or failed.
+	State string
+	// Detail and Remedy say of a failure what happened and what to do.
+	Detail, Remedy string
+	LastSync       time.Time // when both were last seen to be the same
+}
+
+// ImportState is how an import goes or went.
+type ImportState struct {
+	From    string
+	Running bool
+	Line    string // the latest of its progress
+	Problem string // why it failed; else it is done, or runs
+	Files   int    // that it read
+	Left    int    // that were left out
+	Began   time.Time
+	Ended   time.Time
+}
+
+// routeOnboarding adds the ways to bring what one has.
+func (s *Server) routeOnboarding(add adder) {
+	add("GET /spaces/{id}/bring", LimitPage, signedIn, s.showBring)
+	add("POST /spaces/{id}/bring/questions", LimitPage, signedIn, s.answerQuestions)
+	if s.o.Setup != nil {
+		add("GET /spaces/{id}/bring/import", LimitPage, signedIn, s.showImport)
+		add("POST /spaces/{id}/bring/import", LimitSignIn, signedIn, s.beginImport)
+	}
+}

@@ -1,0 +1,194 @@
+package web
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"satchel/auth/store"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// bringPage is how somebody brings what they have.
+type bringPage struct {
+	Space     store.Membership
+	Action    string
+	Imports   bool // from an address
+	URL       string
+	Questions []answered
+	Import    *ImportState
+}
+
+// question becomes a memory fact: memory/<Type>/<Key>.md.
+type question struct {
+	Type, Key   string
+	Label, Hint string
+}
+
+// answered is a question with what was entered.
+type answered struct {
+	question
+	Value string
+}
+
+// maxAnswer bounds an answer, in characters: a fact is a sentence or two.
+const maxAnswer = 400
+
+func questions() []question {
+	return []question{
+		{"person", "name", "What should your AIs call you?", "A name, and how you want to be addressed."},
+		{"person", "work", "What do you do, and what are you working on?", "A sentence or two: your field, your project, the people in it."},
+		{"preference", "answers", "How should answers be written?", "Such as: short, in British English, with sources, code in Go."},
+	}
+}
+
+// showBring is GET /spaces/{id}/bring.
+func (s *Server) showBring(v *visit) error {
+	m, err := s.writable(v)
+	if err != nil {
+		return err
+	}
+	return s.bring(v, m, http.StatusOK, "", "")
+}
+
+func (s *Server) bring(v *visit, m store.Membership, status int, problem, field string) error {
+	body := bringPage{Space: m, Action: "/spaces/" + string(m.ID) + "/bring", Imports: s.o.Setup != nil, URL: shorten(v.r.PostFormValue("url"), 300)}
+	for _, q := range questions() {
+		body.Questions = append(body.Questions, answered{q, v.r.PostFormValue(q.Key)})
+	}
+	if s.o.Setup != nil {
+		if i, ok := s.o.Setup.Imported(m.ID); ok {
+			body.Import = &i
+		}
+	}
+	return s.page(v, status, "onboardingbring", page{Title: "Bring what you have", Space: &m, Current: "bring", Styles: []string{"connect.css"}, Body: body, Problem: problem, Field: field})
+}
+
+// answerQuestions is POST /spaces/{id}/bring/questions.
+func (s *Server) answerQuestions(v *visit) error {
+	m, err := s.writable(v)
+	if err != nil {
+		return err
+	}
+	ctx := v.r.Context()
+	head, err := s.o.Workspace.Head(ctx, m.ID)
+	if err != nil {
+		return err
+	}
+	var cs space.ChangeSet
+	for _, q := range questions() {
+		value := strings.Join(strings.Fields(v.r.PostFormValue(q.Key)), " ")
+		if value == "" {
+			continue
+		}
+		if n := len([]rune(value)); n > maxAnswer {
+			return s.bring(v, m, http.StatusBadRequest, "Keep each answer to 400 characters; longer things are better as a page.", q.Key)
+		}
+		path := space.Path("memory/" + q.Type + "/" + q.Key + ".md")
+		c := space.Change{Path: string(path), Content: factFile(value, s.now())}
+		// What a person says themselves replaces what is there (DESIGN section 12).
+		switch e, err := s.o.Workspace.Lookup(ctx, m.ID, head, path); fault.CodeOf(err) {
+		case "":
+			c.Base, c.BaseMode = e.Blob, e.Mode
+		case fault.NotFound:
+		default:
+			return err
+		}
+		cs.Changes = append(cs.Changes, c)
+	}
+	if len(cs.Changes) == 0 {
+		return s.bring(v, m, http.StatusBadRequest, "Answer at least one question, or go on without.", questions()[0].Key)
+	}
+	c, err := s.o.Committer.Commit(ctx, m.ID, cs, v.meta("web", "Remember what "+v.user.Name+" said about themselves"))
+	if err != nil {
+		if fault.CodeOf(err) == fault.Conflict {
+			return s.bring(v, m, http.StatusConflict, "Somebody changed these facts at the same moment. Send it again to replace theirs.", "")
+		}
+		return err
+	}
+	if len(c.Refused) > 0 {
+		return s.bring(v, m, http.StatusBadRequest, "Not everything was kept: "+shorten(c.Refused[0].Why, 300), "")
+	}
+	return s.see(v, "/?kept")
+}
+
+// factFile is a memory fact of DESIGN section 12, as a person states it.
+func factFile(value string, now time.Time) []byte {
+	day := now.UTC().Format(time.DateOnly)
+	return []byte("---\nvalue: " + yamlString(value) + "\nconfidence: 1\nsource: user_explicit\nclient: browser\nfirst_seen: " + day + "\nlast_confirmed: " + day + "\n---\n")
+}
+
+// yamlString is a YAML scalar in double quotes that holds the text, whatever is in
+// it (YAML 1.2.2 section 7.3.1).
+func yamlString(s string) string {
+	s = shorten(s, maxAnswer) // without control characters
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
+}
+
+// importPage is how an import goes.
+type importPage struct {
+	Space  store.Membership
+	Import ImportState
+	Action string
+	// Every is after how many seconds the page is loaded again; 0 where it is done.
+	Every int
+}
+
+// importEvery is how often a page of an import is loaded again, in seconds.
+const importEvery = 2
+
+// showImport is GET /spaces/{id}/bring/import.
+func (s *Server) showImport(v *visit) error {
+	m, err := s.writable(v)
+	if err != nil {
+		return err
+	}
+	i, ok := s.o.Setup.Imported(m.ID)
+	if !ok {
+		return s.see(v, "/spaces/"+string(m.ID)+"/bring")
+	}
+	body := importPage{Space: m, Import: i, Action: "/spaces/" + string(m.ID) + "/bring"}
+	title := "Imported"
+	switch {
+	case i.Running:
+		title, body.Every = "Importing", importEvery
+	case i.Problem != "":
+		title = "The import did not work"
+	}
+	return s.page(v, http.StatusOK, "onboardingimport", page{Title: title, Space: &m, Current: "bring", Styles: []string{"connect.css"}, Body: body})
+}
+
+// beginImport is POST /spaces/{id}/bring/import.
+func (s *Server) beginImport(v *visit) error {
+	m, err := s.writable(v)
+	if err != nil {
+		return err
+	}
+	from := strings.TrimSpace(v.r.PostFormValue("url"))
+	u, err := url.Parse(from)
+	if err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil {
+		return s.bring(v, m, http.StatusBadRequest, "Enter the address of a public git repository that begins with https:// and has no password in it.", "url")
+	}
+	err = s.o.Setup.Import(v.r.Context(), m.ID, from, v.meta("import", "Import "+shorten(from, 200)))
+	switch fault.CodeOf(err) {
+	case "":
+		return s.see(v, "/spaces/"+string(m.ID)+"/bring/import")
+	case fault.Internal:
+		return err
+	}
+	return s.bring(v, m, asPage(err).status, fault.PublicOf(err), "url")
+}
+
+// ownSpace is the space that the first steps are about: the first that the visitor
+// owns, else the first that they may change.
+func ownSpace(all []store.Membership) *store.Membership {
+	for _, role := range []space.Role{space.Owner, space.Editor, space.Reader} {
+		if i := slices.IndexFunc(all, func(m store.Membership) bool { return m.Role == role }); i >= 0 {
+			return &all[i]
+		}
+	}
+	return nil
+}
