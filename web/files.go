@@ -1,5 +1,248 @@
 package web
 
+import (
+	"net/http"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"satchel/auth/store"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
 // routeFiles adds the pages that show what a space holds and held: files,
 // history, differences, search, downloads.
-func (s *Server) routeFiles(add adder) {}
+func (s *Server) routeFiles(add adder) {
+	get := func(pattern string, h handler) { add("GET /spaces/{id}/"+pattern, LimitPage, signedIn, h) }
+	get("files", s.toFiles)
+	get("files/{path...}", s.showFile)
+	get("raw/{path...}", s.rawFile)
+}
+
+// location is a path of a space at a commit, as an address names it.
+type location struct {
+	space store.Membership
+	path  space.Path // "" for the whole space
+	slash bool       // the address ends in a slash
+	// commit is what is shown: the one that the address names, or head. at is ""
+	// for head.
+	commit space.CommitID
+	at     space.CommitID
+}
+
+// locate reads where an address leads. What it cannot be that of is not there.
+func (s *Server) locate(v *visit) (location, error) {
+	var l location
+	var err error
+	if l.space, err = s.membership(v); err != nil {
+		return l, err
+	}
+	// One path has one address: a slash that is written otherwise is none.
+	if strings.Contains(strings.ToLower(v.r.URL.EscapedPath()), "%2f") {
+		return l, errGone
+	}
+	p, slash := strings.CutSuffix(v.r.PathValue("path"), "/")
+	l.slash = slash || p == ""
+	if p != "" {
+		if l.path, err = space.ParsePath(p); err != nil {
+			return l, errGone
+		}
+	}
+	l.commit, l.at, err = s.commitOf(v, l.space.ID, v.r.URL.Query().Get("at"))
+	return l, err
+}
+
+// commitOf finds the commit that an address names, and head for "".
+func (s *Server) commitOf(v *visit, id space.SpaceID, named string) (commit, at space.CommitID, err error) {
+	if named == "" {
+		commit, err = s.o.Workspace.Head(v.r.Context(), id)
+		return commit, "", err
+	}
+	commit, err = s.o.History.Resolve(v.r.Context(), id, named)
+	if c := fault.CodeOf(err); c == fault.NotFound || c == fault.Invalid {
+		err = errGone
+	}
+	return commit, commit, err
+}
+
+// toFiles leads to the directory of all files.
+func (s *Server) toFiles(v *visit) error {
+	m, err := s.membership(v)
+	if err != nil {
+		return err
+	}
+	return s.see(v, spaceURL(m.ID, "files", "", ""))
+}
+
+// spaceURL is the address of one of a space's pages: about a path, where it is
+// not empty, and at a commit, where that is not.
+func spaceURL(id space.SpaceID, page string, p space.Path, at space.CommitID) string {
+	u := "/spaces/" + url.PathEscape(string(id)) + "/" + page + "/"
+	if p != "" {
+		segs := strings.Split(string(p), "/")
+		for i, seg := range segs {
+			segs[i] = url.PathEscape(seg)
+		}
+		u += strings.Join(segs, "/")
+	}
+	return u + atQuery(at)
+}
+
+func atQuery(at space.CommitID) string {
+	if at == "" {
+		return ""
+	}
+	return "?at=" + string(at)
+}
+
+// url is the address of another page about the same.
+func (l location) url(page string) string { return spaceURL(l.space.ID, page, l.path, l.at) }
+
+// now is the address of the same page at head.
+func (l location) now(page string) string { return spaceURL(l.space.ID, page, l.path, "") }
+
+// crumb is a directory that leads to what a page is about.
+type crumb struct{ Name, URL string }
+
+// crumbs are the directories above a path, the space's root first.
+func (l location) crumbs() []crumb {
+	out := []crumb{{Name: "Files", URL: spaceURL(l.space.ID, "files", "", l.at)}}
+	segs := strings.Split(string(l.path), "/")
+	for i := range segs[:len(segs)-1] {
+		dir := space.Path(strings.Join(segs[:i+1], "/"))
+		out = append(out, crumb{Name: shorten(segs[i], 60), URL: spaceURL(l.space.ID, "files", dir, "") + "/" + atQuery(l.at)})
+	}
+	return out
+}
+
+// name is what a page about the location is called.
+func (l location) name() string {
+	if l.path == "" {
+		return "Files"
+	}
+	return shorten(path.Base(string(l.path)), 120)
+}
+
+// notice says at which commit a page shows something, where that is not head.
+type notice struct {
+	Commit, Now string // addresses
+	ID          string // the commit's, short
+	Subject     string
+	Time        time.Time
+	Newest      bool
+}
+
+// noticeOf is nil for a page of head.
+func (s *Server) noticeOf(v *visit, l location, page string) (*notice, error) {
+	if l.at == "" {
+		return nil, nil
+	}
+	head, err := s.o.Workspace.Head(v.r.Context(), l.space.ID)
+	if err != nil {
+		return nil, err
+	}
+	n := &notice{Commit: spaceURL(l.space.ID, "commits", space.Path(l.at), ""), ID: l.at.Short(), Now: l.now(page), Newest: head == l.at}
+	log, err := s.o.History.Log(v.r.Context(), l.space.ID, LogQuery{From: l.at, Limit: 1})
+	if err != nil {
+		return nil, err
+	}
+	if len(log) == 1 {
+		n.Time, n.Subject = log[0].Time, subjectOf(log[0].Message)
+	}
+	return n, nil
+}
+
+// subjectOf is the first line of a message.
+func subjectOf(message string) string {
+	first, _, _ := strings.Cut(strings.TrimSpace(message), "\n")
+	if first = shorten(first, 120); first == "" {
+		return "No message"
+	}
+	return first
+}
+
+// showFile is GET /spaces/{id}/files/{path...}: a directory, or a file.
+func (s *Server) showFile(v *visit) error {
+	l, err := s.locate(v)
+	if err != nil {
+		return err
+	}
+	e, err := s.o.Workspace.Lookup(v.r.Context(), l.space.ID, l.commit, l.path)
+	if err != nil {
+		return s.notThere(v, l, err)
+	}
+	if l.path != "" && e.Dir != l.slash {
+		to := l.now("files")
+		if e.Dir {
+			to += "/"
+		}
+		if q := v.r.URL.RawQuery; q != "" {
+			to += "?" + q
+		}
+		return s.see(v, to)
+	}
+	if e.Dir {
+		return s.showTree(v, l)
+	}
+	return s.showContent(v, l, e)
+}
+
+// notThere leads from a file that is gone to its history, where it has one.
+func (s *Server) notThere(v *visit, l location, err error) error {
+	if fault.CodeOf(err) != fault.NotFound {
+		return err
+	}
+	if l.at != "" || l.path == "" {
+		return errGone
+	}
+	log, _, lerr := s.o.History.LogPage(v.r.Context(), l.space.ID, "", l.path, "", 1, missingWalk)
+	if lerr != nil || len(log) == 0 {
+		return errGone
+	}
+	return s.page(v, http.StatusNotFound, "gone", page{Title: l.name() + " is not there any more", Current: "files", Space: &l.space, Styles: filesStyles(), Body: gonePage{
+		Crumbs: l.crumbs(), History: l.now("history"), Last: log[0].Time, Commit: spaceURL(l.space.ID, "commits", space.Path(log[0].ID), ""), Subject: subjectOf(log[0].Message),
+	}})
+}
+
+// missingWalk is how many commits are looked through for the last one of a file
+// that is gone.
+const missingWalk = 500
+
+// gonePage is of a file that was.
+type gonePage struct {
+	Crumbs                   []crumb
+	History, Commit, Subject string
+	Last                     time.Time
+}
+
+func filesStyles() []string { return []string{"files.css"} }
+
+// mayWrite tells whether the visitor may change the space.
+func (l location) mayWrite() bool { return l.space.Role != space.Reader }
+
+// conflictOf is the path of which a conflict copy is one; "" for what is none.
+func conflictOf(p space.Path) space.Path {
+	if !space.IsConflictCopy(p) {
+		return ""
+	}
+	segs := strings.Split(string(p), "/")
+	for i, seg := range slices.Backward(segs) {
+		stem, rest, ok := strings.Cut(seg, space.ConflictMark)
+		if !ok {
+			continue
+		}
+		ext := ""
+		if j := strings.IndexByte(rest, '.'); j >= 0 {
+			ext = rest[j:]
+		}
+		segs[i] = stem + ext
+		if o, err := space.ParsePath(strings.Join(segs, "/")); err == nil {
+			return o
+		}
+		return ""
+	}
+	return ""
+}

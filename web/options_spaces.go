@@ -17,12 +17,21 @@ type History interface {
 	Resolve(ctx context.Context, id space.SpaceID, at string) (space.CommitID, error)
 	// Log lists commits, newest first, without their files.
 	Log(ctx context.Context, id space.SpaceID, q LogQuery) ([]space.Commit, error)
+	// LogPage is Log for pages that do not grow with the history: it looks at walk
+	// commits at most. cursor is the next of the page before, "" for the first;
+	// next is "" at the end.
+	LogPage(ctx context.Context, id space.SpaceID, at space.CommitID, path space.Path, cursor string, limit, walk int) (commits []space.Commit, next string, err error)
+	// LastChanges tells which commit of the last walk changed each name in a
+	// directory last.
+	LastChanges(ctx context.Context, id space.SpaceID, at space.CommitID, dir space.Path, walk int) (map[string]space.Commit, error)
 	// Show is a commit with the files that it changed against its first parent.
 	Show(ctx context.Context, id space.SpaceID, at space.CommitID) (space.Commit, error)
 	// Diff lists the files that differ between two commits.
 	Diff(ctx context.Context, id space.SpaceID, from, to space.CommitID) ([]space.FileChange, error)
 	// Patch is a unified diff of a path, or of everything with "".
 	Patch(ctx context.Context, id space.SpaceID, from, to space.CommitID, path space.Path) (string, error)
+	// FilePatch is a unified diff of one file that Show or Diff listed.
+	FilePatch(ctx context.Context, id space.SpaceID, f space.FileChange) (string, error)
 	// Restore makes a path what it was at a commit.
 	Restore(ctx context.Context, id space.SpaceID, path space.Path, at space.CommitID, m space.Meta) (space.Commit, error)
 	// Revert undoes commits on head, as one new commit. Its Conflicts are what was

@@ -1,0 +1,222 @@
+package gitstore
+
+import (
+	"bytes"
+	"container/heap"
+	"context"
+	"strings"
+
+	fdiff "github.com/go-git/go-git/v5/plumbing/format/diff"
+
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// maxFrontier is how many commits a cursor may name: branches that go on side by
+// side where a page ends. With more the walk goes on.
+const maxFrontier = 64
+
+// LogPage is Log for pages, whose cost does not grow with the history: it looks
+// at no more than walk commits (at a few more only where many branches run side
+// by side), and goes on where the page before ended. It begins at a commit, ""
+// for head, or at the cursor of the page before. next is the cursor of the
+// following page, "" at the end of the history; commits may be fewer than limit,
+// or none, where the walk ended first.
+func (s *Store) LogPage(ctx context.Context, id space.SpaceID, at space.CommitID, path space.Path, cursor string, limit, walk int) (commits []space.Commit, next string, err error) {
+	r, st, release, err := s.at(ctx, id, at)
+	if err != nil {
+		return nil, "", err
+	}
+	defer release()
+	start := []hash{st.id}
+	if cursor != "" {
+		if start, err = r.readCursor(cursor); err != nil {
+			return nil, "", err
+		}
+	}
+	limit, walk = max(1, limit), max(1, walk)
+	q, err := r.historyFrom(ctx, start, string(path), func(h hash, c rawCommit, touches bool) bool {
+		walk--
+		if touches {
+			x := c.commit(h)
+			x.Changed = true
+			commits = append(commits, x)
+		}
+		return len(commits) < limit && walk > 0
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	var ids []string
+	for q.Len() > 0 {
+		ids = append(ids, heap.Pop(q).(datedCommit).h.String())
+	}
+	return commits, strings.Join(ids, "."), nil
+}
+
+// readCursor reads the commits of which a cursor names the ids.
+func (r *repo) readCursor(cursor string) ([]hash, error) {
+	bad := fault.New(fault.NotFound, "The history has no such place to go on from.")
+	if len(cursor) > maxFrontier*41 {
+		return nil, bad
+	}
+	var out []hash
+	for s := range strings.SplitSeq(cursor, ".") {
+		if !space.CommitID(s).Valid() {
+			return nil, bad
+		}
+		st, err := r.resolve(s)
+		if err != nil {
+			return nil, bad
+		}
+		out = append(out, st.id)
+	}
+	return out, nil
+}
+
+// historyFrom visits commits as history does, from several on, until visit
+// returns false or nothing is left, and returns what it would have visited next.
+func (r *repo) historyFrom(ctx context.Context, start []hash, path string, visit func(hash, rawCommit, bool) bool) (*byTime, error) {
+	q := &byTime{}
+	seen := map[hash]bool{}
+	push := func(h hash) error {
+		if seen[h] {
+			return nil
+		}
+		seen[h] = true
+		c, err := r.rawCommit(h)
+		if err != nil {
+			return r.internalf(err, "log")
+		}
+		heap.Push(q, datedCommit{h, c, len(seen)})
+		return nil
+	}
+	for _, h := range start {
+		if err := push(h); err != nil {
+			return nil, err
+		}
+	}
+	for more := true; q.Len() > 0 && (more || q.Len() > maxFrontier); {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		d := heap.Pop(q).(datedCommit)
+		follow, touches := d.c.parents, true
+		if path != "" {
+			var err error
+			if follow, touches, err = r.touching(d.c, path); err != nil {
+				return nil, r.internalf(err, "log")
+			}
+		}
+		more = visit(d.h, d.c, touches) && more
+		for _, p := range follow {
+			if err := push(p); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return q, nil
+}
+
+// LastChanges tells, for the names in a directory at a commit ("" for head, ""
+// for the root), which commit changed each last, following first parents, so
+// that what a merge brought in came with the merge. It looks at no more than
+// walk commits; names whose last change lies further back are not in the answer.
+func (s *Store) LastChanges(ctx context.Context, id space.SpaceID, at space.CommitID, dir space.Path, walk int) (map[string]space.Commit, error) {
+	r, st, release, err := s.at(ctx, id, at)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	changed, err := r.lastChanges(ctx, st.id, string(dir), walk)
+	if err != nil {
+		return nil, r.internalf(err, "last changes")
+	}
+	return changed, nil
+}
+
+func (r *repo) lastChanges(ctx context.Context, from hash, dir string, walk int) (map[string]space.Commit, error) {
+	out := map[string]space.Commit{}
+	entries := func(c rawCommit) (hash, error) {
+		l, err := r.lookup(c.tree, dir)
+		if err != nil || !l.isDir() {
+			return hash{}, err
+		}
+		return l.hash, nil
+	}
+	c, err := r.rawCommit(from)
+	if err != nil {
+		return nil, err
+	}
+	mine, err := entries(c)
+	if err != nil {
+		return nil, err
+	}
+	list, err := r.db.tree(mine)
+	if err != nil {
+		return nil, err
+	}
+	left := make(map[string]treeEntry, len(list)) // what has no commit yet
+	for _, e := range list {
+		left[e.name] = e
+	}
+	for h := from; walk > 0 && len(left) > 0; walk-- {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		var parent rawCommit
+		var theirs hash
+		if len(c.parents) > 0 {
+			if parent, err = r.rawCommit(c.parents[0]); err != nil {
+				return nil, err
+			}
+			if theirs, err = entries(parent); err != nil {
+				return nil, err
+			}
+		}
+		if theirs != mine {
+			var old []treeEntry
+			if !theirs.IsZero() {
+				if old, err = r.db.tree(theirs); err != nil {
+					return nil, err
+				}
+			}
+			same := make(map[string]bool, len(left))
+			for _, e := range old {
+				if now, ok := left[e.name]; ok && now == e {
+					same[e.name] = true
+				}
+			}
+			for name := range left {
+				if !same[name] {
+					out[name] = c.commit(h)
+					delete(left, name)
+				}
+			}
+		}
+		if len(c.parents) == 0 {
+			break
+		}
+		h, c, mine = c.parents[0], parent, theirs
+	}
+	return out, nil
+}
+
+// FilePatch is the unified diff of one file of those that Show and Diff list.
+// Binary files and files above 2 MiB are only named.
+func (s *Store) FilePatch(ctx context.Context, id space.SpaceID, f space.FileChange) (string, error) {
+	r, release, err := s.acquire(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	defer release()
+	p, err := r.filePatch(f)
+	if err != nil {
+		return "", r.internalf(err, "patch")
+	}
+	var out bytes.Buffer
+	if err := fdiff.NewUnifiedEncoder(&out, fdiff.DefaultContextLines).Encode(onePatch{p}); err != nil {
+		return "", r.internalf(err, "patch")
+	}
+	return out.String(), nil
+}

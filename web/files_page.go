@@ -1,0 +1,205 @@
+package web
+
+import (
+	"bytes"
+	"html/template"
+	"net/http"
+	"path"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"satchel/internal/space"
+	"satchel/tools"
+	"satchel/web/render"
+)
+
+// Bounds of the page of a file.
+const (
+	maxSource = 512 << 10 // bytes of a file that are shown
+	maxLines  = 10_000
+	// fileWalk is how many commits are looked through for a file's last change.
+	fileWalk = 300
+)
+
+// filePage is a file.
+type filePage struct {
+	Crumbs []crumb
+	Path   string
+	Notice *notice
+
+	Size, Mode, ETag string
+	Lines            int
+	// Kind is what is shown: "document", "text", "picture", "link", "binary",
+	// "large", "empty".
+	Kind        string
+	Document    render.Document
+	Source      template.HTML
+	Cut         bool // not all lines are shown
+	Target      string
+	TargetAt    string // where the link leads, in this space
+	Original    string // of which it is a conflict copy
+	OriginalURL string // its address
+
+	// Rendered and AsSource lead to the other view of a document.
+	Rendered, AsSource string
+	Both               bool
+
+	Write                                    bool
+	Raw, Save, History, Edit, Rename, Delete string
+	Last                                     *space.Commit
+	LastURL, LastSubject, LastAgo            string
+	LastTime                                 time.Time
+}
+
+// showContent is GET /spaces/{id}/files/{path...} of a file.
+func (s *Server) showContent(v *visit, l location, e tools.Entry) error {
+	body := filePage{
+		Crumbs: l.crumbs(), Path: shorten(string(l.path), 300), Size: sizeOf(e.Size), ETag: string(e.Blob), Mode: modeWords(e.Mode),
+		Write: l.mayWrite() && l.at == "", Raw: l.url("raw"), History: l.url("history"),
+		Edit: l.now("edit"), Rename: l.now("rename"), Delete: l.now("delete"),
+	}
+	body.Save = body.Raw + "?download"
+	if l.at != "" {
+		body.Save = body.Raw + "&download"
+	}
+	var err error
+	if body.Notice, err = s.noticeOf(v, l, "files"); err != nil {
+		return err
+	}
+	log, _, err := s.o.History.LogPage(v.r.Context(), l.space.ID, l.commit, l.path, "", 1, fileWalk)
+	if err != nil {
+		return err
+	}
+	if len(log) == 1 {
+		body.Last, body.LastSubject, body.LastTime, body.LastAgo = &log[0], subjectOf(log[0].Message), log[0].Time, agoOf(s.now(), log[0].Time)
+		body.LastURL = "/spaces/" + string(l.space.ID) + "/commits/" + string(log[0].ID)
+	}
+	if o := conflictOf(l.path); o != "" {
+		body.Original, body.OriginalURL = shorten(string(o), 300), spaceURL(l.space.ID, "files", o, "")
+	}
+	if err := s.addContent(v, l, e, &body); err != nil {
+		return err
+	}
+	return s.page(v, http.StatusOK, "files", page{Title: l.name(), Wide: true, Current: "files", Space: &l.space, Styles: filesStyles(), Body: filesPage{File: &body}})
+}
+
+// addContent shows what a page can show of a file.
+func (s *Server) addContent(v *visit, l location, e tools.Entry, body *filePage) error {
+	name := string(l.path)
+	switch {
+	case e.Size == 0:
+		body.Kind = "empty"
+		return nil
+	case e.Mode == space.Symlink && e.Size > space.MaxPathBytes:
+		body.Kind = "binary"
+		return nil
+	case e.Mode != space.Symlink && pictureOf(name) != "":
+		body.Kind = "picture"
+		return nil
+	case e.Size > maxOpened:
+		body.Kind = "large"
+		return nil
+	}
+	data, err := s.o.Workspace.Content(v.r.Context(), l.space.ID, e.Blob)
+	if err != nil {
+		return err
+	}
+	if e.Mode == space.Symlink {
+		body.Kind, body.Target = "link", shorten(string(data), 300)
+		if t, err := space.ParsePath(path.Join(path.Dir(name), string(data))); err == nil && !strings.HasPrefix(string(data), "/") {
+			body.TargetAt = spaceURL(l.space.ID, "files", t, l.at)
+		}
+		return nil
+	}
+	if !isText(data) {
+		body.Kind = "binary"
+		return nil
+	}
+	body.Lines = bytes.Count(data, []byte("\n"))
+	if data[len(data)-1] != '\n' {
+		body.Lines++
+	}
+	if isMarkdown(name) && len(data) <= render.MaxMarkdown {
+		body.Both = true
+		body.Rendered, body.AsSource = l.url("files"), l.now("files")+"?view=source"
+		if l.at != "" {
+			body.AsSource += "&at=" + string(l.at)
+		}
+		if v.r.URL.Query().Get("view") != "source" {
+			doc, ok := render.Markdown(data, l.placeOf(l.path))
+			if ok {
+				body.Kind, body.Document = "document", doc
+				return nil
+			}
+			body.Both = false
+		}
+	}
+	body.Kind = "text"
+	shown := data
+	if len(shown) > maxSource {
+		shown = shown[:maxSource]
+		if i := bytes.LastIndexByte(shown, '\n'); i > 0 {
+			shown = shown[:i]
+		}
+		body.Cut = true
+	}
+	source, cut := render.Source(strings.ToValidUTF8(string(shown), "\uFFFD"), name, maxLines)
+	body.Source, body.Cut = source, body.Cut || cut
+	return nil
+}
+
+// maxOpened is the size above which a file is only described.
+const maxOpened = 4 << 20
+
+func modeWords(m space.Mode) string {
+	switch m {
+	case space.Executable:
+		return "program"
+	case space.Symlink:
+		return "link"
+	}
+	return "file"
+}
+
+// isText tells whether people can read the bytes; git looks for a NUL too.
+func isText(data []byte) bool {
+	return bytes.IndexByte(data, 0) < 0 && (utf8.Valid(data) || !bytes.ContainsRune(data[:min(len(data), 8000)], '\uFFFD') && mostlyText(data[:min(len(data), 8000)]))
+}
+
+// mostlyText is for files in an older encoding.
+func mostlyText(data []byte) bool {
+	odd := 0
+	for _, b := range data {
+		if b < ' ' && b != '\n' && b != '\r' && b != '\t' && b != '\f' && b != 0x1b {
+			odd++
+		}
+	}
+	return odd == 0
+}
+
+func isMarkdown(name string) bool {
+	switch strings.ToLower(path.Ext(name)) {
+	case ".md", ".markdown", ".mdown", ".mkd":
+		return true
+	}
+	return false
+}
+
+// pictureOf is the type of a picture that browsers show and that runs nothing,
+// by the name of a file; "" for everything else.
+func pictureOf(name string) string {
+	switch strings.ToLower(path.Ext(name)) {
+	case ".png":
+		return "image/png"
+	case ".jpg", ".jpeg":
+		return "image/jpeg"
+	case ".gif":
+		return "image/gif"
+	case ".webp":
+		return "image/webp"
+	case ".avif":
+		return "image/avif"
+	}
+	return ""
+}

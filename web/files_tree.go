@@ -1,0 +1,233 @@
+package web
+
+import (
+	"cmp"
+	"net/http"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"satchel/internal/space"
+	"satchel/tools"
+	"satchel/web/render"
+)
+
+// Bounds of a page of a directory.
+const (
+	treeNames = 500 // names on one page
+	// treeWalk is how many commits are looked through for the last change of each
+	// name, and treeDated how many names there may be for that.
+	treeWalk  = 200
+	treeDated = 2000
+)
+
+// filesPage is a directory or a file.
+type filesPage struct {
+	Tree *treePage
+	File *filePage
+}
+
+// treePage is a directory.
+type treePage struct {
+	Crumbs []crumb
+	Name   string // of the directory; "" for the whole space
+	Notice *notice
+	Rows   []treeRow
+	Dated  bool // some rows say when they changed
+	Total  int
+	Hidden int // names that no address can be made for
+	// Newer and Older are the addresses of the pages before and after.
+	Before, After string
+	From, To      int
+
+	Readme, ReadmeURL string // its name and address
+	Document          render.Document
+
+	Write, Root                                bool
+	Space, History, New, Upload, Search, Under string
+	Bundle, Zip                                string
+}
+
+// treeRow is one name of a directory.
+type treeRow struct {
+	Name, URL string
+	Kind      string // "dir", "file", "link", "program", "conflict"
+	Size      string
+	Subject   string
+	Commit    string // the address of its last change
+	When      time.Time
+	Ago       string
+}
+
+// showTree is GET /spaces/{id}/files/{path...} of a directory.
+func (s *Server) showTree(v *visit, l location) error {
+	all, err := s.o.Workspace.Children(v.r.Context(), l.space.ID, l.commit, l.path)
+	if err != nil {
+		return err
+	}
+	slices.SortStableFunc(all, func(a, b tools.Entry) int {
+		if a.Dir != b.Dir {
+			if a.Dir {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(strings.ToLower(string(a.Path)), strings.ToLower(string(b.Path)))
+	})
+	body := treePage{Crumbs: l.crumbs(), Total: len(all), Write: l.mayWrite() && l.at == "", Root: l.path == "", Under: string(l.path)}
+	if l.path == "" {
+		body.Crumbs = nil
+	}
+	base := "/spaces/" + string(l.space.ID)
+	body.Space, body.History, body.Search = base, l.url("history"), base+"/search"
+	body.New, body.Upload = base+"/new", base+"/upload"
+	if l.path != "" {
+		body.New += "?dir=" + queryEscape(string(l.path))
+		body.Upload += "?dir=" + queryEscape(string(l.path))
+	}
+	body.Bundle, body.Zip = base+"/download/bundle", base+"/download/zip"+atQuery(l.at)
+	if body.Notice, err = s.noticeOf(v, l, "files"); err != nil {
+		return err
+	}
+	if err := s.addReadme(v, l, all, &body); err != nil {
+		return err
+	}
+	page1, _ := strconv.Atoi(v.r.URL.Query().Get("page")) // what is no number is the first page
+	page1 = min(max(1, page1), max(1, (len(all)+treeNames-1)/treeNames))
+	from := (page1 - 1) * treeNames
+	list := all[from:min(len(all), from+treeNames)]
+	body.From, body.To = from+1, from+len(list)
+	dir := l.now("files")
+	if l.path != "" {
+		dir += "/"
+	}
+	at := func(n int) string {
+		u := dir + "?page=" + strconv.Itoa(n)
+		if l.at != "" {
+			u += "&at=" + string(l.at)
+		}
+		return u
+	}
+	if page1 > 1 {
+		body.Before = at(page1 - 1)
+	}
+	if from+len(list) < len(all) {
+		body.After = at(page1 + 1)
+	}
+	changes := map[string]space.Commit{}
+	if len(all) <= treeDated {
+		if changes, err = s.o.History.LastChanges(v.r.Context(), l.space.ID, l.commit, l.path, treeWalk); err != nil {
+			return err
+		}
+	}
+	for _, e := range list {
+		r, ok := s.treeRow(l, e)
+		if !ok {
+			body.Hidden++
+			continue
+		}
+		if c, ok := changes[path.Base(string(e.Path))]; ok {
+			r.Subject, r.When, r.Ago = subjectOf(c.Message), c.Time, agoOf(s.now(), c.Time)
+			r.Commit = base + "/commits/" + string(c.ID)
+			body.Dated = true
+		}
+		body.Rows = append(body.Rows, r)
+	}
+	title := l.name()
+	return s.page(v, http.StatusOK, "files", page{Title: title, Wide: true, Current: "files", Space: &l.space, Styles: filesStyles(), Body: filesPage{Tree: &body}})
+}
+
+// treeRow is false for a name that no path of today can have, as imported
+// histories may hold it.
+func (s *Server) treeRow(l location, e tools.Entry) (treeRow, bool) {
+	if _, err := space.ParsePath(string(e.Path)); err != nil {
+		return treeRow{}, false
+	}
+	r := treeRow{Name: shorten(path.Base(string(e.Path)), 120), URL: spaceURL(l.space.ID, "files", e.Path, ""), Kind: "file"}
+	switch {
+	case e.Dir:
+		r.URL += "/"
+		r.Kind = "dir"
+	case e.Mode == space.Symlink:
+		r.Kind = "link"
+	case space.IsConflictCopy(e.Path):
+		r.Kind = "conflict"
+	case e.Mode == space.Executable:
+		r.Kind = "program"
+	}
+	r.URL += atQuery(l.at)
+	if !e.Dir {
+		r.Size = sizeOf(e.Size)
+	}
+	return r, true
+}
+
+// addReadme renders what describes a directory.
+func (s *Server) addReadme(v *visit, l location, all []tools.Entry, body *treePage) error {
+	for _, want := range []string{"readme.md", "skill.md", "index.md"} {
+		i := slices.IndexFunc(all, func(e tools.Entry) bool {
+			return !e.Dir && e.Mode != space.Symlink && strings.ToLower(path.Base(string(e.Path))) == want
+		})
+		if i < 0 || all[i].Size > render.MaxMarkdown {
+			continue
+		}
+		data, err := s.o.Workspace.Content(v.r.Context(), l.space.ID, all[i].Blob)
+		if err != nil {
+			return err
+		}
+		doc, ok := render.Markdown(data, l.placeOf(all[i].Path))
+		if !ok {
+			continue
+		}
+		body.Document, body.Readme = doc, shorten(path.Base(string(all[i].Path)), 60)
+		body.ReadmeURL = spaceURL(l.space.ID, "files", all[i].Path, l.at)
+		return nil
+	}
+	return nil
+}
+
+// placeOf says where a document of the space stands.
+func (l location) placeOf(p space.Path) render.Place {
+	return render.Place{
+		Path: string(p), Files: spaceURL(l.space.ID, "files", "", ""), Raw: spaceURL(l.space.ID, "raw", "", ""), Query: atQuery(l.at), Under: 1,
+	}
+}
+
+// sizeOf writes a size for people.
+func sizeOf(n int64) string {
+	switch {
+	case n < 0:
+		return ""
+	case n == 1:
+		return "1 byte"
+	case n < 1000:
+		return strconv.FormatInt(n, 10) + " bytes"
+	case n < 1e6:
+		return strconv.FormatFloat(float64(n)/1e3, 'f', 1, 64) + " kB"
+	}
+	return strconv.FormatFloat(float64(n)/1e6, 'f', 1, 64) + " MB"
+}
+
+// agoOf writes how long ago something was, as exactly as people ask.
+func agoOf(now, t time.Time) string {
+	d := now.Sub(t)
+	count := func(n int, unit string) string {
+		if n == 1 {
+			return "1 " + unit + " ago"
+		}
+		return strconv.Itoa(n) + " " + unit + "s ago"
+	}
+	switch {
+	case d < time.Minute:
+		return "just now"
+	case d < time.Hour:
+		return count(int(d/time.Minute), "minute")
+	case d < 24*time.Hour:
+		return count(int(d/time.Hour), "hour")
+	case d < 30*24*time.Hour:
+		return count(int(d/(24*time.Hour)), "day")
+	}
+	return day(t)
+}

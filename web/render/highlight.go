@@ -1,0 +1,256 @@
+package render
+
+import (
+	"html"
+	"html/template"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// class is what a stretch of source code is; it becomes a class of the page.
+type class byte
+
+// The classes. Text has none.
+const (
+	text0   class = 0
+	comment class = 'c'
+	literal class = 's' // strings and characters
+	number  class = 'n'
+	keyword class = 'k'
+	added   class = 'a'
+	removed class = 'r'
+)
+
+// language says as much of a language as tells its comments, strings, numbers
+// and words apart. It is a reader's help and no parser: what it does not know is
+// text.
+type language struct {
+	line   []string    // what begins a comment up to the end of the line
+	block  [][2]string // what begins and ends a comment
+	quotes []quote
+	words  string // keywords, each between blanks
+	fold   bool   // their case does not matter
+	ident  string // what may be in a word besides letters, digits and _
+	keys   bool   // a word or a string before a colon is a keyword
+	tags   bool   // <a b="c">
+	diff   bool   // lines that begin with + or -
+}
+
+type quote struct {
+	open, end string
+	escape    bool // \ takes what follows
+	multi     bool // it goes on beyond the line
+}
+
+// Source highlights source code by its file's name. Each line is an element of
+// the class "line" with the id L1, L2, … and a link to itself; cut tells that
+// there were more than limit.
+func Source(src, name string, limit int) (lines template.HTML, cut bool) {
+	var b, out strings.Builder
+	writeCode(&b, src, languageOfFile(name))
+	n := 0
+	for line := range strings.Lines(b.String()) {
+		if n++; n > limit {
+			return template.HTML(out.String()), true //nolint:gosec // writeCode wrote it
+		}
+		id := "L" + strconv.Itoa(n)
+		out.WriteString(`<span class="line" id="` + id + `"><a href="#` + id + `" tabindex="-1" aria-hidden="true"></a>` + line + `</span>`)
+	}
+	return template.HTML(out.String()), false //nolint:gosec // writeCode wrote it
+}
+
+// writeCode writes source code with its classes. No element goes beyond a line.
+func writeCode(out stringWriter, src string, l *language) {
+	emit := func(s string, c class) {
+		for part := range strings.Lines(s) {
+			line, end := strings.CutSuffix(part, "\n")
+			line = strings.TrimSuffix(line, "\r")
+			switch {
+			case line == "":
+			case c == text0:
+				_, _ = out.WriteString(html.EscapeString(line))
+			default:
+				_, _ = out.WriteString(`<span class="t` + string(c) + `">` + html.EscapeString(line) + `</span>`)
+			}
+			if end {
+				_, _ = out.WriteString("\n")
+			}
+		}
+	}
+	if l == nil {
+		emit(src, text0)
+		return
+	}
+	s := scanner{src: src, l: l, words: map[string]bool{}}
+	for w := range strings.FieldsSeq(l.words) {
+		s.words[w] = true
+	}
+	from, plain := 0, 0 // plain is where the text begins that is not written yet
+	for from < len(src) {
+		n, c := s.next(from)
+		if c != text0 {
+			emit(src[plain:from], text0)
+			emit(src[from:from+n], c)
+			plain = from + n
+		}
+		from += n
+	}
+	emit(src[plain:], text0)
+}
+
+// scanner reads source code once: what it looks ahead for it does not look for
+// again.
+type scanner struct {
+	src   string
+	l     *language
+	words map[string]bool
+	none  []string // ends that are not to be found any more
+	inTag bool
+}
+
+// next returns the length of what begins at a place, 1 at least, and what it is.
+func (s *scanner) next(at int) (int, class) {
+	rest := s.src[at:]
+	start := at == 0 || s.src[at-1] == '\n'
+	if s.l.diff {
+		return diffLine(rest)
+	}
+	for _, b := range s.l.block {
+		if strings.HasPrefix(rest, b[0]) {
+			return s.until(rest, len(b[0]), b[1]), comment
+		}
+	}
+	for _, c := range s.l.line {
+		// In shells and the like # is a comment's beginning only after a blank.
+		if strings.HasPrefix(rest, c) && (c != "#" && c != ";" || start || unicode.IsSpace(rune(s.src[at-1]))) {
+			return lineEnd(rest), comment
+		}
+	}
+	if s.l.tags {
+		return s.tag(rest)
+	}
+	for _, q := range s.l.quotes {
+		// What follows a letter in a configuration is an apostrophe.
+		if strings.HasPrefix(rest, q.open) && !(s.l.keys && at > 0 && isByte(s.src[at-1])) {
+			n := s.quoted(rest, q)
+			if s.l.keys && strings.HasPrefix(strings.TrimLeft(rest[n:min(len(rest), n+8)], " \t"), ":") {
+				return n, keyword
+			}
+			return n, literal
+		}
+	}
+	r, size := utf8.DecodeRuneInString(rest)
+	switch {
+	case r >= '0' && r <= '9':
+		n := 1
+		for n < len(rest) && (isByte(rest[n]) || rest[n] == '.') {
+			n++
+		}
+		return n, number
+	case isWord(r) || strings.ContainsRune(s.l.ident, r):
+		n := size
+		for n < len(rest) {
+			r, size := utf8.DecodeRuneInString(rest[n:])
+			if !isWord(r) && !strings.ContainsRune(s.l.ident, r) {
+				break
+			}
+			n += size
+		}
+		w := rest[:n]
+		if s.l.fold {
+			w = strings.ToLower(w)
+		}
+		if s.words[w] || s.l.keys && n < len(rest) && rest[n] == ':' {
+			return n, keyword
+		}
+		return n, text0
+	}
+	return size, text0
+}
+
+func isWord(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
+
+// isByte is isWord of a byte that is a character by itself.
+func isByte(b byte) bool { return b < utf8.RuneSelf && isWord(rune(b)) }
+
+func lineEnd(s string) int {
+	if i := strings.IndexByte(s, '\n'); i >= 0 {
+		return i
+	}
+	return len(s)
+}
+
+// until returns the length up to and with the end; to the end of all where there
+// is none.
+func (s *scanner) until(rest string, from int, end string) int {
+	for _, n := range s.none {
+		if n == end {
+			return len(rest)
+		}
+	}
+	if i := strings.Index(rest[from:], end); i >= 0 {
+		return from + i + len(end)
+	}
+	s.none = append(s.none, end)
+	return len(rest)
+}
+
+func (s *scanner) quoted(rest string, q quote) int {
+	for i := len(q.open); i < len(rest); i++ {
+		switch {
+		case strings.HasPrefix(rest[i:], q.end):
+			return i + len(q.end)
+		case q.escape && rest[i] == '\\':
+			i++
+		case rest[i] == '\n' && !q.multi:
+			return i
+		}
+	}
+	return len(rest)
+}
+
+func diffLine(rest string) (int, class) {
+	n := lineEnd(rest)
+	switch {
+	case n == 0:
+		return 1, text0
+	case rest[0] == '+':
+		return n, added
+	case rest[0] == '-':
+		return n, removed
+	case strings.HasPrefix(rest, "@@") || strings.HasPrefix(rest, "diff "):
+		return n, keyword
+	}
+	return n, text0
+}
+
+// tag reads markup: the names of elements, and the values in them.
+func (s *scanner) tag(rest string) (int, class) {
+	switch c := rest[0]; {
+	case c == '<':
+		s.inTag = true
+		n := 1
+		for n < len(rest) && (isByte(rest[n]) || strings.IndexByte("/!?:-", rest[n]) >= 0) {
+			n++
+		}
+		if n == 1 {
+			s.inTag = false
+			return 1, text0
+		}
+		return n, keyword
+	case !s.inTag:
+		if i := strings.IndexByte(rest, '<'); i > 0 {
+			return i, text0
+		}
+		return len(rest), text0
+	case c == '>':
+		s.inTag = false
+		return 1, keyword
+	case c == '"' || c == '\'':
+		return s.quoted(rest, quote{open: rest[:1], end: rest[:1], multi: true}), literal
+	}
+	_, size := utf8.DecodeRuneInString(rest)
+	return size, text0
+}

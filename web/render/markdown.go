@@ -1,0 +1,121 @@
+package render
+
+import (
+	"bytes"
+	"html/template"
+	"strings"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/renderer"
+	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
+
+	"satchel/internal/frontmatter"
+	"satchel/tools/index"
+)
+
+// Limits of a Markdown document. What is beyond them is shown as source.
+const (
+	MaxMarkdown = 512 << 10 // bytes
+	maxNesting  = 48        // of quotes and lists on one line
+)
+
+// Place says where a document stands, for its links.
+type Place struct {
+	// Path is the document's in its space.
+	Path string
+	// Files and Raw are the addresses under which the space's files are shown and
+	// served, with a slash at the end; Query is added to both ("?at=…", or "").
+	Files, Raw, Query string
+	// Under is how many levels of headings the page itself has.
+	Under int
+}
+
+// Document is a document made fit for a page.
+type Document struct {
+	HTML     template.HTML
+	Fields   []Field // of the front matter, in their order
+	Problem  string  // why the front matter could not be read; "" where it could
+	Headings []Heading
+}
+
+// Heading is a heading of a document.
+type Heading struct {
+	Text, Anchor string
+	Level        int // 1 for the outermost
+}
+
+// Markdown renders a document; ok is false where it is beyond the limits.
+func Markdown(src []byte, at Place) (d Document, ok bool) {
+	if len(src) > MaxMarkdown || !shallow(src) {
+		return Document{}, false
+	}
+	src = bytes.ToValidUTF8(src, []byte("\uFFFD"))
+	fm, err := frontmatter.Parse(src)
+	if err != nil {
+		d.Problem = err.Error()
+	}
+	d.Fields = fieldsOf(src[:len(src)-len(fm.Body)], fm.Fields)
+	w := &writer{at: at, src: fm.Body, raw: map[ast.Node][]piece{}, used: map[string]bool{}}
+	w.anchors = w.anchorsOf(src, fm.BodyLine)
+	md := goldmark.New(
+		goldmark.WithExtensions(
+			extension.Strikethrough,
+			extension.Linkify,
+			extension.TaskList,
+			extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute)),
+			extension.NewFootnote(extension.WithFootnoteIDPrefix("note-"), extension.WithFootnoteBacklinkTitle("Back to the text")),
+		),
+		goldmark.WithParserOptions(parser.WithHeadingAttribute()),
+		goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(w, 100))),
+	)
+	root := md.Parser().Parse(text.NewReader(w.src))
+	w.planRaw(root)
+	var out bytes.Buffer
+	out.Grow(len(w.src) + len(w.src)/2)
+	if err := md.Renderer().Render(&out, w.src, root); err != nil {
+		return Document{}, false
+	}
+	d.HTML, d.Headings = template.HTML(out.String()), w.headings //nolint:gosec // this package wrote it
+	return d, true
+}
+
+// anchorsOf returns the anchors of a document's headings by the line of its body
+// on which they stand, from 0: those that search names.
+func (w *writer) anchorsOf(doc []byte, bodyLine int) map[int]string {
+	all := map[int]string{}
+	for _, s := range index.Sections("page.md", doc) {
+		if s.Anchor != "" {
+			all[s.From-bodyLine] = s.Anchor
+			w.used[s.Anchor] = true
+		}
+	}
+	return all
+}
+
+// shallow tells whether no line nests quotes and lists too deep. The parser's
+// work grows with the square of what is open at once.
+func shallow(src []byte) bool {
+	for line := range bytes.Lines(src) {
+		rest := bytes.TrimLeft(line, ">-*+0123456789.) \t")
+		marks := 0
+		for _, c := range line[:len(line)-len(rest)] {
+			if strings.IndexByte(">-*+.)", c) >= 0 {
+				marks++
+			}
+		}
+		if marks > maxNesting && !isRule(line) {
+			return false
+		}
+	}
+	return true
+}
+
+// isRule tells whether a line is a rule or an underline, which nests nothing.
+func isRule(line []byte) bool {
+	t := bytes.TrimSpace(line)
+	return len(t) > 0 && strings.IndexByte("-*_=", t[0]) >= 0 && len(bytes.Trim(t, string(t[:1])+" ")) == 0
+}
