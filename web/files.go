@@ -74,12 +74,12 @@ func (s *Server) toFiles(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return s.see(v, spaceURL(m.ID, "files", "", ""))
+	return s.see(v, pageURL(m.ID, "files", "", ""))
 }
 
-// spaceURL is the address of one of a space's pages: about a path, where it is
+// pageURL is the address of one of a space's pages: about a path, where it is
 // not empty, and at a commit, where that is not.
-func spaceURL(id space.SpaceID, page string, p space.Path, at space.CommitID) string {
+func pageURL(id space.SpaceID, page string, p space.Path, at space.CommitID) string {
 	u := "/spaces/" + url.PathEscape(string(id)) + "/" + page + "/"
 	if p != "" {
 		segs := strings.Split(string(p), "/")
@@ -99,21 +99,21 @@ func atQuery(at space.CommitID) string {
 }
 
 // url is the address of another page about the same.
-func (l location) url(page string) string { return spaceURL(l.space.ID, page, l.path, l.at) }
+func (l location) url(page string) string { return pageURL(l.space.ID, page, l.path, l.at) }
 
 // now is the address of the same page at head.
-func (l location) now(page string) string { return spaceURL(l.space.ID, page, l.path, "") }
+func (l location) now(page string) string { return pageURL(l.space.ID, page, l.path, "") }
 
 // crumb is a directory that leads to what a page is about.
 type crumb struct{ Name, URL string }
 
 // crumbs are the directories above a path, the space's root first.
 func (l location) crumbs() []crumb {
-	out := []crumb{{Name: "Files", URL: spaceURL(l.space.ID, "files", "", l.at)}}
+	out := []crumb{{Name: "Files", URL: pageURL(l.space.ID, "files", "", l.at)}}
 	segs := strings.Split(string(l.path), "/")
 	for i := range segs[:len(segs)-1] {
 		dir := space.Path(strings.Join(segs[:i+1], "/"))
-		out = append(out, crumb{Name: shorten(segs[i], 60), URL: spaceURL(l.space.ID, "files", dir, "") + "/" + atQuery(l.at)})
+		out = append(out, crumb{Name: shorten(segs[i], 60), URL: pageURL(l.space.ID, "files", dir, "") + "/" + atQuery(l.at)})
 	}
 	return out
 }
@@ -144,7 +144,7 @@ func (s *Server) noticeOf(v *visit, l location, page string) (*notice, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &notice{Commit: spaceURL(l.space.ID, "commits", space.Path(l.at), ""), ID: l.at.Short(), Now: l.now(page), Newest: head == l.at}
+	n := &notice{Commit: pageURL(l.space.ID, "commits", space.Path(l.at), ""), ID: l.at.Short(), Now: l.now(page), Newest: head == l.at}
 	log, err := s.o.History.Log(v.r.Context(), l.space.ID, LogQuery{From: l.at, Limit: 1})
 	if err != nil {
 		return nil, err
@@ -203,7 +203,7 @@ func (s *Server) notThere(v *visit, l location, err error) error {
 		return errGone
 	}
 	return s.page(v, http.StatusNotFound, "gone", page{Title: l.name() + " is not there any more", Current: "files", Space: &l.space, Styles: filesStyles(), Body: gonePage{
-		Crumbs: l.crumbs(), History: l.now("history"), Last: log[0].Time, Commit: spaceURL(l.space.ID, "commits", space.Path(log[0].ID), ""), Subject: subjectOf(log[0].Message),
+		Crumbs: l.crumbs(), History: l.now("history"), Last: log[0].Time, Commit: pageURL(l.space.ID, "commits", space.Path(log[0].ID), ""), Subject: subjectOf(log[0].Message),
 	}})
 }
 

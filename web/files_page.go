@@ -76,7 +76,7 @@ func (s *Server) showContent(v *visit, l location, e tools.Entry) error {
 		body.LastURL = "/spaces/" + string(l.space.ID) + "/commits/" + string(log[0].ID)
 	}
 	if o := conflictOf(l.path); o != "" {
-		body.Original, body.OriginalURL = shorten(string(o), 300), spaceURL(l.space.ID, "files", o, "")
+		body.Original, body.OriginalURL = shorten(string(o), 300), pageURL(l.space.ID, "files", o, "")
 	}
 	if err := s.addContent(v, l, e, &body); err != nil {
 		return err
@@ -108,7 +108,7 @@ func (s *Server) addContent(v *visit, l location, e tools.Entry, body *filePage)
 	if e.Mode == space.Symlink {
 		body.Kind, body.Target = "link", shorten(string(data), 300)
 		if t, err := space.ParsePath(path.Join(path.Dir(name), string(data))); err == nil && !strings.HasPrefix(string(data), "/") {
-			body.TargetAt = spaceURL(l.space.ID, "files", t, l.at)
+			body.TargetAt = pageURL(l.space.ID, "files", t, l.at)
 		}
 		return nil
 	}

@@ -145,7 +145,7 @@ func (s *Server) treeRow(l location, e tools.Entry) (treeRow, bool) {
 	if _, err := space.ParsePath(string(e.Path)); err != nil {
 		return treeRow{}, false
 	}
-	r := treeRow{Name: shorten(path.Base(string(e.Path)), 120), URL: spaceURL(l.space.ID, "files", e.Path, ""), Kind: "file"}
+	r := treeRow{Name: shorten(path.Base(string(e.Path)), 120), URL: pageURL(l.space.ID, "files", e.Path, ""), Kind: "file"}
 	switch {
 	case e.Dir:
 		r.URL += "/"
@@ -182,7 +182,7 @@ func (s *Server) addReadme(v *visit, l location, all []tools.Entry, body *treePa
 			continue
 		}
 		body.Document, body.Readme = doc, shorten(path.Base(string(all[i].Path)), 60)
-		body.ReadmeURL = spaceURL(l.space.ID, "files", all[i].Path, l.at)
+		body.ReadmeURL = pageURL(l.space.ID, "files", all[i].Path, l.at)
 		return nil
 	}
 	return nil
@@ -191,7 +191,7 @@ func (s *Server) addReadme(v *visit, l location, all []tools.Entry, body *treePa
 // placeOf says where a document of the space stands.
 func (l location) placeOf(p space.Path) render.Place {
 	return render.Place{
-		Path: string(p), Files: spaceURL(l.space.ID, "files", "", ""), Raw: spaceURL(l.space.ID, "raw", "", ""), Query: atQuery(l.at), Under: 1,
+		Path: string(p), Files: pageURL(l.space.ID, "files", "", ""), Raw: pageURL(l.space.ID, "raw", "", ""), Query: atQuery(l.at), Under: 1,
 	}
 }
 

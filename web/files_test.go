@@ -1,0 +1,113 @@
+package web_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+const page1 = "---\ntitle: Deploying\ntags: [ops, web]\n---\n# Deploy\n\nSee [the list](checklist.md) and ![it](img/a.png).\n\n## When things go *wrong*\n\n- [x] call\n- [ ] fix\n\n```go\nfunc main() { // go\n}\n```\n"
+
+func TestFilesAreShown(t *testing.T) {
+	h := newHeld(t, "README.md", "# Ada's\n\nHello.", "knowledge/deploy.md", page1, "knowledge/checklist.md", "one\n", "main.go", "package main\n", "empty", "", "pic.png", "\x89PNG\r\n\x1a\n\x00", "blob", "\x00\x01")
+	b := h.as(h.bob)
+	for _, tt := range []struct {
+		name, target string
+		want         []string
+	}{
+		{"the root", "files/", []string{`>README.md</bdi>`, `href="/spaces/` + string(h.space.ID) + `/files/knowledge/"`, "Hello.", "Write what there is", "15 bytes"}},
+		{"a directory", "files/knowledge/", []string{`deploy.md`, `aria-current="page"`}},
+		{"a page", "files/knowledge/deploy.md", []string{`<h2 id="deploy">`, `<h3 id="when-things-go-wrong">`, `/files/knowledge/checklist.md"`, `/raw/knowledge/img/a.png"`, `<th scope="row"><bdi>title</bdi></th><td><bdi>Deploying</bdi>`, `<span class="tk">func</span>`, `aria-label="done"`}},
+		{"its source", "files/knowledge/deploy.md?view=source", []string{`id="L1"`, `# Deploy`}},
+		{"a program", "files/main.go", []string{`id="L1"`, `<span class="tk">package</span>`}},
+		{"nothing in it", "files/empty", []string{"The file is empty"}},
+		{"a picture", "files/pic.png", []string{`<img src="/spaces/`}},
+		{"bytes", "files/blob", []string{"not text"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			a := b.get(h.in("%s", tt.target))
+			want(t, tt.target, a, http.StatusOK)
+			for _, w := range tt.want {
+				if !strings.Contains(a.body, w) {
+					t.Errorf("the page lacks %q\n%s", w, a.body)
+				}
+			}
+			if strings.Contains(a.body, "/edit/") {
+				t.Error("a reader is offered to edit")
+			}
+		})
+	}
+	if a := h.as(h.ada).get(h.in("files/main.go")); !strings.Contains(a.body, h.in("edit/main.go")) {
+		t.Error("an owner is not offered to edit")
+	}
+	for from, to := range map[string]string{"files": "files/", "files/knowledge": "files/knowledge/", "files/main.go/": "files/main.go", "files/knowledge?at=": "files/knowledge/?at="} {
+		if a := b.get(h.in("%s", from)); a.StatusCode != http.StatusSeeOther || a.location() != issuer+h.in("%s", to) {
+			t.Errorf("%s leads with %d to %s", from, a.StatusCode, a.location())
+		}
+	}
+}
+
+func TestFilesOfAnotherTime(t *testing.T) {
+	h := newHeld(t, "a.md", "old words")
+	then, err := h.git.Head(t.Context(), h.space.ID)
+	must(t, err)
+	h.commit("Say it anew", "a.md", "new words", "b.md", "b")
+	h.commit("Take it away", "b.md", "\x00")
+	b := h.as(h.ada)
+	a := b.get(h.in("files/a.md?at=%s", then))
+	if !strings.Contains(a.body, "old words") || !strings.Contains(a.body, "This is how it was") || strings.Contains(a.body, "/edit/") {
+		t.Errorf("%d: %s", a.StatusCode, a.body)
+	}
+	if a := b.get(h.in("files/?at=%s", then)); strings.Contains(a.body, "b.md") || !strings.Contains(a.body, "/files/a.md?at="+string(then)) {
+		t.Errorf("%d: %s", a.StatusCode, a.body)
+	}
+	if a := b.get(h.in("raw/a.md?at=%s", then.Short())); a.body != "old words" {
+		t.Errorf("%d: %s", a.StatusCode, a.body)
+	}
+	a = b.get(h.in("files/b.md"))
+	want(t, "a file that is gone", a, http.StatusNotFound)
+	if !strings.Contains(a.body, "Take it away") {
+		t.Error("it does not lead to what took it away")
+	}
+	other, err := h.git.Head(t.Context(), h.evil.ID)
+	must(t, err)
+	h.commit("More", "c.md", "c") // so that the two spaces' histories differ
+	for _, at := range []string{string(other) + "x", strings.Repeat("a", 40), "main", "HEAD~1", "../x", "-rf", strings.Repeat("a", 5000), "%00", "refs/heads/main"} {
+		for _, page := range []string{"files/", "files/a.md", "raw/a.md"} {
+			want(t, page+" at "+at[:min(20, len(at))], b.get(h.in("%s?at=%s", page, url.QueryEscape(at))), http.StatusNotFound)
+		}
+	}
+}
+
+func TestRawFiles(t *testing.T) {
+	h := newHeld(t, "page.html", "<script>alert(1)</script>", "pic.svg", "<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>",
+		"a.png", "\x89PNG\r\n\x1a\n\x00", "false.png", "<html><script>alert(1)</script>", "b.pdf", "%PDF-1.4\x00", "r\u00e4um \"x\".bin", "\x00\x01")
+	b := h.as(h.ada)
+	for _, tt := range []struct{ path, kind, disposition string }{
+		{"page.html", "text/plain; charset=utf-8", ""},
+		{"pic.svg", "text/plain; charset=utf-8", ""},
+		{"a.png", "image/png", ""},
+		{"false.png", "text/plain; charset=utf-8", ""},
+		{"b.pdf", "application/octet-stream", "attachment; filename=b.pdf"},
+		{"r\u00e4um \"x\".bin", "application/octet-stream", "attachment; filename*=utf-8''r%C3%A4um%20_x_.bin"},
+	} {
+		a := b.get(h.in("raw/%s", url.PathEscape(tt.path)))
+		hd := a.Header
+		if hd.Get("Content-Type") != tt.kind || hd.Get("Content-Disposition") != tt.disposition || hd.Get("X-Content-Type-Options") != "nosniff" ||
+			!strings.Contains(hd.Get("Content-Security-Policy"), "sandbox") || strings.Contains(hd.Get("Content-Security-Policy"), "allow-") {
+			t.Errorf("%s: %v", tt.path, hd)
+		}
+	}
+	a := b.get(h.in("raw/page.html"))
+	etag := func(r *http.Request) { r.Header.Set("If-None-Match", a.Header.Get("ETag")) }
+	want(t, "what did not change", b.get(h.in("raw/page.html"), etag), http.StatusNotModified)
+	part := b.get(h.in("raw/page.html"), func(r *http.Request) { r.Header.Set("Range", "bytes=1-6") })
+	if part.StatusCode != http.StatusPartialContent || part.body != "script" {
+		t.Errorf("a part: %d %q", part.StatusCode, part.body)
+	}
+	if d := b.get(h.in("raw/page.html?download")).Header.Get("Content-Disposition"); d != "attachment; filename=page.html" {
+		t.Errorf("a download: %q", d)
+	}
+	want(t, "a directory", b.get(h.in("raw/")), http.StatusNotFound)
+}

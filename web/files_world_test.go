@@ -1,0 +1,144 @@
+package web_test
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"testing"
+	"time"
+
+	"satchel/gitstore"
+	"satchel/internal/space"
+	"satchel/tools"
+	"satchel/tools/index"
+	"satchel/web"
+)
+
+// held is a world whose spaces hold files: a real store of spaces, search and
+// tools over it.
+type held struct {
+	*world
+	git   *gitstore.Store
+	index *index.Index
+}
+
+// newHeld makes ada's space with files, given as pairs of path and content.
+func newHeld(t *testing.T, files ...string) *held {
+	t.Helper()
+	h := &held{}
+	var err error
+	h.git, err = gitstore.Open(gitstore.Options{Dir: t.TempDir()})
+	must(t, err)
+	t.Cleanup(func() { _ = h.git.Close() })
+	h.index, err = index.Open(index.Options{Dir: t.TempDir()})
+	must(t, err)
+	t.Cleanup(func() { h.index.Close() })
+	ws := heldWorkspace{h.git}
+	set, err := tools.New(tools.Options{Workspace: ws, Searcher: heldSearcher{h}, PublicURL: func() string { return issuer }})
+	must(t, err)
+	h.world = newWorld(t, func(o *web.Options) {
+		o.Workspace, o.History, o.Committer, o.Tools = ws, heldHistory{h.git}, h.git, set
+	})
+	for _, id := range []space.SpaceID{h.space.ID, h.evil.ID} {
+		_, err = h.git.Create(t.Context(), id, space.ChangeSet{}, space.Meta{Author: space.Person{Name: "Satchel", Email: "satchel@localhost"}, Message: "Begin", Time: h.now.Add(-time.Hour)})
+		must(t, err)
+	}
+	if len(files) > 0 {
+		h.commit("Write what there is", files...)
+	}
+	return h
+}
+
+// commit writes files of ada's space as an AI does; a content of "\x00" deletes.
+func (h *held) commit(message string, files ...string) space.Commit {
+	h.t.Helper()
+	return h.commitAs(space.Meta{Author: space.Person{Name: "Ada", Email: "ada@example.com"}, Message: message, Tool: "bash", Client: "claude-code", Time: h.now}, files...)
+}
+
+func (h *held) commitAs(m space.Meta, files ...string) space.Commit {
+	h.t.Helper()
+	var cs space.ChangeSet
+	for i := 0; i+1 < len(files); i += 2 {
+		c := space.Change{Path: files[i], Content: []byte(files[i+1])}
+		b, mode, ok, err := h.git.Blob(h.t.Context(), h.space.ID, "", space.Path(files[i]))
+		must(h.t, err)
+		if ok {
+			c.Base, c.BaseMode = b, mode
+		}
+		if files[i+1] == "\x00" {
+			c.Op, c.Content = space.Delete, nil
+		}
+		cs.Changes = append(cs.Changes, c)
+	}
+	c, err := h.git.Commit(h.t.Context(), h.space.ID, cs, m)
+	must(h.t, err)
+	if len(c.Refused) > 0 {
+		h.t.Fatalf("refused: %+v", c.Refused)
+	}
+	return c
+}
+
+// in is an address of ada's space.
+func (h *held) in(format string, args ...any) string {
+	return "/spaces/" + string(h.space.ID) + "/" + fmt.Sprintf(format, args...)
+}
+
+// heldSearcher finds what is committed at once.
+type heldSearcher struct{ h *held }
+
+func (s heldSearcher) Search(ctx context.Context, cols []index.Collection, q index.Query) (index.Results, error) {
+	for _, c := range cols {
+		if err := s.h.index.Update(ctx, c.ID, s.h.git); err != nil {
+			return index.Results{}, err
+		}
+	}
+	return s.h.index.Search(ctx, cols, q)
+}
+
+// heldWorkspace and heldHistory are the store of spaces as the server gives it
+// to the pages.
+type (
+	heldWorkspace struct{ git *gitstore.Store }
+	heldHistory   struct{ *gitstore.Store }
+)
+
+func (w heldWorkspace) Head(ctx context.Context, id space.SpaceID) (space.CommitID, error) {
+	return w.git.Head(ctx, id)
+}
+
+func (w heldWorkspace) Lookup(ctx context.Context, id space.SpaceID, at space.CommitID, p space.Path) (tools.Entry, error) {
+	f, err := w.git.Stat(ctx, id, at, p)
+	if err == nil {
+		return tools.Entry{Path: f.Path, Mode: f.Mode, Blob: f.Blob, Size: f.Size}, nil
+	}
+	if _, lerr := w.git.List(ctx, id, at, p); lerr != nil {
+		return tools.Entry{}, err
+	}
+	return tools.Entry{Path: p, Dir: true}, nil
+}
+
+func (w heldWorkspace) Children(ctx context.Context, id space.SpaceID, at space.CommitID, dir space.Path) ([]tools.Entry, error) {
+	list, err := w.git.List(ctx, id, at, dir)
+	out := make([]tools.Entry, len(list))
+	for i, e := range list {
+		out[i] = tools.Entry{Path: space.Path(path.Join(string(dir), e.Name)), Dir: e.Dir, Mode: e.Mode, Blob: e.Blob, Size: e.Size}
+	}
+	return out, err
+}
+
+func (w heldWorkspace) Files(ctx context.Context, id space.SpaceID, at space.CommitID, dir space.Path) ([]tools.Entry, error) {
+	list, err := w.git.Files(ctx, id, at, dir)
+	out := make([]tools.Entry, len(list))
+	for i, f := range list {
+		out[i] = tools.Entry{Path: f.Path, Mode: f.NewMode, Blob: f.New, Size: f.Size}
+	}
+	return out, err
+}
+
+func (w heldWorkspace) Content(ctx context.Context, id space.SpaceID, b space.BlobID) ([]byte, error) {
+	return w.git.ReadBlob(ctx, id, b)
+}
+
+func (h heldHistory) Log(ctx context.Context, id space.SpaceID, q web.LogQuery) ([]space.Commit, error) {
+	return h.Store.Log(ctx, id, gitstore.LogOptions{From: q.From, After: q.After, Path: q.Path, Tool: q.Tool, Client: q.Client, Limit: q.Limit})
+}
