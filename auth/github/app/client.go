@@ -54,9 +54,12 @@ type Options struct {
 	// default 1000. What does not fit waits for RecheckAll.
 	WebhookQueue int
 
+	// Before is asked before a repository is connected, and may refuse; nil: never.
+	Before func(ctx context.Context, l auth.RepositoryLink) error
 	// OnState is called after a link was made, changed or ended, with how it is now;
-	// ended ones have the State "". It may be nil.
-	OnState func(ctx context.Context, l auth.RepositoryLink)
+	// ended ones have the State "". Where it fails for a new link, there is none. It
+	// may be nil.
+	OnState func(ctx context.Context, l auth.RepositoryLink) error
 	// OnPush is called when GitHub told of a push to a space's repository; may be nil.
 	OnPush func(id space.SpaceID)
 
@@ -111,7 +114,10 @@ func (o *Options) setDefaults() error {
 		}
 	}
 	if o.OnState == nil {
-		o.OnState = func(context.Context, auth.RepositoryLink) {}
+		o.OnState = func(context.Context, auth.RepositoryLink) error { return nil }
+	}
+	if o.Before == nil {
+		o.Before = func(context.Context, auth.RepositoryLink) error { return nil }
 	}
 	if o.OnPush == nil {
 		o.OnPush = func(space.SpaceID) {}
@@ -164,6 +170,13 @@ func (c *Client) Close() {
 	c.stop()
 	c.work.Wait()
 	c.client.CloseIdleConnections()
+}
+
+// tell tells of a link, where nobody waits for it.
+func (c *Client) tell(ctx context.Context, l auth.RepositoryLink) {
+	if err := c.o.OnState(ctx, l); err != nil {
+		c.log.Error("a connected repository has changed, and what hangs on it did not follow", "space", l.Space, "state", l.State, "error", err)
+	}
 }
 
 // Address is the GitHub's, such as https://github.com.

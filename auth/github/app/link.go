@@ -55,6 +55,11 @@ func (c *Client) Link(ctx context.Context, by space.UserID, id space.SpaceID, f 
 	if l.State != auth.LinkConnected {
 		return auth.RepositoryLink{}, fault.Wrap(stateError(l), fault.Forbidden, "%s", fault.PublicOf(stateError(l)))
 	}
+	if err := c.o.Before(ctx, l); err != nil {
+		return auth.RepositoryLink{}, err
+	}
+	// From here on the person's going away leaves nothing half done.
+	ctx = context.WithoutCancel(ctx)
 	if err := c.o.Store.LinkRepository(ctx, by, via, l); err != nil {
 		return auth.RepositoryLink{}, err
 	}
@@ -65,7 +70,9 @@ func (c *Client) Link(ctx context.Context, by space.UserID, id space.SpaceID, f 
 	if !ok {
 		return auth.RepositoryLink{}, fault.New(fault.Conflict, "The space was disconnected in the same moment.")
 	}
-	c.o.OnState(ctx, kept)
+	if err := c.o.OnState(ctx, kept); err != nil {
+		return auth.RepositoryLink{}, errors.Join(err, c.Unlink(ctx, by, id))
+	}
 	return kept, nil
 }
 
@@ -91,7 +98,7 @@ func (c *Client) Unlink(ctx context.Context, by space.UserID, id space.SpaceID) 
 func (c *Client) Ended(ctx context.Context, l auth.RepositoryLink) {
 	c.tokens.dropLink(l)
 	l.State = ""
-	c.o.OnState(ctx, l)
+	c.tell(ctx, l)
 }
 
 // Recheck asks GitHub now how a space's connection stands. The error is a fault:
@@ -118,11 +125,17 @@ func (c *Client) Recheck(ctx context.Context, id space.SpaceID) (auth.Repository
 // RecheckAll is Recheck of every connection, one after the other, until ctx ends.
 // One that cannot be looked at does not keep the others from it, unless GitHub asks
 // to wait.
-func (c *Client) RecheckAll(ctx context.Context) error {
+func (c *Client) RecheckAll(ctx context.Context) error { return c.RecheckOlder(ctx, 0) }
+
+// RecheckOlder is RecheckAll of what GitHub did not confirm for some time; what it
+// refused is among that.
+func (c *Client) RecheckOlder(ctx context.Context, age time.Duration) error {
 	links, err := c.o.Store.RepositoryLinks(ctx)
 	if err != nil {
 		return err
 	}
+	before := c.o.Now().Add(-age)
+	links = slices.DeleteFunc(links, func(l auth.RepositoryLink) bool { return l.Checked.After(before) })
 	if len(links) == 0 {
 		return nil
 	}
@@ -170,7 +183,7 @@ func (c *Client) settle(ctx context.Context, was, now auth.RepositoryLink) (auth
 		c.log.Info("a connected repository has another state", "space", kept.Space, "repository", kept.Repository, "from", was.State, "to", kept.State)
 	}
 	if kept.State != was.State || kept.FullName != was.FullName {
-		c.o.OnState(ctx, kept)
+		c.tell(ctx, kept)
 	}
 	return kept, nil
 }

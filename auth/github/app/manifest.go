@@ -275,7 +275,7 @@ func (c *Client) Forget(ctx context.Context, by space.UserID) error {
 	c.tokens.dropAll()
 	links, err := c.o.Store.RepositoryLinks(ctx)
 	for _, l := range links {
-		c.o.OnState(ctx, l)
+		c.tell(ctx, l)
 	}
 	return err
 }

@@ -1,13 +1,220 @@
 package app
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
 	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
 
+	"satchel/auth"
+	"satchel/auth/github/app"
+	"satchel/gitstore/remotes"
+	"satchel/gitstore/secretscan"
+	"satchel/internal/fault"
+	"satchel/internal/space"
 	"satchel/web"
 )
 
+// githubTokens are the GitHub App's tokens, for remotes, which are there before it.
+type githubTokens struct{ client atomic.Pointer[app.Client] }
+
+var _ space.Credentials = (*githubTokens)(nil)
+
+func (g *githubTokens) Credential(ctx context.Context, r space.Repository) (space.Credential, error) {
+	c := g.client.Load()
+	if c == nil {
+		return space.Credential{}, fault.New(fault.Unavailable, "A repository that is connected by the GitHub App is synced by a running server alone. Start it.")
+	}
+	return c.Credential(ctx, r)
+}
+
+// Refused tells that a repository did not take its token.
+func (g *githubTokens) Refused(r space.Repository) {
+	if c := g.client.Load(); c != nil {
+		c.Refused(r)
+	}
+}
+
 // addGitHub gives the pages the GitHub App, and remotes its tokens.
-func (s *Server) addGitHub(_ *web.Options) error { return nil }
+func (s *Server) addGitHub(o *web.Options) error {
+	c, err := app.New(app.Options{
+		Store: s.Accounts, URL: s.Config.Auth.GitHub.URL, Public: s.issuer, Hooks: reachable(s.issuer),
+		Before:  func(ctx context.Context, l auth.RepositoryLink) error { return s.reviewSecrets(ctx, l) },
+		OnState: func(ctx context.Context, l auth.RepositoryLink) error { return s.followLink(ctx, l.Space) },
+		OnPush:  s.remotes.Notify,
+		Logger:  s.Log.With("part", "github app"),
+	})
+	if err != nil {
+		return err
+	}
+	s.closers = append(s.closers, c.Close)
+	s.github.client.Store(c)
+	if o.GitHub == nil {
+		p := &appSignIn{client: c, store: s.Accounts, url: c.Address(), orgs: len(s.Config.Auth.AllowGitHubOrgs) > 0, log: s.Log.With("part", "github")}
+		o.GitHub = p
+		s.closers = append(s.closers, p.close)
+	}
+	return nil
+}
+
+// reachable tells whether GitHub could send something to an origin.
+func reachable(origin string) bool {
+	u, err := url.Parse(origin)
+	if err != nil || u.Scheme != "https" {
+		return false
+	}
+	host := strings.ToLower(u.Hostname())
+	if ip := net.ParseIP(host); ip != nil {
+		return ip.IsGlobalUnicast() && !ip.IsPrivate()
+	}
+	_, last, dotted := strings.Cut(host, ".")
+	return dotted && last != "" && !strings.HasSuffix(host, ".local") && !strings.HasSuffix(host, ".localhost") && !strings.HasSuffix(host, ".internal")
+}
 
 // routeWebhook adds where GitHub tells what happened.
-func (s *Server) routeWebhook(_ *http.ServeMux) {}
+func (s *Server) routeWebhook(mux *http.ServeMux) {
+	mux.Handle(app.PathWebhook, s.named(s.github.client.Load().Webhook()))
+}
+
+// maxNamed bounds how many places of secrets a refusal names.
+const maxNamed = 5
+
+// reviewSecrets refuses to connect a space that holds what looks like secrets: the
+// first push takes along all that was saved while nothing screened it.
+func (s *Server) reviewSecrets(ctx context.Context, l auth.RepositoryLink) error {
+	had, has, err := s.remotes.Get(ctx, l.Space)
+	if err != nil || s.Admin.Unscreened || has && had.URL == s.github.client.Load().CloneURL(l.FullName) {
+		return err
+	}
+	var places []string
+	err = s.Git.Contents(ctx, l.Space, "", func(_ space.CommitID, p space.Path, content []byte) error {
+		err := s.secrets.Screen(ctx, l.Space, p, content, nil)
+		var refusal *secretscan.Refusal
+		if !errors.As(err, &refusal) {
+			return err
+		}
+		for _, f := range refusal.Findings {
+			places = append(places, fmt.Sprintf("%s:%d (%s)", p, f.Line, f.Fingerprint))
+		}
+		return nil
+	})
+	if err != nil || len(places) == 0 {
+		return err
+	}
+	more := ""
+	if n := len(places) - maxNamed; n > 0 {
+		places, more = places[:maxNamed], fmt.Sprintf(" and %d more", n)
+	}
+	return fault.New(fault.Conflict, "The space holds what looks like secrets, which would be pushed: %s%s. Take them out with “satchel space purge”, or let one stay with “satchel space allow” and its number; then connect the repository.", strings.Join(places, ", "), more)
+}
+
+// followLink gives a space the remote that it is connected to, and takes it where
+// it is connected no more.
+func (s *Server) followLink(ctx context.Context, id space.SpaceID) error {
+	c := s.github.client.Load()
+	l, ok, err := c.Linked(ctx, id)
+	if err != nil {
+		return err
+	}
+	had, has, err := s.remotes.Get(ctx, id)
+	if err != nil {
+		return err
+	}
+	ours := has && had.Kind == remotes.GitHub
+	at := c.CloneURL(l.FullName)
+	switch {
+	case !ok && ours:
+		return s.remotes.Remove(ctx, id)
+	case !ok:
+		return nil
+	case ours && had.URL == at:
+		s.remotes.Notify(id) // what kept it from pushing may be over, or have begun
+		return nil
+	}
+	r := remotes.SetRequest{Space: id, URL: at, Kind: remotes.GitHub, Trusted: c.Address() != "https://github.com"}
+	if ours && had.Chosen {
+		r.Branch = had.Branch
+	}
+	return s.remotes.Set(ctx, r)
+}
+
+// remoteChanged acts on what the audit log says of a space's remote: another
+// process connected it, or somebody gave it another remote by a command.
+func (s *Server) remoteChanged(ctx context.Context, action string, id space.SpaceID) {
+	if strings.HasPrefix(action, "github.") {
+		if err := s.followLink(ctx, id); err != nil && ctx.Err() == nil {
+			s.Log.Error("follow a connected repository", "space", id, "err", err)
+		}
+		return
+	}
+	if err := s.unlinkReplaced(ctx, id); err != nil && ctx.Err() == nil {
+		s.Log.Error("disconnect a replaced repository", "space", id, "err", err)
+	}
+}
+
+// unlinkReplaced ends the connection of a space whose remote is another one.
+func (s *Server) unlinkReplaced(ctx context.Context, id space.SpaceID) error {
+	c := s.github.client.Load()
+	l, ok, err := c.Linked(ctx, id)
+	if err != nil || !ok {
+		return err
+	}
+	had, has, err := s.remotes.Get(ctx, id)
+	if err != nil || has && had.Kind == remotes.GitHub {
+		return err
+	}
+	if err := s.Accounts.UnlinkRepository(ctx, "", "command line", id); err != nil {
+		return err
+	}
+	c.Ended(ctx, l)
+	return nil
+}
+
+// settleGitHub brings remotes in line with what was connected while no server ran.
+func (s *Server) settleGitHub(ctx context.Context) error {
+	spaces, err := s.Accounts.Spaces(ctx)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, sp := range spaces {
+		if err := s.unlinkReplaced(ctx, sp.ID); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if had, has, err := s.remotes.Get(ctx, sp.ID); err != nil || !has || had.Kind != remotes.GitHub {
+			errs = append(errs, err)
+			continue
+		}
+		errs = append(errs, s.followLink(ctx, sp.ID))
+	}
+	return errors.Join(errs...)
+}
+
+// watchGitHub has GitHub asked from time to time whether what people connected is
+// still theirs to push to.
+func (s *Server) watchGitHub(ctx context.Context) {
+	if err := s.settleGitHub(ctx); err != nil && ctx.Err() == nil {
+		s.Log.Error("bring remotes in line with connected repositories", "err", err)
+	}
+	every := s.Config.GitHub.RecheckEvery
+	// More often than each is due, so that a start does not ask for all at once, and
+	// what was refused is tried again soon.
+	tick := time.NewTicker(min(every, 10*time.Minute))
+	defer tick.Stop()
+	for {
+		if err := s.github.client.Load().RecheckOlder(ctx, every); err != nil && ctx.Err() == nil {
+			s.Log.Warn("look whether connected repositories are still people's to push to", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}

@@ -35,6 +35,8 @@ type links struct {
 	remotes   *remotes.Manager
 	secrets   *secretscan.Scanner
 	held      *held.Store
+	// github gives remotes the tokens of the GitHub App, once a server has it.
+	github githubTokens
 }
 
 // openTransport makes the way to remotes, which the store of spaces needs.
@@ -90,7 +92,8 @@ func (l *links) openRemotes(ctx context.Context, c *Core, m remotes.Metrics) err
 	}
 	l.remotes = remotes.New(remotes.Options{
 		DB: c.DB, Git: c.Git, Transport: l.transport, Seal: box,
-		SSH: sshOf(cfg.Remotes), CAFile: cfg.Remotes.CAFile,
+		Credentials: &l.github,
+		SSH:         sshOf(cfg.Remotes), CAFile: cfg.Remotes.CAFile,
 		Backoff:    remotes.Backoff{Min: cfg.Remotes.RetryMin, Max: cfg.Remotes.RetryMax, Slow: cfg.Remotes.RetryRefused},
 		CheckEvery: cfg.Remotes.CheckEvery, PollEvery: cfg.Remotes.PollEvery, Workers: cfg.Remotes.Workers, LongAfter: cfg.Remotes.LongAfter,
 		Metrics: m,

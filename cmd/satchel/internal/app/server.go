@@ -249,6 +249,7 @@ func (s *Server) Serve(ctx context.Context, ready func()) error {
 	}
 	s.work.Go(func() { s.upkeep.run(s.ctx) })
 	s.work.Go(func() { s.watchRights(s.ctx) })
+	s.work.Go(func() { s.watchGitHub(s.ctx) })
 	if s.bash != nil {
 		// Before the first request, which may start a sandbox. Connections wait
 		// meanwhile.
