@@ -54,6 +54,7 @@ func (s *Server) addGitHub(o *web.Options) error {
 	}
 	s.closers = append(s.closers, c.Close)
 	s.github.client.Store(c)
+	o.App = c
 	if o.GitHub == nil {
 		p := &appSignIn{client: c, store: s.Accounts, url: c.Address(), orgs: len(s.Config.Auth.AllowGitHubOrgs) > 0, log: s.Log.With("part", "github")}
 		o.GitHub = p
