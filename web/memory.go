@@ -1,13 +1,309 @@
 package web
 
-import "time"
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"net/url"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
 
-const factCacheEntries = 4096
+	"satchel/auth/store"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+	"satchel/tools"
+	"satchel/web/facts"
+)
 
-type factCache struct{}
+// factsShown is how many facts one page lists, and othersShown how many files
+// that are none.
+const (
+	factsShown  = 30
+	othersShown = 20
+)
 
-func newFactCache(int) *factCache { return &factCache{} }
+// maxFactBytes bounds a file that is looked into for a fact.
+const maxFactBytes = 256 << 10
 
-func (e *editing) routeMemory(add adder) {}
+// factCacheEntries bounds how many facts are kept parsed.
+const factCacheEntries = 8192
 
-func newFact(_, _ string, _ time.Time) string { return "" }
+// factCache keeps facts by blob: a blob never changes, so an entry is never
+// stale, and whoever can name a blob may read it. Old entries leave a generation
+// at a time.
+type factCache struct {
+	mu       sync.Mutex
+	max      int
+	now, old map[space.BlobID]facts.Fact
+}
+
+func newFactCache(entries int) *factCache {
+	return &factCache{max: max(entries/2, 1), now: map[space.BlobID]facts.Fact{}}
+}
+
+func (c *factCache) get(b space.BlobID) (facts.Fact, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f, ok := c.now[b]
+	if !ok {
+		if f, ok = c.old[b]; ok {
+			c.add(b, f)
+		}
+	}
+	return f, ok
+}
+
+func (c *factCache) put(b space.BlobID, f facts.Fact) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.add(b, f)
+}
+
+func (c *factCache) add(b space.BlobID, f facts.Fact) {
+	if len(c.now) >= c.max {
+		c.old, c.now = c.now, map[space.BlobID]facts.Fact{}
+	}
+	c.now[b] = f
+}
+
+// factFile is a fact with where it is.
+type factFile struct {
+	facts.Fact
+	Type, Key string
+	Name      string // type/key, as forms name it
+	Base      space.BlobID
+	Page      string // on which it is corrected
+	Edit      string // its file as text
+	Raw       string // its file as it is
+}
+
+func (e *editing) factFile(id space.SpaceID, kind, key string, b space.BlobID, f facts.Fact) factFile {
+	p := factPath(kind, key)
+	name := kind + "/" + key
+	return factFile{Fact: f, Type: kind, Key: key, Name: name, Base: b,
+		Page: spaceURL(id, "memory/fact", space.Path(name)), Edit: spaceURL(id, "edit", p), Raw: spaceURL(id, "files", p)}
+}
+
+func factPath(kind, key string) space.Path {
+	return space.Path(facts.Dir + "/" + kind + "/" + key + ".md")
+}
+
+// allFacts reads the facts of a space; left is how many it has beyond the limit.
+func (e *editing) allFacts(ctx context.Context, id space.SpaceID) (all []factFile, left int, err error) {
+	at, err := e.o.Workspace.Head(ctx, id)
+	if err != nil {
+		return nil, 0, err
+	}
+	kinds, err := e.childrenOf(ctx, id, at, facts.Dir)
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, k := range kinds {
+		if !k.Dir {
+			continue
+		}
+		files, err := e.childrenOf(ctx, id, at, k.Path)
+		if err != nil {
+			return nil, 0, err
+		}
+		for _, c := range files {
+			if c.Dir || c.Mode == space.Symlink || path.Ext(string(c.Path)) != ".md" {
+				continue
+			}
+			if len(all) >= e.limits.MaxFacts {
+				left++
+				continue
+			}
+			f, err := e.fact(ctx, id, c)
+			if err != nil {
+				return nil, 0, err
+			}
+			key := strings.TrimSuffix(path.Base(string(c.Path)), ".md")
+			all = append(all, e.factFile(id, path.Base(string(k.Path)), key, c.Blob, f))
+		}
+	}
+	return all, left, nil
+}
+
+// childrenOf is a directory's listing; nothing where there is no such directory.
+func (e *editing) childrenOf(ctx context.Context, id space.SpaceID, at space.CommitID, dir space.Path) ([]tools.Entry, error) {
+	list, err := e.o.Workspace.Children(ctx, id, at, dir)
+	if fault.CodeOf(err) == fault.NotFound {
+		return nil, nil
+	}
+	return list, err
+}
+
+func (e *editing) fact(ctx context.Context, id space.SpaceID, c tools.Entry) (facts.Fact, error) {
+	if c.Size > maxFactBytes {
+		return facts.Fact{Problem: "It is too large for a fact."}, nil
+	}
+	if f, ok := e.facts.get(c.Blob); ok {
+		return f, nil
+	}
+	data, err := e.o.Workspace.Content(ctx, id, c.Blob)
+	if err != nil {
+		return facts.Fact{}, err
+	}
+	f := facts.Fact{Problem: "It is too large for a fact."}
+	if len(data) <= maxFactBytes {
+		f = facts.Read(data)
+	}
+	e.facts.put(c.Blob, f)
+	return f, nil
+}
+
+// memoryPage lists facts.
+type memoryPage struct {
+	Action string
+	Writes bool
+	Query  string
+	Type   string
+	Show   string // "", "expired"
+	Types  []string
+	Groups []factGroup
+	// Found is how many match, and Total how many there are that count.
+	Found, Total  int
+	Expired       int
+	ExpiredURL    string
+	CurrentURL    string
+	Damaged       []factFile
+	MoreDamaged   int
+	Left          int
+	Page, Pages   int
+	Before, After string // the addresses of the pages beside this one
+	Back          string // the query to come back to
+}
+
+type factGroup struct {
+	Type  string
+	Facts []factFile
+}
+
+// memoryQuery is what a page of facts is asked for.
+type memoryQuery struct {
+	text, kind, show string
+	page             int
+}
+
+func readMemoryQuery(q url.Values) memoryQuery {
+	m := memoryQuery{text: shorten(q.Get("q"), 200), kind: shorten(q.Get("type"), 255), show: q.Get("show")}
+	if m.show != "expired" {
+		m.show = ""
+	}
+	m.page, _ = strconv.Atoi(q.Get("page"))
+	m.page = max(m.page, 1)
+	return m
+}
+
+func (m memoryQuery) encode() string {
+	v := url.Values{}
+	for k, s := range map[string]string{"q": m.text, "type": m.kind, "show": m.show} {
+		if s != "" {
+			v.Set(k, s)
+		}
+	}
+	if m.page > 1 {
+		v.Set("page", strconv.Itoa(m.page))
+	}
+	if len(v) == 0 {
+		return ""
+	}
+	return "?" + v.Encode()
+}
+
+func (m memoryQuery) matches(f factFile) bool {
+	if m.kind != "" && f.Type != m.kind {
+		return false
+	}
+	for w := range strings.FieldsSeq(strings.ToLower(m.text)) {
+		if !strings.Contains(strings.ToLower(f.Value), w) && !strings.Contains(strings.ToLower(f.Name), w) {
+			return false
+		}
+	}
+	return true
+}
+
+func (e *editing) today() string { return e.now().UTC().Format(time.DateOnly) }
+
+// showMemory is GET /spaces/{id}/memory.
+func (e *editing) showMemory(v *visit) error {
+	m, err := e.membership(v)
+	if err != nil {
+		return err
+	}
+	return e.listFacts(v, http.StatusOK, m, readMemoryQuery(v.r.URL.Query()), nil)
+}
+
+func (e *editing) listFacts(v *visit, status int, m store.Membership, q memoryQuery, p *problem) error {
+	all, left, err := e.allFacts(v.r.Context(), m.ID)
+	if err != nil {
+		return gone(err)
+	}
+	body := memoryPage{Action: "/spaces/" + string(m.ID) + "/memory", Writes: m.Role != space.Reader, Query: q.text, Type: q.kind, Show: q.show, Left: left}
+	today := e.today()
+	var list []factFile
+	kinds := map[string]bool{}
+	for _, f := range all {
+		over := f.Over(today)
+		switch {
+		case f.Problem != "":
+			body.Damaged = append(body.Damaged, f)
+			continue
+		case over:
+			body.Expired++
+		default:
+			body.Total++
+		}
+		kinds[f.Type] = true
+		if over == (q.show == "expired") && q.matches(f) {
+			list = append(list, f)
+		}
+	}
+	for k := range kinds {
+		body.Types = append(body.Types, k)
+	}
+	slices.Sort(body.Types)
+	if len(body.Damaged) > othersShown {
+		body.MoreDamaged, body.Damaged = len(body.Damaged)-othersShown, body.Damaged[:othersShown]
+	}
+	slices.SortFunc(list, func(a, b factFile) int {
+		return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(b.Confirmed, a.Confirmed), cmp.Compare(a.Key, b.Key))
+	})
+	body.Found = len(list)
+	body.Pages = max((len(list)+factsShown-1)/factsShown, 1)
+	q.page = min(q.page, body.Pages)
+	body.Page, body.Back = q.page, q.encode()
+	at := func(change func(*memoryQuery)) string {
+		other := q
+		change(&other)
+		return body.Action + other.encode()
+	}
+	if q.page > 1 {
+		body.Before = at(func(o *memoryQuery) { o.page-- })
+	}
+	if q.page < body.Pages {
+		body.After = at(func(o *memoryQuery) { o.page++ })
+	}
+	body.ExpiredURL, body.CurrentURL = body.Action+"?show=expired", body.Action
+	from := (q.page - 1) * factsShown
+	for _, f := range list[from:min(from+factsShown, len(list))] {
+		if n := len(body.Groups); n == 0 || body.Groups[n-1].Type != f.Type {
+			body.Groups = append(body.Groups, factGroup{Type: f.Type})
+		}
+		g := &body.Groups[len(body.Groups)-1]
+		g.Facts = append(g.Facts, f)
+	}
+	out := page{Title: "Memory", Space: &m, Current: "memory", Wide: true, Styles: []string{"editing.css"}, Body: &body}
+	if q.show == "expired" {
+		out.Title = "Expired facts"
+	}
+	if p != nil {
+		out.Problem, out.Field = p.text, p.field
+	}
+	return e.page(v, status, "memory", out)
+}

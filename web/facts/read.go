@@ -1,0 +1,83 @@
+package facts
+
+import (
+	"cmp"
+	"time"
+	"unicode/utf8"
+
+	"satchel/internal/frontmatter"
+)
+
+// Dir is the directory of all facts.
+const Dir = "memory"
+
+// Sources of a fact.
+const (
+	Explicit = "user_explicit"
+	Inferred = "inferred"
+	Imported = "imported"
+)
+
+// maxValue bounds, in bytes, what Read returns of a value: facts are short, and
+// many are kept at once.
+const maxValue = 2000
+
+// Fact is one fact's file, but for its name.
+type Fact struct {
+	Value   string
+	Cut     bool // Value is only its beginning
+	Source  string
+	Sure    float64 // the confidence, where HasSure
+	HasSure bool
+	Client  string
+	// Days, as YYYY-MM-DD; empty where they are not told, or are none.
+	FirstSeen, Confirmed, Expires string
+	// Problem says why the file is no fact that can be corrected here.
+	Problem string
+	// More tells that there is text under the front matter.
+	More bool
+}
+
+// Read takes a fact's file apart.
+func Read(doc []byte) Fact {
+	d, err := frontmatter.Parse(doc)
+	switch {
+	case !utf8.Valid(doc):
+		return Fact{Problem: "It is not text."}
+	case err != nil:
+		return Fact{Problem: "It cannot be read: " + err.Error() + "."}
+	case d.Fields == nil:
+		return Fact{Problem: "It has no front matter, the lines between two lines “---” at the top."}
+	case d.String("value") == "":
+		return Fact{Problem: "Its front matter has no value."}
+	}
+	f := Fact{Value: d.String("value"), Source: d.String("source"), Client: d.String("client"), More: len(d.Body) > 0}
+	if text, ok := d.Fields["value"].(string); ok {
+		f.Value = text // with its line ends
+	}
+	if len(f.Value) > maxValue {
+		n := maxValue
+		for !utf8.RuneStart(f.Value[n]) {
+			n--
+		}
+		f.Value, f.Cut = string([]byte(f.Value[:n])), true
+	}
+	f.Sure, f.HasSure = d.Number("confidence")
+	f.FirstSeen, f.Confirmed, f.Expires = Day(d.String("first_seen")), Day(d.String("last_confirmed")), Day(d.String("expires"))
+	f.Confirmed = cmp.Or(f.Confirmed, f.FirstSeen)
+	return f
+}
+
+// Day is the day of a date or time; "" where it is none.
+func Day(s string) string {
+	if len(s) < len(time.DateOnly) {
+		return ""
+	}
+	if _, err := time.Parse(time.DateOnly, s[:len(time.DateOnly)]); err != nil {
+		return ""
+	}
+	return s[:len(time.DateOnly)]
+}
+
+// Over tells whether the fact has expired by a day.
+func (f Fact) Over(today string) bool { return f.Expires != "" && f.Expires < today }
