@@ -70,8 +70,8 @@ func (c *factCache) add(b space.BlobID, f facts.Fact) {
 	c.now[b] = f
 }
 
-// factFile is a fact with where it is.
-type factFile struct {
+// knownFact is a fact with where it is.
+type knownFact struct {
 	facts.Fact
 	Type, Key string
 	Name      string // type/key, as forms name it
@@ -81,10 +81,10 @@ type factFile struct {
 	Raw       string // its file as it is
 }
 
-func (e *editing) factFile(id space.SpaceID, kind, key string, b space.BlobID, f facts.Fact) factFile {
+func (e *editing) knownFact(id space.SpaceID, kind, key string, b space.BlobID, f facts.Fact) knownFact {
 	p := factPath(kind, key)
 	name := kind + "/" + key
-	return factFile{Fact: f, Type: kind, Key: key, Name: name, Base: b,
+	return knownFact{Fact: f, Type: kind, Key: key, Name: name, Base: b,
 		Page: spaceURL(id, "memory/fact", space.Path(name)), Edit: spaceURL(id, "edit", p), Raw: spaceURL(id, "files", p)}
 }
 
@@ -93,7 +93,7 @@ func factPath(kind, key string) space.Path {
 }
 
 // allFacts reads the facts of a space; left is how many it has beyond the limit.
-func (e *editing) allFacts(ctx context.Context, id space.SpaceID) (all []factFile, left int, err error) {
+func (e *editing) allFacts(ctx context.Context, id space.SpaceID) (all []knownFact, left int, err error) {
 	at, err := e.o.Workspace.Head(ctx, id)
 	if err != nil {
 		return nil, 0, err
@@ -123,7 +123,7 @@ func (e *editing) allFacts(ctx context.Context, id space.SpaceID) (all []factFil
 				return nil, 0, err
 			}
 			key := strings.TrimSuffix(path.Base(string(c.Path)), ".md")
-			all = append(all, e.factFile(id, path.Base(string(k.Path)), key, c.Blob, f))
+			all = append(all, e.knownFact(id, path.Base(string(k.Path)), key, c.Blob, f))
 		}
 	}
 	return all, left, nil
@@ -171,7 +171,7 @@ type memoryPage struct {
 	Expired       int
 	ExpiredURL    string
 	CurrentURL    string
-	Damaged       []factFile
+	Damaged       []knownFact
 	MoreDamaged   int
 	Left          int
 	Page, Pages   int
@@ -181,7 +181,7 @@ type memoryPage struct {
 
 type factGroup struct {
 	Type  string
-	Facts []factFile
+	Facts []knownFact
 }
 
 // memoryQuery is what a page of facts is asked for.
@@ -216,7 +216,7 @@ func (m memoryQuery) encode() string {
 	return "?" + v.Encode()
 }
 
-func (m memoryQuery) matches(f factFile) bool {
+func (m memoryQuery) matches(f knownFact) bool {
 	if m.kind != "" && f.Type != m.kind {
 		return false
 	}
@@ -246,7 +246,7 @@ func (e *editing) listFacts(v *visit, status int, m store.Membership, q memoryQu
 	}
 	body := memoryPage{Action: "/spaces/" + string(m.ID) + "/memory", Writes: m.Role != space.Reader, Query: q.text, Type: q.kind, Show: q.show, Left: left}
 	today := e.today()
-	var list []factFile
+	var list []knownFact
 	kinds := map[string]bool{}
 	for _, f := range all {
 		over := f.Over(today)
@@ -271,7 +271,7 @@ func (e *editing) listFacts(v *visit, status int, m store.Membership, q memoryQu
 	if len(body.Damaged) > othersShown {
 		body.MoreDamaged, body.Damaged = len(body.Damaged)-othersShown, body.Damaged[:othersShown]
 	}
-	slices.SortFunc(list, func(a, b factFile) int {
+	slices.SortFunc(list, func(a, b knownFact) int {
 		return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(b.Confirmed, a.Confirmed), cmp.Compare(a.Key, b.Key))
 	})
 	body.Found = len(list)

@@ -35,7 +35,7 @@ type factPage struct {
 	List         string // the address of all facts
 	New          bool
 	Writes       bool
-	Fact         factFile
+	Fact         knownFact
 	Type, Key    string // of a new one as they were typed
 	Value        string
 	Expires      string
@@ -74,27 +74,27 @@ func (e *editing) factForm(v *visit, status int, m store.Membership, body factPa
 }
 
 // oneFact finds the fact that a form or an address names, with its file's bytes.
-func (e *editing) oneFact(v *visit, m store.Membership, name string) (factFile, []byte, error) {
+func (e *editing) oneFact(v *visit, m store.Membership, name string) (knownFact, []byte, error) {
 	kind, key, ok := strings.Cut(name, "/")
 	p, err := space.ParsePath(string(factPath(kind, key)))
 	if !ok || err != nil || strings.Contains(key, "/") {
-		return factFile{}, nil, errGone
+		return knownFact{}, nil, errGone
 	}
 	c, ok, err := e.lookup(v.r.Context(), m.ID, p)
 	if err != nil {
-		return factFile{}, nil, gone(err)
+		return knownFact{}, nil, gone(err)
 	}
 	if !ok || c.Dir || c.Mode == space.Symlink {
-		return factFile{}, nil, errGone
+		return knownFact{}, nil, errGone
 	}
 	if c.Size > maxFactBytes {
-		return factFile{}, nil, errDamaged
+		return knownFact{}, nil, errDamaged
 	}
 	data, err := e.o.Workspace.Content(v.r.Context(), m.ID, c.Blob)
 	if err != nil {
-		return factFile{}, nil, err
+		return knownFact{}, nil, err
 	}
-	return e.factFile(m.ID, kind, key, c.Blob, facts.Read(data)), data, nil
+	return e.knownFact(m.ID, kind, key, c.Blob, facts.Read(data)), data, nil
 }
 
 var errDamaged = &pageError{status: http.StatusUnprocessableEntity, title: "This fact’s file is damaged", text: "Open the file and mend it by hand, or delete it."}
@@ -204,7 +204,7 @@ func (e *editing) factMoved(v *visit, m store.Membership, body factPage, data []
 }
 
 // setFact commits changed fields of a fact.
-func (e *editing) setFact(v *visit, m store.Membership, f factFile, data []byte, note string, set []facts.Field, refused func(error) error) error {
+func (e *editing) setFact(v *visit, m store.Membership, f knownFact, data []byte, note string, set []facts.Field, refused func(error) error) error {
 	now, err := facts.Set(data, set...)
 	if err != nil {
 		return errDamaged
