@@ -2,7 +2,6 @@ package api
 
 import (
 	"cmp"
-	_ "embed"
 	"net/http"
 	"runtime/debug"
 	"slices"
@@ -15,14 +14,12 @@ import (
 	"satchel/internal/space"
 )
 
-//go:embed openapi.json
-var document []byte
-
 // Server is the API. It is safe for concurrent use, and starts no goroutine that
 // outlives a request.
 type Server struct {
 	o      Options
 	rate   *ratelimit.Limiter
+	doc    []byte
 	routes []route
 	mux    *http.ServeMux
 
@@ -41,6 +38,10 @@ func New(o Options) (*Server, error) {
 	s := &Server{
 		o: o, rate: ratelimit.New(ratelimit.Options{PerMinute: o.Limits.Rate, Burst: o.Limits.Burst, Now: o.Now}),
 		running: map[space.UserID]int{}, finished: make(chan struct{}),
+	}
+	var err error
+	if s.doc, err = documentFor(o.Limits); err != nil {
+		return nil, err
 	}
 	s.routes = s.allRoutes()
 	s.mux = s.newMux()
@@ -226,10 +227,19 @@ func (s *Server) index(c *call) error {
 	}{"satchel", s.o.Version, s.o.Shells != nil, links, y})
 }
 
-// openAPI is GET /api/openapi.json. It is the same on every server, and tells
-// nobody anything of this one.
+// openAPI is GET /api/openapi.json. It tells nobody anything of this server but
+// its limits.
 func (s *Server) openAPI(c *call) error {
 	c.w.Header().Set("Cache-Control", "public, max-age=3600")
-	c.write(http.StatusOK, document)
+	c.write(http.StatusOK, s.doc)
 	return nil
+}
+
+// Routes lists what is served, as "GET /api".
+func (s *Server) Routes() []string {
+	var list []string
+	for _, r := range s.routes {
+		list = append(list, r.method+" "+r.path)
+	}
+	return list
 }
