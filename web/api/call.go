@@ -94,6 +94,9 @@ func (c *call) fail(err error) {
 	if st >= 500 && (c.r.Context().Err() == nil || !errors.Is(err, context.Canceled)) {
 		c.s.o.Logger.ErrorContext(c.r.Context(), "a request failed", "path", c.r.Pattern, "err", err)
 	}
+	if code == fault.Unauthenticated || auth.ErrorCode(err) != "" {
+		c.challenge(err)
+	}
 	var f *fault.Error
 	if errors.As(err, &f) && f.RetryAfter > 0 || code == fault.Limited {
 		wait := time.Second

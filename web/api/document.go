@@ -9,12 +9,14 @@ import (
 //go:embed openapi.json
 var document []byte
 
-// documentFor is the document with the limits that are in force.
-func documentFor(l Limits) ([]byte, error) {
+// documentFor is the document with a server's address and the limits that are in
+// force.
+func documentFor(origin string, l Limits) ([]byte, error) {
 	var doc map[string]any
 	if err := json.Unmarshal(document, &doc); err != nil {
 		return nil, fmt.Errorf("openapi.json: %w", err)
 	}
+	doc["servers"] = []any{map[string]any{"url": origin}}
 	for _, at := range []struct {
 		limit int
 		path  []string

@@ -108,7 +108,13 @@ func (c *call) find(ctx context.Context, a searchArgs) (searchBody, error) {
 	if err := json.Unmarshal(r.Structured, &found); err != nil {
 		return found, fmt.Errorf("read the answer of the search: %w", err)
 	}
-	found.Results = slices.DeleteFunc(found.Results, func(r resultBody) bool { return !r.relative() })
+	results := []resultBody{} // [] and not null
+	for _, r := range found.Results {
+		if r.relative() {
+			results = append(results, r)
+		}
+	}
+	found.Results = results
 	return found, nil
 }
 

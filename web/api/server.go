@@ -40,7 +40,7 @@ func New(o Options) (*Server, error) {
 		running: map[space.UserID]int{}, finished: make(chan struct{}),
 	}
 	var err error
-	if s.doc, err = documentFor(o.Limits); err != nil {
+	if s.doc, err = documentFor(o.URL, o.Limits); err != nil {
 		return nil, err
 	}
 	s.routes = s.allRoutes()
@@ -162,8 +162,10 @@ func (s *Server) admit(c *call, r route) error {
 	p, err := auth.Authenticate(c.r.Context(), c.r, s.o.Verifier)
 	if err != nil {
 		if fault.CodeOf(err) == fault.Unauthenticated {
-			c.challenge(err)
 			if wait, ok := s.o.LimitUnauthenticated(c.r); !ok {
+				// With the challenge: a client whose token has expired must learn where to
+				// get another, also where others share its address.
+				c.challenge(err)
 				return &fault.Error{Code: fault.Limited, Public: "Too many requests without a valid token.", RetryAfter: wait}
 			}
 		}
@@ -171,7 +173,6 @@ func (s *Server) admit(c *call, r route) error {
 	}
 	c.p = p
 	if err := p.Require(r.scope); err != nil {
-		c.challenge(err)
 		return err
 	}
 	if wait, ok := s.rate.Allow(string(p.User)); !ok {
@@ -227,8 +228,7 @@ func (s *Server) index(c *call) error {
 	}{"satchel", s.o.Version, s.o.Shells != nil, links, y})
 }
 
-// openAPI is GET /api/openapi.json. It tells nobody anything of this server but
-// its limits.
+// openAPI is GET /api/openapi.json, for anybody.
 func (s *Server) openAPI(c *call) error {
 	c.w.Header().Set("Cache-Control", "public, max-age=3600")
 	c.write(http.StatusOK, s.doc)
