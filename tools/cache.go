@@ -55,29 +55,34 @@ func (c *docCache) add(b space.BlobID, h docHead) {
 	c.now[b] = h
 }
 
-// view reads one space at one commit, for one call.
+// view reads one space, or one source of the library, at one commit, for one call.
 type view struct {
 	s   *Set
+	w   Workspace
 	id  space.SpaceID
 	at  space.CommitID
 	all *[]Entry // every file, once one path of the call was missing
+
+	user    space.UserID
+	library *shared
+	source  *Source // nil: it is the space
 }
 
 func (s *Set) view(ctx context.Context, c Caller) (view, error) {
 	at, err := s.o.Workspace.Head(ctx, c.Space)
-	return view{s, c.Space, at, new([]Entry)}, err
+	return view{s: s, w: s.o.Workspace, id: c.Space, at: at, all: new([]Entry), user: c.User, library: new(shared)}, err
 }
 
 func (v view) lookup(ctx context.Context, p space.Path) (Entry, error) {
-	return v.s.o.Workspace.Lookup(ctx, v.id, v.at, p)
+	return v.w.Lookup(ctx, v.id, v.at, p)
 }
 
 func (v view) children(ctx context.Context, dir space.Path) ([]Entry, error) {
-	return v.s.o.Workspace.Children(ctx, v.id, v.at, dir)
+	return v.w.Children(ctx, v.id, v.at, dir)
 }
 
 func (v view) files(ctx context.Context, dir space.Path) ([]Entry, error) {
-	return v.s.o.Workspace.Files(ctx, v.id, v.at, dir)
+	return v.w.Files(ctx, v.id, v.at, dir)
 }
 
 // allFiles lists every file of the space, once a call.
@@ -104,5 +109,5 @@ func (v view) hold(ctx context.Context, size int64) (release func(), err error) 
 }
 
 func (v view) content(ctx context.Context, e Entry) ([]byte, error) {
-	return v.s.o.Workspace.Content(ctx, v.id, e.Blob)
+	return v.w.Content(ctx, v.id, e.Blob)
 }

@@ -40,7 +40,7 @@ func (s *Set) fetch(ctx context.Context, c Caller, raw json.RawMessage, _ Progre
 }
 
 func (v view) fetchOne(ctx context.Context, id string) (fetched, error) {
-	r, e, err := v.resolve(ctx, id)
+	v, r, e, err := v.resolve(ctx, id)
 	if err != nil {
 		return fetched{}, err
 	}
@@ -60,8 +60,8 @@ func (v view) fetchOne(ctx context.Context, id string) (fetched, error) {
 		return fetched{}, err
 	}
 	f := fetched{
-		ID: id, Title: index.Title(string(e.Path), b), URL: FileURL(v.s.o.PublicURL(), v.id, r.path),
-		Metadata: map[string]string{"path": r.path, "etag": string(e.Blob), "commit": string(v.at)},
+		ID: id, Title: index.Title(string(e.Path), b), URL: pageURL(v.s.o.PublicURL(), v.id, r.String()),
+		Metadata: map[string]string{"path": r.String(), "etag": string(e.Blob), "commit": string(v.at)},
 	}
 	if isBinary(b) {
 		f.Text = fmt.Sprintf("A binary file (%s, %s).", http.DetectContentType(b), bytesText(int64(len(b))))
@@ -92,7 +92,7 @@ func (v view) fetchOne(ctx context.Context, id string) (fetched, error) {
 			l += "… [line cut]"
 		}
 		if spent += index.EstimateTokens(l) + 1; spent > limit && n > from {
-			next := fmt.Sprintf("%s:%d-", r.path, n)
+			next := fmt.Sprintf("%s:%d-", r, n)
 			f.Metadata["truncated"], f.Metadata["next"] = "true", next
 			fmt.Fprintf(&out, "\n[cut after line %d of %d; fetch the id %s to go on]", n-1, len(lines), next)
 			break

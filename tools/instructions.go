@@ -131,7 +131,7 @@ type sharedText struct {
 // none.
 func (v view) shared(ctx context.Context, p string) (sharedText, error) {
 	t := sharedText{path: p, line: 1}
-	e, err := v.find(ctx, ref{path: p})
+	e, err := v.findIn(ctx, ref{path: p})
 	if fault.CodeOf(err) == fault.NotFound || err == nil && (e.Dir || e.Size > v.s.o.Limits.FileBytes) {
 		return t, nil
 	}
@@ -268,7 +268,18 @@ func (v view) index(ctx context.Context) (indexText, error) {
 		return x, err
 	}
 	add("Elsewhere in the space", "read /space/", lines)
-	add("Sources, in /library/", "", []string{"- none: no shared documentation has been synced to this server"})
+	sources, err := v.sources(ctx)
+	if err != nil {
+		return x, err
+	}
+	if len(sources) == 0 {
+		add("Sources, in /library/", "", []string{"- none: no shared documentation has been synced to this server"})
+	}
+	lines = nil
+	for _, s := range sources {
+		lines = append(lines, "- "+s.Mount()+"/: "+about(s))
+	}
+	add("Sources, in /library/", "read /library/"+docsDir+"/", lines)
 	return x, nil
 }
 

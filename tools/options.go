@@ -27,6 +27,8 @@ const (
 type Options struct {
 	Workspace Workspace // required
 	Searcher  Searcher  // required
+	// Library is what others share with users; nil: nothing is.
+	Library Library
 	// Runner runs bash. Nil where no sandbox can start here: bash then answers
 	// with RunnerProblem and everything else works.
 	Runner Runner

@@ -58,9 +58,10 @@ func (s *Set) read(ctx context.Context, c Caller, raw json.RawMessage, _ Progres
 func (v view) readOne(ctx context.Context, asked string, budget int, images *int64) (readItem, error) {
 	it := readItem{asked: asked}
 	var err error
-	it.file, it.entry, err = v.resolve(ctx, asked)
+	all := v
+	v, it.file, it.entry, err = v.resolve(ctx, asked)
 	if err != nil && isGlob(asked) && fault.CodeOf(err) == fault.NotFound {
-		it.list, err = v.listGlob(ctx, it.file)
+		it.list, err = all.listGlob(ctx, it.file)
 		if err == nil {
 			return it, nil
 		}
@@ -154,7 +155,7 @@ func noHeading(f ref, all []index.Section) error {
 	}
 	mean := ""
 	if near := nearest(index.Anchor(f.heading), anchors); near != "" {
-		mean = fmt.Sprintf(" Did you mean %s#%s?", f.path, near)
+		mean = fmt.Sprintf(" Did you mean %s#%s?", f, near)
 	}
 	var slugs []string
 	for _, s := range all[:min(len(all), 30)] {
@@ -235,9 +236,10 @@ func (it *readItem) renderText(b *strings.Builder, budget int, s *Set, meta map[
 	if x.total > 0 && (x.from > 1 || last < x.total) {
 		where = fmt.Sprintf("lines %d-%d of %s", x.from, last, thousands(int64(x.total)))
 	}
-	fmt.Fprintf(b, "== %s (%s, etag %s)\n", it.file.path, where, it.entry.Blob)
-	if it.entry.Path != "" && string(it.entry.Path) != it.file.path {
-		fmt.Fprintf(b, "[a symbolic link to %s]\n", it.entry.Path)
+	fmt.Fprintf(b, "== %s (%s, etag %s)\n", it.file, where, it.entry.Blob)
+	if inside := it.file.inside(); it.entry.Path != "" && string(it.entry.Path) != inside {
+		name := it.file.String()
+		fmt.Fprintf(b, "[a symbolic link to %s]\n", strings.TrimSuffix(name, inside)+string(it.entry.Path))
 	}
 	if it.note != "" {
 		fmt.Fprintf(b, "[%s]\n", it.note)
@@ -249,7 +251,7 @@ func (it *readItem) renderText(b *strings.Builder, budget int, s *Set, meta map[
 	meta["etag"], meta["lines"], meta["from"], meta["to"] = string(it.entry.Blob), x.total, x.from, last
 	meta["truncated"] = last < x.to
 	if last < x.to {
-		next := fmt.Sprintf("%s:%d-", it.file.path, last+1)
+		next := fmt.Sprintf("%s:%d-", it.file, last+1)
 		if x.to < x.total {
 			next += fmt.Sprint(x.to)
 		}
@@ -372,8 +374,8 @@ func (l *listing) render(b *strings.Builder, budget int, s *Set) {
 
 func (v view) listDir(ctx context.Context, r ref, dir space.Path) (*listing, error) {
 	r.dir = true
-	if r.library {
-		return &listing{title: r.String() + " (directory, empty)", hint: "no source has been synced to this server yet"}, nil
+	if r.library && v.source == nil {
+		return v.listShared(ctx, r)
 	}
 	entries, err := v.children(ctx, dir)
 	if err != nil {
@@ -405,26 +407,37 @@ func (v view) listDir(ctx context.Context, r ref, dir space.Path) (*listing, err
 }
 
 func (v view) listGlob(ctx context.Context, r ref) (*listing, error) {
-	if r.library {
-		return &listing{title: r.String() + " (matches nothing)", hint: "the library is empty: no source has been synced to this server yet"}, nil
-	}
 	g, err := parseGlob(r.path)
 	if err != nil {
 		return nil, err
 	}
-	files, err := v.files(ctx, g.root())
-	if err != nil {
-		return nil, err
-	}
 	l := &listing{hint: "narrow the pattern"}
-	for _, f := range files {
-		if g.match(f.Path) {
-			if l.total++; len(l.names) < v.s.o.Limits.ListEntries {
-				l.names = append(l.names, string(f.Path))
+	add := func(p string) {
+		if l.total++; len(l.names) < v.s.o.Limits.ListEntries {
+			l.names = append(l.names, p)
+		}
+	}
+	if r.library {
+		if all, err := v.sources(ctx); err != nil {
+			return nil, err
+		} else if len(all) == 0 {
+			return &listing{title: r.String() + " (matches nothing)", hint: "the library is empty: no source has been synced to this server yet"}, nil
+		}
+		if err := v.globShared(ctx, g, add); err != nil {
+			return nil, err
+		}
+	} else {
+		files, err := v.files(ctx, g.root())
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range files {
+			if g.match(f.Path) {
+				add(string(f.Path))
 			}
 		}
 	}
-	l.title = fmt.Sprintf("%s (matches %s)", r.path, plural(l.total, "file", "files"))
+	l.title = fmt.Sprintf("%s (matches %s)", r, plural(l.total, "file", "files"))
 	if l.total == 0 {
 		l.hint = "** matches any number of directories, * and ? within a name; list a directory to see what there is"
 	}

@@ -110,36 +110,37 @@ func lineNumber(s string) (int, bool) {
 }
 
 // resolve finds what a caller's path names. A file whose name holds a colon or
-// a # wins over lines or a heading of another one. The error is a
-// fault.Invalid or a fault.NotFound with the nearest paths.
-func (v view) resolve(ctx context.Context, s string) (ref, Entry, error) {
+// a # wins over lines or a heading of another one. The view is the one that has
+// it: of the space or of a source. The error is a fault.Invalid or a
+// fault.NotFound with the nearest paths.
+func (v view) resolve(ctx context.Context, s string) (view, ref, Entry, error) {
 	whole, err := parseRef(s)
 	if err != nil {
-		return whole, Entry{}, err
+		return v, whole, Entry{}, err
 	}
-	e, err := v.find(ctx, whole)
+	in, e, err := v.find(ctx, whole)
 	if err == nil || fault.CodeOf(err) != fault.NotFound {
-		return whole, e, err
+		return in, whole, e, err
 	}
 	for _, try := range suffixed(s) {
 		part, perr := parseRef(try.path)
 		if perr != nil {
 			continue
 		}
-		e, ferr := v.find(ctx, part)
+		in, e, ferr := v.find(ctx, part)
 		if ferr != nil && fault.CodeOf(ferr) != fault.NotFound {
-			return part, e, ferr
+			return in, part, e, ferr
 		}
 		if ferr != nil || e.Dir {
 			continue
 		}
 		part.from, part.to, part.heading = try.from, try.to, try.heading
 		if part.heading == "" && (part.from == 0 || part.to != 0 && part.to < part.from) {
-			return part, e, fault.New(fault.Invalid, "The lines of %s make no sense: write path:from-to, counted from 1.", strconv.Quote(clip(s, 100)))
+			return in, part, e, fault.New(fault.Invalid, "The lines of %s make no sense: write path:from-to, counted from 1.", strconv.Quote(clip(s, 100)))
 		}
-		return part, e, nil
+		return in, part, e, nil
 	}
-	return whole, Entry{}, v.missing(ctx, s, whole)
+	return v, whole, Entry{}, v.missing(ctx, s, whole)
 }
 
 // suffixed returns the ways in which s can be a path with something behind it.
@@ -158,14 +159,17 @@ func suffixed(s string) []ref {
 
 const maxLinks = 8
 
-// find looks a path up and follows a symbolic link that stays in the space.
-func (v view) find(ctx context.Context, r ref) (Entry, error) {
+// find looks a path up, in the view that has it.
+func (v view) find(ctx context.Context, r ref) (view, Entry, error) {
 	if r.library {
-		if r.path == "" {
-			return Entry{Dir: true}, nil
-		}
-		return Entry{}, fault.New(fault.NotFound, "The library is empty: no source has been synced to this server yet.")
+		return v.findShared(ctx, r)
 	}
+	e, err := v.findIn(ctx, r)
+	return v, e, err
+}
+
+// findIn looks a path of this view up and follows a symbolic link that stays in it.
+func (v view) findIn(ctx context.Context, r ref) (Entry, error) {
 	if r.path == "" {
 		return Entry{Dir: true}, nil
 	}
@@ -199,7 +203,7 @@ func (v view) find(ctx context.Context, r ref) (Entry, error) {
 // missing says that nothing is at a path, with the nearest ones.
 func (v view) missing(ctx context.Context, s string, r ref) error {
 	if r.library {
-		return fault.New(fault.NotFound, "There is no %s: the library is empty, as no source has been synced to this server yet.", strconv.Quote(clip(s, 200)))
+		return v.missingShared(ctx, s, r)
 	}
 	files, err := v.allFiles(ctx)
 	if err != nil {

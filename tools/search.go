@@ -47,7 +47,10 @@ func (s *Set) search(ctx context.Context, c Caller, raw json.RawMessage, _ Progr
 	}
 	defer end()
 	// What is searched is decided here and nowhere else, from the caller.
-	cols := []index.Collection{{ID: c.Space, Label: spaceLabel}}
+	cols, err := s.collections(ctx, c)
+	if err != nil {
+		return Result{}, err
+	}
 	found, err := s.o.Searcher.Search(ctx, cols, q)
 	if err != nil {
 		return Result{}, err
@@ -57,7 +60,7 @@ func (s *Set) search(ctx context.Context, c Caller, raw json.RawMessage, _ Progr
 	answer, sent, err := fitAnswer(answer, found.Hits, q.MaxTokens)
 	if s.chatGPT(c) {
 		base := s.o.PublicURL()
-		return structured(chatGPTAnswer(answer, func(p string) string { return FileURL(base, c.Space, p) }))
+		return structured(chatGPTAnswer(answer, func(p string) string { return pageURL(base, c.Space, p) }))
 	}
 	return sent, err
 }

@@ -1,0 +1,287 @@
+package tools
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/url"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"satchel/internal/fault"
+	"satchel/internal/space"
+	"satchel/tools/index"
+)
+
+// Library is what others share with a user, for reading alone. Its Workspace
+// reads sources by their collections, and nothing else.
+type Library interface {
+	// Sources lists what the user may read now, by id. It is asked once in each
+	// call that has to do with the library.
+	Sources(ctx context.Context, user space.UserID) ([]Source, error)
+	Workspace
+}
+
+// Source is one source of the library.
+type Source struct {
+	// ID names it on this server; it is what search's source filter takes, and the
+	// last name of its directory.
+	ID          string
+	Label       string
+	Description string
+	// Collection and Commit are the snapshot that is shown; Commit is empty where
+	// there is none yet.
+	Collection space.SpaceID
+	Commit     space.CommitID
+	// Space is where it comes from, if that is a space of this server, and Owner
+	// whose that is, for people; Own tells that it is the user's.
+	Space space.SpaceID
+	Owner string
+	Own   bool
+	// State is "ready", "waiting" (for a newer snapshot) or "failed"; then Problem
+	// says why, in a sentence.
+	State   string
+	Problem string
+	Synced  time.Time
+	Files   int
+	Bytes   int64
+}
+
+// docsDir is the directory of the library in which sources of documents are.
+const docsDir = "docs"
+
+// Mount is the source's directory, as paths and sandboxes have it.
+func (s Source) Mount() string { return "/library/" + docsDir + "/" + s.ID }
+
+// shared is the library as one call sees it.
+type shared struct {
+	loaded  bool
+	sources []Source
+}
+
+// sources lists what the caller may read, once a call.
+func (v view) sources(ctx context.Context) ([]Source, error) {
+	if v.library.loaded || v.s.o.Library == nil {
+		return v.library.sources, nil
+	}
+	all, err := v.s.o.Library.Sources(ctx, v.user)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(all, func(a, b Source) int { return strings.Compare(a.ID, b.ID) })
+	v.library.loaded, v.library.sources = true, all
+	return all, nil
+}
+
+// of is the view of a source, in which paths are relative to it.
+func (v view) of(s Source) view {
+	return view{s: v.s, w: v.s.o.Library, id: s.Collection, at: s.Commit, all: new([]Entry), user: v.user, library: v.library, source: &s}
+}
+
+// mount goes before the paths of the view's files where they are shown.
+func (v view) mount() string {
+	if v.source == nil {
+		return ""
+	}
+	return v.source.Mount() + "/"
+}
+
+// inLibrary takes a path of the library apart: the source's id and the path in it.
+// ok is false for what is no source's.
+func (r ref) inLibrary() (source, rest string, ok bool) {
+	dir, p, _ := strings.Cut(r.path, "/")
+	source, rest, _ = strings.Cut(p, "/")
+	return source, rest, r.library && dir == docsDir && source != ""
+}
+
+// inside is the path as the view that has it knows it.
+func (r ref) inside() string {
+	if _, rest, ok := r.inLibrary(); ok {
+		return rest
+	}
+	return r.path
+}
+
+// findShared is find for a path of the library.
+func (v view) findShared(ctx context.Context, r ref) (view, Entry, error) {
+	all, err := v.sources(ctx)
+	if err != nil {
+		return v, Entry{}, err
+	}
+	if r.path == "" || r.path == docsDir && len(all) > 0 {
+		return v, Entry{Dir: true}, nil
+	}
+	if len(all) == 0 {
+		return v, Entry{}, fault.New(fault.NotFound, "The library is empty: no source has been synced to this server yet.")
+	}
+	id, rest, ok := r.inLibrary()
+	i := slices.IndexFunc(all, func(s Source) bool { return s.ID == id })
+	if !ok || i < 0 {
+		return v, Entry{}, fault.New(fault.NotFound, "There is no %s.", strconv.Quote(clip(r.String(), 200)))
+	}
+	in := v.of(all[i])
+	if in.at == "" {
+		return in, Entry{}, fault.New(fault.NotFound, "The source %s is not ready yet. Try again in a moment.", id)
+	}
+	inner := ref{path: rest, dir: r.dir && rest != ""}
+	e, err := in.findIn(ctx, inner)
+	return in, e, err
+}
+
+// missingShared says that nothing is at a path of the library, with the nearest
+// ones.
+func (v view) missingShared(ctx context.Context, s string, r ref) error {
+	all, err := v.sources(ctx)
+	if err != nil {
+		return err
+	}
+	quoted := strconv.Quote(clip(s, 200))
+	if len(all) == 0 {
+		return fault.New(fault.NotFound, "There is no %s: the library is empty, as no source has been synced to this server yet.", quoted)
+	}
+	id, rest, ok := r.inLibrary()
+	i := slices.IndexFunc(all, func(s Source) bool { return s.ID == id })
+	if !ok || i < 0 {
+		names := make([]string, len(all))
+		for k, s := range all {
+			names[k] = s.ID
+		}
+		if near := nearest(id, names); near != "" {
+			return fault.New(fault.NotFound, "There is no %s. Did you mean /library/%s/%s?", quoted, docsDir, near)
+		}
+		return fault.New(fault.NotFound, "There is no %s. The sources are: %s.", quoted, clip(strings.Join(names, ", "), 500))
+	}
+	in := v.of(all[i])
+	if in.at == "" {
+		return fault.New(fault.NotFound, "The source %s is not ready yet. Try again in a moment.", id)
+	}
+	files, err := in.allFiles(ctx)
+	if err != nil {
+		return err
+	}
+	for _, t := range suffixed(rest) {
+		rest = t.path
+		break
+	}
+	var near []string
+	for _, p := range nearPaths(rest, files, 3) {
+		near = append(near, in.mount()+string(p))
+	}
+	if len(near) == 0 {
+		return fault.New(fault.NotFound, "There is no %s in the source %s.", quoted, id)
+	}
+	return fault.New(fault.NotFound, "There is no %s in the source %s. Did you mean %s?", quoted, id, strings.Join(near, " or "))
+}
+
+// listShared lists /library and /library/docs.
+func (v view) listShared(ctx context.Context, r ref) (*listing, error) {
+	all, err := v.sources(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(all) == 0 {
+		return &listing{title: r.String() + " (directory, empty)", hint: "no source has been synced to this server yet"}, nil
+	}
+	l := &listing{total: 1, names: []string{docsDir + "/"}}
+	if r.path != "" {
+		l.total, l.names, l.hint = len(all), nil, "name a source"
+		for _, s := range all[:min(len(all), v.s.o.Limits.ListEntries)] {
+			l.names = append(l.names, s.ID+"/ ("+about(s)+")")
+		}
+	}
+	l.title = fmt.Sprintf("%s (directory: %s, 0 files)", r, plural(l.total, "directory", "directories"))
+	return l, nil
+}
+
+// about is what a source is, in a line.
+func about(s Source) string {
+	text := cmp.Or(oneLine(s.Label, 120), s.ID)
+	if d := oneLine(s.Description, 300); d != "" {
+		text += " — " + d
+	}
+	return text
+}
+
+// globShared matches a pattern against the files of the sources that it can match.
+func (v view) globShared(ctx context.Context, g glob, add func(path string)) error {
+	all, err := v.sources(ctx)
+	if err != nil {
+		return err
+	}
+	for _, s := range all {
+		if s.Commit == "" || !couldMatch(g, s.ID) {
+			continue
+		}
+		in := v.of(s)
+		under := space.Path("")
+		if root := string(g.root()); strings.HasPrefix(root, docsDir+"/"+s.ID+"/") {
+			under = space.Path(strings.TrimPrefix(root, docsDir+"/"+s.ID+"/"))
+		}
+		files, err := in.files(ctx, under)
+		if err != nil {
+			return err
+		}
+		for _, f := range files {
+			if p := docsDir + "/" + s.ID + "/" + string(f.Path); g.match(space.Path(p)) {
+				add("/library/" + p)
+			}
+		}
+	}
+	return nil
+}
+
+// couldMatch tells whether a pattern of the library may match files of a source.
+func couldMatch(g glob, id string) bool {
+	for i, want := range []string{docsDir, id} {
+		if i >= len(g.segments) {
+			return false
+		}
+		if g.segments[i] == "**" {
+			return true
+		}
+		if ok, _ := path.Match(g.segments[i], want); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// collections are what a search of the caller goes over: their space, and then
+// what others share with them.
+func (s *Set) collections(ctx context.Context, c Caller) ([]index.Collection, error) {
+	cols := []index.Collection{{ID: c.Space, Label: spaceLabel}}
+	if s.o.Library == nil {
+		return cols, nil
+	}
+	all, err := s.o.Library.Sources(ctx, c.User)
+	if err != nil {
+		return nil, err
+	}
+	for _, src := range all {
+		if src.Commit != "" {
+			cols = append(cols, index.Collection{ID: src.Collection, Label: src.ID, Mount: src.Mount()})
+		}
+	}
+	return cols, nil
+}
+
+// LibraryURL is the page on this server that shows a file of a source to those who
+// may read it. p is its path, with the source's mount.
+func LibraryURL(base, p string) string {
+	segs := strings.Split(strings.TrimPrefix(p, "/"), "/")
+	for i, s := range segs {
+		segs[i] = url.PathEscape(s)
+	}
+	return strings.TrimSuffix(base, "/") + "/" + strings.Join(segs, "/")
+}
+
+// pageURL is the page of a document, by the path that callers know.
+func pageURL(base string, id space.SpaceID, p string) string {
+	if strings.HasPrefix(p, "/library/") {
+		return LibraryURL(base, p)
+	}
+	return FileURL(base, id, p)
+}
