@@ -94,11 +94,32 @@ func (l lock) lock(ctx context.Context) error {
 
 func (l lock) unlock() { <-l }
 
+// library gives a seed what the user may read of the library.
+func (p *Pool) library(ctx context.Context, user space.UserID, seed *space.Seed) error {
+	if p.o.Library == nil {
+		return nil
+	}
+	dir, drop, err := p.o.Library(ctx, user)
+	if err != nil {
+		return fmt.Errorf("prepare the library: %w", err)
+	}
+	release := seed.Release
+	seed.Library, seed.Release = dir, func() {
+		drop()
+		release()
+	}
+	return nil
+}
+
 // start boots a sandbox. When it fails nothing is left.
 func (p *Pool) start(ctx context.Context, k key, gen uint64) (_ *box, err error) {
 	seed, err := p.o.Seeder.Seed(ctx, k.space)
 	if err != nil {
 		return nil, fmt.Errorf("prepare the space: %w", err)
+	}
+	if err := p.library(ctx, k.user, seed); err != nil {
+		seed.Release()
+		return nil, err
 	}
 	defer func() {
 		if err != nil {

@@ -43,6 +43,9 @@ type Options struct {
 	Runtime   space.Runtime
 	Seeder    space.Seeder
 	Committer space.Committer
+	// Library returns the directory that the sandboxes of a user have as /library,
+	// and what tells that one is gone; nil: what Seeder gives.
+	Library func(ctx context.Context, user space.UserID) (dir string, release func(), err error)
 	// Held keeps what cannot be committed and gives it to the next sandbox; nil:
 	// it is lost with its sandbox.
 	Held Held

@@ -85,6 +85,8 @@ type Options struct {
 	History   History
 	Committer space.Committer
 	Tools     Tools
+	// Publishing is the library; nil: there is none.
+	Publishing Publishing
 	// Editing bounds what the pages that change files take.
 	Editing EditLimits
 

@@ -198,3 +198,8 @@ func (m *Manager) drop(ctx context.Context, c space.SpaceID) {
 		m.o.Logger.Warn("the index of an ended source was not removed; the next start tries again", "error", err)
 	}
 }
+
+// Peek returns the content of a file of a preview, by its space.
+func (m *Manager) Peek(ctx context.Context, id space.SpaceID, f File) ([]byte, error) {
+	return m.o.Store.ReadBlob(ctx, id, f.Blob)
+}

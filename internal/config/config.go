@@ -19,6 +19,7 @@ type Config struct {
 	Web      Web
 	API      API
 	GitHub   GitHub
+	Library  Library
 	Tools    Tools
 	Sandbox  Sandbox
 	Space    Space

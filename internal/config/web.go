@@ -24,6 +24,13 @@ type GitHub struct {
 	RecheckEvery time.Duration
 }
 
+// Library is the section library: what people publish of their spaces.
+type Library struct {
+	MaxSources int   // of one person
+	MaxFiles   int   // of one source
+	MaxSize    int64 // of one source, in bytes
+}
+
 func webKeys() []key {
 	return []key{
 		row("web.max_streams", "Pages of one person that are told at once what changes; others show it when they are loaded again.", integer, 16,
@@ -52,5 +59,11 @@ func webKeys() []key {
 			func(c *Config) *time.Duration { return &c.API.SessionIdle }, durations(time.Second, 7*day)),
 		row("github.recheck_every", "How often it is asked whether the people who connected repositories at GitHub may still change them.", duration, 6*time.Hour,
 			func(c *Config) *time.Duration { return &c.GitHub.RecheckEvery }, durations(time.Minute, 30*day)),
+		row("library.max_sources", "Sources that one person may publish.", integer, 50,
+			func(c *Config) *int { return &c.Library.MaxSources }, numbers(0, 10_000)),
+		row("library.max_files", "Files of one published source.", integer, 50_000,
+			func(c *Config) *int { return &c.Library.MaxFiles }, numbers(1, 10_000_000)),
+		row("library.max_size", "Size of one published source.", size, 512*mib,
+			func(c *Config) *int64 { return &c.Library.MaxSize }, sizes(1, 100*gib)),
 	}
 }

@@ -131,15 +131,15 @@ func (u *inquiry) pass(ctx context.Context, terms []term, more bool, r *Results)
 	return all, nil
 }
 
-// sortFound puts the best first; equal ones are in the order of their
-// collections and paths, or, where those have not been read, of their ids, which
+// sortFound puts the best first; equal ones are in the order in which the query
+// names their collections, and of their paths, or, where those have not been read, of their ids, which
 // depend on when a page was indexed.
 func sortFound(all []*found) {
 	slices.SortFunc(all, func(a, b *found) int {
 		if a.score != b.score {
 			return cmp.Compare(b.score, a.score)
 		}
-		return cmp.Or(strings.Compare(string(a.session.col.ID), string(b.session.col.ID)),
+		return cmp.Or(cmp.Compare(a.session.order, b.session.order),
 			strings.Compare(string(a.path), string(b.path)), cmp.Compare(a.id, b.id))
 	})
 }

@@ -17,6 +17,7 @@ import (
 // of an answer speaks of one commit.
 type session struct {
 	col   Collection
+	order int // among those of the query
 	entry *entry
 	db    *database
 	tx    *sql.Tx
@@ -121,6 +122,7 @@ func (x *Index) inquire(ctx context.Context, cols []Collection, q Query, broken 
 			return u, end, err
 		}
 		if s != nil {
+			s.order = len(sessions)
 			sessions = append(sessions, s)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"satchel/gitstore"
 	"satchel/gitstore/remotes"
 	"satchel/gitstore/secretscan"
+	"satchel/gitstore/sources"
 	"satchel/internal/config"
 	"satchel/internal/database"
 	"satchel/internal/fault"
@@ -36,7 +37,8 @@ type Core struct {
 	Admin    *admin.Local
 
 	links
-	events *relay
+	sources *sources.Manager
+	events  *relay
 }
 
 // Initialised tells whether there is a Satchel in a data directory: whether a
@@ -102,7 +104,7 @@ func openCore(ctx context.Context, cfg *config.Config, version string, log *slog
 	if c.DB, err = database.Open(ctx, database.Options{URL: cfg.DatabaseURL(), Logger: log.With("part", "database")}); err != nil {
 		return nil, err
 	}
-	migrations := slices.Concat(store.Migrations(), remotes.Migrations(), secretscan.Migrations())
+	migrations := slices.Concat(store.Migrations(), remotes.Migrations(), secretscan.Migrations(), sources.Migrations())
 	if _, err = c.DB.Migrate(ctx, migrations...); err != nil {
 		return nil, err
 	}
@@ -125,6 +127,9 @@ func openCore(ctx context.Context, cfg *config.Config, version string, log *slog
 		MaxClients: a.MaxClients, UnusedClient: a.UnusedClient, IdleClient: a.IdleClient,
 		Logger: log.With("part", "accounts"),
 	})
+	if err = c.openSources(ctx); err != nil {
+		return nil, err
+	}
 	c.Admin = &admin.Local{
 		Accounts: c.Accounts, Git: c.Git, SpacesDir: spaces, Running: admin.Info{Version: version, MaxFile: cfg.Space.MaxFile},
 		Remotes: c.remotes, Secrets: c.secrets, Held: c.held, Logger: log.With("part", "admin"),
@@ -145,7 +150,10 @@ func (c *Core) reindex(ctx context.Context, id space.SpaceID) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(x.Rebuild(ctx, id, c.Git), forgetVectors(ctx, c.Config, x, id), x.Close())
+	shared := func(ctx context.Context, collection space.SpaceID) error {
+		return errors.Join(x.Rebuild(ctx, collection, c.sources), forgetVectors(ctx, c.Config, x, collection))
+	}
+	return errors.Join(x.Rebuild(ctx, id, c.Git), forgetVectors(ctx, c.Config, x, id), c.purgedSources(ctx, id, shared), x.Close())
 }
 
 func openIndex(cfg *config.Config, log *slog.Logger) (*index.Index, error) {
@@ -181,6 +189,9 @@ func checkShared(dir string) error {
 // Close closes what is open, in the order that leaves nothing half done.
 func (c *Core) Close() error {
 	errs := []error{c.closeRemotes()}
+	if c.sources != nil {
+		c.sources.Close()
+	}
 	if c.Accounts != nil {
 		errs = append(errs, c.Accounts.Close())
 	}

@@ -157,6 +157,9 @@ func (s *Server) actOn(ctx context.Context, r store.Entry) (revoked bool) {
 	switch r.Action {
 	case "user.remove", "user.suspend":
 		s.userEnded(ctx, space.UserID(r.Subject))
+		s.sources.Look(ctx)
+	case "space.give":
+		s.sources.Look(ctx)
 	case "member.remove", "member.set":
 		// What runs for an editor may write until it is stopped, and they may be a
 		// reader now.

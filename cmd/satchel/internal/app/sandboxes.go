@@ -59,14 +59,17 @@ type bash struct {
 	closeErr  error
 }
 
-func openBash(cfg *config.Config, git *libraries, kept *held.Store, m sandbox.Metrics, log *slog.Logger) (*bash, error) {
+// libraryOf makes the directory that the sandboxes of a user have as /library.
+type libraryOf func(ctx context.Context, user space.UserID) (dir string, release func(), err error)
+
+func openBash(cfg *config.Config, git *libraries, library libraryOf, kept *held.Store, m sandbox.Metrics, log *slog.Logger) (*bash, error) {
 	rt, err := NewRuntime(cfg, filepath.Join(cfg.DataDir, "run", "sandboxes"), log)
 	if err != nil || rt == nil {
 		return nil, err
 	}
 	s := cfg.Sandbox
 	pool, err := sandbox.New(sandbox.Options{
-		Runtime: rt, Seeder: git, Committer: git, Held: kept,
+		Runtime: rt, Seeder: git, Committer: git, Library: library, Held: kept,
 		Limits: space.Limits{
 			Memory: s.Memory, Processes: s.Processes, CPUs: s.CPUs, Disk: s.Disk, Inodes: s.Inodes,
 			Tmp: s.Tmp, OpenFiles: s.OpenFiles, FileSize: s.FileSize, WallTime: s.WallTime,

@@ -39,6 +39,7 @@ func (c *Core) newFinder(x *index.Index, own bool) (*finder, error) {
 	set, err := tools.New(tools.Options{
 		Workspace: workspace{c.Git, c.remotes},
 		Searcher:  x,
+		Library:   c.library(),
 		ChatGPT:   tools.ChatGPTNever,
 		PublicURL: func() string { return "" },
 		Limits:    searchLimits(c.Config),

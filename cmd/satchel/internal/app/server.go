@@ -29,6 +29,7 @@ type Server struct {
 
 	index    *index.Index
 	follower *index.Follower
+	shared   *index.Follower // of what is published
 	upkeep   *upkeep
 	// libraries is the store as sandboxes start from it.
 	libraries *libraries
@@ -77,7 +78,10 @@ func OpenServer(ctx context.Context, cfg *config.Config, version string, log *sl
 		return nil, err
 	}
 	s.Admin.Purged = func(ctx context.Context, id space.SpaceID) error {
-		return errors.Join(s.index.Rebuild(ctx, id, s.Git), forgetVectors(ctx, cfg, s.index, id))
+		shared := func(ctx context.Context, collection space.SpaceID) error {
+			return errors.Join(s.index.Rebuild(ctx, collection, s.sources), forgetVectors(ctx, cfg, s.index, collection))
+		}
+		return errors.Join(s.index.Rebuild(ctx, id, s.Git), forgetVectors(ctx, cfg, s.index, id), s.purgedSources(ctx, id, shared))
 	}
 	finder, err := s.newFinder(s.index, false)
 	if err != nil {
@@ -86,11 +90,14 @@ func OpenServer(ctx context.Context, cfg *config.Config, version string, log *sl
 	s.Admin.OpenFinder = func(context.Context) (admin.Finder, error) { return finder, nil }
 	s.follower = s.index.Follow(s.Git)
 	s.upkeep = newUpkeep(s.Git, cfg.Space.TidyAfter, log)
-	s.events.follow(s.remotes, s.follower, s.upkeep)
+	s.events.follow(s.remotes, s.follower, s.upkeep, s.sources)
+	if err = s.followSources(ctx); err != nil {
+		return nil, err
+	}
 	if s.libraries, err = newLibraries(s.Git, cfg.DataDir); err != nil {
 		return nil, err
 	}
-	if s.bash, err = openBash(cfg, s.libraries, s.held, s.signals.sandbox, log); err != nil {
+	if s.bash, err = openBash(cfg, s.libraries, s.sources.Library, s.held, s.signals.sandbox, log); err != nil {
 		return nil, err
 	}
 	if s.bash != nil {
@@ -192,6 +199,7 @@ func (s *Server) openTools() (err error) {
 	o := tools.Options{
 		Workspace:     workspace{s.Git, s.remotes},
 		Searcher:      s.index,
+		Library:       s.library(),
 		Runner:        run,
 		RunnerProblem: func() string { return "This server's configuration switches bash off (sandbox.runtime: none)." },
 		Trouble:       s.remotes.Trouble,
@@ -370,6 +378,10 @@ func (s *Server) close(ctx context.Context) error {
 	if s.follower != nil {
 		s.events.follow()
 		s.follower.Close()
+	}
+	if s.shared != nil {
+		s.sources.Close()
+		s.shared.Close()
 	}
 	if s.index != nil {
 		errs = append(errs, s.index.Close())
