@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"net/http"
 
-	"satchel/internal/fault"
-	"satchel/internal/space"
 	"satchel/mcp"
 	"satchel/tools"
 	"satchel/web/api"
@@ -22,7 +20,7 @@ func (s *Server) openAPI(o tools.Options) error {
 	}
 	c := s.Config.API
 	opts := api.Options{
-		Tools: apiTools{set}, Sources: noSources{}, Verifier: s.verifier(), URL: s.issuer, Version: s.version,
+		Tools: apiTools{set}, Sources: apiSources{s.library()}, Verifier: s.verifier(), URL: s.issuer, Version: s.version,
 		ShellProblem:         "This server's configuration switches bash off (sandbox.runtime: none).",
 		HostAllowed:          func(host string) bool { return mcp.HostAllowed(host, s.hostNames()) },
 		ResourceMetadataURL:  s.resourceMetadataURL,
@@ -50,18 +48,6 @@ func (s *Server) routeAPI(mux *http.ServeMux) {
 	h := s.api.Handler()
 	mux.Handle("/api", h)
 	mux.Handle("/api/", h)
-}
-
-// noSources is a library without sources.
-type noSources struct{}
-
-func (noSources) Sources(context.Context, space.UserID) ([]api.Source, error) { return nil, nil }
-
-func (noSources) Sync(_ context.Context, _ space.UserID, id string) ([]api.Run, error) {
-	if id != "" {
-		return nil, fault.New(fault.NotFound, "There is no such source.")
-	}
-	return nil, nil
 }
 
 // apiTools calls tools over the library alone.

@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"context"
 	"path/filepath"
+	"slices"
+	"strings"
+	"time"
 
 	"satchel/auth/store"
 	"satchel/gitstore/secretscan"
@@ -12,6 +15,7 @@ import (
 	"satchel/internal/space"
 	"satchel/tools"
 	"satchel/web"
+	"satchel/web/api"
 )
 
 // addPublishing gives the pages the published spaces.
@@ -261,4 +265,67 @@ func (l library) unpublish(ctx context.Context, actor store.Actor, id space.Spac
 		return err
 	}
 	return l.accounts.Record(ctx, actor, "source.unpublish", source, map[string]any{"space": id})
+}
+
+// apiSources is the library's sources as the REST API tells of them.
+type apiSources struct{ library }
+
+var _ api.Sources = apiSources{}
+
+// Sources implements api.Sources.
+func (a apiSources) Sources(ctx context.Context, user space.UserID) ([]api.Source, error) {
+	all, err := a.library.Sources(ctx, user)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]api.Source, len(all))
+	for i, s := range all {
+		out[i] = api.Source{
+			ID: s.ID, Label: s.Label, Kind: string(sources.KindSpace), Path: strings.TrimPrefix(s.Mount(), "/library/"),
+			State: apiState(s), Commit: string(s.Commit), Files: s.Files, Updated: s.Synced, Problem: s.Problem,
+		}
+	}
+	slices.SortStableFunc(out, func(a, b api.Source) int { return strings.Compare(a.Label, b.Label) })
+	return out, nil
+}
+
+func apiState(s tools.Source) string {
+	switch {
+	case s.State == string(sources.Failed):
+		return "failed"
+	case s.Commit == "":
+		return "new"
+	case s.State == string(sources.Waiting):
+		return "syncing"
+	}
+	return "ready"
+}
+
+// Sync implements api.Sources.
+func (a apiSources) Sync(ctx context.Context, user space.UserID, id string) ([]api.Run, error) {
+	ids := []string{id}
+	if id == "" {
+		all, err := a.library.Sources(ctx, user)
+		if err != nil {
+			return nil, err
+		}
+		ids = nil
+		for _, s := range all {
+			ids = append(ids, s.ID)
+		}
+	}
+	runs := []api.Run{}
+	for _, id := range ids {
+		began := time.Now()
+		s, err := a.library.Sync(ctx, user, id)
+		if err != nil {
+			return nil, err
+		}
+		r := api.Run{ID: s.ID + "-" + s.Commit.Short(), Source: s.ID, State: "done", Started: began, Problem: s.Problem}
+		if s.State == string(sources.Failed) {
+			r.State = "failed"
+		}
+		runs = append(runs, r)
+	}
+	return runs, nil
 }
