@@ -2,7 +2,6 @@ package apptest
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -117,6 +116,7 @@ func (s *Server) mint(c *call) answer {
 	t.permissions["metadata"] = "read" // comes with every other
 	name := s.installationToken(t)
 	c.w.tokens[name] = t
+	c.w.issued = append(c.w.issued, name)
 	v := object{"token": name, "expires_at": stamp(t.expires), "permissions": t.permissions, "repository_selection": "all"}
 	if t.repos != nil || !i.all {
 		v["repository_selection"] = "selected"
@@ -207,5 +207,3 @@ func (s *Server) repositoryInstallation(c *call) answer {
 func (t *token) allows(permission, level string) bool {
 	return rank(t.permissions[permission]) >= rank(level)
 }
-
-func (t *token) String() string { return fmt.Sprintf("token of %s", t.app.slug) }

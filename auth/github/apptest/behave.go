@@ -12,14 +12,14 @@ import (
 // that begin so. What is made up is not validated.
 type Behaviour struct {
 	Down    bool                   // every answer is 503
-	Stall   <-chan struct{}        // every answer waits for it
+	Stall   <-chan struct{}        `json:"-"` // every answer waits for it
 	Status  map[string]int         // by path: answer with it, and Message
 	Header  map[string]http.Header // by path: with these headers
 	Message string                 // of those answers
 	Body    map[string]string      // by path: answer 200 with it
 	// Garble changes an answer of the API after it was made, and before it is
 	// validated.
-	Garble func(path string, body map[string]any)
+	Garble func(path string, body map[string]any) `json:"-"`
 
 	TokenError    string // the error of the token response, with 200
 	PerPage       int    // at most so many entries on a page of a list

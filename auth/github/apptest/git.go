@@ -198,7 +198,9 @@ func (s *Server) git(w http.ResponseWriter, r *http.Request) {
 		status, message = http.StatusForbidden, "This installation has been suspended"
 	case repo == nil || repo.private && !s.world.reaches(t, repo):
 		status, message = http.StatusNotFound, "Repository not found."
-	case moved:
+	case moved && r.Method == http.MethodGet:
+		// What is posted is served under the old name: git posts there where it was
+		// asked for its credentials before it was led on.
 		status = http.StatusMovedPermanently
 	case pushes && (!s.world.reaches(t, repo) || !t.allows("contents", "write")):
 		status, message = http.StatusForbidden, "Write access to repository not granted."

@@ -10,7 +10,6 @@ import (
 	"io"
 	"net/http"
 	"slices"
-	"strconv"
 )
 
 // Delivery is a webhook that was made, and how it was answered.
@@ -152,5 +151,3 @@ func (s *Server) pushEvent(w *world, r *repository, commit string) {
 		"pusher": object{"name": r.owner.login, "email": nil},
 	})
 }
-
-func (i *installation) String() string { return strconv.FormatInt(i.id, 10) }

@@ -150,6 +150,7 @@ func (s *Server) userToken(a *app, p *account) object {
 	t := &token{app: a, person: p, expires: s.now().Add(userLife)}
 	access, refresh := fresh("ghu_"), fresh("ghr_")
 	s.world.tokens[access], s.world.refresh[refresh] = t, t
+	s.world.issued = append(s.world.issued, access, refresh)
 	return object{
 		"access_token": access, "expires_in": int(userLife.Seconds()), "refresh_token": refresh, "refresh_token_expires_in": 15897600,
 		"token_type": "bearer", "scope": "",

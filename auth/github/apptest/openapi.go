@@ -7,6 +7,8 @@ import (
 	"compress/gzip"
 	"context"
 	_ "embed"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -24,7 +26,10 @@ var description []byte
 const origin = "https://api.github.com"
 
 // checker says what of a request and its answer does not fit GitHub's description.
-type checker struct{ router routers.Router }
+type checker struct {
+	router routers.Router
+	basic  *openapi3.Schema // basic-error
+}
 
 func newChecker() (checker, error) {
 	z, err := gzip.NewReader(bytes.NewReader(description))
@@ -44,7 +49,7 @@ func newChecker() (checker, error) {
 	if err != nil {
 		return checker{}, fmt.Errorf("openapi.json.gz: %w", err)
 	}
-	return checker{router}, nil
+	return checker{router, doc.Components.Schemas["basic-error"].Value}, nil
 }
 
 // check validates. The request's path is without /api/v3.
@@ -68,10 +73,29 @@ func (c checker) check(r *http.Request, body []byte, status int, header http.Hea
 			found = append(found, "request: "+err.Error())
 		}
 	}
+	// The description leaves out some of the errors that every operation has. Their
+	// body is its basic-error.
+	if status >= http.StatusBadRequest && route.Operation.Responses.Status(status) == nil {
+		if err := c.visitError(answer); err != nil {
+			found = append(found, "answer: "+err.Error())
+		}
+		return found
+	}
 	response := &openapi3filter.ResponseValidationInput{RequestValidationInput: request, Status: status, Header: header, Options: o}
 	response.SetBodyBytes(answer)
 	if err := openapi3filter.ValidateResponse(in.Context(), response); err != nil {
 		found = append(found, "answer: "+err.Error())
 	}
 	return found
+}
+
+func (c checker) visitError(answer []byte) error {
+	var v map[string]any
+	if err := json.Unmarshal(answer, &v); err != nil {
+		return fmt.Errorf("basic-error: %w", err)
+	}
+	if _, ok := v["message"].(string); !ok {
+		return errors.New("basic-error: no message")
+	}
+	return c.basic.VisitJSON(v)
 }

@@ -165,10 +165,13 @@ func (s *Server) end() {
 }
 
 // Idle waits until no request and no delivery is under way.
-func (s *Server) Idle() {
+func (s *Server) Idle() { s.idleBut(0) }
+
+// idleBut waits until no more than n are.
+func (s *Server) idleBut(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for s.running > 0 {
+	for s.running > n {
 		s.ended.Wait()
 	}
 }

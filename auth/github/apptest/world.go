@@ -108,6 +108,7 @@ type world struct {
 	sessions      map[string]int64
 	deliveries    []Delivery
 	revoked       int
+	issued        []string               // every token that was ever given out
 	moved         map[string]*repository // by the names that they had
 }
 

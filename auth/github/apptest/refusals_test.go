@@ -1,0 +1,357 @@
+package apptest_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"satchel/auth/github/apptest"
+)
+
+func TestRefusesCodes(t *testing.T) {
+	w := newWorld(t)
+	code := func(login string) (code, verifier string) {
+		location, verifier := w.begin(nil)
+		back, err := w.Authorize(login, location)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return back.Query().Get("code"), verifier
+	}
+	other := w.AddApp("ada", encoded(object{"name": "Other", "url": "http://o.test", "callback_urls": []string{"http://o.test/cb"}}))
+	for name, c := range map[string]struct {
+		change  url.Values
+		advance time.Duration
+		want    string
+	}{
+		"good":                           {nil, 0, ""},
+		"without a redirect URI":         {url.Values{"redirect_uri": nil}, 0, ""},
+		"wrong PKCE verifier":            {url.Values{"code_verifier": {"other"}}, 0, "bad_verification_code"},
+		"no PKCE verifier":               {url.Values{"code_verifier": nil}, 0, "bad_verification_code"},
+		"other redirect URI":             {url.Values{"redirect_uri": {"http://satchel.test/signin/github/callback"}}, 0, "redirect_uri_mismatch"},
+		"wrong secret":                   {url.Values{"client_secret": {"x"}}, 0, "incorrect_client_credentials"},
+		"unknown client":                 {url.Values{"client_id": {"x"}}, 0, "incorrect_client_credentials"},
+		"code of another app":            {url.Values{"client_id": {other.ClientID}, "client_secret": {other.ClientSecret}}, 0, "bad_verification_code"},
+		"made-up code":                   {url.Values{"code": {"made-up"}}, 0, "bad_verification_code"},
+		"expired after ten minutes":      {nil, 10 * time.Minute, "bad_verification_code"},
+		"good just before it":            {nil, 10*time.Minute - 2*time.Second, ""},
+		"refresh token that was made up": {url.Values{"grant_type": {"refresh_token"}, "refresh_token": {"x"}}, 0, "bad_refresh_token"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			key, verifier := code("ada")
+			w.Advance(c.advance)
+			v := w.exchange(key, verifier, c.change)
+			if got, _ := v["error"].(string); got != c.want {
+				t.Fatalf("%v, not %q", v, c.want)
+			}
+			if c.want == "" && (v["token_type"] != "bearer" || v["expires_in"] != 28800.0 || !strings.HasPrefix(v["access_token"].(string), "ghu_")) {
+				t.Error(v)
+			}
+			// Whatever came of it, the code was used.
+			if v := w.exchange(key, verifier, nil); v["error"] != "bad_verification_code" && c.want != "incorrect_client_credentials" && !strings.Contains(name, "made") {
+				t.Errorf("a code is good twice: %v", v)
+			}
+		})
+	}
+	t.Run("refresh tokens are for one use", func(t *testing.T) {
+		key, verifier := code("ada")
+		form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {w.exchange(key, verifier, nil)["refresh_token"].(string)}}
+		if v := w.exchange("", "", form); v["error"] != nil {
+			t.Error(v)
+		}
+		if v := w.exchange("", "", form); v["error"] != "bad_refresh_token" {
+			t.Error(v)
+		}
+	})
+}
+
+func TestRefusesAuthorizationRequests(t *testing.T) {
+	w := newWorld(t)
+	for name, c := range map[string]struct {
+		change url.Values
+		back   string // the error with which it comes back; empty: it stays
+		page   string
+	}{
+		"other redirect URI":          {url.Values{"redirect_uri": {"http://evil.test/github/callback"}}, "", "400 Be careful!"},
+		"path below the redirect URI": {url.Values{"redirect_uri": {"http://satchel.test/github/callback/more"}}, "", "400 Be careful!"},
+		"query at the redirect URI":   {url.Values{"redirect_uri": {"http://satchel.test/github/callback?a=b"}}, "", "400 Be careful!"},
+		"unknown client":              {url.Values{"client_id": {"x"}}, "", "404 Page not found"},
+		"plain PKCE":                  {url.Values{"code_challenge_method": {"plain"}}, "invalid_request", ""},
+		"PKCE without its method":     {url.Values{"code_challenge_method": nil}, "invalid_request", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			location, _ := w.begin(c.change)
+			back, err := w.Authorize("ada", location)
+			switch {
+			case c.page != "" && (!errors.Is(err, apptest.ErrPage) || !strings.Contains(err.Error(), c.page)):
+				t.Error(back, err)
+			case c.page == "" && (err != nil || back.Query().Get("error") != c.back || back.Query().Get("state") != "xyz" || back.Query().Has("code")):
+				t.Error(back, err)
+			}
+		})
+	}
+	t.Run("whom it knows it does not ask, unless an account is to be selected", func(t *testing.T) {
+		location, _ := w.begin(nil)
+		if _, err := w.Authorize("bob", location); err != nil {
+			t.Fatal(err)
+		}
+		if back, err := w.Browser("bob").Go(location, nil); err != nil || back.Query().Get("code") == "" {
+			t.Error(back, err)
+		}
+		if _, err := w.Browser("bob").Go(location+"&prompt=select_account", nil); !errors.Is(err, apptest.ErrPage) {
+			t.Error(err)
+		}
+	})
+	t.Run("somebody says no", func(t *testing.T) {
+		location, _ := w.begin(nil)
+		u, _ := url.Parse(location)
+		q := u.Query()
+		q.Set("deny", "1")
+		if back, err := w.Browser("mallory").Go(w.URL+"/login/oauth/authorize", q); err != nil || back.Query().Get("error") != "access_denied" {
+			t.Error(back, err)
+		}
+	})
+}
+
+// TestRefusesRequests goes through who may see and do what by the API.
+func TestRefusesRequests(t *testing.T) {
+	w := newWorld(t)
+	w.SetPermission("ada/diary", "bob", "read")
+	mine := w.Install(apptest.Installing{App: "satchel", Account: "ada", By: "ada", Repositories: []string{"ada/notes"}})
+	org := w.Install(apptest.Installing{App: "satchel", Account: "acme", By: "ada"})
+	other := w.AddApp("ada", encoded(object{"name": "Other", "url": "http://o.test", "public": true, "default_permissions": object{"contents": "write"}}))
+	foreign := w.Install(apptest.Installing{App: other.Slug, Account: "ada", By: "ada"})
+	token := w.token(mine, w.notes)
+	ada, bob, mallory := w.UserToken("satchel", "ada"), w.UserToken("satchel", "bob"), w.UserToken("satchel", "mallory")
+	read := object{"permissions": object{"contents": "read"}, "repository_ids": []int64{w.notes}}
+	tokens := func(id int64) string { return fmt.Sprintf("/app/installations/%d/access_tokens", id) }
+	for name, c := range map[string]struct {
+		method, path, credential string
+		body                     any
+		status                   int
+		message                  string
+	}{
+		"no credential":                            {"GET", "/user", "", nil, 401, "Bad credentials"},
+		"made-up token":                            {"GET", "/user", "ghu_x", nil, 401, "Bad credentials"},
+		"installation token where a person's is":   {"GET", "/user", token, nil, 403, "Resource not accessible by integration"},
+		"a person's token where the app's is":      {"GET", "/app", ada, nil, 401, "A JSON web token could not be decoded"},
+		"assertion of another app":                 {"GET", "/app", w.jwt(object{"iss": "999999"}), nil, 401, "Integration not found"},
+		"assertion that is signed by another":      {"GET", "/app", w.jwt(object{"iss": fmt.Sprint(other.ID)}), nil, 401, "A JSON web token could not be decoded"},
+		"assertion that expired":                   {"GET", "/app", w.jwt(object{"exp": time.Now().Unix() - 1}), nil, 401, "'Expiration time' claim ('exp') must be a numeric value representing the future time at which the assertion expires"},
+		"assertion for longer than ten minutes":    {"GET", "/app", w.jwt(object{"exp": time.Now().Unix() + 720}), nil, 401, "'Expiration time' claim ('exp') is too far in the future"},
+		"installation of another app":              {"GET", "/app/installations/" + number(foreign), w.jwt(nil), nil, 404, "Not Found"},
+		"token of another app's installation":      {"POST", tokens(foreign), w.jwt(nil), nil, 404, "Not Found"},
+		"repository outside of the installation":   {"POST", tokens(mine), w.jwt(nil), object{"repository_ids": []int64{w.diary}}, 422, "There is at least one repository that does not exist or is not accessible to the parent installation."},
+		"repository of another account":            {"POST", tokens(mine), w.jwt(nil), object{"repository_ids": []int64{w.notes, w.wiki}}, 422, "There is at least one repository that does not exist or is not accessible to the parent installation."},
+		"permission that was not granted":          {"POST", tokens(mine), w.jwt(nil), object{"permissions": object{"administration": "write"}}, 422, "The permissions requested are not granted to this installation."},
+		"less than what was granted":               {"POST", tokens(mine), w.jwt(nil), read, 201, ""},
+		"repository that the token is not for":     {"GET", "/repositories/" + number(w.diary), token, nil, 404, "Not Found"},
+		"repository that is not there":             {"GET", "/repositories/1", token, nil, 404, "Not Found"},
+		"permission at another repository":         {"GET", "/repos/acme/wiki/collaborators/bob/permission", token, nil, 404, "Not Found"},
+		"permission of nobody":                     {"GET", "/repos/ada/notes/collaborators/nobody/permission", token, nil, 404, "nobody is not a user"},
+		"permission of who has none":               {"GET", "/repos/ada/notes/collaborators/mallory/permission", token, nil, 200, ""},
+		"installation that the person cannot see":  {"GET", "/user/installations/" + number(org) + "/repositories", mallory, nil, 404, "Not Found"},
+		"installation of another app, by a person": {"GET", "/user/installations/" + number(foreign) + "/repositories", ada, nil, 404, "Not Found"},
+		"installation on one's organisation":       {"GET", "/user/installations/" + number(org) + "/repositories", bob, nil, 200, ""},
+		"repository that the app may not make":     {"POST", "/user/repos", ada, object{"name": "new"}, 403, "Resource not accessible by integration"},
+		"ending a token with the wrong secret":     {"DELETE", "/applications/" + w.app.ClientID + "/token", "Basic x", object{"access_token": ada}, 401, "Bad credentials"},
+		"ending a token that is not there":         {"DELETE", "/applications/" + w.app.ClientID + "/token", "Basic " + w.app.ClientSecret, object{"access_token": "x"}, 404, "Not Found"},
+		"memberships, without the permission":      {"GET", "/user/memberships/orgs/acme", ada, nil, 403, "Resource not accessible by integration"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			status, v := w.ask(c.method, c.path, c.credential, c.body)
+			if message, _ := v["message"].(string); status != c.status || message != c.message {
+				t.Errorf("%d %v, not %d %s", status, v, c.status, c.message)
+			}
+		})
+	}
+
+	t.Run("a member who may only read sees the organisation's installation, and may not push", func(t *testing.T) {
+		_, v := w.ask("GET", "/user/installations", bob, nil)
+		if v["total_count"] != 1.0 {
+			t.Fatal(v)
+		}
+		_, v = w.ask("GET", "/user/installations/"+number(org)+"/repositories", bob, nil)
+		p := v["repositories"].([]any)[0].(object)["permissions"].(object)
+		if p["pull"] != true || p["push"] != false {
+			t.Error(p)
+		}
+	})
+	t.Run("suspended", func(t *testing.T) {
+		w.Suspend(mine)
+		for name, c := range map[string][3]string{
+			"mint":                {"POST", tokens(mine), w.jwt(nil)},
+			"its token":           {"GET", "/repos/ada/notes", token},
+			"its repositories":    {"GET", "/user/installations/" + number(mine) + "/repositories", ada},
+			"made before, ending": {"DELETE", "/installation/token", token},
+		} {
+			if status, v := w.ask(c[0], c[1], c[2], nil); status != 403 || v["message"] != "This installation has been suspended" {
+				t.Error(name, status, v)
+			}
+		}
+		_, v := w.ask("GET", "/user/installations", ada, nil)
+		if i := v["installations"].([]any)[0].(object); i["suspended_at"] == nil {
+			t.Error(i)
+		}
+		w.Unsuspend(mine)
+		if status, _ := w.ask("GET", "/repos/ada/notes", token, nil); status != 200 {
+			t.Error(status)
+		}
+	})
+	t.Run("tokens end with their time, the installation and the person's authorization", func(t *testing.T) {
+		w.Deauthorize("satchel", "bob")
+		if status, _ := w.ask("GET", "/user", bob, nil); status != 401 {
+			t.Error(status)
+		}
+		warm := w.token(org, w.wiki)
+		w.Uninstall(org)
+		if status, _ := w.ask("GET", "/repos/acme/wiki", warm, nil); status != 401 {
+			t.Error(status)
+		}
+		w.Advance(time.Hour + time.Second)
+		if status, _ := w.ask("GET", "/repos/ada/notes", token, nil); status != 401 {
+			t.Error(status)
+		}
+	})
+}
+
+func TestPages(t *testing.T) {
+	w := newWorld(t)
+	for i := range 5 {
+		w.AddRepository(apptest.Repository{Owner: "ada", Name: fmt.Sprint("r", i), Private: true, Empty: true})
+	}
+	id := w.Install(apptest.Installing{App: "satchel", Account: "ada", By: "ada"})
+	ada := w.UserToken("satchel", "ada")
+	seen := map[string]bool{}
+	path := "/user/installations/" + number(id) + "/repositories?per_page=3"
+	for range 10 {
+		_, header, text := w.raw("GET", path, ada, nil)
+		var v struct {
+			Total        int `json:"total_count"`
+			Repositories []struct{ Name string }
+		}
+		if json.Unmarshal(text, &v) != nil || v.Total != 7 || len(v.Repositories) > 3 {
+			t.Fatal(string(text))
+		}
+		for _, r := range v.Repositories {
+			seen[r.Name] = true
+		}
+		next := nextLink.FindStringSubmatch(header.Get("Link"))
+		if next == nil {
+			break
+		}
+		path = strings.TrimPrefix(next[1], w.API())
+	}
+	if len(seen) != 7 {
+		t.Error(seen)
+	}
+}
+
+var nextLink = regexp.MustCompile(`<([^<>]+)>; rel="next"`)
+
+func TestRefusesManifests(t *testing.T) {
+	w := newWorld(t)
+	for name, change := range map[string]object{
+		"no URL":                  {"url": ""},
+		"name too long":           {"name": strings.Repeat("x", 35)},
+		"unknown permission":      {"default_permissions": object{"everything": "write"}},
+		"more than a permission":  {"default_permissions": object{"metadata": "write"}},
+		"unknown event":           {"default_events": []string{"everything"}},
+		"setup and authorization": {"request_oauth_on_install": true},
+		"eleven callbacks":        {"callback_urls": strings.Split(strings.Repeat("http://a.test/ ", 11), " ")[:11]},
+		"a field of its own":      {"webhook": "x"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := manifest()
+			m["name"] = "new"
+			for k, v := range change {
+				m[k] = v
+			}
+			if _, err := w.CreateApp("ada", w.URL+"/settings/apps/new?state=s", encoded(m)); err == nil || !strings.Contains(err.Error(), "422 Invalid GitHub App configuration") {
+				t.Error(err)
+			}
+		})
+	}
+	m := manifest()
+	m["name"] = "Mine"
+	if _, err := w.CreateApp("bob", w.URL+"/organizations/acme/settings/apps/new", encoded(m)); err == nil || !strings.Contains(err.Error(), "404") {
+		t.Error("a member makes the organisation's app:", err)
+	}
+	back, err := w.CreateApp("ada", w.URL+"/organizations/acme/settings/apps/new", encoded(m))
+	if err != nil || back.Query().Has("state") {
+		t.Fatal(back, err)
+	}
+	w.Advance(time.Hour)
+	if status, _ := w.ask("POST", "/app-manifests/"+back.Query().Get("code")+"/conversions", "", nil); status != 404 {
+		t.Error("a code of an hour ago converts:", status)
+	}
+	if got := w.App("mine"); got.Owner != "acme" {
+		t.Error(got.Owner)
+	}
+}
+
+// TestApproval: a member asks, an owner approves in another browser, and comes
+// back without the member's state.
+func TestApproval(t *testing.T) {
+	w := newWorld(t)
+	install := w.app.HTMLURL + "/installations/new?state=bobs"
+	back, err := w.InstallByPage("bob", install, "acme")
+	if err != nil || back.String() != "http://satchel.test/github/setup?setup_action=request&state=bobs" {
+		t.Fatal(back, err)
+	}
+	if _, err := w.Approve("bob", "acme"); err == nil {
+		t.Error("a member approves")
+	}
+	back, err = w.Approve("ada", "acme", "acme/wiki")
+	if err != nil || back.Query().Has("state") || back.Query().Get("setup_action") != "install" || back.Query().Get("installation_id") == "" {
+		t.Fatal(back, err)
+	}
+	w.Behave(apptest.Behaviour{CodeOnRequest: true})
+	w.Uninstall(int64FromQuery(t, back, "installation_id"))
+	if back, err = w.InstallByPage("bob", install, "acme"); err != nil || back.Query().Get("code") == "" || back.Query().Get("setup_action") != "request" {
+		t.Error(back, err)
+	}
+	if _, err := w.InstallByPage("mallory", install, "acme"); err == nil {
+		t.Error("somebody else installs on the organisation")
+	}
+	private := w.AddApp("ada", encoded(object{"name": "Private", "url": "http://p.test"}))
+	if _, err := w.InstallByPage("bob", private.HTMLURL+"/installations/new", "bob"); err == nil {
+		t.Error("a private app is installed elsewhere")
+	}
+}
+
+func int64FromQuery(t *testing.T, u *url.URL, name string) (n int64) {
+	t.Helper()
+	if _, err := fmt.Sscan(u.Query().Get(name), &n); err != nil {
+		t.Fatal(u)
+	}
+	return n
+}
+
+func TestMakesRepositories(t *testing.T) {
+	w := newWorld(t, func(m object) { m["default_permissions"] = object{"contents": "write", "administration": "write"} })
+	w.Install(apptest.Installing{App: "satchel", Account: "ada", By: "ada", Repositories: []string{"ada/notes"}})
+	ada, bob := w.UserToken("satchel", "ada"), w.UserToken("satchel", "bob")
+	status, v := w.ask("POST", "/user/repos", ada, object{"name": "fresh", "private": true, "description": "mine"})
+	if status != http.StatusCreated || v["full_name"] != "ada/fresh" || v["private"] != true {
+		t.Fatal(status, v)
+	}
+	if status, v := w.ask("POST", "/user/repos", ada, object{"name": "fresh"}); status != 422 {
+		t.Error(status, v)
+	}
+	if status, v := w.ask("POST", "/user/repos", bob, object{"name": "x"}); status != 403 {
+		t.Error("without an installation:", status, v)
+	}
+	if status, v := w.ask("POST", "/orgs/acme/repos", ada, object{"name": "x"}); status != 403 {
+		t.Error("without an installation there:", status, v)
+	}
+	if status, v := w.ask("POST", "/orgs/bob/repos", ada, object{"name": "x"}); status != 404 {
+		t.Error("a person is no organisation:", status, v)
+	}
+}
