@@ -1,5 +1,315 @@
 package web
 
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"satchel/auth/store"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+	"satchel/tools"
+)
+
 // routeActivity adds what happened lately in a space, how its pushes go, and the
 // stream of what happens now.
-func (s *Server) routeActivity(add adder) {}
+func (s *Server) routeActivity(add adder) {
+	s.shown = &commitCache{files: map[commitKey]commitFiles{}}
+	if s.o.Live == nil {
+		s.o.Live = NewLive(LiveOptions{})
+	}
+	add("GET /spaces/{id}/activity", LimitPage, signedIn, s.showActivity)
+	add("GET /spaces/{id}/revert", LimitPage, signedIn, s.previewRevert)
+	add("POST /spaces/{id}/revert", LimitPage, signedIn, s.revert)
+	add("GET /spaces/{id}/events", LimitPage, signedIn, s.events)
+	s.routeReviews(add)
+	s.routeRemote(add)
+}
+
+const (
+	activityPage  = 25  // commits on a page
+	activityNames = 200 // commits that the names to filter by are taken from
+	filesShown    = 3   // of a commit
+)
+
+// activityPageData is what happened lately in a space.
+type activityPageData struct {
+	Space    store.Membership
+	Action   string
+	May      bool // change it
+	Changes  []changeItem
+	Filter   activityFilter
+	Clients  []string // to choose from
+	Tools    []string
+	Next     string // the address of older changes
+	Fresh    bool   // the newest, unfiltered
+	Stream   string
+	Undone   int // how many changes were just undone
+	Reviews  []reviewItem
+	More     int // that wait for a person
+	Push     *RemoteStatus
+	FirstDay string
+}
+
+// activityFilter chooses changes.
+type activityFilter struct {
+	Client, Tool, Since, Until string
+}
+
+// Any tells whether something is left out.
+func (f activityFilter) Any() bool { return f != activityFilter{} }
+
+// query is the filter as an address has it.
+func (f activityFilter) query() url.Values {
+	q := url.Values{}
+	for k, v := range map[string]string{"client": f.Client, "tool": f.Tool, "since": f.Since, "until": f.Until} {
+		if v != "" {
+			q.Set(k, v)
+		}
+	}
+	return q
+}
+
+// changeItem is one commit as lists show it.
+type changeItem struct {
+	ID      space.CommitID
+	Subject string
+	Who     string // the person
+	Client  string
+	Tool    string
+	By      string // one of "web", "ai", "server" and "git"
+	When    time.Time
+	Files   []changedFile
+	More    int  // files that are not listed
+	Root    bool // it is the first commit
+	URL     string
+	Undo    string
+}
+
+// changedFile is a file of a commit.
+type changedFile struct {
+	Path, URL, What string
+}
+
+// The tools by which AIs change spaces; see tools. Whatever else a commit names,
+// or nothing, is a person's or the server's own.
+var aiTools = []string{"bash", "write", "edit", "remember", "forget"}
+
+// makerOf tells what made a commit.
+func makerOf(c space.Commit) string {
+	switch {
+	case slices.Contains(aiTools, c.Tool):
+		return "ai"
+	case c.Tool == "web":
+		return "web"
+	case c.Tool == "":
+		return "git"
+	}
+	return "server"
+}
+
+// spaceURL is the address of a page of a space.
+func spaceURL(id space.SpaceID, rest string) string { return "/spaces/" + string(id) + "/" + rest }
+
+// item makes of a commit what lists show.
+func (s *Server) item(ctx context.Context, m store.Membership, c space.Commit) (changeItem, error) {
+	files, err := s.filesOf(ctx, m.ID, c)
+	if err != nil {
+		return changeItem{}, err
+	}
+	subject, _, _ := strings.Cut(c.Message, "\n")
+	it := changeItem{
+		ID: c.ID, Subject: shorten(subject, 120), Who: shorten(c.Author.Name, 60), Client: shorten(c.Client, 60), Tool: shorten(c.Tool, 40),
+		By: makerOf(c), When: c.Time, More: files.count - len(files.first), Root: c.Parent == "",
+		URL: spaceURL(m.ID, "commits/"+string(c.ID)), Undo: spaceURL(m.ID, "revert?commit="+string(c.ID)),
+	}
+	for _, f := range files.first {
+		it.Files = append(it.Files, changedFile{Path: shorten(string(f.Path), 90), URL: tools.FileURL("", m.ID, string(f.Path)), What: statusWord(f.Status)})
+	}
+	if it.Subject == "" {
+		it.Subject = "A change without a comment"
+	}
+	return it, nil
+}
+
+func statusWord(s space.FileStatus) string {
+	switch s {
+	case space.Added:
+		return "added"
+	case space.Deleted:
+		return "deleted"
+	}
+	return "changed"
+}
+
+// commitCache remembers which files commits changed, which never changes.
+type commitCache struct {
+	mu    sync.Mutex
+	files map[commitKey]commitFiles
+}
+
+type commitKey struct {
+	space  space.SpaceID
+	commit space.CommitID
+}
+
+type commitFiles struct {
+	first []space.FileChange
+	count int
+}
+
+// cachedCommits bounds what is remembered.
+const cachedCommits = 4000
+
+// filesOf returns the first files that a commit changed, and how many it did.
+func (s *Server) filesOf(ctx context.Context, id space.SpaceID, c space.Commit) (commitFiles, error) {
+	key := commitKey{id, c.ID}
+	s.shown.mu.Lock()
+	f, ok := s.shown.files[key]
+	s.shown.mu.Unlock()
+	if ok {
+		return f, nil
+	}
+	whole, err := s.o.History.Show(ctx, id, c.ID)
+	if fault.CodeOf(err) == fault.TooLarge {
+		return commitFiles{}, nil // more than anybody lists; its own page says so
+	}
+	if err != nil {
+		return commitFiles{}, err
+	}
+	f = commitFiles{first: slices.Clone(whole.Files[:min(len(whole.Files), filesShown)]), count: len(whole.Files)}
+	s.shown.mu.Lock()
+	defer s.shown.mu.Unlock()
+	if len(s.shown.files) >= cachedCommits {
+		clear(s.shown.files)
+	}
+	s.shown.files[key] = f
+	return f, nil
+}
+
+// timeForms are how a time may be given; the first is what browsers send of a
+// field for one.
+var timeForms = []string{"2006-01-02T15:04", "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02", time.RFC3339}
+
+// parseTime reads a time, in UTC where it names no zone; the zero time for "".
+func parseTime(text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	for _, form := range timeForms {
+		if t, err := time.Parse(form, text); err == nil {
+			return t.UTC(), nil
+		}
+	}
+	return time.Time{}, fault.New(fault.Invalid, "“%s” is not a time. Write it as 2026-01-31 or 2026-01-31 18:30, in UTC.", shorten(text, 40))
+}
+
+// filterOf reads the filter of a request.
+func filterOf(q url.Values) (activityFilter, LogQuery, error) {
+	f := activityFilter{Client: q.Get("client"), Tool: q.Get("tool"), Since: strings.TrimSpace(q.Get("since")), Until: strings.TrimSpace(q.Get("until"))}
+	since, err := parseTime(f.Since)
+	if err != nil {
+		return f, LogQuery{}, err
+	}
+	until, err := parseTime(f.Until)
+	if err != nil {
+		return f, LogQuery{}, err
+	}
+	return f, LogQuery{Client: f.Client, Tool: f.Tool, Since: since, Until: until}, nil
+}
+
+// showActivity is GET /spaces/{id}/activity.
+func (s *Server) showActivity(v *visit) error {
+	m, err := s.membership(v)
+	if err != nil {
+		return err
+	}
+	ctx, q := v.r.Context(), v.r.URL.Query()
+	p := page{Title: "Activity", Wide: true, Current: "activity", Space: &m, Styles: []string{"activity.css"}, Scripts: []string{"live.js"}}
+	f, log, err := filterOf(q)
+	if err != nil {
+		if fault.CodeOf(err) != fault.Invalid {
+			return err
+		}
+		p.Problem, p.Field, log = fault.PublicOf(err), "since", LogQuery{}
+		if _, bad := parseTime(f.Since); bad == nil {
+			p.Field = "until"
+		}
+	}
+	body := activityPageData{Space: m, Action: "/spaces/" + string(m.ID), May: m.Role != space.Reader, Filter: f}
+	log.After, log.Limit = space.CommitID(q.Get("after")), activityPage+1
+	if log.After != "" && !log.After.Valid() {
+		return errGone
+	}
+	list, err := s.o.History.Log(ctx, m.ID, log)
+	if err != nil {
+		return err
+	}
+	if len(list) > activityPage {
+		list = list[:activityPage]
+		next := f.query()
+		next.Set("after", string(list[len(list)-1].ID))
+		body.Next = spaceURL(m.ID, "activity?"+next.Encode())
+	}
+	for _, c := range list {
+		it, err := s.item(ctx, m, c)
+		if err != nil {
+			return err
+		}
+		body.Changes = append(body.Changes, it)
+	}
+	if body.Clients, body.Tools, err = s.makersIn(ctx, m.ID, f); err != nil {
+		return err
+	}
+	body.Fresh = log.After == "" && !f.Any()
+	if head, err := s.o.History.Resolve(ctx, m.ID, ""); err == nil {
+		at := head
+		if body.Fresh && len(list) > 0 {
+			at = list[0].ID // what is shown, whatever came since
+		}
+		body.Stream = spaceURL(m.ID, "events?since="+string(at))
+	}
+	if body.Fresh {
+		if body.Reviews, body.More, err = s.reviewItems(ctx, m); err != nil {
+			return err
+		}
+		body.Push = s.pushState(ctx, m.ID)
+	}
+	if n := q.Get("undone"); n != "" && len(n) < 5 {
+		for _, c := range n {
+			if c < '0' || c > '9' {
+				break
+			}
+			body.Undone = body.Undone*10 + int(c-'0')
+		}
+	}
+	p.Body = body
+	return s.page(v, http.StatusOK, "activity", p)
+}
+
+// makersIn returns the clients and tools that made the newest changes, and those
+// that are asked for.
+func (s *Server) makersIn(ctx context.Context, id space.SpaceID, f activityFilter) (clients, by []string, err error) {
+	list, err := s.o.History.Log(ctx, id, LogQuery{Limit: activityNames})
+	if err != nil {
+		return nil, nil, err
+	}
+	note := func(to *[]string, name string) {
+		if name != "" && len(*to) < 50 && !slices.Contains(*to, name) {
+			*to = append(*to, name)
+		}
+	}
+	note(&clients, f.Client)
+	note(&by, f.Tool)
+	for _, c := range list {
+		note(&clients, c.Client)
+		note(&by, c.Tool)
+	}
+	slices.Sort(clients)
+	slices.Sort(by)
+	return clients, by, nil
+}

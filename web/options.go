@@ -100,6 +100,15 @@ type Options struct {
 	App GitHubApp
 	// Setup is what the first steps need; nil leaves out what it does.
 	Setup Setup
+	// Live tells open pages of commits; nil for one that nothing is published to.
+	Live *Live
+	// Reviews and Remotes may be nil: then nothing waits for a person, and no page
+	// tells where spaces are pushed. NewSpace makes spaces; nil where people make
+	// none, and MaxSpaces is how many of their own they may have, 0 the default.
+	Reviews   Reviews
+	Remotes   Remotes
+	NewSpace  NewSpace
+	MaxSpaces int
 
 	// Limit tells whether one more request is fine, and else how long to wait;
 	// nil for no limits.

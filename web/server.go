@@ -28,6 +28,8 @@ type Server struct {
 	cross     *http.CrossOriginProtection
 	mux       *http.ServeMux
 
+	shown *commitCache
+
 	mail *outbox
 	stop context.CancelFunc
 	work sync.WaitGroup

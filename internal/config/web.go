@@ -6,8 +6,9 @@ import "time"
 type Web struct {
 	MaxStreams int // of live updates, of one person
 
-	MaxText  int64 // bytes of a text that is edited in a page
-	MaxFiles int   // that one act on a page uploads, moves or deletes
+	MaxText   int64 // bytes of a text that is edited in a page
+	MaxFiles  int   // that one act on a page uploads, moves or deletes
+	MaxSpaces int   // of a person's own
 }
 
 // API is the section api.
@@ -55,6 +56,8 @@ func webKeys() []key {
 			func(c *Config) *time.Duration { return &c.API.CommandTime }, durations(time.Second, day)),
 		row("api.max_sessions", "Sandboxes that a sessionId of the REST API names, of one key or client; the one that was used longest ago gives way.", integer, 8,
 			func(c *Config) *int { return &c.API.MaxSessions }, numbers(1, 1_000)),
+		row("web.max_spaces", "Spaces of their own that a person may have to make another on the pages; commands make more.", integer, 50,
+			func(c *Config) *int { return &c.Web.MaxSpaces }, numbers(1, 100_000)),
 		row("api.session_idle", "How long a sandbox of the REST API that a sessionId names is kept without a call.", duration, 30*time.Minute,
 			func(c *Config) *time.Duration { return &c.API.SessionIdle }, durations(time.Second, 7*day)),
 		row("github.recheck_every", "How often it is asked whether the people who connected repositories at GitHub may still change them.", duration, 6*time.Hour,

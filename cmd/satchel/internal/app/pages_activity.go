@@ -1,6 +1,217 @@
 package app
 
-import "satchel/web"
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"satchel/auth"
+	"satchel/auth/store"
+	"satchel/gitstore"
+	"satchel/gitstore/remotes"
+	"satchel/gitstore/reviews"
+	"satchel/gitstore/secretscan"
+	"satchel/gitstore/transport"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+	"satchel/web"
+)
 
 // addActivity gives the pages what happens in spaces.
-func (s *Server) addActivity(_ *web.Options) {}
+func (s *Server) addActivity(o *web.Options) error {
+	most := s.Config.Web.MaxStreams
+	if most == 0 {
+		most = -1 // none, where 0 would be the default
+	}
+	s.live = web.NewLive(web.LiveOptions{MaxStreams: most})
+	// Streams end with the background work, so that a server that stops does not
+	// wait for pages that stay open.
+	context.AfterFunc(s.ctx, s.live.Close)
+	s.events.follow(s.remotes, s.follower, s.upkeep, s.live)
+	r, err := reviews.New(reviews.Options{DB: s.DB, Git: s.Git})
+	if err != nil {
+		return err
+	}
+	o.Live, o.Reviews, o.Remotes, o.NewSpace, o.MaxSpaces = s.live, pageReviews{r}, pageRemotes{s}, s.newSpace, s.Config.Web.MaxSpaces
+	return nil
+}
+
+// pageReviews is what waits for people as the pages have it.
+type pageReviews struct{ *reviews.Reviews }
+
+func (p pageReviews) Waiting(ctx context.Context, id space.SpaceID) ([]web.Review, error) {
+	list, err := p.Reviews.Waiting(ctx, id)
+	out := make([]web.Review, len(list))
+	for i, r := range list {
+		out[i] = web.Review{Path: r.Path, Blob: r.Blob, Commit: r.Commit, Base: r.Base, Tool: r.Tool, Client: r.Client, When: r.When}
+	}
+	return out, err
+}
+
+func (p pageReviews) Decided(ctx context.Context, id space.SpaceID, limit int) ([]web.ReviewDecision, error) {
+	list, err := p.Decisions(ctx, id, limit)
+	out := make([]web.ReviewDecision, len(list))
+	for i, d := range list {
+		out[i] = web.ReviewDecision{Path: d.Path, Client: d.Client, Kept: d.Decision == reviews.Kept, By: d.By, At: d.At}
+	}
+	return out, err
+}
+
+// pageRemotes is the remotes as the pages have them.
+type pageRemotes struct{ s *Server }
+
+func (p pageRemotes) State(id space.SpaceID) string { return string(p.s.remotes.State(id)) }
+
+func (p pageRemotes) Status(ctx context.Context, id space.SpaceID) (web.RemoteStatus, error) {
+	st, err := p.s.remotes.Status(ctx, id)
+	if err != nil {
+		return web.RemoteStatus{}, err
+	}
+	out := web.RemoteStatus{
+		State: string(st.State), Problem: string(st.Problem), Detail: st.Detail, Remedy: st.Remedy, Unpushed: st.Unpushed,
+		LastCheck: st.LastCheck, LastSync: st.LastSync, NextTry: st.NextTry, Attempts: st.Attempts,
+	}
+	if r := st.Remote; r != nil {
+		out.URL, out.Branch, out.Username, out.GitHub, out.Token = r.URL, r.Branch, r.Username, r.Kind == remotes.GitHub, r.Kind == remotes.Token
+		if !r.Chosen {
+			out.Branch = ""
+		}
+	}
+	for _, l := range st.Locations {
+		out.Refused = append(out.Refused, web.RefusedPlace{Commit: string(l.Commit), Path: l.Path, Line: l.Line, Rule: l.Rule})
+	}
+	for _, n := range st.Notes {
+		out.Notes = append(out.Notes, web.RemoteNote{At: n.At, Text: n.Text})
+	}
+	return out, nil
+}
+
+func (p pageRemotes) Sync(ctx context.Context, id space.SpaceID) error {
+	_, err := p.s.remotes.Sync(ctx, id, nil)
+	return err
+}
+
+// maxFoundSecrets bounds what a search for secrets tells.
+const maxFoundSecrets = 200
+
+var errEnoughFound = errors.New("enough was found")
+
+// Set looks for secrets first: while a space had no remote nothing screened it,
+// and the first push takes all of its history along.
+func (p pageRemotes) Set(ctx context.Context, by space.UserID, r web.NewRemote) ([]web.FoundSecret, error) {
+	s := p.s
+	url := strings.TrimSpace(r.URL)
+	had, has, err := s.remotes.Get(ctx, r.Space)
+	if err != nil {
+		return nil, err
+	}
+	if s.Config.Space.ScreenSecrets && (!has || had.URL != url) {
+		most := maxFoundSecrets
+		if r.AllowWhatLooksSecret {
+			most = 0
+		}
+		found, err := p.secrets(ctx, r.Space, most)
+		if err != nil || len(found) > 0 && !r.AllowWhatLooksSecret {
+			return found.shown(), err
+		}
+		for _, f := range found {
+			err := s.secrets.Allow(ctx, secretscan.Allowance{Space: r.Space, Fingerprint: f.fingerprint, Rule: f.rule, Path: f.Path, By: string(by)})
+			if err != nil {
+				return nil, err
+			}
+		}
+		if len(found) > 0 {
+			s.auditPage(ctx, by, "space.secret.allow", r.Space)
+		}
+	}
+	err = s.remotes.Set(ctx, remotes.SetRequest{Space: r.Space, URL: url, Branch: r.Branch, Username: r.Username, Secret: r.Token})
+	if transport.NeedsTrust(err) {
+		err = fault.Wrap(err, fault.Invalid, "%s Who runs this server can set such an address with the command satchel space remote set.", fault.PublicOf(err))
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.auditPage(ctx, by, "space.remote.set", r.Space)
+	return nil, nil
+}
+
+type foundSecret struct {
+	web.FoundSecret
+	fingerprint, rule string
+}
+
+type foundSecrets []foundSecret
+
+func (l foundSecrets) shown() []web.FoundSecret {
+	var out []web.FoundSecret
+	for _, f := range l {
+		out = append(out, f.FoundSecret)
+	}
+	return out
+}
+
+// secrets finds what looks like a secret in the history of a space, until it has
+// so many; 0 is all.
+func (p pageRemotes) secrets(ctx context.Context, id space.SpaceID, most int) (foundSecrets, error) {
+	var out foundSecrets
+	seen := map[string]bool{}
+	err := p.s.Git.Contents(ctx, id, "", func(_ space.CommitID, path space.Path, content []byte) error {
+		err := p.s.secrets.Screen(ctx, id, path, content, nil)
+		var refusal *secretscan.Refusal
+		if !errors.As(err, &refusal) {
+			return err
+		}
+		for _, f := range refusal.Findings {
+			if !seen[f.Fingerprint] {
+				seen[f.Fingerprint] = true
+				out = append(out, foundSecret{web.FoundSecret{Path: path, Line: f.Line, Description: f.Description}, f.Fingerprint, f.Rule})
+			}
+		}
+		if most > 0 && len(out) >= most {
+			return errEnoughFound
+		}
+		return nil
+	})
+	if errors.Is(err, errEnoughFound) {
+		err = nil
+	}
+	return out, err
+}
+
+func (p pageRemotes) Remove(ctx context.Context, by space.UserID, id space.SpaceID) error {
+	if err := p.s.remotes.Remove(ctx, id); err != nil {
+		return err
+	}
+	p.s.auditPage(ctx, by, "space.remote.remove", id)
+	return nil
+}
+
+// auditPage notes what somebody did on a page, once it is done.
+func (s *Server) auditPage(ctx context.Context, by space.UserID, action string, id space.SpaceID) {
+	if err := s.Accounts.Record(context.WithoutCancel(ctx), store.Actor{User: by, Via: "web"}, action, string(id), nil); err != nil {
+		s.Log.Error("write the audit log", "action", action, "err", err)
+	}
+}
+
+// newSpace makes a further space of a person's; the repository first, as for a new
+// person.
+func (s *Server) newSpace(ctx context.Context, by store.Actor, owner space.UserID, name string) (store.Space, error) {
+	if err := store.CheckName(name); err != nil {
+		return store.Space{}, err
+	}
+	u, err := s.Accounts.User(ctx, owner)
+	if err != nil {
+		return store.Space{}, err
+	}
+	id := space.NewSpaceID()
+	p := auth.Principal{UserName: u.Name, Display: u.Display, Email: u.Email}
+	if _, err := s.Git.Create(ctx, id, gitstore.StartingTree(), space.Meta{Author: p.Person(), Message: "Start the space", Tool: "satchel"}); err != nil {
+		return store.Space{}, err
+	}
+	sp, err := s.Accounts.CreateSpace(ctx, by, owner, id, name)
+	if err != nil {
+		return store.Space{}, errors.Join(err, s.Git.Remove(context.WithoutCancel(ctx), id))
+	}
+	s.upkeep.warm(id)
+	return sp, nil
+}

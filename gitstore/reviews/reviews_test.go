@@ -1,0 +1,317 @@
+package reviews_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"satchel/gitstore"
+	"satchel/gitstore/reviews"
+	"satchel/internal/database"
+	"satchel/internal/database/databasetest"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const person = space.UserID("u_ada")
+
+// counted counts what is asked of the store.
+type counted struct {
+	*gitstore.Store
+	logs, shows int
+}
+
+func (c *counted) Log(ctx context.Context, id space.SpaceID, o gitstore.LogOptions) ([]space.Commit, error) {
+	c.logs++
+	return c.Store.Log(ctx, id, o)
+}
+
+func (c *counted) Show(ctx context.Context, id space.SpaceID, at space.CommitID) (space.Commit, error) {
+	c.shows++
+	return c.Store.Show(ctx, id, at)
+}
+
+type world struct {
+	t     *testing.T
+	git   *counted
+	db    *database.DB
+	r     *reviews.Reviews
+	id    space.SpaceID
+	clock time.Time
+}
+
+func newWorld(t *testing.T, db *database.DB) *world {
+	t.Helper()
+	if _, err := db.Migrate(t.Context(), reviews.Migrations()...); err != nil {
+		t.Fatal(err)
+	}
+	git, err := gitstore.Open(gitstore.Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = git.Close() })
+	w := &world{t: t, git: &counted{Store: git}, db: db, id: space.NewSpaceID(), clock: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}
+	w.restart()
+	start := space.ChangeSet{}
+	for _, p := range []string{"resources/instructions.md", "resources/context.md", "skills/a/SKILL.md", "skills/b/SKILL.md", "knowledge/x.md"} {
+		start.Changes = append(start.Changes, space.Change{Path: p, Content: []byte("start\n")})
+	}
+	if _, err := git.Create(t.Context(), w.id, start, space.Meta{Tool: "satchel"}); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// restart forgets all that is not in the database.
+func (w *world) restart() {
+	w.t.Helper()
+	var err error
+	if w.r, err = reviews.New(reviews.Options{DB: w.db, Git: w.git, Now: func() time.Time { return w.clock }}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// write commits a file by a tool; "" deletes it.
+func (w *world) write(tool, path, content string) space.CommitID {
+	w.t.Helper()
+	w.clock = w.clock.Add(time.Minute)
+	b, m, ok, err := w.git.Blob(w.t.Context(), w.id, "", space.Path(path))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	x := space.Change{Path: path, Content: []byte(content)}
+	if ok {
+		x.Base, x.BaseMode = b, m
+	}
+	if content == "" {
+		x.Op = space.Delete
+	}
+	c, err := w.git.Commit(w.t.Context(), w.id, space.ChangeSet{Changes: []space.Change{x}}, space.Meta{Tool: tool, Client: "claude", Time: w.clock})
+	if err != nil || !c.Changed {
+		w.t.Fatal(c, err)
+	}
+	return c.ID
+}
+
+func (w *world) read(path string) string {
+	w.t.Helper()
+	_, data, err := w.git.Open(w.t.Context(), w.id, "", space.Path(path))
+	if fault.CodeOf(err) == fault.NotFound {
+		return ""
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return string(data)
+}
+
+func (w *world) waiting() []reviews.Review {
+	w.t.Helper()
+	list, err := w.r.Waiting(w.t.Context(), w.id)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return list
+}
+
+func (w *world) paths() string {
+	w.t.Helper()
+	var out []string
+	for _, r := range w.waiting() {
+		out = append(out, string(r.Path))
+	}
+	return strings.Join(out, " ")
+}
+
+func (w *world) find(path string) reviews.Review {
+	w.t.Helper()
+	for _, r := range w.waiting() {
+		if string(r.Path) == path {
+			return r
+		}
+	}
+	w.t.Fatalf("%s does not wait", path)
+	return reviews.Review{}
+}
+
+func (w *world) keep(path string) {
+	w.t.Helper()
+	if err := w.r.Keep(w.t.Context(), w.id, person, space.Path(path), w.find(path).Blob); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) undo(path string) {
+	w.t.Helper()
+	w.clock = w.clock.Add(time.Minute)
+	if _, err := w.r.Undo(w.t.Context(), w.id, person, space.Path(path), w.find(path).Blob, space.Meta{Tool: "web", Client: "browser", Time: w.clock}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+const skill, instructions = "skills/a/SKILL.md", "resources/instructions.md"
+
+// TestWaiting is the specification of what waits. It is the same whether somebody
+// looked in between, or the server began anew.
+func TestWaiting(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		do   func(w *world)
+		want string
+	}{
+		{"nothing at the start", func(*world) {}, ""},
+		{"what an AI wrote", func(w *world) { w.write("bash", skill, "ai\n") }, skill},
+		{"every file that instructs", func(w *world) {
+			w.write("bash", instructions, "ai\n")
+			w.write("edit", "resources/context.md", "ai\n")
+			w.write("write", "skills/new/deep/script.sh", "ai\n")
+		}, "resources/context.md resources/instructions.md skills/new/deep/script.sh"},
+		{"nothing else", func(w *world) {
+			w.write("bash", "knowledge/x.md", "ai\n")
+			w.write("bash", "resources/other.md", "ai\n")
+			w.write("remember", "memory/preference/x.md", "ai\n")
+			w.write("bash", "skillset/x.md", "ai\n")
+		}, ""},
+		{"not what a person wrote on the pages", func(w *world) { w.write("web", skill, "p\n") }, ""},
+		{"not what a person pushed", func(w *world) { w.write("", skill, "p\n") }, ""},
+		{"not what a command restored", func(w *world) { w.write("restore", skill, "p\n") }, ""},
+		{"a person's edit of an AI's change confirms it", func(w *world) { w.write("bash", skill, "ai\n"); w.write("web", skill, "p\n") }, ""},
+		{"an AI's change of what a person wrote", func(w *world) { w.write("web", skill, "p\n"); w.write("bash", skill, "ai\n") }, skill},
+		{"not what was kept", func(w *world) { w.write("bash", skill, "ai\n"); w.keep(skill) }, ""},
+		{"what changed after it was kept", func(w *world) { w.write("bash", skill, "ai\n"); w.keep(skill); w.write("bash", skill, "worse\n") }, skill},
+		{"not what was kept and came back", func(w *world) {
+			w.write("bash", skill, "ai\n")
+			w.keep(skill)
+			w.write("bash", skill, "worse\n")
+			w.write("bash", skill, "ai\n")
+		}, ""},
+		{"not what was undone", func(w *world) { w.write("bash", skill, "ai\n"); w.undo(skill) }, ""},
+		{"what was undone and written again", func(w *world) { w.write("bash", skill, "ai\n"); w.undo(skill); w.write("bash", skill, "ai\n") }, skill},
+		{"not what a person brought back", func(w *world) {
+			w.write("bash", skill, "ai\n")
+			w.write("web", skill, "p\n")
+			w.write("web", skill, "ai\n")
+		}, ""},
+		{"a skill that an AI deleted", func(w *world) { w.waiting(); w.write("bash", skill, "") }, skill},
+		{"instructions that an AI deleted", func(w *world) { w.write("bash", instructions, "") }, instructions},
+		{"not what a person deleted", func(w *world) { w.waiting(); w.write("bash", skill, "ai\n"); w.waiting(); w.write("web", skill, "") }, ""},
+		{"what a merge made of both sides", func(w *world) { w.write("sync", skill, "merged\n") }, skill},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			w := newWorld(t, databasetest.Open(t, databasetest.SQLite(t)))
+			tc.do(w)
+			if got := w.paths(); got != tc.want {
+				t.Errorf("%q waits, want %q", got, tc.want)
+			}
+			w.restart()
+			if got := w.paths(); got != tc.want {
+				t.Errorf("after a restart %q waits, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestDecisions(t *testing.T) {
+	databasetest.Each(t, func(t *testing.T, db *database.DB) {
+		w := newWorld(t, db)
+		w.write("web", skill, "mine\n")
+		known := w.write("web", skill, "mine, better\n")
+		w.write("bash", skill, "ai\n")
+		last := w.write("bash", skill, "ai, again\n")
+		w.write("bash", "knowledge/x.md", "ai\n")
+		got := w.find(skill)
+		if got.Base != known || got.Commit != last || got.Client != "claude" || got.Tool != "bash" || got.When.IsZero() {
+			t.Errorf("%+v", got)
+		}
+		w.undo(skill)
+		if text := w.read(skill); text != "mine, better\n" {
+			t.Errorf("undone to %q", text)
+		}
+		w.write("bash", instructions, "ai 1\n")
+		w.keep(instructions)
+		kept, _ := w.git.Head(t.Context(), w.id)
+		w.write("bash", instructions, "ai 2\n")
+		w.restart()
+		if b := w.find(instructions).Base; b != kept {
+			t.Errorf("the base is %s, and not what was kept, %s", b, kept)
+		}
+		w.undo(instructions)
+		if text := w.read(instructions); text != "ai 1\n" {
+			t.Errorf("undone to %q", text)
+		}
+		w.write("bash", "skills/new/SKILL.md", "ai\n")
+		w.undo("skills/new/SKILL.md")
+		if w.read("skills/new/SKILL.md") != "" {
+			t.Error("a new skill is there after it was undone")
+		}
+		w.write("bash", "skills/b/SKILL.md", "")
+		w.undo("skills/b/SKILL.md")
+		if w.read("skills/b/SKILL.md") != "start\n" {
+			t.Error("a deleted skill is not back")
+		}
+		list, err := w.r.Decisions(t.Context(), w.id, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var said []string
+		for _, d := range list {
+			if d.By != person || d.At.IsZero() {
+				t.Errorf("%+v", d)
+			}
+			said = append(said, fmt.Sprintf("%s %s", d.Decision, d.Path))
+		}
+		if s := strings.Join(said, ", "); !strings.Contains(s, "kept "+instructions) || !strings.Contains(s, "undone "+skill) || len(said) != 5 {
+			t.Error(s)
+		}
+	})
+}
+
+// Attack: a person confirms what they were shown while an AI writes something else.
+func TestOnlyWhatWasSeenIsDecided(t *testing.T) {
+	w := newWorld(t, databasetest.Open(t, databasetest.SQLite(t)))
+	w.write("bash", skill, "harmless\n")
+	seen := w.find(skill)
+	w.write("bash", skill, "harmful\n")
+	if err := w.r.Keep(t.Context(), w.id, person, skill, seen.Blob); fault.CodeOf(err) != fault.Conflict {
+		t.Errorf("kept: %v", err)
+	}
+	if _, err := w.r.Undo(t.Context(), w.id, person, skill, seen.Blob, space.Meta{Tool: "web"}); fault.CodeOf(err) != fault.Conflict {
+		t.Errorf("undone: %v", err)
+	}
+	for _, p := range []space.Path{"knowledge/x.md", "skills/none", ""} {
+		if err := w.r.Keep(t.Context(), w.id, person, p, seen.Blob); fault.CodeOf(err) != fault.Conflict {
+			t.Errorf("%q: %v", p, err)
+		}
+	}
+	if w.paths() != skill || w.read(skill) != "harmful\n" {
+		t.Error("something was changed")
+	}
+}
+
+// What was found out once is not looked up again.
+func TestItCostsNothingAgain(t *testing.T) {
+	w := newWorld(t, databasetest.Open(t, databasetest.SQLite(t)))
+	for i := range 20 {
+		w.write("web", fmt.Sprintf("skills/s%d/SKILL.md", i), "x\n")
+	}
+	w.write("bash", skill, "ai\n")
+	w.waiting()
+	w.git.logs, w.git.shows = 0, 0
+	w.waiting()
+	w.write("bash", "knowledge/x.md", "ai\n")
+	w.waiting()
+	if w.git.logs+w.git.shows > 0 {
+		t.Errorf("%d logs and %d commits were read", w.git.logs, w.git.shows)
+	}
+	w.restart()
+	w.waiting()
+	if w.git.logs > 3 || w.git.shows > 0 {
+		t.Errorf("after a restart %d logs and %d commits were read", w.git.logs, w.git.shows)
+	}
+}

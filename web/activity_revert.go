@@ -1,0 +1,121 @@
+package web
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"satchel/auth/store"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// maxUndone is how many changes one act undoes, so that a person can look at them
+// all before.
+const maxUndone = 200
+
+// revertPage asks whether changes shall be undone, and tells what became of it.
+type revertPage struct {
+	Space   store.Membership
+	Action  string
+	Back    string
+	Changes []changeItem
+	Client  string
+	Since   string
+	Cut     bool // there are more
+	// Of what was done:
+	Done    bool
+	Changed bool
+	Made    string
+	Kept    []string // paths that were changed since
+	Refused []space.Refusal
+}
+
+// previewRevert is GET /spaces/{id}/revert: the changes that would be undone. They
+// are named by ?commit=, or they are all that ?client= made ?since= a time.
+func (s *Server) previewRevert(v *visit) error {
+	m, err := s.writable(v)
+	if err != nil {
+		return err
+	}
+	ctx, q := v.r.Context(), v.r.URL.Query()
+	body := revertPage{Space: m, Action: spaceURL(m.ID, "revert"), Back: spaceURL(m.ID, "activity")}
+	var list []space.Commit
+	title := "Undo this change?"
+	switch ids := q["commit"]; {
+	case len(ids) > 0 && len(ids) <= maxUndone:
+		for _, id := range ids {
+			if !space.CommitID(id).Valid() {
+				return errGone
+			}
+			found, err := s.o.History.Log(ctx, m.ID, LogQuery{From: space.CommitID(id), Limit: 1})
+			if err != nil {
+				return gone(err)
+			}
+			list = append(list, found...)
+		}
+	default:
+		body.Client, body.Since = q.Get("client"), q.Get("since")
+		since, err := parseTime(body.Since)
+		if err == nil && (body.Client == "" || since.IsZero()) {
+			err = fault.New(fault.Invalid, "Choose a client, and since when what it did is to be undone.")
+		}
+		if err != nil {
+			return err
+		}
+		if list, err = s.o.History.Log(ctx, m.ID, LogQuery{Client: body.Client, Since: since, Limit: maxUndone + 1}); err != nil {
+			return err
+		}
+		if body.Cut = len(list) > maxUndone; body.Cut {
+			list = list[:maxUndone]
+		}
+		body.Client = shorten(body.Client, 60)
+		title = "Undo what a client did?"
+	}
+	for _, c := range list {
+		it, err := s.item(ctx, m, c)
+		if err != nil {
+			return err
+		}
+		body.Changes = append(body.Changes, it)
+	}
+	if len(list) > 1 && body.Client == "" {
+		title = fmt.Sprintf("Undo these %d changes?", len(list))
+	}
+	return s.page(v, http.StatusOK, "revert", page{Title: title, Wide: true, Current: "activity", Space: &m, Styles: []string{"activity.css"}, Body: body})
+}
+
+// revert is POST /spaces/{id}/revert: it undoes the commits that the form names,
+// which are those that the person was shown.
+func (s *Server) revert(v *visit) error {
+	m, err := s.writable(v)
+	if err != nil {
+		return err
+	}
+	ids := v.r.PostForm["commit"]
+	if len(ids) == 0 || len(ids) > maxUndone {
+		return fault.New(fault.Invalid, "Choose between 1 and %d changes to undo.", maxUndone)
+	}
+	commits := make([]space.CommitID, len(ids))
+	for i, id := range ids {
+		if commits[i] = space.CommitID(id); !commits[i].Valid() {
+			return errGone
+		}
+	}
+	c, err := s.o.History.Revert(v.r.Context(), m.ID, commits, v.meta("web", ""))
+	if err != nil {
+		return gone(err)
+	}
+	if c.Changed && len(c.Conflicts) == 0 && len(c.Refused) == 0 {
+		return s.see(v, spaceURL(m.ID, "activity?undone="+strconv.Itoa(len(ids))))
+	}
+	body := revertPage{Space: m, Back: spaceURL(m.ID, "activity"), Done: true, Changed: c.Changed, Made: spaceURL(m.ID, "commits/"+string(c.ID)), Refused: c.Refused}
+	for _, k := range c.Conflicts {
+		body.Kept = append(body.Kept, string(k.Path))
+	}
+	title := "Undone in part"
+	if !c.Changed {
+		title = "Nothing was undone"
+	}
+	return s.page(v, http.StatusOK, "revert", page{Title: title, Wide: true, Current: "activity", Space: &m, Styles: []string{"activity.css"}, Body: body})
+}
