@@ -112,8 +112,8 @@ func makerOf(c space.Commit) string {
 	return "server"
 }
 
-// spaceURL is the address of a page of a space.
-func spaceURL(id space.SpaceID, rest string) string { return "/spaces/" + string(id) + "/" + rest }
+// inSpace is the address of a page of a space.
+func inSpace(id space.SpaceID, rest string) string { return "/spaces/" + string(id) + "/" + rest }
 
 // item makes of a commit what lists show.
 func (s *Server) item(ctx context.Context, m store.Membership, c space.Commit) (changeItem, error) {
@@ -125,7 +125,7 @@ func (s *Server) item(ctx context.Context, m store.Membership, c space.Commit) (
 	it := changeItem{
 		ID: c.ID, Subject: shorten(subject, 120), Who: shorten(c.Author.Name, 60), Client: shorten(c.Client, 60), Tool: shorten(c.Tool, 40),
 		By: makerOf(c), When: c.Time, More: files.count - len(files.first), Root: c.Parent == "",
-		URL: spaceURL(m.ID, "commits/"+string(c.ID)), Undo: spaceURL(m.ID, "revert?commit="+string(c.ID)),
+		URL: inSpace(m.ID, "commits/"+string(c.ID)), Undo: inSpace(m.ID, "revert?commit="+string(c.ID)),
 	}
 	for _, f := range files.first {
 		it.Files = append(it.Files, changedFile{Path: shorten(string(f.Path), 90), URL: tools.FileURL("", m.ID, string(f.Path)), What: statusWord(f.Status)})
@@ -253,7 +253,7 @@ func (s *Server) showActivity(v *visit) error {
 		list = list[:activityPage]
 		next := f.query()
 		next.Set("after", string(list[len(list)-1].ID))
-		body.Next = spaceURL(m.ID, "activity?"+next.Encode())
+		body.Next = inSpace(m.ID, "activity?"+next.Encode())
 	}
 	for _, c := range list {
 		it, err := s.item(ctx, m, c)
@@ -271,7 +271,7 @@ func (s *Server) showActivity(v *visit) error {
 		if body.Fresh && len(list) > 0 {
 			at = list[0].ID // what is shown, whatever came since
 		}
-		body.Stream = spaceURL(m.ID, "events?since="+string(at))
+		body.Stream = inSpace(m.ID, "events?since="+string(at))
 	}
 	if body.Fresh {
 		if body.Reviews, body.More, err = s.reviewItems(ctx, m); err != nil {

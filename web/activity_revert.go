@@ -39,7 +39,7 @@ func (s *Server) previewRevert(v *visit) error {
 		return err
 	}
 	ctx, q := v.r.Context(), v.r.URL.Query()
-	body := revertPage{Space: m, Action: spaceURL(m.ID, "revert"), Back: spaceURL(m.ID, "activity")}
+	body := revertPage{Space: m, Action: inSpace(m.ID, "revert"), Back: inSpace(m.ID, "activity")}
 	var list []space.Commit
 	title := "Undo this change?"
 	switch ids := q["commit"]; {
@@ -107,9 +107,9 @@ func (s *Server) revert(v *visit) error {
 		return gone(err)
 	}
 	if c.Changed && len(c.Conflicts) == 0 && len(c.Refused) == 0 {
-		return s.see(v, spaceURL(m.ID, "activity?undone="+strconv.Itoa(len(ids))))
+		return s.see(v, inSpace(m.ID, "activity?undone="+strconv.Itoa(len(ids))))
 	}
-	body := revertPage{Space: m, Back: spaceURL(m.ID, "activity"), Done: true, Changed: c.Changed, Made: spaceURL(m.ID, "commits/"+string(c.ID)), Refused: c.Refused}
+	body := revertPage{Space: m, Back: inSpace(m.ID, "activity"), Done: true, Changed: c.Changed, Made: inSpace(m.ID, "commits/"+string(c.ID)), Refused: c.Refused}
 	for _, k := range c.Conflicts {
 		body.Kept = append(body.Kept, string(k.Path))
 	}

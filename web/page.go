@@ -42,6 +42,7 @@ type page struct {
 	Admin   bool
 	Spaces  int               // how many the person has
 	Nav     *store.Membership // the space to which the navigation leads; nil where there is none
+	Waiting int               // how much of the space an AI changed that the person is to confirm
 	Form    string            // the token of forms
 	Version string
 }
@@ -51,7 +52,7 @@ func (s *Server) page(v *visit, status int, name string, p page) error {
 	p.In, p.Version = v.in, s.o.Version
 	if v.in {
 		p.User, p.Admin, p.Form = v.user.Name, v.user.Admin, formToken(v.secret)
-		p.Nav = p.Space
+		p.Nav, p.Waiting = p.Space, s.waitingIn(v, p.Space)
 		// A page that says what is wrong comes without, where the database is away.
 		if all, err := s.spacesOf(v); err == nil && len(all) > 0 {
 			p.Spaces = len(all)

@@ -150,7 +150,7 @@ func (s *Server) remotePage(v *visit, m store.Membership, form NewRemote, found 
 		form.URL, form.Branch, form.Username = st.URL, st.Branch, st.Username
 	}
 	body := remotePage{
-		Space: m, Owner: m.Role == space.Owner, May: m.Role != space.Reader, Action: spaceURL(m.ID, "remote"), Status: st, Local: st.URL == "",
+		Space: m, Owner: m.Role == space.Owner, May: m.Role != space.Reader, Action: inSpace(m.ID, "remote"), Status: st, Local: st.URL == "",
 		Form: form, Synced: v.r.URL.Query().Has("synced"), User: m.OwnerName, More: max(0, len(found)-firstFound),
 	}
 	if u, err := url.Parse(st.URL); err == nil && u.Scheme == "https" && u.User == nil {
@@ -162,7 +162,7 @@ func (s *Server) remotePage(v *visit, m store.Membership, form NewRemote, found 
 			it.URL = tools.FileURL("", m.ID, r.Path)
 		}
 		if space.CommitID(r.Commit).Valid() {
-			it.Commit = spaceURL(m.ID, "commits/"+r.Commit)
+			it.Commit = inSpace(m.ID, "commits/"+r.Commit)
 		}
 		body.Refused = append(body.Refused, it)
 		body.Secret = body.Secret || r.Rule != ""
@@ -199,7 +199,7 @@ func (s *Server) syncRemote(v *visit) error {
 	if err := s.o.Remotes.Sync(ctx, m.ID); err != nil && fault.CodeOf(err) != fault.Canceled {
 		return err
 	}
-	return s.see(v, spaceURL(m.ID, "remote?synced"))
+	return s.see(v, inSpace(m.ID, "remote?synced"))
 }
 
 // setRemote is POST /spaces/{id}/remote.
@@ -242,7 +242,7 @@ func (s *Server) setRemote(v *visit) error {
 	if err := s.o.Remotes.Sync(ctx, m.ID); err != nil && fault.CodeOf(err) != fault.Canceled {
 		s.log.WarnContext(r.Context(), "the first sync of a remote", "space", m.ID, "err", err)
 	}
-	return s.see(v, spaceURL(m.ID, "remote?synced"))
+	return s.see(v, inSpace(m.ID, "remote?synced"))
 }
 
 // removeRemote is POST /spaces/{id}/remote/remove.
@@ -257,7 +257,7 @@ func (s *Server) removeRemote(v *visit) error {
 	if err := s.o.Remotes.Remove(v.r.Context(), v.user.ID, m.ID); err != nil {
 		return err
 	}
-	return s.see(v, spaceURL(m.ID, "remote"))
+	return s.see(v, inSpace(m.ID, "remote"))
 }
 
 // urlQuery encodes names and values.

@@ -98,10 +98,10 @@ func (s *Server) reviewItems(ctx context.Context, m store.Membership) ([]reviewI
 func (s *Server) reviewItem(ctx context.Context, m store.Membership, r Review) reviewItem {
 	it := reviewItem{
 		Path: r.Path, Shown: shorten(string(r.Path), 120), Blob: r.Blob, Client: shorten(r.Client, 60), Tool: shorten(r.Tool, 40), When: r.When,
-		Deleted: r.Blob == "", URL: tools.FileURL("", m.ID, string(r.Path)), Commit: spaceURL(m.ID, "commits/"+string(r.Commit)),
+		Deleted: r.Blob == "", URL: tools.FileURL("", m.ID, string(r.Path)), Commit: inSpace(m.ID, "commits/"+string(r.Commit)),
 	}
 	if r.Base != "" {
-		it.Compare = spaceURL(m.ID, "compare?"+urlQuery("from", string(r.Base), "path", string(r.Path)))
+		it.Compare = inSpace(m.ID, "compare?"+urlQuery("from", string(r.Base), "path", string(r.Path)))
 	}
 	patch, err := s.o.History.Patch(ctx, m.ID, r.Base, "", r.Path)
 	if err != nil {
@@ -272,7 +272,7 @@ func (s *Server) decide(v *visit, done string, act func(store.Membership, space.
 	}
 	switch err := act(m, p, b); fault.CodeOf(err) {
 	case "":
-		return s.see(v, spaceURL(m.ID, "reviews?done="+done))
+		return s.see(v, inSpace(m.ID, "reviews?done="+done))
 	case fault.Conflict:
 		return s.reviewsPage(v, m, page{Problem: fault.PublicOf(err)})
 	default:

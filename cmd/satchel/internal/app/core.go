@@ -16,6 +16,7 @@ import (
 	"satchel/cmd/satchel/internal/admin"
 	"satchel/gitstore"
 	"satchel/gitstore/remotes"
+	"satchel/gitstore/reviews"
 	"satchel/gitstore/secretscan"
 	"satchel/gitstore/sources"
 	"satchel/internal/config"
@@ -104,7 +105,7 @@ func openCore(ctx context.Context, cfg *config.Config, version string, log *slog
 	if c.DB, err = database.Open(ctx, database.Options{URL: cfg.DatabaseURL(), Logger: log.With("part", "database")}); err != nil {
 		return nil, err
 	}
-	migrations := slices.Concat(store.Migrations(), remotes.Migrations(), secretscan.Migrations(), sources.Migrations())
+	migrations := slices.Concat(store.Migrations(), remotes.Migrations(), secretscan.Migrations(), reviews.Migrations(), sources.Migrations())
 	if _, err = c.DB.Migrate(ctx, migrations...); err != nil {
 		return nil, err
 	}

@@ -215,7 +215,9 @@ func (s *Server) openPages() error {
 	if err := s.addGitHub(&o); err != nil {
 		return err
 	}
-	s.addActivity(&o)
+	if err := s.addActivity(&o); err != nil {
+		return err
+	}
 	s.addPublishing(&o)
 	s.addHealth(&o)
 	var err error

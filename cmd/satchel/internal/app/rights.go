@@ -19,6 +19,7 @@ const lookEvery = 400 * time.Millisecond
 // removed them does not wait for it.
 func (s *Server) userEnded(ctx context.Context, user space.UserID) {
 	s.mcp.End(func(p auth.Principal) bool { return p.User == user })
+	s.live.End(user, "")
 	if s.bash == nil {
 		return
 	}
@@ -31,6 +32,7 @@ func (s *Server) userEnded(ctx context.Context, user space.UserID) {
 // may only read it.
 func (s *Server) memberEnded(ctx context.Context, user space.UserID, id space.SpaceID) {
 	s.mcp.End(func(p auth.Principal) bool { return p.User == user && p.Space == id })
+	s.live.End(user, id)
 	if s.bash == nil {
 		return
 	}

@@ -19,6 +19,7 @@ import (
 	"satchel/mcp"
 	"satchel/tools"
 	"satchel/tools/index"
+	"satchel/web"
 	"satchel/web/api"
 )
 
@@ -38,6 +39,7 @@ type Server struct {
 	api       *api.Server
 	mcp       *mcp.Server
 	signals   *signals
+	live      *web.Live // streams of open pages
 
 	listener net.Listener
 	metrics  net.Listener // nil where none is asked for
