@@ -27,13 +27,22 @@ func (s *Server) addActivity(o *web.Options) error {
 	// Streams end with the background work, so that a server that stops does not
 	// wait for pages that stay open.
 	context.AfterFunc(s.ctx, s.live.Close)
-	s.events.follow(s.remotes, s.follower, s.upkeep, s.live)
+	s.events.add(s.live)
 	r, err := reviews.New(reviews.Options{DB: s.DB, Git: s.Git})
 	if err != nil {
 		return err
 	}
 	o.Live, o.Reviews, o.Remotes, o.NewSpace, o.MaxSpaces = s.live, pageReviews{r}, pageRemotes{s}, s.newSpace, s.Config.Web.MaxSpaces
 	return nil
+}
+
+// add lets one more follow, before anything is committed.
+func (r *relay) add(one space.Events) {
+	var all []space.Events
+	if f := r.followers.Load(); f != nil {
+		all = append(all, *f...)
+	}
+	r.follow(append(all, one)...)
 }
 
 // pageReviews is what waits for people as the pages have it.
