@@ -1,0 +1,471 @@
+package web_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"satchel/auth"
+	"satchel/auth/github/app"
+	"satchel/auth/store"
+	"satchel/internal/space"
+)
+
+// Attack: what GitHub's setup page is sent says whose installation it is, as other
+// programs believed. With the state of this browser every such number leads to the
+// same place, which is to ask GitHub who this is; none reaches GitHub or the App.
+func TestAttackSpoofedInstallation(t *testing.T) {
+	for name, query := range map[string]string{
+		"unclaimed":                  "installation_id=2",
+		"claimed by another user":    "installation_id=1",
+		"of another App":             "installation_id=999999",
+		"non-numeric":                "installation_id=1+OR+1%3D1",
+		"duplicated":                 "installation_id=1&installation_id=2",
+		"negative":                   "installation_id=-1",
+		"too large":                  "installation_id=99999999999999999999999999",
+		"none":                       "",
+		"with a code of its own":     "installation_id=2&code=eve",
+		"setup_action=update":        "installation_id=2&setup_action=update",
+		"setup_action=install twice": "installation_id=2&setup_action=install&setup_action=request",
+		"an unknown setup_action":    "installation_id=2&setup_action=%3Cscript%3E",
+	} {
+		for _, path := range []string{"/github/setup?", "/github/callback?"} {
+			t.Run(name+" "+path, func(t *testing.T) {
+				h := newHubWorld(t)
+				b := h.as(h.ada)
+				a := b.get(path + query + "&state=" + h.state(b, "/install"))
+				want(t, name, a, http.StatusSeeOther)
+				u := away(t, a)
+				for k := range u.Query() {
+					if strings.Contains(k, "install") {
+						t.Errorf("it goes on with %s", u)
+					}
+				}
+				h.untouched(name)
+			})
+		}
+	}
+}
+
+// Attack: an approval comes back without a state, in anybody's browser, and with
+// whatever ids. Nothing is written, and nobody at GitHub is asked.
+func TestAttackApprovalReturnWithoutState(t *testing.T) {
+	h := newHubWorld(t)
+	for who, b := range map[string]*browser{"nobody": h.browser(), "the owner": h.as(h.ada), "a reader": h.as(h.bob), "a stranger": h.as(h.eve)} {
+		for _, target := range []string{
+			"/github/setup?installation_id=1&setup_action=install", "/github/setup?installation_id=1&setup_action=update", "/github/setup?setup_action=request",
+			"/github/setup", "/github/callback?code=eve&installation_id=2&setup_action=install", "/github/callback?setup_action=request", "/github/callback?code=eve", "/github/callback",
+		} {
+			a := b.get(target)
+			want(t, who+" "+target, a, http.StatusOK)
+			if b.cookies["__Host-satchel-github"] != "" || h.app.begun > 0 || len(h.app.asked) > 0 {
+				t.Fatalf("%s %s: something was begun", who, target)
+			}
+			if leads.MatchString(a.body) || strings.Contains(a.body, "eve") && who != "a stranger" {
+				t.Errorf("%s %s: the page leads to GitHub, or repeats what it was sent", who, target)
+			}
+			h.untouched(who + " " + target)
+		}
+	}
+	if a := h.as(h.ada).get("/github/setup?installation_id=1"); !strings.Contains(a.body, h.path+"/connect") {
+		t.Error("the owner finds no button to go on")
+	}
+	if a := h.as(h.bob).get("/github/setup"); strings.Contains(a.body, h.path) {
+		t.Error("a reader is offered the space")
+	}
+}
+
+// A request for approval is noted where this browser asked, and connects nothing.
+func TestRequestForApproval(t *testing.T) {
+	for name, query := range map[string]string{
+		"at the setup page":         "/github/setup?setup_action=request",
+		"with a code":               "/github/setup?setup_action=request&code=ada",
+		"at the callback":           "/github/callback?setup_action=request",
+		"at the callback, and code": "/github/callback?setup_action=request&code=ada",
+	} {
+		h := newHubWorld(t)
+		b := h.as(h.ada)
+		a := b.get(query + "&state=" + h.state(b, "/install"))
+		want(t, name, a, http.StatusSeeOther)
+		if a.location() != issuer+h.path || len(h.app.links) > 0 || strings.Join(h.app.writes, ",") != "ask "+string(h.ada.ID) {
+			t.Errorf("%s: %s %v", name, a.location(), h.app.writes)
+		}
+		if page := b.get(h.path); heading(page.body) != "Waiting for approval" {
+			t.Errorf("%s: %s", name, heading(page.body))
+		}
+	}
+}
+
+// Attack: every state that is not this session's own, or not for this. Each row
+// tries to finish what ada began.
+func TestAttackStates(t *testing.T) {
+	for _, route := range []struct{ name, begin, finish string }{
+		{"install", "/install", "/github/setup?setup_action=request&installation_id=1"},
+		{"install, at the callback", "/install", "/github/callback?setup_action=request&code=ada"},
+		{"connect", "/connect", "/github/callback?code=ada"},
+		{"manifest", "", "/admin/github/created?code=good"},
+	} {
+		for _, attack := range []struct {
+			name string
+			do   func(h *hubWorld, b *browser, state string) (*browser, string) // who comes back, with what
+		}{
+			{"missing", func(_ *hubWorld, b *browser, _ string) (*browser, string) { return b, "" }},
+			{"empty", func(_ *hubWorld, b *browser, _ string) (*browser, string) { return b, "&state=" }},
+			{"forged", func(_ *hubWorld, b *browser, _ string) (*browser, string) {
+				return b, "&state=" + auth.NewSecret(auth.KindFlow).Reveal()
+			}},
+			{"malformed", func(_ *hubWorld, b *browser, _ string) (*browser, string) { return b, "&state=%27%3B--" }},
+			{"duplicated", func(_ *hubWorld, b *browser, s string) (*browser, string) { return b, "&state=" + s + "&state=" + s }},
+			{"a second one beside it", func(_ *hubWorld, b *browser, s string) (*browser, string) { return b, "&state=x&state=" + s }},
+			{"expired", func(h *hubWorld, b *browser, s string) (*browser, string) {
+				h.pass(time.Hour + time.Second)
+				return b, "&state=" + s
+			}},
+			{"from another session of hers", func(h *hubWorld, _ *browser, s string) (*browser, string) { return h.as(h.ada), "&state=" + s }},
+			{"of another user", func(h *hubWorld, _ *browser, s string) (*browser, string) { return h.as(h.eve), "&state=" + s }},
+			{"of another user, an admin", func(h *hubWorld, _ *browser, s string) (*browser, string) {
+				must(h.t, h.SetAdmin(h.t.Context(), cli, h.eve.ID, true))
+				return h.as(h.eve), "&state=" + s
+			}},
+			{"another user in the same browser", func(h *hubWorld, b *browser, s string) (*browser, string) {
+				o := h.as(h.eve)
+				b.cookies["__Host-satchel"] = o.cookies["__Host-satchel"]
+				return b, "&state=" + s
+			}},
+			{"signed out", func(_ *hubWorld, b *browser, s string) (*browser, string) {
+				delete(b.cookies, "__Host-satchel")
+				return b, "&state=" + s
+			}},
+			{"of the server's sign-in", func(_ *hubWorld, b *browser, _ string) (*browser, string) {
+				return b, "&state=" + stateOf(b.w.t, b.get("/signin/github"))
+			}},
+		} {
+			t.Run(route.name+", "+attack.name, func(t *testing.T) {
+				h := newHubWorld(t)
+				b := h.as(h.ada)
+				h.app.made = route.begin != ""
+				var state string
+				if route.begin == "" {
+					state = manifestState(t, b.send("/admin/github/manifest", nil))
+				} else {
+					state = h.state(b, route.begin)
+				}
+				h.app.begun = 0
+				o, query := attack.do(h, b, url.QueryEscape(state))
+				a := o.get(route.finish + query)
+				if a.StatusCode == http.StatusSeeOther && !strings.HasPrefix(a.location(), issuer+"/signin") {
+					t.Errorf("it went on to %s", a.location())
+				}
+				if h.app.begun > 0 || len(h.app.asked) > 0 || !h.app.made && route.begin != "" || h.app.made && route.begin == "" {
+					t.Error("it was finished")
+				}
+				h.untouched(attack.name)
+			})
+		}
+	}
+}
+
+// Attack: a state or code that was used.
+func TestAttackReplay(t *testing.T) {
+	h := newHubWorld(t)
+	b := h.as(h.ada)
+	state := h.state(b, "/connect")
+	flow := b.cookies["__Host-satchel-github"]
+	want(t, "once", b.get("/github/callback?code=ada&state="+state), 303)
+	h.app.writes = nil
+	b.cookies["__Host-satchel-github"] = flow
+	want(t, "twice", b.get("/github/callback?code=ada&state="+state), 400)
+	h.untouched("a replayed callback")
+
+	state = h.state(b, "/install")
+	want(t, "setup once", b.get("/github/setup?state="+state), 303)
+	begun := h.app.begun
+	want(t, "setup twice", b.get("/github/setup?state="+state), 200)
+	if h.app.begun != begun {
+		t.Error("a used state began a second visit")
+	}
+
+	h.choosing(b, "ada")
+	flow = b.cookies["__Host-satchel-github"]
+	want(t, "choose", b.send(h.path+"/pick", url.Values{"repository": {"11"}}), 303)
+	h.app.writes, h.app.links = nil, map[space.SpaceID]auth.RepositoryLink{}
+	b.cookies["__Host-satchel-github"] = flow
+	want(t, "choose again from a list that was used", b.send(h.path+"/pick", url.Values{"repository": {"12"}}), 400)
+	h.untouched("a used list")
+}
+
+// Attack: one kind of flow for another.
+func TestAttackMixedFlows(t *testing.T) {
+	h := newHubWorld(t)
+	b := h.as(h.ada)
+	h.app.made = false
+	manifest := manifestState(t, b.send("/admin/github/manifest", nil))
+	h.app.made = true
+	install := h.state(b, "/install")
+	h.app.begun = 0
+	want(t, "a manifest's state at the setup page", b.get("/github/setup?setup_action=request&state="+manifest), 200)
+	want(t, "a manifest's state at the callback", b.get("/github/callback?code=ada&state="+manifest), 400)
+	h.app.made = false
+	want(t, "an installation's state for a manifest", b.get("/admin/github/created?code=good&state="+install), 400)
+	if h.app.begun > 0 {
+		t.Error("something was begun")
+	}
+	h.untouched("mixed flows")
+	h.app.made = true
+	connect := h.state(b, "/connect")
+	want(t, "a sign-in finished with it", b.get("/signin/github/callback?code=ada&state="+connect), 400)
+	if b.cookies["__Host-satchel-github"] == "" {
+		t.Error("a callback of the sign-in took the flow of a repository")
+	}
+}
+
+// Attack: login CSRF. Somebody has another's browser finish a visit that they began
+// as themselves at GitHub, so that the other's space would go to their repository.
+func TestAttackLoginCSRF(t *testing.T) {
+	h := newHubWorld(t)
+	eve, ada := h.as(h.eve), h.as(h.ada)
+	evil := "/spaces/" + string(h.evil.ID) + "/github"
+	state := away(t, eve.send(evil+"/connect", nil)).Query().Get("state")
+	want(t, "ada follows eve's link", ada.get("/github/callback?code=eve&state="+state), 400)
+	h.untouched("ada without a flow")
+	// She is in the middle of her own.
+	hers := h.state(ada, "/connect")
+	want(t, "ada follows eve's link in her own visit", ada.get("/github/callback?code=eve&state="+state), 400)
+	h.untouched("ada in a visit of hers")
+	want(t, "hers is over then", ada.get("/github/callback?code=ada&state="+hers), 400)
+	h.untouched("her own visit")
+	// With eve's cookie planted by a page of the same site.
+	ada.cookies["__Host-satchel-github"] = eve.cookies["__Host-satchel-github"]
+	want(t, "with eve's cookie", ada.get("/github/callback?code=eve&state="+state), 400)
+	h.untouched("a planted cookie")
+	// Nothing begins by a link: a page that ada is sent to cannot begin one for her.
+	for _, way := range []string{"/connect", "/install", "/create", "/disconnect", "/check"} {
+		want(t, "GET "+way, ada.get(h.path+way), 404)
+	}
+	if h.app.begun != 2 {
+		t.Errorf("%d visits were begun", h.app.begun)
+	}
+}
+
+// Attack: the form of the choice says more than a number of the server's own list.
+func TestAttackSelectRepository(t *testing.T) {
+	for name, form := range map[string]url.Values{
+		"none":                              {},
+		"not in the list":                   {"repository": {"21"}},
+		"only to be read":                   {"repository": {"13"}},
+		"archived":                          {"repository": {"14"}},
+		"duplicated":                        {"repository": {"11", "13"}},
+		"non-numeric":                       {"repository": {"11 "}},
+		"a name":                            {"repository": {"ada-l/notes"}},
+		"too large":                         {"repository": {"92233720368547758080"}},
+		"not in the list, with its details": {"repository": {"21"}, "installation_id": {"2"}, "installation": {"2"}, "full_name": {"eve/trap"}, "clone_url": {"https://evil.test/x.git"}, "push": {"true"}},
+	} {
+		h := newHubWorld(t)
+		b := h.as(h.ada)
+		h.choosing(b, "ada")
+		h.app.writes = nil
+		a := b.send(h.path+"/pick", form)
+		want(t, name, a, 400)
+		h.untouched(name)
+		// The list is there still, for the right choice.
+		if !strings.Contains(a.body, "ada-l/notes") {
+			t.Errorf("%s: the list is gone", name)
+		}
+		want(t, name+", then a right one", b.send(h.path+"/pick", url.Values{"repository": {"11"}, "installation_id": {"2"}, "repository_id": {"21"}}), 303)
+		if l := h.app.links[h.space.ID]; l.Repository != 11 || l.Installation != 1 {
+			t.Errorf("%s: %+v", name, l)
+		}
+	}
+}
+
+// Attack: a list of another space, another session or another time.
+func TestAttackListOfAnother(t *testing.T) {
+	h := newHubWorld(t)
+	ctx := t.Context()
+	second, err := h.CreateSpace(ctx, cli, h.ada.ID, space.NewSpaceID(), "second")
+	must(t, err)
+	pick := url.Values{"repository": {"11"}}
+	for name, tt := range map[string]struct {
+		change func(b *browser) *browser
+		path   string
+	}{
+		"of another space of hers": {func(b *browser) *browser { return b }, "/spaces/" + string(second.ID) + "/github/pick"},
+		"in another session": {func(b *browser) *browser {
+			o := h.as(h.ada)
+			o.cookies["__Host-satchel-github"] = b.cookies["__Host-satchel-github"]
+			return o
+		}, h.path + "/pick"},
+		"after ten minutes": {func(b *browser) *browser { h.pass(10*time.Minute + time.Second); return b }, h.path + "/pick"},
+		"without a cookie":  {func(b *browser) *browser { delete(b.cookies, "__Host-satchel-github"); return b }, h.path + "/pick"},
+	} {
+		b := h.as(h.ada)
+		h.choosing(b, "ada")
+		h.app.writes = nil
+		want(t, name, tt.change(b).send(tt.path, pick), 400)
+		h.untouched(name)
+	}
+	// Looking at it does not make it last longer.
+	b := h.as(h.ada)
+	h.choosing(b, "ada")
+	h.pass(9 * time.Minute)
+	want(t, "nine minutes later", b.get(h.path+"/pick"), 200)
+	h.pass(2 * time.Minute)
+	a := b.get(h.path + "/pick")
+	if a.StatusCode != http.StatusSeeOther || a.location() != issuer+h.path {
+		t.Errorf("eleven minutes later: %d", a.StatusCode)
+	}
+}
+
+// Attack: another user's space on every route, by a stranger and by a reader; and
+// what an admin alone may do, by both.
+func TestAttackOthersIDs(t *testing.T) {
+	h := newHubWorld(t)
+	h.app.links[h.space.ID] = auth.RepositoryLink{Space: h.space.ID, FullName: "ada-l/notes", State: auth.LinkConnected}
+	ada := h.as(h.ada)
+	h.choosing(ada, "ada")
+	h.app.writes = nil
+	begun := h.app.begun
+	routes := []struct {
+		method, path     string
+		stranger, reader int
+	}{
+		{"GET", h.path, 404, 200},
+		{"GET", h.path + "/pick", 404, 403},
+		{"POST", h.path + "/pick", 404, 403},
+		{"POST", h.path + "/install", 404, 403},
+		{"POST", h.path + "/connect", 404, 403},
+		{"POST", h.path + "/create", 404, 403},
+		{"POST", h.path + "/check", 404, 403},
+		{"POST", h.path + "/disconnect", 404, 403},
+		{"GET", "/admin/github", 404, 404},
+		{"GET", "/admin/github/created?code=good&state=x", 404, 404},
+		{"POST", "/admin/github/manifest", 404, 404},
+		{"POST", "/admin/github/enter", 404, 404},
+		{"POST", "/admin/github/forget", 404, 404},
+		{"GET", "/spaces/" + string(h.space.ID) + "/bring", 404, 403},
+		{"POST", "/spaces/" + string(h.space.ID) + "/bring/questions", 404, 403},
+	}
+	form := url.Values{"repository": {"11"}, "owner": {"ada-l"}, "name": {"x"}, "id": {"1"}, "client-id": {"c"}, "client-secret": {"s"}, "private-key": {canaryKey}}
+	for _, r := range routes {
+		for who, tt := range map[string]struct {
+			u      store.User
+			status int
+		}{"a stranger": {h.eve, r.stranger}, "a reader": {h.bob, r.reader}} {
+			b := h.as(tt.u)
+			b.cookies["__Host-satchel-github"] = ada.cookies["__Host-satchel-github"]
+			a := answer{}
+			if r.method == "GET" {
+				a = b.get(r.path)
+			} else {
+				a = b.send(r.path, form)
+			}
+			want(t, who+" "+r.method+" "+r.path, a, tt.status)
+			if tt.status != 200 && strings.Contains(a.body, "ada-l") {
+				t.Errorf("%s %s: it names the repository", who, r.path)
+			}
+		}
+		b := h.browser()
+		if r.method == "POST" {
+			want(t, "nobody "+r.path, b.send(r.path, form), 401)
+		} else if a := b.get(r.path); a.StatusCode != http.StatusSeeOther || !strings.HasPrefix(a.location(), issuer+"/signin?") {
+			t.Errorf("nobody %s: %d", r.path, a.StatusCode)
+		}
+	}
+	if len(h.app.writes) > 0 || h.app.begun != begun || len(h.app.links) != 1 {
+		t.Errorf("they did %v", h.app.writes)
+	}
+}
+
+// Attack: another site posts with the person's cookies; and a form without the
+// session's token.
+func TestAttackCrossSiteGitHub(t *testing.T) {
+	h := newHubWorld(t)
+	h.app.links[h.space.ID] = auth.RepositoryLink{Space: h.space.ID, FullName: "ada-l/notes", State: auth.LinkConnected}
+	b := h.as(h.ada)
+	token := b.token()
+	in := "/spaces/" + string(h.space.ID)
+	for _, path := range []string{
+		h.path + "/install", h.path + "/connect", h.path + "/pick", h.path + "/create", h.path + "/check", h.path + "/disconnect",
+		"/admin/github/manifest", "/admin/github/enter", "/admin/github/forget", in + "/bring/questions", "/start/local", "/start/skip",
+	} {
+		form := url.Values{"repository": {"11"}, "name": {"x"}, "form": {token}}.Encode()
+		for name, site := range map[string][2]string{"another site": {"https://evil.test", "cross-site"}, "a sister site": {"https://evil.satchel.test", "same-site"}, "no origin": {"null", "cross-site"}, "an old browser": {"https://evil.test", ""}} {
+			a := b.request(http.MethodPost, path, form, func(r *http.Request) {
+				r.Header.Set("Origin", site[0])
+				r.Header.Set("Sec-Fetch-Site", site[1])
+				if site[1] == "" {
+					r.Header.Del("Sec-Fetch-Site")
+				}
+			})
+			want(t, name+" "+path, a, http.StatusForbidden)
+		}
+		want(t, "without the token "+path, b.request(http.MethodPost, path, "repository=11&name=x"), http.StatusForbidden)
+	}
+	if len(h.app.writes) > 0 || len(h.app.links) != 1 || h.app.begun > 0 {
+		t.Errorf("they did %v", h.app.writes)
+	}
+}
+
+// Attack: the code and the state in a Referer or in what a browser keeps. Who comes
+// back is sent on at once, and no page tells another site where it was.
+func TestAttackReferer(t *testing.T) {
+	h := newHubWorld(t)
+	b := h.as(h.ada)
+	state := h.state(b, "/connect")
+	for name, a := range map[string]answer{
+		"finished":     b.get("/github/callback?code=ada&state=" + state),
+		"over":         b.get("/github/callback?code=canary-code&state=canary-state"),
+		"no state":     b.get("/github/callback?code=canary-code"),
+		"setup":        b.get("/github/setup?code=canary-code&state=canary-state&installation_id=5"),
+		"the manifest": b.get("/admin/github/created?code=canary-code&state=canary-state"),
+		"connect":      b.send(h.path+"/connect", nil),
+	} {
+		if got := a.Header.Get("Referrer-Policy"); got != "same-origin" {
+			t.Errorf("%s: Referrer-Policy %q", name, got)
+		}
+		if a.Header.Get("Cache-Control") != "no-store" {
+			t.Errorf("%s: it is kept by caches", name)
+		}
+		if strings.Contains(a.body, "canary-") {
+			t.Errorf("%s: the page repeats the code or the state", name)
+		}
+		if strings.Contains(a.location(), "code=") || strings.Contains(a.location(), "state=") {
+			t.Errorf("%s: it is sent on to %s", name, a.location())
+		}
+	}
+}
+
+// A person who no longer owns the space when they come back connects nothing.
+func TestAttackSpaceLostMeanwhile(t *testing.T) {
+	h := newHubWorld(t)
+	b := h.as(h.ada)
+	state := h.state(b, "/connect")
+	must(t, h.GiveSpace(t.Context(), cli, h.space.ID, h.bob.ID))
+	a := b.get("/github/callback?code=ada&state=" + state)
+	if a.StatusCode != http.StatusNotFound && a.StatusCode != http.StatusForbidden {
+		t.Errorf("%d", a.StatusCode)
+	}
+	h.untouched("a space that was given away")
+}
+
+// Attack: names at GitHub that are no names.
+func TestAttackHostileNames(t *testing.T) {
+	h := newHubWorld(t)
+	evil := `</option><script>alert(1)</script>"'`
+	h.app.app.Name, h.app.app.Owner, h.app.app.HTMLURL = evil, evil, "javascript:alert(1)"
+	h.app.people["evil"] = app.Found{Login: evil, Installations: []app.Installation{{ID: 1, Account: evil, ManageURL: "javascript:alert(1)", Selection: evil}},
+		Repositories: []app.Repository{{ID: 11, FullName: evil + "\u202e\n", Push: true, Installation: 1}}}
+	b := h.as(h.ada)
+	h.choosing(b, "evil")
+	pages := []answer{b.get(h.path + "/pick"), b.get("/admin/github")}
+	h.app.links[h.space.ID] = auth.RepositoryLink{Space: h.space.ID, FullName: evil, GitHubLogin: evil, Account: evil, State: auth.LinkSuspended}
+	pages = append(pages, b.get(h.path), b.get("/"))
+	for i, a := range pages {
+		want(t, "page", a, 200)
+		if strings.Contains(a.body, "<script>alert") || strings.Contains(a.body, `="javascript:`) || strings.Contains(a.body, "\u202e") {
+			t.Errorf("page %d takes a name for more than text", i)
+		}
+	}
+}

@@ -1,0 +1,316 @@
+package web_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"satchel/auth"
+	"satchel/auth/github/app"
+	"satchel/auth/store"
+)
+
+// The whole way: install, come back, say who one is, choose, see it, disconnect.
+func TestConnectARepository(t *testing.T) {
+	h := newHubWorld(t)
+	b := h.as(h.ada)
+	want(t, "not installed", b.get(h.path), 200)
+	u := away(t, b.send(h.path+"/install", nil))
+	if !strings.HasSuffix(u.Path, "/installations/new") {
+		t.Fatalf("to install it leads to %s", u)
+	}
+	a := b.get("/github/setup?" + url.Values{"installation_id": {"1"}, "setup_action": {"install"}, "state": {u.Query().Get("state")}}.Encode())
+	want(t, "after the installation", a, 303)
+	u = away(t, a)
+	if q := u.Query(); u.Path != "/login/oauth/authorize" || q.Get("redirect_uri") != issuer+"/github/callback" {
+		t.Fatalf("it goes on to %s", u)
+	}
+	h.untouched("so far")
+	a = b.get("/github/callback?" + url.Values{"code": {"ada"}, "state": {u.Query().Get("state")}}.Encode())
+	want(t, "the callback", a, 303)
+	page := b.get(h.path + "/pick")
+	want(t, "the list", page, 200)
+	for text, shown := range map[string]bool{"ada-l/notes": true, "ada-l/blog": true, "org/secret": false, "ada-l/old": false, "2 more cannot be chosen": true, hubURL + "/settings/installations/1": true} {
+		if strings.Contains(page.body, text) != shown {
+			t.Errorf("the list: %q is shown: %t", text, !shown)
+		}
+	}
+	before := b.cookies["__Host-satchel"]
+	a = b.send(h.path+"/pick", url.Values{"repository": {"11"}})
+	want(t, "the choice", a, 303)
+	if l := h.app.links[h.space.ID]; l.Repository != 11 || l.GitHubLogin != "ada-l" || l.User != h.ada.ID {
+		t.Fatalf("it connected %+v", l)
+	}
+	// A secret that was seen before is worth nothing after.
+	after := b.cookies["__Host-satchel"]
+	old := h.browser()
+	old.cookies["__Host-satchel"] = before
+	if before == after || old.signedIn() || !b.signedIn() {
+		t.Error("the session's secret did not change with the link")
+	}
+	page = b.get(h.path)
+	for _, text := range []string{"Connected to GitHub", hubURL + "/ada-l/notes", "ada-l", "Check now", "Disconnect"} {
+		if !strings.Contains(page.body, text) {
+			t.Errorf("connected: nothing says %q", text)
+		}
+	}
+	want(t, "check", b.send(h.path+"/check", nil), 303)
+	want(t, "disconnect", b.send(h.path+"/disconnect", nil), 303)
+	if len(h.app.links) != 0 {
+		t.Error("it is still connected")
+	}
+}
+
+// Every state has a way on, for who can do something about it, and none for who
+// cannot.
+func TestEveryStateHasAWayOn(t *testing.T) {
+	link := func(s auth.LinkState) func(*hubWorld) {
+		return func(h *hubWorld) {
+			h.app.links[h.space.ID] = auth.RepositoryLink{Space: h.space.ID, FullName: "ada-l/notes", GitHubLogin: "ada-l", Account: "ada-l", State: s, Since: h.clock(), Checked: h.clock()}
+		}
+	}
+	ada := func(h *hubWorld) store.User { return h.ada }
+	bob := func(h *hubWorld) store.User { return h.bob }
+	for _, tt := range []struct {
+		name, title string
+		who         func(*hubWorld) store.User
+		set         func(*hubWorld)
+		ways        []string // addresses of forms and links that are there
+		not         []string
+	}{
+		{"no App, an admin", "GitHub is not set up yet", ada, func(h *hubWorld) { h.app.made = false }, []string{`href="/admin/github"`}, nil},
+		{"no App, a member", "GitHub is not set up yet", bob, func(h *hubWorld) { h.app.made = false }, []string{"ask them"}, []string{`href="/admin/github"`}},
+		{"not installed", "Connect GitHub", ada, func(*hubWorld) {}, []string{"/github/install", "/github/connect"}, nil},
+		{"not installed, a reader", "Connect GitHub", bob, func(*hubWorld) {}, []string{"who owns the space"}, []string{"/github/install", "/github/connect"}},
+		{"waiting", "Waiting for approval", ada, func(h *hubWorld) { h.app.asked[h.space.ID] = h.clock() }, []string{"/github/install", "/github/connect", `href="/"`}, nil},
+		{"connected", "Connected to GitHub", ada, link(auth.LinkConnected), []string{"/github/check", "/github/disconnect", "/github/connect"}, nil},
+		{"connected, a reader", "Connected to GitHub", bob, link(auth.LinkConnected), []string{"ada-l/notes", "who owns the space"}, []string{"/github/check", "/github/disconnect"}},
+		{"suspended", "GitHub has suspended the connection", ada, link(auth.LinkSuspended), []string{"/github/install", "/github/check", "/github/disconnect"}, nil},
+		{"removed", "The repository is out of reach", ada, link(auth.LinkRemoved), []string{"/github/install", "/github/connect", "/github/disconnect"}, nil},
+		{"removed with the App, an admin", "The repository is out of reach", ada, func(h *hubWorld) { link(auth.LinkRemoved)(h); h.app.made = false }, []string{`href="/admin/github"`, "/github/disconnect"}, []string{"/github/install"}},
+		{"access lost", "Access to the repository was lost", ada, link(auth.LinkLost), []string{"/github/connect", "/github/check", "/github/disconnect"}, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			h := newHubWorld(t)
+			tt.set(h)
+			a := h.as(tt.who(h)).get(h.path)
+			want(t, tt.name, a, 200)
+			if heading(a.body) != tt.title {
+				t.Errorf("the title is %q", heading(a.body))
+			}
+			for _, w := range tt.ways {
+				if !strings.Contains(a.body, w) {
+					t.Errorf("%q is missing", w)
+				}
+			}
+			for _, w := range tt.not {
+				if strings.Contains(a.body, w) {
+					t.Errorf("%q is there", w)
+				}
+			}
+		})
+	}
+}
+
+// Somebody of whom GitHub knows no installation is told so, and how to go on.
+func TestNoInstallationFound(t *testing.T) {
+	h := newHubWorld(t)
+	b := h.as(h.ada)
+	h.choosing(b, "none")
+	a := b.get(h.path + "/pick")
+	if heading(a.body) != "The App is not installed yet" || !strings.Contains(a.body, "/github/install") {
+		t.Errorf("%d %s", a.StatusCode, heading(a.body))
+	}
+}
+
+func TestALongListIsFiltered(t *testing.T) {
+	h := newHubWorld(t)
+	f := app.Found{GitHubUser: 1, Login: "ada-l", Installations: []app.Installation{{ID: 1, Account: "ada-l", Selection: "all"}}, Cut: true}
+	for i := range 400 {
+		f.Repositories = append(f.Repositories, app.Repository{ID: int64(100 + i), FullName: fmt.Sprintf("ada-l/r%03d", i), Push: true, Installation: 1})
+	}
+	h.app.people["many"] = f
+	b := h.as(h.ada)
+	h.choosing(b, "many")
+	a := b.get(h.path + "/pick")
+	if n := strings.Count(a.body, `name="repository"`); n != 50 || len(a.body) > 60_000 || !strings.Contains(a.body, "400 of 400") {
+		t.Errorf("%d of them on %d bytes", n, len(a.body))
+	}
+	a = b.get(h.path + "/pick?q=R399")
+	if n := strings.Count(a.body, `name="repository"`); n != 1 || !strings.Contains(a.body, "1 of 400") {
+		t.Errorf("the filter leaves %d", n)
+	}
+	a = b.get(h.path + "/pick?q=" + url.QueryEscape(`"><script>`))
+	if strings.Contains(a.body, "<script>") || !strings.Contains(a.body, "Show all") {
+		t.Error("the filter comes back as it was sent")
+	}
+	want(t, "one that is not shown", b.send(h.path+"/pick", url.Values{"repository": {"450"}}), 303)
+	if h.app.links[h.space.ID].Repository != 450 {
+		t.Error("it was not connected")
+	}
+}
+
+func TestCreateARepository(t *testing.T) {
+	h := newHubWorld(t)
+	b := h.as(h.ada)
+	h.choosing(b, "ada")
+	for name, form := range map[string]url.Values{
+		"no name":                     {"owner": {"ada-l"}},
+		"a path for a name":           {"owner": {"ada-l"}, "name": {"../x"}},
+		"dots alone":                  {"owner": {"ada-l"}, "name": {".."}},
+		"Attack: an owner not listed": {"owner": {"victim"}, "name": {"x"}},
+		"no owner":                    {"name": {"x"}},
+	} {
+		want(t, name, b.send(h.path+"/create", form), 400)
+	}
+	a := b.send(h.path+"/create", url.Values{"owner": {"ada-l"}, "name": {"memory"}, "visibility": {"private"}})
+	state := away(t, a).Query().Get("state")
+	h.app.writes = nil
+	want(t, "made", b.get("/github/callback?code=ada&state="+state), 303)
+	if l := h.app.links[h.space.ID]; l.FullName != "ada-l/memory" || strings.Join(h.app.writes, ", ") != "finish ada, make /memory private=true, link 99" {
+		t.Errorf("%+v %v", l, h.app.writes)
+	}
+
+	h.app.app.Creates = false
+	h.choosing(b, "ada")
+	if page := b.get(h.path + "/pick"); !strings.Contains(page.body, `href="https://github.test/new?`) || strings.Contains(page.body, "/github/create") {
+		t.Error("an App that may not make repositories does not lead to GitHub's page for that")
+	}
+	want(t, "create nevertheless", b.send(h.path+"/create", url.Values{"owner": {"ada-l"}, "name": {"x"}}), 403)
+}
+
+// What goes wrong at GitHub is said where one can go on, and nothing is connected.
+func TestGitHubFails(t *testing.T) {
+	h := newHubWorld(t)
+	b := h.as(h.ada)
+	back := func(q url.Values) answer {
+		q.Set("state", h.state(b, "/connect"))
+		return b.get("/github/callback?" + q.Encode())
+	}
+	for name, tt := range map[string]struct {
+		q      url.Values
+		status int
+	}{
+		"denied":                {url.Values{"error": {"access_denied"}, "error_description": {"<b>no</b>"}}, 400},
+		"no code":               {url.Values{}, 400},
+		"an empty code":         {url.Values{"code": {""}}, 400},
+		"Attack: two codes":     {url.Values{"code": {"ada", "eve"}}, 400},
+		"a code that is no one": {url.Values{"code": {"forged"}}, 401},
+	} {
+		a := back(tt.q)
+		want(t, name, a, tt.status)
+		if !strings.Contains(a.body, h.path+"/connect") || strings.Contains(a.body, "<b>no") {
+			t.Errorf("%s: no way on, or GitHub's own words", name)
+		}
+		if len(h.app.links) > 0 {
+			t.Errorf("%s: it was connected", name)
+		}
+	}
+}
+
+// The App is made in one click, once, by an admin.
+func TestMakeTheApp(t *testing.T) {
+	h := newHubWorld(t)
+	h.app.made = false
+	b := h.as(h.ada)
+	want(t, "the page", b.get("/admin/github"), 200)
+	for _, org := range []string{"", "a/b", "-a", "a b", strings.Repeat("a", 40), `"><script>`} {
+		want(t, "the organisation "+org, b.send("/admin/github/manifest", url.Values{"owner": {"org"}, "org": {org}}), 400)
+	}
+	a := b.send("/admin/github/manifest", url.Values{"owner": {"org"}, "org": {"acme"}, "creates": {"1"}})
+	want(t, "the form", a, 200)
+	if csp := a.Header.Get("Content-Security-Policy"); !strings.Contains(csp, "form-action 'self' https://github.test;") && !strings.HasSuffix(csp, "form-action 'self' https://github.test") {
+		t.Errorf("the form may lead to %q", csp)
+	}
+	if !strings.Contains(a.body, `action="https://github.test/organizations/acme/settings/apps/new?state=`) || !strings.Contains(a.body, `&#34;creates&#34;:true`) {
+		t.Errorf("the form: %.3000s", a.body)
+	}
+	// Attack: GitHub, or who reads what it is sent, has the token of the session's forms.
+	form := a.body[strings.Index(a.body, `<form method="post" action="https://github.test`):]
+	if formToken.MatchString(form) {
+		t.Error("the form to GitHub carries the session's token")
+	}
+	state := manifestState(t, a)
+	want(t, "the callback", b.get("/admin/github/created?code=good&state="+state), 303)
+	if !h.app.made {
+		t.Fatal("it is not made")
+	}
+	h.app.writes = nil
+	want(t, "once", b.get("/admin/github/created?code=good&state="+state), 400)
+	want(t, "a second App", b.send("/admin/github/manifest", nil), 409)
+	want(t, "a second App by hand", b.send("/admin/github/enter", url.Values{"id": {"1"}, "client-id": {"x"}, "client-secret": {"y"}, "private-key": {canaryKey}}), 409)
+	h.untouched("a second App")
+	want(t, "forget", b.send("/admin/github/forget", nil), 303)
+	if h.app.made {
+		t.Error("it is not forgotten")
+	}
+}
+
+func manifestState(t *testing.T, a answer) string {
+	t.Helper()
+	_, rest, ok := strings.Cut(a.body, "settings/apps/new?state=")
+	state, _, ok2 := strings.Cut(rest, `"`)
+	if !ok || !ok2 {
+		t.Fatalf("%d: no form to GitHub: %s", a.StatusCode, heading(a.body))
+	}
+	return state
+}
+
+// A dead code is no dead end, and a good one for a while is all that is needed.
+func TestManifestCodes(t *testing.T) {
+	h := newHubWorld(t)
+	h.app.made = false
+	b := h.as(h.ada)
+	begin := func() string { return manifestState(t, b.send("/admin/github/manifest", nil)) }
+	a := b.get("/admin/github/created?code=dead&state=" + begin())
+	if a.StatusCode != http.StatusBadRequest || !strings.Contains(a.body, "/admin/github/manifest") || h.app.made {
+		t.Errorf("a dead code: %d", a.StatusCode)
+	}
+	state := begin()
+	h.pass(59 * time.Minute)
+	want(t, "59 minutes later", b.get("/admin/github/created?code=good&state="+state), 303)
+}
+
+// Attack: secrets of the App on a page, whatever is wrong with the form.
+func TestSecretsAreNeverRendered(t *testing.T) {
+	h := newHubWorld(t)
+	b := h.as(h.ada)
+	bodies := []string{b.get("/admin/github").body, b.get("/admin/github?made").body, b.get(h.path).body}
+	h.app.made = false
+	for _, form := range []url.Values{
+		{"id": {"x"}}, {"id": {"7"}}, {"id": {"7"}, "client-id": {"c"}}, {"id": {"7"}, "client-id": {"c"}, "client-secret": {"canary-client-secret"}},
+		{"id": {"7"}, "client-id": {"c"}, "client-secret": {"canary-client-secret"}, "private-key": {"CANARYPEM"}},
+		{"id": {"7"}, "client-id": {"c"}, "client-secret": {"canary-client-secret"}, "private-key": {strings.Replace(canaryKey, "PEM", "PEM2", 1)}, "webhook-secret": {"canary-webhook"}},
+	} {
+		a := b.send("/admin/github/enter", form)
+		want(t, "a wrong form", a, 400)
+		bodies = append(bodies, a.body)
+	}
+	h.app.made = false
+	bodies = append(bodies, b.send("/admin/github/enter", url.Values{"id": {"7"}, "client-id": {"c"}, "client-secret": {"canary-client-secret"}, "private-key": {strings.ReplaceAll(canaryKey, "\n", "\r\n")}, "webhook-secret": {"canary-webhook"}}).body)
+	if !h.app.made {
+		t.Error("the right form was not taken")
+	}
+	for i, body := range bodies {
+		for _, canary := range []string{"CANARYPEM", "canary-", "END RSA"} {
+			if strings.Contains(body, canary) {
+				t.Errorf("page %d shows %s", i, canary)
+			}
+		}
+	}
+}
+
+// Without an App in the options there are no such pages.
+func TestNoAppNoPages(t *testing.T) {
+	w := newWorld(t)
+	b := w.as(w.ada)
+	for _, path := range []string{"/admin/github", "/github/setup", "/github/callback", "/spaces/" + string(w.space.ID) + "/github"} {
+		want(t, path, b.get(path), 404)
+	}
+	if strings.Contains(b.get("/").body, "GitHub") {
+		t.Error("the first page names GitHub")
+	}
+}

@@ -1,0 +1,320 @@
+package web_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"satchel/auth"
+	"satchel/auth/store"
+	"satchel/internal/fault"
+	"satchel/internal/frontmatter"
+	"satchel/internal/space"
+	"satchel/tools"
+	"satchel/web"
+)
+
+// kept is what spaces hold, as far as the first steps look: files by path, and how
+// many commits made them.
+type kept struct {
+	tools.Workspace
+	web.History
+	files   map[space.Path]string
+	commits []space.Commit
+	last    space.ChangeSet
+	stale   bool
+}
+
+func (k *kept) Head(context.Context, space.SpaceID) (space.CommitID, error) { return "head", nil }
+
+func (k *kept) Lookup(_ context.Context, _ space.SpaceID, _ space.CommitID, p space.Path) (tools.Entry, error) {
+	if _, ok := k.files[p]; !ok {
+		return tools.Entry{}, fault.New(fault.NotFound, "Nothing.")
+	}
+	return tools.Entry{Path: p, Blob: space.BlobID("blob of " + string(p))}, nil
+}
+
+func (k *kept) Log(_ context.Context, _ space.SpaceID, q web.LogQuery) ([]space.Commit, error) {
+	return k.commits[:min(len(k.commits), q.Limit)], nil
+}
+
+func (k *kept) Commit(_ context.Context, _ space.SpaceID, cs space.ChangeSet, m space.Meta) (space.Commit, error) {
+	if k.stale {
+		return space.Commit{}, fault.New(fault.Conflict, "Changed.")
+	}
+	k.last = cs
+	for _, c := range cs.Changes {
+		k.files[space.Path(c.Path)] = string(c.Content)
+	}
+	c := space.Commit{ID: "c", Message: m.Message, Tool: m.Tool, Client: m.Client, Author: m.Author}
+	k.commits = slices.Insert(k.commits, 0, c)
+	return c, nil
+}
+
+// Bundle is ambiguous otherwise.
+func (k *kept) Files(context.Context, space.SpaceID, space.CommitID, space.Path) ([]tools.Entry, error) {
+	return nil, nil
+}
+
+// fakeSetup remembers what was asked of it.
+type fakeSetup struct {
+	push   web.PushState
+	state  *web.ImportState
+	asked  []string
+	refuse error
+}
+
+func (f *fakeSetup) Push(context.Context, space.SpaceID) (web.PushState, error) { return f.push, nil }
+
+func (f *fakeSetup) Import(_ context.Context, _ space.SpaceID, url string, m space.Meta) error {
+	if f.refuse != nil {
+		return f.refuse
+	}
+	f.asked = append(f.asked, url+" "+m.Tool)
+	f.state = &web.ImportState{From: url, Running: true}
+	return nil
+}
+
+func (f *fakeSetup) Imported(space.SpaceID) (web.ImportState, bool) {
+	if f.state == nil {
+		return web.ImportState{}, false
+	}
+	return *f.state, true
+}
+
+// newcomer is a hub with spaces that hold something.
+func newcomer(t *testing.T) (*hubWorld, *kept, *fakeSetup) {
+	t.Helper()
+	k := &kept{files: map[space.Path]string{}, commits: []space.Commit{{ID: "first", Message: "Begin"}}}
+	s := &fakeSetup{push: web.PushState{State: "local"}}
+	return newHubWorld(t, func(o *web.Options) { o.Workspace, o.History, o.Committer, o.Setup = k, k, k, s }), k, s
+}
+
+// checklist is each step's class, as the page has them.
+func checklist(a answer) (out []string) {
+	_, list, _ := strings.Cut(a.body, `<ol class="checklist">`)
+	list, _, _ = strings.Cut(list, "</ol>")
+	for _, li := range strings.Split(list, `<li class="`)[1:] {
+		class, _, _ := strings.Cut(li, `"`)
+		out = append(out, class)
+	}
+	return out
+}
+
+// use makes a client of the user's call, as its token does.
+func (h *hubWorld) use(u store.User, id space.SpaceID, name string) {
+	h.t.Helper()
+	_, secret, err := h.CreateKey(h.t.Context(), cli, store.NewKey{User: u.ID, Space: id, Scopes: []space.Scope{space.ScopeRead}, Name: name})
+	must(h.t, err)
+	_, err = h.Verify(h.t.Context(), secret.Reveal())
+	must(h.t, err)
+}
+
+// The first page leads from step to step, and then shows what is there.
+func TestFirstSteps(t *testing.T) {
+	h, k, _ := newcomer(t)
+	b := h.as(h.ada)
+	steps := func(what string, want ...string) {
+		t.Helper()
+		if got := checklist(b.get("/")); !slices.Equal(got, want) {
+			t.Errorf("%s: %v, not %v", what, got, want)
+		}
+	}
+	steps("at first", "done", "next", "later", "later")
+	want(t, "stay local", b.send("/start/local", nil), 303)
+	steps("staying local", "done", "done", "next", "later")
+	want(t, "begin empty", b.send("/start/skip", nil), 303)
+	steps("beginning empty", "done", "done", "done", "next")
+
+	b = h.as(h.ada)
+	steps("another browser", "done", "next", "later", "later")
+	h.choosing(b, "ada")
+	b.send(h.path+"/pick", url.Values{"repository": {"11"}})
+	steps("connected", "done", "done", "next", "later")
+	if a := b.get("/"); !strings.Contains(a.body, "ada-l/notes") {
+		t.Error("it does not say where it is kept")
+	}
+	k.commits = append([]space.Commit{{ID: "second", Message: "Remember", Client: "<i>evil", Tool: "bash"}}, k.commits...)
+	steps("with content", "done", "done", "done", "next")
+	h.use(h.ada, h.space.ID, "Claude Code")
+	a := b.get("/")
+	if heading(a.body) != "Your Satchel" || !strings.Contains(a.body, "Claude Code") || !strings.Contains(a.body, "Remember") || !strings.Contains(a.body, "/commits/second") || strings.Contains(a.body, "<i>evil") {
+		t.Errorf("the overview: %s", heading(a.body))
+	}
+}
+
+// Who may only read is asked nothing that they may not do.
+func TestFirstStepsOfAReader(t *testing.T) {
+	h, _, _ := newcomer(t)
+	must(t, h.AddMember(t.Context(), cli, h.evil.ID, h.bob.ID, space.Reader))
+	if a := h.as(h.bob).get("/"); strings.Contains(a.body, "/spaces/"+string(h.space.ID)+"/bring") {
+		t.Error("a reader is led to bring something into ada's space")
+	}
+}
+
+func TestThreeQuestions(t *testing.T) {
+	h, k, _ := newcomer(t)
+	b := h.as(h.ada)
+	bring := "/spaces/" + string(h.space.ID) + "/bring"
+	want(t, "the page", b.get(bring), 200)
+	want(t, "no answer", b.send(bring+"/questions", url.Values{"name": {" \n\t"}}), 400)
+	a := b.send(bring+"/questions", url.Values{"name": {"Ada"}, "work": {strings.Repeat("é", 401)}})
+	want(t, "too long", a, 400)
+	if !strings.Contains(a.body, `value="Ada"`) {
+		t.Error("what was entered is gone")
+	}
+	evil := "Ada\n---\nsource: inferred\n\"quoted\" \\ back: slash # no comment"
+	a = b.send(bring+"/questions", url.Values{"name": {evil}, "answers": {"Short: in British English"}})
+	want(t, "answered", a, 303)
+	if len(k.last.Changes) != 2 || k.commits[0].Tool != "web" || k.commits[0].Client != "browser" || k.last.Policy != space.RefuseStale {
+		t.Fatalf("%+v %+v", k.last, k.commits[0])
+	}
+	fields, err := frontmatter.Parse([]byte(k.files["memory/person/name.md"]))
+	must(t, err)
+	for key, v := range map[string]string{"value": `Ada --- source: inferred "quoted" \ back: slash # no comment`, "source": "user_explicit", "client": "browser", "first_seen": "2026-11-20", "last_confirmed": "2026-11-20"} {
+		if got := fields.String(key); got != v {
+			t.Errorf("%s is %q, not %q", key, got, v)
+		}
+	}
+	if n, ok := fields.Number("confidence"); !ok || n != 1 {
+		t.Errorf("confidence %v", n)
+	}
+	// Again: what a person says replaces what was there, with what they saw as base.
+	want(t, "again", b.send(bring+"/questions", url.Values{"name": {"Ada Lovelace"}}), 303)
+	if k.last.Changes[0].Base != "blob of memory/person/name.md" {
+		t.Errorf("the base is %q", k.last.Changes[0].Base)
+	}
+	k.stale = true
+	want(t, "changed meanwhile", b.send(bring+"/questions", url.Values{"name": {"Ada"}}), 409)
+}
+
+func TestImportFromAnAddress(t *testing.T) {
+	h, _, s := newcomer(t)
+	b := h.as(h.ada)
+	bring := "/spaces/" + string(h.space.ID) + "/bring"
+	for name, u := range map[string]string{
+		"nothing": "", "no scheme": "github.com/a/b", "Attack: a directory": "/etc", "Attack: file": "file:///etc/passwd", "Attack: ext": "ext::sh -c id",
+		"Attack: an option": "--upload-pack=id", "http": "http://example.com/x.git", "ssh": "ssh://git@example.com/x", "Attack: a password": "https://a:b@example.com/x.git", "Attack: a user": "https://token@example.com/x.git",
+	} {
+		want(t, name, b.send(bring+"/import", url.Values{"url": {u}}), 400)
+	}
+	if len(s.asked) > 0 {
+		t.Fatalf("it began %v", s.asked)
+	}
+	a := b.send(bring+"/import", url.Values{"url": {" https://example.com/x.git "}})
+	want(t, "begin", a, 303)
+	if a.location() != issuer+bring+"/import" || s.asked[0] != "https://example.com/x.git import" {
+		t.Fatalf("%s %v", a.location(), s.asked)
+	}
+	s.state.Line = "Receiving <b>"
+	a = b.get(bring + "/import")
+	if !strings.Contains(a.body, `http-equiv="refresh"`) || !strings.Contains(a.body, "Receiving &lt;b&gt;") {
+		t.Error("the page does not look again, or shows no progress")
+	}
+	s.refuse = fault.New(fault.Conflict, "An import is under way.")
+	want(t, "a second one", b.send(bring+"/import", url.Values{"url": {"https://example.com/y.git"}}), 409)
+	*s.state = web.ImportState{From: "x", Problem: "There is none."}
+	if a = b.get(bring + "/import"); strings.Contains(a.body, "refresh") || !strings.Contains(a.body, "There is none.") {
+		t.Error("a failure is not shown")
+	}
+	*s.state = web.ImportState{From: "x", Files: 12, Left: 1}
+	if a = b.get(bring + "/import"); !strings.Contains(a.body, "12 files are") || !strings.Contains(a.body, "1 file was") {
+		t.Error("the end is not shown")
+	}
+	// Attack: another's import.
+	want(t, "a stranger", h.as(h.eve).get(bring+"/import"), 404)
+	want(t, "a reader begins one", h.as(h.bob).send(bring+"/import", url.Values{"url": {"https://example.com/x.git"}}), 403)
+}
+
+func TestConnectPages(t *testing.T) {
+	h := newHubWorld(t)
+	b := h.as(h.eve)
+	index := b.get("/connect")
+	want(t, "the list", index, 200)
+	for slug, text := range map[string]string{
+		"claude-code": "claude mcp add --transport http satchel", "claude": "Add custom connector", "claude-desktop": "claude_desktop_config.json", "chatgpt": "Developer mode",
+		"cursor": `href="cursor://anysphere.cursor-deeplink/mcp/install?config=`, "vscode": "code --add-mcp", "other": "streamable HTTP", "key": "Bearer YOUR_KEY",
+	} {
+		if !strings.Contains(index.body, `href="/connect/`+slug+`"`) {
+			t.Errorf("%s is not in the list", slug)
+		}
+		a := b.get("/connect/" + slug)
+		want(t, slug, a, 200)
+		if !strings.Contains(a.body, text) || !strings.Contains(a.body, "Check again") || len(a.body) > 20_000 {
+			t.Errorf("%s: no %q in %d bytes", slug, text, len(a.body))
+		}
+	}
+	want(t, "a client that is none", b.get("/connect/nothing"), 404)
+	if a := h.browser().get("/connect/claude"); a.StatusCode != 303 {
+		t.Errorf("signed out: %d", a.StatusCode)
+	}
+}
+
+type arrivals struct {
+	Clients []struct {
+		Name, Space string
+		Called      bool
+	}
+}
+
+// The tick comes with the first call, and for one's own clients alone.
+func TestArrivals(t *testing.T) {
+	h := newHubWorld(t)
+	b := h.as(h.ada)
+	h.use(h.ada, h.space.ID, "old")
+	h.pass(5 * time.Minute)
+	since := strconv.FormatInt(h.clock().UnixMilli(), 10)
+	status := func(what string, want ...string) {
+		t.Helper()
+		a := b.get("/connect/status?since=" + since)
+		var got arrivals
+		must(t, json.Unmarshal([]byte(a.body), &got))
+		names := []string{}
+		for _, c := range got.Clients {
+			names = append(names, c.Name+" "+strconv.FormatBool(c.Called))
+		}
+		slices.Sort(names)
+		if a.StatusCode != http.StatusOK || a.Header.Get("Content-Type") != "application/json" || !slices.Equal(names, want) {
+			t.Errorf("%s: %d %v, not %v", what, a.StatusCode, names, want)
+		}
+	}
+	status("nothing yet")
+	h.use(h.eve, h.evil.ID, "eve's")
+	status("another's client")
+	h.pass(10 * time.Second)
+	code := h.consented(b)
+	tokens, err := h.Redeem(t.Context(), auth.Redemption{Code: code, Client: "client", RedirectURI: redirect, Verifier: verifier, Resource: issuer + "/mcp"})
+	must(t, err)
+	status("signed in", "Clara false")
+	if a := b.get("/connect?since=" + since); !strings.Contains(a.body, "Clara") || strings.Contains(a.body, "It works.") {
+		t.Error("the page without a script does not say it")
+	}
+	_, err = h.VerifyAccess(t.Context(), tokens.Access.Reveal(), issuer+"/mcp")
+	must(t, err)
+	status("called", "Clara true")
+	if a := b.get("/connect/claude?since=" + since); !strings.Contains(a.body, "It works.") {
+		t.Error("the page without a script does not tick it")
+	}
+	for _, wrong := range []string{"", "x", "-1", "0", "99999999999999999999", "1&since=2"} {
+		want(t, "since="+wrong, b.get("/connect/status?since="+wrong), 200)
+		want(t, "page since="+wrong, b.get("/connect?since="+wrong), 200)
+	}
+	if a := h.browser().get("/connect/status?since=" + since); a.StatusCode != http.StatusSeeOther {
+		t.Errorf("signed out: %d", a.StatusCode)
+	}
+}
+
+// consented lets the client in and returns its code.
+func (h *hubWorld) consented(b *browser) string {
+	h.t.Helper()
+	a := b.send(request(), url.Values{"decision": {"allow"}, "space": {string(h.space.ID)}})
+	u, err := url.Parse(a.location())
+	must(h.t, err)
+	return u.Query().Get("code")
+}
