@@ -1,9 +1,21 @@
 package web
 
-import "html/template"
+import (
+	"satchel/internal/space"
+	"satchel/web/render"
+)
 
-// preview is what a text looks like, where it is Markdown; "" where it is shown
-// as it is.
-func (e *editing) preview(v *visit, body *editPage) template.HTML { return "" }
-
-func (e *editing) previewStyles() []string { return nil }
+// preview makes what a text looks like, where it is Markdown. Another one, and
+// one beyond the limits of a page, is shown as it is.
+func (e *editing) preview(id space.SpaceID, p string, body *editPage) {
+	body.Previewed = true
+	if !isMarkdown(p) {
+		return
+	}
+	doc, ok := render.Markdown([]byte(body.Text), render.Place{
+		Path: p, Files: spaceURL(id, "files", ""), Raw: spaceURL(id, "raw", ""), Under: 2, // the page's title and the preview's
+	})
+	if ok {
+		body.Preview = &doc
+	}
+}

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"html/template"
 	"net/http"
 	"net/url"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"satchel/internal/space"
 	"satchel/tools"
 	"satchel/web/merge"
+	"satchel/web/render"
 )
 
 // editPage is a text on its way into a file.
@@ -29,9 +29,9 @@ type editPage struct {
 	// Unsaved tells that the page holds what no file does.
 	Unsaved bool
 	Max     int64 // bytes of a text
-	// Previewed shows what the text looks like, as HTML where it is Markdown.
+	// Previewed shows what the text looks like, rendered where it is Markdown.
 	Previewed bool
-	Preview   template.HTML
+	Preview   *render.Document
 	// Marked is how many marks of a merge the text still has.
 	Marked   int
 	Conflict *conflict
@@ -118,7 +118,7 @@ func (e *editing) form(v *visit, status int, m store.Membership, p space.Path, b
 	}
 	out := page{Title: title, Space: &m, Current: "files", Wide: true, Styles: []string{"editing.css"}, Scripts: []string{"editing.js"}, Body: &body}
 	if body.Previewed {
-		out.Styles = append(e.previewStyles(), out.Styles...)
+		out.Styles = append(filesStyles(), out.Styles...)
 	}
 	if problem != nil {
 		out.Problem, out.Field = problem.text, problem.field
@@ -143,7 +143,7 @@ func (e *editing) saveEdit(v *visit) error {
 	if body.Base != "" && !body.Base.Valid() {
 		return badForm(errNoBase)
 	}
-	if p := e.checkText(v, &body); p != nil {
+	if p := e.checkText(v, f.ID, string(f.path), &body); p != nil {
 		return e.form(v, http.StatusUnprocessableEntity, f.Membership, f.path, body, p)
 	}
 	if body.Previewed {
@@ -182,7 +182,7 @@ func (e *editing) saveEdit(v *visit) error {
 
 // checkText looks at what was sent before anything is done with it, and makes the
 // preview where one is asked for.
-func (e *editing) checkText(v *visit, body *editPage) *problem {
+func (e *editing) checkText(v *visit, id space.SpaceID, p string, body *editPage) *problem {
 	switch {
 	case int64(len(body.Text)) > e.limits.MaxText:
 		return &problem{"The text has " + bytesize.Text(int64(len(body.Text))) + ", and " + bytesize.Text(e.limits.MaxText) + " can be edited in a page.", "text"}
@@ -190,8 +190,7 @@ func (e *editing) checkText(v *visit, body *editPage) *problem {
 		return &problem{"The note is too long. Say it in fewer words.", "message"}
 	}
 	if v.r.PostFormValue("act") == "preview" {
-		body.Previewed = true
-		body.Preview = e.preview(v, body)
+		e.preview(id, p, body)
 		return nil
 	}
 	if body.Marked = merge.Marked(body.Text); body.Marked > 0 && v.r.PostFormValue("marks") == "" {
@@ -283,7 +282,7 @@ func (e *editing) saveNew(v *visit) error {
 	again := func(status int, text, field string) error {
 		return e.form(v, status, m, "", body, &problem{text, field})
 	}
-	if p := e.checkText(v, &body); p != nil {
+	if p := e.checkText(v, m.ID, body.Path, &body); p != nil {
 		return again(http.StatusUnprocessableEntity, p.text, p.field)
 	}
 	if body.Previewed {

@@ -88,6 +88,13 @@ func (e *editing) saveUpload(v *visit) error {
 	case len(sent) > e.limits.MaxFiles:
 		return again(http.StatusRequestEntityTooLarge, fmt.Sprintf("Upload no more than %d files at once.", e.limits.MaxFiles), "files")
 	}
+	var total int64
+	for _, h := range sent {
+		total += h.Size
+	}
+	if total > e.limits.MaxChange {
+		return again(http.StatusRequestEntityTooLarge, "The files have "+bytesize.Text(total)+" together, and "+bytesize.Text(e.limits.MaxChange)+" may be uploaded at once.", "files")
+	}
 	select {
 	case e.uploads <- struct{}{}:
 		defer func() { <-e.uploads }()

@@ -45,6 +45,7 @@ type world struct {
 	t      *testing.T
 	db     *database.DB
 	server *web.Server
+	made   web.Options // of which the server is
 	oauth  *oauth.Server
 	github *fakeProvider
 	post   *fakeMail
@@ -94,6 +95,7 @@ func newWorld(t *testing.T, with ...func(*web.Options)) *world {
 	for _, f := range with {
 		f(&o)
 	}
+	w.made = o
 	w.server, err = web.New(o)
 	must(t, err)
 	t.Cleanup(w.server.Close)
