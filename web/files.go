@@ -20,6 +20,13 @@ func (s *Server) routeFiles(add adder) {
 	get("files", s.toFiles)
 	get("files/{path...}", s.showFile)
 	get("raw/{path...}", s.rawFile)
+	get("history", s.toHistory)
+	get("history/{path...}", s.showHistory)
+	get("commits/{commit}", s.showCommit)
+	get("compare", s.showCompare)
+	add("POST /spaces/{id}/restore", LimitPage, signedIn, s.restore)
+	get("search", s.showSearch)
+	get("download/{kind}", s.download)
 }
 
 // location is a path of a space at a commit, as an address names it.
@@ -75,6 +82,15 @@ func (s *Server) toFiles(v *visit) error {
 		return err
 	}
 	return s.see(v, pageURL(m.ID, "files", "", ""))
+}
+
+// toHistory leads to the history of everything.
+func (s *Server) toHistory(v *visit) error {
+	m, err := s.membership(v)
+	if err != nil {
+		return err
+	}
+	return s.see(v, pageURL(m.ID, "history", "", ""))
 }
 
 // pageURL is the address of one of a space's pages: about a path, where it is

@@ -1,0 +1,149 @@
+package web
+
+import (
+	"archive/zip"
+	"compress/flate"
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"strings"
+	"time"
+
+	"satchel/auth/store"
+	"satchel/internal/space"
+	"satchel/tools"
+)
+
+// download is GET /spaces/{id}/download/{bundle|zip}: everything, as it is
+// written, so that no size of a space is held in memory.
+func (s *Server) download(v *visit) error {
+	m, err := s.membership(v)
+	if err != nil {
+		return err
+	}
+	switch v.r.PathValue("kind") {
+	case "bundle":
+		// Who may read a space may have all that it was.
+		return s.stream(v, archiveName(m)+".bundle", "application/x-git-bundle", func(ctx context.Context, w io.Writer) error {
+			return s.o.History.Bundle(ctx, m.ID, w)
+		})
+	case "zip":
+		at, _, err := s.commitOf(v, m.ID, v.r.URL.Query().Get("at"))
+		if err != nil {
+			return err
+		}
+		files, err := s.o.Workspace.Files(v.r.Context(), m.ID, at, "")
+		if err != nil {
+			return err
+		}
+		when := time.Time{}
+		if row, err := s.rowAt(v, m, at); err == nil {
+			when = row.Time
+		}
+		return s.stream(v, archiveName(m)+".zip", "application/zip", func(ctx context.Context, w io.Writer) error {
+			return writeZip(ctx, w, archiveName(m), at, when, files, func(b space.BlobID) ([]byte, error) {
+				return s.o.Workspace.Content(ctx, m.ID, b)
+			})
+		})
+	}
+	return errGone
+}
+
+// archiveName is a space's name as that of a file and a directory.
+func archiveName(m store.Membership) string {
+	name := strings.Map(func(r rune) rune {
+		if r == '-' || r == '_' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '-'
+	}, m.Name)
+	if name = strings.Trim(name, "-"); name == "" {
+		return "space"
+	}
+	return name[:min(len(name), 80)]
+}
+
+// stream sends what write writes. What goes wrong before the first byte is a
+// page; after it the connection breaks, so that nobody takes half for all.
+func (s *Server) stream(v *visit, name, kind string, write func(context.Context, io.Writer) error) error {
+	out := &firstByte{v: v, name: name, kind: kind}
+	if v.r.Method == http.MethodHead {
+		out.begin()
+		return nil
+	}
+	// It takes as long as the network does; the request ends it.
+	_ = http.NewResponseController(v.w).SetWriteDeadline(time.Time{}) // where it cannot be moved, it is none of this server's
+	err := write(v.r.Context(), out)
+	if err == nil || !out.begun {
+		return err
+	}
+	s.log.WarnContext(v.r.Context(), "a download ended early", "page", v.r.Pattern, "error", err)
+	panic(http.ErrAbortHandler)
+}
+
+// firstByte sets the headers of a download once there is something to send.
+type firstByte struct {
+	v          *visit
+	name, kind string
+	begun      bool
+}
+
+func (w *firstByte) begin() {
+	h := w.v.w.Header()
+	h.Set("Content-Type", w.kind)
+	h.Set("Content-Disposition", attachment(w.name))
+	h.Set("Content-Security-Policy", policyRaw)
+	w.begun = true
+}
+
+func (w *firstByte) Write(p []byte) (int, error) {
+	if !w.begun {
+		w.begin()
+	}
+	return w.v.w.Write(p)
+}
+
+// writeZip writes files as GitHub's archives have them: in one directory, with
+// their modes, links as links, and the commit as the archive's comment.
+func writeZip(ctx context.Context, w io.Writer, dir string, at space.CommitID, when time.Time, files []tools.Entry, content func(space.BlobID) ([]byte, error)) error {
+	z := zip.NewWriter(w)
+	z.RegisterCompressor(zip.Deflate, func(out io.Writer) (io.WriteCloser, error) {
+		return flate.NewWriter(out, flate.BestSpeed)
+	})
+	if err := z.SetComment(string(at)); err != nil {
+		return err
+	}
+	for _, f := range files {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		// An imported history may hold names with which an archive would write
+		// outside of its directory.
+		if _, err := space.ParsePath(string(f.Path)); err != nil {
+			continue
+		}
+		data, err := content(f.Blob)
+		if err != nil {
+			return fmt.Errorf("zip: %w", err)
+		}
+		h := &zip.FileHeader{Name: dir + "/" + string(f.Path), Method: zip.Deflate, Modified: when.UTC()}
+		mode := fs.FileMode(0o644)
+		switch f.Mode {
+		case space.Executable:
+			mode = 0o755
+		case space.Symlink:
+			mode, h.Method = 0o777|fs.ModeSymlink, zip.Store
+		}
+		h.SetMode(mode)
+		out, err := z.CreateHeader(h)
+		if err == nil {
+			_, err = out.Write(data)
+		}
+		if err != nil {
+			return fmt.Errorf("zip: %w", err)
+		}
+	}
+	return z.Close()
+}

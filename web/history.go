@@ -1,0 +1,181 @@
+package web
+
+import (
+	"net/http"
+	"path"
+	"strings"
+	"time"
+
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// Bounds of a page of history.
+const (
+	historyRows = 50
+	// historyWalk is how many commits one page looks through for those that
+	// changed a path.
+	historyWalk = 1000
+)
+
+// historyPage is what was done to a path, newest first.
+type historyPage struct {
+	Crumbs []crumb
+	Name   string
+	Whole  bool // of the whole space
+	Days   []historyDay
+	// Older is the next page's address, and Further tells that it looks further
+	// back, since nothing or little was found so far.
+	Older   string
+	Further bool
+	First   bool
+	Newest  string // the address of the first page
+	File    string // of what is there now
+	Walked  int
+}
+
+type historyDay struct {
+	Day  string
+	Rows []commitRow
+}
+
+// commitRow is a commit in a list.
+type commitRow struct {
+	URL, ID, Subject string
+	Author, By       string // who, and with what
+	Time             time.Time
+	Clock            string
+	Version          string // the address of the path as it was then
+}
+
+// showHistory is GET /spaces/{id}/history/{path...}.
+func (s *Server) showHistory(v *visit) error {
+	l, err := s.locate(v)
+	if err != nil {
+		return err
+	}
+	cursor := v.r.URL.Query().Get("after")
+	list, next, err := s.o.History.LogPage(v.r.Context(), l.space.ID, l.commit, l.path, cursor, historyRows, historyWalk)
+	if err != nil {
+		return gone(err)
+	}
+	if l.path != "" && cursor == "" && len(list) == 0 && next == "" {
+		return errGone // nothing was ever there
+	}
+	base := "/spaces/" + string(l.space.ID)
+	body := historyPage{Crumbs: l.crumbs(), Name: l.name(), Whole: l.path == "", First: cursor == "", Newest: l.now("history"), File: l.now("files"), Walked: historyWalk}
+	if l.path == "" {
+		body.Crumbs = nil
+	}
+	if next != "" {
+		body.Older = l.now("history") + "?after=" + next
+		if l.at != "" {
+			body.Older += "&at=" + string(l.at)
+		}
+		body.Further = len(list) < historyRows
+	}
+	for _, c := range list {
+		r := rowOf(base, c)
+		if l.path != "" {
+			r.Version = pageURL(l.space.ID, "files", l.path, c.ID)
+		}
+		if d := day(c.Time); len(body.Days) == 0 || body.Days[len(body.Days)-1].Day != d {
+			body.Days = append(body.Days, historyDay{Day: d})
+		}
+		last := &body.Days[len(body.Days)-1]
+		last.Rows = append(last.Rows, r)
+	}
+	title := "History"
+	if l.path != "" {
+		title = "History of " + l.name()
+	}
+	return s.page(v, http.StatusOK, "history", page{Title: title, Wide: true, Current: "files", Space: &l.space, Styles: filesStyles(), Body: body})
+}
+
+// rowOf is a commit as lists show it.
+func rowOf(base string, c space.Commit) commitRow {
+	return commitRow{
+		URL: base + "/commits/" + string(c.ID), ID: c.ID.Short(), Subject: subjectOf(c.Message),
+		Author: authorOf(c), By: madeBy(c), Time: c.Time, Clock: c.Time.UTC().Format("15:04"),
+	}
+}
+
+func authorOf(c space.Commit) string {
+	if n := shorten(c.Author.Name, 80); n != "" {
+		return n
+	}
+	return "somebody"
+}
+
+// madeBy says with what a commit was made; "" where nothing tells.
+func madeBy(c space.Commit) string {
+	client, tool := shorten(c.Client, 60), shorten(c.Tool, 40)
+	switch {
+	case c.Tool == "web":
+		return "in the browser"
+	case c.Tool == "sync":
+		return "from the connected repository"
+	case client != "" && tool != "":
+		return "with " + client + ", by " + tool
+	case client != "":
+		return "with " + client
+	case tool != "":
+		return "by " + tool
+	}
+	return ""
+}
+
+// restore is POST /spaces/{id}/restore: a path, or everything, is made what it
+// was at a commit, as a further commit.
+func (s *Server) restore(v *visit) error {
+	m, err := s.writable(v)
+	if err != nil {
+		return err
+	}
+	at, _, err := s.commitOf(v, m.ID, v.r.PostFormValue("at"))
+	if err != nil || v.r.PostFormValue("at") == "" {
+		return goneOr(err)
+	}
+	var p space.Path
+	if text := v.r.PostFormValue("path"); text != "" {
+		if p, err = space.ParsePath(text); err != nil {
+			return errGone
+		}
+	} else if v.r.PostFormValue("all") != "1" {
+		return fault.New(fault.Invalid, "Say what to restore.")
+	}
+	c, err := s.o.History.Restore(v.r.Context(), m.ID, p, at, v.meta("web", ""))
+	if err != nil {
+		return gone(err)
+	}
+	if len(c.Refused) > 0 {
+		return fault.New(fault.Conflict, "Some of it cannot be brought back: %s", shorten(c.Refused[0].Why, 200))
+	}
+	if p == "" || !c.Changed {
+		return s.see(v, "/spaces/"+string(m.ID)+"/commits/"+string(c.ID))
+	}
+	if _, err := s.o.Workspace.Lookup(v.r.Context(), m.ID, c.ID, p); err != nil {
+		return s.see(v, "/spaces/"+string(m.ID)+"/commits/"+string(c.ID)) // what was restored is that it was not there
+	}
+	return s.see(v, pageURL(m.ID, "files", p, ""))
+}
+
+// fileName is a path as lists of changes show it.
+func fileName(p space.Path) string {
+	dir, base := path.Split(string(p))
+	return shorten(dir, 200) + shorten(base, 150)
+}
+
+// messageOf is what a commit's message says after its first line.
+func messageOf(message string) string {
+	_, rest, _ := strings.Cut(strings.TrimSpace(message), "\n")
+	var lines []string
+	for line := range strings.Lines(rest) {
+		if len(lines) == 200 {
+			lines = append(lines, "…")
+			break
+		}
+		lines = append(lines, shorten(line, 500))
+	}
+	return strings.TrimSpace(strings.Join(lines, "\n"))
+}

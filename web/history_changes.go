@@ -1,0 +1,219 @@
+package web
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"satchel/auth/store"
+	"satchel/internal/space"
+	"satchel/web/render"
+)
+
+// Bounds of a page of changes.
+const (
+	changesListed = 300       // files that are named
+	changesShown  = 25        // files whose lines are shown
+	changesLines  = 4000      // of all files together
+	changesBytes  = 512 << 10 // a file above is only named
+)
+
+// changesPage is a commit, or what differs between two.
+type changesPage struct {
+	Commit *commitView // nil for a comparison
+	From   *commitRow  // of a comparison; nil for the beginning
+	To     *commitRow
+	Path   string // what the comparison is of; "" for everything
+
+	Files          []changedFile
+	More           int // that are not named
+	Count          int
+	Unshown        bool // some files' lines are not shown
+	Added, Removed int
+	Write          bool
+	Restore        string // where the forms lead
+	At, Before     space.CommitID
+}
+
+// commitView is the commit that a page is of.
+type commitView struct {
+	Row             commitRow
+	Rest            string // of the message
+	ID              string
+	Time            time.Time
+	Tool, Client    string
+	Parent          string // addresses
+	Files, Download string
+}
+
+// changedFile is a file of a page of changes.
+type changedFile struct {
+	ID, Name  string
+	Path      space.Path
+	Status    string // "added", "changed", "deleted"
+	Note      string // why no lines are shown, or what changed besides
+	Now, Was  string // addresses of the file after and before
+	Lines     string // the address of its lines, where they are not shown
+	Diff      *render.Change
+	CanBefore bool // there was a version before
+	CanAfter  bool
+}
+
+// showCommit is GET /spaces/{id}/commits/{commit}.
+func (s *Server) showCommit(v *visit) error {
+	m, err := s.membership(v)
+	if err != nil {
+		return err
+	}
+	at, _, err := s.commitOf(v, m.ID, v.r.PathValue("commit"))
+	if err != nil {
+		return err
+	}
+	c, err := s.o.History.Show(v.r.Context(), m.ID, at)
+	if err != nil {
+		return gone(err)
+	}
+	base := "/spaces/" + string(m.ID)
+	body := changesPage{Commit: &commitView{
+		Row: rowOf(base, c), Rest: messageOf(c.Message), ID: string(c.ID), Time: c.Time, Tool: shorten(c.Tool, 60), Client: shorten(c.Client, 120),
+		Files: pageURL(m.ID, "files", "", c.ID), Download: base + "/download/zip?at=" + string(c.ID),
+	}, Write: m.Role != space.Reader, Restore: base + "/restore", At: c.ID, Before: c.Parent}
+	if c.Parent != "" {
+		body.Commit.Parent = base + "/commits/" + string(c.Parent)
+	}
+	if err := s.addChanges(v, m, &body, c.Files, c.Parent, c.ID); err != nil {
+		return err
+	}
+	return s.page(v, http.StatusOK, "changes", page{Title: body.Commit.Row.Subject, Wide: true, Current: "files", Space: &m, Styles: filesStyles(), Body: body})
+}
+
+// showCompare is GET /spaces/{id}/compare?from=&to=&path=.
+func (s *Server) showCompare(v *visit) error {
+	m, err := s.membership(v)
+	if err != nil {
+		return err
+	}
+	q := v.r.URL.Query()
+	var p space.Path
+	if text := strings.TrimSuffix(q.Get("path"), "/"); text != "" {
+		if p, err = space.ParsePath(text); err != nil {
+			return errGone
+		}
+	}
+	from, _, err := s.commitOf(v, m.ID, q.Get("from"))
+	if err != nil || q.Get("from") == "" {
+		return goneOr(err)
+	}
+	to, _, err := s.commitOf(v, m.ID, q.Get("to"))
+	if err != nil {
+		return err
+	}
+	files, err := s.o.History.Diff(v.r.Context(), m.ID, from, to)
+	if err != nil {
+		return gone(err)
+	}
+	if p != "" {
+		var kept []space.FileChange
+		for _, f := range files {
+			if f.Path == p || strings.HasPrefix(string(f.Path), string(p)+"/") {
+				kept = append(kept, f)
+			}
+		}
+		files = kept
+	}
+	body := changesPage{Path: fileName(p), Write: m.Role != space.Reader, Restore: "/spaces/" + string(m.ID) + "/restore", At: to, Before: from}
+	if body.From, err = s.rowAt(v, m, from); err != nil {
+		return err
+	}
+	if body.To, err = s.rowAt(v, m, to); err != nil {
+		return err
+	}
+	if err := s.addChanges(v, m, &body, files, from, to); err != nil {
+		return err
+	}
+	title := "What changed"
+	if p != "" {
+		title = "What changed in " + fileName(p)
+	}
+	return s.page(v, http.StatusOK, "changes", page{Title: title, Wide: true, Current: "files", Space: &m, Styles: filesStyles(), Body: body})
+}
+
+func goneOr(err error) error {
+	if err == nil {
+		return errGone
+	}
+	return err
+}
+
+func (s *Server) rowAt(v *visit, m store.Membership, at space.CommitID) (*commitRow, error) {
+	log, err := s.o.History.Log(v.r.Context(), m.ID, LogQuery{From: at, Limit: 1})
+	if err != nil || len(log) == 0 {
+		return nil, gone(err)
+	}
+	r := rowOf("/spaces/"+string(m.ID), log[0])
+	return &r, nil
+}
+
+// addChanges adds the files that differ, and the lines of the first of them.
+func (s *Server) addChanges(v *visit, m store.Membership, body *changesPage, files []space.FileChange, from, to space.CommitID) error {
+	body.Count = len(files)
+	lines := 0
+	for i, f := range files {
+		if i == changesListed {
+			body.More = len(files) - i
+			break
+		}
+		c := changedFile{ID: fileID(i), Name: fileName(f.Path), Path: f.Path, CanAfter: f.Status != space.Deleted, CanBefore: f.Status != space.Added && from != ""}
+		if c.CanAfter {
+			c.Now = pageURL(m.ID, "files", f.Path, to)
+		}
+		if c.CanBefore {
+			c.Was = pageURL(m.ID, "files", f.Path, from)
+		}
+		switch f.Status {
+		case space.Added:
+			c.Status = "added"
+		case space.Deleted:
+			c.Status = "deleted"
+		default:
+			c.Status = "changed"
+		}
+		switch {
+		case f.Status == space.Modified && f.Old == f.New:
+			c.Note = "Only its kind changed: from " + modeWords(f.OldMode) + " to " + modeWords(f.NewMode) + "."
+		case i >= changesShown || lines >= changesLines:
+			body.Unshown = true
+		case f.Size > changesBytes:
+			c.Note = "The file is too large for its lines to be shown."
+		default:
+			patch, err := s.o.History.FilePatch(v.r.Context(), m.ID, f)
+			if err != nil {
+				return err
+			}
+			d := render.Patch(patch)
+			lines += len(d.Rows)
+			body.Added, body.Removed = body.Added+d.Added, body.Removed+d.Removed
+			switch {
+			case d.Binary:
+				c.Note = "The file is not text."
+			case len(d.Rows) == 0:
+				c.Note = "The file is empty."
+			default:
+				c.Diff = &d
+			}
+		}
+		if c.Diff == nil && c.Note == "" {
+			c.Note = "Its lines are not shown on this page."
+			q := url.Values{"from": {string(from)}, "to": {string(to)}, "path": {string(f.Path)}}
+			if from != "" {
+				c.Lines = "/spaces/" + string(m.ID) + "/compare?" + q.Encode()
+			}
+		}
+		body.Files = append(body.Files, c)
+	}
+	return nil
+}
+
+func fileID(i int) string { return "file-" + strconv.Itoa(i+1) }

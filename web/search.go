@@ -1,0 +1,296 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"html"
+	"html/template"
+	"net/http"
+	"net/url"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"satchel/auth"
+	"satchel/auth/store"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+	"satchel/tools"
+)
+
+// Bounds of the page of search.
+const (
+	searchRows    = 20
+	searchMost    = 50
+	searchSnippet = 420 // characters of a snippet
+	maxQuery      = 1000
+)
+
+// searchPage is what a search found.
+type searchPage struct {
+	Action, Query      string
+	Asked              bool
+	Results            []foundRow
+	Total              int
+	More               string // the address that shows more
+	Scope              string
+	Notes, Suggestions []searchLink
+	Help               []searchLink
+}
+
+type searchLink struct{ Text, URL string }
+
+// foundRow is a result.
+type foundRow struct {
+	Title, Path, URL string
+	Heading, Lines   string
+	Snippet          template.HTML
+	Source, Date     string
+	External         bool
+	Also             []searchLink
+}
+
+// foundAnswer is what the tool answers; its schema is searchOutput.
+type foundAnswer struct {
+	Results []struct {
+		ID, Title, URL, Path, Lines, Heading, Description, Snippet, Source, Date string
+		Also                                                                     []string
+	}
+	Total       int
+	Truncated   bool
+	Scope       string
+	Notes       []string
+	Suggestions []string
+}
+
+// showSearch is GET /spaces/{id}/search?q=: what the tool finds for AIs, in its
+// order.
+func (s *Server) showSearch(v *visit) error {
+	m, err := s.membership(v)
+	if err != nil {
+		return err
+	}
+	q := v.r.URL.Query()
+	body := searchPage{Action: "/spaces/" + string(m.ID) + "/search", Query: strings.TrimSpace(q.Get("q"))}
+	if !textual(body.Query) {
+		body.Query = strings.ReplaceAll(strings.ToValidUTF8(body.Query, ""), "\x00", "")
+	}
+	if utf8.RuneCountInString(body.Query) > maxQuery {
+		body.Query = string([]rune(body.Query)[:maxQuery])
+	}
+	if under := q.Get("under"); under != "" && body.Query != "" && !strings.Contains(body.Query, "path:") {
+		if p, err := space.ParsePath(under); err == nil {
+			body.Query += ` path:"` + strings.ReplaceAll(string(p), `"`, "") + `/**"`
+		}
+	}
+	for _, x := range [...]string{`path:knowledge/**`, `kind:memory`, `kind:skill`, `tag:howto`, `since:2w`, `sort:recent`, `"exact words"`, `-without`} {
+		body.Help = append(body.Help, searchLink{Text: x, URL: body.Action + "?q=" + url.QueryEscape(strings.TrimSpace(body.Query+" "+x))})
+	}
+	title := "Search"
+	if body.Query != "" {
+		body.Asked = true
+		title = "Search: " + shorten(body.Query, 80)
+		if err := s.search(v, m, &body, q.Has("more")); err != nil {
+			return err
+		}
+	}
+	return s.page(v, http.StatusOK, "search", page{Title: title, Wide: true, Current: "search", Space: &m, Styles: filesStyles(), Body: body})
+}
+
+// searchTool is what the tool is called here: a prefix may be configured.
+func (s *Server) searchTool(v *visit, c tools.Caller) string {
+	if l, ok := s.o.Tools.(interface {
+		List(ctx context.Context, c tools.Caller) []tools.Tool
+	}); ok {
+		for _, t := range l.List(v.r.Context(), c) {
+			if strings.HasSuffix(t.Name, "search") {
+				return t.Name
+			}
+		}
+	}
+	return "search"
+}
+
+func (s *Server) search(v *visit, m store.Membership, body *searchPage, more bool) error {
+	p := auth.Principal{User: v.user.ID, UserName: v.user.Name, Display: v.user.Display, Email: v.user.Email}
+	caller := tools.Caller{User: v.user.ID, Author: p.Person(), Space: m.ID, SpaceName: m.Name, Scopes: []space.Scope{space.ScopeRead}, Client: "browser"}
+	limit := searchRows
+	if more {
+		limit = searchMost
+	}
+	args, err := json.Marshal(map[string]any{"query": body.Query, "limit": limit})
+	if err != nil {
+		return err
+	}
+	res, err := s.o.Tools.Call(v.r.Context(), caller, s.searchTool(v, caller), args, nil)
+	if err != nil {
+		return err
+	}
+	if res.IsError {
+		if len(res.Content) == 0 {
+			return fault.New(fault.Unavailable, "Search does not answer now. Try it again.")
+		}
+		body.Notes = append(body.Notes, searchLink{Text: shorten(res.Content[0].Text, 500)})
+		return nil
+	}
+	var a foundAnswer
+	if err := json.Unmarshal(res.Structured, &a); err != nil {
+		return err
+	}
+	body.Total, body.Scope = max(a.Total, len(a.Results)), a.Scope
+	for _, n := range a.Notes {
+		body.Notes = append(body.Notes, searchLink{Text: shorten(n, 500)})
+	}
+	for _, t := range a.Suggestions {
+		body.Suggestions = append(body.Suggestions, searchLink{Text: shorten(t, 120), URL: body.Action + "?q=" + url.QueryEscape(t)})
+	}
+	if !more && (a.Truncated || a.Total > len(a.Results)) && len(a.Results) > 0 {
+		body.More = body.Action + "?more&q=" + url.QueryEscape(body.Query)
+	}
+	words := queryWords(body.Query)
+	for _, r := range a.Results {
+		row := foundRow{Title: shorten(r.Title, 150), Path: shorten(r.Path, 200), Heading: shorten(r.Heading, 150), Lines: r.Lines, Date: r.Date}
+		if r.Source != "space" {
+			row.Source = shorten(r.Source, 60)
+		}
+		row.URL, row.External = s.foundURL(m, r.Source, r.Path, r.ID, r.Lines, r.URL)
+		text := r.Snippet
+		if text == "" {
+			text = r.Description
+		}
+		row.Snippet = markWords(excerpt(text, words, searchSnippet), words)
+		for i, p := range r.Also {
+			if i == 5 {
+				break
+			}
+			to, _ := s.foundURL(m, r.Source, p, p, "", "")
+			row.Also = append(row.Also, searchLink{Text: shorten(p, 120), URL: to})
+		}
+		body.Results = append(body.Results, row)
+	}
+	return nil
+}
+
+// foundURL is where a result is shown: a file of the space at its heading, or
+// else at its first line, and what came from elsewhere on its own site.
+func (s *Server) foundURL(m store.Membership, source, path, id, lines, upstream string) (to string, external bool) {
+	if source != "" && source != "space" {
+		if u, err := url.Parse(upstream); err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" {
+			return u.String(), true
+		}
+		if strings.HasPrefix(path, "/library/") {
+			return (&url.URL{Path: path}).EscapedPath(), false
+		}
+		return "", false
+	}
+	if path == "" { // the short form of an answer
+		path, _, _ = strings.Cut(id, "#")
+	}
+	p, err := space.ParsePath(path)
+	if err != nil {
+		return "", false
+	}
+	to = pageURL(m.ID, "files", p, "")
+	if anchor, ok := strings.CutPrefix(id, path+"#"); ok && isMarkdown(path) {
+		return to + "#" + (&url.URL{Fragment: anchor}).EscapedFragment(), false
+	}
+	if from, _, ok := strings.Cut(lines, "-"); ok && !isMarkdown(path) {
+		to += "#L" + from
+	}
+	return to, false
+}
+
+// queryWords are the words of a query that may be seen in a text.
+func queryWords(q string) []string {
+	var out []string
+	for f := range strings.FieldsSeq(q) {
+		if strings.HasPrefix(f, "-") {
+			continue
+		}
+		if i := strings.IndexByte(f, ':'); i > 0 && i < 12 && i < len(f)-1 {
+			continue // a qualifier
+		}
+		for _, w := range strings.FieldsFunc(strings.ToLower(f), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+			if len(out) < 24 && (utf8.RuneCountInString(w) > 2 || utf8.RuneLen([]rune(w)[0]) > 2) {
+				out = append(out, w)
+			}
+		}
+	}
+	return out
+}
+
+// meant tells whether a word of a text is one of a query, in whatever form.
+func meant(word string, words []string) bool {
+	w := strings.ToLower(word)
+	for _, q := range words {
+		if w == q {
+			return true
+		}
+		if n := max(4, len(q)-2); len(q) >= n && len(w) >= n && w[:n] == q[:n] && len(w) < len(q)+5 {
+			return true
+		}
+	}
+	return false
+}
+
+// eachWord calls f with the places of a text's words.
+func eachWord(text string, f func(from, to int) bool) {
+	from := -1
+	for i, r := range text {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			if from < 0 {
+				from = i
+			}
+			continue
+		}
+		if from >= 0 && !f(from, i) {
+			return
+		}
+		from = -1
+	}
+	if from >= 0 {
+		f(from, len(text))
+	}
+}
+
+// excerpt is a part of a text, on one line, that shows a word of the query.
+func excerpt(text string, words []string, most int) string {
+	text = shorten(strings.Join(strings.Fields(text), " "), 8000)
+	if utf8.RuneCountInString(text) <= most {
+		return text
+	}
+	at := 0
+	eachWord(text, func(from, to int) bool {
+		if meant(text[from:to], words) {
+			at = from
+			return false
+		}
+		return true
+	})
+	before := ""
+	if at > most/3 {
+		cut := at - most/4
+		if i := strings.IndexByte(text[cut:], ' '); i >= 0 && cut+i < at {
+			cut += i + 1
+		} else {
+			cut = at
+		}
+		before, text = "… ", text[cut:]
+	}
+	return before + shorten(text, most)
+}
+
+// markWords writes a text with the words of the query marked.
+func markWords(text string, words []string) template.HTML {
+	var b strings.Builder
+	done := 0
+	eachWord(text, func(from, to int) bool {
+		if meant(text[from:to], words) {
+			b.WriteString(html.EscapeString(text[done:from]) + "<mark>" + html.EscapeString(text[from:to]) + "</mark>")
+			done = to
+		}
+		return true
+	})
+	b.WriteString(html.EscapeString(text[done:]))
+	return template.HTML(b.String()) //nolint:gosec // all of it is escaped
+}

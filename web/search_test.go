@@ -1,0 +1,39 @@
+package web_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+func TestSearchShowsWhatAIsFind(t *testing.T) {
+	h := newHeld(t, "knowledge/deploy.md", "# Deploying\n\nHow we ship.\n\n## Rolling back a release\n\nCall the pager, then roll the release back by hand.\n",
+		"knowledge/other.md", "# Cooking\n\nSoup.\n", "evil.md", "# <script>alert(1)</script>\n\nA pager of <img src=x onerror=alert(1)> evil.\n")
+	b := h.as(h.bob)
+	a := b.get(h.in("search?q=%s", url.QueryEscape("rolling back release")))
+	want(t, "a search", a, http.StatusOK)
+	for _, w := range []string{h.in("files/knowledge/deploy.md"), "<mark>release</mark>", `value="rolling back release"`} {
+		if !strings.Contains(a.body, w) {
+			t.Errorf("the page lacks %q: %s", w, a.body)
+		}
+	}
+	if strings.Contains(a.body, "Cooking") {
+		t.Error("what is about something else is found")
+	}
+	a = b.get(h.in("search?q=pager"))
+	if strings.Contains(a.body, "<img src=x") || strings.Contains(a.body, "<script>alert") {
+		t.Errorf("what was found is no text: %s", a.body)
+	}
+	a = b.get(h.in("search?q=%s", url.QueryEscape(`"><script>alert(1)</script>`)))
+	if strings.Contains(a.body, "<script>alert") {
+		t.Error("the query is no text")
+	}
+	want(t, "nothing asked", b.get(h.in("search")), http.StatusOK)
+	want(t, "nonsense", b.get(h.in("search?q=%s", url.QueryEscape("\xff\x00 kind:?? \"( since:never"))), http.StatusOK)
+	want(t, "a long query", b.get(h.in("search?q=%s", strings.Repeat("long+", 3000))), http.StatusOK)
+	a = b.get(h.in("search?q=soup&under=knowledge"))
+	if !strings.Contains(a.body, "path:&#34;knowledge/**&#34;") || !strings.Contains(a.body, "Cooking") {
+		t.Errorf("a search in a directory: %s", a.body)
+	}
+}
