@@ -27,7 +27,7 @@ type changesPage struct {
 	To     *commitRow
 	Path   string // what the comparison is of; "" for everything
 
-	Files          []changedFile
+	Files          []changeOfFile
 	More           int // that are not named
 	Count          int
 	Unshown        bool // some files' lines are not shown
@@ -48,8 +48,8 @@ type commitView struct {
 	Files, Download string
 }
 
-// changedFile is a file of a page of changes.
-type changedFile struct {
+// changeOfFile is a file of a page of changes.
+type changeOfFile struct {
 	ID, Name  string
 	Path      space.Path
 	Status    string // "added", "changed", "deleted"
@@ -165,7 +165,7 @@ func (s *Server) addChanges(v *visit, m store.Membership, body *changesPage, fil
 			body.More = len(files) - i
 			break
 		}
-		c := changedFile{ID: fileID(i), Name: fileName(f.Path), Path: f.Path, CanAfter: f.Status != space.Deleted, CanBefore: f.Status != space.Added && from != ""}
+		c := changeOfFile{ID: fileID(i), Name: fileName(f.Path), Path: f.Path, CanAfter: f.Status != space.Deleted, CanBefore: f.Status != space.Added && from != ""}
 		if c.CanAfter {
 			c.Now = pageURL(m.ID, "files", f.Path, to)
 		}
