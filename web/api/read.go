@@ -83,13 +83,15 @@ func (c *call) file(ctx context.Context, asked string) (fileBody, error) {
 		return fileBody{}, err
 	}
 	title, content, _ := strings.Cut(textOf(r), "\n")
+	truncated := false
 	if of, ok := r.Meta["files"].([]map[string]any); ok && len(of) == 1 {
+		truncated, _ = of[0]["truncated"].(bool)
 		if code, failed := of[0]["error"].(string); failed {
 			return fileBody{}, fault.New(fault.Code(code), "%s", strings.TrimSpace(content))
 		}
 	}
 	rel, _ := fromLibrary(p)
-	return fileBody{Path: rel, Kind: "list", Title: strings.TrimPrefix(title, "== "), Content: content, Truncated: strings.HasSuffix(strings.TrimSpace(content), "]")}, nil
+	return fileBody{Path: rel, Kind: "list", Title: strings.TrimPrefix(title, "== "), Content: content, Truncated: truncated}, nil
 }
 
 func (c *call) fetch(ctx context.Context, p string) (fileBody, error) {

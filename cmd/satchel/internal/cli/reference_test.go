@@ -98,6 +98,7 @@ others say that there is none. ` + "`eval`" + ` needs none, but for queries with
 | ` + "`space allow`" + ` | ` + "`{\"fingerprint\", \"allowed\"}`" + `, or the list of what was allowed: ` + "`[{\"space\", \"fingerprint\", \"rule\", \"path\", \"allowed_by\", \"at\"}]`" + ` |
 | ` + "`space discard`" + ` | ` + "`{\"discarded\"}`" + ` |
 | ` + "`search`" + ` | what the search tool answers: ` + "`{\"results\": [{\"id\", \"title\", \"path\", \"lines\", \"heading\", \"snippet\", \"score\", \"source\", …}], \"total\", \"truncated\", \"scope\", \"index_commit\", \"index_age\", \"notes\", \"suggestions\"}`" + `; the last two where there are any |
+| ` + "`api search`, `api read`, `api shell`, `api sources`, `api sync`" + ` | what the REST API answers: [api.md](api.md) |
 | ` + "`reindex`" + ` | ` + "`{\"spaces\": [{\"space\", \"owner\", \"commit\", \"documents\", \"read\", \"absent\": [], \"seconds\"}]}`" + `; ` + "`absent`" + ` has the paths that the space does not have |
 | ` + "`eval`" + ` | ` + "`{\"ndcg@10\", \"map\", \"mrr@10\", \"recall@100\", \"p50_ms\", \"queries\"}`" + ` |
 | ` + "`rootfs build`" + ` | ` + "`{\"dir\", \"suite\", \"mirror\", \"tool\", \"security\", \"unpacked\", \"size\", \"files\", \"digest\", \"seconds\", \"kept\", \"checked\", \"found\": [], \"packages\": [{\"name\", \"version\"}]}`" + `; sizes in bytes; ` + "`kept`" + ` is where what was replaced is |

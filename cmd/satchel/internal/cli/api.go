@@ -1,0 +1,277 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/spf13/pflag"
+
+	"satchel/cmd/satchel/internal/app"
+	"satchel/internal/apiclient"
+	"satchel/internal/fault"
+)
+
+// apiFlags are how a server and a key are named.
+type apiFlags struct{ url, keyFile string }
+
+func (f *apiFlags) add(fs *pflag.FlagSet) {
+	fs.StringVar(&f.url, "url", "", "the server's `URL` (default: where the configured one is)")
+	fs.StringVar(&f.keyFile, "key-file", "", "the `FILE` with an API key; - for standard input (default: that of the first admin, where the configured server wrote one)")
+}
+
+const apiHelp = `
+It uses the REST API of a server, which may be on another machine. A key is made
+on its account page, or with "satchel token create".`
+
+func apiCommand() *command {
+	return &command{name: "api", short: "search, read and run commands over a server's library, by its REST API", sub: []*command{
+		apiSubcommand("search", "QUERY", 1, 1000, "find pages of the library", `
+The words of QUERY need no quotes around them all.`, func(fs *pflag.FlagSet) apiRunner {
+			var q apiclient.Query
+			fs.IntVar(&q.Limit, "limit", 0, "at most `N` results")
+			fs.StringVar(&q.Source, "source", "", "only of this `SOURCE`")
+			fs.StringVar(&q.Since, "since", "", "only what was changed since the `DAY`, such as 2026-01-31")
+			fs.StringSliceVar(&q.Paths, "path", nil, "only what is at or under a `PATH` of the library; may be repeated")
+			return func(ctx context.Context, c *call, api *apiclient.Client, args []string) error {
+				q.Query = strings.Join(args, " ")
+				found, err := api.Search(ctx, q)
+				if err != nil {
+					return err
+				}
+				return c.answer(found, func() { printResults(c.Stdout, found) })
+			}
+		}),
+		apiSubcommand("read", "PATH…", 1, 1000, "print files of the library, or list directories", `
+PATH is a file (docs/nuxt/guide.md), lines of it (…md:120-180), a section
+(…md#heading), a directory (docs/nuxt/) or a glob (docs/**/*.md).`, func(*pflag.FlagSet) apiRunner {
+			return func(ctx context.Context, c *call, api *apiclient.Client, args []string) error {
+				files, err := api.Read(ctx, args...)
+				if err != nil {
+					return err
+				}
+				if err := c.answer(struct {
+					Files []apiclient.File `json:"files"`
+				}{files}, func() { printRead(c, files) }); err != nil {
+					return err
+				}
+				for _, f := range files {
+					if f.Error != nil {
+						return errors.New(oneLine(f.Error.Message))
+					}
+				}
+				return nil
+			}
+		}),
+		apiSubcommand("shell", "COMMAND…", 1, 1000, "run commands over the library, in a sandbox of the server", `
+Each COMMAND is a bash script; several run in order. The library is read-only, and
+/tmp is kept between calls, as long as the sandbox is: see --session. It exits with
+1 where a command failed.`, func(fs *pflag.FlagSet) apiRunner {
+			session := fs.String("session", "", "the `NAME` of a sandbox that is kept for 30 minutes after its last command")
+			return func(ctx context.Context, c *call, api *apiclient.Client, args []string) error {
+				r, err := api.Shell(ctx, *session, args...)
+				if err != nil {
+					return err
+				}
+				if err := c.answer(r, func() { printRan(c, r) }); err != nil {
+					return err
+				}
+				return ranError(r)
+			}
+		}),
+		apiSubcommand("sources", "", 0, 0, "list what the library is made of", "", func(*pflag.FlagSet) apiRunner {
+			return func(ctx context.Context, c *call, api *apiclient.Client, _ []string) error {
+				list, err := api.Sources(ctx)
+				if err != nil {
+					return err
+				}
+				return c.answer(struct {
+					Sources []apiclient.Source `json:"sources"`
+				}{list}, func() { printSources(c, list) })
+			}
+		}),
+		apiSubcommand("sync", "[SOURCE]", 0, 1, "bring a source of the library up to date; without SOURCE all of them", "", func(*pflag.FlagSet) apiRunner {
+			return func(ctx context.Context, c *call, api *apiclient.Client, args []string) error {
+				source := ""
+				if len(args) > 0 {
+					if source = args[0]; source == "" {
+						return usage("the name of the source is empty")
+					}
+				}
+				runs, err := api.Sync(ctx, source)
+				if err != nil {
+					return err
+				}
+				if err := c.answer(struct {
+					Runs []apiclient.Run `json:"runs"`
+				}{runs}, func() {
+					for _, r := range runs {
+						c.printf("%-24s %s  %s\n", oneLine(r.Source), oneLine(r.State), oneLine(r.Problem))
+					}
+				}); err != nil {
+					return err
+				}
+				for _, r := range runs {
+					if r.State == "failed" {
+						return errors.New("a source could not be brought up to date")
+					}
+				}
+				return nil
+			}
+		}),
+	}}
+}
+
+type apiRunner func(ctx context.Context, c *call, api *apiclient.Client, args []string) error
+
+func apiSubcommand(name, args string, positional, optional int, short, long string, setup func(fs *pflag.FlagSet) apiRunner) *command {
+	return &command{name: name, args: args, positional: positional, optional: optional, short: short, long: strings.TrimSuffix(long, "\n") + apiHelp,
+		setup: func(fs *pflag.FlagSet) runner {
+			var f apiFlags
+			f.add(fs)
+			run := setup(fs)
+			return func(ctx context.Context, c *call, args []string) error {
+				api, err := f.client(c)
+				if err != nil {
+					return err
+				}
+				defer api.Close()
+				return run(ctx, c, api, args)
+			}
+		}}
+}
+
+// maxKeyFile bounds what is read as a key, in bytes: signed tokens of large
+// organisations reach some thousand.
+const maxKeyFile = 32 << 10
+
+func (f *apiFlags) client(c *call) (*apiclient.Client, error) {
+	cfg, err := c.load()
+	if err != nil {
+		return nil, err
+	}
+	if f.url == "" {
+		f.url = app.PagesURL(cfg)
+	}
+	var in io.Reader = c.Stdin
+	if f.keyFile != "-" {
+		name := f.keyFile
+		if name == "" {
+			name = filepath.Join(cfg.DataDir, keyFile)
+		}
+		file, err := os.Open(name)
+		if err != nil && f.keyFile == "" {
+			return nil, usage("name the file of an API key with --key-file")
+		}
+		if err != nil {
+			return nil, fault.Wrap(err, fault.Invalid, "The key cannot be read (%s).", err)
+		}
+		defer file.Close()
+		in = file
+	}
+	key, err := io.ReadAll(io.LimitReader(in, maxKeyFile))
+	if err != nil {
+		return nil, fault.Wrap(err, fault.Invalid, "The key cannot be read (%s).", err)
+	}
+	return apiclient.New(apiclient.Options{URL: f.url, Key: string(key), UserAgent: "satchel/" + c.Version.Version})
+}
+
+func printResults(w io.Writer, found apiclient.Results) {
+	for _, r := range found.Results {
+		place := printable(r.Path)
+		if r.Lines != "" {
+			place += ":" + oneLine(r.Lines)
+		}
+		fmt.Fprintf(w, "%s  %s\n", place, oneLine(r.Title))
+		for line := range strings.Lines(r.Snippet) {
+			fmt.Fprintln(w, strings.TrimRight("    "+printableText(line), " \n"))
+		}
+		fmt.Fprintln(w)
+	}
+	for _, n := range found.Notes {
+		fmt.Fprintln(w, oneLine(n))
+	}
+	if n := len(found.Results); found.Total > n {
+		fmt.Fprintf(w, "The best %d of %s.\n", n, pages(found.Total))
+	} else {
+		fmt.Fprintf(w, "%s.\n", pages(n))
+	}
+}
+
+func printRead(c *call, files []apiclient.File) {
+	for _, f := range files {
+		if len(files) > 1 && f.Error == nil {
+			c.printf("== %s\n", oneLine(f.Path))
+		}
+		c.printf("%s", printableText(f.Content))
+		if f.Content != "" && !strings.HasSuffix(f.Content, "\n") {
+			c.printf("\n")
+		}
+		if f.Next != "" {
+			c.note("There is more: read %s\n", oneLine(f.Next))
+		}
+		if f.Error != nil && len(files) > 1 {
+			c.note("%s: %s\n", oneLine(f.Path), oneLine(f.Error.Message))
+		}
+	}
+}
+
+// printableText is a text of several lines without what would write to a terminal
+// in another way.
+func printableText(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' || unicode.IsPrint(r) && r != utf8.RuneError {
+			return r
+		}
+		return -1
+	}, s)
+}
+
+func printRan(c *call, r apiclient.ShellResults) {
+	for _, ran := range r.Results {
+		c.printf("%s", printableText(ran.Stdout))
+		c.note("%s", printableText(ran.Stderr))
+		for _, n := range ran.Notes {
+			c.note("[%s]\n", oneLine(n))
+		}
+	}
+}
+
+// ranError says which command failed.
+func ranError(r apiclient.ShellResults) error {
+	if r.Error != nil {
+		return errors.New(oneLine(r.Error.Message))
+	}
+	for i, ran := range r.Results {
+		switch {
+		case ran.End != "exited":
+			return fmt.Errorf("command %d did not end by itself: %s", i+1, oneLine(ran.End))
+		case ran.ExitCode != 0:
+			return fmt.Errorf("command %d exited with %d", i+1, ran.ExitCode)
+		}
+	}
+	return nil
+}
+
+func printSources(c *call, list []apiclient.Source) {
+	for _, s := range list {
+		age := "nothing yet"
+		if s.Age != nil {
+			age = (time.Duration(*s.Age) * time.Second).String() + " ago"
+		}
+		c.printf("%-24s %-8s %6d files, %s  %s\n", oneLine(s.ID), oneLine(s.State), s.Files, age, oneLine(s.Label))
+		if s.Problem != "" {
+			c.printf("    %s\n", oneLine(s.Problem))
+		}
+	}
+	if len(list) == 0 {
+		c.printf("The library is empty.\n")
+	}
+}

@@ -1,0 +1,126 @@
+package apiclient
+
+import "time"
+
+// Index is what there is, and who asks.
+type Index struct {
+	Name    string            `json:"name"`
+	Version string            `json:"version"`
+	Shell   bool              `json:"shell"` // whether commands can run
+	Links   map[string]string `json:"links"`
+	You     struct {
+		User    string    `json:"user"`
+		Client  string    `json:"client"`
+		Scopes  []string  `json:"scopes"`
+		Expires time.Time `json:"expires,omitzero"`
+	} `json:"you"`
+}
+
+// Source is something whose pages the library has.
+type Source struct {
+	ID      string    `json:"id"`
+	Label   string    `json:"label"`
+	Kind    string    `json:"kind"`
+	State   string    `json:"state"` // "ready", "waiting" or "failed"
+	Path    string    `json:"path"`
+	Commit  string    `json:"commit,omitempty"`
+	Files   int       `json:"files"`
+	Updated time.Time `json:"updated,omitzero"`
+	Age     *int64    `json:"age,omitempty"` // seconds; nil: nothing is there yet
+	Problem string    `json:"problem,omitempty"`
+}
+
+// Run is one bringing up to date of a source.
+type Run struct {
+	ID      string    `json:"id"`
+	Source  string    `json:"source"`
+	State   string    `json:"state"` // "running", "done" or "failed"
+	Started time.Time `json:"started"`
+	Problem string    `json:"problem,omitempty"`
+}
+
+// Query is what to search for. Zero fields are left to the server.
+type Query struct {
+	Query     string   `json:"query"`
+	Limit     int      `json:"limit,omitempty"`
+	Source    string   `json:"source,omitempty"`
+	Since     string   `json:"since,omitempty"`
+	Paths     []string `json:"paths,omitempty"`
+	MaxTokens int      `json:"maxTokens,omitempty"`
+}
+
+// Results are what was found, the best first.
+type Results struct {
+	Results     []Result `json:"results"`
+	Total       int      `json:"total"`
+	Truncated   bool     `json:"truncated"`
+	Notes       []string `json:"notes,omitempty"`
+	Suggestions []string `json:"suggestions,omitempty"`
+}
+
+// Result is one page that was found. Its paths are relative to the library.
+type Result struct {
+	ID          string   `json:"id"`
+	Title       string   `json:"title"`
+	URL         string   `json:"url,omitempty"`
+	Path        string   `json:"path"`
+	Lines       string   `json:"lines,omitempty"`
+	Heading     string   `json:"heading,omitempty"`
+	Description string   `json:"description,omitempty"`
+	Snippet     string   `json:"snippet"`
+	Score       float64  `json:"score"`
+	Source      string   `json:"source"`
+	Version     string   `json:"version,omitempty"`
+	Lang        string   `json:"lang,omitempty"`
+	Date        string   `json:"date,omitempty"`
+	ETag        string   `json:"etag,omitempty"`
+	Also        []string `json:"also,omitempty"`
+	AlsoTotal   int      `json:"also_total,omitempty"`
+	Related     []string `json:"related,omitempty"`
+}
+
+// ResultsAndFiles are what was found, and the files of the best.
+type ResultsAndFiles struct {
+	Results
+	Files []File `json:"files"`
+}
+
+// File is one path that was read.
+type File struct {
+	Path      string   `json:"path"`
+	Kind      string   `json:"kind"` // "file", "list" or "error"
+	Title     string   `json:"title,omitempty"`
+	Content   string   `json:"content"`
+	Lines     int      `json:"lines,omitempty"`
+	ETag      string   `json:"etag,omitempty"`
+	Truncated bool     `json:"truncated"`
+	Next      string   `json:"next,omitempty"` // what to read to go on
+	Error     *Problem `json:"error,omitempty"`
+}
+
+// Problem is why a part of an answer is not there.
+type Problem struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+// Ran is how a command went.
+type Ran struct {
+	Command  string   `json:"command"`
+	Stdout   string   `json:"stdout"`
+	Stderr   string   `json:"stderr"`
+	Cut      int64    `json:"cut,omitempty"` // bytes of both that are left out
+	ExitCode int      `json:"exitCode"`
+	Signal   string   `json:"signal,omitempty"`
+	End      string   `json:"end"`
+	Duration float64  `json:"duration"` // seconds
+	Notes    []string `json:"notes,omitempty"`
+}
+
+// ShellResults are how commands went that ran in order.
+type ShellResults struct {
+	Results   []Ran    `json:"results"`
+	Fresh     bool     `json:"fresh"` // nothing of earlier calls was in the sandbox
+	SessionID string   `json:"sessionId,omitempty"`
+	Error     *Problem `json:"error,omitempty"` // why the others did not run
+}
