@@ -1,0 +1,218 @@
+package sources_test
+
+import (
+	"strings"
+	"testing"
+
+	"satchel/gitstore/sources"
+	"satchel/internal/database"
+	"satchel/internal/database/databasetest"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+var files = map[string]string{
+	"knowledge/a.md": "alpha", "knowledge/deep/b.md": "beta", "memory/person/name.md": "private", "secret.txt": "hidden", "knowledge2/c.md": "not this",
+}
+
+func TestAPublishedDirectoryIsShownAndFollowed(t *testing.T) {
+	databasetest.Each(t, func(t *testing.T, db *database.DB) {
+		w := newWorld(t, db, files)
+		s := w.add()
+		if got := w.paths(s); got != "a.md deep/b.md" {
+			t.Errorf("the snapshot has %q", got)
+		}
+		if s.State != sources.Ready || s.Files != 2 || s.Commit == "" {
+			t.Errorf("published: %+v", s)
+		}
+		dir, release, err := w.Library(t.Context(), bob)
+		must(t, err)
+		defer release()
+		if got, want := tree(t, dir), "docs/team-notes/a.md=alpha docs/team-notes/deep/b.md=beta"; got != want {
+			t.Errorf("a sandbox has %q, want %q", got, want)
+		}
+		old := s.Commit
+		w.write(map[string]string{"knowledge/a.md": "DELETE", "knowledge/new.md": "gamma", "secret.txt": "more"})
+		s = w.synced("team-notes")
+		if got := w.paths(s); got != "deep/b.md new.md" || s.Commit == old {
+			t.Errorf("after a commit the snapshot has %q", got)
+		}
+		if got, want := tree(t, dir), "docs/team-notes/deep/b.md=beta docs/team-notes/new.md=gamma"; got != want {
+			t.Errorf("the running sandbox has %q, want %q", got, want)
+		}
+		// A call that began before reads on.
+		if list, err := w.Under(t.Context(), s.Collection, old, ""); err != nil || len(list) != 2 || list[0].Path != "a.md" {
+			t.Errorf("the snapshot before: %v, %v", list, err)
+		}
+		w.Close()
+		w.open()
+		s = w.synced("team-notes")
+		if got := w.paths(s); got != "deep/b.md new.md" || s.Label != "Team notes" {
+			t.Errorf("after a restart: %q %+v", got, s)
+		}
+	})
+}
+
+func TestWhoSeesASource(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		audience func(*sources.Request)
+		then     func(w *world)
+		bob, eve string
+	}{
+		{"for everybody", func(*sources.Request) {}, nil, "team-notes", "team-notes"},
+		{"for bob", only(bob), nil, "team-notes", ""},
+		{"for nobody by name", only(), nil, "", ""},
+		{"narrowed", func(*sources.Request) {}, func(w *world) { w.add(only(bob)) }, "team-notes", ""},
+		{"widened", only(), func(w *world) { w.add() }, "team-notes", "team-notes"},
+		{"unpublished", only(bob), func(w *world) { must(w.t, w.Remove(w.ctx, w.id, "team-notes")) }, "", ""},
+		{"the space was given away", func(*sources.Request) {}, func(w *world) { w.own(ada); w.own(eve, w.id) }, "", ""},
+		{"its owner was removed", func(*sources.Request) {}, func(w *world) { w.own(ada) }, "", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t, sqlite(t), files)
+			w.add(c.audience)
+			dirs := map[space.UserID]string{}
+			for _, u := range []space.UserID{bob, eve} {
+				dir, release, err := w.Library(t.Context(), u)
+				must(t, err)
+				defer release()
+				dirs[u] = dir
+			}
+			if c.then != nil {
+				c.then(w)
+			}
+			// Reads end at once. Who took the right away then has sandboxes looked at.
+			for u, want := range map[space.UserID]string{bob: c.bob, eve: c.eve} {
+				if got := w.sees(u); got != want {
+					t.Errorf("%s sees %q, want %q", u, got, want)
+				}
+			}
+			w.Look(t.Context())
+			for u, want := range map[space.UserID]string{bob: c.bob, eve: c.eve} {
+				if got := tree(t, dirs[u]); (got != "") != (want != "") {
+					t.Errorf("the running sandbox of %s has %q", u, got)
+				}
+				dir, release, err := w.Library(t.Context(), u)
+				must(t, err)
+				if got := tree(t, dir); (got != "") != (want != "") {
+					t.Errorf("a new sandbox of %s has %q", u, got)
+				}
+				release()
+			}
+		})
+	}
+}
+
+func TestWhatIsPublishedAgainHasNothingOfBefore(t *testing.T) {
+	w := newWorld(t, sqlite(t), files)
+	first := w.add()
+	must(t, w.Remove(t.Context(), w.id, "team-notes"))
+	if got := <-w.dropped; got != first.Collection {
+		t.Errorf("the index of %s was dropped, want %s", got, first.Collection)
+	}
+	other := space.NewSpaceID()
+	_, err := w.git.Create(t.Context(), other, changes(map[string]string{"knowledge/theirs.md": "theirs"}), meta)
+	must(t, err)
+	w.own(eve, other)
+	second := w.add(func(r *sources.Request) { r.Space, r.By = other, eve })
+	if second.Collection == first.Collection {
+		t.Error("another publication has the collection of an ended one")
+	}
+	if _, err := w.Under(t.Context(), first.Collection, first.Commit, ""); fault.CodeOf(err) != fault.NotFound {
+		t.Errorf("reading an ended publication: %v", err)
+	}
+	if got := w.paths(second); got != "theirs.md" {
+		t.Errorf("the new source has %q", got)
+	}
+	// Another directory is another publication too: no index may mix them.
+	third := w.add(func(r *sources.Request) { r.ID, r.Dir = "mine", "knowledge2" })
+	fourth := w.add(func(r *sources.Request) { r.ID, r.Dir = "mine", "knowledge" })
+	if third.Collection == fourth.Collection || w.paths(fourth) != "a.md deep/b.md" {
+		t.Errorf("after a change of the directory: %q in %s, before in %s", w.paths(fourth), fourth.Collection, third.Collection)
+	}
+}
+
+func TestPublishRefuses(t *testing.T) {
+	w := newWorld(t, sqlite(t), files)
+	other := space.NewSpaceID()
+	_, err := w.git.Create(t.Context(), other, changes(map[string]string{"knowledge/x.md": "x"}), meta)
+	must(t, err)
+	w.own(bob, other)
+	w.add(func(r *sources.Request) { r.ID, r.Space, r.By = "taken", other, bob })
+	for _, c := range []struct {
+		name   string
+		change func(*sources.Request)
+		code   fault.Code
+	}{
+		{"attack: who does not own the space", func(r *sources.Request) { r.By = eve }, fault.Forbidden},
+		{"attack: nobody", func(r *sources.Request) { r.By = "" }, fault.Forbidden},
+		{"attack: the name of another's source", func(r *sources.Request) { r.ID = "taken" }, fault.Conflict},
+		{"attack: a name that is a path", func(r *sources.Request) { r.ID = "../etc" }, fault.Invalid},
+		{"attack: a name with a slash", func(r *sources.Request) { r.ID = "a/b" }, fault.Invalid},
+		{"attack: a dot", func(r *sources.Request) { r.ID = "." }, fault.Invalid},
+		{"attack: a name that differs in case", func(r *sources.Request) { r.ID = "TAKEN" }, fault.Invalid},
+		{"attack: script", func(r *sources.Request) { r.ID = "<script>" }, fault.Invalid},
+		{"attack: a line break", func(r *sources.Request) { r.ID = "a\nb" }, fault.Invalid},
+		{"attack: what search calls the space", func(r *sources.Request) { r.ID = "space" }, fault.Invalid},
+		{"attack: what search calls the space, in other letters", func(r *sources.Request) { r.ID = "ſpace" }, fault.Invalid},
+		{"a hyphen at the end", func(r *sources.Request) { r.ID = "a-" }, fault.Invalid},
+		{"no name", func(r *sources.Request) { r.ID = "" }, fault.Invalid},
+		{"a name too long", func(r *sources.Request) { r.ID = strings.Repeat("a", 41) }, fault.Invalid},
+		{"attack: a directory outside", func(r *sources.Request) { r.Dir = "knowledge/../memory" }, fault.Invalid},
+		{"attack: above the space", func(r *sources.Request) { r.Dir = ".." }, fault.Invalid},
+		{"attack: git's own", func(r *sources.Request) { r.Dir = ".GIT" }, fault.Invalid},
+		{"memory without a word", func(r *sources.Request) { r.Dir = "memory" }, fault.Invalid},
+		{"in memory without a word", func(r *sources.Request) { r.Dir = "/memory/person/" }, fault.Invalid},
+		{"everything without a word", func(r *sources.Request) { r.Dir = "" }, fault.Invalid},
+		{"everything, in other words", func(r *sources.Request) { r.Dir = "/" }, fault.Invalid},
+		{"a directory that is not there", func(r *sources.Request) { r.Dir = "nothing" }, fault.Invalid},
+		{"a file", func(r *sources.Request) { r.Dir = "secret.txt" }, fault.Invalid},
+		{"a directory in other case", func(r *sources.Request) { r.Dir = "Knowledge" }, fault.Invalid},
+		{"a title too long", func(r *sources.Request) { r.Label = strings.Repeat("é", 81) }, fault.Invalid},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := sources.Request{ID: "notes", Space: w.id, Dir: "knowledge", Everybody: true, By: ada}
+			c.change(&r)
+			_, err := w.Add(t.Context(), r)
+			wantCode(t, c.name, err, c.code)
+			if got := w.sees(eve); got != "taken" {
+				t.Errorf("there is now %q", got)
+			}
+		})
+	}
+	s := w.add(func(r *sources.Request) { r.ID, r.Dir, r.WithMemory = "all-of-it", "", true })
+	if got := w.paths(s); !strings.Contains(got, "memory/person/name.md") {
+		t.Errorf("what was said to be shown is not: %q", got)
+	}
+	wantCode(t, "unpublish by way of another space", w.Remove(t.Context(), other, "all-of-it"), fault.NotFound)
+}
+
+func TestLimits(t *testing.T) {
+	w := newWorld(t, sqlite(t), files, func(o *sources.Options) { o.MaxFiles, o.MaxBytes, o.MaxSources = 2, 20, 1 })
+	s := w.add()
+	_, err := w.Add(t.Context(), sources.Request{ID: "second", Space: w.id, Dir: "knowledge2", By: ada})
+	wantCode(t, "one source too many", err, fault.Limited)
+	w.write(map[string]string{"knowledge/more.md": "more"})
+	s = w.synced("team-notes")
+	if s.State != sources.Failed || !strings.Contains(s.Error, "3 files") || w.paths(s) != "a.md deep/b.md" {
+		t.Errorf("too many files: %+v, which shows %q", s, w.paths(s))
+	}
+	w.write(map[string]string{"knowledge/more.md": "DELETE", "knowledge/a.md": "short"})
+	if s = w.synced("team-notes"); s.State != sources.Ready || s.Error != "" {
+		t.Errorf("when it fits again: %+v", s)
+	}
+	// Who empties the directory wants nothing of it to be shown.
+	w.write(map[string]string{"knowledge/a.md": "DELETE", "knowledge/deep/b.md": "DELETE"})
+	if s = w.synced("team-notes"); s.State != sources.Ready || w.paths(s) != "" {
+		t.Errorf("an empty directory: %+v shows %q", s, w.paths(s))
+	}
+}
+
+func TestTextsOfPeopleAreOneLine(t *testing.T) {
+	w := newWorld(t, sqlite(t), files)
+	s := w.add(func(r *sources.Request) { r.Label, r.Description = "a\nb\u202ec", "x\x00y  z" })
+	if s.Label != "a b c" || s.Description != "x y z" {
+		t.Errorf("got %q and %q", s.Label, s.Description)
+	}
+}
