@@ -1,0 +1,313 @@
+package web
+
+import (
+	"bytes"
+	"cmp"
+	"html/template"
+	"net/http"
+	"net/url"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"satchel/internal/space"
+	"satchel/tools"
+	"satchel/web/render"
+)
+
+// libraryPage lists what the visitor may read.
+type libraryPage struct {
+	Sources []librarySource
+	Mine    []libraryMine // spaces that they could publish of
+}
+
+type librarySource struct {
+	tools.Source
+	URL, Size, Ago string
+}
+
+type libraryMine struct{ Name, URL string }
+
+// showLibrary is GET /library.
+func (s *Server) showLibrary(v *visit) error {
+	all, err := s.o.Publishing.Sources(v.r.Context(), v.user.ID)
+	if err != nil {
+		return err
+	}
+	body := libraryPage{}
+	for _, x := range all {
+		row := librarySource{Source: x, URL: x.Mount() + "/", Size: sizeOf(x.Bytes)}
+		if !x.Synced.IsZero() {
+			row.Ago = agoOf(s.now(), x.Synced)
+		}
+		body.Sources = append(body.Sources, row)
+	}
+	slices.SortStableFunc(body.Sources, func(a, b librarySource) int {
+		return cmp.Or(strings.Compare(strings.ToLower(a.Label), strings.ToLower(b.Label)), strings.Compare(a.ID, b.ID))
+	})
+	mine, err := s.spacesOf(v)
+	if err != nil {
+		return err
+	}
+	for _, m := range mine {
+		if m.Role == space.Owner {
+			body.Mine = append(body.Mine, libraryMine{m.Name, "/spaces/" + string(m.ID) + "/publish"})
+		}
+	}
+	return s.page(v, http.StatusOK, "library", page{Title: "Library", Wide: true, Current: "library", Styles: []string{"files.css", "publishing.css"}, Body: body})
+}
+
+// toSource leads to the directory of a source.
+func (s *Server) toSource(v *visit) error {
+	x, err := s.sourceOf(v)
+	if err != nil {
+		return err
+	}
+	return s.see(v, x.Mount()+"/")
+}
+
+// sharedPage is a directory or a file of a source.
+type sharedPage struct {
+	Source         tools.Source
+	Crumbs         []crumb
+	Ago            string
+	Root           bool
+	Rows           []sharedRow // of a directory
+	IsDir          bool
+	From, To       int
+	Total          int
+	Before, After  string
+	Readme, Readat string
+
+	// Of a file, as on the page of a space's file:
+	Kind               string
+	Document           render.Document
+	Text               template.HTML
+	Cut                bool
+	Target, Size       string
+	Raw, Save          string
+	Rendered, AsSource string
+}
+
+type sharedRow struct{ Name, URL, Kind, Size string }
+
+// showShared is GET /library/docs/{source}/{path...}.
+func (s *Server) showShared(v *visit) error {
+	x, err := s.sourceOf(v)
+	if err != nil {
+		return err
+	}
+	p, slash, err := sharedPath(v)
+	if err != nil {
+		return err
+	}
+	body := sharedPage{Source: x, Crumbs: sharedCrumbs(x, p), Root: p == ""}
+	title := shorten(x.Label, 80)
+	if p != "" {
+		title = shorten(path.Base(string(p)), 120)
+	}
+	if !x.Synced.IsZero() {
+		body.Ago = agoOf(s.now(), x.Synced)
+	}
+	pg := func() error {
+		return s.page(v, http.StatusOK, "shared", page{Title: title, Wide: true, Current: "library", Styles: []string{"files.css", "publishing.css"}, Body: body})
+	}
+	if x.Commit == "" {
+		if p != "" {
+			return errGone
+		}
+		return pg()
+	}
+	e, err := s.o.Publishing.Lookup(v.r.Context(), x.Collection, x.Commit, p)
+	if err != nil {
+		return gone(err)
+	}
+	if p != "" && e.Dir != slash {
+		to := sharedURL(x, p)
+		if e.Dir {
+			to += "/"
+		}
+		return s.see(v, to)
+	}
+	if e.Dir {
+		err = s.sharedTree(v, x, p, &body)
+	} else {
+		err = s.sharedFile(v, x, p, e, &body)
+	}
+	if err != nil {
+		return err
+	}
+	return pg()
+}
+
+func sharedURL(x tools.Source, p space.Path) string { return tools.LibraryURL("", x.Mount()+"/"+string(p)) }
+
+func sharedRaw(x tools.Source, p space.Path) string {
+	return tools.LibraryURL("", "/library/raw/"+x.ID+"/"+string(p))
+}
+
+func sharedCrumbs(x tools.Source, p space.Path) []crumb {
+	out := []crumb{{"Library", "/library"}}
+	if p == "" {
+		return out
+	}
+	out = append(out, crumb{shorten(x.Label, 60), x.Mount() + "/"})
+	segs := strings.Split(string(p), "/")
+	for i := range segs[:len(segs)-1] {
+		out = append(out, crumb{shorten(segs[i], 60), sharedURL(x, space.Path(strings.Join(segs[:i+1], "/"))) + "/"})
+	}
+	return out
+}
+
+func (s *Server) sharedTree(v *visit, x tools.Source, dir space.Path, body *sharedPage) error {
+	all, err := s.o.Publishing.Children(v.r.Context(), x.Collection, x.Commit, dir)
+	if err != nil {
+		return gone(err)
+	}
+	slices.SortStableFunc(all, func(a, b tools.Entry) int {
+		if a.Dir != b.Dir {
+			if a.Dir {
+				return -1
+			}
+			return 1
+		}
+		return strings.Compare(strings.ToLower(string(a.Path)), strings.ToLower(string(b.Path)))
+	})
+	number, _ := strconv.Atoi(v.r.URL.Query().Get("page")) // what is no number is the first page
+	number = min(max(1, number), max(1, (len(all)+treeNames-1)/treeNames))
+	from := (number - 1) * treeNames
+	list := all[from:min(len(all), from+treeNames)]
+	body.IsDir, body.Total, body.From, body.To = true, len(all), from+1, from+len(list)
+	if number > 1 {
+		body.Before = "?page=" + strconv.Itoa(number-1)
+	}
+	if body.To < len(all) {
+		body.After = "?page=" + strconv.Itoa(number+1)
+	}
+	for _, e := range list {
+		r := sharedRow{Name: shorten(path.Base(string(e.Path)), 120), URL: sharedURL(x, e.Path), Kind: "file"}
+		switch {
+		case e.Dir:
+			r.Kind, r.URL = "dir", r.URL+"/"
+		case e.Mode == space.Symlink:
+			r.Kind = "link"
+		}
+		if !e.Dir {
+			r.Size = sizeOf(e.Size)
+		}
+		body.Rows = append(body.Rows, r)
+	}
+	i := slices.IndexFunc(all, func(e tools.Entry) bool {
+		name := strings.ToLower(path.Base(string(e.Path)))
+		return !e.Dir && e.Mode != space.Symlink && (name == "readme.md" || name == "index.md") && e.Size <= render.MaxMarkdown
+	})
+	if i < 0 {
+		return nil
+	}
+	data, err := s.o.Publishing.Content(v.r.Context(), x.Collection, all[i].Blob)
+	if err != nil {
+		return gone(err)
+	}
+	if doc, ok := render.Markdown(data, sharedPlace(x, all[i].Path)); ok {
+		body.Document, body.Readme, body.Readat = doc, shorten(path.Base(string(all[i].Path)), 60), sharedURL(x, all[i].Path)
+	}
+	return nil
+}
+
+func sharedPlace(x tools.Source, p space.Path) render.Place {
+	return render.Place{Path: string(p), Files: x.Mount() + "/", Raw: "/library/raw/" + url.PathEscape(x.ID) + "/", Under: 1}
+}
+
+func (s *Server) sharedFile(v *visit, x tools.Source, p space.Path, e tools.Entry, body *sharedPage) error {
+	body.Size, body.Raw = sizeOf(e.Size), sharedRaw(x, p)
+	body.Save = body.Raw + "?download"
+	switch {
+	case e.Size == 0:
+		body.Kind = "empty"
+		return nil
+	case e.Mode != space.Symlink && pictureOf(string(p)) != "":
+		body.Kind = "picture"
+		return nil
+	case e.Size > maxOpened:
+		body.Kind = "large"
+		return nil
+	}
+	data, err := s.o.Publishing.Content(v.r.Context(), x.Collection, e.Blob)
+	if err != nil {
+		return gone(err)
+	}
+	if e.Mode == space.Symlink {
+		body.Kind, body.Target = "link", shorten(string(data), 300)
+		return nil
+	}
+	if !isText(data) {
+		body.Kind = "binary"
+		return nil
+	}
+	if isMarkdown(string(p)) {
+		at := sharedURL(x, p)
+		if v.r.URL.Query().Get("view") != "source" {
+			if doc, ok := render.Markdown(data, sharedPlace(x, p)); ok {
+				body.Kind, body.Document, body.AsSource, body.Rendered = "document", doc, at+"?view=source", at
+				return nil
+			}
+		} else {
+			body.AsSource, body.Rendered = at+"?view=source", at
+		}
+	}
+	body.Kind = "text"
+	if len(data) > maxSource {
+		data, body.Cut = data[:maxSource], true
+	}
+	source, cut := render.Source(strings.ToValidUTF8(string(data), "\uFFFD"), string(p), maxLines)
+	body.Text, body.Cut = source, body.Cut || cut
+	return nil
+}
+
+// rawShared is GET /library/raw/{source}/{path...}: a file as it is. Only text and
+// pictures are shown, everything else is saved.
+func (s *Server) rawShared(v *visit) error {
+	x, err := s.sourceOf(v)
+	if err != nil {
+		return err
+	}
+	p, slash, err := sharedPath(v)
+	if err != nil || slash || x.Commit == "" {
+		return errGone
+	}
+	e, err := s.o.Publishing.Lookup(v.r.Context(), x.Collection, x.Commit, p)
+	if err != nil {
+		return gone(err)
+	}
+	if e.Dir {
+		return errGone
+	}
+	data, err := s.o.Publishing.Content(v.r.Context(), x.Collection, e.Blob)
+	if err != nil {
+		return gone(err)
+	}
+	kind := "application/octet-stream"
+	switch picture := pictureOf(string(p)); {
+	case e.Mode == space.Symlink:
+		kind = "text/plain; charset=utf-8"
+	case picture != "" && (http.DetectContentType(data) == picture || picture == "image/avif" && isAVIF(data)):
+		kind = picture
+	case isText(data):
+		kind = "text/plain; charset=utf-8"
+	}
+	h := v.w.Header()
+	h.Set("Content-Security-Policy", policyRaw)
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	// It may be kept, and is asked for again: who may not read it any more sees no
+	// more of it.
+	h.Set("Cache-Control", "private, no-cache")
+	h.Set("ETag", `"`+string(e.Blob)+`"`)
+	h.Set("Content-Type", kind)
+	if kind == "application/octet-stream" || v.r.URL.Query().Has("download") {
+		h.Set("Content-Disposition", attachment(path.Base(string(p))))
+	}
+	http.ServeContent(v.w, v.r, "", time.Time{}, bytes.NewReader(data))
+	return nil
+}
