@@ -25,6 +25,11 @@ type held struct {
 // newHeld makes ada's space with files, given as pairs of path and content.
 func newHeld(t *testing.T, files ...string) *held {
 	t.Helper()
+	return newHeldWith(t, func(*web.Options) {}, files...)
+}
+
+func newHeldWith(t *testing.T, with func(*web.Options), files ...string) *held {
+	t.Helper()
 	h := &held{}
 	var err error
 	h.git, err = gitstore.Open(gitstore.Options{Dir: t.TempDir()})
@@ -38,6 +43,7 @@ func newHeld(t *testing.T, files ...string) *held {
 	must(t, err)
 	h.world = newWorld(t, func(o *web.Options) {
 		o.Workspace, o.History, o.Committer, o.Tools = ws, heldHistory{h.git}, h.git, set
+		with(o)
 	})
 	for _, id := range []space.SpaceID{h.space.ID, h.evil.ID} {
 		_, err = h.git.Create(t.Context(), id, space.ChangeSet{}, space.Meta{Author: space.Person{Name: "Satchel", Email: "satchel@localhost"}, Message: "Begin", Time: h.now.Add(-time.Hour)})

@@ -56,7 +56,7 @@ func (s *Server) showLibrary(v *visit) error {
 			body.Mine = append(body.Mine, libraryMine{m.Name, "/spaces/" + string(m.ID) + "/publish"})
 		}
 	}
-	return s.page(v, http.StatusOK, "library", page{Title: "Library", Wide: true, Current: "library", Styles: []string{"files.css", "publishing.css"}, Body: body})
+	return s.page(v, http.StatusOK, "library", page{Title: "Library", Wide: true, Styles: []string{"files.css", "publishing.css"}, Body: body})
 }
 
 // toSource leads to the directory of a source.
@@ -112,7 +112,7 @@ func (s *Server) showShared(v *visit) error {
 		body.Ago = agoOf(s.now(), x.Synced)
 	}
 	pg := func() error {
-		return s.page(v, http.StatusOK, "shared", page{Title: title, Wide: true, Current: "library", Styles: []string{"files.css", "publishing.css"}, Body: body})
+		return s.page(v, http.StatusOK, "shared", page{Title: title, Wide: true, Styles: []string{"files.css", "publishing.css"}, Body: body})
 	}
 	if x.Commit == "" {
 		if p != "" {
@@ -142,7 +142,9 @@ func (s *Server) showShared(v *visit) error {
 	return pg()
 }
 
-func sharedURL(x tools.Source, p space.Path) string { return tools.LibraryURL("", x.Mount()+"/"+string(p)) }
+func sharedURL(x tools.Source, p space.Path) string {
+	return tools.LibraryURL("", x.Mount()+"/"+string(p))
+}
 
 func sharedRaw(x tools.Source, p space.Path) string {
 	return tools.LibraryURL("", "/library/raw/"+x.ID+"/"+string(p))

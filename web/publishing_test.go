@@ -1,0 +1,169 @@
+package web_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"satchel/internal/space"
+)
+
+func contains(t *testing.T, what, body string, wants ...string) {
+	t.Helper()
+	for _, w := range wants {
+		if !strings.Contains(body, w) {
+			t.Errorf("%s lacks %q", what, w)
+		}
+	}
+}
+
+func lacks(t *testing.T, what, body string, nots ...string) {
+	t.Helper()
+	for _, n := range nots {
+		if strings.Contains(body, n) {
+			t.Errorf("%s has %q", what, n)
+		}
+	}
+}
+
+var shelved = []string{
+	"knowledge/README.md", "# Team\n\nSee [how](sub/how.md).\n", "knowledge/sub/how.md", "how we work\n", "knowledge/data.txt", "plain <b>text</b>\n",
+	"memory/person/name.md", "her-own-words\n", "secret.txt", "top-secret-text\n",
+}
+
+func TestPublishingFromChoiceToTakingItBack(t *testing.T) {
+	s := newShelf(t, shelved...)
+	ada, eve := s.as(s.ada), s.as(s.eve)
+	at := s.in("publish")
+
+	a := ada.get(at)
+	want(t, "the page", a, http.StatusOK)
+	contains(t, "the page", a.body, "Nothing of this space is published", `value="knowledge"`, `<option value="memory">`)
+	a = ada.get(at + "?dir=knowledge")
+	want(t, "the preview", a, http.StatusOK)
+	contains(t, "the preview", a.body, "3 files", "README.md", "sub/how.md", `value="ada-knowledge"`)
+	lacks(t, "the preview", a.body, "secret.txt", "what your AIs remember")
+	contains(t, "a preview of everything", ada.get(at+"?dir=").body, "what your AIs remember about you")
+
+	a = ada.send(at, url.Values{"dir": {"knowledge"}, "source": {"Not A Name"}, "label": {"Mine"}, "audience": {"all"}})
+	want(t, "a bad name", a, http.StatusBadRequest)
+	contains(t, "what was written", a.body, `value="Not A Name"`, `value="Mine"`, `aria-invalid="true"`)
+	want(t, "memory without a word", ada.send(at, url.Values{"dir": {"memory"}, "source": {"me"}, "audience": {"all"}}), http.StatusBadRequest)
+	want(t, "a reader whom there is not", ada.send(at, url.Values{"dir": {"knowledge"}, "source": {"notes"}, "audience": {"named"}, "readers": {"nobody"}}), http.StatusBadRequest)
+	lacks(t, "what eve may read", eve.get("/library").body, `href="/library/docs/`)
+
+	want(t, "publishing", ada.send(at, url.Values{"dir": {"knowledge"}, "source": {"notes"}, "label": {"Team <i>notes</i>"}, "description": {"How & why"}, "audience": {"all"}}), http.StatusSeeOther)
+	contains(t, "what is published", ada.get(at).body, "Team &lt;i&gt;notes", "everybody on this server", `/library/docs/notes/`)
+	a = eve.get("/library")
+	contains(t, "eve's library", a.body, "Team &lt;i&gt;notes", "How &amp; why", "from <bdi>ada</bdi>", "3 files")
+	lacks(t, "eve's library", a.body, "<i>", ">yours<")
+	contains(t, "ada's library", ada.get("/library").body, ">yours<")
+	a = eve.get("/library/docs/notes/")
+	want(t, "the source", a, http.StatusOK)
+	contains(t, "the source", a.body, `href="/library/docs/notes/sub/"`, `href="/library/docs/notes/sub/how.md"`, "<h1>Team &lt;i&gt;notes")
+	contains(t, "a page", eve.get("/library/docs/notes/README.md").body, `<div class="text">`)
+	contains(t, "a text", eve.get("/library/docs/notes/data.txt").body, "plain &lt;b&gt;")
+	raw := eve.get("/library/raw/notes/data.txt")
+	if raw.body != "plain <b>text</b>\n" || !strings.HasPrefix(raw.Header.Get("Content-Type"), "text/plain") || !strings.Contains(raw.Header.Get("Content-Security-Policy"), "sandbox") {
+		t.Errorf("the raw file: %q %v", raw.body, raw.Header)
+	}
+
+	s.commit("Change it", "knowledge/data.txt", "newer\n")
+	want(t, "update now", eve.send("/library/sync/notes", nil), http.StatusSeeOther)
+	contains(t, "the newer text", eve.get("/library/docs/notes/data.txt").body, "newer")
+
+	contains(t, "the form", ada.get(at+"?source=notes").body, `value="How &amp; why"`, "Change how it is published")
+	want(t, "narrowing", ada.send(at, url.Values{"dir": {"knowledge"}, "source": {"notes"}, "audience": {"named"}, "readers": {"bob"}}), http.StatusSeeOther)
+	want(t, "eve, who is out", eve.get("/library/docs/notes/"), http.StatusNotFound)
+	want(t, "bob, who is in", s.as(s.bob).get("/library/docs/notes/"), http.StatusOK)
+	want(t, "unpublishing", ada.send(at+"/notes/end", nil), http.StatusSeeOther)
+	want(t, "bob, after that", s.as(s.bob).get("/library/docs/notes/"), http.StatusNotFound)
+	want(t, "ada, after that", ada.get("/library/docs/notes/README.md"), http.StatusNotFound)
+}
+
+func TestAttackSourcesOfAnotherAudience(t *testing.T) {
+	s := newShelf(t, shelved...)
+	s.publish("bob")
+	eve := s.as(s.eve)
+	nothing := eve.get("/library/docs/there-is-none/").body
+	for _, p := range []string{"/library/docs/notes", "/library/docs/notes/", "/library/docs/notes/README.md", "/library/docs/notes/sub/", "/library/raw/notes/README.md", "/library/docs/NOTES/"} {
+		a := eve.get(p)
+		want(t, p, a, http.StatusNotFound)
+		if a.body != nothing && p == "/library/docs/notes/" {
+			t.Error("a source of others is told from one that is not there")
+		}
+	}
+	want(t, "update now", eve.send("/library/sync/notes", nil), http.StatusNotFound)
+	lacks(t, "eve's library", eve.get("/library").body, "notes/", "Team notes")
+	out := s.browser()
+	for _, p := range []string{"/library", "/library/docs/notes/", "/library/raw/notes/README.md"} {
+		if a := out.get(p); a.StatusCode != http.StatusSeeOther || !strings.Contains(a.location(), "/signin?return=") {
+			t.Errorf("%s for nobody: %d %s", p, a.StatusCode, a.location())
+		}
+	}
+}
+
+func TestAttackWhoMayPublish(t *testing.T) {
+	s := newShelf(t, shelved...)
+	s.publish("bob")
+	form := url.Values{"dir": {"knowledge"}, "source": {"mine"}, "audience": {"all"}}
+	at := s.in("publish")
+	must(t, s.AddMember(t.Context(), cli, s.space.ID, s.bob.ID, space.Reader))
+	for role, b := range map[string]*browser{"a reader": s.as(s.bob), "an editor": s.as(s.bob)} {
+		if role == "an editor" {
+			must(t, s.AddMember(t.Context(), cli, s.space.ID, s.bob.ID, space.Editor))
+		}
+		want(t, role+" looks", b.get(at), http.StatusForbidden)
+		want(t, role+" looks into everything", b.get(at+"?dir="), http.StatusForbidden)
+		want(t, role+" publishes", b.send(at, form), http.StatusForbidden)
+		want(t, role+" unpublishes", b.send(at+"/notes/end", nil), http.StatusForbidden)
+	}
+	eve := s.as(s.eve)
+	want(t, "a stranger looks", eve.get(at), http.StatusNotFound)
+	want(t, "a stranger publishes", eve.send(at, form), http.StatusNotFound)
+	want(t, "a stranger unpublishes", eve.send(at+"/notes/end", nil), http.StatusNotFound)
+	// By way of a space of their own.
+	own := "/spaces/" + string(s.evil.ID) + "/publish"
+	want(t, "a stranger unpublishes by way of their own space", eve.send(own+"/notes/end", nil), http.StatusNotFound)
+	want(t, "a stranger changes it by way of their own space", eve.get(own+"?source=notes"), http.StatusNotFound)
+	_, err := s.git.Commit(t.Context(), s.evil.ID, space.ChangeSet{Changes: []space.Change{{Path: "knowledge/x.md", Content: []byte("x")}}}, space.Meta{})
+	must(t, err)
+	want(t, "a stranger takes its name", eve.send(own, url.Values{"dir": {"knowledge"}, "source": {"notes"}, "audience": {"all"}}), http.StatusConflict)
+	ada := s.as(s.ada)
+	want(t, "another site's form", ada.send(at, form, func(r *http.Request) {
+		r.Header.Set("Origin", "https://evil.test")
+		r.Header.Set("Sec-Fetch-Site", "cross-site")
+	}), http.StatusForbidden)
+	want(t, "without a token", ada.request(http.MethodPost, at, form.Encode()), http.StatusForbidden)
+	if got := len(s.All()); got != 1 {
+		t.Errorf("there are %d sources", got)
+	}
+}
+
+func TestAttackPathsInTheLibrary(t *testing.T) {
+	s := newShelf(t, append(shelved, "knowledge/<script>alert(1).md", "# <script>alert(2)</script>\n<img src=x onerror=alert(3)>\n")...)
+	s.publish()
+	eve := s.as(s.eve)
+	for _, p := range []string{
+		"../secret.txt", "..%2fsecret.txt", "%2e%2e/secret.txt", "sub/../../secret.txt", "sub%2fhow.md", "%2fsecret.txt", "secret.txt", "memory/person/name.md",
+		"readme.md", "README.md/", ".git/config", "a%00b", "sub//how.md", "knowledge/README.md",
+	} {
+		for _, base := range []string{"/library/docs/notes/", "/library/raw/notes/"} {
+			a := eve.get(base + p)
+			if a.StatusCode == http.StatusOK || strings.Contains(a.body, "top-secret-text") || strings.Contains(a.body, "her-own-words") {
+				t.Errorf("%s%s: %d %s", base, p, a.StatusCode, heading(a.body))
+			}
+		}
+	}
+	for _, p := range []string{"/library/docs/notes/", "/library/docs/notes/" + url.PathEscape("<script>alert(1).md")} {
+		a := eve.get(p)
+		want(t, p, a, http.StatusOK)
+		lacks(t, p, a.body, "<script>alert", "onerror=alert(3)>")
+	}
+	for _, q := range []string{"?dir=../..", "?dir=%2e%2e", "?dir=nothing", "?dir=%00", "?dir=" + strings.Repeat("a/", 900), "?source=../x", "?source=%3Cscript%3E"} {
+		if a := s.as(s.ada).get(s.in("publish") + q); a.StatusCode != http.StatusBadRequest && a.StatusCode != http.StatusNotFound {
+			t.Errorf("%s: %d", q, a.StatusCode)
+		}
+	}
+}
