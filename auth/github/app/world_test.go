@@ -3,6 +3,7 @@ package app_test
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"io"
 	"log/slog"
@@ -172,7 +173,7 @@ func (w *world) create(creates bool) auth.GitHubApp { return w.createFor("", cre
 // createFor makes the App an organisation's.
 func (w *world) createFor(org string, creates bool) auth.GitHubApp {
 	w.t.Helper()
-	action, manifest, err := w.Manifest("state-1", org, creates)
+	action, manifest, err := w.Manifest(rand.Text(), org, creates)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -300,4 +301,8 @@ func (w *world) unlinked(id space.SpaceID) {
 	if l, ok, err := w.Linked(w.t.Context(), id); err != nil || ok {
 		w.t.Errorf("connected: %+v, %v", l, err)
 	}
+}
+
+func repositoryAt(id space.SpaceID, address string) space.Repository {
+	return space.Repository{Space: id, URL: address}
 }

@@ -1,0 +1,475 @@
+package app_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"satchel/auth"
+	"satchel/auth/github/app"
+	"satchel/auth/github/apptest"
+	"satchel/internal/fault"
+)
+
+// victim installs the App on acme, where mallory is nobody, and for mallory herself
+// on a repository of hers.
+func victim(t *testing.T) (w *world, acme int64) {
+	t.Helper()
+	w = newWorld(t)
+	w.create(false)
+	acme = w.install("acme")
+	w.gh.AddRepository(apptest.Repository{Owner: "mallory", Name: "own", Private: true})
+	w.gh.Install(apptest.Installing{App: w.slug(), Account: "mallory", By: "mallory"})
+	return w, acme
+}
+
+// Attack: a callback that names somebody else's installation. Nothing of the query
+// but the code and the state counts.
+func TestAttackSpoofedInstallationID(t *testing.T) {
+	w, acme := victim(t)
+	_, manifest, err := w.Manifest("", "", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := w.gh.AddApp("bob", []byte(strings.Replace(string(manifest), `"name":"`, `"name":"x `, 1)))
+	foreign := w.gh.Install(apptest.Installing{App: other.Slug, Account: "ada", By: "ada"})
+	if _, err := w.Link(t.Context(), w.ann.ID, w.annSpace, w.find("ada"), w.wiki); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ name, id string }{
+		{"claimed by another user", fmt.Sprint(acme)},
+		{"unclaimed", "4711"},
+		{"of another App", fmt.Sprint(foreign)},
+		{"not a number", "1 OR 1=1"},
+		{"a path", "../../app"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			flow, q := w.visit("mallory")
+			q.Set("installation_id", c.id)
+			q.Set("setup_action", "install")
+			f, err := w.Finish(t.Context(), w.callback(), flow, q)
+			if err != nil || names(f) != "mallory/own" || len(f.Installations) != 1 {
+				t.Errorf("%+v, %v", f, err)
+			}
+			for _, repository := range []int64{w.wiki, w.notes, acme, 0, -1} {
+				_, err = w.Link(t.Context(), w.eve.ID, w.eveSpace, f, repository)
+				wantCode(t, fmt.Sprint("connects ", repository), err, fault.Forbidden)
+			}
+			w.unlinked(w.eveSpace)
+		})
+	}
+	t.Run("duplicated", func(t *testing.T) {
+		flow, q := w.visit("mallory")
+		q["installation_id"] = []string{fmt.Sprint(acme), "1"}
+		_, err := w.Finish(t.Context(), w.callback(), flow, q)
+		wantCode(t, "two of them", err, fault.Invalid)
+	})
+	if n := w.gh.Count(http.MethodGet, fmt.Sprintf("/user/installations/%d/repositories", acme)); n != 1 { // ada's
+		t.Errorf("somebody else's installation was asked for %d times", n-1)
+	}
+}
+
+// Attack: installations of another App in the list are none of ours.
+func TestAttackInstallationOfAnotherApp(t *testing.T) {
+	w, _ := withApp(t)
+	w.gh.Behave(apptest.Behaviour{Garble: func(path string, body map[string]any) {
+		if path == "/user/installations" {
+			for _, i := range body["installations"].([]any) {
+				i.(map[string]any)["app_id"] = float64(99)
+			}
+		}
+	}})
+	if f := w.find("ada"); len(f.Installations) != 0 || len(f.Repositories) != 0 {
+		t.Errorf("%+v", f)
+	}
+}
+
+// Attack: the organisation has the App, and whoever may read one of its repositories
+// sees the installation. Only who may push connects a repository.
+func TestAttackVictimOrganisation(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		be   func(w *world)
+		sees string
+	}{
+		{"a stranger", func(*world) {}, ""},
+		{"a member who may read", func(w *world) { w.gh.SetRole("acme", "mallory", "member") }, "acme/wiki(read)"},
+		{"an outside collaborator who may read", func(w *world) { w.gh.SetPermission("acme/wiki", "mallory", "read") }, "acme/wiki(read)"},
+		{"an outside collaborator who triages", func(w *world) { w.gh.SetPermission("acme/wiki", "mallory", "triage") }, "acme/wiki(read)"},
+		{"whose invitation is pending", func(w *world) { w.gh.SetRole("acme", "mallory", "pending") }, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.create(false)
+			w.install("acme")
+			c.be(w)
+			f := w.find("mallory")
+			if names(f) != c.sees {
+				t.Errorf("sees %q, want %q", names(f), c.sees)
+			}
+			_, err := w.Link(t.Context(), w.eve.ID, w.eveSpace, f, w.wiki)
+			wantCode(t, "connected", err, fault.Forbidden)
+			w.unlinked(w.eveSpace)
+			if w.gh.Count(http.MethodPost, "/app/installations/*") != 0 {
+				t.Error("a token was asked for")
+			}
+		})
+	}
+}
+
+// Attack: what was found a moment ago does not hold any more when it is connected.
+func TestAttackChangesBetweenFindingAndConnecting(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(w *world, installation int64)
+	}{
+		{"the person may not push any more", func(w *world, _ int64) { w.gh.SetPermission("acme/wiki", "mallory", "read") }},
+		{"the person is none there any more", func(w *world, _ int64) { w.gh.SetPermission("acme/wiki", "mallory", "") }},
+		{"the repository was moved to another installation", func(w *world, _ int64) { w.gh.TransferRepository("acme/wiki", "ada") }},
+		{"the repository was taken from the App", func(w *world, i int64) {
+			w.gh.AddRepository(apptest.Repository{Owner: "acme", Name: "other"})
+			w.gh.Choose(i, "acme/other")
+		}},
+		{"the repository was deleted", func(w *world, _ int64) { w.gh.DeleteRepository("acme/wiki") }},
+		{"the App was suspended", func(w *world, i int64) { w.gh.Suspend(i) }},
+		{"the App was uninstalled", func(w *world, i int64) { w.gh.Uninstall(i) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.create(false)
+			i := w.install("acme")
+			w.install("ada", "ada/notes")
+			w.gh.SetPermission("acme/wiki", "mallory", "write")
+			f := w.find("mallory")
+			if names(f) != "acme/wiki" {
+				t.Fatal(names(f))
+			}
+			c.change(w, i)
+			_, err := w.Link(t.Context(), w.eve.ID, w.eveSpace, f, w.wiki)
+			wantCode(t, "connected", err, fault.Forbidden)
+			w.unlinked(w.eveSpace)
+		})
+	}
+}
+
+// Attack: the browser's choice is not taken for what GitHub said.
+func TestAttackRepositoryNotInTheList(t *testing.T) {
+	w, _ := withApp(t)
+	f := w.find("ada")
+	for name, change := range map[string]func(*app.Found){
+		"not in the list":            func(f *app.Found) { f.Repositories = f.Repositories[:0] },
+		"that may only be read":      func(f *app.Found) { f.Repositories[0].Push, f.Repositories[1].Push = false, false },
+		"that is archived":           func(f *app.Found) { f.Repositories[0].Archived, f.Repositories[1].Archived = true, true },
+		"of a suspended App":         func(f *app.Found) { f.Installations[0].Suspended = true },
+		"of no installation":         func(f *app.Found) { f.Installations = nil },
+		"of another App":             func(f *app.Found) { f.App++ },
+		"of nobody":                  func(f *app.Found) { f.GitHubUser = 0 },
+		"with a name that is a path": func(f *app.Found) { f.Repositories[0].FullName, f.Repositories[1].FullName = "ada/../x", "ada/.." },
+	} {
+		copied := f
+		copied.Repositories, copied.Installations = append([]app.Repository(nil), f.Repositories...), append([]app.Installation(nil), f.Installations...)
+		change(&copied)
+		if _, err := w.Link(t.Context(), w.ann.ID, w.annSpace, copied, w.notes); fault.CodeOf(err) != fault.Forbidden && fault.CodeOf(err) != fault.Invalid {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	_, err := w.Link(t.Context(), w.eve.ID, w.annSpace, f, w.notes)
+	wantCode(t, "another user's space", err, fault.Forbidden)
+	w.unlinked(w.annSpace)
+}
+
+// Attack: codes and states that are not this visit's.
+func TestAttackCodesAndStates(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(w *world, flow *[]byte, q url.Values)
+		want   fault.Code
+	}{
+		{"the code of another user's visit", func(w *world, _ *[]byte, q url.Values) {
+			_, theirs := w.visit("mallory")
+			q.Set("code", theirs.Get("code"))
+		}, fault.Invalid},
+		{"an expired code", func(w *world, _ *[]byte, _ url.Values) { w.gh.Advance(time.Hour) }, fault.Invalid},
+		{"a code that is none", func(_ *world, _ *[]byte, q url.Values) { q.Set("code", "x") }, fault.Invalid},
+		{"no code with a good state", func(_ *world, _ *[]byte, q url.Values) { q.Del("code") }, fault.Invalid},
+		{"an empty code", func(_ *world, _ *[]byte, q url.Values) { q.Set("code", "") }, fault.Invalid},
+		{"two codes", func(_ *world, _ *[]byte, q url.Values) { q.Add("code", "x") }, fault.Invalid},
+		{"no state", func(_ *world, _ *[]byte, q url.Values) { q.Del("state") }, fault.Invalid},
+		{"a forged state", func(_ *world, _ *[]byte, q url.Values) { q.Set("state", "state-3") }, fault.Invalid},
+		{"two states", func(_ *world, _ *[]byte, q url.Values) { q.Add("state", "state-2") }, fault.Invalid},
+		{"the flow of another visit", func(w *world, flow *[]byte, _ url.Values) { *flow, _ = w.visit("ada") }, fault.Invalid},
+		{"no flow", func(_ *world, flow *[]byte, _ url.Values) { *flow = nil }, fault.Invalid},
+		{"a flow that is huge", func(_ *world, flow *[]byte, _ url.Values) { *flow = append(*flow, strings.Repeat(" ", 9<<10)...) }, fault.Invalid},
+		{"the person said no", func(_ *world, _ *[]byte, q url.Values) { q.Set("error", "access_denied") }, fault.Forbidden},
+		{"another error", func(_ *world, _ *[]byte, q url.Values) { q.Set("error", "canary_ghu_AAAAAAAA") }, fault.Invalid},
+		{"an error of the token endpoint with status 200", func(w *world, _ *[]byte, _ url.Values) {
+			w.gh.Behave(apptest.Behaviour{TokenError: "bad_verification_code"})
+		}, fault.Invalid},
+		{"wrong credentials, with status 200", func(w *world, _ *[]byte, _ url.Values) {
+			w.gh.Behave(apptest.Behaviour{TokenError: "incorrect_client_credentials"})
+		}, fault.Unavailable},
+		{"a token endpoint that gives none", func(w *world, _ *[]byte, _ url.Values) {
+			w.gh.Behave(apptest.Behaviour{Body: map[string]string{"/login/oauth/access_token": `{"token_type":"bearer"}`}})
+		}, fault.Unavailable},
+		{"a token endpoint that sends no JSON", func(w *world, _ *[]byte, _ url.Values) {
+			w.gh.Behave(apptest.Behaviour{Body: map[string]string{"/login/oauth/access_token": "access_token=ghu_x"}})
+		}, fault.Unavailable},
+		{"an answer without end", func(w *world, _ *[]byte, _ url.Values) {
+			w.gh.Behave(apptest.Behaviour{Body: map[string]string{"/user": `{"id":1,"login":"` + strings.Repeat("a", 5<<20) + `"}`}})
+		}, fault.Unavailable},
+		{"a GitHub that is down", func(w *world, _ *[]byte, _ url.Values) { w.gh.Behave(apptest.Behaviour{Down: true}) }, fault.Unavailable},
+		{"a GitHub that asks to wait", func(w *world, _ *[]byte, _ url.Values) {
+			w.gh.Behave(apptest.Behaviour{Status: map[string]int{"/user/installations": http.StatusForbidden}, Header: map[string]http.Header{"/user/installations": {"Retry-After": {"60"}}}})
+		}, fault.Limited},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w, _ := withApp(t)
+			flow, q := w.visit("ada")
+			c.change(w, &flow, q)
+			f, err := w.Finish(t.Context(), w.callback(), flow, q)
+			wantCode(t, "finished", err, c.want)
+			if len(f.Repositories) != 0 || err != nil && strings.Contains(fault.PublicOf(err), "canary") {
+				t.Errorf("%+v, %v", f, err)
+			}
+		})
+	}
+	t.Run("a replayed code", func(t *testing.T) {
+		w, _ := withApp(t)
+		flow, q := w.visit("ada")
+		if _, err := w.Finish(t.Context(), w.callback(), flow, q); err != nil {
+			t.Fatal(err)
+		}
+		_, err := w.Finish(t.Context(), w.callback(), flow, q)
+		wantCode(t, "the second time", err, fault.Invalid)
+	})
+	t.Run("another redirect", func(t *testing.T) {
+		w, _ := withApp(t)
+		flow, q := w.visit("ada")
+		_, err := w.Finish(t.Context(), "https://evil.example/github/callback", flow, q)
+		wantCode(t, "finished", err, fault.Invalid)
+		location, _, err := w.Begin(t.Context(), "https://evil.example/github/callback", "s")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.gh.Authorize("ada", location); err == nil {
+			t.Error("GitHub sends the browser elsewhere")
+		}
+	})
+	t.Run("a flow of an App before", func(t *testing.T) {
+		w, _ := withApp(t)
+		flow, q := w.visit("ada")
+		if err := w.Forget(t.Context(), w.ann.ID); err != nil {
+			t.Fatal(err)
+		}
+		w.createFor("acme", false)
+		_, err := w.Finish(t.Context(), w.callback(), flow, q)
+		wantCode(t, "finished", err, fault.Invalid)
+	})
+}
+
+// Attack: PKCE is there, so that a code alone is good for nothing.
+func TestAttackBeginHasPKCE(t *testing.T) {
+	w, _ := withApp(t)
+	location, flow, err := w.Begin(t.Context(), w.callback(), "s")
+	u, _ := url.Parse(location)
+	q := u.Query()
+	if err != nil || q.Get("code_challenge_method") != "S256" || len(q.Get("code_challenge")) != 43 || q.Get("prompt") != "select_account" || q.Get("state") != "s" || q.Has("scope") {
+		t.Errorf("%s, %v", location, err)
+	}
+	if strings.Contains(location, string(flow)) || len(flow) > 1000 {
+		t.Error("the flow is in the address, or is long")
+	}
+}
+
+// What is lost on GitHub's side is lost here, though a token was warm, and comes
+// back where it may.
+func TestStatesFollowGitHub(t *testing.T) {
+	type step struct {
+		name  string
+		do    func(w *world, i int64)
+		state auth.LinkState
+	}
+	for _, c := range []struct {
+		name  string
+		steps []step
+	}{
+		{"suspended, then unsuspended", []step{
+			{"suspended", func(w *world, i int64) { w.gh.Suspend(i) }, auth.LinkSuspended},
+			{"unsuspended", func(w *world, i int64) { w.gh.Unsuspend(i) }, auth.LinkConnected},
+		}},
+		{"deleted", []step{{"deleted", func(w *world, i int64) { w.gh.Uninstall(i) }, auth.LinkRemoved}}},
+		{"the repository is taken away, and given back", []step{
+			{"away", func(w *world, i int64) { w.gh.Choose(i, "ada/diary") }, auth.LinkRemoved},
+			{"back", func(w *world, i int64) { w.gh.Choose(i, "ada/diary", "ada/notes") }, auth.LinkConnected},
+		}},
+		{"the repository is deleted", []step{{"deleted", func(w *world, _ int64) { w.gh.DeleteRepository("ada/notes") }, auth.LinkRemoved}}},
+		{"the repository is given to another account", []step{{"moved", func(w *world, _ int64) { w.gh.TransferRepository("ada/notes", "acme") }, auth.LinkRemoved}}},
+	} {
+		for _, hooks := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, webhooks %v", c.name, hooks), func(t *testing.T) {
+				w, i := withApp(t)
+				w.connect(w.notes)
+				if _, err := w.credential("ada/notes"); err != nil { // the cache is warm
+					t.Fatal(err)
+				}
+				if !hooks {
+					w.gh.Behave(apptest.Behaviour{NoHooks: true})
+				}
+				for _, s := range c.steps {
+					before := len(w.gh.Deliveries())
+					s.do(w, i)
+					// Of a repository that is not the App's any more it is not told.
+					if !hooks || len(w.gh.Deliveries()) == before {
+						if err := w.RecheckAll(t.Context()); err != nil {
+							t.Fatal(err)
+						}
+					} else {
+						w.becomes(s.state)
+					}
+					if l, _, _ := w.Linked(t.Context(), w.annSpace); l.State != s.state {
+						t.Fatalf("%s: %s, want %s", s.name, l.State, s.state)
+					}
+					_, err := w.credential("ada/notes")
+					if want := s.state == auth.LinkConnected; (err == nil) != want || !want && fault.CodeOf(err) != fault.Unavailable {
+						t.Errorf("%s: a token: %v", s.name, err)
+					}
+				}
+			})
+		}
+	}
+}
+
+// A token that is asked for anew finds out by itself what became of the link.
+func TestARefusedTokenTellsWhy(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		do   func(w *world, i int64)
+		want auth.LinkState
+		says string
+	}{
+		{"suspended", func(w *world, i int64) { w.gh.Suspend(i) }, auth.LinkSuspended, "suspended for ada"},
+		{"deleted", func(w *world, i int64) { w.gh.Uninstall(i) }, auth.LinkRemoved, "not installed for ada/notes"},
+		{"the repository is taken away", func(w *world, i int64) { w.gh.Choose(i, "ada/diary") }, auth.LinkRemoved, "not installed"},
+		{"the App is deleted", func(w *world, _ int64) { w.gh.DeleteApp(w.slug()) }, auth.LinkConnected, "does not know this server's GitHub App"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w, i := withApp(t)
+			w.connect(w.notes)
+			w.gh.Behave(apptest.Behaviour{NoHooks: true})
+			c.do(w, i)
+			w.Refused(repositoryAt(w.annSpace, "")) // as remotes do when it does not work
+			_, err := w.credential("ada/notes")
+			l, _, _ := w.Linked(t.Context(), w.annSpace)
+			if fault.CodeOf(err) != fault.Unavailable || !strings.Contains(fault.PublicOf(err), c.says) || l.State != c.want {
+				t.Errorf("%v, %s", err, l.State)
+			}
+		})
+	}
+	t.Run("GitHub is down", func(t *testing.T) {
+		w, _ := withApp(t)
+		w.connect(w.notes)
+		w.gh.Behave(apptest.Behaviour{Down: true})
+		w.Refused(repositoryAt(w.annSpace, ""))
+		_, err := w.credential("ada/notes")
+		if l, _, _ := w.Linked(t.Context(), w.annSpace); err == nil || fault.CodeOf(err) != fault.Internal || l.State != auth.LinkConnected {
+			t.Errorf("what passes by itself is a person's to mend: %v, %s", err, l.State)
+		}
+	})
+}
+
+// A new installation has a new id: nothing is connected by it until the person is
+// asked again.
+func TestReinstalledWithANewID(t *testing.T) {
+	w, i := withApp(t)
+	old := w.connect(w.notes)
+	w.gh.Uninstall(i)
+	w.becomes(auth.LinkRemoved)
+	again := w.install("ada", "ada/notes")
+	w.gh.Idle()
+	if err := w.RecheckAll(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if l, _, _ := w.Linked(t.Context(), w.annSpace); l.State != auth.LinkRemoved || l.Installation != old.Installation {
+		t.Errorf("an installation connected itself: %+v", l)
+	}
+	if l := w.connect(w.notes); l.Installation != again || l.State != auth.LinkConnected {
+		t.Errorf("%+v", l)
+	}
+	if _, err := w.credential("ada/notes"); err != nil {
+		t.Error(err)
+	}
+}
+
+// Who lost the right to push connects nothing any more, though the App could.
+func TestAccessThatWasLost(t *testing.T) {
+	w := newWorld(t)
+	w.create(false)
+	w.install("acme")
+	w.gh.SetPermission("acme/wiki", "bob", "maintain")
+	if _, err := w.Link(t.Context(), w.ann.ID, w.annSpace, w.find("bob"), w.wiki); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		do   func()
+		want auth.LinkState
+	}{
+		{"may read alone", func() { w.gh.SetPermission("acme/wiki", "bob", "read") }, auth.LinkLost},
+		{"may push again", func() { w.gh.SetPermission("acme/wiki", "bob", "admin") }, auth.LinkConnected},
+		{"is none there any more", func() { w.gh.SetPermission("acme/wiki", "bob", ""); w.gh.SetRole("acme", "bob", "") }, auth.LinkLost},
+		{"has deleted the account", func() { w.gh.DeletePerson("bob") }, auth.LinkLost},
+	} {
+		c.do()
+		l, err := w.Recheck(t.Context(), w.annSpace)
+		if err != nil || l.State != c.want {
+			t.Errorf("%s: %s, %v", c.name, l.State, err)
+		}
+		if _, err := w.credential("acme/wiki"); (err == nil) != (c.want == auth.LinkConnected) {
+			t.Errorf("%s: a token: %v", c.name, err)
+		}
+	}
+}
+
+// A token goes to the repository that is connected, and nowhere else.
+func TestAttackTokenForAnotherRemote(t *testing.T) {
+	w, _ := withApp(t)
+	w.connect(w.notes)
+	for _, at := range []string{
+		w.CloneURL("ada/diary"), "https://evil.example/ada/notes.git", w.gh.URL + "/ada/notes", w.gh.URL + "/ada/notes.git/", w.gh.URL + "@evil.example/ada/notes.git", "",
+	} {
+		_, err := w.Credential(t.Context(), repositoryAt(w.annSpace, at))
+		wantCode(t, at, err, fault.Unavailable)
+	}
+	_, err := w.Credential(t.Context(), repositoryAt(w.eveSpace, w.CloneURL("ada/notes")))
+	wantCode(t, "another space", err, fault.Unavailable)
+	if w.gh.Count(http.MethodPost, "/app/installations/*") != 1 { // of the look when it was connected
+		t.Error("a token was made")
+	}
+}
+
+// Attack: a GitHub that gives a token for more than what was asked for.
+func TestAttackTokenThatIsNotRestricted(t *testing.T) {
+	w, _ := withApp(t)
+	w.connect(w.notes)
+	if err := w.Forget(t.Context(), w.ann.ID); err != nil {
+		t.Fatal(err)
+	}
+	for len(w.states) > 0 {
+		<-w.states
+	}
+	v, _ := withApp(t)
+	f := v.find("ada")
+	v.gh.Behave(apptest.Behaviour{Garble: func(path string, body map[string]any) {
+		if strings.HasSuffix(path, "/access_tokens") {
+			all := body["repositories"].([]any)
+			body["repositories"] = append(all, all[0])
+		}
+	}})
+	_, err := v.Link(t.Context(), v.ann.ID, v.annSpace, f, v.notes)
+	wantCode(t, "connected", err, fault.Unavailable)
+	v.unlinked(v.annSpace)
+	v.gh.ForgetViolations()
+}
