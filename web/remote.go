@@ -94,8 +94,6 @@ type remotePage struct {
 	Action  string
 	Status  RemoteStatus
 	Local   bool
-	Host    string // of the remote
-	Page    string // the repository in a browser
 	Refused []refusedItem
 	Secret  bool // something was refused because it looks like a secret
 	Form    NewRemote
@@ -152,9 +150,6 @@ func (s *Server) remotePage(v *visit, m store.Membership, form NewRemote, found 
 	body := remotePage{
 		Space: m, Owner: m.Role == space.Owner, May: m.Role != space.Reader, Action: inSpace(m.ID, "remote"), Status: st, Local: st.URL == "",
 		Form: form, Synced: v.r.URL.Query().Has("synced"), User: m.OwnerName, More: max(0, len(found)-firstFound),
-	}
-	if u, err := url.Parse(st.URL); err == nil && u.Scheme == "https" && u.User == nil {
-		body.Host, body.Page = u.Host, "https://"+u.Host+strings.TrimSuffix(u.EscapedPath(), ".git")
 	}
 	for _, r := range st.Refused {
 		it := refusedItem{RefusedPlace: r}

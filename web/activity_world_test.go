@@ -1,0 +1,231 @@
+package web_test
+
+import (
+	"bufio"
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"satchel/auth/store"
+	"satchel/gitstore"
+	"satchel/gitstore/reviews"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+	"satchel/web"
+)
+
+// active is a world in whose spaces things happen: a real store of spaces whose
+// commits the pages are told of, reviews, and remotes that do as they are told.
+type active struct {
+	*held
+	live    *web.Live
+	reviews *reviews.Reviews
+	remotes *fakeRemotes
+	carol   store.User // an editor of ada's space
+}
+
+func newActive(t *testing.T, o web.LiveOptions, with ...func(*web.Options)) *active {
+	t.Helper()
+	a := &active{held: &held{}, live: web.NewLive(o), remotes: &fakeRemotes{status: web.RemoteStatus{State: "local"}}}
+	var err error
+	a.git, err = gitstore.Open(gitstore.Options{Dir: t.TempDir(), Events: a.live})
+	must(t, err)
+	t.Cleanup(func() { _ = a.git.Close() })
+	all := []func(*web.Options){func(o *web.Options) {
+		o.Workspace, o.History, o.Committer = heldWorkspace{a.git}, activeHistory{a.git}, a.git
+		o.Live, o.Reviews, o.Remotes, o.NewSpace = a.live, lateReviews{a}, a.remotes, a.newSpace
+	}}
+	a.world = newWorld(t, append(all, with...)...)
+	_, err = a.db.Migrate(t.Context(), reviews.Migrations()...)
+	must(t, err)
+	a.reviews, err = reviews.New(reviews.Options{DB: a.db, Git: a.git, Now: a.clock})
+	must(t, err)
+	for _, id := range []space.SpaceID{a.space.ID, a.evil.ID} {
+		a.start(id)
+	}
+	a.carol, _ = a.user("carol", false)
+	must(t, a.AddMember(t.Context(), cli, a.space.ID, a.carol.ID, space.Editor))
+	return a
+}
+
+func (a *active) start(id space.SpaceID) {
+	a.t.Helper()
+	cs := space.ChangeSet{}
+	for _, p := range []string{"resources/instructions.md", "skills/a/SKILL.md"} {
+		cs.Changes = append(cs.Changes, space.Change{Path: p, Content: []byte("start\n")})
+	}
+	_, err := a.git.Create(a.t.Context(), id, cs, space.Meta{Message: "Start the space", Tool: "satchel", Time: a.clock().Add(-time.Hour)})
+	must(a.t, err)
+}
+
+func (a *active) newSpace(ctx context.Context, by store.Actor, owner space.UserID, name string) (store.Space, error) {
+	if err := store.CheckName(name); err != nil {
+		return store.Space{}, err
+	}
+	id := space.NewSpaceID()
+	sp, err := a.CreateSpace(ctx, by, owner, id, name)
+	if err == nil {
+		a.start(id)
+	}
+	return sp, err
+}
+
+// by commits files as a client does, a minute after the last.
+func (a *active) by(client, message string, files ...string) space.Commit {
+	a.t.Helper()
+	a.pass(time.Minute)
+	return a.commitAs(space.Meta{Author: space.Person{Name: "Ada", Email: "ada@example.com"}, Message: message, Tool: "bash", Client: client, Time: a.clock()}, files...)
+}
+
+// text is what a file of ada's space has; "" where it is not there.
+func (a *active) text(path string) string {
+	a.t.Helper()
+	_, data, err := a.git.Open(a.t.Context(), a.space.ID, "", space.Path(path))
+	if fault.CodeOf(err) == fault.NotFound {
+		return ""
+	}
+	must(a.t, err)
+	return string(data)
+}
+
+func (a *active) head() space.CommitID {
+	a.t.Helper()
+	h, err := a.git.Head(a.t.Context(), a.space.ID)
+	must(a.t, err)
+	return h
+}
+
+type activeHistory struct{ *gitstore.Store }
+
+func (h activeHistory) Log(ctx context.Context, id space.SpaceID, q web.LogQuery) ([]space.Commit, error) {
+	return h.Store.Log(ctx, id, gitstore.LogOptions{From: q.From, After: q.After, Path: q.Path, Tool: q.Tool, Client: q.Client, Since: q.Since, Until: q.Until, Limit: q.Limit})
+}
+
+// lateReviews are made once the world has its database.
+type lateReviews struct{ a *active }
+
+func (l lateReviews) get() *reviews.Reviews { return l.a.reviews }
+
+func (l lateReviews) Waiting(ctx context.Context, id space.SpaceID) ([]web.Review, error) {
+	list, err := l.get().Waiting(ctx, id)
+	var out []web.Review
+	for _, r := range list {
+		out = append(out, web.Review{Path: r.Path, Blob: r.Blob, Commit: r.Commit, Base: r.Base, Tool: r.Tool, Client: r.Client, When: r.When})
+	}
+	return out, err
+}
+
+func (l lateReviews) Keep(ctx context.Context, id space.SpaceID, by space.UserID, p space.Path, b space.BlobID) error {
+	return l.get().Keep(ctx, id, by, p, b)
+}
+
+func (l lateReviews) Undo(ctx context.Context, id space.SpaceID, by space.UserID, p space.Path, b space.BlobID, m space.Meta) (space.Commit, error) {
+	return l.get().Undo(ctx, id, by, p, b, m)
+}
+
+func (l lateReviews) Decided(ctx context.Context, id space.SpaceID, limit int) ([]web.ReviewDecision, error) {
+	list, err := l.get().Decisions(ctx, id, limit)
+	var out []web.ReviewDecision
+	for _, d := range list {
+		out = append(out, web.ReviewDecision{Path: d.Path, Client: d.Client, Kept: d.Decision == reviews.Kept, By: d.By, At: d.At})
+	}
+	return out, err
+}
+
+// fakeRemotes remembers what it was asked.
+type fakeRemotes struct {
+	status web.RemoteStatus
+	found  []web.FoundSecret
+	err    error
+	set    []web.NewRemote
+	synced int
+	gone   int
+}
+
+func (f *fakeRemotes) State(space.SpaceID) string { return f.status.State }
+func (f *fakeRemotes) Status(context.Context, space.SpaceID) (web.RemoteStatus, error) {
+	return f.status, nil
+}
+func (f *fakeRemotes) Sync(context.Context, space.SpaceID) error { f.synced++; return nil }
+func (f *fakeRemotes) Set(_ context.Context, _ space.UserID, r web.NewRemote) ([]web.FoundSecret, error) {
+	if f.err != nil || len(f.found) > 0 && !r.AllowWhatLooksSecret {
+		return f.found, f.err
+	}
+	f.set = append(f.set, r)
+	return nil, nil
+}
+func (f *fakeRemotes) Remove(context.Context, space.UserID, space.SpaceID) error {
+	f.gone++
+	return nil
+}
+
+// stream is an open stream of events, over a real connection.
+type stream struct {
+	t      *testing.T
+	status int
+	header http.Header
+	lines  *bufio.Scanner
+	close  func()
+}
+
+// serve lets the world be reached over a real connection.
+func (a *active) serve() string {
+	a.t.Helper()
+	srv := httptest.NewServer(a.server.Handler())
+	a.t.Cleanup(func() {
+		a.live.Close()
+		srv.Close()
+	})
+	return srv.URL
+}
+
+func (b *browser) stream(base, target string, change ...func(*http.Request)) *stream {
+	b.w.t.Helper()
+	ctx, cancel := context.WithCancel(b.w.t.Context())
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, base+target, nil)
+	must(b.w.t, err)
+	r.Host = strings.TrimPrefix(issuer, "https://")
+	for k, v := range b.cookies {
+		r.AddCookie(&http.Cookie{Name: k, Value: v})
+	}
+	for _, f := range change {
+		f(r)
+	}
+	tr := &http.Transport{}
+	res, err := tr.RoundTrip(r)
+	must(b.w.t, err)
+	s := &stream{t: b.w.t, status: res.StatusCode, header: res.Header, lines: bufio.NewScanner(res.Body), close: func() {
+		cancel()
+		_ = res.Body.Close()
+		tr.CloseIdleConnections()
+	}}
+	b.w.t.Cleanup(s.close)
+	if s.status == http.StatusOK {
+		s.until(": hello")
+	}
+	return s
+}
+
+// until reads to a line that begins so, and returns it; "" where the stream ends.
+func (s *stream) until(prefix string) string {
+	s.t.Helper()
+	for s.lines.Scan() {
+		if strings.HasPrefix(s.lines.Text(), prefix) {
+			return s.lines.Text()
+		}
+	}
+	return ""
+}
+
+// rest reads to the end.
+func (s *stream) rest() string {
+	s.t.Helper()
+	var b strings.Builder
+	for s.lines.Scan() {
+		b.WriteString(s.lines.Text() + "\n")
+	}
+	return b.String()
+}
