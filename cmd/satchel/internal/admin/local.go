@@ -15,6 +15,7 @@ import (
 	"satchel/gitstore"
 	"satchel/gitstore/remotes"
 	"satchel/gitstore/secretscan"
+	"satchel/gitstore/sources"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 	"satchel/sandbox/held"
@@ -38,7 +39,9 @@ type Local struct {
 	Pages       Pages
 
 	Remotes *remotes.Manager
-	Secrets *secretscan.Scanner
+	// Published is what people publish of their spaces.
+	Published *sources.Manager
+	Secrets   *secretscan.Scanner
 	// Unscreened is set where the configuration lets secrets be pushed.
 	Unscreened bool
 	Held       *held.Store

@@ -45,6 +45,7 @@ type Service interface {
 	History
 	Remotes
 	Searching
+	Sources
 }
 
 // Info is what runs.

@@ -119,6 +119,7 @@ func Handler(s Service, log *slog.Logger) http.Handler {
 	handle(m, "remote/status", func(ctx context.Context, user string) (any, error) { return s.SpaceStatus(ctx, user) })
 	handle(m, "remote/remove", func(ctx context.Context, user string) (any, error) { return struct{}{}, s.RemoveRemote(ctx, user) })
 	handleAccounts(m, s)
+	handleSources(m, s)
 	handleLong(m, "remote/set", s.SetRemote)
 	handleLong(m, "remote/sync", s.Sync)
 	handleLong(m, "secrets/purge", s.Purge)

@@ -133,7 +133,7 @@ func openCore(ctx context.Context, cfg *config.Config, version string, log *slog
 	}
 	c.Admin = &admin.Local{
 		Accounts: c.Accounts, Git: c.Git, SpacesDir: spaces, Running: admin.Info{Version: version, MaxFile: cfg.Space.MaxFile},
-		Remotes: c.remotes, Secrets: c.secrets, Held: c.held, Logger: log.With("part", "admin"),
+		Published: c.sources, Remotes: c.remotes, Secrets: c.secrets, Held: c.held, Logger: log.With("part", "admin"),
 		Pages: admin.Pages{
 			URL: PagesURL(cfg), LinkLifetime: a.LinkLifetime, InviteLifetime: a.InviteLifetime,
 			CheckRedirect: oauth.CheckRedirectURI,
