@@ -58,7 +58,7 @@ func (b *behind) Run(ctx context.Context, s api.Shell, command string) (api.Ran,
 }
 
 func (b *behind) Sources(context.Context, space.UserID) ([]api.Source, error) {
-	return []api.Source{{ID: "a", Label: "A", Kind: "space", State: "ready", Path: "docs/a", Files: 2, Updated: time.Now().Add(-time.Hour)}, {ID: "b/c", State: "waiting"}}, nil
+	return []api.Source{{ID: "a", Label: "A", Kind: "space", State: "ready", Path: "docs/a", Files: 2, Updated: time.Now().Add(-time.Hour)}, {ID: "b/c", State: "new"}}, nil
 }
 
 func (b *behind) Sync(_ context.Context, _ space.UserID, id string) ([]api.Run, error) {

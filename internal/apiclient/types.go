@@ -21,7 +21,7 @@ type Source struct {
 	ID      string    `json:"id"`
 	Label   string    `json:"label"`
 	Kind    string    `json:"kind"`
-	State   string    `json:"state"` // "ready", "waiting" or "failed"
+	State   string    `json:"state"` // "new", "syncing", "ready" or "failed"
 	Path    string    `json:"path"`
 	Commit  string    `json:"commit,omitempty"`
 	Files   int       `json:"files"`

@@ -54,8 +54,9 @@ type Ran struct {
 // Source is something whose pages the library has.
 type Source struct {
 	ID, Label, Kind string
-	// State is "ready", "waiting" or "failed": the last try to bring it up to date
-	// did not succeed, and what was there before stays.
+	// State is "new" (nothing is there yet), "syncing" (something newer is to come),
+	// "ready" or "failed": the last try to bring it up to date did not succeed, and
+	// what was there before stays.
 	State string
 	// Path is where its files are, relative to the library.
 	Path    string

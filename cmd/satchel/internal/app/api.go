@@ -34,7 +34,7 @@ func (s *Server) openAPI(o tools.Options) error {
 		Logger: s.Log.With("part", "api"),
 	}
 	if s.bash != nil {
-		opts.Shells = newShells(s.bash.pool, s.libraries, shellLimits{Sessions: c.MaxSessions, Idle: c.SessionIdle, Time: c.CommandTime})
+		opts.Shells = newShells(s.bash.pool, shellLimits{Sessions: c.MaxSessions, Idle: c.SessionIdle, Time: c.CommandTime})
 	}
 	if s.api, err = api.New(opts); err != nil {
 		return err

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"satchel/internal/fault"
 	"satchel/internal/space"
@@ -48,37 +47,15 @@ type spaces interface {
 type libraries struct {
 	spaces
 	empty string // a directory
-
-	mu     sync.Mutex
-	owners map[space.SpaceID]space.UserID // of the empty spaces
 }
 
 func newLibraries(s spaces, dataDir string) (*libraries, error) {
-	l := &libraries{spaces: s, empty: filepath.Join(dataDir, "run", "empty"), owners: map[space.SpaceID]space.UserID{}}
-	for _, dir := range []string{"tree", "library"} {
-		if err := os.MkdirAll(filepath.Join(l.empty, dir), 0o700); err != nil {
-			return nil, err
-		}
-		// Others than we read it in a sandbox, and none of them reaches it past run,
-		// which is ours.
-		if err := os.Chmod(filepath.Join(l.empty, dir), 0o755); err != nil {
-			return nil, err
-		}
+	l := &libraries{spaces: s, empty: filepath.Join(dataDir, "run", "empty", "tree")}
+	if err := os.MkdirAll(l.empty, 0o700); err != nil {
+		return nil, err
 	}
-	return l, nil
-}
-
-// own notes whose library a sandbox has.
-func (l *libraries) own(id space.SpaceID, user space.UserID) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.owners[id] = user
-}
-
-func (l *libraries) forget(id space.SpaceID) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.owners, id)
+	// Who runs in a sandbox is somebody else, and nobody else gets past run.
+	return l, os.Chmod(l.empty, 0o755)
 }
 
 // Seed implements space.Seeder.
@@ -86,16 +63,7 @@ func (l *libraries) Seed(ctx context.Context, id space.SpaceID) (*space.Seed, er
 	if !isLibraryAlone(id) {
 		return l.spaces.Seed(ctx, id)
 	}
-	l.mu.Lock()
-	_, known := l.owners[id]
-	l.mu.Unlock()
-	if !known {
-		return nil, fault.New(fault.NotFound, "There is no such sandbox any more.")
-	}
-	return &space.Seed{
-		Head: emptyHead, Checkout: filepath.Join(l.empty, "tree"), Library: filepath.Join(l.empty, "library"),
-		Release: func() {},
-	}, nil
+	return &space.Seed{Head: emptyHead, Checkout: l.empty, Release: func() {}}, nil
 }
 
 // Head implements space.Seeder.

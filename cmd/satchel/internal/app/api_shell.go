@@ -26,10 +26,9 @@ type executor interface {
 
 // shells runs the commands of the REST API in the pool.
 type shells struct {
-	pool      executor
-	libraries *libraries
-	limits    shellLimits
-	now       func() time.Time
+	pool   executor
+	limits shellLimits
+	now    func() time.Time
 
 	mu       sync.Mutex
 	sessions map[space.SpaceID]*shellSession
@@ -46,8 +45,8 @@ type shellSession struct {
 
 var _ api.Shells = (*shells)(nil)
 
-func newShells(pool executor, l *libraries, limits shellLimits) *shells {
-	return &shells{pool: pool, libraries: l, limits: limits, now: time.Now, sessions: map[space.SpaceID]*shellSession{}}
+func newShells(pool executor, limits shellLimits) *shells {
+	return &shells{pool: pool, limits: limits, now: time.Now, sessions: map[space.SpaceID]*shellSession{}}
 }
 
 // Run implements api.Shells.
@@ -106,7 +105,6 @@ func (s *shells) begin(ctx context.Context, id space.SpaceID, at api.Shell) erro
 		}
 		if at.Session == "" || named < s.limits.Sessions {
 			s.sessions[id] = &shellSession{user: at.User, grant: at.Grant, named: at.Session != "", busy: 1}
-			s.libraries.own(id, at.User)
 			s.mu.Unlock()
 			return nil
 		}
@@ -116,7 +114,6 @@ func (s *shells) begin(ctx context.Context, id space.SpaceID, at api.Shell) erro
 		}
 		// Nobody may begin in it while it is stopped.
 		delete(s.sessions, oldest)
-		s.libraries.forget(oldest)
 		s.mu.Unlock()
 		if err := s.pool.StopMember(ctx, at.User, oldest); err != nil {
 			return fault.Wrap(err, fault.Canceled, "The call was cancelled before the command began.")
@@ -143,7 +140,6 @@ func (s *shells) prune() {
 	for id, x := range s.sessions {
 		if x.busy == 0 && now.Sub(x.used) > s.limits.Idle+pruneEvery {
 			delete(s.sessions, id)
-			s.libraries.forget(id)
 		}
 	}
 }
