@@ -350,12 +350,12 @@ func (s *syncing) gone(ctx context.Context, refs transport.Refs, tracked space.C
 }
 
 // step runs one transfer with a credential that is good, measures it, and does
-// it once more with a new one where that of a GitHub App was refused.
+// it once more with a new one where that of a GitHub App was refused: if the App
+// gets none any more, it knows why.
 func (s *syncing) step(ctx context.Context, name string, do func(transport.Endpoint) error) error {
 	start := time.Now()
 	err := s.withCredential(ctx, do)
-	s.refused(problemOf(err))
-	if problemOf(err) == transport.Auth && s.remote.Kind == GitHub && !s.renewed {
+	if s.refused(problemOf(err)) && !s.renewed {
 		s.renewed, s.has = true, false
 		err = s.withCredential(ctx, do)
 	}
@@ -365,20 +365,22 @@ func (s *syncing) step(ctx context.Context, name string, do func(transport.Endpo
 	return err
 }
 
-// refused tells the GitHub App that the remote did not take its token, or is not
-// where it was, if it wants to know: the next token must not be the same.
-func (s *syncing) refused(p Problem) {
+// refused tells whether the remote did not take a GitHub App's token, or is not
+// where it was, and tells the App, if it wants to know: the next token must not be
+// the same.
+func (s *syncing) refused(p Problem) bool {
 	switch p {
 	case transport.Auth, transport.Forbidden, transport.Gone, transport.Moved:
 	default:
-		return
+		return false
 	}
 	if s.remote.Kind != GitHub {
-		return
+		return false
 	}
 	if c, ok := s.m.o.Credentials.(interface{ Refused(space.Repository) }); ok {
 		c.Refused(space.Repository{Space: s.remote.Space, URL: s.remote.URL})
 	}
+	return true
 }
 
 func (s *syncing) withCredential(ctx context.Context, do func(transport.Endpoint) error) error {

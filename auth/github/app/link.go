@@ -115,12 +115,24 @@ func (c *Client) Recheck(ctx context.Context, id space.SpaceID) (auth.Repository
 	if err != nil {
 		return was, err
 	}
-	now, err := c.look(ctx, a, was)
-	if err != nil {
-		return was, err
+	for range maxLooks {
+		now, err := c.look(ctx, a, was)
+		if err != nil {
+			return was, err
+		}
+		kept, changed, err := c.settle(ctx, was, now)
+		if err != nil || changed {
+			return kept, err
+		}
+		// What was asked at the same time was kept first, and may be older.
+		was = kept
 	}
-	return c.settle(ctx, was, now)
+	return was, nil
 }
+
+// maxLooks bounds how often GitHub is asked again because somebody else did in the
+// same moment.
+const maxLooks = 4
 
 // RecheckAll is Recheck of every connection, one after the other, until ctx ends.
 // One that cannot be looked at does not keep the others from it, unless GitHub asks
@@ -160,21 +172,21 @@ func (c *Client) RecheckOlder(ctx context.Context, age time.Duration) error {
 	return errors.Join(errs...)
 }
 
-// settle keeps what GitHub said, and tells of it.
-func (c *Client) settle(ctx context.Context, was, now auth.RepositoryLink) (auth.RepositoryLink, error) {
+// settle keeps what GitHub said, and tells of it. changed is false where the link is
+// not any more what GitHub was asked about.
+func (c *Client) settle(ctx context.Context, was, now auth.RepositoryLink) (kept auth.RepositoryLink, changed bool, err error) {
 	ctx = context.WithoutCancel(ctx)
-	changed, err := c.o.Store.UpdateLink(ctx, was, now)
-	if err != nil {
-		return was, err
+	if changed, err = c.o.Store.UpdateLink(ctx, was, now); err != nil {
+		return was, false, err
 	}
 	kept, ok, err := c.o.Store.RepositoryLink(ctx, was.Space)
 	switch {
 	case err != nil:
-		return was, err
+		return was, false, err
 	case !ok:
-		return auth.RepositoryLink{}, fault.New(fault.NotFound, "No repository is connected to this space.")
+		return auth.RepositoryLink{}, false, fault.New(fault.NotFound, "No repository is connected to this space.")
 	case !changed:
-		return kept, nil // somebody else was told something newer
+		return kept, false, nil
 	}
 	if kept.State != auth.LinkConnected || was.State != auth.LinkConnected {
 		c.tokens.dropLink(was)
@@ -185,7 +197,7 @@ func (c *Client) settle(ctx context.Context, was, now auth.RepositoryLink) (auth
 	if kept.State != was.State || kept.FullName != was.FullName {
 		c.tell(ctx, kept)
 	}
-	return kept, nil
+	return kept, true, nil
 }
 
 // look asks GitHub, as the App, how a link stands: whether the App is still

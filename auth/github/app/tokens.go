@@ -176,8 +176,8 @@ func (c *Client) refusedToken(ctx context.Context, a auth.GitHubApp, l auth.Repo
 	if state := stateOf(err); state != "" {
 		now := l
 		now.State = state
-		if now, err := c.settle(ctx, l, now); err == nil {
-			return stateError(now)
+		if _, _, err := c.settle(ctx, l, now); err != nil && fault.CodeOf(err) != fault.NotFound {
+			c.log.Error("keep how a repository is connected", "space", l.Space, "error", err)
 		}
 		return stateError(now)
 	}
