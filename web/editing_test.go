@@ -334,6 +334,7 @@ func TestNewFile(t *testing.T) {
 		{"a directory that is there", "dir", 409},
 		{"below a file", "there.md/x", 409},
 		{"nothing", "", 422},
+		{"the name that a note begins with", "knowledge/.md", 422},
 		{"attack: up", "../x", 422},
 		{"attack: up in the middle", "a/../../x", 422},
 		{"attack: absolute", "/etc/passwd", 422},
@@ -373,6 +374,31 @@ func TestScreened(t *testing.T) {
 		t.Errorf("%q: %q", problemOf(a.body), shownText(a.body))
 	}
 	h.holds("a.md", "one\n")
+}
+
+// TestScreenedNote: a note that is left out is told, since the change is saved.
+func TestScreenedNote(t *testing.T) {
+	h := newHeld(t, "a.md", "one\n")
+	h.serve(func(o *web.Options) { o.Committer = silencing{h.git} })
+	b := h.as(h.ada)
+	form := b.edit(h, "a.md")
+	form.Set("message", "token=abc")
+	a := b.save(h, "a.md", form, "two\n")
+	want(t, "save", a, http.StatusOK)
+	if !strings.Contains(a.body, "saved without its comment") || !strings.Contains(a.body, h.in("files/a.md")) {
+		t.Error("it does not say so, or leads nowhere")
+	}
+	h.holds("a.md", "two\n")
+}
+
+// silencing is a store that leaves every note out.
+type silencing struct{ space.Committer }
+
+func (s silencing) Commit(ctx context.Context, id space.SpaceID, cs space.ChangeSet, m space.Meta) (space.Commit, error) {
+	m.Message = ""
+	c, err := s.Committer.Commit(ctx, id, cs, m)
+	c.Refused = append(c.Refused, space.Refusal{Path: "(comment)", Why: "The change was saved without its comment.", Err: fault.New(fault.Invalid, "A key.")})
+	return c, err
 }
 
 // screening is a store that refuses every file.

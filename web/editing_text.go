@@ -3,6 +3,7 @@ package web
 import (
 	"net/http"
 	"net/url"
+	"path"
 	"strings"
 	"unicode/utf8"
 
@@ -291,6 +292,9 @@ func (e *editing) saveNew(v *visit) error {
 	p, err := space.ParsePath(body.Path)
 	if err != nil {
 		return again(http.StatusUnprocessableEntity, fault.PublicOf(err), "path")
+	}
+	if path.Base(string(p)) == ".md" {
+		return again(http.StatusUnprocessableEntity, "Give the file a name before its “.md”.", "path")
 	}
 	taken, err := e.taken(v, m.ID, p)
 	if err != nil {

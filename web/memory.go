@@ -30,7 +30,7 @@ const (
 const maxFactBytes = 256 << 10
 
 // factCacheEntries bounds how many facts are kept parsed.
-const factCacheEntries = 8192
+const factCacheEntries = 16384
 
 // factCache keeps facts by blob: a blob never changes, so an entry is never
 // stale, and whoever can name a blob may read it. Old entries leave a generation

@@ -16,9 +16,13 @@ const (
 	MarkEnd    = "▲▲▲ Until here. Keep what is right and take the three marks out. ▲▲▲"
 )
 
-// effort bounds the search for the smallest difference. Past it a coarser one is
-// found, which is as right.
-const effort = 300 * time.Millisecond
+// Bounds of the search for the smallest difference. Past them a coarser one is
+// found, which is as right. The search looks for one text in the other by trying
+// each place, so that of more lines its time would be their square.
+const (
+	effort    = 300 * time.Millisecond
+	mostLines = 30_000 // of either text, without what both begin and end with
+)
 
 // Result is a merged text.
 type Result struct {
@@ -152,9 +156,37 @@ type run struct {
 	n    int // lines
 }
 
-// diff compares lists of lines, each of which stands for one letter of a text
-// that is compared by letters.
+// diff compares lists of lines.
 func diff(from, to []string) []run {
+	first := 0
+	for first < len(from) && first < len(to) && from[first] == to[first] {
+		first++
+	}
+	last := 0
+	for last < len(from)-first && last < len(to)-first && from[len(from)-1-last] == to[len(to)-1-last] {
+		last++
+	}
+	var out []run
+	add := func(k Kind, n int) {
+		if n > 0 {
+			out = append(out, run{k, n})
+		}
+	}
+	add(Same, first)
+	a, b := from[first:len(from)-last], to[first:len(to)-last]
+	if max(len(a), len(b)) > mostLines || len(a) == 0 || len(b) == 0 {
+		add(Removed, len(a))
+		add(Added, len(b))
+	} else {
+		out = append(out, search(a, b)...)
+	}
+	add(Same, last)
+	return out
+}
+
+// search compares lists of lines, each of which stands for one letter of a text
+// that is compared by letters.
+func search(from, to []string) []run {
 	letters := map[string]rune{}
 	encode := func(lines []string) []rune {
 		out := make([]rune, len(lines))
@@ -171,14 +203,10 @@ func diff(from, to []string) []run {
 		}
 		return out
 	}
-	a, b := encode(from), encode(to)
-	if len(letters) > 1_000_000 {
-		return []run{{Removed, len(from)}, {Added, len(to)}}
-	}
 	d := diffmatchpatch.New()
 	d.DiffTimeout = effort
 	var out []run
-	for _, x := range d.DiffMainRunes(a, b, false) {
+	for _, x := range d.DiffMainRunes(encode(from), encode(to), false) {
 		n := len([]rune(x.Text))
 		switch x.Type {
 		case diffmatchpatch.DiffEqual:

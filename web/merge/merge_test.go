@@ -45,6 +45,25 @@ func TestThree(t *testing.T) {
 	}
 }
 
+// Attack: texts for which a search by trying each place would take minutes.
+func TestLargeTexts(t *testing.T) {
+	n := 1 << 18
+	base := strings.Repeat("\n", n)
+	yours := "x\n" + strings.Repeat(strings.Repeat("\n", n/8)+"y\n", 4) + "z\n"
+	theirs := "a\n" + strings.Repeat("\n", n/2) + "b\n"
+	if got := merge.Three(base, yours, theirs); got.Conflicts == 0 {
+		t.Error("no conflict")
+	}
+	var b strings.Builder
+	for i := range 60_000 {
+		b.WriteString(strings.Repeat("l", i%7) + string(rune('a'+i%26)) + "\n")
+	}
+	long := b.String()
+	if got := merge.Three(long, "first\n"+long, long+"last\n"); got.Conflicts != 0 || got.Text != "first\n"+long+"last\n" {
+		t.Errorf("what is added at either end of a long text: %d conflicts", got.Conflicts)
+	}
+}
+
 func TestEndings(t *testing.T) {
 	tests := []struct{ name, file, text, want string }{
 		{"LF", "a\nb\n", "a\r\nB\r\n", "a\nB\n"},

@@ -11,7 +11,9 @@
     // A page that comes back from the browser's memory is as it was left.
     window.addEventListener('pageshow', () => { sent = false; });
     window.addEventListener('beforeunload', (event) => {
-      if (unsaved()) event.preventDefault();
+      if (!unsaved()) return;
+      event.preventDefault();
+      event.returnValue = ''; // browsers of before 2024
     });
   }
 })();
