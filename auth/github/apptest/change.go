@@ -300,6 +300,11 @@ func (s *Server) uninstall(w *world, i *installation) {
 	s.installationEvent(w, "deleted", i, i.account, repos)
 }
 
+// Publish lets everybody install an app, which its owner does in its settings.
+func (s *Server) Publish(slug string) {
+	s.with(func(w *world) { must(w.app(slug), slug).manifest.Public = true })
+}
+
 // DeleteApp deletes an app with its installations.
 func (s *Server) DeleteApp(slug string) {
 	s.with(func(w *world) {

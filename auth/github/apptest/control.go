@@ -65,6 +65,7 @@ func (s *Server) orders() map[string]func(o order) (any, error) {
 		"suspend":     done(func(o order) { s.Suspend(o.Installation) }),
 		"unsuspend":   done(func(o order) { s.Unsuspend(o.Installation) }),
 		"uninstall":   done(func(o order) { s.Uninstall(o.Installation) }),
+		"publish":     done(func(o order) { s.Publish(o.App) }),
 		"delete-app":  done(func(o order) { s.DeleteApp(o.App) }),
 		"deauthorize": done(func(o order) { s.Deauthorize(o.App, o.Login) }),
 		"push":        func(o order) (any, error) { return s.Push(o.Repo, o.Files), nil },

@@ -80,6 +80,11 @@ func pairs(q url.Values) (all [][2]string) {
 // handler serves everything.
 func (s *Server) handler() http.Handler {
 	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.page(w, r, http.StatusOK, "message", "GitHub", "A stand-in for tests.")
+	})
 	mux.Handle("/api/v3/", http.StripPrefix("/api/v3", s.api()))
 	both := func(path string, f http.HandlerFunc) {
 		mux.HandleFunc("GET "+path, f)
