@@ -473,3 +473,36 @@ func TestAttackTokenThatIsNotRestricted(t *testing.T) {
 	v.unlinked(v.annSpace)
 	v.gh.ForgetViolations()
 }
+
+// A permission that GitHub tells of somebody else is nobody's here.
+func TestAttackPermissionOfSomebodyElse(t *testing.T) {
+	w, _ := withApp(t)
+	w.connect(w.notes)
+	w.gh.Behave(apptest.Behaviour{Garble: func(path string, body map[string]any) {
+		if strings.HasSuffix(path, "/permission") {
+			body["user"].(map[string]any)["id"] = float64(99)
+		}
+	}})
+	if l, err := w.Recheck(t.Context(), w.annSpace); err != nil || l.State != auth.LinkLost {
+		t.Errorf("%s, %v", l.State, err)
+	}
+}
+
+// A code that could not be redeemed is in no error and no log: it may be good still.
+func TestCodesAreNotLogged(t *testing.T) {
+	w, _ := withApp(t)
+	flow, q := w.visit("ada")
+	code := q.Get("code")
+	if err := w.Forget(t.Context(), w.ann.ID); err != nil {
+		t.Fatal(err)
+	}
+	w.gh.Close()
+	_, err := w.Create(t.Context(), w.ann.ID, "canary-code-of-a-manifest")
+	wantCode(t, "made", err, fault.Unavailable)
+	if strings.Contains(err.Error()+w.log.String(), "canary-code") {
+		t.Errorf("%v", err)
+	}
+	if _, err = w.Finish(t.Context(), w.callback(), flow, q); err == nil || strings.Contains(err.Error()+w.log.String(), code) {
+		t.Errorf("%v", err)
+	}
+}
