@@ -81,11 +81,11 @@ type knownFact struct {
 	Raw       string // its file as it is
 }
 
-func (e *editing) knownFact(id space.SpaceID, kind, key string, b space.BlobID, f facts.Fact) knownFact {
-	p := factPath(kind, key)
-	name := kind + "/" + key
-	return knownFact{Fact: f, Type: kind, Key: key, Name: name, Base: b,
-		Page: spaceURL(id, "memory/fact", space.Path(name)), Edit: spaceURL(id, "edit", p), Raw: spaceURL(id, "files", p)}
+// linked is the fact with the addresses of its pages.
+func (f knownFact) linked(id space.SpaceID) knownFact {
+	p := factPath(f.Type, f.Key)
+	f.Page, f.Edit, f.Raw = spaceURL(id, "memory/fact", space.Path(f.Name)), spaceURL(id, "edit", p), spaceURL(id, "files", p)
+	return f
 }
 
 func factPath(kind, key string) space.Path {
@@ -110,6 +110,7 @@ func (e *editing) allFacts(ctx context.Context, id space.SpaceID) (all []knownFa
 		if err != nil {
 			return nil, 0, err
 		}
+		kind := path.Base(string(k.Path))
 		for _, c := range files {
 			if c.Dir || c.Mode == space.Symlink || path.Ext(string(c.Path)) != ".md" {
 				continue
@@ -123,7 +124,7 @@ func (e *editing) allFacts(ctx context.Context, id space.SpaceID) (all []knownFa
 				return nil, 0, err
 			}
 			key := strings.TrimSuffix(path.Base(string(c.Path)), ".md")
-			all = append(all, e.knownFact(id, path.Base(string(k.Path)), key, c.Blob, f))
+			all = append(all, knownFact{Fact: f, Type: kind, Key: key, Name: kind + "/" + key, Base: c.Blob})
 		}
 	}
 	return all, left, nil
@@ -271,6 +272,9 @@ func (e *editing) listFacts(v *visit, status int, m store.Membership, q memoryQu
 	if len(body.Damaged) > othersShown {
 		body.MoreDamaged, body.Damaged = len(body.Damaged)-othersShown, body.Damaged[:othersShown]
 	}
+	for i, f := range body.Damaged {
+		body.Damaged[i] = f.linked(m.ID)
+	}
 	slices.SortFunc(list, func(a, b knownFact) int {
 		return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(b.Confirmed, a.Confirmed), cmp.Compare(a.Key, b.Key))
 	})
@@ -296,7 +300,7 @@ func (e *editing) listFacts(v *visit, status int, m store.Membership, q memoryQu
 			body.Groups = append(body.Groups, factGroup{Type: f.Type})
 		}
 		g := &body.Groups[len(body.Groups)-1]
-		g.Facts = append(g.Facts, f)
+		g.Facts = append(g.Facts, f.linked(m.ID))
 	}
 	out := page{Title: "Memory", Space: &m, Current: "memory", Wide: true, Styles: []string{"editing.css"}, Body: &body}
 	if q.show == "expired" {

@@ -94,7 +94,8 @@ func (e *editing) oneFact(v *visit, m store.Membership, name string) (knownFact,
 	if err != nil {
 		return knownFact{}, nil, err
 	}
-	return e.knownFact(m.ID, kind, key, c.Blob, facts.Read(data)), data, nil
+	f := knownFact{Fact: facts.Read(data), Type: kind, Key: key, Name: name, Base: c.Blob}
+	return f.linked(m.ID), data, nil
 }
 
 var errDamaged = &pageError{status: http.StatusUnprocessableEntity, title: "This fact’s file is damaged", text: "Open the file and mend it by hand, or delete it."}
