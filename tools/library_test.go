@@ -1,0 +1,133 @@
+package tools_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"satchel/internal/fault"
+	"satchel/internal/space"
+	"satchel/tools"
+)
+
+// shelves is a Library over maps: which sources a user may read, and their files.
+type shelves struct {
+	*treeSpace
+	sources map[space.UserID][]tools.Source
+}
+
+func (l shelves) Sources(_ context.Context, u space.UserID) ([]tools.Source, error) {
+	return l.sources[u], nil
+}
+
+func (l shelves) Head(context.Context, space.SpaceID) (space.CommitID, error) {
+	return "", fault.New(fault.Internal, "tools know the commit from the source")
+}
+
+const snapshot = space.CommitID("c0ffee0000000000000000000000000000000002")
+
+// newShelves has two sources for ann's user (as the bench calls), and one of
+// another audience.
+func newShelves(t *testing.T) (*bench, *shelves) {
+	l := &shelves{treeSpace: &treeSpace{spaces: map[space.SpaceID]map[string]string{
+		"s_nuxt":   {"guide/start.md": "# Start\n\nInstall it.\n", "guide/deep/x.md": "deep\n", "link.md": "-> guide/start.md", "out.md": "-> ../../etc/passwd", "a:1-2": "odd\n"},
+		"s_team":   {"how.md": "how\n"},
+		"s_secret": {"plan.md": "the plan\n"},
+	}}}
+	b := newBench(t, library(t), func(o *tools.Options) { o.Library = l })
+	l.sources = map[space.UserID][]tools.Source{
+		"u_ann": {
+			{ID: "team", Label: "Team <b>", Description: "How\nwe work", Collection: "s_team", Commit: snapshot},
+			{ID: "nuxt", Label: "Nuxt", Collection: "s_nuxt", Commit: snapshot},
+			{ID: "later", Label: "Not yet", Collection: "s_later"},
+		},
+		"u_other": {{ID: "secret", Label: "Secret", Collection: "s_secret", Commit: snapshot}},
+	}
+	return b, l
+}
+
+func TestReadTheLibrary(t *testing.T) {
+	b, _ := newShelves(t)
+	for _, c := range []struct {
+		name, paths string
+		isError     bool
+		want        []string
+	}{
+		{"a file", `["/library/docs/nuxt/guide/start.md"]`, false, []string{"== /library/docs/nuxt/guide/start.md (3 lines", "1\t# Start"}},
+		{"lines of it", `["/library/docs/nuxt/guide/start.md:3-"]`, false, []string{"lines 3-3 of 3", "3\tInstall it."}},
+		{"a section of it", `["/library/docs/nuxt/guide/start.md#start"]`, false, []string{"1\t# Start"}},
+		{"a link", `["/library/docs/nuxt/link.md"]`, false, []string{"[a symbolic link to /library/docs/nuxt/guide/start.md]", "# Start"}},
+		{"a name with a colon", `["/library/docs/nuxt/a:1-2"]`, false, []string{"1\todd"}},
+		{"the library", `["/library/"]`, false, []string{"== /library/ (directory: 1 directory, 0 files)\ndocs/"}},
+		{"its sources", `["/library/docs"]`, false, []string{"== /library/docs/ (directory: 3 directories, 0 files)", "nuxt/ (Nuxt)", "team/ (Team <b> — How we work)", "!secret", "!Secret"}},
+		{"a source", `["/library/docs/nuxt"]`, false, []string{"== /library/docs/nuxt/ (directory: 1 directory, 3 files)", "guide/\n"}},
+		{"a directory", `["/library/docs/nuxt/guide/"]`, false, []string{"start.md", "deep/"}},
+		{"a glob in a source", `["/library/docs/nuxt/**/*.md"]`, false, []string{"/library/docs/nuxt/guide/start.md\n", "/library/docs/nuxt/guide/deep/x.md", "!how.md"}},
+		{"a glob of all sources", `["/library/docs/*/*.md"]`, false, []string{"/library/docs/team/how.md", "/library/docs/nuxt/link.md", "!start.md", "!plan.md"}},
+		{"a glob of everything", `["/library/**"]`, false, []string{"/library/docs/team/how.md", "!plan.md"}},
+		{"a glob of the space", `["**/*.md"]`, false, []string{"README.md", "!/library/"}},
+		{"one that is not ready", `["/library/docs/later/x.md"]`, true, []string{"is not ready yet"}},
+		{"missing, a typing error", `["/library/docs/nuxt/guide/strat.md"]`, true, []string{"Did you mean /library/docs/nuxt/guide/start.md?"}},
+		{"missing, a source", `["/library/docs/nux/x.md"]`, true, []string{"Did you mean /library/docs/nuxt?"}},
+		{"missing, nothing near", `["/library/docs/zzzzzz/x.md"]`, true, []string{"The sources are: later, nuxt, team.", "!secret"}},
+		{"attack: a source of others", `["/library/docs/secret/plan.md"]`, true, []string{"!the plan", "!ready", "!Did you mean"}},
+		{"attack: a source of others as a directory", `["/library/docs/secret/"]`, true, []string{"!plan.md"}},
+		{"attack: a source of others by a glob", `["/library/docs/s*/*"]`, false, []string{"matches 0 files", "!plan.md"}},
+		{"attack: another case", `["/library/docs/NUXT/guide/start.md"]`, true, []string{"!# Start"}},
+		{"attack: dots", `["/library/docs/nuxt/../secret/plan.md"]`, true, []string{`segment ".."`}},
+		{"attack: dots to the space", `["/library/../space/README.md"]`, true, []string{`segment ".."`}},
+		{"attack: a link out of the source", `["/library/docs/nuxt/out.md"]`, true, []string{"leaves the space", "!root:"}},
+		{"attack: the collection's name", `["/library/docs/s_nuxt/guide/start.md"]`, true, []string{"!# Start"}},
+		{"attack: a file of the space", `["/library/README.md"]`, true, []string{"!# Readme"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			check(t, b.callAs(t, reader(), "read", `{"paths":`+c.paths+`}`), c.isError, c.want...)
+		})
+	}
+}
+
+func TestFetchAndInstructionsKnowTheLibrary(t *testing.T) {
+	b, _ := newShelves(t)
+	call := func(tool, args string) tools.Result { return b.callAs(t, reader(), tool, args) }
+	r := call("fetch", `{"id":"/library/docs/nuxt/guide/start.md#start"}`)
+	for _, want := range []string{`"title":"Start"`, `/library/docs/nuxt/guide/start.md"`, `"path":"/library/docs/nuxt/guide/start.md"`} {
+		if !strings.Contains(string(r.Structured), want) {
+			t.Errorf("fetch lacks %s: %s", want, r.Structured)
+		}
+	}
+	if strings.Contains(string(r.Structured), "/spaces/") {
+		t.Errorf("a page of the library has an address of a space: %s", r.Structured)
+	}
+	if r := call("fetch", `{"id":"/library/docs/secret/plan.md"}`); !r.IsError {
+		t.Errorf("attack: fetch gives a source of others: %s", r.Structured)
+	}
+	text := call("instructions", `{}`).Content[0].Text
+	if !strings.Contains(text, "- /library/docs/team/: Team <b> — How we work\n") || strings.Contains(text, "ecret") || strings.Contains(text, "none: no shared") {
+		t.Errorf("instructions: %s", text)
+	}
+	nobody := reader()
+	nobody.User = "u_nobody"
+	if text := textOf(b.callAs(t, nobody, "instructions", `{}`)); !strings.Contains(text, "none: no shared") || strings.Contains(text, "docs/team") {
+		t.Errorf("instructions of somebody without sources: %s", text)
+	}
+}
+
+func TestSearchGoesOverTheCallersSources(t *testing.T) {
+	b, _ := newShelves(t)
+	b.callAs(t, reader(), "search", `{"query":"plan source:secret"}`)
+	var got []string
+	for _, c := range b.search.cols {
+		got = append(got, string(c.ID)+"="+c.Label+"@"+c.Mount)
+	}
+	slices.Sort(got[1:])
+	if want := "s_ann=space@ s_nuxt=nuxt@/library/docs/nuxt s_team=team@/library/docs/team"; strings.Join(got, " ") != want {
+		t.Errorf("searched %v, want %s", got, want)
+	}
+	other := reader()
+	other.User = "u_nobody"
+	b.callAs(t, other, "search", `{"query":"plan"}`)
+	if len(b.search.cols) != 1 || b.search.cols[0].ID != ann {
+		t.Errorf("somebody without sources searched %v", b.search.cols)
+	}
+}
