@@ -3,7 +3,6 @@ package render
 import (
 	"bytes"
 	"html/template"
-	"strings"
 
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
@@ -15,12 +14,6 @@ import (
 
 	"satchel/internal/frontmatter"
 	"satchel/tools/index"
-)
-
-// Limits of a Markdown document. What is beyond them is shown as source.
-const (
-	MaxMarkdown = 512 << 10 // bytes
-	maxNesting  = 48        // of quotes and lists on one line
 )
 
 // Place says where a document stands, for its links.
@@ -50,7 +43,7 @@ type Heading struct {
 
 // Markdown renders a document; ok is false where it is beyond the limits.
 func Markdown(src []byte, at Place) (d Document, ok bool) {
-	if len(src) > MaxMarkdown || !shallow(src) {
+	if !affordable(src) {
 		return Document{}, false
 	}
 	src = bytes.ToValidUTF8(src, []byte("\uFFFD"))
@@ -59,7 +52,7 @@ func Markdown(src []byte, at Place) (d Document, ok bool) {
 		d.Problem = err.Error()
 	}
 	d.Fields = fieldsOf(src[:len(src)-len(fm.Body)], fm.Fields)
-	w := &writer{at: at, src: fm.Body, raw: map[ast.Node][]piece{}, used: map[string]bool{}}
+	w := &writer{at: at, src: fm.Body, raw: map[ast.Node][]piece{}, used: map[string]bool{}, repeats: map[string]int{}}
 	w.anchors = w.anchorsOf(src, fm.BodyLine)
 	md := goldmark.New(
 		goldmark.WithExtensions(
@@ -94,28 +87,4 @@ func (w *writer) anchorsOf(doc []byte, bodyLine int) map[int]string {
 		}
 	}
 	return all
-}
-
-// shallow tells whether no line nests quotes and lists too deep. The parser's
-// work grows with the square of what is open at once.
-func shallow(src []byte) bool {
-	for line := range bytes.Lines(src) {
-		rest := bytes.TrimLeft(line, ">-*+0123456789.) \t")
-		marks := 0
-		for _, c := range line[:len(line)-len(rest)] {
-			if strings.IndexByte(">-*+.)", c) >= 0 {
-				marks++
-			}
-		}
-		if marks > maxNesting && !isRule(line) {
-			return false
-		}
-	}
-	return true
-}
-
-// isRule tells whether a line is a rule or an underline, which nests nothing.
-func isRule(line []byte) bool {
-	t := bytes.TrimSpace(line)
-	return len(t) > 0 && strings.IndexByte("-*_=", t[0]) >= 0 && len(bytes.Trim(t, string(t[:1])+" ")) == 0
 }

@@ -23,6 +23,7 @@ type writer struct {
 	raw      map[ast.Node][]piece
 	anchors  map[int]string // by line of src, from 0
 	used     map[string]bool
+	repeats  map[string]int // of a heading's text
 	headings []Heading
 	levels   []int // of the headings that are open
 	line     int   // of the heading before, and where it was
@@ -94,8 +95,9 @@ func (w *writer) anchorOf(n *ast.Heading, text string) string {
 		return anchor
 	}
 	plain := anchor
-	for i := 1; w.used[anchor] || reserved(anchor); i++ {
-		anchor = plain + "-" + strconv.Itoa(i)
+	for w.used[anchor] || reserved(anchor) {
+		w.repeats[plain]++ // so that many of one name are counted once
+		anchor = plain + "-" + strconv.Itoa(w.repeats[plain])
 	}
 	w.used[anchor] = true
 	return anchor

@@ -34,8 +34,23 @@ func passes(tag string, block bool) bool {
 
 func void(tag string) bool { return tag == "br" || tag == "hr" }
 
+// inline reads a tag, comment or the like that stands among text.
+func inline(src string) piece {
+	p := piece{text: src, kind: html.ErrorToken}
+	if strings.HasPrefix(src, "<!--") {
+		p.kind = html.CommentToken
+		return p
+	}
+	tag := strings.ToLower(strings.Trim(src, "</> \t\n"))
+	end := strings.HasPrefix(src, "</")
+	if passes(tag, false) && plain(src, tag) && !(end && void(tag)) && (void(tag) || !strings.HasSuffix(src, "/>")) {
+		p.tag, p.end, p.pass = tag, end, void(tag)
+	}
+	return p
+}
+
 // cut takes raw HTML apart.
-func cut(src []byte, block bool) []piece {
+func cut(src []byte) []piece {
 	var out []piece
 	z := html.NewTokenizer(bytes.NewReader(src))
 	used := 0
@@ -51,7 +66,7 @@ func cut(src []byte, block bool) []piece {
 		case html.StartTagToken, html.EndTagToken, html.SelfClosingTagToken:
 			name, attributes := z.TagName()
 			tag := string(name)
-			if plain(p.text, tag) && !attributes && passes(tag, block) && (kind != html.SelfClosingTagToken || void(tag)) {
+			if plain(p.text, tag) && !attributes && passes(tag, true) && (kind != html.SelfClosingTagToken || void(tag)) {
 				p.tag, p.end = tag, kind == html.EndTagToken
 				p.pass = void(tag) && !p.end
 			}
@@ -132,16 +147,13 @@ func (w *writer) planRaw(root ast.Node) {
 			var ps []piece
 			switch c := c.(type) {
 			case *ast.RawHTML:
-				ps = cut(c.Segments.Value(w.src), false)
-				if len(ps) > 1 { // a tag is one token, or not what it seems
-					ps = []piece{{text: string(c.Segments.Value(w.src))}}
-				}
+				ps = []piece{inline(string(c.Segments.Value(w.src)))}
 			case *ast.HTMLBlock:
 				b := c.Lines().Value(w.src)
 				if c.HasClosure() {
 					b = append(bytes.Clone(b), c.ClosureLine.Value(w.src)...)
 				}
-				ps = cut(b, true)
+				ps = cut(b)
 			default:
 				continue
 			}

@@ -1,0 +1,137 @@
+package render
+
+import (
+	"bytes"
+	"strings"
+)
+
+// Limits of a Markdown document. What is beyond them is shown as source. The
+// parser's work grows with the square of what may be open at once in one block
+// of text (emphasis, brackets), faster with what is nested, and its output with
+// the product of a table's rows and columns: those are bounded beforehand, since
+// it cannot be stopped.
+const (
+	MaxMarkdown = 256 << 10 // bytes
+	maxNesting  = 48        // marks of quotes and lists that begin one line
+	maxIndent   = 40        // columns before the mark of a list
+	maxHeadings = 3000
+	maxCells    = 20_000     // of tables
+	maxWork     = 60_000_000 // squares of delimiters of a block, summed up
+	bracketWork = 20         // how much dearer brackets are than emphasis
+)
+
+// affordable tells whether a document is within the limits, in one pass.
+func affordable(src []byte) bool {
+	if len(src) > MaxMarkdown {
+		return false
+	}
+	var emphasis, brackets, work, headings, cells, columns int
+	fence, raw := "", false // a fence that is open, and whether there was HTML
+	end := func() {
+		work += emphasis*emphasis + bracketWork*brackets*brackets
+		emphasis, brackets = 0, 0
+	}
+	for line := range bytes.Lines(src) {
+		t := bytes.TrimSpace(line)
+		indent := indentOf(line)
+		if fence != "" {
+			if indent < 4 && strings.HasPrefix(string(t), fence) && len(bytes.Trim(t, fence[:1])) == 0 {
+				fence = ""
+			}
+			continue
+		}
+		if len(t) == 0 {
+			end()
+			columns = 0
+			continue
+		}
+		if tooNested(line, t, indent) {
+			return false
+		}
+		switch {
+		case indent < 4 && isATX(t):
+			headings++
+			end()
+		case indent < 4 && len(t) > 2 && strings.IndexByte("-*+", t[0]) >= 0 && t[1] == ' ':
+			end()
+		case strings.IndexByte("=-", t[0]) >= 0 && len(bytes.Trim(t, string(t[:1]))) == 0:
+			headings++
+		case t[0] == '<':
+			raw = true // within it a fence is none
+		case indent == 0 && !raw:
+			if fence = opensFence(t); fence != "" {
+				end()
+				continue
+			}
+		}
+		if len(bytes.Trim(t, "|-: ")) == 0 && bytes.IndexByte(t, '-') >= 0 {
+			columns = max(columns, 1+bytes.Count(t, []byte("|")))
+		}
+		cells += columns
+		for _, c := range t {
+			switch c {
+			case '*', '_', '~', '`':
+				emphasis++
+			case '[', ']':
+				brackets++
+			}
+		}
+		if headings > maxHeadings || cells > maxCells {
+			return false
+		}
+	}
+	end()
+	return work <= maxWork
+}
+
+func indentOf(line []byte) int {
+	n := 0
+	for _, c := range line {
+		switch c {
+		case ' ':
+			n++
+		case '\t':
+			n += 4
+		default:
+			return n
+		}
+	}
+	return n
+}
+
+// tooNested tells whether a line begins more quotes and lists than people write.
+func tooNested(line, t []byte, indent int) bool {
+	if indent > maxIndent && (strings.IndexByte("-*+", t[0]) >= 0 || t[0] >= '0' && t[0] <= '9') {
+		return !isRule(t) && (len(t) == 1 || t[1] == ' ' || t[1] == '\t' || t[0] >= '0' && t[0] <= '9' && bytes.ContainsAny(t[1:min(len(t), 11)], ".)"))
+	}
+	rest := bytes.TrimLeft(line, ">-*+0123456789.) \t")
+	marks := 0
+	for _, c := range line[:len(line)-len(rest)] {
+		if strings.IndexByte(">-*+.)", c) >= 0 {
+			marks++
+		}
+	}
+	return marks > maxNesting && !isRule(t)
+}
+
+// isRule tells whether a line is a rule or an underline, which nests nothing.
+func isRule(t []byte) bool {
+	return strings.IndexByte("-*_=", t[0]) >= 0 && len(bytes.Trim(t, string(t[:1])+" ")) == 0
+}
+
+func isATX(t []byte) bool {
+	n := len(t) - len(bytes.TrimLeft(t, "#"))
+	return n > 0 && n < 7 && (len(t) == n || t[n] == ' ' || t[n] == '\t')
+}
+
+// opensFence returns what closes the code that a line begins; "" for none.
+func opensFence(t []byte) string {
+	if t[0] != '`' && t[0] != '~' {
+		return ""
+	}
+	n := len(t) - len(bytes.TrimLeft(t, string(t[:1])))
+	if n < 3 || t[0] == '`' && bytes.IndexByte(t[n:], '`') >= 0 {
+		return ""
+	}
+	return string(t[:n])
+}
