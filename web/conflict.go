@@ -49,7 +49,9 @@ func (e *editing) collide(v *visit, f found, there bool, body editPage) error {
 		c.By = &log[0]
 	}
 	body.Conflict, body.Base = c, ""
-	if there {
+	if !there {
+		body.Back = dirURL(f.ID, e.nearest(v, f))
+	} else {
 		now, ok, err := e.entryText(v, f.ID, f.Entry)
 		if err != nil {
 			return err

@@ -21,7 +21,7 @@ type EditLimits struct {
 	MaxText   int64 // bytes of a text that is edited in a page; default 1 MiB
 	MaxFiles  int   // files that one act uploads, moves or deletes; default 1,000
 	MaxFacts  int   // memory facts that are listed; default 5,000
-	Uploads   int   // uploads that are in memory at once; default 2
+	Uploads   int   // uploads and moves that are in memory at once; default 2
 }
 
 // Defaults of EditLimits.
@@ -56,7 +56,7 @@ func (l EditLimits) withDefaults() EditLimits {
 type editing struct {
 	*Server
 	limits  EditLimits
-	uploads chan struct{} // one for each upload in memory
+	uploads chan struct{} // one for each upload or move in memory
 	facts   *factCache
 }
 

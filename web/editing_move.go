@@ -178,6 +178,11 @@ func (e *editing) saveRename(v *visit) error {
 	if taken != "" && !strings.HasPrefix(string(f.path), string(to)+"/") {
 		return again(http.StatusConflict, taken, "to")
 	}
+	release, err := e.hold(v.r.Context())
+	if err != nil {
+		return err
+	}
+	defer release()
 	changes, err := e.moves(v, f, all, to)
 	if err != nil {
 		return again(asPage(err).status, fault.PublicOf(err), "to")

@@ -270,6 +270,32 @@ func TestConflict(t *testing.T) {
 		want(t, "save again", b.save(h, "a.md", fields(a.body), "mine\n"), http.StatusSeeOther)
 		h.holds("a.md", "mine\n")
 	})
+	t.Run("between the look and the commit", func(t *testing.T) {
+		h := newHeld(t, "a.md", "one\ntwo\nthree\n")
+		b := h.as(h.ada)
+		form := b.edit(h, "a.md")
+		changes := []string{"ONE\ntwo\nthree\n", "\x00"}
+		h.serve(func(o *web.Options) {
+			o.Committer = meanwhile{h.git, func() {
+				if len(changes) > 0 {
+					h.commit("Meanwhile", "a.md", changes[0])
+					changes = changes[1:]
+				}
+			}}
+		})
+		a := b.save(h, "a.md", form, "one\ntwo\nTHREE\n")
+		want(t, "save", a, http.StatusConflict)
+		if got := shownText(a.body); got != "ONE\ntwo\nTHREE\n" {
+			t.Errorf("the field has %q", got)
+		}
+		a = b.save(h, "a.md", fields(a.body), shownText(a.body))
+		want(t, "save what is deleted right then", a, http.StatusConflict)
+		if !strings.Contains(a.body, "Leave it deleted") {
+			t.Error("it does not say so")
+		}
+		want(t, "save at last", b.save(h, "a.md", fields(a.body), shownText(a.body)), http.StatusSeeOther)
+		h.holds("a.md", "ONE\ntwo\nTHREE\n")
+	})
 	t.Run("it became a directory, or no text", func(t *testing.T) {
 		h := newHeld(t, "a.md", "one\n", "b", "text\n")
 		b := h.as(h.ada)

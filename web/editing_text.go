@@ -111,7 +111,10 @@ func (e *editing) form(v *visit, status int, m store.Membership, p space.Path, b
 	title := "A new file"
 	if !body.New {
 		title = "Edit " + shorten(string(p), 120)
-		body.Action, body.Back = spaceURL(m.ID, "edit", p), spaceURL(m.ID, "files", p)
+		body.Action = spaceURL(m.ID, "edit", p)
+		if body.Back == "" {
+			body.Back = spaceURL(m.ID, "files", p)
+		}
 		body.Rename, body.Delete = spaceURL(m.ID, "rename", p), spaceURL(m.ID, "delete", p)
 	}
 	if body.Conflict != nil {
@@ -143,6 +146,9 @@ func (e *editing) saveEdit(v *visit) error {
 	body := editPage{Text: merge.Plain(v.r.PostFormValue("text")), Message: message(v), Base: space.BlobID(v.r.PostFormValue("base")), Mode: v.r.PostFormValue("mode"), Unsaved: true}
 	if body.Base != "" && !body.Base.Valid() {
 		return badForm(errNoBase)
+	}
+	if !there {
+		body.Back = dirURL(f.ID, e.nearest(v, f))
 	}
 	if p := e.checkText(v, f.ID, string(f.path), &body); p != nil {
 		return e.form(v, http.StatusUnprocessableEntity, f.Membership, f.path, body, p)

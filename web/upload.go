@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -95,12 +96,11 @@ func (e *editing) saveUpload(v *visit) error {
 	if total > e.limits.MaxChange {
 		return again(http.StatusRequestEntityTooLarge, "The files have "+bytesize.Text(total)+" together, and "+bytesize.Text(e.limits.MaxChange)+" may be uploaded at once.", "files")
 	}
-	select {
-	case e.uploads <- struct{}{}:
-		defer func() { <-e.uploads }()
-	case <-v.r.Context().Done():
-		return v.r.Context().Err()
+	release, err := e.hold(v.r.Context())
+	if err != nil {
+		return err
 	}
+	defer release()
 	silent, err := e.upload(v, m, sent, &body)
 	if err != nil {
 		if refusal(err) {
@@ -116,6 +116,16 @@ func (e *editing) saveUpload(v *visit) error {
 		text += plainCount(n, " The other one was.", " The other %d were.")
 	}
 	return again(http.StatusUnprocessableEntity, strings.TrimSpace(text+" "+silent), "files")
+}
+
+// hold waits until a change of many bytes may be in memory.
+func (e *editing) hold(ctx context.Context) (release func(), err error) {
+	select {
+	case e.uploads <- struct{}{}:
+		return func() { <-e.uploads }, nil
+	case <-ctx.Done():
+		return nil, fault.Wrap(ctx.Err(), fault.Canceled, "The request was stopped.")
+	}
 }
 
 func plainCount(n int, one, many string) string {
