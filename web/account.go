@@ -176,6 +176,9 @@ func (s *Server) revokeGrant(v *visit) error {
 		return gone(err)
 	}
 	s.o.Ended(v.r.Context(), v.user.ID)
+	if v.r.PostFormValue("from") == "keys" {
+		return s.see(v, "/account/keys")
+	}
 	return s.see(v, "/account#clients")
 }
 
@@ -187,6 +190,7 @@ type keyPage struct {
 	Scopes  string
 	Expires time.Time
 	MCPURL  string
+	API     string
 }
 
 // createKey is POST /account/keys.
@@ -194,15 +198,15 @@ func (s *Server) createKey(v *visit) error {
 	form := v.r.PostForm
 	days, err := strconv.Atoi(form.Get("days"))
 	if err != nil || !slices.Contains(keyDays(), days) {
-		return s.account(v, http.StatusBadRequest, "Choose how long the key is good.", "key-days")
+		return s.keyProblem(v, "Choose how long the key is good.", "key-days")
 	}
 	m, err := s.o.Accounts.FindSpace(v.r.Context(), v.user.ID, form.Get("space"))
 	if err != nil || string(m.ID) != form.Get("space") {
-		return s.account(v, http.StatusBadRequest, "Choose one of your spaces.", "key-space")
+		return s.keyProblem(v, "Choose one of your spaces.", "key-space")
 	}
 	name := strings.TrimSpace(form.Get("name"))
 	if name == "" {
-		return s.account(v, http.StatusBadRequest, "Give the key a name, by which you know it later.", "key-name")
+		return s.keyProblem(v, "Give the key a name, by which you know it later.", "key-name")
 	}
 	n := store.NewKey{User: v.user.ID, Space: m.ID, Scopes: []space.Scope{space.ScopeRead}, Name: name}
 	if form.Get("write") == "1" && m.Role != space.Reader {
@@ -215,12 +219,12 @@ func (s *Server) createKey(v *visit) error {
 	switch fault.CodeOf(err) {
 	case "":
 	case fault.Invalid:
-		return s.account(v, http.StatusBadRequest, fault.PublicOf(err), "key-name")
+		return s.keyProblem(v, fault.PublicOf(err), "key-name")
 	default:
 		return err
 	}
-	return s.page(v, http.StatusOK, "key", page{Title: "Your new key", Script: true, Current: "/account", Body: keyPage{
-		Secret: secret.Reveal(), Name: g.Name, Space: m.Name, Scopes: auth.ScopeList(g.Scopes), Expires: g.Expires, MCPURL: s.o.MCPURL,
+	return s.page(v, http.StatusOK, "key", page{Title: "Your new key", Script: true, Current: "/account", Styles: []string{"admin.css"}, Body: keyPage{
+		Secret: secret.Reveal(), Name: g.Name, Space: m.Name, Scopes: auth.ScopeList(g.Scopes), Expires: g.Expires, MCPURL: s.o.MCPURL, API: s.url("/api"),
 	}})
 }
 

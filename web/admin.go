@@ -33,7 +33,7 @@ func (s *Server) showAdmin(v *visit) error {
 	all := v.r.URL.Query().Has("all")
 	body.People, body.MorePeople = firstOf(people, all)
 	body.Invitations, body.MoreInvitations = firstOf(open, all)
-	return s.page(v, http.StatusOK, "admin", page{Title: "People", Wide: true, Current: "/admin", Body: body})
+	return s.page(v, http.StatusOK, "admin", page{Title: "People", Wide: true, Current: "/admin", Styles: []string{"admin.css"}, Body: body})
 }
 
 // inviteToServer is POST /admin/invite.

@@ -1,4 +1,156 @@
 package web
 
-// routeHealth adds what an admin sees of the server: health, usage, who may come in.
-func (s *Server) routeHealth(add adder) {}
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"satchel/auth"
+	"satchel/auth/store"
+	"satchel/internal/space"
+)
+
+// Health tells an admin how the server is, and who may come in.
+type Health interface {
+	// Report looks at everything that can be looked at quickly.
+	Report(ctx context.Context) (HealthReport, error)
+	// Usage tells what people use. Nobody is missing, who has nothing included.
+	Usage(ctx context.Context, people []store.User) ([]Usage, error)
+	// Access is who may come in, as it is configured.
+	Access() Access
+}
+
+// HealthReport is how the server is.
+type HealthReport struct {
+	Started time.Time
+	Checks  []HealthCheck
+	Totals  []HealthTotal
+}
+
+// HealthCheck is one part of the server, and what to do about it.
+type HealthCheck struct {
+	Name   string
+	State  HealthState
+	Detail string // what was found, in words
+	Remedy string // what to do; empty where all is well
+}
+
+// HealthState is how a part is.
+type HealthState string
+
+// The states.
+const (
+	HealthGood HealthState = "good"
+	HealthOff  HealthState = "off"     // it is not used here
+	HealthNote HealthState = "look"    // it works, and somebody should look at it
+	HealthBad  HealthState = "trouble" // something does not work
+)
+
+// Word is the state in a word, for those who see no colours.
+func (s HealthState) Word() string {
+	switch s {
+	case HealthGood:
+		return "Works"
+	case HealthOff:
+		return "Off"
+	case HealthNote:
+		return "Look at it"
+	}
+	return "Trouble"
+}
+
+// HealthTotal is a figure of the whole server.
+type HealthTotal struct{ Name, Value string }
+
+// Usage is what one person uses.
+type Usage struct {
+	User      space.UserID
+	Spaces    int // of their own
+	Grants    int // clients and keys that are good
+	Seen      time.Time
+	Commits   int  // in their spaces, in 30 days
+	More      bool // there are more of them than were counted
+	Sandboxes int  // that run
+	Bytes     int64
+}
+
+// Access is who may come in.
+type Access struct {
+	Allow         auth.AllowList
+	MembersInvite bool
+	Issuer        string // another authorization server's; empty: the built-in one
+	Registration  bool   // clients may register themselves
+	Documents     bool   // clients may name a document of theirs
+	MailFrom      string // of links by mail; empty: there are none
+	File          string // of the configuration; empty: there is none
+}
+
+// routeHealth adds what an admin sees of the server: health, usage, who may come
+// in; and what a person sees of their keys.
+func (s *Server) routeHealth(add adder) {
+	add("GET /admin/access", LimitPage, admins, s.showAccess)
+	add("POST /admin/clients/delete", LimitPage, admins, s.deleteClient)
+	add("GET /admin/health", LimitPage, admins, s.showHealth)
+	add("GET /account/keys", LimitPage, signedIn, s.showKeys)
+}
+
+// healthPage is how the server is, and what people use.
+type healthPage struct {
+	HealthReport
+	Version  string
+	Up       time.Duration
+	Troubles int // and things to look at
+	People   []usageRow
+	More     int
+}
+
+type usageRow struct {
+	Name string
+	Usage
+}
+
+// showHealth is GET /admin/health.
+func (s *Server) showHealth(v *visit) error {
+	if s.o.Health == nil {
+		return errNoPage
+	}
+	ctx := v.r.Context()
+	r, err := s.o.Health.Report(ctx)
+	if err != nil {
+		return err
+	}
+	people, err := s.o.Accounts.ListUsers(ctx)
+	if err != nil {
+		return err
+	}
+	body := healthPage{HealthReport: r, Version: s.o.Version}
+	if !r.Started.IsZero() {
+		body.Up = s.now().Sub(r.Started).Truncate(time.Minute)
+	}
+	for _, c := range r.Checks {
+		if c.State == HealthNote || c.State == HealthBad {
+			body.Troubles++
+		}
+	}
+	// What is behind each person costs some reads, so that all are never looked at.
+	from := min(pageFrom(v.r), max(0, len(people)-1))
+	shown := people[from:min(from+maxShown, len(people))]
+	if n := from + len(shown); n < len(people) {
+		body.More = n
+	}
+	used, err := s.o.Health.Usage(ctx, shown)
+	if err != nil {
+		return err
+	}
+	names := map[space.UserID]string{}
+	for _, u := range shown {
+		names[u.ID] = u.Name
+	}
+	for _, u := range used {
+		body.People = append(body.People, usageRow{names[u.User], u})
+	}
+	return s.page(v, http.StatusOK, "health", page{Title: "Health", Wide: true, Current: "/admin", Styles: []string{"admin.css"}, Body: body})
+}
+
+// Stored is Bytes for people.
+func (u usageRow) Stored() string { return sizeOf(u.Bytes) }

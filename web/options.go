@@ -110,6 +110,9 @@ type Options struct {
 	NewSpace  NewSpace
 	MaxSpaces int
 
+	// Health tells admins how the server is; nil: there are no such pages.
+	Health Health
+
 	// Limit tells whether one more request is fine, and else how long to wait;
 	// nil for no limits.
 	Limit func(r *http.Request, what string) (wait time.Duration, ok bool)

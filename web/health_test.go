@@ -1,0 +1,154 @@
+package web_test
+
+import (
+	"context"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"satchel/auth"
+	"satchel/auth/store"
+	"satchel/internal/space"
+	"satchel/web"
+)
+
+// fakeHealth is a server that has a bit of everything.
+type fakeHealth struct{ asked [][]store.User }
+
+func (f *fakeHealth) Report(context.Context) (web.HealthReport, error) {
+	return web.HealthReport{
+		Started: time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC),
+		Checks: []web.HealthCheck{
+			{Name: "Database", State: web.HealthGood, Detail: "sqlite answers."},
+			{Name: "Disk", State: web.HealthBad, Detail: "<b>full</b>", Remedy: "Make room."},
+			{Name: "Search", State: web.HealthNote, Detail: "behind", Remedy: "Wait."},
+			{Name: "GitHub App", State: web.HealthOff, Detail: "none"},
+		},
+		Totals: []web.HealthTotal{{Name: "People", Value: "3"}},
+	}, nil
+}
+
+func (f *fakeHealth) Usage(_ context.Context, people []store.User) ([]web.Usage, error) {
+	f.asked = append(f.asked, people)
+	var out []web.Usage
+	for _, p := range people {
+		out = append(out, web.Usage{User: p.ID, Spaces: 2, Commits: 1000, More: true, Bytes: 1_500_000})
+	}
+	return out, nil
+}
+
+func (f *fakeHealth) Access() web.Access {
+	return web.Access{Allow: auth.AllowList{Emails: []string{"x@<i>.test"}, Domains: []string{"Example.com"}}, Registration: true, File: "/etc/satchel.yaml"}
+}
+
+func withHealth(f *fakeHealth) func(*web.Options) { return func(o *web.Options) { o.Health = f } }
+
+func TestHealthPage(t *testing.T) {
+	f := &fakeHealth{}
+	w := newWorld(t, withHealth(f))
+	a := w.as(w.ada).get("/admin/health")
+	want(t, "health", a, 200)
+	for _, text := range []string{
+		"2 things want a look", "up for", "Trouble</span>", "Look at it</span>", "Works</span>", "Off</span>", "Make room.",
+		"&lt;b&gt;full&lt;/b&gt;", "1.5 MB", "1000 or more", `aria-current="page">Health`, ">ada<", ">eve<",
+	} {
+		if !strings.Contains(a.body, text) {
+			t.Errorf("the page has no %q", text)
+		}
+	}
+	// Of many people some are looked at, and the others are a page further.
+	for i := range 40 {
+		w.user("user"+strings.Repeat("x", i+1), false)
+	}
+	f.asked = nil
+	if a = w.as(w.ada).get("/admin/health"); !strings.Contains(a.body, "/admin/health?from=30#usage") || len(f.asked[0]) != 30 {
+		t.Errorf("%d people were looked at", len(f.asked[0]))
+	}
+	if a = w.as(w.ada).get("/admin/health?from=30"); strings.Contains(a.body, "?from=") || len(f.asked[1]) != 13 {
+		t.Errorf("then %d", len(f.asked[1]))
+	}
+	for _, from := range []string{"-1", "x", "99999999999999999999", "1000"} {
+		want(t, "from "+from, w.as(w.ada).get("/admin/health?from="+from), 200)
+	}
+}
+
+func TestAccessPage(t *testing.T) {
+	w := newWorld(t, withHealth(&fakeHealth{}))
+	for _, admitted := range []string{"domain:example.com", "email:gone@example.com"} {
+		_, _, err := w.CreateUser(t.Context(), cli, store.NewUser{Name: "by" + admitted[:5], Admitted: admitted})
+		must(t, err)
+	}
+	must(t, w.RegisterClient(t.Context(), auth.Client{ID: "evil", Kind: auth.ClientRegistered, Name: `<script>alert(1)</script>`, RedirectURIs: []string{"https://evil.test/cb"}, Created: w.clock()}))
+	a := w.as(w.ada).get("/admin/access")
+	want(t, "access", a, 200)
+	for _, text := range []string{
+		"x@&lt;i&gt;.test", "Example.com", "1 came in", "No longer on the list", "gone@example.com", "evil.test", "&lt;script&gt;alert(1)", "claraapp", "registered itself", "/etc/satchel.yaml", `aria-current="page">Access`,
+	} {
+		if !strings.Contains(a.body, text) {
+			t.Errorf("the page has no %q", text)
+		}
+	}
+	if strings.Contains(a.body, "<script>alert") {
+		t.Error("script in a client's name")
+	}
+}
+
+func TestAnAdminDeletesAClient(t *testing.T) {
+	w := newWorld(t, withHealth(&fakeHealth{}))
+	b := w.as(w.ada)
+	if a := b.send("/admin/clients/delete", url.Values{"id": {"client"}}); a.StatusCode != 303 || !strings.HasSuffix(a.location(), "/admin/access#clients") || len(w.ended) == 0 {
+		t.Errorf("%d %s %v", a.StatusCode, a.location(), w.ended)
+	}
+	want(t, "again", b.send("/admin/clients/delete", url.Values{"id": {"client"}}), 404)
+	if strings.Contains(b.get("/admin/access").body, "Clara") {
+		t.Error("it is still there")
+	}
+}
+
+// Nobody but admins learns that there are pages for them.
+func TestAttackAdminPagesByOthers(t *testing.T) {
+	w := newWorld(t, withHealth(&fakeHealth{}))
+	for _, page := range []string{"/admin", "/admin/access", "/admin/health", "/admin/health?from=1"} {
+		want(t, page+" by a member", w.as(w.bob).get(page), 404)
+		if a := w.browser().get(page); a.StatusCode != 303 || !strings.HasPrefix(a.location(), issuer+"/signin") {
+			t.Errorf("%s by nobody: %d %s", page, a.StatusCode, a.location())
+		}
+	}
+	want(t, "deletes a client", w.as(w.bob).send("/admin/clients/delete", url.Values{"id": {"client"}}), 404)
+	if _, err := w.Client(t.Context(), "client"); err != nil {
+		t.Errorf("a member deleted it: %v", err)
+	}
+	a := w.as(w.ada).request("POST", "/admin/clients/delete", "id=client")
+	want(t, "from no form", a, 403)
+}
+
+func TestKeysPage(t *testing.T) {
+	w := newWorld(t)
+	b := w.as(w.bob)
+	want(t, "none", b.get("/account/keys"), 200)
+	_, secret, err := w.CreateKey(t.Context(), cli, store.NewKey{User: w.bob.ID, Space: w.space.ID, Scopes: []space.Scope{space.ScopeRead}, Name: `<script>backup`, Expires: w.clock().AddDate(0, 1, 0)})
+	must(t, err)
+	_, _, err = w.CreateKey(t.Context(), cli, store.NewKey{User: w.eve.ID, Space: w.evil.ID, Scopes: []space.Scope{space.ScopeRead}, Name: "eves own"})
+	must(t, err)
+	a := b.get("/account/keys")
+	for _, text := range []string{"&lt;script&gt;backup", "Good until", "20 Dec 2026", issuer + "/api/sandbox/search", "last used: never"} {
+		if !strings.Contains(a.body, text) {
+			t.Errorf("the page has no %q", text)
+		}
+	}
+	for _, text := range []string{"eves own", secret.Reveal(), "<script>backup"} {
+		if strings.Contains(a.body, text) {
+			t.Errorf("the page has %q", text)
+		}
+	}
+	a = b.send("/account/keys", url.Values{"from": {"keys"}, "name": {""}, "days": {"30"}, "space": {string(w.space.ID)}})
+	if a.StatusCode != 400 || heading(a.body) != "API keys" || !strings.Contains(a.body, `aria-invalid="true"`) {
+		t.Errorf("a key without a name: %d %s", a.StatusCode, heading(a.body))
+	}
+	a = b.send("/account/keys", url.Values{"from": {"keys"}, "name": {"new"}, "days": {"30"}, "space": {string(w.space.ID)}})
+	if a.StatusCode != 200 || !strings.Contains(a.body, "satchel_") {
+		t.Errorf("a key: %d %s", a.StatusCode, heading(a.body))
+	}
+	want(t, "anothers", b.send("/account/grants/revoke", url.Values{"from": {"keys"}, "id": {"g_none"}}), 404)
+}
