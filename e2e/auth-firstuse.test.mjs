@@ -65,6 +65,8 @@ describe('first use in Chromium', { skip: missing, timeout: 150_000 }, () => {
     await page.getByRole('button', { name: /^sign in/i }).click();
     await page.waitForURL((u) => u.pathname === '/');
     await judge(page, 'home');
+    await page.goto('/connect');
+    await judge(page, 'connect');
     assert.ok([s.mcp, s.server.url].includes(await page.getByRole('textbox', { name: /address/i }).inputValue()));
 
     // Attack: who finds the link afterwards, in the history or a mailbox.
