@@ -170,7 +170,7 @@ for (const javaScriptEnabled of [true, false]) {
       await page.getByRole('heading', { level: 1, name: 'The import did not work' }).waitFor();
       await look(page, 'import-refused');
       await page.getByRole('link', { name: 'To the first page' }).click();
-      await press(page, 'Begin empty');
+      await press(page, 'Go on without');
       await next(page).getByText('Connect a client').first().waitFor();
       await look(page, 'local');
       await next(page).getByRole('link', { name: 'Connect a client' }).click();

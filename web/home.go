@@ -49,6 +49,7 @@ type homePage struct {
 	Clients  []store.GrantInfo
 	More     int
 	Commits  []change
+	Brought  bool // somebody put something in, and not the server alone
 	Push     PushState
 	HasPush  bool
 	Link     *auth.RepositoryLink
@@ -155,6 +156,7 @@ func (s *Server) homeSpace(v *visit, body *homePage) (err error) {
 			return err
 		}
 		for _, c := range list {
+			body.Brought = body.Brought || c.Tool != "" && c.Tool != "sync" && c.Tool != "satchel"
 			subject, _, _ := strings.Cut(c.Message, "\n")
 			body.Commits = append(body.Commits, change{ID: c.ID, Subject: shorten(subject, 100), Client: shorten(c.Client, 60), Time: c.Time})
 		}
@@ -181,12 +183,12 @@ func (s *Server) steps(v *visit, h homePage, called bool) []step {
 			out = append(out, st)
 		}
 		st := step{Name: "bring", Title: "Bring what you have", Text: "Import a repository, upload notes, or answer three questions that become the first facts.",
-			Go: base + "/bring", Label: "Bring it", Skip: "/start/skip", SkipLabel: "Begin empty"}
+			Go: base + "/bring", Label: "Bring it", Skip: "/start/skip", SkipLabel: "Go on without"}
 		switch {
-		case len(h.Commits) > 1:
+		case h.Brought:
 			st.Done, st.Text = true, "Your space has its first content."
 		case s.skipped(v, skipCookie) || called:
-			st.Done, st.Text = true, "You begin with an almost empty space."
+			st.Done, st.Text = true, "Nothing so far. Your clients fill it as you go, and you can bring more at any time."
 		}
 		out = append(out, st)
 	}
