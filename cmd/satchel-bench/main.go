@@ -73,7 +73,7 @@ func main() {
 
 // suites are what can be measured.
 var suites = map[string]func(context.Context, *bench) error{
-	"core": core, "gitstore": gitstoreSuite, "sandbox": sandboxSuite, "search": searchSuite, "auth": authSuite,
+	"core": core, "gitstore": gitstoreSuite, "sandbox": sandboxSuite, "search": searchSuite, "auth": authSuite, "web": webSuite,
 }
 
 func run(ctx context.Context) error {
