@@ -291,6 +291,9 @@ func (s *Server) showActivity(v *visit) error {
 	return s.page(v, http.StatusOK, "activity", p)
 }
 
+// browserClient is what these pages call themselves in commits; see visit.meta.
+const browserClient = "browser"
+
 // makersIn returns the clients and tools that made the newest changes, and those
 // that are asked for.
 func (s *Server) makersIn(ctx context.Context, id space.SpaceID, f activityFilter) (clients, by []string, err error) {
@@ -309,7 +312,11 @@ func (s *Server) makersIn(ctx context.Context, id space.SpaceID, f activityFilte
 		note(&clients, c.Client)
 		note(&by, c.Tool)
 	}
+	// People come last: it is AIs that one looks for.
 	slices.Sort(clients)
+	if i := slices.Index(clients, browserClient); i >= 0 {
+		clients = append(slices.Delete(clients, i, i+1), browserClient)
+	}
 	slices.Sort(by)
 	return clients, by, nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"time"
 
 	"satchel/auth/store"
 	"satchel/internal/fault"
@@ -21,7 +22,7 @@ type revertPage struct {
 	Back    string
 	Changes []changeItem
 	Client  string
-	Since   string
+	Since   time.Time
 	Cut     bool // there are more
 	// Of what was done:
 	Done    bool
@@ -55,8 +56,8 @@ func (s *Server) previewRevert(v *visit) error {
 			list = append(list, found...)
 		}
 	default:
-		body.Client, body.Since = q.Get("client"), q.Get("since")
-		since, err := parseTime(body.Since)
+		body.Client = q.Get("client")
+		since, err := parseTime(q.Get("since"))
 		if err == nil && (body.Client == "" || since.IsZero()) {
 			err = fault.New(fault.Invalid, "Choose a client, and since when what it did is to be undone.")
 		}
@@ -66,6 +67,7 @@ func (s *Server) previewRevert(v *visit) error {
 		if list, err = s.o.History.Log(ctx, m.ID, LogQuery{Client: body.Client, Since: since, Limit: maxUndone + 1}); err != nil {
 			return err
 		}
+		body.Since = since
 		if body.Cut = len(list) > maxUndone; body.Cut {
 			list = list[:maxUndone]
 		}
