@@ -27,6 +27,7 @@ describe('the library, from one person to another', { skip: missing, timeout: 30
   let ada; // pages
   let bob;
   const clients = {};
+  const tokens = {};
 
   const person = async (name, options = {}) => {
     const p = await open(browser, { baseURL: s.issuer, ...options });
@@ -54,7 +55,8 @@ describe('the library, from one person to another', { skip: missing, timeout: 30
     clients.ada = await sdkV1(s.mcp, s.server.firstKey());
     for (const name of ['bob', 'eve']) {
       s.run('user', 'add', name);
-      clients[name] = await sdkV1(s.mcp, s.run('token', 'create', '--user', name).token);
+      tokens[name] = s.run('token', 'create', '--user', name).token;
+      clients[name] = await sdkV1(s.mcp, tokens[name]);
     }
     later(() => Promise.all(Object.values(clients).map((c) => c.close())));
     const r = await clients.ada.call('bash', {
@@ -159,6 +161,22 @@ ln -s ../diary.md knowledge/team/leak.md; ln -s deploy.md knowledge/team/release
     assert.ok((await clients.eve.call('fetch', { id: '/library/docs/team/deploy.md' })).isError);
     assert.doesNotMatch(text(await clients.eve.call('instructions', {})), /How we work|docs\/team/);
     assert.doesNotMatch(await bash('eve', 'ls -laR /library; cat /library/docs/team/deploy.md'), /zeppelin|deploy\.md$/m);
+    for (const [who, sees] of [['eve', false], ['bob', true]]) {
+      const api = async (path, body) => {
+        const r = await fetch(`${s.issuer}/api${path}`, {
+          method: body ? 'POST' : 'GET', body: body && JSON.stringify(body),
+          headers: { Authorization: `Bearer ${tokens[who]}`, ...(body && { 'Content-Type': 'application/json' }) },
+        });
+        return `${r.status} ${await r.text()}`;
+      };
+      for (const answer of [
+        await api('/sources'), await api('/sandbox/search', { query: 'zeppelin captain' }), await api('/sandbox/read', { paths: ['docs/team/deploy.md'] }),
+        await api('/sandbox/shell', { command: 'cat /library/docs/team/deploy.md' }),
+      ]) {
+        assert.equal(/zeppelin captain|How we work/.test(answer.replace(/"(query|scope)":"[^"]*"/g, '')), sees, `${who}: ${answer}`);
+      }
+      assert.match(await fetch(`${s.issuer}/api/sync/team`, { method: 'POST', headers: { Authorization: `Bearer ${tokens[who]}` } }).then((r) => `${r.status}`), sees ? /^202/ : /^404/);
+    }
     const eve = await person('eve', { javaScriptEnabled: false });
     for (const path of ['/library/docs/team/', '/library/docs/team/deploy.md', '/library/raw/team/deploy.md']) {
       assert.equal((await eve.goto(path)).status(), 404);

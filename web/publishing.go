@@ -155,6 +155,9 @@ func (s *Server) publishPage(v *visit, m store.Membership, all []Published, form
 		}
 		body.Preview = previewOf(p)
 		body.Form.Dir = p.Dir
+		if p.Memory && changes == "" && problem == nil {
+			body.Form.Everybody = false // what is that private is for everybody by their word alone
+		}
 	} else {
 		dirs, err := s.directories(v, m)
 		if err != nil {

@@ -86,7 +86,8 @@ type sharedPage struct {
 	Document           render.Document
 	Text               template.HTML
 	Cut                bool
-	Target, Size       string
+	Target, TargetAt   string
+	Size               string
 	Raw, Save          string
 	Rendered, AsSource string
 }
@@ -242,6 +243,10 @@ func (s *Server) sharedFile(v *visit, x tools.Source, p space.Path, e tools.Entr
 	}
 	if e.Mode == space.Symlink {
 		body.Kind, body.Target = "link", shorten(string(data), 300)
+		// Links that lead out of the source are in no snapshot.
+		if to, err := space.ParsePath(path.Join(path.Dir(string(p)), string(data))); err == nil {
+			body.TargetAt = sharedURL(x, to)
+		}
 		return nil
 	}
 	if !isText(data) {

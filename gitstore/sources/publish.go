@@ -34,11 +34,7 @@ func (m *Manager) Preview(ctx context.Context, id space.SpaceID, dir string, lim
 	if err != nil {
 		return Preview{}, err
 	}
-	all, err := m.o.Store.Files(ctx, id, head, d)
-	if err != nil {
-		return Preview{}, err
-	}
-	p := Preview{Dir: d, Total: len(sn.files), Bytes: sn.bytes, Left: len(all) - len(sn.files)}
+	p := Preview{Dir: d, Total: len(sn.files), Bytes: sn.bytes, Left: sn.left}
 	_, _, err = Request{ID: "preview", Dir: string(d)}.checked()
 	p.Memory = err != nil && (d != "" || len(sn.under(memoryDir)) > 0)
 	p.Files = sn.files[:min(limit, len(sn.files))]

@@ -23,6 +23,7 @@ type snapshot struct {
 	commit space.CommitID
 	files  []File
 	bytes  int64
+	left   int // links and names that are left out
 	blobs  map[space.BlobID]bool
 }
 
@@ -55,6 +56,7 @@ func (m *Manager) read(ctx context.Context, s Source, at space.CommitID) (*snaps
 		out.bytes += f.Size
 		out.blobs[f.New] = true
 	}
+	out.left = len(all) - len(out.files)
 	slices.SortFunc(out.files, func(a, b File) int { return strings.Compare(string(a.Path), string(b.Path)) })
 	return out, nil
 }

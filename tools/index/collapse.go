@@ -299,7 +299,8 @@ const (
 )
 
 // collapse leaves of copies among the first documents, best first, the first or
-// the one of the newest version: those that are read are as many as make up an
+// the one of the newest version, and of the same file in several collections that
+// of the one which the query names first: those that are read are as many as make up an
 // answer of limit hits.
 func (x *Index) collapse(ctx context.Context, q *parsedQuery, all []*found, limit int) ([]*found, error) {
 	if q.sort != byRelevance || len(all) < 2 {
@@ -331,7 +332,8 @@ func (x *Index) collapse(ctx context.Context, q *parsedQuery, all []*found, limi
 		switch {
 		case at < 0:
 			kept = append(kept, f)
-		case newer(f.doc.version, kept[at].doc.version) && kept[at].doc.lang == f.doc.lang:
+		case newer(f.doc.version, kept[at].doc.version) && kept[at].doc.lang == f.doc.lang,
+			f.doc.blob == kept[at].doc.blob && f.session.order < kept[at].session.order:
 			f.score = kept[at].score
 			f.takeIn(kept[at], string(kept[at].doc.path))
 			kept[at] = f

@@ -1,0 +1,112 @@
+package tools_test
+
+import (
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"satchel/gitstore"
+	"satchel/gitstore/sources"
+	"satchel/internal/database/databasetest"
+	"satchel/internal/space"
+	"satchel/tools"
+	"satchel/tools/index"
+)
+
+// published is a Library over real sources of real spaces, of which nothing but
+// the list is asked here.
+type published struct {
+	tools.Workspace
+	m *sources.Manager
+}
+
+func (p published) Sources(ctx context.Context, u space.UserID) ([]tools.Source, error) {
+	all, err := p.m.Visible(ctx, u)
+	var out []tools.Source
+	for _, s := range all {
+		out = append(out, tools.Source{ID: s.ID, Label: s.Label, Collection: s.Collection, Commit: s.Commit, Own: s.By == u})
+	}
+	return out, err
+}
+
+// What others share must not push a person's own pages down, and what is in both
+// is one result.
+func TestOwnPagesComeFirst(t *testing.T) {
+	git, err := gitstore.Open(gitstore.Options{Dir: t.TempDir()})
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(err)
+	t.Cleanup(func() { _ = git.Close() })
+	x, err := index.Open(index.Options{Dir: t.TempDir()})
+	must(err)
+	t.Cleanup(func() { _ = x.Close() })
+	db := databasetest.Open(t, databasetest.SQLite(t))
+	_, err = db.Migrate(t.Context(), sources.Migrations()...)
+	must(err)
+	ids := map[space.UserID]space.SpaceID{}
+	// Ids decide nothing: several tries would show it.
+	for user, files := range map[space.UserID]map[string]string{
+		"u_ann": {"knowledge/zeppelin.md": "# Zeppelins\n\nHow a zeppelin is moored to its mast, by whom, at which height above the ground, and what to do in a storm.\n", "knowledge/kite.md": "# Kites\n\nAnn, who is always early, never late and seldom in a hurry, flies a kite at noon.\n"},
+		"u_bob": {"knowledge/zeppelin.md": "# Zeppelins\n\nHow a zeppelin is moored to its mast, by whom, at which height above the ground, and what to do in a storm.\n", "knowledge/kite.md": "# Kites\n\nBob and his many cousins from three distant villages, when winds allow it, fly a kite at noon.\n", "private.md": "# Zeppelin of Bob\n\nNobody else may see it.\n"},
+	} {
+		id := space.NewSpaceID()
+		var cs space.ChangeSet
+		for p, c := range files {
+			cs.Changes = append(cs.Changes, space.Change{Path: p, Content: []byte(c)})
+		}
+		_, err := git.Create(t.Context(), id, cs, space.Meta{Author: space.Person{Name: "A", Email: "a@example.com"}})
+		must(err)
+		must(x.Rebuild(t.Context(), id, git))
+		ids[user] = id
+	}
+	m := sources.New(sources.Options{
+		DB: db, Store: git, Dir: filepath.Join(t.TempDir(), "library"), LookEvery: time.Hour,
+		Owned: func(_ context.Context, u space.UserID) ([]space.SpaceID, error) { return []space.SpaceID{ids[u]}, nil },
+	})
+	t.Cleanup(m.Close)
+	for user, name := range map[space.UserID]string{"u_ann": "anns", "u_bob": "bobs"} {
+		s, err := m.Add(t.Context(), sources.Request{ID: name, Space: ids[user], Dir: "knowledge", Everybody: true, By: user})
+		must(err)
+		must(x.Update(t.Context(), s.Collection, m))
+	}
+	set, err := tools.New(tools.Options{
+		Workspace: gitSpace{git}, Searcher: x, Library: published{m: m}, PublicURL: func() string { return "https://satchel.example" },
+	})
+	must(err)
+	for _, c := range []struct {
+		name, user, query string
+		want              string
+	}{
+		{"the same page in three places is the person's own", "u_ann", "zeppelin mast", "knowledge/zeppelin.md"},
+		{"and the other's for the other, whose private page stays theirs", "u_bob", "zeppelin mast", "knowledge/zeppelin.md private.md"},
+		{"a page that differs by a word", "u_ann", "kite noon", "knowledge/kite.md /library/docs/bobs/kite.md"},
+		{"one source alone", "u_ann", "kite source:bobs", "/library/docs/bobs/kite.md"},
+		{"their own source alone", "u_ann", "kite source:anns", "/library/docs/anns/kite.md"},
+		{"all but the library", "u_ann", "kite -source:bobs -source:anns", "knowledge/kite.md"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			args, _ := json.Marshal(map[string]any{"query": c.query})
+			r, err := set.Call(t.Context(), tools.Caller{User: space.UserID(c.user), Space: ids[space.UserID(c.user)], Scopes: []space.Scope{space.ScopeRead}}, "search", args, nil)
+			must(err)
+			var a struct {
+				Results []struct{ Path string }
+				Notes   []string
+			}
+			must(json.Unmarshal(r.Structured, &a))
+			var got []string
+			for _, h := range a.Results {
+				got = append(got, h.Path)
+			}
+			if strings.Join(got, " ") != c.want {
+				t.Errorf("found %v, want %s (%v)", got, c.want, a.Notes)
+			}
+		})
+	}
+}
