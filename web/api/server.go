@@ -235,11 +235,11 @@ func (s *Server) openAPI(c *call) error {
 	return nil
 }
 
-// Routes lists what is served, as "GET /api".
+// Routes lists what is served, with the scope that it needs, as "read GET /api".
 func (s *Server) Routes() []string {
 	var list []string
 	for _, r := range s.routes {
-		list = append(list, r.method+" "+r.path)
+		list = append(list, strings.TrimSpace(string(r.scope)+" "+r.method+" "+r.path))
 	}
 	return list
 }

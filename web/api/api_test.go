@@ -1,0 +1,390 @@
+package api_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"satchel/internal/fault"
+	"satchel/web/api"
+)
+
+// Every route is in the document, with its methods, and the document has no other.
+func TestTheDocumentHasEveryRoute(t *testing.T) {
+	w := newWorld(t)
+	var doc struct {
+		Paths map[string]map[string]struct {
+			Scope string `json:"x-scope"`
+		}
+	}
+	w.ask("GET", "/api/openapi.json", "", nil).into(t, &doc)
+	var documented []string
+	for path, item := range doc.Paths {
+		for method, op := range item {
+			method = strings.ToUpper(method)
+			documented = append(documented, strings.TrimSpace(op.Scope+" "+method+" "+path))
+		}
+	}
+	routes := w.server.Routes()
+	slices.Sort(documented)
+	slices.Sort(routes)
+	if !slices.Equal(documented, routes) {
+		t.Errorf("documented: %v\nserved:     %v", documented, routes)
+	}
+}
+
+func TestIndex(t *testing.T) {
+	w := newWorld(t)
+	a := w.ask("GET", "/api", "ann-reads", nil)
+	var v struct {
+		Version string
+		Links   map[string]string
+		You     struct {
+			User, Client string
+			Scopes       []string
+		}
+	}
+	a.into(t, &v)
+	if a.StatusCode != 200 || v.Version != "1.2.3" || v.Links["sandbox/shell"] != origin+"/api/sandbox/shell" || v.You.User != "ann" || !slices.Equal(v.You.Scopes, []string{"read"}) {
+		t.Errorf("%d %s", a.StatusCode, a.body)
+	}
+	if a := w.ask("HEAD", "/api", "ann", nil); a.StatusCode != 200 || len(a.body) != 0 {
+		t.Errorf("HEAD: %d %s", a.StatusCode, a.body)
+	}
+}
+
+func TestSources(t *testing.T) {
+	w := newWorld(t)
+	a := w.ask("GET", "/api/sources", "ann-reads", nil)
+	var v struct {
+		Sources []struct {
+			ID, State string
+			Age       *int
+		}
+	}
+	a.into(t, &v)
+	if a.StatusCode != 200 || len(v.Sources) != 2 || *v.Sources[0].Age != 60 || v.Sources[1].Age != nil || v.Sources[1].State != "failed" {
+		t.Errorf("%d %s", a.StatusCode, a.body)
+	}
+	w.sources.list = nil
+	if a := w.ask("GET", "/api/sources", "ann", nil); strings.TrimSpace(string(a.body)) != `{"sources":[]}` {
+		t.Errorf("none: %s", a.body)
+	}
+}
+
+func TestSync(t *testing.T) {
+	w := newWorld(t)
+	for _, c := range []struct {
+		name, path string
+		body       any
+		status     int
+		code       string
+		synced     []string
+	}{
+		{"all", "/api/sync", nil, 202, "", []string{"nuxt", "vue"}},
+		{"one", "/api/sync/vue", nil, 202, "", []string{"vue"}},
+		{"one, with an empty object", "/api/sync/vue", "{}", 202, "", []string{"vue"}},
+		{"one that there is not", "/api/sync/nope", nil, 404, "not_found", nil},
+		{"a name that leads elsewhere", "/api/sync/..%2fnuxt", nil, 404, "not_found", nil},
+		{"a long name", "/api/sync/" + strings.Repeat("x", 5000), nil, 404, "not_found", nil},
+		{"a field that there is not", "/api/sync", `{"force": true}`, 400, "invalid", nil},
+	} {
+		w.sources.synced = nil
+		a := w.ask("POST", c.path, "ann", c.body)
+		want(t, c.name, a, c.status, c.code)
+		if !slices.Equal(w.sources.synced, c.synced) {
+			t.Errorf("%s: synced %v", c.name, w.sources.synced)
+		}
+	}
+	want(t, "who only reads", w.ask("POST", "/api/sync", "ann-reads", nil), 403, "forbidden")
+}
+
+func TestSearch(t *testing.T) {
+	w := newWorld(t)
+	a := w.ask("POST", "/api/sandbox/search", "ann", map[string]any{"query": "useAsyncData", "limit": 5, "since": "2026-01-01", "source": "nuxt", "paths": []string{"docs/nuxt"}, "maxTokens": 100})
+	var v struct {
+		Results []struct {
+			ID, Path string
+			Related  []string
+		}
+		Total int
+	}
+	a.into(t, &v)
+	if a.StatusCode != 200 || len(v.Results) != 1 || v.Results[0].Path != "docs/nuxt/guide.md" || v.Results[0].ID != "docs/nuxt/guide.md#guide" || !slices.Equal(v.Results[0].Related, []string{"docs/nuxt/other.md"}) {
+		t.Errorf("%d %s", a.StatusCode, a.body)
+	}
+	if got, want := w.tools.calls[0], `search {"limit":5,"max_tokens":100,"query":"useAsyncData path:\"/library/docs/nuxt\" path:\"/library/docs/nuxt/**\"","since":"2026-01-01","source":"nuxt"}`; got != want {
+		t.Errorf("%s\n%s", got, want)
+	}
+	// The fake searches the space, too, which the real one is never given: nothing of
+	// it may be answered all the same.
+	if a := w.ask("POST", "/api/sandbox/search", "ann", `{"query": "own"}`); strings.Contains(string(a.body), "secret") {
+		t.Errorf("of a space: %s", a.body)
+	}
+}
+
+func TestRead(t *testing.T) {
+	w := newWorld(t)
+	a := w.ask("POST", "/api/sandbox/read", "ann", map[string]any{"paths": []string{"docs/nuxt/guide.md", "/library/docs/nuxt/other.md", "docs/nuxt/", "docs/**/*.md", "docs/none.md", "/space/knowledge/secret.md"}})
+	var v struct {
+		Files []struct {
+			Path, Kind, Content, ETag, Next string
+			Error                           *struct{ Code string }
+		}
+	}
+	a.into(t, &v)
+	if a.StatusCode != 200 || len(v.Files) != 6 {
+		t.Fatalf("%d %s", a.StatusCode, a.body)
+	}
+	for i, want := range []struct{ path, kind, content, next, code string }{
+		{"docs/nuxt/guide.md", "file", "# Guide\n\nuseAsyncData\n", "docs/nuxt/guide.md:4-", ""},
+		{"docs/nuxt/other.md", "file", "other\n", "docs/nuxt/other.md:4-", ""},
+		{"docs/nuxt/", "list", "guide.md\nother.md\n", "", ""},
+		{"docs/**/*.md", "list", "guide.md\nother.md\n", "", ""},
+		{"docs/none.md", "error", "", "", "not_found"},
+		{"/space/knowledge/secret.md", "error", "", "", "invalid"},
+	} {
+		f := v.Files[i]
+		code := ""
+		if f.Error != nil {
+			code = f.Error.Code
+		}
+		if f.Path != want.path || f.Kind != want.kind || f.Content != want.content || f.Next != want.next || code != want.code {
+			t.Errorf("%+v, want %+v", f, want)
+		}
+	}
+}
+
+func TestSearchAndRead(t *testing.T) {
+	w := newWorld(t)
+	a := w.ask("POST", "/api/sandbox/search-and-read", "ann", `{"query": "useAsyncData", "read": 1}`)
+	var v struct {
+		Results []struct{ Path string }
+		Files   []struct{ Path, Content string }
+	}
+	a.into(t, &v)
+	if a.StatusCode != 200 || len(v.Results) != 1 || len(v.Files) != 1 || v.Files[0].Path != "docs/nuxt/guide.md" || !strings.Contains(v.Files[0].Content, "useAsyncData") {
+		t.Errorf("%d %s", a.StatusCode, a.body)
+	}
+}
+
+func TestShell(t *testing.T) {
+	w := newWorld(t)
+	a := w.ask("POST", "/api/sandbox/shell", "ann", map[string]any{"commands": []string{"echo one", "exit 3", "echo two"}, "sessionId": "my.session-1"})
+	var v struct {
+		Results []struct {
+			Command, Stdout, Stderr, End string
+			ExitCode                     int
+			Duration                     float64
+		}
+		Fresh     bool
+		SessionID string
+	}
+	a.into(t, &v)
+	if a.StatusCode != 200 || len(v.Results) != 3 || v.Results[0].Stdout != "one\n" || v.Results[1].ExitCode != 3 || v.Results[2].Stdout != "two\n" || v.Results[0].Duration != 1.5 || !v.Fresh || v.SessionID != "my.session-1" {
+		t.Errorf("%d %s", a.StatusCode, a.body)
+	}
+	if want := `ann g_1 "my.session-1": echo one`; w.shells.ran[0] != want {
+		t.Errorf("%q, want %q", w.shells.ran[0], want)
+	}
+	want(t, "one", w.ask("POST", "/api/sandbox/shell", "ann-reads", `{"command": "echo x"}`), 200, "")
+
+	t.Run("a later command that cannot run", func(t *testing.T) {
+		w := newWorld(t)
+		w.shells.run = func(_ context.Context, _ api.Shell, command string) (api.Ran, error) {
+			if command == "b" {
+				return api.Ran{}, fault.New(fault.Unavailable, "No sandbox.")
+			}
+			return api.Ran{End: "exited"}, nil
+		}
+		a := w.ask("POST", "/api/sandbox/shell", "ann", `{"commands": ["a", "b", "c"]}`)
+		if s := string(a.body); a.StatusCode != 200 || strings.Count(s, `"command"`) != 1 || !strings.Contains(s, `"error":{"code":"unavailable"`) {
+			t.Errorf("%d %s", a.StatusCode, s)
+		}
+		a = w.ask("POST", "/api/sandbox/shell", "ann", `{"commands": ["b", "c"]}`)
+		want(t, "the first", a, 503, "unavailable")
+	})
+	t.Run("one that its time ends", func(t *testing.T) {
+		w := newWorld(t)
+		w.shells.run = func(context.Context, api.Shell, string) (api.Ran, error) {
+			return api.Ran{End: "timed_out", ExitCode: 137, Signal: "SIGKILL", Notes: []string{"n"}}, nil
+		}
+		a := w.ask("POST", "/api/sandbox/shell", "ann", `{"commands": ["a", "b"]}`)
+		if a.StatusCode != 200 || len(w.shells.ran) != 1 || !strings.Contains(string(a.body), `"error"`) {
+			t.Errorf("%d %s", a.StatusCode, a.body)
+		}
+	})
+	t.Run("no sandbox at all", func(t *testing.T) {
+		w := newWorld(t, func(o *api.Options) { o.Shells = nil })
+		want(t, "", w.ask("POST", "/api/sandbox/shell", "ann", `{"command": "x"}`), 503, "unavailable")
+	})
+}
+
+// What is asked wrongly is refused in one form, and nothing is done.
+func TestRefusals(t *testing.T) {
+	many := strings.TrimSuffix(strings.Repeat(`"x",`, 21), ",")
+	for _, c := range []struct {
+		name, path, body string
+		status           int
+		code             string
+	}{
+		{"no query", "search", `{}`, 400, "invalid"},
+		{"an empty query", "search", `{"query": "  "}`, 400, "invalid"},
+		{"a limit over the most", "search", `{"query": "x", "limit": 51}`, 400, "invalid"},
+		{"a limit below zero", "search", `{"query": "x", "limit": -1}`, 400, "invalid"},
+		{"a budget below zero", "search", `{"query": "x", "maxTokens": -1}`, 400, "invalid"},
+		{"too many paths to search", "search", `{"query": "x", "paths": [` + many + `]}`, 413, "too_large"},
+		{"a path upwards to search", "search", `{"query": "x", "paths": ["../space"]}`, 400, "invalid"},
+		{"a number for a query", "search", `{"query": 1}`, 400, "invalid"},
+		{"a field that there is not", "search", `{"query": "x", "space": "s_1"}`, 400, "invalid"},
+		{"an array", "search", `[]`, 400, "invalid"},
+		{"no JSON", "search", `query=x`, 400, "invalid"},
+		{"half a value", "search", `{"query": "x"`, 400, "invalid"},
+		{"two values", "search", `{"query": "x"}{"query": "y"}`, 400, "invalid"},
+		{"nothing", "search", ` `, 400, "invalid"},
+		{"bytes that are no text", "search", "{\"query\": \"\xff\"}", 400, "invalid"},
+		{"too large a body", "search", `{"query": "` + strings.Repeat("x", 2<<20) + `"}`, 413, "too_large"},
+		{"a million brackets", "search", strings.Repeat("[", 1_000_000), 400, "invalid"},
+		{"nothing to read", "read", `{"paths": []}`, 400, "invalid"},
+		{"too much to read", "read", `{"paths": [` + many + `]}`, 413, "too_large"},
+		{"too much to read of a search", "search-and-read", `{"query": "x", "read": 21}`, 400, "invalid"},
+		{"no command", "shell", `{}`, 400, "invalid"},
+		{"no commands", "shell", `{"commands": []}`, 400, "invalid"},
+		{"an empty command", "shell", `{"command": " \n"}`, 400, "invalid"},
+		{"an empty one of several", "shell", `{"commands": ["x", ""]}`, 400, "invalid"},
+		{"both", "shell", `{"command": "x", "commands": ["y"]}`, 400, "invalid"},
+		{"too many commands", "shell", `{"commands": [` + many + `]}`, 413, "too_large"},
+		{"too long a command", "shell", `{"command": "` + strings.Repeat("x", 100_001) + `"}`, 413, "too_large"},
+		{"a command with NUL", "shell", `{"command": "a\u0000b"}`, 400, "invalid"},
+		{"a session with a slash", "shell", `{"command": "x", "sessionId": "a/b"}`, 400, "invalid"},
+		{"a session with a separator", "shell", `{"command": "x", "sessionId": "a\u0000b"}`, 400, "invalid"},
+		{"too long a session", "shell", `{"command": "x", "sessionId": "` + strings.Repeat("x", 129) + `"}`, 400, "invalid"},
+		{"a job", "shell", `{"command": "x", "background": true}`, 400, "invalid"},
+		{"a way to write", "shell", `{"command": "x", "readOnly": false}`, 400, "invalid"},
+		{"another's grant", "shell", `{"command": "x", "grant": "g_3"}`, 400, "invalid"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t)
+			want(t, c.path, w.ask("POST", "/api/sandbox/"+c.path, "ann", c.body), c.status, c.code)
+			if len(w.tools.calls)+len(w.shells.ran) > 0 {
+				t.Errorf("it did %v %v", w.tools.calls, w.shells.ran)
+			}
+		})
+	}
+}
+
+func TestErrorsOfWhatIsBehind(t *testing.T) {
+	for _, c := range []struct {
+		err    error
+		status int
+		code   string
+	}{
+		{fault.New(fault.Limited, "Later."), 429, "limited"},
+		{fault.New(fault.Unavailable, "Not now."), 503, "unavailable"},
+		{errors.New("a secret of ours"), 500, "internal"},
+	} {
+		w := newWorld(t)
+		w.tools.err, w.sources.err = c.err, c.err
+		for _, a := range []answer{w.ask("POST", "/api/sandbox/search", "ann", `{"query": "x"}`), w.ask("GET", "/api/sources", "ann", nil)} {
+			want(t, c.code, a, c.status, c.code)
+			if strings.Contains(string(a.body), "secret") {
+				t.Errorf("it tells %s", a.body)
+			}
+		}
+	}
+}
+
+func TestMethodsAndPaths(t *testing.T) {
+	w := newWorld(t)
+	for _, c := range []struct {
+		method, path string
+		status       int
+		allow        string
+	}{
+		{"POST", "/api", 405, "GET"},
+		{"GET", "/api/sync", 405, "POST"},
+		{"DELETE", "/api/sync/nuxt", 405, "POST"},
+		{"PUT", "/api/sandbox/shell", 405, "POST"},
+		{"OPTIONS", "/api/sandbox/shell", 405, "POST"},
+		{"TRACE", "/api/sources", 405, "GET"},
+		{"GET", "/api/nope", 404, ""},
+		{"POST", "/api/sandbox", 404, ""},
+		{"GET", "/api/sandbox/", 404, ""},
+		{"GET", "/apis", 404, ""},
+	} {
+		a := w.ask(c.method, c.path, "ann", nil)
+		if a.StatusCode != c.status || a.Header.Get("Allow") != c.allow {
+			t.Errorf("%s %s: %d, Allow: %q", c.method, c.path, a.StatusCode, a.Header.Get("Allow"))
+		}
+	}
+}
+
+func TestMediaTypes(t *testing.T) {
+	w := newWorld(t)
+	for _, c := range []struct{ name, contentType, encoding string }{
+		{"a form", "application/x-www-form-urlencoded", ""}, // what a page of another site can send without being asked
+		{"text", "text/plain", ""},
+		{"a form with files", "multipart/form-data; boundary=x", ""},
+		{"none", "", ""},
+		{"another charset", "application/json; charset=utf-16", ""},
+		{"compressed", "application/json", "gzip"},
+	} {
+		a := w.ask("POST", "/api/sandbox/search", "ann", `{"query": "x"}`, func(r *http.Request) {
+			r.Header.Set("Content-Type", c.contentType)
+			r.Header.Set("Content-Encoding", c.encoding)
+		})
+		want(t, c.name, a, 415, "unsupported_media_type")
+	}
+	a := w.ask("POST", "/api/sandbox/search", "ann", `{"query": "x"}`, func(r *http.Request) { r.Header.Set("Content-Type", "Application/JSON; charset=UTF-8") })
+	want(t, "as some write it", a, 200, "")
+}
+
+func TestLimits(t *testing.T) {
+	w := newWorld(t, func(o *api.Options) { o.Limits.Rate, o.Limits.Burst = 60, 2 })
+	for range 2 {
+		want(t, "within", w.ask("GET", "/api", "ann", nil), 200, "")
+	}
+	a := w.ask("GET", "/api", "ann-reads", nil)
+	want(t, "the same person by another key", a, 429, "limited")
+	if a.Header.Get("Retry-After") != "1" {
+		t.Errorf("Retry-After: %q", a.Header.Get("Retry-After"))
+	}
+	want(t, "another person", w.ask("GET", "/api", "bob", nil), 200, "")
+	w.mu.Lock()
+	w.now = w.now.Add(time.Second)
+	w.mu.Unlock()
+	want(t, "later", w.ask("GET", "/api", "ann", nil), 200, "")
+}
+
+func TestConcurrentRequests(t *testing.T) {
+	w := newWorld(t, func(o *api.Options) { o.Limits.Concurrent = 1 })
+	begun, release := make(chan struct{}), make(chan struct{})
+	w.shells.run = func(context.Context, api.Shell, string) (api.Ran, error) {
+		close(begun)
+		<-release
+		return api.Ran{End: "exited"}, nil
+	}
+	done := make(chan answer)
+	go func() { done <- w.ask("POST", "/api/sandbox/shell", "ann", `{"command": "x"}`) }()
+	<-begun
+	want(t, "a second", w.ask("GET", "/api", "ann", nil), 429, "limited")
+	want(t, "another person", w.ask("GET", "/api", "bob", nil), 200, "")
+
+	// Closing waits for what is in progress and takes nothing new.
+	closed := make(chan struct{})
+	go func() { w.server.Close(); close(closed) }()
+	for w.ask("GET", "/api", "bob", nil).StatusCode != 503 {
+	}
+	select {
+	case <-closed:
+		t.Error("closed before its requests had ended")
+	default:
+	}
+	close(release)
+	want(t, "what was in progress", <-done, 200, "")
+	<-closed
+}

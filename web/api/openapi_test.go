@@ -1,0 +1,62 @@
+//go:build openapi
+
+package api_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/getkin/kin-openapi/routers/legacy"
+)
+
+// described is the document that the server serves.
+type described struct {
+	router routers.Router
+}
+
+func describe(t *testing.T, document []byte) *described {
+	t.Helper()
+	doc, err := openapi3.NewLoader().LoadFromData(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := doc.Validate(context.Background()); err != nil {
+		t.Fatalf("the document is not valid: %v", err)
+	}
+	router, err := legacy.NewRouter(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &described{router}
+}
+
+// judge tells where an answer, or a request that was granted, is not as described.
+func (d *described) judge(t *testing.T, r *http.Request, raw []byte, a answer) {
+	t.Helper()
+	again := r.Clone(context.Background())
+	again.Body = io.NopCloser(bytes.NewReader(raw))
+	route, params, err := d.router.FindRoute(again)
+	if err != nil {
+		if a.StatusCode != http.StatusNotFound && a.StatusCode != http.StatusMethodNotAllowed && a.StatusCode != http.StatusForbidden {
+			t.Errorf("%s %s is not in the document, and was answered with %d", r.Method, r.URL.Path, a.StatusCode)
+		}
+		return
+	}
+	in := &openapi3filter.RequestValidationInput{Request: again, PathParams: params, Route: route,
+		Options: &openapi3filter.Options{AuthenticationFunc: openapi3filter.NoopAuthenticationFunc, IncludeResponseStatus: true}}
+	bad := openapi3filter.ValidateRequest(context.Background(), in)
+	if a.StatusCode < 300 && bad != nil {
+		t.Errorf("%s %s was granted, and the document forbids it: %v", r.Method, r.URL.Path, bad)
+	}
+	out := &openapi3filter.ResponseValidationInput{RequestValidationInput: in, Status: a.StatusCode, Header: a.Header, Options: in.Options}
+	out.SetBodyBytes(a.body)
+	if err := openapi3filter.ValidateResponse(context.Background(), out); err != nil {
+		t.Errorf("%s %s: %d is not what the document says: %v\n%s", r.Method, r.URL.Path, a.StatusCode, err, a.body)
+	}
+}

@@ -1,0 +1,322 @@
+package api_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"satchel/auth"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+	"satchel/tools"
+	"satchel/web/api"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const origin = "https://satchel.test"
+
+// world is the API over fakes. Whatever is asked and answered is held to the
+// document that it serves.
+type world struct {
+	t      *testing.T
+	server *api.Server
+	doc    *described
+
+	mu     sync.Mutex
+	tokens map[string]auth.Principal
+	now    time.Time
+
+	tools   fakeTools
+	shells  fakeShells
+	sources fakeSources
+}
+
+func (w *world) clock() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.now
+}
+
+func newWorld(t *testing.T, change ...func(*api.Options)) *world {
+	t.Helper()
+	w := &world{t: t, now: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), tokens: map[string]auth.Principal{}}
+	w.tools.files = map[string]string{
+		"/library/docs/nuxt/guide.md": "# Guide\n\nuseAsyncData\n", "/library/docs/nuxt/other.md": "other\n",
+		"knowledge/secret.md": "the space's own\n",
+	}
+	w.sources.list = []api.Source{
+		{ID: "nuxt", Label: "Nuxt", Kind: "space", State: "ready", Path: "docs/nuxt", Commit: strings.Repeat("a", 40), Files: 2, Updated: w.now.Add(-time.Minute)},
+		{ID: "vue", Label: "Vue", Kind: "space", State: "failed", Path: "docs/vue", Problem: "It is too large."},
+	}
+	w.login("ann", "ann", "g_1", space.ScopeRead, space.ScopeWrite)
+	w.login("ann-reads", "ann", "g_2", space.ScopeRead)
+	w.login("bob", "bob", "g_3", space.ScopeRead, space.ScopeWrite)
+	w.login("none", "ann", "g_4")
+	o := api.Options{
+		Tools: &w.tools, Shells: &w.shells, Sources: &w.sources, Verifier: w, URL: origin, Version: "1.2.3", Now: w.clock,
+		HostAllowed:         func(host string) bool { return host == "satchel.test" },
+		ResourceMetadataURL: func(*http.Request) string { return origin + "/.well-known/oauth-protected-resource/mcp" },
+	}
+	for _, f := range change {
+		f(&o)
+	}
+	var err error
+	if w.server, err = api.New(o); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.server.Close)
+	rec := httptest.NewRecorder()
+	w.server.Handler().ServeHTTP(rec, httptest.NewRequest(http.MethodGet, origin+"/api/openapi.json", nil))
+	w.doc = describe(t, rec.Body.Bytes())
+	return w
+}
+
+func (w *world) login(token, user, grant string, scopes ...space.Scope) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.tokens[token] = auth.Principal{User: space.UserID(user), UserName: user, Grant: space.GrantID(grant), Client: "key of " + user, Scopes: scopes, Space: "s_own", Role: space.Owner}
+}
+
+// Verify implements auth.Verifier.
+func (w *world) Verify(_ context.Context, token string) (auth.Principal, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if p, ok := w.tokens[token]; ok {
+		return p, nil
+	}
+	return auth.Principal{}, fault.New(fault.Unauthenticated, "The token is not valid.")
+}
+
+func (w *world) revoke(token string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.tokens, token)
+}
+
+type answer struct {
+	*http.Response
+	body []byte
+}
+
+func (a answer) into(t *testing.T, v any) {
+	t.Helper()
+	if err := json.Unmarshal(a.body, v); err != nil {
+		t.Fatalf("%v: %s", err, a.body)
+	}
+}
+
+func (a answer) code() string {
+	var e struct{ Error struct{ Code string } }
+	_ = json.Unmarshal(a.body, &e)
+	return e.Error.Code
+}
+
+// ask sends a request and holds it, where it should be good, and its answer to the
+// document.
+func (w *world) ask(method, path, token string, body any, change ...func(*http.Request)) answer {
+	w.t.Helper()
+	r, raw, a := w.send(method, path, token, body, change...)
+	w.judge(r, raw, a)
+	return a
+}
+
+// askLoosely is ask for an answer that nobody receives.
+func (w *world) askLoosely(method, path, token string, body any, change ...func(*http.Request)) answer {
+	w.t.Helper()
+	_, _, a := w.send(method, path, token, body, change...)
+	return a
+}
+
+func (w *world) send(method, path, token string, body any, change ...func(*http.Request)) (*http.Request, []byte, answer) {
+	w.t.Helper()
+	var raw []byte
+	switch b := body.(type) {
+	case nil:
+	case string:
+		raw = []byte(b)
+	default:
+		var err error
+		if raw, err = json.Marshal(b); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	r := httptest.NewRequest(method, origin+path, bytes.NewReader(raw))
+	if raw == nil {
+		r.Body, r.ContentLength = http.NoBody, 0
+	} else {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	for _, f := range change {
+		f(r)
+	}
+	rec := httptest.NewRecorder()
+	w.server.Handler().ServeHTTP(rec, r)
+	return r, raw, answer{rec.Result(), rec.Body.Bytes()}
+}
+
+// judge holds an answer, and what was asked where it was granted, to the document.
+func (w *world) judge(r *http.Request, raw []byte, a answer) {
+	w.t.Helper()
+	if a.StatusCode >= 400 {
+		w.isError(a)
+	}
+	if r.Method != http.MethodHead { // as GET, without a body
+		w.doc.judge(w.t, r, raw, a)
+	}
+}
+
+// isError tells that an answer has exactly the form of a refusal.
+func (w *world) isError(a answer) {
+	w.t.Helper()
+	var e struct {
+		Error *struct {
+			Code    string `json:"code"`
+			Message string `json:"message"`
+		} `json:"error"`
+		Message    string `json:"message"`
+		StatusCode int    `json:"statusCode"`
+	}
+	d := json.NewDecoder(bytes.NewReader(a.body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&e); err != nil || e.Error == nil || e.Error.Code == "" || e.Message == "" || e.Error.Message != e.Message || e.StatusCode != a.StatusCode {
+		w.t.Errorf("%d: not the form of an error: %s", a.StatusCode, a.body)
+	}
+	if ct := a.Header.Get("Content-Type"); ct != "application/json" {
+		w.t.Errorf("an error of the type %q", ct)
+	}
+}
+
+func want(t *testing.T, what string, a answer, status int, code string) {
+	t.Helper()
+	if a.StatusCode != status || a.code() != code {
+		t.Errorf("%s: %d %q, want %d %q: %s", what, a.StatusCode, a.code(), status, code, a.body)
+	}
+}
+
+// fakeTools answers as tools.Set does, over files of both a space and the library.
+type fakeTools struct {
+	mu    sync.Mutex
+	files map[string]string
+	calls []string // name and arguments
+	last  tools.Caller
+	err   error
+}
+
+func (f *fakeTools) Call(_ context.Context, c tools.Caller, name string, raw json.RawMessage, _ tools.Progress) (tools.Result, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls, f.last = append(f.calls, name+" "+string(raw)), c
+	if f.err != nil {
+		return tools.Result{}, f.err
+	}
+	var a struct {
+		Query, ID string
+		Paths     []string
+	}
+	if err := json.Unmarshal(raw, &a); err != nil {
+		return tools.Result{}, err
+	}
+	failed := func(code fault.Code, text string) (tools.Result, error) {
+		return tools.Result{Content: []tools.Content{{Text: text}}, Meta: map[string]any{"error": string(code)}, IsError: true}, nil
+	}
+	structured := func(v any) (tools.Result, error) {
+		b, err := json.Marshal(v)
+		return tools.Result{Content: []tools.Content{{Text: string(b)}}, Structured: b}, err
+	}
+	switch name {
+	case "search":
+		results := []map[string]any{}
+		for _, p := range slices.Sorted(mapKeys(f.files)) {
+			if strings.Contains(f.files[p], strings.Fields(a.Query)[0]) {
+				results = append(results, map[string]any{"id": p + "#guide", "title": "T", "path": p, "snippet": f.files[p], "score": 1.5, "source": "nuxt", "related": []string{"knowledge/secret.md", "/library/docs/nuxt/other.md"}})
+			}
+		}
+		return structured(map[string]any{"results": results, "total": len(results), "truncated": false, "scope": "x", "index_commit": "c", "index_age": 0})
+	case "fetch":
+		text, ok := f.files[a.ID]
+		if !ok {
+			return failed(fault.NotFound, "There is no "+a.ID)
+		}
+		return structured(map[string]any{"id": a.ID, "title": "Guide", "text": text, "url": "u", "metadata": map[string]string{"path": a.ID, "etag": "e", "lines": "3", "truncated": "true", "next": a.ID + ":4-"}})
+	case "read":
+		p := a.Paths[0]
+		if !strings.HasSuffix(p, "/") && !strings.Contains(p, "*") {
+			return tools.Result{Content: []tools.Content{{Text: "== " + p + "\nThere is no such file.\n"}}, IsError: true,
+				Meta: map[string]any{"files": []map[string]any{{"path": p, "error": "not_found"}}}}, nil
+		}
+		return tools.Result{Content: []tools.Content{{Text: "== " + p + " (directory)\nguide.md\nother.md\n"}}, Meta: map[string]any{"files": []map[string]any{{"path": p}}}}, nil
+	}
+	return tools.Result{}, fmt.Errorf("no tool %s", name)
+}
+
+func mapKeys(m map[string]string) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for k := range m {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+// fakeShells runs "echo X", "exit N", "wait" and whatever a test puts in.
+type fakeShells struct {
+	mu  sync.Mutex
+	ran []string // user, grant, session: command
+	run func(ctx context.Context, s api.Shell, command string) (api.Ran, error)
+}
+
+func (f *fakeShells) Run(ctx context.Context, s api.Shell, command string) (api.Ran, error) {
+	f.mu.Lock()
+	f.ran = append(f.ran, fmt.Sprintf("%s %s %q: %s", s.User, s.Grant, s.Session, command))
+	run := f.run
+	f.mu.Unlock()
+	if run != nil {
+		return run(ctx, s, command)
+	}
+	r := api.Ran{End: "exited", Duration: 1500 * time.Millisecond, Fresh: len(f.ran) == 1}
+	if text, ok := strings.CutPrefix(command, "echo "); ok {
+		r.Stdout = text + "\n"
+	} else if _, err := fmt.Sscanf(command, "exit %d", &r.ExitCode); err == nil {
+		r.Stderr = "bad\n"
+	}
+	return r, nil
+}
+
+type fakeSources struct {
+	list   []api.Source
+	synced []string
+	err    error
+}
+
+func (f *fakeSources) Sources(context.Context, space.UserID) ([]api.Source, error) {
+	return f.list, f.err
+}
+
+func (f *fakeSources) Sync(_ context.Context, _ space.UserID, id string) ([]api.Run, error) {
+	var runs []api.Run
+	for _, s := range f.list {
+		if id == "" || s.ID == id {
+			f.synced = append(f.synced, s.ID)
+			runs = append(runs, api.Run{ID: "r_" + s.ID, Source: s.ID, State: "done", Started: time.Unix(0, 0)})
+		}
+	}
+	if id != "" && runs == nil {
+		return nil, fault.New(fault.NotFound, "There is no source %q.", id)
+	}
+	return runs, f.err
+}
