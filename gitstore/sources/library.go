@@ -64,10 +64,26 @@ func (m *Manager) release(l *lib) {
 	if !last {
 		return
 	}
-	err := removeTree(l.dir)
-	if err = errors.Join(err, l.clear()); err != nil {
+	// Whoever waits for the sandbox's room need not wait for its library to go.
+	gone := m.scratch()
+	if err := os.Rename(l.dir, gone); err != nil {
 		m.o.Logger.Warn("a sandbox's library was not removed", "error", err)
+		return
 	}
+	trees := append(l.retired, gone)
+	l.retired = nil
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return // the next start removes everything
+	}
+	m.work.Go(func() {
+		for _, d := range trees {
+			if err := removeTree(d); err != nil {
+				m.o.Logger.Warn("a sandbox's library was not removed", "error", err)
+			}
+		}
+	})
 }
 
 // Refresh lets what running sandboxes see agree with what their users may read.
