@@ -1,0 +1,163 @@
+package gitstore
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// TestLogPageIsGits: the pages of a history together are what git lists, with
+// branches that were merged, whatever their size and how far each looks.
+func TestLogPageIsGits(t *testing.T) {
+	s := newStore(t)
+	dir := t.TempDir()
+	git(t, dir, "init", "-q", "-b", "main")
+	commit := func(file string, i int) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(fmt.Sprint(i)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		git(t, dir, "add", "-A")
+		git(t, dir, "-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-q", "-m", fmt.Sprint(file, i), "--date", fmt.Sprintf("2026-01-01T00:%02d:00Z", i))
+	}
+	t.Setenv("GIT_COMMITTER_NAME", "a")
+	t.Setenv("GIT_COMMITTER_EMAIL", "a@example.com")
+	for i := range 20 {
+		t.Setenv("GIT_COMMITTER_DATE", fmt.Sprintf("2026-01-01T00:%02d:00Z", i))
+		if i == 8 {
+			git(t, dir, "checkout", "-q", "-b", "side")
+		}
+		if i == 13 {
+			git(t, dir, "checkout", "-q", "main")
+		}
+		if i == 17 {
+			git(t, dir, "-c", "user.name=a", "-c", "user.email=a@example.com", "merge", "-q", "--no-edit", "side")
+		}
+		file := "a"
+		if i >= 8 && i < 13 {
+			file = "b"
+		}
+		commit(file, i)
+	}
+	id := space.NewSpaceID()
+	if _, err := s.Create(t.Context(), id, space.ChangeSet{}, space.Meta{Author: ada}); err != nil {
+		t.Fatal(err)
+	}
+	repo := s.repoDir(id)
+	git(t, repo, "fetch", "-q", dir, "main:refs/heads/other")
+	head := space.CommitID(strings.TrimSpace(git(t, dir, "rev-parse", "main")))
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = newStore(t, func(o *Options) { o.Dir = s.o.Dir })
+	for _, path := range []string{"", "a", "b", "none"} {
+		args := []string{"rev-list", "main"}
+		if path != "" {
+			args = append(args, "--", path)
+		}
+		want := strings.Fields(git(t, dir, args...))
+		for _, step := range []struct{ limit, walk int }{{50, 1000}, {3, 1000}, {3, 2}, {1, 1}} {
+			var got []string
+			cursor := ""
+			for pages := 0; pages < 100; pages++ {
+				list, next, err := s.LogPage(t.Context(), id, head, space.Path(path), cursor, step.limit, step.walk)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(list) > step.limit {
+					t.Fatalf("%d commits of %d", len(list), step.limit)
+				}
+				for _, c := range list {
+					got = append(got, string(c.ID))
+				}
+				if cursor = next; next == "" {
+					break
+				}
+			}
+			if fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Errorf("%q by %+v: %d commits\n%v, want\n%v", path, step, len(got), got, want)
+			}
+		}
+	}
+}
+
+// TestLogPageCursors: what is no cursor is not there.
+func TestLogPageCursors(t *testing.T) {
+	s := newStore(t)
+	id := newSpace(t, s, map[string]string{"a": "1"})
+	for _, c := range []string{"x", strings.Repeat("0", 40), "main", ".", strings.Repeat("a", 10_000), string(at(t, s, id, "a"))} {
+		if _, _, err := s.LogPage(t.Context(), id, "", "", c, 5, 5); fault.CodeOf(err) != fault.NotFound {
+			t.Errorf("%.30q: %v", c, err)
+		}
+	}
+}
+
+func TestLastChanges(t *testing.T) {
+	s := newStore(t)
+	id := newSpace(t, s, map[string]string{"a": "1", "d/x": "1", "d/y": "1"})
+	change := func(p, text string) space.CommitID {
+		t.Helper()
+		c, err := s.Commit(t.Context(), id, space.ChangeSet{Changes: []space.Change{{Path: p, Content: []byte(text), Base: at(t, s, id, p)}}}, space.Meta{Author: ada, Message: p + text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.ID
+	}
+	change("d/x", "2")
+	x := change("d/x", "3")
+	y := change("d/y", "4")
+	a := change("a", "5")
+	check := func(dir string, walk int, want map[string]space.CommitID) {
+		t.Helper()
+		got, err := s.LastChanges(t.Context(), id, "", space.Path(dir), walk)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, c := range want {
+			if got[name].ID != c {
+				t.Errorf("%s in %q: %s, want %s", name, dir, got[name].Message, c)
+			}
+		}
+		if len(got) != len(want) {
+			t.Errorf("%q within %d: %v", dir, walk, got)
+		}
+	}
+	check("", 10, map[string]space.CommitID{"a": a, "d": y})
+	check("d", 10, map[string]space.CommitID{"x": x, "y": y})
+	check("d", 2, map[string]space.CommitID{"y": y})
+	check("d", 1, nil)
+	check("none", 10, nil)
+}
+
+func TestBundleIsWhatGitClones(t *testing.T) {
+	s := newStore(t)
+	id := newSpace(t, s, map[string]string{"a": "1", "d/x": "2"})
+	file := filepath.Join(t.TempDir(), "space.bundle")
+	out, err := os.Create(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Bundle(t.Context(), id, out); err != nil {
+		t.Fatal(err)
+	}
+	if err := out.Close(); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Dir(file)
+	git(t, dir, "clone", "-q", file, "clone")
+	head, err := s.Head(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.TrimSpace(git(t, filepath.Join(dir, "clone"), "rev-parse", "HEAD")); got != string(head) {
+		t.Errorf("%s, want %s", got, head)
+	}
+	if err := s.Bundle(t.Context(), space.NewSpaceID(), out); fault.CodeOf(err) != fault.NotFound {
+		t.Errorf("no space: %v", err)
+	}
+}
