@@ -1,0 +1,218 @@
+// People read what their space holds and held, in a browser: directories, pages,
+// code, pictures, history, differences and search; they bring back an old version
+// and take everything with them. Every page is judged by axe, light and dark, on
+// a phone and on a desk; and all of it works without JavaScript.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { chmodSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { judge, launch, missing, open, screenshots } from './lib/browser.mjs';
+import { cleanup, serve } from './lib/oauth.mjs';
+import { remove, tempDir } from './lib/server.mjs';
+
+const deploy = (last) => `---
+title: Deploying the shop
+description: How a release gets out, and back.
+tags: [ops, release]
+owner: Grace
+---
+# Deploying the shop
+
+Releases leave on **Tuesdays**, from \`main\`. Ask [Grace](../people/grace.md) before you change the window, and read the [checklist](checklist.md).
+
+## Steps
+
+1. Run the tests
+2. Tag the release
+3. Watch the [dashboard](https://status.example.com/)
+
+- [x] Backups are fresh
+- [ ] Somebody is on call
+
+\`\`\`go
+// release returns the version that goes out.
+func release(tags []string) (string, error) {
+	if len(tags) == 0 {
+		return "", errors.New("no tag") // 404
+	}
+	return tags[0], nil
+}
+\`\`\`
+
+> Never on a Friday.
+
+| Stage | Minutes | Who |
+| --- | ---: | --- |
+| Build | 4 | CI |
+| Canary | 20 | Grace |
+
+### Rolling back
+
+Press <kbd>Ctrl</kbd> + <kbd>C</kbd>, ${last}.
+
+<details>
+<summary>What went wrong in March</summary>
+
+The canary was *red*.
+
+</details>
+
+![The pipeline](pipeline.png)
+`;
+
+const files = {
+  'README.md': '# The shop\n\nWhat the team and its AIs know. Start with [deploying](knowledge/deploy.md).\n',
+  'knowledge/deploy.md': deploy('then call the pager'),
+  'knowledge/checklist.md': '# Checklist\n\n- Tag\n- Push\n',
+  'people/grace.md': '# Grace\n\nOn call this week.\n',
+  'src/main.go': 'package main\n\nimport "fmt"\n\n// main says hello.\nfunc main() {\n\tfmt.Println("hello", 42)\n}\n',
+  'src/style.css': 'a { color: #0a5; } /* green */\n',
+  'run.sh': '#!/bin/sh\n# Starts it.\nexec go run ./src "$@"\n',
+  'memory/context.md': '# Context\n\nWe sell bread.\n',
+};
+
+const png = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAIAAABLbSncAAAAFElEQVR42mNk+M/wn4EIwDiqEAAbNQP5b6xGVgAAAABJRU5ErkJggg==', 'base64');
+
+for (const javaScriptEnabled of [true, false]) {
+  describe(javaScriptEnabled ? 'files in Chromium' : 'files without JavaScript', { skip: missing, timeout: 240_000 }, () => {
+    const later = cleanup();
+    let s;
+    let page;
+    let person;
+    let space;
+    const look = async (name) => { if (javaScriptEnabled) await judge(page, `files-${name}`); };
+    const heading = (name) => page.getByRole('heading', { level: 1, name }).waitFor();
+
+    before(async () => {
+      s = await serve(later);
+      const work = tempDir('satchel-files-');
+      later(() => remove(work));
+      const git = (...args) => execFileSync('git', ['-C', work, '-c', 'user.name=Ada', '-c', 'user.email=ada@example.com', ...args], { stdio: 'pipe' });
+      git('init', '-q', '-b', 'main');
+      for (const [path, text] of Object.entries(files)) {
+        mkdirSync(dirname(join(work, path)), { recursive: true });
+        writeFileSync(join(work, path), text);
+      }
+      chmodSync(join(work, 'run.sh'), 0o755);
+      symlinkSync('knowledge/deploy.md', join(work, 'latest.md'));
+      writeFileSync(join(work, 'knowledge/pipeline.png'), png);
+      writeFileSync(join(work, 'archive.bin'), Buffer.from([0, 1, 2]));
+      git('add', '-A');
+      git('commit', '-q', '-m', 'Write down how the shop works');
+      writeFileSync(join(work, 'knowledge/deploy.md'), deploy('then call Grace at home'));
+      git('commit', '-q', '-a', '-m', 'Say whom to call\n\nThe pager was sold.\n\nSatchel-Tool: bash\nSatchel-Client: claude-code');
+      s.run('space', 'import', work);
+      const browser = await launch(later);
+      person = await open(browser, { baseURL: s.issuer, javaScriptEnabled });
+      page = person.page;
+      await page.goto(s.link());
+      await page.getByRole('button', { name: /^sign in/i }).click();
+      await page.waitForURL((u) => !u.pathname.startsWith('/signin'));
+      space = (await page.getByRole('link', { name: 'Files', exact: true }).getAttribute('href')).replace(/\/files\/$/, '');
+    });
+
+    after(async () => {
+      await later.run();
+      assert.deepEqual(person?.complaints ?? [], []);
+    });
+
+    test('a directory, and the page in it', async (t) => {
+      t.diagnostic(`screenshots are in ${screenshots()}`);
+      await page.goto(`${space}/files/`);
+      await heading('Files');
+      await page.getByText('What the team and its AIs know').waitFor();
+      await look('root');
+      await page.getByRole('link', { name: 'knowledge', exact: false }).first().click();
+      await heading('knowledge');
+      await page.getByRole('link', { name: 'deploy.md' }).click();
+      await heading('deploy.md');
+      await page.getByText('How a release gets out, and back.').waitFor();
+      assert.ok(await page.locator('.text img').evaluate((i) => i.complete && i.naturalWidth > 0), 'the picture is not shown');
+      await look('page');
+      await page.getByRole('link', { name: 'Source', exact: true }).click();
+      await page.locator('#L7').waitFor();
+      await look('page-source');
+      await page.getByRole('navigation', { name: 'Views' }).getByRole('link', { name: 'Page' }).click();
+      await page.getByRole('link', { name: 'Grace', exact: true }).click();
+      await heading('grace.md');
+      await page.getByText('On call this week').waitFor();
+    });
+
+    test('code, links, pictures and bytes', async () => {
+      await page.goto(`${space}/files/src/main.go#L6`);
+      await page.locator('#L6').waitFor();
+      await look('code');
+      await page.goto(`${space}/files/latest.md`);
+      await page.getByText('symbolic link').waitFor();
+      await look('link');
+      await page.locator('main').getByRole('link', { name: 'knowledge/deploy.md' }).click();
+      await heading('deploy.md');
+      await page.goto(`${space}/files/knowledge/pipeline.png`);
+      assert.ok(await page.locator('.picture img').evaluate((i) => i.naturalWidth > 0));
+      await look('picture');
+      await page.goto(`${space}/files/archive.bin`);
+      await page.getByText('not text').waitFor();
+      await look('bytes');
+      const raw = await page.request.get(`${space}/raw/archive.bin`);
+      assert.match(raw.headers()['content-disposition'], /attachment/);
+    });
+
+    test('history, a change, and the version before', async () => {
+      await page.goto(`${space}/files/knowledge/deploy.md`);
+      await page.getByRole('link', { name: 'History', exact: true }).click();
+      await heading('History of deploy.md');
+      await look('history');
+      await page.getByRole('link', { name: 'Say whom to call' }).first().click();
+      await heading('Say whom to call');
+      await page.getByText('The pager was sold.').waitFor();
+      await page.getByText('claude-code').first().waitFor();
+      assert.ok(await page.locator('tr.minus').count() > 0 && await page.locator('tr.plus ins').count() > 0, 'what changed is not shown');
+      await look('commit');
+      await page.getByText('Bring back a version').click();
+      await page.getByRole('button', { name: /As it was before/ }).click();
+      await heading('deploy.md');
+      await page.getByText('then call the pager').waitFor();
+      await page.getByRole('link', { name: 'History', exact: true }).click();
+      await page.getByRole('link', { name: /This version/ }).nth(1).click();
+      await page.getByText('This is how it was').waitFor();
+      await page.getByText('then call Grace at home').waitFor();
+      await look('then');
+      await page.getByRole('link', { name: 'Show how it is now' }).click();
+      await page.getByText('then call the pager').waitFor();
+    });
+
+    test('search leads to the heading', async () => {
+      await page.goto(`${space}/search`);
+      await look('search-empty');
+      for (const deadline = Date.now() + 30_000; ;) { // until the index has caught up
+        await page.goto(`${space}/search?q=rolling+back`);
+        if (await page.locator('.found mark').count() > 0) break;
+        assert.ok(Date.now() < deadline, 'nothing is found');
+      }
+      await look('search');
+      await page.getByRole('link', { name: 'Deploying the shop' }).first().click();
+      await heading('deploy.md');
+      await page.goto(`${space}/search?q=zzzzqqq`);
+      await page.getByText('Nothing was found').waitFor();
+      await look('search-nothing');
+    });
+
+    test('downloads', async () => {
+      const zip = await page.request.get(`${space}/download/zip`);
+      assert.equal((await zip.body()).subarray(0, 2).toString(), 'PK');
+      const bundle = await page.request.get(`${space}/download/bundle`);
+      const dir = tempDir('satchel-bundle-');
+      later(() => remove(dir));
+      writeFileSync(join(dir, 'x.bundle'), await bundle.body());
+      execFileSync('git', ['-C', dir, 'clone', '-q', 'x.bundle', 'all'], { stdio: 'pipe' });
+      assert.equal(readFileSync(join(dir, 'all/people/grace.md'), 'utf8'), files['people/grace.md']);
+    });
+
+    test('what is not there', async () => {
+      const r = await page.goto(`${space}/files/nothing.md`);
+      assert.equal(r.status(), 404);
+      person.complaints.splice(0, person.complaints.length, ...person.complaints.filter((c) => !c.includes('404')));
+    });
+  });
+}
