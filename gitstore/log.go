@@ -16,7 +16,8 @@ type LogOptions struct {
 	From space.CommitID
 	// Path keeps commits that changed the file, or a file under the directory.
 	Path space.Path
-	// Tool and Client keep commits that they made.
+	// Tool and Client keep commits that they made. A client that is named without
+	// its version, as name of name/1.2, is meant in every version.
 	Tool, Client string
 	// Since and Until keep commits of a time: not before Since, and before Until.
 	Since, Until time.Time
@@ -66,7 +67,7 @@ func (s *Store) Log(ctx context.Context, id space.SpaceID, o LogOptions) ([]spac
 			return true, nil
 		}
 		x := c.commit(h)
-		if o.Tool != "" && x.Tool != o.Tool || o.Client != "" && x.Client != o.Client {
+		if o.Tool != "" && x.Tool != o.Tool || o.Client != "" && x.Client != o.Client && !strings.HasPrefix(x.Client, o.Client+"/") {
 			return true, nil
 		}
 		x.Changed = true

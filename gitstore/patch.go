@@ -29,15 +29,23 @@ const (
 // an empty to is head. Binary files and files above 2 MiB are only named; a
 // patch above 8 MiB is a fault.TooLarge.
 func (s *Store) Patch(ctx context.Context, id space.SpaceID, from, to space.CommitID, path space.Path) (string, error) {
-	files, err := s.Diff(ctx, id, from, to)
-	if err != nil {
-		return "", err
-	}
-	r, release, err := s.acquire(ctx, id)
+	r, st, release, err := s.at(ctx, id, to)
 	if err != nil {
 		return "", err
 	}
 	defer release()
+	var old hash
+	if from != "" {
+		f, err := r.resolve(string(from))
+		if err != nil {
+			return "", err
+		}
+		old = f.tree
+	}
+	files, err := r.diffAt(ctx, old, st.tree, string(path))
+	if err != nil {
+		return "", err
+	}
 	var out bytes.Buffer
 	for _, f := range files {
 		if !under(string(f.Path), string(path)) {
@@ -58,6 +66,33 @@ func (s *Store) Patch(ctx context.Context, id space.SpaceID, from, to space.Comm
 		}
 	}
 	return out.String(), nil
+}
+
+// diffAt is diff under a path: where neither tree has a directory there, it looks
+// at nothing else.
+func (r *repo) diffAt(ctx context.Context, from, to hash, path string) ([]space.FileChange, error) {
+	if path == "" {
+		return r.diff(ctx, from, to)
+	}
+	a, err := r.lookup(from, path)
+	if err != nil {
+		return nil, r.internalf(err, "diff")
+	}
+	b, err := r.lookup(to, path)
+	if err != nil {
+		return nil, r.internalf(err, "diff")
+	}
+	if a.isDir() || b.isDir() {
+		return r.diff(ctx, from, to)
+	}
+	c := treeChange{path: path}
+	if a.isFile() {
+		c.old = a.treeEntry
+	}
+	if b.isFile() {
+		c.new = b.treeEntry
+	}
+	return r.changes([]treeChange{c})
 }
 
 func (r *repo) filePatch(f space.FileChange) (*filePatch, error) {

@@ -289,6 +289,11 @@ func (r *repo) diff(ctx context.Context, from, to hash) ([]space.FileChange, err
 	if err := r.diffTrees(ctx, from, to, &cs); err != nil {
 		return nil, err
 	}
+	return r.changes(cs)
+}
+
+// changes returns what differs as files, by path.
+func (r *repo) changes(cs []treeChange) ([]space.FileChange, error) {
 	out := make([]space.FileChange, 0, len(cs))
 	for _, c := range cs {
 		f := space.FileChange{Path: space.Path(c.path)}

@@ -137,6 +137,44 @@ func TestRevertTakesOnlyCommitsOfTheHistory(t *testing.T) {
 	}
 }
 
+// A file's patch is the same whether the whole trees are compared or the file alone.
+func TestPatchOfOneFile(t *testing.T) {
+	s := newStore(t)
+	id := newSpace(t, s, map[string]string{"d/a": "1", "d/b": "1", "dir/x": "1", "gone": "1"})
+	start, _ := s.Head(t.Context(), id)
+	change(t, s, id, map[string]string{"d/a": "2", "dir/x": ""})
+	change(t, s, id, map[string]string{"dir": "a file", "gone": "", "new": "n"})
+	whole, err := s.Patch(t.Context(), id, start, "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[space.Path]string{"d/a": "-1\n", "d/b": "", "dir": "+a file", "gone": "deleted file mode", "new": "new file mode", "dir/x": "deleted file mode", "none": ""} {
+		got, err := s.Patch(t.Context(), id, start, "", path)
+		if err != nil || !strings.Contains(got, want) || want == "" && got != "" || !strings.Contains(whole, got) && path != "dir" {
+			t.Errorf("%s: %q %v", path, got, err)
+		}
+		if all, err := s.Patch(t.Context(), id, "", start, path); err != nil || strings.Contains(all, "deleted") {
+			t.Errorf("%s from nothing: %q %v", path, all, err)
+		}
+	}
+}
+
+func TestLogOfAnyVersionOfAClient(t *testing.T) {
+	s := newStore(t)
+	id := newSpace(t, s, map[string]string{"a": "0"})
+	for i, client := range []string{"code/1.0", "code/2.0", "coder/1.0", "code", "x/code/1.0"} {
+		if _, err := s.Commit(t.Context(), id, writes(map[string]string{fmt.Sprint(i): "x"}), space.Meta{Author: ada, Client: client}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for client, want := range map[string]int{"code": 3, "code/1.0": 1, "coder": 1, "x": 1, "x/code": 1, "": 6, "c": 0} {
+		list, err := s.Log(t.Context(), id, LogOptions{Client: client})
+		if err != nil || len(list) != want {
+			t.Errorf("%q: %d, want %d: %v", client, len(list), want, err)
+		}
+	}
+}
+
 func TestMergeThree(t *testing.T) {
 	for _, tc := range []struct {
 		name, base, ours, theirs, want string

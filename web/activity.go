@@ -291,6 +291,15 @@ func (s *Server) showActivity(v *visit) error {
 	return s.page(v, http.StatusOK, "activity", p)
 }
 
+// unversioned is what a client calls itself without its version, so that what it
+// did is found in one place after it was updated.
+func unversioned(client string) string {
+	if i := strings.LastIndexByte(client, '/'); i > 0 {
+		return client[:i]
+	}
+	return client
+}
+
 // browserClient is what these pages call themselves in commits; see visit.meta.
 const browserClient = "browser"
 
@@ -309,7 +318,7 @@ func (s *Server) makersIn(ctx context.Context, id space.SpaceID, f activityFilte
 	note(&clients, f.Client)
 	note(&by, f.Tool)
 	for _, c := range list {
-		note(&clients, c.Client)
+		note(&clients, unversioned(c.Client))
 		note(&by, c.Tool)
 	}
 	// People come last: it is AIs that one looks for.
