@@ -146,7 +146,7 @@ printf 'nobody else may know the word quixotic\\n' > knowledge/diary.md; ln -s .
   test('attack: the space, the host and the network cannot be reached', async () => {
     const text = await out('ada', 'ls -A /space; cat /space/knowledge/diary.md; cat /library/docs/handbook/leak.md; cat /library/docs/handbook/../../../space/knowledge/diary.md; cat /space/.git/HEAD');
     assert.doesNotMatch(text, /quixotic|refs\/heads/);
-    assert.match(await out('ada', 'touch /library/x /library/docs/handbook/x /space/x'), /(cannot touch.*\s+){3}/);
+    assert.match(await out('ada', 'touch /library/x /library/docs/handbook/x /space/x'), /(touch: cannot touch.*\s+){3}/);
     assert.match(await out('ada', 'exec 3<>/dev/tcp/127.0.0.1/' + s.server.port), /unreachable|refused|Network/i);
     for (const path of ['/space/knowledge/diary.md', '../space/knowledge/diary.md', 'docs/../../space/knowledge/diary.md', '/etc/passwd', 'knowledge/diary.md', 'docs/handbook/leak.md', 'docs/handbook/../diary.md']) {
       const [f] = (await call('ada', 'POST', '/api/sandbox/read', { paths: [path] })).body.files;
