@@ -31,7 +31,6 @@ type clientPage struct {
 	Local   bool
 	Client  client
 	Waiting waiting
-	// ReadsOnly: keys are made on the account's page.
 }
 
 // waiting is what came since a page was opened.
@@ -86,7 +85,9 @@ func (s *Server) awaited(v *visit) (w waiting, err error) {
 	if !ok {
 		since = s.now()
 	}
-	w.Since, w.Again = since.UnixMilli(), v.r.URL.Path+"?since="+strconv.FormatInt(since.UnixMilli(), 10)
+	w.Since = since.UnixMilli()
+	// Browsers only scroll where a link leads to the address that they are at.
+	w.Again = v.r.URL.Path + "?since=" + strconv.FormatInt(w.Since, 10) + "&at=" + strconv.FormatInt(s.now().UnixMilli(), 10)
 	if !ok {
 		return w, nil
 	}

@@ -27,7 +27,7 @@ func (s *Server) addConnect(o *web.Options) {
 	removeImports(dir)
 	o.Setup = &setup{
 		git: s.Git, remotes: s.remotes, log: s.Log.With("part", "import"),
-		transport: s.transport, run: gitcmd.Runner{Memory: s.Config.Remotes.GitMemory}, dir: dir, limit: s.Config.Space.MaxHistory, caFile: s.Config.Remotes.CAFile,
+		transport: s.transport, run: gitcmd.Runner{Program: "git", Memory: s.Config.Remotes.GitMemory}, dir: dir, limit: s.Config.Space.MaxHistory, caFile: s.Config.Remotes.CAFile,
 		ctx: s.ctx, work: &s.work, now: time.Now, by: map[space.SpaceID]*web.ImportState{},
 	}
 }
