@@ -94,6 +94,7 @@ type remotePage struct {
 	Action  string
 	Status  RemoteStatus
 	Local   bool
+	GitHub  bool // it can be connected there
 	Refused []refusedItem
 	Secret  bool // something was refused because it looks like a secret
 	Form    NewRemote
@@ -148,7 +149,7 @@ func (s *Server) remotePage(v *visit, m store.Membership, form NewRemote, found 
 		form.URL, form.Branch, form.Username = st.URL, st.Branch, st.Username
 	}
 	body := remotePage{
-		Space: m, Owner: m.Role == space.Owner, May: m.Role != space.Reader, Action: inSpace(m.ID, "remote"), Status: st, Local: st.URL == "",
+		Space: m, Owner: m.Role == space.Owner, May: m.Role != space.Reader, Action: inSpace(m.ID, "remote"), Status: st, Local: st.URL == "", GitHub: s.o.App != nil,
 		Form: form, Synced: v.r.URL.Query().Has("synced"), User: m.OwnerName, More: max(0, len(found)-firstFound),
 	}
 	for _, r := range st.Refused {

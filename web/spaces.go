@@ -15,6 +15,7 @@ import (
 type spacePage struct {
 	Space       store.Membership
 	Owner       bool
+	GitHub      bool // it can be connected there
 	Me          space.UserID
 	Members     []store.Member
 	Invitations []store.Invitation
@@ -80,7 +81,7 @@ func (s *Server) showSpace(v *visit) error {
 	if err != nil {
 		return err
 	}
-	body := spacePage{Space: m, Owner: m.Role == space.Owner, Me: v.user.ID, Action: "/spaces/" + string(m.ID), Lifetime: s.o.InviteLifetime}
+	body := spacePage{Space: m, GitHub: s.o.App != nil, Owner: m.Role == space.Owner, Me: v.user.ID, Action: "/spaces/" + string(m.ID), Lifetime: s.o.InviteLifetime}
 	if body.Members, err = s.o.Accounts.Members(v.r.Context(), m.ID); err != nil {
 		return err
 	}
@@ -98,7 +99,7 @@ func (s *Server) showSpace(v *visit) error {
 	all := v.r.URL.Query().Has("all")
 	body.Members, body.MoreMembers = firstOf(body.Members, all)
 	body.Invitations, body.MoreInvitations = firstOf(body.Invitations, all)
-	return s.page(v, http.StatusOK, "space", page{Title: "The space " + m.Name, Wide: true, Current: "/account", Body: body})
+	return s.page(v, http.StatusOK, "space", page{Title: "The space " + m.Name, Wide: true, Space: &m, Styles: []string{"activity.css"}, Body: body})
 }
 
 // invitedPage shows the link of a new invitation, once.
