@@ -13,7 +13,7 @@ import { GitHub } from './lib/github.mjs';
 import { cleanup, serve } from './lib/oauth.mjs';
 
 for (const javaScriptEnabled of [true, false]) {
-  describe(`GitHub in Chromium, ${javaScriptEnabled ? 'with' : 'without'} scripts`, { skip: missing, timeout: 240_000 }, () => {
+  describe(`GitHub in Chromium, ${javaScriptEnabled ? 'with' : 'without'} scripts`, { skip: missing, timeout: 400_000 }, () => {
     const later = cleanup();
     let gh, s, browser;
     let ada; // the admin, who has repositories of her own and owns acme
@@ -78,13 +78,13 @@ for (const javaScriptEnabled of [true, false]) {
 
     before(async () => {
       gh = await GitHub.start(later);
-      for (const Login of ['ada', 'bob', 'carol']) await gh.order('person', { Login });
+      for (const Login of ['ada', 'bob', 'carol', 'mallory']) await gh.order('person', { Login });
       await gh.order('org', { Login: 'acme', Base: 'read', Members: { ada: 'admin', bob: 'member' } });
       await gh.order('repository', { Owner: 'ada', Name: 'notes', Private: true });
       await gh.order('repository', { Owner: 'ada', Name: 'journal', Private: true });
       await gh.order('repository', { Owner: 'acme', Name: 'handbook', Private: true, Collaborators: { bob: 'write' } });
       await gh.order('repository', { Owner: 'acme', Name: 'payroll', Private: true });
-      s = await serve(later, { env: { SATCHEL_AUTH_GITHUB_URL: gh.url } });
+      s = await serve(later, { env: { SATCHEL_AUTH_GITHUB_URL: gh.url, SATCHEL_AUTH_ALLOW_GITHUB_USERS: 'carol' } });
       browser = await launch(later);
       s.run('user', 'add', 'bob');
       ada = await person('ada', s.link());
@@ -296,6 +296,23 @@ for (const javaScriptEnabled of [true, false]) {
       await save(page, space, 'knowledge/water.md', 'Still.\n');
       assert.equal(await gh.file('ada/satchel', 'knowledge/water.md'), undefined);
       assert.equal(await gh.file('ada/satchel', 'knowledge/tea.md'), 'Assam, no milk.');
+    });
+
+    test('once the App is there, people sign in with it', async () => {
+      const { page } = await person('carol');
+      await page.goto('/signin');
+      await page.getByRole('link', { name: 'Sign in with GitHub' }).click();
+      await authorize(page);
+      await page.waitForURL((u) => u.origin === s.issuer && !u.pathname.startsWith('/signin/'));
+      await page.goto('/account');
+      await page.getByText(/carol/).first().waitFor();
+      const nobody = await person('mallory');
+      await nobody.page.goto('/signin');
+      await nobody.page.getByRole('link', { name: 'Sign in with GitHub' }).click();
+      await authorize(nobody.page);
+      await nobody.page.waitForURL((u) => u.origin === s.issuer);
+      assert.notEqual((await nobody.page.goto('/account')).url(), `${s.issuer}/account`, 'who is not on the allow list came in');
+      nobody.complaints.length = 0; // the refusal is an error
     });
 
     test('attack: what comes back from GitHub is not what was asked for', async () => {
