@@ -24,7 +24,7 @@ race *args="./...":
 fuzz count="20000x":
     ./scripts/fuzz {{ count }}
 
-# Measure the real binary; one JSON object per line. Suites: core, gitstore, sandbox, search, auth.
+# Measure the real binary; one JSON object per line. Suites: core, gitstore, sandbox, search, auth, web.
 bench suite="core" *args:
     ./scripts/bench {{ suite }} {{ args }}
 

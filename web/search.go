@@ -158,7 +158,7 @@ func (s *Server) search(v *visit, m store.Membership, body *searchPage, more boo
 		if text == "" {
 			text = r.Description
 		}
-		row.Snippet = markWords(excerpt(text, words, searchSnippet), words)
+		row.Snippet = markWords(excerpt(wordsOf(text), words, searchSnippet), words)
 		for i, p := range r.Also {
 			if i == 5 {
 				break
@@ -226,11 +226,44 @@ func meant(word string, words []string) bool {
 		if w == q {
 			return true
 		}
-		if n := max(4, len(q)-2); len(q) >= n && len(w) >= n && w[:n] == q[:n] && len(w) < len(q)+5 {
+		n := max(4, len(q)-2)
+		if len(q) >= n && len(w) >= n && w[:n] == q[:n] && len(w) <= len(q)+min(4, len(q)/2) && !(len(q) == 4 && len(w) > 6) {
 			return true
 		}
 	}
 	return false
+}
+
+// wordsOf is Markdown as one reads it: without front matter and most marks.
+func wordsOf(text string) string {
+	if rest, ok := strings.CutPrefix(text, "---\n"); ok {
+		if _, body, ok := strings.Cut(rest, "\n---\n"); ok {
+			text = body
+		}
+	}
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		line = strings.TrimLeft(line, "#>|-*+ ")
+		line = strings.TrimPrefix(strings.TrimPrefix(line, "[ ] "), "[x] ")
+		if strings.HasPrefix(line, "```") || line == "" {
+			continue
+		}
+		for {
+			before, rest, ok := strings.Cut(line, "](")
+			if !ok {
+				break
+			}
+			_, after, ok := strings.Cut(rest, ")")
+			if !ok {
+				break
+			}
+			b.WriteString(strings.NewReplacer("![", "", "[", "").Replace(before))
+			line = after
+		}
+		b.WriteString(line + " · ")
+	}
+	return strings.TrimSuffix(strings.NewReplacer("**", "", "`", "").Replace(b.String()), " · ")
 }
 
 // eachWord calls f with the places of a text's words.
@@ -259,14 +292,30 @@ func excerpt(text string, words []string, most int) string {
 	if utf8.RuneCountInString(text) <= most {
 		return text
 	}
-	at := 0
+	// Where most words of the query are near each other.
+	type hit struct {
+		at   int
+		word string
+	}
+	var hits []hit
 	eachWord(text, func(from, to int) bool {
 		if meant(text[from:to], words) {
-			at = from
-			return false
+			hits = append(hits, hit{from, strings.ToLower(text[from:to])})
 		}
-		return true
+		return len(hits) < 200
 	})
+	at, best := 0, 0
+	for i, h := range hits {
+		near := map[string]bool{}
+		for _, o := range hits[i:] {
+			if o.at-h.at < most/2 {
+				near[o.word] = true
+			}
+		}
+		if len(near) > best {
+			at, best = h.at, len(near)
+		}
+	}
 	before := ""
 	if at > most/3 {
 		cut := at - most/4
