@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"container/heap"
 	"context"
+	"slices"
 	"strings"
 
 	fdiff "github.com/go-git/go-git/v5/plumbing/format/diff"
@@ -200,6 +201,52 @@ func (r *repo) lastChanges(ctx context.Context, from hash, dir string, walk int)
 		h, c, mine = c.parents[0], parent, theirs
 	}
 	return out, nil
+}
+
+// Changes lists the first files, by path, that differ between two commits at or
+// under a path, and how many do in all: what a page shows of a change of any
+// size. An empty from is the empty tree, an empty to is head.
+func (s *Store) Changes(ctx context.Context, id space.SpaceID, from, to space.CommitID, path space.Path, limit int) (files []space.FileChange, total int, err error) {
+	r, st, release, err := s.at(ctx, id, to)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer release()
+	var tree hash
+	if from != "" {
+		f, err := r.resolve(string(from))
+		if err != nil {
+			return nil, 0, err
+		}
+		tree = f.tree
+	}
+	var all []treeChange
+	if err := r.diffTrees(ctx, tree, st.tree, &all); err != nil {
+		return nil, 0, r.internalf(err, "changes")
+	}
+	all = slices.DeleteFunc(all, func(c treeChange) bool {
+		return !under(c.path, string(path)) || !c.old.isFile() && !c.new.isFile()
+	})
+	slices.SortFunc(all, func(a, b treeChange) int { return compareStrings(a.path, b.path) })
+	total = len(all)
+	// To know a size is to look a file up, which is why only those are that are shown.
+	for _, c := range all[:min(total, max(0, limit))] {
+		f := space.FileChange{Path: space.Path(c.path), Status: space.Added}
+		if c.old.isFile() {
+			f.Status, f.Old, f.OldMode = space.Deleted, blobID(c.old.hash), c.old.fileMode()
+		}
+		if c.new.isFile() {
+			if f.Old != "" {
+				f.Status = space.Modified
+			}
+			f.New, f.NewMode = blobID(c.new.hash), c.new.fileMode()
+			if f.Size, err = r.db.size(c.new.hash); err != nil {
+				return nil, 0, r.internalf(err, "changes")
+			}
+		}
+		files = append(files, f)
+	}
+	return files, total, nil
 }
 
 // FilePatch is the unified diff of one file of those that Show and Diff list.

@@ -134,6 +134,43 @@ func TestLastChanges(t *testing.T) {
 	check("none", 10, nil)
 }
 
+// TestChangesAreThoseOfDiff: the same files, fewer of them.
+func TestChangesAreThoseOfDiff(t *testing.T) {
+	s := newStore(t)
+	id := newSpace(t, s, map[string]string{"a": "1", "d/x": "1", "d/y": "1", "e/f/g": "1"})
+	from, err := s.Head(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cs := writes(map[string]string{"b": "22", "d/z": "3"})
+	for _, p := range []string{"d/x", "a"} {
+		cs.Changes = append(cs.Changes, space.Change{Path: p, Content: []byte("changed"), Base: at(t, s, id, p)})
+	}
+	cs.Changes = append(cs.Changes, space.Change{Path: "e/f/g", Op: space.Delete, Base: at(t, s, id, "e/f/g")})
+	commit(t, s, id, cs)
+	for _, c := range []struct {
+		from space.CommitID
+		path string
+	}{{from, ""}, {from, "d"}, {from, "d/x"}, {from, "e"}, {from, "none"}, {"", ""}, {"", "d"}} {
+		all, err := s.Diff(t.Context(), id, c.from, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want []space.FileChange
+		for _, f := range all {
+			if under(string(f.Path), c.path) {
+				want = append(want, f)
+			}
+		}
+		for _, limit := range []int{0, 1, 3, 100} {
+			got, total, err := s.Changes(t.Context(), id, c.from, "", space.Path(c.path), limit)
+			if err != nil || total != len(want) || fmt.Sprint(got) != fmt.Sprint(want[:min(limit, len(want))]) {
+				t.Errorf("%+v, %d: %v of %d, %v; want %v", c, limit, got, total, err, want)
+			}
+		}
+	}
+}
+
 func TestBundleIsWhatGitClones(t *testing.T) {
 	s := newStore(t)
 	id := newSpace(t, s, map[string]string{"a": "1", "d/x": "2"})

@@ -14,8 +14,10 @@ import (
 
 // Bounds of a page of changes.
 const (
-	changesListed = 300       // files that are named
+	changesListed = 200       // files that are named
 	changesShown  = 25        // files whose lines are shown
+	changesMany   = 100       // with more files than this
+	changesOfMany = 5         // the lines of so many are shown
 	changesLines  = 4000      // of all files together
 	changesBytes  = 512 << 10 // a file above is only named
 )
@@ -71,10 +73,11 @@ func (s *Server) showCommit(v *visit) error {
 	if err != nil {
 		return err
 	}
-	c, err := s.o.History.Show(v.r.Context(), m.ID, at)
-	if err != nil {
-		return gone(err)
+	log, err := s.o.History.Log(v.r.Context(), m.ID, LogQuery{From: at, Limit: 1})
+	if err != nil || len(log) == 0 {
+		return goneOr(gone(err))
 	}
+	c := log[0]
 	base := "/spaces/" + string(m.ID)
 	body := changesPage{Commit: &commitView{
 		Row: rowOf(base, c), Rest: messageOf(c.Message), ID: string(c.ID), Time: c.Time, Tool: shorten(c.Tool, 60), Client: shorten(c.Client, 120),
@@ -83,7 +86,7 @@ func (s *Server) showCommit(v *visit) error {
 	if c.Parent != "" {
 		body.Commit.Parent = base + "/commits/" + string(c.Parent)
 	}
-	if err := s.addChanges(v, m, &body, c.Files, c.Parent, c.ID); err != nil {
+	if err := s.addChanges(v, m, &body, c.Parent, c.ID, ""); err != nil {
 		return err
 	}
 	return s.page(v, http.StatusOK, "changes", page{Title: body.Commit.Row.Subject, Wide: true, Current: "files", Space: &m, Styles: filesStyles(), Body: body})
@@ -110,19 +113,6 @@ func (s *Server) showCompare(v *visit) error {
 	if err != nil {
 		return err
 	}
-	files, err := s.o.History.Diff(v.r.Context(), m.ID, from, to)
-	if err != nil {
-		return gone(err)
-	}
-	if p != "" {
-		var kept []space.FileChange
-		for _, f := range files {
-			if f.Path == p || strings.HasPrefix(string(f.Path), string(p)+"/") {
-				kept = append(kept, f)
-			}
-		}
-		files = kept
-	}
 	body := changesPage{Path: fileName(p), Write: m.Role != space.Reader, Restore: "/spaces/" + string(m.ID) + "/restore", At: to, Before: from}
 	if body.From, err = s.rowAt(v, m, from); err != nil {
 		return err
@@ -130,7 +120,7 @@ func (s *Server) showCompare(v *visit) error {
 	if body.To, err = s.rowAt(v, m, to); err != nil {
 		return err
 	}
-	if err := s.addChanges(v, m, &body, files, from, to); err != nil {
+	if err := s.addChanges(v, m, &body, from, to, p); err != nil {
 		return err
 	}
 	title := "What changed"
@@ -157,14 +147,18 @@ func (s *Server) rowAt(v *visit, m store.Membership, at space.CommitID) (*commit
 }
 
 // addChanges adds the files that differ, and the lines of the first of them.
-func (s *Server) addChanges(v *visit, m store.Membership, body *changesPage, files []space.FileChange, from, to space.CommitID) error {
-	body.Count = len(files)
+func (s *Server) addChanges(v *visit, m store.Membership, body *changesPage, from, to space.CommitID, p space.Path) error {
+	files, total, err := s.o.History.Changes(v.r.Context(), m.ID, from, to, p, changesListed)
+	if err != nil {
+		return gone(err)
+	}
+	body.Count, body.More = total, total-len(files)
+	shown := changesShown
+	if total > changesMany {
+		shown = changesOfMany
+	}
 	lines := 0
 	for i, f := range files {
-		if i == changesListed {
-			body.More = len(files) - i
-			break
-		}
 		c := changeOfFile{ID: fileID(i), Name: fileName(f.Path), Path: f.Path, CanAfter: f.Status != space.Deleted, CanBefore: f.Status != space.Added && from != ""}
 		if c.CanAfter {
 			c.Now = pageURL(m.ID, "files", f.Path, to)
@@ -183,7 +177,7 @@ func (s *Server) addChanges(v *visit, m store.Membership, body *changesPage, fil
 		switch {
 		case f.Status == space.Modified && f.Old == f.New:
 			c.Note = "Only its kind changed: from " + modeWords(f.OldMode) + " to " + modeWords(f.NewMode) + "."
-		case i >= changesShown || lines >= changesLines:
+		case i >= shown || lines >= changesLines:
 			body.Unshown = true
 		case f.Size > changesBytes:
 			c.Note = "The file is too large for its lines to be shown."

@@ -30,6 +30,9 @@ type History interface {
 	Diff(ctx context.Context, id space.SpaceID, from, to space.CommitID) ([]space.FileChange, error)
 	// Patch is a unified diff of a path, or of everything with "".
 	Patch(ctx context.Context, id space.SpaceID, from, to space.CommitID, path space.Path) (string, error)
+	// Changes lists the first files at or under a path that differ between two
+	// commits ("" for the empty tree), and how many do.
+	Changes(ctx context.Context, id space.SpaceID, from, to space.CommitID, path space.Path, limit int) (files []space.FileChange, total int, err error)
 	// FilePatch is a unified diff of one file that Show or Diff listed.
 	FilePatch(ctx context.Context, id space.SpaceID, f space.FileChange) (string, error)
 	// Restore makes a path what it was at a commit.
