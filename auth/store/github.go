@@ -110,12 +110,13 @@ func (s *Store) RemoveGitHubApp(ctx context.Context, by space.UserID, via string
 		if err := tx.Exec("DELETE FROM auth_github_app").Error; err != nil {
 			return fmt.Errorf("forget the GitHub App: %w", err)
 		}
-		if err := tx.Exec("DELETE FROM auth_github_requests").Error; err != nil {
-			return fmt.Errorf("forget who waits for the GitHub App: %w", err)
-		}
 		done := tx.Exec("UPDATE auth_github_links SET state = ?, since = ? WHERE state <> ?", string(auth.LinkRemoved), s.now().UnixMilli(), string(auth.LinkRemoved))
 		if done.Error != nil {
 			return fmt.Errorf("end what the GitHub App connected: %w", done.Error)
+		}
+		// After the links, as in unlink, so that no two wait for each other.
+		if err := tx.Exec("DELETE FROM auth_github_requests").Error; err != nil {
+			return fmt.Errorf("forget who waits for the GitHub App: %w", err)
 		}
 		return s.record(tx, Actor{by, via}, "github.app.remove", strconv.FormatInt(r.AppID, 10), map[string]any{"name": r.Name, "links": done.RowsAffected})
 	})

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -276,6 +277,52 @@ func TestMigrateFromVersion2(t *testing.T) {
 		}
 		if err := w.LinkRepository(t.Context(), ann.ID, "web", githubLink(ann, store.Space{ID: "s_1"}, 70)); err != nil {
 			t.Errorf("connected: %v", err)
+		}
+	})
+}
+
+// Whatever happens at once, nobody waits for another for ever, and in the end a
+// repository is connected to a space only by its owner.
+func TestLinksInParallel(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		ctx := t.Context()
+		ann, sp := w.user("ann", true)
+		bob, _ := w.user("bob", true)
+		var work sync.WaitGroup
+		try := func(what string, fine fault.Code, do func() error) {
+			work.Go(func() {
+				for range 5 {
+					if err := do(); err != nil && fault.CodeOf(err) != fine {
+						t.Errorf("%s: %v", what, err)
+					}
+				}
+			})
+		}
+		try("ann connects", fault.Forbidden, func() error { return w.LinkRepository(ctx, ann.ID, "web", githubLink(ann, sp, 70)) })
+		try("bob connects", fault.Forbidden, func() error { return w.LinkRepository(ctx, bob.ID, "web", githubLink(bob, sp, 71)) })
+		try("ann disconnects", "", func() error { return w.UnlinkRepository(ctx, ann.ID, "web", sp.ID) })
+		try("ann waits", "", func() error { return w.AskForApproval(ctx, sp.ID, ann.ID) })
+		try("the space goes to bob", fault.Invalid, func() error { return w.GiveSpace(ctx, cli, sp.ID, bob.ID) })
+		try("the space goes to ann", fault.Invalid, func() error { return w.GiveSpace(ctx, cli, sp.ID, ann.ID) })
+		try("the App is made", fault.Conflict, func() error { return w.SetGitHubApp(ctx, ann.ID, "web", githubApp(7)) })
+		try("the App is forgotten", "", func() error { return w.RemoveGitHubApp(ctx, ann.ID, "web") })
+		try("GitHub says something", "", func() error {
+			l, ok, err := w.RepositoryLink(ctx, sp.ID)
+			if err != nil || !ok {
+				return err
+			}
+			lost := l
+			lost.State = auth.LinkLost
+			_, err = w.UpdateLink(ctx, l, lost)
+			return err
+		})
+		work.Wait()
+		owner, err := w.Space(ctx, sp.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l, ok, err := w.RepositoryLink(ctx, sp.ID); err != nil || ok && l.User != owner.Owner {
+			t.Errorf("%s owns the space, and it is connected by %s, %v", owner.Owner, l.User, err)
 		}
 	})
 }

@@ -151,6 +151,9 @@ func (c *Client) RecheckOlder(ctx context.Context, age time.Duration) error {
 	if len(links) == 0 {
 		return nil
 	}
+	if _, ok, err := c.o.Store.GitHubApp(ctx); err != nil || !ok {
+		return err // without an App all are removed
+	}
 	if _, err := c.app(ctx); err != nil {
 		return err
 	}
