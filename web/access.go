@@ -145,7 +145,7 @@ func otherWays(by map[string]int) []accessEntry {
 // methods are the ways to sign in, and whether they are there.
 func (s *Server) methods() []accessMethod {
 	names := map[string]string{}
-	for _, p := range s.providers() {
+	for _, p := range s.offered() {
 		names[p.name] = p.Label()
 	}
 	return []accessMethod{

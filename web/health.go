@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"net/http"
+	"strconv"
 	"time"
 
 	"satchel/auth"
@@ -25,6 +26,7 @@ type HealthReport struct {
 	Started time.Time
 	Checks  []HealthCheck
 	Totals  []HealthTotal
+	Stored  int64 // bytes of all spaces, with their history
 }
 
 // HealthCheck is one part of the server, and what to do about it.
@@ -123,6 +125,7 @@ func (s *Server) showHealth(v *visit) error {
 	if err != nil {
 		return err
 	}
+	r.Totals = append(r.Totals, HealthTotal{Name: "Stored", Value: storedText(r.Stored)})
 	body := healthPage{HealthReport: r, Version: s.o.Version}
 	if !r.Started.IsZero() {
 		body.Up = s.now().Sub(r.Started).Truncate(time.Minute)
@@ -153,4 +156,11 @@ func (s *Server) showHealth(v *visit) error {
 }
 
 // Stored is Bytes for people.
-func (u usageRow) Stored() string { return sizeOf(u.Bytes) }
+func (u usageRow) Stored() string { return storedText(u.Bytes) }
+
+func storedText(n int64) string {
+	if n >= 1e9 {
+		return strconv.FormatFloat(float64(n)/1e9, 'f', 1, 64) + " GB"
+	}
+	return sizeOf(n)
+}

@@ -78,9 +78,8 @@ func (h *health) Report(ctx context.Context) (web.HealthReport, error) {
 	if err != nil {
 		return r, err
 	}
-	var stored int64
 	for _, n := range h.stored(ctx) {
-		stored += n
+		r.Stored += n
 	}
 	up := 0
 	if h.s.bash != nil {
@@ -90,7 +89,6 @@ func (h *health) Report(ctx context.Context) (web.HealthReport, error) {
 		{Name: "People", Value: fmt.Sprint(st.Users)}, {Name: "Admins", Value: fmt.Sprint(st.Admins)},
 		{Name: "Spaces", Value: fmt.Sprint(st.Spaces)}, {Name: "Sources", Value: fmt.Sprint(len(h.s.sources.All()))},
 		{Name: "API keys", Value: fmt.Sprint(st.Keys)}, {Name: "Sandboxes", Value: fmt.Sprint(up)},
-		{Name: "Stored", Value: bytesize.Text(stored)},
 	}
 	return r, nil
 }
