@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"satchel/auth"
 	"satchel/auth/github/app"
@@ -111,14 +110,9 @@ func TestAttackWebhookReplay(t *testing.T) {
 	if status, _, err := w.gh.Deliver(d); err != nil || status != http.StatusAccepted {
 		t.Errorf("under another id: %d, %v", status, err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	for w.gh.Count(http.MethodGet, "/repos/ada/notes/collaborators/ada/permission") < 3 { // connected, unsuspended, replayed
-		if ctx.Err() != nil {
-			t.Fatal("GitHub was not asked")
-		}
-		w.gh.Idle()
-	}
+	w.until("GitHub is asked", func() bool { // when it was connected, unsuspended and replayed
+		return w.gh.Count(http.MethodGet, "/repos/ada/notes/collaborators/ada/permission") == 3
+	})
 	if n := w.gh.Count(http.MethodGet, "/app/installations/*"); n != asked+1 {
 		t.Errorf("%d looks for two replays", n-asked)
 	}
@@ -203,13 +197,7 @@ func TestWebhookOfARevokedAuthorization(t *testing.T) {
 	before := w.gh.Count(http.MethodGet, "/app/installations/*")
 	w.gh.Deauthorize(w.slug(), "ada")
 	w.gh.Idle()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	for w.gh.Count(http.MethodGet, "/app/installations/*") == before {
-		if ctx.Err() != nil {
-			t.Fatal("nobody looks")
-		}
-	}
+	w.until("GitHub is asked", func() bool { return w.gh.Count(http.MethodGet, "/app/installations/*") > before })
 }
 
 // Deliveries that come while many spaces wait to be looked at are not waited for.
@@ -226,25 +214,15 @@ func TestWebhookQueueIsBounded(t *testing.T) {
 	for range 5 {
 		w.gh.Suspend(i)
 	}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		defer cancel()
-		for ctx.Err() == nil {
-			n := 0
-			for _, d := range w.gh.Deliveries() {
-				if d.Event == "installation" && d.Status == http.StatusAccepted {
-					n++
-				}
-			}
-			if n >= 5 {
-				return
+	w.until("all are answered", func() bool {
+		n := 0
+		for _, d := range w.gh.Deliveries() {
+			if d.Event == "installation" && d.Status == http.StatusAccepted {
+				n++
 			}
 		}
-		t.Error("deliveries are not answered")
-	}()
-	<-ended
+		return n >= 5
+	})
 	close(stall)
 }
 

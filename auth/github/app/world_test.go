@@ -276,6 +276,22 @@ func (w *world) becomes(state auth.LinkState) auth.RepositoryLink {
 	}
 }
 
+// until waits for what another goroutine does.
+func (w *world) until(what string, is func() bool) {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
+	defer cancel()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !is() {
+		select {
+		case <-ctx.Done():
+			w.t.Fatalf("%s: never; the log has\n%s", what, w.log)
+		case <-tick.C:
+		}
+	}
+}
+
 func names(f app.Found) string {
 	var all []string
 	for _, r := range f.Repositories {
