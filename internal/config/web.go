@@ -22,7 +22,10 @@ type API struct {
 // GitHub is the section github: the GitHub App by which people connect
 // repositories. Which GitHub it is says auth.github.url.
 type GitHub struct {
-	RecheckEvery time.Duration
+	RecheckEvery, Timeout             time.Duration
+	MaxInstallations, MaxRepositories int   // that are read of one person's
+	MaxWebhook                        int64 // bytes
+	KeepApprovals                     time.Duration
 }
 
 // Library is the section library: what people publish of their spaces.
@@ -62,6 +65,16 @@ func webKeys() []key {
 			func(c *Config) *time.Duration { return &c.API.SessionIdle }, durations(time.Second, 7*day)),
 		row("github.recheck_every", "How often it is asked whether the people who connected repositories at GitHub may still change them.", duration, 6*time.Hour,
 			func(c *Config) *time.Duration { return &c.GitHub.RecheckEvery }, durations(time.Minute, 30*day)),
+		row("github.timeout", "Longest time that GitHub's API may take to answer one request.", duration, 10*time.Second,
+			func(c *Config) *time.Duration { return &c.GitHub.Timeout }, durations(time.Second, 5*time.Minute)),
+		row("github.max_installations", "Accounts with the GitHub App that are looked through for repositories of one person.", integer, 100,
+			func(c *Config) *int { return &c.GitHub.MaxInstallations }, numbers(1, 10_000)),
+		row("github.max_repositories", "Repositories at GitHub that are looked at when a person chooses one.", integer, 1000,
+			func(c *Config) *int { return &c.GitHub.MaxRepositories }, numbers(1, 100_000)),
+		row("github.max_webhook", "Largest event of GitHub's.", size, mib,
+			func(c *Config) *int64 { return &c.GitHub.MaxWebhook }, sizes(kib, 25*mib)),
+		row("github.keep_approvals", "How long a space's page says that its owner waits for somebody's approval at GitHub.", duration, 30*day,
+			func(c *Config) *time.Duration { return &c.GitHub.KeepApprovals }, durations(time.Hour, 365*day)),
 		row("library.max_sources", "Sources that one person may publish.", integer, 50,
 			func(c *Config) *int { return &c.Library.MaxSources }, numbers(0, 10_000)),
 		row("library.max_files", "Files of one published source.", integer, 50_000,

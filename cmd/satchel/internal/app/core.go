@@ -123,6 +123,7 @@ func openCore(ctx context.Context, cfg *config.Config, version string, log *slog
 	c.Accounts = store.New(c.DB, store.Options{
 		TokenKey:       key,
 		Seal:           c.box,
+		KeepApprovals:  cfg.GitHub.KeepApprovals,
 		AccessLifetime: a.AccessLifetime, RefreshLifetime: a.RefreshLifetime, RefreshReuse: a.RefreshReuse, CodeLifetime: a.CodeLifetime,
 		SessionIdle: a.SessionIdle, SessionLifetime: a.SessionLifetime,
 		MaxClients: a.MaxClients, UnusedClient: a.UnusedClient, IdleClient: a.IdleClient,

@@ -42,8 +42,11 @@ func (g *githubTokens) Refused(r space.Repository) {
 
 // addGitHub gives the pages the GitHub App, and remotes its tokens.
 func (s *Server) addGitHub(o *web.Options) error {
+	cfg := s.Config.GitHub
 	c, err := app.New(app.Options{
 		Store: s.Accounts, URL: s.Config.Auth.GitHub.URL, Public: s.issuer, Hooks: reachable(s.issuer),
+		Timeout: cfg.Timeout, VisitTimeout: 3 * cfg.Timeout, MaxWebhook: cfg.MaxWebhook,
+		MaxInstallations: cfg.MaxInstallations, MaxRepositories: cfg.MaxRepositories,
 		Before:  func(ctx context.Context, l auth.RepositoryLink) error { return s.reviewSecrets(ctx, l) },
 		OnState: func(ctx context.Context, l auth.RepositoryLink) error { return s.followLink(ctx, l.Space) },
 		OnPush:  s.remotes.Notify,
