@@ -4,6 +4,8 @@ package apptest
 
 import "net/http"
 
+// checker finds nothing: kin-openapi's own modules are not in go.mod yet, without
+// which it does not compile. The build tag openapi has the one that validates.
 type checker struct{}
 
 func newChecker() (checker, error) { return checker{}, nil }
