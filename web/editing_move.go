@@ -163,11 +163,8 @@ func (e *editing) saveRename(v *visit) error {
 	case len(body.Message) > maxMessage:
 		return again(http.StatusUnprocessableEntity, "The note is too long. Say it in fewer words.", "message")
 	}
-	if now, ok, err := e.lookup(v.r.Context(), f.ID, to); err != nil {
-		return err
-	} else if ok && now.Dir && !f.Dir && strings.HasSuffix(body.To, "/") {
-		to += "/" + space.Path(path.Base(string(f.path))) // into the directory
-		if _, err := space.ParsePath(string(to)); err != nil {
+	if !f.Dir && strings.HasSuffix(body.To, "/") { // into the directory, which is made as needed
+		if to, err = space.ParsePath(string(to) + "/" + path.Base(string(f.path))); err != nil {
 			return again(http.StatusUnprocessableEntity, fault.PublicOf(err), "to")
 		}
 	}
