@@ -36,6 +36,10 @@ eval *collections:
 e2e:
     ./scripts/e2e
 
+# Make the pictures of docs/images anew.
+images:
+    ./scripts/build && node e2e/images.mjs
+
 # The long suites in full; CI runs a slice of them.
 soak:
     SATCHEL_TEST_SCHEDULES=10000 go test -run TestSchedules -v -timeout 0 -parallel 4 ./gitstore/faults
