@@ -157,6 +157,9 @@ func (s *Server) serve(c *call, routes []route) {
 func (s *Server) admit(c *call, r route) error {
 	c.end = func() {}
 	if r.scope == "" {
+		if wait, ok := s.o.LimitUnauthenticated(c.r); !ok {
+			return &fault.Error{Code: fault.Limited, Public: "Too many requests without a valid token.", RetryAfter: wait}
+		}
 		return nil
 	}
 	p, err := auth.Authenticate(c.r.Context(), c.r, s.o.Verifier)
