@@ -246,7 +246,7 @@ func wordsOf(text string) string {
 		line = strings.TrimSpace(line)
 		line = strings.TrimLeft(line, "#>|-*+ ")
 		line = strings.TrimPrefix(strings.TrimPrefix(line, "[ ] "), "[x] ")
-		if strings.HasPrefix(line, "```") || line == "" {
+		if strings.HasPrefix(line, "```") || strings.Trim(line, "|:- ") == "" {
 			continue
 		}
 		for {
@@ -263,7 +263,7 @@ func wordsOf(text string) string {
 		}
 		b.WriteString(line + " · ")
 	}
-	return strings.TrimSuffix(strings.NewReplacer("**", "", "`", "").Replace(b.String()), " · ")
+	return strings.TrimSuffix(strings.NewReplacer("**", "", "`", "", " | ", ", ", "|", "", "<kbd>", "", "</kbd>", "", "<details>", "", "</details>", "", "<summary>", "", "</summary>", "", "<br>", " ").Replace(b.String()), " · ")
 }
 
 // eachWord calls f with the places of a text's words.
