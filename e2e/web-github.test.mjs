@@ -150,6 +150,15 @@ for (const javaScriptEnabled of [true, false]) {
       await look(page, 'connected');
 
       assert.equal((await gh.installation('ada')).all, false);
+
+      // What somebody pushes there comes here.
+      await gh.order('push', { Repo: 'ada/notes', Files: { 'knowledge/cake.md': 'Lemon.\n' } });
+      await page.goto(`${space}/remote`);
+      await press(page, 'Sync now');
+      await page.goto(`${space}/files/knowledge/cake.md`);
+      for (let i = 0; i < 100 && !/Lemon/.test(await page.locator('main').innerText()); i++) await page.reload();
+      assert.match(await page.locator('main').innerText(), /Lemon/);
+      ada.complaints.length = 0; // it was not there at once
     });
 
     test('an organisation approves what a member asks for', async () => {
