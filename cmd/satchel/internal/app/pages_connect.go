@@ -179,6 +179,8 @@ func whyNotImported(err error) string {
 	switch e.Problem {
 	case transport.Auth, transport.Forbidden, transport.Gone:
 		return "There is no public git repository at this address. A private one is brought by connecting GitHub, or with the command satchel space import."
+	case transport.BadURL, transport.BlockedAddress:
+		return "This server does not fetch from such an address. It takes public ones that begin with https://."
 	}
 	return e.Public()
 }
