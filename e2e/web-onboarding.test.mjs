@@ -31,7 +31,7 @@ async function call(later, s, context) {
 }
 
 for (const javaScriptEnabled of [true, false]) {
-  describe(`the first minutes, ${javaScriptEnabled ? 'with' : 'without'} scripts`, { skip: missing, timeout: 240_000 }, () => {
+  describe(`the first minutes, ${javaScriptEnabled ? 'with' : 'without'} scripts`, { skip: missing, timeout: 480_000 }, () => {
     const later = cleanup();
     const opened = [];
     let s, gh, browser;
