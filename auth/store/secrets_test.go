@@ -56,6 +56,20 @@ func TestDatabaseHoldsNoSecret(t *testing.T) {
 		if err := w.RegisterClient(t.Context(), auth.Client{ID: "client-1"}); err != nil {
 			t.Fatal(err)
 		}
+		sealed := githubApp(7)
+		secrets["the App's client secret"], secrets["the App's key"], secrets["the App's webhook secret"] = sealed.Secrets.ClientSecret, sealed.Secrets.PrivateKey, sealed.Secrets.Webhook
+		if err := w.SetGitHubApp(t.Context(), ann.ID, "web", sealed); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.LinkRepository(t.Context(), ann.ID, "web", githubLink(ann, sp, 70)); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.AskForApproval(t.Context(), sp.ID, ann.ID); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.SeenDelivery(t.Context(), "11111111-aaaa"); err != nil {
+			t.Fatal(err)
+		}
 		w.removed("gone")
 		// What fails is in no log either.
 		w.pass(time.Hour)
