@@ -65,7 +65,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 		{"sign in", get, at("/signin"), nil, 200, 303, 303, 303},
 		{"nowhere", get, at("/nowhere"), nil, 404, 404, 404, 404},
 		{"nowhere by POST", "POST", at("/nowhere"), nil, 404, 404, 404, 404},
-		{"a form's address by GET", get, at("/account/keys"), nil, 404, 404, 404, 404},
+		{"a form's address by GET", get, at("/account/grants/revoke"), nil, 404, 404, 404, 404},
 		{"account", get, at("/account"), nil, 303, 200, 200, 200},
 		{"welcome", get, at("/welcome"), nil, 303, 200, 200, 200},
 		{"people", get, at("/admin"), nil, 303, 404, 404, 200},
