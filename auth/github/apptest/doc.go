@@ -16,8 +16,8 @@
 // reach what their installation, permissions and repositories allow, 404 for what
 // somebody may not see and 403 for what they may not do, pages of lists. Every
 // request and answer of the REST API is validated with GitHub's own OpenAPI
-// description (openapi.json.gz, see README.md) where the build has the tag openapi;
-// what does not fit is a violation, which fails the test. At git it is stricter than GitHub: a token that reaches
-// more than the one repository is a violation too. It misbehaves exactly as its
-// Behaviour says. Only tests import it.
+// description (openapi.json.gz, see README.md); what does not fit is a violation,
+// which fails the test. At git it is stricter than GitHub: a token that reaches more
+// than the one repository is a violation too. It misbehaves exactly as its Behaviour
+// says. Only tests import it.
 package apptest
