@@ -98,6 +98,9 @@ for (const javaScriptEnabled of [true, false]) {
       const { page } = ada;
       await page.goto('/admin/github');
       await look(page, 'app-none');
+      // Others install it on their own accounts only if it is public.
+      await page.getByRole('checkbox', { name: /others use this server/i }).check();
+      await page.getByRole('checkbox', { name: /may make new repositories/i }).check();
       await press(page, /make the app at github/i);
       // With scripts the form goes on by itself.
       if (!javaScriptEnabled) {
@@ -111,10 +114,6 @@ for (const javaScriptEnabled of [true, false]) {
       assert.match(await page.locator('main').innerText(), /Satchel/);
       const { PrivateKey } = await gh.order('app', { App: await slug() });
       assert.ok(!(await page.content()).includes(PrivateKey.split('\n')[1]), 'the page shows the key');
-
-      // Others install it on their own accounts only once it is public, for which its
-      // owner has a button in its settings at GitHub.
-      await gh.order('publish', { App: await slug() });
 
       // Attack: the same code, or a state of nobody's.
       const used = await page.goto('/admin/github/created?code=x&state=y');

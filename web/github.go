@@ -18,7 +18,7 @@ type GitHubApp interface {
 	// Manifest returns what a browser posts to GitHub, as the field manifest, and
 	// where to. GitHub sends it back to app.PathCreated with a code and the
 	// state.
-	Manifest(state, org string, creates bool) (action string, manifest []byte, err error)
+	Manifest(state string, n app.NewApp) (action string, manifest []byte, err error)
 	// Create makes the App of a manifest's code; fault.Conflict where there is one,
 	// fault.Invalid for a dead code.
 	Create(ctx context.Context, by space.UserID, code string) (auth.GitHubApp, error)

@@ -81,7 +81,7 @@ func (s *Server) beginManifest(v *visit) error {
 	if err != nil {
 		return err
 	}
-	action, manifest, err := s.o.App.Manifest(state, org, form.Get("creates") == "1")
+	action, manifest, err := s.o.App.Manifest(state, app.NewApp{Organisation: org, Creates: form.Get("creates") == "1", Public: form.Get("public") == "1"})
 	if err != nil {
 		return err
 	}

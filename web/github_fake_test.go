@@ -46,12 +46,12 @@ func (f *fakeApp) note(format string, args ...any) {
 
 func (f *fakeApp) App(context.Context) (auth.GitHubApp, bool, error) { return f.app, f.made, nil }
 
-func (f *fakeApp) Manifest(state, org string, creates bool) (string, []byte, error) {
+func (f *fakeApp) Manifest(state string, n app.NewApp) (string, []byte, error) {
 	path := "/settings/apps/new"
-	if org != "" {
+	if org := n.Organisation; org != "" {
 		path = "/organizations/" + org + path
 	}
-	m, err := json.Marshal(map[string]any{"name": `<b>"`, "creates": creates})
+	m, err := json.Marshal(map[string]any{"name": `<b>"`, "creates": n.Creates, "public": n.Public})
 	return hubURL + path + "?state=" + state, m, err
 }
 

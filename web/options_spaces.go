@@ -53,8 +53,8 @@ type LogQuery struct {
 	Limit        int
 }
 
-// Tools calls what AI clients call, so that a person finds what they find; see
-// *tools.Set.
+// Tools calls what AI clients call, so that a person finds what they find; a
+// *tools.Set without a prefix, which answers in full.
 type Tools interface {
 	Call(ctx context.Context, c tools.Caller, name string, args json.RawMessage, p tools.Progress) (tools.Result, error)
 }

@@ -165,7 +165,7 @@ func (s *Server) publishPage(v *visit, m store.Membership, all []Published, form
 		}
 		body.Dirs = dirs
 	}
-	pg := page{Title: "Publish from " + m.Name, Wide: true, Current: "library", Space: &m, Styles: []string{"files.css", "publishing.css"}, Body: body}
+	pg := page{Title: "Publish from " + m.Name, Wide: true, Current: "space", Space: &m, Styles: []string{"files.css", "publishing.css"}, Body: body}
 	status := http.StatusOK
 	if problem != nil {
 		status, pg.Problem = http.StatusBadRequest, fault.PublicOf(problem)

@@ -56,7 +56,7 @@ func (s *Server) showLibrary(v *visit) error {
 			body.Mine = append(body.Mine, libraryMine{m.Name, "/spaces/" + string(m.ID) + "/publish"})
 		}
 	}
-	return s.page(v, http.StatusOK, "library", page{Title: "Library", Wide: true, Styles: []string{"files.css", "publishing.css"}, Body: body})
+	return s.page(v, http.StatusOK, "library", page{Title: "Library", Wide: true, Current: "library", Styles: []string{"files.css", "publishing.css"}, Body: body})
 }
 
 // toSource leads to the directory of a source.
@@ -113,7 +113,7 @@ func (s *Server) showShared(v *visit) error {
 		body.Ago = agoOf(s.now(), x.Synced)
 	}
 	pg := func() error {
-		return s.page(v, http.StatusOK, "shared", page{Title: title, Wide: true, Styles: []string{"files.css", "publishing.css"}, Body: body})
+		return s.page(v, http.StatusOK, "shared", page{Title: title, Wide: true, Current: "library", Styles: []string{"files.css", "publishing.css"}, Body: body})
 	}
 	if x.Commit == "" {
 		if p != "" {

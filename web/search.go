@@ -1,7 +1,6 @@
 package web
 
 import (
-	"context"
 	"encoding/json"
 	"html"
 	"html/template"
@@ -97,20 +96,6 @@ func (s *Server) showSearch(v *visit) error {
 	return s.page(v, http.StatusOK, "search", page{Title: title, Wide: true, Current: "search", Space: &m, Styles: filesStyles(), Body: body})
 }
 
-// searchTool is what the tool is called here: a prefix may be configured.
-func (s *Server) searchTool(v *visit, c tools.Caller) string {
-	if l, ok := s.o.Tools.(interface {
-		List(ctx context.Context, c tools.Caller) []tools.Tool
-	}); ok {
-		for _, t := range l.List(v.r.Context(), c) {
-			if strings.HasSuffix(t.Name, "search") {
-				return t.Name
-			}
-		}
-	}
-	return "search"
-}
-
 func (s *Server) search(v *visit, m store.Membership, body *searchPage, more bool) error {
 	p := auth.Principal{User: v.user.ID, UserName: v.user.Name, Display: v.user.Display, Email: v.user.Email}
 	caller := tools.Caller{User: v.user.ID, Author: p.Person(), Space: m.ID, SpaceName: m.Name, Scopes: []space.Scope{space.ScopeRead}, Client: "browser"}
@@ -122,7 +107,7 @@ func (s *Server) search(v *visit, m store.Membership, body *searchPage, more boo
 	if err != nil {
 		return err
 	}
-	res, err := s.o.Tools.Call(v.r.Context(), caller, s.searchTool(v, caller), args, nil)
+	res, err := s.o.Tools.Call(v.r.Context(), caller, "search", args, nil)
 	if err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ func victim(t *testing.T) (w *world, acme int64) {
 // but the code and the state counts.
 func TestAttackSpoofedInstallationID(t *testing.T) {
 	w, acme := victim(t)
-	_, manifest, err := w.Manifest("", "", false)
+	_, manifest, err := w.Manifest("", app.NewApp{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,12 +49,10 @@ type manifest struct {
 }
 
 // Manifest returns where the browser posts the form field "manifest", and what is
-// in it. state comes back with the code to PathCreated; org is the login of the
-// organisation that shall own the App, empty for the person who presses the button;
-// creates asks for the permission to make repositories.
-func (c *Client) Manifest(state, org string, creates bool) (action string, body []byte, err error) {
+// in it. state comes back with the code to PathCreated.
+func (c *Client) Manifest(state string, n NewApp) (action string, body []byte, err error) {
 	action = c.o.URL + "/settings/apps/new"
-	if org != "" {
+	if org := n.Organisation; org != "" {
 		if !loginForm.MatchString(org) {
 			return "", nil, fault.New(fault.Invalid, "That is no name of an organisation: copy it from the address of its page at GitHub.")
 		}
@@ -63,10 +61,10 @@ func (c *Client) Manifest(state, org string, creates bool) (action string, body 
 	m := manifest{
 		Name: c.appName(state), URL: c.o.Public, RedirectURL: c.o.Public + PathCreated,
 		CallbackURLs: []string{c.o.Public + PathCallback, c.o.Public + pathSignInCallback},
-		SetupURL:     c.o.Public + PathSetup, SetupUpdate: true,
+		SetupURL:     c.o.Public + PathSetup, SetupUpdate: true, Public: n.Public,
 		Permissions: map[string]string{"contents": "write", "metadata": "read"},
 	}
-	if creates {
+	if n.Creates {
 		m.Permissions["administration"] = "write"
 	}
 	if c.o.Hooks {

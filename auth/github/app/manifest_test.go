@@ -20,26 +20,29 @@ func TestManifest(t *testing.T) {
 		name                string
 		address, public     string
 		hooks, creates      bool
+		open                bool
 		org                 string
 		action              string
 		permissions, events string
 	}{
-		{"a person's", "https://github.com", "https://notes.example.com", true, false, "",
+		{"a person's", "https://github.com", "https://notes.example.com", true, false, false, "",
 			"https://github.com/settings/apps/new?state=a%26b", "contents:write metadata:read", "push repository"},
-		{"an organisation's", "https://github.com", "https://notes.example.com", true, false, "acme",
+		{"an organisation's", "https://github.com", "https://notes.example.com", true, false, false, "acme",
 			"https://github.com/organizations/acme/settings/apps/new?state=a%26b", "contents:write metadata:read", "push repository"},
-		{"at GitHub Enterprise", "https://git.example.com/", "https://notes.example.com", true, false, "acme",
+		{"at GitHub Enterprise", "https://git.example.com/", "https://notes.example.com", true, false, false, "acme",
 			"https://git.example.com/organizations/acme/settings/apps/new?state=a%26b", "contents:write metadata:read", "push repository"},
-		{"at ghe.com", "https://Tenant.ghe.com", "https://notes.example.com", true, false, "",
+		{"at ghe.com", "https://Tenant.ghe.com", "https://notes.example.com", true, false, false, "",
 			"https://tenant.ghe.com/settings/apps/new?state=a%26b", "contents:write metadata:read", "push repository"},
-		{"that makes repositories", "https://github.com", "https://notes.example.com", true, true, "",
+		{"that makes repositories", "https://github.com", "https://notes.example.com", true, true, false, "",
 			"https://github.com/settings/apps/new?state=a%26b", "administration:write contents:write metadata:read", "push repository"},
-		{"on this machine, where GitHub reaches nothing", "https://github.com", "http://localhost:8080", false, false, "",
+		{"that others install too", "https://github.com", "https://notes.example.com", true, false, true, "",
+			"https://github.com/settings/apps/new?state=a%26b", "contents:write metadata:read", "push repository"},
+		{"on this machine, where GitHub reaches nothing", "https://github.com", "http://localhost:8080", false, false, false, "",
 			"https://github.com/settings/apps/new?state=a%26b", "contents:write metadata:read", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, func(o *app.Options) { o.URL, o.Public, o.Hooks = c.address, c.public, c.hooks })
-			action, body, err := w.Manifest("a&b", c.org, c.creates)
+			action, body, err := w.Manifest("a&b", app.NewApp{Organisation: c.org, Creates: c.creates, Public: c.open})
 			if err != nil || action != c.action {
 				t.Fatalf("%s, %v", action, err)
 			}
@@ -55,7 +58,7 @@ func TestManifest(t *testing.T) {
 			want := map[string]any{
 				"url": c.public, "redirect_url": c.public + "/admin/github/created",
 				"callback_urls": []any{c.public + "/github/callback", c.public + "/signin/github/callback"},
-				"setup_url":     c.public + "/github/setup", "setup_on_update": true, "request_oauth_on_install": false, "public": false,
+				"setup_url":     c.public + "/github/setup", "setup_on_update": true, "request_oauth_on_install": false, "public": c.open,
 				"default_permissions": map[string]any{},
 			}
 			for p := range strings.FieldsSeq(c.permissions) {
@@ -80,7 +83,7 @@ func TestManifest(t *testing.T) {
 func TestManifestRefusesWhatIsNoOrganisation(t *testing.T) {
 	w := newWorld(t)
 	for _, org := range []string{"../settings", "a/b", "-a", "a b", "a\nb", "ä", strings.Repeat("a", 101)} {
-		_, _, err := w.Manifest("s", org, false)
+		_, _, err := w.Manifest("s", app.NewApp{Organisation: org})
 		wantCode(t, org, err, fault.Invalid)
 	}
 }
@@ -89,7 +92,7 @@ func TestManifestRefusesWhatIsNoOrganisation(t *testing.T) {
 func TestAttackManifestCodes(t *testing.T) {
 	w := newWorld(t)
 	code := func() string {
-		action, manifest, err := w.Manifest("state", "", false)
+		action, manifest, err := w.Manifest("state", app.NewApp{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -143,7 +146,7 @@ func TestCreateChecksWhatItIsTold(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t)
-			action, manifest, err := w.Manifest("state", "", false)
+			action, manifest, err := w.Manifest("state", app.NewApp{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -171,7 +174,7 @@ func TestCreateChecksWhatItIsTold(t *testing.T) {
 
 func TestEntersAnAppByHand(t *testing.T) {
 	w := newWorld(t)
-	_, manifest, err := w.Manifest("", "", true)
+	_, manifest, err := w.Manifest("", app.NewApp{Creates: true})
 	if err != nil {
 		t.Fatal(err)
 	}

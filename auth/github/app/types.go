@@ -90,6 +90,19 @@ type Repository struct {
 	CloneURL string `json:"-"`
 }
 
+// NewApp is what an admin wishes of an App.
+type NewApp struct {
+	// Organisation is the login of the one that shall own it; empty for the person
+	// who presses the button.
+	Organisation string
+	// Creates asks for the permission to make repositories, which GitHub gives
+	// together with that to administer them.
+	Creates bool
+	// Public lets it be installed on other accounts than its owner's. Whoever does
+	// that gives it access, and gets none.
+	Public bool
+}
+
 // NewRepository is what FinishCreate makes.
 type NewRepository struct {
 	Owner       string // login of the person or an organisation; empty: the person

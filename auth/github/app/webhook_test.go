@@ -125,7 +125,7 @@ func TestAttackWebhookReplay(t *testing.T) {
 // signs, anybody can.
 func TestAttackWebhookEmptySecret(t *testing.T) {
 	w := newWorld(t)
-	_, manifest, err := w.Manifest("", "", false)
+	_, manifest, err := w.Manifest("", app.NewApp{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -173,7 +173,7 @@ func (w *world) create(creates bool) auth.GitHubApp { return w.createFor("", cre
 // createFor makes the App an organisation's.
 func (w *world) createFor(org string, creates bool) auth.GitHubApp {
 	w.t.Helper()
-	action, manifest, err := w.Manifest(rand.Text(), org, creates)
+	action, manifest, err := w.Manifest(rand.Text(), app.NewApp{Organisation: org, Creates: creates})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -205,7 +205,7 @@ func (w *world) install(account string, repositories ...string) int64 {
 // callback is where GitHub sends people back to.
 func (w *world) callback() string {
 	w.t.Helper()
-	_, manifest, err := w.Manifest("", "", false)
+	_, manifest, err := w.Manifest("", app.NewApp{})
 	var m struct {
 		CallbackURLs []string `json:"callback_urls"`
 	}

@@ -13,7 +13,7 @@ import (
 // openAPI makes the REST API. o is what the tools are made from.
 func (s *Server) openAPI(o tools.Options) error {
 	o.Workspace, o.Searcher = libraryWorkspace{o.Workspace}, librarySearcher{o.Searcher}
-	o.Runner, o.Trouble, o.Prefix, o.ChatGPT = nil, nil, "", tools.ChatGPTNever
+	o.Runner, o.Trouble = nil, nil
 	set, err := tools.New(o)
 	if err != nil {
 		return err

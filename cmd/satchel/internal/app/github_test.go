@@ -53,7 +53,7 @@ func connect(t *testing.T) *connected {
 	if gh.Hooked() {
 		t.Error("GitHub reaches a server on loopback")
 	}
-	action, manifest, err := gh.Manifest("state", "", false)
+	action, manifest, err := gh.Manifest("state", app.NewApp{})
 	if err != nil || strings.Contains(string(manifest), "hook") {
 		t.Fatal(string(manifest), err)
 	}

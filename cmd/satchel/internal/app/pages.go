@@ -11,7 +11,7 @@ import (
 // addSpaces gives the pages what spaces hold.
 func (s *Server) addSpaces(o *web.Options) {
 	o.Workspace, o.History, o.Committer = workspace{s.Git, s.remotes}, history{s.Git}, s.Git
-	o.Tools = s.tools
+	o.Tools = s.finds
 	o.Editing = web.EditLimits{MaxFile: s.Config.Space.MaxFile, MaxChange: s.Config.Space.MaxChange, MaxText: s.Config.Web.MaxText, MaxFiles: s.Config.Web.MaxFiles}
 	s.addConnect(o)
 }

@@ -34,8 +34,9 @@ type Server struct {
 	upkeep   *upkeep
 	// libraries is the store as sandboxes start from it.
 	libraries *libraries
-	bash      *bash // nil where the configuration switches it off
-	tools     *tools.Set
+	bash      *bash      // nil where the configuration switches it off
+	tools     *tools.Set // of clients
+	finds     *tools.Set // of the pages: under their own names, in full
 	api       *api.Server
 	mcp       *mcp.Server
 	signals   *signals
@@ -212,6 +213,10 @@ func (s *Server) openTools() (err error) {
 		Logger:        s.Log.With("part", "tools"),
 	}
 	if s.tools, err = tools.New(o); err != nil {
+		return err
+	}
+	o.Prefix, o.ChatGPT = "", tools.ChatGPTNever
+	if s.finds, err = tools.New(o); err != nil {
 		return err
 	}
 	return s.openAPI(o)
