@@ -5,7 +5,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"satchel/auth/store"
 	"satchel/internal/fault"
@@ -88,7 +87,7 @@ func (s *Server) answerQuestions(v *visit) error {
 			return s.bring(v, m, http.StatusBadRequest, "Keep each answer to 400 characters; longer things are better as a page.", q.Key)
 		}
 		path := space.Path("memory/" + q.Type + "/" + q.Key + ".md")
-		c := space.Change{Path: string(path), Content: factFile(value, s.now())}
+		c := space.Change{Path: string(path), Content: []byte(newFact(value, "", s.now()))}
 		// What a person says themselves replaces what is there (DESIGN section 12).
 		switch e, err := s.o.Workspace.Lookup(ctx, m.ID, head, path); fault.CodeOf(err) {
 		case "":
@@ -113,19 +112,6 @@ func (s *Server) answerQuestions(v *visit) error {
 		return s.bring(v, m, http.StatusBadRequest, "Not everything was kept: "+shorten(c.Refused[0].Why, 300), "")
 	}
 	return s.see(v, "/?kept")
-}
-
-// factFile is a memory fact of DESIGN section 12, as a person states it.
-func factFile(value string, now time.Time) []byte {
-	day := now.UTC().Format(time.DateOnly)
-	return []byte("---\nvalue: " + yamlString(value) + "\nconfidence: 1\nsource: user_explicit\nclient: browser\nfirst_seen: " + day + "\nlast_confirmed: " + day + "\n---\n")
-}
-
-// yamlString is a YAML scalar in double quotes that holds the text, whatever is in
-// it (YAML 1.2.2 section 7.3.1).
-func yamlString(s string) string {
-	s = shorten(s, maxAnswer) // without control characters
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 }
 
 // importPage is how an import goes.
