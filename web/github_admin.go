@@ -55,7 +55,7 @@ func (s *Server) appForm(v *visit, status int, body appPage, problem, field stri
 	if body.Made {
 		title = "The GitHub App"
 	}
-	return s.page(v, status, "githubapp", page{Title: title, Current: "/admin", Styles: []string{"github.css"}, Script: true, Body: body, Problem: problem, Field: field})
+	return s.page(v, status, "githubapp", page{Title: title, Current: "/admin", Styles: []string{"admin.css", "github.css"}, Script: true, Body: body, Problem: problem, Field: field})
 }
 
 // login is the form of the names of people and organisations at GitHub.
