@@ -53,6 +53,9 @@ type ImportResult struct {
 	// rule, with the reason; at most 1,000 of them.
 	Notes []space.Refusal
 	Noted int // how many there were
+	// Replaced are files that nobody had changed since the space began, and whose
+	// path is the source's now.
+	Replaced []space.Path
 }
 
 const maxImportNotes = 1000
@@ -67,7 +70,8 @@ func (res *ImportResult) note(path string, err error) {
 // space that has only its first commit, with those of the space's files on top
 // that the history lacks. Otherwise the source's files are committed on head:
 // in a space that has only its first commit they replace files of the same
-// name, in any other both are kept. progress, which may be nil, is told lines
+// name; in any other they replace those that are still as the space began, and of
+// the rest both are kept. progress, which may be nil, is told lines
 // for people. After an error the space is as it was.
 func (s *Store) Import(ctx context.Context, id space.SpaceID, src ImportSource, m space.Meta, progress func(line string)) (ImportResult, error) {
 	r, release, err := s.acquire(ctx, id)
@@ -167,7 +171,7 @@ func (r *repo) importFiles(ctx context.Context, in importReader, m space.Meta, p
 	}
 	r.commitMu.Lock()
 	defer r.commitMu.Unlock()
-	res.Commit, err = r.commitImport(ctx, w, reqs, m)
+	res.Commit, res.Replaced, err = r.commitImport(ctx, w, reqs, m)
 	if err != nil {
 		return ImportResult{}, err
 	}
@@ -215,44 +219,49 @@ func tooLarge(path string, limit int64) error {
 // commitImport commits requests whose blobs are in the pack. The caller holds
 // commitMu: until it lets go nobody else can have used the pack, which is
 // removed where the commit fails.
-func (r *repo) commitImport(ctx context.Context, w *packWriter, reqs []request, m space.Meta) (space.Commit, error) {
+func (r *repo) commitImport(ctx context.Context, w *packWriter, reqs []request, m space.Meta) (c space.Commit, replaced []space.Path, err error) {
 	head := r.head.Load()
 	pristine, err := r.pristine(head)
 	if err != nil {
-		return space.Commit{}, err
+		return space.Commit{}, nil, err
 	}
 	if pristine {
 		for i := range reqs {
 			at, err := r.lookup(head.tree, string(reqs[i].path))
 			if err != nil {
-				return space.Commit{}, r.internalf(err, "import")
+				return space.Commit{}, nil, r.internalf(err, "import")
 			}
 			if at.isFile() {
 				reqs[i].base, reqs[i].baseMode = blobID(at.hash), at.fileMode()
 			}
 		}
-	} else if reqs, err = r.notKept(head.tree, reqs); err != nil {
-		return space.Commit{}, r.internalf(err, "import")
+	} else {
+		if reqs, err = r.notKept(head.tree, reqs); err == nil {
+			replaced, err = r.giveWayTo(ctx, head, reqs)
+		}
+		if err != nil {
+			return space.Commit{}, nil, r.internalf(err, "import")
+		}
 	}
 	p, err := r.decide(ctx, head, reqs, space.KeepBoth)
 	if err != nil {
-		return space.Commit{}, err
+		return space.Commit{}, nil, err
 	}
 	var pk *pack
 	if len(w.entries) > 0 {
 		if pk, err = w.finish(); err != nil {
-			return space.Commit{}, r.internalf(err, "import")
+			return space.Commit{}, nil, r.internalf(err, "import")
 		}
 		r.db.add(pk)
 	}
-	c, err := r.apply(ctx, p, m)
+	c, err = r.apply(ctx, p, m)
 	if err != nil && pk != nil && r.head.Load() == head {
 		for _, ext := range []string{".idx", ".pack"} {
 			err = errors.Join(err, os.Remove(pk.base+ext))
 		}
 		err = errors.Join(err, r.db.rescan())
 	}
-	return c, err
+	return c, replaced, err
 }
 
 // notKept leaves out files that differ from head's and stand beside those as

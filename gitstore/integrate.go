@@ -32,6 +32,9 @@ type Integration struct {
 	// of both sides, and Refused the paths of the remote that break a rule: they
 	// are in the repository as they came, and left out of checkouts.
 	Commit space.Commit
+	// Replaced are files that nobody had changed since the space began, and that
+	// a merge of histories with nothing in common gave to the remote's.
+	Replaced []space.Path
 }
 
 // mergeTries is how often a merge is computed beside the commits of others
@@ -179,7 +182,7 @@ func (r *repo) recordMerge(ctx context.Context, head, theirs *headState, x *merg
 	if err != nil {
 		return Integration{}, err
 	}
-	m.Message = mergeMessage(m.Message, theirs.id, x.conflicts)
+	m.Message = mergeMessage(m.Message, theirs.id, x.conflicts, x.replaced)
 	c, err := r.record(ctx, head, []hash{head.id, theirs.id}, x.tree, x.objs, m, "")
 	if err != nil {
 		return Integration{}, err
@@ -187,14 +190,14 @@ func (r *repo) recordMerge(ctx context.Context, head, theirs *headState, x *merg
 	r.totals = &next
 	c.Files, c.Refused, c.Conflicts, c.Changed = x.files, x.notes, x.conflicts, true
 	r.noteCase(x.files)
-	return Integration{How: Merged, Head: c.ID, Commit: c}, nil
+	return Integration{How: Merged, Head: c.ID, Commit: c, Replaced: x.replaced}, nil
 }
 
 // maxToldInMessage bounds how many conflicts a merge's message lists.
 const maxToldInMessage = 200
 
 // mergeMessage adds to what the caller says of a merge what it kept.
-func mergeMessage(msg string, theirs hash, conflicts []space.Conflict) string {
+func mergeMessage(msg string, theirs hash, conflicts []space.Conflict, replaced []space.Path) string {
 	var b strings.Builder
 	if b.WriteString(strings.TrimSpace(msg)); b.Len() == 0 {
 		fmt.Fprintf(&b, "Merge the remote's %s", commitID(theirs).Short())
@@ -216,6 +219,19 @@ func mergeMessage(msg string, theirs hash, conflicts []space.Conflict) string {
 		default:
 			b.WriteString("what was here is " + oneLine(string(c.Kept), space.MaxPathBytes) + "\n")
 		}
+	}
+	if len(replaced) > 0 {
+		if len(conflicts) == 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString("\nAs the space began, and replaced by the remote's:\n\n")
+	}
+	for i, p := range replaced {
+		if i == maxToldInMessage {
+			fmt.Fprintf(&b, "- and %d more\n", len(replaced)-i)
+			break
+		}
+		b.WriteString("- " + oneLine(string(p), space.MaxPathBytes) + "\n")
 	}
 	return b.String()
 }

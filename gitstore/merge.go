@@ -33,6 +33,8 @@ import (
 //	a file here, a directory there   the remote's keeps the name; what is ours
 //	                                 has a name, or a directory, marked so
 //	a submodule on either side       the remote's; ours is in the history
+//	ours as the space began, and     the remote's alone, and it is told (see
+//	no commit in common              untouched.go)
 //
 // Nothing in the trees runs: the quarantine has no configuration of theirs, and
 // attributes are read from none of them.
@@ -158,6 +160,7 @@ type merged struct {
 	tree      hash
 	objs      []newObject // of the tree, that the space has not
 	conflicts []space.Conflict
+	replaced  []space.Path // ours that gave way: see untouched.go
 	weight
 }
 
@@ -185,7 +188,7 @@ func (r *repo) merge(ctx context.Context, ours, theirs *headState, base hash) (*
 		if m.tree, err = x.resolve(ctx, out); err != nil {
 			return nil, fmt.Errorf("resolve conflicts with %s: %w", theirs.id, err)
 		}
-		m.conflicts = x.told
+		m.conflicts, m.replaced = x.told, x.replaced
 	}
 	if m.objs, err = q.r.missing(ctx, r.db, m.tree); err != nil {
 		return nil, err
@@ -204,6 +207,8 @@ type merging struct {
 	layer  *layer
 	copies map[string]map[copyOf][]string // conflict copies by directory: see copiesIn
 	told   []space.Conflict
+	// replaced are files that were as the space began, and gave way to the remote's.
+	replaced []space.Path
 	// placed is what must not be lost, by the path where it is.
 	placed map[string]treeEntry
 }

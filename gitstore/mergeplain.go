@@ -49,6 +49,10 @@ func (x *merging) plain(ctx context.Context) ([]clash, error) {
 			return nil, err
 		}
 	}
+	both, err := x.giveWay(ctx, both, &fresh)
+	if err != nil {
+		return nil, err
+	}
 	left, err := x.mergeLines(ctx, both, &fresh)
 	if err != nil {
 		return nil, err

@@ -38,8 +38,11 @@ type ImportState struct {
 	Problem string // why it failed; else it is done, or runs
 	Files   int    // that it read
 	Left    int    // that were left out
-	Began   time.Time
-	Ended   time.Time
+	// Replaced is how many files gave way that the space began with and nobody had
+	// changed.
+	Replaced int
+	Began    time.Time
+	Ended    time.Time
 }
 
 // routeOnboarding adds the ways to bring what one has.

@@ -48,6 +48,11 @@ func mergeNotices(r Remote, in gitstore.Integration, rewritten bool) []string {
 	tell(fmt.Sprintf("This space and %s changed the same files in ways that cannot be put together by themselves. Both versions are kept: as a rule the copy has this space's, and the other name the one from %[1]s. Put what both say under the first name, then delete the copy:", host), copies)
 	tell(fmt.Sprintf("The same file was renamed at %s and, differently, here. Both names are kept, each with its side's content. Choose one, make sure that it says all that is needed, and delete the other:", host), names)
 	tell(fmt.Sprintf("Files that one side deleted or replaced were changed by the other, here and at %s. Nothing was dropped: what was changed stays, and there is no other copy of it. Delete only what nobody needs:", host), edits)
+	var replaced []string
+	for _, p := range in.Replaced {
+		replaced = append(replaced, shown(string(p)))
+	}
+	tell(fmt.Sprintf("Files that this space began with, and that nobody had changed, are now as %s has them:", host), replaced)
 	var refused []string
 	for _, x := range in.Commit.Refused {
 		// Large files, and links, are in the space: what is wrong with them is told

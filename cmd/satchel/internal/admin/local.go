@@ -357,6 +357,9 @@ func (l *Local) Import(ctx context.Context, r ImportRequest, stream io.Reader, p
 	for _, c := range res.Commit.Conflicts {
 		out.Conflicts = append(out.Conflicts, Conflict{string(c.Path), string(c.Kept)})
 	}
+	for _, p := range res.Replaced {
+		out.Replaced = append(out.Replaced, string(p))
+	}
 	return out, nil
 }
 

@@ -172,6 +172,7 @@ type ImportResult struct {
 	History   bool           `json:"history"` // the source's history became the space's
 	Refused   []Refused      `json:"refused,omitempty"`
 	Conflicts []Conflict     `json:"conflicts,omitempty"` // where both versions were kept
+	Replaced  []string       `json:"replaced,omitempty"`  // what nobody had changed since the space began
 	Changed   bool           `json:"changed"`             // false: the space had it all
 }
 

@@ -122,7 +122,7 @@ func (s *setup) finish(id space.SpaceID, url string, m space.Meta) {
 		case err != nil:
 			i.Problem = whyNotImported(err)
 		default:
-			i.Files, i.Left = res.Files, res.Noted
+			i.Files, i.Left, i.Replaced = res.Files, res.Noted, len(res.Replaced)
 		}
 	})
 }

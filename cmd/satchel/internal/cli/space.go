@@ -101,6 +101,9 @@ func (c *call) imported(arg string, res admin.ImportResult) {
 	for _, r := range res.Refused {
 		c.printf("Left out %s: %s\n", printable(r.Path), r.Why)
 	}
+	for _, p := range res.Replaced {
+		c.printf("%s is the imported one: nobody had changed the one with which the space began.\n", printable(p))
+	}
 	for _, k := range res.Conflicts {
 		c.printf("%s differs from the space's; the imported one is %s.\n", printable(k.Path), printable(k.Kept))
 	}

@@ -1,0 +1,128 @@
+package gitstore
+
+import (
+	"context"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"satchel/internal/space"
+)
+
+// starters tells which files of a space are still as it began: what a history or
+// an import from elsewhere has at such a path takes it, as no word of anybody's
+// is lost by that. Of a space whose first commit is not its first any more (it
+// has adopted a history) only what new spaces begin with counts.
+type starters struct {
+	first hash // the tree of the space's first commit; zero where it is another's
+	seed  map[string]treeEntry
+}
+
+// startingTool is the tool that the first commits of spaces name; see admin and
+// the pages.
+const startingTool = "satchel"
+
+// startersOf follows a history to its beginning.
+func (r *repo) startersOf(ctx context.Context, head *headState) (starters, error) {
+	s := starters{seed: seedEntries()}
+	for at := head.id; ; {
+		if err := ctx.Err(); err != nil {
+			return s, err
+		}
+		c, err := r.rawCommit(at)
+		if err != nil {
+			return s, err
+		}
+		if len(c.parents) > 0 {
+			at = c.parents[0]
+			continue
+		}
+		if c.commit(at).Tool == startingTool {
+			s.first = c.tree
+		}
+		return s, nil
+	}
+}
+
+// untouched tells whether an entry is what the space began with at its path.
+func (s starters) untouched(r *repo, path string, e treeEntry) (bool, error) {
+	if !e.isFile() {
+		return false, nil
+	}
+	if was, ok := s.seed[path]; ok && was.hash == e.hash && was.mode == e.mode {
+		return true, nil
+	}
+	if s.first.IsZero() {
+		return false, nil
+	}
+	was, err := r.lookup(s.first, path)
+	return err == nil && was.isFile() && was.hash == e.hash && was.mode == e.mode, err
+}
+
+// seedEntries are the files of StartingTree.
+func seedEntries() map[string]treeEntry {
+	out := map[string]treeEntry{}
+	for _, c := range StartingTree().Changes {
+		out[c.Path] = treeEntry{mode: treeMode(c.Mode), hash: plumbing.ComputeHash(plumbing.BlobObject, c.Content)}
+	}
+	return out
+}
+
+// giveWay takes out of what both sides have those files that gave way to the
+// remote's, and notes their paths. It is for histories without a common commit.
+func (x *merging) giveWay(ctx context.Context, both []clash, fresh *[]placement) ([]clash, error) {
+	if !x.base.IsZero() || len(both) == 0 {
+		return both, nil
+	}
+	s, err := x.r.startersOf(ctx, x.ours)
+	if err != nil {
+		return nil, err
+	}
+	left := both[:0:0]
+	for _, c := range both {
+		ok, err := s.untouched(x.r, c.path, c.ours)
+		if err != nil {
+			return nil, err
+		}
+		if !ok || !c.theirs.isFile() {
+			left = append(left, c)
+			continue
+		}
+		if c.ours.hash != c.theirs.hash {
+			x.replaced = append(x.replaced, space.Path(c.path))
+		}
+		*fresh = append(*fresh, placement{c.path, c.theirs})
+	}
+	return left, nil
+}
+
+// giveWayTo lets requests of an import replace files that are as the space began,
+// and lists their paths.
+func (r *repo) giveWayTo(ctx context.Context, head *headState, reqs []request) (replaced []space.Path, err error) {
+	var s *starters
+	names := nameIndex{}
+	for i, q := range reqs {
+		at, err := r.lookupIn(names, head.tree, string(q.path))
+		if err != nil {
+			return nil, err
+		}
+		if !at.isFile() || at.hash == q.hash {
+			continue
+		}
+		if s == nil {
+			found, err := r.startersOf(ctx, head)
+			if err != nil {
+				return nil, err
+			}
+			s = &found
+		}
+		ok, err := s.untouched(r, string(q.path), at.treeEntry)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			reqs[i].base, reqs[i].baseMode = blobID(at.hash), at.fileMode()
+			replaced = append(replaced, q.path)
+		}
+	}
+	return replaced, nil
+}
