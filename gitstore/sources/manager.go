@@ -1,6 +1,7 @@
 package sources
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,16 +32,27 @@ type Manager struct {
 	started  bool
 	closed   bool
 	entries  map[string]*entry // by id
-	dirty    map[space.SpaceID]bool
 	libs     map[space.UserID]*lib
 	made     int // trees so far, for their names
+	// busy are the publishers whose sources are being looked at, one after the
+	// other, so that who has many keeps nobody else from theirs; places is how many
+	// publishers' are at a time.
+	busy   map[space.UserID]bool
+	places chan struct{}
+	listed listings
 }
 
-// entry is a source with its snapshots. src, cur, prev, tree and failing are
-// under Manager.mu.
+// entry is a source with its snapshots. All but turn are under Manager.mu.
 type entry struct {
-	turn chan struct{} // held by the one run that makes a snapshot
-	src  Source
+	turn  chan struct{} // held by the one run that makes a snapshot
+	src   Source
+	dirty bool // its space has changed
+	// failed is the head of which no snapshot could be made, why is the error, and
+	// again is when it is tried again; failures counts the tries.
+	failed   space.CommitID
+	why      error
+	again    time.Time
+	failures int
 	// prev is the snapshot before, for calls that began with it.
 	cur, prev *snapshot
 	tree      string // the directory that has cur; empty: none yet
@@ -54,7 +66,8 @@ var _ space.Events = (*Manager)(nil)
 func New(o Options) *Manager {
 	m := &Manager{
 		o: o.withDefaults(), wake: make(chan struct{}, 1),
-		entries: map[string]*entry{}, dirty: map[space.SpaceID]bool{}, libs: map[space.UserID]*lib{},
+		entries: map[string]*entry{}, libs: map[space.UserID]*lib{},
+		busy: map[space.UserID]bool{}, places: make(chan struct{}, publishersAtOnce),
 	}
 	m.ctx, m.stop = context.WithCancel(context.Background())
 	return m
@@ -96,7 +109,7 @@ func (m *Manager) Start(ctx context.Context, x Index) error {
 	defer m.mu.Unlock()
 	m.index, m.started = x, true
 	for _, e := range m.entries {
-		m.dirty[e.src.Space] = true
+		e.dirty = true
 		x.Changed(e.src.Collection)
 	}
 	m.work.Go(func() {
@@ -124,9 +137,8 @@ func (m *Manager) Publish(ev space.Event) {
 	defer m.mu.Unlock()
 	for _, e := range m.entries {
 		if e.src.Space == ev.Space {
-			m.dirty[ev.Space] = true
+			e.dirty = true
 			m.rouse()
-			return
 		}
 	}
 }
@@ -138,6 +150,9 @@ func (m *Manager) rouse() {
 	}
 }
 
+// publishersAtOnce is how many publishers' snapshots are made at a time.
+const publishersAtOnce = 2
+
 func (m *Manager) run() {
 	look := time.NewTicker(m.o.LookEvery)
 	defer look.Stop()
@@ -147,24 +162,54 @@ func (m *Manager) run() {
 			return
 		case <-look.C:
 			m.Look(m.ctx)
-			continue
+			m.retry()
 		case <-m.wake:
 		}
-		for {
-			due := m.due()
-			if len(due) == 0 {
-				break
+		m.mu.Lock()
+		for _, e := range m.entries {
+			if by := e.src.By; e.dirty && !m.busy[by] {
+				m.busy[by] = true
+				m.work.Go(func() { m.follow(by) })
 			}
-			for _, e := range due {
-				if m.ctx.Err() == nil {
-					m.tell(e, m.sync(m.ctx, e))
-				}
+		}
+		m.mu.Unlock()
+	}
+}
+
+// follow makes the snapshots of one publisher's sources, until none is due.
+func (m *Manager) follow(by space.UserID) {
+	for {
+		due := m.due(by)
+		if len(due) == 0 {
+			return
+		}
+		select {
+		case m.places <- struct{}{}:
+		case <-m.ctx.Done():
+			return
+		}
+		for _, e := range due {
+			if m.ctx.Err() == nil {
+				m.tell(e, m.sync(m.ctx, e))
 			}
-			select {
-			case <-time.After(m.o.Settle):
-			case <-m.ctx.Done():
-				return
-			}
+		}
+		<-m.places
+		select {
+		case <-time.After(m.o.Settle):
+		case <-m.ctx.Done():
+			return
+		}
+	}
+}
+
+// retry has what failed looked at again, once its time has come.
+func (m *Manager) retry() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.o.Now()
+	for _, e := range m.entries {
+		if e.src.State == Failed && !now.Before(e.again) {
+			e.dirty = true
 		}
 	}
 }
@@ -175,22 +220,30 @@ func (m *Manager) tell(e *entry, err error) {
 	}
 }
 
-// due returns the sources of the spaces that have changed.
-func (m *Manager) due() []*entry {
+// due returns the sources of a publisher whose spaces have changed, those of one
+// directory together. Where there is none the publisher is not busy any more.
+func (m *Manager) due(by space.UserID) []*entry {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var out []*entry
 	for _, e := range m.entries {
-		if m.dirty[e.src.Space] {
+		if e.dirty && e.src.By == by {
+			e.dirty = false
 			out = append(out, e)
 		}
 	}
-	clear(m.dirty)
+	if len(out) == 0 {
+		delete(m.busy, by)
+	}
+	slices.SortFunc(out, func(a, b *entry) int {
+		return cmp.Or(cmp.Compare(a.src.Space, b.src.Space), cmp.Compare(a.src.Dir, b.src.Dir), cmp.Compare(a.src.ID, b.src.ID))
+	})
 	return out
 }
 
-// Look ends the sources whose publisher does not own their space any more, tries
-// again what failed, and lets the sandboxes' directories agree with who may read.
+// Look ends the sources whose publisher does not own their space any more, and lets
+// the sandboxes' directories agree with who may read. It makes no snapshot, so that
+// nobody's keeps what somebody lost from being taken.
 func (m *Manager) Look(ctx context.Context) {
 	owned := m.ownership()
 	for _, e := range m.all() {
@@ -202,8 +255,6 @@ func (m *Manager) Look(ctx context.Context) {
 			m.changing.Lock()
 			m.tell(e, m.end(ctx, e))
 			m.changing.Unlock()
-		} else if s.State == Failed {
-			m.tell(e, m.sync(ctx, e))
 		}
 	}
 	m.Refresh(ctx)
@@ -226,7 +277,7 @@ func (m *Manager) source(e *entry) Source {
 	defer m.mu.Unlock()
 	s := e.src
 	s.Users = slices.Clone(s.Users)
-	if s.State == Ready && m.dirty[s.Space] {
+	if s.State == Ready && e.dirty {
 		s.State = Waiting
 	}
 	return s

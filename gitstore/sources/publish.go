@@ -2,6 +2,7 @@ package sources
 
 import (
 	"context"
+	"os"
 	"slices"
 
 	"satchel/internal/fault"
@@ -120,16 +121,16 @@ func (m *Manager) begin(ctx context.Context, s Source) (Source, error) {
 	m.mu.Unlock()
 	if err := m.sync(ctx, e); err != nil {
 		m.tell(e, err)
-		m.again(s.Space)
+		m.again(e)
 	}
 	return m.source(e), nil
 }
 
-// again has a space looked at once more, soon.
-func (m *Manager) again(id space.SpaceID) {
+// again has a source looked at once more, soon.
+func (m *Manager) again(e *entry) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.dirty[id] = true
+	e.dirty = true
 	m.rouse()
 }
 
@@ -179,9 +180,24 @@ func (m *Manager) end(ctx context.Context, e *entry) error {
 	}
 	m.mu.Unlock()
 	m.Refresh(ctx)
-	if tree != "" {
-		return removeTree(tree)
+	if tree == "" {
+		return nil
 	}
+	// Out of the way at once, however long it takes to remove it.
+	gone := m.scratch()
+	if err := os.Rename(tree, gone); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return nil // the next start removes everything
+	}
+	m.work.Go(func() {
+		if err := removeTree(gone); err != nil {
+			m.o.Logger.Warn("the files of an ended source were not removed", "error", err)
+		}
+	})
 	return nil
 }
 

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"strconv"
+	"sync"
+	"time"
 
 	"satchel/internal/fault"
 	"satchel/internal/space"
@@ -33,6 +35,7 @@ func (m *Manager) sync(ctx context.Context, e *entry) error {
 		e.src.State, e.src.Error = Failed, fault.PublicOf(err)
 	} else {
 		e.src.State, e.src.Error, e.src.Synced = Ready, "", m.o.Now()
+		e.failed, e.why, e.failures = "", nil, 0
 	}
 	s, x, started := e.src, m.index, m.started
 	m.mu.Unlock()
@@ -57,11 +60,16 @@ func (m *Manager) advance(ctx context.Context, e *entry) (changed bool, err erro
 	if old != nil && old.commit == head && (oldTree != "" || !trees) {
 		return false, nil
 	}
-	sn, err := m.read(ctx, s, head)
-	if err != nil {
+	if err := m.failedAt(e, head); err != nil {
 		return false, err
 	}
-	if err := m.fits(sn); err != nil {
+	defer func() {
+		if err != nil && ctx.Err() == nil {
+			m.fail(e, head, err)
+		}
+	}()
+	sn, err := m.list(ctx, s, head)
+	if err != nil {
 		return false, err
 	}
 	tree := oldTree
@@ -90,6 +98,66 @@ func (m *Manager) advance(ctx context.Context, e *entry) (changed bool, err erro
 	return true, nil
 }
 
+// How long a head of which no snapshot could be made is left alone: doubled with
+// each failure.
+const (
+	firstAgain = 30 * time.Second
+	lastAgain  = time.Hour
+)
+
+// failedAt returns why no snapshot could be made of a head, where that is not to be
+// tried again yet.
+func (m *Manager) failedAt(e *entry, head space.CommitID) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if e.failed == head && m.o.Now().Before(e.again) {
+		return e.why
+	}
+	return nil
+}
+
+func (m *Manager) fail(e *entry, head space.CommitID, why error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if e.failed == head && m.o.Now().Before(e.again) {
+		return // it was not tried
+	}
+	e.failed, e.why, e.again = head, why, m.o.Now().Add(min(firstAgain<<min(e.failures, 10), lastAgain))
+	e.failures++
+}
+
+// listings remembers the last snapshot that was listed: sources of one directory are
+// looked at one after the other.
+type listings struct {
+	mu    sync.Mutex
+	space space.SpaceID
+	dir   space.Path
+	sn    *snapshot
+	err   error
+}
+
+// list is read, where the snapshot may be shown.
+func (m *Manager) list(ctx context.Context, s Source, at space.CommitID) (*snapshot, error) {
+	l := &m.listed
+	l.mu.Lock()
+	if l.sn != nil && l.space == s.Space && l.dir == s.Dir && l.sn.commit == at {
+		defer l.mu.Unlock()
+		return l.sn, l.err
+	}
+	l.mu.Unlock()
+	sn, err := m.read(ctx, s, at)
+	if err != nil {
+		return nil, err
+	}
+	if err = m.fits(sn); err != nil {
+		sn.files, sn.blobs = nil, nil // nobody sees them
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.space, l.dir, l.sn, l.err = s.Space, s.Dir, sn, err
+	return sn, err
+}
+
 func (m *Manager) fits(sn *snapshot) error {
 	if n := len(sn.files); n > m.o.MaxFiles {
 		return fault.New(fault.TooLarge, "The directory has %d files, and %d can be published.", n, m.o.MaxFiles)
@@ -104,6 +172,9 @@ func (m *Manager) fits(sn *snapshot) error {
 // history was rewritten, and returns the collections whose index is to be made
 // anew. Where no new snapshot can be made there is none.
 func (m *Manager) Purged(ctx context.Context, id space.SpaceID) ([]space.SpaceID, error) {
+	m.listed.mu.Lock()
+	m.listed.sn = nil
+	m.listed.mu.Unlock()
 	var out []space.SpaceID
 	var errs []error
 	for _, e := range m.all() {

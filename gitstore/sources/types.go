@@ -162,8 +162,11 @@ func includes(dir space.Path) string {
 // oneLine makes what people write fit to stand in a line of ours.
 func oneLine(s string) string {
 	s = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control) {
+		switch {
+		case unicode.IsSpace(r) || unicode.IsControl(r):
 			return ' '
+		case !unicode.IsPrint(r):
+			return -1 // a label that looks like another is none
 		}
 		return r
 	}, strings.ToValidUTF8(s, ""))
