@@ -107,6 +107,9 @@ func (s *Server) serve(limit string, need who, body int64, h handler) http.Handl
 		if r.MultipartForm != nil {
 			_ = r.MultipartForm.RemoveAll() // what is left is the system's to clean up
 		}
+		if v.spooled != nil {
+			v.spooled()
+		}
 	})
 }
 
@@ -143,6 +146,12 @@ func (s *Server) visit(v *visit, limit string, need who, body int64, h handler) 
 		return errNoPage
 	}
 	if unsafe {
+		if body > spoolFrom && v.in {
+			var err error
+			if v.spooled, err = s.spools.enter(v.user.ID); err != nil {
+				return err
+			}
+		}
 		if err := s.readForm(v, body); err != nil {
 			return err
 		}

@@ -27,6 +27,7 @@ type Server struct {
 	assets    map[string]asset
 	cross     *http.CrossOriginProtection
 	mux       *http.ServeMux
+	spools    spools
 
 	shown *commitCache
 
