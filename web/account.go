@@ -96,7 +96,7 @@ func (s *Server) account(v *visit, status int, problem, field string) error {
 	if body.Spaces, err = a.SpacesOf(ctx, v.user.ID); err != nil {
 		return err
 	}
-	return s.page(v, status, "account", page{Title: "Your account", Script: body.AddPasskey, Wide: true, Current: "/account", Body: body, Problem: problem, Field: field})
+	return s.page(v, status, "account", page{Title: "Your account", Script: body.AddPasskey, Wide: true, Current: "/account", Body: body, Problem: problem, Field: field, Done: doneIn(v, accountDone())})
 }
 
 // maxShown bounds a list on a page that was not asked for all of it.
@@ -138,7 +138,7 @@ func (s *Server) endSession(v *visit) error {
 		s.setCookie(v.w, sessionCookie, "", time.Time{})
 		return s.see(v, "/signin")
 	}
-	return s.see(v, "/account#sessions")
+	return s.see(v, "/account?done=ended")
 }
 
 // endOtherSessions is POST /account/sessions/end-others.
@@ -158,7 +158,7 @@ func (s *Server) removePasskey(v *visit) error {
 	if err := s.o.Accounts.RemovePasskey(v.r.Context(), v.by(), v.user.ID, id); err != nil {
 		return gone(err)
 	}
-	return s.see(v, "/account#sign-ins")
+	return s.see(v, "/account?done=removed")
 }
 
 // unlink is POST /account/identities/unlink.
@@ -176,10 +176,13 @@ func (s *Server) revokeGrant(v *visit) error {
 		return gone(err)
 	}
 	s.o.Ended(v.r.Context(), v.user.ID)
-	if v.r.PostFormValue("from") == "keys" {
-		return s.see(v, "/account/keys")
+	switch v.r.PostFormValue("from") {
+	case "keys":
+		return s.see(v, "/account/keys?done=revoked")
+	case "account-keys":
+		return s.see(v, "/account?done=revoked")
 	}
-	return s.see(v, "/account#clients")
+	return s.see(v, "/account?done=disconnected")
 }
 
 // keyPage shows the secret of a new key, once.
@@ -223,9 +226,20 @@ func (s *Server) createKey(v *visit) error {
 	default:
 		return err
 	}
-	return s.page(v, http.StatusOK, "key", page{Title: "Your new key", Script: true, Current: "/account", Styles: []string{"admin.css"}, Body: keyPage{
+	return s.showOnce(v, flowNewKey, "/account/keys/made", keyPage{
 		Secret: secret.Reveal(), Name: g.Name, Space: m.Name, Scopes: auth.ScopeList(g.Scopes), Expires: g.Expires, MCPURL: s.o.MCPURL, API: s.url("/api"),
-	}})
+	})
+}
+
+// showNewKey is GET /account/keys/made, where createKey leads.
+func (s *Server) showNewKey(v *visit) error {
+	var body keyPage
+	if ok, err := s.takeOnce(v, flowNewKey, &body); err != nil {
+		return err
+	} else if !ok {
+		return s.see(v, "/account/keys?done=shown")
+	}
+	return s.page(v, http.StatusOK, "key", page{Title: "Your new key", Script: true, Current: "/account", Styles: []string{"admin.css"}, Body: body})
 }
 
 // gone makes one answer of everything that is not there for this person.

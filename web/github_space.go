@@ -64,6 +64,7 @@ func (s *Server) githubState(v *visit, m store.Membership, status int, problem s
 	}
 	return s.page(v, status, "github", page{
 		Title: githubTitle(body), Space: &m, Current: "github", Styles: []string{"github.css"}, Body: body, Problem: problem,
+		Done: doneIn(v, githubDone(body)),
 	})
 }
 
@@ -256,7 +257,10 @@ func (s *Server) checkRepository(v *visit) error {
 	if _, err := s.o.App.Recheck(v.r.Context(), m.ID); err != nil {
 		return s.githubProblem(v, m, err)
 	}
-	return s.see(v, githubPath(m.ID))
+	if s.o.Setup != nil {
+		s.o.Setup.Fetch(m.ID)
+	}
+	return s.see(v, githubPath(m.ID)+"?done=checked")
 }
 
 // unlinkRepository is POST /spaces/{id}/github/disconnect.
@@ -268,5 +272,5 @@ func (s *Server) unlinkRepository(v *visit) error {
 	if err := s.o.App.Unlink(v.r.Context(), v.user.ID, m.ID); err != nil {
 		return s.githubProblem(v, m, err)
 	}
-	return s.see(v, githubPath(m.ID))
+	return s.see(v, githubPath(m.ID)+"?done=disconnected")
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,8 @@ import (
 	"satchel/auth"
 	"satchel/auth/github/app"
 	"satchel/auth/store"
+	"satchel/internal/space"
+	"satchel/web"
 )
 
 // The whole way: install, come back, say who one is, choose, see it, disconnect.
@@ -312,5 +315,48 @@ func TestNoAppNoPages(t *testing.T) {
 	}
 	if strings.Contains(b.get("/").body, "GitHub") {
 		t.Error("the first page names GitHub")
+	}
+}
+
+// What the page says of pushes at GitHub is so, with what tells of them and without;
+// and to check is to have them fetched.
+func TestWhenPushesAtGitHubComeHere(t *testing.T) {
+	for name, tt := range map[string]struct {
+		push web.PushState
+		says string
+	}{
+		"by a webhook":      {web.PushState{State: "local", Told: true, Every: time.Minute}, "is here a moment later"},
+		"asked for":         {web.PushState{State: "local", Every: 2 * time.Minute}, "about every 2 minutes while it is in use"},
+		"asked by use only": {web.PushState{State: "local"}, "is fetched when a client uses the space."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h, _, setup := newcomer(t)
+			setup.push = tt.push
+			b := h.as(h.ada)
+			if a := b.get(h.path); !strings.Contains(a.body, tt.says) || !strings.Contains(a.body, "If GitHub does not find the App, it is private") {
+				t.Errorf("before: it does not say %q, or what to do about a private App", tt.says)
+			}
+			h.choosing(b, "ada")
+			b.send(h.path+"/pick", url.Values{"repository": {"11"}})
+			if !strings.Contains(b.get(h.path).body, tt.says) {
+				t.Errorf("connected: it does not say %q", tt.says)
+			}
+			a := b.send(h.path+"/check", nil)
+			if !slices.Equal(setup.fetched, []space.SpaceID{h.space.ID}) {
+				t.Errorf("it had %v fetched", setup.fetched)
+			}
+			if a = b.get(strings.TrimPrefix(a.location(), issuer)); !strings.Contains(a.body, "what is new there is being fetched") {
+				t.Error("it does not say that it is done")
+			}
+			// Attack: a stranger has nothing fetched.
+			want(t, "a stranger", h.as(h.eve).send(h.path+"/check", nil), 404)
+			if len(setup.fetched) != 1 {
+				t.Error("a stranger had it fetched")
+			}
+			a = b.send(h.path+"/disconnect", nil)
+			if a = b.get(strings.TrimPrefix(a.location(), issuer)); !strings.Contains(a.body, "The repository is disconnected.") {
+				t.Error("it does not say that it is disconnected")
+			}
+		})
 	}
 }

@@ -147,7 +147,7 @@ func TestKeysPage(t *testing.T) {
 		t.Errorf("a key without a name: %d %s", a.StatusCode, heading(a.body))
 	}
 	a = b.send("/account/keys", url.Values{"from": {"keys"}, "name": {"new"}, "days": {"30"}, "space": {string(w.space.ID)}})
-	if a.StatusCode != 200 || !strings.Contains(a.body, "satchel_") {
+	if a = b.get(strings.TrimPrefix(a.location(), issuer)); a.StatusCode != 200 || !strings.Contains(a.body, "satchel_") {
 		t.Errorf("a key: %d %s", a.StatusCode, heading(a.body))
 	}
 	want(t, "anothers", b.send("/account/grants/revoke", url.Values{"from": {"keys"}, "id": {"g_none"}}), 404)

@@ -33,6 +33,7 @@ const (
 const (
 	homeClients = 4
 	homeCommits = 5
+	homeOthers  = 4
 )
 
 // homePage is what there is, and what to do next.
@@ -43,9 +44,10 @@ type homePage struct {
 	Left  int // steps to do
 	Kept  bool
 
-	// Overview tells that a client was used: from then on the page is about what is
+	// Overview tells that a client was ever used: from then on the page is about what is
 	// there.
 	Overview bool
+	Joined   *store.Membership // the space to which the visitor was just invited
 	Clients  []store.GrantInfo
 	More     int
 	Commits  []change
@@ -55,6 +57,8 @@ type homePage struct {
 	Link     *auth.RepositoryLink
 	GitHub   bool               // repositories can be connected
 	Others   []store.Membership // spaces
+	// MoreOthers are those that the list leaves out.
+	MoreOthers int
 }
 
 // change is one commit in a line.
@@ -102,6 +106,11 @@ func (s *Server) home(v *visit) error {
 	}
 	slices.SortStableFunc(body.Clients, func(a, b store.GrantInfo) int { return b.LastUsed.Compare(a.LastUsed) })
 	called := len(body.Clients) > 0
+	if !called {
+		if called, err = s.o.Accounts.EverUsed(ctx, v.user.ID); err != nil {
+			return err
+		}
+	}
 	if n := len(body.Clients) - homeClients; n > 0 {
 		body.Clients, body.More = body.Clients[:homeClients], n
 	}
@@ -110,12 +119,8 @@ func (s *Server) home(v *visit) error {
 		if err := s.homeSpace(v, &body); err != nil {
 			return err
 		}
-		for _, m := range all {
-			if m.ID != body.Space.ID && len(body.Others) < homeClients {
-				body.Others = append(body.Others, m)
-			}
-		}
 	}
+	s.homeOthers(v, all, &body)
 	body.Steps = s.steps(v, body, called)
 	for i := range body.Steps {
 		if !body.Steps[i].Done {
@@ -130,6 +135,23 @@ func (s *Server) home(v *visit) error {
 		title = "Your Satchel"
 	}
 	return s.page(v, http.StatusOK, "home", page{Title: title, Wide: body.Overview, Styles: []string{"connect.css"}, Body: body})
+}
+
+// homeOthers lists the spaces beside the one that the page is about; one that the
+// visitor was just invited to comes first.
+func (s *Server) homeOthers(v *visit, all []store.Membership, body *homePage) {
+	if i := slices.IndexFunc(all, joinedIn(v.r.URL.Query())); i >= 0 {
+		body.Joined = &all[i]
+		body.Others = append(body.Others, all[i])
+	}
+	for _, m := range all {
+		if own := body.Space != nil && m.ID == body.Space.ID; !own && (body.Joined == nil || m.ID != body.Joined.ID) {
+			body.Others = append(body.Others, m)
+		}
+	}
+	if n := len(body.Others) - homeOthers; n > 0 {
+		body.Others, body.MoreOthers = body.Others[:homeOthers], n
+	}
 }
 
 // homeSpace reads how the space stands.

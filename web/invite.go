@@ -2,6 +2,7 @@ package web
 
 import (
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -96,7 +97,7 @@ func (s *Server) useInvite(v *visit) error {
 	if problem != "" {
 		return s.askInvite(v, http.StatusBadRequest, name, problem)
 	}
-	u, _, err := s.join(v, auth.Claimant{}, token, name)
+	u, in, err := s.join(v, auth.Claimant{}, token, name)
 	switch fault.CodeOf(err) {
 	case fault.Invalid, fault.Conflict:
 		return s.askInvite(v, http.StatusBadRequest, name, fault.PublicOf(err))
@@ -110,7 +111,9 @@ func (s *Server) useInvite(v *visit) error {
 		return err
 	}
 	if next == "/" {
-		return s.see(v, "/welcome")
+		if next = afterInvitation(in); next == "/" {
+			return s.see(v, "/welcome")
+		}
 	}
 	return s.see(v, "/welcome?return="+queryEscape(next))
 }
@@ -174,11 +177,18 @@ func (s *Server) join(v *visit, c auth.Claimant, token, name string) (store.User
 	return u, in, err
 }
 
+// afterInvitation is the first page, which names the space that the invitation was
+// to.
 func afterInvitation(in store.Invitation) string {
 	if in.Space != "" {
-		return "/spaces/" + string(in.Space)
+		return "/?joined=" + queryEscape(string(in.Space))
 	}
 	return "/"
+}
+
+// joinedIn tells of a space whether afterInvitation named it.
+func joinedIn(q url.Values) func(store.Membership) bool {
+	return func(m store.Membership) bool { return m.Role != space.Owner && string(m.ID) == q.Get("joined") }
 }
 
 func deadInvitation(err error) error {
@@ -196,6 +206,7 @@ type welcomePage struct {
 	Providers []inviteWay
 	// Stranded: without one they need a link of who runs the server.
 	Stranded bool
+	Joined   *store.Membership // the space to which they were invited
 }
 
 // welcome is GET /welcome.
@@ -207,6 +218,15 @@ func (s *Server) welcome(v *visit) error {
 	}
 	for _, p := range s.offered() {
 		body.Providers = append(body.Providers, inviteWay{p.Label(), "/account/link/" + p.name})
+	}
+	if u, err := url.Parse(body.Next); err == nil && u.Path == "/" {
+		all, err := s.spacesOf(v)
+		if err != nil {
+			return err
+		}
+		if i := slices.IndexFunc(all, joinedIn(u.Query())); i >= 0 {
+			body.Joined = &all[i]
+		}
 	}
 	return s.page(v, http.StatusOK, "welcome", page{Title: "Welcome, " + v.user.Name, Script: body.Passkeys, Body: body})
 }

@@ -58,11 +58,14 @@ func TestNewPersonJoins(t *testing.T) {
 	}
 	a := b.send(path, url.Values{"name": {"grace"}})
 	want(t, "join", a, http.StatusSeeOther)
-	if a.location() != issuer+"/welcome" || b.who() != "grace" {
+	if a.location() != issuer+"/welcome?return=%2F%3Fjoined%3D"+string(w.space.ID) || b.who() != "grace" {
 		t.Errorf("%q is at %s", b.who(), a.location())
 	}
-	a = b.get("/welcome")
+	a = b.get(strings.TrimPrefix(a.location(), issuer))
 	checkPage(t, "welcome", a)
+	if !strings.Contains(a.body, "You are in the space") || !strings.Contains(a.body, `href="/?joined=`+string(w.space.ID)+`"`) {
+		t.Error("it does not say to which space, or does not lead on to it")
+	}
 	if !strings.Contains(a.body, "Create a passkey") || !strings.Contains(a.body, "Sign in with GitHub from now on") {
 		t.Error("no way to come back is offered")
 	}
@@ -108,7 +111,7 @@ func TestSignedInPersonJoins(t *testing.T) {
 	}
 	a = b.send(path, nil)
 	want(t, "accept", a, http.StatusSeeOther)
-	if a.location() != issuer+"/spaces/"+string(w.space.ID) || w.role(w.eve) != space.Reader {
+	if a.location() != issuer+"/?joined="+string(w.space.ID) || w.role(w.eve) != space.Reader {
 		t.Errorf("eve is %q, at %s", w.role(w.eve), a.location())
 	}
 	// Who is signed in can begin no sign-up with a provider.
@@ -224,8 +227,17 @@ func TestInvitationFromASpace(t *testing.T) {
 	w := newWorld(t)
 	b := w.as(w.ada)
 	a := b.send("/spaces/"+string(w.space.ID)+"/invite", url.Values{"role": {"reader"}, "note": {"for Grace"}})
-	want(t, "invite", a, http.StatusOK)
+	want(t, "invite", a, http.StatusSeeOther)
+	want(t, "to look is to use nothing up", b.request("HEAD", "/invited", ""), http.StatusNotFound)
+	a = b.get("/invited")
+	want(t, "the link", a, http.StatusOK)
 	checkPage(t, "invite", a)
+	if strings.Contains(a.body, "on this machine alone") {
+		t.Error("a link with a public address opens everywhere")
+	}
+	if again := b.get("/invited"); again.StatusCode != http.StatusNotFound || strings.Contains(again.body, "satchel_iv_") {
+		t.Errorf("it is shown again: %d", again.StatusCode)
+	}
 	i := strings.Index(a.body, issuer+"/invite/satchel_iv_")
 	if i < 0 {
 		t.Fatalf("no link: %s", a.body)
@@ -272,7 +284,9 @@ func TestKeyIsShownOnce(t *testing.T) {
 	w := newWorld(t)
 	b := w.as(w.bob)
 	a := b.send("/account/keys", url.Values{"space": {string(w.space.ID)}, "name": {"script <x>"}, "days": {"30"}, "write": {"1"}})
-	want(t, "make", a, http.StatusOK)
+	want(t, "make", a, http.StatusSeeOther)
+	a = b.get(strings.TrimPrefix(a.location(), issuer))
+	want(t, "show", a, http.StatusOK)
 	checkPage(t, "make", a)
 	i := strings.Index(a.body, `value="satchel_`)
 	if i < 0 {

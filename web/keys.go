@@ -36,7 +36,7 @@ func (s *Server) keys(v *visit, status int, problem, field string) error {
 	if body.Spaces, err = s.o.Accounts.SpacesOf(ctx, v.user.ID); err != nil {
 		return err
 	}
-	return s.page(v, status, "keys", page{Title: "API keys", Wide: true, Current: "/account", Styles: []string{"admin.css"}, Script: true, Body: body, Problem: problem, Field: field})
+	return s.page(v, status, "keys", page{Title: "API keys", Wide: true, Current: "/account", Styles: []string{"admin.css"}, Script: true, Body: body, Problem: problem, Field: field, Done: doneIn(v, accountDone())})
 }
 
 // keyProblem shows again the form from which a key was not made.

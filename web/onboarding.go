@@ -9,6 +9,8 @@ import (
 
 // Setup is what the pages of the first steps need of the rest of the server.
 type Setup interface {
+	// Fetch has a space's copy elsewhere asked for news, soon; it does not wait.
+	Fetch(id space.SpaceID)
 	// Push tells how a space and its copy elsewhere stand.
 	Push(ctx context.Context, id space.SpaceID) (PushState, error)
 	// Import begins to fill a space from a public https git URL, and returns before
@@ -28,6 +30,10 @@ type PushState struct {
 	// Detail and Remedy say of a failure what happened and what to do.
 	Detail, Remedy string
 	LastSync       time.Time // when both were last seen to be the same
+	// Every is how often the copy is asked for news while the space is in use; 0 where
+	// only a use has it asked. Told: it tells by itself what comes there.
+	Every time.Duration
+	Told  bool
 }
 
 // ImportState is how an import goes or went.

@@ -68,7 +68,11 @@ type fakeSetup struct {
 	state  *web.ImportState
 	asked  []string
 	refuse error
+	// fetched are the spaces whose copies were to be asked for news.
+	fetched []space.SpaceID
 }
+
+func (f *fakeSetup) Fetch(id space.SpaceID) { f.fetched = append(f.fetched, id) }
 
 func (f *fakeSetup) Push(context.Context, space.SpaceID) (web.PushState, error) { return f.push, nil }
 

@@ -33,6 +33,8 @@ type page struct {
 	// Problem is what was wrong with the form that was sent; Field is the id of
 	// the input that it is about.
 	Problem, Field string
+	// Done says what was just done, above the rest of the page.
+	Done string
 	// Current is the path of the page in the navigation.
 	Current string
 

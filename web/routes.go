@@ -80,6 +80,8 @@ func (s *Server) routes() *http.ServeMux {
 	add("POST /account/identities/unlink", LimitPage, signedIn, s.unlink)
 	add("POST /account/grants/revoke", LimitPage, signedIn, s.revokeGrant)
 	add("POST /account/keys", LimitPage, signedIn, s.createKey)
+	add("GET /account/keys/made", LimitPage, signedIn, s.showNewKey)
+	add("GET /invited", LimitPage, signedIn, s.showInvited)
 
 	add("GET /spaces/{id}", LimitPage, signedIn, s.showSpace)
 	add("POST /spaces/{id}/invite", LimitPage, signedIn, s.inviteToSpace)

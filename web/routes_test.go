@@ -69,7 +69,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 		{"account", get, at("/account"), nil, 303, 200, 200, 200},
 		{"welcome", get, at("/welcome"), nil, 303, 200, 200, 200},
 		{"people", get, at("/admin"), nil, 303, 404, 404, 200},
-		{"invite to the server", "POST", at("/admin/invite"), nil, 401, 404, 404, 200},
+		{"invite to the server", "POST", at("/admin/invite"), nil, 401, 404, 404, 303},
 		{"revoke an invitation as admin", "POST", at("/admin/invitations/revoke"), func(_ *world, th things) url.Values { return form("id", th.server) }, 401, 404, 404, 303},
 		{"remove a person", "POST", func(w *world, _ things) string { return "/admin/people/" + string(w.bob.ID) + "/remove" }, nil, 401, 404, 404, 303},
 		{"remove a person who is none", "POST", at("/admin/people/u_x/remove"), nil, 401, 404, 404, 404},
@@ -86,7 +86,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 		{"revoke a grant", "POST", at("/account/grants/revoke"), func(_ *world, th things) url.Values { return form("id", th.grant) }, 401, 404, 404, 303},
 		{"make a key", "POST", at("/account/keys"), func(w *world, _ things) url.Values {
 			return form("space", string(w.space.ID), "name", "n", "days", "30")
-		}, 401, 400, 200, 200},
+		}, 401, 400, 303, 303},
 		{"a key by the name of a space", "POST", at("/account/keys"), func(*world, things) url.Values { return form("space", "ada", "name", "n", "days", "30") }, 401, 400, 400, 400},
 		{"a key for longer than is offered", "POST", at("/account/keys"), func(w *world, _ things) url.Values {
 			return form("space", string(w.space.ID), "name", "n", "days", "99999")
@@ -96,7 +96,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 
 		{"a space", get, inSpace(""), nil, 303, 404, 200, 200},
 		{"a space that is none", get, at("/spaces/s_x"), nil, 303, 404, 404, 404},
-		{"invite to a space", "POST", inSpace("/invite"), func(*world, things) url.Values { return form("role", "editor") }, 401, 404, 403, 200},
+		{"invite to a space", "POST", inSpace("/invite"), func(*world, things) url.Values { return form("role", "editor") }, 401, 404, 403, 303},
 		{"invite an owner", "POST", inSpace("/invite"), func(*world, things) url.Values { return form("role", "owner") }, 401, 404, 403, 400},
 		{"revoke an invitation to a space", "POST", inSpace("/invitations/revoke"), func(_ *world, th things) url.Values { return form("id", th.invitation) }, 401, 404, 403, 303},
 		{"change a role", "POST", ofMember("bob", "/role"), func(*world, things) url.Values { return form("role", "editor") }, 401, 404, 403, 303},

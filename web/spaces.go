@@ -1,8 +1,11 @@
 package web
 
 import (
+	"net"
 	"net/http"
+	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"satchel/auth"
@@ -99,7 +102,7 @@ func (s *Server) showSpace(v *visit) error {
 	all := v.r.URL.Query().Has("all")
 	body.Members, body.MoreMembers = firstOf(body.Members, all)
 	body.Invitations, body.MoreInvitations = firstOf(body.Invitations, all)
-	return s.page(v, http.StatusOK, "space", page{Title: "The space " + m.Name, Wide: true, Space: &m, Styles: []string{"activity.css"}, Body: body})
+	return s.page(v, http.StatusOK, "space", page{Title: "The space " + m.Name, Wide: true, Space: &m, Styles: []string{"activity.css"}, Body: body, Done: doneIn(v, spaceDone())})
 }
 
 // invitedPage shows the link of a new invitation, once.
@@ -108,6 +111,8 @@ type invitedPage struct {
 	What     string
 	Lifetime time.Duration
 	Back     string
+	// Here: the link opens on the server's machine alone.
+	Here bool
 }
 
 // inviteToSpace is POST /spaces/{id}/invite.
@@ -134,9 +139,30 @@ func (s *Server) invite(v *visit, n store.NewInvitation, what, back string) erro
 	if err != nil {
 		return err
 	}
-	return s.page(v, http.StatusOK, "invited", page{Title: "The invitation is made", Script: true, Body: invitedPage{
-		Link: s.url("/invite/" + secret.Reveal()), What: what, Lifetime: s.o.InviteLifetime, Back: back,
-	}})
+	return s.showOnce(v, flowInvited, "/invited", invitedPage{
+		Link: s.url("/invite/" + secret.Reveal()), What: what, Lifetime: s.o.InviteLifetime, Back: back, Here: s.loopback(),
+	})
+}
+
+// showInvited is GET /invited, where invite leads.
+func (s *Server) showInvited(v *visit) error {
+	var body invitedPage
+	if ok, err := s.takeOnce(v, flowInvited, &body); err != nil {
+		return err
+	} else if !ok {
+		return &pageError{status: http.StatusNotFound, title: "The link was shown", text: "The link of an invitation is shown once. If you have not copied it, revoke the invitation and make another."}
+	}
+	return s.page(v, http.StatusOK, "invited", page{Title: "The invitation is made", Script: true, Body: body})
+}
+
+// loopback tells whether the pages are at an address of their own machine alone.
+func (s *Server) loopback() bool {
+	u, err := url.Parse(s.o.Issuer)
+	if err != nil {
+		return false
+	}
+	host := strings.ToLower(u.Hostname())
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") || net.ParseIP(host).IsLoopback()
 }
 
 // revokeSpaceInvitation is POST /spaces/{id}/invitations/revoke.
@@ -148,7 +174,7 @@ func (s *Server) revokeSpaceInvitation(v *visit) error {
 	if err := s.o.Accounts.RevokeInvitation(v.r.Context(), v.by(), v.r.PostFormValue("id"), v.user.ID); err != nil {
 		return gone(err)
 	}
-	return s.see(v, "/spaces/"+string(m.ID)+"#invitations")
+	return s.see(v, "/spaces/"+string(m.ID)+"?done=revoked")
 }
 
 // member is the member of the path. The owner is none that anything can be done
@@ -185,7 +211,7 @@ func (s *Server) setRole(v *visit) error {
 	if role == space.Reader {
 		s.o.Ended(v.r.Context(), who.User)
 	}
-	return s.see(v, "/spaces/"+string(m.ID)+"#members")
+	return s.see(v, "/spaces/"+string(m.ID)+"?done=role")
 }
 
 // removeMember is POST /spaces/{id}/members/{user}/remove: the owner's act, or a
@@ -212,5 +238,5 @@ func (s *Server) removeMember(v *visit) error {
 	if leaves {
 		return s.see(v, "/account#spaces")
 	}
-	return s.see(v, "/spaces/"+string(m.ID)+"#members")
+	return s.see(v, "/spaces/"+string(m.ID)+"?done=removed")
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"gorm.io/gorm"
 
@@ -38,6 +39,22 @@ func (s *Store) Grants(ctx context.Context, user space.UserID) ([]GrantInfo, err
 		out[i] = GrantInfo{Grant: r.Row.grant(), Kind: r.Row.Kind, Client: r.Row.ClientID, Issuer: r.Row.Issuer, SpaceName: r.SpaceName}
 	}
 	return out, nil
+}
+
+// EverUsed tells whether a grant of the user's was ever used, also one that has ended
+// since, as long as it is remembered.
+func (s *Store) EverUsed(ctx context.Context, user space.UserID) (bool, error) {
+	var used []string
+	err := s.db.Read(ctx).Raw("SELECT id FROM auth_grants WHERE user_id = ? AND last_used > 0 LIMIT 1", string(user)).Scan(&used).Error
+	if err != nil || len(used) > 0 {
+		return len(used) > 0, wrap("find a used grant", err)
+	}
+	// A use may not be written yet.
+	var ids []string
+	if err := s.db.Read(ctx).Raw("SELECT id FROM auth_grants WHERE user_id = ?", string(user)).Scan(&ids).Error; err != nil {
+		return false, fmt.Errorf("list grants: %w", err)
+	}
+	return slices.ContainsFunc(ids, func(id string) bool { return s.lastUsed(space.GrantID(id), 0) > 0 }), nil
 }
 
 // RevokeGrant ends a grant of any kind at once. user is whose it must be, empty

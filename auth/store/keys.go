@@ -162,6 +162,16 @@ func (r verifyRow) principal() auth.Principal {
 // Verify proves an API key; see auth.Verifier. An unknown key is told nothing;
 // who holds a good secret is told why it works no more.
 func (s *Store) Verify(ctx context.Context, bearer string) (auth.Principal, error) {
+	p, err := s.CheckKey(ctx, bearer)
+	if err == nil {
+		s.markUsed(p.Grant, s.now())
+	}
+	return p, err
+}
+
+// CheckKey is Verify for who only asks whether a key is good: it does not count as
+// a use.
+func (s *Store) CheckKey(ctx context.Context, bearer string) (auth.Principal, error) {
 	key, err := auth.ParseKey(bearer)
 	if err != nil {
 		return auth.Principal{}, err
@@ -196,7 +206,6 @@ func (s *Store) Verify(ctx context.Context, bearer string) (auth.Principal, erro
 	case len(p.Scopes) == 0:
 		return auth.Principal{}, fault.New(fault.Unauthenticated, "The user of this key is no member of its space any more.")
 	}
-	s.markUsed(p.Grant, now)
 	return p, nil
 }
 

@@ -28,6 +28,7 @@ func (s *Server) addConnect(o *web.Options) {
 	o.Setup = &setup{
 		git: s.Git, remotes: s.remotes, log: s.Log.With("part", "import"),
 		transport: s.transport, run: gitcmd.Runner{Program: "git", Memory: s.Config.Remotes.GitMemory}, dir: dir, limit: s.Config.Space.MaxHistory, caFile: s.Config.Remotes.CAFile,
+		every: s.Config.Remotes.PollEvery, told: reachable(s.issuer),
 		ctx: s.ctx, work: &s.work, now: time.Now, by: map[space.SpaceID]*web.ImportState{},
 	}
 }
@@ -59,6 +60,10 @@ type setup struct {
 	limit     int64  // of that, in bytes
 	caFile    string
 
+	// every is how often remotes are asked; told, that GitHub can tell of pushes.
+	every time.Duration
+	told  bool
+
 	ctx  context.Context
 	work *sync.WaitGroup
 	now  func() time.Time
@@ -69,6 +74,8 @@ type setup struct {
 
 var _ web.Setup = (*setup)(nil)
 
+func (s *setup) Fetch(id space.SpaceID) { s.remotes.Notify(id) }
+
 func (s *setup) Push(ctx context.Context, id space.SpaceID) (web.PushState, error) {
 	if !s.remotes.Has(id) {
 		return web.PushState{State: string(remotes.Local)}, nil
@@ -77,7 +84,7 @@ func (s *setup) Push(ctx context.Context, id space.SpaceID) (web.PushState, erro
 	if err != nil {
 		return web.PushState{}, err
 	}
-	out := web.PushState{State: string(st.State), Detail: st.Detail, Remedy: st.Remedy, LastSync: st.LastSync}
+	out := web.PushState{Every: max(0, s.every), Told: s.told && st.Remote != nil && st.Remote.Kind == remotes.GitHub, State: string(st.State), Detail: st.Detail, Remedy: st.Remedy, LastSync: st.LastSync}
 	if st.Remote != nil {
 		out.Remote = st.Remote.URL
 	}

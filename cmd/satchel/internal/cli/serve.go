@@ -124,7 +124,7 @@ func firstKey(ctx context.Context, c *call, s *app.Server) (clientKey, error) {
 		// The file may be gone, and its key too.
 		secret, err := os.ReadFile(path)
 		if err == nil {
-			_, err = s.Accounts.Verify(ctx, strings.TrimSpace(string(secret)))
+			_, err = s.Accounts.CheckKey(ctx, strings.TrimSpace(string(secret)))
 		}
 		if err != nil {
 			path = ""

@@ -1,0 +1,204 @@
+package web_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"satchel/auth/store"
+	"satchel/internal/space"
+	"satchel/web"
+)
+
+// Who only asks whether a key is good, as a server does that starts again, is no
+// client.
+func TestAKeyThatIsOnlyCheckedIsNoClient(t *testing.T) {
+	h, _, _ := newcomer(t)
+	_, secret, err := h.CreateKey(t.Context(), cli, store.NewKey{User: h.ada.ID, Space: h.space.ID, Scopes: []space.Scope{space.ScopeRead}, Name: "first key"})
+	must(t, err)
+	_, err = h.CheckKey(t.Context(), secret.Reveal())
+	must(t, err)
+	if a := h.as(h.ada).get("/"); heading(a.body) != "Welcome, ada" {
+		t.Errorf("after a check: %s", heading(a.body))
+	}
+	_, err = h.Verify(t.Context(), secret.Reveal())
+	must(t, err)
+	if a := h.as(h.ada).get("/"); heading(a.body) != "Your Satchel" {
+		t.Errorf("after a use: %s", heading(a.body))
+	}
+}
+
+// Who had a client is not welcomed again.
+func TestWithoutItsLastClientTheOverviewStays(t *testing.T) {
+	for name, settle := range map[string]func(h *hubWorld){
+		"the use is written":         func(h *hubWorld) { must(h.t, h.Flush(h.t.Context())) },
+		"the use is not yet written": func(*hubWorld) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h, _, _ := newcomer(t)
+			h.use(h.ada, h.space.ID, "Claude Code")
+			settle(h)
+			grants, err := h.Grants(t.Context(), h.ada.ID)
+			must(t, err)
+			b := h.as(h.ada)
+			a := b.send("/account/grants/revoke", url.Values{"id": {string(grants[0].ID)}})
+			if a = b.get(strings.TrimPrefix(a.location(), issuer)); !strings.Contains(a.body, "The client is disconnected.") {
+				t.Error("it does not say that it is done")
+			}
+			a = b.get("/")
+			if heading(a.body) != "Your Satchel" || !strings.Contains(a.body, "Connect one again") || strings.Contains(a.body, "Claude Code") {
+				t.Errorf("%s", heading(a.body))
+			}
+			if a := h.as(h.bob).get("/"); heading(a.body) != "Welcome, bob" {
+				t.Errorf("somebody else: %s", heading(a.body))
+			}
+		})
+	}
+}
+
+// What somebody has can be brought at any time, from where they are.
+func TestBringIsReachedAgain(t *testing.T) {
+	h, _, _ := newcomer(t)
+	h.use(h.ada, h.space.ID, "Claude Code")
+	link := `href="/spaces/` + string(h.space.ID) + `/bring"`
+	b := h.as(h.ada)
+	for _, page := range []string{"/", "/spaces/" + string(h.space.ID)} {
+		if !strings.Contains(b.get(page).body, link) {
+			t.Errorf("%s does not lead there", page)
+		}
+	}
+	if strings.Contains(h.as(h.bob).get("/spaces/"+string(h.space.ID)).body, link) {
+		t.Error("a reader is led there")
+	}
+}
+
+// The space that somebody was invited to is the first that they are told of.
+func TestFirstPageAfterAnInvitation(t *testing.T) {
+	h, _, _ := newcomer(t)
+	b := h.as(h.bob) // a reader of ada's, with a space of his own
+	shared := "/spaces/" + string(h.space.ID) + "/files/"
+	a := b.get("/")
+	if list, steps := strings.Index(a.body, shared), strings.Index(a.body, `<ol class="checklist">`); list < 0 || list > steps {
+		t.Errorf("the space is at %d, the steps are at %d", list, steps)
+	}
+	a = b.get("/?joined=" + string(h.space.ID))
+	checkPage(t, "joined", a)
+	if i := strings.Index(a.body, "You are in the space"); i < 0 || !strings.Contains(a.body[i:], shared) || !strings.Contains(a.body[i:], `href="/connect"`) || len(checklist(a)) == 0 {
+		t.Error("it does not name the space with its links, or has no steps after it")
+	}
+	h.use(h.bob, h.space.ID, "Clara")
+	if a = b.get("/?joined=" + string(h.space.ID)); heading(a.body) != "Your Satchel" || !strings.Contains(a.body, "You are in the space") {
+		t.Error("the overview does not name it")
+	}
+	// Attack: a link that names a space of others, or one's own.
+	for name, id := range map[string]string{"a stranger's": string(h.evil.ID), "none": "x", "markup": "%3Cb%3E"} {
+		if a := b.get("/?joined=" + id); a.StatusCode != http.StatusOK || strings.Contains(a.body, "You are in the space") || strings.Contains(a.body, "<b>") {
+			t.Errorf("%s: it is named", name)
+		}
+	}
+	if a := h.as(h.ada).get("/?joined=" + string(h.space.ID)); strings.Contains(a.body, "You are in the space") {
+		t.Error("an owner is told that they were invited")
+	}
+}
+
+// The choice is made where it is offered.
+func TestStayLocalOnTheGitHubPage(t *testing.T) {
+	h, _, _ := newcomer(t)
+	h.app.made = false
+	for who, u := range map[string]store.User{"an admin": h.ada, "anybody": h.eve} {
+		all, err := h.SpacesOf(t.Context(), u.ID)
+		must(t, err)
+		a := h.as(u).get("/spaces/" + string(all[0].ID) + "/github")
+		_, form, ok := strings.Cut(a.body, `<form method="post" action="/start/local">`)
+		if form, _, _ = strings.Cut(form, "</form>"); !ok || !strings.Contains(form, `name="form"`) || !strings.Contains(form, "Stay local for now") {
+			t.Errorf("%s: there is no such form", who)
+		}
+	}
+}
+
+// Attack: a page that was kept, another session and another kind of page get
+// nothing of a secret that was shown; loading the page again makes no second key.
+func TestWhatIsShownOnceIsShownToItsSession(t *testing.T) {
+	w := newWorld(t)
+	keys := func() int {
+		list, err := w.ListKeys(t.Context(), w.bob.ID)
+		must(t, err)
+		return len(list)
+	}
+	b := w.as(w.bob)
+	make := func() {
+		want(t, "make", b.send("/account/keys", url.Values{"space": {string(w.space.ID)}, "name": {"n"}, "days": {"30"}}), http.StatusSeeOther)
+	}
+	make()
+	want(t, "HEAD", b.request("HEAD", "/account/keys/made", ""), http.StatusSeeOther)
+	kept := b.cookies["__Host-satchel-shown"]
+	if a := b.get("/account/keys/made"); a.StatusCode != http.StatusOK || a.Header.Get("Cache-Control") != "no-store" {
+		t.Errorf("shown: %d, %s", a.StatusCode, a.Header.Get("Cache-Control"))
+	}
+	for name, cookie := range map[string]string{"loaded again": "", "with the cookie of before": kept} {
+		if b.cookies["__Host-satchel-shown"] = cookie; cookie == "" {
+			delete(b.cookies, "__Host-satchel-shown")
+		}
+		a := b.get("/account/keys/made")
+		want(t, name, a, http.StatusSeeOther)
+		if a = b.get(strings.TrimPrefix(a.location(), issuer)); !strings.Contains(a.body, "shown once") || strings.Contains(a.body, `value="satchel_`) {
+			t.Errorf("%s: it does not say why, or shows it", name)
+		}
+	}
+	if keys() != 1 {
+		t.Errorf("%d keys", keys())
+	}
+	make()
+	other := w.as(w.eve)
+	other.cookies["__Host-satchel-shown"] = b.cookies["__Host-satchel-shown"]
+	want(t, "another's session", other.get("/account/keys/made"), http.StatusSeeOther)
+	make()
+	want(t, "as an invitation", b.get("/invited"), http.StatusNotFound)
+}
+
+// Who sends a link that opens on this machine alone is told so.
+func TestInvitationOfALocalServer(t *testing.T) {
+	for _, at := range []string{"http://127.0.0.1:8080", "http://localhost:8080", "http://[::1]:8080"} {
+		w := newWorld(t, withoutOAuth, func(o *web.Options) { o.Issuer, o.MCPURL = at, at+"/mcp" })
+		b := w.as(w.ada)
+		b.cookies = map[string]string{"satchel": b.cookies["__Host-satchel"]}
+		here := func(r *http.Request) {
+			u, err := url.Parse(at)
+			must(t, err)
+			r.Host = u.Host
+			if r.Method == http.MethodPost {
+				r.Header.Set("Origin", at)
+			}
+		}
+		token := formToken.FindStringSubmatch(b.get("/account", here).body)
+		if token == nil {
+			t.Fatalf("%s: nobody is signed in", at)
+		}
+		a := b.request("POST", "/admin/invite", url.Values{"form": {token[1]}}.Encode(), here)
+		want(t, at, a, http.StatusSeeOther)
+		if a = b.get("/invited", here); !strings.Contains(a.body, at+"/invite/") || !strings.Contains(a.body, "It opens on this machine alone") {
+			t.Errorf("%s: it does not say so", at)
+		}
+	}
+}
+
+// Attack: no address has a page say what it never says.
+func TestDoneWords(t *testing.T) {
+	w := newWorld(t)
+	b := w.as(w.ada)
+	for page, done := range map[string]string{
+		"/account?done=passkey": "The passkey is added.", "/account/keys?done=revoked": "The key is revoked.", "/spaces/" + string(w.space.ID) + "?done=role": "The role is changed.",
+		"/account?done=role": "", "/account?done=Send+me+money": "", "/?done=passkey": "",
+	} {
+		_, said, ok := strings.Cut(b.get(page).body, `<div class="note" role="status"><p>`)
+		if ok != (done != "") || !strings.HasPrefix(said, done) {
+			t.Errorf("%s says %.40q", page, said)
+		}
+	}
+	in := "/spaces/" + string(w.space.ID)
+	a := b.send(in+"/members/"+string(w.bob.ID)+"/role", url.Values{"role": {"editor"}})
+	if a.location() != issuer+in+"?done=role" {
+		t.Errorf("a role leads to %s", a.location())
+	}
+}
