@@ -38,6 +38,8 @@ type GitHubApp interface {
 	FinishCreate(ctx context.Context, redirectURI string, flow []byte, q url.Values, r app.NewRepository) (app.Found, error)
 	// Link connects a repository of f, which must be what Finish returned.
 	Link(ctx context.Context, by space.UserID, id space.SpaceID, f app.Found, repository int64) (auth.RepositoryLink, error)
+	// Taken tells which repositories other spaces than this are kept in.
+	Taken(ctx context.Context, id space.SpaceID) (map[int64]space.SpaceID, error)
 	Linked(ctx context.Context, id space.SpaceID) (auth.RepositoryLink, bool, error)
 	Unlink(ctx context.Context, by space.UserID, id space.SpaceID) error
 	// Recheck asks GitHub now whether the link still holds.

@@ -36,6 +36,9 @@ type fakeApp struct {
 	begun  int
 	writes []string // what changed something, or used a code
 	now    func() time.Time
+	taken  map[int64]space.SpaceID
+	// conflict is what Link answers.
+	conflict error
 }
 
 var _ web.GitHubApp = (*fakeApp)(nil)
@@ -124,6 +127,9 @@ func (f *fakeApp) FinishCreate(ctx context.Context, redirectURI string, flow []b
 
 func (f *fakeApp) Link(_ context.Context, by space.UserID, id space.SpaceID, found app.Found, repository int64) (auth.RepositoryLink, error) {
 	f.note("link %d", repository)
+	if f.conflict != nil {
+		return auth.RepositoryLink{}, f.conflict
+	}
 	i := slices.IndexFunc(found.Repositories, func(r app.Repository) bool { return r.ID == repository && r.Push })
 	if i < 0 {
 		return auth.RepositoryLink{}, fault.New(fault.Forbidden, "You may not push there.")
@@ -132,6 +138,10 @@ func (f *fakeApp) Link(_ context.Context, by space.UserID, id space.SpaceID, fou
 		Repository: repository, FullName: found.Repositories[i].FullName, State: auth.LinkConnected, Since: f.now(), Checked: f.now(), Created: f.now()}
 	f.links[id] = l
 	return l, nil
+}
+
+func (f *fakeApp) Taken(context.Context, space.SpaceID) (map[int64]space.SpaceID, error) {
+	return f.taken, nil
 }
 
 func (f *fakeApp) Linked(_ context.Context, id space.SpaceID) (auth.RepositoryLink, bool, error) {

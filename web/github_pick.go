@@ -27,7 +27,7 @@ type pickPage struct {
 
 	Query   string
 	Filter  bool // the list is long enough for a filter
-	Repos   []app.Repository
+	Repos   []pickable
 	All     int // that can be chosen
 	Matches int // that the filter leaves
 	Cut     bool
@@ -40,6 +40,13 @@ type pickPage struct {
 	Owners       []string
 	New, NewName string
 	Pending      string // the repository that was made and cannot be reached yet
+}
+
+// pickable is a repository of the list.
+type pickable struct {
+	app.Repository
+	Taken bool              // another space is kept in it
+	By    *store.Membership // that space, where the visitor owns it
 }
 
 // choosable tells whether a repository is one to which the person may push.
@@ -90,6 +97,14 @@ func (s *Server) pick(v *visit, status int, m store.Membership, kept githubFlow,
 		return err
 	}
 	body := pickPage{Space: m, Action: githubPath(m.ID), App: a.Name, Login: f.Login, Installations: f.Installations, Cut: f.Cut, Creates: a.Creates, NewName: newName(v, m)}
+	taken, err := s.o.App.Taken(v.r.Context(), m.ID)
+	if err != nil {
+		return err
+	}
+	mine, err := s.spacesOf(v)
+	if err != nil {
+		return err
+	}
 	body.Query = shorten(v.r.URL.Query().Get("q"), 100)
 	needle := strings.ToLower(body.Query)
 	for _, r := range f.Repositories {
@@ -102,7 +117,14 @@ func (s *Server) pick(v *visit, status int, m store.Membership, kept githubFlow,
 			continue
 		}
 		if body.Matches++; len(body.Repos) < maxPicks {
-			body.Repos = append(body.Repos, r)
+			p := pickable{Repository: r}
+			var by space.SpaceID
+			if by, p.Taken = taken[r.ID]; p.Taken {
+				if i := slices.IndexFunc(mine, func(o store.Membership) bool { return o.ID == by && o.Role == space.Owner }); i >= 0 {
+					p.By = &mine[i]
+				}
+			}
+			body.Repos = append(body.Repos, p)
 		}
 	}
 	body.Filter = body.All > 10 || body.Query != ""

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -43,7 +44,9 @@ func (r githubLinkRow) link() auth.RepositoryLink {
 // had. The times of its making and of its state are now. The error is a
 // fault.NotFound for no such space or user, and a fault.Forbidden where the user
 // does not own the space: by another one's right to push, the space would go where
-// its owner may not look.
+// its owner may not look. It is a fault.Conflict where another space has the
+// repository, which is named to who owns that space too; a connection that does not
+// hold any more gives way.
 func (s *Store) LinkRepository(ctx context.Context, by space.UserID, via string, l auth.RepositoryLink) error {
 	now := database.Millis(s.now())
 	row := githubLinkRow{
@@ -63,7 +66,13 @@ func (s *Store) LinkRepository(ctx context.Context, by space.UserID, via string,
 		if sp.OwnerID != row.UserID {
 			return fault.New(fault.Forbidden, "Only who owns the space %s can connect a repository to it.", sp.Name)
 		}
+		if err := s.freeRepository(tx, Actor{by, via}, row); err != nil {
+			return err
+		}
 		err = tx.Clauses(clause.OnConflict{Columns: []clause.Column{{Name: "space_id"}}, UpdateAll: true}).Create(&row).Error
+		if database.IsDuplicate(err) { // in the same moment
+			return errTaken("")
+		}
 		if err == nil {
 			err = tx.Exec("DELETE FROM auth_github_requests WHERE space_id = ?", sp.ID).Error
 		}
@@ -74,6 +83,39 @@ func (s *Store) LinkRepository(ctx context.Context, by space.UserID, via string,
 			"repository": row.Repository, "name": row.FullName, "installation": row.Installation, "as": row.GithubLogin,
 		})
 	})
+}
+
+// freeRepository refuses a repository that another space has, and ends a connection
+// to it that does not hold: else who lost the right to push would keep everybody
+// else from it.
+func (s *Store) freeRepository(tx *gorm.DB, by Actor, row githubLinkRow) error {
+	var other githubLinkRow
+	err := tx.Where("repository = ? AND space_id <> ?", row.Repository, row.SpaceID).Take(&other).Error
+	switch {
+	case errors.Is(err, gorm.ErrRecordNotFound):
+		return nil
+	case err != nil:
+		return fmt.Errorf("look who has a repository: %w", err)
+	}
+	if state := auth.LinkState(other.State); state != auth.LinkConnected && state != auth.LinkSuspended {
+		return s.unlink(tx, by, "space_id = ?", other.SpaceID)
+	}
+	sp, err := takeSpace(tx, space.SpaceID(other.SpaceID))
+	if err != nil && fault.CodeOf(err) != fault.NotFound {
+		return err
+	}
+	if err != nil || sp.OwnerID != row.UserID {
+		return errTaken("")
+	}
+	return errTaken(sp.Name)
+}
+
+// errTaken names the space to who owns it alone.
+func errTaken(name string) error {
+	if name == "" {
+		return fault.New(fault.Conflict, "Another space of this server is kept in this repository. Choose another repository, or have that space disconnected from it first.")
+	}
+	return fault.New(fault.Conflict, "Your space %s is kept in this repository. Choose another repository, or disconnect that space from it first.", name)
 }
 
 // RepositoryLink returns the repository that is connected to a space; false where

@@ -15,7 +15,9 @@ func githubApp() database.Migration {
 	}
 }
 
-// There is one App, so that its table has room for one row. secrets is sealed.
+// There is one App, so that its table has room for one row. secrets is sealed. A
+// repository belongs to one space: by a second one the members of each would see
+// what the others keep.
 const githubTables = `
 CREATE TABLE auth_github_app (
 	one BIGINT PRIMARY KEY CHECK (one = 1),
@@ -45,6 +47,7 @@ CREATE TABLE auth_github_links (
 	created BIGINT NOT NULL
 );
 CREATE INDEX auth_github_links_user ON auth_github_links (user_id);
+CREATE UNIQUE INDEX auth_github_links_repository ON auth_github_links (repository);
 CREATE TABLE auth_github_requests (
 	space_id TEXT PRIMARY KEY REFERENCES auth_spaces (id),
 	user_id TEXT NOT NULL REFERENCES auth_users (id),

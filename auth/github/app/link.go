@@ -58,10 +58,19 @@ func (c *Client) Link(ctx context.Context, by space.UserID, id space.SpaceID, f 
 	if err := c.o.Before(ctx, l); err != nil {
 		return auth.RepositoryLink{}, err
 	}
+	before, err := c.others(ctx, id, r.ID)
+	if err != nil {
+		return auth.RepositoryLink{}, err
+	}
 	// From here on the person's going away leaves nothing half done.
 	ctx = context.WithoutCancel(ctx)
 	if err := c.o.Store.LinkRepository(ctx, by, via, l); err != nil {
 		return auth.RepositoryLink{}, err
+	}
+	for _, o := range before {
+		if _, has, err := c.o.Store.RepositoryLink(ctx, o.Space); err == nil && !has {
+			c.Ended(ctx, o)
+		}
 	}
 	kept, ok, err := c.o.Store.RepositoryLink(ctx, id)
 	if err != nil {
@@ -74,6 +83,43 @@ func (c *Client) Link(ctx context.Context, by space.UserID, id space.SpaceID, f 
 		return auth.RepositoryLink{}, errors.Join(err, c.Unlink(ctx, by, id))
 	}
 	return kept, nil
+}
+
+// others returns how another space's connection to a repository stands, as GitHub
+// says now: one that does not hold is known as such before it is asked for, and one
+// that holds again is not taken for lost.
+func (c *Client) others(ctx context.Context, id space.SpaceID, repository int64) ([]auth.RepositoryLink, error) {
+	links, err := c.o.Store.RepositoryLinks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	links = slices.DeleteFunc(links, func(l auth.RepositoryLink) bool { return l.Repository != repository || l.Space == id })
+	for i, l := range links {
+		now, err := c.Recheck(ctx, l.Space)
+		switch {
+		case fault.CodeOf(err) == fault.NotFound:
+		case err != nil:
+			return nil, err
+		default:
+			links[i] = now
+		}
+	}
+	return links, nil
+}
+
+// Taken tells which repositories other spaces are kept in, and which spaces.
+func (c *Client) Taken(ctx context.Context, id space.SpaceID) (map[int64]space.SpaceID, error) {
+	links, err := c.o.Store.RepositoryLinks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	taken := map[int64]space.SpaceID{}
+	for _, l := range links {
+		if l.Space != id && (l.State == auth.LinkConnected || l.State == auth.LinkSuspended) {
+			taken[l.Repository] = l.Space
+		}
+	}
+	return taken, nil
 }
 
 // Linked returns what is connected to a space; false where nothing is.

@@ -29,7 +29,8 @@ type Store interface {
 	RemoveGitHubApp(ctx context.Context, by space.UserID, via string) error
 
 	// LinkRepository connects a repository to a space, in the place of the one that
-	// it had; fault.NotFound for no such space.
+	// it had; fault.NotFound for no such space, and fault.Conflict where another
+	// space has the repository. One that is removed or lost there ends.
 	LinkRepository(ctx context.Context, by space.UserID, via string, l auth.RepositoryLink) error
 	RepositoryLink(ctx context.Context, id space.SpaceID) (auth.RepositoryLink, bool, error)
 	RepositoryLinks(ctx context.Context) ([]auth.RepositoryLink, error)

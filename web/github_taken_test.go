@@ -1,0 +1,47 @@
+package web_test
+
+import (
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+var disabled = regexp.MustCompile(`value="(\d+)" required disabled`)
+
+// A repository in which another space is kept cannot be chosen, and only who owns
+// that space is told which it is.
+func TestTakenRepositoriesAreShown(t *testing.T) {
+	h := newHubWorld(t)
+	second, err := h.CreateSpace(t.Context(), cli, h.ada.ID, space.NewSpaceID(), "plans")
+	must(t, err)
+	hidden, err := h.CreateSpace(t.Context(), cli, h.eve.ID, space.NewSpaceID(), "eves-own-plans")
+	must(t, err)
+	must(t, h.AddMember(t.Context(), cli, hidden.ID, h.ada.ID, space.Editor))
+	h.app.taken = map[int64]space.SpaceID{11: second.ID, 12: hidden.ID}
+	b := h.as(h.ada)
+	h.choosing(b, "ada")
+	a := b.get(h.path + "/pick")
+	want(t, "the list", a, 200)
+	if got := disabled.FindAllStringSubmatch(a.body, -1); len(got) != 2 || got[0][1] != "11" || got[1][1] != "12" {
+		t.Errorf("what cannot be chosen: %v", got)
+	}
+	if !strings.Contains(a.body, "/spaces/"+string(second.ID)+"/github") || !strings.Contains(a.body, "plans") {
+		t.Error("ada is not led to her space")
+	}
+	if strings.Contains(a.body, "eves-own-plans") || strings.Contains(a.body, string(hidden.ID)) {
+		t.Error("she is told of a space that is not hers to disconnect")
+	}
+
+	// Attack: the form is sent all the same.
+	h.app.conflict = fault.New(fault.Conflict, "It is taken.")
+	a = b.send(h.path+"/pick", url.Values{"repository": {"11"}})
+	want(t, "a taken one is chosen", a, http.StatusConflict)
+	if !strings.Contains(a.body, "It is taken.") || len(h.app.links) > 0 {
+		t.Errorf("links %v: %s", h.app.links, heading(a.body))
+	}
+}
