@@ -202,6 +202,10 @@ func about(s Source) string {
 	if d := oneLine(s.Description, 300); d != "" {
 		text += " — " + d
 	}
+	// A label is its publisher's word, and whose it is is not.
+	if owner := oneLine(s.Owner, 64); owner != "" && !s.Own {
+		text += " (shared by " + owner + ")"
+	}
 	return text
 }
 

@@ -38,7 +38,7 @@ func newShelves(t *testing.T) (*bench, *shelves) {
 	b := newBench(t, library(t), func(o *tools.Options) { o.Library = l })
 	l.sources = map[space.UserID][]tools.Source{
 		"u_ann": {
-			{ID: "team", Label: "Team <b>", Description: "How\nwe work", Collection: "s_team", Commit: snapshot},
+			{ID: "team", Label: "Team <b>", Description: "How\nwe work", Owner: "bob", Collection: "s_team", Commit: snapshot},
 			{ID: "nuxt", Label: "Nuxt", Collection: "s_nuxt", Commit: snapshot},
 			{ID: "later", Label: "Not yet", Collection: "s_later"},
 		},
@@ -103,7 +103,7 @@ func TestFetchAndInstructionsKnowTheLibrary(t *testing.T) {
 		t.Errorf("attack: fetch gives a source of others: %s", r.Structured)
 	}
 	text := call("instructions", `{}`).Content[0].Text
-	if !strings.Contains(text, "- /library/docs/team/: Team <b> — How we work\n") || strings.Contains(text, "ecret") || strings.Contains(text, "none: no shared") {
+	if !strings.Contains(text, "- /library/docs/team/: Team <b> — How we work (shared by bob)\n") || strings.Contains(text, "ecret") || strings.Contains(text, "none: no shared") {
 		t.Errorf("instructions: %s", text)
 	}
 	nobody := reader()
