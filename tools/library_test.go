@@ -60,7 +60,7 @@ func TestReadTheLibrary(t *testing.T) {
 		{"a link", `["/library/docs/nuxt/link.md"]`, false, []string{"[a symbolic link to /library/docs/nuxt/guide/start.md]", "# Start"}},
 		{"a name with a colon", `["/library/docs/nuxt/a:1-2"]`, false, []string{"1\todd"}},
 		{"the library", `["/library/"]`, false, []string{"== /library/ (directory: 1 directory, 0 files)\ndocs/"}},
-		{"its sources", `["/library/docs"]`, false, []string{"== /library/docs/ (directory: 3 directories, 0 files)", "nuxt/ (Nuxt)", "team/ (Team <b> — How we work)", "!secret", "!Secret"}},
+		{"its sources", `["/library/docs"]`, false, []string{"== /library/docs/ (directory: 3 directories, 0 files)", "nuxt/ (Nuxt)", "team/ (Team <b> — How we work (shared by bob))", "!secret", "!Secret"}},
 		{"a source", `["/library/docs/nuxt"]`, false, []string{"== /library/docs/nuxt/ (directory: 1 directory, 3 files)", "guide/\n"}},
 		{"a directory", `["/library/docs/nuxt/guide/"]`, false, []string{"start.md", "deep/"}},
 		{"a glob in a source", `["/library/docs/nuxt/**/*.md"]`, false, []string{"/library/docs/nuxt/guide/start.md\n", "/library/docs/nuxt/guide/deep/x.md", "!how.md"}},
