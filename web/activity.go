@@ -52,6 +52,7 @@ type activityPageData struct {
 	Reviews  []reviewItem
 	More     int // that wait for a person
 	Push     *RemoteStatus
+	Held     int // files of the visitor's that are not saved; -1: nobody knows
 	FirstDay string
 }
 
@@ -277,7 +278,7 @@ func (s *Server) showActivity(v *visit) error {
 		if body.Reviews, body.More, err = s.reviewItems(ctx, m); err != nil {
 			return err
 		}
-		body.Push = s.pushState(ctx, m.ID)
+		body.Push, body.Held = s.pushState(ctx, m.ID), s.heldIn(v, m.ID)
 	}
 	if n := q.Get("undone"); n != "" && len(n) < 5 {
 		for _, c := range n {

@@ -26,6 +26,7 @@ type githubPage struct {
 	Since   time.Time // Waiting
 	Push    PushState
 	HasPush bool // Push is known
+	Held    int  // files of the visitor's that are not saved; -1: nobody knows
 }
 
 // showGitHub is GET /spaces/{id}/github.
@@ -41,7 +42,7 @@ func (s *Server) showGitHub(v *visit) error {
 // wrong just now.
 func (s *Server) githubState(v *visit, m store.Membership, status int, problem string) error {
 	ctx := v.r.Context()
-	body := githubPage{Space: m, Owner: m.Role == space.Owner, Action: githubPath(m.ID)}
+	body := githubPage{Space: m, Owner: m.Role == space.Owner, Action: githubPath(m.ID), Held: s.heldIn(v, m.ID)}
 	var err error
 	if body.App, body.Made, err = s.o.App.App(ctx); err != nil {
 		return err

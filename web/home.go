@@ -54,6 +54,7 @@ type homePage struct {
 	Brought  bool // somebody put something in, and not the server alone
 	Push     PushState
 	HasPush  bool
+	Held     int // files of the visitor's that are not saved; -1: nobody knows
 	Link     *auth.RepositoryLink
 	GitHub   bool               // repositories can be connected
 	Others   []store.Membership // spaces
@@ -157,6 +158,7 @@ func (s *Server) homeOthers(v *visit, all []store.Membership, body *homePage) {
 // homeSpace reads how the space stands.
 func (s *Server) homeSpace(v *visit, body *homePage) (err error) {
 	ctx, id := v.r.Context(), body.Space.ID
+	body.Held = s.heldIn(v, id)
 	if body.GitHub = s.o.App != nil; body.GitHub {
 		l, ok, err := s.o.App.Linked(ctx, id)
 		if err != nil {

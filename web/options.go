@@ -110,6 +110,9 @@ type Options struct {
 	NewSpace  NewSpace
 	MaxSpaces int
 
+	// Held are files that could not be committed; nil where none are kept.
+	Held Held
+
 	// Health tells admins how the server is; nil: there are no such pages.
 	Health Health
 

@@ -84,6 +84,7 @@ func (s *Server) routeRemote(add adder) {
 	add("POST /spaces/{id}/remote", LimitPage, signedIn, s.setRemote)
 	add("POST /spaces/{id}/remote/sync", LimitPage, signedIn, s.syncRemote)
 	add("POST /spaces/{id}/remote/remove", LimitPage, signedIn, s.removeRemote)
+	s.routeHeld(add)
 }
 
 // remotePage is how a space and its remote stand.
@@ -101,7 +102,8 @@ type remotePage struct {
 	Found   []foundItem
 	More    int
 	Synced  bool
-	User    string // the owner's name, for commands
+	Held    *heldBody // nil: nothing is held for the visitor
+	User    string    // the owner's name, for commands
 }
 
 type refusedItem struct {
@@ -166,6 +168,9 @@ func (s *Server) remotePage(v *visit, m store.Membership, form NewRemote, found 
 	for _, f := range found[:min(len(found), firstFound)] {
 		f.Description = shorten(f.Description, 80)
 		body.Found = append(body.Found, foundItem{f, tools.FileURL("", m.ID, string(f.Path))})
+	}
+	if body.Held, err = s.heldOf(v, m); err != nil {
+		return err
 	}
 	p.Title, p.Space, p.Current, p.Styles, p.Body = "Where it is pushed", &m, "remote", []string{"activity.css"}, body
 	status := http.StatusOK

@@ -33,6 +33,7 @@ func (s *Server) addActivity(o *web.Options) error {
 		return err
 	}
 	o.Live, o.Reviews, o.Remotes, o.NewSpace, o.MaxSpaces = s.live, pageReviews{r}, pageRemotes{s}, s.newSpace, s.Config.Web.MaxSpaces
+	o.Held = pageHeld{s}
 	return nil
 }
 

@@ -1,0 +1,202 @@
+package web
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strings"
+	"time"
+
+	"satchel/auth/store"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// Held are a person's files in a space that could not be committed: one that looks
+// like a secret, one that is too large. Each member has their own, and who calls
+// has checked that the person is one. Errors are faults.
+type Held interface {
+	// Paths lists their paths, at no great cost.
+	Paths(ctx context.Context, user space.UserID, id space.SpaceID) ([]string, error)
+	// List tells of the first so many by path.
+	List(ctx context.Context, user space.UserID, id space.SpaceID, limit int) ([]HeldFile, error)
+	// Allow lets what looks like secrets in a file be committed to the space from
+	// now on: those of the fingerprints that the file has. It is a fault.Conflict
+	// where it has none of them, and a fault.NotFound where no such file is held.
+	Allow(ctx context.Context, user space.UserID, id space.SpaceID, path string, fingerprints []string) error
+	// Discard throws a file away.
+	Discard(ctx context.Context, user space.UserID, id space.SpaceID, path string) error
+}
+
+// HeldFile is a file that could not be committed. Nothing of it holds a secret but
+// Path, which is never shown.
+type HeldFile struct {
+	Path  string // as the sandbox has it: any bytes
+	Shown string // Path without what looks like a secret
+	Size  int64  // bytes
+	Since time.Time
+	// Why says why it was not committed. Secrets are what looks like one in it and is
+	// not allowed; Allowed tells that all of that is allowed meanwhile.
+	Why     string
+	Secrets []HeldSecret
+	Allowed bool
+}
+
+// HeldSecret is a place that looks like a secret.
+type HeldSecret struct {
+	Line        int // 0: the file's name
+	Description string
+	Fingerprint string
+}
+
+// routeHeld adds what becomes of held files.
+func (s *Server) routeHeld(add adder) {
+	if s.o.Held == nil {
+		return
+	}
+	add("POST /spaces/{id}/held/allow", LimitPage, signedIn, s.allowHeld)
+	add("POST /spaces/{id}/held/discard", LimitPage, signedIn, s.discardHeld)
+}
+
+// Bounds of lists of held files.
+const (
+	heldShown   = 20
+	heldSecrets = 5  // named of a file
+	heldPrints  = 50 // allowed at once
+)
+
+// heldBody is what is held for the visitor, as the page of a space's remote has it.
+type heldBody struct {
+	Files []heldItem
+	Count int
+	More  int
+	May   bool // allow what looks like a secret
+	Done  string
+}
+
+type heldItem struct {
+	Key, Path, Size, Why string
+	Since                time.Time
+	Secrets              []HeldSecret
+	MoreSecrets          int
+	Prints               []string
+	Allowed              bool
+}
+
+// heldKey names a held file in a form: its path may be any bytes, and a secret.
+func heldKey(path string) string {
+	sum := sha256.Sum256([]byte(path))
+	return hex.EncodeToString(sum[:16])
+}
+
+// heldIn counts what is held for the visitor in a space; -1 where that cannot be
+// told, so that no page says that nothing is.
+func (s *Server) heldIn(v *visit, id space.SpaceID) int {
+	if s.o.Held == nil {
+		return 0
+	}
+	all, err := s.o.Held.Paths(v.r.Context(), v.user.ID, id)
+	if err != nil {
+		s.log.WarnContext(v.r.Context(), "what is held cannot be read", "space", id, "err", err)
+		return -1
+	}
+	return len(all)
+}
+
+// heldOf is what is held for the visitor in a space; nil for nothing.
+func (s *Server) heldOf(v *visit, m store.Membership) (*heldBody, error) {
+	n := s.heldIn(v, m.ID)
+	b := &heldBody{Count: n, May: m.Role != space.Reader}
+	var list []HeldFile
+	if n > 0 {
+		var err error
+		if list, err = s.o.Held.List(v.r.Context(), v.user.ID, m.ID, heldShown); err != nil {
+			return nil, err
+		}
+		b.More = max(0, n-len(list))
+	}
+	switch v.r.URL.Query().Get("held") {
+	case "allowed":
+		b.Done = "Allowed. The file is saved when an AI of yours next runs a command in this space."
+	case "discarded":
+		b.Done = "Discarded."
+	}
+	if n == 0 && b.Done == "" {
+		return nil, nil
+	}
+	for _, f := range list {
+		it := heldItem{Key: heldKey(f.Path), Path: shorten(f.Shown, 150), Size: sizeOf(f.Size), Why: shorten(f.Why, 400), Since: f.Since, Allowed: f.Allowed}
+		if it.Path == "" {
+			it.Path = "a file without a name"
+		}
+		for i, x := range f.Secrets {
+			if i < heldSecrets {
+				x.Description = shorten(x.Description, 80)
+				it.Secrets = append(it.Secrets, x)
+			}
+			if i < heldPrints && !slices.Contains(it.Prints, x.Fingerprint) {
+				it.Prints = append(it.Prints, x.Fingerprint)
+			}
+		}
+		it.MoreSecrets = len(f.Secrets) - len(it.Secrets)
+		b.Files = append(b.Files, it)
+	}
+	return b, nil
+}
+
+// heldFile is the file of the visitor's that a form names.
+func (s *Server) heldFile(v *visit, m store.Membership) (string, error) {
+	paths, err := s.o.Held.Paths(v.r.Context(), v.user.ID, m.ID)
+	if err != nil {
+		return "", err
+	}
+	key := v.r.PostFormValue("file")
+	i := slices.IndexFunc(paths, func(p string) bool { return p != "" && heldKey(p) == key })
+	if i < 0 {
+		return "", errHeldGone
+	}
+	return paths[i], nil
+}
+
+var errHeldGone = fault.New(fault.NotFound, "This file is held no more: it was saved, deleted or discarded meanwhile.")
+
+// allowHeld is POST /spaces/{id}/held/allow.
+func (s *Server) allowHeld(v *visit) error {
+	m, err := s.writable(v)
+	if err != nil {
+		return err
+	}
+	path, err := s.heldFile(v, m)
+	if err != nil {
+		return err
+	}
+	prints := strings.Fields(v.r.PostFormValue("secrets"))
+	if len(prints) > heldPrints {
+		prints = prints[:heldPrints]
+	}
+	if err := s.o.Held.Allow(v.r.Context(), v.user.ID, m.ID, path, prints); err != nil {
+		return err
+	}
+	return s.see(v, inSpace(m.ID, "remote?held=allowed#held"))
+}
+
+// discardHeld is POST /spaces/{id}/held/discard. What is held is the visitor's own,
+// so that one who may only read the space any more may do it too.
+func (s *Server) discardHeld(v *visit) error {
+	m, err := s.membership(v)
+	if err != nil {
+		return err
+	}
+	path, err := s.heldFile(v, m)
+	if err != nil {
+		return err
+	}
+	if err := s.o.Held.Discard(v.r.Context(), v.user.ID, m.ID, path); err != nil {
+		if fault.CodeOf(err) == fault.NotFound {
+			return errHeldGone
+		}
+		return err
+	}
+	return s.see(v, inSpace(m.ID, "remote?held=discarded#held"))
+}

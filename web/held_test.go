@@ -1,0 +1,249 @@
+package web_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"satchel/internal/fault"
+	"satchel/internal/space"
+	"satchel/web"
+)
+
+// fakeHeld keeps files for people in spaces.
+type fakeHeld struct {
+	files map[string][]web.HeldFile // by user and space
+	err   error
+	asked []string // what was allowed and discarded
+}
+
+func heldAt(u space.UserID, id space.SpaceID) string { return string(u) + "/" + string(id) }
+
+func (f *fakeHeld) Paths(_ context.Context, u space.UserID, id space.SpaceID) ([]string, error) {
+	var out []string
+	for _, h := range f.files[heldAt(u, id)] {
+		out = append(out, h.Path)
+	}
+	return out, f.err
+}
+
+func (f *fakeHeld) List(_ context.Context, u space.UserID, id space.SpaceID, limit int) ([]web.HeldFile, error) {
+	all := f.files[heldAt(u, id)]
+	return all[:min(limit, len(all))], f.err
+}
+
+func (f *fakeHeld) find(u space.UserID, id space.SpaceID, path string) int {
+	return slices.IndexFunc(f.files[heldAt(u, id)], func(h web.HeldFile) bool { return h.Path == path })
+}
+
+func (f *fakeHeld) Allow(_ context.Context, u space.UserID, id space.SpaceID, path string, prints []string) error {
+	f.asked = append(f.asked, fmt.Sprint("allow ", path, " ", prints))
+	i := f.find(u, id, path)
+	if i < 0 {
+		return fault.New(fault.NotFound, "No such file is held.")
+	}
+	h := &f.files[heldAt(u, id)][i]
+	h.Secrets, h.Allowed = nil, true
+	return nil
+}
+
+func (f *fakeHeld) Discard(_ context.Context, u space.UserID, id space.SpaceID, path string) error {
+	f.asked = append(f.asked, "discard "+path)
+	i := f.find(u, id, path)
+	if i < 0 {
+		return fault.New(fault.NotFound, "No such file is held.")
+	}
+	k := heldAt(u, id)
+	f.files[k] = slices.Delete(f.files[k], i, i+1)
+	return nil
+}
+
+const canaryPrint = "0123456789abcdef0123"
+
+// newHolding is a world in which ada's space is pushed, and a file of ada's is not
+// saved.
+func newHolding(t *testing.T) (*active, *fakeHeld) {
+	t.Helper()
+	h := &fakeHeld{files: map[string][]web.HeldFile{}}
+	a := newActive(t, web.LiveOptions{}, func(o *web.Options) {
+		o.Held = h
+		o.Setup = &pushedSetup{}
+	})
+	a.remotes.status = web.RemoteStatus{State: "pushed", URL: "https://git.test/x.git"}
+	h.files[heldAt(a.ada.ID, a.space.ID)] = []web.HeldFile{{
+		Path: "notes/keys.md", Shown: "notes/keys.md", Size: 120, Since: a.clock(), Why: "Line 3 looks like a secret.",
+		Secrets: []web.HeldSecret{{Line: 3, Description: "AWS access key", Fingerprint: canaryPrint}},
+	}}
+	return a, h
+}
+
+// pushedSetup has pushed all.
+type pushedSetup struct{ fakeSetup }
+
+func (*pushedSetup) Push(context.Context, space.SpaceID) (web.PushState, error) {
+	return web.PushState{State: "pushed", Remote: "https://git.test/x.git"}, nil
+}
+
+var heldKey = regexp.MustCompile(`name="file" value="([0-9a-f]{32})"`)
+
+func keyIn(t *testing.T, body string) string {
+	t.Helper()
+	m := heldKey.FindStringSubmatch(body)
+	if m == nil {
+		t.Fatal("no held file is on the page")
+	}
+	return m[1]
+}
+
+// TestWhatIsNotSavedIsSaid: no page says that everything is pushed while something
+// of the visitor's is held back, and all say it when nothing is.
+func TestWhatIsNotSavedIsSaid(t *testing.T) {
+	a, h := newHolding(t)
+	b := a.as(a.ada)
+	pages := map[string]string{"activity": a.in("activity"), "remote": a.in("remote")}
+	for name, target := range pages {
+		res := b.get(target)
+		want(t, name, res, http.StatusOK)
+		checkPage(t, name, res)
+		if strings.Contains(res.body, "Everything is pushed") || !strings.Contains(res.body, "All that is saved is pushed") {
+			t.Errorf("%s says that everything is pushed", name)
+		}
+	}
+	if body := b.get(pages["activity"]).body; !strings.Contains(body, "1 file is not saved") || !strings.Contains(body, "/remote#held") {
+		t.Error("Activity does not count it")
+	}
+	body := b.get(pages["remote"]).body
+	for _, s := range []string{"Not saved: 1 file", "notes/keys.md", "line 3: AWS access key", "Allow: it is no secret", "Yes, discard it"} {
+		if !strings.Contains(body, s) {
+			t.Errorf("the page lacks %q", s)
+		}
+	}
+	h.err = errors.New("canary of a disk")
+	if body := b.get(pages["activity"]).body; strings.Contains(body, "Everything is pushed") || !strings.Contains(body, "cannot be told now") || strings.Contains(body, "canary") {
+		t.Error("what cannot be read counts as nothing")
+	}
+	want(t, "what cannot be read", b.get(pages["remote"]), http.StatusOK)
+	h.err = nil
+	h.files = map[string][]web.HeldFile{}
+	for name, target := range pages {
+		if body := b.get(target).body; !strings.Contains(body, "Everything is pushed") || strings.Contains(body, "Not saved: ") || strings.Contains(body, "file is not saved") {
+			t.Errorf("%s does not say that everything is pushed", name)
+		}
+	}
+}
+
+func TestAHeldFileIsAllowedOrDiscarded(t *testing.T) {
+	a, h := newHolding(t)
+	b := a.as(a.ada)
+	key := keyIn(t, b.get(a.in("remote")).body)
+	res := b.send(a.in("held/allow"), url.Values{"file": {key}, "secrets": {canaryPrint}})
+	want(t, "allow", res, http.StatusSeeOther)
+	if body := b.get(strings.TrimSuffix(strings.TrimPrefix(res.location(), issuer), "#held")).body; !strings.Contains(body, "It is allowed") || strings.Contains(body, "Allow: it is") || strings.Contains(body, "Everything is pushed") {
+		t.Error("the page does not say what became of it")
+	}
+	res = b.send(a.in("held/discard"), url.Values{"file": {key}})
+	want(t, "discard", res, http.StatusSeeOther)
+	if body := b.get(strings.TrimSuffix(strings.TrimPrefix(res.location(), issuer), "#held")).body; !strings.Contains(body, "Discarded.") || strings.Contains(body, "keys.md") || !strings.Contains(body, "Everything is pushed") {
+		t.Error("the page does not say that it is gone")
+	}
+	if got := strings.Join(h.asked, "; "); got != "allow notes/keys.md ["+canaryPrint+"]; discard notes/keys.md" {
+		t.Error(got)
+	}
+	want(t, "discard again", b.send(a.in("held/discard"), url.Values{"file": {key}}), http.StatusNotFound)
+	want(t, "nothing by a GET", b.get(a.in("held/discard")), http.StatusNotFound)
+}
+
+// TestAttackOnHeldFiles: they are their person's alone.
+func TestAttackOnHeldFiles(t *testing.T) {
+	a, h := newHolding(t)
+	key := keyIn(t, a.as(a.ada).get(a.in("remote")).body)
+	form := url.Values{"file": {key}, "secrets": {canaryPrint}}
+	mine := h.files[heldAt(a.ada.ID, a.space.ID)][0]
+	h.files[heldAt(a.bob.ID, a.space.ID)] = []web.HeldFile{{Path: "bobs.md", Shown: "bobs.md", Secrets: mine.Secrets}}
+	for name, b := range map[string]*browser{"an editor": a.as(a.carol), "a reader": a.as(a.bob), "a stranger": a.as(a.eve), "nobody": a.browser()} {
+		for _, target := range []string{"activity", "remote", "github"} {
+			if body := b.get(a.in("%s", target)).body; strings.Contains(body, "keys.md") || strings.Contains(body, key) {
+				t.Errorf("%s sees another's held file on %s", name, target)
+			}
+		}
+		for _, act := range []string{"allow", "discard"} {
+			if res := b.send(a.in("held/%s", act), form); res.StatusCode < 400 {
+				t.Errorf("%s may %s another's: %d", name, act, res.StatusCode)
+			}
+		}
+	}
+	bob := a.as(a.bob)
+	own := keyIn(t, bob.get(a.in("remote")).body)
+	if strings.Contains(bob.get(a.in("remote")).body, "Allow: it is") {
+		t.Error("a reader is offered to allow a secret")
+	}
+	want(t, "a reader allows", bob.send(a.in("held/allow"), url.Values{"file": {own}, "secrets": {canaryPrint}}), http.StatusForbidden)
+	ada := a.as(a.ada)
+	for name, c := range map[string]struct {
+		target string
+		form   url.Values
+	}{
+		"in another space":       {"/spaces/" + string(a.evil.ID) + "/held/discard", form},
+		"by its path":            {a.in("held/discard"), url.Values{"file": {"notes/keys.md"}}},
+		"all of them":            {a.in("held/discard"), url.Values{"file": {""}}},
+		"a reader's, by its key": {a.in("held/allow"), url.Values{"file": {own}, "secrets": {canaryPrint}}},
+	} {
+		want(t, name, ada.send(c.target, c.form), http.StatusNotFound)
+	}
+	for name, change := range map[string]func(*http.Request){
+		"from another site": func(r *http.Request) {
+			r.Header.Set("Origin", "https://evil.test")
+			r.Header.Set("Sec-Fetch-Site", "cross-site")
+		},
+		"from a sandboxed one": func(r *http.Request) { r.Header.Set("Origin", "null"); r.Header.Set("Sec-Fetch-Site", "cross-site") },
+	} {
+		for _, act := range []string{"allow", "discard"} {
+			want(t, act+" "+name, ada.send(a.in("held/%s", act), form, change), http.StatusForbidden)
+		}
+	}
+	want(t, "without the session's token", ada.request(http.MethodPost, a.in("held/discard"), form.Encode()), http.StatusForbidden)
+	if len(h.asked) > 0 {
+		t.Errorf("attacks did %q", h.asked)
+	}
+}
+
+// TestAttackByTheNameOfAHeldFile: a path is a sandbox's word, any bytes and as long
+// as it likes; the raw path is on no page.
+func TestAttackByTheNameOfAHeldFile(t *testing.T) {
+	a, h := newHolding(t)
+	k := heldAt(a.ada.ID, a.space.ID)
+	script := `"><script>alert(1)</script><img src=x onerror=alert(1)>`
+	h.files[k] = nil
+	for _, p := range []string{script, "\xff\xfe\n.md", "../../etc/passwd", strings.Repeat("a/", 2000) + "x", "\u202egnp.exe"} {
+		h.files[k] = append(h.files[k], web.HeldFile{Path: p + "canary-secret", Shown: p, Why: script, Secrets: []web.HeldSecret{{Description: script, Fingerprint: canaryPrint}}})
+	}
+	for i := range 200 {
+		h.files[k] = append(h.files[k], web.HeldFile{Path: fmt.Sprint("f", i), Shown: fmt.Sprint("f", i)})
+	}
+	b := a.as(a.ada)
+	for _, target := range []string{"remote", "activity"} {
+		res := b.get(a.in("%s", target))
+		want(t, target, res, http.StatusOK)
+		checkPage(t, target, res)
+		if strings.Contains(res.body, "<script>alert") || strings.Contains(res.body, "<img src=x") || strings.Contains(res.body, "canary-secret") {
+			t.Errorf("%s shows what it must not", target)
+		}
+		if len(res.body) > 100<<10 {
+			t.Errorf("%s has %d bytes", target, len(res.body))
+		}
+	}
+	body := b.get(a.in("remote")).body
+	if !strings.Contains(body, "Not saved: 205 files") || !strings.Contains(body, "And 185 more") {
+		t.Error("the rest is not counted")
+	}
+	want(t, "discard by key", b.send(a.in("held/discard"), url.Values{"file": {keyIn(t, body)}}), http.StatusSeeOther)
+	if len(h.asked) != 1 || h.asked[0] != "discard "+script+"canary-secret" {
+		t.Errorf("%q", h.asked)
+	}
+}
