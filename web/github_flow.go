@@ -1,11 +1,15 @@
 package web
 
 import (
+	"context"
+	"crypto/sha256"
 	"crypto/subtle"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"satchel/auth"
@@ -25,6 +29,8 @@ const (
 
 const (
 	githubCookie = "satchel-github"
+	// maxGitHubFlows is how many visits to GitHub a browser may have open at once.
+	maxGitHubFlows = 8
 	// hintLifetime is how long the code of a manifest is good (GitHub's
 	// documentation), and how long somebody may look round before they install.
 	hintLifetime = time.Hour
@@ -61,14 +67,22 @@ func (s *Server) takeHint(v *visit, kind string) (f githubFlow, ok bool, err err
 	if !v.in || len(all) != 1 {
 		return githubFlow{}, false, nil
 	}
-	return s.openFlow(v, kind, all[0])
+	return s.takeSession(v, kind, all[0])
 }
 
-func (s *Server) openFlow(v *visit, kind, secret string) (f githubFlow, ok bool, err error) {
+// takeSession takes a flow of this session; another's stays as it is.
+func (s *Server) takeSession(v *visit, kind, secret string) (f githubFlow, ok bool, err error) {
+	if f, ok, err = s.openFlow(v, kind, secret, s.o.Accounts.SeeFlow); err != nil || !ok {
+		return f, false, err
+	}
+	return s.openFlow(v, kind, secret, s.o.Accounts.TakeFlow)
+}
+
+func (s *Server) openFlow(v *visit, kind, secret string, open func(ctx context.Context, kind, secret string) ([]byte, error)) (f githubFlow, ok bool, err error) {
 	if _, _, err := auth.ParseSecret(auth.KindFlow, secret); err != nil {
 		return f, false, nil
 	}
-	data, err := s.o.Accounts.TakeFlow(v.r.Context(), kind, secret)
+	data, err := open(v.r.Context(), kind, secret)
 	switch fault.CodeOf(err) {
 	case "":
 	case fault.NotFound, fault.Unauthenticated, fault.Invalid:
@@ -82,8 +96,17 @@ func (s *Server) openFlow(v *visit, kind, secret string) (f githubFlow, ok bool,
 	return f, v.in && f.Session == v.session.ID, nil
 }
 
-// keepGitHub remembers a flow for this browser, whose secret is in a cookie.
-func (s *Server) keepGitHub(v *visit, kind string, f githubFlow) error {
+// flowName is the name of the cookie of one flow. It follows from what a request
+// must bring to go on with it, so that one that brings something else, such as a link
+// on another site, finds no flow to use up, and flows beside each other stay apart.
+func flowName(kind, of string) string {
+	sum := sha256.Sum256([]byte(kind + "\x00" + of))
+	return githubCookie + "-" + hex.EncodeToString(sum[:8])
+}
+
+// keepGitHub remembers a flow for this browser, whose secret is in a cookie; of is
+// the state of a visit to GitHub, and the space of what was found there.
+func (s *Server) keepGitHub(v *visit, kind, of string, f githubFlow) error {
 	if f.Ends.IsZero() {
 		f.Ends = s.now().Add(flowLifetime)
 	}
@@ -95,18 +118,47 @@ func (s *Server) keepGitHub(v *visit, kind string, f githubFlow) error {
 	if err != nil {
 		return err
 	}
-	s.setCookie(v.w, githubCookie, secret.Reveal(), f.Ends)
+	name := flowName(kind, of)
+	s.boundGitHub(v, name)
+	s.setCookie(v.w, name, secret.Reveal(), f.Ends)
 	return nil
 }
 
-// takeGitHub returns this browser's flow, once; ok is false where there is none.
-func (s *Server) takeGitHub(v *visit, kind string) (f githubFlow, ok bool, err error) {
-	secret := s.cookie(v.r, githubCookie, auth.KindFlow)
+// boundGitHub has the browser forget its oldest flows, which it names first (RFC
+// 6265 section 5.4), where another one would be too many.
+func (s *Server) boundGitHub(v *visit, but string) {
+	var names []string
+	for _, c := range v.r.Cookies() {
+		if name := strings.TrimPrefix(c.Name, s.cookieName("")); strings.HasPrefix(name, githubCookie+"-") && name != but && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	for _, name := range names[:max(0, len(names)+1-maxGitHubFlows)] {
+		s.setCookie(v.w, name, "", time.Time{})
+	}
+}
+
+// takeGitHub returns a flow of this browser, once; ok is false where there is none.
+func (s *Server) takeGitHub(v *visit, kind, of string) (f githubFlow, ok bool, err error) {
+	name := flowName(kind, of)
+	secret := s.cookie(v.r, name, auth.KindFlow)
 	if secret == "" {
 		return f, false, nil
 	}
-	s.setCookie(v.w, githubCookie, "", time.Time{})
-	return s.openFlow(v, kind, secret)
+	f, ok, err = s.takeSession(v, kind, secret)
+	if err == nil {
+		s.setCookie(v.w, name, "", time.Time{})
+	}
+	return f, ok, err
+}
+
+// seeGitHub is takeGitHub for a look that leaves the flow there.
+func (s *Server) seeGitHub(v *visit, kind, of string) (f githubFlow, ok bool, err error) {
+	secret := s.cookie(v.r, flowName(kind, of), auth.KindFlow)
+	if secret == "" {
+		return f, false, nil
+	}
+	return s.openFlow(v, kind, secret, s.o.Accounts.SeeFlow)
 }
 
 // flowState tells whether a request brings the state of the flow, once.

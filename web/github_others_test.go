@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -47,7 +48,7 @@ func TestAttackOthersIDs(t *testing.T) {
 			status int
 		}{"a stranger": {h.eve, r.stranger}, "a reader": {h.bob, r.reader}} {
 			b := h.as(tt.u)
-			b.cookies["__Host-satchel-github"] = ada.cookies["__Host-satchel-github"]
+			maps.Copy(b.cookies, ada.flows())
 			a := answer{}
 			if r.method == "GET" {
 				a = b.get(r.path)

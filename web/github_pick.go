@@ -54,15 +54,15 @@ func choosable(f app.Found, id int64) bool {
 	return slices.ContainsFunc(f.Repositories, func(r app.Repository) bool { return r.ID == id && r.Push && !r.Archived })
 }
 
-// found takes what GitHub said this person may connect to the space of the path, as
+// found opens what GitHub said this person may connect to the space of the path, as
 // the server kept it. What a request says of repositories is no more than a choice
 // among these.
-func (s *Server) found(v *visit) (m store.Membership, f githubFlow, ok bool, err error) {
+func (s *Server) found(v *visit, open func(v *visit, kind, of string) (githubFlow, bool, error)) (m store.Membership, f githubFlow, ok bool, err error) {
 	m, err = s.connectable(v, space.SpaceID(v.r.PathValue("id")))
 	if err != nil {
 		return m, f, false, err
 	}
-	f, ok, err = s.takeGitHub(v, flowFound)
+	f, ok, err = open(v, flowFound, string(m.ID))
 	if err != nil || !ok || f.Space != m.ID || f.Found == nil || !f.Ends.After(s.now()) {
 		return m, f, false, err
 	}
@@ -76,21 +76,25 @@ func (s *Server) pickOver(v *visit, m store.Membership) error {
 
 // pickRepository is GET /spaces/{id}/github/pick.
 func (s *Server) pickRepository(v *visit) error {
-	m, f, ok, err := s.found(v)
+	m, f, ok, err := s.found(v, s.seeGitHub)
 	if err != nil {
 		return err
 	}
 	if !ok {
 		return s.see(v, githubPath(m.ID))
 	}
-	return s.pick(v, http.StatusOK, m, f, "", "")
+	return s.showPick(v, http.StatusOK, m, f, "", "")
 }
 
-// pick shows the list, and keeps it for the choice.
+// pick shows the list again, and keeps it for another choice.
 func (s *Server) pick(v *visit, status int, m store.Membership, kept githubFlow, problem, field string) error {
-	if err := s.keepGitHub(v, flowFound, kept); err != nil {
+	if err := s.keepGitHub(v, flowFound, string(m.ID), kept); err != nil {
 		return err
 	}
+	return s.showPick(v, status, m, kept, problem, field)
+}
+
+func (s *Server) showPick(v *visit, status int, m store.Membership, kept githubFlow, problem, field string) error {
 	f := *kept.Found
 	a, _, err := s.o.App.App(v.r.Context())
 	if err != nil {
@@ -149,7 +153,7 @@ func (s *Server) pick(v *visit, status int, m store.Membership, kept githubFlow,
 // linkRepository is POST /spaces/{id}/github/pick. It takes one number, and that
 // only where the server's own list has it.
 func (s *Server) linkRepository(v *visit) error {
-	m, f, ok, err := s.found(v)
+	m, f, ok, err := s.found(v, s.takeGitHub)
 	if err != nil {
 		return err
 	}
@@ -196,7 +200,7 @@ func newName(v *visit, m store.Membership) string {
 // beginCreate is POST /spaces/{id}/github/create. The person says at GitHub once
 // more that it is they, since no token of theirs is kept.
 func (s *Server) beginCreate(v *visit) error {
-	m, f, ok, err := s.found(v)
+	m, f, ok, err := s.found(v, s.takeGitHub)
 	if err != nil {
 		return err
 	}

@@ -127,7 +127,7 @@ func (s *Server) toGitHub(v *visit, m store.Membership, create *app.NewRepositor
 		return s.githubProblem(v, m, err)
 	}
 	f := githubFlow{Session: v.session.ID, Space: m.ID, State: hashState(state), Data: data, Create: create}
-	if err := s.keepGitHub(v, flowConnect, f); err != nil {
+	if err := s.keepGitHub(v, flowConnect, state, f); err != nil {
 		return err
 	}
 	return s.leaveFor(v, location)
@@ -214,7 +214,7 @@ func (s *Server) finishGitHub(v *visit) error {
 	case ok:
 		return s.goOn(v, f, q.Get("setup_action") == "request")
 	}
-	f, ok, err := s.takeGitHub(v, flowConnect)
+	f, ok, err := s.takeGitHub(v, flowConnect, q.Get("state"))
 	if err != nil {
 		return err
 	}
@@ -243,7 +243,7 @@ func (s *Server) finishGitHub(v *visit) error {
 	if found.Created != 0 && choosable(found, found.Created) {
 		return s.linkFound(v, m, found, found.Created)
 	}
-	if err := s.keepGitHub(v, flowFound, githubFlow{Session: v.session.ID, Space: m.ID, Found: &found}); err != nil {
+	if err := s.keepGitHub(v, flowFound, string(m.ID), githubFlow{Session: v.session.ID, Space: m.ID, Found: &found}); err != nil {
 		return err
 	}
 	return s.see(v, githubPath(m.ID)+"/pick")

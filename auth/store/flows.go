@@ -65,18 +65,32 @@ func (s *Store) PutFlow(ctx context.Context, kind string, data []byte, lifetime 
 // TakeFlow returns what PutFlow kept, once. The error is a fault.NotFound where it
 // was taken, has expired, was never there or is of another kind.
 func (s *Store) TakeFlow(ctx context.Context, kind, secret string) ([]byte, error) {
+	return s.openFlow(kind, secret, func(hash []byte) (rows []flowRow, err error) {
+		err = s.db.Transact(ctx, func(tx *gorm.DB) error {
+			return tx.Raw("DELETE FROM auth_flows WHERE hash = ? AND kind = ? AND expires > ? RETURNING data", hash, kind, s.now().UnixMilli()).Scan(&rows).Error
+		})
+		return rows, wrap("take flow", err)
+	})
+}
+
+// SeeFlow is TakeFlow for a look that leaves it there.
+func (s *Store) SeeFlow(ctx context.Context, kind, secret string) ([]byte, error) {
+	return s.openFlow(kind, secret, func(hash []byte) (rows []flowRow, err error) {
+		err = s.db.Read(ctx).Where("hash = ? AND kind = ? AND expires > ?", hash, kind, s.now().UnixMilli()).Find(&rows).Error
+		return rows, wrap("see flow", err)
+	})
+}
+
+func (s *Store) openFlow(kind, secret string, find func(hash []byte) ([]flowRow, error)) ([]byte, error) {
 	gone := fault.New(fault.NotFound, "This sign-in has expired or was finished already; begin again.")
 	flow, _, err := auth.ParseSecret(auth.KindFlow, secret)
 	if err != nil {
 		return nil, gone
 	}
-	var rows []flowRow
-	err = s.db.Transact(ctx, func(tx *gorm.DB) error {
-		return tx.Raw("DELETE FROM auth_flows WHERE hash = ? AND kind = ? AND expires > ? RETURNING data", hashOf(flow), kind, s.now().UnixMilli()).Scan(&rows).Error
-	})
+	rows, err := find(hashOf(flow))
 	switch {
 	case err != nil:
-		return nil, wrap("take flow", err)
+		return nil, err
 	case len(rows) == 0:
 		return nil, gone
 	}

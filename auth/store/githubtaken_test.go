@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"satchel/auth"
 	"satchel/internal/fault"
@@ -108,4 +109,23 @@ func fine(t *testing.T, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+func TestSeenFlowsStay(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		secret, err := w.PutFlow(t.Context(), "oidc", []byte("nonce"), time.Minute)
+		fine(t, err)
+		for range 2 {
+			if data, err := w.SeeFlow(t.Context(), "oidc", secret.Reveal()); err != nil || string(data) != "nonce" {
+				t.Errorf("%q, %v", data, err)
+			}
+		}
+		_, err = w.SeeFlow(t.Context(), "passkey", secret.Reveal())
+		wantCode(t, "of another kind", err, fault.NotFound)
+		_, err = w.SeeFlow(t.Context(), "oidc", "x")
+		wantCode(t, "no secret", err, fault.NotFound)
+		w.pass(time.Minute)
+		_, err = w.SeeFlow(t.Context(), "oidc", secret.Reveal())
+		wantCode(t, "expired", err, fault.NotFound)
+	})
 }

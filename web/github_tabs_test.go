@@ -1,0 +1,103 @@
+package web_test
+
+import (
+	"maps"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"satchel/auth"
+	"satchel/internal/space"
+)
+
+// flows are the cookies of what a browser has open with GitHub.
+func (b *browser) flows() map[string]string {
+	out := maps.Clone(b.cookies)
+	maps.DeleteFunc(out, func(name, value string) bool {
+		return value == "" || !strings.HasPrefix(name, "__Host-satchel-github-")
+	})
+	return out
+}
+
+// forget drops them.
+func (b *browser) forget() {
+	maps.DeleteFunc(b.cookies, func(name, _ string) bool { return strings.HasPrefix(name, "__Host-satchel-github-") })
+}
+
+// Two tabs connect two spaces at once, in whichever order they come back.
+func TestTwoSpacesAreConnectedAtOnce(t *testing.T) {
+	h := newHubWorld(t)
+	second, err := h.CreateSpace(t.Context(), cli, h.ada.ID, space.NewSpaceID(), "second")
+	must(t, err)
+	b := h.as(h.ada)
+	other := "/spaces/" + string(second.ID) + "/github"
+	one := h.state(b, "/connect")
+	two := away(t, b.send(other+"/connect", nil)).Query().Get("state")
+	want(t, "the second comes back", b.get("/github/callback?code=ada&state="+two), 303)
+	want(t, "the first comes back", b.get("/github/callback?code=ada&state="+one), 303)
+	want(t, "the first list", b.get(h.path+"/pick"), 200)
+	want(t, "the second list", b.get(other+"/pick"), 200)
+	want(t, "the first choice", b.send(h.path+"/pick", url.Values{"repository": {"11"}}), 303)
+	want(t, "the second choice", b.send(other+"/pick", url.Values{"repository": {"12"}}), 303)
+	if h.app.links[h.space.ID].Repository != 11 || h.app.links[second.ID].Repository != 12 {
+		t.Errorf("links: %+v", h.app.links)
+	}
+	if left := b.flows(); len(left) > 0 {
+		t.Errorf("cookies are left: %v", left)
+	}
+}
+
+// Attack: another site's link, an image's redirect or a prefetch comes to the
+// callback or to the list while somebody is at GitHub or chooses. Nothing of theirs
+// is used up.
+func TestAttackLinkEndsNobodysFlow(t *testing.T) {
+	h := newHubWorld(t)
+	b := h.as(h.ada)
+	install, connect := h.state(b, "/install"), h.state(b, "/connect")
+	h.choosing(b, "ada")
+	h.app.writes = nil
+	for _, target := range []string{
+		"/github/callback?state=x", "/github/callback?state=", "/github/callback?state=x&code=y", "/github/callback?code=y&error=access_denied&state=x",
+		"/github/callback?state=x&state=" + connect, "/github/callback?state=" + auth.NewSecret(auth.KindFlow).Reveal(), "/github/callback?state=" + string(h.space.ID),
+		"/github/setup?state=x", "/github/setup", "/admin/github/created?state=x&code=y", h.path + "/pick", h.path + "/pick?q=x", "/spaces/" + string(h.evil.ID) + "/github/pick",
+	} {
+		before := b.flows()
+		b.get(target)
+		if !maps.Equal(before, b.flows()) {
+			t.Errorf("%s changed the cookies", target)
+		}
+		// Two at once: the first one's answer never arrives.
+		b.get(target)
+		maps.Copy(b.cookies, before)
+	}
+	// Another person's browser that came by the states cannot end them either.
+	for _, state := range []string{install, connect} {
+		h.as(h.eve).get("/github/setup?state=" + state)
+		h.as(h.eve).get("/github/callback?code=eve&state=" + state)
+	}
+	h.untouched("links")
+	want(t, "the installation goes on", b.get("/github/setup?state="+install), http.StatusSeeOther)
+	want(t, "the visit goes on", b.get("/github/callback?code=ada&state="+connect), http.StatusSeeOther)
+	want(t, "the choice goes on", b.send(h.path+"/pick", url.Values{"repository": {"11"}}), http.StatusSeeOther)
+	if h.app.links[h.space.ID].Repository != 11 {
+		t.Errorf("links: %+v", h.app.links)
+	}
+}
+
+// Attack: flows are begun without end, so that the browser's cookies grow until the
+// server refuses its requests.
+func TestAttackFlowCookiesAreBounded(t *testing.T) {
+	h := newHubWorld(t)
+	b := h.as(h.ada)
+	for range 30 {
+		h.state(b, "/connect")
+	}
+	if n := len(b.flows()); n > 8 {
+		t.Errorf("%d cookies", n)
+	}
+	// A map has no order, unlike a browser, so that the last may be among the dropped.
+	b.forget()
+	last := h.state(b, "/connect")
+	want(t, "the last", b.get("/github/callback?code=ada&state="+last), http.StatusSeeOther)
+}
