@@ -2,28 +2,122 @@ package gitstore
 
 import (
 	"context"
+	"errors"
 	"io"
+	"sync"
 
 	"satchel/gitstore/gitcmd"
+	"satchel/internal/fault"
 	"satchel/internal/space"
 )
 
 // Bundle writes a git bundle of the space's whole history to w: one file from
-// which git clones, and which Import takes. Commits and reads go on meanwhile.
+// which git clones, and which Import takes. Commits and reads go on meanwhile. A
+// purge ends it with a fault.Unavailable, at once for the space and at its next
+// write for w.
 func (s *Store) Bundle(ctx context.Context, id space.SpaceID, w io.Writer) error {
 	r, release, err := s.acquire(ctx, id)
 	if err != nil {
 		return err
 	}
 	defer release()
-	r.unreached.RLock() // a purge must not run beside what hands out its commits
-	defer r.unreached.RUnlock()
-	_, err = s.git.Run(ctx, gitcmd.Cmd{
-		Dir: r.dir, GitDir: r.dir, Stdout: w,
-		Args: []string{"bundle", "create", "--quiet", "-", "HEAD", branch},
-	})
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	ended, err := r.bundles.begin(&cancel)
 	if err != nil {
+		return err
+	}
+	r.unreached.RLock() // a purge must not run beside what hands out its commits
+	// Who reads slowly keeps neither git nor the lock once the bundle is to end.
+	out, in := io.Pipe()
+	stop := context.AfterFunc(ctx, func() { _ = out.CloseWithError(context.Cause(ctx)) })
+	defer stop()
+	var work sync.WaitGroup
+	work.Go(func() {
+		defer ended()
+		defer r.unreached.RUnlock()
+		_, err := s.git.Run(ctx, gitcmd.Cmd{
+			Dir: r.dir, GitDir: r.dir, Stdout: in,
+			Args: []string{"bundle", "create", "--quiet", "-", "HEAD", branch},
+		})
+		_ = in.CloseWithError(err)
+	})
+	_, err = io.Copy(w, out)
+	_ = out.CloseWithError(errors.Join(err, io.ErrClosedPipe)) // so that git ends where nobody takes it
+	work.Wait()
+	if err != nil {
+		if cause := context.Cause(ctx); isFault(cause) {
+			return cause
+		}
 		return r.internalf(err, "bundle")
 	}
 	return nil
+}
+
+func errPurged() error {
+	return fault.New(fault.Unavailable, "The bundle was ended, because something is being removed from the space's history. Try again when that is done.")
+}
+
+// bundles are those that are being written of a space.
+type bundles struct {
+	mu      sync.Mutex
+	running map[*context.CancelCauseFunc]bool
+	purging int
+	idle    chan struct{} // closed when none runs; nil where nobody waits
+}
+
+// begin notes a bundle, which end ends when a purge begins; ended must be called
+// once it reads nothing of the space any more.
+func (b *bundles) begin(end *context.CancelCauseFunc) (ended func(), err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.purging > 0 {
+		return nil, errPurged()
+	}
+	if b.running == nil {
+		b.running = map[*context.CancelCauseFunc]bool{}
+	}
+	b.running[end] = true
+	return func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		delete(b.running, end)
+		if len(b.running) == 0 && b.idle != nil {
+			close(b.idle)
+			b.idle = nil
+		}
+	}, nil
+}
+
+// stop ends those that run, waits for that, and lets no other begin until resume
+// is called.
+func (b *bundles) stop(ctx context.Context) (resume func(), err error) {
+	b.mu.Lock()
+	b.purging++
+	resume = sync.OnceFunc(func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.purging--
+	})
+	var idle chan struct{}
+	if len(b.running) > 0 {
+		if b.idle == nil {
+			b.idle = make(chan struct{})
+		}
+		idle = b.idle
+	}
+	for end := range b.running {
+		(*end)(errPurged())
+	}
+	b.mu.Unlock()
+	if idle == nil {
+		return resume, nil
+	}
+	select {
+	case <-idle:
+		return resume, nil
+	case <-ctx.Done():
+		resume()
+		return nil, ctx.Err()
+	}
 }

@@ -84,6 +84,8 @@ type Options struct {
 	LeftoverAge time.Duration
 	// OpenSpaces bounds how many idle spaces are kept open; default 256.
 	OpenSpaces int
+	// RevertTime bounds how long a revert is worked out; default 20 seconds.
+	RevertTime time.Duration
 	// DateCommits bounds how many commits Dates follows a history back; default
 	// 20,000.
 	DateCommits int
@@ -130,6 +132,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.LeftoverAge == 0 {
 		o.LeftoverAge = 24 * time.Hour
+	}
+	if o.RevertTime == 0 {
+		o.RevertTime = 20 * time.Second
 	}
 	if o.DateCommits == 0 {
 		o.DateCommits = 20_000

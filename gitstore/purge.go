@@ -43,7 +43,7 @@ type RewriteFile func(p space.Path, content []byte) (out []byte, keep bool)
 // still has the old one, as is a tag of a file or a tree that held what is gone.
 //
 // A space with live sandboxes is a fault.Conflict: stop them first. Commits wait
-// meanwhile, reads do not. When the process is killed on the way, the space has
+// meanwhile, reads do not, and bundles that are being written end. When the process is killed on the way, the space has
 // its old history whole or the new one, and the removal is finished when it is
 // next opened. Where the head has moved but the removal failed, the error comes
 // with a result; the removal is tried again by Tidy and when the space is
@@ -54,6 +54,12 @@ func (s *Store) Purge(ctx context.Context, id space.SpaceID, since space.CommitI
 		return PurgeResult{}, err
 	}
 	defer release()
+	// Who only downloads does not keep what must go: it is handed to them no more.
+	resume, err := r.bundles.stop(ctx)
+	if err != nil {
+		return PurgeResult{}, err
+	}
+	defer resume()
 	if !r.unreached.TryLock() {
 		return PurgeResult{}, fault.New(fault.Conflict, "The space is busy with an import or a transfer. Try again when that is done.")
 	}
@@ -113,6 +119,7 @@ func (r *repo) install(ctx context.Context, p *purger, m space.Meta) (res PurgeR
 		return PurgeResult{}, r.internalf(err, "purge")
 	}
 	r.s.o.probe("purge: journal written")
+	r.purges.Add(1)
 	if next.id != head.id {
 		if m.Time.IsZero() {
 			m.Time = time.Now()

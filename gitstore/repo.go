@@ -62,6 +62,11 @@ type repo struct {
 	// reaches yet, from the first look at what the space has until a ref does;
 	// for writing by what removes such objects.
 	unreached sync.RWMutex
+	// purges counts the purges that began to remove what there was; it changes
+	// under commitMu.
+	purges  atomic.Int64
+	bundles bundles
+	reverts chan struct{} // holds the revert that is being worked out
 	// collected is the size of the packs when they were last found to hold little
 	// that nothing reaches.
 	collected atomic.Int64

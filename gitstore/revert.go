@@ -2,9 +2,13 @@ package gitstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"iter"
+	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"satchel/internal/fault"
 	"satchel/internal/space"
@@ -12,6 +16,10 @@ import (
 
 // maxReverted bounds how many commits one revert may name.
 const maxReverted = 1000
+
+// revertTries is how often a revert begins again where what it is about was
+// changed meanwhile.
+const revertTries = 4
 
 // Revert undoes what commits of head's history changed against their first
 // parents, as one new commit on head; nothing leaves the history. It goes path by
@@ -22,7 +30,11 @@ const maxReverted = 1000
 // in Refused. Changed is false where there is nothing to undo, or nothing that
 // can be.
 //
-// A commit that is not in head's history is a fault.NotFound.
+// A commit that is not in head's history is a fault.NotFound; what takes longer
+// than Options.RevertTime or more than one change may hold, a fault.TooLarge.
+// Commits wait only while the result is committed: what a path becomes is found
+// before, one revert of a space at a time, and again where the path was changed
+// meanwhile.
 func (s *Store) Revert(ctx context.Context, id space.SpaceID, commits []space.CommitID, m space.Meta) (space.Commit, error) {
 	if len(commits) == 0 || len(commits) > maxReverted {
 		return space.Commit{}, fault.New(fault.Invalid, "Choose between 1 and %d commits to undo.", maxReverted)
@@ -32,38 +44,110 @@ func (s *Store) Revert(ctx context.Context, id space.SpaceID, commits []space.Co
 		return space.Commit{}, err
 	}
 	defer release()
-	r.commitMu.Lock()
-	defer r.commitMu.Unlock()
-	v := &reverting{r: r, head: r.head.Load(), now: map[string]undone{}, kept: map[string]bool{}}
-	order, err := v.order(ctx, commits)
-	if err != nil {
-		return space.Commit{}, err
+	ctx, stop := context.WithTimeoutCause(ctx, s.o.RevertTime, errRevertTime)
+	defer stop()
+	c, err := r.revert(ctx, commits, m)
+	if err != nil && errors.Is(context.Cause(ctx), errRevertTime) {
+		return space.Commit{}, fault.Wrap(err, fault.TooLarge, "Nothing was undone: it takes longer than %s to find out what the files become. Undo fewer changes at once.", s.o.RevertTime)
 	}
-	for _, c := range order {
-		if err := v.undo(ctx, c); err != nil {
-			return space.Commit{}, r.internalf(err, "revert")
+	return c, err
+}
+
+var errRevertTime = errors.New("a revert took too long")
+
+func (r *repo) revert(ctx context.Context, commits []space.CommitID, m space.Meta) (space.Commit, error) {
+	select {
+	case r.reverts <- struct{}{}:
+		defer func() { <-r.reverts }()
+	case <-ctx.Done():
+		return space.Commit{}, context.Cause(ctx)
+	}
+	for range revertTries {
+		purges := r.purges.Load()
+		v := &reverting{r: r, head: r.head.Load(), now: map[string]undone{}, kept: map[string]bool{}}
+		reqs, refused, err := v.work(ctx, commits)
+		if err != nil && r.purges.Load() == purges {
+			return space.Commit{}, err
+		}
+		r.s.o.probe("revert: decided")
+		if err != nil {
+			continue // what it read may be gone
+		}
+		if c, ok, err := v.commit(ctx, purges, reqs, refused, m); ok || err != nil {
+			return c, err
 		}
 	}
-	reqs, refused, err := v.requests(ctx)
-	if err != nil {
-		return space.Commit{}, err
+	return space.Commit{}, fault.New(fault.Conflict, "Nothing was undone: the files were changed again and again meanwhile. Try again.")
+}
+
+// work finds what head's paths become.
+func (v *reverting) work(ctx context.Context, commits []space.CommitID) (reqs []request, refused []space.Refusal, err error) {
+	if v.commits, err = v.order(ctx, commits); err != nil {
+		return nil, nil, err
 	}
-	p, err := r.decide(ctx, v.head, reqs, space.RefuseStale)
+	for _, c := range v.commits {
+		if err := v.undo(ctx, c); err != nil {
+			return nil, nil, v.r.internalf(err, "revert")
+		}
+	}
+	return v.requests(ctx)
+}
+
+// commit commits what was found, where every path is still what it was then; ok
+// is false where one is not.
+func (v *reverting) commit(ctx context.Context, purges int64, reqs []request, refused []space.Refusal, m space.Meta) (_ space.Commit, ok bool, _ error) {
+	r := v.r
+	r.commitMu.Lock()
+	defer r.commitMu.Unlock()
+	head := r.head.Load()
+	if r.purges.Load() != purges {
+		return space.Commit{}, false, nil
+	}
+	if head.tree != v.head.tree {
+		if same, err := v.unmoved(ctx, head); err != nil || !same {
+			return space.Commit{}, false, err
+		}
+	}
+	p, err := r.decide(ctx, head, reqs, space.RefuseStale)
 	if err != nil {
-		return space.Commit{}, err
+		return space.Commit{}, false, err
 	}
 	p.refused = append(p.refused, refused...)
 	for path := range v.kept {
 		p.clashes = append(p.clashes, space.Conflict{Path: space.Path(path)})
 	}
 	if m.Message == "" {
-		m.Message = revertMessage(order)
+		m.Message = revertMessage(v.commits)
 	}
 	c, err := r.apply(ctx, p, m)
 	if err == nil && c.Changed {
 		r.committed(c)
 	}
-	return c, err
+	return c, err == nil, err
+}
+
+// unmoved tells whether another head has at every path that was looked at what
+// the first had.
+func (v *reverting) unmoved(ctx context.Context, head *headState) (bool, error) {
+	for _, paths := range []iter.Seq[string]{maps.Keys(v.now), maps.Keys(v.kept)} {
+		for path := range paths {
+			if err := ctx.Err(); err != nil {
+				return false, err
+			}
+			was, err := v.r.lookup(v.head.tree, path)
+			if err != nil {
+				return false, v.r.internalf(err, "revert")
+			}
+			is, err := v.r.lookup(head.tree, path)
+			if err != nil {
+				return false, v.r.internalf(err, "revert")
+			}
+			if was.found != is.found || was.blocked != is.blocked || was.mode != is.mode || was.hash != is.hash {
+				return false, nil
+			}
+		}
+	}
+	return true, nil
 }
 
 // revertMessage says what a revert undoes.
@@ -99,10 +183,22 @@ type undone struct {
 
 // reverting is a revert in progress.
 type reverting struct {
-	r    *repo
-	head *headState
-	now  map[string]undone // by path, once a commit has touched it
-	kept map[string]bool   // what was changed since, and stays
+	r       *repo
+	head    *headState
+	commits []rawAt
+	now     map[string]undone // by path, once a commit has touched it
+	kept    map[string]bool   // what was changed since, and stays
+	held    int64             // bytes of merged content
+}
+
+// set notes what becomes of a path. What one change may hold bounds it.
+func (v *reverting) set(path string, u undone) error {
+	v.held += int64(len(u.data)) - int64(len(v.now[path].data))
+	v.now[path] = u
+	if lim := v.r.s.o.Limits; len(v.now) > lim.Entries || v.held > lim.Change {
+		return fault.New(fault.TooLarge, "Nothing was undone: it is more than one change may hold. Undo fewer changes at once.")
+	}
+	return nil
 }
 
 // order returns the commits, newest first.
@@ -164,17 +260,22 @@ func (v *reverting) undo(ctx context.Context, c rawAt) error {
 	}
 	same := func(a, b treeEntry) bool { return a.mode == b.mode && (a.mode == 0 || a.hash == b.hash) }
 	for _, d := range changes {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		u, err := v.at(d.path)
 		if err != nil {
 			return err
 		}
 		switch {
 		case !u.merged && same(u.treeEntry, d.new):
-			v.now[d.path] = undone{treeEntry: d.old}
+			if err := v.set(d.path, undone{treeEntry: d.old}); err != nil {
+				return err
+			}
 		case !u.merged && same(u.treeEntry, d.old):
 			// It is undone already.
 		default:
-			merged, ok, err := v.takeOut(u, d)
+			merged, ok, err := v.takeOut(ctx, u, d)
 			if err != nil {
 				return err
 			}
@@ -182,7 +283,9 @@ func (v *reverting) undo(ctx context.Context, c rawAt) error {
 				v.kept[d.path] = true
 				continue
 			}
-			v.now[d.path] = merged
+			if err := v.set(d.path, merged); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -192,7 +295,7 @@ func (v *reverting) undo(ctx context.Context, c rawAt) error {
 const maxRevertedLines = 1 << 20
 
 // takeOut undoes a change of lines in a file that was changed since.
-func (v *reverting) takeOut(u undone, d treeChange) (undone, bool, error) {
+func (v *reverting) takeOut(ctx context.Context, u undone, d treeChange) (undone, bool, error) {
 	if !u.isPlain() || !d.old.isPlain() || !d.new.isPlain() {
 		return u, false, nil
 	}
@@ -218,9 +321,13 @@ func (v *reverting) takeOut(u undone, d treeChange) (undone, bool, error) {
 			return u, false, err
 		}
 	}
-	text, ok := mergeThree(base, ours, theirs)
-	if !ok {
-		return u, false, nil
+	within := patchTime
+	if end, ok := ctx.Deadline(); ok {
+		within = min(within, time.Until(end))
+	}
+	text, ok := mergeThree(base, ours, theirs, within)
+	if err := ctx.Err(); err != nil || !ok {
+		return u, false, err // a comparison that had no time left says nothing
 	}
 	mode := u.mode
 	if d.old.mode != d.new.mode && u.mode == d.new.mode {

@@ -189,7 +189,7 @@ func TestMergeThree(t *testing.T) {
 		{"everything deleted", "a\nb\n", "a\nb\n", "", "", true},
 		{"from nothing", "", "a\n", "b\n", "", false},
 	} {
-		if got, ok := mergeThree(tc.base, tc.ours, tc.theirs); got != tc.want || ok != tc.ok {
+		if got, ok := mergeThree(tc.base, tc.ours, tc.theirs, time.Minute); got != tc.want || ok != tc.ok {
 			t.Errorf("%s: %q %v", tc.name, got, ok)
 		}
 	}
@@ -199,11 +199,11 @@ func FuzzMergeThree(f *testing.F) {
 	f.Add("a\nb\nc\n", "A\nb\nc\n", "a\nb\nC\n")
 	f.Add("a", "", "b\r\n")
 	f.Fuzz(func(t *testing.T, base, ours, theirs string) {
-		if got, ok := mergeThree(base, ours, base); !ok || got != ours {
+		if got, ok := mergeThree(base, ours, base, time.Minute); !ok || got != ours {
 			t.Errorf("only one side changed: %q %v", got, ok)
 		}
-		a, ok1 := mergeThree(base, ours, theirs)
-		b, ok2 := mergeThree(base, theirs, ours)
+		a, ok1 := mergeThree(base, ours, theirs, time.Minute)
+		b, ok2 := mergeThree(base, theirs, ours, time.Minute)
 		if ok1 != ok2 || a != b {
 			t.Errorf("the sides are not alike: %q %v, %q %v", a, ok1, b, ok2)
 		}

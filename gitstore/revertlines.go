@@ -3,6 +3,7 @@ package gitstore
 import (
 	"slices"
 	"strings"
+	"time"
 
 	udiff "github.com/go-git/go-git/v5/utils/diff"
 )
@@ -14,10 +15,11 @@ type hunk struct {
 }
 
 // mergeThree makes of a text what both others made of it, line by line; ok is
-// false where they changed the same lines or lines that touch.
-func mergeThree(base, ours, theirs string) (text string, ok bool) {
+// false where they changed the same lines or lines that touch, and where one of
+// the two comparisons takes longer than within.
+func mergeThree(base, ours, theirs string, within time.Duration) (text string, ok bool) {
 	lines := splitLines(base)
-	mine, yours := hunks(base, ours), hunks(base, theirs)
+	mine, yours := hunks(base, ours, within), hunks(base, theirs, within)
 	all := slices.Clone(mine)
 	for _, y := range yours {
 		if slices.ContainsFunc(mine, func(m hunk) bool { return same(m, y) }) {
@@ -58,10 +60,10 @@ func patched(lines []string, all []hunk) string {
 func same(a, b hunk) bool { return a.from == b.from && a.to == b.to && slices.Equal(a.lines, b.lines) }
 
 // hunks returns how one text becomes another, in order.
-func hunks(from, to string) []hunk {
+func hunks(from, to string, within time.Duration) []hunk {
 	var out []hunk
 	at, open := 0, false
-	for _, d := range udiff.DoWithTimeout(from, to, patchTime) {
+	for _, d := range udiff.DoWithTimeout(from, to, max(within, 1)) {
 		lines := splitLines(d.Text)
 		if d.Type == 0 { // the operation is -1, 0 or 1
 			at, open = at+len(lines), false

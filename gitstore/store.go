@@ -180,7 +180,7 @@ func (s *Store) acquire(ctx context.Context, id space.SpaceID) (r *repo, release
 	r = s.open[id]
 	if r == nil {
 		s.evict()
-		r = &repo{s: s, id: id, dir: s.repoDir(id), opened: make(chan struct{})}
+		r = &repo{s: s, id: id, dir: s.repoDir(id), opened: make(chan struct{}), reverts: make(chan struct{}, 1)}
 		s.open[id] = r
 		s.mu.Unlock()
 		// Not under the lock, as recovery may take a while, and not with the
@@ -295,7 +295,7 @@ func (s *Store) firstCommit(ctx context.Context, id space.SpaceID, dir string, i
 		return space.Commit{}, err
 	}
 	defer db.close()
-	r := &repo{s: s, id: id, dir: dir, db: db}
+	r := &repo{s: s, id: id, dir: dir, db: db, reverts: make(chan struct{}, 1)}
 	r.head.Store(&headState{})
 	if m.Message == "" {
 		m.Message = "Start the space"

@@ -105,6 +105,7 @@ type Space struct {
 	// MaxHistory bounds a repository, in bytes.
 	MaxHistory int64
 	TidyAfter  time.Duration
+	RevertTime time.Duration
 	// ScreenSecrets refuses to commit what looks like a key, in spaces with a
 	// remote.
 	ScreenSecrets bool

@@ -197,6 +197,8 @@ func workKeys() []key {
 			func(c *Config) *int64 { return &c.Space.MaxHistory }, sizes(mib, 64*tib)),
 		row("space.tidy_after", "How long nothing is committed to a space before what its commits left on disk is consolidated.", duration, 2*time.Minute,
 			func(c *Config) *time.Duration { return &c.Space.TidyAfter }, durations(time.Second, 30*day)),
+		row("space.revert_time", "Longest time to find out what files become when changes are undone.", duration, 20*time.Second,
+			func(c *Config) *time.Duration { return &c.Space.RevertTime }, durations(time.Second, time.Hour)),
 		row("space.screen_secrets", "Whether files that hold what looks like a key are kept out of spaces from when they have a remote, which would refuse all that follows.", boolean, true,
 			func(c *Config) *bool { return &c.Space.ScreenSecrets }),
 

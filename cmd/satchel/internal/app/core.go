@@ -96,6 +96,7 @@ func openCore(ctx context.Context, cfg *config.Config, version string, log *slog
 		Transport: c.transport,
 		Screen:    screen,
 
+		RevertTime:    cfg.Space.RevertTime,
 		CheckoutOwner: agent.CommandUID,
 		Logger:        log.With("part", "gitstore"),
 	})
