@@ -139,7 +139,7 @@ for (const javaScriptEnabled of [true, false]) {
         await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: s.issuer });
         await press(page, 'Copy the command');
         await page.getByRole('button', { name: 'Copied' }).waitFor();
-        assert.match(await page.evaluate(() => navigator.clipboard.readText()), /^claude mcp add --transport http satchel 'http.*\/mcp'$/);
+        assert.match(await page.evaluate(() => navigator.clipboard.readText()), /^claude mcp add --transport http --scope user satchel 'http.*\/mcp'$/);
       }
       const again = async () => { if (!javaScriptEnabled) await page.getByRole('link', { name: 'Check again' }).click(); };
       await again();

@@ -31,6 +31,8 @@ type clientPage struct {
 	Local   bool
 	Client  client
 	Waiting waiting
+	// Own: the snippet starts this server's own program.
+	Own bool
 }
 
 // waiting is what came since a page was opened.
@@ -71,9 +73,13 @@ func (s *Server) showClient(v *visit) error {
 		if err != nil {
 			return err
 		}
+		own := c.Slug == "claude-desktop" && v.user.Admin && s.loopback() && len(s.o.Stdio) > 1
+		if own {
+			c.Snippet = desktopOf(s.o.Stdio)
+		}
 		return s.page(v, http.StatusOK, "connectclient", page{
 			Title: "Connect " + c.Called(), Script: true, Scripts: []string{"connect.js"}, Styles: []string{"connect.css"}, Current: "connect",
-			Body: clientPage{MCPURL: s.o.MCPURL, Local: !s.secure, Client: c, Waiting: w},
+			Body: clientPage{MCPURL: s.o.MCPURL, Local: !s.secure, Client: c, Waiting: w, Own: own},
 		})
 	}
 	return errNoPage

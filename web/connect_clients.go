@@ -34,6 +34,15 @@ func (c client) Called() string {
 // serverName is what the server is called in clients' settings.
 const serverName = "satchel"
 
+// desktopOf is what Claude Desktop is told to start for a server that is known by
+// its command: the same as the server prints when it starts.
+func desktopOf(command []string) string {
+	return snippet(map[string]any{"mcpServers": map[string]any{serverName: struct {
+		Command string   `json:"command"`
+		Args    []string `json:"args"`
+	}{command[0], command[1:]}}})
+}
+
 // clients are those that have a page. None of what they are given is a secret.
 func (s *Server) clients() []client {
 	mcp := s.o.MCPURL
@@ -41,7 +50,7 @@ func (s *Server) clients() []client {
 	quoted := "'" + strings.ReplaceAll(mcp, "'", "%27") + "'"
 	return []client{
 		{Slug: "claude-code", Name: "Claude Code", About: "one command in a terminal",
-			Command: "claude mcp add --transport http " + serverName + " " + quoted},
+			Command: "claude mcp add --transport http --scope user " + serverName + " " + quoted},
 		{Slug: "claude", Name: "Claude on the web", About: "a custom connector in the settings", Public: true},
 		{Slug: "claude-desktop", Name: "Claude Desktop", About: "the same connector, or a local one",
 			Snippet: snippet(map[string]any{"mcpServers": map[string]any{serverName: map[string]any{"command": "satchel", "args": []string{"stdio", "--url", mcp}, "env": map[string]string{"SATCHEL_TOKEN": "YOUR_KEY"}}}})},

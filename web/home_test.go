@@ -1,8 +1,11 @@
 package web_test
 
 import (
+	"encoding/json"
+	"html"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -157,20 +160,31 @@ func TestWhatIsShownOnceIsShownToItsSession(t *testing.T) {
 	want(t, "as an invitation", b.get("/invited"), http.StatusNotFound)
 }
 
+// atHome is a browser of ada's, or of another's, at a server that is reached at a
+// loopback address; here makes a request one to it.
+func atHome(t *testing.T, at string, with ...func(*web.Options)) (w *world, as func(store.User) *browser, here func(*http.Request)) {
+	t.Helper()
+	w = newWorld(t, append(with, withoutOAuth, func(o *web.Options) { o.Issuer, o.MCPURL = at, at+"/mcp" })...)
+	u, err := url.Parse(at)
+	must(t, err)
+	as = func(who store.User) *browser {
+		b := w.as(who)
+		b.cookies = map[string]string{"satchel": b.cookies["__Host-satchel"]}
+		return b
+	}
+	return w, as, func(r *http.Request) {
+		r.Host = u.Host
+		if r.Method == http.MethodPost {
+			r.Header.Set("Origin", at)
+		}
+	}
+}
+
 // Who sends a link that opens on this machine alone is told so.
 func TestInvitationOfALocalServer(t *testing.T) {
 	for _, at := range []string{"http://127.0.0.1:8080", "http://localhost:8080", "http://[::1]:8080"} {
-		w := newWorld(t, withoutOAuth, func(o *web.Options) { o.Issuer, o.MCPURL = at, at+"/mcp" })
-		b := w.as(w.ada)
-		b.cookies = map[string]string{"satchel": b.cookies["__Host-satchel"]}
-		here := func(r *http.Request) {
-			u, err := url.Parse(at)
-			must(t, err)
-			r.Host = u.Host
-			if r.Method == http.MethodPost {
-				r.Header.Set("Origin", at)
-			}
-		}
+		w, as, here := atHome(t, at)
+		b := as(w.ada)
 		token := formToken.FindStringSubmatch(b.get("/account", here).body)
 		if token == nil {
 			t.Fatalf("%s: nobody is signed in", at)
@@ -179,6 +193,34 @@ func TestInvitationOfALocalServer(t *testing.T) {
 		want(t, at, a, http.StatusSeeOther)
 		if a = b.get("/invited", here); !strings.Contains(a.body, at+"/invite/") || !strings.Contains(a.body, "It opens on this machine alone") {
 			t.Errorf("%s: it does not say so", at)
+		}
+	}
+}
+
+// An admin of a local server is given what needs no key. Attack: nobody else learns
+// where the server and its data are, and nobody does of a public one.
+func TestClaudeDesktopOfALocalServer(t *testing.T) {
+	stdio := func(o *web.Options) { o.Stdio = []string{"/opt/satchel", "stdio", "--data", "/srv/my \"data\""} }
+	w, as, here := atHome(t, "http://127.0.0.1:8080", stdio)
+	_, text, _ := strings.Cut(as(w.ada).get("/connect/claude-desktop", here).body, "<textarea")
+	_, text, _ = strings.Cut(text, ">")
+	text, _, _ = strings.Cut(text, "</textarea>")
+	var got struct {
+		MCPServers map[string]struct {
+			Command string
+			Args    []string
+		}
+	}
+	must(t, json.Unmarshal([]byte(html.UnescapeString(text)), &got))
+	if s := got.MCPServers["satchel"]; s.Command != "/opt/satchel" || !slices.Equal(s.Args, []string{"stdio", "--data", `/srv/my "data"`}) {
+		t.Errorf("an admin is given %s", text)
+	}
+	public := newWorld(t, stdio)
+	for name, a := range map[string]answer{
+		"no admin": as(w.eve).get("/connect/claude-desktop", here), "an admin of a public server": public.as(public.ada).get("/connect/claude-desktop"),
+	} {
+		if a.StatusCode != http.StatusOK || strings.Contains(a.body, "/opt/satchel") || strings.Contains(a.body, "/srv/my") || !strings.Contains(a.body, "YOUR_KEY") {
+			t.Errorf("%s: %d, not the generic one", name, a.StatusCode)
 		}
 	}
 }

@@ -242,7 +242,7 @@ func TestConnectPages(t *testing.T) {
 	index := b.get("/connect")
 	want(t, "the list", index, 200)
 	for slug, text := range map[string]string{
-		"claude-code": "claude mcp add --transport http satchel", "claude": "Add custom connector", "claude-desktop": "claude_desktop_config.json", "chatgpt": "Developer mode",
+		"claude-code": "claude mcp add --transport http --scope user satchel", "claude": "Add custom connector", "claude-desktop": "claude_desktop_config.json", "chatgpt": "Developer mode",
 		"cursor": `href="cursor://anysphere.cursor-deeplink/mcp/install?config=`, "vscode": "code --add-mcp", "other": "streamable HTTP", "key": "Bearer YOUR_KEY",
 	} {
 		if !strings.Contains(index.body, `href="/connect/`+slug+`"`) {

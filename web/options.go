@@ -100,6 +100,10 @@ type Options struct {
 	App GitHubApp
 	// Setup is what the first steps need; nil leaves out what it does.
 	Setup Setup
+	// Stdio is the command by which a program on this machine uses the server, and its
+	// arguments. Admins of a server that only its machine reaches are shown it; empty:
+	// nobody is.
+	Stdio []string
 	// Live tells open pages of commits; nil for one that nothing is published to.
 	Live *Live
 	// Reviews and Remotes may be nil: then nothing waits for a person, and no page

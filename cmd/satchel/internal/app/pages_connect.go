@@ -25,6 +25,9 @@ import (
 func (s *Server) addConnect(o *web.Options) {
 	dir := filepath.Dir(SocketPath(s.Config.DataDir))
 	removeImports(dir)
+	if exe, err := os.Executable(); err == nil && s.Local() {
+		o.Stdio = []string{exe, "stdio", "--data", s.Config.DataDir}
+	}
 	o.Setup = &setup{
 		git: s.Git, remotes: s.remotes, log: s.Log.With("part", "import"),
 		transport: s.transport, run: gitcmd.Runner{Program: "git", Memory: s.Config.Remotes.GitMemory}, dir: dir, limit: s.Config.Space.MaxHistory, caFile: s.Config.Remotes.CAFile,

@@ -183,7 +183,7 @@ func (c *call) greet(s *app.Server, key clientKey) {
 	} else {
 		c.printf("\nTo sign in as its admin, open the link of:\n  %s login-link --data %s\n", shellQuote(c.Executable), shellQuote(s.Config.DataDir))
 	}
-	c.printf("\nClaude Code, which asks you to sign in:\n  claude mcp add --transport http satchel %s\n", s.URL())
+	c.printf("\nClaude Code, which asks you to sign in:\n  claude mcp add --transport http --scope user satchel %s\n", s.URL())
 	if s.Local() {
 		c.printf("Other clients on this machine that sign in, such as Cursor and VS Code, take the URL\n  %s\n", s.URL())
 		c.printf("Claude on the web and ChatGPT reach only what the internet reaches: docs/https.md\n")
@@ -198,7 +198,7 @@ func (c *call) greet(s *app.Server, key clientKey) {
 	default:
 		c.printf("\nTo make an API key for what cannot sign in:\n  %s token create --data %s\n", shellQuote(c.Executable), shellQuote(s.Config.DataDir))
 	}
-	c.printf("\nClaude Code with the key:\n  claude mcp add --transport http satchel %s --header \"Authorization: Bearer %s\"\n", s.URL(), key.inShell())
+	c.printf("\nClaude Code with the key:\n  claude mcp add --transport http --scope user satchel %s --header \"Authorization: Bearer %s\"\n", s.URL(), key.inShell())
 	c.printf("\nClaude Desktop, in claude_desktop_config.json:\n%s\n", indented(desktop))
 	c.printf("\nOther clients with the key:\n%s\n\n", indented(other))
 }
