@@ -255,7 +255,8 @@ func TestHostileRepositories(t *testing.T) {
 		"a branch that is not there":       {FromGit(GitSource{URL: hooks, AllowLocal: true, Branch: "nope"}), fault.Invalid},
 		"no repository":                    {FromGit(GitSource{URL: t.TempDir(), AllowLocal: true}), fault.NotFound},
 		"no repository, named as a status": {FromGit(GitSource{URL: numbered, AllowLocal: true}), fault.NotFound},
-		"nobody answers":                   {FromGit(GitSource{URL: "https://127.0.0.1:1/x"}), fault.Unavailable},
+		"attack: git leaves past the rules for addresses": {FromGit(GitSource{URL: "https://127.0.0.1:1/x"}), fault.Invalid},
+		"attack: the same, as the operator's":             {FromGit(GitSource{URL: "https://127.0.0.1:1/x", AllowLocal: true}), fault.Invalid},
 	} {
 		t.Run(name, func(t *testing.T) {
 			res, err := s.Import(t.Context(), id, c.src, space.Meta{}, nil)

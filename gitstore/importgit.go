@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -17,18 +16,21 @@ import (
 	"satchel/internal/space"
 )
 
-// GitSource names a git repository to import.
+// GitSource names a git repository of this machine to import.
 type GitSource struct {
-	// URL is an https URL without a user or a password in it; or, where
-	// AllowLocal is set, also a path of this machine.
+	// URL is a path of this machine. It is no address: git, run here, would
+	// connect to wherever one leads, past the rules of internal/egress. Whoever
+	// has an address fetches it with gitstore/transport, which keeps to them, or on
+	// a machine of their own, and imports the bundle.
 	URL string
-	// AllowLocal is for the operator's command line alone.
+	// AllowLocal is the caller's word that the path is the operator's own: without
+	// it nothing is imported.
 	AllowLocal bool
 	// Branch is the branch to take; empty is the repository's default.
 	Branch string
 }
 
-// FromGit imports a repository with its history.
+// FromGit imports a repository of this machine with its history.
 func FromGit(g GitSource) ImportSource { return g }
 
 // FromBundle imports a git bundle of a repository's HEAD, which anyone may
@@ -93,7 +95,7 @@ func initQuarantine(dir string) error {
 }
 
 func (g GitSource) begin(ctx context.Context, s *Store, tell func(string)) (importReader, error) {
-	from, protocol, err := g.check()
+	from, err := g.check()
 	if err != nil {
 		return nil, err
 	}
@@ -108,35 +110,29 @@ func (g GitSource) begin(ctx context.Context, s *Store, tell func(string)) (impo
 	if err != nil {
 		return nil, err
 	}
-	if err := q.receive(ctx, from, protocol, ref, tell); err != nil {
+	if err := q.receive(ctx, from, "file", ref, tell); err != nil {
 		q.close()
 		return nil, err
 	}
 	return q, nil
 }
 
-// check returns what to give git, and the protocol that it may use.
-func (g GitSource) check() (from, protocol string, err error) {
-	if u, perr := url.Parse(g.URL); perr == nil && u.Scheme == "https" && u.Host != "" {
-		if u.User != nil {
-			return "", "", fault.New(fault.Invalid, "Give the URL without a user name or a password: both would end up in logs.")
-		}
-		return g.URL, "https", nil
+// check returns the directory to give git.
+func (g GitSource) check() (dir string, err error) {
+	if strings.Contains(g.URL, "://") || strings.Contains(g.URL, "::") {
+		return "", fault.New(fault.Invalid, "Only directories can be imported from here.")
 	}
 	if !g.AllowLocal {
-		return "", "", fault.New(fault.Invalid, "Only https:// URLs can be imported from.")
-	}
-	if strings.Contains(g.URL, "://") || strings.Contains(g.URL, "::") {
-		return "", "", fault.New(fault.Invalid, "Only https:// URLs and directories can be imported from.")
+		return "", fault.New(fault.Invalid, "A directory of this machine can be imported by its operator alone.")
 	}
 	abs, err := filepath.Abs(g.URL)
 	if err != nil {
-		return "", "", err
+		return "", err
 	}
 	if st, err := os.Stat(abs); err != nil || !st.IsDir() {
-		return "", "", fault.New(fault.Invalid, "%s is not a directory.", g.URL)
+		return "", fault.New(fault.Invalid, "%s is not a directory.", g.URL)
 	}
-	return abs, "file", nil
+	return abs, nil
 }
 
 func (b bundleSource) begin(ctx context.Context, s *Store, tell func(string)) (importReader, error) {

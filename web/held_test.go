@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"satchel/auth/store"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 	"satchel/web"
@@ -106,7 +107,11 @@ func keyIn(t *testing.T, body string) string {
 func TestWhatIsNotSavedIsSaid(t *testing.T) {
 	a, h := newHolding(t)
 	b := a.as(a.ada)
-	pages := map[string]string{"activity": a.in("activity"), "remote": a.in("remote")}
+	_, secret, err := a.CreateKey(t.Context(), cli, store.NewKey{User: a.ada.ID, Space: a.space.ID, Scopes: []space.Scope{space.ScopeRead}, Name: "Claude Code"})
+	must(t, err)
+	_, err = a.Verify(t.Context(), secret.Reveal()) // the first page is an overview from then on
+	must(t, err)
+	pages := map[string]string{"activity": a.in("activity"), "remote": a.in("remote"), "home": "/"}
 	for name, target := range pages {
 		res := b.get(target)
 		want(t, name, res, http.StatusOK)

@@ -17,8 +17,9 @@ import (
 type words struct {
 	detail string
 	remedy string
-	// atGitHub and byApp take the remedy's place for remotes at github.com: what
-	// to open and what to click, for one's own token and for a GitHub App's.
+	// atGitHub takes the remedy's place for remotes at github.com, and byApp for
+	// those that a GitHub App connects, there or elsewhere: what to open and what to
+	// click.
 	atGitHub, byApp string
 }
 
@@ -27,8 +28,11 @@ const newToken = "At github.com open Settings → Developer settings → Persona
 	"Under “Repository access” choose this repository alone, and under “Permissions” set Contents to “Read and write”. " +
 	"Then run satchel space remote set with the new token."
 
-// theApp is where a GitHub App's access is managed.
-const theApp = "At github.com open Settings → Applications → Installed GitHub Apps → Configure"
+// theApp is where a GitHub App's access is managed, at the GitHub that has the
+// repository: github.com or a company's own.
+func theApp(r Remote) string {
+	return "At " + hostOf(r.URL) + " open Settings → Applications → Installed GitHub Apps → Configure"
+}
 
 // wordsOf has the texts that differ from transport's. They are reviewed
 // together: testdata/texts.golden shows all of them as people see them.
@@ -58,19 +62,19 @@ func wordsOf(p Problem, r Remote) words {
 			detail:   hostOf(r.URL) + " does not accept the token that is stored for this space.",
 			remedy:   "It is mistyped, has expired, was revoked or belongs to another account. Copy it again, or make a new one at that server which may read and write this repository, and run satchel space remote set with it.",
 			atGitHub: "It is mistyped, has expired, was revoked or belongs to another account. Copy it again, or make a new one. " + newToken,
-			byApp:    theApp + ", and check that the app is not suspended and that this repository is among those it may use.",
+			byApp:    theApp(r) + ", and check that the app is not suspended and that this repository is among those it may use.",
 		}
 	case transport.Forbidden:
 		return words{
 			remedy:   "Check that the repository is not archived, and that the token may read and write it; if not, make one that may and run satchel space remote set with it.",
 			atGitHub: "Open the repository at github.com. If it says “archived” at the top, its owner can end that under Settings → Danger Zone. Otherwise the token lacks the right to read and write its contents: " + lower(newToken) + " If the repository is an organisation's, one of its owners must also approve the token.",
-			byApp:    theApp + ", and accept the permissions that the app asks for; an archived repository takes no changes.",
+			byApp:    theApp(r) + ", and accept the permissions that the app asks for; an archived repository takes no changes.",
 		}
 	case transport.Gone:
 		return words{
 			remedy:   "Open the URL in a browser. If the repository was renamed, run satchel space remote set with its new URL; if it was deleted, make an empty one with the same name, and all is pushed to it; if it is there, the token may not see it: make one that may.",
 			atGitHub: "Open the URL in a browser, signed in to github.com. If the page is not found, the repository was renamed or deleted: run satchel space remote set with its new URL, or make an empty repository with the same name, and all is pushed to it. If the page is there, the token may not see it: " + lower(newToken),
-			byApp:    theApp + ", and add this repository to those that the app may use; if it was renamed, run satchel space remote set with its new URL.",
+			byApp:    theApp(r) + ", and add this repository to those that the app may use; if it was renamed, run satchel space remote set with its new URL.",
 		}
 	case transport.Moved:
 		return words{
@@ -80,7 +84,7 @@ func wordsOf(p Problem, r Remote) words {
 		return words{
 			remedy:   "Let the token's owner push to this branch in the server's branch settings, or keep the space in a branch of its own: run satchel space remote set with --branch satchel.",
 			atGitHub: "Keep the space in a branch of its own: run satchel space remote set with --branch satchel. Or let it push to this one: at github.com open the repository → Settings → Rules → Rulesets, choose the rule and add yourself to its “Bypass list” (older rules are under Settings → Branches).",
-			byApp:    "Keep the space in a branch of its own: run satchel space remote set with --branch satchel. Or let the app push to this one: at github.com open the repository → Settings → Rules → Rulesets, choose the rule and add the app to its “Bypass list”.",
+			byApp:    "Keep the space in a branch of its own: run satchel space remote set with --branch satchel. Or let the app push to this one: at " + hostOf(r.URL) + " open the repository → Settings → Rules → Rulesets, choose the rule and add the app to its “Bypass list”.",
 		}
 	case transport.Workflow:
 		return words{
@@ -135,7 +139,7 @@ func wordsOf(p Problem, r Remote) words {
 	case NoAccess:
 		return words{
 			detail: "GitHub gives the app no access to this repository.",
-			remedy: theApp + ", and check that the app is not suspended and that this repository is among those it may use.",
+			remedy: theApp(r) + ", and check that the app is not suspended and that this repository is among those it may use.",
 		}
 	case Missing:
 		return words{

@@ -250,3 +250,17 @@ func TestTextsOfTokens(t *testing.T) {
 		}
 	}
 }
+
+// TestWordsNameTheHostOfTheApp: a GitHub App may be one of a company's own GitHub,
+// and then nothing is to be clicked at github.com.
+func TestWordsNameTheHostOfTheApp(t *testing.T) {
+	for _, p := range everyProblem() {
+		got := Remote{URL: "https://github.example.org/ann/notes.git", Branch: "main", Kind: GitHub}.explain(errorOf(p, "github.example.org"))
+		if text := got.detail + " " + got.remedy; strings.Contains(text, "github.com") {
+			t.Errorf("%s: %s", p, text)
+		}
+	}
+	if got := (Remote{URL: "https://github.example.org/ann/notes.git", Kind: GitHub}).explain(errorOf(NoAccess, "")); !strings.Contains(got.remedy, "At github.example.org open Settings") {
+		t.Error(got.remedy)
+	}
+}
