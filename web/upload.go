@@ -1,6 +1,7 @@
 package web
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -25,10 +26,29 @@ type uploadPage struct {
 	MaxFiles     int
 	FileText     string // the largest file
 	ChangeText   string // and all together
+	Unpack       bool
 	// Of files that were sent:
 	Saved   []uploaded
 	Refused []uploaded
 	Taken   []uploaded // there is a file of the name
+	// MoreSaved and MoreRefused are those that the lists leave out; Mac and Git are
+	// entries of archives that are never taken.
+	MoreSaved, MoreRefused int
+	Mac, Git               int
+	Silent                 string // why the note was left out
+}
+
+// uploadsListed bounds a list of what was saved or refused.
+const uploadsListed = 50
+
+// sentFile is a file of a form, or of an archive in it.
+type sentFile struct {
+	name string // a path, where it is of an archive
+	size int64
+	mode space.Mode // what it is, where that is known
+	form *multipart.FileHeader
+	data []byte
+	read bool
 }
 
 // uploaded is one file that was sent.
@@ -46,7 +66,7 @@ func (e *editing) showUpload(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return e.uploadForm(v, http.StatusOK, m, uploadPage{Dir: dirOf(v.r.URL.Query().Get("dir"))}, nil)
+	return e.uploadForm(v, http.StatusOK, m, uploadPage{Dir: dirOf(v.r.URL.Query().Get("dir")), Unpack: true}, nil)
 }
 
 func (e *editing) uploadForm(v *visit, status int, m store.Membership, body uploadPage, p *problem) error {
@@ -54,6 +74,12 @@ func (e *editing) uploadForm(v *visit, status int, m store.Membership, body uplo
 	body.Action = "/spaces/" + string(m.ID) + "/upload?" + url.Values{"dir": {dir}}.Encode()
 	body.Back = dirURL(m.ID, space.Path(dir))
 	body.MaxFiles, body.FileText, body.ChangeText = e.limits.MaxFiles, bytesize.Text(e.limits.MaxFile), bytesize.Text(e.limits.MaxChange)
+	if n := len(body.Saved) - uploadsListed; n > 0 {
+		body.Saved, body.MoreSaved = body.Saved[:uploadsListed], n
+	}
+	if n := len(body.Refused) - uploadsListed; n > 0 {
+		body.Refused, body.MoreRefused = body.Refused[:uploadsListed], n
+	}
 	out := page{Title: "Upload files", Space: &m, Current: "files", Styles: []string{"editing.css"}, Body: &body}
 	if p != nil {
 		out.Problem, out.Field = p.text, p.field
@@ -68,7 +94,7 @@ func (e *editing) saveUpload(v *visit) error {
 	if err != nil {
 		return err
 	}
-	body := uploadPage{Dir: strings.Trim(strings.TrimSpace(v.r.PostFormValue("dir")), "/"), Message: message(v)}
+	body := uploadPage{Dir: strings.Trim(strings.TrimSpace(v.r.PostFormValue("dir")), "/"), Message: message(v), Unpack: v.r.PostFormValue("unpack") == "1"}
 	again := func(status int, text, field string) error {
 		return e.uploadForm(v, status, m, body, &problem{text, field})
 	}
@@ -101,21 +127,52 @@ func (e *editing) saveUpload(v *visit) error {
 		return err
 	}
 	defer release()
-	silent, err := e.upload(v, m, sent, &body)
+	files, more, err := e.filesOf(v.r.Context(), sent, total, body.Unpack)
+	if err != nil {
+		return err
+	}
+	silent, err := e.upload(v, m, files, &body)
 	if err != nil {
 		if refusal(err) {
 			return again(asPage(err).status, fault.PublicOf(err), "files")
 		}
 		return err
 	}
+	body.Refused = append(more.refused, body.Refused...)
+	body.Mac, body.Git = more.mac, more.git
 	if len(body.Refused)+len(body.Taken) == 0 {
-		return e.done(v, m, silent, dirURL(m.ID, space.Path(body.Dir)))
+		if body.Silent = silent; body.Mac+body.Git > 0 {
+			return e.uploadForm(v, http.StatusOK, m, body, nil) // what was left out is told
+		}
+		return e.done(v, m, silent, told(dirURL(m.ID, space.Path(body.Dir)), "uploaded"))
 	}
 	text := plainCount(len(body.Refused)+len(body.Taken), "One file was not saved", "%d files were not saved") + "; the reasons are below."
 	if n := len(body.Saved); n > 0 {
 		text += plainCount(n, " The other one was.", " The other %d were.")
 	}
 	return again(http.StatusUnprocessableEntity, strings.TrimSpace(text+" "+silent), "files")
+}
+
+// filesOf are the files of a form, and those of its archives where these are to be
+// unpacked.
+func (e *editing) filesOf(ctx context.Context, sent []*multipart.FileHeader, total int64, unpack bool) ([]*sentFile, unpacked, error) {
+	u := unpacker{limits: e.limits, files: e.limits.MaxFiles - len(sent), bytes: e.limits.MaxChange - total}
+	var out []*sentFile
+	var archives []*multipart.FileHeader
+	for _, h := range sent {
+		if unpack && archiveKind(h.Filename) != "" {
+			archives = append(archives, h)
+			u.files, u.bytes = u.files+1, u.bytes+h.Size // it is not saved itself
+			continue
+		}
+		out = append(out, &sentFile{name: h.Filename, size: h.Size, form: h})
+	}
+	for _, h := range archives {
+		if err := u.unpack(ctx, h); err != nil {
+			return nil, unpacked{}, err
+		}
+	}
+	return append(out, u.out.files...), u.out, nil
 }
 
 // hold waits until a change of many bytes may be in memory.
@@ -154,15 +211,14 @@ func sentFiles(f *multipart.Form) ([]*multipart.FileHeader, error) {
 const uploadTries = 4
 
 // upload saves what may be, and fills in what became of each file.
-func (e *editing) upload(v *visit, m store.Membership, sent []*multipart.FileHeader, body *uploadPage) (silent string, err error) {
+func (e *editing) upload(v *visit, m store.Membership, sent []*sentFile, body *uploadPage) (silent string, err error) {
 	confirmed := map[string]bool{}
 	for _, r := range v.r.PostForm["replace"] {
 		confirmed[r] = true // "etag path"
 	}
-	contents := map[string][]byte{}
 	for try := 1; ; try++ {
 		body.Saved, body.Refused, body.Taken = nil, nil, nil
-		changes, err := e.uploadChanges(v, m, sent, body, confirmed, contents)
+		changes, err := e.uploadChanges(v, m, sent, body, confirmed)
 		if err != nil || len(changes) == 0 {
 			return "", err
 		}
@@ -172,15 +228,15 @@ func (e *editing) upload(v *visit, m store.Membership, sent []*multipart.FileHea
 			continue
 		}
 		if err != nil {
-			return "", err
+			return "", v.named(err)
 		}
 		for _, r := range c.Refused {
 			if r.Path == commentPath {
-				silent = r.Why
+				silent = v.name(r.Why)
 				continue
 			}
 			body.Saved = slices.DeleteFunc(body.Saved, func(u uploaded) bool { return joined(body.Dir, u.Name) == r.Path })
-			body.Refused = append(body.Refused, uploaded{Name: strings.TrimPrefix(r.Path, body.Dir+"/"), Why: r.Why})
+			body.Refused = append(body.Refused, uploaded{Name: strings.TrimPrefix(r.Path, body.Dir+"/"), Why: v.name(r.Why)})
 		}
 		return silent, nil
 	}
@@ -194,7 +250,7 @@ func joined(dir, name string) string {
 }
 
 // uploadChanges decides on each file what becomes of it at head.
-func (e *editing) uploadChanges(v *visit, m store.Membership, sent []*multipart.FileHeader, body *uploadPage, confirmed map[string]bool, contents map[string][]byte) ([]space.Change, error) {
+func (e *editing) uploadChanges(v *visit, m store.Membership, sent []*sentFile, body *uploadPage, confirmed map[string]bool) ([]space.Change, error) {
 	at, err := e.o.Workspace.Head(v.r.Context(), m.ID)
 	if err != nil {
 		return nil, err
@@ -202,7 +258,7 @@ func (e *editing) uploadChanges(v *visit, m store.Membership, sent []*multipart.
 	var changes []space.Change
 	seen := map[string]bool{}
 	for _, h := range sent {
-		name := h.Filename
+		name := h.name
 		refuse := func(why string) { body.Refused = append(body.Refused, uploaded{Name: name, Why: why}) }
 		p, err := space.ParsePath(joined(body.Dir, name))
 		switch {
@@ -212,8 +268,8 @@ func (e *editing) uploadChanges(v *visit, m store.Membership, sent []*multipart.
 		case seen[string(p)]:
 			refuse("Another file of this name was sent with it.")
 			continue
-		case h.Size > e.limits.MaxFile:
-			refuse("It has " + bytesize.Text(h.Size) + ", and a file may have " + bytesize.Text(e.limits.MaxFile) + ".")
+		case h.size > e.limits.MaxFile:
+			refuse("It has " + bytesize.Text(h.size) + ", and a file may have " + bytesize.Text(e.limits.MaxFile) + ".")
 			continue
 		}
 		seen[string(p)] = true
@@ -222,7 +278,7 @@ func (e *editing) uploadChanges(v *visit, m store.Membership, sent []*multipart.
 		if err != nil {
 			return nil, err
 		}
-		c := space.Change{Path: string(p), Op: space.Write}
+		c := space.Change{Path: string(p), Op: space.Write, Mode: h.mode}
 		switch {
 		case ok && was.Dir:
 			refuse("There is a directory of this name. Give the file another name, or upload it elsewhere.")
@@ -230,12 +286,15 @@ func (e *editing) uploadChanges(v *visit, m store.Membership, sent []*multipart.
 		case ok && was.Mode == space.Symlink:
 			refuse("There is a link of this name. Delete it first, or give the file another name.")
 			continue
+		case ok && (h.mode != space.Executable || was.Mode == h.mode) && was.Size == h.size && e.same(v.r.Context(), m.ID, was.Blob, h):
+			body.Saved = append(body.Saved, u) // as it is already
+			continue
 		case ok && !confirmed[string(was.Blob)+" "+string(p)]:
 			u.Base, u.Size, u.Path = was.Blob, was.Size, p
 			body.Taken = append(body.Taken, u)
 			continue
 		case ok:
-			c.Base, c.BaseMode, c.Mode = was.Blob, was.Mode, was.Mode
+			c.Base, c.BaseMode, c.Mode = was.Blob, was.Mode, max(was.Mode, h.mode) // a program stays one
 		default:
 			blocked, err := e.taken(v, m.ID, p)
 			if err != nil {
@@ -246,7 +305,7 @@ func (e *editing) uploadChanges(v *visit, m store.Membership, sent []*multipart.
 				continue
 			}
 		}
-		if c.Content, err = content(h, contents); err != nil {
+		if c.Content, err = h.content(); err != nil {
 			return nil, err
 		}
 		changes = append(changes, c)
@@ -256,19 +315,29 @@ func (e *editing) uploadChanges(v *visit, m store.Membership, sent []*multipart.
 }
 
 // content reads a file that was sent, once. Its size was looked at.
-func content(h *multipart.FileHeader, read map[string][]byte) ([]byte, error) {
-	if data, ok := read[h.Filename]; ok {
-		return data, nil
+func (s *sentFile) content() ([]byte, error) {
+	if s.read {
+		return s.data, nil
 	}
-	f, err := h.Open()
+	f, err := s.form.Open()
 	if err != nil {
 		return nil, fmt.Errorf("open an upload: %w", err)
 	}
 	defer func() { _ = f.Close() }()
-	data, err := io.ReadAll(f)
-	if err != nil {
+	if s.data, err = io.ReadAll(f); err != nil {
 		return nil, fmt.Errorf("read an upload: %w", err)
 	}
-	read[h.Filename] = data
-	return data, nil
+	s.read = true
+	return s.data, nil
+}
+
+// same tells whether a file that was sent is what is there. What cannot be read is
+// asked about like any other.
+func (e *editing) same(ctx context.Context, id space.SpaceID, was space.BlobID, s *sentFile) bool {
+	now, err := e.o.Workspace.Content(ctx, id, was)
+	if err != nil {
+		return false
+	}
+	data, err := s.content()
+	return err == nil && bytes.Equal(now, data)
 }
