@@ -178,8 +178,33 @@ for (const javaScriptEnabled of [true, false]) {
       await page.getByText('This is how it was').waitFor();
       await page.getByText('then call Grace at home').waitFor();
       await look('then');
-      await page.getByRole('link', { name: 'Show how it is now' }).click();
+      await page.getByRole('link', { name: 'Compare with now' }).click();
+      await heading('What changed in knowledge/deploy.md');
+      await page.goBack();
+      await page.getByRole('button', { name: 'Bring back this version' }).click();
+      await page.getByText('The version is brought back').waitFor();
+      await page.getByText('then call Grace at home').waitFor();
+      await look('brought-back');
+      await page.getByRole('link', { name: 'History', exact: true }).click();
+      await page.getByRole('radio', { name: /^From/ }).nth(2).check();
+      await page.getByRole('radio', { name: /^To/ }).nth(1).check();
+      await page.getByRole('button', { name: 'Compare', exact: true }).click();
+      await heading('What changed in knowledge/deploy.md');
+      await page.getByText('1 file changed').waitFor();
+      await look('compare');
+      await page.goto(`${space}/history/knowledge/deploy.md`);
+      await page.getByRole('button', { name: /Bring back this version/ }).first().click();
       await page.getByText('then call the pager').waitFor();
+    });
+
+    test('nothing scrolls sideways on the narrowest of phones', async () => {
+      const size = page.viewportSize();
+      await page.setViewportSize({ width: 320, height: 640 });
+      for (const path of ['files/', 'files/knowledge/', 'files/knowledge/deploy.md', 'history/', 'history/knowledge/deploy.md', 'upload']) {
+        await page.goto(`${space}/${path}`);
+        assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth), `${path} is wider than the page`);
+      }
+      await page.setViewportSize(size);
     });
 
     test('search leads to the heading', async () => {

@@ -15,6 +15,9 @@ import (
 // all before.
 const maxUndone = 200
 
+// keptFile is a file that stays as it is, and where its history is.
+type keptFile struct{ Path, History string }
+
 // revertPage asks whether changes shall be undone, and tells what became of it.
 type revertPage struct {
 	Space   store.Membership
@@ -28,7 +31,7 @@ type revertPage struct {
 	Done    bool
 	Changed bool
 	Made    string
-	Kept    []string // paths that were changed since
+	Kept    []keptFile // that were changed since
 	Refused []space.Refusal
 }
 
@@ -113,7 +116,7 @@ func (s *Server) revert(v *visit) error {
 	}
 	body := revertPage{Space: m, Back: inSpace(m.ID, "activity"), Done: true, Changed: c.Changed, Made: inSpace(m.ID, "commits/"+string(c.ID)), Refused: c.Refused}
 	for _, k := range c.Conflicts {
-		body.Kept = append(body.Kept, string(k.Path))
+		body.Kept = append(body.Kept, keptFile{Path: string(k.Path), History: pageURL(m.ID, "history", k.Path, "")})
 	}
 	title := "Undone in part"
 	if !c.Changed {

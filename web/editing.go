@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"regexp"
 	"strings"
 
 	"satchel/auth/store"
@@ -177,16 +178,16 @@ func (e *editing) commit(v *visit, id space.SpaceID, changes []space.Change, mes
 	m := v.meta("web", message)
 	c, err := e.o.Committer.Commit(ctx, id, space.ChangeSet{Changes: changes, Policy: space.RefuseStale}, m)
 	if err != nil {
-		return "", err
+		return "", v.named(err)
 	}
 	for _, r := range c.Refused {
 		if r.Path == commentPath {
-			silent = r.Why
+			silent = v.name(r.Why)
 			continue
 		}
-		err = r.Err
+		err = v.named(r.Err)
 		if err == nil {
-			err = fault.New(fault.Invalid, "%s", r.Why)
+			err = fault.New(fault.Invalid, "%s", v.name(r.Why))
 		}
 		break
 	}
@@ -212,6 +213,32 @@ func (e *editing) commit(v *visit, id space.SpaceID, changes []space.Change, mes
 		return "", fault.Wrap(uerr, fault.Conflict, "%s Some of it was changed all the same. The space’s history has every file as it was.", fault.PublicOf(err))
 	}
 	return "", err
+}
+
+// name puts the visitor's user name into the commands that a text tells them to
+// run.
+func (v *visit) name(text string) string {
+	if !shellName.MatchString(v.user.Name) {
+		return text
+	}
+	return strings.ReplaceAll(text, " --user NAME ", " --user "+v.user.Name+" ")
+}
+
+// shellName is what a shell takes as it is.
+var shellName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+
+// named does the same with what an error says.
+func (v *visit) named(err error) error {
+	var f *fault.Error
+	if !errors.As(err, &f) {
+		return err
+	}
+	if text := v.name(f.Public); text != f.Public {
+		g := *f
+		g.Public = text
+		return &g
+	}
+	return err
 }
 
 // commentPath is how a commit tells that its message was left out.

@@ -190,9 +190,9 @@ func (e *editing) saveRename(v *visit) error {
 	silent, err := e.commit(v, f.ID, changes, body.Message)
 	switch {
 	case err == nil && f.Dir:
-		return e.done(v, f.Membership, silent, dirURL(f.ID, to))
+		return e.done(v, f.Membership, silent, told(dirURL(f.ID, to), "moved"))
 	case err == nil:
-		return e.done(v, f.Membership, silent, spaceURL(f.ID, "files", to))
+		return e.done(v, f.Membership, silent, told(spaceURL(f.ID, "files", to), "moved"))
 	case refusal(err):
 		body.Message = message(v)
 		if now, terr := e.target(v); terr == nil && fault.CodeOf(err) == fault.Conflict {
@@ -264,7 +264,7 @@ func (e *editing) saveDelete(v *visit) error {
 	silent, err := e.commit(v, f.ID, changes, note)
 	switch {
 	case err == nil:
-		return e.done(v, f.Membership, silent, dirURL(f.ID, e.nearest(v, f)))
+		return e.done(v, f.Membership, silent, told(dirURL(f.ID, e.nearest(v, f)), "deleted"))
 	case fault.CodeOf(err) == fault.Conflict:
 		// The page is made anew, at what is there now.
 		now, terr := e.target(v)

@@ -218,9 +218,17 @@ func (s *Server) notThere(v *visit, l location, err error) error {
 	if lerr != nil || len(log) == 0 {
 		return errGone
 	}
-	return s.page(v, http.StatusNotFound, "gone", page{Title: l.name() + " is not there any more", Current: "files", Space: &l.space, Styles: filesStyles(), Body: gonePage{
+	body := gonePage{
 		Crumbs: l.crumbs(), History: l.now("history"), Last: log[0].Time, Commit: pageURL(l.space.ID, "commits", space.Path(log[0].ID), ""), Subject: subjectOf(log[0].Message),
-	}})
+	}
+	// The last version is the one before it was deleted.
+	if before := log[0].Parent; before != "" && l.mayWrite() {
+		if _, err := s.o.Workspace.Lookup(v.r.Context(), l.space.ID, before, l.path); err == nil {
+			body.Restore, body.Path, body.Before = "/spaces/"+string(l.space.ID)+"/restore", string(l.path), before
+			body.Version = pageURL(l.space.ID, "files", l.path, before)
+		}
+	}
+	return s.page(v, http.StatusNotFound, "gone", page{Title: l.name() + " is not there any more", Current: "files", Space: &l.space, Styles: filesStyles(), Body: body})
 }
 
 // missingWalk is how many commits are looked through for the last one of a file
@@ -232,6 +240,27 @@ type gonePage struct {
 	Crumbs                   []crumb
 	History, Commit, Subject string
 	Last                     time.Time
+	// What brings back the last version; Restore is "" where nothing does.
+	Restore, Version, Path string
+	Before                 space.CommitID
+}
+
+// told is an address whose page says what was done there: one of doneWords.
+func told(where, done string) string { return where + "?done=" + done }
+
+// doneWords are what the pages of files say was done, by the word in their address.
+func doneWords(v *visit) string {
+	switch v.r.URL.Query().Get("done") {
+	case "uploaded":
+		return "The files are uploaded."
+	case "moved":
+		return "It is moved."
+	case "deleted":
+		return "It is deleted. The history keeps it."
+	case "restored":
+		return "The version is brought back, as a new change."
+	}
+	return ""
 }
 
 func filesStyles() []string { return []string{"files.css"} }

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"html/template"
 	"net/http"
+	"net/url"
 	"path"
 	"strings"
 	"time"
 	"unicode/utf8"
 
+	"satchel/internal/fault"
 	"satchel/internal/space"
 	"satchel/tools"
 	"satchel/web/render"
@@ -50,6 +52,13 @@ type filePage struct {
 	Last                                     *space.Commit
 	LastURL, LastSubject, LastAgo            string
 	LastTime                                 time.Time
+	LastHow                                  string // where it was made by no client
+
+	Done string // what was done, just now
+	// Of a version that is another than what is there now: what brings it back
+	// (Restore is "" for who only reads), and compares them.
+	Restore, Whole, Compare string
+	At                      space.CommitID
 }
 
 // showContent is GET /spaces/{id}/files/{path...} of a file.
@@ -59,6 +68,7 @@ func (s *Server) showContent(v *visit, l location, e tools.Entry) error {
 		Write: l.mayWrite() && l.at == "", Raw: l.url("raw"), History: l.url("history"),
 		Edit: l.now("edit"), Rename: l.now("rename"), Delete: l.now("delete"),
 	}
+	body.Done, body.Whole, body.At = doneWords(v), string(l.path), l.at
 	body.Save = body.Raw + "?download"
 	if l.at != "" {
 		body.Save = body.Raw + "&download"
@@ -67,12 +77,20 @@ func (s *Server) showContent(v *visit, l location, e tools.Entry) error {
 	if body.Notice, err = s.noticeOf(v, l, "files"); err != nil {
 		return err
 	}
+	if l.at != "" {
+		if err := s.addVersion(v, l, e, &body); err != nil {
+			return err
+		}
+	}
 	log, _, err := s.o.History.LogPage(v.r.Context(), l.space.ID, l.commit, l.path, "", 1, fileWalk)
 	if err != nil {
 		return err
 	}
 	if len(log) == 1 {
 		body.Last, body.LastSubject, body.LastTime, body.LastAgo = &log[0], subjectOf(log[0].Message), log[0].Time, agoOf(s.now(), log[0].Time)
+		if log[0].Tool == "web" {
+			body.LastHow = onPages
+		}
 		body.LastURL = "/spaces/" + string(l.space.ID) + "/commits/" + string(log[0].ID)
 	}
 	if o := conflictOf(l.path); o != "" {
@@ -82,6 +100,27 @@ func (s *Server) showContent(v *visit, l location, e tools.Entry) error {
 		return err
 	}
 	return s.page(v, http.StatusOK, "files", page{Title: l.name(), Wide: true, Current: "files", Space: &l.space, Styles: filesStyles(), Body: filesPage{File: &body}})
+}
+
+// addVersion says what can be done with an old version.
+func (s *Server) addVersion(v *visit, l location, e tools.Entry, body *filePage) error {
+	head, err := s.o.Workspace.Head(v.r.Context(), l.space.ID)
+	if err != nil {
+		return err
+	}
+	now, err := s.o.Workspace.Lookup(v.r.Context(), l.space.ID, head, l.path)
+	switch c := fault.CodeOf(err); {
+	case err != nil && c != fault.NotFound:
+		return err
+	case err == nil && !now.Dir && sameFile(e, now):
+		return nil
+	}
+	base := "/spaces/" + string(l.space.ID)
+	body.Compare = base + "/compare?" + url.Values{"from": {string(l.at)}, "path": {string(l.path)}}.Encode()
+	if l.mayWrite() && !now.Dir { // no file of a directory goes for it
+		body.Restore = base + "/restore"
+	}
+	return nil
 }
 
 // addContent shows what a page can show of a file.

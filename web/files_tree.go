@@ -47,7 +47,8 @@ type treePage struct {
 
 	Write, Root                                bool
 	Space, History, New, Upload, Search, Under string
-	Bundle, Zip                                string
+	Bundle, BundleName, Zip                    string
+	Done                                       string // what was done, just now
 }
 
 // treeRow is one name of a directory.
@@ -87,6 +88,7 @@ func (s *Server) showTree(v *visit, l location) error {
 		body.New += "?dir=" + queryEscape(string(l.path))
 		body.Upload += "?dir=" + queryEscape(string(l.path))
 	}
+	body.Done, body.BundleName = doneWords(v), archiveName(l.space)+".bundle"
 	body.Bundle, body.Zip = base+"/download/bundle", base+"/download/zip"+atQuery(l.at)
 	if body.Notice, err = s.noticeOf(v, l, "files"); err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 
 	"satchel/internal/fault"
 	"satchel/internal/space"
+	"satchel/tools"
 )
 
 // Bounds of a page of history.
@@ -32,6 +33,10 @@ type historyPage struct {
 	Newest  string // the address of the first page
 	File    string // of what is there now
 	Walked  int
+	Path    string
+	// Compare is where two versions are compared; "" where there are not two.
+	Compare string
+	Restore string // where the forms that bring back a version lead; "" for who only reads
 }
 
 type historyDay struct {
@@ -45,7 +50,12 @@ type commitRow struct {
 	Author, By       string // who, and with what
 	Time             time.Time
 	Clock            string
-	Version          string // the address of the path as it was then
+	// Of a list of what changed a path:
+	Version string // the address of the path as it was then; "" where it was not there
+	Back    bool   // it may be brought back: it is another than what is there now
+	At      space.CommitID
+	// From and To tell that the row is what a comparison begins with.
+	From, To bool
 }
 
 // showHistory is GET /spaces/{id}/history/{path...}.
@@ -74,10 +84,26 @@ func (s *Server) showHistory(v *visit) error {
 		}
 		body.Further = len(list) < historyRows
 	}
-	for _, c := range list {
+	body.Path = string(l.path)
+	if len(list) > 1 {
+		body.Compare = base + "/compare"
+	}
+	if l.mayWrite() {
+		body.Restore = base + "/restore"
+	}
+	versions, err := s.versionsOf(v, l, list)
+	if err != nil {
+		return err
+	}
+	clocks := clocksOf(list)
+	for i, c := range list {
 		r := rowOf(base, c)
-		if l.path != "" {
-			r.Version = pageURL(l.space.ID, "files", l.path, c.ID)
+		r.At, r.Clock, r.To, r.From = c.ID, clocks[i], i == 0, i == 1
+		if versions != nil {
+			r.Back = versions[i].back
+			if versions[i].there {
+				r.Version = pageURL(l.space.ID, "files", l.path, c.ID)
+			}
 		}
 		if d := day(c.Time); len(body.Days) == 0 || body.Days[len(body.Days)-1].Day != d {
 			body.Days = append(body.Days, historyDay{Day: d})
@@ -90,6 +116,67 @@ func (s *Server) showHistory(v *visit) error {
 		title = "History of " + l.name()
 	}
 	return s.page(v, http.StatusOK, "history", page{Title: title, Wide: true, Current: "files", Space: &l.space, Styles: filesStyles(), Body: body})
+}
+
+// version is what a commit left at a path.
+type version struct{ there, back bool }
+
+// versionsOf finds what each commit of a list left at a path; nil for the whole
+// space. What is there now needs not be brought back.
+func (s *Server) versionsOf(v *visit, l location, list []space.Commit) ([]version, error) {
+	if l.path == "" {
+		return nil, nil
+	}
+	head, err := s.o.Workspace.Head(v.r.Context(), l.space.ID)
+	if err != nil {
+		return nil, err
+	}
+	at := func(c space.CommitID) (tools.Entry, bool, error) {
+		e, err := s.o.Workspace.Lookup(v.r.Context(), l.space.ID, c, l.path)
+		if fault.CodeOf(err) == fault.NotFound {
+			return tools.Entry{}, false, nil
+		}
+		return e, err == nil, err
+	}
+	now, is, err := at(head)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]version, len(list))
+	for i, c := range list {
+		e, ok, err := at(c.ID)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = version{there: ok, back: ok && !e.Dir && !(is && now.Dir) && !(is && sameFile(e, now))}
+	}
+	return out, nil
+}
+
+func sameFile(a, b tools.Entry) bool { return a.Blob == b.Blob && a.Mode == b.Mode }
+
+// clocksOf are the times of day of a list's commits, as exact as tells them apart.
+func clocksOf(list []space.Commit) []string {
+	const minute, second = "15:04", "15:04:05"
+	count := map[string]int{}
+	for _, c := range list {
+		t := c.Time.UTC()
+		count[day(t)+t.Format(minute)]++
+		count[day(t)+t.Format(second)]++
+	}
+	out := make([]string, len(list))
+	for i, c := range list {
+		t := c.Time.UTC()
+		switch {
+		case count[day(t)+t.Format(minute)] == 1:
+			out[i] = t.Format(minute)
+		case count[day(t)+t.Format(second)] == 1:
+			out[i] = t.Format(second)
+		default: // nothing but its id does
+			out[i] = t.Format(second) + " (" + c.ID.Short() + ")"
+		}
+	}
+	return out
 }
 
 // rowOf is a commit as lists show it.
@@ -107,12 +194,15 @@ func authorOf(c space.Commit) string {
 	return "somebody"
 }
 
+// onPages is what pages call what people did on them.
+const onPages = "on the pages"
+
 // madeBy says with what a commit was made; "" where nothing tells.
 func madeBy(c space.Commit) string {
 	client, tool := shorten(c.Client, 60), shorten(c.Tool, 40)
 	switch {
 	case c.Tool == "web":
-		return "in the browser"
+		return onPages
 	case c.Tool == "sync":
 		return "from the connected repository"
 	case client != "" && tool != "":
@@ -146,10 +236,10 @@ func (s *Server) restore(v *visit) error {
 	}
 	c, err := s.o.History.Restore(v.r.Context(), m.ID, p, at, v.meta("web", ""))
 	if err != nil {
-		return gone(err)
+		return gone(v.named(err))
 	}
 	if len(c.Refused) > 0 {
-		return fault.New(fault.Conflict, "Some of it cannot be brought back: %s", shorten(c.Refused[0].Why, 200))
+		return fault.New(fault.Conflict, "Some of it cannot be brought back: %s", shorten(v.name(c.Refused[0].Why), 600))
 	}
 	if p == "" || !c.Changed {
 		return s.see(v, "/spaces/"+string(m.ID)+"/commits/"+string(c.ID))
@@ -157,7 +247,7 @@ func (s *Server) restore(v *visit) error {
 	if _, err := s.o.Workspace.Lookup(v.r.Context(), m.ID, c.ID, p); err != nil {
 		return s.see(v, "/spaces/"+string(m.ID)+"/commits/"+string(c.ID)) // what was restored is that it was not there
 	}
-	return s.see(v, pageURL(m.ID, "files", p, ""))
+	return s.see(v, told(pageURL(m.ID, "files", p, ""), "restored"))
 }
 
 // fileName is a path as lists of changes show it.

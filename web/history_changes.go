@@ -45,6 +45,7 @@ type commitView struct {
 	Rest            string // of the message
 	ID              string
 	Time            time.Time
+	How             string // by which people did it, where they did
 	Tool, Client    string
 	Parent          string // addresses
 	Files, Download string
@@ -83,6 +84,9 @@ func (s *Server) showCommit(v *visit) error {
 		Row: rowOf(base, c), Rest: messageOf(c.Message), ID: string(c.ID), Time: c.Time, Tool: shorten(c.Tool, 60), Client: shorten(c.Client, 120),
 		Files: pageURL(m.ID, "files", "", c.ID), Download: base + "/download/zip?at=" + string(c.ID),
 	}, Write: m.Role != space.Reader, Restore: base + "/restore", At: c.ID, Before: c.Parent}
+	if c.Tool == "web" {
+		body.Commit.How, body.Commit.Tool, body.Commit.Client = onPages, "", ""
+	}
 	if c.Parent != "" {
 		body.Commit.Parent = base + "/commits/" + string(c.Parent)
 	}

@@ -16,7 +16,7 @@ func TestHistoryAndChanges(t *testing.T) {
 	b := h.as(h.ada)
 
 	a := b.get(h.in("history/"))
-	for _, w := range []string{"Say two anew", "Another thing", "in the browser", "with claude-code, by bash", "20 Nov 2026", "Begin"} {
+	for _, w := range []string{"Say two anew", "Another thing", "on the pages", "with claude-code, by bash", "20 Nov 2026", "Begin"} {
 		if !strings.Contains(a.body, w) {
 			t.Errorf("the history lacks %q", w)
 		}
@@ -49,7 +49,7 @@ func TestHistoryAndChanges(t *testing.T) {
 	}
 
 	a = b.send(h.in("restore"), url.Values{"path": {"notes/a.md"}, "at": {string(second.Parent)}})
-	if a.StatusCode != http.StatusSeeOther || a.location() != issuer+h.in("files/notes/a.md") {
+	if a.StatusCode != http.StatusSeeOther || a.location() != issuer+h.in("files/notes/a.md?done=restored") {
 		t.Fatalf("restoring: %d %s %s", a.StatusCode, a.location(), heading(a.body))
 	}
 	if a := b.get(h.in("raw/notes/a.md")); a.body != "one\ntwo\nthree\n" {
