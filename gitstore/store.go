@@ -24,6 +24,8 @@ type Store struct {
 	git   gitcmd.Runner
 	lock  *Lock
 	cache *objectCache
+	// merges has a place for each merge of texts that may run at once.
+	merges chan struct{}
 
 	// ctx ends with the store; work is what runs in the background.
 	ctx  context.Context
@@ -67,11 +69,12 @@ func Open(o Options) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{
-		o:     o,
-		git:   gitcmd.Runner{Program: o.Git, Timeout: o.GitTimeout, Memory: o.GitMemory},
-		lock:  lock,
-		cache: newObjectCache(o.CacheBytes),
-		open:  map[space.SpaceID]*repo{},
+		o:      o,
+		git:    gitcmd.Runner{Program: o.Git, Timeout: o.GitTimeout, Memory: o.GitMemory},
+		lock:   lock,
+		cache:  newObjectCache(o.CacheBytes),
+		merges: make(chan struct{}, mergeTexts),
+		open:   map[space.SpaceID]*repo{},
 	}
 	if n := gitcmd.EndOrphans(dir); n > 0 {
 		o.Logger.Warn("Processes of git that a killed server had left were ended.", "count", n)

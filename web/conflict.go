@@ -60,7 +60,7 @@ func (e *editing) collide(v *visit, f found, there bool, body editPage) error {
 		c.NoText = !ok || int64(len(now)) > e.limits.MaxText
 		if !c.NoText {
 			c.Now = merge.Plain(now)
-			both := merge.Three(c.Had, c.Sent, c.Now)
+			both := merge.Three(v.r.Context(), e.o.History, c.Had, c.Sent, c.Now)
 			body.Text, c.Places = both.Text, both.Conflicts
 			c.Theirs, c.TheirsCut = merge.Changes(c.Had, c.Now, conflictContext, conflictLines)
 		}

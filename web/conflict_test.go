@@ -37,6 +37,17 @@ func TestConflict(t *testing.T) {
 		want(t, "save at last", a, http.StatusSeeOther)
 		h.holds("a.md", "ONE\r\ntwo\r\nthree\r\nFOUR\r\nfive\r\n")
 	})
+	t.Run("attack: both take one of equal lines away", func(t *testing.T) {
+		h := newHeld(t, "a.md", "# T\n- [ ] milk\n- [ ] milk\n- [ ] milk\n")
+		b := h.as(h.ada)
+		form := b.edit(h, "a.md")
+		h.commit("Theirs", "a.md", "new\n# T\n- [ ] milk\n- [ ] milk\n")
+		a := b.save(h, "a.md", form, "# T\n- [ ] milk\n- [ ] milk\n")
+		want(t, "save", a, http.StatusConflict)
+		if got := shownText(a.body); got != "new\n# T\n- [ ] milk\n- [ ] milk\n" {
+			t.Errorf("the field has %q", got)
+		}
+	})
 	t.Run("the same line: it is marked, and the marks are not saved unseen", func(t *testing.T) {
 		h := newHeld(t, "a.md", "one\ntwo\n")
 		b := h.as(h.ada)

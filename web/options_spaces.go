@@ -40,6 +40,10 @@ type History interface {
 	// Revert undoes commits on head, as one new commit. Its Conflicts are what was
 	// changed since, and stays.
 	Revert(ctx context.Context, id space.SpaceID, commits []space.CommitID, m space.Meta) (space.Commit, error)
+	// MergeText puts together by lines what became of base in ours and in theirs, as
+	// git merge-file does, with its marks of seven letters around conflicts. It is
+	// bounded in time and memory, and an error where that does not do.
+	MergeText(ctx context.Context, base, ours, theirs []byte) ([]byte, error)
 	// Bundle writes a git bundle of the whole history.
 	Bundle(ctx context.Context, id space.SpaceID, w io.Writer) error
 }

@@ -1,6 +1,24 @@
 package merge
 
-import "strings"
+import (
+	"strings"
+
+	"satchel/web/sequence"
+)
+
+// Kind says what became of a line.
+type Kind = sequence.Kind
+
+// The kinds.
+const (
+	Same    = sequence.Same
+	Added   = sequence.Added
+	Removed = sequence.Removed
+)
+
+// comparing bounds the search for the smallest difference, in steps: more than
+// texts that people edit take, and some ten milliseconds.
+const comparing = 4_000_000
 
 // Line is one line of a comparison, without its end.
 type Line struct {
@@ -32,7 +50,9 @@ type Hunk struct {
 // each place. Of more than most lines it leaves out the rest, which cut tells.
 func Changes(from, to string, context, most int) (hunks []Hunk, cut bool) {
 	a, b := lines(from), lines(to)
-	runs := diff(a, b)
+	numbers := numbering{}
+	work := comparing
+	runs, _ := sequence.Diff(numbers.of(a), numbers.of(b), &work)
 	var h *Hunk
 	i, j, total := 0, 0, 0
 	add := func(k Kind, text string) bool {
@@ -44,29 +64,29 @@ func Changes(from, to string, context, most int) (hunks []Hunk, cut bool) {
 		return true
 	}
 	for n, r := range runs {
-		if r.kind == Same {
+		if r.Kind == Same {
 			tail := context
 			if n == 0 {
 				tail = 0
 			}
-			if h != nil && r.n <= 2*context && n < len(runs)-1 {
-				tail = r.n // one place with the next
+			if h != nil && r.N <= 2*context && n < len(runs)-1 {
+				tail = r.N // one place with the next
 			}
-			for k := range min(tail, r.n) {
+			for k := range min(tail, r.N) {
 				if h != nil && !add(Same, b[j+k]) {
 					return hunks, true
 				}
 			}
-			if h != nil && !(r.n <= 2*context && n < len(runs)-1) {
+			if h != nil && !(r.N <= 2*context && n < len(runs)-1) {
 				h = nil
 			}
-			i, j = i+r.n, j+r.n
+			i, j = i+r.N, j+r.N
 			continue
 		}
 		if h == nil {
 			lead := 0
 			if n > 0 {
-				lead = min(context, runs[n-1].n)
+				lead = min(context, runs[n-1].N)
 			}
 			hunks = append(hunks, Hunk{Line: j - lead + 1})
 			h = &hunks[len(hunks)-1]
@@ -76,16 +96,16 @@ func Changes(from, to string, context, most int) (hunks []Hunk, cut bool) {
 				}
 			}
 		}
-		for range r.n {
+		for range r.N {
 			text := ""
-			if r.kind == Removed {
+			if r.Kind == Removed {
 				text = a[i]
 				i++
 			} else {
 				text = b[j]
 				j++
 			}
-			if !add(r.kind, text) {
+			if !add(r.Kind, text) {
 				return hunks, true
 			}
 		}

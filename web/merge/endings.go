@@ -35,20 +35,7 @@ func Endings(file, text string) string {
 		return out.String()
 	}
 	now := cutLines(text)
-	was := make([]string, len(old))
-	for i, l := range old {
-		was[i] = l.text
-	}
-	is := make([]string, len(now))
-	ends := make([]string, len(now))
-	for i, l := range now {
-		is[i], ends[i] = l.text, usual
-	}
-	for i, j := range matches(was, is) {
-		if j >= 0 && old[i].end != "" {
-			ends[j] = old[i].end
-		}
-	}
+	ends := keptEnds(old, now, usual)
 	for i, l := range now {
 		out.WriteString(l.text)
 		if l.end != "" {
@@ -56,6 +43,39 @@ func Endings(file, text string) string {
 		}
 	}
 	return out.String()
+}
+
+// keptEnds finds how each line is to end: as it did where it was there, and else as
+// most do. Lines keep their ends from the first and from the last one on up to
+// those that changed; of those between, each takes the end of the first one of
+// its text that is left. That looks at no line twice, whatever the texts are.
+func keptEnds(old, now []endedLine, usual string) []string {
+	ends := make([]string, len(now))
+	first := 0
+	for first < len(old) && first < len(now) && old[first].text == now[first].text {
+		ends[first] = old[first].end
+		first++
+	}
+	last := 0
+	for last < len(old)-first && last < len(now)-first && old[len(old)-1-last].text == now[len(now)-1-last].text {
+		ends[len(now)-1-last] = old[len(old)-1-last].end
+		last++
+	}
+	left := map[string][]string{}
+	for _, l := range old[first : len(old)-last] {
+		left[l.text] = append(left[l.text], l.end)
+	}
+	for i := first; i < len(now)-last; i++ {
+		if l := left[now[i].text]; len(l) > 0 {
+			ends[i], left[now[i].text] = l[0], l[1:]
+		}
+	}
+	for i := range ends {
+		if ends[i] == "" {
+			ends[i] = usual
+		}
+	}
+	return ends
 }
 
 type endedLine struct{ text, end string }

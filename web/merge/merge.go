@@ -1,11 +1,12 @@
 package merge
 
 import (
+	"bytes"
+	"context"
+	"errors"
 	"slices"
+	"strconv"
 	"strings"
-	"time"
-
-	"github.com/sergi/go-diff/diffmatchpatch"
 )
 
 // The lines that mark a place that both changed, in plain words, since who meets
@@ -16,13 +17,10 @@ const (
 	MarkEnd    = "▲▲▲ Until here. Keep what is right and take the three marks out. ▲▲▲"
 )
 
-// Bounds of the search for the smallest difference. Past them a coarser one is
-// found, which is as right. The search looks for one text in the other by trying
-// each place, so that of more lines its time would be their square.
-const (
-	effort    = 300 * time.Millisecond
-	mostLines = 30_000 // of either text, without what both begin and end with
-)
+// mostLines bounds what git is asked to merge: lines of any text, without what
+// all begin and end with. Its work grows faster than they do: this many take it
+// some tenths of a second at worst.
+const mostLines = 50_000
 
 // Result is a merged text.
 type Result struct {
@@ -32,75 +30,180 @@ type Result struct {
 	Conflicts int
 }
 
-// Three puts together what became of base in yours and in theirs (diff3). Line
-// ends are part of a line.
-func Three(base, yours, theirs string) Result {
-	o, a, b := lines(base), lines(yours), lines(theirs)
-	toA, toB := matches(o, a), matches(o, b)
-	var out strings.Builder
-	var res Result
-	i, ia, ib := 0, 0, 0
-	for i < len(o) || ia < len(a) || ib < len(b) {
-		if i < len(o) && toA[i] == ia && toB[i] == ib {
-			out.WriteString(o[i])
-			i, ia, ib = i+1, ia+1, ib+1
-			continue
-		}
-		// What follows differs, up to the next line that all have.
-		j := i
-		for j < len(o) && (toA[j] < 0 || toB[j] < 0) {
-			j++
-		}
-		ja, jb := len(a), len(b)
-		if j < len(o) {
-			ja, jb = toA[j], toB[j]
-		}
-		if settle(&out, o[i:j], a[ia:ja], b[ib:jb]) {
-			res.Conflicts++
-		}
-		i, ia, ib = j, ja, jb
-	}
-	res.Text = out.String()
-	return res
+// Merger is git merge-file: it marks conflicts with lines that begin with seven
+// of "<", "=" and ">".
+type Merger interface {
+	MergeText(ctx context.Context, base, ours, theirs []byte) ([]byte, error)
 }
 
-// settle writes what becomes of one place, and tells whether both changed it.
-func settle(out *strings.Builder, o, a, b []string) bool {
-	switch {
-	case slices.Equal(a, o), slices.Equal(a, b):
-		write(out, b)
-		return false
-	case slices.Equal(b, o):
-		write(out, a)
-		return false
+// Three puts together what became of base in yours and in theirs. Line ends are
+// part of a line. Where the merger fails, all that differs is one conflict: no
+// line of either is ever lost but those that one of both took out and the other
+// left as they were.
+func Three(ctx context.Context, m Merger, base, yours, theirs string) Result {
+	switch base {
+	case yours:
+		return Result{Text: theirs}
+	case theirs:
+		return Result{Text: yours}
 	}
-	first := 0
-	for first < len(a) && first < len(b) && a[first] == b[first] {
+	if yours == theirs {
+		return Result{Text: yours}
+	}
+	o, a, b := lines(base), lines(yours), lines(theirs)
+	var w writer
+	first, last := 0, 0
+	if max(len(o), len(a), len(b)) > mostLines {
+		first, last = common(o, a, b)
+	}
+	w.write(a[:first])
+	x, y := a[first:len(a)-last], b[first:len(b)-last]
+	if !w.merge(ctx, m, o[first:len(o)-last], x, y) {
+		w.conflict(x, y)
+	}
+	w.write(a[len(a)-last:])
+	return Result{w.out.String(), w.conflicts}
+}
+
+// common counts the lines that all texts begin with, and then end with.
+func common(o, a, b []string) (first, last int) {
+	n := min(len(o), len(a), len(b))
+	for first < n && o[first] == a[first] && o[first] == b[first] {
 		first++
 	}
-	last := 0
-	for last < len(a)-first && last < len(b)-first && a[len(a)-1-last] == b[len(b)-1-last] {
+	for last < n-first && o[len(o)-1-last] == a[len(a)-1-last] && o[len(o)-1-last] == b[len(b)-1-last] {
 		last++
 	}
-	write(out, a[:first])
-	for _, part := range []struct {
-		mark  string
-		lines []string
-	}{{MarkYours, a[first : len(a)-last]}, {MarkTheirs, b[first : len(b)-last]}, {MarkEnd, nil}} {
-		out.WriteString(part.mark + "\n")
-		write(out, part.lines)
-		if n := len(part.lines); n > 0 && !strings.HasSuffix(part.lines[n-1], "\n") {
-			out.WriteString("\n")
+	return first, last
+}
+
+// numbering gives each line that differs from the others a number.
+type numbering map[string]int
+
+func (n numbering) of(lines []string) []int {
+	out := make([]int, len(lines))
+	for i, l := range lines {
+		if _, ok := n[l]; !ok {
+			n[l] = len(n)
+		}
+		out[i] = n[l]
+	}
+	return out
+}
+
+// writer writes a merged text.
+type writer struct {
+	out       strings.Builder
+	ended     bool // the line before has its end; so does what has no line yet
+	begun     bool
+	conflicts int
+}
+
+func (w *writer) write(lines []string) {
+	for _, l := range lines {
+		if w.begun && !w.ended {
+			w.out.WriteByte('\n') // it was the last of its text
+		}
+		w.out.WriteString(l)
+		w.begun, w.ended = true, strings.HasSuffix(l, "\n")
+	}
+}
+
+// conflict writes what both made of one place. What both begin or end with there
+// is none.
+func (w *writer) conflict(a, b []string) {
+	first, last := common(a, a, b)
+	w.write(a[:first])
+	x, y := a[first:len(a)-last], b[first:len(b)-last]
+	if len(x) > 0 || len(y) > 0 {
+		w.conflicts++
+		w.write([]string{MarkYours + "\n"})
+		w.write(x)
+		w.write([]string{MarkTheirs + "\n"})
+		w.write(y)
+		w.write([]string{MarkEnd + "\n"})
+	}
+	w.write(a[len(a)-last:])
+}
+
+// part is some lines of a merged text, or, where both is set, two versions.
+type part struct {
+	lines, theirs []string
+	both          bool
+}
+
+// merge writes what git makes of the texts, or nothing.
+func (w *writer) merge(ctx context.Context, m Merger, o, a, b []string) bool {
+	if max(len(o), len(a), len(b)) > mostLines {
+		return false
+	}
+	// Git is given a number for each line. No line is a mark then, no byte makes a
+	// text none, and a last line without an end is another one than with it.
+	numbers := numbering{}
+	in := [3][]byte{}
+	for i, text := range [][]string{o, a, b} {
+		for _, n := range numbers.of(text) {
+			in[i] = append(strconv.AppendInt(in[i], int64(n), 10), '\n')
 		}
 	}
-	write(out, a[len(a)-last:])
+	out, err := m.MergeText(ctx, in[0], in[1], in[2])
+	if err != nil {
+		return false
+	}
+	names := make([]string, len(numbers))
+	for l, n := range numbers {
+		names[n] = l
+	}
+	parts, err := read(out, names)
+	if err != nil {
+		return false
+	}
+	for _, p := range parts {
+		if p.both {
+			w.conflict(p.lines, p.theirs)
+		} else {
+			w.write(p.lines)
+		}
+	}
 	return true
 }
 
-func write(out *strings.Builder, lines []string) {
-	for _, l := range lines {
-		out.WriteString(l)
+var errOutput = errors.New("merge: git printed what is no merge")
+
+// read takes git's answer apart.
+func read(out []byte, names []string) ([]part, error) {
+	parts := []part{{}}
+	side := 0 // of a conflict: 1 yours, 2 theirs
+	for l := range bytes.Lines(out) {
+		p := &parts[len(parts)-1]
+		text := strings.TrimSuffix(string(l), "\n")
+		switch {
+		case side == 0 && strings.HasPrefix(text, "<<<<<<<"):
+			parts = append(parts, part{both: true})
+			side = 1
+			continue
+		case side == 1 && strings.HasPrefix(text, "======="):
+			side = 2
+			continue
+		case side == 2 && strings.HasPrefix(text, ">>>>>>>"):
+			parts = append(parts, part{})
+			side = 0
+			continue
+		}
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 0 || n >= len(names) {
+			return nil, errOutput
+		}
+		if side == 2 {
+			p.theirs = append(p.theirs, names[n])
+		} else {
+			p.lines = append(p.lines, names[n])
+		}
 	}
+	if side != 0 {
+		return nil, errOutput
+	}
+	return parts, nil
 }
 
 // Marked counts the marks that a text still has.
@@ -117,105 +220,3 @@ func Marked(text string) int {
 
 // lines takes a text apart; each line has its end.
 func lines(s string) []string { return slices.Collect(strings.Lines(s)) }
-
-// matches finds for each line of from its place in to, or -1; places only grow.
-func matches(from, to []string) []int {
-	out := make([]int, len(from))
-	i, j := 0, 0
-	for _, d := range diff(from, to) {
-		switch d.kind {
-		case Same:
-			for range d.n {
-				out[i] = j
-				i, j = i+1, j+1
-			}
-		case Removed:
-			for range d.n {
-				out[i] = -1
-				i++
-			}
-		case Added:
-			j += d.n
-		}
-	}
-	return out
-}
-
-// Kind says what became of a line.
-type Kind byte
-
-// The kinds.
-const (
-	Same    Kind = ' '
-	Added   Kind = '+'
-	Removed Kind = '-'
-)
-
-type run struct {
-	kind Kind
-	n    int // lines
-}
-
-// diff compares lists of lines.
-func diff(from, to []string) []run {
-	first := 0
-	for first < len(from) && first < len(to) && from[first] == to[first] {
-		first++
-	}
-	last := 0
-	for last < len(from)-first && last < len(to)-first && from[len(from)-1-last] == to[len(to)-1-last] {
-		last++
-	}
-	var out []run
-	add := func(k Kind, n int) {
-		if n > 0 {
-			out = append(out, run{k, n})
-		}
-	}
-	add(Same, first)
-	a, b := from[first:len(from)-last], to[first:len(to)-last]
-	if max(len(a), len(b)) > mostLines || len(a) == 0 || len(b) == 0 {
-		add(Removed, len(a))
-		add(Added, len(b))
-	} else {
-		out = append(out, search(a, b)...)
-	}
-	add(Same, last)
-	return out
-}
-
-// search compares lists of lines, each of which stands for one letter of a text
-// that is compared by letters.
-func search(from, to []string) []run {
-	letters := map[string]rune{}
-	encode := func(lines []string) []rune {
-		out := make([]rune, len(lines))
-		for i, l := range lines {
-			r, ok := letters[l]
-			if !ok {
-				r = rune(len(letters)) + 1
-				if r >= 0xd800 {
-					r += 0x800 // these are no letters
-				}
-				letters[l] = r
-			}
-			out[i] = r
-		}
-		return out
-	}
-	d := diffmatchpatch.New()
-	d.DiffTimeout = effort
-	var out []run
-	for _, x := range d.DiffMainRunes(encode(from), encode(to), false) {
-		n := len([]rune(x.Text))
-		switch x.Type {
-		case diffmatchpatch.DiffEqual:
-			out = append(out, run{Same, n})
-		case diffmatchpatch.DiffDelete:
-			out = append(out, run{Removed, n})
-		case diffmatchpatch.DiffInsert:
-			out = append(out, run{Added, n})
-		}
-	}
-	return out
-}

@@ -1,12 +1,49 @@
 package merge_test
 
 import (
+	"context"
+	"errors"
+	"math/rand"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"satchel/gitstore"
 	"satchel/web/merge"
 )
+
+// store is the merger that the server has.
+func store(t testing.TB) *gitstore.Store {
+	t.Helper()
+	s, err := gitstore.Open(gitstore.Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// answers is a merger that says what it is told to say, and counts the lines that
+// it is given.
+type answers struct {
+	out   string
+	err   error
+	lines int
+}
+
+func (a *answers) MergeText(_ context.Context, texts, ours, theirs []byte) ([]byte, error) {
+	for _, t := range [][]byte{texts, ours, theirs} {
+		a.lines += strings.Count(string(t), "\n")
+	}
+	return []byte(a.out), a.err
+}
 
 func conflict(yours, theirs string) string {
 	return merge.MarkYours + "\n" + yours + merge.MarkTheirs + "\n" + theirs + merge.MarkEnd + "\n"
@@ -30,11 +67,18 @@ func TestThree(t *testing.T) {
 		{"what both added alike is no conflict", "a\nz\n", "a\nsame\nmine\nz\n", "a\nsame\ntheirs\nz\n", "a\nsame\n" + conflict("mine\n", "theirs\n") + "z\n", 1},
 		{"you change what they delete", "a\nb\nc\n", "a\nB\nc\n", "a\nc\n", "a\n" + conflict("B\n", "") + "c\n", 1},
 		{"a last line without an end", "a\nb", "a\nB", "a\nC", "a\n" + conflict("B\n", "C\n"), 1},
+		{"attack: both delete one of equal lines, one adds above", "# T\n- [ ] milk\n- [ ] milk\n- [ ] milk\n", "# T\n- [ ] milk\n- [ ] milk\n", "new\n# T\n- [ ] milk\n- [ ] milk\n", "new\n# T\n- [ ] milk\n- [ ] milk\n", 0},
+		{"the same the other way round", "# T\n- [ ] milk\n- [ ] milk\n- [ ] milk\n", "new\n# T\n- [ ] milk\n- [ ] milk\n", "# T\n- [ ] milk\n- [ ] milk\n", "new\n# T\n- [ ] milk\n- [ ] milk\n", 0},
+		{"attack: equal lines within others", "x\na\na\ny\n", "x\na\na\na\ny\n", "D\nx\na\na\na\ny\n", "D\nx\na\na\na\ny\n", 0},
+		{"attack: pairs of lines that repeat", "h\na\nb\na\nb\na\nb\n", "h\na\nb\na\nb\n", "new\nh\na\nb\na\nb\n", "new\nh\na\nb\na\nb\n", 0},
+		{"attack: lines that are git's marks", "a\n=======\nb\n", "a\n<<<<<<< ours\n=======\nb\n", "a\n=======\n>>>>>>> theirs\nb\nc\n", "a\n<<<<<<< ours\n=======\n>>>>>>> theirs\nb\nc\n", 0},
+		{"bytes that are no text", "\x00\xff\nm\nn\n", "\x00\n\xff\nm\nn\n", "\x00\xff\nm\nn\n\xfe\n", "\x00\n\xff\nm\nn\n\xfe\n", 0},
 		{"everything anew", "", "mine\n", "theirs\n", conflict("mine\n", "theirs\n"), 1},
 	}
+	git := store(t)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got := merge.Three(tt.base, tt.yours, tt.theirs)
+			got := merge.Three(t.Context(), git, tt.base, tt.yours, tt.theirs)
 			if got.Text != tt.want || got.Conflicts != tt.conflicts {
 				t.Errorf("%d conflicts:\n%s\nwant %d:\n%s", got.Conflicts, got.Text, tt.conflicts, tt.want)
 			}
@@ -45,22 +89,108 @@ func TestThree(t *testing.T) {
 	}
 }
 
-// Attack: texts for which a search by trying each place would take minutes.
+// Attack: texts of more lines than git merges in a moment. It is not asked, or for
+// the lines alone that differ, and nothing is lost.
 func TestLargeTexts(t *testing.T) {
 	n := 1 << 18
 	base := strings.Repeat("\n", n)
 	yours := "x\n" + strings.Repeat(strings.Repeat("\n", n/8)+"y\n", 4) + "z\n"
 	theirs := "a\n" + strings.Repeat("\n", n/2) + "b\n"
-	if got := merge.Three(base, yours, theirs); got.Conflicts == 0 {
-		t.Error("no conflict")
+	git := &answers{}
+	if got := merge.Three(t.Context(), git, base, yours, theirs); got.Text != conflict(yours, theirs) || got.Conflicts != 1 || git.lines > 0 {
+		t.Errorf("%d conflicts, %d lines given to git", got.Conflicts, git.lines)
 	}
 	var b strings.Builder
 	for i := range 60_000 {
 		b.WriteString(strings.Repeat("l", i%7) + string(rune('a'+i%26)) + "\n")
 	}
 	long := b.String()
-	if got := merge.Three(long, "first\n"+long, long+"last\n"); got.Conflicts != 0 || got.Text != "first\n"+long+"last\n" {
-		t.Errorf("what is added at either end of a long text: %d conflicts", got.Conflicts)
+	got := merge.Three(t.Context(), store(t), long+"1\n2\n3\n"+long, long+"one\n2\n3\n"+long, long+"1\n2\nthree\n"+long)
+	if got.Conflicts != 0 || got.Text != long+"one\n2\nthree\n"+long {
+		t.Errorf("changes in the middle of a long text: %d conflicts", got.Conflicts)
+	}
+}
+
+// TestWithoutGit: where git is not there, or too slow, or says what it never says,
+// all that differs is left to the person.
+func TestWithoutGit(t *testing.T) {
+	want := "a\n" + conflict("B\nc\n", "b\nC\n") + "d\n"
+	for name, git := range map[string]*answers{
+		"no answer": {err: errors.New("no git")}, "no number": {out: "x\n"}, "no line of a text": {out: "99\n"}, "less than none": {out: "-1\n"},
+		"a conflict without an end": {out: "0\n<<<<<<< ours\n1\n=======\n2\n"}, "without a middle": {out: "<<<<<<< ours\n1\n>>>>>>> theirs\n"},
+	} {
+		if got := merge.Three(t.Context(), git, "a\nb\nc\nd\n", "a\nB\nc\nd\n", "a\nb\nC\nd\n"); got.Text != want || got.Conflicts != 1 {
+			t.Errorf("%s: %q", name, got.Text)
+		}
+	}
+}
+
+// TestLikeGit compares with git merge-file on the texts as they are, of few kinds
+// of lines, where most are equal to others: what git merges is merged so, and what
+// git marks is marked, with as many of each line.
+func TestLikeGit(t *testing.T) {
+	git, r := store(t), rand.New(rand.NewSource(7))
+	dir := t.TempDir()
+	for range 150 {
+		kinds := 1 + r.Intn(4)
+		made := make([]string, r.Intn(12))
+		for i := range made {
+			made[i] = string(rune('a' + r.Intn(kinds)))
+		}
+		changed := func() string {
+			out := slices.Clone(made)
+			for range 1 + r.Intn(3) {
+				at := r.Intn(len(out) + 1)
+				if r.Intn(2) == 0 || at == len(out) {
+					out = slices.Insert(out, at, string(rune('a'+r.Intn(kinds+1))))
+				} else {
+					out = slices.Delete(out, at, at+1)
+				}
+			}
+			return text(out)
+		}
+		base, yours, theirs := text(made), changed(), changed()
+		for name, s := range map[string]string{"base": base, "yours": yours, "theirs": theirs} {
+			write(t, filepath.Join(dir, name), s)
+		}
+		cmd := exec.Command("git", "merge-file", "-p", "yours", "base", "theirs")
+		cmd.Dir = dir
+		out, _ := cmd.Output() // it fails where there are conflicts
+		want, conflicts := string(out), strings.Count(string(out), "<<<<<<< ")
+		for _, m := range [][2]string{{"<<<<<<< yours", merge.MarkYours}, {"=======", merge.MarkTheirs}, {">>>>>>> theirs", merge.MarkEnd}} {
+			want = strings.ReplaceAll(want, m[0], m[1])
+		}
+		if got := merge.Three(t.Context(), git, base, yours, theirs); got.Text != want || got.Conflicts != conflicts {
+			t.Fatalf("%q with %q and %q is %q, and git's is %q", base, yours, theirs, got.Text, want)
+		}
+	}
+}
+
+func text(lines []string) string {
+	if len(lines) == 0 {
+		return ""
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+func write(t *testing.T, name, s string) {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(s), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestBothDeleteOneOfMany: of n equal lines from which both took one, one is gone.
+func TestBothDeleteOneOfMany(t *testing.T) {
+	git := store(t)
+	for n := 2; n < 8; n++ {
+		for _, around := range [][2]string{{"h\n", ""}, {"h\n", "t\n"}} {
+			run := func(k int) string { return around[0] + strings.Repeat("m\n", k) + around[1] }
+			got := merge.Three(t.Context(), git, run(n), run(n-1), "top\n"+run(n-1))
+			if got.Text != "top\n"+run(n-1) || got.Conflicts != 0 {
+				t.Errorf("%d: %q", n, got.Text)
+			}
+		}
 	}
 }
 
@@ -73,6 +203,8 @@ func TestEndings(t *testing.T) {
 		{"no newline at the end", "a\nb", "a\r\nB", "a\nB"},
 		{"one at the end that was typed over", "a\nb\n", "a\r\nb\r\nc", "a\nb\nc\n"},
 		{"a byte order mark", "\ufeffa\r\n", "b\r\n", "\ufeffb\r\n"},
+		{"mixed: of equal lines the first keep theirs", "a\r\na\na\na\r", "a\r\na\r\na\r\n", "a\r\na\na\n"},
+		{"mixed: a line that moved keeps its own", "a\r\nb\nc\nd\n", "d\r\nb\r\na\r\nnew\r\n", "d\nb\na\r\nnew\n"},
 		{"a new file", "", "a\r\nb", "a\nb\n"},
 		{"emptied", "a\n", "", ""},
 	}
@@ -114,42 +246,44 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// FuzzThree: who changed nothing gets the other's text, both orders agree on what
-// is a conflict, and no line that somebody wrote is lost.
+// FuzzThree: who changed nothing gets the other's text, and no line that somebody
+// wrote is lost: what one side has more often than base is there as often as there.
 func FuzzThree(f *testing.F) {
 	f.Add("a\nb\nc\n", "a\nB\nc\n", "a\nb\nC\n")
 	f.Add("", "x", "y\n")
 	f.Add("a\na\na\n", "a\n", "a\na\na\na")
+	f.Add("T\nm\nm\nm\n", "T\nm\nm\n", "n\nT\nm\nm\n")
+	git := store(f)
 	f.Fuzz(func(t *testing.T, base, yours, theirs string) {
 		for _, c := range []struct{ a, b, want string }{{yours, base, yours}, {base, theirs, theirs}, {yours, yours, yours}} {
-			if got := merge.Three(base, c.a, c.b); got.Text != c.want || got.Conflicts != 0 {
+			if got := merge.Three(t.Context(), git, base, c.a, c.b); got.Text != c.want || got.Conflicts != 0 {
 				t.Fatalf("%q with %q and %q is %+v, want %q", base, c.a, c.b, got, c.want)
 			}
 		}
-		got := merge.Three(base, yours, theirs)
-		have := map[string]int{}
-		for l := range strings.Lines(got.Text) {
-			have[strings.TrimSuffix(l, "\n")]++
-		}
-		// What one side wrote anew is there, whatever the other did.
-		for _, side := range []string{yours, theirs} {
-			for l := range strings.Lines(side) {
-				l = strings.TrimSuffix(l, "\n")
-				if have[l] == 0 && !hasLine(base, l) {
-					t.Fatalf("the line %q is lost of %q", l, got.Text)
+		got := merge.Three(t.Context(), git, base, yours, theirs)
+		have, had, a, b := count(got.Text), count(base), count(yours), count(theirs)
+		for _, side := range []map[string]int{a, b} {
+			for l, n := range side {
+				if n > had[l] && have[l] < n && a[l] >= had[l] && b[l] >= had[l] {
+					t.Fatalf("%d of the lines %q are left of %d in %q", have[l], l, n, got.Text)
 				}
+			}
+		}
+		for l, n := range had {
+			if have[l] < min(a[l], b[l], n) {
+				t.Fatalf("%d of the lines %q are left of %d in %q, and both kept more", have[l], l, n, got.Text)
 			}
 		}
 	})
 }
 
-func hasLine(text, line string) bool {
+// count counts the lines of a text, without their ends.
+func count(text string) map[string]int {
+	out := map[string]int{}
 	for l := range strings.Lines(text) {
-		if strings.TrimSuffix(l, "\n") == line {
-			return true
-		}
+		out[strings.TrimSuffix(l, "\n")]++
 	}
-	return false
+	return out
 }
 
 // FuzzEndings: who saves a file as it was shown changes nothing.

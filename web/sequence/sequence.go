@@ -1,0 +1,231 @@
+package sequence
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Kind says what became of elements.
+type Kind byte
+
+// The kinds.
+const (
+	Same    Kind = ' '
+	Added   Kind = '+'
+	Removed Kind = '-'
+)
+
+// Run is elements that follow each other and became the same.
+type Run struct {
+	Kind Kind
+	N    int
+}
+
+// maxEdits bounds the search for the smallest difference: it keeps a number for
+// each pair of edits, which is 4 MB of them.
+const maxEdits = 1000
+
+// Diff finds how one sequence becomes another. Where both change in one place,
+// what is removed comes first. Each step of its search, which is one comparison,
+// is taken off work; where that is not enough or there are more edits than a
+// person reads, the difference is a coarser one, which is as right but not the
+// smallest: exact tells. What is beside the search is linear, but for the
+// sorting of elements that each has once.
+func Diff[T comparable](from, to []T, work *int) (runs []Run, exact bool) {
+	var b builder
+	first, last := ends(from, to)
+	x, y := from[first:len(from)-last], to[first:len(to)-last]
+	b.same(first)
+	exact = smallest(&b, x, y, work)
+	if !exact {
+		anchored(&b, x, y)
+	}
+	b.same(last)
+	b.flush()
+	return b.runs, exact
+}
+
+// ends counts what two sequences begin and then end with alike.
+func ends[T comparable](x, y []T) (first, last int) {
+	for first < len(x) && first < len(y) && x[first] == y[first] {
+		first++
+	}
+	for last < len(x)-first && last < len(y)-first && x[len(x)-1-last] == y[len(y)-1-last] {
+		last++
+	}
+	return first, last
+}
+
+// builder puts runs of one kind together.
+type builder struct {
+	runs           []Run
+	removed, added int
+}
+
+func (b *builder) flush() {
+	if b.removed > 0 {
+		b.runs = append(b.runs, Run{Removed, b.removed})
+	}
+	if b.added > 0 {
+		b.runs = append(b.runs, Run{Added, b.added})
+	}
+	b.removed, b.added = 0, 0
+}
+
+func (b *builder) same(n int) {
+	if n == 0 {
+		return
+	}
+	b.flush()
+	if k := len(b.runs) - 1; k >= 0 && b.runs[k].Kind == Same {
+		b.runs[k].N += n
+		return
+	}
+	b.runs = append(b.runs, Run{Same, n})
+}
+
+// smallest is the greedy algorithm of Myers, "An O(ND) Difference Algorithm and
+// Its Variations" (1986). It writes nothing where it gives up.
+func smallest[T comparable](b *builder, x, y []T, work *int) bool {
+	if len(x) == 0 || len(y) == 0 {
+		b.removed, b.added = b.removed+len(x), b.added+len(y)
+		return true
+	}
+	// at[d][k+d] is how far in x d edits come on the diagonal k.
+	var at [][]int32
+	reach := func(d, k int) int {
+		if d < 0 || k < -d || k > d {
+			return -1
+		}
+		return int(at[d][k+d])
+	}
+	// step is where the last of d edits leads on the diagonal k, and by which kind.
+	step := func(d, k int) (i int, kind Kind) {
+		if d == 0 {
+			return 0, Same
+		}
+		down, right := reach(d-1, k+1), reach(d-1, k-1)
+		if k == -d || k != d && right < down {
+			return down, Added
+		}
+		return right + 1, Removed
+	}
+	for d := 0; d <= maxEdits; d++ {
+		row := make([]int32, 2*d+1)
+		for k := -d; k <= d; k += 2 {
+			i, _ := step(d, k)
+			for *work--; i >= 0 && i < len(x) && i-k >= 0 && i-k < len(y) && x[i] == y[i-k]; i++ {
+				*work--
+			}
+			if row[k+d] = int32(i); i >= len(x) && i-k >= len(y) { //nolint:gosec // an index of what is in memory
+				at = append(at, row)
+				trace(b, step, reach, len(x), len(y), d)
+				return true
+			}
+			if *work < 0 {
+				return false
+			}
+		}
+		at = append(at, row)
+	}
+	return false
+}
+
+// trace writes the edits that led to the end.
+func trace(b *builder, step func(d, k int) (int, Kind), reach func(d, k int) int, i, j, d int) {
+	var back []Run
+	for ; d >= 0; d-- {
+		k := i - j
+		from, kind := step(d, k)
+		back = append(back, Run{Same, reach(d, k) - from})
+		switch kind {
+		case Added:
+			i, j = from, from-k-1
+		case Removed:
+			i, j = from-1, from-k
+		}
+		if kind != Same {
+			back = append(back, Run{kind, 1})
+		}
+	}
+	for _, r := range slices.Backward(back) {
+		switch r.Kind {
+		case Same:
+			b.same(r.N)
+		case Added:
+			b.added++
+		case Removed:
+			b.removed++
+		}
+	}
+}
+
+// anchored finds a difference by the elements that each sequence has once.
+func anchored[T comparable](b *builder, x, y []T) {
+	i, j := 0, 0
+	gap := func(toI, toJ int) {
+		u, v := x[i:toI], y[j:toJ]
+		first, last := ends(u, v)
+		b.same(first)
+		b.removed, b.added = b.removed+len(u)-first-last, b.added+len(v)-first-last
+		b.same(last)
+	}
+	for _, p := range rising(once(x, y)) {
+		gap(p.x, p.y)
+		b.same(1)
+		i, j = p.x+1, p.y+1
+	}
+	gap(len(x), len(y))
+}
+
+type pair struct{ x, y int }
+
+// once lists the places of what both have exactly once, in the order of x.
+func once[T comparable](x, y []T) []pair {
+	type seen struct{ inX, inY, y int }
+	all := make(map[T]seen, len(x))
+	for _, e := range x {
+		s := all[e]
+		s.inX++
+		all[e] = s
+	}
+	for j, e := range y {
+		if s, ok := all[e]; ok {
+			s.inY, s.y = s.inY+1, j
+			all[e] = s
+		}
+	}
+	var out []pair
+	for i, e := range x {
+		if s := all[e]; s.inX == 1 && s.inY == 1 {
+			out = append(out, pair{i, s.y})
+		}
+	}
+	return out
+}
+
+// rising is the longest part of pairs, in their order, of which y only grows.
+func rising(all []pair) []pair {
+	var tops []int // the pair that ends the best part of each length
+	before := make([]int, len(all))
+	for n, p := range all {
+		at, _ := slices.BinarySearchFunc(tops, p.y, func(t, y int) int { return cmp.Compare(all[t].y, y) })
+		before[n] = -1
+		if at > 0 {
+			before[n] = tops[at-1]
+		}
+		if at == len(tops) {
+			tops = append(tops, n)
+		} else {
+			tops[at] = n
+		}
+	}
+	if len(tops) == 0 {
+		return nil
+	}
+	out := make([]pair, len(tops))
+	for k, n := len(tops)-1, tops[len(tops)-1]; k >= 0; k, n = k-1, before[n] {
+		out[k] = all[n]
+	}
+	return out
+}
