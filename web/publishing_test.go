@@ -44,7 +44,8 @@ func TestPublishingFromChoiceToTakingItBack(t *testing.T) {
 	want(t, "the preview", a, http.StatusOK)
 	contains(t, "the preview", a.body, "3 files", "README.md", "sub/how.md", `value="ada-knowledge"`)
 	lacks(t, "the preview", a.body, "secret.txt", "what your AIs remember")
-	contains(t, "a preview of everything", ada.get(at+"?dir=").body, "what your AIs remember about you")
+	contains(t, "the preview", a.body, "everybody who has an account on this server</strong> will read this", `value="all" checked`)
+	contains(t, "a preview of everything", ada.get(at+"?dir=").body, "what your AIs remember about you", "nobody but you and the people whom you name</strong> will read this", `value="named" checked`)
 
 	a = ada.send(at, url.Values{"dir": {"knowledge"}, "source": {"Not A Name"}, "label": {"Mine"}, "audience": {"all"}})
 	want(t, "a bad name", a, http.StatusBadRequest)
