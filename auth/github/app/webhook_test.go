@@ -11,7 +11,6 @@ import (
 	"satchel/auth/github/app"
 	"satchel/auth/github/apptest"
 	"satchel/internal/fault"
-	"satchel/internal/space"
 )
 
 // suspension is a real event with what signs it, and an App whose connection it is
@@ -205,8 +204,8 @@ func TestWebhookQueueIsBounded(t *testing.T) {
 	stall := make(chan struct{})
 	w, i := withApp(t, func(o *app.Options) { o.WebhookQueue = 1 })
 	f := w.find("ada")
-	for id, user := range map[space.SpaceID]space.UserID{w.annSpace: w.ann.ID, w.eveSpace: w.eve.ID} {
-		if _, err := w.Link(t.Context(), user, id, f, w.notes); err != nil {
+	for repository, l := range map[int64]auth.RepositoryLink{w.notes: {Space: w.annSpace, User: w.ann.ID}, w.diary: {Space: w.eveSpace, User: w.eve.ID}} {
+		if _, err := w.Link(t.Context(), l.User, l.Space, f, repository); err != nil {
 			t.Fatal(err)
 		}
 	}

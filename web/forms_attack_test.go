@@ -1,0 +1,158 @@
+package web_test
+
+import (
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"satchel/auth"
+	"satchel/internal/space"
+	"satchel/web"
+)
+
+var postPattern = regexp.MustCompile(`"POST ([^"]*)"`)
+
+// postRoutes are the patterns of all pages that take forms, as the package's own
+// source has them, so that a page cannot be left out here.
+func postRoutes(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("*.go")
+	must(t, err)
+	var all []string
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		text, err := os.ReadFile(name)
+		must(t, err)
+		for _, m := range postPattern.FindAllStringSubmatch(string(text), -1) {
+			pattern := m[1]
+			if strings.HasSuffix(pattern, "/") {
+				pattern += "github" // the name of a provider follows
+			}
+			if !strings.HasPrefix(pattern, "/") {
+				t.Fatalf("%s: the pattern %q cannot be followed here", name, m[0])
+			}
+			all = append(all, pattern)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// openForms are the forms of people who are not signed in.
+var openForms = []string{
+	"/signin/link/{token}", "/signin/mail", "/signin/passkey/begin", "/signin/passkey/finish", "/signout",
+	"/invite/{token}", "/invite/{token}/with/github",
+}
+
+// ownForms are those that are about nobody's but the sender's things, or that check
+// themselves what they name.
+var ownForms = []string{
+	"/account/grants/revoke", "/account/identities/unlink", "/account/keys", "/account/link/github", "/account/passkeys/begin", "/account/passkeys/finish",
+	"/account/passkeys/remove", "/account/sessions/end", "/account/sessions/end-others", "/library/sync/{source}", "/oauth/authorize", "/spaces", "/start/local", "/start/skip",
+}
+
+// TestAttackForms is the table of every form of the pages: without the token of the
+// session, with another session's, from another origin, signed out, and by somebody
+// who has no part in what it is about. A page that is added is in it by itself; one
+// that is in none of the lists above is an admin's or a space's.
+func TestAttackForms(t *testing.T) {
+	f := &fakeApp{links: map[space.SpaceID]auth.RepositoryLink{}}
+	a := newActive(t, web.LiveOptions{}, func(o *web.Options) {
+		o.App, f.now = f, o.Now
+		o.Health, o.Setup, o.Publishing, o.OIDC, o.Held = &fakeHealth{}, &fakeSetup{}, &shelf{}, &fakeProvider{label: "Acme"}, &fakeHeld{files: map[string][]web.HeldFile{}}
+	})
+	f.make()
+	ada, eve := a.as(a.ada), a.as(a.eve)
+	hers, another := ada.token(), eve.token()
+	fill := func(owner space.SpaceID, pattern string) string {
+		return strings.NewReplacer("{id}", string(owner), "{path...}", "skills/a/SKILL.md", "{user}", string(a.bob.ID), "{token}", "x", "{source}", "x").Replace(pattern)
+	}
+	rows := func() (n int) {
+		must(t, a.db.Read(t.Context()).Raw("SELECT (SELECT COUNT(*) FROM auth_audit) + (SELECT COUNT(*) FROM auth_flows)").Scan(&n).Error)
+		return n
+	}
+	head := func() string {
+		c, err := a.git.Head(t.Context(), a.space.ID)
+		must(t, err)
+		return string(c)
+	}
+	all := postRoutes(t)
+	if len(all) < 60 {
+		t.Fatalf("only %d forms were found", len(all))
+	}
+	for _, pattern := range slices.Concat(openForms, ownForms) {
+		if !slices.Contains(all, pattern) {
+			t.Errorf("%s is listed, and no page", pattern)
+		}
+	}
+	before, at := rows(), head()
+	foreign := func(site, origin string) func(*http.Request) {
+		return func(r *http.Request) {
+			r.Header.Del("Sec-Fetch-Site")
+			r.Header.Del("Origin")
+			if site != "" {
+				r.Header.Set("Sec-Fetch-Site", site)
+			}
+			if origin != "" {
+				r.Header.Set("Origin", origin)
+			}
+		}
+	}
+	for _, pattern := range all {
+		open, own := slices.Contains(openForms, pattern), slices.Contains(ownForms, pattern)
+		target := fill(a.space.ID, pattern)
+		body := func(token string) string {
+			return url.Values{"form": {token}, "role": {"reader"}, "admin": {"1"}}.Encode()
+		}
+		for _, try := range []struct {
+			name   string
+			b      *browser
+			body   string
+			change func(*http.Request)
+			want   int
+		}{
+			{"without a token", ada, "", func(*http.Request) {}, 403},
+			{"with an empty token", ada, body(""), func(*http.Request) {}, 403},
+			{"with another session's token", ada, body(another), func(*http.Request) {}, 403},
+			{"with the token in the address", ada, "", func(r *http.Request) { r.URL.RawQuery = "form=" + hers }, 403},
+			{"from another site", ada, body(hers), foreign("cross-site", "https://evil.test"), 403},
+			{"from a sibling of the domain", ada, body(hers), foreign("same-site", "https://evil.satchel.test"), 403},
+			{"from another origin, in an old browser", ada, body(hers), foreign("", "https://evil.test"), 403},
+			{"from the http page of the same name", ada, body(hers), foreign("", "http://satchel.test"), 403},
+			{"from a page without an origin", ada, body(hers), foreign("cross-site", "null"), 403},
+			{"signed out, from another site", a.browser(), "", foreign("cross-site", "https://evil.test"), 403},
+			{"signed out", a.browser(), "", func(*http.Request) {}, 401},
+			{"by somebody who has no part in it", eve, body(another), func(*http.Request) {}, 404},
+			{"about what there is not", ada, body(hers), nil, 404},
+		} {
+			switch {
+			case try.want == 401 && open, try.want == 404 && (open || own):
+				continue
+			}
+			to := target
+			if try.change == nil {
+				if !strings.Contains(pattern, "{id}") {
+					continue
+				}
+				to, try.change = fill("s_none", pattern), func(*http.Request) {}
+			}
+			res := try.b.request(http.MethodPost, to, try.body, try.change)
+			if res.StatusCode != try.want {
+				t.Errorf("%s %s: %d, and not %d: %s", pattern, try.name, res.StatusCode, try.want, heading(res.body))
+			}
+		}
+	}
+	if n := rows(); n != before || head() != at || len(f.writes) > 0 || f.begun > 0 {
+		t.Errorf("something was done: %d rows became %d, %v", before, n, f.writes)
+	}
+	if !ada.signedIn() || !eve.signedIn() {
+		t.Error("somebody was signed out")
+	}
+}
