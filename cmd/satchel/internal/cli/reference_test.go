@@ -88,7 +88,7 @@ others say that there is none. ` + "`eval`" + ` needs none, but for queries with
 | ` + "`space members`" + ` | ` + "`[{\"name\", \"role\", \"added\"}]`" + ` |
 | ` + "`space share`" + ` | ` + "`{\"member\"}`" + ` |
 | ` + "`space unshare`" + ` | ` + "`{\"removed\"}`" + ` |
-| ` + "`space import`" + ` | ` + "`{\"commit\", \"files\", \"history\", \"changed\", \"refused\": [{\"path\", \"why\"}], \"conflicts\": [{\"path\", \"kept\"}]}`" + `; the last two where there are any |
+| ` + "`space import`" + ` | ` + "`{\"commit\", \"files\", \"history\", \"changed\", \"refused\": [{\"path\", \"why\"}], \"conflicts\": [{\"path\", \"kept\"}], \"replaced\": [\"path\"]}`" + `; the last three where there are any |
 | ` + "`space log`" + ` | ` + "`[{\"commit\", \"author\", \"date\", \"message\", \"tool\", \"client\"}]`" + ` |
 | ` + "`space show`" + ` | a commit as in ` + "`space log`" + ` with ` + "`\"files\": [{\"path\", \"status\"}]` and `\"patch\"`" + `, or ` + "`\"content\"`" + ` in base64 |
 | ` + "`space restore`" + ` | ` + "`{\"commit\", \"changed\", \"files\": [{\"path\", \"status\"}], \"refused\": [{\"path\", \"why\"}]}`" + ` |
