@@ -161,7 +161,7 @@ func (s *Server) addChanges(v *visit, m store.Membership, body *changesPage, fro
 	if total > changesMany {
 		shown = changesOfMany
 	}
-	lines := 0
+	lines, budget := 0, render.NewBudget()
 	for i, f := range files {
 		c := changeOfFile{ID: fileID(i), Name: fileName(f.Path), Path: f.Path, CanAfter: f.Status != space.Deleted, CanBefore: f.Status != space.Added && from != ""}
 		if c.CanAfter {
@@ -190,7 +190,7 @@ func (s *Server) addChanges(v *visit, m store.Membership, body *changesPage, fro
 			if err != nil {
 				return err
 			}
-			d := render.Patch(patch)
+			d := render.Patch(patch, budget)
 			lines += len(d.Rows)
 			body.Added, body.Removed = body.Added+d.Added, body.Removed+d.Removed
 			switch {

@@ -57,7 +57,6 @@ var only = map[string][]string{
 	"github.com/go-webauthn/webauthn":         {"auth/passkey"},
 	"golang.org/x/oauth2":                     {"auth/oidc", "auth/github"},
 	"github.com/yuin/goldmark":                {"web/render"},
-	"github.com/sergi/go-diff":                {"web/render", "web/merge"},
 	"github.com/google/go-github":             {"auth/github"},
 	"github.com/bradleyfalzon/ghinstallation": {"auth/github"},
 	"golang.org/x/crypto/acme":                {"internal/acme"},

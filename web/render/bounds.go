@@ -8,14 +8,18 @@ import (
 // Limits of a Markdown document. What is beyond them is shown as source. The
 // parser's work grows with the square of what may be open at once in one block
 // of text (emphasis, brackets), faster with what is nested, and its output with
-// the product of a table's rows and columns: those are bounded beforehand, since
-// it cannot be stopped.
+// the product of a table's rows and columns, or of what a footnote and what
+// refers to it are: those are bounded beforehand, since it cannot be stopped.
 const (
 	MaxMarkdown = 256 << 10 // bytes
 	maxNesting  = 48        // marks of quotes and lists that begin one line
 	maxIndent   = 40        // columns before the mark of a list
 	maxHeadings = 3000
 	maxCells    = 20_000     // of tables
+	maxNotes    = 1000       // footnotes and what refers to them, each of which is looked for among all
+	maxHTML     = 2 << 20    // bytes that are written of a document
+	maxMarkup   = 3 << 19    // bytes of the marks of highlighted source code
+	maxEscaped  = 1 << 20    // bytes of highlighted source code without its marks
 	maxWork     = 60_000_000 // squares of delimiters of a block, summed up
 	bracketWork = 20         // how much dearer brackets are than emphasis
 )
@@ -26,6 +30,10 @@ func affordable(src []byte) bool {
 		return false
 	}
 	var emphasis, brackets, work, headings, cells, columns int
+	// Whatever they stand in: the count is at most too high.
+	if bytes.Count(src, []byte("[^")) > maxNotes {
+		return false
+	}
 	fence, raw := "", false // a fence that is open, and whether there was HTML
 	end := func() {
 		work += emphasis*emphasis + bracketWork*brackets*brackets

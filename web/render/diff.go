@@ -5,17 +5,30 @@ import (
 	"html/template"
 	"strconv"
 	"strings"
-	"time"
+	"unicode/utf8"
 
-	"github.com/sergi/go-diff/diffmatchpatch"
+	"satchel/web/sequence"
 )
 
 // Limits of what is shown of a difference.
 const (
-	MaxPatchLines = 1500 // of one file
-	maxLineBytes  = 1000 // of one line
-	maxPairBytes  = 400  // of a line in which what changed is marked
+	MaxPatchLines = 1500    // of one file
+	maxLineBytes  = 1000    // of one line
+	maxPairBytes  = 400     // of a line in which what changed is marked
+	MaxPageLines  = 1 << 20 // bytes of the lines of all files of a page, with their marks
+
+	pairSteps = 20_000  // of the search for what changed in one line
+	pageSteps = 500_000 // of all those of a page, which are a few milliseconds
 )
+
+// Budget is what a page may still have of differences.
+type Budget struct {
+	steps int
+	bytes int
+}
+
+// NewBudget is that of a page with nothing on it yet.
+func NewBudget() *Budget { return &Budget{pageSteps, MaxPageLines} }
 
 // Row is one line of a difference.
 type Row struct {
@@ -35,8 +48,9 @@ type Change struct {
 	Cut bool
 }
 
-// Patch reads the unified diff of one file.
-func Patch(patch string) Change {
+// Patch reads the unified diff of one file, for a page with so much left. Where that
+// is not enough, lines are left out at the end, or have nothing marked in them.
+func Patch(patch string, b *Budget) Change {
 	var c Change
 	old, now := 0, 0 // the next line numbers; 0 before the first hunk
 	left, right := 0, 0
@@ -53,25 +67,25 @@ func Patch(patch string) Change {
 				c.Binary = true
 			}
 		case line == "" || line[0] == ' ':
-			c.add(Row{Kind: ' ', Old: old, New: now}, line)
+			c.add(b, Row{Kind: ' ', Old: old, New: now}, line)
 			old, now, left, right = old+1, now+1, left-1, right-1
 		case line[0] == '-':
 			c.Removed++
-			c.add(Row{Kind: '-', Old: old}, line)
+			c.add(b, Row{Kind: '-', Old: old}, line)
 			old, left = old+1, left-1
 		case line[0] == '+':
 			c.Added++
-			c.add(Row{Kind: '+', New: now}, line)
+			c.add(b, Row{Kind: '+', New: now}, line)
 			now, right = now+1, right-1
 		}
 		left, right = max(0, left), max(0, right)
 	}
-	c.mark()
+	c.mark(b)
 	return c
 }
 
-func (c *Change) add(r Row, line string) {
-	if len(c.Rows) >= MaxPatchLines {
+func (c *Change) add(b *Budget, r Row, line string) {
+	if c.Cut || len(c.Rows) >= MaxPatchLines {
 		c.Cut = true
 		return
 	}
@@ -82,7 +96,12 @@ func (c *Change) add(r Row, line string) {
 	if len(line) > maxLineBytes {
 		line = strings.ToValidUTF8(line[:maxLineBytes], "") + "…"
 	}
-	r.HTML = template.HTML(html.EscapeString(line)) //nolint:gosec // it is escaped
+	r.HTML = template.HTML(escapeText(line)) //nolint:gosec // it is escaped
+	if len(r.HTML) > b.bytes {
+		c.Cut = true
+		return
+	}
+	b.bytes -= len(r.HTML)
 	c.Rows = append(c.Rows, r)
 }
 
@@ -108,7 +127,7 @@ func hunk(line string) (old, left, now, right int) {
 
 // mark shows within lines what changed, where as many lines were removed as
 // were added in their place.
-func (c *Change) mark() {
+func (c *Change) mark(b *Budget) {
 	for i := 0; i < len(c.Rows); {
 		if c.Rows[i].Kind != '-' {
 			i++
@@ -124,41 +143,83 @@ func (c *Change) mark() {
 		}
 		if n := mid - from; n == i-mid && n <= 20 {
 			for j := range n {
-				pairMark(&c.Rows[from+j], &c.Rows[mid+j])
+				b.pairMark(&c.Rows[from+j], &c.Rows[mid+j])
 			}
 		}
 	}
 }
 
-func pairMark(a, b *Row) {
-	was, is := html.UnescapeString(string(a.HTML)), html.UnescapeString(string(b.HTML))
-	if len(was) > maxPairBytes || len(is) > maxPairBytes || was == "" || is == "" {
+// pairMark marks the words that differ between two lines.
+func (b *Budget) pairMark(was, is *Row) {
+	x, y := words(html.UnescapeString(string(was.HTML))), words(html.UnescapeString(string(is.HTML)))
+	if x == nil || y == nil || b.steps <= 0 {
 		return
 	}
-	d := diffmatchpatch.New()
-	d.DiffTimeout = 20 * time.Millisecond
-	parts := d.DiffCleanupSemantic(d.DiffMain(was, is, false))
-	same := 0
-	for _, p := range parts {
-		if p.Type == diffmatchpatch.DiffEqual {
-			same += len(p.Text)
-		}
-	}
-	if 3*same < min(len(was), len(is)) { // other lines, and no change of one
+	left := min(b.steps, pairSteps)
+	b.steps -= left
+	runs, exact := sequence.Diff(x, y, &left)
+	b.steps += left
+	if !exact {
 		return
 	}
-	var x, y strings.Builder
-	for _, p := range parts {
-		text := html.EscapeString(p.Text)
-		switch p.Type {
-		case diffmatchpatch.DiffEqual:
-			x.WriteString(text)
-			y.WriteString(text)
-		case diffmatchpatch.DiffDelete:
-			x.WriteString("<del>" + text + "</del>")
-		case diffmatchpatch.DiffInsert:
-			y.WriteString("<ins>" + text + "</ins>")
+	var old, now strings.Builder
+	same, i, j := 0, 0, 0
+	put := func(out *strings.Builder, tag string, words []string) {
+		if tag != "" {
+			out.WriteString("<" + tag + ">")
+		}
+		out.WriteString(escapeText(strings.Join(words, "")))
+		if tag != "" {
+			out.WriteString("</" + tag + ">")
 		}
 	}
-	a.HTML, b.HTML = template.HTML(x.String()), template.HTML(y.String()) //nolint:gosec // it is escaped
+	for _, r := range runs {
+		switch r.Kind {
+		case sequence.Same:
+			put(&old, "", x[i:i+r.N])
+			put(&now, "", y[j:j+r.N])
+			same += len(strings.Join(x[i:i+r.N], ""))
+			i, j = i+r.N, j+r.N
+		case sequence.Removed:
+			put(&old, "del", x[i:i+r.N])
+			i += r.N
+		case sequence.Added:
+			put(&now, "ins", y[j:j+r.N])
+			j += r.N
+		}
+	}
+	if 3*same < min(len(strings.Join(x, "")), len(strings.Join(y, ""))) { // other lines, and no change of one
+		return
+	}
+	more := old.Len() + now.Len() - len(was.HTML) - len(is.HTML)
+	if more > b.bytes {
+		return
+	}
+	b.bytes -= more
+	was.HTML, is.HTML = template.HTML(old.String()), template.HTML(now.String()) //nolint:gosec // it is escaped
+}
+
+// words takes a line apart into words and what is between them, each by itself;
+// nil for a line in which nothing is marked.
+func words(line string) []string {
+	if len(line) > maxPairBytes {
+		return nil
+	}
+	var out []string
+	for line != "" {
+		n := 0
+		for n < len(line) {
+			r, size := utf8.DecodeRuneInString(line[n:])
+			if !isWord(r) {
+				if n == 0 {
+					n = size
+				}
+				break
+			}
+			n += size
+		}
+		out = append(out, line[:n])
+		line = line[n:]
+	}
+	return out
 }

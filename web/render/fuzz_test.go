@@ -58,7 +58,7 @@ func FuzzPatch(f *testing.F) {
 	f.Add("diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1,2 +1,2 @@\n a\n-b <c>\n+b <d>\n")
 	f.Add("@@ -0,0 +1 @@\n+a\n\\ No newline at end of file\n")
 	f.Fuzz(func(t *testing.T, patch string) {
-		c := render.Patch(patch)
+		c := render.Patch(patch, render.NewBudget())
 		if len(c.Rows) > render.MaxPatchLines {
 			t.Errorf("%d rows", len(c.Rows))
 		}

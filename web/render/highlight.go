@@ -1,7 +1,6 @@
 package render
 
 import (
-	"html"
 	"html/template"
 	"strconv"
 	"strings"
@@ -46,10 +45,13 @@ type quote struct {
 
 // Source highlights source code by its file's name. Each line is an element of
 // the class "line" with the id L1, L2, … and a link to itself; cut tells that
-// there were more than limit.
+// there were more than limit, or more than a page may have. Of code with more
+// marks than that, the rest has none.
 func Source(src, name string, limit int) (lines template.HTML, cut bool) {
 	var b, out strings.Builder
-	writeCode(&b, src, languageOfFile(name))
+	src, cut = fitting(src, maxEscaped)
+	markup := maxMarkup
+	writeCode(&b, src, languageOfFile(name), &markup)
 	n := 0
 	for line := range strings.Lines(b.String()) {
 		if n++; n > limit {
@@ -58,23 +60,67 @@ func Source(src, name string, limit int) (lines template.HTML, cut bool) {
 		id := "L" + strconv.Itoa(n)
 		out.WriteString(`<span class="line" id="` + id + `"><a href="#` + id + `" tabindex="-1" aria-hidden="true"></a>` + line + `</span>`)
 	}
-	return template.HTML(out.String()), false //nolint:gosec // writeCode wrote it
+	return template.HTML(out.String()), cut //nolint:gosec // writeCode wrote it
+}
+
+// escapeText is for text between tags, where quotes are only themselves.
+func escapeText(s string) string {
+	if !strings.ContainsAny(s, "&<>") {
+		return s
+	}
+	return strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(s, "&", "&amp;"), "<", "&lt;"), ">", "&gt;")
+}
+
+// fitting cuts a text before that which would take more than most bytes escaped.
+func fitting(src string, most int) (string, bool) {
+	n := 0
+	for i := range len(src) {
+		switch src[i] {
+		case '&':
+			n += len("&amp;")
+		case '<', '>':
+			n += len("&lt;")
+		default:
+			n++
+		}
+		if n > most {
+			return strings.ToValidUTF8(src[:i], ""), true
+		}
+	}
+	return src, false
 }
 
 // writeCode writes source code with its classes. No element goes beyond a line.
-func writeCode(out stringWriter, src string, l *language) {
+// What follows each other of one class is one element, and its tags are taken off
+// markup, in bytes: where that is not enough there are none.
+func writeCode(out stringWriter, src string, l *language, markup *int) {
+	const tags = len(`<span class="tx"></span>`)
+	var open class
+	set := func(c class) {
+		if c == open {
+			return
+		}
+		if open != text0 {
+			_, _ = out.WriteString("</span>")
+			open = text0
+		}
+		if c != text0 && *markup >= tags {
+			*markup -= tags
+			_, _ = out.WriteString(`<span class="t` + string(c) + `">`)
+			open = c
+		}
+	}
+	defer set(text0)
 	emit := func(s string, c class) {
 		for part := range strings.Lines(s) {
 			line, end := strings.CutSuffix(part, "\n")
 			line = strings.TrimSuffix(line, "\r")
-			switch {
-			case line == "":
-			case c == text0:
-				_, _ = out.WriteString(html.EscapeString(line))
-			default:
-				_, _ = out.WriteString(`<span class="t` + string(c) + `">` + html.EscapeString(line) + `</span>`)
+			if line != "" {
+				set(c)
+				_, _ = out.WriteString(escapeText(line))
 			}
 			if end {
+				set(text0)
 				_, _ = out.WriteString("\n")
 			}
 		}

@@ -2,6 +2,7 @@ package render
 
 import (
 	"bytes"
+	"errors"
 	"html/template"
 
 	"github.com/yuin/goldmark"
@@ -52,7 +53,7 @@ func Markdown(src []byte, at Place) (d Document, ok bool) {
 		d.Problem = err.Error()
 	}
 	d.Fields = fieldsOf(src[:len(src)-len(fm.Body)], fm.Fields)
-	w := &writer{at: at, src: fm.Body, raw: map[ast.Node][]piece{}, used: map[string]bool{}, repeats: map[string]int{}}
+	w := &writer{at: at, src: fm.Body, raw: map[ast.Node][]piece{}, used: map[string]bool{}, repeats: map[string]int{}, markup: maxMarkup}
 	w.anchors = w.anchorsOf(src, fm.BodyLine)
 	md := goldmark.New(
 		goldmark.WithExtensions(
@@ -67,13 +68,26 @@ func Markdown(src []byte, at Place) (d Document, ok bool) {
 	)
 	root := md.Parser().Parse(text.NewReader(w.src))
 	w.planRaw(root)
-	var out bytes.Buffer
+	var out bounded
 	out.Grow(len(w.src) + len(w.src)/2)
 	if err := md.Renderer().Render(&out, w.src, root); err != nil {
 		return Document{}, false
 	}
 	d.HTML, d.Headings = template.HTML(out.String()), w.headings //nolint:gosec // this package wrote it
 	return d, true
+}
+
+// bounded takes as much as a page may have of a document.
+type bounded struct{ bytes.Buffer }
+
+var errLong = errors.New("render: the document is too long for a page")
+
+// Write fails where there would be more; the renderer then writes nothing on.
+func (b *bounded) Write(p []byte) (int, error) {
+	if b.Len()+len(p) > maxHTML {
+		return 0, errLong
+	}
+	return b.Buffer.Write(p)
 }
 
 // anchorsOf returns the anchors of a document's headings by the line of its body

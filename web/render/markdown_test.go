@@ -48,7 +48,7 @@ func TestMarkdown(t *testing.T) {
 		{"a comment", "a <!-- b --> c\n\n<!-- d -->\n", "<p>a  c</p>\n\n\n"},
 		{"a table", "|a|b|\n|-|-:|\n|1|2|\n", "<div class=\"scroll\" tabindex=\"0\"><table>\n<thead>\n<tr>\n<th>a</th>\n<th align=\"right\">b</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td>1</td>\n<td align=\"right\">2</td>\n</tr>\n</tbody>\n</table></div>\n"},
 		{"struck out", "~~a~~", "<p><del>a</del></p>\n"},
-		{"code", "```go\nreturn \"x\" // y\n```", "<pre class=\"code\" tabindex=\"0\"><code><span class=\"tk\">return</span> <span class=\"ts\">&#34;x&#34;</span> <span class=\"tc\">// y</span>\n</code></pre>\n"},
+		{"code", "```go\nreturn \"x\" // y\n```", "<pre class=\"code\" tabindex=\"0\"><code><span class=\"tk\">return</span> <span class=\"ts\">\"x\"</span> <span class=\"tc\">// y</span>\n</code></pre>\n"},
 		{"code of no language", "    <b>", "<pre class=\"code\" tabindex=\"0\"><code>&lt;b&gt;\n</code></pre>\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -29,6 +29,7 @@ type writer struct {
 	line     int   // of the heading before, and where it was
 	offset   int
 	inLink   int
+	markup   int // bytes of marks that source code may still have
 }
 
 // RegisterFuncs implements renderer.NodeRenderer.
@@ -214,7 +215,7 @@ func (w *writer) code(b util.BufWriter, src []byte, n ast.Node, entering bool) (
 	}
 	// What scrolls must be reached by keyboard.
 	_, _ = b.WriteString(`<pre class="code" tabindex="0"><code>`)
-	writeCode(b, string(n.Lines().Value(src)), languageOf(lang))
+	writeCode(b, string(n.Lines().Value(src)), languageOf(lang), &w.markup)
 	_, _ = b.WriteString("</code></pre>\n")
 	return ast.WalkSkipChildren, nil
 }
