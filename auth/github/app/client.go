@@ -133,11 +133,12 @@ func (o *Options) setDefaults() error {
 
 // Client is this server's side of the App. It is safe for concurrent use.
 type Client struct {
-	o      Options
-	log    *slog.Logger
-	client *http.Client
-	tokens tokens
-	hints  hints
+	o        Options
+	log      *slog.Logger
+	client   *http.Client
+	tokens   tokens
+	hints    hints
+	unsigned unsigned
 
 	ctx  context.Context // ends with Close
 	stop context.CancelFunc

@@ -10,8 +10,10 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"regexp"
 	"strings"
 	"sync"
+	"time"
 
 	"satchel/auth"
 	"satchel/internal/fault"
@@ -58,6 +60,13 @@ func (c *Client) webhook(w http.ResponseWriter, r *http.Request) (status int, te
 	if t, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || t != "application/json" {
 		return http.StatusUnsupportedMediaType, "Events come as application/json."
 	}
+	// What is not signed at all is read no further: anybody can send that.
+	if !signatureForm.MatchString(r.Header.Get("X-Hub-Signature-256")) {
+		return http.StatusUnauthorized, "The event is not signed."
+	}
+	if r.ContentLength > c.o.MaxWebhook {
+		return http.StatusRequestEntityTooLarge, "The event is too large."
+	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, c.o.MaxWebhook))
 	if err != nil {
 		var large *http.MaxBytesError
@@ -75,7 +84,9 @@ func (c *Client) webhook(w http.ResponseWriter, r *http.Request) (status int, te
 		// With an empty secret anybody's signature would be right.
 		return http.StatusNotFound, "This server expects no events."
 	case !signed(body, r.Header.Get("X-Hub-Signature-256"), a.Secrets.Webhook):
-		c.log.Warn("a webhook came without the right signature", "delivery", redact(r.Header.Get("X-GitHub-Delivery")))
+		if n := c.unsigned.count(c.o.Now()); n > 0 {
+			c.log.Warn("a webhook came without the right signature", "since the last such line", n, "delivery", redact(r.Header.Get("X-GitHub-Delivery")))
+		}
 		return http.StatusUnauthorized, "The event is not signed with this App's secret."
 	}
 	var e event
@@ -96,6 +107,33 @@ func (c *Client) webhook(w http.ResponseWriter, r *http.Request) (status int, te
 		c.log.Error("act on a webhook; the next look at all connections does", "error", err)
 	}
 	return http.StatusAccepted, ""
+}
+
+// signatureForm is that of the header that GitHub sends with what it signs.
+var signatureForm = regexp.MustCompile(`^sha256=[0-9a-fA-F]{64}$`)
+
+// unsignedEvery is how often the log has a line about events with a wrong signature,
+// which anybody can send.
+const unsignedEvery = time.Minute
+
+// unsigned counts such events.
+type unsigned struct {
+	mu   sync.Mutex
+	n    int
+	last time.Time
+}
+
+// count adds one, and returns how many there were where it is time to tell, else 0.
+func (u *unsigned) count(now time.Time) int {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.n++
+	if !u.last.IsZero() && now.Sub(u.last) < unsignedEvery {
+		return 0
+	}
+	n := u.n
+	u.n, u.last = 0, now
+	return n
 }
 
 // signed tells whether the body was signed with the secret.

@@ -1,0 +1,27 @@
+package web_test
+
+import "testing"
+
+// Attack: an admin who was one no more when GitHub sent them back, and a second
+// admin who brings the first one's state, make no App.
+func TestAttackManifestOfWhoIsNoAdmin(t *testing.T) {
+	h := newHubWorld(t)
+	h.app.made = false
+	must(t, h.SetAdmin(t.Context(), cli, h.eve.ID, true))
+	ada, eve := h.as(h.ada), h.as(h.eve)
+	state := manifestState(t, eve.send("/admin/github/manifest", nil))
+	want(t, "another admin with the state", ada.get("/admin/github/created?code=good&state="+state), 400)
+	must(t, h.SetAdmin(t.Context(), cli, h.eve.ID, false))
+	want(t, "demoted meanwhile", eve.get("/admin/github/created?code=good&state="+state), 404)
+	h.untouched("demoted")
+	must(t, h.SetAdmin(t.Context(), cli, h.eve.ID, true))
+	want(t, "an admin again: it was used up by neither", eve.get("/admin/github/created?code=good&state="+state), 303)
+	if !h.app.made {
+		t.Error("no App is there")
+	}
+	// A second admin's own, which was begun before, is refused by the one App.
+	h.app.made = false
+	second := manifestState(t, ada.send("/admin/github/manifest", nil))
+	h.app.make()
+	want(t, "the second", ada.get("/admin/github/created?code=good&state="+second), 409)
+}
