@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -22,6 +21,7 @@ import (
 	"satchel/internal/fault"
 	"satchel/internal/seal"
 	"satchel/internal/space"
+	"satchel/internal/testenv"
 )
 
 // synced is a space of ann's that real git keeps in step with ada/notes.
@@ -37,10 +37,7 @@ type synced struct {
 func newSynced(t *testing.T) *synced {
 	t.Helper()
 	s := &synced{args: filepath.Join(t.TempDir(), "args")}
-	real, err := exec.LookPath("git")
-	if err != nil {
-		t.Skip("git is missing")
-	}
+	real := testenv.NeedProgram(t, "git")
 	bin := t.TempDir()
 	script := fmt.Sprintf("#!/bin/sh\nfor a in \"$@\"; do printf '%%s\\n' \"$a\" >>'%s'; done\nexec '%s' \"$@\"\n", s.args, real)
 	if err := os.WriteFile(filepath.Join(bin, "git"), []byte(script), 0o755); err != nil {
@@ -51,6 +48,7 @@ func newSynced(t *testing.T) *synced {
 	log := slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	client := transport.New(transport.Options{Logger: log})
 	t.Cleanup(func() { client.Close() })
+	var err error
 	if s.git, err = gitstore.Open(gitstore.Options{Dir: filepath.Join(s.dir, "spaces"), Transport: client, Logger: log}); err != nil {
 		t.Fatal(err)
 	}
