@@ -153,7 +153,7 @@ func (r *repo) record(ctx context.Context, head *headState, parents []hash, tree
 	}
 	r.db.add(p)
 	stamp := fmt.Sprintf("%d %s", m.Time.Unix(), m.Time.Format("-0700"))
-	if err := r.advance(head.id, id, m.Author, stamp, "commit: "+firstLine(cleanMessage(m.Message, summary))); err != nil {
+	if err := r.advance(head.id, id, m.Author, stamp, committing+firstLine(cleanMessage(m.Message, summary))); err != nil {
 		return space.Commit{}, r.internalf(err, "move the branch")
 	}
 	for _, o := range objs {

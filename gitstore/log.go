@@ -3,6 +3,7 @@ package gitstore
 import (
 	"container/heap"
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,6 +20,8 @@ type LogOptions struct {
 	// Tool and Client keep commits that they made. A client that is named without
 	// its version, as name of name/1.2, is meant in every version.
 	Tool, Client string
+	// Tools keeps commits that one of them made; nil keeps all.
+	Tools []string
 	// Since and Until keep commits of a time: not before Since, and before Until.
 	Since, Until time.Time
 	// After continues a listing: the last commit of the page before.
@@ -67,6 +70,9 @@ func (s *Store) Log(ctx context.Context, id space.SpaceID, o LogOptions) ([]spac
 			return true, nil
 		}
 		x := c.commit(h)
+		if len(o.Tools) > 0 && !slices.Contains(o.Tools, x.Tool) {
+			return true, nil
+		}
 		if o.Tool != "" && x.Tool != o.Tool || o.Client != "" && x.Client != o.Client && !strings.HasPrefix(x.Client, o.Client+"/") {
 			return true, nil
 		}

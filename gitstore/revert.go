@@ -117,7 +117,7 @@ func (v *reverting) commit(ctx context.Context, purges int64, reqs []request, re
 		p.clashes = append(p.clashes, space.Conflict{Path: space.Path(path)})
 	}
 	if m.Message == "" {
-		m.Message = revertMessage(v.commits)
+		m.Message = revertMessage(v.commits, len(v.kept)+len(p.refused) == 0)
 	}
 	c, err := r.apply(ctx, p, m)
 	if err == nil && c.Changed {
@@ -150,21 +150,40 @@ func (v *reverting) unmoved(ctx context.Context, head *headState) (bool, error) 
 	return true, nil
 }
 
-// revertMessage says what a revert undoes.
-func revertMessage(order []rawAt) string {
+// revertMessage says what a revert undoes, and whether all of it: pages read
+// that to tell what is undone.
+func revertMessage(order []rawAt, whole bool) string {
 	subject := func(c rawAt) string { return oneLine(firstLine(c.commit(c.id).Message), 80) }
+	what := ""
+	if !whole {
+		what = " a part of"
+	}
 	if len(order) == 1 {
-		return fmt.Sprintf("Undo “%s”\n\nThis undoes the commit %s.", subject(order[0]), commitID(order[0].id).Short())
+		return fmt.Sprintf("%s\n\nThis undoes%s the commit %s.", undoing(subject(order[0])), what, commitID(order[0].id).Short())
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "Undo %d changes\n", len(order))
-	for _, c := range order[:min(len(order), 50)] {
+	fmt.Fprintf(&b, "Undo %d changes\n\nThis undoes%s the commits:\n", len(order), what)
+	for _, c := range order[:min(len(order), maxRevertedTold)] {
 		fmt.Fprintf(&b, "\n%s %s", commitID(c.id).Short(), subject(c))
 	}
-	if n := len(order) - 50; n > 0 {
+	if n := len(order) - maxRevertedTold; n > 0 {
 		fmt.Fprintf(&b, "\nand %d more", n)
 	}
 	return b.String()
+}
+
+// maxRevertedTold bounds how many commits a revert's message names.
+const maxRevertedTold = 200
+
+// undoing is the subject of what undoes a commit with a subject. To undo an undoing
+// is to redo: so titles do not grow with each turn.
+func undoing(subject string) string {
+	for _, w := range [][2]string{{"Undo ", "Redo "}, {"Redo ", "Undo "}} {
+		if what, ok := strings.CutPrefix(subject, w[0]); ok && (strings.HasPrefix(what, "“") || strings.HasSuffix(what, " changes")) {
+			return w[1] + what
+		}
+	}
+	return "Undo “" + subject + "”"
 }
 
 // rawAt is a commit with its id.

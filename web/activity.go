@@ -44,11 +44,11 @@ type activityPageData struct {
 	Changes  []changeItem
 	Filter   activityFilter
 	Clients  []string // to choose from
-	Tools    []string
+	Tools    []choice
 	Next     string // the address of older changes
 	Fresh    bool   // the newest, unfiltered
 	Stream   string
-	Undone   int // how many changes were just undone
+	Said     string // what was just done
 	Reviews  []reviewItem
 	More     int // that wait for a person
 	Push     *RemoteStatus
@@ -89,6 +89,7 @@ type changeItem struct {
 	Root    bool // it is the first commit
 	URL     string
 	Undo    string
+	Undone  string // the address of what undid it
 }
 
 // changedFile is a file of a commit.
@@ -96,14 +97,16 @@ type changedFile struct {
 	Path, URL, What string
 }
 
-// The tools by which AIs change spaces; see tools. Whatever else a commit names,
-// or nothing, is a person's or the server's own.
-var aiTools = []string{"bash", "write", "edit", "remember", "forget"}
+// aiTools are the tools by which AIs change spaces; see tools. Whatever else a
+// commit names, or nothing, is a person's or the server's own. The server alone
+// says by which tool a commit was made, while a client calls itself what it likes:
+// so what a client did is only ever looked for among these.
+func aiTools() []string { return []string{"bash", "write", "edit", "remember", "forget"} }
 
 // makerOf tells what made a commit.
 func makerOf(c space.Commit) string {
 	switch {
-	case slices.Contains(aiTools, c.Tool):
+	case slices.Contains(aiTools(), c.Tool):
 		return "ai"
 	case c.Tool == "web":
 		return "web"
@@ -220,7 +223,11 @@ func filterOf(q url.Values) (activityFilter, LogQuery, error) {
 	if err != nil {
 		return f, LogQuery{}, err
 	}
-	return f, LogQuery{Client: f.Client, Tool: f.Tool, Since: since, Until: until}, nil
+	log := LogQuery{Client: f.Client, Tool: f.Tool, Since: since, Until: until}
+	if f.Client != "" {
+		log.Tools = aiTools()
+	}
+	return f, log, nil
 }
 
 // showActivity is GET /spaces/{id}/activity.
@@ -256,16 +263,22 @@ func (s *Server) showActivity(v *visit) error {
 		next.Set("after", string(list[len(list)-1].ID))
 		body.Next = inSpace(m.ID, "activity?"+next.Encode())
 	}
+	newest, err := s.o.History.Log(ctx, m.ID, LogQuery{Limit: activityNames})
+	if err != nil {
+		return err
+	}
+	undone := undoneBy(newest)
 	for _, c := range list {
 		it, err := s.item(ctx, m, c)
 		if err != nil {
 			return err
 		}
+		if by := undone[c.ID.Short()]; by != "" {
+			it.Undone = inSpace(m.ID, "commits/"+string(by))
+		}
 		body.Changes = append(body.Changes, it)
 	}
-	if body.Clients, body.Tools, err = s.makersIn(ctx, m.ID, f); err != nil {
-		return err
-	}
+	body.Clients, body.Tools = makersIn(newest, f)
 	body.Fresh = log.After == "" && !f.Any()
 	if head, err := s.o.History.Resolve(ctx, m.ID, ""); err == nil {
 		at := head
@@ -280,13 +293,8 @@ func (s *Server) showActivity(v *visit) error {
 		}
 		body.Push, body.Held = s.pushState(ctx, m.ID), s.heldIn(v, m.ID)
 	}
-	if n := q.Get("undone"); n != "" && len(n) < 5 {
-		for _, c := range n {
-			if c < '0' || c > '9' {
-				break
-			}
-			body.Undone = body.Undone*10 + int(c-'0')
-		}
+	if q.Get("done") == "undone" {
+		body.Said = "Undone, as a new change. The history has both."
 	}
 	p.Body = body
 	return s.page(v, http.StatusOK, "activity", p)
@@ -301,16 +309,28 @@ func unversioned(client string) string {
 	return client
 }
 
-// browserClient is what these pages call themselves in commits; see visit.meta.
-const browserClient = "browser"
+// choice is something to choose, and its words.
+type choice struct{ Value, Words string }
 
-// makersIn returns the clients and tools that made the newest changes, and those
-// that are asked for.
-func (s *Server) makersIn(ctx context.Context, id space.SpaceID, f activityFilter) (clients, by []string, err error) {
-	list, err := s.o.History.Log(ctx, id, LogQuery{Limit: activityNames})
-	if err != nil {
-		return nil, nil, err
+// toolWords says with what a change was made.
+func toolWords(tool string) string {
+	switch tool {
+	case "web":
+		return onPages
+	case "import":
+		return "by an import"
+	case "sync":
+		return "from the connected repository"
+	case "satchel":
+		return "by Satchel itself"
 	}
+	return "with " + shorten(tool, 40)
+}
+
+// makersIn returns the clients of AIs and the tools that made the newest changes,
+// and those that are asked for.
+func makersIn(list []space.Commit, f activityFilter) (clients []string, with []choice) {
+	var by []string
 	note := func(to *[]string, name string) {
 		if name != "" && len(*to) < 50 && !slices.Contains(*to, name) {
 			*to = append(*to, name)
@@ -319,14 +339,15 @@ func (s *Server) makersIn(ctx context.Context, id space.SpaceID, f activityFilte
 	note(&clients, f.Client)
 	note(&by, f.Tool)
 	for _, c := range list {
-		note(&clients, unversioned(c.Client))
+		if makerOf(c) == "ai" {
+			note(&clients, unversioned(c.Client))
+		}
 		note(&by, c.Tool)
 	}
-	// People come last: it is AIs that one looks for.
 	slices.Sort(clients)
-	if i := slices.Index(clients, browserClient); i >= 0 {
-		clients = append(slices.Delete(clients, i, i+1), browserClient)
-	}
 	slices.Sort(by)
-	return clients, by, nil
+	for _, tool := range by {
+		with = append(with, choice{tool, toolWords(tool)})
+	}
+	return clients, with
 }

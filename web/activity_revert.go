@@ -3,7 +3,7 @@ package web
 import (
 	"fmt"
 	"net/http"
-	"strconv"
+	"strings"
 	"time"
 
 	"satchel/auth/store"
@@ -17,6 +17,42 @@ const maxUndone = 200
 
 // keptFile is a file that stays as it is, and where its history is.
 type keptFile struct{ Path, History string }
+
+// What the store of spaces says in the messages of commits that undo others, and
+// are whole; see gitstore.Store.Revert.
+const (
+	undoesOne  = "This undoes the commit "
+	undoesMany = "This undoes the commits:"
+)
+
+// undoneBy tells which of the newest commits, by their short ids, are undone and by
+// which. Only what was committed on the pages can say so, and what was undone
+// itself undoes nothing.
+func undoneBy(newest []space.Commit) map[string]space.CommitID {
+	out := map[string]space.CommitID{}
+	for _, c := range newest {
+		if c.Tool != "web" || out[c.ID.Short()] != "" {
+			continue
+		}
+		_, body, _ := strings.Cut(c.Message, "\n\n")
+		if one, ok := strings.CutPrefix(body, undoesOne); ok {
+			id, _, _ := strings.Cut(one, ".")
+			out[id] = c.ID
+			continue
+		}
+		many, ok := strings.CutPrefix(body, undoesMany+"\n")
+		if !ok {
+			continue
+		}
+		for line := range strings.Lines(many) {
+			if id, _, ok := strings.Cut(line, " "); ok {
+				out[id] = c.ID
+			}
+		}
+	}
+	delete(out, "")
+	return out
+}
 
 // revertPage asks whether changes shall be undone, and tells what became of it.
 type revertPage struct {
@@ -67,7 +103,7 @@ func (s *Server) previewRevert(v *visit) error {
 		if err != nil {
 			return err
 		}
-		if list, err = s.o.History.Log(ctx, m.ID, LogQuery{Client: body.Client, Since: since, Limit: maxUndone + 1}); err != nil {
+		if list, err = s.o.History.Log(ctx, m.ID, LogQuery{Client: body.Client, Tools: aiTools(), Since: since, Limit: maxUndone + 1}); err != nil {
 			return err
 		}
 		body.Since = since
@@ -112,7 +148,7 @@ func (s *Server) revert(v *visit) error {
 		return gone(err)
 	}
 	if c.Changed && len(c.Conflicts) == 0 && len(c.Refused) == 0 {
-		return s.see(v, inSpace(m.ID, "activity?undone="+strconv.Itoa(len(ids))))
+		return s.see(v, inSpace(m.ID, "activity?done=undone"))
 	}
 	body := revertPage{Space: m, Back: inSpace(m.ID, "activity"), Done: true, Changed: c.Changed, Made: inSpace(m.ID, "commits/"+string(c.ID)), Refused: c.Refused}
 	for _, k := range c.Conflicts {

@@ -101,7 +101,7 @@ func (a *active) head() space.CommitID {
 type activeHistory struct{ *gitstore.Store }
 
 func (h activeHistory) Log(ctx context.Context, id space.SpaceID, q web.LogQuery) ([]space.Commit, error) {
-	return h.Store.Log(ctx, id, gitstore.LogOptions{From: q.From, After: q.After, Path: q.Path, Tool: q.Tool, Client: q.Client, Since: q.Since, Until: q.Until, Limit: q.Limit})
+	return h.Store.Log(ctx, id, gitstore.LogOptions{From: q.From, After: q.After, Path: q.Path, Tool: q.Tool, Tools: q.Tools, Client: q.Client, Since: q.Since, Until: q.Until, Limit: q.Limit})
 }
 
 // lateReviews are made once the world has its database.

@@ -146,5 +146,5 @@ func (w heldWorkspace) Content(ctx context.Context, id space.SpaceID, b space.Bl
 }
 
 func (h heldHistory) Log(ctx context.Context, id space.SpaceID, q web.LogQuery) ([]space.Commit, error) {
-	return h.Store.Log(ctx, id, gitstore.LogOptions{From: q.From, After: q.After, Path: q.Path, Tool: q.Tool, Client: q.Client, Limit: q.Limit})
+	return h.Store.Log(ctx, id, gitstore.LogOptions{From: q.From, After: q.After, Path: q.Path, Tool: q.Tool, Tools: q.Tools, Client: q.Client, Limit: q.Limit})
 }

@@ -49,6 +49,7 @@ type commitView struct {
 	Tool, Client    string
 	Parent          string // addresses
 	Files, Download string
+	Undo, Undone    string
 }
 
 // changeOfFile is a file of a page of changes.
@@ -88,6 +89,14 @@ func (s *Server) showCommit(v *visit) error {
 		body.Commit.How, body.Commit.Tool, body.Commit.Client = onPages, "", ""
 	}
 	if c.Parent != "" {
+		newest, err := s.o.History.Log(v.r.Context(), m.ID, LogQuery{Limit: activityNames})
+		if err != nil {
+			return err
+		}
+		if by := undoneBy(newest)[c.ID.Short()]; by != "" {
+			body.Commit.Undone = inSpace(m.ID, "commits/"+string(by))
+		}
+		body.Commit.Undo = inSpace(m.ID, "revert?commit="+string(c.ID))
 		body.Commit.Parent = base + "/commits/" + string(c.Parent)
 	}
 	if err := s.addChanges(v, m, &body, c.Parent, c.ID, ""); err != nil {

@@ -60,13 +60,16 @@ type homePage struct {
 	Others   []store.Membership // spaces
 	// MoreOthers are those that the list leaves out.
 	MoreOthers int
+	Waiting    int // what AIs changed that a person confirms
 }
 
 // change is one commit in a line.
 type change struct {
-	ID              space.CommitID
-	Subject, Client string
-	Time            time.Time
+	ID      space.CommitID
+	Subject string
+	By      string // as of a changeItem
+	Client  string
+	Time    time.Time
 }
 
 // step is one of the first steps.
@@ -159,6 +162,7 @@ func (s *Server) homeOthers(v *visit, all []store.Membership, body *homePage) {
 func (s *Server) homeSpace(v *visit, body *homePage) (err error) {
 	ctx, id := v.r.Context(), body.Space.ID
 	body.Held = s.heldIn(v, id)
+	body.Waiting = s.waitingIn(v, body.Space)
 	if body.GitHub = s.o.App != nil; body.GitHub {
 		l, ok, err := s.o.App.Linked(ctx, id)
 		if err != nil {
@@ -182,7 +186,7 @@ func (s *Server) homeSpace(v *visit, body *homePage) (err error) {
 		for _, c := range list {
 			body.Brought = body.Brought || c.Tool != "" && c.Tool != "sync" && c.Tool != "satchel"
 			subject, _, _ := strings.Cut(c.Message, "\n")
-			body.Commits = append(body.Commits, change{ID: c.ID, Subject: shorten(subject, 100), Client: shorten(c.Client, 60), Time: c.Time})
+			body.Commits = append(body.Commits, change{ID: c.ID, Subject: shorten(subject, 100), By: makerOf(c), Client: shorten(c.Client, 60), Time: c.Time})
 		}
 	}
 	return nil

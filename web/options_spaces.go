@@ -53,6 +53,7 @@ type LogQuery struct {
 	From, After  space.CommitID
 	Path         space.Path
 	Tool, Client string
+	Tools        []string  // one of them
 	Since, Until time.Time // not before Since, and before Until
 	Limit        int
 }

@@ -101,9 +101,9 @@ type remotePage struct {
 	Form    NewRemote
 	Found   []foundItem
 	More    int
-	Synced  bool
 	Held    *heldBody // nil: nothing is held for the visitor
 	User    string    // the owner's name, for commands
+	Said    string    // what was just done
 }
 
 type refusedItem struct {
@@ -152,7 +152,7 @@ func (s *Server) remotePage(v *visit, m store.Membership, form NewRemote, found 
 	}
 	body := remotePage{
 		Space: m, Owner: m.Role == space.Owner, May: m.Role != space.Reader, Action: inSpace(m.ID, "remote"), Status: st, Local: st.URL == "", GitHub: s.o.App != nil,
-		Form: form, Synced: v.r.URL.Query().Has("synced"), User: m.OwnerName, More: max(0, len(found)-firstFound),
+		Form: form, Said: remoteSaid(v.r.URL.Query().Get("done"), st), User: m.OwnerName, More: max(0, len(found)-firstFound),
 	}
 	for _, r := range st.Refused {
 		it := refusedItem{RefusedPlace: r}
@@ -180,6 +180,24 @@ func (s *Server) remotePage(v *visit, m store.Membership, form NewRemote, found 
 	return s.page(v, status, "remote", p)
 }
 
+// remoteSaid says what was just done, and nothing of what did not come about: the
+// page tells that itself.
+func remoteSaid(done string, st RemoteStatus) string {
+	switch {
+	case done == "removed" && st.URL == "":
+		return "Disconnected. The repository stays as it is."
+	case st.URL == "" || st.State == "failed":
+		return ""
+	case done == "synced" && st.State == "pushed":
+		return "Synced. Both sides are the same."
+	case done == "synced":
+		return "The sync has begun."
+	case done == "set":
+		return "The repository is connected."
+	}
+	return ""
+}
+
 // firstFound is how many of what looks like a secret are listed.
 const firstFound = 20
 
@@ -200,7 +218,7 @@ func (s *Server) syncRemote(v *visit) error {
 	if err := s.o.Remotes.Sync(ctx, m.ID); err != nil && fault.CodeOf(err) != fault.Canceled {
 		return err
 	}
-	return s.see(v, inSpace(m.ID, "remote?synced"))
+	return s.see(v, inSpace(m.ID, "remote?done=synced"))
 }
 
 // setRemote is POST /spaces/{id}/remote.
@@ -243,7 +261,7 @@ func (s *Server) setRemote(v *visit) error {
 	if err := s.o.Remotes.Sync(ctx, m.ID); err != nil && fault.CodeOf(err) != fault.Canceled {
 		s.log.WarnContext(r.Context(), "the first sync of a remote", "space", m.ID, "err", err)
 	}
-	return s.see(v, inSpace(m.ID, "remote?synced"))
+	return s.see(v, inSpace(m.ID, "remote?done=set"))
 }
 
 // removeRemote is POST /spaces/{id}/remote/remove.
@@ -258,7 +276,7 @@ func (s *Server) removeRemote(v *visit) error {
 	if err := s.o.Remotes.Remove(v.r.Context(), v.user.ID, m.ID); err != nil {
 		return err
 	}
-	return s.see(v, inSpace(m.ID, "remote"))
+	return s.see(v, inSpace(m.ID, "remote?done=removed"))
 }
 
 // urlQuery encodes names and values.

@@ -25,6 +25,10 @@ type Git interface {
 	Log(ctx context.Context, id space.SpaceID, o gitstore.LogOptions) ([]space.Commit, error)
 	Show(ctx context.Context, id space.SpaceID, at space.CommitID) (space.Commit, error)
 	Blob(ctx context.Context, id space.SpaceID, at space.CommitID, p space.Path) (space.BlobID, space.Mode, bool, error)
+	// LogPage is Log of a path that looks at walk commits at most.
+	LogPage(ctx context.Context, id space.SpaceID, at space.CommitID, path space.Path, cursor string, limit, walk int) ([]space.Commit, string, error)
+	// Made returns the commits whose trailers this server wrote.
+	Made(ctx context.Context, id space.SpaceID) (map[space.CommitID]bool, error)
 	ReadBlob(ctx context.Context, id space.SpaceID, b space.BlobID) ([]byte, error)
 	Commit(ctx context.Context, id space.SpaceID, cs space.ChangeSet, m space.Meta) (space.Commit, error)
 }
@@ -45,6 +49,10 @@ type Options struct {
 func DefaultAITools() []string {
 	return []string{"bash", "write", "edit", "remember", "forget", "sync"}
 }
+
+// Elsewhere is the tool of what a commit made that says it was made here, while it
+// was not.
+const Elsewhere = "git"
 
 // Review is a file that waits for a person's decision.
 type Review struct {

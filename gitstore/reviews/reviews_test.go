@@ -3,6 +3,9 @@ package reviews_test
 import (
 	"context"
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +18,7 @@ import (
 	"satchel/internal/database/databasetest"
 	"satchel/internal/fault"
 	"satchel/internal/space"
+	"satchel/internal/testenv"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -39,6 +43,7 @@ func (c *counted) Show(ctx context.Context, id space.SpaceID, at space.CommitID)
 
 type world struct {
 	t     *testing.T
+	dir   string
 	git   *counted
 	db    *database.DB
 	r     *reviews.Reviews
@@ -51,12 +56,13 @@ func newWorld(t *testing.T, db *database.DB) *world {
 	if _, err := db.Migrate(t.Context(), reviews.Migrations()...); err != nil {
 		t.Fatal(err)
 	}
-	git, err := gitstore.Open(gitstore.Options{Dir: t.TempDir()})
+	dir := t.TempDir()
+	git, err := gitstore.Open(gitstore.Options{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = git.Close() })
-	w := &world{t: t, git: &counted{Store: git}, db: db, id: space.NewSpaceID(), clock: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}
+	w := &world{t: t, dir: dir, git: &counted{Store: git}, db: db, id: space.NewSpaceID(), clock: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}
 	w.restart()
 	start := space.ChangeSet{}
 	for _, p := range []string{"resources/instructions.md", "resources/context.md", "skills/a/SKILL.md", "skills/b/SKILL.md", "knowledge/x.md"} {
@@ -97,6 +103,48 @@ func (w *world) write(tool, path, content string) space.CommitID {
 		w.t.Fatal(c, err)
 	}
 	return c.ID
+}
+
+// push makes a commit as somebody's own git does, and integrates it as what a
+// remote had.
+func (w *world) push(path, content, message string) {
+	w.t.Helper()
+	w.clock = w.clock.Add(time.Minute)
+	repo := filepath.Join(w.dir, string(w.id)+".git")
+	date := fmt.Sprintf("%d +0000", w.clock.Unix())
+	run := func(in string, args ...string) string {
+		cmd := exec.Command(testenv.NeedProgram(w.t, "git"), args...)
+		cmd.Dir, cmd.Stdin = repo, strings.NewReader(in)
+		cmd.Env = []string{
+			"PATH=" + os.Getenv("PATH"), "GIT_DIR=" + repo, "GIT_INDEX_FILE=" + filepath.Join(w.dir, "index"), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1",
+			"GIT_AUTHOR_NAME=Ada", "GIT_AUTHOR_EMAIL=a@x", "GIT_AUTHOR_DATE=" + date, "GIT_COMMITTER_NAME=Satchel", "GIT_COMMITTER_EMAIL=satchel@localhost", "GIT_COMMITTER_DATE=" + date,
+		}
+		out, err := cmd.Output()
+		if err != nil {
+			w.t.Fatal(args, err)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	run("", "read-tree", "HEAD")
+	run("", "update-index", "--add", "--cacheinfo", "100644,"+run(content, "hash-object", "-w", "--stdin")+","+path)
+	c := run(message, "commit-tree", "-p", "HEAD", run("", "write-tree"))
+	if in, err := w.git.Integrate(w.t.Context(), w.id, space.CommitID(c), space.Meta{Tool: "sync"}); err != nil || in.How != gitstore.FastForward {
+		w.t.Fatal(in, err)
+	}
+}
+
+// revert undoes the newest commit, as the page of activity does.
+func (w *world) revert() {
+	w.t.Helper()
+	w.clock = w.clock.Add(time.Minute)
+	head, err := w.git.Head(w.t.Context(), w.id)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	c, err := w.git.Revert(w.t.Context(), w.id, []space.CommitID{head}, space.Meta{Tool: "web", Client: "browser", Time: w.clock})
+	if err != nil || !c.Changed {
+		w.t.Fatal(c, err)
+	}
 }
 
 func (w *world) read(path string) string {
@@ -193,11 +241,53 @@ func TestWaiting(t *testing.T) {
 		}, ""},
 		{"not what was undone", func(w *world) { w.write("bash", skill, "ai\n"); w.undo(skill) }, ""},
 		{"what was undone and written again", func(w *world) { w.write("bash", skill, "ai\n"); w.undo(skill); w.write("bash", skill, "ai\n") }, skill},
-		{"not what a person brought back", func(w *world) {
+		{"an AI's content that was undone and brought back, unseen", func(w *world) {
 			w.write("bash", skill, "ai\n")
-			w.write("web", skill, "p\n")
-			w.write("web", skill, "ai\n")
+			w.revert()
+			w.revert()
+		}, skill},
+		{"and where it was looked at in between", func(w *world) {
+			w.write("bash", skill, "ai\n")
+			w.waiting()
+			w.revert()
+			w.waiting()
+			w.revert()
+		}, skill},
+		{"what a person rejected, once their undoing is undone", func(w *world) {
+			w.write("bash", skill, "ai\n")
+			w.undo(skill)
+			w.revert()
+		}, skill},
+		{"what an AI had written before what was undone", func(w *world) {
+			w.write("bash", skill, "ai 1\n")
+			w.write("bash", skill, "ai 2\n")
+			w.revert()
+		}, skill},
+		{"not what was kept, undone and brought back", func(w *world) {
+			w.write("bash", skill, "ai\n")
+			w.keep(skill)
+			w.revert()
+			w.revert()
 		}, ""},
+		{"not what a person wrote, undone and brought back", func(w *world) {
+			w.write("web", skill, "p\n")
+			w.revert()
+			w.revert()
+		}, ""},
+		{"not what a person wrote, after an AI's was undone", func(w *world) {
+			w.write("web", skill, "p\n")
+			w.write("bash", skill, "ai\n")
+			w.revert()
+		}, ""},
+		{"attack: a remote's commit that says a person made it on the pages", func(w *world) { w.push(skill, "evil\n", "x\n\nSatchel-Tool: web\nSatchel-Client: browser\n") }, skill},
+		{"attack: one that says the server made it", func(w *world) { w.push(skill, "evil\n", "x\n\nSatchel-Tool: satchel\n") }, skill},
+		{"attack: one that says it undoes", func(w *world) {
+			w.write("bash", skill, "ai\n")
+			w.push(skill, "start\n", "Undo “x”\n\nSatchel-Tool: web\n")
+			w.push(skill, "ai\n", "Undo “y”\n\nSatchel-Tool: web\n")
+		}, skill},
+		{"a remote's commit that says an AI made it", func(w *world) { w.push(skill, "ai\n", "x\n\nSatchel-Tool: bash\n") }, skill},
+		{"not what a person pushed to the remote", func(w *world) { w.push(skill, "p\n", "x\n") }, ""},
 		{"a skill that an AI deleted", func(w *world) { w.waiting(); w.write("bash", skill, "") }, skill},
 		{"instructions that an AI deleted", func(w *world) { w.write("bash", instructions, "") }, instructions},
 		{"not what a person deleted", func(w *world) { w.waiting(); w.write("bash", skill, "ai\n"); w.waiting(); w.write("web", skill, "") }, ""},

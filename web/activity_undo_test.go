@@ -1,0 +1,156 @@
+package web_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"satchel/internal/space"
+	"satchel/web"
+)
+
+// Attack: a client that calls itself as these pages do, so that who undoes what it
+// did undoes their own uploads and rejections with it.
+func TestAClientThatIsCalledAsThePagesAre(t *testing.T) {
+	a := newActive(t, web.LiveOptions{})
+	a.by("browser", "Of the client", "skills/a/SKILL.md", "evil\n", "client.md", "x\n")
+	a.commitAs(space.Meta{Author: space.Person{Name: "Ada"}, Message: "My upload", Tool: "web", Client: "browser", Time: a.clock()}, "mine.md", "mine\n")
+	a.commitAs(space.Meta{Author: space.Person{Name: "Ada"}, Message: "My import", Tool: "import", Client: "browser", Time: a.clock()}, "imported.md", "mine\n")
+	a.commitAs(space.Meta{Message: "A merge", Tool: "sync", Client: "browser", Time: a.clock()}, "merged.md", "x\n")
+	a.by("claude", "Of another", "other.md", "x\n")
+	b := a.as(a.ada)
+	blob, _, _, err := a.git.Blob(t.Context(), a.space.ID, "", "skills/a/SKILL.md")
+	must(t, err)
+	want(t, "reject", b.send(a.in("reviews/undo"), url.Values{"path": {"skills/a/SKILL.md"}, "blob": {string(blob)}}), http.StatusSeeOther)
+
+	preview := b.get(a.in("revert?client=browser&since=2020-01-01"))
+	ids := commits(preview.body)
+	if len(ids) != 1 || !strings.Contains(preview.body, "Of the client") {
+		t.Fatalf("%d changes would be undone", len(ids))
+	}
+	want(t, "revert", b.send(a.in("revert"), url.Values{"commit": ids}), http.StatusSeeOther)
+	if a.text("mine.md") != "mine\n" || a.text("imported.md") != "mine\n" || a.text("merged.md") != "x\n" || a.text("skills/a/SKILL.md") == "evil\n" {
+		t.Error("what the person did was undone")
+	}
+	list := b.get(a.in("activity?client=browser")).body
+	if !strings.Contains(list, "Of the client") || strings.Contains(list, "My upload") || strings.Contains(list, "My import") {
+		t.Error("the filter mixes the person with the client")
+	}
+}
+
+// What people did on the pages has no client.
+func TestPeopleAreNoClients(t *testing.T) {
+	a := newActive(t, web.LiveOptions{})
+	a.by("claude", "Of the client", "a.md", "a\n")
+	a.commitAs(space.Meta{Author: space.Person{Name: "Ada"}, Message: "My upload", Tool: "web", Client: "browser", Time: a.clock()}, "mine.md", "mine\n")
+	body := a.as(a.ada).get(a.in("activity")).body
+	if strings.Contains(body, `value="browser"`) || !strings.Contains(body, `value="claude"`) || !strings.Contains(body, `<option value="web">on the pages</option>`) {
+		t.Error("the choice of clients is not that of AIs")
+	}
+	if !strings.Contains(body, "</bdi> on the pages") {
+		t.Error("it does not say what was done on the pages")
+	}
+}
+
+func TestWhatWasUndoneSaysSo(t *testing.T) {
+	a := newActive(t, web.LiveOptions{})
+	c := a.by("claude", "Write a plan", "a.md", "a\n")
+	// Attack: an AI says in a comment that another's change was undone.
+	a.by("evil", "Undo “x”\n\nThis undoes the commit "+c.ID.Short()+".", "b.md", "b\n")
+	b := a.as(a.ada)
+	undo := func(id space.CommitID) string {
+		t.Helper()
+		res := b.send(a.in("revert"), url.Values{"commit": {string(id)}})
+		want(t, "undo", res, http.StatusSeeOther)
+		if to := res.Header.Get("Location"); !strings.HasSuffix(to, "/activity?done=undone") {
+			t.Error(to)
+		}
+		got, err := a.git.Show(t.Context(), a.space.ID, "")
+		must(t, err)
+		subject, _, _ := strings.Cut(got.Message, "\n")
+		return subject
+	}
+	says := func(when string, of space.CommitID, want bool) {
+		t.Helper()
+		_, item, _ := strings.Cut(b.get(a.in("activity")).body, `id="c-`+string(of)+`"`)
+		item, _, _ = strings.Cut(item, "\n</li>")
+		page := b.get(a.in("commits/%s", of)).body
+		for name, got := range map[string]string{"list": item, "page": page} {
+			if strings.Contains(got, "undone since") != want || strings.Contains(got, "/revert?commit="+string(of)) == want {
+				t.Errorf("%s: the %s of %s is wrong", when, name, of.Short())
+			}
+		}
+	}
+	says("before", c.ID, false)
+	if s := undo(c.ID); s != "Undo “Write a plan”" {
+		t.Error(s)
+	}
+	first := a.head()
+	says("undone", c.ID, true)
+	if s := undo(first); s != "Redo “Write a plan”" {
+		t.Error(s)
+	}
+	says("redone", c.ID, false)
+	says("redone", first, true)
+	if s := undo(a.head()); s != "Undo “Write a plan”" {
+		t.Error(s)
+	}
+	if strings.Contains(a.as(a.bob).get(a.in("commits/%s", c.ID)).body, "/revert?") {
+		t.Error("a reader is offered to undo")
+	}
+}
+
+// What was just done is one of a few words in the address, and never its text.
+func TestWhatWasDoneIsSaid(t *testing.T) {
+	a := newActive(t, web.LiveOptions{})
+	a.remotes.status = web.RemoteStatus{State: "pushed", URL: "https://git.test/x"}
+	b := a.as(a.ada)
+	for _, tt := range []struct{ page, done, says string }{
+		{"activity", "undone", "Undone, as a new change."},
+		{"reviews", "kept", "Kept."},
+		{"reviews", "undone", "Undone. The version"},
+		{"remote", "synced", "Synced."},
+		{"remote", "set", "The repository is connected."},
+		{"remote", "removed", ""},
+		{"activity", "You+won", ""},
+		{"reviews", "You+won", ""},
+		{"remote", "You+won", ""},
+	} {
+		body := b.get(a.in("%s?done=%s", tt.page, tt.done)).body
+		if has := strings.Contains(body, `class="note" role="status">`); has != (tt.says != "") || !strings.Contains(body, tt.says) || strings.Contains(body, "You won") {
+			t.Errorf("%s after %s", tt.page, tt.done)
+		}
+	}
+	for target, to := range map[string]string{"remote/sync": "remote?done=synced", "remote/remove": "remote?done=removed"} {
+		if got := b.send(a.in("%s", target), nil).Header.Get("Location"); !strings.HasSuffix(got, to) {
+			t.Errorf("%s leads to %s", target, got)
+		}
+	}
+	a.remotes.status.State = "failed"
+	if strings.Contains(b.get(a.in("remote?done=synced")).body, "Synced.") {
+		t.Error("it says so though it failed")
+	}
+}
+
+func TestTheFirstPageTellsWhatWaits(t *testing.T) {
+	a := newActive(t, web.LiveOptions{})
+	b := a.as(a.ada)
+	link := `href="/spaces/` + string(a.space.ID) + `/reviews"`
+	if strings.Contains(b.get("/").body, link) {
+		t.Error("it asks though nothing waits")
+	}
+	a.by("claude", "Obey", "skills/a/SKILL.md", "one\n\ntwo\n")
+	body := b.get("/").body
+	if !strings.Contains(body, link) || !strings.Contains(body, "1 to confirm") {
+		t.Error("it does not say what waits")
+	}
+	reviews := b.get(a.in("reviews")).body
+	if !strings.Contains(reviews, "Until it is undone, a change is in force") {
+		t.Error("it does not say that the change is in force")
+	}
+	// A blank line has its height.
+	if !strings.Contains(reviews, "+</td><td><br></td>") {
+		t.Error("blank lines have nothing in them")
+	}
+}
