@@ -88,7 +88,7 @@ func TestCompareVersions(t *testing.T) {
 		}
 	}
 	a = b.get(h.in("compare?path=a.md&from=%s&to=%s", first, third))
-	if !strings.Contains(a.body, "1 file changed") || !strings.Contains(a.body, "<del>on</del>e") {
+	if !strings.Contains(a.body, "1 file changed") || !strings.Contains(a.body, "<code>one</code>") {
 		t.Errorf("two versions: %s", a.body)
 	}
 	a = b.get(h.in("files/a.md?at=%s", second))
