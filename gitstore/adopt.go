@@ -48,6 +48,9 @@ func (r *repo) adopt(ctx context.Context, q *quarantine, m space.Meta) (ImportRe
 	}
 	r.commitMu.Lock()
 	defer r.commitMu.Unlock()
+	if err := checkImport(ctx); err != nil {
+		return ImportResult{}, err
+	}
 	if ok, err := r.pristine(r.head.Load()); err != nil || !ok {
 		return ImportResult{}, errors.Join(err, errNotPristine)
 	}

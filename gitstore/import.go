@@ -107,6 +107,21 @@ func (s *Store) Import(ctx context.Context, id space.SpaceID, src ImportSource, 
 	return r.importFiles(ctx, in, m, progress)
 }
 
+type importCheck struct{}
+
+// WithImportCheck returns a context whose imports ask check right before they are
+// committed; its error ends them.
+func WithImportCheck(ctx context.Context, check func() error) context.Context {
+	return context.WithValue(ctx, importCheck{}, check)
+}
+
+func checkImport(ctx context.Context) error {
+	if check, ok := ctx.Value(importCheck{}).(func() error); ok {
+		return check()
+	}
+	return nil
+}
+
 var errNotPristine = errors.New("the space has changed since its first commit")
 
 // pristine tells whether a space has only its first commit.
@@ -171,6 +186,9 @@ func (r *repo) importFiles(ctx context.Context, in importReader, m space.Meta, p
 	}
 	r.commitMu.Lock()
 	defer r.commitMu.Unlock()
+	if err := checkImport(ctx); err != nil {
+		return res, err
+	}
 	res.Commit, res.Replaced, err = r.commitImport(ctx, w, reqs, m)
 	if err != nil {
 		return ImportResult{}, err

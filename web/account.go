@@ -134,6 +134,7 @@ func (s *Server) endSession(v *visit) error {
 	if err := s.o.Accounts.EndSession(v.r.Context(), v.by(), v.user.ID, id); err != nil {
 		return gone(err)
 	}
+	s.o.Live.endSession(v.user.ID, id)
 	if id == v.session.ID {
 		s.setCookie(v.w, sessionCookie, "", time.Time{})
 		return s.see(v, "/signin")

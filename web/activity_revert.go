@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -146,6 +147,15 @@ func (s *Server) revert(v *visit) error {
 	c, err := s.o.History.Revert(v.r.Context(), m.ID, commits, v.meta("web", ""))
 	if err != nil {
 		return gone(err)
+	}
+	if c.Changed {
+		detail := map[string]any{"commit": c.ID, "undone": len(ids)}
+		if client := v.r.PostFormValue("client"); client != "" { // as whose the page showed them
+			detail["client"] = shorten(client, 80)
+		}
+		if err := s.o.Accounts.Record(context.WithoutCancel(v.r.Context()), v.by(), "space.revert", string(m.ID), detail); err != nil {
+			s.log.ErrorContext(v.r.Context(), "write the audit log", "action", "space.revert", "error", err)
+		}
 	}
 	if c.Changed && len(c.Conflicts) == 0 && len(c.Refused) == 0 {
 		return s.see(v, inSpace(m.ID, "activity?done=undone"))

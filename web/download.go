@@ -26,7 +26,7 @@ func (s *Server) download(v *visit) error {
 	switch v.r.PathValue("kind") {
 	case "bundle":
 		// Who may read a space may have all that it was.
-		return s.stream(v, archiveName(m)+".bundle", "application/x-git-bundle", func(ctx context.Context, w io.Writer) error {
+		return s.stream(v, m.ID, archiveName(m)+".bundle", "application/x-git-bundle", func(ctx context.Context, w io.Writer) error {
 			return s.o.History.Bundle(ctx, m.ID, w)
 		})
 	case "zip":
@@ -34,15 +34,15 @@ func (s *Server) download(v *visit) error {
 		if err != nil {
 			return err
 		}
-		files, err := s.o.Workspace.Files(v.r.Context(), m.ID, at, "")
-		if err != nil {
-			return err
-		}
 		when := time.Time{}
 		if row, err := s.rowAt(v, m, at); err == nil {
 			when = row.Time
 		}
-		return s.stream(v, archiveName(m)+".zip", "application/zip", func(ctx context.Context, w io.Writer) error {
+		return s.stream(v, m.ID, archiveName(m)+".zip", "application/zip", func(ctx context.Context, w io.Writer) error {
+			files, err := s.o.Workspace.Files(ctx, m.ID, at, "")
+			if err != nil {
+				return err
+			}
 			return writeZip(ctx, w, archiveName(m), at, when, files, func(b space.BlobID) ([]byte, error) {
 				return s.o.Workspace.Content(ctx, m.ID, b)
 			})
@@ -67,15 +67,22 @@ func archiveName(m store.Membership) string {
 
 // stream sends what write writes. What goes wrong before the first byte is a
 // page; after it the connection breaks, so that nobody takes half for all.
-func (s *Server) stream(v *visit, name, kind string, write func(context.Context, io.Writer) error) error {
+func (s *Server) stream(v *visit, id space.SpaceID, name, kind string, write func(context.Context, io.Writer) error) error {
 	out := &firstByte{v: v, name: name, kind: kind}
 	if v.r.Method == http.MethodHead {
 		out.begin()
 		return nil
 	}
-	// It takes as long as the network does; the request ends it.
-	_ = http.NewResponseController(v.w).SetWriteDeadline(time.Time{}) // where it cannot be moved, it is none of this server's
-	err := write(v.r.Context(), out)
+	ctx, w, leave, err := s.beginDownload(v, id, false)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	out.to = w
+	err = write(ctx, out)
+	if cause := context.Cause(ctx); err != nil && cause != nil && v.r.Context().Err() == nil {
+		err = cause
+	}
 	if err == nil || !out.begun {
 		return err
 	}
@@ -86,6 +93,7 @@ func (s *Server) stream(v *visit, name, kind string, write func(context.Context,
 // firstByte sets the headers of a download once there is something to send.
 type firstByte struct {
 	v          *visit
+	to         io.Writer
 	name, kind string
 	begun      bool
 }
@@ -102,7 +110,7 @@ func (w *firstByte) Write(p []byte) (int, error) {
 	if !w.begun {
 		w.begin()
 	}
-	return w.v.w.Write(p)
+	return w.to.Write(p)
 }
 
 // writeZip writes files as GitHub's archives have them: in one directory, with

@@ -38,7 +38,12 @@ func (s *Server) rawFile(v *visit) error {
 	// It may be kept, and is asked for again: who lost the space sees no more of it.
 	h.Set("Cache-Control", "private, no-cache")
 	h.Set("ETag", `"`+string(e.Blob)+`"`)
-	data, err := s.o.Workspace.Content(v.r.Context(), l.space.ID, e.Blob)
+	ctx, w, leave, err := s.beginDownload(v, l.space.ID, true)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	data, err := s.o.Workspace.Content(ctx, l.space.ID, e.Blob)
 	if err != nil {
 		return err
 	}
@@ -55,7 +60,7 @@ func (s *Server) rawFile(v *visit) error {
 	if kind == "application/octet-stream" || v.r.URL.Query().Has("download") {
 		h.Set("Content-Disposition", attachment(path.Base(string(l.path))))
 	}
-	http.ServeContent(v.w, v.r, "", time.Time{}, bytes.NewReader(data))
+	http.ServeContent(w, v.r, "", time.Time{}, bytes.NewReader(data))
 	return nil
 }
 

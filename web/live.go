@@ -12,9 +12,14 @@ import (
 const (
 	DefaultMaxStreams = 16
 	DefaultHeartbeat  = 20 * time.Second
+
+	DefaultMaxDownloads    = 4
+	DefaultMaxAllDownloads = 64
+	DefaultDownloadStall   = 30 * time.Second
+	DefaultDownloadRate    = 16 << 10
 )
 
-// LiveOptions bound the streams of what happens.
+// LiveOptions bound the streams of what happens, and downloads.
 type LiveOptions struct {
 	// MaxStreams is how many one person may have open at once; below 0 is none,
 	// 0 the default.
@@ -22,9 +27,20 @@ type LiveOptions struct {
 	// Heartbeat is how often a stream says that it is there, and looks whether
 	// who reads it still may.
 	Heartbeat time.Duration
+
+	// MaxDownloads is how many bundles and archives one person may download at
+	// once, and a quarter of how many files as they are; MaxAllDownloads how many
+	// all people may. 0 is the default.
+	MaxDownloads, MaxAllDownloads int
+	// DownloadStall bounds one write to who downloads, and DownloadRate is how many
+	// bytes a second they must take on average after the first minute; 0 is the
+	// default.
+	DownloadStall time.Duration
+	DownloadRate  int64
 }
 
-// Live tells the pages that are open of new commits. It follows the store's
+// Live tells the pages that are open of new commits, and knows who downloads what,
+// so that both end with the right to it. It follows the store's
 // events; a page that does not keep up is told to load again rather than waited
 // for. It starts no goroutine and is safe for concurrent use.
 type Live struct {
@@ -34,6 +50,9 @@ type Live struct {
 	subs   map[space.SpaceID]map[*subscription]bool
 	counts map[space.UserID]int
 	closed bool
+
+	downloads  map[*downloading]bool
+	downloaded chan struct{} // closed, and made anew, when a download ends
 }
 
 var _ space.Events = (*Live)(nil)
@@ -46,7 +65,19 @@ func NewLive(o LiveOptions) *Live {
 	if o.Heartbeat <= 0 {
 		o.Heartbeat = DefaultHeartbeat
 	}
-	return &Live{o: o, subs: map[space.SpaceID]map[*subscription]bool{}, counts: map[space.UserID]int{}}
+	if o.MaxDownloads <= 0 {
+		o.MaxDownloads = DefaultMaxDownloads
+	}
+	if o.MaxAllDownloads <= 0 {
+		o.MaxAllDownloads = DefaultMaxAllDownloads
+	}
+	if o.DownloadStall <= 0 {
+		o.DownloadStall = DefaultDownloadStall
+	}
+	if o.DownloadRate <= 0 {
+		o.DownloadRate = DefaultDownloadRate
+	}
+	return &Live{o: o, subs: map[space.SpaceID]map[*subscription]bool{}, counts: map[space.UserID]int{}, downloads: map[*downloading]bool{}, downloaded: make(chan struct{})}
 }
 
 // waitingEvents is how many commits may wait for a stream to write them.
@@ -79,10 +110,15 @@ func (l *Live) Publish(e space.Event) {
 	}
 }
 
-// End ends the streams of a person in a space, or with "" in all.
+// End ends the streams and downloads of a person in a space, or with "" in all.
 func (l *Live) End(user space.UserID, id space.SpaceID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	for d := range l.downloads {
+		if d.user == user && (id == "" || d.space == id) {
+			d.end(errDownloadRight())
+		}
+	}
 	for of, subs := range l.subs {
 		if id != "" && of != id {
 			continue
@@ -95,11 +131,33 @@ func (l *Live) End(user space.UserID, id space.SpaceID) {
 	}
 }
 
-// Close ends every stream, and lets no other begin.
+// endSession ends the downloads of a session, and the streams of its person, of
+// which those of other sessions come back by themselves.
+func (l *Live) endSession(user space.UserID, session string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for d := range l.downloads {
+		if d.session == session {
+			d.end(errDownloadRight())
+		}
+	}
+	for _, subs := range l.subs {
+		for s := range subs {
+			if s.user == user {
+				s.end()
+			}
+		}
+	}
+}
+
+// Close ends every stream and download, and lets no other begin.
 func (l *Live) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.closed = true
+	for d := range l.downloads {
+		d.end(errDownloadStopping())
+	}
 	for _, subs := range l.subs {
 		for s := range subs {
 			s.end()

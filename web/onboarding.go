@@ -14,9 +14,11 @@ type Setup interface {
 	// Push tells how a space and its copy elsewhere stand.
 	Push(ctx context.Context, id space.SpaceID) (PushState, error)
 	// Import begins to fill a space from a public https git URL, and returns before
-	// it is done. The error is a fault.Conflict while another import of the space
-	// runs, and a fault.Invalid for an address that cannot be one.
-	Import(ctx context.Context, id space.SpaceID, url string, m space.Meta) error
+	// it is done. It ends where by may not change the space any more. The error is a
+	// fault.Conflict while another import of the space runs, a fault.Limited while
+	// one of the person's does, and a fault.Invalid for an address that cannot be
+	// one.
+	Import(ctx context.Context, by space.UserID, id space.SpaceID, url string, m space.Meta) error
 	// Imported tells how the last import of a space goes or went; ok is false where
 	// none is known.
 	Imported(id space.SpaceID) (i ImportState, ok bool)

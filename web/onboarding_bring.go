@@ -158,7 +158,7 @@ func (s *Server) beginImport(v *visit) error {
 	if err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil {
 		return s.bring(v, m, http.StatusBadRequest, "Enter the address of a public git repository that begins with https:// and has no password in it.", "url")
 	}
-	err = s.o.Setup.Import(v.r.Context(), m.ID, from, v.meta("import", "Import "+shorten(from, 200)))
+	err = s.o.Setup.Import(v.r.Context(), v.user.ID, m.ID, from, v.meta("import", "Import "+shorten(from, 200)))
 	switch fault.CodeOf(err) {
 	case "":
 		return s.see(v, "/spaces/"+string(m.ID)+"/bring/import")

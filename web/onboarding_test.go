@@ -76,7 +76,7 @@ func (f *fakeSetup) Fetch(id space.SpaceID) { f.fetched = append(f.fetched, id) 
 
 func (f *fakeSetup) Push(context.Context, space.SpaceID) (web.PushState, error) { return f.push, nil }
 
-func (f *fakeSetup) Import(_ context.Context, _ space.SpaceID, url string, m space.Meta) error {
+func (f *fakeSetup) Import(_ context.Context, _ space.UserID, _ space.SpaceID, url string, m space.Meta) error {
 	if f.refuse != nil {
 		return f.refuse
 	}

@@ -169,8 +169,7 @@ func (s *Server) signOut(v *visit) error {
 		if err := s.o.Accounts.EndSession(v.r.Context(), v.by(), v.user.ID, v.session.ID); err != nil && fault.CodeOf(err) != fault.NotFound {
 			return err
 		}
-		// Those of the person's other sessions come back by themselves.
-		s.o.Live.End(v.user.ID, "")
+		s.o.Live.endSession(v.user.ID, v.session.ID)
 	}
 	s.setCookie(v.w, sessionCookie, "", time.Time{})
 	s.setCookie(v.w, flowCookie, "", time.Time{})

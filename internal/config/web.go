@@ -6,6 +6,10 @@ import "time"
 type Web struct {
 	MaxStreams int // of live updates, of one person
 
+	MaxDownloads, MaxAllDownloads int           // at once, of one person and of all
+	DownloadStall                 time.Duration // of one write
+	DownloadRate                  int64         // bytes per second, at least
+
 	MaxText   int64 // bytes of a text that is edited in a page
 	MaxFiles  int   // that one act on a page uploads, moves or deletes
 	MaxSpaces int   // of a person's own
@@ -39,6 +43,14 @@ func webKeys() []key {
 	return []key{
 		row("web.max_streams", "Pages of one person that are told at once what changes; others show it when they are loaded again.", integer, 16,
 			func(c *Config) *int { return &c.Web.MaxStreams }, numbers(0, 10_000)),
+		row("web.max_downloads", "Bundles and archives that one person may download at once, and a quarter of how many files as they are.", integer, 4,
+			func(c *Config) *int { return &c.Web.MaxDownloads }, numbers(1, 10_000)),
+		row("web.max_all_downloads", "Downloads of all people at once.", integer, 64,
+			func(c *Config) *int { return &c.Web.MaxAllDownloads }, numbers(1, 100_000)),
+		row("web.download_stall", "How long who downloads something may take nothing of it.", duration, 30*time.Second,
+			func(c *Config) *time.Duration { return &c.Web.DownloadStall }, durations(time.Second, time.Hour)),
+		row("web.download_rate", "How much of a download is to be taken each second, on average after the first minute.", size, 16*kib,
+			func(c *Config) *int64 { return &c.Web.DownloadRate }, sizes(1, gib)),
 		row("web.max_text", "Largest text that is edited in a page.", size, mib,
 			func(c *Config) *int64 { return &c.Web.MaxText }, sizes(16*kib, 3*mib)),
 		row("web.max_files", "Files that one act on a page uploads, moves or deletes.", integer, 1000,

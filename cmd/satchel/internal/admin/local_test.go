@@ -242,6 +242,9 @@ func TestRemotesBothWays(t *testing.T) {
 				if strings.HasPrefix(e.Action, "space.") && e.Subject == string(st.Space.ID) {
 					did = append(did, e.Action)
 				}
+				if e.Action == "space.remote.set" && !strings.Contains(e.Detail, server.URL("notes")) {
+					t.Errorf("the audit log does not tell where to: %+v", e)
+				}
 				if strings.Contains(e.Detail, "canary") {
 					t.Errorf("the audit log has the token: %+v", e)
 				}

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"net/url"
 	"path/filepath"
 	"strings"
 	"time"
@@ -179,7 +180,7 @@ func (l *Local) SetRemote(ctx context.Context, r RemoteRequest, progress func(st
 	if err != nil {
 		return SpaceStatus{}, err
 	}
-	l.audit(ctx, "space.remote.set", id)
+	l.note(ctx, "space.remote.set", id, RemoteDetail(r.URL, r.Branch))
 	return l.statusOf(ctx, u.ID, u.Name, id, st)
 }
 
@@ -344,7 +345,32 @@ func (l *Local) dropHeld(ctx context.Context, user space.UserID, id space.SpaceI
 // audit notes an act of the operator's on a space. What was done stands where
 // the note fails.
 func (l *Local) audit(ctx context.Context, action string, id space.SpaceID) {
-	if err := l.Accounts.Record(context.WithoutCancel(ctx), operator, action, string(id), nil); err != nil {
+	l.note(ctx, action, id, nil)
+}
+
+func (l *Local) note(ctx context.Context, action string, id space.SpaceID, detail map[string]any) {
+	if err := l.Accounts.Record(context.WithoutCancel(ctx), operator, action, string(id), detail); err != nil {
 		l.Logger.Error("write the audit log", "action", action, "err", err)
 	}
+}
+
+// RemoteDetail is what the audit log tells of a remote that was set: where it
+// leads, without what may be a secret.
+func RemoteDetail(address, branch string) map[string]any {
+	out := map[string]any{"url": PlaceOf(address)}
+	if branch != "" {
+		out["branch"] = branch
+	}
+	return out
+}
+
+// PlaceOf is an address without the user, the query and the fragment, in which
+// people put tokens.
+func PlaceOf(address string) string {
+	u, err := url.Parse(strings.TrimSpace(address))
+	if err != nil || u.Opaque != "" || u.Host == "" {
+		return ""
+	}
+	u.User, u.RawQuery, u.Fragment = nil, "", ""
+	return u.String()
 }

@@ -7,6 +7,7 @@ import (
 
 	"satchel/auth"
 	"satchel/auth/store"
+	"satchel/cmd/satchel/internal/admin"
 	"satchel/gitstore"
 	"satchel/gitstore/remotes"
 	"satchel/gitstore/reviews"
@@ -23,7 +24,10 @@ func (s *Server) addActivity(o *web.Options) error {
 	if most == 0 {
 		most = -1 // none, where 0 would be the default
 	}
-	s.live = web.NewLive(web.LiveOptions{MaxStreams: most})
+	s.live = web.NewLive(web.LiveOptions{
+		MaxStreams: most, MaxDownloads: s.Config.Web.MaxDownloads, MaxAllDownloads: s.Config.Web.MaxAllDownloads,
+		DownloadStall: s.Config.Web.DownloadStall, DownloadRate: s.Config.Web.DownloadRate,
+	})
 	// Streams end with the background work, so that a server that stops does not
 	// wait for pages that stay open.
 	context.AfterFunc(s.ctx, s.live.Close)
@@ -32,7 +36,7 @@ func (s *Server) addActivity(o *web.Options) error {
 	if err != nil {
 		return err
 	}
-	o.Live, o.Reviews, o.Remotes, o.NewSpace, o.MaxSpaces = s.live, pageReviews{r}, pageRemotes{s}, s.newSpace, s.Config.Web.MaxSpaces
+	o.Live, o.Reviews, o.Remotes, o.NewSpace, o.MaxSpaces = s.live, pageReviews{r, s}, pageRemotes{s}, s.newSpace, s.Config.Web.MaxSpaces
 	o.Held = pageHeld{s}
 	return nil
 }
@@ -47,7 +51,26 @@ func (r *relay) add(one space.Events) {
 }
 
 // pageReviews is what waits for people as the pages have it.
-type pageReviews struct{ *reviews.Reviews }
+type pageReviews struct {
+	*reviews.Reviews
+	s *Server
+}
+
+func (p pageReviews) Keep(ctx context.Context, id space.SpaceID, by space.UserID, path space.Path, b space.BlobID) error {
+	err := p.Reviews.Keep(ctx, id, by, path, b)
+	if err == nil {
+		p.s.auditPage(ctx, by, "review.keep", id, map[string]any{"path": path, "blob": b})
+	}
+	return err
+}
+
+func (p pageReviews) Undo(ctx context.Context, id space.SpaceID, by space.UserID, path space.Path, b space.BlobID, m space.Meta) (space.Commit, error) {
+	c, err := p.Reviews.Undo(ctx, id, by, path, b, m)
+	if err == nil {
+		p.s.auditPage(ctx, by, "review.undo", id, map[string]any{"path": path, "blob": b, "commit": c.ID})
+	}
+	return c, err
+}
 
 func (p pageReviews) Waiting(ctx context.Context, id space.SpaceID) ([]web.Review, error) {
 	list, err := p.Reviews.Waiting(ctx, id)
@@ -131,7 +154,7 @@ func (p pageRemotes) Set(ctx context.Context, by space.UserID, r web.NewRemote) 
 			}
 		}
 		if len(found) > 0 {
-			s.auditPage(ctx, by, "space.secret.allow", r.Space)
+			s.auditPage(ctx, by, "space.secret.allow", r.Space, map[string]any{"found": len(found)})
 		}
 	}
 	err = s.remotes.Set(ctx, remotes.SetRequest{Space: r.Space, URL: url, Branch: r.Branch, Username: r.Username, Secret: r.Token})
@@ -141,7 +164,7 @@ func (p pageRemotes) Set(ctx context.Context, by space.UserID, r web.NewRemote) 
 	if err != nil {
 		return nil, err
 	}
-	s.auditPage(ctx, by, "space.remote.set", r.Space)
+	s.auditPage(ctx, by, "space.remote.set", r.Space, admin.RemoteDetail(url, r.Branch))
 	return nil, nil
 }
 
@@ -192,13 +215,13 @@ func (p pageRemotes) Remove(ctx context.Context, by space.UserID, id space.Space
 	if err := p.s.remotes.Remove(ctx, id); err != nil {
 		return err
 	}
-	p.s.auditPage(ctx, by, "space.remote.remove", id)
+	p.s.auditPage(ctx, by, "space.remote.remove", id, nil)
 	return nil
 }
 
 // auditPage notes what somebody did on a page, once it is done.
-func (s *Server) auditPage(ctx context.Context, by space.UserID, action string, id space.SpaceID) {
-	if err := s.Accounts.Record(context.WithoutCancel(ctx), store.Actor{User: by, Via: "web"}, action, string(id), nil); err != nil {
+func (s *Server) auditPage(ctx context.Context, by space.UserID, action string, id space.SpaceID, detail map[string]any) {
+	if err := s.Accounts.Record(context.WithoutCancel(ctx), store.Actor{User: by, Via: "web"}, action, string(id), detail); err != nil {
 		s.Log.Error("write the audit log", "action", action, "err", err)
 	}
 }

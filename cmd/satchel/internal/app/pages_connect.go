@@ -9,9 +9,12 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
+	"satchel/auth/store"
+	"satchel/cmd/satchel/internal/admin"
 	"satchel/gitstore"
 	"satchel/gitstore/gitcmd"
 	"satchel/gitstore/remotes"
@@ -28,12 +31,14 @@ func (s *Server) addConnect(o *web.Options) {
 	if exe, err := os.Executable(); err == nil && s.Local() {
 		o.Stdio = []string{exe, "stdio", "--data", s.Config.DataDir}
 	}
-	o.Setup = &setup{
+	s.imports = &setup{
 		git: s.Git, remotes: s.remotes, log: s.Log.With("part", "import"),
 		transport: s.transport, run: gitcmd.Runner{Program: "git", Memory: s.Config.Remotes.GitMemory}, dir: dir, limit: s.Config.Space.MaxHistory, caFile: s.Config.Remotes.CAFile,
 		every: s.Config.Remotes.PollEvery, told: reachable(s.issuer),
-		ctx: s.ctx, work: &s.work, now: time.Now, by: map[space.SpaceID]*web.ImportState{},
+		ctx: s.ctx, work: &s.work, now: time.Now, by: map[space.SpaceID]*importing{},
+		may: s.mayWrite, audit: s.auditPage,
 	}
+	o.Setup = s.imports
 }
 
 const (
@@ -71,8 +76,49 @@ type setup struct {
 	work *sync.WaitGroup
 	now  func() time.Time
 
+	// may tells whether a person may change a space now; audit notes what they did.
+	may   func(ctx context.Context, user space.UserID, id space.SpaceID) error
+	audit func(ctx context.Context, by space.UserID, action string, id space.SpaceID, detail map[string]any)
+
 	mu sync.Mutex
-	by map[space.SpaceID]*web.ImportState
+	by map[space.SpaceID]*importing
+}
+
+// importing is an import that runs or ran.
+type importing struct {
+	web.ImportState
+	user space.UserID
+	end  context.CancelCauseFunc
+}
+
+// mayWrite tells why a person may not change a space.
+func (s *Server) mayWrite(ctx context.Context, user space.UserID, id space.SpaceID) error {
+	all, err := s.Accounts.SpacesOf(ctx, user)
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(all, func(m store.Membership) bool { return m.ID == id && m.Role != space.Reader }) {
+		return errImportRight()
+	}
+	return nil
+}
+
+func errImportRight() error {
+	return fault.New(fault.Forbidden, "The import was ended, because who began it may not change this space any more.")
+}
+
+// end ends the imports of a person into a space, or with "" into all.
+func (s *setup) end(user space.UserID, id space.SpaceID) {
+	if s == nil { // nobody can have begun one yet
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for of, i := range s.by {
+		if i.user == user && (id == "" || id == of) {
+			i.end(errImportRight())
+		}
+	}
 }
 
 var _ web.Setup = (*setup)(nil)
@@ -94,34 +140,52 @@ func (s *setup) Push(ctx context.Context, id space.SpaceID) (web.PushState, erro
 	return out, nil
 }
 
-func (s *setup) Import(_ context.Context, id space.SpaceID, url string, m space.Meta) error {
+func (s *setup) Import(_ context.Context, by space.UserID, id space.SpaceID, url string, m space.Meta) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.ctx.Err(); err != nil {
 		return fault.Wrap(err, fault.Unavailable, "The server is about to stop. Try again in a moment.")
 	}
-	running := 0
-	maps.DeleteFunc(s.by, func(_ space.SpaceID, i *web.ImportState) bool {
+	running, own := 0, false
+	maps.DeleteFunc(s.by, func(_ space.SpaceID, i *importing) bool {
 		if i.Running {
 			running++
+			own = own || i.user == by
 		}
 		return !i.Running && s.now().Sub(i.Ended) > importKept
 	})
 	if i := s.by[id]; i != nil && i.Running {
 		return fault.New(fault.Conflict, "An import into this space is under way already.")
 	}
+	if own {
+		return fault.New(fault.Limited, "An import of yours into another space is under way. Begin this one when that is done.")
+	}
 	if running >= maxImports {
 		return fault.New(fault.Limited, "Other imports are under way. Try again in a few minutes.")
 	}
-	s.by[id] = &web.ImportState{From: url, Running: true, Began: s.now()}
-	s.work.Go(func() { s.finish(id, url, m) })
+	ctx, end := context.WithCancelCause(s.ctx)
+	s.by[id] = &importing{ImportState: web.ImportState{From: url, Running: true, Began: s.now()}, user: by, end: end}
+	s.work.Go(func() {
+		defer end(nil)
+		s.finish(ctx, by, id, url, m)
+	})
 	return nil
 }
 
-func (s *setup) finish(id space.SpaceID, url string, m space.Meta) {
+func (s *setup) finish(ctx context.Context, by space.UserID, id space.SpaceID, url string, m space.Meta) {
 	tell := func(line string) { s.change(id, func(i *web.ImportState) { i.Line = line }) }
-	res, err := s.fetch(id, url, m, tell)
-	if err != nil {
+	// They may have lost the right just before the import was noted.
+	err := s.may(ctx, by, id)
+	var res gitstore.ImportResult
+	if err == nil {
+		res, err = s.fetch(ctx, by, id, url, m, tell)
+	}
+	if err == nil {
+		s.audit(ctx, by, "space.import", id, map[string]any{"from": admin.PlaceOf(url), "files": res.Files, "commit": res.Commit.ID})
+	} else {
+		if cause := context.Cause(ctx); cause != nil {
+			err = cause
+		}
 		s.log.Warn("an import failed", "space", id, "error", err)
 	}
 	s.change(id, func(i *web.ImportState) {
@@ -138,7 +202,7 @@ func (s *setup) finish(id space.SpaceID, url string, m space.Meta) {
 }
 
 // fetch brings the repository here, by itself first, and from there into the space.
-func (s *setup) fetch(id space.SpaceID, url string, m space.Meta, tell func(string)) (res gitstore.ImportResult, err error) {
+func (s *setup) fetch(ctx context.Context, by space.UserID, id space.SpaceID, url string, m space.Meta, tell func(string)) (res gitstore.ImportResult, err error) {
 	dir, err := os.MkdirTemp(s.dir, importPrefix)
 	if err != nil {
 		return res, fmt.Errorf("import: %w", err)
@@ -154,17 +218,17 @@ func (s *setup) fetch(id space.SpaceID, url string, m space.Meta, tell func(stri
 			return res, fmt.Errorf("import: %w", err)
 		}
 	}
-	if err := s.transport.Fetch(s.ctx, transport.Endpoint{URL: url, CAFile: s.caFile}, dir, "", "refs/heads/main", s.limit, tell); err != nil {
+	if err := s.transport.Fetch(ctx, transport.Endpoint{URL: url, CAFile: s.caFile}, dir, "", "refs/heads/main", s.limit, tell); err != nil {
 		return res, err
 	}
 	tell("The repository is here. Its files are being read.")
 	r, w := io.Pipe()
 	var bundling sync.WaitGroup
 	bundling.Go(func() {
-		_, err := s.run.Run(s.ctx, gitcmd.Cmd{Dir: dir, GitDir: dir, Stdout: w, Args: []string{"bundle", "create", "--quiet", "-", "HEAD", "refs/heads/main"}})
+		_, err := s.run.Run(ctx, gitcmd.Cmd{Dir: dir, GitDir: dir, Stdout: w, Args: []string{"bundle", "create", "--quiet", "-", "HEAD", "refs/heads/main"}})
 		w.CloseWithError(err)
 	})
-	res, err = s.git.Import(s.ctx, id, gitstore.FromBundle(r), m, tell)
+	res, err = s.git.Import(gitstore.WithImportCheck(ctx, func() error { return s.may(ctx, by, id) }), id, gitstore.FromBundle(r), m, tell)
 	_ = r.CloseWithError(io.ErrClosedPipe) // so that git ends where the import did not want it all
 	bundling.Wait()
 	return res, err
@@ -198,14 +262,14 @@ func whyNotImported(err error) string {
 func (s *setup) change(id space.SpaceID, f func(*web.ImportState)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f(s.by[id])
+	f(&s.by[id].ImportState)
 }
 
 func (s *setup) Imported(id space.SpaceID) (web.ImportState, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if i := s.by[id]; i != nil {
-		return *i, true
+		return i.ImportState, true
 	}
 	return web.ImportState{}, false
 }

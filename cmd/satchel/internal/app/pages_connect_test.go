@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net/netip"
 	"os"
@@ -22,15 +23,15 @@ import (
 	"satchel/web"
 )
 
-// importing is a store with one space, and what imports into it. Where allow is
+// importWorld is a store with one space, and what imports into it. Where allow is
 // set the rules of egress let it reach the remote of the test.
-type importing struct {
+type importWorld struct {
 	*setup
 	store *gitstore.Store
 	id    space.SpaceID
 }
 
-func newImporting(t *testing.T, remote *remotetest.Server, allow bool) *importing {
+func newImporting(t *testing.T, remote *remotetest.Server, allow bool) *importWorld {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	o := egress.Options{}
@@ -52,12 +53,13 @@ func newImporting(t *testing.T, remote *remotetest.Server, allow bool) *importin
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &importing{store: store, id: space.NewSpaceID()}
+	s := &importWorld{store: store, id: space.NewSpaceID()}
 	if _, err := store.Create(ctx, s.id, space.ChangeSet{Changes: []space.Change{{Path: "README.md", Content: []byte("begin")}}}, space.Meta{Author: space.Person{Name: "ada", Email: "a@x"}}); err != nil {
 		t.Fatal(err)
 	}
 	s.setup = &setup{git: store, log: slog.New(slog.NewTextHandler(t.Output(), nil)), transport: tr, run: gitcmd.Runner{Program: "git"}, dir: dir, limit: 100 << 20, caFile: remote.CAFile(),
-		ctx: ctx, work: &sync.WaitGroup{}, now: time.Now, by: map[space.SpaceID]*web.ImportState{}}
+		ctx: ctx, work: &sync.WaitGroup{}, now: time.Now, by: map[space.SpaceID]*importing{},
+		may: func(context.Context, space.UserID, space.SpaceID) error { return nil }, audit: func(context.Context, space.UserID, string, space.SpaceID, map[string]any) {}}
 	t.Cleanup(func() {
 		stop()
 		s.work.Wait()
@@ -71,10 +73,10 @@ func newImporting(t *testing.T, remote *remotetest.Server, allow bool) *importin
 }
 
 // run imports and waits for the end.
-func (s *importing) run(t *testing.T, url string) web.ImportState {
+func (s *importWorld) run(t *testing.T, url string) web.ImportState {
 	t.Helper()
 	m := space.Meta{Author: space.Person{Name: "ada", Email: "a@x"}, Tool: "import", Client: "browser", Message: "Import it"}
-	if err := s.Import(t.Context(), s.id, url, m); err != nil {
+	if err := s.Import(t.Context(), "u_ada", s.id, url, m); err != nil {
 		t.Fatal(err)
 	}
 	s.work.Wait()
@@ -94,6 +96,15 @@ func TestImportByThePages(t *testing.T) {
 	remote.Create("notes")
 	remote.Push("notes", "main", map[string]string{"tea.md": "Assam", "deep/milk.md": "none"})
 	s := newImporting(t, remote, true)
+	var noted []string
+	s.audit = func(_ context.Context, by space.UserID, action string, id space.SpaceID, d map[string]any) {
+		noted = append(noted, fmt.Sprint(by, " ", action, " ", id, " ", d["from"]))
+	}
+	defer func() {
+		if want := fmt.Sprint("u_ada space.import ", s.id, " ", remote.URL("notes")); len(noted) != 1 || noted[0] != want {
+			t.Errorf("the audit log has %q, want %q", noted, want)
+		}
+	}()
 	if i := s.run(t, remote.URL("notes")); i.Problem != "" || i.Files == 0 || i.From != remote.URL("notes") {
 		t.Fatalf("%+v", i)
 	}
@@ -148,6 +159,63 @@ func (s slowImports) Import(ctx context.Context, _ space.SpaceID, _ gitstore.Imp
 	}
 }
 
+// Attack: an import goes on for somebody who lost the right to change the space.
+func TestAttackImportEndsWithTheRight(t *testing.T) {
+	remote := remotetest.New(t, remotetest.Options{TLS: true})
+	remote.Create("notes")
+	remote.Push("notes", "main", map[string]string{"a.md": "x"})
+	t.Run("while it runs", func(t *testing.T) {
+		s := newImporting(t, remote, true)
+		s.git = slowImports{make(chan struct{})}
+		if err := s.Import(t.Context(), "u_ada", s.id, remote.URL("notes"), space.Meta{}); err != nil {
+			t.Fatal(err)
+		}
+		s.end("u_bob", "")
+		s.end("u_ada", space.NewSpaceID())
+		if i, _ := s.Imported(s.id); !i.Running {
+			t.Errorf("it ends with another's right: %+v", i)
+		}
+		s.end("u_ada", s.id)
+		s.work.Wait()
+		if i, _ := s.Imported(s.id); !strings.Contains(i.Problem, "may not change") {
+			t.Errorf("%+v", i)
+		}
+	})
+	// The last look is right before the commit, whether there is a history to adopt
+	// or files to add.
+	for name, begin := range map[string]func(s *importWorld){
+		"into a new space": func(*importWorld) {},
+		"into one with changes": func(s *importWorld) {
+			cs := space.ChangeSet{Changes: []space.Change{{Path: "own.md", Content: []byte("own")}}}
+			if _, err := s.store.Commit(t.Context(), s.id, cs, space.Meta{}); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newImporting(t, remote, true)
+			begin(s)
+			before, err := s.store.Head(t.Context(), s.id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			asked := 0
+			s.may = func(context.Context, space.UserID, space.SpaceID) error {
+				if asked++; asked > 1 {
+					return errImportRight()
+				}
+				return nil
+			}
+			if i := s.run(t, remote.URL("notes")); !strings.Contains(i.Problem, "may not change") {
+				t.Errorf("%+v", i)
+			}
+			if after, err := s.store.Head(t.Context(), s.id); err != nil || after != before || asked != 2 {
+				t.Errorf("the space has changed after %d looks: %v", asked, err)
+			}
+		})
+	}
+}
+
 func TestImportsAreBounded(t *testing.T) {
 	remote := remotetest.New(t, remotetest.Options{TLS: true})
 	remote.Create("notes")
@@ -156,21 +224,25 @@ func TestImportsAreBounded(t *testing.T) {
 	slow := slowImports{make(chan struct{})}
 	s.git = slow
 	url, m := remote.URL("notes"), space.Meta{}
-	if err := s.Import(t.Context(), s.id, url, m); err != nil {
+	if err := s.Import(t.Context(), "u_ada", s.id, url, m); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Import(t.Context(), s.id, url, m); fault.CodeOf(err) != fault.Conflict {
+	if err := s.Import(t.Context(), "u_ada", s.id, url, m); fault.CodeOf(err) != fault.Conflict {
 		t.Errorf("a second one into the same space: %v", err)
 	}
 	var others []space.SpaceID
-	for range maxImports - 1 {
+	// Attack: one person's imports keep out everybody else's.
+	if err := s.Import(t.Context(), "u_ada", space.NewSpaceID(), url, m); fault.CodeOf(err) != fault.Limited || !strings.Contains(fault.PublicOf(err), "of yours") {
+		t.Errorf("a second one of one person: %v", err)
+	}
+	for i := range maxImports - 1 {
 		id := space.NewSpaceID()
 		others = append(others, id)
-		if err := s.Import(t.Context(), id, url, m); err != nil {
+		if err := s.Import(t.Context(), space.UserID(fmt.Sprint("u_", i)), id, url, m); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := s.Import(t.Context(), space.NewSpaceID(), url, m); fault.CodeOf(err) != fault.Limited {
+	if err := s.Import(t.Context(), "u_last", space.NewSpaceID(), url, m); fault.CodeOf(err) != fault.Limited {
 		t.Errorf("one more than are allowed: %v", err)
 	}
 	close(slow.release)
@@ -182,7 +254,7 @@ func TestImportsAreBounded(t *testing.T) {
 	}
 	// What is long over is forgotten, so that their number is bounded.
 	s.now = func() time.Time { return time.Now().Add(importKept + time.Hour) }
-	if err := s.Import(t.Context(), s.id, url, m); err != nil {
+	if err := s.Import(t.Context(), "u_ada", s.id, url, m); err != nil {
 		t.Fatal(err)
 	}
 	s.work.Wait()

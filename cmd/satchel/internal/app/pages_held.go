@@ -117,7 +117,7 @@ func (p pageHeld) Allow(ctx context.Context, user space.UserID, id space.SpaceID
 	if !allowed {
 		return fault.New(fault.Conflict, "The file was changed meanwhile, or is allowed already. Look at it again.")
 	}
-	p.s.auditPage(ctx, user, "space.secret.allow", id)
+	p.s.auditPage(ctx, user, "space.secret.allow", id, nil)
 	return nil
 }
 

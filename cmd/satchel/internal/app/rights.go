@@ -20,6 +20,7 @@ const lookEvery = 400 * time.Millisecond
 func (s *Server) userEnded(ctx context.Context, user space.UserID) {
 	s.mcp.End(func(p auth.Principal) bool { return p.User == user })
 	s.live.End(user, "")
+	s.imports.end(user, "")
 	if s.bash == nil {
 		return
 	}
@@ -33,6 +34,7 @@ func (s *Server) userEnded(ctx context.Context, user space.UserID) {
 func (s *Server) memberEnded(ctx context.Context, user space.UserID, id space.SpaceID) {
 	s.mcp.End(func(p auth.Principal) bool { return p.User == user && p.Space == id })
 	s.live.End(user, id)
+	s.imports.end(user, id)
 	if s.bash == nil {
 		return
 	}

@@ -40,7 +40,8 @@ type Server struct {
 	api       *api.Server
 	mcp       *mcp.Server
 	signals   *signals
-	live      *web.Live // streams of open pages
+	live      *web.Live // streams of open pages, and downloads
+	imports   *setup    // by the pages
 
 	listener net.Listener
 	metrics  net.Listener // nil where none is asked for
