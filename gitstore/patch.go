@@ -5,23 +5,22 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	fdiff "github.com/go-git/go-git/v5/plumbing/format/diff"
-	udiff "github.com/go-git/go-git/v5/utils/diff"
 
 	"satchel/internal/fault"
+	"satchel/internal/sequence"
 	"satchel/internal/space"
 )
 
 // Limits of a patch for people.
 const (
-	maxPatchFile  = 2 << 20 // bytes of a file whose lines are compared
-	maxPatchBytes = 8 << 20 // bytes of a whole patch
-	patchTime     = 2 * time.Second
+	maxPatchFile  = 2 << 20   // bytes of a file whose lines are compared
+	maxPatchBytes = 8 << 20   // bytes of a whole patch
+	patchWork     = 5_000_000 // steps of comparing the lines of one file
 )
 
 // Patch returns what changed between two commits as a unified diff, for people
@@ -131,17 +130,33 @@ func (r *repo) filePatch(f space.FileChange) (*filePatch, error) {
 	if err := errors.Join(err1, err2); err != nil || p.binary {
 		return p, err
 	}
-	for _, d := range udiff.DoWithTimeout(a, b, patchTime) {
-		op := fdiff.Equal
-		switch { // the operation is -1, 0 or 1
-		case d.Type < 0:
-			op = fdiff.Delete
-		case d.Type > 0:
-			op = fdiff.Add
-		}
-		p.chunks = append(p.chunks, chunk{d.Text, op})
-	}
+	p.chunks = compared(a, b)
 	return p, nil
+}
+
+// compared tells by lines how one text becomes another.
+func compared(from, to string) []fdiff.Chunk {
+	x, y := splitLines(from), splitLines(to)
+	work := patchWork
+	runs, _ := sequence.Diff(x, y, &work)
+	var out []fdiff.Chunk
+	for _, run := range runs {
+		op, lines := fdiff.Equal, x
+		switch run.Kind {
+		case sequence.Removed:
+			op = fdiff.Delete
+		case sequence.Added:
+			op, lines = fdiff.Add, y
+		}
+		out = append(out, chunk{strings.Join(lines[:run.N], ""), op})
+		if run.Kind != sequence.Added {
+			x = x[run.N:]
+		}
+		if run.Kind != sequence.Removed {
+			y = y[run.N:]
+		}
+	}
+	return out
 }
 
 // The types that go-git's encoder reads.

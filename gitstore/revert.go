@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"satchel/internal/fault"
 	"satchel/internal/space"
@@ -340,13 +339,9 @@ func (v *reverting) takeOut(ctx context.Context, u undone, d treeChange) (undone
 			return u, false, err
 		}
 	}
-	within := patchTime
-	if end, ok := ctx.Deadline(); ok {
-		within = min(within, time.Until(end))
-	}
-	text, ok := mergeThree(base, ours, theirs, within)
-	if err := ctx.Err(); err != nil || !ok {
-		return u, false, err // a comparison that had no time left says nothing
+	text, ok, err := v.r.s.mergeThree(ctx, base, ours, theirs)
+	if err != nil || !ok {
+		return u, false, err
 	}
 	mode := u.mode
 	if d.old.mode != d.new.mode && u.mode == d.new.mode {

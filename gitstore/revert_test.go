@@ -176,6 +176,7 @@ func TestLogOfAnyVersionOfAClient(t *testing.T) {
 }
 
 func TestMergeThree(t *testing.T) {
+	s := newStore(t)
 	for _, tc := range []struct {
 		name, base, ours, theirs, want string
 		ok                             bool
@@ -184,13 +185,15 @@ func TestMergeThree(t *testing.T) {
 		{"the same change", "a\nb\n", "A\nb\n", "A\nb\n", "A\nb\n", true},
 		{"the same line", "a\nb\n", "A\nb\n", "x\nb\n", "", false},
 		{"lines that touch", "a\nb\nc\n", "A\nb\nc\n", "a\nB\nc\n", "", false},
+		{"one of equal lines", "#\nm\nm\nm\n", "#\nm\nm\n", "new\n#\nm\nm\n", "new\n#\nm\nm\n", true},
+		{"what looks like a mark", "<<<<<<< x\nb\n=======\n", "<<<<<<< x\nb\n=======\nmore\n", "top\n<<<<<<< x\nb\n=======\n", "top\n<<<<<<< x\nb\n=======\nmore\n", true},
 		{"no end of line", "a\nb\nc", "a\nb\nc\nd", "x\nb\nc", "x\nb\nc\nd", true},
 		{"insertions at one place", "a\nb\n", "a\nx\nb\n", "a\ny\nb\n", "", false},
 		{"everything deleted", "a\nb\n", "a\nb\n", "", "", true},
 		{"from nothing", "", "a\n", "b\n", "", false},
 	} {
-		if got, ok := mergeThree(tc.base, tc.ours, tc.theirs, time.Minute); got != tc.want || ok != tc.ok {
-			t.Errorf("%s: %q %v", tc.name, got, ok)
+		if got, ok, err := s.mergeThree(t.Context(), tc.base, tc.ours, tc.theirs); got != tc.want || ok != tc.ok || err != nil {
+			t.Errorf("%s: %q %v %v", tc.name, got, ok, err)
 		}
 	}
 }
@@ -198,14 +201,15 @@ func TestMergeThree(t *testing.T) {
 func FuzzMergeThree(f *testing.F) {
 	f.Add("a\nb\nc\n", "A\nb\nc\n", "a\nb\nC\n")
 	f.Add("a", "", "b\r\n")
+	s := newStore(f)
 	f.Fuzz(func(t *testing.T, base, ours, theirs string) {
-		if got, ok := mergeThree(base, ours, base, time.Minute); !ok || got != ours {
-			t.Errorf("only one side changed: %q %v", got, ok)
+		if got, ok, err := s.mergeThree(t.Context(), base, ours, base); !ok || got != ours || err != nil {
+			t.Errorf("only one side changed: %q %v %v", got, ok, err)
 		}
-		a, ok1 := mergeThree(base, ours, theirs, time.Minute)
-		b, ok2 := mergeThree(base, theirs, ours, time.Minute)
-		if ok1 != ok2 || a != b {
-			t.Errorf("the sides are not alike: %q %v, %q %v", a, ok1, b, ok2)
+		_, ok1, err1 := s.mergeThree(t.Context(), base, ours, theirs)
+		_, ok2, err2 := s.mergeThree(t.Context(), base, theirs, ours)
+		if ok1 != ok2 || err1 != nil || err2 != nil {
+			t.Errorf("the sides are not alike: %v %v, %v %v", ok1, err1, ok2, err2)
 		}
 	})
 }

@@ -3,7 +3,7 @@ package merge
 import (
 	"strings"
 
-	"satchel/web/sequence"
+	"satchel/internal/sequence"
 )
 
 // Kind says what became of a line.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"satchel/web/sequence"
+	"satchel/internal/sequence"
 )
 
 // Limits of what is shown of a difference.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"satchel/web/sequence"
+	"satchel/internal/sequence"
 )
 
 // apply checks that runs lead from one sequence to the other, and counts edits.
