@@ -50,7 +50,8 @@ type activityPageData struct {
 	Stream   string
 	Said     string // what was just done
 	Reviews  []reviewItem
-	More     int // that wait for a person
+	Behind   bool // what waits is being found out
+	More     int  // that wait for a person
 	Push     *RemoteStatus
 	Held     int // files of the visitor's that are not saved; -1: nobody knows
 	FirstDay string
@@ -108,7 +109,7 @@ func makerOf(c space.Commit) string {
 	switch {
 	case slices.Contains(aiTools(), c.Tool):
 		return "ai"
-	case c.Tool == "web":
+	case byPage(c.Tool):
 		return "web"
 	case c.Tool == "":
 		return "git"
@@ -288,7 +289,7 @@ func (s *Server) showActivity(v *visit) error {
 		body.Stream = inSpace(m.ID, "events?since="+string(at))
 	}
 	if body.Fresh {
-		if body.Reviews, body.More, err = s.reviewItems(ctx, m); err != nil {
+		if body.Reviews, body.More, body.Behind, err = s.reviewItems(ctx, m, ""); err != nil {
 			return err
 		}
 		body.Push, body.Held = s.pushState(ctx, m.ID), s.heldIn(v, m.ID)

@@ -144,7 +144,7 @@ func (s *Server) revert(v *visit) error {
 			return errGone
 		}
 	}
-	c, err := s.o.History.Revert(v.r.Context(), m.ID, commits, v.meta("web", ""))
+	c, err := s.o.History.Revert(v.r.Context(), m.ID, commits, v.meta(byRevert, ""))
 	if err != nil {
 		return gone(err)
 	}

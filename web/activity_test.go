@@ -120,7 +120,7 @@ func TestRevertByPages(t *testing.T) {
 	}
 	c, err := a.git.Show(t.Context(), a.space.ID, "")
 	must(t, err)
-	if c.Tool != "web" || c.Client != "browser" || c.Author.Name != "carol" || !strings.HasPrefix(c.Message, "Undo 2 changes") {
+	if c.Tool != "web-revert" || c.Client != "browser" || c.Author.Name != "carol" || !strings.HasPrefix(c.Message, "Undo 2 changes") {
 		t.Errorf("%+v", c)
 	}
 	again := b.send(a.in("revert"), url.Values{"commit": {string(bad.ID)}})

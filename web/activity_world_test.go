@@ -25,6 +25,7 @@ type active struct {
 	reviews *reviews.Reviews
 	remotes *fakeRemotes
 	carol   store.User // an editor of ada's space
+	behind  bool       // the reviews are said to be
 }
 
 func newActive(t *testing.T, o web.LiveOptions, with ...func(*web.Options)) *active {
@@ -41,8 +42,9 @@ func newActive(t *testing.T, o web.LiveOptions, with ...func(*web.Options)) *act
 	a.world = newWorld(t, append(all, with...)...)
 	_, err = a.db.Migrate(t.Context(), reviews.Migrations()...)
 	must(t, err)
-	a.reviews, err = reviews.New(reviews.Options{DB: a.db, Git: a.git, Now: a.clock})
+	a.reviews, err = reviews.New(reviews.Options{DB: a.db, Git: a.git, Now: a.clock, Patience: time.Minute})
 	must(t, err)
+	t.Cleanup(a.reviews.Close)
 	for _, id := range []space.SpaceID{a.space.ID, a.evil.ID} {
 		a.start(id)
 	}
@@ -109,21 +111,21 @@ type lateReviews struct{ a *active }
 
 func (l lateReviews) get() *reviews.Reviews { return l.a.reviews }
 
-func (l lateReviews) Waiting(ctx context.Context, id space.SpaceID) ([]web.Review, error) {
-	list, err := l.get().Waiting(ctx, id)
+func (l lateReviews) Waiting(ctx context.Context, id space.SpaceID) ([]web.Review, bool, error) {
+	list, behind, err := l.get().Waiting(ctx, id)
 	var out []web.Review
 	for _, r := range list {
-		out = append(out, web.Review{Path: r.Path, Blob: r.Blob, Commit: r.Commit, Base: r.Base, Tool: r.Tool, Client: r.Client, When: r.When})
+		out = append(out, web.Review(r))
 	}
-	return out, err
+	return out, behind || l.a.behind, err
 }
 
-func (l lateReviews) Keep(ctx context.Context, id space.SpaceID, by space.UserID, p space.Path, b space.BlobID) error {
-	return l.get().Keep(ctx, id, by, p, b)
+func (l lateReviews) Keep(ctx context.Context, id space.SpaceID, by space.UserID, p space.Path, b space.BlobID, m space.Mode) error {
+	return l.get().Keep(ctx, id, by, p, b, m)
 }
 
-func (l lateReviews) Undo(ctx context.Context, id space.SpaceID, by space.UserID, p space.Path, b space.BlobID, m space.Meta) (space.Commit, error) {
-	return l.get().Undo(ctx, id, by, p, b, m)
+func (l lateReviews) Undo(ctx context.Context, id space.SpaceID, by space.UserID, p space.Path, b space.BlobID, mode space.Mode, m space.Meta) (space.Commit, error) {
+	return l.get().Undo(ctx, id, by, p, b, mode, m)
 }
 
 func (l lateReviews) Decided(ctx context.Context, id space.SpaceID, limit int) ([]web.ReviewDecision, error) {

@@ -173,9 +173,9 @@ func (e *editing) lookupAt(ctx context.Context, id space.SpaceID, at space.Commi
 // commit makes one commit of the changes of one act, all or none. silent says why
 // the message was left out, where it was. An error that is a fault of the change
 // itself says why it was refused; a fault.Conflict that something changed since.
-func (e *editing) commit(v *visit, id space.SpaceID, changes []space.Change, message string) (silent string, err error) {
+func (e *editing) commit(v *visit, id space.SpaceID, tool string, changes []space.Change, message string) (silent string, err error) {
 	ctx := v.r.Context()
-	m := v.meta("web", message)
+	m := v.meta(tool, message)
 	c, err := e.o.Committer.Commit(ctx, id, space.ChangeSet{Changes: changes, Policy: space.RefuseStale}, m)
 	if err != nil {
 		return "", v.named(err)
@@ -209,7 +209,7 @@ func (e *editing) commit(v *visit, id space.SpaceID, changes []space.Change, mes
 		}
 		back = append(back, u)
 	}
-	if _, uerr := e.o.Committer.Commit(ctx, id, space.ChangeSet{Changes: back, Policy: space.RefuseStale}, v.meta("web", "Take back a change that was refused in part")); uerr != nil {
+	if _, uerr := e.o.Committer.Commit(ctx, id, space.ChangeSet{Changes: back, Policy: space.RefuseStale}, v.meta(byRevert, "Take back a change that was refused in part")); uerr != nil {
 		return "", fault.Wrap(uerr, fault.Conflict, "%s Some of it was changed all the same. The space’s history has every file as it was.", fault.PublicOf(err))
 	}
 	return "", err

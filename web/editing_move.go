@@ -187,7 +187,7 @@ func (e *editing) saveRename(v *visit) error {
 	if body.Message == "" {
 		body.Message = "Move " + shorten(string(f.path), 120) + " to " + shorten(string(to), 120)
 	}
-	silent, err := e.commit(v, f.ID, changes, body.Message)
+	silent, err := e.commit(v, f.ID, byMove, changes, body.Message)
 	switch {
 	case err == nil && f.Dir:
 		return e.done(v, f.Membership, silent, told(dirURL(f.ID, to), "moved"))
@@ -261,7 +261,7 @@ func (e *editing) saveDelete(v *visit) error {
 	if note == "" && f.Dir {
 		note = "Delete " + shorten(string(f.path), 120) + "/"
 	}
-	silent, err := e.commit(v, f.ID, changes, note)
+	silent, err := e.commit(v, f.ID, byHand, changes, note)
 	switch {
 	case err == nil:
 		return e.done(v, f.Membership, silent, told(dirURL(f.ID, e.nearest(v, f)), "deleted"))

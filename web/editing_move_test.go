@@ -28,7 +28,7 @@ func TestRename(t *testing.T) {
 	want(t, "a file", b.send(h.in("rename/a.md"), form), http.StatusSeeOther)
 	h.lacks("a.md")
 	h.holds("new place/b.md", "one\r\n")
-	if c := h.last(); len(c.Files) != 2 || c.Message != "Move a.md to new place/b.md" || c.Tool != "web" {
+	if c := h.last(); len(c.Files) != 2 || c.Message != "Move a.md to new place/b.md" || c.Tool != "web-move" {
 		t.Errorf("it is no one commit of a move: %+v", c)
 	}
 	form = b.ask(h, "rename", "new%20place/b.md")

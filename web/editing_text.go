@@ -163,7 +163,7 @@ func (e *editing) saveEdit(v *visit) error {
 	if err != nil {
 		return err
 	}
-	silent, err := e.commit(v, f.ID, []space.Change{{
+	silent, err := e.commit(v, f.ID, byHand, []space.Change{{
 		Path: string(f.path), Op: space.Write, Content: []byte(merge.Endings(base, body.Text)),
 		Mode: modeOf(body.Mode), Base: body.Base, BaseMode: modeOf(body.Mode),
 	}}, body.Message)
@@ -309,7 +309,7 @@ func (e *editing) saveNew(v *visit) error {
 	if taken != "" {
 		return again(http.StatusConflict, taken, "path")
 	}
-	silent, err := e.commit(v, m.ID, []space.Change{{Path: string(p), Op: space.Write, Content: []byte(merge.Endings("", body.Text))}}, body.Message)
+	silent, err := e.commit(v, m.ID, byHand, []space.Change{{Path: string(p), Op: space.Write, Content: []byte(merge.Endings("", body.Text))}}, body.Message)
 	switch {
 	case err == nil:
 		return e.done(v, m, silent, spaceURL(m.ID, "files", p))

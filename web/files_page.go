@@ -88,7 +88,7 @@ func (s *Server) showContent(v *visit, l location, e tools.Entry) error {
 	}
 	if len(log) == 1 {
 		body.Last, body.LastSubject, body.LastTime, body.LastAgo = &log[0], subjectOf(log[0].Message), log[0].Time, agoOf(s.now(), log[0].Time)
-		if log[0].Tool == "web" {
+		if byPage(log[0].Tool) {
 			body.LastHow = onPages
 		}
 		body.LastURL = "/spaces/" + string(l.space.ID) + "/commits/" + string(log[0].ID)

@@ -201,7 +201,7 @@ const onPages = "on the pages"
 func madeBy(c space.Commit) string {
 	client, tool := shorten(c.Client, 60), shorten(c.Tool, 40)
 	switch {
-	case c.Tool == "web":
+	case byPage(c.Tool):
 		return onPages
 	case c.Tool == "sync":
 		return "from the connected repository"
@@ -234,7 +234,7 @@ func (s *Server) restore(v *visit) error {
 	} else if v.r.PostFormValue("all") != "1" {
 		return fault.New(fault.Invalid, "Say what to restore.")
 	}
-	c, err := s.o.History.Restore(v.r.Context(), m.ID, p, at, v.meta("web", ""))
+	c, err := s.o.History.Restore(v.r.Context(), m.ID, p, at, v.meta(byRestore, ""))
 	if err != nil {
 		return gone(v.named(err))
 	}

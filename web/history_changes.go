@@ -85,7 +85,7 @@ func (s *Server) showCommit(v *visit) error {
 		Row: rowOf(base, c), Rest: messageOf(c.Message), ID: string(c.ID), Time: c.Time, Tool: shorten(c.Tool, 60), Client: shorten(c.Client, 120),
 		Files: pageURL(m.ID, "files", "", c.ID), Download: base + "/download/zip?at=" + string(c.ID),
 	}, Write: m.Role != space.Reader, Restore: base + "/restore", At: c.ID, Before: c.Parent}
-	if c.Tool == "web" {
+	if byPage(c.Tool) {
 		body.Commit.How, body.Commit.Tool, body.Commit.Client = onPages, "", ""
 	}
 	if c.Parent != "" {

@@ -210,7 +210,7 @@ func (e *editing) setFact(v *visit, m store.Membership, f knownFact, data []byte
 	if err != nil {
 		return errDamaged
 	}
-	silent, err := e.commit(v, m.ID, []space.Change{{Path: string(factPath(f.Type, f.Key)), Op: space.Write, Content: now, Base: f.Base}}, shorten(note, 200))
+	silent, err := e.commit(v, m.ID, byHand, []space.Change{{Path: string(factPath(f.Type, f.Key)), Op: space.Write, Content: now, Base: f.Base}}, shorten(note, 200))
 	switch {
 	case err == nil:
 		return e.done(v, m, silent, e.factsBack(v, m))
@@ -276,7 +276,7 @@ func (e *editing) forgetFact(v *visit) error {
 	if string(f.Base) != v.r.PostFormValue("base") {
 		return e.againFacts(v, m, http.StatusConflict, "Nothing was forgotten: the fact "+shorten(f.Name, 120)+" says something else by now. Look at it again.")
 	}
-	silent, err := e.commit(v, m.ID, []space.Change{{Path: string(factPath(f.Type, f.Key)), Op: space.Delete, Base: f.Base}}, shorten("Forget the memory fact "+f.Name, 200))
+	silent, err := e.commit(v, m.ID, byHand, []space.Change{{Path: string(factPath(f.Type, f.Key)), Op: space.Delete, Base: f.Base}}, shorten("Forget the memory fact "+f.Name, 200))
 	if err != nil {
 		if refusal(err) {
 			return e.againFacts(v, m, asPage(err).status, fault.PublicOf(err))
@@ -335,7 +335,7 @@ func (e *editing) saveNewFact(v *visit) error {
 	} else if why != "" {
 		return again(http.StatusConflict, taken, "key")
 	}
-	silent, err := e.commit(v, m.ID, []space.Change{{Path: string(p), Op: space.Write, Content: []byte(newFact(body.Value, body.Expires, e.now()))}},
+	silent, err := e.commit(v, m.ID, byHand, []space.Change{{Path: string(p), Op: space.Write, Content: []byte(newFact(body.Value, body.Expires, e.now()))}},
 		shorten("Remember "+body.Type+"/"+body.Key, 200))
 	switch {
 	case err == nil:

@@ -101,7 +101,7 @@ func (s *Server) answerQuestions(v *visit) error {
 	if len(cs.Changes) == 0 {
 		return s.bring(v, m, http.StatusBadRequest, "Answer at least one question, or go on without.", questions()[0].Key)
 	}
-	c, err := s.o.Committer.Commit(ctx, m.ID, cs, v.meta("web", "Remember what "+v.user.Name+" said about themselves"))
+	c, err := s.o.Committer.Commit(ctx, m.ID, cs, v.meta(byHand, "Remember what "+v.user.Name+" said about themselves"))
 	if err != nil {
 		if fault.CodeOf(err) == fault.Conflict {
 			return s.bring(v, m, http.StatusConflict, "Somebody changed these facts at the same moment. Send it again to replace theirs.", "")

@@ -2,7 +2,9 @@ package web
 
 import (
 	"context"
+	"html/template"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -10,17 +12,20 @@ import (
 	"satchel/internal/fault"
 	"satchel/internal/space"
 	"satchel/tools"
+	"satchel/web/render"
 )
 
 // Reviews are what AIs changed in the files that instruct every AI, which a person
 // confirms or undoes. Errors are faults.
 type Reviews interface {
-	// Waiting returns what nobody has decided about at head.
-	Waiting(ctx context.Context, id space.SpaceID) ([]Review, error)
+	// Waiting returns what differs from what a person last knew, as far as is known:
+	// behind tells that the history is being looked through still. It never takes
+	// long.
+	Waiting(ctx context.Context, id space.SpaceID) (list []Review, behind bool, err error)
 	// Keep confirms, and Undo takes back, what a person saw; a fault.Conflict
 	// where that is not at the path any more.
-	Keep(ctx context.Context, id space.SpaceID, by space.UserID, p space.Path, b space.BlobID) error
-	Undo(ctx context.Context, id space.SpaceID, by space.UserID, p space.Path, b space.BlobID, m space.Meta) (space.Commit, error)
+	Keep(ctx context.Context, id space.SpaceID, by space.UserID, p space.Path, b space.BlobID, mode space.Mode) error
+	Undo(ctx context.Context, id space.SpaceID, by space.UserID, p space.Path, b space.BlobID, mode space.Mode, m space.Meta) (space.Commit, error)
 	// Decided returns the latest decisions, newest first.
 	Decided(ctx context.Context, id space.SpaceID, limit int) ([]ReviewDecision, error)
 }
@@ -28,9 +33,18 @@ type Reviews interface {
 // Review is a file that waits for a person.
 type Review struct {
 	Path space.Path
-	Blob space.BlobID // empty: the file was deleted
-	// Commit made it so, and Base is the last commit that a person knows.
-	Commit, Base space.CommitID
+	// Blob and Mode are what waits, at the commit Head; Blob is empty where the
+	// file was deleted.
+	Blob space.BlobID
+	Mode space.Mode
+	Head space.CommitID
+	// Was and WasMode are what a person last knew, and Base a commit that has it;
+	// all empty where they knew nothing.
+	Was     space.BlobID
+	WasMode space.Mode
+	Base    space.CommitID
+	// Commit changed it last, by Tool of Client.
+	Commit       space.CommitID
 	Tool, Client string
 	When         time.Time
 }
@@ -56,6 +70,7 @@ type reviewItem struct {
 	Path    space.Path
 	Shown   string
 	Blob    space.BlobID
+	Mode    int
 	Client  string
 	Tool    string
 	When    time.Time
@@ -64,94 +79,124 @@ type reviewItem struct {
 	URL     string // of the file
 	Commit  string // its page
 	Lines   []diffLine
-	Cut     bool   // the difference is longer
-	Compare string // the whole difference
-	Problem string // why there is no difference
+	// Whole tells that all that differs is shown, so that it can be kept.
+	Whole    bool
+	Alone    string // a page of this file alone, where more of it is shown
+	Raw      string // the file as it is
+	Edit     string
+	Compare  string // the whole difference
+	Problem  string // why there is no difference
+	ModeNote string // what the file is besides its text
 }
 
 // diffLine is a line of a difference. Kind is "add", "del", "at" or "".
-type diffLine struct{ Kind, Mark, Text string }
-
-const (
-	reviewsShown  = 10  // on a page
-	reviewLines   = 60  // of one difference
-	decisionShown = 10  // decisions
-	longestLine   = 300 // characters of a line that is shown
-)
-
-// reviewItems returns the first of what waits, and how many there are.
-func (s *Server) reviewItems(ctx context.Context, m store.Membership) ([]reviewItem, int, error) {
-	if s.o.Reviews == nil {
-		return nil, 0, nil
-	}
-	list, err := s.o.Reviews.Waiting(ctx, m.ID)
-	if err != nil {
-		return nil, 0, err
-	}
-	var out []reviewItem
-	for _, r := range list[:min(len(list), reviewsShown)] {
-		out = append(out, s.reviewItem(ctx, m, r))
-	}
-	return out, len(list) - len(out), nil
+type diffLine struct {
+	Kind string
+	Text template.HTML
 }
 
-func (s *Server) reviewItem(ctx context.Context, m store.Membership, r Review) reviewItem {
+const (
+	reviewsShown  = 10        // on a page
+	reviewLines   = 500       // of all differences of a page
+	aloneLines    = 1500      // of a difference on a page of its own
+	reviewBytes   = 64 << 10  // of all lines of a page
+	aloneBytes    = 512 << 10 // of all lines of a page of one difference
+	decisionShown = 10        // decisions
+)
+
+// room is how much of differences a page shows.
+// some is how many lines of one that does not fit.
+type room struct{ lines, bytes, some int }
+
+// reviewItems returns the first of what waits, how many more there are, and whether
+// there may be others, since the history is being looked through.
+func (s *Server) reviewItems(ctx context.Context, m store.Membership, only space.Path) (out []reviewItem, more int, behind bool, err error) {
+	if s.o.Reviews == nil {
+		return nil, 0, false, nil
+	}
+	list, behind, err := s.o.Reviews.Waiting(ctx, m.ID)
+	if err != nil {
+		return nil, 0, false, err
+	}
+	left := &room{reviewLines, reviewBytes, 20}
+	if only != "" {
+		left = &room{aloneLines, aloneBytes, aloneLines}
+		list = slices.DeleteFunc(slices.Clone(list), func(r Review) bool { return r.Path != only })
+	}
+	for _, r := range list[:min(len(list), reviewsShown)] {
+		it := s.reviewItem(ctx, m, r, left)
+		if only != "" {
+			it.Alone = ""
+		}
+		out = append(out, it)
+	}
+	return out, len(list) - len(out), behind, nil
+}
+
+func (s *Server) reviewItem(ctx context.Context, m store.Membership, r Review, left *room) reviewItem {
 	it := reviewItem{
-		Path: r.Path, Shown: shorten(string(r.Path), 120), Blob: r.Blob, Client: shorten(r.Client, 60), Tool: shorten(r.Tool, 40), When: r.When,
-		Deleted: r.Blob == "", URL: tools.FileURL("", m.ID, string(r.Path)), Commit: inSpace(m.ID, "commits/"+string(r.Commit)),
+		Path: r.Path, Shown: shorten(string(r.Path), 120), Blob: r.Blob, Mode: int(r.Mode), Client: shorten(r.Client, 60), Tool: shorten(r.Tool, 40), When: r.When,
+		Deleted: r.Blob == "", New: r.Was == "", URL: tools.FileURL("", m.ID, string(r.Path)), Commit: inSpace(m.ID, "commits/"+string(r.Commit)),
+		Raw: spaceURL(m.ID, "raw", r.Path), Edit: spaceURL(m.ID, "edit", r.Path),
+		Alone: inSpace(m.ID, "reviews?"+urlQuery("path", string(r.Path))),
 	}
 	if r.Base != "" {
 		it.Compare = inSpace(m.ID, "compare?"+urlQuery("from", string(r.Base), "path", string(r.Path)))
 	}
-	patch, err := s.o.History.Patch(ctx, m.ID, r.Base, "", r.Path)
-	if err != nil {
-		it.Problem = "The difference cannot be shown here: " + fault.PublicOf(err)
+	if r.Blob != "" && r.Mode != r.WasMode {
+		it.ModeNote = map[space.Mode]string{
+			space.Regular: "It is a plain file now.", space.Executable: "It is a program now: it can be run.", space.Symlink: "It is a link now, and its text is where it leads.",
+		}[r.Mode]
+	}
+	if r.Was != "" && r.Base == "" {
+		it.Problem, it.Alone = "The difference cannot be shown: the version that you knew is in no commit any more.", ""
 		return it
 	}
-	it.New = strings.Contains(patch, "\nnew file mode ") && !it.Deleted
-	it.Lines, it.Cut = diffLines(patch, reviewLines)
-	if len(it.Lines) == 0 {
-		it.Problem = "It is no text, or differs in nothing that can be shown."
+	if r.Was == r.Blob { // in the mode alone
+		it.Whole, it.Alone = true, ""
+		return it
 	}
-	return it
-}
-
-// diffLines returns the first lines of the hunks of a unified diff.
-func diffLines(patch string, most int) (out []diffLine, cut bool) {
-	in := false
-	for line := range strings.SplitSeq(strings.TrimSuffix(patch, "\n"), "\n") {
-		if strings.HasPrefix(line, "@@ ") {
-			in = true
-			line = "@@"
-		}
-		if !in || line == "" || line[0] == '\\' {
-			continue
-		}
-		if len(out) == most {
-			return out, true
-		}
-		d := diffLine{Mark: line[:1], Text: shortLine(line[1:])}
-		switch line[0] {
-		case '+':
-			d.Kind = "add"
-		case '-':
-			d.Kind = "del"
-		case '@':
-			if len(out) == 0 {
+	patch, err := s.o.History.Patch(ctx, m.ID, r.Base, r.Head, r.Path)
+	if err != nil {
+		it.Problem, it.Alone = "The difference cannot be shown here: "+fault.PublicOf(err), ""
+		return it
+	}
+	c := render.Patch(patch, render.NewBudget())
+	var rows []diffLine
+	n := 0
+	for i, row := range c.Rows {
+		d := diffLine{Text: row.HTML, Kind: map[byte]string{'+': "add", '-': "del", '@': "at"}[row.Kind]}
+		if row.Kind == '@' {
+			if i == 0 {
 				continue
 			}
-			d = diffLine{Kind: "at", Text: "…"}
+			d.Text = "…"
 		}
-		out = append(out, d)
+		n += len(row.HTML)
+		rows = append(rows, d)
 	}
-	return out, false
-}
-
-// shortLine keeps the space at a line's beginning, which shorten does not.
-func shortLine(line string) string {
-	body := strings.TrimLeft(line, " \t")
-	indent := strings.ReplaceAll(line[:len(line)-len(body)], "\t", "    ")
-	return indent[:min(len(indent), 40)] + shorten(body, longestLine)
+	switch {
+	case c.Binary || len(rows) == 0 && !(it.New && strings.Contains(patch, "\nnew file mode ")) && !(it.Deleted && strings.Contains(patch, "\ndeleted file mode ")):
+		it.Problem, it.Alone = "It is no text, or too long to compare, or differs in nothing that can be shown.", ""
+		return it
+	case len(rows) > left.lines || n > left.bytes || c.Cut:
+		it.Problem = "The difference is longer than fits here."
+		rows = rows[:min(len(rows), left.lines, left.some)]
+		for n = 0; len(rows) > 0; rows = rows[:len(rows)-1] {
+			n = 0
+			for _, d := range rows {
+				n += len(d.Text)
+			}
+			if n <= left.bytes {
+				break
+			}
+		}
+	default:
+		it.Whole, it.Alone = true, ""
+	}
+	left.lines, left.bytes = left.lines-len(rows), left.bytes-n
+	it.Lines = rows
+	return it
 }
 
 // waitingIn tells how many files of a space wait for the visitor: none where they
@@ -160,7 +205,7 @@ func (s *Server) waitingIn(v *visit, m *store.Membership) int {
 	if s.o.Reviews == nil || m == nil || m.Role == space.Reader {
 		return 0
 	}
-	list, err := s.o.Reviews.Waiting(v.r.Context(), m.ID)
+	list, _, err := s.o.Reviews.Waiting(v.r.Context(), m.ID)
 	if err != nil {
 		return 0 // a page that is about something else goes without
 	}
@@ -174,6 +219,8 @@ type reviewPage struct {
 	May     bool
 	Reviews []reviewItem
 	More    int
+	Behind  bool       // the history is being looked through
+	Only    space.Path // the file that the page is of alone
 	Decided []decisionItem
 	Said    string // what was just decided
 }
@@ -195,7 +242,12 @@ func (s *Server) showReviews(v *visit) error {
 func (s *Server) reviewsPage(v *visit, m store.Membership, p page) (err error) {
 	ctx := v.r.Context()
 	body := reviewPage{Space: m, Action: "/spaces/" + string(m.ID), May: m.Role != space.Reader}
-	if body.Reviews, body.More, err = s.reviewItems(ctx, m); err != nil {
+	if text := v.r.URL.Query().Get("path"); text != "" {
+		if body.Only, err = space.ParsePath(text); err != nil {
+			return errGone
+		}
+	}
+	if body.Reviews, body.More, body.Behind, err = s.reviewItems(ctx, m, body.Only); err != nil {
 		return err
 	}
 	switch v.r.URL.Query().Get("done") {
@@ -231,46 +283,55 @@ func (s *Server) reviewsPage(v *visit, m store.Membership, p page) (err error) {
 }
 
 // reviewed reads which content the form is about.
-func reviewed(v *visit) (space.Path, space.BlobID, error) {
-	p, err := space.ParsePath(v.r.PostFormValue("path"))
+func reviewed(v *visit) (p space.Path, b space.BlobID, mode space.Mode, err error) {
+	p, err = space.ParsePath(v.r.PostFormValue("path"))
 	if err != nil {
-		return "", "", errGone
+		return "", "", 0, errGone
 	}
-	b := space.BlobID(v.r.PostFormValue("blob"))
+	b = space.BlobID(v.r.PostFormValue("blob"))
 	if b != "" && !b.Valid() {
-		return "", "", errGone
+		return "", "", 0, errGone
 	}
-	return p, b, nil
+	switch v.r.PostFormValue("mode") {
+	case "", "0":
+	case "1":
+		mode = space.Executable
+	case "2":
+		mode = space.Symlink
+	default:
+		return "", "", 0, errGone
+	}
+	return p, b, mode, nil
 }
 
 // keepReview is POST /spaces/{id}/reviews/keep.
 func (s *Server) keepReview(v *visit) error {
-	return s.decide(v, "kept", func(m store.Membership, p space.Path, b space.BlobID) error {
-		return s.o.Reviews.Keep(v.r.Context(), m.ID, v.user.ID, p, b)
+	return s.decide(v, "kept", func(m store.Membership, p space.Path, b space.BlobID, mode space.Mode) error {
+		return s.o.Reviews.Keep(v.r.Context(), m.ID, v.user.ID, p, b, mode)
 	})
 }
 
 // undoReview is POST /spaces/{id}/reviews/undo.
 func (s *Server) undoReview(v *visit) error {
-	return s.decide(v, "undone", func(m store.Membership, p space.Path, b space.BlobID) error {
-		_, err := s.o.Reviews.Undo(v.r.Context(), m.ID, v.user.ID, p, b, v.meta("web", "Undo what an AI changed in "+string(p)))
+	return s.decide(v, "undone", func(m store.Membership, p space.Path, b space.BlobID, mode space.Mode) error {
+		_, err := s.o.Reviews.Undo(v.r.Context(), m.ID, v.user.ID, p, b, mode, v.meta(byUndo, "Undo what an AI changed in "+string(p)))
 		return err
 	})
 }
 
-func (s *Server) decide(v *visit, done string, act func(store.Membership, space.Path, space.BlobID) error) error {
+func (s *Server) decide(v *visit, done string, act func(store.Membership, space.Path, space.BlobID, space.Mode) error) error {
 	m, err := s.writable(v)
 	if err != nil {
 		return err
 	}
-	p, b, err := reviewed(v)
+	p, b, mode, err := reviewed(v)
 	if err != nil {
 		return err
 	}
 	if s.o.Reviews == nil {
 		return errGone
 	}
-	switch err := act(m, p, b); fault.CodeOf(err) {
+	switch err := act(m, p, b, mode); fault.CodeOf(err) {
 	case "":
 		return s.see(v, inSpace(m.ID, "reviews?done="+done))
 	case fault.Conflict:

@@ -223,7 +223,7 @@ func (e *editing) upload(v *visit, m store.Membership, sent []*sentFile, body *u
 			return "", err
 		}
 		note := body.Message
-		c, err := e.o.Committer.Commit(v.r.Context(), m.ID, space.ChangeSet{Changes: changes, Policy: space.RefuseStale}, v.meta("web", note))
+		c, err := e.o.Committer.Commit(v.r.Context(), m.ID, space.ChangeSet{Changes: changes, Policy: space.RefuseStale}, v.meta(byHand, note))
 		if fault.CodeOf(err) == fault.Conflict && try < uploadTries {
 			continue
 		}

@@ -1,17 +1,19 @@
 // Package reviews asks people to confirm what AIs changed in the files that tell
-// every AI how to behave: the instructions and the context of a space, and its
-// skills. An AI that was led astray by a page it read could otherwise instruct all
-// others.
+// every AI how to behave: the resources and the skills of a space. An AI that was
+// led astray by a page it read could otherwise instruct all others.
 //
-// What waits is derived from the head of a space: a file whose content nobody
-// decided about and whose last change an AI's tool made. So no event can be lost,
-// and a server that was away has nothing to catch up with. What was found out
-// about a content at a path is remembered in the package's own table. Whatever a
-// person writes, by a page, a command or git, they have confirmed by that; not what
-// they brought back, by an undoing of an undoing as by a restore, that an AI had
-// written and nobody kept. A commit from elsewhere that carries trailers of ours
-// confirms nothing: whoever made it could write them.
+// Of every such path the package keeps the content that a person last knew there:
+// the baseline. What waits is what a head has otherwise. So nothing can be buried
+// under further changes, and no older version comes back unasked. A baseline moves
+// by two things alone: a person keeps the very content that they were shown, or
+// wrote the file's whole content themselves, by a page, a command or git. What
+// reverts, restores, moves or merges confirms nothing, since nobody was shown all
+// that it brings; nor does a commit from elsewhere with trailers of ours, since
+// whoever made it could write them.
 //
-// Nothing is kept back meanwhile: git has the former version, and the decision to
-// undo puts it back.
+// The history is read once, from the commit up to which it was read before, in the
+// background and saved in parts. So no commit is missed, whatever was told of it,
+// and a server that was away catches up.
+//
+// Nothing is kept back meanwhile: undoing puts the baseline back.
 package reviews

@@ -1,13 +1,10 @@
 package reviews
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -22,11 +19,8 @@ type Git interface {
 	Head(ctx context.Context, id space.SpaceID) (space.CommitID, error)
 	Files(ctx context.Context, id space.SpaceID, at space.CommitID, under space.Path) ([]space.FileChange, error)
 	Diff(ctx context.Context, id space.SpaceID, from, to space.CommitID) ([]space.FileChange, error)
-	Log(ctx context.Context, id space.SpaceID, o gitstore.LogOptions) ([]space.Commit, error)
+	Way(ctx context.Context, id space.SpaceID, from, to space.CommitID, under []space.Path) ([]gitstore.Step, int, bool, error)
 	Show(ctx context.Context, id space.SpaceID, at space.CommitID) (space.Commit, error)
-	Blob(ctx context.Context, id space.SpaceID, at space.CommitID, p space.Path) (space.BlobID, space.Mode, bool, error)
-	// LogPage is Log of a path that looks at walk commits at most.
-	LogPage(ctx context.Context, id space.SpaceID, at space.CommitID, path space.Path, cursor string, limit, walk int) ([]space.Commit, string, error)
 	// Made returns the commits whose trailers this server wrote.
 	Made(ctx context.Context, id space.SpaceID) (map[space.CommitID]bool, error)
 	ReadBlob(ctx context.Context, id space.SpaceID, b space.BlobID) ([]byte, error)
@@ -37,18 +31,27 @@ type Git interface {
 type Options struct {
 	DB  *database.DB
 	Git Git
-	// AITools name the tools by which AIs change files, as commits name them; nil
-	// for DefaultAITools. What else changes a file counts as a person's doing.
-	AITools []string
+	// Confirming names the tools whose commits are the whole content of a file as
+	// a person had it before them, and Moving those by which a person moves files;
+	// nil for DefaultConfirming and DefaultMoving. What anything else writes waits.
+	Confirming, Moving []string
+	// Patience is how long Waiting waits for the history to be read, and Act how
+	// long a decision does; 0 means 15 ms and 10 s.
+	Patience, Act time.Duration
+	// Walkers bounds how many histories are read at once; 0 means 2.
+	Walkers int
+	Logger  *slog.Logger // nil: none
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
 
-// DefaultAITools returns the tools by which AIs change files. A merge counts
-// where it made a content that neither side had.
-func DefaultAITools() []string {
-	return []string{"bash", "write", "edit", "remember", "forget", "sync"}
-}
+// DefaultConfirming returns what the editor of the pages, a command that imports or
+// restores, the server where it starts a space, and git anywhere else, which names
+// none, write into commits. A merge by git elsewhere confirms nothing.
+func DefaultConfirming() []string { return []string{"", "web", "import", "restore", "satchel"} }
+
+// DefaultMoving returns what a move on the pages writes into commits.
+func DefaultMoving() []string { return []string{"web-move"} }
 
 // Elsewhere is the tool of what a commit made that says it was made here, while it
 // was not.
@@ -57,26 +60,29 @@ const Elsewhere = "git"
 // Review is a file that waits for a person's decision.
 type Review struct {
 	Path space.Path
-	// Blob is the content that waits; empty where the file was deleted.
+	// Blob and Mode are what waits, at the commit Head; Blob is empty where the
+	// file was deleted.
 	Blob space.BlobID
-	// Commit made it, by Tool of Client.
+	Mode space.Mode
+	Head space.CommitID
+	// Was and WasMode are what a person last knew, which Undo puts back, and Base a
+	// commit that has it at the path; all empty where they knew nothing.
+	Was     space.BlobID
+	WasMode space.Mode
+	Base    space.CommitID
+	// Commit changed it last, by Tool of Client.
 	Commit       space.CommitID
 	Tool, Client string
 	When         time.Time
-	// Base is the commit that has the version before, which a person knows: what
-	// Undo puts back. Empty where there was nothing at all.
-	Base space.CommitID
 }
 
 // Decision is what became of a content.
 type Decision string
 
-// The decisions. Of what an AI did nobody has decided until it is kept or undone.
+// The decisions.
 const (
-	byPerson Decision = "person" // a person wrote it
-	byAI     Decision = "ai"
-	Kept     Decision = "kept"
-	Undone   Decision = "undone"
+	Kept   Decision = "kept"
+	Undone Decision = "undone"
 )
 
 // Decided is a decision with who made it.
@@ -91,19 +97,50 @@ type Decided struct {
 }
 
 // Reviews finds what waits and keeps what was decided. It is safe for concurrent
-// use and starts nothing. Who calls it has checked what the person may do.
+// use, reads histories in the background, and must be closed. Who calls it has
+// checked what the person may do.
 type Reviews struct {
-	o  Options
-	mu sync.Mutex
-	at map[space.SpaceID]*state
+	o    Options
+	ctx  context.Context //nolint:containedctx // of what runs in the background
+	stop context.CancelFunc
+	free chan struct{} // one for each walker
+	work sync.WaitGroup
+
+	mu     sync.Mutex
+	closed bool
+	at     map[space.SpaceID]*state
 }
 
-// state is what waits in a space at a head. Its lock is held while that is found
-// out, so that it is once.
+// state is what is known of a space.
 type state struct {
-	mu      sync.Mutex
+	turn chan struct{} // holds one; whoever has it may read the history
+
+	// Of whoever has the turn. rows are nil where they must be loaded.
+	rows          map[space.Path]*row
+	dirty         map[space.Path]bool // rows that differ from what is saved
+	cursor, saved space.CommitID      // up to where rows are, and what is saved
+
+	mu      sync.Mutex // of the rest, and never held for long
 	head    space.CommitID
-	waiting map[space.Path]Review
+	waiting []Review // at head; never changed
+	running bool
+	done    chan struct{} // closed when what runs has ended
+}
+
+func (st *state) known() space.CommitID {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return st.head
+}
+
+// publish makes known what waits at a head; nil is what waited before.
+func (st *state) publish(head space.CommitID, list []Review) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.head = head
+	if list != nil {
+		st.waiting = list
+	}
 }
 
 // New returns a Reviews.
@@ -111,25 +148,43 @@ func New(o Options) (*Reviews, error) {
 	if o.DB == nil || o.Git == nil {
 		return nil, errors.New("reviews need a database and the store of spaces")
 	}
-	if o.AITools == nil {
-		o.AITools = DefaultAITools()
+	if o.Confirming == nil {
+		o.Confirming = DefaultConfirming()
+	}
+	if o.Moving == nil {
+		o.Moving = DefaultMoving()
+	}
+	if o.Patience == 0 {
+		o.Patience = 15 * time.Millisecond
+	}
+	if o.Act == 0 {
+		o.Act = 10 * time.Second
+	}
+	if o.Walkers <= 0 {
+		o.Walkers = 2
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Reviews{o: o, at: map[space.SpaceID]*state{}}, nil
+	r := &Reviews{o: o, at: map[space.SpaceID]*state{}, free: make(chan struct{}, o.Walkers)}
+	r.ctx, r.stop = context.WithCancel(context.Background())
+	return r, nil
 }
 
-// skills is the directory of which every file is looked at.
-const skills = "skills"
-
-// fixed are the files that every client is given.
-func fixed() []space.Path { return []space.Path{"resources/context.md", "resources/instructions.md"} }
-
-// Covers tells whether a person confirms what AIs write at a path.
-func Covers(p space.Path) bool {
-	return strings.HasPrefix(string(p), skills+"/") || slices.Contains(fixed(), p)
+// Close ends what runs in the background, and returns when it has.
+func (r *Reviews) Close() {
+	r.mu.Lock()
+	r.closed = true
+	r.mu.Unlock()
+	r.stop()
+	r.work.Wait()
 }
+
+// Publish implements space.Events: what a commit changed is looked into at once.
+func (r *Reviews) Publish(e space.Event) { r.look(e.Space, r.state(e.Space)) }
 
 // maxSpaces bounds of how many spaces is remembered what waits.
 const maxSpaces = 1000
@@ -142,201 +197,111 @@ func (r *Reviews) state(id space.SpaceID) *state {
 		if len(r.at) >= maxSpaces {
 			clear(r.at)
 		}
-		st = &state{}
+		st = &state{turn: make(chan struct{}, 1)}
 		r.at[id] = st
 	}
 	return st
 }
 
-// Waiting returns what waits at a space's head, by path.
-func (r *Reviews) Waiting(ctx context.Context, id space.SpaceID) ([]Review, error) {
-	st := r.state(id)
+// look has a space's history read in the background, and returns what is closed
+// once it was.
+func (r *Reviews) look(id space.SpaceID, st *state) <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	if err := r.bring(ctx, id, st); err != nil {
-		return nil, fmt.Errorf("reviews: %w", err)
+	if st.running {
+		return st.done
 	}
-	out := make([]Review, 0, len(st.waiting))
-	for _, w := range st.waiting {
-		out = append(out, w)
+	st.done = make(chan struct{})
+	if r.closed {
+		close(st.done)
+		return st.done
 	}
-	slices.SortFunc(out, func(a, b Review) int { return cmp.Compare(a.Path, b.Path) })
-	return out, nil
+	st.running = true
+	done := st.done
+	r.work.Go(func() { r.run(id, st, done) })
+	return done
 }
 
-// bring brings a state to head.
-func (r *Reviews) bring(ctx context.Context, id space.SpaceID, st *state) error {
-	head, err := r.o.Git.Head(ctx, id)
-	if err != nil || head == st.head {
-		return err
-	}
-	if st.head != "" {
-		changed, err := r.o.Git.Diff(ctx, id, st.head, head)
+// run reads a space's history to its head, also where that moves meanwhile.
+func (r *Reviews) run(id space.SpaceID, st *state, done chan struct{}) {
+	defer close(done)
+	for tries := 0; ; {
+		err := r.settle(r.ctx, id, st, true)
+		var head space.CommitID
 		if err == nil {
-			return r.follow(ctx, id, st, head, changed)
+			head, err = r.o.Git.Head(r.ctx, id)
 		}
-		if ctx.Err() != nil {
-			return err
+		if errors.Is(err, errRaced) && tries < 3 {
+			tries++
+			continue
 		}
-		// A purge rewrote the history, or too much has changed: all is looked at.
-	}
-	known, err := r.known(ctx, id)
-	if err != nil {
-		return err
-	}
-	now, err := r.files(ctx, id, head)
-	if err != nil {
-		return err
-	}
-	// What was there once and is gone is looked at too.
-	for _, p := range fixed() {
-		if _, ok := now[p]; !ok {
-			now[p] = ""
-		}
-	}
-	for k := range known {
-		if _, ok := now[k.path]; !ok {
-			now[k.path] = ""
-		}
-	}
-	l := &look{r: r, id: id, head: head, known: known}
-	if err := l.surely(ctx, now); err != nil {
-		return err
-	}
-	waiting := map[space.Path]Review{}
-	for p, b := range now {
-		// What was an AI's may have been brought back by a person since.
-		x, ok := known[key{p, b}]
-		if err := l.judge(ctx, waiting, p, b, !ok || x.decision() == byAI); err != nil {
-			return err
-		}
-	}
-	if err := r.store(ctx, id, l.found); err != nil {
-		return err
-	}
-	st.head, st.waiting = head, waiting
-	return nil
-}
-
-// follow looks at what changed since the last look.
-func (r *Reviews) follow(ctx context.Context, id space.SpaceID, st *state, head space.CommitID, changed []space.FileChange) error {
-	changed = slices.DeleteFunc(changed, func(c space.FileChange) bool { return !Covers(c.Path) })
-	if len(changed) == 0 {
-		st.head = head
-		return nil
-	}
-	known, err := r.known(ctx, id)
-	if err != nil {
-		return err
-	}
-	waiting := maps.Clone(st.waiting)
-	l := &look{r: r, id: id, head: head, known: known}
-	for _, c := range changed {
-		delete(waiting, c.Path)
-		if err := l.judge(ctx, waiting, c.Path, c.New, true); err != nil {
-			return err
-		}
-	}
-	if err := r.store(ctx, id, l.found); err != nil {
-		return err
-	}
-	st.head, st.waiting = head, waiting
-	return nil
-}
-
-// files returns what head has at the paths that are looked at.
-func (r *Reviews) files(ctx context.Context, id space.SpaceID, head space.CommitID) (map[space.Path]space.BlobID, error) {
-	out := map[space.Path]space.BlobID{}
-	for _, under := range append(fixed(), skills) {
-		list, err := r.o.Git.Files(ctx, id, head, under)
-		if err != nil {
-			return nil, err
-		}
-		for _, f := range list {
-			if Covers(f.Path) {
-				out[f.Path] = f.New
+		st.mu.Lock()
+		if err != nil || st.head == head {
+			st.running = false
+			st.mu.Unlock()
+			if err != nil && r.ctx.Err() == nil && fault.CodeOf(err) != fault.NotFound {
+				r.o.Logger.Error("look for what waits to be confirmed", "space", id, "err", err)
 			}
+			return
+		}
+		st.mu.Unlock()
+	}
+}
+
+// settle reads a space's history to its head, when it is its turn. With walker it
+// is one of those that run at once.
+func (r *Reviews) settle(ctx context.Context, id space.SpaceID, st *state, walker bool) error {
+	if walker {
+		select {
+		case r.free <- struct{}{}:
+			defer func() { <-r.free }()
+		case <-ctx.Done():
+			return ctx.Err()
 		}
 	}
-	return out, nil
-}
-
-func (r *Reviews) byAI(c space.Commit) bool { return slices.Contains(r.o.AITools, c.Tool) }
-
-// errNotWaiting tells that what somebody decides about is not what waits.
-func errNotWaiting(p space.Path) error {
-	return fault.New(fault.Conflict, "The file %s is not as you saw it any more, or somebody has decided already. Look at it again.", string(p))
-}
-
-// find returns what waits at a path, where it is still what the person saw.
-func (r *Reviews) find(ctx context.Context, id space.SpaceID, st *state, p space.Path, b space.BlobID) (Review, error) {
-	if err := r.bring(ctx, id, st); err != nil {
-		return Review{}, fmt.Errorf("reviews: %w", err)
+	release, err := st.take(ctx)
+	if err != nil {
+		return err
 	}
-	w, ok := st.waiting[p]
-	if !ok || w.Blob != b {
-		return Review{}, errNotWaiting(p)
-	}
-	return w, nil
+	defer release()
+	return r.bring(ctx, id, st)
 }
 
-// Keep confirms a content that waits. It is a fault.Conflict where another, or
-// none, waits at the path.
-func (r *Reviews) Keep(ctx context.Context, id space.SpaceID, by space.UserID, p space.Path, b space.BlobID) error {
+// take waits for the turn.
+func (st *state) take(ctx context.Context) (release func(), err error) {
+	select {
+	case st.turn <- struct{}{}:
+		return func() { <-st.turn }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Waiting returns what waits in a space, by path, as far as it is known. Where it
+// is not known of the head in a moment, behind is true, and it is found out in the
+// background. The list must not be changed.
+func (r *Reviews) Waiting(ctx context.Context, id space.SpaceID) (list []Review, behind bool, err error) {
+	head, err := r.o.Git.Head(ctx, id)
+	if err != nil {
+		return nil, false, fmt.Errorf("reviews: %w", err)
+	}
 	st := r.state(id)
+	if st.known() != head {
+		done := r.look(id, st)
+		t := time.NewTimer(r.o.Patience)
+		defer t.Stop()
+		select {
+		case <-done:
+		case <-t.C:
+		case <-ctx.Done():
+		}
+		if head, err = r.o.Git.Head(ctx, id); err != nil {
+			return nil, false, fmt.Errorf("reviews: %w", err)
+		}
+	}
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	w, err := r.find(ctx, id, st, p, b)
-	if err != nil {
-		return err
-	}
-	if err := r.decide(ctx, id, w, Kept, by); err != nil {
-		return err
-	}
-	delete(st.waiting, p)
-	return nil
-}
-
-// Undo puts back, as a commit of the person's, the version that a person knew. It
-// is a fault.Conflict where the path does not have what they saw.
-func (r *Reviews) Undo(ctx context.Context, id space.SpaceID, by space.UserID, p space.Path, b space.BlobID, m space.Meta) (space.Commit, error) {
-	st := r.state(id)
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	w, err := r.find(ctx, id, st, p, b)
-	if err != nil {
-		return space.Commit{}, err
-	}
-	change := space.Change{Path: string(p), Op: space.Delete, Base: b}
-	if b != "" {
-		_, mode, ok, err := r.o.Git.Blob(ctx, id, st.head, p)
-		if err != nil {
-			return space.Commit{}, err
-		}
-		if !ok {
-			return space.Commit{}, errNotWaiting(p)
-		}
-		change.BaseMode = mode
-	}
-	if w.Base != "" {
-		old, mode, ok, err := r.o.Git.Blob(ctx, id, w.Base, p)
-		if err != nil {
-			return space.Commit{}, err
-		}
-		if ok {
-			change.Op, change.Mode = space.Write, mode
-			if change.Content, err = r.o.Git.ReadBlob(ctx, id, old); err != nil {
-				return space.Commit{}, err
-			}
-		}
-	}
-	c, err := r.o.Git.Commit(ctx, id, space.ChangeSet{Changes: []space.Change{change}, Policy: space.RefuseStale}, m)
-	if err != nil {
-		return space.Commit{}, err
-	}
-	if len(c.Refused) > 0 {
-		return space.Commit{}, fault.New(fault.Invalid, "The former version of %s cannot be put back: %s", string(p), c.Refused[0].Why)
-	}
-	// The commit is a person's, so that nothing waits even where this is not kept.
-	return c, r.decide(ctx, id, w, Undone, by)
+	return st.waiting, st.head != head, nil
 }

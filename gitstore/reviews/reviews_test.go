@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -28,16 +29,56 @@ const person = space.UserID("u_ada")
 // counted counts what is asked of the store.
 type counted struct {
 	*gitstore.Store
-	logs, shows int
+	mu        sync.Mutex
+	ways, all int
+	before    func() // each commit that is looked into
 }
 
-func (c *counted) Log(ctx context.Context, id space.SpaceID, o gitstore.LogOptions) ([]space.Commit, error) {
-	c.logs++
-	return c.Store.Log(ctx, id, o)
+func (c *counted) count(n *int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.all++
+	if n != nil {
+		*n++
+	}
+}
+
+func (c *counted) calls() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := c.all
+	c.all = 0
+	return n
+}
+
+func (c *counted) Head(ctx context.Context, id space.SpaceID) (space.CommitID, error) {
+	c.count(nil)
+	return c.Store.Head(ctx, id)
+}
+
+func (c *counted) Files(ctx context.Context, id space.SpaceID, at space.CommitID, under space.Path) ([]space.FileChange, error) {
+	c.count(nil)
+	return c.Store.Files(ctx, id, at, under)
+}
+
+func (c *counted) Diff(ctx context.Context, id space.SpaceID, from, to space.CommitID) ([]space.FileChange, error) {
+	c.count(nil)
+	return c.Store.Diff(ctx, id, from, to)
+}
+
+func (c *counted) Way(ctx context.Context, id space.SpaceID, from, to space.CommitID, under []space.Path) ([]gitstore.Step, int, bool, error) {
+	c.count(&c.ways)
+	return c.Store.Way(ctx, id, from, to, under)
 }
 
 func (c *counted) Show(ctx context.Context, id space.SpaceID, at space.CommitID) (space.Commit, error) {
-	c.shows++
+	c.count(nil)
+	if c.before != nil {
+		c.before()
+	}
+	if err := ctx.Err(); err != nil {
+		return space.Commit{}, err
+	}
 	return c.Store.Show(ctx, id, at)
 }
 
@@ -77,28 +118,49 @@ func newWorld(t *testing.T, db *database.DB) *world {
 // restart forgets all that is not in the database.
 func (w *world) restart() {
 	w.t.Helper()
-	var err error
-	if w.r, err = reviews.New(reviews.Options{DB: w.db, Git: w.git, Now: func() time.Time { return w.clock }}); err != nil {
+	w.begin(reviews.Options{Patience: time.Minute})
+}
+
+func (w *world) begin(o reviews.Options) {
+	w.t.Helper()
+	if w.r != nil {
+		w.r.Close()
+	}
+	o.DB, o.Git, o.Now = w.db, w.git, func() time.Time { return w.clock }
+	r, err := reviews.New(o)
+	if err != nil {
 		w.t.Fatal(err)
 	}
+	w.r = r
+	w.t.Cleanup(r.Close)
 }
 
 // write commits a file by a tool; "" deletes it.
 func (w *world) write(tool, path, content string) space.CommitID {
 	w.t.Helper()
+	return w.commit(tool, path, content)
+}
+
+// commit commits files by a tool, each with its content; "" deletes one.
+func (w *world) commit(tool string, files ...string) space.CommitID {
+	w.t.Helper()
 	w.clock = w.clock.Add(time.Minute)
-	b, m, ok, err := w.git.Blob(w.t.Context(), w.id, "", space.Path(path))
-	if err != nil {
-		w.t.Fatal(err)
+	var cs space.ChangeSet
+	for i := 0; i < len(files); i += 2 {
+		b, m, ok, err := w.git.Blob(w.t.Context(), w.id, "", space.Path(files[i]))
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		x := space.Change{Path: files[i], Content: []byte(files[i+1])}
+		if ok {
+			x.Base, x.BaseMode = b, m
+		}
+		if files[i+1] == "" {
+			x.Op = space.Delete
+		}
+		cs.Changes = append(cs.Changes, x)
 	}
-	x := space.Change{Path: path, Content: []byte(content)}
-	if ok {
-		x.Base, x.BaseMode = b, m
-	}
-	if content == "" {
-		x.Op = space.Delete
-	}
-	c, err := w.git.Commit(w.t.Context(), w.id, space.ChangeSet{Changes: []space.Change{x}}, space.Meta{Tool: tool, Client: "claude", Time: w.clock})
+	c, err := w.git.Commit(w.t.Context(), w.id, cs, space.Meta{Tool: tool, Client: "claude", Time: w.clock})
 	if err != nil || !c.Changed {
 		w.t.Fatal(c, err)
 	}
@@ -141,7 +203,7 @@ func (w *world) revert() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	c, err := w.git.Revert(w.t.Context(), w.id, []space.CommitID{head}, space.Meta{Tool: "web", Client: "browser", Time: w.clock})
+	c, err := w.git.Revert(w.t.Context(), w.id, []space.CommitID{head}, space.Meta{Tool: "web-revert", Client: "browser", Time: w.clock})
 	if err != nil || !c.Changed {
 		w.t.Fatal(c, err)
 	}
@@ -161,9 +223,9 @@ func (w *world) read(path string) string {
 
 func (w *world) waiting() []reviews.Review {
 	w.t.Helper()
-	list, err := w.r.Waiting(w.t.Context(), w.id)
-	if err != nil {
-		w.t.Fatal(err)
+	list, behind, err := w.r.Waiting(w.t.Context(), w.id)
+	if err != nil || behind {
+		w.t.Fatal(behind, err)
 	}
 	return list
 }
@@ -188,9 +250,18 @@ func (w *world) find(path string) reviews.Review {
 	return reviews.Review{}
 }
 
+func (w *world) head() space.CommitID {
+	w.t.Helper()
+	h, err := w.git.Store.Head(w.t.Context(), w.id)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return h
+}
+
 func (w *world) keep(path string) {
 	w.t.Helper()
-	if err := w.r.Keep(w.t.Context(), w.id, person, space.Path(path), w.find(path).Blob); err != nil {
+	if err := w.r.Keep(w.t.Context(), w.id, person, space.Path(path), w.find(path).Blob, w.find(path).Mode); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -198,7 +269,7 @@ func (w *world) keep(path string) {
 func (w *world) undo(path string) {
 	w.t.Helper()
 	w.clock = w.clock.Add(time.Minute)
-	if _, err := w.r.Undo(w.t.Context(), w.id, person, space.Path(path), w.find(path).Blob, space.Meta{Tool: "web", Client: "browser", Time: w.clock}); err != nil {
+	if _, err := w.r.Undo(w.t.Context(), w.id, person, space.Path(path), w.find(path).Blob, w.find(path).Mode, space.Meta{Tool: "web-undo", Client: "browser", Time: w.clock}); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -220,9 +291,9 @@ func TestWaiting(t *testing.T) {
 			w.write("edit", "resources/context.md", "ai\n")
 			w.write("write", "skills/new/deep/script.sh", "ai\n")
 		}, "resources/context.md resources/instructions.md skills/new/deep/script.sh"},
+		{"every resource", func(w *world) { w.write("bash", "resources/other.md", "ai\n") }, "resources/other.md"},
 		{"nothing else", func(w *world) {
 			w.write("bash", "knowledge/x.md", "ai\n")
-			w.write("bash", "resources/other.md", "ai\n")
 			w.write("remember", "memory/preference/x.md", "ai\n")
 			w.write("bash", "skillset/x.md", "ai\n")
 		}, ""},
@@ -241,6 +312,11 @@ func TestWaiting(t *testing.T) {
 		}, ""},
 		{"not what was undone", func(w *world) { w.write("bash", skill, "ai\n"); w.undo(skill) }, ""},
 		{"what was undone and written again", func(w *world) { w.write("bash", skill, "ai\n"); w.undo(skill); w.write("bash", skill, "ai\n") }, skill},
+		{"not what a person wrote again", func(w *world) {
+			w.write("bash", skill, "ai\n")
+			w.write("web", skill, "p\n")
+			w.write("web", skill, "ai\n")
+		}, ""},
 		{"an AI's content that was undone and brought back, unseen", func(w *world) {
 			w.write("bash", skill, "ai\n")
 			w.revert()
@@ -291,6 +367,40 @@ func TestWaiting(t *testing.T) {
 		{"a skill that an AI deleted", func(w *world) { w.waiting(); w.write("bash", skill, "") }, skill},
 		{"instructions that an AI deleted", func(w *world) { w.write("bash", instructions, "") }, instructions},
 		{"not what a person deleted", func(w *world) { w.waiting(); w.write("bash", skill, "ai\n"); w.waiting(); w.write("web", skill, "") }, ""},
+		{"attack: a person's revert of something else confirms", func(w *world) { w.write("bash", skill, "ai\n"); w.write("web-revert", skill, "ai, less\n") }, skill},
+		{"attack: a restore on the pages confirms", func(w *world) {
+			w.write("bash", skill, "ai\n")
+			w.write("web", skill, "p\n")
+			w.write("web-restore", skill, "ai\n")
+		}, skill},
+		{"not what a person restored as they knew it", func(w *world) { w.write("bash", skill, "ai\n"); w.write("web-restore", skill, "start\n") }, ""},
+		{"attack: the move of a directory confirms what is in it", func(w *world) {
+			w.commit("bash", "skills/evil/SKILL.md", "evil\n")
+			w.commit("web-move", "skills/evil/SKILL.md", "", "skills/good/SKILL.md", "evil\n")
+		}, "skills/good/SKILL.md"},
+		{"attack: what is moved is taken for what a person knows elsewhere in it", func(w *world) {
+			w.commit("bash", "skills/a/other.md", "start\n")
+			w.commit("web-move", "skills/a/SKILL.md", "", "skills/a/other.md", "", "skills/m/SKILL.md", "start\n", "skills/m/other.md", "start\n")
+		}, "skills/m/other.md"},
+		{"not what a person knew and moved", func(w *world) { w.commit("web-move", skill, "", "skills/m/SKILL.md", "start\n") }, ""},
+		{"what an AI moved", func(w *world) { w.commit("bash", skill, "", "skills/m/SKILL.md", "start\n") }, skill + " skills/m/SKILL.md"},
+		{"attack: an AI puts back what a person wrote once", func(w *world) {
+			w.write("web", skill, "allow\n")
+			w.write("web", skill, "never allow\n")
+			w.write("bash", skill, "allow\n")
+		}, skill},
+		{"attack: an AI puts back what a person kept once", func(w *world) {
+			w.write("bash", skill, "allow\n")
+			w.keep(skill)
+			w.write("web", skill, "never allow\n")
+			w.write("bash", skill, "allow\n")
+		}, skill},
+		{"attack: an AI deletes again what a person deleted once", func(w *world) {
+			w.write("web", skill, "")
+			w.write("web", skill, "never allow\n")
+			w.write("bash", skill, "")
+		}, skill},
+		{"attack: an AI brings back what a person deleted", func(w *world) { w.write("web", skill, ""); w.write("bash", skill, "start\n") }, skill},
 		{"what a merge made of both sides", func(w *world) { w.write("sync", skill, "merged\n") }, skill},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -316,7 +426,7 @@ func TestDecisions(t *testing.T) {
 		last := w.write("bash", skill, "ai, again\n")
 		w.write("bash", "knowledge/x.md", "ai\n")
 		got := w.find(skill)
-		if got.Base != known || got.Commit != last || got.Client != "claude" || got.Tool != "bash" || got.When.IsZero() {
+		if got.Base != known || got.Head != w.head() || got.Commit != last || got.Client != "claude" || got.Tool != "bash" || got.When.IsZero() {
 			t.Errorf("%+v", got)
 		}
 		w.undo(skill)
@@ -325,7 +435,7 @@ func TestDecisions(t *testing.T) {
 		}
 		w.write("bash", instructions, "ai 1\n")
 		w.keep(instructions)
-		kept, _ := w.git.Head(t.Context(), w.id)
+		kept := w.head()
 		w.write("bash", instructions, "ai 2\n")
 		w.restart()
 		if b := w.find(instructions).Base; b != kept {
@@ -368,40 +478,18 @@ func TestOnlyWhatWasSeenIsDecided(t *testing.T) {
 	w.write("bash", skill, "harmless\n")
 	seen := w.find(skill)
 	w.write("bash", skill, "harmful\n")
-	if err := w.r.Keep(t.Context(), w.id, person, skill, seen.Blob); fault.CodeOf(err) != fault.Conflict {
+	if err := w.r.Keep(t.Context(), w.id, person, skill, seen.Blob, seen.Mode); fault.CodeOf(err) != fault.Conflict {
 		t.Errorf("kept: %v", err)
 	}
-	if _, err := w.r.Undo(t.Context(), w.id, person, skill, seen.Blob, space.Meta{Tool: "web"}); fault.CodeOf(err) != fault.Conflict {
+	if _, err := w.r.Undo(t.Context(), w.id, person, skill, seen.Blob, seen.Mode, space.Meta{Tool: "web"}); fault.CodeOf(err) != fault.Conflict {
 		t.Errorf("undone: %v", err)
 	}
 	for _, p := range []space.Path{"knowledge/x.md", "skills/none", ""} {
-		if err := w.r.Keep(t.Context(), w.id, person, p, seen.Blob); fault.CodeOf(err) != fault.Conflict {
+		if err := w.r.Keep(t.Context(), w.id, person, p, seen.Blob, seen.Mode); fault.CodeOf(err) != fault.Conflict {
 			t.Errorf("%q: %v", p, err)
 		}
 	}
 	if w.paths() != skill || w.read(skill) != "harmful\n" {
 		t.Error("something was changed")
-	}
-}
-
-// What was found out once is not looked up again.
-func TestItCostsNothingAgain(t *testing.T) {
-	w := newWorld(t, databasetest.Open(t, databasetest.SQLite(t)))
-	for i := range 20 {
-		w.write("web", fmt.Sprintf("skills/s%d/SKILL.md", i), "x\n")
-	}
-	w.write("bash", skill, "ai\n")
-	w.waiting()
-	w.git.logs, w.git.shows = 0, 0
-	w.waiting()
-	w.write("bash", "knowledge/x.md", "ai\n")
-	w.waiting()
-	if w.git.logs+w.git.shows > 0 {
-		t.Errorf("%d logs and %d commits were read", w.git.logs, w.git.shows)
-	}
-	w.restart()
-	w.waiting()
-	if w.git.logs > 3 || w.git.shows > 0 {
-		t.Errorf("after a restart %d logs and %d commits were read", w.git.logs, w.git.shows)
 	}
 }

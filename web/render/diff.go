@@ -1,7 +1,6 @@
 package render
 
 import (
-	"html"
 	"html/template"
 	"strconv"
 	"strings"
@@ -12,10 +11,10 @@ import (
 
 // Limits of what is shown of a difference.
 const (
-	MaxPatchLines = 1500    // of one file
-	maxLineBytes  = 1000    // of one line
-	maxPairBytes  = 400     // of a line in which what changed is marked
-	MaxPageLines  = 1 << 20 // bytes of the lines of all files of a page, with their marks
+	MaxPatchLines = 1500     // of one file
+	maxLineBytes  = 16 << 10 // of one line
+	maxPairBytes  = 400      // of a line in which what changed is marked
+	MaxPageLines  = 1 << 20  // bytes of the lines of all files of a page, with their marks
 
 	pairSteps = 20_000  // of the search for what changed in one line
 	pageSteps = 500_000 // of all those of a page, which are a few milliseconds
@@ -36,7 +35,10 @@ type Row struct {
 	// out before).
 	Kind     byte
 	Old, New int // line numbers; 0 where there is none
-	HTML     template.HTML
+	// HTML is the line, with what is not to be seen in it written by its number.
+	HTML template.HTML
+
+	text string // of the line
 }
 
 // Change is the difference of one file.
@@ -44,7 +46,7 @@ type Change struct {
 	Rows           []Row
 	Added, Removed int
 	Binary         bool
-	// Cut tells that lines were left out at the end.
+	// Cut tells that lines were left out at the end, or the end of a line was.
 	Cut bool
 }
 
@@ -95,8 +97,9 @@ func (c *Change) add(b *Budget, r Row, line string) {
 	line = strings.ToValidUTF8(line, "\uFFFD")
 	if len(line) > maxLineBytes {
 		line = strings.ToValidUTF8(line[:maxLineBytes], "") + "…"
+		c.Cut = true
 	}
-	r.HTML = template.HTML(escapeText(line)) //nolint:gosec // it is escaped
+	r.text, r.HTML = line, template.HTML(visible(line)) //nolint:gosec // it is escaped
 	if len(r.HTML) > b.bytes {
 		c.Cut = true
 		return
@@ -151,7 +154,7 @@ func (c *Change) mark(b *Budget) {
 
 // pairMark marks the words that differ between two lines.
 func (b *Budget) pairMark(was, is *Row) {
-	x, y := words(html.UnescapeString(string(was.HTML))), words(html.UnescapeString(string(is.HTML)))
+	x, y := words(was.text), words(is.text)
 	if x == nil || y == nil || b.steps <= 0 {
 		return
 	}
@@ -168,7 +171,7 @@ func (b *Budget) pairMark(was, is *Row) {
 		if tag != "" {
 			out.WriteString("<" + tag + ">")
 		}
-		out.WriteString(escapeText(strings.Join(words, "")))
+		out.WriteString(visible(strings.Join(words, "")))
 		if tag != "" {
 			out.WriteString("</" + tag + ">")
 		}

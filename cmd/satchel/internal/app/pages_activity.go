@@ -32,10 +32,15 @@ func (s *Server) addActivity(o *web.Options) error {
 	// wait for pages that stay open.
 	context.AfterFunc(s.ctx, s.live.Close)
 	s.events.add(s.live)
-	r, err := reviews.New(reviews.Options{DB: s.DB, Git: s.Git})
+	r, err := reviews.New(reviews.Options{DB: s.DB, Git: s.Git, Logger: s.Log.With("part", "reviews")})
 	if err != nil {
 		return err
 	}
+	s.events.add(r)
+	s.work.Go(func() {
+		<-s.ctx.Done()
+		r.Close()
+	})
 	o.Live, o.Reviews, o.Remotes, o.NewSpace, o.MaxSpaces = s.live, pageReviews{r, s}, pageRemotes{s}, s.newSpace, s.Config.Web.MaxSpaces
 	o.Held = pageHeld{s}
 	return nil
@@ -56,29 +61,29 @@ type pageReviews struct {
 	s *Server
 }
 
-func (p pageReviews) Keep(ctx context.Context, id space.SpaceID, by space.UserID, path space.Path, b space.BlobID) error {
-	err := p.Reviews.Keep(ctx, id, by, path, b)
+func (p pageReviews) Keep(ctx context.Context, id space.SpaceID, by space.UserID, path space.Path, b space.BlobID, mode space.Mode) error {
+	err := p.Reviews.Keep(ctx, id, by, path, b, mode)
 	if err == nil {
 		p.s.auditPage(ctx, by, "review.keep", id, map[string]any{"path": path, "blob": b})
 	}
 	return err
 }
 
-func (p pageReviews) Undo(ctx context.Context, id space.SpaceID, by space.UserID, path space.Path, b space.BlobID, m space.Meta) (space.Commit, error) {
-	c, err := p.Reviews.Undo(ctx, id, by, path, b, m)
+func (p pageReviews) Undo(ctx context.Context, id space.SpaceID, by space.UserID, path space.Path, b space.BlobID, mode space.Mode, m space.Meta) (space.Commit, error) {
+	c, err := p.Reviews.Undo(ctx, id, by, path, b, mode, m)
 	if err == nil {
 		p.s.auditPage(ctx, by, "review.undo", id, map[string]any{"path": path, "blob": b, "commit": c.ID})
 	}
 	return c, err
 }
 
-func (p pageReviews) Waiting(ctx context.Context, id space.SpaceID) ([]web.Review, error) {
-	list, err := p.Reviews.Waiting(ctx, id)
+func (p pageReviews) Waiting(ctx context.Context, id space.SpaceID) ([]web.Review, bool, error) {
+	list, behind, err := p.Reviews.Waiting(ctx, id)
 	out := make([]web.Review, len(list))
 	for i, r := range list {
-		out[i] = web.Review{Path: r.Path, Blob: r.Blob, Commit: r.Commit, Base: r.Base, Tool: r.Tool, Client: r.Client, When: r.When}
+		out[i] = web.Review(r)
 	}
-	return out, err
+	return out, behind, err
 }
 
 func (p pageReviews) Decided(ctx context.Context, id space.SpaceID, limit int) ([]web.ReviewDecision, error) {

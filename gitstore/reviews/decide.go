@@ -1,0 +1,116 @@
+package reviews
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"satchel/internal/database"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// errNotWaiting tells that what somebody decides about is not what waits.
+func errNotWaiting(p space.Path) error {
+	return fault.New(fault.Conflict, "The file %s is not as you saw it any more, or somebody has decided already. Look at it again.", string(p))
+}
+
+// decide finds what waits at a path, where it is still the very content that the
+// person saw, and does what they decided.
+func (r *Reviews) decide(ctx context.Context, id space.SpaceID, p space.Path, saw content, do func(ctx context.Context, st *state, w Review) error) error {
+	st := r.state(id)
+	within, cancel := context.WithTimeout(ctx, r.o.Act)
+	defer cancel()
+	release, err := st.take(within)
+	if err == nil {
+		defer release()
+		if err = r.bring(within, id, st); errors.Is(err, errRaced) {
+			err = r.bring(within, id, st)
+		}
+	}
+	if err != nil {
+		if ctx.Err() == nil && within.Err() != nil {
+			r.look(id, st)
+			return fault.New(fault.Unavailable, "The history of this space is still being looked through. Try again in a minute.")
+		}
+		return fmt.Errorf("reviews: %w", err)
+	}
+	st.mu.Lock()
+	list := st.waiting
+	st.mu.Unlock()
+	for _, w := range list {
+		if w.Path == p && w.Blob == saw.blob && (w.Mode == saw.mode || saw.blob == "") {
+			return do(ctx, st, w)
+		}
+	}
+	return errNotWaiting(p)
+}
+
+func (r *Reviews) decision(id space.SpaceID, w Review, d Decision, by space.UserID) *decisionRow {
+	return &decisionRow{
+		SpaceID: string(id), Path: string(w.Path), Blob: string(w.Blob), CommitID: string(w.Commit), Client: w.Client,
+		Decision: string(d), DecidedBy: string(by), DecidedAt: database.Millis(r.o.Now()),
+	}
+}
+
+// Keep confirms a content that waits: from now on it is what a person knows. It is
+// a fault.Conflict where another, or none, waits at the path.
+func (r *Reviews) Keep(ctx context.Context, id space.SpaceID, by space.UserID, p space.Path, b space.BlobID, m space.Mode) error {
+	return r.decide(ctx, id, p, content{b, m}, func(ctx context.Context, st *state, w Review) error {
+		old := st.rows[p]
+		x := &row{Path: string(p)}
+		if old != nil {
+			*x = *old
+		}
+		x.know(content{w.Blob, w.Mode}, w.Head)
+		st.rows[p], st.dirty[p] = x, true
+		if w.Blob == "" {
+			delete(st.rows, p)
+		}
+		if err := r.save(ctx, id, st, st.cursor, r.decision(id, w, Kept, by)); err != nil {
+			st.rows = nil
+			if errors.Is(err, errRaced) {
+				return errNotWaiting(p)
+			}
+			return err
+		}
+		left := make([]Review, 0, len(st.waiting))
+		for _, o := range st.waiting {
+			if o.Path != p {
+				left = append(left, o)
+			}
+		}
+		st.publish(w.Head, left)
+		return nil
+	})
+}
+
+// Undo puts back, as a commit, what a person last knew at a path. It is a
+// fault.Conflict where the path does not have what they saw.
+func (r *Reviews) Undo(ctx context.Context, id space.SpaceID, by space.UserID, p space.Path, b space.BlobID, mode space.Mode, m space.Meta) (c space.Commit, err error) {
+	err = r.decide(ctx, id, p, content{b, mode}, func(ctx context.Context, st *state, w Review) error {
+		change := space.Change{Path: string(p), Op: space.Delete, Base: w.Blob, BaseMode: w.Mode}
+		if w.Was != "" {
+			change.Op, change.Mode = space.Write, w.WasMode
+			if change.Content, err = r.o.Git.ReadBlob(ctx, id, w.Was); err != nil {
+				return err
+			}
+		}
+		c, err = r.o.Git.Commit(ctx, id, space.ChangeSet{Changes: []space.Change{change}, Policy: space.RefuseStale}, m)
+		if err != nil {
+			return err
+		}
+		if len(c.Refused) > 0 {
+			return fault.New(fault.Invalid, "The former version of %s cannot be put back: %s", string(p), c.Refused[0].Why)
+		}
+		// It is undone, whatever becomes of the note about it.
+		if err := r.save(ctx, id, st, st.cursor, r.decision(id, w, Undone, by)); err != nil {
+			st.rows = nil
+			if !errors.Is(err, errRaced) {
+				return err
+			}
+		}
+		return nil
+	})
+	return c, err
+}

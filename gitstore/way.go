@@ -1,0 +1,140 @@
+package gitstore
+
+import (
+	"context"
+
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// Step is a commit on the way between two that changed what was asked for.
+type Step struct {
+	ID      space.CommitID
+	Parents []space.CommitID
+	// Whole tells that every commit of the way up to here, and where it began, is
+	// in this one's history, so that a further way may begin here.
+	Whole bool
+}
+
+// Way lists the commits that are in the history of to ("" is head) and not in
+// that of from ("" is nothing), of which a file at or under one of the paths
+// differs from every parent, each after its parents, and tells how many it passed.
+// It costs what the histories do not share. ok is false where from is not in the
+// history of to: a purge made another.
+func (s *Store) Way(ctx context.Context, id space.SpaceID, from, to space.CommitID, under []space.Path) (steps []Step, passed int, ok bool, err error) {
+	r, st, release, err := s.at(ctx, id, to)
+	if err != nil {
+		return nil, 0, false, err
+	}
+	defer release()
+	open := map[hash]bool{} // without a child so far
+	var begin hash
+	if from != "" {
+		f, err := r.resolve(string(from))
+		if fault.CodeOf(err) == fault.NotFound {
+			return nil, 0, false, nil
+		}
+		if err != nil {
+			return nil, 0, false, err
+		}
+		begin = f.id
+		open[begin] = true
+	}
+	p, err := r.paint(ctx, st.id, begin)
+	if err != nil {
+		return nil, 0, false, r.internalf(err, "way")
+	}
+	if from != "" && p.colour[begin] != paintBoth {
+		return nil, 0, false, nil
+	}
+	seen := map[hash][]place{}
+	look := func(h hash, tree hash) ([]place, error) {
+		if l, ok := seen[h]; ok {
+			return l, nil
+		}
+		if tree.IsZero() {
+			c, err := r.rawCommit(h)
+			if err != nil {
+				return nil, err
+			}
+			tree = c.tree
+		}
+		l := make([]place, len(under))
+		for i, u := range under {
+			var err error
+			if l[i], err = r.lookup(tree, string(u)); err != nil {
+				return nil, err
+			}
+		}
+		seen[h] = l
+		return l, nil
+	}
+	for _, d := range p.parentsFirst(paintA) {
+		if err := ctx.Err(); err != nil {
+			return nil, 0, false, err
+		}
+		passed++
+		mine, err := look(d.h, d.c.tree)
+		if err != nil {
+			return nil, 0, false, r.internalf(err, "way")
+		}
+		touches := len(d.c.parents) > 0 || differs(mine, make([]place, len(mine)))
+		step := Step{ID: commitID(d.h)}
+		for _, q := range d.c.parents {
+			theirs, err := look(q, hash{})
+			if err != nil {
+				return nil, 0, false, r.internalf(err, "way")
+			}
+			touches = touches && differs(mine, theirs)
+			step.Parents = append(step.Parents, commitID(q))
+			delete(open, q)
+		}
+		open[d.h] = true
+		if touches {
+			step.Whole = len(open) == 1
+			steps = append(steps, step)
+		}
+	}
+	return steps, passed, true, nil
+}
+
+func differs(a, b []place) bool {
+	for i := range a {
+		if a[i].found != b[i].found || a[i].found && (a[i].hash != b[i].hash || a[i].mode != b[i].mode) {
+			return true
+		}
+	}
+	return false
+}
+
+// parentsFirst lists the commits of one colour alone, oldest first, and each after
+// its parents whatever the clocks said.
+func (p *painting) parentsFirst(colour int) []datedCommit {
+	newest := p.only(colour)
+	at := make(map[hash]datedCommit, len(newest))
+	for _, d := range newest {
+		at[d.h] = d
+	}
+	out := make([]datedCommit, 0, len(newest))
+	done := make(map[hash]bool, len(newest))
+	for i := len(newest) - 1; i >= 0; i-- {
+		stack := []datedCommit{newest[i]}
+		for len(stack) > 0 {
+			d := stack[len(stack)-1]
+			ready := true
+			for _, q := range d.c.parents {
+				if x, ok := at[q]; ok && !done[q] {
+					stack, ready = append(stack, x), false
+				}
+			}
+			if ready {
+				stack = stack[:len(stack)-1]
+				if !done[d.h] {
+					done[d.h] = true
+					out = append(out, d)
+				}
+			}
+		}
+	}
+	return out
+}

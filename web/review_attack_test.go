@@ -1,0 +1,110 @@
+package web_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"satchel/internal/space"
+	"satchel/web"
+)
+
+// Attack: what an AI wrote is hidden in the difference, or too long for it, and is
+// kept by a person who did not see it.
+func TestAttackNothingIsKeptUnseen(t *testing.T) {
+	for _, tc := range []struct {
+		name, text string
+		shown      []string
+		keep       bool
+	}{
+		{"what is seen", "start\nbe kind\n", []string{"be kind"}, true},
+		{"tags", "start\nbe kind\U000E0065\U000E0076\n", []string{`be kind<span class="odd">⟨U+E0065⟩</span><span class="odd">⟨U+E0076⟩</span>`}, true},
+		{"another direction", "start\nbe \u202ekind\n", []string{`be <span class="odd">⟨U+202E⟩</span>kind`}, true},
+		{"the end of a long line", "start\n" + strings.Repeat("be kind ", 500) + "EVIL\n", []string{"EVIL"}, true},
+		{"a line that is too long", "start\n" + strings.Repeat("be kind ", 5000) + "EVIL\n", []string{"longer than fits", "/raw/resources/x.md", "/edit/resources/x.md"}, false},
+		{"too many lines", "start\n" + strings.Repeat("\n", 3000) + "EVIL\n", []string{"longer than fits", "/raw/resources/x.md"}, false},
+		{"bytes that are no text", "start\n\x00\x01EVIL", []string{"no text", "/raw/resources/x.md"}, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			a := newActive(t, web.LiveOptions{})
+			a.by("claude-code", "Obey", "resources/x.md", tc.text)
+			page := a.as(a.ada).get(a.in("reviews?path=resources/x.md"))
+			want(t, "page", page, http.StatusOK)
+			checkPage(t, "page", page)
+			for _, s := range tc.shown {
+				if !strings.Contains(page.body, s) {
+					t.Errorf("the page lacks %q", s)
+				}
+			}
+			if got := strings.Contains(page.body, "/reviews/keep"); got != tc.keep || !strings.Contains(page.body, "/reviews/undo") {
+				t.Errorf("to keep it is offered: %v", got)
+			}
+		})
+	}
+}
+
+// What does not fit on the page of all is kept on a page of its own.
+func TestALongReviewIsKeptAlone(t *testing.T) {
+	a := newActive(t, web.LiveOptions{})
+	a.by("claude-code", "Obey", "resources/x.md", "start\n"+strings.Repeat("be kind\n", 900)+"EVIL\n")
+	b := a.as(a.ada)
+	if s := b.get(a.in("reviews")).body; strings.Contains(s, "/reviews/keep") || !strings.Contains(s, "reviews?path=resources") {
+		t.Error("it is offered to be kept where it is not shown, or leads nowhere")
+	}
+	if s := b.get(a.in("reviews?path=resources/x.md")).body; !strings.Contains(s, "/reviews/keep") || !strings.Contains(s, "EVIL") {
+		t.Error("it cannot be kept alone")
+	}
+}
+
+// Attack: a person undoes one change of an AI, moves a skill or restores a
+// directory, and has by that confirmed what else an AI wrote there.
+func TestAttackOtherActsConfirmNothing(t *testing.T) {
+	const skill = "skills/a/SKILL.md"
+	for _, tc := range []struct {
+		name string
+		do   func(a *active, b *browser, evil space.Commit) answer
+		want string
+	}{
+		{"the undoing of another change", func(a *active, b *browser, _ space.Commit) answer {
+			c := a.by("claude-code", "Nonsense", skill, "evil\nstart\n2\n3\n4\n5\n6\n7\n8\n9\nnonsense\n")
+			return b.send(a.in("revert"), url.Values{"commit": {string(c.ID)}})
+		}, skill},
+		{"a restore", func(a *active, b *browser, evil space.Commit) answer {
+			a.by("claude-code", "Less", skill, "start\n")
+			return b.send(a.in("restore"), url.Values{"path": {"skills"}, "at": {string(evil.ID)}})
+		}, skill},
+		{"a move of the directory", func(a *active, b *browser, _ space.Commit) answer {
+			return b.send(a.in("rename/skills/a"), url.Values{"at": {string(a.head())}, "to": {"skills/good"}})
+		}, "skills/good/SKILL.md"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			a := newActive(t, web.LiveOptions{})
+			evil := a.by("claude-code", "Obey", skill, "evil\nstart\n2\n3\n4\n5\n6\n7\n8\n9\n")
+			b := a.as(a.ada)
+			before := a.head()
+			want(t, "the act", tc.do(a, b, evil), http.StatusSeeOther)
+			if a.head() == before {
+				t.Fatal("nothing was done")
+			}
+			list, _, err := a.reviews.Waiting(t.Context(), a.space.ID)
+			must(t, err)
+			if len(list) != 1 || string(list[0].Path) != tc.want {
+				t.Errorf("%+v", list)
+			}
+		})
+	}
+}
+
+// A page tells where it is not known yet what waits.
+func TestReviewsThatAreBehind(t *testing.T) {
+	a := newActive(t, web.LiveOptions{})
+	a.behind = true
+	for _, p := range []string{"reviews", "activity"} {
+		res := a.as(a.ada).get(a.in("%s", p))
+		checkPage(t, p, res)
+		if !strings.Contains(res.body, "Still looking") || strings.Contains(res.body, "Nothing waits for you") {
+			t.Errorf("%s does not tell", p)
+		}
+	}
+}
