@@ -32,7 +32,7 @@ const (
 func undoneBy(newest []space.Commit) map[string]space.CommitID {
 	out := map[string]space.CommitID{}
 	for _, c := range newest {
-		if c.Tool != "web" || out[c.ID.Short()] != "" {
+		if !byPage(c.Tool) || out[c.ID.Short()] != "" {
 			continue
 		}
 		_, body, _ := strings.Cut(c.Message, "\n\n")

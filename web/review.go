@@ -120,7 +120,7 @@ func (s *Server) reviewItems(ctx context.Context, m store.Membership, only space
 	}
 	left := &room{reviewLines, reviewBytes, 20}
 	if only != "" {
-		left = &room{aloneLines, aloneBytes, aloneLines}
+		left = &room{aloneLines, aloneBytes, 200}
 		list = slices.DeleteFunc(slices.Clone(list), func(r Review) bool { return r.Path != only })
 	}
 	for _, r := range list[:min(len(list), reviewsShown)] {
