@@ -234,7 +234,7 @@ describe('first use in Chromium', { skip: missing, timeout: 150_000 }, () => {
     await page.getByText('ben').first().waitFor();
     await judge(page, 'people');
     await page.goto('/account');
-    await page.locator('a[href^="/spaces/"]').first().click();
+    await page.locator('main a[href^="/spaces/"]').first().click();
     await page.getByText('ben').first().waitFor();
     await judge(page, 'space');
     assert.equal((await rpc(s.mcp, shared, 'tools/list')).status, 200);

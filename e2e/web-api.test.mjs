@@ -185,7 +185,7 @@ printf 'nobody else may know the word quixotic\\n' > knowledge/diary.md; ln -s .
     assert.equal(answers[0].you.user, 'bob');
     assert.equal(answers[1].results[0].path, 'docs/handbook/deploy.md');
     assert.deepEqual(answers[2].files.map((f) => f.kind), ['file', 'file', 'list']);
-    assert.match(answers[3].results[1].stdout, /deploy\.md:.*checklist/);
+    assert.match(answers[3].results[0].stdout, /deploy\.md:.*checklist/);
     assert.equal(answers[4].runs[0].source, 'handbook');
   });
 
