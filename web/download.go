@@ -127,14 +127,17 @@ func writeZip(ctx context.Context, w io.Writer, dir string, at space.CommitID, w
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		// An imported history may hold names with which an archive would write
-		// outside of its directory.
-		if _, err := space.ParsePath(string(f.Path)); err != nil {
+		// An imported history may hold names and links with which an archive would
+		// write outside of its directory; on Windows a backslash leads there, too.
+		if _, err := space.ParsePath(string(f.Path)); err != nil || strings.Contains(string(f.Path), `\`) {
 			continue
 		}
 		data, err := content(f.Blob)
 		if err != nil {
 			return fmt.Errorf("zip: %w", err)
+		}
+		if f.Mode == space.Symlink && space.CheckSymlink(f.Path, string(data)) != nil {
+			continue
 		}
 		h := &zip.FileHeader{Name: dir + "/" + string(f.Path), Method: zip.Deflate, Modified: when.UTC()}
 		mode := fs.FileMode(0o644)
