@@ -183,6 +183,65 @@ func TestAConnectionAndItsRemoteEndTogether(t *testing.T) {
 	}
 }
 
+// News of a connection may come after a command gave the space another remote, or
+// none: what the command did stays, and the connection ends.
+func TestLateNewsOfAConnectionUndoesNoCommand(t *testing.T) {
+	for name, command := range map[string]func(c *connected) error{
+		"another remote": func(c *connected) error {
+			return c.remotes.Set(c.t.Context(), remotes.SetRequest{Space: c.space, URL: "https://git.invalid/x.git", Trusted: true})
+		},
+		"no remote": func(c *connected) error { return c.remotes.Remove(c.t.Context(), c.space) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := connect(t)
+			if err := command(c); err != nil {
+				t.Fatal(err)
+			}
+			want, had, _ := c.remotes.Get(t.Context(), c.space)
+			c.remoteChanged(t.Context(), c.space)
+			if got, has, _ := c.remotes.Get(t.Context(), c.space); has != had || got.URL != want.URL {
+				t.Errorf("the remote is %q, not %q", got.URL, want.URL)
+			}
+			if l, ok := c.linked(); ok {
+				t.Errorf("still connected: %+v", l)
+			}
+		})
+	}
+}
+
+// News of a command may come after the space was connected again: it stays so.
+func TestLateNewsOfACommandEndsNoNewerConnection(t *testing.T) {
+	c := connect(t)
+	ctx := t.Context()
+	if err := c.github.client.Load().Unlink(ctx, c.ann.ID, c.space); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.remotes.Set(ctx, remotes.SetRequest{Space: c.space, URL: "https://git.invalid/x.git", Trusted: true}); err != nil {
+		t.Fatal(err)
+	}
+	link, err := c.github.client.Load().Link(ctx, c.ann.ID, c.space, c.found, c.notes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Accounts.UnlinkRepository(ctx, c.ann.ID, "web", c.space); err != nil {
+		t.Fatal(err)
+	}
+	// The row alone is there yet, as between its writing and what follows it.
+	if err := c.remotes.Set(ctx, remotes.SetRequest{Space: c.space, URL: "https://git.invalid/x.git", Trusted: true}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Accounts.LinkRepository(ctx, c.ann.ID, "web", link); err != nil {
+		t.Fatal(err)
+	}
+	c.remoteChanged(ctx, c.space)
+	if _, ok := c.linked(); !ok {
+		t.Error("disconnected by news of what was before")
+	}
+	if got, _, _ := c.remotes.Get(ctx, c.space); got.Kind != remotes.GitHub {
+		t.Errorf("the remote is %+v", got)
+	}
+}
+
 // A space that holds what looks like a secret is not connected: its first push would
 // take it along.
 func TestSecretsAreFoundBeforeTheyArePushed(t *testing.T) {

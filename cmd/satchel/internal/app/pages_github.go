@@ -13,7 +13,6 @@ import (
 
 	"satchel/auth"
 	"satchel/auth/github/app"
-	"satchel/gitstore/remotes"
 	"satchel/gitstore/secretscan"
 	"satchel/internal/fault"
 	"satchel/internal/space"
@@ -21,7 +20,10 @@ import (
 )
 
 // githubTokens are the GitHub App's tokens, for remotes, which are there before it.
-type githubTokens struct{ client atomic.Pointer[app.Client] }
+type githubTokens struct {
+	client atomic.Pointer[app.Client]
+	links  followedLinks
+}
 
 var _ space.Credentials = (*githubTokens)(nil)
 
@@ -48,7 +50,7 @@ func (s *Server) addGitHub(o *web.Options) error {
 		Timeout: cfg.Timeout, VisitTimeout: 3 * cfg.Timeout, MaxWebhook: cfg.MaxWebhook,
 		MaxInstallations: cfg.MaxInstallations, MaxRepositories: cfg.MaxRepositories,
 		Before:  func(ctx context.Context, l auth.RepositoryLink) error { return s.reviewSecrets(ctx, l) },
-		OnState: func(ctx context.Context, l auth.RepositoryLink) error { return s.followLink(ctx, l.Space) },
+		OnState: func(ctx context.Context, l auth.RepositoryLink) error { return s.settleLink(ctx, l.Space) },
 		OnPush:  s.remotes.Notify,
 		Logger:  s.Log.With("part", "github app"),
 	})
@@ -115,89 +117,6 @@ func (s *Server) reviewSecrets(ctx context.Context, l auth.RepositoryLink) error
 		places, more = places[:maxNamed], fmt.Sprintf(" and %d more", n)
 	}
 	return fault.New(fault.Conflict, "The space holds what looks like secrets, which would be pushed: %s%s. Take them out with “satchel space purge”, or let one stay with “satchel space allow” and its number; then connect the repository.", strings.Join(places, ", "), more)
-}
-
-// followLink gives a space the remote that it is connected to, and takes it where
-// it is connected no more.
-func (s *Server) followLink(ctx context.Context, id space.SpaceID) error {
-	c := s.github.client.Load()
-	l, ok, err := c.Linked(ctx, id)
-	if err != nil {
-		return err
-	}
-	had, has, err := s.remotes.Get(ctx, id)
-	if err != nil {
-		return err
-	}
-	ours := has && had.Kind == remotes.GitHub
-	at := c.CloneURL(l.FullName)
-	switch {
-	case !ok && ours:
-		return s.remotes.Remove(ctx, id)
-	case !ok:
-		return nil
-	case ours && had.URL == at:
-		s.remotes.Notify(id) // what kept it from pushing may be over, or have begun
-		return nil
-	}
-	r := remotes.SetRequest{Space: id, URL: at, Kind: remotes.GitHub, Trusted: c.Address() != "https://github.com"}
-	if ours && had.Chosen {
-		r.Branch = had.Branch
-	}
-	return s.remotes.Set(ctx, r)
-}
-
-// remoteChanged acts on what the audit log says of a space's remote: another
-// process connected it, or somebody gave it another remote by a command.
-func (s *Server) remoteChanged(ctx context.Context, action string, id space.SpaceID) {
-	if strings.HasPrefix(action, "github.") {
-		if err := s.followLink(ctx, id); err != nil && ctx.Err() == nil {
-			s.Log.Error("follow a connected repository", "space", id, "err", err)
-		}
-		return
-	}
-	if err := s.unlinkReplaced(ctx, id); err != nil && ctx.Err() == nil {
-		s.Log.Error("disconnect a replaced repository", "space", id, "err", err)
-	}
-}
-
-// unlinkReplaced ends the connection of a space whose remote is another one.
-func (s *Server) unlinkReplaced(ctx context.Context, id space.SpaceID) error {
-	c := s.github.client.Load()
-	l, ok, err := c.Linked(ctx, id)
-	if err != nil || !ok {
-		return err
-	}
-	had, has, err := s.remotes.Get(ctx, id)
-	if err != nil || has && had.Kind == remotes.GitHub {
-		return err
-	}
-	if err := s.Accounts.UnlinkRepository(ctx, "", "command line", id); err != nil {
-		return err
-	}
-	c.Ended(ctx, l)
-	return nil
-}
-
-// settleGitHub brings remotes in line with what was connected while no server ran.
-func (s *Server) settleGitHub(ctx context.Context) error {
-	spaces, err := s.Accounts.Spaces(ctx)
-	if err != nil {
-		return err
-	}
-	var errs []error
-	for _, sp := range spaces {
-		if err := s.unlinkReplaced(ctx, sp.ID); err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		if had, has, err := s.remotes.Get(ctx, sp.ID); err != nil || !has || had.Kind != remotes.GitHub {
-			errs = append(errs, err)
-			continue
-		}
-		errs = append(errs, s.followLink(ctx, sp.ID))
-	}
-	return errors.Join(errs...)
 }
 
 // watchGitHub has GitHub asked from time to time whether what people connected is

@@ -177,7 +177,7 @@ func (s *Server) actOn(ctx context.Context, r store.Entry) (revoked bool) {
 	case "key.revoke", "grant.revoke", "client.delete", "code.reuse", "refresh.reuse":
 		return true
 	case "github.link", "github.unlink", "github.state", "space.remote.set", "space.remote.remove":
-		s.remoteChanged(ctx, r.Action, space.SpaceID(r.Subject))
+		s.remoteChanged(ctx, space.SpaceID(r.Subject))
 	}
 	return false
 }

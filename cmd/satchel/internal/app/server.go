@@ -252,6 +252,9 @@ func (s *Server) openMCP() (err error) {
 // running commands get their grace, what they changed is committed. ready is
 // called once requests are answered.
 func (s *Server) Serve(ctx context.Context, ready func()) error {
+	if err := s.recallLinks(ctx); err != nil {
+		return err
+	}
 	failed := make(chan error, 5)
 	routes := boundBodies(s.routes(), s.Config.Server.BodyTimeout)
 	public := s.signals.server(routes)
