@@ -98,6 +98,16 @@ func (e *editing) oneFact(v *visit, m store.Membership, name string) (knownFact,
 	return f.linked(m.ID), data, nil
 }
 
+// writableFact is oneFact in the visitor's space, where they may write.
+func (e *editing) writableFact(v *visit, name string) (store.Membership, knownFact, []byte, error) {
+	m, err := e.writable(v)
+	if err != nil {
+		return store.Membership{}, knownFact{}, nil, err
+	}
+	f, data, err := e.oneFact(v, m, name)
+	return m, f, data, err
+}
+
 var errDamaged = &pageError{status: http.StatusUnprocessableEntity, title: "This fact’s file is damaged", text: "Open the file and mend it by hand, or delete it."}
 
 // showFact is GET /spaces/{id}/memory/fact/{type}/{key}.
@@ -159,11 +169,7 @@ func (e *editing) checkFact(body *factPage, was string) *problem {
 // correctFact is POST /spaces/{id}/memory/fact/{type}/{key}. What a person says is
 // explicit, and sure (DESIGN section 12).
 func (e *editing) correctFact(v *visit) error {
-	m, err := e.writable(v)
-	if err != nil {
-		return err
-	}
-	f, data, err := e.oneFact(v, m, v.r.PathValue("path"))
+	m, f, data, err := e.writableFact(v, v.r.PathValue("path"))
 	if err != nil {
 		return err
 	}
@@ -240,11 +246,7 @@ func (e *editing) againFacts(v *visit, m store.Membership, status int, text stri
 
 // confirmFact is POST /spaces/{id}/memory/confirm: it is still true.
 func (e *editing) confirmFact(v *visit) error {
-	m, err := e.writable(v)
-	if err != nil {
-		return err
-	}
-	f, data, err := e.oneFact(v, m, v.r.PostFormValue("fact"))
+	m, f, data, err := e.writableFact(v, v.r.PostFormValue("fact"))
 	if err != nil {
 		return err
 	}
@@ -265,11 +267,7 @@ func (e *editing) confirmFact(v *visit) error {
 
 // forgetFact is POST /spaces/{id}/memory/forget.
 func (e *editing) forgetFact(v *visit) error {
-	m, err := e.writable(v)
-	if err != nil {
-		return err
-	}
-	f, _, err := e.oneFact(v, m, v.r.PostFormValue("fact"))
+	m, f, _, err := e.writableFact(v, v.r.PostFormValue("fact"))
 	if err != nil {
 		return err
 	}

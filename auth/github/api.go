@@ -56,7 +56,7 @@ func (p *Provider) do(r *http.Request, v any) (*http.Response, error) {
 		if json.Unmarshal(body, &e) != nil {
 			e.Message = string(body)
 		}
-		return resp, &statusError{resp.StatusCode, cut(e.Message, 500)}
+		return resp, &statusError{resp.StatusCode, Redact(e.Message)}
 	}
 	if v == nil {
 		return resp, nil
@@ -192,7 +192,7 @@ func (p *Provider) requestError(what string, resp *http.Response, err error) err
 	case status.status == http.StatusForbidden && strings.Contains(strings.ToLower(status.message), "suspended"):
 		return p.suspended(err)
 	case status.status == http.StatusUnauthorized:
-		return again(err.Error())
+		return again(err)
 	}
 	return p.unavailable(err)
 }

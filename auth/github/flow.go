@@ -2,53 +2,26 @@ package github
 
 import (
 	"context"
-	"crypto/subtle"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
 
-	"golang.org/x/oauth2"
-
 	"satchel/auth"
 	"satchel/internal/fault"
-)
-
-// flow is what Finish must know of Begin. It holds secrets: its keeper gives it
-// to nobody, once.
-type flow struct {
-	GitHub   string `json:"github"`
-	Redirect string `json:"redirect"`
-	State    string `json:"state"`
-	Verifier string `json:"verifier"`
-}
-
-// maxFlow and maxParameter bound, in bytes, what Finish is given.
-const (
-	maxFlow      = 8 << 10
-	maxParameter = 8 << 10
 )
 
 // Begin returns where to send the browser, and what Finish needs, which the
 // caller keeps for one use. The state must be a fresh one that nobody can guess
 // and that the caller ties to the browser. It makes no request.
 func (p *Provider) Begin(_ context.Context, redirectURI, state string) (location string, data []byte, err error) {
-	f := flow{GitHub: p.o.URL, Redirect: redirectURI, State: state, Verifier: oauth2.GenerateVerifier()}
-	if data, err = json.Marshal(f); err != nil {
-		return "", nil, fmt.Errorf("github: %w", err)
-	}
 	// A GitHub App has permissions and ignores scopes; an OAuth App needs them.
 	scope := "user:email"
 	if p.o.NeedOrgs {
 		scope += " read:org"
 	}
-	q := url.Values{
-		"client_id": {p.o.ClientID}, "redirect_uri": {redirectURI}, "state": {state}, "scope": {scope},
-		"code_challenge": {oauth2.S256ChallengeFromVerifier(f.Verifier)}, "code_challenge_method": {"S256"},
-	}
-	return p.o.URL + "/login/oauth/authorize?" + q.Encode(), data, nil
+	return WebFlow{GitHub: p.o.URL, Redirect: redirectURI, State: state}.Begin(p.o.ClientID, url.Values{"scope": {scope}})
 }
 
 // Finish returns who signed in, from what Begin returned and the query of the
@@ -58,26 +31,19 @@ func (p *Provider) Begin(_ context.Context, redirectURI, state string) (location
 // begin again, Limited where GitHub asks to wait, and Unavailable while it is
 // down or where this server is not set up properly there.
 func (p *Provider) Finish(ctx context.Context, redirectURI string, data []byte, q url.Values) (auth.Claimant, error) {
-	var f flow
-	if len(data) > maxFlow || json.Unmarshal(data, &f) != nil || f.GitHub != p.o.URL || f.Redirect != redirectURI || f.Verifier == "" {
-		return auth.Claimant{}, again("of another sign-in")
+	f, code, err := OpenWebFlow(redirectURI, data, q)
+	var refused *AnswerError
+	switch {
+	case errors.As(err, &refused) && refused.Code == "access_denied":
+		return auth.Claimant{}, fault.Wrap(err, fault.Forbidden, "The sign-in was refused or cancelled. You can try again, or sign in another way.")
+	case refused != nil:
+		return auth.Claimant{}, p.misconfigured(err)
+	case err != nil:
+		return auth.Claimant{}, again(err)
+	case f.GitHub != p.o.URL || f.App != 0:
+		return auth.Claimant{}, again(errors.New("of another sign-in"))
 	}
-	for name, values := range q {
-		// RFC 6749 section 3.1: a parameter must not come more than once.
-		if len(values) != 1 || len(values[0]) > maxParameter {
-			return auth.Claimant{}, again("the parameter " + cut(name, 40) + " came several times or is too long")
-		}
-	}
-	if f.State == "" || subtle.ConstantTimeCompare([]byte(q.Get("state")), []byte(f.State)) != 1 {
-		return auth.Claimant{}, again("another state")
-	}
-	if code := q.Get("error"); code != "" {
-		return auth.Claimant{}, p.refused(code, q.Get("error_description"))
-	}
-	if q.Get("code") == "" {
-		return auth.Claimant{}, again("no code")
-	}
-	token, err := p.exchange(ctx, redirectURI, q.Get("code"), f.Verifier)
+	token, err := p.exchange(ctx, f, code)
 	if err != nil {
 		return auth.Claimant{}, err
 	}
@@ -85,57 +51,29 @@ func (p *Provider) Finish(ctx context.Context, redirectURI string, data []byte, 
 	return p.claimant(ctx, token)
 }
 
-// exchange redeems the code. GitHub answers with status 200 to what fails, too.
-func (p *Provider) exchange(ctx context.Context, redirectURI, code, verifier string) (token string, err error) {
-	form := url.Values{
-		"client_id": {p.o.ClientID}, "code": {code}, "redirect_uri": {redirectURI}, "code_verifier": {verifier},
-	}
-	if p.o.ClientSecret != "" {
-		form.Set("client_secret", p.o.ClientSecret)
-	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, p.o.URL+"/login/oauth/access_token", strings.NewReader(form.Encode()))
+// exchange redeems the code.
+func (p *Provider) exchange(ctx context.Context, f WebFlow, code string) (token string, err error) {
+	r, err := f.Redeem(ctx, p.o.ClientID, p.o.ClientSecret, code)
 	if err != nil {
-		return "", fmt.Errorf("github: %w", err)
+		return "", err
 	}
-	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	r.Header.Set("Accept", "application/json")
-	var answer struct {
-		AccessToken string `json:"access_token"`
-		TokenType   string `json:"token_type"`
-		Error       string `json:"error"`
-		Description string `json:"error_description"`
-	}
-	resp, err := p.do(r, &answer)
+	var answer TokenAnswer
+	resp, failed := p.do(r, &answer)
+	token, err = answer.Token()
+	var refused *AnswerError
 	switch {
-	case answer.Error != "":
-		return "", p.exchangeError(answer.Error, answer.Description)
+	case errors.As(err, &refused) && refused.MustBeginAgain():
+		return "", again(err)
+	case refused != nil && refused.Code == "unverified_user_email":
+		return "", fault.Wrap(err, fault.Forbidden, "%s asks you to verify your e-mail address there first.", p.o.Label)
+	case refused != nil:
+		return "", p.misconfigured(err)
+	case failed != nil:
+		return "", p.requestError("exchange of the code", resp, failed)
 	case err != nil:
-		return "", p.requestError("exchange of the code", resp, err)
-	case answer.AccessToken == "" || !strings.EqualFold(answer.TokenType, "bearer"):
-		return "", p.unavailable(errors.New("github: the exchange of the code gave no bearer token"))
+		return "", p.unavailable(err)
 	}
-	return answer.AccessToken, nil
-}
-
-func (p *Provider) exchangeError(code, description string) error {
-	cause := fmt.Errorf("github: exchange of the code: %q: %q", cut(code, 100), cut(description, 500))
-	switch code {
-	case "bad_verification_code", "bad_code_verifier", "invalid_grant":
-		return again(cause.Error())
-	case "unverified_user_email":
-		return fault.Wrap(cause, fault.Forbidden, "%s asks you to verify your e-mail address there first.", p.o.Label)
-	}
-	return p.misconfigured(cause)
-}
-
-// refused names an error of the authorization response. Its description anybody
-// can write into a link, so it is for the log.
-func (p *Provider) refused(code, description string) error {
-	cause := fmt.Errorf("github: the answer was %q: %q", cut(code, 100), cut(description, 500))
-	if code == "access_denied" {
-		return fault.Wrap(cause, fault.Forbidden, "The sign-in was refused or cancelled. You can try again, or sign in another way.")
-	}
-	return p.misconfigured(cause)
+	return token, nil
 }
 
 // revoke ends the token, which nobody needs any more; without a secret GitHub
@@ -164,8 +102,8 @@ func (p *Provider) revoke(ctx context.Context, token string) {
 }
 
 // again is for what is cured by beginning anew.
-func again(why string) error {
-	return fault.Wrap(errors.New(why), fault.Invalid, "This sign-in is over or was begun elsewhere. Please sign in again.")
+func again(why error) error {
+	return fault.Wrap(why, fault.Invalid, "This sign-in is over or was begun elsewhere. Please sign in again.")
 }
 
 func (p *Provider) misconfigured(cause error) error {
@@ -177,5 +115,3 @@ func (p *Provider) unavailable(cause error) error {
 	p.o.Logger.Warn("GitHub cannot be asked", "url", p.o.URL, "error", cause)
 	return fault.Wrap(cause, fault.Unavailable, "Sign-in with %s does not work at the moment. Please try again later, or sign in another way.", p.o.Label)
 }
-
-func cut(s string, n int) string { return s[:min(len(s), n)] }

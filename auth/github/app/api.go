@@ -9,19 +9,17 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"satchel/auth"
+	"satchel/auth/github"
 	"satchel/internal/fault"
 )
 
 const (
 	perPage = 100
-	// maxError bounds, in bytes, what is kept of an error's text.
-	maxError = 500
 	// maxErrorBody bounds, in bytes, what is read of an answer that is an error.
 	maxErrorBody = 64 << 10
 )
@@ -47,17 +45,6 @@ func statusOf(err error) int {
 		return e.status
 	}
 	return 0
-}
-
-// secretText is what looks like a token of GitHub (their forms are gho_, ghu_, ghs_,
-// ghr_, ghp_ and github_pat_), a signed assertion, or a private key.
-var secretText = regexp.MustCompile(`gh[a-z]_[A-Za-z0-9_.-]+|github_pat_[A-Za-z0-9_]+|eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_.-]+|(?s)-----BEGIN.*`)
-
-// redact cuts a text of GitHub's and takes out what looks like a secret, first, so
-// that the cut leaves no half of one.
-func redact(s string) string {
-	s = secretText.ReplaceAllString(s[:min(len(s), maxErrorBody)], "[secret]")
-	return s[:min(len(s), maxError)]
 }
 
 // send makes a request and decodes its answer into v, unless that is nil. more tells
@@ -114,7 +101,7 @@ func (c *Client) statusError(resp *http.Response, body []byte) error {
 			text += "; " + more.Message
 		}
 	}
-	out := &statusError{status: resp.StatusCode, message: redact(text)}
+	out := &statusError{status: resp.StatusCode, message: github.Redact(text)}
 	if limited(resp) {
 		out.wait = c.wait(resp)
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"satchel/auth"
+	"satchel/auth/github"
 	"satchel/internal/fault"
 )
 
@@ -74,8 +75,8 @@ func (c *Client) find(ctx context.Context, a auth.GitHubApp, p person, created i
 			}
 			seen[i.ID] = true
 			found.Installations = append(found.Installations, Installation{
-				ID: i.ID, Account: redact(i.account()), AccountType: redact(i.Account.Type), ManageURL: c.ownPage(i.HTMLURL),
-				Selection: redact(i.Selection), Suspended: i.suspended(),
+				ID: i.ID, Account: github.Redact(i.account()), AccountType: github.Redact(i.Account.Type), ManageURL: c.ownPage(i.HTMLURL),
+				Selection: github.Redact(i.Selection), Suspended: i.suspended(),
 			})
 		}
 		return len(page.Installations)
@@ -144,7 +145,7 @@ func (c *Client) choose(found *Found, all []repository, created int64) {
 	for _, r := range all {
 		one := Repository{
 			ID: r.ID, FullName: r.FullName, Private: r.Private, Push: r.Permissions.Push && !r.Disabled, Archived: r.Archived,
-			Installation: r.in, DefaultBranch: redact(r.DefaultBranch), CloneURL: c.CloneURL(r.FullName),
+			Installation: r.in, DefaultBranch: github.Redact(r.DefaultBranch), CloneURL: c.CloneURL(r.FullName),
 		}
 		if left -= size(one); left < 0 {
 			found.Cut = true

@@ -2,34 +2,13 @@ package app
 
 import (
 	"context"
-	"crypto/subtle"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
-	"strings"
-
-	"golang.org/x/oauth2"
 
 	"satchel/auth"
+	"satchel/auth/github"
 	"satchel/internal/fault"
-)
-
-// flow is what Finish must know of Begin. It holds secrets: its keeper gives it to
-// nobody, once.
-type flow struct {
-	GitHub   string `json:"github"`
-	App      int64  `json:"app"`
-	Redirect string `json:"redirect"`
-	State    string `json:"state"`
-	Verifier string `json:"verifier"`
-}
-
-// maxFlow and maxParameter bound, in bytes, what Finish is given.
-const (
-	maxFlow      = 8 << 10
-	maxParameter = 8 << 10
 )
 
 // Begin returns where to send the browser so that the person proves who they are at
@@ -41,17 +20,8 @@ func (c *Client) Begin(ctx context.Context, redirectURI, state string) (location
 	if err != nil {
 		return "", nil, err
 	}
-	f := flow{GitHub: c.o.URL, App: a.ID, Redirect: redirectURI, State: state, Verifier: oauth2.GenerateVerifier()}
-	if data, err = json.Marshal(f); err != nil {
-		return "", nil, fmt.Errorf("github app: %w", err)
-	}
-	q := url.Values{
-		"client_id": {a.ClientID}, "redirect_uri": {redirectURI}, "state": {state},
-		// Who has two accounts there is asked which.
-		"prompt":         {"select_account"},
-		"code_challenge": {oauth2.S256ChallengeFromVerifier(f.Verifier)}, "code_challenge_method": {"S256"},
-	}
-	return c.o.URL + "/login/oauth/authorize?" + q.Encode(), data, nil
+	// Who has two accounts there is asked which.
+	return github.WebFlow{GitHub: c.o.URL, App: a.ID, Redirect: redirectURI, State: state}.Begin(a.ClientID, url.Values{"prompt": {"select_account"}})
 }
 
 // Finish returns what the person who came back may connect, from what Begin
@@ -87,21 +57,25 @@ type person struct {
 // visit redeems the code, has first do its work, lists what the person may connect,
 // and ends the token.
 func (c *Client) visit(ctx context.Context, redirectURI string, data []byte, q url.Values, first func(context.Context, auth.GitHubApp, person) (int64, error)) (Found, error) {
-	code, f, err := checkAnswer(redirectURI, data, q)
-	if err != nil {
-		return Found{}, err
+	f, code, err := github.OpenWebFlow(redirectURI, data, q)
+	var refused *github.AnswerError
+	switch {
+	case errors.As(err, &refused) && refused.Code == "access_denied":
+		return Found{}, fault.New(fault.Forbidden, "You did not let this server see your repositories at GitHub, and nothing was connected. You can try again.")
+	case err != nil:
+		return Found{}, again(err)
 	}
 	a, err := c.app(ctx)
 	if err != nil {
 		return Found{}, err
 	}
 	if f.GitHub != c.o.URL || f.App != a.ID {
-		return Found{}, again("begun with another App")
+		return Found{}, again(errors.New("begun with another App"))
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.o.VisitTimeout)
 	defer cancel()
 	p := person{}
-	if p.token, err = c.exchange(ctx, a, redirectURI, code, f.Verifier); err != nil {
+	if p.token, err = c.exchange(ctx, a, f, code); err != nil {
 		return Found{}, err
 	}
 	defer c.endToken(ctx, a, p.token)
@@ -120,75 +94,35 @@ func (c *Client) visit(ctx context.Context, redirectURI string, data []byte, q u
 	return found, nil
 }
 
-// checkAnswer returns the code of an answer that belongs to the flow.
-func checkAnswer(redirectURI string, data []byte, q url.Values) (code string, f flow, err error) {
-	if len(data) > maxFlow || json.Unmarshal(data, &f) != nil || f.Redirect != redirectURI || f.Verifier == "" {
-		return "", f, again("of another visit")
-	}
-	for name, values := range q {
-		// RFC 6749 section 3.1: a parameter must not come more than once.
-		if len(values) != 1 || len(values[0]) > maxParameter {
-			return "", f, again("the parameter " + name[:min(len(name), 40)] + " came several times or is too long")
-		}
-	}
-	if f.State == "" || subtle.ConstantTimeCompare([]byte(q.Get("state")), []byte(f.State)) != 1 {
-		return "", f, again("another state")
-	}
-	switch e := q.Get("error"); {
-	case e == "access_denied":
-		return "", f, fault.New(fault.Forbidden, "You did not let this server see your repositories at GitHub, and nothing was connected. You can try again.")
-	case e != "":
-		return "", f, again("the answer was an error: " + redact(e))
-	case q.Get("code") == "":
-		return "", f, again("no code")
-	}
-	return q.Get("code"), f, nil
-}
-
-// exchange redeems the code. GitHub answers with status 200 to what fails, too.
-func (c *Client) exchange(ctx context.Context, a auth.GitHubApp, redirectURI, code, verifier string) (token string, err error) {
-	form := url.Values{
-		"client_id": {a.ClientID}, "client_secret": {a.Secrets.ClientSecret}, "code": {code}, "redirect_uri": {redirectURI}, "code_verifier": {verifier},
-	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.o.URL+"/login/oauth/access_token", strings.NewReader(form.Encode()))
+// exchange redeems the code.
+func (c *Client) exchange(ctx context.Context, a auth.GitHubApp, f github.WebFlow, code string) (token string, err error) {
+	r, err := f.Redeem(ctx, a.ClientID, a.Secrets.ClientSecret, code)
 	if err != nil {
-		return "", fmt.Errorf("github app: %w", err)
+		return "", err
 	}
-	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	r.Header.Set("Accept", "application/json")
-	var answer struct {
-		AccessToken string `json:"access_token"`
-		TokenType   string `json:"token_type"`
-		Error       string `json:"error"`
-		Description string `json:"error_description"`
-	}
-	_, err = c.send(r, &answer)
-	switch {
-	case err != nil:
+	var answer github.TokenAnswer
+	if _, err := c.send(r, &answer); err != nil {
 		return "", c.failure("redeem a code", err)
-	case answer.Error != "":
-		return "", c.exchangeError(answer.Error, answer.Description)
-	case answer.AccessToken == "" || !strings.EqualFold(answer.TokenType, "bearer"):
-		return "", c.failure("redeem a code", errors.New("github: the exchange of the code gave no bearer token"))
 	}
-	return answer.AccessToken, nil
-}
-
-func (c *Client) exchangeError(code, description string) error {
-	cause := fmt.Errorf("github: exchange of the code: %q: %q", redact(code), redact(description))
-	switch code {
-	case "bad_verification_code", "bad_code_verifier", "invalid_grant":
-		return again(cause.Error())
-	case "unverified_user_email":
-		return fault.Wrap(cause, fault.Forbidden, "GitHub asks you to verify your e-mail address there first.")
+	token, err = answer.Token()
+	var refused *github.AnswerError
+	switch {
+	case err == nil:
+		return token, nil
+	case !errors.As(err, &refused):
+		return "", c.failure("redeem a code", err)
+	case refused.MustBeginAgain():
+		return "", again(err)
+	case refused.Code == "unverified_user_email":
+		return "", fault.Wrap(err, fault.Forbidden, "GitHub asks you to verify your e-mail address there first.")
 	}
-	c.log.Error("the GitHub App is not set up properly", "url", c.o.URL, "error", cause)
-	return fault.Wrap(cause, fault.Unavailable, "The GitHub App is not set up properly. Please tell who runs this server.")
+	c.log.Error("the GitHub App is not set up properly", "url", c.o.URL, "error", err)
+	return "", fault.Wrap(err, fault.Unavailable, "The GitHub App is not set up properly. Please tell who runs this server.")
 }
 
 // again is for what is cured by beginning anew.
-func again(why string) error {
-	return fault.Wrap(errors.New(why), fault.Invalid, "This visit to GitHub is over or was begun elsewhere, and nothing was connected. Please begin again.")
+func again(why error) error {
+	return fault.Wrap(why, fault.Invalid, "This visit to GitHub is over or was begun elsewhere, and nothing was connected. Please begin again.")
 }
 
 // whoIs asks whose the token is.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"satchel/auth"
+	"satchel/auth/github"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
@@ -29,7 +30,7 @@ func (c *Client) Link(ctx context.Context, by space.UserID, id space.SpaceID, f 
 	j := slices.IndexFunc(f.Installations, func(i Installation) bool { return i.ID == r.Installation })
 	switch {
 	case f.GitHubUser <= 0 || j < 0 || !goodName(r.FullName):
-		return auth.RepositoryLink{}, again("what was found is not whole")
+		return auth.RepositoryLink{}, again(errors.New("what was found is not whole"))
 	case f.Installations[j].Suspended:
 		return auth.RepositoryLink{}, fault.New(fault.Forbidden, "The GitHub App is suspended for %s. An owner can end that at GitHub.", f.Installations[j].Account)
 	case !r.Push:
@@ -42,7 +43,7 @@ func (c *Client) Link(ctx context.Context, by space.UserID, id space.SpaceID, f 
 		return auth.RepositoryLink{}, err
 	}
 	if a.ID != f.App {
-		return auth.RepositoryLink{}, again("found with another App")
+		return auth.RepositoryLink{}, again(errors.New("found with another App"))
 	}
 	now := c.o.Now()
 	l := auth.RepositoryLink{
@@ -269,7 +270,7 @@ func (c *Client) look(ctx context.Context, a auth.GitHubApp, l auth.RepositoryLi
 		l.State = auth.LinkSuspended
 		return l, nil
 	}
-	l.Account = redact(in.account())
+	l.Account = github.Redact(in.account())
 	k := tokenKey{a.ID, l.Installation, l.Repository}
 	// One that is cached would be good for up to an hour after the repository was
 	// taken away.

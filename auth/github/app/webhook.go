@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"satchel/auth"
+	"satchel/auth/github"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
@@ -85,7 +86,7 @@ func (c *Client) webhook(w http.ResponseWriter, r *http.Request) (status int, te
 		return http.StatusNotFound, "This server expects no events."
 	case !signed(body, r.Header.Get("X-Hub-Signature-256"), a.Secrets.Webhook):
 		if n := c.unsigned.count(c.o.Now()); n > 0 {
-			c.log.Warn("a webhook came without the right signature", "since the last such line", n, "delivery", redact(r.Header.Get("X-GitHub-Delivery")))
+			c.log.Warn("a webhook came without the right signature", "since the last such line", n, "delivery", github.Redact(r.Header.Get("X-GitHub-Delivery")))
 		}
 		return http.StatusUnauthorized, "The event is not signed with this App's secret."
 	}
