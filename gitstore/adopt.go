@@ -39,7 +39,7 @@ func (r *repo) weighAdoption(ctx context.Context, from *repo, head, theirs *head
 // adopt makes a quarantined history the space's own, where that has only its
 // first commit, with the first commit's files on top that the history lacks.
 // The first commit stays in the repository and in the reflog.
-func (r *repo) adopt(ctx context.Context, q *quarantine, m space.Meta) (ImportResult, error) {
+func (r *repo) adopt(ctx context.Context, q *quarantine, m space.Meta, check func() error) (ImportResult, error) {
 	head := r.head.Load()
 	q.r.db.lender = r.db
 	a, err := r.weighAdoption(ctx, q.r, head, q.head)
@@ -48,7 +48,7 @@ func (r *repo) adopt(ctx context.Context, q *quarantine, m space.Meta) (ImportRe
 	}
 	r.commitMu.Lock()
 	defer r.commitMu.Unlock()
-	if err := checkImport(ctx); err != nil {
+	if err := check(); err != nil {
 		return ImportResult{}, err
 	}
 	if ok, err := r.pristine(r.head.Load()); err != nil || !ok {

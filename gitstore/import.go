@@ -84,6 +84,10 @@ func (s *Store) Import(ctx context.Context, id space.SpaceID, src ImportSource, 
 	}
 	r.unreached.RLock()
 	defer r.unreached.RUnlock()
+	check := func() error { return nil }
+	if c, ok := src.(checkedSource); ok {
+		check = c.check
+	}
 	in, err := src.begin(ctx, s, progress)
 	if err != nil {
 		return ImportResult{}, explainDisk(err)
@@ -98,28 +102,24 @@ func (s *Store) Import(ctx context.Context, id space.SpaceID, src ImportSource, 
 			return ImportResult{}, err
 		}
 		if pristine {
-			res, err := r.adopt(ctx, q, m)
+			res, err := r.adopt(ctx, q, m, check)
 			if !errors.Is(err, errNotPristine) {
 				return res, err
 			}
 		}
 	}
-	return r.importFiles(ctx, in, m, progress)
+	return r.importFiles(ctx, in, m, check, progress)
 }
 
-type importCheck struct{}
-
-// WithImportCheck returns a context whose imports ask check right before they are
-// committed; its error ends them.
-func WithImportCheck(ctx context.Context, check func() error) context.Context {
-	return context.WithValue(ctx, importCheck{}, check)
+// CheckedBefore has an import of src ask check right before it is committed; its
+// error ends the import.
+func CheckedBefore(src ImportSource, check func() error) ImportSource {
+	return checkedSource{src, check}
 }
 
-func checkImport(ctx context.Context) error {
-	if check, ok := ctx.Value(importCheck{}).(func() error); ok {
-		return check()
-	}
-	return nil
+type checkedSource struct {
+	ImportSource
+	check func() error
 }
 
 var errNotPristine = errors.New("the space has changed since its first commit")
@@ -136,7 +136,7 @@ func (r *repo) pristine(st *headState) (bool, error) {
 // importFiles commits a source's files. Their content goes into a pack as it
 // is read, so that memory holds one file at a time; the space is locked only
 // for the commit.
-func (r *repo) importFiles(ctx context.Context, in importReader, m space.Meta, progress func(string)) (res ImportResult, err error) {
+func (r *repo) importFiles(ctx context.Context, in importReader, m space.Meta, check func() error, progress func(string)) (res ImportResult, err error) {
 	w, err := newPackWriter(&r.s.o, r.db.packDir())
 	if err != nil {
 		return res, r.internalf(err, "import")
@@ -186,7 +186,7 @@ func (r *repo) importFiles(ctx context.Context, in importReader, m space.Meta, p
 	}
 	r.commitMu.Lock()
 	defer r.commitMu.Unlock()
-	if err := checkImport(ctx); err != nil {
+	if err := check(); err != nil {
 		return res, err
 	}
 	res.Commit, res.Replaced, err = r.commitImport(ctx, w, reqs, m)

@@ -228,7 +228,7 @@ func (s *setup) fetch(ctx context.Context, by space.UserID, id space.SpaceID, ur
 		_, err := s.run.Run(ctx, gitcmd.Cmd{Dir: dir, GitDir: dir, Stdout: w, Args: []string{"bundle", "create", "--quiet", "-", "HEAD", "refs/heads/main"}})
 		w.CloseWithError(err)
 	})
-	res, err = s.git.Import(gitstore.WithImportCheck(ctx, func() error { return s.may(ctx, by, id) }), id, gitstore.FromBundle(r), m, tell)
+	res, err = s.git.Import(ctx, id, gitstore.CheckedBefore(gitstore.FromBundle(r), func() error { return s.may(ctx, by, id) }), m, tell)
 	_ = r.CloseWithError(io.ErrClosedPipe) // so that git ends where the import did not want it all
 	bundling.Wait()
 	return res, err
