@@ -317,12 +317,15 @@ var runtimeEndChecks = []runtimeCheck{
 		if before.Memory <= 0 || before.Processes < 1 {
 			e.Errorf("before: %+v", before)
 		}
-		if grown := after.Memory - before.Memory; grown < 50<<20 || grown > 90<<20 {
+		// Neither missed nor counted twice. What the runtime itself holds goes up and
+		// down meanwhile, by megabytes, as its garbage is collected.
+		near := func(grown int64) bool { return grown > 32<<20 && grown < 96<<20 }
+		if grown := after.Memory - before.Memory; !near(grown) {
 			e.Errorf("64 MiB more in use show as %d bytes more", grown)
 		}
 		e.run(s, "mount -t tmpfs none /tmp && head -c 64M /dev/zero > /tmp/f")
 		tmp := stats()
-		if grown := tmp.Memory - after.Memory; grown < 50<<20 || grown > 90<<20 {
+		if grown := tmp.Memory - after.Memory; !near(grown) {
 			e.Errorf("64 MiB in a tmpfs show as %d bytes more", grown)
 		}
 	}},
