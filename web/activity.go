@@ -38,23 +38,22 @@ const (
 
 // activityPageData is what happened lately in a space.
 type activityPageData struct {
-	Space    store.Membership
-	Action   string
-	May      bool // change it
-	Changes  []changeItem
-	Filter   activityFilter
-	Clients  []string // to choose from
-	Tools    []choice
-	Next     string // the address of older changes
-	Fresh    bool   // the newest, unfiltered
-	Stream   string
-	Said     string // what was just done
-	Reviews  []reviewItem
-	Behind   bool // what waits is being found out
-	More     int  // that wait for a person
-	Push     *RemoteStatus
-	Held     int // files of the visitor's that are not saved; -1: nobody knows
-	FirstDay string
+	Space   store.Membership
+	Action  string
+	May     bool // change it
+	Changes []changeItem
+	Filter  activityFilter
+	Clients []string // to choose from
+	Tools   []choice
+	Next    string // the address of older changes
+	Fresh   bool   // the newest, unfiltered
+	Stream  string
+	Said    string // what was just done
+	Reviews []reviewItem
+	Behind  bool // what waits is being found out
+	More    int  // that wait for a person
+	Push    *RemoteStatus
+	Held    int // files of the visitor's that are not saved; -1: nobody knows
 }
 
 // activityFilter chooses changes.

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
@@ -70,14 +71,18 @@ func (s *Server) static(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", time.Time{}, strings.NewReader(string(a.body)))
 }
 
+// pageTemplate is the template of a page.
+type pageTemplate struct {
+	*template.Template
+	times bool // it prints some
+}
+
 // loadTemplates parses each page together with the layout. labels are what the
 // providers are called, by their names.
-func loadTemplates(assets map[string]asset, labels map[string]string) (map[string]*template.Template, error) {
+func loadTemplates(assets map[string]asset, labels map[string]string, now func() time.Time) (map[string]pageTemplate, error) {
 	base, err := template.New("layout").Funcs(template.FuncMap{
 		"asset":  func(name string) string { return assets[name].url },
-		"when":   when,
-		"day":    day,
-		"attime": machineTime,
+		"time":   timesAt(now),
 		"span":   span,
 		"device": deviceOf,
 		"method": func(m string) string { return method(m, labels) },
@@ -90,7 +95,7 @@ func loadTemplates(assets map[string]asset, labels map[string]string) (map[strin
 	if err != nil {
 		return nil, err
 	}
-	out := map[string]*template.Template{}
+	out := map[string]pageTemplate{}
 	for _, f := range list {
 		name := strings.TrimSuffix(path.Base(f), ".html")
 		if name == "layout" {
@@ -103,25 +108,13 @@ func loadTemplates(assets map[string]asset, labels map[string]string) (map[strin
 		if err != nil {
 			return nil, fmt.Errorf("page %s: %w", name, err)
 		}
-		out[name] = t
+		text, err := fs.ReadFile(files, f)
+		if err != nil {
+			return nil, fmt.Errorf("page %s: %w", name, err)
+		}
+		out[name] = pageTemplate{t, bytes.Contains(text, []byte("{{time "))}
 	}
 	return out, nil
-}
-
-// when writes a time for people, in UTC, since a page without a script does not
-// know where they are.
-func when(t time.Time) string {
-	if t.IsZero() {
-		return "never"
-	}
-	return t.UTC().Format("2 Jan 2006, 15:04 UTC")
-}
-
-func day(t time.Time) string {
-	if t.IsZero() {
-		return "never"
-	}
-	return t.UTC().Format("2 Jan 2006")
 }
 
 // method is what a way to sign in is called on pages.
@@ -139,5 +132,3 @@ func method(m string, labels map[string]string) string {
 	}
 	return m
 }
-
-func machineTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }

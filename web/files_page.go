@@ -50,7 +50,7 @@ type filePage struct {
 	Write                                    bool
 	Raw, Save, History, Edit, Rename, Delete string
 	Last                                     *space.Commit
-	LastURL, LastSubject, LastAgo            string
+	LastURL, LastSubject                     string
 	LastTime                                 time.Time
 	LastHow                                  string // where it was made by no client
 
@@ -87,7 +87,7 @@ func (s *Server) showContent(v *visit, l location, e tools.Entry) error {
 		return err
 	}
 	if len(log) == 1 {
-		body.Last, body.LastSubject, body.LastTime, body.LastAgo = &log[0], subjectOf(log[0].Message), log[0].Time, agoOf(s.now(), log[0].Time)
+		body.Last, body.LastSubject, body.LastTime = &log[0], subjectOf(log[0].Message), log[0].Time
 		if byPage(log[0].Tool) {
 			body.LastHow = onPages
 		}

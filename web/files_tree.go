@@ -59,7 +59,6 @@ type treeRow struct {
 	Subject   string
 	Commit    string // the address of its last change
 	When      time.Time
-	Ago       string
 }
 
 // showTree is GET /spaces/{id}/files/{path...} of a directory.
@@ -131,7 +130,7 @@ func (s *Server) showTree(v *visit, l location) error {
 			continue
 		}
 		if c, ok := changes[path.Base(string(e.Path))]; ok {
-			r.Subject, r.When, r.Ago = subjectOf(c.Message), c.Time, agoOf(s.now(), c.Time)
+			r.Subject, r.When = subjectOf(c.Message), c.Time
 			r.Commit = base + "/commits/" + string(c.ID)
 			body.Dated = true
 		}
@@ -210,26 +209,4 @@ func sizeOf(n int64) string {
 		return strconv.FormatFloat(float64(n)/1e3, 'f', 1, 64) + " kB"
 	}
 	return strconv.FormatFloat(float64(n)/1e6, 'f', 1, 64) + " MB"
-}
-
-// agoOf writes how long ago something was, as exactly as people ask.
-func agoOf(now, t time.Time) string {
-	d := now.Sub(t)
-	count := func(n int, unit string) string {
-		if n == 1 {
-			return "1 " + unit + " ago"
-		}
-		return strconv.Itoa(n) + " " + unit + "s ago"
-	}
-	switch {
-	case d < time.Minute:
-		return "just now"
-	case d < time.Hour:
-		return count(int(d/time.Minute), "minute")
-	case d < 24*time.Hour:
-		return count(int(d/time.Hour), "hour")
-	case d < 30*24*time.Hour:
-		return count(int(d/(24*time.Hour)), "day")
-	}
-	return day(t)
 }

@@ -40,8 +40,8 @@ type historyPage struct {
 }
 
 type historyDay struct {
-	Day  string
-	Rows []commitRow
+	Machine, Day string // for machines, and for people
+	Rows         []commitRow
 }
 
 // commitRow is a commit in a list.
@@ -49,7 +49,8 @@ type commitRow struct {
 	URL, ID, Subject string
 	Author, By       string // who, and with what
 	Time             time.Time
-	Clock            string
+	Clock            timeForm // how its time of day is shown
+	Tell             string   // what tells it apart besides; mostly ""
 	// Of a list of what changed a path:
 	Version string // the address of the path as it was then; "" where it was not there
 	Back    bool   // it may be brought back: it is another than what is there now
@@ -95,10 +96,14 @@ func (s *Server) showHistory(v *visit) error {
 	if err != nil {
 		return err
 	}
-	clocks := clocksOf(list)
+	rows := make([]commitRow, len(list))
 	for i, c := range list {
-		r := rowOf(base, c)
-		r.At, r.Clock, r.To, r.From = c.ID, clocks[i], i == 0, i == 1
+		rows[i] = rowOf(base, c)
+	}
+	tellApart(rows)
+	for i, c := range list {
+		r := rows[i]
+		r.At, r.To, r.From = c.ID, i == 0, i == 1
 		if versions != nil {
 			r.Back = versions[i].back
 			if versions[i].there {
@@ -106,7 +111,7 @@ func (s *Server) showHistory(v *visit) error {
 			}
 		}
 		if d := day(c.Time); len(body.Days) == 0 || body.Days[len(body.Days)-1].Day != d {
-			body.Days = append(body.Days, historyDay{Day: d})
+			body.Days = append(body.Days, historyDay{Machine: c.Time.UTC().Format(time.DateOnly), Day: d})
 		}
 		last := &body.Days[len(body.Days)-1]
 		last.Rows = append(last.Rows, r)
@@ -155,35 +160,34 @@ func (s *Server) versionsOf(v *visit, l location, list []space.Commit) ([]versio
 
 func sameFile(a, b tools.Entry) bool { return a.Blob == b.Blob && a.Mode == b.Mode }
 
-// clocksOf are the times of day of a list's commits, as exact as tells them apart.
-func clocksOf(list []space.Commit) []string {
-	const minute, second = "15:04", "15:04:05"
+// tellApart sets how the times of day of a list are shown: as exactly as tells its
+// commits apart.
+func tellApart(rows []commitRow) {
+	const minute, second = "2006-01-02 15:04", "2006-01-02 15:04:05"
 	count := map[string]int{}
-	for _, c := range list {
-		t := c.Time.UTC()
-		count[day(t)+t.Format(minute)]++
-		count[day(t)+t.Format(second)]++
+	for _, r := range rows {
+		t := r.Time.UTC()
+		count[t.Format(minute)]++
+		count[t.Format(second)]++
 	}
-	out := make([]string, len(list))
-	for i, c := range list {
-		t := c.Time.UTC()
+	for i := range rows {
+		r, t := &rows[i], rows[i].Time.UTC()
 		switch {
-		case count[day(t)+t.Format(minute)] == 1:
-			out[i] = t.Format(minute)
-		case count[day(t)+t.Format(second)] == 1:
-			out[i] = t.Format(second)
+		case count[t.Format(minute)] == 1:
+			r.Clock = formClock
+		case count[t.Format(second)] == 1:
+			r.Clock = formSecond
 		default: // nothing but its id does
-			out[i] = t.Format(second) + " (" + c.ID.Short() + ")"
+			r.Clock, r.Tell = formSecond, r.ID
 		}
 	}
-	return out
 }
 
 // rowOf is a commit as lists show it.
 func rowOf(base string, c space.Commit) commitRow {
 	return commitRow{
 		URL: base + "/commits/" + string(c.ID), ID: c.ID.Short(), Subject: subjectOf(c.Message),
-		Author: authorOf(c), By: madeBy(c), Time: c.Time, Clock: c.Time.UTC().Format("15:04"),
+		Author: authorOf(c), By: madeBy(c), Time: c.Time, Clock: formClock,
 	}
 }
 

@@ -161,7 +161,7 @@ func (e *editing) checkFact(body *factPage, was string) *problem {
 	case len(body.Expires) != len(time.DateOnly) || facts.Day(body.Expires) == "":
 		return &problem{"Write the day as year, month and day, such as 2027-01-31.", "expires"}
 	case body.Expires < e.today():
-		return &problem{"That day is over.", "expires"}
+		return &problem{"That day is over, in UTC.", "expires"}
 	}
 	return nil
 }

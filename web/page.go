@@ -46,6 +46,7 @@ type page struct {
 	Nav     *store.Membership // the space to which the navigation leads; nil where there is none
 	Waiting int               // how much of the space an AI changed that the person is to confirm
 	Form    string            // the token of forms
+	Times   string            // the address of the script for the page's times; "" where it has none
 	Version string
 }
 
@@ -67,6 +68,9 @@ func (s *Server) page(v *visit, status int, name string, p page) error {
 	if !ok {
 		return fmt.Errorf("there is no page %q", name)
 	}
+	if t.times {
+		p.Times = s.assets[timeScript].url
+	}
 	var b bytes.Buffer
 	if err := t.ExecuteTemplate(&b, "layout", p); err != nil {
 		return fmt.Errorf("page %s: %w", name, err)
@@ -78,7 +82,15 @@ func (s *Server) page(v *visit, status int, name string, p page) error {
 	if p.FormsTo != "" {
 		forms += " " + p.FormsTo
 	}
-	h.Set("Content-Security-Policy", policy(p.Script || len(p.Scripts) > 0, forms))
+	scripts := ""
+	switch {
+	case p.Script || len(p.Scripts) > 0:
+		scripts = policyScript
+	case t.times:
+		// Such pages may show what somebody wrote: they run this one file.
+		scripts = "; script-src " + s.url("/static/"+timeScript)
+	}
+	h.Set("Content-Security-Policy", policy(scripts, forms))
 	v.w.WriteHeader(status)
 	if v.r.Method != http.MethodHead {
 		_, _ = v.w.Write(b.Bytes()) // the browser is gone, then

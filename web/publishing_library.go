@@ -25,7 +25,7 @@ type libraryPage struct {
 
 type librarySource struct {
 	tools.Source
-	URL, Size, Ago string
+	URL, Size string
 }
 
 type libraryMine struct{ Name, URL string }
@@ -38,11 +38,7 @@ func (s *Server) showLibrary(v *visit) error {
 	}
 	body := libraryPage{}
 	for _, x := range all {
-		row := librarySource{Source: x, URL: x.Mount() + "/", Size: sizeOf(x.Bytes)}
-		if !x.Synced.IsZero() {
-			row.Ago = agoOf(s.now(), x.Synced)
-		}
-		body.Sources = append(body.Sources, row)
+		body.Sources = append(body.Sources, librarySource{Source: x, URL: x.Mount() + "/", Size: sizeOf(x.Bytes)})
 	}
 	slices.SortStableFunc(body.Sources, func(a, b librarySource) int {
 		return cmp.Or(strings.Compare(strings.ToLower(a.Label), strings.ToLower(b.Label)), strings.Compare(a.ID, b.ID))
@@ -72,7 +68,6 @@ func (s *Server) toSource(v *visit) error {
 type sharedPage struct {
 	Source         tools.Source
 	Crumbs         []crumb
-	Ago            string
 	Root           bool
 	Rows           []sharedRow // of a directory
 	IsDir          bool
@@ -108,9 +103,6 @@ func (s *Server) showShared(v *visit) error {
 	title := shorten(x.Label, 80)
 	if p != "" {
 		title = shorten(path.Base(string(p)), 120)
-	}
-	if !x.Synced.IsZero() {
-		body.Ago = agoOf(s.now(), x.Synced)
 	}
 	pg := func() error {
 		return s.page(v, http.StatusOK, "shared", page{Title: title, Wide: true, Current: "library", Styles: []string{"files.css", "publishing.css"}, Body: body})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"html/template"
 	"log/slog"
 	"net"
 	"net/http"
@@ -23,7 +22,7 @@ type Server struct {
 	secure    bool // the issuer is https
 	log       *slog.Logger
 	now       func() time.Time
-	templates map[string]*template.Template
+	templates map[string]pageTemplate
 	assets    map[string]asset
 	cross     *http.CrossOriginProtection
 	mux       *http.ServeMux
@@ -88,7 +87,7 @@ func New(o Options) (*Server, error) {
 	for _, p := range s.providers() {
 		labels[p.name] = p.Label()
 	}
-	if s.templates, err = loadTemplates(s.assets, labels); err != nil {
+	if s.templates, err = loadTemplates(s.assets, labels, s.now); err != nil {
 		return nil, err
 	}
 	s.mux = s.routes()
