@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -45,8 +46,8 @@ func TestSignInWithProvider(t *testing.T) {
 	if a.location() != issuer+"/account" || b.who() != "ada" {
 		t.Errorf("%q is signed in at %s", b.who(), a.location())
 	}
-	if _, ok := b.cookies["__Host-satchel-flow"]; ok {
-		t.Error("the flow's cookie is left")
+	if left := b.flows(); len(left) > 0 {
+		t.Errorf("cookies are left: %v", left)
 	}
 }
 
@@ -79,14 +80,14 @@ func TestForgedFlows(t *testing.T) {
 			return b.get(callback("eve", auth.NewSecret(auth.KindFlow).Reveal()))
 		},
 		"the cookie as state": func(_ *world, b *browser, _ string) answer {
-			return b.get(callback("eve", b.cookies["__Host-satchel-flow"]))
+			return b.get(callback("eve", b.onlyFlow()))
 		},
 		"no cookie": func(_ *world, b *browser, s string) answer {
-			delete(b.cookies, "__Host-satchel-flow")
+			b.forget()
 			return b.get(callback("eve", s))
 		},
 		"a made-up cookie": func(_ *world, b *browser, s string) answer {
-			b.cookies["__Host-satchel-flow"] = auth.NewSecret(auth.KindFlow).Reveal()
+			b.plant(auth.NewSecret(auth.KindFlow).Reveal())
 			return b.get(callback("eve", s))
 		},
 		"login CSRF: the attacker's state in another browser": func(w *world, b *browser, _ string) answer {
@@ -94,16 +95,24 @@ func TestForgedFlows(t *testing.T) {
 			s := stateOf(w.t, mine.get("/signin/github"))
 			return b.get(callback("eve", s))
 		},
+		"the attacker's flow in the cookie of one's own": func(w *world, b *browser, s string) answer {
+			mine := w.browser()
+			mine.get("/signin/github")
+			b.plant(mine.onlyFlow())
+			return b.get(callback("eve", s))
+		},
 		"in another browser without a flow": func(w *world, b *browser, s string) answer {
-			delete(b.cookies, "__Host-satchel-flow")
+			b.forget()
 			return b.get(callback("eve", s))
 		},
 		"expired": func(w *world, b *browser, s string) answer {
 			w.pass(10*time.Minute + time.Second)
 			return b.get(callback("eve", s))
 		},
-		"of a passkey": func(_ *world, b *browser, s string) answer {
-			b.script("/signin/passkey/begin", "{}")
+		"of a passkey": func(w *world, b *browser, s string) answer {
+			other := w.browser()
+			other.script("/signin/passkey/begin", "{}")
+			b.plant(other.onlyFlow())
 			return b.get(callback("eve", s))
 		},
 	} {
@@ -123,10 +132,10 @@ func TestForgedFlows(t *testing.T) {
 		w := withGitHub(t)
 		b := w.browser()
 		s := stateOf(t, b.get("/signin/github"))
-		kept := b.cookies["__Host-satchel-flow"]
+		kept := b.flows()
 		want(t, "once", b.get(callback("ada", s)), http.StatusSeeOther)
 		b = w.browser()
-		b.cookies["__Host-satchel-flow"] = kept
+		b.cookies = kept
 		want(t, "twice", b.get(callback("ada", s)), http.StatusBadRequest)
 	})
 }
@@ -209,10 +218,10 @@ func TestPasskeys(t *testing.T) {
 	// The ceremony is for one use.
 	again := w.browser()
 	again.script("/signin/passkey/begin", "{}")
-	flow := again.cookies["__Host-satchel-flow"]
+	kept := again.flows()
 	want(t, "once", again.script("/signin/passkey/finish", `{"response":"bobs"}`), http.StatusOK)
 	again = w.browser()
-	again.cookies["__Host-satchel-flow"] = flow
+	again.cookies = kept
 	want(t, "twice", again.script("/signin/passkey/finish", `{"response":"bobs"}`), http.StatusBadRequest)
 
 	for name, try := range map[string]func(b *browser) answer{
@@ -229,9 +238,13 @@ func TestPasskeys(t *testing.T) {
 	// Attack: a ceremony that one person began, ended in another's session.
 	b.script("/account/passkeys/begin", "{}")
 	eve := w.as(w.eve)
-	eve.cookies["__Host-satchel-flow"] = b.cookies["__Host-satchel-flow"]
+	maps.Copy(eve.cookies, b.flows())
 	want(t, "another's ceremony", eve.script("/account/passkeys/finish", `{"response":"eves"}`), http.StatusBadRequest)
+	want(t, "which goes on where it began", b.script("/account/passkeys/finish", `{"response":"tablet","name":"Tablet"}`), http.StatusOK)
 	// Attack: a ceremony to sign in, ended as one to add.
-	b.script("/signin/passkey/begin", "{}")
+	other := w.browser()
+	other.script("/signin/passkey/begin", "{}")
+	b.script("/account/passkeys/begin", "{}")
+	b.plant(other.onlyFlow())
 	want(t, "another ceremony", b.script("/account/passkeys/finish", `{"response":"x"}`), http.StatusBadRequest)
 }

@@ -57,13 +57,13 @@ func choosable(f app.Found, id int64) bool {
 // found opens what GitHub said this person may connect to the space of the path, as
 // the server kept it. What a request says of repositories is no more than a choice
 // among these.
-func (s *Server) found(v *visit, open func(v *visit, kind, of string) (githubFlow, bool, error)) (m store.Membership, f githubFlow, ok bool, err error) {
+func (s *Server) found(v *visit, open func(v *visit, kind flowKind, of string, f flower) (bool, error)) (m store.Membership, f githubFlow, ok bool, err error) {
 	m, err = s.connectable(v, space.SpaceID(v.r.PathValue("id")))
 	if err != nil {
 		return m, f, false, err
 	}
-	f, ok, err = open(v, flowFound, string(m.ID))
-	if err != nil || !ok || f.Space != m.ID || f.Found == nil || !f.Ends.After(s.now()) {
+	ok, err = open(v, flowFound, string(m.ID), &f)
+	if err != nil || !ok || f.Space != m.ID || f.Found == nil {
 		return m, f, false, err
 	}
 	return m, f, true, nil
@@ -76,7 +76,7 @@ func (s *Server) pickOver(v *visit, m store.Membership) error {
 
 // pickRepository is GET /spaces/{id}/github/pick.
 func (s *Server) pickRepository(v *visit) error {
-	m, f, ok, err := s.found(v, s.seeGitHub)
+	m, f, ok, err := s.found(v, s.seeFlow)
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (s *Server) pickRepository(v *visit) error {
 
 // pick shows the list again, and keeps it for another choice.
 func (s *Server) pick(v *visit, status int, m store.Membership, kept githubFlow, problem, field string) error {
-	if err := s.keepGitHub(v, flowFound, string(m.ID), kept); err != nil {
+	if err := s.keepFlow(v, flowFound, string(m.ID), &kept); err != nil {
 		return err
 	}
 	return s.showPick(v, status, m, kept, problem, field)
@@ -153,7 +153,7 @@ func (s *Server) showPick(v *visit, status int, m store.Membership, kept githubF
 // linkRepository is POST /spaces/{id}/github/pick. It takes one number, and that
 // only where the server's own list has it.
 func (s *Server) linkRepository(v *visit) error {
-	m, f, ok, err := s.found(v, s.takeGitHub)
+	m, f, ok, err := s.found(v, s.takeFlow)
 	if err != nil {
 		return err
 	}
@@ -200,7 +200,7 @@ func newName(v *visit, m store.Membership) string {
 // beginCreate is POST /spaces/{id}/github/create. The person says at GitHub once
 // more that it is they, since no token of theirs is kept.
 func (s *Server) beginCreate(v *visit) error {
-	m, f, ok, err := s.found(v, s.takeGitHub)
+	m, f, ok, err := s.found(v, s.takeFlow)
 	if err != nil {
 		return err
 	}

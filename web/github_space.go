@@ -126,8 +126,7 @@ func (s *Server) toGitHub(v *visit, m store.Membership, create *app.NewRepositor
 	if err != nil {
 		return s.githubProblem(v, m, err)
 	}
-	f := githubFlow{Session: v.session.ID, Space: m.ID, State: hashState(state), Data: data, Create: create}
-	if err := s.keepGitHub(v, flowConnect, state, f); err != nil {
+	if err := s.keepFlow(v, flowConnect, state, &githubFlow{Space: m.ID, Data: data, Create: create}); err != nil {
 		return err
 	}
 	return s.leaveFor(v, location)
@@ -214,11 +213,15 @@ func (s *Server) finishGitHub(v *visit) error {
 	case ok:
 		return s.goOn(v, f, q.Get("setup_action") == "request")
 	}
-	f, ok, err := s.takeGitHub(v, flowConnect, q.Get("state"))
-	if err != nil {
-		return err
+	var f githubFlow
+	state, ok := stateIn(v.r)
+	if ok {
+		var err error
+		if ok, err = s.takeFlow(v, flowConnect, state, &f); err != nil {
+			return err
+		}
 	}
-	if !ok || !flowState(v.r, f) {
+	if !ok {
 		return s.afterGitHub(v, http.StatusBadRequest, setupPage{Over: true})
 	}
 	m, err := s.connectable(v, f.Space)
@@ -243,7 +246,7 @@ func (s *Server) finishGitHub(v *visit) error {
 	if found.Created != 0 && choosable(found, found.Created) {
 		return s.linkFound(v, m, found, found.Created)
 	}
-	if err := s.keepGitHub(v, flowFound, string(m.ID), githubFlow{Session: v.session.ID, Space: m.ID, Found: &found}); err != nil {
+	if err := s.keepFlow(v, flowFound, string(m.ID), &githubFlow{Space: m.ID, Found: &found}); err != nil {
 		return err
 	}
 	return s.see(v, githubPath(m.ID)+"/pick")

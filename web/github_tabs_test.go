@@ -4,26 +4,11 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"strings"
 	"testing"
 
 	"satchel/auth"
 	"satchel/internal/space"
 )
-
-// flows are the cookies of what a browser has open with GitHub.
-func (b *browser) flows() map[string]string {
-	out := maps.Clone(b.cookies)
-	maps.DeleteFunc(out, func(name, value string) bool {
-		return value == "" || !strings.HasPrefix(name, "__Host-satchel-github-")
-	})
-	return out
-}
-
-// forget drops them.
-func (b *browser) forget() {
-	maps.DeleteFunc(b.cookies, func(name, _ string) bool { return strings.HasPrefix(name, "__Host-satchel-github-") })
-}
 
 // Two tabs connect two spaces at once, in whichever order they come back.
 func TestTwoSpacesAreConnectedAtOnce(t *testing.T) {

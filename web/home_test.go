@@ -3,6 +3,7 @@ package web_test
 import (
 	"encoding/json"
 	"html"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -135,14 +136,13 @@ func TestWhatIsShownOnceIsShownToItsSession(t *testing.T) {
 	}
 	make()
 	want(t, "HEAD", b.request("HEAD", "/account/keys/made", ""), http.StatusSeeOther)
-	kept := b.cookies["__Host-satchel-shown"]
+	kept := b.flows()
 	if a := b.get("/account/keys/made"); a.StatusCode != http.StatusOK || a.Header.Get("Cache-Control") != "no-store" {
 		t.Errorf("shown: %d, %s", a.StatusCode, a.Header.Get("Cache-Control"))
 	}
-	for name, cookie := range map[string]string{"loaded again": "", "with the cookie of before": kept} {
-		if b.cookies["__Host-satchel-shown"] = cookie; cookie == "" {
-			delete(b.cookies, "__Host-satchel-shown")
-		}
+	for name, cookies := range map[string]map[string]string{"loaded again": nil, "with the cookie of before": kept} {
+		b.forget()
+		maps.Copy(b.cookies, cookies)
 		a := b.get("/account/keys/made")
 		want(t, name, a, http.StatusSeeOther)
 		if a = b.get(strings.TrimPrefix(a.location(), issuer)); !strings.Contains(a.body, "shown once") || strings.Contains(a.body, `value="satchel_`) {
@@ -154,9 +154,14 @@ func TestWhatIsShownOnceIsShownToItsSession(t *testing.T) {
 	}
 	make()
 	other := w.as(w.eve)
-	other.cookies["__Host-satchel-shown"] = b.cookies["__Host-satchel-shown"]
+	maps.Copy(other.cookies, b.flows())
 	want(t, "another's session", other.get("/account/keys/made"), http.StatusSeeOther)
+	want(t, "which uses nothing up", b.get("/account/keys/made"), http.StatusOK)
 	make()
+	key := b.onlyFlow()
+	must(t, w.SetAdmin(t.Context(), cli, w.bob.ID, true))
+	b.send("/admin/invite", nil)
+	b.plant(key)
 	want(t, "as an invitation", b.get("/invited"), http.StatusNotFound)
 }
 

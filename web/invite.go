@@ -144,13 +144,13 @@ func (s *Server) beginJoin(p provider) handler {
 		if problem != "" {
 			return s.askInvite(v, http.StatusBadRequest, name, problem)
 		}
-		return s.begin(v, p, flow{Use: useJoin, Invitation: token, Name: name})
+		return s.begin(v, p, signInFlow{Use: useJoin, Invitation: token, Name: name})
 	}
 }
 
 // joinWith ends beginJoin. Who is a user already is signed in and asked whether
 // to join as that user.
-func (s *Server) joinWith(v *visit, method string, c auth.Claimant, f flow) error {
+func (s *Server) joinWith(v *visit, method string, c auth.Claimant, f signInFlow) error {
 	u, err := s.o.Accounts.UserByIdentity(v.r.Context(), c.Issuer, c.Subject)
 	to := "/invite/" + f.Invitation
 	if fault.CodeOf(err) == fault.NotFound {

@@ -39,10 +39,7 @@ func (s *Server) cookieName(name string) string {
 	return name
 }
 
-const (
-	sessionCookie = "satchel"
-	flowCookie    = "satchel-flow"
-)
+const sessionCookie = "satchel"
 
 // setCookie keeps a secret in the browser until it expires; an empty one is
 // forgotten. Lax, since Strict cookies are not sent when GitHub sends somebody
@@ -172,7 +169,7 @@ func (s *Server) signOut(v *visit) error {
 		s.o.Live.endSession(v.user.ID, v.session.ID)
 	}
 	s.setCookie(v.w, sessionCookie, "", time.Time{})
-	s.setCookie(v.w, flowCookie, "", time.Time{})
+	s.forgetFlows(v)
 	to := "/signin"
 	if back := localPath(v.r.PostFormValue("return")); back != "/" {
 		to += "?return=" + queryEscape(back)

@@ -2,13 +2,19 @@ package web
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 
 	"satchel/auth/passkey"
 	"satchel/auth/store"
 	"satchel/internal/fault"
 )
+
+// passkeyFlow is what the server remembers of a ceremony. A browser has one of each
+// kind at a time, as it asks the person for one.
+type passkeyFlow struct {
+	flow
+	Data []byte `json:"data"` // the service's own
+}
 
 // next tells the script where to go.
 type next struct {
@@ -21,7 +27,7 @@ func (s *Server) beginPasskey(v *visit) error {
 	if err != nil {
 		return err
 	}
-	if err := s.keepFlow(v, flowPasskeySignIn, flow{Data: data}); err != nil {
+	if err := s.keepFlow(v, flowPasskeySignIn, "", &passkeyFlow{Data: data}); err != nil {
 		return err
 	}
 	s.json(v, http.StatusOK, json.RawMessage(options))
@@ -37,9 +43,11 @@ func (s *Server) finishPasskey(v *visit) error {
 	if err := readJSON(v, &in); err != nil {
 		return err
 	}
-	f, err := s.takeFlow(v, flowPasskeySignIn)
-	if err != nil {
+	var f passkeyFlow
+	if ok, err := s.takeFlow(v, flowPasskeySignIn, "", &f); err != nil {
 		return err
+	} else if !ok {
+		return errFlowOver()
 	}
 	var user store.User
 	id, credential, err := s.o.Passkeys.FinishSignIn(f.Data, in.Response, func(id, handle []byte) (passkey.User, error) {
@@ -90,7 +98,7 @@ func (s *Server) beginAddPasskey(v *visit) error {
 	if err != nil {
 		return err
 	}
-	if err := s.keepFlow(v, flowPasskeyAdd, flow{Data: data, Session: v.session.ID}); err != nil {
+	if err := s.keepFlow(v, flowPasskeyAdd, "", &passkeyFlow{Data: data}); err != nil {
 		return err
 	}
 	s.json(v, http.StatusOK, json.RawMessage(options))
@@ -107,12 +115,11 @@ func (s *Server) finishAddPasskey(v *visit) error {
 	if err := readJSON(v, &in); err != nil {
 		return err
 	}
-	f, err := s.takeFlow(v, flowPasskeyAdd)
-	if err != nil {
+	var f passkeyFlow
+	if ok, err := s.takeFlow(v, flowPasskeyAdd, "", &f); err != nil {
 		return err
-	}
-	if f.Session == "" {
-		return fmt.Errorf("a passkey's flow without a session")
+	} else if !ok {
+		return errFlowOver()
 	}
 	u, err := s.passkeyUser(v, v.user)
 	if err != nil {

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"crypto/subtle"
 	"net/http"
 	"slices"
 
@@ -16,8 +15,26 @@ type provider struct {
 	name string
 }
 
-func (p provider) kind() string     { return flowProvider + p.name }
+func (p provider) kind() flowKind   { return flowProvider + flowKind(p.name) }
 func (p provider) callback() string { return "/signin/" + p.name + "/callback" }
+
+// What a flow with a provider is for.
+const (
+	useSignIn = "sign in"
+	useLink   = "link"
+	useJoin   = "join"
+)
+
+// signInFlow is what the server remembers while somebody is at a provider.
+type signInFlow struct {
+	flow
+	Use    string `json:"use"`
+	Data   []byte `json:"data"` // the provider's own
+	Return string `json:"return,omitempty"`
+	// Invitation and Name are of who joins.
+	Invitation string `json:"invitation,omitempty"`
+	Name       string `json:"name,omitempty"`
+}
 
 // providers are those that are configured.
 func (s *Server) providers() []provider {
@@ -40,14 +57,14 @@ func (s *Server) offered() []provider {
 }
 
 // begin sends the browser to a provider.
-func (s *Server) begin(v *visit, p provider, f flow) error {
+func (s *Server) begin(v *visit, p provider, f signInFlow) error {
 	state := auth.NewSecret(auth.KindFlow).Reveal()
 	location, data, err := p.Begin(v.r.Context(), s.url(p.callback()), state)
 	if err != nil {
 		return err
 	}
-	f.State, f.Data = hashState(state), data
-	if err := s.keepFlow(v, p.kind(), f); err != nil {
+	f.Data = data
+	if err := s.keepFlow(v, p.kind(), state, &f); err != nil {
 		return err
 	}
 	return s.leaveFor(v, location)
@@ -57,7 +74,7 @@ func (s *Server) begin(v *visit, p provider, f flow) error {
 // browser begin one signs them in as themselves, so that a GET is enough.
 func (s *Server) beginSignIn(p provider) handler {
 	return func(v *visit) error {
-		return s.begin(v, p, flow{Use: useSignIn, Return: localPath(v.r.URL.Query().Get("return"))})
+		return s.begin(v, p, signInFlow{Use: useSignIn, Return: localPath(v.r.URL.Query().Get("return"))})
 	}
 }
 
@@ -66,37 +83,36 @@ func (s *Server) beginSignIn(p provider) handler {
 // account at the provider.
 func (s *Server) beginLink(p provider) handler {
 	return func(v *visit) error {
-		return s.begin(v, p, flow{Use: useLink, Session: v.session.ID, Return: "/account"})
+		return s.begin(v, p, signInFlow{flow: flow{Session: v.session.ID}, Use: useLink, Return: "/account"})
 	}
 }
 
 // finishSignIn is where a provider sends people back to.
 func (s *Server) finishSignIn(p provider) handler {
 	return func(v *visit) error {
-		q := v.r.URL.Query()
-		if len(q["state"]) != 1 || q.Get("state") == "" {
+		state, ok := stateIn(v.r)
+		if !ok {
 			return errFlowOver()
 		}
-		f, err := s.takeFlow(v, p.kind())
-		if err != nil {
+		var f signInFlow
+		if ok, err := s.takeFlow(v, p.kind(), state, &f); err != nil {
 			return err
-		}
-		if subtle.ConstantTimeCompare(hashState(q.Get("state")), f.State) != 1 {
+		} else if !ok {
 			return errFlowOver()
 		}
-		c, err := p.Finish(v.r.Context(), s.url(p.callback()), f.Data, q)
+		c, err := p.Finish(v.r.Context(), s.url(p.callback()), f.Data, v.r.URL.Query())
 		if err != nil {
 			return err
 		}
 		if c.Issuer == "" || c.Subject == "" {
 			return fault.New(fault.Unauthenticated, "%s did not say who you are.", p.Label())
 		}
-		switch f.Use {
-		case useSignIn:
+		switch {
+		case f.Use == useSignIn:
 			return s.enter(v, p.name, c, f)
-		case useLink:
+		case f.Use == useLink && f.Session != "":
 			return s.link(v, c)
-		case useJoin:
+		case f.Use == useJoin:
 			return s.joinWith(v, p.name, c, f)
 		}
 		return errFlowOver()
@@ -105,7 +121,7 @@ func (s *Server) finishSignIn(p provider) handler {
 
 // enter signs somebody in whom a provider knows, and who is a user or may become
 // one.
-func (s *Server) enter(v *visit, method string, c auth.Claimant, f flow) error {
+func (s *Server) enter(v *visit, method string, c auth.Claimant, f signInFlow) error {
 	u, err := s.o.Accounts.UserByIdentity(v.r.Context(), c.Issuer, c.Subject)
 	if fault.CodeOf(err) == fault.NotFound || err == nil && !u.Suspended.IsZero() {
 		u, err = s.o.People.Admit(v.r.Context(), c, "", "")

@@ -7,10 +7,12 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -221,6 +223,40 @@ type browser struct {
 }
 
 func (w *world) browser() *browser { return &browser{w: w, cookies: map[string]string{}} }
+
+func isFlow(cookie string) bool {
+	return strings.HasPrefix(cookie, "__Host-satchel-flow-") || strings.HasPrefix(cookie, "__Host-satchel-signin-")
+}
+
+// flows are the cookies of what a browser has open.
+func (b *browser) flows() map[string]string {
+	out := maps.Clone(b.cookies)
+	maps.DeleteFunc(out, func(name, value string) bool { return value == "" || !isFlow(name) })
+	return out
+}
+
+// forget drops them.
+func (b *browser) forget() {
+	maps.DeleteFunc(b.cookies, func(name, _ string) bool { return isFlow(name) })
+}
+
+// plant gives the secret of the one flow of another browser, in the cookie of each
+// that this has.
+func (b *browser) plant(secret string) {
+	for name := range b.flows() {
+		b.cookies[name] = secret
+	}
+}
+
+// onlyFlow is the secret of the one flow that a browser has open.
+func (b *browser) onlyFlow() string {
+	b.w.t.Helper()
+	all := slices.Collect(maps.Values(b.flows()))
+	if len(all) != 1 {
+		b.w.t.Fatalf("%d flows are open", len(all))
+	}
+	return all[0]
+}
 
 // as is a browser in which the user is signed in.
 func (w *world) as(u store.User) *browser {
