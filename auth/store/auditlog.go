@@ -63,6 +63,8 @@ func nameQueries() []string {
 		`SELECT id, CASE WHEN removed = 0 THEN name ELSE name || ' (removed)' END AS name FROM auth_users WHERE id IN ?`,
 		`SELECT s.id, CASE WHEN o.removed = 0 THEN o.name || '/' || s.name ELSE s.name END AS name
 		FROM auth_spaces s JOIN auth_users o ON o.id = s.owner_id WHERE s.id IN ?`,
+		`SELECT d.id, CASE WHEN o.removed = 0 THEN o.name || '/' || d.name ELSE d.name END || ' (deleted)' AS name
+		FROM auth_deleted_spaces d JOIN auth_users o ON o.id = d.owner_id WHERE d.id IN ?`,
 		`SELECT id, name FROM auth_clients WHERE id IN ?`,
 		`SELECT g.id, CASE WHEN g.name <> '' THEN g.name ELSE COALESCE(c.name, g.client_id) END AS name
 		FROM auth_grants g LEFT JOIN auth_clients c ON c.id = g.client_id WHERE g.id IN ?`,

@@ -84,6 +84,8 @@ func (r namedInvitation) invitation() Invitation {
 // mayInvite tells whether the inviter may still let somebody in by it.
 func (r namedInvitation) mayInvite() bool {
 	switch {
+	case r.Row.SpaceID != "" && r.OwnsIt == "": // it was deleted
+		return false
 	case r.Row.ByUser == "":
 		return true
 	case r.ByGone != 0, r.Row.SpaceID != "" && r.OwnsIt != r.Row.ByUser, r.Row.Admin && !r.ByAdmin:
@@ -220,7 +222,7 @@ func (s *Store) takeInvitation(tx *gorm.DB, secret string) (namedInvitation, err
 // fault.Conflict for the inviter's own.
 func (s *Store) AcceptInvitation(ctx context.Context, by Actor, secret string, user space.UserID) (Invitation, error) {
 	var out Invitation
-	err := s.db.Transact(ctx, func(tx *gorm.DB) error {
+	err := s.transact(ctx, func(tx *gorm.DB) error {
 		if err := s.lockUsers(tx); err != nil {
 			return err
 		}

@@ -127,6 +127,30 @@ func listed(all []Membership) string {
 // fault.Conflict where the new owner has a space of that name. Only admins may ask
 // for it.
 func (s *Store) GiveSpace(ctx context.Context, by Actor, id space.SpaceID, to space.UserID) error {
+	return s.give(ctx, by, id, to, func(*gorm.DB, spaceRow) error { return nil })
+}
+
+// GiveOwnSpace is GiveSpace by the owner, to a member. The error is a fault.NotFound
+// where owner does not own the space, too, or the other is no member, and a
+// fault.Conflict for the only space of the owner, who keeps one.
+func (s *Store) GiveOwnSpace(ctx context.Context, by Actor, owner space.UserID, id space.SpaceID, to space.UserID) error {
+	return s.give(ctx, by, id, to, func(tx *gorm.DB, sp spaceRow) error {
+		if sp.OwnerID != string(owner) {
+			return errNoSpace()
+		}
+		var member int64
+		if err := tx.Model(&memberRow{}).Where("space_id = ? AND user_id = ?", sp.ID, lookup(to)).Count(&member).Error; err != nil {
+			return fmt.Errorf("look up member: %w", err)
+		}
+		if member == 0 {
+			return fault.New(fault.NotFound, "They are no member of the space %s.", sp.Name)
+		}
+		return s.keepsOne(tx, sp)
+	})
+}
+
+// give is GiveSpace where may allows it.
+func (s *Store) give(ctx context.Context, by Actor, id space.SpaceID, to space.UserID, may func(*gorm.DB, spaceRow) error) error {
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {
 		// Two gifts, or one and a removal, must meet at the same row.
 		if err := s.lockUsers(tx); err != nil {
@@ -138,6 +162,9 @@ func (s *Store) GiveSpace(ctx context.Context, by Actor, id space.SpaceID, to sp
 		}
 		sp, err := takeSpace(tx, id)
 		if err != nil {
+			return err
+		}
+		if err := may(tx, sp); err != nil {
 			return err
 		}
 		if sp.OwnerID == u.ID {

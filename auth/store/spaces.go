@@ -38,6 +38,9 @@ func (s *Store) CreateSpace(ctx context.Context, by Actor, owner space.UserID, i
 }
 
 func (s *Store) createSpace(tx *gorm.DB, by Actor, row spaceRow) error {
+	if err := neverUsed(tx, row.ID); err != nil {
+		return err
+	}
 	if err := tx.Create(&row).Error; err != nil {
 		if database.IsDuplicate(err) {
 			return fault.New(fault.Conflict, "The user has a space %s already.", row.Name)
@@ -125,7 +128,7 @@ func (s *Store) AddMember(ctx context.Context, by Actor, id space.SpaceID, user 
 	if role != space.Editor && role != space.Reader {
 		return fault.New(fault.Invalid, "A member can be made an editor or a reader, not %q.", short(string(role)))
 	}
-	return s.db.Transact(ctx, func(tx *gorm.DB) error {
+	return s.transact(ctx, func(tx *gorm.DB) error {
 		// The user's row first: GiveSpace holds it while it makes them the owner.
 		if _, err := lockUser(tx, s.db.Kind(), user); err != nil {
 			return err

@@ -83,7 +83,7 @@ func (s *Store) CreateUser(ctx context.Context, by Actor, n NewUser) (User, Spac
 	u := userRow{ID: string(id), Issuer: n.Issuer, Subject: n.Subject, Name: n.Name, Display: n.Display, Email: n.Email, Admin: n.Admin, Created: now,
 		EmailKey: lowerASCII(n.Email), Admitted: clean(n.Admitted, 300)}
 	sp := spaceRow{ID: string(n.Space), Name: n.SpaceName, OwnerID: u.ID, Created: now}
-	err := s.db.Transact(ctx, func(tx *gorm.DB) error {
+	err := s.transact(ctx, func(tx *gorm.DB) error {
 		if n.First {
 			if err := s.onlyIfEmpty(tx); err != nil {
 				return err

@@ -13,6 +13,7 @@ const (
 	sqliteNotADB     = 26
 	sqliteUnique     = 2067
 	sqlitePrimaryKey = 1555
+	sqliteForeignKey = 787
 )
 
 // sqliteCode returns the extended result code in err's tree, or 0.
@@ -39,6 +40,9 @@ func IsDuplicate(err error) bool {
 	c := sqliteCode(err)
 	return c == sqliteUnique || c == sqlitePrimaryKey || pgCode(err) == "23505"
 }
+
+// IsOrphan tells whether err says that what a row refers to is not there.
+func IsOrphan(err error) bool { return sqliteCode(err) == sqliteForeignKey || pgCode(err) == "23503" }
 
 // isBusy tells whether trying again may help: SQLite's file is held by another
 // process, or PostgreSQL could not serialise (40001), found a deadlock (40P01)

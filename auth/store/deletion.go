@@ -1,0 +1,214 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+
+	"satchel/auth"
+	"satchel/internal/database"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// deletedSpaces is the step that adds what is left of spaces that were deleted.
+func deletedSpaces() database.Migration {
+	return database.Migration{
+		Package: "auth/store", Version: 4, Name: "deleted spaces", SQLite: deletedTable, Postgres: deletedTable,
+	}
+}
+
+// A row stays for good, so that no id is given twice and the audit log has a name
+// for it. ended is when the last of what the space held was removed.
+const deletedTable = `
+CREATE TABLE auth_deleted_spaces (
+	id TEXT PRIMARY KEY,
+	name TEXT NOT NULL,
+	owner_id TEXT NOT NULL,
+	at BIGINT NOT NULL,
+	ended BIGINT NOT NULL
+);
+CREATE INDEX auth_deleted_spaces_ended ON auth_deleted_spaces (ended) WHERE ended = 0;
+`
+
+type deletedRow struct {
+	ID      string `gorm:"primaryKey"`
+	Name    string
+	OwnerID string
+	At      int64
+	Ended   int64
+}
+
+func (deletedRow) TableName() string { return "auth_deleted_spaces" }
+
+// Deleted is a space that was deleted.
+type Deleted struct {
+	ID space.SpaceID
+	// Ended tells that SpaceEnded was called: nothing is left of what it held.
+	Ended bool
+	// Link is the repository that was connected to it, as DeleteSpace found it.
+	Link *auth.RepositoryLink
+}
+
+// DeleteSpace deletes the row of a space, and all that refers to it: its members,
+// what clients were granted of it with their keys and tokens, its invitations and
+// its connection to GitHub. From then on it is one that never was to every request.
+// What others keep of it is theirs to remove, until SpaceEnded: DeletedSpaces lists
+// it meanwhile. owner is whose it must be, empty for anyone's or nobody's; the error
+// is a fault.NotFound where it is not, and a fault.Conflict for the only space of a
+// user, who keeps one.
+func (s *Store) DeleteSpace(ctx context.Context, by Actor, id space.SpaceID, owner space.UserID) (Deleted, error) {
+	var out Deleted
+	err := s.db.Transact(ctx, func(tx *gorm.DB) error {
+		// Two deletions of one user's last two spaces, or one and a gift, must meet.
+		if err := s.lockUsers(tx); err != nil {
+			return err
+		}
+		if err := s.lockMembers(tx, id); err != nil {
+			return err
+		}
+		sp, err := s.lockSpace(tx, id)
+		if err != nil {
+			return err
+		}
+		if owner != "" && sp.OwnerID != string(owner) {
+			return errNoSpace()
+		}
+		if err := s.keepsOne(tx, sp); err != nil {
+			return err
+		}
+		var links []githubLinkRow
+		if err := tx.Where("space_id = ?", sp.ID).Limit(1).Find(&links).Error; err != nil {
+			return fmt.Errorf("delete space: %w", err)
+		}
+		out = Deleted{ID: space.SpaceID(sp.ID)}
+		if len(links) > 0 {
+			l := links[0].link()
+			out.Link = &l
+		}
+		if err := s.unlink(tx, by, "space_id = ?", sp.ID); err != nil {
+			return err
+		}
+		if err := s.dropSpace(tx, sp); err != nil {
+			return err
+		}
+		return s.record(tx, by, "space.delete", sp.ID, map[string]any{"name": sp.Name, "owner": sp.OwnerID})
+	})
+	if err != nil {
+		return Deleted{}, err
+	}
+	return out, nil
+}
+
+// lockMembers locks the rows of a space's members, which who grants something of it
+// locks first, too.
+func (s *Store) lockMembers(tx *gorm.DB, id space.SpaceID) error {
+	if s.db.Kind() != database.Postgres {
+		return nil
+	}
+	var ids []string
+	err := tx.Raw("SELECT id FROM auth_users WHERE id IN (SELECT user_id FROM auth_members WHERE space_id = ?) ORDER BY id FOR UPDATE", lookup(id)).Scan(&ids).Error
+	return wrap("lock members", err)
+}
+
+// lockSpace is takeSpace for who ends it: nothing that refers to it is added until
+// the transaction ends, and then nothing can be.
+func (s *Store) lockSpace(tx *gorm.DB, id space.SpaceID) (spaceRow, error) {
+	if s.db.Kind() == database.Postgres {
+		tx = tx.Clauses(forUpdate)
+	}
+	return takeSpace(tx, id)
+}
+
+// keepsOne refuses what would leave a user without a space of their own.
+func (s *Store) keepsOne(tx *gorm.DB, sp spaceRow) error {
+	var u userRow
+	if err := tx.Where("id = ?", sp.OwnerID).Take(&u).Error; err != nil {
+		return fmt.Errorf("look up an owner: %w", err)
+	}
+	if u.Removed != 0 {
+		return nil
+	}
+	var others int64
+	if err := tx.Model(&spaceRow{}).Where("owner_id = ? AND id <> ?", u.ID, sp.ID).Count(&others).Error; err != nil {
+		return fmt.Errorf("count spaces: %w", err)
+	}
+	if others == 0 {
+		return fault.New(fault.Conflict, "%s is the only space of %s, and everybody keeps one. Make another one first.", sp.Name, u.Name)
+	}
+	return nil
+}
+
+// dropSpace deletes a space's row and what refers to it. The grants are taken in the
+// order of revokeGrants.
+func (s *Store) dropSpace(tx *gorm.DB, sp spaceRow) error {
+	var grants []string
+	q := tx.Model(&grantRow{}).Where("space_id = ?", sp.ID).Order("id")
+	if s.db.Kind() == database.Postgres {
+		q = q.Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate})
+	}
+	if err := q.Pluck("id", &grants).Error; err != nil {
+		return fmt.Errorf("delete space: %w", err)
+	}
+	for _, stmt := range []string{
+		"DELETE FROM auth_codes WHERE space_id = ?",
+		"DELETE FROM auth_tokens WHERE grant_id IN (SELECT id FROM auth_grants WHERE space_id = ?)",
+		"DELETE FROM auth_families WHERE grant_id IN (SELECT id FROM auth_grants WHERE space_id = ?)",
+		"DELETE FROM auth_grants WHERE space_id = ?",
+		"DELETE FROM auth_invitations WHERE space_id = ?",
+		"DELETE FROM auth_members WHERE space_id = ?",
+		"DELETE FROM auth_spaces WHERE id = ?",
+	} {
+		if err := tx.Exec(stmt, sp.ID).Error; err != nil {
+			return fmt.Errorf("delete space: %w", err)
+		}
+	}
+	row := deletedRow{ID: sp.ID, Name: sp.Name, OwnerID: sp.OwnerID, At: database.Millis(s.now())}
+	return wrap("delete space", tx.Create(&row).Error)
+}
+
+// DeletedSpaces returns the spaces that were deleted, the first one first.
+func (s *Store) DeletedSpaces(ctx context.Context) ([]Deleted, error) {
+	var rows []deletedRow
+	if err := s.db.Read(ctx).Order("at, id").Find(&rows).Error; err != nil {
+		return nil, fmt.Errorf("list deleted spaces: %w", err)
+	}
+	out := make([]Deleted, len(rows))
+	for i, r := range rows {
+		out[i] = Deleted{ID: space.SpaceID(r.ID), Ended: r.Ended != 0}
+	}
+	return out, nil
+}
+
+// SpaceEnded remembers that nothing is left of what a deleted space held.
+func (s *Store) SpaceEnded(ctx context.Context, id space.SpaceID) error {
+	return s.db.Transact(ctx, func(tx *gorm.DB) error {
+		return wrap("end space", tx.Exec("UPDATE auth_deleted_spaces SET ended = ? WHERE id = ? AND ended = 0", s.now().UnixMilli(), lookup(id)).Error)
+	})
+}
+
+// neverUsed refuses the id of a space that was deleted.
+func neverUsed(tx *gorm.DB, id string) error {
+	var n int64
+	if err := tx.Model(&deletedRow{}).Where("id = ?", id).Count(&n).Error; err != nil {
+		return fmt.Errorf("look for a deleted space: %w", err)
+	}
+	if n > 0 {
+		return fault.New(fault.Conflict, "There was a space %s, which was deleted.", id)
+	}
+	return nil
+}
+
+func errNoSpace() error { return fault.New(fault.NotFound, "There is no such space.") }
+
+// transact is database.DB.Transact for what adds rows that refer to a space, which
+// may have been deleted since it was looked at.
+func (s *Store) transact(ctx context.Context, fn func(tx *gorm.DB) error) error {
+	err := s.db.Transact(ctx, fn)
+	if database.IsOrphan(err) && fault.CodeOf(err) == fault.Internal {
+		return fault.Wrap(err, fault.NotFound, "There is no such space.")
+	}
+	return err
+}
