@@ -63,6 +63,7 @@ type bundles struct {
 	mu      sync.Mutex
 	running map[*context.CancelCauseFunc]bool
 	purging int
+	why     error         // of the last stop
 	idle    chan struct{} // closed when none runs; nil where nobody waits
 }
 
@@ -72,7 +73,7 @@ func (b *bundles) begin(end *context.CancelCauseFunc) (ended func(), err error) 
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.purging > 0 {
-		return nil, errPurged()
+		return nil, b.why
 	}
 	if b.running == nil {
 		b.running = map[*context.CancelCauseFunc]bool{}
@@ -89,11 +90,12 @@ func (b *bundles) begin(end *context.CancelCauseFunc) (ended func(), err error) 
 	}, nil
 }
 
-// stop ends those that run, waits for that, and lets no other begin until resume
-// is called.
-func (b *bundles) stop(ctx context.Context) (resume func(), err error) {
+// stop ends those that run, with why, waits for that, and lets no other begin until
+// resume is called.
+func (b *bundles) stop(ctx context.Context, why error) (resume func(), err error) {
 	b.mu.Lock()
 	b.purging++
+	b.why = why
 	resume = sync.OnceFunc(func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
@@ -107,7 +109,7 @@ func (b *bundles) stop(ctx context.Context) (resume func(), err error) {
 		idle = b.idle
 	}
 	for end := range b.running {
-		(*end)(errPurged())
+		(*end)(why)
 	}
 	b.mu.Unlock()
 	if idle == nil {

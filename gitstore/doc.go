@@ -24,6 +24,10 @@
 //     is never more than it has.
 //   - What Purge took out of the history is in no file of the space any more
 //     when it returns, nor after a crash once the space was opened.
+//   - A space that Delete was called for is one that does not exist, to every call
+//     and every commit that is not made yet; when it returns, nothing is left of
+//     it. After a crash in between it is whole, or as one that never was once
+//     the store was opened.
 //   - Where the disk is full a change fails as a whole, says so, and can be
 //     repeated when there is room.
 //

@@ -55,7 +55,7 @@ func (s *Store) Purge(ctx context.Context, id space.SpaceID, since space.CommitI
 	}
 	defer release()
 	// Who only downloads does not keep what must go: it is handed to them no more.
-	resume, err := r.bundles.stop(ctx)
+	resume, err := r.bundles.stop(ctx, errPurged())
 	if err != nil {
 		return PurgeResult{}, err
 	}

@@ -44,6 +44,8 @@ type repo struct {
 	db  *objectDB
 
 	users   int           // of acquire, under Store.mu
+	freed   chan struct{} // has one when somebody let go of the space
+	gone    atomic.Bool   // it is being deleted
 	opened  chan struct{} // closed when openDisk has ended
 	openErr error         // before opened is closed
 
@@ -86,6 +88,9 @@ func (d *damage) Unwrap() error { return d.err }
 // usable mends what an earlier write left, or tells why the space takes no
 // change. The caller holds commitMu.
 func (r *repo) usable() error {
+	if r.gone.Load() {
+		return errNoSpace()
+	}
 	if r.broken == nil {
 		return nil
 	}
@@ -160,7 +165,7 @@ func initBare(dir string) error {
 // openDisk opens the repository and puts right what a crash left behind.
 func (r *repo) openDisk(ctx context.Context) error {
 	if _, err := os.Stat(filepath.Join(r.dir, "HEAD")); errors.Is(err, fs.ErrNotExist) {
-		return fault.New(fault.NotFound, "There is no such space.")
+		return errNoSpace()
 	} else if err != nil {
 		return err
 	}

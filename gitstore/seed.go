@@ -249,6 +249,7 @@ func (r *repo) tend() {
 			if !d.again {
 				d.tending = false
 				d.mu.Unlock()
+				r.free()
 				return
 			}
 			d.again = false

@@ -34,6 +34,7 @@ type Store struct {
 
 	mu     sync.Mutex
 	open   map[space.SpaceID]*repo
+	gone   map[space.SpaceID]bool // since this process began
 	closed bool
 }
 
@@ -75,6 +76,7 @@ func Open(o Options) (*Store, error) {
 		cache:  newObjectCache(o.CacheBytes),
 		merges: make(chan struct{}, mergeTexts),
 		open:   map[space.SpaceID]*repo{},
+		gone:   map[space.SpaceID]bool{},
 	}
 	if n := gitcmd.EndOrphans(dir); n > 0 {
 		o.Logger.Warn("Processes of git that a killed server had left were ended.", "count", n)
@@ -180,10 +182,14 @@ func (s *Store) acquire(ctx context.Context, id space.SpaceID) (r *repo, release
 		s.mu.Unlock()
 		return nil, nil, fault.New(fault.Unavailable, "The server is shutting down.")
 	}
+	if s.gone[id] {
+		s.mu.Unlock()
+		return nil, nil, errNoSpace()
+	}
 	r = s.open[id]
 	if r == nil {
 		s.evict()
-		r = &repo{s: s, id: id, dir: s.repoDir(id), opened: make(chan struct{}), reverts: make(chan struct{}, 1)}
+		r = &repo{s: s, id: id, dir: s.repoDir(id), opened: make(chan struct{}), freed: make(chan struct{}, 1), reverts: make(chan struct{}, 1)}
 		s.open[id] = r
 		s.mu.Unlock()
 		// Not under the lock, as recovery may take a while, and not with the
@@ -202,6 +208,7 @@ func (s *Store) acquire(ctx context.Context, id space.SpaceID) (r *repo, release
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		r.users--
+		r.free()
 	})
 	select {
 	case <-r.opened:
@@ -240,6 +247,12 @@ func (s *Store) Exists(id space.SpaceID) bool {
 	if _, err := space.ParseSpaceID(string(id)); err != nil {
 		return false
 	}
+	s.mu.Lock()
+	gone := s.gone[id]
+	s.mu.Unlock()
+	if gone {
+		return false
+	}
 	_, err := os.Stat(filepath.Join(s.repoDir(id), "HEAD"))
 	return err == nil
 }
@@ -257,8 +270,11 @@ func (s *Store) create(ctx context.Context, id space.SpaceID, initial space.Chan
 	if _, err := space.ParseSpaceID(string(id)); err != nil {
 		return space.Commit{}, err
 	}
-	if s.Exists(id) {
-		return space.Commit{}, fault.New(fault.Conflict, "The space %s exists already.", id)
+	s.mu.Lock()
+	gone := s.gone[id]
+	s.mu.Unlock()
+	if gone || s.Exists(id) {
+		return space.Commit{}, fault.New(fault.Conflict, "There is or was a space %s already.", id)
 	}
 	tmp, err := os.MkdirTemp(s.o.Dir, ".new-")
 	if err != nil {
@@ -327,32 +343,6 @@ func (s *Store) syncTree(dir string) error {
 		}
 		return s.o.syncDir(p) // opens files as well
 	})
-}
-
-// Remove deletes a space for good. Its seeds must have been released: a space
-// in use is a fault.Conflict.
-func (s *Store) Remove(ctx context.Context, id space.SpaceID) error {
-	r, release, err := s.acquire(ctx, id)
-	if err != nil {
-		return err
-	}
-	release()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if r.users > 0 || r.seeds.inUse() {
-		return fault.New(fault.Conflict, "The space is in use.")
-	}
-	gone := filepath.Join(s.o.Dir, ".new-removed-"+string(id))
-	if err := os.Rename(s.repoDir(id), gone); err != nil {
-		return err
-	}
-	r.forgetSeeds()
-	r.db.close()
-	delete(s.open, id)
-	if err := s.o.syncDir(s.o.Dir); err != nil {
-		return err
-	}
-	return removeTree(gone)
 }
 
 func (s *Store) publish(id space.SpaceID, c space.Commit) {

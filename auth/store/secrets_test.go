@@ -71,6 +71,7 @@ func TestDatabaseHoldsNoSecret(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.removed("gone")
+		w.deleted(ann)
 		// What fails is in no log either.
 		w.pass(time.Hour)
 		w.Redeem(t.Context(), redemption(code))

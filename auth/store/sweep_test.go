@@ -45,6 +45,14 @@ func (w *world) removed(name string) {
 	}
 }
 
+// deleted makes a space of a user's of which only what outlives a deletion is left.
+func (w *world) deleted(u store.User) {
+	w.t.Helper()
+	if _, err := w.DeleteSpace(w.t.Context(), cli, w.second(u, "deleted").ID, u.ID); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 // Sweep removes what it says and nothing else.
 func TestSweep(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
@@ -87,6 +95,7 @@ func TestSweep(t *testing.T) {
 		must(w.SeenDelivery(t.Context(), "11111111-aaaa"))
 
 		w.removed("gone")
+		w.deleted(ann)
 
 		before := w.tables()
 		for _, n := range before {
