@@ -95,6 +95,67 @@ describe('activity in Chromium', { skip: missing, timeout: 240_000 }, () => {
     await judge(owner.page, 'activity-again');
   });
 
+  // Of these two one is always in another day than UTC.
+  for (const timezoneId of ['Pacific/Kiritimati', 'Pacific/Pago_Pago']) {
+    test(`times are those of ${timezoneId}, and UTC without a script`, async () => {
+      const far = await person({ timezoneId, locale: 'en-GB' });
+      const { page } = far;
+      await link(page);
+      const [date, clock] = [{ dateStyle: 'medium' }, { timeStyle: 'short' }];
+      const here = (at, options) => new Intl.DateTimeFormat('en-GB', { ...options, timeZone: timezoneId }).format(new Date(at));
+      const utc = (at) => at.replace('T', ' ').replace('Z', ' UTC');
+      const check = async (time) => {
+        const [at, text, title] = await time.evaluate((e) => [e.dateTime, e.textContent, e.title]);
+        assert.deepEqual([text, title], [here(at, { ...date, ...clock }), utc(at)]);
+        return at;
+      };
+      await page.goto(`${space}/activity`);
+      const at = await check(page.locator('#changes time').first());
+      assert.equal(await page.locator('time[data-as]').count(), 0, 'a time is left in UTC');
+      // What comes while the page is open is written, too.
+      await bash(`echo ${timezoneId} >> knowledge/far.md`, `From ${timezoneId}`);
+      await page.getByRole('link', { name: /^show/i }).click();
+      await page.getByRole('link', { name: `From ${timezoneId}`, exact: true }).waitFor();
+      await check(page.locator('#changes time').first());
+      assert.equal(await page.locator('time[data-as]').count(), 0, 'a time that came later is left in UTC');
+      // A field for a time stays UTC, and says what that is here.
+      await page.getByLabel('Everything since').fill(at.slice(0, 16));
+      await page.getByText(`In UTC. That is ${here(at, { ...date, ...clock })} where you are.`).waitFor();
+      await judge(page, `activity-${timezoneId.slice(8)}`);
+
+      await page.goto(`${space}/history/`);
+      const days = await page.locator('section.day').evaluateAll((l) => l.map((s) => ({
+        day: s.querySelector('h2').textContent, rows: [...s.querySelectorAll('.what time')].map((e) => [e.dateTime, e.textContent, e.title]),
+      })));
+      assert.ok(days.length > 0 && days.every((d) => d.rows.length > 0));
+      assert.equal(new Set(days.map((d) => d.day)).size, days.length, 'a day is there twice');
+      for (const { day, rows } of days) {
+        for (const [t, text, title] of rows) {
+          assert.equal(day, here(t, date));
+          assert.match(text, new RegExp(`^${here(t, clock)}(:\\d\\d)?$`));
+          assert.equal(title, utc(t));
+        }
+      }
+      const order = days.flatMap((d) => d.rows.map((r) => r[0]));
+      assert.deepEqual(order, order.toSorted().toReversed());
+      assert.equal(await page.locator('input[name="from"]:checked').count() + await page.locator('input[name="to"]:checked').count(), 2);
+      await judge(page, `history-${timezoneId.slice(8)}`);
+
+      // A page that shows what somebody wrote runs this script and no other.
+      const files = await page.goto(`${space}/files/knowledge/far.md`);
+      assert.match(files.headers()['content-security-policy'], /script-src [^ ;]+\/static\/time\.js$/);
+      const [ago, title] = await page.locator('.last time').evaluate((e) => [e.textContent, e.title]);
+      assert.match(ago, /^just now$|ago$/);
+      assert.match(title, /^\d+ \S+ \d{4}, \d\d:\d\d \(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\)$/);
+
+      await plain.page.goto(`${space}/activity`);
+      const [machine, text] = await plain.page.locator('#changes time').first().evaluate((e) => [e.dateTime, e.textContent]);
+      assert.match(text, /, \d\d:\d\d UTC$/);
+      assert.equal(text.slice(-9, -4), machine.slice(11, 16));
+      await far.context.close();
+    });
+  }
+
   test('what a client did since a time is undone, once a person saw the list', async () => {
     for (const { page } of [plain, owner]) {
       await bash('rm knowledge/plan.md; echo oops > knowledge/oops.md', 'Tidy up');

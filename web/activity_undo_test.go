@@ -1,11 +1,14 @@
 package web_test
 
 import (
+	"encoding/json"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
 
+	"satchel/auth/store"
 	"satchel/internal/space"
 	"satchel/web"
 )
@@ -152,5 +155,54 @@ func TestTheFirstPageTellsWhatWaits(t *testing.T) {
 	// A blank line has its height.
 	if !strings.Contains(reviews, "+</td><td><br></td>") {
 		t.Error("blank lines have nothing in them")
+	}
+}
+
+// Who undid changes, in which space and which, is in the audit log; what changed
+// nothing is not.
+func TestAttackUndoneWithoutATrace(t *testing.T) {
+	a := newActive(t, web.LiveOptions{})
+	one := a.by("claude-code", "One", "a.md", "a\n")
+	two := a.by("claude-code", "Two", "b.md", "b\n")
+	three := a.by("cursor", "Three", "c.md", "c\n")
+	for _, tt := range []struct {
+		name, client string
+		who          *browser
+		by           space.UserID
+		undo         []space.CommitID
+		noted        bool
+	}{
+		{"all of a client, by an editor", "claude-code", a.as(a.carol), a.carol.ID, []space.CommitID{two.ID, one.ID}, true},
+		{"the same again", "claude-code", a.as(a.carol), a.carol.ID, []space.CommitID{two.ID, one.ID}, false},
+		{"one, by the owner", "", a.as(a.ada), a.ada.ID, []space.CommitID{three.ID}, true},
+		{"by a reader", "", a.as(a.bob), a.bob.ID, []space.CommitID{three.ID}, false},
+		{"by who has no part", "", a.as(a.eve), a.eve.ID, []space.CommitID{three.ID}, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			before, err := a.AuditOf(t.Context(), store.AuditFilter{Act: "space.revert"}, 0, 100)
+			must(t, err)
+			form := url.Values{"client": {tt.client}}
+			for _, id := range tt.undo {
+				form.Add("commit", string(id))
+			}
+			tt.who.send(a.in("revert"), form)
+			after, err := a.AuditOf(t.Context(), store.AuditFilter{Act: "space.revert"}, 0, 100)
+			must(t, err)
+			if got := len(after) - len(before); got > 1 || got == 1 != tt.noted {
+				t.Fatalf("%d rows were written", got)
+			}
+			if !tt.noted {
+				return
+			}
+			e, detail := after[0], map[string]any{}
+			must(t, json.Unmarshal([]byte(e.Detail), &detail))
+			want := map[string]any{"commit": string(a.head()), "undone": float64(len(tt.undo))}
+			if tt.client != "" {
+				want["client"] = tt.client
+			}
+			if e.Subject != string(a.space.ID) || e.Actor != (store.Actor{User: tt.by, Via: "web"}) || !maps.Equal(detail, want) {
+				t.Errorf("the row is %+v, want %v", e, want)
+			}
+		})
 	}
 }

@@ -2,11 +2,9 @@
 // reads it. The exact time in UTC stays in the title.
 (() => {
   'use strict';
-  const date = { day: 'numeric', month: 'short', year: 'numeric' };
-  const clock = { hour: 'numeric', minute: '2-digit' };
-  const form = (options) => new Intl.DateTimeFormat(undefined, options);
+  const form = (dateStyle, timeStyle) => new Intl.DateTimeFormat(undefined, { dateStyle, timeStyle });
   const forms = {
-    whole: form({ ...date, ...clock }), day: form(date), clock: form(clock), second: form({ ...clock, second: '2-digit' }),
+    whole: form('medium', 'short'), day: form('medium'), clock: form(undefined, 'short'), second: form(undefined, 'medium'),
   };
   const { locale } = forms.whole.resolvedOptions();
 
