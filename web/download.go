@@ -114,7 +114,8 @@ func (w *firstByte) Write(p []byte) (int, error) {
 }
 
 // writeZip writes files as GitHub's archives have them: in one directory, with
-// their modes, links as links, and the commit as the archive's comment.
+// their modes, links as links, and the commit as the archive's comment. What cannot
+// be in it is listed in a file at its top.
 func writeZip(ctx context.Context, w io.Writer, dir string, at space.CommitID, when time.Time, files []tools.Entry, content func(space.BlobID) ([]byte, error)) error {
 	z := zip.NewWriter(w)
 	z.RegisterCompressor(zip.Deflate, func(out io.Writer) (io.WriteCloser, error) {
@@ -123,21 +124,24 @@ func writeZip(ctx context.Context, w io.Writer, dir string, at space.CommitID, w
 	if err := z.SetComment(string(at)); err != nil {
 		return err
 	}
+	var out leftOut
 	for _, f := range files {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		// An imported history may hold names and links with which an archive would
-		// write outside of its directory; on Windows a backslash leads there, too.
-		if _, err := space.ParsePath(string(f.Path)); err != nil || strings.Contains(string(f.Path), `\`) {
+		if why := notInZip(f.Path); why != "" {
+			out.add(f.Path, why)
 			continue
 		}
 		data, err := content(f.Blob)
 		if err != nil {
 			return fmt.Errorf("zip: %w", err)
 		}
-		if f.Mode == space.Symlink && space.CheckSymlink(f.Path, string(data)) != nil {
-			continue
+		if f.Mode == space.Symlink {
+			if err := space.CheckSymlink(f.Path, string(data)); err != nil {
+				out.add(f.Path, whyOf(err))
+				continue
+			}
 		}
 		h := &zip.FileHeader{Name: dir + "/" + string(f.Path), Method: zip.Deflate, Modified: when.UTC()}
 		mode := fs.FileMode(0o644)
@@ -148,13 +152,27 @@ func writeZip(ctx context.Context, w io.Writer, dir string, at space.CommitID, w
 			mode, h.Method = 0o777|fs.ModeSymlink, zip.Store
 		}
 		h.SetMode(mode)
-		out, err := z.CreateHeader(h)
-		if err == nil {
-			_, err = out.Write(data)
+		if err := zipFile(z, h, data); err != nil {
+			return err
 		}
-		if err != nil {
-			return fmt.Errorf("zip: %w", err)
+	}
+	if len(out.lines) > 0 {
+		h := &zip.FileHeader{Name: dir + "/" + freeName(files), Method: zip.Deflate, Modified: when.UTC()}
+		h.SetMode(0o644)
+		if err := zipFile(z, h, out.text()); err != nil {
+			return err
 		}
 	}
 	return z.Close()
+}
+
+func zipFile(z *zip.Writer, h *zip.FileHeader, data []byte) error {
+	w, err := z.CreateHeader(h)
+	if err == nil {
+		_, err = w.Write(data)
+	}
+	if err != nil {
+		return fmt.Errorf("zip: %w", err)
+	}
+	return nil
 }

@@ -70,3 +70,16 @@ func TestDownloads(t *testing.T) {
 		t.Errorf("HEAD: %d with %d bytes", a.StatusCode, len(a.body))
 	}
 }
+
+// Who downloads is told beforehand what a zip has not, and what has all.
+func TestPagesOfDownloadsTellWhatAZipHasNot(t *testing.T) {
+	h := newHeld(t, "a.md", "text\n")
+	b := h.as(h.ada)
+	for _, path := range []string{"/spaces/" + string(h.space.ID), h.in("files/")} {
+		a := b.get(path)
+		checkPage(t, path, a)
+		if !strings.Contains(a.body, "/download/zip") || !strings.Contains(a.body, "are in no zip") || !strings.Contains(a.body, "has everything") {
+			t.Errorf("%s does not tell", path)
+		}
+	}
+}

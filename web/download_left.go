@@ -1,0 +1,87 @@
+package web
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"satchel/internal/space"
+	"satchel/tools"
+)
+
+// maxLeftOut is how many files the list of what is not in an archive names.
+const maxLeftOut = 1000
+
+// leftOut is what is not in an archive.
+type leftOut struct {
+	lines []string
+	more  int
+}
+
+func (l *leftOut) add(p space.Path, why string) {
+	if len(l.lines) == maxLeftOut {
+		l.more++
+		return
+	}
+	name := string(p)
+	// A name is one line, and shows all that is in it.
+	if strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) || strings.ContainsRune(name, unicode.ReplacementChar) {
+		name = strconv.QuoteToASCII(name)
+	}
+	l.lines = append(l.lines, name+": "+why)
+}
+
+func (l *leftOut) text() []byte {
+	var b strings.Builder
+	b.WriteString("These are in the space, and not in this archive: unpacked, they could be written\noutside of its directory, or not at all. The download with the history (git\nbundle) has everything.\n\n")
+	for _, line := range l.lines {
+		b.WriteString(line + "\n")
+	}
+	if l.more > 0 {
+		fmt.Fprintf(&b, "and %d more\n", l.more)
+	}
+	return []byte(b.String())
+}
+
+// notInZip says why no archive has a file of that name; "" where one does. An
+// imported history may hold names with which an archive would write outside of its
+// directory; on Windows a backslash leads there, too.
+func notInZip(p space.Path) string {
+	if _, err := space.ParsePath(string(p)); err != nil {
+		return whyOf(err)
+	}
+	if strings.Contains(string(p), `\`) {
+		return "its name has a backslash, which leads into a directory on Windows"
+	}
+	return ""
+}
+
+// whyOf is why a path or a link may not be.
+func whyOf(err error) string {
+	var e *space.PathError
+	if errors.As(err, &e) {
+		return e.Why
+	}
+	return "it cannot be unpacked safely"
+}
+
+// freeName returns a name for the list at the top of an archive that nothing of
+// the space has, on a file system that does not tell cases apart either.
+func freeName(files []tools.Entry) string {
+	taken := map[string]bool{}
+	for _, f := range files {
+		first, _, _ := strings.Cut(string(f.Path), "/")
+		taken[space.FoldName(first)] = true
+	}
+	for i := 1; ; i++ {
+		name := "NOT-IN-THIS-ZIP.txt"
+		if i > 1 {
+			name = fmt.Sprintf("NOT-IN-THIS-ZIP-%d.txt", i)
+		}
+		if !taken[space.FoldName(name)] {
+			return name
+		}
+	}
+}
