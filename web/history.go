@@ -37,6 +37,9 @@ type historyPage struct {
 	// Compare is where two versions are compared; "" where there are not two.
 	Compare string
 	Restore string // where the forms that bring back a version lead; "" for who only reads
+	// Moved is where the path was before, and MovedFrom the address of its history
+	// there; "" where it began here.
+	Moved, MovedFrom string
 }
 
 type historyDay struct {
@@ -115,6 +118,15 @@ func (s *Server) showHistory(v *visit) error {
 		}
 		last := &body.Days[len(body.Days)-1]
 		last.Rows = append(last.Rows, r)
+	}
+	if last := len(list) - 1; l.path != "" && last >= 0 && versions[last].there {
+		from, before, err := s.movedFrom(v, l.space.ID, l.path, list[last])
+		if err != nil {
+			return err
+		}
+		if from != "" {
+			body.Moved, body.MovedFrom = string(from), pageURL(l.space.ID, "history", from, before)
+		}
 	}
 	title := "History"
 	if l.path != "" {

@@ -104,3 +104,37 @@ func TestHistoryGoesOnPageByPage(t *testing.T) {
 		}
 	}
 }
+
+// What was moved has a history that leads on to what was done before, at the old path.
+func TestHistoryLeadsOnAcrossAMove(t *testing.T) {
+	h := newHeld(t, "a.md", "one\n", "dir/x.md", "x\n", "dir/sub/y.md", "y\n", "twin1", "same", "twin2", "same")
+	h.commit("Say more", "a.md", "one\ntwo\n")
+	b := h.as(h.ada)
+	for _, test := range []struct{ path, to, at, from string }{
+		{"a.md", "new/b.md", "new/b.md", "a.md"},
+		{"dir", "moved/here", "moved/here", "dir"},
+		{"moved/here", "again", "again/sub/y.md", "moved/here/sub/y.md"},
+	} {
+		form := b.ask(h, "rename", test.path)
+		form.Set("to", test.to)
+		want(t, "moving "+test.path, b.send(h.in("rename/%s", test.path), form), http.StatusSeeOther)
+		c := h.last()
+		a := b.get(h.in("history/%s", test.at))
+		link := h.in("history/%s?at=%s", test.from, c.Parent)
+		if !strings.Contains(a.body, link) || strings.Contains(a.body, "the beginning") {
+			t.Errorf("%s: no link to %s: %s", test.at, link, a.body)
+		}
+		a = b.get(link)
+		want(t, "the history before", a, http.StatusOK)
+		if test.path == "a.md" && !strings.Contains(a.body, "Say more") {
+			t.Errorf("the history before: %s", a.body)
+		}
+	}
+	h.commit("Put together", "twin1", "\x00", "twin2", "\x00", "twin", "same")
+	h.commit("Write anew", "fresh.md", "fresh\n")
+	for _, p := range []string{"twin", "fresh.md", "dir"} {
+		if a := b.get(h.in("history/%s", p)); !strings.Contains(a.body, "the beginning") {
+			t.Errorf("%s came from nowhere, or from two places: %s", p, a.body)
+		}
+	}
+}

@@ -1,0 +1,69 @@
+package web
+
+import (
+	"strings"
+
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// movedListed bounds how many files of a commit are looked at for where a path came
+// from.
+const movedListed = 2000
+
+// movedFrom returns where a path was before the commit that put it there, and the
+// commit before it, up to which the history of that place is the path's own. It is
+// "" where the commit moved nothing: what is gone has other bytes than what came, or
+// there are two places that it may have come from.
+func (s *Server) movedFrom(v *visit, id space.SpaceID, p space.Path, c space.Commit) (from space.Path, before space.CommitID, err error) {
+	if c.Parent == "" {
+		return "", "", nil
+	}
+	if _, err := s.o.Workspace.Lookup(v.r.Context(), id, c.Parent, p); fault.CodeOf(err) != fault.NotFound {
+		return "", "", err // it was there before
+	}
+	files, total, err := s.o.History.Changes(v.r.Context(), id, c.Parent, c.ID, "", movedListed)
+	if err != nil || total > len(files) {
+		return "", "", err
+	}
+	type content struct {
+		blob space.BlobID
+		mode space.Mode
+	}
+	gone := map[content][]space.Path{}
+	for _, f := range files {
+		if f.Status == space.Deleted {
+			gone[content{f.Old, f.OldMode}] = append(gone[content{f.Old, f.OldMode}], f.Path)
+		}
+	}
+	was := map[space.Path]int{}
+	came := 0
+	for _, f := range files {
+		below, in := strings.CutPrefix(string(f.Path), string(p))
+		if !in || below != "" && below[0] != '/' {
+			continue
+		}
+		if f.Status != space.Added {
+			return "", "", nil
+		}
+		came++
+		for _, g := range gone[content{f.New, f.NewMode}] {
+			if top, ok := strings.CutSuffix(string(g), below); ok && top != "" {
+				was[space.Path(top)]++
+			}
+		}
+	}
+	for top, n := range was {
+		if n != came {
+			continue
+		}
+		if from != "" {
+			return "", "", nil
+		}
+		from = top
+	}
+	if from == "" {
+		return "", "", nil
+	}
+	return from, c.Parent, nil
+}
