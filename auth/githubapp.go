@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"log/slog"
 	"time"
 
@@ -66,3 +67,22 @@ const (
 	LinkRemoved   LinkState = "removed"   // the App was uninstalled, or the repository taken from it or deleted
 	LinkLost      LinkState = "lost"      // the person may not push there any more
 )
+
+// Trouble says what is wrong with a connection and what to do about it, in the words
+// that every page, command and log has of it; both are empty where it stands.
+func (l RepositoryLink) Trouble() (what, way string) {
+	const check = "then press “Check now” on the space's page of GitHub."
+	account, repository, login := cmp.Or(l.Account, "the account"), cmp.Or(l.FullName, "the repository"), cmp.Or(l.GitHubLogin, "who connected it")
+	switch l.State {
+	case LinkSuspended:
+		return "The GitHub App is suspended at GitHub for " + account + ", so that nothing goes to " + repository + " or comes from it.",
+			"An owner of " + account + " unsuspends it at GitHub, under Settings → Applications → Installed GitHub Apps (of an organisation: Settings → Third-party Access → GitHub Apps); " + check
+	case LinkRemoved:
+		return "The GitHub App does not reach " + repository + " any more: it was uninstalled or forgotten, or the repository was taken from it or deleted.",
+			"Install the App again, and choose the repository, on the space's page of GitHub."
+	case LinkLost:
+		return "At GitHub " + login + " may not push to " + repository + " any more, so that nothing goes there.",
+			"Ask for the permission again there, and " + check + " Or connect a repository to which you may push."
+	}
+	return "", ""
+}

@@ -17,16 +17,18 @@ type githubPage struct {
 	Owner  bool
 	Action string // path of the space's GitHub pages
 
-	App     auth.GitHubApp
-	Made    bool
-	Link    auth.RepositoryLink
-	Linked  bool
-	URL     string // of the repository, as last seen
-	Waiting bool
-	Since   time.Time // Waiting
-	Push    PushState
-	HasPush bool // Push is known
-	Held    int  // files of the visitor's that are not saved; -1: nobody knows
+	App    auth.GitHubApp
+	Made   bool
+	Link   auth.RepositoryLink
+	Linked bool
+	// Wrong says what is wrong with the connection, and Way what to do about it.
+	Wrong, Way string
+	URL        string // of the repository, as last seen
+	Waiting    bool
+	Since      time.Time // Waiting
+	Push       PushState
+	HasPush    bool // Push is known
+	Held       int  // files of the visitor's that are not saved; -1: nobody knows
 }
 
 // showGitHub is GET /spaces/{id}/github.
@@ -54,7 +56,7 @@ func (s *Server) githubState(v *visit, m store.Membership, status int, problem s
 		if body.Since, body.Waiting, err = s.o.App.Waiting(ctx, m.ID); err != nil {
 			return err
 		}
-	} else if body.App.URL != "" {
+	} else if body.Wrong, body.Way = body.Link.Trouble(); body.App.URL != "" {
 		body.URL = body.App.URL + "/" + body.Link.FullName
 	}
 	if s.o.Setup != nil {

@@ -56,8 +56,10 @@ type homePage struct {
 	HasPush  bool
 	Held     int // files of the visitor's that are not saved; -1: nobody knows
 	Link     *auth.RepositoryLink
-	GitHub   bool               // repositories can be connected
-	Others   []store.Membership // spaces
+	// Wrong says what is wrong with the connection, and Way what to do about it.
+	Wrong, Way string
+	GitHub     bool               // repositories can be connected
+	Others     []store.Membership // spaces
 	// MoreOthers are those that the list leaves out.
 	MoreOthers int
 	Waiting    int // what AIs changed that a person confirms
@@ -170,6 +172,7 @@ func (s *Server) homeSpace(v *visit, body *homePage) (err error) {
 		}
 		if ok {
 			body.Link = &l
+			body.Wrong, body.Way = l.Trouble()
 		}
 	}
 	if s.o.Setup != nil {
@@ -201,6 +204,8 @@ func (s *Server) steps(v *visit, h homePage, called bool) []step {
 			st := step{Name: "github", Title: "Choose where it is kept", Text: "Connect a repository at GitHub, in which everything is kept as commits of your own; or let it stay on this server.",
 				Go: githubPath(h.Space.ID), Label: "Connect GitHub", Skip: "/start/local", SkipLabel: "Stay local"}
 			switch {
+			case h.Wrong != "" && !called:
+				st.Text, st.Label, st.Skip = h.Wrong+" "+h.Way, "Put it right", ""
 			case h.Link != nil:
 				st.Done, st.Text = true, "Kept in "+shorten(h.Link.FullName, 100)+" at GitHub."
 			case h.Push.Remote != "":

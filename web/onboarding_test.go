@@ -93,11 +93,11 @@ func (f *fakeSetup) Imported(space.SpaceID) (web.ImportState, bool) {
 }
 
 // newcomer is a hub with spaces that hold something.
-func newcomer(t *testing.T) (*hubWorld, *kept, *fakeSetup) {
+func newcomer(t *testing.T, with ...func(*web.Options)) (*hubWorld, *kept, *fakeSetup) {
 	t.Helper()
 	k := &kept{files: map[space.Path]string{}, commits: []space.Commit{{ID: "first", Message: "Begin"}}}
 	s := &fakeSetup{push: web.PushState{State: "local"}}
-	return newHubWorld(t, func(o *web.Options) { o.Workspace, o.History, o.Committer, o.Setup = k, k, k, s }), k, s
+	return newHubWorld(t, append(with, func(o *web.Options) { o.Workspace, o.History, o.Committer, o.Setup = k, k, k, s })...), k, s
 }
 
 // checklist is each step's class, as the page has them.

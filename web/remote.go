@@ -89,21 +89,24 @@ func (s *Server) routeRemote(add adder) {
 
 // remotePage is how a space and its remote stand.
 type remotePage struct {
-	Space   store.Membership
-	Owner   bool
-	May     bool
-	Action  string
-	Status  RemoteStatus
-	Local   bool
-	GitHub  bool // it can be connected there
-	Refused []refusedItem
-	Secret  bool // something was refused because it looks like a secret
-	Form    NewRemote
-	Found   []foundItem
-	More    int
-	Held    *heldBody // nil: nothing is held for the visitor
-	User    string    // the owner's name, for commands
-	Said    string    // what was just done
+	Space  store.Membership
+	Owner  bool
+	May    bool
+	Action string
+	Status RemoteStatus
+	Local  bool
+	GitHub bool // it can be connected there
+	// Wrong says what is wrong with the connection to GitHub, and Way what to do
+	// about it.
+	Wrong, Way string
+	Refused    []refusedItem
+	Secret     bool // something was refused because it looks like a secret
+	Form       NewRemote
+	Found      []foundItem
+	More       int
+	Held       *heldBody // nil: nothing is held for the visitor
+	User       string    // the owner's name, for commands
+	Said       string    // what was just done
 }
 
 type refusedItem struct {
@@ -168,6 +171,15 @@ func (s *Server) remotePage(v *visit, m store.Membership, form NewRemote, found 
 	for _, f := range found[:min(len(found), firstFound)] {
 		f.Description = shorten(f.Description, 80)
 		body.Found = append(body.Found, foundItem{f, tools.FileURL("", m.ID, string(f.Path))})
+	}
+	if st.GitHub && s.o.App != nil {
+		l, ok, err := s.o.App.Linked(v.r.Context(), m.ID)
+		if err != nil {
+			return err
+		}
+		if ok {
+			body.Wrong, body.Way = l.Trouble()
+		}
 	}
 	if body.Held, err = s.heldOf(v, m); err != nil {
 		return err

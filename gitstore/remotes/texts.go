@@ -139,7 +139,7 @@ func wordsOf(p Problem, r Remote) words {
 	case NoAccess:
 		return words{
 			detail: "GitHub gives the app no access to this repository.",
-			remedy: theApp(r) + ", and check that the app is not suspended and that this repository is among those it may use.",
+			remedy: keptByApp, // what is wrong with the App is said with the way to mend it
 		}
 	case Missing:
 		return words{
@@ -159,6 +159,9 @@ func wordsOf(p Problem, r Remote) words {
 
 // kept ends the remedy of every problem that only a person can solve.
 const kept = "Meanwhile all changes are safe on this server. It is tried again every hour, and at once by satchel space sync."
+
+// keptByApp is kept where the way leads over the pages.
+const keptByApp = "Meanwhile all changes are safe on this server. It is tried again every hour."
 
 // foreign is what to do about a sound repository that has what no space can.
 const foreign = "Change that in the repository at the remote, or use another one for the space."
@@ -197,7 +200,7 @@ func (r Remote) explain(err error) *trouble {
 			t.remedy += " If it is not a real secret, allow it at " + link + " instead."
 		}
 	}
-	if t.slow && t.problem != Missing {
+	if t.slow && t.problem != Missing && t.remedy != keptByApp {
 		t.remedy += " " + kept
 	}
 	return t

@@ -76,9 +76,9 @@ func TestARefusedTokenTellsWhy(t *testing.T) {
 		want auth.LinkState
 		says string
 	}{
-		{"suspended", func(w *world, i int64) { w.gh.Suspend(i) }, auth.LinkSuspended, "suspended for ada"},
-		{"deleted", func(w *world, i int64) { w.gh.Uninstall(i) }, auth.LinkRemoved, "not installed for ada/notes"},
-		{"the repository is taken away", func(w *world, i int64) { w.gh.Choose(i, "ada/diary") }, auth.LinkRemoved, "not installed"},
+		{"suspended", func(w *world, i int64) { w.gh.Suspend(i) }, auth.LinkSuspended, "suspended at GitHub for ada"},
+		{"deleted", func(w *world, i int64) { w.gh.Uninstall(i) }, auth.LinkRemoved, "does not reach ada/notes any more"},
+		{"the repository is taken away", func(w *world, i int64) { w.gh.Choose(i, "ada/diary") }, auth.LinkRemoved, "Install the App again"},
 		{"the App is deleted", func(w *world, _ int64) { w.gh.DeleteApp(w.slug()) }, auth.LinkConnected, "does not know this server's GitHub App"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -215,14 +215,8 @@ func stateOf(err error) auth.LinkState {
 
 // stateError says what a link's state means for who wants to use it.
 func stateError(l auth.RepositoryLink) error {
-	name := l.FullName
-	switch l.State {
-	case auth.LinkSuspended:
-		return fault.New(fault.Unavailable, "The GitHub App is suspended for %s, so that nothing goes to %s. An owner of %[1]s can end that at GitHub, under Settings → GitHub Apps; then press “Check now” on the space's page.", l.Account, name)
-	case auth.LinkLost:
-		return fault.New(fault.Unavailable, "%s may not push to %s any more, so that nothing goes there. Ask for access at GitHub and press “Check now” on the space's page, or connect another repository.", l.GitHubLogin, name)
-	}
-	return fault.New(fault.Unavailable, "The GitHub App is not installed for %s any more. Install it again and connect the repository on the space's page.", name)
+	what, way := l.Trouble()
+	return fault.New(fault.Unavailable, "%s %s", what, way)
 }
 
 // Refused implements what remotes tell of a token that the repository did not take:

@@ -12,8 +12,11 @@ import (
 	"sync"
 	"time"
 
+	"satchel/auth"
 	"satchel/auth/store"
 	"satchel/gitstore"
+	"satchel/gitstore/remotes"
+	"satchel/gitstore/transport"
 	"satchel/internal/bytesize"
 	"satchel/internal/fault"
 	"satchel/internal/space"
@@ -209,7 +212,7 @@ func (h *health) remotes(context.Context) web.HealthCheck {
 	var failing []string
 	for _, p := range slices.Sorted(maps.Keys(st.Failed)) {
 		if n := st.Failed[p]; n > 0 {
-			failing = append(failing, fmt.Sprintf("%d %s", n, p))
+			failing = append(failing, fmt.Sprintf("%d (%s)", n, failureText(p)))
 		}
 	}
 	if len(failing) > 0 {
@@ -285,7 +288,43 @@ func (h *health) github(ctx context.Context) web.HealthCheck {
 	case !ok:
 		return web.HealthCheck{Name: name, State: web.HealthOff, Detail: "There is none: people connect repositories by a token.", Remedy: "Make one under GitHub, above."}
 	}
-	return good(name, "%s", a.Name)
+	links, err := h.s.Accounts.RepositoryLinks(ctx)
+	if err != nil {
+		return web.HealthCheck{Name: name, State: web.HealthBad, Detail: fault.PublicOf(err), Remedy: "The log says more."}
+	}
+	c := good(name, "%s.", a.Name)
+	for _, state := range []auth.LinkState{auth.LinkSuspended, auth.LinkRemoved, auth.LinkLost} {
+		n := 0
+		for _, l := range links {
+			if l.State == state {
+				n++
+			}
+		}
+		if n == 0 {
+			continue
+		}
+		// Whose they are is not an admin's to see.
+		what, way := auth.RepositoryLink{State: state}.Trouble()
+		c.State = web.HealthNote
+		c.Detail += fmt.Sprintf(" %s: %s", spacesText(n), what)
+		c.Remedy = strings.TrimSpace(c.Remedy + " " + way)
+	}
+	return c
+}
+
+// failureText names a problem of remotes in words.
+func failureText(p remotes.Problem) string {
+	switch p {
+	case remotes.NoAccess:
+		return "no access by the GitHub App, see below"
+	case remotes.NoToken:
+		return "a token that cannot be read"
+	case remotes.Missing:
+		return "a space that is not on this disk"
+	case remotes.Internal, transport.Unknown:
+		return "see the log"
+	}
+	return strings.ReplaceAll(string(p), "_", " ")
 }
 
 // stored is how many bytes each space has on disk, as packs.

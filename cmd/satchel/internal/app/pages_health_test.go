@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"satchel/auth"
+	"satchel/gitstore/remotes"
 	"satchel/web"
 )
 
@@ -42,5 +44,32 @@ func TestHealth(t *testing.T) {
 	}
 	if a := h.Access(); len(a.Allow.Domains) != 1 || !a.Registration || a.Issuer != "" || a.MailFrom != "" {
 		t.Errorf("%+v", a)
+	}
+}
+
+// Connections that do not stand are no part that works, and are told in the words in
+// which their owners read it; whose they are is not an admin's to see.
+func TestHealthTellsOfConnectionsInTrouble(t *testing.T) {
+	c := connect(t)
+	h := &health{s: c.Server, started: time.Now(), now: time.Now}
+	l, err := c.github.client.Load().Link(t.Context(), c.ann.ID, c.space, c.found, c.notes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := h.github(t.Context()); got.State != web.HealthGood {
+		t.Errorf("connected: %+v", got)
+	}
+	now := l
+	now.State = auth.LinkSuspended
+	if _, err := c.Accounts.UpdateLink(t.Context(), l, now); err != nil {
+		t.Fatal(err)
+	}
+	what, way := auth.RepositoryLink{State: auth.LinkSuspended}.Trouble()
+	got := h.github(t.Context())
+	if got.State != web.HealthNote || !strings.Contains(got.Detail, "1 space: "+what) || got.Remedy != way || strings.Contains(got.Detail+got.Remedy, "notes") {
+		t.Errorf("suspended: %+v", got)
+	}
+	if text := failureText(remotes.NoAccess); strings.Contains(text, "_") || !strings.Contains(text, "GitHub App") {
+		t.Errorf("a name for people: %q", text)
 	}
 }

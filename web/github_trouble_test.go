@@ -1,0 +1,69 @@
+package web_test
+
+import (
+	"context"
+	"html"
+	"strings"
+	"testing"
+
+	"satchel/auth"
+	"satchel/internal/space"
+	"satchel/web"
+)
+
+// atGitHubRemote is a remote of a space that the GitHub App connects, and that fails
+// in words of its own.
+type atGitHubRemote struct{ web.Remotes }
+
+func (atGitHubRemote) State(space.SpaceID) string { return "failed" }
+
+func (atGitHubRemote) Status(context.Context, space.SpaceID) (web.RemoteStatus, error) {
+	return web.RemoteStatus{State: "failed", GitHub: true, URL: "https://github.test/ada-l/notes", Detail: "Other words.", Remedy: "Another way."}, nil
+}
+
+// What is wrong with a connection is said in one sentence, with one way, wherever it
+// is said; and the first page never ticks it, nor cuts it short.
+func TestAConnectionInTroubleIsToldTheSameEverywhere(t *testing.T) {
+	for _, state := range []auth.LinkState{auth.LinkSuspended, auth.LinkRemoved, auth.LinkLost} {
+		t.Run(string(state), func(t *testing.T) {
+			h, _, setup := newcomer(t, func(o *web.Options) { o.Remotes = atGitHubRemote{} })
+			setup.push = web.PushState{State: "failed", Remote: "https://github.test/ada-l/notes", Detail: "Other words.", Remedy: "Another way: satchel space sync."}
+			l := auth.RepositoryLink{Space: h.space.ID, FullName: "ada-l/notes", GitHubLogin: "ada-l", Account: "ada-l", State: state, Since: h.clock(), Checked: h.clock()}
+			h.app.links[h.space.ID] = l
+			what, way := l.Trouble()
+			b := h.as(h.ada)
+			tells := func(name, path string) answer {
+				a := b.get(path)
+				body := html.UnescapeString(a.body)
+				if !strings.Contains(body, what) || !strings.Contains(body, way) {
+					t.Errorf("%s does not say it whole", name)
+				}
+				for _, other := range []string{"Other words", "Another way", "cannot be reached", "space sync", "Everything is pushed", "On its way"} {
+					if strings.Contains(body, other) {
+						t.Errorf("%s says %q, too", name, other)
+					}
+				}
+				return a
+			}
+			first := tells("the first steps", "/")
+			if got := checklist(first); len(got) < 2 || got[1] != "next" || strings.Contains(first.body, "Kept in ada-l/notes") {
+				t.Errorf("the first steps: %v", got)
+			}
+			tells("the space's page of GitHub", h.path)
+			tells("where it is pushed", "/spaces/"+string(h.space.ID)+"/remote")
+			h.use(h.ada, h.space.ID, "Clara")
+			if a := tells("the overview", "/"); len(checklist(a)) > 0 {
+				t.Error("the overview says it in its list of what is to do, too")
+			}
+			l.State = auth.LinkConnected
+			h.app.links[h.space.ID] = l
+			if what, way := l.Trouble(); what+way != "" {
+				t.Error("one that stands is in trouble")
+			}
+			setup.push = web.PushState{State: "pushed", Remote: "https://github.test/ada-l/notes"}
+			if a := b.get("/"); !strings.Contains(a.body, "See the connection") || !strings.Contains(a.body, "Everything is pushed") {
+				t.Error("it is not said that it stands again")
+			}
+		})
+	}
+}
