@@ -19,6 +19,7 @@ import (
 // stream of what happens now.
 func (s *Server) routeActivity(add adder) {
 	s.shown = &commitCache{files: map[commitKey]commitFiles{}}
+	s.long = &longPatches{of: map[patchKey]longPatch{}}
 	if s.o.Live == nil {
 		s.o.Live = NewLive(LiveOptions{})
 	}
@@ -132,7 +133,7 @@ func (s *Server) item(ctx context.Context, m store.Membership, c space.Commit) (
 		URL: inSpace(m.ID, "commits/"+string(c.ID)), Undo: inSpace(m.ID, "revert?commit="+string(c.ID)),
 	}
 	for _, f := range files.first {
-		it.Files = append(it.Files, changedFile{Path: shorten(string(f.Path), 90), URL: tools.FileURL("", m.ID, string(f.Path)), What: statusWord(f.Status)})
+		it.Files = append(it.Files, changedFile{Path: shownPath(f.Path, 90), URL: tools.FileURL("", m.ID, string(f.Path)), What: statusWord(f.Status)})
 	}
 	if it.Subject == "" {
 		it.Subject = "A change without a comment"
@@ -288,7 +289,7 @@ func (s *Server) showActivity(v *visit) error {
 		body.Stream = inSpace(m.ID, "events?since="+string(at))
 	}
 	if body.Fresh {
-		if body.Reviews, body.More, body.Behind, err = s.reviewItems(ctx, m, ""); err != nil {
+		if body.Reviews, body.More, body.Behind, err = s.firstReviews(ctx, m); err != nil {
 			return err
 		}
 		body.Push, body.Held = s.pushState(ctx, m.ID), s.heldIn(v, m.ID)

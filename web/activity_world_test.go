@@ -231,3 +231,22 @@ func (s *stream) rest() string {
 	}
 	return b.String()
 }
+
+// blob is the content that a file of ada's space has.
+func (a *active) blob(path string) space.BlobID {
+	a.t.Helper()
+	b, _, _, err := a.git.Blob(a.t.Context(), a.space.ID, "", space.Path(path))
+	must(a.t, err)
+	return b
+}
+
+// countedPatches counts how often two versions are compared.
+type countedPatches struct {
+	web.History
+	asked *int
+}
+
+func (c countedPatches) Patch(ctx context.Context, id space.SpaceID, from, to space.CommitID, path space.Path) (string, error) {
+	*c.asked++
+	return c.History.Patch(ctx, id, from, to, path)
+}

@@ -87,6 +87,7 @@ func loadTemplates(assets map[string]asset, labels map[string]string, now func()
 		"device": deviceOf,
 		"method": func(m string) string { return method(m, labels) },
 		"short":  func(s string) string { return shorten(s, 80) },
+		"path":   func(p string) string { return shownPath(p, 120) },
 	}).ParseFS(files, "templates/layout.html")
 	if err != nil {
 		return nil, fmt.Errorf("layout: %w", err)

@@ -123,7 +123,7 @@ func (e *editing) movePage(v *visit, status int, f found, name, title string, bo
 }
 
 // pathName is what a title calls a path.
-func pathName(p space.Path) string { return shorten(string(p), 120) }
+func pathName(p space.Path) string { return shownPath(p, 120) }
 
 // showRename is GET /spaces/{id}/rename/{path...}.
 func (e *editing) showRename(v *visit) error {
@@ -185,7 +185,7 @@ func (e *editing) saveRename(v *visit) error {
 		return again(asPage(err).status, fault.PublicOf(err), "to")
 	}
 	if body.Message == "" {
-		body.Message = "Move " + shorten(string(f.path), 120) + " to " + shorten(string(to), 120)
+		body.Message = "Move " + shownPath(f.path, 120) + " to " + shownPath(to, 120)
 	}
 	silent, err := e.commit(v, f.ID, byMove, changes, body.Message)
 	switch {
@@ -259,7 +259,7 @@ func (e *editing) saveDelete(v *visit) error {
 	}
 	note := body.Message
 	if note == "" && f.Dir {
-		note = "Delete " + shorten(string(f.path), 120) + "/"
+		note = "Delete " + shownPath(f.path, 120) + "/"
 	}
 	silent, err := e.commit(v, f.ID, byHand, changes, note)
 	switch {

@@ -110,7 +110,7 @@ func (e *editing) form(v *visit, status int, m store.Membership, p space.Path, b
 	body.Max = e.limits.MaxText
 	title := "A new file"
 	if !body.New {
-		title = "Edit " + shorten(string(p), 120)
+		title = "Edit " + shownPath(p, 120)
 		body.Action = spaceURL(m.ID, "edit", p)
 		if body.Back == "" {
 			body.Back = spaceURL(m.ID, "files", p)
@@ -118,7 +118,7 @@ func (e *editing) form(v *visit, status int, m store.Membership, p space.Path, b
 		body.Rename, body.Delete = spaceURL(m.ID, "rename", p), spaceURL(m.ID, "delete", p)
 	}
 	if body.Conflict != nil {
-		title = shorten(string(p), 120) + " changed while you edited it"
+		title = shownPath(p, 120) + " changed while you edited it"
 	}
 	out := page{Title: title, Space: &m, Current: "files", Wide: true, Styles: []string{"editing.css"}, Scripts: []string{"editing.js"}, Body: &body}
 	if body.Previewed {
@@ -342,7 +342,7 @@ func (e *editing) taken(v *visit, id space.SpaceID, p space.Path) (string, error
 			return "", err
 		}
 		if ok && !f.Dir {
-			return "“" + shorten(string(d), 120) + "” is a file, so nothing can be put below it.", nil
+			return "“" + shownPath(d, 120) + "” is a file, so nothing can be put below it.", nil
 		}
 		if ok {
 			return "", nil

@@ -129,7 +129,7 @@ func (l location) crumbs() []crumb {
 	segs := strings.Split(string(l.path), "/")
 	for i := range segs[:len(segs)-1] {
 		dir := space.Path(strings.Join(segs[:i+1], "/"))
-		out = append(out, crumb{Name: shorten(segs[i], 60), URL: pageURL(l.space.ID, "files", dir, "") + "/" + atQuery(l.at)})
+		out = append(out, crumb{Name: shownPath(segs[i], 60), URL: pageURL(l.space.ID, "files", dir, "") + "/" + atQuery(l.at)})
 	}
 	return out
 }
@@ -139,7 +139,7 @@ func (l location) name() string {
 	if l.path == "" {
 		return "Files"
 	}
-	return shorten(path.Base(string(l.path)), 120)
+	return shownPath(path.Base(string(l.path)), 120)
 }
 
 // notice says at which commit a page shows something, where that is not head.

@@ -64,7 +64,7 @@ type filePage struct {
 // showContent is GET /spaces/{id}/files/{path...} of a file.
 func (s *Server) showContent(v *visit, l location, e tools.Entry) error {
 	body := filePage{
-		Crumbs: l.crumbs(), Path: shorten(string(l.path), 300), Size: sizeOf(e.Size), ETag: string(e.Blob), Mode: modeWords(e.Mode),
+		Crumbs: l.crumbs(), Path: shownPath(l.path, 300), Size: sizeOf(e.Size), ETag: string(e.Blob), Mode: modeWords(e.Mode),
 		Write: l.mayWrite() && l.at == "", Raw: l.url("raw"), History: l.url("history"),
 		Edit: l.now("edit"), Rename: l.now("rename"), Delete: l.now("delete"),
 	}
@@ -94,7 +94,7 @@ func (s *Server) showContent(v *visit, l location, e tools.Entry) error {
 		body.LastURL = "/spaces/" + string(l.space.ID) + "/commits/" + string(log[0].ID)
 	}
 	if o := conflictOf(l.path); o != "" {
-		body.Original, body.OriginalURL = shorten(string(o), 300), pageURL(l.space.ID, "files", o, "")
+		body.Original, body.OriginalURL = shownPath(o, 300), pageURL(l.space.ID, "files", o, "")
 	}
 	if err := s.addContent(v, l, e, &body); err != nil {
 		return err

@@ -146,7 +146,7 @@ func (s *Server) treeRow(l location, e tools.Entry) (treeRow, bool) {
 	if _, err := space.ParsePath(string(e.Path)); err != nil {
 		return treeRow{}, false
 	}
-	r := treeRow{Name: shorten(path.Base(string(e.Path)), 120), URL: pageURL(l.space.ID, "files", e.Path, ""), Kind: "file"}
+	r := treeRow{Name: shownPath(path.Base(string(e.Path)), 120), URL: pageURL(l.space.ID, "files", e.Path, ""), Kind: "file"}
 	switch {
 	case e.Dir:
 		r.URL += "/"
@@ -182,7 +182,7 @@ func (s *Server) addReadme(v *visit, l location, all []tools.Entry, body *treePa
 		if !ok {
 			continue
 		}
-		body.Document, body.Readme = doc, shorten(path.Base(string(all[i].Path)), 60)
+		body.Document, body.Readme = doc, shownPath(path.Base(string(all[i].Path)), 60)
 		body.ReadmeURL = pageURL(l.space.ID, "files", all[i].Path, l.at)
 		return nil
 	}

@@ -269,7 +269,7 @@ func (s *Server) restore(v *visit) error {
 // fileName is a path as lists of changes show it.
 func fileName(p space.Path) string {
 	dir, base := path.Split(string(p))
-	return shorten(dir, 200) + shorten(base, 150)
+	return shownPath(dir, 200) + shownPath(base, 150)
 }
 
 // messageOf is what a commit's message says after its first line.

@@ -183,7 +183,7 @@ func (s *Server) publishPage(v *visit, m store.Membership, all []Published, form
 func previewOf(p PublishPreview) *previewBody {
 	b := &previewBody{PublishPreview: p, Name: dirName(p.Dir), Size: sizeOf(p.Bytes), More: p.Total - len(p.Files)}
 	for _, f := range p.Files {
-		b.Shown = append(b.Shown, previewFile{shorten(string(f.Path), 150), sizeOf(f.Size)})
+		b.Shown = append(b.Shown, previewFile{shownPath(f.Path, 150), sizeOf(f.Size)})
 	}
 	if n := len(p.Secrets); n > previewShown {
 		b.Secrets, b.SecretsMore = p.Secrets[:previewShown], n-previewShown

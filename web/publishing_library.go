@@ -102,7 +102,7 @@ func (s *Server) showShared(v *visit) error {
 	body := sharedPage{Source: x, Crumbs: sharedCrumbs(x, p), Root: p == ""}
 	title := shorten(x.Label, 80)
 	if p != "" {
-		title = shorten(path.Base(string(p)), 120)
+		title = shownPath(path.Base(string(p)), 120)
 	}
 	pg := func() error {
 		return s.page(v, http.StatusOK, "shared", page{Title: title, Wide: true, Current: "library", Styles: []string{"files.css", "publishing.css"}, Body: body})
@@ -151,7 +151,7 @@ func sharedCrumbs(x tools.Source, p space.Path) []crumb {
 	out = append(out, crumb{shorten(x.Label, 60), x.Mount() + "/"})
 	segs := strings.Split(string(p), "/")
 	for i := range segs[:len(segs)-1] {
-		out = append(out, crumb{shorten(segs[i], 60), sharedURL(x, space.Path(strings.Join(segs[:i+1], "/"))) + "/"})
+		out = append(out, crumb{shownPath(segs[i], 60), sharedURL(x, space.Path(strings.Join(segs[:i+1], "/"))) + "/"})
 	}
 	return out
 }
@@ -182,7 +182,7 @@ func (s *Server) sharedTree(v *visit, x tools.Source, dir space.Path, body *shar
 		body.After = "?page=" + strconv.Itoa(number+1)
 	}
 	for _, e := range list {
-		r := sharedRow{Name: shorten(path.Base(string(e.Path)), 120), URL: sharedURL(x, e.Path), Kind: "file"}
+		r := sharedRow{Name: shownPath(path.Base(string(e.Path)), 120), URL: sharedURL(x, e.Path), Kind: "file"}
 		switch {
 		case e.Dir:
 			r.Kind, r.URL = "dir", r.URL+"/"

@@ -4,15 +4,11 @@ import (
 	"context"
 	"html/template"
 	"net/http"
-	"slices"
-	"strings"
 	"time"
 
 	"satchel/auth/store"
 	"satchel/internal/fault"
 	"satchel/internal/space"
-	"satchel/tools"
-	"satchel/web/render"
 )
 
 // Reviews are what AIs changed in the files that instruct every AI, which a person
@@ -96,108 +92,14 @@ type diffLine struct {
 }
 
 const (
-	reviewsShown  = 10        // on a page
+	reviewsShown  = 10        // on a page, with what is different
+	reviewsNamed  = 100       // on a page, by name
 	reviewLines   = 500       // of all differences of a page
 	aloneLines    = 1500      // of a difference on a page of its own
 	reviewBytes   = 64 << 10  // of all lines of a page
 	aloneBytes    = 512 << 10 // of all lines of a page of one difference
 	decisionShown = 10        // decisions
 )
-
-// room is how much of differences a page shows.
-// some is how many lines of one that does not fit.
-type room struct{ lines, bytes, some int }
-
-// reviewItems returns the first of what waits, how many more there are, and whether
-// there may be others, since the history is being looked through.
-func (s *Server) reviewItems(ctx context.Context, m store.Membership, only space.Path) (out []reviewItem, more int, behind bool, err error) {
-	if s.o.Reviews == nil {
-		return nil, 0, false, nil
-	}
-	list, behind, err := s.o.Reviews.Waiting(ctx, m.ID)
-	if err != nil {
-		return nil, 0, false, err
-	}
-	left := &room{reviewLines, reviewBytes, 20}
-	if only != "" {
-		left = &room{aloneLines, aloneBytes, 200}
-		list = slices.DeleteFunc(slices.Clone(list), func(r Review) bool { return r.Path != only })
-	}
-	for _, r := range list[:min(len(list), reviewsShown)] {
-		it := s.reviewItem(ctx, m, r, left)
-		if only != "" {
-			it.Alone = ""
-		}
-		out = append(out, it)
-	}
-	return out, len(list) - len(out), behind, nil
-}
-
-func (s *Server) reviewItem(ctx context.Context, m store.Membership, r Review, left *room) reviewItem {
-	it := reviewItem{
-		Path: r.Path, Shown: shorten(string(r.Path), 120), Blob: r.Blob, Mode: int(r.Mode), Client: shorten(r.Client, 60), Tool: shorten(r.Tool, 40), When: r.When,
-		Deleted: r.Blob == "", New: r.Was == "", URL: tools.FileURL("", m.ID, string(r.Path)), Commit: inSpace(m.ID, "commits/"+string(r.Commit)),
-		Raw: spaceURL(m.ID, "raw", r.Path), Edit: spaceURL(m.ID, "edit", r.Path),
-		Alone: inSpace(m.ID, "reviews?"+urlQuery("path", string(r.Path))),
-	}
-	if r.Base != "" {
-		it.Compare = inSpace(m.ID, "compare?"+urlQuery("from", string(r.Base), "path", string(r.Path)))
-	}
-	if r.Blob != "" && r.Mode != r.WasMode {
-		it.ModeNote = map[space.Mode]string{
-			space.Regular: "It is a plain file now.", space.Executable: "It is a program now: it can be run.", space.Symlink: "It is a link now, and its text is where it leads.",
-		}[r.Mode]
-	}
-	if r.Was != "" && r.Base == "" {
-		it.Problem, it.Alone = "The difference cannot be shown: the version that you knew is in no commit any more.", ""
-		return it
-	}
-	if r.Was == r.Blob { // in the mode alone
-		it.Whole, it.Alone = true, ""
-		return it
-	}
-	patch, err := s.o.History.Patch(ctx, m.ID, r.Base, r.Head, r.Path)
-	if err != nil {
-		it.Problem, it.Alone = "The difference cannot be shown here: "+fault.PublicOf(err), ""
-		return it
-	}
-	c := render.Patch(patch, render.NewBudget())
-	var rows []diffLine
-	n := 0
-	for i, row := range c.Rows {
-		d := diffLine{Text: row.HTML, Kind: map[byte]string{'+': "add", '-': "del", '@': "at"}[row.Kind]}
-		if row.Kind == '@' {
-			if i == 0 {
-				continue
-			}
-			d.Text = "…"
-		}
-		n += len(row.HTML)
-		rows = append(rows, d)
-	}
-	switch {
-	case c.Binary || len(rows) == 0 && !(it.New && strings.Contains(patch, "\nnew file mode ")) && !(it.Deleted && strings.Contains(patch, "\ndeleted file mode ")):
-		it.Problem, it.Alone = "It is no text, or too long to compare, or differs in nothing that can be shown.", ""
-		return it
-	case len(rows) > left.lines || n > left.bytes || c.Cut:
-		it.Problem = "The difference is longer than fits here."
-		rows = rows[:min(len(rows), left.lines, left.some)]
-		for n = 0; len(rows) > 0; rows = rows[:len(rows)-1] {
-			n = 0
-			for _, d := range rows {
-				n += len(d.Text)
-			}
-			if n <= left.bytes {
-				break
-			}
-		}
-	default:
-		it.Whole, it.Alone = true, ""
-	}
-	left.lines, left.bytes = left.lines-len(rows), left.bytes-n
-	it.Lines = rows
-	return it
-}
 
 // waitingIn tells how many files of a space wait for the visitor: none where they
 // may only read it.
@@ -218,9 +120,12 @@ type reviewPage struct {
 	Action  string
 	May     bool
 	Reviews []reviewItem
-	More    int
-	Behind  bool       // the history is being looked through
-	Only    space.Path // the file that the page is of alone
+	Others  []reviewLink // what waits after these, by name
+	More    int          // that are not even named
+	Before  string       // the page of those before
+	Next    string       // the page of those after
+	Behind  bool         // the history is being looked through
+	Only    space.Path   // the file that the page is of alone
 	Decided []decisionItem
 	Said    string // what was just decided
 }
@@ -247,7 +152,7 @@ func (s *Server) reviewsPage(v *visit, m store.Membership, p page) (err error) {
 			return errGone
 		}
 	}
-	if body.Reviews, body.More, body.Behind, err = s.reviewItems(ctx, m, body.Only); err != nil {
+	if err := s.addReviews(v, &body); err != nil {
 		return err
 	}
 	switch v.r.URL.Query().Get("done") {
@@ -271,7 +176,7 @@ func (s *Server) reviewsPage(v *visit, m store.Membership, p page) (err error) {
 		}
 		for _, d := range list {
 			d.Client = shorten(d.Client, 60)
-			body.Decided = append(body.Decided, decisionItem{ReviewDecision: d, Shown: shorten(string(d.Path), 120), Who: names[d.By]})
+			body.Decided = append(body.Decided, decisionItem{ReviewDecision: d, Shown: shownPath(d.Path, wholePath), Who: names[d.By]})
 		}
 	}
 	p.Title, p.Wide, p.Current, p.Space, p.Styles, p.Body = "What AIs changed in their instructions", true, "activity", &m, []string{"activity.css"}, body
@@ -314,7 +219,7 @@ func (s *Server) keepReview(v *visit) error {
 // undoReview is POST /spaces/{id}/reviews/undo.
 func (s *Server) undoReview(v *visit) error {
 	return s.decide(v, "undone", func(m store.Membership, p space.Path, b space.BlobID, mode space.Mode) error {
-		_, err := s.o.Reviews.Undo(v.r.Context(), m.ID, v.user.ID, p, b, mode, v.meta(byUndo, "Undo what an AI changed in "+string(p)))
+		_, err := s.o.Reviews.Undo(v.r.Context(), m.ID, v.user.ID, p, b, mode, v.meta(byUndo, "Undo what an AI changed in "+shownPath(p, wholePath)))
 		return err
 	})
 }

@@ -134,7 +134,7 @@ func (s *Server) search(v *visit, m store.Membership, body *searchPage, more boo
 	}
 	words := queryWords(body.Query)
 	for _, r := range a.Results {
-		row := foundRow{Title: shorten(r.Title, 150), Path: shorten(r.Path, 200), Heading: shorten(r.Heading, 150), Lines: r.Lines, Date: r.Date}
+		row := foundRow{Title: shorten(r.Title, 150), Path: shownPath(r.Path, 200), Heading: shorten(r.Heading, 150), Lines: r.Lines, Date: r.Date}
 		if r.Source != "space" {
 			row.Source = shorten(r.Source, 60)
 		}

@@ -29,6 +29,7 @@ type Server struct {
 	spools    spools
 
 	shown *commitCache
+	long  *longPatches
 
 	mail *outbox
 	stop context.CancelFunc

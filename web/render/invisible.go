@@ -28,6 +28,20 @@ func visible(line string) string {
 	return b.String()
 }
 
+// Visible is a text without marks in which the same is written by its number, for
+// where the page escapes it.
+func Visible(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		if odd(r) {
+			fmt.Fprintf(&b, "⟨U+%04X⟩", r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
 // odd tells whether a character of a line of text is not to be seen as one. What
 // Unicode calls default ignorable (DerivedCoreProperties.txt) is among them.
 func odd(r rune) bool {

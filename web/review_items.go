@@ -1,0 +1,240 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"satchel/auth/store"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+	"satchel/tools"
+	"satchel/web/render"
+)
+
+// room is how much of differences a page shows.
+// some is how many lines of one that does not fit.
+type room struct{ lines, bytes, some int }
+
+// waitingList returns what waits in a space, in the order in which people are asked:
+// what tells every client what to do first, so that no number of other files hides
+// it, and of files alike first what a person knows.
+func (s *Server) waitingList(ctx context.Context, id space.SpaceID) (list []Review, behind bool, err error) {
+	if s.o.Reviews == nil {
+		return nil, false, nil
+	}
+	known, behind, err := s.o.Reviews.Waiting(ctx, id)
+	if err != nil {
+		return nil, false, err
+	}
+	list = slices.Clone(known)
+	slices.SortStableFunc(list, func(a, b Review) int {
+		return cmp.Or(cmp.Compare(urgency(a.Path), urgency(b.Path)), cmp.Compare(number(a.Was == ""), number(b.Was == "")), cmp.Compare(a.Path, b.Path))
+	})
+	return list, behind, nil
+}
+
+// urgency is 0 for what clients are told as it is, and more for what they look up.
+func urgency(p space.Path) int {
+	switch {
+	case p == "resources/instructions.md" || p == "resources/context.md" || p == "resources" || p == "skills":
+		return 0
+	case path.Base(string(p)) == "SKILL.md":
+		return 1
+	}
+	return 2
+}
+
+func number(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// firstReviews returns by name what waits first, and how many more do.
+func (s *Server) firstReviews(ctx context.Context, m store.Membership) (out []reviewItem, more int, behind bool, err error) {
+	list, behind, err := s.waitingList(ctx, m.ID)
+	for _, r := range list[:min(len(list), reviewsShown)] {
+		out = append(out, itemOf(m, r))
+	}
+	return out, len(list) - len(out), behind, err
+}
+
+// reviewLink is a file that waits, by name.
+type reviewLink struct{ Shown, URL string }
+
+// addReviews adds what waits to a page of it: some with what is different, more by
+// name, and the way to the rest; or the one file that the page is of.
+func (s *Server) addReviews(v *visit, body *reviewPage) error {
+	ctx, m := v.r.Context(), body.Space
+	list, behind, err := s.waitingList(ctx, m.ID)
+	if err != nil {
+		return err
+	}
+	body.Behind = behind
+	if body.Only != "" {
+		for _, r := range list {
+			if r.Path == body.Only {
+				it := s.reviewItem(ctx, m, r, &room{aloneLines, aloneBytes, 200})
+				it.Alone = ""
+				body.Reviews = append(body.Reviews, it)
+			}
+		}
+		return nil
+	}
+	at, _ := strconv.Atoi(v.r.URL.Query().Get("page"))
+	at = max(1, min(at, (len(list)+reviewsShown-1)/reviewsShown)) // what waited may be decided
+	to := func(page int) string { return inSpace(m.ID, "reviews?page="+strconv.Itoa(page)) }
+	if at > 1 {
+		body.Before = to(at - 1)
+	}
+	list = list[(at-1)*reviewsShown:]
+	left := &room{reviewLines, reviewBytes, 20}
+	for _, r := range list[:min(len(list), reviewsShown)] {
+		body.Reviews = append(body.Reviews, s.reviewItem(ctx, m, r, left))
+	}
+	list = list[len(body.Reviews):]
+	if len(list) > 0 {
+		body.Next = to(at + 1)
+	}
+	for _, r := range list[:min(len(list), reviewsNamed)] {
+		body.Others = append(body.Others, reviewLink{shownPath(r.Path, wholePath), inSpace(m.ID, "reviews?"+urlQuery("path", string(r.Path)))})
+	}
+	body.More = len(list) - len(body.Others)
+	return nil
+}
+
+// itemOf is a file that waits without what is different in it.
+func itemOf(m store.Membership, r Review) reviewItem {
+	return reviewItem{
+		Path: r.Path, Shown: shownPath(r.Path, wholePath), Blob: r.Blob, Mode: int(r.Mode), Client: shorten(r.Client, 60), Tool: shorten(r.Tool, 40), When: r.When,
+		Deleted: r.Blob == "", New: r.Was == "", URL: tools.FileURL("", m.ID, string(r.Path)), Commit: inSpace(m.ID, "commits/"+string(r.Commit)),
+		Raw: spaceURL(m.ID, "raw", r.Path), Edit: spaceURL(m.ID, "edit", r.Path),
+		Alone: inSpace(m.ID, "reviews?"+urlQuery("path", string(r.Path))),
+	}
+}
+
+// longPatches remembers of differences that are longer than a page of all shows how
+// long they are and how they begin: to find that out anew takes as long as to show
+// them would. Contents never change.
+type longPatches struct {
+	mu sync.Mutex
+	of map[patchKey]longPatch
+}
+
+type patchKey struct {
+	space   space.SpaceID
+	was, is space.BlobID
+}
+
+type longPatch struct {
+	length int
+	begins string
+}
+
+const (
+	longPatchesKept = 256
+	longPatchBegins = 32 << 10 // bytes that are kept of one
+)
+
+// most is the length of the longest patch that fits: each line has its mark, and
+// before some is where they are.
+func (l *room) most() int { return l.bytes + 64*l.lines + 4<<10 }
+
+// patchOf is the difference of a file that waits; cut where it is longer than there
+// is room, and then only its beginning.
+func (s *Server) patchOf(ctx context.Context, id space.SpaceID, r Review, left *room) (patch string, cut bool, err error) {
+	key := patchKey{id, r.Was, r.Blob}
+	s.long.mu.Lock()
+	known, ok := s.long.of[key]
+	s.long.mu.Unlock()
+	if ok && known.length > left.most() {
+		return known.begins, true, nil
+	}
+	if patch, err = s.o.History.Patch(ctx, id, r.Base, r.Head, r.Path); err != nil {
+		return "", false, err
+	}
+	begins := patch
+	if len(begins) > longPatchBegins {
+		begins = begins[:longPatchBegins]
+		begins = strings.Clone(begins[:strings.LastIndexByte(begins, '\n')+1])
+	}
+	if whole := (&room{reviewLines, reviewBytes, 0}); !ok && len(patch) > whole.most() {
+		s.long.mu.Lock()
+		if len(s.long.of) >= longPatchesKept {
+			clear(s.long.of)
+		}
+		s.long.of[key] = longPatch{len(patch), begins}
+		s.long.mu.Unlock()
+	}
+	if len(patch) > left.most() {
+		return begins, true, nil
+	}
+	return patch, false, nil
+}
+
+func (s *Server) reviewItem(ctx context.Context, m store.Membership, r Review, left *room) reviewItem {
+	it := itemOf(m, r)
+	if r.Base != "" {
+		it.Compare = inSpace(m.ID, "compare?"+urlQuery("from", string(r.Base), "path", string(r.Path)))
+	}
+	if r.Blob != "" && r.Mode != r.WasMode {
+		it.ModeNote = map[space.Mode]string{
+			space.Regular: "It is a plain file now.", space.Executable: "It is a program now: it can be run.", space.Symlink: "It is a link now, and its text is where it leads.",
+		}[r.Mode]
+	}
+	if r.Was != "" && r.Base == "" {
+		it.Problem, it.Alone = "The difference cannot be shown: the version that you knew is in no commit any more.", ""
+		return it
+	}
+	if r.Was == r.Blob { // in the mode alone
+		it.Whole, it.Alone = true, ""
+		return it
+	}
+	patch, cut, err := s.patchOf(ctx, m.ID, r, left)
+	if err != nil {
+		it.Problem, it.Alone = "The difference cannot be shown here: "+fault.PublicOf(err), ""
+		return it
+	}
+	c := render.Patch(patch, render.NewBudget())
+	var rows []diffLine
+	n := 0
+	for i, row := range c.Rows {
+		d := diffLine{Text: row.HTML, Kind: map[byte]string{'+': "add", '-': "del", '@': "at"}[row.Kind]}
+		if row.Kind == '@' {
+			if i == 0 {
+				continue
+			}
+			d.Text = "…"
+		}
+		n += len(row.HTML)
+		rows = append(rows, d)
+	}
+	switch {
+	case c.Binary || len(rows) == 0 && !cut && !(it.New && strings.Contains(patch, "\nnew file mode ")) && !(it.Deleted && strings.Contains(patch, "\ndeleted file mode ")):
+		it.Problem, it.Alone = "It is no text, or too long to compare, or differs in nothing that can be shown.", ""
+		return it
+	case cut || len(rows) > left.lines || n > left.bytes || c.Cut:
+		it.Problem = "The difference is longer than fits here."
+		rows = rows[:min(len(rows), left.lines, left.some)]
+		for n = 0; len(rows) > 0; rows = rows[:len(rows)-1] {
+			n = 0
+			for _, d := range rows {
+				n += len(d.Text)
+			}
+			if n <= left.bytes {
+				break
+			}
+		}
+	default:
+		it.Whole, it.Alone = true, ""
+	}
+	left.lines, left.bytes = left.lines-len(rows), left.bytes-n
+	it.Lines = rows
+	return it
+}
