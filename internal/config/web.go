@@ -29,6 +29,9 @@ type GitHub struct {
 	RecheckEvery, Timeout             time.Duration
 	MaxInstallations, MaxRepositories int   // that are read of one person's
 	MaxWebhook                        int64 // bytes
+	MaxWebhooks                       int   // at once
+	MaxWebhookBytes                   int64 // of them together
+	WebhookTimeout                    time.Duration
 	KeepApprovals                     time.Duration
 }
 
@@ -85,6 +88,12 @@ func webKeys() []key {
 			func(c *Config) *int { return &c.GitHub.MaxRepositories }, numbers(1, 100_000)),
 		row("github.max_webhook", "Largest event of GitHub's.", size, mib,
 			func(c *Config) *int64 { return &c.GitHub.MaxWebhook }, sizes(kib, 25*mib)),
+		row("github.max_webhooks", "Events of GitHub's that are read at once, of which one address sends a quarter at most.", integer, 64,
+			func(c *Config) *int { return &c.GitHub.MaxWebhooks }, numbers(4, 100_000)),
+		row("github.max_webhook_bytes", "Size of all events of GitHub's together that are read at once, of which one address sends a quarter at most; a single one may be as large as any.", size, 16*mib,
+			func(c *Config) *int64 { return &c.GitHub.MaxWebhookBytes }, sizes(kib, gib)),
+		row("github.webhook_timeout", "How long an event of GitHub's may take to come, and wait to be read.", duration, 10*time.Second,
+			func(c *Config) *time.Duration { return &c.GitHub.WebhookTimeout }, durations(100*time.Millisecond, 5*time.Minute)),
 		row("github.keep_approvals", "How long a space's page says that its owner waits for somebody's approval at GitHub.", duration, 30*day,
 			func(c *Config) *time.Duration { return &c.GitHub.KeepApprovals }, durations(time.Hour, 365*day)),
 		row("library.max_sources", "Sources that one person may publish.", integer, 50,

@@ -90,13 +90,7 @@ func (l *Limiter) Allow(key string) (wait time.Duration, ok bool) {
 	k := maphash.String(l.seed, key)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now := min(int64(l.now().Sub(l.base)), longest)
-	i, known := l.at[k]
-	full := now
-	if known {
-		full = max(full, l.bucket[i].full)
-	}
-	full += l.interval
+	i, known, now, full := l.next(k)
 	if over := full - now - l.span; over > 0 {
 		return time.Duration(over), false
 	}
@@ -106,6 +100,31 @@ func (l *Limiter) Allow(key string) (wait time.Duration, ok bool) {
 	l.bucket[i].full = full
 	l.down(i)
 	return 0, true
+}
+
+// Ready tells what Allow would, and takes nothing.
+func (l *Limiter) Ready(key string) (wait time.Duration, ok bool) {
+	if l == nil {
+		return 0, true
+	}
+	k := maphash.String(l.seed, key)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, _, now, full := l.next(k)
+	over := full - now - l.span
+	return time.Duration(max(0, over)), over <= 0
+}
+
+// next is when the bucket of a key would be full again after one more request; the
+// lock is held.
+func (l *Limiter) next(k uint64) (i int, known bool, now, full int64) {
+	now = min(int64(l.now().Sub(l.base)), longest)
+	i, known = l.at[k]
+	full = now
+	if known {
+		full = max(full, l.bucket[i].full)
+	}
+	return i, known, now, full + l.interval
 }
 
 // add makes room for a key. Buckets that are full again are no different from

@@ -255,3 +255,25 @@ func BenchmarkAllow(b *testing.B) {
 		})
 	}
 }
+
+func TestReadyTakesNothing(t *testing.T) {
+	c := newClock()
+	l := New(Options{PerMinute: 60, Burst: 3, Now: c.now})
+	for i := range 3 {
+		for range 10 {
+			if wait, ok := l.Ready("a"); !ok || wait != 0 {
+				t.Fatalf("after %d: %v %v", i, wait, ok)
+			}
+		}
+		l.Allow("a")
+	}
+	if wait, ok := l.Ready("a"); ok || wait != time.Second {
+		t.Errorf("an empty bucket: %v %v", wait, ok)
+	}
+	if _, ok := l.Ready("b"); !ok || len(l.bucket) != 1 {
+		t.Errorf("another key's: %v, %d keys are remembered", ok, len(l.bucket))
+	}
+	if _, ok := (*Limiter)(nil).Ready("a"); !ok {
+		t.Error("a nil Limiter refuses")
+	}
+}

@@ -50,6 +50,19 @@ type Options struct {
 	MaxFound int
 	// MaxWebhook bounds a webhook's body in bytes; default 1 MiB.
 	MaxWebhook int64
+	// MaxWebhooks and MaxWebhookBytes bound how many webhooks' bodies are held at
+	// once and their bytes together, of which one address has a quarter; default 64
+	// and 16 MiB. What finds no place within WebhookTimeout is refused, and so is
+	// what has not come within as much; default 10 seconds, as long as GitHub waits.
+	MaxWebhooks     int
+	MaxWebhookBytes int64
+	WebhookTimeout  time.Duration
+	// Address names whom a request comes from; nil: all come from one.
+	Address func(r *http.Request) string
+	// Limit tells whether somebody may send yet another webhook that proves not to be
+	// GitHub's, else how long they must wait; count: they have just sent one. nil: they
+	// may send any number.
+	Limit func(r *http.Request, count bool) (wait time.Duration, ok bool)
 	// WebhookQueue bounds how many spaces wait to be looked at because of webhooks;
 	// default 1000. What does not fit waits for RecheckAll.
 	WebhookQueue int
@@ -83,7 +96,7 @@ func (o *Options) setDefaults() error {
 	for _, d := range []struct {
 		value     *time.Duration
 		otherwise time.Duration
-	}{{&o.Timeout, 10 * time.Second}, {&o.VisitTimeout, 30 * time.Second}, {&o.RevokeTimeout, 3 * time.Second}} {
+	}{{&o.Timeout, 10 * time.Second}, {&o.VisitTimeout, 30 * time.Second}, {&o.RevokeTimeout, 3 * time.Second}, {&o.WebhookTimeout, 10 * time.Second}} {
 		if *d.value <= 0 {
 			*d.value = d.otherwise
 		}
@@ -91,7 +104,7 @@ func (o *Options) setDefaults() error {
 	for _, n := range []struct {
 		value     *int
 		otherwise int
-	}{{&o.MaxInstallations, 100}, {&o.MaxRepositories, 1000}, {&o.MaxFound, 40 << 10}, {&o.WebhookQueue, 1000}} {
+	}{{&o.MaxInstallations, 100}, {&o.MaxRepositories, 1000}, {&o.MaxFound, 40 << 10}, {&o.WebhookQueue, 1000}, {&o.MaxWebhooks, 64}} {
 		if *n.value <= 0 {
 			*n.value = n.otherwise
 		}
@@ -101,6 +114,15 @@ func (o *Options) setDefaults() error {
 	}
 	if o.MaxWebhook <= 0 {
 		o.MaxWebhook = 1 << 20
+	}
+	if o.MaxWebhookBytes <= 0 {
+		o.MaxWebhookBytes = 16 << 20
+	}
+	if o.Address == nil {
+		o.Address = func(*http.Request) string { return "" }
+	}
+	if o.Limit == nil {
+		o.Limit = func(*http.Request, bool) (time.Duration, bool) { return 0, true }
 	}
 	if o.Transport == nil {
 		o.Transport = &http.Transport{
@@ -138,7 +160,9 @@ type Client struct {
 	client   *http.Client
 	tokens   tokens
 	hints    hints
-	unsigned unsigned
+	bodies   *bodies
+	unsigned refused
+	crowded  refused
 
 	ctx  context.Context // ends with Close
 	stop context.CancelFunc
@@ -152,7 +176,7 @@ func New(o Options) (*Client, error) {
 	if err := o.setDefaults(); err != nil {
 		return nil, err
 	}
-	c := &Client{o: o, log: o.Logger}
+	c := &Client{o: o, log: o.Logger, bodies: newBodies(o.MaxWebhooks, o.MaxWebhookBytes)}
 	c.client = &http.Client{
 		Transport: o.Transport,
 		Timeout:   o.Timeout,

@@ -7,10 +7,10 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"io"
 	"mime"
 	"net/http"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -65,16 +65,8 @@ func (c *Client) webhook(w http.ResponseWriter, r *http.Request) (status int, te
 	if !signatureForm.MatchString(r.Header.Get("X-Hub-Signature-256")) {
 		return http.StatusUnauthorized, "The event is not signed."
 	}
-	if r.ContentLength > c.o.MaxWebhook {
-		return http.StatusRequestEntityTooLarge, "The event is too large."
-	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, c.o.MaxWebhook))
-	if err != nil {
-		var large *http.MaxBytesError
-		if errors.As(err, &large) {
-			return http.StatusRequestEntityTooLarge, "The event is too large."
-		}
-		return http.StatusBadRequest, "The event could not be read."
+	if wait, ok := c.o.Limit(r, false); !ok {
+		return tooMany(w, wait)
 	}
 	a, ok, err := c.o.Store.GitHubApp(r.Context())
 	switch {
@@ -83,16 +75,11 @@ func (c *Client) webhook(w http.ResponseWriter, r *http.Request) (status int, te
 		return http.StatusInternalServerError, "Something went wrong in the server."
 	case !ok || a.URL != c.o.URL || a.Secrets.Webhook == "":
 		// With an empty secret anybody's signature would be right.
-		return http.StatusNotFound, "This server expects no events."
-	case !signed(body, r.Header.Get("X-Hub-Signature-256"), a.Secrets.Webhook):
-		if n := c.unsigned.count(c.o.Now()); n > 0 {
-			c.log.Warn("a webhook came without the right signature", "since the last such line", n, "delivery", github.Redact(r.Header.Get("X-GitHub-Delivery")))
-		}
-		return http.StatusUnauthorized, "The event is not signed with this App's secret."
+		return c.unproven(w, r, http.StatusNotFound, "This server expects no events.")
 	}
-	var e event
-	if json.Unmarshal(body, &e) != nil {
-		return http.StatusBadRequest, "The event is no JSON."
+	e, status, text := c.event(w, r, a.Secrets.Webhook)
+	if status != 0 {
+		return status, text
 	}
 	first, err := c.o.Store.SeenDelivery(r.Context(), r.Header.Get("X-GitHub-Delivery"))
 	switch {
@@ -110,26 +97,81 @@ func (c *Client) webhook(w http.ResponseWriter, r *http.Request) (status int, te
 	return http.StatusAccepted, ""
 }
 
+// event reads an event that is signed with the secret, and holds no more of it when
+// it returns; a status says what is wrong.
+func (c *Client) event(w http.ResponseWriter, r *http.Request, secret string) (e event, status int, text string) {
+	size := r.ContentLength
+	switch {
+	case size > c.o.MaxWebhook:
+		return e, http.StatusRequestEntityTooLarge, "The event is too large."
+	case size < 0:
+		size = c.o.MaxWebhook
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), c.o.WebhookTimeout)
+	defer cancel()
+	leave, ok := c.bodies.enter(ctx, c.o.Address(r), size)
+	if !ok {
+		if n := c.crowded.count(c.o.Now()); n > 0 {
+			c.log.Warn("webhooks found no place, since too many came at once; the next look at all connections makes up for it", "since the last such line", n)
+		}
+		w.Header().Set("Retry-After", "10")
+		return e, http.StatusServiceUnavailable, "Too many events come at once."
+	}
+	defer leave()
+	body, err := readBody(w, r, size, c.o.WebhookTimeout)
+	switch {
+	case errors.Is(err, errLargeBody):
+		status, text = c.unproven(w, r, http.StatusRequestEntityTooLarge, "The event is too large.")
+		return e, status, text
+	case err != nil:
+		status, text = c.unproven(w, r, http.StatusBadRequest, "The event could not be read.")
+		return e, status, text
+	case !signed(body, r.Header.Get("X-Hub-Signature-256"), secret):
+		if n := c.unsigned.count(c.o.Now()); n > 0 {
+			c.log.Warn("a webhook came without the right signature", "since the last such line", n, "delivery", github.Redact(r.Header.Get("X-GitHub-Delivery")))
+		}
+		status, text = c.unproven(w, r, http.StatusUnauthorized, "The event is not signed with this App's secret.")
+		return e, status, text
+	}
+	if json.Unmarshal(body, &e) != nil {
+		return e, http.StatusBadRequest, "The event is no JSON."
+	}
+	return e, 0, ""
+}
+
+// unproven counts a request that did not prove to be GitHub's, and answers it.
+func (c *Client) unproven(w http.ResponseWriter, r *http.Request, status int, text string) (int, string) {
+	if wait, ok := c.o.Limit(r, true); !ok {
+		return tooMany(w, wait)
+	}
+	return status, text
+}
+
+func tooMany(w http.ResponseWriter, wait time.Duration) (int, string) {
+	w.Header().Set("Retry-After", strconv.Itoa(max(1, int(wait.Seconds()+1))))
+	return http.StatusTooManyRequests, "Too many events came that are not signed rightly. Try again later."
+}
+
 // signatureForm is that of the header that GitHub sends with what it signs.
 var signatureForm = regexp.MustCompile(`^sha256=[0-9a-fA-F]{64}$`)
 
-// unsignedEvery is how often the log has a line about events with a wrong signature,
-// which anybody can send.
-const unsignedEvery = time.Minute
+// refusedEvery is how often the log has a line about events that were refused, which
+// anybody can send.
+const refusedEvery = time.Minute
 
-// unsigned counts such events.
-type unsigned struct {
+// refused counts such events.
+type refused struct {
 	mu   sync.Mutex
 	n    int
 	last time.Time
 }
 
 // count adds one, and returns how many there were where it is time to tell, else 0.
-func (u *unsigned) count(now time.Time) int {
+func (u *refused) count(now time.Time) int {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.n++
-	if !u.last.IsZero() && now.Sub(u.last) < unsignedEvery {
+	if !u.last.IsZero() && now.Sub(u.last) < refusedEvery {
 		return 0
 	}
 	n := u.n

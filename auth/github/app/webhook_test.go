@@ -17,7 +17,12 @@ import (
 // about; it was not sent.
 func suspension(t *testing.T) (w *world, d apptest.Delivery, secret string) {
 	t.Helper()
-	w, i := withApp(t)
+	return suspensionWith(t)
+}
+
+func suspensionWith(t *testing.T, change ...func(*app.Options)) (w *world, d apptest.Delivery, secret string) {
+	t.Helper()
+	w, i := withApp(t, change...)
 	w.connect(w.notes)
 	w.gh.Behave(apptest.Behaviour{NoHooks: true})
 	w.gh.Suspend(i)

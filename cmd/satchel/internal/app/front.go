@@ -47,7 +47,7 @@ type front struct {
 
 // limits bound what an address may ask for without a token.
 type limits struct {
-	general, discovery, tokens, guesses, registration, mail *ratelimit.Limiter
+	general, discovery, tokens, guesses, webhooks, registration, mail *ratelimit.Limiter
 }
 
 func newLimits(a config.Auth) limits {
@@ -59,7 +59,7 @@ func newLimits(a config.Auth) limits {
 		return ratelimit.Options{PerMinute: n / 60, Burst: max(1, int(n/2))}
 	}
 	return limits{
-		general: ratelimit.New(general), tokens: ratelimit.New(general), guesses: ratelimit.New(general), discovery: ratelimit.New(discovery),
+		general: ratelimit.New(general), tokens: ratelimit.New(general), guesses: ratelimit.New(general), webhooks: ratelimit.New(general), discovery: ratelimit.New(discovery),
 		registration: ratelimit.New(hourly(a.RegistrationRate)), mail: ratelimit.New(hourly(a.MailRate)),
 	}
 }
@@ -357,6 +357,19 @@ func bySite(r *http.Request) string {
 
 // guess counts a request whose token proves nobody.
 func (f *front) guess(r *http.Request) (time.Duration, bool) { return f.allow(r, guesses) }
+
+// unproven tells whether an address may send yet another webhook that is not GitHub's;
+// count: it has just sent one.
+func (f *front) unproven(r *http.Request, count bool) (wait time.Duration, ok bool) {
+	ask := f.limits.webhooks.Ready
+	if count {
+		ask = f.limits.webhooks.Allow
+	}
+	if wait, ok = ask(clientaddr.Key(f.addresses.Of(r))); !ok {
+		f.limited("webhook")
+	}
+	return wait, ok
+}
 
 // close ends what the front does by itself.
 func (f *front) close() {

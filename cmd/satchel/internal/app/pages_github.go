@@ -14,6 +14,7 @@ import (
 	"satchel/auth"
 	"satchel/auth/github/app"
 	"satchel/gitstore/secretscan"
+	"satchel/internal/clientaddr"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 	"satchel/web"
@@ -48,6 +49,8 @@ func (s *Server) addGitHub(o *web.Options) error {
 	c, err := app.New(app.Options{
 		Store: s.Accounts, URL: s.Config.Auth.GitHub.URL, Public: s.issuer, Hooks: reachable(s.issuer),
 		Timeout: cfg.Timeout, VisitTimeout: 3 * cfg.Timeout, MaxWebhook: cfg.MaxWebhook,
+		MaxWebhooks: cfg.MaxWebhooks, MaxWebhookBytes: cfg.MaxWebhookBytes, WebhookTimeout: cfg.WebhookTimeout,
+		Address: func(r *http.Request) string { return clientaddr.Key(s.addresses.Of(r)) }, Limit: s.front.unproven,
 		MaxInstallations: cfg.MaxInstallations, MaxRepositories: cfg.MaxRepositories,
 		Before:  func(ctx context.Context, l auth.RepositoryLink) error { return s.reviewSecrets(ctx, l) },
 		OnState: func(ctx context.Context, l auth.RepositoryLink) error { return s.settleLink(ctx, l.Space) },

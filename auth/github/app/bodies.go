@@ -1,0 +1,97 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// bodies bounds what is held of events' bodies at once: whose they are is known
+// only when they were read, so that anybody can send some, and slowly.
+type bodies struct {
+	most  int   // at once
+	bytes int64 // together
+
+	mu    sync.Mutex
+	all   held
+	of    map[string]held // by address
+	freed chan struct{}   // closed, and made anew, when a place is free
+}
+
+type held struct {
+	n     int
+	bytes int64
+}
+
+func newBodies(most int, bytes int64) *bodies {
+	return &bodies{most: most, bytes: bytes, of: map[string]held{}, freed: make(chan struct{})}
+}
+
+// enter waits for a place for a body of so many bytes, until ctx ends. One address
+// has a quarter of the places and bytes, so that others find some; the largest
+// event has a place where nothing else is held.
+func (b *bodies) enter(ctx context.Context, address string, size int64) (leave func(), ok bool) {
+	fits := func(h held, n int, bytes int64) bool { return h.n == 0 || h.n < n && h.bytes+size <= bytes }
+	for {
+		b.mu.Lock()
+		if fits(b.all, b.most, b.bytes) && fits(b.of[address], b.most/4, b.bytes/4) {
+			b.take(address, 1, size)
+			b.mu.Unlock()
+			return sync.OnceFunc(func() { b.leave(address, size) }), true
+		}
+		freed := b.freed
+		b.mu.Unlock()
+		select {
+		case <-ctx.Done():
+			return nil, false
+		case <-freed:
+		}
+	}
+}
+
+func (b *bodies) leave(address string, size int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.take(address, -1, -size)
+	close(b.freed)
+	b.freed = make(chan struct{})
+}
+
+// take counts a body; the lock is held.
+func (b *bodies) take(address string, n int, size int64) {
+	h := b.of[address]
+	b.all, h = held{b.all.n + n, b.all.bytes + size}, held{h.n + n, h.bytes + size}
+	if b.of[address] = h; h.n == 0 {
+		delete(b.of, address)
+	}
+}
+
+var errLargeBody = errors.New("the body is larger than any event")
+
+// readBody reads a body of at most size bytes, for which it makes room once. It must
+// have come within a time.
+func readBody(w http.ResponseWriter, r *http.Request, size int64, within time.Duration) ([]byte, error) {
+	c := http.NewResponseController(w)
+	_ = c.SetReadDeadline(time.Now().Add(within)) // a writer without one is a test's
+	buf := make([]byte, size)
+	n, err := io.ReadFull(r.Body, buf)
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF) || err == io.EOF:
+		if r.ContentLength >= 0 && int64(n) < r.ContentLength {
+			return nil, io.ErrUnexpectedEOF
+		}
+	case err != nil:
+		return nil, err
+	case r.ContentLength < 0:
+		if more, _ := io.ReadFull(r.Body, make([]byte, 1)); more > 0 {
+			return nil, errLargeBody
+		}
+	}
+	// Once all has come the answer may take its time. Else the rest of the body, for
+	// which the server waits before it answers, must come in time as well.
+	_ = c.SetReadDeadline(time.Time{})
+	return buf[:n], nil
+}
