@@ -19,8 +19,8 @@ import (
 	"satchel/internal/fault"
 )
 
-// source is what `space import` reads: a git URL, a local git repository or a
-// plain directory. It is opened here, by the person who typed the command and
+// source is what `space import` reads: a git URL, a local git repository, a git
+// bundle or a plain directory. It is opened here, by the person who typed the command and
 // with their rights and git configuration; the server gets a stream of content
 // and never a path or a URL.
 type source struct {
@@ -60,10 +60,28 @@ func (s source) check() error {
 		return fault.New(fault.NotFound, "There is no directory %q, and it is not a git URL either.", s.arg)
 	case err != nil:
 		return fault.Wrap(err, fault.Unavailable, "%q cannot be looked at: %s.", s.arg, cause(err))
-	case !info.IsDir():
-		return fault.New(fault.Invalid, "%q is a file. Name its directory, or a git repository.", s.arg)
+	case !info.IsDir() && !isBundle(s.arg):
+		return fault.New(fault.Invalid, "%q is a file, and no git bundle. Name its directory, or a git repository.", s.arg)
 	}
 	return nil
+}
+
+// isBundle tells whether a path is a file that begins as a git bundle does
+// (gitformat-bundle(5)).
+func isBundle(path string) bool {
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	var begin [16]byte
+	if _, err := io.ReadFull(f, begin[:]); err != nil {
+		return false
+	}
+	return string(begin[:]) == "# v2 git bundle\n" || string(begin[:]) == "# v3 git bundle\n"
 }
 
 // cause is the system's own word of what went wrong with a file.
@@ -80,6 +98,10 @@ func cause(err error) string {
 func (s source) open(ctx context.Context) (kind string, stream io.ReadCloser, err error) {
 	if isURL(s.arg) {
 		stream, err := s.clone(ctx)
+		return admin.KindBundle, stream, err
+	}
+	if isBundle(s.arg) {
+		stream, err := os.Open(s.arg)
 		return admin.KindBundle, stream, err
 	}
 	if gitstore.IsGitRepository(s.arg) {

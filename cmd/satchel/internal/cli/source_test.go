@@ -68,6 +68,31 @@ func TestRepositoryIsReadAsABundle(t *testing.T) {
 	}
 }
 
+func TestBundleIsReadAsItIs(t *testing.T) {
+	dir := repository(t)
+	file := filepath.Join(t.TempDir(), "notes.bundle")
+	gitIn(t, dir, "bundle", "create", "-q", file, "HEAD")
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := (source{arg: file}).check(); err != nil {
+		t.Error(err)
+	}
+	kind, content, err := readSource(t, file)
+	if err != nil || kind != admin.KindBundle || !bytes.Equal(content, want) {
+		t.Errorf("kind %q, %d bytes, error %v", kind, len(content), err)
+	}
+	for name, data := range map[string]string{"empty": "", "short": "# v2", "text": "# A note of some length\n"} {
+		if err := os.WriteFile(file, []byte(data), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := (source{arg: file}).check(); err == nil {
+			t.Errorf("%s is a bundle", name)
+		}
+	}
+}
+
 // The attack: a repository that lacks an object and says that it is a partial
 // clone names in its own configuration the program that git runs to fetch it.
 func TestRepositoryCannotRunAProgramByLazyFetch(t *testing.T) {

@@ -33,12 +33,13 @@ func spaceCommand() *command {
 					})
 				}
 			}},
-		{name: "import", args: "SOURCE", positional: 1, short: "fill a space from a git URL, a git repository or a directory",
+		{name: "import", args: "SOURCE", positional: 1, short: "fill a space from a git URL, a git repository, a bundle or a directory",
 			long: `
 SOURCE is read here, with your rights and your git configuration; the server
-gets its content alone. A git repository comes with its history where the space
-is still as it began; else its files are added in one commit, and where both
-sides have a file both versions are kept.`,
+gets its content alone. A bundle is what the pages offer to download, or what
+“git bundle create FILE HEAD” makes. A git repository or bundle comes with its
+history where the space is still as it began; else its files are added in one
+commit, and where both sides have a file both versions are kept.`,
 			setup: func(fs *pflag.FlagSet) runner {
 				user := fs.String("user", "", whoseSpace)
 				return func(ctx context.Context, c *call, args []string) error {
