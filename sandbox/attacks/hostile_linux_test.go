@@ -205,7 +205,7 @@ func TestAttackSilentAgent(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%s, the caller leaves %v", c.name, c.leave), func(t *testing.T) {
 			t.Parallel()
-			w, m := newMixedWorld(t, func(o *sandbox.Options) { o.WallTime = time.Second; o.AnswerTime = 15 * time.Second })
+			w, m := newMixedWorld(t, func(o *sandbox.Options) { o.WallTime = 5 * time.Second; o.AnswerTime = 15 * time.Second })
 			a := w.tenant(nil)
 			m.owned.Store(true)
 			ctx, cancel := context.WithTimeout(noContext(), 100*time.Second)
