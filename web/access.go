@@ -153,7 +153,7 @@ func (s *Server) methods() []accessMethod {
 		{cmp.Or(names["oidc"], "Single sign-on"), "auth.oidc.url", names["oidc"] != ""},
 		{"Passkeys", "server.public_url", s.o.Passkeys != nil},
 		{"Links by mail", "auth.mail.url", s.o.Mail != nil},
-		{"One-time links, which “bin/satchel login-link” makes", "", true},
+		{"One-time links, which an admin makes on the page People, and “bin/satchel login-link”", "", true},
 	}
 }
 

@@ -15,6 +15,7 @@ type adminPage struct {
 	People      []store.User
 	Invitations []store.Invitation
 	Lifetime    time.Duration
+	LinkFor     time.Duration // how long a sign-in link is good
 	// More are those that the lists leave out.
 	MorePeople, MoreInvitations int
 }
@@ -29,7 +30,7 @@ func (s *Server) showAdmin(v *visit) error {
 	if err != nil {
 		return err
 	}
-	body := adminPage{Me: v.user.ID, Lifetime: s.o.InviteLifetime}
+	body := adminPage{Me: v.user.ID, Lifetime: s.o.InviteLifetime, LinkFor: s.o.LinkLifetime}
 	all := v.r.URL.Query().Has("all")
 	body.People, body.MorePeople = firstOf(people, all)
 	body.Invitations, body.MoreInvitations = firstOf(open, all)
@@ -77,6 +78,45 @@ func (s *Server) removePerson(v *visit) error {
 	}
 	s.o.Ended(v.r.Context(), u.ID)
 	return s.see(v, "/admin#people")
+}
+
+// madeLinkPage shows a sign-in link once.
+type madeLinkPage struct {
+	Link          string
+	Name, Display string // whom it signs in
+	Admin         bool   // they are an admin
+	Lifetime      time.Duration
+	Here          bool // it opens on the server's machine alone
+}
+
+// makeLink is POST /admin/people/{user}/link: a link for somebody who has no other way
+// to sign in, or lost it. The store says that it ends with the right to make it.
+func (s *Server) makeLink(v *visit) error {
+	u, err := s.person(v)
+	if err != nil {
+		return err
+	}
+	if u.ID == v.user.ID {
+		return fault.New(fault.Invalid, "You are signed in already. On the page Account you add further ways to sign in.")
+	}
+	secret, err := s.o.Accounts.CreateLink(v.r.Context(), v.by(), u.ID, "link", s.o.LinkLifetime)
+	if err != nil {
+		return gone(err)
+	}
+	return s.showOnce(v, flowMadeLink, "/admin/link", madeLinkPage{
+		Link: s.url("/signin/link/" + secret.Reveal()), Name: u.Name, Display: u.Display, Admin: u.Admin, Lifetime: s.o.LinkLifetime, Here: s.loopback(),
+	})
+}
+
+// showMadeLink is GET /admin/link, where makeLink leads.
+func (s *Server) showMadeLink(v *visit) error {
+	var body madeLinkPage
+	if ok, err := s.takeOnce(v, flowMadeLink, &body); err != nil {
+		return err
+	} else if !ok {
+		return &pageError{status: http.StatusNotFound, title: "The link was shown", text: "A sign-in link is shown once. If you have not copied it, make another, which ends that one."}
+	}
+	return s.page(v, http.StatusOK, "madelink", page{Title: "A sign-in link for " + body.Name, Script: true, Current: "/admin", Body: body})
 }
 
 // setAdmin is POST /admin/people/{user}/admin.

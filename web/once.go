@@ -8,8 +8,9 @@ import (
 
 // The kinds of flows that show a secret, in the session that made it.
 const (
-	flowNewKey  flowKind = "new key"
-	flowInvited flowKind = "new invitation"
+	flowNewKey   flowKind = "new key"
+	flowInvited  flowKind = "new invitation"
+	flowMadeLink flowKind = "new link"
 )
 
 // shown is what a page is to show once.

@@ -93,6 +93,8 @@ func (s *Server) routes() *http.ServeMux {
 	add("POST /admin/invite", LimitPage, admins, s.inviteToServer)
 	add("POST /admin/invitations/revoke", LimitPage, admins, s.revokeInvitation)
 	add("POST /admin/people/{user}/remove", LimitPage, admins, s.removePerson)
+	add("POST /admin/people/{user}/link", LimitPage, admins, s.makeLink)
+	add("GET /admin/link", LimitPage, admins, s.showMadeLink)
 	add("POST /admin/people/{user}/admin", LimitPage, admins, s.setAdmin)
 	return mux
 }

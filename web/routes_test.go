@@ -75,6 +75,11 @@ func TestWhoMayDoWhat(t *testing.T) {
 		{"remove a person who is none", "POST", at("/admin/people/u_x/remove"), nil, 401, 404, 404, 404},
 		{"remove oneself", "POST", func(w *world, _ things) string { return "/admin/people/" + string(w.ada.ID) + "/remove" }, nil, 401, 404, 404, 400},
 		{"make an admin", "POST", func(w *world, _ things) string { return "/admin/people/" + string(w.eve.ID) + "/admin" }, func(*world, things) url.Values { return form("admin", "1") }, 401, 404, 404, 303},
+		{"make a sign-in link", "POST", func(w *world, _ things) string { return "/admin/people/" + string(w.bob.ID) + "/link" }, nil, 401, 404, 404, 303},
+		{"make a sign-in link for nobody", "POST", at("/admin/people/u_x/link"), nil, 401, 404, 404, 404},
+		{"make a sign-in link for oneself", "POST", func(w *world, _ things) string { return "/admin/people/" + string(w.ada.ID) + "/link" }, nil, 401, 404, 404, 400},
+		{"a sign-in link by GET", get, func(w *world, _ things) string { return "/admin/people/" + string(w.bob.ID) + "/link" }, nil, 404, 404, 404, 404},
+		{"a sign-in link that was not made", get, at("/admin/link"), nil, 303, 404, 404, 404},
 		{"no admin is left", "POST", func(w *world, _ things) string { return "/admin/people/" + string(w.ada.ID) + "/admin" }, nil, 401, 404, 404, 409},
 
 		{"end a session", "POST", at("/account/sessions/end"), func(_ *world, th things) url.Values { return form("id", th.session) }, 401, 404, 404, 303},
@@ -251,6 +256,7 @@ func (w *world) posts(th things) []string {
 		"/account/grants/revoke", "/account/keys", "/account/link/github", "/account/passkeys/begin", "/account/passkeys/finish",
 		in + "/invite", in + "/invitations/revoke", in + "/members/" + string(w.bob.ID) + "/role", in + "/members/" + string(w.bob.ID) + "/remove",
 		"/admin/invite", "/admin/invitations/revoke", "/admin/people/" + string(w.bob.ID) + "/remove", "/admin/people/" + string(w.bob.ID) + "/admin",
+		"/admin/people/" + string(w.bob.ID) + "/link",
 		w.link(w.eve), "/invite/" + auth.NewSecret(auth.KindInvitation).Reveal(), "/signin/mail", "/signin/passkey/begin", "/signin/passkey/finish",
 	}
 }

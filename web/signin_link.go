@@ -51,7 +51,7 @@ func deadLink(err error) error {
 	switch fault.CodeOf(err) {
 	case fault.Unauthenticated, fault.NotFound:
 		return &pageError{status: http.StatusNotFound, title: "This link is over",
-			text: fault.PublicOf(err) + " A sign-in link works once and for a short time; who runs the server makes another one with the command bin/satchel login-link."}
+			text: fault.PublicOf(err) + " A sign-in link works once and for a short time; an admin makes another one on the page People, or who runs the server with the command bin/satchel login-link."}
 	}
 	return err
 }

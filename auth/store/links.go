@@ -23,15 +23,18 @@ type linkRow struct {
 	Hash                   []byte `gorm:"primaryKey"`
 	UserID, Method         string
 	Created, Expires, Used int64
+	// ByUser is the admin who made it for somebody; empty where no user did.
+	ByUser string
 }
 
 func (linkRow) TableName() string { return "auth_links" }
 
 // CreateLink makes a one-time link with which a user signs in. method is "link"
 // for one that a person hands over, of which a new one ends the older ones of the
-// user, or "mail". The error is a fault.NotFound for no such user, a
-// fault.Forbidden for a suspended one, and a fault.Limited where five mailed ones
-// are open.
+// user, or "mail". A user who makes the former must be an admin, and it is good as
+// long as they are: whoever has it is let in as that person. The error is a
+// fault.NotFound for no such user, a fault.Forbidden for a suspended one or where by
+// is no admin, and a fault.Limited where five mailed ones are open.
 func (s *Store) CreateLink(ctx context.Context, by Actor, user space.UserID, method string, lifetime time.Duration) (auth.Secret, error) {
 	if method != "link" && method != "mail" || lifetime <= 0 {
 		return auth.Secret{}, fmt.Errorf("a link of method %q for %v", method, lifetime)
@@ -39,7 +42,18 @@ func (s *Store) CreateLink(ctx context.Context, by Actor, user space.UserID, met
 	now := s.now()
 	secret := auth.NewSecret(auth.KindLogin)
 	row := linkRow{Hash: hashOf(secret), UserID: string(user), Method: method, Created: database.Millis(now), Expires: database.Millis(now.Add(lifetime))}
+	if method == "link" {
+		row.ByUser = string(by.User)
+	}
 	err := s.db.Transact(ctx, func(tx *gorm.DB) error {
+		if row.ByUser != "" {
+			if err := s.lockUsers(tx); err != nil {
+				return err
+			}
+			if err := s.checkMaker(tx, row); err != nil {
+				return err
+			}
+		}
 		if _, err := s.lockActive(tx, user); err != nil {
 			return err
 		}
@@ -55,6 +69,22 @@ func (s *Store) CreateLink(ctx context.Context, by Actor, user space.UserID, met
 		return auth.Secret{}, err
 	}
 	return secret, nil
+}
+
+// checkMaker refuses a link of a user who may make none, or no longer.
+func (s *Store) checkMaker(tx *gorm.DB, row linkRow) error {
+	if row.ByUser == "" {
+		return nil
+	}
+	var admins int64
+	err := tx.Model(&userRow{}).Where("id = ? AND admin AND removed = 0 AND suspended = 0", row.ByUser).Count(&admins).Error
+	switch {
+	case err != nil:
+		return fmt.Errorf("look up who made a link: %w", err)
+	case admins == 0:
+		return fault.New(fault.Forbidden, "Only an admin makes links for others.")
+	}
+	return nil
 }
 
 // EndLink forgets a link that did not reach its person.
@@ -100,8 +130,8 @@ func (s *Store) PeekLink(ctx context.Context, secret string) (u User, method str
 
 // UseLink uses a link up and returns who signs in with it: of any number of calls
 // one succeeds. The error is a fault.NotFound where the link is unknown, was used,
-// has expired or its user was removed, and a fault.Forbidden where they are
-// suspended.
+// has expired, its user was removed or its maker is no admin any more, and a
+// fault.Forbidden where they are suspended.
 func (s *Store) UseLink(ctx context.Context, secret string) (u User, method string, err error) {
 	err = s.db.Transact(ctx, func(tx *gorm.DB) error {
 		r, err := s.takeLink(tx, secret)
@@ -150,5 +180,9 @@ func (s *Store) takeLink(tx *gorm.DB, secret string) (linkRow, error) {
 	case s.now().UnixMilli() >= r.Expires:
 		return r, fault.New(fault.NotFound, "This link has expired; ask for a new one.")
 	}
-	return r, nil
+	err = s.checkMaker(tx, r)
+	if fault.CodeOf(err) == fault.Forbidden {
+		err = fault.New(fault.NotFound, "This link has ended, since who made it is no admin any more; ask for a new one.")
+	}
+	return r, err
 }

@@ -135,6 +135,61 @@ func TestLinkThatDoesNotWork(t *testing.T) {
 	})
 }
 
+// Attack: somebody makes links for others who is no admin, or keeps one for when they
+// are none any more.
+func TestLinkOfWhoIsNoAdmin(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		w.user("ann", true)
+		bob, _ := w.user("bob", false)
+		carl, _ := w.listed("carl")
+		dora, _ := w.user("dora", true)
+		for _, lost := range []struct {
+			name       string
+			user       store.User
+			lose, gain func() error
+		}{
+			{"demoted", dora, func() error { return w.SetAdmin(t.Context(), cli, dora.ID, false) }, func() error { return w.SetAdmin(t.Context(), cli, dora.ID, true) }},
+			{"suspended", carl, func() error { w.suspend(carl); return nil }, func() error {
+				_, _, err := w.SuspendUnlisted(t.Context(), cli, func(string) bool { return true })
+				return err
+			}},
+			{"removed", dora, func() error { return w.RemoveUser(t.Context(), cli, dora.ID) }, nil},
+		} {
+			must := func(err error) {
+				t.Helper()
+				if err != nil {
+					t.Fatalf("%s: %v", lost.name, err)
+				}
+			}
+			by := store.Actor{User: lost.user.ID, Via: "web"}
+			must(w.SetAdmin(t.Context(), cli, lost.user.ID, true))
+			link, err := w.CreateLink(t.Context(), by, bob.ID, "link", time.Hour)
+			must(err)
+			_, _, err = w.PeekLink(t.Context(), link.Reveal())
+			must(err)
+			must(lost.lose())
+			_, _, err = w.PeekLink(t.Context(), link.Reveal())
+			wantCode(t, lost.name+", the link looked at", err, fault.NotFound)
+			_, _, err = w.UseLink(t.Context(), link.Reveal())
+			wantCode(t, lost.name+", the link used", err, fault.NotFound)
+			_, err = w.CreateLink(t.Context(), by, bob.ID, "link", time.Hour)
+			wantCode(t, lost.name+", another", err, fault.Forbidden)
+			if lost.gain != nil {
+				must(lost.gain())
+				u, _, err := w.UseLink(t.Context(), link.Reveal())
+				must(err)
+				if u.ID != bob.ID {
+					t.Errorf("it signs %s in", u.Name)
+				}
+			}
+		}
+		_, err := w.CreateLink(t.Context(), store.Actor{User: bob.ID, Via: "web"}, dora.ID, "link", time.Hour)
+		wantCode(t, "a member's for another", err, fault.Forbidden)
+		_, err = w.CreateLink(t.Context(), store.Actor{User: bob.ID, Via: "web"}, bob.ID, "link", time.Hour)
+		wantCode(t, "a member's for themselves", err, fault.Forbidden)
+	})
+}
+
 func TestFlows(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		put := func(kind string, data []byte) string {
