@@ -19,6 +19,19 @@ const committing = "commit: "
 // Commits that a purge wrote anew, and those that Limits.Reflog has no room for,
 // are not told.
 func (s *Store) Made(ctx context.Context, id space.SpaceID) (map[space.CommitID]bool, error) {
+	return s.made(ctx, id, func(space.CommitID) bool { return true })
+}
+
+// MadeOf is Made of some commits alone, for pages.
+func (s *Store) MadeOf(ctx context.Context, id space.SpaceID, commits []space.CommitID) (map[space.CommitID]bool, error) {
+	asked := make(map[space.CommitID]bool, len(commits))
+	for _, c := range commits {
+		asked[c] = true
+	}
+	return s.made(ctx, id, func(c space.CommitID) bool { return asked[c] })
+}
+
+func (s *Store) made(ctx context.Context, id space.SpaceID, wanted func(space.CommitID) bool) (map[space.CommitID]bool, error) {
 	r, release, err := s.acquire(ctx, id)
 	if err != nil {
 		return nil, err
@@ -32,11 +45,13 @@ func (s *Store) Made(ctx context.Context, id space.SpaceID) (map[space.CommitID]
 		return nil, r.internalf(err, "read the branch's log")
 	}
 	lines, _ := parseLog(b)
-	out := make(map[space.CommitID]bool, len(lines))
+	out := map[space.CommitID]bool{}
 	for _, l := range lines {
 		// Who did it stands before the tab, and has none.
 		if _, why, _ := strings.Cut(l.rest, "\t"); strings.HasPrefix(why, committing) {
-			out[commitID(l.now)] = true
+			if c := commitID(l.now); wanted(c) {
+				out[c] = true
+			}
 		}
 	}
 	return out, nil

@@ -111,7 +111,7 @@ func makerOf(c space.Commit) string {
 		return "ai"
 	case byPage(c.Tool):
 		return "web"
-	case c.Tool == "":
+	case c.Tool == "" || c.Tool == elsewhere:
 		return "git"
 	}
 	return "server"
@@ -254,7 +254,7 @@ func (s *Server) showActivity(v *visit) error {
 	if log.After != "" && !log.After.Valid() {
 		return errGone
 	}
-	list, err := s.o.History.Log(ctx, m.ID, log)
+	list, err := s.commits(ctx, m.ID, log)
 	if err != nil {
 		return err
 	}
@@ -264,7 +264,7 @@ func (s *Server) showActivity(v *visit) error {
 		next.Set("after", string(list[len(list)-1].ID))
 		body.Next = inSpace(m.ID, "activity?"+next.Encode())
 	}
-	newest, err := s.o.History.Log(ctx, m.ID, LogQuery{Limit: activityNames})
+	newest, err := s.commits(ctx, m.ID, LogQuery{Limit: activityNames})
 	if err != nil {
 		return err
 	}
@@ -343,7 +343,9 @@ func makersIn(list []space.Commit, f activityFilter) (clients []string, with []c
 		if makerOf(c) == "ai" {
 			note(&clients, unversioned(c.Client))
 		}
-		note(&by, c.Tool)
+		if c.Tool != elsewhere { // which no commit has
+			note(&by, c.Tool)
+		}
 	}
 	slices.Sort(clients)
 	slices.Sort(by)

@@ -27,12 +27,12 @@ const (
 )
 
 // undoneBy tells which of the newest commits, by their short ids, are undone and by
-// which. Only what was committed on the pages can say so, and what was undone
+// which. Only what was made on the page that undoes can say so, and what was undone
 // itself undoes nothing.
 func undoneBy(newest []space.Commit) map[string]space.CommitID {
 	out := map[string]space.CommitID{}
 	for _, c := range newest {
-		if !byPage(c.Tool) || out[c.ID.Short()] != "" {
+		if c.Tool != byRevert || out[c.ID.Short()] != "" {
 			continue
 		}
 		_, body, _ := strings.Cut(c.Message, "\n\n")
@@ -89,7 +89,7 @@ func (s *Server) previewRevert(v *visit) error {
 			if !space.CommitID(id).Valid() {
 				return errGone
 			}
-			found, err := s.o.History.Log(ctx, m.ID, LogQuery{From: space.CommitID(id), Limit: 1})
+			found, err := s.commits(ctx, m.ID, LogQuery{From: space.CommitID(id), Limit: 1})
 			if err != nil {
 				return gone(err)
 			}
@@ -104,7 +104,7 @@ func (s *Server) previewRevert(v *visit) error {
 		if err != nil {
 			return err
 		}
-		if list, err = s.o.History.Log(ctx, m.ID, LogQuery{Client: body.Client, Tools: aiTools(), Since: since, Limit: maxUndone + 1}); err != nil {
+		if list, err = s.commits(ctx, m.ID, LogQuery{Client: body.Client, Tools: aiTools(), Since: since, Limit: maxUndone + 1}); err != nil {
 			return err
 		}
 		body.Since = since

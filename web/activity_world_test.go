@@ -26,13 +26,15 @@ type active struct {
 	remotes *fakeRemotes
 	carol   store.User // an editor of ada's space
 	behind  bool       // the reviews are said to be
+	dir     string     // of the repositories
 }
 
 func newActive(t *testing.T, o web.LiveOptions, with ...func(*web.Options)) *active {
 	t.Helper()
 	a := &active{held: &held{}, live: web.NewLive(o), remotes: &fakeRemotes{status: web.RemoteStatus{State: "local"}}}
 	var err error
-	a.git, err = gitstore.Open(gitstore.Options{Dir: t.TempDir(), Events: a.live})
+	a.dir = t.TempDir()
+	a.git, err = gitstore.Open(gitstore.Options{Dir: a.dir, Events: a.live})
 	must(t, err)
 	t.Cleanup(func() { _ = a.git.Close() })
 	all := []func(*web.Options){func(o *web.Options) {
