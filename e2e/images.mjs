@@ -44,7 +44,7 @@ const later = cleanup();
 try {
   const s = await serve(later, { env: { SATCHEL_SANDBOX_RUNTIME: 'gvisor' } });
   const browser = await launch(later);
-  const { page } = await open(browser, { baseURL: s.issuer, viewport: { width: 1120, height: 700 }, colorScheme: 'light' });
+  const { page } = await open(browser, { baseURL: s.issuer, viewport: { width: 1120, height: 700 }, colorScheme: 'light', locale: 'en-GB' });
   mkdirSync(out, { recursive: true });
   const shoot = async (name, path) => {
     if (path) await page.goto(path);
