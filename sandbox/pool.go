@@ -196,6 +196,12 @@ func (p *Pool) StopSpace(ctx context.Context, id space.SpaceID) error {
 	return p.stop(ctx, func(k key) bool { return k.space == id }, StopHistory)
 }
 
+// EndSpace ends every sandbox over a space, as StopSpace does, for one that was
+// deleted.
+func (p *Pool) EndSpace(ctx context.Context, id space.SpaceID) error {
+	return p.stop(ctx, func(k key) bool { return k.space == id }, StopAsked)
+}
+
 // StopMember ends the sandbox of one user in one space: for a member who was
 // taken out.
 func (p *Pool) StopMember(ctx context.Context, u space.UserID, id space.SpaceID) error {

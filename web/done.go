@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"satchel/auth"
+	"satchel/internal/space"
 )
 
 // doneIn is what a page says of the act that led to it: the words of the address's
@@ -47,4 +48,14 @@ func spaceDone() map[string]string {
 		"removed": "The member is removed.",
 		"revoked": "The invitation is revoked.",
 	}
+}
+
+// givenDone are the words of the page of a space that its visitor does not own.
+func givenDone() map[string]string {
+	return map[string]string{"given": "The space is given away. You are an " + string(space.Editor) + " of it now."}
+}
+
+// spacesDone are the words of the list of spaces.
+func spacesDone() map[string]string {
+	return map[string]string{"deleted": "The space is deleted. Nobody can reach it any more, and its files are being removed from this server."}
 }

@@ -131,6 +131,20 @@ func (l *Live) End(user space.UserID, id space.SpaceID) {
 	}
 }
 
+// EndSpace ends the streams and downloads of everybody in a space.
+func (l *Live) EndSpace(id space.SpaceID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for d := range l.downloads {
+		if d.space == id {
+			d.end(errDownloadRight())
+		}
+	}
+	for s := range l.subs[id] {
+		s.end()
+	}
+}
+
 // endSession ends the downloads of a session, and the streams of its person, of
 // which those of other sessions come back by themselves.
 func (l *Live) endSession(user space.UserID, session string) {

@@ -114,6 +114,9 @@ type Options struct {
 	NewSpace  NewSpace
 	MaxSpaces int
 
+	// Ownership deletes spaces and gives them away; nil: no page does.
+	Ownership Ownership
+
 	// Held are files that could not be committed; nil where none are kept.
 	Held Held
 

@@ -18,6 +18,7 @@ import (
 type spacePage struct {
 	Space       store.Membership
 	Owner       bool
+	Ends        bool // it can be deleted and given away here
 	GitHub      bool // it can be connected there
 	Me          space.UserID
 	Members     []store.Member
@@ -84,7 +85,7 @@ func (s *Server) showSpace(v *visit) error {
 	if err != nil {
 		return err
 	}
-	body := spacePage{Space: m, GitHub: s.o.App != nil, Owner: m.Role == space.Owner, Me: v.user.ID, Action: "/spaces/" + string(m.ID), Lifetime: s.o.InviteLifetime}
+	body := spacePage{Space: m, GitHub: s.o.App != nil, Owner: m.Role == space.Owner, Ends: s.o.Ownership != nil, Me: v.user.ID, Action: "/spaces/" + string(m.ID), Lifetime: s.o.InviteLifetime}
 	if body.Members, err = s.o.Accounts.Members(v.r.Context(), m.ID); err != nil {
 		return err
 	}
@@ -99,10 +100,14 @@ func (s *Server) showSpace(v *visit) error {
 			}
 		}
 	}
+	words := spaceDone()
+	if m.Role == space.Editor {
+		words = givenDone()
+	}
 	all := v.r.URL.Query().Has("all")
 	body.Members, body.MoreMembers = firstOf(body.Members, all)
 	body.Invitations, body.MoreInvitations = firstOf(body.Invitations, all)
-	return s.page(v, http.StatusOK, "space", page{Title: "The space " + m.Name, Wide: true, Space: &m, Styles: []string{"activity.css"}, Body: body, Done: doneIn(v, spaceDone())})
+	return s.page(v, http.StatusOK, "space", page{Title: "The space " + m.Name, Wide: true, Space: &m, Styles: []string{"activity.css"}, Body: body, Done: doneIn(v, words)})
 }
 
 // invitedPage shows the link of a new invitation, once.

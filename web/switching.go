@@ -28,6 +28,7 @@ func (s *Server) routeSpaces(add adder) {
 	add("GET /spaces", LimitPage, signedIn, s.listSpaces)
 	add("POST /spaces", LimitPage, signedIn, s.createSpace)
 	add("POST /spaces/{id}/name", LimitPage, signedIn, s.renameSpace)
+	s.routeOwnership(add)
 }
 
 // spaceList is a person's spaces.
@@ -51,7 +52,9 @@ type spaceItem struct {
 const spacesShown = 50
 
 // listSpaces is GET /spaces.
-func (s *Server) listSpaces(v *visit) error { return s.spacesPage(v, "", page{}) }
+func (s *Server) listSpaces(v *visit) error {
+	return s.spacesPage(v, "", page{Done: doneIn(v, spacesDone())})
+}
 
 func (s *Server) spacesPage(v *visit, name string, p page) error {
 	all, err := s.spacesOf(v)

@@ -198,8 +198,20 @@ func (r *Reviews) Decisions(ctx context.Context, id space.SpaceID, limit int) ([
 	return out, nil
 }
 
-// Forget drops what is known of a space that is gone.
+// Forget drops what is known of a space that is gone: one of which the git store
+// says that there is none, so that nothing is read of it after.
 func (r *Reviews) Forget(ctx context.Context, id space.SpaceID) error {
+	st := r.state(id)
+	release, err := st.take(ctx) // what was read before must not be saved after
+	if err != nil {
+		return err
+	}
+	defer release()
+	st.rows, st.dirty, st.cursor, st.saved = nil, nil, "", ""
+	st.publish("", []Review{})
+	r.mu.Lock()
+	delete(r.at, id)
+	r.mu.Unlock()
 	return r.o.DB.Transact(ctx, func(tx *gorm.DB) error {
 		for _, x := range []any{&row{}, &cursorRow{}, &decisionRow{}} {
 			if err := tx.Where("space_id = ?", string(id)).Delete(x).Error; err != nil {

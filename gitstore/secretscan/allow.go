@@ -96,6 +96,16 @@ func (s *Scanner) Disallow(ctx context.Context, id space.SpaceID, fingerprint st
 	})
 }
 
+// Forget drops what was allowed in a space that was deleted.
+func (s *Scanner) Forget(ctx context.Context, id space.SpaceID) error {
+	return s.db.Transact(ctx, func(tx *gorm.DB) error {
+		if err := tx.Where("space_id = ?", string(id)).Delete(&allowedRow{}).Error; err != nil {
+			return fmt.Errorf("forget allowed secrets: %w", err)
+		}
+		return nil
+	})
+}
+
 // List returns a space's allowances, newest first.
 func (s *Scanner) List(ctx context.Context, id space.SpaceID) ([]Allowance, error) {
 	var rows []allowedRow

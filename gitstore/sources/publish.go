@@ -162,6 +162,22 @@ func (m *Manager) Remove(ctx context.Context, id space.SpaceID, source string) e
 	return m.end(ctx, e)
 }
 
+// RemoveAll unpublishes all of a space, for one that was deleted. The index of what
+// was published is dropped by who has it open, at the latest at the next start.
+func (m *Manager) RemoveAll(ctx context.Context, id space.SpaceID) error {
+	m.changing.Lock()
+	defer m.changing.Unlock()
+	for _, e := range m.all() {
+		if m.source(e).Space != id {
+			continue
+		}
+		if err := m.end(ctx, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // end makes a source be none: for readers first, then on disk.
 func (m *Manager) end(ctx context.Context, e *entry) error {
 	s := m.source(e)

@@ -117,7 +117,7 @@ func (f *Follower) work() {
 		f.mu.Unlock()
 
 		err := f.index.Update(f.ctx, id, f.src)
-		if err != nil && f.ctx.Err() == nil {
+		if err != nil && f.ctx.Err() == nil && fault.CodeOf(err) != fault.NotFound {
 			f.index.opts.Logger.ErrorContext(f.ctx, "index was not updated", "collection", id, "error", err)
 		}
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"satchel/auth/store"
 	"satchel/internal/space"
 )
 
@@ -28,6 +29,8 @@ type Accounts interface {
 	CreateSpace(ctx context.Context, r SpaceRequest) (SpaceInfo, error)
 	// GiveSpace makes another person the owner; the former one becomes an editor.
 	GiveSpace(ctx context.Context, r GiveRequest) (SpaceInfo, error)
+	// DeleteSpace deletes a space, and all that it holds, or tells what that would be.
+	DeleteSpace(ctx context.Context, r DeleteRequest) (DeletedSpace, error)
 	Members(ctx context.Context, r SpaceRequest) ([]Member, error)
 	// SetMember adds a person to a space or changes their role. RemoveMember ends
 	// what their clients were given of it, and what runs there for them.
@@ -93,6 +96,33 @@ type GiveRequest struct {
 	SpaceRequest
 	To string `json:"to"`
 }
+
+// DeleteRequest says which space is deleted, or with Look only looked at. Its name may
+// be an id.
+type DeleteRequest struct {
+	SpaceRequest
+	Look bool `json:"look"`
+}
+
+// DeletedSpace is a space that is deleted, or would be.
+type DeletedSpace struct {
+	ID   space.SpaceID `json:"id"`
+	Name string        `json:"name"`
+	// Owner is empty where the owner was removed; OwnerWas is their name then.
+	Owner    string `json:"owner"`
+	OwnerWas string `json:"owner_was,omitempty"`
+	// Members are those beside the owner, and Sources what is published of it.
+	Members int `json:"members"`
+	Sources int `json:"sources"`
+	// Remote is where it was pushed, empty for nowhere, and Unpushed how many
+	// changes were not.
+	Remote   string `json:"remote,omitempty"`
+	Unpushed int    `json:"unpushed,omitempty"`
+	Deleted  bool   `json:"deleted"`
+}
+
+// OwnerLabel is whose the space is, for people.
+func (d DeletedSpace) OwnerLabel() string { return store.OwnerLabel(d.Owner, d.OwnerWas) }
 
 // MemberRequest names a member of a space.
 type MemberRequest struct {

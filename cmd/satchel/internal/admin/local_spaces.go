@@ -165,6 +165,48 @@ func (l *Local) GiveSpace(ctx context.Context, r GiveRequest) (SpaceInfo, error)
 	return l.spaceInfo(ctx, sp, names)
 }
 
+// DeleteSpace deletes a space for good, or tells what goes with it.
+func (l *Local) DeleteSpace(ctx context.Context, r DeleteRequest) (DeletedSpace, error) {
+	id, err := l.givenSpace(ctx, r.SpaceRequest)
+	if err != nil {
+		return DeletedSpace{}, err
+	}
+	sp, err := l.Accounts.Space(ctx, id)
+	if err != nil {
+		return DeletedSpace{}, err
+	}
+	names, err := l.Accounts.UserNames(ctx)
+	if err != nil {
+		return DeletedSpace{}, err
+	}
+	out := DeletedSpace{ID: sp.ID, Name: sp.Name, Owner: names[sp.Owner].Name}
+	if names[sp.Owner].Removed {
+		out.Owner, out.OwnerWas = "", out.Owner
+	}
+	members, err := l.Accounts.Members(ctx, id)
+	if err != nil {
+		return DeletedSpace{}, err
+	}
+	for _, m := range members {
+		if m.Role != space.Owner {
+			out.Members++
+		}
+	}
+	// Of a space that cannot be read nobody can say it, and it is deleted all the same.
+	if st, err := l.Remotes.Status(ctx, id); err == nil {
+		if st.Remote != nil {
+			out.Remote = PlaceOf(st.Remote.URL)
+		}
+		out.Unpushed = st.Unpushed
+	}
+	out.Sources = len(l.Published.Of(id))
+	if r.Look {
+		return out, nil
+	}
+	out.Deleted = true
+	return out, l.Delete(ctx, operator, id, "")
+}
+
 // givenSpace finds any space by its id, so that one is found that nobody owns, and
 // by NAME only what the person owns: nobody means to give away what they are a
 // reader of.

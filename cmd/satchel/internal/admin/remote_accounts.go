@@ -24,6 +24,7 @@ func handleAccounts(m *socketMux, s Accounts) {
 	handle(m, "invitations/revoke", func(ctx context.Context, id string) (any, error) { return struct{}{}, s.RevokeInvitation(ctx, id) })
 	handle(m, "spaces/create", func(ctx context.Context, in SpaceRequest) (any, error) { return s.CreateSpace(ctx, in) })
 	handle(m, "spaces/give", func(ctx context.Context, in GiveRequest) (any, error) { return s.GiveSpace(ctx, in) })
+	handle(m, "spaces/delete", func(ctx context.Context, in DeleteRequest) (any, error) { return s.DeleteSpace(ctx, in) })
 	handle(m, "members/list", func(ctx context.Context, in SpaceRequest) (any, error) { return s.Members(ctx, in) })
 	handle(m, "members/set", func(ctx context.Context, in MemberRequest) (any, error) { return struct{}{}, s.SetMember(ctx, in) })
 	handle(m, "members/remove", func(ctx context.Context, in MemberRequest) (any, error) { return struct{}{}, s.RemoveMember(ctx, in) })
@@ -75,6 +76,11 @@ func (c *Remote) CreateSpace(ctx context.Context, r SpaceRequest) (SpaceInfo, er
 // GiveSpace asks the server.
 func (c *Remote) GiveSpace(ctx context.Context, r GiveRequest) (SpaceInfo, error) {
 	return call[SpaceInfo](ctx, c, "spaces/give", r)
+}
+
+// DeleteSpace asks the server.
+func (c *Remote) DeleteSpace(ctx context.Context, r DeleteRequest) (DeletedSpace, error) {
+	return call[DeletedSpace](ctx, c, "spaces/delete", r)
 }
 
 // Members asks the server.

@@ -38,8 +38,9 @@ type Core struct {
 	Admin    *admin.Local
 
 	links
-	sources *sources.Manager
-	events  *relay
+	sources   *sources.Manager
+	events    *relay
+	deletions deletions
 }
 
 // Initialised tells whether there is a Satchel in a data directory: whether a
@@ -141,6 +142,7 @@ func openCore(ctx context.Context, cfg *config.Config, version string, log *slog
 			CheckRedirect: oauth.CheckRedirectURI,
 		},
 		Purged: c.reindex, OpenFinder: c.openFinder, Unscreened: !cfg.Space.ScreenSecrets,
+		Delete: c.deleteHere,
 	}
 	c.events.follow(c.remotes)
 	return c, nil

@@ -46,6 +46,13 @@ func (f *followedLinks) take(ctx context.Context, id space.SpaceID) (l *followed
 	}
 }
 
+// forget drops what is known of a space that was deleted.
+func (f *followedLinks) forget(id space.SpaceID) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.by, id)
+}
+
 // settleLink brings a space's connection and its remote in line: the remote of one
 // that was just connected is the repository, and ends with the connection; a
 // connection whose remote was replaced by a command, or taken, ends with it.

@@ -43,6 +43,8 @@ func (s *Server) addActivity(o *web.Options) error {
 	})
 	o.Live, o.Reviews, o.Remotes, o.NewSpace, o.MaxSpaces = s.live, pageReviews{r, s}, pageRemotes{s}, s.newSpace, s.Config.Web.MaxSpaces
 	o.Held = pageHeld{s}
+	s.openDeletions(r)
+	o.Ownership = pageSpaces{s}
 	return nil
 }
 

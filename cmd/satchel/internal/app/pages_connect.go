@@ -121,6 +121,20 @@ func (s *setup) end(user space.UserID, id space.SpaceID) {
 	}
 }
 
+// forget ends an import into a space that was deleted, and forgets how one went.
+func (s *setup) forget(id space.SpaceID) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if i := s.by[id]; i != nil && i.Running {
+		i.end(errImportRight())
+	} else {
+		delete(s.by, id)
+	}
+}
+
 var _ web.Setup = (*setup)(nil)
 
 func (s *setup) Fetch(id space.SpaceID) { s.remotes.Notify(id) }

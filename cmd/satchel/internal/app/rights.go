@@ -164,6 +164,8 @@ func (s *Server) actOn(ctx context.Context, r store.Entry) (revoked bool) {
 		s.sources.Look(ctx)
 	case "space.give":
 		s.sources.Look(ctx)
+	case "space.delete":
+		s.deletions.begin(space.SpaceID(r.Subject))
 	case "member.remove", "member.set":
 		// What runs for an editor may write until it is stopped, and they may be a
 		// reader now.

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -274,6 +275,9 @@ func (s *Server) Serve(ctx context.Context, ready func()) error {
 		// meanwhile.
 		s.bash.reap(s.ctx, s.Log)
 	}
+	if err := s.takeUpDeletions(ctx); err != nil {
+		s.Log.Error("take up the deletion of spaces", "err", err)
+	}
 	ids := s.catchUp()
 	serve(public, s.listener)
 	if s.secure != nil {
@@ -312,6 +316,7 @@ func (s *Server) catchUp() []space.SpaceID {
 	if err != nil {
 		s.Log.Error("list the spaces", "err", err)
 	}
+	ids = slices.DeleteFunc(ids, func(id space.SpaceID) bool { return !s.Git.Exists(id) }) // those that were deleted
 	for _, id := range ids {
 		s.follower.Refresh(id)
 	}

@@ -3,11 +3,13 @@ package app
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
 	"satchel/cmd/satchel/internal/admin"
 	"satchel/gitstore"
+	"satchel/internal/fault"
 	"satchel/internal/space"
 )
 
@@ -66,6 +68,15 @@ func (u *upkeep) warm(ids ...space.SpaceID) {
 	u.wakeUp()
 }
 
+// forget has nothing done in a space that was deleted.
+func (u *upkeep) forget(id space.SpaceID) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	delete(u.commits, id)
+	delete(u.touched, id)
+	u.cold = slices.DeleteFunc(u.cold, func(o space.SpaceID) bool { return o == id })
+}
+
 func (u *upkeep) wakeUp() {
 	select {
 	case u.wake <- struct{}{}:
@@ -108,7 +119,7 @@ func (u *upkeep) run(ctx context.Context) {
 }
 
 func (u *upkeep) tell(ctx context.Context, what string, id space.SpaceID, err error) {
-	if err != nil && ctx.Err() == nil {
+	if err != nil && ctx.Err() == nil && fault.CodeOf(err) != fault.NotFound { // it was deleted meanwhile
 		u.log.Warn(what, "space", id, "err", err)
 	}
 }

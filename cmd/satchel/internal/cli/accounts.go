@@ -211,6 +211,7 @@ remote set.`,
 					})
 				}
 			}},
+		deleteCommand(),
 		{name: "members", short: "list the members of a space",
 			setup: func(fs *pflag.FlagSet) runner {
 				r := owner(fs)

@@ -1,0 +1,91 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"satchel/cmd/satchel/internal/admin"
+)
+
+func deleteCommand() *command {
+	return &command{name: "delete", args: "SPACE", positional: 1, short: "delete a space for good, with its files, their history and all that it has here",
+		long: `
+SPACE is the name of a space of the person's, or the ID of any, from: satchel
+space list. Its members and their clients lose it at once, and what is published
+of it ends. A repository elsewhere that it is pushed to stays as it is. To keep
+its history, run this before: git clone --mirror REPOSITORY, from satchel space
+list. A person's only space cannot be deleted. Type the space's name to confirm,
+or give --yes.`,
+		setup: func(fs *pflag.FlagSet) runner {
+			user := fs.String("user", "", "whose space it is: their `NAME` (default: the first admin's)")
+			yes := fs.Bool("yes", false, "delete it without asking")
+			return func(ctx context.Context, c *call, args []string) error {
+				r := admin.DeleteRequest{SpaceRequest: admin.SpaceRequest{User: *user, Name: args[0]}, Look: true}
+				return c.admin(ctx, func(s admin.Service) error {
+					if !*yes {
+						sp, err := s.DeleteSpace(ctx, r)
+						if err != nil {
+							return err
+						}
+						c.goes(sp)
+						if err := c.typed(sp.Name); err != nil {
+							return err
+						}
+						r.Name = string(sp.ID) // what was looked at, whatever it is called by now
+					}
+					r.Look = false
+					sp, err := s.DeleteSpace(ctx, r)
+					if err != nil {
+						return err
+					}
+					return c.answer(sp, func() { c.printf("Deleted the space %s of %s.\n", sp.Name, sp.OwnerLabel()) })
+				})
+			}
+		}}
+}
+
+// goes says what a deletion takes along.
+func (c *call) goes(sp admin.DeletedSpace) {
+	c.note("This deletes the space %s of %s (%s) for good: its files and their history, its facts, and all that it has here.\n", sp.Name, sp.OwnerLabel(), sp.ID)
+	if sp.Members > 0 {
+		c.note("It has other members, who lose it at once: %d.\n", sp.Members)
+	}
+	if sp.Sources > 0 {
+		c.note("What is published of it ends: %d.\n", sp.Sources)
+	}
+	switch {
+	case sp.Remote == "":
+		c.note("It is on this server alone: nothing else has it.\n")
+	case sp.Unpushed > 0:
+		c.note("%s stays as it is, and lacks changes that were not pushed: %d.\n", printable(sp.Remote), sp.Unpushed)
+	default:
+		c.note("%s stays as it is.\n", printable(sp.Remote))
+	}
+}
+
+// maxTyped bounds what is read of a line that somebody types.
+const maxTyped = 1000
+
+// typed has somebody type a name to confirm.
+func (c *call) typed(name string) error {
+	c.note("Type its name to delete it: ")
+	in := c.Stdin
+	if in == nil {
+		in = strings.NewReader("")
+	}
+	line, err := bufio.NewReader(io.LimitReader(in, maxTyped)).ReadString('\n')
+	if err != nil && err != io.EOF {
+		return err
+	}
+	if !c.Watched || line == "" {
+		c.note("\n")
+	}
+	if strings.TrimSpace(line) != name {
+		return usage("that is not its name, and nothing was deleted; type %s, or give --yes", name)
+	}
+	return nil
+}

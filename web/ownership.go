@@ -1,0 +1,222 @@
+package web
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+
+	"satchel/auth/store"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// Ownership is what an owner decides about a whole space. by.User must own it in the
+// moment of the act, or the error is a fault.NotFound.
+type Ownership interface {
+	// Delete deletes a space: when it returns, it is one that never was. The error is
+	// a fault.Conflict for somebody's only one.
+	Delete(ctx context.Context, by store.Actor, id space.SpaceID) error
+	// Give makes a member the owner. The error is a fault.NotFound for who is no
+	// member, and a fault.Conflict for somebody's only space, and where the member has
+	// one of that name.
+	Give(ctx context.Context, by store.Actor, id space.SpaceID, to space.UserID) error
+}
+
+// routeOwnership adds deleting a space and giving it away.
+func (s *Server) routeOwnership(add adder) {
+	if s.o.Ownership == nil {
+		return
+	}
+	add("GET /spaces/{id}/delete", LimitPage, signedIn, s.askDelete)
+	add("POST /spaces/{id}/delete", LimitPage, signedIn, s.deleteSpace)
+	add("GET /spaces/{id}/give", LimitPage, signedIn, s.askGive)
+	add("POST /spaces/{id}/give", LimitPage, signedIn, s.giveSpace)
+}
+
+// deletePage says what goes with a space, and what stays.
+type deletePage struct {
+	Space  store.Membership
+	Action string
+	// Only: it is the visitor's only one of their own. Next is where pages and
+	// clients lead that name no space, if that is this one now.
+	Only bool
+	Next string
+	// Members are those beside the owner.
+	Members   int
+	Published []string // the first names of sources
+	// MorePublished are those that Published leaves out.
+	MorePublished int
+	Held          int          // files that were not saved
+	Remote        RemoteStatus // URL is empty where there is none
+	Unknown       bool         // whether all was pushed cannot be told
+}
+
+// publishedNamed is how many sources a page of a deletion names.
+const publishedNamed = 5
+
+// mine lists the visitor's own spaces, the first one first.
+func mine(all []store.Membership) []store.Membership {
+	return slices.DeleteFunc(slices.Clone(all), func(m store.Membership) bool { return m.Role != space.Owner })
+}
+
+// askDelete is GET /spaces/{id}/delete.
+func (s *Server) askDelete(v *visit) error {
+	m, err := s.owned(v)
+	if err != nil {
+		return err
+	}
+	return s.deletePage(v, m, http.StatusOK, page{})
+}
+
+func (s *Server) deletePage(v *visit, m store.Membership, status int, p page) error {
+	ctx := v.r.Context()
+	all, err := s.spacesOf(v)
+	if err != nil {
+		return err
+	}
+	own := mine(all)
+	body := deletePage{Space: m, Action: "/spaces/" + string(m.ID), Only: len(own) < 2}
+	if !body.Only && own[0].ID == m.ID {
+		body.Next = own[1].Name
+	}
+	members, err := s.o.Accounts.Members(ctx, m.ID)
+	if err != nil {
+		return err
+	}
+	body.Members = len(slices.DeleteFunc(members, func(o store.Member) bool { return o.Role == space.Owner }))
+	if s.o.Publishing != nil {
+		list, err := s.o.Publishing.Published(ctx, m.ID)
+		if err != nil {
+			return err
+		}
+		for _, x := range list[:min(len(list), publishedNamed)] {
+			body.Published = append(body.Published, x.Label)
+		}
+		body.MorePublished = len(list) - len(body.Published)
+	}
+	if s.o.Held != nil {
+		paths, err := s.o.Held.Paths(ctx, v.user.ID, m.ID)
+		if err != nil {
+			body.Unknown = true
+		}
+		body.Held = len(paths)
+	}
+	if s.o.Remotes != nil {
+		// A space that cannot be read can be deleted all the same.
+		if body.Remote, err = s.o.Remotes.Status(ctx, m.ID); err != nil {
+			body.Unknown = true
+		}
+	}
+	p.Title, p.Space, p.Styles, p.Body = "Delete the space "+m.Name, &m, []string{"activity.css"}, body
+	return s.page(v, status, "spacedelete", p)
+}
+
+// deleteSpace is POST /spaces/{id}/delete.
+func (s *Server) deleteSpace(v *visit) error {
+	m, err := s.owned(v)
+	if err != nil {
+		return err
+	}
+	if strings.TrimSpace(v.r.PostFormValue("name")) != m.Name {
+		return s.deletePage(v, m, http.StatusBadRequest, page{Problem: "Nothing was deleted: that is not the name of this space. Type " + m.Name + ".", Field: "space-name"})
+	}
+	err = s.o.Ownership.Delete(v.r.Context(), v.by(), m.ID)
+	switch fault.CodeOf(err) {
+	case "":
+		return s.see(v, "/spaces?done=deleted")
+	case fault.Conflict:
+		return s.deletePage(v, m, http.StatusConflict, page{Problem: "Nothing was deleted: this is your only space. Make another one first."})
+	case fault.NotFound:
+		return gone(err)
+	}
+	return err
+}
+
+// givePage says what it means to give a space away.
+type givePage struct {
+	Space   store.Membership
+	Action  string
+	Only    bool // it is the visitor's only one of their own
+	To      space.UserID
+	Members []store.Member // whom it can be given
+	More    int
+	Remote  RemoteStatus
+	Shares  int // what is published of it
+}
+
+// askGive is GET /spaces/{id}/give.
+func (s *Server) askGive(v *visit) error {
+	m, err := s.owned(v)
+	if err != nil {
+		return err
+	}
+	return s.givePage(v, m, http.StatusOK, page{})
+}
+
+func (s *Server) givePage(v *visit, m store.Membership, status int, p page) error {
+	ctx := v.r.Context()
+	all, err := s.spacesOf(v)
+	if err != nil {
+		return err
+	}
+	body := givePage{Space: m, Action: "/spaces/" + string(m.ID), Only: len(mine(all)) < 2, To: space.UserID(v.r.PostFormValue("to"))}
+	members, err := s.o.Accounts.Members(ctx, m.ID)
+	if err != nil {
+		return err
+	}
+	members = slices.DeleteFunc(members, func(o store.Member) bool { return o.Role == space.Owner })
+	body.Members, body.More = firstOf(members, v.r.URL.Query().Has("all"))
+	if s.o.Publishing != nil {
+		list, err := s.o.Publishing.Published(ctx, m.ID)
+		if err != nil {
+			return err
+		}
+		body.Shares = len(list)
+	}
+	if s.o.Remotes != nil {
+		if body.Remote, err = s.o.Remotes.Status(ctx, m.ID); err != nil {
+			return err
+		}
+	}
+	p.Title, p.Space, p.Styles, p.Body = "Give the space "+m.Name+" away", &m, []string{"activity.css"}, body
+	return s.page(v, status, "spacegive", p)
+}
+
+// giveSpace is POST /spaces/{id}/give.
+func (s *Server) giveSpace(v *visit) error {
+	m, err := s.owned(v)
+	if err != nil {
+		return err
+	}
+	wrong := func(problem, field string) error {
+		return s.givePage(v, m, http.StatusBadRequest, page{Problem: "Nothing was changed: " + problem, Field: field})
+	}
+	to := space.UserID(v.r.PostFormValue("to"))
+	members, err := s.o.Accounts.Members(v.r.Context(), m.ID)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(members, func(o store.Member) bool { return o.User == to && o.Role != space.Owner })
+	switch {
+	case to == "":
+		return wrong("choose who becomes the owner.", "to")
+	case i < 0:
+		return wrong("they are no member of this space any more.", "to")
+	case v.r.PostFormValue("sure") != "1":
+		return wrong("confirm that you want to give it away.", "sure")
+	}
+	err = s.o.Ownership.Give(v.r.Context(), v.by(), m.ID, to)
+	switch fault.CodeOf(err) {
+	case "":
+		return s.see(v, "/spaces/"+string(m.ID)+"?done=given")
+	case fault.Conflict:
+		if all, err := s.spacesOf(v); err == nil && len(mine(all)) < 2 {
+			return wrong("this is your only space. Make another one first.", "")
+		}
+		return wrong(members[i].Name+" has a space of this name already. Give this one another name first.", "to")
+	case fault.NotFound:
+		return gone(err)
+	}
+	return err
+}
