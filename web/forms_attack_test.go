@@ -64,11 +64,14 @@ var ownForms = []string{
 // that is in none of the lists above is an admin's or a space's.
 func TestAttackForms(t *testing.T) {
 	f := &fakeApp{links: map[space.SpaceID]auth.RepositoryLink{}}
+	hands := &owners{}
 	a := newActive(t, web.LiveOptions{}, func(o *web.Options) {
 		o.App, f.now = f, o.Now
+		o.Ownership = hands
 		o.Health, o.Setup, o.Publishing, o.OIDC, o.Held = &fakeHealth{}, &fakeSetup{}, &shelf{}, &fakeProvider{label: "Acme"}, &fakeHeld{files: map[string][]web.HeldFile{}}
 	})
 	f.make()
+	hands.a = a
 	ada, eve := a.as(a.ada), a.as(a.eve)
 	hers, another := ada.token(), eve.token()
 	fill := func(owner space.SpaceID, pattern string) string {

@@ -28,8 +28,8 @@ func (s *Server) routeOwnership(add adder) {
 	if s.o.Ownership == nil {
 		return
 	}
-	add("GET /spaces/{id}/delete", LimitPage, signedIn, s.askDelete)
-	add("POST /spaces/{id}/delete", LimitPage, signedIn, s.deleteSpace)
+	add("GET /spaces/{id}/end", LimitPage, signedIn, s.askDelete)
+	add("POST /spaces/{id}/end", LimitPage, signedIn, s.deleteSpace)
 	add("GET /spaces/{id}/give", LimitPage, signedIn, s.askGive)
 	add("POST /spaces/{id}/give", LimitPage, signedIn, s.giveSpace)
 }
@@ -60,7 +60,7 @@ func mine(all []store.Membership) []store.Membership {
 	return slices.DeleteFunc(slices.Clone(all), func(m store.Membership) bool { return m.Role != space.Owner })
 }
 
-// askDelete is GET /spaces/{id}/delete.
+// askDelete is GET /spaces/{id}/end.
 func (s *Server) askDelete(v *visit) error {
 	m, err := s.owned(v)
 	if err != nil {
@@ -112,7 +112,7 @@ func (s *Server) deletePage(v *visit, m store.Membership, status int, p page) er
 	return s.page(v, status, "spacedelete", p)
 }
 
-// deleteSpace is POST /spaces/{id}/delete.
+// deleteSpace is POST /spaces/{id}/end.
 func (s *Server) deleteSpace(v *visit) error {
 	m, err := s.owned(v)
 	if err != nil {

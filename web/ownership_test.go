@@ -1,0 +1,226 @@
+package web_test
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"satchel/auth/store"
+	"satchel/internal/space"
+	"satchel/tools"
+	"satchel/web"
+)
+
+// owners is what owners do, on the world's real accounts.
+type owners struct {
+	a      *active
+	before func() // what happens right before an act
+}
+
+func (o *owners) Delete(ctx context.Context, by store.Actor, id space.SpaceID) error {
+	if o.before != nil {
+		o.before()
+	}
+	_, err := o.a.DeleteSpace(ctx, by, id, by.User)
+	return err
+}
+
+func (o *owners) Give(ctx context.Context, by store.Actor, id space.SpaceID, to space.UserID) error {
+	if o.before != nil {
+		o.before()
+	}
+	return o.a.GiveOwnSpace(ctx, by, by.User, id, to)
+}
+
+func newOwners(t *testing.T, with ...func(*web.Options)) (*active, *owners) {
+	t.Helper()
+	o := &owners{}
+	o.a = newActive(t, web.LiveOptions{}, append([]func(*web.Options){func(opt *web.Options) { opt.Ownership = o }}, with...)...)
+	return o.a, o
+}
+
+// published is a library in which something of each space is published.
+type published struct{ web.Publishing }
+
+func (published) Published(context.Context, space.SpaceID) ([]web.Published, error) {
+	return []web.Published{{Source: tools.Source{Label: "Team <notes>"}}}, nil
+}
+
+// shows checks a page.
+func shows(t *testing.T, a answer, status int, words ...string) {
+	t.Helper()
+	want(t, "the page", a, status)
+	if status != http.StatusSeeOther {
+		checkPage(t, "the page", a)
+	}
+	for _, s := range words {
+		if !strings.Contains(a.body, s) {
+			t.Errorf("the page lacks %q in\n%.3000s", s, a.body)
+		}
+	}
+}
+
+// garden gives ada a second space of bob's and hers.
+func (a *active) garden() store.Space {
+	a.t.Helper()
+	sp, err := a.newSpace(a.t.Context(), cli, a.ada.ID, "garden")
+	must(a.t, err)
+	must(a.t, a.AddMember(a.t.Context(), cli, sp.ID, a.bob.ID, space.Editor))
+	return sp
+}
+
+func TestDeleteASpace(t *testing.T) {
+	files := &fakeHeld{files: map[string][]web.HeldFile{}}
+	a, _ := newOwners(t, func(o *web.Options) { o.Held, o.Publishing = files, published{} })
+	ada := a.as(a.ada)
+	page := "/spaces/" + string(a.space.ID) + "/end"
+
+	only := ada.get(page)
+	shows(t, only, http.StatusOK, "This is your only space", "Make another one")
+	lacks(t, "the page", only.body, "<form class=\"sheet\"")
+	shows(t, ada.send(page, url.Values{"name": {a.space.Name}}), http.StatusConflict, "Nothing was deleted: this is your only space.")
+
+	sp := a.garden()
+	shows(t, ada.get("/spaces/"+string(a.space.ID)), http.StatusOK, `href="/spaces/`+string(a.space.ID)+`/end"`, `/give"`)
+	first := ada.get(page)
+	shows(t, first, http.StatusOK, "cannot be undone", "on this server alone", "/download/bundle", "It is your first space", "<bdi>garden</bdi>", "2 other people", "Team &lt;notes&gt;")
+	for _, tt := range []struct {
+		name   string
+		status web.RemoteStatus
+		want   string
+	}{
+		{"pushed", web.RemoteStatus{State: "pushed", URL: "https://git.example.com/garden.git"}, "Everything that is saved is pushed to <bdi>https://git.example.com/garden.git</bdi>"},
+		{"not pushed", web.RemoteStatus{State: "failed", URL: "https://git.example.com/garden.git", Unpushed: 3}, "3 changes were not pushed"},
+		{"not known", web.RemoteStatus{State: "queued", URL: "https://git.example.com/garden.git"}, "That is not certain."},
+		{"ATTACK: an address with script", web.RemoteStatus{State: "pushed", URL: "https://x/<script>alert(1)</script>"}, "&lt;script&gt;"},
+	} {
+		a.remotes.status = tt.status
+		got := ada.get("/spaces/" + string(sp.ID) + "/end")
+		shows(t, got, http.StatusOK, tt.want, "1 other person")
+		lacks(t, "the page", got.body, "<script>alert", "It is your first space")
+	}
+	a.remotes.status = web.RemoteStatus{State: "local"}
+
+	page = "/spaces/" + string(sp.ID) + "/end"
+	for _, wrong := range []string{"", "Garden", "gard", a.space.Name} {
+		shows(t, ada.send(page, url.Values{"name": {wrong}}), http.StatusBadRequest, "Nothing was deleted", `aria-invalid="true"`)
+	}
+	if _, err := a.Space(t.Context(), sp.ID); err != nil {
+		t.Fatal(err)
+	}
+	res := ada.send(page, url.Values{"name": {" garden "}})
+	shows(t, res, http.StatusSeeOther)
+	if to := res.location(); to != issuer+"/spaces?done=deleted" {
+		t.Errorf("it leads to %s", to)
+	}
+	shows(t, ada.get("/spaces?done=deleted"), http.StatusOK, "The space is deleted.")
+	for _, who := range []*browser{ada, a.as(a.bob)} {
+		for _, at := range []string{"", "/end", "/give", "/files/", "/remote", "/activity", "/download/bundle", "/events", "/publish"} {
+			if res := who.get("/spaces/" + string(sp.ID) + at); res.StatusCode != http.StatusNotFound {
+				t.Errorf("%s is %d", at, res.StatusCode)
+			}
+		}
+	}
+	shows(t, ada.send(page, url.Values{"name": {"garden"}}), http.StatusNotFound)
+}
+
+func TestGiveASpace(t *testing.T) {
+	a, _ := newOwners(t)
+	ada := a.as(a.ada)
+	only := "/spaces/" + string(a.space.ID) + "/give"
+	shows(t, ada.get(only), http.StatusOK, "This is your only space")
+	shows(t, ada.send(only, url.Values{"to": {string(a.bob.ID)}, "sure": {"1"}}), http.StatusBadRequest, "this is your only space")
+
+	alone, err := a.newSpace(t.Context(), cli, a.ada.ID, "alone")
+	must(t, err)
+	shows(t, ada.get("/spaces/"+string(alone.ID)+"/give"), http.StatusOK, "this one has no other")
+
+	sp := a.garden()
+	page := "/spaces/" + string(sp.ID) + "/give"
+	a.remotes.status = web.RemoteStatus{State: "pushed", URL: "https://git.example.com/garden.git"}
+	shows(t, ada.get(page), http.StatusOK, "you become an editor", "is disconnected", `value="`+string(a.bob.ID)+`"`)
+	for _, tt := range []struct {
+		name string
+		form url.Values
+		want string
+	}{
+		{"nobody chosen", url.Values{"sure": {"1"}}, "choose who"},
+		{"not confirmed", url.Values{"to": {string(a.bob.ID)}}, "confirm"},
+		{"ATTACK: who is no member", url.Values{"to": {string(a.eve.ID)}, "sure": {"1"}}, "no member"},
+		{"the owner", url.Values{"to": {string(a.ada.ID)}, "sure": {"1"}}, "no member"},
+		{"ATTACK: no id", url.Values{"to": {"' OR 1=1"}, "sure": {"1"}}, "no member"},
+	} {
+		shows(t, ada.send(page, tt.form), http.StatusBadRequest, "Nothing was changed", tt.want)
+	}
+	mine, err := a.CreateSpace(t.Context(), cli, a.bob.ID, space.NewSpaceID(), "garden")
+	must(t, err)
+	form := url.Values{"to": {string(a.bob.ID)}, "sure": {"1"}}
+	shows(t, ada.send(page, form), http.StatusBadRequest, "bob has a space of this name already")
+	must(t, a.RenameSpace(t.Context(), cli, mine.ID, "bobs-garden"))
+	res := ada.send(page, form)
+	shows(t, res, http.StatusSeeOther)
+	shows(t, ada.get(strings.TrimPrefix(res.location(), issuer)), http.StatusOK, "The space is given away.")
+	if got, err := a.Space(t.Context(), sp.ID); err != nil || got.Owner != a.bob.ID {
+		t.Errorf("%+v, %v", got, err)
+	}
+	shows(t, ada.send(page, form), http.StatusForbidden)
+	shows(t, a.as(a.bob).get(page), http.StatusOK)
+}
+
+// ATTACK: pages and forms of a space that is another's.
+func TestAttackOthersSpaces(t *testing.T) {
+	a, _ := newOwners(t)
+	sp := a.garden()
+	for _, at := range []string{"/end", "/give"} {
+		for _, tt := range []struct {
+			name string
+			who  store.User
+			id   space.SpaceID
+			want int
+		}{
+			{"a member", a.bob, sp.ID, http.StatusForbidden},
+			{"a stranger", a.eve, sp.ID, http.StatusNotFound},
+			{"one that never was", a.ada, space.NewSpaceID(), http.StatusNotFound},
+			{"no id", a.ada, "..%2f..", http.StatusNotFound},
+		} {
+			page := "/spaces/" + string(tt.id) + at
+			if res := a.as(tt.who).get(page); res.StatusCode != tt.want {
+				t.Errorf("%s %s: %d", tt.name, at, res.StatusCode)
+			}
+			res := a.as(tt.who).send(page, url.Values{"name": {"garden"}, "to": {string(tt.who.ID)}, "sure": {"1"}})
+			if res.StatusCode != tt.want {
+				t.Errorf("%s sends %s: %d", tt.name, at, res.StatusCode)
+			}
+		}
+	}
+	if got, err := a.Space(t.Context(), sp.ID); err != nil || got.Owner != a.ada.ID {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// Who stops to own a space while their form is under way changes nothing.
+func TestTheOwnerChangesMeanwhile(t *testing.T) {
+	for _, at := range []string{"/end", "/give"} {
+		t.Run(strings.Trim(at, "/"), func(t *testing.T) {
+			a, o := newOwners(t)
+			sp := a.garden()
+			o.before = func() { must(t, a.GiveSpace(t.Context(), cli, sp.ID, a.bob.ID)) }
+			shows(t, a.as(a.ada).send("/spaces/"+string(sp.ID)+at, url.Values{"name": {"garden"}, "to": {string(a.bob.ID)}, "sure": {"1"}}), http.StatusNotFound)
+			if got, err := a.Space(t.Context(), sp.ID); err != nil || got.Owner != a.bob.ID {
+				t.Errorf("%+v, %v", got, err)
+			}
+		})
+	}
+}
+
+// Without what does it there are no such pages.
+func TestNoOwnership(t *testing.T) {
+	a := newActive(t, web.LiveOptions{})
+	ada := a.as(a.ada)
+	lacks(t, "the page", ada.get("/spaces/"+string(a.space.ID)).body, "/end\"", "/give\"")
+	if res := ada.get("/spaces/" + string(a.space.ID) + "/end"); res.StatusCode != http.StatusNotFound {
+		t.Errorf("%d", res.StatusCode)
+	}
+}
