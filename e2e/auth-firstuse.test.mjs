@@ -233,6 +233,12 @@ describe('first use in Chromium', { skip: missing, timeout: 150_000 }, () => {
     await page.goto('/admin');
     await page.getByText('ben').first().waitFor();
     await judge(page, 'people');
+    await page.getByRole('button', { name: 'Make a sign-in link for ben' }).click();
+    assert.match(await page.getByLabel('The sign-in link for ben').inputValue(), /\/signin\/link\/satchel_/);
+    await judge(page, 'people-link');
+    // Attack: who comes to the browser afterwards.
+    assert.equal((await page.reload()).status(), 404);
+    admin.complaints.length = 0;
     await page.goto('/account');
     await page.locator('main a[href^="/spaces/"]').first().click();
     await page.getByText('ben').first().waitFor();
