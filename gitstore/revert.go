@@ -21,13 +21,14 @@ const maxReverted = 1000
 const revertTries = 4
 
 // Revert undoes what commits of head's history changed against their first
-// parents, as one new commit on head; nothing leaves the history. It goes path by
-// path, from the newest of the commits to the oldest: where head still has what a
-// commit made, it gets back what was there before; where the file was changed
-// since, the lines are taken out where that is clear, and else head keeps it,
-// which Conflicts tells (without a Kept). Paths that break today's rules are told
-// in Refused. Changed is false where there is nothing to undo, or nothing that
-// can be.
+// parents, as one new commit on head; nothing leaves the history. A file becomes what
+// it would be without them: what others made of it since is made again without what
+// the commits had done. Where that is not clear by lines, and where another made again
+// what a commit had made and somebody had taken back, head keeps what it has, which
+// Conflicts tells (without a Kept). What was undone already is not undone again, but
+// where an undoing was undone, which commits with m's tool are. Paths that break
+// today's rules are told in Refused. Changed is false where there is nothing to undo,
+// or nothing that can be.
 //
 // A commit that is not in head's history is a fault.NotFound; what takes longer
 // than Options.RevertTime or more than one change may hold, a fault.TooLarge.
@@ -64,7 +65,7 @@ func (r *repo) revert(ctx context.Context, commits []space.CommitID, m space.Met
 	for range revertTries {
 		purges := r.purges.Load()
 		v := &reverting{r: r, head: r.head.Load(), now: map[string]undone{}, kept: map[string]bool{}}
-		reqs, refused, err := v.work(ctx, commits)
+		reqs, refused, err := v.work(ctx, commits, m.Tool)
 		if err != nil && r.purges.Load() == purges {
 			return space.Commit{}, err
 		}
@@ -80,11 +81,15 @@ func (r *repo) revert(ctx context.Context, commits []space.CommitID, m space.Met
 }
 
 // work finds what head's paths become.
-func (v *reverting) work(ctx context.Context, commits []space.CommitID) (reqs []request, refused []space.Refusal, err error) {
+func (v *reverting) work(ctx context.Context, commits []space.CommitID, tool string) (reqs []request, refused []space.Refusal, err error) {
 	if v.commits, err = v.order(ctx, commits); err != nil {
 		return nil, nil, err
 	}
-	for _, c := range v.commits {
+	others, err := v.replay(ctx, tool)
+	if err != nil {
+		return nil, nil, v.r.internalf(err, "revert")
+	}
+	for _, c := range others {
 		if err := v.undo(ctx, c); err != nil {
 			return nil, nil, v.r.internalf(err, "revert")
 		}
@@ -207,6 +212,8 @@ type reverting struct {
 	now     map[string]undone // by path, once a commit has touched it
 	kept    map[string]bool   // what was changed since, and stays
 	held    int64             // bytes of merged content
+	passed  int               // commits of the history that were looked at
+	merges  int               // that were made by lines
 }
 
 // set notes what becomes of a path. What one change may hold bounds it.
@@ -231,6 +238,7 @@ func (v *reverting) order(ctx context.Context, ids []space.CommitID) ([]rawAt, e
 	}
 	var out []rawAt
 	err := v.r.history(ctx, v.head.id, "", func(h hash, c rawCommit, _ bool) (bool, error) {
+		v.passed++
 		if left[h] {
 			out = append(out, rawAt{c, h})
 			delete(left, h)
@@ -262,7 +270,8 @@ func (v *reverting) at(path string) (undone, error) {
 	return u, nil
 }
 
-// undo takes one commit's changes back.
+// undo takes the changes of one commit back that another branch brought: what was
+// done on that branch since is not known apart.
 func (v *reverting) undo(ctx context.Context, c rawAt) error {
 	var parent hash
 	if len(c.parents) > 0 {
@@ -276,7 +285,6 @@ func (v *reverting) undo(ctx context.Context, c rawAt) error {
 	if err := v.r.diffTrees(ctx, parent, c.tree, &changes); err != nil {
 		return err
 	}
-	same := func(a, b treeEntry) bool { return a.mode == b.mode && (a.mode == 0 || a.hash == b.hash) }
 	for _, d := range changes {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -285,69 +293,22 @@ func (v *reverting) undo(ctx context.Context, c rawAt) error {
 		if err != nil {
 			return err
 		}
-		switch {
-		case !u.merged && same(u.treeEntry, d.new):
-			if err := v.set(d.path, undone{treeEntry: d.old}); err != nil {
-				return err
-			}
-		case !u.merged && same(u.treeEntry, d.old):
-			// It is undone already.
-		default:
-			merged, ok, err := v.takeOut(ctx, u, d)
-			if err != nil {
-				return err
-			}
-			if !ok {
-				v.kept[d.path] = true
-				continue
-			}
-			if err := v.set(d.path, merged); err != nil {
-				return err
-			}
+		if sameEntry(u.treeEntry, d.old) {
+			continue // it is undone already
+		}
+		merged, clean, err := v.merge(ctx, d.new, u, d.old)
+		if err != nil {
+			return err
+		}
+		if !clean {
+			v.kept[d.path] = true
+			continue
+		}
+		if err := v.set(d.path, merged); err != nil {
+			return err
 		}
 	}
 	return nil
-}
-
-// maxRevertedLines bounds, in bytes, a file of which single lines are undone.
-const maxRevertedLines = 1 << 20
-
-// takeOut undoes a change of lines in a file that was changed since.
-func (v *reverting) takeOut(ctx context.Context, u undone, d treeChange) (undone, bool, error) {
-	if !u.isPlain() || !d.old.isPlain() || !d.new.isPlain() {
-		return u, false, nil
-	}
-	read := func(e treeEntry) (string, bool, error) {
-		n, err := v.r.db.size(e.hash)
-		if err != nil || n > maxRevertedLines {
-			return "", false, err
-		}
-		b, err := v.r.db.blob(e.hash)
-		return string(b), err == nil && !strings.Contains(string(b), "\x00"), err
-	}
-	base, ok, err := read(d.new)
-	if err != nil || !ok {
-		return u, false, err
-	}
-	theirs, ok, err := read(d.old)
-	if err != nil || !ok {
-		return u, false, err
-	}
-	ours := string(u.data)
-	if !u.merged {
-		if ours, ok, err = read(u.treeEntry); err != nil || !ok {
-			return u, false, err
-		}
-	}
-	text, ok, err := v.r.s.mergeThree(ctx, base, ours, theirs)
-	if err != nil || !ok {
-		return u, false, err
-	}
-	mode := u.mode
-	if d.old.mode != d.new.mode && u.mode == d.new.mode {
-		mode = d.old.mode
-	}
-	return undone{treeEntry: treeEntry{name: u.name, mode: mode}, data: []byte(text), merged: true}, true, nil
 }
 
 // requests turns what became of the paths into what is to be committed.

@@ -10,6 +10,16 @@ import (
 // is false where they changed the same lines or lines that touch, and where the texts
 // are too large to be merged. The error is ctx's.
 func (s *Store) mergeThree(ctx context.Context, base, ours, theirs string) (text string, ok bool, err error) {
+	text, ok, err = s.mergeLines(ctx, base, ours, theirs)
+	if !ok {
+		text = ""
+	}
+	return text, ok, err
+}
+
+// mergeLines is mergeThree that takes theirs where both changed the same lines; clean
+// is false then.
+func (s *Store) mergeLines(ctx context.Context, base, ours, theirs string) (text string, clean bool, err error) {
 	switch base {
 	case ours:
 		return theirs, true, nil
@@ -36,17 +46,23 @@ func (s *Store) mergeThree(ctx context.Context, base, ours, theirs string) (text
 	}
 	merged, err := s.MergeText(ctx, numbered(base), numbered(ours), numbered(theirs))
 	if err != nil {
-		return "", false, ctx.Err()
+		return theirs, false, ctx.Err()
 	}
 	var out strings.Builder
+	clean = true
+	inOurs := false // of a place that both changed
 	for l := range strings.Lines(string(merged)) {
 		n, err := strconv.Atoi(strings.TrimSuffix(l, "\n"))
-		if err != nil || n >= len(lines) {
-			return "", false, nil // a mark: both changed this place
+		switch {
+		case err != nil: // a mark
+			clean, inOurs = false, strings.HasPrefix(l, "<<<<<<<")
+		case n >= len(lines):
+			return theirs, false, nil
+		case !inOurs:
+			out.WriteString(lines[n])
 		}
-		out.WriteString(lines[n])
 	}
-	return out.String(), true, nil
+	return out.String(), clean, nil
 }
 
 // splitLines returns lines with their ends.
