@@ -18,8 +18,12 @@ type conflict struct {
 	// Yours and Theirs are what either changed of Had, which they began from.
 	Yours, Theirs       []merge.Hunk
 	YoursCut, TheirsCut bool
-	// Had, Sent and Now are the three texts.
+	// Had, Sent and Now are the three texts, and From is the blob of the first.
 	Had, Sent, Now string
+	From           space.BlobID
+	// MovedTo is where the file is now, and Moved its address; "" where nothing
+	// tells.
+	MovedTo, Moved string
 	// By is the commit that changed it last.
 	By *space.Commit
 }
@@ -29,15 +33,14 @@ const (
 	conflictLines   = 400 // of a comparison
 )
 
-// collide answers to a save of a file that is not what it was. Nothing is lost:
-// the page has what was there, what is there now, what was sent, and both
-// together, from which the person goes on.
-func (e *editing) collide(v *visit, f found, there bool, body editPage) error {
-	c := &conflict{Gone: !there, Sent: body.Text}
-	base, err := e.baseText(v, f.ID, body.Base)
+// sides is what became of the text from which somebody began, whose blob is had, in
+// their own text and in what is at the path now.
+func (e *editing) sides(v *visit, f found, there bool, had space.BlobID, sent string) (*conflict, error) {
+	c := &conflict{Gone: !there, From: had, Sent: sent}
+	base, err := e.baseText(v, f.ID, had)
 	if err != nil {
 		if fault.CodeOf(err) != fault.NotFound {
-			return err
+			return nil, err
 		}
 		base = "" // the form names what was never there, or is purged
 	}
@@ -48,26 +51,64 @@ func (e *editing) collide(v *visit, f found, there bool, body editPage) error {
 	if log, err := e.o.History.Log(v.r.Context(), f.ID, LogQuery{Path: f.path, Limit: 1}); err == nil && len(log) == 1 {
 		c.By = &log[0]
 	}
-	body.Conflict, body.Base = c, ""
-	if !there {
-		body.Back = dirURL(f.ID, e.nearest(v, f))
-	} else {
+	if there {
 		now, ok, err := e.entryText(v, f.ID, f.Entry)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		body.Base, body.Mode = f.Blob, modeName(f.Mode)
 		c.NoText = !ok || int64(len(now)) > e.limits.MaxText
 		if !c.NoText {
 			c.Now = merge.Plain(now)
-			both := merge.Three(v.r.Context(), e.o.History, c.Had, c.Sent, c.Now)
-			body.Text, c.Places = both.Text, both.Conflicts
 			c.Theirs, c.TheirsCut = merge.Changes(c.Had, c.Now, conflictContext, conflictLines)
+		}
+	} else if c.By != nil {
+		to, err := e.movedTo(v, f.ID, f.path, *c.By)
+		if err != nil {
+			return nil, err
+		}
+		if to != "" {
+			c.MovedTo, c.Moved = string(to), spaceURL(f.ID, "files", to)
 		}
 	}
 	c.Yours, c.YoursCut = merge.Changes(c.Had, c.Sent, conflictContext, conflictLines)
+	return c, nil
+}
+
+// stillOpen is the conflict of a form that was sent from its page and is shown
+// again; nil where it comes from another page.
+func (e *editing) stillOpen(v *visit, f found, there bool) (*conflict, error) {
+	if v.r.PostFormValue("conflict") == "" {
+		return nil, nil
+	}
+	had, sent := space.BlobID(v.r.PostFormValue("had")), merge.Plain(v.r.PostFormValue("sent"))
+	if had != "" && !had.Valid() || int64(len(sent)) > e.limits.MaxText {
+		return nil, badForm(errNoBase)
+	}
+	return e.sides(v, f, there, had, sent)
+}
+
+// collide answers to a save of a file that is not what it was. Nothing is lost:
+// the page has what was there, what is there now, what was sent, and both
+// together, from which the person goes on.
+func (e *editing) collide(v *visit, f found, there bool, body editPage) error {
+	c, err := e.sides(v, f, there, body.Base, body.Text)
+	if err != nil {
+		return err
+	}
+	body.Conflict, body.Base = c, ""
+	if there {
+		body.Base, body.Mode = f.Blob, modeName(f.Mode)
+		if !c.NoText {
+			both := merge.Three(v.r.Context(), e.o.History, c.Had, c.Sent, c.Now)
+			body.Text, c.Places = both.Text, both.Conflicts
+		}
+	} else {
+		body.Back = dirURL(f.ID, e.nearest(v, f))
+	}
 	text := "Nothing is saved yet: the file changed since you opened it. Your text and the change are both in the field; read it and save it again."
 	switch {
+	case c.MovedTo != "":
+		text = "Nothing is saved yet: the file was moved since you opened it. Save your text to make it again at the old path, or make your change at the new one."
 	case c.Gone:
 		text = "Nothing is saved yet: the file was deleted since you opened it. Save your text to make it again, or leave it deleted."
 	case c.NoText:

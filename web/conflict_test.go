@@ -151,3 +151,53 @@ func TestConflict(t *testing.T) {
 		h.holds("a.md", "one\n")
 	})
 }
+
+// A preview of a conflict's text, or marks left in it, take none of the three sides
+// from the page.
+func TestConflictStaysOpen(t *testing.T) {
+	h := newHeld(t, "a.md", "one\ntwo\n")
+	b := h.as(h.ada)
+	form := b.edit(h, "a.md")
+	h.commit("Theirs", "a.md", "one\ntheirs\n")
+	a := b.save(h, "a.md", form, "one\nmine\n")
+	want(t, "save", a, http.StatusConflict)
+	sides := []string{`id="theirs"`, "theirs</code>", "mine</code>", "The whole texts", ">\none\nmine\n</textarea>", ">\none\ntwo\n</textarea>"}
+	next := func(act, text string) answer {
+		f := fields(a.body)
+		f.Set("sent", "one\r\nmine\r\n")
+		f.Set("text", text)
+		f.Set("act", act)
+		return b.send(h.in("edit/a.md"), f)
+	}
+	for act, status := range map[string]int{"preview": http.StatusOK, "save": http.StatusUnprocessableEntity} {
+		again := next(act, shownText(a.body))
+		want(t, act, again, status)
+		for _, s := range sides {
+			if !strings.Contains(again.body, s) {
+				t.Errorf("after %s the page has no %q: %s", act, s, again.body)
+			}
+		}
+		if shownText(again.body) != shownText(a.body) {
+			t.Errorf("after %s the field has %q", act, shownText(again.body))
+		}
+	}
+	want(t, "decided", next("save", "one\nboth\n"), http.StatusSeeOther)
+	h.holds("a.md", "one\nboth\n")
+
+	f := fields(a.body)
+	f.Set("had", "../../x")
+	f.Set("act", "preview")
+	want(t, "a base that is none", b.send(h.in("edit/a.md"), f), http.StatusBadRequest)
+}
+
+func TestConflictWithAMoveNamesTheNewPath(t *testing.T) {
+	h := newHeld(t, "a.md", "one\n")
+	b := h.as(h.ada)
+	form := b.edit(h, "a.md")
+	h.commit("Tidy up", "a.md", "\x00", "notes/b.md", "one\n")
+	a := b.save(h, "a.md", form, "mine\n")
+	want(t, "save", a, http.StatusConflict)
+	if !strings.Contains(problemOf(a.body), "moved") || !strings.Contains(a.body, `href="`+h.in("files/notes/b.md")+`"`) {
+		t.Errorf("the page does not say where the file is: %s", a.body)
+	}
+}

@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"net/http"
+	"net/url"
 	"path"
 	"strings"
 
@@ -24,6 +25,7 @@ type movePage struct {
 	Base         space.BlobID   // of a file
 	Message      string
 	Edit         string // the other page, to move or to delete
+	Changed      string // the address of what changed since the page was opened
 }
 
 // namesShown is how many files of a directory a page names.
@@ -276,8 +278,9 @@ func (e *editing) saveDelete(v *visit) error {
 			return merr
 		}
 		fresh.Message = body.Message
+		fresh.Changed = "/spaces/" + string(f.ID) + "/compare?" + url.Values{"from": {string(f.at)}, "to": {string(fresh.At)}, "path": {string(f.path)}}.Encode()
 		return e.movePage(v, http.StatusConflict, now, "delete", "Delete "+pathName(f.path), fresh,
-			&problem{"Nothing was deleted: something in it changed since you opened the page. This is how it is now.", ""})
+			&problem{"Nothing was deleted: something in it changed since you opened the page. Look at what changed before you go on.", ""})
 	case refusal(err):
 		return e.movePage(v, asPage(err).status, f, "delete", "Delete "+pathName(f.path), body, &problem{fault.PublicOf(err), ""})
 	}

@@ -3,8 +3,10 @@ package web_test
 import (
 	"context"
 	"fmt"
+	"html"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -129,6 +131,19 @@ func TestDelete(t *testing.T) {
 	h.lacks("d/e/y")
 	h.holds("d/new", "n")
 	want(t, "what is gone", b.get(h.in("delete/a.md")), http.StatusNotFound)
+
+	form := b.ask(h, "delete", "d/new")
+	h.commit("Say more", "d/new", "n, and more")
+	a = b.send(h.in("delete/d/new"), form)
+	want(t, "what changed meanwhile", a, http.StatusConflict)
+	h.holds("d/new", "n, and more")
+	link := regexp.MustCompile(`href="([^"]*/compare[^"]*)"`).FindStringSubmatch(a.body)
+	if link == nil {
+		t.Fatalf("nothing shows what changed: %s", a.body)
+	}
+	if a := b.get(html.UnescapeString(link[1])); !strings.Contains(a.body, "and more") {
+		t.Errorf("what changed: %s", a.body)
+	}
 }
 
 func TestManyFiles(t *testing.T) {

@@ -127,7 +127,7 @@ func TestEdit(t *testing.T) {
 			form.Set("message", "Say it better")
 			a = b.save(h, "notes/a%20b%252f.md", form, tt.typed)
 			want(t, "save", a, http.StatusSeeOther)
-			if !strings.HasSuffix(a.location(), h.in("files/notes/a%%20b%%252f.md")) {
+			if !strings.HasSuffix(a.location(), h.in("files/notes/a%%20b%%252f.md?done=saved")) {
 				t.Errorf("it leads to %s", a.location())
 			}
 			h.holds("notes/a b%2f.md", tt.after)

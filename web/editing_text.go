@@ -150,11 +150,15 @@ func (e *editing) saveEdit(v *visit) error {
 	if !there {
 		body.Back = dirURL(f.ID, e.nearest(v, f))
 	}
-	if p := e.checkText(v, f.ID, string(f.path), &body); p != nil {
-		return e.form(v, http.StatusUnprocessableEntity, f.Membership, f.path, body, p)
-	}
-	if body.Previewed {
-		return e.form(v, http.StatusOK, f.Membership, f.path, body, nil)
+	if p := e.checkText(v, f.ID, string(f.path), &body); p != nil || body.Previewed {
+		if body.Conflict, err = e.stillOpen(v, f, there); err != nil {
+			return err
+		}
+		status := http.StatusOK
+		if p != nil {
+			status = http.StatusUnprocessableEntity
+		}
+		return e.form(v, status, f.Membership, f.path, body, p)
 	}
 	if there && f.Blob != body.Base || !there && body.Base != "" {
 		return e.collide(v, f, there, body)
@@ -169,7 +173,7 @@ func (e *editing) saveEdit(v *visit) error {
 	}}, body.Message)
 	switch {
 	case err == nil:
-		return e.done(v, f.Membership, silent, spaceURL(f.ID, "files", f.path))
+		return e.done(v, f.Membership, silent, told(spaceURL(f.ID, "files", f.path), "saved"))
 	case fault.CodeOf(err) == fault.Conflict:
 		// It changed right now, or a directory took its place, or a file that of a directory.
 		now, ok, lerr := e.lookup(v.r.Context(), f.ID, f.path)
@@ -312,7 +316,7 @@ func (e *editing) saveNew(v *visit) error {
 	silent, err := e.commit(v, m.ID, byHand, []space.Change{{Path: string(p), Op: space.Write, Content: []byte(merge.Endings("", body.Text))}}, body.Message)
 	switch {
 	case err == nil:
-		return e.done(v, m, silent, spaceURL(m.ID, "files", p))
+		return e.done(v, m, silent, told(spaceURL(m.ID, "files", p), "created"))
 	case fault.CodeOf(err) == fault.Conflict:
 		return again(http.StatusConflict, "Something else is at that path by now. Choose another one, or edit what is there.", "path")
 	case refusal(err):

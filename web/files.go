@@ -253,10 +253,14 @@ func doneWords(v *visit) string {
 	switch v.r.URL.Query().Get("done") {
 	case "uploaded":
 		return "The files are uploaded."
+	case "saved":
+		return "It is saved."
+	case "created":
+		return "The file is made."
 	case "moved":
 		return "It is moved."
 	case "deleted":
-		return "It is deleted. The history keeps it."
+		return "It is deleted. The History here keeps it, and brings it back."
 	case "restored":
 		return "The version is brought back, as a new change."
 	}

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"slices"
 	"strings"
 
 	"satchel/internal/fault"
@@ -66,4 +67,30 @@ func (s *Server) movedFrom(v *visit, id space.SpaceID, p space.Path, c space.Com
 		return "", "", nil
 	}
 	return from, c.Parent, nil
+}
+
+// movedTo returns where a commit put the file that it took from a path; "" where it
+// did not, or put it to several places.
+func (s *Server) movedTo(v *visit, id space.SpaceID, p space.Path, c space.Commit) (to space.Path, err error) {
+	if c.Parent == "" {
+		return "", nil
+	}
+	files, total, err := s.o.History.Changes(v.r.Context(), id, c.Parent, c.ID, "", movedListed)
+	if err != nil || total > len(files) {
+		return "", err
+	}
+	i := slices.IndexFunc(files, func(f space.FileChange) bool { return f.Path == p && f.Status == space.Deleted })
+	if i < 0 {
+		return "", nil
+	}
+	for _, f := range files {
+		if f.Status != space.Added || f.New != files[i].Old || f.NewMode != files[i].OldMode {
+			continue
+		}
+		if to != "" {
+			return "", nil
+		}
+		to = f.Path
+	}
+	return to, nil
 }
