@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"satchel/auth/store"
@@ -71,6 +72,8 @@ type previewFile struct{ Name, Size string }
 type publishForm struct {
 	ID, Label, Description, Dir, Readers string
 	Everybody, WithMemory                bool
+	// Change tells that it is of a source that is there already.
+	Change bool
 }
 
 // showPublish is GET /spaces/{id}/publish: what is published, and with ?dir= what
@@ -92,13 +95,13 @@ func (s *Server) showPublish(v *visit) error {
 			return errGone
 		}
 		p := all[i]
-		form = publishForm{ID: p.ID, Label: p.Label, Description: p.Description, Dir: p.Dir, Everybody: p.Everybody, Readers: strings.Join(p.Readers, ", "), WithMemory: true}
+		form = publishForm{ID: p.ID, Label: p.Label, Description: p.Description, Dir: p.Dir, Everybody: p.Everybody, Readers: strings.Join(p.Readers, ", "), WithMemory: true, Change: true}
 		return s.publishPage(v, m, all, form, true, id, nil)
 	}
 	if !q.Has("dir") {
 		return s.publishPage(v, m, all, publishForm{Dir: "knowledge", Everybody: true}, false, "", nil)
 	}
-	form.ID = idOf(form.Dir, m)
+	form.ID = freeName(form.Dir, m, s.o.Publishing.Taken)
 	err = s.publishPage(v, m, all, form, true, "", nil)
 	if fault.CodeOf(err) == fault.Invalid {
 		return s.publishPage(v, m, all, publishForm{Dir: shorten(form.Dir, 200), Everybody: true}, false, "", err)
@@ -106,7 +109,28 @@ func (s *Server) showPublish(v *visit) error {
 	return err
 }
 
-// idOf suggests a name for a source.
+// freeName suggests a name for a source that none has: of the directory's last
+// part, of all of its parts, or with a number.
+func freeName(dir string, m store.Membership, taken func(string) bool) string {
+	short := idOf(path.Base(strings.Trim(dir, "/")), m)
+	for _, id := range []string{short, idOf(strings.Trim(dir, "/"), m)} {
+		if !taken(id) {
+			return id
+		}
+	}
+	for n := 2; n < 100; n++ {
+		end := "-" + strconv.Itoa(n)
+		if id := strings.Trim(short[:min(len(short), maxSourceName-len(end))], "-") + end; !taken(id) {
+			return id
+		}
+	}
+	return short // who publishes it is told that it is taken
+}
+
+// maxSourceName is how long the name of a source may be.
+const maxSourceName = 40
+
+// idOf makes a name for a source of a directory's.
 func idOf(dir string, m store.Membership) string {
 	clean := func(text string) string {
 		return strings.Trim(strings.Map(func(r rune) rune {
@@ -117,11 +141,11 @@ func idOf(dir string, m store.Membership) string {
 		}, strings.ToLower(text)), "-")
 	}
 	id := clean(m.OwnerName)
-	if name := clean(path.Base(strings.Trim(dir, "/"))); name != "" {
+	if name := clean(dir); name != "" {
 		id += "-" + name
 	}
-	if len(id) > 40 {
-		id = strings.Trim(id[:40], "-")
+	if len(id) > maxSourceName {
+		id = strings.Trim(id[:maxSourceName], "-")
 	}
 	return id
 }
@@ -174,10 +198,31 @@ func (s *Server) publishPage(v *visit, m store.Membership, all []Published, form
 		}
 		pg.Field = "dir"
 		if preview {
-			pg.Field = "source-id"
+			pg.Field = sourceField(fault.PartOf(problem), form)
 		}
 	}
 	return s.page(v, status, "publish", pg)
+}
+
+// sourceField is the field of the form that has a part of the request; "" where
+// none has, and for a name that cannot be changed.
+func sourceField(part string, form publishForm) string {
+	switch part {
+	case "name":
+		if form.Change {
+			return ""
+		}
+		return "source-id"
+	case "title":
+		return "source-label"
+	case "description":
+		return "source-about"
+	case "readers":
+		return "source-readers"
+	case "memory":
+		return "source-memory"
+	}
+	return ""
 }
 
 func previewOf(p PublishPreview) *previewBody {
@@ -228,10 +273,14 @@ func (s *Server) publish(v *visit) error {
 	form := publishForm{
 		ID: strings.TrimSpace(value("source")), Label: value("label"), Description: value("description"), Dir: value("dir"),
 		Readers: shorten(value("readers"), maxReaderText), Everybody: value("audience") != "named", WithMemory: value("memory") == "yes",
+		Change: value("change") == "yes",
 	}
 	r := PublishRequest{
 		ID: form.ID, Label: form.Label, Description: form.Description, Space: m.ID, Dir: form.Dir, Everybody: form.Everybody, WithMemory: form.WithMemory,
-		Readers: strings.FieldsFunc(form.Readers, func(c rune) bool { return c == ',' || c == ';' || c == ' ' || c == '\n' || c == '\r' || c == '\t' }),
+		New: !form.Change,
+	}
+	if !form.Everybody { // their names count for the other choice alone
+		r.Readers = strings.FieldsFunc(form.Readers, func(c rune) bool { return c == ',' || c == ';' || c == ' ' || c == '\n' || c == '\r' || c == '\t' })
 	}
 	if err = s.o.Publishing.Publish(v.r.Context(), v.user.ID, r); err == nil {
 		return s.see(v, "/spaces/"+string(m.ID)+"/publish#published")
@@ -243,7 +292,9 @@ func (s *Server) publish(v *visit) error {
 	if failed != nil {
 		return failed
 	}
-	if again := s.publishPage(v, m, all, form, true, changesOf(all, form), err); fault.CodeOf(again) != fault.Invalid {
+	changes := changesOf(all, form)
+	form.Change = changes != ""
+	if again := s.publishPage(v, m, all, form, true, changes, err); fault.CodeOf(again) != fault.Invalid {
 		return again
 	}
 	return s.publishPage(v, m, all, publishForm{Dir: shorten(form.Dir, 200), Everybody: true}, false, "", err)
@@ -251,7 +302,7 @@ func (s *Server) publish(v *visit) error {
 
 // changesOf is the id where the form is about a source that is there already.
 func changesOf(all []Published, form publishForm) string {
-	if slices.ContainsFunc(all, func(p Published) bool { return p.ID == form.ID && p.Dir == strings.Trim(form.Dir, "/") }) {
+	if form.Change && slices.ContainsFunc(all, func(p Published) bool { return p.ID == form.ID && p.Dir == strings.Trim(form.Dir, "/") }) {
 		return form.ID
 	}
 	return ""

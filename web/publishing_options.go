@@ -21,9 +21,12 @@ type Publishing interface {
 	// Preview shows what publishing a directory of a space would show, and at most
 	// limit of its files by name.
 	Preview(ctx context.Context, id space.SpaceID, dir string, limit int) (PublishPreview, error)
+	// Taken tells whether a source on this server has the name.
+	Taken(id string) bool
 	// Publish publishes a directory of a space that the person owns, or changes how
 	// that is done. The error is a fault.Invalid for what they wrote, and a
-	// fault.Conflict where the name is another's.
+	// fault.Conflict where the name is taken; fault.PartOf names the part
+	// that is wrong: name, title, description, dir, readers or memory.
 	Publish(ctx context.Context, by space.UserID, r PublishRequest) error
 	// Unpublish ends it; fault.NotFound where the space has no such source.
 	Unpublish(ctx context.Context, by space.UserID, id space.SpaceID, source string) error
@@ -47,6 +50,8 @@ type PublishRequest struct {
 	Readers                []string // names of users
 	// WithMemory is the person's word that the space's memory is to be shown.
 	WithMemory bool
+	// New refuses a name that is there already.
+	New bool
 }
 
 // PublishPreview is what others would see.

@@ -74,13 +74,63 @@ func TestPublishingFromChoiceToTakingItBack(t *testing.T) {
 	want(t, "update now", eve.send("/library/sync/notes", nil), http.StatusSeeOther)
 	contains(t, "the newer text", eve.get("/library/docs/notes/data.txt").body, "newer")
 
-	contains(t, "the form", ada.get(at+"?source=notes").body, `value="How &amp; why"`, "Change how it is published")
-	want(t, "narrowing", ada.send(at, url.Values{"dir": {"knowledge"}, "source": {"notes"}, "audience": {"named"}, "readers": {"bob"}}), http.StatusSeeOther)
+	contains(t, "the form", ada.get(at+"?source=notes").body, `value="How &amp; why"`, "Change how it is published", `name="change" value="yes"`)
+	want(t, "narrowing", ada.send(at, url.Values{"dir": {"knowledge"}, "source": {"notes"}, "change": {"yes"}, "audience": {"named"}, "readers": {"bob"}}), http.StatusSeeOther)
 	want(t, "eve, who is out", eve.get("/library/docs/notes/"), http.StatusNotFound)
 	want(t, "bob, who is in", s.as(s.bob).get("/library/docs/notes/"), http.StatusOK)
 	want(t, "unpublishing", ada.send(at+"/notes/end", nil), http.StatusSeeOther)
 	want(t, "bob, after that", s.as(s.bob).get("/library/docs/notes/"), http.StatusNotFound)
 	want(t, "ada, after that", ada.get("/library/docs/notes/README.md"), http.StatusNotFound)
+}
+
+// Two directories are often called alike: the second takes nothing from the first.
+func TestPublishingASecondDirectoryOfTheSameName(t *testing.T) {
+	s := newShelf(t, append(shelved, "team/plan.md", "ours\n", "knowledge/team/how.md", "how\n", "resources/team/x.md", "x\n")...)
+	ada, at := s.as(s.ada), s.in("publish")
+	contains(t, "the first", ada.get(at+"?dir=team").body, `value="ada-team"`)
+	want(t, "publishing the first", ada.send(at, url.Values{"dir": {"team"}, "source": {"ada-team"}, "audience": {"named"}, "readers": {"bob"}}), http.StatusSeeOther)
+	contains(t, "the name for the second", ada.get(at+"?dir=knowledge/team").body, `value="ada-knowledge-team"`)
+	contains(t, "the name for the first again", ada.get(at+"?dir=team").body, `value="ada-team-2"`)
+	for dir, name := range map[string]string{"knowledge/team": "another directory", "team": "the same one"} {
+		a := ada.send(at, url.Values{"dir": {dir}, "source": {"ada-team"}, "audience": {"all"}})
+		want(t, name, a, http.StatusConflict)
+		contains(t, name, a.body, "You publish team/ as &#34;ada-team&#34; already. Choose another name", `href="#source-id"`, "Publish it", `value="all" checked`)
+	}
+	if all := s.All(); len(all) != 1 || all[0].Dir != "team" || all[0].Everybody {
+		t.Errorf("there is now %+v", all)
+	}
+	want(t, "publishing the second", ada.send(at, url.Values{"dir": {"knowledge/team"}, "source": {"ada-knowledge-team"}, "audience": {"all"}}), http.StatusSeeOther)
+	if all := s.All(); len(all) != 2 {
+		t.Errorf("there is now %+v", all)
+	}
+}
+
+func TestPublishingMarksTheFieldThatIsWrong(t *testing.T) {
+	s := newShelf(t, shelved...)
+	ada, at := s.as(s.ada), s.in("publish")
+	for _, c := range []struct {
+		name, field string
+		form        url.Values
+	}{
+		{"the name", "source-id", url.Values{"source": {"No Name"}}},
+		{"the title", "source-label", url.Values{"label": {strings.Repeat("x", 81)}}},
+		{"the description", "source-about", url.Values{"description": {strings.Repeat("x", 301)}}},
+		{"a reader", "source-readers", url.Values{"audience": {"named"}, "readers": {"nobodyx"}}},
+		{"memory, without a word", "source-memory", url.Values{"dir": {"memory"}}},
+	} {
+		form := url.Values{"dir": {"knowledge"}, "source": {"notes"}, "audience": {"all"}}
+		for k, v := range c.form {
+			form[k] = v
+		}
+		a := ada.send(at, form)
+		want(t, c.name, a, http.StatusBadRequest)
+		contains(t, c.name, a.body, `<a href="#`+c.field+`">Go to the field`, ` id="`+c.field+`"`)
+		before, _, _ := strings.Cut(a.body, ` aria-invalid="true"`)
+		if i := strings.LastIndex(before, "<input"); i < 0 || !strings.Contains(before[i:], `id="`+c.field+`"`) || strings.Count(a.body, "aria-invalid") != 1 {
+			t.Errorf("%s: marked is %q", c.name, before[max(i, 0):])
+		}
+	}
+	want(t, "names that do not count", ada.send(at, url.Values{"dir": {"knowledge"}, "source": {"notes"}, "audience": {"all"}, "readers": {"nobodyx"}}), http.StatusSeeOther)
 }
 
 func TestAttackSourcesOfAnotherAudience(t *testing.T) {

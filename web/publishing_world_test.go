@@ -129,11 +129,11 @@ func (s *shelf) Preview(ctx context.Context, id space.SpaceID, dir string, limit
 }
 
 func (s *shelf) Publish(ctx context.Context, by space.UserID, r web.PublishRequest) error {
-	q := sources.Request{ID: r.ID, Label: r.Label, Description: r.Description, Space: r.Space, Dir: r.Dir, Everybody: r.Everybody, By: by, WithMemory: r.WithMemory}
+	q := sources.Request{ID: r.ID, Label: r.Label, Description: r.Description, Space: r.Space, Dir: r.Dir, Everybody: r.Everybody, By: by, WithMemory: r.WithMemory, New: r.New}
 	for _, name := range r.Readers {
 		u, err := s.FindUser(ctx, name)
 		if err != nil {
-			return fault.New(fault.Invalid, "There is no user %q.", name)
+			return fault.New(fault.Invalid, "There is no user %q.", name).In(sources.PartReaders)
 		}
 		q.Users = append(q.Users, u.ID)
 	}

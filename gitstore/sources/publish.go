@@ -42,10 +42,10 @@ func (m *Manager) Preview(ctx context.Context, id space.SpaceID, dir string, lim
 	return p, nil
 }
 
-// Add publishes a directory of a space, or changes how it is published, by its
-// owner. The error is a fault.Invalid for what the request says, a
+// Add publishes a directory of a space, or changes for whom and under which title
+// it is published, by its owner; a name never passes to another directory. The error is a fault.Invalid for what the request says, a
 // fault.Forbidden for who does not own the space, a fault.Conflict where the id
-// is another's, and a fault.TooLarge.
+// is taken, and a fault.TooLarge.
 func (m *Manager) Add(ctx context.Context, r Request) (Source, error) {
 	r, dir, err := r.checked()
 	if err != nil {
@@ -77,13 +77,14 @@ func (m *Manager) Add(ctx context.Context, r Request) (Source, error) {
 	m.mu.Unlock()
 	if e != nil {
 		old := m.source(e)
-		if old.Space != r.Space || old.By != r.By {
+		switch {
+		case old.Space != r.Space || old.By != r.By:
 			return Source{}, errTaken(r.ID)
+		case r.New || old.Dir != dir:
+			// What stands there would be lost without a word.
+			return Source{}, fault.New(fault.Conflict, "You publish %s as %q already. Choose another name, or unpublish that first.", named(old.Dir), r.ID).In(PartName)
 		}
-		if old.Dir == dir {
-			return m.change(ctx, e, s)
-		}
-		mine--
+		return m.change(ctx, e, s)
 	}
 	if mine >= m.o.MaxSources {
 		return Source{}, fault.New(fault.Limited, "You have published %d sources, as many as are allowed.", mine)
@@ -100,15 +101,25 @@ func (m *Manager) Add(ctx context.Context, r Request) (Source, error) {
 		return Source{}, err
 	}
 	if len(sn.files) == 0 {
-		return Source{}, fault.New(fault.Invalid, "There are no files in %q to be published.", string(dir)+"/")
-	}
-	if e != nil {
-		// Nothing of the other directory may stay, in no index either.
-		if err := m.end(ctx, e); err != nil {
-			return Source{}, err
-		}
+		return Source{}, fault.New(fault.Invalid, "There are no files in %q to be published.", string(dir)+"/").In(PartDir)
 	}
 	return m.begin(ctx, s)
+}
+
+// named is what people call a directory of their space.
+func named(dir space.Path) string {
+	if dir == "" {
+		return "the whole space"
+	}
+	return string(dir) + "/"
+}
+
+// Taken tells whether a source on this server has the id. That is no secret: who
+// asks for the name is told so.
+func (m *Manager) Taken(id string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.entries[id] != nil
 }
 
 func (m *Manager) begin(ctx context.Context, s Source) (Source, error) {

@@ -130,7 +130,7 @@ func (m *Manager) storeSource(ctx context.Context, s Source, fresh bool) error {
 }
 
 func errTaken(id string) error {
-	return fault.New(fault.Conflict, "There is a source %q on this server already. Choose another name.", id)
+	return fault.New(fault.Conflict, "There is a source %q on this server already. Choose another name.", id).In(PartName)
 }
 
 // deleteSource removes a source, and remembers that its index is to be dropped.

@@ -127,9 +127,45 @@ func TestWhatIsPublishedAgainHasNothingOfBefore(t *testing.T) {
 	}
 	// Another directory is another publication too: no index may mix them.
 	third := w.add(func(r *sources.Request) { r.ID, r.Dir = "mine", "knowledge2" })
+	must(t, w.Remove(t.Context(), w.id, "mine"))
 	fourth := w.add(func(r *sources.Request) { r.ID, r.Dir = "mine", "knowledge" })
 	if third.Collection == fourth.Collection || w.paths(fourth) != "a.md deep/b.md" {
 		t.Errorf("after a change of the directory: %q in %s, before in %s", w.paths(fourth), fourth.Collection, third.Collection)
+	}
+}
+
+// What somebody publishes is never lost, nor shown to others than they chose,
+// because they publish something else under its name.
+func TestANameThatIsTakenStaysWithWhatHasIt(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*sources.Request)
+		want   string
+	}{
+		{"another directory of the same space", func(r *sources.Request) { r.Dir = "knowledge2" }, `You publish knowledge/ as "team-notes" already.`},
+		{"another directory, by the form of a change", func(r *sources.Request) { r.Dir, r.New = "knowledge2", false }, `You publish knowledge/ as "team-notes" already.`},
+		{"the same directory, as if it were new", func(*sources.Request) {}, `You publish knowledge/ as "team-notes" already.`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t, sqlite(t), files)
+			had := w.add(func(r *sources.Request) { r.Everybody, r.Users = false, []space.UserID{bob} })
+			r := sources.Request{ID: had.ID, Space: w.id, Dir: "knowledge", Everybody: true, By: ada, New: true}
+			c.change(&r)
+			_, err := w.Add(t.Context(), r)
+			wantCode(t, c.name, err, fault.Conflict)
+			if !strings.HasPrefix(fault.PublicOf(err), c.want) || fault.PartOf(err) != sources.PartName {
+				t.Errorf("it is said of %q: %v", fault.PartOf(err), err)
+			}
+			if got, hers := w.sees(bob), w.sees(eve); got != had.ID || hers != "" {
+				t.Errorf("bob sees %q, eve %q", got, hers)
+			}
+			if got := w.paths(had); got != "a.md deep/b.md" {
+				t.Errorf("the source has %q", got)
+			}
+			if !w.Taken(had.ID) || w.Taken("another") {
+				t.Error("which names are taken is not told")
+			}
+		})
 	}
 }
 

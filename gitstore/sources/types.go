@@ -81,7 +81,20 @@ type Request struct {
 	By          space.UserID
 	// WithMemory is the publisher's word that the space's memory is to be shown.
 	WithMemory bool
+	// New refuses a name that is there already, whatever it publishes; else who
+	// published a directory under it changes how that is done.
+	New bool
 }
+
+// The parts of a request that an error names (see fault.PartOf).
+const (
+	PartName        = "name"
+	PartTitle       = "title"
+	PartDescription = "description"
+	PartDir         = "dir"
+	PartReaders     = "readers"
+	PartMemory      = "memory"
+)
 
 // Bounds of what people write.
 const (
@@ -103,11 +116,11 @@ var reserved = []string{"space", "library", "docs", "youtube", "all", "none", "p
 func CheckID(id string) error {
 	switch {
 	case id == "":
-		return fault.New(fault.Invalid, "The source needs a name.")
+		return fault.New(fault.Invalid, "The source needs a name.").In(PartName)
 	case len(id) < 2 || len(id) > MaxIDBytes || !idForm.MatchString(id):
-		return fault.New(fault.Invalid, "The name of a source has 2 to %d small letters, digits and hyphens, and begins and ends with none of the last.", MaxIDBytes)
+		return fault.New(fault.Invalid, "The name of a source has 2 to %d small letters, digits and hyphens, and begins and ends with none of the last.", MaxIDBytes).In(PartName)
 	case slices.Contains(reserved, id):
-		return fault.New(fault.Invalid, "The name %q means something else here. Choose another one.", id)
+		return fault.New(fault.Invalid, "The name %q means something else here. Choose another one.", id).In(PartName)
 	}
 	return nil
 }
@@ -121,10 +134,10 @@ func (r Request) checked() (Request, space.Path, error) {
 		name string
 		text *string
 		max  int
-	}{{"title", &r.Label, MaxLabel}, {"description", &r.Description, MaxDescription}} {
+	}{{PartTitle, &r.Label, MaxLabel}, {PartDescription, &r.Description, MaxDescription}} {
 		*f.text = oneLine(*f.text)
 		if n := utf8.RuneCountInString(*f.text); n > f.max {
-			return r, "", fault.New(fault.Invalid, "The %s has %d characters, and %d are allowed.", f.name, n, f.max)
+			return r, "", fault.New(fault.Invalid, "The %s has %d characters, and %d are allowed.", f.name, n, f.max).In(f.name)
 		}
 	}
 	if r.Label == "" {
@@ -134,11 +147,11 @@ func (r Request) checked() (Request, space.Path, error) {
 	if d := strings.Trim(r.Dir, "/"); d != "" && d != "." {
 		var err error
 		if dir, err = space.ParsePath(d); err != nil {
-			return r, "", err
+			return r, "", fault.Wrap(err, fault.CodeOf(err), "%s", fault.PublicOf(err)).In(PartDir)
 		}
 	}
 	if (dir == "" || dir == memoryDir || strings.HasPrefix(string(dir), memoryDir+"/")) && !r.WithMemory {
-		return r, "", fault.New(fault.Invalid, "%s, where your AIs keep what they know about you. Choose another directory, or say that it is to be shown.", includes(dir))
+		return r, "", fault.New(fault.Invalid, "%s, where your AIs keep what they know about you. Choose another directory, or say that it is to be shown.", includes(dir)).In(PartMemory)
 	}
 	if r.Everybody {
 		r.Users = nil
@@ -147,7 +160,7 @@ func (r Request) checked() (Request, space.Path, error) {
 	slices.Sort(r.Users)
 	r.Users = slices.Compact(r.Users)
 	if len(r.Users) > MaxUsers {
-		return r, "", fault.New(fault.Invalid, "A source can be published for %d people by name; publish it for everybody instead.", MaxUsers)
+		return r, "", fault.New(fault.Invalid, "A source can be published for %d people by name; publish it for everybody instead.", MaxUsers).In(PartReaders)
 	}
 	return r, dir, nil
 }
@@ -155,6 +168,9 @@ func (r Request) checked() (Request, space.Path, error) {
 func includes(dir space.Path) string {
 	if dir == "" {
 		return "The whole space includes " + memoryDir + "/"
+	}
+	if dir == memoryDir {
+		return "This is " + memoryDir + "/"
 	}
 	return fmt.Sprintf("%s/ is in %s/", dir, memoryDir)
 }

@@ -41,8 +41,17 @@ type Error struct {
 	// RetryAfter, with Limited or Unavailable, is when to try again; zero
 	// means unknown.
 	RetryAfter time.Duration
+	// Part names the part of the input that is wrong, for a form to mark; empty
+	// where it is no single one, or unknown.
+	Part string
 	// Err is the cause, for logs only.
 	Err error
+}
+
+// In returns the error with the part of the input that is wrong.
+func (e *Error) In(part string) *Error {
+	e.Part = part
+	return e
 }
 
 // Error returns the message with its cause, for logs.
@@ -77,6 +86,16 @@ func CodeOf(err error) Code {
 		return e.Code
 	}
 	return Internal
+}
+
+// PartOf returns the part of the input that the first *Error in err's tree
+// names; "" where none is.
+func PartOf(err error) string {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Part
+	}
+	return ""
 }
 
 // PublicOf returns what a caller may be told about err: the message of the

@@ -115,6 +115,9 @@ func (l *Local) PublishSource(ctx context.Context, r PublishRequest) (SourceInfo
 		q.Users = append(q.Users, u.ID)
 	}
 	s, err := l.Published.Add(ctx, q)
+	if fault.PartOf(err) == sources.PartMemory {
+		return SourceInfo{}, fault.New(fault.CodeOf(err), "%s With --with-memory it is shown.", fault.PublicOf(err)).In(sources.PartMemory)
+	}
 	if err != nil {
 		return SourceInfo{}, err
 	}

@@ -236,12 +236,12 @@ func (l library) Publish(ctx context.Context, by space.UserID, r web.PublishRequ
 
 func (l library) publish(ctx context.Context, actor store.Actor, by space.UserID, r web.PublishRequest) error {
 	q := sources.Request{
-		ID: r.ID, Label: r.Label, Description: r.Description, Space: r.Space, Dir: r.Dir, Everybody: r.Everybody, By: by, WithMemory: r.WithMemory,
+		ID: r.ID, Label: r.Label, Description: r.Description, Space: r.Space, Dir: r.Dir, Everybody: r.Everybody, By: by, WithMemory: r.WithMemory, New: r.New,
 	}
 	for _, name := range r.Readers {
 		u, err := l.accounts.FindUser(ctx, name)
 		if fault.CodeOf(err) == fault.NotFound {
-			return fault.New(fault.Invalid, "%s", fault.PublicOf(err))
+			return fault.New(fault.Invalid, "%s", fault.PublicOf(err)).In(sources.PartReaders)
 		}
 		if err != nil {
 			return err

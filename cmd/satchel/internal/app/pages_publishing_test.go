@@ -81,6 +81,10 @@ func TestPublishedSpacesFollowTheirOwners(t *testing.T) {
 	if fault.CodeOf(err) != fault.Conflict && fault.CodeOf(err) != fault.Invalid {
 		t.Errorf("attack: bob takes the name: %v", err)
 	}
+	_, err = c.Admin.PublishSource(ctx, admin.PublishRequest{SpaceRequest: admin.SpaceRequest{User: "bob"}, ID: "mine", Dir: "memory"})
+	if fault.CodeOf(err) != fault.Invalid || !strings.Contains(fault.PublicOf(err), "--with-memory") {
+		t.Errorf("memory without a word: %v", err)
+	}
 	must(c.Admin.RemoveUser(ctx, "ann"))
 	if got := read("bob", "/library/docs/notes/a.md"); strings.Contains(got, "Alpha") {
 		t.Errorf("after its owner was removed bob reads %q", got)
