@@ -129,7 +129,9 @@ func (s *Server) search(v *visit, m store.Membership, body *searchPage, more boo
 	for _, t := range a.Suggestions {
 		body.Suggestions = append(body.Suggestions, searchLink{Text: shorten(t, 120), URL: body.Action + "?q=" + url.QueryEscape(t)})
 	}
-	if !more && (a.Truncated || a.Total > len(a.Results)) && len(a.Results) > 0 {
+	// An answer with fewer than it may have leaves the others out for what they
+	// are, and a longer one would, too.
+	if !more && len(a.Results) >= limit && a.Total > len(a.Results) {
 		body.More = body.Action + "?more&q=" + url.QueryEscape(body.Query)
 	}
 	words := queryWords(body.Query)

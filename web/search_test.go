@@ -1,11 +1,31 @@
 package web_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
 )
+
+// A button that shows the same again is none.
+func TestMoreResultsAreOfferedWhereThereAreMore(t *testing.T) {
+	var files []string
+	for i := range 30 {
+		files = append(files, fmt.Sprintf("knowledge/p%02d.md", i), fmt.Sprintf("# Page %d\n\nOf pumps, number%d and %s.\n", i, i, strings.Repeat(fmt.Sprint("word", i, " "), i+1)))
+	}
+	ropes := "# Ropes\n\nA deploy of the ropes takes four people, two of them on the mast, a calm sea and as much patience as there is on board.\n"
+	h := newHeld(t, append(files, "a/ropes.md", ropes, "b/ropes.md", ropes)...)
+	b := h.as(h.bob)
+	a := b.get(h.in("search?q=ropes"))
+	contains(t, "a page and its copy", a.body, "1 result,", "The same is in")
+	lacks(t, "a page and its copy", a.body, "Show more results")
+	a = b.get(h.in("search?q=pumps"))
+	contains(t, "thirty pages", a.body, "The best 20 of 30 results", "Show more results")
+	a = b.get(h.in("search?q=pumps&more"))
+	contains(t, "all thirty", a.body, "30 results,")
+	lacks(t, "all thirty", a.body, "Show more results")
+}
 
 func TestSearchShowsWhatAIsFind(t *testing.T) {
 	h := newHeld(t, "knowledge/deploy.md", "# Deploying\n\nHow we ship.\n\n## Rolling back a release\n\nCall the pager, then roll the release back by hand.\n",

@@ -288,7 +288,8 @@ const (
 	// to count as one.
 	copyShare = 0.9
 	// copyWords is the fewest different words of a text that may be a copy of
-	// another: of shorter ones, each costs next to nothing to show.
+	// another in its collection: of shorter ones, each costs next to nothing to
+	// show. The same file in two collections is one page, however short.
 	copyWords = 12
 	// copyScore and copyLines are how near scores and lengths of copies are: what
 	// is farther apart is not compared.
@@ -300,10 +301,11 @@ const (
 
 // collapse leaves of copies among the first documents, best first, the first or
 // the one of the newest version, and of the same file in several collections that
-// of the one which the query names first: those that are read are as many as make up an
-// answer of limit hits.
+// of the one which the query names first; in another
+// order than that of relevance, of the latter alone. Those that are read are as many
+// as make up an answer of limit hits.
 func (x *Index) collapse(ctx context.Context, q *parsedQuery, all []*found, limit int) ([]*found, error) {
-	if q.sort != byRelevance || len(all) < 2 {
+	if len(all) < 2 {
 		return all, nil
 	}
 	if err := x.loadDocs(ctx, all[:min(len(all), limit)]); err != nil {
@@ -358,6 +360,12 @@ func copies(ctx context.Context, a, b *found, words map[*found][]uint32, q *pars
 			words[f] = w
 		}
 		return w
+	}
+	if x.blob == y.blob && a.session != b.session {
+		return true, nil
+	}
+	if q.sort != byRelevance {
+		return false, nil // a list has every other page
 	}
 	if x.blob != y.blob {
 		near := b.score >= copyScore*a.score || x.title == y.title

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"satchel/internal/space"
 )
 
 // polyglot is a documentation of twelve pages in eight languages, of which the
@@ -177,6 +179,43 @@ func TestCopiesAreShownOnce(t *testing.T) {
 	}
 	if r = search(t, x, "turbine sort:path"); len(r.Hits) != len(files) {
 		t.Errorf("in the order of paths, %v", paths(r))
+	}
+}
+
+// What a person published is theirs and in the library: one result, their own,
+// however short it is and in whatever order, and it is counted once.
+func TestTheSameFileOfTwoCollectionsIsOneResult(t *testing.T) {
+	x := openIndex(t, Options{})
+	short := "# Deploy\n\nA deploy checklist.\n"
+	long := "# Ropes\n\nA deploy of the ropes takes four people, two of them on the mast, a calm sea and as much patience as there is on board.\n"
+	for id, files := range map[string]map[string]string{
+		"mine":   {"team/deploy.md": short, "team/ropes.md": long, "tiny.md": "A deploy.", "tiny2.md": "A deploy."},
+		"theirs": {"deploy.md": short, "ropes.md": long, "other.md": "# Deploy theirs\n\nOf deploy and of them.\n"},
+	} {
+		h := newHistory()
+		h.commit(toBytes(files))
+		if err := x.Update(t.Context(), space.SpaceID(id), h); err != nil {
+			t.Fatal(err)
+		}
+	}
+	theirs := Collection{ID: "theirs", Label: "notes", Mount: "/library/docs/notes"}
+	for _, query := range []string{"deploy", "deploy checklist", "deploy sort:path", "deploy sort:recent"} {
+		r, err := x.Search(t.Context(), []Collection{{ID: "mine", Label: "space"}, theirs}, Query{Text: query, Limit: 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := paths(r)
+		slices.Sort(got)
+		if want := []string{"/library/docs/notes/other.md", "team/deploy.md", "team/ropes.md", "tiny.md", "tiny2.md"}; !slices.Equal(got, want) {
+			t.Errorf("%s finds %v, want %v", query, got, want)
+		}
+		if r.Total != len(r.Hits) || r.Truncated {
+			t.Errorf("%s: %d of %d results, truncated %v", query, len(r.Hits), r.Total, r.Truncated)
+		}
+	}
+	r, err := x.Search(t.Context(), []Collection{theirs}, Query{Text: "deploy checklist"})
+	if err != nil || len(r.Hits) == 0 || r.Hits[0].Path != "/library/docs/notes/deploy.md" {
+		t.Errorf("the library alone: %v, %v", paths(r), err)
 	}
 }
 

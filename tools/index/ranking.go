@@ -71,7 +71,10 @@ func (u *inquiry) rank(ctx context.Context, r *Results) ([]*found, error) {
 		}
 	}
 	if u.sort != byRelevance {
-		return u.ordered(ctx, all, r)
+		if all, err = u.ordered(ctx, all, r); err != nil {
+			return nil, err
+		}
+		return x.collapse(ctx, u.parsedQuery, all, u.limit)
 	}
 	if scored {
 		if err := u.weighEvidence(ctx, all[:min(len(all), max(reranked, u.limit))]); err != nil {

@@ -51,7 +51,8 @@ const (
 type Results struct {
 	Hits []Hit
 	// Total is how many documents hold a word that was looked for, and meet the
-	// filters. Truncated tells that Hits has fewer.
+	// filters, without those for which another one was found to stand. Truncated
+	// tells that Hits has fewer.
 	Total     int
 	Truncated bool
 	// Scope says in words what was searched.

@@ -154,6 +154,10 @@ func (x *Index) search(ctx context.Context, cols []Collection, q Query, broken m
 	if err := x.present(ctx, u.a, p, hits[:min(u.limit, len(hits))], q.MaxTokens, &r); err != nil {
 		return Results{}, err
 	}
+	for _, f := range hits {
+		r.Total -= f.alsoCount // that it stands for them is told in the hit
+	}
+	r.Total = max(r.Total, len(r.Hits))
 	r.Truncated = r.Total > len(r.Hits)
 	docs := int64(0)
 	for _, s := range r.Indexes {
