@@ -101,7 +101,7 @@ func (s *Server) showPublish(v *visit) error {
 	if !q.Has("dir") {
 		return s.publishPage(v, m, all, publishForm{Dir: "knowledge", Everybody: true}, false, "", nil)
 	}
-	form.ID = freeName(form.Dir, m, s.o.Publishing.Taken)
+	form.ID = freeSourceName(form.Dir, m, s.o.Publishing.Taken)
 	err = s.publishPage(v, m, all, form, true, "", nil)
 	if fault.CodeOf(err) == fault.Invalid {
 		return s.publishPage(v, m, all, publishForm{Dir: shorten(form.Dir, 200), Everybody: true}, false, "", err)
@@ -109,9 +109,9 @@ func (s *Server) showPublish(v *visit) error {
 	return err
 }
 
-// freeName suggests a name for a source that none has: of the directory's last
+// freeSourceName suggests a name for a source that none has: of the directory's last
 // part, of all of its parts, or with a number.
-func freeName(dir string, m store.Membership, taken func(string) bool) string {
+func freeSourceName(dir string, m store.Membership, taken func(string) bool) string {
 	short := idOf(path.Base(strings.Trim(dir, "/")), m)
 	for _, id := range []string{short, idOf(strings.Trim(dir, "/"), m)} {
 		if !taken(id) {
