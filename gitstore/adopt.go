@@ -153,7 +153,7 @@ func (r *repo) adoptHead(ctx context.Context, head, theirs *headState, edits []e
 	if err != nil {
 		return c, nil, err
 	}
-	if err := r.advance(head.id, theirs.id, m.Author, stampNow(), "import"); err != nil {
+	if err := r.advance(head.id, theirs.id, m.Author, stampNow(), adopting); err != nil {
 		return c, nil, err
 	}
 	r.head.Store(theirs)

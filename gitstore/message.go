@@ -133,6 +133,21 @@ func cleanMessage(msg, summary string) string {
 	return msg
 }
 
+// traced tells whether a message from elsewhere has words of ours, or is that of a
+// revert. One that is too long to be read whole may have them in its rest.
+func traced(msg string) bool {
+	if len(msg) > maxRead {
+		return true
+	}
+	msg = strings.ToLower(msg)
+	for _, s := range []string{trailerTool, trailerClient, "this reverts commit"} {
+		if strings.Contains(msg, strings.ToLower(s)) {
+			return true
+		}
+	}
+	return false
+}
+
 func isTrailer(line string) bool {
 	for _, t := range []string{trailerTool, trailerClient} {
 		if len(line) > len(t) && strings.EqualFold(line[:len(t)], t) && strings.HasPrefix(strings.TrimSpace(line[len(t):]), ":") {

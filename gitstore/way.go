@@ -11,6 +11,10 @@ import (
 type Step struct {
 	ID      space.CommitID
 	Parents []space.CommitID
+	// Traced tells that the message speaks of a commit that was made here or undoes
+	// one as git does, wherever it says so: git and those who host it put lines of
+	// their own behind our trailers, and indent or quote them.
+	Traced bool
 	// Whole tells that every commit of the way up to here, and where it began, is
 	// in this one's history, so that a further way may begin here.
 	Whole bool
@@ -18,8 +22,9 @@ type Step struct {
 
 // Way lists the commits that are in the history of to ("" is head) and not in
 // that of from ("" is nothing), of which a file at or under one of the paths
-// differs from every parent, each after its parents, and tells how many it passed.
-// It costs what the histories do not share. ok is false where from is not in the
+// differs from some parent, each after its parents, and tells how many it passed.
+// So there is none only where the paths have in to what they have in from: a merge
+// that drops what one side changed is there too. It costs what the histories do not share. ok is false where from is not in the
 // history of to: a purge made another.
 func (s *Store) Way(ctx context.Context, id space.SpaceID, from, to space.CommitID, under []space.Path) (steps []Step, passed int, ok bool, err error) {
 	r, st, release, err := s.at(ctx, id, to)
@@ -78,14 +83,14 @@ func (s *Store) Way(ctx context.Context, id space.SpaceID, from, to space.Commit
 		if err != nil {
 			return nil, 0, false, r.internalf(err, "way")
 		}
-		touches := len(d.c.parents) > 0 || differs(mine, make([]place, len(mine)))
-		step := Step{ID: commitID(d.h)}
+		touches := len(d.c.parents) == 0 && differs(mine, make([]place, len(mine)))
+		step := Step{ID: commitID(d.h), Traced: traced(d.c.message)}
 		for _, q := range d.c.parents {
 			theirs, err := look(q, hash{})
 			if err != nil {
 				return nil, 0, false, r.internalf(err, "way")
 			}
-			touches = touches && differs(mine, theirs)
+			touches = touches || differs(mine, theirs)
 			step.Parents = append(step.Parents, commitID(q))
 			delete(open, q)
 		}

@@ -34,11 +34,14 @@ type Review struct {
 	Blob space.BlobID
 	Mode space.Mode
 	Head space.CommitID
-	// Was and WasMode are what a person last knew, and Base a commit that has it;
-	// all empty where they knew nothing.
+	// Was and WasMode are what a person last knew; empty where they knew nothing. Base
+	// is a commit that has it at the path, where one is known.
 	Was     space.BlobID
 	WasMode space.Mode
 	Base    space.CommitID
+	// Taken tells that something else is at the path or in its way, which Undo
+	// deletes.
+	Taken bool
 	// Commit changed it last, by Tool of Client.
 	Commit       space.CommitID
 	Tool, Client string
@@ -83,6 +86,7 @@ type reviewItem struct {
 	Compare  string // the whole difference
 	Problem  string // why there is no difference
 	ModeNote string // what the file is besides its text
+	Taken    bool   // something is in its place, which Undo deletes
 }
 
 // diffLine is a line of a difference. Kind is "add", "del", "at" or "".

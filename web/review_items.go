@@ -113,7 +113,7 @@ func (s *Server) addReviews(v *visit, body *reviewPage) error {
 func itemOf(m store.Membership, r Review) reviewItem {
 	return reviewItem{
 		Path: r.Path, Shown: shownPath(r.Path, wholePath), Blob: r.Blob, Mode: int(r.Mode), Client: shorten(r.Client, 60), Tool: shorten(r.Tool, 40), When: r.When,
-		Deleted: r.Blob == "", New: r.Was == "", URL: tools.FileURL("", m.ID, string(r.Path)), Commit: inSpace(m.ID, "commits/"+string(r.Commit)),
+		Deleted: r.Blob == "", New: r.Was == "", Taken: r.Taken, URL: tools.FileURL("", m.ID, string(r.Path)), Commit: inSpace(m.ID, "commits/"+string(r.Commit)),
 		Raw: spaceURL(m.ID, "raw", r.Path), Edit: spaceURL(m.ID, "edit", r.Path),
 		Alone: inSpace(m.ID, "reviews?"+urlQuery("path", string(r.Path))),
 	}
@@ -156,7 +156,7 @@ func (s *Server) patchOf(ctx context.Context, id space.SpaceID, r Review, left *
 	if ok && known.length > left.most() {
 		return known.begins, true, nil
 	}
-	if patch, err = s.o.History.Patch(ctx, id, r.Base, r.Head, r.Path); err != nil {
+	if patch, err = s.o.History.FilePatch(ctx, id, space.FileChange{Path: r.Path, Old: r.Was, OldMode: r.WasMode, New: r.Blob, NewMode: r.Mode}); err != nil {
 		return "", false, err
 	}
 	begins := patch
@@ -187,10 +187,6 @@ func (s *Server) reviewItem(ctx context.Context, m store.Membership, r Review, l
 		it.ModeNote = map[space.Mode]string{
 			space.Regular: "It is a plain file now.", space.Executable: "It is a program now: it can be run.", space.Symlink: "It is a link now, and its text is where it leads.",
 		}[r.Mode]
-	}
-	if r.Was != "" && r.Base == "" {
-		it.Problem, it.Alone = "The difference cannot be shown: the version that you knew is in no commit any more.", ""
-		return it
 	}
 	if r.Was == r.Blob { // in the mode alone
 		it.Whole, it.Alone = true, ""

@@ -39,7 +39,15 @@ func (r *Reviews) decide(ctx context.Context, id space.SpaceID, p space.Path, sa
 	list := st.waiting
 	st.mu.Unlock()
 	for _, w := range list {
-		if w.Path == p && w.Blob == saw.blob && (w.Mode == saw.mode || saw.blob == "") {
+		if w.Path != p || w.Blob != saw.blob || w.Mode != saw.mode && saw.blob != "" {
+			continue
+		}
+		// Nobody confirms what is not there, whatever was found out before.
+		b, m, _, err := r.o.Git.Blob(ctx, id, "", p)
+		if err != nil {
+			return fmt.Errorf("reviews: %w", err)
+		}
+		if b == saw.blob && (m == saw.mode || b == "") {
 			return do(ctx, st, w)
 		}
 	}
@@ -63,6 +71,7 @@ func (r *Reviews) Keep(ctx context.Context, id space.SpaceID, by space.UserID, p
 			*x = *old
 		}
 		x.know(content{w.Blob, w.Mode}, w.Head)
+		x.now, x.seen = content{w.Blob, w.Mode}, true
 		st.rows[p], st.dirty[p] = x, true
 		if w.Blob == "" {
 			delete(st.rows, p)
@@ -85,10 +94,44 @@ func (r *Reviews) Keep(ctx context.Context, id space.SpaceID, by space.UserID, p
 	})
 }
 
-// Undo puts back, as a commit, what a person last knew at a path. It is a
-// fault.Conflict where the path does not have what they saw.
+// inTheWay lists what must be deleted before a file can be at a path: what is under
+// it, or is a file in place of one of its directories. What a person knows there is
+// not taken along; the error is a fault.Conflict.
+func (r *Reviews) inTheWay(ctx context.Context, id space.SpaceID, st *state, w Review) ([]space.Change, error) {
+	list, err := r.o.Git.Files(ctx, id, w.Head, w.Path)
+	if err != nil {
+		return nil, err
+	}
+	for d := parent(w.Path); d != ""; d = parent(d) {
+		b, m, ok, err := r.o.Git.Blob(ctx, id, w.Head, d)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			list = append(list, space.FileChange{Path: d, New: b, NewMode: m})
+		}
+	}
+	var out []space.Change
+	for _, f := range list {
+		if x := st.rows[f.Path]; x != nil && x.baseline() == (content{f.New, f.NewMode}) {
+			return nil, fault.New(fault.Conflict, "The former version of %s cannot be put back, since %s is in its way, which a person knows. Move or delete that first.", string(w.Path), string(f.Path))
+		}
+		out = append(out, space.Change{Path: string(f.Path), Op: space.Delete, Base: f.New, BaseMode: f.NewMode})
+	}
+	return out, nil
+}
+
+// Undo puts back, as a commit, what a person last knew at a path. What is in its way
+// and waits too is deleted. It is a fault.Conflict where the path does not have what
+// they saw.
 func (r *Reviews) Undo(ctx context.Context, id space.SpaceID, by space.UserID, p space.Path, b space.BlobID, mode space.Mode, m space.Meta) (c space.Commit, err error) {
 	err = r.decide(ctx, id, p, content{b, mode}, func(ctx context.Context, st *state, w Review) error {
+		var changes []space.Change
+		if w.Taken {
+			if changes, err = r.inTheWay(ctx, id, st, w); err != nil {
+				return err
+			}
+		}
 		change := space.Change{Path: string(p), Op: space.Delete, Base: w.Blob, BaseMode: w.Mode}
 		if w.Was != "" {
 			change.Op, change.Mode = space.Write, w.WasMode
@@ -96,7 +139,7 @@ func (r *Reviews) Undo(ctx context.Context, id space.SpaceID, by space.UserID, p
 				return err
 			}
 		}
-		c, err = r.o.Git.Commit(ctx, id, space.ChangeSet{Changes: []space.Change{change}, Policy: space.RefuseStale}, m)
+		c, err = r.o.Git.Commit(ctx, id, space.ChangeSet{Changes: append(changes, change), Policy: space.RefuseStale}, m)
 		if err != nil {
 			return err
 		}

@@ -23,6 +23,10 @@ type Git interface {
 	Show(ctx context.Context, id space.SpaceID, at space.CommitID) (space.Commit, error)
 	// Made returns the commits whose trailers this server wrote.
 	Made(ctx context.Context, id space.SpaceID) (map[space.CommitID]bool, error)
+	// Adopted returns which first commit gave way to a history that the space was
+	// filled with, and where that ends.
+	Adopted(ctx context.Context, id space.SpaceID) (first, tip space.CommitID, ok bool, err error)
+	Blob(ctx context.Context, id space.SpaceID, at space.CommitID, p space.Path) (b space.BlobID, m space.Mode, ok bool, err error)
 	ReadBlob(ctx context.Context, id space.SpaceID, b space.BlobID) ([]byte, error)
 	Commit(ctx context.Context, id space.SpaceID, cs space.ChangeSet, m space.Meta) (space.Commit, error)
 }
@@ -31,8 +35,8 @@ type Git interface {
 type Options struct {
 	DB  *database.DB
 	Git Git
-	// Confirming names the tools whose commits are the whole content of a file as
-	// a person had it before them, and Moving those by which a person moves files;
+	// Confirming names the tools by which a person writes files, with the former
+	// content before them, and Moving those by which a person moves files;
 	// nil for DefaultConfirming and DefaultMoving. What anything else writes waits.
 	Confirming, Moving []string
 	// Patience is how long Waiting waits for the history to be read, and Act how
@@ -45,10 +49,10 @@ type Options struct {
 	Now func() time.Time
 }
 
-// DefaultConfirming returns what the editor of the pages, a command that imports or
-// restores, the server where it starts a space, and git anywhere else, which names
-// none, write into commits. A merge by git elsewhere confirms nothing.
-func DefaultConfirming() []string { return []string{"", "web", "import", "restore", "satchel"} }
+// DefaultConfirming returns what the editor of the pages, a command that imports, the
+// server where it starts a space, and git anywhere else, which names none, write into
+// commits. What restores is not among them: nobody was shown all that it brings back.
+func DefaultConfirming() []string { return []string{"", "web", "import", "satchel"} }
 
 // DefaultMoving returns what a move on the pages writes into commits.
 func DefaultMoving() []string { return []string{"web-move"} }
@@ -65,11 +69,14 @@ type Review struct {
 	Blob space.BlobID
 	Mode space.Mode
 	Head space.CommitID
-	// Was and WasMode are what a person last knew, which Undo puts back, and Base a
-	// commit that has it at the path; all empty where they knew nothing.
+	// Was and WasMode are what a person last knew, which Undo puts back; empty where
+	// they knew nothing. Base is a commit that has it at the path, where one is known.
 	Was     space.BlobID
 	WasMode space.Mode
 	Base    space.CommitID
+	// Taken tells that something else is at the path or in its way, which Undo
+	// deletes.
+	Taken bool
 	// Commit changed it last, by Tool of Client.
 	Commit       space.CommitID
 	Tool, Client string
@@ -122,7 +129,8 @@ type state struct {
 
 	mu      sync.Mutex // of the rest, and never held for long
 	head    space.CommitID
-	waiting []Review // at head; never changed
+	waiting []Review           // at head; never changed
+	last    []space.FileChange // of the latest event
 	running bool
 	done    chan struct{} // closed when what runs has ended
 }
@@ -184,7 +192,22 @@ func (r *Reviews) Close() {
 }
 
 // Publish implements space.Events: what a commit changed is looked into at once.
-func (r *Reviews) Publish(e space.Event) { r.look(e.Space, r.state(e.Space)) }
+func (r *Reviews) Publish(e space.Event) {
+	st := r.state(e.Space)
+	var last []space.FileChange
+	for _, f := range e.Commit.Files {
+		if Covers(f.Path) && len(last) < maxLast {
+			last = append(last, f)
+		}
+	}
+	st.mu.Lock()
+	st.last = last
+	st.mu.Unlock()
+	r.look(e.Space, st)
+}
+
+// maxLast bounds how many files of an event are remembered.
+const maxLast = 1000
 
 // maxSpaces bounds of how many spaces is remembered what waits.
 const maxSpaces = 1000

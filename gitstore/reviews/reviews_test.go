@@ -171,6 +171,23 @@ func (w *world) commit(tool string, files ...string) space.CommitID {
 // remote had.
 func (w *world) push(path, content, message string) {
 	w.t.Helper()
+	w.elsewhere(message, nil, path, content)
+}
+
+// mergeOurs merges, elsewhere, what is at head into a commit on top of an older one,
+// of which it drops all that is not in that.
+func (w *world) mergeOurs(older space.CommitID) {
+	w.t.Helper()
+	w.elsewhere("Merge\n", []space.CommitID{older, w.head()}, "knowledge/y.md", "y\n")
+}
+
+// elsewhere commits files, each with its content or deleted by "", on what the first
+// of parents has; nil is head.
+func (w *world) elsewhere(message string, parents []space.CommitID, files ...string) {
+	w.t.Helper()
+	if parents == nil {
+		parents = []space.CommitID{w.head()}
+	}
 	w.clock = w.clock.Add(time.Minute)
 	repo := filepath.Join(w.dir, string(w.id)+".git")
 	date := fmt.Sprintf("%d +0000", w.clock.Unix())
@@ -187,9 +204,19 @@ func (w *world) push(path, content, message string) {
 		}
 		return strings.TrimSpace(string(out))
 	}
-	run("", "read-tree", "HEAD")
-	run("", "update-index", "--add", "--cacheinfo", "100644,"+run(content, "hash-object", "-w", "--stdin")+","+path)
-	c := run(message, "commit-tree", "-p", "HEAD", run("", "write-tree"))
+	run("", "read-tree", string(parents[0]))
+	for i := 0; i < len(files); i += 2 {
+		if files[i+1] == "" {
+			run("", "rm", "-q", "--cached", files[i])
+			continue
+		}
+		run("", "update-index", "--add", "--cacheinfo", "100644,"+run(files[i+1], "hash-object", "-w", "--stdin")+","+files[i])
+	}
+	args := []string{"commit-tree", run("", "write-tree")}
+	for _, p := range parents {
+		args = append(args, "-p", string(p))
+	}
+	c := run(message, args...)
 	if in, err := w.git.Integrate(w.t.Context(), w.id, space.CommitID(c), space.Meta{Tool: "sync"}); err != nil || in.How != gitstore.FastForward {
 		w.t.Fatal(in, err)
 	}
@@ -298,9 +325,31 @@ func TestWaiting(t *testing.T) {
 			w.write("bash", "skillset/x.md", "ai\n")
 		}, ""},
 		{"not what a person wrote on the pages", func(w *world) { w.write("web", skill, "p\n") }, ""},
-		{"not what a person pushed", func(w *world) { w.write("", skill, "p\n") }, ""},
-		{"not what a command restored", func(w *world) { w.write("restore", skill, "p\n") }, ""},
-		{"a person's edit of an AI's change confirms it", func(w *world) { w.write("bash", skill, "ai\n"); w.write("web", skill, "p\n") }, ""},
+		{"attack: a command restores what a person undid", func(w *world) {
+			w.write("bash", skill, "ai\n")
+			w.undo(skill)
+			w.write("restore", skill, "ai\n")
+		}, skill},
+		{"not what a command restored as they knew it", func(w *world) { w.write("bash", skill, "ai\n"); w.write("restore", skill, "start\n") }, ""},
+		{"attack: a person adds a line to what an AI changed unseen", func(w *world) {
+			w.write("bash", skill, "start\nevil\u200b\n")
+			w.write("web", skill, "start\nevil\u200b\nmine\n")
+		}, skill},
+		{"attack: and another one", func(w *world) {
+			w.write("bash", skill, "start\nevil\n")
+			w.write("web", skill, "start\nevil\nmine\n")
+			w.write("web", skill, "start\nevil\nmine\nmine\n")
+		}, skill},
+		{"attack: a person elsewhere adds a line to what an AI changed unseen", func(w *world) {
+			w.write("bash", skill, "start\nevil\n")
+			w.push(skill, "start\nevil\nmine\n", "Add a line\n")
+		}, skill},
+		{"not what a person wrote back", func(w *world) { w.write("bash", skill, "ai\n"); w.write("web", skill, "start\n") }, ""},
+		{"not what a person wrote into what they kept", func(w *world) {
+			w.write("bash", skill, "ai\n")
+			w.keep(skill)
+			w.write("web", skill, "ai\nmine\n")
+		}, ""},
 		{"an AI's change of what a person wrote", func(w *world) { w.write("web", skill, "p\n"); w.write("bash", skill, "ai\n") }, skill},
 		{"not what was kept", func(w *world) { w.write("bash", skill, "ai\n"); w.keep(skill) }, ""},
 		{"what changed after it was kept", func(w *world) { w.write("bash", skill, "ai\n"); w.keep(skill); w.write("bash", skill, "worse\n") }, skill},
@@ -314,7 +363,7 @@ func TestWaiting(t *testing.T) {
 		{"what was undone and written again", func(w *world) { w.write("bash", skill, "ai\n"); w.undo(skill); w.write("bash", skill, "ai\n") }, skill},
 		{"not what a person wrote again", func(w *world) {
 			w.write("bash", skill, "ai\n")
-			w.write("web", skill, "p\n")
+			w.undo(skill)
 			w.write("web", skill, "ai\n")
 		}, ""},
 		{"an AI's content that was undone and brought back, unseen", func(w *world) {
@@ -364,6 +413,45 @@ func TestWaiting(t *testing.T) {
 		}, skill},
 		{"a remote's commit that says an AI made it", func(w *world) { w.push(skill, "ai\n", "x\n\nSatchel-Tool: bash\n") }, skill},
 		{"not what a person pushed to the remote", func(w *world) { w.push(skill, "p\n", "x\n") }, ""},
+		{"attack: what an AI made is applied again elsewhere: cherry-pick -x", func(w *world) {
+			w.push(skill, "ai\n", "x\n\nSatchel-Tool: bash\nSatchel-Client: claude\n(cherry picked from commit 1234567)\n")
+		}, skill},
+		{"attack: and signed off", func(w *world) {
+			w.push(skill, "ai\n", "x\n\nSatchel-Tool: bash\nSatchel-Client: claude\nSigned-off-by: Ada <a@x>\n")
+		}, skill},
+		{"attack: and by GitHub, which names who else wrote it", func(w *world) {
+			w.push(skill, "ai\n", "x (#1)\n\n* x\n\nSatchel-Tool: bash\nSatchel-Client: claude\n\nCo-authored-by: Ada <a@x>\n")
+		}, skill},
+		{"attack: and squashed", func(w *world) {
+			w.push(skill, "ai\n", "Squashed commit of the following:\n\ncommit 1234567\n\n    x\n\n    satchel-tool: bash\n")
+		}, skill},
+		{"attack: and in a message so long that it is not read to its end", func(w *world) {
+			w.push(skill, "ai\n", "x\n\n"+strings.Repeat("y\n", 50_000)+"\nSatchel-Tool: bash\nSigned-off-by: Ada <a@x>\n")
+		}, skill},
+		{"attack: git elsewhere reverts a person's undoing", func(w *world) {
+			w.write("bash", skill, "ai\n")
+			w.undo(skill)
+			w.push(skill, "ai\n", "Revert \"Undo what an AI changed\"\n\nThis reverts commit 1234567.\n")
+		}, skill},
+		{"attack: a merge elsewhere brings back what a person undid", func(w *world) {
+			ai := w.write("bash", skill, "ai\n")
+			w.undo(skill)
+			w.mergeOurs(ai)
+		}, skill},
+		{"attack: and an AI writes elsewhere then", func(w *world) {
+			ai := w.write("bash", skill, "ai\n")
+			w.undo(skill)
+			w.waiting()
+			w.mergeOurs(ai)
+			w.waiting()
+			w.write("bash", "knowledge/x.md", "ai\n")
+		}, skill},
+		{"not what a merge elsewhere dropped", func(w *world) {
+			start := w.head()
+			w.write("bash", skill, "ai\n")
+			w.waiting()
+			w.mergeOurs(start)
+		}, ""},
 		{"a skill that an AI deleted", func(w *world) { w.waiting(); w.write("bash", skill, "") }, skill},
 		{"instructions that an AI deleted", func(w *world) { w.write("bash", instructions, "") }, instructions},
 		{"not what a person deleted", func(w *world) { w.waiting(); w.write("bash", skill, "ai\n"); w.waiting(); w.write("web", skill, "") }, ""},
@@ -382,6 +470,17 @@ func TestWaiting(t *testing.T) {
 			w.commit("bash", "skills/a/other.md", "start\n")
 			w.commit("web-move", "skills/a/SKILL.md", "", "skills/a/other.md", "", "skills/m/SKILL.md", "start\n", "skills/m/other.md", "start\n")
 		}, "skills/m/other.md"},
+		{"attack: git elsewhere moves what waits", func(w *world) {
+			w.write("bash", skill, "evil\n")
+			w.elsewhere("x\n", nil, skill, "", "skills/m/SKILL.md", "evil\n")
+		}, "skills/m/SKILL.md"},
+		{"attack: and changes a line of it", func(w *world) {
+			w.write("bash", skill, "evil\n")
+			w.elsewhere("x\n", nil, skill, "", "skills/m/SKILL.md", "evil\nmine\n")
+		}, "skills/m/SKILL.md"},
+		{"not what a person knew and git elsewhere moved", func(w *world) {
+			w.elsewhere("x\n", nil, skill, "", "skills/m/SKILL.md", "start\n")
+		}, ""},
 		{"not what a person knew and moved", func(w *world) { w.commit("web-move", skill, "", "skills/m/SKILL.md", "start\n") }, ""},
 		{"what an AI moved", func(w *world) { w.commit("bash", skill, "", "skills/m/SKILL.md", "start\n") }, skill + " skills/m/SKILL.md"},
 		{"attack: an AI puts back what a person wrote once", func(w *world) {

@@ -25,7 +25,20 @@ type row struct {
 	Tool, Client string
 	Changed      int64
 
-	now content // in the commit that was looked into last
+	now  content // in the commit that was looked into last
+	seen bool    // tells that now is known
+}
+
+// maker is a commit with who made it.
+type maker struct {
+	commit, tool, client string
+	at                   int64
+}
+
+func (x *row) maker() maker { return maker{x.CommitID, x.Tool, x.Client, x.Changed} }
+
+func (x *row) madeBy(m maker) {
+	x.CommitID, x.Tool, x.Client, x.Changed = m.commit, m.tool, m.client, m.at
 }
 
 func (row) TableName() string { return "reviews_paths" }

@@ -7,8 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"satchel/gitstore"
-	"satchel/internal/database"
+	"satchel/internal/fault"
 	"satchel/internal/space"
 )
 
@@ -62,7 +61,8 @@ func (r *Reviews) bring(ctx context.Context, id space.SpaceID, st *state) (err e
 	return nil
 }
 
-// walk moves the baselines along the history from the cursor to head.
+// walk moves the baselines along the history from the cursor to head. It has not
+// touched what is looked at where that is at head as it was at the cursor.
 func (r *Reviews) walk(ctx context.Context, id space.SpaceID, st *state, head space.CommitID) (touched bool, err error) {
 	steps, passed, ok, err := r.o.Git.Way(ctx, id, st.cursor, head, roots())
 	if err != nil {
@@ -71,15 +71,15 @@ func (r *Reviews) walk(ctx context.Context, id space.SpaceID, st *state, head sp
 	if !ok {
 		return true, r.again(ctx, id, st, head)
 	}
-	var made map[space.CommitID]bool
+	w := r.stepper(id, st.rows, st.dirty)
 	if len(steps) > 0 {
-		if made, err = r.o.Git.Made(ctx, id); err != nil {
+		if err := w.trust(ctx, st.cursor == ""); err != nil {
 			return false, err
 		}
 	}
 	done := 0
 	for _, s := range steps {
-		if err := r.step(ctx, id, st.rows, st.dirty, made, s); err != nil {
+		if err := w.step(ctx, s); err != nil {
 			return false, err
 		}
 		if done++; done >= partSteps && s.Whole && s.ID != head {
@@ -96,29 +96,46 @@ func (r *Reviews) walk(ctx context.Context, id space.SpaceID, st *state, head sp
 	return len(steps) > 0, nil
 }
 
-// again reads a history from its beginning, where a purge or an import made another.
-// What a person knew they know where it comes in that history too.
+// again reads a history from its beginning, where an import or a purge made
+// another.
 func (r *Reviews) again(ctx context.Context, id space.SpaceID, st *state, head space.CommitID) error {
 	steps, _, _, err := r.o.Git.Way(ctx, id, "", head, roots())
 	if err != nil {
 		return err
 	}
-	made, err := r.o.Git.Made(ctx, id)
-	if err != nil {
+	old := st.rows
+	w := r.stepper(id, map[space.Path]*row{}, map[space.Path]bool{})
+	w.whole = true
+	if err := w.trust(ctx, true); err != nil {
 		return err
 	}
-	old := st.rows
-	st.rows = map[space.Path]*row{}
-	changed := map[space.Path]bool{}
+	filled := w.adopted == st.cursor
+	at := map[space.Path]space.CommitID{} // that last has what a person knew
 	for _, s := range steps {
-		clear(changed)
-		if err := r.step(ctx, id, st.rows, changed, made, s); err != nil {
+		clear(w.dirty)
+		if err := w.step(ctx, s); err != nil {
 			return err
 		}
-		for p := range changed {
-			if x, o := st.rows[p], old[p]; x != nil && o != nil && o.Blob != "" && x.now == o.baseline() {
+		for p := range w.dirty {
+			x, o := w.rows[p], old[p]
+			if x == nil || o == nil || o.Blob == "" || x.now != o.baseline() {
+				continue
+			}
+			at[p] = s.ID
+			if filled {
 				x.know(x.now, s.ID)
 			}
+		}
+	}
+	if !filled {
+		if err := r.keepKnown(ctx, id, st, w.rows, at, head); err != nil {
+			return err
+		}
+	}
+	st.rows = w.rows
+	for p, x := range st.rows {
+		if x.Blob == "" && x.now.blob == "" {
+			delete(st.rows, p)
 		}
 	}
 	for p := range old {
@@ -130,107 +147,43 @@ func (r *Reviews) again(ctx context.Context, id space.SpaceID, st *state, head s
 	return r.save(ctx, id, st, head, nil)
 }
 
-// step takes in what one commit changed.
-func (r *Reviews) step(ctx context.Context, id space.SpaceID, rows map[space.Path]*row, dirty map[space.Path]bool, made map[space.CommitID]bool, s gitstore.Step) error {
-	c, err := r.o.Git.Show(ctx, id, s.ID)
-	if err != nil {
-		return err
+// keepKnown has people know after a purge what they knew before it and nothing
+// else: what a page wrote or a person kept cannot be told from the new history, and
+// an older version must not come back by it.
+func (r *Reviews) keepKnown(ctx context.Context, id space.SpaceID, st *state, rows map[space.Path]*row, at map[space.Path]space.CommitID, head space.CommitID) error {
+	st.mu.Lock()
+	last := st.last
+	st.mu.Unlock()
+	became := map[space.Path]space.FileChange{}
+	for _, f := range last {
+		became[f.Path] = f
 	}
-	files := slices.DeleteFunc(c.Files, func(f space.FileChange) bool { return !Covers(f.Path) })
-	for _, p := range s.Parents[min(1, len(s.Parents)):] {
-		// A merge made what none of its parents has.
-		list, err := r.o.Git.Diff(ctx, id, p, s.ID)
-		if err != nil {
-			return err
+	for p, x := range rows {
+		var known content
+		o := st.rows[p]
+		if o != nil {
+			known = o.baseline()
+			if o.Changed == x.Changed { // the same commit, of which more was known
+				x.Tool, x.Client = o.Tool, o.Client
+			}
 		}
-		made := map[space.Path]bool{}
-		for _, f := range list {
-			made[f.Path] = true
+		if known.blob != "" && at[p] == "" {
+			_, err := r.o.Git.ReadBlob(ctx, id, known.blob)
+			switch f := became[p]; {
+			case fault.CodeOf(err) != fault.NotFound:
+				if err != nil {
+					return err
+				}
+			case known == (content{f.Old, f.OldMode}) && x.now == (content{f.New, f.NewMode}):
+				// The purge itself wrote what head has in place of what was known.
+				known, at[p] = x.now, head
+			default:
+				known = content{}
+			}
 		}
-		files = slices.DeleteFunc(files, func(f space.FileChange) bool { return !made[f.Path] })
-	}
-	// A merge of another's confirms nothing: git alone may have put it together.
-	confirms := slices.Contains(r.o.Confirming, c.Tool) && (len(s.Parents) < 2 || c.Tool != "")
-	ours := c.Tool == ""
-	if !ours {
-		ours = made[c.ID]
-	}
-	confirms = confirms && ours
-	if !ours {
-		// What it says of itself need not be so, unless it says that an AI made it.
-		if slices.Contains(r.o.Confirming, c.Tool) || strings.HasPrefix(c.Tool, "web-") {
-			c.Tool, c.Client = Elsewhere, ""
-		}
-	}
-	var carried map[space.Path]content
-	if ours && slices.Contains(r.o.Moving, c.Tool) {
-		carried = carry(files, rows)
-	}
-	for _, f := range files {
-		x := rows[f.Path]
-		if x == nil {
-			x = &row{Path: string(f.Path)}
-			rows[f.Path] = x
-		}
-		x.now = content{f.New, f.NewMode}
-		x.CommitID, x.Tool, x.Client, x.Changed = string(c.ID), c.Tool, c.Client, database.Millis(c.Time)
-		k, moved := carried[f.Path]
-		if confirms {
-			x.know(x.now, c.ID)
-		} else if moved {
-			x.know(k, c.ID)
-		}
-		dirty[f.Path] = true
-		if x.Blob == "" && f.New == "" {
-			delete(rows, f.Path) // nobody knew it, and it is gone
-		}
+		x.know(known, at[p])
 	}
 	return nil
-}
-
-// carry finds what a person knows of what they moved: the baselines that were at
-// the former places, and that nothing is there any more.
-func carry(files []space.FileChange, rows map[space.Path]*row) map[space.Path]content {
-	out := map[space.Path]content{}
-	var gone []space.FileChange
-	for _, f := range files {
-		if f.New == "" {
-			gone = append(gone, f)
-			out[f.Path] = content{}
-		}
-	}
-	for _, f := range files {
-		if f.New == "" {
-			continue
-		}
-		// Of places that had the same content, the one that is most alike.
-		best, most := -1, -1
-		for i, g := range gone {
-			if g.Old != f.New || g.OldMode != f.NewMode {
-				continue
-			}
-			if n := sameEnd(string(g.Path), string(f.Path)); n > most {
-				best, most = i, n
-			}
-		}
-		if best < 0 {
-			continue
-		}
-		if x := rows[gone[best].Path]; x != nil && x.baseline() == (content{f.New, f.NewMode}) {
-			out[f.Path] = x.baseline()
-		}
-		gone = slices.Delete(gone, best, best+1)
-	}
-	return out
-}
-
-// sameEnd counts the bytes in which two paths end alike.
-func sameEnd(a, b string) int {
-	n := 0
-	for n < len(a) && n < len(b) && a[len(a)-1-n] == b[len(b)-1-n] {
-		n++
-	}
-	return n
 }
 
 // compare lists what a head has otherwise than a person knows.
@@ -255,9 +208,20 @@ func (r *Reviews) compare(ctx context.Context, id space.SpaceID, st *state, head
 			out = append(out, x.review(k, head))
 		}
 	}
+	dirs := map[space.Path]bool{}
+	for p := range now {
+		for d := parent(p); d != "" && !dirs[d]; d = parent(d) {
+			dirs[d] = true
+		}
+	}
 	for p, x := range st.rows {
 		if _, ok := now[p]; !ok && x.Blob != "" {
-			out = append(out, x.review(content{}, head))
+			w := x.review(content{}, head)
+			w.Taken = dirs[p]
+			for d := parent(p); d != "" && !w.Taken; d = parent(d) {
+				_, w.Taken = now[d]
+			}
+			out = append(out, w)
 		}
 	}
 	slices.SortFunc(out, func(a, b Review) int { return cmp.Compare(a.Path, b.Path) })
@@ -276,4 +240,9 @@ func Covers(p space.Path) bool {
 		}
 	}
 	return false
+}
+
+// parent is the directory that a path is in; "" is the root.
+func parent(p space.Path) space.Path {
+	return p[:max(0, strings.LastIndexByte(string(p), '/'))]
 }

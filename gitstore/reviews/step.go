@@ -1,0 +1,246 @@
+package reviews
+
+import (
+	"context"
+	"path"
+	"slices"
+	"strings"
+
+	"satchel/gitstore"
+	"satchel/internal/database"
+	"satchel/internal/space"
+)
+
+// stepper takes in commits one after the other, each after its parents.
+type stepper struct {
+	*Reviews
+	id    space.SpaceID
+	rows  map[space.Path]*row
+	dirty map[space.Path]bool // what the commits touched
+	whole bool                // also what nobody knows and is gone stays in rows
+	// made are the commits whose trailers can be believed: this server made them, or
+	// they are of the history that the space was filled with in place of adopted.
+	made    map[space.CommitID]bool
+	adopted space.CommitID
+}
+
+func (r *Reviews) stepper(id space.SpaceID, rows map[space.Path]*row, dirty map[space.Path]bool) *stepper {
+	return &stepper{Reviews: r, id: id, rows: rows, dirty: dirty}
+}
+
+// trust finds out whose trailers can be believed. A person who fills a space
+// believes the history that they fill it with, which could as well have none. From
+// later on that history is not read any more.
+func (w *stepper) trust(ctx context.Context, begin bool) (err error) {
+	if w.made, err = w.o.Git.Made(ctx, w.id); err != nil || !begin {
+		return err
+	}
+	first, tip, ok, err := w.o.Git.Adopted(ctx, w.id)
+	if err != nil || !ok {
+		return err
+	}
+	steps, _, _, err := w.o.Git.Way(ctx, w.id, "", tip, roots())
+	if err != nil {
+		return err
+	}
+	w.adopted = first
+	if w.made == nil {
+		w.made = make(map[space.CommitID]bool, len(steps))
+	}
+	for _, s := range steps {
+		w.made[s.ID] = true
+	}
+	return nil
+}
+
+// change is a file that a commit changed.
+type change struct {
+	path     space.Path
+	old, now content
+}
+
+// changes lists what a commit made. sides are what it took from one of several
+// parents.
+func (w *stepper) changes(ctx context.Context, c space.Commit, s gitstore.Step) (files, sides []change, err error) {
+	count := map[space.Path]int{}
+	var all []change
+	take := func(list []space.FileChange) {
+		for _, f := range list {
+			if !Covers(f.Path) {
+				continue
+			}
+			if count[f.Path]++; count[f.Path] == 1 {
+				all = append(all, change{f.Path, content{f.Old, f.OldMode}, content{f.New, f.NewMode}})
+			}
+		}
+	}
+	take(c.Files)
+	for _, p := range s.Parents[min(1, len(s.Parents)):] {
+		list, err := w.o.Git.Diff(ctx, w.id, p, s.ID)
+		if err != nil {
+			return nil, nil, err
+		}
+		take(list)
+	}
+	for _, f := range all {
+		if count[f.path] == max(1, len(s.Parents)) {
+			files = append(files, f)
+		} else {
+			sides = append(sides, f)
+		}
+	}
+	return files, sides, nil
+}
+
+// step takes in what one commit changed.
+func (w *stepper) step(ctx context.Context, s gitstore.Step) error {
+	c, err := w.o.Git.Show(ctx, w.id, s.ID)
+	if err != nil {
+		return err
+	}
+	files, sides, err := w.changes(ctx, c, s)
+	if err != nil {
+		return err
+	}
+	ours := c.Tool != "" && w.made[c.ID]
+	// A merge confirms nothing: git alone may have put it together. Nor does what an
+	// AI made and a person's git applied again.
+	person := len(s.Parents) < 2 && slices.Contains(w.o.Confirming, c.Tool) && (ours || c.Tool == "" && !s.Traced)
+	moving := ours && slices.Contains(w.o.Moving, c.Tool)
+	if c.Tool != "" && !ours && (slices.Contains(w.o.Confirming, c.Tool) || strings.HasPrefix(c.Tool, "web-")) {
+		// What it says of itself need not be so, unless it says that an AI made it.
+		c.Tool, c.Client = Elsewhere, ""
+	}
+	by := maker{string(c.ID), c.Tool, c.Client, database.Millis(c.Time)}
+	for _, f := range sides {
+		// Where the other side was looked at last, the merge brought this one back.
+		if x := w.rows[f.path]; x == nil || x.seen && x.now != f.now {
+			w.touch(f, by)
+		}
+	}
+	var carried map[space.Path]carry
+	if moving || person {
+		carried = carries(files, w.rows, by, person)
+	}
+	for _, f := range files {
+		x := w.touch(f, by)
+		k, moved := carried[f.path]
+		switch {
+		case moved:
+			x.madeBy(k.by)
+			x.Blob, x.Mode, x.Base = string(k.known.blob), int(k.known.mode), ""
+			if k.known == f.now {
+				x.know(f.now, c.ID)
+			}
+		case moving && f.now.blob == "":
+			x.know(content{}, "")
+		case person && (f.now.blob == "" || f.old == x.baseline() || f.now == x.baseline()):
+			// They had before them what they knew, or left nothing that they did not:
+			// what they wrote into an AI's version is no word on the rest of it.
+			x.know(f.now, c.ID)
+		}
+		if !w.whole && x.Blob == "" && f.now.blob == "" {
+			delete(w.rows, f.path) // nobody knew it, and it is gone
+		}
+	}
+	return nil
+}
+
+// touch notes what a path has, and who made it.
+func (w *stepper) touch(f change, by maker) *row {
+	x := w.rows[f.path]
+	if x == nil {
+		x = &row{Path: string(f.path)}
+		w.rows[f.path] = x
+	}
+	x.now, x.seen = f.now, true
+	x.madeBy(by)
+	w.dirty[f.path] = true
+	return x
+}
+
+// carry is what goes along with a file that moved: what a person knows of it, and
+// who made it what it is.
+type carry struct {
+	known content
+	by    maker
+}
+
+// carries finds the files that moved, by their content. Of a commit that a person
+// wrote, in which a file that waits is gone, a new file may be that one with more
+// changes: it waits too.
+func carries(files []change, rows map[space.Path]*row, by maker, person bool) map[space.Path]carry {
+	out := map[space.Path]carry{}
+	var gone, rest []change
+	for _, f := range files {
+		if f.now.blob == "" {
+			gone = append(gone, f)
+		}
+	}
+	// Of places that fit, the one that is most alike.
+	take := func(f change, fits func(change) bool) (change, bool) {
+		best, most := -1, -1
+		for i, g := range gone {
+			if !fits(g) {
+				continue
+			}
+			if n := sameEnd(string(g.path), string(f.path)); n > most {
+				best, most = i, n
+			}
+		}
+		if best < 0 {
+			return change{}, false
+		}
+		g := gone[best]
+		gone = slices.Delete(gone, best, best+1)
+		return g, true
+	}
+	for _, f := range files {
+		if f.now.blob == "" {
+			continue
+		}
+		g, ok := take(f, func(g change) bool { return g.old == f.now })
+		if !ok {
+			rest = append(rest, f)
+			continue
+		}
+		k := carry{by: by}
+		if x := rows[g.path]; x != nil {
+			k.known = x.baseline()
+			if k.known != f.now && x.CommitID != "" {
+				k.by = x.maker()
+			}
+		}
+		out[f.path] = k
+	}
+	if !person {
+		return out
+	}
+	gone = slices.DeleteFunc(gone, func(g change) bool {
+		x := rows[g.path]
+		return x != nil && x.baseline() == g.old
+	})
+	if len(gone) == 0 {
+		return out
+	}
+	for _, f := range rest {
+		if f.old.blob != "" {
+			continue
+		}
+		k := carry{by: by}
+		if g, ok := take(f, func(g change) bool { return path.Base(string(g.path)) == path.Base(string(f.path)) }); ok && rows[g.path] != nil {
+			k.known = rows[g.path].baseline()
+		}
+		out[f.path] = k
+	}
+	return out
+}
+
+// sameEnd counts the bytes in which two paths end alike.
+func sameEnd(a, b string) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[len(a)-1-n] == b[len(b)-1-n] {
+		n++
+	}
+	return n
+}
