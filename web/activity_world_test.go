@@ -248,7 +248,7 @@ type countedPatches struct {
 	asked *int
 }
 
-func (c countedPatches) Patch(ctx context.Context, id space.SpaceID, from, to space.CommitID, path space.Path) (string, error) {
+func (c countedPatches) FilePatch(ctx context.Context, id space.SpaceID, f space.FileChange) (string, error) {
 	*c.asked++
-	return c.History.Patch(ctx, id, from, to, path)
+	return c.History.FilePatch(ctx, id, f)
 }
