@@ -6,6 +6,10 @@ import "satchel/internal/fault"
 // The whole form is ^satchel_[A-Za-z0-9_-]{49}$: a [Secret] of 32 random bytes.
 const KeyPrefix = string(KindKey)
 
+// StdioKey begins the names of the keys that "satchel stdio" makes for its runs, before
+// the name of the machine.
+const StdioKey = "satchel stdio on "
+
 // NewKey returns a fresh API key of 256 random bits.
 func NewKey() Secret { return NewSecret(KindKey) }
 

@@ -315,7 +315,7 @@ func TestWhatIsLoggedAndMeasured(t *testing.T) {
 	if want := []string{"unauthenticated", "malformed", "scope"}; !slices.Equal(refused, want) {
 		t.Errorf("refused %q, want %q", refused, want)
 	}
-	if calls[3].Client != "tester/2" || !calls[3].Modern || calls[3].User != "u_ann" {
+	if calls[3].Client != "tester/2" || !calls[3].Modern || calls[3].User != "u_ann" || calls[3].Grant == "" {
 		t.Errorf("%+v", calls[3])
 	}
 }

@@ -131,6 +131,7 @@ type CallInfo struct {
 	// Client is what the client calls itself: anything, so no label of a metric.
 	Client string
 	User   space.UserID
+	Grant  space.GrantID
 }
 
 func (o Options) withDefaults() (Options, error) {

@@ -323,7 +323,7 @@ func (rq *request) observe() {
 		method = "other"
 	}
 	f(CallInfo{Method: method, Tool: rq.tool, Outcome: cmp.Or(rq.outcome, "ok"), Duration: time.Since(rq.began),
-		Modern: rq.modern, Client: rq.client.label(), User: rq.p.User})
+		Modern: rq.modern, Client: rq.client.label(), User: rq.p.User, Grant: rq.p.Grant})
 }
 
 // forward lets mcp-go answer.

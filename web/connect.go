@@ -2,10 +2,9 @@ package web
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
-
-	"satchel/auth/store"
 )
 
 // routeConnect adds the pages that say how each client is connected.
@@ -37,23 +36,28 @@ type clientPage struct {
 
 // waiting is what came since a page was opened.
 type waiting struct {
-	Since   int64 // milliseconds of Unix
+	Since   int64  // milliseconds of Unix
+	Client  string // slug of the client that the page is about; empty: any
 	Arrived []arrival
+	Ticked  bool   // the client that the page is about has called
 	Called  bool   // one of them has called
 	Again   string // where the page is looked at once more
 }
 
 // arrival is a client that was connected, or that called, since.
 type arrival struct {
-	Name   string    `json:"name"`
-	Space  string    `json:"space"`
+	Name  string `json:"name"`
+	Key   string `json:"key"` // name of the key with which it called
+	Space string `json:"space"`
+	// Other tells that it is another than the page is about, by what it calls itself.
+	Other  bool      `json:"other"`
 	Called bool      `json:"called"`
 	At     time.Time `json:"at"`
 }
 
 // showConnect is GET /connect.
 func (s *Server) showConnect(v *visit) error {
-	w, err := s.awaited(v)
+	w, err := s.awaited(v, "")
 	if err != nil {
 		return err
 	}
@@ -69,7 +73,7 @@ func (s *Server) showClient(v *visit) error {
 		if c.Slug != v.r.PathValue("client") {
 			continue
 		}
-		w, err := s.awaited(v)
+		w, err := s.awaited(v, c.Slug)
 		if err != nil {
 			return err
 		}
@@ -85,23 +89,24 @@ func (s *Server) showClient(v *visit) error {
 	return errNoPage
 }
 
-// awaited reads since when the page waits, and what came.
-func (s *Server) awaited(v *visit) (w waiting, err error) {
+// awaited reads since when the page of a client waits, and what came.
+func (s *Server) awaited(v *visit, client string) (w waiting, err error) {
 	since, ok := sinceOf(v.r)
 	if !ok {
 		since = s.now()
 	}
-	w.Since = since.UnixMilli()
+	w.Since, w.Client = since.UnixMilli(), client
 	// Browsers only scroll where a link leads to the address that they are at.
 	w.Again = v.r.URL.Path + "?since=" + strconv.FormatInt(w.Since, 10) + "&at=" + strconv.FormatInt(s.now().UnixMilli(), 10)
 	if !ok {
 		return w, nil
 	}
-	if w.Arrived, err = s.arrived(v, since); err != nil {
+	if w.Arrived, err = s.arrived(v, since, client); err != nil {
 		return w, err
 	}
 	for _, a := range w.Arrived {
 		w.Called = w.Called || a.Called
+		w.Ticked = w.Ticked || a.Called && !a.Other
 	}
 	return w, nil
 }
@@ -120,10 +125,9 @@ func sinceOf(r *http.Request) (time.Time, bool) {
 // maxArrivals bounds the list: nobody connects more at once.
 const maxArrivals = 10
 
-// arrived lists the clients that were connected or called since then. The store
-// knows of a call at once and to the minute, so that one in the minute in which the
-// page was opened counts.
-func (s *Server) arrived(v *visit, since time.Time) ([]arrival, error) {
+// arrived lists the clients that were connected or called since then, for the page of
+// one of them.
+func (s *Server) arrived(v *visit, since time.Time, client string) ([]arrival, error) {
 	if early := s.now().Add(-maxWaiting); since.Before(early) {
 		since = early
 	}
@@ -133,27 +137,50 @@ func (s *Server) arrived(v *visit, since time.Time) ([]arrival, error) {
 	}
 	out := []arrival{}
 	for _, g := range grants {
-		if !s.inUse(g) || len(out) == maxArrivals {
-			continue
-		}
-		called, made := s.calledSince(g, since), !g.Created.Before(since)
-		if !called && (!made || g.Kind == "key") {
+		called := !g.LastUsed.IsZero() && !g.LastUsed.Before(since)
+		if !s.inUse(g) || !called && (g.Created.Before(since) || g.Kind == "key") {
 			continue
 		}
 		a := arrival{Name: shorten(g.Name, 80), Space: shorten(g.SpaceName, 80), Called: called, At: g.Created}
 		if called {
 			a.At = g.LastUsed
 		}
-		if a.Name == "" {
-			a.Name = "A client without a name"
+		a.Other = !isClient(client, g, g.Name)
+		of := len(out)
+		for _, as := range s.o.Called(g.ID) {
+			if !called || as.At.Before(since) {
+				continue
+			}
+			b := a
+			b.Other = !isClient(client, g, as.Name) && (g.Kind == "key" || a.Other)
+			if g.Kind == "key" {
+				b.Name, b.Key = shorten(as.Name, 80), a.Name
+			} else if len(out) > of { // it is one client, whatever it calls itself
+				out[of].Other = out[of].Other && b.Other
+				continue
+			}
+			out = append(out, b)
 		}
-		out = append(out, a)
+		if len(out) == of {
+			out = append(out, a)
+		}
 	}
-	return out, nil
-}
-
-func (s *Server) calledSince(g store.GrantInfo, since time.Time) bool {
-	return !g.LastUsed.IsZero() && (!g.Created.Before(since) || !g.LastUsed.Before(since.Truncate(time.Minute)))
+	for i := range out {
+		if out[i].Name == "" {
+			out[i].Name = "A client without a name"
+		}
+	}
+	// The one that the page is about stands first, and is never the one left out.
+	slices.SortStableFunc(out, func(a, b arrival) int {
+		if a.Other != b.Other {
+			if b.Other {
+				return -1
+			}
+			return 1
+		}
+		return b.At.Compare(a.At)
+	})
+	return out[:min(len(out), maxArrivals)], nil
 }
 
 // connectStatus is GET /connect/status, which the script asks.
@@ -162,7 +189,7 @@ func (s *Server) connectStatus(v *visit) error {
 	if !ok {
 		since = s.now()
 	}
-	list, err := s.arrived(v, since)
+	list, err := s.arrived(v, since, v.r.URL.Query().Get("client"))
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,11 @@ import (
 	"encoding/json"
 	"html/template"
 	"net/url"
+	"slices"
 	"strings"
+
+	"satchel/auth"
+	"satchel/auth/store"
 )
 
 // client is one that people connect, and what is needed for that.
@@ -29,6 +33,38 @@ func (c client) Called() string {
 		return "a program with a key"
 	}
 	return c.Name
+}
+
+// isClient tells whether who calls itself so may be the client of a page: clients name
+// themselves as they please, and this knows what they do today. With a grant's own name
+// it is asked for one that says nothing else.
+func isClient(slug string, g store.GrantInfo, name string) bool {
+	n := strings.NewReplacer(" ", "", "-", "", "_", "").Replace(strings.ToLower(name))
+	says := func(words ...string) bool {
+		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(n, w) })
+	}
+	switch slug {
+	case "claude-code":
+		return says("claudecode")
+	case "claude-desktop": // by a connector, or as a program of this computer
+		return says("claude", "anthropic") && !says("claudecode")
+	case "claude": // by a connector alone
+		return g.Kind != "key" && says("claude", "anthropic") && !says("claudecode")
+	case "chatgpt":
+		return says("chatgpt", "openai")
+	case "cursor":
+		return says("cursor")
+	case "vscode":
+		return says("visualstudiocode", "vscode") && !says("cursor")
+	case "key":
+		return g.Kind == "key" && !isStdio(g)
+	}
+	return true // a page of any client
+}
+
+// isStdio tells that a key was made by "satchel stdio" for a run of its own.
+func isStdio(g store.GrantInfo) bool {
+	return g.Kind == "key" && strings.HasPrefix(g.Name, auth.StdioKey)
 }
 
 // serverName is what the server is called in clients' settings.

@@ -302,7 +302,7 @@ func TestArrivals(t *testing.T) {
 	_, err = h.VerifyAccess(t.Context(), tokens.Access.Reveal(), issuer+"/mcp")
 	must(t, err)
 	status("called", "Clara true")
-	if a := b.get("/connect/claude?since=" + since); !strings.Contains(a.body, "It works.") {
+	if a := b.get("/connect/other?since=" + since); !strings.Contains(a.body, "It works.") {
 		t.Error("the page without a script does not tick it")
 	}
 	for _, wrong := range []string{"", "x", "-1", "0", "99999999999999999999", "1&since=2"} {

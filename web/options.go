@@ -66,6 +66,12 @@ const (
 	LimitInvite = "invite" // an attempt to use an invitation
 )
 
+// CalledAs is what a client calls itself, and when it did so last.
+type CalledAs struct {
+	Name string
+	At   time.Time
+}
+
 // Options say what the pages are of.
 type Options struct {
 	// Issuer is the origin at which people reach the pages, such as
@@ -132,6 +138,10 @@ type Options struct {
 	// Ended is called when a person lost a right, or a client of theirs did, to
 	// end what is in progress with it; may be nil.
 	Ended func(ctx context.Context, user space.UserID)
+
+	// Called tells what the clients that called with a grant lately call themselves, as
+	// "name/version", the last one first; nil for nothing known.
+	Called func(space.GrantID) []CalledAs
 
 	// InviteLifetime and LinkLifetime are how long what is made here is good;
 	// 0 for the defaults.

@@ -66,6 +66,9 @@ func New(o Options) (*Server, error) {
 	if o.Ended == nil {
 		o.Ended = func(context.Context, space.UserID) {}
 	}
+	if o.Called == nil {
+		o.Called = func(space.GrantID) []CalledAs { return nil }
+	}
 	if o.InviteLifetime <= 0 {
 		o.InviteLifetime = DefaultInviteLifetime
 	}

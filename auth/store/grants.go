@@ -57,6 +57,43 @@ func (s *Store) EverUsed(ctx context.Context, user space.UserID) (bool, error) {
 	return slices.ContainsFunc(ids, func(id string) bool { return s.lastUsed(space.GrantID(id), 0) > 0 }), nil
 }
 
+// lastKeysRead bounds how many keys LastKeys looks at, the newest first.
+const lastKeysRead = 200
+
+// LastKeys returns the keys of a user that were used and whose names begin with
+// prefix: of each name in each space the one that was used last, ended ones too as long
+// as they are remembered.
+func (s *Store) LastKeys(ctx context.Context, user space.UserID, prefix string) ([]GrantInfo, error) {
+	var rows []struct {
+		Row       grantRow `gorm:"embedded"`
+		SpaceName string
+	}
+	err := s.db.Read(ctx).Raw(`SELECT g.*, s.name AS space_name FROM auth_grants g JOIN auth_spaces s ON s.id = g.space_id
+		WHERE g.user_id = ? AND g.kind = 'key' AND SUBSTR(g.name, 1, ?) = ? ORDER BY g.created DESC, g.id LIMIT ?`,
+		string(user), len(prefix), prefix, lastKeysRead).Scan(&rows).Error
+	if err != nil {
+		return nil, fmt.Errorf("list keys by their names: %w", err)
+	}
+	type of struct{ name, space string }
+	last := map[of]int{}
+	var out []GrantInfo
+	for _, r := range rows {
+		if r.Row.LastUsed = s.lastUsed(space.GrantID(r.Row.ID), r.Row.LastUsed); r.Row.LastUsed == 0 {
+			continue
+		}
+		g := GrantInfo{Grant: r.Row.grant(), Kind: r.Row.Kind, SpaceName: r.SpaceName}
+		key := of{r.Row.Name, r.Row.SpaceID}
+		switch i, ok := last[key]; {
+		case !ok:
+			last[key] = len(out)
+			out = append(out, g)
+		case g.LastUsed.After(out[i].LastUsed):
+			out[i] = g
+		}
+	}
+	return out, nil
+}
+
 // RevokeGrant ends a grant of any kind at once. user is whose it must be, empty
 // for anyone's; another's is a fault.NotFound, as one that does not exist.
 // Revoking again changes nothing.

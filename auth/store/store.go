@@ -126,7 +126,7 @@ type Store struct {
 	o   Options
 
 	mu   sync.Mutex
-	used map[space.GrantID]int64 // minute of last use, not yet written
+	used map[space.GrantID]int64 // of last use, not yet written
 	seen map[string]int64        // millisecond of a session's last visit, not yet written
 
 	prepared map[string]*sql.Stmt // by query; see rows

@@ -13,17 +13,16 @@ import (
 	"satchel/internal/space"
 )
 
-// markUsed notes a use, to the minute, off the path of the request: a write per
-// request would make every reader wait for the disk.
+// markUsed notes a use off the path of the request: a write per request would make
+// every reader wait for the disk. It is exact to the millisecond, since who connects a
+// client asks what called since they began.
 func (s *Store) markUsed(id space.GrantID, at time.Time) {
-	minute := at.Truncate(time.Minute).UnixMilli()
 	s.mu.Lock()
-	s.used[id] = max(s.used[id], minute)
+	s.used[id] = max(s.used[id], at.UnixMilli())
 	s.mu.Unlock()
 }
 
-// markSeen notes a visit, to the millisecond, since a session may be allowed to
-// idle for less than a minute.
+// markSeen notes a visit likewise.
 func (s *Store) markSeen(session string, at time.Time) {
 	s.mu.Lock()
 	s.seen[session] = max(s.seen[session], at.UnixMilli())

@@ -12,7 +12,10 @@
   const live = waits.querySelector('[data-live]');
   const again = waits.querySelector('[data-again]');
   const go = waits.querySelector('[data-go]');
-  const address = '/connect/status?since=' + encodeURIComponent(waits.dataset.since);
+  const address = '/connect/status?' + new URLSearchParams({ since: waits.dataset.since, client: waits.dataset.client });
+  // The client that the page is about has called: of one client, that is all there is
+  // to wait for.
+  let ticked = !live;
   let shown = '';
   let failed = 0;
 
@@ -24,8 +27,8 @@
 
   function line(c) {
     const li = element('li');
-    if (c.called) li.className = 'done';
-    const tick = element('span', c.called ? '✓' : '…');
+    if (c.called && !c.other) li.className = 'done';
+    const tick = element('span', c.other ? '•' : c.called ? '✓' : '…');
     tick.className = 'tick';
     tick.setAttribute('aria-hidden', 'true');
     const words = element('span');
@@ -33,16 +36,22 @@
     name.append(element('bdi', c.name));
     words.append(name);
     if (c.called) {
-      words.append(' has called. It works.');
+      words.append(' has called');
+      if (c.key) words.append(' with the key ', element('bdi', c.key));
     } else {
-      words.append(' is connected to ', element('bdi', c.space), '. Now ask it something, so that it calls.');
+      words.append(' is connected to ', element('bdi', c.space));
+    }
+    if (c.other) {
+      words.append(': another client than this page is about, by what it calls itself.');
+    } else {
+      words.append(c.called ? '. It works.' : '. Now ask it something, so that it calls.');
     }
     li.append(tick, words);
     return li;
   }
 
   function show(clients) {
-    const now = JSON.stringify(clients.map((c) => [c.name, c.space, c.called]));
+    const now = JSON.stringify(clients.map((c) => [c.name, c.key, c.space, c.other, c.called]));
     if (clients.length === 0 || now === shown) return;
     shown = now;
     const list = element('ul');
@@ -50,10 +59,14 @@
     list.append(...clients.map(line));
     arrivals.replaceChildren(list);
     if (go) go.hidden = !clients.some((c) => c.called);
+    ticked = clients.some((c) => c.called && !c.other);
+    if (live) live.hidden = ticked;
   }
 
   async function look() {
+    if (ticked && waits.dataset.client) return;
     if (Date.now() > until || failed > 5) {
+      if (ticked || !live) return;
       live.hidden = true;
       again.hidden = false;
       return;
@@ -71,7 +84,9 @@
     setTimeout(look, every);
   }
 
-  live.hidden = false;
-  again.hidden = true;
+  if (live) {
+    live.hidden = false;
+    again.hidden = true;
+  }
   setTimeout(look, every);
 })();

@@ -164,6 +164,7 @@ func (s *Server) openPages() error {
 			return ""
 		},
 		Ended:          s.personChanged,
+		Called:         s.signals.called.of,
 		InviteLifetime: a.InviteLifetime, LinkLifetime: a.LinkLifetime,
 		Logger:  s.Log.With("part", "web"),
 		Version: s.version,

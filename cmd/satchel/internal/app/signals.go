@@ -22,13 +22,14 @@ type signals struct {
 	mcp     mcp.Observer
 	sandbox sandbox.Metrics
 	remotes remotes.Metrics
+	called  *called
 	// limited counts requests without a key whose address asked too often.
 	limited telemetry.Counter
 }
 
 func newSignals(version string, log *slog.Logger) *signals {
 	m := telemetry.NewMetrics(version)
-	g := &signals{log: log, metrics: m, http: telemetry.NewHTTP(m, log)}
+	g := &signals{log: log, metrics: m, http: telemetry.NewHTTP(m, log), called: newCalled(time.Now)}
 
 	g.limited = m.Counter("auth_limited_total", "Requests without a key that were refused because their address asked too often.", "what")
 	calls := m.Histogram("mcp_request_duration_seconds", "MCP requests by method, tool and outcome.", telemetry.LatencyBuckets(), "method", "tool", "outcome")
@@ -36,6 +37,7 @@ func newSignals(version string, log *slog.Logger) *signals {
 	g.mcp = mcp.Observer{
 		Call: func(c mcp.CallInfo) {
 			calls.Observe(c.Duration.Seconds(), c.Method, c.Tool, c.Outcome)
+			g.called.note(c.Grant, c.Client)
 		},
 		Refused: func(reason string) { refused.Inc(reason) },
 	}

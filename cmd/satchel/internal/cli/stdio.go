@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"satchel/auth"
 	"satchel/cmd/satchel/internal/admin"
 	"satchel/cmd/satchel/internal/app"
 	"satchel/cmd/satchel/internal/stdio"
@@ -119,7 +120,7 @@ func (h *home) target(ctx context.Context, newKey bool) (stdio.Target, error) {
 			host = "this machine"
 		}
 		h.key, err = h.service.CreateToken(ctx, admin.TokenRequest{
-			User: h.user, Name: fmt.Sprintf("satchel stdio on %.100s", host), Expires: stdioKeyLife,
+			User: h.user, Name: fmt.Sprintf("%s%.100s", auth.StdioKey, host), Expires: stdioKeyLife,
 			Scopes: []space.Scope{space.ScopeRead, space.ScopeWrite},
 		})
 		if err != nil {

@@ -1,0 +1,131 @@
+package web_test
+
+import (
+	"encoding/json"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"satchel/auth"
+	"satchel/auth/store"
+	"satchel/internal/space"
+	"satchel/web"
+)
+
+// callers are clients by what they call themselves.
+type callers map[space.GrantID][]web.CalledAs
+
+func (c callers) of(id space.GrantID) []web.CalledAs { return c[id] }
+
+// keyCalls has a client call with a key, by a name of its own.
+func (h *hubWorld) keyCalls(c callers, u store.User, id space.SpaceID, key, as string) space.GrantID {
+	h.t.Helper()
+	g, secret, err := h.CreateKey(h.t.Context(), cli, store.NewKey{User: u.ID, Space: id, Scopes: []space.Scope{space.ScopeRead}, Name: key})
+	must(h.t, err)
+	_, err = h.Verify(h.t.Context(), secret.Reveal())
+	must(h.t, err)
+	if as != "" {
+		c[g.ID] = slices.Insert(c[g.ID], 0, web.CalledAs{Name: as, At: h.clock()})
+	}
+	return g.ID
+}
+
+// A client's page ticks at a call of a client that calls itself so, and says of any
+// other that it is another one.
+func TestAClientsPageTicksAtThatClient(t *testing.T) {
+	for _, tt := range []struct {
+		key, as string
+		ticked  []string
+	}{
+		{"laptop", "claude-code/2.0.1", []string{"claude-code", "key", "other", ""}},
+		{auth.StdioKey + "host", "claude-ai/0.1.0", []string{"claude-desktop", "other", ""}},
+		{"a key", "openai-mcp/1.0.0", []string{"chatgpt", "key", "other", ""}},
+		{"a key", "cursor-vscode/1.0.0", []string{"cursor", "key", "other", ""}},
+		{"a key", "Visual Studio Code/1.104", []string{"vscode", "key", "other", ""}},
+		{"a key", "mcp-sdk/1", []string{"key", "other", ""}},
+		{"Claude Code", "mcp-sdk/1", []string{"key", "other", ""}}, // what it calls itself counts
+		{"Cursor at work", "", []string{"cursor", "key", "other", ""}},
+		{"a key", "", []string{"key", "other", ""}},
+	} {
+		t.Run(tt.key+" as "+tt.as, func(t *testing.T) {
+			c := callers{}
+			h := newHubWorld(t, func(o *web.Options) { o.Called = c.of })
+			b := h.as(h.ada)
+			since := strconv.FormatInt(h.clock().UnixMilli(), 10)
+			h.pass(time.Second)
+			h.keyCalls(c, h.ada, h.space.ID, tt.key, tt.as)
+			for _, slug := range []string{"claude-code", "claude", "claude-desktop", "chatgpt", "cursor", "vscode", "other", "key", ""} {
+				ticks := slices.Contains(tt.ticked, slug)
+				var got struct {
+					Clients []struct {
+						Name, Key     string
+						Called, Other bool
+					}
+				}
+				must(t, json.Unmarshal([]byte(b.get("/connect/status?since="+since+"&client="+slug).body), &got))
+				if len(got.Clients) != 1 || !got.Clients[0].Called || got.Clients[0].Other == ticks {
+					t.Errorf("%q: the script is told %+v", slug, got)
+				} else if tt.as != "" && (got.Clients[0].Name != tt.as || got.Clients[0].Key != tt.key) {
+					t.Errorf("%q: it is not named: %+v", slug, got)
+				}
+				a := b.get(strings.TrimSuffix("/connect/"+slug, "/") + "?since=" + since)
+				if strings.Contains(a.body, "It works.") != ticks || strings.Contains(a.body, "another client than this page") == ticks || strings.Contains(a.body, "This page looks by itself") == ticks {
+					t.Errorf("%q: the page without a script ticks: %t", slug, !ticks)
+				}
+			}
+		})
+	}
+}
+
+// A client that registered is known by that name, too, and is told of once.
+func TestAClientsPageTicksByTheRegisteredName(t *testing.T) {
+	c := callers{}
+	h := newHubWorld(t, func(o *web.Options) { o.Called = c.of })
+	must(t, h.RegisterClient(t.Context(), auth.Client{ID: "cc", Kind: auth.ClientRegistered, Name: "Claude Code (satchel)", RedirectURIs: []string{redirect}, Created: h.clock()}))
+	b := h.as(h.ada)
+	since := strconv.FormatInt(h.clock().UnixMilli(), 10)
+	a := b.send(request("client_id", "cc"), url.Values{"decision": {"allow"}, "space": {string(h.space.ID)}})
+	back, err := url.Parse(a.location())
+	must(t, err)
+	tokens, err := h.Redeem(t.Context(), auth.Redemption{Code: back.Query().Get("code"), Client: "cc", RedirectURI: redirect, Verifier: verifier, Resource: issuer + "/mcp"})
+	must(t, err)
+	if a := b.get("/connect/cursor?since=" + since); !strings.Contains(a.body, "is connected to") || !strings.Contains(a.body, "another client than this page") {
+		t.Error("Cursor's page takes it for Cursor before it calls")
+	}
+	p, err := h.VerifyAccess(t.Context(), tokens.Access.Reveal(), issuer+"/mcp")
+	must(t, err)
+	c[p.Grant] = []web.CalledAs{{Name: "something", At: h.clock()}, {Name: "else", At: h.clock()}}
+	if a := b.get("/connect/claude-code?since=" + since); strings.Count(a.body, "has called") != 1 || !strings.Contains(a.body, "It works.") {
+		t.Errorf("its page: %d calls", strings.Count(a.body, "has called"))
+	}
+	if a := b.get("/connect/cursor?since=" + since); strings.Contains(a.body, "It works.") {
+		t.Error("Cursor's page ticks")
+	}
+}
+
+// A page that was opened just now is not ticked by what called before, be it within
+// the same minute or the same second.
+func TestAPageIsNotTickedByACallBeforeIt(t *testing.T) {
+	h := newHubWorld(t)
+	b := h.as(h.ada)
+	h.use(h.ada, h.space.ID, "Claude Code")
+	for _, written := range []bool{false, true} {
+		if written {
+			must(t, h.Flush(t.Context()))
+		}
+		h.pass(time.Millisecond)
+		since := strconv.FormatInt(h.clock().UnixMilli(), 10)
+		if a := b.get("/connect/claude-code?since=" + since); strings.Contains(a.body, "It works.") || !strings.Contains(a.body, "Nothing has arrived") {
+			t.Errorf("written: %t: it is ticked by a call before", written)
+		}
+	}
+	since := strconv.FormatInt(h.clock().UnixMilli(), 10)
+	h.use(h.ada, h.space.ID, "Claude Code")
+	must(t, h.Flush(t.Context())) // which is not to lose the second
+	if a := b.get("/connect/claude-code?since=" + since); !strings.Contains(a.body, "It works.") {
+		t.Error("it is not ticked by a call after")
+	}
+}
