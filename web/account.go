@@ -27,8 +27,8 @@ type accountPage struct {
 	Sessions          []store.Session
 	Here              string // the id of this browser's session
 	Others            int    // sessions but this one
-	Clients           []store.GrantInfo
-	Keys              []store.GrantInfo
+	Clients, Keys     []myClient
+	Stdio             bool // of Clients
 	Spaces            []store.Membership
 	// More are those that the lists leave out.
 	MoreClients, MoreKeys, MoreSessions int
@@ -73,23 +73,19 @@ func (s *Server) account(v *visit, status int, problem, field string) error {
 			body.Others++
 		}
 	}
-	grants, err := a.Grants(ctx, v.user.ID)
+	clients, err := s.clientsOf(v)
 	if err != nil {
 		return err
 	}
-	for _, g := range grants {
-		switch {
-		case !s.inUse(g):
-		case g.Kind == "key":
-			body.Keys = append(body.Keys, g)
-		default:
-			body.Clients = append(body.Clients, g)
+	for _, c := range clients {
+		if c.Kind == "key" && !c.Stdio {
+			body.Keys = append(body.Keys, c)
+			continue
 		}
+		body.Clients = append(body.Clients, c)
+		body.Stdio = body.Stdio || c.Stdio
 	}
 	all := v.r.URL.Query().Has("all")
-	byUse := func(a, b store.GrantInfo) int { return latest(b).Compare(latest(a)) }
-	slices.SortStableFunc(body.Clients, byUse)
-	slices.SortStableFunc(body.Keys, byUse)
 	body.Clients, body.MoreClients = firstOf(body.Clients, all)
 	body.Keys, body.MoreKeys = firstOf(body.Keys, all)
 	body.Sessions, body.MoreSessions = firstOf(body.Sessions, all)

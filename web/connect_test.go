@@ -23,7 +23,7 @@ func (c callers) of(id space.GrantID) []web.CalledAs { return c[id] }
 // keyCalls has a client call with a key, by a name of its own.
 func (h *hubWorld) keyCalls(c callers, u store.User, id space.SpaceID, key, as string) space.GrantID {
 	h.t.Helper()
-	g, secret, err := h.CreateKey(h.t.Context(), cli, store.NewKey{User: u.ID, Space: id, Scopes: []space.Scope{space.ScopeRead}, Name: key})
+	g, secret, err := h.CreateKey(h.t.Context(), cli, store.NewKey{User: u.ID, Space: id, Scopes: []space.Scope{space.ScopeRead}, Name: key, Expires: h.clock().Add(24 * time.Hour)})
 	must(h.t, err)
 	_, err = h.Verify(h.t.Context(), secret.Reveal())
 	must(h.t, err)

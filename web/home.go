@@ -48,7 +48,7 @@ type homePage struct {
 	// there.
 	Overview bool
 	Joined   *store.Membership // the space to which the visitor was just invited
-	Clients  []store.GrantInfo
+	Clients  []myClient
 	More     int
 	Commits  []change
 	Brought  bool // somebody put something in, and not the server alone
@@ -62,7 +62,14 @@ type homePage struct {
 	Others     []store.Membership // spaces
 	// MoreOthers are those that the list leaves out.
 	MoreOthers int
-	Waiting    int // what AIs changed that a person confirms
+	// Waiting is what AIs changed that the person confirms, in any space of theirs.
+	Waiting []waitingSpace
+}
+
+// waitingSpace is a space with files that wait for the visitor.
+type waitingSpace struct {
+	store.Membership
+	Files int
 }
 
 // change is one commit in a line.
@@ -101,16 +108,21 @@ func (s *Server) home(v *visit) error {
 		return err
 	}
 	body.Space = ownSpace(all)
-	grants, err := s.o.Accounts.Grants(ctx, v.user.ID)
+	for _, m := range all[:min(len(all), spacesShown)] {
+		if n := s.waitingIn(v, &m); n > 0 {
+			body.Waiting = append(body.Waiting, waitingSpace{m, n})
+		}
+	}
+	clients, err := s.clientsOf(v)
 	if err != nil {
 		return err
 	}
-	for _, g := range grants {
-		if s.inUse(g) && !g.LastUsed.IsZero() {
-			body.Clients = append(body.Clients, g)
+	for _, c := range clients {
+		if !c.LastUsed.IsZero() {
+			body.Clients = append(body.Clients, c)
 		}
 	}
-	slices.SortStableFunc(body.Clients, func(a, b store.GrantInfo) int { return b.LastUsed.Compare(a.LastUsed) })
+	slices.SortStableFunc(body.Clients, func(a, b myClient) int { return b.LastUsed.Compare(a.LastUsed) })
 	called := len(body.Clients) > 0
 	if !called {
 		if called, err = s.o.Accounts.EverUsed(ctx, v.user.ID); err != nil {
@@ -164,7 +176,6 @@ func (s *Server) homeOthers(v *visit, all []store.Membership, body *homePage) {
 func (s *Server) homeSpace(v *visit, body *homePage) (err error) {
 	ctx, id := v.r.Context(), body.Space.ID
 	body.Held = s.heldIn(v, id)
-	body.Waiting = s.waitingIn(v, body.Space)
 	if body.GitHub = s.o.App != nil; body.GitHub {
 		l, ok, err := s.o.App.Linked(ctx, id)
 		if err != nil {

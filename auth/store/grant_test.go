@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"slices"
 	"testing"
+	"time"
 
 	"satchel/auth"
 	"satchel/auth/store"
@@ -107,4 +108,50 @@ func (w *world) suspend(u store.User) {
 	if err != nil || !slices.Contains(gone, u.ID) {
 		w.t.Fatalf("suspended %v, %v", gone, err)
 	}
+}
+
+// Of the keys that a program makes for each of its runs the last one is known, when it
+// has ended, too; nobody else's, and no other key.
+func TestLastKeys(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		ann, sp := w.user("ann", true)
+		bob, theirs := w.user("bob", false)
+		use := func(u store.User, id space.SpaceID, name string, ended, used bool) space.GrantID {
+			t.Helper()
+			g, secret, err := w.CreateKey(t.Context(), cli, store.NewKey{User: u.ID, Space: id, Scopes: []space.Scope{space.ScopeRead}, Name: name})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.pass(time.Minute)
+			if used {
+				if _, err := w.Verify(t.Context(), secret.Reveal()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if ended {
+				if err := w.RevokeKey(t.Context(), cli, g.ID, ""); err != nil {
+					t.Fatal(err)
+				}
+			}
+			return g.ID
+		}
+		use(ann, sp.ID, "run on a", true, true)
+		a := use(ann, sp.ID, "run on a", true, true)
+		use(ann, sp.ID, "run on a", true, false)
+		b := use(ann, sp.ID, "run on b", false, true)
+		use(ann, sp.ID, "Run on c", true, true)
+		use(ann, sp.ID, "a run on d", true, true)
+		use(bob, theirs.ID, "run on e", true, true)
+		for _, written := range []bool{false, true} {
+			if written {
+				if err := w.Flush(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got, err := w.LastKeys(t.Context(), ann.ID, "run on ")
+			if err != nil || len(got) != 2 || got[0].ID != b || got[1].ID != a || got[1].Revoked.IsZero() || got[0].SpaceName != sp.Name {
+				t.Errorf("written: %t: %+v, %v", written, got, err)
+			}
+		}
+	})
 }
