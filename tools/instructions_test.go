@@ -3,6 +3,7 @@ package tools_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"unicode"
@@ -73,6 +74,48 @@ func TestInstructionsGolden(t *testing.T) {
 			r := b.callAs(t, tt.c, "instructions", "{}")
 			check(t, r, false)
 			golden(t, "instructions/"+tt.name+".txt", textOf(r)+"\n")
+		})
+	}
+}
+
+// What a new space says of itself is not told once something is known, and what a
+// person wrote is not said to be their AIs'.
+func TestInstructionsOfANewSpace(t *testing.T) {
+	seed, err := os.ReadFile("../gitstore/seed/resources/context.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	untouched := string(seed)
+	fact := "---\nvalue: Is called Ann\nsource: user_explicit\nclient: browser\nlast_confirmed: 2026-11-02\n---\n"
+	const nothing, asMade, answered = "Nothing is known yet", "is as it was made. What is known stands under the remembered facts", "- Name, and what to call you: Ann"
+	for _, c := range []struct {
+		name, context, fact string
+		wants, nots         []string
+	}{
+		{"as it was made", untouched, "", []string{nothing, "- What you do:"}, []string{asMade}},
+		{"facts alone", untouched, fact, []string{asMade, "Is called Ann", "What people wrote down here"}, []string{nothing, "- What you do:", "this user's AIs"}},
+		{"a question answered", strings.Replace(untouched, "- Name, and what to call you:", answered, 1), "", []string{answered, "- What you do:"}, []string{nothing, asMade}},
+		{"a question answered, and facts", strings.Replace(untouched, "- Name, and what to call you:", answered, 1), fact, []string{answered, "Is called Ann"}, []string{nothing, asMade}},
+		{"its own words", "# Ann\n\nWorks on compilers:\n", fact, []string{"Works on compilers:"}, []string{nothing, asMade}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			files := map[string]string{"resources/context.md": c.context}
+			if c.fact != "" {
+				files["memory/person/name.md"] = c.fact
+			}
+			b := newBench(t, files, nil)
+			r := b.callAs(t, editor(), "instructions", "{}")
+			check(t, r, false)
+			for _, w := range c.wants {
+				if !strings.Contains(textOf(r), w) {
+					t.Errorf("it lacks %q:\n%s", w, textOf(r))
+				}
+			}
+			for _, w := range c.nots {
+				if strings.Contains(textOf(r), w) {
+					t.Errorf("it has %q", w)
+				}
+			}
 		})
 	}
 }

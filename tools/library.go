@@ -115,7 +115,7 @@ func (v view) findShared(ctx context.Context, r ref) (view, Entry, error) {
 		return v, Entry{Dir: true}, nil
 	}
 	if len(all) == 0 {
-		return v, Entry{}, fault.New(fault.NotFound, "The library is empty: no source has been synced to this server yet.")
+		return v, Entry{}, fault.New(fault.NotFound, "The library is empty: nobody has shared anything with this user.")
 	}
 	id, rest, ok := r.inLibrary()
 	i := slices.IndexFunc(all, func(s Source) bool { return s.ID == id })
@@ -140,7 +140,7 @@ func (v view) missingShared(ctx context.Context, s string, r ref) error {
 	}
 	quoted := strconv.Quote(clip(s, 200))
 	if len(all) == 0 {
-		return fault.New(fault.NotFound, "There is no %s: the library is empty, as no source has been synced to this server yet.", quoted)
+		return fault.New(fault.NotFound, "There is no %s: the library is empty, as nobody has shared anything with this user.", quoted)
 	}
 	id, rest, ok := r.inLibrary()
 	i := slices.IndexFunc(all, func(s Source) bool { return s.ID == id })
@@ -183,7 +183,7 @@ func (v view) listShared(ctx context.Context, r ref) (*listing, error) {
 		return nil, err
 	}
 	if len(all) == 0 {
-		return &listing{title: r.String() + " (directory, empty)", hint: "no source has been synced to this server yet"}, nil
+		return &listing{title: r.String() + " (directory, empty)", hint: "nobody has shared anything with this user"}, nil
 	}
 	l := &listing{total: 1, names: []string{docsDir + "/"}}
 	if r.path != "" {

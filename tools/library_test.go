@@ -103,12 +103,12 @@ func TestFetchAndInstructionsKnowTheLibrary(t *testing.T) {
 		t.Errorf("attack: fetch gives a source of others: %s", r.Structured)
 	}
 	text := call("instructions", `{}`).Content[0].Text
-	if !strings.Contains(text, "- /library/docs/team/: Team <b> — How we work (shared by bob)\n") || strings.Contains(text, "ecret") || strings.Contains(text, "none: no shared") {
+	if !strings.Contains(text, "- /library/docs/team/: Team <b> — How we work (shared by bob)\n") || strings.Contains(text, "ecret") || strings.Contains(text, "none: nobody has shared") {
 		t.Errorf("instructions: %s", text)
 	}
 	nobody := reader()
 	nobody.User = "u_nobody"
-	if text := textOf(b.callAs(t, nobody, "instructions", `{}`)); !strings.Contains(text, "none: no shared") || strings.Contains(text, "docs/team") {
+	if text := textOf(b.callAs(t, nobody, "instructions", `{}`)); !strings.Contains(text, "none: nobody has shared") || strings.Contains(text, "docs/team") {
 		t.Errorf("instructions of somebody without sources: %s", text)
 	}
 }

@@ -421,7 +421,7 @@ func (v view) listGlob(ctx context.Context, r ref) (*listing, error) {
 		if all, err := v.sources(ctx); err != nil {
 			return nil, err
 		} else if len(all) == 0 {
-			return &listing{title: r.String() + " (matches nothing)", hint: "the library is empty: no source has been synced to this server yet"}, nil
+			return &listing{title: r.String() + " (matches nothing)", hint: "the library is empty: nobody has shared anything with this user"}, nil
 		}
 		if err := v.globShared(ctx, g, add); err != nil {
 			return nil, err

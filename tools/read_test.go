@@ -103,7 +103,7 @@ func TestRead(t *testing.T) {
 		{"a glob that matches nothing", `["knowledge/*.rs"]`, false, []string{"(matches 0 files)", "[** matches any"}},
 		{"a glob that is none", `["knowledge/["]`, true, []string{"a [ needs its ]"}},
 		{"a file with brackets wins over a glob", `["knowledge/[draft] x.md"]`, false, []string{"1\tbrackets"}},
-		{"the library", `["/library/"]`, false, []string{"== /library/ (directory, empty)", "no source"}},
+		{"the library", `["/library/"]`, false, []string{"== /library/ (directory, empty)", "nobody has shared anything with this user"}},
 		{"something in the library", `["/library/docs/nuxt/x.md"]`, true, []string{"the library is empty"}},
 		{"a link", `["knowledge/link.md"]`, false, []string{"[a symbolic link to knowledge/notes.md]", "# Notes"}},
 		{"a link to a directory", `["knowledge/dirlink"]`, false, []string{"x/"}},

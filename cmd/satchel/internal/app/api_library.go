@@ -172,7 +172,7 @@ type librarySearcher struct{ tools.Searcher }
 func (s librarySearcher) Search(ctx context.Context, cols []index.Collection, q index.Query) (index.Results, error) {
 	cols = slices.DeleteFunc(slices.Clone(cols), func(c index.Collection) bool { return isLibraryAlone(c.ID) })
 	if len(cols) == 0 {
-		return index.Results{Scope: "the library, which is empty: no source has been synced to this server yet"}, nil
+		return index.Results{Scope: "the library, which is empty: nobody has shared anything with this user"}, nil
 	}
 	return s.Searcher.Search(ctx, cols, q)
 }

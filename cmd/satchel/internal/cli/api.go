@@ -14,8 +14,10 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"satchel/cmd/satchel/internal/admin"
 	"satchel/cmd/satchel/internal/app"
 	"satchel/internal/apiclient"
+	"satchel/internal/config"
 	"satchel/internal/fault"
 )
 
@@ -23,7 +25,7 @@ import (
 type apiFlags struct{ url, keyFile string }
 
 func (f *apiFlags) add(fs *pflag.FlagSet) {
-	fs.StringVar(&f.url, "url", "", "the server's `URL` (default: where the configured one is)")
+	fs.StringVar(&f.url, "url", "", "the server's `URL` (default: where that of the data directory is)")
 	fs.StringVar(&f.keyFile, "key-file", "", "the `FILE` with an API key; - for standard input (default: that of the first admin, where the configured server wrote one)")
 }
 
@@ -138,7 +140,7 @@ func apiSubcommand(name, args string, positional, optional int, short, long stri
 			f.add(fs)
 			run := setup(fs)
 			return func(ctx context.Context, c *call, args []string) error {
-				api, err := f.client(c)
+				api, err := f.client(ctx, c)
 				if err != nil {
 					return err
 				}
@@ -152,13 +154,13 @@ func apiSubcommand(name, args string, positional, optional int, short, long stri
 // organisations reach some thousand.
 const maxKeyFile = 32 << 10
 
-func (f *apiFlags) client(c *call) (*apiclient.Client, error) {
+func (f *apiFlags) client(ctx context.Context, c *call) (*apiclient.Client, error) {
 	cfg, err := c.load()
 	if err != nil {
 		return nil, err
 	}
 	if f.url == "" {
-		f.url = app.PagesURL(cfg)
+		f.url = running(ctx, cfg)
 	}
 	var in io.Reader = c.Stdin
 	if f.keyFile != "-" {
@@ -181,6 +183,20 @@ func (f *apiFlags) client(c *call) (*apiclient.Client, error) {
 		return nil, fault.Wrap(err, fault.Invalid, "The key cannot be read (%s).", err)
 	}
 	return apiclient.New(apiclient.Options{URL: f.url, Key: string(key), UserAgent: "satchel/" + c.Version.Version})
+}
+
+// running is where the server of a data directory says that it is, which its flags
+// and its environment may have decided; else where the configuration puts it.
+func running(ctx context.Context, cfg *config.Config) string {
+	server, err := admin.Dial(ctx, app.SocketPath(cfg.DataDir))
+	if err != nil {
+		return app.PagesURL(cfg) // it does not run, or is another user's
+	}
+	info, err := server.Info(ctx)
+	if err = errors.Join(err, server.Close()); err != nil || info.URL == "" {
+		return app.PagesURL(cfg)
+	}
+	return info.URL
 }
 
 func printResults(w io.Writer, found apiclient.Results) {
@@ -263,10 +279,14 @@ func ranError(r apiclient.ShellResults) error {
 func printSources(c *call, list []apiclient.Source) {
 	for _, s := range list {
 		age := "nothing yet"
+		files := "files"
+		if s.Files == 1 {
+			files = "file"
+		}
 		if s.Age != nil {
 			age = (time.Duration(*s.Age) * time.Second).String() + " ago"
 		}
-		c.printf("%-24s %-8s %6d files, %s  %s\n", oneLine(s.ID), oneLine(s.State), s.Files, age, oneLine(s.Label))
+		c.printf("%-24s %-8s %6d %s, %s  %s\n", oneLine(s.ID), oneLine(s.State), s.Files, files, age, oneLine(s.Label))
 		if s.Problem != "" {
 			c.printf("    %s\n", oneLine(s.Problem))
 		}
