@@ -130,7 +130,7 @@ func (s *Server) endSession(v *visit) error {
 	if err := s.o.Accounts.EndSession(v.r.Context(), v.by(), v.user.ID, id); err != nil {
 		return gone(err)
 	}
-	s.o.Live.endSession(v.user.ID, id)
+	s.o.Live.EndSession(v.user.ID, id)
 	if id == v.session.ID {
 		s.setCookie(v.w, sessionCookie, "", time.Time{})
 		return s.see(v, "/signin")
@@ -143,6 +143,7 @@ func (s *Server) endOtherSessions(v *visit) error {
 	if _, err := s.o.Accounts.EndOtherSessions(v.r.Context(), v.by(), v.user.ID, v.session.ID); err != nil {
 		return err
 	}
+	s.o.Live.endOtherSessions(v.user.ID, v.session.ID)
 	return s.see(v, "/account#sessions")
 }
 

@@ -99,6 +99,9 @@ func TestAttackDownloadEndsWithTheRight(t *testing.T) {
 		"removed":            func(a *active, _ *browser) { a.live.End(a.bob.ID, "") },
 		"the server stops":   func(a *active, _ *browser) { a.live.Close() },
 		"signed out":         func(a *active, b *browser) { want(a.t, "sign out", b.send("/signout", nil), http.StatusSeeOther) },
+		"signed out everywhere else": func(a *active, _ *browser) {
+			want(a.t, "end others", a.as(a.bob).send("/account/sessions/end-others", nil), http.StatusSeeOther)
+		},
 	} {
 		for _, path := range []string{"download/zip", "download/bundle", "raw/noise.bin"} {
 			t.Run(name+", "+path, func(t *testing.T) {

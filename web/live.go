@@ -85,12 +85,13 @@ const waitingEvents = 32
 
 // subscription is one stream.
 type subscription struct {
-	space  space.SpaceID
-	user   space.UserID
-	events chan space.Event
-	end    context.CancelFunc
-	lost   chan struct{} // closed when it did not keep up
-	behind bool          // lost is closed
+	space   space.SpaceID
+	user    space.UserID
+	session string
+	events  chan space.Event
+	end     context.CancelFunc
+	lost    chan struct{} // closed when it did not keep up
+	behind  bool          // lost is closed
 }
 
 // Publish implements space.Events.
@@ -112,52 +113,35 @@ func (l *Live) Publish(e space.Event) {
 
 // End ends the streams and downloads of a person in a space, or with "" in all.
 func (l *Live) End(user space.UserID, id space.SpaceID) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for d := range l.downloads {
-		if d.user == user && (id == "" || d.space == id) {
-			d.end(errDownloadRight())
-		}
-	}
-	for of, subs := range l.subs {
-		if id != "" && of != id {
-			continue
-		}
-		for s := range subs {
-			if s.user == user {
-				s.end()
-			}
-		}
-	}
+	l.end(func(u space.UserID, of space.SpaceID, _ string) bool { return u == user && (id == "" || of == id) })
 }
 
 // EndSpace ends the streams and downloads of everybody in a space.
 func (l *Live) EndSpace(id space.SpaceID) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for d := range l.downloads {
-		if d.space == id {
-			d.end(errDownloadRight())
-		}
-	}
-	for s := range l.subs[id] {
-		s.end()
-	}
+	l.end(func(_ space.UserID, of space.SpaceID, _ string) bool { return of == id })
 }
 
-// endSession ends the downloads of a session, and the streams of its person, of
-// which those of other sessions come back by themselves.
-func (l *Live) endSession(user space.UserID, session string) {
+// EndSession ends the streams and downloads of a person's session.
+func (l *Live) EndSession(user space.UserID, session string) {
+	l.end(func(u space.UserID, _ space.SpaceID, of string) bool { return u == user && of == session })
+}
+
+// endOtherSessions ends the streams and downloads of a person's sessions but one.
+func (l *Live) endOtherSessions(user space.UserID, keep string) {
+	l.end(func(u space.UserID, _ space.SpaceID, of string) bool { return u == user && of != keep })
+}
+
+func (l *Live) end(match func(user space.UserID, id space.SpaceID, session string) bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for d := range l.downloads {
-		if d.session == session {
+		if match(d.user, d.space, d.session) {
 			d.end(errDownloadRight())
 		}
 	}
 	for _, subs := range l.subs {
 		for s := range subs {
-			if s.user == user {
+			if match(s.user, s.space, s.session) {
 				s.end()
 			}
 		}
@@ -192,14 +176,14 @@ func (l *Live) Streams() int {
 
 // subscribe begins a stream, whose context ends with it; leave must be called. It
 // returns nil where the person has too many, or the hub is closed.
-func (l *Live) subscribe(ctx context.Context, user space.UserID, id space.SpaceID) (_ context.Context, s *subscription, leave func()) {
+func (l *Live) subscribe(ctx context.Context, user space.UserID, session string, id space.SpaceID) (_ context.Context, s *subscription, leave func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed || l.counts[user] >= l.o.MaxStreams {
 		return ctx, nil, nil
 	}
 	ctx, end := context.WithCancel(ctx)
-	s = &subscription{space: id, user: user, events: make(chan space.Event, waitingEvents), end: end, lost: make(chan struct{})}
+	s = &subscription{space: id, user: user, session: session, events: make(chan space.Event, waitingEvents), end: end, lost: make(chan struct{})}
 	if l.subs[id] == nil {
 		l.subs[id] = map[*subscription]bool{}
 	}

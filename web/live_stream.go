@@ -41,7 +41,7 @@ func (s *Server) events(v *visit) error {
 	if v.r.Method == http.MethodHead {
 		return nil
 	}
-	ctx, sub, leave := s.o.Live.subscribe(v.r.Context(), v.user.ID, m.ID)
+	ctx, sub, leave := s.o.Live.subscribe(v.r.Context(), v.user.ID, v.session.ID, m.ID)
 	if sub == nil {
 		v.w.Header().Set("Retry-After", "60")
 		http.Error(v.w, "Too many pages of yours are told at once what changes. Load this one again to see it.", http.StatusServiceUnavailable)

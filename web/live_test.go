@@ -107,6 +107,20 @@ func TestStreamEndsWithTheRight(t *testing.T) {
 		a.live.End(a.ada.ID, "")
 		ada.rest()
 	})
+	t.Run("of all other sessions", func(t *testing.T) {
+		a := newActive(t, web.LiveOptions{})
+		base := a.serve()
+		here, there := a.as(a.bob), a.as(a.bob)
+		kept, ended, ada := here.stream(base, a.in("events")), there.stream(base, a.in("events")), a.as(a.ada).stream(base, a.in("events"))
+		want(t, "end others", here.send("/account/sessions/end-others", nil), http.StatusSeeOther)
+		ended.rest()
+		c := a.by("claude-code", "", "a.md", "a")
+		for name, s := range map[string]*stream{"of this browser": kept, "of somebody else": ada} {
+			if got := s.until("id: "); got != "id: "+string(c.ID) {
+				t.Errorf("the stream %s ends too: %q", name, got)
+			}
+		}
+	})
 	t.Run("the heartbeat looks too", func(t *testing.T) {
 		a := newActive(t, web.LiveOptions{Heartbeat: time.Millisecond})
 		s := a.as(a.bob).stream(a.serve(), a.in("events"))

@@ -166,7 +166,7 @@ func (s *Server) signOut(v *visit) error {
 		if err := s.o.Accounts.EndSession(v.r.Context(), v.by(), v.user.ID, v.session.ID); err != nil && fault.CodeOf(err) != fault.NotFound {
 			return err
 		}
-		s.o.Live.endSession(v.user.ID, v.session.ID)
+		s.o.Live.EndSession(v.user.ID, v.session.ID)
 	}
 	s.setCookie(v.w, sessionCookie, "", time.Time{})
 	s.forgetFlows(v)

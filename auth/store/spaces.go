@@ -140,6 +140,14 @@ func (s *Store) AddMember(ctx context.Context, by Actor, id space.SpaceID, user 
 		if sp.OwnerID == string(user) {
 			return fault.New(fault.Invalid, "The user owns the space %s; an owner stays one.", sp.Name)
 		}
+		detail := map[string]any{"user": user, "role": role}
+		var was []string
+		if err := tx.Raw("SELECT role FROM auth_members WHERE space_id = ? AND user_id = ?", sp.ID, string(user)).Scan(&was).Error; err != nil {
+			return fmt.Errorf("look up member: %w", err)
+		}
+		if len(was) > 0 {
+			detail["was"] = was[0]
+		}
 		row := memberRow{SpaceID: sp.ID, UserID: string(user), Role: string(role), Added: database.Millis(s.now())}
 		err = tx.Clauses(clause.OnConflict{
 			Columns:   []clause.Column{{Name: "space_id"}, {Name: "user_id"}},
@@ -148,7 +156,7 @@ func (s *Store) AddMember(ctx context.Context, by Actor, id space.SpaceID, user 
 		if err != nil {
 			return fmt.Errorf("add member: %w", err)
 		}
-		return s.record(tx, by, "member.set", sp.ID, map[string]any{"user": user, "role": role})
+		return s.record(tx, by, "member.set", sp.ID, detail)
 	})
 }
 

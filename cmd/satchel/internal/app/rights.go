@@ -29,17 +29,22 @@ func (s *Server) userEnded(ctx context.Context, user space.UserID) {
 	}
 }
 
-// memberEnded stops what runs in a space for who is no member of it any more, or
-// may only read it.
+// memberEnded stops what runs in a space for who is no member of it any more.
 func (s *Server) memberEnded(ctx context.Context, user space.UserID, id space.SpaceID) {
 	s.mcp.End(func(p auth.Principal) bool { return p.User == user && p.Space == id })
 	s.live.End(user, id)
+	s.writerEnded(ctx, user, id)
+}
+
+// writerEnded stops what could write in a space for who may only read it now.
+func (s *Server) writerEnded(ctx context.Context, user space.UserID, id space.SpaceID) {
+	s.mcp.End(func(p auth.Principal) bool { return p.User == user && p.Space == id && p.Can(space.ScopeWrite) })
 	s.imports.end(user, id)
 	if s.bash == nil {
 		return
 	}
 	if err := s.bash.pool.StopMember(context.WithoutCancel(ctx), user, id); err != nil {
-		s.Log.Error("stop the sandbox of a removed member", "user", user, "space", id, "err", err)
+		s.Log.Error("stop the sandbox of who may not write any more", "user", user, "space", id, "err", err)
 	}
 }
 
@@ -167,14 +172,22 @@ func (s *Server) actOn(ctx context.Context, r store.Entry) (revoked bool) {
 	case "space.delete":
 		s.deletions.begin(space.SpaceID(r.Subject))
 	case "member.remove", "member.set":
-		// What runs for an editor may write until it is stopped, and they may be a
-		// reader now.
 		var d struct {
-			User space.UserID
-			Role space.Role
+			User      space.UserID
+			Role, Was space.Role
 		}
-		if json.Unmarshal([]byte(r.Detail), &d) == nil && (r.Action == "member.remove" || d.Role == space.Reader) {
+		switch {
+		case json.Unmarshal([]byte(r.Detail), &d) != nil:
+		case r.Action == "member.remove":
 			s.memberEnded(ctx, d.User, space.SpaceID(r.Subject))
+		case d.Role == space.Reader && d.Was != space.Reader:
+			// What runs for an editor may write until it is stopped.
+			s.writerEnded(ctx, d.User, space.SpaceID(r.Subject))
+		}
+	case "session.end":
+		var d struct{ User space.UserID }
+		if json.Unmarshal([]byte(r.Detail), &d) == nil {
+			s.live.EndSession(d.User, r.Subject)
 		}
 	case "key.revoke", "grant.revoke", "client.delete", "code.reuse", "refresh.reuse":
 		return true
