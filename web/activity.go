@@ -216,6 +216,9 @@ func parseTime(text string) (time.Time, error) {
 // filterOf reads the filter of a request.
 func filterOf(q url.Values) (activityFilter, LogQuery, error) {
 	f := activityFilter{Client: q.Get("client"), Tool: q.Get("tool"), Since: strings.TrimSpace(q.Get("since")), Until: strings.TrimSpace(q.Get("until"))}
+	if byPage(f.Tool) {
+		f.Tool = byHand
+	}
 	since, err := parseTime(f.Since)
 	if err != nil {
 		return f, LogQuery{}, err
@@ -225,8 +228,11 @@ func filterOf(q url.Values) (activityFilter, LogQuery, error) {
 		return f, LogQuery{}, err
 	}
 	log := LogQuery{Client: f.Client, Tool: f.Tool, Since: since, Until: until}
-	if f.Client != "" {
+	switch {
+	case f.Client != "":
 		log.Tools = aiTools()
+	case f.Tool == byHand: // however it was done there
+		log.Tool, log.Tools = "", pageTools()
 	}
 	return f, log, nil
 }
@@ -343,7 +349,10 @@ func makersIn(list []space.Commit, f activityFilter) (clients []string, with []c
 		if makerOf(c) == "ai" {
 			note(&clients, unversioned(c.Client))
 		}
-		if c.Tool != elsewhere { // which no commit has
+		switch {
+		case byPage(c.Tool):
+			note(&by, byHand)
+		case c.Tool != elsewhere: // which no commit has
 			note(&by, c.Tool)
 		}
 	}

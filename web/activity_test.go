@@ -33,6 +33,20 @@ func TestActivityShowsWhoDidWhat(t *testing.T) {
 	if strings.Contains(res.body, "With a body") {
 		t.Error("the whole message is in the list")
 	}
+	for i, tool := range []string{"web", "web-move"} {
+		a.commitAs(space.Meta{Author: space.Person{Name: "Ada"}, Message: "By hand, " + tool, Tool: tool, Client: "browser", Time: a.clock()}, "c.md", fmt.Sprint(i))
+	}
+	for _, query := range []string{"tool=web", "tool=web-undo"} {
+		res := b.get(a.in("activity?%s", query))
+		for _, s := range []string{"By hand, web<", "By hand, web-move", `<option value="web" selected>on the pages</option>`} {
+			if !strings.Contains(res.body, s) {
+				t.Errorf("%s lacks %q", query, s)
+			}
+		}
+		if strings.Contains(res.body, "Note the plan") || strings.Contains(res.body, "with web-") {
+			t.Errorf("%s has what was not made on the pages, or names their tools", query)
+		}
+	}
 	since := url.QueryEscape(a.clock().Format("2006-01-02T15:04"))
 	for _, tt := range []struct{ name, query, has, lacks string }{
 		{"by client", "client=cursor", "deleted", "Note the plan"},

@@ -19,6 +19,9 @@ const (
 	byUndo    = "web-undo"
 )
 
+// pageTools are all of them.
+func pageTools() []string { return []string{byHand, byRevert, byRestore, byMove, byUndo} }
+
 // elsewhere is the tool of a commit that says that a person or the server made it
 // here, which the server knows nothing of: whoever made it wrote that.
 const elsewhere = "git"

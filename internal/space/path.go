@@ -85,7 +85,9 @@ func ParsePath(s string) (Path, error) {
 	for seg := range strings.SplitSeq(s, "/") {
 		depth++
 		switch {
-		case seg == "" || seg == "." || seg == "..":
+		case seg == "":
+			return "", refuse(s, RuleSegment, "it has a name missing: a slash at an end, or two beside each other")
+		case seg == "." || seg == "..":
 			return "", refuse(s, RuleSegment, fmt.Sprintf("it has the segment %q", seg))
 		case len(seg) > MaxSegmentBytes:
 			return "", refuse(s, RuleLength, fmt.Sprintf("a name in it has %d bytes, and %d are allowed", len(seg), MaxSegmentBytes))
