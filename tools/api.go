@@ -19,6 +19,8 @@ type Caller struct {
 	// ChatGPT tells that the caller takes only the search and fetch forms that
 	// ChatGPT's deep research demands.
 	ChatGPT bool
+	// Seen is shared by calls that are parts of one answer; it may be nil.
+	Seen *Seen
 }
 
 // Tool describes one tool as clients list it.

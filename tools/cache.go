@@ -70,7 +70,7 @@ type view struct {
 
 func (s *Set) view(ctx context.Context, c Caller) (view, error) {
 	at, err := s.o.Workspace.Head(ctx, c.Space)
-	return view{s: s, w: s.o.Workspace, id: c.Space, at: at, all: new([]Entry), user: c.User, library: new(shared)}, err
+	return view{s: s, w: s.o.Workspace, id: c.Space, at: at, all: new([]Entry), user: c.User, library: c.library()}, err
 }
 
 func (v view) lookup(ctx context.Context, p space.Path) (Entry, error) {

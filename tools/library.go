@@ -62,6 +62,19 @@ type shared struct {
 	sources []Source
 }
 
+// Seen is the library as calls of one user see it that are made one after the
+// other: the snapshots that the first one found are those of all. The zero value has
+// seen nothing yet.
+type Seen struct{ library shared }
+
+// library is what the call, or one before it, has seen of the library.
+func (c Caller) library() *shared {
+	if c.Seen == nil {
+		return new(shared)
+	}
+	return &c.Seen.library
+}
+
 // sources lists what the caller may read, once a call.
 func (v view) sources(ctx context.Context) ([]Source, error) {
 	if v.library.loaded || v.s.o.Library == nil {
@@ -260,7 +273,7 @@ func (s *Set) collections(ctx context.Context, c Caller) ([]index.Collection, er
 	if s.o.Library == nil {
 		return cols, nil
 	}
-	all, err := s.o.Library.Sources(ctx, c.User)
+	all, err := view{s: s, user: c.User, library: c.library()}.sources(ctx)
 	if err != nil {
 		return nil, err
 	}

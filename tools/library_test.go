@@ -131,3 +131,30 @@ func TestSearchGoesOverTheCallersSources(t *testing.T) {
 		t.Errorf("somebody without sources searched %v", b.search.cols)
 	}
 }
+
+// Calls that are parts of one answer keep the snapshots with which the first began,
+// while others have what replaced them.
+func TestCallsThatShareWhatTheySaw(t *testing.T) {
+	b, l := newShelves(t)
+	l.spaces["s_newer"] = map[string]string{"guide/start.md": "# Newer\n"}
+	one, seen := reader(), new(tools.Seen)
+	one.Seen = seen
+	asks := func(c tools.Caller) string {
+		t.Helper()
+		text := textOf(b.callAs(t, c, "read", `{"paths":["/library/docs/nuxt/guide/start.md"]}`))
+		text += string(b.callAs(t, c, "fetch", `{"id":"/library/docs/nuxt/guide/start.md"}`).Structured)
+		b.callAs(t, c, "search", `{"query":"start"}`)
+		for _, col := range b.search.cols {
+			text += " " + string(col.ID)
+		}
+		return text
+	}
+	before := asks(one)
+	l.sources["u_ann"] = []tools.Source{{ID: "nuxt", Label: "Nuxt", Collection: "s_newer", Commit: snapshot}}
+	if got := asks(one); got != before || strings.Contains(got, "ewer") {
+		t.Errorf("two snapshots in one answer: %s", got)
+	}
+	if got := asks(reader()); strings.Count(got, "# Newer") != 2 || !strings.Contains(got, "s_newer") || strings.Contains(got, "s_nuxt") {
+		t.Errorf("the next answer: %s", got)
+	}
+}

@@ -288,3 +288,30 @@ func FuzzPaths(f *testing.F) {
 		}
 	})
 }
+
+// What one request reads is of the same snapshots, also where it is many calls, and
+// what the next one reads is of the newest.
+func TestOneRequestReadsTheSameSnapshots(t *testing.T) {
+	for _, c := range []struct {
+		path, body string
+	}{
+		{"/api/sandbox/read", `{"paths": ["docs/nuxt/guide.md", "docs/nuxt/other.md", "docs/nuxt/", "docs/nuxt/none.md"]}`},
+		{"/api/sandbox/search-and-read", `{"query": "useAsyncData", "read": 1}`},
+	} {
+		w := newWorld(t)
+		for range 2 {
+			if a := w.ask(http.MethodPost, c.path, "ann", c.body); a.StatusCode != http.StatusOK {
+				t.Fatal(c.path, a.StatusCode, string(a.body))
+			}
+		}
+		n := len(w.tools.seen) / 2
+		if n < 2 {
+			t.Fatalf("%s: %d calls prove nothing", c.path, n)
+		}
+		for i, s := range w.tools.seen {
+			if s == nil || (s == w.tools.seen[0]) != (i < n) {
+				t.Errorf("%s: call %d shares what it saw with the wrong ones", c.path, i)
+			}
+		}
+	}
+}

@@ -18,6 +18,7 @@ import (
 	"satchel/auth"
 	"satchel/internal/fault"
 	"satchel/internal/space"
+	"satchel/tools"
 )
 
 // call is one request.
@@ -27,6 +28,8 @@ type call struct {
 	r   *http.Request
 	p   auth.Principal
 	end func()
+	// seen has all that one request reads, and what it found, of the same snapshots.
+	seen tools.Seen
 }
 
 // challenge is RFC 6750's and RFC 9728's, from which a client learns where to get

@@ -213,6 +213,7 @@ type fakeTools struct {
 	files map[string]string
 	calls []string // name and arguments
 	last  tools.Caller
+	seen  []*tools.Seen // of each call
 	err   error
 }
 
@@ -220,6 +221,7 @@ func (f *fakeTools) Call(_ context.Context, c tools.Caller, name string, raw jso
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.calls, f.last = append(f.calls, name+" "+string(raw)), c
+	f.seen = append(f.seen, c.Seen)
 	if f.err != nil {
 		return tools.Result{}, f.err
 	}
