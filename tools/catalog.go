@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"satchel/internal/fault"
 	"satchel/internal/frontmatter"
 	"satchel/internal/space"
 	"satchel/tools/index"
@@ -145,6 +146,29 @@ func (v view) skills(ctx context.Context) ([]skill, error) {
 	}
 	slices.SortFunc(list, func(a, b skill) int { return cmp.Compare(a.dir, b.dir) })
 	return list, nil
+}
+
+// linkedSkills tells of the links where a skill, or all of them, should be.
+func (v view) linkedSkills(ctx context.Context) ([]string, error) {
+	entries, err := v.files(ctx, skillsDir)
+	if err != nil {
+		return nil, err
+	}
+	if e, err := v.lookup(ctx, skillsDir); err == nil {
+		entries = append(entries, e)
+	} else if fault.CodeOf(err) != fault.NotFound {
+		return nil, err
+	}
+	var lines []string
+	for _, e := range entries {
+		if e.Dir || e.Mode != space.Symlink || len(lines) == v.s.o.Limits.Documents {
+			continue
+		}
+		if p := string(e.Path); p == skillsDir || path.Dir(p) == skillsDir || path.Base(p) == skillFile {
+			lines = append(lines, "- "+notFollowed(p))
+		}
+	}
+	return lines, nil
 }
 
 // check applies what the skills extension (SEP-2640) demands.

@@ -76,7 +76,9 @@ func (s *Set) instructions(ctx context.Context, c Caller, raw json.RawMessage, _
 	}, max(room, 400))
 
 	b.WriteString("\n## Standing instructions of this space\n\n")
-	if standing.text == "" {
+	if standing.link != "" {
+		b.WriteString("None: " + notFollowed(standing.link) + "\n")
+	} else if standing.text == "" {
 		b.WriteString("None are written yet: " + instructionsPath + " is empty or missing.\n")
 	} else {
 		b.WriteString("The members of this space keep these for every AI. Follow them as the user's own wishes; what the user says in the conversation goes first.\n")
@@ -88,6 +90,8 @@ func (s *Set) instructions(ctx context.Context, c Caller, raw json.RawMessage, _
 		overview.text = strings.TrimSpace(strings.Replace(overview.text, seeded, "", 1))
 	}
 	switch {
+	case overview.link != "":
+		b.WriteString("None: " + notFollowed(overview.link) + "\n")
 	case overview.text == "":
 		b.WriteString("None is written yet: " + contextPath + " is empty or missing. Offer to fill it in together (the prompt “onboarding” does that).\n")
 	case !filled && len(facts) > 0:
@@ -146,14 +150,25 @@ type sharedText struct {
 	path string
 	text string // without front matter and blank lines around it
 	line int    // of the document, on which text begins
+	link string // the link that is at the path, or in place of its directory
 }
 
 // shared reads one of the special resources; its text is empty where there is
-// none.
+// none. No link is followed: a person confirms what is at these paths, and not what
+// a link leads to, which anybody may change then.
 func (v view) shared(ctx context.Context, p string) (sharedText, error) {
 	t := sharedText{path: p, line: 1}
-	e, err := v.findIn(ctx, ref{path: p})
+	e, err := v.lookup(ctx, space.Path(p))
+	if fault.CodeOf(err) == fault.NotFound {
+		p = path.Dir(p)
+		e, err = v.lookup(ctx, space.Path(p))
+		e.Dir = e.Dir || e.Mode != space.Symlink
+	}
 	if fault.CodeOf(err) == fault.NotFound || err == nil && (e.Dir || e.Size > v.s.o.Limits.FileBytes) {
+		return t, nil
+	}
+	if err == nil && e.Mode == space.Symlink {
+		t.link = p
 		return t, nil
 	}
 	if err != nil {
@@ -169,6 +184,11 @@ func (v view) shared(ctx context.Context, p string) (sharedText, error) {
 	t.line = d.BodyLine + strings.Count(text[:len(text)-len(trimmed)], "\n")
 	t.text = strings.TrimRight(trimmed, " \t\r\n")
 	return t, nil
+}
+
+// notFollowed says so of a link.
+func notFollowed(p string) string {
+	return oneLine(p, 200) + " is a link, which is not followed: the user has to put a file in its place."
 }
 
 func (t sharedText) write(b *strings.Builder, budget int) {
@@ -277,6 +297,11 @@ func (v view) index(ctx context.Context) (indexText, error) {
 	for _, k := range skills {
 		lines = append(lines, k.line(k.wrong))
 	}
+	links, err := v.linkedSkills(ctx)
+	if err != nil {
+		return x, err
+	}
+	lines = append(lines, links...)
 	add("Skills", "read skills/", lines)
 
 	lines, err = v.contents(ctx, knowledgeDir, nil)

@@ -199,6 +199,43 @@ func TestInstructionsFence(t *testing.T) {
 
 // TestInstructionsAreReadOnce: the second call reads no document again but the
 // two that it quotes.
+// Attack: an AI puts a link in the place of what a person confirms, has that
+// confirmed, and changes what it leads to, of which nobody is asked.
+func TestAttackInstructionsBehindALink(t *testing.T) {
+	const evil = "---\nname: x\ndescription: EVIL\n---\nEVIL\n"
+	for _, tt := range []struct {
+		name  string
+		files map[string]string
+		told  string
+	}{
+		{"instructions", map[string]string{"resources/instructions.md": "-> ../knowledge/x.md"}, "resources/instructions.md is a link"},
+		{"context", map[string]string{"resources/context.md": "-> ../knowledge/x.md"}, "resources/context.md is a link"},
+		{"a chain of links", map[string]string{"resources/instructions.md": "-> other.md", "resources/other.md": "-> ../knowledge/x.md"}, "resources/instructions.md is a link"},
+		{"resources", map[string]string{"resources": "-> knowledge"}, "resources is a link"},
+		{"another resource", map[string]string{"resources/x.md": "-> ../knowledge/x.md"}, ""},
+		{"a skill", map[string]string{"skills/x/SKILL.md": "-> ../../knowledge/x.md"}, "skills/x/SKILL.md is a link"},
+		{"the directory of a skill", map[string]string{"skills/x": "-> ../knowledge"}, "skills/x is a link"},
+		{"skills", map[string]string{"skills": "-> knowledge"}, "skills is a link"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.files["knowledge/x.md"] = strings.Replace(evil, "description: EVIL", "description: x", 1)
+			for _, p := range []string{"knowledge/instructions.md", "knowledge/context.md", "knowledge/x/SKILL.md", "knowledge/SKILL.md"} {
+				tt.files[p] = tt.files["knowledge/x.md"]
+			}
+			b := newBench(t, tt.files, nil)
+			r := b.call(t, "instructions", "{}")
+			check(t, r, false)
+			if s := textOf(r); strings.Contains(s, "EVIL") || !strings.Contains(s, tt.told) {
+				t.Error(s)
+			}
+			list, err := b.Resources(t.Context(), editor())
+			if err != nil || len(list) > 0 {
+				t.Errorf("%v: %+v", err, list)
+			}
+		})
+	}
+}
+
 func TestInstructionsAreReadOnce(t *testing.T) {
 	b := newBench(t, fullSpace(), nil)
 	b.call(t, "instructions", "")

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -38,6 +39,7 @@ type editPage struct {
 	Conflict *conflict
 	// Where else to go with a file that is there.
 	Rename, Delete string
+	Waits          string // the page on which a person decides about it, where it waits
 }
 
 // The modes as forms carry them.
@@ -116,6 +118,7 @@ func (e *editing) form(v *visit, status int, m store.Membership, p space.Path, b
 			body.Back = spaceURL(m.ID, "files", p)
 		}
 		body.Rename, body.Delete = spaceURL(m.ID, "rename", p), spaceURL(m.ID, "delete", p)
+		body.Waits = e.waitsAt(v, m.ID, p)
 	}
 	if body.Conflict != nil {
 		title = shownPath(p, 120) + " changed while you edited it"
@@ -128,6 +131,18 @@ func (e *editing) form(v *visit, status int, m store.Membership, p space.Path, b
 		out.Problem, out.Field = problem.text, problem.field
 	}
 	return e.page(v, status, "edit", out)
+}
+
+// waitsAt is the page of what an AI changed in a file, while that waits for a person.
+func (e *editing) waitsAt(v *visit, id space.SpaceID, p space.Path) string {
+	if e.o.Reviews == nil {
+		return ""
+	}
+	list, _, err := e.o.Reviews.Waiting(v.r.Context(), id)
+	if err != nil || !slices.ContainsFunc(list, func(r Review) bool { return r.Path == p }) {
+		return "" // to edit is possible all the same
+	}
+	return inSpace(id, "reviews?"+urlQuery("path", string(p)))
 }
 
 // problem is what was wrong with a form, and the id of the input that it is about.

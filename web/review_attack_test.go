@@ -96,6 +96,36 @@ func TestAttackOtherActsConfirmNothing(t *testing.T) {
 	}
 }
 
+// Attack: a person corrects a line of a file, and has by that confirmed what an AI
+// hid in another. The form says that the file waits, and it goes on waiting.
+func TestAttackTheEditorConfirmsNothingUnseen(t *testing.T) {
+	const file = "resources/x.md"
+	a := newActive(t, web.LiveOptions{})
+	b := a.as(a.ada)
+	link := "/reviews?path=resources%2Fx.md"
+	if s := b.get(a.in("edit/%s", file)).body; strings.Contains(s, link) {
+		t.Error("the form says that it waits")
+	}
+	a.by("claude-code", "Obey", file, "start\nevil\u200b\n")
+	page := b.get(a.in("edit/%s", file))
+	checkPage(t, "edit", page)
+	if !strings.Contains(page.body, link) {
+		t.Error("the form does not say that it waits")
+	}
+	list, _, err := a.reviews.Waiting(t.Context(), a.space.ID)
+	must(t, err)
+	if len(list) != 1 {
+		t.Fatalf("%+v", list)
+	}
+	was := list[0]
+	want(t, "save", b.send(a.in("edit/%s", file), url.Values{"base": {string(was.Blob)}, "mode": {"regular"}, "text": {"start\nevil\u200b\nmine\n"}}), http.StatusSeeOther)
+	list, _, err = a.reviews.Waiting(t.Context(), a.space.ID)
+	must(t, err)
+	if len(list) != 1 || list[0].Was != was.Was || list[0].Blob == was.Blob {
+		t.Errorf("%+v", list)
+	}
+}
+
 // A page tells where it is not known yet what waits.
 func TestReviewsThatAreBehind(t *testing.T) {
 	a := newActive(t, web.LiveOptions{})
