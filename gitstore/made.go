@@ -41,6 +41,10 @@ func (s *Store) made(ctx context.Context, id space.SpaceID, wanted func(space.Co
 		return nil, err
 	}
 	defer release()
+	return r.made(wanted)
+}
+
+func (r *repo) made(wanted func(space.CommitID) bool) (map[space.CommitID]bool, error) {
 	lines, err := r.logged()
 	if err != nil {
 		return nil, r.internalf(err, "read the branch's log")

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
+
+	"satchel/internal/space"
 )
 
 const (
@@ -22,13 +24,14 @@ type trail struct {
 	at   treeEntry // what the history has there
 	made treeEntry // what the newest of the commits made
 	run  []version // of others since, which are not taken in so far
+	// others tells that others changed it since the commits did.
+	others bool
 }
 
 // version is what another commit made of a path.
 type version struct {
 	treeEntry
-	was  treeEntry
-	undo bool // the commit undid others, as this revert does
+	was treeEntry
 }
 
 func sameEntry(a, b treeEntry) bool { return a.mode == b.mode && (a.mode == 0 || a.hash == b.hash) }
@@ -43,10 +46,11 @@ func (v *reverting) replay(ctx context.Context, tool string) (others []rawAt, er
 		left[c.id] = true
 	}
 	type link struct {
-		id, tree, parent hash // of the parent: its tree
-		undone           bool
+		tree, parent hash // of the parent: its tree
+		undone, void bool
 	}
 	var way []link
+	undoings := voids{tool: tool, short: map[string]bool{}}
 	last := -1 // the oldest of the commits
 	h := v.head.id
 	c, err := v.r.rawCommit(h)
@@ -54,10 +58,12 @@ func (v *reverting) replay(ctx context.Context, tool string) (others []rawAt, er
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		l := link{id: h, tree: c.tree, undone: left[h]}
+		l := link{tree: c.tree, undone: left[h]}
 		if l.undone {
 			delete(left, h)
 			last = n
+		} else if l.void, err = undoings.void(v.r, c.commit(h)); err != nil {
+			return nil, err
 		}
 		root := len(c.parents) == 0
 		if !root {
@@ -82,11 +88,11 @@ func (v *reverting) replay(ctx context.Context, tool string) (others []rawAt, er
 		if err := v.r.diffTrees(ctx, l.parent, l.tree, &changes); err != nil {
 			return nil, err
 		}
-		undo, known := false, false
 		for _, d := range changes {
 			t := trails[d.path]
 			switch {
-			case l.undone && t == nil:
+			case t == nil && !l.undone:
+			case t == nil:
 				trails[d.path] = &trail{at: d.new, made: d.new}
 				if err := v.set(d.path, undone{treeEntry: d.old}); err != nil {
 					return nil, err
@@ -95,28 +101,27 @@ func (v *reverting) replay(ctx context.Context, tool string) (others []rawAt, er
 				if err := v.takeIn(ctx, d.path, t); err != nil {
 					return nil, err
 				}
-				t.at, t.made = d.new, d.new
-			case t != nil:
-				if !known {
-					if undo, err = v.undoes(l.id, tool); err != nil {
-						return nil, err
-					}
-					known = true
+				t.at, t.made, t.others = d.new, d.new, false
+			case l.void:
+				if err := v.takeIn(ctx, d.path, t); err != nil {
+					return nil, err
 				}
-				t.add(version{treeEntry: d.new, was: d.old, undo: undo})
 				t.at = d.new
+			default:
+				t.run = append(t.run, version{d.new, d.old})
+				t.at = d.new
+				t.others = true
 			}
 		}
 	}
 	for path, t := range trails {
-		since := len(t.run) > 0
 		if err := v.takeIn(ctx, path, t); err != nil {
 			return nil, err
 		}
 		if u := v.now[path]; sameEntry(u.treeEntry, t.at) {
 			v.held -= int64(len(u.data))
 			delete(v.now, path)
-			if since && sameEntry(t.at, t.made) {
+			if t.others && sameEntry(t.at, t.made) {
 				v.kept[path] = true // it looks as the commits made it, and is another's
 			}
 		}
@@ -129,22 +134,58 @@ func (v *reverting) replay(ctx context.Context, tool string) (others []rawAt, er
 	return others, nil
 }
 
-// undoes tells whether a commit was made by the tool that undoes others.
-func (v *reverting) undoes(h hash, tool string) (bool, error) {
-	if tool == "" {
-		return false, nil
-	}
-	c, err := v.r.rawCommit(h)
-	return err == nil && c.commit(h).Tool == tool, err
+// voids finds, from the newest commit on, what is as if it had never been: undoings
+// that were made here by a tool, and what they undid.
+type voids struct {
+	tool  string
+	short map[string]bool // what was undone, by short ids
+	made  map[space.CommitID]bool
 }
 
-// add notes a version. To undo an undoing is to have none of both.
-func (t *trail) add(x version) {
-	if n := len(t.run) - 1; n >= 0 && x.undo && t.run[n].undo && sameEntry(t.run[n].was, x.treeEntry) {
-		t.run = t.run[:n]
-		return
+func (x *voids) void(r *repo, c space.Commit) (bool, error) {
+	undone := x.short[c.ID.Short()]
+	if undone || x.tool == "" || c.Tool != x.tool {
+		return undone, nil // an undoing that was undone undid nothing
 	}
-	t.run = append(t.run, x)
+	ids := undoneIn(c.Message)
+	if len(ids) == 0 {
+		return false, nil
+	}
+	if x.made == nil {
+		var err error
+		if x.made, err = r.made(func(space.CommitID) bool { return true }); err != nil {
+			return false, err
+		}
+	}
+	if !x.made[c.ID] {
+		return false, nil // it says what it likes
+	}
+	for _, id := range ids {
+		x.short[id] = true
+	}
+	return true, nil
+}
+
+// undoneIn reads the short ids of what a revertMessage says is undone whole; none
+// where it names not all.
+func undoneIn(message string) (ids []string) {
+	_, body, _ := strings.Cut(message, "\n\n")
+	if one, ok := strings.CutPrefix(body, "This undoes the commit "); ok {
+		id, _, _ := strings.Cut(one, ".")
+		return []string{id}
+	}
+	many, ok := strings.CutPrefix(body, "This undoes the commits:\n\n")
+	if !ok {
+		return nil
+	}
+	for line := range strings.Lines(many) {
+		id, _, _ := strings.Cut(line, " ")
+		if strings.HasPrefix(line, "and ") {
+			return nil
+		}
+		ids = append(ids, strings.TrimSpace(id))
+	}
+	return ids
 }
 
 // takeIn makes others' versions again on what the path became.

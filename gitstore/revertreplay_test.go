@@ -2,6 +2,7 @@ package gitstore
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -21,7 +22,7 @@ func TestAttackRevertTakesNobodysLaterWork(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		made []made
-		undo []int // of what was made
+		them []int // that are undone, of what was made
 		want string
 		kept bool
 		same bool
@@ -29,19 +30,21 @@ func TestAttackRevertTakesNobodysLaterWork(t *testing.T) {
 		{"a file is deleted by a person, who makes one with the same text",
 			[]made{{ai, "f", "list\n"}, {person, "f", ""}, {person, "f", "list\n"}}, []int{0}, "list\n", true, true},
 		{"a line that an AI took is brought back, and then deleted by a person",
-			[]made{{person, "f", full}, {ai, "f", less}, {undo, "f", full}, {person, "f", less}}, []int{1}, less, true, true},
+			[]made{{person, "f", full}, {ai, "f", less}, {undo, "1", full}, {person, "f", less}}, []int{1}, less, true, true},
 		{"the same, beside other changes of the person",
-			[]made{{person, "f", full}, {ai, "f", less}, {person, "f", less + "g\n"}, {undo, "f", full + "g\n"}, {person, "f", less + "g\n"}}, []int{1}, less + "g\n", false, true},
+			[]made{{person, "f", full}, {ai, "f", less}, {person, "f", less + "g\n"}, {undo, "1", full + "g\n"}, {person, "f", less + "g\n"}}, []int{1}, less + "g\n", false, true},
 		{"an edit is undone and then made by a person",
-			[]made{{person, "f", "one\n"}, {ai, "f", "two\n"}, {undo, "f", "one\n"}, {person, "f", "two\n"}}, []int{1}, "two\n", true, true},
+			[]made{{person, "f", "one\n"}, {ai, "f", "two\n"}, {undo, "1", "one\n"}, {person, "f", "two\n"}}, []int{1}, "two\n", true, true},
 		{"two changes, of which a person made the second by hand",
 			[]made{{ai, "f", "one\n"}, {ai, "f", "two\n"}, {person, "f", ""}, {person, "f", "two\n"}}, []int{0, 1}, "two\n", true, true},
 		{"an undoing that was undone is undone again",
-			[]made{{person, "f", "one\n"}, {ai, "f", "two\n"}, {undo, "f", "one\n"}, {undo, "f", "two\n"}}, []int{1}, "one\n", false, false},
+			[]made{{person, "f", "one\n"}, {ai, "f", "two\n"}, {undo, "1", "one\n"}, {undo, "2", "two\n"}}, []int{1}, "one\n", false, false},
 		{"an undoing that was undone twice",
-			[]made{{person, "f", "one\n"}, {ai, "f", "two\n"}, {undo, "f", "one\n"}, {undo, "f", "two\n"}, {undo, "f", "one\n"}}, []int{1}, "one\n", false, true},
+			[]made{{person, "f", "one\n"}, {ai, "f", "two\n"}, {undo, "1", "one\n"}, {undo, "2", "two\n"}, {undo, "3", "one\n"}}, []int{1}, "one\n", false, true},
 		{"what an AI made twice, and a person took back between, is undone where both are",
 			[]made{{person, "f", "one\n"}, {ai, "f", "two\n"}, {person, "f", "one\n"}, {ai, "f", "two\n"}}, []int{1, 3}, "one\n", false, false},
+		{"the newer of many were undone before, which the rest is part of",
+			[]made{{ai, "f", "1\n"}, {ai, "f", "1\n2\n"}, {ai, "f", "1\n"}, {ai, "f", "1\n3\n"}, {undo, "3", "1\n"}, {undo, "2", "1\n2\n"}, {undo, "1", "1\n"}}, []int{0}, "", false, false},
 		{"what an AI made and unmade is nothing",
 			[]made{{person, "f", "one\n"}, {ai, "f", "two\n"}, {ai, "f", "one\n"}}, []int{1, 2}, "one\n", false, true},
 		{"a person's lines in between stay",
@@ -54,6 +57,18 @@ func TestAttackRevertTakesNobodysLaterWork(t *testing.T) {
 			id := newSpace(t, s, map[string]string{"other": "1"})
 			var ids []space.CommitID
 			for _, m := range tc.made {
+				if m.tool == undo {
+					i, err := strconv.Atoi(m.file)
+					if err != nil {
+						t.Fatal(err)
+					}
+					c, err := s.Revert(t.Context(), id, []space.CommitID{ids[i]}, space.Meta{Author: ada, Tool: undo})
+					if got := tree(t, s, id)["f"]; err != nil || got != strings.TrimSuffix(m.is, "\n") {
+						t.Fatalf("the undoing made %q: %v", got, err)
+					}
+					ids = append(ids, c.ID)
+					continue
+				}
 				x := space.Change{Path: m.file, Content: []byte(m.is)}
 				if b, mode, ok, err := s.Blob(t.Context(), id, "", space.Path(m.file)); err != nil {
 					t.Fatal(err)
@@ -69,11 +84,11 @@ func TestAttackRevertTakesNobodysLaterWork(t *testing.T) {
 				}
 				ids = append(ids, c.ID)
 			}
-			var undo []space.CommitID
-			for _, i := range tc.undo {
-				undo = append(undo, ids[i])
+			var them []space.CommitID
+			for _, i := range tc.them {
+				them = append(them, ids[i])
 			}
-			c, err := s.Revert(t.Context(), id, undo, space.Meta{Author: ada, Tool: "web-revert"})
+			c, err := s.Revert(t.Context(), id, them, space.Meta{Author: ada, Tool: undo})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -16,6 +16,13 @@ import (
 // all before.
 const maxUndone = 200
 
+// Bounds of what is looked at for one page of what a client did: commits at once, and
+// how often.
+const (
+	undoLooked = 1000
+	undoTurns  = 5
+)
+
 // keptFile is a file that stays as it is, and where its history is.
 type keptFile struct{ Path, History string }
 
@@ -63,7 +70,8 @@ type revertPage struct {
 	Changes []changeItem
 	Client  string
 	Since   time.Time
-	Cut     bool // there are more
+	Older   string // the address of more
+	Skipped int    // that are undone already, and not listed
 	// Of what was done:
 	Done    bool
 	Changed bool
@@ -104,12 +112,16 @@ func (s *Server) previewRevert(v *visit) error {
 		if err != nil {
 			return err
 		}
-		if list, err = s.commits(ctx, m.ID, LogQuery{Client: body.Client, Tools: aiTools(), Since: since, Limit: maxUndone + 1}); err != nil {
-			return err
+		after := space.CommitID(q.Get("after"))
+		if after != "" && !after.Valid() {
+			return errGone
+		}
+		if list, after, body.Skipped, err = s.notUndone(ctx, m.ID, body.Client, since, after); err != nil {
+			return gone(err)
 		}
 		body.Since = since
-		if body.Cut = len(list) > maxUndone; body.Cut {
-			list = list[:maxUndone]
+		if after != "" {
+			body.Older = inSpace(m.ID, "revert?"+urlQuery("client", body.Client, "since", q.Get("since"), "after", string(after)))
 		}
 		body.Client = shorten(body.Client, 60)
 		title = "Undo what a client did?"
@@ -125,6 +137,36 @@ func (s *Server) previewRevert(v *visit) error {
 		title = fmt.Sprintf("Undo these %d changes?", len(list))
 	}
 	return s.page(v, http.StatusOK, "revert", page{Title: title, Wide: true, Current: "activity", Space: &m, Styles: []string{"activity.css"}, Body: body})
+}
+
+// notUndone lists what a client did since a time and after a commit, the newest first,
+// without what is undone, and tells after which commit there may be more.
+func (s *Server) notUndone(ctx context.Context, id space.SpaceID, client string, since time.Time, after space.CommitID) (list []space.Commit, more space.CommitID, skipped int, err error) {
+	undoings, err := s.commits(ctx, id, LogQuery{Tool: byRevert, Since: since, Limit: undoLooked})
+	if err != nil {
+		return nil, "", 0, err
+	}
+	undone := undoneBy(undoings)
+	for range undoTurns {
+		found, err := s.commits(ctx, id, LogQuery{Client: client, Tools: aiTools(), Since: since, After: after, Limit: undoLooked})
+		if err != nil {
+			return nil, "", 0, err
+		}
+		for _, c := range found {
+			if len(list) == maxUndone {
+				return list, after, skipped, nil
+			}
+			if after = c.ID; undone[c.ID.Short()] != "" {
+				skipped++
+				continue
+			}
+			list = append(list, c)
+		}
+		if len(found) < undoLooked {
+			return list, "", skipped, nil
+		}
+	}
+	return list, after, skipped, nil
 }
 
 // revert is POST /spaces/{id}/revert: it undoes the commits that the form names,
