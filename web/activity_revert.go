@@ -16,9 +16,10 @@ import (
 // all before.
 const maxUndone = 200
 
-// Bounds of what is looked at for one page of what a client did: commits at once, and
-// how often.
+// Bounds of one page of what a client did: changes on it, and of what is looked at for
+// it, commits at once and how often.
 const (
+	undoListed = 100
 	undoLooked = 1000
 	undoTurns  = 5
 )
@@ -153,7 +154,7 @@ func (s *Server) notUndone(ctx context.Context, id space.SpaceID, client string,
 			return nil, "", 0, err
 		}
 		for _, c := range found {
-			if len(list) == maxUndone {
+			if len(list) == undoListed {
 				return list, after, skipped, nil
 			}
 			if after = c.ID; undone[c.ID.Short()] != "" {

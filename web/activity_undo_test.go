@@ -213,7 +213,7 @@ func TestAttackMoreChangesThanFitAreAllUndone(t *testing.T) {
 	a := newActive(t, web.LiveOptions{})
 	since := url.QueryEscape(a.clock().Format("2006-01-02T15:04"))
 	first := a.by("loop", "First", "loop.md", "0\n")
-	for i := range 203 {
+	for i := range 103 {
 		a.by("loop", "More", "loop.md", strings.Repeat("x\n", i+1))
 	}
 	b := a.as(a.ada)
@@ -222,7 +222,7 @@ func TestAttackMoreChangesThanFitAreAllUndone(t *testing.T) {
 	want(t, "preview", page, http.StatusOK)
 	checkPage(t, "preview", page)
 	ids := commits(page.body)
-	if len(ids) != 200 || !strings.Contains(page.body, "in a change of another") {
+	if len(ids) != 100 || !strings.Contains(page.body, "in a change of another") {
 		t.Fatalf("%d are listed", len(ids))
 	}
 	// They can be left, and fewer be chosen.
@@ -230,14 +230,14 @@ func TestAttackMoreChangesThanFitAreAllUndone(t *testing.T) {
 	if got := commits(older.body); len(got) != 4 || got[3] != string(first.ID) || strings.Contains(older.body, "look at the older ones") {
 		t.Errorf("%d are older", len(got))
 	}
-	if strings.Count(page.body, `type="checkbox" name="commit"`) != 200 {
+	if strings.Count(page.body, `type="checkbox" name="commit"`) != 100 {
 		t.Error("fewer cannot be chosen")
 	}
 	want(t, "a place that is none", b.get(target+"&after="+strings.Repeat("0", 40)), http.StatusNotFound)
 	want(t, "what is no id", b.get(target+"&after=HEAD"), http.StatusNotFound)
 	want(t, "revert", b.send(a.in("revert"), url.Values{"commit": ids}), http.StatusSeeOther)
 	rest := b.get(target)
-	if ids = commits(rest.body); len(ids) != 4 || !strings.Contains(rest.body, "200 changes that are undone already are not listed") {
+	if ids = commits(rest.body); len(ids) != 4 || !strings.Contains(rest.body, "100 changes that are undone already are not listed") {
 		t.Fatalf("%d are left", len(ids))
 	}
 	want(t, "the rest", b.send(a.in("revert"), url.Values{"commit": ids}), http.StatusSeeOther)
