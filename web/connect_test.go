@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"encoding/json"
+	"html"
 	"net/url"
 	"slices"
 	"strconv"
@@ -127,5 +128,31 @@ func TestAPageIsNotTickedByACallBeforeIt(t *testing.T) {
 	must(t, h.Flush(t.Context())) // which is not to lose the second
 	if a := b.get("/connect/claude-code?since=" + since); !strings.Contains(a.body, "It works.") {
 		t.Error("it is not ticked by a call after")
+	}
+}
+
+// The command is seen whole before anybody copies it, also without a script.
+func TestTheCommandIsSeenWhole(t *testing.T) {
+	h := newHubWorld(t)
+	b := h.as(h.eve)
+	for _, slug := range []string{"claude-code", "vscode"} {
+		a := b.get("/connect/" + slug)
+		_, text, ok := strings.Cut(a.body, `<code id="command"`)
+		text, _, _ = strings.Cut(text, "</code>")
+		if !ok || !strings.Contains(html.UnescapeString(text), issuer+"/mcp") || !strings.Contains(a.body, `data-copy="command"`) {
+			t.Errorf("%s: %q", slug, text)
+		}
+	}
+	if css := b.get("/static/connect.css").body; !strings.Contains(css, ".copy .command") || !strings.Contains(css, "white-space: pre-wrap") {
+		t.Error("it is one line")
+	}
+}
+
+// An admin is told before they make the App that others need it public.
+func TestAnAppForOthersIsAskedFor(t *testing.T) {
+	h := newHubWorld(t)
+	h.app.made = false
+	if a := h.as(h.ada).get(h.path); strings.Contains(a.body, "everybody here can connect") || !strings.Contains(a.body, "GitHub lets you alone connect") {
+		t.Error("it promises everybody")
 	}
 }

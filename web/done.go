@@ -45,6 +45,7 @@ func githubDone(b githubPage) map[string]string {
 func spaceDone() map[string]string {
 	return map[string]string{
 		"role":    "The role is changed.",
+		"same":    "Nothing is changed: that was the role already.",
 		"removed": "The member is removed.",
 		"revoked": "The invitation is revoked.",
 	}

@@ -3,11 +3,11 @@ package web
 import (
 	"context"
 	"net/http"
-	"strconv"
 	"time"
 
 	"satchel/auth"
 	"satchel/auth/store"
+	"satchel/internal/bytesize"
 	"satchel/internal/space"
 )
 
@@ -125,7 +125,7 @@ func (s *Server) showHealth(v *visit) error {
 	if err != nil {
 		return err
 	}
-	r.Totals = append(r.Totals, HealthTotal{Name: "Stored", Value: storedText(r.Stored)})
+	r.Totals = append(r.Totals, HealthTotal{Name: "Stored", Value: bytesize.Text(r.Stored)})
 	body := healthPage{HealthReport: r, Version: s.o.Version}
 	if !r.Started.IsZero() {
 		body.Up = s.now().Sub(r.Started).Truncate(time.Minute)
@@ -156,11 +156,4 @@ func (s *Server) showHealth(v *visit) error {
 }
 
 // Stored is Bytes for people.
-func (u usageRow) Stored() string { return storedText(u.Bytes) }
-
-func storedText(n int64) string {
-	if n >= 1e9 {
-		return strconv.FormatFloat(float64(n)/1e9, 'f', 1, 64) + " GB"
-	}
-	return sizeOf(n)
-}
+func (u usageRow) Stored() string { return bytesize.Text(u.Bytes) }

@@ -244,8 +244,13 @@ func TestDoneWords(t *testing.T) {
 		}
 	}
 	in := "/spaces/" + string(w.space.ID)
-	a := b.send(in+"/members/"+string(w.bob.ID)+"/role", url.Values{"role": {"editor"}})
-	if a.location() != issuer+in+"?done=role" {
-		t.Errorf("a role leads to %s", a.location())
+	for _, done := range []string{"role", "same"} {
+		a := b.send(in+"/members/"+string(w.bob.ID)+"/role", url.Values{"role": {"editor"}})
+		if a.location() != issuer+in+"?done="+done {
+			t.Errorf("a role leads to %s, not to %s", a.location(), done)
+		}
+	}
+	if a := b.get(in + "?done=same"); !strings.Contains(a.body, "Nothing is changed") || strings.Contains(a.body, "The role is changed") {
+		t.Error("it does not say that it was the role already")
 	}
 }

@@ -151,7 +151,7 @@ func (s *Server) sureToLeave(v *visit) (bool, error) {
 	if err != nil || !alone {
 		return !alone, err
 	}
-	return false, s.page(v, http.StatusOK, "signout", page{Title: "Sign out?", Body: signOutPage{
+	return false, s.page(v, http.StatusOK, "signout", page{Title: "Sign out?", Script: s.o.Passkeys != nil, Body: signOutPage{
 		Action: v.r.URL.Path, ID: v.r.PostFormValue("id"), Return: localPath(v.r.PostFormValue("return")),
 		Passkeys: s.o.Passkeys != nil, Others: len(s.offered()) > 0,
 	}})

@@ -92,3 +92,34 @@ func TestEndingAnotherSessionAsksNothing(t *testing.T) {
 		t.Error("the wrong session is over")
 	}
 }
+
+// Who has no script is offered nothing that needs one.
+func TestSignOutOffersWhatWorksWithoutAScript(t *testing.T) {
+	for name, tt := range map[string]struct {
+		with func(*web.Options)
+		ways []string
+		not  []string
+	}{
+		"a provider and passkeys": {withoutMail, []string{`<a class="button" href="/account#sign-ins">Add a way to sign in</a>`}, []string{"passkey"}},
+		"passkeys alone":          {func(o *web.Options) { o.Mail, o.GitHub = nil, nil }, []string{`<a class="button" href="/account#sign-ins" data-scripted hidden>Add a passkey</a>`, `href="/">Stay signed in</a>`}, nil},
+		"nothing":                 {bare, []string{`<a class="button" href="/">Stay signed in</a>`}, []string{"passkey", "Add a way"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, tt.with)
+			u, _, err := w.CreateUser(t.Context(), cli, store.NewUser{Name: "grace"})
+			must(t, err)
+			a := w.as(u).send("/signout", nil)
+			_, main, _ := strings.Cut(a.body, "<main")
+			for _, way := range tt.ways {
+				if !strings.Contains(main, way) {
+					t.Errorf("%q is missing", way)
+				}
+			}
+			for _, not := range tt.not {
+				if strings.Contains(main, not) {
+					t.Errorf("%q is there", not)
+				}
+			}
+		})
+	}
+}

@@ -210,6 +210,9 @@ func (s *Server) setRole(v *visit) error {
 		return err
 	}
 	role := space.Role(v.r.PostFormValue("role"))
+	if role == who.Role {
+		return s.see(v, "/spaces/"+string(m.ID)+"?done=same")
+	}
 	if err := s.o.Accounts.AddMember(v.r.Context(), v.by(), m.ID, who.User, role); err != nil {
 		return err
 	}

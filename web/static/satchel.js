@@ -101,6 +101,9 @@
     });
   }
 
+  // What leads to where nothing can be done without a script.
+  for (const e of document.querySelectorAll('[data-scripted]')) e.hidden = false;
+
   for (const button of document.querySelectorAll('button[data-copy]')) {
     if (!navigator.clipboard) continue;
     const label = button.textContent;
@@ -108,9 +111,10 @@
     button.setAttribute('aria-live', 'polite');
     button.addEventListener('click', async () => {
       const field = document.getElementById(button.dataset.copy);
-      field.select();
+      if (field.select) field.select();
+      else getSelection().selectAllChildren(field);
       try {
-        await navigator.clipboard.writeText(field.value);
+        await navigator.clipboard.writeText(field.value ?? field.textContent);
         button.textContent = 'Copied';
       } catch {
         button.textContent = 'Press Ctrl+C';

@@ -26,7 +26,7 @@ else. It ends after auth.link_lifetime, and when another is made.`,
 					}
 					return c.answer(l, func() {
 						c.printf("%s\n", l.URL)
-						c.note("It signs %s in once, until %s.\n", l.User, day(l.Expires))
+						c.note("It signs %s in once, until %s.\n", l.User, until(l.Expires))
 					})
 				})
 			}
@@ -71,7 +71,7 @@ func inviteCommand() *command {
 						}
 						return c.answer(l, func() {
 							c.printf("%s\n", l.URL)
-							c.note("Whoever opens it first may accept it, until %s.\n", day(l.Expires))
+							c.note("Whoever opens it first may accept it, until %s.\n", until(l.Expires))
 						})
 					})
 				}

@@ -16,6 +16,7 @@ import (
 
 	"satchel/cmd/satchel/internal/admin"
 	"satchel/cmd/satchel/internal/app"
+	"satchel/internal/bytesize"
 	"satchel/internal/config"
 	"satchel/internal/database"
 	"satchel/internal/fault"
@@ -174,7 +175,7 @@ func dataDirectory(dir string) finding {
 		return f
 	}
 	f.OK = true
-	f.Detail = fmt.Sprintf("%s, %.1f GB free", dir, float64(free)/1e9)
+	f.Detail = fmt.Sprintf("%s, %s free", dir, bytesize.Text(int64(min(free, 1<<62))))
 	if there != dir {
 		f.Detail += "; the first start makes it"
 	}

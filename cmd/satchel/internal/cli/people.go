@@ -196,6 +196,9 @@ func orDash(s string) string {
 	return s
 }
 
+// until is when something ends, with the zone: who is told may be elsewhere.
+func until(t time.Time) string { return t.Local().Format("2006-01-02 15:04 MST") }
+
 func day(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }
 
 func table[T any](w io.Writer, head string, rows []T, row func(T) string) {
