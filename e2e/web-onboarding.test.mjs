@@ -12,10 +12,20 @@ import { allow, awaitRedirect, cleanup, serve } from './lib/oauth.mjs';
 const sdk = sdks['@modelcontextprotocol/sdk'];
 const text = (r) => r.content.map((c) => c.text ?? '').join('\n');
 
+// Named registers by a name of its own.
+class Named extends Provider {
+  constructor(name, options) {
+    super(options);
+    this.named = name;
+  }
+
+  get clientMetadata() { return { ...super.clientMetadata, client_name: this.named ?? super.clientMetadata.client_name }; }
+}
+
 // call connects a client in a tab of the person's browser and has it call once.
-async function call(later, s, context) {
+async function call(later, s, context, name) {
   const redirect = await awaitRedirect(later);
-  const client = await connect(sdk, s.mcp, new Provider({ redirectUrl: redirect.uri }), async (url) => {
+  const client = await connect(sdk, s.mcp, new Named(name, { redirectUrl: redirect.uri }), async (url) => {
     const tab = await context.newPage();
     await tab.goto(String(url));
     await tab.getByRole('button', { name: allow }).click();
@@ -147,7 +157,13 @@ for (const javaScriptEnabled of [true, false]) {
       const known = await call(later, s, context);
       assert.match(known, /Ada, not Miss Lovelace/);
       await again();
+      await page.getByText('has called: another client than this page is about').waitFor();
+      assert.equal(await page.getByText('It works.').count(), 0, 'another client ticked the page of Claude Code');
+      await look(page, 'connect-another');
+      await call(later, s, context, 'Claude Code (satchel)');
+      await again();
       await page.getByText('has called. It works.').waitFor();
+      if (javaScriptEnabled) assert.equal(await page.getByText('This page looks by itself').isVisible(), false);
       await look(page, 'connect-ticked');
       await page.getByRole('link', { name: 'Go on', exact: true }).click();
       await at(page, '/');
