@@ -98,6 +98,12 @@ func (s *Server) putFlow(v *visit, kind flowKind, of string, lifetime time.Durat
 		if c.Session = v.session.ID; !v.in || c.Session == "" {
 			return auth.Secret{}, errors.New("flow: a " + string(kind) + " is begun without a session")
 		}
+		// What is shown once is of an act that was done.
+		if !kind.once() {
+			if wait, ok := s.begun.Allow(string(v.user.ID)); !ok {
+				return auth.Secret{}, &fault.Error{Code: fault.Limited, Public: "You have begun too many things of this kind. Wait a while and try again.", RetryAfter: max(wait, time.Second)}
+			}
+		}
 	}
 	data, err := json.Marshal(f)
 	if err != nil {

@@ -13,6 +13,11 @@ const (
 	flowMadeLink flowKind = "new link"
 )
 
+// once tells whether the kind shows a secret.
+func (k flowKind) once() bool {
+	return k == flowNewKey || k == flowInvited || k == flowMadeLink
+}
+
 // shown is what a page is to show once.
 type shown struct {
 	flow

@@ -55,6 +55,7 @@ type Mailer interface {
 // Defaults of Options.
 const (
 	DefaultInviteLifetime = 7 * 24 * time.Hour
+	DefaultFlowRate       = 240
 	DefaultLinkLifetime   = 15 * time.Minute
 )
 
@@ -93,6 +94,11 @@ type Options struct {
 	Tools     Tools
 	// Publishing is the library; nil: there is none.
 	Publishing Publishing
+	// FlowRate is how often an hour, in the long run, somebody who is signed in may
+	// begin what the server remembers until it is done, such as a visit to GitHub, and
+	// half as often at once; 0 is DefaultFlowRate. Sign-ins, which anybody may begin,
+	// are limited by address.
+	FlowRate int
 	// Editing bounds what the pages that change files take.
 	Editing EditLimits
 

@@ -150,7 +150,8 @@ func (s *Server) visit(v *visit, limit string, need who, body int64, h handler) 
 		return errNoPage
 	}
 	if unsafe {
-		if body > spoolFrom && v.in {
+		// What is said to be as small as any form takes no place of those.
+		if n := v.r.ContentLength; body > spoolFrom && v.in && (n < 0 || n > maxFormBytes) {
 			var err error
 			if v.spooled, err = s.spools.enter(v.user.ID); err != nil {
 				return err

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"satchel/internal/ratelimit"
 	"satchel/internal/space"
 )
 
@@ -27,6 +28,7 @@ type Server struct {
 	cross     *http.CrossOriginProtection
 	mux       *http.ServeMux
 	spools    spools
+	begun     *ratelimit.Limiter // flows of who is signed in
 
 	shown *commitCache
 	long  *longPatches
@@ -75,8 +77,12 @@ func New(o Options) (*Server, error) {
 	if o.LinkLifetime <= 0 {
 		o.LinkLifetime = DefaultLinkLifetime
 	}
+	if o.FlowRate <= 0 {
+		o.FlowRate = DefaultFlowRate
+	}
 	s := &Server{
-		o: o, issuer: &url.URL{Scheme: u.Scheme, Host: u.Host}, secure: u.Scheme == "https",
+		begun: ratelimit.New(ratelimit.Options{PerMinute: float64(o.FlowRate) / 60, Burst: max(1, o.FlowRate/2), Now: o.Now}),
+		o:     o, issuer: &url.URL{Scheme: u.Scheme, Host: u.Host}, secure: u.Scheme == "https",
 		log: o.Logger, now: o.Now, cross: http.NewCrossOriginProtection(),
 	}
 	// A proxy may rewrite Host, with which the protection compares what browsers

@@ -1,9 +1,11 @@
 package web_test
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"sync"
 	"testing"
 )
@@ -33,17 +35,24 @@ func TestAttackUploadsThatNeverEnd(t *testing.T) {
 		}
 		ends = append(ends, func() { _ = write.CloseWithError(io.ErrUnexpectedEOF) })
 	}
-	if got := send(http.NoBody); got != http.StatusTooManyRequests {
+	unknown := func() io.Reader { return io.MultiReader() } // as is its length
+	if got := send(unknown()); got != http.StatusTooManyRequests {
 		t.Errorf("a fourth upload: %d, want %d", got, http.StatusTooManyRequests)
 	}
 	if got := w.as(w.ada).get("/spaces/" + string(w.space.ID)).StatusCode; got != http.StatusOK {
 		t.Errorf("a page meanwhile: %d", got)
 	}
+	for i := range 12 {
+		a := b.send("/spaces/"+string(w.space.ID)+"/new", url.Values{"path": {""}, "text": {fmt.Sprint("a few words ", i)}, "mode": {"regular"}})
+		if a.StatusCode == http.StatusTooManyRequests {
+			t.Fatalf("a small text meanwhile: %d %s", a.StatusCode, a.body)
+		}
+	}
 	for _, end := range ends {
 		end()
 	}
 	open.Wait()
-	if got := send(http.NoBody); got == http.StatusTooManyRequests {
+	if got := send(unknown()); got == http.StatusTooManyRequests {
 		t.Error("an upload is still refused after the others have ended")
 	}
 }

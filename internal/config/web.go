@@ -13,6 +13,7 @@ type Web struct {
 	MaxText   int64 // bytes of a text that is edited in a page
 	MaxFiles  int   // that one act on a page uploads, moves or deletes
 	MaxSpaces int   // of a person's own
+	FlowRate  int   // per hour
 }
 
 // API is the section api.
@@ -58,6 +59,8 @@ func webKeys() []key {
 			func(c *Config) *int64 { return &c.Web.MaxText }, sizes(16*kib, 3*mib)),
 		row("web.max_files", "Files that one act on a page uploads, moves or deletes.", integer, 1000,
 			func(c *Config) *int { return &c.Web.MaxFiles }, numbers(1, 50_000)),
+		row("web.flow_rate", "How often an hour one person who is signed in may begin something that is finished elsewhere, such as connecting a repository at GitHub; half as often at once.", integer, 240,
+			func(c *Config) *int { return &c.Web.FlowRate }, numbers(2, 1_000_000)),
 		row("api.rate", "Requests to the REST API per minute of one user, in the long run.", integer, 600,
 			func(c *Config) *int { return &c.API.Rate }, numbers(1, 1_000_000)),
 		row("api.burst", "Requests to the REST API of one user at once.", integer, 100,
