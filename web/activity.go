@@ -19,7 +19,7 @@ import (
 // stream of what happens now.
 func (s *Server) routeActivity(add adder) {
 	s.shown = &commitCache{files: map[commitKey]commitFiles{}}
-	s.long = &longPatches{of: map[patchKey]longPatch{}}
+	s.long = newLongPatches()
 	if s.o.Live == nil {
 		s.o.Live = NewLive(LiveOptions{})
 	}

@@ -123,8 +123,20 @@ func itemOf(m store.Membership, r Review) reviewItem {
 // long they are and how they begin: to find that out anew takes as long as to show
 // them would. Contents never change.
 type longPatches struct {
-	mu sync.Mutex
-	of map[patchKey]longPatch
+	turn chan struct{} // whoever compares has it: others find then what it was about
+	mu   sync.Mutex
+	of   map[patchKey]longPatch
+}
+
+func newLongPatches() *longPatches {
+	return &longPatches{turn: make(chan struct{}, 1), of: map[patchKey]longPatch{}}
+}
+
+func (l *longPatches) get(key patchKey) (longPatch, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p, ok := l.of[key]
+	return p, ok
 }
 
 type patchKey struct {
@@ -150,9 +162,16 @@ func (l *room) most() int { return l.bytes + 64*l.lines + 4<<10 }
 // is room, and then only its beginning.
 func (s *Server) patchOf(ctx context.Context, id space.SpaceID, r Review, left *room) (patch string, cut bool, err error) {
 	key := patchKey{id, r.Was, r.Blob}
-	s.long.mu.Lock()
-	known, ok := s.long.of[key]
-	s.long.mu.Unlock()
+	if known, ok := s.long.get(key); ok && known.length > left.most() {
+		return known.begins, true, nil
+	}
+	select {
+	case s.long.turn <- struct{}{}:
+		defer func() { <-s.long.turn }()
+	case <-ctx.Done():
+		return "", false, ctx.Err()
+	}
+	known, ok := s.long.get(key)
 	if ok && known.length > left.most() {
 		return known.begins, true, nil
 	}
