@@ -13,6 +13,7 @@ import (
 	"satchel/auth"
 	"satchel/auth/store"
 	"satchel/internal/fault"
+	"satchel/internal/frontmatter"
 	"satchel/internal/space"
 	"satchel/tools"
 )
@@ -145,7 +146,7 @@ func (s *Server) search(v *visit, m store.Membership, body *searchPage, more boo
 		if text == "" {
 			text = r.Description
 		}
-		row.Snippet = markWords(excerpt(wordsOf(text), words, searchSnippet), words)
+		row.Snippet = markWords(excerpt(strings.TrimSpace(factOf(r.Path, text)+" "+wordsOf(text)), words, searchSnippet), words)
 		for i, p := range r.Also {
 			if i == 5 {
 				break
@@ -219,6 +220,19 @@ func meant(word string, words []string) bool {
 		}
 	}
 	return false
+}
+
+// factOf is what a fact of memory says, which stands in its front matter; "" of any
+// other file.
+func factOf(path, text string) string {
+	if !strings.HasPrefix(path, "memory/") {
+		return ""
+	}
+	d, err := frontmatter.Parse([]byte(text))
+	if err != nil {
+		return ""
+	}
+	return d.String("value")
 }
 
 // wordsOf is Markdown as one reads it: without front matter and most marks.

@@ -27,6 +27,14 @@ func TestMoreResultsAreOfferedWhereThereAreMore(t *testing.T) {
 	lacks(t, "all thirty", a.body, "Show more results")
 }
 
+func TestSearchShowsTheFactThatItFinds(t *testing.T) {
+	h := newHeld(t, "memory/person/work.md", "---\nvalue: Is a baker in Leeds <b>\nconfidence: 1\nsource: user_explicit\n---\n",
+		"memory/person/bob.md", "---\nvalue: \"Bob: the boss, a baker too\"\n---\nMet in 2020.\n", "knowledge/x.md", "---\nvalue: tucked away\n---\nA baker of pages.\n")
+	a := h.as(h.bob).get(h.in("search?q=baker"))
+	contains(t, "a search", a.body, "<p>Is a <mark>baker</mark> in Leeds &lt;b&gt;</p>", "<p>Bob: the boss, a <mark>baker</mark> too Met in 2020.</p>", "<p>A <mark>baker</mark> of pages.</p>")
+	lacks(t, "a search", a.body, "user_explicit", "tucked away")
+}
+
 func TestSearchShowsWhatAIsFind(t *testing.T) {
 	h := newHeld(t, "knowledge/deploy.md", "# Deploying\n\nHow we ship.\n\n## Rolling back a release\n\nCall the pager, then roll the release back by hand.\n",
 		"knowledge/other.md", "# Cooking\n\nSoup.\n", "evil.md", "# <script>alert(1)</script>\n\nA pager of <img src=x onerror=alert(1)> evil.\n")

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"satchel/cmd/satchel/internal/pathlist"
+	"satchel/internal/apiclient"
 	"satchel/internal/fault"
 )
 
@@ -39,6 +40,14 @@ func TestMarker(t *testing.T) {
 		if got := m.mark("deploy") + m.strong("x"); got != "deployx" {
 			t.Errorf("%s: %q", name, got)
 		}
+	}
+}
+
+func TestSourcesArePrinted(t *testing.T) {
+	var out bytes.Buffer
+	printSources(&call{Env: Env{Stdout: &out}}, []apiclient.Source{{ID: "one", State: "ready", Files: 1}, {ID: "two", State: "ready", Files: 2}})
+	if got := strings.Fields(out.String()); !strings.Contains(strings.Join(got, " "), "ready 1 file, ") || !strings.Contains(strings.Join(got, " "), "ready 2 files, ") {
+		t.Errorf("%s", &out)
 	}
 }
 
