@@ -56,7 +56,7 @@ func (s *Server) githubState(v *visit, m store.Membership, status int, problem s
 		if body.Since, body.Waiting, err = s.o.App.Waiting(ctx, m.ID); err != nil {
 			return err
 		}
-	} else if body.Wrong, body.Way = body.Link.Trouble(); body.App.URL != "" {
+	} else if body.Wrong, body.Way = troubleOf(body.Link); body.App.URL != "" {
 		body.URL = body.App.URL + "/" + body.Link.FullName
 	}
 	if s.o.Setup != nil {
@@ -89,6 +89,13 @@ func githubTitle(b githubPage) string {
 		return "Waiting for approval"
 	}
 	return "Connect GitHub"
+}
+
+// troubleOf is a connection's Trouble for a page. The names in it are GitHub's, and do
+// nothing to the text around them.
+func troubleOf(l auth.RepositoryLink) (what, way string) {
+	l.Account, l.FullName, l.GitHubLogin = shorten(l.Account, 80), shorten(l.FullName, 100), shorten(l.GitHubLogin, 80)
+	return l.Trouble()
 }
 
 func githubPath(id space.SpaceID) string { return "/spaces/" + string(id) + "/github" }

@@ -183,7 +183,7 @@ func (s *Server) homeSpace(v *visit, body *homePage) (err error) {
 		}
 		if ok {
 			body.Link = &l
-			body.Wrong, body.Way = l.Trouble()
+			body.Wrong, body.Way = troubleOf(l)
 		}
 	}
 	if s.o.Setup != nil {

@@ -178,7 +178,7 @@ func (s *Server) remotePage(v *visit, m store.Membership, form NewRemote, found 
 			return err
 		}
 		if ok {
-			body.Wrong, body.Way = l.Trouble()
+			body.Wrong, body.Way = troubleOf(l)
 		}
 	}
 	if body.Held, err = s.heldOf(v, m); err != nil {
