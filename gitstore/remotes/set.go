@@ -123,13 +123,37 @@ func (m *Manager) set(ctx context.Context, req SetRequest, w *waiter) error {
 // remote stays as it is, and so does the space, with its Notices. Of a space
 // that has no remote nothing changes.
 func (m *Manager) Remove(ctx context.Context, id space.SpaceID) error {
+	_, err := m.remove(ctx, id, func(Remote, bool) bool { return true })
+	return err
+}
+
+// RemoveSetBefore is Remove of a remote that was last set before at, or in its very
+// millisecond; removed tells whether there was one.
+func (m *Manager) RemoveSetBefore(ctx context.Context, id space.SpaceID, at time.Time) (removed bool, err error) {
+	old := func(r Remote, has bool) bool { return has && !r.Changed.After(at) }
+	if r, has, err := m.Get(ctx, id); err != nil || !old(r, has) {
+		return false, err // whose syncs go on
+	}
+	return m.remove(ctx, id, old)
+}
+
+// remove is Remove where it is wanted of what there is then.
+func (m *Manager) remove(ctx context.Context, id space.SpaceID, wanted func(r Remote, has bool) bool) (removed bool, err error) {
 	resume, err := m.Pause(ctx, id)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer resume()
 	m.setMu.Lock()
 	defer m.setMu.Unlock()
+	if r, has, err := m.Get(ctx, id); err != nil || !wanted(r, has) {
+		return false, err
+	}
+	return true, m.drop(ctx, id)
+}
+
+// drop does the work of Remove, under setMu.
+func (m *Manager) drop(ctx context.Context, id space.SpaceID) error {
 	if err := m.deleteRemote(ctx, id); err != nil {
 		return err
 	}
@@ -140,7 +164,7 @@ func (m *Manager) Remove(ctx context.Context, id space.SpaceID) error {
 		e.release(errNoRemote())
 	}
 	m.mu.Unlock()
-	err = m.o.Git.ForgetRemote(ctx, id)
+	err := m.o.Git.ForgetRemote(ctx, id)
 	if fault.CodeOf(err) == fault.NotFound { // the space was deleted, and nobody is left to be told
 		return m.dropNotices(ctx, id)
 	}

@@ -328,3 +328,36 @@ func TestSpacesAreApart(t *testing.T) {
 		}
 	}
 }
+
+// What was set before a moment is removed for what happened then, and what was set
+// since stays.
+func TestRemoveSetBefore(t *testing.T) {
+	b := newBench(t, nil)
+	id := b.git.add()
+	for _, c := range []struct {
+		name    string
+		set     bool
+		off     time.Duration // from when it was set
+		removed bool
+	}{
+		{"none", false, 0, false},
+		{"set since", true, -time.Millisecond, false},
+		{"set in that millisecond", false, 0, true},
+		{"gone", false, time.Hour, false},
+		{"set before", true, time.Hour, true},
+	} {
+		if c.set {
+			if err := b.Set(t.Context(), remotes.SetRequest{Space: id, URL: "https://git.example/a"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r, had, err := b.Get(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		removed, err := b.RemoveSetBefore(t.Context(), id, r.Changed.Add(c.off))
+		if err != nil || removed != c.removed || b.Has(id) != (had && !removed) {
+			t.Errorf("%s: removed %v, left %v, %v", c.name, removed, b.Has(id), err)
+		}
+	}
+}

@@ -217,22 +217,36 @@ func (l *Local) removeRemotes(ctx context.Context, owner space.UserID) error {
 		if row.Owner != owner {
 			continue
 		}
-		if err := l.endRemote(ctx, row.ID); err != nil {
+		if err := l.EndRemote(ctx, operator, row.ID); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// endRemote ends a space's remote, if it has one.
-func (l *Local) endRemote(ctx context.Context, id space.SpaceID) error {
+// EndRemote ends a space's remote, if it has one.
+func (l *Local) EndRemote(ctx context.Context, by store.Actor, id space.SpaceID) error {
 	if !l.Remotes.Has(id) {
 		return nil
 	}
 	if err := l.Remotes.Remove(context.WithoutCancel(ctx), id); err != nil {
 		return err
 	}
-	l.audit(ctx, "space.remote.remove", id)
+	l.note(ctx, by, "space.remote.remove", id, nil)
+	return nil
+}
+
+// EndGivenRemote ends the remote that a space had when it was given away: its token
+// and the repository are the former owner's. What the new owner has set stays.
+func (l *Local) EndGivenRemote(ctx context.Context, gift store.Entry) error {
+	id := space.SpaceID(gift.Subject)
+	removed, err := l.Remotes.RemoveSetBefore(context.WithoutCancel(ctx), id, gift.At)
+	if err != nil {
+		return fmt.Errorf("remove the remote of a given space: %w", err)
+	}
+	if removed {
+		l.note(ctx, gift.Actor, "space.remote.remove", id, nil)
+	}
 	return nil
 }
 

@@ -3,7 +3,6 @@ package admin
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"strings"
 
@@ -151,8 +150,8 @@ func (l *Local) GiveSpace(ctx context.Context, r GiveRequest) (SpaceInfo, error)
 		return SpaceInfo{}, err
 	}
 	// The token and the repository are the former owner's.
-	if err := l.endRemote(ctx, id); err != nil {
-		return SpaceInfo{}, fmt.Errorf("remove the remote of a given space: %w", err)
+	if err := l.EndRemote(ctx, operator, id); err != nil {
+		return SpaceInfo{}, fault.Wrap(err, fault.Unavailable, "The space is given away, but its remote, which has the former owner's token, could not be removed. A server that runs tries that once more, and each start does; the log says when it fails.")
 	}
 	sp, err := l.Accounts.Space(ctx, id)
 	if err != nil {

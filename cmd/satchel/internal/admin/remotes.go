@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"satchel/auth/store"
 	"satchel/gitstore/remotes"
 	"satchel/gitstore/secretscan"
 	"satchel/gitstore/transport"
@@ -180,7 +181,7 @@ func (l *Local) SetRemote(ctx context.Context, r RemoteRequest, progress func(st
 	if err != nil {
 		return SpaceStatus{}, err
 	}
-	l.note(ctx, "space.remote.set", id, RemoteDetail(r.URL, r.Branch))
+	l.note(ctx, operator, "space.remote.set", id, RemoteDetail(r.URL, r.Branch))
 	return l.statusOf(ctx, u.ID, u.Name, id, st)
 }
 
@@ -345,11 +346,11 @@ func (l *Local) dropHeld(ctx context.Context, user space.UserID, id space.SpaceI
 // audit notes an act of the operator's on a space. What was done stands where
 // the note fails.
 func (l *Local) audit(ctx context.Context, action string, id space.SpaceID) {
-	l.note(ctx, action, id, nil)
+	l.note(ctx, operator, action, id, nil)
 }
 
-func (l *Local) note(ctx context.Context, action string, id space.SpaceID, detail map[string]any) {
-	if err := l.Accounts.Record(context.WithoutCancel(ctx), operator, action, string(id), detail); err != nil {
+func (l *Local) note(ctx context.Context, by store.Actor, action string, id space.SpaceID, detail map[string]any) {
+	if err := l.Accounts.Record(context.WithoutCancel(ctx), by, action, string(id), detail); err != nil {
 		l.Logger.Error("write the audit log", "action", action, "err", err)
 	}
 }

@@ -230,12 +230,29 @@ func (p pageSpaces) Give(ctx context.Context, by store.Actor, id space.SpaceID, 
 	}
 	ctx = context.WithoutCancel(ctx)
 	p.s.sources.Look(ctx)
-	if !p.s.remotes.Has(id) {
-		return nil
+	if err := p.s.Admin.EndRemote(ctx, by, id); err != nil {
+		// The space is given all the same; actOn tries it again.
+		p.s.Log.Error("remove the remote of a given space", "space", id, "err", err)
 	}
-	if err := p.s.remotes.Remove(ctx, id); err != nil {
-		return err
-	}
-	p.s.auditPage(ctx, by.User, "space.remote.remove", id, nil)
 	return nil
+}
+
+// endGivenRemotes ends the remotes that an earlier process left to spaces that were
+// given away.
+func (s *Server) endGivenRemotes(ctx context.Context) error {
+	const page = 1000
+	var errs []error
+	for before := int64(0); ; {
+		gifts, err := s.Accounts.AuditOf(ctx, store.AuditFilter{Act: "space.give"}, before, page)
+		if err != nil {
+			return errors.Join(append(errs, err)...)
+		}
+		for _, g := range gifts {
+			errs = append(errs, s.Admin.EndGivenRemote(ctx, g))
+		}
+		if len(gifts) < page {
+			return errors.Join(errs...)
+		}
+		before = gifts[len(gifts)-1].ID
+	}
 }

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -285,5 +286,59 @@ func TestASpaceIsDeletedOnThePages(t *testing.T) {
 	d.gone()
 	if status, _, _ := get(t, fmt.Sprintf("%s/spaces/%s", d.localURL(), d.id)); status == http.StatusInternalServerError {
 		t.Errorf("its page: %d", status)
+	}
+}
+
+// ATTACK: a gift that a crash, an error or another process cut off after the new owner
+// was written down. What they do is not pushed with the former owner's token.
+func TestAGiftEndsTheRemote(t *testing.T) {
+	cfg := settings(t)
+	d := doom(boot(t, cfg))
+	set := func(r *running) {
+		t.Helper()
+		if err := r.remotes.Set(t.Context(), remotes.SetRequest{Space: d.id, URL: "https://git.invalid/notes"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	by := store.Actor{Via: "test"}
+	set(d.running)
+	if err := d.Accounts.GiveSpace(t.Context(), by, d.id, d.ben.ID); err != nil {
+		t.Fatal(err)
+	}
+	for late := time.After(10 * time.Second); ; {
+		acts, err := d.Accounts.AuditOf(t.Context(), store.AuditFilter{Act: "space.remote.remove"}, 0, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(acts) > 0 {
+			if acts[0].Subject != string(d.id) || acts[0].Actor != by || d.remotes.Has(d.id) {
+				t.Errorf("while the server runs: %+v, left: %v", acts[0], d.remotes.Has(d.id))
+			}
+			break
+		}
+		select {
+		case <-late:
+			t.Fatal("while the server runs: the space has its remote still")
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	set(d.running)
+	d.end()
+
+	core, err := OpenCore(t.Context(), cfg, "test", d.Log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(core.Accounts.GiveSpace(t.Context(), by, d.id, d.ann.ID), core.Close()); err != nil {
+		t.Fatal(err)
+	}
+	again := boot(t, cfg)
+	if again.remotes.Has(d.id) {
+		t.Error("at the next start: the space has its remote still")
+	}
+	set(again)
+	again.end()
+	if last := boot(t, cfg); !last.remotes.Has(d.id) {
+		t.Error("what the new owner has set is gone")
 	}
 }

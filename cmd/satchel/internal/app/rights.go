@@ -169,6 +169,12 @@ func (s *Server) actOn(ctx context.Context, r store.Entry) (revoked bool) {
 		s.sources.Look(ctx)
 	case "space.give":
 		s.sources.Look(ctx)
+		// As a rule whoever gave it has done so. It may wait for a transfer's end.
+		s.work.Go(func() {
+			if err := s.Admin.EndGivenRemote(s.ctx, r); err != nil {
+				s.Log.Error("a space was given away; the next start tries it again", "space", r.Subject, "err", err)
+			}
+		})
 	case "space.delete":
 		s.deletions.begin(space.SpaceID(r.Subject))
 	case "member.remove", "member.set":

@@ -278,6 +278,9 @@ func (s *Server) Serve(ctx context.Context, ready func()) error {
 	if err := s.takeUpDeletions(ctx); err != nil {
 		s.Log.Error("take up the deletion of spaces", "err", err)
 	}
+	if err := s.endGivenRemotes(ctx); err != nil { // before anything is pushed
+		s.Log.Error("end the remotes of spaces that were given away", "err", err)
+	}
 	ids := s.catchUp()
 	serve(public, s.listener)
 	if s.secure != nil {
