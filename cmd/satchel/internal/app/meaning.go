@@ -162,8 +162,10 @@ func modelKey(name, key, file string) (string, error) {
 
 func vectorsDir(cfg *config.Config) string { return filepath.Join(cfg.DataDir, "vectors") }
 
-// forgetVectors removes the vectors of what was purged from a space. Where the
-// model was switched off since they were made, all of them go.
+// forgetVectors removes the vectors of what was purged from a space, or of a deleted
+// one. Where the model was switched off since they were made, those of all spaces go:
+// the cache beside them is all spaces' and has no names. Should the model be switched
+// on again, they are made anew.
 func forgetVectors(ctx context.Context, cfg *config.Config, x *index.Index, id space.SpaceID) error {
 	if _, ok := x.MeaningStatus(id); ok {
 		return x.ForgetMeaning(ctx, id)
