@@ -338,7 +338,11 @@ func (x *Index) collapse(ctx context.Context, q *parsedQuery, all []*found, limi
 			f.doc.blob == kept[at].doc.blob && f.session.order < kept[at].session.order:
 			f.score = kept[at].score
 			f.takeIn(kept[at], string(kept[at].doc.path))
-			kept[at] = f
+			if q.sort == byRelevance {
+				kept[at] = f
+			} else { // each has its own place
+				kept = append(slices.Delete(kept, at, at+1), f)
+			}
 		default:
 			kept[at].takeIn(f, string(f.doc.path))
 		}
