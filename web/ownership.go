@@ -48,6 +48,7 @@ type deletePage struct {
 	// MorePublished are those that Published leaves out.
 	MorePublished int
 	Held          int          // files that were not saved
+	HeldUnknown   bool         // whether there are such files cannot be told
 	Remote        RemoteStatus // URL is empty where there is none
 	Unknown       bool         // whether all was pushed cannot be told
 }
@@ -98,9 +99,9 @@ func (s *Server) deletePage(v *visit, m store.Membership, status int, p page) er
 	if s.o.Held != nil {
 		paths, err := s.o.Held.Paths(ctx, v.user.ID, m.ID)
 		if err != nil {
-			body.Unknown = true
+			s.log.WarnContext(ctx, "what is held cannot be read", "space", m.ID, "err", err)
 		}
-		body.Held = len(paths)
+		body.Held, body.HeldUnknown = len(paths), err != nil
 	}
 	if s.o.Remotes != nil {
 		// A space that cannot be read can be deleted all the same.

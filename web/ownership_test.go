@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -101,6 +102,12 @@ func TestDeleteASpace(t *testing.T) {
 		shows(t, got, http.StatusOK, tt.want, "1 other person")
 		lacks(t, "the page", got.body, "<script>alert", "It is your first space")
 	}
+	a.remotes.status = web.RemoteStatus{State: "pushed", URL: "https://git.example.com/garden.git"}
+	files.err = errors.New("the disk is gone")
+	broken := ada.get("/spaces/" + string(sp.ID) + "/end")
+	shows(t, broken, http.StatusOK, "Files that were not saved yet. Whether there are any cannot be told now.", "Everything that is saved is pushed")
+	lacks(t, "the page", broken.body, "the disk is gone")
+	files.err = nil
 	a.remotes.status = web.RemoteStatus{State: "local"}
 
 	page = "/spaces/" + string(sp.ID) + "/end"
