@@ -1,8 +1,6 @@
 package secretscan_test
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -53,46 +51,4 @@ func TestSuspects(t *testing.T) {
 	if all := s.Suspects("a.md", []byte(known)); len(all) != 1 || all[0].Rule == secretscan.RuleAssigned {
 		t.Errorf("a key of a known format: %+v", all)
 	}
-}
-
-// TestSuspectsInDocumentation counts what is warned of in a directory of pages
-// that SATCHEL_SECRETSCAN_PAGES names.
-func TestSuspectsInDocumentation(t *testing.T) {
-	dir := os.Getenv("SATCHEL_SECRETSCAN_PAGES")
-	if dir == "" {
-		t.Skip("SATCHEL_SECRETSCAN_PAGES names no directory")
-	}
-	s, err := secretscan.New(secretscan.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	files, with, known := 0, 0, 0
-	err = filepath.WalkDir(dir, func(p string, d os.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() || filepath.Ext(p) != ".md" && filepath.Ext(p) != ".mdx" && filepath.Ext(p) != ".txt" {
-			return err
-		}
-		b, err := os.ReadFile(p)
-		if err != nil {
-			return err
-		}
-		files++
-		assigned := false
-		if len(s.Scan("", b)) > 0 {
-			known++
-		}
-		for _, f := range s.Suspects("", b) {
-			if f.Rule == secretscan.RuleAssigned {
-				assigned = true
-				t.Logf("%s:%d: %s", strings.TrimPrefix(p, dir), f.Line, b[f.Start:f.End])
-			}
-		}
-		if assigned {
-			with++
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("%d files, %d with an assigned password (%.2f per thousand), %d with a known key", files, with, 1000*float64(with)/float64(max(files, 1)), known)
 }
