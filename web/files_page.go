@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"satchel/internal/bytesize"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 	"satchel/tools"
@@ -64,7 +65,7 @@ type filePage struct {
 // showContent is GET /spaces/{id}/files/{path...} of a file.
 func (s *Server) showContent(v *visit, l location, e tools.Entry) error {
 	body := filePage{
-		Crumbs: l.crumbs(), Path: shownPath(l.path, 300), Size: sizeOf(e.Size), ETag: string(e.Blob), Mode: modeWords(e.Mode),
+		Crumbs: l.crumbs(), Path: shownPath(l.path, 300), Size: bytesize.Text(e.Size), ETag: string(e.Blob), Mode: modeWords(e.Mode),
 		Write: l.mayWrite() && l.at == "", Raw: l.url("raw"), History: l.url("history"),
 		Edit: l.now("edit"), Rename: l.now("rename"), Delete: l.now("delete"),
 	}

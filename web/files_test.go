@@ -10,13 +10,13 @@ import (
 const page1 = "---\ntitle: Deploying\ntags: [ops, web]\n---\n# Deploy\n\nSee [the list](checklist.md) and ![it](img/a.png).\n\n## When things go *wrong*\n\n- [x] call\n- [ ] fix\n\n```go\nfunc main() { // go\n}\n```\n"
 
 func TestFilesAreShown(t *testing.T) {
-	h := newHeld(t, "README.md", "# Ada's\n\nHello.", "knowledge/deploy.md", page1, "knowledge/checklist.md", "one\n", "main.go", "package main\n", "empty", "", "pic.png", "\x89PNG\r\n\x1a\n\x00", "blob", "\x00\x01")
+	h := newHeld(t, "README.md", "# Ada's\n\nHello.", "knowledge/deploy.md", page1, "knowledge/checklist.md", "one\n", "main.go", "package main\n", "empty", "", "pic.png", "\x89PNG\r\n\x1a\n\x00", "blob", "\x00\x01", "large", strings.Repeat("a line\n", 1800))
 	b := h.as(h.bob)
 	for _, tt := range []struct {
 		name, target string
 		want         []string
 	}{
-		{"the root", "files/", []string{`>README.md</bdi>`, `href="/spaces/` + string(h.space.ID) + `/files/knowledge/"`, "Hello.", "Write what there is", "15 bytes"}},
+		{"the root", "files/", []string{`>README.md</bdi>`, `href="/spaces/` + string(h.space.ID) + `/files/knowledge/"`, "Hello.", "Write what there is", "15 bytes", "12.4 KiB"}},
 		{"a directory", "files/knowledge/", []string{`deploy.md`, `aria-current="page"`}},
 		{"a page", "files/knowledge/deploy.md", []string{`<h2 id="deploy">`, `<h3 id="when-things-go-wrong">`, `/files/knowledge/checklist.md"`, `/raw/knowledge/img/a.png"`, `<th scope="row"><bdi>title</bdi></th><td><bdi>Deploying</bdi>`, `<span class="tk">func</span>`, `aria-label="done"`}},
 		{"its source", "files/knowledge/deploy.md?view=source", []string{`id="L1"`, `# Deploy`}},

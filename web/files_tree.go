@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"satchel/internal/bytesize"
 	"satchel/internal/space"
 	"satchel/tools"
 	"satchel/web/render"
@@ -160,7 +161,7 @@ func (s *Server) treeRow(l location, e tools.Entry) (treeRow, bool) {
 	}
 	r.URL += atQuery(l.at)
 	if !e.Dir {
-		r.Size = sizeOf(e.Size)
+		r.Size = bytesize.Text(e.Size)
 	}
 	return r, true
 }
@@ -194,19 +195,4 @@ func (l location) placeOf(p space.Path) render.Place {
 	return render.Place{
 		Path: string(p), Files: pageURL(l.space.ID, "files", "", ""), Raw: pageURL(l.space.ID, "raw", "", ""), Query: atQuery(l.at), Under: 1,
 	}
-}
-
-// sizeOf writes a size for people.
-func sizeOf(n int64) string {
-	switch {
-	case n < 0:
-		return ""
-	case n == 1:
-		return "1 byte"
-	case n < 1000:
-		return strconv.FormatInt(n, 10) + " bytes"
-	case n < 1e6:
-		return strconv.FormatFloat(float64(n)/1e3, 'f', 1, 64) + " kB"
-	}
-	return strconv.FormatFloat(float64(n)/1e6, 'f', 1, 64) + " MB"
 }

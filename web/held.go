@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"satchel/auth/store"
+	"satchel/internal/bytesize"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
@@ -126,7 +127,7 @@ func (s *Server) heldOf(v *visit, m store.Membership) (*heldBody, error) {
 		return nil, nil
 	}
 	for _, f := range list {
-		it := heldItem{Key: heldKey(f.Path), Path: shownPath(f.Shown, 150), Size: sizeOf(f.Size), Why: shorten(f.Why, 400), Since: f.Since, Allowed: f.Allowed}
+		it := heldItem{Key: heldKey(f.Path), Path: shownPath(f.Shown, 150), Size: bytesize.Text(f.Size), Why: shorten(f.Why, 400), Since: f.Since, Allowed: f.Allowed}
 		if it.Path == "" {
 			it.Path = "a file without a name"
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"satchel/auth/store"
+	"satchel/internal/bytesize"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 	"satchel/tools"
@@ -156,7 +157,7 @@ func (s *Server) publishPage(v *visit, m store.Membership, all []Published, form
 	for _, p := range all {
 		row := publishedRow{
 			Published: p, URL: p.Mount() + "/", Change: body.Action + "?source=" + queryEscape(p.ID), End: body.Action + "/" + p.ID + "/end",
-			Where: dirName(p.Dir), Size: sizeOf(p.Bytes), Readers: "everybody on this server",
+			Where: dirName(p.Dir), Size: bytesize.Text(p.Bytes), Readers: "everybody on this server",
 		}
 		if !p.Everybody {
 			row.Readers = "nobody but you"
@@ -226,9 +227,9 @@ func sourceField(part string, form publishForm) string {
 }
 
 func previewOf(p PublishPreview) *previewBody {
-	b := &previewBody{PublishPreview: p, Name: dirName(p.Dir), Size: sizeOf(p.Bytes), More: p.Total - len(p.Files)}
+	b := &previewBody{PublishPreview: p, Name: dirName(p.Dir), Size: bytesize.Text(p.Bytes), More: p.Total - len(p.Files)}
 	for _, f := range p.Files {
-		b.Shown = append(b.Shown, previewFile{shownPath(f.Path, 150), sizeOf(f.Size)})
+		b.Shown = append(b.Shown, previewFile{shownPath(f.Path, 150), bytesize.Text(f.Size)})
 	}
 	if n := len(p.Secrets); n > previewShown {
 		b.Secrets, b.SecretsMore = p.Secrets[:previewShown], n-previewShown

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"satchel/internal/bytesize"
 	"satchel/internal/space"
 	"satchel/tools"
 	"satchel/web/render"
@@ -38,7 +39,7 @@ func (s *Server) showLibrary(v *visit) error {
 	}
 	body := libraryPage{}
 	for _, x := range all {
-		body.Sources = append(body.Sources, librarySource{Source: x, URL: x.Mount() + "/", Size: sizeOf(x.Bytes)})
+		body.Sources = append(body.Sources, librarySource{Source: x, URL: x.Mount() + "/", Size: bytesize.Text(x.Bytes)})
 	}
 	slices.SortStableFunc(body.Sources, func(a, b librarySource) int {
 		return cmp.Or(strings.Compare(strings.ToLower(a.Label), strings.ToLower(b.Label)), strings.Compare(a.ID, b.ID))
@@ -190,7 +191,7 @@ func (s *Server) sharedTree(v *visit, x tools.Source, dir space.Path, body *shar
 			r.Kind = "link"
 		}
 		if !e.Dir {
-			r.Size = sizeOf(e.Size)
+			r.Size = bytesize.Text(e.Size)
 		}
 		body.Rows = append(body.Rows, r)
 	}
@@ -216,7 +217,7 @@ func sharedPlace(x tools.Source, p space.Path) render.Place {
 }
 
 func (s *Server) sharedFile(v *visit, x tools.Source, p space.Path, e tools.Entry, body *sharedPage) error {
-	body.Size, body.Raw = sizeOf(e.Size), sharedRaw(x, p)
+	body.Size, body.Raw = bytesize.Text(e.Size), sharedRaw(x, p)
 	body.Save = body.Raw + "?download"
 	switch {
 	case e.Size == 0:
