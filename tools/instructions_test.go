@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
 
+	"satchel/gitstore"
 	"satchel/internal/space"
 	"satchel/tools"
 )
@@ -86,6 +88,11 @@ func TestInstructionsOfANewSpace(t *testing.T) {
 		t.Fatal(err)
 	}
 	untouched := string(seed)
+	if i := slices.IndexFunc(gitstore.StartingTree().Changes, func(c space.Change) bool {
+		return c.Path == "resources/context.md" && strings.Contains(string(c.Content), tools.Seeded)
+	}); i < 0 {
+		t.Errorf("a new space's overview has no %q", tools.Seeded)
+	}
 	fact := "---\nvalue: Is called Ann\nsource: user_explicit\nclient: browser\nlast_confirmed: 2026-11-02\n---\n"
 	const nothing, asMade, answered = "Nothing is known yet", "is as it was made. What is known stands under the remembered facts", "- Name, and what to call you: Ann"
 	for _, c := range []struct {
