@@ -204,7 +204,7 @@ type welcomePage struct {
 	Next      string // where they were on the way to
 	Passkeys  bool
 	Providers []inviteWay
-	// Stranded: without one they need a link of who runs the server.
+	// Stranded: without one they need a link from an admin or who runs the server.
 	Stranded bool
 	Joined   *store.Membership // the space to which they were invited
 }

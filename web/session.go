@@ -119,8 +119,8 @@ type signOutPage struct {
 	Passkeys, Others bool
 }
 
-// stranded tells whether the person could sign in again only by a link of who
-// runs the server.
+// stranded tells whether the person could sign in again only by a link from
+// an admin or who runs the server.
 func (s *Server) stranded(v *visit) (bool, error) {
 	if s.o.Mail != nil && v.user.Email != "" {
 		return false, nil
