@@ -51,7 +51,8 @@ type Options struct {
 
 // DefaultConfirming returns what the editor of the pages, a command that imports, the
 // server where it starts a space, and git anywhere else, which names none, write into
-// commits. What restores is not among them: nobody was shown all that it brings back.
+// commits. What restores and what takes back, on the pages too (restore, web-restore,
+// web-undo, web-revert), is not among them: nobody was shown all that it brings back.
 func DefaultConfirming() []string { return []string{"", "web", "import", "satchel"} }
 
 // DefaultMoving returns what a move on the pages writes into commits.
