@@ -15,7 +15,7 @@ type myClient struct {
 	Over  bool   // the run is over, and its key with it
 }
 
-func (s *Server) rowOf(g store.GrantInfo) myClient {
+func (s *Server) clientRow(g store.GrantInfo) myClient {
 	r := myClient{GrantInfo: g, Stdio: isStdio(g)}
 	if as := s.o.Called(g.ID); g.Kind == "key" && len(as) > 0 {
 		r.As = shorten(as[0].Name, 60)
@@ -39,7 +39,7 @@ func (s *Server) clientsOf(v *visit) ([]myClient, error) {
 		if !s.inUse(g) {
 			continue
 		}
-		out = append(out, s.rowOf(g))
+		out = append(out, s.clientRow(g))
 		if isStdio(g) {
 			runs[of{g.Name, string(g.Space)}] = true
 		}
@@ -49,7 +49,7 @@ func (s *Server) clientsOf(v *visit) ([]myClient, error) {
 		return nil, err
 	}
 	for _, g := range last {
-		if r := s.rowOf(g); !runs[of{g.Name, string(g.Space)}] && !s.inUse(g) {
+		if r := s.clientRow(g); !runs[of{g.Name, string(g.Space)}] && !s.inUse(g) {
 			r.Over = true
 			out = append(out, r)
 		}

@@ -3,7 +3,6 @@ package web
 import (
 	"context"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -105,8 +104,7 @@ func (s *Server) createSpace(v *visit) error {
 		return err
 	}
 	name := strings.TrimSpace(v.r.PostFormValue("name"))
-	own := len(slices.DeleteFunc(slices.Clone(all), func(m store.Membership) bool { return m.Role != space.Owner }))
-	if own >= s.o.MaxSpaces {
+	if len(mine(all)) >= s.o.MaxSpaces {
 		return s.spacesPage(v, name, page{Problem: "You have as many spaces of your own as this server allows."})
 	}
 	sp, err := s.o.NewSpace(v.r.Context(), v.by(), v.user.ID, name)
