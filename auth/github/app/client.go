@@ -160,6 +160,7 @@ type Client struct {
 	client   *http.Client
 	tokens   tokens
 	hints    hints
+	told     telling
 	bodies   *bodies
 	unsigned refused
 	crowded  refused
@@ -169,8 +170,8 @@ type Client struct {
 	work sync.WaitGroup
 }
 
-// New returns a Client without a request to GitHub. It starts the goroutine that
-// looks at what webhooks were about: Close ends it. The error says what is wrong
+// New returns a Client without a request to GitHub. It starts the goroutines that
+// look at what webhooks were about, and that tell of links: Close ends them. The error says what is wrong
 // with the options.
 func New(o Options) (*Client, error) {
 	if err := o.setDefaults(); err != nil {
@@ -185,8 +186,10 @@ func New(o Options) (*Client, error) {
 	}
 	c.tokens.by = map[tokenKey]*tokenEntry{}
 	c.hints.start(o.WebhookQueue)
+	c.told.start()
 	c.ctx, c.stop = context.WithCancel(context.Background())
 	c.work.Go(func() { c.followHints(c.ctx) })
+	c.work.Go(func() { c.followTold(c.ctx) })
 	return c, nil
 }
 
@@ -195,13 +198,6 @@ func (c *Client) Close() {
 	c.stop()
 	c.work.Wait()
 	c.client.CloseIdleConnections()
-}
-
-// tell tells of a link, where nobody waits for it.
-func (c *Client) tell(ctx context.Context, l auth.RepositoryLink) {
-	if err := c.o.OnState(ctx, l); err != nil {
-		c.log.Error("a connected repository has changed, and what hangs on it did not follow", "space", l.Space, "state", l.State, "error", err)
-	}
 }
 
 // Address is the GitHub's, such as https://github.com.

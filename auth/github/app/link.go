@@ -167,7 +167,7 @@ func (c *Client) Recheck(ctx context.Context, id space.SpaceID) (auth.Repository
 		if err != nil {
 			return was, err
 		}
-		kept, changed, err := c.settle(ctx, was, now)
+		kept, changed, err := c.settle(ctx, was, now, c.tell)
 		if err != nil || changed {
 			return kept, err
 		}
@@ -222,9 +222,9 @@ func (c *Client) RecheckOlder(ctx context.Context, age time.Duration) error {
 	return errors.Join(errs...)
 }
 
-// settle keeps what GitHub said, and tells of it. changed is false where the link is
+// settle keeps what GitHub said, and has tell say so. changed is false where the link is
 // not any more what GitHub was asked about.
-func (c *Client) settle(ctx context.Context, was, now auth.RepositoryLink) (kept auth.RepositoryLink, changed bool, err error) {
+func (c *Client) settle(ctx context.Context, was, now auth.RepositoryLink, tell func(context.Context, auth.RepositoryLink)) (kept auth.RepositoryLink, changed bool, err error) {
 	ctx = context.WithoutCancel(ctx)
 	if changed, err = c.o.Store.UpdateLink(ctx, was, now); err != nil {
 		return was, false, err
@@ -245,7 +245,7 @@ func (c *Client) settle(ctx context.Context, was, now auth.RepositoryLink) (kept
 		c.log.Info("a connected repository has another state", "space", kept.Space, "repository", kept.Repository, "from", was.State, "to", kept.State)
 	}
 	if kept.State != was.State || kept.FullName != was.FullName {
-		c.tell(ctx, kept)
+		tell(ctx, kept)
 	}
 	return kept, true, nil
 }

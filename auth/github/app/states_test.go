@@ -1,11 +1,14 @@
 package app_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"satchel/auth"
+	"satchel/auth/github/app"
 	"satchel/auth/github/apptest"
 	"satchel/internal/fault"
 )
@@ -155,6 +158,46 @@ func TestAccessThatWasLost(t *testing.T) {
 		}
 		if _, err := w.credential("acme/wiki"); (err == nil) != (c.want == auth.LinkConnected) {
 			t.Errorf("%s: a token: %v", c.name, err)
+		}
+	}
+}
+
+// Who follows a link's state may wait for the very sync that asks for its token, as
+// where a remote is changed.
+func TestTokenIsRefusedWhileWhoIsToldWaits(t *testing.T) {
+	entered, asked, told := make(chan struct{}, 9), make(chan struct{}), make(chan auth.LinkState, 9)
+	var armed atomic.Bool
+	w, i := withApp(t, func(o *app.Options) {
+		o.OnState = func(ctx context.Context, l auth.RepositoryLink) error {
+			if armed.Load() {
+				entered <- struct{}{}
+				select {
+				case <-asked:
+				case <-ctx.Done():
+				}
+				told <- l.State
+			}
+			return nil
+		}
+	})
+	if _, err := w.Link(t.Context(), w.ann.ID, w.annSpace, w.find("ada"), w.notes); err != nil {
+		t.Fatal(err)
+	}
+	w.gh.Behave(apptest.Behaviour{NoHooks: true})
+	armed.Store(true)
+	w.gh.RenameRepository("ada/notes", "journal")
+	w.Refused(repositoryAt(w.annSpace, "")) // has it looked at
+	<-entered                               // and nothing else, while this waits
+	w.gh.Suspend(i)
+	w.Refused(repositoryAt(w.annSpace, "")) // so that there is no token
+	_, err := w.credential("ada/journal")
+	if fault.CodeOf(err) != fault.Unavailable || !strings.Contains(fault.PublicOf(err), "suspended") {
+		t.Errorf("a token of a suspended installation: %v", err)
+	}
+	close(asked)
+	for _, want := range []auth.LinkState{auth.LinkConnected, auth.LinkSuspended} {
+		if got := <-told; got != want {
+			t.Errorf("told %s, want %s", got, want)
 		}
 	}
 }

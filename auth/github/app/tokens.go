@@ -176,7 +176,8 @@ func (c *Client) refusedToken(ctx context.Context, a auth.GitHubApp, l auth.Repo
 	if state := stateOf(err); state != "" {
 		now := l
 		now.State = state
-		if _, _, err := c.settle(ctx, l, now); err != nil && fault.CodeOf(err) != fault.NotFound {
+		// Who asks for the token may hold what whoever is told waits for.
+		if _, _, err := c.settle(ctx, l, now, c.tellSoon); err != nil && fault.CodeOf(err) != fault.NotFound {
 			c.log.Error("keep how a repository is connected", "space", l.Space, "error", err)
 		}
 		return stateError(now)

@@ -57,6 +57,9 @@ func (f *followedLinks) forget(id space.SpaceID) {
 // that was just connected is the repository, and ends with the connection; a
 // connection whose remote was replaced by a command, or taken, ends with it.
 func (s *Server) settleLink(ctx context.Context, id space.SpaceID) error {
+	// A sync that is to end may itself wait for GitHub.
+	ctx, cancel := context.WithTimeout(ctx, 3*s.Config.GitHub.Timeout)
+	defer cancel()
 	ended, err := s.followLink(ctx, id)
 	if err == nil && ended.Space != "" {
 		s.github.client.Load().Ended(ctx, ended)
