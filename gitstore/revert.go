@@ -213,7 +213,6 @@ type reverting struct {
 	kept    map[string]bool   // what was changed since, and stays
 	held    int64             // bytes of merged content
 	passed  int               // commits of the history that were looked at
-	merges  int               // that were made by lines
 }
 
 // set notes what becomes of a path. What one change may hold bounds it.

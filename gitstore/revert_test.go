@@ -175,7 +175,7 @@ func TestLogOfAnyVersionOfAClient(t *testing.T) {
 	}
 }
 
-func TestMergeThree(t *testing.T) {
+func TestMergeLines(t *testing.T) {
 	s := newStore(t)
 	for _, tc := range []struct {
 		name, base, ours, theirs, want string
@@ -183,31 +183,32 @@ func TestMergeThree(t *testing.T) {
 	}{
 		{"different lines", "a\nb\nc\nd\n", "A\nb\nc\nd\n", "a\nb\nc\nD\n", "A\nb\nc\nD\n", true},
 		{"the same change", "a\nb\n", "A\nb\n", "A\nb\n", "A\nb\n", true},
-		{"the same line", "a\nb\n", "A\nb\n", "x\nb\n", "", false},
-		{"lines that touch", "a\nb\nc\n", "A\nb\nc\n", "a\nB\nc\n", "", false},
+		{"the same line", "a\nb\n", "A\nb\n", "x\nb\n", "x\nb\n", false},
+		{"lines that touch", "a\nb\nc\n", "A\nb\nc\n", "a\nB\nc\n", "a\nB\nc\n", false},
 		{"one of equal lines", "#\nm\nm\nm\n", "#\nm\nm\n", "new\n#\nm\nm\n", "new\n#\nm\nm\n", true},
 		{"what looks like a mark", "<<<<<<< x\nb\n=======\n", "<<<<<<< x\nb\n=======\nmore\n", "top\n<<<<<<< x\nb\n=======\n", "top\n<<<<<<< x\nb\n=======\nmore\n", true},
 		{"no end of line", "a\nb\nc", "a\nb\nc\nd", "x\nb\nc", "x\nb\nc\nd", true},
-		{"insertions at one place", "a\nb\n", "a\nx\nb\n", "a\ny\nb\n", "", false},
+		{"a line of both, and another of ours", "a\nb\nc\nd\ne\n", "A\nb\nc\nd\nE\n", "x\nb\nc\nd\ne\n", "x\nb\nc\nd\nE\n", false},
+		{"insertions at one place", "a\nb\n", "a\nx\nb\n", "a\ny\nb\n", "a\ny\nb\n", false},
 		{"everything deleted", "a\nb\n", "a\nb\n", "", "", true},
-		{"from nothing", "", "a\n", "b\n", "", false},
+		{"from nothing", "", "a\n", "b\n", "b\n", false},
 	} {
-		if got, ok, err := s.mergeThree(t.Context(), tc.base, tc.ours, tc.theirs); got != tc.want || ok != tc.ok || err != nil {
+		if got, ok, err := s.mergeLines(t.Context(), tc.base, tc.ours, tc.theirs); got != tc.want || ok != tc.ok || err != nil {
 			t.Errorf("%s: %q %v %v", tc.name, got, ok, err)
 		}
 	}
 }
 
-func FuzzMergeThree(f *testing.F) {
+func FuzzMergeLines(f *testing.F) {
 	f.Add("a\nb\nc\n", "A\nb\nc\n", "a\nb\nC\n")
 	f.Add("a", "", "b\r\n")
 	s := newStore(f)
 	f.Fuzz(func(t *testing.T, base, ours, theirs string) {
-		if got, ok, err := s.mergeThree(t.Context(), base, ours, base); !ok || got != ours || err != nil {
+		if got, ok, err := s.mergeLines(t.Context(), base, ours, base); !ok || got != ours || err != nil {
 			t.Errorf("only one side changed: %q %v %v", got, ok, err)
 		}
-		_, ok1, err1 := s.mergeThree(t.Context(), base, ours, theirs)
-		_, ok2, err2 := s.mergeThree(t.Context(), base, theirs, ours)
+		_, ok1, err1 := s.mergeLines(t.Context(), base, ours, theirs)
+		_, ok2, err2 := s.mergeLines(t.Context(), base, theirs, ours)
 		if ok1 != ok2 || err1 != nil || err2 != nil {
 			t.Errorf("the sides are not alike: %v %v, %v %v", ok1, err1, ok2, err2)
 		}

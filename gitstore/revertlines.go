@@ -6,19 +6,9 @@ import (
 	"strings"
 )
 
-// mergeThree makes of a text what both others made of it, by lines, as git does; ok
-// is false where they changed the same lines or lines that touch, and where the texts
-// are too large to be merged. The error is ctx's.
-func (s *Store) mergeThree(ctx context.Context, base, ours, theirs string) (text string, ok bool, err error) {
-	text, ok, err = s.mergeLines(ctx, base, ours, theirs)
-	if !ok {
-		text = ""
-	}
-	return text, ok, err
-}
-
-// mergeLines is mergeThree that takes theirs where both changed the same lines; clean
-// is false then.
+// mergeLines makes of a text what both others made of it, by lines, as git does. Where
+// they changed the same lines or lines that touch, it takes theirs, and all of theirs
+// where the texts are too large to be merged; clean is false then. The error is ctx's.
 func (s *Store) mergeLines(ctx context.Context, base, ours, theirs string) (text string, clean bool, err error) {
 	switch base {
 	case ours:

@@ -256,7 +256,7 @@ func (v *reverting) merge(ctx context.Context, base treeEntry, ours undone, thei
 			return undone{treeEntry: theirs}, false, err
 		}
 	}
-	v.merges++
+	v.r.s.o.probe("revert: lines merged")
 	text, clean, err := v.r.s.mergeLines(ctx, from, mine, to)
 	if err != nil {
 		return undone{treeEntry: theirs}, false, err

@@ -105,7 +105,14 @@ func TestAttackRevertTakesNobodysLaterWork(t *testing.T) {
 
 // Many changes of a long file that another changed since are undone as one.
 func TestRevertMergesOncePerChangeOfOthers(t *testing.T) {
-	s := newStore(t)
+	merges := 0
+	s := newStore(t, func(o *Options) {
+		o.probe = func(step string) {
+			if step == "revert: lines merged" {
+				merges++
+			}
+		}
+	})
 	var text []string
 	for i := range 3000 {
 		text = append(text, fmt.Sprint("line ", i))
@@ -127,7 +134,7 @@ func TestRevertMergesOncePerChangeOfOthers(t *testing.T) {
 	if _, _, err := v.work(t.Context(), undo, "web-revert"); err != nil {
 		t.Fatal(err)
 	}
-	if got := string(v.now["f"].data); strings.Contains(got, "AI") || !strings.HasSuffix(got, "mine") || v.merges != 1 {
-		t.Errorf("%d merges: %d lines are of the AI", v.merges, strings.Count(got, "AI"))
+	if got := string(v.now["f"].data); strings.Contains(got, "AI") || !strings.HasSuffix(got, "mine") || merges != 1 {
+		t.Errorf("%d merges: %d lines are of the AI", merges, strings.Count(got, "AI"))
 	}
 }
