@@ -111,7 +111,7 @@ func makerOf(c space.Commit) string {
 		return "ai"
 	case byPage(c.Tool):
 		return "web"
-	case c.Tool == "" || c.Tool == elsewhere:
+	case c.Tool == "" || c.Tool == space.Elsewhere:
 		return "git"
 	}
 	return "server"
@@ -326,6 +326,8 @@ func toolWords(tool string) string {
 		return onPages
 	case "import":
 		return "by an import"
+	case "restore":
+		return "by a command that restores"
 	case "sync":
 		return "from the connected repository"
 	case "satchel":
@@ -352,7 +354,7 @@ func makersIn(list []space.Commit, f activityFilter) (clients []string, with []c
 		switch {
 		case byPage(c.Tool):
 			note(&by, byHand)
-		case c.Tool != elsewhere: // which no commit has
+		case c.Tool != space.Elsewhere: // which no commit has
 			note(&by, c.Tool)
 		}
 	}

@@ -22,10 +22,6 @@ const (
 // pageTools are all of them.
 func pageTools() []string { return []string{byHand, byRevert, byRestore, byMove, byUndo} }
 
-// elsewhere is the tool of a commit that says that a person or the server made it
-// here, which the server knows nothing of: whoever made it wrote that.
-const elsewhere = "git"
-
 // believed returns commits with what can be believed of what they say of themselves.
 // That an AI made one is: nobody gains by it, and it is looked at as such.
 func (s *Server) believed(ctx context.Context, id space.SpaceID, list []space.Commit) ([]space.Commit, error) {
@@ -45,15 +41,13 @@ func (s *Server) believed(ctx context.Context, id space.SpaceID, list []space.Co
 	list = slices.Clone(list)
 	for i, c := range list {
 		if claims(c) && !made[c.ID] {
-			list[i].Tool, list[i].Client = elsewhere, ""
+			list[i].Tool, list[i].Client = space.Elsewhere, ""
 		}
 	}
 	return list, nil
 }
 
-func claims(c space.Commit) bool {
-	return byPage(c.Tool) || slices.Contains([]string{"import", "restore", "satchel"}, c.Tool)
-}
+func claims(c space.Commit) bool { return space.MadeHere(c.Tool) }
 
 // commits lists commits, with what can be believed of what they say.
 func (s *Server) commits(ctx context.Context, id space.SpaceID, q LogQuery) ([]space.Commit, error) {

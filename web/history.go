@@ -219,7 +219,7 @@ func madeBy(c space.Commit) string {
 	switch {
 	case byPage(c.Tool):
 		return onPages
-	case c.Tool == elsewhere:
+	case c.Tool == space.Elsewhere:
 		return "by git"
 	case c.Tool == "sync":
 		return "from the connected repository"

@@ -88,7 +88,7 @@ func (s *Server) showCommit(v *visit) error {
 	if byPage(c.Tool) {
 		body.Commit.How, body.Commit.Tool, body.Commit.Client = onPages, "", ""
 	}
-	if c.Tool == elsewhere {
+	if c.Tool == space.Elsewhere {
 		body.Commit.How, body.Commit.Tool = "by git, and says that it was made here, of which this server knows nothing", ""
 	}
 	if c.Parent != "" {

@@ -72,6 +72,8 @@ type reviewItem struct {
 	Mode    int
 	Client  string
 	Tool    string
+	How     string // in which it was made, where no client made it
+	Claims  bool   // it says that it was made here, which is not so
 	When    time.Time
 	Deleted bool
 	New     bool

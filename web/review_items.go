@@ -112,11 +112,24 @@ func (s *Server) addReviews(v *visit, body *reviewPage) error {
 // itemOf is a file that waits without what is different in it.
 func itemOf(m store.Membership, r Review) reviewItem {
 	return reviewItem{
-		Path: r.Path, Shown: shownPath(r.Path, wholePath), Blob: r.Blob, Mode: int(r.Mode), Client: shorten(r.Client, 60), Tool: shorten(r.Tool, 40), When: r.When,
+		Path: r.Path, Shown: shownPath(r.Path, wholePath), Blob: r.Blob, Mode: int(r.Mode), Client: shorten(r.Client, 60), Tool: shorten(r.Tool, 40), How: howMade(r.Tool), Claims: r.Tool == space.Elsewhere, When: r.When,
 		Deleted: r.Blob == "", New: r.Was == "", Taken: r.Taken, URL: tools.FileURL("", m.ID, string(r.Path)), Commit: inSpace(m.ID, "commits/"+string(r.Commit)),
 		Raw: spaceURL(m.ID, "raw", r.Path), Edit: spaceURL(m.ID, "edit", r.Path),
 		Alone: inSpace(m.ID, "reviews?"+urlQuery("path", string(r.Path))),
 	}
+}
+
+// howMade says in which way a tool that is no AI's changed a file that waits.
+func howMade(tool string) string {
+	switch {
+	case byPage(tool):
+		return onPages
+	case tool == "" || tool == space.Elsewhere:
+		return "by a commit from elsewhere"
+	case space.MadeHere(tool) || tool == "sync":
+		return toolWords(tool)
+	}
+	return ""
 }
 
 // longPatches remembers of differences that are longer than a page of all shows how

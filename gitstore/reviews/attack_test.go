@@ -248,8 +248,70 @@ func TestImportOfASpace(t *testing.T) {
 			w.restart()
 		}
 		w.push(skill, "evil\n", "x\n\nSatchel-Tool: web\n")
-		if r := w.find(skill); r.Tool != reviews.Elsewhere {
+		if r := w.find(skill); r.Tool != space.Elsewhere {
 			t.Errorf("%+v", r)
 		}
 	}
+}
+
+// Attack: a remote's commit names the tool of a person, of a command or of the server,
+// and a client that is another's.
+func TestAttackAForeignCommitNamesNobody(t *testing.T) {
+	tools := append([]string{"web-revert", "web-restore", "web-undo", "restore"}, reviews.DefaultMoving()...)
+	for _, tool := range append(tools, reviews.DefaultConfirming()...) {
+		if tool == "" {
+			continue
+		}
+		t.Run(tool, func(t *testing.T) {
+			w := newWorld(t, databasetest.Open(t, databasetest.SQLite(t)))
+			w.push(skill, "evil\n", "x\n\nSatchel-Tool: "+tool+"\nSatchel-Client: browser\n")
+			if r := w.find(skill); r.Tool != space.Elsewhere || r.Client != "" {
+				t.Errorf("made by %q of %q", r.Tool, r.Client)
+			}
+		})
+	}
+}
+
+// What a person's act brings back is an AI's: it names who made it, not the person.
+func TestWhatIsBroughtBackNamesWhoMadeIt(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		do   func(w *world)
+	}{
+		{"by undoing what came after", func(w *world) { w.write("edit", skill, "evil\nmore\n"); w.revert() }},
+		{"by undoing an undoing", func(w *world) { w.undo(skill); w.revert() }},
+		{"by restoring", func(w *world) { w.write("web", skill, "mine\n"); w.write("web-restore", skill, "evil\n") }},
+		{"by a command that restores", func(w *world) { w.write("edit", skill, "more\n"); w.write("restore", skill, "evil\n") }},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			w := newWorld(t, databasetest.Open(t, databasetest.SQLite(t)))
+			evil := w.write("bash", skill, "evil\n")
+			tc.do(w)
+			for range 2 {
+				if r := w.find(skill); r.Tool != "bash" || r.Commit != evil {
+					t.Errorf("made by %q in %s, want bash in %s", r.Tool, r.Commit, evil)
+				}
+				w.restart()
+			}
+		})
+	}
+	t.Run("and a purge of another file keeps that", func(t *testing.T) {
+		w := newWorld(t, databasetest.Open(t, databasetest.SQLite(t)))
+		w.write("bash", skill, "evil\n")
+		w.write("edit", skill, "evil\nmore\n")
+		w.revert()
+		w.waiting()
+		w.purge(func(p space.Path, b []byte) ([]byte, bool) { return b, p != "knowledge/x.md" })
+		if r := w.find(skill); r.Tool != "bash" {
+			t.Errorf("made by %q", r.Tool)
+		}
+	})
+	t.Run("what nobody made before is whose act it was", func(t *testing.T) {
+		w := newWorld(t, databasetest.Open(t, databasetest.SQLite(t)))
+		w.write("bash", skill, "start\nevil\n")
+		w.write("web", skill, "mine\nevil\n")
+		if r := w.find(skill); r.Tool != "web" {
+			t.Errorf("made by %q", r.Tool)
+		}
+	})
 }

@@ -58,10 +58,6 @@ func DefaultConfirming() []string { return []string{"", "web", "import", "satche
 // DefaultMoving returns what a move on the pages writes into commits.
 func DefaultMoving() []string { return []string{"web-move"} }
 
-// Elsewhere is the tool of what a commit made that says it was made here, while it
-// was not.
-const Elsewhere = "git"
-
 // Review is a file that waits for a person's decision.
 type Review struct {
 	Path space.Path
@@ -78,7 +74,8 @@ type Review struct {
 	// Taken tells that something else is at the path or in its way, which Undo
 	// deletes.
 	Taken bool
-	// Commit changed it last, by Tool of Client.
+	// Commit changed it last, by Tool of Client, which is space.Elsewhere where it says
+	// that it was made here and was not.
 	Commit       space.CommitID
 	Tool, Client string
 	When         time.Time

@@ -3,6 +3,7 @@ package reviews
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
@@ -27,6 +28,36 @@ type row struct {
 
 	now  content // in the commit that was looked into last
 	seen bool    // tells that now is known
+	// makers are who made contents that nobody knew, of those that were looked into
+	// since the server began, the newest last.
+	makers []made
+}
+
+// made is a content with who made it.
+type made struct {
+	content
+	by maker
+}
+
+// maxMakers bounds of how many contents of a path is remembered who made them.
+const maxMakers = 8
+
+// noteMaker remembers who made what waits.
+func (x *row) noteMaker() {
+	if x.baseline() == x.now || slices.ContainsFunc(x.makers, func(m made) bool { return m.content == x.now }) {
+		return
+	}
+	x.makers = append(x.makers[max(0, len(x.makers)+1-maxMakers):len(x.makers):len(x.makers)], made{x.now, x.maker()})
+}
+
+// broughtBack names, of a content that a person's act brought back, who had made it,
+// where that is remembered.
+func (x *row) broughtBack() {
+	for _, m := range x.makers {
+		if m.content == x.now {
+			x.madeBy(m.by)
+		}
+	}
 }
 
 // maker is a commit with who made it.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"path"
 	"slices"
-	"strings"
 
 	"satchel/gitstore"
 	"satchel/internal/database"
@@ -107,9 +106,9 @@ func (w *stepper) step(ctx context.Context, s gitstore.Step) error {
 	// AI made and a person's git applied again.
 	person := len(s.Parents) < 2 && slices.Contains(w.o.Confirming, c.Tool) && (ours || c.Tool == "" && !s.Traced)
 	moving := ours && slices.Contains(w.o.Moving, c.Tool)
-	if c.Tool != "" && !ours && (slices.Contains(w.o.Confirming, c.Tool) || strings.HasPrefix(c.Tool, "web-")) {
+	if c.Tool != "" && !ours && (slices.Contains(w.o.Confirming, c.Tool) || space.MadeHere(c.Tool)) {
 		// What it says of itself need not be so, unless it says that an AI made it.
-		c.Tool, c.Client = Elsewhere, ""
+		c.Tool, c.Client = space.Elsewhere, ""
 	}
 	by := maker{string(c.ID), c.Tool, c.Client, database.Millis(c.Time)}
 	for _, f := range sides {
@@ -138,7 +137,10 @@ func (w *stepper) step(ctx context.Context, s gitstore.Step) error {
 			// They had before them what they knew, or left nothing that they did not:
 			// what they wrote into an AI's version is no word on the rest of it.
 			x.know(f.now, c.ID)
+		case ours && space.MadeHere(c.Tool):
+			x.broughtBack()
 		}
+		x.noteMaker()
 		if !w.whole && x.Blob == "" && f.now.blob == "" {
 			delete(w.rows, f.path) // nobody knew it, and it is gone
 		}

@@ -163,7 +163,8 @@ func (r *Reviews) keepKnown(ctx context.Context, id space.SpaceID, st *state, ro
 		o := st.rows[p]
 		if o != nil {
 			known = o.baseline()
-			if o.Changed == x.Changed { // the same commit, of which more was known
+			// The same commit, or the same content, of which more was known.
+			if o.Changed == x.Changed || o.seen && o.now == x.now {
 				x.Tool, x.Client = o.Tool, o.Client
 			}
 		}
