@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"strings"
@@ -108,8 +109,10 @@ func (s *Server) home(v *visit) error {
 		return err
 	}
 	body.Space = ownSpace(all)
+	look, stop := context.WithTimeout(ctx, waitingTime)
+	defer stop()
 	for _, m := range all[:min(len(all), spacesShown)] {
-		if n := s.waitingIn(v, &m); n > 0 {
+		if n := s.waitingIn(look, &m); n > 0 {
 			body.Waiting = append(body.Waiting, waitingSpace{m, n})
 		}
 	}

@@ -55,7 +55,7 @@ func (s *Server) page(v *visit, status int, name string, p page) error {
 	p.In, p.Version = v.in, s.o.Version
 	if v.in {
 		p.User, p.Admin, p.Form = v.user.Name, v.user.Admin, formToken(v.secret)
-		p.Nav, p.Waiting = p.Space, s.waitingIn(v, p.Space)
+		p.Nav, p.Waiting = p.Space, s.waitingIn(v.r.Context(), p.Space)
 		// A page that says what is wrong comes without, where the database is away.
 		if all, err := s.spacesOf(v); err == nil && len(all) > 0 {
 			p.Spaces = len(all)

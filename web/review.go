@@ -16,7 +16,7 @@ import (
 type Reviews interface {
 	// Waiting returns what differs from what a person last knew, as far as is known:
 	// behind tells that the history is being looked through still. It never takes
-	// long.
+	// long, and where ctx is over it tells at once what is known.
 	Waiting(ctx context.Context, id space.SpaceID) (list []Review, behind bool, err error)
 	// Keep confirms, and Undo takes back, what a person saw; a fault.Conflict
 	// where that is not at the path any more.
@@ -107,13 +107,17 @@ const (
 	decisionShown = 10        // decisions
 )
 
+// waitingTime is how long a page that tells of many spaces looks for what waits in them
+// that it does not know yet.
+const waitingTime = 50 * time.Millisecond
+
 // waitingIn tells how many files of a space wait for the visitor: none where they
 // may only read it.
-func (s *Server) waitingIn(v *visit, m *store.Membership) int {
+func (s *Server) waitingIn(ctx context.Context, m *store.Membership) int {
 	if s.o.Reviews == nil || m == nil || m.Role == space.Reader {
 		return 0
 	}
-	list, _, err := s.o.Reviews.Waiting(v.r.Context(), m.ID)
+	list, _, err := s.o.Reviews.Waiting(ctx, m.ID)
 	if err != nil {
 		return 0 // a page that is about something else goes without
 	}

@@ -61,6 +61,8 @@ func (s *Server) spacesPage(v *visit, name string, p page) error {
 		return err
 	}
 	body := spaceList{Name: name, May: s.o.NewSpace != nil}
+	look, stop := context.WithTimeout(v.r.Context(), waitingTime)
+	defer stop()
 	own := 0
 	for i, m := range all {
 		if m.Role == space.Owner {
@@ -70,7 +72,7 @@ func (s *Server) spacesPage(v *visit, name string, p page) error {
 			body.More++
 			continue
 		}
-		it := spaceItem{Membership: m, Here: i == 0, Waiting: s.waitingIn(v, &m)}
+		it := spaceItem{Membership: m, Here: i == 0, Waiting: s.waitingIn(look, &m)}
 		if list, err := s.o.History.Log(v.r.Context(), m.ID, LogQuery{Limit: 1}); err == nil && len(list) > 0 {
 			it.Changed = list[0].Time
 		}

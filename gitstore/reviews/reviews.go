@@ -139,6 +139,13 @@ func (st *state) known() space.CommitID {
 	return st.head
 }
 
+// list is what waits, as far as it is known.
+func (st *state) list() []Review {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return st.waiting
+}
+
 // publish makes known what waits at a head; nil is what waited before.
 func (st *state) publish(head space.CommitID, list []Review) {
 	st.mu.Lock()
@@ -301,14 +308,23 @@ func (st *state) take(ctx context.Context) (release func(), err error) {
 }
 
 // Waiting returns what waits in a space, by path, as far as it is known. Where it
-// is not known of the head in a moment, behind is true, and it is found out in the
-// background. The list must not be changed.
+// is not known of the head in a moment, or before ctx is over, behind is true, and it
+// is found out in the background. The list must not be changed.
 func (r *Reviews) Waiting(ctx context.Context, id space.SpaceID) (list []Review, behind bool, err error) {
+	st := r.state(id)
+	if ctx.Err() != nil {
+		if st.known() == "" {
+			r.look(id, st)
+		}
+		return st.list(), true, nil
+	}
 	head, err := r.o.Git.Head(ctx, id)
+	if err != nil && ctx.Err() != nil {
+		return st.list(), true, nil
+	}
 	if err != nil {
 		return nil, false, fmt.Errorf("reviews: %w", err)
 	}
-	st := r.state(id)
 	if st.known() != head {
 		done := r.look(id, st)
 		t := time.NewTimer(r.o.Patience)
@@ -317,8 +333,13 @@ func (r *Reviews) Waiting(ctx context.Context, id space.SpaceID) (list []Review,
 		case <-done:
 		case <-t.C:
 		case <-ctx.Done():
+			return st.list(), true, nil
 		}
-		if head, err = r.o.Git.Head(ctx, id); err != nil {
+		head, err = r.o.Git.Head(ctx, id)
+		if err != nil && ctx.Err() != nil {
+			return st.list(), true, nil
+		}
+		if err != nil {
 			return nil, false, fmt.Errorf("reviews: %w", err)
 		}
 	}

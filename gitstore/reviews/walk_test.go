@@ -209,3 +209,30 @@ func TestAPurgeForgetsNoDecision(t *testing.T) {
 		t.Errorf("undone to %q", s)
 	}
 }
+
+// Who looks at many spaces has no time left for the last of them: what is known of
+// those is told without asking the store, and the rest is found out meanwhile.
+func TestWaitingWithoutTime(t *testing.T) {
+	w := newWorld(t, databasetest.Open(t, databasetest.SQLite(t)))
+	w.write("bash", skill, "ai\n")
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	begun := make(chan struct{}, 100)
+	w.git.before = func() { begun <- struct{}{} }
+	if _, behind, err := w.r.Waiting(over, w.id); err != nil || !behind {
+		t.Error("of what is not known", behind, err)
+	}
+	select {
+	case <-begun:
+	case <-time.After(time.Minute):
+		t.Fatal("it is not looked for")
+	}
+	w.waiting()
+	w.git.calls()
+	if list, behind, err := w.r.Waiting(over, w.id); err != nil || !behind || len(list) != 1 {
+		t.Error("of what is known", list, behind, err)
+	}
+	if n := w.git.calls(); n > 0 {
+		t.Errorf("the store was asked %d times", n)
+	}
+}
