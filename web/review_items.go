@@ -136,13 +136,45 @@ func howMade(tool string) string {
 // long they are and how they begin: to find that out anew takes as long as to show
 // them would. Contents never change.
 type longPatches struct {
-	turn chan struct{} // whoever compares has it: others find then what it was about
-	mu   sync.Mutex
-	of   map[patchKey]longPatch
+	mu    sync.Mutex
+	of    map[patchKey]longPatch
+	turns map[space.SpaceID]*patchTurn // of spaces in which somebody compares
+}
+
+// patchTurn is held by whoever compares in a space: others find then what it was about.
+type patchTurn struct {
+	held  chan struct{}
+	users int // who have it or wait for it
 }
 
 func newLongPatches() *longPatches {
-	return &longPatches{turn: make(chan struct{}, 1), of: map[patchKey]longPatch{}}
+	return &longPatches{of: map[patchKey]longPatch{}, turns: map[space.SpaceID]*patchTurn{}}
+}
+
+// take waits for the turn of a space.
+func (l *longPatches) take(ctx context.Context, id space.SpaceID) (release func(), err error) {
+	l.mu.Lock()
+	t := l.turns[id]
+	if t == nil {
+		t = &patchTurn{held: make(chan struct{}, 1)}
+		l.turns[id] = t
+	}
+	t.users++
+	l.mu.Unlock()
+	leave := func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if t.users--; t.users == 0 {
+			delete(l.turns, id)
+		}
+	}
+	select {
+	case t.held <- struct{}{}:
+		return func() { <-t.held; leave() }, nil
+	case <-ctx.Done():
+		leave()
+		return nil, ctx.Err()
+	}
 }
 
 func (l *longPatches) get(key patchKey) (longPatch, bool) {
@@ -178,12 +210,11 @@ func (s *Server) patchOf(ctx context.Context, id space.SpaceID, r Review, left *
 	if known, ok := s.long.get(key); ok && known.length > left.most() {
 		return known.begins, true, nil
 	}
-	select {
-	case s.long.turn <- struct{}{}:
-		defer func() { <-s.long.turn }()
-	case <-ctx.Done():
-		return "", false, ctx.Err()
+	release, err := s.long.take(ctx, id)
+	if err != nil {
+		return "", false, err
 	}
+	defer release()
 	known, ok := s.long.get(key)
 	if ok && known.length > left.most() {
 		return known.begins, true, nil
