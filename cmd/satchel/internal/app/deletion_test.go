@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"gorm.io/gorm"
+
 	"satchel/auth/store"
 	"satchel/cmd/satchel/internal/admin"
 	"satchel/gitstore/remotes"
@@ -340,5 +342,36 @@ func TestAGiftEndsTheRemote(t *testing.T) {
 	again.end()
 	if last := boot(t, cfg); !last.remotes.Has(d.id) {
 		t.Error("what the new owner has set is gone")
+	}
+}
+
+// Whose remote could not be removed is told that the space is given all the same.
+func TestAGiftStandsWhereTheRemoteCannotBeRemoved(t *testing.T) {
+	cfg := settings(t)
+	d := doom(boot(t, cfg))
+	if err := d.remotes.Set(t.Context(), remotes.SetRequest{Space: d.id, URL: "https://git.invalid/notes"}); err != nil {
+		t.Fatal(err)
+	}
+	exec := func(r *running, sql string) {
+		t.Helper()
+		if err := r.DB.Transact(t.Context(), func(tx *gorm.DB) error { return tx.Exec(sql).Error }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	exec(d.running, `CREATE TRIGGER stuck BEFORE DELETE ON remotes BEGIN SELECT RAISE(FAIL, 'the table is stuck'); END`)
+	if err := (pageSpaces{d.Server}).Give(t.Context(), store.Actor{User: d.ann.ID, Via: "web"}, d.id, d.ben.ID); err != nil {
+		t.Errorf("on the page: %v", err)
+	}
+	if log := d.log.String(); !strings.Contains(log, "remove the remote of a given space") || !strings.Contains(log, "the table is stuck") {
+		t.Errorf("the log has %s", log)
+	}
+	_, err := d.Admin.GiveSpace(t.Context(), admin.GiveRequest{SpaceRequest: admin.SpaceRequest{User: "ben", Name: "garden"}, To: "ann"})
+	if !strings.HasPrefix(fault.PublicOf(err), "The space is given away, but its remote") {
+		t.Errorf("by the command: %v", err)
+	}
+	exec(d.running, "DROP TRIGGER stuck")
+	d.end()
+	if again := boot(t, cfg); again.remotes.Has(d.id) {
+		t.Error("the next start leaves the remote")
 	}
 }
