@@ -133,19 +133,37 @@ func cleanMessage(msg, summary string) string {
 	return msg
 }
 
-// traced tells whether a message from elsewhere has words of ours, or is that of a
-// revert. One that is too long to be read whole may have them in its rest.
-func traced(msg string) bool {
+// traced tells whether a message from elsewhere has words of ours, and whether it is
+// that of a revert. One that is too long to be read whole may have them in its rest.
+func traced(msg string) (ours, revert bool) {
 	if len(msg) > maxRead {
-		return true
+		return true, true
 	}
 	msg = strings.ToLower(msg)
-	for _, s := range []string{trailerTool, trailerClient, "this reverts commit"} {
-		if strings.Contains(msg, strings.ToLower(s)) {
-			return true
+	ours = strings.Contains(msg, strings.ToLower(trailerTool)) || strings.Contains(msg, strings.ToLower(trailerClient))
+	return ours, reverts(msg)
+}
+
+// reverts tells whether a message, in lower case, is that of git or of who hosts it
+// (GitHub, GitLab) for what undoes a commit, or does it again; also in a list of what
+// was squashed.
+func reverts(msg string) bool {
+	for line := range strings.SplitSeq(msg, "\n") {
+		line = strings.TrimLeft(line, " \t*->#")
+		for _, s := range []string{"revert \"", "reapply \"", "revert “", "reapply “"} {
+			if strings.HasPrefix(line, s) {
+				return true
+			}
+		}
+		// Reverts owner/repository#12
+		if rest, ok := strings.CutPrefix(line, "reverts "); ok {
+			word, _, _ := strings.Cut(rest, " ")
+			if strings.ContainsAny(word, "#!") || strings.Contains(word, "/pull/") || strings.Contains(word, "/merge_requests/") {
+				return true
+			}
 		}
 	}
-	return false
+	return strings.Contains(msg, "this reverts ")
 }
 
 func isTrailer(line string) bool {

@@ -15,6 +15,9 @@ type Step struct {
 	// one as git does, wherever it says so: git and those who host it put lines of
 	// their own behind our trailers, and indent or quote them.
 	Traced bool
+	// Named tells that this or a commit before it in the list of all that was passed
+	// speaks of one that was made here.
+	Named bool
 	// Whole tells that every commit of the way up to here, and where it began, is
 	// in this one's history, so that a further way may begin here.
 	Whole bool
@@ -74,6 +77,7 @@ func (s *Store) Way(ctx context.Context, id space.SpaceID, from, to space.Commit
 		seen[h] = l
 		return l, nil
 	}
+	named := false
 	for _, d := range p.parentsFirst(paintA) {
 		if err := ctx.Err(); err != nil {
 			return nil, 0, false, err
@@ -84,7 +88,9 @@ func (s *Store) Way(ctx context.Context, id space.SpaceID, from, to space.Commit
 			return nil, 0, false, r.internalf(err, "way")
 		}
 		touches := len(d.c.parents) == 0 && differs(mine, make([]place, len(mine)))
-		step := Step{ID: commitID(d.h), Traced: traced(d.c.message)}
+		ours, revert := traced(d.c.message)
+		named = named || ours
+		step := Step{ID: commitID(d.h), Traced: ours || revert, Named: named}
 		for _, q := range d.c.parents {
 			theirs, err := look(q, hash{})
 			if err != nil {
