@@ -73,6 +73,7 @@ func (r *Reviews) Keep(ctx context.Context, id space.SpaceID, by space.UserID, p
 		x.know(content{w.Blob, w.Mode}, w.Head)
 		x.now, x.seen = content{w.Blob, w.Mode}, true
 		st.rows[p], st.dirty[p] = x, true
+		st.unseen.note(x)
 		if w.Blob == "" {
 			delete(st.rows, p)
 		}

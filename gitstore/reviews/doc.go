@@ -9,7 +9,8 @@
 // wrote the file's whole content themselves, by a page, a command or git. What
 // reverts, restores, moves or merges confirms nothing, since nobody was shown all
 // that it brings; nor does a commit from elsewhere with trailers of ours, since
-// whoever made it could write them.
+// whoever made it could write them. Nor does git elsewhere confirm a content that the
+// space had before, at any path, or that waited once and nobody confirmed.
 //
 // The history is read once, from the commit up to which it was read before, in the
 // background and saved in parts. So no commit is missed, whatever was told of it,

@@ -123,6 +123,7 @@ type state struct {
 	// Of whoever has the turn. rows are nil where they must be loaded.
 	rows          map[space.Path]*row
 	dirty         map[space.Path]bool // rows that differ from what is saved
+	unseen        unseen              // what of that differs from what is saved
 	cursor, saved space.CommitID      // up to where rows are, and what is saved
 
 	mu      sync.Mutex // of the rest, and never held for long

@@ -31,6 +31,7 @@ type counted struct {
 	*gitstore.Store
 	mu        sync.Mutex
 	ways, all int
+	trees     int    // whole ones that were listed
 	before    func() // each commit that is looked into
 }
 
@@ -57,7 +58,9 @@ func (c *counted) Head(ctx context.Context, id space.SpaceID) (space.CommitID, e
 }
 
 func (c *counted) Files(ctx context.Context, id space.SpaceID, at space.CommitID, under space.Path) ([]space.FileChange, error) {
-	c.count(nil)
+	if c.count(nil); under == "" {
+		c.count(&c.trees)
+	}
 	return c.Store.Files(ctx, id, at, under)
 }
 
@@ -303,14 +306,32 @@ func (w *world) undo(path string) {
 
 const skill, instructions = "skills/a/SKILL.md", "resources/instructions.md"
 
+// history is what is done in a space, and what waits then.
+type history struct {
+	name string
+	do   func(w *world)
+	want string
+}
+
+func (tc history) run(t *testing.T) {
+	t.Helper()
+	t.Run(tc.name, func(t *testing.T) {
+		w := newWorld(t, databasetest.Open(t, databasetest.SQLite(t)))
+		tc.do(w)
+		if got := w.paths(); got != tc.want {
+			t.Errorf("%q waits, want %q", got, tc.want)
+		}
+		w.restart()
+		if got := w.paths(); got != tc.want {
+			t.Errorf("after a restart %q waits, want %q", got, tc.want)
+		}
+	})
+}
+
 // TestWaiting is the specification of what waits. It is the same whether somebody
 // looked in between, or the server began anew.
 func TestWaiting(t *testing.T) {
-	for _, tc := range []struct {
-		name string
-		do   func(w *world)
-		want string
-	}{
+	for _, tc := range []history{
 		{"nothing at the start", func(*world) {}, ""},
 		{"what an AI wrote", func(w *world) { w.write("bash", skill, "ai\n") }, skill},
 		{"every file that instructs", func(w *world) {
@@ -502,17 +523,7 @@ func TestWaiting(t *testing.T) {
 		{"attack: an AI brings back what a person deleted", func(w *world) { w.write("web", skill, ""); w.write("bash", skill, "start\n") }, skill},
 		{"what a merge made of both sides", func(w *world) { w.write("sync", skill, "merged\n") }, skill},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			w := newWorld(t, databasetest.Open(t, databasetest.SQLite(t)))
-			tc.do(w)
-			if got := w.paths(); got != tc.want {
-				t.Errorf("%q waits, want %q", got, tc.want)
-			}
-			w.restart()
-			if got := w.paths(); got != tc.want {
-				t.Errorf("after a restart %q waits, want %q", got, tc.want)
-			}
-		})
+		tc.run(t)
 	}
 }
 

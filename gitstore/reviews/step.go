@@ -2,7 +2,6 @@ package reviews
 
 import (
 	"context"
-	"path"
 	"slices"
 
 	"satchel/gitstore"
@@ -21,10 +20,15 @@ type stepper struct {
 	// they are of the history that the space was filled with in place of adopted.
 	made    map[space.CommitID]bool
 	adopted space.CommitID
+	// plain are those of the history that the space was filled with in which no AI of
+	// a Satchel had a part so far.
+	plain  map[space.CommitID]bool
+	unseen unseen
+	tree   *contents // nil where none was looked at
 }
 
-func (r *Reviews) stepper(id space.SpaceID, rows map[space.Path]*row, dirty map[space.Path]bool) *stepper {
-	return &stepper{Reviews: r, id: id, rows: rows, dirty: dirty}
+func (r *Reviews) stepper(id space.SpaceID, rows map[space.Path]*row, dirty map[space.Path]bool, unseen unseen) *stepper {
+	return &stepper{Reviews: r, id: id, rows: rows, dirty: dirty, unseen: unseen}
 }
 
 // trust finds out whose trailers can be believed. A person who fills a space
@@ -46,8 +50,12 @@ func (w *stepper) trust(ctx context.Context, begin bool) (err error) {
 	if w.made == nil {
 		w.made = make(map[space.CommitID]bool, len(steps))
 	}
+	w.plain = map[space.CommitID]bool{}
 	for _, s := range steps {
 		w.made[s.ID] = true
+		if !s.Named {
+			w.plain[s.ID] = true
+		}
 	}
 	return nil
 }
@@ -114,12 +122,18 @@ func (w *stepper) step(ctx context.Context, s gitstore.Step) error {
 	for _, f := range sides {
 		// Where the other side was looked at last, the merge brought this one back.
 		if x := w.rows[f.path]; x == nil || x.seen && x.now != f.now {
-			w.touch(f, by)
+			w.unseen.note(w.touch(f, by))
 		}
 	}
 	var carried map[space.Path]carry
+	var brought map[space.Path]bool
 	if moving || person {
-		carried = carries(files, w.rows, by, person)
+		carried = carries(files, c.Files, w.rows, by, person)
+	}
+	if person && c.Tool == "" {
+		if brought, err = w.brought(ctx, c, s, files, carried); err != nil {
+			return err
+		}
 	}
 	for _, f := range files {
 		x := w.touch(f, by)
@@ -133,7 +147,7 @@ func (w *stepper) step(ctx context.Context, s gitstore.Step) error {
 			}
 		case moving && f.now.blob == "":
 			x.know(content{}, "")
-		case person && (f.now.blob == "" || f.old == x.baseline() || f.now == x.baseline()):
+		case person && (f.now.blob == "" || f.old == x.baseline() && !brought[f.path] || f.now == x.baseline()):
 			// They had before them what they knew, or left nothing that they did not:
 			// what they wrote into an AI's version is no word on the rest of it.
 			x.know(f.now, c.ID)
@@ -141,6 +155,7 @@ func (w *stepper) step(ctx context.Context, s gitstore.Step) error {
 			x.broughtBack()
 		}
 		x.noteMaker()
+		w.unseen.note(x)
 		if !w.whole && x.Blob == "" && f.now.blob == "" {
 			delete(w.rows, f.path) // nobody knew it, and it is gone
 		}
@@ -159,90 +174,4 @@ func (w *stepper) touch(f change, by maker) *row {
 	x.madeBy(by)
 	w.dirty[f.path] = true
 	return x
-}
-
-// carry is what goes along with a file that moved: what a person knows of it, and
-// who made it what it is.
-type carry struct {
-	known content
-	by    maker
-}
-
-// carries finds the files that moved, by their content. Of a commit that a person
-// wrote, in which a file that waits is gone, a new file may be that one with more
-// changes: it waits too.
-func carries(files []change, rows map[space.Path]*row, by maker, person bool) map[space.Path]carry {
-	out := map[space.Path]carry{}
-	var gone, rest []change
-	for _, f := range files {
-		if f.now.blob == "" {
-			gone = append(gone, f)
-		}
-	}
-	// Of places that fit, the one that is most alike.
-	take := func(f change, fits func(change) bool) (change, bool) {
-		best, most := -1, -1
-		for i, g := range gone {
-			if !fits(g) {
-				continue
-			}
-			if n := sameEnd(string(g.path), string(f.path)); n > most {
-				best, most = i, n
-			}
-		}
-		if best < 0 {
-			return change{}, false
-		}
-		g := gone[best]
-		gone = slices.Delete(gone, best, best+1)
-		return g, true
-	}
-	for _, f := range files {
-		if f.now.blob == "" {
-			continue
-		}
-		g, ok := take(f, func(g change) bool { return g.old == f.now })
-		if !ok {
-			rest = append(rest, f)
-			continue
-		}
-		k := carry{by: by}
-		if x := rows[g.path]; x != nil {
-			k.known = x.baseline()
-			if k.known != f.now && x.CommitID != "" {
-				k.by = x.maker()
-			}
-		}
-		out[f.path] = k
-	}
-	if !person {
-		return out
-	}
-	gone = slices.DeleteFunc(gone, func(g change) bool {
-		x := rows[g.path]
-		return x != nil && x.baseline() == g.old
-	})
-	if len(gone) == 0 {
-		return out
-	}
-	for _, f := range rest {
-		if f.old.blob != "" {
-			continue
-		}
-		k := carry{by: by}
-		if g, ok := take(f, func(g change) bool { return path.Base(string(g.path)) == path.Base(string(f.path)) }); ok && rows[g.path] != nil {
-			k.known = rows[g.path].baseline()
-		}
-		out[f.path] = k
-	}
-	return out
-}
-
-// sameEnd counts the bytes in which two paths end alike.
-func sameEnd(a, b string) int {
-	n := 0
-	for n < len(a) && n < len(b) && a[len(a)-1-n] == b[len(b)-1-n] {
-		n++
-	}
-	return n
 }

@@ -71,7 +71,7 @@ func (r *Reviews) walk(ctx context.Context, id space.SpaceID, st *state, head sp
 	if !ok {
 		return true, r.again(ctx, id, st, head)
 	}
-	w := r.stepper(id, st.rows, st.dirty)
+	w := r.stepper(id, st.rows, st.dirty, st.unseen)
 	if len(steps) > 0 {
 		if err := w.trust(ctx, st.cursor == ""); err != nil {
 			return false, err
@@ -104,7 +104,7 @@ func (r *Reviews) again(ctx context.Context, id space.SpaceID, st *state, head s
 		return err
 	}
 	old := st.rows
-	w := r.stepper(id, map[space.Path]*row{}, map[space.Path]bool{})
+	w := r.stepper(id, map[space.Path]*row{}, map[space.Path]bool{}, st.unseen)
 	w.whole = true
 	if err := w.trust(ctx, true); err != nil {
 		return err
@@ -124,6 +124,7 @@ func (r *Reviews) again(ctx context.Context, id space.SpaceID, st *state, head s
 			at[p] = s.ID
 			if filled {
 				x.know(x.now, s.ID)
+				st.unseen.note(x)
 			}
 		}
 	}
@@ -183,6 +184,7 @@ func (r *Reviews) keepKnown(ctx context.Context, id space.SpaceID, st *state, ro
 			}
 		}
 		x.know(known, at[p])
+		st.unseen.known(known)
 	}
 	return nil
 }
