@@ -64,7 +64,7 @@ func (r *repo) revert(ctx context.Context, commits []space.CommitID, m space.Met
 	}
 	for range revertTries {
 		purges := r.purges.Load()
-		v := &reverting{r: r, head: r.head.Load(), now: map[string]undone{}, kept: map[string]bool{}}
+		v := &reverting{r: r, head: r.head.Load(), now: map[string]undone{}, left: map[string][]span{}, kept: map[string]bool{}}
 		reqs, refused, err := v.work(ctx, commits, m.Tool)
 		if err != nil && r.purges.Load() == purges {
 			return space.Commit{}, err
@@ -93,6 +93,9 @@ func (v *reverting) work(ctx context.Context, commits []space.CommitID, tool str
 		if err := v.undo(ctx, c); err != nil {
 			return nil, nil, v.r.internalf(err, "revert")
 		}
+	}
+	if err := v.prove(ctx); err != nil {
+		return nil, nil, v.r.internalf(err, "revert")
 	}
 	return v.requests(ctx)
 }
@@ -210,6 +213,7 @@ type reverting struct {
 	head    *headState
 	commits []rawAt
 	now     map[string]undone // by path, once a commit has touched it
+	left    map[string][]span // what the commits did that the paths in now are without
 	kept    map[string]bool   // what was changed since, and stays
 	held    int64             // bytes of merged content
 	passed  int               // commits of the history that were looked at
@@ -306,6 +310,7 @@ func (v *reverting) undo(ctx context.Context, c rawAt) error {
 		if err := v.set(d.path, merged); err != nil {
 			return err
 		}
+		v.without(d)
 	}
 	return nil
 }

@@ -23,94 +23,93 @@ const (
 type trail struct {
 	at   treeEntry // what the history has there
 	made treeEntry // what the newest of the commits made
-	run  []version // of others since, which are not taken in so far
+	was  treeEntry // before run
+	// run is the newest versions of others since, which are not taken in so far.
+	run []treeEntry
 	// others tells that others changed it since the commits did.
 	others bool
 }
 
-// version is what another commit made of a path.
-type version struct {
-	treeEntry
-	was treeEntry
+// other notes another's version, where the path would be now without the commits. What
+// came before it is as good as taken in where it is the same.
+func (t *trail) other(d treeChange, now treeEntry) {
+	t.at, t.others = d.new, true
+	switch {
+	case sameEntry(d.new, now):
+		t.was, t.run = d.new, t.run[:0]
+		return
+	case len(t.run) == 0:
+		t.was = d.old
+	case len(t.run) == replaySteps:
+		t.run = append(t.run[:0], t.run[1:]...)
+	}
+	t.run = append(t.run, d.new)
 }
 
 func sameEntry(a, b treeEntry) bool { return a.mode == b.mode && (a.mode == 0 || a.hash == b.hash) }
+
+// step is a commit of the way along head's first parents.
+type step struct {
+	id           hash
+	tree, parent hash // of the parent: its tree
+	undone       bool
+	void         bool
+	ids          []string // of what it undoes whole, where it was made here for that
+}
 
 // replay makes what others did since the commits again without them, along the first
 // parents of head: so whoever undid, deleted or wrote something since has the last
 // word, also where they wrote what a commit had made before. It returns the commits
 // that are not among the first parents.
 func (v *reverting) replay(ctx context.Context, tool string) (others []rawAt, err error) {
-	left := make(map[hash]bool, len(v.commits))
-	for _, c := range v.commits {
-		left[c.id] = true
-	}
-	type link struct {
-		tree, parent hash // of the parent: its tree
-		undone, void bool
-	}
-	var way []link
-	undoings := voids{tool: tool, short: map[string]bool{}}
-	last := -1 // the oldest of the commits
-	h := v.head.id
-	c, err := v.r.rawCommit(h)
-	for n := 0; err == nil && len(left) > 0 && n <= v.passed+replaySlack; n++ {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		l := link{tree: c.tree, undone: left[h]}
-		if l.undone {
-			delete(left, h)
-			last = n
-		} else if l.void, err = undoings.void(v.r, c.commit(h)); err != nil {
-			return nil, err
-		}
-		root := len(c.parents) == 0
-		if !root {
-			h = c.parents[0]
-			if c, err = v.r.rawCommit(h); err != nil {
-				return nil, err
-			}
-			l.parent = c.tree
-		}
-		way = append(way, l)
-		if root {
-			break
-		}
-	}
+	way, left, err := v.way(ctx, tool)
 	if err != nil {
 		return nil, err
 	}
+	paths := map[string]bool{}
+	for _, l := range way {
+		if !l.undone {
+			continue
+		}
+		var changes []treeChange
+		if err := v.r.diffTrees(ctx, l.parent, l.tree, &changes); err != nil {
+			return nil, err
+		}
+		for _, d := range changes {
+			paths[d.path] = true
+		}
+	}
 	trails := map[string]*trail{}
-	for i := last; i >= 0; i-- {
+	for i := len(way) - 1; i >= 0; i-- {
 		l := way[i]
 		var changes []treeChange
 		if err := v.r.diffTrees(ctx, l.parent, l.tree, &changes); err != nil {
 			return nil, err
 		}
 		for _, d := range changes {
+			if !paths[d.path] {
+				continue
+			}
 			t := trails[d.path]
 			switch {
-			case t == nil && !l.undone:
+			case t == nil && !l.undone && !l.void:
+				continue
 			case t == nil:
-				trails[d.path] = &trail{at: d.new, made: d.new}
-				if err := v.set(d.path, undone{treeEntry: d.old}); err != nil {
-					return nil, err
-				}
-			case l.undone:
-				if err := v.takeIn(ctx, d.path, t); err != nil {
-					return nil, err
-				}
-				t.at, t.made, t.others = d.new, d.new, false
-			case l.void:
-				if err := v.takeIn(ctx, d.path, t); err != nil {
-					return nil, err
-				}
-				t.at = d.new
+				t = &trail{}
+				trails[d.path] = t
+				err = v.set(d.path, undone{treeEntry: d.old})
+			case l.undone || l.void:
+				err = v.takeIn(ctx, d.path, t)
 			default:
-				t.run = append(t.run, version{d.new, d.old})
-				t.at = d.new
-				t.others = true
+				t.other(d, v.now[d.path].treeEntry)
+			}
+			if err != nil {
+				return nil, err
+			}
+			t.at = d.new
+			if l.undone {
+				t.made, t.others = d.new, false
+				v.without(d)
 			}
 		}
 	}
@@ -119,8 +118,7 @@ func (v *reverting) replay(ctx context.Context, tool string) (others []rawAt, er
 			return nil, err
 		}
 		if u := v.now[path]; sameEntry(u.treeEntry, t.at) {
-			v.held -= int64(len(u.data))
-			delete(v.now, path)
+			v.drop(path)
 			if t.others && sameEntry(t.at, t.made) {
 				v.kept[path] = true // it looks as the commits made it, and is another's
 			}
@@ -134,36 +132,93 @@ func (v *reverting) replay(ctx context.Context, tool string) (others []rawAt, er
 	return others, nil
 }
 
-// voids finds, from the newest commit on, what is as if it had never been: undoings
-// that were made here by a tool, and what they undid.
-type voids struct {
-	tool  string
-	short map[string]bool // what was undone, by short ids
-	made  map[space.CommitID]bool
-}
-
-func (x *voids) void(r *repo, c space.Commit) (bool, error) {
-	undone := x.short[c.ID.Short()]
-	if undone || x.tool == "" || c.Tool != x.tool {
-		return undone, nil // an undoing that was undone undid nothing
+// way lists head's first parents, the newest first, down to the oldest that is left
+// out: one of the commits, or one that was undone. left are the commits that
+// are not among them.
+func (v *reverting) way(ctx context.Context, tool string) (way []step, left map[hash]bool, err error) {
+	left = make(map[hash]bool, len(v.commits))
+	for _, c := range v.commits {
+		left[c.id] = true
 	}
-	ids := undoneIn(c.Message)
-	if len(ids) == 0 {
-		return false, nil
-	}
-	if x.made == nil {
-		var err error
-		if x.made, err = r.made(func(space.CommitID) bool { return true }); err != nil {
-			return false, err
+	var made map[space.CommitID]bool
+	sought := map[string]bool{} // what undoings undid
+	last := -1                  // the oldest of the commits
+	h := v.head.id
+	c, err := v.r.rawCommit(h)
+	for n := 0; err == nil && len(left)+len(sought) > 0 && n <= v.passed+replaySlack; n++ {
+		if err := ctx.Err(); err != nil {
+			return nil, nil, err
+		}
+		l := step{id: h, tree: c.tree, undone: left[h]}
+		delete(sought, commitID(h).Short())
+		if l.undone {
+			delete(left, h)
+			last = n
+		} else if m := c.commit(h); tool != "" && m.Tool == tool {
+			if l.ids = undoneIn(m.Message); len(l.ids) > 0 && made == nil {
+				if made, err = v.r.made(func(space.CommitID) bool { return true }); err != nil {
+					return nil, nil, err
+				}
+			}
+			if !made[m.ID] {
+				l.ids = nil // it says what it likes
+			}
+			for _, id := range l.ids {
+				sought[id] = true
+			}
+		}
+		root := len(c.parents) == 0
+		if !root {
+			h = c.parents[0]
+			if c, err = v.r.rawCommit(h); err != nil {
+				return nil, nil, err
+			}
+			l.parent = c.tree
+		}
+		way = append(way, l)
+		if root {
+			break
 		}
 	}
-	if !x.made[c.ID] {
-		return false, nil // it says what it likes
+	if err != nil {
+		return nil, nil, err
 	}
-	for _, id := range ids {
-		x.short[id] = true
+	return way[:voided(way, last)+1], left, nil
+}
+
+// voided marks what is as if it had never been: undoings, and what they undid. One is
+// so only where all that it undid is on the way, and by that left out, too; any other is
+// a version as others are. An undoing that was undone undid nothing. It returns the
+// oldest that is left out, where last is the oldest of the commits.
+func voided(way []step, last int) int {
+	at := make(map[string]int, len(way))
+	for n, l := range way {
+		id := commitID(l.id).Short()
+		if _, two := at[id]; two {
+			n = -1 // it is not known which
+		}
+		at[id] = n
 	}
-	return true, nil
+	oldest := last
+	for n := 0; n <= oldest; n++ {
+		if way[n].void || len(way[n].ids) == 0 {
+			continue
+		}
+		known := true
+		for _, id := range way[n].ids {
+			of, ok := at[id]
+			known = known && ok && of > n
+		}
+		if !known {
+			continue
+		}
+		way[n].void = true
+		for _, id := range way[n].ids {
+			way[at[id]].void = true
+			oldest = max(oldest, at[id])
+		}
+	}
+	return oldest
 }
 
 // undoneIn reads the short ids of what a revertMessage says is undone whole; none
@@ -188,34 +243,29 @@ func undoneIn(message string) (ids []string) {
 	return ids
 }
 
-// takeIn makes others' versions again on what the path became.
+// takeIn makes others' versions again on what the path became. Where that is not clear,
+// what they had is the beginning: of what is undone only what came after is.
 func (v *reverting) takeIn(ctx context.Context, path string, t *trail) error {
-	run := t.run
-	if len(run) == 0 {
+	if len(t.run) == 0 {
 		return nil
 	}
-	t.run = nil
-	u := v.now[path]
-	for i := len(run) - 1; i >= 0; i-- {
-		if sameEntry(run[i].treeEntry, u.treeEntry) {
-			// What is undone was undone then, and what came after is others' alone.
-			return v.set(path, undone{treeEntry: run[len(run)-1].treeEntry})
-		}
-	}
-	base := run[0].was
-	for _, x := range run[max(0, len(run)-replaySteps):] {
+	u, base := v.now[path], t.was
+	for _, x := range t.run {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		merged, clean, err := v.merge(ctx, base, u, x.treeEntry)
+		merged, clean, err := v.merge(ctx, base, u, x)
 		if err != nil {
 			return err
 		}
 		if !clean {
 			v.kept[path] = true
+			delete(v.left, path)
+			merged = undone{treeEntry: x}
 		}
-		u, base = merged, x.treeEntry
+		u, base = merged, x
 	}
+	t.run = t.run[:0]
 	return v.set(path, u)
 }
 
@@ -231,32 +281,16 @@ func (v *reverting) merge(ctx context.Context, base treeEntry, ours undone, thei
 	case sameEntry(base, theirs):
 		return ours, true, nil
 	}
-	if !ours.isPlain() || !base.isPlain() || !theirs.isPlain() {
-		return undone{treeEntry: theirs}, false, nil
-	}
-	read := func(e treeEntry) (string, bool, error) {
-		n, err := v.r.db.size(e.hash)
-		if err != nil || n > maxRevertedLines {
-			return "", false, err
-		}
-		b, err := v.r.db.blob(e.hash)
-		return string(b), err == nil && !strings.Contains(string(b), "\x00"), err
-	}
-	from, ok, err := read(base)
-	if err != nil || !ok {
-		return undone{treeEntry: theirs}, false, err
-	}
-	to, ok, err := read(theirs)
-	if err != nil || !ok {
-		return undone{treeEntry: theirs}, false, err
-	}
-	mine := string(ours.data)
-	if !ours.merged {
-		if mine, ok, err = read(ours.treeEntry); err != nil || !ok {
+	var texts [3]string
+	for i, u := range []undone{{treeEntry: base}, ours, {treeEntry: theirs}} {
+		text, ok, err := v.text(u)
+		if err != nil || !ok {
 			return undone{treeEntry: theirs}, false, err
 		}
+		texts[i] = text
 	}
 	v.r.s.o.probe("revert: lines merged")
+	from, mine, to := texts[0], texts[1], texts[2]
 	text, clean, err := v.r.s.mergeLines(ctx, from, mine, to)
 	if err != nil {
 		return undone{treeEntry: theirs}, false, err
@@ -272,4 +306,19 @@ func (v *reverting) merge(ctx context.Context, base treeEntry, ours undone, thei
 		return ours, clean, nil
 	}
 	return undone{treeEntry: treeEntry{name: theirs.name, mode: mode, hash: plumbing.ComputeHash(plumbing.BlobObject, []byte(text))}, data: []byte(text), merged: true}, clean, nil
+}
+
+// text returns a file that lines can be told of; ok is false for anything else.
+func (v *reverting) text(u undone) (text string, ok bool, err error) {
+	if u.merged {
+		return string(u.data), true, nil
+	}
+	if !u.isPlain() {
+		return "", false, nil
+	}
+	if n, err := v.r.db.size(u.hash); err != nil || n > maxRevertedLines {
+		return "", false, err
+	}
+	b, err := v.r.db.blob(u.hash)
+	return string(b), err == nil && !strings.Contains(string(b), "\x00"), err
 }

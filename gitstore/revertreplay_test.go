@@ -49,8 +49,8 @@ func TestAttackRevertTakesNobodysLaterWork(t *testing.T) {
 			[]made{{person, "f", "one\n"}, {ai, "f", "two\n"}, {ai, "f", "one\n"}}, []int{1, 2}, "one\n", false, true},
 		{"a person's lines in between stay",
 			[]made{{person, "f", full}, {ai, "f", "evil\n" + full}, {person, "f", "evil\n" + full + "mine\n"}, {ai, "f", "evil\n" + full + "mine\nevil too\n"}}, []int{1, 3}, full + "mine\n", false, false},
-		{"of one file what can be undone is, and the rest is told",
-			[]made{{person, "f", full}, {ai, "f", "evil\n" + full}, {ai, "f", "evil\n" + full[:len(full)-2] + "F\n"}, {person, "f", "evil\n" + full[:len(full)-2] + "F!\n"}}, []int{1, 2}, full[:len(full)-2] + "F!\n", true, false},
+		{"a file of which a part is not clear stays as it is",
+			[]made{{person, "f", full}, {ai, "f", "evil\n" + full}, {ai, "f", "evil\n" + full[:len(full)-2] + "F\n"}, {person, "f", "evil\n" + full[:len(full)-2] + "F!\n"}}, []int{1, 2}, "evil\n" + full[:len(full)-2] + "F!\n", true, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := newStore(t)
@@ -130,7 +130,7 @@ func TestRevertMergesOncePerChangeOfOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer release()
-	v := &reverting{r: r, head: r.head.Load(), now: map[string]undone{}, kept: map[string]bool{}}
+	v := &reverting{r: r, head: r.head.Load(), now: map[string]undone{}, left: map[string][]span{}, kept: map[string]bool{}}
 	if _, _, err := v.work(t.Context(), undo, "web-revert"); err != nil {
 		t.Fatal(err)
 	}
