@@ -24,8 +24,38 @@ const (
 	undoTurns  = 5
 )
 
-// keptFile is a file that stays as it is, and where its history is.
-type keptFile struct{ Path, History string }
+// maxMovesTold bounds of how many files that stay it is told where they are now.
+const maxMovesTold = 20
+
+// keptFile is a file that stays as it is, and where its history is. Gone tells that it
+// is not there; then MovedTo is where it is, and Moved its address, where one knows.
+type keptFile struct {
+	Path, History  string
+	Gone           bool
+	MovedTo, Moved string
+}
+
+// kept tells of a file that stays.
+func (s *Server) kept(v *visit, id space.SpaceID, p space.Path, look bool) (keptFile, error) {
+	k := keptFile{Path: string(p), History: pageURL(id, "history", p, "")}
+	if !look {
+		return k, nil
+	}
+	_, err := s.o.Workspace.Lookup(v.r.Context(), id, "", p)
+	if fault.CodeOf(err) != fault.NotFound {
+		return k, err
+	}
+	k.Gone = true
+	list, _, err := s.commitsPage(v.r.Context(), id, "", p, "", 1, historyWalk)
+	if err != nil || len(list) == 0 {
+		return k, err
+	}
+	to, err := s.movedTo(v, id, p, list[0])
+	if to != "" {
+		k.MovedTo, k.Moved = string(to), spaceURL(id, "files", to)
+	}
+	return k, err
+}
 
 // What the store of spaces says in the messages of commits that undo others, and
 // are whole; see gitstore.Store.Revert.
@@ -71,7 +101,10 @@ type revertPage struct {
 	Changes []changeItem
 	Client  string
 	Since   time.Time
-	Older   string // the address of more
+	Of      string // the client as it is known, for the address of more
+	From    string // Since, as it was asked for
+	After   string // the commit after which more is
+	Older   string // the address of that
 	Skipped int    // that are undone already, and not listed
 	// Of what was done:
 	Done    bool
@@ -122,7 +155,8 @@ func (s *Server) previewRevert(v *visit) error {
 		}
 		body.Since = since
 		if after != "" {
-			body.Older = inSpace(m.ID, "revert?"+urlQuery("client", body.Client, "since", q.Get("since"), "after", string(after)))
+			body.Of, body.From, body.After = body.Client, q.Get("since"), string(after)
+			body.Older = olderOf(m.ID, body.Of, body.From, body.After)
 		}
 		body.Client = shorten(body.Client, 60)
 		title = "Undo what a client did?"
@@ -138,6 +172,15 @@ func (s *Server) previewRevert(v *visit) error {
 		title = fmt.Sprintf("Undo these %d changes?", len(list))
 	}
 	return s.page(v, http.StatusOK, "revert", page{Title: title, Wide: true, Current: "activity", Space: &m, Styles: []string{"activity.css"}, Body: body})
+}
+
+// olderOf is the address of what a client did since a time before a commit; "" where it
+// is none.
+func olderOf(id space.SpaceID, client, since, after string) string {
+	if t, err := parseTime(since); err != nil || t.IsZero() || client == "" || !space.CommitID(after).Valid() {
+		return ""
+	}
+	return inSpace(id, "revert?"+urlQuery("client", client, "since", since, "after", after))
 }
 
 // notUndone lists what a client did since a time and after a commit, the newest first,
@@ -204,8 +247,14 @@ func (s *Server) revert(v *visit) error {
 		return s.see(v, inSpace(m.ID, "activity?done=undone"))
 	}
 	body := revertPage{Space: m, Back: inSpace(m.ID, "activity"), Done: true, Changed: c.Changed, Made: inSpace(m.ID, "commits/"+string(c.ID)), Refused: c.Refused}
-	for _, k := range c.Conflicts {
-		body.Kept = append(body.Kept, keptFile{Path: string(k.Path), History: pageURL(m.ID, "history", k.Path, "")})
+	// What stays is listed again by the page that was left, so this one leads on.
+	body.Older = olderOf(m.ID, v.r.PostFormValue("of"), v.r.PostFormValue("from"), v.r.PostFormValue("after"))
+	for i, k := range c.Conflicts {
+		f, err := s.kept(v, m.ID, k.Path, i < maxMovesTold)
+		if err != nil {
+			return gone(err)
+		}
+		body.Kept = append(body.Kept, f)
 	}
 	title := "Undone in part"
 	if !c.Changed {
