@@ -49,6 +49,8 @@ func TestAttackRevertTakesNobodysLaterWork(t *testing.T) {
 			[]made{{person, "f", "one\n"}, {ai, "f", "two\n"}, {ai, "f", "one\n"}}, []int{1, 2}, "one\n", false, true},
 		{"a person's lines in between stay",
 			[]made{{person, "f", full}, {ai, "f", "evil\n" + full}, {person, "f", "evil\n" + full + "mine\n"}, {ai, "f", "evil\n" + full + "mine\nevil too\n"}}, []int{1, 3}, full + "mine\n", false, false},
+		{"what was undone before, where another's line touches what is undone",
+			[]made{{person, "f", "1\n2\n3\n4\n"}, {ai, "f", "1\n2\nD\n4\n"}, {ai, "f", "1\n2\nD\nC\n"}, {person, "f", "1\nmine\nD\nC\n"}, {undo, "2", "1\nmine\nD\n4\n"}}, []int{1}, "1\nmine\nD\n4\n", true, true},
 		{"a file of which a part is not clear stays as it is",
 			[]made{{person, "f", full}, {ai, "f", "evil\n" + full}, {ai, "f", "evil\n" + full[:len(full)-2] + "F\n"}, {person, "f", "evil\n" + full[:len(full)-2] + "F!\n"}}, []int{1, 2}, "evil\n" + full[:len(full)-2] + "F!\n", true, true},
 	} {
