@@ -116,7 +116,7 @@ describe('first use in Chromium', { skip: missing, timeout: 150_000 }, () => {
       await judge(page, 'account-client');
       assert.doesNotMatch(await page.getByRole('listitem').filter({ hasText: 'e2e TypeScript SDK' }).innerText(), /last used: never/);
       await page.getByText('Disconnect e2e TypeScript SDK').click();
-      await page.getByRole('button', { name: 'Yes, disconnect it: e2e TypeScript SDK' }).click();
+      await page.getByRole('button', { name: /^Yes, disconnect it\W+e2e TypeScript SDK$/ }).click();
       await page.getByText('None yet. Connect one.').waitFor();
       const { status, challenge } = await rpc(s.mcp, provider.tokens().access_token, 'tools/list');
       assert.equal(status, 401);

@@ -271,7 +271,7 @@ func TestACallerWhoGoesAway(t *testing.T) {
 }
 
 func FuzzPaths(f *testing.F) {
-	for _, s := range []string{"docs/x.md:1-2", "../x", "/library/./a", "/space/x", "a#b/../c", `a\..\b`} {
+	for _, s := range []string{"docs/x.md:1-2", "../x", "/library/./a", "/space/x", "a#b/../c", `a\..\b`, ".//", "/library//", "//"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, p string) {

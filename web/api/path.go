@@ -31,7 +31,7 @@ func inLibrary(p string) (string, error) {
 	for strings.HasPrefix(rest, "./") {
 		rest = rest[len("./"):]
 	}
-	if rest == "." {
+	if rest == "." || rest == "/" {
 		rest = ""
 	}
 	if strings.ContainsAny(rest, "\x00\\") {
