@@ -193,7 +193,7 @@ printf 'nobody else may know the word quixotic\\n' > knowledge/diary.md; ln -s .
     const run = (...args) => spawnSync(binary, ['api', ...args, '--url', s.issuer, '--key-file', join(s.data, 'key')], { encoding: 'utf8' });
     assert.match(run('search', 'zeppelin').stdout, /^docs\/handbook\/deploy\.md/);
     assert.match(run('read', 'docs/handbook/deploy.md').stdout, /^# How we deploy\n/);
-    assert.match(run('sources').stdout, /^handbook +ready +1 files/);
+    assert.match(run('sources').stdout, /^handbook +ready +1 file\b/);
     assert.equal(run('shell', 'ls docs').stdout, 'handbook\n');
     const failed = run('shell', 'ls docs', 'exit 3');
     assert.deepEqual([failed.status, failed.stderr], [1, 'satchel: command 2 exited with 3\n']);
