@@ -30,6 +30,8 @@ async function call(later, s, context, name) {
     await tab.goto(String(url));
     await tab.getByRole('button', { name: allow }).click();
     const back = await redirect.next();
+    // A tab that is closed while it still navigates may hang Chromium.
+    await tab.getByRole('heading', { name: 'You may close this page.' }).waitFor();
     await tab.close();
     return back;
   });
