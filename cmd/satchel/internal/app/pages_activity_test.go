@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"encoding/json"
-	"log/slog"
 	"slices"
 	"testing"
 
@@ -18,15 +17,7 @@ import (
 // which space, and what. What was not done is not.
 func TestDecisionsAreInTheAuditLog(t *testing.T) {
 	ctx := t.Context()
-	c, err := OpenCore(ctx, settings(t), "test", slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	c := testCore(t)
 	must := func(err error) {
 		t.Helper()
 		if err != nil {

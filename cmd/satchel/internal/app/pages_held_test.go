@@ -1,7 +1,6 @@
 package app
 
 import (
-	"log/slog"
 	"os/exec"
 	"strings"
 	"testing"
@@ -16,15 +15,7 @@ import (
 // the person saw, in their own file.
 func TestPagesOfHeldFiles(t *testing.T) {
 	ctx := t.Context()
-	c, err := OpenCore(ctx, settings(t), "test", slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	c := testCore(t)
 	must := func(err error) {
 		t.Helper()
 		if err != nil {

@@ -2,7 +2,6 @@ package app
 
 import (
 	"encoding/json"
-	"log/slog"
 	"strings"
 	"testing"
 
@@ -16,15 +15,7 @@ import (
 // suspends or removes an owner ends what they published.
 func TestPublishedSpacesFollowTheirOwners(t *testing.T) {
 	ctx := t.Context()
-	c, err := OpenCore(ctx, settings(t), "test", slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	c := testCore(t)
 	must := func(err error) {
 		t.Helper()
 		if err != nil {

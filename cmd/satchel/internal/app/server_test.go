@@ -83,6 +83,21 @@ func (l *lockedBuffer) String() string {
 	return l.b.String()
 }
 
+// testCore opens a Core with a data directory of its own.
+func testCore(t *testing.T) *Core {
+	t.Helper()
+	c, err := OpenCore(t.Context(), settings(t), "test", slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
 func boot(t *testing.T, cfg *config.Config) *running {
 	t.Helper()
 	r := &running{t: t, log: &lockedBuffer{}, ended: make(chan error, 1)}
