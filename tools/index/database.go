@@ -91,12 +91,17 @@ func dsn(file string, pragmas ...string) string {
 
 // createFile makes an empty database for a build: it has no journal, since a
 // build that does not end leaves nothing that anyone reads.
-func createFile(ctx context.Context, file string) (*sql.DB, error) {
+func createFile(ctx context.Context, file string) (_ *sql.DB, err error) {
 	// SQLite makes files that others may read; its journals take the file's mode.
 	f, err := os.OpenFile(filepath.Clean(file), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("make index: %w", err)
 	}
+	defer func() {
+		if err != nil {
+			removeFile(file)
+		}
+	}()
 	if err := f.Close(); err != nil {
 		return nil, fmt.Errorf("make index: %w", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -135,11 +136,7 @@ func (x *Index) Drop(ctx context.Context, id space.SpaceID) error {
 	if d := e.take(); d != nil {
 		d.retire(true)
 	}
-	files, err := x.files(id)
-	for _, f := range files {
-		removeFile(f)
-	}
-	return errors.Join(err, x.meaningDropped(ctx, id))
+	return errors.Join(x.removeFiles(id, func(string) bool { return true }), x.meaningDropped(ctx, id))
 }
 
 // lock waits for a collection's turn, which unlock gives on.
@@ -225,20 +222,31 @@ func (x *Index) open(ctx context.Context, e *entry) (*database, error) {
 // opened: older generations, and builds that did not end. They may hold what was
 // purged since. The caller holds e.mu and no build has begun.
 func (x *Index) sweep(e *entry) {
+	// What cannot be removed is tried again at the next start.
+	_ = x.removeFiles(e.id, func(name string) bool {
+		unfinished := strings.Contains(name, ".db.new")
+		return unfinished || e.cur != nil && !strings.HasPrefix(name, filepath.Base(e.cur.file))
+	})
+}
+
+// removeFiles removes those files of a collection's databases, whole or not,
+// whose name which picks.
+func (x *Index) removeFiles(id space.SpaceID, which func(name string) bool) error {
 	all, err := os.ReadDir(x.opts.Dir)
 	if err != nil {
-		return // the next start tries again
+		return fmt.Errorf("read index directory: %w", err)
 	}
+	var errs []error
 	for _, f := range all {
 		name := f.Name()
-		if !strings.HasPrefix(name, string(e.id)+".") || generationOf(name) == 0 {
+		if !strings.HasPrefix(name, string(id)+".") || generationOf(name) == 0 || !which(name) {
 			continue
 		}
-		unfinished := strings.Contains(name, ".db.new")
-		if unfinished || e.cur != nil && !strings.HasPrefix(name, filepath.Base(e.cur.file)) {
-			os.Remove(filepath.Join(x.opts.Dir, name))
+		if err := os.Remove(filepath.Join(x.opts.Dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, fmt.Errorf("remove index: %w", err))
 		}
 	}
+	return errors.Join(errs...)
 }
 
 // swap puts a new database in place of the old one, which ends with its last

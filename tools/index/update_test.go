@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strconv"
@@ -329,6 +332,37 @@ func TestReadersAreNeverBlockedNorTorn(t *testing.T) {
 	}
 	close(done)
 	wg.Wait()
+}
+
+// What a process that was killed left of a collection goes with it, though nobody
+// has opened the collection since.
+func TestDropLeavesNothingUnfinished(t *testing.T) {
+	x := openIndex(t, Options{})
+	other := x.fileName(testSpace+"2", 1)
+	for _, name := range []string{x.fileName(testSpace, 1) + ".new", x.fileName(testSpace, 1) + ".new-journal", x.fileName(testSpace, 2), x.fileName(testSpace, 2) + "-wal", other} {
+		if err := os.WriteFile(name, []byte("private"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := x.Drop(t.Context(), testSpace); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := filepath.Glob(filepath.Join(x.opts.Dir, "*.db*")); err != nil || len(left) != 1 || left[0] != other {
+		t.Errorf("left are %v, %v", left, err)
+	}
+}
+
+// A build that is cut off as it begins leaves no file.
+func TestACutOffBuildLeavesNothing(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	file := filepath.Join(t.TempDir(), "a.1.db.new")
+	if _, err := createFile(ctx, file); !errors.Is(err, context.Canceled) {
+		t.Errorf("made: %v", err)
+	}
+	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it is left: %v", err)
+	}
 }
 
 func TestDropAndNames(t *testing.T) {

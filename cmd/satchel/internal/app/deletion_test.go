@@ -211,8 +211,12 @@ func TestADeletionIsTakenUp(t *testing.T) {
 			cfg := settings(t)
 			first := boot(t, cfg)
 			d := doom(first)
-			if err := d.library().Publish(t.Context(), d.ann.ID, web.PublishRequest{ID: "all", Label: "All", Space: d.id, Dir: "skills", Everybody: true}); err != nil {
-				t.Log(err) // the starting tree has nothing there
+			if _, err := d.Git.Commit(t.Context(), d.id, space.ChangeSet{Changes: []space.Change{{Path: "knowledge/tea.md", Content: []byte("Assam\n")}}},
+				space.Meta{Author: space.Person{Name: "Ann", Email: "ann@example.com"}, Tool: "bash", Client: "claude"}); err != nil {
+				t.Fatal(err)
+			}
+			if err := d.library().Publish(t.Context(), d.ann.ID, web.PublishRequest{ID: "tea", Label: "Tea", Space: d.id, Dir: "knowledge", Everybody: true}); err != nil {
+				t.Fatal(err)
 			}
 			id := d.id
 			first.end()
