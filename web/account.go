@@ -25,8 +25,10 @@ type accountPage struct {
 	ByMail, NoAddress bool
 	Links             []inviteWay // providers to link
 	Sessions          []store.Session
-	Here              string // the id of this browser's session
-	Others            int    // sessions but this one
+	Here              string     // the id of this browser's session
+	Others            int        // sessions but this one
+	MadeLinks         []linkLine // by others, to sign in as the person
+	MoreLinks         int
 	Clients, Keys     []myClient
 	Stdio             bool // of Clients
 	Spaces            []store.Membership
@@ -86,6 +88,11 @@ func (s *Server) account(v *visit, status int, problem, field string) error {
 		body.Stdio = body.Stdio || c.Stdio
 	}
 	all := v.r.URL.Query().Has("all")
+	links, err := a.LinkNotices(ctx, v.user.ID, maxLinks)
+	if err != nil {
+		return err
+	}
+	body.MadeLinks, body.MoreLinks = firstOf(s.linkLines(links), all)
 	body.Clients, body.MoreClients = firstOf(body.Clients, all)
 	body.Keys, body.MoreKeys = firstOf(body.Keys, all)
 	body.Sessions, body.MoreSessions = firstOf(body.Sessions, all)

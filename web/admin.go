@@ -103,6 +103,7 @@ func (s *Server) makeLink(v *visit) error {
 	if err != nil {
 		return gone(err)
 	}
+	s.TellOfLink(v.r.Context(), secret.Reveal())
 	return s.showOnce(v, flowMadeLink, "/admin/link", madeLinkPage{
 		Link: s.url("/signin/link/" + secret.Reveal()), Name: u.Name, Display: u.Display, Admin: u.Admin, Lifetime: s.o.LinkLifetime, Here: s.loopback(),
 	})

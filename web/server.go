@@ -34,8 +34,11 @@ type Server struct {
 	long  *longPatches
 
 	mail *outbox
-	stop context.CancelFunc
-	work sync.WaitGroup
+	// notices are letters that nobody can ask for, and that no number of those that
+	// anybody can ask for keeps waiting.
+	notices *outbox
+	stop    context.CancelFunc
+	work    sync.WaitGroup
 }
 
 // New returns the pages. Close ends the goroutine that sends mail.
@@ -108,6 +111,8 @@ func New(o Options) (*Server, error) {
 		for range mailers {
 			s.work.Go(func() { s.mail.run(ctx, s.sendLink) })
 		}
+		s.notices = newOutbox()
+		s.work.Go(func() { s.notices.run(ctx, s.sendNotice) })
 	}
 	return s, nil
 }
@@ -121,6 +126,7 @@ func (s *Server) Close() {
 		return
 	}
 	s.mail.close()
+	s.notices.close()
 	end := time.AfterFunc(10*time.Second, s.stop)
 	s.work.Wait()
 	end.Stop()

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"net/http"
 
 	"satchel/internal/fault"
@@ -40,6 +41,7 @@ func (s *Server) useLink(v *visit) error {
 	if err != nil {
 		return deadLink(err)
 	}
+	s.TellOfLink(context.WithoutCancel(v.r.Context()), v.r.PathValue("token"))
 	if err := s.signIn(v, u.ID, method); err != nil {
 		return err
 	}

@@ -30,8 +30,24 @@ const (
 	maxAddress  = 254 // RFC 5321 section 4.5.3.1.3
 )
 
-// letter is a sign-in link that somebody asked for.
-type letter struct{ to, back string }
+// letter is a sign-in link that somebody asked for, or what its user is to be told
+// of one.
+type letter struct {
+	to, back string
+	notice   *store.LinkNotice
+}
+
+// key is the same of letters of which one a while is enough: to an address, or to
+// a person of the same event.
+func (l letter) key() string {
+	switch {
+	case l.notice == nil:
+		return strings.ToLower(l.to)
+	case l.notice.Used.IsZero():
+		return string(l.notice.User) + " made"
+	}
+	return string(l.notice.User) + " used"
+}
 
 // outbox sends mail in the background, so that how long an answer takes does not
 // tell whether the address is known.
@@ -39,15 +55,14 @@ type outbox struct {
 	mu     sync.Mutex
 	closed bool
 	queue  chan letter
-	recent map[string]time.Time // when an address last got one
+	recent map[string]time.Time // when a key last got one
 }
 
 func newOutbox() *outbox {
 	return &outbox{queue: make(chan letter, maxOutbox), recent: map[string]time.Time{}}
 }
 
-// put returns false where too many wait. A second letter to the same address
-// within mailPause is dropped: nobody can fill a mailbox from many addresses of
+// put returns false where too many wait. A second letter of the same key within mailPause is dropped: nobody can fill a mailbox from many addresses of
 // the network.
 func (o *outbox) put(l letter, now time.Time) bool {
 	o.mu.Lock()
@@ -56,8 +71,8 @@ func (o *outbox) put(l letter, now time.Time) bool {
 		return false
 	}
 	maps.DeleteFunc(o.recent, func(_ string, t time.Time) bool { return now.Sub(t) >= mailPause })
-	to := strings.ToLower(l.to)
-	if _, ok := o.recent[to]; ok {
+	key := l.key()
+	if _, ok := o.recent[key]; ok {
 		return true
 	}
 	if len(o.recent) >= maxRecent {
@@ -65,7 +80,7 @@ func (o *outbox) put(l letter, now time.Time) bool {
 	}
 	select {
 	case o.queue <- l:
-		o.recent[to] = now
+		o.recent[key] = now
 		return true
 	default:
 		return false

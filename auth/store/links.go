@@ -63,6 +63,9 @@ func (s *Store) CreateLink(ctx context.Context, by Actor, user space.UserID, met
 		if err := tx.Create(&row).Error; err != nil {
 			return fmt.Errorf("create link: %w", err)
 		}
+		if err := noticeOfLink(tx, row); err != nil {
+			return err
+		}
 		return s.record(tx, by, "link.create", row.UserID, map[string]any{"method": method, "expires": row.Expires})
 	})
 	if err != nil {
@@ -98,7 +101,10 @@ func (s *Store) EndLink(ctx context.Context, link auth.Secret) error {
 func roomForLink(tx *gorm.DB, row linkRow, now time.Time) error {
 	if row.Method == "link" {
 		err := tx.Exec("DELETE FROM auth_links WHERE user_id = ? AND method = ? AND used = 0", row.UserID, row.Method).Error
-		return wrap("end older links", err)
+		if err != nil {
+			return fmt.Errorf("end older links: %w", err)
+		}
+		return endNotices(tx, row.UserID, row.Created)
 	}
 	var open int64
 	err := tx.Model(&linkRow{}).Where("user_id = ? AND method = ? AND used = 0 AND expires > ? AND created > ?", row.UserID, row.Method, now.UnixMilli(), now.Add(-15*time.Minute).UnixMilli()).Count(&open).Error
@@ -150,6 +156,9 @@ func (s *Store) UseLink(ctx context.Context, secret string) (u User, method stri
 			return errLinkUsed()
 		}
 		u, method = row.user(), r.Method
+		if err := noticeOfUse(tx, r.Hash, s.now().UnixMilli()); err != nil {
+			return err
+		}
 		return s.record(tx, Actor{User: u.ID, Via: "web"}, "link.use", row.ID, map[string]any{"method": method})
 	})
 	if err != nil {

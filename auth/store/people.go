@@ -145,6 +145,7 @@ func (s *Store) endUser(tx *gorm.DB, id string) error {
 
 const endUserStatements = `DELETE FROM auth_sessions WHERE user_id = ?;
 DELETE FROM auth_links WHERE user_id = ?;
+DELETE FROM auth_link_notices WHERE user_id = ?;
 DELETE FROM auth_passkeys WHERE user_id = ?;
 DELETE FROM auth_identities WHERE user_id = ?;
 DELETE FROM auth_codes WHERE user_id = ? AND used = 0;

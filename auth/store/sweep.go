@@ -34,6 +34,8 @@ func (s *Store) Sweep(ctx context.Context) error {
 	}{
 		{"auth_flows", "hash", "expires <= ?", []any{at(0)}},
 		{"auth_links", "hash", "expires <= ?", []any{at(0)}},
+		// One of a link that was used stays, as the audit log does.
+		{"auth_link_notices", "id", "state = 1 AND expires <= ?", []any{at(remembered)}},
 		{"auth_sessions", "id", "expires <= ?", []any{at(0)}},
 		{"auth_codes", "hash", "expires <= ?", []any{at(codesRemembered)}},
 		// mayRepeat asks when a generation began.

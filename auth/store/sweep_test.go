@@ -117,7 +117,7 @@ func TestSweep(t *testing.T) {
 			{23 * day, map[string]int{"auth_sessions": 1, "auth_github_requests": 1}},                          // 30 days
 			{60*day - time.Millisecond, nil},                                                                   //
 			{time.Millisecond, map[string]int{"auth_families": 1, "auth_grants": 1, "auth_clients": 1}},        // 90 days: the revoked key, client-1
-			{7 * day, map[string]int{"auth_invitations": 1}},                                                   // 90 days after its end
+			{7 * day, map[string]int{"auth_invitations": 1, "auth_link_notices": 1}},                           // 90 days after its end
 			{83 * day, map[string]int{"auth_grants": 1}},                                                       // the client's, 90 days after its end
 			{3650 * day, nil}, // keys, also expired ones, and what people sign in with
 		} {

@@ -36,7 +36,9 @@ type Local struct {
 	// that grants were revoked.
 	MemberEnded func(ctx context.Context, user space.UserID, id space.SpaceID)
 	Revoked     func()
-	Pages       Pages
+	// LinkMade is told of a sign-in link that was made; nil where nobody is.
+	LinkMade func(ctx context.Context, link string)
+	Pages    Pages
 
 	Remotes *remotes.Manager
 	// Published is what people publish of their spaces.

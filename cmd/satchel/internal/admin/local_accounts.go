@@ -30,6 +30,9 @@ func (l *Local) LoginLink(ctx context.Context, user string) (Link, error) {
 	if err != nil {
 		return Link{}, err
 	}
+	if l.LinkMade != nil {
+		l.LinkMade(ctx, secret.Reveal())
+	}
 	return Link{URL: l.Pages.URL + "/signin/link/" + secret.Reveal(), User: u.Name, Expires: time.Now().Add(l.Pages.LinkLifetime)}, nil
 }
 

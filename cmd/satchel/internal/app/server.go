@@ -123,6 +123,7 @@ func OpenServer(ctx context.Context, cfg *config.Config, version string, log *sl
 	}
 	s.Admin.Ended, s.Admin.MemberEnded = s.userEnded, s.memberEnded
 	s.Admin.Revoked = func() { s.recheck(s.ctx) }
+	s.Admin.LinkMade = s.pages.TellOfLink
 	return s, s.applyAllowList(ctx)
 }
 

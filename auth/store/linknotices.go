@@ -1,0 +1,193 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"gorm.io/gorm"
+
+	"satchel/auth"
+	"satchel/internal/database"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// linkNotices is the step that adds what people are told of links with which
+// somebody else could sign in as them.
+func linkNotices() database.Migration {
+	return database.Migration{
+		Package: "auth/store", Version: 6, Name: "what people are told of links to their accounts",
+		SQLite: fmt.Sprintf(linkNoticesTable, "BLOB"), Postgres: fmt.Sprintf(linkNoticesTable, "BYTEA"),
+	}
+}
+
+// A row outlives its link, so that it can be shown after it. seen is the last state
+// that the person put away; the index of those that they have not is what every
+// first page asks.
+const linkNoticesTable = `
+CREATE TABLE auth_link_notices (
+	id TEXT PRIMARY KEY,
+	hash %s NOT NULL,
+	user_id TEXT NOT NULL REFERENCES auth_users (id),
+	by_user TEXT NOT NULL,
+	created BIGINT NOT NULL,
+	expires BIGINT NOT NULL,
+	used BIGINT NOT NULL,
+	state BIGINT NOT NULL,
+	seen BIGINT NOT NULL
+);
+CREATE UNIQUE INDEX auth_link_notices_hash ON auth_link_notices (hash);
+CREATE INDEX auth_link_notices_user ON auth_link_notices (user_id, state, created);
+CREATE INDEX auth_link_notices_unseen ON auth_link_notices (user_id, state, created) WHERE seen < state;
+CREATE INDEX auth_link_notices_unused ON auth_link_notices (expires) WHERE state = 1;
+`
+
+// States of a notice. linkOwn is in the place of the one that was seen where the
+// person made the link.
+const (
+	linkMade = 1
+	linkUsed = 2
+	linkOwn  = 3
+)
+
+type linkNoticeRow struct {
+	ID             string `gorm:"primaryKey"`
+	Hash           []byte
+	UserID, ByUser string
+	Created        int64
+	Expires        int64
+	Used           int64
+	State, Seen    int64
+}
+
+func (linkNoticeRow) TableName() string { return "auth_link_notices" }
+
+// LinkNotice tells somebody of a one-time link to their account that another
+// person made, or who has the server's command line.
+type LinkNotice struct {
+	ID   string
+	User space.UserID
+	// By is who made it, and ByName what they are called; both are empty for the
+	// command line.
+	By     space.UserID
+	ByName string
+	// Expires is until when it is or was good; Used is zero where nobody used it.
+	Created, Expires, Used time.Time
+	// Own tells that it was made on the command line of a server that nobody else
+	// uses: its person is told on the page Account alone.
+	Own bool
+}
+
+// SeenLink is a notice as somebody was shown it: one that was used since is shown
+// again.
+type SeenLink struct {
+	ID   string
+	Used bool
+}
+
+// noticeOfLink has the person told of a link that is being made for them. Whoever
+// has the command line of a server that only one person uses is that person.
+func noticeOfLink(tx *gorm.DB, row linkRow) error {
+	if row.Method != "link" || row.ByUser == row.UserID {
+		return nil
+	}
+	n := linkNoticeRow{ID: newID("ln_"), Hash: row.Hash, UserID: row.UserID, ByUser: row.ByUser, Created: row.Created, Expires: row.Expires, State: linkMade}
+	if row.ByUser == "" {
+		var others int64
+		if err := tx.Model(&userRow{}).Where("id <> ? AND removed = 0", row.UserID).Limit(1).Count(&others).Error; err != nil {
+			return fmt.Errorf("look for other users: %w", err)
+		}
+		if others == 0 {
+			n.Seen = linkOwn
+		}
+	}
+	return wrap("note a link", tx.Create(&n).Error)
+}
+
+// endNotices tells of the unused links of a user that they are over.
+func endNotices(tx *gorm.DB, user string, now int64) error {
+	err := tx.Exec("UPDATE auth_link_notices SET expires = ? WHERE user_id = ? AND state = ? AND expires > ?", now, user, linkMade, now).Error
+	return wrap("note the end of links", err)
+}
+
+// noticeOfUse tells of a link that it was used.
+func noticeOfUse(tx *gorm.DB, hash []byte, now int64) error {
+	err := tx.Exec("UPDATE auth_link_notices SET state = ?, used = ? WHERE hash = ?", linkUsed, now, hash).Error
+	return wrap("note the use of a link", err)
+}
+
+const noticeColumns = `SELECT n.id, n.user_id, n.by_user, n.created, n.expires, n.used, n.state, n.seen,
+	CASE WHEN m.removed = 0 THEN m.name ELSE COALESCE(m.name || ' (removed)', '') END AS by_name
+FROM auth_link_notices n LEFT JOIN auth_users m ON m.id = n.by_user WHERE `
+
+func (s *Store) readNotices(ctx context.Context, where string, args ...any) ([]LinkNotice, error) {
+	var rows []struct {
+		Row    linkNoticeRow `gorm:"embedded"`
+		ByName string
+	}
+	if err := s.db.Read(ctx).Raw(noticeColumns+where, args...).Scan(&rows).Error; err != nil {
+		return nil, fmt.Errorf("read what is told of links: %w", err)
+	}
+	out := make([]LinkNotice, len(rows))
+	for i, row := range rows {
+		r := row.Row
+		out[i] = LinkNotice{
+			ID: r.ID, User: space.UserID(r.UserID), By: space.UserID(r.ByUser), ByName: row.ByName,
+			Created: database.Time(r.Created), Expires: database.Time(r.Expires), Used: database.Time(r.Used),
+			Own: r.Seen == linkOwn,
+		}
+	}
+	return out, nil
+}
+
+// LinkNotices returns at most so many notices of a user: first those of links that
+// were used, so that no number of others hides them, and of each the newest first.
+func (s *Store) LinkNotices(ctx context.Context, user space.UserID, limit int) ([]LinkNotice, error) {
+	return s.readNotices(ctx, "n.user_id = ? ORDER BY n.state DESC, n.created DESC, n.id LIMIT ?", lookup(user), limit)
+}
+
+// UnseenLinks is LinkNotices of those that the person has not put away.
+func (s *Store) UnseenLinks(ctx context.Context, user space.UserID, limit int) ([]LinkNotice, error) {
+	return s.readNotices(ctx, "n.user_id = ? AND n.seen < n.state ORDER BY n.state DESC, n.created DESC, n.id LIMIT ?", lookup(user), limit)
+}
+
+// NoticeOf returns the notice of a link; ok is false where nobody is told of it.
+func (s *Store) NoticeOf(ctx context.Context, link string) (n LinkNotice, ok bool, err error) {
+	hash, ok := parseHash(auth.KindLogin, link)
+	if !ok {
+		return LinkNotice{}, false, nil
+	}
+	all, err := s.readNotices(ctx, "n.hash = ?", hash)
+	if err != nil || len(all) == 0 {
+		return LinkNotice{}, false, err
+	}
+	return all[0], true, nil
+}
+
+// SeenLinks puts notices away that the user of a session was shown; one that was
+// used since stays. The error is a fault.Forbidden where the session began with a
+// one-time link: whoever made the link could be the one who came by it.
+func (s *Store) SeenLinks(ctx context.Context, in Session, seen []SeenLink) error {
+	if in.Method == "link" {
+		return fault.New(fault.Forbidden, "You came in by a one-time link, and so could whoever made it. This stays until you sign in in another way.")
+	}
+	return s.db.Transact(ctx, func(tx *gorm.DB) error {
+		var n int64
+		for _, l := range seen {
+			state := linkMade
+			if l.Used {
+				state = linkUsed
+			}
+			done := tx.Exec("UPDATE auth_link_notices SET seen = ? WHERE id = ? AND user_id = ? AND seen < ? AND state >= ?", state, lookup(l.ID), lookup(in.User), state, state)
+			if done.Error != nil {
+				return fmt.Errorf("put notices away: %w", done.Error)
+			}
+			n += done.RowsAffected
+		}
+		if n == 0 {
+			return nil
+		}
+		return s.record(tx, Actor{User: in.User, Via: "web"}, "link.seen", in.ID, map[string]any{"user": in.User, "links": n})
+	})
+}

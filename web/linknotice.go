@@ -1,0 +1,116 @@
+package web
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"satchel/auth/store"
+	"satchel/internal/fault"
+)
+
+// Bounds of what is told of links that others made.
+const (
+	homeLinks    = 3
+	maxLinks     = 500 // on the page Account, where all are asked for
+	maxSeenLinks = 20  // that one form puts away
+)
+
+// linkLine is a sign-in link that somebody else made for the visitor.
+type linkLine struct {
+	store.LinkNotice
+	Over bool // nobody used it, and nobody can
+}
+
+// Seen is what the form says that was shown.
+func (l linkLine) Seen() string {
+	if l.Used.IsZero() {
+		return l.ID + ":made"
+	}
+	return l.ID + ":used"
+}
+
+func (s *Server) linkLines(all []store.LinkNotice) []linkLine {
+	out := make([]linkLine, len(all))
+	for i, n := range all {
+		out[i] = linkLine{n, n.Used.IsZero() && !n.Expires.After(s.now())}
+	}
+	return out
+}
+
+// seenLinks is POST /account/links/seen.
+func (s *Server) seenLinks(v *visit) error {
+	all := v.r.PostForm["seen"]
+	if len(all) > maxSeenLinks {
+		return fault.New(fault.Invalid, "These are more links than a page shows.")
+	}
+	var seen []store.SeenLink
+	for _, text := range all {
+		id, state, _ := strings.Cut(text, ":")
+		seen = append(seen, store.SeenLink{ID: id, Used: state == "used"})
+	}
+	err := s.o.Accounts.SeenLinks(v.r.Context(), v.session, seen)
+	if fault.CodeOf(err) == fault.Forbidden {
+		return &pageError{status: http.StatusForbidden, title: "This stays for now", text: fault.PublicOf(err) + " Nothing was changed. On the page Account you can add a way to sign in."}
+	}
+	if err != nil {
+		return err
+	}
+	return s.see(v, "/")
+}
+
+// TellOfLink has the person told by mail of a sign-in link to their account that
+// somebody else made or used, where mail is sent and their address is known. It
+// waits for no mail. Who makes links beside the pages calls it; of what needs no
+// telling it tells nobody.
+func (s *Server) TellOfLink(ctx context.Context, link string) {
+	if s.notices == nil {
+		return
+	}
+	n, ok, err := s.o.Accounts.NoticeOf(ctx, link)
+	switch {
+	case err != nil:
+		s.log.ErrorContext(ctx, "a person is not told by mail of a sign-in link to their account", slog.Any("error", err))
+	case ok && !n.Own:
+		if !s.notices.put(letter{notice: &n}, s.now()) {
+			s.log.WarnContext(ctx, "a person is not told by mail of a sign-in link to their account, since too many mails wait", slog.String("user", string(n.User)))
+		}
+	}
+}
+
+// sendNotice tells one person of one link.
+func (s *Server) sendNotice(ctx context.Context, l letter) {
+	ctx, cancel := context.WithTimeout(ctx, mailTimeout)
+	defer cancel()
+	if err := s.sendNoticeOf(ctx, *l.notice); err != nil {
+		s.log.ErrorContext(ctx, "a person could not be told by mail of a sign-in link to their account", slog.Any("error", err))
+	}
+}
+
+func (s *Server) sendNoticeOf(ctx context.Context, n store.LinkNotice) error {
+	u, err := s.o.Accounts.User(ctx, n.User)
+	if err != nil {
+		return err
+	}
+	if u.Email == "" {
+		return nil
+	}
+	maker := n.ByName
+	if maker == "" {
+		maker = "Somebody with the command line of the server"
+	}
+	subject, what := "A sign-in link to your Satchel account", fmt.Sprintf("Whoever has it can sign in as you once, until %s.", mailTime(n.Expires))
+	if !n.Used.IsZero() {
+		subject, what = "A sign-in link to your Satchel account was used", fmt.Sprintf("It was used at %s: somebody is signed in as you.", mailTime(n.Used))
+	}
+	text := fmt.Sprintf("Hello %s,\n\n%s made a sign-in link to your account at %s, at %s. %s\n\n"+
+		"If you asked for it, all is well. If you did not, ask who made it, and end sessions that are not yours:\n\n%s\n",
+		u.Name, maker, s.issuer.Host, mailTime(n.Created), what, s.url("/account"))
+	return s.o.Mail.Send(ctx, u.Email, subject, text)
+}
+
+// mailTime writes a time for people of whom nobody knows where they are.
+func mailTime(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") }
