@@ -278,6 +278,22 @@ func TestWhatIsBroughtBackNamesWhoMadeIt(t *testing.T) {
 		name string
 		do   func(w *world)
 	}{
+		{"by undoing an undoing, after a restart", func(w *world) { w.undo(skill); w.restart(); w.revert() }},
+		{"by undoing what came after, each after a restart", func(w *world) {
+			w.waiting()
+			w.restart()
+			w.write("edit", skill, "evil\nmore\n")
+			w.waiting()
+			w.restart()
+			w.revert()
+		}},
+		{"by restoring what was kept, after a restart", func(w *world) {
+			w.keep(skill)
+			w.write("web", skill, "mine\n")
+			w.waiting()
+			w.restart()
+			w.write("web-restore", skill, "evil\n")
+		}},
 		{"by undoing what came after", func(w *world) { w.write("edit", skill, "evil\nmore\n"); w.revert() }},
 		{"by undoing an undoing", func(w *world) { w.undo(skill); w.revert() }},
 		{"by restoring", func(w *world) { w.write("web", skill, "mine\n"); w.write("web-restore", skill, "evil\n") }},
@@ -292,6 +308,19 @@ func TestWhatIsBroughtBackNamesWhoMadeIt(t *testing.T) {
 					t.Errorf("made by %q in %s, want bash in %s", r.Tool, r.Commit, evil)
 				}
 				w.restart()
+			}
+		})
+	}
+	for _, tc := range []struct{ path, content string }{{"skills/new/SKILL.md", "evil\n"}, {skill, ""}} {
+		t.Run("also of a file that is new or gone: "+tc.path, func(t *testing.T) {
+			w := newWorld(t, databasetest.Open(t, databasetest.SQLite(t)))
+			evil := w.write("bash", tc.path, tc.content)
+			w.undo(tc.path)
+			w.waiting()
+			w.restart()
+			w.revert()
+			if r := w.find(tc.path); r.Tool != "bash" || r.Commit != evil {
+				t.Errorf("made by %q in %s, want bash in %s", r.Tool, r.Commit, evil)
 			}
 		})
 	}

@@ -26,6 +26,9 @@ type Git interface {
 	// Adopted returns which first commit gave way to a history that the space was
 	// filled with, and where that ends.
 	Adopted(ctx context.Context, id space.SpaceID) (first, tip space.CommitID, ok bool, err error)
+	// Past visits the commits of at's history that are not in since's, newest first,
+	// with what each changed, until visit returns false.
+	Past(ctx context.Context, id space.SpaceID, at, since space.CommitID, visit func(files []space.FileChange) bool) error
 	Blob(ctx context.Context, id space.SpaceID, at space.CommitID, p space.Path) (b space.BlobID, m space.Mode, ok bool, err error)
 	ReadBlob(ctx context.Context, id space.SpaceID, b space.BlobID) ([]byte, error)
 	Commit(ctx context.Context, id space.SpaceID, cs space.ChangeSet, m space.Meta) (space.Commit, error)
@@ -44,7 +47,11 @@ type Options struct {
 	Patience, Act time.Duration
 	// Walkers bounds how many histories are read at once; 0 means 2.
 	Walkers int
-	Logger  *slog.Logger // nil: none
+	// Remembered bounds in how many changes of files, counted with their commits and
+	// from the newest on, is looked for what git elsewhere brings: where a history has
+	// more, all that it brings waits; 0 means 200,000.
+	Remembered int
+	Logger     *slog.Logger // nil: none
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
@@ -124,6 +131,7 @@ type state struct {
 	rows          map[space.Path]*row
 	dirty         map[space.Path]bool // rows that differ from what is saved
 	unseen        unseen              // what of that differs from what is saved
+	makers        *makers             // what is to be saved of them
 	cursor, saved space.CommitID      // up to where rows are, and what is saved
 
 	mu      sync.Mutex // of the rest, and never held for long
@@ -176,6 +184,9 @@ func New(o Options) (*Reviews, error) {
 	}
 	if o.Walkers <= 0 {
 		o.Walkers = 2
+	}
+	if o.Remembered <= 0 {
+		o.Remembered = 200_000
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

@@ -2,8 +2,8 @@ package reviews
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"slices"
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
@@ -28,36 +28,6 @@ type row struct {
 
 	now  content // in the commit that was looked into last
 	seen bool    // tells that now is known
-	// makers are who made contents that nobody knew, of those that were looked into
-	// since the server began, the newest last.
-	makers []made
-}
-
-// made is a content with who made it.
-type made struct {
-	content
-	by maker
-}
-
-// maxMakers bounds of how many contents of a path is remembered who made them.
-const maxMakers = 8
-
-// noteMaker remembers who made what waits.
-func (x *row) noteMaker() {
-	if x.baseline() == x.now || slices.ContainsFunc(x.makers, func(m made) bool { return m.content == x.now }) {
-		return
-	}
-	x.makers = append(x.makers[max(0, len(x.makers)+1-maxMakers):len(x.makers):len(x.makers)], made{x.now, x.maker()})
-}
-
-// broughtBack names, of a content that a person's act brought back, who had made it,
-// where that is remembered.
-func (x *row) broughtBack() {
-	for _, m := range x.makers {
-		if m.content == x.now {
-			x.madeBy(m.by)
-		}
-	}
 }
 
 // maker is a commit with who made it.
@@ -149,6 +119,18 @@ CREATE TABLE reviews_unseen (
 );
 INSERT INTO reviews_unseen (space_id, blob)
 SELECT DISTINCT space_id, blob FROM reviews_decisions WHERE decision = 'undone' AND blob <> '';`
+	const makers = `
+CREATE TABLE reviews_makers (
+	space_id TEXT NOT NULL,
+	path TEXT NOT NULL,
+	blob TEXT NOT NULL,
+	mode INTEGER NOT NULL,
+	commit_id TEXT NOT NULL,
+	tool TEXT NOT NULL,
+	client TEXT NOT NULL,
+	changed BIGINT NOT NULL,
+	PRIMARY KEY (space_id, path, blob, mode)
+);`
 	return []database.Migration{{
 		Package: "gitstore/reviews", Version: 1, Name: "what people know and confirmed",
 		SQLite:   fmt.Sprintf(tables, "INTEGER PRIMARY KEY"),
@@ -157,6 +139,10 @@ SELECT DISTINCT space_id, blob FROM reviews_decisions WHERE decision = 'undone' 
 		Package: "gitstore/reviews", Version: 2, Name: "what waited and nobody confirmed",
 		SQLite:   unseen,
 		Postgres: unseen,
+	}, {
+		Package: "gitstore/reviews", Version: 3, Name: "who made what waited",
+		SQLite:   makers,
+		Postgres: makers,
 	}}
 }
 
@@ -176,7 +162,7 @@ func (r *Reviews) load(ctx context.Context, id space.SpaceID, st *state) error {
 		st.saved = st.cursor
 	}
 	st.rows, st.dirty = make(map[space.Path]*row, len(rows)), map[space.Path]bool{}
-	st.unseen = unseen{}
+	st.unseen, st.makers = unseen{}, &makers{}
 	for _, x := range rows {
 		st.rows[space.Path(x.Path)] = x
 	}
@@ -224,7 +210,7 @@ func (r *Reviews) save(ctx context.Context, id space.SpaceID, st *state, cursor 
 				return fmt.Errorf("forget what is gone: %w", err)
 			}
 		}
-		if err := st.unseen.save(tx, id); err != nil {
+		if err := errors.Join(st.unseen.save(tx, id), st.makers.save(tx, id)); err != nil {
 			return err
 		}
 		if d != nil {
@@ -240,6 +226,7 @@ func (r *Reviews) save(ctx context.Context, id space.SpaceID, st *state, cursor 
 	st.cursor, st.saved = cursor, cursor
 	clear(st.dirty)
 	clear(st.unseen)
+	*st.makers = makers{}
 	return nil
 }
 
@@ -268,13 +255,13 @@ func (r *Reviews) Forget(ctx context.Context, id space.SpaceID) error {
 		return err
 	}
 	defer release()
-	st.rows, st.dirty, st.unseen, st.cursor, st.saved = nil, nil, nil, "", ""
+	st.rows, st.dirty, st.unseen, st.makers, st.cursor, st.saved = nil, nil, nil, nil, "", ""
 	st.publish("", []Review{})
 	r.mu.Lock()
 	delete(r.at, id)
 	r.mu.Unlock()
 	return r.o.DB.Transact(ctx, func(tx *gorm.DB) error {
-		for _, x := range []any{&row{}, &cursorRow{}, &decisionRow{}, &unseenRow{}} {
+		for _, x := range []any{&row{}, &cursorRow{}, &decisionRow{}, &unseenRow{}, &makerRow{}} {
 			if err := tx.Where("space_id = ?", string(id)).Delete(x).Error; err != nil {
 				return fmt.Errorf("forget the reviews of a space: %w", err)
 			}

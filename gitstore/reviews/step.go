@@ -24,11 +24,13 @@ type stepper struct {
 	// a Satchel had a part so far.
 	plain  map[space.CommitID]bool
 	unseen unseen
+	makers *makers
 	tree   *contents // nil where none was looked at
+	past   *past     // nil where none was looked through
 }
 
-func (r *Reviews) stepper(id space.SpaceID, rows map[space.Path]*row, dirty map[space.Path]bool, unseen unseen) *stepper {
-	return &stepper{Reviews: r, id: id, rows: rows, dirty: dirty, unseen: unseen}
+func (r *Reviews) stepper(id space.SpaceID, rows map[space.Path]*row, dirty map[space.Path]bool, unseen unseen, makers *makers) *stepper {
+	return &stepper{Reviews: r, id: id, rows: rows, dirty: dirty, unseen: unseen, makers: makers}
 }
 
 // trust finds out whose trailers can be believed. A person who fills a space
@@ -152,9 +154,11 @@ func (w *stepper) step(ctx context.Context, s gitstore.Step) error {
 			// what they wrote into an AI's version is no word on the rest of it.
 			x.know(f.now, c.ID)
 		case ours && space.MadeHere(c.Tool):
-			x.broughtBack()
+			if err := w.broughtBack(ctx, x); err != nil {
+				return err
+			}
 		}
-		x.noteMaker()
+		w.makers.note(x)
 		w.unseen.note(x)
 		if !w.whole && x.Blob == "" && f.now.blob == "" {
 			delete(w.rows, f.path) // nobody knew it, and it is gone

@@ -96,8 +96,8 @@ func (w *stepper) nobodyConfirmed(ctx context.Context, list []change) (map[space
 const emptyBlob = space.BlobID("e69de29bb2d1d6434b8b29ae775ad8c2e48c5391")
 
 // brought finds the files of a commit from elsewhere whose content its maker need not
-// have written, and does not know from another path: it was in the space before, or
-// waited once and nobody confirmed it.
+// have written, and does not know from another path: it was in the space before, be it
+// that it was taken away since, or waited once and nobody confirmed it.
 func (w *stepper) brought(ctx context.Context, c space.Commit, s gitstore.Step, files []change, carried map[space.Path]carry) (map[space.Path]bool, error) {
 	known := map[space.BlobID]bool{emptyBlob: true}
 	for _, x := range w.rows {
@@ -146,8 +146,11 @@ func (w *stepper) brought(ctx context.Context, c space.Commit, s gitstore.Step, 
 		return nil, err
 	}
 	for _, f := range rest {
-		if had.all || had.files[f.now.blob] > 0 {
-			out[f.path] = true
+		out[f.path] = had.all || had.files[f.now.blob] > 0
+		if !out[f.path] {
+			if out[f.path], err = w.outside(ctx, s.Parents[0], f); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return out, nil

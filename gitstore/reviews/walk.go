@@ -71,7 +71,7 @@ func (r *Reviews) walk(ctx context.Context, id space.SpaceID, st *state, head sp
 	if !ok {
 		return true, r.again(ctx, id, st, head)
 	}
-	w := r.stepper(id, st.rows, st.dirty, st.unseen)
+	w := r.stepper(id, st.rows, st.dirty, st.unseen, st.makers)
 	if len(steps) > 0 {
 		if err := w.trust(ctx, st.cursor == ""); err != nil {
 			return false, err
@@ -104,7 +104,8 @@ func (r *Reviews) again(ctx context.Context, id space.SpaceID, st *state, head s
 		return err
 	}
 	old := st.rows
-	w := r.stepper(id, map[space.Path]*row{}, map[space.Path]bool{}, st.unseen)
+	st.makers.again = true
+	w := r.stepper(id, map[space.Path]*row{}, map[space.Path]bool{}, st.unseen, st.makers)
 	w.whole = true
 	if err := w.trust(ctx, true); err != nil {
 		return err

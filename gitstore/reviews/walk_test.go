@@ -123,7 +123,10 @@ func TestAttackManyNewFilesFromElsewhereListTheSpaceOnce(t *testing.T) {
 	if w.git.trees > 1 {
 		t.Errorf("%d whole trees were listed", w.git.trees)
 	}
-	if all := w.git.calls(); all > 2*n+20 {
+	if w.git.passed > n+20 {
+		t.Errorf("%d commits were looked through", w.git.passed)
+	}
+	if all := w.git.calls(); all > 3*n+20 {
 		t.Errorf("the store was asked %d times", all)
 	}
 }

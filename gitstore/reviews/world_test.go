@@ -31,6 +31,7 @@ type counted struct {
 	mu        sync.Mutex
 	ways, all int
 	trees     int    // whole ones that were listed
+	passed    int    // commits that were looked through for what was there before
 	before    func() // each commit that is looked into
 }
 
@@ -82,6 +83,16 @@ func (c *counted) Show(ctx context.Context, id space.SpaceID, at space.CommitID)
 		return space.Commit{}, err
 	}
 	return c.Store.Show(ctx, id, at)
+}
+
+func (c *counted) Past(ctx context.Context, id space.SpaceID, at, since space.CommitID, visit func([]space.FileChange) bool) error {
+	c.count(nil)
+	return c.Store.Past(ctx, id, at, since, func(files []space.FileChange) bool {
+		c.mu.Lock()
+		c.passed++
+		c.mu.Unlock()
+		return visit(files)
+	})
 }
 
 type world struct {
