@@ -11,6 +11,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"sync"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/openapi3filter"
@@ -29,7 +30,9 @@ type checker struct {
 	basic  *openapi3.Schema // basic-error
 }
 
-func newChecker() (checker, error) {
+// loadChecker returns the one checker of the process: reading the description takes
+// half of the time in which a stand-in starts, and nothing changes it.
+var loadChecker = sync.OnceValues(func() (checker, error) {
 	z, err := gzip.NewReader(bytes.NewReader(description))
 	if err != nil {
 		return checker{}, fmt.Errorf("openapi.json.gz: %w", err)
@@ -48,7 +51,7 @@ func newChecker() (checker, error) {
 		return checker{}, fmt.Errorf("openapi.json.gz: %w", err)
 	}
 	return checker{router, doc.Components.Schemas["basic-error"].Value}, nil
-}
+})
 
 // check validates. The request's path is without /api/v3.
 func (c checker) check(r *http.Request, body []byte, status int, header http.Header, answer []byte) []string {

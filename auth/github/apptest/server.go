@@ -98,7 +98,7 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	check, err := newChecker()
+	check, err := loadChecker()
 	if err != nil {
 		return nil, fmt.Errorf("apptest: %w", err)
 	}
