@@ -49,7 +49,7 @@ func TestAdminMakesASignInLink(t *testing.T) {
 		t.Error("the page offers no link for bob, or one for ada herself")
 	}
 	ada.send(linkFor(w.bob), nil)
-	a := ada.get("/admin/link")
+	a := ada.get(ada.once)
 	for _, s := range []string{"Whoever opens it first is signed in as bob", "works once and for 15 minutes", "shown only now"} {
 		if !strings.Contains(a.body, s) {
 			t.Errorf("the page does not say %q", s)
@@ -97,23 +97,23 @@ func TestAttackSignInLinkShownAgain(t *testing.T) {
 			t.Errorf("%s: the link is shown", name)
 		}
 	}
-	hidden("by HEAD", ada.request("HEAD", "/admin/link", ""))
+	hidden("by HEAD", ada.request("HEAD", ada.once, ""))
 	again := w.as(w.ada)
 	for name := range ada.flows() {
 		again.cookies[name] = kept
 	}
-	hidden("in another session of hers", again.get("/admin/link"))
+	hidden("in another session of hers", again.get(ada.once))
 	cookies := ada.flows()
-	a := ada.get("/admin/link")
+	a := ada.get(ada.once)
 	want(t, "once", a, http.StatusOK)
 	if a.Header.Get("Cache-Control") != "no-store" {
 		t.Error("the page may be kept")
 	}
-	hidden("loaded again", ada.get("/admin/link"))
+	hidden("loaded again", ada.get(ada.once))
 	for name, secret := range cookies {
 		ada.cookies[name] = secret
 	}
-	hidden("with the cookie of before", ada.get("/admin/link"))
+	hidden("with the cookie of before", ada.get(ada.once))
 }
 
 // Attack: somebody who is no admin, or was one a moment ago, signs in as another.
@@ -126,7 +126,7 @@ func TestAttackSignInLinkOfWhoIsNoAdmin(t *testing.T) {
 	made.send(linkFor(w.bob), nil)
 	must(t, w.SetAdmin(t.Context(), cli, carl.ID, false))
 	want(t, "by a form of a page from before", page.request("POST", linkFor(w.bob), "form="+token), http.StatusNotFound)
-	want(t, "the page of a link that was made before", made.get("/admin/link"), http.StatusNotFound)
+	want(t, "the page of a link that was made before", made.get(made.once), http.StatusNotFound)
 	w.worthNothing("a link from before", link)
 	must(t, w.SetAdmin(t.Context(), cli, carl.ID, true))
 	link = w.as(carl).makeLink(w.ada)

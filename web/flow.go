@@ -72,8 +72,8 @@ func (f *flow) common() *flow { return f }
 type flower interface{ common() *flow }
 
 // flowHash is of what a request must bring to go on with a flow: the state of a visit
-// to another site, or what else tells flows of one kind apart; "" where a browser has
-// one of the kind.
+// to another site, or what else tells flows of one kind apart, such as the
+// name of a tab's; "" where a browser has one of the kind.
 func flowHash(kind flowKind, of string) []byte {
 	sum := sha256.Sum256([]byte(string(kind) + "\x00" + of))
 	return sum[:]

@@ -3,6 +3,7 @@ package web_test
 import (
 	"maps"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -103,5 +104,108 @@ func TestSignOutForgetsWhatIsOpen(t *testing.T) {
 		if strings.HasPrefix(name, "__Host-satchel") {
 			t.Errorf("%s is left", name)
 		}
+	}
+}
+
+// Two tabs use passkeys at once, in either order; each finishes the ceremony that it
+// began.
+func TestTwoTabsUsePasskeysAtOnce(t *testing.T) {
+	for name, order := range map[string][2]int{"the first one first": {0, 1}, "the second one first": {1, 0}} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			begin := func(b *browser, target string) (tabs [2]string) {
+				for i := range tabs {
+					want(t, "begin", b.script(target, "{}"), http.StatusOK)
+					tabs[i] = b.ceremony
+				}
+				return tabs
+			}
+			bob := w.as(w.bob)
+			tabs := begin(bob, "/account/passkeys/begin")
+			for _, i := range order {
+				bob.ceremony = tabs[i]
+				key := []string{"phone", "laptop"}[i]
+				want(t, "add the "+key, bob.script("/account/passkeys/finish", `{"response":"`+key+`","name":"`+key+`"}`), http.StatusOK)
+				want(t, "again", bob.script("/account/passkeys/finish", `{"response":"again","name":"again"}`), http.StatusBadRequest)
+			}
+			keys, err := w.Passkeys(t.Context(), w.bob.ID)
+			if err != nil || len(keys) != 2 {
+				t.Errorf("%d passkeys, %v", len(keys), err)
+			}
+			b := w.browser()
+			tabs = begin(b, "/signin/passkey/begin")
+			for _, i := range order {
+				b.ceremony = tabs[i]
+				want(t, "sign in", b.script("/signin/passkey/finish", `{"response":"phone"}`), http.StatusOK)
+			}
+			if left := b.flows(); len(left) > 0 || b.who() != "bob" {
+				t.Errorf("%q is signed in, and cookies are left: %v", b.who(), left)
+			}
+		})
+	}
+}
+
+// Two tabs make a key each; each is shown its own, in either order.
+func TestTwoTabsAreShownTheirOwn(t *testing.T) {
+	for name, order := range map[string][2]int{"the first one first": {0, 1}, "the second one first": {1, 0}} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			b := w.as(w.ada)
+			var tabs [2]string
+			for i, key := range []string{"backup", "report"} {
+				want(t, "make", b.send("/account/keys", url.Values{"space": {string(w.space.ID)}, "name": {key}, "days": {"30"}}), http.StatusSeeOther)
+				tabs[i] = b.once
+			}
+			want(t, "and a link", b.send(linkFor(w.bob), nil), http.StatusSeeOther)
+			for _, i := range order {
+				a := b.get(tabs[i])
+				want(t, tabs[i], a, http.StatusOK)
+				mine, other := []string{"backup", "report"}[i], []string{"report", "backup"}[i]
+				if !strings.Contains(a.body, mine) || strings.Contains(a.body, other) || !strings.Contains(a.body, `value="satchel_`) {
+					t.Errorf("%s is not shown its own", mine)
+				}
+				want(t, "again", b.get(tabs[i]), http.StatusSeeOther)
+			}
+			want(t, "the link", b.get(b.once), http.StatusOK)
+			if left := b.flows(); len(left) > 0 {
+				t.Errorf("cookies are left: %v", left)
+			}
+		})
+	}
+}
+
+// Attack: a tab that finishes with a name which is none, another's or of the other
+// kind; ceremonies are begun without end; and a link names what is to be shown.
+func TestAttackNamesOfTabs(t *testing.T) {
+	w := newWorld(t)
+	bob, eve := w.as(w.bob), w.as(w.eve)
+	eve.script("/account/passkeys/begin", "{}")
+	bob.script("/account/passkeys/begin", "{}")
+	own := bob.ceremony
+	for name, id := range map[string]string{"none": "x", "another's": eve.ceremony, "of what is shown": "shown", "long": strings.Repeat("x", 4000)} {
+		bob.ceremony = id
+		want(t, name, bob.script("/account/passkeys/finish", `{"response":"p","name":"p"}`), http.StatusBadRequest)
+	}
+	eve.ceremony = own
+	want(t, "another's name", eve.script("/account/passkeys/finish", `{"response":"p","name":"p"}`), http.StatusBadRequest)
+	maps.Copy(eve.cookies, bob.flows())
+	want(t, "and another's cookie", eve.script("/account/passkeys/finish", `{"response":"p","name":"p"}`), http.StatusBadRequest)
+	bob.ceremony = own
+	want(t, "as a sign-in", bob.script("/signin/passkey/finish", `{"response":"p"}`), http.StatusBadRequest)
+	want(t, "which used nothing up", bob.script("/account/passkeys/finish", `{"response":"p","name":"p"}`), http.StatusOK)
+
+	bob.send("/account/keys", url.Values{"space": {string(w.space.ID)}, "name": {"key"}, "days": {"30"}})
+	shown := bob.once
+	for _, path := range []string{"/account/keys/made", "/account/keys/made?once=", "/account/keys/made?once=x", "/account/keys/made?once=" + own} {
+		want(t, path, bob.get(path), http.StatusSeeOther)
+	}
+	want(t, "in another's browser", eve.get(shown), http.StatusSeeOther)
+	want(t, "in its own", bob.get(shown), http.StatusOK)
+
+	for range 30 {
+		bob.script("/account/passkeys/begin", "{}")
+	}
+	if n := len(bob.flows()); n > 8 {
+		t.Errorf("%d cookies", n)
 	}
 }

@@ -135,15 +135,15 @@ func TestWhatIsShownOnceIsShownToItsSession(t *testing.T) {
 		want(t, "make", b.send("/account/keys", url.Values{"space": {string(w.space.ID)}, "name": {"n"}, "days": {"30"}}), http.StatusSeeOther)
 	}
 	make()
-	want(t, "HEAD", b.request("HEAD", "/account/keys/made", ""), http.StatusSeeOther)
+	want(t, "HEAD", b.request("HEAD", b.once, ""), http.StatusSeeOther)
 	kept := b.flows()
-	if a := b.get("/account/keys/made"); a.StatusCode != http.StatusOK || a.Header.Get("Cache-Control") != "no-store" {
+	if a := b.get(b.once); a.StatusCode != http.StatusOK || a.Header.Get("Cache-Control") != "no-store" {
 		t.Errorf("shown: %d, %s", a.StatusCode, a.Header.Get("Cache-Control"))
 	}
 	for name, cookies := range map[string]map[string]string{"loaded again": nil, "with the cookie of before": kept} {
 		b.forget()
 		maps.Copy(b.cookies, cookies)
-		a := b.get("/account/keys/made")
+		a := b.get(b.once)
 		want(t, name, a, http.StatusSeeOther)
 		if a = b.get(strings.TrimPrefix(a.location(), issuer)); !strings.Contains(a.body, "shown once") || strings.Contains(a.body, `value="satchel_`) {
 			t.Errorf("%s: it does not say why, or shows it", name)
@@ -155,14 +155,15 @@ func TestWhatIsShownOnceIsShownToItsSession(t *testing.T) {
 	make()
 	other := w.as(w.eve)
 	maps.Copy(other.cookies, b.flows())
-	want(t, "another's session", other.get("/account/keys/made"), http.StatusSeeOther)
-	want(t, "which uses nothing up", b.get("/account/keys/made"), http.StatusOK)
+	want(t, "another's session", other.get(b.once), http.StatusSeeOther)
+	want(t, "which uses nothing up", b.get(b.once), http.StatusOK)
+	b.forget()
 	make()
 	key := b.onlyFlow()
 	must(t, w.SetAdmin(t.Context(), cli, w.bob.ID, true))
 	b.send("/admin/invite", nil)
 	b.plant(key)
-	want(t, "as an invitation", b.get("/invited"), http.StatusNotFound)
+	want(t, "as an invitation", b.get(b.once), http.StatusNotFound)
 }
 
 // atHome is a browser of ada's, or of another's, at a server that is reached at a
@@ -196,7 +197,7 @@ func TestInvitationOfALocalServer(t *testing.T) {
 		}
 		a := b.request("POST", "/admin/invite", url.Values{"form": {token[1]}}.Encode(), here)
 		want(t, at, a, http.StatusSeeOther)
-		if a = b.get("/invited", here); !strings.Contains(a.body, at+"/invite/") || !strings.Contains(a.body, "It opens on this machine alone") {
+		if a = b.get(b.once, here); !strings.Contains(a.body, at+"/invite/") || !strings.Contains(a.body, "It opens on this machine alone") {
 			t.Errorf("%s: it does not say so", at)
 		}
 	}

@@ -228,14 +228,14 @@ func TestInvitationFromASpace(t *testing.T) {
 	b := w.as(w.ada)
 	a := b.send("/spaces/"+string(w.space.ID)+"/invite", url.Values{"role": {"reader"}, "note": {"for Grace"}})
 	want(t, "invite", a, http.StatusSeeOther)
-	want(t, "to look is to use nothing up", b.request("HEAD", "/invited", ""), http.StatusNotFound)
-	a = b.get("/invited")
+	want(t, "to look is to use nothing up", b.request("HEAD", b.once, ""), http.StatusNotFound)
+	a = b.get(b.once)
 	want(t, "the link", a, http.StatusOK)
 	checkPage(t, "invite", a)
 	if strings.Contains(a.body, "on this machine alone") {
 		t.Error("a link with a public address opens everywhere")
 	}
-	if again := b.get("/invited"); again.StatusCode != http.StatusNotFound || strings.Contains(again.body, "satchel_iv_") {
+	if again := b.get(b.once); again.StatusCode != http.StatusNotFound || strings.Contains(again.body, "satchel_iv_") {
 		t.Errorf("it is shown again: %d", again.StatusCode)
 	}
 	i := strings.Index(a.body, issuer+"/invite/satchel_iv_")

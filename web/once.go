@@ -1,6 +1,7 @@
 package web
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -26,16 +27,18 @@ type shown struct {
 
 // showOnce leads from an act to the page that shows its secret once: that page can
 // be loaded again without repeating the act. What it shows is sealed with a secret
-// that this browser alone has.
+// that this browser alone has. The address names which it is, so that several tabs
+// show each their own; the name tells nothing without the browser's secret.
 func (s *Server) showOnce(v *visit, kind flowKind, path string, body any) error {
 	b, err := json.Marshal(body)
 	if err != nil {
 		return fmt.Errorf("flow: %w", err)
 	}
-	if err := s.keepFlow(v, kind, "", &shown{Body: b}); err != nil {
+	id := rand.Text()
+	if err := s.keepFlow(v, kind, id, &shown{Body: b}); err != nil {
 		return err
 	}
-	return s.see(v, path)
+	return s.see(v, path+"?once="+id)
 }
 
 // takeOnce reads into body what showOnce kept for this session; ok is false where
@@ -45,7 +48,7 @@ func (s *Server) takeOnce(v *visit, kind flowKind, body any) (ok bool, err error
 		return false, nil
 	}
 	var k shown
-	if ok, err := s.takeFlow(v, kind, "", &k); err != nil || !ok {
+	if ok, err := s.takeFlow(v, kind, v.r.URL.Query().Get("once"), &k); err != nil || !ok {
 		return false, err
 	}
 	if err := json.Unmarshal(k.Body, body); err != nil {

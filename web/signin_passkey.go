@@ -1,19 +1,39 @@
 package web
 
 import (
+	"crypto/rand"
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"strconv"
 
 	"satchel/auth/passkey"
 	"satchel/auth/store"
 	"satchel/internal/fault"
 )
 
-// passkeyFlow is what the server remembers of a ceremony. A browser has one of each
-// kind at a time, as it asks the person for one.
+// passkeyFlow is what the server remembers of a ceremony. Each tab has its own, which
+// the script names when it finishes; the name is worth nothing without the secret that
+// the browser keeps.
 type passkeyFlow struct {
 	flow
 	Data []byte `json:"data"` // the service's own
+}
+
+// beginCeremony keeps what the service remembers, and answers with its options and the
+// name of the ceremony.
+func (s *Server) beginCeremony(v *visit, kind flowKind, options, data []byte) error {
+	var answer map[string]json.RawMessage
+	if err := json.Unmarshal(options, &answer); err != nil {
+		return fmt.Errorf("options of a passkey: %w", err)
+	}
+	id := rand.Text()
+	if err := s.keepFlow(v, kind, id, &passkeyFlow{Data: data}); err != nil {
+		return err
+	}
+	answer["ceremony"] = json.RawMessage(strconv.Quote(id))
+	s.json(v, http.StatusOK, answer)
+	return nil
 }
 
 // next tells the script where to go.
@@ -27,16 +47,13 @@ func (s *Server) beginPasskey(v *visit) error {
 	if err != nil {
 		return err
 	}
-	if err := s.keepFlow(v, flowPasskeySignIn, "", &passkeyFlow{Data: data}); err != nil {
-		return err
-	}
-	s.json(v, http.StatusOK, json.RawMessage(options))
-	return nil
+	return s.beginCeremony(v, flowPasskeySignIn, options, data)
 }
 
 // finishPasskey is POST /signin/passkey/finish.
 func (s *Server) finishPasskey(v *visit) error {
 	var in struct {
+		Ceremony string          `json:"ceremony"`
 		Response json.RawMessage `json:"response"`
 		Return   string          `json:"return"`
 	}
@@ -44,7 +61,7 @@ func (s *Server) finishPasskey(v *visit) error {
 		return err
 	}
 	var f passkeyFlow
-	if ok, err := s.takeFlow(v, flowPasskeySignIn, "", &f); err != nil {
+	if ok, err := s.takeFlow(v, flowPasskeySignIn, in.Ceremony, &f); err != nil {
 		return err
 	} else if !ok {
 		return errFlowOver()
@@ -98,16 +115,13 @@ func (s *Server) beginAddPasskey(v *visit) error {
 	if err != nil {
 		return err
 	}
-	if err := s.keepFlow(v, flowPasskeyAdd, "", &passkeyFlow{Data: data}); err != nil {
-		return err
-	}
-	s.json(v, http.StatusOK, json.RawMessage(options))
-	return nil
+	return s.beginCeremony(v, flowPasskeyAdd, options, data)
 }
 
 // finishAddPasskey is POST /account/passkeys/finish.
 func (s *Server) finishAddPasskey(v *visit) error {
 	var in struct {
+		Ceremony string          `json:"ceremony"`
 		Response json.RawMessage `json:"response"`
 		Name     string          `json:"name"`
 		Return   string          `json:"return"`
@@ -116,7 +130,7 @@ func (s *Server) finishAddPasskey(v *visit) error {
 		return err
 	}
 	var f passkeyFlow
-	if ok, err := s.takeFlow(v, flowPasskeyAdd, "", &f); err != nil {
+	if ok, err := s.takeFlow(v, flowPasskeyAdd, in.Ceremony, &f); err != nil {
 		return err
 	} else if !ok {
 		return errFlowOver()

@@ -220,6 +220,9 @@ func (fakePasskeys) FinishSignIn(flow, response []byte, find func(id, handle []b
 type browser struct {
 	w       *world
 	cookies map[string]string
+
+	once     string // the address to which an act led last that shows something once
+	ceremony string // of passkeys, which was begun last
 }
 
 func (w *world) browser() *browser { return &browser{w: w, cookies: map[string]string{}} }
@@ -300,6 +303,9 @@ func (b *browser) request(method, target, body string, change ...func(*http.Requ
 			b.cookies[c.Name] = c.Value
 		}
 	}
+	if to := strings.TrimPrefix(res.Header.Get("Location"), issuer); strings.Contains(to, "?once=") {
+		b.once = to
+	}
 	data, err := io.ReadAll(res.Body)
 	must(b.w.t, err)
 	return answer{res, string(data)}
@@ -331,14 +337,22 @@ func (b *browser) send(target string, form url.Values, change ...func(*http.Requ
 	return b.request(http.MethodPost, target, all.Encode(), change...)
 }
 
-// script posts JSON as the script does.
+// script posts JSON as the script does, which finishes the ceremony that it began.
 func (b *browser) script(target, body string) answer {
 	b.w.t.Helper()
 	token := b.token()
-	return b.request(http.MethodPost, target, body, func(r *http.Request) {
+	if rest, ok := strings.CutPrefix(body, "{\"response\""); ok && b.ceremony != "" {
+		body = `{"ceremony":` + quote(b.ceremony) + `,"response"` + rest
+	}
+	a := b.request(http.MethodPost, target, body, func(r *http.Request) {
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("X-Satchel-Form", token)
 	})
+	var begun struct{ Ceremony string }
+	if strings.HasSuffix(target, "/begin") && json.Unmarshal([]byte(a.body), &begun) == nil {
+		b.ceremony = begun.Ceremony
+	}
+	return a
 }
 
 func (b *browser) signedIn() bool { return b.get("/account").StatusCode == http.StatusOK }

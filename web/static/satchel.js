@@ -76,7 +76,7 @@
       try {
         const options = await post(passkey + '/begin', {}, token);
         const response = await (add === undefined ? use(options) : create(options));
-        const done = await post(passkey + '/finish', { response, name: form.elements.namedItem('name')?.value, return: back }, token);
+        const done = await post(passkey + '/finish', { ceremony: options.ceremony, response, name: form.elements.namedItem('name')?.value, return: back }, token);
         const to = new URL(done.location, location.href);
         if (to.pathname === location.pathname) location.reload();
         else location.assign(to);
