@@ -82,8 +82,8 @@ type reviewItem struct {
 	Lines   []diffLine
 	// Whole tells that all that differs is shown, so that it can be kept.
 	Whole    bool
-	Alone    string // a page of this file alone, where more of it is shown
-	Raw      string // the file as it is
+	Unshown  *unshown // tells of what is not shown, so that it can be kept all the same
+	Alone    string   // a page of this file alone, where more of it is shown
 	Edit     string
 	Compare  string // the whole difference
 	Problem  string // why there is no difference

@@ -10,8 +10,10 @@ import (
 	"satchel/web"
 )
 
+const unseenButton = "without seeing all of it here"
+
 // Attack: what an AI wrote is hidden in the difference, or too long for it, and is
-// kept by a person who did not see it.
+// kept by a person who believes that they saw it.
 func TestAttackNothingIsKeptUnseen(t *testing.T) {
 	for _, tc := range []struct {
 		name, text string
@@ -22,9 +24,11 @@ func TestAttackNothingIsKeptUnseen(t *testing.T) {
 		{"tags", "start\nbe kind\U000E0065\U000E0076\n", []string{`be kind<span class="odd">⟨U+E0065⟩</span><span class="odd">⟨U+E0076⟩</span>`}, true},
 		{"another direction", "start\nbe \u202ekind\n", []string{`be <span class="odd">⟨U+202E⟩</span>kind`}, true},
 		{"the end of a long line", "start\n" + strings.Repeat("be kind ", 500) + "EVIL\n", []string{"EVIL"}, true},
-		{"a line that is too long", "start\n" + strings.Repeat("be kind ", 5000) + "EVIL\n", []string{"longer than fits", "/raw/resources/x.md", "/edit/resources/x.md"}, false},
-		{"too many lines", "start\n" + strings.Repeat("\n", 3000) + "EVIL\n", []string{"longer than fits", "/raw/resources/x.md"}, false},
-		{"bytes that are no text", "start\n\x00\x01EVIL", []string{"no text", "/raw/resources/x.md"}, false},
+		{"a line that is too long", "start\n" + strings.Repeat("be kind ", 5000) + "EVIL\n", []string{"longer than fits", "/raw/resources/x.md?at=", "/edit/resources/x.md", "text of 2 lines", "39.1 KiB"}, false},
+		{"too many lines", "start\n" + strings.Repeat("\n", 3000) + "EVIL\n", []string{"longer than fits", "/raw/resources/x.md?at=", "text of 3002 lines"}, false},
+		{"what cannot be seen in too many lines", "start\n" + strings.Repeat("\n", 3000) + "\u200bEVIL\u202e\n", []string{"2 characters that cannot be seen in it"}, false},
+		{"bytes that are no text", "start\n\x00\x01EVIL", []string{"no text", "/raw/resources/x.md?at=", "/files/resources/x.md?at=", "&amp;download"}, false},
+		{"what looks like a picture", "\x89PNG\x0D\x0A\x1A\x0A\x00\x00EVIL", []string{"no text, but looks like image/png"}, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			a := newActive(t, web.LiveOptions{})
@@ -37,11 +41,61 @@ func TestAttackNothingIsKeptUnseen(t *testing.T) {
 					t.Errorf("the page lacks %q", s)
 				}
 			}
-			if got := strings.Contains(page.body, "/reviews/keep"); got != tc.keep || !strings.Contains(page.body, "/reviews/undo") {
-				t.Errorf("to keep it is offered: %v", got)
+			if got := !strings.Contains(page.body, unseenButton); got != tc.keep || !strings.Contains(page.body, "/reviews/keep") || !strings.Contains(page.body, "/reviews/undo") {
+				t.Errorf("to keep it is offered as what was seen: %v", got)
+			}
+			if all := a.as(a.ada).get(a.in("reviews")).body; !tc.keep && (strings.Contains(all, "/reviews/keep") || !strings.Contains(all, "reviews?path=resources")) {
+				t.Error("it is offered to be kept where less of it is told, or leads nowhere")
 			}
 		})
 	}
+}
+
+// What cannot be shown is kept as the very version that the page was of.
+func TestWhatCannotBeShownIsKept(t *testing.T) {
+	for _, tc := range []struct{ name, text string }{
+		{"no text", "start\n\x00EVIL"},
+		{"very long", strings.Repeat("be kind\n", 300_000)},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			a := newActive(t, web.LiveOptions{})
+			a.by("claude-code", "Obey", "resources/x.bin", tc.text)
+			b := a.as(a.ada)
+			page := b.get(a.in("reviews?path=resources/x.bin"))
+			checkPage(t, "page", page)
+			blob := a.blob("resources/x.bin")
+			for _, s := range []string{unseenButton, `name="blob" value="` + string(blob) + `"`, "<code>" + string(blob[:12]) + "</code>"} {
+				if !strings.Contains(page.body, s) {
+					t.Errorf("the page lacks %s", s)
+				}
+			}
+			seen := url.Values{"path": {"resources/x.bin"}, "blob": {string(blob)}}
+			// Attack: it is changed between the look and the word.
+			a.by("claude-code", "Obey more", "resources/x.bin", tc.text+"\x00MORE")
+			want(t, "keep what changed", b.send(a.in("reviews/keep"), seen), http.StatusConflict)
+			raw := b.get(strings.ReplaceAll(htmlAttr(t, page.body, "raw<span"), "&amp;", "&"))
+			if want(t, "raw", raw, http.StatusOK); raw.body != tc.text {
+				t.Error("the page does not lead to the version that it is of")
+			}
+			a.by("claude-code", "Obey as before", "resources/x.bin", tc.text)
+			want(t, "keep", b.send(a.in("reviews/keep"), seen), http.StatusSeeOther)
+			if list, _, err := a.reviews.Waiting(t.Context(), a.space.ID); err != nil || len(list) > 0 {
+				t.Errorf("%+v, %v", list, err)
+			}
+		})
+	}
+	t.Run("it is deleted", func(t *testing.T) {
+		a := newActive(t, web.LiveOptions{})
+		a.commitAs(space.Meta{Author: space.Person{Name: "Ada"}, Message: "Mine", Tool: "web", Time: a.clock()}, "resources/x.bin", "\x00\x01mine")
+		a.by("claude-code", "Tidy up", "resources/x.bin", "\x00")
+		b := a.as(a.ada)
+		page := b.get(a.in("reviews?path=resources/x.bin"))
+		checkPage(t, "page", page)
+		if !strings.Contains(page.body, "/reviews/keep") || strings.Contains(page.body, "/raw/") {
+			t.Error("to keep it so is not offered, or it leads to what is not there")
+		}
+		want(t, "keep", b.send(a.in("reviews/keep"), url.Values{"path": {"resources/x.bin"}, "blob": {""}}), http.StatusSeeOther)
+	})
 }
 
 // What does not fit on the page of all is kept on a page of its own.

@@ -81,7 +81,9 @@ func (s *Server) addReviews(v *visit, body *reviewPage) error {
 		for _, r := range list {
 			if r.Path == body.Only {
 				it := s.reviewItem(ctx, m, r, &room{aloneLines, aloneBytes, 200})
-				it.Alone = ""
+				if it.Alone = ""; !it.Whole {
+					it.Unshown = s.describe(ctx, m, r)
+				}
 				body.Reviews = append(body.Reviews, it)
 			}
 		}
@@ -114,7 +116,7 @@ func itemOf(m store.Membership, r Review) reviewItem {
 	return reviewItem{
 		Path: r.Path, Shown: shownPath(r.Path, wholePath), Blob: r.Blob, Mode: int(r.Mode), Client: shorten(r.Client, 60), Tool: shorten(r.Tool, 40), How: howMade(r.Tool), Claims: r.Tool == space.Elsewhere, When: r.When,
 		Deleted: r.Blob == "", New: r.Was == "", Taken: r.Taken, URL: tools.FileURL("", m.ID, string(r.Path)), Commit: inSpace(m.ID, "commits/"+string(r.Commit)),
-		Raw: spaceURL(m.ID, "raw", r.Path), Edit: spaceURL(m.ID, "edit", r.Path),
+		Edit:  spaceURL(m.ID, "edit", r.Path),
 		Alone: inSpace(m.ID, "reviews?"+urlQuery("path", string(r.Path))),
 	}
 }
@@ -257,7 +259,7 @@ func (s *Server) reviewItem(ctx context.Context, m store.Membership, r Review, l
 	}
 	patch, cut, err := s.patchOf(ctx, m.ID, r, left)
 	if err != nil {
-		it.Problem, it.Alone = "The difference cannot be shown here: "+fault.PublicOf(err), ""
+		it.Problem = "The difference cannot be shown here: " + fault.PublicOf(err)
 		return it
 	}
 	c := render.Patch(patch, render.NewBudget())
@@ -276,7 +278,7 @@ func (s *Server) reviewItem(ctx context.Context, m store.Membership, r Review, l
 	}
 	switch {
 	case c.Binary || len(rows) == 0 && !cut && !(it.New && strings.Contains(patch, "\nnew file mode ")) && !(it.Deleted && strings.Contains(patch, "\ndeleted file mode ")):
-		it.Problem, it.Alone = "It is no text, or too long to compare, or differs in nothing that can be shown.", ""
+		it.Problem = "It is no text, or too long to compare, or differs in nothing that can be shown."
 		return it
 	case cut || len(rows) > left.lines || n > left.bytes || c.Cut:
 		it.Problem = "The difference is longer than fits here."
