@@ -44,6 +44,7 @@ images:
 soak:
     SATCHEL_TEST_SCHEDULES=10000 go test -run TestSchedules -v -timeout 0 -parallel 4 ./gitstore/faults
     E2E_LOAD_SECONDS=60 E2E_CHAOS_SECONDS=600 E2E_OUTAGE_SECONDS=60 ./scripts/e2e
+    SATCHEL_TEST_STARTS=1000 go test -run TestPainDiskLeak -v -timeout 0 ./sandbox/sandboxtest
     SATCHEL_TEST_TREE_STEPS=2000 go test -run 'TestCollectedIsWhatIsThere|TestManyFiles' -v -timeout 0 ./sandbox/agent
     SATCHEL_TEST_TINY_FILES=1000000 go test -run TestManyTinyFiles -v -timeout 0 ./tools/index
     ./scripts/fuzz 1000000x

@@ -34,6 +34,7 @@ func force(e ApplyEntry) ApplyEntry       { e.Force = true; return e }
 // Each case starts from the checkout, runs commands, applies, and looks at the
 // space and at what is told then.
 func TestApply(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name    string
 		before  string // commands
@@ -71,6 +72,7 @@ func TestApply(t *testing.T) {
 		{"with the name for new files taken", "for i in $(seq 0 5); do ln -s /tmp/t .satchel-apply-$i; done", true, []ApplyEntry{put("n", "1")}, "n\n", "cat n; ls /tmp", "1home\n", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			s := startSandbox(t, sandboxOption{seed: testSeed})
 			s.sh(c.before)
 			if c.ack {
@@ -90,6 +92,7 @@ func TestApply(t *testing.T) {
 }
 
 func TestApplyWhileCommandsRun(t *testing.T) {
+	t.Parallel()
 	s := startSandbox(t, sandboxOption{seed: testSeed})
 	ends := make(chan JobEnd, 1)
 	s.OnJobEnd(func(e JobEnd) { ends <- e })
@@ -110,6 +113,7 @@ func TestApplyWhileCommandsRun(t *testing.T) {
 
 // The first file of a new directory is no less the host's than the others.
 func TestApplyMakesDirectoriesWhileCommandsRun(t *testing.T) {
+	t.Parallel()
 	s := startSandbox(t, sandboxOption{seed: testSeed})
 	s.exec(ExecRequest{Background: true, Command: "sleep 1000"})
 	s.sh("rm -r dir")
@@ -128,6 +132,7 @@ func TestApplyMakesDirectoriesWhileCommandsRun(t *testing.T) {
 // Directories without files are nothing that the host could know, and in no
 // file's way; nor are they where a command works in them.
 func TestApplyReplacesDirectoriesWithoutFiles(t *testing.T) {
+	t.Parallel()
 	for _, busy := range []bool{false, true} {
 		s := startSandbox(t, sandboxOption{seed: testSeed})
 		if busy {
@@ -155,6 +160,7 @@ func TestApplyReplacesDirectoriesWithoutFiles(t *testing.T) {
 }
 
 func TestApplyOnAFullDisk(t *testing.T) {
+	t.Parallel()
 	b := testBoot()
 	b.Disk = 1 << 20
 	s := startSandbox(t, sandboxOption{boot: b, seed: testSeed})

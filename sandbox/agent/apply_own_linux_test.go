@@ -12,6 +12,7 @@ func own(e ApplyEntry) ApplyEntry { e.Own = true; return e }
 // What is put as the user's own is what a command of theirs would have done:
 // the next collection tells it.
 func TestApplyOwn(t *testing.T) {
+	t.Parallel()
 	link := func(path, target string) ApplyEntry {
 		return ApplyEntry{Path: path, Content: []byte(target), Mode: space.Symlink}
 	}
@@ -43,6 +44,7 @@ func TestApplyOwn(t *testing.T) {
 		{"attack: in place of a file", "", []ApplyEntry{put("a.txt/b", "1")}, "a.txt/b problem\n", "cat a.txt", "a", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			s := startSandbox(t, sandboxOption{seed: testSeed})
 			s.sh(c.before)
 			for i := range c.entries {
@@ -64,6 +66,7 @@ func TestApplyOwn(t *testing.T) {
 // What a running command has open for writing, or works in, is not pulled from
 // under it: it is told as dirty until the command has ended.
 func TestApplyUnderARunningCommand(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name    string
 		job     string // after it "go" is waited for
@@ -81,6 +84,7 @@ func TestApplyUnderARunningCommand(t *testing.T) {
 		{"a working directory above what goes", "cd dir", "echo x > late", []ApplyEntry{del("dir/sub/three")}, "dir/sub/three\n", "cat dir/late; ls dir/sub 2>/dev/null; :", "x\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			s := startSandbox(t, sandboxOption{seed: testSeed})
 			ends := make(chan JobEnd, 1)
 			s.OnJobEnd(func(e JobEnd) { ends <- e })

@@ -11,6 +11,7 @@ import (
 // make them while newer heads of the same files are applied again and again.
 // Every line that a command wrote is told, in one file or another.
 func TestApplyRacesWithCommands(t *testing.T) {
+	t.Parallel()
 	const files = 40
 	seed := map[string]string{}
 	for i := range files {

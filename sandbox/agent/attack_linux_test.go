@@ -11,6 +11,7 @@ import (
 // Each attack is a command that prints "harm" where it succeeds. Afterwards
 // the agent still answers.
 func TestAttacks(t *testing.T) {
+	t.Parallel()
 	s := startSandbox(t, sandboxOption{seed: testSeed})
 	before := s.sh("mount | sort")
 	for _, c := range []struct{ name, command string }{
@@ -63,6 +64,7 @@ func TestAttacks(t *testing.T) {
 
 // A command holds a pipe of a command that has ended.
 func TestPassedOutputDoesNotHangTheAnswer(t *testing.T) {
+	t.Parallel()
 	s := startSandbox(t, sandboxOption{})
 	keeper := s.exec(ExecRequest{Background: true, Command: `exec python3 -c '
 import socket,array,time,os
@@ -81,6 +83,7 @@ s=socket.socket(socket.AF_UNIX); s.connect("/tmp/keep"); s.sendmsg([b"x"],[(sock
 
 // A commit that the host makes while the sandbox runs is seen inside at once.
 func TestGitViewIsCoherent(t *testing.T) {
+	t.Parallel()
 	s := startSandbox(t, sandboxOption{})
 	s.sh("cat .git/HEAD; ls .git; ! cat .git/new 2>/dev/null")
 	must(t, os.WriteFile(filepath.Join(s.git, "new"), []byte("1"), 0o644))
@@ -95,6 +98,7 @@ func TestGitViewIsCoherent(t *testing.T) {
 }
 
 func TestWithoutGitView(t *testing.T) {
+	t.Parallel()
 	s := startSandbox(t, sandboxOption{noGit: true})
 	s.sh("mkdir .git; echo x > .git/config")
 	if got := brief(s.collect()); got != "\".git\" opaque dir\n\".git/config\"=x\n\n" {

@@ -46,6 +46,7 @@ func brief(m map[string]Entry) string {
 // Each case runs commands one after the other in one sandbox, with a
 // collection after each.
 func TestCollect(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name  string
 		steps []string // command, what is told, command, …
@@ -116,6 +117,7 @@ func TestCollect(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			s := startSandbox(t, sandboxOption{seed: testSeed})
 			for i := 0; i < len(c.steps); i += 2 {
 				s.sh(c.steps[i])
@@ -128,6 +130,7 @@ func TestCollect(t *testing.T) {
 }
 
 func TestCollectTellsAgainWhatWasNotAcknowledged(t *testing.T) {
+	t.Parallel()
 	s := startSandbox(t, sandboxOption{seed: testSeed})
 	s.sh("echo 1 > one; echo 2 > two; rm a.txt")
 	first := s.batch(CollectLimits{})
@@ -149,6 +152,7 @@ func TestCollectTellsAgainWhatWasNotAcknowledged(t *testing.T) {
 }
 
 func TestCollectWithinLimits(t *testing.T) {
+	t.Parallel()
 	s := startSandbox(t, sandboxOption{})
 	s.sh("for i in $(seq 10); do head -c 1000 /dev/zero > f$i; done")
 	told := 0
@@ -174,6 +178,7 @@ func TestCollectWithinLimits(t *testing.T) {
 
 // A path open for writing by a live command is not told until it is closed.
 func TestCollectLeavesBusyFiles(t *testing.T) {
+	t.Parallel()
 	s := startSandbox(t, sandboxOption{seed: testSeed})
 	for name, command := range map[string]string{
 		"open":   "exec 5>%s; echo half >&5; touch ready; until [ -e go ]; do sleep 0.02; done; echo whole >&5; rm go ready",
@@ -202,6 +207,7 @@ func TestCollectLeavesBusyFiles(t *testing.T) {
 
 // An 80 kB deep path made git add succeed and commit nothing of it.
 func TestCollectDeepPath(t *testing.T) {
+	t.Parallel()
 	s := startSandbox(t, sandboxOption{})
 	s.sh(`echo 1 > before; python3 -c '
 import os
@@ -228,6 +234,7 @@ open("bottom","w").write("x")
 // What it takes to tell and to apply many files grows with their number alone,
 // and the agent holds no more of them than it must.
 func TestManyFiles(t *testing.T) {
+	t.Parallel()
 	boot := testBoot()
 	boot.Disk, boot.Inodes = 1<<30, 400_000 // a file takes a page
 	s := startSandbox(t, sandboxOption{boot: boot})
@@ -309,6 +316,7 @@ for i in range(%d): open("many/deep/%%d" %% i, "w").write(str(i))'`, number))
 }
 
 func TestFullUpper(t *testing.T) {
+	t.Parallel()
 	b := testBoot()
 	b.Disk, b.Inodes = 2<<20, 200
 	s := startSandbox(t, sandboxOption{boot: b, seed: testSeed})
@@ -327,6 +335,7 @@ func TestFullUpper(t *testing.T) {
 
 // What changes while it is collected is told again until it is told whole.
 func TestCollectWhileWriting(t *testing.T) {
+	t.Parallel()
 	s := startSandbox(t, sandboxOption{})
 	done := make(chan struct{})
 	go func() {

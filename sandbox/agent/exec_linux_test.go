@@ -13,6 +13,7 @@ import (
 )
 
 func TestExecTellsTheEndExactly(t *testing.T) {
+	t.Parallel()
 	s := startSandbox(t, sandboxOption{})
 	for _, c := range []struct {
 		command string
@@ -56,6 +57,7 @@ func TestExecTellsTheEndExactly(t *testing.T) {
 
 // The shell was started before it got its command; nobody may notice.
 func TestExecIsWhatBashDoes(t *testing.T) {
+	t.Parallel()
 	s := startSandbox(t, sandboxOption{})
 	dir := t.TempDir()
 	for _, command := range []string{
@@ -92,6 +94,7 @@ func TestExecIsWhatBashDoes(t *testing.T) {
 }
 
 func TestExecLeaksNothingOfTheAgent(t *testing.T) {
+	t.Parallel()
 	s := startSandbox(t, sandboxOption{boot: func() Boot { b := testBoot(); b.Env = []string{"HOME=/tmp/other", "X=1"}; return b }()})
 	out := s.sh("env; cat /proc/self/environ /proc/1/environ 2>&1 | tr '\\0' '\\n'")
 	if strings.Contains(out, "SECRET") {
@@ -103,6 +106,7 @@ func TestExecLeaksNothingOfTheAgent(t *testing.T) {
 }
 
 func TestExecSeveralAtOnce(t *testing.T) {
+	t.Parallel()
 	s := startSandbox(t, sandboxOption{})
 	var wg sync.WaitGroup
 	for i := range 8 {
@@ -117,6 +121,7 @@ func TestExecSeveralAtOnce(t *testing.T) {
 }
 
 func TestTimeoutEndsTheWholeTree(t *testing.T) {
+	t.Parallel()
 	s := startSandbox(t, sandboxOption{})
 	r := s.exec(ExecRequest{Command: "setsid sleep 1001 & (setsid sh -c 'trap \"\" TERM; sleep 1002; sleep 1003' &) ; sleep 1004", WallTime: 300 * time.Millisecond, Grace: 200 * time.Millisecond})
 	if r.End != TimedOut || r.Duration > 10*time.Second {
@@ -134,6 +139,7 @@ func noSleepers(t *testing.T, s *sandbox) {
 }
 
 func TestTimeoutGivesGrace(t *testing.T) {
+	t.Parallel()
 	s := startSandbox(t, sandboxOption{})
 	r := s.exec(ExecRequest{Command: "trap 'echo saved; exit 9' TERM; echo ready; while :; do sleep 0.02; done", WallTime: 300 * time.Millisecond, Grace: 20 * time.Second})
 	if r.End != TimedOut || r.ExitCode != 9 || text(r.Stdout) != "ready\nsaved\n" {
@@ -142,6 +148,7 @@ func TestTimeoutGivesGrace(t *testing.T) {
 }
 
 func TestCancelEndsTheWholeTree(t *testing.T) {
+	t.Parallel()
 	s := startSandbox(t, sandboxOption{})
 	ctx, cancel := context.WithCancel(t.Context())
 	r, err := s.Exec(ctx, ExecRequest{Command: "setsid sleep 1001 & echo started; sleep 1002", HeadTail: 100, Grace: time.Second}, func(Stream, []byte) { cancel() })
@@ -152,6 +159,7 @@ func TestCancelEndsTheWholeTree(t *testing.T) {
 }
 
 func TestLeftoversEndWithTheirCommand(t *testing.T) {
+	t.Parallel()
 	s := startSandbox(t, sandboxOption{})
 	for name, command := range map[string]string{
 		"background":       "sleep 1001 & sleep 1002 & :",
@@ -171,6 +179,7 @@ func TestLeftoversEndWithTheirCommand(t *testing.T) {
 }
 
 func TestClosedOutputIsNotTheEnd(t *testing.T) {
+	t.Parallel()
 	s := startSandbox(t, sandboxOption{})
 	r := s.exec(ExecRequest{Command: "echo a; exec >&- 2>&-; sleep 0.2; exit 6"})
 	if r.End != Exited || r.ExitCode != 6 || text(r.Stdout) != "a\n" || r.Duration < 200*time.Millisecond {
@@ -181,6 +190,7 @@ func TestClosedOutputIsNotTheEnd(t *testing.T) {
 // A command of the same user may kill or stop the shell that waits for the
 // next one; the next one does not notice.
 func TestWaitingShellsAreReplaced(t *testing.T) {
+	t.Parallel()
 	s := startSandbox(t, sandboxOption{})
 	for _, sig := range []string{"KILL", "STOP", "TERM"} {
 		s.exec(ExecRequest{Command: "kill -" + sig + " -1"})
@@ -191,6 +201,7 @@ func TestWaitingShellsAreReplaced(t *testing.T) {
 }
 
 func TestForkBombThenTheNextCommandWorks(t *testing.T) {
+	t.Parallel()
 	s := startSandbox(t, sandboxOption{})
 	r := s.exec(ExecRequest{Command: `b() { b | b & }; b; sleep 0.5; while :; do :; done`, WallTime: 2 * time.Second, Grace: 100 * time.Millisecond})
 	if r.End != TimedOut {
@@ -202,14 +213,15 @@ func TestForkBombThenTheNextCommandWorks(t *testing.T) {
 }
 
 func TestResourceLimits(t *testing.T) {
+	t.Parallel()
 	b := testBoot()
-	b.Processes, b.OpenFiles, b.FileSize, b.DataSize = 20, 64, 1<<20, 512<<20
+	b.Processes, b.OpenFiles, b.FileSize, b.DataSize = 20, 64, 1<<20, 128<<20
 	s := startSandbox(t, sandboxOption{boot: b})
 	for name, command := range map[string]string{
 		"processes":  `for i in $(seq 40); do sleep 2 & done 2>&1 | grep -q 'unavailable'`,
 		"open files": `for i in $(seq 10 100); do eval "exec $i</dev/null" || exit 0; done 2>/dev/null; exit 1`,
 		"file size":  `trap '' XFSZ; ! head -c 2000000 /dev/zero > big 2>/dev/null && [ $(stat -c %s big) = 1048576 ]`,
-		"data size":  `! head -c 1G /dev/zero | tail >/dev/null 2>&1`,
+		"data size":  `! head -c 256M /dev/zero | tail >/dev/null 2>&1`,
 		"raising":    `! ulimit -u 100 2>/dev/null && ! ulimit -f unlimited 2>/dev/null`,
 	} {
 		if r := s.exec(ExecRequest{Command: command, WallTime: 20 * time.Second}); r.ExitCode != 0 {
@@ -219,6 +231,7 @@ func TestResourceLimits(t *testing.T) {
 }
 
 func TestReadOnlyCannotWrite(t *testing.T) {
+	t.Parallel()
 	s := startSandbox(t, sandboxOption{seed: map[string]string{"a.txt": "hello"}})
 	s.sh("echo mine > b.txt; echo tmp > /tmp/t")
 	ro := func(command string) ExecResult { return s.exec(ExecRequest{Command: command, ReadOnly: true}) }
@@ -244,6 +257,7 @@ func TestReadOnlyCannotWrite(t *testing.T) {
 }
 
 func TestJobs(t *testing.T) {
+	t.Parallel()
 	s := startSandbox(t, sandboxOption{})
 	ends := make(chan JobEnd, 10)
 	s.OnJobEnd(func(e JobEnd) { ends <- e })
@@ -333,6 +347,7 @@ func TestJobs(t *testing.T) {
 }
 
 func TestShutdown(t *testing.T) {
+	t.Parallel()
 	s := startSandbox(t, sandboxOption{})
 	job := s.exec(ExecRequest{Command: "trap 'echo saved > saved; exit' TERM; echo ready; while :; do sleep 0.02; done", Background: true})
 	s.sh("until [ -s " + job.JobDir + "/stdout ]; do sleep 0.02; done")
@@ -359,6 +374,7 @@ func TestShutdown(t *testing.T) {
 }
 
 func TestOutput(t *testing.T) {
+	t.Parallel()
 	s := startSandbox(t, sandboxOption{})
 	t.Run("fits", func(t *testing.T) {
 		r := s.exec(ExecRequest{Command: "printf 1234567890", HeadTail: 5})

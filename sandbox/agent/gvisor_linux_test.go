@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -31,6 +32,10 @@ var programs struct {
 }
 
 func TestMain(m *testing.M) {
+	// Most of a test is waiting for its sandbox. The command line goes before.
+	if err := flag.Set("test.parallel", "4"); err != nil {
+		panic(err)
+	}
 	code := m.Run()
 	if programs.dir != "" {
 		os.RemoveAll(programs.dir)

@@ -10,6 +10,7 @@ import (
 // What read-only callers run is apart from what others run: neither can read
 // the other's jobs and kept output, stop them, or push them out.
 func TestJobsOfReadOnlyCallersAreApart(t *testing.T) {
+	t.Parallel()
 	s := startSandbox(t, sandboxOption{})
 	ends := make(chan JobEnd, 100)
 	s.OnJobEnd(func(e JobEnd) { ends <- e })

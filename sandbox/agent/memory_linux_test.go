@@ -15,6 +15,7 @@ import (
 // binary that users have has allocated as an agent that is ready, the
 // initialisation of all its packages included, stays within a bound.
 func TestAgentStartsLightly(t *testing.T) {
+	t.Parallel()
 	s := startSandbox(t, sandboxOption{agent: satchelProgram(t)})
 	m, err := s.Memory(t.Context())
 	must(t, err)
@@ -88,6 +89,7 @@ func TestProgramInitialisesLightly(t *testing.T) {
 
 // An agent that nobody asked for anything gives memory back, and works on.
 func TestAgentGivesMemoryBack(t *testing.T) {
+	t.Parallel()
 	boot := testBoot()
 	boot.RestAfter = 10 * time.Millisecond
 	s := startSandbox(t, sandboxOption{boot: boot})

@@ -48,6 +48,7 @@ func whatRootIsFor(t *testing.T, s *sandbox) string {
 
 // Each capability is there because something fails without it.
 func TestEachCapabilityIsNeeded(t *testing.T) {
+	t.Parallel()
 	want := whatRootIsFor(t, startSandbox(t, sandboxOption{seed: testSeed}))
 	for _, line := range []string{"files: 0 \"666\\n\" 0", "none left: 0 \"0\\n\"", "1001\\n2\\n", "CapBnd:\\t0000000000000000", "\"b.txt\" deleted", "\"busy\" busy", "\"d/f\" problem"} {
 		if !strings.Contains(want, line) {
@@ -56,6 +57,7 @@ func TestEachCapabilityIsNeeded(t *testing.T) {
 	}
 	for i, c := range Capabilities {
 		t.Run(c, func(t *testing.T) {
+			t.Parallel()
 			caps := slices.Delete(slices.Clone(Capabilities), i, i+1)
 			s, err := trySandbox(t, sandboxOption{seed: testSeed, caps: caps})
 			if err != nil {

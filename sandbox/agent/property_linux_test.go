@@ -237,6 +237,7 @@ func (o *operations) command() string {
 // aloud. SATCHEL_TEST_TREE_STEPS and SATCHEL_TEST_TREE_SEED make it longer and
 // another one.
 func TestCollectedIsWhatIsThere(t *testing.T) {
+	t.Parallel()
 	number := func(name string, otherwise int) int {
 		if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
 			return n

@@ -260,6 +260,7 @@ func checkWorks(t *testing.T, out string) {
 }
 
 func TestSeccompInGVisor(t *testing.T) {
+	t.Parallel()
 	s := startSandbox(t, sandboxOption{})
 	script, want := seccompCalls()
 	s.apply(put("calls.py", script), put("works.py", seccompWorks))
@@ -333,6 +334,7 @@ func TestSeccompOnTheHost(t *testing.T) {
 
 // What runs, runs under the filter: bash itself, and what it starts.
 func TestCommandsAreRestricted(t *testing.T) {
+	t.Parallel()
 	s := startSandbox(t, sandboxOption{})
 	for _, readOnly := range []bool{false, true} {
 		r := s.exec(ExecRequest{Command: `grep -E '^(Cap|NoNewPrivs|Seccomp:|Uid|Gid)' /proc/$$/status | tr '\t\n' ' ;'`, ReadOnly: readOnly})

@@ -1,6 +1,7 @@
 package attacks_test
 
 import (
+	"flag"
 	"fmt"
 	"log/slog"
 	"os"
@@ -35,6 +36,10 @@ func TestMain(m *testing.M) {
 		case hostileCommand:
 			os.Exit(serveHostile(os.Stdin, os.Stdout))
 		}
+	}
+	// Most of a test is waiting for its sandboxes. The command line goes before.
+	if err := flag.Set("test.parallel", "4"); err != nil {
+		panic(err)
 	}
 	goleak.VerifyTestMain(&suite{m})
 }

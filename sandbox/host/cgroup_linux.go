@@ -67,8 +67,7 @@ func FindCgroups(off bool) Cgroups {
 		}
 	}
 	for c, dir := range g.parents {
-		trial := filepath.Join(dir, cgroupPrefix+"trial-"+strconv.Itoa(os.Getpid()))
-		err := os.Mkdir(trial, 0o755)
+		trial, err := os.MkdirTemp(dir, cgroupPrefix+"trial-")
 		if err == nil {
 			err = unix.Rmdir(trial)
 		}

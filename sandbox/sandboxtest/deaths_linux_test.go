@@ -42,13 +42,19 @@ var deaths = []struct {
 	{"out of memory", nil, true},
 }
 
+// takeMemory takes 2 GiB at once, where a pipe into tail takes
+// ten times as long.
+const takeMemory = `python3 -c 'b"x" * (2 << 30)'`
+
 // TestDeathUnderACommandOverGVisor: whatever part dies, the answer has no exit
 // code, says what is gone and what is safe, and the next command works in a new
 // sandbox that says so too.
 func TestDeathUnderACommandOverGVisor(t *testing.T) {
+	t.Parallel()
 	for _, how := range howBounded {
 		for _, d := range deaths {
 			t.Run(how.name+"/"+d.name, func(t *testing.T) {
+				t.Parallel()
 				c := newCell(t, func(o *sandbox.Options) {
 					o.Limits = sandbox.DefaultLimits()
 					o.Limits.Memory = 192 << 20
@@ -56,7 +62,7 @@ func TestDeathUnderACommandOverGVisor(t *testing.T) {
 				c.must("echo safe > safe; echo x > /tmp/x")
 				command := "echo lost > lost; (sleep 300 &); echo started; sleep 300"
 				if d.memory {
-					command = "echo lost > lost; echo started; sleep 0.3; head -c 2G /dev/zero | tail"
+					command = "echo lost > lost; echo started; sleep 0.3; " + takeMemory
 				}
 				done := c.begun(c.request(command))
 				if !d.memory {
@@ -97,6 +103,7 @@ func (d dying) Collect(ctx context.Context, l agent.CollectLimits) (agent.Batch,
 // TestDeathBeforeTheSaveOverGVisor: the command ended well and its sandbox died
 // before its changes were committed. Its exit code alone would be a lie.
 func TestDeathBeforeTheSaveOverGVisor(t *testing.T) {
+	t.Parallel()
 	var c *cell
 	armed := false
 	c = newCell(t, func(o *sandbox.Options) {
@@ -124,6 +131,7 @@ func TestDeathBeforeTheSaveOverGVisor(t *testing.T) {
 // TestDrainOverGVisor: the server's end gives commands and jobs their grace,
 // commits what they changed, and is bounded whatever they do.
 func TestDrainOverGVisor(t *testing.T) {
+	t.Parallel()
 	c := newCell(t, func(o *sandbox.Options) { o.Grace = 2 * time.Second }, nil)
 	polite := c.begun(c.request("trap 'echo saved > polite; exit 0' TERM; echo started; while :; do sleep 0.05; done"))
 	stubborn := c.begun(c.request("echo early > stubborn; trap '' TERM; echo started; while :; do echo x >> more; sleep 0.05; done"))
@@ -163,6 +171,7 @@ func TestDrainOverGVisor(t *testing.T) {
 // TestSecondCloseOverGVisor: who asks twice wants it now. What was acknowledged
 // is there; what was not is told to be lost, and nothing stays.
 func TestSecondCloseOverGVisor(t *testing.T) {
+	t.Parallel()
 	c := newCell(t, func(o *sandbox.Options) { o.Grace = time.Minute }, nil)
 	c.must("echo acknowledged > one")
 	done := c.begun(c.request("trap '' TERM; echo started; while :; do sleep 0.05; done"))

@@ -31,6 +31,7 @@ func Exercise(t *testing.T, newHarness NewHarness) {
 	for _, group := range [][]check{commandChecks, treeChecks, lifeChecks, updateChecks, heldChecks} {
 		for _, c := range group {
 			t.Run(c.name, func(t *testing.T) {
+				t.Parallel()
 				ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 				defer cancel()
 				e := &exercise{T: t, ctx: ctx, user: "u_one"}

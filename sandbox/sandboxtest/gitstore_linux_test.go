@@ -64,6 +64,7 @@ func run(t testing.TB, p *sandbox.Pool, id space.SpaceID, command, comment strin
 }
 
 func TestPoolOverGVisorAndGit(t *testing.T) {
+	t.Parallel()
 	p, store, id := newReal(t, map[string]string{"readme.md": "hello\n", "docs/a.md": "a\n", "docs/b.md": "b\n"})
 
 	r := run(t, p, id, "mkdir knowledge; echo note > knowledge/notes.md; rm -r docs", "Write a note")

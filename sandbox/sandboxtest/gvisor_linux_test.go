@@ -2,14 +2,18 @@ package sandboxtest_test
 
 import (
 	"errors"
+	"flag"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"go.uber.org/goleak"
 
 	"satchel/internal/fault"
 	"satchel/internal/space"
+	"satchel/internal/testenv"
 	"satchel/sandbox"
 	"satchel/sandbox/gvisor"
 	"satchel/sandbox/sandboxtest"
@@ -24,6 +28,10 @@ const rootfsVariable = "SATCHEL_TEST_ROOTFS"
 func TestMain(m *testing.M) {
 	gvisor.Dispatch()
 	sandboxtest.Dispatch(runtimes)
+	// Most of a test is waiting for its sandboxes. The command line goes before.
+	if err := flag.Set("test.parallel", "4"); err != nil {
+		panic(err)
+	}
 	goleak.VerifyTestMain(m)
 }
 
@@ -31,12 +39,28 @@ func TestMain(m *testing.M) {
 // machine or this binary cannot run one.
 func newGVisor(t testing.TB) *gvisor.Runtime {
 	t.Helper()
+	needGVisor(t)
+	r, err := gvisor.New(gvisor.Options{RunDir: filepath.Join(t.TempDir(), "run"), Rootfs: os.Getenv(rootfsVariable), Logger: sandboxtest.Logger(t)})
+	return sandboxtest.Open(t, r, err)
+}
+
+func needGVisor(t testing.TB) {
+	t.Helper()
 	if raceEnabled {
 		t.Skip("the race detector needs cgo, and a binary linked with cgo cannot be gVisor's sentry")
 	}
-	r, err := gvisor.New(gvisor.Options{RunDir: filepath.Join(t.TempDir(), "run"), Rootfs: os.Getenv(rootfsVariable), Logger: sandboxtest.Logger(t)})
-	return sandboxtest.Use(t, r, err)
+	if err := tryGVisor(); err != nil {
+		testenv.SkipOrFail(t, err.Error())
+	}
 }
+
+// tryGVisor tells why gVisor does not work here, by one trial for all tests: it
+// costs more than many a test.
+var tryGVisor = sync.OnceValue(func() error {
+	return sandboxtest.Try(func(runDir string) (space.Runtime, error) {
+		return gvisor.New(gvisor.Options{RunDir: runDir, Rootfs: os.Getenv(rootfsVariable), Logger: slog.New(slog.DiscardHandler)})
+	})
+})
 
 // gvisorHarness makes pools over real sandboxes.
 func gvisorHarness(t testing.TB, change func(*sandbox.Options)) *sandboxtest.Harness {
@@ -62,12 +86,14 @@ func poolHarness(t testing.TB, r space.Runtime, change func(*sandbox.Options)) *
 }
 
 func TestPoolOverGVisor(t *testing.T) {
+	t.Parallel()
 	sandboxtest.Exercise(t, gvisorHarness)
 }
 
 // TestOutOfMemoryOverGVisor is the attack of a command that takes all memory:
 // its sandbox ends, the answer says why, and the next command works.
 func TestOutOfMemoryOverGVisor(t *testing.T) {
+	t.Parallel()
 	h := gvisorHarness(t, func(o *sandbox.Options) {
 		o.Limits = sandbox.DefaultLimits()
 		o.Limits.Memory = 160 << 20

@@ -124,6 +124,7 @@ func (s *screenedPool) commitOutside(files map[string]string) space.Commit {
 }
 
 func TestHeldOverGVisorAndGit(t *testing.T) {
+	t.Parallel()
 	s := newScreened(t, nil)
 	r := s.run("echo my secret > readme.md; echo fine > fine.md")
 	s.wantHeld(r, "readme.md")
@@ -170,6 +171,7 @@ func TestHeldOverGVisorAndGit(t *testing.T) {
 // TestHeldOutlivesOutOfMemoryOverGVisor is the attack of a command that takes
 // all memory, on a sandbox with held files: they are in the next one.
 func TestHeldOutlivesOutOfMemoryOverGVisor(t *testing.T) {
+	t.Parallel()
 	s := newScreened(t, func(o *sandbox.Options) {
 		o.Limits = sandbox.DefaultLimits()
 		o.Limits.Memory = 160 << 20
@@ -177,7 +179,7 @@ func TestHeldOutlivesOutOfMemoryOverGVisor(t *testing.T) {
 	})
 	r := s.run("echo my secret > note; head -c 6M /dev/zero > large")
 	s.wantHeld(r, "large", "note")
-	if _, err := s.pool.Exec(t.Context(), s.request("echo lost > lost; head -c 2G /dev/zero | tail")); !errors.Is(err, space.ErrOutOfMemory) ||
+	if _, err := s.pool.Exec(t.Context(), s.request("echo lost > lost; "+takeMemory)); !errors.Is(err, space.ErrOutOfMemory) ||
 		!strings.Contains(fault.PublicOf(err), `Not committed, and kept as earlier answers said: "large", "note".`) {
 		t.Errorf("%v", err)
 	}
@@ -191,6 +193,7 @@ func TestHeldOutlivesOutOfMemoryOverGVisor(t *testing.T) {
 // TestHeldMeetsAFullDiskOverGVisor: what does not fit into the next sandbox
 // stays on the server and is named.
 func TestHeldMeetsAFullDiskOverGVisor(t *testing.T) {
+	t.Parallel()
 	s := newScreened(t, func(o *sandbox.Options) {
 		o.Limits = sandbox.DefaultLimits()
 		o.Limits.Disk = 2 << 20
@@ -219,6 +222,7 @@ func TestHeldMeetsAFullDiskOverGVisor(t *testing.T) {
 // TestWhatCannotBeReadIsNamedOverGVisor: the agent reads as the commands' user
 // does, so a file that took its own read permission is named and not kept.
 func TestWhatCannotBeReadIsNamedOverGVisor(t *testing.T) {
+	t.Parallel()
 	s := newScreened(t, nil)
 	r := s.run("echo x > closed; chmod 000 closed; echo fine > fine.md")
 	s.wantHeld(r, "closed")

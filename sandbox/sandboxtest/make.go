@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -12,9 +14,33 @@ import (
 	"satchel/sandbox"
 )
 
-// Use takes what a runtime's New returned, ends it with the test, and skips the
-// test where this machine cannot run the runtime.
+// Use is Open, and skips the test where this machine cannot run the runtime.
 func Use[R space.Runtime](t testing.TB, r R, err error) R {
+	t.Helper()
+	Open(t, r, err)
+	if err := r.Check(t.Context()); err != nil {
+		testenv.SkipOrFail(t, errors.Join(err, errors.Unwrap(err)).Error())
+	}
+	return r
+}
+
+// Try tells why a runtime, made in a directory of its own, does not work here.
+func Try(make func(runDir string) (space.Runtime, error)) error {
+	dir, err := os.MkdirTemp("", "trial-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	r, err := make(filepath.Join(dir, "run"))
+	if err != nil {
+		return err
+	}
+	err = r.Check(context.Background())
+	return errors.Join(err, errors.Unwrap(err), r.Close())
+}
+
+// Open takes what a runtime's New returned and ends it with the test.
+func Open[R space.Runtime](t testing.TB, r R, err error) R {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -24,9 +50,6 @@ func Use[R space.Runtime](t testing.TB, r R, err error) R {
 			t.Errorf("closing the runtime: %v", err)
 		}
 	})
-	if err := r.Check(t.Context()); err != nil {
-		testenv.SkipOrFail(t, errors.Join(err, errors.Unwrap(err)).Error())
-	}
 	return r
 }
 

@@ -35,7 +35,10 @@ awk 'BEGIN { for (i = 0; i < %d; i++) { f = "d" int(i / 200) "/" i ".md"; print 
 
 // TestTwentyThousandNewFiles is the figure: what one command makes is
 // committed whole, with one answer.
-func TestTwentyThousandNewFiles(t *testing.T) { manyNewFiles(t, 20_000) }
+func TestTwentyThousandNewFiles(t *testing.T) {
+	t.Parallel()
+	manyNewFiles(t, 20_000)
+}
 
 // TestManyNewFiles is the same for as many as the environment says.
 func TestManyNewFiles(t *testing.T) {

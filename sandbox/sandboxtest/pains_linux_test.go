@@ -108,6 +108,7 @@ const alive = `n=0; for p in /proc/[0-9]*; do
 // TestPainTimeoutLeavesDescendants: the timeout kills the leader, and what it
 // started lives on.
 func TestPainTimeoutLeavesDescendants(t *testing.T) {
+	t.Parallel()
 	c := newCell(t, func(o *sandbox.Options) { o.WallTime, o.Grace = 4*time.Second, 100*time.Millisecond }, nil)
 	r := c.must(descendants)
 	if r.End != agent.TimedOut || r.ExitCode == 0 || !says(r, "time limit") {
@@ -120,6 +121,7 @@ func TestPainTimeoutLeavesDescendants(t *testing.T) {
 
 // TestPainCancelLeavesDescendants: so does a caller who goes away.
 func TestPainCancelLeavesDescendants(t *testing.T) {
+	t.Parallel()
 	c := newCell(t, func(o *sandbox.Options) { o.Grace = 100 * time.Millisecond }, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	r := c.request(descendants)
@@ -144,8 +146,10 @@ func quick(o *sandbox.Options) {
 // TestPainExecHangs: the whole sandbox is frozen, under a command and before
 // one. The caller gets an answer, and the next command a new sandbox.
 func TestPainExecHangs(t *testing.T) {
+	t.Parallel()
 	for _, idle := range []bool{false, true} {
 		t.Run(fmt.Sprintf("while idle %v", idle), func(t *testing.T) {
+			t.Parallel()
 			c := newCell(t, quick, nil)
 			c.must("echo safe > safe")
 			var done <-chan outcome
@@ -230,6 +234,7 @@ func (d deaf) Close() error {
 
 // TestPainAgentNeverReads: the agent is there and says nothing.
 func TestPainAgentNeverReads(t *testing.T) {
+	t.Parallel()
 	since := make(chan struct{})
 	first := true
 	c := newCell(t, func(o *sandbox.Options) {
@@ -255,6 +260,7 @@ func TestPainAgentNeverReads(t *testing.T) {
 // TestPainStuckDeleting: a sandbox that is frozen can be stopped all the same,
 // by an administrator and at the server's end.
 func TestPainStuckDeleting(t *testing.T) {
+	t.Parallel()
 	c := newCell(t, quick, nil)
 	c.must("echo safe > safe")
 	c.signal("runsc-sandbox", unix.SIGSTOP)
@@ -278,6 +284,7 @@ func TestPainStuckDeleting(t *testing.T) {
 // TestPainFilesLostOverSuspend: what was written is there after the sandbox
 // slept, was evicted, restarted or stopped, committed or held.
 func TestPainFilesLostOverSuspend(t *testing.T) {
+	t.Parallel()
 	kept := openHeld(t)
 	c := newCell(t, func(o *sandbox.Options) {
 		o.Held, o.MaxFile = kept, 1000
@@ -322,6 +329,7 @@ func TestPainFilesLostOverSuspend(t *testing.T) {
 // TestPainFilesLostOverIdleStop is the same for a sandbox that goes to sleep by
 // itself, with a job's last words.
 func TestPainFilesLostOverIdleStop(t *testing.T) {
+	t.Parallel()
 	c := newCell(t, func(o *sandbox.Options) { o.IdleStop, o.SweepEvery = 200*time.Millisecond, 50*time.Millisecond }, nil)
 	job := c.request("sleep 0.5; echo job > job")
 	job.Background = true
@@ -342,6 +350,7 @@ func TestPainFilesLostOverIdleStop(t *testing.T) {
 // TestPainIdleTimerUnderLiveWork: a command and a job that outlast the idle
 // time several times over end by themselves, in the same sandbox.
 func TestPainIdleTimerUnderLiveWork(t *testing.T) {
+	t.Parallel()
 	c := newCell(t, func(o *sandbox.Options) { o.IdleStop, o.SweepEvery = 300*time.Millisecond, 50*time.Millisecond }, nil)
 	job := c.request("sleep 2; echo job > job; echo end > /tmp/end")
 	job.Background = true
@@ -363,6 +372,7 @@ func TestPainIdleTimerUnderLiveWork(t *testing.T) {
 // TestPainSilentReplacement: a caller whose sandbox was replaced is told so
 // once, with what is gone, and never finds half of the old one.
 func TestPainSilentReplacement(t *testing.T) {
+	t.Parallel()
 	c := newCell(t, nil, nil)
 	r := c.must("echo kept > kept; echo gone > /tmp/gone")
 	c.Runtime.Started()[0].Stop(t.Context())
@@ -406,6 +416,7 @@ func TestPainZombies(t *testing.T) {
 
 // TestPainHostFiguresInside: nproc and free show the sandbox's limits.
 func TestPainHostFiguresInside(t *testing.T) {
+	t.Parallel()
 	c := newCell(t, func(o *sandbox.Options) {
 		o.Limits = sandbox.DefaultLimits()
 		o.Limits.CPUs, o.Limits.Memory = 1, 200<<20
@@ -416,26 +427,41 @@ func TestPainHostFiguresInside(t *testing.T) {
 	}
 }
 
-// TestPainDiskLeak: a hundred starts and stops, with everything that they leave
-// counted.
+// TestPainDiskLeak: forty starts and stops, or as many as SATCHEL_TEST_STARTS
+// says, with everything that they leave counted.
 func TestPainDiskLeak(t *testing.T) {
 	c := newCell(t, nil, nil)
 	c.watchIDs()
+	const users = 4
+	var spaces [users]space.SpaceID
+	for u := range users {
+		spaces[u] = c.Store.Space(sandboxtest.Tree{"f": {Content: "f\n"}})
+	}
 	cycle := func(i int) {
-		r := c.must(fmt.Sprintf("echo %d > n; echo x > /tmp/x; (setsid sleep 100 &); mkfifo pipe 2>/dev/null; rm -f pipe", i))
-		if len(r.Commits) != 1 {
-			t.Fatalf("%+v", r)
+		var all sync.WaitGroup
+		for u := range users {
+			r := c.request(fmt.Sprintf("echo %d > n; echo x > /tmp/x; (setsid sleep 100 &); mkfifo pipe 2>/dev/null; rm -f pipe", i))
+			r.User, r.Space = space.UserID(fmt.Sprintf("u_%d", u)), spaces[u]
+			all.Go(func() {
+				if res, err := c.exec(r); err != nil || len(res.Commits) != 1 {
+					t.Errorf("%+v, %v", res, err)
+				}
+				if err := c.Pool.StopUser(t.Context(), r.User); err != nil {
+					t.Error(err)
+				}
+			})
 		}
-		if err := c.Pool.StopUser(t.Context(), "u_one"); err != nil {
-			t.Fatal(err)
+		if all.Wait(); t.Failed() {
+			t.FailNow()
 		}
 	}
 	cycle(-1) // what stays with the runtime is there now
 	before := c.footprint()
-	cycles := 100
-	if testing.Short() {
-		cycles = 10
+	cycles, err := strconv.Atoi(os.Getenv("SATCHEL_TEST_STARTS"))
+	if err != nil {
+		cycles = 40
 	}
+	cycles /= users
 	for i := range cycles {
 		cycle(i)
 	}
@@ -447,7 +473,7 @@ func TestPainDiskLeak(t *testing.T) {
 		after = c.footprint()
 	}
 	if after.over(before) {
-		t.Errorf("after %d starts and stops %+v, before %+v", cycles, after, before)
+		t.Errorf("after %d starts and stops %+v, before %+v", cycles*users, after, before)
 	}
 	if n := c.Store.Seeds(); n != 0 {
 		t.Errorf("%d seeds are left", n)
@@ -457,6 +483,7 @@ func TestPainDiskLeak(t *testing.T) {
 // TestPainOrphansUnderConcurrentCreate: callers who come and go while their
 // sandboxes start leave none behind, and each key has at most one.
 func TestPainOrphansUnderConcurrentCreate(t *testing.T) {
+	t.Parallel()
 	c := newCell(t, func(o *sandbox.Options) { o.MaxSandboxes, o.ReapEvery = 4, 200*time.Millisecond }, nil)
 	c.watchIDs()
 	c.must("true")
@@ -515,15 +542,22 @@ func (c *cell) ids() []string {
 	return append([]string(nil), c.started...)
 }
 
-// child returns the pid of the runtime child.
+// child returns the pid of the runtime child. Other tests have children too;
+// this one keeps the run directory locked.
 func (c *cell) child() string {
+	lock := filepath.Join(c.run, "lock")
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, f := range files {
 		b, _ := os.ReadFile(f)
 		pid := filepath.Base(filepath.Dir(f))
 		status, _ := os.ReadFile("/proc/" + pid + "/status")
 		if strings.HasSuffix(string(b), "\x00runtime\x00") && strings.Contains(string(status), fmt.Sprintf("\nPPid:\t%d\n", os.Getpid())) {
-			return pid
+			fds, _ := filepath.Glob("/proc/" + pid + "/fd/*")
+			for _, fd := range fds {
+				if target, _ := os.Readlink(fd); target == lock {
+					return pid
+				}
+			}
 		}
 	}
 	return ""

@@ -46,6 +46,7 @@ func (e elsewhere) sh(command string) {
 // remote is merged and brought in while a job runs in the sandbox, which goes
 // on with its files and its directory; where both changed a file, both are kept.
 func TestARemotesCommitsReachALiveSandboxOverGVisor(t *testing.T) {
+	t.Parallel()
 	client := transport.New(transport.Options{Logger: sandboxtest.Logger(t)})
 	t.Cleanup(func() {
 		if err := client.Close(); err != nil {

@@ -11,6 +11,7 @@ import (
 // root: sandboxes have no cgroups then, and who owns what inside comes about in
 // another way.
 func TestAsOrdinaryUser(t *testing.T) {
+	t.Parallel()
 	if raceEnabled {
 		t.Skip("the race detector needs cgo, and a binary linked with cgo cannot be gVisor's sentry")
 	}

@@ -17,7 +17,7 @@ import (
 // runtimeAttackChecks try what no sandbox may let through, with all the rights
 // that the agent has.
 var runtimeAttackChecks = []runtimeCheck{
-	{"attack: the host's environment", func(e *runtimeExercise) {
+	{name: "attack: the host's environment", alone: true, run: func(e *runtimeExercise) {
 		const secret = "canary-5e0c1f"
 		e.Setenv("SATCHEL_CANARY", secret)
 		spec := e.spec()
@@ -39,7 +39,7 @@ var runtimeAttackChecks = []runtimeCheck{
 			e.Errorf("it has the server's environment: %q", b)
 		}
 	}},
-	{"attack: the server's open files", func(e *runtimeExercise) {
+	{name: "attack: the server's open files", alone: true, run: func(e *runtimeExercise) {
 		f, err := os.Create(filepath.Join(e.TempDir(), "database"))
 		if err != nil {
 			e.Fatal(err)
@@ -65,7 +65,7 @@ var runtimeAttackChecks = []runtimeCheck{
 			e.Errorf("inside is open: %q", got)
 		}
 	}},
-	{"attack: the host's files", func(e *runtimeExercise) {
+	{name: "attack: the host's files", run: func(e *runtimeExercise) {
 		spec := e.spec()
 		beside := filepath.Join(filepath.Dir(spec.Seed.Checkout), "another-users-file")
 		WriteFile(e.T, beside, "secret")
@@ -98,7 +98,7 @@ var runtimeAttackChecks = []runtimeCheck{
 			e.Errorf("a command sees what is the agent's: %q", got)
 		}
 	}},
-	{"attack: a socket or FIFO of the host's in a mount", func(e *runtimeExercise) {
+	{name: "attack: a socket or FIFO of the host's in a mount", run: func(e *runtimeExercise) {
 		spec := e.spec()
 		for _, d := range []string{spec.Seed.Checkout, spec.Seed.GitView, spec.Seed.Library} {
 			// Short paths: a socket's may have 108 bytes.
@@ -132,7 +132,7 @@ var runtimeAttackChecks = []runtimeCheck{
 			}
 		}
 	}},
-	{"attack: devices", func(e *runtimeExercise) {
+	{name: "attack: devices", run: func(e *runtimeExercise) {
 		r := e.runtime()
 		s := e.start(r, e.spec())
 		e.run(s, "mount -t tmpfs none /tmp")
@@ -154,7 +154,7 @@ var runtimeAttackChecks = []runtimeCheck{
 			e.Errorf("a device of the host: %s", got)
 		}
 	}},
-	{"attack: the network", func(e *runtimeExercise) {
+	{name: "attack: the network", run: func(e *runtimeExercise) {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			e.Fatal(err)
@@ -176,7 +176,7 @@ var runtimeAttackChecks = []runtimeCheck{
 			e.Errorf("there is a resolver: %q", got)
 		}
 	}},
-	{"attack: a setuid program", func(e *runtimeExercise) {
+	{name: "attack: a setuid program", run: func(e *runtimeExercise) {
 		// A program that keeps its rights where it is given some.
 		src, err := exec.LookPath("id")
 		if err != nil {
@@ -212,7 +212,7 @@ var runtimeAttackChecks = []runtimeCheck{
 			e.Errorf("process 1 can gain rights: %q", got)
 		}
 	}},
-	{"attack: writing to the host", func(e *runtimeExercise) {
+	{name: "attack: writing to the host", run: func(e *runtimeExercise) {
 		spec := e.spec()
 		seed := spec.Seed
 		s := e.start(e.runtime(), spec)
@@ -249,7 +249,7 @@ var runtimeAttackChecks = []runtimeCheck{
 	}},
 	// What process 1 writes to its standard error cannot fill the server's
 	// memory or block it.
-	{"attack: a flood on standard error", func(e *runtimeExercise) {
+	{name: "attack: a flood on standard error", run: func(e *runtimeExercise) {
 		s := e.start(e.runtime(), e.spec())
 		for range 50 {
 			e.run(s, "!complain "+strings.Repeat("x", 4000))

@@ -18,7 +18,7 @@ import (
 
 // runtimeLifeChecks are about how sandboxes begin and are stopped.
 var runtimeLifeChecks = []runtimeCheck{
-	{"check finds that it works, and leaves nothing", func(e *runtimeExercise) {
+	{name: "check finds that it works, and leaves nothing", run: func(e *runtimeExercise) {
 		r := e.runtime(func(o *RuntimeOptions) { o.Args = nil })
 		if err := r.Check(e.ctx); err != nil {
 			e.Fatal(err)
@@ -32,7 +32,7 @@ var runtimeLifeChecks = []runtimeCheck{
 			}
 		}
 	}},
-	{"check says what to do in plain words", func(e *runtimeExercise) {
+	{name: "check says what to do in plain words", run: func(e *runtimeExercise) {
 		for name, change := range map[string]func(*RuntimeOptions){
 			"a root file system that is not there": func(o *RuntimeOptions) { o.Rootfs = "/no/such/rootfs" },
 			"process 1 that does not start":        func(o *RuntimeOptions) { o.Args = []string{"/no/such/agent"} },
@@ -47,7 +47,7 @@ var runtimeLifeChecks = []runtimeCheck{
 			}
 		}
 	}},
-	{"process 1 runs", func(e *runtimeExercise) {
+	{name: "process 1 runs", run: func(e *runtimeExercise) {
 		s := e.start(e.runtime(), e.spec())
 		e.alive(s, "the sandbox")
 		select {
@@ -59,7 +59,7 @@ var runtimeLifeChecks = []runtimeCheck{
 			e.Errorf("Err while it runs: %v", err)
 		}
 	}},
-	{"an id is 64 hexadecimal digits", func(e *runtimeExercise) {
+	{name: "an id is 64 hexadecimal digits", run: func(e *runtimeExercise) {
 		r := e.runtime()
 		for _, id := range []space.SandboxID{
 			"user1", "user10", "", "../" + oci.NewID()[3:], oci.NewID() + "0", oci.NewID()[1:],
@@ -70,7 +70,7 @@ var runtimeLifeChecks = []runtimeCheck{
 			}
 		}
 	}},
-	{"ids are matched whole", func(e *runtimeExercise) {
+	{name: "ids are matched whole", run: func(e *runtimeExercise) {
 		r, one, two := e.runtime(), e.spec(), e.spec()
 		two.ID = one.ID[:63] + space.SandboxID(strconv.FormatInt(int64((one.ID[63]%10)+1)%10, 10))
 		if two.ID == one.ID {
@@ -85,7 +85,7 @@ var runtimeLifeChecks = []runtimeCheck{
 		e.stop(a)
 		e.alive(b, "the second, when the first was stopped,")
 	}},
-	{"an id runs once", func(e *runtimeExercise) {
+	{name: "an id runs once", run: func(e *runtimeExercise) {
 		r, spec := e.runtime(), e.spec()
 		s := e.start(r, spec)
 		if _, err := r.Start(e.ctx, space.SandboxSpec{ID: spec.ID, Seed: NewSeed(e.T)}); err == nil {
@@ -96,7 +96,7 @@ var runtimeLifeChecks = []runtimeCheck{
 		e.gone(spec.ID)
 		e.alive(e.start(r, spec), "the same id after its end")
 	}},
-	{"an id that many start at once runs once", func(e *runtimeExercise) {
+	{name: "an id that many start at once runs once", run: func(e *runtimeExercise) {
 		r, spec := e.runtime(), e.spec()
 		var wg sync.WaitGroup
 		var mu sync.Mutex
@@ -118,7 +118,7 @@ var runtimeLifeChecks = []runtimeCheck{
 		e.stop(won[0])
 		e.gone(spec.ID)
 	}},
-	{"many start at once", func(e *runtimeExercise) {
+	{name: "many start at once", alone: true, run: func(e *runtimeExercise) {
 		r := e.runtime()
 		e.stop(e.start(r, e.spec())) // so that what stays with the runtime is there
 		files, procs := OpenFiles(), Below(os.Getpid())
@@ -160,7 +160,7 @@ var runtimeLifeChecks = []runtimeCheck{
 			e.gone(id)
 		}
 	}},
-	{"stop is complete and may be repeated", func(e *runtimeExercise) {
+	{name: "stop is complete and may be repeated", run: func(e *runtimeExercise) {
 		r, spec := e.runtime(), e.spec()
 		s := e.start(r, spec)
 		e.run(s, "setsid sleep 1000 >/dev/null 2>&1 & disown")
@@ -174,14 +174,14 @@ var runtimeLifeChecks = []runtimeCheck{
 			e.Error("a stopped sandbox can be read from")
 		}
 	}},
-	{"a stopped sandbox has no figures", func(e *runtimeExercise) {
+	{name: "a stopped sandbox has no figures", run: func(e *runtimeExercise) {
 		s := e.start(e.runtime(), e.spec())
 		e.stop(s)
 		if _, err := s.Stats(e.ctx); err == nil {
 			e.Error("a stopped sandbox has figures")
 		}
 	}},
-	{"many stop one sandbox at once", func(e *runtimeExercise) {
+	{name: "many stop one sandbox at once", run: func(e *runtimeExercise) {
 		r, spec := e.runtime(), e.spec()
 		s := e.start(r, spec)
 		var wg sync.WaitGroup
@@ -195,7 +195,7 @@ var runtimeLifeChecks = []runtimeCheck{
 		wg.Wait()
 		e.gone(spec.ID)
 	}},
-	{"a canceled start leaves nothing", func(e *runtimeExercise) {
+	{name: "a canceled start leaves nothing", alone: true, run: func(e *runtimeExercise) {
 		r := e.runtime()
 		e.stop(e.start(r, e.spec()))
 		procs := Below(os.Getpid())
@@ -215,14 +215,14 @@ var runtimeLifeChecks = []runtimeCheck{
 			}
 		}
 	}},
-	{"a failed start leaves nothing", func(e *runtimeExercise) {
+	{name: "a failed start leaves nothing", run: func(e *runtimeExercise) {
 		r, spec := e.runtime(func(o *RuntimeOptions) { o.Args = []string{"/no/such/program"} }), e.spec()
 		if _, err := r.Start(e.ctx, spec); fault.CodeOf(err) != fault.Unavailable {
 			e.Errorf("got %v, want a fault.Unavailable", err)
 		}
 		e.gone(spec.ID)
 	}},
-	{"close stops everything", func(e *runtimeExercise) {
+	{name: "close stops everything", alone: true, run: func(e *runtimeExercise) {
 		procs := Below(os.Getpid())
 		r := e.runtime()
 		a, b := e.start(r, e.spec()), e.start(r, e.spec())
@@ -245,7 +245,7 @@ var runtimeLifeChecks = []runtimeCheck{
 
 // runtimeEndChecks are about sandboxes that end by themselves.
 var runtimeEndChecks = []runtimeCheck{
-	{"process 1 exits", func(e *runtimeExercise) {
+	{name: "process 1 exits", run: func(e *runtimeExercise) {
 		r, spec := e.runtime(), e.spec()
 		s := e.start(r, spec)
 		fmt.Fprintln(s.Conn(), "!exit")
@@ -259,7 +259,7 @@ var runtimeEndChecks = []runtimeCheck{
 		e.gone(spec.ID)
 		e.stop(s)
 	}},
-	{"kill -9 of process 1", func(e *runtimeExercise) {
+	{name: "kill -9 of process 1", run: func(e *runtimeExercise) {
 		r, spec := e.runtime(), e.spec()
 		s, other := e.start(r, spec), e.start(r, e.spec())
 		e.run(s, "setsid sleep 1000 >/dev/null 2>&1 & disown")
@@ -276,7 +276,7 @@ var runtimeEndChecks = []runtimeCheck{
 		e.alive(other, "another sandbox")
 		e.alive(e.start(r, e.spec()), "the next sandbox")
 	}},
-	{"memory limit", func(e *runtimeExercise) {
+	{name: "memory limit", run: func(e *runtimeExercise) {
 		r, spec := e.runtime(), e.spec()
 		spec.Limits.Memory = 128 << 20
 		s := e.start(r, spec)
@@ -290,7 +290,7 @@ var runtimeEndChecks = []runtimeCheck{
 		next.Limits = spec.Limits
 		e.alive(e.start(r, next), "the next sandbox")
 	}},
-	{"memory limit, reached by a command", func(e *runtimeExercise) {
+	{name: "memory limit, reached by a command", run: func(e *runtimeExercise) {
 		r, spec := e.runtime(), e.spec()
 		spec.Limits.Memory = 128 << 20
 		s := e.start(r, spec)
@@ -301,7 +301,7 @@ var runtimeEndChecks = []runtimeCheck{
 		}
 		e.gone(spec.ID)
 	}},
-	{"stats", func(e *runtimeExercise) {
+	{name: "stats", alone: true, run: func(e *runtimeExercise) {
 		s := e.start(e.runtime(), e.spec())
 		e.alive(s, "the sandbox")
 		stats := func() space.SandboxStats {
@@ -329,7 +329,7 @@ var runtimeEndChecks = []runtimeCheck{
 			e.Errorf("64 MiB in a tmpfs show as %d bytes more", grown)
 		}
 	}},
-	{"no limits at all", func(e *runtimeExercise) {
+	{name: "no limits at all", run: func(e *runtimeExercise) {
 		s := e.start(e.runtime(), e.spec()) // as tests may ask
 		if _, err := s.Stats(e.ctx); err != nil {
 			e.Error(err)

@@ -54,6 +54,9 @@ func ExerciseRuntime(t *testing.T, h RuntimeHarness) {
 				if why := h.Lacks[c.name]; why != "" {
 					t.Skip(why)
 				}
+				if !c.alone {
+					t.Parallel()
+				}
 				e := &runtimeExercise{T: t, h: h, dir: filepath.Join(t.TempDir(), "run")}
 				// When all runtimes of the check are closed.
 				t.Cleanup(func() {
@@ -76,8 +79,9 @@ func ExerciseRuntime(t *testing.T, h RuntimeHarness) {
 }
 
 type runtimeCheck struct {
-	name string
-	run  func(*runtimeExercise)
+	name  string
+	alone bool // it counts or changes what belongs to the whole process
+	run   func(*runtimeExercise)
 }
 
 // runtimeExercise is one check that runs.

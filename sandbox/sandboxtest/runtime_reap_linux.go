@@ -19,7 +19,7 @@ import (
 
 // runtimeReapChecks are about what nobody owns any more.
 var runtimeReapChecks = []runtimeCheck{
-	{"kill -9 of the server", func(e *runtimeExercise) {
+	{name: "kill -9 of the server", run: func(e *runtimeExercise) {
 		id := e.killedServer("echo alive")
 		r := e.runtime() // whose run directory it was
 		// The rest of the first may still be ending; the second waits for it.
@@ -29,7 +29,7 @@ var runtimeReapChecks = []runtimeCheck{
 		e.gone(id)
 		e.alive(e.start(r, e.spec()), "the next server's sandbox")
 	}},
-	{"kill -9 of a server that nobody follows", func(e *runtimeExercise) {
+	{name: "kill -9 of a server that nobody follows", run: func(e *runtimeExercise) {
 		// Process 1 ends with its input, whatever else it has under way.
 		id := e.killedServer("echo alive")
 		for e.h.Main(e.dir, id) != 0 {
@@ -44,7 +44,7 @@ var runtimeReapChecks = []runtimeCheck{
 		}
 		e.gone(id)
 	}},
-	{"reap destroys a sandbox that hangs and whose server was killed", func(e *runtimeExercise) {
+	{name: "reap destroys a sandbox that hangs and whose server was killed", run: func(e *runtimeExercise) {
 		id := e.killedServer("!hang")
 		r := e.runtime()
 		if _, err := r.Reap(e.ctx); err != nil {
@@ -55,12 +55,12 @@ var runtimeReapChecks = []runtimeCheck{
 			e.Errorf("a second Reap: %d, %v", n, err)
 		}
 	}},
-	{"a start destroys what an earlier server left", func(e *runtimeExercise) {
+	{name: "a start destroys what an earlier server left", run: func(e *runtimeExercise) {
 		id := e.killedServer("!hang")
 		e.alive(e.start(e.runtime(), e.spec()), "the next server's sandbox")
 		e.gone(id)
 	}},
-	{"reap beside live sandboxes and starts leaves them alone and removes an orphan's remains", func(e *runtimeExercise) {
+	{name: "reap beside live sandboxes and starts leaves them alone and removes an orphan's remains", run: func(e *runtimeExercise) {
 		r := e.runtime()
 		a := e.start(r, e.spec())
 		orphan := oci.NewID()
@@ -104,12 +104,12 @@ var runtimeReapChecks = []runtimeCheck{
 		e.alive(a, "the sandbox that ran all the time")
 		e.gone(orphan)
 	}},
-	{"reap of nothing", func(e *runtimeExercise) {
+	{name: "reap of nothing", run: func(e *runtimeExercise) {
 		if n, err := e.runtime().Reap(e.ctx); n != 0 || err != nil {
 			e.Errorf("%d, %v", n, err)
 		}
 	}},
-	{"a run directory is one runtime's", func(e *runtimeExercise) {
+	{name: "a run directory is one runtime's", run: func(e *runtimeExercise) {
 		r := e.runtime()
 		s := e.start(r, e.spec())
 		other := e.runtime(func(o *RuntimeOptions) { o.StopTimeout = time.Millisecond })

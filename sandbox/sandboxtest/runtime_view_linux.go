@@ -10,7 +10,7 @@ import (
 
 // runtimeViewChecks are about what process 1 and commands see.
 var runtimeViewChecks = []runtimeCheck{
-	{"the layout", func(e *runtimeExercise) {
+	{name: "the layout", run: func(e *runtimeExercise) {
 		s := e.start(e.runtime(), e.spec())
 		for _, c := range []struct{ command, want string }{
 			{"id -u", "0"},
@@ -33,7 +33,7 @@ var runtimeViewChecks = []runtimeCheck{
 			}
 		}
 	}},
-	{"without git and library", func(e *runtimeExercise) {
+	{name: "without git and library", run: func(e *runtimeExercise) {
 		spec := e.spec()
 		spec.Seed = &space.Seed{Checkout: e.TempDir()}
 		s := e.start(e.runtime(), spec)
@@ -41,7 +41,7 @@ var runtimeViewChecks = []runtimeCheck{
 			e.Errorf("got %q, want both empty", got)
 		}
 	}},
-	{"a configured root file system", func(e *runtimeExercise) {
+	{name: "a configured root file system", run: func(e *runtimeExercise) {
 		rootfs := e.TempDir()
 		for from, to := range map[string]string{"usr": "/usr", "bin": "usr/bin", "lib": "usr/lib", "lib64": "usr/lib64"} {
 			if err := os.Symlink(to, filepath.Join(rootfs, from)); err != nil {
@@ -55,7 +55,7 @@ var runtimeViewChecks = []runtimeCheck{
 			e.Errorf("got %q", got)
 		}
 	}},
-	{"git view and library follow the host", func(e *runtimeExercise) {
+	{name: "git view and library follow the host", run: func(e *runtimeExercise) {
 		spec := e.spec()
 		s := e.start(e.runtime(), spec)
 		for _, d := range []struct{ host, inside string }{{spec.Seed.GitView, "/.satchel/git"}, {spec.Seed.Library, "/library"}} {
@@ -84,7 +84,7 @@ var runtimeViewChecks = []runtimeCheck{
 			}
 		}
 	}},
-	{"a snapshot of the library is swapped by rename", func(e *runtimeExercise) {
+	{name: "a snapshot of the library is swapped by rename", run: func(e *runtimeExercise) {
 		spec := e.spec()
 		library := spec.Seed.Library
 		for _, v := range []string{"v1", "v2"} {

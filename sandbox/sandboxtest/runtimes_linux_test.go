@@ -113,9 +113,10 @@ func TestRuntimeOverFake(t *testing.T) {
 }
 
 func TestPoolOverCrun(t *testing.T) {
+	t.Parallel()
 	needContainers(t, crun.Name)
 	sandboxtest.Exercise(t, func(t testing.TB, change func(*sandbox.Options)) *sandboxtest.Harness {
 		r, err := crun.New(crun.Options{RunDir: filepath.Join(t.TempDir(), "run"), Logger: sandboxtest.Logger(t)})
-		return poolHarness(t, sandboxtest.Use(t, r, err), change)
+		return poolHarness(t, sandboxtest.Open(t, r, err), change)
 	})
 }

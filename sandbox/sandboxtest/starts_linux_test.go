@@ -16,8 +16,10 @@ import (
 // TestKilledStartsOverGVisor: a part of sandboxes that start is killed. The
 // commands that wait for them know nothing of it.
 func TestKilledStartsOverGVisor(t *testing.T) {
+	t.Parallel()
 	for _, part := range []string{"runtime", "runsc-gofer", "runsc-sandbox"} {
 		t.Run(part, func(t *testing.T) {
+			t.Parallel()
 			c := newCell(t, nil, nil)
 			c.must("true")
 			before := c.processes("runsc-gofer")

@@ -17,6 +17,7 @@ import (
 // processes open, a command that looks at all of /usr leaves the next one its
 // programs.
 func TestPainTooManyOpenFiles(t *testing.T) {
+	t.Parallel()
 	for _, openFiles := range []int{1024} {
 		t.Run(strconv.Itoa(openFiles), func(t *testing.T) {
 			c := newCell(t, nil, func(o *gvisor.Options) { o.OpenFiles = openFiles })
@@ -32,6 +33,7 @@ func TestPainTooManyOpenFiles(t *testing.T) {
 // TestPainWedgedSession: whatever a command does to its sandbox, the next one
 // works.
 func TestPainWedgedSession(t *testing.T) {
+	t.Parallel()
 	c := newCell(t, func(o *sandbox.Options) {
 		quick(o)
 		o.Limits = sandbox.DefaultLimits()

@@ -10,6 +10,7 @@ import (
 // TestGitReads: the space's history is there for every way of looking at it,
 // with what is not committed yet.
 func TestGitReads(t *testing.T) {
+	t.Parallel()
 	s := newShell(t, map[string]string{"readme.md": "hello\n", "docs/a.md": "one\ntwo\n"}, nil)
 	q := s.request("echo three >> docs/a.md; rm readme.md")
 	q.Comment = "Count further"
@@ -51,6 +52,7 @@ func readOnly(q sandbox.Request) sandbox.Request {
 // what the tool's answer goes by when it tells what works instead: it names .git
 // and that it may not be written.
 func TestGitCannotWrite(t *testing.T) {
+	t.Parallel()
 	s := newShell(t, map[string]string{"readme.md": "hello\n"}, nil)
 	head := s.print(t, "git rev-parse HEAD")
 	for _, command := range []string{
@@ -94,6 +96,7 @@ func headOf(t *testing.T, s *shell) space.CommitID {
 // TestReadOnly: who may only read has a shell that is whole but for the space,
 // with a home and temporary files of its own.
 func TestReadOnly(t *testing.T) {
+	t.Parallel()
 	s := newShell(t, map[string]string{"readme.md": "hello\n"}, nil)
 	s.print(t, "echo theirs > /tmp/theirs; echo theirs > ~/theirs")
 	for _, e := range []expectation{

@@ -82,6 +82,7 @@ func (s *shell) told(t *testing.T, news string) string {
 // TestJobs is what a model does with a long command: start it, list what runs,
 // read along, go on with other things, stop it, and be told.
 func TestJobs(t *testing.T) {
+	t.Parallel()
 	s := newShell(t, map[string]string{"readme.md": "hello\n"}, nil)
 
 	counting := s.background(t, "for ((i = 1; ; i++)); do echo line $i; echo err $i >&2; sleep 0.05; done")
@@ -131,6 +132,7 @@ func TestJobs(t *testing.T) {
 
 // TestJobsEnd: however a job ends, its status says so exactly.
 func TestJobsEnd(t *testing.T) {
+	t.Parallel()
 	s := newShell(t, nil, func(o *sandbox.Options) { o.WallTime, o.Grace = 3*time.Second, 200*time.Millisecond })
 	for command, want := range map[string]string{
 		"exit 3":                                "exited 3",
@@ -159,7 +161,7 @@ func TestJobsEnd(t *testing.T) {
 
 // TestSlowCommandBecomesAJob: the answer comes while it runs, and later answers
 // can read on.
-func TestSlowCommandBecomesAJob(t *testing.T) {
+func TestSlowCommandBecomesAJob(t *testing.T) { // not beside others: each command has 300 ms
 	s := newShell(t, nil, func(o *sandbox.Options) { o.DetachAfter = 300 * time.Millisecond })
 	r := s.run(t, "echo begun; "+untilReleased+"echo late > late.md; echo ended")
 	if r.End != agent.Detached || r.Stdout.Text != "begun\n" {
@@ -180,6 +182,7 @@ func TestSlowCommandBecomesAJob(t *testing.T) {
 // TestReadOnlyJobs: a job of who may only read is read and stopped like any
 // other, and not by the other user.
 func TestReadOnlyJobs(t *testing.T) {
+	t.Parallel()
 	s := newShell(t, nil, nil)
 	q := readOnly(s.request("echo started; sleep 99"))
 	q.Background = true

@@ -3,6 +3,7 @@ package shelltest_test
 import (
 	"bytes"
 	"context"
+	"flag"
 	"io"
 	"log/slog"
 	"os"
@@ -36,6 +37,10 @@ func TestMain(m *testing.M) {
 		os.Exit(agent.Serve(os.Stdin, os.Stdout))
 	}
 	heedSignals()
+	// Most of a test is waiting for its sandboxes. The command line goes before.
+	if err := flag.Set("test.parallel", "4"); err != nil {
+		panic(err)
+	}
 	goleak.VerifyTestMain(m)
 }
 
@@ -99,9 +104,19 @@ func newRuntime(t testing.TB, logger *slog.Logger) *gvisor.Runtime {
 	if raceEnabled {
 		t.Skip("the race detector needs cgo, and a binary linked with cgo cannot be gVisor's sentry")
 	}
+	if err := tryGVisor(); err != nil {
+		testenv.SkipOrFail(t, err.Error())
+	}
 	r, err := gvisor.New(gvisor.Options{RunDir: filepath.Join(t.TempDir(), "run"), Rootfs: os.Getenv(rootfsVariable), Logger: logger})
-	return sandboxtest.Use(t, r, err)
+	return sandboxtest.Open(t, r, err)
 }
+
+// tryGVisor tells why gVisor does not work here, by one trial for all tests.
+var tryGVisor = sync.OnceValue(func() error {
+	return sandboxtest.Try(func(runDir string) (space.Runtime, error) {
+		return gvisor.New(gvisor.Options{RunDir: runDir, Rootfs: os.Getenv(rootfsVariable), Logger: slog.New(slog.DiscardHandler)})
+	})
+})
 
 var ada = space.Person{Name: "Ada", Email: "ada@example.org"}
 

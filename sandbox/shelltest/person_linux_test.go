@@ -36,6 +36,7 @@ func (e expectation) check(t *testing.T, r sandbox.Result) {
 // TestWhoAndWhere: identity, environment, directories and limits are what a
 // person at a shell of their own would find.
 func TestWhoAndWhere(t *testing.T) {
+	t.Parallel()
 	s := newShell(t, map[string]string{"readme.md": "hello\n"}, nil)
 	limits := sandbox.DefaultLimits()
 	q := func(v any) string { return regexp.QuoteMeta(fmt.Sprint(v)) }
@@ -74,6 +75,7 @@ func TestWhoAndWhere(t *testing.T) {
 
 // TestLanguage: text of any language is counted, sorted and shown as such.
 func TestLanguage(t *testing.T) {
+	t.Parallel()
 	s := newShell(t, map[string]string{"Köln/größe 日本.md": "Ünïcode ✓\n"}, nil)
 	for _, e := range []expectation{
 		{name: "locale", command: "locale charmap; echo $LANG ${LC_ALL-unset}; locale | grep -c C.UTF-8", stdout: "UTF-8\nC.UTF-8 unset\n1\\d\n"},
@@ -90,6 +92,7 @@ func TestLanguage(t *testing.T) {
 // TestNothingWaitsForInput: standard input is at its end, so whatever asks ends
 // at once instead of holding the call until its limit.
 func TestNothingWaitsForInput(t *testing.T) {
+	t.Parallel()
 	s := newShell(t, map[string]string{"readme.md": "hello\n"}, nil)
 	for _, e := range []expectation{
 		{name: "cat", command: "cat", stdout: ""},
@@ -111,6 +114,7 @@ func TestNothingWaitsForInput(t *testing.T) {
 
 // TestEnds: the exit code is the shell's own, and a signal is told by its name.
 func TestEnds(t *testing.T) {
+	t.Parallel()
 	s := newShell(t, nil, nil)
 	for _, e := range []expectation{
 		{name: "success", command: "true"},

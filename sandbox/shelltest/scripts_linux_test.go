@@ -66,6 +66,7 @@ const listing = `find . -path ./.git -prune -o \( -type f ! -readable -o -type d
 // they print, how they end, and the files that they leave, byte for byte. What
 // the space's head has afterwards is compared too.
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	all := scripts(t)
 	for _, name := range []string{"bash", "awk", "diff", "patch", "jq", "python3", "tar", "rg"} {
 		testenv.NeedProgram(t, name)
@@ -120,6 +121,7 @@ func replaceStderr(pattern, with string) func(*outcome) {
 // TestScriptsSeeOneByte: two scripts of one name that differ in one byte of
 // what they do are told apart, with both sides real.
 func TestScriptsSeeOneByte(t *testing.T) {
+	t.Parallel()
 	s := newShell(t, nil, nil)
 	h := newHost(t, lines(s.print(t, "env")))
 	const stdout, stderr, file, mode, code = `printf 'a\0b'; `, "echo e >&2; ", "echo f > f; ", "chmod 640 f; ", "exit 3"
