@@ -2,9 +2,7 @@ package app
 
 import (
 	"context"
-	"errors"
 	"io"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -163,17 +161,12 @@ func modelKey(name, key, file string) (string, error) {
 func vectorsDir(cfg *config.Config) string { return filepath.Join(cfg.DataDir, "vectors") }
 
 // forgetVectors removes the vectors of what was purged from a space, or of a deleted
-// one. Where the model was switched off since they were made, those of all spaces go:
-// the cache beside them is all spaces' and has no names. Should the model be switched
-// on again, they are made anew.
+// one, also where the model was switched off since they were made.
 func forgetVectors(ctx context.Context, cfg *config.Config, x *index.Index, id space.SpaceID) error {
 	if _, ok := x.MeaningStatus(id); ok {
 		return x.ForgetMeaning(ctx, id)
 	}
-	if err := os.RemoveAll(vectorsDir(cfg)); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
+	return semantic.Forget(ctx, vectorsDir(cfg), string(id))
 }
 
 // EmbeddingCheck is what a trial of the embedding model found.

@@ -103,23 +103,34 @@ func TestModelsThatCannotBe(t *testing.T) {
 }
 
 // TestWhatWasPurgedLeavesTheVectors looks at what is there of an earlier
-// configuration.
+// configuration: what is another space's stays.
 func TestWhatWasPurgedLeavesTheVectors(t *testing.T) {
 	cfg := configOf(t, "log: {level: info}\n")
-	if err := os.MkdirAll(vectorsDir(cfg), 0o700); err != nil {
-		t.Fatal(err)
-	}
 	x, err := openIndex(cfg, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer x.Close()
-	for range 2 { // also where there are none
+	if err := forgetVectors(t.Context(), cfg, x, "space"); err != nil {
+		t.Errorf("where there are none: %v", err)
+	}
+	if err := os.MkdirAll(vectorsDir(cfg), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"space.abc.vec", "other.abc.vec"} {
+		if err := os.WriteFile(filepath.Join(vectorsDir(cfg), name), []byte("vectors"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
 		if err := forgetVectors(t.Context(), cfg, x, "space"); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := os.Stat(vectorsDir(cfg)); !os.IsNotExist(err) {
+		if _, err := os.Stat(filepath.Join(vectorsDir(cfg), "space.abc.vec")); !os.IsNotExist(err) {
 			t.Errorf("the vectors are still there: %v", err)
+		}
+		if _, err := os.Stat(filepath.Join(vectorsDir(cfg), "other.abc.vec")); err != nil {
+			t.Errorf("those of another space: %v", err)
 		}
 	}
 }

@@ -56,7 +56,8 @@ func ownedBy(accounts *store.Store) func(context.Context, space.UserID) ([]space
 // followSources lets the index follow what is published.
 func (s *Server) followSources(ctx context.Context) error {
 	s.shared = s.index.Follow(s.sources)
-	return s.sources.Start(ctx, sources.Index{Changed: s.shared.Refresh, Dropped: s.index.Drop})
+	dropped := func(ctx context.Context, collection space.SpaceID) error { return s.dropFrom(ctx, s.index, collection) }
+	return s.sources.Start(ctx, sources.Index{Changed: s.shared.Refresh, Dropped: dropped})
 }
 
 // purgedSources forgets what was published of a space's old history.

@@ -1,0 +1,93 @@
+package semantic
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Forget removes a collection's vectors from a directory that no Engine has open, such
+// as one that is left of a model that was switched off. The cache has no names: of it
+// stays what a vector of another collection was made from, and all else goes, since it
+// may be what a run for this one had kept before it was broken off.
+func Forget(ctx context.Context, dir, name string) error {
+	if _, err := os.Stat(dir); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return fmt.Errorf("forget vectors: %w", err)
+	}
+	all, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("forget vectors: %w", err)
+	}
+	var others []string
+	for _, f := range all {
+		file := filepath.Join(dir, f.Name())
+		isVec, isNew := strings.HasSuffix(f.Name(), ".vec"), strings.HasPrefix(f.Name(), "new-") && strings.HasSuffix(f.Name(), ".tmp")
+		switch {
+		case isVec && !strings.HasPrefix(f.Name(), name+"."):
+			others = append(others, file)
+		case isVec, isNew:
+			if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("forget vectors: %w", err)
+			}
+		}
+	}
+	file := filepath.Join(dir, "cache.db")
+	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	c, err := openCache(ctx, file, 0)
+	if err != nil {
+		return err
+	}
+	err = c.keepOnly(ctx, func(keep func([]textHash) error) error {
+		for _, f := range others {
+			m, err := openMatrix(f)
+			if err != nil { // whoever opens it next makes it again
+				continue
+			}
+			err = keep(m.hashes)
+			m.retire(false)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return errors.Join(err, c.close())
+}
+
+// keepOnly removes all texts but those that are told to keep.
+func (c *cache) keepOnly(ctx context.Context, tell func(keep func([]textHash) error) error) error {
+	tx, err := c.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	if _, err := tx.ExecContext(ctx, `CREATE TEMP TABLE held(hash BLOB PRIMARY KEY) WITHOUT ROWID`); err != nil {
+		return err
+	}
+	err = tell(func(hashes []textHash) error {
+		for _, h := range hashes {
+			if _, err := tx.ExecContext(ctx, `INSERT OR IGNORE INTO held(hash) VALUES(?)`, h[:]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, q := range []string{`DELETE FROM vectors WHERE hash NOT IN (SELECT hash FROM held)`, `DROP TABLE held`} {
+		if _, err := tx.ExecContext(ctx, q); err != nil {
+			return err
+		}
+	}
+	return tx.Commit()
+}
