@@ -168,6 +168,14 @@ func (s *Server) linkRepository(v *visit) error {
 	if err != nil || !choosable(*f.Found, id) {
 		return s.pick(v, http.StatusBadRequest, m, f, "Choose one of the repositories of this list.", "repositories")
 	}
+	if v.r.PostForm.Get("sure") != "1" {
+		if found := s.suspected(v, m.ID); len(found.Places) > 0 {
+			r := f.Found.Repositories[slices.IndexFunc(f.Found.Repositories, func(r app.Repository) bool { return r.ID == id })]
+			return s.warnOfRepository(v, m, f, found, suspectsPage{
+				Where: r.FullName, Public: !r.Private, Action: githubPath(m.ID) + "/pick", Values: []formValue{{"repository", chosen[0]}},
+			})
+		}
+	}
 	return s.linkFound(v, m, *f.Found, id)
 }
 
@@ -219,12 +227,21 @@ func (s *Server) beginCreate(v *visit) error {
 	if !repositoryName.MatchString(n.Name) || n.Name == "." || n.Name == ".." {
 		return s.pick(v, http.StatusBadRequest, m, f, "A repository’s name has letters, digits, dots, hyphens and underscores.", "name")
 	}
+	whole := n.Owner + "/" + n.Name
 	known := slices.ContainsFunc(f.Found.Installations, func(in app.Installation) bool { return !in.Suspended && in.Account == n.Owner })
 	switch {
 	case n.Owner == f.Found.Login:
 		n.Owner = ""
 	case !known:
 		return s.pick(v, http.StatusBadRequest, m, f, "Choose whose the repository shall be.", "owner")
+	}
+	if form.Get("sure") != "1" {
+		if found := s.suspected(v, m.ID); len(found.Places) > 0 {
+			return s.warnOfRepository(v, m, f, found, suspectsPage{
+				Where: whole, Public: !n.Private, Action: githubPath(m.ID) + "/create",
+				Values: []formValue{{"owner", form.Get("owner")}, {"name", n.Name}, {"visibility", form.Get("visibility")}},
+			})
+		}
 	}
 	return s.toGitHub(v, m, &n)
 }

@@ -206,6 +206,8 @@ func remoteSaid(done string, st RemoteStatus) string {
 		return "The sync has begun."
 	case done == "set":
 		return "The repository is connected."
+	case done == "partly":
+		return "The repository is connected. Not all files were looked at for passwords, since that would take too long."
 	}
 	return ""
 }
@@ -243,10 +245,12 @@ func (s *Server) setRemote(v *visit) error {
 		return errNoPage
 	}
 	r := v.r
-	form := NewRemote{
-		Space: m.ID, URL: strings.TrimSpace(r.PostFormValue("url")), Branch: strings.TrimSpace(r.PostFormValue("branch")),
-		Username: strings.TrimSpace(r.PostFormValue("username")), Token: strings.TrimSpace(r.PostFormValue("token")),
-		AllowWhatLooksSecret: r.PostFormValue("secrets") == "1",
+	form, sure, err := s.remoteForm(v, m)
+	if err != nil {
+		return err
+	}
+	if form.Space == "" {
+		return s.remotePage(v, m, NewRemote{}, nil, page{Problem: "This took too long, or was done already. Nothing was changed now; fill in the form again.", Field: "remote-url"})
 	}
 	// Other forms of addresses are the operator's to set.
 	if u, err := url.Parse(form.URL); err != nil || u.Scheme != "https" || u.Host == "" {
@@ -254,6 +258,16 @@ func (s *Server) setRemote(v *visit) error {
 	} else if u.User != nil {
 		form.URL = ""
 		return s.remotePage(v, m, form, nil, page{Problem: "Leave the user name and the token out of the address. There are fields for them.", Field: "remote-url"})
+	}
+	done := "set"
+	if st, err := s.o.Remotes.Status(r.Context(), m.ID); err == nil && !sure && st.URL != form.URL {
+		suspects := s.suspected(v, m.ID)
+		if len(suspects.Places) > 0 {
+			return s.warnOfRemote(v, m, form, suspects)
+		}
+		if suspects.Partly {
+			done = "partly"
+		}
 	}
 	found, err := s.o.Remotes.Set(r.Context(), v.user.ID, form)
 	switch {
@@ -273,7 +287,7 @@ func (s *Server) setRemote(v *visit) error {
 	if err := s.o.Remotes.Sync(ctx, m.ID); err != nil && fault.CodeOf(err) != fault.Canceled {
 		s.log.WarnContext(r.Context(), "the first sync of a remote", "space", m.ID, "err", err)
 	}
-	return s.see(v, inSpace(m.ID, "remote?done=set"))
+	return s.see(v, inSpace(m.ID, "remote?done="+done))
 }
 
 // removeRemote is POST /spaces/{id}/remote/remove.

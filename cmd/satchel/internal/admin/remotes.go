@@ -49,6 +49,8 @@ type SpaceStatus struct {
 	// Secrets are told by SetRemote alone: what looks like a secret in the space,
 	// for which the remote was not set.
 	Secrets []Secret `json:"secrets,omitempty"`
+	// Suspects are told by SetRemote alone: what may be passwords in what is pushed.
+	Suspects *Suspected `json:"suspects,omitempty"`
 }
 
 // RemoteRequest names a remote. Token may be empty.
@@ -165,6 +167,7 @@ func (l *Local) SetRemote(ctx context.Context, r RemoteRequest, progress func(st
 		st.Secrets = found
 		return st, err
 	}
+	suspects := l.suspects(ctx, id, r, progress)
 	if r.Replace {
 		// What sandboxes have not committed yet is committed before, so that it is
 		// kept aside with the rest.
@@ -182,7 +185,9 @@ func (l *Local) SetRemote(ctx context.Context, r RemoteRequest, progress func(st
 		return SpaceStatus{}, err
 	}
 	l.note(ctx, operator, "space.remote.set", id, RemoteDetail(r.URL, r.Branch))
-	return l.statusOf(ctx, u.ID, u.Name, id, st)
+	out, err := l.statusOf(ctx, u.ID, u.Name, id, st)
+	out.Suspects = suspects
+	return out, err
 }
 
 // within tells whether a URL is a directory of this server's own.

@@ -41,6 +41,7 @@ func (s *Server) addActivity(o *web.Options) error {
 		<-s.ctx.Done()
 		r.Close()
 	})
+	o.Suspects = s.suspects
 	o.Live, o.Reviews, o.Remotes, o.NewSpace, o.MaxSpaces = s.live, pageReviews{r, s}, pageRemotes{s}, s.newSpace, s.Config.Web.MaxSpaces
 	o.Held = pageHeld{s}
 	s.openDeletions(r)
@@ -173,6 +174,20 @@ func (p pageRemotes) Set(ctx context.Context, by space.UserID, r web.NewRemote) 
 	}
 	s.auditPage(ctx, by, "space.remote.set", r.Space, admin.RemoteDetail(url, r.Branch))
 	return nil, nil
+}
+
+// suspects finds what may be passwords in a space, for the warning before it gets a
+// repository.
+func (s *Server) suspects(ctx context.Context, id space.SpaceID) (web.Suspected, error) {
+	found, err := admin.SuspectsIn(ctx, s.Git, s.secrets, id, !s.Config.Space.ScreenSecrets, s.Admin.SuspectTime)
+	if err != nil {
+		return web.Suspected{}, err
+	}
+	out := web.Suspected{More: found.More, Partly: found.Partly}
+	for _, p := range found.Places {
+		out.Places = append(out.Places, web.SuspectPlace{Path: p.Path, Line: p.Line})
+	}
+	return out, nil
 }
 
 type foundSecret struct {

@@ -74,7 +74,9 @@ Remotes on private networks, by http, by ssh and in directories of this machine
 are refused unless --trusted says that you know where they lead.
 
 What the space has is looked through for secrets first, since the first push would
-take them along: where there are any, nothing is set.
+take them along: where there are any, nothing is set. What may be a password, which
+has no form of its own, is named on standard error by its file and line, and stops
+nothing: the files as they are now are looked at, for a second at most.
 
 With --replace nothing is merged: the space becomes what the repository is. What it
 was is kept on this server as a commit that "satchel space restore" can bring back.`,
@@ -150,6 +152,9 @@ func (c *call) synced(ctx context.Context, do func(s admin.Service, progress fun
 		if err != nil {
 			return err
 		}
+		if text := suspectsText(st.Suspects); text != "" {
+			fmt.Fprintln(c.Stderr, text)
+		}
 		err = c.answer(st, func() {
 			if len(st.Secrets) > 0 {
 				printSecrets(c.Stdout, st.Secrets)
@@ -168,6 +173,28 @@ func (c *call) synced(ctx context.Context, do func(s admin.Service, progress fun
 		}
 		return nil
 	})
+}
+
+// suspectsText warns of what may be passwords in what is pushed; empty: of nothing.
+func suspectsText(s *admin.Suspected) string {
+	if s == nil {
+		return ""
+	}
+	partly := ""
+	if s.Partly {
+		partly = "Not all files were looked at for passwords, since that would take too long."
+	}
+	if len(s.Places) == 0 {
+		return partly
+	}
+	var list []string
+	for _, p := range s.Places {
+		list = append(list, fmt.Sprintf("%s:%d", printable(string(p.Path)), p.Line))
+	}
+	if s.More > 0 {
+		list = append(list, fmt.Sprintf("and %d more", s.More))
+	}
+	return strings.TrimSpace("Warning: what may be passwords is pushed, where others may read it: " + strings.Join(list, ", ") + ". " + partly)
 }
 
 func places(n int) string {
