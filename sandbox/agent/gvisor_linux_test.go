@@ -28,7 +28,7 @@ import (
 var programs struct {
 	sync.Mutex
 	dir   string
-	built map[string]string // by package
+	built map[string]func() (string, error) // by package
 }
 
 func TestMain(m *testing.M) {
@@ -51,24 +51,34 @@ func satchelProgram(t testing.TB) string { return buildProgram(t, "satchel/cmd/s
 
 func buildProgram(t testing.TB, pkg string) string {
 	t.Helper()
+	p, err := programBuild(t, pkg)()
+	must(t, err)
+	return p
+}
+
+// programBuild returns what builds a program once, and for which those alone
+// wait who need that one.
+func programBuild(t testing.TB, pkg string) func() (string, error) {
+	t.Helper()
 	programs.Lock()
 	defer programs.Unlock()
-	if p := programs.built[pkg]; p != "" {
-		return p
-	}
 	if programs.dir == "" {
 		dir, err := os.MkdirTemp("", "agent-test-")
 		must(t, err)
-		programs.dir, programs.built = dir, make(map[string]string)
+		programs.dir, programs.built = dir, make(map[string]func() (string, error))
 	}
-	p := filepath.Join(programs.dir, filepath.Base(pkg))
-	build := exec.Command("go", "build", "-buildvcs=false", "-o", p, pkg)
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building %s: %v\n%s", pkg, err, out)
+	if programs.built[pkg] == nil {
+		p := filepath.Join(programs.dir, filepath.Base(pkg))
+		programs.built[pkg] = sync.OnceValues(func() (string, error) {
+			build := exec.Command("go", "build", "-buildvcs=false", "-o", p, pkg)
+			build.Env = append(os.Environ(), "CGO_ENABLED=0")
+			if out, err := build.CombinedOutput(); err != nil {
+				return "", fmt.Errorf("building %s: %w\n%s", pkg, err, out)
+			}
+			return p, nil
+		})
 	}
-	programs.built[pkg] = p
-	return p
+	return programs.built[pkg]
 }
 
 // sandbox is a real gVisor sandbox with the agent in it.

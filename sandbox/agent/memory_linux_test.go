@@ -54,6 +54,7 @@ func BenchmarkAgentStart(b *testing.B) {
 // The whole binary becomes the agent, the sentry and the gofer of every
 // sandbox, so what any of its packages does before main is paid three times.
 func TestProgramInitialisesLightly(t *testing.T) {
+	t.Parallel()
 	const (
 		mostBytes   = 6 << 20
 		mostObjects = 60_000
