@@ -141,7 +141,7 @@ func noSleepers(t *testing.T, s *sandbox) {
 func TestTimeoutGivesGrace(t *testing.T) {
 	t.Parallel()
 	s := startSandbox(t, sandboxOption{})
-	r := s.exec(ExecRequest{Command: "trap 'echo saved; exit 9' TERM; echo ready; while :; do sleep 0.02; done", WallTime: 300 * time.Millisecond, Grace: 20 * time.Second})
+	r := s.exec(ExecRequest{Command: "trap 'echo saved; exit 9' TERM; echo ready; while :; do sleep 0.02; done", WallTime: 2 * time.Second, Grace: 20 * time.Second})
 	if r.End != TimedOut || r.ExitCode != 9 || text(r.Stdout) != "ready\nsaved\n" {
 		t.Errorf("%+v %q %q", r, text(r.Stdout), text(r.Stderr))
 	}
@@ -262,7 +262,7 @@ func TestJobs(t *testing.T) {
 	ends := make(chan JobEnd, 10)
 	s.OnJobEnd(func(e JobEnd) { ends <- e })
 	t.Run("detached after a while", func(t *testing.T) {
-		r := s.exec(ExecRequest{Command: "echo first; until [ -e go ]; do sleep 0.05; done; echo last; echo bad >&2; exit 3", DetachAfter: 500 * time.Millisecond})
+		r := s.exec(ExecRequest{Command: "echo first; until [ -e go ]; do sleep 0.05; done; echo last; echo bad >&2; exit 3", DetachAfter: 2 * time.Second})
 		if r.End != Detached || text(r.Stdout) != "first\n" || r.JobDir != RunDir+"/jobs/"+r.JobID {
 			t.Fatalf("%+v", r)
 		}

@@ -73,6 +73,7 @@ func gitSeed(t testing.TB) *space.Seed {
 }
 
 func TestAgentRunsCommands(t *testing.T) {
+	t.Parallel()
 	c := connect(t, gitSeed(t))
 	for _, x := range []struct{ command, want string }{
 		{"echo hi", "hi"},
@@ -107,6 +108,7 @@ func TestAgentRunsCommands(t *testing.T) {
 }
 
 func TestAgentReadOnlyCommandsChangeNothing(t *testing.T) {
+	t.Parallel()
 	seed := sandboxtest.NewSeed(t)
 	c := connect(t, seed)
 	for _, command := range []string{"echo x > new.md", "echo x >> note.md", "rm note.md", "mount -o remount,rw /space"} {
@@ -122,6 +124,7 @@ func TestAgentReadOnlyCommandsChangeNothing(t *testing.T) {
 // A space's .git is a view that the host moves; a stale one would hide the
 // commit that was just made.
 func TestAgentSeesTheHostsCommit(t *testing.T) {
+	t.Parallel()
 	seed := gitSeed(t)
 	c := connect(t, seed)
 	execute(t, c, "git log >/dev/null; cat .git/HEAD", false)
@@ -138,6 +141,7 @@ func TestAgentSeesTheHostsCommit(t *testing.T) {
 // What was checked out belongs to commands, whoever the server runs as: they
 // change its modes and times as on a disk of their own.
 func TestAgentOwnsWhatWasCheckedOut(t *testing.T) {
+	t.Parallel()
 	seed := sandboxtest.NewSeed(t)
 	if os.Geteuid() == 0 {
 		// As the seeder does, which can as root alone.
@@ -160,6 +164,7 @@ func TestAgentOwnsWhatWasCheckedOut(t *testing.T) {
 
 // Commands have none of what the agent has.
 func TestAttackCommandReachesForTheAgent(t *testing.T) {
+	t.Parallel()
 	c := connect(t, sandboxtest.NewSeed(t))
 	for _, command := range []string{
 		"kill -9 1", "echo x > /proc/1/fd/1", "cat /proc/1/environ", "ls /.satchel", "cat /.satchel/lower/note.md",

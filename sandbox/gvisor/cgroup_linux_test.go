@@ -39,6 +39,7 @@ func cgroupFiles(t *testing.T, id space.SandboxID, name string) []string {
 // kernel, whichever version of cgroups it has, reaches the one on memory, and
 // sees that nothing stays.
 func TestCgroupsBoundASandbox(t *testing.T) {
+	t.Parallel()
 	want := os.Getenv(wantCgroups)
 	if os.Geteuid() != 0 {
 		t.Skip("cgroups are for a server that runs as root")
@@ -92,6 +93,7 @@ func TestCgroupsBoundASandbox(t *testing.T) {
 // TestWithoutCgroups: where the server may use none, the watchdog alone bounds
 // memory, and no cgroup is made.
 func TestWithoutCgroups(t *testing.T) {
+	t.Parallel()
 	r := newRuntime(t, func(o *gvisor.Options) { o.NoCgroups = true })
 	id := oci.NewID()
 	s := start(t, r, space.SandboxSpec{ID: id, Limits: space.Limits{Memory: 128 << 20}})
@@ -108,6 +110,7 @@ func TestWithoutCgroups(t *testing.T) {
 // TestTheMachineInsideIsAsLargeAsTheLimits is the user pain of programs that
 // size themselves by the host and die.
 func TestTheMachineInsideIsAsLargeAsTheLimits(t *testing.T) {
+	t.Parallel()
 	s := start(t, newRuntime(t), space.SandboxSpec{Limits: space.Limits{Memory: 300 << 20, CPUs: 1}})
 	if got := bash(t, s, "head -1 /proc/meminfo"); strings.Join(strings.Fields(got), " ") != "MemTotal: 307200 kB" {
 		t.Errorf("memory inside: %q", got)

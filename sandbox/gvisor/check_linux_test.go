@@ -13,6 +13,7 @@ import (
 )
 
 func TestCheckWhereItWorks(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
 	r := newRuntime(t, withAgent, func(o *gvisor.Options) { o.RunDir = dir })
 	if err := r.Check(t.Context()); err != nil {
@@ -24,6 +25,7 @@ func TestCheckWhereItWorks(t *testing.T) {
 }
 
 func TestCheckSaysWhatToDo(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name   string
 		change func(*gvisor.Options)
@@ -47,6 +49,7 @@ func TestCheckSaysWhatToDo(t *testing.T) {
 }
 
 func TestDiagnose(t *testing.T) {
+	t.Parallel()
 	findings := newRuntime(t, withAgent).Diagnose(t.Context())
 	var names []string
 	for _, f := range findings {

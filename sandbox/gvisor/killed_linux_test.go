@@ -83,6 +83,7 @@ func TestARuntimeThatIsKilledWhileItStarts(t *testing.T) {
 
 // TestWhatCannotStartWasNotKilled: only then `satchel doctor` has something to say.
 func TestWhatCannotStartWasNotKilled(t *testing.T) {
+	t.Parallel()
 	r := newRuntime(t, func(o *gvisor.Options) { o.Args = []string{"/no/such/program"} })
 	_, err := r.Start(t.Context(), space.SandboxSpec{ID: oci.NewID(), Seed: sandboxtest.NewSeed(t)})
 	if errors.Is(err, space.ErrKilled) || !strings.Contains(fault.PublicOf(err), "satchel doctor") {

@@ -2,6 +2,7 @@ package gvisor_test
 
 import (
 	"context"
+	"flag"
 	"os"
 	"path/filepath"
 	"testing"
@@ -29,6 +30,10 @@ func TestMain(m *testing.M) {
 	}
 	if dir := os.Getenv(serverRunDir); dir != "" {
 		os.Exit(serve(dir))
+	}
+	// Most of a test is waiting for its sandboxes. The command line goes before.
+	if err := flag.Set("test.parallel", "4"); err != nil {
+		panic(err)
 	}
 	goleak.VerifyTestMain(m)
 }

@@ -20,6 +20,7 @@ import (
 // bundle, state, cgroups) beside sandboxes that run, start and stop: the
 // orphan goes, the others never notice.
 func TestReapWhileSandboxesRun(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
 	r := newRuntime(t, func(o *gvisor.Options) { o.RunDir = dir })
 	limits := space.Limits{Memory: 256 << 20, Processes: 64, CPUs: 2}
@@ -153,6 +154,7 @@ func TestAHungRuntimeChild(t *testing.T) {
 // whose bundle is not one of ours, so that what the reaper removes, as the
 // server's user, is what lies beside the bundles or all of them.
 func TestAttackReaperIsLedAstray(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
 	r := newRuntime(t, func(o *gvisor.Options) { o.RunDir = dir })
 	s := start(t, r, space.SandboxSpec{})

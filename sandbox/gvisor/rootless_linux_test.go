@@ -8,6 +8,7 @@ import (
 
 // TestAsOrdinaryUser runs all other tests again as a user who is not root.
 func TestAsOrdinaryUser(t *testing.T) {
+	t.Parallel()
 	needStatic(t)
 	sandboxtest.AsOrdinaryUser(t, nil, "-test.run=^Test", "-test.skip=^TestAsOrdinaryUser$")
 }

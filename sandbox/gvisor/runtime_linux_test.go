@@ -20,6 +20,7 @@ import (
 )
 
 func TestMemoryLimit(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name string
 		opt  func(*gvisor.Options)
@@ -28,6 +29,7 @@ func TestMemoryLimit(t *testing.T) {
 		{"watchdog", func(o *gvisor.Options) { o.NoCgroups = true; o.WatchInterval = 10 * time.Millisecond }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			r := newRuntime(t, c.opt)
 			lim := space.Limits{Memory: 128 << 20}
 			s := start(t, r, space.SandboxSpec{Limits: lim})
@@ -45,6 +47,7 @@ func TestMemoryLimit(t *testing.T) {
 }
 
 func TestStartFailsCleanly(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
 	r := newRuntime(t, func(o *gvisor.Options) { o.RunDir = dir; o.Args = []string{"/no/such/program"} })
 	_, err := r.Start(t.Context(), space.SandboxSpec{ID: oci.NewID(), Seed: sandboxtest.NewSeed(t)})
@@ -78,6 +81,7 @@ func TestKilledRuntimeChild(t *testing.T) {
 }
 
 func TestKilledServer(t *testing.T) {
+	t.Parallel()
 	needStatic(t)
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "checkout"), 0o777); err != nil {

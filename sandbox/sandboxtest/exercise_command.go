@@ -110,7 +110,7 @@ var commandChecks = []check{
 		e.wantTree(before)
 	}},
 	{name: "a long command goes on as a job and is committed at its end", options: func(o *sandbox.Options) {
-		o.DetachAfter = 200 * time.Millisecond
+		o.DetachAfter = 2 * time.Second
 	}, run: func(e *exercise) {
 		r := e.request("echo one > one; echo out; sleep 300")
 		r.Comment, r.Client = "The job's own comment", "the job's client"

@@ -161,8 +161,8 @@ func TestJobsEnd(t *testing.T) {
 
 // TestSlowCommandBecomesAJob: the answer comes while it runs, and later answers
 // can read on.
-func TestSlowCommandBecomesAJob(t *testing.T) { // not beside others: each command has 300 ms
-	s := newShell(t, nil, func(o *sandbox.Options) { o.DetachAfter = 300 * time.Millisecond })
+func TestSlowCommandBecomesAJob(t *testing.T) { // not beside others: each command has a second
+	s := newShell(t, nil, func(o *sandbox.Options) { o.DetachAfter = time.Second })
 	r := s.run(t, "echo begun; "+untilReleased+"echo late > late.md; echo ended")
 	if r.End != agent.Detached || r.Stdout.Text != "begun\n" {
 		t.Fatalf("%+v", r)
