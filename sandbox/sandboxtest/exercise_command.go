@@ -70,7 +70,7 @@ var commandChecks = []check{
 		}
 	}},
 	{name: "a command is ended at its time limit with all it started", options: func(o *sandbox.Options) {
-		o.WallTime, o.DetachAfter, o.Grace = 500*time.Millisecond, -1, 100*time.Millisecond
+		o.WallTime, o.DetachAfter, o.Grace = 2*time.Second, -1, 100*time.Millisecond
 	}, run: func(e *exercise) {
 		r := e.exec(`echo kept > kept; (trap '' TERM; sleep 300) & trap '' TERM; sleep 300; sleep 300`)
 		if r.End != agent.TimedOut || r.ExitCode == 0 {
