@@ -303,8 +303,8 @@ func (b *browser) request(method, target, body string, change ...func(*http.Requ
 			b.cookies[c.Name] = c.Value
 		}
 	}
-	if to := strings.TrimPrefix(res.Header.Get("Location"), issuer); strings.Contains(to, "?once=") {
-		b.once = to
+	if to, err := res.Location(); err == nil && to.Query().Has("once") {
+		b.once = to.RequestURI()
 	}
 	data, err := io.ReadAll(res.Body)
 	must(b.w.t, err)
