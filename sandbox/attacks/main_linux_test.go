@@ -37,8 +37,9 @@ func TestMain(m *testing.M) {
 			os.Exit(serveHostile(os.Stdin, os.Stdout))
 		}
 	}
-	// Most of a test is waiting for its sandboxes. The command line goes before.
-	if err := flag.Set("test.parallel", "4"); err != nil {
+	// Most of a test is waiting for its sandbox; two that flood theirs are enough at
+	// once. The command line goes before.
+	if err := flag.Set("test.parallel", "2"); err != nil {
 		panic(err)
 	}
 	goleak.VerifyTestMain(&suite{m})
