@@ -1,1 +1,1 @@
-(sleep 0.05; echo slow) & p=$!; echo fast; wait $p; echo $?; (exit 7) & wait $!; echo $?; for i in 3 1 2; do (sleep 0.0$i; echo $i > o$i) & done; wait; cat o*; wait 1; echo $?; false & wait -n; echo $?
+(sleep 0.05; echo slow) & p=$!; echo fast; wait $p; echo $?; (exit 7) & wait $!; echo $?; for i in 3 1 2; do (sleep 0.0$i; echo $i > o$i) & done; wait; cat o*; wait 1; echo $?; false & wait $!; echo $?
