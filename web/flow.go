@@ -15,6 +15,7 @@ import (
 
 	"satchel/auth"
 	"satchel/internal/fault"
+	"satchel/internal/space"
 )
 
 // flowKind is what a flow is of; none is finished with what another began. Those of
@@ -61,9 +62,12 @@ func (k flowKind) group() string {
 type flow struct {
 	// Session is the id of the one that began it, in which alone it is good then. Only
 	// a kind of who need not be signed in may be without.
-	Session string    `json:"session,omitempty"`
-	Of      []byte    `json:"of"` // flowHash of what it was begun for
-	Ends    time.Time `json:"ends"`
+	Session string `json:"session,omitempty"`
+	// User is who began it, where any session of theirs in this browser may go on:
+	// another tab may have signed them in anew meanwhile.
+	User space.UserID `json:"user,omitempty"`
+	Of   []byte       `json:"of"` // flowHash of what it was begun for
+	Ends time.Time    `json:"ends"`
 }
 
 func (f *flow) common() *flow { return f }
@@ -97,6 +101,9 @@ func (s *Server) putFlow(v *visit, kind flowKind, of string, lifetime time.Durat
 	if !kind.entering() {
 		if c.Session = v.session.ID; !v.in || c.Session == "" {
 			return auth.Secret{}, errors.New("flow: a " + string(kind) + " is begun without a session")
+		}
+		if kind == flowPasskeyAdd {
+			c.User = v.user.ID
 		}
 		// What is shown once is of an act that was done.
 		if !kind.once() {
@@ -198,6 +205,9 @@ func (s *Server) openFlow(v *visit, kind flowKind, of, secret string, f flower, 
 	}
 	if c.Session == "" {
 		return kind.entering(), nil
+	}
+	if kind == flowPasskeyAdd {
+		return v.in && c.User == v.user.ID, nil
 	}
 	return v.in && c.Session == v.session.ID, nil
 }

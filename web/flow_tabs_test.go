@@ -126,7 +126,7 @@ func TestTwoTabsUsePasskeysAtOnce(t *testing.T) {
 				bob.ceremony = tabs[i]
 				key := []string{"phone", "laptop"}[i]
 				want(t, "add the "+key, bob.script("/account/passkeys/finish", `{"response":"`+key+`","name":"`+key+`"}`), http.StatusOK)
-				want(t, "again", bob.script("/account/passkeys/finish", `{"response":"again","name":"again"}`), http.StatusBadRequest)
+				want(t, "again", bob.script("/account/passkeys/finish", `{"response":"again","name":"again"}`), http.StatusForbidden)
 			}
 			keys, err := w.Passkeys(t.Context(), w.bob.ID)
 			if err != nil || len(keys) != 2 {

@@ -21,6 +21,10 @@ const (
 	admins
 )
 
+// byCeremony is added to who may finish a ceremony: begun, it stands for the token of
+// the session's forms, which may be another one by then; see finishCeremony.
+const byCeremony who = 1 << 4
+
 type handler func(v *visit) error
 
 // adder adds a page to the routes.
@@ -58,9 +62,9 @@ func (s *Server) routes() *http.ServeMux {
 	}
 	if s.o.Passkeys != nil {
 		add("POST /signin/passkey/begin", LimitSignIn, anyone, s.beginPasskey)
-		add("POST /signin/passkey/finish", LimitSignIn, anyone, s.finishPasskey)
+		add("POST /signin/passkey/finish", LimitSignIn, anyone|byCeremony, s.finishPasskey)
 		add("POST /account/passkeys/begin", LimitSignIn, signedIn, s.beginAddPasskey)
-		add("POST /account/passkeys/finish", LimitSignIn, signedIn, s.finishAddPasskey)
+		add("POST /account/passkeys/finish", LimitSignIn, signedIn|byCeremony, s.finishAddPasskey)
 	}
 	add("POST /signout", LimitPage, anyone, s.signOut)
 
@@ -119,6 +123,8 @@ func (s *Server) serve(limit string, need who, body int64, h handler) http.Handl
 }
 
 func (s *Server) visit(v *visit, limit string, need who, body int64, h handler) error {
+	ceremony := need&byCeremony != 0
+	need &^= byCeremony
 	if ok, err := s.atIssuer(v); !ok {
 		return err
 	}
@@ -162,7 +168,7 @@ func (s *Server) visit(v *visit, limit string, need who, body int64, h handler) 
 			return err
 		}
 	}
-	if unsafe && v.in {
+	if unsafe && v.in && !ceremony {
 		if err := checkForm(v); err != nil {
 			return err
 		}

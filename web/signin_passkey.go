@@ -36,6 +36,37 @@ func (s *Server) beginCeremony(v *visit, kind flowKind, options, data []byte) er
 	return nil
 }
 
+// finished is what the script says at the end of a ceremony.
+type finished struct {
+	Ceremony string          `json:"ceremony"`
+	Response json.RawMessage `json:"response"`
+	Name     string          `json:"name"` // of a passkey that is added
+	Return   string          `json:"return"`
+}
+
+// finishCeremony reads what the script sent and takes the ceremony. Its name was told
+// to a page of this server alone, and its secret to this browser, so that no other site
+// can finish it. A token of the session proves no more, and would be another one where
+// a ceremony in another tab was faster: the device has made its passkey by then.
+func (s *Server) finishCeremony(v *visit, kind flowKind) (in finished, f passkeyFlow, err error) {
+	ok := false
+	if err = readJSON(v, &in); err == nil {
+		ok, err = s.takeFlow(v, kind, in.Ceremony, &f)
+	}
+	if ok && err == nil {
+		return in, f, nil
+	}
+	if v.in {
+		if forged := checkForm(v); forged != nil {
+			return in, f, forged
+		}
+	}
+	if err == nil {
+		err = errFlowOver()
+	}
+	return in, f, err
+}
+
 // next tells the script where to go.
 type next struct {
 	Location string `json:"location"`
@@ -52,19 +83,9 @@ func (s *Server) beginPasskey(v *visit) error {
 
 // finishPasskey is POST /signin/passkey/finish.
 func (s *Server) finishPasskey(v *visit) error {
-	var in struct {
-		Ceremony string          `json:"ceremony"`
-		Response json.RawMessage `json:"response"`
-		Return   string          `json:"return"`
-	}
-	if err := readJSON(v, &in); err != nil {
+	in, f, err := s.finishCeremony(v, flowPasskeySignIn)
+	if err != nil {
 		return err
-	}
-	var f passkeyFlow
-	if ok, err := s.takeFlow(v, flowPasskeySignIn, in.Ceremony, &f); err != nil {
-		return err
-	} else if !ok {
-		return errFlowOver()
 	}
 	var user store.User
 	id, credential, err := s.o.Passkeys.FinishSignIn(f.Data, in.Response, func(id, handle []byte) (passkey.User, error) {
@@ -80,6 +101,9 @@ func (s *Server) finishPasskey(v *visit) error {
 	})
 	if err != nil {
 		return err
+	}
+	if v.in && v.user.ID != user.ID {
+		return fault.New(fault.Conflict, "%s signed in here in another tab meanwhile. Sign out there first to sign in as %s.", v.user.Name, user.Name)
 	}
 	if err := s.o.Accounts.UsePasskey(v.r.Context(), id, credential); err != nil {
 		return err
@@ -120,20 +144,9 @@ func (s *Server) beginAddPasskey(v *visit) error {
 
 // finishAddPasskey is POST /account/passkeys/finish.
 func (s *Server) finishAddPasskey(v *visit) error {
-	var in struct {
-		Ceremony string          `json:"ceremony"`
-		Response json.RawMessage `json:"response"`
-		Name     string          `json:"name"`
-		Return   string          `json:"return"`
-	}
-	if err := readJSON(v, &in); err != nil {
+	in, f, err := s.finishCeremony(v, flowPasskeyAdd)
+	if err != nil {
 		return err
-	}
-	var f passkeyFlow
-	if ok, err := s.takeFlow(v, flowPasskeyAdd, in.Ceremony, &f); err != nil {
-		return err
-	} else if !ok {
-		return errFlowOver()
 	}
 	u, err := s.passkeyUser(v, v.user)
 	if err != nil {
@@ -151,7 +164,8 @@ func (s *Server) finishAddPasskey(v *visit) error {
 	if err != nil {
 		return err
 	}
-	if err := s.rotate(v); err != nil {
+	// Another tab that finishes at the same time may have changed the secret first.
+	if err := s.rotate(v); err != nil && fault.CodeOf(err) != fault.Unauthenticated {
 		return err
 	}
 	s.json(v, http.StatusOK, next{s.url(localPath(in.Return))})

@@ -223,9 +223,13 @@ type browser struct {
 
 	once     string // the address to which an act led last that shows something once
 	ceremony string // of passkeys, which was begun last
+	// pages are the tokens that the page of each ceremony had when it was begun.
+	pages map[string]string
 }
 
-func (w *world) browser() *browser { return &browser{w: w, cookies: map[string]string{}} }
+func (w *world) browser() *browser {
+	return &browser{w: w, cookies: map[string]string{}, pages: map[string]string{}}
+}
 
 func isFlow(cookie string) bool {
 	return strings.HasPrefix(cookie, "__Host-satchel-flow-") || strings.HasPrefix(cookie, "__Host-satchel-signin-")
@@ -337,10 +341,14 @@ func (b *browser) send(target string, form url.Values, change ...func(*http.Requ
 	return b.request(http.MethodPost, target, all.Encode(), change...)
 }
 
-// script posts JSON as the script does, which finishes the ceremony that it began.
+// script posts JSON as the script does, which finishes the ceremony that it began, with
+// the token of the page that began it.
 func (b *browser) script(target, body string) answer {
 	b.w.t.Helper()
 	token := b.token()
+	if old, ok := b.pages[b.ceremony]; ok && strings.HasSuffix(target, "/finish") {
+		token = old
+	}
 	if rest, ok := strings.CutPrefix(body, "{\"response\""); ok && b.ceremony != "" {
 		body = `{"ceremony":` + quote(b.ceremony) + `,"response"` + rest
 	}
@@ -351,6 +359,7 @@ func (b *browser) script(target, body string) answer {
 	var begun struct{ Ceremony string }
 	if strings.HasSuffix(target, "/begin") && json.Unmarshal([]byte(a.body), &begun) == nil {
 		b.ceremony = begun.Ceremony
+		b.pages[b.ceremony] = token
 	}
 	return a
 }
