@@ -100,6 +100,39 @@ describe('first use in Chromium', { skip: missing, timeout: 150_000 }, () => {
     assert.notEqual((await context.cookies()).find((c) => c.name === 'satchel').value, before.value, 'the session did not change');
   });
 
+  test('two tabs use passkeys at once', async () => {
+    const { page, context } = await person();
+    await linked(page, s.link());
+    const tabs = [page, await context.newPage()];
+    const keys = await Promise.all(tabs.map(authenticator));
+    // The first tab has its passkey, and says so when the second has finished.
+    const both = async (path, button) => {
+      let release;
+      const held = new Promise((r) => { release = r; });
+      await page.route('**/finish', async (r) => { await held; await r.continue(); });
+      const done = tabs.map((tab) => tab.waitForResponse((r) => r.url().endsWith('/finish')));
+      for (const tab of tabs) await tab.goto(path);
+      for (const tab of tabs) {
+        const sent = tab.waitForRequest((r) => r.url().endsWith('/finish'));
+        await tab.bringToFront();
+        await tab.getByRole('button', { name: button }).click();
+        await sent;
+      }
+      const second = (await done[1]).status();
+      release();
+      assert.deepEqual([(await done[0]).status(), second], [200, 200]);
+      await page.unroute('**/finish');
+    };
+    await both('/account', /add a passkey/i);
+    for (const key of keys) assert.equal((await key.credentials()).length, 1);
+    await page.goto('/account');
+    await page.getByRole('button', { name: /^sign out/i }).first().click();
+    await page.waitForURL((u) => u.pathname === '/signin');
+    await both('/signin', /passkey/i);
+    for (const tab of tabs) assert.equal((await tab.goto('/account')).url(), `${s.issuer}/account`);
+    await context.close();
+  });
+
   test('the admin connects a client, and ends it', async () => {
     const { page } = admin;
     const redirect = await awaitRedirect(later);
