@@ -154,9 +154,12 @@ func (f *fakeRemotes) Status(context.Context, space.SpaceID) (web.RemoteStatus, 
 	return f.status, nil
 }
 func (f *fakeRemotes) Sync(context.Context, space.SpaceID) error { f.synced++; return nil }
-func (f *fakeRemotes) Set(_ context.Context, _ space.UserID, r web.NewRemote) ([]web.FoundSecret, error) {
+func (f *fakeRemotes) Set(_ context.Context, _ space.UserID, r web.NewRemote, confirm func() bool) ([]web.FoundSecret, error) {
 	if f.err != nil || len(f.found) > 0 && !r.AllowWhatLooksSecret {
 		return f.found, f.err
+	}
+	if !confirm() {
+		return nil, nil
 	}
 	f.set = append(f.set, r)
 	return nil, nil

@@ -169,7 +169,7 @@ func (s *Server) linkRepository(v *visit) error {
 		return s.pick(v, http.StatusBadRequest, m, f, "Choose one of the repositories of this list.", "repositories")
 	}
 	if v.r.PostForm.Get("sure") != "1" {
-		if found := s.suspected(v, m.ID); len(found.Places) > 0 {
+		if found := s.suspected(v, m.ID); found.asks() {
 			r := f.Found.Repositories[slices.IndexFunc(f.Found.Repositories, func(r app.Repository) bool { return r.ID == id })]
 			return s.warnOfRepository(v, m, f, found, suspectsPage{
 				Where: r.FullName, Public: !r.Private, Action: githubPath(m.ID) + "/pick", Values: []formValue{{"repository", chosen[0]}},
@@ -236,7 +236,7 @@ func (s *Server) beginCreate(v *visit) error {
 		return s.pick(v, http.StatusBadRequest, m, f, "Choose whose the repository shall be.", "owner")
 	}
 	if form.Get("sure") != "1" {
-		if found := s.suspected(v, m.ID); len(found.Places) > 0 {
+		if found := s.suspected(v, m.ID); found.asks() {
 			return s.warnOfRepository(v, m, f, found, suspectsPage{
 				Where: whole, Public: !n.Private, Action: githubPath(m.ID) + "/create",
 				Values: []formValue{{"owner", form.Get("owner")}, {"name", n.Name}, {"visibility", form.Get("visibility")}},

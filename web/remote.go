@@ -26,8 +26,9 @@ type Remotes interface {
 	Sync(ctx context.Context, id space.SpaceID) error
 	// Set gives the space another remote. Where found is not empty nothing was
 	// changed: the space holds what looks like secrets, which the first push
-	// would take along. by is for the audit log.
-	Set(ctx context.Context, by space.UserID, r NewRemote) (found []FoundSecret, err error)
+	// would take along. After all that it refuses by itself it calls confirm, and
+	// where that says no nothing was changed. by is for the audit log.
+	Set(ctx context.Context, by space.UserID, r NewRemote, confirm func() bool) (found []FoundSecret, err error)
 	Remove(ctx context.Context, by space.UserID, id space.SpaceID) error
 }
 
@@ -102,6 +103,7 @@ type remotePage struct {
 	Refused    []refusedItem
 	Secret     bool // something was refused because it looks like a secret
 	Form       NewRemote
+	Kept       keptRemote
 	Found      []foundItem
 	More       int
 	Held       *heldBody // nil: nothing is held for the visitor
@@ -138,10 +140,10 @@ func (s *Server) showRemote(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return s.remotePage(v, m, NewRemote{}, nil, page{})
+	return s.remotePage(v, m, NewRemote{}, keptRemote{}, nil, page{})
 }
 
-func (s *Server) remotePage(v *visit, m store.Membership, form NewRemote, found []FoundSecret, p page) error {
+func (s *Server) remotePage(v *visit, m store.Membership, form NewRemote, kept keptRemote, found []FoundSecret, p page) error {
 	if s.o.Remotes == nil {
 		return errNoPage
 	}
@@ -155,7 +157,7 @@ func (s *Server) remotePage(v *visit, m store.Membership, form NewRemote, found 
 	}
 	body := remotePage{
 		Space: m, Owner: m.Role == space.Owner, May: m.Role != space.Reader, Action: inSpace(m.ID, "remote"), Status: st, Local: st.URL == "", GitHub: s.o.App != nil,
-		Form: form, Said: remoteSaid(v.r.URL.Query().Get("done"), st), User: m.OwnerName, More: max(0, len(found)-firstFound),
+		Form: form, Kept: kept, Said: remoteSaid(v.r.URL.Query().Get("done"), st), User: m.OwnerName, More: max(0, len(found)-firstFound),
 	}
 	for _, r := range st.Refused {
 		it := refusedItem{RefusedPlace: r}
@@ -206,8 +208,6 @@ func remoteSaid(done string, st RemoteStatus) string {
 		return "The sync has begun."
 	case done == "set":
 		return "The repository is connected."
-	case done == "partly":
-		return "The repository is connected. Not all files were looked at for passwords, since that would take too long."
 	}
 	return ""
 }
@@ -245,49 +245,55 @@ func (s *Server) setRemote(v *visit) error {
 		return errNoPage
 	}
 	r := v.r
-	form, sure, err := s.remoteForm(v, m)
+	form, sure, over, err := s.remoteForm(v, m)
 	if err != nil {
 		return err
 	}
-	if form.Space == "" {
-		return s.remotePage(v, m, NewRemote{}, nil, page{Problem: "This took too long, or was done already. Nothing was changed now; fill in the form again.", Field: "remote-url"})
+	if over != "" {
+		field := "remote-url"
+		if form.URL != "" {
+			field = "remote-token"
+		}
+		return s.remoteAgain(v, m, form, false, nil, page{Problem: over, Field: field})
 	}
 	// Other forms of addresses are the operator's to set.
 	if u, err := url.Parse(form.URL); err != nil || u.Scheme != "https" || u.Host == "" {
-		return s.remotePage(v, m, form, nil, page{Problem: "Give the address of a git repository that begins with https://.", Field: "remote-url"})
+		return s.remoteAgain(v, m, form, sure, nil, page{Problem: "Give the address of a git repository that begins with https://.", Field: "remote-url"})
 	} else if u.User != nil {
 		form.URL = ""
-		return s.remotePage(v, m, form, nil, page{Problem: "Leave the user name and the token out of the address. There are fields for them.", Field: "remote-url"})
+		return s.remoteAgain(v, m, form, sure, nil, page{Problem: "Leave the user name and the token out of the address. There are fields for them.", Field: "remote-url"})
 	}
-	done := "set"
-	if st, err := s.o.Remotes.Status(r.Context(), m.ID); err == nil && !sure && st.URL != form.URL {
-		suspects := s.suspected(v, m.ID)
-		if len(suspects.Places) > 0 {
-			return s.warnOfRemote(v, m, form, suspects)
-		}
-		if suspects.Partly {
-			done = "partly"
-		}
+	st, err := s.o.Remotes.Status(r.Context(), m.ID)
+	if err != nil {
+		return err
 	}
-	found, err := s.o.Remotes.Set(r.Context(), v.user.ID, form)
+	var suspects Suspected
+	found, err := s.o.Remotes.Set(r.Context(), v.user.ID, form, func() bool {
+		if !sure && !sameRemote(st.URL, form.URL) {
+			suspects = s.suspected(v, m.ID)
+		}
+		return !suspects.asks()
+	})
 	switch {
+	case err == nil && len(found) == 0 && suspects.asks():
+		return s.warnOfRemote(v, m, form, suspects)
 	case fault.CodeOf(err) == fault.Invalid:
 		field := "remote-url"
 		if form.Token == "" && strings.Contains(strings.ToLower(fault.PublicOf(err)), "token") {
 			field = "remote-token"
 		}
-		return s.remotePage(v, m, form, nil, page{Problem: fault.PublicOf(err), Field: field})
+		return s.remoteAgain(v, m, form, sure, nil, page{Problem: fault.PublicOf(err), Field: field})
 	case err != nil:
 		return err
 	case len(found) > 0:
-		return s.remotePage(v, m, form, found, page{Problem: "Nothing was changed: the space holds what looks like secrets, and the first push would take it along.", Field: "found"})
+		return s.remoteAgain(v, m, form, sure, found, page{Problem: "Nothing was changed: the space holds what looks like secrets, and the first push would take it along.", Field: "found"})
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), syncWait)
 	defer cancel()
 	if err := s.o.Remotes.Sync(ctx, m.ID); err != nil && fault.CodeOf(err) != fault.Canceled {
 		s.log.WarnContext(r.Context(), "the first sync of a remote", "space", m.ID, "err", err)
 	}
-	return s.see(v, inSpace(m.ID, "remote?done="+done))
+	return s.see(v, inSpace(m.ID, "remote?done=set"))
 }
 
 // removeRemote is POST /spaces/{id}/remote/remove.

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -18,9 +19,16 @@ import (
 type Suspected struct {
 	Places []SuspectPlace
 	More   int
-	// Partly tells that not all files were looked at.
-	Partly bool
+	// Partly tells that not all files were looked at: Looked of Files, which is 0 where
+	// they could not be listed.
+	Partly        bool
+	Looked, Files int
 }
+
+// asks tells whether a person is asked before the space is sent anywhere: who writes
+// to a space decides how much there is to look at, so that what was not looked at
+// counts like what was found.
+func (s Suspected) asks() bool { return len(s.Places) > 0 || s.Partly }
 
 // SuspectPlace is a line that may have a password.
 type SuspectPlace struct {
@@ -28,7 +36,8 @@ type SuspectPlace struct {
 	Line int
 }
 
-// FindSuspects looks through what a space holds now, for a second at most.
+// FindSuspects looks through what a space holds now, for a second at most. What it
+// found stands beside an error too.
 type FindSuspects func(ctx context.Context, id space.SpaceID) (Suspected, error)
 
 // suspectWait bounds a look that does not end by itself.
@@ -42,7 +51,16 @@ const flowRemote flowKind = "remote"
 type remoteFlow struct {
 	flow
 	Remote NewRemote `json:"remote"`
+	// Sure tells that they were warned of this repository and went on.
+	Sure bool `json:"sure,omitempty"`
 }
+
+// What flows of flowRemote are of, beside the space: what the owner is asked about, and
+// what a form that comes back need not be given again.
+const (
+	remoteAsked = " asked "
+	remoteKept  = " kept "
+)
 
 // suspectsPage warns before a space is sent to where others may read it.
 type suspectsPage struct {
@@ -63,7 +81,8 @@ type suspectItem struct {
 	URL string
 }
 
-// suspected looks for what may be passwords. What goes wrong with it stops nobody.
+// suspected looks for what may be passwords. What goes wrong with it leaves something
+// that was not looked at, and stops nobody who was told of that.
 func (s *Server) suspected(v *visit, id space.SpaceID) Suspected {
 	if s.o.Suspects == nil {
 		return Suspected{}
@@ -71,8 +90,11 @@ func (s *Server) suspected(v *visit, id space.SpaceID) Suspected {
 	ctx, stop := context.WithTimeout(v.r.Context(), suspectWait)
 	defer stop()
 	found, err := s.o.Suspects(ctx, id)
-	if err != nil && !errors.Is(err, context.Canceled) {
-		s.log.WarnContext(ctx, "look for passwords in what a space has", "space", id, "err", err)
+	if err != nil {
+		found.Partly = true
+		if !errors.Is(err, context.Canceled) {
+			s.log.WarnContext(ctx, "look for passwords in what a space has", "space", id, "err", err)
+		}
 	}
 	return found
 }
@@ -87,31 +109,70 @@ func (s *Server) warnOf(v *visit, m store.Membership, found Suspected, body susp
 }
 
 // remoteForm is the repository that an owner gave; sure tells that they were warned of
-// it and go on. Its space is empty where what they go on with is over.
-func (s *Server) remoteForm(v *visit, m store.Membership) (form NewRemote, sure bool, err error) {
+// it and go on. over says what to tell them where what they go on with is over.
+func (s *Server) remoteForm(v *visit, m store.Membership) (form NewRemote, sure bool, over string, err error) {
 	value := func(name string) string { return strings.TrimSpace(v.r.PostFormValue(name)) }
+	var f remoteFlow
 	if id := value("go"); id != "" {
-		var f remoteFlow
-		ok, err := s.takeFlow(v, flowRemote, string(m.ID)+" "+id, &f)
+		ok, err := s.takeFlow(v, flowRemote, string(m.ID)+remoteAsked+id, &f)
 		if err != nil || !ok || f.Remote.Space != m.ID {
-			return NewRemote{}, true, err
+			return NewRemote{}, false, "This took too long, or was done already. Nothing was changed now; fill in the form again.", err
 		}
-		return f.Remote, true, nil
+		return f.Remote, true, "", nil
 	}
-	return NewRemote{
+	form = NewRemote{
 		Space: m.ID, URL: value("url"), Branch: value("branch"), Username: value("username"), Token: value("token"),
 		AllowWhatLooksSecret: value("secrets") == "1",
-	}, false, nil
+	}
+	if id := value("kept"); id != "" {
+		ok, err := s.takeFlow(v, flowRemote, string(m.ID)+remoteKept+id, &f)
+		switch {
+		case err != nil:
+			return form, false, "", err
+		case !ok || f.Remote.Space != m.ID:
+			if form.Token == "" {
+				return form, false, "This took too long, or was done already. Nothing was changed now; give the token again, if there is one.", nil
+			}
+		case sameRemote(f.Remote.URL, form.URL): // a token goes to no other place than it was given for
+			sure = f.Sure
+			form.Token = cmp.Or(form.Token, f.Remote.Token)
+		}
+	}
+	return form, sure, "", nil
 }
+
+// sameRemote tells whether two addresses lead to the same place: transfers leave out
+// slashes at the end, and nothing else is the same on every server.
+func sameRemote(a, b string) bool { return strings.TrimRight(a, "/") == strings.TrimRight(b, "/") }
 
 // warnOfRemote keeps what the owner gave, with its token, and asks them.
 func (s *Server) warnOfRemote(v *visit, m store.Membership, form NewRemote, found Suspected) error {
 	id := rand.Text()
-	if err := s.keepFlow(v, flowRemote, string(m.ID)+" "+id, &remoteFlow{Remote: form}); err != nil {
+	if err := s.keepFlow(v, flowRemote, string(m.ID)+remoteAsked+id, &remoteFlow{Remote: form}); err != nil {
 		return err
 	}
 	path := inSpace(m.ID, "remote")
 	return s.warnOf(v, m, found, suspectsPage{Where: form.URL, Action: path, Back: path, Values: []formValue{{"go", id}}})
+}
+
+// remoteAgain shows the form with what is wrong, and keeps its token and that its owner
+// is sure, for another try with the same address.
+func (s *Server) remoteAgain(v *visit, m store.Membership, form NewRemote, sure bool, found []FoundSecret, p page) error {
+	kept := keptRemote{Token: form.Token != ""}
+	if form.URL != "" && (kept.Token || sure) {
+		id := rand.Text()
+		// Where it cannot be kept it is given again.
+		if err := s.keepFlow(v, flowRemote, string(m.ID)+remoteKept+id, &remoteFlow{Remote: form, Sure: sure}); err == nil {
+			kept.ID = id
+		}
+	}
+	return s.remotePage(v, m, form, kept, found, p)
+}
+
+// keptRemote is what is kept for a form that comes back; its ID is empty where nothing is.
+type keptRemote struct {
+	ID    string
+	Token bool
 }
 
 // warnOfRepository asks an owner who chose one at GitHub, or has one made; values are

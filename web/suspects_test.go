@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"satchel/internal/fault"
 	"satchel/internal/space"
 	"satchel/web"
 )
@@ -27,7 +28,7 @@ func (l *looks) find(_ context.Context, id space.SpaceID) (web.Suspected, error)
 }
 
 func suspicious() *looks {
-	return &looks{found: web.Suspected{Places: []web.SuspectPlace{{Path: "notes/wifi.md", Line: 3}, {Path: "<script>\u202egpj.md", Line: 1}}, More: 4, Partly: true}}
+	return &looks{found: web.Suspected{Places: []web.SuspectPlace{{Path: "notes/wifi.md", Line: 3}, {Path: "<script>\u202egpj.md", Line: 1}}, More: 4, Partly: true, Looked: 30, Files: 31}}
 }
 
 var goField = regexp.MustCompile(`name="go" value="([^"]+)"`)
@@ -51,7 +52,7 @@ func TestWarnedBeforeARemoteIsSet(t *testing.T) {
 	}
 	res, on := ask()
 	checkPage(t, "warned", res)
-	for _, s := range []string{"https://git.test/me.git", "wifi.md", "line 3", "and 4 more", "Not all files were looked at", `href="` + a.in("remote") + `">Go back`} {
+	for _, s := range []string{"https://git.test/me.git", "wifi.md", "line 3", "and 4 more", "<strong>Not all files were looked at</strong>, but 30 of 31", `href="` + a.in("remote") + `">Go back`} {
 		if !strings.Contains(res.body, s) {
 			t.Errorf("it does not say %q", s)
 		}
@@ -82,24 +83,120 @@ func TestWarnedBeforeARemoteIsSet(t *testing.T) {
 		t.Errorf("%+v", a.remotes.set)
 	}
 
-	for name, found := range map[string]*looks{
-		"nothing is found":        {},
-		"the look does not work":  {err: errors.New("disk")},
-		"it took more than there": {found: web.Suspected{Partly: true}},
+	*l = looks{}
+	want(t, "nothing is found", b.send(a.in("remote"), form), http.StatusSeeOther)
+	// Attack: an AI writes so much before a password that a look ends before it.
+	for name, found := range map[string]struct {
+		looks
+		says string
+	}{
+		"there is too much":      {looks{found: web.Suspected{Partly: true, Looked: 3, Files: 14}}, "3 of 14 files were looked at"},
+		"the look does not work": {looks{err: errors.New("disk")}, "The files could not be looked at"},
+		"it fails in the middle": {looks{found: web.Suspected{Places: []web.SuspectPlace{{Path: "zz.md", Line: 1}}, Looked: 1, Files: 2}, err: errors.New("disk")}, "but 1 of 2"},
 	} {
-		*l = *found
-		res := b.send(a.in("remote"), form)
-		want(t, name, res, http.StatusSeeOther)
-		if partly := strings.HasSuffix(res.location(), "done=partly"); partly != found.found.Partly {
-			t.Errorf("%s: it leads to %s", name, res.location())
+		*l = found.looks
+		set := len(a.remotes.set)
+		res, on := ask()
+		checkPage(t, name, res)
+		if !strings.Contains(res.body, found.says) || !strings.Contains(res.body, "Not all files were looked at") || len(a.remotes.set) != set {
+			t.Errorf("%s: it does not say %q, or is set", name, found.says)
+		}
+		if want(t, name, b.send(a.in("remote"), on), http.StatusSeeOther); len(a.remotes.set) != set+1 {
+			t.Errorf("%s: nobody can go on", name)
 		}
 	}
 	*l = *suspicious()
 	a.remotes.status = web.RemoteStatus{State: "pushed", URL: "https://git.test/me.git"}
 	want(t, "another token for the same address", b.send(a.in("remote"), form), http.StatusSeeOther)
+	form.Set("url", "https://git.test/me.git/")
+	want(t, "a slash behind the same address", b.send(a.in("remote"), form), http.StatusSeeOther)
 	if len(l.of) > 0 {
 		t.Error("what is there already is looked through")
 	}
+	form.Set("url", "https://git.test/me") // another one on many servers
+	ask()
+}
+
+var keptField = regexp.MustCompile(`name="kept" value="([^"]+)"`)
+
+// Nobody is asked about what is refused anyway, and what they gave and said stays for
+// another try with the same address, and for no other.
+func TestRefusedBeforeTheWarning(t *testing.T) {
+	l := suspicious()
+	a := newActive(t, web.LiveOptions{}, func(o *web.Options) { o.Suspects = l.find })
+	b := a.as(a.ada)
+	a.remotes.err = fault.New(fault.Invalid, "That address leads to this machine.")
+	form := url.Values{"url": {"https://git.test/me.git"}, "token": {"canary-token"}}
+	again := func(name string, form url.Values, says string) url.Values {
+		t.Helper()
+		res := b.send(a.in("remote"), form)
+		want(t, name, res, http.StatusBadRequest)
+		checkPage(t, name, res)
+		m := keptField.FindStringSubmatch(res.body)
+		if !strings.Contains(res.body, says) || strings.Contains(res.body, "canary-token") || goField.MatchString(res.body) || m == nil {
+			t.Fatalf("%s: %s", name, heading(res.body))
+		}
+		return url.Values{"url": {"https://git.test/me.git"}, "kept": {m[1]}}
+	}
+	ask := func(name string, form url.Values) url.Values {
+		t.Helper()
+		res := b.send(a.in("remote"), form)
+		m := goField.FindStringSubmatch(res.body)
+		if m == nil {
+			t.Fatalf("%s: nobody is asked: %s", name, heading(res.body))
+		}
+		return url.Values{"go": {m[1]}}
+	}
+	set := func(name string, form url.Values, token string) {
+		t.Helper()
+		want(t, name, b.send(a.in("remote"), form), http.StatusSeeOther)
+		if s := a.remotes.set; s[len(s)-1].Token != token {
+			t.Errorf("%s: it is set with another token", name)
+		}
+	}
+	form = again("an address of this machine", form, "leads to this machine")
+	a.remotes.err, a.remotes.found = nil, []web.FoundSecret{{Path: "key.md", Line: 1, Description: "a key"}}
+	form = again("known secrets", form, "what looks like secrets")
+	if len(l.of) > 0 {
+		t.Error("a look for what is refused")
+	}
+	form.Set("secrets", "1")
+	on := ask("the token is kept", form)
+	// What is refused once they are sure is not asked about again.
+	a.remotes.err = fault.New(fault.Invalid, "The server shuts down.")
+	form = again("refused once sure", on, "shuts down")
+	a.remotes.err = nil
+	form.Set("secrets", "1")
+	form.Set("url", "https://git.test/me.git/")
+	set("sure and kept", form, "canary-token")
+	a.remotes.found = nil
+
+	// Attack: what is kept goes to another address, to another space, twice or in another
+	// session.
+	kept := func() url.Values {
+		t.Helper()
+		a.remotes.err = nil
+		on := ask("keep", url.Values{"url": {"https://git.test/me.git"}, "token": {"canary-token"}})
+		a.remotes.err = fault.New(fault.Invalid, "No.")
+		form := again("keep", on, "No.")
+		a.remotes.err = nil
+		return form
+	}
+	elsewhere := kept()
+	elsewhere.Set("url", "https://evil.test/me.git")
+	set("to another address", ask("to another address", elsewhere), "")
+	own := kept()
+	second, err := a.CreateSpace(t.Context(), cli, a.ada.ID, space.NewSpaceID(), "second")
+	must(t, err)
+	n := len(a.remotes.set)
+	want(t, "to another space", b.send("/spaces/"+string(second.ID)+"/remote", own), http.StatusBadRequest)
+	want(t, "in another session", a.as(a.ada).send(a.in("remote"), own), http.StatusBadRequest)
+	want(t, "as if one had been asked", b.send(a.in("remote"), url.Values{"go": own["kept"]}), http.StatusBadRequest)
+	if len(a.remotes.set) != n {
+		t.Errorf("%+v", a.remotes.set[n:])
+	}
+	set("in its place", own, "canary-token")
+	want(t, "twice", b.send(a.in("remote"), own), http.StatusBadRequest)
 }
 
 // An owner is warned before a repository at GitHub is connected or made.
@@ -131,7 +228,19 @@ func TestWarnedBeforeGitHubIsConnected(t *testing.T) {
 		t.Errorf("%+v", h.app.links)
 	}
 
+	// Attack: an AI writes so much before a password that a look ends before it.
 	must(t, h.app.Unlink(t.Context(), h.ada.ID, h.space.ID))
+	l.found = web.Suspected{Partly: true, Looked: 3, Files: 14}
+	h.choosing(b, "ada")
+	res = b.send(h.path+"/pick", url.Values{"repository": {"12"}})
+	if checkPage(t, "partly", res); !strings.Contains(res.body, "3 of 14 files were looked at") || len(h.app.links) > 0 {
+		t.Errorf("nobody is asked to choose one: %s", heading(res.body))
+	}
+	res = b.send(h.path+"/create", url.Values{"owner": {"ada-l"}, "name": {"memory"}, "visibility": {"public"}})
+	if !strings.Contains(res.body, "3 of 14 files were looked at") {
+		t.Errorf("nobody is asked to make one: %s", heading(res.body))
+	}
+	*l = *suspicious()
 	h.choosing(b, "ada")
 	create := url.Values{"owner": {"ada-l"}, "name": {"memory"}, "visibility": {"private"}}
 	res = b.send(h.path+"/create", create)

@@ -34,6 +34,22 @@ const (
 // Who calls it has checked that the person may do this to the space.
 func (m *Manager) Set(ctx context.Context, req SetRequest) error { return m.set(ctx, req, nil) }
 
+// Check returns the error that Set would refuse a request with, and changes nothing.
+func (m *Manager) Check(ctx context.Context, req SetRequest) error {
+	r, err := m.check(req)
+	if err != nil {
+		return err
+	}
+	if _, err := m.o.Git.Head(ctx, r.Space); err != nil {
+		return err
+	}
+	had, _, err := m.Get(ctx, r.Space)
+	if err != nil {
+		return err
+	}
+	return r.inherit(req, had)
+}
+
 // SetAndSync is Set, and the wait for the sync that follows it; see Sync.
 func (m *Manager) SetAndSync(ctx context.Context, req SetRequest, progress func(string)) (Status, error) {
 	w := newWaiter(progress)
@@ -72,8 +88,8 @@ func (m *Manager) set(ctx context.Context, req SetRequest, w *waiter) error {
 	if !another {
 		r.Created, r.Branch = had.Created, had.Branch
 	}
-	if req.Kind == "" && r.Kind == None && had.Kind == Token && had.URL == r.URL {
-		r.Kind, r.Username = Token, cmp.Or(r.Username, had.Username)
+	if err := r.inherit(req, had); err != nil {
+		return err
 	}
 	switch {
 	case r.Kind != Token:
@@ -82,9 +98,6 @@ func (m *Manager) set(ctx context.Context, req SetRequest, w *waiter) error {
 		if sealed, err = m.o.Seal.Seal([]byte(strings.TrimSpace(req.Secret)), sealPurpose, string(r.Space)); err != nil {
 			return err
 		}
-	// A stored secret goes to no other place than the one that it was given for.
-	case old == nil || had.Kind != Token || had.URL != r.URL:
-		return fault.New(fault.Invalid, "A token is missing: give the one for %s.", hostOf(r.URL))
 	}
 	if another {
 		// First, so that after a crash in between the old remote is looked at anew
@@ -115,6 +128,20 @@ func (m *Manager) set(ctx context.Context, req SetRequest, w *waiter) error {
 	e.want |= wantPush | wantCheck // when the pause ends
 	if w != nil {
 		e.waiters = append(e.waiters, w)
+	}
+	return nil
+}
+
+// inherit takes over from the remote that a space has, the zero one for none, what a
+// request says nothing of.
+func (r *Remote) inherit(req SetRequest, had Remote) error {
+	same := had.Kind == Token && had.URL == r.URL
+	if req.Kind == "" && r.Kind == None && same {
+		r.Kind, r.Username = Token, cmp.Or(r.Username, had.Username)
+	}
+	// A stored secret goes to no other place than the one that it was given for.
+	if r.Kind == Token && req.Secret == "" && !same {
+		return fault.New(fault.Invalid, "A token is missing: give the one for %s.", hostOf(r.URL))
 	}
 	return nil
 }

@@ -67,8 +67,14 @@ func TestSetChecks(t *testing.T) {
 			if c.req.Space == "" {
 				c.req.Space = b.git.add()
 			}
+			before := b.Check(t.Context(), c.req)
+			if b.Has(c.req.Space) {
+				t.Error("a check sets it")
+			}
 			err := b.Set(t.Context(), c.req)
 			switch {
+			case (before == nil) != (err == nil) || fault.PublicOf(before) != fault.PublicOf(err):
+				t.Errorf("a check says %v, and to set it %v", before, err)
 			case c.says == "" && err != nil:
 				t.Errorf("refused: %v", err)
 			case c.says != "" && (err == nil || !strings.Contains(fault.PublicOf(err), c.says)):

@@ -1,7 +1,10 @@
 package admin
 
 import (
+	"cmp"
 	"context"
+	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,54 +31,113 @@ type Suspect struct {
 type Suspected struct {
 	Places []Suspect `json:"places"`
 	More   int       `json:"more,omitempty"`
-	// Partly tells that not all files were looked at.
+	// Partly tells that not all files were looked at: Looked of Files, which is 0 where
+	// they could not be listed.
 	Partly bool `json:"partly,omitempty"`
+	Looked int  `json:"looked"`
+	Files  int  `json:"files"`
 }
 
 // SuspectsIn looks through what a space holds now, for warnings before it is sent to
 // where others may read it. It ends after the time within, 0 for the default, with
 // what it has found. What has the form of a known secret is left out where it is
-// refused anyway.
+// refused anyway. What was found stands beside an error too, and is not all then.
 func SuspectsIn(ctx context.Context, git *gitstore.Store, scan *secretscan.Scanner, id space.SpaceID, known bool, within time.Duration) (Suspected, error) {
 	if within == 0 {
 		within = DefaultSuspectTime
 	}
 	look, stop := context.WithTimeout(ctx, within)
 	defer stop()
-	var out Suspected
-	// Who asked may be gone, and then there is nobody to warn.
-	over := func(err error) (Suspected, error) {
-		if ctx.Err() != nil || look.Err() == nil {
-			return Suspected{}, err
-		}
-		out.Partly = true
-		return out, nil
-	}
 	files, err := git.Files(look, id, "", "")
 	if err != nil {
-		return over(err)
+		return Suspected{Partly: true}, lookError(ctx, look, err)
 	}
+	out := Suspected{Files: len(files)}
+	likelyFirst(files)
+	var failed error
 	for _, f := range files {
 		if look.Err() != nil {
-			return over(ctx.Err())
+			break
 		}
 		b, err := git.ReadBlob(look, id, f.New)
-		if err != nil {
-			return over(err)
+		if err == nil {
+			var found []secretscan.Finding
+			found, err = scan.SuspectsIn(look, f.Path, b)
+			out.add(f.Path, found, known)
 		}
-		line := 0
-		for _, s := range scan.Suspects(f.Path, b) {
-			if !known && s.Rule != secretscan.RuleAssigned || s.Line == line {
-				continue
-			}
-			if line = s.Line; len(out.Places) < maxSuspects {
-				out.Places = append(out.Places, Suspect{f.Path, s.Line})
-			} else {
-				out.More++
-			}
+		if err == nil {
+			out.Looked++
+		} else if err = lookError(ctx, look, err); failed == nil {
+			failed = err
 		}
 	}
-	return out, nil
+	out.Partly = out.Looked < out.Files
+	if failed == nil {
+		failed = ctx.Err()
+	}
+	return out, failed
+}
+
+// lookError is what is told of an error of a look, and nil of the end of its own time.
+func lookError(ctx, look context.Context, err error) error {
+	if ctx.Err() == nil && look.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+func (s *Suspected) add(p space.Path, found []secretscan.Finding, known bool) {
+	line := 0
+	for _, f := range found {
+		if !known && f.Rule != secretscan.RuleAssigned || f.Line == line {
+			continue
+		}
+		if line = f.Line; len(s.Places) < maxSuspects {
+			s.Places = append(s.Places, Suspect{p, f.Line})
+		} else {
+			s.More++
+		}
+	}
+}
+
+// Sizes of files, in bytes, by which a look takes them in turn.
+const (
+	smallFile = 64 << 10
+	hugeFile  = 1 << 20
+)
+
+// likelyFirst puts files in the order in which they are looked at, since a look may
+// end before them all, and who writes to the space decides what stands before a
+// password: configuration by its name, other small files, the rest, and huge files,
+// each by path.
+func likelyFirst(files []space.FileChange) {
+	group := func(f space.FileChange) int {
+		switch {
+		case f.Size > hugeFile:
+			return 3
+		case f.Size > smallFile:
+			return 2
+		case configures(string(f.Path)):
+			return 0
+		}
+		return 1
+	}
+	slices.SortFunc(files, func(a, b space.FileChange) int {
+		return cmp.Or(cmp.Compare(group(a), group(b)), cmp.Compare(a.Path, b.Path))
+	})
+}
+
+// configures tells whether a name is one of configuration's.
+func configures(name string) bool {
+	base := strings.ToLower(path.Base(name))
+	if strings.HasPrefix(base, ".env") {
+		return true
+	}
+	switch path.Ext(base) {
+	case ".env", ".yaml", ".yml", ".toml", ".ini", ".json", ".conf", ".cfg", ".properties", ".tfvars":
+		return true
+	}
+	return false
 }
 
 // suspects is what is told of a space that got a remote; it stops nothing.
@@ -88,7 +150,6 @@ func (l *Local) suspects(ctx context.Context, id space.SpaceID, r RemoteRequest,
 	found, err := SuspectsIn(ctx, l.Git, l.Secrets, id, l.Unscreened, l.SuspectTime)
 	if err != nil {
 		l.Logger.Warn("look for passwords in what a space has", "space", id, "err", err)
-		return nil
 	}
 	return &found
 }

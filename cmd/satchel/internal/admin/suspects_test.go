@@ -2,8 +2,11 @@ package admin_test
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -36,19 +39,19 @@ func TestSuspects(t *testing.T) {
 		t.Fatal(err)
 	}
 	found, err := admin.SuspectsIn(ctx, l.Git, l.Secrets, id, false, time.Hour)
-	if err != nil || len(found.Places) != 20 || found.More != 4 || found.Partly || found.Places[0] != (admin.Suspect{Path: "wifi-00.md", Line: 3}) {
+	if err != nil || len(found.Places) != 20 || found.More != 4 || found.Partly || found.Looked != found.Files || found.Files < 25 || found.Places[0] != (admin.Suspect{Path: "wifi-00.md", Line: 3}) {
 		t.Fatalf("%+v, %v", found, err)
 	}
 	if strings.Contains(fmt.Sprintf("%+v", found), secret) {
 		t.Error("the value is told")
 	}
-	if found, err = admin.SuspectsIn(ctx, l.Git, l.Secrets, id, false, time.Nanosecond); err != nil || !found.Partly {
+	if found, err = admin.SuspectsIn(ctx, l.Git, l.Secrets, id, false, time.Nanosecond); err != nil || !found.Partly || found.Looked != 0 {
 		t.Errorf("without time: %+v, %v", found, err)
 	}
 	gone, cancel := context.WithCancel(ctx)
 	cancel()
-	if _, err = admin.SuspectsIn(gone, l.Git, l.Secrets, id, false, time.Hour); !errors.Is(err, context.Canceled) && err == nil {
-		t.Errorf("for nobody: %v", err)
+	if found, err = admin.SuspectsIn(gone, l.Git, l.Secrets, id, false, time.Hour); err == nil || !found.Partly {
+		t.Errorf("for nobody: %+v, %v", found, err)
 	}
 
 	server := remotetest.New(t, remotetest.Options{Password: "canary-token"})
@@ -61,4 +64,73 @@ func TestSuspects(t *testing.T) {
 	if st, err = l.SetRemote(ctx, r, func(string) {}); err != nil || st.Suspects != nil {
 		t.Errorf("the same one again: %+v, %v", st.Suspects, err)
 	}
+}
+
+// A file that cannot be read takes nothing away of what the others have, and is told
+// of; the remote is set.
+func TestSuspectsBesideWhatCannotBeRead(t *testing.T) {
+	ctx := t.Context()
+	l := newLocal(t)
+	ann, err := l.AddUser(ctx, "ann", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	st, err := l.SpaceStatus(ctx, ann.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := st.Space.ID
+	changes := []space.Change{{Path: "m.md"}}
+	for range 2000 {
+		changes[0].Content = append(changes[0].Content, rand.Text()+"\n"...)
+	}
+	for _, name := range []string{"a.md", "z.md"} {
+		changes = append(changes, space.Change{Path: name, Content: []byte("# Wifi\n\npassword: kT9-vQ2x-Lm4p-Zr7w\n")})
+	}
+	if _, err := l.Git.Commit(ctx, id, space.ChangeSet{Changes: changes}, space.Meta{}); err != nil {
+		t.Fatal(err)
+	}
+	packs, err := filepath.Glob(filepath.Join(l.SpacesDir, "*", "objects", "pack", "*.pack"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	damaged := 0
+	for _, name := range packs {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(b) < 20_000 {
+			continue
+		}
+		copy(b[len(b)/2:], make([]byte, 1000)) // in m.md, which is nearly all of it
+		if err := errors.Join(os.Chmod(name, 0o600), os.WriteFile(name, b, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		damaged++
+	}
+	if damaged != 1 {
+		t.Fatal(damaged, packs)
+	}
+	check := func(name string, found admin.Suspected) {
+		t.Helper()
+		if len(found.Places) != 2 || found.Places[1].Path != "z.md" || !found.Partly || found.Looked != found.Files-1 {
+			t.Errorf("%s: %+v", name, found)
+		}
+	}
+	found, err := admin.SuspectsIn(ctx, l.Git, l.Secrets, id, false, time.Hour)
+	if err == nil {
+		t.Error("nobody is told of the file")
+	}
+	check("a look", found)
+	server := remotetest.New(t, remotetest.Options{Password: "canary-token"})
+	server.Create("notes")
+	l.SuspectTime = time.Hour
+	l.Unscreened = true // or the review of all that was saved stops at the file
+	r := admin.RemoteRequest{User: "ann", URL: server.URL("notes"), Token: "canary-token", Trusted: true}
+	st, err = l.SetRemote(ctx, r, func(string) {})
+	if err != nil || st.Suspects == nil {
+		t.Fatalf("%+v, %v", st.Suspects, err)
+	}
+	check("a remote", *st.Suspects)
 }

@@ -139,55 +139,64 @@ var errEnoughFound = errors.New("enough was found")
 
 // Set looks for secrets first: while a space had no remote nothing screened it,
 // and the first push takes all of its history along.
-func (p pageRemotes) Set(ctx context.Context, by space.UserID, r web.NewRemote) ([]web.FoundSecret, error) {
+func (p pageRemotes) Set(ctx context.Context, by space.UserID, r web.NewRemote, confirm func() bool) ([]web.FoundSecret, error) {
 	s := p.s
 	url := strings.TrimSpace(r.URL)
+	req := remotes.SetRequest{Space: r.Space, URL: url, Branch: r.Branch, Username: r.Username, Secret: r.Token}
+	if err := s.remotes.Check(ctx, req); err != nil {
+		return nil, noTrust(err)
+	}
 	had, has, err := s.remotes.Get(ctx, r.Space)
 	if err != nil {
 		return nil, err
 	}
+	var found foundSecrets
 	if s.Config.Space.ScreenSecrets && (!has || had.URL != url) {
 		most := maxFoundSecrets
 		if r.AllowWhatLooksSecret {
 			most = 0
 		}
-		found, err := p.secrets(ctx, r.Space, most)
+		found, err = p.secrets(ctx, r.Space, most)
 		if err != nil || len(found) > 0 && !r.AllowWhatLooksSecret {
 			return found.shown(), err
 		}
-		for _, f := range found {
-			err := s.secrets.Allow(ctx, secretscan.Allowance{Space: r.Space, Fingerprint: f.fingerprint, Rule: f.rule, Path: f.Path, By: string(by)})
-			if err != nil {
-				return nil, err
-			}
-		}
-		if len(found) > 0 {
-			s.auditPage(ctx, by, "space.secret.allow", r.Space, map[string]any{"found": len(found)})
+	}
+	if !confirm() {
+		return nil, nil
+	}
+	for _, f := range found {
+		err := s.secrets.Allow(ctx, secretscan.Allowance{Space: r.Space, Fingerprint: f.fingerprint, Rule: f.rule, Path: f.Path, By: string(by)})
+		if err != nil {
+			return nil, err
 		}
 	}
-	err = s.remotes.Set(ctx, remotes.SetRequest{Space: r.Space, URL: url, Branch: r.Branch, Username: r.Username, Secret: r.Token})
-	if transport.NeedsTrust(err) {
-		err = fault.Wrap(err, fault.Invalid, "%s Who runs this server can set such an address with the command satchel space remote set.", fault.PublicOf(err))
+	if len(found) > 0 {
+		s.auditPage(ctx, by, "space.secret.allow", r.Space, map[string]any{"found": len(found)})
 	}
-	if err != nil {
-		return nil, err
+	if err := s.remotes.Set(ctx, req); err != nil {
+		return nil, noTrust(err)
 	}
 	s.auditPage(ctx, by, "space.remote.set", r.Space, admin.RemoteDetail(url, r.Branch))
 	return nil, nil
+}
+
+// noTrust tells who may set an address that the pages do not.
+func noTrust(err error) error {
+	if transport.NeedsTrust(err) {
+		return fault.Wrap(err, fault.Invalid, "%s Who runs this server can set such an address with the command satchel space remote set.", fault.PublicOf(err))
+	}
+	return err
 }
 
 // suspects finds what may be passwords in a space, for the warning before it gets a
 // repository.
 func (s *Server) suspects(ctx context.Context, id space.SpaceID) (web.Suspected, error) {
 	found, err := admin.SuspectsIn(ctx, s.Git, s.secrets, id, !s.Config.Space.ScreenSecrets, s.Admin.SuspectTime)
-	if err != nil {
-		return web.Suspected{}, err
-	}
-	out := web.Suspected{More: found.More, Partly: found.Partly}
+	out := web.Suspected{More: found.More, Partly: found.Partly, Looked: found.Looked, Files: found.Files}
 	for _, p := range found.Places {
 		out.Places = append(out.Places, web.SuspectPlace{Path: p.Path, Line: p.Line})
 	}
-	return out, nil
+	return out, err
 }
 
 type foundSecret struct {

@@ -76,7 +76,8 @@ are refused unless --trusted says that you know where they lead.
 What the space has is looked through for secrets first, since the first push would
 take them along: where there are any, nothing is set. What may be a password, which
 has no form of its own, is named on standard error by its file and line, and stops
-nothing: the files as they are now are looked at, for a second at most.
+nothing: the files as they are now are looked at, for a second at most, small ones
+and those of configuration first. Where that was not all of them, it says so there.
 
 With --replace nothing is merged: the space becomes what the repository is. What it
 was is kept on this server as a commit that "satchel space restore" can bring back.`,
@@ -182,7 +183,11 @@ func suspectsText(s *admin.Suspected) string {
 	}
 	partly := ""
 	if s.Partly {
-		partly = "Not all files were looked at for passwords, since that would take too long."
+		partly = "Not all files were looked at for passwords"
+		if s.Files > 0 {
+			partly += fmt.Sprintf(", but %d of %d", s.Looked, s.Files)
+		}
+		partly += ". Look yourself: what is pushed others may read."
 	}
 	if len(s.Places) == 0 {
 		return partly

@@ -13,7 +13,10 @@ func TestSuspectsText(t *testing.T) {
 	}{
 		"nobody looked": {nil, ""},
 		"nothing":       {&admin.Suspected{}, ""},
-		"too many":      {&admin.Suspected{Partly: true}, "Not all files were looked at for passwords, since that would take too long."},
+		"too many":      {&admin.Suspected{Partly: true, Looked: 3, Files: 9}, "Not all files were looked at for passwords, but 3 of 9. Look yourself: what is pushed others may read."},
+		"no list":       {&admin.Suspected{Partly: true}, "Not all files were looked at for passwords. Look yourself: what is pushed others may read."},
+		"some of some": {&admin.Suspected{Places: []admin.Suspect{{Path: "a.md", Line: 3}}, Partly: true, Looked: 1, Files: 2},
+			"Warning: what may be passwords is pushed, where others may read it: a.md:3. Not all files were looked at for passwords, but 1 of 2. Look yourself: what is pushed others may read."},
 		"some": {&admin.Suspected{Places: []admin.Suspect{{Path: "a.md", Line: 3}, {Path: "b.md", Line: 1}}, More: 2},
 			"Warning: what may be passwords is pushed, where others may read it: a.md:3, b.md:1, and 2 more."},
 	} {
