@@ -11,7 +11,8 @@ import (
 // against its first parent, in no order and without their sizes, until visit returns
 // false. A since that is not there any more is nothing; where clocks went wrong, some
 // of its history may be visited again. A commit that changed more
-// files than Limits.Walk is a fault.TooLarge.
+// files than Limits.Walk is a fault.TooLarge. Where the space is deleted meanwhile, it is
+// a fault.NotFound.
 func (s *Store) Past(ctx context.Context, id space.SpaceID, at, since space.CommitID, visit func(files []space.FileChange) bool) error {
 	r, st, release, err := s.at(ctx, id, at)
 	if err != nil {
@@ -19,6 +20,9 @@ func (s *Store) Past(ctx context.Context, id space.SpaceID, at, since space.Comm
 	}
 	defer release()
 	each := func(c rawCommit) (bool, error) {
+		if r.gone.Load() {
+			return false, errNoSpace() // whoever deletes it waits for its readers
+		}
 		var parent hash
 		if len(c.parents) > 0 {
 			p, err := r.rawCommit(c.parents[0])

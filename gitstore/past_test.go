@@ -66,6 +66,31 @@ func TestPastTellsWhatCommitsChanged(t *testing.T) {
 	}
 }
 
+// Deleting a space waits for who reads it, so nobody reads a long history of one that is
+// being deleted.
+func TestPastEndsWithTheSpace(t *testing.T) {
+	s := newStore(t)
+	id := newSpace(t, s, map[string]string{"a.md": "one\n"})
+	for i := range 2 {
+		c := space.ChangeSet{Changes: []space.Change{{Path: fmt.Sprint(i, ".md"), Content: []byte("x\n")}}, Policy: space.KeepBoth}
+		if _, err := s.Commit(t.Context(), id, c, space.Meta{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	visited := 0
+	err := s.Past(t.Context(), id, "", "", func([]space.FileChange) bool {
+		visited++
+		s.Withhold(id)
+		return true
+	})
+	if visited != 1 || fault.CodeOf(err) != fault.NotFound {
+		t.Errorf("%d visited, %v", visited, err)
+	}
+	if err := s.Delete(t.Context(), id); err != nil {
+		t.Error(err)
+	}
+}
+
 // sameParts compares lists of which each part may have its words in any order.
 func sameParts(a, b string) bool {
 	sorted := func(s string) string {

@@ -13,10 +13,13 @@
 // space had before, at any path, or that waited once and nobody confirmed. What was at
 // paths that nobody is asked about is looked for in the history, up to a bound; beyond
 // it all that git elsewhere brings waits, since else whoever commits often enough
-// would make it forgotten.
+// would make it forgotten. It is looked for in all of the space's history, not in what
+// came before that commit: a branch may be older than what it was made of. So what a
+// person wrote and somebody had copied out of the resources and skills before that was
+// looked at waits too. What was found is kept in memory until there is more of it.
 //
 // The history is read once, from the commit up to which it was read before, in the
-// background and saved in parts. So no commit is missed, whatever was told of it,
+// background and saved in parts, between which others have a turn. So no commit is missed, whatever was told of it,
 // and a server that was away catches up.
 //
 // Nothing is kept back meanwhile: undoing puts the baseline back.

@@ -3,78 +3,128 @@ package reviews
 import (
 	"bytes"
 	"context"
+	"errors"
 	"path"
 	"slices"
 	"strconv"
+	"sync"
 
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
 
-// past is what files outside of the roots had in a history up to a commit, whether it
-// is there still or not. It is found in the history each time that it is asked for and
-// kept nowhere: so it is the same after a restart, it needs no word of who brought a
-// commit when, and what a purge takes away is gone from it too.
+// past is what files outside of the roots had in the whole history of a space, whether
+// it is there still or not, and on whatever branch it came: the ancestors of a commit
+// from elsewhere are what its maker says, and the space may have had more by the time
+// that it came in. It is found in the history and saved nowhere: so it is the same after
+// a restart, it needs no word of who brought a commit when, and what a purge takes away
+// is gone from it too.
 type past struct {
-	at  space.CommitID
-	had map[uint64]struct{} // the beginnings of the contents' ids: one too many asks a person
-	// taken are the last contents of files that were taken away, by the file's name,
-	// newest first.
+	id space.SpaceID
+	at space.CommitID // whose history it is
+	// had is how many commits brought a content, by the beginning of its id: one too
+	// many asks a person.
+	had map[uint64]int
+	// taken are contents of files that were taken away, by the file's name; more than
+	// maxTaken of one are too many to tell.
 	taken map[string][]space.BlobID
-	left  int  // changes that may still be looked at
+	used  int  // changes that were looked at
 	all   bool // there are too many to tell
 }
 
-// maxTaken bounds how many contents of one name are remembered to compare lines with.
+// maxTaken bounds with how many contents of one name lines are compared.
 const maxTaken = 8
 
-// pastOf returns what files outside had up to a commit. A walk along a history looks
-// through it once, and from then on through what is new.
-func (w *stepper) pastOf(ctx context.Context, at space.CommitID) (*past, error) {
+// pastOf returns what files outside had up to where the walk goes. From then on, in
+// later walks too, only what is new is looked through.
+func (w *stepper) pastOf(ctx context.Context) (*past, error) {
 	k := w.past
 	if k == nil {
-		k = &past{had: map[uint64]struct{}{}, taken: map[string][]space.BlobID{}, left: w.o.Remembered}
+		k = w.pasts.take(w.id)
 	}
-	if k.all || k.at == at {
-		return k, nil
+	if k == nil {
+		k = &past{id: w.id, had: map[uint64]int{}, taken: map[string][]space.BlobID{}}
 	}
-	w.past = nil
-	newest := map[string][]space.BlobID{}
-	err := w.o.Git.Past(ctx, w.id, at, k.at, func(files []space.FileChange) bool {
-		if k.left -= 1 + len(files); k.left < 0 {
-			return false
+	w.past = nil // where it is broken off, it is neither
+	if !k.all && k.at != w.to {
+		var stopped error
+		err := w.o.Git.Past(ctx, w.id, w.to, k.at, func(files []space.FileChange) bool {
+			k.add(files)
+			stopped = w.breathe(ctx)
+			return stopped == nil && k.used <= w.o.Remembered
+		})
+		if k.used > w.o.Remembered || fault.CodeOf(err) == fault.TooLarge {
+			k, err = &past{id: w.id, all: true}, nil
 		}
-		for _, f := range files {
-			if Covers(f.Path) {
-				continue
-			}
-			if f.New != "" {
-				k.had[begins(f.New)] = struct{}{}
-				continue
-			}
-			name := path.Base(string(f.Path))
-			if list := newest[name]; len(list) < maxTaken && !slices.Contains(list, f.Old) {
-				newest[name] = append(list, f.Old)
-			}
+		if err = errors.Join(stopped, err); err != nil {
+			return nil, err
 		}
-		return true
-	})
-	if k.left < 0 || fault.CodeOf(err) == fault.TooLarge {
-		k, err = &past{all: true}, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	for name, list := range newest {
-		for _, b := range k.taken[name] {
-			if len(list) < maxTaken && !slices.Contains(list, b) {
-				list = append(list, b)
-			}
-		}
-		k.taken[name] = list
-	}
-	k.at, w.past = at, k
+	k.at, w.past = w.to, k
 	return k, nil
+}
+
+// add takes in what a commit changed.
+func (k *past) add(files []space.FileChange) {
+	k.used += 1 + len(files)
+	once := map[uint64]bool{}
+	for _, f := range files {
+		if Covers(f.Path) {
+			continue
+		}
+		if f.New != "" {
+			if b := begins(f.New); !once[b] {
+				once[b] = true
+				k.had[b]++
+			}
+			continue
+		}
+		name := path.Base(string(f.Path))
+		if list := k.taken[name]; len(list) <= maxTaken && !slices.Contains(list, f.Old) {
+			k.taken[name] = append(list, f.Old)
+		}
+	}
+}
+
+// pasts are what was found of some spaces, kept for the next walk. One is taken out
+// while it is used.
+type pasts struct {
+	mu   sync.Mutex
+	of   []*past // the newest last
+	most int     // changes in all, of which the newest may have more
+}
+
+// take returns what is kept of a space, and keeps it no longer; nil where there is none.
+func (p *pasts) take(id space.SpaceID) *past {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i, k := range p.of {
+		if k.id == id {
+			p.of = slices.Delete(p.of, i, i+1)
+			return k
+		}
+	}
+	return nil
+}
+
+// keep keeps what was found of a space in the place of what was, and as many others
+// as there is room for.
+func (p *pasts) keep(k *past) {
+	if k == nil {
+		return
+	}
+	p.take(k.id)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	const each = 1000 // what one counts beside its changes
+	p.of = append(p.of, k)
+	sum := 0
+	for i := len(p.of) - 1; i >= 0; i-- {
+		if sum += each + p.of[i].used; sum > p.most && i < len(p.of)-1 {
+			p.of = slices.Delete(p.of, 0, i+1)
+			return
+		}
+	}
 }
 
 // begins are the first bits of a content's id.
@@ -83,23 +133,27 @@ func begins(b space.BlobID) uint64 {
 	return n
 }
 
-// outside tells whether a file outside had what a commit brings, at any time up to its
-// parent: the very content, or, of a new file, most of the lines of one of its name
-// that was taken away.
-func (w *stepper) outside(ctx context.Context, parent space.CommitID, f change) (bool, error) {
-	k, err := w.pastOf(ctx, parent)
+// outside tells whether a file outside had what a commit brings, at any time and not by
+// that commit alone: the very content, or, of a new file, most of the lines of one of its
+// name that was taken away.
+func (w *stepper) outside(ctx context.Context, c space.Commit, f change) (bool, error) {
+	k, err := w.pastOf(ctx)
 	if err != nil {
 		return false, err
 	}
 	if k.all {
 		return true, nil
 	}
-	if _, ok := k.had[begins(f.now.blob)]; ok || f.old.blob != "" {
-		return ok, nil
+	others := k.had[begins(f.now.blob)]
+	if slices.ContainsFunc(c.Files, func(o space.FileChange) bool { return o.New == f.now.blob && !Covers(o.Path) }) {
+		others--
+	}
+	if others > 0 || f.old.blob != "" {
+		return others > 0, nil
 	}
 	taken := k.taken[path.Base(string(f.path))]
-	if len(taken) == 0 {
-		return false, nil
+	if len(taken) == 0 || len(taken) > maxTaken {
+		return len(taken) > 0, nil
 	}
 	now, err := w.o.Git.ReadBlob(ctx, w.id, f.now.blob)
 	if err != nil {

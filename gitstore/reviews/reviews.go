@@ -118,6 +118,8 @@ type Reviews struct {
 	free chan struct{} // one for each walker
 	work sync.WaitGroup
 
+	pasts pasts
+
 	mu     sync.Mutex
 	closed bool
 	at     map[space.SpaceID]*state
@@ -133,6 +135,7 @@ type state struct {
 	unseen        unseen              // what of that differs from what is saved
 	makers        *makers             // what is to be saved of them
 	cursor, saved space.CommitID      // up to where rows are, and what is saved
+	walker        *walker             // nil where they are none
 
 	mu      sync.Mutex // of the rest, and never held for long
 	head    space.CommitID
@@ -194,7 +197,7 @@ func New(o Options) (*Reviews, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	r := &Reviews{o: o, at: map[space.SpaceID]*state{}, free: make(chan struct{}, o.Walkers)}
+	r := &Reviews{o: o, at: map[space.SpaceID]*state{}, free: make(chan struct{}, o.Walkers), pasts: pasts{most: 2 * o.Remembered}}
 	r.ctx, r.stop = context.WithCancel(context.Background())
 	return r, nil
 }
@@ -290,23 +293,54 @@ func (r *Reviews) run(id space.SpaceID, st *state, done chan struct{}) {
 	}
 }
 
-// settle reads a space's history to its head, when it is its turn. With walker it
-// is one of those that run at once.
-func (r *Reviews) settle(ctx context.Context, id space.SpaceID, st *state, walker bool) error {
-	if walker {
-		select {
-		case r.free <- struct{}{}:
-			defer func() { <-r.free }()
-		case <-ctx.Done():
-			return ctx.Err()
+// settle reads a space's history to its head, when it is its turn. In the
+// background it is one of those that run at once.
+func (r *Reviews) settle(ctx context.Context, id space.SpaceID, st *state, background bool) error {
+	var own *walker
+	if background {
+		own = &walker{free: r.free}
+		if err := own.begin(ctx); err != nil {
+			return err
 		}
+		defer own.end()
 	}
 	release, err := st.take(ctx)
 	if err != nil {
 		return err
 	}
 	defer release()
+	st.walker = own
+	defer func() { st.walker = nil }()
 	return r.bring(ctx, id, st)
+}
+
+// walker is one of those that read histories at once.
+type walker struct {
+	free chan struct{}
+	held bool
+}
+
+func (w *walker) begin(ctx context.Context) error {
+	select {
+	case w.free <- struct{}{}:
+		w.held = true
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (w *walker) end() {
+	if w.held {
+		<-w.free
+		w.held = false
+	}
+}
+
+// pause lets whoever waits go first. They come one after the other, as they began to.
+func (w *walker) pause(ctx context.Context) error {
+	w.end()
+	return w.begin(ctx)
 }
 
 // take waits for the turn.

@@ -256,6 +256,7 @@ func (r *Reviews) Forget(ctx context.Context, id space.SpaceID) error {
 	}
 	defer release()
 	st.rows, st.dirty, st.unseen, st.makers, st.cursor, st.saved = nil, nil, nil, nil, "", ""
+	r.pasts.take(id)
 	st.publish("", []Review{})
 	r.mu.Lock()
 	delete(r.at, id)

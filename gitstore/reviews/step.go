@@ -13,6 +13,7 @@ import (
 type stepper struct {
 	*Reviews
 	id    space.SpaceID
+	to    space.CommitID // the last of them
 	rows  map[space.Path]*row
 	dirty map[space.Path]bool // what the commits touched
 	whole bool                // also what nobody knows and is gone stays in rows
@@ -25,12 +26,26 @@ type stepper struct {
 	plain  map[space.CommitID]bool
 	unseen unseen
 	makers *makers
-	tree   *contents // nil where none was looked at
-	past   *past     // nil where none was looked through
+	steps  []gitstore.Step
+	at     int                  // which of steps is taken in
+	beside map[space.BlobID]int // see lookBeside; nil where it was not looked for
+	tree   *contents            // nil where none was looked at
+	past   *past                // nil where none was looked through
+	turn   *walker              // nil where it is none of those that read in the background
+	since  int                  // commits since another had a turn
 }
 
-func (r *Reviews) stepper(id space.SpaceID, rows map[space.Path]*row, dirty map[space.Path]bool, unseen unseen, makers *makers) *stepper {
-	return &stepper{Reviews: r, id: id, rows: rows, dirty: dirty, unseen: unseen, makers: makers}
+func (r *Reviews) stepper(id space.SpaceID, st *state, to space.CommitID) *stepper {
+	return &stepper{Reviews: r, id: id, to: to, rows: st.rows, dirty: st.dirty, unseen: st.unseen, makers: st.makers, turn: st.walker}
+}
+
+// breathe is called at each commit, and lets others read their histories now and then.
+func (w *stepper) breathe(ctx context.Context) error {
+	if w.since++; w.since < partSteps || w.turn == nil {
+		return ctx.Err()
+	}
+	w.since = 0
+	return w.turn.pause(ctx)
 }
 
 // trust finds out whose trailers can be believed. A person who fills a space
@@ -103,6 +118,9 @@ func (w *stepper) changes(ctx context.Context, c space.Commit, s gitstore.Step) 
 
 // step takes in what one commit changed.
 func (w *stepper) step(ctx context.Context, s gitstore.Step) error {
+	if err := w.breathe(ctx); err != nil {
+		return err
+	}
 	c, err := w.o.Git.Show(ctx, w.id, s.ID)
 	if err != nil {
 		return err

@@ -96,8 +96,8 @@ func (w *stepper) nobodyConfirmed(ctx context.Context, list []change) (map[space
 const emptyBlob = space.BlobID("e69de29bb2d1d6434b8b29ae775ad8c2e48c5391")
 
 // brought finds the files of a commit from elsewhere whose content its maker need not
-// have written, and does not know from another path: it was in the space before, be it
-// that it was taken away since, or waited once and nobody confirmed it.
+// have written, and does not know from another path: the space had it, be it that it was
+// taken away since, or it waited once and nobody confirmed it.
 func (w *stepper) brought(ctx context.Context, c space.Commit, s gitstore.Step, files []change, carried map[space.Path]carry) (map[space.Path]bool, error) {
 	known := map[space.BlobID]bool{emptyBlob: true}
 	for _, x := range w.rows {
@@ -131,7 +131,7 @@ func (w *stepper) brought(ctx context.Context, c space.Commit, s gitstore.Step, 
 		switch {
 		case unseen[f.now.blob]:
 			out[f.path] = true
-		case w.plain[s.ID] || len(s.Parents) == 0:
+		case w.plain[s.ID]:
 		case was[f.now.blob] || f.old.blob == "" && names[path.Base(string(f.path))]:
 			out[f.path] = true
 		default:
@@ -141,19 +141,56 @@ func (w *stepper) brought(ctx context.Context, c space.Commit, s gitstore.Step, 
 	if len(rest) == 0 {
 		return out, nil
 	}
-	had, err := w.contentsOf(ctx, s.Parents[0])
-	if err != nil {
+	if err := w.lookBeside(ctx); err != nil {
 		return nil, err
 	}
+	had := &contents{}
+	if len(s.Parents) > 0 {
+		if had, err = w.contentsOf(ctx, s.Parents[0]); err != nil {
+			return nil, err
+		}
+	}
 	for _, f := range rest {
-		out[f.path] = had.all || had.files[f.now.blob] > 0
+		out[f.path] = had.all || had.files[f.now.blob] > 0 || w.beside[f.now.blob] > w.at
 		if !out[f.path] {
-			if out[f.path], err = w.outside(ctx, s.Parents[0], f); err != nil {
+			if out[f.path], err = w.outside(ctx, c, f); err != nil {
 				return nil, err
 			}
 		}
 	}
 	return out, nil
+}
+
+// lookBeside finds what AIs made on branches of their own, and the last of the steps that
+// brought each: where a clock elsewhere is slow, what was made of it is taken in before
+// it. A step that is whole has all before it in its history, and is beside nothing.
+func (w *stepper) lookBeside(ctx context.Context) error {
+	if w.beside != nil {
+		return nil
+	}
+	found := map[space.BlobID]int{}
+	for i, s := range w.steps {
+		if s.Whole || len(s.Parents) > 1 || w.plain[s.ID] || !w.made[s.ID] && !s.Traced {
+			continue
+		}
+		if err := w.breathe(ctx); err != nil {
+			return err
+		}
+		c, err := w.o.Git.Show(ctx, w.id, s.ID)
+		if err != nil {
+			return err
+		}
+		if c.Tool == "" && !s.Traced {
+			continue
+		}
+		for _, f := range c.Files {
+			if f.New != "" && Covers(f.Path) {
+				found[f.New] = i
+			}
+		}
+	}
+	w.beside = found
+	return nil
 }
 
 // contents are what the files of a commit have.

@@ -13,7 +13,7 @@ import (
 
 // Bounds of what is done at once.
 const (
-	partSteps  = 200 // commits that are looked into between two savings
+	partSteps  = 200 // commits that are looked into between two savings, and before others read
 	partPassed = 500 // commits that are passed before that alone is saved
 )
 
@@ -71,14 +71,17 @@ func (r *Reviews) walk(ctx context.Context, id space.SpaceID, st *state, head sp
 	if !ok {
 		return true, r.again(ctx, id, st, head)
 	}
-	w := r.stepper(id, st.rows, st.dirty, st.unseen, st.makers)
+	w := r.stepper(id, st, head)
+	defer func() { r.pasts.keep(w.past) }()
 	if len(steps) > 0 {
 		if err := w.trust(ctx, st.cursor == ""); err != nil {
 			return false, err
 		}
 	}
+	w.steps = steps
 	done := 0
-	for _, s := range steps {
+	for i, s := range steps {
+		w.at = i
 		if err := w.step(ctx, s); err != nil {
 			return false, err
 		}
@@ -105,14 +108,18 @@ func (r *Reviews) again(ctx context.Context, id space.SpaceID, st *state, head s
 	}
 	old := st.rows
 	st.makers.again = true
-	w := r.stepper(id, map[space.Path]*row{}, map[space.Path]bool{}, st.unseen, st.makers)
-	w.whole = true
+	r.pasts.take(id)
+	w := r.stepper(id, st, head)
+	w.rows, w.dirty, w.whole = map[space.Path]*row{}, map[space.Path]bool{}, true
+	defer func() { r.pasts.keep(w.past) }()
 	if err := w.trust(ctx, true); err != nil {
 		return err
 	}
 	filled := w.adopted == st.cursor
 	at := map[space.Path]space.CommitID{} // that last has what a person knew
-	for _, s := range steps {
+	w.steps = steps
+	for i, s := range steps {
+		w.at = i
 		clear(w.dirty)
 		if err := w.step(ctx, s); err != nil {
 			return err

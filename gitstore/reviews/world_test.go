@@ -33,6 +33,8 @@ type counted struct {
 	trees     int    // whole ones that were listed
 	passed    int    // commits that were looked through for what was there before
 	before    func() // each commit that is looked into
+	// past goes before what visits the commits that are looked through.
+	past func(id space.SpaceID, visit func([]space.FileChange) bool) func([]space.FileChange) bool
 }
 
 func (c *counted) count(n *int) {
@@ -87,6 +89,9 @@ func (c *counted) Show(ctx context.Context, id space.SpaceID, at space.CommitID)
 
 func (c *counted) Past(ctx context.Context, id space.SpaceID, at, since space.CommitID, visit func([]space.FileChange) bool) error {
 	c.count(nil)
+	if c.past != nil {
+		visit = c.past(id, visit)
+	}
 	return c.Store.Past(ctx, id, at, since, func(files []space.FileChange) bool {
 		c.mu.Lock()
 		c.passed++
@@ -201,6 +206,15 @@ func (w *world) elsewhere(message string, parents []space.CommitID, files ...str
 	if parents == nil {
 		parents = []space.CommitID{w.head()}
 	}
+	c := w.foreign(message, parents, files...)
+	if in, err := w.git.Integrate(w.t.Context(), w.id, c, space.Meta{Tool: "sync"}); err != nil || in.How != gitstore.FastForward {
+		w.t.Fatal(in, err)
+	}
+}
+
+// foreign makes a commit as elsewhere does, and leaves it aside.
+func (w *world) foreign(message string, parents []space.CommitID, files ...string) space.CommitID {
+	w.t.Helper()
 	w.clock = w.clock.Add(time.Minute)
 	repo := filepath.Join(w.dir, string(w.id)+".git")
 	date := fmt.Sprintf("%d +0000", w.clock.Unix())
@@ -217,7 +231,11 @@ func (w *world) elsewhere(message string, parents []space.CommitID, files ...str
 		}
 		return strings.TrimSpace(string(out))
 	}
-	run("", "read-tree", string(parents[0]))
+	on := "--empty"
+	if len(parents) > 0 {
+		on = string(parents[0])
+	}
+	run("", "read-tree", on)
 	for i := 0; i < len(files); i += 2 {
 		if files[i+1] == "" {
 			run("", "rm", "-q", "--cached", files[i])
@@ -229,10 +247,7 @@ func (w *world) elsewhere(message string, parents []space.CommitID, files ...str
 	for _, p := range parents {
 		args = append(args, "-p", string(p))
 	}
-	c := run(message, args...)
-	if in, err := w.git.Integrate(w.t.Context(), w.id, space.CommitID(c), space.Meta{Tool: "sync"}); err != nil || in.How != gitstore.FastForward {
-		w.t.Fatal(in, err)
-	}
+	return space.CommitID(run(message, args...))
 }
 
 // revert undoes the newest commit, as the page of activity does.
