@@ -19,8 +19,8 @@
 // looked at waits too. What was found is kept in memory until there is more of it.
 //
 // The history is read once, from the commit up to which it was read before, in the
-// background and saved in parts, between which others have a turn. So no commit is missed, whatever was told of it,
-// and a server that was away catches up.
+// background and saved in parts, between which others have a turn. So no commit is
+// missed, whatever was told of it, and a server that was away catches up.
 //
 // Nothing is kept back meanwhile: undoing puts the baseline back.
 package reviews
