@@ -29,6 +29,7 @@ type accountPage struct {
 	Others            int        // sessions but this one
 	MadeLinks         []linkLine // by others, to sign in as the person
 	MoreLinks         int
+	LinksLeftOut      int64 // of all, past what the page lists
 	Clients, Keys     []myClient
 	Stdio             bool // of Clients
 	Spaces            []store.Membership
@@ -91,6 +92,13 @@ func (s *Server) account(v *visit, status int, problem, field string) error {
 	links, err := a.LinkNotices(ctx, v.user.ID, maxLinks)
 	if err != nil {
 		return err
+	}
+	if len(links) == maxLinks {
+		n, err := a.CountLinkNotices(ctx, v.user.ID)
+		if err != nil {
+			return err
+		}
+		body.LinksLeftOut = max(0, n-maxLinks)
 	}
 	body.MadeLinks, body.MoreLinks = firstOf(s.linkLines(links), all)
 	body.Clients, body.MoreClients = firstOf(body.Clients, all)

@@ -63,10 +63,7 @@ type homePage struct {
 	Others     []store.Membership // spaces
 	// MoreOthers are those that the list leaves out.
 	MoreOthers int
-	// Links are sign-in links that others made for the visitor, and that they have not
-	// put away; ByLink tells that this session cannot.
-	Links  []linkLine
-	ByLink bool
+	Unseen     unseenLinks
 	// Waiting is what AIs changed that the person confirms, in any space of theirs.
 	Waiting []waitingSpace
 }
@@ -113,11 +110,9 @@ func (s *Server) home(v *visit) error {
 		return err
 	}
 	body.Space = ownSpace(all)
-	links, err := s.o.Accounts.UnseenLinks(ctx, v.user.ID, homeLinks)
-	if err != nil {
+	if body.Unseen, err = s.unseenLinks(v); err != nil {
 		return err
 	}
-	body.Links, body.ByLink = s.linkLines(links), v.session.Method == "link"
 	look, stop := context.WithTimeout(ctx, waitingTime)
 	defer stop()
 	for _, m := range all[:min(len(all), spacesShown)] {

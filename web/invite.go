@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"satchel/auth"
 	"satchel/auth/store"
@@ -107,7 +108,7 @@ func (s *Server) useInvite(v *visit) error {
 	}
 	// A client may be waiting for their consent.
 	next := s.remembered(v.r)
-	if err := s.signIn(v, u.ID, "invitation"); err != nil {
+	if err := s.signIn(v, u.ID, "invitation", time.Time{}); err != nil {
 		return err
 	}
 	if next == "/" {
@@ -161,7 +162,7 @@ func (s *Server) joinWith(v *visit, method string, c auth.Claimant, f signInFlow
 	if err != nil {
 		return deadInvitation(err)
 	}
-	if err := s.signIn(v, u.ID, method); err != nil {
+	if err := s.signInBy(v, u.ID, method, c); err != nil {
 		return err
 	}
 	return s.see(v, to)

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"strings"
+	"strconv"
 	"time"
 
 	"satchel/auth/store"
@@ -14,23 +14,14 @@ import (
 
 // Bounds of what is told of links that others made.
 const (
-	homeLinks    = 3
-	maxLinks     = 500 // on the page Account, where all are asked for
-	maxSeenLinks = 20  // that one form puts away
+	homeLinks = 3
+	maxLinks  = 500 // on the page Account, where all are asked for
 )
 
 // linkLine is a sign-in link that somebody else made for the visitor.
 type linkLine struct {
 	store.LinkNotice
 	Over bool // nobody used it, and nobody can
-}
-
-// Seen is what the form says that was shown.
-func (l linkLine) Seen() string {
-	if l.Used.IsZero() {
-		return l.ID + ":made"
-	}
-	return l.ID + ":used"
 }
 
 func (s *Server) linkLines(all []store.LinkNotice) []linkLine {
@@ -41,20 +32,28 @@ func (s *Server) linkLines(all []store.LinkNotice) []linkLine {
 	return out
 }
 
+// unseenLinks are sign-in links that others made for the visitor, and that they have
+// not put away.
+type unseenLinks struct {
+	store.Unseen
+	Lines []linkLine
+	AsOf  int64 // what the form says that was shown, in milliseconds since 1970
+}
+
+func (s *Server) unseenLinks(v *visit) (unseenLinks, error) {
+	u, err := s.o.Accounts.UnseenLinks(v.r.Context(), v.session, homeLinks)
+	return unseenLinks{u, s.linkLines(u.Links), u.AsOf.UnixMilli()}, err
+}
+
 // seenLinks is POST /account/links/seen.
 func (s *Server) seenLinks(v *visit) error {
-	all := v.r.PostForm["seen"]
-	if len(all) > maxSeenLinks {
-		return fault.New(fault.Invalid, "These are more links than a page shows.")
+	asOf, err := strconv.ParseInt(v.r.PostFormValue("as-of"), 10, 64)
+	if err != nil {
+		return fault.Wrap(err, fault.Invalid, "The form does not say what was shown.")
 	}
-	var seen []store.SeenLink
-	for _, text := range all {
-		id, state, _ := strings.Cut(text, ":")
-		seen = append(seen, store.SeenLink{ID: id, Used: state == "used"})
-	}
-	err := s.o.Accounts.SeenLinks(v.r.Context(), v.session, seen)
+	err = s.o.Accounts.SeenLinks(v.r.Context(), v.session, time.UnixMilli(asOf))
 	if fault.CodeOf(err) == fault.Forbidden {
-		return &pageError{status: http.StatusForbidden, title: "This stays for now", text: fault.PublicOf(err) + " Nothing was changed. On the page Account you can add a way to sign in."}
+		return &pageError{status: http.StatusForbidden, title: "This stays for now", text: fault.PublicOf(err) + " Nothing was changed."}
 	}
 	if err != nil {
 		return err

@@ -1,7 +1,6 @@
 package web_test
 
 import (
-	"fmt"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -28,15 +27,19 @@ const (
 	putAway = `action="/account/links/seen"`
 )
 
-var seenField = regexp.MustCompile(`name="seen" value="([^"]+)"`)
+var seenField = regexp.MustCompile(`name="as-of" value="([^"]+)"`)
+
+func asOf(ms string) url.Values { return url.Values{"as-of": {ms}} }
+
+// forEver is what a form of an attacker's says.
+const forEver = "99999999999999"
 
 // seenForm is what the form of the first page sends.
 func seenForm(a answer) url.Values {
-	form := url.Values{}
-	for _, m := range seenField.FindAllStringSubmatch(a.body, -1) {
-		form.Add("seen", m[1])
+	if m := seenField.FindStringSubmatch(a.body); m != nil {
+		return asOf(m[1])
 	}
-	return form
+	return nil
 }
 
 // A person sees that somebody else made a link to their account, and that it was
@@ -97,44 +100,34 @@ func TestAttackWhoEntersByALinkPutsTheNoticeAway(t *testing.T) {
 	want(t, "enter", inside.send(link, nil), http.StatusSeeOther)
 	page := inside.get("/")
 	checkPage(t, "inside", page)
-	if !strings.Contains(page.body, "so this stays until you sign in another way") || strings.Contains(page.body, putAway) {
+	if !strings.Contains(page.body, "so this stays until you sign in with what you had before") || strings.Contains(page.body, putAway) {
 		t.Error("it can be put away there, or does not say why not")
 	}
-	all, err := w.UnseenLinks(t.Context(), w.bob.ID, 9)
-	must(t, err)
-	for name, form := range map[string]url.Values{
-		"as it is":   {"seen": {all[0].ID + ":used"}},
-		"as made":    {"seen": {all[0].ID + ":made"}},
-		"without id": nil,
-	} {
-		a := inside.send("/account/links/seen", form)
-		want(t, name, a, http.StatusForbidden)
-		if heading(a.body) != "This stays for now" || !strings.Contains(a.body, "one-time link") {
-			t.Errorf("%s: %s", name, heading(a.body))
-		}
+	a := inside.send("/account/links/seen", asOf(forEver))
+	want(t, "put away", a, http.StatusForbidden)
+	if heading(a.body) != "This stays for now" || !strings.Contains(a.body, "one-time link") {
+		t.Errorf("it says %s", heading(a.body))
+	}
+	for name, form := range map[string]url.Values{"nothing": nil, "no time": asOf("x"), "a time past all": asOf(strings.Repeat("9", 40))} {
+		want(t, name, inside.send("/account/links/seen", form), http.StatusBadRequest)
 	}
 	// A second link, and a fresh secret of the session, change nothing.
 	want(t, "a second", inside.send(w.as(w.ada).makeLink(w.bob), nil), http.StatusSeeOther)
 	inside.script("/account/passkeys/begin", "{}")
-	want(t, "after the second", inside.send("/account/links/seen", url.Values{"seen": {all[0].ID + ":used"}}), http.StatusForbidden)
+	want(t, "after the second", inside.send("/account/links/seen", asOf(forEver)), http.StatusForbidden)
 
 	bob := w.by("passkey", w.bob)
 	if a := bob.get("/"); strings.Count(a.body, "<strong>used</strong>") != 2 || !strings.Contains(a.body, putAway) {
 		t.Error("the person is not told at their next sign-in")
 	}
 	for name, b := range map[string]*browser{"the admin's own session": w.by("passkey", w.ada), "a stranger's": w.by("passkey", w.eve)} {
-		b.send("/account/links/seen", url.Values{"seen": {all[0].ID + ":used"}})
+		b.send("/account/links/seen", asOf(forEver))
 		if strings.Count(bob.get("/").body, "<strong>used</strong>") != 2 {
 			t.Errorf("%s put it away", name)
 		}
 	}
 	want(t, "without a token", bob.request("POST", "/account/links/seen", ""), http.StatusForbidden)
 	want(t, "by GET", bob.get("/account/links/seen"), http.StatusNotFound)
-	many := url.Values{}
-	for i := range 21 {
-		many.Add("seen", fmt.Sprintf("ln_%d:used", i))
-	}
-	want(t, "more than a page shows", bob.send("/account/links/seen", many), http.StatusBadRequest)
 }
 
 // Attack: an admin makes links without end, so that the one that was used is not
@@ -148,12 +141,76 @@ func TestAttackManyLinksHideTheOneThatWasUsed(t *testing.T) {
 	}
 	bob := w.by("passkey", w.bob)
 	home := bob.get("/")
-	if n := strings.Count(home.body, `name="seen"`); n != 3 || !strings.Contains(home.body, "<strong>used</strong>") {
+	checkPage(t, "many", home)
+	if n := strings.Count(home.body, "<li>Made "); n != 3 || !strings.Contains(home.body, "<strong>used</strong>") || !strings.Contains(home.body, `<a href="/account?all#links">and 58 more</a>`) {
 		t.Errorf("%d are shown", n)
 	}
 	_, list, _ := strings.Cut(bob.get("/account").body, `id="links"`)
 	if n := strings.Count(list, "Made "); n != 30 || !strings.Contains(list, "<strong>used</strong>") || !strings.Contains(list, "Show 31 more") {
 		t.Errorf("%d are on the account", n)
+	}
+	want(t, "put all away", bob.send("/account/links/seen", seenForm(home)), http.StatusSeeOther)
+	if strings.Contains(bob.get("/").body, noticed) {
+		t.Error("one press does not put all away")
+	}
+}
+
+// The page Account says how many it has no room for.
+func TestMoreLinksThanAnAccountShows(t *testing.T) {
+	w := newWorld(t)
+	for range 502 {
+		w.link(w.bob)
+	}
+	a := w.by("passkey", w.bob).get("/account?all")
+	checkPage(t, "account", a)
+	_, list, _ := strings.Cut(a.body, `id="links"`)
+	if n := strings.Count(list, "Made "); n != 500 || !strings.Contains(list, "2 more are left out") {
+		t.Errorf("%d are on the account, or it does not say how many are left out", n)
+	}
+}
+
+// Attack: whoever used a link adds a passkey, or an account elsewhere, signs in with it
+// and puts the notice away.
+func TestAttackWhoEntersByALinkAddsAWayToSignIn(t *testing.T) {
+	w := withGitHub(t)
+	must(t, w.AddPasskey(t.Context(), cli, store.Passkey{ID: []byte("old"), User: w.bob.ID, Name: "old", Credential: []byte("credential old")}))
+	w.pass(time.Minute)
+	inside := w.browser()
+	want(t, "enter", inside.send(w.as(w.ada).makeLink(w.bob), nil), http.StatusSeeOther)
+	inside.script("/account/passkeys/begin", "{}")
+	want(t, "add a passkey", inside.script(finishAdd, `{"response":"new","name":"new"}`), http.StatusOK)
+	want(t, "link an account", inside.get(callback("grace", stateOf(t, inside.send("/account/link/github", nil)))), http.StatusSeeOther)
+	by := func(key string) *browser {
+		b := w.browser()
+		b.script("/signin/passkey/begin", "{}")
+		want(t, key, b.script(finishIn, `{"response":`+quote(key)+`}`), http.StatusOK)
+		return b
+	}
+	hub := w.browser()
+	want(t, "by the account", hub.get(callback("grace", stateOf(t, hub.get("/signin/github")))), http.StatusSeeOther)
+	fresh := by("new")
+	for name, b := range map[string]*browser{"the passkey": fresh, "the account": hub} {
+		page := b.get("/")
+		checkPage(t, name, page)
+		if !strings.Contains(page.body, "You signed in with what was added after such a link was used") || strings.Contains(page.body, putAway) {
+			t.Errorf("by %s it can be put away, or the page does not say why not", name)
+		}
+		want(t, "by "+name, b.send("/account/links/seen", asOf(forEver)), http.StatusForbidden)
+	}
+	old := by("old")
+	if page := old.get("/"); !strings.Contains(page.body, putAway) {
+		t.Error("by what they had before it cannot be put away")
+	}
+	w.pass(30 * 24 * time.Hour)
+	fresh = by("new")
+	page := fresh.get("/")
+	checkPage(t, "after a month", page)
+	if !strings.Contains(page.body, putAway) || !strings.Contains(w.as(w.bob).get("/").body, "I have seen those of more than 30 days ago") {
+		t.Error("who has nothing else cannot put it away after a month")
+	}
+	want(t, "after a month", fresh.send("/account/links/seen", seenForm(page)), http.StatusSeeOther)
+	if strings.Contains(fresh.get("/").body, noticed) {
+		t.Error("it stays after a month")
 	}
 }
 

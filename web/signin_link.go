@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"satchel/internal/fault"
 )
@@ -42,7 +43,7 @@ func (s *Server) useLink(v *visit) error {
 		return deadLink(err)
 	}
 	s.TellOfLink(context.WithoutCancel(v.r.Context()), v.r.PathValue("token"))
-	if err := s.signIn(v, u.ID, method); err != nil {
+	if err := s.signIn(v, u.ID, method, time.Time{}); err != nil {
 		return err
 	}
 	return s.see(v, localPath(v.r.PostFormValue("return")))

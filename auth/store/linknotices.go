@@ -9,7 +9,6 @@ import (
 
 	"satchel/auth"
 	"satchel/internal/database"
-	"satchel/internal/fault"
 	"satchel/internal/space"
 )
 
@@ -79,13 +78,6 @@ type LinkNotice struct {
 	Own bool
 }
 
-// SeenLink is a notice as somebody was shown it: one that was used since is shown
-// again.
-type SeenLink struct {
-	ID   string
-	Used bool
-}
-
 // noticeOfLink has the person told of a link that is being made for them. Whoever
 // has the command line of a server that only one person uses is that person.
 func noticeOfLink(tx *gorm.DB, row linkRow) error {
@@ -111,10 +103,35 @@ func endNotices(tx *gorm.DB, user string, now int64) error {
 	return wrap("note the end of links", err)
 }
 
-// noticeOfUse tells of a link that it was used.
-func noticeOfUse(tx *gorm.DB, hash []byte, now int64) error {
-	err := tx.Exec("UPDATE auth_link_notices SET state = ?, used = ? WHERE hash = ?", linkUsed, now, hash).Error
+// noticeOfUse tells of a link that it was used. One that was made before there were
+// notices has none yet.
+func noticeOfUse(tx *gorm.DB, row linkRow, now int64) error {
+	var known int64
+	if err := tx.Model(&linkNoticeRow{}).Where("hash = ?", row.Hash).Count(&known).Error; err != nil {
+		return fmt.Errorf("look up what is told of a link: %w", err)
+	}
+	if known == 0 {
+		if err := noticeOfLink(tx, row); err != nil {
+			return err
+		}
+	}
+	err := tx.Exec("UPDATE auth_link_notices SET state = ?, used = ? WHERE hash = ?", linkUsed, now, row.Hash).Error
 	return wrap("note the use of a link", err)
+}
+
+// endLinksOf ends the unused links that somebody made who is no admin from now on, for
+// good: they are told of as over.
+func (s *Store) endLinksOf(tx *gorm.DB, maker string) error {
+	now := s.now().UnixMilli()
+	for _, stmt := range []string{
+		"UPDATE auth_links SET expires = ? WHERE by_user = ? AND used = 0 AND expires > ?",
+		"UPDATE auth_link_notices SET expires = ? WHERE by_user = ? AND state = 1 AND expires > ?",
+	} {
+		if err := tx.Exec(stmt, now, maker, now).Error; err != nil {
+			return fmt.Errorf("end links of a maker: %w", err)
+		}
+	}
+	return nil
 }
 
 const noticeColumns = `SELECT n.id, n.user_id, n.by_user, n.created, n.expires, n.used, n.state, n.seen,
@@ -147,9 +164,10 @@ func (s *Store) LinkNotices(ctx context.Context, user space.UserID, limit int) (
 	return s.readNotices(ctx, "n.user_id = ? ORDER BY n.state DESC, n.created DESC, n.id LIMIT ?", lookup(user), limit)
 }
 
-// UnseenLinks is LinkNotices of those that the person has not put away.
-func (s *Store) UnseenLinks(ctx context.Context, user space.UserID, limit int) ([]LinkNotice, error) {
-	return s.readNotices(ctx, "n.user_id = ? AND n.seen < n.state ORDER BY n.state DESC, n.created DESC, n.id LIMIT ?", lookup(user), limit)
+// CountLinkNotices returns how many LinkNotices has without a limit.
+func (s *Store) CountLinkNotices(ctx context.Context, user space.UserID) (n int64, err error) {
+	err = s.db.Read(ctx).Model(&linkNoticeRow{}).Where("user_id = ?", lookup(user)).Count(&n).Error
+	return n, wrap("count what is told of links", err)
 }
 
 // NoticeOf returns the notice of a link; ok is false where nobody is told of it.
@@ -163,31 +181,4 @@ func (s *Store) NoticeOf(ctx context.Context, link string) (n LinkNotice, ok boo
 		return LinkNotice{}, false, err
 	}
 	return all[0], true, nil
-}
-
-// SeenLinks puts notices away that the user of a session was shown; one that was
-// used since stays. The error is a fault.Forbidden where the session began with a
-// one-time link: whoever made the link could be the one who came by it.
-func (s *Store) SeenLinks(ctx context.Context, in Session, seen []SeenLink) error {
-	if in.Method == "link" {
-		return fault.New(fault.Forbidden, "You came in by a one-time link, and so could whoever made it. This stays until you sign in in another way.")
-	}
-	return s.db.Transact(ctx, func(tx *gorm.DB) error {
-		var n int64
-		for _, l := range seen {
-			state := linkMade
-			if l.Used {
-				state = linkUsed
-			}
-			done := tx.Exec("UPDATE auth_link_notices SET seen = ? WHERE id = ? AND user_id = ? AND seen < ? AND state >= ?", state, lookup(l.ID), lookup(in.User), state, state)
-			if done.Error != nil {
-				return fmt.Errorf("put notices away: %w", done.Error)
-			}
-			n += done.RowsAffected
-		}
-		if n == 0 {
-			return nil
-		}
-		return s.record(tx, Actor{User: in.User, Via: "web"}, "link.seen", in.ID, map[string]any{"user": in.User, "links": n})
-	})
 }

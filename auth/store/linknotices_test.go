@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"gorm.io/gorm"
+
 	"satchel/auth"
 	"satchel/auth/store"
 	"satchel/internal/fault"
@@ -28,11 +30,11 @@ func (w *world) useLink(secret auth.Secret) {
 
 func (w *world) unseen(u store.User) []store.LinkNotice {
 	w.t.Helper()
-	all, err := w.UnseenLinks(w.t.Context(), u.ID, 10)
+	all, err := w.UnseenLinks(w.t.Context(), store.Session{User: u.ID, Method: "passkey"}, 10)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return all
+	return all.Links
 }
 
 // A person is told of the links that others made for them, and of no others.
@@ -113,45 +115,79 @@ func TestWhatIsToldOfLinks(t *testing.T) {
 	})
 }
 
-// ATTACK: who came in by a link of an admin's puts away what would tell of it, by
-// that session, by ids of others or by what was shown before the link was used.
+// startBy is a session that began by the method.
+func (w *world) startBy(u store.User, method string, added time.Time) store.Session {
+	w.t.Helper()
+	secret, _, err := w.StartSession(w.t.Context(), store.NewSession{User: u.ID, Method: method, WayAdded: added})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	_, in, err := w.CheckSession(w.t.Context(), secret.Reveal())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return in
+}
+
+// A link of before there were notices is told of once it is used, as any other is; and
+// a mailed one is not.
+func TestUseOfALinkThatHadNoNotice(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		ann, _ := w.user("ann", true)
+		bob, _ := w.user("bob", false)
+		link := w.madeLink(store.Actor{User: ann.ID, Via: "web"}, bob, "link")
+		mailed := w.madeLink(store.Actor{User: bob.ID, Via: "mail"}, bob, "mail")
+		own := w.madeLink(store.Actor{User: ann.ID, Via: "web"}, ann, "link")
+		err := w.db.Transact(t.Context(), func(tx *gorm.DB) error { return tx.Exec("DELETE FROM auth_link_notices").Error })
+		if err != nil {
+			t.Fatal(err)
+		}
+		made := w.clock()
+		w.pass(time.Minute)
+		for _, l := range []auth.Secret{link, mailed, own} {
+			w.useLink(l)
+		}
+		if n := w.unseen(bob); len(n) != 1 || n[0].By != ann.ID || !n[0].Created.Equal(made) || !n[0].Used.Equal(w.clock()) {
+			t.Errorf("bob is told %+v", n)
+		}
+		if n := w.unseen(ann); len(n) > 0 {
+			t.Errorf("ann is told of her own: %+v", n)
+		}
+	})
+}
+
+// Attack: who came in by a link of an admin's puts away what would tell of it, by that
+// session, by another's, or by a page of before the link was used.
 func TestAttackNoticesPutAway(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		ann, _ := w.user("ann", true)
 		bob, _ := w.user("bob", false)
 		first := w.madeLink(store.Actor{User: ann.ID, Via: "web"}, bob, "link")
-		id := w.unseen(bob)[0].ID
-		put := func(in store.Session, used bool) error {
-			return w.SeenLinks(t.Context(), in, []store.SeenLink{{ID: id, Used: used}})
+		put := func(in store.Session, at time.Time) error { return w.SeenLinks(t.Context(), in, at) }
+		own, theirs := w.startBy(bob, "passkey", time.Time{}), w.startBy(bob, "link", time.Time{})
+		shown, err := w.UnseenLinks(t.Context(), own, 3)
+		if err != nil || shown.Stays != "" || shown.More != 0 || shown.Settled != 0 || !shown.AsOf.Equal(w.clock()) {
+			t.Errorf("shown: %+v, %v", shown, err)
 		}
-		start := func(u store.User, method string) store.Session {
-			_, in, err := w.StartSession(t.Context(), store.NewSession{User: u.ID, Method: method})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return in
+		wantCode(t, "by a session of a link", put(theirs, shown.AsOf), fault.Forbidden)
+		if err := put(w.startBy(ann, "passkey", time.Time{}), shown.AsOf); err != nil || len(w.unseen(bob)) != 1 {
+			t.Errorf("another's session: %v", err)
 		}
-		own, theirs := start(bob, "passkey"), start(bob, "link")
-		wantCode(t, "by a session of a link", put(theirs, false), fault.Forbidden)
-		for name, in := range map[string]store.Session{"another's session": start(ann, "passkey")} {
-			if err := put(in, false); err != nil || len(w.unseen(bob)) != 1 {
-				t.Errorf("%s: %v, %+v", name, err, w.unseen(bob))
-			}
+		if err := put(own, shown.AsOf.Add(-time.Millisecond)); err != nil || len(w.unseen(bob)) != 1 {
+			t.Errorf("by a page of before it was made: %v", err)
 		}
-		if err := put(own, true); err != nil || len(w.unseen(bob)) != 1 {
-			t.Errorf("as used, before it was: %v", err)
-		}
-		if err := put(own, false); err != nil || len(w.unseen(bob)) != 0 {
+		if err := put(own, shown.AsOf); err != nil || len(w.unseen(bob)) != 0 {
 			t.Errorf("by their own session: %v, %+v", err, w.unseen(bob))
 		}
+		w.pass(time.Minute)
 		w.useLink(first)
 		if n := w.unseen(bob); len(n) != 1 || n[0].Used.IsZero() {
 			t.Errorf("the use of one that was put away is not shown: %+v", n)
 		}
-		if err := put(own, false); err != nil || len(w.unseen(bob)) != 1 {
+		if err := put(own, shown.AsOf); err != nil || len(w.unseen(bob)) != 1 {
 			t.Errorf("by a page of before the use: %v", err)
 		}
-		if err := put(own, true); err != nil || len(w.unseen(bob)) != 0 {
+		if err := put(own, w.clock()); err != nil || len(w.unseen(bob)) != 0 {
 			t.Errorf("the use: %v", err)
 		}
 		if all, err := w.LinkNotices(t.Context(), bob.ID, 10); err != nil || len(all) != 1 {
@@ -159,6 +195,92 @@ func TestAttackNoticesPutAway(t *testing.T) {
 		}
 		if w.audited("link.seen") != 2 {
 			t.Error("the audit log does not have who put it away")
+		}
+	})
+}
+
+// Attack: who came in by a link adds a way to sign in, comes back by it and puts away
+// what tells of the link. After a month any session may.
+func TestAttackNoticesPutAwayByANewWay(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		ann, _ := w.user("ann", true)
+		bob, _ := w.user("bob", false)
+		before := w.clock()
+		w.pass(time.Minute)
+		link := w.madeLink(store.Actor{User: ann.ID, Via: "web"}, bob, "link")
+		w.pass(time.Minute)
+		meanwhile := w.clock() // nobody had come in by it
+		w.pass(time.Minute)
+		w.useLink(link)
+		used := w.clock()
+		if err := w.SetEmail(t.Context(), cli, bob.ID, "mallory@example.com"); err != nil {
+			t.Fatal(err)
+		}
+		w.pass(time.Minute)
+		for name, tt := range map[string]struct {
+			method string
+			added  time.Time
+			stays  string
+		}{
+			"a passkey that was added at once": {"passkey", used, store.StaysNew},
+			"one that was added later":         {"passkey", used.Add(time.Second), store.StaysNew},
+			"an account elsewhere":             {"github", w.clock(), store.StaysNew},
+			"mail to an address of since then": {"mail", time.Time{}, store.StaysNew},
+			"the link itself":                  {"link", time.Time{}, store.StaysLink},
+			"a passkey of before":              {"passkey", before, ""},
+			"one of before it was used":        {"passkey", meanwhile, ""},
+			"one of before there were times":   {"passkey", time.Time{}, ""},
+		} {
+			in := w.startBy(bob, tt.method, tt.added)
+			u, err := w.UnseenLinks(t.Context(), in, 3)
+			if err != nil || u.Stays != tt.stays || len(u.Links) != 1 || u.Settled != 0 {
+				t.Errorf("%s: %+v, %v", name, u, err)
+			}
+			if tt.stays != "" {
+				wantCode(t, name, w.SeenLinks(t.Context(), in, u.AsOf), fault.Forbidden)
+			}
+		}
+		w.pass(30*24*time.Hour - 2*time.Minute)
+		w.useLink(w.madeLink(store.Actor{User: ann.ID, Via: "web"}, bob, "link"))
+		late := w.startBy(bob, "passkey", w.clock())
+		wantCode(t, "the last moment", w.SeenLinks(t.Context(), late, w.clock()), fault.Forbidden)
+		w.pass(time.Minute)
+		if u, err := w.UnseenLinks(t.Context(), late, 3); err != nil || u.Stays != store.StaysNew || u.Settled != 1 {
+			t.Errorf("after a month: %+v, %v", u, err)
+		}
+		if err := w.SeenLinks(t.Context(), late, w.clock()); err != nil {
+			t.Error(err)
+		}
+		if n := w.unseen(bob); len(n) != 1 || !n[0].Used.After(used) {
+			t.Errorf("after a month there are %+v", n)
+		}
+		wantCode(t, "the newer one", w.SeenLinks(t.Context(), late, w.clock()), fault.Forbidden)
+	})
+}
+
+// All that a page tells of is put away at once, however few it shows.
+func TestManyNoticesArePutAwayAtOnce(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		w.user("ann", true)
+		bob, _ := w.user("bob", false)
+		for range 20 {
+			w.madeLink(cli, bob, "link")
+			w.pass(time.Second)
+		}
+		in := w.startBy(bob, "passkey", time.Time{})
+		u, err := w.UnseenLinks(t.Context(), in, 3)
+		if err != nil || len(u.Links) != 3 || u.More != 17 {
+			t.Fatalf("%+v, %v", u, err)
+		}
+		w.madeLink(cli, bob, "link")
+		if err := w.SeenLinks(t.Context(), in, u.AsOf); err != nil {
+			t.Fatal(err)
+		}
+		if n := w.unseen(bob); len(n) != 1 || !n[0].Created.Equal(w.clock()) {
+			t.Errorf("left: %+v", n)
+		}
+		if n, err := w.CountLinkNotices(t.Context(), bob.ID); err != nil || n != 21 {
+			t.Errorf("%d in all, %v", n, err)
 		}
 	})
 }

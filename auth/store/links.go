@@ -156,7 +156,7 @@ func (s *Store) UseLink(ctx context.Context, secret string) (u User, method stri
 			return errLinkUsed()
 		}
 		u, method = row.user(), r.Method
-		if err := noticeOfUse(tx, r.Hash, s.now().UnixMilli()); err != nil {
+		if err := noticeOfUse(tx, r, s.now().UnixMilli()); err != nil {
 			return err
 		}
 		return s.record(tx, Actor{User: u.ID, Via: "web"}, "link.use", row.ID, map[string]any{"method": method})
@@ -186,12 +186,13 @@ func (s *Store) takeLink(tx *gorm.DB, secret string) (linkRow, error) {
 		return r, fmt.Errorf("look up link: %w", err)
 	case r.Used != 0:
 		return r, errLinkUsed()
-	case s.now().UnixMilli() >= r.Expires:
-		return r, fault.New(fault.NotFound, "This link has expired; ask for a new one.")
 	}
 	err = s.checkMaker(tx, r)
-	if fault.CodeOf(err) == fault.Forbidden {
+	switch {
+	case fault.CodeOf(err) == fault.Forbidden:
 		err = fault.New(fault.NotFound, "This link has ended, since who made it is no admin any more; ask for a new one.")
+	case err == nil && s.now().UnixMilli() >= r.Expires:
+		err = fault.New(fault.NotFound, "This link has expired; ask for a new one.")
 	}
 	return r, err
 }

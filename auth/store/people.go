@@ -35,6 +35,11 @@ func (s *Store) setAdmin(tx *gorm.DB, by Actor, u userRow, admin bool) error {
 	if err := tx.Exec("UPDATE auth_users SET admin = ? WHERE id = ?", admin, u.ID).Error; err != nil {
 		return fmt.Errorf("change admin: %w", err)
 	}
+	if !admin {
+		if err := s.endLinksOf(tx, u.ID); err != nil {
+			return err
+		}
+	}
 	return s.record(tx, by, "user.admin", u.ID, map[string]any{"name": u.Name, "admin": admin})
 }
 
@@ -121,6 +126,11 @@ func (s *Store) Readmit(ctx context.Context, by Actor, user space.UserID, admitt
 func (s *Store) setSuspended(tx *gorm.DB, by Actor, u userRow, at int64) error {
 	if err := tx.Exec("UPDATE auth_users SET suspended = ? WHERE id = ?", at, u.ID).Error; err != nil {
 		return fmt.Errorf("suspend user: %w", err)
+	}
+	if at != 0 {
+		if err := s.endLinksOf(tx, u.ID); err != nil {
+			return err
+		}
 	}
 	action := "user.suspend"
 	if at == 0 {

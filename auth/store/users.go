@@ -233,6 +233,9 @@ func (s *Store) RemoveUser(ctx context.Context, by Actor, id space.UserID) error
 		if err := s.endUser(tx, u.ID); err != nil {
 			return err
 		}
+		if err := s.endLinksOf(tx, u.ID); err != nil {
+			return err
+		}
 		if err := tx.Where("user_id = ? AND role <> ?", u.ID, string(space.Owner)).Delete(&memberRow{}).Error; err != nil {
 			return fmt.Errorf("end memberships: %w", err)
 		}
