@@ -150,6 +150,7 @@ func TestWhatAPurgeTookAwayIsNotRemembered(t *testing.T) {
 	w := newWorld(t, databasetest.Open(t, databasetest.SQLite(t)))
 	w.write("bash", "knowledge/draft/SKILL.md", text)
 	w.elsewhere("x\n", nil, "knowledge/draft/SKILL.md", "")
+	w.elsewhere("x\n", nil, "skills/p/SKILL.md", "write the letters\n") // what was there is looked for
 	w.waiting()
 	w.purge(func(p space.Path, b []byte) ([]byte, bool) { return b, p != "knowledge/draft/SKILL.md" })
 	w.waiting()
