@@ -1,0 +1,63 @@
+package app
+
+import (
+	"strings"
+	"testing"
+
+	"satchel/auth/store"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+	"satchel/web"
+)
+
+// What is refused anyway is refused before anybody is asked, and nothing is changed
+// where they say no.
+func TestSetConfirmsLast(t *testing.T) {
+	ctx := t.Context()
+	c := testCore(t)
+	p := pageRemotes{&Server{Core: c}}
+	ann, err := c.Admin.AddUser(ctx, "ann", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := c.Accounts.SpacesOf(ctx, ann.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := "ghp_" + "aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xY1zA2"
+	if _, err := c.Git.Commit(ctx, own[0].ID, space.ChangeSet{Changes: []space.Change{{Path: "key.md", Content: []byte(key + "\n")}}}, space.Meta{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name              string
+		form              web.NewRemote
+		asks, sure, found bool
+		says              string
+	}{
+		{name: "Attack: this machine", form: web.NewRemote{URL: "https://127.0.0.1/x.git", AllowWhatLooksSecret: true}, says: "Who runs this server"},
+		{name: "a branch that is none", form: web.NewRemote{URL: "https://git.invalid/x.git", Branch: "-f", AllowWhatLooksSecret: true}, says: "branch"},
+		{name: "known secrets", form: web.NewRemote{URL: "https://git.invalid/x.git"}, found: true},
+		{name: "no", form: web.NewRemote{URL: "https://git.invalid/x.git", AllowWhatLooksSecret: true}, asks: true},
+		{name: "yes", form: web.NewRemote{URL: "https://git.invalid/x.git", AllowWhatLooksSecret: true}, asks: true, sure: true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			asked := 0
+			tt.form.Space = own[0].ID
+			found, err := p.Set(ctx, ann.ID, tt.form, func() bool { asked++; return tt.sure })
+			if tt.says == "" && err != nil || tt.says != "" && (fault.CodeOf(err) != fault.Invalid || !strings.Contains(fault.PublicOf(err), tt.says)) {
+				t.Errorf("it says %v", err)
+			}
+			if (asked == 1) != tt.asks || (len(found) > 0) != tt.found {
+				t.Errorf("asked %d times, %d found", asked, len(found))
+			}
+			allowed, err := c.secrets.List(ctx, own[0].ID)
+			if err != nil || c.remotes.Has(own[0].ID) != tt.sure || (len(allowed) > 0) != tt.sure {
+				t.Errorf("set: %v, allowed: %v, %v", c.remotes.Has(own[0].ID), allowed, err)
+			}
+			acts, err := c.Accounts.AuditOf(ctx, store.AuditFilter{Act: "space.secret.allow"}, 0, 10)
+			if err != nil || (len(acts) > 0) != tt.sure {
+				t.Errorf("%v %v", acts, err)
+			}
+		})
+	}
+}
