@@ -37,11 +37,12 @@ func TestSuspects(t *testing.T) {
 	for i := range 24 {
 		changes = append(changes, space.Change{Path: fmt.Sprintf("wifi-%02d.md", i), Content: []byte("# Wifi\n\npassword: " + secret + "\n")})
 	}
+	changes = append(changes, space.Change{Path: "zz/app.env", Content: []byte("DB_PASSWORD=" + secret + "\n")}) // is looked at first
 	if _, err := l.Git.Commit(ctx, id, space.ChangeSet{Changes: changes}, space.Meta{}); err != nil {
 		t.Fatal(err)
 	}
 	found, err := admin.SuspectsIn(ctx, l.Git, l.Secrets, id, false, time.Hour)
-	if err != nil || len(found.Places) != 20 || found.More != 4 || found.Partly || found.Looked != found.Files || found.Files < 25 || found.Places[0] != (admin.Suspect{Path: "wifi-00.md", Line: 3}) {
+	if err != nil || len(found.Places) != 20 || found.More != 5 || found.Partly || found.Looked != found.Files || found.Files < 25 || found.Places[0] != (admin.Suspect{Path: "zz/app.env", Line: 1}) || found.Places[1] != (admin.Suspect{Path: "wifi-00.md", Line: 3}) {
 		t.Fatalf("%+v, %v", found, err)
 	}
 	if strings.Contains(fmt.Sprintf("%+v", found), secret) {
