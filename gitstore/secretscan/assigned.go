@@ -51,7 +51,7 @@ func (s *Scanner) Suspects(p space.Path, content []byte) []Finding {
 // it has found.
 func (s *Scanner) SuspectsIn(ctx context.Context, _ space.Path, content []byte) ([]Finding, error) {
 	known, err := s.scan(ctx, content)
-	if err != nil || !utf8.Valid(content) {
+	if err != nil {
 		return known, err
 	}
 	found := known
@@ -75,7 +75,7 @@ func (s *Scanner) SuspectsIn(ctx context.Context, _ space.Path, content []byte) 
 			f := Finding{
 				Rule: RuleAssigned, Description: "value of a name such as password", Line: line, Column: from + 1, Start: start + from, End: start + to,
 			}
-			if !passwordLike(string(l[from:to])) || slices.ContainsFunc(known, func(k Finding) bool { return k.Start < f.End && f.Start < k.End }) {
+			if !utf8.Valid(l[from:to]) || !passwordLike(string(l[from:to])) || slices.ContainsFunc(known, func(k Finding) bool { return k.Start < f.End && f.Start < k.End }) {
 				continue
 			}
 			f.Fingerprint = fingerprint(l[from:to])

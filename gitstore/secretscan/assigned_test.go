@@ -29,6 +29,7 @@ func TestSuspects(t *testing.T) {
 		{"prose", "The token: it expires after 30 days.", ""},
 		{"a path", "secret: /run/secrets/Db9Qz7Lm", ""},
 		{"nothing", "", ""},
+		{"beside what is no text", "caf\xe9\nDB_PASSWORD=Tr0ub4dor-3xKq9Zp\n", "Tr0ub4dor-3xKq9Zp"},
 		{"no text", "password: h7Gq-92kLmZ\xff\xfe", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
