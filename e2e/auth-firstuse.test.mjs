@@ -110,8 +110,9 @@ describe('first use in Chromium', { skip: missing, timeout: 150_000 }, () => {
       let release;
       const held = new Promise((r) => { release = r; });
       await page.route('**/finish', async (r) => { await held; await r.continue(); });
-      const done = tabs.map((tab) => tab.waitForResponse((r) => r.url().endsWith('/finish')));
       for (const tab of tabs) await tab.goto(path);
+      const done = tabs.map((tab) => tab.waitForResponse((r) => r.url().endsWith('/finish')));
+      const landed = tabs.map((tab) => tab.waitForEvent('load')); // where the script goes then
       for (const tab of tabs) {
         const sent = tab.waitForRequest((r) => r.url().endsWith('/finish'));
         await tab.bringToFront();
@@ -121,6 +122,7 @@ describe('first use in Chromium', { skip: missing, timeout: 150_000 }, () => {
       const second = (await done[1]).status();
       release();
       assert.deepEqual([(await done[0]).status(), second], [200, 200]);
+      await Promise.all(landed);
       await page.unroute('**/finish');
     };
     await both('/account', /add a passkey/i);
