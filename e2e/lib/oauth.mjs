@@ -11,7 +11,15 @@ import { Server, remove, satchel, tempDir } from './server.mjs';
 export function cleanup() {
   const all = [];
   const later = (f) => { all.push(f); };
-  later.run = async () => { while (all.length > 0) await all.pop()(); };
+  later.run = async () => {
+    while (all.length > 0) {
+      let timer;
+      // Chromium may never answer that it has closed a tab.
+      const late = new Promise((resolve) => { timer = setTimeout(resolve, 30_000); });
+      await Promise.race([all.pop()(), late]);
+      clearTimeout(timer);
+    }
+  };
   return later;
 }
 

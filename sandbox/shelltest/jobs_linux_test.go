@@ -133,7 +133,7 @@ func TestJobs(t *testing.T) {
 // TestJobsEnd: however a job ends, its status says so exactly.
 func TestJobsEnd(t *testing.T) {
 	t.Parallel()
-	s := newShell(t, nil, func(o *sandbox.Options) { o.WallTime, o.Grace = 3*time.Second, 200*time.Millisecond })
+	s := newShell(t, nil, func(o *sandbox.Options) { o.WallTime, o.Grace = 8*time.Second, 200*time.Millisecond })
 	for command, want := range map[string]string{
 		"exit 3":                                "exited 3",
 		"nosuchcommand":                         "exited 127",
@@ -146,7 +146,7 @@ func TestJobsEnd(t *testing.T) {
 		t.Run(command, func(t *testing.T) {
 			r := s.background(t, command)
 			var got string
-			for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
+			for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
 				// In parts, for a command that waits has the same limit.
 				if got = strings.TrimSpace(s.print(t, "cd "+r.JobDir+"; for ((i = 0; i < 10; i++)); do grep -qx running status || break; sleep 0.02; done; cat status")); got != "running" {
 					break
