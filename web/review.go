@@ -169,7 +169,7 @@ func (s *Server) reviewsPage(v *visit, m store.Membership, p page) (err error) {
 	case "kept":
 		body.Said = "Kept. Nobody is asked about this version again."
 	case "undone":
-		body.Said = "Undone. The version that you knew is back."
+		body.Said = "Undone. The version that you knew is back; a file that was new is gone, and its history stays."
 	}
 	if s.o.Reviews != nil {
 		list, err := s.o.Reviews.Decided(ctx, m.ID, decisionShown)
