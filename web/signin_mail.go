@@ -62,8 +62,8 @@ func newOutbox() *outbox {
 	return &outbox{queue: make(chan letter, maxOutbox), recent: map[string]time.Time{}}
 }
 
-// put returns false where too many wait. A second letter of the same key within mailPause is dropped: nobody can fill a mailbox from many addresses of
-// the network.
+// put returns false where too many wait. A second letter of the same key within
+// mailPause is dropped: nobody can fill a mailbox from many addresses of the network.
 func (o *outbox) put(l letter, now time.Time) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

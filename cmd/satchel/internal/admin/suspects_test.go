@@ -18,20 +18,26 @@ import (
 	"satchel/internal/space"
 )
 
+// annsSpace returns a server on which ann has a space.
+func annsSpace(t *testing.T) (*admin.Local, space.SpaceID) {
+	t.Helper()
+	l := newLocal(t)
+	ann, err := l.AddUser(t.Context(), "ann", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	st, err := l.SpaceStatus(t.Context(), ann.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l, st.Space.ID
+}
+
 // What may be a password is told of by its place alone, with a bound on how many and
 // for how long; who set a remote is told, and it is set.
 func TestSuspects(t *testing.T) {
 	ctx := t.Context()
-	l := newLocal(t)
-	ann, err := l.AddUser(ctx, "ann", true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	st, err := l.SpaceStatus(ctx, ann.Name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	id := st.Space.ID
+	l, id := annsSpace(t)
 	const secret = "kT9-vQ2x-Lm4p-Zr7w"
 	changes := []space.Change{{Path: "plain.md", Content: []byte("nothing\n")}}
 	for i := range 24 {
@@ -61,7 +67,8 @@ func TestSuspects(t *testing.T) {
 	server.Create("notes")
 	r := admin.RemoteRequest{User: "ann", URL: server.URL("notes"), Token: "canary-token", Trusted: true}
 	l.SuspectTime = time.Hour
-	if st, err = l.SetRemote(ctx, r, func(string) {}); err != nil || st.Suspects == nil || len(st.Suspects.Places) != 20 || server.Head("notes", "main") == "" {
+	st, err := l.SetRemote(ctx, r, func(string) {})
+	if err != nil || st.Suspects == nil || len(st.Suspects.Places) != 20 || server.Head("notes", "main") == "" {
 		t.Errorf("a new remote: %+v, %v", st.Suspects, err)
 	}
 	if st, err = l.SetRemote(ctx, r, func(string) {}); err != nil || st.Suspects != nil {
@@ -73,16 +80,7 @@ func TestSuspects(t *testing.T) {
 // of; the remote is set.
 func TestSuspectsBesideWhatCannotBeRead(t *testing.T) {
 	ctx := t.Context()
-	l := newLocal(t)
-	ann, err := l.AddUser(ctx, "ann", true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	st, err := l.SpaceStatus(ctx, ann.Name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	id := st.Space.ID
+	l, id := annsSpace(t)
 	changes := []space.Change{{Path: "m.md"}}
 	for range 2000 { // of a size that nothing else has
 		changes[0].Content = append(changes[0].Content, rand.Text()+"\n"...)
@@ -146,7 +144,7 @@ func TestSuspectsBesideWhatCannotBeRead(t *testing.T) {
 	l.SuspectTime = time.Hour
 	l.Unscreened = true // or the review of all that was saved ends at the file
 	r := admin.RemoteRequest{User: "ann", URL: server.URL("notes"), Token: "canary-token", Trusted: true}
-	st, err = l.SetRemote(ctx, r, func(string) {})
+	st, err := l.SetRemote(ctx, r, func(string) {})
 	if err != nil || st.Suspects == nil {
 		t.Fatalf("%+v, %v", st.Suspects, err)
 	}
