@@ -12,6 +12,13 @@ import (
 
 // lifeChecks are about sandboxes: their start, their end and what follows.
 var lifeChecks = []check{
+	{name: "a job that writes until the end is over before its files are removed", run: func(e *exercise) {
+		job := e.request("while :; do mkdir -p d; : > d/$RANDOM$RANDOM; : > wrote; done")
+		job.Background = true
+		e.do(job)
+		for e.exec("test -e wrote").ExitCode != 0 {
+		}
+	}},
 	{name: "concurrent first commands share one start", run: func(e *exercise) {
 		var all []<-chan outcome
 		for range 8 {

@@ -22,7 +22,7 @@ import (
 // runs as the test's own user. It isolates nothing: it is for tests of a pool
 // with the commands of the test's author.
 type Fake struct {
-	t testing.TB
+	dir string // holds the sandboxes'
 
 	mu     sync.Mutex
 	boxes  map[*FakeSandbox]bool
@@ -32,9 +32,11 @@ type Fake struct {
 	busy   func(path string) bool
 }
 
-// NewFake returns a Fake. Its Connect goes into the pool's Options.
+// NewFake returns a Fake. Its Connect goes into the pool's Options. Its
+// directory is removed after what t cleans up later than this call has set up,
+// thus a pool that is made after it ends before its sandboxes' files go.
 func NewFake(t testing.TB) *Fake {
-	return &Fake{t: t, boxes: map[*FakeSandbox]bool{}, ids: map[space.SandboxID]bool{}, memory: 1 << 20}
+	return &Fake{dir: t.TempDir(), boxes: map[*FakeSandbox]bool{}, ids: map[space.SandboxID]bool{}, memory: 1 << 20}
 }
 
 // SetMemory sets what every sandbox claims to use, in bytes.
@@ -89,7 +91,10 @@ func (f *Fake) Start(ctx context.Context, spec space.SandboxSpec) (space.Sandbox
 	if err := f.claim(spec.ID); err != nil {
 		return nil, err
 	}
-	root := f.t.TempDir()
+	root, err := os.MkdirTemp(f.dir, "sandbox")
+	if err != nil {
+		return nil, err
+	}
 	b := &FakeSandbox{
 		fake: f, id: spec.ID, root: root, space: filepath.Join(root, "space"),
 		done: make(chan struct{}), runs: map[*run]bool{}, pending: map[uint64]map[string]snapshot{},
@@ -102,7 +107,6 @@ func (f *Fake) Start(ctx context.Context, spec space.SandboxSpec) (space.Sandbox
 	if err := os.CopyFS(b.space, os.DirFS(spec.Seed.Checkout)); err != nil {
 		return nil, err
 	}
-	var err error
 	if b.acked, err = scan(b.space); err != nil {
 		return nil, err
 	}

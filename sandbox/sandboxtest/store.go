@@ -31,7 +31,8 @@ type Tree map[space.Path]Entry
 // Store keeps spaces in memory and implements space.Seeder and
 // space.Committer. Checkouts are directories of the test's.
 type Store struct {
-	t testing.TB
+	t   testing.TB
+	dir string // holds the checkouts
 
 	mu     sync.Mutex
 	spaces map[space.SpaceID]*history
@@ -54,9 +55,10 @@ var (
 	_ space.Committer = (*Store)(nil)
 )
 
-// NewStore returns a store without spaces.
+// NewStore returns a store without spaces. A pool that is made after it ends
+// before the checkouts go.
 func NewStore(t testing.TB) *Store {
-	return &Store{t: t, spaces: map[space.SpaceID]*history{}, blobs: map[space.BlobID]string{}, moved: make(chan struct{})}
+	return &Store{t: t, dir: t.TempDir(), spaces: map[space.SpaceID]*history{}, blobs: map[space.BlobID]string{}, moved: make(chan struct{})}
 }
 
 // Wait returns once the space holds what ok asks for, and fails the test where
@@ -275,7 +277,7 @@ func (s *Store) Seed(_ context.Context, id space.SpaceID) (*space.Seed, error) {
 	if err != nil {
 		return nil, err
 	}
-	root, err := os.MkdirTemp(s.t.TempDir(), "seed")
+	root, err := os.MkdirTemp(s.dir, "seed")
 	if err != nil {
 		return nil, err
 	}
