@@ -64,7 +64,7 @@ type editing struct {
 // routeEditing adds the pages that change files, and those of memory facts. What
 // takes uploads is added to the mux with a limit of its own.
 func (s *Server) routeEditing(mux *http.ServeMux, add adder) {
-	e := &editing{Server: s, limits: s.o.Editing.withDefaults(), facts: newFactCache(factCacheEntries)}
+	e := &editing{Server: s, limits: s.o.Editing, facts: newFactCache(factCacheEntries)}
 	e.uploads = make(chan struct{}, e.limits.Uploads)
 	// A text is sent with its line ends doubled, or each byte as three.
 	text := 3*e.limits.MaxText + maxFormBytes

@@ -85,6 +85,11 @@ func (e *editing) editable(v *visit, f found) (string, error) {
 	return string(data), nil
 }
 
+// editsText tells whether a page can edit a file of this content.
+func (s *Server) editsText(data []byte) bool {
+	return int64(len(data)) <= s.o.Editing.MaxText && textual(string(data))
+}
+
 func errLong(most int64) error {
 	return fault.New(fault.TooLarge, "It is larger than the %s that can be edited in a page. Change it with an AI, or upload a new version.", bytesize.Text(most))
 }

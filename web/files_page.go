@@ -49,7 +49,9 @@ type filePage struct {
 	Both               bool
 
 	Write                                    bool
+	Editable                                 bool // its text can be edited in a page
 	Raw, Save, History, Edit, Rename, Delete string
+	Upload                                   string // of a new version; "" where the content is edited
 	Last                                     *space.Commit
 	LastURL, LastSubject                     string
 	LastTime                                 time.Time
@@ -100,6 +102,12 @@ func (s *Server) showContent(v *visit, l location, e tools.Entry) error {
 	if err := s.addContent(v, l, e, &body); err != nil {
 		return err
 	}
+	if !body.Editable && body.Kind != "link" {
+		body.Upload = inSpace(l.space.ID, "upload")
+		if dir := path.Dir(string(l.path)); dir != "." {
+			body.Upload += "?" + urlQuery("dir", dir)
+		}
+	}
 	return s.page(v, http.StatusOK, "files", page{Title: l.name(), Wide: true, Current: "files", Space: &l.space, Styles: filesStyles(), Body: filesPage{File: &body}})
 }
 
@@ -129,7 +137,7 @@ func (s *Server) addContent(v *visit, l location, e tools.Entry, body *filePage)
 	name := string(l.path)
 	switch {
 	case e.Size == 0:
-		body.Kind = "empty"
+		body.Kind, body.Editable = "empty", true
 		return nil
 	case e.Mode == space.Symlink && e.Size > space.MaxPathBytes:
 		body.Kind = "binary"
@@ -156,6 +164,7 @@ func (s *Server) addContent(v *visit, l location, e tools.Entry, body *filePage)
 		body.Kind = "binary"
 		return nil
 	}
+	body.Editable = s.editsText(data)
 	body.Lines = bytes.Count(data, []byte("\n"))
 	if data[len(data)-1] != '\n' {
 		body.Lines++

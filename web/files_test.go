@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"satchel/web"
 )
 
 const page1 = "---\ntitle: Deploying\ntags: [ops, web]\n---\n# Deploy\n\nSee [the list](checklist.md) and ![it](img/a.png).\n\n## When things go *wrong*\n\n- [x] call\n- [ ] fix\n\n```go\nfunc main() { // go\n}\n```\n"
@@ -38,13 +40,46 @@ func TestFilesAreShown(t *testing.T) {
 			}
 		})
 	}
-	if a := h.as(h.ada).get(h.in("files/main.go")); !strings.Contains(a.body, h.in("edit/main.go")) {
-		t.Error("an owner is not offered to edit")
-	}
 	for from, to := range map[string]string{"files": "files/", "files/knowledge": "files/knowledge/", "files/main.go/": "files/main.go", "files/knowledge?at=": "files/knowledge/?at="} {
 		if a := b.get(h.in("%s", from)); a.StatusCode != http.StatusSeeOther || a.location() != issuer+h.in("%s", to) {
 			t.Errorf("%s leads with %d to %s", from, a.StatusCode, a.location())
 		}
+	}
+}
+
+// What leads to the editor leads to one that takes the file.
+func TestOnlyWhatCanBeEditedIsOfferedToBe(t *testing.T) {
+	for _, tt := range []struct {
+		name, file, content string
+		edited, uploaded    bool
+	}{
+		{"a page", "a.md", page1, true, false},
+		{"a program", "main.go", "package main\n", true, false},
+		{"nothing in it", "empty", "", true, false},
+		{"a long text", "long.txt", strings.Repeat("a line\n", 10_000), false, true},
+		{"a long page", "long.md", strings.Repeat("a line\n", 10_000), false, true},
+		{"a text in an older encoding", "old.txt", "caf\xe9\n", false, true},
+		{"bytes", "sub/blob", "\x00\x01", false, true},
+		{"a picture", "pic.png", "\x89PNG\r\n\x1a\n\x00", false, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			h := newHeldWith(t, func(o *web.Options) { o.Editing.MaxText = 64 << 10 }, tt.file, tt.content)
+			b := h.as(h.ada)
+			a := b.get(h.in("files/%s", tt.file))
+			if got := strings.Contains(a.body, `"`+h.in("edit/%s", tt.file)+`"`); got != tt.edited {
+				t.Errorf("the editor is offered: %v", got)
+			}
+			if got := b.get(h.in("edit/%s", tt.file)).StatusCode == http.StatusOK; got != tt.edited {
+				t.Errorf("the editor takes it: %v", got)
+			}
+			to := h.in("upload")
+			if dir, _, ok := strings.Cut(tt.file, "/"); ok {
+				to += "?dir=" + dir
+			}
+			if got := strings.Contains(a.body, `"`+to+`">Upload a new version`); got != tt.uploaded {
+				t.Errorf("an upload is offered: %v", got)
+			}
+		})
 	}
 }
 

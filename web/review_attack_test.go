@@ -64,6 +64,9 @@ func TestWhatCannotBeShownIsKept(t *testing.T) {
 			page := b.get(a.in("reviews?path=resources/x.bin"))
 			checkPage(t, "page", page)
 			blob := a.blob("resources/x.bin")
+			if strings.Contains(page.body, "edit it<") {
+				t.Error("an editor is offered that takes no such file")
+			}
 			for _, s := range []string{unseenButton, `name="blob" value="` + string(blob) + `"`, "<code>" + string(blob[:12]) + "</code>"} {
 				if !strings.Contains(page.body, s) {
 					t.Errorf("the page lacks %s", s)

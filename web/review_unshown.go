@@ -18,7 +18,7 @@ import (
 type unshown struct {
 	Kind, Size string
 	Version    string // the beginning of the content's id, by which it is kept
-	Text       bool
+	Editable   bool   // its text can be edited in a page
 	Hidden     int    // characters of a text that cannot be seen
 	Raw, Save  string // this version, as it is
 	Page       string // the page of this version
@@ -59,7 +59,7 @@ func (s *Server) describe(ctx context.Context, m store.Membership, r Review) *un
 	if len(data) > 0 && data[len(data)-1] != '\n' {
 		lines++
 	}
-	u.Text, u.Kind = true, "text of "+strconv.Itoa(lines)+" lines"
+	u.Editable, u.Kind = s.editsText(data), "text of "+strconv.Itoa(lines)+" lines"
 	if lines == 1 {
 		u.Kind = "text of one line"
 	}

@@ -74,6 +74,7 @@ func New(o Options) (*Server, error) {
 	if o.Called == nil {
 		o.Called = func(space.GrantID) []CalledAs { return nil }
 	}
+	o.Editing = o.Editing.withDefaults()
 	if o.InviteLifetime <= 0 {
 		o.InviteLifetime = DefaultInviteLifetime
 	}
