@@ -256,6 +256,9 @@ func (s *Server) setRemote(v *visit) error {
 		}
 		return s.remoteAgain(v, m, form, false, nil, page{Problem: over, Field: field})
 	}
+	if r.PostFormValue("back") != "" { // from the warning, with what they gave
+		return s.remoteAgain(v, m, form, false, nil, page{})
+	}
 	// Other forms of addresses are the operator's to set.
 	if u, err := url.Parse(form.URL); err != nil || u.Scheme != "https" || u.Host == "" {
 		return s.remoteAgain(v, m, form, sure, nil, page{Problem: "Give the address of a git repository that begins with https://.", Field: "remote-url"})

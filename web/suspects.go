@@ -68,7 +68,7 @@ type suspectsPage struct {
 	Where  string // it is sent
 	Public bool   // everybody can read it there
 	Action string
-	Back   string
+	Back   string // where a way back leads; empty where Action goes back, too
 	Values []formValue // to go on with
 	Places []suspectItem
 	Suspected
@@ -151,8 +151,7 @@ func (s *Server) warnOfRemote(v *visit, m store.Membership, form NewRemote, foun
 	if err := s.keepFlow(v, flowRemote, string(m.ID)+remoteAsked+id, &remoteFlow{Remote: form}); err != nil {
 		return err
 	}
-	path := inSpace(m.ID, "remote")
-	return s.warnOf(v, m, found, suspectsPage{Where: form.URL, Action: path, Back: path, Values: []formValue{{"go", id}}})
+	return s.warnOf(v, m, found, suspectsPage{Where: form.URL, Action: inSpace(m.ID, "remote"), Values: []formValue{{"go", id}}})
 }
 
 // remoteAgain shows the form with what is wrong, and keeps its token and that its owner

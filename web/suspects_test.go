@@ -52,7 +52,7 @@ func TestWarnedBeforeARemoteIsSet(t *testing.T) {
 	}
 	res, on := ask()
 	checkPage(t, "warned", res)
-	for _, s := range []string{"https://git.test/me.git", "wifi.md", "line 3", "and 4 more", "<strong>Not all files were looked at</strong>, but 30 of 31", `href="` + a.in("remote") + `">Go back`} {
+	for _, s := range []string{"https://git.test/me.git", "wifi.md", "line 3", "and 4 more", "<strong>Not all files were looked at</strong>, but 30 of 31", `<button name="back" value="1">Go back`} {
 		if !strings.Contains(res.body, s) {
 			t.Errorf("it does not say %q", s)
 		}
@@ -61,8 +61,19 @@ func TestWarnedBeforeARemoteIsSet(t *testing.T) {
 		t.Error("the token or markup is shown, or the remote is set")
 	}
 	if res = b.get(a.in("remote")); len(l.of) != 1 || len(a.remotes.set) > 0 {
-		t.Error("going back sets it, or a look at the page looks through the space")
+		t.Error("a look at the page sets it, or looks through the space")
 	}
+	res = b.send(a.in("remote"), url.Values{"go": on["go"], "back": {"1"}})
+	want(t, "go back", res, http.StatusOK)
+	checkPage(t, "back", res)
+	kept := keptField.FindStringSubmatch(res.body)
+	if kept == nil || !strings.Contains(res.body, `value="https://git.test/me.git"`) || !strings.Contains(res.body, `value="notes"`) || strings.Contains(res.body, "canary-token") || len(a.remotes.set) > 0 {
+		t.Error("going back loses what was given, shows the token, or sets it")
+	}
+	want(t, "go on after going back", b.send(a.in("remote"), on), http.StatusBadRequest)
+	res = b.send(a.in("remote"), url.Values{"url": form["url"], "branch": form["branch"], "kept": {kept[1]}})
+	want(t, "ask again", res, http.StatusOK)
+	on = url.Values{"go": {goField.FindStringSubmatch(res.body)[1]}}
 	want(t, "go on", b.send(a.in("remote"), on), http.StatusSeeOther)
 	if s := a.remotes.set; len(s) != 1 || s[0].URL != "https://git.test/me.git" || s[0].Token != "canary-token" || s[0].Branch != "notes" || s[0].Space != a.space.ID {
 		t.Errorf("%+v", s)
