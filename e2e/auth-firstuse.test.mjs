@@ -101,7 +101,7 @@ describe('first use in Chromium', { skip: missing, timeout: 150_000 }, () => {
   });
 
   test('two tabs use passkeys at once', async () => {
-    const { page, context } = await person();
+    const { page, context, complaints } = await person();
     await linked(page, s.link());
     const tabs = [page, await context.newPage()];
     const keys = await Promise.all(tabs.map(authenticator));
@@ -132,6 +132,18 @@ describe('first use in Chromium', { skip: missing, timeout: 150_000 }, () => {
     await page.waitForURL((u) => u.pathname === '/signin');
     await both('/signin', /passkey/i);
     for (const tab of tabs) assert.equal((await tab.goto('/account')).url(), `${s.issuer}/account`);
+
+    // A page of sign-in that is older than the session goes on to where it led.
+    await page.goto('/account');
+    await page.getByRole('button', { name: /^sign out/i }).first().click();
+    await page.waitForURL((u) => u.pathname === '/signin');
+    await tabs[1].goto('/signin?return=/connect');
+    await page.getByRole('button', { name: /passkey/i }).click();
+    await page.waitForURL((u) => u.pathname !== '/signin');
+    await tabs[1].getByRole('button', { name: /passkey/i }).click();
+    await tabs[1].waitForURL((u) => u.pathname === '/connect');
+    assert.deepEqual(complaints.filter((c) => !/status of 403/.test(c)), []);
+    complaints.length = 0;
     await context.close();
   });
 

@@ -27,6 +27,12 @@ func (s *Server) json(v *visit, status int, body any) {
 	_, _ = v.w.Write(data) // the browser is gone, then
 }
 
+// scriptError is what the script is told of an error.
+type scriptError struct {
+	Error string `json:"error"`
+	Stale bool   `json:"stale,omitempty"` // the page is to be loaded again
+}
+
 // readJSON reads what the script sent.
 func readJSON(v *visit, into any) error {
 	if !wantsJSON(v.r) {

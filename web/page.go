@@ -111,6 +111,8 @@ var (
 	errNoPage = &pageError{status: http.StatusNotFound, title: "There is nothing here", text: "The address leads nowhere, or to something that you have no part in."}
 	// errGone is the answer to every identifier of what is not the visitor's.
 	errGone = &pageError{status: http.StatusNotFound, title: "It is not there", text: "What you asked for does not exist, or no longer."}
+	// errStale is the answer to a form whose session is over, or began after it.
+	errStale = &pageError{status: http.StatusForbidden, title: "The page was out of date", text: "Nothing was changed. Go back, load the page again and repeat it."}
 )
 
 // asPage is the one table from fault codes to pages.
@@ -164,7 +166,7 @@ func (s *Server) fail(v *visit, err error) {
 		v.w.Header().Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(p.retry.Seconds())))))
 	}
 	if wantsJSON(v.r) {
-		s.json(v, p.status, map[string]string{"error": p.text})
+		s.json(v, p.status, scriptError{Error: p.text, Stale: p == errStale})
 		return
 	}
 	body := failure{Text: p.text, In: v.in}

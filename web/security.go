@@ -8,8 +8,6 @@ import (
 	"errors"
 	"net/http"
 	"strings"
-
-	"satchel/internal/fault"
 )
 
 // maxFormBytes bounds what a page is sent; an attestation of a passkey is the
@@ -128,5 +126,5 @@ func checkForm(v *visit) error {
 	if subtle.ConstantTimeCompare([]byte(got), []byte(formToken(v.secret))) == 1 {
 		return nil
 	}
-	return fault.New(fault.Forbidden, "This page was out of date, and nothing was changed. Go back, load the page again and repeat it.")
+	return errStale
 }

@@ -68,7 +68,7 @@ type suspectsPage struct {
 	Where  string // it is sent
 	Public bool   // everybody can read it there
 	Action string
-	Back   string // where a way back leads; empty where Action goes back, too
+	Back   string      // where a way back leads; empty where Action goes back, too
 	Values []formValue // to go on with
 	Places []suspectItem
 	Suspected

@@ -14,7 +14,7 @@
     if (token) headers['X-Satchel-Form'] = token;
     const answer = await fetch(path, { method: 'POST', headers, body: JSON.stringify(body), credentials: 'same-origin', redirect: 'error' });
     const data = await answer.json();
-    if (!answer.ok) throw new Error(data.error || 'That did not work. Please try again.');
+    if (!answer.ok) throw Object.assign(new Error(data.error || 'That did not work. Please try again.'), { stale: data.stale });
     return data;
   }
 
@@ -73,14 +73,19 @@
       button.disabled = true;
       problem.textContent = '';
       const { passkey, token, add, return: back } = form.dataset;
+      let options;
       try {
-        const options = await post(passkey + '/begin', {}, token);
+        options = await post(passkey + '/begin', {}, token);
         const response = await (add === undefined ? use(options) : create(options));
         const done = await post(passkey + '/finish', { ceremony: options.ceremony, response, name: form.elements.namedItem('name')?.value, return: back }, token);
         const to = new URL(done.location, location.href);
         if (to.pathname === location.pathname) location.reload();
         else location.assign(to);
       } catch (e) {
+        if (e.stale && !options) {
+          location.reload(); // signed in or out in another tab: the page knows where to go on then
+          return;
+        }
         problem.textContent = words(e);
         button.disabled = false;
         button.focus();
