@@ -1,9 +1,12 @@
 package gitstore
 
 import (
+	"bytes"
+	"crypto/rand"
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -90,4 +93,59 @@ func TestTheLastLineOfALogStays(t *testing.T) {
 	}
 	overwrite(t, filepath.Join(s.repoDir(id), filepath.FromSlash(branch)), "")
 	reopened(t, s, id)
+}
+
+// TestDamageIsNoticed: no object is read as what it is not, wherever a bit of its
+// pack turned over.
+func TestDamageIsNoticed(t *testing.T) {
+	s := newStore(t)
+	id := newSpace(t, s, map[string]string{"a": "a"})
+	content := strings.Repeat(rand.Text()+"\n", 40) + rand.Text()
+	commit(t, s, id, writes(map[string]string{"b": content}))
+	objects := filepath.Join(s.repoDir(id), "objects")
+	packs, err := filepath.Glob(filepath.Join(objects, "pack", "*.pack"))
+	if err != nil || len(packs) != 2 {
+		t.Fatalf("%q, %v", packs, err)
+	}
+	want := map[hash]object{}
+	each := func(use func(db *objectDB, h hash)) {
+		db, err := openObjects(objects, newObjectCache(0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.close()
+		for h := range db.small {
+			use(db, h)
+		}
+	}
+	each(func(db *objectDB, h hash) {
+		o, err := db.read(h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want[h] = o
+	})
+	noticed := 0
+	for _, name := range packs {
+		pack, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range pack {
+			damaged := slices.Clone(pack)
+			damaged[i] ^= 1 << (i % 8)
+			overwrite(t, name, string(damaged))
+			each(func(db *objectDB, h hash) {
+				if o, err := db.read(h); err != nil {
+					noticed++
+				} else if o.kind != want[h].kind || !bytes.Equal(o.data, want[h].data) {
+					t.Errorf("%s with bit %d of byte %d of %d turned over is read as %q", h, i%8, i, len(pack), o.data)
+				}
+			})
+		}
+		overwrite(t, name, string(pack))
+	}
+	if noticed < 500 {
+		t.Errorf("only %d damages were noticed", noticed)
+	}
 }

@@ -22,6 +22,9 @@ type kind = plumbing.ObjectType
 // errNoObject is returned for an object that the repository does not have.
 var errNoObject = errors.New("no such object")
 
+// errDamaged is the error of an object that is not what its name says.
+var errDamaged = errors.New("the object is damaged")
+
 // object is one decoded object. Its data is shared and never written.
 type object struct {
 	kind kind

@@ -3,6 +3,7 @@ package gitstore
 import (
 	"bytes"
 	"compress/zlib"
+	"crypto/sha1"
 	"errors"
 	"fmt"
 	"io"
@@ -208,7 +209,8 @@ func (db *objectDB) find(h hash, use func(location) error) error {
 	return err
 }
 
-// read returns an object; errNoObject where there is none.
+// read returns an object; errNoObject where there is none. What is not what its name
+// says, as after damage to the disk, is an error.
 func (db *objectDB) read(h hash) (object, error) {
 	if db.lends(h) {
 		return db.lender.read(h)
@@ -221,7 +223,9 @@ func (db *objectDB) read(h hash) (object, error) {
 	}
 	var o object
 	err := db.find(h, func(l location) (err error) {
-		o, err = l.p.read(l.off, db.read)
+		if o, err = l.p.read(l.off, db.read); err == nil && nameOf(o) != h {
+			err = errDamaged
+		}
 		return err
 	})
 	if errors.Is(err, errNoObject) {
@@ -234,8 +238,19 @@ func (db *objectDB) read(h hash) (object, error) {
 	return o, nil
 }
 
+// nameOf is the name of an object. What is read was written, or fetched by git, with a
+// look for collisions; damage makes none.
+func nameOf(o object) (h hash) {
+	s := sha1.New()
+	fmt.Fprintf(s, "%s %d\x00", o.kind, len(o.data))
+	s.Write(o.data)
+	s.Sum(h[:0])
+	return h
+}
+
 // readStart is read for an object of which no more than about max bytes are
-// wanted. The data of one that is much larger ends there; size is that of all.
+// wanted. The data of one that is much larger ends there, and is not
+// held against its name; size is that of all.
 func (db *objectDB) readStart(h hash, max int64) (o object, size int64, err error) {
 	if db.lends(h) {
 		return db.lender.readStart(h, max)
@@ -300,8 +315,8 @@ func (db *objectDB) readLoose(h hash) (object, error) {
 	word, size, ok2 := strings.Cut(string(head), " ")
 	n, perr := strconv.Atoi(size)
 	k, kerr := plumbing.ParseObjectType(word)
-	if !ok || !ok2 || perr != nil || kerr != nil || n != len(data) || plumbing.ComputeHash(k, data) != h {
-		return object{}, errors.New("damaged loose object")
+	if !ok || !ok2 || perr != nil || kerr != nil || n != len(data) || nameOf(object{k, data}) != h {
+		return object{}, errDamaged
 	}
 	return object{k, data}, nil
 }
