@@ -17,6 +17,8 @@
 //   - Every path, link and name that goes into a tree by Commit passed
 //     space.ParsePath and space.CheckSymlink; every host file is made from
 //     objects, by names of one segment, never through a link.
+//   - What is read whole is what its name says: an object that the disk damaged is
+//     an error, never content.
 //   - Reads are safe for concurrent use and never wait for a commit.
 //   - What a remote has becomes part of a space without a local commit ever
 //     being dropped: Integrate moves head forward or merges, and where both sides
