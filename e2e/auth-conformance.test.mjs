@@ -7,6 +7,7 @@ import { createServer } from 'node:net';
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
 import { cleanup, Person, serve } from './lib/oauth.mjs';
 import { remove, tempDir } from './lib/server.mjs';
 
@@ -32,6 +33,18 @@ async function freePort() {
   return port;
 }
 
+// arrive goes back to the suite, which tells where to go before it listens.
+async function arrive(to, child) {
+  for (;;) {
+    try {
+      return await fetch(to);
+    } catch (e) {
+      if (e.cause?.code !== 'ECONNREFUSED' || child.exitCode !== null) throw e;
+      await setTimeout(20);
+    }
+  }
+}
+
 // conform runs the suite as a client, and goes where it says that a browser
 // should.
 async function conform(client, port) {
@@ -43,8 +56,8 @@ async function conform(client, port) {
     let visited;
     const read = (text) => {
       output += text;
-      const url = /http:\/\/localhost:\d+\/oauth\/authorize\?\S+/.exec(output)?.[0];
-      if (url && !visited) visited = person.consent(url).then((to) => fetch(to)).catch((e) => { child.kill(); throw e; });
+      const url = /http:\/\/localhost:\d+\/oauth\/authorize\?\S+(?=\s)/.exec(output)?.[0];
+      if (url && !visited) visited = person.consent(url).then((to) => arrive(to, child)).catch((e) => { child.kill(); throw e; });
     };
     child.stdout.setEncoding('utf8').on('data', read);
     child.stderr.setEncoding('utf8').on('data', read);
