@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -17,20 +16,27 @@ import (
 const RuleAssigned = "assigned-password"
 
 const (
-	assignedLine = 2000 // bytes of a line that are looked at
-	// assignedLines is how many lines are looked at between two looks at the time.
-	assignedLines = 1 << 10
-	assignedMin   = 8 // characters of a password
-	assignedMax   = 200
+	assignedMin = 8 // characters of a password
+	assignedMax = 200
 	// assignedTurns is how often a password changes between small letters,
 	// capitals, digits and other characters: words with a number behind them are
 	// placeholders more often than not.
 	assignedTurns = 3
+	// assignedLook is how many bytes are looked at between two looks at the time.
+	assignedLook = 1 << 16
+)
+
+// The signs that may stand between a name, the sign of an assignment and a value.
+const (
+	assignedMarks  = 3 // quotes and asterisks behind a name
+	assignedBlanks = 10
+	assignedEnds   = " \t\n\f\r\"'`,;|" // of a value
+	assignedIndent = 40                 // of a block of YAML's
+	urlUser        = 200                // bytes before the password of a URL
 )
 
 var (
-	assignedNames = []string{"password", "passwd", "passphrase", "secret", "token", "api_key", "apikey", "api-key"}
-	assignedExpr  = regexp.MustCompile("(?i)(?:password|passwd|passphrase|secret|token|api[_-]?key)[`\"'*]{0,3}[ \t]{0,10}(?::=|[:=])[ \t]{0,10}[*]{0,2}[ \t]?([`\"']?)([^\\s\"'`,;|]{8,201})")
+	assignedNames = []string{"password", "passwd", "passphrase", "pwd", "secret", "token", "api_key", "apikey", "api-key"}
 	// placeholderWords are in what a text says in the place of a password.
 	placeholderWords = []string{
 		"example", "sample", "dummy", "your", "xxx", "change", "placeholder", "replace", "redacted", "test", "demo", "pass", "secret",
@@ -39,9 +45,10 @@ var (
 )
 
 // Suspects returns what Scan does and, after that, what a text assigns to a name
-// such as DB_PASSWORD or token where it looks like a real one. It is for warnings
-// alone: a text that shows how something is set up may have such lines and no
-// secret, and a password that looks like a word is not found.
+// such as DB_PASSWORD or token, or has as the password of a URL, where it looks like
+// a real one. It is for warnings alone: a text that shows how something is set up may
+// have such lines and no secret, and a password that looks like a word is not found.
+// Where a file has no line feed, its lines end with a carriage return.
 func (s *Scanner) Suspects(p space.Path, content []byte) []Finding {
 	found, _ := s.SuspectsIn(context.Background(), p, content)
 	return found
@@ -54,92 +61,200 @@ func (s *Scanner) SuspectsIn(ctx context.Context, _ space.Path, content []byte) 
 	if err != nil {
 		return known, err
 	}
-	found := known
-	line, at := 0, 0
-	for l := range bytes.Lines(content) {
-		if line++; line%assignedLines == 0 && ctx.Err() != nil {
-			err = ctx.Err()
-			break
+	found, err := s.assigned(ctx, content, false)
+	if w, ok := wideText(content); ok && err == nil {
+		var more []Finding
+		more, err = s.assigned(ctx, w.narrow(content), true)
+		for _, f := range more {
+			f.Start, f.End = w.at+2*f.Start, w.at+2*f.End
+			f.Column = 2*f.Column - 1
+			found = append(found, f)
 		}
-		start := at
-		at += len(l)
-		l = l[:min(len(l), assignedLine)]
-		if !assigns(l) {
+	}
+	byStart := func(a, b Finding) int { return cmp.Compare(a.Start, b.Start) }
+	slices.SortStableFunc(found, byStart)
+	// A rest that was not searched for known keys hides nothing.
+	taken := slices.DeleteFunc(slices.Clone(known), func(k Finding) bool { return k.Rule == RuleUnread })
+	end := 0
+	for _, f := range found {
+		for len(taken) > 0 && taken[0].End <= f.Start {
+			taken = taken[1:]
+		}
+		if len(taken) > 0 && taken[0].Start < f.End || f.Start < end {
 			continue
 		}
-		for _, m := range assignedExpr.FindAllSubmatchIndex(l, -1) {
-			from, to := m[4], m[5]
-			if m[2] == m[3] {
-				to = from + len(bytes.TrimRight(l[from:to], ".:)*"))
-			}
-			f := Finding{
-				Rule: RuleAssigned, Description: "value of a name such as password", Line: line, Column: from + 1, Start: start + from, End: start + to,
-			}
-			if !utf8.Valid(l[from:to]) || !passwordLike(string(l[from:to])) || slices.ContainsFunc(known, func(k Finding) bool { return k.Start < f.End && f.Start < k.End }) {
-				continue
-			}
-			f.Fingerprint = fingerprint(l[from:to])
-			if found = append(found, f); len(found) >= s.max {
-				break
-			}
-		}
-		if len(found) >= s.max {
+		end = f.End
+		if known = append(known, f); len(known) >= s.max {
 			break
 		}
 	}
-	slices.SortStableFunc(found, func(a, b Finding) int { return cmp.Compare(a.Start, b.Start) })
-	return found, err
+	slices.SortStableFunc(known, byStart)
+	return known, err
 }
 
-// assigns tells whether assignedExpr may match in a line: whether a sign of an
-// assignment has one of the names before it and enough of a value behind it. It
-// never says no where the expression matches, and takes a tenth of its time.
-func assigns(line []byte) bool {
-	for i, c := range line {
-		if (c == '=' || c == ':') && valueFollows(line[i+1:]) && nameBefore(line[:i]) {
-			return true
+// assigned returns what text assigns, however long its lines are. In a narrowed text
+// the byte 0xff is any character.
+func (s *Scanner) assigned(ctx context.Context, text []byte, narrowed bool) ([]Finding, error) {
+	var out []Finding
+	lines := newLines(text)
+	var run run
+	colons, equals := signs{c: ':', at: -1}, signs{c: '=', at: -1}
+	for i, next := 0, assignedLook; ; i++ {
+		if i = min(colons.from(text, i), equals.from(text, i)); i >= len(text) {
+			break
 		}
+		if i >= next {
+			if next = i + assignedLook; ctx.Err() != nil {
+				return out, ctx.Err()
+			}
+		}
+		from, to := 0, 0
+		switch {
+		case nameBefore(text, i):
+			from, to = run.value(text, i+1)
+		case i > 0 && isWord(text[i-1]) && bytes.HasPrefix(text[i:], []byte("://")):
+			from, to = urlPassword(text, i+3)
+		}
+		if to-from < assignedMin || to-from > assignedMax*utf8.UTFMax || !narrowed && !utf8.Valid(text[from:to]) || !passwordLike(string(text[from:to])) {
+			continue
+		}
+		f := Finding{Rule: RuleAssigned, Description: "value of a name such as password", Start: from, End: to, Fingerprint: fingerprint(text[from:to])}
+		f.Line, f.Column = lines.place(from)
+		if out = append(out, f); len(out) >= s.max {
+			break
+		}
+		i = to - 1
 	}
-	return false
+	return out, nil
 }
 
-// The signs that assignedExpr allows between a name and a value.
-const (
-	assignedBlanks = 10
-	assignedMarks  = 3 // quotes and asterisks behind a name
-	// assignedGap is how many signs stand at most between the first one and a value.
-	assignedGap  = 1 + assignedBlanks + 2 + 1 + 1
-	assignedName = 3 * len("passphrase") // bytes of a name at most
-	assignedEnds = " \t\n\f\r\"'`,;|"
-)
-
-func nameBefore(line []byte) bool {
-	for _, skip := range []struct {
-		signs string
-		most  int
-	}{{" \t", assignedBlanks}, {"`\"'*", assignedMarks}} {
-		for n := 0; n < skip.most && len(line) > 0 && strings.IndexByte(skip.signs, line[len(line)-1]) >= 0; n++ {
-			line = line[:len(line)-1]
-		}
-	}
-	// The expression takes the old long s for an s, as it does the sign of kelvin for a
-	// k, which ToLower does too; they have two and three bytes.
-	low := bytes.ToLower(bytes.ReplaceAll(line[max(0, len(line)-assignedName):], []byte("ſ"), []byte("s")))
-	return slices.ContainsFunc(assignedNames, func(n string) bool { return bytes.HasSuffix(low, []byte(n)) })
+// signs are the places of a byte.
+type signs struct {
+	c  byte
+	at int // of the one that was found last
 }
 
-// valueFollows tells whether so many bytes without an end of a value stand together
-// where one may begin.
-func valueFollows(line []byte) bool {
-	run := 0
-	for _, c := range line[:min(len(line), assignedGap+assignedMin)] {
-		if strings.IndexByte(assignedEnds, c) >= 0 {
-			run = 0
-		} else if run++; run == assignedMin {
-			return true
+// from returns the next place from i on, or len(text).
+func (s *signs) from(text []byte, i int) int {
+	if s.at >= i {
+		return s.at
+	}
+	if s.at = len(text); i < len(text) {
+		if n := bytes.IndexByte(text[i:], s.c); n >= 0 {
+			s.at = i + n
 		}
 	}
-	return false
+	return s.at
+}
+
+// nameBefore tells whether one of the names stands before the sign at i.
+func nameBefore(text []byte, i int) bool {
+	for n := 0; n < assignedBlanks && i > 0 && (text[i-1] == ' ' || text[i-1] == '\t'); n++ {
+		i--
+	}
+	for n := 0; n < assignedMarks && i > 0 && strings.IndexByte("`\"'*", text[i-1]) >= 0; n++ {
+		i--
+	}
+	if i == 0 {
+		return false
+	}
+	switch text[i-1] | 0x20 { // the last letters of the names
+	case 'd', 'e', 't', 'n', 'y':
+	default:
+		return false
+	}
+	return slices.ContainsFunc(assignedNames, func(name string) bool {
+		return i >= len(name) && hasText(text[i-len(name):], []byte(name), true)
+	})
+}
+
+// value returns the bounds of what is assigned by the sign before i, without the quotes
+// and the emphasis around it.
+func (r *run) value(text []byte, i int) (from, to int) {
+	if text[i-1] == ':' && i < len(text) && text[i] == '=' {
+		i++
+	}
+	i = skip(text, i, " \t", assignedBlanks)
+	if j := skip(text, i, "|>", 1); j > i && text[i-1] != '=' { // a block of YAML's
+		j = skip(text, j, "+-123456789", 2)
+		if j = skip(text, skip(text, j, " \t\r", assignedBlanks), "\n", 1); text[j-1] == '\n' {
+			i = skip(text, j, " ", assignedIndent)
+		}
+	}
+	i = skip(text, skip(text, i, "*", 2), " \t", 1)
+	from = skip(text, i, "`\"'", 1)
+	to = r.endOf(text, from)
+	if from == i {
+		to = from + len(bytes.TrimRight(text[from:to], ".:)*"))
+	}
+	return from, to
+}
+
+// skip returns the place after so many of the signs at i at most.
+func skip(text []byte, i int, signs string, most int) int {
+	for end := min(len(text), i+most); i < end && strings.IndexByte(signs, text[i]) >= 0; {
+		i++
+	}
+	return i
+}
+
+// urlPassword returns the bounds of the password of a URL whose authority (RFC 3986
+// section 3.2) begins at i; both are 0 where it has none.
+func urlPassword(text []byte, i int) (from, to int) {
+	for end := min(len(text), i+urlUser+assignedMax*utf8.UTFMax); i < end && strings.IndexByte(assignedEnds+"/?#", text[i]) < 0; i++ {
+		switch {
+		case text[i] == ':' && from == 0:
+			from = i + 1
+		case text[i] == '@' && from == 0:
+			return 0, 0
+		case text[i] == '@':
+			to = i
+		}
+	}
+	if to < from {
+		return 0, 0
+	}
+	return from, to
+}
+
+// run is a stretch of a text without the end of a value: it is found once, however
+// many values might begin in it.
+type run struct{ start, end int }
+
+func (r *run) endOf(text []byte, from int) int {
+	if from < r.start || from > r.end {
+		r.start, r.end = from, from
+		for r.end < len(text) && strings.IndexByte(assignedEnds, text[r.end]) < 0 {
+			r.end++
+		}
+	}
+	return r.end
+}
+
+// lines counts the lines of a text up to places that follow each other.
+type lines struct {
+	text         []byte
+	ends         byte
+	at, n, begin int
+}
+
+func newLines(text []byte) lines {
+	l := lines{text: text, ends: '\n', n: 1}
+	if bytes.IndexByte(text, '\n') < 0 {
+		l.ends = '\r'
+	}
+	return l
+}
+
+// place returns the line and the column of a byte, both from 1.
+func (l *lines) place(to int) (line, column int) {
+	passed := l.text[l.at:to]
+	l.n += bytes.Count(passed, []byte{l.ends})
+	if i := bytes.LastIndexByte(passed, l.ends); i >= 0 {
+		l.begin = l.at + i + 1
+	}
+	l.at = to
+	return l.n, to - l.begin + 1
 }
 
 // passwordLike tells whether a value looks like a password that somebody uses: of

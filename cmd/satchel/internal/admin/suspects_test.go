@@ -76,6 +76,43 @@ func TestSuspects(t *testing.T) {
 	}
 }
 
+// Attack: a file is written so that a look counts it and sees nothing in it.
+func TestAttackLookedAtButNotSeen(t *testing.T) {
+	ctx := t.Context()
+	l, id := annsSpace(t)
+	const plain = "DB_PASSWORD=kT9-vQ2x-Lm4p-Zr7w\n"
+	wide := "\xff\xfe"
+	for _, c := range plain {
+		wide += string([]byte{byte(c), 0})
+	}
+	files := map[string]string{
+		"utf-16.txt":        wide,
+		"minified.json":     `{"pad":"` + strings.Repeat("lorem ipsum ", 200) + `","password":"kT9-vQ2x-Lm4p-Zr7w"}` + "\n",
+		"old-line-ends.txt": strings.Repeat("a line of prose\r", 200) + strings.TrimSpace(plain) + "\r",
+		"query.md":          "https://db.internal/?user=ada&password=kT9-vQ2x-Lm4p-Zr7w\n",
+		"url.md":            "postgres://ada:kT9-vQ2x-Lm4p-Zr7w@db.internal/x\n",
+		"block.yaml":        "password: >-\n  kT9-vQ2x-Lm4p-Zr7w\n",
+		"short.txt":         "pwd=kT9-vQ2x-Lm4p-Zr7w\n",
+	}
+	var changes []space.Change
+	for name, content := range files {
+		changes = append(changes, space.Change{Path: space.Path(name), Content: []byte(content)})
+	}
+	if _, err := l.Git.Commit(ctx, id, space.ChangeSet{Changes: changes}, space.Meta{}); err != nil {
+		t.Fatal(err)
+	}
+	found, err := admin.SuspectsIn(ctx, l.Git, l.Secrets, id, false, time.Hour)
+	if err != nil || found.Partly {
+		t.Errorf("%+v, %v", found, err)
+	}
+	for _, p := range found.Places {
+		delete(files, string(p.Path))
+	}
+	for name := range files {
+		t.Errorf("nobody is asked of %s", name)
+	}
+}
+
 // A file that cannot be read takes nothing away of what the others have, and is told
 // of; the remote is set.
 func TestSuspectsBesideWhatCannotBeRead(t *testing.T) {
