@@ -74,8 +74,9 @@ func (s *Server) TellOfLink(ctx context.Context, link string) {
 	case err != nil:
 		s.log.ErrorContext(ctx, "a person is not told by mail of a sign-in link to their account", slog.Any("error", err))
 	case ok && !n.Own:
-		if !s.notices.put(letter{notice: &n}, s.now()) {
-			s.log.WarnContext(ctx, "a person is not told by mail of a sign-in link to their account, since too many mails wait", slog.String("user", string(n.User)))
+		why := map[fate]string{repeated: "they were told of another within a minute", crowded: "too many mails wait"}[s.notices.put(letter{notice: &n}, s.now())]
+		if why != "" {
+			s.log.WarnContext(ctx, "a person is not told by mail of a sign-in link to their account", slog.String("reason", why), slog.String("user", string(n.User)), slog.String("notice", n.ID), slog.Bool("used", !n.Used.IsZero()))
 		}
 	}
 }

@@ -1,9 +1,12 @@
 package web_test
 
 import (
+	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -214,7 +217,7 @@ func TestAttackWhoEntersByALinkAddsAWayToSignIn(t *testing.T) {
 	}
 }
 
-// The person is told by mail, too, once of each event a minute.
+// The person is told by mail, too, of links that are made once a minute.
 func TestLetterOfALinkThatOthersMade(t *testing.T) {
 	w := newWorld(t)
 	ada := w.as(w.ada)
@@ -244,6 +247,80 @@ func TestLetterOfALinkThatOthersMade(t *testing.T) {
 	if len(w.post.sent) > 0 {
 		t.Errorf("also sent: %s", <-w.post.sent)
 	}
+}
+
+// Attack: a link is made and used while the letter of another that was used is new.
+func TestAttackASecondLinkIsUsedWithinTheMinute(t *testing.T) {
+	var log strings.Builder
+	w := newWorld(t, func(o *web.Options) { o.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
+	ada := w.as(w.ada)
+	used := func() {
+		t.Helper()
+		want(t, "use", w.browser().send(ada.makeLink(w.bob), nil), http.StatusSeeOther)
+	}
+	used()
+	used()
+	w.server.Close()
+	var got []string
+	for len(w.post.sent) > 0 {
+		_, letter, _ := strings.Cut(<-w.post.sent, "\n")
+		subject, _, _ := strings.Cut(letter, "\n")
+		got = append(got, subject)
+	}
+	const made, inside = "A sign-in link to your Satchel account", "A sign-in link to your Satchel account was used"
+	if !slices.Equal(got, []string{made, inside, inside}) {
+		t.Errorf("bob got %q", got)
+	}
+	if n := strings.Count(log.String(), "a person is not told by mail"); n != 1 || !strings.Contains(log.String(), "used=false") || !strings.Contains(log.String(), string(w.bob.ID)) {
+		t.Errorf("%d drops are logged: %s", n, log.String())
+	}
+}
+
+// Attack: a mailbox is filled with letters of links that are made and used without end,
+// or those of links that are made hold back that of one that was used.
+func TestAttackLettersWithoutEnd(t *testing.T) {
+	var log strings.Builder
+	m := stuckMail{make(chan struct{}, 99), make(chan struct{})}
+	w := newWorld(t, func(o *web.Options) {
+		o.Mail, o.Logger = m, slog.New(slog.NewTextHandler(&log, nil))
+	})
+	use := func(u store.User) {
+		t.Helper()
+		s, err := w.CreateLink(t.Context(), cli, u.ID, "link", time.Hour)
+		must(t, err)
+		_, _, err = w.UseLink(t.Context(), s.Reveal())
+		must(t, err)
+		w.server.TellOfLink(t.Context(), s.Reveal())
+		w.server.TellOfLink(t.Context(), s.Reveal()) // is one letter
+	}
+	for range 9 {
+		use(w.bob)
+	}
+	if n := strings.Count(log.String(), "within a minute"); n != 9+4 {
+		t.Errorf("%d of 18 are dropped: %s", n, log.String())
+	}
+	log.Reset()
+	for i := range 40 {
+		u, _ := w.user(fmt.Sprintf("user%d", i), false)
+		s, err := w.CreateLink(t.Context(), cli, u.ID, "link", time.Hour)
+		must(t, err)
+		w.server.TellOfLink(t.Context(), s.Reveal())
+	}
+	if n := strings.Count(log.String(), "too many mails wait"); n < 10 || n > 40-20 {
+		t.Errorf("%d of 40 are dropped", n)
+	}
+	log.Reset()
+	use(w.eve)
+	if n := strings.Count(log.String(), "too many mails wait"); n > 0 {
+		t.Errorf("a link that was used is not told of: %s", log.String())
+	}
+	w.pass(time.Minute)
+	log.Reset()
+	use(w.bob)
+	if n := strings.Count(log.String(), "within a minute"); n != 1 {
+		t.Errorf("after a minute: %s", log.String())
+	}
+	close(m.release)
 }
 
 // Attack: so many ask for mail that the letter which tells a person of a link waits

@@ -25,6 +25,9 @@ const (
 	// addresses get one within that time.
 	mailPause = time.Minute
 	maxRecent = 1000
+	// maxUsedLetters is how many letters of links that were used a person gets within
+	// mailPause: one of each link, and no mailbox is filled.
+	maxUsedLetters = 5
 	// mailTimeout bounds one mail.
 	mailTimeout = 30 * time.Second
 	maxAddress  = 254 // RFC 5321 section 4.5.3.1.3
@@ -37,8 +40,8 @@ type letter struct {
 	notice   *store.LinkNotice
 }
 
-// key is the same of letters of which one a while is enough: to an address, or to
-// a person of the same event.
+// key is the same of letters of which one a while is enough: to an address, to a
+// person of links that were made, or of one link that was used.
 func (l letter) key() string {
 	switch {
 	case l.notice == nil:
@@ -46,8 +49,14 @@ func (l letter) key() string {
 	case l.notice.Used.IsZero():
 		return string(l.notice.User) + " made"
 	}
-	return string(l.notice.User) + " used"
+	return l.usedKey() + l.notice.ID
 }
+
+// usedKey begins the keys of all letters to a person of links that were used.
+func (l letter) usedKey() string { return string(l.notice.User) + " used " }
+
+// used tells whether a letter is of a link that was used: somebody is inside.
+func (l letter) used() bool { return l.notice != nil && !l.notice.Used.IsZero() }
 
 // outbox sends mail in the background, so that how long an answer takes does not
 // tell whether the address is known.
@@ -62,29 +71,50 @@ func newOutbox() *outbox {
 	return &outbox{queue: make(chan letter, maxOutbox), recent: map[string]time.Time{}}
 }
 
-// put returns false where too many wait. A second letter of the same key within
-// mailPause is dropped: nobody can fill a mailbox from many addresses of the network.
-func (o *outbox) put(l letter, now time.Time) bool {
+// fate is what becomes of a letter.
+type fate int
+
+const (
+	waits    fate = iota
+	repeated      // one of the same key, or enough of a person's, went within mailPause
+	crowded       // too many wait, or the outbox is closed
+)
+
+// put takes a letter. A second one of the same key within mailPause is dropped: nobody
+// can fill a mailbox from many addresses of the network. Letters of links that were
+// made leave half of the room to those of links that were used.
+func (o *outbox) put(l letter, now time.Time) fate {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.closed {
-		return false
+		return crowded
 	}
 	maps.DeleteFunc(o.recent, func(_ string, t time.Time) bool { return now.Sub(t) >= mailPause })
 	key := l.key()
 	if _, ok := o.recent[key]; ok {
-		return true
+		return repeated
 	}
-	if len(o.recent) >= maxRecent {
-		return false
+	waiting, recent := maxOutbox, maxRecent
+	switch {
+	case l.used():
+		n := 0
+		for k := range o.recent {
+			if strings.HasPrefix(k, l.usedKey()) {
+				n++
+			}
+		}
+		if n >= maxUsedLetters {
+			return repeated
+		}
+	case l.notice != nil:
+		waiting, recent = waiting/2, recent/2
 	}
-	select {
-	case o.queue <- l:
-		o.recent[key] = now
-		return true
-	default:
-		return false
+	if len(o.recent) >= recent || len(o.queue) >= waiting {
+		return crowded
 	}
+	o.queue <- l // has room: nothing else fills it
+	o.recent[key] = now
+	return waits
 }
 
 // close lets run end once everything was sent.
@@ -118,7 +148,7 @@ func (s *Server) mailLink(v *visit) error {
 	if a, err := mail.ParseAddress(to); err != nil || a.Address != to || len(to) > maxAddress || !strings.Contains(to, "@") {
 		return s.askSignIn(v, http.StatusBadRequest, back, "That is no mail address.", "email")
 	}
-	if !s.mail.put(letter{to: to, back: back}, s.now()) {
+	if s.mail.put(letter{to: to, back: back}, s.now()) == crowded {
 		return &fault.Error{Code: fault.Limited, Public: "Too many people ask for mail at the moment. Try again in a minute.", RetryAfter: time.Minute}
 	}
 	return s.page(v, http.StatusOK, "mailed", page{Title: "Look into your mail", Body: mailedPage{s.o.LinkLifetime, back}})

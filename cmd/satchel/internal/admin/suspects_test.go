@@ -96,7 +96,7 @@ func TestAttackLookedAtButNotSeen(t *testing.T) {
 	}
 	var changes []space.Change
 	for name, content := range files {
-		changes = append(changes, space.Change{Path: space.Path(name), Content: []byte(content)})
+		changes = append(changes, space.Change{Path: name, Content: []byte(content)})
 	}
 	if _, err := l.Git.Commit(ctx, id, space.ChangeSet{Changes: changes}, space.Meta{}); err != nil {
 		t.Fatal(err)
