@@ -221,7 +221,7 @@ func TestAttackSilentAgent(t *testing.T) {
 					short, cancel := context.WithTimeout(ctx, patience)
 					err = try(short)
 					cancel()
-					if fault.CodeOf(err) != fault.Canceled {
+					if errors.Is(err, space.ErrSandboxEnded) {
 						break
 					}
 				}
