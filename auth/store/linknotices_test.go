@@ -258,6 +258,51 @@ func TestAttackNoticesPutAwayByANewWay(t *testing.T) {
 	})
 }
 
+// Attack: whoever used a link adds a way to sign in, waits until the person has put that
+// notice away, and puts away what tells of the next link.
+func TestAttackALaterNoticePutAwayByAWayOfAnEarlierLink(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		ann, _ := w.user("ann", true)
+		// Of a time when nobody else used the server: it was her.
+		w.useLink(w.madeLink(cli, ann, "link"))
+		bob, _ := w.user("bob", false)
+		before := w.clock()
+		by := store.Actor{User: ann.ID, Via: "web"}
+		w.pass(time.Minute)
+		w.useLink(w.madeLink(by, bob, "link"))
+		planted := w.clock()
+		w.pass(time.Minute)
+		old := w.startBy(bob, "passkey", before)
+		if err := w.SeenLinks(t.Context(), old, w.clock()); err != nil || len(w.unseen(bob)) > 0 {
+			t.Fatalf("%v, %+v", err, w.unseen(bob))
+		}
+		w.pass(time.Hour)
+		w.useLink(w.madeLink(by, bob, "link"))
+		later := w.startBy(bob, "passkey", planted)
+		u, err := w.UnseenLinks(t.Context(), later, 3)
+		if err != nil || u.Stays != store.StaysNew || len(u.Links) != 1 {
+			t.Errorf("%+v, %v", u, err)
+		}
+		wantCode(t, "by a way of the first link", w.SeenLinks(t.Context(), later, u.AsOf), fault.Forbidden)
+		if len(w.unseen(bob)) != 1 {
+			t.Error("the second link is not told of")
+		}
+		if err := w.SeenLinks(t.Context(), old, w.clock()); err != nil || len(w.unseen(bob)) > 0 {
+			t.Errorf("by a way of before both: %v", err)
+		}
+		w.pass(30 * 24 * time.Hour)
+		w.madeLink(by, bob, "link")
+		if err := w.SeenLinks(t.Context(), later, w.clock()); err != nil || len(w.unseen(bob)) > 0 {
+			t.Errorf("a month after all that were used: %v", err)
+		}
+		w.madeLink(by, ann, "link") // is her own
+		w.madeLink(cli, ann, "link")
+		if err := w.SeenLinks(t.Context(), w.startBy(ann, "passkey", w.clock()), w.clock()); err != nil || len(w.unseen(ann)) > 0 {
+			t.Errorf("a link that was her own keeps notices: %v", err)
+		}
+	})
+}
+
 // All that a page tells of is put away at once, however few it shows.
 func TestManyNoticesArePutAwayAtOnce(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {

@@ -25,7 +25,8 @@ const (
 	// StaysLink: it began with a one-time link, as that of whoever made the link would.
 	StaysLink = "link"
 	// StaysNew: it began with a passkey, an account elsewhere or an address that was
-	// added after somebody came in by such a link, who could have added it.
+	// added after somebody came in by such a link, who could have added it: by any of the
+	// last 30 days, since it tells nothing of the next one that this one was put away.
 	StaysNew = "new"
 )
 
@@ -72,8 +73,8 @@ func (s *Store) stays(tx *gorm.DB, in Session) (string, error) {
 		return "", nil
 	}
 	var before int64
-	err := tx.Model(&linkNoticeRow{}).Where("user_id = ? AND seen < state AND state = ? AND used <= ? AND used > ?",
-		lookup(in.User), linkUsed, in.WayAdded.UnixMilli(), s.now().Add(-settled).UnixMilli()).Count(&before).Error
+	err := tx.Model(&linkNoticeRow{}).Where("user_id = ? AND seen <> ? AND state = ? AND used <= ? AND used > ?",
+		lookup(in.User), linkOwn, linkUsed, in.WayAdded.UnixMilli(), s.now().Add(-settled).UnixMilli()).Count(&before).Error
 	if err != nil || before == 0 {
 		return "", wrap("look for links that were used", err)
 	}
