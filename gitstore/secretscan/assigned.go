@@ -31,6 +31,8 @@ const (
 	assignedMarks  = 3 // quotes and asterisks behind a name
 	assignedBlanks = 10
 	assignedEnds   = " \t\n\f\r\"'`,;|" // of a value
+	assignedTail   = ".:)*"             // behind a value without quotes
+	notInPasswords = "<>{}()[]$\\"      // but in calls and templates
 	assignedIndent = 40                 // of a block of YAML's
 	urlUser        = 200                // bytes before the password of a URL
 )
@@ -40,7 +42,7 @@ var (
 	// placeholderWords are in what a text says in the place of a password.
 	placeholderWords = []string{
 		"example", "sample", "dummy", "your", "xxx", "change", "placeholder", "replace", "redacted", "test", "demo", "pass", "secret",
-		"token", "key", "user", "admin", "foo", "bar", "abc", "123", "qwerty", "process.env", "env.", "://", "...", "…",
+		"token", "key", "pwd", "user", "admin", "foo", "bar", "abc", "123", "qwerty", "process.env", "env.", "://", "...", "…",
 	}
 )
 
@@ -185,7 +187,10 @@ func (r *run) value(text []byte, i int) (from, to int) {
 	from = skip(text, i, "`\"'", 1)
 	to = r.endOf(text, from)
 	if from == i {
-		to = from + len(bytes.TrimRight(text[from:to], ".:)*"))
+		to = from + len(bytes.TrimRight(text[from:to], assignedTail))
+	}
+	if to-from >= assignedMin && r.refuses(text, from) {
+		return 0, 0
 	}
 	return from, to
 }
@@ -218,17 +223,50 @@ func urlPassword(text []byte, i int) (from, to int) {
 }
 
 // run is a stretch of a text without the end of a value: it is found once, however
-// many values might begin in it.
-type run struct{ start, end int }
+// many values might begin in it. One that begins at bad or before has what a password
+// has not; as all names are among that, few others begin in the same run.
+type run struct{ start, end, bad int }
 
 func (r *run) endOf(text []byte, from int) int {
 	if from < r.start || from > r.end {
-		r.start, r.end = from, from
+		r.start, r.end, r.bad = from, from, unasked
 		for r.end < len(text) && strings.IndexByte(assignedEnds, text[r.end]) < 0 {
 			r.end++
 		}
 	}
 	return r.end
+}
+
+// What bad is before the first value of a run, and before the second.
+const (
+	unasked = -2
+	unknown = -1
+)
+
+// refuses tells, from the second value of a run on, whether one that begins at from has
+// what a password has not.
+func (r *run) refuses(text []byte, from int) bool {
+	switch r.bad {
+	case unasked:
+		r.bad = unknown
+	case unknown:
+		r.bad = 0 // where no value begins
+		begin := max(r.start, r.end-assignedMax*utf8.UTFMax)
+		low := bytes.Clone(bytes.TrimRight(text[begin:r.end], assignedTail))
+		for i, c := range low { // and no byte more or less, as ToLower may
+			if c >= 'A' && c <= 'Z' {
+				low[i] = c + 'a' - 'A'
+			}
+		}
+		at := bytes.LastIndexAny(low, notInPasswords)
+		for _, p := range placeholderWords {
+			at = max(at, bytes.LastIndex(low, []byte(p)))
+		}
+		if at >= 0 {
+			r.bad = begin + at
+		}
+	}
+	return from <= r.bad
 }
 
 // lines counts the lines of a text up to places that follow each other.
@@ -260,7 +298,7 @@ func (l *lines) place(to int) (line, column int) {
 // passwordLike tells whether a value looks like a password that somebody uses: of
 // several kinds of characters, no call or template, and no word of an example's.
 func passwordLike(v string) bool {
-	if n := utf8.RuneCountInString(v); n < assignedMin || n > assignedMax || strings.ContainsAny(v, "<>{}()[]$\\") || strings.HasPrefix(v, "/") || strings.HasPrefix(v, ".") {
+	if n := utf8.RuneCountInString(v); n < assignedMin || n > assignedMax || strings.ContainsAny(v, notInPasswords) || strings.HasPrefix(v, "/") || strings.HasPrefix(v, ".") {
 		return false
 	}
 	low := strings.ToLower(v)

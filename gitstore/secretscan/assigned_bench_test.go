@@ -35,6 +35,8 @@ func BenchmarkSuspects(b *testing.B) {
 		"code":                    code,
 		"code in one line":        bytes.ReplaceAll(bytes.ReplaceAll(code, []byte("\n"), nil), []byte("\t"), nil),
 		"attack: names and signs": []byte(strings.Repeat("token=", 1<<20/6)),
+		"attack: long values":     []byte(strings.Repeat(strings.Repeat("Token=", 33)+" ", 1<<20/199)),
+		"attack: long phrases":    []byte(strings.Repeat(strings.Repeat("pwd:é", 130)+" ", 1<<20/781)),
 		"attack: addresses":       []byte(strings.Repeat("a://a:", 1<<20/6)),
 		"attack: many passwords":  []byte(strings.Repeat("password=9x-example-Q7m ", 1<<20/24)),
 	} {
