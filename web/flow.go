@@ -132,9 +132,10 @@ func (s *Server) keepFlow(v *visit, kind flowKind, of string, f flower) error {
 }
 
 // boundFlows has the browser forget the oldest flows of a group, which it names first
-// (RFC 6265 section 5.4), where another one would be too many.
+// (RFC 6265 section 5.4), where another one would be too many. What this request used
+// up is none any more.
 func (s *Server) boundFlows(v *visit, group, but string) {
-	names := slices.DeleteFunc(s.flowCookies(v, group), func(name string) bool { return name == but })
+	names := slices.DeleteFunc(s.flowCookies(v, group), func(name string) bool { return name == but || slices.Contains(v.taken, name) })
 	for _, name := range names[:max(0, len(names)+1-maxFlows)] {
 		s.setCookie(v.w, name, "", time.Time{})
 	}
@@ -166,6 +167,7 @@ func (s *Server) takeFlow(v *visit, kind flowKind, of string, f flower) (ok bool
 	name := flowName(kind, of)
 	secret := s.cookie(v.r, name, auth.KindFlow)
 	if ok, err = s.takeFlowOf(v, kind, of, secret, f); ok {
+		v.taken = append(v.taken, name)
 		s.setCookie(v.w, name, "", time.Time{})
 	}
 	return ok, err

@@ -9,6 +9,8 @@ import (
 
 	"satchel/auth"
 	"satchel/auth/store"
+	"satchel/internal/fault"
+	"satchel/web"
 )
 
 // Two tabs sign in at once, in whichever order they come back; each goes on to where
@@ -207,5 +209,32 @@ func TestAttackNamesOfTabs(t *testing.T) {
 	}
 	if n := len(bob.flows()); n > 8 {
 		t.Errorf("%d cookies", n)
+	}
+}
+
+// A form that uses up what is kept and keeps another has a place free for it: no other
+// tab's oldest is dropped.
+func TestKeptInThePlaceOfWhatWasUsedUp(t *testing.T) {
+	a := newActive(t, web.LiveOptions{})
+	a.remotes.err = fault.New(fault.Invalid, "No.")
+	b := a.as(a.ada)
+	form := url.Values{"url": {"https://git.test/me.git"}, "token": {"canary-token"}}
+	var last answer
+	for range 8 {
+		last = b.send(a.in("remote"), form)
+	}
+	before := b.flows()
+	if len(before) != 8 {
+		t.Fatalf("%d are open", len(before))
+	}
+	want(t, "again", b.send(a.in("remote"), url.Values{"url": form["url"], "kept": {keptField.FindStringSubmatch(last.body)[1]}}), http.StatusBadRequest)
+	gone := 0
+	for name := range before {
+		if _, ok := b.flows()[name]; !ok {
+			gone++
+		}
+	}
+	if gone != 1 || len(b.flows()) != 8 {
+		t.Errorf("%d are gone, %d open", gone, len(b.flows()))
 	}
 }

@@ -22,7 +22,8 @@ type visit struct {
 	session store.Session
 	secret  string // of the session
 
-	spooled func() // ends the place of a large form; nil without one
+	taken   []string // names of the flows that this request used up
+	spooled func()   // ends the place of a large form; nil without one
 
 	spaces []store.Membership // of the user, once they were asked for
 }
