@@ -352,13 +352,13 @@ func TestRemotePage(t *testing.T) {
 			t.Errorf("%s: the page shows the token", name)
 		}
 	}
-	a.remotes.found = []web.FoundSecret{{Path: "notes/keys.md", Line: 3, Description: "AWS key"}}
+	a.remotes.found = []web.FoundSecret{{Path: "notes/keys.md", Line: 3, Description: "AWS key", Fingerprint: keyPrint}}
 	res = b.send(a.in("remote"), form())
 	checkPage(t, "secrets", res)
 	if len(a.remotes.set) > 0 || !strings.Contains(res.body, "keys.md") || !strings.Contains(res.body, "AWS key") {
 		t.Error("the remote was set, or nobody is told of the secrets")
 	}
-	want(t, "set", b.send(a.in("remote"), form("secrets", "1")), http.StatusSeeOther)
+	want(t, "set", b.send(a.in("remote"), form("secrets", keyPrint)), http.StatusSeeOther)
 	if len(a.remotes.set) != 1 || a.remotes.set[0].Token != "canary-token" || a.remotes.set[0].Space != a.space.ID {
 		t.Errorf("%+v", a.remotes.set)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -155,8 +156,9 @@ func (f *fakeRemotes) Status(context.Context, space.SpaceID) (web.RemoteStatus, 
 }
 func (f *fakeRemotes) Sync(context.Context, space.SpaceID) error { f.synced++; return nil }
 func (f *fakeRemotes) Set(_ context.Context, _ space.UserID, r web.NewRemote, confirm func() bool) ([]web.FoundSecret, error) {
-	if f.err != nil || len(f.found) > 0 && !r.AllowWhatLooksSecret {
-		return f.found, f.err
+	left := slices.DeleteFunc(slices.Clone(f.found), func(x web.FoundSecret) bool { return slices.Contains(r.AllowSecrets, x.Fingerprint) })
+	if f.err != nil || len(left) > 0 {
+		return left[:min(len(left), web.MaxFoundSecrets+1)], f.err
 	}
 	if !confirm() {
 		return nil, nil

@@ -39,7 +39,7 @@ type pickPage struct {
 	Creates      bool
 	Owners       []string
 	New, NewName string
-	Pending      string // the repository that was made and cannot be reached yet
+	Pending      string // what became of the repository that was made
 }
 
 // pickable is a repository of the list.
@@ -143,6 +143,9 @@ func (s *Server) showPick(v *visit, status int, m store.Membership, kept githubF
 	if f.Created != 0 && !choosable(f, f.Created) {
 		body.Pending = "GitHub made the repository, but does not let the App reach it yet. Add it where the App is installed, then look again."
 	}
+	if f.Created != 0 && choosable(f, f.Created) {
+		body.Pending = "GitHub made the repository, and nothing was sent there: the space has changed meanwhile. Choose the new repository here to see what is to be looked at first."
+	}
 	title := "Choose a repository"
 	if len(f.Installations) == 0 {
 		title = "The App is not installed yet"
@@ -168,13 +171,13 @@ func (s *Server) linkRepository(v *visit) error {
 	if err != nil || !choosable(*f.Found, id) {
 		return s.pick(v, http.StatusBadRequest, m, f, "Choose one of the repositories of this list.", "repositories")
 	}
-	if v.r.PostForm.Get("sure") != "1" {
-		if found := s.suspected(v, m.ID); found.asks() {
-			r := f.Found.Repositories[slices.IndexFunc(f.Found.Repositories, func(r app.Repository) bool { return r.ID == id })]
-			return s.warnOfRepository(v, m, f, found, suspectsPage{
-				Where: r.FullName, Public: !r.Private, Action: githubPath(m.ID) + "/pick", Values: []formValue{{"repository", chosen[0]}},
-			})
-		}
+	r := f.Found.Repositories[slices.IndexFunc(f.Found.Repositories, func(r app.Repository) bool { return r.ID == id })]
+	choice := strconv.FormatInt(id, 10)
+	sure := f.sureOf(v, choice, !r.Private)
+	if found, look, ask := s.lookAgain(v, m.ID, sure); ask {
+		return s.warnOfRepository(v, m, f, choice, look, found, suspectsPage{
+			Where: r.FullName, Public: !r.Private, Again: sure != nil, Action: githubPath(m.ID) + "/pick", Values: []formValue{{"repository", choice}},
+		})
 	}
 	return s.linkFound(v, m, *f.Found, id)
 }
@@ -235,13 +238,13 @@ func (s *Server) beginCreate(v *visit) error {
 	case !known:
 		return s.pick(v, http.StatusBadRequest, m, f, "Choose whose the repository shall be.", "owner")
 	}
-	if form.Get("sure") != "1" {
-		if found := s.suspected(v, m.ID); found.asks() {
-			return s.warnOfRepository(v, m, f, found, suspectsPage{
-				Where: whole, Public: !n.Private, Action: githubPath(m.ID) + "/create",
-				Values: []formValue{{"owner", form.Get("owner")}, {"name", n.Name}, {"visibility", form.Get("visibility")}},
-			})
-		}
+	sure := f.sureOf(v, whole, !n.Private)
+	found, look, ask := s.lookAgain(v, m.ID, sure)
+	if ask {
+		return s.warnOfRepository(v, m, f, whole, look, found, suspectsPage{
+			Where: whole, Public: !n.Private, Again: sure != nil, Action: githubPath(m.ID) + "/create",
+			Values: []formValue{{"owner", form.Get("owner")}, {"name", n.Name}, {"visibility", form.Get("visibility")}},
+		})
 	}
-	return s.toGitHub(v, m, &n)
+	return s.toGitHub(v, m, &n, look)
 }

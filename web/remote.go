@@ -25,9 +25,10 @@ type Remotes interface {
 	// sync goes on then.
 	Sync(ctx context.Context, id space.SpaceID) error
 	// Set gives the space another remote. Where found is not empty nothing was
-	// changed: the space holds what looks like secrets, which the first push
-	// would take along. After all that it refuses by itself it calls confirm, and
-	// where that says no nothing was changed. by is for the audit log.
+	// changed: the space holds what looks like secrets beside those that r allows,
+	// which the first push would take along; it has more than MaxFoundSecrets where
+	// there are more, and not all of them then. After all that it refuses by itself it
+	// calls confirm, and where that says no nothing was changed. by is for the audit log.
 	Set(ctx context.Context, by space.UserID, r NewRemote, confirm func() bool) (found []FoundSecret, err error)
 	Remove(ctx context.Context, by space.UserID, id space.SpaceID) error
 }
@@ -66,17 +67,11 @@ type RemoteNote struct {
 
 // NewRemote is a repository that a person names.
 type NewRemote struct {
-	Space                space.SpaceID
-	URL, Branch          string
-	Username, Token      string
-	AllowWhatLooksSecret bool
-}
-
-// FoundSecret is a place of the space that looks like a secret.
-type FoundSecret struct {
-	Path        space.Path
-	Line        int
-	Description string
+	Space           space.SpaceID
+	URL, Branch     string
+	Username, Token string
+	// AllowSecrets are the fingerprints of what the person was shown and said is no secret.
+	AllowSecrets []string `json:"-"`
 }
 
 // routeRemote adds how the pushes of a space go.
@@ -104,21 +99,15 @@ type remotePage struct {
 	Secret     bool // something was refused because it looks like a secret
 	Form       NewRemote
 	Kept       keptRemote
-	Found      []foundItem
-	More       int
-	Held       *heldBody // nil: nothing is held for the visitor
-	User       string    // the owner's name, for commands
-	Said       string    // what was just done
+	Found      *foundBody // nil: nothing
+	Held       *heldBody  // nil: nothing is held for the visitor
+	User       string     // the owner's name, for commands
+	Said       string     // what was just done
 }
 
 type refusedItem struct {
 	RefusedPlace
 	URL, Commit string
-}
-
-type foundItem struct {
-	FoundSecret
-	URL string
 }
 
 // pushState is the state of a space's remote for the head of a page; nil where
@@ -157,7 +146,8 @@ func (s *Server) remotePage(v *visit, m store.Membership, form NewRemote, kept k
 	}
 	body := remotePage{
 		Space: m, Owner: m.Role == space.Owner, May: m.Role != space.Reader, Action: inSpace(m.ID, "remote"), Status: st, Local: st.URL == "", GitHub: s.o.App != nil,
-		Form: form, Kept: kept, Said: remoteSaid(v.r.URL.Query().Get("done"), st), User: m.OwnerName, More: max(0, len(found)-firstFound),
+		Form: form, Kept: kept, Said: remoteSaid(v.r.URL.Query().Get("done"), st), User: m.OwnerName,
+		Found: foundOf(m.ID, found, len(form.AllowSecrets)),
 	}
 	for _, r := range st.Refused {
 		it := refusedItem{RefusedPlace: r}
@@ -169,10 +159,6 @@ func (s *Server) remotePage(v *visit, m store.Membership, form NewRemote, kept k
 		}
 		body.Refused = append(body.Refused, it)
 		body.Secret = body.Secret || r.Rule != ""
-	}
-	for _, f := range found[:min(len(found), firstFound)] {
-		f.Description = shorten(f.Description, 80)
-		body.Found = append(body.Found, foundItem{f, tools.FileURL("", m.ID, string(f.Path))})
 	}
 	if st.GitHub && s.o.App != nil {
 		l, ok, err := s.o.App.Linked(v.r.Context(), m.ID)
@@ -211,9 +197,6 @@ func remoteSaid(done string, st RemoteStatus) string {
 	}
 	return ""
 }
-
-// firstFound is how many of what looks like a secret are listed.
-const firstFound = 20
 
 // syncWait is how long a page waits for a sync, which goes on after it.
 const syncWait = 8 * time.Second
@@ -254,10 +237,10 @@ func (s *Server) setRemote(v *visit) error {
 		if form.URL != "" {
 			field = "remote-token"
 		}
-		return s.remoteAgain(v, m, form, false, nil, page{Problem: over, Field: field})
+		return s.remoteAgain(v, m, form, nil, nil, page{Problem: over, Field: field})
 	}
 	if r.PostFormValue("back") != "" { // from the warning, with what they gave
-		return s.remoteAgain(v, m, form, false, nil, page{})
+		return s.remoteAgain(v, m, form, nil, nil, page{})
 	}
 	// Other forms of addresses are the operator's to set.
 	if u, err := url.Parse(form.URL); err != nil || u.Scheme != "https" || u.Host == "" {
@@ -271,15 +254,17 @@ func (s *Server) setRemote(v *visit) error {
 		return err
 	}
 	var suspects Suspected
+	var look *looked
+	ask := false
 	found, err := s.o.Remotes.Set(r.Context(), v.user.ID, form, func() bool {
-		if !sure && !sameRemote(st.URL, form.URL) {
-			suspects = s.suspected(v, m.ID)
+		if !sameRemote(st.URL, form.URL) {
+			suspects, look, ask = s.lookAgain(v, m.ID, sure)
 		}
-		return !suspects.asks()
+		return !ask
 	})
 	switch {
-	case err == nil && len(found) == 0 && suspects.asks():
-		return s.warnOfRemote(v, m, form, suspects)
+	case err == nil && len(found) == 0 && ask:
+		return s.warnOfRemote(v, m, form, suspects, look, sure != nil)
 	case fault.CodeOf(err) == fault.Invalid:
 		field := "remote-url"
 		if form.Token == "" && strings.Contains(strings.ToLower(fault.PublicOf(err)), "token") {
@@ -289,7 +274,11 @@ func (s *Server) setRemote(v *visit) error {
 	case err != nil:
 		return err
 	case len(found) > 0:
-		return s.remoteAgain(v, m, form, sure, found, page{Problem: "Nothing was changed: the space holds what looks like secrets, and the first push would take it along.", Field: "found"})
+		problem := "Nothing was changed: the space holds what looks like secrets, and the first push would take it along."
+		if len(form.AllowSecrets) > 0 {
+			problem = "Nothing was changed yet: the space holds more of what looks like secrets."
+		}
+		return s.remoteAgain(v, m, form, sure, found, page{Problem: problem, Field: "found"})
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), syncWait)
 	defer cancel()

@@ -31,6 +31,21 @@ func suspicious() *looks {
 	return &looks{found: web.Suspected{Places: []web.SuspectPlace{{Path: "notes/wifi.md", Line: 3}, {Path: "<script>\u202egpj.md", Line: 1}}, More: 4, Partly: true, Looked: 30, Files: 31}}
 }
 
+// keyPrint is of a secret that a space has.
+const keyPrint = "00112233445566778899"
+
+var sureField = regexp.MustCompile(`name="sure" value="([^"]+)"`)
+
+// sureIn names the warning that a page is, for a form that goes on.
+func sureIn(t *testing.T, a answer) string {
+	t.Helper()
+	m := sureField.FindStringSubmatch(a.body)
+	if m == nil {
+		t.Fatalf("nobody is asked: %s", heading(a.body))
+	}
+	return m[1]
+}
+
 var goField = regexp.MustCompile(`name="go" value="([^"]+)"`)
 
 // An owner is warned of what may be passwords before a remote is set, and goes on or
@@ -166,18 +181,17 @@ func TestRefusedBeforeTheWarning(t *testing.T) {
 		}
 	}
 	form = again("an address of this machine", form, "leads to this machine")
-	a.remotes.err, a.remotes.found = nil, []web.FoundSecret{{Path: "key.md", Line: 1, Description: "a key"}}
+	a.remotes.err, a.remotes.found = nil, []web.FoundSecret{{Path: "key.md", Line: 1, Description: "a key", Fingerprint: keyPrint}}
 	form = again("known secrets", form, "what looks like secrets")
 	if len(l.of) > 0 {
 		t.Error("a look for what is refused")
 	}
-	form.Set("secrets", "1")
+	form.Set("secrets", keyPrint)
 	on := ask("the token is kept", form)
 	// What is refused once they are sure is not asked about again.
 	a.remotes.err = fault.New(fault.Invalid, "The server shuts down.")
 	form = again("refused once sure", on, "shuts down")
 	a.remotes.err = nil
-	form.Set("secrets", "1")
 	form.Set("url", "https://git.test/me.git/")
 	set("sure and kept", form, "canary-token")
 	a.remotes.found = nil
@@ -233,7 +247,8 @@ func TestWarnedBeforeGitHubIsConnected(t *testing.T) {
 	if !strings.Contains(res.body, "Whoever can read that repository") {
 		t.Error("a private one is said to be public")
 	}
-	pick.Set("sure", "1")
+	res = b.send(h.path+"/pick", pick)
+	pick.Set("sure", sureIn(t, res))
 	want(t, "go on", b.send(h.path+"/pick", pick), http.StatusSeeOther)
 	if h.app.links[h.space.ID].Repository != 12 {
 		t.Errorf("%+v", h.app.links)
@@ -260,7 +275,7 @@ func TestWarnedBeforeGitHubIsConnected(t *testing.T) {
 	if !strings.Contains(res.body, "ada-l/memory") || !strings.Contains(res.body, `name="visibility" value="private"`) {
 		t.Error("it does not say what is made, or forgets it")
 	}
-	create.Set("sure", "1")
+	create.Set("sure", sureIn(t, res))
 	a := away(t, b.send(h.path+"/create", create))
 	want(t, "made", b.get("/github/callback?code=ada&state="+a.Query().Get("state")), http.StatusSeeOther)
 	if h.app.links[h.space.ID].FullName != "ada-l/memory" {

@@ -3,6 +3,8 @@ package admin
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"path"
 	"slices"
 	"strings"
@@ -17,7 +19,7 @@ import (
 const (
 	// DefaultSuspectTime is how long it lasts at most.
 	DefaultSuspectTime = time.Second
-	maxSuspects        = 20 // places that are named
+	maxSuspects        = 20 // places that are named to who sets a remote
 )
 
 // Suspect is a place that may be a password that somebody uses. What it is, nobody is
@@ -25,6 +27,9 @@ const (
 type Suspect struct {
 	Path space.Path `json:"path"`
 	Line int        `json:"line"`
+	// Print is the same wherever the line's values are, so that one that was told of is
+	// known again. It leaves the server no more than they do.
+	Print string `json:"-"`
 }
 
 // Suspected is what a look through the files of a space found.
@@ -39,10 +44,10 @@ type Suspected struct {
 }
 
 // SuspectsIn looks through what a space holds now, for warnings before it is sent to
-// where others may read it. It ends after the time within, 0 for the default, with
-// what it has found. What has the form of a known secret is left out where it is
+// where others may read it. It names so many places at most, and ends after the time
+// within, 0 for the default, with what it has found. What has the form of a known secret is left out where it is
 // refused anyway. What was found stands beside an error too, and is not all then.
-func SuspectsIn(ctx context.Context, git *gitstore.Store, scan *secretscan.Scanner, id space.SpaceID, known bool, within time.Duration) (Suspected, error) {
+func SuspectsIn(ctx context.Context, git *gitstore.Store, scan *secretscan.Scanner, id space.SpaceID, known bool, most int, within time.Duration) (Suspected, error) {
 	if within == 0 {
 		within = DefaultSuspectTime
 	}
@@ -63,7 +68,7 @@ func SuspectsIn(ctx context.Context, git *gitstore.Store, scan *secretscan.Scann
 		if err == nil {
 			var found []secretscan.Finding
 			found, err = scan.SuspectsIn(look, f.Path, b)
-			out.add(f.Path, found, known)
+			out.add(f.Path, found, known, most)
 		}
 		if err == nil {
 			out.Looked++
@@ -86,15 +91,23 @@ func lookError(ctx, look context.Context, err error) error {
 	return err
 }
 
-func (s *Suspected) add(p space.Path, found []secretscan.Finding, known bool) {
+func (s *Suspected) add(p space.Path, found []secretscan.Finding, known bool, most int) {
 	line := 0
+	var last *Suspect // of the line, where it is named
 	for _, f := range found {
-		if !known && f.Rule != secretscan.RuleAssigned || f.Line == line {
-			continue
-		}
-		if line = f.Line; len(s.Places) < maxSuspects {
-			s.Places = append(s.Places, Suspect{p, f.Line})
-		} else {
+		switch {
+		case !known && f.Rule != secretscan.RuleAssigned:
+		case f.Line == line:
+			if last != nil {
+				sum := sha256.Sum256([]byte(last.Print + f.Fingerprint))
+				last.Print = hex.EncodeToString(sum[:10])
+			}
+		case len(s.Places) < most:
+			line = f.Line
+			s.Places = append(s.Places, Suspect{p, f.Line, f.Fingerprint})
+			last = &s.Places[len(s.Places)-1]
+		default:
+			line, last = f.Line, nil
 			s.More++
 		}
 	}
@@ -147,7 +160,7 @@ func (l *Local) suspects(ctx context.Context, id space.SpaceID, r RemoteRequest,
 		return nil
 	}
 	progress("Looking for passwords in what the space has")
-	found, err := SuspectsIn(ctx, l.Git, l.Secrets, id, l.Unscreened, l.SuspectTime)
+	found, err := SuspectsIn(ctx, l.Git, l.Secrets, id, l.Unscreened, maxSuspects, l.SuspectTime)
 	if err != nil {
 		l.Logger.Warn("look for passwords in what a space has", "space", id, "err", err)
 	}

@@ -47,19 +47,19 @@ func TestSuspects(t *testing.T) {
 	if _, err := l.Git.Commit(ctx, id, space.ChangeSet{Changes: changes}, space.Meta{}); err != nil {
 		t.Fatal(err)
 	}
-	found, err := admin.SuspectsIn(ctx, l.Git, l.Secrets, id, false, time.Hour)
-	if err != nil || len(found.Places) != 20 || found.More != 5 || found.Partly || found.Looked != found.Files || found.Files < 25 || found.Places[0] != (admin.Suspect{Path: "zz/app.env", Line: 1}) || found.Places[1] != (admin.Suspect{Path: "wifi-00.md", Line: 3}) {
+	found, err := admin.SuspectsIn(ctx, l.Git, l.Secrets, id, false, 20, time.Hour)
+	if err != nil || len(found.Places) != 20 || found.More != 5 || found.Partly || found.Looked != found.Files || found.Files < 25 || found.Places[0].Path != "zz/app.env" || found.Places[0].Line != 1 || found.Places[1].Path != "wifi-00.md" || found.Places[1].Line != 3 || found.Places[0].Print != found.Places[1].Print {
 		t.Fatalf("%+v, %v", found, err)
 	}
 	if strings.Contains(fmt.Sprintf("%+v", found), secret) {
 		t.Error("the value is told")
 	}
-	if found, err = admin.SuspectsIn(ctx, l.Git, l.Secrets, id, false, time.Nanosecond); err != nil || !found.Partly || found.Looked != 0 {
+	if found, err = admin.SuspectsIn(ctx, l.Git, l.Secrets, id, false, 20, time.Nanosecond); err != nil || !found.Partly || found.Looked != 0 {
 		t.Errorf("without time: %+v, %v", found, err)
 	}
 	gone, cancel := context.WithCancel(ctx)
 	cancel()
-	if found, err = admin.SuspectsIn(gone, l.Git, l.Secrets, id, false, time.Hour); err == nil || !found.Partly {
+	if found, err = admin.SuspectsIn(gone, l.Git, l.Secrets, id, false, 20, time.Hour); err == nil || !found.Partly {
 		t.Errorf("for nobody: %+v, %v", found, err)
 	}
 
@@ -171,7 +171,7 @@ func TestSuspectsBesideWhatCannotBeRead(t *testing.T) {
 			t.Errorf("%s: %+v", name, found)
 		}
 	}
-	found, err := admin.SuspectsIn(ctx, l.Git, l.Secrets, id, false, time.Hour)
+	found, err := admin.SuspectsIn(ctx, l.Git, l.Secrets, id, false, 20, time.Hour)
 	if err == nil {
 		t.Error("nobody is told of the file")
 	}

@@ -132,9 +132,6 @@ func (p pageRemotes) Sync(ctx context.Context, id space.SpaceID) error {
 	return err
 }
 
-// maxFoundSecrets bounds what a search for secrets tells.
-const maxFoundSecrets = 200
-
 var errEnoughFound = errors.New("enough was found")
 
 // Set looks for secrets first: while a space had no remote nothing screened it,
@@ -150,22 +147,29 @@ func (p pageRemotes) Set(ctx context.Context, by space.UserID, r web.NewRemote, 
 	if err != nil {
 		return nil, err
 	}
+	screened := s.Config.Space.ScreenSecrets && (!has || had.URL != url)
+	var head space.CommitID
 	var found foundSecrets
-	if s.Config.Space.ScreenSecrets && (!has || had.URL != url) {
-		most := maxFoundSecrets
-		if r.AllowWhatLooksSecret {
-			most = 0
+	if screened {
+		if head, err = s.Git.Head(ctx, r.Space); err != nil {
+			return nil, err
 		}
-		found, err = p.secrets(ctx, r.Space, most)
-		if err != nil || len(found) > 0 && !r.AllowWhatLooksSecret {
-			return found.shown(), err
+		left, err := p.secrets(ctx, r.Space, "", r.AllowSecrets, &found)
+		if err != nil || len(left) > 0 {
+			return left, err
 		}
 	}
 	if !confirm() {
 		return nil, nil
 	}
+	if screened { // what was saved meanwhile
+		left, err := p.secrets(ctx, r.Space, head, r.AllowSecrets, &found)
+		if err != nil || len(left) > 0 {
+			return left, err
+		}
+	}
 	for _, f := range found {
-		err := s.secrets.Allow(ctx, secretscan.Allowance{Space: r.Space, Fingerprint: f.fingerprint, Rule: f.rule, Path: f.Path, By: string(by)})
+		err := s.secrets.Allow(ctx, secretscan.Allowance{Space: r.Space, Fingerprint: f.Fingerprint, Rule: f.rule, Path: space.Path(pageHeld{s}.redacted(string(f.Path))), By: string(by)})
 		if err != nil {
 			return nil, err
 		}
@@ -191,55 +195,57 @@ func noTrust(err error) error {
 // suspects finds what may be passwords in a space, for the warning before it gets a
 // repository.
 func (s *Server) suspects(ctx context.Context, id space.SpaceID) (web.Suspected, error) {
-	found, err := admin.SuspectsIn(ctx, s.Git, s.secrets, id, !s.Config.Space.ScreenSecrets, s.Admin.SuspectTime)
+	found, err := admin.SuspectsIn(ctx, s.Git, s.secrets, id, !s.Config.Space.ScreenSecrets, web.MaxSuspects, s.Admin.SuspectTime)
 	out := web.Suspected{More: found.More, Partly: found.Partly, Looked: found.Looked, Files: found.Files}
 	for _, p := range found.Places {
-		out.Places = append(out.Places, web.SuspectPlace{Path: p.Path, Line: p.Line})
+		out.Places = append(out.Places, web.SuspectPlace{Path: p.Path, Line: p.Line, Print: p.Print})
 	}
 	return out, err
 }
 
+// foundSecret is one that its owner was shown and said is none.
 type foundSecret struct {
 	web.FoundSecret
-	fingerprint, rule string
+	rule string
 }
 
 type foundSecrets []foundSecret
 
-func (l foundSecrets) shown() []web.FoundSecret {
-	var out []web.FoundSecret
-	for _, f := range l {
-		out = append(out, f.FoundSecret)
+// secrets finds what looks like a secret in the history of a space, and that is not in
+// since's, each value once: what is left beside the allowed fingerprints, until there are
+// more than a page lists, and, in found, what is of these.
+func (p pageRemotes) secrets(ctx context.Context, id space.SpaceID, since space.CommitID, allowed []string, found *foundSecrets) (left []web.FoundSecret, err error) {
+	seen, may := map[string]bool{}, map[string]bool{}
+	for _, a := range allowed {
+		may[a] = true
 	}
-	return out
-}
-
-// secrets finds what looks like a secret in the history of a space, until it has
-// so many; 0 is all.
-func (p pageRemotes) secrets(ctx context.Context, id space.SpaceID, most int) (foundSecrets, error) {
-	var out foundSecrets
-	seen := map[string]bool{}
-	err := p.s.Git.Contents(ctx, id, "", func(_ space.CommitID, path space.Path, content []byte) error {
+	for _, f := range *found {
+		seen[f.Fingerprint] = true
+	}
+	err = p.s.Git.Contents(ctx, id, since, func(at space.CommitID, path space.Path, content []byte) error {
 		err := p.s.secrets.Screen(ctx, id, path, content, nil)
 		var refusal *secretscan.Refusal
 		if !errors.As(err, &refusal) {
 			return err
 		}
 		for _, f := range refusal.Findings {
-			if !seen[f.Fingerprint] {
-				seen[f.Fingerprint] = true
-				out = append(out, foundSecret{web.FoundSecret{Path: path, Line: f.Line, Description: f.Description}, f.Fingerprint, f.Rule})
+			if seen[f.Fingerprint] {
+				continue
 			}
-		}
-		if most > 0 && len(out) >= most {
-			return errEnoughFound
+			seen[f.Fingerprint] = true
+			one := web.FoundSecret{Path: path, Line: f.Line, At: at, Description: f.Description, Fingerprint: f.Fingerprint}
+			if may[f.Fingerprint] {
+				*found = append(*found, foundSecret{one, f.Rule})
+			} else if left = append(left, one); len(left) > web.MaxFoundSecrets {
+				return errEnoughFound
+			}
 		}
 		return nil
 	})
 	if errors.Is(err, errEnoughFound) {
 		err = nil
 	}
-	return out, err
+	return left, err
 }
 
 func (p pageRemotes) Remove(ctx context.Context, by space.UserID, id space.SpaceID) error {

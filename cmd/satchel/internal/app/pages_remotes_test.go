@@ -28,17 +28,18 @@ func TestSetConfirmsLast(t *testing.T) {
 	if _, err := c.Git.Commit(ctx, own[0].ID, space.ChangeSet{Changes: []space.Change{{Path: "key.md", Content: []byte(key + "\n")}}}, space.Meta{}); err != nil {
 		t.Fatal(err)
 	}
+	shown := []string{c.secrets.Scan("", []byte(key))[0].Fingerprint}
 	for _, tt := range []struct {
 		name              string
 		form              web.NewRemote
 		asks, sure, found bool
 		says              string
 	}{
-		{name: "Attack: this machine", form: web.NewRemote{URL: "https://127.0.0.1/x.git", AllowWhatLooksSecret: true}, says: "Who runs this server"},
-		{name: "a branch that is none", form: web.NewRemote{URL: "https://git.invalid/x.git", Branch: "-f", AllowWhatLooksSecret: true}, says: "branch"},
+		{name: "Attack: this machine", form: web.NewRemote{URL: "https://127.0.0.1/x.git", AllowSecrets: shown}, says: "Who runs this server"},
+		{name: "a branch that is none", form: web.NewRemote{URL: "https://git.invalid/x.git", Branch: "-f", AllowSecrets: shown}, says: "branch"},
 		{name: "known secrets", form: web.NewRemote{URL: "https://git.invalid/x.git"}, found: true},
-		{name: "no", form: web.NewRemote{URL: "https://git.invalid/x.git", AllowWhatLooksSecret: true}, asks: true},
-		{name: "yes", form: web.NewRemote{URL: "https://git.invalid/x.git", AllowWhatLooksSecret: true}, asks: true, sure: true},
+		{name: "no", form: web.NewRemote{URL: "https://git.invalid/x.git", AllowSecrets: shown}, asks: true},
+		{name: "yes", form: web.NewRemote{URL: "https://git.invalid/x.git", AllowSecrets: shown}, asks: true, sure: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			asked := 0
