@@ -101,7 +101,7 @@ func TestAttackLookedAtButNotSeen(t *testing.T) {
 	if _, err := l.Git.Commit(ctx, id, space.ChangeSet{Changes: changes}, space.Meta{}); err != nil {
 		t.Fatal(err)
 	}
-	found, err := admin.SuspectsIn(ctx, l.Git, l.Secrets, id, false, time.Hour)
+	found, err := admin.SuspectsIn(ctx, l.Git, l.Secrets, id, false, 20, time.Hour)
 	if err != nil || found.Partly {
 		t.Errorf("%+v, %v", found, err)
 	}
