@@ -38,11 +38,12 @@ type unseenLinks struct {
 	store.Unseen
 	Lines []linkLine
 	AsOf  int64 // what the form says that was shown, in milliseconds since 1970
+	Later bool  // some stay until Until
 }
 
 func (s *Server) unseenLinks(v *visit) (unseenLinks, error) {
 	u, err := s.o.Accounts.UnseenLinks(v.r.Context(), v.session, homeLinks)
-	return unseenLinks{u, s.linkLines(u.Links), u.AsOf.UnixMilli()}, err
+	return unseenLinks{u, s.linkLines(u.Links), u.AsOf.UnixMilli(), u.Until.After(s.now())}, err
 }
 
 // seenLinks is POST /account/links/seen.

@@ -103,7 +103,7 @@ func TestAttackWhoEntersByALinkPutsTheNoticeAway(t *testing.T) {
 	want(t, "enter", inside.send(link, nil), http.StatusSeeOther)
 	page := inside.get("/")
 	checkPage(t, "inside", page)
-	if !strings.Contains(page.body, "so this stays until you sign in with what you had before") || strings.Contains(page.body, putAway) {
+	if !strings.Contains(page.body, "If that was you, nothing is to be done: this can be put away from <time") || strings.Contains(page.body, putAway) {
 		t.Error("it can be put away there, or does not say why not")
 	}
 	a := inside.send("/account/links/seen", asOf(forEver))
@@ -198,6 +198,9 @@ func TestAttackWhoEntersByALinkAddsAWayToSignIn(t *testing.T) {
 		if !strings.Contains(page.body, "You signed in with what was added after such a link was used") || strings.Contains(page.body, putAway) {
 			t.Errorf("by %s it can be put away, or the page does not say why not", name)
 		}
+		if !strings.Contains(page.body, "20 Dec 2026, 12:01 UTC</time> on, or at once where you sign in with what you had before, if you had anything") {
+			t.Errorf("by %s the page does not say from when on", name)
+		}
 		want(t, "by "+name, b.send("/account/links/seen", asOf(forEver)), http.StatusForbidden)
 	}
 	old := by("old")
@@ -208,7 +211,8 @@ func TestAttackWhoEntersByALinkAddsAWayToSignIn(t *testing.T) {
 	fresh = by("new")
 	page := fresh.get("/")
 	checkPage(t, "after a month", page)
-	if !strings.Contains(page.body, putAway) || !strings.Contains(w.as(w.bob).get("/").body, "I have seen those of more than 30 days ago") {
+	byLink := w.as(w.bob).get("/").body
+	if !strings.Contains(page.body, putAway) || !strings.Contains(byLink, "I have seen those of more than 30 days ago") || strings.Contains(byLink, "can be put away from") {
 		t.Error("who has nothing else cannot put it away after a month")
 	}
 	want(t, "after a month", fresh.send("/account/links/seen", seenForm(page)), http.StatusSeeOther)

@@ -280,7 +280,7 @@ func TestAttackALaterNoticePutAwayByAWayOfAnEarlierLink(t *testing.T) {
 		w.useLink(w.madeLink(by, bob, "link"))
 		later := w.startBy(bob, "passkey", planted)
 		u, err := w.UnseenLinks(t.Context(), later, 3)
-		if err != nil || u.Stays != store.StaysNew || len(u.Links) != 1 {
+		if err != nil || u.Stays != store.StaysNew || len(u.Links) != 1 || !u.Until.Equal(planted.Add(30*24*time.Hour)) {
 			t.Errorf("%+v, %v", u, err)
 		}
 		wantCode(t, "by a way of the first link", w.SeenLinks(t.Context(), later, u.AsOf), fault.Forbidden)
@@ -299,6 +299,42 @@ func TestAttackALaterNoticePutAwayByAWayOfAnEarlierLink(t *testing.T) {
 		w.madeLink(cli, ann, "link")
 		if err := w.SeenLinks(t.Context(), w.startBy(ann, "passkey", w.clock()), w.clock()); err != nil || len(w.unseen(ann)) > 0 {
 			t.Errorf("a link that was her own keeps notices: %v", err)
+		}
+	})
+}
+
+// Who came back by a link alone is told from when on they can put its notice away, and
+// then they can.
+func TestWhenANoticeCanBePutAway(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		ann, _ := w.user("ann", true)
+		bob, _ := w.user("bob", false)
+		w.useLink(w.madeLink(store.Actor{User: ann.ID, Via: "web"}, bob, "link"))
+		end := w.clock().Add(30 * 24 * time.Hour)
+		w.pass(time.Minute)
+		sessions := map[string]store.Session{"the link": w.startBy(bob, "link", time.Time{}), "a passkey that was added": w.startBy(bob, "passkey", w.clock())}
+		check := func(when string, until time.Time) {
+			t.Helper()
+			for name, in := range sessions {
+				if u, err := w.UnseenLinks(t.Context(), in, 3); err != nil || len(u.Links) != 1 || !u.Until.Equal(until) {
+					t.Errorf("%s, by %s: %+v, %v", when, name, u, err)
+				}
+			}
+		}
+		check("at once", end)
+		w.pass(end.Sub(w.clock()) - time.Millisecond)
+		check("before its end", end)
+		for name, in := range sessions {
+			wantCode(t, name, w.SeenLinks(t.Context(), in, w.clock()), fault.Forbidden)
+		}
+		w.pass(time.Millisecond)
+		for name, in := range sessions {
+			if err := w.SeenLinks(t.Context(), in, w.clock()); err != nil || len(w.unseen(bob)) > 0 {
+				t.Errorf("at its end, by %s: %v", name, err)
+			}
+		}
+		if u, err := w.UnseenLinks(t.Context(), w.startBy(bob, "passkey", time.Time{}), 3); err != nil || !u.Until.IsZero() {
+			t.Errorf("of nothing: %+v, %v", u, err)
 		}
 	})
 }

@@ -40,6 +40,9 @@ type Unseen struct {
 	// those that are so old that it can all the same.
 	Stays   string
 	Settled int
+	// Until is from when on a session that began like this one puts them all away, where
+	// no other link is made or used; zero where it can now.
+	Until time.Time
 }
 
 // UnseenLinks returns at most so many notices that the user of a session has not put
@@ -56,29 +59,40 @@ func (s *Store) UnseenLinks(ctx context.Context, in Session, limit int) (Unseen,
 		return Unseen{}, wrap("count what is told of links", err)
 	}
 	u := Unseen{AsOf: database.Time(sum.AsOf), Settled: int(sum.Settled)}
-	if u.Stays, err = s.stays(s.db.Read(ctx), in); err != nil {
+	var last time.Time
+	if u.Stays, last, err = s.stays(s.db.Read(ctx), in); err != nil {
 		return Unseen{}, err
+	}
+	switch u.Stays {
+	case StaysLink:
+		u.Until = u.AsOf.Add(settled)
+	case StaysNew:
+		u.Until = last.Add(settled)
+		if u.AsOf.Before(last) {
+			u.Until = u.AsOf.Add(settled)
+		}
 	}
 	u.Links, err = s.readNotices(ctx, "n.user_id = ? AND n.seen < n.state ORDER BY n.state DESC, n.created DESC, n.id LIMIT ?", lookup(in.User), limit)
 	u.More = max(0, int(sum.N)-len(u.Links))
 	return u, err
 }
 
-// stays tells why a session cannot put notices away.
-func (s *Store) stays(tx *gorm.DB, in Session) (string, error) {
+// stays tells why a session cannot put notices away, and of StaysNew when the last link
+// was used that is the reason.
+func (s *Store) stays(tx *gorm.DB, in Session) (string, time.Time, error) {
 	if in.Method == "link" {
-		return StaysLink, nil
+		return StaysLink, time.Time{}, nil
 	}
 	if in.WayAdded.IsZero() {
-		return "", nil
+		return "", time.Time{}, nil
 	}
-	var before int64
-	err := tx.Model(&linkNoticeRow{}).Where("user_id = ? AND seen <> ? AND state = ? AND used <= ? AND used > ?",
-		lookup(in.User), linkOwn, linkUsed, in.WayAdded.UnixMilli(), s.now().Add(-settled).UnixMilli()).Count(&before).Error
-	if err != nil || before == 0 {
-		return "", wrap("look for links that were used", err)
+	var last int64
+	err := tx.Raw("SELECT COALESCE(MAX(used), 0) FROM auth_link_notices WHERE user_id = ? AND seen <> ? AND state = ? AND used <= ? AND used > ?",
+		lookup(in.User), linkOwn, linkUsed, in.WayAdded.UnixMilli(), s.now().Add(-settled).UnixMilli()).Scan(&last).Error
+	if err != nil || last == 0 {
+		return "", time.Time{}, wrap("look for links that were used", err)
 	}
-	return StaysNew, nil
+	return StaysNew, database.Time(last), nil
 }
 
 // SeenLinks puts away what the user of a session was shown as UnseenLinks had it: one
@@ -86,7 +100,7 @@ func (s *Store) stays(tx *gorm.DB, in Session) (string, error) {
 // session may put none of it away; see Unseen.Stays.
 func (s *Store) SeenLinks(ctx context.Context, in Session, asOf time.Time) error {
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {
-		stays, err := s.stays(tx, in)
+		stays, _, err := s.stays(tx, in)
 		if err != nil {
 			return err
 		}
@@ -103,9 +117,9 @@ func (s *Store) SeenLinks(ctx context.Context, in Session, asOf time.Time) error
 		case done.Error != nil:
 			return fmt.Errorf("put notices away: %w", done.Error)
 		case done.RowsAffected == 0 && stays == StaysLink:
-			return fault.New(fault.Forbidden, "You came in by a one-time link, and so could whoever made it. This stays until you sign in with what you had before, or for 30 days.")
+			return fault.New(fault.Forbidden, "You came in by a one-time link, and so could whoever made it. If that was you, nothing is to be done: this can be put away 30 days after it, or at once where you sign in with what you had before, if you had anything.")
 		case done.RowsAffected == 0 && stays != "":
-			return fault.New(fault.Forbidden, "You signed in with what was added after such a link was used, and whoever used it could have added it. This stays until you sign in with what you had before, or for 30 days.")
+			return fault.New(fault.Forbidden, "You signed in with what was added after such a link was used, and whoever used it could have added it. If that was you, nothing is to be done: this can be put away 30 days after it, or at once where you sign in with what you had before, if you had anything.")
 		case done.RowsAffected == 0:
 			return nil
 		}
