@@ -67,6 +67,8 @@ type RemoteRequest struct {
 	Replace bool `json:"replace"`
 	// WithSecrets allows whatever looks like a secret in what the space has.
 	WithSecrets bool `json:"with_secrets"`
+	// Look changes nothing, and tells what may be passwords in what would be pushed.
+	Look bool `json:"look"`
 }
 
 // Secret is a place of the space's history that looks like one.
@@ -160,6 +162,15 @@ func (l *Local) SetRemote(ctx context.Context, r RemoteRequest, progress func(st
 	if l.within(r.URL) {
 		return SpaceStatus{}, fault.New(fault.Invalid, "That directory is inside this server's own data directory. Give a repository elsewhere.")
 	}
+	set := remotes.SetRequest{Space: id, URL: r.URL, Branch: r.Branch, Username: r.Username, Secret: r.Token, Trusted: r.Trusted, Replace: r.Replace}
+	if r.Look {
+		if err := l.Remotes.Check(ctx, set); err != nil {
+			return SpaceStatus{}, untrusted(err)
+		}
+		out, err := l.SpaceStatus(ctx, r.User)
+		out.Suspects = l.suspects(ctx, id, r, progress)
+		return out, err
+	}
 	if found, err := l.review(ctx, id, r, progress); err != nil {
 		return SpaceStatus{}, err
 	} else if len(found) > 0 {
@@ -175,19 +186,22 @@ func (l *Local) SetRemote(ctx context.Context, r RemoteRequest, progress func(st
 			return SpaceStatus{}, err
 		}
 	}
-	st, err := l.Remotes.SetAndSync(ctx, remotes.SetRequest{
-		Space: id, URL: r.URL, Branch: r.Branch, Username: r.Username, Secret: r.Token, Trusted: r.Trusted, Replace: r.Replace,
-	}, progress)
-	if transport.NeedsTrust(err) {
-		err = fault.Wrap(err, fault.Invalid, "%s If you know where it leads, add --trusted.", fault.PublicOf(err))
-	}
+	st, err := l.Remotes.SetAndSync(ctx, set, progress)
 	if err != nil {
-		return SpaceStatus{}, err
+		return SpaceStatus{}, untrusted(err)
 	}
 	l.note(ctx, operator, "space.remote.set", id, RemoteDetail(r.URL, r.Branch))
 	out, err := l.statusOf(ctx, u.ID, u.Name, id, st)
 	out.Suspects = suspects
 	return out, err
+}
+
+// untrusted tells how an address is set that is refused without somebody's word.
+func untrusted(err error) error {
+	if transport.NeedsTrust(err) {
+		return fault.Wrap(err, fault.Invalid, "%s If you know where it leads, add --trusted.", fault.PublicOf(err))
+	}
+	return err
 }
 
 // within tells whether a URL is a directory of this server's own.

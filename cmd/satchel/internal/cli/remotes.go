@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"fmt"
@@ -75,8 +76,9 @@ are refused unless --trusted says that you know where they lead.
 
 What the space has is looked through for secrets first, since the first push would
 take them along: where there are any, nothing is set. What may be a password, which
-has no form of its own, is named on standard error by its file and line, and stops
-nothing: the files as they are now are looked at, for a second at most, small ones
+has no form of its own, is named on standard error by its file and line, and at a
+terminal you are asked before anything is set; elsewhere, and with --yes, it stops
+nothing. The files as they are now are looked at, for a second at most, small ones
 and those of configuration first. Where that was not all of them, it says so there.
 
 With --replace nothing is merged: the space becomes what the repository is. What it
@@ -89,15 +91,22 @@ was is kept on this server as a commit that "satchel space restore" can bring ba
 				replace := fs.Bool("replace", false, "take what the repository has in the place of what the space has, and do not merge")
 				withSecrets := fs.Bool("with-secrets", false, "allow whatever looks like a secret in what the space has already")
 				trusted := fs.Bool("trusted", false, "allow a private network, http, ssh or a local directory")
+				yes := fs.Bool("yes", false, "set it without asking about what may be passwords")
 				return func(ctx context.Context, c *call, args []string) error {
 					token, err := c.token(*tokenFile)
 					if err != nil {
 						return err
 					}
+					r := admin.RemoteRequest{
+						User: *user, URL: args[0], Branch: *branch, Username: *username, Token: token, Trusted: *trusted, Replace: *replace, WithSecrets: *withSecrets,
+					}
+					if c.Asked && !*yes && *tokenFile != "-" {
+						if err := c.sure(ctx, r); err != nil {
+							return err
+						}
+					}
 					return c.synced(ctx, func(s admin.Service, progress func(string)) (admin.SpaceStatus, error) {
-						return s.SetRemote(ctx, admin.RemoteRequest{
-							User: *user, URL: args[0], Branch: *branch, Username: *username, Token: token, Trusted: *trusted, Replace: *replace, WithSecrets: *withSecrets,
-						}, progress)
+						return s.SetRemote(ctx, r, progress)
 					})
 				}
 			}},
@@ -114,6 +123,32 @@ was is kept on this server as a commit that "satchel space restore" can bring ba
 				}
 			}},
 	}}
+}
+
+// sure asks who sets a remote about what may be passwords in what is pushed there.
+func (c *call) sure(ctx context.Context, r admin.RemoteRequest) error {
+	r.Look = true
+	return c.admin(ctx, func(s admin.Service) error {
+		line := progressLine{w: c.Stderr, shown: c.Watched}
+		st, err := s.SetRemote(ctx, r, line.show)
+		line.clear()
+		if err != nil {
+			return err
+		}
+		text := suspectsText(st.Suspects)
+		if text == "" {
+			return nil
+		}
+		c.note("%s\nType yes to go on: ", text)
+		typed, err := bufio.NewReader(io.LimitReader(c.Stdin, maxTyped)).ReadString('\n')
+		if err != nil && err != io.EOF {
+			return err
+		}
+		if strings.TrimSpace(typed) != "yes" {
+			return usage("nothing was changed; type yes, or give --yes")
+		}
+		return nil
+	})
 }
 
 // maxToken bounds a token, in bytes.
