@@ -141,6 +141,7 @@ type state struct {
 	head    space.CommitID
 	waiting []Review           // at head; never changed
 	last    []space.FileChange // of the latest event
+	lastAt  space.CommitID     // and its commit
 	running bool
 	done    chan struct{} // closed when what runs has ended
 }
@@ -221,7 +222,7 @@ func (r *Reviews) Publish(e space.Event) {
 		}
 	}
 	st.mu.Lock()
-	st.last = last
+	st.last, st.lastAt = last, e.Commit.ID
 	st.mu.Unlock()
 	r.look(e.Space, st)
 }

@@ -162,6 +162,10 @@ func (r *Reviews) again(ctx context.Context, id space.SpaceID, st *state, head s
 func (r *Reviews) keepKnown(ctx context.Context, id space.SpaceID, st *state, rows map[space.Path]*row, at map[space.Path]space.CommitID, head space.CommitID) error {
 	st.mu.Lock()
 	last := st.last
+	if st.lastAt != head {
+		// The purge's own event is still to come, and another's tells what others wrote.
+		last = nil
+	}
 	st.mu.Unlock()
 	became := map[space.Path]space.FileChange{}
 	for _, f := range last {
