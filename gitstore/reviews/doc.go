@@ -10,7 +10,8 @@
 // reverts, restores, moves or merges confirms nothing, since nobody was shown all
 // that it brings; nor does a commit from elsewhere with trailers of ours, since
 // whoever made it could write them. Nor does git elsewhere confirm a content that the
-// space had before, at any path, or that waited once and nobody confirmed. What was at
+// space had before, at any path, or that waited once and nobody confirmed, or one that
+// has enough of the lines of what waited at its path. What was at
 // paths that nobody is asked about is looked for in the history, up to a bound; beyond
 // it all that git elsewhere brings waits, since else whoever commits often enough
 // would make it forgotten. It is looked for in all of the space's history, not in what

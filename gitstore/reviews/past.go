@@ -173,20 +173,22 @@ func (w *stepper) outside(ctx context.Context, c space.Commit, f change) (bool, 
 	return false, nil
 }
 
+// shortLine is from how many bytes on a line says something.
+const shortLine = 4
+
 // alike tells whether most of the lines of one text are in the other. What is shorter
 // than a few letters, such as the rules around the head of a skill, is no line.
 func alike(a, b []byte) bool {
-	const short = 4
 	count := map[string]int{}
 	var mine, theirs, both int
 	for line := range bytes.Lines(a) {
-		if line = bytes.TrimSpace(line); len(line) >= short {
+		if line = bytes.TrimSpace(line); len(line) >= shortLine {
 			count[string(line)]++
 			mine++
 		}
 	}
 	for line := range bytes.Lines(b) {
-		if line = bytes.TrimSpace(line); len(line) >= short {
+		if line = bytes.TrimSpace(line); len(line) >= shortLine {
 			theirs++
 			if count[string(line)] > 0 {
 				count[string(line)]--

@@ -23,16 +23,17 @@ type stepper struct {
 	adopted space.CommitID
 	// plain are those of the history that the space was filled with in which no AI of
 	// a Satchel had a part so far.
-	plain  map[space.CommitID]bool
-	unseen unseen
-	makers *makers
-	steps  []gitstore.Step
-	at     int                  // which of steps is taken in
-	beside map[space.BlobID]int // see lookBeside; nil where it was not looked for
-	tree   *contents            // nil where none was looked at
-	past   *past                // nil where none was looked through
-	turn   *walker              // nil where it is none of those that read in the background
-	since  int                  // commits since another had a turn
+	plain    map[space.CommitID]bool
+	unseen   unseen
+	makers   *makers
+	steps    []gitstore.Step
+	at       int                  // which of steps is taken in
+	beside   map[space.BlobID]int // see lookBeside; nil where it was not looked for
+	besideAt map[space.Path][]beside
+	tree     *contents // nil where none was looked at
+	past     *past     // nil where none was looked through
+	turn     *walker   // nil where it is none of those that read in the background
+	since    int       // commits since another had a turn
 }
 
 func (r *Reviews) stepper(id space.SpaceID, st *state, to space.CommitID) *stepper {

@@ -150,6 +150,7 @@ func (w *stepper) brought(ctx context.Context, c space.Commit, s gitstore.Step, 
 			return nil, err
 		}
 	}
+	var compare []change // with what waited there
 	for _, f := range rest {
 		out[f.path] = had.all || had.files[f.now.blob] > 0 || w.beside[f.now.blob] > w.at
 		if !out[f.path] {
@@ -157,8 +158,15 @@ func (w *stepper) brought(ctx context.Context, c space.Commit, s gitstore.Step, 
 				return nil, err
 			}
 		}
+		var known content
+		if x := w.rows[f.path]; x != nil {
+			known = x.baseline()
+		}
+		if !out[f.path] && f.old == known {
+			compare = append(compare, f)
+		}
 	}
-	return out, nil
+	return out, w.waitedAgain(ctx, compare, out)
 }
 
 // lookBeside finds what AIs made on branches of their own, and the last of the steps that
@@ -169,6 +177,7 @@ func (w *stepper) lookBeside(ctx context.Context) error {
 		return nil
 	}
 	found := map[space.BlobID]int{}
+	w.besideAt = map[space.Path][]beside{}
 	for i, s := range w.steps {
 		if s.Whole || len(s.Parents) > 1 || w.plain[s.ID] || !w.made[s.ID] && !s.Traced {
 			continue
@@ -188,6 +197,7 @@ func (w *stepper) lookBeside(ctx context.Context) error {
 				found[f.New] = i
 			}
 		}
+		w.noteBeside(c, i)
 	}
 	w.beside = found
 	return nil
