@@ -30,10 +30,11 @@ type stepper struct {
 	at       int                  // which of steps is taken in
 	beside   map[space.BlobID]int // see lookBeside; nil where it was not looked for
 	besideAt map[space.Path][]beside
-	tree     *contents // nil where none was looked at
-	past     *past     // nil where none was looked through
-	turn     *walker   // nil where it is none of those that read in the background
-	since    int       // commits since another had a turn
+	texts    map[space.BlobID]lineSet // some that were compared, which stay as they are
+	tree     *contents                // nil where none was looked at
+	past     *past                    // nil where none was looked through
+	turn     *walker                  // nil where it is none of those that read in the background
+	since    int                      // commits since another had a turn
 }
 
 func (r *Reviews) stepper(id space.SpaceID, st *state, to space.CommitID) *stepper {

@@ -188,6 +188,9 @@ func (w *stepper) lines(ctx context.Context, b space.BlobID) (lineSet, error) {
 	if b == "" {
 		return nil, nil
 	}
+	if l, ok := w.texts[b]; ok {
+		return l, nil
+	}
 	text, err := w.o.Git.ReadBlob(ctx, w.id, b)
 	if err != nil {
 		if fault.CodeOf(err) == fault.NotFound {
@@ -200,6 +203,14 @@ func (w *stepper) lines(ctx context.Context, b space.BlobID) (lineSet, error) {
 		if line = bytes.TrimSpace(line); len(line) > 0 {
 			out[string(line)] = true
 		}
+	}
+	// A branch of many commits to a file has the same texts compared with each.
+	const most, long = 4 * maxWaited, 64 << 10
+	if len(text) <= long {
+		if w.texts == nil || len(w.texts) >= most {
+			w.texts = map[space.BlobID]lineSet{}
+		}
+		w.texts[b] = out
 	}
 	return out, nil
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"satchel/internal/database/databasetest"
 	"satchel/internal/space"
 )
 
@@ -128,5 +129,28 @@ func TestAttackWhatWaitsComesWithALineMore(t *testing.T) {
 		}, ""},
 	} {
 		tc.run(t)
+	}
+}
+
+// Attack: an AI writes so many versions of a file that each commit of a person's to it
+// has them all read again.
+func TestAttackManyVersionsThatWaitedAreReadOnce(t *testing.T) {
+	w := newWorld(t, databasetest.Open(t, databasetest.SQLite(t)))
+	const versions, commits = 20, 30
+	for i := range versions {
+		w.write("bash", skill, fmt.Sprintf("evil %d\n", i))
+	}
+	w.undo(skill)
+	w.waiting()
+	w.restart()
+	for i := range commits {
+		w.push(skill, fmt.Sprintf("start\nmine %d\n", i), "x\n")
+	}
+	w.git.reads = 0
+	if p := w.paths(); p != "" {
+		t.Errorf("%q waits", p)
+	}
+	if most := versions + commits + 5; w.git.reads > most {
+		t.Errorf("%d contents were read, of %d", w.git.reads, most)
 	}
 }

@@ -31,6 +31,7 @@ type counted struct {
 	mu        sync.Mutex
 	ways, all int
 	trees     int    // whole ones that were listed
+	reads     int    // contents that were read
 	passed    int    // commits that were looked through for what was there before
 	before    func() // each commit that is looked into
 	// past goes before what visits the commits that are looked through.
@@ -85,6 +86,11 @@ func (c *counted) Show(ctx context.Context, id space.SpaceID, at space.CommitID)
 		return space.Commit{}, err
 	}
 	return c.Store.Show(ctx, id, at)
+}
+
+func (c *counted) ReadBlob(ctx context.Context, id space.SpaceID, b space.BlobID) ([]byte, error) {
+	c.count(&c.reads)
+	return c.Store.ReadBlob(ctx, id, b)
 }
 
 func (c *counted) Past(ctx context.Context, id space.SpaceID, at, since space.CommitID, visit func([]space.FileChange) bool) error {
