@@ -41,6 +41,7 @@ func newActive(t *testing.T, o web.LiveOptions, with ...func(*web.Options)) *act
 	all := []func(*web.Options){func(o *web.Options) {
 		o.Workspace, o.History, o.Committer = heldWorkspace{a.git}, activeHistory{a.git}, a.git
 		o.Live, o.Reviews, o.Remotes, o.NewSpace = a.live, lateReviews{a}, a.remotes, a.newSpace
+		o.WaitingTime = time.Minute // for a machine that is busy
 	}}
 	a.world = newWorld(t, append(all, with...)...)
 	_, err = a.db.Migrate(t.Context(), reviews.Migrations()...)

@@ -113,7 +113,7 @@ func (s *Server) home(v *visit) error {
 	if body.Unseen, err = s.unseenLinks(v); err != nil {
 		return err
 	}
-	look, stop := context.WithTimeout(ctx, waitingTime)
+	look, stop := context.WithTimeout(ctx, s.o.WaitingTime)
 	defer stop()
 	for _, m := range all[:min(len(all), spacesShown)] {
 		if n := s.waitingIn(look, &m); n > 0 {

@@ -57,6 +57,7 @@ const (
 	DefaultInviteLifetime = 7 * 24 * time.Hour
 	DefaultFlowRate       = 240
 	DefaultLinkLifetime   = 15 * time.Minute
+	DefaultWaitingTime    = 50 * time.Millisecond
 )
 
 // What Options.Limit is asked about.
@@ -121,10 +122,13 @@ type Options struct {
 	// Reviews and Remotes may be nil: then nothing waits for a person, and no page
 	// tells where spaces are pushed. NewSpace makes spaces; nil where people make
 	// none, and MaxSpaces is how many of their own they may have, 0 the default.
-	Reviews   Reviews
-	Remotes   Remotes
-	NewSpace  NewSpace
-	MaxSpaces int
+	Reviews Reviews
+	// WaitingTime is how long a page that tells of many spaces looks for what waits in
+	// them that it does not know yet; 0 is DefaultWaitingTime.
+	WaitingTime time.Duration
+	Remotes     Remotes
+	NewSpace    NewSpace
+	MaxSpaces   int
 
 	// Suspects finds what may be passwords in a space, before it gets a repository; nil:
 	// nobody is warned.

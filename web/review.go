@@ -107,10 +107,6 @@ const (
 	decisionShown = 10        // decisions
 )
 
-// waitingTime is how long a page that tells of many spaces looks for what waits in them
-// that it does not know yet.
-const waitingTime = 50 * time.Millisecond
-
 // waitingIn tells how many files of a space wait for the visitor: none where they
 // may only read it.
 func (s *Server) waitingIn(ctx context.Context, m *store.Membership) int {

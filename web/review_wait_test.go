@@ -35,7 +35,7 @@ func (s *slowReviews) Waiting(ctx context.Context, _ space.SpaceID) ([]web.Revie
 // tells of each what is known.
 func TestManySpacesHoldUpNoPage(t *testing.T) {
 	slow := &slowReviews{}
-	a := newActive(t, web.LiveOptions{}, func(o *web.Options) { o.Reviews, o.MaxSpaces = slow, 20 })
+	a := newActive(t, web.LiveOptions{}, func(o *web.Options) { o.Reviews, o.MaxSpaces, o.WaitingTime = slow, 20, web.DefaultWaitingTime })
 	for i := range 6 {
 		_, err := a.newSpace(t.Context(), cli, a.ada.ID, fmt.Sprintf("garden%d", i))
 		must(t, err)

@@ -81,6 +81,9 @@ func New(o Options) (*Server, error) {
 	if o.LinkLifetime <= 0 {
 		o.LinkLifetime = DefaultLinkLifetime
 	}
+	if o.WaitingTime <= 0 {
+		o.WaitingTime = DefaultWaitingTime
+	}
 	if o.FlowRate <= 0 {
 		o.FlowRate = DefaultFlowRate
 	}

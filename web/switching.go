@@ -61,7 +61,7 @@ func (s *Server) spacesPage(v *visit, name string, p page) error {
 		return err
 	}
 	body := spaceList{Name: name, May: s.o.NewSpace != nil}
-	look, stop := context.WithTimeout(v.r.Context(), waitingTime)
+	look, stop := context.WithTimeout(v.r.Context(), s.o.WaitingTime)
 	defer stop()
 	own := 0
 	for i, m := range all {

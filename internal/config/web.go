@@ -14,6 +14,8 @@ type Web struct {
 	MaxFiles  int   // that one act on a page uploads, moves or deletes
 	MaxSpaces int   // of a person's own
 	FlowRate  int   // per hour
+	// WaitingTime bounds the look for what waits in all spaces of a page.
+	WaitingTime time.Duration
 }
 
 // API is the section api.
@@ -61,6 +63,8 @@ func webKeys() []key {
 			func(c *Config) *int { return &c.Web.MaxFiles }, numbers(1, 50_000)),
 		row("web.flow_rate", "How often an hour one person who is signed in may begin something that is finished elsewhere, such as connecting a repository at GitHub; half as often at once.", integer, 240,
 			func(c *Config) *int { return &c.Web.FlowRate }, numbers(2, 1_000_000)),
+		row("web.waiting_time", "How long a page that tells of many spaces looks for what waits in them to be confirmed; what is not known by then, it leaves out.", duration, 50*time.Millisecond,
+			func(c *Config) *time.Duration { return &c.Web.WaitingTime }, durations(time.Millisecond, 10*time.Second)),
 		row("api.rate", "Requests to the REST API per minute of one user, in the long run.", integer, 600,
 			func(c *Config) *int { return &c.API.Rate }, numbers(1, 1_000_000)),
 		row("api.burst", "Requests to the REST API of one user at once.", integer, 100,
