@@ -67,12 +67,10 @@ func (a *fakeAgent) Exec(ctx context.Context, r agent.ExecRequest, onOutput func
 		return agent.ExecResult{}, err
 	}
 	wall := after(r.WallTime)
-	detach := after(r.DetachAfter)
-	if r.Background {
-		now := make(chan time.Time)
-		close(now)
-		detach = now
+	if r.Background { // a job, however soon it ends
+		return a.detach(u, wall), nil
 	}
+	detach := after(r.DetachAfter)
 	end := agent.Exited
 	select {
 	case <-u.done:
