@@ -259,6 +259,9 @@ func (s *Server) warnOfRemote(v *visit, m store.Membership, form NewRemote, foun
 // remoteAgain shows the form with what is wrong, and keeps its token and that its owner
 // is sure, for another try with the same address, and what they said is no secret.
 func (s *Server) remoteAgain(v *visit, m store.Membership, form NewRemote, sure *looked, found []FoundSecret, p page) error {
+	if form.URL == "" {
+		form.Token = "" // a token goes to no other place than it was given for
+	}
 	kept := keptRemote{Token: form.Token != ""}
 	if form.URL != "" && (kept.Token || sure != nil) || len(form.AllowSecrets) > 0 {
 		id := rand.Text()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"unicode"
@@ -56,8 +57,11 @@ func (s *Scanner) Suspects(p space.Path, content []byte) []Finding {
 	return found
 }
 
+// ErrMore is the error of a look that ended since it had found as much as it tells.
+var ErrMore = errors.New("there is more than is told")
+
 // SuspectsIn is Suspects that ends with ctx, whose error it returns then, with what
-// it has found.
+// it has found. Where it has found as much as it tells, the error is ErrMore.
 func (s *Scanner) SuspectsIn(ctx context.Context, _ space.Path, content []byte) ([]Finding, error) {
 	known, err := s.scan(ctx, content)
 	if err != nil {
@@ -86,9 +90,11 @@ func (s *Scanner) SuspectsIn(ctx context.Context, _ space.Path, content []byte) 
 			continue
 		}
 		end = f.End
-		if known = append(known, f); len(known) >= s.max {
+		if len(known) >= s.max {
+			err = ErrMore
 			break
 		}
+		known = append(known, f)
 	}
 	slices.SortStableFunc(known, byStart)
 	return known, err
@@ -122,9 +128,10 @@ func (s *Scanner) assigned(ctx context.Context, text []byte, narrowed bool) ([]F
 		}
 		f := Finding{Rule: RuleAssigned, Description: "value of a name such as password", Start: from, End: to, Fingerprint: fingerprint(text[from:to])}
 		f.Line, f.Column = lines.place(from)
-		if out = append(out, f); len(out) >= s.max {
-			break
+		if len(out) >= s.max {
+			return out, ErrMore
 		}
+		out = append(out, f)
 		i = to - 1
 	}
 	return out, nil
@@ -187,7 +194,7 @@ func (r *run) value(text []byte, i int) (from, to int) {
 	from = skip(text, i, "`\"'", 1)
 	to = r.endOf(text, from)
 	if from == i {
-		to = from + len(bytes.TrimRight(text[from:to], assignedTail))
+		to = max(from, r.trimmed)
 	}
 	if to-from >= assignedMin && r.refuses(text, from) {
 		return 0, 0
@@ -225,7 +232,10 @@ func urlPassword(text []byte, i int) (from, to int) {
 // run is a stretch of a text without the end of a value: it is found once, however
 // many values might begin in it. One that begins at bad or before has what a password
 // has not; as all names are among that, few others begin in the same run.
-type run struct{ start, end, bad int }
+type run struct {
+	start, end, bad int
+	trimmed         int // the end without the signs that close a sentence
+}
 
 func (r *run) endOf(text []byte, from int) int {
 	if from < r.start || from > r.end {
@@ -233,6 +243,7 @@ func (r *run) endOf(text []byte, from int) int {
 		for r.end < len(text) && strings.IndexByte(assignedEnds, text[r.end]) < 0 {
 			r.end++
 		}
+		r.trimmed = r.start + len(bytes.TrimRight(text[r.start:r.end], assignedTail))
 	}
 	return r.end
 }

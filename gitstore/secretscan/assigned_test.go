@@ -1,6 +1,8 @@
 package secretscan_test
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -104,5 +106,38 @@ func TestAttackSuspectsInOtherTexts(t *testing.T) {
 				t.Errorf("%+v", found)
 			}
 		})
+	}
+}
+
+// Attack: a password behind more decoys than are told of, on one line, so that they
+// look like one place.
+func TestAttackDecoysBeforeAPassword(t *testing.T) {
+	s, err := secretscan.New(secretscan.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, n := range map[string]int{"few": 10, "many": 3000} {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, "token=h7Gq-92k%04dZ ", i)
+		}
+		b.WriteString("\nDB_PASSWORD=Tr0ub4dor-3xKq9Zp\n")
+		found, err := s.SuspectsIn(t.Context(), "a.env", []byte(b.String()))
+		if all := len(found) == n+1; all != (err == nil) || err != nil && !errors.Is(err, secretscan.ErrMore) {
+			t.Errorf("%s: %d of %d are found, and the error is %v", name, len(found), n+1, err)
+		}
+	}
+}
+
+// Attack: names in front of many signs that end no value and belong to none. Where each
+// name looks at all of them, this takes minutes.
+func TestAttackNamesBeforeALongTail(t *testing.T) {
+	s, err := secretscan.New(secretscan.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Repeat("token=", 10_000) + strings.Repeat(".", 8<<20)
+	if found, err := s.SuspectsIn(t.Context(), "a.env", []byte(text)); len(found) > 0 || err != nil {
+		t.Errorf("%d findings, %v", len(found), err)
 	}
 }

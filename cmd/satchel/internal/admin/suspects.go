@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"path"
 	"slices"
 	"strings"
@@ -45,8 +46,9 @@ type Suspected struct {
 
 // SuspectsIn looks through what a space holds now, for warnings before it is sent to
 // where others may read it. It names so many places at most, and ends after the time
-// within, 0 for the default, with what it has found. What has the form of a known secret is left out where it is
-// refused anyway. What was found stands beside an error too, and is not all then.
+// within, 0 for the default, with what it has found. What has the form of a known secret
+// is left out where it is refused anyway. What was found stands beside an error too, and
+// is not all then.
 func SuspectsIn(ctx context.Context, git *gitstore.Store, scan *secretscan.Scanner, id space.SpaceID, known bool, most int, within time.Duration) (Suspected, error) {
 	if within == 0 {
 		within = DefaultSuspectTime
@@ -72,6 +74,8 @@ func SuspectsIn(ctx context.Context, git *gitstore.Store, scan *secretscan.Scann
 		}
 		if err == nil {
 			out.Looked++
+		} else if errors.Is(err, secretscan.ErrMore) {
+			continue // not all of the file is told of, so it does not count as looked at
 		} else if err = lookError(ctx, look, err); failed == nil {
 			failed = err
 		}

@@ -187,3 +187,17 @@ func TestSuspectsBesideWhatCannotBeRead(t *testing.T) {
 	}
 	check("a remote", *st.Suspects)
 }
+
+// Attack: a password behind so many decoys that a look at the file ends before it.
+func TestAttackAFileOfDecoys(t *testing.T) {
+	ctx := t.Context()
+	l, id := annsSpace(t)
+	text := strings.Repeat("token=h7Gq-92kLmZ1 ", 3000) + "\nDB_PASSWORD=kT9-vQ2x-Lm4p-Zr7w\n"
+	if _, err := l.Git.Commit(ctx, id, space.ChangeSet{Changes: []space.Change{{Path: "app.env", Content: []byte(text)}}}, space.Meta{}); err != nil {
+		t.Fatal(err)
+	}
+	found, err := admin.SuspectsIn(ctx, l.Git, l.Secrets, id, false, 20, time.Hour)
+	if err != nil || !found.Partly || found.Looked != found.Files-1 || len(found.Places) == 0 {
+		t.Errorf("%+v, %v", found, err)
+	}
+}
