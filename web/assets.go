@@ -81,15 +81,7 @@ type pageTemplate struct {
 // providers are called, by their names.
 func loadTemplates(assets map[string]asset, labels map[string]string, now func() time.Time) (map[string]pageTemplate, error) {
 	base, err := template.New("layout").Funcs(template.FuncMap{
-		"count": func(n any) (string, error) {
-			switch n := n.(type) {
-			case int:
-				return count(n), nil
-			case int64:
-				return count(n), nil
-			}
-			return "", fmt.Errorf("%T is no number of things", n)
-		},
+		"count":  count,
 		"asset":  func(name string) string { return assets[name].url },
 		"time":   timesAt(now),
 		"span":   span,
