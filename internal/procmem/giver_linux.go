@@ -19,13 +19,18 @@ import (
 type Giver struct {
 	maps   int // /proc/self/maps
 	static bool
+	keep   []extent // of the program's file, that stay mapped
 }
+
+const program = "/proc/self/exe"
 
 // NewGiver opens what GiveBack reads later, when this process may be in an
 // empty root directory and behind a filter that lets it open nothing. The
 // descriptor leads nowhere else, and stays open.
+//
+// A process within gVisor uses NewSandboxedGiver.
 func NewGiver() (*Giver, error) {
-	static, err := isStatic("/proc/self/exe")
+	static, err := isStatic(program)
 	if err != nil {
 		return nil, fmt.Errorf("reading the program: %w", err)
 	}
@@ -34,6 +39,21 @@ func NewGiver() (*Giver, error) {
 		return nil, fmt.Errorf("opening the list of mappings: %w", err)
 	}
 	return &Giver{maps: fd, static: static}, nil
+}
+
+// NewSandboxedGiver is NewGiver for a process whose kernel may be gVisor: the
+// pages of the program into which that writes are never dropped.
+func NewSandboxedGiver() (*Giver, error) {
+	keep, err := patchedPages(program)
+	if err != nil {
+		return nil, fmt.Errorf("reading the program: %w", err)
+	}
+	g, err := NewGiver()
+	if err != nil {
+		return nil, err
+	}
+	g.keep = keep
+	return g, nil
 }
 
 // isStatic tells whether a program is loaded by the kernel alone. A dynamic
@@ -64,7 +84,9 @@ func (g *Giver) GiveBack() {
 		return
 	}
 	for _, m := range readOnly(io.NewSectionReader(fdReader(g.maps), 0, 1<<24), g.static) {
-		_, _, _ = unix.Syscall(unix.SYS_MADVISE, m.start, m.end-m.start, unix.MADV_DONTNEED)
+		for _, part := range m.file().without(g.keep) {
+			_, _, _ = unix.Syscall(unix.SYS_MADVISE, m.address(part.from), uintptr(part.to-part.from), unix.MADV_DONTNEED)
+		}
 	}
 }
 
@@ -78,7 +100,17 @@ func (fd fdReader) ReadAt(b []byte, off int64) (int, error) {
 	return max(n, 0), err
 }
 
-type mapping struct{ start, end uintptr }
+// mapping is a part of memory that shows a file from an offset on.
+type mapping struct {
+	start, end uintptr
+	offset     int64
+}
+
+// file is what of its file a mapping shows.
+func (m mapping) file() extent { return extent{m.offset, m.offset + int64(m.end-m.start)} }
+
+// address is where a mapping has an offset of its file.
+func (m mapping) address(offset int64) uintptr { return m.start + uintptr(offset-m.offset) }
 
 // readOnly returns the mappings of files in a maps file (proc_pid_maps(5)) that
 // are the file's own pages: shared ones that are not written through, and a
@@ -98,8 +130,9 @@ func readOnly(r io.Reader, static bool) []mapping {
 		from, to, ok := strings.Cut(f[0], "-")
 		start, err1 := strconv.ParseUint(from, 16, 64)
 		end, err2 := strconv.ParseUint(to, 16, 64)
-		if ok && err1 == nil && err2 == nil && start < end {
-			out = append(out, mapping{uintptr(start), uintptr(end)})
+		offset, err3 := strconv.ParseInt(f[2], 16, 64)
+		if ok && err1 == nil && err2 == nil && err3 == nil && start < end {
+			out = append(out, mapping{uintptr(start), uintptr(end), offset})
 		}
 	}
 	return out

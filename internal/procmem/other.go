@@ -23,5 +23,8 @@ type Giver struct{}
 // NewGiver fails here.
 func NewGiver() (*Giver, error) { return nil, errors.ErrUnsupported }
 
+// NewSandboxedGiver fails here.
+func NewSandboxedGiver() (*Giver, error) { return nil, errors.ErrUnsupported }
+
 // GiveBack returns the heap's free pages to the system.
 func (g *Giver) GiveBack() { debug.FreeOSMemory() }

@@ -24,7 +24,7 @@ func restAfter(b Boot) time.Duration {
 func restTimer(after time.Duration) *time.Timer {
 	// Not at the boot, which somebody waits for.
 	giver := sync.OnceValue(func() *procmem.Giver {
-		g, _ := procmem.NewGiver() // without one, the heap alone is given back
+		g, _ := procmem.NewSandboxedGiver() // without one, the heap alone is given back
 		return g
 	})
 	return time.AfterFunc(after, func() { giver().GiveBack() })

@@ -26,6 +26,8 @@ func TestMain(m *testing.M) {
 		case standInCommand:
 			sandboxtest.StandIn()
 			os.Exit(0)
+		case giveBackCommand:
+			os.Exit(giveBackAtWork())
 		}
 	}
 	if dir := os.Getenv(serverRunDir); dir != "" {
