@@ -1,7 +1,7 @@
 // An owner deletes one of two spaces, after reading what goes, and gives another to a
 // member. Every page on the way is judged by axe.
 import assert from 'node:assert/strict';
-import { before, describe, test } from 'node:test';
+import { after, before, describe, test } from 'node:test';
 import { judge, launch, missing, open } from './lib/browser.mjs';
 import { cleanup, serve } from './lib/oauth.mjs';
 
@@ -32,6 +32,8 @@ describe('the end of a space', { skip: missing, timeout: 300_000 }, () => {
     await page.getByRole('button', { name: /^sign in/i }).first().click();
     await page.waitForURL((u) => !u.pathname.startsWith('/signin'));
   });
+
+  after(later.run);
 
   test('is deleted by whoever types its name', async () => {
     await settings('garden');
