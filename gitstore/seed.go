@@ -121,12 +121,14 @@ func (r *repo) seed(ctx context.Context, release func()) (*space.Seed, error) {
 	if err != nil {
 		return nil, r.internalf(err, "seed")
 	}
+	if err := d.view.writeIndex(m); err != nil {
+		return nil, r.internalf(err, "git view")
+	}
+	// The last that can fail: from here on the checkout counts as used until
+	// Release is called.
 	sn, err := r.snapshotAt(ctx, m)
 	if err != nil {
 		return nil, r.internalf(err, "checkout")
-	}
-	if err := d.view.writeIndex(m); err != nil {
-		return nil, r.internalf(err, "git view")
 	}
 	return &space.Seed{
 		Head:     commitID(m.head),

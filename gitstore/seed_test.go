@@ -3,6 +3,7 @@
 package gitstore
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"satchel/internal/space"
 	"satchel/internal/testenv"
@@ -210,6 +212,68 @@ func TestAnIdleCheckoutIsWarm(t *testing.T) {
 	got, _ := filepath.Glob(filepath.Join(s.o.Dir, cacheDir, string(id), "checkout-*", "tree", "b"))
 	if len(got) != 1 {
 		t.Error("the idle checkout is behind")
+	}
+}
+
+// block puts a directory where a git view's file is, so that nobody can write
+// that file until heal is called, which gives it back as it was.
+func block(t testing.TB, name string) (heal func()) {
+	t.Helper()
+	old, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	remove(t, name)
+	if err := os.MkdirAll(filepath.Join(name, "in the way"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		t.Helper()
+		if err := os.RemoveAll(name); err != nil {
+			t.Fatal(err)
+		}
+		overwrite(t, name, string(old))
+	}
+}
+
+// TestAStartThatFailedUsesNothing: the view's index cannot be written when a
+// sandbox starts. Its checkout is nobody's then, so that later starts, a purge
+// and a deletion go on as if it had not been tried.
+func TestAStartThatFailedUsesNothing(t *testing.T) {
+	s := newStore(t)
+	id := newSpace(t, s, map[string]string{"a": "1"})
+	sd := seed(t, s, id)
+	sd.Release()
+	s.work.Wait()
+	heal := block(t, filepath.Join(sd.GitView, "index"))
+	commit(t, s, id, writes(map[string]string{"k": secret}))
+	s.work.Wait()
+	for range 2 {
+		if _, err := s.Seed(t.Context(), id); err == nil {
+			t.Fatal("a sandbox got a view whose index is not head's")
+		}
+	}
+	s.work.Wait()
+	if s.open[id].seeds.inUse() {
+		t.Error("a checkout counts as used by a sandbox that never was")
+	}
+	heal()
+	sd = seed(t, s, id)
+	if got := gitIn(t, sd, "status", "--porcelain"); got != "" {
+		t.Errorf("status: %q", got)
+	}
+	sd.Release()
+	if _, err := s.Purge(t.Context(), id, "", leaveOut, space.Meta{Author: ada}); err != nil {
+		t.Errorf("a purge: %v", err)
+	}
+	if err := s.Warm(t.Context(), id); err != nil {
+		t.Errorf("a start after the purge: %v", err)
+	}
+	s.work.Wait()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := s.Delete(ctx, id); err != nil {
+		t.Errorf("a deletion: %v", err)
 	}
 }
 
