@@ -14,17 +14,17 @@ import * as oauth from 'oauth4webapi';
 import { launch, missing, open } from './lib/browser.mjs';
 import { Provider, connect, sdks } from './lib/oauth-sdk.mjs';
 import { allow, awaitRedirect, cleanup, Person, refused, rpc, serve } from './lib/oauth.mjs';
-import { remove, tempDir } from './lib/server.mjs';
+import { freePorts, remove, tempDir } from './lib/server.mjs';
 
 const claudeCode = 'https://claude.ai/oauth/claude-code-client-metadata';
 const scratch = tempDir('satchel-clients-');
 const later = cleanup();
 later(() => remove(scratch));
-let s; // its access tokens are good for five seconds
+let s; // its access tokens are good for ten seconds
 let person;
 
 before(async () => {
-  s = await serve(later, { lifetime: '5s' });
+  s = await serve(later, { lifetime: '10s' });
   person = new Person(s.issuer);
   await person.signIn(s.link());
 });
@@ -80,7 +80,7 @@ test('oauth4webapi', { timeout: 60_000 }, async (t) => {
   const asked = await ask(visit);
   const tokens = await redeem(asked);
   assert.equal(tokens.token_type, 'bearer');
-  assert.ok(tokens.expires_in <= 5);
+  assert.ok(tokens.expires_in <= 10);
   assert.equal(tokens.scope ?? 'read write', 'read write');
   const listed = await rpc(s.mcp, tokens.access_token, 'tools/list');
   assert.deepEqual(listed.answer.result.tools.map((x) => x.name).sort(), toolNames);
@@ -250,7 +250,7 @@ test('go-sdk', { timeout: 120_000 }, async (t) => {
 test("the Inspector's command line", { timeout: 60_000 }, async () => {
   const home = join(scratch, 'inspector');
   mkdirSync(home);
-  const callback = `http://127.0.0.1:${40000 + Math.floor(Math.random() * 9000)}/oauth/callback`;
+  const callback = `http://127.0.0.1:${(await freePorts(1))[0]}/oauth/callback`;
   // inspect lists the tools, and tells whether a person was asked.
   const inspect = async () => {
     const child = spawn(process.execPath, [join(import.meta.dirname, 'node_modules/.bin/mcp-inspector'), '--cli', s.mcp, '--transport', 'http',

@@ -3,13 +3,12 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { cleanup, Person, serve } from './lib/oauth.mjs';
-import { remove, tempDir } from './lib/server.mjs';
+import { freePorts, remove, tempDir } from './lib/server.mjs';
 
 const suite = join(import.meta.dirname, 'node_modules/@modelcontextprotocol/conformance/dist/index.js');
 const later = cleanup();
@@ -23,15 +22,6 @@ before(async () => {
 });
 
 after(later.run);
-
-async function freePort() {
-  const l = createServer().listen(0, '127.0.0.1');
-  await once(l, 'listening');
-  const { port } = l.address();
-  l.close();
-  await once(l, 'close');
-  return port;
-}
 
 // arrive goes back to the suite, which tells where to go before it listens.
 async function arrive(to, child) {
@@ -86,7 +76,7 @@ const ways = {
 
 for (const [name, introduce] of Object.entries(ways)) {
   test(`authorization conformance of ${name}`, { timeout: 60_000 }, async (t) => {
-    const port = await freePort();
+    const [port] = await freePorts(1);
     const { code, output, checks } = await conform(await introduce(`http://127.0.0.1:${port}/callback`), port);
     t.diagnostic(checks.map((c) => `${c.status} ${c.id}`).join(', '));
     assert.equal(code, 0, output);

@@ -12,7 +12,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { cpSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { Worker, breaches, limits } from './lib/chaos/commands.mjs';
@@ -23,7 +22,7 @@ import { User } from './lib/chaos/model.mjs';
 import { Random } from './lib/chaos/random.mjs';
 import { Session, isGeneric, shape } from './lib/chaos/session.mjs';
 import { tamper } from './lib/chaos/harm.mjs';
-import { Server, binary, remove, satchel, tempDir } from './lib/server.mjs';
+import { Server, binary, freePorts, remove, satchel, tempDir } from './lib/server.mjs';
 
 const seconds = Number(process.env.E2E_CHAOS_SECONDS ?? 60);
 const seed = process.env.E2E_CHAOS_SEED ?? '1';
@@ -52,7 +51,7 @@ class Host {
 
   async start() {
     const began = Date.now();
-    this.metricsPort ??= await freePort();
+    this.metricsPort ??= (await freePorts(1))[0];
     this.server.args = ['--metrics', `127.0.0.1:${this.metricsPort}`];
     await this.server.start();
     place.sessions.add(this.pid);
@@ -84,15 +83,6 @@ class Host {
     this.epoch++;
     for (const r of this.waiting.splice(0)) r();
   }
-}
-
-async function freePort() {
-  const s = createServer().listen(0, '127.0.0.1');
-  await once(s, 'listening');
-  const { port } = s.address();
-  s.close();
-  await once(s, 'close');
-  return port;
 }
 
 const host = new Host();

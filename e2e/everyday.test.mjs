@@ -10,7 +10,7 @@ import { Server, remove, satchel, tempDir } from './lib/server.mjs';
 const data = tempDir('satchel-everyday-');
 const server = new Server(data, {
   env: {
-    SATCHEL_SANDBOX_DETACH_AFTER: '3s', SATCHEL_SANDBOX_WALL_TIME: '20s', SATCHEL_SANDBOX_GRACE: '1s',
+    SATCHEL_SANDBOX_DETACH_AFTER: '5s', SATCHEL_SANDBOX_WALL_TIME: '20s', SATCHEL_SANDBOX_GRACE: '10s',
     SATCHEL_SANDBOX_MEMORY: '256MiB', SATCHEL_SANDBOX_DISK: '64MiB', SATCHEL_SANDBOX_TMP: '16MiB',
   },
 });
@@ -23,7 +23,7 @@ const text = (r) => r.content.map((c) => c.text ?? '').join('\n');
 
 // eventually polls, since nothing tells a client that a job has ended.
 async function eventually(what, f) {
-  for (const deadline = Date.now() + 30_000; ; await new Promise((r) => setTimeout(r, 100))) {
+  for (const deadline = Date.now() + 60_000; ; await new Promise((r) => setTimeout(r, 100))) {
     const v = await f();
     if (v) return v;
     assert.ok(Date.now() < deadline, what);
@@ -74,7 +74,7 @@ for (const [era, connect] of [['2025-11-25', sdkV1], ['2026-07-28', sdkV2Modern]
 }
 
 test('a command that outlasts its welcome goes on as a job and is committed at its end', async () => {
-  const r = await bash('echo begun; sleep 4; echo late > knowledge/late.md', { comment: 'Write it late' });
+  const r = await bash('echo begun; sleep 8; echo late > knowledge/late.md', { comment: 'Write it late' });
   assert.match(text(r), /begun/);
   const { job } = meta(r);
   assert.ok(job, text(r));

@@ -8,7 +8,7 @@ import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { Authority, Site, freePorts, until } from './lib/acme.mjs';
+import { Authority, Site, until } from './lib/acme.mjs';
 import { Issuer } from './lib/issuer.mjs';
 import { Server, binary, remove, tempDir } from './lib/server.mjs';
 
@@ -173,7 +173,7 @@ test('a restart asks for no other certificate', async () => {
 
 test('renewal, without a visitor, without a pause and over plain http where https is not reached', async () => {
   const [https, http, nowhere] = await freePorts(3);
-  const short = await new Authority({ tlsPort: nowhere, httpPort: http, validity: 16 }).start();
+  const short = await new Authority({ tlsPort: nowhere, httpPort: http, validity: 32 }).start();
   const s = await serve(short, { https, http });
   try {
     const there = new Site({ name, root: short.root, port: https });

@@ -87,22 +87,25 @@ test('a space takes over what its repository has', async () => {
 
 test('what a command saves is pushed in the background, and the answer says so', async () => {
   const r = await bash('echo "# One" > one.md', { comment: 'Note one' });
-  assert.match(text(r), /committed here; the push to the remote follows/);
-  assert.equal(meta(r).push, 'queued');
+  // On a busy machine it may be there before the answer is.
+  if (meta(r).push !== 'pushed') {
+    assert.match(text(r), /committed here; the push to the remote follows/);
+    assert.equal(meta(r).push, 'queued');
+  }
   await pushed();
   assert.equal(show('one.md'), '# One');
   assert.match(git(remote.dir('notes'), 'log', '-1', '--format=%an %s%n%b', 'main'), /Note one[\s\S]*Satchel-Tool: bash/);
 });
 
 test('what someone pushes reaches search, read and the live sandbox, and disturbs no command', async () => {
-  const job = meta(await bash('mkdir -p busy; cd busy; exec 3<../plan.md; for i in $(seq 100); do echo $i; sleep 0.1; [ -e /tmp/done ] && break; done; cat <&3 | tail -1; pwd', { background: true })).job;
+  const job = meta(await bash('mkdir -p busy; cd busy; exec 3<../plan.md; for i in $(seq 600); do echo $i; sleep 0.1; [ -e /tmp/done ] && break; done; cat <&3 | tail -1; pwd', { background: true })).job;
   someonePushes({ 'theirs.md': '---\ntitle: Theirs\n---\n# Theirs\n\nquokka facts\n', 'plan.md': '# Plan\n\nfirst line changed by hand\nmiddle\nlast line\n' });
   await sync();
   const r = await bash('cat theirs.md; sed -n 3p plan.md; touch /tmp/done');
   assert.match(text(r), /quokka facts[\s\S]*first line changed by hand/);
   assert.match(text(r), /2 files that changed elsewhere were brought in/);
   assert.match(text(await client.call('read', { paths: ['theirs.md'] })), /quokka facts/);
-  assert.match(text(await client.call('search', { query: 'quokka' })), /theirs\.md/);
+  await eventually('search finds it', async () => /theirs\.md/.test(text(await client.call('search', { query: 'quokka' }))));
   const out = await eventually('the job ends', async () => {
     const o = text(await bash(`cat ${job.dir}/status 2>/dev/null; tail -2 ${job.dir}/stdout`));
     return /\/space\/busy/.test(o) && o;

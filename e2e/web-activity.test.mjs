@@ -333,8 +333,8 @@ describe('activity in Chromium', { skip: missing, timeout: 240_000 }, () => {
       }
     });
     assert.doesNotMatch(rest, /event: commit/);
-    p.complaints.length = 0; // of the page's own stream, which is refused when it comes back
     await p.context.close();
+    p.complaints.length = 0; // of the page's own stream, which is refused when it comes back
   });
 
   test('the browsers had nothing to complain of', () => {

@@ -226,7 +226,7 @@ printf 'nobody else may know the word quixotic\\n' > knowledge/diary.md; ln -s .
     assert.match(await ada.getByRole('table').innerText(), /bob/);
     const began = Date.now();
     await ada.goto('/admin/health');
-    assert.ok(Date.now() - began < 5_000);
+    assert.ok(Date.now() - began < 20_000);
 
     const bob = await person('bob');
     for (const path of ['/admin', '/admin/access', '/admin/health']) assert.equal((await bob.goto(path)).status(), 404);

@@ -7,7 +7,7 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { judge, launch, missing, open, screenshots } from './lib/browser.mjs';
+import { judge, launch, missing, open, screenshots, shown } from './lib/browser.mjs';
 import { cleanup, serve } from './lib/oauth.mjs';
 import { remove, tempDir } from './lib/server.mjs';
 
@@ -128,7 +128,7 @@ for (const javaScriptEnabled of [true, false]) {
       await page.getByRole('link', { name: 'deploy.md' }).click();
       await heading('deploy.md');
       await page.getByText('How a release gets out, and back.').waitFor();
-      assert.ok(await page.locator('.text img').evaluate((i) => i.complete && i.naturalWidth > 0), 'the picture is not shown');
+      assert.ok(await shown(page.locator('.text img')), 'the picture is not shown');
       await look('page');
       await page.getByRole('link', { name: 'Source', exact: true }).click();
       await page.locator('#L7').waitFor();
@@ -149,7 +149,7 @@ for (const javaScriptEnabled of [true, false]) {
       await page.locator('main').getByRole('link', { name: 'knowledge/deploy.md' }).click();
       await heading('deploy.md');
       await page.goto(`${space}/files/knowledge/pipeline.png`);
-      assert.ok(await page.locator('.picture img').evaluate((i) => i.naturalWidth > 0));
+      assert.ok(await shown(page.locator('.picture img')));
       await look('picture');
       await page.goto(`${space}/files/archive.bin`);
       await page.getByText('not text').waitFor();

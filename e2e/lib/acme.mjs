@@ -11,17 +11,9 @@ import { connect, createServer } from 'node:net';
 import { join, resolve } from 'node:path';
 import { Readable } from 'node:stream';
 import { connect as connectTLS } from 'node:tls';
-import { remove, tempDir } from './server.mjs';
+import { freePorts, remove, tempDir } from './server.mjs';
 
 const day = 86_400;
-
-export async function freePorts(n) {
-  const servers = Array.from({ length: n }, () => createServer().listen(0, '127.0.0.1'));
-  await Promise.all(servers.map((s) => once(s, 'listening')));
-  const ports = servers.map((s) => s.address().port);
-  await Promise.all(servers.map((s) => { s.close(); return once(s, 'close'); }));
-  return ports;
-}
 
 export async function until(what, f, ms = 60_000) {
   for (const deadline = Date.now() + ms; ; await new Promise((r) => setTimeout(r, 50))) {

@@ -41,7 +41,7 @@ export async function launch(later) {
 // security policy stopped, what did not load.
 export async function open(browser, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
-  context.setDefaultTimeout(15_000);
+  context.setDefaultTimeout(60_000);
   const page = await context.newPage();
   const complaints = [];
   const watch = (p) => {
@@ -51,6 +51,17 @@ export async function open(browser, options = {}) {
   watch(page);
   context.on('page', watch);
   return { context, page, complaints };
+}
+
+// shown tells whether a picture is shown, once it has been asked for: one far
+// down a page is not at first.
+export function shown(picture) {
+  return picture.evaluate((i) => new Promise((tell) => {
+    const now = () => tell(i.naturalWidth > 0);
+    if (i.complete) now();
+    i.onload = now;
+    i.onerror = now;
+  }));
 }
 
 // authenticator gives the page a security key of its own, which verifies its

@@ -16,13 +16,13 @@ export function remove(dir) {
   rmSync(dir, { recursive: true, force: true });
 }
 
-async function freePort() {
-  const s = createServer().listen(0, '127.0.0.1');
-  await once(s, 'listening');
-  const { port } = s.address();
-  s.close();
-  await once(s, 'close');
-  return port;
+// freePorts returns so many ports of this machine that nobody listened at.
+export async function freePorts(n) {
+  const servers = Array.from({ length: n }, () => createServer().listen(0, '127.0.0.1'));
+  await Promise.all(servers.map((s) => once(s, 'listening')));
+  const ports = servers.map((s) => s.address().port);
+  await Promise.all(servers.map((s) => { s.close(); return once(s, 'close'); }));
+  return ports;
 }
 
 // satchel runs one administrative command and returns its JSON answer.
@@ -50,7 +50,7 @@ export class Server {
   }
 
   async start() {
-    this.port ??= await freePort();
+    this.port ??= (await freePorts(1))[0];
     this.url = `http://127.0.0.1:${this.port}/mcp`;
     this.process = spawn(this.program, [...this.before, 'serve', '--data', this.data, '--listen', `127.0.0.1:${this.port}`, ...this.args], {
       stdio: ['ignore', 'pipe', 'pipe'],
