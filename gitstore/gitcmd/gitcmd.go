@@ -153,7 +153,10 @@ func (r Runner) Run(ctx context.Context, c Cmd) ([]byte, error) {
 	}
 	cmd.WaitDelay = 5 * time.Second // for children that keep the pipes open
 	ownGroup(cmd)
-	err := r.run(cmd)
+	if err := limit(cmd, r.memory()); err != nil {
+		return nil, err
+	}
+	err := cmd.Run()
 	said := errOut.text()
 	switch {
 	case err == nil && out.cut:
@@ -166,20 +169,4 @@ func (r Runner) Run(ctx context.Context, c Cmd) ([]byte, error) {
 		return nil, fmt.Errorf("git %s: %w", c.Args[0], context.Cause(ctx))
 	}
 	return nil, &Error{Cmd: c.Args[0], Stderr: said, Stdout: out.b.Bytes(), Cut: out.cut, Err: err, Here: c.Protocols == "file"}
-}
-
-// run is cmd.Run within the limits.
-func (r Runner) run(cmd *exec.Cmd) error {
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	limited := limit(cmd.Process.Pid, r.memory())
-	if limited != nil {
-		_ = cmd.Cancel() // it may not run without
-	}
-	err := cmd.Wait()
-	if limited != nil {
-		return fmt.Errorf("the memory cannot be limited: %w", limited)
-	}
-	return err
 }

@@ -1,57 +1,31 @@
 package gitcmd
 
 import (
-	"errors"
 	"fmt"
-	"os"
-	"strconv"
-	"strings"
+	"os/exec"
 
 	"golang.org/x/sys/unix"
 )
 
-// limit bounds the memory of a process that has just begun, and of all that it
-// starts: children have their parent's limits. It leaves no core files, which
-// would hold the credential. A process that has ended already is none's trouble.
-func limit(pid int, memory int64) error {
-	if err := limitOne(pid, unix.RLIMIT_CORE, 0); err != nil {
-		return err
+// limit has a command bound its memory before it becomes the program: all that
+// it starts has its limits then, however soon. Limiting a process that runs
+// already misses a child that it is about to have. It leaves no core files,
+// which would hold the credential. A limit that is lower already stays.
+func limit(cmd *exec.Cmd, memory int64) error {
+	if cmd.Err != nil {
+		return nil // there is no such program, which Start says
 	}
-	if memory <= 0 {
-		return nil
-	}
-	if err := limitOne(pid, unix.RLIMIT_DATA, uint64(memory)); err != nil {
-		return err
-	}
-	// On a busy machine it may have been faster. Whom it starts from now on has
-	// the limit, so this ends.
-	list, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
-	if err != nil {
-		return nil // it has ended, or the kernel does not tell
-	}
-	for _, f := range strings.Fields(string(list)) {
-		child, err := strconv.Atoi(f)
-		if err != nil {
-			return fmt.Errorf("the list of a process's children: %w", err)
+	set := "ulimit -c 0"
+	if memory > 0 {
+		var old unix.Rlimit
+		if err := unix.Getrlimit(unix.RLIMIT_DATA, &old); err != nil {
+			return fmt.Errorf("reading the limit of memory: %w", err)
 		}
-		if err := limit(child, memory); err != nil {
-			return err
-		}
+		set += fmt.Sprintf(" && ulimit -d %d", min(uint64(memory), old.Max)>>10)
 	}
+	// git exits with less where it has something to tell.
+	script := "{ " + set + `; } || exit 125; exec "$0" "$@"`
+	cmd.Args = append([]string{"sh", "-c", script, cmd.Path}, cmd.Args[1:]...)
+	cmd.Path = "/bin/sh"
 	return nil
-}
-
-// limitOne sets a limit that nobody but root can raise again; one that is lower
-// already stays.
-func limitOne(pid, what int, value uint64) error {
-	var old unix.Rlimit
-	err := unix.Prlimit(pid, what, nil, &old)
-	if err == nil {
-		value = min(value, old.Max)
-		err = unix.Prlimit(pid, what, &unix.Rlimit{Cur: value, Max: value}, nil)
-	}
-	if errors.Is(err, unix.ESRCH) {
-		return nil
-	}
-	return err
 }

@@ -2,5 +2,7 @@
 
 package gitcmd
 
-// limit does nothing here: no call bounds the memory of another process.
-func limit(int, int64) error { return nil }
+import "os/exec"
+
+// limit does nothing here: no limit of a process holds for what it allocates.
+func limit(*exec.Cmd, int64) error { return nil }
