@@ -29,7 +29,7 @@ type child struct {
 	cmd  *exec.Cmd
 	link *link
 	info ready
-	logs *host.Tail
+	logs *host.Ends
 	dead chan struct{} // closed when the child has ended and been reaped
 	// proven is set once a sandbox has started on this machine, by this child
 	// or one before it.
@@ -56,7 +56,7 @@ func startChild(ctx context.Context, opt Options, lock *os.File, proven *atomic.
 		return nil, err
 	}
 	c := &child{
-		opt: opt, link: l, logs: host.NewTail(8 << 10), dead: make(chan struct{}), proven: proven,
+		opt: opt, link: l, logs: host.NewEnds(2<<10, 6<<10), dead: make(chan struct{}), proven: proven,
 		waiting: map[uint64]chan message{},
 		live:    map[space.SandboxID]*sandbox{},
 	}

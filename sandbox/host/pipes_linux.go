@@ -16,7 +16,7 @@ type Stdio struct {
 	io.ReadWriteCloser // its standard output and input
 
 	errOut *os.File
-	tail   *Tail
+	said   *Ends
 	drain  sync.WaitGroup
 }
 
@@ -34,14 +34,14 @@ func NewStdio() (s *Stdio, theirs []*os.File, err error) {
 		}
 		all = append(all, r, w)
 	}
-	s = &Stdio{ReadWriteCloser: &pipes{r: all[2], w: all[1]}, errOut: all[4], tail: NewTail(8 << 10)}
-	s.drain.Go(func() { _, _ = io.Copy(s.tail, s.errOut) })
+	s = &Stdio{ReadWriteCloser: &pipes{r: all[2], w: all[1]}, errOut: all[4], said: NewEnds(2<<10, 6<<10)}
+	s.drain.Go(func() { _, _ = io.Copy(s.said, s.errOut) })
 	return s, []*os.File{all[0], all[3], all[5]}, nil
 }
 
-// Stderr returns the end of what process 1 has written to its standard error,
-// for logs: quoted by their handlers.
-func (s *Stdio) Stderr() string { return s.tail.String() }
+// Stderr returns the beginning and the end of what process 1 has written to its
+// standard error, for logs: quoted by their handlers.
+func (s *Stdio) Stderr() string { return s.said.String() }
 
 // Finish is called once process 1 is gone. It returns when what it wrote to
 // its standard error is here; the other two streams stay open.
@@ -69,38 +69,41 @@ func (p *pipes) Close() error {
 	return p.err
 }
 
-// Tail keeps the last bytes written to it, by however many at once.
-type Tail struct {
-	mu  sync.Mutex
-	max int
-	b   []byte
-	cut bool
+// Ends keeps the first and the last bytes written to it, by however many at
+// once: a Go program that dies says why before it tells of every goroutine.
+type Ends struct {
+	mu          sync.Mutex
+	first, last int // how many bytes at most
+	head, tail  []byte
+	cut         bool
 }
 
-// NewTail returns a Tail of so many bytes.
-func NewTail(max int) *Tail { return &Tail{max: max} }
+// NewEnds returns an Ends of so many bytes.
+func NewEnds(first, last int) *Ends { return &Ends{first: first, last: last} }
 
 // Write never fails.
-func (t *Tail) Write(b []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+func (e *Ends) Write(b []byte) (int, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	n := len(b)
-	if n > t.max {
-		b, t.cut = b[n-t.max:], true
+	room := min(e.first-len(e.head), len(b))
+	e.head, b = append(e.head, b[:room]...), b[room:]
+	if len(b) > e.last {
+		e.tail, b, e.cut = e.tail[:0], b[len(b)-e.last:], true
 	}
-	if over := len(t.b) + len(b) - t.max; over > 0 {
-		t.b, t.cut = append(t.b[:0], t.b[over:]...), true
+	if over := len(e.tail) + len(b) - e.last; over > 0 {
+		e.tail, e.cut = append(e.tail[:0], e.tail[over:]...), true
 	}
-	t.b = append(t.b, b...)
+	e.tail = append(e.tail, b...)
 	return n, nil
 }
 
-// String returns what was kept.
-func (t *Tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.cut {
-		return "…" + string(t.b)
+// String returns what was kept, with an ellipsis for what was not.
+func (e *Ends) String() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.cut {
+		return string(e.head) + "…" + string(e.tail)
 	}
-	return string(t.b)
+	return string(e.head) + string(e.tail)
 }
