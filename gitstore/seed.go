@@ -225,13 +225,13 @@ func (r *repo) headMoved() {
 		return
 	}
 	if err := v.moveTo(r.db, r.head.Load().id); err != nil {
-		r.logger().Error("The git view of sandboxes could not be moved.", "error", err)
+		r.logger().Error("The git view of sandboxes could not be moved; it is tried again.", "error", err)
 	}
 	r.tend()
 }
 
-// tend brings, in the background, the view's index and an unused checkout to
-// head, and removes old checkouts that nobody uses. One run at a time.
+// tend brings, in the background, the view, its index included, and an unused
+// checkout to head, and removes old checkouts that nobody uses. One run at a time.
 func (r *repo) tend() {
 	d := &r.seeds
 	d.mu.Lock()
@@ -276,6 +276,9 @@ func (r *repo) tendOnce(ctx context.Context) error {
 	d.mu.Unlock()
 	if v == nil {
 		return nil
+	}
+	if err := r.catchUp(v); err != nil {
+		return fmt.Errorf("git view: %w", err)
 	}
 	m, err := r.currentManifest(ctx)
 	if err != nil {
@@ -322,13 +325,16 @@ func (s *Store) WaitView(ctx context.Context, id space.SpaceID) error {
 	d.mu.Lock()
 	v := d.view
 	d.mu.Unlock()
-	if v == nil || v.shows() == r.head.Load().id {
+	if v == nil || v.shows(r.head.Load().id) {
 		return nil
 	}
 	if err := d.enter(ctx); err != nil {
 		return err
 	}
 	defer d.leave()
+	if err := r.catchUp(v); err != nil {
+		return r.internalf(err, "git view")
+	}
 	m, err := r.currentManifest(ctx)
 	if err != nil {
 		return r.internalf(err, "git view")

@@ -277,6 +277,55 @@ func TestAStartThatFailedUsesNothing(t *testing.T) {
 	}
 }
 
+// TestAViewThatCouldNotBeMoved: the view's ref cannot be written when head moves.
+// Once it can, the view is brought to head though no other commit comes.
+func TestAViewThatCouldNotBeMoved(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		do   func(*Store, space.SpaceID) error
+	}{
+		{"a wait for the view", func(s *Store, id space.SpaceID) error { return s.WaitView(t.Context(), id) }},
+		{"the next start", func(s *Store, id space.SpaceID) error {
+			sd, err := s.Seed(t.Context(), id)
+			if err == nil {
+				t.Cleanup(sd.Release)
+			}
+			return err
+		}},
+		{"what tends in the background", func(s *Store, id space.SpaceID) error {
+			s.open[id].tend()
+			s.work.Wait()
+			return nil
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newStore(t)
+			id := newSpace(t, s, map[string]string{"a": "1"})
+			sd := seed(t, s, id)
+			defer sd.Release()
+			heal := block(t, filepath.Join(sd.GitView, filepath.FromSlash(branch)))
+			head := commit(t, s, id, writes(map[string]string{"b": "2"})).ID
+			s.work.Wait()
+			if err := s.WaitView(t.Context(), id); err == nil {
+				t.Error("a wait ended though the view is behind")
+			}
+			heal()
+			if got := gitIn(t, sd, "rev-parse", "HEAD"); got == string(head) {
+				t.Fatal("the view was moved: this shows nothing")
+			}
+			if err := c.do(s, id); err != nil {
+				t.Fatal(err)
+			}
+			if got := gitIn(t, sd, "rev-parse", "HEAD"); got != string(head) {
+				t.Errorf("the view is at %s, want %s", got, head)
+			}
+			if got := gitIn(t, sd, "diff", "--cached", "--name-only"); got != "" {
+				t.Errorf("the view's index is not its head's: %s", got)
+			}
+		})
+	}
+}
+
 func TestMaintainKeepsEverythingInUse(t *testing.T) {
 	s := newStore(t)
 	id := newSpace(t, s, map[string]string{"a": "start"})

@@ -39,19 +39,21 @@ type gitView struct {
 
 	mu     sync.Mutex      // of packs and the ref; a commit takes it
 	linked map[string]bool // packs that the view has
+	at     hash            // the head that the ref names
 
 	indexMu sync.Mutex // of the index, which takes longer; no commit waits for it
 	indexed hash       // the head that the index shows
 }
 
-// ensureView makes the space's git view. The caller has the seeds' turn.
+// ensureView makes the space's git view, or brings it to head. The caller has
+// the seeds' turn.
 func (r *repo) ensureView() error {
 	d := &r.seeds
 	d.mu.Lock()
 	v := d.view
 	d.mu.Unlock()
 	if v != nil {
-		return nil
+		return r.catchUp(v)
 	}
 	v = &gitView{dir: filepath.Join(r.seedDir(), "git"), linked: map[string]bool{}}
 	if err := removeTree(v.dir); err != nil {
@@ -87,7 +89,31 @@ func (v *gitView) moveTo(db *objectDB, head hash) error {
 	if err := v.linkPacks(db); err != nil {
 		return err
 	}
-	return replaceFile(filepath.Join(v.dir, filepath.FromSlash(branch)), []byte(head.String()+"\n"), 0o644)
+	if err := replaceFile(filepath.Join(v.dir, filepath.FromSlash(branch)), []byte(head.String()+"\n"), 0o644); err != nil {
+		return err
+	}
+	v.at = head
+	return nil
+}
+
+// refAt returns the head that the ref names.
+func (v *gitView) refAt() hash {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.at
+}
+
+// catchUp brings the view to head where that failed when head moved. The caller
+// has the seeds' turn. commitMu may be taken under the turn, never the turn under
+// commitMu.
+func (r *repo) catchUp(v *gitView) error {
+	if v.refAt() == r.head.Load().id {
+		return nil
+	}
+	// So that a commit does not move the view meanwhile, and this one back.
+	r.commitMu.Lock()
+	defer r.commitMu.Unlock()
+	return v.moveTo(r.db, r.head.Load().id)
 }
 
 // linkPacks gives the view the packs that the repository has: first the new
@@ -155,11 +181,14 @@ func linkOrCopy(from, to string) error {
 	return err
 }
 
-// shows returns the head that the whole view, its index included, is at.
-func (v *gitView) shows() hash {
+// shows tells whether the whole view, its index included, is at a head.
+func (v *gitView) shows(head hash) bool {
+	if v.refAt() != head {
+		return false
+	}
 	v.indexMu.Lock()
 	defer v.indexMu.Unlock()
-	return v.indexed
+	return v.indexed == head
 }
 
 // writeIndex makes the index say what the manifest does.
