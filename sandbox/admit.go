@@ -265,6 +265,7 @@ func (p *Pool) boot(s *pending) {
 		s.err = startError(err)
 		if s.dropped != nil {
 			s.err = s.dropped
+			close(s.gone)
 		}
 		return
 	}
@@ -279,6 +280,10 @@ func (p *Pool) boot(s *pending) {
 			why = StopClosed
 		}
 		b.stop(why, p.o.Grace)
+		p.wg.Go(func() {
+			<-b.gone
+			close(s.gone)
+		})
 		return
 	}
 	s.box = b

@@ -76,7 +76,8 @@ type box struct {
 type job struct {
 	meta    space.Meta
 	label   string
-	save    bool      // it could write
+	save    bool // it could write
+	wall    time.Duration
 	expires time.Time // by when its end must have been told
 }
 
@@ -255,8 +256,9 @@ func (b *box) cause() error {
 	return errors.New("it was stopped from outside")
 }
 
-// diedError is what a command is told whose sandbox died under it.
-func (b *box) diedError(cause error) error {
+// diedError is what a command is told whose sandbox died under it; some of what
+// it had changed may have been committed before.
+func (b *box) diedError(cause error, some bool) error {
 	b.pool.mu.Lock()
 	reason := b.reason
 	b.pool.mu.Unlock()
@@ -271,8 +273,12 @@ func (b *box) diedError(cause error) error {
 	case StopHung:
 		what = "The sandbox stopped answering and was ended with everything that ran in it."
 	}
-	return fault.Wrap(errors.Join(errs...), fault.Unavailable, "%s What the command had changed is lost, as are background processes and /tmp; "+
-		"what earlier answers called committed is safe. %sThe next command starts a fresh sandbox.", what, b.stillHeld())
+	lost := "What the command had changed is lost"
+	if some {
+		lost = "What the command had changed, but for the commits that this answer names, is lost"
+	}
+	return fault.Wrap(errors.Join(errs...), fault.Unavailable, "%s %s, as are background processes and /tmp; "+
+		"what earlier answers called committed is safe. %sThe next command starts a fresh sandbox.", what, lost, b.stillHeld())
 }
 
 // memoryLimit names the limit, and what the operator raises it with.

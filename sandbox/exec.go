@@ -155,7 +155,7 @@ func (c *command) run(ctx context.Context) (Result, error) {
 		ReadOnly:    c.req.ReadOnly,
 		Background:  c.req.Background,
 		DetachAfter: detach,
-		WallTime:    cmp.Or(c.req.WallTime, o.WallTime),
+		WallTime:    c.wallTime(),
 		Grace:       o.Grace,
 		HeadTail:    o.OutputChars / 2,
 	}, onOutput)
@@ -176,6 +176,9 @@ func (c *command) run(ctx context.Context) (Result, error) {
 	}
 	return c.finish(), nil
 }
+
+// wallTime is how long the command may take.
+func (c *command) wallTime() time.Duration { return cmp.Or(c.req.WallTime, c.pool.o.WallTime) }
 
 // prepare brings the box up to head and marks what comes after.
 func (c *command) prepare(ctx context.Context) error {
@@ -259,7 +262,7 @@ func (c *command) failed(ctx context.Context, err error) (Result, error) {
 		}
 		return Result{}, fmt.Errorf("run a command: %w", err)
 	}
-	return Result{}, c.diedError(c.cause())
+	return Result{}, c.diedError(c.cause(), false)
 }
 
 // fill takes over what the agent told of the command.
@@ -299,7 +302,7 @@ func (c *command) save(ctx context.Context) {
 		return
 	}
 	if s.agent && c.isGone() {
-		c.res.NotSaved = c.diedError(c.cause())
+		c.res.NotSaved = c.diedError(c.cause(), s.some)
 		return
 	}
 	c.pool.o.Logger.Error("changes could not be committed", "space", c.key.space, "err", s.err)

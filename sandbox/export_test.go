@@ -29,3 +29,15 @@ func (p *Pool) Ending() bool {
 	}
 	return false
 }
+
+// Dropping tells whether a sandbox was stopped that is still starting.
+func (p *Pool) Dropping() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, s := range p.starts {
+		if s.dropped != nil {
+			return true
+		}
+	}
+	return false
+}

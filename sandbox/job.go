@@ -23,7 +23,7 @@ func (c *command) keepJob(er agent.ExecResult) {
 	p, o := c.pool, &c.pool.o
 	j := job{
 		meta: c.req.meta(), label: firstLine(c.req.Command), save: !c.req.ReadOnly,
-		expires: time.Now().Add(o.WallTime + o.Grace + jobSlack),
+		wall: c.wallTime(), expires: time.Now().Add(c.wallTime() + o.Grace + jobSlack),
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -87,7 +87,10 @@ func (b *box) notice(j job, end agent.JobEnd, commits []space.Commit, s saved) {
 	fmt.Fprintf(&t, "Job %s (%q) ended", Clean([]byte(end.ID)), j.label)
 	switch {
 	case end.TimedOut:
-		fmt.Fprintf(&t, " at the time limit of %s (the server's operator can raise %s)", b.pool.o.WallTime, LimitWallTime)
+		fmt.Fprintf(&t, " at the time limit of %s", j.wall)
+		if j.wall == b.pool.o.WallTime {
+			fmt.Fprintf(&t, " (the server's operator can raise %s)", LimitWallTime)
+		}
 	case end.Signal != "":
 		fmt.Fprintf(&t, " by %s", Clean([]byte(end.Signal)))
 	default:
@@ -141,7 +144,7 @@ func (b *box) checkJobs(ctx context.Context, now time.Time) {
 		}
 		if err == nil && !running[id] {
 			delete(b.jobs, id)
-			b.endJob(j, agent.JobEnd{ID: id, TimedOut: true, Duration: b.pool.o.WallTime})
+			b.endJob(j, agent.JobEnd{ID: id, TimedOut: true, Duration: j.wall})
 			continue
 		}
 		b.pool.o.Logger.Error("a job outlived its time limit; its sandbox is stopped", "space", b.key.space, "job", id, "err", err)

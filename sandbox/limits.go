@@ -123,7 +123,11 @@ func (c *command) met(l Limit) {
 	case LimitOutput:
 		what = fmt.Sprintf("The output is cut: an answer has %d characters of it", c.pool.o.OutputChars)
 	case LimitWallTime:
-		what = fmt.Sprintf("The command was ended after %s, the time limit", c.pool.o.WallTime)
+		what = fmt.Sprintf("The command was ended after %s, the time limit", c.wallTime())
+		if c.wallTime() != c.pool.o.WallTime {
+			c.note("%s that it was given.", what)
+			return
+		}
 	}
 	c.note("%s (the server's operator can raise %s).", what, l)
 }

@@ -239,8 +239,10 @@ func (p *Pool) stopLocked(match func(key) bool, why StopReason) []<-chan struct{
 			s.err = err
 			close(s.ready)
 		default:
-			s.dropped, s.why = err, why
-			waits = append(waits, s.ready)
+			if s.dropped, s.why = err, why; s.gone == nil {
+				s.gone = make(chan struct{})
+			}
+			waits = append(waits, s.gone)
 		}
 	}
 	for k, b := range p.boxes {

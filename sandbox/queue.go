@@ -11,6 +11,7 @@ import (
 type pending struct {
 	key     key
 	ready   chan struct{} // closed once box or err is set
+	gone    chan struct{} // of one that was stopped as it started: closed once nothing of it is left
 	box     *box
 	err     error
 	waiters int // each owns one of box.refs once ready is closed

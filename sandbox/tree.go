@@ -48,6 +48,7 @@ type saved struct {
 	notes     []string
 	err       error // why changes stay uncommitted
 	agent     bool  // err is the agent's: the sandbox is broken
+	some      bool  // what came before err is committed
 }
 
 // maxRounds bounds the batches of one collection.
@@ -100,7 +101,13 @@ func (b *box) collect(ctx context.Context, meta space.Meta, s *saved) {
 			except = nil
 			clear(retry)
 		}
+		s.some = s.some || len(except) < len(batch.Entries)
 		if err := b.agent.Ack(ctx, batch.ID, except); err != nil {
+			if len(except) == 0 && !batch.More {
+				// All of it is committed, whatever becomes of the sandbox.
+				b.pool.o.Logger.Warn("the sandbox does not take note of a commit", "space", b.key.space, "err", err)
+				return
+			}
 			s.err, s.agent = err, true
 			return
 		}

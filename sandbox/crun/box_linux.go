@@ -227,10 +227,11 @@ func (b *box) keep() {
 		}
 	}
 	memory = memory || b.group.UnderOOM()
-	if err := b.clean(); err != nil {
+	err := b.clean()
+	if err != nil {
 		b.runtime.opt.Logger.Error("removing a sandbox", "sandbox", b.id, "error", err)
 	}
-	b.runtime.forget(b)
+	b.runtime.forget(b, err == nil)
 	switch {
 	case memory:
 		b.finish(space.ErrOutOfMemory)

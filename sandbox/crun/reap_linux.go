@@ -51,24 +51,36 @@ func (r *Runtime) reap(program string, cgroups host.Cgroups) (int, error) {
 			}
 		}
 	}
-	for id := range ids {
-		if program != "" {
-			if err := ociDelete(r.opt, program, id); err != nil {
-				return 0, err
-			}
+	reaped := 0
+	var errs []error
+	for id := range ids { // one that resists keeps no other
+		if err := r.destroy(program, cgroups, id); err != nil {
+			errs = append(errs, fmt.Errorf("the earlier sandbox %s: %w", id, err))
+			continue
 		}
-		for _, group := range []*host.Cgroup{cgroups.Find(filepath.Join(bundleDir(r.opt.RunDir), string(id)), id), host.CgroupsNamed(runcCgroup(id))} {
-			if err := dissolve(group, r.opt.StopTimeout); err != nil {
-				return 0, err
-			}
-		}
-		for _, dir := range []string{stateDir(r.opt.RunDir), bundleDir(r.opt.RunDir)} {
-			if err := os.RemoveAll(filepath.Join(dir, string(id))); err != nil {
-				return 0, fmt.Errorf("removing an earlier sandbox: %w", err)
-			}
+		reaped++
+	}
+	return reaped, errors.Join(errs...)
+}
+
+// destroy ends what runs of a sandbox that is not alive, and removes its files.
+func (r *Runtime) destroy(program string, cgroups host.Cgroups, id space.SandboxID) error {
+	if program != "" {
+		if err := ociDelete(r.opt, program, id); err != nil {
+			return err
 		}
 	}
-	return len(ids), nil
+	for _, group := range []*host.Cgroup{cgroups.Find(filepath.Join(bundleDir(r.opt.RunDir), string(id)), id), host.CgroupsNamed(runcCgroup(id))} {
+		if err := dissolve(group, r.opt.StopTimeout); err != nil {
+			return err
+		}
+	}
+	for _, dir := range []string{stateDir(r.opt.RunDir), bundleDir(r.opt.RunDir)} {
+		if err := os.RemoveAll(filepath.Join(dir, string(id))); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // ociDelete has the OCI runtime kill a container and forget it. One that it does

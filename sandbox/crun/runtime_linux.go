@@ -84,10 +84,11 @@ func (r *Runtime) Start(outer context.Context, spec space.SandboxSpec) (space.Sa
 		return b, nil
 	}
 	killed := b.startKilled(err)
-	if cerr := b.clean(); cerr != nil {
+	cerr := b.clean()
+	if cerr != nil {
 		r.opt.Logger.Error("sandbox did not start, and cannot be removed", "sandbox", spec.ID, "error", cerr)
 	}
-	r.forget(b)
+	r.forget(b, cerr == nil)
 	b.finish(err)
 	switch {
 	case outer.Err() != nil:
@@ -121,11 +122,15 @@ func (r *Runtime) admit(m *machine, id space.SandboxID) (*box, error) {
 	return b, nil
 }
 
-func (r *Runtime) forget(b *box) {
+// forget leaves what is left of a sandbox to Reap. Where something is, its users'
+// ids are given to no other: processes of it may still run as those.
+func (r *Runtime) forget(b *box, removed bool) {
 	r.mu.Lock()
 	delete(r.live, b.id)
 	r.mu.Unlock()
-	b.machine.ids.put(b.slot)
+	if removed {
+		b.machine.ids.put(b.slot)
+	}
 }
 
 // prepare finds and makes what every start needs.
