@@ -150,40 +150,33 @@ func TestConcurrentStartsAreOne(t *testing.T) {
 }
 
 func TestUsersAreServedInTurn(t *testing.T) {
-	var mu sync.Mutex
-	var order []string
 	b := newBench(t, func(o *sandbox.Options) { o.MaxSandboxes = 1 }).gated()
-	run := func(user string, id space.SpaceID) <-chan outcome {
+	served := make(chan string)
+	run := func(user string, id space.SpaceID) {
 		r := b.request(user, "true")
 		r.Space = id
 		c := b.exec(t.Context(), r)
-		done := make(chan outcome, 1)
 		go func() {
-			o := <-c
-			mu.Lock()
-			order = append(order, user)
-			mu.Unlock()
-			done <- o
+			if o := <-c; o.err != nil {
+				t.Error(o.err)
+			}
+			served <- user
 		}()
-		return done
 	}
-	var all []<-chan outcome
-	all = append(all, run("greedy", b.space)) // it starts; all others wait
+	run("greedy", b.space) // it starts; all others wait
 	for range 3 {
-		all = append(all, run("greedy", b.Store.Space(nil)))
+		run("greedy", b.Store.Space(nil))
 	}
-	all = append(all, run("modest", b.space), run("meek", b.space))
+	run("modest", b.space)
+	run("meek", b.space)
 	if s := b.Pool.Status(); s.Starting != 1 || s.Queued != 5 {
 		t.Errorf("%+v", s)
 	}
 	// One start at a time: the next goes on when the one before was served.
-	for range all {
+	var order []string
+	for range 6 {
 		b.gate <- struct{}{}
-	}
-	for _, c := range all {
-		if o := <-c; o.err != nil {
-			t.Error(o.err)
-		}
+		order = append(order, <-served)
 	}
 	// The first was started already; then the users take turns.
 	if i := slices.Index(order, "meek"); i < 0 || i > 3 {
@@ -210,6 +203,11 @@ func TestBusySandboxesAreNotEvicted(t *testing.T) {
 	if o := <-long; o.err != nil || o.res.End != agent.Canceled {
 		t.Errorf("%+v, %v", o.res, o.err)
 	}
+}
+
+func TestIdleSandboxesMakeRoom(t *testing.T) {
+	b := newBench(t, func(o *sandbox.Options) { o.MaxSandboxes = 1 })
+	b.must("a", "true")
 	if r := b.must("b", "true"); r.Generation != 1 {
 		t.Errorf("%+v", r)
 	}

@@ -218,7 +218,7 @@ func TestResourceLimits(t *testing.T) {
 	b.Processes, b.OpenFiles, b.FileSize, b.DataSize = 20, 64, 1<<20, 128<<20
 	s := startSandbox(t, sandboxOption{boot: b})
 	for name, command := range map[string]string{
-		"processes":  `for i in $(seq 40); do sleep 2 & done 2>&1 | grep -q 'unavailable'`,
+		"processes":  `for i in $(seq 40); do sleep 100 & done 2>&1 | grep -q 'unavailable'`,
 		"open files": `for i in $(seq 10 100); do eval "exec $i</dev/null" || exit 0; done 2>/dev/null; exit 1`,
 		"file size":  `trap '' XFSZ; ! head -c 2000000 /dev/zero > big 2>/dev/null && [ $(stat -c %s big) = 1048576 ]`,
 		"data size":  `! head -c 256M /dev/zero | tail >/dev/null 2>&1`,
@@ -262,7 +262,7 @@ func TestJobs(t *testing.T) {
 	ends := make(chan JobEnd, 10)
 	s.OnJobEnd(func(e JobEnd) { ends <- e })
 	t.Run("detached after a while", func(t *testing.T) {
-		r := s.exec(ExecRequest{Command: "echo first; until [ -e go ]; do sleep 0.05; done; echo last; echo bad >&2; exit 3", DetachAfter: 2 * time.Second})
+		r := s.exec(ExecRequest{Command: "echo first; until [ -e go ]; do sleep 0.05; done; echo last; echo bad >&2; exit 3", DetachAfter: 5 * time.Second})
 		if r.End != Detached || text(r.Stdout) != "first\n" || r.JobDir != RunDir+"/jobs/"+r.JobID {
 			t.Fatalf("%+v", r)
 		}
@@ -359,7 +359,7 @@ func TestShutdown(t *testing.T) {
 	}()
 	<-ready
 	start := time.Now()
-	must(t, s.Shutdown(t.Context(), 2*time.Second))
+	must(t, s.Shutdown(t.Context(), 10*time.Second))
 	if r := <-running; r.End != Shutdown || r.Signal != "SIGKILL" {
 		t.Errorf("%+v", r)
 	}
@@ -402,10 +402,23 @@ func TestOutput(t *testing.T) {
 		}
 	})
 	t.Run("is told as it comes", func(t *testing.T) {
+		// The command goes on where what it printed has come.
 		var live strings.Builder
-		r, err := s.Exec(t.Context(), ExecRequest{Command: "for i in 1 2 3; do echo $i; sleep 0.12; done; echo e >&2", HeadTail: 100}, func(from Stream, p []byte) {
+		steps := make(chan string, 4)
+		go func() {
+			for step := range steps {
+				if _, err := s.Exec(t.Context(), ExecRequest{Command: "touch step" + step}, nil); err != nil {
+					t.Error(err)
+				}
+			}
+		}()
+		r, err := s.Exec(t.Context(), ExecRequest{Command: "for i in 1 2 3; do echo $i; until [ -e step$i ]; do sleep 0.02; done; done; echo e >&2", HeadTail: 100}, func(from Stream, p []byte) {
 			fmt.Fprintf(&live, "%d:%s;", from, p)
+			if from == Stdout {
+				steps <- strings.TrimSpace(string(p))
+			}
 		})
+		close(steps)
 		must(t, err)
 		if live.String() != "1:1\n;1:2\n;1:3\n;2:e\n;" || text(r.Stdout) != "1\n2\n3\n" {
 			t.Errorf("%q", live.String())

@@ -27,12 +27,12 @@ if os.fork()==0:
         os.closerange(0,64); open("ready","w"); time.sleep(1000)
     os._exit(0)'; until [ -e ready ]; do :; done`},
 	{"stopped", `(trap '' HUP; touch ready; kill -STOP $BASHPID; sleep 1000) & until [ -e ready ]; do :; done`},
-	{"time bomb", `(touch ready; sleep 3; echo boom > /space/bomb) >/dev/null 2>&1 & disown; until [ -e ready ]; do :; done`},
+	{"time bomb", `(touch ready; sleep 30; echo boom > /space/bomb) >/dev/null 2>&1 & disown; until [ -e ready ]; do :; done`},
 	{"timer", `python3 -c '
 import signal,os,time
 signal.signal(signal.SIGALRM, lambda *a: open("/space/bomb","w").write("boom"))
 if os.fork()==0:
-    os.setsid(); signal.setitimer(signal.ITIMER_REAL,3,1); open("ready","w")
+    os.setsid(); signal.setitimer(signal.ITIMER_REAL,30,1); open("ready","w")
     while True: signal.pause()'; until [ -e ready ]; do :; done`},
 	{"named as process 1", `bash -c 'exec -a "/.satchel/agent agent" setsid bash -c "touch ready; exec -a \"read -r -u 5;\" sleep 1000"' & until [ -e ready ]; do :; done`},
 	// The first thread ends and the process looks like a zombie.

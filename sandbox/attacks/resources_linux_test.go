@@ -97,7 +97,7 @@ keep = [bytearray(500 << 20)]` + pythonEnd},
 func TestAttackMemory(t *testing.T) {
 	t.Parallel()
 	const limit = 160 << 20
-	w := newWorld(t, func(o *sandbox.Options) { o.Limits.Memory = limit; o.WallTime = 30 * time.Second })
+	w := newWorld(t, func(o *sandbox.Options) { o.Limits.Memory = limit })
 	a, b := w.tenant(nil), w.tenant(nil)
 	b.out("echo mine > mine")
 	for i, hog := range memoryHogs {

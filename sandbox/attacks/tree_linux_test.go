@@ -44,7 +44,7 @@ func naiveWalk(t testing.TB, dir string) (contents string, hung []string) {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		out, err := exec.CommandContext(ctx, "cat", "--", p).Output()
 		if ctx.Err() != nil {

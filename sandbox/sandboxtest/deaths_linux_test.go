@@ -62,13 +62,16 @@ func TestDeathUnderACommandOverGVisor(t *testing.T) {
 				c.must("echo safe > safe; echo x > /tmp/x")
 				command := "echo lost > lost; (sleep 300 &); echo started; sleep 300"
 				if d.memory {
-					command = "echo lost > lost; echo started; sleep 0.3; " + takeMemory
+					command = "echo lost > lost; " + takeMemory
 				}
-				done := c.begun(c.request(command))
-				if !d.memory {
+				var o outcome
+				if d.memory {
+					o.res, o.err = c.exec(c.request(command))
+				} else {
+					done := c.begun(c.request(command))
 					d.kill(c)
+					o = <-done
 				}
-				o := <-done
 				if !errors.Is(o.err, space.ErrSandboxEnded) || errors.Is(o.err, space.ErrOutOfMemory) != d.memory || fault.CodeOf(o.err) != fault.Unavailable {
 					t.Errorf("%+v, %v", o.res, o.err)
 				}
@@ -132,7 +135,7 @@ func TestDeathBeforeTheSaveOverGVisor(t *testing.T) {
 // commits what they changed, and is bounded whatever they do.
 func TestDrainOverGVisor(t *testing.T) {
 	t.Parallel()
-	c := newCell(t, func(o *sandbox.Options) { o.Grace = 2 * time.Second }, nil)
+	c := newCell(t, func(o *sandbox.Options) { o.Grace = 10 * time.Second }, nil)
 	polite := c.begun(c.request("trap 'echo saved > polite; exit 0' TERM; echo started; while :; do sleep 0.05; done"))
 	stubborn := c.begun(c.request("echo early > stubborn; trap '' TERM; echo started; while :; do echo x >> more; sleep 0.05; done"))
 	job := c.request("trap 'echo saved > job; exit 0' TERM; echo x > ready; while :; do sleep 0.05; done")

@@ -32,11 +32,11 @@ func Exercise(t *testing.T, newHarness NewHarness) {
 		for _, c := range group {
 			t.Run(c.name, func(t *testing.T) {
 				t.Parallel()
-				ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+				ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 				defer cancel()
 				e := &exercise{T: t, ctx: ctx, user: "u_one"}
 				e.Harness = newHarness(t, func(o *sandbox.Options) {
-					o.Grace = 2 * time.Second
+					o.Grace = 20 * time.Second
 					if c.held {
 						e.held = openHeld(t)
 						o.Held = e.held
@@ -113,7 +113,9 @@ func (e *exercise) do(r sandbox.Request) sandbox.Result {
 // sh runs a command that must succeed and be saved.
 func (e *exercise) sh(command string) sandbox.Result {
 	e.Helper()
-	res := e.exec(command)
+	r := e.request(command)
+	r.WallTime = time.Minute // a short limit of the pool is another's
+	res := e.do(r)
 	if res.ExitCode != 0 || res.NotSaved != nil {
 		e.Fatalf("%s: exit code %d, not saved: %v\nstdout: %s\nstderr: %s\nnotes: %q",
 			command, res.ExitCode, res.NotSaved, res.Stdout.Text, res.Stderr.Text, res.Notes)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -70,7 +71,7 @@ var commandChecks = []check{
 		}
 	}},
 	{name: "a command is ended at its time limit with all it started", options: func(o *sandbox.Options) {
-		o.WallTime, o.DetachAfter, o.Grace = 2*time.Second, -1, 100*time.Millisecond
+		o.WallTime, o.DetachAfter, o.Grace = 5*time.Second, -1, 100*time.Millisecond
 	}, run: func(e *exercise) {
 		r := e.exec(`echo kept > kept; (trap '' TERM; sleep 300) & trap '' TERM; sleep 300; sleep 300`)
 		if r.End != agent.TimedOut || r.ExitCode == 0 {
@@ -78,7 +79,7 @@ var commandChecks = []check{
 		}
 		e.wantNote(r, "time limit")
 		e.wantFile("kept", &Entry{Content: "kept\n"})
-		if r := e.exec("echo next"); r.Stdout.Text != "next\n" {
+		if r := e.sh("echo next"); r.Stdout.Text != "next\n" {
 			e.Errorf("the next command: %+v", r)
 		}
 	}},
@@ -110,7 +111,7 @@ var commandChecks = []check{
 		e.wantTree(before)
 	}},
 	{name: "a long command goes on as a job and is committed at its end", options: func(o *sandbox.Options) {
-		o.DetachAfter = 2 * time.Second
+		o.DetachAfter = 5 * time.Second
 	}, run: func(e *exercise) {
 		r := e.request("echo one > one; echo out; sleep 300")
 		r.Comment, r.Client = "The job's own comment", "the job's client"
@@ -184,14 +185,28 @@ var commandChecks = []check{
 	{name: "progress tells the phases and the newest line", run: func(e *exercise) {
 		var phases []sandbox.Phase
 		lines := map[string]bool{}
-		r := e.request("echo one; sleep 0.4; printf '\\033[1mtwo\\033[0m'; sleep 0.4; echo x > f")
+		r := e.request("echo one; sleep 0.4; printf '\\033[1mtwo\\033[0m'; until [ -e go ]; do sleep 0.02; done; echo x > f")
+		seen := make(chan struct{})
+		told := sync.OnceFunc(func() { close(seen) })
 		r.OnProgress = func(p sandbox.Progress) {
+			if strings.HasSuffix(p.Line, "two") {
+				told()
+			}
 			if len(phases) == 0 || phases[len(phases)-1] != p.Phase {
 				phases = append(phases, p.Phase)
 			}
 			lines[p.Line] = true
 		}
-		e.do(r)
+		done := e.start(r)
+		select {
+		case <-seen:
+		case <-e.ctx.Done():
+			e.Fatal("the newest line was never told")
+		}
+		e.sh("touch go")
+		if o := e.wait(done); o.err != nil {
+			e.Fatal(o.err)
+		}
 		// A phase that is shorter than a look is left out, but for the command's.
 		order := []sandbox.Phase{sandbox.PhaseQueued, sandbox.PhaseStarting, sandbox.PhaseRunning, sandbox.PhaseSaving}
 		inOrder := slices.IsSortedFunc(phases, func(a, b sandbox.Phase) int {

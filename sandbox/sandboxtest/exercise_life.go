@@ -91,7 +91,7 @@ var lifeChecks = []check{
 		r := e.request("echo one > one; sleep 300")
 		r.Background, r.Comment = true, "The job's own comment"
 		e.do(r)
-		look := e.request("test -e one")
+		look := e.request("test -s one")
 		for look.ReadOnly = true; e.do(look).ExitCode != 0; {
 		}
 		if err := e.Pool.Close(e.ctx); err != nil {

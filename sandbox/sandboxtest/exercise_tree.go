@@ -196,7 +196,7 @@ var treeChecks = []check{
 		e.wantFile("readme.md", &Entry{Content: "merged\n"})
 	}},
 	{name: "both versions reach a command that still runs", run: func(e *exercise) {
-		first := e.started(e.request("echo mine > readme.md; echo started; until grep -q theirs readme.md; do sleep 0.02; done; cat readme.md.conflict"))
+		first := e.started(e.request("echo mine > readme.md; echo started; until grep -q theirs readme.md && [ -s readme.md.conflict ]; do sleep 0.02; done; cat readme.md.conflict"))
 		e.Store.Put(e.space, map[space.Path]*Entry{"readme.md": {Content: "theirs\n"}})
 		second := e.sh("true")
 		if want := (space.Conflict{Path: "readme.md", Kept: "readme.md.conflict"}); !slices.Equal(second.Conflicts, []space.Conflict{want}) {

@@ -95,10 +95,25 @@ func (c *cell) must(command string) sandbox.Result {
 	return r
 }
 
+// look is must for a command that looks at what another did, which has time
+// where the pool's limit is short.
+func (c *cell) look(command string) sandbox.Result {
+	c.t.Helper()
+	q := c.request(command)
+	q.WallTime = time.Minute
+	r, err := c.exec(q)
+	if err != nil {
+		c.t.Fatalf("%s: %v", command, err)
+	}
+	return r
+}
+
 // works checks that the next command does, whatever came before.
 func (c *cell) works(after string) sandbox.Result {
 	c.t.Helper()
-	r, err := c.exec(c.request("echo works; cat f"))
+	q := c.request("echo works; cat f")
+	q.WallTime = time.Minute // a short limit of the pool is another's
+	r, err := c.exec(q)
 	if err != nil || r.ExitCode != 0 || r.Stdout.Text != "works\nf\n" {
 		c.t.Errorf("after %s: %q, %q, exit code %d, %v", after, r.Stdout.Text, r.Stderr.Text, r.ExitCode, err)
 	}
@@ -215,7 +230,7 @@ func TestProcessorHogsAreBoundedOverGVisor(t *testing.T) {
 				hog <- r
 			}()
 			other := c.request("echo other")
-			other.User = "u_two"
+			other.User, other.WallTime = "u_two", time.Minute
 			if r, err := c.exec(other); err != nil || r.Stdout.Text != "other\n" {
 				t.Errorf("beside a hog: %+v, %v", r, err)
 			}

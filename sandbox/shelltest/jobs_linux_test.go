@@ -161,8 +161,9 @@ func TestJobsEnd(t *testing.T) {
 
 // TestSlowCommandBecomesAJob: the answer comes while it runs, and later answers
 // can read on.
-func TestSlowCommandBecomesAJob(t *testing.T) { // not beside others: each command has a second
-	s := newShell(t, nil, func(o *sandbox.Options) { o.DetachAfter = time.Second })
+func TestSlowCommandBecomesAJob(t *testing.T) {
+	t.Parallel()
+	s := newShell(t, nil, func(o *sandbox.Options) { o.DetachAfter = 5 * time.Second })
 	r := s.run(t, "echo begun; "+untilReleased+"echo late > late.md; echo ended")
 	if r.End != agent.Detached || r.Stdout.Text != "begun\n" {
 		t.Fatalf("%+v", r)
@@ -187,6 +188,7 @@ func TestReadOnlyJobs(t *testing.T) {
 	q := readOnly(s.request("echo started; sleep 99"))
 	q.Background = true
 	r := s.ask(t, q)
+	s.ask(t, readOnly(s.request("until [ -s "+r.JobDir+"/stdout ]; do sleep 0.02; done")))
 	if got := s.run(t, "kill -- -$(cat "+r.JobDir+"/pid) || pkill -9 -u reader"); got.ExitCode == 0 {
 		t.Errorf("the other user could stop it: %q", got.Stderr.Text)
 	}

@@ -27,7 +27,7 @@ import (
 func TestClientsConnectAtTheFirstTry(t *testing.T) {
 	for _, public := range []bool{false, true} {
 		cfg := settings(t)
-		cfg.Auth.AccessLifetime = 3 * time.Second
+		cfg.Auth.AccessLifetime = 15 * time.Second
 		cfg.Auth.Rate, cfg.Auth.Burst, cfg.Auth.RegistrationRate = 1e6, 1e6, 1e6
 		cfg.Server.Rate, cfg.Server.Burst = 1e6, 1e6
 		name := "on this machine"
@@ -194,7 +194,7 @@ func (c replay) token(endpoint string, form url.Values) (tokens, error) {
 	}
 	var got tokens
 	if err := json.Unmarshal(a.body, &got); err != nil || a.status != http.StatusOK || a.header.Get("Cache-Control") != "no-store" ||
-		!strings.EqualFold(got.Type, "bearer") || got.Access == "" || got.Refresh == "" || got.Expires < 1 || got.Expires > 3 {
+		!strings.EqualFold(got.Type, "bearer") || got.Access == "" || got.Refresh == "" || got.Expires < 1 || got.Expires > 15 {
 		return tokens{}, fmt.Errorf("the token endpoint answered %d, error %q, Cache-Control %q, %v", a.status, got.Error, a.header.Get("Cache-Control"), err)
 	}
 	return got, nil

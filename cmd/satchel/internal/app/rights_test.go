@@ -51,13 +51,13 @@ func (r *running) listening(token string) chan struct{} {
 	return ended
 }
 
-// within fails where something promised for a second has not come in ten, which
-// is what a busy machine is given.
+// within fails where something promised for a second has not come in a minute,
+// which is what a busy machine is given.
 func within(t *testing.T, what string, done chan struct{}) {
 	t.Helper()
 	select {
 	case <-done:
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Errorf("%s: it goes on", what)
 	}
 }
@@ -147,7 +147,7 @@ func TestRightsThatAreTakenEndWhatIsOpen(t *testing.T) {
 		})
 	}
 	t.Run("time that is over", func(t *testing.T) {
-		_, key, err := r.Accounts.CreateKey(ctx, by, store.NewKey{User: shared.ID, Space: team.ID, Scopes: []space.Scope{space.ScopeRead}, Expires: time.Now().Add(2 * time.Second)})
+		_, key, err := r.Accounts.CreateKey(ctx, by, store.NewKey{User: shared.ID, Space: team.ID, Scopes: []space.Scope{space.ScopeRead}, Expires: time.Now().Add(10 * time.Second)})
 		if err != nil {
 			t.Fatal(err)
 		}
