@@ -19,6 +19,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -138,6 +139,33 @@ func (s *syncBuffer) Write(p []byte) (int, error) {
 	return s.b.Write(p)
 }
 
+// paced is a transport that gives up soon where it is told to: on answers that
+// have no end, and not on good ones, which wait for every search of the token.
+type paced struct {
+	*transport.Client // patient
+	hasty             *transport.Client
+	hurry             atomic.Bool
+}
+
+func (p *paced) client() *transport.Client {
+	if p.hurry.Load() {
+		return p.hasty
+	}
+	return p.Client
+}
+
+func (p *paced) List(ctx context.Context, e transport.Endpoint) (transport.Refs, error) {
+	return p.client().List(ctx, e)
+}
+
+func (p *paced) Fetch(ctx context.Context, e transport.Endpoint, gitDir, branch, into string, limit int64, progress func(string)) error {
+	return p.client().Fetch(ctx, e, gitDir, branch, into, limit, progress)
+}
+
+func (p *paced) Push(ctx context.Context, e transport.Endpoint, gitDir string, commit space.CommitID, branch string, progress func(string)) error {
+	return p.client().Push(ctx, e, gitDir, commit, branch, progress)
+}
+
 // TestCanary sets a token on a remote, has transfers go well and badly, by a
 // remote that repeats what it is sent among others, and then looks everywhere:
 // the token is in the requests to that remote and, while a transfer runs, in
@@ -185,7 +213,7 @@ func runCanary(t *testing.T, direct bool) {
 	must(err)
 	box, err := seal.Load(filepath.Join(dir, "key"))
 	must(err)
-	o := transport.Options{Logger: logger, ListTimeout: 10 * time.Second, StallTimeout: 2 * time.Second}
+	o := transport.Options{Logger: logger}
 	target := srv.URL(repoName)
 	if !direct {
 		dns := newResolver(t, func(string) dnsFault { return dnsFine })
@@ -196,8 +224,11 @@ func runCanary(t *testing.T, direct bool) {
 		o.Egress = proxy
 		target = "https://w0.remote.test:" + strconv.FormatUint(port, 10) + "/" + repoName + ".git"
 	}
-	client := transport.New(o)
+	client := &paced{Client: transport.New(o)}
 	defer client.Close()
+	o.ListTimeout, o.StallTimeout = 10*time.Second, 2*time.Second
+	client.hasty = transport.New(o)
+	defer client.hasty.Close()
 	events := &relay{}
 	store, err := gitstore.Open(gitstore.Options{Dir: filepath.Join(dir, "spaces"), Transport: client, Events: events, Logger: logger})
 	must(err)
@@ -287,6 +318,7 @@ func runCanary(t *testing.T, direct bool) {
 		must(err)
 		srv.Idle() // a git that was ended may have left a push behind
 		srv.Refuse(repoName, mainline, st.hook)
+		client.hurry.Store(st.inject != nil)
 		srv.Inject(func(r remotetest.Request) remotetest.Fault {
 			c.processes(dir, filepath.Dir(srv.Dir(repoName)))
 			if i == 0 || i%10 == 5 && r.Stage == remotetest.StageFetch { // a search of all takes its time
