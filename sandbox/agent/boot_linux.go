@@ -22,8 +22,9 @@ const (
 	gitName   = ".git" // the mount point in the space's root
 )
 
-// runDirOutputs is how many streams' kept output fit into RunDir.
-const runDirOutputs = 16
+// runDirOutputs is how many streams' output fit into RunDir: what is kept, and
+// that of a command that runs.
+const runDirOutputs = 2*keptJobs + keptOutputs + 2
 
 // boot mounts everything and leaves the agent in SpaceDir. It returns Lower,
 // which hideOwn covers, and the name that opaque directories are marked with.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -29,7 +30,8 @@ type job struct {
 	done bool
 }
 
-// output is a file with more of a stream than its result holds.
+// output is a file with more of a stream than the result of its command, which
+// has ended, holds.
 type output struct {
 	path     string
 	readOnly bool
@@ -39,13 +41,15 @@ type output struct {
 // the agent can write. Commands can read those of their own kind: what a
 // read-only caller runs is apart from what others run.
 type jobs struct {
-	output int64 // bytes kept per stream
+	output    int64 // bytes kept per stream
+	jobsDir   string
+	outputDir string
+	lastOut   atomic.Int64
 
 	mu      sync.Mutex
 	list    []*job // oldest first
 	lastJob int
 	outputs []output // oldest first
-	lastOut int
 
 	stop      chan struct{} // closed when the sandbox is being stopped
 	hurry     chan struct{} // closed when its grace is over
@@ -54,7 +58,7 @@ type jobs struct {
 }
 
 func newJobs(output int64) *jobs {
-	return &jobs{output: output, stop: make(chan struct{}), hurry: make(chan struct{})}
+	return &jobs{output: output, jobsDir: jobsDir, outputDir: outputDir, stop: make(chan struct{}), hurry: make(chan struct{})}
 }
 
 func (js *jobs) stopping() (stop, hurry <-chan struct{}) { return js.stop, js.hurry }
@@ -85,34 +89,48 @@ func (js *jobs) add(r *running) (*job, error) {
 	}
 	js.lastJob++
 	j := &job{id: strconv.Itoa(js.lastJob), run: r}
-	j.dir = filepath.Join(jobsDir, j.id)
+	j.dir = filepath.Join(js.jobsDir, j.id)
 	if err := os.Mkdir(j.dir, 0o700); err != nil {
 		return nil, err
 	}
-	if err := handTo(j.dir, r.req.ReadOnly, 0o750); err != nil {
-		return nil, err
-	}
-	for name, c := range map[string]*capture{"stdout": r.stdout, "stderr": r.stderr} {
-		path := filepath.Join(j.dir, name)
-		sp := c.attach(func() *spool { return newSpoolFor(path, js.output, r.req.ReadOnly) })
-		if sp != nil && sp.path != path {
-			// It lies among the outputs already; its place there becomes a link.
-			if err := os.Link(sp.path, path); err != nil {
-				return nil, err
-			}
-		}
-	}
-	if err := writePid(j.dir, r.pid()); err != nil {
-		return nil, err
-	}
-	if err := replaceFile(j.dir, "command", r.req.Command); err != nil {
-		return nil, err
-	}
-	if err := replaceFile(j.dir, "status", "running"); err != nil {
+	if err := js.fill(j); err != nil {
+		os.RemoveAll(j.dir)
 		return nil, err
 	}
 	js.list = append(js.list, j)
 	return j, nil
+}
+
+// fill makes a job's files. What its command has kept among the outputs moves.
+func (js *jobs) fill(j *job) error {
+	r := j.run
+	if err := handTo(j.dir, r.req.ReadOnly, 0o750); err != nil {
+		return err
+	}
+	var moved []string
+	for name, c := range map[string]*capture{"stdout": r.stdout, "stderr": r.stderr} {
+		path := filepath.Join(j.dir, name)
+		sp := c.attach(func() *spool { return newSpoolFor(path, js.output, r.req.ReadOnly) })
+		if sp != nil && sp.path != path {
+			if err := os.Link(sp.path, path); err != nil {
+				return err
+			}
+			moved = append(moved, sp.path)
+		}
+	}
+	if err := writePid(j.dir, r.pid()); err != nil {
+		return err
+	}
+	if err := replaceFile(j.dir, "command", r.req.Command); err != nil {
+		return err
+	}
+	if err := replaceFile(j.dir, "status", "running"); err != nil {
+		return err
+	}
+	for _, path := range moved {
+		os.Remove(path)
+	}
+	return nil
 }
 
 // relaunched notes that a command has got another shell.
@@ -147,6 +165,7 @@ func (js *jobs) finished(r *running) {
 		}
 	}
 	if ended == nil {
+		js.keepOutputs(r)
 		return
 	}
 	code, signal := exitOf(r.status)
@@ -234,12 +253,23 @@ func replaceFile(dir, name, line string) error {
 	return os.Rename(tmp, filepath.Join(dir, name))
 }
 
-// outputFile makes the file for one stream's output; as with jobs, the oldest
-// of the kind that has more gives way.
+// outputFile makes the file for one stream's output. It takes no lock: a stream
+// waits for it under its own, which add takes under that of the jobs.
 func (js *jobs) outputFile(readOnly bool) *spool {
-	js.mu.Lock()
-	defer js.mu.Unlock()
-	for len(js.outputs) >= keptOutputs {
+	path := filepath.Join(js.outputDir, strconv.FormatInt(js.lastOut.Add(1), 10))
+	return newSpoolFor(path, js.output, readOnly)
+}
+
+// keepOutputs counts in the files of a command that has ended; not before, since
+// it may still become a job, which needs them. As with jobs, the oldest of the
+// kind that has more gives way.
+func (js *jobs) keepOutputs(r *running) {
+	for _, path := range r.saved {
+		if path != "" {
+			js.outputs = append(js.outputs, output{path, r.req.ReadOnly})
+		}
+	}
+	for len(js.outputs) > keptOutputs {
 		count := map[bool]int{}
 		for _, o := range js.outputs {
 			count[o.readOnly]++
@@ -249,13 +279,6 @@ func (js *jobs) outputFile(readOnly bool) *spool {
 		os.Remove(js.outputs[i].path)
 		js.outputs = slices.Delete(js.outputs, i, i+1)
 	}
-	js.lastOut++
-	path := filepath.Join(outputDir, strconv.Itoa(js.lastOut))
-	sp := newSpoolFor(path, js.output, readOnly)
-	if sp != nil {
-		js.outputs = append(js.outputs, output{path, readOnly})
-	}
-	return sp
 }
 
 func (js *jobs) encode(e *encoder) {

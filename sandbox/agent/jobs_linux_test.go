@@ -3,8 +3,15 @@ package agent
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
+	"time"
+
+	"satchel/internal/testenv"
 )
 
 // What read-only callers run is apart from what others run: neither can read
@@ -50,5 +57,113 @@ func TestJobsOfReadOnlyCallersAreApart(t *testing.T) {
 		if got := run(readOnly, fmt.Sprintf("cat %s/status; tail -1 %s; ls %s %s | wc -l", job.JobDir, flood.Stdout.Saved, jobsDir, outputDir)); got != fmt.Sprintf("killed SIGKILL\n100000\n%d\n", keptJobs+keptOutputs+3) {
 			t.Errorf("attack: read-only %v was pushed out: %q", readOnly, got)
 		}
+	}
+}
+
+// hostJobs keeps its files on the host.
+func hostJobs(t *testing.T) *jobs {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		testenv.SkipOrFail(t, "files are given to the commands' groups by root alone")
+	}
+	js := newJobs(1 << 20)
+	js.jobsDir, js.outputDir = t.TempDir(), t.TempDir()
+	return js
+}
+
+// command is one that runs, as far as jobs are concerned.
+func (js *jobs) command(halves int) *running {
+	r := &running{s: &server{jobs: js}, sh: &shell{pid: 1}, ended: make(chan struct{})}
+	r.req.HeadTail = halves
+	r.stdout, r.stderr = r.capture(Stdout), r.capture(Stderr)
+	return r
+}
+
+// A command becomes a job just as its output outgrows what is kept in memory.
+func TestJobOfACommandWhoseOutputOutgrowsItsMemory(t *testing.T) {
+	js := hostJobs(t)
+	r := js.command(4)
+	outgrown, adding := make(chan struct{}), make(chan struct{})
+	open := r.stdout.openSpool
+	r.stdout.openSpool = func() *spool {
+		close(outgrown)
+		<-adding
+		return open()
+	}
+	var both sync.WaitGroup
+	both.Go(func() { r.stdout.write([]byte("more than eight bytes")) })
+	<-outgrown
+	var j *job
+	both.Go(func() { j, _ = js.add(r) })
+	for js.mu.TryLock() { // until add has it, which then waits for the stream
+		js.mu.Unlock()
+		runtime.Gosched()
+	}
+	close(adding)
+	done := make(chan struct{})
+	go func() {
+		both.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-time.After(10 * time.Second):
+		t.Fatal("the stream and the jobs wait for each other")
+	}
+	r.stdout.write([]byte(", and more"))
+	js.finished(r)
+	if b, err := os.ReadFile(filepath.Join(j.dir, "stdout")); err != nil || string(b) != "more than eight bytes, and more" {
+		t.Errorf("%q %v", b, err)
+	}
+	if left, err := os.ReadDir(js.outputDir); err != nil || len(left) > 0 {
+		t.Errorf("left among the outputs: %v %v", left, err)
+	}
+}
+
+func TestJobThatCannotBeMadeLeavesNothing(t *testing.T) {
+	js := hostJobs(t)
+	r := js.command(4)
+	r.stdout.write([]byte("more than eight bytes"))
+	must(t, os.Remove(r.saved[0]))
+	if j, err := js.add(r); err == nil {
+		t.Fatalf("became job %s without its output", j.id)
+	}
+	if left, err := os.ReadDir(js.jobsDir); err != nil || len(left) > 0 {
+		t.Errorf("left: %v %v", left, err)
+	}
+}
+
+// What other commands write meanwhile does not keep one from becoming a job.
+func TestNoisyCommandBecomesAJobBesideOthers(t *testing.T) {
+	t.Parallel()
+	s := startSandbox(t, sandboxOption{})
+	ends := make(chan JobEnd, 1)
+	s.OnJobEnd(func(e JobEnd) { ends <- e })
+	noisy, result := make(chan struct{}), make(chan ExecResult, 1)
+	go func() {
+		var once sync.Once
+		req := ExecRequest{Command: "seq 1 1000; echo; until [ -e go ]; do sleep 0.02; done; echo last", HeadTail: 6, DetachAfter: 3 * time.Second, WallTime: 30 * time.Second}
+		r, err := s.Exec(context.Background(), req, func(_ Stream, p []byte) {
+			if strings.HasSuffix(string(p), "\n\n") {
+				once.Do(func() { close(noisy) })
+			}
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		result <- r
+	}()
+	<-noisy
+	for range 2 * keptOutputs {
+		s.exec(ExecRequest{Command: "seq 1 1000", HeadTail: 6})
+	}
+	r := <-result
+	if r.End != Detached {
+		t.Fatalf("did not become a job: %+v", r)
+	}
+	s.sh("touch go")
+	<-ends
+	if got, want := s.sh("cat "+r.Stdout.Saved), s.sh("seq 1 1000; echo; echo last"); got != want {
+		t.Errorf("its output: %d bytes, want %d", len(got), len(want))
 	}
 }
