@@ -295,7 +295,7 @@ describe('first use in Chromium', { skip: missing, timeout: 150_000 }, () => {
     await page.getByText('Remove ben', { exact: true }).click();
     await judge(page, 'space-remove');
     await page.getByRole('button', { name: 'Yes, remove ben now' }).click();
-    await page.waitForLoadState();
+    await page.waitForURL((u) => u.searchParams.get('done') === 'removed');
     assert.equal((await rpc(s.mcp, shared, 'tools/list')).status, 401);
 
     // A guest is no admin: for them the page does not exist.

@@ -222,17 +222,13 @@ type viewer interface {
 	WaitView(ctx context.Context, id space.SpaceID) error
 }
 
-// viewTime is how long a command waits for git inside to know the newest
-// commit, which it can do without.
-const viewTime = 2 * time.Second
-
 // showHistory waits until git inside shows the newest commit.
 func (c *command) showHistory(ctx context.Context) {
 	v, ok := c.pool.o.Seeder.(viewer)
 	if !ok {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, viewTime)
+	ctx, cancel := context.WithTimeout(ctx, c.pool.o.ViewTime)
 	defer cancel()
 	if err := v.WaitView(ctx, c.key.space); err != nil && ctx.Err() == nil {
 		c.pool.o.Logger.Warn("git inside a sandbox may not show the newest commit", "space", c.key.space, "err", err)

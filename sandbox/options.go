@@ -79,7 +79,10 @@ type Options struct {
 	WallTime    time.Duration // of a command or job; default Limits.WallTime, else 10 min
 	Grace       time.Duration // between SIGTERM and SIGKILL; default 5 s
 	CollectTime time.Duration // collecting and committing, at most; default 2 min
-	SweepEvery  time.Duration // between looks at idleness and memory; default 2 s
+	// ViewTime is how long a command waits for git inside to know the newest
+	// commit, which it can do without; default 2 s.
+	ViewTime   time.Duration
+	SweepEvery time.Duration // between looks at idleness and memory; default 2 s
 	// AnswerTime is how long the agent of a sandbox that is in use may take for
 	// a sign of life before the sandbox is ended as hung; default 20 s.
 	AnswerTime time.Duration
@@ -201,6 +204,7 @@ func (o Options) withDefaults() (Options, error) {
 	o.Limits.WallTime = o.WallTime
 	def(&o.Grace, 5*time.Second)
 	def(&o.CollectTime, 2*time.Minute)
+	def(&o.ViewTime, 2*time.Second)
 	def(&o.SweepEvery, 2*time.Second)
 	def(&o.AnswerTime, 20*time.Second)
 	def(&o.AgentRest, 2*time.Second)

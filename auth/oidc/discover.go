@@ -52,6 +52,16 @@ func (p *Provider) issuer(ctx context.Context) (*issuer, error) {
 	}
 	// One request for all who wait, which the first to go away does not end.
 	answer := p.single.DoChan("", func() (any, error) {
+		// Another may have asked since this one looked.
+		p.mu.Lock()
+		since, again, problem := p.known, p.failed, p.cause
+		p.mu.Unlock()
+		switch {
+		case since != known, since != nil && again != failed:
+			return since, nil
+		case problem != nil && again != failed:
+			return nil, problem
+		}
 		ctx, cancel := p.detached(ctx)
 		defer cancel()
 		found, err := p.discover(ctx)

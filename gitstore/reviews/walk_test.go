@@ -284,6 +284,7 @@ func TestWaitingWithoutTime(t *testing.T) {
 		t.Fatal("it is not looked for")
 	}
 	w.waiting()
+	w.r.Close() // what looked asks once more, at its end
 	w.git.calls()
 	if list, behind, err := w.r.Waiting(over, w.id); err != nil || !behind || len(list) != 1 {
 		t.Error("of what is known", list, behind, err)

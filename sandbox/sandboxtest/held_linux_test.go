@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"satchel/gitstore"
 	"satchel/internal/fault"
@@ -52,7 +53,7 @@ func newScreened(t testing.TB, change func(*sandbox.Options)) *screenedPool {
 func newScreenedStore(t testing.TB, changeStore func(*gitstore.Options), change func(*sandbox.Options)) *screenedPool {
 	t.Helper()
 	s := &screenedPool{t: t, held: openHeld(t)}
-	o := sandbox.Options{Runtime: newGVisor(t), Held: s.held, Logger: sandboxtest.Logger(t)}
+	o := sandbox.Options{Runtime: newGVisor(t), Held: s.held, Logger: sandboxtest.Logger(t), ViewTime: time.Minute}
 	so := gitstore.Options{
 		Screen: func(_ context.Context, _ space.SpaceID, p space.Path, content []byte, _ func() ([]byte, error)) error {
 			if !s.allowed && bytes.Contains(content, []byte("secret")) {
