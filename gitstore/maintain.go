@@ -2,8 +2,6 @@ package gitstore
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"path/filepath"
 	"slices"
 
@@ -104,55 +102,88 @@ func (r *repo) relinkView() error {
 	return v.linkPacks(r.db)
 }
 
-// replacePacks deletes those packs of before whose every object is in a pack
-// that came since, after that is durable. A commit may have come too: its pack
-// only adds to what is new.
+// replacePacks deletes those packs of before whose every object is in another
+// that stays, after that one is durable. Mostly that is a pack that came since;
+// git packs no object anew that a large pack has, so it may be an older one too:
+// of a commit that came while git was at work, or of an earlier turn that was cut
+// off. A commit may have come meanwhile: its pack only adds to what stays.
 func (s *Store) replacePacks(dir string, before []string) error {
-	now, err := packNames(dir)
+	names, err := packNames(dir)
 	if err != nil {
 		return err
 	}
-	var fresh []*pack
-	for _, name := range now {
-		if slices.Contains(before, name) {
-			continue
-		}
+	var old, staying []*pack
+	for _, name := range names {
 		p, err := loadPack(filepath.Join(dir, name))
 		if err != nil {
 			return err
 		}
 		defer p.close()
-		for _, ext := range []string{".pack", ".idx"} {
-			if err := s.o.syncDir(p.base + ext); err != nil { // a file is synced alike
-				return err
-			}
+		if slices.Contains(before, name) {
+			old = append(old, p)
+		} else {
+			staying = append(staying, p)
 		}
-		fresh = append(fresh, p)
+	}
+	durable := map[*pack]bool{}
+	for _, p := range staying {
+		if err := s.syncPack(p, durable); err != nil {
+			return err
+		}
 	}
 	if err := s.o.syncDir(dir); err != nil {
 		return err
 	}
 	s.o.probe("packs synced")
-	for _, name := range before {
-		p, err := loadPack(filepath.Join(dir, name))
-		if errors.Is(err, fs.ErrNotExist) {
+	// The small ones first, which the large ones may have.
+	slices.SortStableFunc(old, func(a, b *pack) int { return a.n - b.n })
+	for i, p := range old {
+		in := coveredBy(p, slices.Concat(staying, old[i+1:]))
+		if in == nil {
+			staying = append(staying, p)
 			continue
 		}
-		if err != nil {
-			return err
-		}
-		replaced := true
-		for i := 0; i < p.n && replaced; i++ {
-			replaced = slices.ContainsFunc(fresh, func(f *pack) bool { _, ok := f.find(p.name(i)); return ok })
-		}
-		p.close()
-		if !replaced {
-			continue
+		for _, o := range in {
+			if err := s.syncPack(o, durable); err != nil {
+				return err
+			}
 		}
 		if err := p.remove(); err != nil {
 			return err
 		}
 		s.o.probe("pack replaced")
 	}
+	return nil
+}
+
+// coveredBy returns those of others that have all objects of a pack between them,
+// or nil.
+func coveredBy(p *pack, others []*pack) []*pack {
+	var in []*pack
+	for i := range p.n {
+		has := func(o *pack) bool { _, ok := o.find(p.name(i)); return ok }
+		if slices.ContainsFunc(in, has) {
+			continue
+		}
+		at := slices.IndexFunc(others, has)
+		if at < 0 {
+			return nil
+		}
+		in = append(in, others[at])
+	}
+	return in
+}
+
+// syncPack makes a pack durable, once.
+func (s *Store) syncPack(p *pack, durable map[*pack]bool) error {
+	if durable[p] {
+		return nil
+	}
+	for _, ext := range []string{".pack", ".idx"} {
+		if err := s.o.syncDir(p.base + ext); err != nil { // a file is synced alike
+			return err
+		}
+	}
+	durable[p] = true
 	return nil
 }

@@ -326,6 +326,54 @@ func TestAViewThatCouldNotBeMoved(t *testing.T) {
 	}
 }
 
+// git packs no object anew that a large pack has. Packs of which that one has all,
+// such as those of commits that came while it was made, go nevertheless.
+func TestMaintainDropsWhatALargePackHas(t *testing.T) {
+	s := newStore(t)
+	id := newSpace(t, s, map[string]string{"a": "start"})
+	for i := range 40 {
+		commit(t, s, id, writes(map[string]string{fmt.Sprint("f", i): fmt.Sprint(i)}))
+	}
+	last := commit(t, s, id, writes(map[string]string{"last": "x"}))
+	maintain := func() {
+		t.Helper()
+		if err := s.Maintain(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dir := filepath.Join(s.open[id].dir, "objects", "pack")
+	again := filepath.Join(s.open[id].dir, "again") // the same file system
+	if err := os.Mkdir(again, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	few, err := filepath.Glob(filepath.Join(dir, "pack-[0-3]*"))
+	if err != nil || len(few) == 0 {
+		t.Fatal(few, err)
+	}
+	for _, f := range few {
+		if err := os.Link(f, filepath.Join(again, filepath.Base(f))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	maintain()
+	for _, f := range few {
+		if err := os.Link(filepath.Join(again, filepath.Base(f)), f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	maintain()
+	if st, err := s.Stats(t.Context(), id); err != nil || st.Packs > 2 {
+		t.Errorf("%+v %v", st, err)
+	}
+	s.cache.drop(s.open[id].db)
+	for i := range 40 {
+		if _, data, err := s.Open(t.Context(), id, last.ID, space.Path(fmt.Sprint("f", i))); err != nil || string(data) != fmt.Sprint(i) {
+			t.Errorf("%d: %q %v", i, data, err)
+		}
+	}
+	fsck(t, s, id)
+}
+
 func TestMaintainKeepsEverythingInUse(t *testing.T) {
 	s := newStore(t)
 	id := newSpace(t, s, map[string]string{"a": "start"})
