@@ -124,7 +124,11 @@ func (r *running) launch() error {
 	if err != nil {
 		return err
 	}
-	r.setShell(sh)
+	if !r.setShell(sh) {
+		r.s.shell.discard(sh)
+		r.s.shell.release(sh)
+		return errSignaled
+	}
 	if err := sh.run(r.req.Command); err != nil {
 		killTree(sh.mark)
 		r.s.shell.release(sh)
@@ -137,10 +141,18 @@ func (r *running) launch() error {
 	return nil
 }
 
-func (r *running) setShell(sh *shell) {
+var errSignaled = errors.New("the command was sent a signal while it had no shell")
+
+// setShell refuses a shell where the host has sent a signal already: it went to
+// the one before, and whoever sent it was told that it arrived.
+func (r *running) setShell(sh *shell) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.signaled {
+		return false
+	}
 	r.sh = sh
+	return true
 }
 
 // pid is the number of the command's shell, which leads a session.
