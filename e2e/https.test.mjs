@@ -10,7 +10,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { Authority, Site, until } from './lib/acme.mjs';
 import { Issuer } from './lib/issuer.mjs';
-import { Server, binary, remove, tempDir } from './lib/server.mjs';
+import { Server, binary, freePorts, remove, tempDir } from './lib/server.mjs';
 
 const run = promisify(execFile);
 const name = 'satchel.test';
