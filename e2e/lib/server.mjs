@@ -16,10 +16,15 @@ export function remove(dir) {
   rmSync(dir, { recursive: true, force: true });
 }
 
-// freePorts returns so many ports of this machine that nobody listened at.
+// freePorts returns so many ports of this machine that nobody listened at. They
+// are below those that the system gives to outgoing connections and to whoever
+// asks for any (ip(7), ip_local_port_range), so that nobody takes one meanwhile.
 export async function freePorts(n) {
-  const servers = Array.from({ length: n }, () => createServer().listen(0, '127.0.0.1'));
-  await Promise.all(servers.map((s) => once(s, 'listening')));
+  const servers = [];
+  while (servers.length < n) {
+    const s = createServer().listen(15_000 + Math.floor(Math.random() * 17_000), '127.0.0.1');
+    await once(s, 'listening').then(() => servers.push(s), () => { /* somebody has it */ });
+  }
   const ports = servers.map((s) => s.address().port);
   await Promise.all(servers.map((s) => { s.close(); return once(s, 'close'); }));
   return ports;
