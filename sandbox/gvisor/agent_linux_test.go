@@ -121,23 +121,6 @@ func TestAgentReadOnlyCommandsChangeNothing(t *testing.T) {
 	}
 }
 
-// A space's .git is a view that the host moves; a stale one would hide the
-// commit that was just made.
-func TestAgentSeesTheHostsCommit(t *testing.T) {
-	t.Parallel()
-	seed := gitSeed(t)
-	c := connect(t, seed)
-	execute(t, c, "git log >/dev/null; cat .git/HEAD", false)
-	tmp := filepath.Join(seed.GitView, "HEAD.new")
-	sandboxtest.WriteFile(t, tmp, "ref: refs/heads/other\n")
-	if err := os.Rename(tmp, filepath.Join(seed.GitView, "HEAD")); err != nil {
-		t.Fatal(err)
-	}
-	if r := execute(t, c, "cat .git/HEAD", false); string(r.Stdout.Head) != "ref: refs/heads/other\n" {
-		t.Errorf("got %q", r.Stdout.Head)
-	}
-}
-
 // What was checked out belongs to commands, whoever the server runs as: they
 // change its modes and times as on a disk of their own.
 func TestAgentOwnsWhatWasCheckedOut(t *testing.T) {

@@ -87,7 +87,7 @@ func poolHarness(t testing.TB, r space.Runtime, change func(*sandbox.Options)) *
 
 func TestPoolOverGVisor(t *testing.T) {
 	t.Parallel()
-	sandboxtest.Exercise(t, gvisorHarness)
+	sandboxtest.ExerciseReal(t, gvisorHarness)
 }
 
 // TestOutOfMemoryOverGVisor is the attack of a command that takes all memory:
