@@ -10,6 +10,7 @@ import { after, before, describe, test } from 'node:test';
 import { inspector, mcpRemote, satchelStdio, sdkV1, sdkV2, sdkV2Modern } from './lib/clients.mjs';
 import { makeRepository } from './lib/corpus.mjs';
 import { Server, remove, satchel, tempDir } from './lib/server.mjs';
+import { until } from './lib/until.mjs';
 
 const page = 'docs/4.api/2.composables/use-async-data.md';
 const data = tempDir('satchel-e2e-data-');
@@ -32,11 +33,11 @@ const git = (dir, ...args) => execFileSync('git', ['--git-dir', dir, ...args], {
 async function indexed(commit) {
   const c = await sdkV2(server.url, key);
   try {
-    for (const deadline = Date.now() + 60_000; ; await new Promise((r) => setTimeout(r, 50))) {
-      const { structuredContent: found } = await c.call('search', { query: 'anything' });
-      if (found.index_commit === commit) return;
-      assert.ok(Date.now() < deadline, `the index is at ${found.index_commit}, not ${commit}`);
-    }
+    let at;
+    await until(() => `the index is at ${at}, not ${commit}`, async () => {
+      at = (await c.call('search', { query: 'anything' })).structuredContent.index_commit;
+      return at === commit;
+    });
   } finally {
     await c.close();
   }

@@ -14,7 +14,7 @@ import { execFile } from 'node:child_process';
 const canary = 'canary-e2e-activity-77';
 const text = (r) => r.content.map((c) => c.text ?? '').join('\n');
 
-describe('activity in Chromium', { skip: missing, timeout: 240_000 }, () => {
+describe('activity in Chromium', { skip: missing }, () => {
   const later = cleanup();
   let s;
   let browser;

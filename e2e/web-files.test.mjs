@@ -10,6 +10,7 @@ import { after, before, describe, test } from 'node:test';
 import { judge, launch, missing, open, screenshots, shown } from './lib/browser.mjs';
 import { cleanup, serve } from './lib/oauth.mjs';
 import { remove, tempDir } from './lib/server.mjs';
+import { until } from './lib/until.mjs';
 
 const deploy = (last) => `---
 title: Deploying the shop
@@ -75,7 +76,7 @@ const files = {
 const png = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAIAAABLbSncAAAAFElEQVR42mNk+M/wn4EIwDiqEAAbNQP5b6xGVgAAAABJRU5ErkJggg==', 'base64');
 
 for (const javaScriptEnabled of [true, false]) {
-  describe(javaScriptEnabled ? 'files in Chromium' : 'files without JavaScript', { skip: missing, timeout: 240_000 }, () => {
+  describe(javaScriptEnabled ? 'files in Chromium' : 'files without JavaScript', { skip: missing }, () => {
     const later = cleanup();
     let s;
     let page;
@@ -210,11 +211,10 @@ for (const javaScriptEnabled of [true, false]) {
     test('search leads to the heading', async () => {
       await page.goto(`${space}/search`);
       await look('search-empty');
-      for (const deadline = Date.now() + 30_000; ;) { // until the index has caught up
+      await until('the index has the page', async () => {
         await page.goto(`${space}/search?q=rolling+back`);
-        if (await page.locator('.found mark').count() > 0) break;
-        assert.ok(Date.now() < deadline, 'nothing is found');
-      }
+        return await page.locator('.found mark').count() > 0;
+      });
       await look('search');
       await page.getByRole('link', { name: 'Deploying the shop' }).first().click();
       await heading('deploy.md');

@@ -1,6 +1,6 @@
 // One client of one user, through kills of the server: it connects anew, gives
 // up a call whose server has gone, and tells why a call gave no answer.
-import { sdkV1, sdkV2Modern } from '../clients.mjs';
+import { sdkV1, sdkV2Modern } from '../../lib/clients.mjs';
 
 const sleep = (ms) => new Promise((r) => setTimeout(r, ms));
 

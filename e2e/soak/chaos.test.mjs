@@ -14,15 +14,15 @@ import { once } from 'node:events';
 import { cpSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { Worker, breaches, limits } from './lib/chaos/commands.mjs';
-import { check, conflicts, readRepository } from './lib/chaos/check.mjs';
-import { Place, count } from './lib/chaos/counts.mjs';
-import { Faults } from './lib/chaos/faults.mjs';
-import { User } from './lib/chaos/model.mjs';
-import { Random } from './lib/chaos/random.mjs';
-import { Session, isGeneric, shape } from './lib/chaos/session.mjs';
-import { tamper } from './lib/chaos/harm.mjs';
-import { Server, binary, freePorts, remove, satchel, tempDir } from './lib/server.mjs';
+import { Worker, breaches, limits } from './chaos/commands.mjs';
+import { check, conflicts, readRepository } from './chaos/check.mjs';
+import { Place, count } from './chaos/counts.mjs';
+import { Faults } from './chaos/faults.mjs';
+import { User } from './chaos/model.mjs';
+import { Random } from './chaos/random.mjs';
+import { Session, isGeneric, shape } from './chaos/session.mjs';
+import { tamper } from './chaos/harm.mjs';
+import { Server, binary, freePorts, remove, satchel, tempDir } from '../lib/server.mjs';
 
 const seconds = Number(process.env.E2E_CHAOS_SECONDS ?? 60);
 const seed = process.env.E2E_CHAOS_SEED ?? '1';
@@ -314,6 +314,6 @@ test(`${people} users, two commands at a time, ${seconds} s of faults, seed ${se
 });
 
 test('the check notices each harm', async () => {
-  const { selfTest } = await import('./lib/chaos/harm.mjs');
+  const { selfTest } = await import('./chaos/harm.mjs');
   selfTest();
 });

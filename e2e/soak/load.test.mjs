@@ -5,8 +5,8 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { after, before, test } from 'node:test';
-import { sdkV2 } from './lib/clients.mjs';
-import { Server, remove, satchel, tempDir } from './lib/server.mjs';
+import { sdkV2 } from '../lib/clients.mjs';
+import { Server, remove, satchel, tempDir } from '../lib/server.mjs';
 
 const seconds = Number(process.env.E2E_LOAD_SECONDS ?? 15);
 const concurrency = 16;
