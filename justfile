@@ -43,12 +43,9 @@ images:
 # The long suites, and every benchmark once. docs/testing.md says what runs where.
 soak:
     ./scripts/race ./...
-    SATCHEL_TEST_SCHEDULES=10000 go test -run TestSchedules -v -timeout 0 -parallel 4 ./gitstore/faults
+    SATCHEL_TEST_SOAK=1 ./scripts/test -timeout 0 ./...
     E2E_OUTAGE_SECONDS=60 ./scripts/e2e e2e/issuer.test.mjs
     E2E_LOAD_SECONDS=60 E2E_CHAOS_SECONDS=600 E2E_FILES=1 ./scripts/e2e e2e/soak/*.test.mjs
-    SATCHEL_TEST_STARTS=1000 go test -run TestPainDiskLeak -v -timeout 0 ./sandbox/sandboxtest
-    SATCHEL_TEST_TREE_STEPS=2000 go test -run 'TestCollectedIsWhatIsThere|TestManyFiles' -v -timeout 0 ./sandbox/agent
-    SATCHEL_TEST_TINY_FILES=1000000 go test -run TestManyTinyFiles -v -timeout 0 ./tools/index
     ./scripts/fuzz 1000000x
     for suite in core gitstore sandbox search auth web; do ./scripts/bench $suite --quick --json-only || exit 1; done
     ./scripts/test-cgroup2
