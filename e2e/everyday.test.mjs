@@ -2,9 +2,9 @@
 // cancelled, become jobs, meet their limits; keys that only read; too many
 // requests; a stop in the middle of a command.
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
 import { after, before, test } from 'node:test';
 import { sdkV1, sdkV2Modern } from './lib/clients.mjs';
+import { git } from './lib/git.mjs';
 import { Server, remove, satchel, tempDir } from './lib/server.mjs';
 import { until } from './lib/until.mjs';
 
@@ -153,5 +153,5 @@ test('SIGTERM lets a command end, commits what it did, and answers', async () =>
   const r = await pending.catch((e) => e);
   assert.ok(!(r instanceof Error), String(r));
   const { repository } = satchel(data, 'space', 'list')[0];
-  assert.match(execFileSync('git', ['--git-dir', repository, 'log', '-1', '--format=%s', 'HEAD', '--', 'knowledge/last.md'], { encoding: 'utf8' }), /The last words/);
+  assert.match(git(repository, 'log', '-1', '--format=%s', 'HEAD', '--', 'knowledge/last.md'), /The last words/);
 });

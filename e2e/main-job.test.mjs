@@ -3,12 +3,12 @@
 // runs bash; what bash wrote is a commit in the sandbox and in the bare
 // repository; the server is killed; everything is still there.
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { inspector, mcpRemote, satchelStdio, sdkV1, sdkV2, sdkV2Modern } from './lib/clients.mjs';
 import { makeRepository } from './lib/corpus.mjs';
+import { git } from './lib/git.mjs';
 import { Server, remove, satchel, tempDir } from './lib/server.mjs';
 import { until } from './lib/until.mjs';
 
@@ -26,8 +26,6 @@ function bareRepositories() {
   const root = join(data, 'spaces');
   return readdirSync(root).filter((n) => n.endsWith('.git')).map((n) => join(root, n));
 }
-
-const git = (dir, ...args) => execFileSync('git', ['--git-dir', dir, ...args], { encoding: 'utf8' });
 
 // indexed waits until search answers from a commit. Search itself never waits.
 async function indexed(commit) {
@@ -116,7 +114,7 @@ for (const [name, connect] of Object.entries(clients)) {
       const log = await c.call('bash_readonly', { command: `git log --format='%H %s' -1 -- ${note} && git status --short` });
       assert.equal(text(log).split('\n')[0], `${commit} Note from ${name}`);
       assert.ok(bareRepositories().some((dir) => {
-        try { return git(dir, 'log', '--format=%H', '-1', 'HEAD', '--', note).trim() === commit; } catch { return false; }
+        try { return git(dir, 'log', '--format=%H', '-1', 'HEAD', '--', note) === commit; } catch { return false; }
       }), 'the bare repository has the commit');
       notes.push({ note, word, commit });
     });

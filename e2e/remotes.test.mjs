@@ -7,7 +7,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { sdkV1 } from './lib/clients.mjs';
-import { GitServer, git } from './lib/git-server.mjs';
+import { git } from './lib/git.mjs';
+import { GitServer } from './lib/git-server.mjs';
 import { Server, binary, remove, satchel, tempDir } from './lib/server.mjs';
 import { until } from './lib/until.mjs';
 

@@ -2,10 +2,10 @@
 // every acknowledged write is in the right repository and none in the other.
 // E2E_LOAD_SECONDS says how long (default 15).
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import { sdkV2 } from '../lib/clients.mjs';
+import { git } from '../lib/git.mjs';
 import { Server, remove, satchel, tempDir } from '../lib/server.mjs';
 
 const seconds = Number(process.env.E2E_LOAD_SECONDS ?? 15);
@@ -53,8 +53,8 @@ test(`${users.length} users, ${concurrency} calls at once each, ${seconds} s`, {
   const spaces = satchel(data, 'space', 'list');
   users.forEach((user, i) => {
     const { repository } = spaces.find((s) => s.owner === user);
-    const files = new Map(execFileSync('git', ['--git-dir', repository, 'ls-tree', '-r', 'HEAD', 'knowledge/load/'], { encoding: 'utf8', maxBuffer: 256 << 20 })
-      .trim().split('\n').map((l) => { const [head, path] = l.split('\t'); return [path, head.split(' ')[2]]; }));
+    const files = new Map(git(repository, 'ls-tree', '-r', 'HEAD', 'knowledge/load/')
+      .split('\n').map((l) => { const [head, path] = l.split('\t'); return [path, head.split(' ')[2]]; }));
     for (const { path, body } of results[i]) {
       assert.ok(files.has(path), `${user}'s acknowledged ${path} is in their repository`);
       const content = Buffer.from(`${body}\n`);

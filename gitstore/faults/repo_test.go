@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"os/exec"
 	"slices"
 	"strconv"
@@ -18,6 +17,7 @@ import (
 	"time"
 
 	"satchel/internal/space"
+	"satchel/internal/testenv"
 )
 
 // repo reads and writes a bare repository with the git program alone, so that
@@ -34,7 +34,7 @@ func gitCommand(dir string, args ...string) *exec.Cmd {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	cmd := exec.CommandContext(ctx, "git", append([]string{"-c", "gc.auto=0", "-c", "core.fsync=none", "--git-dir=" + dir}, args...)...)
 	cmd.Cancel = func() error { cancel(); return cmd.Process.Kill() }
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "LC_ALL=C", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null"}
+	cmd.Env = testenv.GitEnv()
 	return cmd
 }
 

@@ -3,7 +3,6 @@ package gvisor_test
 import (
 	"context"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -49,17 +48,12 @@ func execute(t testing.TB, c *agent.Client, command string, readOnly bool) agent
 // gitSeed makes a seed whose git view has one commit of the checkout's files.
 func gitSeed(t testing.TB) *space.Seed {
 	t.Helper()
-	git := testenv.NeedProgram(t, "git")
 	seed := sandboxtest.NewSeed(t)
 	if err := os.RemoveAll(seed.GitView); err != nil {
 		t.Fatal(err)
 	}
 	run := func(args ...string) {
-		cmd := exec.Command(git, append([]string{"--git-dir=" + seed.GitView, "--work-tree=" + seed.Checkout}, args...)...)
-		cmd.Env = []string{
-			"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "GIT_CONFIG_NOSYSTEM=1",
-			"GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@example.org", "GIT_COMMITTER_NAME=A", "GIT_COMMITTER_EMAIL=a@example.org",
-		}
+		cmd := testenv.Git(t, "", append([]string{"--git-dir=" + seed.GitView, "--work-tree=" + seed.Checkout}, args...)...)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("git %v: %v\n%s", args, err, out)
 		}

@@ -1,23 +1,22 @@
 // Compares a user's repository with what answers told of it.
-import { execFileSync, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { environment, git } from '../git.mjs';
 import { tokensIn } from './model.mjs';
-
-const options = { encoding: 'utf8', maxBuffer: 512 << 20, stdio: ['ignore', 'pipe', 'pipe'] };
 
 // readRepository reads a bare repository with git alone:
 // { tree: path -> blob id, commits: id -> [{ path, id }], blobs: id -> content }.
 export async function readRepository(dir) {
-  const git = (...args) => execFileSync('git', ['--git-dir', dir, '-c', 'core.quotePath=false', ...args], options);
-  git('fsck', '--full', '--strict');
+  const read = (...args) => git(dir, '-c', 'core.quotePath=false', ...args);
+  read('fsck', '--full', '--strict');
   const tree = new Map();
-  for (const l of git('ls-tree', '-r', '--full-tree', 'HEAD').split('\n').filter(Boolean)) {
+  for (const l of read('ls-tree', '-r', '--full-tree', 'HEAD').split('\n').filter(Boolean)) {
     const [head, path] = l.split('\t');
     tree.set(path, head.split(' ')[2]);
   }
   const commits = new Map();
   let files;
-  for (const l of git('log', '--raw', '--root', '--no-renames', '--no-abbrev', '--format=commit %H', 'HEAD').split('\n')) {
+  for (const l of read('log', '--raw', '--root', '--no-renames', '--no-abbrev', '--format=commit %H', 'HEAD').split('\n')) {
     if (l.startsWith('commit ')) commits.set(l.slice(7), files = []);
     else if (l.startsWith(':')) {
       const [head, path] = l.split('\t');
@@ -30,9 +29,9 @@ export async function readRepository(dir) {
 
 // readBlobs reads every blob that is no larger than what the test writes.
 async function readBlobs(dir) {
-  const list = execFileSync('git', ['--git-dir', dir, 'cat-file', '--batch-all-objects', '--batch-check'], options).split('\n')
+  const list = git(dir, 'cat-file', '--batch-all-objects', '--batch-check').split('\n')
     .map((l) => l.split(' ')).filter(([, type, size]) => type === 'blob' && Number(size) <= 1 << 20).map(([id]) => id);
-  const child = spawn('git', ['--git-dir', dir, 'cat-file', '--batch'], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const child = spawn('git', ['cat-file', '--batch'], { cwd: dir, env: environment, stdio: ['pipe', 'pipe', 'inherit'] });
   const chunks = [];
   child.stdout.on('data', (c) => chunks.push(c));
   child.stdin.end(list.join('\n') + '\n');
