@@ -1,7 +1,7 @@
 // Compares a user's repository with what answers told of it.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { environment, git } from '../git.mjs';
+import { environment, git } from '../../lib/git.mjs';
 import { tokensIn } from './model.mjs';
 
 // readRepository reads a bare repository with git alone:
