@@ -74,6 +74,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"serve": cmdServe, "end": cmdEnd, "shape": cmdShape, "field": cmdField, "mode": cmdMode,
 			"status": cmdStatus, "tool": cmdTool, "normalise": cmdNormalise, "nowhere": cmdNowhere,
+			"flip": cmdFlip, "flipobject": cmdFlipObject, "refused": cmdRefused,
 			"remote": func(ts *testscript.TestScript, neg bool, args []string) { cmdRemote(t, ts, neg, args) },
 		},
 	})

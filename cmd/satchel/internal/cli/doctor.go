@@ -16,10 +16,12 @@ import (
 
 	"satchel/cmd/satchel/internal/admin"
 	"satchel/cmd/satchel/internal/app"
+	"satchel/gitstore"
 	"satchel/internal/bytesize"
 	"satchel/internal/config"
 	"satchel/internal/database"
 	"satchel/internal/fault"
+	"satchel/internal/space"
 )
 
 // leastDisk is the free space under which doctor warns: a space may grow to a
@@ -29,7 +31,10 @@ const leastDisk = 2 << 30
 func doctorCommand() *command {
 	return &command{name: "doctor", short: "say what works on this machine, and what to do about the rest",
 		long: `
-It exits with 1 where something that Satchel needs does not work.`,
+It reads the database, the search index and every object of every space, and names
+what is damaged, with the files that are concerned; for spaces that a server works
+on too. It exits with 1 where something that Satchel needs does not work, or is
+damaged.`,
 		setup: func(fs *pflag.FlagSet) runner {
 			config.AddServerFlags(fs)
 			return doctor
@@ -51,6 +56,9 @@ type finding struct {
 	Optional bool   `json:"optional,omitempty"` // nothing that is needed fails without it
 	Detail   string `json:"detail,omitempty"`
 	Remedy   string `json:"remedy,omitempty"`
+	// Space is the space that is damaged, and Damaged what cannot be read in it.
+	Space   space.SpaceID      `json:"space,omitempty"`
+	Damaged []gitstore.Damaged `json:"damaged,omitempty"`
 }
 
 func doctor(ctx context.Context, c *call, _ []string) error {
@@ -67,7 +75,9 @@ func doctor(ctx context.Context, c *call, _ []string) error {
 	r.add(finding{Name: "configuration", OK: true, Detail: where})
 	r.add(dataDirectory(cfg.DataDir))
 	r.add(server(ctx, cfg.DataDir))
-	if strings.HasPrefix(cfg.Database.URL, "postgres") {
+	if app.Initialised(cfg.DataDir) {
+		c.data(ctx, cfg, &r)
+	} else if strings.HasPrefix(cfg.Database.URL, "postgres") {
 		r.add(reachable(ctx, cfg))
 	}
 	r.add(git(ctx))

@@ -61,7 +61,7 @@ others say that there is none. ` + "`eval`" + ` needs none, but for queries with
 | command | JSON |
 | --- | --- |
 | ` + "`serve`" + ` | ` + "`{\"url\", \"data\", \"key_file\"}`" + ` once the server answers; ` + "`key_file`" + ` holds the first admin's key |
-| ` + "`doctor`" + ` | ` + "`{\"ok\", \"sandbox\", \"version\", \"findings\": [{\"name\", \"ok\", \"optional\", \"detail\", \"remedy\"}]}`" + ` |
+| ` + "`doctor`" + ` | ` + "`{\"ok\", \"sandbox\", \"version\", \"findings\": [{\"name\", \"ok\", \"optional\", \"detail\", \"remedy\", \"space\", \"damaged\": [{\"object\", \"paths\"}]}]}`" + ` |
 | ` + "`login-link`" + ` | ` + "`{\"url\", \"user\", \"expires\"}`" + ` |
 | ` + "`user add`" + ` | ` + "`{\"id\", \"name\"}`" + ` |
 | ` + "`user list`" + ` | ` + "`[{\"id\", \"name\", \"admin\", \"email\", \"state\", \"created\"}]`" + `; ` + "`email`" + ` where there is one; ` + "`state` is `active` or `suspended`" + ` |
