@@ -228,6 +228,27 @@ func synopsis(cmd *command, path string) string {
 // groupWidth is how many characters the names of commands take in an overview.
 const groupWidth = 27
 
+// overviewWidth is how many characters a line of names has in an overview.
+const overviewWidth = 100
+
+// wrapped joins the names of a group's commands, behind the group's own name that
+// leaves the first line so much room.
+func wrapped(names []string, room int) string {
+	var b strings.Builder
+	for i, n := range names {
+		sep := "|"
+		if i == 0 {
+			sep = " "
+		}
+		if room -= len(sep + n); room < 0 {
+			sep += "\n      "
+			room = overviewWidth - len(sep+n)
+		}
+		b.WriteString(sep + n)
+	}
+	return b.String()
+}
+
 func printGroup(w io.Writer, group *command, path string) {
 	fmt.Fprintf(w, "%s: %s\n\n", path, group.short)
 	for _, c := range group.sub {
@@ -237,7 +258,7 @@ func printGroup(w io.Writer, group *command, path string) {
 			for _, s := range c.sub {
 				names = append(names, s.name)
 			}
-			name += " " + strings.Join(names, "|")
+			name += wrapped(names, overviewWidth-len("  "+name))
 		}
 		if len(name) > groupWidth { // the text has its place on a line of its own
 			name += fmt.Sprintf("\n  %*s", groupWidth, "")

@@ -171,13 +171,14 @@ func repairCommand() *command {
 	return &command{name: "repair", args: "SPACE", positional: 1, short: "replace what is damaged in a space by good copies from its remote or a backup",
 		long: `
 SPACE is the ID of a space, or the name of one of the person's; satchel doctor
-says which one is damaged. All of the remote's branch is fetched anew, and each object that
-cannot be read is replaced by the remote's. With --from the copies come from a
-repository of this machine instead, such as spaces/ID.git in a backup. Every copy is
-held against its name, so nothing but what was there comes back. A server may run
-meanwhile. It exits with 1 while something is still damaged.`,
+says which one is damaged. The whole branch of the remote is fetched again, and
+each object that cannot be read is replaced by the remote's. With --from the copies
+come from a repository of this machine instead, such as spaces/ID.git in a backup.
+Each copy is checked against its name, so nothing but what was there comes back. A
+server may run meanwhile. The command exits with 1 while something is still
+damaged.`,
 		setup: func(fs *pflag.FlagSet) runner {
-			user := fs.String("user", "", whoseSpace)
+			user := fs.String("user", "", "whose space it is: their `NAME` (default: the first admin's)")
 			from := fs.String("from", "", "take the copies from the git repository in `DIR`, and ask no remote")
 			return func(ctx context.Context, c *call, args []string) error {
 				r := admin.RepairRequest{SpaceRequest: admin.SpaceRequest{User: *user, Name: args[0]}}

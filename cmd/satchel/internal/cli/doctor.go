@@ -31,9 +31,9 @@ const leastDisk = 2 << 30
 func doctorCommand() *command {
 	return &command{name: "doctor", short: "say what works on this machine, and what to do about the rest",
 		long: `
-It reads the database, the search index and every object of every space, and names
-what is damaged, with the files that are concerned; for spaces that a server works
-on too. It exits with 1 where something that Satchel needs does not work, or is
+It reads the database, the search index and every object of every space, also while
+a server runs. It names each damaged object, the files that hold it, and how to
+repair it. It exits with 1 if something that Satchel needs does not work or is
 damaged.`,
 		setup: func(fs *pflag.FlagSet) runner {
 			config.AddServerFlags(fs)

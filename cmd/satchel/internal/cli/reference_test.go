@@ -46,7 +46,8 @@ value of a flag among them), and with 1 otherwise; it then says on one line of
 standard error what to do (a wrong configuration: one line for each mistake).
 With ` + "`--json`" + ` standard output has one JSON value and nothing else; after an
 error it has none, but for ` + "`space sync` and `space remote set`" + `, which tell how the
-space stands all the same, and ` + "`auth check`" + `, which says what it found.
+space stands all the same, ` + "`doctor` and `auth check`" + `, which say what they found, and
+` + "`space repair`" + `, which says what it could not repair.
 
 ` + "`serve` and `doctor`" + ` take each key of the configuration as a flag as well:
 [configuration.md](configuration.md) lists them.
@@ -96,6 +97,7 @@ others say that there is none. ` + "`eval`" + ` needs none, but for queries with
 | ` + "`space status`, `space sync`, `space remote set`" + ` | ` + "`{\"space\": {…}, \"remote\": {\"url\", \"branch\", …}, \"state\", \"problem\", \"detail\", \"remedy\", \"unpushed\", \"head\", \"pushed\", \"last_check\", \"last_sync\", \"next_try\", \"attempts\", \"locations\", \"notes\", \"held\": [{\"path\", \"mode\", \"size\", \"why\", \"since\"}]}`" + `; ` + "`state` is `local`, `pushed`, `queued`, `syncing` or `failed`" + `; what does not apply is left out. ` + "`space remote set`" + ` that set nothing tells why in ` + "`\"secrets\": [{\"path\", \"line\", \"commit\", \"rule\", \"description\", \"fingerprint\"}]`" + ` |
 | ` + "`space remote remove`" + ` | ` + "`{}`" + ` |
 | ` + "`space purge`" + ` | ` + "`{\"head\", \"commits\", \"files\"}`" + ` |
+| ` + "`space repair`" + ` | ` + "`{\"restored\", \"left\": {\"packs\", \"bytes\", \"damaged\": [{\"object\", \"paths\"}], \"more\", \"said\"}}`" + `; ` + "`more` and `said`" + ` where there is more than the list has, or a defect that git alone names |
 | ` + "`space allow`" + ` | ` + "`{\"fingerprint\", \"allowed\"}`" + `, or the list of what was allowed: ` + "`[{\"space\", \"fingerprint\", \"rule\", \"path\", \"allowed_by\", \"at\"}]`" + ` |
 | ` + "`space discard`" + ` | ` + "`{\"discarded\"}`" + ` |
 | ` + "`search`" + ` | what the search tool answers: ` + "`{\"results\": [{\"id\", \"title\", \"path\", \"lines\", \"heading\", \"snippet\", \"score\", \"source\", …}], \"total\", \"truncated\", \"scope\", \"index_commit\", \"index_age\", \"notes\", \"suggestions\"}`" + `; the last two where there are any |
