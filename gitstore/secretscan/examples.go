@@ -16,6 +16,8 @@ func published() []string {
 	return []string{
 		"1938c068ffef7eb430d3", // Azurite's account key
 		"7229a510ea16f6ac86d9", // Stripe's test key
+		"248b22cb4eadfded65be", // Standard Webhooks' example
+		"df7c05de29e25335a81d", // Svix's example
 	}
 }
 

@@ -33,7 +33,7 @@ const (
 // provider's name before any 32 digits, which finds more hashes than keys.
 var left = map[string]string{
 	"curl-auth-header": "examples of commands, not a format", "curl-auth-user": "examples of commands, not a format",
-	"jwt": "examples and session tokens, which no remote refuses", "jwt-base64": "as jwt",
+	"jwt": "takes examples: ours", "jwt-base64": "as jwt",
 	"kubernetes-secret-yaml": "a layout, not a format", "nuget-config-password": "a layout, not a format",
 	"freemius-secret-key": "a layout, not a format", "pkcs12-file": "a file name",
 	"sidekiq-sensitive-url": "begins as every URL", "microsoft-teams-webhook": "begins as every URL",

@@ -91,6 +91,14 @@ func realKeys(r *rand.Rand) []key {
 		{"digitalocean-pat", join("dop", "_v1_", from(r, hexes, 64))},
 		{"digitalocean-access-token", join("doo", "_v1_", from(r, hexes, 64))},
 		{"discord-bot-token", join("M", "Tk4", from(r, base62, 22), ".G", from(r, urlSafe, 5), ".", from(r, urlSafe, 37), "k")},
+		{"discord-webhook-url", join("https://disc", "ord.com/api/web", "hooks/1", from(r, digits, 18), "/", from(r, urlSafe, 67), "k")},
+		{"discord-webhook-url", join("https://canary.disc", "ordapp.com/api/v10/web", "hooks/1", from(r, digits, 17), "/", from(r, urlSafe, 67), "k")},
+		{"telegram-bot-token", join("7", from(r, digits, 9), ":A", "A", from(r, urlSafe, 32), "k")},
+		{"telegram-bot-token", join("https://api.telegram.org/bot", from(r, digits, 8), ":A", "A", from(r, urlSafe, 32), "k/getMe")},
+		{"webhook-signing-secret", join("wh", "sec_", from(r, base62, 32))},
+		{"webhook-signing-secret", join("wh", "sec_", from(r, base64s, 42), "8=")},
+		{"json-web-token", webToken(r, `{"alg":"HS256","typ":"JWT"}`, `{"sub":"u-81","iat":1771234567}`, 43)},
+		{"json-web-token", webToken(r, `{"alg":"RS256","kid":"`+from(r, hexes, 40)+`"}`, `{"iss":"https://id.test","exp":1799234567,"scope":"`+from(r, lowers, 900)+`"}`, 342)},
 		{"shopify-access-token", join("shp", "at_", from(r, hexes, 32))},
 		{"square-access-token", join("EA", "AA", from(r, urlSafe, 60))},
 		{"databricks-api-token", join("da", "pi", from(r, hexes, 32))},
@@ -119,6 +127,12 @@ func realKeys(r *rand.Rand) []key {
 		{"new-relic-key", join("NR", "AK-", from(r, uppers+digits, 27))},
 		{"circleci-token", join("CCI", "PAT_", from(r, base62, 22), "_", from(r, hexes, 40))},
 	}
+}
+
+// webToken returns a JSON Web Token with a signature of so many digits.
+func webToken(r *rand.Rand, header, claims string, sig int) string {
+	b := base64.RawURLEncoding
+	return join(b.EncodeToString([]byte(header)), ".", b.EncodeToString([]byte(claims)), ".", from(r, urlSafe, sig-1), "k")
 }
 
 // surroundings are how people and AIs write a key down.
@@ -223,6 +237,16 @@ func TestWhatIsNoSecretPasses(t *testing.T) {
 		"a key's form in base64":          join(from(r, base64s, 200), "/ci", "o", from(r, base62, 32), "/", from(r, base64s, 200)),
 		"the same in lines":               join(from(r, base64s, 76), "\n", from(r, base64s, 75), "\nci", "o", from(r, base62, 32), "+", from(r, base64s, 40)),
 		"a JSON Web Token":                join("ey", "JhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIiwibmFtZSI6IkpvaG4gRG9lIiwiaWF0IjoxNTE2MjM5MDIyfQ.", from(r, urlSafe, 43)),
+		"a token that nobody issued":      webToken(r, `{"alg":"HS256"}`, `{"foo":"bar"}`, 43),
+		"a token without a signature":     join(webToken(r, `{"alg":"HS256"}`, `{"sub":"u-81","iat":1771234567}`, 20), " and ", strings.TrimSuffix(webToken(r, `{"alg":"none"}`, `{"iat":1771234567}`, 1), "k")),
+		"a token's header without alg":    webToken(r, `{"typ":"JWT"}`, `{"sub":"u-81","iat":1771234567}`, 43),
+		"a token whose claims are none":   webToken(r, `{"alg":"HS256"}`, `{"iat":1771234567`, 43),
+		"Supabase's key for everyone":     webToken(r, `{"alg":"HS256","typ":"JWT"}`, `{"iss":"supabase","ref":"abc","role":"anon","iat":1771234567}`, 43),
+		"an example of a webhook":         "https://discord.com/api/webhooks/123456789012345678/abcdef and https://discord.com/api/webhooks/ID/TOKEN",
+		"Telegram's example":              join("110201543:A", "AHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw, 123456:AB", "C-DEF1234ghIkl-zyx57W2v1u123ew11"),
+		"times and names":                 "2026-01-02 12345678:AA, 10203040:AA:BB:CC:DD:EE:FF:00:11:22:33:44:55:66:77:88:99",
+		"published webhook secrets":       join("wh", "sec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw and wh", "sec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"),
+		"a placeholder for one":           join("wh", "sec_... wh", "sec_your_webhook_signing_secret wh", "sec_", strings.Repeat("x", 32)),
 		"a page's etag and a version":     "etag: \"33a64df551425fcc55e4d42a148795d9f25f89d4\"; v1.0-beta; s3://bucket/AKIA/x",
 		"words that begin like keys":      "AKIA, ASIA and the AIza prefix; ghp_ and gho_ begin tokens; sk- and SG. too; hf_hub_download(repo_id); pat-na1; desk-proj-notes; 1//0 divided",
 		"Azurite's published key":         join("AccountKey=Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq", "/K1SZFPTOtr/KBHBeksoGMGw=="),

@@ -76,6 +76,10 @@ func own() []rule {
 		{id: "slack-webhook-url", about: "Slack webhook URL", lits: []string{"hooks.slack.com/"}, expr: `hooks\.slack\.com/(?:services/T[A-Z0-9]{8,12}/B[A-Z0-9]{8,12}/[A-Za-z0-9]{23,24}|workflows/T[A-Z0-9]{8,12}/A[A-Z0-9]{8,12}/\d{17,20}/[A-Za-z0-9]{23,24})`, ends: true, entropy: 3.5},
 		{id: "teams-webhook-url", about: "Microsoft Teams webhook URL", lits: []string{".webhook.office.com/webhookb2/"}, expr: `\.webhook\.office\.com/webhookb2/(` + uuid + `@` + uuid + `/IncomingWebhook/[0-9a-f]{32}/` + uuid + `)`, entropy: 3},
 		{id: "discord-bot-token", about: "Discord bot token", lits: []string{"MT", "MD", "Mj", "Mz", "ND", "NT", "Nj", "Nz", "OD", "OT"}, run: 21, expr: `[MNO][A-Za-z0-9]{23,27}\.[\w-]{6}\.[\w-]{27,38}`, bound: true, ends: true, entropy: 4},
+		{id: "discord-webhook-url", about: "Discord webhook URL", lits: []string{"discord.com/api/", "discordapp.com/api/"}, expr: `discord(?:app)?\.com/api/(?:v\d{1,2}/)?webhooks/\d{17,20}/([\w-]{60,80})`, ends: true, entropy: 4},
+		{id: "telegram-bot-token", about: "Telegram bot token", lits: []string{":AA"}, at: 8, expr: `\d{8}:(AA[\w-]{33})`, ends: true, entropy: 4},
+		{id: "webhook-signing-secret", about: "webhook signing secret", lits: []string{"whsec_"}, expr: `whsec_[A-Za-z0-9+/]{32,88}={0,2}`, bound: true, ends: true, entropy: 3.5},
+		{id: "json-web-token", about: "JSON Web Token", lits: []string{"eyJ"}, expr: `eyJ[\w-]{10,}\.eyJ[\w-]`, bound: true, refine: jwt, entropy: 4},
 		{id: "telnyx-api-key", about: "Telnyx API key", lits: []string{"KEY0"}, expr: `KEY0[0-9A-F]{31}_[A-Za-z0-9]{22}`, bound: true, ends: true, entropy: 3.5},
 
 		{id: "docker-access-token", about: "Docker access token", lits: []string{"dckr_pat_", "dckr_oat_"}, expr: `dckr_[po]at_[\w-]{27,32}`, bound: true, ends: true, entropy: 3.5},

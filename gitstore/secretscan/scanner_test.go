@@ -193,6 +193,9 @@ func TestHostileContent(t *testing.T) {
 		"halves of UTF-16":                  fill("g\x00h\x00p\x00_\x00"),
 		"broken UTF-8":                      fill("\xc3\x28\xff\xfeghp_"),
 		"AKIA":                              fill("AKIA"),
+		"beginnings of web tokens":          fill(join("ey", "JhbGciOiJIUzI1NiJ9.")),
+		"long claims of web tokens":         fill(join("ey", "JhbGciOiJIUzI1NiJ9.eyJ", strings.Repeat("a", 7<<10), "-")),
+		"a header in a header":              fill("-" + "eyJhIjoi"),
 	} {
 		found := s.Scan("x", content)
 		check(t, content, found)
