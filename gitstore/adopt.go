@@ -39,10 +39,14 @@ func (r *repo) weighAdoption(ctx context.Context, from *repo, head, theirs *head
 // adopt makes a quarantined history the space's own, where that has only its
 // first commit, with the first commit's files on top that the history lacks.
 // The first commit stays in the repository and in the reflog.
-func (r *repo) adopt(ctx context.Context, q *quarantine, m space.Meta, check func() error) (ImportResult, error) {
+func (r *repo) adopt(ctx context.Context, q *quarantine, m space.Meta, check func() error, progress func(string)) (ImportResult, error) {
 	head := r.head.Load()
 	q.r.db.lender = r.db
 	a, err := r.weighAdoption(ctx, q.r, head, q.head)
+	if err != nil {
+		return ImportResult{}, r.adoptError(err)
+	}
+	warnings, err := r.screenHistory(ctx, q, progress)
 	if err != nil {
 		return ImportResult{}, r.adoptError(err)
 	}
@@ -65,6 +69,7 @@ func (r *repo) adopt(ctx context.Context, q *quarantine, m space.Meta, check fun
 	if err != nil {
 		return ImportResult{}, r.adoptError(err)
 	}
+	c.Warnings = append(c.Warnings, warnings...)
 	r.committed(c)
 	return ImportResult{Commit: c, History: true, Files: theirs.files, Bytes: theirs.bytes, Notes: a.notes, Noted: a.noted}, nil
 }

@@ -30,7 +30,7 @@ import (
 //	Options.Screen refuses it        refused
 //
 // A message that Options.Screen refuses is left out, which is told as a Refusal
-// of "(comment)".
+// of space.CommentPath.
 func (s *Store) Commit(ctx context.Context, id space.SpaceID, cs space.ChangeSet, m space.Meta) (space.Commit, error) {
 	r, release, err := s.acquire(ctx, id)
 	if err != nil {
@@ -41,10 +41,12 @@ func (s *Store) Commit(ctx context.Context, id space.SpaceID, cs space.ChangeSet
 	if err != nil {
 		return space.Commit{}, err
 	}
-	m.Message, err = r.screenMessage(ctx, m.Message)
-	silenced := err
-	if err != nil && !isFault(err) {
-		return space.Commit{}, err
+	warning, silenced := r.screenMessage(ctx, m.Message)
+	if silenced != nil && !isFault(silenced) {
+		return space.Commit{}, silenced
+	}
+	if silenced != nil {
+		m.Message = ""
 	}
 	r.commitMu.Lock()
 	defer r.commitMu.Unlock()
@@ -53,7 +55,10 @@ func (s *Store) Commit(ctx context.Context, id space.SpaceID, cs space.ChangeSet
 		return space.Commit{}, err
 	}
 	if c.Changed && silenced != nil {
-		c.Refused = append(c.Refused, space.Refusal{Path: "(comment)", Why: "The change was saved without its comment. " + fault.PublicOf(silenced), Err: silenced})
+		c.Refused = append(c.Refused, space.Refusal{Path: space.CommentPath, Why: "The change was saved without its comment. " + fault.PublicOf(silenced), Err: silenced})
+	}
+	if c.Changed && warning != "" {
+		c.Warnings = append(c.Warnings, space.Warning{Path: space.CommentPath, Why: warning})
 	}
 	if c.Changed {
 		r.committed(c)
@@ -114,7 +119,7 @@ func (r *repo) apply(ctx context.Context, p *plan, m space.Meta) (space.Commit, 
 		return space.Commit{}, err
 	}
 	r.totals = &next
-	c.Files, c.Refused, c.Conflicts, c.Changed = files, p.refused, p.clashes, true
+	c.Files, c.Refused, c.Warnings, c.Conflicts, c.Changed = files, p.refused, p.warnings(), p.clashes, true
 	r.noteCase(files)
 	return c, nil
 }

@@ -1,6 +1,7 @@
 package gitstore
 
 import (
+	"bytes"
 	"context"
 
 	"satchel/internal/space"
@@ -8,14 +9,20 @@ import (
 
 // Contents visits what the commits wrote that are in head's history and not in
 // since's (all, where since is empty): each content once for each path, in the
-// newest such commit of head's history. Links come with their targets. An error
-// of visit ends it.
+// newest such commit of head's history. Links come with their targets. The
+// message of each such commit comes with an empty path, as do its author and its
+// committer, each of these once. An error of visit ends it.
 func (s *Store) Contents(ctx context.Context, id space.SpaceID, since space.CommitID, visit func(at space.CommitID, p space.Path, content []byte) error) error {
 	r, head, release, err := s.at(ctx, id, "")
 	if err != nil {
 		return err
 	}
 	defer release()
+	return r.contents(ctx, head, since, visit)
+}
+
+// contents is Contents of head's history, which may be that of a quarantine.
+func (r *repo) contents(ctx context.Context, head *headState, since space.CommitID, visit func(at space.CommitID, p space.Path, content []byte) error) error {
 	known := map[hash]bool{}
 	if since != "" {
 		old, err := r.resolve(string(since))
@@ -34,10 +41,27 @@ func (s *Store) Contents(ctx context.Context, id space.SpaceID, since space.Comm
 		path string
 		blob hash
 	}
-	seen := map[written]bool{}
+	seen, named := map[written]bool{}, map[string]bool{}
 	return r.history(ctx, head.id, "", func(h hash, c rawCommit, _ bool) (bool, error) {
 		if known[h] {
 			return true, nil
+		}
+		o, err := r.db.read(h)
+		if err != nil {
+			return false, r.internalf(err, "contents")
+		}
+		head, message, _ := bytes.Cut(o.data, []byte("\n\n"))
+		words := [][]byte{message}
+		for line := range bytes.Lines(head) {
+			if from, to := personIn(line); to > from && !named[string(line[from:to])] {
+				named[string(line[from:to])] = true
+				words = append(words, line[from:to])
+			}
+		}
+		for _, w := range words {
+			if err := visit(commitID(h), "", w); err != nil {
+				return false, err
+			}
 		}
 		var parent hash
 		if len(c.parents) > 0 {

@@ -96,13 +96,29 @@ func (s *Store) Import(ctx context.Context, id space.SpaceID, src ImportSource, 
 	if m.Message == "" {
 		m.Message = "Import " + in.name()
 	}
+	warning, err := r.screenMessage(ctx, m.Message)
+	if isFault(err) {
+		m.Message, err = "Import", nil // it names the source, which whoever imports knows
+	}
+	if err != nil {
+		return ImportResult{}, err
+	}
+	res, err := r.importInto(ctx, in, m, check, progress)
+	if err == nil && res.Commit.Changed && warning != "" && res.Commit.Message == m.Message {
+		res.Commit.Warnings = append(res.Commit.Warnings, space.Warning{Path: space.CommentPath, Why: warning})
+	}
+	return res, err
+}
+
+// importInto makes a source's history the space's, or commits its files.
+func (r *repo) importInto(ctx context.Context, in importReader, m space.Meta, check func() error, progress func(string)) (ImportResult, error) {
 	if q := in.history(); q != nil {
 		pristine, err := r.pristine(r.head.Load())
 		if err != nil {
 			return ImportResult{}, err
 		}
 		if pristine {
-			res, err := r.adopt(ctx, q, m, check)
+			res, err := r.adopt(ctx, q, m, check, progress)
 			if !errors.Is(err, errNotPristine) {
 				return res, err
 			}
@@ -224,7 +240,7 @@ func (r *repo) readImport(ctx context.Context, f importFile) (request, []byte, e
 	}
 	q, err := r.check(space.Change{Path: f.path, Mode: f.mode, Content: data})
 	if err == nil {
-		err = r.screen(ctx, q, data)
+		q.warning, err = r.screen(ctx, q, data)
 	}
 	q.data = nil // its blob is in the pack by the time of the commit
 	return q, data, err

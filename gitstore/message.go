@@ -244,6 +244,17 @@ func readMessage(msg []byte) string {
 	return cut(string(msg[:maxRead+utf8.UTFMax]), maxRead) + fmt.Sprintf("\n\n[The message is longer than %s; the rest is left out here.]\n", sizeText(maxRead))
 }
 
+// personIn returns where the name and the address lie in a line of a commit's
+// head; both are 0 where the line names nobody.
+func personIn(line []byte) (from, to int) {
+	for _, word := range []string{"author ", "committer "} {
+		if bytes.HasPrefix(line, []byte(word)) {
+			return len(word), bytes.LastIndexByte(line, '>') + 1
+		}
+	}
+	return 0, 0
+}
+
 func parseIdent(s string) (p space.Person, t time.Time) {
 	lt, gt := strings.IndexByte(s, '<'), strings.LastIndexByte(s, '>')
 	if lt < 0 || gt < lt {

@@ -50,10 +50,12 @@ type Options struct {
 	// installation without the permission workflows:write.
 	AllowWorkflows func(space.SpaceID) bool
 	// Screen is asked about every file whose content is new to the space, by
-	// Commit and by Import of files, before it is stored, and by Commit about the
-	// message, as the path "commit message"; nil passes all. A
+	// Commit and by Import, before it is stored, and about messages and the names
+	// in an imported history, as the path "commit message"; nil passes all. A
 	// fault.Error refuses the file, told in Commit.Refused, and the rest is
-	// committed; another error ends the change. before returns what head has at
+	// committed, but for an imported history, which it refuses whole. A Warned
+	// refuses nothing, and is told in Commit.Warnings; another error ends the
+	// change. before returns what head has at
 	// the path, empty for nothing. Screen may be called for several files at
 	// once, and must not call the Store.
 	Screen func(ctx context.Context, id space.SpaceID, p space.Path, content []byte, before func() ([]byte, error)) error

@@ -25,6 +25,7 @@ type request struct {
 	data     []byte
 	base     space.BlobID
 	baseMode space.Mode
+	warning  string // what Options.Screen said of it
 }
 
 // plan is what becomes of a change set against one head.
@@ -83,9 +84,10 @@ func (r *repo) validate(ctx context.Context, cs space.ChangeSet) ([]request, []s
 	if total > lim.Change {
 		return nil, nil, fault.New(fault.TooLarge, "The change has %s of content, and %s are allowed in one change. Commit it in parts.", sizeText(total), sizeText(lim.Change))
 	}
+	var err error
 	passed := reqs[:0]
 	for _, q := range reqs {
-		if err := r.screen(ctx, q, q.data); isFault(err) {
+		if q.warning, err = r.screen(ctx, q, q.data); isFault(err) {
 			refused = append(refused, refusal(q.raw, err))
 		} else if err != nil {
 			return nil, nil, err
@@ -391,6 +393,17 @@ func (p *plan) refuseBelowFiles() {
 		_, gone := slices.BinarySearch(below, string(c.Kept))
 		return gone
 	})
+}
+
+// warnings are those of what is written.
+func (p *plan) warnings() (out []space.Warning) {
+	for path, q := range p.writes {
+		if q.warning != "" {
+			out = append(out, space.Warning{Path: path, Why: q.warning})
+		}
+	}
+	slices.SortFunc(out, func(a, b space.Warning) int { return compareStrings(a.Path, b.Path) })
+	return out
 }
 
 // edits returns the plan as edits of a tree and as what differs.

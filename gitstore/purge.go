@@ -15,6 +15,7 @@ type PurgeResult struct {
 	Head    space.CommitID
 	Commits int          // rewritten or dropped
 	Files   []space.Path // whose content changed in some commit, sorted
+	Words   int          // commits whose message or names changed, and tags whose message did
 	// Commit is the new head. Its files are what differs from the old one, of
 	// which Old names blobs that are gone. Changed is false where there was
 	// nothing to rewrite.
@@ -26,8 +27,9 @@ type PurgeResult struct {
 // had not written it. content must not be changed. A path may break the rules
 // of space.ParsePath, as those of imported histories may. A link's content is
 // its target; a link whose new target breaks the rules is left out. Messages of
-// commits and annotated tags are asked about with an empty path; they become
-// out, whatever keep is.
+// commits and annotated tags, and the names and addresses of authors and
+// committers, are asked about with an empty path; they become out, whatever keep
+// is.
 type RewriteFile func(p space.Path, content []byte) (out []byte, keep bool)
 
 // Purge rewrites the commits that since does not reach (all, where since is
@@ -36,7 +38,7 @@ type RewriteFile func(p space.Path, content []byte) (out []byte, keep bool)
 // and git view of sandboxes. rewrite is asked once for each file's content that
 // such a commit adds or changes at a path.
 //
-// Authors and dates stay, and messages where rewrite leaves them; signatures,
+// Dates stay, and authors and messages where rewrite leaves them; signatures,
 // which would no longer be right, do not. Merges keep their parents, and commits that become empty are dropped,
 // but for a first commit. Tags and kept refs move to the rewritten commits; a
 // tracking ref that names a rewritten commit is removed, because the remote
@@ -108,6 +110,7 @@ func (r *repo) install(ctx context.Context, p *purger, m space.Meta) (res PurgeR
 	if err != nil {
 		return PurgeResult{}, r.internalf(err, "purge")
 	}
+	res.Words = p.words
 	if next.id == head.id && len(j.Refs) == 0 {
 		return res, nil
 	}

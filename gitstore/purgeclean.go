@@ -191,8 +191,12 @@ func (p *purger) retag(ref namedRef, next hash) (hash, error) {
 	if i := bytes.Index(msg, []byte("-----BEGIN ")); i >= 0 {
 		msg = msg[:i]
 	}
-	if next == ref.commit && bytes.Equal(p.message(said), said) {
+	same := bytes.Equal(p.message(said), said)
+	if next == ref.commit && same {
 		return ref.object, nil
+	}
+	if !same {
+		p.words++
 	}
 	return p.add(o.kind, fmt.Appendf(nil, "object %s\n%s\n\n%s", next, rest, p.message(msg)))
 }

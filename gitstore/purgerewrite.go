@@ -30,7 +30,9 @@ type purger struct {
 	verdicts  map[fileAt]verdict
 	purged    map[hash]bool // contents that were rewritten or left out somewhere
 	files     map[string]bool
+	names     map[string]string // what names and addresses become
 	commits   int
+	words     int // messages and heads of commits that were rewritten, and messages of tags
 	installed bool
 }
 
@@ -74,7 +76,7 @@ func (r *repo) newPurger(ctx context.Context, since space.CommitID, rewrite Rewr
 	return &purger{
 		repo:    &repo{s: r.s, id: r.id, dir: r.dir, db: db},
 		rewrite: rewrite, starts: append(refs, namedRef{name: branch, object: r.head.Load().id, commit: r.head.Load().id}),
-		old: old, done: map[hash]hash{}, dropped: map[hash]bool{}, verdicts: map[fileAt]verdict{}, purged: map[hash]bool{}, files: map[string]bool{},
+		old: old, done: map[hash]hash{}, dropped: map[hash]bool{}, verdicts: map[fileAt]verdict{}, purged: map[hash]bool{}, files: map[string]bool{}, names: map[string]string{},
 	}, nil
 }
 
@@ -176,9 +178,10 @@ func (p *purger) commit(ctx context.Context, h hash, c rawCommit) (hash, error) 
 	if err != nil {
 		return hash{}, err
 	}
-	_, said, _ := bytes.Cut(o.data, []byte("\n\n"))
-	msg := p.message(said)
-	if tree == c.tree && slices.Equal(parents, c.parents) && bytes.Equal(msg, said) {
+	was, said, _ := bytes.Cut(o.data, []byte("\n\n"))
+	head, msg := p.people(was), p.message(said)
+	sameWords := bytes.Equal(head, was) && bytes.Equal(msg, said)
+	if tree == c.tree && slices.Equal(parents, c.parents) && sameWords {
 		return h, nil
 	}
 	if len(parents) == 1 {
@@ -186,20 +189,52 @@ func (p *purger) commit(ctx context.Context, h hash, c rawCommit) (hash, error) 
 		if err != nil {
 			return hash{}, err
 		}
-		was, err := p.repo.rawCommit(c.parents[0])
+		before, err := p.repo.rawCommit(c.parents[0])
 		if err != nil {
 			return hash{}, err
 		}
-		if parent.tree == tree && (was.tree != c.tree || len(c.parents) > 1) {
+		if parent.tree == tree && (before.tree != c.tree || len(c.parents) > 1) {
 			p.dropped[h] = true
 			return parents[0], nil
 		}
 	}
-	return p.add(plumbing.CommitObject, reparent(o.data, tree, parents, msg))
+	if !sameWords {
+		p.words++
+	}
+	return p.add(plumbing.CommitObject, reparent(head, tree, parents, msg))
 }
 
-// message returns what a commit's or a tag's message becomes. It is never left
-// out.
+// people returns what the head of a commit becomes, of which its author and its
+// committer are asked about: the name and the address each, so that what stands
+// between them stays.
+func (p *purger) people(head []byte) []byte {
+	var out []byte
+	for line := range bytes.Lines(head) {
+		from, to := personIn(line)
+		if lt := bytes.IndexByte(line, '<'); from > 0 && from <= lt && lt < to {
+			out = append(out, line[:from]...)
+			out = append(out, p.name(line[from:lt])...)
+			out = append(out, '<')
+			out = append(out, p.name(line[lt+1:to-1])...)
+			line = line[to-1:]
+		}
+		out = append(out, line...)
+	}
+	return out
+}
+
+// name returns what a name or an address becomes, which is asked about once.
+func (p *purger) name(text []byte) string {
+	out, ok := p.names[string(text)]
+	if !ok {
+		out = string(p.message(text))
+		p.names[string(text)] = out
+	}
+	return out
+}
+
+// message returns what a commit's or a tag's message becomes, or what else people
+// wrote in one. It is never left out.
 func (p *purger) message(msg []byte) []byte {
 	out, _ := p.rewrite("", msg)
 	return out
@@ -401,10 +436,9 @@ func (p *purger) flush() error {
 	return nil
 }
 
-// reparent returns a commit with another tree, other parents and another
+// reparent returns a commit of a head with another tree, other parents and a
 // message, and without signatures.
-func reparent(data []byte, tree hash, parents []hash, msg []byte) []byte {
-	head, _, _ := bytes.Cut(data, []byte("\n\n"))
+func reparent(head []byte, tree hash, parents []hash, msg []byte) []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "tree %s\n", tree)
 	for _, h := range parents {

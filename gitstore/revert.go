@@ -365,7 +365,7 @@ func (v *reverting) request(ctx context.Context, path string) (q request, needed
 	if u.merged {
 		q, err = v.r.check(space.Change{Path: path, Mode: u.fileMode(), Content: u.data, Base: f.Old, BaseMode: f.OldMode})
 		if err == nil {
-			err = v.r.screen(ctx, q, q.data)
+			q.warning, err = v.r.screen(ctx, q, q.data)
 		}
 		return q, err == nil, err
 	}

@@ -3,48 +3,87 @@ package gitstore
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"satchel/internal/fault"
+	"satchel/internal/space"
 )
+
+// Warned is an error of Options.Screen that lets a file be committed, with a word
+// on it in Commit.Warnings.
+type Warned struct{ Why string }
+
+func (w Warned) Error() string { return w.Why }
 
 // screen asks Options.Screen about a file's content. What the repository holds
 // already is nothing new: a remote has it, or refuses to have it, whatever
 // becomes of this change; so a file may be moved and restored. The error is the
 // file's refusal where it has a fault.Error, and the whole change's otherwise.
-func (r *repo) screen(ctx context.Context, q request, content []byte) error {
+func (r *repo) screen(ctx context.Context, q request, content []byte) (warning string, err error) {
 	if r.s.o.Screen == nil || q.delete || r.db.has(q.hash) {
-		return nil
+		return "", nil
 	}
 	if err := ctx.Err(); err != nil {
-		return err
+		return "", err
 	}
-	err := r.s.o.Screen(ctx, r.id, q.path, content, func() ([]byte, error) {
+	err = r.s.o.Screen(ctx, r.id, q.path, content, func() ([]byte, error) {
 		at, err := r.lookup(r.head.Load().tree, string(q.path))
 		if err != nil || !at.isFile() {
 			return nil, err
 		}
 		return r.db.blob(at.hash)
 	})
-	if err != nil && ctx.Err() != nil {
-		return ctx.Err() // what Screen made of it is no word on the file
-	}
-	return err
+	return judged(ctx, err)
 }
 
 // screenMessage asks Options.Screen about a commit's message, which is pushed
-// like any file, and returns what it may be. With a fault.Error that is nothing.
-func (r *repo) screenMessage(ctx context.Context, msg string) (string, error) {
+// like any file.
+func (r *repo) screenMessage(ctx context.Context, msg string) (warning string, err error) {
 	if r.s.o.Screen == nil || msg == "" {
-		return msg, nil
+		return "", nil
 	}
-	err := r.s.o.Screen(ctx, r.id, "commit message", []byte(msg), func() ([]byte, error) { return nil, nil })
+	return judged(ctx, r.s.o.Screen(ctx, r.id, messagePath, []byte(msg), nothing))
+}
+
+// messagePath is the path of a message to Options.Screen.
+const messagePath = "commit message"
+
+func nothing() ([]byte, error) { return nil, nil }
+
+// judged parts what Options.Screen said.
+func judged(ctx context.Context, err error) (warning string, _ error) {
 	if err != nil && ctx.Err() != nil {
-		return "", ctx.Err()
+		return "", ctx.Err() // what Screen made of it is no word on the file
 	}
-	if err != nil {
-		return "", err
+	var w Warned
+	if errors.As(err, &w) {
+		return w.Why, nil
 	}
-	return msg, nil
+	return "", err
+}
+
+// screenHistory asks Options.Screen about all that a history from elsewhere
+// holds, of which nothing can be left out.
+func (r *repo) screenHistory(ctx context.Context, from *quarantine, progress func(string)) (warnings []space.Warning, err error) {
+	if r.s.o.Screen == nil {
+		return nil, nil
+	}
+	progress("Looking for secrets in the history")
+	err = from.r.contents(ctx, from.head, "", func(at space.CommitID, p space.Path, content []byte) error {
+		asked, shown := p, fmt.Sprintf("%s at %s", p, at.Short())
+		if p == "" {
+			asked, shown = messagePath, fmt.Sprintf("%s of %s", space.CommentPath, at.Short())
+		}
+		warning, err := judged(ctx, r.s.o.Screen(ctx, r.id, asked, content, nothing))
+		if isFault(err) {
+			return fault.Wrap(err, fault.CodeOf(err), "The history cannot be imported, because all of it would be pushed. Commit %s: %s", at.Short(), fault.PublicOf(err))
+		}
+		if warning != "" && len(warnings) < maxImportNotes {
+			warnings = append(warnings, space.Warning{Path: shown, Why: warning})
+		}
+		return err
+	})
+	return warnings, err
 }
 
 func isFault(err error) bool {

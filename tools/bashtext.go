@@ -189,6 +189,10 @@ func problemsText(b *strings.Builder, r RunResult, news, known []space.Refusal) 
 	list("NOT COMMITTED, and kept in /space until you mend, rename or remove it, unless it is said to be lost; keep what need not last in /tmp", len(refused), func(i int) string {
 		return fmt.Sprintf("%s: %s", quotePath(refused[i].Path), clip(refused[i].Why, maxReasonChars))
 	})
+	warnings := allWarnings(r)
+	list("WARNING: committed, with what looks like a secret", len(warnings), func(i int) string {
+		return fmt.Sprintf("%s: %s", quotePath(warnings[i].Path), clip(warnings[i].Why, maxReasonChars))
+	})
 	list("CONFLICT: changed meanwhile elsewhere; both versions were kept. Merge them into the first and delete the second", len(conflicts), func(i int) string {
 		if conflicts[i].Kept == "" {
 			return fmt.Sprintf("%s was not deleted: it has a newer version", conflicts[i].Path)
@@ -249,6 +253,15 @@ func notCommitted(r RunResult, news []space.Refusal) []space.Refusal {
 		}
 		return 1
 	})
+	return all
+}
+
+// allWarnings are those of the commits.
+func allWarnings(r RunResult) []space.Warning {
+	var all []space.Warning
+	for _, c := range r.Commits {
+		all = append(all, c.Warnings...)
+	}
 	return all
 }
 
@@ -368,6 +381,15 @@ func bashMeta(q RunRequest, r RunResult) map[string]any {
 	}
 	if len(conflicts) > 0 {
 		m["conflicts"] = conflicts
+	}
+	var warnings []map[string]any
+	for _, w := range allWarnings(r) {
+		if len(warnings) < maxMetaFiles {
+			warnings = append(warnings, map[string]any{"path": w.Path, "why": w.Why})
+		}
+	}
+	if len(warnings) > 0 {
+		m["warnings"] = warnings
 	}
 	if len(refused) > 0 {
 		m["refused"] = refused

@@ -170,19 +170,19 @@ func (e *editing) lookupAt(ctx context.Context, id space.SpaceID, at space.Commi
 	return f, err == nil, err
 }
 
-// commit makes one commit of the changes of one act, all or none. silent says why
-// the message was left out, where it was. An error that is a fault of the change
+// commit makes one commit of the changes of one act, all or none. remark is what the
+// person must know of it all the same. An error that is a fault of the change
 // itself says why it was refused; a fault.Conflict that something changed since.
-func (e *editing) commit(v *visit, id space.SpaceID, tool string, changes []space.Change, message string) (silent string, err error) {
+func (e *editing) commit(v *visit, id space.SpaceID, tool string, changes []space.Change, message string) (remark string, err error) {
 	ctx := v.r.Context()
 	m := v.meta(tool, message)
 	c, err := e.o.Committer.Commit(ctx, id, space.ChangeSet{Changes: changes, Policy: space.RefuseStale}, m)
 	if err != nil {
 		return "", v.named(err)
 	}
+	remark = v.remark(c)
 	for _, r := range c.Refused {
-		if r.Path == commentPath {
-			silent = v.name(r.Why)
+		if r.Path == space.CommentPath {
 			continue
 		}
 		err = v.named(r.Err)
@@ -192,7 +192,7 @@ func (e *editing) commit(v *visit, id space.SpaceID, tool string, changes []spac
 		break
 	}
 	if err == nil || !c.Changed {
-		return silent, err
+		return remark, err
 	}
 	// A part was refused, such as where a file was to go, and the rest was done. The
 	// browser may be gone, and the rest must be taken back all the same.
@@ -241,8 +241,31 @@ func (v *visit) named(err error) error {
 	return err
 }
 
-// commentPath is how a commit tells that its message was left out.
-const commentPath = "(comment)"
+// maxRemarks bounds how many warnings of a commit are shown.
+const maxRemarks = 5
+
+// remark is what a person must know of a commit that was made: that its message was
+// left out, and what looks like a secret in it.
+func (v *visit) remark(c space.Commit) string {
+	var said []string
+	for _, r := range c.Refused {
+		if r.Path == space.CommentPath {
+			said = append(said, v.name(r.Why))
+		}
+	}
+	for i, w := range c.Warnings {
+		if i == maxRemarks {
+			said = append(said, plainCount(len(c.Warnings)-i, "One more file has such.", "%d more files have such."))
+			break
+		}
+		at := "The note"
+		if w.Path != space.CommentPath {
+			at = shownPath(w.Path, 200)
+		}
+		said = append(said, at+": "+v.name(w.Why)+".")
+	}
+	return strings.Join(said, " ")
+}
 
 // refusal tells whether an error is about what was sent, so that the page shows
 // it beside what was sent.
@@ -254,13 +277,13 @@ func refusal(err error) bool {
 	return false
 }
 
-// done answers after a change: with where to look at it, or, where its message
-// was left out, with a page that says so.
-func (e *editing) done(v *visit, m store.Membership, silent, where string) error {
-	if silent == "" {
-		return e.see(v, where)
+// done answers after a change: with where to look at it, or, where there is
+// something to know of it, with a page that says so.
+func (s *Server) done(v *visit, m store.Membership, remark, where string) error {
+	if remark == "" {
+		return s.see(v, where)
 	}
-	return e.page(v, http.StatusOK, "edited", page{Title: "Saved, without your note", Space: &m, Current: "files", Body: editedPage{Text: silent, Back: where}})
+	return s.page(v, http.StatusOK, "edited", page{Title: "Saved, with a remark", Space: &m, Current: "files", Body: editedPage{Text: remark, Back: where}})
 }
 
 type editedPage struct{ Text, Back string }

@@ -189,12 +189,12 @@ func (e *editing) saveRename(v *visit) error {
 	if body.Message == "" {
 		body.Message = "Move " + shownPath(f.path, 120) + " to " + shownPath(to, 120)
 	}
-	silent, err := e.commit(v, f.ID, byMove, changes, body.Message)
+	remark, err := e.commit(v, f.ID, byMove, changes, body.Message)
 	switch {
 	case err == nil && f.Dir:
-		return e.done(v, f.Membership, silent, told(dirURL(f.ID, to), "moved"))
+		return e.done(v, f.Membership, remark, told(dirURL(f.ID, to), "moved"))
 	case err == nil:
-		return e.done(v, f.Membership, silent, told(spaceURL(f.ID, "files", to), "moved"))
+		return e.done(v, f.Membership, remark, told(spaceURL(f.ID, "files", to), "moved"))
 	case refusal(err):
 		body.Message = message(v)
 		if now, terr := e.target(v); terr == nil && fault.CodeOf(err) == fault.Conflict {
@@ -263,10 +263,10 @@ func (e *editing) saveDelete(v *visit) error {
 	if note == "" && f.Dir {
 		note = "Delete " + shownPath(f.path, 120) + "/"
 	}
-	silent, err := e.commit(v, f.ID, byHand, changes, note)
+	remark, err := e.commit(v, f.ID, byHand, changes, note)
 	switch {
 	case err == nil:
-		return e.done(v, f.Membership, silent, told(dirURL(f.ID, e.nearest(v, f)), "deleted"))
+		return e.done(v, f.Membership, remark, told(dirURL(f.ID, e.nearest(v, f)), "deleted"))
 	case fault.CodeOf(err) == fault.Conflict:
 		// The page is made anew, at what is there now.
 		now, terr := e.target(v)

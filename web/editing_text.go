@@ -187,13 +187,13 @@ func (e *editing) saveEdit(v *visit) error {
 	if err != nil {
 		return err
 	}
-	silent, err := e.commit(v, f.ID, byHand, []space.Change{{
+	remark, err := e.commit(v, f.ID, byHand, []space.Change{{
 		Path: string(f.path), Op: space.Write, Content: []byte(merge.Endings(base, body.Text)),
 		Mode: modeOf(body.Mode), Base: body.Base, BaseMode: modeOf(body.Mode),
 	}}, body.Message)
 	switch {
 	case err == nil:
-		return e.done(v, f.Membership, silent, told(spaceURL(f.ID, "files", f.path), "saved"))
+		return e.done(v, f.Membership, remark, told(spaceURL(f.ID, "files", f.path), "saved"))
 	case fault.CodeOf(err) == fault.Conflict:
 		// It changed right now, or a directory took its place, or a file that of a directory.
 		now, ok, lerr := e.lookup(v.r.Context(), f.ID, f.path)
@@ -333,10 +333,10 @@ func (e *editing) saveNew(v *visit) error {
 	if taken != "" {
 		return again(http.StatusConflict, taken, "path")
 	}
-	silent, err := e.commit(v, m.ID, byHand, []space.Change{{Path: string(p), Op: space.Write, Content: []byte(merge.Endings("", body.Text))}}, body.Message)
+	remark, err := e.commit(v, m.ID, byHand, []space.Change{{Path: string(p), Op: space.Write, Content: []byte(merge.Endings("", body.Text))}}, body.Message)
 	switch {
 	case err == nil:
-		return e.done(v, m, silent, told(spaceURL(m.ID, "files", p), "created"))
+		return e.done(v, m, remark, told(spaceURL(m.ID, "files", p), "created"))
 	case fault.CodeOf(err) == fault.Conflict:
 		return again(http.StatusConflict, "Something else is at that path by now. Choose another one, or edit what is there.", "path")
 	case refusal(err):

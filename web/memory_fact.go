@@ -216,10 +216,10 @@ func (e *editing) setFact(v *visit, m store.Membership, f knownFact, data []byte
 	if err != nil {
 		return errDamaged
 	}
-	silent, err := e.commit(v, m.ID, byHand, []space.Change{{Path: string(factPath(f.Type, f.Key)), Op: space.Write, Content: now, Base: f.Base}}, shorten(note, 200))
+	remark, err := e.commit(v, m.ID, byHand, []space.Change{{Path: string(factPath(f.Type, f.Key)), Op: space.Write, Content: now, Base: f.Base}}, shorten(note, 200))
 	switch {
 	case err == nil:
-		return e.done(v, m, silent, e.factsBack(v, m))
+		return e.done(v, m, remark, e.factsBack(v, m))
 	case refusal(err):
 		return refused(err)
 	}
@@ -274,14 +274,14 @@ func (e *editing) forgetFact(v *visit) error {
 	if string(f.Base) != v.r.PostFormValue("base") {
 		return e.againFacts(v, m, http.StatusConflict, "Nothing was forgotten: the fact "+shorten(f.Name, 120)+" says something else by now. Look at it again.")
 	}
-	silent, err := e.commit(v, m.ID, byHand, []space.Change{{Path: string(factPath(f.Type, f.Key)), Op: space.Delete, Base: f.Base}}, shorten("Forget the memory fact "+f.Name, 200))
+	remark, err := e.commit(v, m.ID, byHand, []space.Change{{Path: string(factPath(f.Type, f.Key)), Op: space.Delete, Base: f.Base}}, shorten("Forget the memory fact "+f.Name, 200))
 	if err != nil {
 		if refusal(err) {
 			return e.againFacts(v, m, asPage(err).status, fault.PublicOf(err))
 		}
 		return err
 	}
-	return e.done(v, m, silent, e.factsBack(v, m))
+	return e.done(v, m, remark, e.factsBack(v, m))
 }
 
 // showNewFact is GET /spaces/{id}/memory/new.
@@ -333,11 +333,11 @@ func (e *editing) saveNewFact(v *visit) error {
 	} else if why != "" {
 		return again(http.StatusConflict, taken, "key")
 	}
-	silent, err := e.commit(v, m.ID, byHand, []space.Change{{Path: string(p), Op: space.Write, Content: []byte(newFact(body.Value, body.Expires, e.now()))}},
+	remark, err := e.commit(v, m.ID, byHand, []space.Change{{Path: string(p), Op: space.Write, Content: []byte(newFact(body.Value, body.Expires, e.now()))}},
 		shorten("Remember "+body.Type+"/"+body.Key, 200))
 	switch {
 	case err == nil:
-		return e.done(v, m, silent, "/spaces/"+string(m.ID)+"/memory"+memoryQuery{kind: body.Type}.encode())
+		return e.done(v, m, remark, "/spaces/"+string(m.ID)+"/memory"+memoryQuery{kind: body.Type}.encode())
 	case fault.CodeOf(err) == fault.Conflict:
 		return again(http.StatusConflict, taken, "key")
 	case refusal(err):

@@ -49,6 +49,9 @@ type ImportState struct {
 	// Replaced is how many files gave way that the space began with and nobody had
 	// changed.
 	Replaced int
+	// Warnings is how many places of it look like secrets; Warning tells of the first.
+	Warnings int
+	Warning  space.Warning
 	Began    time.Time
 	Ended    time.Time
 }

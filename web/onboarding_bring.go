@@ -111,7 +111,7 @@ func (s *Server) answerQuestions(v *visit) error {
 	if len(c.Refused) > 0 {
 		return s.bring(v, m, http.StatusBadRequest, "Not everything was kept: "+shorten(c.Refused[0].Why, 300), "")
 	}
-	return s.see(v, "/?kept")
+	return s.done(v, m, v.remark(c), "/?kept")
 }
 
 // importPage is how an import goes.
@@ -136,6 +136,7 @@ func (s *Server) showImport(v *visit) error {
 	if !ok {
 		return s.see(v, "/spaces/"+string(m.ID)+"/bring")
 	}
+	i.Warning.Why = v.name(i.Warning.Why)
 	body := importPage{Space: m, Import: i, Action: "/spaces/" + string(m.ID) + "/bring"}
 	title := "Imported"
 	switch {

@@ -22,8 +22,8 @@ const (
 
 // FoundSecret is a place of the space that looks like a secret.
 type FoundSecret struct {
-	Path space.Path
-	Line int // 0: the file's name
+	Path space.Path // empty: the message of At, or a name in it
+	Line int        // 0: the file's name
 	// At is the commit that has it there: the file may have something else there now.
 	At          space.CommitID
 	Description string
@@ -58,6 +58,9 @@ func foundOf(id space.SpaceID, found []FoundSecret, dealt int) *foundBody {
 	for i, f := range found {
 		f.Description = shorten(f.Description, 80)
 		it := foundItem{f, pageURL(id, "files", f.Path, f.At)}
+		if f.Path == "" {
+			it.URL = pageURL(id, "commits", space.Path(f.At), "")
+		}
 		if i < firstFound {
 			b.First = append(b.First, it)
 		} else {

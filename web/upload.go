@@ -35,7 +35,7 @@ type uploadPage struct {
 	// entries of archives that are never taken.
 	MoreSaved, MoreRefused int
 	Mac, Git               int
-	Silent                 string // why the note was left out
+	Remark                 string // on what was saved
 }
 
 // uploadsListed bounds a list of what was saved or refused.
@@ -131,7 +131,7 @@ func (e *editing) saveUpload(v *visit) error {
 	if err != nil {
 		return err
 	}
-	silent, err := e.upload(v, m, files, &body)
+	remark, err := e.upload(v, m, files, &body)
 	if err != nil {
 		if refusal(err) {
 			return again(asPage(err).status, fault.PublicOf(err), "files")
@@ -141,16 +141,16 @@ func (e *editing) saveUpload(v *visit) error {
 	body.Refused = append(more.refused, body.Refused...)
 	body.Mac, body.Git = more.mac, more.git
 	if len(body.Refused)+len(body.Taken) == 0 {
-		if body.Silent = silent; body.Mac+body.Git > 0 {
+		if body.Remark = remark; body.Mac+body.Git > 0 {
 			return e.uploadForm(v, http.StatusOK, m, body, nil) // what was left out is told
 		}
-		return e.done(v, m, silent, told(dirURL(m.ID, space.Path(body.Dir)), "uploaded"))
+		return e.done(v, m, remark, told(dirURL(m.ID, space.Path(body.Dir)), "uploaded"))
 	}
 	text := plainCount(len(body.Refused)+len(body.Taken), "One file was not saved", "%d files were not saved") + "; the reasons are below."
 	if n := len(body.Saved); n > 0 {
 		text += plainCount(n, " The other one was.", " The other %d were.")
 	}
-	return again(http.StatusUnprocessableEntity, strings.TrimSpace(text+" "+silent), "files")
+	return again(http.StatusUnprocessableEntity, strings.TrimSpace(text+" "+remark), "files")
 }
 
 // filesOf are the files of a form, and those of its archives where these are to be
@@ -211,7 +211,7 @@ func sentFiles(f *multipart.Form) ([]*multipart.FileHeader, error) {
 const uploadTries = 4
 
 // upload saves what may be, and fills in what became of each file.
-func (e *editing) upload(v *visit, m store.Membership, sent []*sentFile, body *uploadPage) (silent string, err error) {
+func (e *editing) upload(v *visit, m store.Membership, sent []*sentFile, body *uploadPage) (remark string, err error) {
 	confirmed := map[string]bool{}
 	for _, r := range v.r.PostForm["replace"] {
 		confirmed[r] = true // "etag path"
@@ -231,14 +231,13 @@ func (e *editing) upload(v *visit, m store.Membership, sent []*sentFile, body *u
 			return "", v.named(err)
 		}
 		for _, r := range c.Refused {
-			if r.Path == commentPath {
-				silent = v.name(r.Why)
+			if r.Path == space.CommentPath {
 				continue
 			}
 			body.Saved = slices.DeleteFunc(body.Saved, func(u uploaded) bool { return joined(body.Dir, u.Name) == r.Path })
 			body.Refused = append(body.Refused, uploaded{Name: strings.TrimPrefix(r.Path, body.Dir+"/"), Why: v.name(r.Why)})
 		}
-		return silent, nil
+		return v.remark(c), nil
 	}
 }
 

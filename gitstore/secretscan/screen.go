@@ -132,6 +132,26 @@ func (r *Refusal) sentence() string {
 	return b.String()
 }
 
+// Warning tells of what was committed in spite of the refusal, where nothing is
+// pushed: what it is, and how to take it out again. It is empty where nothing was
+// found but what was not searched.
+func (r *Refusal) Warning() string {
+	found := slices.DeleteFunc(slices.Clone(r.Findings), func(f Finding) bool { return f.Rule == RuleUnread })
+	if len(found) == 0 {
+		return ""
+	}
+	f, more := found[0], ""
+	at := fmt.Sprintf("Line %d", f.Line)
+	if f.Line == 0 {
+		at = "Its name"
+	}
+	if n := len(found) - 1; n > 0 {
+		more = fmt.Sprintf(" and %d more", n)
+	}
+	return fmt.Sprintf("%s looks like a secret (%s)%s, which is in the history now. A person can take it out with satchel space purge --user NAME (and should replace it where it is used), or say that it is none: satchel space allow --user NAME %s",
+		at, firstBytes(f.Description, maxShown), more, f.Fingerprint)
+}
+
 // maxShown bounds what a sentence shows of a rule, in bytes; all built-in rules
 // are shorter.
 const maxShown = 60

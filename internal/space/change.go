@@ -100,6 +100,10 @@ type FileChange struct {
 	Size    int64 // of the new content, in bytes
 }
 
+// CommentPath stands for a commit's message in the paths of its Refused and its
+// Warnings.
+const CommentPath = "(comment)"
+
 // Refusal is an entry that was not committed, with the reason. The rest of the
 // change set was.
 type Refusal struct {
@@ -109,6 +113,12 @@ type Refusal struct {
 	// Lost tells that the entry is nowhere but in a sandbox and ends with it;
 	// Why says so too.
 	Lost bool
+}
+
+// Warning is an entry that was committed although something is wrong with it.
+type Warning struct {
+	Path string // as it was committed; may be CommentPath
+	Why  string // a sentence for the caller, with what to do
 }
 
 // Conflict is an entry of a KeepBoth change set that met a newer head.
@@ -126,10 +136,11 @@ type Commit struct {
 	Message string // subject and body, without trailers
 	Tool    string
 	Client  string
-	// Files, Refused and Conflicts are told by Committer.Commit alone, sorted
-	// by path.
+	// Files, Refused, Warnings and Conflicts are told by Committer.Commit alone,
+	// sorted by path.
 	Files     []FileChange
 	Refused   []Refusal
+	Warnings  []Warning
 	Conflicts []Conflict
 	// Changed is false where nothing differed from head: then ID is head's.
 	Changed bool

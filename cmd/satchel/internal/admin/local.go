@@ -375,6 +375,9 @@ func (l *Local) Import(ctx context.Context, r ImportRequest, stream io.Reader, p
 	for _, n := range res.Notes {
 		out.Refused = append(out.Refused, Refused{n.Path, n.Why})
 	}
+	for _, w := range res.Commit.Warnings {
+		out.Warnings = append(out.Warnings, Warning(w))
+	}
 	for _, c := range res.Commit.Conflicts {
 		out.Conflicts = append(out.Conflicts, Conflict{string(c.Path), string(c.Kept)})
 	}

@@ -73,7 +73,7 @@ type RemoteRequest struct {
 
 // Secret is a place of the space's history that looks like one.
 type Secret struct {
-	Path        space.Path     `json:"path"`
+	Path        space.Path     `json:"path"` // empty: the commit's message, or a name in it
 	Line        int            `json:"line"`
 	Commit      space.CommitID `json:"commit"` // the newest that wrote it there
 	Rule        string         `json:"rule"`
@@ -103,6 +103,7 @@ type Purged struct {
 	Head    space.CommitID `json:"head"`
 	Commits int            `json:"commits"` // that were rewritten
 	Files   []space.Path   `json:"files"`
+	Words   int            `json:"words"` // commits and tags in whose message or names there was something
 	// Unclear are the places that the remote named and that were left alone,
 	// because nothing there looks like a secret.
 	Unclear []transport.Location `json:"unclear,omitempty"`
@@ -302,7 +303,7 @@ func (l *Local) Purge(ctx context.Context, r PurgeRequest, progress func(string)
 	if files == nil {
 		files = []space.Path{}
 	}
-	return Purged{Head: res.Head, Commits: res.Commits, Files: files, Unclear: unclear}, nil
+	return Purged{Head: res.Head, Commits: res.Commits, Files: files, Words: res.Words, Unclear: unclear}, nil
 }
 
 // AllowSecret allows a secret, or takes that back.

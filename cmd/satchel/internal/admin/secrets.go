@@ -60,18 +60,20 @@ func (l *Local) wouldPurge(ctx context.Context, id space.SpaceID, path space.Pat
 	if out.Head, err = l.Git.Head(ctx, id); err != nil {
 		return Purged{}, err
 	}
-	touched := map[space.CommitID]bool{}
+	touched, worded := map[space.CommitID]bool{}, map[space.CommitID]bool{}
 	err = l.Git.Contents(ctx, id, since, func(at space.CommitID, p space.Path, content []byte) error {
 		if now, keep := rewrite(p, content); !keep || string(now) != string(content) {
 			touched[at] = true
-			if !slices.Contains(out.Files, p) {
+			if p == "" {
+				worded[at] = true
+			} else if !slices.Contains(out.Files, p) {
 				out.Files = append(out.Files, p)
 			}
 		}
 		return nil
 	})
 	slices.Sort(out.Files)
-	out.Commits = len(touched)
+	out.Commits, out.Words = len(touched), len(worded)
 	return out, err
 }
 

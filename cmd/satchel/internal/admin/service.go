@@ -174,6 +174,7 @@ type ImportResult struct {
 	Refused   []Refused      `json:"refused,omitempty"`
 	Conflicts []Conflict     `json:"conflicts,omitempty"` // where both versions were kept
 	Replaced  []string       `json:"replaced,omitempty"`  // what nobody had changed since the space began
+	Warnings  []Warning      `json:"warnings,omitempty"`  // what was imported and looks like a secret
 	Changed   bool           `json:"changed"`             // false: the space had it all
 }
 
@@ -181,6 +182,12 @@ type ImportResult struct {
 type Conflict struct {
 	Path string `json:"path"` // has the space's
 	Kept string `json:"kept"` // has the imported one
+}
+
+// Warning is a place that was imported although something is wrong with it.
+type Warning struct {
+	Path string `json:"path"`
+	Why  string `json:"why"`
 }
 
 // Refused is a file that was left out.

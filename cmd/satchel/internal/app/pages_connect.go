@@ -211,6 +211,9 @@ func (s *setup) finish(ctx context.Context, by space.UserID, id space.SpaceID, u
 			i.Problem = whyNotImported(err)
 		default:
 			i.Files, i.Left, i.Replaced = res.Files, res.Noted, len(res.Replaced)
+			if i.Warnings = len(res.Commit.Warnings); i.Warnings > 0 {
+				i.Warning = res.Commit.Warnings[0]
+			}
 		}
 	})
 }

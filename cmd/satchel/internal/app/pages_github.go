@@ -101,11 +101,14 @@ func (s *Server) reviewSecrets(ctx context.Context, l auth.RepositoryLink) error
 		return err
 	}
 	var places []string
-	err = s.Git.Contents(ctx, l.Space, "", func(_ space.CommitID, p space.Path, content []byte) error {
+	err = s.Git.Contents(ctx, l.Space, "", func(at space.CommitID, p space.Path, content []byte) error {
 		err := s.secrets.Screen(ctx, l.Space, p, content, nil)
 		var refusal *secretscan.Refusal
 		if !errors.As(err, &refusal) {
 			return err
+		}
+		if p == "" {
+			p = space.Path("the message or a name of " + at.Short())
 		}
 		for _, f := range refusal.Findings {
 			places = append(places, fmt.Sprintf("%s:%d (%s)", p, f.Line, f.Fingerprint))

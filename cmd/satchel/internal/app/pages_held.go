@@ -71,11 +71,11 @@ func (p pageHeld) secrets(ctx context.Context, id space.SpaceID, f held.File) (f
 	if len(p.s.secrets.Scan("", f.Content))+len(p.s.secrets.Scan("", []byte(f.Path))) == 0 {
 		return nil, false, nil
 	}
-	if !p.s.Config.Space.ScreenSecrets {
+	if !p.s.Config.Space.ScreenSecrets || !p.s.remotes.Has(id) {
 		return nil, true, nil
 	}
 	at := space.Path(f.Path)
-	err = p.s.screen(ctx, id, at, f.Content, func() ([]byte, error) {
+	err = p.s.secrets.Screen(ctx, id, at, f.Content, func() ([]byte, error) {
 		_, now, err := p.s.Git.Open(ctx, id, "", at)
 		if c := fault.CodeOf(err); c == fault.NotFound || c == fault.Invalid {
 			return nil, nil

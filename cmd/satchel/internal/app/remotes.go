@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"satchel/gitstore"
 	"satchel/gitstore/gitcmd"
 	"satchel/gitstore/remotes"
 	"satchel/gitstore/secretscan"
@@ -110,12 +111,18 @@ func sshOf(cfg config.Remotes) *transport.SSH {
 }
 
 // screen looks for secrets in what would be pushed. Where nothing leaves this
-// server there is nothing to keep back.
+// server there is nothing to keep back, but a remote may be set later, and members
+// read the history: so that is told.
 func (l *links) screen(ctx context.Context, id space.SpaceID, p space.Path, content []byte, before func() ([]byte, error)) error {
-	if !l.remotes.Has(id) {
-		return nil
+	err := l.secrets.Screen(ctx, id, p, content, before)
+	var refusal *secretscan.Refusal
+	if !errors.As(err, &refusal) || l.remotes.Has(id) {
+		return err
 	}
-	return l.secrets.Screen(ctx, id, p, content, before)
+	if warning := refusal.Warning(); warning != "" {
+		return gitstore.Warned{Why: warning}
+	}
+	return nil
 }
 
 // transferGrace is how long transfers may take to end when the server stops.

@@ -105,7 +105,11 @@ func nameUser(out *tools.RunResult, author space.Person) {
 	}
 	out.Held = fillAll(out.Held)
 	for i := range out.Commits {
-		out.Commits[i].Refused = fillAll(out.Commits[i].Refused)
+		c := &out.Commits[i]
+		c.Refused, c.Warnings = fillAll(c.Refused), slices.Clone(c.Warnings)
+		for j := range c.Warnings {
+			c.Warnings[j].Why = fill(c.Warnings[j].Why)
+		}
 	}
 	for i := range out.Notes {
 		out.Notes[i] = fill(out.Notes[i])

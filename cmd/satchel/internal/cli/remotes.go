@@ -246,7 +246,11 @@ func places(n int) string {
 
 func printSecrets(w io.Writer, found []admin.Secret) {
 	table(w, "FILE\tCOMMIT\tWHAT IT LOOKS LIKE\tFINGERPRINT", found, func(s admin.Secret) string {
-		return fmt.Sprintf("%s:%d\t%s\t%s\t%s", printable(string(s.Path)), s.Line, s.Commit.Short(), printable(s.Description), s.Fingerprint)
+		place := printable(string(s.Path))
+		if s.Path == "" {
+			place = "(message or names)"
+		}
+		return fmt.Sprintf("%s:%d\t%s\t%s\t%s", place, s.Line, s.Commit.Short(), printable(s.Description), s.Fingerprint)
 	})
 }
 
@@ -341,7 +345,8 @@ have; all else of them is kept. What the remote had already is not touched.
 Without PATH everything goes that the rules find and that the remote named; with
 PATH, what the rules find in that file; with PATH:LINE, what that line of the file
 holds now (or held at the commit --at), in every file where it occurs; with PATH
-and --file, the whole file. --dry-run shows which files that would be.
+and --file, the whole file. But for --file, what commit messages and the names of
+authors hold of it goes too. --dry-run shows which files that would be.
 
 In a space without a remote nothing counts as pushed.
 
@@ -380,12 +385,15 @@ change the secret all the same, where it was used.`,
 							return
 						}
 						if r.DryRun {
-							c.printf("Nothing was changed. What these files hold would be taken out of %s:\n", commits(res.Commits))
+							c.printf("Nothing was changed. What is here would be taken out of %s:\n", commits(res.Commits))
 						} else {
 							c.printf("Rewrote %s; the space is now at %s. Taken out of:\n", commits(res.Commits), res.Head.Short())
 						}
 						for _, f := range res.Files {
 							c.printf("  %s\n", printable(string(f)))
+						}
+						if res.Words > 0 {
+							c.printf("  the message or the names of %s\n", commits(res.Words))
 						}
 					})
 				})

@@ -102,6 +102,9 @@ func (c *call) imported(arg string, res admin.ImportResult) {
 	for _, r := range res.Refused {
 		c.printf("Left out %s: %s\n", printable(r.Path), r.Why)
 	}
+	for _, w := range res.Warnings {
+		c.printf("Warning: %s: %s\n", printable(w.Path), w.Why)
+	}
 	for _, p := range res.Replaced {
 		c.printf("%s is the imported one: nobody had changed the one with which the space began.\n", printable(p))
 	}
