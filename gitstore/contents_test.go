@@ -50,3 +50,24 @@ func TestContentsAreEachWrittenOneOnce(t *testing.T) {
 		t.Errorf("an error of visit: %v", err)
 	}
 }
+
+// TestContentsHaveWhatPeopleWroteInCommits: messages, and each name once.
+func TestContentsHaveWhatPeopleWroteInCommits(t *testing.T) {
+	s := newStore(t)
+	id := imported(t, s, `echo a >a; c -m 'first SECRET'; echo b >b; c --author "SECRET <s@example.org>" -m second`)
+	var got []string
+	err := s.Contents(t.Context(), id, "", func(at space.CommitID, p space.Path, content []byte) error {
+		if p == "" {
+			got = append(got, string(content))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"first " + secret + "\n", "second\n", "Grace <grace@example.org>", secret + " <s@example.org>", "Git <git@example.org>"} {
+		if n := len(slices.DeleteFunc(slices.Clone(got), func(w string) bool { return w != want })); n != 1 {
+			t.Errorf("%q was visited %d times: %q", want, n, got)
+		}
+	}
+}

@@ -387,3 +387,26 @@ Satchel-Client: claude'
 		t.Errorf("%+v %v", log[1], err)
 	}
 }
+
+// TestPurgeOfMessagesAndNames: all else of the commits stays, trees and dates among it.
+func TestPurgeOfMessagesAndNames(t *testing.T) {
+	s := newStore(t)
+	id := imported(t, s, `echo a >a; c -m first; echo b >b; c -m 'leak SECRET
+
+a body'; echo d >d; c --author "x SECRET <SECRET@example.org>" -m third; echo e >e; c -m last`)
+	format := "--format=%T|%an|%ae|%ad|%cn|%ce|%cd|%B"
+	before := git(t, s.repoDir(id), "log", "--date=raw", format, "main")
+	first := git(t, s.repoDir(id), "rev-parse", "main~3")
+	res, err := s.Purge(t.Context(), id, "", redact, space.Meta{Author: ada})
+	if err != nil || res.Commits != 3 || res.Words != 2 || len(res.Files) != 0 {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	if after, want := git(t, s.repoDir(id), "log", "--date=raw", format, "main"), strings.ReplaceAll(before, secret, "REDACTED"); after != want {
+		t.Errorf("log:\n%s\nwant:\n%s", after, want)
+	}
+	if now := git(t, s.repoDir(id), "rev-parse", "main~3"); now != first {
+		t.Error("a commit before the first leak was rewritten")
+	}
+	git(t, s.repoDir(id), "fsck", "--strict")
+	assertGone(t, s.o.Dir)
+}

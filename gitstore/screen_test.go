@@ -176,3 +176,75 @@ func TestImportsOfFilesAreScreened(t *testing.T) {
 		t.Error("what was refused is in the repository")
 	}
 }
+
+// warned has a store whose Screen lets everything pass with a word on it.
+func warned(t *testing.T) *Store {
+	return newStore(t, func(o *Options) {
+		o.Screen = func(_ context.Context, _ space.SpaceID, p space.Path, content []byte, _ func() ([]byte, error)) error {
+			if bytes.Contains(content, []byte("SECRET")) || bytes.Contains(content, []byte(secret)) {
+				return Warned{Why: "A secret."}
+			}
+			return nil
+		}
+	})
+}
+
+func TestAWarnedFileIsCommittedAndTold(t *testing.T) {
+	s := warned(t)
+	id := newSpace(t, s, map[string]string{"a.md": "one\n"})
+	cs := writes(map[string]string{"key.md": "a SECRET\n", "b.md": "two\n"})
+	c, err := s.Commit(t.Context(), id, cs, space.Meta{Author: ada, Message: "the SECRET"})
+	if err != nil || len(c.Files) != 2 || len(c.Refused) != 0 || c.Message != "the SECRET" {
+		t.Fatalf("%+v, %v", c, err)
+	}
+	if want := []space.Warning{{Path: "key.md", Why: "A secret."}, {Path: space.CommentPath, Why: "A secret."}}; !slices.Equal(c.Warnings, want) {
+		t.Errorf("%+v", c.Warnings)
+	}
+	if c = commit(t, s, id, cs); c.Changed || len(c.Warnings) != 0 {
+		t.Errorf("the same again: %+v", c)
+	}
+	if c = commit(t, s, id, writes(map[string]string{"copy.md": "a SECRET\n"})); len(c.Warnings) != 0 {
+		t.Errorf("what the space has already: %+v", c.Warnings)
+	}
+}
+
+func TestAnImportTellsItsWarnings(t *testing.T) {
+	s := warned(t)
+	id := newSpace(t, s, nil)
+	commit(t, s, id, writes(map[string]string{"own.md": "mine\n"}))
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "key.md"), []byte("a SECRET\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	res, err := s.Import(t.Context(), id, FromDirectory(dir), space.Meta{Author: ada, Message: "Import SECRET"}, nil)
+	if want := []space.Warning{{Path: "key.md", Why: "A secret."}, {Path: space.CommentPath, Why: "A secret."}}; err != nil || !slices.Equal(res.Commit.Warnings, want) {
+		t.Errorf("%+v, %v", res.Commit.Warnings, err)
+	}
+}
+
+// TestAnImportedHistoryIsScreenedWhole: a file that is gone and a message count too.
+func TestAnImportedHistoryIsScreenedWhole(t *testing.T) {
+	from := newStore(t)
+	history := GitSource{URL: from.repoDir(imported(t, from, `echo a >a; c -m 'a SECRET'; echo SECRET >k; c -m leak; echo gone >k; c -m clean`)), AllowLocal: true}
+
+	s := warned(t)
+	id := newSpace(t, s, nil)
+	res, err := s.Import(t.Context(), id, FromGit(history), space.Meta{Author: ada}, nil)
+	if err != nil || !res.History || len(res.Commit.Warnings) != 2 || !strings.HasPrefix(res.Commit.Warnings[0].Path, "k at ") || !strings.HasPrefix(res.Commit.Warnings[1].Path, space.CommentPath) {
+		t.Errorf("%+v, %v", res, err)
+	}
+
+	refusing := newStore(t, func(o *Options) {
+		o.Screen = func(_ context.Context, _ space.SpaceID, p space.Path, content []byte, _ func() ([]byte, error)) error {
+			if bytes.Contains(content, []byte(secret)) {
+				return fault.New(fault.Forbidden, "There is a secret in %s.", string(p))
+			}
+			return nil
+		}
+	})
+	id = newSpace(t, refusing, nil)
+	before := must(refusing.Head(t.Context(), id))(t)
+	if _, err := refusing.Import(t.Context(), id, FromGit(history), space.Meta{Author: ada}, nil); fault.CodeOf(err) != fault.Forbidden || must(refusing.Head(t.Context(), id))(t) != before {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,6 +1,7 @@
 package tools_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -37,6 +38,19 @@ func TestBashSaysWhatBecomesOfARefusedFile(t *testing.T) {
 		Held: []space.Refusal{{Path: "a.md", Why: "It will be lost when the sandbox stops. It holds a secret."}},
 	}
 	check(t, b.call(t, "bash", `{"command":"x"}`), false, `"a.md": It will be lost when the sandbox stops. It holds a secret.`, "!till not committed")
+}
+
+// TestBashWarnsOfWhatWasCommitted beside the list of files, and in what programs read.
+func TestBashWarnsOfWhatWasCommitted(t *testing.T) {
+	c := someCommit(1)
+	c.Warnings = []space.Warning{{Path: "a.md", Why: "Line 1 looks like a secret."}}
+	b := newBench(t, nil, nil)
+	b.run.result = tools.RunResult{End: tools.RunExited, Commits: []space.Commit{c}}
+	res := b.call(t, "bash", `{"command":"x"}`)
+	check(t, res, false, "[WARNING", `"a.md": Line 1 looks like a secret.`, "!NOT COMMITTED")
+	if got := fmt.Sprint(res.Meta["warnings"]); !strings.Contains(got, "a.md") {
+		t.Errorf("%v", res.Meta)
+	}
 }
 
 // TestBashTellsOnceInFullWhatIsNotCommitted, and then that it still is not.

@@ -262,7 +262,7 @@ func (v *visit) remark(c space.Commit) string {
 		if w.Path != space.CommentPath {
 			at = shownPath(w.Path, 200)
 		}
-		said = append(said, at+": "+v.name(w.Why)+".")
+		said = append(said, at+": "+v.name(w.Why))
 	}
 	return strings.Join(said, " ")
 }

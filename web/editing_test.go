@@ -286,6 +286,30 @@ func TestScreenedNote(t *testing.T) {
 	h.holds("a.md", "two\n")
 }
 
+// TestWarnedText: what looks like a secret in a text that was saved is told.
+func TestWarnedText(t *testing.T) {
+	h := newHeld(t, "a.md", "one\n")
+	h.serve(func(o *web.Options) { o.Committer = warning{h.git} })
+	b := h.as(h.ada)
+	a := b.save(h, "a.md", b.edit(h, "a.md"), "two\n")
+	want(t, "save", a, http.StatusOK)
+	if !strings.Contains(a.body, "a.md: Line 1 looks like a secret.") || !strings.Contains(a.body, h.in("files/a.md")) {
+		t.Error("it does not say so, or leads nowhere")
+	}
+	h.holds("a.md", "two\n")
+}
+
+// warning is a store that finds a secret in every file.
+type warning struct{ space.Committer }
+
+func (w warning) Commit(ctx context.Context, id space.SpaceID, cs space.ChangeSet, m space.Meta) (space.Commit, error) {
+	c, err := w.Committer.Commit(ctx, id, cs, m)
+	for _, f := range c.Files {
+		c.Warnings = append(c.Warnings, space.Warning{Path: string(f.Path), Why: "Line 1 looks like a secret."})
+	}
+	return c, err
+}
+
 // silencing is a store that leaves every note out.
 type silencing struct{ space.Committer }
 

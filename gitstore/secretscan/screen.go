@@ -148,7 +148,7 @@ func (r *Refusal) Warning() string {
 	if n := len(found) - 1; n > 0 {
 		more = fmt.Sprintf(" and %d more", n)
 	}
-	return fmt.Sprintf("%s looks like a secret (%s)%s, which is in the history now. A person can take it out with satchel space purge --user NAME (and should replace it where it is used), or say that it is none: satchel space allow --user NAME %s",
+	return fmt.Sprintf("%s looks like a secret (%s)%s, which is in the history now. A person can take it out with satchel space purge --user NAME (and should replace it where it is used), or say with satchel space allow --user NAME %s that it is none.",
 		at, firstBytes(f.Description, maxShown), more, f.Fingerprint)
 }
 

@@ -201,7 +201,7 @@ func workKeys() []key {
 			func(c *Config) *time.Duration { return &c.Space.RevertTime }, durations(time.Second, time.Hour)),
 		row("space.remembered_changes", "Changes of a space's files, counted with their commits and from the newest on, in which is looked for what git elsewhere adds to its resources and skills. Where the history has more, all that git elsewhere adds there waits for a person.", integer, 200_000,
 			func(c *Config) *int { return &c.Space.Remembered }, numbers(1000, 10_000_000)),
-		row("space.screen_secrets", "Whether files that hold what looks like a key are kept out of spaces from when they have a remote, which would refuse all that follows.", boolean, true,
+		row("space.screen_secrets", "Whether files that hold what looks like a key are kept out of spaces from when they have a remote, which would refuse all that follows, and told of before.", boolean, true,
 			func(c *Config) *bool { return &c.Space.ScreenSecrets }),
 
 		row("remotes.workers", "Remotes that are spoken with at the same time.", integer, 4,

@@ -3,6 +3,7 @@ package admin_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"path/filepath"
 	"slices"
@@ -286,5 +287,68 @@ func TestRemotesBothWays(t *testing.T) {
 				t.Error("the remote of a removed person is still there")
 			}
 		})
+	}
+}
+
+// TestATokenInAMessageIsFoundBeforeTheFirstPush, by what sets a remote, and a purge
+// takes it out and leaves the rest of the history as it was.
+func TestATokenInAMessageIsFoundBeforeTheFirstPush(t *testing.T) {
+	ctx := t.Context()
+	l := newLocal(t)
+	s := over(t, l, slog.New(slog.DiscardHandler))
+	server := remotetest.New(t, remotetest.Options{Password: "canary-token"})
+	server.Create("notes")
+	if _, err := s.AddUser(ctx, "ann", true); err != nil {
+		t.Fatal(err)
+	}
+	st, err := s.SpaceStatus(ctx, "ann")
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := st.Space.ID
+	token := "ghp_" + strings.Repeat("aB3dE5gH7j", 3) + "kL9m2Q"
+	name := "glp" + "at-" + "aB3dE5gH7jkL9m2Qx8Zw"
+	for i, m := range []space.Meta{{Message: "Note the tea"}, {Message: "Use " + token + "\n\nin CI"}, {Author: space.Person{Name: name, Email: "x@example.org"}}, {Message: "Note the milk"}} {
+		cs := space.ChangeSet{Changes: []space.Change{{Path: fmt.Sprintf("%d.md", i), Content: []byte("a note\n")}}}
+		if _, err := l.Git.Commit(ctx, id, cs, m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before, err := l.Git.Log(ctx, id, gitstore.LogOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := admin.RemoteRequest{User: "ann", URL: server.URL("notes"), Token: "canary-token", Trusted: true}
+	found, err := s.SetRemote(ctx, set, func(string) {})
+	if err != nil || len(found.Secrets) != 2 || server.Head("notes", "main") != "" {
+		t.Fatalf("%+v, %v", found.Secrets, err)
+	}
+	for i, at := range []space.CommitID{before[1].ID, before[2].ID} { // the newest first
+		if f := found.Secrets[i]; f.Path != "" || f.Commit != at || f.Line != 1 {
+			t.Errorf("%+v", f)
+		}
+	}
+	if dry, err := s.Purge(ctx, admin.PurgeRequest{User: "ann", DryRun: true}, func(string) {}); err != nil || dry.Words != 2 || len(dry.Files) != 0 {
+		t.Errorf("a dry run: %+v, %v", dry, err)
+	}
+	if purged, err := s.Purge(ctx, admin.PurgeRequest{User: "ann"}, func(string) {}); err != nil || purged.Words != 2 || len(purged.Files) != 0 {
+		t.Errorf("a purge: %+v, %v", purged, err)
+	}
+	after, err := l.Git.Log(ctx, id, gitstore.LogOptions{})
+	if err != nil || len(after) != len(before) {
+		t.Fatalf("%d commits, %v", len(after), err)
+	}
+	for i, c := range after {
+		b := before[i]
+		message, author := strings.ReplaceAll(b.Message, token, secretscan.Redacted), strings.ReplaceAll(b.Author.Name, name, secretscan.Redacted)
+		if c.Message != message || c.Author.Name != author || c.Author.Email != b.Author.Email || !c.Time.Equal(b.Time) {
+			t.Errorf("%+v was %+v", c, b)
+		}
+	}
+	if st, err = s.SetRemote(ctx, set, func(string) {}); err != nil || st.State != remotes.Pushed {
+		t.Errorf("after the purge: %+v, %v", st, err)
+	}
+	if _, ok := server.File("notes", "main", "3.md"); !ok {
+		t.Error("not all files are there")
 	}
 }

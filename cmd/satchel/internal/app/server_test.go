@@ -437,6 +437,22 @@ func TestACommandThatTheEndMeets(t *testing.T) {
 	}
 }
 
+// A key that a command writes, and one in its comment, stay in a space without a
+// remote: the answer says so, and how they are taken out.
+func TestAKeyInASpaceWithoutARemoteIsTold(t *testing.T) {
+	r := boot(t, withSandboxes(t))
+	token := "ghp_" + strings.Repeat("aB3dE5gH7j", 3) + "kL9m2Q"
+	got := r.ask("bash", `{"command":"echo `+token+` > knowledge/key.md; echo ok","comment":"Use `+token+`"}`)
+	for _, want := range []string{`"path":"knowledge/key.md","why":"Line 1 looks like a secret`, `"path":"(comment)","why":"Line 1 looks like a secret`, `[WARNING`, "satchel space purge --user ann "} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is not in %s", want, got)
+		}
+	}
+	if got = r.ask("bash", `{"command":"echo more >> knowledge/key.md","comment":"Say more"}`); strings.Contains(got, "looks like a secret") {
+		t.Errorf("what was told is told again: %s", got)
+	}
+}
+
 // Who is removed is out at once: their keys, their sandbox, and the command
 // that runs.
 func TestARemovedUser(t *testing.T) {
