@@ -166,6 +166,8 @@ type fixedSearch struct {
 	query index.Query
 }
 
+func (f *fixedSearch) Await(context.Context, []index.Collection, index.Query) error { return nil }
+
 func (f *fixedSearch) Search(_ context.Context, cols []index.Collection, q index.Query) (index.Results, error) {
 	f.cols, f.query = cols, q
 	return f.found, f.err

@@ -281,7 +281,7 @@ func TestSearchDoesNotWaitForARebuild(t *testing.T) {
 	l := newLive(t, map[string]string{"readme.md": "heliotrope"}, func(s *gitstore.Store) index.Source {
 		g.Store = s
 		return g
-	}, nil)
+	}, func(o *tools.Options) { o.Limits.SearchWait = 50 * time.Millisecond })
 	<-g.reached
 	for range 3 {
 		if pages := l.paths(t, "heliotrope"); pages != "" {

@@ -63,7 +63,7 @@ type Limits struct {
 	MaxReadTokens     int           // the most that a read or a fetch gives; default 20,000
 	SearchTokens      int           // of a search that names no max_tokens; default 5,000
 	MaxSearchTokens   int           // the most that a search gives; default 20,000
-	SearchWait        time.Duration // how long a search may wait for the index of a commit made right before; default 50 ms, negative: not at all
+	SearchWait        time.Duration // how long after an index fell behind searches still wait for it; default 2 s, negative: not at all
 	SearchResults     int           // of a search that names no limit; default 10
 	MaxSearchResults  int           // default 50
 	Searches          int           // of one user that run at a time; default 4
@@ -92,7 +92,7 @@ func (l *Limits) setDefaults() {
 	def(&l.MaxReadTokens, 20_000)
 	def(&l.SearchTokens, 5_000)
 	def(&l.MaxSearchTokens, 20_000)
-	def(&l.SearchWait, 50*time.Millisecond)
+	def(&l.SearchWait, 2*time.Second)
 	def(&l.SearchResults, 10)
 	def(&l.MaxSearchResults, 50)
 	def(&l.Searches, 4)

@@ -41,22 +41,26 @@ func (s *Set) search(ctx context.Context, c Caller, raw json.RawMessage, _ Progr
 	if err := a.err(); err != nil {
 		return Result{}, err
 	}
-	end, err := s.turns.take(ctx, c.User)
-	if err != nil {
-		return Result{}, err
-	}
-	defer end()
 	// What is searched is decided here and nowhere else, from the caller.
 	cols, err := s.collections(ctx, c)
 	if err != nil {
 		return Result{}, err
 	}
+	// A search that waits for the index does no work, so it takes no turn.
+	if err := s.o.Searcher.Await(ctx, cols, q); err != nil {
+		return Result{}, err
+	}
+	end, err := s.turns.take(ctx, c.User)
+	if err != nil {
+		return Result{}, err
+	}
+	defer end()
 	found, err := s.o.Searcher.Search(ctx, cols, q)
 	if err != nil {
 		return Result{}, err
 	}
 	answer := newSearchAnswer(found)
-	answer.Notes = append(notes, answer.Notes...)
+	answer.Notes = append(answer.Notes, notes...) // the first one may be that the index is behind
 	answer, sent, err := fitAnswer(answer, found.Hits, q.MaxTokens)
 	if s.chatGPT(c) {
 		base := s.o.PublicURL()

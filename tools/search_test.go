@@ -46,7 +46,7 @@ func TestSearchFindsNothing(t *testing.T) {
 	b.search.found = index.Results{Scope: "the space", Suggestions: []string{"deploy"}}
 	r := b.call(t, "search", `{"query":"dploy"}`)
 	check(t, r, false, `"results":[]`, `"total":0`, `"scope":"the space"`, `"suggestions":["deploy"]`)
-	if q := b.search.query; q.Limit != 0 || q.UsualLimit != 10 || q.MaxTokens != 5000 || q.MaxWait != 50*time.Millisecond {
+	if q := b.search.query; q.Limit != 0 || q.UsualLimit != 10 || q.MaxTokens != 5000 || q.MaxWait != 2*time.Second {
 		t.Errorf("defaults %+v", q)
 	}
 	b.search.err = errors.New("disk I/O error")

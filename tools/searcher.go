@@ -13,10 +13,12 @@ import (
 	"satchel/tools/index"
 )
 
-// Searcher finds pages in several collections at once; *index.Index is one. It
-// waits for an index to catch up no longer than the query says, and nothing in
-// a query is an error.
+// Searcher finds pages in several collections at once; *index.Index is one.
+// Nothing in a query is an error.
 type Searcher interface {
+	// Await waits for what Search reads to catch up with the collections, no longer
+	// than the query says.
+	Await(ctx context.Context, cols []index.Collection, q index.Query) error
 	Search(ctx context.Context, cols []index.Collection, q index.Query) (index.Results, error)
 }
 
@@ -25,13 +27,13 @@ const spaceLabel = "space"
 
 // searchAnswer is search's structured answer; searchOutput is its schema.
 type searchAnswer struct {
+	Notes       []string       `json:"notes,omitempty"` // first, for a model reads in order
 	Results     []searchResult `json:"results"`
 	Total       int            `json:"total"`
 	Truncated   bool           `json:"truncated"`
 	Scope       string         `json:"scope"`
 	IndexCommit space.CommitID `json:"index_commit"`
 	IndexAge    float64        `json:"index_age"`
-	Notes       []string       `json:"notes,omitempty"`
 	Suggestions []string       `json:"suggestions,omitempty"`
 }
 
@@ -67,6 +69,9 @@ func newSearchAnswer(r index.Results) searchAnswer {
 		Total:   r.Total, Truncated: r.Truncated, Scope: r.Scope,
 		IndexCommit: r.IndexCommit, IndexAge: math.Round(r.IndexAge.Seconds()*10) / 10,
 		Notes: r.Notes, Suggestions: r.Suggestions,
+	}
+	if r.IndexAge > 0 {
+		a.IndexAge = max(a.IndexAge, 0.1) // 0 says that it is not behind
 	}
 	for _, h := range r.Hits {
 		a.Results = append(a.Results, newSearchResult(h))

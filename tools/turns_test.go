@@ -22,6 +22,8 @@ type heldSearch struct {
 	held  map[string]chan struct{}
 }
 
+func (h *heldSearch) Await(context.Context, []index.Collection, index.Query) error { return nil }
+
 func (h *heldSearch) Search(ctx context.Context, _ []index.Collection, q index.Query) (index.Results, error) {
 	h.mu.Lock()
 	h.began = append(h.began, q.Text)

@@ -92,6 +92,8 @@ func (h *held) in(format string, args ...any) string {
 // heldSearcher finds what is committed at once.
 type heldSearcher struct{ h *held }
 
+func (s heldSearcher) Await(context.Context, []index.Collection, index.Query) error { return nil }
+
 func (s heldSearcher) Search(ctx context.Context, cols []index.Collection, q index.Query) (index.Results, error) {
 	for _, c := range cols {
 		if err := s.h.index.Update(ctx, c.ID, s.h.git); err != nil {

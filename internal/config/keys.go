@@ -246,7 +246,7 @@ func workKeys() []key {
 			func(c *Config) *int { return &c.Search.MaxTokens }, numbers(100, 100_000)),
 		row("search.limit", "Results that one search answers with, where the caller does not say.", integer, 10,
 			func(c *Config) *int { return &c.Search.Limit }, numbers(1, 50)),
-		row("search.wait", "How long a search may wait for the index to see what was committed right before it, or how far it is after a start.", duration, 50*time.Millisecond,
+		row("search.wait", "How long after an index fell behind its space searches still wait for it; then they answer from what it has and say by how much it is behind.", duration, 2*time.Second,
 			func(c *Config) *time.Duration { return &c.Search.Wait }, durations(0, time.Minute)),
 		row("search.max_time", "When a search is given up; queries that are made to be slow come near to it.", duration, 10*time.Second,
 			func(c *Config) *time.Duration { return &c.Search.MaxTime }, durations(100*time.Millisecond, 10*time.Minute)),

@@ -10,10 +10,11 @@
 //     and the old one, where it can, answers until the new one is whole.
 //   - The commit that a database speaks of is written in the same transaction
 //     as its content, so that a crash leaves it at one commit or the other.
-//   - A query waits for indexing no longer than its caller allows (not at all
-//     by default), and readers never block one another.
-//     Every answer names the commit that it speaks of and says when that is not
-//     the head.
+//   - A search never waits for indexing; [Index.Await] does, no longer than its
+//     caller allows. Readers never block one another. Every answer names the
+//     commit that it speaks of. It compares that with the head at the time of the
+//     search: an answer that is behind says so first, and by how much, and says
+//     nothing of what no page has.
 //   - Nothing that is typed as a query is an error, and nothing that is in a
 //     file can stop the file, or another one, from being indexed.
 //

@@ -38,14 +38,11 @@ type retry struct {
 const maxRetryFactor = 100
 
 // Follow starts a follower, which also repairs databases that a query finds
-// damaged. Close ends it.
+// damaged, of the collections that it was asked to refresh. Close ends it.
 func (x *Index) Follow(src Source) *Follower {
 	ctx, cancel := context.WithCancel(context.Background())
 	f := &Follower{index: x, src: src, ctx: ctx, cancel: cancel, busy: map[space.SpaceID]bool{}, again: map[space.SpaceID]bool{}, failed: map[space.SpaceID]*retry{}}
 	f.wake = sync.NewCond(&f.mu)
-	x.mu.Lock()
-	x.followers = append(x.followers, f)
-	x.mu.Unlock()
 	for range x.opts.Workers {
 		f.wg.Go(f.work)
 	}
@@ -64,7 +61,7 @@ func (f *Follower) Publish(ev space.Event) {
 // published: at start, for every collection there is.
 func (f *Follower) Refresh(id space.SpaceID) {
 	if e, err := f.index.entry(id); err == nil {
-		e.noteUnknown(f.index.opts.Now())
+		e.follow(f, f.index.opts.Now())
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -82,14 +79,6 @@ func (f *Follower) Refresh(id space.SpaceID) {
 // Close ends the updates that run and returns when they have ended. What was
 // not done is found at the next start.
 func (f *Follower) Close() {
-	f.index.mu.Lock()
-	for i, o := range f.index.followers {
-		if o == f {
-			f.index.followers = append(f.index.followers[:i:i], f.index.followers[i+1:]...)
-			break
-		}
-	}
-	f.index.mu.Unlock()
 	f.mu.Lock()
 	f.closed = true
 	for _, r := range f.failed {
@@ -151,15 +140,4 @@ func (f *Follower) settle(id space.SpaceID, err error) {
 	r.delay = min(2*r.delay, maxRetryFactor*first)
 	r.timer.Stop()
 	r.timer = time.AfterFunc(r.delay, func() { f.Refresh(id) })
-}
-
-// repair asks the followers to look after a damaged database. One that does not
-// know the collection fails to find its head and does nothing.
-func (x *Index) repair(id space.SpaceID) {
-	x.mu.Lock()
-	followers := append([]*Follower(nil), x.followers...)
-	x.mu.Unlock()
-	for _, f := range followers {
-		f.Refresh(id)
-	}
 }

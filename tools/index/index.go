@@ -26,10 +26,9 @@ type Index struct {
 	leg       *leg // what goes by meaning; nil: switched off
 	cache     *rowCache
 
-	mu        sync.Mutex
-	entries   map[space.SpaceID]*entry
-	followers []*Follower
-	closed    bool
+	mu      sync.Mutex
+	entries map[space.SpaceID]*entry
+	closed  bool
 }
 
 // entry is one collection.
@@ -41,12 +40,16 @@ type entry struct {
 	tried bool          // the disk was looked at
 	news  chan struct{} // closed and replaced whenever commit or err changes
 
-	// head is the newest commit that the index was told of, and since when it
-	// has been newer than what is indexed.
+	// follower keeps the collection up to date, and its source knows the head;
+	// nil: nobody does, and the head is the one of the last update.
+	follower *Follower
+	// head is the newest commit that the index heard of, at noted. since is when
+	// the index fell behind: zero where it is not known to be behind.
 	head  space.CommitID
+	noted time.Time
 	since time.Time
-	told  time.Time // when the index was told of head
-	err   error     // of the last update; nil once one succeeds
+	gap   gap   // the last one that was counted
+	err   error // of the last update; nil once one succeeds
 	// rotten is set when a reader met a damaged page: the next update rebuilds.
 	rotten bool
 	healed int // how often a rotten database was replaced
@@ -266,36 +269,41 @@ func (e *entry) swap(d *database) (replaced string) {
 	return old.file
 }
 
-// noteHead records a head that the index has been told of.
+// noteHead records a head that the index has heard of.
 func (e *entry) noteHead(head space.CommitID, now time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.head == head {
 		return
 	}
-	e.head, e.told = head, now
+	e.head, e.noted = head, now
 	if e.since.IsZero() {
 		e.since = now
 	}
 }
 
-// noteUnknown records that an update was asked for before the index knew any
-// head, as at start: until it has ended, the index may be behind.
-func (e *entry) noteUnknown(now time.Time) {
+// follow records that a follower was asked for an update. Before the index knows
+// any head, as at start, it may be behind until that update has ended.
+func (e *entry) follow(f *Follower, now time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.follower = f
 	if e.head == "" && e.since.IsZero() {
-		e.told, e.since = now, now
+		e.noted, e.since = now, now
 	}
 }
 
-// settled records how an update ended, and tells those who wait.
+// settled records how an update ended, and wakes those who wait.
 func (e *entry) settled(at space.CommitID, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.err = err
-	if err == nil && (e.head == at || e.head == "") {
+	switch {
+	case err != nil:
+	case e.head == at || e.head == "":
 		e.head, e.since = at, time.Time{}
+	default:
+		e.since = e.noted // it lacks only what came while it was updated
 	}
 	close(e.news)
 	e.news = make(chan struct{})

@@ -14,6 +14,9 @@ type lexicon struct {
 	x        *Index
 	sessions []*session
 	tongue
+	// behind tells that pages may be missing from the databases: then nothing is
+	// concluded from a word that they lack.
+	behind bool
 	// instead are the words that were looked for in place of those on no page.
 	instead []respelling
 }
@@ -109,7 +112,7 @@ func (l *lexicon) forms(ctx context.Context, raw string, w word) (all []form, mi
 	if !spaced(raw) {
 		return all, false, nil
 	}
-	if len(l.instead) < maxRespelled && !l.isStop(raw) {
+	if !l.behind && len(l.instead) < maxRespelled && !l.isStop(raw) {
 		a := l.x.analyzer()
 		defer l.x.analyzers.put(a)
 		near, err := respell(ctx, a, l.sessions, newSpeller(raw, slipLetters), maxRespellings)

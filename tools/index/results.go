@@ -34,10 +34,8 @@ type Query struct {
 	// label or several with commas.
 	Source string
 	Since  time.Time
-	// MaxWait is how long the search may wait for an index that is behind the
-	// head it was told of, counted from when it was told: so a search finds what
-	// was committed right before, and is not held up by a rebuild. Zero, the
-	// default, never waits.
+	// MaxWait is how long after an index fell behind Await gives up on it. Zero,
+	// the default, never waits.
 	MaxWait time.Duration
 }
 
@@ -76,9 +74,12 @@ type Results struct {
 // IndexState is what an answer knows of one collection.
 type IndexState struct {
 	Collection Collection
-	Commit     space.CommitID
-	Behind     time.Duration
-	Docs       int64
+	Commit     space.CommitID // empty: it is not indexed yet
+	// Behind is for how long the index has been behind its head, zero where it is
+	// not; Pages is by how many pages, 0 where that is not known.
+	Behind time.Duration
+	Pages  int
+	Docs   int64
 }
 
 // Hit is one document that matches, at its best place.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"satchel/internal/fault"
 	"satchel/internal/space"
@@ -88,20 +87,13 @@ func (x *Index) Search(ctx context.Context, cols []Collection, q Query) (Results
 // inquire opens what a query searches and makes its plan. end must be called,
 // whatever the error.
 func (x *Index) inquire(ctx context.Context, cols []Collection, q Query, broken map[space.SpaceID]bool, r *Results) (_ *inquiry, end func(), err error) {
-	parsed := parseQuery(q.Text, x.opts.Now(), x.opts)
+	parsed := x.parse(q)
 	for _, globs := range []*[]string{&parsed.filters.path.is, &parsed.filters.path.not} {
 		if *globs = distinct(*globs); len(*globs) > maxGlobs {
 			*globs = (*globs)[:maxGlobs]
 			parsed.notef("Only the first %d path filters were used.", maxGlobs)
 		}
 	}
-	if q.Source != "" {
-		parsed.filters.source.is = append(parsed.filters.source.is, strings.Split(strings.ToLower(q.Source), ",")...)
-	}
-	if q.Since.After(parsed.filters.since) {
-		parsed.filters.since = q.Since
-	}
-	r.Notes = parsed.notes
 	u := &inquiry{parsedQuery: &parsed, a: x.analyzer()}
 	var sessions []*session
 	end = func() {
@@ -111,13 +103,18 @@ func (x *Index) inquire(ctx context.Context, cols []Collection, q Query, broken 
 			s.end()
 		}
 	}
-	chosen := chooseCollections(cols, parsed.filters.source, r)
+	chosen := chooseCollections(cols, parsed.filters.source)
 	for _, c := range chosen {
 		if broken[c.ID] {
-			r.Notes = append(r.Notes, fmt.Sprintf("The index of %s is damaged and is being rebuilt, so nothing in it was searched. Try again in a moment.", c.Label))
+			r.Notes = append(r.Notes, fmt.Sprintf("The index of %s is damaged and is being rebuilt, so nothing in it was searched. Search again in a moment.", c.Label))
+			e, err := x.entry(c.ID)
+			if err != nil {
+				return u, end, err
+			}
+			r.IndexAge = max(r.IndexAge, leastAge+e.fell(x.opts.Now()))
 			continue
 		}
-		s, err := x.begin(ctx, c, q.MaxWait, r)
+		s, err := x.begin(ctx, c, r)
 		if err != nil {
 			return u, end, err
 		}
@@ -126,6 +123,8 @@ func (x *Index) inquire(ctx context.Context, cols []Collection, q Query, broken 
 			sessions = append(sessions, s)
 		}
 	}
+	// What limits the whole answer comes before what a part of the query lacks.
+	r.Notes = slices.Concat(lagNotes(r.Indexes), r.Notes, parsed.notes, unknownSources(cols, parsed.filters.source))
 	r.Scope = scope(chosen, parsed.filters, r.Indexes)
 	u.limit = q.limitWith(parsed.limit)
 	if u.limit > x.opts.MaxResults {
@@ -135,6 +134,7 @@ func (x *Index) inquire(ctx context.Context, cols []Collection, q Query, broken 
 	if u.lexicon, err = x.lexicon(ctx, sessions, &parsed); err != nil {
 		return u, end, err
 	}
+	u.lexicon.behind = r.IndexAge > 0
 	u.m = x.startMeaning(&parsed, sessions, r)
 	return u, end, u.prepare(ctx, r)
 }
@@ -163,15 +163,12 @@ func (x *Index) search(ctx context.Context, cols []Collection, q Query, broken m
 	for _, s := range r.Indexes {
 		docs += s.Docs
 	}
-	if docs > 0 && len(p.missing) > 0 {
+	if docs > 0 && len(p.missing) > 0 && !u.behind {
 		r.Notes = append(r.Notes, respelledNote(p.missing, u.instead))
 		r.Suggestions = u.suggestions()
 	}
-	if len(r.Hits) > 0 {
-		return r, nil
-	}
-	if r.IndexAge > 0 {
-		r.Notes = append(r.Notes, "What was written last is not in the index yet. Try again in a moment.")
+	if len(r.Hits) > 0 || u.behind {
+		return r, nil // what an index that is behind lacks may still be there
 	}
 	told := len(r.Notes)
 	if docs > 0 {
@@ -234,8 +231,20 @@ func (x *Index) noteUnmet(ctx context.Context, sessions []*session, f filters, r
 	return nil
 }
 
+// parse reads a query's text, with the filters beside it.
+func (x *Index) parse(q Query) parsedQuery {
+	parsed := parseQuery(q.Text, x.opts.Now(), x.opts)
+	if q.Source != "" {
+		parsed.filters.source.is = append(parsed.filters.source.is, strings.Split(strings.ToLower(q.Source), ",")...)
+	}
+	if q.Since.After(parsed.filters.since) {
+		parsed.filters.since = q.Since
+	}
+	return parsed
+}
+
 // chooseCollections applies the source filter.
-func chooseCollections(cols []Collection, c condition, r *Results) []Collection {
+func chooseCollections(cols []Collection, c condition) []Collection {
 	var chosen []Collection
 	for _, col := range cols {
 		label := strings.ToLower(col.Label)
@@ -243,37 +252,41 @@ func chooseCollections(cols []Collection, c condition, r *Results) []Collection 
 			chosen = append(chosen, col)
 		}
 	}
+	return chosen
+}
+
+// unknownSources notes which sources a filter names that there are not.
+func unknownSources(cols []Collection, c condition) (notes []string) {
 	for _, want := range c.is {
 		if !slices.ContainsFunc(cols, func(col Collection) bool { return strings.EqualFold(col.Label, want) }) {
 			var labels []string
 			for _, col := range cols[:min(len(cols), 30)] {
 				labels = append(labels, col.Label)
 			}
-			r.Notes = append(r.Notes, fmt.Sprintf("There is no source %q here. The sources are: %s.", clip(want, 60), strings.Join(labels, ", ")))
+			notes = append(notes, fmt.Sprintf("There is no source %q here. The sources are: %s.", clip(want, 60), strings.Join(labels, ", ")))
 		}
 	}
-	return chosen
+	return notes
 }
 
 // begin opens a collection for the query; nil where there is nothing to search
-// yet, which a note tells.
-func (x *Index) begin(ctx context.Context, c Collection, wait time.Duration, r *Results) (*session, error) {
+// yet.
+func (x *Index) begin(ctx context.Context, c Collection, r *Results) (*session, error) {
 	e, err := x.entry(c.ID)
 	if err != nil {
 		return nil, err
-	}
-	if wait > 0 {
-		if err := x.waitHead(ctx, e, wait); err != nil {
-			return nil, err
-		}
 	}
 	d, err := x.open(ctx, e)
 	if err != nil {
 		return nil, err
 	}
 	if d == nil {
-		r.Notes = append(r.Notes, fmt.Sprintf("%s is not indexed yet, so nothing in it was searched. Try again in a moment.", c.Label))
-		r.Indexes = append(r.Indexes, IndexState{Collection: c})
+		st := IndexState{Collection: c}
+		if st.Behind, st.Pages, err = x.lag(ctx, e, "", false); err != nil {
+			return nil, err
+		}
+		r.Indexes = append(r.Indexes, st)
+		r.IndexAge = max(r.IndexAge, st.Behind)
 		return nil, nil
 	}
 	s := &session{col: c, entry: e, db: d, terms: map[string]*termEntry{}}
@@ -285,46 +298,21 @@ func (x *Index) begin(ctx context.Context, c Collection, wait time.Duration, r *
 		s.end()
 		return nil, err
 	}
-	st := e.status(s.state, x.opts.Now())
+	st := IndexState{Collection: c, Commit: s.state.commit, Docs: s.state.docs}
+	// The head is looked up after the database was opened, so that it is not older.
+	if st.Behind, st.Pages, err = x.lag(ctx, e, st.Commit, true); err != nil {
+		s.end()
+		return nil, err
+	}
 	if len(r.Indexes) == 0 {
 		r.IndexCommit = st.Commit
 	}
-	r.Indexes = append(r.Indexes, IndexState{Collection: c, Commit: st.Commit, Behind: st.Behind, Docs: st.Docs})
+	r.Indexes = append(r.Indexes, st)
 	r.IndexAge = max(r.IndexAge, st.Behind)
-	if st.Err != nil {
+	if e.failure() != nil {
 		r.Notes = append(r.Notes, fmt.Sprintf("The index of %s could not be brought up to date; the answer is from commit %s.", c.Label, st.Commit.Short()))
 	}
 	return s, nil
-}
-
-// waitHead waits until the collection is at the head that the index was told
-// of, or until the time, which began when it was told, is over: what takes
-// longer (a rebuild, a failing store) delays no later search.
-func (x *Index) waitHead(ctx context.Context, e *entry, limit time.Duration) error {
-	e.mu.Lock()
-	left := limit - x.opts.Now().Sub(e.told)
-	e.mu.Unlock()
-	if left <= 0 {
-		return nil
-	}
-	t := time.NewTimer(min(left, limit))
-	defer t.Stop()
-	for first := true; ; first = false {
-		e.mu.Lock()
-		there := e.since.IsZero() || !first && e.err != nil
-		news := e.news
-		e.mu.Unlock()
-		if there {
-			return nil
-		}
-		select {
-		case <-news:
-		case <-t.C:
-			return nil // the query goes on with what there is
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
 }
 
 func (s *session) end() {
@@ -357,10 +345,14 @@ func (x *Index) failed(ctx context.Context, s *session, err error) error {
 	s.entry.mu.Lock()
 	first := !s.entry.rotten
 	s.entry.rotten = true
+	f := s.entry.follower
 	s.entry.mu.Unlock()
+	s.entry.fell(x.opts.Now())
 	if first {
 		x.opts.Logger.WarnContext(ctx, "index is damaged and will be rebuilt", "collection", s.col.ID, "error", err)
-		x.repair(s.col.ID)
+		if f != nil {
+			f.Refresh(s.col.ID)
+		}
 	}
 	return &damageError{s.col.ID, err}
 }

@@ -96,7 +96,7 @@ func dump(t *testing.T, x *Index) string {
 // begin opens a session over the test's space.
 func begin(t testing.TB, x *Index) *session {
 	t.Helper()
-	s, err := x.begin(context.Background(), testCollections[0], 0, &Results{})
+	s, err := x.begin(context.Background(), testCollections[0], &Results{})
 	if err != nil || s == nil {
 		t.Fatal("no index", err)
 	}

@@ -169,8 +169,16 @@ func (w libraryWorkspace) Content(ctx context.Context, id space.SpaceID, b space
 // librarySearcher searches all but the empty space, which has no index.
 type librarySearcher struct{ tools.Searcher }
 
+func indexed(cols []index.Collection) []index.Collection {
+	return slices.DeleteFunc(slices.Clone(cols), func(c index.Collection) bool { return isLibraryAlone(c.ID) })
+}
+
+func (s librarySearcher) Await(ctx context.Context, cols []index.Collection, q index.Query) error {
+	return s.Searcher.Await(ctx, indexed(cols), q)
+}
+
 func (s librarySearcher) Search(ctx context.Context, cols []index.Collection, q index.Query) (index.Results, error) {
-	cols = slices.DeleteFunc(slices.Clone(cols), func(c index.Collection) bool { return isLibraryAlone(c.ID) })
+	cols = indexed(cols)
 	if len(cols) == 0 {
 		return index.Results{Scope: "the library, which is empty: nobody has shared anything with this user"}, nil
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -99,6 +100,51 @@ func TestADamagedIndexIsRepairedBeforeTheAnswer(t *testing.T) {
 		if err != nil || len(ranked.Rankings[0].Paths) != 1 {
 			t.Errorf("%v, %v", ranked, err)
 		}
+	}
+}
+
+// A search right after an import finds its pages or says by how much the
+// index is behind, never that no page has them. A person at the command line waits.
+func TestASearchRightAfterAnImportClaimsNothingThatIsNotSo(t *testing.T) {
+	for name, wait := range map[string]time.Duration{"that may wait": 2 * time.Second, "that may not": 0} {
+		t.Run(name, func(t *testing.T) {
+			cfg := settings(t)
+			cfg.Search.Wait = wait
+			r := boot(t, cfg)
+			client, err := admin.Dial(t.Context(), SocketPath(cfg.DataDir))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer client.Close()
+			var b bytes.Buffer
+			w := tar.NewWriter(&b)
+			const files = 2577
+			for i := range files {
+				text := fmt.Sprintf("# Page %d\n\nSome words on a line, and hydrangea.\n", i)
+				if i == files-1 {
+					text += "The heliotrope blooms.\n"
+				}
+				err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: fmt.Sprintf("pages/%d/%d.md", i%40, i), Mode: 0o644, Size: int64(len(text))})
+				if _, werr := io.WriteString(w, text); err != nil || werr != nil {
+					t.Fatal(err, werr)
+				}
+			}
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if res, err := client.Import(t.Context(), admin.ImportRequest{User: "ann", Kind: admin.KindTar}, &b, func(string) {}); err != nil || res.Files != files {
+				t.Fatal(res, err)
+			}
+			answer := r.ask("search", `{"query":"heliotrope"}`)
+			found := strings.Contains(answer, "pages/16/2576.md")
+			if strings.Contains(answer, "No page") || !found && !strings.Contains(answer, "2577 pages behind") {
+				t.Errorf("an AI reads %s", answer)
+			}
+			line, err := client.Search(t.Context(), admin.SearchRequest{Arguments: admin.SearchArguments{Query: "heliotrope"}}, func(string) {})
+			if err != nil || !bytes.Contains(line, []byte("pages/16/2576.md")) || bytes.Contains(line, []byte(`"notes"`)) {
+				t.Errorf("a person at the command line reads %s, %v", line, err)
+			}
+		})
 	}
 }
 

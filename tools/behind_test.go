@@ -1,0 +1,191 @@
+package tools_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"satchel/gitstore"
+	"satchel/gitstore/sources"
+	"satchel/internal/database/databasetest"
+	"satchel/internal/space"
+	"satchel/tools"
+	"satchel/tools/index"
+)
+
+// imported is how many files an import of these tests has.
+const imported = 2577
+
+// importPages imports many pages into a space; the last one alone has the word
+// heliotrope, and others have hydrangea.
+func importPages(t *testing.T, l *live) {
+	t.Helper()
+	dir := t.TempDir()
+	for i := range imported {
+		text := fmt.Sprintf("# Page %d\n\nSome words on a line, and hydrangea.\n", i)
+		if i == imported-1 {
+			text += "The heliotrope blooms.\n"
+		}
+		if i%100 == 0 {
+			if err := os.MkdirAll(filepath.Join(dir, fmt.Sprint(i/100)), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		writeFile(t, filepath.Join(dir, fmt.Sprint(i/100), fmt.Sprintf("%d.md", i)), text)
+	}
+	res, err := l.store.Import(t.Context(), l.c.Space, gitstore.FromDirectory(dir), space.Meta{Author: l.c.Author}, nil)
+	if err != nil || res.Files != imported {
+		t.Fatal(res.Files, err)
+	}
+}
+
+// searched is what an answer says of the index.
+type searched struct {
+	Results            []struct{ Path string }
+	Notes, Suggestions []string
+	IndexAge           float64 `json:"index_age"`
+}
+
+func searchIn(t *testing.T, set *tools.Set, c tools.Caller, query string) searched {
+	t.Helper()
+	args, _ := json.Marshal(map[string]string{"query": query})
+	r, err := set.Call(t.Context(), c, "search", args, nil)
+	if err != nil || r.IsError {
+		t.Fatal(r, err)
+	}
+	var a searched
+	if err := json.Unmarshal(r.Structured, &a); err != nil {
+		t.Fatal(err)
+	}
+	if len(a.Notes) > 0 && !strings.HasPrefix(r.Content[0].Text, `{"notes":`) {
+		t.Errorf("notes are not first: %.100s", r.Content[0].Text)
+	}
+	return a
+}
+
+// check fails unless an answer says by how much the index is behind, and nothing
+// else.
+func (a searched) check(t *testing.T, behind string) {
+	t.Helper()
+	if a.IndexAge <= 0 || len(a.Notes) != 1 || !strings.Contains(a.Notes[0], behind) || len(a.Suggestions) > 0 {
+		t.Errorf("want one note that has %q: %+v", behind, a)
+	}
+}
+
+// latch is a gate through which blobs pass until it is shut.
+type latch struct {
+	*gate
+	shut *atomic.Bool
+}
+
+func (a latch) ReadBlob(ctx context.Context, id space.SpaceID, b space.BlobID) ([]byte, error) {
+	if !a.shut.Load() {
+		return a.Store.ReadBlob(ctx, id, b)
+	}
+	return a.gate.ReadBlob(ctx, id, b)
+}
+
+// Where an import takes longer to index than a search may wait, the answer says
+// by how many pages the index is behind, and claims nothing of what they lack.
+func TestASearchWhileAnImportIsIndexedSaysHowFarTheIndexIs(t *testing.T) {
+	g := latch{&gate{reached: make(chan struct{}, 1), opened: make(chan struct{})}, new(atomic.Bool)}
+	l := newLive(t, map[string]string{"readme.md": "start here with hydrangeas"}, func(s *gitstore.Store) index.Source {
+		g.Store = s
+		return g
+	}, func(o *tools.Options) { o.Limits.SearchWait = -1 })
+	l.settle(t)
+	g.shut.Store(true)
+	importPages(t, l)
+	for _, query := range []string{"heliotrope", "helitrope", "start heliotrope", `"heliotrope blooms"`, "kind:memory"} {
+		searchIn(t, l.Set, l.c, query).check(t, " 2577 pages ")
+	}
+	close(g.opened)
+	l.settle(t)
+	if a := searchIn(t, l.Set, l.c, "heliotrope"); len(a.Results) != 1 || len(a.Notes) > 0 || a.IndexAge != 0 {
+		t.Errorf("when it is indexed: %+v", a)
+	}
+}
+
+// A search of a published source waits for its snapshot to be indexed, or says how
+// far behind that is, like one of a space.
+func TestASearchOfASourceSaysHowFarItsIndexIs(t *testing.T) {
+	l := newLive(t, map[string]string{"knowledge/a.md": "alpha", "b.md": "beta"}, nil, nil)
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	db := databasetest.Open(t, databasetest.SQLite(t))
+	_, err := db.Migrate(t.Context(), sources.Migrations()...)
+	must(err)
+	m := sources.New(sources.Options{
+		DB: db, Store: l.store, LookEvery: time.Hour,
+		Owned: func(context.Context, space.UserID) ([]space.SpaceID, error) { return []space.SpaceID{l.c.Space}, nil },
+	})
+	t.Cleanup(m.Close)
+	s, err := m.Add(t.Context(), sources.Request{ID: "notes", Space: l.c.Space, Dir: "knowledge", Everybody: true, By: l.c.User})
+	must(err)
+	f := l.index.Follow(m)
+	t.Cleanup(f.Close)
+	f.Refresh(s.Collection)
+	must(l.index.Wait(t.Context(), s.Collection, s.Commit))
+	of := func(wait time.Duration) *tools.Set {
+		set, err := tools.New(tools.Options{
+			Workspace: gitSpace{l.store}, Searcher: l.index, Library: published{m: m}, PublicURL: func() string { return "https://satchel.example" },
+			Limits: tools.Limits{SearchWait: wait},
+		})
+		must(err)
+		return set
+	}
+	l.commit(t, "knowledge/c.md", "zanzibar", time.Time{})
+	l.settle(t)
+	_, err = m.Sync(t.Context(), l.c.User, "notes")
+	must(err)
+	searchIn(t, of(-1), l.c, "zanzibar source:notes").check(t, " 1 page ")
+	f.Refresh(s.Collection)
+	if a := searchIn(t, of(time.Hour), l.c, "zanzibar source:notes"); len(a.Results) != 1 || len(a.Notes) > 0 || a.IndexAge != 0 {
+		t.Errorf("when it is indexed: %+v", a)
+	}
+}
+
+// awaited is a Searcher whose index never catches up with what is asked for
+// "behind".
+type awaited struct{ heldSearch }
+
+func (a *awaited) Await(ctx context.Context, _ []index.Collection, q index.Query) error {
+	if q.Text != "behind" {
+		return nil
+	}
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// A search that waits for the index keeps none from its turn.
+func TestASearchThatWaitsForTheIndexTakesNoTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &awaited{heldSearch{held: map[string]chan struct{}{}}}
+		b := newBench(t, nil, func(o *tools.Options) {
+			o.Searcher = a
+			o.Limits = tools.Limits{Searches: 1, SearchesWaiting: -1}
+		})
+		ctx, leave := context.WithCancel(t.Context())
+		go b.Call(ctx, editor(), "search", json.RawMessage(`{"query":"behind"}`), nil)
+		synctest.Wait()
+		done := make(chan tools.Result)
+		go func() { done <- b.call(t, "search", `{"query":"other"}`) }()
+		synctest.Wait()
+		a.end("other")
+		if r := <-done; r.IsError {
+			t.Errorf("another search: %s", r.Content[0].Text)
+		}
+		leave()
+	})
+}
