@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -113,8 +114,8 @@ func TestASearchWhileAnImportIsIndexedSaysHowFarTheIndexIs(t *testing.T) {
 	}
 }
 
-// A search of a published source waits for its snapshot to be indexed, or says how
-// far behind that is, like one of a space.
+// A search of a published source says how far its index is behind the space, before
+// there is a new snapshot and while that is indexed, like one of the space itself.
 func TestASearchOfASourceSaysHowFarItsIndexIs(t *testing.T) {
 	l := newLive(t, map[string]string{"knowledge/a.md": "alpha", "b.md": "beta"}, nil, nil)
 	must := func(err error) {
@@ -145,8 +146,12 @@ func TestASearchOfASourceSaysHowFarItsIndexIs(t *testing.T) {
 		must(err)
 		return set
 	}
+	l.commit(t, "elsewhere.md", "not published", time.Time{})
+	if a := searchIn(t, of(-1), l.c, "alpha source:notes"); len(a.Results) != 1 || len(a.Notes) > 0 || a.IndexAge != 0 {
+		t.Errorf("after a commit that changes nothing of it: %+v", a)
+	}
 	l.commit(t, "knowledge/c.md", "zanzibar", time.Time{})
-	l.settle(t)
+	searchIn(t, of(-1), l.c, "zanzibar source:notes").check(t, " 1 page ") // there is no snapshot yet
 	_, err = m.Sync(t.Context(), l.c.User, "notes")
 	must(err)
 	searchIn(t, of(-1), l.c, "zanzibar source:notes").check(t, " 1 page ")
@@ -182,6 +187,9 @@ func TestASearchThatWaitsForTheIndexTakesNoTurn(t *testing.T) {
 		done := make(chan tools.Result)
 		go func() { done <- b.call(t, "search", `{"query":"other"}`) }()
 		synctest.Wait()
+		if began := a.texts(); !slices.Equal(began, []string{"other"}) {
+			t.Fatalf("began %q", began)
+		}
 		a.end("other")
 		if r := <-done; r.IsError {
 			t.Errorf("another search: %s", r.Content[0].Text)

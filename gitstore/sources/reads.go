@@ -63,6 +63,24 @@ func (m *Manager) Head(_ context.Context, c space.SpaceID) (space.CommitID, erro
 	return m.source(e).Commit, nil
 }
 
+// Newest returns the commit that the collection shows once its snapshot is made:
+// the head of its space or, where no snapshot can be made of that, the one that is
+// shown.
+func (m *Manager) Newest(ctx context.Context, c space.SpaceID) (space.CommitID, error) {
+	e, err := m.byCollection(c)
+	if err != nil {
+		return "", err
+	}
+	m.mu.Lock()
+	of, shown, failed := e.src.Space, e.src.Commit, e.failed
+	m.mu.Unlock()
+	head, err := m.o.Store.Head(ctx, of)
+	if err != nil || head != failed {
+		return head, err
+	}
+	return shown, nil
+}
+
 // Lookup finds a file or a directory of a snapshot; fault.NotFound where there is
 // neither. The empty path is the root.
 func (m *Manager) Lookup(ctx context.Context, c space.SpaceID, at space.CommitID, p space.Path) (Entry, error) {

@@ -82,7 +82,11 @@ func (x *Index) whole(ctx context.Context, e *entry) (bool, error) {
 	if err != nil {
 		return true, ctx.Err() // the search says what is wrong
 	}
-	return head == at || head == "", nil
+	if head == at || head == "" {
+		return true, nil
+	}
+	pages, known := x.pagesBetween(ctx, e, at, head)
+	return known && pages == 0, ctx.Err()
 }
 
 // leastAge tells an index that fell behind this moment from one that is not.
@@ -148,6 +152,9 @@ func (e *entry) newest(ctx context.Context) (space.CommitID, error) {
 	e.mu.Unlock()
 	if f == nil {
 		return head, nil
+	}
+	if d, ok := f.src.(Derived); ok {
+		return d.Newest(ctx, e.id)
 	}
 	return f.src.Head(ctx, e.id)
 }

@@ -141,7 +141,7 @@ func TestTheHeadIsTheStores(t *testing.T) {
 	isUpToDate(t, search(t, x, "zanzibar"))
 }
 
-// Of several collections those are waited for and told that a search reads.
+// A search waits for the collections that it reads, and speaks of no others.
 func TestOnlyACollectionThatIsSearchedCounts(t *testing.T) {
 	h, library := newHistory(), newHistory()
 	h.commit(toBytes(map[string]string{"a.md": "alpha"}))

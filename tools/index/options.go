@@ -31,6 +31,13 @@ type Dater interface {
 	Dates(ctx context.Context, id space.SpaceID, from, to space.CommitID) (map[space.Path]time.Time, error)
 }
 
+// Derived is a Source whose collections are made from others, as snapshots of a
+// space are: its Head is behind until that is done.
+type Derived interface {
+	// Newest returns the commit that Head will return when it has caught up.
+	Newest(ctx context.Context, id space.SpaceID) (space.CommitID, error)
+}
+
 // Options configure an Index. The zero value of a field means its default.
 type Options struct {
 	// Dir holds the databases. It is made where it is missing; nothing else may
