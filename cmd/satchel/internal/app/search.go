@@ -28,6 +28,7 @@ type finder struct {
 	git   *gitstore.Store
 	index *index.Index
 	tools *tools.Set
+	lib   library
 	own   bool // the index is to be closed
 }
 
@@ -48,7 +49,7 @@ func (c *Core) newFinder(x *index.Index, own bool) (*finder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &finder{git: c.Git, index: x, tools: set, own: own}, nil
+	return &finder{git: c.Git, index: x, tools: set, lib: c.library(), own: own}, nil
 }
 
 // openFinder is for a data directory on which no server works.
@@ -85,19 +86,19 @@ func (f *finder) Close() error {
 // Search implements admin.Finder.
 func (f *finder) Search(ctx context.Context, u store.User, m store.Membership, args json.RawMessage, progress func(string)) (json.RawMessage, error) {
 	src := f.source(progress)
-	// Who types a command waits for what is new, and sees that; but not for a
-	// rebuild of what is there.
-	there, err := f.index.AtHead(ctx, m.ID, src)
-	if err == nil && !there {
-		err = f.index.Update(ctx, m.ID, src)
-	}
-	if err != nil {
+	// Command-line searches wait for the index to catch up, but not for a rebuild.
+	if err := f.catchUp(ctx, m.ID, src); err != nil {
 		return nil, err
+	}
+	if f.own {
+		if err := f.catchUpLibrary(ctx, u.ID); err != nil {
+			return nil, err
+		}
 	}
 	p := auth.Principal{User: u.ID, UserName: u.Name, Display: u.Display, Email: u.Email}
 	caller := tools.Caller{User: u.ID, Author: p.Person(), Space: m.ID, SpaceName: m.Name, Scopes: []space.Scope{space.ScopeRead}}
 	var res tools.Result
-	err = f.index.Sound(ctx, m.ID, src, func() (err error) {
+	err := f.index.Sound(ctx, m.ID, src, func() (err error) {
 		res, err = f.tools.Call(ctx, caller, "search", args, nil)
 		return err
 	})
@@ -108,6 +109,34 @@ func (f *finder) Search(ctx context.Context, u store.User, m store.Membership, a
 		return nil, fault.New(fault.Invalid, "%s", res.Content[0].Text)
 	}
 	return res.Structured, nil
+}
+
+// catchUp brings the index of a collection to its head.
+func (f *finder) catchUp(ctx context.Context, id space.SpaceID, src index.Source) error {
+	there, err := f.index.AtHead(ctx, id, src)
+	if err != nil || there {
+		return err
+	}
+	return f.index.Update(ctx, id, src)
+}
+
+// catchUpLibrary brings the indexes of what others share to their snapshots, which
+// a server does by itself. A source that fails keeps nobody from the others: the
+// answer says that it is behind.
+func (f *finder) catchUpLibrary(ctx context.Context, user space.UserID) error {
+	all, err := f.lib.Sources(ctx, user)
+	if err != nil {
+		return err
+	}
+	for _, s := range all {
+		if s.Commit == "" {
+			continue // it has nothing to search
+		}
+		if err := f.catchUp(ctx, s.Collection, f.lib.Manager); ctx.Err() != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Rebuild implements admin.Finder.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -103,8 +104,21 @@ func TestADamagedIndexIsRepairedBeforeTheAnswer(t *testing.T) {
 	}
 }
 
-// A search right after an import finds its pages or says by how much the
-// index is behind, never that no page has them. A person at the command line waits.
+// Where no server runs, nobody else indexes what is published.
+func TestASearchWithoutAServerIndexesWhatIsPublished(t *testing.T) {
+	c, _ := withPages(t)
+	if _, err := c.Admin.PublishSource(t.Context(), admin.PublishRequest{SpaceRequest: admin.SpaceRequest{User: "ann"}, ID: "notes", Dir: "pages"}); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := c.Admin.Search(t.Context(), admin.SearchRequest{Arguments: admin.SearchArguments{Query: "lighthouse", Source: "notes"}}, func(string) {})
+	if err != nil || !bytes.Contains(answer, []byte("/library/docs/notes/77.md")) || bytes.Contains(answer, []byte(`"notes":[`)) {
+		t.Errorf("%s, %v", answer, err)
+	}
+}
+
+// A search right after an import finds its pages or says that the index is behind,
+// never that no page has them: for an AI, and over the REST API for whoever reads
+// what is published of the space. A person at the command line waits.
 func TestASearchRightAfterAnImportClaimsNothingThatIsNotSo(t *testing.T) {
 	for name, wait := range map[string]time.Duration{"that may wait": 2 * time.Second, "that may not": 0} {
 		t.Run(name, func(t *testing.T) {
@@ -132,20 +146,48 @@ func TestASearchRightAfterAnImportClaimsNothingThatIsNotSo(t *testing.T) {
 			if err := w.Close(); err != nil {
 				t.Fatal(err)
 			}
+			if _, err := client.PublishSource(t.Context(), admin.PublishRequest{SpaceRequest: admin.SpaceRequest{User: "ann"}, ID: "notes", WithMemory: true}); err != nil {
+				t.Fatal(err)
+			}
+			claimsNothing := func(who, answer string) {
+				t.Helper()
+				behind := strings.Contains(answer, " behind, so ") || strings.Contains(answer, " not indexed yet ")
+				if strings.Contains(answer, "No page") || !strings.Contains(answer, "16/2576.md") && !behind {
+					t.Errorf("%s reads %s", who, answer)
+				}
+			}
 			if res, err := client.Import(t.Context(), admin.ImportRequest{User: "ann", Kind: admin.KindTar}, &b, func(string) {}); err != nil || res.Files != files {
 				t.Fatal(res, err)
 			}
-			answer := r.ask("search", `{"query":"heliotrope"}`)
-			found := strings.Contains(answer, "pages/16/2576.md")
-			if strings.Contains(answer, "No page") || !found && !strings.Contains(answer, "2577 pages behind") {
-				t.Errorf("an AI reads %s", answer)
-			}
-			line, err := client.Search(t.Context(), admin.SearchRequest{Arguments: admin.SearchArguments{Query: "heliotrope"}}, func(string) {})
+			claimsNothing("an AI", r.ask("search", `{"query":"heliotrope source:space"}`))
+			claimsNothing("a reader of what is published", r.find("heliotrope"))
+			line, err := client.Search(t.Context(), admin.SearchRequest{Arguments: admin.SearchArguments{Query: "heliotrope", Source: "space"}}, func(string) {})
 			if err != nil || !bytes.Contains(line, []byte("pages/16/2576.md")) || bytes.Contains(line, []byte(`"notes"`)) {
 				t.Errorf("a person at the command line reads %s, %v", line, err)
 			}
 		})
 	}
+}
+
+// find searches the library over the REST API.
+func (r *running) find(query string) string {
+	r.t.Helper()
+	req, err := http.NewRequestWithContext(r.t.Context(), http.MethodPost, strings.TrimSuffix(r.URL(), "/mcp")+"/api/sandbox/search", strings.NewReader(fmt.Sprintf(`{"query":%q}`, query)))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+r.key)
+	req.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return fmt.Sprintf("%d %s", res.StatusCode, b)
 }
 
 // A search whose index is at head does not wait for it to be made anew.

@@ -118,6 +118,10 @@ func (r *searchResult) headingAt(at, first int) string {
 // print shows an answer to a person: the place of each result, so that an
 // editor finds it, and the lines that show why it is one.
 func (a searchAnswer) print(w io.Writer, m marker) {
+	if a.IndexAge > 0 && len(a.Notes) > 0 { // the first one says how far behind it is
+		fmt.Fprintf(w, "%s\n\n", oneLine(a.Notes[0]))
+		a.Notes = a.Notes[1:]
+	}
 	for _, r := range a.Results {
 		from, to, _ := strings.Cut(r.Lines, "-")
 		first, _ := strconv.Atoi(from) // none: 0
@@ -159,9 +163,6 @@ func (a searchAnswer) print(w io.Writer, m marker) {
 	}
 	if len(a.Suggestions) > 0 {
 		fmt.Fprintf(w, "Did you mean: %s\n", oneLine(strings.Join(a.Suggestions, ", ")))
-	}
-	if a.IndexAge > 0 {
-		fmt.Fprintf(w, "The index is %.0f s behind the newest commit.\n", a.IndexAge)
 	}
 	what := "Nothing was found"
 	switch n := len(a.Results); {

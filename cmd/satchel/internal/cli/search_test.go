@@ -59,8 +59,10 @@ func TestSearchAnswerIsPrinted(t *testing.T) {
 			"a.md  A\n\nA note.\nThe best 1 of 7 pages in space (9 documents).\n"},
 		{"a snippet that leaves lines out, and copies", `{"results":[{"title":"A","path":"a.md","lines":"3-50","snippet":"…\nRoll back.","also":["b.md","c.md"]}],"total":1,"scope":"space"}`,
 			"a.md:3-50  A\n    Roll back.\n    also: b.md, c.md\n\n1 page in space.\n"},
-		{"nothing", `{"results":[],"total":0,"scope":"space (9 documents)","suggestions":["roll","role"],"index_age":12.3}`,
-			"Did you mean: roll, role\nThe index is 12 s behind the newest commit.\nNothing was found in space (9 documents).\n"},
+		{"nothing", `{"results":[],"total":0,"scope":"space (9 documents)","suggestions":["roll","role"]}`,
+			"Did you mean: roll, role\nNothing was found in space (9 documents).\n"},
+		{"an index that is behind", `{"results":[{"title":"A","path":"a.md","snippet":""}],"total":1,"scope":"space (9 documents)","notes":["It is behind.","A note."],"index_age":12.3}`,
+			"It is behind.\n\na.md  A\n\nA note.\n1 page in space (9 documents).\n"},
 		{"escapes", `{"results":[{"title":"\u001b[31mA","path":"a\u0007.md","lines":"1-1","snippet":"roll\u001b]0;x\u0007\ttab\u202e"}],"total":1,"scope":"space\u001b[2J"}`,
 			"\"a\\a.md\":1  [31mA\n    roll]0;x tab\n\n1 page in space[2J.\n"},
 	} {
