@@ -18,7 +18,7 @@ test *args:
 
 # Every test under the race detector (which alone needs a C compiler, and can start no sandbox).
 race *args="./...":
-    . scripts/install race && CGO_ENABLED=1 ./scripts/in-memory ./scripts/test-postgres go test -race -gcflags=modernc.org/...=-race=false {{ args }}
+    ./scripts/race {{ args }}
 
 # Each fuzz target with so many inputs.
 fuzz count="20000x":
@@ -40,14 +40,14 @@ e2e:
 images:
     ./scripts/build && node e2e/images.mjs
 
-# The long suites in full; CI runs a slice of them.
+# The long suites, and every benchmark once. docs/testing.md says what runs where.
 soak:
-    SATCHEL_TEST_SCHEDULES=10000 go test -run TestSchedules -v -timeout 0 -parallel 4 ./gitstore/faults
-    E2E_LOAD_SECONDS=60 E2E_CHAOS_SECONDS=600 E2E_OUTAGE_SECONDS=60 ./scripts/e2e
-    SATCHEL_TEST_STARTS=1000 go test -run TestPainDiskLeak -v -timeout 0 ./sandbox/sandboxtest
-    SATCHEL_TEST_TREE_STEPS=2000 go test -run 'TestCollectedIsWhatIsThere|TestManyFiles' -v -timeout 0 ./sandbox/agent
-    SATCHEL_TEST_TINY_FILES=1000000 go test -run TestManyTinyFiles -v -timeout 0 ./tools/index
+    ./scripts/race ./...
+    SATCHEL_TEST_SOAK=1 ./scripts/test -timeout 0 ./...
+    E2E_OUTAGE_SECONDS=60 ./scripts/e2e e2e/issuer.test.mjs
+    E2E_LOAD_SECONDS=60 E2E_CHAOS_SECONDS=600 E2E_FILES=1 ./scripts/e2e e2e/soak/*.test.mjs
     ./scripts/fuzz 1000000x
+    for suite in core gitstore sandbox search auth web; do ./scripts/bench $suite --quick --json-only || exit 1; done
     ./scripts/test-cgroup2
 
 # Build bin/satchel.

@@ -15,6 +15,7 @@ import { launch, missing, open } from './lib/browser.mjs';
 import { Provider, connect, sdks } from './lib/oauth-sdk.mjs';
 import { allow, awaitRedirect, cleanup, Person, refused, rpc, serve } from './lib/oauth.mjs';
 import { freePorts, remove, tempDir } from './lib/server.mjs';
+import { limit } from './lib/until.mjs';
 
 const claudeCode = 'https://claude.ai/oauth/claude-code-client-metadata';
 const scratch = tempDir('satchel-clients-');
@@ -34,7 +35,7 @@ after(later.run);
 const visit = (url) => person.consent(url);
 const toolNames = ['bash', 'bash_readonly', 'instructions', 'read', 'search'];
 
-test('oauth4webapi', { timeout: 60_000 }, async (t) => {
+test('oauth4webapi', async (t) => {
   const http = { [oauth.allowInsecureRequests]: true };
   const resource = new URL(s.mcp);
   const redirect = 'http://127.0.0.1:4711/callback'; // nobody listens: the person tells where they were sent
@@ -160,7 +161,7 @@ const introductions = {
 describe('the TypeScript SDKs', { concurrency: true }, () => {
   for (const [sdkName, sdk] of Object.entries(sdks)) {
     for (const [name, introduce] of Object.entries(introductions)) {
-      test(`${sdkName} with ${name}`, { timeout: 60_000 }, async () => {
+      test(`${sdkName} with ${name}`, async () => {
         const provider = new Provider(introduce(`http://localhost:${40000 + Math.floor(Math.random() * 9000)}/callback`));
         const client = await connect(sdk, s.mcp, provider, visit);
         try {
@@ -182,7 +183,7 @@ describe('the TypeScript SDKs', { concurrency: true }, () => {
 // client asks for what a tool lacks. (The older SDK refreshes instead, which gives
 // it no more.)
 for (const [sdkName, sdk] of Object.entries(sdks).filter(([name]) => name !== '@modelcontextprotocol/sdk')) {
-  test(`${sdkName} asks the person for more where a tool needs more`, { timeout: 60_000 }, async () => {
+  test(`${sdkName} asks the person for more where a tool needs more`, async () => {
     const provider = new Provider({ redirectUrl: 'http://localhost:4714/callback' });
     const client = await connect(sdk, s.mcp, provider, (url) => person.consent(url, { write: [] }));
     try {
@@ -203,7 +204,7 @@ for (const [sdkName, sdk] of Object.entries(sdks).filter(([name]) => name !== '@
   });
 }
 
-test('the address with digits, which the server prints too, leads to a connection', { timeout: 60_000 }, async () => {
+test('the address with digits, which the server prints too, leads to a connection', async () => {
   const provider = new Provider({ redirectUrl: 'http://127.0.0.1:4713/callback' });
   const client = await connect(sdks['@modelcontextprotocol/sdk'], s.server.url, provider, visit);
   try {
@@ -213,7 +214,7 @@ test('the address with digits, which the server prints too, leads to a connectio
   }
 });
 
-test('go-sdk', { timeout: 120_000 }, async (t) => {
+test('go-sdk', async (t) => {
   const program = join(scratch, 'gosdk');
   execFileSync('go', ['build', '-o', program, '.'], { cwd: join(import.meta.dirname, 'gosdk'), env: { ...process.env, CGO_ENABLED: '0' }, stdio: ['ignore', 'inherit', 'inherit'] });
   // preset's redirect has a port that the client does not take: on loopback no
@@ -247,7 +248,7 @@ test('go-sdk', { timeout: 120_000 }, async (t) => {
   }
 });
 
-test("the Inspector's command line", { timeout: 60_000 }, async () => {
+test("the Inspector's command line", async () => {
   const home = join(scratch, 'inspector');
   mkdirSync(home);
   const callback = `http://127.0.0.1:${(await freePorts(1))[0]}/oauth/callback`;
@@ -276,7 +277,7 @@ test("the Inspector's command line", { timeout: 60_000 }, async () => {
   assert.equal(await inspect(), false, 'the person was asked again, and the token not refreshed');
 });
 
-test('mcp-remote, with the browser that it opens', { timeout: 90_000, skip: missing }, async () => {
+test('mcp-remote, with the browser that it opens', { skip: missing }, async () => {
   const browser = await launch(later);
   const { page, complaints } = await open(browser);
   await page.goto(s.link());
@@ -308,7 +309,7 @@ test('mcp-remote, with the browser that it opens', { timeout: 90_000, skip: miss
   let log = '';
   transport.stderr.setEncoding('utf8').on('data', (x) => { log += x; });
   const client = new ClientV1({ name: 'e2e-mcp-remote', version: '1' });
-  const connected = client.connect(transport, { timeout: 60_000 });
+  const connected = client.connect(transport, { timeout: limit });
   try {
     await page.goto(await Promise.race([opened, connected.then(() => assert.fail('mcp-remote connected without a browser'))]));
     await page.getByRole('button', { name: allow }).click();
@@ -330,7 +331,7 @@ test('mcp-remote, with the browser that it opens', { timeout: 90_000, skip: miss
   }
 });
 
-test('a server that is killed logs nobody out', { timeout: 60_000 }, async () => {
+test('a server that is killed logs nobody out', async () => {
   const sdk = sdks['@modelcontextprotocol/client'];
   const provider = new Provider({ redirectUrl: 'http://localhost:4715/callback' });
   await (await connect(sdk, s.mcp, provider, visit)).close();

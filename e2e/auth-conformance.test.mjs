@@ -75,7 +75,7 @@ const ways = {
 };
 
 for (const [name, introduce] of Object.entries(ways)) {
-  test(`authorization conformance of ${name}`, { timeout: 60_000 }, async (t) => {
+  test(`authorization conformance of ${name}`, async (t) => {
     const [port] = await freePorts(1);
     const { code, output, checks } = await conform(await introduce(`http://127.0.0.1:${port}/callback`), port);
     t.diagnostic(checks.map((c) => `${c.status} ${c.id}`).join(', '));

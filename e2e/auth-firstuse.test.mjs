@@ -13,7 +13,7 @@ import { allow, awaitRedirect, cleanup, deny, rpc, serve } from './lib/oauth.mjs
 const sdk = sdks['@modelcontextprotocol/sdk'];
 const text = (r) => r.content.map((c) => c.text ?? '').join('\n');
 
-describe('first use in Chromium', { skip: missing, timeout: 150_000 }, () => {
+describe('first use in Chromium', { skip: missing }, () => {
   const later = cleanup();
   let s;
   let browser;

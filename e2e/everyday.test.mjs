@@ -2,10 +2,11 @@
 // cancelled, become jobs, meet their limits; keys that only read; too many
 // requests; a stop in the middle of a command.
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
 import { after, before, test } from 'node:test';
 import { sdkV1, sdkV2Modern } from './lib/clients.mjs';
+import { git } from './lib/git.mjs';
 import { Server, remove, satchel, tempDir } from './lib/server.mjs';
+import { until } from './lib/until.mjs';
 
 const data = tempDir('satchel-everyday-');
 const server = new Server(data, {
@@ -20,15 +21,6 @@ let client;
 
 const meta = (r) => r._meta?.['satchel/result'] ?? {};
 const text = (r) => r.content.map((c) => c.text ?? '').join('\n');
-
-// eventually polls, since nothing tells a client that a job has ended.
-async function eventually(what, f) {
-  for (const deadline = Date.now() + 60_000; ; await new Promise((r) => setTimeout(r, 100))) {
-    const v = await f();
-    if (v) return v;
-    assert.ok(Date.now() < deadline, what);
-  }
-}
 
 before(async () => {
   await server.start();
@@ -63,10 +55,10 @@ for (const [era, connect] of [['2025-11-25', sdkV1], ['2026-07-28', sdkV2Modern]
         ...(era === '2025-11-25' ? [undefined, { signal: stop.signal }] : [{ signal: stop.signal }]));
       call.catch(() => {});
       const running = async () => /[1-9]/.test(text(await client.call('bash_readonly', { command: `pgrep -cf '^${mark}' || true` })).split('\n')[0]);
-      await eventually('the command runs', running);
+      await until('the command runs', running);
       stop.abort();
       await assert.rejects(call);
-      await eventually('the command has ended', async () => !(await running()));
+      await until('the command has ended', async () => !(await running()));
     } finally {
       await c.close();
     }
@@ -78,7 +70,7 @@ test('a command that outlasts its welcome goes on as a job and is committed at i
   assert.match(text(r), /begun/);
   const { job } = meta(r);
   assert.ok(job, text(r));
-  await eventually('the job is committed', async () => {
+  await until('the job is committed', async () => {
     const log = await client.call('bash_readonly', { command: 'git log -1 --format=%s -- knowledge/late.md' });
     return text(log).startsWith('Write it late');
   });
@@ -87,7 +79,7 @@ test('a command that outlasts its welcome goes on as a job and is committed at i
 test('a time limit ends the whole process tree', async () => {
   const r = await bash('(setsid sleep 301 &) ; sleep 302', { background: true });
   assert.ok(meta(r).job, text(r));
-  await eventually('nothing of it is left', async () =>
+  await until('nothing of it is left', async () =>
     text(await client.call('bash_readonly', { command: "pgrep -cf 'sleep 30[12]' || true" })).startsWith('0'));
 });
 
@@ -99,11 +91,11 @@ test('memory without end is told in plain words, and the next command works', as
 
 test('where a job holds every process, the answer names the job and how to stop it', async () => {
   const job = meta(await bash('for i in $(seq 300); do sleep 60 & done; wait', { background: true })).job.id;
-  await eventually('the job holds them all', async () => /fork/.test(text(await bash('/bin/true; /bin/true'))));
+  await until('the job holds them all', async () => /fork/.test(text(await bash('/bin/true; /bin/true'))));
   const r = await bash('/bin/true; /bin/true');
   assert.match(text(r), new RegExp(`kill -- -\\$\\(cat /run/satchel/jobs/${job}/pid\\)`));
   await bash(`kill -- -$(</run/satchel/jobs/${job}/pid)`);
-  await eventually('commands run again', async () => meta(await bash('/bin/true; /bin/true')).exit_code === 0);
+  await until('commands run again', async () => meta(await bash('/bin/true; /bin/true')).exit_code === 0);
 });
 
 test('a full disk is told, and the next command works', async () => {
@@ -155,11 +147,11 @@ test('a revoked key ends at once', async () => {
 
 test('SIGTERM lets a command end, commits what it did, and answers', async () => {
   const pending = bash("trap 'echo graceful > knowledge/last.md; exit 0' TERM; echo go; while :; do sleep 0.05; done", { comment: 'The last words' });
-  await eventually('the command runs', async () => text(await client.call('bash_readonly', { command: "pgrep -cf 'sleep 0.05' || true" })).startsWith('1'));
+  await until('the command runs', async () => text(await client.call('bash_readonly', { command: "pgrep -cf 'sleep 0.05' || true" })).startsWith('1'));
   const { code } = await server.kill('SIGTERM');
   assert.equal(code, 0, server.output);
   const r = await pending.catch((e) => e);
   assert.ok(!(r instanceof Error), String(r));
   const { repository } = satchel(data, 'space', 'list')[0];
-  assert.match(execFileSync('git', ['--git-dir', repository, 'log', '-1', '--format=%s', 'HEAD', '--', 'knowledge/last.md'], { encoding: 'utf8' }), /The last words/);
+  assert.match(git(repository, 'log', '-1', '--format=%s', 'HEAD', '--', 'knowledge/last.md'), /The last words/);
 });

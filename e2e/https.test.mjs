@@ -8,9 +8,10 @@ import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { Authority, Site, until } from './lib/acme.mjs';
+import { Authority, Site } from './lib/acme.mjs';
 import { Issuer } from './lib/issuer.mjs';
 import { Server, binary, freePorts, remove, tempDir } from './lib/server.mjs';
+import { until } from './lib/until.mjs';
 
 const run = promisify(execFile);
 const name = 'satchel.test';

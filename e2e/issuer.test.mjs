@@ -1,14 +1,15 @@
 // Another issuer in place of the built-in authorization server: npm's
 // oidc-provider signs people in and signs the tokens, and Satchel is the resource
 // server alone. The issuer changes its keys and goes away in mid-run.
-//   E2E_OUTAGE_SECONDS=N  how long it is away (default 60)
+//   E2E_OUTAGE_SECONDS=N  how long it is away at least (default 1)
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { Issuer } from './lib/issuer.mjs';
 import { refused, rpc, serve } from './lib/oauth.mjs';
 import { Provider, connect, sdks } from './lib/oauth-sdk.mjs';
+import { until } from './lib/until.mjs';
 
-const outage = Number(process.env.E2E_OUTAGE_SECONDS ?? 60);
+const outage = Number(process.env.E2E_OUTAGE_SECONDS ?? 1);
 const redirectUrl = 'http://localhost:33418/callback'; // nobody listens: the test is the browser
 const sleep = (ms) => new Promise((r) => setTimeout(r, ms));
 const person = (name, domain = 'example.com') => ({ email: `${name}@${domain}`, email_verified: true, name: name[0].toUpperCase() + name.slice(1) });
@@ -217,29 +218,26 @@ test(`the issuer is away for ${outage} s: who holds a token works on, and a serv
   const token = good('finn', { aud: [s.mcp, strict.mcp] });
   assert.equal((await rpc(strict.mcp, token, 'tools/list')).status, 200);
   await issuer.stop();
-  const end = Date.now() + outage * 1000;
+  const away = sleep(outage * 1000).then(() => true);
   let unavailable = 0;
-  for (let calls = 0; Date.now() < end; calls++) {
+  for (let calls = 0; !(await Promise.race([away, sleep(100)]) && unavailable > 0); calls++) {
     await listed(c.client);
     assert.equal((await rpc(s.mcp, token, 'tools/list')).status, 200, `after ${calls} calls`);
     const r = await rpc(strict.mcp, token, 'tools/list');
     assert.ok(r.status === 200 && unavailable === 0 || r.status === 503, `${r.status} ${r.text}`);
     if (r.status === 503) unavailable++;
-    await sleep(250);
   }
-  assert.ok(unavailable > 0, 'keys are used for ever');
   // One that starts now does not know the keys, starts all the same, and learns them.
   const late = await serve(after, { env: settings(issuer) });
   const lateToken = good('finn', { aud: late.mcp });
   assert.equal((await rpc(late.mcp, lateToken, 'tools/list')).status, 503);
   await issuer.resume();
   for (const [server, t] of [[strict, token], [late, lateToken]]) {
-    for (const deadline = Date.now() + 60_000; ; await sleep(100)) {
+    await until('the server finds its issuer again', async () => {
       const r = await rpc(server.mcp, t, 'tools/list');
-      if (r.status === 200) break;
-      assert.equal(r.status, 503, r.text);
-      assert.ok(Date.now() < deadline, 'the server does not find its issuer again');
-    }
+      assert.ok(r.status === 200 || r.status === 503, `${r.status} ${r.text}`);
+      return r.status === 200;
+    });
   }
   issuer.rotate();
   assert.equal((await rpc(s.mcp, good('finn'), 'tools/list')).status, 200, 'a key that is newer than the outage');

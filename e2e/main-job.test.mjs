@@ -3,13 +3,14 @@
 // runs bash; what bash wrote is a commit in the sandbox and in the bare
 // repository; the server is killed; everything is still there.
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { inspector, mcpRemote, satchelStdio, sdkV1, sdkV2, sdkV2Modern } from './lib/clients.mjs';
 import { makeRepository } from './lib/corpus.mjs';
+import { git } from './lib/git.mjs';
 import { Server, remove, satchel, tempDir } from './lib/server.mjs';
+import { until } from './lib/until.mjs';
 
 const page = 'docs/4.api/2.composables/use-async-data.md';
 const data = tempDir('satchel-e2e-data-');
@@ -26,17 +27,15 @@ function bareRepositories() {
   return readdirSync(root).filter((n) => n.endsWith('.git')).map((n) => join(root, n));
 }
 
-const git = (dir, ...args) => execFileSync('git', ['--git-dir', dir, ...args], { encoding: 'utf8' });
-
 // indexed waits until search answers from a commit. Search itself never waits.
 async function indexed(commit) {
   const c = await sdkV2(server.url, key);
   try {
-    for (const deadline = Date.now() + 60_000; ; await new Promise((r) => setTimeout(r, 50))) {
-      const { structuredContent: found } = await c.call('search', { query: 'anything' });
-      if (found.index_commit === commit) return;
-      assert.ok(Date.now() < deadline, `the index is at ${found.index_commit}, not ${commit}`);
-    }
+    let at;
+    await until(() => `the index is at ${at}, not ${commit}`, async () => {
+      at = (await c.call('search', { query: 'anything' })).structuredContent.index_commit;
+      return at === commit;
+    });
   } finally {
     await c.close();
   }
@@ -115,7 +114,7 @@ for (const [name, connect] of Object.entries(clients)) {
       const log = await c.call('bash_readonly', { command: `git log --format='%H %s' -1 -- ${note} && git status --short` });
       assert.equal(text(log).split('\n')[0], `${commit} Note from ${name}`);
       assert.ok(bareRepositories().some((dir) => {
-        try { return git(dir, 'log', '--format=%H', '-1', 'HEAD', '--', note).trim() === commit; } catch { return false; }
+        try { return git(dir, 'log', '--format=%H', '-1', 'HEAD', '--', note) === commit; } catch { return false; }
       }), 'the bare repository has the commit');
       notes.push({ note, word, commit });
     });

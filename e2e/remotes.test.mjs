@@ -7,8 +7,10 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { sdkV1 } from './lib/clients.mjs';
-import { GitServer, git } from './lib/git-server.mjs';
+import { git } from './lib/git.mjs';
+import { GitServer } from './lib/git-server.mjs';
 import { Server, binary, remove, satchel, tempDir } from './lib/server.mjs';
+import { until } from './lib/until.mjs';
 
 const canary = 'canary-e2e-5d1f0c9a77';
 const data = tempDir('satchel-remotes-');
@@ -24,13 +26,8 @@ const bash = (command, args = {}) => client.call('bash', { command, ...args });
 const status = () => satchel(data, 'space', 'status');
 const show = (path) => git(remote.dir('notes'), 'show', `main:${path}`);
 
-async function eventually(what, f) {
-  for (const deadline = Date.now() + 30_000; ; await new Promise((r) => setTimeout(r, 50))) {
-    const v = await f();
-    if (v) return v;
-    assert.ok(Date.now() < deadline, `${what}: ${JSON.stringify(status())}\n${server.output.slice(-3000)}`);
-  }
-}
+// eventually adds to a failure how the remote stands and what the server said.
+const eventually = (what, f) => until(() => `${what}: ${JSON.stringify(status())}\n${server.output.slice(-3000)}`, f);
 const pushed = () => eventually('everything is pushed', () => {
   const s = status();
   return s.state === 'pushed' && s.head === git(remote.dir('notes'), 'rev-parse', 'main');

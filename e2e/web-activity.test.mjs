@@ -6,7 +6,8 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { judge, launch, missing, open, screenshots } from './lib/browser.mjs';
 import { sdkV1 } from './lib/clients.mjs';
-import { GitServer, git } from './lib/git-server.mjs';
+import { git } from './lib/git.mjs';
+import { GitServer } from './lib/git-server.mjs';
 import { cleanup, serve } from './lib/oauth.mjs';
 import { binary } from './lib/server.mjs';
 import { execFile } from 'node:child_process';
@@ -14,7 +15,7 @@ import { execFile } from 'node:child_process';
 const canary = 'canary-e2e-activity-77';
 const text = (r) => r.content.map((c) => c.text ?? '').join('\n');
 
-describe('activity in Chromium', { skip: missing, timeout: 240_000 }, () => {
+describe('activity in Chromium', { skip: missing }, () => {
   const later = cleanup();
   let s;
   let browser;

@@ -11,16 +11,9 @@ import { judge, launch, missing, open } from './lib/browser.mjs';
 import { sdkV1 } from './lib/clients.mjs';
 import { cleanup, serve } from './lib/oauth.mjs';
 import { binary } from './lib/server.mjs';
+import { until } from './lib/until.mjs';
 
-async function eventually(what, f) {
-  for (const deadline = Date.now() + 30_000; ; await new Promise((r) => setTimeout(r, 100))) {
-    const v = await f();
-    if (v) return v;
-    assert.ok(Date.now() < deadline, what);
-  }
-}
-
-describe('the REST API', { skip: missing, timeout: 300_000 }, () => {
+describe('the REST API', { skip: missing }, () => {
   const later = cleanup();
   const people = [];
   let s;
@@ -82,7 +75,7 @@ printf 'nobody else may know the word quixotic\\n' > knowledge/diary.md; ln -s .
     await ada.getByLabel('Their user names').fill('bob');
     await ada.getByRole('button', { name: 'Publish', exact: true }).click();
     await ada.getByText('for you and bob').waitFor();
-    await eventually('it is searched', async () => (await call('bob', 'POST', '/api/sandbox/search', { query: 'zeppelin' })).body.results?.length === 1);
+    await until('it is searched', async () => (await call('bob', 'POST', '/api/sandbox/search', { query: 'zeppelin' })).body.results?.length === 1);
   });
 
   after(async () => {
@@ -159,7 +152,7 @@ printf 'nobody else may know the word quixotic\\n' > knowledge/diary.md; ln -s .
     const made = s.run('token', 'create', '--user', 'bob', '--name', 'short');
     keys.short = made.token;
     const running = call('short', 'POST', '/api/sandbox/shell', { command: 'sleep 60; echo secret' });
-    await eventually('it runs', async () => /sleep 60/.test((await call('short', 'POST', '/api/sandbox/shell', { command: 'ps -e -o args || cat /proc/*/cmdline | tr "\\0" " "' })).body.results?.[0].stdout));
+    await until('it runs', async () => /sleep 60/.test((await call('short', 'POST', '/api/sandbox/shell', { command: 'ps -e -o args || cat /proc/*/cmdline | tr "\\0" " "' })).body.results?.[0].stdout));
     s.run('token', 'revoke', made.id);
     const r = await running;
     assert.deepEqual([r.status, r.body.error.code], [401, 'unauthenticated']);
@@ -224,9 +217,6 @@ printf 'nobody else may know the word quixotic\\n' > knowledge/diary.md; ln -s .
     await ada.getByRole('heading', { level: 1, name: 'Health' }).waitFor();
     await judge(ada, 'admin-health');
     assert.match(await ada.getByRole('table').innerText(), /bob/);
-    const began = Date.now();
-    await ada.goto('/admin/health');
-    assert.ok(Date.now() - began < 20_000);
 
     const bob = await person('bob');
     for (const path of ['/admin', '/admin/access', '/admin/health']) assert.equal((await bob.goto(path)).status(), 404);

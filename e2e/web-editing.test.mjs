@@ -12,7 +12,7 @@ const day = (d) => d.toISOString().slice(0, 10);
 
 for (const javaScriptEnabled of [true, false]) {
   const suite = javaScriptEnabled ? 'editing in Chromium' : 'editing without JavaScript';
-  describe(suite, { skip: missing, timeout: 240_000 }, () => {
+  describe(suite, { skip: missing }, () => {
     const later = cleanup();
     let s;
     let page;

@@ -3,13 +3,14 @@
 // and take everything with them. Every page is judged by axe, light and dark, on
 // a phone and on a desk; and all of it works without JavaScript.
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { judge, launch, missing, open, screenshots, shown } from './lib/browser.mjs';
+import { git } from './lib/git.mjs';
 import { cleanup, serve } from './lib/oauth.mjs';
 import { remove, tempDir } from './lib/server.mjs';
+import { until } from './lib/until.mjs';
 
 const deploy = (last) => `---
 title: Deploying the shop
@@ -75,7 +76,7 @@ const files = {
 const png = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAIAAABLbSncAAAAFElEQVR42mNk+M/wn4EIwDiqEAAbNQP5b6xGVgAAAABJRU5ErkJggg==', 'base64');
 
 for (const javaScriptEnabled of [true, false]) {
-  describe(javaScriptEnabled ? 'files in Chromium' : 'files without JavaScript', { skip: missing, timeout: 240_000 }, () => {
+  describe(javaScriptEnabled ? 'files in Chromium' : 'files without JavaScript', { skip: missing }, () => {
     const later = cleanup();
     let s;
     let page;
@@ -88,8 +89,7 @@ for (const javaScriptEnabled of [true, false]) {
       s = await serve(later);
       const work = tempDir('satchel-files-');
       later(() => remove(work));
-      const git = (...args) => execFileSync('git', ['-C', work, '-c', 'user.name=Ada', '-c', 'user.email=ada@example.com', ...args], { stdio: 'pipe' });
-      git('init', '-q', '-b', 'main');
+      git(work, 'init', '-q', '-b', 'main');
       for (const [path, text] of Object.entries(files)) {
         mkdirSync(dirname(join(work, path)), { recursive: true });
         writeFileSync(join(work, path), text);
@@ -98,10 +98,10 @@ for (const javaScriptEnabled of [true, false]) {
       symlinkSync('knowledge/deploy.md', join(work, 'latest.md'));
       writeFileSync(join(work, 'knowledge/pipeline.png'), png);
       writeFileSync(join(work, 'archive.bin'), Buffer.from([0, 1, 2]));
-      git('add', '-A');
-      git('commit', '-q', '-m', 'Write down how the shop works');
+      git(work, 'add', '-A');
+      git(work, 'commit', '-q', '-m', 'Write down how the shop works');
       writeFileSync(join(work, 'knowledge/deploy.md'), deploy('then call Grace at home'));
-      git('commit', '-q', '-a', '-m', 'Say whom to call\n\nThe pager was sold.\n\nSatchel-Tool: bash\nSatchel-Client: claude-code');
+      git(work, 'commit', '-q', '-a', '-m', 'Say whom to call\n\nThe pager was sold.\n\nSatchel-Tool: bash\nSatchel-Client: claude-code');
       s.run('space', 'import', work);
       const browser = await launch(later);
       person = await open(browser, { baseURL: s.issuer, javaScriptEnabled });
@@ -210,11 +210,10 @@ for (const javaScriptEnabled of [true, false]) {
     test('search leads to the heading', async () => {
       await page.goto(`${space}/search`);
       await look('search-empty');
-      for (const deadline = Date.now() + 30_000; ;) { // until the index has caught up
+      await until('the index has the page', async () => {
         await page.goto(`${space}/search?q=rolling+back`);
-        if (await page.locator('.found mark').count() > 0) break;
-        assert.ok(Date.now() < deadline, 'nothing is found');
-      }
+        return await page.locator('.found mark').count() > 0;
+      });
       await look('search');
       await page.getByRole('link', { name: 'Deploying the shop' }).first().click();
       await heading('deploy.md');
@@ -230,7 +229,7 @@ for (const javaScriptEnabled of [true, false]) {
       const dir = tempDir('satchel-bundle-');
       later(() => remove(dir));
       writeFileSync(join(dir, 'x.bundle'), await bundle.body());
-      execFileSync('git', ['-C', dir, 'clone', '-q', 'x.bundle', 'all'], { stdio: 'pipe' });
+      git(dir, 'clone', '-q', 'x.bundle', 'all');
       assert.equal(readFileSync(join(dir, 'all/people/grace.md'), 'utf8'), files['people/grace.md']);
     });
 

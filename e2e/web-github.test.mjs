@@ -13,7 +13,7 @@ import { GitHub } from './lib/github.mjs';
 import { cleanup, serve } from './lib/oauth.mjs';
 
 for (const javaScriptEnabled of [true, false]) {
-  describe(`GitHub in Chromium, ${javaScriptEnabled ? 'with' : 'without'} scripts`, { skip: missing, timeout: 400_000 }, () => {
+  describe(`GitHub in Chromium, ${javaScriptEnabled ? 'with' : 'without'} scripts`, { skip: missing }, () => {
     const later = cleanup();
     let gh, s, browser;
     let ada; // the admin, who has repositories of her own and owns acme

@@ -8,6 +8,7 @@ import { judge, launch, missing, open, screenshots } from './lib/browser.mjs';
 import { GitHub } from './lib/github.mjs';
 import { Provider, connect, sdks } from './lib/oauth-sdk.mjs';
 import { allow, awaitRedirect, cleanup, serve } from './lib/oauth.mjs';
+import { until } from './lib/until.mjs';
 
 const sdk = sdks['@modelcontextprotocol/sdk'];
 const text = (r) => r.content.map((c) => c.text ?? '').join('\n');
@@ -43,7 +44,7 @@ async function call(later, s, context, name) {
 }
 
 for (const javaScriptEnabled of [true, false]) {
-  describe(`the first minutes, ${javaScriptEnabled ? 'with' : 'without'} scripts`, { skip: missing, timeout: 480_000 }, () => {
+  describe(`the first minutes, ${javaScriptEnabled ? 'with' : 'without'} scripts`, { skip: missing }, () => {
     const later = cleanup();
     const opened = [];
     let s, gh, browser;
@@ -55,12 +56,8 @@ for (const javaScriptEnabled of [true, false]) {
     const there = (page, path) => page.waitForURL((u) => u.origin === gh.url && path.test(u.pathname));
     // pushed waits until a file at GitHub matches.
     const pushed = async (repo, path, like) => {
-      for (const deadline = Date.now() + 30_000; ;) {
-        const now = await gh.file(repo, path);
-        if (like.test(now ?? '')) return;
-        assert.ok(Date.now() < deadline, `${repo}: ${path} is ${JSON.stringify(now)}`);
-        await new Promise((r) => setTimeout(r, 100));
-      }
+      let now;
+      await until(() => `${repo}: ${path} is ${JSON.stringify(now)}`, async () => like.test(now = await gh.file(repo, path) ?? ''));
     };
     const next = (page) => page.locator('[aria-current="step"]');
 

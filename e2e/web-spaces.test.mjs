@@ -5,7 +5,7 @@ import { after, before, describe, test } from 'node:test';
 import { judge, launch, missing, open } from './lib/browser.mjs';
 import { cleanup, serve } from './lib/oauth.mjs';
 
-describe('the end of a space', { skip: missing, timeout: 300_000 }, () => {
+describe('the end of a space', { skip: missing }, () => {
   const later = cleanup();
   let s;
   let page;

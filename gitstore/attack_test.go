@@ -38,7 +38,13 @@ func (o *origin) commitTree(tree, message string, parents ...space.CommitID) spa
 	for _, p := range parents {
 		args = append(args, "-p", string(p))
 	}
-	c := space.CommitID(strings.TrimSpace(gitStdin(o.t, o.work, message, args...)))
+	return o.pushMain(gitStdin(o.t, o.work, message, args...))
+}
+
+// pushMain pushes a commit, which is a line of git's, as the main branch.
+func (o *origin) pushMain(line string) space.CommitID {
+	o.t.Helper()
+	c := space.CommitID(strings.TrimSpace(line))
 	git(o.t, o.work, "push", "-q", "-f", "origin", string(c)+":refs/heads/main")
 	return c
 }

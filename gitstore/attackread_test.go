@@ -2,6 +2,7 @@ package gitstore
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -59,8 +60,9 @@ func TestAttackALongCommitMessageIsCut(t *testing.T) {
 	first := o.commit("", "main", "echo 1 > a.md")
 	tree := git(t, o.work, "rev-parse", string(first)+"^{tree}")
 	long := strings.Repeat("é", 4*maxRead)
-	git(t, o.work, "config", "user.name", strings.Repeat("n", 10*maxPerson))
-	tip := o.commitTree(tree, long, first)
+	by := strings.Repeat("n", 10*maxPerson) + " <n@example.com> 1700000000 +0000"
+	tip := o.pushMain(gitStdin(t, o.work, fmt.Sprintf("tree %s\nparent %s\nauthor %s\ncommitter %s\n\n%s", tree, first, by, by, long),
+		"hash-object", "-w", "-t", "commit", "--stdin"))
 	s := newStore(t, withTransport(t))
 	id := newSpace(t, s, nil)
 	receive(t, s, id, o, "main")

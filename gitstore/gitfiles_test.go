@@ -2,11 +2,11 @@ package gitstore
 
 import (
 	"fmt"
-	"os/exec"
 	"strings"
 	"testing"
 
 	"satchel/internal/space"
+	"satchel/internal/testenv"
 )
 
 // TestAttackFilesThatGitReads: each of these, once in the history, makes a git
@@ -68,7 +68,7 @@ func TestAttackFilesThatGitReads(t *testing.T) {
 			if ok := len(got.Refused) == 0; ok != c.ok || len(got.Files) == 0 {
 				t.Errorf("refused %v", got.Refused)
 			}
-			out, err := exec.Command("git", "--git-dir", s.o.Dir+"/"+string(id)+".git", "fsck", "--full", "--strict").CombinedOutput()
+			out, err := testenv.Git(t, s.repoDir(id), "fsck", "--full", "--strict").CombinedOutput()
 			if err != nil || strings.Contains(string(out), "warning") {
 				t.Errorf("git refuses what was committed: %s", out)
 			}

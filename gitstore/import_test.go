@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -16,6 +15,7 @@ import (
 
 	"satchel/internal/fault"
 	"satchel/internal/space"
+	"satchel/internal/testenv"
 )
 
 // sourceRepo makes a git repository with a work tree, two commits and what the
@@ -42,7 +42,7 @@ func sourceRepo(t testing.TB, change func(dir string)) string {
 
 func bundle(t testing.TB, dir string) io.Reader {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "git", "-C", dir, "bundle", "create", "-q", "-", "HEAD").Output()
+	out, err := testenv.Git(t, dir, "bundle", "create", "-q", "-", "HEAD").Output()
 	if err != nil {
 		t.Fatal(err)
 	}

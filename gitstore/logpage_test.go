@@ -9,6 +9,7 @@ import (
 
 	"satchel/internal/fault"
 	"satchel/internal/space"
+	"satchel/internal/testenv"
 )
 
 // TestLogPageIsGits: the pages of a history together are what git lists, with
@@ -17,18 +18,24 @@ func TestLogPageIsGits(t *testing.T) {
 	s := newStore(t)
 	dir := t.TempDir()
 	git(t, dir, "init", "-q", "-b", "main")
+	at := func(minute int, args ...string) {
+		t.Helper()
+		date := fmt.Sprintf("2026-01-01T00:%02d:00Z", minute)
+		cmd := testenv.Git(t, dir, args...)
+		cmd.Env = append(cmd.Env, "GIT_AUTHOR_DATE="+date, "GIT_COMMITTER_DATE="+date)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
 	commit := func(file string, i int) {
 		t.Helper()
 		if err := os.WriteFile(filepath.Join(dir, file), []byte(fmt.Sprint(i)), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		git(t, dir, "add", "-A")
-		git(t, dir, "-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-q", "-m", fmt.Sprint(file, i), "--date", fmt.Sprintf("2026-01-01T00:%02d:00Z", i))
+		at(i, "commit", "-q", "-m", fmt.Sprint(file, i))
 	}
-	t.Setenv("GIT_COMMITTER_NAME", "a")
-	t.Setenv("GIT_COMMITTER_EMAIL", "a@example.com")
 	for i := range 20 {
-		t.Setenv("GIT_COMMITTER_DATE", fmt.Sprintf("2026-01-01T00:%02d:00Z", i))
 		if i == 8 {
 			git(t, dir, "checkout", "-q", "-b", "side")
 		}
@@ -36,7 +43,7 @@ func TestLogPageIsGits(t *testing.T) {
 			git(t, dir, "checkout", "-q", "main")
 		}
 		if i == 17 {
-			git(t, dir, "-c", "user.name=a", "-c", "user.email=a@example.com", "merge", "-q", "--no-edit", "side")
+			at(i, "merge", "-q", "--no-edit", "side")
 		}
 		file := "a"
 		if i >= 8 && i < 13 {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"satchel/internal/space"
+	"satchel/internal/testenv"
 )
 
 const secret = "s3cr3t-canary-4711"
@@ -69,8 +70,7 @@ func imported(t *testing.T, s *Store, script string) space.SpaceID {
 c() { n=$((n+1)); git add -A; GIT_AUTHOR_DATE="$((1700000000+n)) +0200" GIT_COMMITTER_DATE="$((1700000100+n)) -0330" git commit -q --allow-empty "$@"; }
 `+strings.ReplaceAll(script, "SECRET", secret))
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null",
-		"GIT_AUTHOR_NAME=Grace", "GIT_AUTHOR_EMAIL=grace@example.org", "GIT_COMMITTER_NAME=Git", "GIT_COMMITTER_EMAIL=git@example.org")
+	cmd.Env = testenv.GitEnv("GIT_AUTHOR_NAME=Grace", "GIT_AUTHOR_EMAIL=grace@example.org", "GIT_COMMITTER_NAME=Git", "GIT_COMMITTER_EMAIL=git@example.org")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

@@ -3,7 +3,6 @@ package gitstore
 import (
 	"fmt"
 	"maps"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -44,7 +43,7 @@ func (o *origin) commit(at, as, script string) space.CommitID {
 	}
 	cmd := exec.Command(testenv.NeedProgram(o.t, "sh"), "-euc", script)
 	cmd.Dir = o.work
-	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1")
+	cmd.Env = testenv.GitEnv()
 	if out, err := cmd.CombinedOutput(); err != nil {
 		o.t.Fatalf("%s: %v\n%s", script, err, out)
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -20,10 +19,8 @@ import (
 // checkout as work tree.
 func gitIn(t testing.TB, seed *space.Seed, args ...string) string {
 	t.Helper()
-	cmd := exec.Command(testenv.NeedProgram(t, "git"), append([]string{"-c", "safe.directory=*"}, args...)...)
-	cmd.Dir = seed.Checkout
-	cmd.Env = append(cmd.Environ(), "GIT_DIR="+seed.GitView, "GIT_WORK_TREE="+seed.Checkout, "GIT_OPTIONAL_LOCKS=0",
-		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null")
+	cmd := testenv.Git(t, seed.Checkout, append([]string{"-c", "safe.directory=*"}, args...)...)
+	cmd.Env = append(cmd.Env, "GIT_DIR="+seed.GitView, "GIT_WORK_TREE="+seed.Checkout, "GIT_OPTIONAL_LOCKS=0")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)

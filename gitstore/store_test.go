@@ -2,7 +2,6 @@ package gitstore
 
 import (
 	"context"
-	"os/exec"
 	"strings"
 	"testing"
 
@@ -65,10 +64,7 @@ func commit(t testing.TB, s *Store, id space.SpaceID, cs space.ChangeSet) space.
 // git runs the real git on a space's repository.
 func git(t testing.TB, dir string, args ...string) string {
 	t.Helper()
-	cmd := exec.Command(testenv.NeedProgram(t, "git"), append([]string{"-C", dir}, args...)...)
-	cmd.Env = append(cmd.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "HOME=/nonexistent",
-		"GIT_AUTHOR_NAME=T", "GIT_AUTHOR_EMAIL=t@example.org", "GIT_COMMITTER_NAME=T", "GIT_COMMITTER_EMAIL=t@example.org")
-	out, err := cmd.CombinedOutput()
+	out, err := testenv.Git(t, dir, args...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
@@ -119,7 +115,7 @@ func TestANewSpaceIsARealRepository(t *testing.T) {
 // gitStdin runs the real git with input.
 func gitStdin(t testing.TB, dir, in string, args ...string) string {
 	t.Helper()
-	cmd := exec.Command(testenv.NeedProgram(t, "git"), append([]string{"-C", dir}, args...)...)
+	cmd := testenv.Git(t, dir, args...)
 	cmd.Stdin = strings.NewReader(in)
 	out, err := cmd.Output()
 	if err != nil {

@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os/exec"
 	"strings"
 	"testing"
 
 	"satchel/gitstore/transport"
 	"satchel/internal/space"
+	"satchel/internal/testenv"
 )
 
 // writer is a server with a space that has the origin as its remote.
@@ -120,7 +120,7 @@ func nothingLost(w *writer, ours, theirs, result space.CommitID) {
 	w.t.Helper()
 	dir := w.s.repoDir(w.id)
 	old := map[space.BlobID]bool{}
-	bases, _ := exec.Command("git", "-C", dir, "merge-base", "--all", string(ours), string(theirs)).Output() // fails where there is none
+	bases, _ := testenv.Git(w.t, dir, "merge-base", "--all", string(ours), string(theirs)).Output() // fails where there is none
 	for base := range strings.FieldsSeq(string(bases)) {
 		for b := range w.blobs(space.CommitID(base)) {
 			old[b] = true
@@ -256,7 +256,7 @@ func noLineLost(w *writer, ours, theirs, result space.CommitID) {
 		return out
 	}
 	old := map[string]bool{}
-	bases, _ := exec.Command("git", "-C", w.s.repoDir(w.id), "merge-base", "--all", string(ours), string(theirs)).Output()
+	bases, _ := testenv.Git(w.t, w.s.repoDir(w.id), "merge-base", "--all", string(ours), string(theirs)).Output()
 	for base := range strings.FieldsSeq(string(bases)) {
 		for l := range lines(space.CommitID(base)) {
 			old[l] = true

@@ -241,6 +241,5 @@ func (o *Options) boot() agent.Boot {
 		Disk: o.Limits.Disk, Inodes: o.Limits.Inodes, Tmp: o.Limits.Tmp,
 		Output: o.SavedOutput, Processes: o.Limits.Processes, OpenFiles: o.Limits.OpenFiles,
 		FileSize: o.Limits.FileSize, DataSize: o.ProcessMemory, Env: o.Env, RestAfter: o.AgentRest,
-		SharedKernel: o.Runtime.SharedKernel(),
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -174,14 +173,10 @@ func TestSearchKnowsWhenFilesWereChanged(t *testing.T) {
 
 // An imported history brings the dates at which its authors wrote.
 func TestSearchKnowsTheDatesOfAnImportedHistory(t *testing.T) {
-	git := testenv.NeedProgram(t, "git")
 	dir := t.TempDir()
 	run := func(args ...string) {
 		t.Helper()
-		cmd := exec.CommandContext(t.Context(), git, append([]string{"-C", dir}, args...)...)
-		cmd.Env = append(cmd.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+filepath.Join(dir, "none"),
-			"GIT_AUTHOR_NAME=T", "GIT_AUTHOR_EMAIL=t@example.org", "GIT_COMMITTER_NAME=T", "GIT_COMMITTER_EMAIL=t@example.org")
-		if out, err := cmd.CombinedOutput(); err != nil {
+		if out, err := testenv.Git(t, dir, args...).CombinedOutput(); err != nil {
 			t.Fatalf("git %v: %v\n%s", args, err, out)
 		}
 	}

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -24,12 +22,10 @@ func (a *active) push(path, content, message string) space.CommitID {
 	repo := filepath.Join(a.dir, string(a.space.ID)+".git")
 	date := fmt.Sprintf("%d +0000", a.clock().Unix())
 	run := func(in string, args ...string) string {
-		cmd := exec.Command(testenv.NeedProgram(a.t, "git"), args...)
-		cmd.Dir, cmd.Stdin = repo, strings.NewReader(in)
-		cmd.Env = []string{
-			"PATH=" + os.Getenv("PATH"), "GIT_DIR=" + repo, "GIT_INDEX_FILE=" + filepath.Join(a.dir, "index"), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1",
-			"GIT_AUTHOR_NAME=Mallory", "GIT_AUTHOR_EMAIL=m@x", "GIT_AUTHOR_DATE=" + date, "GIT_COMMITTER_NAME=Satchel", "GIT_COMMITTER_EMAIL=satchel@localhost", "GIT_COMMITTER_DATE=" + date,
-		}
+		cmd := testenv.Git(a.t, repo, args...)
+		cmd.Stdin = strings.NewReader(in)
+		cmd.Env = append(cmd.Env, "GIT_DIR="+repo, "GIT_INDEX_FILE="+filepath.Join(a.dir, "index"),
+			"GIT_AUTHOR_NAME=Mallory", "GIT_AUTHOR_EMAIL=m@x", "GIT_AUTHOR_DATE="+date, "GIT_COMMITTER_NAME=Satchel", "GIT_COMMITTER_EMAIL=satchel@localhost", "GIT_COMMITTER_DATE="+date)
 		out, err := cmd.Output()
 		must(a.t, err)
 		return strings.TrimSpace(string(out))

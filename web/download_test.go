@@ -7,12 +7,12 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"satchel/internal/space"
+	"satchel/internal/testenv"
 )
 
 func TestDownloads(t *testing.T) {
@@ -55,7 +55,7 @@ func TestDownloads(t *testing.T) {
 	want(t, "a bundle", a, http.StatusOK)
 	dir := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(dir, "x.bundle"), []byte(a.body), 0o600))
-	out, err := exec.CommandContext(t.Context(), "git", "-C", dir, "clone", "-q", "x.bundle", "all").CombinedOutput()
+	out, err := testenv.Git(t, dir, "clone", "-q", "x.bundle", "all").CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

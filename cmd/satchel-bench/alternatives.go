@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 )
 
@@ -25,26 +24,6 @@ func (b *bench) detached(ctx context.Context, id, work string) (r *runsc, end fu
 // exec runs a command in a container that runs.
 func (r *runsc) exec(ctx context.Context, id, command string) error {
 	return r.do(ctx, "exec", id, "/usr/bin/bash", "-c", command)
-}
-
-// bwrap returns what runs a command in bubblewrap over a directory; nil where
-// that cannot be had.
-func (b *bench) bwrap(ctx context.Context) func(ctx context.Context, work, command string) error {
-	run := func(ctx context.Context, work, command string) error {
-		out, err := exec.CommandContext(ctx, "bwrap", "--unshare-all", "--die-with-parent", "--new-session",
-			"--ro-bind", "/usr", "/usr", "--ro-bind-try", "/bin", "/bin", "--ro-bind-try", "/lib", "/lib", "--ro-bind-try", "/lib64", "/lib64",
-			"--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--bind", work, "/work", "--chdir", "/work",
-			"bash", "-c", command).CombinedOutput()
-		if err != nil {
-			return fmt.Errorf("bwrap: %w: %s", err, out)
-		}
-		return nil
-	}
-	if err := run(ctx, b.dir, "true"); err != nil {
-		b.log("bwrap is left out: %v", err)
-		return nil
-	}
-	return run
 }
 
 // perSession does for each command what a tool without a server does for each

@@ -34,8 +34,7 @@ func benchBashWarm(ctx context.Context, b *bench) error {
 		return err
 	}
 	defer end()
-	var ours, theirs, wrapped times
-	wrap := b.bwrap(ctx)
+	var ours, theirs times
 	for i := range b.runs(200) {
 		if err := ours.add(func() error { return clients[i%len(clients)].bash(ctx, "true") }); err != nil {
 			return err
@@ -47,18 +46,9 @@ func benchBashWarm(ctx context.Context, b *bench) error {
 		if err := theirs.add(func() error { return r.exec(ctx, "warm", "true") }); err != nil {
 			return err
 		}
-		if wrap == nil {
-			continue
-		}
-		if err := wrapped.add(func() error { return wrap(ctx, work, "true") }); err != nil {
-			return err
-		}
 	}
 	b.versus("bash_warm_p50", ours.median(), "ms", "runsc exec", theirs.median())
 	b.versus("bash_warm_p95", ours.p(0.95), "ms", "runsc exec", theirs.p(0.95))
-	if wrap != nil {
-		b.versus("bash_warm_bwrap", ours.median(), "ms", "bwrap, which shares the host's kernel", wrapped.median())
-	}
 	return nil
 }
 
@@ -146,15 +136,14 @@ func benchGrep(ctx context.Context, b *bench) error {
 		return err
 	}
 	defer end()
-	wrap := b.bwrap(ctx)
 	for _, search := range []struct{ figure, command string }{
 		{"bash_grep", "grep -rn " + rareWord + " knowledge || true"},
 		{"bash_rg", "rg -n " + rareWord + " knowledge || true"},
 	} {
-		var ours, host, theirs, wrapped times
+		var ours, host, theirs times
 		for i := range b.runs(60) + 2 {
 			if i == 2 {
-				ours, host, theirs, wrapped = nil, nil, nil, nil // warm by now
+				ours, host, theirs = nil, nil, nil // warm by now
 			}
 			if err := ours.add(func() error { return clients[0].bash(ctx, search.command) }); err != nil {
 				return err
@@ -165,18 +154,9 @@ func benchGrep(ctx context.Context, b *bench) error {
 			if err := theirs.add(func() error { return r.exec(ctx, "grep", search.command) }); err != nil {
 				return err
 			}
-			if wrap == nil {
-				continue
-			}
-			if err := wrapped.add(func() error { return wrap(ctx, dir, search.command) }); err != nil {
-				return err
-			}
 		}
 		b.versus(search.figure+"_p50", ours.median(), "ms", "the same on the host", host.median())
 		b.versus(search.figure+"_runsc", ours.median(), "ms", "runsc exec", theirs.median())
-		if wrap != nil {
-			b.versus(search.figure+"_bwrap", ours.median(), "ms", "bwrap, which shares the host's kernel", wrapped.median())
-		}
 	}
 	return nil
 }

@@ -4,9 +4,7 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"time"
 
@@ -20,8 +18,8 @@ func commitAll(ctx context.Context, dir string, fresh bool) error {
 		steps = append([][]string{{"init", "-q", "-b", "main"}}, steps...)
 	}
 	for _, args := range steps {
-		if out, err := exec.CommandContext(ctx, "git", append([]string{"-C", dir}, args...)...).CombinedOutput(); err != nil {
-			return fmt.Errorf("git %v: %w: %s", args, err, out)
+		if err := runGit(ctx, dir, args...); err != nil {
+			return err
 		}
 	}
 	return nil

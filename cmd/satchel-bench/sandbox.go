@@ -16,6 +16,5 @@ func sandboxSuite(ctx context.Context, b *bench) error {
 		step{"throughput", benchThroughput},
 		step{"the phases of a command", benchPhases},
 		step{"change capture", benchCapture},
-		step{"a shared kernel", benchShared},
 	)
 }

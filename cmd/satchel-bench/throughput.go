@@ -108,16 +108,12 @@ func (b *bench) otherPlaces(ctx context.Context, users int, dir string) (all []p
 	}
 	containers := make([]*runsc, users)
 	sessions := make([]*perSession, users)
-	clone := func(kind string, user int) string {
-		return filepath.Join(b.dir, fmt.Sprintf("curve-%s-%d", kind, user))
-	}
+	clone := func(user int) string { return filepath.Join(b.dir, fmt.Sprintf("curve-runsc-%d", user)) }
 	for i := range users {
-		for _, kind := range []string{"runsc", "bwrap"} {
-			if err := runGit(ctx, b.dir, "clone", "-q", "file://"+dir, clone(kind, i)); err != nil {
-				return nil, end, err
-			}
+		if err := runGit(ctx, b.dir, "clone", "-q", "file://"+dir, clone(i)); err != nil {
+			return nil, end, err
 		}
-		r, stop, err := b.detached(ctx, fmt.Sprintf("curve%02d", i), clone("runsc", i))
+		r, stop, err := b.detached(ctx, fmt.Sprintf("curve%02d", i), clone(i))
 		if err != nil {
 			return nil, end, err
 		}
@@ -126,29 +122,14 @@ func (b *bench) otherPlaces(ctx context.Context, users int, dir string) (all []p
 			return nil, end, err
 		}
 	}
-	// What a person has to do where nobody else does it.
-	commit := func(ctx context.Context, t task, work string) error {
-		if !t.writes {
-			return nil
-		}
-		return commitAll(ctx, work, false)
-	}
 	all = append(all, place{against: "runsc exec and git commit", time: 4 * time.Second,
 		run: func(ctx context.Context, user int, t task) error {
-			if err := containers[user].exec(ctx, fmt.Sprintf("curve%02d", user), t.command); err != nil {
+			if err := containers[user].exec(ctx, fmt.Sprintf("curve%02d", user), t.command); err != nil || !t.writes {
 				return err
 			}
-			return commit(ctx, t, clone("runsc", user))
+			// What a person has to do where nobody else does it.
+			return commitAll(ctx, clone(user), false)
 		}})
-	if wrap := b.bwrap(ctx); wrap != nil {
-		all = append(all, place{figure: "_bwrap", against: "bwrap, which shares the host's kernel, and git commit", time: 4 * time.Second,
-			run: func(ctx context.Context, user int, t task) error {
-				if err := wrap(ctx, clone("bwrap", user), t.command); err != nil {
-					return err
-				}
-				return commit(ctx, t, clone("bwrap", user))
-			}})
-	}
 	all = append(all, place{figure: "_session", against: "git clone, runsc run and git push for each", time: 4 * time.Second,
 		run: func(ctx context.Context, user int, t task) error { return sessions[user].run(ctx, t) }})
 	return all, end, nil

@@ -73,7 +73,8 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"end": cmdEnd, "shape": cmdShape, "field": cmdField, "mode": cmdMode,
 			"status": cmdStatus, "tool": cmdTool, "normalise": cmdNormalise, "nowhere": cmdNowhere,
-			"serve":  func(ts *testscript.TestScript, neg bool, args []string) { cmdServe(t, ts, neg, args) },
+			"serve": func(ts *testscript.TestScript, neg bool, args []string) { cmdServe(t, ts, neg, args) },
+			"flip":  cmdFlip, "flipobject": cmdFlipObject, "refused": cmdRefused,
 			"remote": func(ts *testscript.TestScript, neg bool, args []string) { cmdRemote(t, ts, neg, args) },
 		},
 	})

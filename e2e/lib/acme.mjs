@@ -1,6 +1,5 @@
 // A real ACME authority (pebble) with a DNS of its own, and requests to a server
 // whose name only that DNS knows.
-import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -12,16 +11,9 @@ import { join, resolve } from 'node:path';
 import { Readable } from 'node:stream';
 import { connect as connectTLS } from 'node:tls';
 import { freePorts, remove, tempDir } from './server.mjs';
+import { until } from './until.mjs';
 
 const day = 86_400;
-
-export async function until(what, f, ms = 60_000) {
-  for (const deadline = Date.now() + ms; ; await new Promise((r) => setTimeout(r, 50))) {
-    const v = await f();
-    if (v) return v;
-    assert.ok(Date.now() < deadline, what());
-  }
-}
 
 export class Authority {
   // The authority looks for challenges on these ports, of the address 127.0.0.1,

@@ -6,6 +6,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { chromium } from 'playwright-core';
+import { limit } from './until.mjs';
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
@@ -41,7 +42,7 @@ export async function launch(later) {
 // security policy stopped, what did not load.
 export async function open(browser, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
-  context.setDefaultTimeout(60_000);
+  context.setDefaultTimeout(limit);
   const page = await context.newPage();
   const complaints = [];
   const watch = (p) => {

@@ -3,6 +3,7 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { git } from './git.mjs';
 
 const topics = [
   ['use-fetch', 'useFetch', 'Fetch data from an API endpoint with a composable that is friendly to server rendering.'],
@@ -36,9 +37,8 @@ export function makeRepository(dir) {
   } else {
     generated(dir);
   }
-  const git = (...args) => execFileSync('git', ['-C', dir, '-c', 'user.name=Ada', '-c', 'user.email=ada@example.com', ...args], { encoding: 'utf8' });
-  git('init', '-q', '-b', 'main');
-  git('add', '-A');
-  git('commit', '-q', '-m', 'Documentation');
+  git(dir, 'init', '-q', '-b', 'main');
+  git(dir, 'add', '-A');
+  git(dir, 'commit', '-q', '-m', 'Documentation');
   return { kind: real && existsSync(real) ? 'nuxt' : 'generated', files: readdirSync(dir).length };
 }

@@ -1,20 +1,12 @@
 // A git server over http on loopback: real `git http-backend` on bare
 // repositories, behind a password.
-import { execFileSync, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
+import { environment, git } from './git.mjs';
 import { tempDir, remove } from './server.mjs';
-
-const clean = {
-  PATH: process.env.PATH, HOME: '/nonexistent', GIT_CONFIG_NOSYSTEM: '1', LC_ALL: 'C',
-  GIT_AUTHOR_NAME: 'Bob', GIT_AUTHOR_EMAIL: 'bob@example.org', GIT_COMMITTER_NAME: 'Bob', GIT_COMMITTER_EMAIL: 'bob@example.org',
-};
-
-export function git(dir, ...args) {
-  return execFileSync('git', args, { cwd: dir, env: clean, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }).trim();
-}
 
 export class GitServer {
   constructor(password) {
@@ -68,7 +60,7 @@ export class GitServer {
     const cgi = spawn('git', ['http-backend'], {
       stdio: ['pipe', 'pipe', 'ignore'],
       env: {
-        ...clean, GIT_PROJECT_ROOT: this.root, GIT_HTTP_EXPORT_ALL: '1', REMOTE_USER: 'bob', REQUEST_METHOD: req.method,
+        ...environment, GIT_PROJECT_ROOT: this.root, GIT_HTTP_EXPORT_ALL: '1', REMOTE_USER: 'bob', REQUEST_METHOD: req.method,
         PATH_INFO: url.pathname, QUERY_STRING: url.search.slice(1), CONTENT_TYPE: req.headers['content-type'] ?? '',
         ...(req.headers['content-length'] ? { CONTENT_LENGTH: req.headers['content-length'] } : {}),
         ...(req.headers['content-encoding'] ? { HTTP_CONTENT_ENCODING: req.headers['content-encoding'] } : {}),

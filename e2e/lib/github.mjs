@@ -7,6 +7,7 @@ import { once } from 'node:events';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { remove, tempDir } from './server.mjs';
+import { until } from './until.mjs';
 
 const root = resolve(import.meta.dirname, '../..');
 
@@ -47,13 +48,9 @@ export class GitHub {
   }
 
   // pushed waits until a file of the repository has the content.
-  async pushed(repo, path, content, within = 30_000) {
-    for (const deadline = Date.now() + within; ;) {
-      const now = await this.file(repo, path);
-      if (now === content) return;
-      assert.ok(Date.now() < deadline, `${repo}: ${path} is ${JSON.stringify(now)}`);
-      await new Promise((r) => setTimeout(r, 100));
-    }
+  async pushed(repo, path, content) {
+    let now;
+    await until(() => `${repo}: ${path} is ${JSON.stringify(now)}`, async () => (now = await this.file(repo, path)) === content);
   }
 
   async installation(account) {

@@ -5,6 +5,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { until } from './until.mjs';
 
 export const binary = resolve(process.env.E2E_BINARY ?? join(import.meta.dirname, '../../bin/satchel'));
 
@@ -74,13 +75,10 @@ export class Server {
   async ready() {
     let gone = false;
     this.exited.then(() => { gone = true; });
-    for (const deadline = Date.now() + 60_000; ;) {
+    await until(() => `satchel serve is ready:\n${this.output}`, () => {
       if (gone) throw new Error(`satchel serve ended:\n${this.output}`);
-      if (Date.now() > deadline) throw new Error(`satchel serve is not ready:\n${this.output}`);
-      const ok = await fetch(this.url.replace(/mcp$/, 'readyz')).then((r) => r.ok, () => false);
-      if (ok) return;
-      await new Promise((r) => setTimeout(r, 20));
-    }
+      return fetch(this.url.replace(/mcp$/, 'readyz')).then((r) => r.ok, () => false);
+    });
   }
 
   // firstKey reads the key of the first admin from the file that serve wrote,

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"os/exec"
 	"slices"
 	"strconv"
@@ -17,6 +16,7 @@ import (
 	"time"
 
 	"satchel/internal/space"
+	"satchel/internal/testenv"
 )
 
 // repo reads and writes a bare repository with the git program alone, so that
@@ -30,7 +30,7 @@ type repo struct {
 
 func gitCommand(dir string, args ...string) *exec.Cmd {
 	cmd := exec.Command("git", append([]string{"-c", "gc.auto=0", "-c", "core.fsync=none", "--git-dir=" + dir}, args...)...)
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "LC_ALL=C", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null"}
+	cmd.Env = testenv.GitEnv()
 	return cmd
 }
 

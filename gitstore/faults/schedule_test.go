@@ -32,25 +32,24 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// How many schedules run, and which: SATCHEL_TEST_SCHEDULES=10000 is the soak,
-// SATCHEL_TEST_SEED=7 replays the schedule with the seed 7 alone; both together
-// run so many from there on. What a seed decides is which changes are made, in
-// which order, and which of a writer's requests fails how. When which process
-// runs is the machine's own choice, so that a failure may need some replays
+// SATCHEL_TEST_SEED=7 replays the schedule with the seed 7 alone; with
+// SATCHEL_TEST_SCHEDULES=50 also those of the next 49 seeds. A seed decides which
+// changes are made, in which order, and which of a writer's requests fails how.
+// The machine decides which process runs when, so a failure may need some replays
 // (-count).
 const (
 	schedulesEnv = "SATCHEL_TEST_SCHEDULES"
 	seedEnv      = "SATCHEL_TEST_SEED"
-	schedules    = 50
-	shortRun     = 8
+	schedules    = 10
+	soak         = 10_000
 )
 
 // TestSchedules is the fault suite.
 func TestSchedules(t *testing.T) {
 	testenv.NeedProgram(t, "git")
 	n, first := schedules, uint64(1)
-	if testing.Short() {
-		n = shortRun
+	if testenv.Soak() {
+		n = soak
 	}
 	if s := os.Getenv(schedulesEnv); s != "" {
 		n = number(t, schedulesEnv, s)

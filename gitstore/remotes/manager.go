@@ -2,9 +2,11 @@ package remotes
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
+	"satchel/gitstore/transport"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
@@ -201,6 +203,29 @@ func (m *Manager) Sync(ctx context.Context, id space.SpaceID, progress func(stri
 	m.ask(e, wantCheck|wantPush)
 	m.mu.Unlock()
 	return m.wait(ctx, id, w)
+}
+
+// Reach calls do with a space's remote and the branch that the space follows, for
+// work beside syncs: Pause comes first. do is called again where a credential was
+// refused and there is another. The error is a fault.NotFound where the space has
+// no remote, or none that a sync ever reached.
+func (m *Manager) Reach(ctx context.Context, id space.SpaceID, do func(e transport.Endpoint, branch string) error) error {
+	m.mu.Lock()
+	e := m.entries[id]
+	if e == nil || e.remote.Branch == "" {
+		m.mu.Unlock()
+		return errNoRemote()
+	}
+	s := &syncing{m: m, remote: e.remote, sealed: e.sealed}
+	m.mu.Unlock()
+	err := s.step(ctx, "fetch", func(at transport.Endpoint) error { return do(at, s.remote.Branch) })
+	var remote *transport.Error
+	var own *ownError
+	if ctx.Err() == nil && (asRemote(err, &remote) || errors.As(err, &own)) {
+		t := s.remote.explain(err)
+		return fault.Wrap(err, fault.Unavailable, "%s %s", t.detail, t.remedy)
+	}
+	return err
 }
 
 // wait returns how the sync ended that w waits for.

@@ -1,7 +1,6 @@
 package remotes_test
 
 import (
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"satchel/gitstore/remotetest"
 	"satchel/gitstore/transport"
 	"satchel/internal/space"
+	"satchel/internal/testenv"
 )
 
 // remove commits that a file is gone, and others are new.
@@ -102,8 +102,8 @@ func TestReplacedIsToldAfterRemove(t *testing.T) {
 // Of a real directory it is told what is wrong with it.
 func TestDirectories(t *testing.T) {
 	work := filepath.Join(t.TempDir(), "work")
-	for _, args := range [][]string{{"init", "-q", "-b", "main", work}, {"-C", work, "-c", "user.name=a", "-c", "user.email=a@example.org", "commit", "-q", "--allow-empty", "-m", "x"}} {
-		if out, err := exec.Command("git", args...).CombinedOutput(); err != nil {
+	for _, args := range [][]string{{"init", "-q", "-b", "main", work}, {"-C", work, "commit", "-q", "--allow-empty", "-m", "x"}} {
+		if out, err := testenv.Git(t, "", args...).CombinedOutput(); err != nil {
 			t.Fatalf("%s: %v", out, err)
 		}
 	}

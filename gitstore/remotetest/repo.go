@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"satchel/internal/testenv"
 )
 
 // Create makes an empty repository whose default branch is main, and returns
@@ -159,10 +161,10 @@ func (s *Server) runIn(dir string, env []string, stdin string, args ...string) (
 func (s *Server) command(dir string, env []string, args ...string) *exec.Cmd {
 	cmd := exec.Command(s.git, args...)
 	cmd.Dir = dir
-	cmd.Env = slices.Concat([]string{"PATH=" + os.Getenv("PATH"), "GIT_DIR=" + dir,
+	cmd.Env = slices.Concat(testenv.GitEnv("GIT_DIR="+dir,
 		"GIT_AUTHOR_NAME=Someone Else", "GIT_AUTHOR_EMAIL=else@example.com",
-		"GIT_COMMITTER_NAME=Someone Else", "GIT_COMMITTER_EMAIL=else@example.com"},
-		environ(), configEnv("safe.directory=*", "gc.auto=0", "core.fsync=none"), env)
+		"GIT_COMMITTER_NAME=Someone Else", "GIT_COMMITTER_EMAIL=else@example.com"),
+		configEnv("safe.directory=*", "gc.auto=0", "core.fsync=none"), env)
 	return cmd
 }
 

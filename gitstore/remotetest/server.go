@@ -241,7 +241,7 @@ func (s *Server) cgi(w http.ResponseWriter, r *http.Request, body *faultyBody) {
 			"GIT_PROJECT_ROOT=" + s.dir,
 			"GIT_HTTP_EXPORT_ALL=1",
 			"GIT_PROTOCOL=" + r.Header.Get("Git-Protocol"),
-		}, environ(), configEnv("http.receivepack=true", "gc.auto=0", "receive.autogc=false", "core.fsync=none", "safe.directory=*")),
+		}, testenv.GitEnv(), configEnv("http.receivepack=true", "gc.auto=0", "receive.autogc=false", "core.fsync=none", "safe.directory=*")),
 		InheritEnv: []string{"PATH"},
 		Logger:     log.New(logs, "", 0),
 		Stderr:     logs,
@@ -256,13 +256,6 @@ func (s *Server) cgi(w http.ResponseWriter, r *http.Request, body *faultyBody) {
 		r.Header.Del("Content-Length")
 	}
 	h.ServeHTTP(w, r)
-}
-
-// environ is the environment of every git process here: no configuration of
-// the machine's.
-func environ() []string {
-	return []string{"HOME=/nonexistent", "XDG_CONFIG_HOME=/nonexistent", "LC_ALL=C", "GIT_CONFIG_NOSYSTEM=1",
-		"GIT_CONFIG_GLOBAL=/dev/null", "GIT_TERMINAL_PROMPT=0"}
 }
 
 func configEnv(kv ...string) []string {

@@ -3,7 +3,6 @@ package remotetest_test
 import (
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"satchel/gitstore/remotetest"
+	"satchel/internal/testenv"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -20,11 +20,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // client runs git as a person would.
 func client(t *testing.T, dir string, args ...string) (string, error) {
 	t.Helper()
-	cmd := exec.Command("git", args...)
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GIT_TERMINAL_PROMPT=0", "GIT_CONFIG_GLOBAL=/dev/null", "LC_ALL=C",
-		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com")
-	out, err := cmd.CombinedOutput()
+	out, err := testenv.Git(t, dir, args...).CombinedOutput()
 	return string(out), err
 }
 
@@ -110,15 +106,14 @@ func random(n int) string {
 func TestAsksForACredential(t *testing.T) {
 	s := notes(t, remotetest.Options{Password: "pass", TLS: true})
 	with := strings.Replace(s.URL("notes"), "https://", "https://me:pass@", 1)
-	t.Setenv("GIT_SSL_CAINFO", s.CAFile())
-	if out, err := client(t, "", "ls-remote", with); err != nil || !strings.Contains(out, "refs/heads/main") {
+	trusting := "http.sslCAInfo=" + s.CAFile()
+	if out, err := client(t, "", "-c", trusting, "ls-remote", with); err != nil || !strings.Contains(out, "refs/heads/main") {
 		t.Errorf("%v %s", err, out)
 	}
 	s.SetCredential("", "another")
-	if out, err := client(t, "", "ls-remote", with); err == nil || !strings.Contains(out, "Authentication failed") {
+	if out, err := client(t, "", "-c", trusting, "ls-remote", with); err == nil || !strings.Contains(out, "Authentication failed") {
 		t.Errorf("%v %s", err, out)
 	}
-	t.Setenv("GIT_SSL_CAINFO", "/etc/ssl/certs/ca-certificates.crt")
 	if out, err := client(t, "", "ls-remote", with); err == nil || !strings.Contains(out, "certificate") {
 		t.Errorf("%v %s", err, out)
 	}
@@ -224,7 +219,7 @@ func TestSlow(t *testing.T) {
 	s.Inject(func(remotetest.Request) remotetest.Fault {
 		return remotetest.Fault{Response: remotetest.Trouble{After: 5, Do: func() { close(at) }, Stall: true}}
 	})
-	cmd := exec.Command("git", "ls-remote", s.URL("notes"))
+	cmd := testenv.Git(t, "", "ls-remote", s.URL("notes"))
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package reviews_test
 
 import (
 	"fmt"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -24,8 +23,8 @@ func (w *world) merge(side space.CommitID, files ...string) {
 // pack puts what a commit brings where a fetch would.
 func (w *world) pack(c space.CommitID) {
 	w.t.Helper()
-	cmd := exec.Command(testenv.NeedProgram(w.t, "git"), "pack-objects", "--revs", "-q", "objects/pack/pack")
-	cmd.Dir, cmd.Stdin = filepath.Join(w.dir, string(w.id)+".git"), strings.NewReader(string(c)+"\n")
+	cmd := testenv.Git(w.t, filepath.Join(w.dir, string(w.id)+".git"), "pack-objects", "--revs", "-q", "objects/pack/pack")
+	cmd.Stdin = strings.NewReader(string(c) + "\n")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		w.t.Fatal(err, string(out))
 	}

@@ -218,7 +218,7 @@ git merge -q --no-edit side
 	if err := os.Mkdir(script.Dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	script.Env = append(os.Environ(), "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com", "GIT_CONFIG_GLOBAL=/dev/null")
+	script.Env = testenv.GitEnv()
 	if out, err := script.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

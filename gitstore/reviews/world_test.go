@@ -3,8 +3,6 @@ package reviews_test
 import (
 	"context"
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -225,12 +223,10 @@ func (w *world) foreign(message string, parents []space.CommitID, files ...strin
 	repo := filepath.Join(w.dir, string(w.id)+".git")
 	date := fmt.Sprintf("%d +0000", w.clock.Unix())
 	run := func(in string, args ...string) string {
-		cmd := exec.Command(testenv.NeedProgram(w.t, "git"), args...)
-		cmd.Dir, cmd.Stdin = repo, strings.NewReader(in)
-		cmd.Env = []string{
-			"PATH=" + os.Getenv("PATH"), "GIT_DIR=" + repo, "GIT_INDEX_FILE=" + filepath.Join(w.dir, "index"), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1",
-			"GIT_AUTHOR_NAME=Ada", "GIT_AUTHOR_EMAIL=a@x", "GIT_AUTHOR_DATE=" + date, "GIT_COMMITTER_NAME=Satchel", "GIT_COMMITTER_EMAIL=satchel@localhost", "GIT_COMMITTER_DATE=" + date,
-		}
+		cmd := testenv.Git(w.t, repo, args...)
+		cmd.Stdin = strings.NewReader(in)
+		cmd.Env = append(cmd.Env, "GIT_DIR="+repo, "GIT_INDEX_FILE="+filepath.Join(w.dir, "index"),
+			"GIT_AUTHOR_NAME=Ada", "GIT_AUTHOR_EMAIL=a@x", "GIT_AUTHOR_DATE="+date, "GIT_COMMITTER_NAME=Satchel", "GIT_COMMITTER_EMAIL=satchel@localhost", "GIT_COMMITTER_DATE="+date)
 		out, err := cmd.Output()
 		if err != nil {
 			w.t.Fatal(args, err)

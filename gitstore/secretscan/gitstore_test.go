@@ -3,7 +3,6 @@ package secretscan_test
 import (
 	"bytes"
 	"errors"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -17,7 +16,6 @@ import (
 // TestASpaceKeepsKeysOutAndGetsRidOfThem goes the way of a person: a key is
 // refused, allowed, found by the remote and purged.
 func TestASpaceKeepsKeysOutAndGetsRidOfThem(t *testing.T) {
-	git := testenv.NeedProgram(t, "git")
 	scanner := migrated(t, databasetest.Open(t, databasetest.SQLite(t)))
 	dir := t.TempDir()
 	store, err := gitstore.Open(gitstore.Options{Dir: dir, Screen: scanner.Screen})
@@ -76,8 +74,7 @@ func TestASpaceKeepsKeysOutAndGetsRidOfThem(t *testing.T) {
 	}
 	// Nothing that git can reach or list has it.
 	repo := filepath.Join(dir, string(id)+".git")
-	list := exec.Command(git, "--git-dir", repo, "cat-file", "--batch-all-objects", "--batch")
-	out, err := list.Output()
+	out, err := testenv.Git(t, repo, "cat-file", "--batch-all-objects", "--batch").Output()
 	if err != nil || len(out) == 0 || bytes.Contains(out, []byte(secret)) {
 		t.Errorf("the secret is among the objects: %v", err)
 	}

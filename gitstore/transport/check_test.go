@@ -2,13 +2,13 @@ package transport_test
 
 import (
 	"net/netip"
-	"os/exec"
 	"strings"
 	"testing"
 
 	"satchel/gitstore/transport"
 	"satchel/internal/egress"
 	"satchel/internal/fault"
+	"satchel/internal/testenv"
 )
 
 // urls are remotes' URLs, with whether a user may give them and whether the
@@ -243,7 +243,7 @@ func TestCheckBranchIsAsStrictAsGit(t *testing.T) {
 			}
 			continue
 		}
-		err := exec.Command("git", "check-ref-format", "--branch", b).Run()
+		err := testenv.Git(t, "", "check-ref-format", "--branch", b).Run()
 		if mine && err != nil {
 			t.Errorf("%q is allowed, and git refuses it", b)
 		}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"net/netip"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -18,6 +17,7 @@ import (
 	"satchel/gitstore/transport"
 	"satchel/internal/egress"
 	"satchel/internal/space"
+	"satchel/internal/testenv"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -85,10 +85,7 @@ func run(t *testing.T, dir string, args ...string) string {
 	if dir != "" {
 		args = append([]string{"--git-dir=" + dir}, args...)
 	}
-	cmd := exec.Command("git", args...)
-	cmd.Env = append(cmd.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
-		"GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@example.org", "GIT_COMMITTER_NAME=A", "GIT_COMMITTER_EMAIL=a@example.org")
-	out, err := cmd.CombinedOutput()
+	out, err := testenv.Git(t, "", args...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("git %v: %v: %s", args, err, out)
 	}
@@ -99,13 +96,13 @@ func run(t *testing.T, dir string, args ...string) string {
 // file's content.
 func commit(t *testing.T, dir, parent, name, content string) string {
 	t.Helper()
-	cmd := exec.Command("git", "--git-dir="+dir, "hash-object", "-w", "--stdin")
+	cmd := testenv.Git(t, dir, "hash-object", "-w", "--stdin")
 	cmd.Stdin = strings.NewReader(content)
 	blob, err := cmd.Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd = exec.Command("git", "--git-dir="+dir, "mktree")
+	cmd = testenv.Git(t, dir, "mktree")
 	cmd.Stdin = strings.NewReader("100644 blob " + strings.TrimSpace(string(blob)) + "\t" + name + "\n")
 	tree, err := cmd.Output()
 	if err != nil {
@@ -310,7 +307,7 @@ func rawTree(t *testing.T, dir, name, blob string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("git", "--git-dir="+dir, "hash-object", "-w", "-t", "tree", "--literally", "--stdin")
+	cmd := testenv.Git(t, dir, "hash-object", "-w", "-t", "tree", "--literally", "--stdin")
 	cmd.Stdin = strings.NewReader("100644 " + name + "\x00" + string(id))
 	out, err := cmd.Output()
 	if err != nil {

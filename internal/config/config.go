@@ -70,7 +70,7 @@ type Tools struct {
 
 // Sandbox is the section sandbox.
 type Sandbox struct {
-	Runtime     string // gvisor, crun, runc or none
+	Runtime     string // gvisor or none
 	Rootfs      string // absolute; empty: the host's /usr
 	Platform    string // systrap, kvm or ptrace
 	Max         int

@@ -282,6 +282,7 @@ func TestValues(t *testing.T) {
 		{"search-max-waiting", []string{"0", "10000"}, []string{"-1", "10001"}},
 		{"search-cache-size", []string{"1MiB", "16GiB"}, []string{"0", "1000KiB", "17GiB", "8MB"}},
 		{"search-models-wait", []string{"1ms", "1500ms", "1m"}, []string{"0", "61s"}},
+		{"sandbox-runtime", []string{"gvisor", "none"}, []string{"crun", "runc", ""}},
 		{"sandbox-rootfs", []string{"", "/srv/root"}, []string{"srv/root"}},
 	} {
 		for _, v := range tt.good {

@@ -139,7 +139,7 @@ func workKeys() []key {
 		row("tools.chatgpt", "Whether clients are offered search and fetch in ChatGPT's form: those that are ChatGPT, all, or none.", enum("auto", "always", "never"), "auto",
 			func(c *Config) *string { return &c.Tools.ChatGPT }),
 
-		row("sandbox.runtime", "What bash runs in: gVisor, or containers of the machine's own kernel (crun, runc), which are quicker and a thinner wall; none switches bash off.", enum("gvisor", "crun", "runc", "none"), "gvisor",
+		row("sandbox.runtime", "What bash runs in; none switches bash off.", enum("gvisor", "none"), "gvisor",
 			func(c *Config) *string { return &c.Sandbox.Runtime }),
 		row("sandbox.rootfs", "Root file system whose programs the sandboxes use; empty for the host's /usr.", str, "",
 			func(c *Config) *string { return &c.Sandbox.Rootfs }, absolute),

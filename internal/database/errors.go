@@ -10,6 +10,7 @@ import (
 const (
 	sqliteBusy       = 5
 	sqliteLocked     = 6
+	sqliteCorrupt    = 11
 	sqliteNotADB     = 26
 	sqliteUnique     = 2067
 	sqlitePrimaryKey = 1555
@@ -43,6 +44,13 @@ func IsDuplicate(err error) bool {
 
 // IsOrphan tells whether err says that what a row refers to is not there.
 func IsOrphan(err error) bool { return sqliteCode(err) == sqliteForeignKey || pgCode(err) == "23503" }
+
+// IsDamaged tells whether err says that a SQLite file is damaged, or is no
+// SQLite file at all.
+func IsDamaged(err error) bool {
+	c := sqliteCode(err) & 0xff
+	return c == sqliteCorrupt || c == sqliteNotADB || errors.Is(err, errDamaged)
+}
 
 // isBusy tells whether trying again may help: SQLite's file is held by another
 // process, or PostgreSQL could not serialise (40001), found a deadlock (40P01)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -27,6 +28,12 @@ type source struct {
 	kind Kind
 	path string // of a SQLite file
 	url  string // of a PostgreSQL database
+}
+
+// SQLitePath returns the file of a SQLite URL, and false for any other URL.
+func SQLitePath(u string) (path string, ok bool) {
+	src, err := parseURL(u)
+	return src.path, err == nil && src.kind == SQLite
 }
 
 // SQLiteURL returns the URL of the SQLite database in a file.
@@ -81,10 +88,16 @@ func (o Options) gorm() *gorm.Config {
 }
 
 func openSQLite(ctx context.Context, path string, o Options) (*DB, error) {
-	unavailable := func(err error) error {
-		return fault.Wrap(err, fault.Unavailable, "The database file %s cannot be used: %s.", filepath.Base(path), sqliteHint(err))
-	}
 	abs, err := filepath.Abs(path)
+	if err != nil {
+		abs = path
+	}
+	unavailable := func(err error) error {
+		if IsDamaged(err) {
+			return damaged(abs, err)
+		}
+		return fault.Wrap(err, fault.Unavailable, "The database %s cannot be used: %s.", abs, sqliteHint(err))
+	}
 	if err != nil {
 		return nil, unavailable(err)
 	}
@@ -121,6 +134,10 @@ func openSQLite(ctx context.Context, path string, o Options) (*DB, error) {
 	// The writer comes first: it alone may switch the file to WAL.
 	d.write, err = pool(1, url.Values{"_txlock": {"immediate"}, "_journal_mode": {"WAL"}})
 	if err == nil {
+		// Before the first change, which could spread the damage.
+		err = quickCheck(ctx, d.write)
+	}
+	if err == nil {
 		d.read, err = pool(o.Readers, url.Values{"_query_only": {"1"}})
 	}
 	if err != nil {
@@ -145,8 +162,10 @@ func sqliteHint(err error) string {
 		return "its directory does not exist"
 	case errors.Is(err, fs.ErrPermission):
 		return "this user may not write it"
-	case sqliteCode(err)&0xff == sqliteNotADB:
-		return "it is no SQLite database"
+	case errors.Is(err, syscall.EISDIR):
+		return "it is a directory"
+	case errors.Is(err, syscall.EROFS):
+		return "its disk is mounted read-only"
 	case isBusy(err):
 		return "another program holds it"
 	}

@@ -83,12 +83,8 @@ type SandboxSpec struct {
 // agent as process 1, to which Sandbox.Conn speaks; the Runtime itself knows
 // nothing of commands.
 type Runtime interface {
-	// Name is what configuration calls it: "gvisor", "crun".
+	// Name is what configuration calls it, such as "gvisor".
 	Name() string
-	// SharedKernel tells whether the kernel inside is the host's, so that what a
-	// kernel has one of, and what it lets one process do to another, must be
-	// kept from commands by more than the walls of the sandbox.
-	SharedKernel() bool
 	// Check says why no sandbox can start here, as a fault.Unavailable with
 	// what to do about it; nil means that one can.
 	Check(ctx context.Context) error

@@ -31,6 +31,27 @@ func NeedProgram(t testing.TB, name string) string {
 	return p
 }
 
+// Git returns a command that runs the git program in a directory, in the
+// environment of GitEnv; it skips where git is missing (see SkipOrFail).
+func Git(t testing.TB, dir string, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command(NeedProgram(t, "git"), args...)
+	cmd.Dir, cmd.Env = dir, GitEnv()
+	return cmd
+}
+
+// GitEnv returns the environment in which a test runs git, or a script that runs
+// it: an identity, and nothing of the machine's or the caller's configuration, so
+// that a test does the same on every machine. What is added overrides it.
+func GitEnv(add ...string) []string {
+	return append([]string{
+		"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "XDG_CONFIG_HOME=/nonexistent", "LC_ALL=C",
+		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_TERMINAL_PROMPT=0",
+		"GIT_AUTHOR_NAME=Grace", "GIT_AUTHOR_EMAIL=grace@example.com",
+		"GIT_COMMITTER_NAME=Grace", "GIT_COMMITTER_EMAIL=grace@example.com",
+	}, add...)
+}
+
 // LargeData returns a file or directory of the large test data, which
 // LARGE_TESTDATA names, or skips: these tests alone may skip in CI too.
 func LargeData(t testing.TB, elem ...string) string {

@@ -19,10 +19,7 @@ type Boot struct {
 	// RestAfter is how long after the last request the agent gives back memory
 	// that it has no use for until the next; 0: two seconds.
 	RestAfter time.Duration
-	// SharedKernel is set where the kernel is the host's: no shell then waits
-	// for commands, and they may make some calls less.
-	SharedKernel bool
-	Env          []string
+	Env       []string
 }
 
 // ExecRequest is one command.

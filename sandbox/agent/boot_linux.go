@@ -27,32 +27,32 @@ const (
 const runDirOutputs = 2*keptJobs + keptOutputs + 2
 
 // boot mounts everything and leaves the agent in SpaceDir. It returns Lower,
-// which hideOwn covers, and the name that opaque directories are marked with.
-func boot(b Boot) (lower int, mark string, err error) {
+// which hideOwn covers.
+func boot(b Boot) (lower int, err error) {
 	unix.Umask(0)
 	if err := keepDescriptors(); err != nil {
-		return -1, "", err
+		return -1, err
 	}
 	lower, err = unix.Open(Lower, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return -1, "", fmt.Errorf("opening the checkout: %w", err)
+		return -1, fmt.Errorf("opening the checkout: %w", err)
 	}
-	if mark, err = mountSpace(b); err != nil {
-		return -1, "", err
+	if err := mountSpace(b); err != nil {
+		return -1, err
 	}
 	if err := mountTmp(b, CommandUID); err != nil {
-		return -1, "", err
+		return -1, err
 	}
 	const flags = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
 	if err := mountTmpfs(RunDir, 0o755, runDirOutputs*b.Output, 10_000, flags); err != nil {
-		return -1, "", err
+		return -1, err
 	}
 	for _, d := range []string{jobsDir, outputDir} {
 		if err := os.Mkdir(d, 0o755); err != nil {
-			return -1, "", err
+			return -1, err
 		}
 	}
-	return lower, mark, os.Chdir(SpaceDir)
+	return lower, os.Chdir(SpaceDir)
 }
 
 // keepDescriptors sees to it that no command inherits a descriptor which some
@@ -73,69 +73,46 @@ func keepDescriptors() error {
 }
 
 // mountSpace makes SpaceDir an overlay of Lower and a bounded tmpfs that
-// commands cannot see, and puts the git view at its .git. It returns what
-// mountOverlay does.
-func mountSpace(b Boot) (mark string, err error) {
+// commands cannot see, and puts the git view at its .git.
+func mountSpace(b Boot) error {
 	if err := mountTmpfs(Upper, 0o700, b.Disk, b.Inodes, unix.MS_NOSUID|unix.MS_NODEV); err != nil {
-		return "", err
+		return err
 	}
 	for _, d := range []string{upperDir, workDir} {
 		if err := os.Mkdir(d, 0o755); err != nil {
-			return "", err
+			return err
 		}
 		if err := os.Chown(d, CommandUID, CommandUID); err != nil {
-			return "", err
+			return err
 		}
 	}
 	git := true
 	if _, err := os.Lstat(Git); errors.Is(err, fs.ErrNotExist) {
 		git = false
 	} else if err != nil {
-		return "", err
+		return err
 	}
 	if git {
 		if err := os.Mkdir(filepath.Join(upperDir, gitName), 0o755); err != nil {
-			return "", err
+			return err
 		}
 	}
-	if mark, err = mountOverlay(); err != nil {
-		return "", err
+	const flags = unix.MS_NOSUID | unix.MS_NODEV
+	const opts = "lowerdir=" + Lower + ",upperdir=" + upperDir + ",workdir=" + workDir
+	if err := unix.Mount("overlay", SpaceDir, "overlay", flags, opts); err != nil {
+		return fmt.Errorf("mounting the overlay: %w", err)
 	}
 	if git {
 		at := filepath.Join(SpaceDir, gitName)
 		if err := unix.Mount(Git, at, "", unix.MS_BIND, ""); err != nil {
-			return "", fmt.Errorf("binding the git view: %w", err)
+			return fmt.Errorf("binding the git view: %w", err)
 		}
 		const ro = unix.MS_BIND | unix.MS_REMOUNT | unix.MS_RDONLY | unix.MS_NOSUID | unix.MS_NODEV
 		if err := unix.Mount("", at, "", ro, ""); err != nil {
-			return "", fmt.Errorf("making the git view read-only: %w", err)
+			return fmt.Errorf("making the git view read-only: %w", err)
 		}
 	}
-	return mark, nil
-}
-
-// mountOverlay mounts the overlay and returns the name that it marks opaque
-// directories with. In a user namespace Linux lets it write no other than a
-// user's attributes, for which it must be told; gVisor knows no such option and
-// needs none.
-func mountOverlay() (mark string, err error) {
-	const flags = unix.MS_NOSUID | unix.MS_NODEV
-	const opts = "lowerdir=" + Lower + ",upperdir=" + upperDir + ",workdir=" + workDir
-	err = unix.Mount("overlay", SpaceDir, "overlay", flags, "userxattr,"+opts)
-	if errors.Is(err, unix.EINVAL) {
-		mark, err = opaqueName, unix.Mount("overlay", SpaceDir, "overlay", flags, opts)
-	} else if err == nil {
-		// Without them it mounts all the same, and fails later wherever a
-		// directory is to hide another.
-		mark = userOpaqueName
-		if err := unix.Setxattr(workDir, "user.satchel", nil, 0); err != nil {
-			return "", fmt.Errorf("marking a directory on a tmpfs (Linux 6.6 or newer is needed): %w", err)
-		}
-	}
-	if err != nil {
-		return "", fmt.Errorf("mounting the overlay: %w", err)
-	}
-	return mark, nil
+	return nil
 }
 
 // hideOwn covers the directory with all that is the agent's: the checkout's

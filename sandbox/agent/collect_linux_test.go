@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"satchel/internal/space"
+	"satchel/internal/testenv"
 )
 
 var testSeed = map[string]string{
@@ -238,9 +238,9 @@ func TestManyFiles(t *testing.T) {
 	boot := testBoot()
 	boot.Disk, boot.Inodes = 1<<30, 400_000 // a file takes a page
 	s := startSandbox(t, sandboxOption{boot: boot})
-	number, applied := 8000, 1000
-	if os.Getenv("SATCHEL_TEST_TREE_STEPS") != "" {
-		number, applied = 100_000, 2000 // the soak test
+	number, applied := 4000, 500
+	if testenv.Soak() {
+		number, applied = 100_000, 2000
 	}
 	s.sh(fmt.Sprintf(`mkdir -p many/deep; python3 -c '
 for i in range(%d): open("many/deep/%%d" %% i, "w").write(str(i))'`, number))

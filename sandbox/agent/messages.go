@@ -27,7 +27,6 @@ func (b *Boot) encode(e *encoder) {
 		e.int(v)
 	}
 	e.duration(b.RestAfter)
-	e.bool(b.SharedKernel)
 	e.uint(uint64(len(b.Env)))
 	for _, v := range b.Env {
 		e.string(v)
@@ -39,7 +38,6 @@ func (b *Boot) decode(d *decoder) {
 	b.Processes, b.OpenFiles = int(d.int()), int(d.int())
 	b.FileSize, b.DataSize = d.int(), d.int()
 	b.RestAfter = d.duration()
-	b.SharedKernel = d.bool()
 	for range d.list(maxEnv) {
 		b.Env = append(b.Env, d.string(maxCommand))
 	}

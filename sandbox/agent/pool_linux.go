@@ -8,22 +8,14 @@ import (
 )
 
 // warmShells is how many shells of a kind wait for commands. One is enough for
-// commands that come one by one; a burst pays for the start of the others.
-//
-// Where the kernel is the host's there are none: it lets an earlier command
-// write into a waiting shell's memory (/proc/PID/mem, which gVisor does not let
-// be written), and a shell starts there in a millisecond or two.
-func warmShells(sharedKernel bool) int {
-	if sharedKernel {
-		return 0
-	}
-	return 1
-}
+// commands that come one by one; a burst pays for the start of the others. An
+// earlier command cannot write into the memory of a waiting shell, because
+// gVisor does not let /proc/PID/mem be written.
+const warmShells = 1
 
 // pool starts shells ahead of the commands.
 type pool struct {
 	boot   Boot
-	warm   int // shells of a kind that wait
 	reaper *reaper
 
 	// starting is held for reading while a command is given its shell, and for
@@ -41,7 +33,7 @@ type pool struct {
 
 func newPool(b Boot) (*pool, error) {
 	p := &pool{
-		boot: b, warm: warmShells(b.SharedKernel), reaper: newReaper(), mark: firstMark,
+		boot: b, reaper: newReaper(), mark: firstMark,
 		idle: make(map[bool][]*shell), filling: make(map[bool]bool),
 		spawners: make(map[bool]*spawner), marks: make(map[uint32]bool),
 	}
@@ -142,7 +134,7 @@ func (p *pool) refill(readOnly bool) {
 	go func() {
 		for {
 			p.mu.Lock()
-			if p.stopped || len(p.idle[readOnly]) >= p.warm {
+			if p.stopped || len(p.idle[readOnly]) >= warmShells {
 				p.filling[readOnly] = false
 				p.mu.Unlock()
 				return

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"satchel/internal/space"
+	"satchel/internal/testenv"
 )
 
 // modelFile is what a host knows of a file: all that git keeps.
@@ -234,17 +235,16 @@ func (o *operations) command() string {
 
 // However commands change the space, what is told of it, put together, is what
 // a command sees there: nothing is missed, and what cannot be told is refused
-// aloud. SATCHEL_TEST_TREE_STEPS and SATCHEL_TEST_TREE_SEED make it longer and
-// another one.
+// aloud. SATCHEL_TEST_TREE_SEED chooses other changes.
 func TestCollectedIsWhatIsThere(t *testing.T) {
 	t.Parallel()
-	number := func(name string, otherwise int) int {
-		if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
-			return n
-		}
-		return otherwise
+	steps, seed := 30, 4
+	if testenv.Soak() {
+		steps = 2000
 	}
-	steps, seed := number("SATCHEL_TEST_TREE_STEPS", 40), number("SATCHEL_TEST_TREE_SEED", 4)
+	if n, err := strconv.Atoi(os.Getenv("SATCHEL_TEST_TREE_SEED")); err == nil {
+		seed = n
+	}
 	r := rand.New(rand.NewPCG(uint64(seed), 0))
 	checkout := map[string]string{"top": "1"}
 	for i := range 40 {

@@ -18,8 +18,7 @@ type refusedCall struct {
 
 // reason is why a call is refused. A shell and what it starts need none of
 // these; each is here for what it gives to an attacker. All of them fail with
-// EPERM. Where the kernel is the host's own (crun), what is privileged is
-// refused by it too: the filter is what is left when that fails.
+// EPERM.
 type reason string
 
 const (
@@ -129,7 +128,6 @@ const (
 	seccompNr       = 0
 	seccompArch     = 4
 	seccompArg0     = 16
-	seccompArg1     = 24
 	seccompRetErrno = 0x00050000
 	seccompRetKill  = 0x80000000
 	seccompRetAllow = 0x7fff0000
@@ -151,10 +149,8 @@ const (
 //   - socket opens socketFamilies (else EAFNOSUPPORT), personality sets one of
 //     personalities.
 //
-// Where the kernel is the host's, files of the host are the same for everyone:
-// inotify and dnotify would tell what other sandboxes open, and a lease keeps
-// whoever opens a file waiting. Everything else is allowed.
-func seccompFilter(sharedKernel bool) []unix.SockFilter {
+// Everything else is allowed.
+func seccompFilter() []unix.SockFilter {
 	rules := []seccompRule{
 		{unix.SYS_CLONE3, result(errno(unix.ENOSYS))},
 		{unix.SYS_CLONE, byArg0(func(p *bpfProgram) {
@@ -165,12 +161,6 @@ func seccompFilter(sharedKernel bool) []unix.SockFilter {
 		{unix.SYS_PRLIMIT64, byArg0(allowed([]uint32{0}, unix.EPERM))},
 		{unix.SYS_SOCKET, byArg0(allowed(socketFamilies, unix.EAFNOSUPPORT))},
 		{unix.SYS_PERSONALITY, byArg0(allowed(personalities, unix.EPERM))},
-	}
-	if sharedKernel {
-		rules = append(rules,
-			seccompRule{unix.SYS_INOTIFY_INIT1, result(errno(unix.ENOSYS))}, // tail -f then looks by itself
-			seccompRule{unix.SYS_INOTIFY_ADD_WATCH, result(errno(unix.EPERM))},
-			seccompRule{unix.SYS_FCNTL, byArg1(refused([]uint32{unix.F_SETLEASE, unix.F_NOTIFY}, unix.EPERM))})
 	}
 	for _, c := range refusedCalls {
 		rules = append(rules, seccompRule{c.nr, result(errno(unix.EPERM))})
@@ -237,24 +227,6 @@ func byArg0(decide func(*bpfProgram)) (p bpfProgram) {
 	return p
 }
 
-// byArg1 decides about a call by its second argument.
-func byArg1(decide func(*bpfProgram)) (p bpfProgram) {
-	p.load(seccompArg1)
-	decide(&p)
-	return p
-}
-
-// refused refuses some values.
-func refused(values []uint32, with unix.Errno) func(*bpfProgram) {
-	return func(q *bpfProgram) {
-		for _, v := range values {
-			q.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, v, 0, 1)
-			q.ret(errno(with))
-		}
-		q.ret(seccompRetAllow)
-	}
-}
-
 // allowed allows some values.
 func allowed(values []uint32, otherwise unix.Errno) func(*bpfProgram) {
 	return func(q *bpfProgram) {
@@ -273,7 +245,7 @@ func errno(e unix.Errno) uint32 { return seccompRetErrno | uint32(e) }
 // file's capabilities come back), the right to gain privileges by executing,
 // and the calls that seccompFilter refuses. The thread must be locked and must
 // never be unlocked.
-func restrictThread(sharedKernel bool) error {
+func restrictThread() error {
 	for c := uintptr(0); ; c++ {
 		err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0)
 		if err == unix.EINVAL && c > 0 {
@@ -286,7 +258,7 @@ func restrictThread(sharedKernel bool) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("no_new_privs: %w", err)
 	}
-	filter := seccompFilter(sharedKernel)
+	filter := seccompFilter()
 	prog := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
 	if _, _, e := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&prog))); e != 0 {
 		return fmt.Errorf("seccomp: %w", e)

@@ -68,7 +68,7 @@ func evaluate(t *testing.T, filter []unix.SockFilter, arch, nr uint32, arg0 uint
 // Every call number there is, and what becomes of it: what the table says, and
 // nothing else.
 func TestSeccompFilter(t *testing.T) {
-	filter := seccompFilter(false)
+	filter := seccompFilter()
 	for i, f := range filter {
 		if i+1+int(max(f.Jt, f.Jf)) > len(filter) {
 			t.Fatalf("instruction %d jumps out", i)
@@ -288,8 +288,8 @@ m=mmap.mmap(-1,4096,prot=7); m.write(b"\xb8\x14\x00\x00\x00\xcd\x80\xc3")
 print(ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(m)))())`
 )
 
-// The same filter on the kernel of this machine, where it stands alone between
-// a command and the host when another runtime than gVisor is chosen.
+// The same filter on the kernel of this machine, which has all the calls that
+// the filter names.
 func TestSeccompOnTheHost(t *testing.T) {
 	if os.Geteuid() != 0 {
 		testenv.SkipOrFail(t, "restricting a thread takes root")
@@ -304,7 +304,7 @@ func TestSeccompOnTheHost(t *testing.T) {
 		done := make(chan error)
 		go func() {
 			runtime.LockOSThread() // for good: the thread ends with the goroutine
-			if err := restrictThread(false); err != nil {
+			if err := restrictThread(); err != nil {
 				done <- err
 				return
 			}

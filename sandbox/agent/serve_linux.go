@@ -161,13 +161,13 @@ func (s *server) handleBoot(id uint32, b Boot) error {
 	if b.Output <= 0 {
 		b.Output = defaultOutput
 	}
-	lower, mark, err := boot(b)
+	lower, err := boot(b)
 	if err == nil {
 		s.boot = b
 		s.shell, err = newPool(b)
 	}
 	if err == nil {
-		s.space, err = newSpaceView(s.shell, lower, mark)
+		s.space, err = newSpaceView(s.shell, lower)
 	}
 	if err == nil {
 		err = hideOwn()

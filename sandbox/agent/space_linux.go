@@ -16,11 +16,8 @@ const (
 	maxTold  = 4096
 	// keptBatches is how many collections may be acknowledged still.
 	keptBatches = 4
-	// opaqueName and userOpaqueName mark a directory of the upper layer that
-	// hides the lower one; a user namespace of the host's own kernel may write
-	// the second alone.
-	opaqueName     = "trusted.overlay.opaque"
-	userOpaqueName = "user.overlay.opaque"
+	// opaqueName marks a directory of the upper layer that hides the lower one.
+	opaqueName = "trusted.overlay.opaque"
 )
 
 // stamp is what a path of the upper layer looked like. Two equal stamps mean
@@ -43,8 +40,7 @@ func stampOf(st *unix.Stat_t, opaque bool) stamp {
 		return s
 	}
 	if s.whiteout() {
-		// Linux has one inode for many, whose times change with each; and one
-		// whiteout says what another does.
+		// One whiteout says what another does, whichever inode it is.
 		return stamp{mode: s.kind()}
 	}
 	s.size, s.mtime, s.ctime = st.Size, st.Mtim.Nano(), st.Ctim.Nano()
@@ -59,11 +55,10 @@ func (s stamp) whiteout() bool { return s.kind() == unix.S_IFCHR && s.rdev == 0 
 type spaceView struct {
 	pool  *pool
 	user  *userThread
-	upper int    // the upper layer, as root sees it
-	lower int    // Lower, which is covered
-	space int    // SpaceDir
-	git   bool   // the root's .git is a mount point
-	mark  string // the extended attribute of an opaque directory
+	upper int  // the upper layer, as root sees it
+	lower int  // Lower, which is covered
+	space int  // SpaceDir
+	git   bool // the root's .git is a mount point
 
 	mu      sync.Mutex
 	acked   map[string]stamp
@@ -93,8 +88,8 @@ func run(f func(string), p string) {
 	}
 }
 
-func newSpaceView(p *pool, lower int, mark string) (*spaceView, error) {
-	v := &spaceView{pool: p, lower: lower, mark: mark, acked: make(map[string]stamp), batches: make(map[uint64]map[string]*stamp)}
+func newSpaceView(p *pool, lower int) (*spaceView, error) {
+	v := &spaceView{pool: p, lower: lower, acked: make(map[string]stamp), batches: make(map[uint64]map[string]*stamp)}
 	v.findUse = func() liveUse { return findUse(p.running(), SpaceDir) }
 	var err error
 	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
@@ -243,7 +238,7 @@ const openTries = 1000
 // one.
 func (v *spaceView) isOpaque(fd int) bool {
 	var b [8]byte
-	n, err := unix.Fgetxattr(fd, v.mark, b[:])
+	n, err := unix.Fgetxattr(fd, opaqueName, b[:])
 	return err == nil && n == 1 && b[0] == 'y'
 }
 

@@ -136,7 +136,7 @@ func (s *spawner) prepareThread(b Boot) error {
 			return err
 		}
 	}
-	return restrictThread(b.SharedKernel)
+	return restrictThread()
 }
 
 // spawn starts a shell under a mark that no other has.

@@ -270,7 +270,7 @@ func (a *tenant) repository() string { return filepath.Join(a.dir, string(a.id)+
 // configuration.
 func gitIn(repo string, args ...string) (string, error) {
 	cmd := exec.Command("git", append([]string{"--git-dir", repo}, args...)...)
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "GIT_CONFIG_NOSYSTEM=1", "LC_ALL=C"}
+	cmd.Env = testenv.GitEnv()
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
@@ -327,7 +327,7 @@ func hostSh(t testing.TB, script string, env ...string) string {
 	t.Helper()
 	cmd := exec.Command("bash", "-c", script)
 	cmd.Dir = t.TempDir()
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + cmd.Dir, "GIT_CONFIG_NOSYSTEM=1"}, env...)
+	cmd.Env = append(testenv.GitEnv("HOME="+cmd.Dir), env...)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		out = append(out, "["+err.Error()+"]"...)

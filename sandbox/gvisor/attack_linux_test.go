@@ -13,20 +13,13 @@ import (
 	"satchel/sandbox/gvisor"
 )
 
+// Nothing that a break-out of gVisor would land in may have the server's
+// environment. What process 1 has of it, sandboxtest looks at.
 func TestAttackHostEnvironment(t *testing.T) {
 	const secret = "canary-5e0c1f"
 	t.Setenv("SATCHEL_CANARY", secret)
 	dir := filepath.Join(t.TempDir(), "run")
-	s := start(t, newRuntime(t, func(o *gvisor.Options) { o.RunDir = dir }), space.SandboxSpec{})
-	if got := bash(t, s, "tr '\\0' '\\n' < /proc/1/environ | grep -v ^HOME="); got != "[exit status 1]" {
-		t.Errorf("process 1 has an environment: %q", got)
-	}
-	for _, c := range []string{"cat /proc/cmdline", "cat /proc/1/mountinfo", "cat /proc/*/environ", "dmesg"} {
-		if got := bash(t, s, c); strings.Contains(got, secret) || strings.Contains(got, dir) {
-			t.Errorf("%s tells of the host: %q", c, got)
-		}
-	}
-	// Nor may what a break-out of gVisor would land in have it.
+	start(t, newRuntime(t, func(o *gvisor.Options) { o.RunDir = dir }), space.SandboxSpec{})
 	pids := sandboxProcesses(t, dir)
 	pids["the child"] = findChild(t)
 	for name, pid := range pids {
@@ -65,16 +58,6 @@ func TestAttackHostDescriptors(t *testing.T) {
 			}
 		}
 	}
-}
-
-func shortDir(t *testing.T) string {
-	t.Helper()
-	d, err := os.MkdirTemp("", "s")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(d) })
-	return d
 }
 
 func TestAttackKillFromOutside(t *testing.T) {

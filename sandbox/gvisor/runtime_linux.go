@@ -53,9 +53,6 @@ func New(opt Options) (*Runtime, error) {
 // Name implements space.Runtime.
 func (r *Runtime) Name() string { return Name }
 
-// SharedKernel implements space.Runtime.
-func (r *Runtime) SharedKernel() bool { return false }
-
 // Start implements space.Runtime. It does not call spec.Seed.Release: the
 // caller does, when the sandbox is gone.
 func (r *Runtime) Start(ctx context.Context, spec space.SandboxSpec) (space.Sandbox, error) {

@@ -12,11 +12,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"satchel/internal/fault"
 	"satchel/internal/space"
 	"satchel/sandbox/gvisor"
 	"satchel/sandbox/oci"
-	"satchel/sandbox/sandboxtest"
 )
 
 func TestMemoryLimit(t *testing.T) {
@@ -43,22 +41,6 @@ func TestMemoryLimit(t *testing.T) {
 				t.Errorf("the next sandbox says %q", got)
 			}
 		})
-	}
-}
-
-func TestStartFailsCleanly(t *testing.T) {
-	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "run")
-	r := newRuntime(t, func(o *gvisor.Options) { o.RunDir = dir; o.Args = []string{"/no/such/program"} })
-	_, err := r.Start(t.Context(), space.SandboxSpec{ID: oci.NewID(), Seed: sandboxtest.NewSeed(t)})
-	if fault.CodeOf(err) != fault.Unavailable {
-		t.Errorf("got %v, want a fault.Unavailable", err)
-	}
-	if got := ls(t, filepath.Join(dir, "bundles")); len(got) != 0 {
-		t.Errorf("bundles are left: %q", got)
-	}
-	if got := ls(t, filepath.Join(dir, "state")); len(got) > 1 { // the pinned network namespace stays
-		t.Errorf("state is left: %q", got)
 	}
 }
 

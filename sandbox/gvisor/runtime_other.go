@@ -41,9 +41,6 @@ func unavailable() error {
 // Name implements space.Runtime.
 func (r *Runtime) Name() string { return Name }
 
-// SharedKernel implements space.Runtime.
-func (r *Runtime) SharedKernel() bool { return false }
-
 // Check implements space.Runtime.
 func (r *Runtime) Check(context.Context) error { return unavailable() }
 

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -41,7 +40,7 @@ func FindCgroups(off bool) Cgroups {
 	if off {
 		return Cgroups{Why: "switched off"}
 	}
-	if os.Geteuid() != 0 || !AllUsersMapped() {
+	if os.Geteuid() != 0 || !allUsersMapped() {
 		return Cgroups{Why: "the server does not run as root"}
 	}
 	own, err := ownCgroups("/proc/self/cgroup")
@@ -117,9 +116,9 @@ func ownCgroups(file string) (map[string]string, error) {
 	return out, s.Err()
 }
 
-// AllUsersMapped tells whether this process knows all user ids, as only in the first
-// user namespace.
-func AllUsersMapped() bool {
+// allUsersMapped reports whether this process knows all user ids, as only in the
+// first user namespace.
+func allUsersMapped() bool {
 	b, err := os.ReadFile("/proc/self/uid_map")
 	return err == nil && strings.Join(strings.Fields(string(b)), " ") == "0 0 4294967295"
 }
@@ -163,10 +162,6 @@ func (g Cgroups) Create(id space.SandboxID, lim space.Limits) (*Cgroup, error) {
 	return c, nil
 }
 
-// tcpShare is the part of a sandbox's memory that its TCP connections may hold:
-// with version 1 it comes on top of the rest.
-const tcpShare = 8
-
 type setting struct {
 	controller, file, value string
 	optional                bool
@@ -186,10 +181,7 @@ func (c *Cgroup) settings(lim space.Limits) []setting {
 			out = append(out,
 				setting{"memory", "memory.limit_in_bytes", itoa(lim.Memory), false},
 				// Memory and swap together; not every kernel counts swap.
-				setting{"memory", "memory.memsw.limit_in_bytes", itoa(lim.Memory), true},
-				// What TCP holds is counted only where it has a limit of its own,
-				// set before the first process; version 2 counts it in memory.max.
-				setting{"memory", "memory.kmem.tcp.limit_in_bytes", itoa(lim.Memory / tcpShare), true})
+				setting{"memory", "memory.memsw.limit_in_bytes", itoa(lim.Memory), true})
 		}
 	}
 	if lim.Processes > 0 {
@@ -230,10 +222,7 @@ func (c *Cgroup) Add(pids []int) error {
 
 // OOMKilled tells whether the kernel killed a process of the cgroup because its
 // memory was used up.
-func (c *Cgroup) OOMKilled() bool { return c.event("oom_kill") }
-
-// event tells whether the memory controller counts any of an event.
-func (c *Cgroup) event(name string) bool {
+func (c *Cgroup) OOMKilled() bool {
 	file := "memory.oom_control"
 	if c.version == 2 {
 		file = "memory.events"
@@ -244,7 +233,7 @@ func (c *Cgroup) event(name string) bool {
 	}
 	for line := range strings.Lines(string(b)) {
 		f := strings.Fields(line)
-		if len(f) == 2 && f[0] == name {
+		if len(f) == 2 && f[0] == "oom_kill" {
 			return f[1] != "0"
 		}
 	}
@@ -324,75 +313,4 @@ func noted(bundle string, id space.SandboxID) []string {
 		}
 	}
 	return dirs
-}
-
-// CgroupsNamed returns the cgroups of a name, an OCI runtime's, in whatever
-// hierarchies there are any.
-func CgroupsNamed(name string) *Cgroup {
-	c := &Cgroup{dirs: map[string]string{}}
-	for _, pattern := range []string{name, "*/" + name} {
-		dirs, _ := filepath.Glob(filepath.Join(cgroupMount, pattern)) // the pattern is sound
-		for _, d := range dirs {
-			c.dirs[d] = d
-		}
-	}
-	return c
-}
-
-// Processes lists the processes in the cgroup; none where it is not there.
-func (c *Cgroup) Processes() []int {
-	var pids []int
-	for _, dir := range c.dirs {
-		b, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
-		if err != nil {
-			continue
-		}
-		for f := range strings.FieldsSeq(string(b)) {
-			if pid, err := strconv.Atoi(f); err == nil && !slices.Contains(pids, pid) {
-				pids = append(pids, pid)
-			}
-		}
-	}
-	return pids
-}
-
-// Memory is how many bytes the cgroup's processes and file systems hold, page
-// cache left out.
-func (c *Cgroup) Memory() (int64, error) {
-	b, err := os.ReadFile(filepath.Join(c.dir("memory"), "memory.stat"))
-	if err != nil {
-		return 0, fmt.Errorf("measuring the cgroup: %w", err)
-	}
-	want := []string{"rss", "shmem"}
-	if c.version == 2 {
-		want = []string{"anon", "shmem"}
-	}
-	var sum int64
-	for line := range strings.Lines(string(b)) {
-		f := strings.Fields(line)
-		if len(f) == 2 && slices.Contains(want, f[0]) {
-			n, err := strconv.ParseInt(f[1], 10, 64)
-			if err != nil {
-				return 0, fmt.Errorf("measuring the cgroup: %w", err)
-			}
-			sum += n
-		}
-	}
-	return sum, nil
-}
-
-// HoldAtLimit has processes that go over the memory limit wait instead of
-// being killed, where the kernel can (version 1); UnderOOM then tells. In
-// version 2 the kernel kills all of a cgroup at once, so nothing is to be done.
-func (c *Cgroup) HoldAtLimit() {
-	if c.version == 1 {
-		// Not every kernel has it: OOMKilled tells there.
-		_ = os.WriteFile(filepath.Join(c.dir("memory"), "memory.oom_control"), []byte("1"), 0)
-	}
-}
-
-// UnderOOM tells whether processes wait for memory that the limit does not
-// allow, or were killed for it.
-func (c *Cgroup) UnderOOM() bool {
-	return c.event("under_oom") || c.OOMKilled()
 }

@@ -10,8 +10,7 @@ import (
 )
 
 // Stdio is this side of the standard streams of a process 1. Pipes alone may
-// become those: gVisor overwrites a regular file at stale offsets, and crun
-// gives whatever it finds there, a device of the host's too, to the user inside.
+// become those: gVisor overwrites a regular file at stale offsets.
 type Stdio struct {
 	io.ReadWriteCloser // its standard output and input
 

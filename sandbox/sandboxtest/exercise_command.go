@@ -15,7 +15,7 @@ import (
 
 // commandChecks are about one command: how it ends and what the caller sees.
 var commandChecks = []check{
-	{name: "exit codes, signals and both outputs are told exactly", run: func(e *exercise) {
+	{name: "exit codes, signals and both outputs are told exactly", real: true, run: func(e *exercise) {
 		for _, c := range []struct {
 			command, stdout, stderr, signal string
 			code                            int
@@ -70,7 +70,7 @@ var commandChecks = []check{
 			e.Errorf("%q, want %q", r.Stdout.Text, want)
 		}
 	}},
-	{name: "a command is ended at its time limit with all it started", options: func(o *sandbox.Options) {
+	{name: "a command is ended at its time limit with all it started", real: true, options: func(o *sandbox.Options) {
 		o.WallTime, o.DetachAfter, o.Grace = 5*time.Second, -1, 100*time.Millisecond
 	}, run: func(e *exercise) {
 		r := e.exec(`echo kept > kept; (trap '' TERM; sleep 300) & trap '' TERM; sleep 300; sleep 300`)
@@ -98,7 +98,7 @@ var commandChecks = []check{
 		}
 		e.wantFile("kept", &Entry{Content: "kept\n"})
 	}},
-	{name: "a read-only command changes nothing", run: func(e *exercise) {
+	{name: "a read-only command changes nothing", real: true, run: func(e *exercise) {
 		before := e.Store.Tree(e.space)
 		r := e.request("cat readme.md; echo x > new; echo x > readme.md; rm -f docs/a.md; mv bin bin2; true")
 		r.ReadOnly = true

@@ -34,7 +34,7 @@ func smallFiles(o *sandbox.Options) { o.MaxFile, o.MaxHeldFile = 1000, 100_000 }
 
 // heldChecks are about what could not be committed.
 var heldChecks = []check{
-	{name: "what cannot be committed outlives its sandbox and is named in every answer", held: true, options: smallFiles, run: func(e *exercise) {
+	{name: "what cannot be committed outlives its sandbox and is named in every answer", real: true, held: true, options: smallFiles, run: func(e *exercise) {
 		e.refuse("secret.sh", "docs/a.md")
 		r := e.sh(`printf 'key\n' > secret.sh; chmod +x secret.sh; printf 'edited\n' > docs/a.md
 			mkdir -p x/.git; echo config > x/.git/config; head -c 5000 /dev/zero > large
@@ -96,7 +96,7 @@ var heldChecks = []check{
 		e.wantFile("docs/a.md", &Entry{Content: "edited\n"})
 		e.wantStored()
 	}},
-	{name: "what was mended, deleted or put back inside is held no more", held: true, options: smallFiles, run: func(e *exercise) {
+	{name: "what was mended, deleted or put back inside is held no more", real: true, held: true, options: smallFiles, run: func(e *exercise) {
 		e.refuse("docs/a.md", "docs/b.md", "gone", "committed", "dir/one", "dir/two", "was a file")
 		make := `echo x > docs/a.md; echo x > docs/b.md; echo x > gone; echo x > committed; mkdir -p dir/x/.git; echo x > dir/one; echo x > dir/two
 			echo x > dir/x/.git/config; mkdir -p y/.git; echo x > y/.git/config; head -c 5000 /dev/zero > 'was a file'; head -c 5000 /dev/zero > shrinks; head -c 5000 /dev/zero > moves; head -c 5000 /dev/zero > readme.md`
@@ -150,7 +150,7 @@ var heldChecks = []check{
 		e.wantFile("readme.md", &Entry{Content: "theirs\n"})
 		e.wantFile("docs/a.md", nil)
 	}},
-	{name: "a newer version does not take the place of what a live sandbox could not commit", held: true, options: smallFiles, run: func(e *exercise) {
+	{name: "a newer version does not take the place of what a live sandbox could not commit", real: true, held: true, options: smallFiles, run: func(e *exercise) {
 		e.refuse("readme.md")
 		e.sh("head -c 2000 /dev/zero > docs/a.md; echo mine > readme.md; rm -r deep; ln -s /nowhere deep; head -c 2000 /dev/zero > dir")
 		e.Store.Put(e.space, map[space.Path]*Entry{

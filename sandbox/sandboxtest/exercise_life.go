@@ -67,7 +67,7 @@ var lifeChecks = []check{
 			e.Errorf("%+v", r)
 		}
 	}},
-	{name: "closing gives commands their grace and commits what they did", run: func(e *exercise) {
+	{name: "closing gives commands their grace and commits what they did", real: true, run: func(e *exercise) {
 		done := e.started(e.request("trap 'echo saved > saved; exit 0' TERM; echo started; while :; do sleep 0.02; done"))
 		if err := e.Pool.Close(e.ctx); err != nil {
 			e.Error(err)
@@ -102,7 +102,7 @@ var lifeChecks = []check{
 			e.Errorf("%+v", log)
 		}
 	}},
-	{name: "closing in a hurry kills", run: func(e *exercise) {
+	{name: "closing in a hurry kills", real: true, run: func(e *exercise) {
 		done := e.started(e.request("trap '' TERM; echo started; while :; do sleep 0.02; done"))
 		ctx, cancel := context.WithCancel(e.ctx)
 		cancel()

@@ -11,7 +11,7 @@ import (
 // updateChecks are about commits of others, such as the merge of a remote, that
 // reach a sandbox while it runs.
 var updateChecks = []check{
-	{name: "a large commit from outside reaches a live sandbox whole", run: func(e *exercise) {
+	{name: "a large commit from outside reaches a live sandbox whole", real: true, run: func(e *exercise) {
 		e.sh("mkdir -p old/{1..5}; for i in old/*; do for j in {1..100}; do echo $j > $i/$j; done; done")
 		change := map[space.Path]*Entry{
 			"docs/a.md": {Mode: space.Executable, Content: "a\n"}, "bin/tool": {Content: "#!/bin/sh\necho tool\n"},
@@ -35,7 +35,7 @@ var updateChecks = []check{
 			e.Errorf("%d applied, commits %q, notes %q, generation %d", len(r.Applied), paths(r.Commits), r.Notes, r.Generation)
 		}
 	}},
-	{name: "a job is not disturbed by a commit from outside", run: func(e *exercise) {
+	{name: "a job is not disturbed by a commit from outside", real: true, run: func(e *exercise) {
 		e.sh("echo one > docs/log; echo old > docs/read")
 		job := e.request(`cd docs; exec 3<read; exec 4>>log; : > ../ready; until [ -e ../go ]; do sleep 0.02; done
 			cat <&3 > ../seen || exit 4; echo two >&4 || exit 5; echo late > late || exit 6`)
@@ -61,7 +61,7 @@ var updateChecks = []check{
 			e.Errorf("theirs is %q, and the job's is %q", tree["docs/log"].Content, tree["docs/log.conflict"].Content)
 		}
 	}},
-	{name: "a directory that a job works in can be deleted and replaced from outside", run: func(e *exercise) {
+	{name: "a directory that a job works in can be deleted and replaced from outside", real: true, run: func(e *exercise) {
 		job := e.request(`cd deep/x/y; : > ../../../ready; until [ -e ../../../go ]; do sleep 0.02; done; echo late > late || exit 6`)
 		job.Background = true
 		e.do(job)

@@ -59,9 +59,6 @@ func (f *Fake) Name() string { return "fake" }
 // Check implements space.Runtime.
 func (f *Fake) Check(context.Context) error { return nil }
 
-// SharedKernel implements space.Runtime.
-func (f *Fake) SharedKernel() bool { return false }
-
 // Reap implements space.Runtime.
 func (f *Fake) Reap(context.Context) (int, error) { return 0, nil }
 

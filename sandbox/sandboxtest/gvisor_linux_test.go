@@ -20,7 +20,7 @@ import (
 )
 
 // rootfsVariable names a root file system directory for the sandboxes of these
-// tests, such as `satchel rootfs build` makes; empty: the host's programs.
+// tests, made as docs/rootfs.md says; empty: the host's programs.
 const rootfsVariable = "SATCHEL_TEST_ROOTFS"
 
 // TestMain lets the test binary be gVisor's programs and the agent too, as the
@@ -87,7 +87,7 @@ func poolHarness(t testing.TB, r space.Runtime, change func(*sandbox.Options)) *
 
 func TestPoolOverGVisor(t *testing.T) {
 	t.Parallel()
-	sandboxtest.Exercise(t, gvisorHarness)
+	sandboxtest.ExerciseReal(t, gvisorHarness)
 }
 
 // TestOutOfMemoryOverGVisor is the attack of a command that takes all memory:

@@ -14,16 +14,6 @@ import (
 	"satchel/sandbox"
 )
 
-// Use is Open, and skips the test where this machine cannot run the runtime.
-func Use[R space.Runtime](t testing.TB, r R, err error) R {
-	t.Helper()
-	Open(t, r, err)
-	if err := r.Check(t.Context()); err != nil {
-		testenv.SkipOrFail(t, errors.Join(err, errors.Unwrap(err)).Error())
-	}
-	return r
-}
-
 // Try tells why a runtime, made in a directory of its own, does not work here.
 func Try(make func(runDir string) (space.Runtime, error)) error {
 	dir, err := os.MkdirTemp("", "trial-")

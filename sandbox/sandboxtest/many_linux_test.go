@@ -2,14 +2,13 @@ package sandboxtest_test
 
 import (
 	"fmt"
-	"os"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"satchel/gitstore"
 	"satchel/internal/space"
+	"satchel/internal/testenv"
 	"satchel/sandbox"
 	"satchel/sandbox/sandboxtest"
 )
@@ -33,23 +32,14 @@ func makeFiles(n int) string {
 awk 'BEGIN { for (i = 0; i < %d; i++) { f = "d" int(i / 200) "/" i ".md"; print "file number " i > f; close(f) } }'`, n, n)
 }
 
-// TestTwentyThousandNewFiles is the issue's figure: what one command makes is
-// committed whole, with one answer.
-func TestTwentyThousandNewFiles(t *testing.T) {
-	t.Parallel()
-	manyNewFiles(t, 20_000)
-}
-
-// TestManyNewFiles is the same for as many as the environment says.
+// TestManyNewFiles makes 3,000 files by one command, 20,000 in a soak: one commit
+// holds them all, with one answer.
 func TestManyNewFiles(t *testing.T) {
-	n, _ := strconv.Atoi(os.Getenv("SATCHEL_TEST_FILES"))
-	if n == 0 {
-		t.Skip("SATCHEL_TEST_FILES says how many files to make")
+	t.Parallel()
+	n := 3000
+	if testenv.Soak() {
+		n = 20_000
 	}
-	manyNewFiles(t, n)
-}
-
-func manyNewFiles(t *testing.T, n int) {
 	var collected time.Duration
 	files := 0
 	p, store, id := newLarge(t, n, sandbox.Metrics{Collected: func(took time.Duration, entries int, err error) {

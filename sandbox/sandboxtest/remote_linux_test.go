@@ -2,7 +2,6 @@ package sandboxtest_test
 
 import (
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"satchel/gitstore"
 	"satchel/gitstore/transport"
 	"satchel/internal/space"
+	"satchel/internal/testenv"
 	"satchel/sandbox/sandboxtest"
 )
 
@@ -22,11 +22,7 @@ type elsewhere struct {
 
 func (e elsewhere) git(args ...string) string {
 	e.t.Helper()
-	cmd := exec.Command("git", args...)
-	cmd.Dir = e.dir
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + e.t.TempDir(), "GIT_CONFIG_NOSYSTEM=1",
-		"GIT_AUTHOR_NAME=Bo", "GIT_AUTHOR_EMAIL=bo@example.org", "GIT_COMMITTER_NAME=Bo", "GIT_COMMITTER_EMAIL=bo@example.org"}
-	out, err := cmd.CombinedOutput()
+	out, err := testenv.Git(e.t, e.dir, args...).CombinedOutput()
 	if err != nil {
 		e.t.Fatalf("git %q: %v\n%s", args, err, out)
 	}

@@ -7,13 +7,13 @@ import (
 	"satchel/sandbox/sandboxtest"
 )
 
-// TestAsOrdinaryUser runs the suites over gVisor again as a user who is not
-// root: sandboxes have no cgroups then, and who owns what inside comes about in
-// another way.
+// TestAsOrdinaryUser runs the suites and the limits over gVisor again as a user
+// who is not root: sandboxes have no cgroups then, and who owns what inside comes
+// about in another way.
 func TestAsOrdinaryUser(t *testing.T) {
 	t.Parallel()
 	if raceEnabled {
 		t.Skip("the race detector needs cgo, and a binary linked with cgo cannot be gVisor's sentry")
 	}
-	sandboxtest.AsOrdinaryUser(t, []string{rootfsVariable + "=" + os.Getenv(rootfsVariable)}, "-test.run=OverGVisor")
+	sandboxtest.AsOrdinaryUser(t, []string{rootfsVariable + "=" + os.Getenv(rootfsVariable)}, "-test.run=^Test(Runtime|Pool|OutOfMemory|EachLimitIsTold|ProcessorHogsAreBounded|WhatCannotBeReadIsNamed)OverGVisor")
 }

@@ -51,7 +51,7 @@ var runtimeAttackChecks = []runtimeCheck{
 		}
 		spec := e.spec()
 		s := e.start(e.runtime(), spec)
-		e.alive(s, "the sandbox") // before, crun itself may be there still
+		e.alive(s, "the sandbox")
 		links, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", e.h.Main(e.dir, spec.ID)))
 		if err != nil {
 			e.Fatal(err)

@@ -99,25 +99,6 @@ func SentryOf(runDir string, id space.SandboxID) int {
 	return 0
 }
 
-// InitOf finds process 1 of a container of the host's kernel by its cgroup; zero
-// where there is none.
-func InitOf(_ string, id space.SandboxID) int {
-	for pid := range Processes() {
-		cgroup, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
-		if err != nil || !bytes.Contains(cgroup, []byte(id)) {
-			continue
-		}
-		// NSpid: the number on the host, then that inside.
-		status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-		for line := range strings.Lines(string(status)) {
-			if f := strings.Fields(line); len(f) > 1 && f[0] == "NSpid:" && f[len(f)-1] == "1" {
-				return pid
-			}
-		}
-	}
-	return 0
-}
-
 // OpenFiles is how many files this process has open.
 func OpenFiles() int {
 	entries, _ := os.ReadDir("/proc/self/fd")

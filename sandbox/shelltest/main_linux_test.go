@@ -27,7 +27,7 @@ import (
 )
 
 // rootfsVariable names a root file system directory for the sandboxes of these
-// tests, such as `satchel rootfs build` makes; empty: the host's programs.
+// tests, made as docs/rootfs.md says; empty: the host's programs.
 const rootfsVariable = "SATCHEL_TEST_ROOTFS"
 
 // TestMain lets the test binary be gVisor's programs and the agent too, as the

@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"satchel/internal/testenv"
 )
 
 // crashHistory is the same history in every process: a start and changes one
@@ -64,7 +66,11 @@ func TestKilledIndex(t *testing.T) {
 	}
 	dir := t.TempDir()
 	rng := rand.New(rand.NewPCG(6, 6))
-	for range 6 {
+	kills := 2
+	if testenv.Soak() {
+		kills = 20
+	}
+	for range kills {
 		cmd := exec.Command(self, "-test.run=^TestCrashChild$", "-test.count=1")
 		cmd.Env = append(os.Environ(), crashDir+"="+dir)
 		out, err := cmd.StdoutPipe()

@@ -2,16 +2,15 @@ package index
 
 import (
 	"fmt"
-	"os"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
 
 	"satchel/internal/fault"
+	"satchel/internal/testenv"
 )
 
 // hostileFiles are what no author writes and an index must survive, each with
@@ -169,14 +168,10 @@ func TestLongQueries(t *testing.T) {
 }
 
 // Very many tiny files take memory for a few of them at a time.
-// SATCHEL_TEST_TINY_FILES=1000000 is the soak.
 func TestManyTinyFiles(t *testing.T) {
 	n := 5_000
-	if s := os.Getenv("SATCHEL_TEST_TINY_FILES"); s != "" {
-		var err error
-		if n, err = strconv.Atoi(s); err != nil || n < 5_000 {
-			t.Fatal("SATCHEL_TEST_TINY_FILES is a number from 5000")
-		}
+	if testenv.Soak() {
+		n = 1_000_000
 	}
 	files := make(map[string]string, n)
 	for i := range n {

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"math/rand"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"satchel/gitstore"
+	"satchel/internal/testenv"
 	"satchel/web/merge"
 )
 
@@ -153,8 +153,7 @@ func TestLikeGit(t *testing.T) {
 		for name, s := range map[string]string{"base": base, "yours": yours, "theirs": theirs} {
 			write(t, filepath.Join(dir, name), s)
 		}
-		cmd := exec.Command("git", "merge-file", "-p", "yours", "base", "theirs")
-		cmd.Dir = dir
+		cmd := testenv.Git(t, dir, "merge-file", "-p", "yours", "base", "theirs")
 		out, _ := cmd.Output() // it fails where there are conflicts
 		want, conflicts := string(out), strings.Count(string(out), "<<<<<<< ")
 		for _, m := range [][2]string{{"<<<<<<< yours", merge.MarkYours}, {"=======", merge.MarkTheirs}, {">>>>>>> theirs", merge.MarkEnd}} {

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"satchel/internal/testenv"
 )
 
 func findBackend() (string, error) {
@@ -78,17 +80,13 @@ func initRepository(dir string) error {
 }
 
 func gitEnviron() []string {
-	return []string{
-		"HOME=/nonexistent", "XDG_CONFIG_HOME=/nonexistent", "LC_ALL=C", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_TERMINAL_PROMPT=0",
-		"GIT_AUTHOR_NAME=Grace", "GIT_AUTHOR_EMAIL=grace@example.com", "GIT_COMMITTER_NAME=Grace", "GIT_COMMITTER_EMAIL=grace@example.com",
-		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*",
-	}
+	return testenv.GitEnv("GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*")
 }
 
 func runGit(dir, stdin string, env []string, args ...string) (string, error) {
 	cmd := exec.Command("git", args...)
 	cmd.Dir, cmd.Stdin = dir, strings.NewReader(stdin)
-	cmd.Env = slices.Concat([]string{"PATH=" + os.Getenv("PATH"), "GIT_DIR=" + dir}, gitEnviron(), env)
+	cmd.Env = slices.Concat(gitEnviron(), []string{"GIT_DIR=" + dir}, env)
 	out, err := cmd.Output()
 	if err != nil {
 		var exit *exec.ExitError

@@ -16,7 +16,6 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -25,6 +24,7 @@ import (
 	"go.uber.org/goleak"
 
 	"satchel/auth/github/apptest"
+	"satchel/internal/testenv"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -200,11 +200,8 @@ func (w *world) exchange(code, verifier string, change url.Values) object {
 
 // git runs git as a program of somebody's who has the token.
 func (w *world) git(dir, token string, args ...string) (string, error) {
-	cmd := exec.Command("git", args...)
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GIT_TERMINAL_PROMPT=0", "GIT_CONFIG_GLOBAL=/dev/null", "LC_ALL=C",
-		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com",
-		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=credential.helper",
+	cmd := testenv.Git(w.t, dir, args...)
+	cmd.Env = append(cmd.Env, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=credential.helper",
 		"GIT_CONFIG_VALUE_0=!f() { echo username=x-access-token; echo password="+token+"; }; f")
 	out, err := cmd.CombinedOutput()
 	return string(out), err

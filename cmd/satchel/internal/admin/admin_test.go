@@ -12,7 +12,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -86,17 +85,14 @@ func second(_ int, err error) error { return err }
 
 func gitBundle(t *testing.T) []byte {
 	t.Helper()
-	testenv.NeedProgram(t, "git")
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "page.md"), []byte("# Page\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "-A"},
-		{"-c", "user.name=Ann", "-c", "user.email=ann@example.org", "commit", "-q", "-m", "The first page"},
+		{"commit", "-q", "-m", "The first page"},
 		{"bundle", "create", "-q", "b", "HEAD"}} {
-		cmd := exec.Command("git", append([]string{"-C", dir}, args...)...)
-		cmd.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+os.DevNull)
-		if out, err := cmd.CombinedOutput(); err != nil {
+		if out, err := testenv.Git(t, dir, args...).CombinedOutput(); err != nil {
 			t.Fatalf("git %v: %v\n%s", args, err, out)
 		}
 	}
@@ -440,7 +436,7 @@ func TestTheMessageOfAnImport(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out, err := exec.Command("git", "--git-dir", spaces[0].Repository, "log", "-1", "--format=%s", string(res.Commit)).Output()
+		out, err := testenv.Git(t, spaces[0].Repository, "log", "-1", "--format=%s", string(res.Commit)).Output()
 		if err != nil || strings.TrimSpace(string(out)) != want {
 			t.Errorf("%q: %q, %v", source, out, err)
 		}

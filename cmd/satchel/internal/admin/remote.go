@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"satchel/gitstore"
 	"satchel/gitstore/secretscan"
 	"satchel/internal/fault"
 	"satchel/internal/space"
@@ -186,6 +187,16 @@ func (c *Remote) RemoveRemote(ctx context.Context, user string) error {
 // Sync asks the server.
 func (c *Remote) Sync(ctx context.Context, user string, progress func(string)) (SpaceStatus, error) {
 	return callLong[SpaceStatus](ctx, c, "remote/sync", user, progress)
+}
+
+// CheckSpaces asks the server.
+func (c *Remote) CheckSpaces(ctx context.Context, r struct{}, progress func(string)) ([]SpaceCheck, error) {
+	return callLong[[]SpaceCheck](ctx, c, "spaces/check", r, progress)
+}
+
+// RepairSpace asks the server.
+func (c *Remote) RepairSpace(ctx context.Context, r RepairRequest, progress func(string)) (gitstore.Repaired, error) {
+	return callLong[gitstore.Repaired](ctx, c, "spaces/repair", r, progress)
 }
 
 // Purge asks the server.

@@ -46,6 +46,7 @@ type Service interface {
 	Remotes
 	Searching
 	Sources
+	Upkeep
 }
 
 // Info is what runs.

@@ -14,6 +14,7 @@ import (
 	"runtime"
 	"sync"
 
+	"satchel/internal/database"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
@@ -123,6 +124,8 @@ func Handler(s Service, log *slog.Logger) http.Handler {
 	handleLong(m, "remote/set", s.SetRemote)
 	handleLong(m, "remote/sync", s.Sync)
 	handleLong(m, "secrets/purge", s.Purge)
+	handleLong(m, "spaces/check", s.CheckSpaces)
+	handleLong(m, "spaces/repair", s.RepairSpace)
 	handle(m, "secrets/allow", func(ctx context.Context, in AllowRequest) (any, error) { return struct{}{}, s.AllowSecret(ctx, in) })
 	handle(m, "secrets/allowed", func(ctx context.Context, user string) (any, error) { return s.AllowedSecrets(ctx, user) })
 	handle(m, "held/drop", func(ctx context.Context, in HeldRequest) (any, error) { return s.DropHeld(ctx, in) })
@@ -208,7 +211,10 @@ func writeError(w http.ResponseWriter, log *slog.Logger, op string, err error) {
 // to mend.
 func errorOf(err error, log *slog.Logger, op string) wireError {
 	e := wireError{fault.CodeOf(err), fault.PublicOf(err)}
-	if e.Code == fault.Internal {
+	if database.IsDamaged(err) {
+		log.Error("the database is damaged", "op", op, "err", err)
+		e.Code, e.Message = fault.Unavailable, "The database is damaged. satchel doctor says what to do."
+	} else if e.Code == fault.Internal {
 		log.Error("administrative command failed", "op", op, "err", err)
 		e.Message = err.Error()
 	}

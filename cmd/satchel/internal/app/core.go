@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"satchel/auth/oauth"
@@ -104,6 +106,9 @@ func openCore(ctx context.Context, cfg *config.Config, version string, log *slog
 	if err != nil {
 		return nil, err
 	}
+	if err = c.checkLost(); err != nil {
+		return nil, err
+	}
 	if c.DB, err = database.Open(ctx, database.Options{URL: cfg.DatabaseURL(), Logger: log.With("part", "database")}); err != nil {
 		return nil, err
 	}
@@ -146,6 +151,46 @@ func openCore(ctx context.Context, cfg *config.Config, version string, log *slog
 	}
 	c.events.follow(c.remotes)
 	return c, nil
+}
+
+// OpenSpaces opens the spaces alone, where the database cannot be opened.
+func OpenSpaces(cfg *config.Config, log *slog.Logger) (*gitstore.Store, error) {
+	return gitstore.Open(gitstore.Options{Dir: filepath.Join(cfg.DataDir, "spaces"), Logger: log})
+}
+
+// IndexFiles lists the databases of the search index, by their spaces; one has
+// several while it is made anew.
+func IndexFiles(cfg *config.Config) (map[string]space.SpaceID, error) {
+	files, err := filepath.Glob(filepath.Join(indexDir(cfg), "*.db"))
+	out := map[string]space.SpaceID{}
+	for _, f := range files {
+		id, _, _ := strings.Cut(filepath.Base(f), ".")
+		out[f] = space.SpaceID(id)
+	}
+	return out, err
+}
+
+// checkLost refuses to begin with an empty database where there are spaces: it
+// would have nobody in it who may reach them.
+func (c *Core) checkLost() error {
+	file, ok := database.SQLitePath(c.Config.DatabaseURL())
+	if !ok {
+		return nil
+	}
+	what := "is missing"
+	st, err := os.Stat(file)
+	switch {
+	case err == nil && st.Size() > 0, err != nil && !errors.Is(err, fs.ErrNotExist):
+		return nil // opening it says what else is wrong
+	case err == nil:
+		what = "is empty"
+	}
+	spaces, err := c.Git.Spaces()
+	if err != nil || len(spaces) == 0 {
+		return err
+	}
+	return fault.New(fault.Unavailable, "The database %s %s, but %s has spaces. Stop Satchel, and put a copy of the database from your backup there. Without a copy, move the directory spaces elsewhere, start Satchel, and import each repository from there.",
+		file, what, c.Config.DataDir)
 }
 
 // reindex makes a space's index anew, where no server has it open. What was

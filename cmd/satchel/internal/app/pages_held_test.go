@@ -1,13 +1,13 @@
 package app
 
 import (
-	"os/exec"
 	"strings"
 	"testing"
 
 	"satchel/gitstore/remotes"
 	"satchel/internal/fault"
 	"satchel/internal/space"
+	"satchel/internal/testenv"
 	"satchel/sandbox/held"
 )
 
@@ -32,7 +32,7 @@ func TestPagesOfHeldFiles(t *testing.T) {
 	must(err)
 	id := own[0].ID
 	bare := t.TempDir()
-	must(exec.CommandContext(ctx, "git", "init", "-q", "--bare", bare).Run())
+	must(testenv.Git(t, "", "init", "-q", "--bare", bare).Run())
 	must(c.remotes.Set(ctx, remotes.SetRequest{Space: id, URL: bare, Trusted: true}))
 
 	// Keys that look real; in pieces, so that no scanner stops at this file.

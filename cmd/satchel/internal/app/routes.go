@@ -40,6 +40,10 @@ func (s *Server) routes() http.Handler {
 			http.Error(w, "the database does not answer", http.StatusServiceUnavailable)
 			return
 		}
+		if why := s.unwritable.why(r.Context(), s.Core); why != "" {
+			http.Error(w, why, http.StatusServiceUnavailable)
+			return
+		}
 		fmt.Fprintln(w, "ok")
 	})
 	s.routeWebhook(mux)

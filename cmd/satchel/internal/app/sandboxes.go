@@ -11,7 +11,6 @@ import (
 	"satchel/internal/fault"
 	"satchel/internal/space"
 	"satchel/sandbox"
-	"satchel/sandbox/crun"
 	"satchel/sandbox/gvisor"
 	"satchel/sandbox/held"
 	"satchel/sandbox/host"
@@ -25,24 +24,15 @@ type Runtime interface {
 	Diagnose(ctx context.Context) []host.Finding
 }
 
-// RuntimeNames are the runtimes that there are, the default one first.
-func RuntimeNames() []string { return []string{gvisor.Name, crun.Name, crun.NameRunc} }
-
 // NewRuntime returns the runtime that the configuration names, with its state
 // in runDir, which it alone may use; nil where the configuration names none.
 func NewRuntime(cfg *config.Config, runDir string, log *slog.Logger) (Runtime, error) {
-	name := cfg.Sandbox.Runtime
-	log = log.With("part", name)
-	var rt Runtime
-	var err error
-	switch name {
-	case "none":
+	if cfg.Sandbox.Runtime == "none" {
 		return nil, nil
-	case crun.Name, crun.NameRunc:
-		rt, err = crun.New(crun.Options{RunDir: runDir, Program: name, Rootfs: cfg.Sandbox.Rootfs, Logger: log})
-	default:
-		rt, err = gvisor.New(gvisor.Options{RunDir: runDir, Rootfs: cfg.Sandbox.Rootfs, Platform: cfg.Sandbox.Platform, Logger: log})
 	}
+	rt, err := gvisor.New(gvisor.Options{
+		RunDir: runDir, Rootfs: cfg.Sandbox.Rootfs, Platform: cfg.Sandbox.Platform, Logger: log.With("part", gvisor.Name),
+	})
 	if err != nil {
 		return nil, err // and no runtime, which a typed nil would seem to be
 	}

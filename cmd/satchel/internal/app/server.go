@@ -44,6 +44,8 @@ type Server struct {
 	live      *web.Live // streams of open pages, and downloads
 	imports   *setup    // by the pages
 
+	unwritable writeProbe
+
 	listener net.Listener
 	metrics  net.Listener // nil where none is asked for
 	socket   *admin.Socket

@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -432,7 +431,7 @@ func TestACommandThatTheEndMeets(t *testing.T) {
 	if err != nil || len(repos) != 1 {
 		t.Fatalf("%v, %v", repos, err)
 	}
-	out, err := exec.Command("git", "--git-dir", repos[0], "show", "HEAD:knowledge/late.md").CombinedOutput()
+	out, err := testenv.Git(t, repos[0], "show", "HEAD:knowledge/late.md").CombinedOutput()
 	if err != nil || string(out) != "saved\n" {
 		t.Errorf("%s, %v", out, err)
 	}

@@ -154,7 +154,7 @@ func commands() *command {
 		short: "one memory and body of knowledge for all your AI clients",
 		sub: []*command{
 			serveCommand(), stdioCommand(), doctorCommand(), loginLinkCommand(), userCommand(), inviteCommand(), tokenCommand(), clientCommand(), grantCommand(),
-			authCommand(), auditCommand(), spaceCommand(), sourceCommand(), searchCommand(), apiCommand(), reindexCommand(), evalCommand(), rootfsCommand(), versionCommand(),
+			authCommand(), auditCommand(), spaceCommand(), sourceCommand(), searchCommand(), apiCommand(), reindexCommand(), evalCommand(), versionCommand(),
 		},
 	}
 }

@@ -16,10 +16,12 @@ import (
 
 	"satchel/cmd/satchel/internal/admin"
 	"satchel/cmd/satchel/internal/app"
+	"satchel/gitstore"
 	"satchel/internal/bytesize"
 	"satchel/internal/config"
 	"satchel/internal/database"
 	"satchel/internal/fault"
+	"satchel/internal/space"
 )
 
 // leastDisk is the free space under which doctor warns: a space may grow to a
@@ -29,7 +31,10 @@ const leastDisk = 2 << 30
 func doctorCommand() *command {
 	return &command{name: "doctor", short: "say what works on this machine, and what to do about the rest",
 		long: `
-It exits with 1 where something that Satchel needs does not work.`,
+It reads the database, the search index and every object of every space, and names
+what is damaged, with the files that are concerned; for spaces that a server works
+on too. It exits with 1 where something that Satchel needs does not work, or is
+damaged.`,
 		setup: func(fs *pflag.FlagSet) runner {
 			config.AddServerFlags(fs)
 			return doctor
@@ -43,17 +48,6 @@ type report struct {
 	Sandbox  bool      `json:"sandbox"`
 	Version  Version   `json:"version"`
 	Findings []finding `json:"findings"`
-	// Runtimes are what bash can be configured to run in.
-	Runtimes []runtimeState `json:"runtimes"`
-}
-
-// runtimeState tells whether a sandbox runtime works here. One that is not
-// configured is not needed.
-type runtimeState struct {
-	Name       string `json:"name"`
-	Configured bool   `json:"configured"`
-	OK         bool   `json:"ok"`
-	Detail     string `json:"detail"`
 }
 
 type finding struct {
@@ -62,10 +56,13 @@ type finding struct {
 	Optional bool   `json:"optional,omitempty"` // nothing that is needed fails without it
 	Detail   string `json:"detail,omitempty"`
 	Remedy   string `json:"remedy,omitempty"`
+	// Space is the space that is damaged, and Damaged what cannot be read in it.
+	Space   space.SpaceID      `json:"space,omitempty"`
+	Damaged []gitstore.Damaged `json:"damaged,omitempty"`
 }
 
 func doctor(ctx context.Context, c *call, _ []string) error {
-	r := report{OK: true, Version: c.Version, Runtimes: []runtimeState{}}
+	r := report{OK: true, Version: c.Version}
 	cfg, err := c.load()
 	if err != nil {
 		r.add(finding{Name: "configuration", Detail: operatorText(err), Remedy: "Correct it; docs/configuration.md lists every key."})
@@ -78,7 +75,9 @@ func doctor(ctx context.Context, c *call, _ []string) error {
 	r.add(finding{Name: "configuration", OK: true, Detail: where})
 	r.add(dataDirectory(cfg.DataDir))
 	r.add(server(ctx, cfg.DataDir))
-	if strings.HasPrefix(cfg.Database.URL, "postgres") {
+	if app.Initialised(cfg.DataDir) {
+		c.data(ctx, cfg, &r)
+	} else if strings.HasPrefix(cfg.Database.URL, "postgres") {
 		r.add(reachable(ctx, cfg))
 	}
 	r.add(git(ctx))
@@ -94,36 +93,22 @@ func (r *report) add(f finding) {
 	r.OK = r.OK && (f.OK || f.Optional)
 }
 
-// sandbox looks at what commands run in, and at what else they could.
+// sandbox looks at what commands run in.
 func (r *report) sandbox(ctx context.Context, cfg *config.Config) {
 	if cfg.Sandbox.Runtime == "none" {
 		r.add(finding{Name: "sandbox", Optional: true, Detail: "switched off by the configuration (sandbox.runtime: none)"})
+		return
 	}
-	for _, name := range app.RuntimeNames() {
-		own := *cfg
-		own.Sandbox.Runtime = name
-		s := runtimeState{Name: name, Configured: name == cfg.Sandbox.Runtime}
-		if err := r.try(ctx, &own, s.Configured); err != nil {
-			s.Detail = fault.PublicOf(err)
-		} else {
-			s.OK, s.Detail = true, "a trial sandbox started"
-		}
-		r.Runtimes = append(r.Runtimes, s)
-		if !s.Configured {
-			continue
-		}
-		f := finding{Name: "sandbox", OK: s.OK, Detail: s.Detail}
-		if !f.OK {
-			f.Remedy = "Until then everything but bash works."
-		}
-		r.Sandbox = f.OK
-		r.add(f)
+	f := finding{Name: "sandbox", OK: true, Detail: "a trial sandbox started"}
+	if err := r.trySandbox(ctx, cfg); err != nil {
+		f.OK, f.Detail, f.Remedy = false, fault.PublicOf(err), "Until then everything but bash works."
 	}
+	r.Sandbox = f.OK
+	r.add(f)
 }
 
-// try starts a sandbox in a runtime; what the configured one needs is told part
-// by part.
-func (r *report) try(ctx context.Context, cfg *config.Config, configured bool) (err error) {
+// trySandbox starts a sandbox, and adds a finding for each part that it needs.
+func (r *report) trySandbox(ctx context.Context, cfg *config.Config) (err error) {
 	// A directory of its own, for a server may be using the data directory's.
 	dir, err := os.MkdirTemp("", "satchel-doctor-")
 	if err != nil {
@@ -135,10 +120,8 @@ func (r *report) try(ctx context.Context, cfg *config.Config, configured bool) (
 		return err
 	}
 	defer func() { err = errors.Join(err, rt.Close()) }()
-	if configured {
-		for _, f := range rt.Diagnose(ctx) {
-			r.add(finding{Name: "sandbox: " + f.Name, OK: f.OK, Optional: true, Detail: f.Detail, Remedy: f.Remedy})
-		}
+	for _, f := range rt.Diagnose(ctx) {
+		r.add(finding{Name: "sandbox: " + f.Name, OK: f.OK, Optional: true, Detail: f.Detail, Remedy: f.Remedy})
 	}
 	return rt.Check(ctx)
 }
@@ -296,21 +279,6 @@ func (r report) print(w io.Writer) {
 		if f.Remedy != "" {
 			fmt.Fprintf(w, "    %-26s %s\n", "", f.Remedy)
 		}
-	}
-	if len(r.Runtimes) > 0 {
-		fmt.Fprintln(w, "\nWhat bash can run in (sandbox.runtime):")
-	}
-	for _, s := range r.Runtimes {
-		mark, name := "--", s.Name
-		if s.OK {
-			mark = "ok"
-		} else if s.Configured {
-			mark = "!!"
-		}
-		if s.Configured {
-			name += " (configured)"
-		}
-		fmt.Fprintf(w, "%s  %-26s %s\n", mark, name, s.Detail)
 	}
 	switch {
 	case r.OK && r.Sandbox:

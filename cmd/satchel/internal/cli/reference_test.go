@@ -61,7 +61,7 @@ others say that there is none. ` + "`eval`" + ` needs none, but for queries with
 | command | JSON |
 | --- | --- |
 | ` + "`serve`" + ` | ` + "`{\"url\", \"data\", \"key_file\"}`" + ` once the server answers; ` + "`key_file`" + ` holds the first admin's key |
-| ` + "`doctor`" + ` | ` + "`{\"ok\", \"sandbox\", \"version\", \"findings\": [{\"name\", \"ok\", \"optional\", \"detail\", \"remedy\"}], \"runtimes\": [{\"name\", \"configured\", \"ok\", \"detail\"}]}`" + ` |
+| ` + "`doctor`" + ` | ` + "`{\"ok\", \"sandbox\", \"version\", \"findings\": [{\"name\", \"ok\", \"optional\", \"detail\", \"remedy\", \"space\", \"damaged\": [{\"object\", \"paths\"}]}]}`" + ` |
 | ` + "`login-link`" + ` | ` + "`{\"url\", \"user\", \"expires\"}`" + ` |
 | ` + "`user add`" + ` | ` + "`{\"id\", \"name\"}`" + ` |
 | ` + "`user list`" + ` | ` + "`[{\"id\", \"name\", \"admin\", \"email\", \"state\", \"created\"}]`" + `; ` + "`email`" + ` where there is one; ` + "`state` is `active` or `suspended`" + ` |
@@ -102,7 +102,6 @@ others say that there is none. ` + "`eval`" + ` needs none, but for queries with
 | ` + "`api search`, `api read`, `api shell`, `api sources`, `api sync`" + ` | what the REST API answers: [api.md](api.md) |
 | ` + "`reindex`" + ` | ` + "`{\"spaces\": [{\"space\", \"owner\", \"commit\", \"documents\", \"read\", \"absent\": [], \"seconds\"}]}`" + `; ` + "`absent`" + ` has the paths that the space does not have |
 | ` + "`eval`" + ` | ` + "`{\"ndcg@10\", \"map\", \"mrr@10\", \"recall@100\", \"p50_ms\", \"queries\"}`" + ` |
-| ` + "`rootfs build`" + ` | ` + "`{\"dir\", \"suite\", \"mirror\", \"tool\", \"security\", \"unpacked\", \"size\", \"files\", \"digest\", \"seconds\", \"kept\", \"checked\", \"found\": [], \"packages\": [{\"name\", \"version\"}]}`" + `; sizes in bytes; ` + "`kept`" + ` is where what was replaced is |
 | ` + "`version`" + ` | ` + "`{\"version\", \"commit\", \"go\", \"gvisor\"}`" + ` |
 `
 

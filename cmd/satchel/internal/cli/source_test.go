@@ -5,7 +5,6 @@ import (
 	"context"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -18,26 +17,16 @@ import (
 // gitIn runs git in a repository without the configuration of the machine.
 func gitIn(t *testing.T, dir string, args ...string) string {
 	t.Helper()
-	cmd := exec.Command("git", append([]string{"-C", dir}, args...)...)
-	cmd.Env = sourceEnviron(t)
-	out, err := cmd.CombinedOutput()
+	out, err := testenv.Git(t, dir, args...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 	return strings.TrimSpace(string(out))
 }
 
-func sourceEnviron(t *testing.T) []string {
-	return append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+os.DevNull, "HOME="+t.TempDir(),
-		"GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=A", "GIT_COMMITTER_EMAIL=a@example.com")
-}
-
 // repository is a git repository with one commit.
 func repository(t *testing.T) string {
 	t.Helper()
-	if _, err := exec.LookPath("git"); err != nil {
-		testenv.SkipOrFail(t, "git is not installed")
-	}
 	dir := t.TempDir()
 	gitIn(t, dir, "init", "-q")
 	if err := os.WriteFile(filepath.Join(dir, "note.md"), []byte("# A note\n"), 0o644); err != nil {
@@ -51,7 +40,7 @@ func repository(t *testing.T) string {
 // readSource opens a source as `space import` does and reads it to its end.
 func readSource(t *testing.T, dir string) (kind string, content []byte, err error) {
 	t.Helper()
-	s := source{arg: dir, environ: sourceEnviron(t), stdin: strings.NewReader(""), log: io.Discard, maxFile: func() int64 { return 1 << 20 }}
+	s := source{arg: dir, environ: testenv.GitEnv(), stdin: strings.NewReader(""), log: io.Discard, maxFile: func() int64 { return 1 << 20 }}
 	kind, stream, err := s.open(context.Background())
 	if err != nil {
 		return kind, nil, err

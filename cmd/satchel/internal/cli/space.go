@@ -48,7 +48,7 @@ commit, and where both sides have a file both versions are kept.`,
 			}},
 		logCommand(), showCommand(), restoreCommand(),
 		statusCommand(), syncCommand(), remoteCommand(),
-		purgeCommand(), allowCommand(), discardCommand(),
+		purgeCommand(), allowCommand(), discardCommand(), repairCommand(),
 	}, spaceAccountCommands()...)}
 }
 

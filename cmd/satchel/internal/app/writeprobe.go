@@ -1,0 +1,56 @@
+package app
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"satchel/internal/fault"
+)
+
+const (
+	// probeEvery is how often /readyz tries to write at most.
+	probeEvery = 3 * time.Second
+	// probeTime bounds a try in the database.
+	probeTime = 5 * time.Second
+)
+
+// writeProbe finds out now and then whether anything can be saved.
+type writeProbe struct {
+	mu   sync.Mutex
+	at   time.Time
+	last string
+}
+
+// why returns in a few words, for anyone, why nothing can be saved; empty where
+// it can be.
+func (p *writeProbe) why(ctx context.Context, c *Core) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if time.Since(p.at) < probeEvery {
+		return p.last
+	}
+	why, err := tryToWrite(context.WithoutCancel(ctx), c) // others get its answer too
+	if why != p.last && err != nil {
+		c.Log.ErrorContext(ctx, "nothing can be saved", "why", why, "err", err)
+	} else if why != p.last {
+		c.Log.InfoContext(ctx, "everything can be saved again")
+	}
+	p.at, p.last = time.Now(), why
+	return why
+}
+
+func tryToWrite(ctx context.Context, c *Core) (why string, err error) {
+	switch err := c.Git.CheckWrite(); {
+	case fault.CodeOf(err) == fault.Unavailable:
+		return "the disk is full", err
+	case err != nil:
+		return "the data directory cannot be written", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	if err := c.DB.CheckWrite(ctx); err != nil {
+		return "the database cannot be written", err
+	}
+	return "", nil
+}

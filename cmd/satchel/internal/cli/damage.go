@@ -1,0 +1,224 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"satchel/cmd/satchel/internal/admin"
+	"satchel/cmd/satchel/internal/app"
+	"satchel/gitstore"
+	"satchel/internal/bytesize"
+	"satchel/internal/config"
+	"satchel/internal/database"
+	"satchel/internal/fault"
+)
+
+// data looks for damage in what a data directory holds.
+func (c *call) data(ctx context.Context, cfg *config.Config, r *report) {
+	line := progressLine{w: c.Stderr, shown: c.Watched}
+	defer line.clear()
+	line.show("Checking the database")
+	f := checkDatabase(ctx, cfg)
+	r.add(f)
+	checked, err := c.checkSpaces(ctx, cfg, f.OK, line.show)
+	r.spaces(checked, err)
+	line.show("Checking the search index")
+	r.index(ctx, cfg)
+}
+
+// checkDatabase reads the whole database; of PostgreSQL, which checks itself, it
+// asks one thing.
+func checkDatabase(ctx context.Context, cfg *config.Config) finding {
+	file, ok := database.SQLitePath(cfg.DatabaseURL())
+	if !ok {
+		return reachable(ctx, cfg)
+	}
+	f := finding{Name: "database", Remedy: database.Restore(file)}
+	said, err := database.CheckFile(ctx, file, database.Thorough)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		f.Detail = file + " is missing"
+	case err != nil:
+		f.Detail, f.Remedy = fmt.Sprintf("%s cannot be read: %v", file, err), "Make it readable for this user, or end what holds it."
+	case len(said) > 0:
+		f.Detail = fmt.Sprintf("%s is damaged: %s", file, printable(said[0]))
+		if more := len(said) - 1; more > 0 {
+			f.Detail += fmt.Sprintf(" (and %d more)", more)
+		}
+	default:
+		return finding{Name: "database", OK: true, Detail: file + " is whole"}
+	}
+	return f
+}
+
+// checkSpaces asks the server, or looks itself; without a database that can be
+// opened at the spaces alone.
+func (c *call) checkSpaces(ctx context.Context, cfg *config.Config, database bool, progress func(string)) (checked []admin.SpaceCheck, err error) {
+	err = c.adminIn(ctx, cfg, func(s admin.Service) (err error) {
+		checked, err = s.CheckSpaces(ctx, struct{}{}, progress)
+		return err
+	})
+	if err == nil || database || ctx.Err() != nil {
+		return checked, err
+	}
+	git, oerr := app.OpenSpaces(cfg, slog.New(slog.DiscardHandler))
+	if oerr != nil {
+		return nil, err // of the server that has them open
+	}
+	checked, err = (&admin.Local{Git: git}).CheckSpaces(ctx, struct{}{}, progress)
+	return checked, errors.Join(err, git.Close())
+}
+
+// spaces reports what was found in the spaces: one finding for each that is
+// damaged, and one for all others.
+func (r *report) spaces(checked []admin.SpaceCheck, err error) {
+	if err != nil {
+		r.add(finding{Name: "spaces", Detail: "they could not be checked: " + operatorText(err), Remedy: "Do what it says, and run satchel doctor again."})
+		return
+	}
+	whole, size := 0, int64(0)
+	for _, s := range checked {
+		if s.Error == "" && s.Whole() {
+			whole, size = whole+1, size+s.Bytes
+			continue
+		}
+		f := finding{Name: "space " + printable(s.Label()), Space: s.ID, Damaged: s.Damaged}
+		switch {
+		case s.Error != "":
+			f.Detail, f.Remedy = "it could not be checked: "+printable(s.Error), fmt.Sprintf("If spaces/%s.git is missing or cannot be read, put that directory back from your backup.", s.ID)
+		case len(s.Damaged) > 0:
+			f.Detail, f.Remedy = damageText(s.Checkup), repairText(s)
+		default:
+			f.Detail, f.Remedy = "git finds a defect: "+printable(s.Said), repairText(s)
+		}
+		r.add(f)
+	}
+	if whole > 0 || len(checked) == 0 {
+		r.add(finding{Name: "spaces", OK: true, Detail: fmt.Sprintf("%d of %d are whole, %s", whole, len(checked), bytesize.Text(size))})
+	}
+}
+
+// shownDamaged is how many damaged objects are named to people; --json has more.
+const shownDamaged = 10
+
+func damageText(c gitstore.Checkup) string {
+	var names []string
+	for _, d := range c.Damaged[:min(len(c.Damaged), shownDamaged)] {
+		where := "in older versions alone"
+		if len(d.Paths) > 0 {
+			var paths []string
+			for _, p := range d.Paths {
+				paths = append(paths, printable(p))
+			}
+			where = strings.Join(paths, ", ")
+		}
+		names = append(names, fmt.Sprintf("%s (%s)", d.Object[:12], where))
+	}
+	n := len(c.Damaged) + c.More
+	text := fmt.Sprintf("%d objects cannot be read: ", n)
+	if n == 1 {
+		text = "1 object cannot be read: "
+	}
+	text += strings.Join(names, "; ")
+	if more := n - len(names); more > 0 {
+		text += fmt.Sprintf("; and %d more", more)
+	}
+	return text
+}
+
+func repairText(s admin.SpaceCheck) string {
+	if s.Remote {
+		return fmt.Sprintf("Run satchel space repair %s: it takes good copies from the space's remote.", s.ID)
+	}
+	return fmt.Sprintf("The space has no remote. Run satchel space repair %s --from BACKUP, where BACKUP is the directory spaces/%s.git of a backup, or any clone.", s.ID, s.ID)
+}
+
+// index reports what is damaged in the search index.
+func (r *report) index(ctx context.Context, cfg *config.Config) {
+	files, err := app.IndexFiles(cfg)
+	if err != nil {
+		r.add(finding{Name: "search index", Detail: err.Error()})
+		return
+	}
+	bad := false
+	for _, file := range slices.Sorted(maps.Keys(files)) {
+		said, err := database.CheckFile(ctx, file, database.Quick)
+		if errors.Is(err, fs.ErrNotExist) || err == nil && len(said) == 0 {
+			continue // whole, or replaced meanwhile
+		}
+		f := finding{Name: "search index", Remedy: fmt.Sprintf("Run satchel reindex --space %s: it is made from the space.", files[file])}
+		if f.Detail = fmt.Sprintf("%s cannot be read: %v", filepath.Base(file), err); err == nil {
+			f.Detail = fmt.Sprintf("%s is damaged: %s", filepath.Base(file), printable(said[0]))
+		}
+		bad = true
+		r.add(f)
+	}
+	if !bad {
+		r.add(finding{Name: "search index", OK: true, Detail: "whole"})
+	}
+}
+
+func repairCommand() *command {
+	return &command{name: "repair", args: "SPACE", positional: 1, short: "replace what is damaged in a space by good copies from its remote or a backup",
+		long: `
+SPACE is the ID of a space, or the name of one of the person's; satchel doctor
+says which one is damaged. All of the remote's branch is fetched anew, and each object that
+cannot be read is replaced by the remote's. With --from the copies come from a
+repository of this machine instead, such as spaces/ID.git in a backup. Every copy is
+held against its name, so nothing but what was there comes back. A server may run
+meanwhile. It exits with 1 while something is still damaged.`,
+		setup: func(fs *pflag.FlagSet) runner {
+			user := fs.String("user", "", whoseSpace)
+			from := fs.String("from", "", "take the copies from the git repository in `DIR`, and ask no remote")
+			return func(ctx context.Context, c *call, args []string) error {
+				r := admin.RepairRequest{SpaceRequest: admin.SpaceRequest{User: *user, Name: args[0]}}
+				if *from != "" {
+					dir, err := filepath.Abs(*from) // the server has another working directory
+					if err != nil {
+						return err
+					}
+					r.From = dir
+				}
+				var done gitstore.Repaired
+				line := progressLine{w: c.Stderr, shown: c.Watched}
+				err := c.admin(ctx, func(s admin.Service) (err error) {
+					done, err = s.RepairSpace(ctx, r, line.show)
+					return err
+				})
+				line.clear()
+				if err != nil {
+					return err
+				}
+				if err := c.answer(done, func() { c.repaired(done) }); err != nil || done.Left.Whole() {
+					return err
+				}
+				return fault.New(fault.Unavailable, "The space is still damaged. Try another copy with --from; a file that no copy has can be written again.")
+			}
+		}}
+}
+
+func (c *call) repaired(done gitstore.Repaired) {
+	switch {
+	case done.Restored > 0:
+		c.printf("Put %d objects back.\n", done.Restored)
+	case done.Left.Whole():
+		c.printf("Nothing is missing.\n")
+	}
+	switch {
+	case len(done.Left.Damaged) > 0:
+		c.printf("Still damaged: %s.\n", damageText(done.Left))
+	case done.Left.Said != "":
+		c.printf("git still finds a defect: %s\n", printable(done.Left.Said))
+	default:
+		c.printf("The space is whole.\n")
+	}
+}

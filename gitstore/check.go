@@ -1,0 +1,421 @@
+package gitstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"satchel/gitstore/gitcmd"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// Checkup is what Check found.
+type Checkup struct {
+	Packs int   `json:"packs"`
+	Bytes int64 `json:"bytes"` // of all packs
+	// Damaged are objects that cannot be read, or are missing, by name. There are
+	// at most maxDamaged of them; More counts the rest.
+	Damaged []Damaged `json:"damaged"`
+	More    int       `json:"more,omitempty"`
+	// Said is what git says of a defect that makes no object unreadable, such as a
+	// wrong checksum; empty where objects are damaged or all is well.
+	Said string `json:"said,omitempty"`
+}
+
+// Whole tells whether nothing is damaged.
+func (c Checkup) Whole() bool { return len(c.Damaged) == 0 && c.Said == "" }
+
+// Damaged is one object that cannot be read.
+type Damaged struct {
+	Object string `json:"object"`
+	// Paths are where the newest commit has it, at most maxPaths of them: none for
+	// an object of older versions alone. A directory's path ends in a slash.
+	Paths []string `json:"paths"`
+}
+
+// Bounds of what Check names.
+const (
+	maxDamaged = 1000
+	maxPaths   = 20
+)
+
+// Check looks for damage in a space: git reads every object and follows every ref.
+// A space that cannot even be opened is checked too. Commits and reads go on
+// meanwhile. It takes git a while for a large space, and little memory.
+func (s *Store) Check(ctx context.Context, id space.SpaceID) (Checkup, error) {
+	r, release, err := s.acquire(ctx, id)
+	if err != nil && (fault.CodeOf(err) != fault.Internal || ctx.Err() != nil) {
+		return Checkup{}, err
+	}
+	if err != nil {
+		r, release = s.unopened(id), func() {}
+	}
+	defer release()
+	sv, said, err := r.examine(ctx)
+	if err != nil {
+		return Checkup{}, r.internalf(err, "check")
+	}
+	if sv != nil {
+		defer sv.close()
+	}
+	c, err := r.checkup(sv, said)
+	if err != nil {
+		return Checkup{}, r.internalf(err, "check")
+	}
+	return c, nil
+}
+
+// unopened is a space for work on its files alone.
+func (s *Store) unopened(id space.SpaceID) *repo {
+	return &repo{s: s, id: id, dir: s.repoDir(id), opened: make(chan struct{}), freed: make(chan struct{}, 1), reverts: make(chan struct{}, 1)}
+}
+
+// examine has git check the space. Where git finds a defect it returns what a
+// survey found, and what git says.
+func (r *repo) examine(ctx context.Context) (sv *survey, said string, err error) {
+	if _, said, err = r.fsck(ctx); err != nil || said == "" {
+		return nil, "", err
+	}
+	r.maintaining.Lock() // packs stay where they are
+	defer r.maintaining.Unlock()
+	return r.examineAgain(ctx)
+}
+
+// examineAgain is examine for whoever holds maintaining, where damage is likely.
+func (r *repo) examineAgain(ctx context.Context) (*survey, string, error) {
+	missing, said, err := r.fsck(ctx)
+	if err == nil && said != "" {
+		var sv *survey
+		if sv, err = r.survey(ctx, missing); err != nil || len(sv.lost) > 0 || len(sv.bad) > 0 || len(sv.loose) > 0 {
+			return sv, said, err
+		}
+		sv.close()
+		// A commit came while git looked, or the defect is of another kind.
+		r.commitMu.Lock()
+		defer r.commitMu.Unlock()
+		if missing, said, err = r.fsck(ctx); err == nil && said != "" {
+			sv, err = r.survey(ctx, missing)
+			return sv, said, err
+		}
+	}
+	return nil, "", err
+}
+
+// fsck runs git's check. said is empty where all is well; missing are the objects
+// that git misses.
+func (r *repo) fsck(ctx context.Context) (missing []hash, said string, err error) {
+	git := r.s.git
+	git.Timeout = 0 // the caller knows how long it can wait
+	_, err = git.Run(ctx, gitcmd.Cmd{Dir: r.dir, GitDir: r.dir, Config: gitcmd.FsckConfig("fsck"),
+		Args: []string{"fsck", "--full", "--no-dangling", "--no-progress", "--no-reflogs"}})
+	var g *gitcmd.Error
+	if !errors.As(err, &g) || g.ExitCode() < 0 || gitcmd.OutOfMemory(err) {
+		return nil, "", err
+	}
+	for line := range strings.Lines(string(g.Stdout)) {
+		if rest, ok := strings.CutPrefix(line, "missing "); ok {
+			_, name, _ := strings.Cut(strings.TrimSpace(rest), " ")
+			if h, err := hashFrom(name); err == nil {
+				missing = append(missing, h)
+			}
+		}
+	}
+	said = oneLine(strings.TrimSpace(g.Stderr+"\n"+string(g.Stdout[:min(len(g.Stdout), maxSaid)])), maxSaid)
+	if said == "" {
+		said = fmt.Sprintf("git fsck ended with status %d", g.ExitCode())
+	}
+	return missing, said, nil
+}
+
+// maxSaid bounds what Check tells of git's words, in bytes.
+const maxSaid = 500
+
+// survey is a look at every object of a space that reads on where something is
+// damaged.
+type survey struct {
+	dir   string // of the objects
+	packs []*pack
+	bad   []*pack           // those of packs in which something is damaged
+	blind []string          // the paths of packs whose index cannot be used, without .pack
+	loose map[string]hash   // the files of damaged objects outside packs
+	lost  map[hash]struct{} // objects of which there is no readable copy
+	paths map[hash][]string // where the newest commit has them
+}
+
+func (sv *survey) close() {
+	for _, p := range sv.packs {
+		p.close()
+	}
+}
+
+// survey reads every object. missing are objects that others refer to.
+func (r *repo) survey(ctx context.Context, missing []hash) (_ *survey, err error) {
+	sv := &survey{dir: filepath.Join(r.dir, "objects"), loose: map[string]hash{}, lost: map[hash]struct{}{}, paths: map[hash][]string{}}
+	defer func() {
+		if err != nil {
+			sv.close()
+		}
+	}()
+	names, err := filepath.Glob(filepath.Join(sv.dir, "pack", "*.pack"))
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		base := strings.TrimSuffix(name, ".pack")
+		p, err := loadPack(base)
+		switch {
+		case err == nil:
+			sv.packs = append(sv.packs, p)
+		case errors.Is(err, errBadIndex), errors.Is(err, fs.ErrNotExist):
+			sv.blind = append(sv.blind, base)
+		default:
+			return nil, err
+		}
+	}
+	suspect := slices.Clone(missing)
+	for _, p := range sv.packs {
+		unreadable, err := sv.unreadable(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		if len(unreadable) == 0 {
+			ok, err := p.sumIsRight()
+			if err != nil {
+				return nil, err
+			}
+			if ok {
+				continue
+			}
+		}
+		sv.bad = append(sv.bad, p)
+		suspect = append(suspect, unreadable...)
+	}
+	files, err := filepath.Glob(filepath.Join(sv.dir, "[0-9a-f][0-9a-f]", "*"))
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range files {
+		h, err := hashFrom(filepath.Base(filepath.Dir(f)) + filepath.Base(f))
+		if err != nil {
+			continue
+		}
+		if _, err := (&objectDB{dir: sv.dir}).readLoose(h); err != nil {
+			sv.loose[f] = h
+			suspect = append(suspect, h)
+		}
+	}
+	for _, h := range suspect {
+		if _, err := sv.read(h); err != nil {
+			sv.lost[h] = struct{}{}
+		}
+	}
+	if len(sv.blind) > 0 { // git may be able to use what we are not
+		if err := r.follow(ctx, sv); err != nil {
+			return nil, err
+		}
+	}
+	return sv, r.nameLost(ctx, sv)
+}
+
+// follow adds what the refs reach and the survey cannot find to what is lost.
+func (r *repo) follow(ctx context.Context, sv *survey) error {
+	out, err := r.s.git.Run(ctx, gitcmd.Cmd{Dir: r.dir, GitDir: r.dir, Args: []string{"for-each-ref", "--format=%(objectname)"}})
+	if err != nil {
+		return err
+	}
+	var todo []hash
+	for line := range strings.Lines(string(out)) {
+		h, err := hashFrom(strings.TrimSpace(line))
+		if err != nil {
+			return err
+		}
+		todo = append(todo, h)
+	}
+	seen := map[hash]struct{}{}
+	for len(todo) > 0 {
+		h := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if _, ok := seen[h]; ok {
+			continue
+		}
+		seen[h] = struct{}{}
+		o, err := sv.read(h)
+		if err != nil {
+			sv.lost[h] = struct{}{}
+			continue
+		}
+		refs, err := refersTo(o)
+		if err := errors.Join(err, ctx.Err()); err != nil {
+			return err
+		}
+		todo = append(todo, refs...)
+	}
+	return nil
+}
+
+// unreadable lists the objects of a pack that are not what their names say.
+func (sv *survey) unreadable(ctx context.Context, p *pack) (out []hash, err error) {
+	for i := range p.n {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if _, err := sv.readIn(p, p.name(i)); err != nil {
+			out = append(out, p.name(i))
+		}
+	}
+	return out, nil
+}
+
+func (sv *survey) readIn(p *pack, h hash) (object, error) {
+	off, ok := p.find(h)
+	if !ok {
+		return object{}, errNoObject
+	}
+	o, err := p.read(off, sv.read)
+	if err == nil && nameOf(o) != h {
+		err = errDamaged
+	}
+	return o, err
+}
+
+// read returns the first good copy of an object.
+func (sv *survey) read(h hash) (object, error) {
+	for _, p := range sv.packs {
+		if o, err := sv.readIn(p, h); err == nil {
+			return o, nil
+		}
+	}
+	return (&objectDB{dir: sv.dir}).readLoose(h)
+}
+
+// has tells whether there is a readable copy of an object.
+func (sv *survey) has(h hash) bool {
+	if _, lost := sv.lost[h]; lost {
+		return false
+	}
+	for _, p := range sv.packs {
+		if _, ok := p.find(h); ok {
+			return true
+		}
+	}
+	_, err := os.Stat(filepath.Join(sv.dir, h.String()[:2], h.String()[2:]))
+	return err == nil
+}
+
+// refersTo lists the objects that an object names, but for those of submodules.
+func refersTo(o object) (out []hash, err error) {
+	switch o.kind {
+	case plumbing.CommitObject:
+		c, err := parseCommit(o.data)
+		return append(c.parents, c.tree), err
+	case plumbing.TreeObject:
+		es, err := parseTree(o.data)
+		for _, e := range es {
+			if e.isDir() || e.isFile() {
+				out = append(out, e.hash)
+			}
+		}
+		return out, err
+	}
+	return nil, nil
+}
+
+// checkup says what a survey found; nil where git found nothing.
+func (r *repo) checkup(sv *survey, said string) (c Checkup, err error) {
+	names, err := filepath.Glob(filepath.Join(r.dir, "objects", "pack", "*.pack"))
+	if err != nil {
+		return c, err
+	}
+	for _, name := range names {
+		if st, err := os.Stat(name); err == nil {
+			c.Packs, c.Bytes = c.Packs+1, c.Bytes+st.Size()
+		}
+	}
+	c.Damaged = []Damaged{}
+	if sv == nil {
+		return c, nil
+	}
+	for h := range sv.lost {
+		c.Damaged = append(c.Damaged, Damaged{Object: h.String(), Paths: append([]string{}, sv.paths[h]...)})
+	}
+	if len(c.Damaged) == 0 {
+		c.Said = said
+	}
+	// What the newest commit has comes first.
+	slices.SortFunc(c.Damaged, func(a, b Damaged) int {
+		if (len(a.Paths) > 0) != (len(b.Paths) > 0) {
+			return len(b.Paths) - len(a.Paths)
+		}
+		return strings.Compare(strings.Join(a.Paths, "\x00")+a.Object, strings.Join(b.Paths, "\x00")+b.Object)
+	})
+	if n := len(c.Damaged); n > maxDamaged {
+		c.Damaged, c.More = c.Damaged[:maxDamaged], n-maxDamaged
+	}
+	return c, nil
+}
+
+// nameLost finds out where the newest commit has the objects that are lost, and
+// adds those that it misses to them.
+func (r *repo) nameLost(ctx context.Context, sv *survey) error {
+	at := func(h hash, path string) {
+		sv.lost[h] = struct{}{}
+		if len(sv.paths[h]) < maxPaths {
+			sv.paths[h] = append(sv.paths[h], path)
+		}
+	}
+	head := r.readRef()
+	if head.IsZero() {
+		var err error
+		if head, _, err = r.lastLogged(); err != nil || head.IsZero() {
+			return err
+		}
+	}
+	o, err := sv.read(head)
+	if err != nil {
+		at(head, "/")
+		return nil
+	}
+	commit, err := parseCommit(o.data)
+	if err != nil {
+		return err
+	}
+	// A tree that is at many paths is looked at for each: a bound on that is the
+	// number of files that a space may have.
+	left := 4 * r.s.o.Limits.Files
+	var walk func(tree hash, dir string) error
+	walk = func(tree hash, dir string) error {
+		o, err := sv.read(tree)
+		if err != nil {
+			at(tree, dir+"/")
+			return ctx.Err()
+		}
+		es, err := parseTree(o.data)
+		if err != nil {
+			return err
+		}
+		for _, e := range es {
+			if left--; left < 0 || ctx.Err() != nil {
+				return ctx.Err()
+			}
+			path := strings.TrimPrefix(dir+"/"+e.name, "/")
+			switch {
+			case e.isDir():
+				if err := walk(e.hash, path); err != nil {
+					return err
+				}
+			case e.isFile() && !sv.has(e.hash):
+				at(e.hash, path)
+			}
+		}
+		return nil
+	}
+	return walk(commit.tree, "")
+}

@@ -1,0 +1,204 @@
+package gitstore
+
+import (
+	"crypto/rand"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"satchel/internal/space"
+)
+
+func randomText(lines int) string {
+	var b strings.Builder
+	for range lines {
+		b.WriteString(rand.Text() + "\n")
+	}
+	return b.String()
+}
+
+// letGo closes a space that is open.
+func letGo(s *Store, id space.SpaceID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r := s.open[id]; r != nil {
+		r.db.close()
+		delete(s.open, id)
+	}
+}
+
+// backup copies a space's repository.
+func backup(t *testing.T, s *Store, id space.SpaceID) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "copy.git")
+	if err := os.CopyFS(dir, os.DirFS(s.repoDir(id))); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// flip turns a bit of a file over; a negative offset counts from its end.
+func flip(t *testing.T, name string, at int) {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if at < 0 {
+		at += len(b)
+	}
+	b[at] ^= 4
+	if err := os.Chmod(name, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	overwrite(t, name, string(b))
+}
+
+func packsOf(t *testing.T, s *Store, id space.SpaceID) []string {
+	t.Helper()
+	packs, err := filepath.Glob(filepath.Join(s.repoDir(id), "objects", "pack", "*.pack"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return packs
+}
+
+func check(t *testing.T, s *Store, id space.SpaceID) Checkup {
+	t.Helper()
+	c, err := s.Check(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// A byte that changed anywhere in a pack is noticed, and good copies from a backup
+// make the space what it was: also where the space cannot be opened any more.
+func TestRepairOfAnyByte(t *testing.T) {
+	s := newStore(t)
+	files := map[string]string{"notes/a.md": randomText(30) + "a", "b": "b"}
+	id := newSpace(t, s, files)
+	for i := range 3 { // with deltas
+		files["notes/a.md"] += fmt.Sprintf("\nline %d", i)
+		cs := writes(map[string]string{"notes/a.md": files["notes/a.md"]})
+		base, _, _, err := s.Blob(t.Context(), id, "", "notes/a.md")
+		if err != nil {
+			t.Fatal(err)
+		}
+		cs.Changes[0].Base = base
+		commit(t, s, id, cs)
+	}
+	if err := s.Maintain(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	files["c"] = "c"
+	head := commit(t, s, id, writes(map[string]string{"c": "c"})).ID
+	if c := check(t, s, id); !c.Whole() || c.Packs != 2 {
+		t.Fatalf("before any damage: %+v", c)
+	}
+	copied := backup(t, s, id)
+	repo := s.repoDir(id)
+	try := func(name string, damage func()) {
+		t.Run(name, func(t *testing.T) {
+			damage()
+			letGo(s, id)
+			if c := check(t, s, id); c.Whole() {
+				t.Error("the damage was not noticed")
+			}
+			got, err := s.Repair(t.Context(), id, Copies{Dir: copied}, func(string) {})
+			if err != nil || !got.Left.Whole() {
+				t.Errorf("%+v, %v", got, err)
+			}
+			if now, err := s.Head(t.Context(), id); err != nil || now != head {
+				t.Errorf("head %s: %v", now, err)
+			}
+			if got := tree(t, s, id); !maps.Equal(got, files) {
+				t.Errorf("%d files, not as they were", len(got))
+			}
+			fsck(t, s, id)
+			commit(t, s, id, writes(map[string]string{"d": name}))
+			letGo(s, id)
+			if err := os.RemoveAll(repo); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.CopyFS(repo, os.DirFS(copied)); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	for i, pack := range packsOf(t, s, id) {
+		st, err := os.Stat(pack)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, at := range []int{5, 12, 14, int(st.Size()) / 3, int(st.Size()) / 2, -30, -1} {
+			try(fmt.Sprintf("pack %d at %d", i, at), func() { flip(t, pack, at) })
+		}
+		try(fmt.Sprintf("pack %d and its index", i), func() {
+			flip(t, pack, 14)
+			flip(t, strings.TrimSuffix(pack, ".pack")+".idx", 1100)
+		})
+		try(fmt.Sprintf("without pack %d", i), func() {
+			for _, ext := range []string{".pack", ".idx"} {
+				if err := os.Remove(strings.TrimSuffix(pack, ".pack") + ext); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// What is damaged is named with the path at which the newest commit has it; what no
+// copy has stays as it is, and what a copy has can be read again.
+func TestRepairOfWhatACopyHas(t *testing.T) {
+	s := newStore(t)
+	one, two := randomText(200), randomText(200)
+	id := newSpace(t, s, map[string]string{"whole": "x"})
+	commit(t, s, id, writes(map[string]string{"dir/one": one, "two": two}))
+	before := backup(t, s, id)
+	for _, pack := range packsOf(t, s, id) {
+		st, err := os.Stat(pack)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if st.Size() > 1000 { // it has both files, behind each other
+			for _, part := range []int64{3, 1} {
+				flip(t, pack, int(st.Size()*part/4))
+			}
+		}
+	}
+	letGo(s, id)
+	paths := func(c Checkup) (out []string) {
+		for _, d := range c.Damaged {
+			out = append(out, d.Paths...)
+		}
+		slices.Sort(out)
+		return out
+	}
+	if got := paths(check(t, s, id)); !slices.Equal(got, []string{"dir/one", "two"}) {
+		t.Fatalf("damaged: %q", got)
+	}
+	half := filepath.Join(t.TempDir(), "half.git")
+	git(t, ".", "init", "-q", "--bare", half)
+	file := filepath.Join(t.TempDir(), "one")
+	overwrite(t, file, one)
+	git(t, half, "hash-object", "-w", file)
+
+	got, err := s.Repair(t.Context(), id, Copies{Dir: half}, func(string) {})
+	if err != nil || got.Restored != 1 || !slices.Equal(paths(got.Left), []string{"two"}) {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	_, b, err := s.Open(t.Context(), id, "", "dir/one")
+	if err != nil || string(b) != one {
+		t.Errorf("the file that a copy had: %v", err)
+	}
+	if got, err = s.Repair(t.Context(), id, Copies{Dir: before}, func(string) {}); err != nil || !got.Left.Whole() {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	fsck(t, s, id)
+	reopened(t, s, id)
+}

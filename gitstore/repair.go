@@ -1,0 +1,379 @@
+package gitstore
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"satchel/gitstore/gitcmd"
+	"satchel/gitstore/transport"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// Copies says from where Repair takes good copies of damaged objects. What is
+// zero is not asked.
+type Copies struct {
+	// Remote and Branch name a remote's branch.
+	Remote *transport.Endpoint
+	Branch string
+	// Dir is a repository of this machine, such as one from a backup. Only objects
+	// whose names the space has already are taken from it.
+	Dir string
+}
+
+// Repaired is what Repair did.
+type Repaired struct {
+	Restored int     `json:"restored"` // objects that can be read again
+	Left     Checkup `json:"left"`     // what is still damaged
+}
+
+// Repair replaces objects of a space that are damaged or missing by good copies.
+// Each copy is held against its name, so that nothing but what was there before
+// comes back. A damaged pack is removed once every object of it is elsewhere, and
+// stays where it is until then. Commits and reads go on meanwhile, unless the
+// space cannot be opened: it is closed to all others then.
+func (s *Store) Repair(ctx context.Context, id space.SpaceID, from Copies, progress func(string)) (Repaired, error) {
+	r, release, err := s.acquireForRepair(ctx, id)
+	if err != nil {
+		return Repaired{}, err
+	}
+	defer release()
+	r.unreached.RLock()
+	defer r.unreached.RUnlock()
+	r.maintaining.Lock()
+	defer r.maintaining.Unlock()
+	progress("Looking for damage")
+	sv, said, err := r.examineAgain(ctx)
+	if err != nil {
+		return Repaired{}, r.internalf(err, "repair")
+	}
+	if sv == nil {
+		c, err := r.checkup(nil, "")
+		return Repaired{Left: c}, err
+	}
+	res, err := r.repair(ctx, sv, from, progress)
+	sv.close()
+	if err != nil {
+		return res, r.internalf(err, "repair")
+	}
+	progress("Checking the result")
+	if sv, said, err = r.examineAgain(ctx); err != nil {
+		return res, r.internalf(err, "repair")
+	}
+	if sv != nil {
+		defer sv.close()
+	}
+	if res.Left, err = r.checkup(sv, said); err != nil {
+		return res, r.internalf(err, "repair")
+	}
+	return res, nil
+}
+
+// acquireForRepair is acquire; a space that cannot be opened is kept from others
+// until release is called.
+func (s *Store) acquireForRepair(ctx context.Context, id space.SpaceID) (*repo, func(), error) {
+	for {
+		r, release, err := s.acquire(ctx, id)
+		if err == nil || fault.CodeOf(err) != fault.Internal || ctx.Err() != nil {
+			return r, release, err
+		}
+		s.mu.Lock()
+		if s.open[id] != nil {
+			s.mu.Unlock()
+			continue // somebody else tries it
+		}
+		r = s.unopened(id)
+		if r.db, err = readableObjects(filepath.Join(r.dir, "objects"), s.cache); err != nil {
+			s.mu.Unlock()
+			return nil, nil, r.internalf(err, "open")
+		}
+		s.open[id] = r
+		s.mu.Unlock()
+		return r, func() {
+			r.db.close()
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			delete(s.open, id)
+			r.openErr = fault.New(fault.Unavailable, "The space was being repaired. Try again.")
+			close(r.opened)
+		}, nil
+	}
+}
+
+// readableObjects is openObjects without the packs whose index cannot be used.
+func readableObjects(dir string, cache *objectCache) (*objectDB, error) {
+	db := &objectDB{dir: dir, cache: cache, packs: map[string]*pack{}, small: map[hash]location{}}
+	names, err := packNames(db.packDir())
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		if p, err := loadPack(filepath.Join(db.packDir(), name)); err == nil {
+			db.addLocked(name, p)
+		}
+	}
+	return db, nil
+}
+
+// repair does what can be done about what a survey found. The caller holds
+// maintaining.
+func (r *repo) repair(ctx context.Context, sv *survey, from Copies, progress func(string)) (res Repaired, err error) {
+	copies, done, err := r.copies(ctx, from, progress)
+	if err != nil {
+		return res, err
+	}
+	defer done()
+	if copies != nil {
+		progress("Putting good copies in")
+		if res.Restored, err = r.restoreObjects(ctx, sv, copies); err != nil {
+			return res, err
+		}
+	}
+	for _, p := range sv.bad {
+		progress("Replacing a damaged pack")
+		if err := r.replaceBad(ctx, sv, p); err != nil {
+			return res, err
+		}
+	}
+	for file, h := range sv.loose {
+		if _, lost := sv.lost[h]; !lost {
+			if err := os.Remove(file); err != nil {
+				return res, err
+			}
+		}
+	}
+	if err := r.putAside(sv); err != nil {
+		return res, err
+	}
+	if err := r.seeds.enter(ctx); err != nil {
+		return res, err
+	}
+	defer r.seeds.leave()
+	if len(sv.blind) == 0 {
+		if err := r.db.rescan(); err != nil {
+			return res, err
+		}
+	}
+	return res, r.relinkView()
+}
+
+// copies opens where good copies may be. done must be called. It returns nil
+// where there is nothing to ask.
+func (r *repo) copies(ctx context.Context, from Copies, progress func(string)) (db *objectDB, done func(), err error) {
+	switch {
+	case from.Dir != "":
+		dir := from.Dir
+		if _, err := os.Stat(filepath.Join(dir, ".git", "objects")); err == nil {
+			dir = filepath.Join(dir, ".git")
+		}
+		db, err := readableObjects(filepath.Join(dir, "objects"), newObjectCache(0))
+		if err != nil {
+			return nil, nil, fault.Wrap(err, fault.Invalid, "%s is no git repository that can be read.", from.Dir)
+		}
+		return db, db.close, nil
+	case from.Remote != nil:
+		if r.s.o.Transport == nil {
+			return nil, nil, errNoTransport
+		}
+		// It borrows nothing: git would not ask for objects that the space seems to
+		// have.
+		q, err := r.s.newQuarantine("a repair")
+		if err != nil {
+			return nil, nil, err
+		}
+		progress("Fetching everything from the remote")
+		if err := r.s.o.Transport.Fetch(ctx, *from.Remote, q.repoDir(), from.Branch, fetchedRef, r.s.o.Limits.Repository, progress); err != nil {
+			q.close()
+			return nil, nil, err
+		}
+		if err := q.open(nil); err != nil {
+			q.close()
+			return nil, nil, err
+		}
+		return q.r.db, q.close, nil
+	}
+	return nil, func() {}, nil
+}
+
+// restoreObjects writes a pack of good copies of what is lost, and of what is
+// found to be missing by that, and returns how many there were.
+func (r *repo) restoreObjects(ctx context.Context, sv *survey, copies *objectDB) (n int, err error) {
+	w, err := newPackWriter(&r.s.o, r.db.packDir())
+	if err != nil {
+		return 0, err
+	}
+	var todo []hash
+	for h := range sv.lost {
+		todo = append(todo, h)
+	}
+	for len(todo) > 0 {
+		h := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if err := ctx.Err(); err != nil {
+			w.abort()
+			return 0, err
+		}
+		o, err := copies.read(h)
+		if err != nil {
+			sv.lost[h] = struct{}{}
+			continue
+		}
+		if err := w.addNamed(h, o.kind, o.data); err != nil {
+			w.abort()
+			return 0, err
+		}
+		delete(sv.lost, h)
+		refs, err := refersTo(o)
+		if err != nil {
+			w.abort()
+			return 0, err
+		}
+		for _, ref := range refs {
+			_, lost := sv.lost[ref]
+			_, have := w.have[ref]
+			if !lost && !have && !sv.has(ref) {
+				todo = append(todo, ref)
+			}
+		}
+	}
+	if len(w.entries) == 0 {
+		w.abort()
+		return 0, nil
+	}
+	n = len(w.entries)
+	p, err := w.finish()
+	if err != nil {
+		return 0, err
+	}
+	sv.packs = append(sv.packs, p)
+	if p, err = loadPack(p.base); err != nil {
+		return 0, err
+	}
+	r.db.add(p)
+	return n, nil
+}
+
+// replaceBad writes the objects of a damaged pack into a new one and removes the
+// old, where there is a good copy of each.
+func (r *repo) replaceBad(ctx context.Context, sv *survey, p *pack) error {
+	var in strings.Builder
+	for i := range p.n {
+		if _, lost := sv.lost[p.name(i)]; lost {
+			return nil
+		}
+		fmt.Fprintln(&in, p.name(i))
+	}
+	q, err := r.s.newQuarantine("a repair")
+	if err != nil {
+		return err
+	}
+	defer q.close()
+	dir := filepath.Join(q.repoDir(), "objects", "pack")
+	out, err := r.s.git.Run(ctx, gitcmd.Cmd{Dir: r.dir, GitDir: r.dir, Stdin: strings.NewReader(in.String()),
+		Args: []string{"pack-objects", "-q", "--delta-base-offset", "--no-write-bitmap-index", filepath.Join(dir, "pack")}})
+	var made *pack
+	var g *gitcmd.Error
+	switch {
+	case err == nil:
+		made, err = loadPack(filepath.Join(dir, "pack-"+strings.TrimSpace(string(out))))
+	case errors.As(err, &g) && !isDiskFull(err): // git takes nothing from a pack whose ends are damaged
+		made, err = r.copyPack(ctx, sv, p, dir)
+	}
+	if err != nil {
+		return err
+	}
+	defer made.close()
+	for i := range p.n {
+		if _, err := sv.readIn(made, p.name(i)); err != nil {
+			return fmt.Errorf("object %s of the new pack: %w", p.name(i), err)
+		}
+	}
+	// It may be what the damaged one was before, whose name it cannot have.
+	sum := newSHA1()
+	fmt.Fprintf(sum, "repaired %s", filepath.Base(made.base))
+	base := filepath.Join(r.db.packDir(), "pack-"+hex.EncodeToString(sum.Sum(nil)))
+	for _, ext := range []string{".pack", ".idx"} {
+		if err := os.Chmod(made.base+ext, 0o444); err != nil {
+			return err
+		}
+		if err := r.s.o.syncDir(made.base + ext); err != nil { // a file is synced alike
+			return err
+		}
+		if err := os.Rename(made.base+ext, base+ext); err != nil {
+			return err
+		}
+	}
+	if err := r.s.o.syncDir(r.db.packDir()); err != nil {
+		return err
+	}
+	r.s.o.probe("repair: pack replaced")
+	if err := r.seeds.enter(ctx); err != nil { // no view is made from packs that go
+		return err
+	}
+	defer r.seeds.leave()
+	return p.remove()
+}
+
+// copyPack writes a pack's objects into a new one, without deltas.
+func (r *repo) copyPack(ctx context.Context, sv *survey, p *pack, dir string) (*pack, error) {
+	w, err := newPackWriter(&r.s.o, dir)
+	if err != nil {
+		return nil, err
+	}
+	for i := range p.n {
+		o, err := sv.read(p.name(i))
+		if err == nil {
+			err = errors.Join(w.addNamed(p.name(i), o.kind, o.data), ctx.Err())
+		}
+		if err != nil {
+			w.abort()
+			return nil, err
+		}
+	}
+	return w.finish()
+}
+
+// putAside renames packs of which nothing can be read, once nothing is missing
+// without them: the space cannot be opened with them.
+func (r *repo) putAside(sv *survey) error {
+	if len(sv.blind) == 0 || len(sv.lost) > 0 {
+		return nil
+	}
+	for _, base := range sv.blind {
+		for _, ext := range []string{".idx", ".pack"} {
+			if err := os.Rename(base+ext, base+ext+".damaged"); err != nil && !errors.Is(err, os.ErrNotExist) {
+				return err
+			}
+		}
+	}
+	sv.blind = nil
+	return r.s.o.syncDir(r.db.packDir())
+}
+
+// sumIsRight holds a pack against the checksum at its end.
+func (p *pack) sumIsRight() (bool, error) {
+	f, done, err := p.open()
+	if err != nil {
+		return false, err
+	}
+	defer done()
+	if p.size < 32 {
+		return false, nil
+	}
+	h := newSHA1()
+	if _, err := io.Copy(h, io.NewSectionReader(f, 0, p.size-20)); err != nil {
+		return false, err
+	}
+	end := make([]byte, 20)
+	if _, err := f.ReadAt(end, p.size-20); err != nil {
+		return false, err
+	}
+	return bytes.Equal(h.Sum(nil), end), nil
+}

@@ -1,0 +1,121 @@
+package database
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"gorm.io/gorm"
+
+	"satchel/internal/fault"
+)
+
+// errDamaged is in the tree of an error for damage that SQLite's check found.
+var errDamaged = errors.New("the database is damaged")
+
+// damaged is the error for a file that is damaged.
+func damaged(file string, err error) error {
+	what := "it is damaged"
+	if sqliteCode(err)&0xff == sqliteNotADB {
+		what = "it is damaged, or no SQLite database"
+	}
+	return fault.Wrap(err, fault.Unavailable, "The database %s cannot be used: %s. %s", file, what, Restore(file))
+}
+
+// Restore says how a damaged database is replaced by a copy.
+func Restore(file string) string {
+	return fmt.Sprintf("Stop Satchel, move %s away together with the -wal and -shm files beside it, and put a copy from your backup in its place.", filepath.Base(file))
+}
+
+// quickCheck reads a SQLite database's pages, up to the first that is damaged.
+func quickCheck(ctx context.Context, db *gorm.DB) error {
+	var said string
+	if err := db.WithContext(ctx).Raw("PRAGMA quick_check(1)").Scan(&said).Error; err != nil {
+		return err
+	}
+	if said != "ok" {
+		return fmt.Errorf("%w: %s", errDamaged, said)
+	}
+	return nil
+}
+
+// How much CheckFile looks at.
+const (
+	Quick    = "quick_check"     // every page
+	Thorough = "integrity_check" // indexes against their tables as well
+)
+
+// maxSaid bounds how many defects CheckFile names.
+const maxSaid = 20
+
+// CheckFile looks for damage in a SQLite file, which may be in use, and returns
+// SQLite's words for what it found: none where the file is whole. SQLite has no
+// checksums: a changed letter of a text is not noticed.
+func CheckFile(ctx context.Context, file, how string) (said []string, err error) {
+	abs, err := filepath.Abs(file)
+	if err != nil {
+		return nil, err
+	}
+	st, err := os.Stat(abs)
+	if err != nil {
+		return nil, err
+	}
+	if st.Size() == 0 {
+		return []string{"the file is empty"}, nil
+	}
+	db, err := sql.Open("sqlite", sqliteDSN(abs, url.Values{"mode": {"rw"}, "_query_only": {"1"}, "_busy_timeout": {"5000"}}))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	db.SetMaxOpenConns(1)
+	rows, err := db.QueryContext(ctx, fmt.Sprintf("PRAGMA %s(%d)", how, maxSaid))
+	if IsDamaged(err) {
+		return []string{err.Error()}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var line string
+		if err := rows.Scan(&line); err != nil {
+			return nil, err
+		}
+		for s := range strings.SplitSeq(line, "\n") {
+			if s != "ok" && !strings.HasPrefix(s, "***") { // which names the database, as if there were several
+				said = append(said, s)
+			}
+		}
+	}
+	if err = rows.Err(); IsDamaged(err) {
+		return append(said, err.Error()), nil
+	}
+	return said, err
+}
+
+// CheckWrite finds out whether something could be written now, by as small a
+// write as there is.
+func (d *DB) CheckWrite(ctx context.Context) error {
+	return d.Transact(ctx, func(tx *gorm.DB) error {
+		if d.kind == Postgres {
+			var refused bool
+			// The number takes a write, which a standby refuses.
+			err := tx.Raw("SELECT current_setting('transaction_read_only')::bool OR pg_current_xact_id() IS NULL").Scan(&refused).Error
+			if err == nil && refused {
+				err = errors.New("the PostgreSQL server takes no writes")
+			}
+			return err
+		}
+		var version int64
+		if err := tx.Raw("PRAGMA user_version").Scan(&version).Error; err != nil {
+			return err
+		}
+		return tx.Exec(fmt.Sprintf("PRAGMA user_version = %d", version)).Error
+	})
+}

@@ -1,0 +1,19 @@
+package testenv
+
+import (
+	"os"
+	"testing"
+)
+
+// Soak reports whether the long suites run whole, as "just soak" asks by
+// SATCHEL_TEST_SOAK=1. Otherwise they run a slice with a fixed seed.
+func Soak() bool { return os.Getenv("SATCHEL_TEST_SOAK") != "" }
+
+// OnlySoak skips a test that takes minutes, in CI too, unless the long suites run
+// whole (see Soak).
+func OnlySoak(t testing.TB) {
+	t.Helper()
+	if !Soak() {
+		t.Skip(`this takes minutes: "just soak" runs it`)
+	}
+}

@@ -1,5 +1,0 @@
-//go:build !race
-
-package crun_test
-
-const raceEnabled = false
