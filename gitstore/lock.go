@@ -25,13 +25,18 @@ type Lock struct{ f *os.File }
 // error is a fault.Conflict that names it. Open calls it for its own directory;
 // the server may call it for the directory above.
 func LockDir(dir string) (*Lock, error) {
+	return lockDir(dir, func() { time.Sleep(5 * time.Millisecond) })
+}
+
+// lockDir calls pause before each further try.
+func lockDir(dir string, pause func()) (*Lock, error) {
 	f, err := os.OpenFile(filepath.Join(dir, ".lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	err = tryLock(f)
 	for until := time.Now().Add(lockPatience); err != nil && gone(lockHolder(f)) && time.Now().Before(until); err = tryLock(f) {
-		time.Sleep(5 * time.Millisecond)
+		pause()
 	}
 	if err != nil {
 		who := "another process"

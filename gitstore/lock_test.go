@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"testing"
-	"time"
 
 	"satchel/internal/fault"
 	"satchel/internal/testenv"
@@ -41,10 +40,7 @@ func TestLockOfAKilledProcess(t *testing.T) {
 			}
 			overwrite(t, filepath.Join(dir, ".lock"), text)
 			defer held.Close()
-			if c.waits {
-				defer time.AfterFunc(50*time.Millisecond, func() { held.Close() }).Stop()
-			}
-			got, err := LockDir(dir)
+			got, err := lockDir(dir, func() { held.Close() })
 			switch {
 			case c.waits && err != nil:
 				t.Error(err)

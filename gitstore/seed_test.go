@@ -3,7 +3,6 @@
 package gitstore
 
 import (
-	"context"
 	"fmt"
 	"io/fs"
 	"os"
@@ -11,7 +10,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"satchel/internal/space"
 	"satchel/internal/testenv"
@@ -267,9 +265,7 @@ func TestAStartThatFailedUsesNothing(t *testing.T) {
 		t.Errorf("a start after the purge: %v", err)
 	}
 	s.work.Wait()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	if err := s.Delete(ctx, id); err != nil {
+	if err := s.Delete(testenv.Context(t), id); err != nil {
 		t.Errorf("a deletion: %v", err)
 	}
 }

@@ -14,6 +14,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"satchel/auth"
+	"satchel/internal/testenv"
 )
 
 // The points of points_test.go from the eighth on.
@@ -175,6 +178,27 @@ func TestPoint13StreamsStayAlive(t *testing.T) {
 	}
 	cancel()
 	<-r.tools.ended
+}
+
+// expired is a Verifier of tokens whose time is over just after they are verified.
+type expired struct{ people }
+
+func (e expired) Verify(ctx context.Context, token string) (auth.Principal, error) {
+	p, err := e.people.Verify(ctx, token)
+	p.Expires = time.Now()
+	return p, err
+}
+
+func TestPoint13StreamsEndWithTheirToken(t *testing.T) {
+	r := newRig(t, func(o *Options) { o.Verifier = expired{} })
+	resp, err := r.start(call{method: "GET", session: r.session("ann"), ctx: testenv.Context(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if _, err := io.ReadAll(resp.Body); err != nil || resp.StatusCode != http.StatusOK {
+		t.Errorf("status %d, and the stream does not end: %v", resp.StatusCode, err)
+	}
 }
 
 func TestPoint13NothingIsSubscribedTo(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 
 	"satchel/internal/fault"
 	"satchel/internal/space"
+	"satchel/internal/testenv"
 	"satchel/sandbox"
 	"satchel/sandbox/agent"
 	"satchel/sandbox/sandboxtest"
@@ -143,12 +144,7 @@ func TestOrphansAreReapedWhileRunning(t *testing.T) {
 	})
 	var got []int
 	for range 3 {
-		select {
-		case n := <-total:
-			got = append(got, n)
-		case <-time.After(20 * time.Second):
-			t.Fatalf("nothing more is reaped after %v", got)
-		}
+		got = append(got, testenv.Receive(t, "an orphan", total))
 	}
 	if got[0] != 2 || got[1] != 0 || got[2] != 1 {
 		t.Errorf("reaped %v", got)

@@ -3,10 +3,8 @@
 package sandbox_test
 
 import (
-	"context"
 	"log/slog"
 	"testing"
-	"time"
 
 	"satchel/internal/testenv"
 	"satchel/sandbox"
@@ -41,9 +39,7 @@ func open(t testing.TB, h *sandboxtest.Harness, o sandbox.Options) {
 	}
 	h.Pool = p
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-		defer cancel()
-		if err := p.Close(ctx); err != nil {
+		if err := p.Close(testenv.Context(t)); err != nil {
 			t.Error(err)
 		}
 		if n := h.Store.Seeds(); n != 0 {

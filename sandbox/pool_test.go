@@ -15,6 +15,7 @@ import (
 
 	"satchel/internal/fault"
 	"satchel/internal/space"
+	"satchel/internal/testenv"
 	"satchel/sandbox"
 	"satchel/sandbox/agent"
 	"satchel/sandbox/sandboxtest"
@@ -120,13 +121,7 @@ func (b *bench) must(user, command string) sandbox.Result {
 // until waits for a status that a background goroutine brings about.
 func (b *bench) until(what string, ok func(sandbox.Status) bool) {
 	b.t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
-	for !ok(b.Pool.Status()) {
-		if time.Now().After(deadline) {
-			b.t.Fatalf("never %s: %+v", what, b.Pool.Status())
-		}
-		time.Sleep(time.Millisecond)
-	}
+	testenv.WaitFor(b.t, what, func() bool { return ok(b.Pool.Status()) })
 }
 
 func TestConcurrentStartsAreOne(t *testing.T) {

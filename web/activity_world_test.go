@@ -41,12 +41,12 @@ func newActive(t *testing.T, o web.LiveOptions, with ...func(*web.Options)) *act
 	all := []func(*web.Options){func(o *web.Options) {
 		o.Workspace, o.History, o.Committer = heldWorkspace{a.git}, activeHistory{a.git}, a.git
 		o.Live, o.Reviews, o.Remotes, o.NewSpace = a.live, lateReviews{a}, a.remotes, a.newSpace
-		o.WaitingTime = time.Minute // for a machine that is busy
+		o.WaitingTime = time.Hour
 	}}
 	a.world = newWorld(t, append(all, with...)...)
 	_, err = a.db.Migrate(t.Context(), reviews.Migrations()...)
 	must(t, err)
-	a.reviews, err = reviews.New(reviews.Options{DB: a.db, Git: a.git, Now: a.clock, Patience: time.Minute})
+	a.reviews, err = reviews.New(reviews.Options{DB: a.db, Git: a.git, Now: a.clock, Patience: time.Hour})
 	must(t, err)
 	t.Cleanup(a.reviews.Close)
 	for _, id := range []space.SpaceID{a.space.ID, a.evil.ID} {

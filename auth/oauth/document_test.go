@@ -184,7 +184,7 @@ func TestDocumentsThatAreRefused(t *testing.T) {
 			clk := &clock{t: now()}
 			s := serve(t, newMemory(), withDocuments(v.client(t), clk), func(o *oauth.Options) {
 				if strings.Contains(tt.name, " answer") {
-					o.DocumentTimeout = 100 * time.Millisecond
+					o.DocumentTimeout = 2 * time.Second // in which it is asked
 				}
 			})
 			q := request("client_id", documentID)

@@ -1,7 +1,6 @@
 package store_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -11,6 +10,7 @@ import (
 	"satchel/auth/store"
 	"satchel/internal/database"
 	"satchel/internal/space"
+	"satchel/internal/testenv"
 )
 
 // tables returns how many rows each table has, but for the audit log.
@@ -201,12 +201,6 @@ func TestSweepComesByItself(t *testing.T) {
 		}
 		w.pass(time.Minute)
 		w.with(store.Options{Sweep: time.Millisecond})
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		for w.count("auth_flows") != 0 {
-			if ctx.Err() != nil {
-				t.Fatal("nobody sweeps")
-			}
-		}
+		testenv.WaitFor(t, "a sweep", func() bool { return w.count("auth_flows") == 0 })
 	})
 }

@@ -13,11 +13,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
-)
 
-// patience is how long a test waits for what must come.
-const patience = time.Minute
+	"satchel/internal/testenv"
+)
 
 // environment is that of a process of a test: nothing of ours, no sandboxes.
 func environment(t *testing.T) []string {
@@ -51,7 +49,8 @@ type process struct {
 
 func start(t *testing.T, args ...string) *process {
 	t.Helper()
-	p := &process{t: t, cmd: exec.Command("satchel", args...)}
+	// A process that hangs ends the test, not the whole run.
+	p := &process{t: t, cmd: exec.CommandContext(testenv.Context(t), "satchel", args...)}
 	p.cmd.Env, p.cmd.Stderr = environment(t), &p.diag
 	var err, err2 error
 	p.in, err = p.cmd.StdinPipe()
@@ -60,9 +59,7 @@ func start(t *testing.T, args ...string) *process {
 		t.Fatal(err)
 	}
 	p.lines = bufio.NewReader(p.out)
-	// A process that hangs ends the test, not the whole run.
-	late := time.AfterFunc(patience, func() { _ = p.cmd.Process.Kill() })
-	t.Cleanup(func() { late.Stop(); p.kill() })
+	t.Cleanup(p.kill)
 	return p
 }
 
@@ -71,6 +68,12 @@ func (p *process) kill() {
 		_ = p.cmd.Process.Kill()
 		_ = p.wait()
 	}
+}
+
+// said ends the process and returns its diagnostics, which are only whole then.
+func (p *process) said() string {
+	p.kill()
+	return p.diag.String()
 }
 
 func (p *process) wait() error {
@@ -86,11 +89,11 @@ func (p *process) ask(msg string) string {
 	}
 	line, err := p.lines.ReadString('\n')
 	if err != nil {
-		p.t.Fatalf("%v\n%s", err, p.diag.String())
+		p.t.Fatalf("%v\n%s", err, p.said())
 	}
 	var m struct{ Result, Error json.RawMessage }
 	if err := json.Unmarshal([]byte(line), &m); err != nil || m.Result == nil {
-		p.t.Fatalf("%s answers %s\n%s", msg, line, p.diag.String())
+		p.t.Fatalf("%s answers %s\n%s", msg, line, p.said())
 	}
 	return line
 }
@@ -155,7 +158,7 @@ func (p *process) greeted() string {
 	for {
 		line, err := p.lines.ReadString('\n')
 		if err != nil {
-			p.t.Fatalf("%v\n%s", err, p.diag.String())
+			p.t.Fatalf("%v\n%s", err, p.said())
 		}
 		if strings.HasPrefix(line, `{"url"`) {
 			return mcpURL.FindString(line)
@@ -192,7 +195,7 @@ func TestStdioWithAServer(t *testing.T) {
 	}
 	s = serve()
 	if answer, err := c.lines.ReadString('\n'); err != nil || !strings.Contains(answer, `"result"`) {
-		t.Fatalf("%s %v\n%s", answer, err, c.diag.String())
+		t.Fatalf("%s %v\n%s", answer, err, c.said())
 	}
 	c.ask(callModern)
 	if n := keys(t, data); n != 2 { // the first admin's and the client's
@@ -241,14 +244,9 @@ func TestServeOutlivesItsReaders(t *testing.T) {
 	s := start(t, "serve", "--json", "--data", filepath.Join(t.TempDir(), "data"), "--listen", "127.0.0.1:0")
 	s.out.Close()
 	// The greeting meets a broken pipe; the server is there all the same.
-	for late := time.Now().Add(patience); ; {
+	testenv.WaitFor(t, "a server", func() bool {
 		out, _, _ := satchel(t, "doctor", "--data", s.cmd.Args[4])
-		if mcpURL.MatchString(out) {
-			break
-		}
-		if time.Now().After(late) {
-			t.Fatalf("it does not serve: %s", out)
-		}
-	}
+		return mcpURL.MatchString(out)
+	})
 	s.terminate()
 }

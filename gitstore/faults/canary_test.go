@@ -5,6 +5,7 @@ package faults
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
@@ -34,14 +35,15 @@ import (
 	"satchel/internal/testenv"
 )
 
-// The canary is a token that has no other meaning; where it shows, tokens leak.
-const (
-	canaryUser  = "canary-user"
-	canaryToken = "cnry7Q_Xv2-Zt9/p+KdW4m"
-)
+const canaryUser = "canary-user"
+
+// newCanary is a token that has no other meaning; where it shows, tokens leak. It is
+// another in each run, since all processes of the machine are searched, among them
+// those of a run beside this one.
+func newCanary() string { return "cnry" + rand.Text()[:10] + "-Zt9/p+K" }
 
 // canaryForms are the shapes in which the token could show itself.
-func canaryForms() map[string][]byte {
+func canaryForms(canaryToken string) map[string][]byte {
 	both := canaryUser + ":" + canaryToken
 	forms := map[string][]byte{
 		"plain":         []byte(canaryToken),
@@ -186,7 +188,8 @@ func runCanary(t *testing.T, direct bool) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	c := &canary{t: t, forms: canaryForms(), seen: map[string]int{}}
+	canaryToken := newCanary()
+	c := &canary{t: t, forms: canaryForms(canaryToken), seen: map[string]int{}}
 	var log syncBuffer
 	logger := slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 

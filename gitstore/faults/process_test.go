@@ -5,6 +5,7 @@ package faults
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,13 +13,16 @@ import (
 	"os/exec"
 	"sync"
 	"syscall"
-	"time"
+	"testing"
+
+	"satchel/internal/testenv"
 )
 
 // process is a writer as its schedule sees it. What it acknowledged stays known
 // when it is killed and started again.
 type process struct {
 	setup
+	ctx context.Context // ends every wait for the writer
 
 	mu  sync.Mutex // held to start and to kill
 	cmd *exec.Cmd
@@ -33,8 +37,8 @@ type process struct {
 	started  int
 }
 
-func newProcess(s setup) *process {
-	p := &process{setup: s, end: make(chan struct{})}
+func newProcess(t testing.TB, s setup) *process {
+	p := &process{setup: s, ctx: testenv.Context(t), end: make(chan struct{})}
 	close(p.end)
 	p.changed = sync.NewCond(&p.eventsMu)
 	return p
@@ -103,15 +107,11 @@ func (p *process) seen() int {
 	return len(p.events)
 }
 
-// patience bounds every wait for a writer.
-const patience = 60 * time.Second
-
 // await waits for an event after the first at of them, of one kind and for one
 // order: errGone tells that the process ended before, and an event "failed"
 // takes the place of an acknowledgement.
 func (p *process) await(at int, is, op string) (event, error) {
-	timeout := time.AfterFunc(patience, func() { p.note(event{Is: "late"}) })
-	defer timeout.Stop()
+	defer context.AfterFunc(p.ctx, func() { p.note(event{Is: "late"}) })()
 	p.eventsMu.Lock()
 	defer p.eventsMu.Unlock()
 	for ; ; at++ {
@@ -124,7 +124,7 @@ func (p *process) await(at int, is, op string) (event, error) {
 		case e.Is == "gone":
 			return e, errGone
 		case e.Is == "late":
-			return e, fmt.Errorf("writer %s has said nothing for %s while %q %q was awaited", p.Name, patience, is, op)
+			return e, fmt.Errorf("writer %s says no %q %q in the time of the test", p.Name, is, op)
 		}
 	}
 }
@@ -168,7 +168,7 @@ func (p *process) quit() error {
 	defer p.mu.Unlock()
 	select {
 	case <-p.end:
-	case <-time.After(patience):
+	case <-p.ctx.Done():
 		p.cmd.Process.Kill()
 		<-p.end
 		return fmt.Errorf("writer %s does not end", p.Name)

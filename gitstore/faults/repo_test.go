@@ -5,7 +5,6 @@ package faults
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -30,10 +29,7 @@ type repo struct {
 }
 
 func gitCommand(dir string, args ...string) *exec.Cmd {
-	// One that hangs fails the schedule rather than the machine.
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	cmd := exec.CommandContext(ctx, "git", append([]string{"-c", "gc.auto=0", "-c", "core.fsync=none", "--git-dir=" + dir}, args...)...)
-	cmd.Cancel = func() error { cancel(); return cmd.Process.Kill() }
+	cmd := exec.Command("git", append([]string{"-c", "gc.auto=0", "-c", "core.fsync=none", "--git-dir=" + dir}, args...)...)
 	cmd.Env = testenv.GitEnv()
 	return cmd
 }

@@ -213,7 +213,7 @@ func (s *schedule) setUp() {
 		if !direct {
 			c.URL = "https://" + n + ".remote.test:" + portText + "/" + repoName + ".git"
 		}
-		s.procs = append(s.procs, newProcess(c))
+		s.procs = append(s.procs, newProcess(s.t, c))
 	}
 	// Whatever happens, no process stays.
 	s.t.Cleanup(func() {
@@ -272,7 +272,7 @@ func (s *schedule) step() {
 	}
 	if s.rng.IntN(3) == 0 {
 		// Time for transfers to get somewhere before the next thing happens.
-		time.Sleep(time.Duration(s.rng.IntN(30)) * time.Millisecond)
+		s.pause(time.Duration(s.rng.IntN(30)) * time.Millisecond)
 	}
 }
 
@@ -316,12 +316,15 @@ func (s *schedule) killSoon(p *process) {
 	if !p.alive() || !s.mayKill() {
 		return
 	}
-	time.Sleep(wait)
+	s.pause(wait)
 	if p.kill() {
 		s.note("%s is killed after %s", p.Name, wait)
 		s.stats.add("killed at a random time", 1)
 	}
 }
+
+// pause lets the writers work for a while; what they do by then is left to chance.
+func (s *schedule) pause(d time.Duration) { time.Sleep(d) }
 
 // heal ends all faults and waits until both spaces and the remote are the same.
 func (s *schedule) heal() {
@@ -332,10 +335,10 @@ func (s *schedule) heal() {
 	s.note("healing")
 	for _, p := range s.procs {
 		s.start(p)
-		at := p.send(order{Do: "settle", Op: "heal"})
-		if st := s.await(p, at, "settled", "heal").Status; st.State != remotes.Pushed && !s.t.Failed() {
-			s.t.Errorf("seed %d: %s does not push by itself what it has: %+v", s.seed, p.Name, st)
-		}
+		testenv.WaitFor(s.t, fmt.Sprintf("seed %d: %s pushes by itself what it has", s.seed, p.Name), func() bool {
+			at := p.send(order{Do: "status", Op: "heal"})
+			return s.await(p, at, "status", "heal").Status.State == remotes.Pushed || s.t.Failed()
+		})
 	}
 	const rounds = 6
 	var last []remotes.Status
@@ -423,27 +426,25 @@ func (s *schedule) judge() {
 	}
 }
 
-// lingering is how long the last git of a writer may take to end.
-const lingering = 10 * time.Second
-
 // awaitNobody waits until no process works for the schedule's writers: one that
 // ended well leaves none, and one that is started again ends those that outlived
 // the one before it.
 func (s *schedule) awaitNobody() {
-	for deadline := time.Now().Add(lingering); ; time.Sleep(2 * time.Millisecond) {
-		left := processesBelow(s.dir)
-		if len(left) == 0 {
-			return
+	var left map[int]string
+	defer func() {
+		for _, what := range left {
+			s.t.Errorf("seed %d: a process stays: %s", s.seed, what)
 		}
-		for pid, what := range left {
-			switch {
-			case s.t.Failed(): // nobody started the killed again
+	}()
+	testenv.WaitFor(s.t, "the end of all processes", func() bool {
+		left = processesBelow(s.dir)
+		for pid := range left {
+			if s.t.Failed() { // nobody started the killed again
 				syscall.Kill(pid, syscall.SIGKILL)
-			case time.Now().After(deadline):
-				s.t.Errorf("seed %d: a process stays: %s", s.seed, what)
 			}
 		}
-	}
+		return len(left) == 0
+	})
 }
 
 // processesBelow lists the processes whose working directory is below another.

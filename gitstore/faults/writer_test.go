@@ -45,7 +45,7 @@ type setup struct {
 
 // order is a line for a writer.
 type order struct {
-	Do   string // "commit", "sync", "settle", "look" or "quit"
+	Do   string // "commit", "sync", "status", "look" or "quit"
 	Op   string // the change's name, which its tokens and its commit carry
 	Seed uint64 // of what is changed
 	Old  bool   // from an older state than head, as a sandbox that has not been refreshed
@@ -53,7 +53,7 @@ type order struct {
 
 // event is a line from a writer.
 type event struct {
-	Is  string // "ready", "intent", "acked", "failed", "synced" or "settled"; and what its schedule notes of it: "crashed", "gone", "late"
+	Is  string // "ready", "intent", "acked", "failed", "synced" or "status"; and what its schedule notes of it: "crashed", "gone", "late"
 	Op  string
 	Why string
 	// Of an intent: what the change brings, by its paths, and what it means to
@@ -65,7 +65,7 @@ type event struct {
 	Changed   bool
 	Refused   []string
 	Conflicts int
-	// Of a sync, or where the writer settled.
+	// Of a sync, or a status.
 	Status remotes.Status
 }
 
@@ -127,8 +127,8 @@ func runWriter(in io.Reader, out io.Writer) (err error) {
 			if st, err = w.manager.Sync(ctx, w.Space, nil); err == nil {
 				err = w.tell(event{Is: "synced", Op: o.Op, Status: st})
 			}
-		case "settle":
-			err = w.settle(ctx, o)
+		case "status":
+			err = w.status(ctx, o)
 		case "look":
 			w.manager.Notify(w.Space)
 		case "quit":
@@ -273,17 +273,13 @@ func (w *writer) commit(ctx context.Context, o order) error {
 	return w.tell(ack)
 }
 
-// settle waits until the manager has pushed head without being asked to.
-func (w *writer) settle(ctx context.Context, o order) error {
-	for until := time.Now().Add(patience / 2); ; time.Sleep(2 * time.Millisecond) {
-		st, err := w.manager.Status(ctx, w.Space)
-		if err != nil {
-			return err
-		}
-		if st.State == remotes.Pushed || time.Now().After(until) {
-			return w.tell(event{Is: "settled", Op: o.Op, Status: st})
-		}
+// status says how far the manager has pushed without being asked to.
+func (w *writer) status(ctx context.Context, o order) error {
+	st, err := w.manager.Status(ctx, w.Space)
+	if err != nil {
+		return err
 	}
+	return w.tell(event{Is: "status", Op: o.Op, Status: st})
 }
 
 // look reads all files at head.

@@ -91,11 +91,7 @@ func TestARunEndsWithItsContextAndItsChildren(t *testing.T) {
 		_, err := r.Run(ctx, gitcmd.Cmd{Args: []string{"fetch"}})
 		done <- err
 	}()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for _, err := os.Stat(pipe); err != nil; _, err = os.Stat(pipe) {
-		<-tick.C
-	}
+	testenv.WaitFor(t, "the pipe", func() bool { _, err := os.Stat(pipe); return err == nil })
 	child, err := os.Open(pipe) // waits for the child
 	if err != nil {
 		t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"satchel/gitstore"
@@ -107,7 +108,7 @@ func TestNotices(t *testing.T) {
 
 // Someone who comes back after a long time is not told what was long ago.
 func TestOldNotices(t *testing.T) {
-	inTime(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, func(o *remotes.Options) { o.NoticeAge = 24 * time.Hour })
 		b.start()
 		id := b.remote()

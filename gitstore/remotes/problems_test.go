@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"satchel/gitstore/remotes"
@@ -29,7 +30,7 @@ func TestWhatASpaceCannotTakeIsNotFetchedAgainAndAgain(t *testing.T) {
 		"too much memory": {"fetch", memory, transport.OverLimit, "more memory", "smaller repository"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inTime(t, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
 				b := newBench(t, nil)
 				b.git.set(func() {
 					b.git.hook = func(_ context.Context, op string, _ space.SpaceID, _ transport.Endpoint) error {

@@ -179,7 +179,7 @@ func TestAttackALongHistoryHoldsUpNoOtherSpace(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.elsewhere("x\n", nil, "skills/p/SKILL.md", "mine\n")
-	done := make(chan error, 1)
+	done, end := make(chan error, 1), testenv.Context(t)
 	w.git.past = func(_ space.SpaceID, visit func([]space.FileChange) bool) func([]space.FileChange) bool {
 		go func() {
 			_, behind, err := w.r.Waiting(t.Context(), other)
@@ -190,17 +190,16 @@ func TestAttackALongHistoryHoldsUpNoOtherSpace(t *testing.T) {
 		}()
 		first := true
 		return func(files []space.FileChange) bool {
-			for limit := time.Now().Add(20 * time.Second); first; {
+			for first {
 				select {
 				case err := <-done:
 					if first = false; err != nil {
 						t.Error(err)
 					}
+				case <-end.Done():
+					t.Error("the other space waits")
+					first = false
 				default:
-					if time.Now().After(limit) {
-						t.Error("the other space waits")
-						first = false
-					}
 					if !visit(nil) {
 						return false
 					}

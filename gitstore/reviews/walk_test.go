@@ -279,11 +279,7 @@ func TestWaitingWithoutTime(t *testing.T) {
 	if _, behind, err := w.r.Waiting(over, w.id); err != nil || !behind {
 		t.Error("of what is not known", behind, err)
 	}
-	select {
-	case <-begun:
-	case <-time.After(time.Minute):
-		t.Fatal("it is not looked for")
-	}
+	testenv.Receive(t, "the look", begun)
 	w.waiting()
 	w.r.Close() // what looked asks once more, at its end
 	w.git.calls()

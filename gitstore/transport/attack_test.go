@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -198,8 +199,12 @@ func TestAFetchIsLimited(t *testing.T) {
 		files[strconv.Itoa(i)] = noise(64<<10, byte(i))
 	}
 	r.Push("notes", "main", files)
+	var posts atomic.Int64
 	r.Inject(func(q remotetest.Request) remotetest.Fault {
-		return remotetest.Fault{Response: remotetest.Trouble{After: 1 << 20, Drip: 1 << 10, Every: time.Millisecond}}
+		if q.Stage != remotetest.StageFetch || posts.Add(1) == 1 { // the first lists the refs
+			return remotetest.Fault{}
+		}
+		return remotetest.Fault{Response: remotetest.Trouble{After: 1 << 20, Stall: true}}
 	})
 	fails(t, r.c.Fetch(t.Context(), r.endpoint(), repo(t), "main", "refs/heads/x", 300<<10, nil), transport.OverLimit)
 	r.Inject(nil)

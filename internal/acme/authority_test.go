@@ -25,6 +25,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"satchel/internal/testenv"
 )
 
 const domain = "satchel.example.com"
@@ -327,13 +329,7 @@ func (c *clock) sleep(ctx context.Context, d time.Duration) error {
 // asleep waits until the loop sleeps, and returns for how long.
 func (c *clock) asleep(t *testing.T) time.Duration {
 	t.Helper()
-	select {
-	case d := <-c.sleeps:
-		return d
-	case <-time.After(time.Minute):
-		t.Fatal("the loop does not sleep")
-		return 0
-	}
+	return testenv.Receive(t, "the loop's sleep", c.sleeps)
 }
 
 // pass lets so much time go by while the loop sleeps, and returns when it sleeps

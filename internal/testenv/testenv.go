@@ -1,4 +1,5 @@
-// Package testenv says what a test may count on. Only tests import it.
+// Package testenv says what a test may count on, and waits for what a test awaits.
+// Only tests import it.
 package testenv
 
 import (

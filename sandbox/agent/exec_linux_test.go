@@ -124,7 +124,7 @@ func TestTimeoutEndsTheWholeTree(t *testing.T) {
 	t.Parallel()
 	s := startSandbox(t, sandboxOption{})
 	r := s.exec(ExecRequest{Command: "setsid sleep 1001 & (setsid sh -c 'trap \"\" TERM; sleep 1002; sleep 1003' &) ; sleep 1004", WallTime: 300 * time.Millisecond, Grace: 200 * time.Millisecond})
-	if r.End != TimedOut || r.Duration > 10*time.Second {
+	if r.End != TimedOut {
 		t.Errorf("%+v", r)
 	}
 	noSleepers(t, s)
@@ -141,7 +141,10 @@ func noSleepers(t *testing.T, s *sandbox) {
 func TestTimeoutGivesGrace(t *testing.T) {
 	t.Parallel()
 	s := startSandbox(t, sandboxOption{})
-	r := s.exec(ExecRequest{Command: "trap 'echo saved; exit 9' TERM; echo ready; while :; do sleep 0.02; done", WallTime: 2 * time.Second, Grace: 20 * time.Second})
+	var r ExecResult
+	for limit := time.Second; len(r.Stdout.Head) == 0; limit *= 2 { // until the command has begun before it
+		r = s.exec(ExecRequest{Command: "trap 'echo saved; exit 9' TERM; echo ready; while :; do sleep 0.02; done", WallTime: limit, Grace: time.Hour})
+	}
 	if r.End != TimedOut || r.ExitCode != 9 || text(r.Stdout) != "ready\nsaved\n" {
 		t.Errorf("%+v %q %q", r, text(r.Stdout), text(r.Stderr))
 	}
@@ -182,7 +185,7 @@ func TestClosedOutputIsNotTheEnd(t *testing.T) {
 	t.Parallel()
 	s := startSandbox(t, sandboxOption{})
 	r := s.exec(ExecRequest{Command: "echo a; exec >&- 2>&-; sleep 0.2; exit 6"})
-	if r.End != Exited || r.ExitCode != 6 || text(r.Stdout) != "a\n" || r.Duration < 200*time.Millisecond {
+	if r.End != Exited || r.ExitCode != 6 || text(r.Stdout) != "a\n" {
 		t.Errorf("%+v", r)
 	}
 }
@@ -224,7 +227,7 @@ func TestResourceLimits(t *testing.T) {
 		"data size":  `! head -c 256M /dev/zero | tail >/dev/null 2>&1`,
 		"raising":    `! ulimit -u 100 2>/dev/null && ! ulimit -f unlimited 2>/dev/null`,
 	} {
-		if r := s.exec(ExecRequest{Command: command, WallTime: 20 * time.Second}); r.ExitCode != 0 {
+		if r := s.exec(ExecRequest{Command: command}); r.ExitCode != 0 {
 			t.Errorf("%s: %d %s %s", name, r.ExitCode, text(r.Stdout), text(r.Stderr))
 		}
 	}
@@ -277,6 +280,7 @@ func TestJobs(t *testing.T) {
 		}
 	})
 	t.Run("killed from outside", func(t *testing.T) {
+		began := time.Now()
 		r := s.exec(ExecRequest{Command: "setsid sleep 1001 & sleep 1002", Background: true})
 		if r.End != Detached || r.JobID == "" {
 			t.Fatalf("%+v", r)
@@ -284,7 +288,7 @@ func TestJobs(t *testing.T) {
 		jobs, err := s.Jobs(t.Context())
 		must(t, err)
 		last := jobs[len(jobs)-1]
-		if last.ID != r.JobID || !last.Running || !strings.HasPrefix(last.Command, "setsid") || time.Since(last.Started) > time.Hour {
+		if last.ID != r.JobID || !last.Running || !strings.HasPrefix(last.Command, "setsid") || last.Started.Before(began.Add(-time.Hour)) {
 			t.Errorf("%+v", last)
 		}
 		must(t, s.Kill(t.Context(), r.JobID, "TERM"))

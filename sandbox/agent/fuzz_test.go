@@ -2,15 +2,14 @@ package agent
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"io"
 	"reflect"
 	"sync"
 	"testing"
-	"time"
 
 	"satchel/internal/space"
+	"satchel/internal/testenv"
 )
 
 // hostile is a connection whose other end answers the first request as an agent
@@ -110,8 +109,7 @@ func FuzzClient(f *testing.F) {
 	add(5, appendFrame(nil, frame{kind: kindFailure, id: 2, payload: []byte{0, 1, 'x'}}))
 	add(0, appendFrame(nil, frame{kind: kindJobEnd, payload: []byte{1, 'x', 0, 0, 0, 0}}))
 	f.Fuzz(func(t *testing.T, call int, sent []byte) {
-		ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
-		defer stop()
+		ctx := testenv.Context(t)
 		c, err := Connect(ctx, newHostile(sent), Boot{})
 		if err != nil {
 			t.Fatal(err)

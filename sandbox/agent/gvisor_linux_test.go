@@ -2,7 +2,6 @@ package agent
 
 import (
 	"bytes"
-	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
@@ -256,14 +255,13 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// exec runs a command that is to be answered within a minute.
+// exec runs a command that is to be answered.
 func (s *sandbox) exec(r ExecRequest) ExecResult {
 	s.t.Helper()
 	if r.HeadTail == 0 {
 		r.HeadTail = 16 << 10
 	}
-	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
-	defer stop()
+	ctx := testenv.Context(s.t)
 	res, err := s.Client.Exec(ctx, r, nil)
 	if err != nil {
 		s.t.Fatalf("%.200q: %v", r.Command, err)

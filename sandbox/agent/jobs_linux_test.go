@@ -105,11 +105,7 @@ func TestJobOfACommandWhoseOutputOutgrowsItsMemory(t *testing.T) {
 		both.Wait()
 		close(done)
 	}()
-	select {
-	case <-done:
-	case <-time.After(10 * time.Second):
-		t.Fatal("the stream and the jobs wait for each other")
-	}
+	testenv.Receive(t, "the stream and the jobs, which may wait for each other", done)
 	r.stdout.write([]byte(", and more"))
 	js.finished(r)
 	if b, err := os.ReadFile(filepath.Join(j.dir, "stdout")); err != nil || string(b) != "more than eight bytes, and more" {
@@ -142,7 +138,7 @@ func TestNoisyCommandBecomesAJobBesideOthers(t *testing.T) {
 	noisy, result := make(chan struct{}), make(chan ExecResult, 1)
 	go func() {
 		var once sync.Once
-		req := ExecRequest{Command: "seq 1 1000; echo; until [ -e go ]; do sleep 0.02; done; echo last", HeadTail: 6, DetachAfter: 3 * time.Second, WallTime: 30 * time.Second}
+		req := ExecRequest{Command: "seq 1 1000; echo; until [ -e go ]; do sleep 0.02; done; echo last", HeadTail: 6, DetachAfter: 3 * time.Second}
 		r, err := s.Exec(context.Background(), req, func(_ Stream, p []byte) {
 			if strings.HasSuffix(string(p), "\n\n") {
 				once.Do(func() { close(noisy) })

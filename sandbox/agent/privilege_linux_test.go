@@ -1,14 +1,14 @@
 package agent
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
+
+	"satchel/internal/testenv"
 )
 
 // whatRootIsFor does what the agent needs its capabilities for, and writes down
@@ -23,8 +23,7 @@ func whatRootIsFor(t *testing.T, s *sandbox) string {
 		if unanswered {
 			return
 		}
-		ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
-		defer stop()
+		ctx := testenv.Context(t)
 		r.HeadTail = 1000
 		res, err := s.Client.Exec(ctx, r, nil)
 		fmt.Fprintf(&w, "%s: %d %q %d %q %v\n", name, res.End, text(res.Stdout), res.ExitCode, res.Signal, err)
@@ -39,9 +38,7 @@ func whatRootIsFor(t *testing.T, s *sandbox) string {
 	if unanswered {
 		return w.String()
 	}
-	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
-	defer stop()
-	b, err := s.Collect(ctx, CollectLimits{})
+	b, err := s.Collect(testenv.Context(t), CollectLimits{})
 	fmt.Fprintf(&w, "%v %s", err, brief(byPath(b)))
 	return w.String()
 }

@@ -265,7 +265,7 @@ func TestCollectedIsWhatIsThere(t *testing.T) {
 		}
 		command := strings.Join(ops, "\n")
 		history = append(history, command)
-		done := s.exec(ExecRequest{Command: "exec 2>/dev/null\n" + command + "\nfind . -path ./.git -prune -o -size +300k -type f -exec rm -f {} + ; :", DetachAfter: 30 * time.Second})
+		done := s.exec(ExecRequest{Command: "exec 2>/dev/null\n" + command + "\nfind . -path ./.git -prune -o -size +300k -type f -exec rm -f {} + ; :", DetachAfter: 5 * time.Minute})
 		if done.End != Exited {
 			t.Fatalf("seed %d, step %d does not end:\n%s\n%s", seed, step, command, s.sh("ps axww -o pid,ppid,stat,args"))
 		}

@@ -14,8 +14,11 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"satchel/internal/fault"
 	"satchel/internal/space"
+	"satchel/internal/testenv"
 	"satchel/sandbox"
 	"satchel/sandbox/sandboxtest"
 )
@@ -123,7 +126,9 @@ func lie(out io.Writer, name string, id uint32) {
 	case "standard error without end":
 		forever(os.Stderr, bytes.Repeat([]byte("x\n"), 30<<10))
 	case "reading no more":
-		time.Sleep(time.Hour)
+		for {
+			_ = unix.Pause()
+		}
 	}
 	// And everything else is never answered.
 }
@@ -208,8 +213,7 @@ func TestAttackSilentAgent(t *testing.T) {
 			w, m := newMixedWorld(t, func(o *sandbox.Options) { o.WallTime = 5 * time.Second; o.AnswerTime = 15 * time.Second })
 			a := w.tenant(nil)
 			m.owned.Store(true)
-			ctx, cancel := context.WithTimeout(noContext(), 100*time.Second)
-			defer cancel()
+			ctx := testenv.Context(t)
 			try := func(ctx context.Context) error {
 				_, err := w.pool.Exec(ctx, a.request(a.user, a.id, c.name))
 				return err
@@ -218,7 +222,7 @@ func TestAttackSilentAgent(t *testing.T) {
 			if c.leave {
 				// Whoever leaves before the command began has not met the agent yet.
 				for patience := time.Second; ctx.Err() == nil; patience *= 2 {
-					short, cancel := context.WithTimeout(ctx, patience)
+					short, cancel := sandboxtest.Leaving(ctx, patience)
 					err = try(short)
 					cancel()
 					if errors.Is(err, space.ErrSandboxEnded) {

@@ -5,7 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
+
+	"satchel/internal/testenv"
 )
 
 // python is what scripts of probes begin with: call returns the name of the
@@ -167,11 +168,7 @@ if os.getuid() == 0: harm("control")` + pythonEnd},
 			t.Log("the answer before was the command's")
 		}
 		w.ask(weakRequest{Script: "kill -9 1"})
-		select {
-		case <-w.sandbox.Done():
-		case <-time.After(20 * time.Second):
-			t.Error("the agent lives on")
-		}
+		testenv.Receive(t, "the agent's end", w.sandbox.Done())
 	})
 }
 

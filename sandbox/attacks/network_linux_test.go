@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"satchel/internal/testenv"
 )
 
 // trap is a set of listeners on the host that no sandbox may reach.
@@ -154,11 +156,7 @@ func TestAttackNetwork(t *testing.T) {
 			}
 		}
 		for range 4 {
-			select {
-			case <-tr.wait:
-			case <-time.After(20 * time.Second):
-				t.Fatal("the listeners do not see a connection")
-			}
+			testenv.Receive(t, "a connection", tr.wait)
 		}
 	})
 }

@@ -1,7 +1,6 @@
 package attacks_test
 
 import (
-	"context"
 	"fmt"
 	"io/fs"
 	"os"
@@ -36,7 +35,7 @@ func (a *tenant) objects() string {
 }
 
 // naiveWalk reads a tree as a walker does that trusts it: it follows what it
-// meets. What cannot be read in time is told as hanging.
+// meets. A pipe, which nobody writes to, is told as hanging.
 func naiveWalk(t testing.TB, dir string) (contents string, hung []string) {
 	t.Helper()
 	var all strings.Builder
@@ -44,12 +43,9 @@ func naiveWalk(t testing.TB, dir string) (contents string, hung []string) {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-		defer cancel()
-		out, err := exec.CommandContext(ctx, "cat", "--", p).Output()
-		if ctx.Err() != nil {
+		if d.Type() == fs.ModeNamedPipe {
 			hung = append(hung, filepath.Base(p))
-		} else if err == nil {
+		} else if out, err := exec.Command("cat", "--", p).Output(); err == nil {
 			all.Write(out[:min(len(out), 1<<20)])
 		}
 		return nil

@@ -62,7 +62,7 @@ func newWorldWith(t testing.TB, over *shared, changeStore func(*gitstore.Options
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := sandbox.Options{Runtime: w.runtime, Seeder: w.store, Committer: w.store, Limits: sandbox.DefaultLimits(), Grace: time.Second, Logger: logger, ViewTime: time.Minute}
+	o := sandbox.Options{Runtime: w.runtime, Seeder: w.store, Committer: w.store, Limits: sandbox.DefaultLimits(), Grace: time.Second, Logger: logger, ViewTime: time.Hour}
 	for _, c := range change {
 		c(&o)
 	}
@@ -76,9 +76,7 @@ func newWorldWith(t testing.TB, over *shared, changeStore func(*gitstore.Options
 // close ends the world and looks for harm that no attack may leave.
 func (w *world) close() {
 	w.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	if err := w.pool.Close(ctx); err != nil {
+	if err := w.pool.Close(testenv.Context(w)); err != nil {
 		w.Error("closing the pool:", err)
 	}
 	if n := w.runtime.Running(); n != 0 {
@@ -206,9 +204,7 @@ func (a *tenant) try(command string) (sandbox.Result, error) {
 }
 
 func (a *tenant) exec(q sandbox.Request) (sandbox.Result, error) {
-	ctx, cancel := context.WithTimeout(noContext(), 5*time.Minute)
-	defer cancel()
-	return a.pool.Exec(ctx, q)
+	return a.pool.Exec(testenv.Context(a), q)
 }
 
 // look is sh for a command that looks at what an attack left, which has time
@@ -216,7 +212,7 @@ func (a *tenant) exec(q sandbox.Request) (sandbox.Result, error) {
 func (a *tenant) look(command string) sandbox.Result {
 	a.Helper()
 	q := a.request(a.user, a.id, command)
-	q.WallTime = time.Minute
+	q.WallTime = time.Hour
 	r, err := a.exec(q)
 	if err != nil {
 		a.Fatalf("%s: %v", short(command), err)

@@ -1,12 +1,10 @@
 package gvisor_test
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"satchel/internal/space"
 	"satchel/internal/testenv"
@@ -26,9 +24,7 @@ func testBoot() agent.Boot {
 func connect(t testing.TB, seed *space.Seed) *agent.Client {
 	t.Helper()
 	s := start(t, newRuntime(t, withAgent), space.SandboxSpec{Seed: seed, Limits: space.Limits{Memory: 1 << 30, Processes: 64}})
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	c, err := agent.Connect(ctx, s.Conn(), testBoot())
+	c, err := agent.Connect(testenv.Context(t), s.Conn(), testBoot())
 	if err != nil {
 		t.Fatalf("the agent does not answer: %v", err)
 	}
@@ -38,7 +34,7 @@ func connect(t testing.TB, seed *space.Seed) *agent.Client {
 
 func execute(t testing.TB, c *agent.Client, command string, readOnly bool) agent.ExecResult {
 	t.Helper()
-	r, err := c.Exec(t.Context(), agent.ExecRequest{Command: command, ReadOnly: readOnly, HeadTail: 64 << 10, WallTime: 30 * time.Second}, nil)
+	r, err := c.Exec(t.Context(), agent.ExecRequest{Command: command, ReadOnly: readOnly, HeadTail: 64 << 10}, nil)
 	if err != nil {
 		t.Fatalf("%s: %v", command, err)
 	}

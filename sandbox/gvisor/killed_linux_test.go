@@ -12,6 +12,7 @@ import (
 
 	"satchel/internal/fault"
 	"satchel/internal/space"
+	"satchel/internal/testenv"
 	"satchel/sandbox/gvisor"
 	"satchel/sandbox/oci"
 	"satchel/sandbox/sandboxtest"
@@ -94,11 +95,7 @@ func TestWhatCannotStartWasNotKilled(t *testing.T) {
 // awaitEntry waits until something has a name.
 func awaitEntry(t *testing.T, name string) {
 	t.Helper()
-	for t.Context().Err() == nil {
-		if _, err := os.Lstat(name); err == nil {
-			return
-		}
-	}
+	testenv.WaitFor(t, name, func() bool { _, err := os.Lstat(name); return err == nil })
 }
 
 // partsOf returns the processes of a kind that have a run directory's bundles.

@@ -6,11 +6,11 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
 	"satchel/internal/space"
+	"satchel/internal/testenv"
 	"satchel/sandbox/agent"
 	"satchel/sandbox/gvisor"
 	"satchel/sandbox/oci"
@@ -119,9 +119,5 @@ func start(t testing.TB, r *gvisor.Runtime, spec space.SandboxSpec) space.Sandbo
 // ended waits for the end of a sandbox.
 func ended(t testing.TB, s space.Sandbox) {
 	t.Helper()
-	select {
-	case <-s.Done():
-	case <-time.After(30 * time.Second):
-		t.Fatal("the sandbox does not end")
-	}
+	testenv.Receive(t, "the end of the sandbox", s.Done())
 }

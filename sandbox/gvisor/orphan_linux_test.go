@@ -1,7 +1,6 @@
 package gvisor_test
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"sync"
@@ -11,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"satchel/internal/space"
+	"satchel/internal/testenv"
 	"satchel/sandbox/gvisor"
 	"satchel/sandbox/oci"
 	"satchel/sandbox/sandboxtest"
@@ -134,9 +134,7 @@ func TestAHungRuntimeChild(t *testing.T) {
 	if err := unix.Kill(child, unix.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	if err := s.Stop(ctx); err != nil {
+	if err := s.Stop(testenv.Context(t)); err != nil {
 		unix.Kill(child, unix.SIGCONT)
 		t.Errorf("Stop: %v", err)
 	}

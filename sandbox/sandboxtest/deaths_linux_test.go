@@ -13,6 +13,7 @@ import (
 
 	"satchel/internal/fault"
 	"satchel/internal/space"
+	"satchel/internal/testenv"
 	"satchel/sandbox"
 	"satchel/sandbox/agent"
 	"satchel/sandbox/sandboxtest"
@@ -150,9 +151,7 @@ func TestDrainOverGVisor(t *testing.T) {
 	if _, err := c.exec(other); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), answerTime)
-	defer cancel()
-	if err := c.Pool.Close(ctx); err != nil {
+	if err := c.Pool.Close(testenv.Context(t)); err != nil {
 		t.Errorf("Close: %v", err)
 	}
 	for _, done := range []<-chan outcome{polite, stubborn} {
@@ -175,15 +174,13 @@ func TestDrainOverGVisor(t *testing.T) {
 // is there; what was not is told to be lost, and nothing stays.
 func TestSecondCloseOverGVisor(t *testing.T) {
 	t.Parallel()
-	c := newCell(t, func(o *sandbox.Options) { o.Grace = time.Minute }, nil)
+	c := newCell(t, func(o *sandbox.Options) { o.Grace = time.Hour }, nil)
 	c.must("echo acknowledged > one")
 	done := c.begun(c.request("trap '' TERM; echo started; while :; do sleep 0.05; done"))
 	first := make(chan error, 1)
 	ctx, hurry := context.WithCancel(t.Context())
 	go func() { first <- c.Pool.Close(ctx) }()
-	for !c.Pool.Status().Closed {
-		time.Sleep(time.Millisecond)
-	}
+	testenv.WaitFor(t, "the pool's end", func() bool { return c.Pool.Status().Closed })
 	hurry()
 	if err := <-first; !errors.Is(err, context.Canceled) {
 		t.Errorf("Close: %v", err)

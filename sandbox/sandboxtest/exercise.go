@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"satchel/internal/space"
+	"satchel/internal/testenv"
 	"satchel/sandbox"
 	"satchel/sandbox/held"
 )
@@ -41,11 +42,11 @@ func runChecks(t *testing.T, newHarness NewHarness, realOnly bool) {
 			}
 			t.Run(c.name, func(t *testing.T) {
 				t.Parallel()
-				ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+				ctx, cancel := context.WithCancel(testenv.Context(t))
 				defer cancel()
 				e := &exercise{T: t, ctx: ctx, user: "u_one"}
 				e.Harness = newHarness(t, func(o *sandbox.Options) {
-					o.Grace = 20 * time.Second
+					o.Grace = 5 * time.Minute
 					if c.held {
 						e.held = openHeld(t)
 						o.Held = e.held
@@ -124,7 +125,7 @@ func (e *exercise) do(r sandbox.Request) sandbox.Result {
 func (e *exercise) sh(command string) sandbox.Result {
 	e.Helper()
 	r := e.request(command)
-	r.WallTime = time.Minute // a short limit of the pool is another's
+	r.WallTime = time.Hour // a short limit of the pool is another's
 	res := e.do(r)
 	if res.ExitCode != 0 || res.NotSaved != nil {
 		e.Fatalf("%s: exit code %d, not saved: %v\nstdout: %s\nstderr: %s\nnotes: %q",

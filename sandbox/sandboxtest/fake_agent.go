@@ -66,11 +66,11 @@ func (a *fakeAgent) Exec(ctx context.Context, r agent.ExecRequest, onOutput func
 	if err != nil {
 		return agent.ExecResult{}, err
 	}
-	wall := after(r.WallTime)
+	wall := afterIfAny(r.WallTime)
 	if r.Background { // a job, however soon it ends
 		return a.detach(u, wall), nil
 	}
-	detach := after(r.DetachAfter)
+	detach := afterIfAny(r.DetachAfter)
 	end := agent.Exited
 	select {
 	case <-u.done:
@@ -102,11 +102,15 @@ func (a *fakeAgent) Exec(ctx context.Context, r agent.ExecRequest, onOutput func
 	return u.result(end), nil
 }
 
-func after(d time.Duration) <-chan time.Time {
+// after is the agent's clock, for the limits that the pool gives a command.
+func after(d time.Duration) <-chan time.Time { return time.After(d) }
+
+// afterIfAny is without end where there is no limit.
+func afterIfAny(d time.Duration) <-chan time.Time {
 	if d <= 0 {
 		return nil
 	}
-	return time.After(d)
+	return after(d)
 }
 
 func (a *fakeAgent) begin(r agent.ExecRequest, onOutput func(agent.Stream, []byte)) (*run, error) {
@@ -273,7 +277,7 @@ func (u *run) end(grace time.Duration) {
 	select {
 	case <-u.done:
 		return
-	case <-time.After(grace):
+	case <-after(grace):
 	}
 	u.kill()
 	<-u.done

@@ -1,7 +1,6 @@
 package sandboxtest_test
 
 import (
-	"context"
 	"errors"
 	"path/filepath"
 	"slices"
@@ -12,6 +11,7 @@ import (
 
 	"satchel/internal/fault"
 	"satchel/internal/space"
+	"satchel/internal/testenv"
 	"satchel/sandbox"
 	"satchel/sandbox/agent"
 	"satchel/sandbox/gvisor"
@@ -58,9 +58,7 @@ func newCell(t *testing.T, change func(*sandbox.Options), gv func(*gvisor.Option
 }
 
 func (c *cell) close() {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	if err := c.Pool.Close(ctx); err != nil {
+	if err := c.Pool.Close(testenv.Context(c.t)); err != nil {
 		c.t.Error(err)
 	}
 	if n := c.Runtime.Running(); n != 0 {
@@ -72,16 +70,13 @@ func (c *cell) request(command string) sandbox.Request {
 	return sandbox.Request{User: "u_one", Space: c.space, Command: command, Comment: "Test", Tool: "bash", Client: "test"}
 }
 
-// answerTime bounds every answer: whatever a command does, its caller hears.
-const answerTime = 90 * time.Second
-
-// exec runs a command, whose answer must come in bounded time.
+// exec runs a command, whose answer must come: whatever a command does, its caller
+// hears.
 func (c *cell) exec(r sandbox.Request) (sandbox.Result, error) {
-	ctx, cancel := context.WithTimeout(c.t.Context(), answerTime)
-	defer cancel()
+	ctx := testenv.Context(c.t)
 	res, err := c.Pool.Exec(ctx, r)
 	if ctx.Err() != nil {
-		c.t.Errorf("%s: no answer in %s", r.Command, answerTime)
+		c.t.Errorf("%s: no answer", r.Command)
 	}
 	return res, err
 }
@@ -100,7 +95,7 @@ func (c *cell) must(command string) sandbox.Result {
 func (c *cell) look(command string) sandbox.Result {
 	c.t.Helper()
 	q := c.request(command)
-	q.WallTime = time.Minute
+	q.WallTime = time.Hour
 	r, err := c.exec(q)
 	if err != nil {
 		c.t.Fatalf("%s: %v", command, err)
@@ -112,7 +107,7 @@ func (c *cell) look(command string) sandbox.Result {
 func (c *cell) works(after string) sandbox.Result {
 	c.t.Helper()
 	q := c.request("echo works; cat f")
-	q.WallTime = time.Minute // a short limit of the pool is another's
+	q.WallTime = time.Hour // a short limit of the pool is another's
 	r, err := c.exec(q)
 	if err != nil || r.ExitCode != 0 || r.Stdout.Text != "works\nf\n" {
 		c.t.Errorf("after %s: %q, %q, exit code %d, %v", after, r.Stdout.Text, r.Stderr.Text, r.ExitCode, err)
@@ -185,7 +180,7 @@ func TestEachLimitIsToldOverGVisor(t *testing.T) {
 			if r := c.must("ls n1 >/dev/null 2>&1 || ls big1 big2 && head -c 9M /dev/urandom > more"); r.ExitCode != 0 || len(r.Commits) != 1 {
 				t.Errorf("with room again: %+v", r)
 			}
-			_, err := c.exec(c.request("for i in 1 2 3 4; do (head -c 80M /dev/zero | tail) & done; wait"))
+			_, err := c.exec(c.request("for i in 1 2 3 4; do (head -c 80M /dev/zero; sleep 1000) | tail & done; wait"))
 			if !errors.Is(err, space.ErrOutOfMemory) || fault.CodeOf(err) != fault.Unavailable ||
 				!strings.Contains(fault.PublicOf(err), "256 MiB") || !strings.Contains(fault.PublicOf(err), "sandbox.memory") {
 				t.Errorf("memory: %v", err)
@@ -220,7 +215,7 @@ func TestProcessorHogsAreBoundedOverGVisor(t *testing.T) {
 				o.Limits.CPUs = 0.5
 				o.WallTime = 3 * time.Second
 			}, how.gvisor)
-			c.must("true")
+			c.look("true")
 			hog := make(chan sandbox.Result, 1)
 			go func() {
 				r, err := c.exec(c.request("for i in 1 2 3 4; do (while :; do :; done) & done; wait"))
@@ -230,7 +225,7 @@ func TestProcessorHogsAreBoundedOverGVisor(t *testing.T) {
 				hog <- r
 			}()
 			other := c.request("echo other")
-			other.User, other.WallTime = "u_two", time.Minute
+			other.User, other.WallTime = "u_two", time.Hour
 			if r, err := c.exec(other); err != nil || r.Stdout.Text != "other\n" {
 				t.Errorf("beside a hog: %+v, %v", r, err)
 			}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"satchel/internal/space"
+	"satchel/internal/testenv"
 	"satchel/sandbox"
 )
 
@@ -50,13 +51,17 @@ func NewPool(t testing.TB, o sandbox.Options) *sandbox.Pool {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		defer cancel()
-		if err := p.Close(ctx); err != nil {
+		if err := p.Close(testenv.Context(t)); err != nil {
 			t.Error(err)
 		}
 	})
 	return p
+}
+
+// Leaving returns the context of a caller that leaves after a while. What has
+// happened by then depends on the machine, so a test must accept all of it.
+func Leaving(ctx context.Context, after time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, after)
 }
 
 // Logger logs to the test's output.

@@ -265,8 +265,7 @@ func TestPainStuckDeleting(t *testing.T) {
 	c := newCell(t, quick, nil)
 	c.must("echo safe > safe")
 	c.signal("runsc-sandbox", unix.SIGSTOP)
-	ctx, cancel := context.WithTimeout(t.Context(), answerTime)
-	defer cancel()
+	ctx := testenv.Context(t)
 	if err := c.Pool.StopUser(ctx, "u_one"); err != nil {
 		t.Errorf("StopUser: %v", err)
 	}
@@ -491,7 +490,7 @@ func TestPainOrphansUnderConcurrentCreate(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 60 {
 		all.Go(func() {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rand.IntN(800))*time.Millisecond)
+			ctx, cancel := sandboxtest.Leaving(t.Context(), time.Duration(rand.IntN(800))*time.Millisecond)
 			defer cancel()
 			r := c.request("echo $$ > pid; sleep 0.1")
 			r.User = space.UserID(fmt.Sprintf("u_%d", i%7))

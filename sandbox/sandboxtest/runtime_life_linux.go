@@ -201,7 +201,7 @@ var runtimeLifeChecks = []runtimeCheck{
 		procs := Below(os.Getpid())
 		for _, after := range []time.Duration{0, time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond, 20 * time.Millisecond, 40 * time.Millisecond, 60 * time.Millisecond} {
 			spec := e.spec()
-			ctx, cancel := context.WithTimeout(e.ctx, after)
+			ctx, cancel := Leaving(e.ctx, after)
 			s, err := r.Start(ctx, spec)
 			cancel()
 			if err == nil { // it was quicker

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"satchel/internal/space"
+	"satchel/internal/testenv"
 	"satchel/sandbox/oci"
 )
 
@@ -65,7 +66,7 @@ func ExerciseRuntime(t *testing.T, h RuntimeHarness) {
 					}
 				})
 				var cancel context.CancelFunc
-				e.ctx, cancel = context.WithTimeout(t.Context(), time.Minute)
+				e.ctx, cancel = context.WithCancel(testenv.Context(t))
 				defer cancel()
 				c.run(e)
 			})

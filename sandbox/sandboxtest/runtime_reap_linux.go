@@ -14,6 +14,7 @@ import (
 
 	"satchel/internal/fault"
 	"satchel/internal/space"
+	"satchel/internal/testenv"
 	"satchel/sandbox/oci"
 )
 
@@ -32,12 +33,7 @@ var runtimeReapChecks = []runtimeCheck{
 	{name: "kill -9 of a server that nobody follows", run: func(e *runtimeExercise) {
 		// Process 1 ends with its input, whatever else it has under way.
 		id := e.killedServer("echo alive")
-		for e.h.Main(e.dir, id) != 0 {
-			if e.ctx.Err() != nil {
-				e.Fatal("process 1 lives on")
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
+		testenv.WaitFor(e.T, "the end of process 1", func() bool { return e.h.Main(e.dir, id) == 0 })
 		// Files and cgroups wait for someone.
 		if _, err := e.runtime().Reap(e.ctx); err != nil {
 			e.Error(err)

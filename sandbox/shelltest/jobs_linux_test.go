@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"satchel/internal/space"
+	"satchel/internal/testenv"
 	"satchel/sandbox"
 	"satchel/sandbox/agent"
 )
@@ -40,7 +41,7 @@ func (s *shell) settled(t *testing.T, dir string) string {
 // head has a file.
 func (s *shell) committed(t *testing.T, path space.Path) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	testenv.WaitFor(t, "the commit of "+string(path), func() bool {
 		head, err := s.store.Head(t.Context(), s.space)
 		if err != nil {
 			t.Fatal(err)
@@ -49,18 +50,16 @@ func (s *shell) committed(t *testing.T, path space.Path) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if slices.ContainsFunc(files, func(f space.FileChange) bool { return f.Path == path }) {
-			return
-		}
-	}
-	t.Fatalf("%s is not committed", path)
+		return slices.ContainsFunc(files, func(f space.FileChange) bool { return f.Path == path })
+	})
 }
 
 // told asks until an answer has brought the news of a job's end, which comes
 // with the first answer after its changes were committed, and only once.
-func (s *shell) told(t *testing.T, news string) string {
+func (s *shell) told(t *testing.T, news string) (note string) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); s.run(t, "sleep 0.05") {
+	testenv.WaitFor(t, "an answer that tells "+news, func() bool {
+		s.run(t, ":")
 		s.mu.Lock()
 		notes := slices.Clone(s.notes)
 		s.mu.Unlock()
@@ -71,12 +70,13 @@ func (s *shell) told(t *testing.T, news string) string {
 						t.Errorf("told twice: %s", n)
 					}
 				}
-				return n
+				note = n
+				return true
 			}
 		}
-	}
-	t.Fatalf("no answer told %q", news)
-	return ""
+		return false
+	})
+	return note
 }
 
 // TestJobs is what a model does with a long command: start it, list what runs,
@@ -133,7 +133,7 @@ func TestJobs(t *testing.T) {
 // TestJobsEnd: however a job ends, its status says so exactly.
 func TestJobsEnd(t *testing.T) {
 	t.Parallel()
-	s := newShell(t, nil, func(o *sandbox.Options) { o.WallTime, o.Grace = 8*time.Second, 200*time.Millisecond })
+	s := newShell(t, nil, func(o *sandbox.Options) { o.Grace = 200 * time.Millisecond })
 	for command, want := range map[string]string{
 		"exit 3":                                "exited 3",
 		"nosuchcommand":                         "exited 127",
@@ -144,15 +144,12 @@ func TestJobsEnd(t *testing.T) {
 		"trap '' TERM; sleep 99; sleep 99":      "killed SIGKILL (timed out)",
 	} {
 		t.Run(command, func(t *testing.T) {
-			r := s.background(t, command)
-			var got string
-			for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
-				// In parts, for a command that waits has the same limit.
-				if got = strings.TrimSpace(s.print(t, "cd "+r.JobDir+"; for ((i = 0; i < 10; i++)); do grep -qx running status || break; sleep 0.02; done; cat status")); got != "running" {
-					break
-				}
+			q := s.request(command)
+			q.Background = true
+			if strings.Contains(want, "timed out") {
+				q.WallTime = 5 * time.Second
 			}
-			if got != want {
+			if got := s.settled(t, s.ask(t, q).JobDir); got != want {
 				t.Errorf("its status is %q, want %q", got, want)
 			}
 		})

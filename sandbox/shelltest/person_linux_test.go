@@ -56,7 +56,7 @@ func TestWhoAndWhere(t *testing.T) {
 		{name: "disk", command: "df -B1 --output=size /space /tmp | tail -n2 | tr -d ' '; df -i /space | awk 'NR == 2 {print $2}'", stdout: q(limits.Disk) + "\n" + q(limits.Tmp) + "\n" + q(limits.Inodes) + "\n"},
 		{name: "system", command: "uname -s; uname -n; uname -o; [ -e /proc/self/exe ] && echo proc", stdout: "Linux\nsatchel\nGNU/Linux\nproc\n"},
 		{name: "shell", command: "echo $0 $# $SHLVL $-; shopt -q login_shell || echo no login; set -o | grep -c on$; [ $BASH = /bin/bash -o $BASH = /usr/bin/bash ] && echo bash; trap; alias; jobs", stdout: "bash 0 1 hBc\nno login\n3\nbash\n"},
-		{name: "processes", command: "ps -o comm= -p 1 | cut -c1-8; ps -eo user= | sort -u | grep -vx root; sleep 50 & ps -o args= -p $!; kill $!", stdout: "agent.*\nsatchel\nsleep 50\n"},
+		{name: "processes", command: "ps -o comm= -p 1 | cut -c1-8; ps -eo user= | sort -u | grep -vx root; sleep 50 & until ps -o args= -p $! | grep -x 'sleep 50'; do :; done; kill $!", stdout: "agent.*\nsatchel\nsleep 50\n"},
 		{name: "zones", command: "date +%Z; TZ=Europe/Berlin date -d @0 +%H%Z; TZ=America/New_York python3 -c 'import time; print(time.strftime(\"%H\", time.localtime(0)))'", stdout: "UTC\n01CET\n19\n"},
 		{name: "no network", command: "getent hosts example.org; (: < /dev/tcp/127.0.0.1/80) 2>/dev/null || echo refused; git ls-remote https://example.org/x 2>&1 | grep -o 'Could not resolve host'", stdout: "refused\nCould not resolve host\n"},
 		{name: "each command is a new shell", command: "x=1; cd /tmp; export Y=2; set -u; echo $x$Y", stdout: "12\n"},

@@ -1,7 +1,6 @@
 package index
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -9,6 +8,7 @@ import (
 	"time"
 
 	"satchel/internal/space"
+	"satchel/internal/testenv"
 )
 
 func TestFollowerKeepsUp(t *testing.T) {
@@ -20,9 +20,7 @@ func TestFollowerKeepsUp(t *testing.T) {
 		c := h.commit(map[string][]byte{fmt.Sprintf("p%d.md", i): fmt.Appendf(nil, "page number%d", i)})
 		f.Publish(space.Event{Space: testSpace, Commit: space.Commit{ID: c}})
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	if err := x.Wait(ctx, testSpace, h.head); err != nil {
+	if err := x.Wait(testenv.Context(t), testSpace, h.head); err != nil {
 		t.Fatal(err)
 	}
 	if r := search(t, x, "page limit:50"); r.Total != 50 || r.IndexAge != 0 {

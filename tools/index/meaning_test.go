@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"satchel/internal/testenv"
 	"satchel/tools/index/semantic"
 	"satchel/tools/index/semantic/endpoint"
 	"satchel/tools/index/semantic/semantictest"
@@ -39,15 +40,13 @@ func meaningOf(t *testing.T, s *semantictest.Server) *Meaning {
 		t.Fatal(err)
 	}
 	t.Cleanup(e.Close)
-	return &Meaning{Vectors: &semantic.Options{Dir: t.TempDir(), Embedder: e, QueryWait: time.Minute, BreakAfter: 1, BreakFor: time.Hour, RetryAfter: time.Millisecond}}
+	return &Meaning{Vectors: &semantic.Options{Dir: t.TempDir(), Embedder: e, QueryWait: time.Hour, BreakAfter: 1, BreakFor: time.Hour, RetryAfter: time.Millisecond}}
 }
 
 // embedded waits until the vectors are those of the history's head.
 func embedded(t testing.TB, x *Index) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
-	if err := x.WaitMeaning(ctx, testSpace); err != nil {
+	if err := x.WaitMeaning(testenv.Context(t), testSpace); err != nil {
 		t.Fatal(err)
 	}
 }

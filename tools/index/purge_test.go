@@ -2,16 +2,15 @@ package index
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"satchel/internal/space"
+	"satchel/internal/testenv"
 )
 
 // A purge gives a space a history that has none of the commits that were
@@ -42,9 +41,7 @@ func TestAPurgedHistoryIsFollowed(t *testing.T) {
 			c := h.commit(map[string][]byte{"a.md": []byte("alpha"), "b.md": []byte("beta")})
 			f.Publish(space.Event{Space: testSpace, Commit: space.Commit{ID: c}})
 
-			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-			defer cancel()
-			if err := x.Wait(ctx, testSpace, c); err != nil {
+			if err := x.Wait(testenv.Context(t), testSpace, c); err != nil {
 				t.Fatal(err)
 			}
 			if r := search(t, x, secret); len(r.Hits) != 0 {

@@ -11,6 +11,7 @@ import (
 	"satchel/auth/github/app"
 	"satchel/auth/github/apptest"
 	"satchel/internal/fault"
+	"satchel/internal/testenv"
 )
 
 // suspension is a real event with what signs it, and an App whose connection it is
@@ -114,7 +115,7 @@ func TestAttackWebhookReplay(t *testing.T) {
 	if status, _, err := w.gh.Deliver(d); err != nil || status != http.StatusAccepted {
 		t.Errorf("under another id: %d, %v", status, err)
 	}
-	w.until("GitHub is asked", func() bool { // when it was connected, unsuspended and replayed
+	testenv.WaitFor(w.t, "GitHub is asked", func() bool { // when it was connected, unsuspended and replayed
 		return w.gh.Count(http.MethodGet, "/repos/ada/notes/collaborators/ada/permission") == 3
 	})
 	if n := w.gh.Count(http.MethodGet, "/app/installations/*"); n != asked+1 {
@@ -201,7 +202,7 @@ func TestWebhookOfARevokedAuthorization(t *testing.T) {
 	before := w.gh.Count(http.MethodGet, "/app/installations/*")
 	w.gh.Deauthorize(w.slug(), "ada")
 	w.gh.Idle()
-	w.until("GitHub is asked", func() bool { return w.gh.Count(http.MethodGet, "/app/installations/*") > before })
+	testenv.WaitFor(w.t, "GitHub is asked", func() bool { return w.gh.Count(http.MethodGet, "/app/installations/*") > before })
 }
 
 // Deliveries that come while many spaces wait to be looked at are not waited for.
@@ -218,7 +219,7 @@ func TestWebhookQueueIsBounded(t *testing.T) {
 	for range 5 {
 		w.gh.Suspend(i)
 	}
-	w.until("all are answered", func() bool {
+	testenv.WaitFor(w.t, "all are answered", func() bool {
 		n := 0
 		for _, d := range w.gh.Deliveries() {
 			if d.Event == "installation" && d.Status == http.StatusAccepted {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -15,7 +16,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
@@ -28,6 +28,7 @@ import (
 	"satchel/internal/fault"
 	"satchel/internal/seal"
 	"satchel/internal/space"
+	"satchel/internal/testenv"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -108,6 +109,11 @@ func newWorld(t *testing.T, change ...func(*app.Options)) *world {
 		states: make(chan auth.RepositoryLink, 100), pushes: make(chan space.SpaceID, 100),
 	}
 	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the log has\n%s", w.log)
+		}
+	})
 	for _, p := range []string{"ada", "bob", "mallory"} {
 		w.gh.AddPerson(p)
 	}
@@ -262,32 +268,9 @@ func (w *world) credential(fullName string) (space.Credential, error) {
 // becomes waits until ann's link has a state.
 func (w *world) becomes(state auth.LinkState) auth.RepositoryLink {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
-	defer cancel()
 	for {
-		select {
-		case l := <-w.states:
-			if l.State == state {
-				return l
-			}
-		case <-ctx.Done():
-			w.t.Fatalf("the link never becomes %q; the log has\n%s", state, w.log)
-		}
-	}
-}
-
-// until waits for what another goroutine does.
-func (w *world) until(what string, is func() bool) {
-	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
-	defer cancel()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !is() {
-		select {
-		case <-ctx.Done():
-			w.t.Fatalf("%s: never; the log has\n%s", what, w.log)
-		case <-tick.C:
+		if l := testenv.Receive(w.t, fmt.Sprintf("the link becomes %q", state), w.states); l.State == state {
+			return l
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"satchel/internal/testenv"
 	"satchel/tools/index/semantic"
 )
 
@@ -34,16 +35,10 @@ func TestALateVectorIsTheNextOnes(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 	f.server.Release()
-	deadline := time.Now().Add(time.Minute)
-	for {
+	testenv.WaitFor(t, "the vector", func() bool {
 		_, err := e.Ask(f.id, "slow").Wait(t.Context())
-		if err == nil {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal(err)
-		}
-	}
+		return err == nil
+	})
 	if n := f.server.Requests(); n != 1 {
 		t.Errorf("%d requests", n)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"satchel/internal/testenv"
 	"satchel/tools/index/semantic"
 	"satchel/tools/index/semantic/endpoint"
 	"satchel/tools/index/semantic/semantictest"
@@ -88,8 +89,7 @@ type fixture struct {
 
 func newFixture(t *testing.T) *fixture {
 	f := &fixture{t: t, server: semantictest.New(t, 64), shelf: &shelf{}, dir: t.TempDir(), id: semantic.Identity{Model: "trigrams"}}
-	// Waits are long enough that a busy machine does not change what happens.
-	f.o = semantic.Options{QueryWait: time.Minute, RetryAfter: time.Millisecond, BreakFor: time.Hour, Batch: 8, Slice: time.Hour}
+	f.o = semantic.Options{QueryWait: time.Hour, RetryAfter: time.Millisecond, BreakFor: time.Hour, Batch: 8, Slice: time.Hour}
 	t.Cleanup(f.close)
 	return f
 }
@@ -97,7 +97,7 @@ func newFixture(t *testing.T) *fixture {
 func (f *fixture) open() *semantic.Engine {
 	f.t.Helper()
 	var err error
-	f.emb, err = endpoint.NewEmbeddings(endpoint.EmbeddingOptions{Identity: f.id, Options: endpoint.Options{URL: f.server.URL, Key: f.server.Key, Backoff: time.Millisecond, Timeout: time.Minute, MaxWait: time.Millisecond}})
+	f.emb, err = endpoint.NewEmbeddings(endpoint.EmbeddingOptions{Identity: f.id, Options: endpoint.Options{URL: f.server.URL, Key: f.server.Key, Backoff: time.Millisecond, Timeout: time.Hour, MaxWait: time.Millisecond}})
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -118,20 +118,20 @@ func (f *fixture) close() {
 	}
 }
 
-// until waits for a status, generously.
+// until waits for a status.
 func (f *fixture) until(what string, ok func(semantic.Status) bool) semantic.Status {
 	f.t.Helper()
-	deadline := time.Now().Add(time.Minute)
-	for {
-		s := f.e.Status("space")
-		if ok(s) {
-			return s
+	var s semantic.Status
+	defer func() {
+		if f.t.Failed() {
+			f.t.Logf("%+v", s)
 		}
-		if time.Now().After(deadline) {
-			f.t.Fatalf("still not %s: %+v", what, s)
-		}
-		time.Sleep(time.Millisecond)
-	}
+	}()
+	testenv.WaitFor(f.t, what, func() bool {
+		s = f.e.Status("space")
+		return ok(s)
+	})
+	return s
 }
 
 func (f *fixture) at(commit string) semantic.Status {

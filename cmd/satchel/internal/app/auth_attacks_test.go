@@ -23,6 +23,7 @@ import (
 	"satchel/cmd/satchel/internal/admin"
 	"satchel/internal/config"
 	"satchel/internal/space"
+	"satchel/internal/testenv"
 )
 
 // granted gives a client of a person what it asks for, as the page of consent
@@ -364,7 +365,7 @@ func TestAttackBodiesThatNeverCome(t *testing.T) {
 			defer close(closed)
 			_, _ = io.Copy(io.Discard, conn)
 		}()
-		within(t, "the connection of "+path, closed)
+		testenv.Receive(t, "the connection of "+path, closed)
 	}
 	// Who sends a body in time may wait as long as the answer takes.
 	if got := r.ask("instructions", "{}"); !strings.HasPrefix(got, "200") {

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"gorm.io/gorm"
 
@@ -20,6 +19,7 @@ import (
 	"satchel/gitstore/remotetest"
 	"satchel/internal/fault"
 	"satchel/internal/space"
+	"satchel/internal/testenv"
 	"satchel/sandbox/held"
 	"satchel/web"
 )
@@ -121,8 +121,8 @@ func TestADeletedSpaceLeavesNothing(t *testing.T) {
 	if err != nil || !res.Deleted || res.Members != 1 || res.Sources != 1 {
 		t.Fatalf("%+v, %v", res, err)
 	}
-	within(t, "the owner's client", owner)
-	within(t, "a member's client", member)
+	testenv.Receive(t, "the owner's client", owner)
+	testenv.Receive(t, "a member's client", member)
 	d.gone()
 	if got := d.ask("instructions", "{}"); !strings.HasPrefix(got, "401") {
 		t.Errorf("its key: %s", got)
@@ -240,11 +240,7 @@ func TestADeletionIsTakenUp(t *testing.T) {
 				t.Fatal(err)
 			}
 			again := boot(t, cfg)
-			select {
-			case <-again.deletions.begin(id):
-			case <-time.After(10 * time.Second):
-				t.Fatal("it was not taken up")
-			}
+			testenv.Receive(t, "the end of the deletion", again.deletions.begin(id))
 			(&doomed{running: again, id: id}).gone()
 		})
 	}
@@ -257,7 +253,7 @@ func TestASpaceIsDeletedElsewhere(t *testing.T) {
 	if _, err := d.Accounts.DeleteSpace(t.Context(), store.Actor{Via: "elsewhere"}, d.id, ""); err != nil {
 		t.Fatal(err)
 	}
-	within(t, "the stream", open)
+	testenv.Receive(t, "the stream", open)
 	d.deletions.mu.Lock()
 	done := d.deletions.by[d.id]
 	d.deletions.mu.Unlock()
@@ -311,23 +307,16 @@ func TestAGiftEndsTheRemote(t *testing.T) {
 	if err := d.Accounts.GiveSpace(t.Context(), by, d.id, d.ben.ID); err != nil {
 		t.Fatal(err)
 	}
-	for late := time.After(10 * time.Second); ; {
+	testenv.WaitFor(t, "the space has no remote any more", func() bool {
 		acts, err := d.Accounts.AuditOf(t.Context(), store.AuditFilter{Act: "space.remote.remove"}, 0, 10)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(acts) > 0 {
-			if acts[0].Subject != string(d.id) || acts[0].Actor != by || d.remotes.Has(d.id) {
-				t.Errorf("while the server runs: %+v, left: %v", acts[0], d.remotes.Has(d.id))
-			}
-			break
+		if len(acts) > 0 && (acts[0].Subject != string(d.id) || acts[0].Actor != by || d.remotes.Has(d.id)) {
+			t.Errorf("while the server runs: %+v, left: %v", acts[0], d.remotes.Has(d.id))
 		}
-		select {
-		case <-late:
-			t.Fatal("while the server runs: the space has its remote still")
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
+		return len(acts) > 0
+	})
 	set(d.running)
 	d.end()
 

@@ -1,10 +1,8 @@
 package app
 
 import (
-	"context"
 	"strings"
 	"testing"
-	"time"
 
 	"satchel/auth"
 	"satchel/auth/github/app"
@@ -14,6 +12,7 @@ import (
 	"satchel/gitstore/remotes"
 	"satchel/internal/fault"
 	"satchel/internal/space"
+	"satchel/internal/testenv"
 )
 
 // connected is a server whose first person connected ada/notes to their space.
@@ -93,22 +92,6 @@ func (c *connected) signsIn() bool {
 	return p.Ready()
 }
 
-// until waits for what another goroutine does.
-func (c *connected) until(what string, is func() bool) {
-	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
-	defer cancel()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for !is() {
-		select {
-		case <-ctx.Done():
-			c.t.Fatalf("%s: never; the log has\n%s", what, c.log)
-		case <-tick.C:
-		}
-	}
-}
-
 func (c *connected) linked() (auth.RepositoryLink, bool) {
 	c.t.Helper()
 	l, ok, err := c.github.client.Load().Linked(c.t.Context(), c.space)
@@ -126,7 +109,7 @@ func TestAConnectedSpaceIsPushed(t *testing.T) {
 	if err != nil || !has || had.Kind != remotes.GitHub || had.URL != c.gh.URL+"/ada/notes.git" || !had.Trusted {
 		t.Fatalf("%+v, %v, %v", had, has, err)
 	}
-	c.until("pushed", func() bool { return c.remotes.State(c.space) == remotes.Pushed })
+	testenv.WaitFor(c.t, "pushed", func() bool { return c.remotes.State(c.space) == remotes.Pushed })
 	if _, ok := c.gh.File("ada/notes", "resources/instructions.md"); !ok {
 		t.Error("the repository lacks the space's files")
 	}
@@ -134,7 +117,7 @@ func TestAConnectedSpaceIsPushed(t *testing.T) {
 	if _, err := c.github.client.Load().Recheck(t.Context(), c.space); err != nil {
 		t.Fatal(err)
 	}
-	c.until("renamed", func() bool {
+	testenv.WaitFor(c.t, "renamed", func() bool {
 		had, _, _ := c.remotes.Get(t.Context(), c.space)
 		return had.URL == c.gh.URL+"/ada/journal.git" && c.remotes.State(c.space) == remotes.Pushed
 	})
@@ -178,7 +161,7 @@ func TestAConnectionAndItsRemoteEndTogether(t *testing.T) {
 			if err := test.end(c); err != nil {
 				t.Fatal(err)
 			}
-			c.until("ended", func() bool { _, ok := c.linked(); return !ok && !isGitHub(c) })
+			testenv.WaitFor(c.t, "ended", func() bool { _, ok := c.linked(); return !ok && !isGitHub(c) })
 		})
 	}
 }
@@ -266,7 +249,7 @@ func TestSecretsAreFoundBeforeTheyArePushed(t *testing.T) {
 // What changed while no server ran is settled at the start.
 func TestConnectionsAreSettledAtTheStart(t *testing.T) {
 	c := connect(t)
-	c.until("pushed", func() bool { return c.remotes.State(c.space) == remotes.Pushed })
+	testenv.WaitFor(c.t, "pushed", func() bool { return c.remotes.State(c.space) == remotes.Pushed })
 	cfg := c.Config
 	c.end()
 	core, err := OpenCore(t.Context(), cfg, "test", c.Log)
@@ -284,7 +267,7 @@ func TestConnectionsAreSettledAtTheStart(t *testing.T) {
 	}
 	again := boot(t, cfg)
 	c.running = again
-	c.until("disconnected", func() bool { _, ok := c.linked(); return !ok })
+	testenv.WaitFor(c.t, "disconnected", func() bool { _, ok := c.linked(); return !ok })
 }
 
 func TestReachable(t *testing.T) {

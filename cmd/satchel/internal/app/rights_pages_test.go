@@ -10,6 +10,7 @@ import (
 	"satchel/cmd/satchel/internal/admin"
 	"satchel/internal/database"
 	"satchel/internal/space"
+	"satchel/internal/testenv"
 )
 
 // page is an open page's stream of what happens in a space.
@@ -109,7 +110,7 @@ func TestAttackPagesOutliveTheirSession(t *testing.T) {
 		}
 		// Nothing is committed, by which the stream would look whether it still may.
 		go open.until(space.Commit{ID: "none"})
-		within(t, name, open.ended)
+		testenv.Receive(t, name, open.ended)
 		if c := r.commit(team.ID, strings.ReplaceAll(name, " ", "-")); !bystander.until(c) {
 			t.Errorf("%s: somebody else's page was ended too", name)
 		}
@@ -127,7 +128,7 @@ func TestAttackPagesOutliveTheirSession(t *testing.T) {
 		reads, writes := key(space.ScopeRead), key(space.ScopeRead, space.ScopeWrite)
 		open, _ := r.watch(guest, team.ID)
 		share(space.Reader)
-		within(t, "what could write", writes)
+		testenv.Receive(t, "what could write", writes)
 		if !open.until(r.commit(team.ID, "after.md")) {
 			t.Error("the page of who may read was ended")
 		}
@@ -156,7 +157,7 @@ func TestAttackPagesOutliveTheirSession(t *testing.T) {
 		}
 		e.Detail = `{"user":"` + string(guest.ID) + `","role":"reader"}` // as older servers noted it
 		r.actOn(ctx, e)
-		within(t, "what writes", writes)
+		testenv.Receive(t, "what writes", writes)
 	})
 	r.end()
 }

@@ -13,11 +13,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"satchel/auth/store"
 	"satchel/cmd/satchel/internal/admin"
 	"satchel/internal/space"
+	"satchel/internal/testenv"
 )
 
 // withPages is a data directory on which no server works, with an indexed space
@@ -221,9 +221,7 @@ func TestASearchGoesOnWhileTheIndexIsMadeAnew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	answer, err := f.Search(ctx, u, store.Membership{Space: store.Space{ID: id, Name: "ann"}}, json.RawMessage(`{"query":"lighthouse"}`), func(string) {})
+	answer, err := f.Search(testenv.Context(t), u, store.Membership{Space: store.Space{ID: id, Name: "ann"}}, json.RawMessage(`{"query":"lighthouse"}`), func(string) {})
 	if err != nil || !bytes.Contains(answer, []byte("pages/77.md")) {
 		t.Errorf("%s, %v", answer, err)
 	}

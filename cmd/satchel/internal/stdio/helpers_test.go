@@ -12,15 +12,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
+
+	"satchel/internal/testenv"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// patience is how long a test waits for what must come.
-const patience = 20 * time.Second
 
 // client is what starts `satchel stdio`: it writes and reads lines.
 type client struct {
@@ -76,16 +74,11 @@ func (c *client) send(lines ...string) {
 // next is the next line.
 func (c *client) next() string {
 	c.t.Helper()
-	select {
-	case l, ok := <-c.lines:
-		if !ok {
-			c.t.Fatal("the proxy has ended")
-		}
-		return l
-	case <-time.After(patience):
-		c.t.Fatal("no line came")
+	l := testenv.Receive(c.t, "a line", c.lines)
+	if l == "" {
+		c.t.Fatal("the proxy has ended")
 	}
-	return ""
+	return l
 }
 
 func (c *client) wants(lines ...string) {
@@ -105,13 +98,7 @@ func (c *client) end() ([]string, error) {
 	for l := range c.lines {
 		rest = append(rest, l)
 	}
-	select {
-	case err := <-c.ended:
-		return rest, err
-	case <-time.After(patience):
-		c.t.Fatal("the proxy did not end")
-	}
-	return nil, nil
+	return rest, testenv.Receive(c.t, "the end of the proxy", c.ended)
 }
 
 // endpoint is a server of a test. It notes what it is asked.

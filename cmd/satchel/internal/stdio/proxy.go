@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptrace"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -58,6 +59,10 @@ func (o Options) withDefaults() Options {
 	if o.Client == nil {
 		t := http.DefaultTransport.(*http.Transport).Clone()
 		t.MaxIdleConnsPerHost = 16 // one client's calls beside each other
+		// Over HTTP/1 a request that meets the end of a kept connection may have been
+		// processed or not. On a connection of its own it is refused when the server
+		// has ended, and can be sent again. HTTP/2 says which requests it took.
+		t.DisableKeepAlives = strings.HasPrefix(o.URL, "http:")
 		o.Client = &http.Client{Transport: t}
 	}
 	if o.Client.CheckRedirect == nil {

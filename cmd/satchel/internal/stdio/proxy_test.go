@@ -16,6 +16,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"satchel/internal/testenv"
 )
 
 const ask = `{"jsonrpc":"2.0","id":7,"method":"tools/list"}`
@@ -323,7 +325,7 @@ func TestAServerThatComesBack(t *testing.T) {
 	url := closedPort(t)
 	transport := &http.Transport{}
 	gone := refusals{transport, make(chan struct{}, 1)}
-	p := connect(t, Options{Target: Target{URL: url}, Client: &http.Client{Transport: gone}, Patience: patience})
+	p := connect(t, Options{Target: Target{URL: url}, Client: &http.Client{Transport: gone}, Patience: time.Hour})
 	t.Cleanup(transport.CloseIdleConnections)
 	p.send(ask)
 	<-gone.refused
@@ -337,6 +339,23 @@ func TestAServerThatComesBack(t *testing.T) {
 	s.Start()
 	defer s.Close()
 	p.wants(result(json.RawMessage("7"), "back"))
+}
+
+// A server that ends closes the connections it kept, perhaps just when the next
+// request is written to one of them. Nobody could say then whether it got that.
+func TestARequestUsesNoKeptConnection(t *testing.T) {
+	var used sync.Map
+	s := serve(t, func(w http.ResponseWriter, r *http.Request, m rpc) {
+		if _, again := used.LoadOrStore(r.RemoteAddr, true); again {
+			panic(http.ErrAbortHandler)
+		}
+		answerJSON(w, result(m.ID, ""))
+	})
+	p := connect(t, Options{Target: Target{URL: s.URL}})
+	for range 3 {
+		p.send(ask)
+		p.wants(result(json.RawMessage("7"), ""))
+	}
 }
 
 // Where the server went elsewhere, or the key ended, Reconnect tells the next
@@ -359,7 +378,7 @@ func TestReconnect(t *testing.T) {
 				at.URL = s.URL
 			}
 			var times atomic.Int32
-			p := connect(t, Options{Target: at, Patience: patience, Reconnect: func(_ context.Context, failed Target, keyRefused bool) (Target, error) {
+			p := connect(t, Options{Target: at, Patience: time.Hour, Reconnect: func(_ context.Context, failed Target, keyRefused bool) (Target, error) {
 				times.Add(1)
 				if failed != at || keyRefused != (at.Token == "bad") {
 					t.Errorf("asked for %v, %v", failed, keyRefused)
@@ -544,13 +563,8 @@ func TestABrokenOutput(t *testing.T) {
 		ended <- Run(context.Background(), Options{Target: Target{URL: s.URL}, In: in, Out: brokenPipe{}, Log: slog.New(slog.DiscardHandler)})
 	}()
 	io.WriteString(w, ask+"\n")
-	select {
-	case err := <-ended:
-		if err == nil || !strings.Contains(err.Error(), "broken pipe") {
-			t.Errorf("%v", err)
-		}
-	case <-time.After(patience):
-		t.Fatal("it goes on")
+	if err := testenv.Receive(t, "the end", ended); err == nil || !strings.Contains(err.Error(), "broken pipe") {
+		t.Errorf("%v", err)
 	}
 }
 

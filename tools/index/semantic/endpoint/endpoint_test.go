@@ -1,7 +1,6 @@
 package endpoint_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -268,33 +267,6 @@ func TestAnAnswerHasNoMoreThanWasAskedFor(t *testing.T) {
 		if _, err := r.Rerank(t.Context(), "cats", passages); (err == nil) != c.fits {
 			t.Errorf("%s: judgments: %v", c.name, err)
 		}
-	}
-}
-
-// TestLimitsHold makes more requests than a minute allows: the last may not be
-// made before its share of the minute is over.
-func TestLimitsHold(t *testing.T) {
-	s := semantictest.New(t, 8)
-	o := options(s)
-	o.RequestsPerMinute = 600 // ten a second, sixty at once
-	e := embeddings(t, endpoint.EmbeddingOptions{Options: o})
-	start := time.Now()
-	for range 63 {
-		if _, err := e.Embed(t.Context(), semantic.Identity{Model: "m"}, semantic.Document, []string{"a"}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if took := time.Since(start); took < 250*time.Millisecond {
-		t.Errorf("63 requests took %v", took)
-	}
-	// A query does not wait, nor does one that was given up.
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := e.Embed(ctx, semantic.Identity{Model: "m"}, semantic.Document, []string{"a"}); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
-	if _, err := e.Embed(t.Context(), semantic.Identity{Model: "m"}, semantic.Search, []string{"a"}); err != nil {
-		t.Error(err)
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"satchel/internal/testenv"
 )
 
 // TestMain plays the program where it is started as it.
@@ -49,24 +51,19 @@ func play(model, socket string) {
 }
 
 // ask speaks with the program once it is there.
-func ask(t *testing.T, socket, line string) string {
+func ask(t *testing.T, socket, line string) (answer string) {
 	t.Helper()
-	deadline := time.Now().Add(time.Minute)
-	for {
+	testenv.WaitFor(t, "an answer of the program", func() bool {
 		c, err := net.Dial("unix", socket)
-		if err == nil {
-			defer c.Close()
-			_, _ = io.WriteString(c, line+"\n")
-			answer, err := bufio.NewReader(c).ReadString('\n')
-			if err == nil || line == "die" {
-				return strings.TrimSpace(answer)
-			}
+		if err != nil {
+			return false
 		}
-		if time.Now().After(deadline) {
-			t.Fatal("the program does not answer")
-		}
-		time.Sleep(time.Millisecond)
-	}
+		defer c.Close()
+		_, _ = io.WriteString(c, line+"\n")
+		answer, err = bufio.NewReader(c).ReadString('\n')
+		return err == nil || line == "die"
+	})
+	return strings.TrimSpace(answer)
 }
 
 func TestTheProgramIsKeptRunning(t *testing.T) {

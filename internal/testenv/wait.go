@@ -1,0 +1,60 @@
+package testenv
+
+import (
+	"context"
+	"testing"
+	"time"
+)
+
+// WaitFor returns once ok holds. It asks often, and until the test's own time
+// ends; then the test fails and names what it waited for. Tests state no shorter
+// limit, because on a busy machine that would measure the machine.
+func WaitFor(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	ctx, cancel := untilEnd(t)
+	defer cancel()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for !ok() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			t.Fatalf("the test's time is over, and it still waits for this: %s", what)
+		}
+	}
+}
+
+// Receive returns the next value of a channel, or its zero value once it is
+// closed. It waits as long as WaitFor does.
+func Receive[T any](t testing.TB, what string, from <-chan T) T {
+	t.Helper()
+	ctx, cancel := untilEnd(t)
+	defer cancel()
+	select {
+	case v := <-from:
+		return v
+	case <-ctx.Done():
+		t.Fatalf("the test's time is over, and it still waits for this: %s", what)
+		panic("unreachable")
+	}
+}
+
+// Context returns a context that ends shortly before the limit of
+// `go test -timeout`, so that a wait fails where it is and not by a panic of the
+// whole binary. Unlike t.Context() it is still good in a cleanup.
+func Context(t testing.TB) context.Context {
+	ctx, cancel := untilEnd(t)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// untilEnd leaves a tenth of the time that is left, and at most half a minute, to
+// the cleanups, which may wait too. Benchmarks have no limit.
+func untilEnd(t testing.TB) (context.Context, context.CancelFunc) {
+	if limited, ok := t.(interface{ Deadline() (time.Time, bool) }); ok {
+		if end, ok := limited.Deadline(); ok {
+			return context.WithDeadline(context.Background(), end.Add(-min(time.Until(end)/10, 30*time.Second)))
+		}
+	}
+	return context.WithCancel(context.Background())
+}
