@@ -21,8 +21,9 @@ func (s *Set) bashReadonly(ctx context.Context, c Caller, raw json.RawMessage, p
 }
 
 // runBash answers with an error where the command did not run, was ended by a
-// limit, or its end is not known. A command that ran and failed is an answer
-// like any other: grep's exit code 1 means that nothing matched.
+// limit, its end is not known, or what it changed is not saved. A command that
+// ran and failed is an answer like any other: grep's exit code 1 means that
+// nothing matched.
 func (s *Set) runBash(ctx context.Context, c Caller, raw json.RawMessage, p Progress, name string, known ...string) (Result, error) {
 	a := parseArguments(raw, s.o.Limits.ArgumentBytes, known...)
 	r := RunRequest{
@@ -61,7 +62,7 @@ func (s *Set) runBash(ctx context.Context, c Caller, raw json.RawMessage, p Prog
 	return Result{
 		Content: []Content{{Text: bashText(r, res, writer, news, told)}},
 		Meta:    bashMeta(r, res),
-		IsError: res.End != RunExited && res.End != RunJob,
+		IsError: res.NotSaved != "" || res.End != RunExited && res.End != RunJob,
 	}, nil
 }
 

@@ -51,7 +51,7 @@ func TestBashAnswers(t *testing.T) {
 		{"conflict-without-commit", tools.RunResult{End: tools.RunExited, Conflicts: []space.Conflict{{Path: "b.md"}}, Duration: 30 * time.Millisecond}, false},
 		{"job", tools.RunResult{End: tools.RunJob, JobID: "3", JobDir: "/run/satchel/jobs/3", Stdout: tools.RunOutput{Text: "working\n"}, Duration: 45 * time.Second, Notes: []string{"The command goes on as job 3; its output is in /run/satchel/jobs/3. What it changes is committed when it ends."}}, false},
 		{"not-saved", tools.RunResult{End: tools.RunExited, Stdout: tools.RunOutput{Text: "written\n"}, Commits: []space.Commit{someCommit(1)}, Push: local, Duration: 30 * time.Millisecond,
-			NotSaved: "What changed could not be committed: The sandbox ended. What the command had changed is lost."}, false},
+			NotSaved: "What changed could not be committed: The sandbox ended. What the command had changed is lost."}, true},
 		{"commit", tools.RunResult{End: tools.RunExited, Commits: []space.Commit{someCommit(3)}, Push: local, Duration: 30 * time.Millisecond}, false},
 		{"many-files", tools.RunResult{End: tools.RunExited, Commits: []space.Commit{someCommit(26)}, Push: tools.PushState{State: "queued"}, Duration: 30 * time.Millisecond}, false},
 		{"push-failed", tools.RunResult{End: tools.RunExited, Commits: []space.Commit{someCommit(1)},
