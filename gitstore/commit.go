@@ -1,10 +1,13 @@
 package gitstore
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,6 +31,8 @@ import (
 //	two entries for one path         the last one counts
 //	a path both file and directory   what lies below is refused
 //	Options.Screen refuses it        refused
+//	it takes the space over a limit  the whole change is refused; under KeepBoth
+//	                                 the largest entries are, until the rest fits
 //
 // A message that Options.Screen refuses is left out, which is told as a Refusal
 // of space.CommentPath.
@@ -74,7 +79,14 @@ func (r *repo) commit(ctx context.Context, reqs []request, refused []space.Refus
 		return space.Commit{}, err
 	}
 	p.refused = append(p.refused, refused...)
-	return r.apply(ctx, p, m)
+	c, err := r.apply(ctx, p, m)
+	if policy == space.KeepBoth && fault.CodeOf(err) == fault.TooLarge {
+		if err := r.refuseExcess(ctx, p); err != nil {
+			return space.Commit{}, err
+		}
+		c, err = r.apply(ctx, p, m)
+	}
+	return c, err
 }
 
 // apply makes a plan the new head.
@@ -203,14 +215,23 @@ func (r *repo) committed(c space.Commit) {
 
 // checkTotals returns what head will hold, or why that is too much.
 func (r *repo) checkTotals(ctx context.Context, p *plan) (totals, error) {
+	t, added, err := r.nextTotals(ctx, p)
+	if err == nil {
+		err = r.excess(t, added).err(t, r.s.o.Limits)
+	}
+	return t, err
+}
+
+// nextTotals returns what head will hold, and how many bytes of that are new.
+func (r *repo) nextTotals(ctx context.Context, p *plan) (t totals, added int64, err error) {
 	if r.totals == nil {
 		t, err := r.countTotals(ctx, p.head.tree)
 		if err != nil {
-			return totals{}, r.internalf(err, "count files")
+			return totals{}, 0, r.internalf(err, "count files")
 		}
 		r.totals = &t
 	}
-	t := *r.totals
+	t = *r.totals
 	drop := func(h hash) error {
 		n, err := r.db.size(h)
 		if err != nil {
@@ -223,31 +244,81 @@ func (r *repo) checkTotals(ctx context.Context, p *plan) (totals, error) {
 	for path, at := range p.deletes {
 		if _, again := p.over[path]; !again {
 			if err := drop(at.hash); err != nil {
-				return t, err
+				return t, 0, err
 			}
 		}
 	}
-	var added int64
 	for path, q := range p.writes {
 		if at, ok := p.over[path]; ok {
 			if err := drop(at.hash); err != nil {
-				return t, err
+				return t, 0, err
 			}
 		}
 		t.files++
 		t.bytes += q.size
 		added += q.size
 	}
+	return t, added, nil
+}
+
+// excess tells which limits of a space a change exceeds.
+type excess struct{ files, bytes, history bool }
+
+func (r *repo) excess(t totals, added int64) excess {
 	lim := r.s.o.Limits
-	switch grows := t.bytes > r.totals.bytes; {
-	case t.files > lim.Files && t.files > r.totals.files:
-		return t, fault.New(fault.TooLarge, "The space would have %d files, and %d are allowed. Delete some first.", t.files, lim.Files)
-	case grows && t.bytes > lim.Space:
-		return t, fault.New(fault.TooLarge, "The space would have %s of files, and %s are allowed. Delete some first.", sizeText(t.bytes), sizeText(lim.Space))
-	case added > 0 && r.db.packBytes()+added > lim.Repository:
-		return t, fault.New(fault.TooLarge, "The space's history has reached its limit of %s. Ask the server's operator for more.", sizeText(lim.Repository))
+	return excess{
+		files:   t.files > lim.Files && t.files > r.totals.files,
+		bytes:   t.bytes > lim.Space && t.bytes > r.totals.bytes,
+		history: added > 0 && r.db.packBytes()+added > lim.Repository,
 	}
-	return t, nil
+}
+
+func (e excess) err(t totals, lim Limits) error {
+	switch {
+	case e.files:
+		return fault.New(fault.TooLarge, "The space would have %d files, and %d are allowed. Delete some first.", t.files, lim.Files)
+	case e.bytes:
+		return fault.New(fault.TooLarge, "The space would have %s of files, and %s are allowed. Delete some first.", sizeText(t.bytes), sizeText(lim.Space))
+	case e.history:
+		return fault.New(fault.TooLarge, "The space's history has reached its limit of %s. Ask the server's operator for more.", sizeText(lim.Repository))
+	}
+	return nil
+}
+
+// refuseExcess refuses the largest writes of a plan until the rest fits into
+// the space: one large file must not keep the small ones out.
+func (r *repo) refuseExcess(ctx context.Context, p *plan) error {
+	t, added, err := r.nextTotals(ctx, p)
+	if err != nil {
+		return err
+	}
+	var gone []string
+	for _, path := range slices.SortedFunc(maps.Keys(p.writes), func(a, b string) int {
+		return cmp.Or(cmp.Compare(p.writes[b].size, p.writes[a].size), compareStrings(b, a))
+	}) {
+		e := r.excess(t, added)
+		why := e.err(t, r.s.o.Limits)
+		if why == nil {
+			break
+		}
+		q := p.writes[path]
+		less, files := q.size, 1
+		if at, ok := p.over[path]; ok {
+			n, err := r.db.size(at.hash)
+			if err != nil {
+				return r.internalf(err, "size")
+			}
+			less, files = q.size-n, 0
+		}
+		if !(e.files && files > 0 || e.bytes && less > 0 || e.history && q.size > 0) {
+			continue // without it the space holds no less
+		}
+		t.files, t.bytes, added = t.files-files, t.bytes-less, added-q.size
+		p.refused = append(p.refused, refusal(q.raw, why))
+		gone = append(gone, path)
+	}
+	p.drop(gone)
+	return nil
 }
 
 func (r *repo) countTotals(ctx context.Context, tree hash) (t totals, err error) {

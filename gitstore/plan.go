@@ -384,13 +384,18 @@ func (p *plan) refuseBelowFiles() {
 				"The change makes %q both a file and a directory.", q.raw)))
 		}
 	}
-	slices.Sort(below)
-	for _, path := range below {
+	p.drop(below)
+}
+
+// drop takes refused writes out of the plan.
+func (p *plan) drop(paths []string) {
+	slices.Sort(paths)
+	for _, path := range paths {
 		delete(p.writes, path)
 		delete(p.over, path)
 	}
 	p.clashes = slices.DeleteFunc(p.clashes, func(c space.Conflict) bool {
-		_, gone := slices.BinarySearch(below, string(c.Kept))
+		_, gone := slices.BinarySearch(paths, string(c.Kept))
 		return gone
 	})
 }

@@ -2,6 +2,7 @@ package gitstore
 
 import (
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -129,4 +130,47 @@ func noise(r *rand.Rand, n int) string {
 		b[i] = byte(r.Uint32())
 	}
 	return string(b)
+}
+
+// TestWhatTakesASpaceOverItsLimitIsRefusedAlone: the largest writes of a change
+// that need not be whole are refused until the rest fits.
+func TestWhatTakesASpaceOverItsLimitIsRefusedAlone(t *testing.T) {
+	text := func(n int) string { return strings.Repeat("x", n) }
+	for _, c := range []struct {
+		name    string
+		limits  Limits
+		files   map[string]string
+		refused []string
+	}{
+		{"bytes", Limits{Space: 100}, map[string]string{"a": text(90), "b": text(80), "c": text(50), "old": text(40)}, []string{"a", "b"}},
+		{"files", Limits{Files: 3}, map[string]string{"a": text(9), "b": text(8), "c": "", "old": text(20)}, []string{"a"}},
+		{"history", Limits{Repository: 5000}, map[string]string{"a": text(6000), "b": "b", "old": "new"}, []string{"a"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newStore(t, func(o *Options) { o.Limits = c.limits })
+			id := newSpace(t, s, map[string]string{"old": text(10)})
+			cs := writes(c.files)
+			cs.Policy = space.KeepBoth
+			for i := range cs.Changes {
+				if cs.Changes[i].Path == "old" {
+					cs.Changes[i].Base = at(t, s, id, "old")
+				}
+			}
+			got := commit(t, s, id, cs)
+			var refused []string
+			for _, r := range got.Refused {
+				if fault.CodeOf(r.Err) != fault.TooLarge {
+					t.Errorf("%s: %v", r.Path, r.Err)
+				}
+				refused = append(refused, r.Path)
+			}
+			if !slices.Equal(refused, c.refused) || len(got.Files) != len(c.files)-len(c.refused) {
+				t.Errorf("refused are %q, committed %+v", refused, got.Files)
+			}
+			if has := tree(t, s, id); has["old"] != c.files["old"] {
+				t.Errorf("old is %q", has["old"])
+			}
+			fsck(t, s, id)
+		})
+	}
 }

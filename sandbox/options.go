@@ -99,7 +99,7 @@ type Options struct {
 	MaxApplyBytes  int64 // bytes brought in at once; default 64 MiB
 	// MaxHeldFile bounds one file that is held, in bytes: a changed file over
 	// MaxFile is read up to it. Default 32 MiB, but no more than a sixteenth of a
-	// sandbox's memory, and at least MaxFile.
+	// sandbox's memory and no more than MaxChange, and at least MaxFile.
 	MaxHeldFile int64
 
 	// Available tells how much memory the machine can still give, in bytes;
@@ -222,7 +222,7 @@ func (o Options) withDefaults() (Options, error) {
 			o.MaxHeldFile = min(o.MaxHeldFile, m)
 		}
 	}
-	o.MaxHeldFile = max(o.MaxHeldFile, o.MaxFile)
+	o.MaxHeldFile = max(min(o.MaxHeldFile, o.MaxChange), o.MaxFile)
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}

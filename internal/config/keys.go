@@ -239,7 +239,7 @@ func workKeys() []key {
 			func(c *Config) *int64 { return &c.Held.MaxSize }, sizes(kib, 64*gib)),
 		row("held.max_files", "How many such files are kept.", integer, 1000,
 			func(c *Config) *int { return &c.Held.MaxFiles }, numbers(1, 1_000_000)),
-		row("held.max_file", "Largest such file, where that is no more than a sixteenth of sandbox.memory; what space.max_file allows is always kept.", size, 32*mib,
+		row("held.max_file", "Largest such file, where that is no more than a sixteenth of sandbox.memory and no more than space.max_change; what space.max_file allows is always kept.", size, 32*mib,
 			func(c *Config) *int64 { return &c.Held.MaxFile }, sizes(kib, 2*gib)),
 
 		row("search.max_tokens", "Tokens that one search answers with, where the caller does not say.", integer, 5000,

@@ -12,9 +12,11 @@ type Committer interface {
 	// Commit applies cs on head and returns once the commit is durable (fsync).
 	// Commits of one space are serialised. Entries that cannot be committed are
 	// told in Commit.Refused and the rest is committed; a stale base follows
-	// cs.Policy. It returns fault.NotFound for an unknown space,
+	// cs.Policy. Under KeepBoth the entries that take the space over its limits
+	// are told in Commit.Refused, the largest first; under RefuseStale they are a
+	// fault.TooLarge. It returns fault.NotFound for an unknown space,
 	// fault.Conflict for a stale base under RefuseStale, fault.TooLarge where
-	// the change or the space is over its limit; then nothing was changed.
+	// the change is over its limit; then nothing was changed.
 	Commit(ctx context.Context, id SpaceID, cs ChangeSet, m Meta) (Commit, error)
 }
 

@@ -261,3 +261,60 @@ func BenchmarkHeld(b *testing.B) {
 	measure("20 MB held", func(int) string { return "true" })
 	measure("20 MB held that change", func(i int) string { return fmt.Sprintf("echo %d >> large", i) })
 }
+
+// TestAFileThatIsTooLargeBlocksNoCommit: whichever limit it is over, it is named
+// in every answer, and what else commands change is committed.
+func TestAFileThatIsTooLargeBlocksNoCommit(t *testing.T) {
+	limits := func(o *sandbox.Options) { o.MaxFile, o.MaxChange, o.MaxHeldFile = 1<<20, 2<<20, 1536<<10 }
+	for _, c := range []struct {
+		name, size string
+		store      func(*gitstore.Options)
+		pool       func(*sandbox.Options)
+		lost       bool // it ends with its sandbox
+	}{
+		{"larger than a file may be", "1100K", nil, limits, false},
+		{"larger than what is held", "1700K", nil, limits, true},
+		{"larger than a change may be", "3M", nil, limits, true},
+		{"larger than a change, and within what would be held", "3M", nil,
+			func(o *sandbox.Options) { o.MaxFile, o.MaxChange, o.MaxHeldFile = 1<<20, 2<<20, 8<<20 }, true},
+		{"more than the space has room for", "3M", func(o *gitstore.Options) { o.Limits.Space = 2 << 20 }, nil, false},
+		{"more than the history has room for", "3M", func(o *gitstore.Options) { o.Limits.Repository = 2 << 20 }, nil, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := newScreenedStore(t, c.store, c.pool)
+			r := s.run("head -c " + c.size + " /dev/urandom > large; sha1sum < large; echo 1 > a; echo 1 > z")
+			sum := r.Stdout.Text
+			check := func(r sandbox.Result, lost bool, want ...string) {
+				t.Helper()
+				s.wantHeld(r, "large")
+				if len(r.Held) == 1 && (r.Held[0].Lost != lost || fault.CodeOf(r.Held[0].Err) == fault.Internal) {
+					t.Errorf("held %+v", r.Held[0])
+				}
+				var got []string
+				for _, c := range r.Commits {
+					for _, f := range c.Files {
+						got = append(got, string(f.Path))
+					}
+				}
+				if !slices.Equal(got, want) {
+					t.Errorf("committed %q, want %q", got, want)
+				}
+			}
+			check(r, c.lost, "a", "z")
+			check(s.run("echo 2 > a; mkdir d; echo 2 > d/e; rm z"), c.lost, "a", "d/e", "z")
+			if err := s.pool.StopSpace(t.Context(), s.id); err != nil {
+				t.Fatal(err)
+			}
+			r = s.run("sha1sum < large; echo 3 > a")
+			if c.lost {
+				s.wantHeld(r)
+				return
+			}
+			check(r, false, "a")
+			if r.Stdout.Text != sum {
+				t.Errorf("the next sandbox has %q of it, want %q", r.Stdout.Text, sum)
+			}
+		})
+	}
+}
