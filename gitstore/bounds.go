@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"math"
+	"strings"
 	"sync"
 
 	"satchel/internal/fault"
@@ -33,6 +34,18 @@ type budget struct {
 	entries, dirs     int
 	text              int64
 	maxDirs, maxBytes int64
+	// unread, where it is not nil, takes the directories that cannot be read,
+	// which the walk then passes over. The top one is an error all the same.
+	unread *[]string
+}
+
+// passes tells whether a walk goes on past a directory that cannot be read.
+func (b *budget) passes(prefix string, err error) bool {
+	if b.unread == nil || prefix == "" || !unreadable(err) {
+		return false
+	}
+	*b.unread = append(*b.unread, strings.TrimSuffix(prefix, "/"))
+	return true
 }
 
 // dirsPerEntry is how many directories a walk may visit for each file that it
@@ -95,10 +108,14 @@ type scales struct {
 	// sizes tells whether the files' sizes are added up, which costs a look at
 	// each.
 	sizes bool
-	seen  map[hash]load
+	// past has what cannot be read count as empty, for what head has already.
+	past bool
+	seen map[hash]load
 }
 
-func newScales(r *repo, sizes bool) *scales { return &scales{r, sizes, map[hash]load{}} }
+func newScales(r *repo, sizes bool) *scales {
+	return &scales{r: r, sizes: sizes, seen: map[hash]load{}}
+}
 
 // tree weighs a tree. Directories that are nested too deep are a fault.Invalid.
 func (s *scales) tree(ctx context.Context, h hash) (load, error) { return s.visit(ctx, h, 0) }
@@ -115,7 +132,7 @@ func (s *scales) visit(ctx context.Context, h hash, depth int) (l load, err erro
 		return l, err
 	}
 	es, err := s.r.db.tree(h)
-	if err != nil {
+	if err != nil && !(s.past && unreadable(err)) {
 		return l, err
 	}
 	l.dirs = 1
@@ -138,7 +155,7 @@ func (s *scales) visit(ctx context.Context, h hash, depth int) (l load, err erro
 				continue
 			}
 			n, err := s.r.db.size(e.hash)
-			if err != nil {
+			if err != nil && !(s.past && unreadable(err)) {
 				return l, err
 			}
 			l.bytes = plus(l.bytes, n)
@@ -175,7 +192,9 @@ func (r *repo) weighTip(ctx context.Context, from *repo, tree hash) error {
 	lim := r.s.o.Limits
 	if l.files > lim.Files || l.bytes > lim.Space || !l.fitsWalk(r.budget()) {
 		// A space may hold more than the limits of today: then its remote may too.
-		own, err := newScales(r, true).tree(ctx, r.head.Load().tree)
+		s := newScales(r, true)
+		s.past = true
+		own, err := s.tree(ctx, r.head.Load().tree)
 		if err != nil {
 			return err
 		}

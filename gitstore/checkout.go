@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"satchel/internal/space"
 )
 
 // snapshot is a checkout: the files of one head in a directory, written from
@@ -17,12 +19,34 @@ import (
 // the unprivileged user inside a sandbox can write over it. Nothing but this
 // file ever writes there, and never while it has users.
 type snapshot struct {
-	dir   string
-	at    *manifest // under seeds.mu or the seeds' turn
-	users int       // under seeds.mu
+	dir    string
+	at     *manifest      // under seeds.mu or the seeds' turn
+	absent []manifestFile // that could not be read; guarded like at
+	users  int            // under seeds.mu
 }
 
 func (sn *snapshot) tree() string { return filepath.Join(sn.dir, "tree") }
+
+// damaged lists the files and directories of the head that the checkout lacks,
+// because they could not be read.
+func (sn *snapshot) damaged() []space.Path {
+	var list []space.Path
+	for _, dir := range sn.at.unread {
+		list = append(list, space.Path(dir))
+	}
+	for _, f := range sn.absent {
+		list = append(list, space.Path(f.path))
+	}
+	slices.Sort(list)
+	return list
+}
+
+// complete tells whether the checkout has all of a manifest that can be read
+// now. What it lacks may have been repaired since it was made.
+func (sn *snapshot) complete(r *repo, m *manifest) bool {
+	return sn.at.head == m.head && slices.Equal(sn.at.unread, m.unread) &&
+		!slices.ContainsFunc(sn.absent, func(f manifestFile) bool { return r.db.sound(f.hash) })
+}
 
 // create writes the checkout from nothing.
 func (sn *snapshot) create(ctx context.Context, r *repo, m *manifest) error {
@@ -40,15 +64,11 @@ func (sn *snapshot) create(ctx context.Context, r *repo, m *manifest) error {
 	if err := w.giveAway(w.dirs[0].Lchown, "."); err != nil {
 		return err
 	}
-	for _, f := range m.files {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := w.write(f); err != nil {
-			return err
-		}
+	absent, err := w.writeAll(ctx, m.files)
+	if err != nil {
+		return err
 	}
-	sn.at = m
+	sn.at, sn.absent = m, absent
 	return nil
 }
 
@@ -60,6 +80,10 @@ func (sn *snapshot) update(ctx context.Context, r *repo, m *manifest) error {
 		return err
 	}
 	defer w.close()
+	lacking := map[string]bool{}
+	for _, f := range sn.absent {
+		lacking[f.path] = true
+	}
 	var remove []string
 	var write []manifestFile
 	old, cur := sn.at.files, m.files
@@ -72,7 +96,7 @@ func (sn *snapshot) update(ctx context.Context, r *repo, m *manifest) error {
 			write = append(write, cur[j])
 			j++
 		default:
-			if old[i] != cur[j] {
+			if old[i] != cur[j] || lacking[cur[j].path] {
 				remove = append(remove, old[i].path)
 				write = append(write, cur[j])
 			}
@@ -83,16 +107,12 @@ func (sn *snapshot) update(ctx context.Context, r *repo, m *manifest) error {
 	if err := w.remove(remove); err != nil {
 		return err
 	}
-	for _, f := range write {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := w.write(f); err != nil {
-			return err
-		}
+	absent, err := w.writeAll(ctx, write)
+	if err != nil {
+		return err
 	}
 	r.seeds.mu.Lock()
-	sn.at = m
+	sn.at, sn.absent = m, absent
 	r.seeds.mu.Unlock()
 	return nil
 }
@@ -167,6 +187,23 @@ func (w *treeWriter) enter(dir string) (*os.Root, error) {
 	return w.dirs[len(w.dirs)-1], nil
 }
 
+// writeAll makes files, which must not be there, and returns those that cannot
+// be read: they are left out.
+func (w *treeWriter) writeAll(ctx context.Context, files []manifestFile) (absent []manifestFile, err error) {
+	for _, f := range files {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if err := w.write(f); unreadable(err) {
+			w.r.logger().Error("A damaged file is left out of a checkout.", "path", f.path, "error", err)
+			absent = append(absent, f)
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	return absent, nil
+}
+
 // write makes one file, which must not be there.
 func (w *treeWriter) write(f manifestFile) error {
 	dir, name := path.Split(f.path)
@@ -174,11 +211,11 @@ func (w *treeWriter) write(f manifestFile) error {
 		_, err := w.enter(f.path)
 		return err
 	}
-	d, err := w.enter(strings.TrimSuffix(dir, "/"))
+	data, err := w.r.db.blob(f.hash)
 	if err != nil {
 		return err
 	}
-	data, err := w.r.db.blob(f.hash)
+	d, err := w.enter(strings.TrimSuffix(dir, "/"))
 	if err != nil {
 		return err
 	}

@@ -94,6 +94,9 @@ func (r *repo) apply(ctx context.Context, p *plan, m space.Meta) (space.Commit, 
 	if err := r.usable(); err != nil {
 		return space.Commit{}, err
 	}
+	if err := r.heal(p); err != nil {
+		return space.Commit{}, err
+	}
 	head := p.head
 	edits, files := p.edits()
 	if len(edits) == 0 && !head.id.IsZero() {
@@ -118,7 +121,7 @@ func (r *repo) apply(ctx context.Context, p *plan, m space.Meta) (space.Commit, 
 		return r.unchanged(p)
 	}
 	for _, q := range p.writes {
-		if !r.db.has(q.hash) {
+		if !r.db.sound(q.hash) {
 			objs = append(objs, newObject{plumbing.BlobObject, q.hash, q.data})
 		}
 	}
@@ -134,6 +137,23 @@ func (r *repo) apply(ctx context.Context, p *plan, m space.Meta) (space.Commit, 
 	c.Files, c.Refused, c.Warnings, c.Conflicts, c.Changed = files, p.refused, p.warnings(), p.clashes, true
 	r.noteCase(files)
 	return c, nil
+}
+
+// heal writes again what head has and cannot be read. The history stays as it
+// is: the objects are the same.
+func (r *repo) heal(p *plan) error {
+	if len(p.heal) == 0 {
+		return nil
+	}
+	pk, err := r.s.writePack(r.db.packDir(), p.heal)
+	if err != nil {
+		return r.internalf(err, "write damaged objects again")
+	}
+	r.db.add(pk)
+	r.logger().Info("Damaged files were written again.", "files", len(p.heal))
+	p.heal = nil
+	r.headMoved() // git inside sandboxes needs the pack
+	return nil
 }
 
 func (r *repo) unchanged(p *plan) (space.Commit, error) {
@@ -233,7 +253,7 @@ func (r *repo) nextTotals(ctx context.Context, p *plan) (t totals, added int64, 
 	}
 	t = *r.totals
 	drop := func(h hash) error {
-		n, err := r.db.size(h)
+		n, err := r.db.sizeOf(h)
 		if err != nil {
 			return r.internalf(err, "size")
 		}
@@ -304,7 +324,7 @@ func (r *repo) refuseExcess(ctx context.Context, p *plan) error {
 		q := p.writes[path]
 		less, files := q.size, 1
 		if at, ok := p.over[path]; ok {
-			n, err := r.db.size(at.hash)
+			n, err := r.db.sizeOf(at.hash)
 			if err != nil {
 				return r.internalf(err, "size")
 			}
@@ -322,7 +342,9 @@ func (r *repo) refuseExcess(ctx context.Context, p *plan) error {
 }
 
 func (r *repo) countTotals(ctx context.Context, tree hash) (t totals, err error) {
-	l, err := newScales(r, true).tree(ctx, tree)
+	s := newScales(r, true)
+	s.past = true
+	l, err := s.tree(ctx, tree)
 	return l.totals, err
 }
 

@@ -240,7 +240,7 @@ func (s *Store) Changes(ctx context.Context, id space.SpaceID, from, to space.Co
 				f.Status = space.Modified
 			}
 			f.New, f.NewMode = blobID(c.new.hash), c.new.fileMode()
-			if f.Size, err = r.db.size(c.new.hash); err != nil {
+			if f.Size, err = r.db.sizeOf(c.new.hash); err != nil {
 				return nil, 0, r.internalf(err, "changes")
 			}
 		}

@@ -125,6 +125,7 @@ func (s *Store) replacePacks(dir string, before []string) error {
 			staying = append(staying, p)
 		}
 	}
+	fresh := slices.Clone(staying)
 	durable := map[*pack]bool{}
 	for _, p := range staying {
 		if err := s.syncPack(p, durable); err != nil {
@@ -138,7 +139,7 @@ func (s *Store) replacePacks(dir string, before []string) error {
 	// The small ones first, which the large ones may have.
 	slices.SortStableFunc(old, func(a, b *pack) int { return a.n - b.n })
 	for i, p := range old {
-		in := coveredBy(p, slices.Concat(staying, old[i+1:]))
+		in := coveredBy(p, slices.Concat(staying, old[i+1:]), fresh)
 		if in == nil {
 			staying = append(staying, p)
 			continue
@@ -157,11 +158,19 @@ func (s *Store) replacePacks(dir string, before []string) error {
 }
 
 // coveredBy returns those of others that have all objects of a pack between them,
-// or nil.
-func coveredBy(p *pack, others []*pack) []*pack {
+// or nil. What is not fresh may be damaged, and the pack be what mended it, so
+// the objects of such a pack are read.
+func coveredBy(p *pack, others, fresh []*pack) []*pack {
 	var in []*pack
 	for i := range p.n {
-		has := func(o *pack) bool { _, ok := o.find(p.name(i)); return ok }
+		has := func(o *pack) bool {
+			off, ok := o.find(p.name(i))
+			if !ok || slices.Contains(fresh, o) {
+				return ok
+			}
+			got, err := o.read(off, func(hash) (object, error) { return object{}, errNoObject })
+			return err == nil && nameOf(got) == p.name(i)
+		}
 		if slices.ContainsFunc(in, has) {
 			continue
 		}

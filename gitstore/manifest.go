@@ -10,9 +10,10 @@ import (
 // manifest lists the files of a head as a checkout has them and the git view's
 // index says it. It is never changed once made.
 type manifest struct {
-	head  hash
-	tree  hash
-	files []manifestFile // sorted by path, byte by byte
+	head   hash
+	tree   hash
+	files  []manifestFile // sorted by path, byte by byte
+	unread []string       // directories that cannot be read, of which no file is listed
 }
 
 // manifestFile is one file. mtime, in seconds, is the same in every checkout
@@ -36,8 +37,11 @@ func (r *repo) fits(path string, e treeEntry) (bool, error) {
 	if !e.isLink() {
 		return true, nil
 	}
-	if err = r.checkLink(p, e.hash); isFault(err) {
+	switch err = r.checkLink(p, e.hash); {
+	case isFault(err):
 		return false, nil
+	case unreadable(err):
+		return true, nil // the checkout finds that out
 	}
 	return err == nil, err
 }
@@ -50,7 +54,7 @@ func (r *repo) currentManifest(ctx context.Context) (*manifest, error) {
 	d.mu.Lock()
 	last := d.manifest
 	d.mu.Unlock()
-	if last != nil && last.head == st.id {
+	if last != nil && last.head == st.id && len(last.unread) == 0 {
 		return last, nil
 	}
 	c, err := r.rawCommit(st.id)
@@ -58,12 +62,17 @@ func (r *repo) currentManifest(ctx context.Context) (*manifest, error) {
 		return nil, err
 	}
 	now := uint32(max(c.time.Unix(), 1))
+	m := &manifest{head: st.id, tree: st.tree}
 	var from hash
-	if last != nil {
+	if last != nil && len(last.unread) == 0 {
 		from = last.tree
 	}
-	var cs []treeChange
-	if err := r.diffTrees(ctx, from, st.tree, &cs); err != nil {
+	cs, err := r.readableChanges(ctx, from, m)
+	if unreadable(err) && !from.IsZero() { // what it was made from is damaged since
+		from = hash{}
+		cs, err = r.readableChanges(ctx, from, m)
+	}
+	if err != nil {
 		return nil, err
 	}
 	changed := make(map[string]treeEntry, len(cs))
@@ -78,13 +87,12 @@ func (r *repo) currentManifest(ctx context.Context) (*manifest, error) {
 		}
 		changed[c.path] = c.new
 	}
-	m := &manifest{head: st.id, tree: st.tree}
-	stamp := map[string]uint32{}
+	was := map[string]manifestFile{}
 	if last != nil {
 		m.files = make([]manifestFile, 0, len(last.files)+len(cs))
 		for _, f := range last.files {
-			if _, ok := changed[f.path]; ok {
-				stamp[f.path] = f.mtime
+			if _, ok := changed[f.path]; ok || from.IsZero() {
+				was[f.path] = f
 				continue
 			}
 			m.files = append(m.files, f)
@@ -94,14 +102,18 @@ func (r *repo) currentManifest(ctx context.Context) (*manifest, error) {
 		if e.mode == 0 {
 			continue
 		}
-		f := manifestFile{path: path, mode: e.mode, hash: e.hash, mtime: max(now, stamp[path]+1)}
+		old := was[path]
+		f := manifestFile{path: path, mode: e.mode, hash: e.hash, mtime: max(now, old.mtime+1)}
 		if e.isFile() {
-			n, err := r.db.size(e.hash)
+			n, err := r.db.sizeOf(e.hash)
 			if err != nil {
 				return nil, err
 			}
 			f.size = uint32(n)
 			f.mode = treeMode(e.fileMode())
+		}
+		if old.hash == f.hash && old.mode == f.mode {
+			f = old // the same version
 		}
 		m.files = append(m.files, f)
 	}
@@ -110,4 +122,15 @@ func (r *repo) currentManifest(ctx context.Context) (*manifest, error) {
 	d.manifest = m
 	d.mu.Unlock()
 	return m, nil
+}
+
+// readableChanges lists what differs between a tree and the manifest's, in
+// which a directory that cannot be read counts as empty and is noted.
+func (r *repo) readableChanges(ctx context.Context, from hash, m *manifest) ([]treeChange, error) {
+	m.unread = nil
+	b := r.budget()
+	b.unread = &m.unread
+	var cs []treeChange
+	err := r.diffDepth(ctx, from, m.tree, "", &cs, b, 0)
+	return cs, err
 }

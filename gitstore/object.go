@@ -5,8 +5,11 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strconv"
+	"strings"
+	"syscall"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
@@ -22,8 +25,42 @@ type kind = plumbing.ObjectType
 // errNoObject is returned for an object that the repository does not have.
 var errNoObject = errors.New("no such object")
 
-// errDamaged is the error of an object that is not what its name says.
+// errDamaged is the error of an object that cannot be read as what its name
+// says.
 var errDamaged = errors.New("the object is damaged")
+
+// asDamage marks an error of reading an object as damage, but not where the
+// system refused to look (too many open files, for one).
+func asDamage(err error) error {
+	var refused *fs.PathError
+	switch {
+	case err == nil, errors.Is(err, errDamaged), errors.Is(err, errNoObject):
+		return err
+	case errors.As(err, &refused) && !errors.Is(err, syscall.EIO):
+		return err
+	}
+	return fmt.Errorf("%w: %w", errDamaged, err)
+}
+
+// unreadable tells whether an object that a tree names is damaged or gone.
+func unreadable(err error) bool { return errors.Is(err, errDamaged) || errors.Is(err, errNoObject) }
+
+// damagedAt names the file whose object cannot be read; another error stays as
+// it is.
+func damagedAt(path string, err error) error {
+	if !unreadable(err) {
+		return err
+	}
+	return space.Damaged(space.Path(path), err)
+}
+
+// damagedIn is damagedAt for a directory.
+func damagedIn(dir string, err error) error {
+	if !unreadable(err) {
+		return err
+	}
+	return space.DamagedDirectory(space.Path(strings.TrimSuffix(dir, "/")), err)
+}
 
 // object is one decoded object. Its data is shared and never written.
 type object struct {

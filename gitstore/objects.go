@@ -188,6 +188,15 @@ func (db *objectDB) has(h hash) bool {
 
 func (db *objectDB) lends(h hash) bool { return db.lender != nil && db.lender.has(h) }
 
+// sound tells whether the object is there and can be read.
+func (db *objectDB) sound(h hash) bool {
+	if !db.has(h) {
+		return false
+	}
+	_, err := db.read(h)
+	return err == nil
+}
+
 // find calls use with the object's place. Where the pack was replaced
 // meanwhile, or the object came with a new one, it looks again.
 func (db *objectDB) find(h hash, use func(location) error) error {
@@ -196,8 +205,11 @@ func (db *objectDB) find(h hash, use func(location) error) error {
 		l, ok := db.locate(h)
 		if ok {
 			err = use(l)
-			if err == nil || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, os.ErrClosed) {
-				return err
+			if err == nil {
+				return nil
+			}
+			if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, os.ErrClosed) {
+				return db.elsewhere(h, l.p, use, err)
 			}
 		}
 		if rerr := db.rescan(); rerr != nil {
@@ -210,8 +222,28 @@ func (db *objectDB) find(h hash, use func(location) error) error {
 	return err
 }
 
+// elsewhere calls use with the object's places in other packs than the one whose
+// copy cannot be read: what was written again lies beside the damaged copy. It
+// returns err where no copy is whole.
+func (db *objectDB) elsewhere(h hash, bad *pack, use func(location) error, err error) error {
+	db.mu.RLock()
+	var places []location
+	for _, p := range db.packs {
+		if off, ok := p.find(h); ok && p != bad {
+			places = append(places, location{p, off})
+		}
+	}
+	db.mu.RUnlock()
+	for _, l := range places {
+		if use(l) == nil {
+			return nil
+		}
+	}
+	return err
+}
+
 // read returns an object; errNoObject where there is none. What is not what its name
-// says, as after damage to the disk, is an error.
+// says, as after damage to the disk, is an errDamaged.
 func (db *objectDB) read(h hash) (object, error) {
 	if db.lends(h) {
 		return db.lender.read(h)
@@ -238,7 +270,7 @@ func (db *objectDB) read(h hash) (object, error) {
 		o, err = db.readLoose(h)
 	}
 	if err != nil {
-		return object{}, fmt.Errorf("object %s: %w", h, err)
+		return object{}, fmt.Errorf("object %s: %w", h, asDamage(err))
 	}
 	db.cache.put(db, h, o)
 	return o, nil
@@ -310,6 +342,16 @@ func (db *objectDB) size(h hash) (n int64, err error) {
 		if o, err = db.readLoose(h); err == nil {
 			n = int64(len(o.data))
 		}
+	}
+	return n, asDamage(err)
+}
+
+// sizeOf is size for sums and lists, in which an object that cannot be read
+// counts as empty.
+func (db *objectDB) sizeOf(h hash) (int64, error) {
+	n, err := db.size(h)
+	if unreadable(err) {
+		return 0, nil
 	}
 	return n, err
 }

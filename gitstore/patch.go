@@ -128,7 +128,7 @@ func (r *repo) filePatch(f space.FileChange) (*filePatch, error) {
 	p.from, a, err1 = read(f.Old, f.OldMode)
 	p.to, b, err2 = read(f.New, f.NewMode)
 	if err := errors.Join(err1, err2); err != nil || p.binary {
-		return p, err
+		return p, damagedAt(string(f.Path), err)
 	}
 	p.chunks = compared(a, b)
 	return p, nil

@@ -41,6 +41,7 @@ type plan struct {
 	clashes []space.Conflict
 	wanted  map[string]bool // every path that the change set writes, and every copy's
 	dirs    map[string]bool // their ancestors
+	heal    []newObject     // of writes that head has already, but cannot be read
 	names   nameIndex       // of a large change set, which may be to few directories
 }
 
@@ -181,16 +182,15 @@ func (r *repo) decide(ctx context.Context, head *headState, reqs []request, poli
 				return nil, err
 			}
 			at, err := p.lookup(string(q.path))
-			if err != nil {
-				return nil, err
-			}
-			if q.delete {
+			switch {
+			case err != nil:
+			case q.delete:
 				err = p.delete(q, at)
-			} else {
+			default:
 				err = p.write(ctx, q, at)
 			}
 			var f *fault.Error
-			if errors.As(err, &f) && f.Code == fault.Invalid {
+			if errors.As(err, &f) && (f.Code == fault.Invalid || f.Code == fault.Damaged) {
 				p.refused = append(p.refused, refusal(q.raw, err))
 			} else if err != nil {
 				return nil, err
@@ -274,8 +274,11 @@ func (p *plan) overwrite(q request, at place) error {
 	mode := at.fileMode()
 	fresh := blobID(at.hash) == q.base && (mode == space.Symlink) == (q.baseMode == space.Symlink)
 	switch {
-	case at.hash == q.hash && mode == q.mode:
-		return nil // head has it already
+	case at.hash == q.hash && mode == q.mode: // head has it already
+		if (q.data != nil || q.size == 0) && !p.r.db.sound(q.hash) {
+			p.heal = append(p.heal, newObject{plumbing.BlobObject, q.hash, q.data})
+		}
+		return nil
 	case fresh:
 		if q.mode == q.baseMode {
 			q.mode = mode // the content changed; the mode is whoever's changed it

@@ -136,7 +136,7 @@ func (r *repo) stat(st *headState, p space.Path) (File, error) {
 	if !l.isFile() {
 		return File{}, notFoundPath(p, commitID(st.id))
 	}
-	n, err := r.db.size(l.hash)
+	n, err := r.db.sizeOf(l.hash)
 	if err != nil {
 		return File{}, r.internalf(err, "stat")
 	}
@@ -161,7 +161,7 @@ func (s *Store) Open(ctx context.Context, id space.SpaceID, at space.CommitID, p
 	}
 	data, err := r.db.blob(l.hash)
 	if err != nil {
-		return File{}, nil, r.internalf(err, "open")
+		return File{}, nil, r.internalf(damagedAt(string(p), err), "open")
 	}
 	return File{Path: p, Blob: blobID(l.hash), Mode: l.fileMode(), Size: int64(len(data))}, data, nil
 }
@@ -183,7 +183,7 @@ func (s *Store) ReadBlob(ctx context.Context, id space.SpaceID, b space.BlobID) 
 		return nil, fault.New(fault.NotFound, "There is no blob %s in this space.", b)
 	}
 	if err != nil {
-		return nil, r.internalf(err, "read blob")
+		return nil, r.internalf(damagedAt("blob "+string(b), err), "read blob")
 	}
 	return o.data, nil
 }
@@ -206,7 +206,7 @@ func (s *Store) List(ctx context.Context, id space.SpaceID, at space.CommitID, d
 	}
 	es, err := r.db.tree(l.hash)
 	if err != nil {
-		return nil, r.internalf(err, "list")
+		return nil, r.internalf(damagedIn(string(dir), err), "list")
 	}
 	prefix := ""
 	if dir != "" {
@@ -218,7 +218,7 @@ func (s *Store) List(ctx context.Context, id space.SpaceID, at space.CommitID, d
 		x.Path = space.Path(prefix + e.name)
 		if e.isFile() {
 			x.Blob, x.Mode = blobID(e.hash), e.fileMode()
-			if x.Size, err = r.db.size(e.hash); err != nil {
+			if x.Size, err = r.db.sizeOf(e.hash); err != nil {
 				return nil, r.internalf(err, "list")
 			}
 		} else if !x.Dir {
@@ -229,7 +229,8 @@ func (s *Store) List(ctx context.Context, id space.SpaceID, at space.CommitID, d
 	return out, nil
 }
 
-// Files implements space.Seeder. A zero at is head.
+// Files implements space.Seeder. A zero at is head. Where directories cannot be
+// read, all other files are returned with a fault.Damaged that names the first.
 func (s *Store) Files(ctx context.Context, id space.SpaceID, at space.CommitID, under space.Path) ([]space.FileChange, error) {
 	r, st, release, err := s.at(ctx, id, at)
 	if err != nil {
@@ -241,11 +242,12 @@ func (s *Store) Files(ctx context.Context, id space.SpaceID, at space.CommitID, 
 		return nil, r.internalf(err, "files")
 	}
 	var out []space.FileChange
+	var unread []string
 	add := func(path string, e treeEntry) error {
 		if !e.isFile() {
 			return nil
 		}
-		n, err := r.db.size(e.hash)
+		n, err := r.db.sizeOf(e.hash)
 		out = append(out, space.FileChange{Path: space.Path(path), Status: space.Added, New: blobID(e.hash), NewMode: e.fileMode(), Size: n})
 		return err
 	}
@@ -257,10 +259,15 @@ func (s *Store) Files(ctx context.Context, id space.SpaceID, at space.CommitID, 
 		if under != "" {
 			prefix = string(under) + "/"
 		}
-		err = r.walk(ctx, l.hash, prefix, add)
+		b := r.budget()
+		b.unread = &unread
+		err = r.walkDepth(ctx, l.hash, prefix, add, b, 0)
 	}
 	if err != nil {
 		return nil, err
+	}
+	if len(unread) > 0 {
+		return out, space.DamagedDirectory(space.Path(unread[0]), errDamaged)
 	}
 	return out, nil
 }
@@ -302,7 +309,7 @@ func (r *repo) changes(cs []treeChange) ([]space.FileChange, error) {
 		}
 		if c.new.isFile() {
 			var err error
-			if f.Size, err = r.db.size(c.new.hash); err != nil {
+			if f.Size, err = r.db.sizeOf(c.new.hash); err != nil {
 				return nil, r.internalf(err, "diff")
 			}
 			f.New, f.NewMode = blobID(c.new.hash), c.new.fileMode()

@@ -31,7 +31,11 @@ func (r *repo) screen(ctx context.Context, q request, content []byte) (warning s
 		if err != nil || !at.isFile() {
 			return nil, err
 		}
-		return r.db.blob(at.hash)
+		b, err := r.db.blob(at.hash)
+		if unreadable(err) {
+			return nil, nil // all that is written there counts as new
+		}
+		return b, err
 	})
 	return judged(ctx, err)
 }

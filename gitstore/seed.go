@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"satchel/internal/space"
@@ -135,6 +136,7 @@ func (r *repo) seed(ctx context.Context, release func()) (*space.Seed, error) {
 		Checkout: sn.tree(),
 		GitView:  d.view.dir,
 		Library:  r.s.o.LibraryDir,
+		Damaged:  sn.damaged(),
 		Release: sync.OnceFunc(func() {
 			d.mu.Lock()
 			sn.users--
@@ -158,9 +160,16 @@ func (r *repo) ensureSeedDir() error {
 func (r *repo) snapshotAt(ctx context.Context, m *manifest) (*snapshot, error) {
 	d := &r.seeds
 	d.mu.Lock()
+	snaps := slices.Clone(d.snaps)
+	d.mu.Unlock()
+	complete := map[*snapshot]bool{}
+	for _, sn := range snaps { // with the turn, under which they change
+		complete[sn] = sn.complete(r, m)
+	}
+	d.mu.Lock()
 	var free *snapshot
 	for _, sn := range d.snaps {
-		if sn.at.head == m.head {
+		if complete[sn] {
 			sn.users++
 			d.mu.Unlock()
 			return sn, nil

@@ -98,7 +98,7 @@ func (r *repo) rewrite(tree hash, edits []edit, out *[]newObject) (hash, error) 
 	}
 	data := encodeTree(kept)
 	h := plumbing.ComputeHash(plumbing.TreeObject, data)
-	if !r.db.has(h) {
+	if !r.db.sound(h) {
 		*out = append(*out, newObject{plumbing.TreeObject, h, data})
 	}
 	return h, nil
@@ -141,7 +141,7 @@ func (r *repo) lookupBy(entry func(hash, string) (treeEntry, bool, error), tree 
 		var ok bool
 		var err error
 		if e, ok, err = entry(e.hash, seg); err != nil {
-			return place{}, err
+			return place{}, damagedIn(path[:done], err)
 		}
 		if !ok {
 			return place{}, nil
@@ -166,8 +166,11 @@ func (r *repo) walkDepth(ctx context.Context, tree hash, prefix string, visit fu
 		return err
 	}
 	es, err := r.db.tree(tree)
+	if b.passes(prefix, err) {
+		return nil
+	}
 	if err != nil {
-		return err
+		return damagedIn(prefix, err)
 	}
 	for _, e := range es {
 		if e.isDir() {
@@ -207,11 +210,11 @@ func (r *repo) diffDepth(ctx context.Context, a, b hash, prefix string, out *[]t
 	}
 	as, err := r.db.tree(a)
 	if err != nil {
-		return err
+		return damagedIn(prefix, err)
 	}
 	bs, err := r.db.tree(b)
-	if err != nil {
-		return err
+	if err != nil && !left.passes(prefix, err) {
+		return damagedIn(prefix, err)
 	}
 	byName := func(x, y treeEntry) int { return cmp.Compare(x.name, y.name) }
 	slices.SortFunc(as, byName)

@@ -42,7 +42,7 @@ type gitView struct {
 	at     hash            // the head that the ref names
 
 	indexMu sync.Mutex // of the index, which takes longer; no commit waits for it
-	indexed hash       // the head that the index shows
+	indexed *manifest  // what the index shows
 }
 
 // ensureView makes the space's git view, or brings it to head. The caller has
@@ -188,20 +188,20 @@ func (v *gitView) shows(head hash) bool {
 	}
 	v.indexMu.Lock()
 	defer v.indexMu.Unlock()
-	return v.indexed == head
+	return v.indexed != nil && v.indexed.head == head
 }
 
 // writeIndex makes the index say what the manifest does.
 func (v *gitView) writeIndex(m *manifest) error {
 	v.indexMu.Lock()
 	defer v.indexMu.Unlock()
-	if v.indexed == m.head {
+	if v.indexed == m {
 		return nil
 	}
 	if err := replaceFile(filepath.Join(v.dir, "index"), encodeGitIndex(m.files), 0o644); err != nil {
 		return fmt.Errorf("index: %w", err)
 	}
-	v.indexed = m.head
+	v.indexed = m
 	return nil
 }
 

@@ -138,7 +138,7 @@ func (rq *request) toolFailure(ctx context.Context, err error) (any, *rpcError, 
 		return nil, errorf(protocol.INVALID_PARAMS, "%s", fault.PublicOf(err)), true
 	case fault.Canceled:
 		return nil, errorf(codeCanceled, "The request was cancelled."), true
-	case fault.Invalid, fault.Conflict, fault.Forbidden, fault.Unauthenticated, fault.TooLarge, fault.Limited, fault.Unavailable:
+	case fault.Invalid, fault.Conflict, fault.Forbidden, fault.Unauthenticated, fault.TooLarge, fault.Limited, fault.Unavailable, fault.Damaged:
 		text := fault.PublicOf(err)
 		if f, ok := asFault(err); ok && f.RetryAfter > 0 {
 			text += " Try again in " + seconds(f.RetryAfter) + " s."

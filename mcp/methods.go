@@ -84,7 +84,7 @@ func (rq *request) failure(err error, notFound int) *rpcError {
 		return errorf(protocol.INVALID_PARAMS, "%s", fault.PublicOf(err))
 	case fault.Canceled:
 		return errorf(codeCanceled, "The request was cancelled.")
-	case fault.Forbidden, fault.Conflict, fault.Limited, fault.Unavailable:
+	case fault.Forbidden, fault.Conflict, fault.Limited, fault.Unavailable, fault.Damaged:
 		return errorf(codeServer, "%s", fault.PublicOf(err))
 	}
 	return rq.internal(rq.m.method, err)

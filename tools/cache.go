@@ -109,5 +109,9 @@ func (v view) hold(ctx context.Context, size int64) (release func(), err error) 
 }
 
 func (v view) content(ctx context.Context, e Entry) ([]byte, error) {
-	return v.w.Content(ctx, v.id, e.Blob)
+	b, err := v.w.Content(ctx, v.id, e.Blob)
+	if fault.CodeOf(err) == fault.Damaged {
+		err = space.Damaged(e.Path, err) // by the name that the caller knows
+	}
+	return b, err
 }

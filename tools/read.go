@@ -78,7 +78,7 @@ func (v view) readOne(ctx context.Context, asked string, budget int, images *int
 	switch fault.CodeOf(err) {
 	case "":
 		return it, nil
-	case fault.Invalid, fault.NotFound, fault.TooLarge:
+	case fault.Invalid, fault.NotFound, fault.TooLarge, fault.Damaged:
 		it.err = err
 		return it, nil
 	}

@@ -169,7 +169,7 @@ func (s *Set) failed(ctx context.Context, name string, err error) (Result, error
 		return Result{}, fault.Wrap(err, fault.Canceled, "The call was canceled.")
 	}
 	switch fault.CodeOf(err) {
-	case fault.Invalid, fault.NotFound, fault.Conflict, fault.TooLarge, fault.Limited, fault.Unavailable:
+	case fault.Invalid, fault.NotFound, fault.Conflict, fault.TooLarge, fault.Limited, fault.Unavailable, fault.Damaged:
 	case fault.Internal:
 		return Result{}, fmt.Errorf("tool %s: %w", name, err)
 	default:

@@ -139,6 +139,8 @@ func asPage(err error) *pageError {
 		p.status, p.title = http.StatusTooManyRequests, "Please wait a moment"
 	case fault.Unavailable:
 		p.status, p.title = http.StatusServiceUnavailable, "That is not possible now"
+	case fault.Damaged:
+		p.status, p.title = http.StatusInternalServerError, "It cannot be read"
 	case fault.Canceled:
 		p.status, p.title = 499, "The request was stopped"
 	default:

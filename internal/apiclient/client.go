@@ -204,7 +204,7 @@ func (c *Client) stranger(res *http.Response) error {
 // codes are those of the server; others are ours to guess.
 var codes = map[string]fault.Code{
 	"invalid": fault.Invalid, "not_found": fault.NotFound, "conflict": fault.Conflict, "unauthenticated": fault.Unauthenticated,
-	"forbidden": fault.Forbidden, "too_large": fault.TooLarge, "limited": fault.Limited, "unavailable": fault.Unavailable,
+	"forbidden": fault.Forbidden, "too_large": fault.TooLarge, "limited": fault.Limited, "unavailable": fault.Unavailable, "damaged": fault.Damaged,
 	"canceled": fault.Canceled, "internal": fault.Internal, "method_not_allowed": fault.Invalid, "unsupported_media_type": fault.Invalid,
 }
 

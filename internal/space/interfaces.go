@@ -31,7 +31,8 @@ type Seeder interface {
 	Blob(ctx context.Context, id SpaceID, at CommitID, p Path) (b BlobID, m Mode, ok bool, err error)
 	// Files lists the files at or under a path at a commit, sorted by path, as
 	// Added changes from nothing; under "" are all files. A path that is not
-	// there has none.
+	// there has none. Where directories cannot be read, it returns all other
+	// files with a fault.Damaged.
 	Files(ctx context.Context, id SpaceID, at CommitID, under Path) ([]FileChange, error)
 	// Head returns the newest commit.
 	Head(ctx context.Context, id SpaceID) (CommitID, error)
@@ -53,6 +54,10 @@ type Seed struct {
 	GitView string
 	// Library is the host directory that becomes /library; may be empty.
 	Library string
+	// Damaged lists the files, and the directories with all in them, that Head
+	// has and Checkout lacks, because the server's disk does not hold them any
+	// more. That they are absent is nobody's change.
+	Damaged []Path
 	// Release tells that the sandbox is gone. It must be called once.
 	Release func()
 }

@@ -55,7 +55,7 @@ func (c *call) files(ctx context.Context, paths []string) ([]fileBody, error) {
 		f, err := c.file(ctx, p)
 		switch fault.CodeOf(err) {
 		case "":
-		case fault.Invalid, fault.NotFound, fault.TooLarge:
+		case fault.Invalid, fault.NotFound, fault.TooLarge, fault.Damaged:
 			f = fileBody{Path: p, Kind: "error", Error: detailOf(err)}
 		default:
 			return nil, err

@@ -5,6 +5,7 @@ import (
 
 	"satchel/gitstore"
 	"satchel/gitstore/remotes"
+	"satchel/internal/fault"
 	"satchel/internal/space"
 	"satchel/tools"
 )
@@ -28,7 +29,9 @@ func (w workspace) Lookup(ctx context.Context, id space.SpaceID, at space.Commit
 		return fileEntry(f), nil
 	}
 	// A directory is what has a listing.
-	if _, lerr := w.git.List(ctx, id, at, p); lerr != nil {
+	if _, lerr := w.git.List(ctx, id, at, p); fault.CodeOf(lerr) == fault.Damaged {
+		return tools.Entry{}, lerr
+	} else if lerr != nil {
 		return tools.Entry{}, err
 	}
 	return tools.Entry{Path: p, Dir: true}, nil

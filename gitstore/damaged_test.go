@@ -1,0 +1,222 @@
+//go:build unix
+
+package gitstore
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// flip turns bits of one byte of an object in every pack that has it: the first
+// of its entry, which says what it is, or one of its content.
+func flip(t testing.TB, s *Store, id space.SpaceID, h hash, content bool) {
+	t.Helper()
+	dir := filepath.Join(s.repoDir(id), "objects", "pack")
+	names, err := packNames(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flipped := 0
+	for _, name := range names {
+		p, err := loadPack(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		off, ok := p.find(h)
+		p.close()
+		if !ok {
+			continue
+		}
+		if content {
+			off += 5
+		}
+		file := p.base + ".pack"
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b[off] ^= 0x55
+		if err := os.Chmod(file, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f, err := os.OpenFile(file, os.O_WRONLY, 0) // in place: views are links to it
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.WriteAt(b[off:off+1], off); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+		flipped++
+	}
+	if flipped == 0 {
+		t.Fatalf("no pack has %s", h)
+	}
+}
+
+// damagedStore is a store with one space, of which one object is damaged: the
+// blob of a file, or the tree of a directory.
+func damagedStore(t *testing.T, files map[string]string, path string, content bool) (*Store, space.SpaceID, hash) {
+	t.Helper()
+	dir := t.TempDir()
+	s, err := Open(Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := newSpace(t, s, files)
+	h, err := hashFrom(git(t, s.repoDir(id), "rev-parse", "main:"+path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = newStore(t, func(o *Options) { o.Dir = dir })
+	flip(t, s, id, h, content)
+	return s, id, h
+}
+
+var damageFiles = map[string]string{"a.md": "a\n", "dir/bad.md": strings.Repeat("bad\n", 20), "dir/good.md": "good\n", "z.md": "z\n"}
+
+func kinds(t *testing.T, f func(t *testing.T, content bool)) {
+	t.Run("in its header", func(t *testing.T) { f(t, false) })
+	t.Run("in its content", func(t *testing.T) { f(t, true) })
+}
+
+// TestADamagedFileIsLeftOutOfCheckouts, and named; all else works.
+func TestADamagedFileIsLeftOutOfCheckouts(t *testing.T) {
+	kinds(t, func(t *testing.T, content bool) {
+		s, id, _ := damagedStore(t, damageFiles, "dir/bad.md", content)
+		if _, _, err := s.Open(t.Context(), id, "", "dir/bad.md"); fault.CodeOf(err) != fault.Damaged || !strings.Contains(fault.PublicOf(err), "dir/bad.md") {
+			t.Errorf("open: %v", err)
+		}
+		if _, _, err := s.Open(t.Context(), id, "", "dir/good.md"); err != nil {
+			t.Error(err)
+		}
+		for _, dir := range []space.Path{"", "dir"} {
+			if _, err := s.List(t.Context(), id, "", dir); err != nil {
+				t.Errorf("list %q: %v", dir, err)
+			}
+		}
+		if list, err := s.Files(t.Context(), id, "", ""); err != nil || len(list) < len(damageFiles) {
+			t.Errorf("%d files, %v", len(list), err)
+		}
+		sd := seed(t, s, id)
+		if !slices.Equal(sd.Damaged, []space.Path{"dir/bad.md"}) {
+			t.Errorf("damaged is %q", sd.Damaged)
+		}
+		if _, err := os.Lstat(filepath.Join(sd.Checkout, "dir/bad.md")); !os.IsNotExist(err) {
+			t.Errorf("the checkout has it: %v", err)
+		}
+		if b, err := os.ReadFile(filepath.Join(sd.Checkout, "dir/good.md")); err != nil || string(b) != "good\n" {
+			t.Errorf("%q, %v", b, err)
+		}
+		sd.Release()
+		// Another commit goes on from there.
+		commit(t, s, id, writes(map[string]string{"dir/new.md": "new\n"}))
+		sd = seed(t, s, id)
+		defer sd.Release()
+		if b, err := os.ReadFile(filepath.Join(sd.Checkout, "dir/new.md")); err != nil || string(b) != "new\n" || len(sd.Damaged) != 1 {
+			t.Errorf("%q, %v, damaged %q", b, err, sd.Damaged)
+		}
+		if got := git(t, s.repoDir(id), "ls-tree", "-r", "--name-only", "main", "dir"); got != "dir/bad.md\ndir/good.md\ndir/new.md" {
+			t.Errorf("head has %q", got)
+		}
+	})
+}
+
+// TestWritingADamagedFileHealsIt: with the same content and with another, also
+// after the packs were consolidated and the store was opened again.
+func TestWritingADamagedFileHealsIt(t *testing.T) {
+	for name, text := range map[string]string{"the same content": damageFiles["dir/bad.md"], "other content": "new\n"} {
+		t.Run(name, func(t *testing.T) {
+			kinds(t, func(t *testing.T, content bool) {
+				s, id, h := damagedStore(t, damageFiles, "dir/bad.md", content)
+				sd := seed(t, s, id)
+				b, m, _, err := s.Blob(t.Context(), id, "", "dir/bad.md")
+				if err != nil {
+					t.Fatal(err)
+				}
+				c := commit(t, s, id, space.ChangeSet{Policy: space.KeepBoth, Changes: []space.Change{{Path: "dir/bad.md", Content: []byte(text), Base: b, BaseMode: m}}})
+				if len(c.Refused)+len(c.Conflicts) > 0 {
+					t.Errorf("%+v", c)
+				}
+				healed := func() {
+					t.Helper()
+					if _, got, err := s.Open(t.Context(), id, "", "dir/bad.md"); err != nil || string(got) != text {
+						t.Errorf("%q, %v", got, err)
+					}
+				}
+				healed()
+				sd2 := seed(t, s, id) // while the first is in use
+				if got, err := os.ReadFile(filepath.Join(sd2.Checkout, "dir/bad.md")); err != nil || string(got) != text || len(sd2.Damaged) > 0 {
+					t.Errorf("checkout: %q, %v, damaged %q", got, err, sd2.Damaged)
+				}
+				sd.Release()
+				sd2.Release()
+				if err := s.Maintain(t.Context(), id); err != nil && text == damageFiles["dir/bad.md"] {
+					t.Error(err)
+				}
+				dir := s.o.Dir
+				if err := s.Close(); err != nil {
+					t.Fatal(err)
+				}
+				s = newStore(t, func(o *Options) { o.Dir = dir })
+				healed()
+				if _, err := s.ReadBlob(t.Context(), id, blobID(h)); (err == nil) != (text == damageFiles["dir/bad.md"]) {
+					t.Errorf("the old content: %v", err)
+				}
+			})
+		})
+	}
+}
+
+// TestContentThatADamagedFileHasIsStored where another path gets it.
+func TestContentThatADamagedFileHasIsStored(t *testing.T) {
+	s, id, _ := damagedStore(t, damageFiles, "dir/bad.md", true)
+	commit(t, s, id, writes(map[string]string{"copy.md": damageFiles["dir/bad.md"]}))
+	if _, got, err := s.Open(t.Context(), id, "", "copy.md"); err != nil || string(got) != damageFiles["dir/bad.md"] {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// TestADamagedDirectoryIsLeftOut of checkouts and lists, and takes no changes;
+// all else does.
+func TestADamagedDirectoryIsLeftOut(t *testing.T) {
+	kinds(t, func(t *testing.T, content bool) {
+		s, id, _ := damagedStore(t, damageFiles, "dir", content)
+		if _, _, err := s.Open(t.Context(), id, "", "dir/good.md"); fault.CodeOf(err) != fault.Damaged || !strings.Contains(fault.PublicOf(err), `"dir"`) {
+			t.Errorf("open: %v", err)
+		}
+		if _, err := s.List(t.Context(), id, "", "dir"); fault.CodeOf(err) != fault.Damaged {
+			t.Errorf("list: %v", err)
+		}
+		if list, err := s.Files(t.Context(), id, "", ""); fault.CodeOf(err) != fault.Damaged || len(list) < 2 {
+			t.Errorf("%d files, %v", len(list), err)
+		}
+		cs := writes(map[string]string{"dir/new.md": "new\n", "new.md": "new\n"})
+		cs.Policy = space.KeepBoth
+		c := commit(t, s, id, cs)
+		if len(c.Refused) != 1 || c.Refused[0].Path != "dir/new.md" || fault.CodeOf(c.Refused[0].Err) != fault.Damaged || len(c.Files) != 1 {
+			t.Errorf("%+v", c)
+		}
+		for range 2 {
+			sd := seed(t, s, id)
+			if !slices.Equal(sd.Damaged, []space.Path{"dir"}) {
+				t.Errorf("damaged is %q", sd.Damaged)
+			}
+			if b, err := os.ReadFile(filepath.Join(sd.Checkout, "new.md")); err != nil || string(b) != "new\n" {
+				t.Errorf("%q, %v", b, err)
+			}
+			sd.Release()
+		}
+	})
+}
