@@ -3,6 +3,7 @@
 package gitstore
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -52,7 +53,7 @@ func flip(t testing.TB, s *Store, id space.SpaceID, h hash, content bool) {
 		if _, err := f.WriteAt(b[off:off+1], off); err != nil {
 			t.Fatal(err)
 		}
-		if err := f.Close(); err != nil {
+		if err := errors.Join(f.Close(), os.Chmod(file, 0o444)); err != nil {
 			t.Fatal(err)
 		}
 		flipped++

@@ -150,7 +150,7 @@ func (p *Pool) start(ctx context.Context, k key, gen uint64) (_ *box, err error)
 		gone:     make(chan struct{}),
 		tree:     make(lock, 1),
 	}
-	b.treeState = newTreeState(p.o.Seeder, k.space, seed.Head)
+	b.treeState = newTreeState(p.o.Seeder, k.space, seed)
 	if err := b.restore(ctx); err != nil {
 		select {
 		case <-a.Done():

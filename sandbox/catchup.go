@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"satchel/internal/bytesize"
+	"satchel/internal/fault"
 	"satchel/internal/space"
 	"satchel/sandbox/agent"
 )
@@ -50,9 +51,12 @@ func (b *box) catchUp(ctx context.Context, bounded bool) (applied []space.FileCh
 	wanted, notes = b.smallEnough(inside.list)
 	wanted = slices.DeleteFunc(wanted, func(c space.FileChange) bool { return b.uncommitted(string(c.Path)) })
 	for len(wanted) > 0 {
-		n, entries, err := b.applyEntries(ctx, wanted, inside)
+		n, entries, damaged, err := b.applyEntries(ctx, wanted, inside)
 		if err != nil {
 			return applied, notes, err
+		}
+		for _, p := range damaged {
+			notes = b.behindFor(notes, p, "it is damaged on the server's disk. "+strings.TrimSuffix(space.DamagedAdvice, "."))
 		}
 		results, err := b.agent.Apply(ctx, entries)
 		if err != nil {
@@ -66,6 +70,9 @@ func (b *box) catchUp(ctx context.Context, bounded bool) (applied []space.FileCh
 		}
 		for _, c := range wanted[:n] {
 			r, ok := left[string(c.Path)]
+			if slices.Contains(damaged, c.Path) {
+				continue
+			}
 			if !ok {
 				delete(b.behind, c.Path)
 				delete(b.failed, c.Path)
@@ -224,19 +231,23 @@ const (
 )
 
 // applyEntries reads the contents for one call of Apply, of the first n of
-// list, whose sizes were looked at before.
-func (b *box) applyEntries(ctx context.Context, list []space.FileChange, out *outsiders) (n int, entries []agent.ApplyEntry, err error) {
+// list, whose sizes were looked at before. Those that are damaged stay as they
+// are inside.
+func (b *box) applyEntries(ctx context.Context, list []space.FileChange, out *outsiders) (n int, entries []agent.ApplyEntry, damaged []space.Path, err error) {
 	var bytes int
-	for n < len(list) && n < applyFiles && bytes < applyBytes {
+	for ; n < len(list) && n < applyFiles && bytes < applyBytes; n++ {
 		e, err := b.applyEntry(ctx, list[n], out)
+		if fault.CodeOf(err) == fault.Damaged {
+			damaged = append(damaged, list[n].Path)
+			continue
+		}
 		if err != nil {
-			return 0, nil, err
+			return 0, nil, nil, err
 		}
 		bytes += len(e.Content)
 		entries = append(entries, e)
-		n++
 	}
-	return n, entries, nil
+	return n, entries, damaged, nil
 }
 
 // applyEntry makes what brings one file to head. A link that leads out of the

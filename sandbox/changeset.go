@@ -64,8 +64,8 @@ func (d *draft) refuse(p, why string, err error) {
 	d.kept[p] = true
 }
 
-func (d *draft) delete(p space.Path, base file) {
-	if _, ok := d.changes[p]; !ok && base.exists() && !d.kept[string(p)] {
+func (d *draft) delete(v *view, p space.Path, base file) {
+	if _, ok := d.changes[p]; !ok && base.exists() && !d.kept[string(p)] && !v.lacks(p) {
 		d.changes[p] = space.Change{Path: string(p), Op: space.Delete, Base: base.blob, BaseMode: base.mode}
 	}
 }
@@ -121,10 +121,13 @@ func makeDraft(ctx context.Context, v *view, b agent.Batch, limits agent.Collect
 			continue // no commit ever held it
 		}
 		base, err := r.get(ctx, p)
+		if fault.CodeOf(err) == fault.Damaged {
+			continue // a directory above it is not known, and stays as it is
+		}
 		if err != nil {
 			return nil, err
 		}
-		d.delete(p, base)
+		d.delete(r.view, p, base)
 		if base.exists() || e.Dir && !e.Opaque {
 			continue
 		}
@@ -197,10 +200,13 @@ func tooLarge(size, most int64) string {
 // write adds a file or link that the sandbox has.
 func (d *draft) write(ctx context.Context, r *reader, p space.Path, e agent.Entry, maxFile int64) error {
 	base, err := r.get(ctx, p)
-	if err != nil {
+	if err != nil && fault.CodeOf(err) != fault.Damaged {
 		return err
 	}
-	if err := refusal(p, e, maxFile); err != nil {
+	if err == nil {
+		err = refusal(p, e, maxFile)
+	}
+	if err != nil {
 		d.refuse(e.Path, reason(err), err)
 		d.hold(e, base, err)
 		return nil
@@ -215,11 +221,11 @@ func (d *draft) write(ctx context.Context, r *reader, p space.Path, e agent.Entr
 			return err
 		}
 		for _, q := range above {
-			d.delete(q, r.ancestors[q])
+			d.delete(r.view, q, r.ancestors[q])
 		}
 	}
 	now := file{blobOf(e.Content), e.Mode}
-	if now == base {
+	if now == base && !r.lacks(p) {
 		return nil
 	}
 	d.writes[p] = now
@@ -240,7 +246,7 @@ func (d *draft) deleteUnder(ctx context.Context, r *reader, p space.Path, opaque
 		return err
 	}
 	for q, f := range files {
-		d.delete(q, f)
+		d.delete(r.view, q, f)
 	}
 	return nil
 }

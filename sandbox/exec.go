@@ -121,7 +121,9 @@ type command struct {
 	rep  *reporter
 	cold bool
 	mark int
-	res  Result
+	// damaged are the paths that the sandbox lacks, as last seen.
+	damaged []space.Path
+	res     Result
 }
 
 func (c *command) run(ctx context.Context) (Result, error) {
@@ -201,7 +203,11 @@ func (c *command) prepare(ctx context.Context) error {
 		return canceled(ctx)
 	case err != nil:
 		c.pool.o.Logger.Error("a sandbox could not be brought up to head", "space", c.key.space, "err", err)
-		notes = append(notes, "The newest changes of the space could not be brought into the sandbox; its files may be older than what search and read show.")
+		note := "The newest changes of the space could not be brought into the sandbox; its files may be older than what search and read show."
+		if fault.CodeOf(err) == fault.Damaged {
+			note += " " + fault.PublicOf(err)
+		}
+		notes = append(notes, note)
 	}
 	if c.alone() {
 		c.forget() // no command is left that these happened during
@@ -211,6 +217,7 @@ func (c *command) prepare(ctx context.Context) error {
 		return &notBegun{cause: errors.New("the sandbox has ended")}
 	}
 	c.mark = c.box.mark()
+	c.damaged = c.view.stillDamaged()
 	c.res.Applied = applied
 	c.res.Notes = append(c.res.Notes, notes...)
 	return nil
@@ -324,18 +331,43 @@ func (c *command) finish() Result {
 		r.Held = slices.Clone(*list)
 	}
 	if c.req.ReadOnly {
+		c.noteDamage()
 		return *r
 	}
 	ctx, cancel := context.WithTimeout(p.hard, p.o.CollectTime)
 	defer cancel()
 	if b.tree.lock(ctx) == nil {
 		r.Commits = b.since(c.mark)
+		c.damaged = b.view.stillDamaged()
 		if note := b.stillRefused(r.Refused); note != "" && p.o.Held == nil {
 			r.Notes = append(r.Notes, note)
 		}
 		b.tree.unlock()
 	}
+	c.noteDamage()
 	return *r
+}
+
+// maxDamaged is how many damaged paths an answer names.
+const maxDamaged = 3
+
+// noteDamage says what the sandbox was started without: every answer does, for
+// a command that finds a file absent must not take it for deleted.
+func (c *command) noteDamage() {
+	n := len(c.damaged)
+	if n == 0 {
+		return
+	}
+	var names []string
+	for _, p := range c.damaged[:min(n, maxDamaged)] {
+		names = append(names, shown(string(p)))
+	}
+	list := strings.Join(names, ", ")
+	if n > maxDamaged {
+		list += fmt.Sprintf(" and %d more", n-maxDamaged)
+	}
+	c.note("Damaged on the server's disk, and so not in this sandbox: %s (%s in all). The space still lists it; that it is absent here deletes nothing. %s",
+		list, count(n, "path"), space.DamagedAdvice)
 }
 
 // unique drops what is said twice: what could not be brought in before the

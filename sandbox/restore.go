@@ -117,9 +117,12 @@ func (b *box) plan(ctx context.Context, files []held.File) (returning, error) {
 		}
 		now, free, err := at(ctx, r, p)
 		switch {
+		case fault.CodeOf(err) == fault.Damaged: // what the space has there is not known
+			back.files = append(back.files, f)
+			continue
 		case err != nil:
 			return back, err
-		case now.exists() && now == (file{blobOf(f.Content), f.Mode}):
+		case now.exists() && now == (file{blobOf(f.Content), f.Mode}) && !b.view.lacks(p):
 			back.drop = append(back.drop, f.Path) // someone has committed it
 			continue
 		case !free || now != (file{f.Base, f.BaseMode}):
@@ -323,6 +326,9 @@ func (b *box) asInSpace(ctx context.Context, p string) (agent.ApplyEntry, error)
 	has, err := b.view.get(ctx, valid)
 	if err != nil || !has.exists() {
 		return agent.ApplyEntry{Path: p, Delete: true, Force: true}, err
+	}
+	if b.view.lacks(valid) {
+		return agent.ApplyEntry{Path: p, Delete: true, Force: true}, nil
 	}
 	content, err := b.view.seeder.ReadBlob(ctx, b.key.space, has.blob)
 	return agent.ApplyEntry{Path: p, Mode: has.mode, Content: content, Force: true}, err

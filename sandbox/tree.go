@@ -28,10 +28,10 @@ type treeState struct {
 	made        int            // how many there were before commits
 }
 
-func newTreeState(s space.Seeder, id space.SpaceID, head space.CommitID) treeState {
+func newTreeState(s space.Seeder, id space.SpaceID, seed *space.Seed) treeState {
 	return treeState{
-		view:    view{seeder: s, id: id, seed: head, over: map[space.Path]file{}},
-		head:    head,
+		view:    view{seeder: s, id: id, seed: seed.Head, over: map[space.Path]file{}, damaged: seed.Damaged},
+		head:    seed.Head,
 		behind:  map[space.Path]struct{}{},
 		failed:  map[space.Path]string{},
 		outside: map[space.Path]bool{},

@@ -9,6 +9,7 @@ import (
 	"sort"
 	"strings"
 
+	"satchel/internal/fault"
 	"satchel/internal/space"
 )
 
@@ -36,6 +37,25 @@ type view struct {
 	id     space.SpaceID
 	seed   space.CommitID
 	over   map[space.Path]file
+	// damaged are the files and directories that the seed's checkout lacks,
+	// since the server's disk does not hold them any more.
+	damaged []space.Path
+}
+
+// lacks tells whether the sandbox was started without a path that the seed has,
+// and has not been given it since: that it is not there is no deletion.
+func (v *view) lacks(p space.Path) bool {
+	if _, given := v.over[p]; given {
+		return false
+	}
+	return slices.ContainsFunc(v.damaged, func(d space.Path) bool {
+		return p == d || strings.HasPrefix(string(p), string(d)+"/")
+	})
+}
+
+// stillDamaged lists what the sandbox lacks.
+func (v *view) stillDamaged() []space.Path {
+	return slices.DeleteFunc(slices.Clone(v.damaged), func(p space.Path) bool { return !v.lacks(p) })
 }
 
 func (v *view) set(p space.Path, f file) { v.over[p] = f }
@@ -71,7 +91,7 @@ func (v *view) reader(ctx context.Context, paths int) (*reader, error) {
 		return r, nil
 	}
 	all, err := v.seeder.Files(ctx, v.id, v.seed, "")
-	if err != nil {
+	if err != nil && fault.CodeOf(err) != fault.Damaged {
 		return nil, err
 	}
 	r.seedFiles = make(map[space.Path]file, len(all))
@@ -127,7 +147,7 @@ func (r *reader) under(ctx context.Context, p space.Path, seedOnly bool) (map[sp
 		}
 	} else {
 		list, err := r.seeder.Files(ctx, r.id, r.seed, p)
-		if err != nil {
+		if err != nil && fault.CodeOf(err) != fault.Damaged {
 			return nil, err
 		}
 		for _, f := range list {
