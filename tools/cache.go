@@ -23,7 +23,7 @@ type docHead struct {
 	fields  frontmatter.Document // without its Body
 	problem string               // why the front matter cannot be read
 	size    int64
-	digest  string // "sha256:<hex>"
+	digest  string // "sha256:<hex>"; empty where the content cannot be read
 }
 
 func newDocCache(entries int) *docCache {

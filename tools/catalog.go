@@ -39,12 +39,16 @@ type document struct {
 }
 
 // head returns what is known of a document without its text; from memory
-// where the same content was seen before.
+// where the same content was seen before. A damaged one has a problem and no
+// digest, so that lists go on past it.
 func (v view) head(ctx context.Context, e Entry) (docHead, error) {
 	if h, ok := v.s.cache.get(e.Blob); ok {
 		return h, nil
 	}
 	b, err := v.content(ctx, e)
+	if fault.CodeOf(err) == fault.Damaged {
+		return docHead{problem: fault.PublicOf(err), size: e.Size}, nil
+	}
 	if err != nil {
 		return docHead{}, err
 	}

@@ -78,6 +78,8 @@ func (s *Set) instructions(ctx context.Context, c Caller, raw json.RawMessage, _
 	b.WriteString("\n## Standing instructions of this space\n\n")
 	if standing.link != "" {
 		b.WriteString("None: " + notFollowed(standing.link) + "\n")
+	} else if standing.lost != "" {
+		b.WriteString("None: " + standing.lost + "\n")
 	} else if standing.text == "" {
 		b.WriteString("None are written yet: " + instructionsPath + " is empty or missing.\n")
 	} else {
@@ -92,6 +94,8 @@ func (s *Set) instructions(ctx context.Context, c Caller, raw json.RawMessage, _
 	switch {
 	case overview.link != "":
 		b.WriteString("None: " + notFollowed(overview.link) + "\n")
+	case overview.lost != "":
+		b.WriteString("None: " + overview.lost + "\n")
 	case overview.text == "":
 		b.WriteString("None is written yet: " + contextPath + " is empty or missing. Offer to fill it in together (the prompt “onboarding” does that).\n")
 	case !filled && len(facts) > 0:
@@ -151,6 +155,7 @@ type sharedText struct {
 	text string // without front matter and blank lines around it
 	line int    // of the document, on which text begins
 	link string // the link that is at the path, or in place of its directory
+	lost string // why the text cannot be read
 }
 
 // shared reads one of the special resources; its text is empty where there is
@@ -175,6 +180,10 @@ func (v view) shared(ctx context.Context, p string) (sharedText, error) {
 		return t, err
 	}
 	b, err := v.content(ctx, e)
+	if fault.CodeOf(err) == fault.Damaged {
+		t.lost = fault.PublicOf(err)
+		return t, nil
+	}
 	if err != nil {
 		return t, err
 	}

@@ -237,7 +237,7 @@ func (v view) skillEntry(ctx context.Context, k skill) (entry Skill, ok bool, er
 		if err != nil {
 			return Skill{}, false, err
 		}
-		if total += h.size; total > v.s.o.Limits.SkillBytes {
+		if total += h.size; total > v.s.o.Limits.SkillBytes || h.digest == "" {
 			return Skill{}, false, nil
 		}
 		p := strings.TrimPrefix(string(f.Path), skillsDir+"/")

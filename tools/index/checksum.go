@@ -79,8 +79,12 @@ func chunkFields(id int64, start, end int, lines [2]int, crumbs, anchors string)
 
 // fields are all that the state says.
 func (s *state) fields() fields {
-	return fields{}.texts(string(s.commit)).numbers(s.docs, s.chunks).numbers(s.length[:]...).
+	f := fields{}.texts(string(s.commit)).numbers(s.docs, s.chunks).numbers(s.length[:]...).
 		numbers(s.next, s.rows, s.epoch, s.segments, s.dead)
+	if s.unread != 0 { // so that databases without the number keep their checksums
+		f = f.numbers(s.unread)
+	}
+	return f
 }
 
 // deadMark is what a deleted document adds to state.dead, which sums up the set

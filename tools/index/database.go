@@ -79,6 +79,8 @@ type state struct {
 
 	segments int64 // how many there are
 	dead     int64 // the sum of deadMark over the table dead
+
+	unread int64 // documents without a blob: files that the source could not read
 }
 
 func dsn(file string, pragmas ...string) string {
@@ -196,6 +198,8 @@ func loadState(ctx context.Context, q queryer, o Options) (s state, err error) {
 			s.segments = n
 		case "dead":
 			s.dead = n
+		case "unread": // absent from databases of older versions
+			s.unread = n
 		case "sum":
 			sum = n
 		}
@@ -210,9 +214,9 @@ func loadState(ctx context.Context, q queryer, o Options) (s state, err error) {
 }
 
 func storeState(ctx context.Context, tx *sql.Tx, s state, o Options) error {
-	_, err := tx.ExecContext(ctx, `INSERT OR REPLACE INTO meta(key, value) VALUES ('schema',?),('commit',?),('docs',?),('chunks',?),('title',?),('crumb',?),('body',?),('next',?),('rows',?),('epoch',?),('segments',?),('dead',?),('sum',?)`,
+	_, err := tx.ExecContext(ctx, `INSERT OR REPLACE INTO meta(key, value) VALUES ('schema',?),('commit',?),('docs',?),('chunks',?),('title',?),('crumb',?),('body',?),('next',?),('rows',?),('epoch',?),('segments',?),('dead',?),('unread',?),('sum',?)`,
 		o.fingerprint(), string(s.commit), s.docs, s.chunks, s.length[fieldTitle], s.length[fieldCrumb], s.length[fieldBody], s.next, s.rows, s.epoch,
-		s.segments, s.dead, s.fields().sum(nil))
+		s.segments, s.dead, s.unread, s.fields().sum(nil))
 	return err
 }
 

@@ -285,6 +285,9 @@ func (x *Index) begin(ctx context.Context, c Collection, r *Results) (*session, 
 		if st.Behind, st.Pages, err = x.lag(ctx, e, "", false); err != nil {
 			return nil, err
 		}
+		if err := e.failure(); fault.CodeOf(err) == fault.Damaged {
+			r.Notes = append(r.Notes, fault.PublicOf(err))
+		}
 		r.Indexes = append(r.Indexes, st)
 		r.IndexAge = max(r.IndexAge, st.Behind)
 		return nil, nil
@@ -309,10 +312,42 @@ func (x *Index) begin(ctx context.Context, c Collection, r *Results) (*session, 
 	}
 	r.Indexes = append(r.Indexes, st)
 	r.IndexAge = max(r.IndexAge, st.Behind)
-	if e.failure() != nil {
-		r.Notes = append(r.Notes, fmt.Sprintf("The index of %s could not be brought up to date; the answer is from commit %s.", c.Label, st.Commit.Short()))
+	if err := e.failure(); err != nil {
+		note := fmt.Sprintf("The index of %s could not be brought up to date; the answer is from commit %s.", c.Label, st.Commit.Short())
+		if fault.CodeOf(err) == fault.Damaged {
+			note += " " + fault.PublicOf(err)
+		}
+		r.Notes = append(r.Notes, note)
+	}
+	if s.state.unread > 0 {
+		if err := s.noteUnread(ctx, r); err != nil {
+			err = x.failed(ctx, s, err)
+			s.end()
+			return nil, err
+		}
 	}
 	return s, nil
+}
+
+// shownUnread is how many files that could not be read a note names.
+const shownUnread = 3
+
+// noteUnread tells which files are found by their names alone.
+func (s *session) noteUnread(ctx context.Context, r *Results) error {
+	paths, err := unreadPaths(ctx, s.tx, shownUnread)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, p := range paths {
+		names = append(names, fmt.Sprintf("%q", string(p)))
+	}
+	list := strings.Join(names, ", ")
+	if more := s.state.unread - int64(len(paths)); more > 0 {
+		list += fmt.Sprintf(" and %d more", more)
+	}
+	r.Notes = append(r.Notes, fmt.Sprintf("The text of %s in %s is not searched: damaged on the server's disk. %s", list, s.col.Label, space.DamagedAdvice))
+	return nil
 }
 
 func (s *session) end() {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -168,10 +169,10 @@ func (x *Index) update(ctx context.Context, e *entry, src Source) (space.CommitI
 		return head, x.rebuild(ctx, e, src, head)
 	}
 	st := d.current()
-	if st.commit == head {
-		return head, nil
+	var changes []space.FileChange
+	if st.commit != head {
+		changes, err = src.Diff(ctx, e.id, st.commit, head)
 	}
-	changes, err := src.Diff(ctx, e.id, st.commit, head)
 	if err != nil {
 		if ctx.Err() != nil {
 			return "", ctx.Err()
@@ -182,6 +183,12 @@ func (x *Index) update(ctx context.Context, e *entry, src Source) (space.CommitI
 	if len(changes) > manyChanges && int64(len(changes)) > st.docs/2 {
 		return head, x.rebuild(ctx, e, src, head)
 	}
+	if st.unread > 0 {
+		changes = append(changes, x.repaired(ctx, e.id, d, src, changes, head)...)
+	}
+	if st.commit == head && len(changes) == 0 {
+		return head, nil
+	}
 	if err := x.apply(ctx, e, d, src, changes, head); err != nil {
 		if ctx.Err() != nil || !damaged(err) {
 			return "", err
@@ -190,6 +197,54 @@ func (x *Index) update(ctx context.Context, e *entry, src Source) (space.CommitI
 		return head, x.rebuild(ctx, e, src, head)
 	}
 	return head, nil
+}
+
+// maxUnread is how many of the files that could not be read an update tries
+// again.
+const maxUnread = 100
+
+// repaired lists the files that could not be read when they were indexed and
+// can be now, but for those that changed anyway. What fails here is tried by the
+// next update.
+func (x *Index) repaired(ctx context.Context, id space.SpaceID, d *database, src Source, changed []space.FileChange, head space.CommitID) (list []space.FileChange) {
+	paths, err := unreadPaths(ctx, d.read, maxUnread)
+	if err != nil {
+		x.opts.Logger.WarnContext(ctx, "files that could not be read are not tried again", "collection", id, "error", err)
+		return nil
+	}
+	for _, p := range paths {
+		if slices.ContainsFunc(changed, func(c space.FileChange) bool { return c.Path == p }) {
+			continue
+		}
+		files, err := src.Files(ctx, id, head, p)
+		if err != nil {
+			continue
+		}
+		for _, f := range files {
+			if _, err := src.ReadBlob(ctx, id, f.New); f.Path == p && err == nil {
+				f.Status = space.Modified
+				list = append(list, f)
+			}
+		}
+	}
+	return list
+}
+
+// unreadPaths lists files that the source could not read, sorted.
+func unreadPaths(ctx context.Context, q queryer, most int) (paths []space.Path, err error) {
+	rows, err := q.QueryContext(ctx, `SELECT path FROM docs WHERE blob = '' ORDER BY path LIMIT ?`, most)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var p space.Path
+		if err := rows.Scan(&p); err != nil {
+			return nil, err
+		}
+		paths = append(paths, p)
+	}
+	return paths, rows.Err()
 }
 
 // dates asks a Dater, and does without where there is none.
@@ -205,12 +260,16 @@ func (x *Index) dates(ctx context.Context, id space.SpaceID, src Source, from, t
 	return dates
 }
 
-// load reads and analyses one file.
+// load reads and analyses one file. One that is damaged in the source gets no
+// blob and is known by its path alone: it must not keep the others out.
 func (x *Index) load(ctx context.Context, a *analyzer, id space.SpaceID, src Source, c space.FileChange, date time.Time) (document, error) {
 	var data []byte
 	if c.Size <= x.opts.MaxFileBytes {
 		var err error
-		if data, err = src.ReadBlob(ctx, id, c.New); err != nil {
+		if data, err = src.ReadBlob(ctx, id, c.New); fault.CodeOf(err) == fault.Damaged {
+			x.opts.Logger.ErrorContext(ctx, "a damaged file is indexed by its name alone", "collection", id, "path", c.Path, "error", err)
+			c.New = ""
+		} else if err != nil {
 			return document{}, fmt.Errorf("read blob %s: %w", c.New, err)
 		}
 		if int64(len(data)) > x.opts.MaxFileBytes {

@@ -132,6 +132,9 @@ func (w *writer) add(ctx context.Context, d document) error {
 		w.count(t, 1)
 	}
 	w.state.docs++
+	if d.blob == "" {
+		w.state.unread++
+	}
 	return nil
 }
 
@@ -180,6 +183,9 @@ func (w *writer) remove(ctx context.Context, a *analyzer, p space.Path, o Option
 		}
 	}
 	w.state.docs--
+	if have.blob == "" {
+		w.state.unread--
+	}
 	w.state.dead += deadMark(id)
 	return true, nil
 }

@@ -1,0 +1,156 @@
+package tools_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"satchel/gitstore"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+	"satchel/internal/testenv"
+	"satchel/tools"
+	"satchel/tools/index"
+)
+
+// turnByte turns bits of the first byte that a repository's packs have of an
+// object.
+func turnByte(t *testing.T, repo string, object space.BlobID) {
+	t.Helper()
+	packs, err := filepath.Glob(filepath.Join(repo, "objects", "pack", "*.idx"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, idx := range packs {
+		b, err := os.ReadFile(idx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command(testenv.NeedProgram(t, "git"), "show-index")
+		cmd.Stdin = bytes.NewReader(b)
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(out)) {
+			f := strings.Fields(line)
+			if f[1] != string(object) {
+				continue
+			}
+			at, err := strconv.Atoi(f[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			name := strings.TrimSuffix(idx, ".idx") + ".pack"
+			pack, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			pack[at] ^= 0x55
+			if err := os.Chmod(name, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(name, pack, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			return
+		}
+	}
+	t.Fatalf("no pack has %s", object)
+}
+
+// TestDamagedFiles: over a real store and a real index, what is damaged is named,
+// with what to do, and all else works; written again it is as before.
+func TestDamagedFiles(t *testing.T) {
+	dir := t.TempDir()
+	open := func() *gitstore.Store {
+		store, err := gitstore.Open(gitstore.Options{Dir: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return store
+	}
+	store := open()
+	cs := gitstore.StartingTree()
+	texts := map[string]string{"knowledge/tea.md": "# Tea\n\nGreen oolong.\n", "knowledge/coffee.md": "# Coffee\n\nBlack as night.\n"}
+	for p, c := range texts {
+		cs.Changes = append(cs.Changes, space.Change{Path: p, Content: []byte(c)})
+	}
+	id := space.NewSpaceID()
+	first, err := store.Create(t.Context(), id, cs, space.Meta{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	damaged := []space.Path{"knowledge/tea.md", "resources/instructions.md", "skills/tidy-notes/SKILL.md"}
+	blobs := map[space.Path]space.BlobID{}
+	for _, f := range first.Files {
+		blobs[f.Path] = f.New
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range damaged {
+		turnByte(t, filepath.Join(dir, string(id)+".git"), blobs[p])
+	}
+	store = open()
+	t.Cleanup(func() { _ = store.Close() })
+	x, err := index.Open(index.Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = x.Close() })
+	if err := x.Update(t.Context(), id, store); err != nil {
+		t.Fatal(err)
+	}
+	set, err := tools.New(tools.Options{Workspace: gitSpace{store}, Searcher: x, PublicURL: func() string { return "https://satchel.example" }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := editor()
+	c.Space = id
+	call := func(name, args string) tools.Result {
+		t.Helper()
+		r, err := set.Call(t.Context(), c, name, json.RawMessage(args), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+
+	check(t, call("read", `{"paths":["knowledge/tea.md"]}`), true, "knowledge/tea.md", "satchel doctor")
+	both := call("read", `{"paths":["knowledge/tea.md","knowledge/coffee.md"]}`)
+	check(t, both, false, "satchel doctor", "Black as night.")
+	if files := both.Meta["files"].([]map[string]any); files[0]["error"] != string(fault.Damaged) {
+		t.Errorf("%v", files)
+	}
+	check(t, call("read", `{"paths":["knowledge/"]}`), false, "tea.md", "coffee.md")
+	check(t, call("instructions", `{}`), false, "resources/instructions.md", "satchel doctor", "knowledge/")
+	check(t, call("search", `{"query":"night"}`), false, "knowledge/coffee.md", "satchel doctor", "knowledge/tea.md")
+	check(t, call("search", `{"query":"oolong"}`), false, "satchel doctor", `"results":[]`)
+
+	// Later commits are indexed, and the file once it is whole.
+	commit := func(files map[string]string) {
+		t.Helper()
+		cs := space.ChangeSet{Policy: space.KeepBoth}
+		for p, text := range files {
+			cs.Changes = append(cs.Changes, space.Change{Path: p, Content: []byte(text), Base: blobs[space.Path(p)]})
+		}
+		if _, err := store.Commit(t.Context(), id, cs, space.Meta{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := x.Update(t.Context(), id, store); err != nil {
+			t.Fatal(err)
+		}
+	}
+	commit(map[string]string{"knowledge/water.md": "# Water\n\nStill.\n"})
+	check(t, call("search", `{"query":"water still"}`), false, "knowledge/water.md", "knowledge/tea.md")
+	commit(map[string]string{"knowledge/tea.md": texts["knowledge/tea.md"], "resources/instructions.md": "Be brief.\n", "skills/tidy-notes/SKILL.md": "---\nname: tidy-notes\ndescription: Tidy.\n---\n"})
+	check(t, call("search", `{"query":"oolong"}`), false, "knowledge/tea.md", "!satchel doctor")
+	check(t, call("read", `{"paths":["knowledge/tea.md"]}`), false, "Green oolong.")
+	check(t, call("instructions", `{}`), false, "Be brief.", "tidy-notes", "!satchel doctor")
+}
