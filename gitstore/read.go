@@ -17,7 +17,7 @@ type File struct {
 	Path space.Path
 	Blob space.BlobID // the etag
 	Mode space.Mode
-	Size int64 // bytes
+	Size int64 // bytes; -1 where the file is so damaged that nobody can tell
 }
 
 // Entry is one name in a directory.
@@ -136,7 +136,10 @@ func (r *repo) stat(st *headState, p space.Path) (File, error) {
 	if !l.isFile() {
 		return File{}, notFoundPath(p, commitID(st.id))
 	}
-	n, err := r.db.sizeOf(l.hash)
+	n, err := r.db.size(l.hash)
+	if unreadable(err) {
+		n, err = -1, nil
+	}
 	if err != nil {
 		return File{}, r.internalf(err, "stat")
 	}
@@ -218,7 +221,9 @@ func (s *Store) List(ctx context.Context, id space.SpaceID, at space.CommitID, d
 		x.Path = space.Path(prefix + e.name)
 		if e.isFile() {
 			x.Blob, x.Mode = blobID(e.hash), e.fileMode()
-			if x.Size, err = r.db.sizeOf(e.hash); err != nil {
+			if x.Size, err = r.db.size(e.hash); unreadable(err) {
+				x.Size = -1
+			} else if err != nil {
 				return nil, r.internalf(err, "list")
 			}
 		} else if !x.Dir {

@@ -1,68 +1,17 @@
 package tools_test
 
 import (
-	"bytes"
 	"encoding/json"
-	"os"
-	"os/exec"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"testing"
 
 	"satchel/gitstore"
+	"satchel/gitstore/damagetest"
 	"satchel/internal/fault"
 	"satchel/internal/space"
-	"satchel/internal/testenv"
 	"satchel/tools"
 	"satchel/tools/index"
 )
-
-// turnByte turns bits of the first byte that a repository's packs have of an
-// object.
-func turnByte(t *testing.T, repo string, object space.BlobID) {
-	t.Helper()
-	packs, err := filepath.Glob(filepath.Join(repo, "objects", "pack", "*.idx"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, idx := range packs {
-		b, err := os.ReadFile(idx)
-		if err != nil {
-			t.Fatal(err)
-		}
-		cmd := exec.Command(testenv.NeedProgram(t, "git"), "show-index")
-		cmd.Stdin = bytes.NewReader(b)
-		out, err := cmd.Output()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for line := range strings.Lines(string(out)) {
-			f := strings.Fields(line)
-			if f[1] != string(object) {
-				continue
-			}
-			at, err := strconv.Atoi(f[0])
-			if err != nil {
-				t.Fatal(err)
-			}
-			name := strings.TrimSuffix(idx, ".idx") + ".pack"
-			pack, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			pack[at] ^= 0x55
-			if err := os.Chmod(name, 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(name, pack, 0o600); err != nil {
-				t.Fatal(err)
-			}
-			return
-		}
-	}
-	t.Fatalf("no pack has %s", object)
-}
 
 // TestDamagedFiles: over a real store and a real index, what is damaged is named,
 // with what to do, and all else works; written again it is as before.
@@ -95,7 +44,7 @@ func TestDamagedFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, p := range damaged {
-		turnByte(t, filepath.Join(dir, string(id)+".git"), blobs[p])
+		damagetest.TurnByte(t, filepath.Join(dir, string(id)+".git"), "main:"+string(p))
 	}
 	store = open()
 	t.Cleanup(func() { _ = store.Close() })

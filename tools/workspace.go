@@ -32,5 +32,5 @@ type Entry struct {
 	// Of a file:
 	Mode space.Mode
 	Blob space.BlobID
-	Size int64 // in bytes; -1 where a listing does not tell
+	Size int64 // in bytes; -1 where it is not known
 }

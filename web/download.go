@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"satchel/auth/store"
+	"satchel/internal/fault"
 	"satchel/internal/space"
 	"satchel/tools"
 )
@@ -134,6 +135,10 @@ func writeZip(ctx context.Context, w io.Writer, dir string, at space.CommitID, w
 			continue
 		}
 		data, err := content(f.Blob)
+		if fault.CodeOf(err) == fault.Damaged {
+			out.add(f.Path, "it is damaged on the server's disk")
+			continue
+		}
 		if err != nil {
 			return fmt.Errorf("zip: %w", err)
 		}

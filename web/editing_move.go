@@ -210,7 +210,7 @@ func (e *editing) moves(v *visit, f found, all []tools.Entry, to space.Path) ([]
 	var total int64
 	out := make([]space.Change, 0, 2*len(all))
 	for _, c := range all {
-		data, err := e.o.Workspace.Content(v.r.Context(), f.ID, c.Blob)
+		data, err := contentOf(v.r.Context(), e.o.Workspace, f.ID, c)
 		if err != nil {
 			return nil, err
 		}

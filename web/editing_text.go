@@ -72,7 +72,7 @@ func (e *editing) editable(v *visit, f found) (string, error) {
 	case f.Size > e.limits.MaxText:
 		return "", errLong(e.limits.MaxText)
 	}
-	data, err := e.o.Workspace.Content(v.r.Context(), f.ID, f.Blob)
+	data, err := contentOf(v.r.Context(), e.o.Workspace, f.ID, f.Entry)
 	if err != nil {
 		return "", err
 	}
@@ -389,6 +389,6 @@ func (e *editing) entryText(v *visit, id space.SpaceID, f tools.Entry) (string, 
 	if f.Size > e.limits.MaxFile {
 		return "", false, nil
 	}
-	data, err := e.o.Workspace.Content(v.r.Context(), id, f.Blob)
+	data, err := contentOf(v.r.Context(), e.o.Workspace, id, f)
 	return string(data), err == nil && utf8.Valid(data) && textual(string(data)), err
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"path"
@@ -11,6 +12,7 @@ import (
 	"satchel/auth/store"
 	"satchel/internal/fault"
 	"satchel/internal/space"
+	"satchel/tools"
 )
 
 // routeFiles adds the pages that show what a space holds and held: files,
@@ -178,6 +180,15 @@ func subjectOf(message string) string {
 		return "No message"
 	}
 	return first
+}
+
+// contentOf reads a file, and names it where it is damaged.
+func contentOf(ctx context.Context, w tools.Workspace, id space.SpaceID, e tools.Entry) ([]byte, error) {
+	data, err := w.Content(ctx, id, e.Blob)
+	if fault.CodeOf(err) == fault.Damaged {
+		err = space.Damaged(e.Path, err)
+	}
+	return data, err
 }
 
 // showFile is GET /spaces/{id}/files/{path...}: a directory, or a file.

@@ -149,7 +149,7 @@ func (s *Server) addContent(v *visit, l location, e tools.Entry, body *filePage)
 		body.Kind = "large"
 		return nil
 	}
-	data, err := s.o.Workspace.Content(v.r.Context(), l.space.ID, e.Blob)
+	data, err := contentOf(v.r.Context(), s.o.Workspace, l.space.ID, e)
 	if err != nil {
 		return err
 	}

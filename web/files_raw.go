@@ -43,7 +43,7 @@ func (s *Server) rawFile(v *visit) error {
 		return err
 	}
 	defer leave()
-	data, err := s.o.Workspace.Content(ctx, l.space.ID, e.Blob)
+	data, err := contentOf(ctx, s.o.Workspace, l.space.ID, e)
 	if err != nil {
 		return err
 	}

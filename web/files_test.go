@@ -3,9 +3,11 @@ package web_test
 import (
 	"net/http"
 	"net/url"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"satchel/gitstore/damagetest"
 	"satchel/web"
 )
 
@@ -145,4 +147,28 @@ func TestRawFiles(t *testing.T) {
 		t.Errorf("a download: %q", d)
 	}
 	want(t, "a directory", b.get(h.in("raw/")), http.StatusNotFound)
+}
+
+// TestADamagedFileHasAPageThatSaysSo, as has its directory; all else is shown, and
+// to upload the file again heals it.
+func TestADamagedFileHasAPageThatSaysSo(t *testing.T) {
+	h := newHeld(t, "knowledge/readme.md", "# Readme\n\nHello.\n", "knowledge/good.md", "good\n")
+	damagetest.TurnByte(t, filepath.Join(h.dir, string(h.space.ID)+".git"), "main:knowledge/readme.md")
+	b := h.as(h.ada)
+	for target, words := range map[string][]string{
+		"files/knowledge/readme.md": {"knowledge/readme.md", "satchel doctor"},
+		"raw/knowledge/readme.md":   {"knowledge/readme.md", "satchel doctor"},
+	} {
+		a := b.get(h.in("%s", target))
+		want(t, target, a, http.StatusInternalServerError)
+		for _, w := range words {
+			if !strings.Contains(a.body, w) {
+				t.Errorf("%s lacks %q\n%s", target, w, a.body)
+			}
+		}
+	}
+	want(t, "the directory", b.get(h.in("files/knowledge/")), http.StatusOK)
+	want(t, "another file", b.get(h.in("files/knowledge/good.md")), http.StatusOK)
+	h.commit("Write it again", "knowledge/readme.md", "# Readme\n\nHello.\n")
+	want(t, "the file written again", b.get(h.in("files/knowledge/readme.md")), http.StatusOK)
 }

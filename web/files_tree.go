@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"satchel/internal/bytesize"
+	"satchel/internal/fault"
 	"satchel/internal/space"
 	"satchel/tools"
 	"satchel/web/render"
@@ -160,7 +161,11 @@ func (s *Server) treeRow(l location, e tools.Entry) (treeRow, bool) {
 		r.Kind = "program"
 	}
 	r.URL += atQuery(l.at)
-	if !e.Dir {
+	switch {
+	case e.Dir:
+	case e.Size < 0:
+		r.Size = "damaged"
+	default:
 		r.Size = bytesize.Text(e.Size)
 	}
 	return r, true
@@ -176,6 +181,9 @@ func (s *Server) addReadme(v *visit, l location, all []tools.Entry, body *treePa
 			continue
 		}
 		data, err := s.o.Workspace.Content(v.r.Context(), l.space.ID, all[i].Blob)
+		if fault.CodeOf(err) == fault.Damaged {
+			continue // its own page says so
+		}
 		if err != nil {
 			return err
 		}

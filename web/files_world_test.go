@@ -18,6 +18,7 @@ import (
 // tools over it.
 type held struct {
 	*world
+	dir   string // of the spaces
 	git   *gitstore.Store
 	index *index.Index
 }
@@ -30,9 +31,9 @@ func newHeld(t *testing.T, files ...string) *held {
 
 func newHeldWith(t *testing.T, with func(*web.Options), files ...string) *held {
 	t.Helper()
-	h := &held{}
+	h := &held{dir: t.TempDir()}
 	var err error
-	h.git, err = gitstore.Open(gitstore.Options{Dir: t.TempDir()})
+	h.git, err = gitstore.Open(gitstore.Options{Dir: h.dir})
 	must(t, err)
 	t.Cleanup(func() { _ = h.git.Close() })
 	h.index, err = index.Open(index.Options{Dir: t.TempDir()})

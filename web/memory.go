@@ -147,6 +147,9 @@ func (e *editing) fact(ctx context.Context, id space.SpaceID, c tools.Entry) (fa
 		return f, nil
 	}
 	data, err := e.o.Workspace.Content(ctx, id, c.Blob)
+	if fault.CodeOf(err) == fault.Damaged {
+		return facts.Fact{Problem: fault.PublicOf(space.Damaged(c.Path, err))}, nil
+	}
 	if err != nil {
 		return facts.Fact{}, err
 	}

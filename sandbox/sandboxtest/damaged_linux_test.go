@@ -1,7 +1,6 @@
 package sandboxtest_test
 
 import (
-	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"satchel/gitstore"
+	"satchel/gitstore/damagetest"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 	"satchel/internal/testenv"
@@ -53,7 +53,7 @@ func newDamaged(t testing.TB, files map[string]string, path string) *damagedPool
 		t.Fatal(err)
 	}
 	d := &damagedPool{&screenedPool{t: t, id: id, held: openHeld(t)}, dir}
-	d.flip(d.git("rev-parse", "main:"+path))
+	damagetest.TurnByte(t, d.repo(), "main:"+path)
 	d.store = open()
 	t.Cleanup(func() {
 		if err := d.store.Close(); err != nil {
@@ -76,54 +76,6 @@ func (d *damagedPool) git(args ...string) string {
 		d.t.Fatalf("git %q: %v", args, err)
 	}
 	return strings.TrimSpace(string(out))
-}
-
-// flip turns bits of the first byte that a pack has of an object.
-func (d *damagedPool) flip(object string) {
-	d.t.Helper()
-	packs, err := filepath.Glob(filepath.Join(d.repo(), "objects", "pack", "*.idx"))
-	if err != nil {
-		d.t.Fatal(err)
-	}
-	for _, idx := range packs {
-		b, err := os.ReadFile(idx)
-		if err != nil {
-			d.t.Fatal(err)
-		}
-		cmd := exec.Command("git", "show-index")
-		cmd.Stdin = bytes.NewReader(b)
-		out, err := cmd.Output()
-		if err != nil {
-			d.t.Fatal(err)
-		}
-		for line := range strings.Lines(string(out)) {
-			f := strings.Fields(line)
-			if f[1] != object {
-				continue
-			}
-			at, err := strconv.Atoi(f[0])
-			if err != nil {
-				d.t.Fatal(err)
-			}
-			name := strings.TrimSuffix(idx, ".idx") + ".pack"
-			pack, err := os.ReadFile(name)
-			if err != nil {
-				d.t.Fatal(err)
-			}
-			pack[at] ^= 0x55
-			if err := os.Chmod(name, 0o600); err != nil {
-				d.t.Fatal(err)
-			}
-			if err := os.WriteFile(name, pack, 0o600); err != nil {
-				d.t.Fatal(err)
-			}
-			if err := os.Chmod(name, 0o444); err != nil { // as it was
-				d.t.Fatal(err)
-			}
-			return
-		}
-	}
-	d.t.Fatalf("no pack has %s", object)
 }
 
 // names tells whether a note of an answer names a damaged path.
@@ -226,7 +178,7 @@ func TestANewerFileThatIsDamagedStaysBehind(t *testing.T) {
 	d := newDamaged(t, map[string]string{"a.md": "a\n", "b.md": "b\n", "old.md": "old\n"}, "old.md")
 	d.run("true")
 	d.commitOutside(map[string]string{"a.md": "newer a\n", "b.md": "newer b\n"})
-	d.flip(d.git("rev-parse", "main:a.md"))
+	damagetest.TurnByte(t, d.repo(), "main:a.md")
 	r := d.run("cat a.md b.md; echo c > c.md")
 	if r.Stdout.Text != "a\nnewer b\n" || !names(r, "a.md") || len(r.Commits) != 1 || len(r.Commits[0].Files) != 1 {
 		t.Errorf("%+v", r)
