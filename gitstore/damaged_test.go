@@ -163,6 +163,9 @@ func TestWritingADamagedFileHealsIt(t *testing.T) {
 				}
 				sd.Release()
 				sd2.Release()
+				if text == damageFiles["dir/bad.md"] {
+					fromEachPack(t, s, id, h)
+				}
 				if err := s.Maintain(t.Context(), id); err != nil && text == damageFiles["dir/bad.md"] {
 					t.Error(err)
 				}
@@ -220,4 +223,67 @@ func TestADamagedDirectoryIsLeftOut(t *testing.T) {
 			sd.Release()
 		}
 	})
+}
+
+// fromEachPack reads an object that several packs have, beginning with each.
+func fromEachPack(t *testing.T, s *Store, id space.SpaceID, h hash) {
+	t.Helper()
+	r, release, err := s.acquire(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	copies := 0
+	for _, p := range r.db.packs {
+		off, ok := p.find(h)
+		if !ok {
+			continue
+		}
+		copies++
+		r.db.small[h] = location{p, off}
+		r.db.cache.drop(r.db)
+		if _, err := r.db.read(h); err != nil {
+			t.Error(err)
+		}
+	}
+	if copies < 2 {
+		t.Errorf("%d packs have it", copies)
+	}
+}
+
+// TestPacksOfACloneRepairASpace, put beside the damaged one.
+func TestPacksOfACloneRepairASpace(t *testing.T) {
+	for _, path := range []string{"dir", "dir/bad.md"} {
+		t.Run(path, func(t *testing.T) {
+			dir := t.TempDir()
+			s, err := Open(Options{Dir: dir})
+			if err != nil {
+				t.Fatal(err)
+			}
+			id := newSpace(t, s, damageFiles)
+			commit(t, s, id, writes(map[string]string{"more.md": "more\n"}))
+			h, err := hashFrom(git(t, s.repoDir(id), "rev-parse", "main:"+path))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			mirror := filepath.Join(t.TempDir(), "mirror.git")
+			git(t, dir, "clone", "-q", "--mirror", "file://"+s.repoDir(id), mirror)
+			flip(t, s, id, h, true)
+			if err := os.CopyFS(filepath.Join(s.repoDir(id), "objects", "pack"), os.DirFS(filepath.Join(mirror, "objects", "pack"))); err != nil {
+				t.Fatal(err)
+			}
+			s = newStore(t, func(o *Options) { o.Dir = dir })
+			sd := seed(t, s, id)
+			defer sd.Release()
+			if len(sd.Damaged) > 0 {
+				t.Errorf("damaged is %q", sd.Damaged)
+			}
+			if _, got, err := s.Open(t.Context(), id, "", "dir/bad.md"); err != nil || string(got) != damageFiles["dir/bad.md"] {
+				t.Errorf("%q, %v", got, err)
+			}
+		})
+	}
 }
