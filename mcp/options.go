@@ -86,7 +86,6 @@ type Options struct {
 
 	KeepAlive        time.Duration // between comments on a silent stream; default 15 s
 	ProgressInterval time.Duration // least time between two progress notifications; default 100 ms
-	ReadTimeout      time.Duration // for the body of a request; default 30 s
 	WriteTimeout     time.Duration // for one write to a client that does not read; default 30 s
 	CacheTTL         time.Duration // how long clients may keep lists; default 1 min
 
@@ -169,7 +168,6 @@ func (o Options) withDefaults() (Options, error) {
 	setDefault(&o.MaxAllSessions, 20_000)
 	setDefault(&o.KeepAlive, 15*time.Second)
 	setDefault(&o.ProgressInterval, 100*time.Millisecond)
-	setDefault(&o.ReadTimeout, 30*time.Second)
 	setDefault(&o.WriteTimeout, 30*time.Second)
 	setDefault(&o.CacheTTL, time.Minute)
 	if o.Logger == nil {

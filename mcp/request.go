@@ -10,6 +10,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"os"
 	"runtime/debug"
 	"strings"
 	"sync/atomic"
@@ -139,17 +140,15 @@ func checkMedia(r *http.Request) *rpcError {
 	return nil
 }
 
-// readBody reads at most MaxBody bytes, in at most ReadTimeout.
+// readBody reads at most MaxBody bytes. The connection has the deadline for it.
 func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, *rpcError) {
 	tooLarge := errorf(protocol.INVALID_REQUEST, "The request is larger than %d bytes.", s.o.MaxBody).withStatus(http.StatusRequestEntityTooLarge)
 	if r.ContentLength > s.o.MaxBody {
 		return nil, tooLarge
 	}
-	// A writer without deadlines (tests) has none.
-	rc := http.NewResponseController(w)
-	rc.SetReadDeadline(time.Now().Add(s.o.ReadTimeout))
-	defer rc.SetReadDeadline(time.Time{})
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.o.MaxBody))
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, errorf(protocol.PARSE_ERROR, "The request did not arrive in time. Send it again.").withStatus(http.StatusRequestTimeout)
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):

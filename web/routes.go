@@ -4,6 +4,7 @@ import (
 	"errors"
 	"mime"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -214,6 +215,9 @@ func badForm(err error) error {
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
 		return fault.Wrap(err, fault.TooLarge, "The form is larger than the %d bytes that are allowed.", tooLarge.Limit)
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return &pageError{status: http.StatusRequestTimeout, title: "The form took too long to arrive", text: "Nothing was changed. Go back and send it again."}
 	}
 	return fault.Wrap(err, fault.Invalid, "The form could not be read.")
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"os"
 	"strings"
 
 	"satchel/auth"
@@ -76,6 +77,10 @@ func hostOf(redirect string) string {
 func (s *Server) unreadable(w http.ResponseWriter, err error, code string) {
 	if e := (*http.MaxBytesError)(nil); errors.As(err, &e) {
 		writeError(w, http.StatusRequestEntityTooLarge, code, "The request is too large.")
+		return
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		writeError(w, http.StatusRequestTimeout, code, "The request did not arrive in time.")
 		return
 	}
 	writeError(w, http.StatusBadRequest, code, "The request cannot be read.")

@@ -96,7 +96,7 @@ func serverKeys() []key {
 			func(c *Config) *[]string { return &c.Server.AllowedOrigins }, eachOf(origin)),
 		row("server.max_body", "Largest request that is read.", size, 4*mib,
 			func(c *Config) *int64 { return &c.Server.MaxBody }, sizes(64*kib, gib)),
-		row("server.body_timeout", "How long the body of a request may take to arrive.", duration, 30*time.Second,
+		row("server.body_timeout", "How long the body of a request may take to arrive; a later one is refused, and its connection closed.", duration, 30*time.Second,
 			func(c *Config) *time.Duration { return &c.Server.BodyTimeout }, durations(time.Second, time.Hour)),
 		row("server.rate", "Requests per second that one user may make in the long run.", decimal, 50,
 			func(c *Config) *float64 { return &c.Server.Rate }, numbers(0.01, 100_000)),

@@ -10,6 +10,7 @@ import (
 	"math"
 	"mime"
 	"net/http"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -84,8 +85,12 @@ func detailOf(err error) *errorDetail {
 	return &errorDetail{string(fault.CodeOf(err)), fault.PublicOf(err)}
 }
 
-// errMedia is a body of a kind that is not taken.
-var errMedia = errors.New("unsupported media type")
+var (
+	// errMedia is a body of a kind that is not taken.
+	errMedia = errors.New("unsupported media type")
+	// errLate is a body that has not come in time.
+	errLate = errors.New("the body did not arrive in time")
+)
 
 func (c *call) fail(err error) {
 	code := fault.CodeOf(err)
@@ -93,6 +98,9 @@ func (c *call) fail(err error) {
 	name := string(code)
 	if errors.Is(err, errMedia) {
 		st, name = http.StatusUnsupportedMediaType, "unsupported_media_type"
+	}
+	if errors.Is(err, errLate) {
+		st, name = http.StatusRequestTimeout, "request_timeout"
 	}
 	if st >= 500 && (c.r.Context().Err() == nil || !errors.Is(err, context.Canceled)) {
 		c.s.o.Logger.ErrorContext(c.r.Context(), "a request failed", "path", c.r.Pattern, "err", err)
@@ -173,6 +181,8 @@ func jsonProblem(err error) string {
 	var t *json.UnmarshalTypeError
 	var s *json.SyntaxError
 	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return fault.Wrap(errLate, fault.Invalid, "The request did not arrive in time. Send it again.")
 	case errors.As(err, &t) && t.Field == "":
 		return "it must be an object"
 	case errors.As(err, &t):

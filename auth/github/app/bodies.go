@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"sync"
-	"time"
 )
 
 // bodies bounds what is held of events' bodies at once: whose they are is known
@@ -71,11 +70,8 @@ func (b *bodies) take(address string, n int, size int64) {
 
 var errLargeBody = errors.New("the body is larger than any event")
 
-// readBody reads a body of at most size bytes, for which it makes room once. It must
-// have come within a time.
-func readBody(w http.ResponseWriter, r *http.Request, size int64, within time.Duration) ([]byte, error) {
-	c := http.NewResponseController(w)
-	_ = c.SetReadDeadline(time.Now().Add(within)) // a writer without one is a test's
+// readBody reads a body of at most size bytes, for which it makes room once.
+func readBody(r *http.Request, size int64) ([]byte, error) {
 	buf := make([]byte, size)
 	n, err := io.ReadFull(r.Body, buf)
 	switch {
@@ -90,8 +86,5 @@ func readBody(w http.ResponseWriter, r *http.Request, size int64, within time.Du
 			return nil, errLargeBody
 		}
 	}
-	// Once all has come the answer may take its time. Else the rest of the body, for
-	// which the server waits before it answers, must come in time as well.
-	_ = c.SetReadDeadline(time.Time{})
 	return buf[:n], nil
 }

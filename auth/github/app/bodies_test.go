@@ -3,7 +3,6 @@ package app_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -131,53 +130,6 @@ func TestAttackWebhookBodiesHeld(t *testing.T) {
 		})
 	}
 }
-
-// Attack: a body that stops coming holds its place for as long as GitHub would wait,
-// whatever other requests may take.
-func TestAttackWebhookBodyThatStopsComing(t *testing.T) {
-	w, _, _ := suspensionWith(t, func(o *app.Options) { o.WebhookTimeout = 50 * time.Millisecond })
-	counted := make(chan int, 1)
-	h := w.Webhook()
-	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		rec := httptest.NewRecorder()
-		h.ServeHTTP(&deadlined{rec, rw}, r)
-		counted <- rec.Code
-		rw.WriteHeader(rec.Code)
-	}))
-	defer server.Close()
-	pipe, end := io.Pipe()
-	defer end.Close()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, pipe)
-	if err != nil {
-		t.Fatal(err)
-	}
-	like := forged("", nil, 0)
-	r.Header, r.ContentLength = like.Header, 1000
-	client := &http.Client{Transport: &http.Transport{}}
-	defer client.CloseIdleConnections()
-	var work sync.WaitGroup
-	defer work.Wait()
-	work.Go(func() {
-		if resp, err := client.Do(r); err == nil {
-			resp.Body.Close()
-		}
-	})
-	// It may be answered, and closed, before it reads this.
-	if _, err := end.Write([]byte(`{"a`)); err != nil && !errors.Is(err, io.ErrClosedPipe) {
-		t.Fatal(err)
-	}
-	if code := <-counted; code != http.StatusBadRequest {
-		t.Errorf("%d", code)
-	}
-}
-
-// deadlined records an answer, and has the deadlines of a connection.
-type deadlined struct {
-	*httptest.ResponseRecorder
-	of http.ResponseWriter
-}
-
-func (d *deadlined) Unwrap() http.ResponseWriter { return d.of }
 
 // Attack: an address that guesses signatures, asks where there is no App, or never
 // ends its bodies. After some it is not read any more, and others are.

@@ -118,7 +118,7 @@ func (c *Client) event(w http.ResponseWriter, r *http.Request, secret string) (e
 		return e, http.StatusServiceUnavailable, "Too many events come at once."
 	}
 	defer leave()
-	body, err := readBody(w, r, size, c.o.WebhookTimeout)
+	body, err := readBody(r, size)
 	switch {
 	case errors.Is(err, errLargeBody):
 		status, text = c.unproven(w, r, http.StatusRequestEntityTooLarge, "The event is too large.")

@@ -87,7 +87,9 @@ func reachable(origin string) bool {
 
 // routeWebhook adds where GitHub tells what happened.
 func (s *Server) routeWebhook(mux *http.ServeMux) {
-	mux.Handle(app.PathWebhook, s.named(s.github.client.Load().Webhook()))
+	// Anybody can send events, and their bodies take a place.
+	within := min(s.Config.GitHub.WebhookTimeout, s.Config.Server.BodyTimeout)
+	mux.Handle(app.PathWebhook, s.bodies.bound(s.named(s.github.client.Load().Webhook()), within))
 }
 
 // maxNamed bounds how many places of secrets a refusal names.

@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
-	"time"
 
 	"satchel/internal/acme"
 	"satchel/internal/config"
@@ -21,12 +20,11 @@ import (
 type secure struct {
 	manager      *acme.Manager
 	https, plain net.Listener // plain is nil where none is asked for
-	bodyTimeout  time.Duration
 }
 
 // listenSecure opens the listeners. Nothing is asked of the authority yet.
 func listenSecure(ctx context.Context, cfg config.Server, dataDir string, log *slog.Logger) (_ *secure, err error) {
-	s := &secure{bodyTimeout: cfg.BodyTimeout}
+	s := &secure{}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.close())
@@ -56,14 +54,14 @@ type listening struct {
 }
 
 // servers returns what serves the listeners, and begins to keep the certificate.
-func (s *secure) servers(g *signals, routes http.Handler) []listening {
-	public := g.server(strictTransport(routes))
+func (s *secure) servers(b *bodies, g *signals, routes http.Handler) []listening {
+	public := b.server(g, strictTransport(routes))
 	public.TLSConfig = s.manager.TLSConfig()
 	// Every scanner of the internet fails its handshake, and is nobody's concern.
 	public.ErrorLog = slog.NewLogLogger(g.log.With("part", "https").Handler(), slog.LevelDebug)
 	out := []listening{{public, tls.NewListener(s.https, public.TLSConfig)}}
 	if s.plain != nil {
-		out = append(out, listening{g.server(boundBodies(s.manager.HTTPHandler(), s.bodyTimeout)), s.plain})
+		out = append(out, listening{b.server(g, s.manager.HTTPHandler()), s.plain})
 	}
 	s.manager.Start()
 	return out

@@ -51,6 +51,7 @@ type Server struct {
 	socket   *admin.Socket
 	commands gate    // of the socket
 	secure   *secure // nil where no domain is configured
+	bodies   *bodies
 	origins
 	front
 
@@ -63,7 +64,7 @@ type Server struct {
 
 // OpenServer opens everything and listens, but answers nothing yet.
 func OpenServer(ctx context.Context, cfg *config.Config, version string, log *slog.Logger) (_ *Server, err error) {
-	s := &Server{version: version}
+	s := &Server{version: version, bodies: newBodies(cfg.Server.BodyTimeout)}
 	s.ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	defer func() {
 		if err != nil {
@@ -260,8 +261,8 @@ func (s *Server) Serve(ctx context.Context, ready func()) error {
 		return err
 	}
 	failed := make(chan error, 5)
-	routes := boundBodies(s.routes(), s.Config.Server.BodyTimeout)
-	public := s.signals.server(routes)
+	routes := s.routes()
+	public := s.bodies.server(s.signals, routes)
 	servers := []*http.Server{public}
 	serve := func(srv *http.Server, l net.Listener) {
 		s.work.Go(func() {
@@ -287,16 +288,17 @@ func (s *Server) Serve(ctx context.Context, ready func()) error {
 	ids := s.catchUp()
 	serve(public, s.listener)
 	if s.secure != nil {
-		for _, at := range s.secure.servers(s.signals, routes) {
+		for _, at := range s.secure.servers(s.bodies, s.signals, routes) {
 			serve(at.Server, at.listener)
 			servers = append(servers, at.Server)
 		}
 	}
+	// Without bodies: an import sends its files for as long as they take.
 	commands := s.signals.server(s.commands.wrap(admin.Handler(s.Admin, s.Log.With("part", "admin"))))
 	serve(commands, s.socket)
 	servers = append(servers, commands)
 	if s.metrics != nil {
-		m := s.signals.server(s.named(s.signals.metrics.Handler()))
+		m := s.bodies.server(s.signals, s.named(s.signals.metrics.Handler()))
 		serve(m, s.metrics)
 		servers = append(servers, m)
 	}
@@ -349,6 +351,7 @@ func (s *Server) shutdown(servers []*http.Server, commands *http.Server) error {
 	ctx, cancel := context.WithTimeout(context.Background(), s.Config.Server.ShutdownGrace+10*time.Second)
 	defer cancel()
 	s.stop()
+	s.bodies.end()
 	var errs []error
 	var pending sync.WaitGroup
 	for _, srv := range servers {
