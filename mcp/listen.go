@@ -24,6 +24,12 @@ func (s *Server) legacyMethod(w http.ResponseWriter, r *http.Request, p auth.Pri
 		w.Header().Set("Allow", "POST, OPTIONS")
 		s.refuse(w, "malformed", errorf(protocol.INVALID_REQUEST, "Protocol version %s has only POST.", version).withStatus(http.StatusMethodNotAllowed), nil)
 		return nil, false
+	case r.Method == http.MethodGet && r.Header.Get(protocol.HeaderSessionID) == "":
+		// There is nothing to listen to outside of a session. 405 is how a server says
+		// so (2025-11-25, basic/transports), and clients go on without.
+		w.Header().Set("Allow", "POST, OPTIONS")
+		s.refuse(w, "session", errorf(protocol.INVALID_REQUEST, "There is nothing to listen to without a session. Send the Mcp-Session-Id header, or only POST.").withStatus(http.StatusMethodNotAllowed), nil)
+		return nil, false
 	}
 	found, e := s.sessionOf(r, p)
 	if e != nil {
@@ -36,12 +42,12 @@ func (s *Server) legacyMethod(w http.ResponseWriter, r *http.Request, p auth.Pri
 // listen holds a legacy client's listening stream open, until the client goes,
 // its session ends or the server stops.
 func (s *Server) listen(w http.ResponseWriter, r *http.Request, p auth.Principal) {
-	if !accepts(r, "text/event-stream") {
-		s.refuse(w, "malformed", errorf(protocol.INVALID_REQUEST, "A listening client must accept text/event-stream.").withStatus(http.StatusNotAcceptable), nil)
-		return
-	}
 	found, ok := s.legacyMethod(w, r, p)
 	if !ok {
+		return
+	}
+	if !accepts(r, "text/event-stream") {
+		s.refuse(w, "malformed", errorf(protocol.INVALID_REQUEST, "A listening client must accept text/event-stream.").withStatus(http.StatusNotAcceptable), nil)
 		return
 	}
 	ctx, cancel := context.WithCancel(r.Context())

@@ -347,8 +347,8 @@ func TestPoint7SessionsBelongToTheirGrant(t *testing.T) {
 	if p := r.do(call{method: "GET", session: "never-was"}); p.status != http.StatusNotFound {
 		t.Errorf("GET of an unknown session: status %d, want 404", p.status)
 	}
-	if p := r.do(call{method: "GET"}); p.status != http.StatusBadRequest {
-		t.Errorf("GET without a session: status %d, want 400", p.status)
+	if p := r.do(call{method: "GET"}); p.status != http.StatusMethodNotAllowed || p.header.Get("Allow") != "POST, OPTIONS" {
+		t.Errorf("GET without a session: status %d, Allow %q, want 405 and POST", p.status, p.header.Get("Allow"))
 	}
 	if p := r.legacy("ann", session, ping); p.status != 200 {
 		t.Errorf("ann's own: status %d: %s", p.status, p.body)
