@@ -53,6 +53,7 @@ func (f *fakeTools) all() []tools.Tool {
 		{Name: "write", Title: "Write", Description: "Needs the write scope.", InputSchema: schema, Scope: space.ScopeWrite, Destructive: true},
 		{Name: "structured", Title: "Structured", Description: "Answers JSON.", InputSchema: schema, OutputSchema: json.RawMessage(`{"type":"object"}`), Scope: space.ScopeRead, ReadOnly: true},
 		{Name: "wait", Title: "Wait", Description: "Waits for its end.", InputSchema: schema, Scope: space.ScopeRead, ReadOnly: true},
+		{Name: "partial", Title: "Partial", Description: "Answers with what it has at its end.", InputSchema: schema, Scope: space.ScopeRead, ReadOnly: true},
 		{Name: "progress", Title: "Progress", Description: "Tells how far it is.", InputSchema: schema, Scope: space.ScopeRead, ReadOnly: true},
 		{Name: "panic", Title: "Panic", Description: "Panics.", InputSchema: schema, Scope: space.ScopeRead, ReadOnly: true},
 		{Name: "broken", Title: "Broken", Description: "Fails inside.", InputSchema: schema, Scope: space.ScopeRead, ReadOnly: true},
@@ -96,6 +97,11 @@ func (f *fakeTools) Call(ctx context.Context, c tools.Caller, name string, args 
 		<-ctx.Done()
 		f.ended <- context.Cause(ctx)
 		return tools.Result{}, fault.Wrap(ctx.Err(), fault.Canceled, "The call was canceled.")
+	case "partial": // as bash, whose output up to then is a result
+		f.started <- struct{}{}
+		<-ctx.Done()
+		f.ended <- context.Cause(ctx)
+		return tools.Result{Content: []tools.Content{{Text: "so far"}}}, nil
 	case "progress":
 		for i := range 5 {
 			p(float64(i), 5, "working")

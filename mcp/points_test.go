@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -75,14 +76,54 @@ func TestPoint1CancelReachesOnlyTheSameSession(t *testing.T) {
 	if p := <-answer; p.status != 200 || p.body != "" || p.header.Get("Content-Type") != "text/event-stream" {
 		t.Errorf("the cancelled call was answered %d, %q; want a stream without a result", p.status, p.body)
 	}
-	document := r.waiting(call{session: annSession, body: toolCall("1", "wait", "{}"), header: map[string]string{"Accept": "application/json"}})
-	r.do(call{session: annSession, body: cancelled})
-	<-r.tools.ended
-	if e := (<-document).last(t).Error; e == nil || e.Code != codeCanceled {
-		t.Errorf("a cancelled call of a client without streams was answered %+v, want %d", e, codeCanceled)
-	}
 	stopModern() // a modern client cancels by going away
 	<-r.tools.ended
+}
+
+// A cancelled call has no response, whatever its tool made of the cancellation and
+// however its client takes answers.
+func TestCancelledCallsHaveNoResponse(t *testing.T) {
+	r := newRig(t)
+	session := r.session("ann")
+	for _, tool := range []string{"wait", "partial"} {
+		for accept, want := range map[string]int{"application/json, text/event-stream": http.StatusOK, "application/json": http.StatusAccepted} {
+			answer := r.waiting(call{session: session, body: toolCall("1", tool, "{}"), header: map[string]string{"Accept": accept}})
+			r.do(call{session: session, body: `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`})
+			<-r.tools.ended
+			if p := <-answer; p.status != want || p.body != "" {
+				t.Errorf("%s of a client that accepts %s was answered %d, %q; want %d and nothing", tool, accept, p.status, p.body, want)
+			}
+		}
+		// In 2026-07-28 the end of the connection cancels. Half of it is enough, so that
+		// the client could still read.
+		conn, err := net.Dial("tcp", r.http.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		c := modern("1", "tools/call", `"name":"`+tool+`"`)
+		q, err := http.NewRequest(http.MethodPost, r.http.URL+"/mcp", strings.NewReader(c.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.Header.Set("Authorization", "Bearer ann")
+		q.Header.Set("Content-Type", "application/json")
+		q.Header.Set("Accept", "application/json, text/event-stream")
+		for name, value := range c.header {
+			q.Header.Set(name, value)
+		}
+		if err := q.Write(conn); err != nil {
+			t.Fatal(err)
+		}
+		<-r.tools.started
+		if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+			t.Fatal(err)
+		}
+		<-r.tools.ended
+		if rest, err := io.ReadAll(conn); err != nil || bytes.Contains(rest, []byte("jsonrpc")) {
+			t.Errorf("%s of a client that went was answered %q, %v", tool, rest, err)
+		}
+	}
 }
 
 func TestPoint2NoNotificationIsLost(t *testing.T) {

@@ -13,7 +13,6 @@ import (
 	"os"
 	"runtime/debug"
 	"strings"
-	"sync/atomic"
 	"time"
 	"unicode"
 
@@ -35,9 +34,6 @@ type request struct {
 	modern  bool
 	version string // of the header, once it is settled; empty where none was sent
 	client  clientInfo
-
-	// withdrawn tells that the client cancelled the request, before 2026-07-28.
-	withdrawn atomic.Bool
 
 	began   time.Time
 	tool    string
@@ -147,12 +143,12 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, *rpcE
 		return nil, tooLarge
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.o.MaxBody))
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, errorf(protocol.PARSE_ERROR, "The request did not arrive in time. Send it again.").withStatus(http.StatusRequestTimeout)
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
 		return nil, tooLarge
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, errorf(protocol.PARSE_ERROR, "The request did not arrive in time. Send it again.").withStatus(http.StatusRequestTimeout)
 	case err != nil:
 		return nil, errorf(protocol.PARSE_ERROR, "The request could not be read to its end.").withStatus(http.StatusBadRequest)
 	}
@@ -244,7 +240,9 @@ func (rq *request) dispatch() {
 	// A legacy client that disconnects has not cancelled (2025-11-25, basic/
 	// transports); a modern one has.
 	ctx := rq.http.Context()
-	if !rq.modern {
+	if rq.modern {
+		rq.out.gone = ctx.Done()
+	} else {
 		ctx = context.WithoutCancel(ctx)
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -266,7 +264,7 @@ func (rq *request) dispatch() {
 	defer context.AfterFunc(s.calls, cancel)()
 	if rq.session != nil {
 		withdraw := func() {
-			rq.withdrawn.Store(true)
+			rq.out.withdrawn.Store(true)
 			cancel()
 		}
 		defer s.sessions.begin(rq.session, string(rq.m.id), cancel, withdraw)()
@@ -299,9 +297,6 @@ func (rq *request) reply(result any, e *rpcError) {
 		e = rq.internal("encode result", err)
 	}
 	rq.outcome = cmp.Or(rq.outcome, string(fault.Invalid))
-	if e.Code == codeCanceled && rq.withdrawn.Load() && rq.out.silence() {
-		return
-	}
 	rq.out.reply(e.httpStatus(rq.modern), errorAnswer(rq.m.id, e))
 }
 

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -27,6 +28,12 @@ type stream struct {
 	rewrite func(status int, msg []byte) (int, []byte)
 	// extra are set on the answer, whoever writes it.
 	extra http.Header
+	// gone is closed when a client that cancels by disconnecting has done so; nil
+	// before 2026-07-28.
+	gone <-chan struct{}
+	// withdrawn tells that the client cancelled the request by a notification, before
+	// 2026-07-28. A write that a slow client holds up does not hold it up.
+	withdrawn atomic.Bool
 
 	mu      sync.Mutex
 	state   streamState
@@ -82,7 +89,7 @@ func (t *stream) notify(method string, params any) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.state == done || !t.events {
+	if t.state == done || !t.events || t.cancelled() {
 		return
 	}
 	t.event(msg)
@@ -96,10 +103,15 @@ func (t *stream) reply(status int, msg []byte) {
 }
 
 func (t *stream) finish(status int, msg []byte) {
-	switch t.state {
-	case events:
+	switch cancelled := t.cancelled(); {
+	case cancelled && t.state == fresh && t.events:
+		t.raw(nil)
+	case cancelled && t.state == fresh:
+		t.header("", http.StatusAccepted)
+	case cancelled:
+	case t.state == events:
 		t.event(msg)
-	case fresh:
+	case t.state == fresh:
 		t.header("application/json", status)
 		t.bound()
 		t.w.Write(append(msg, '\n'))
@@ -107,20 +119,18 @@ func (t *stream) finish(status int, msg []byte) {
 	t.close()
 }
 
-// silence ends an event stream without a result, since a cancelled request
-// should have none (2025-11-25, basic/utilities/cancellation). It returns false
-// where the client takes no events, and so must be answered.
-func (t *stream) silence() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !t.events {
-		return false
+// cancelled tells whether the client cancelled the request, which then should have
+// no response (2025-11-25, basic/utilities/cancellation; 2026-07-28, basic/patterns/
+// cancellation). An event stream ends without one. HTTP asks for some answer where
+// the client takes no events: 202 without a body is how the transport answers what
+// has no response, and the SDKs of TypeScript and Python expect nothing after it.
+func (t *stream) cancelled() bool {
+	select {
+	case <-t.gone:
+		return true
+	default:
+		return t.withdrawn.Load()
 	}
-	if t.state == fresh {
-		t.raw(nil)
-	}
-	t.close()
-	return true
 }
 
 // accept answers with a status alone, as notifications and DELETE are.
@@ -238,7 +248,9 @@ func (t *stream) Write(p []byte) (int, error) {
 	if t.sse {
 		_, data, _ := bytes.Cut(p, []byte("data: "))
 		_, msg := t.rewritten(http.StatusOK, bytes.TrimRight(data, "\n"))
-		t.event(msg)
+		if !t.cancelled() {
+			t.event(msg)
+		}
 		return len(p), nil
 	}
 	msg := bytes.TrimSpace(p)
