@@ -39,6 +39,7 @@ type front struct {
 	addresses *clientaddr.Resolver
 	limits    limits
 	limited   func(what string)
+	guessed   guessLog
 	closers   []func() // of the ways to sign in
 	proxies   bool     // some are named
 	unnamed   sync.Once
@@ -108,6 +109,7 @@ func (s *Server) openFront() (err error) {
 	f := &s.front
 	f.addresses, f.limits = clientaddr.New(trusted), newLimits(cfg.Auth)
 	f.proxies, f.log = len(trusted) > 0, s.Log.With("part", "front")
+	f.guessed.log = f.log
 	f.limited = func(what string) { s.signals.limited.Inc(what) }
 	if cfg.Auth.Issuer.URL != "" {
 		err = s.openIssuer()
@@ -356,8 +358,14 @@ func bySite(r *http.Request) string {
 	return " by another site"
 }
 
-// guess counts a request whose token proves nobody.
-func (f *front) guess(r *http.Request) (time.Duration, bool) { return f.allow(r, guesses) }
+// guess counts a request whose token proves nobody. Those without any are how
+// clients begin, and the log has nothing of them.
+func (f *front) guess(r *http.Request) (time.Duration, bool) {
+	if r.Header.Get("Authorization") != "" {
+		f.guessed.note(f.addresses.Of(r))
+	}
+	return f.allow(r, guesses)
+}
 
 // unproven tells whether an address may send yet another webhook that is not GitHub's;
 // count: it has just sent one.
@@ -374,6 +382,7 @@ func (f *front) unproven(r *http.Request, count bool) (wait time.Duration, ok bo
 
 // close ends what the front does by itself.
 func (f *front) close() {
+	f.guessed.end()
 	if f.pages != nil {
 		f.pages.Close()
 	}
