@@ -21,7 +21,7 @@ type lib struct {
 	users int // sandboxes; under Manager.mu
 
 	turn    sync.Mutex
-	shown   map[string]*snapshot     // what docs/<id> has
+	shown   map[string]string        // the tree that docs/<id> is made of
 	of      map[string]space.SpaceID // its collection
 	retired []string                 // trees that were replaced; commands may still be in them
 }
@@ -38,7 +38,7 @@ func (m *Manager) Library(ctx context.Context, user space.UserID) (dir string, r
 	l := m.libs[user]
 	if l == nil {
 		m.made++
-		l = &lib{user: user, dir: filepath.Join(m.o.Dir, usersDir, strconv.Itoa(m.made)), shown: map[string]*snapshot{}, of: map[string]space.SpaceID{}}
+		l = &lib{user: user, dir: filepath.Join(m.o.Dir, usersDir, strconv.Itoa(m.made)), shown: map[string]string{}, of: map[string]space.SpaceID{}}
 		m.libs[user] = l
 	}
 	l.users++
@@ -187,14 +187,14 @@ func (m *Manager) abandoned(l *lib) bool {
 func (m *Manager) show(ctx context.Context, l *lib, want map[string]shownTo) error {
 	for id, w := range want {
 		had := l.shown[id]
-		if had != nil && (had == w.sn || had.same(w.sn)) {
+		if had == w.tree {
 			continue
 		}
 		at, made := filepath.Join(l.dir, "docs", id), m.scratch()
 		if err := linkTree(ctx, w.sn, w.tree, made); err != nil {
 			return errors.Join(err, removeTree(made))
 		}
-		if had == nil {
+		if had == "" {
 			if err := os.Rename(made, at); err != nil {
 				return errors.Join(err, removeTree(made))
 			}
@@ -207,7 +207,7 @@ func (m *Manager) show(ctx context.Context, l *lib, want map[string]shownTo) err
 			}
 			l.retired = append(l.retired, made) // has the old one now
 		}
-		l.shown[id], l.of[id] = w.sn, w.src.Collection
+		l.shown[id], l.of[id] = w.tree, w.src.Collection
 	}
 	return nil
 }

@@ -190,7 +190,7 @@ func (m *Manager) follow(by space.UserID) {
 		}
 		for _, e := range due {
 			if m.ctx.Err() == nil {
-				m.tell(e, m.sync(m.ctx, e))
+				m.tell(e, m.sync(m.ctx, e, false))
 			}
 		}
 		<-m.places
@@ -347,6 +347,16 @@ func (m *Manager) All() []Source {
 // Sync makes a snapshot of a source that the user may read, now. A failure is no
 // error: the Source tells of it.
 func (m *Manager) Sync(ctx context.Context, user space.UserID, id string) (Source, error) {
+	return m.syncFor(ctx, user, id, false)
+}
+
+// Reset is Sync, and makes the snapshot from the space alone, even where there is
+// one of the same commit: what sandboxes see of it is written again.
+func (m *Manager) Reset(ctx context.Context, user space.UserID, id string) (Source, error) {
+	return m.syncFor(ctx, user, id, true)
+}
+
+func (m *Manager) syncFor(ctx context.Context, user space.UserID, id string, reset bool) (Source, error) {
 	all, err := m.Visible(ctx, user)
 	if err != nil {
 		return Source{}, err
@@ -360,7 +370,7 @@ func (m *Manager) Sync(ctx context.Context, user space.UserID, id string) (Sourc
 	if e == nil {
 		return Source{}, NotThere(id)
 	}
-	if err := m.sync(ctx, e); err != nil && ctx.Err() != nil {
+	if err := m.sync(ctx, e, reset); err != nil && ctx.Err() != nil {
 		return Source{}, fault.Wrap(err, fault.Canceled, "The request ended.")
 	}
 	return m.source(e), nil

@@ -130,7 +130,7 @@ func (m *Manager) begin(ctx context.Context, s Source) (Source, error) {
 	m.mu.Lock()
 	m.entries[s.ID] = e
 	m.mu.Unlock()
-	if err := m.sync(ctx, e); err != nil {
+	if err := m.sync(ctx, e, false); err != nil {
 		m.tell(e, err)
 		m.again(e)
 	}

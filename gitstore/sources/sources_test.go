@@ -1,6 +1,8 @@
 package sources_test
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -49,6 +51,34 @@ func TestAPublishedDirectoryIsShownAndFollowed(t *testing.T) {
 		s = w.synced("team-notes")
 		if got := w.paths(s); got != "deep/b.md new.md" || s.Label != "Team notes" {
 			t.Errorf("after a restart: %q %+v", got, s)
+		}
+	})
+}
+
+// Reset writes again what sandboxes have of a source, also where the space has not
+// changed.
+func TestResetMakesTheSnapshotAgain(t *testing.T) {
+	databasetest.Each(t, func(t *testing.T, db *database.DB) {
+		w := newWorld(t, db, files)
+		w.add()
+		dir, release, err := w.Library(t.Context(), bob)
+		must(t, err)
+		defer release()
+		want := tree(t, dir)
+		// Every link to the file, in the tree of the source and in the library, loses
+		// its text at once.
+		must(t, os.WriteFile(filepath.Join(dir, "docs", "team-notes", "a.md"), nil, 0o600))
+		w.synced("team-notes")
+		if got := tree(t, dir); got == want {
+			t.Fatal("the damage did not last to the reset")
+		}
+		s, err := w.Reset(t.Context(), ada, "team-notes")
+		must(t, err)
+		if got := tree(t, dir); got != want || s.State != sources.Ready {
+			t.Errorf("after the reset a sandbox has %q (%s), want %q", got, s.State, want)
+		}
+		if _, err := w.Reset(t.Context(), ada, "no-such"); fault.CodeOf(err) != fault.NotFound {
+			t.Errorf("a source that there is not: %v", err)
 		}
 	})
 }

@@ -14,15 +14,16 @@ import (
 )
 
 // sync brings a source's snapshot to its space's head. Where that fails, the
-// snapshot before stays, and the source says why.
-func (m *Manager) sync(ctx context.Context, e *entry) error {
+// snapshot before stays, and the source says why. With reset nothing of that one is
+// used again.
+func (m *Manager) sync(ctx context.Context, e *entry, reset bool) error {
 	select {
 	case e.turn <- struct{}{}:
 		defer func() { <-e.turn }()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	changed, err := m.advance(ctx, e)
+	changed, err := m.advance(ctx, e, reset)
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -48,16 +49,19 @@ func (m *Manager) sync(ctx context.Context, e *entry) error {
 }
 
 // advance makes the snapshot of head and shows it. The caller has e's turn.
-func (m *Manager) advance(ctx context.Context, e *entry) (changed bool, err error) {
+func (m *Manager) advance(ctx context.Context, e *entry, reset bool) (changed bool, err error) {
 	m.mu.Lock()
 	s, old, oldTree, started := e.src, e.cur, e.tree, m.started
+	if reset {
+		e.failed = ""
+	}
 	m.mu.Unlock()
 	head, err := m.o.Store.Head(ctx, s.Space)
 	if err != nil {
 		return false, err
 	}
 	trees := started && m.o.Dir != ""
-	if old != nil && old.commit == head && (oldTree != "" || !trees) {
+	if !reset && old != nil && old.commit == head && (oldTree != "" || !trees) {
 		return false, nil
 	}
 	if err := m.failedAt(e, head); err != nil {
@@ -73,12 +77,16 @@ func (m *Manager) advance(ctx context.Context, e *entry) (changed bool, err erro
 		return false, err
 	}
 	tree := oldTree
-	if trees && (tree == "" || !sn.same(old)) {
+	if trees && (reset || tree == "" || !sn.same(old)) {
 		m.mu.Lock()
 		m.made++
 		tree = filepath.Join(m.o.Dir, treesDir, string(s.Collection)+"-"+strconv.Itoa(m.made))
 		m.mu.Unlock()
-		if err := m.writeTree(ctx, s, sn, tree, old, oldTree); err != nil {
+		linked, from := old, oldTree
+		if reset {
+			linked, from = nil, ""
+		}
+		if err := m.writeTree(ctx, s, sn, tree, linked, from); err != nil {
 			return false, errors.Join(fmt.Errorf("write the files of a source: %w", err), removeTree(tree))
 		}
 	}
@@ -181,7 +189,7 @@ func (m *Manager) Purged(ctx context.Context, id space.SpaceID) ([]space.SpaceID
 		if m.source(e).Space != id {
 			continue
 		}
-		err := m.sync(ctx, e)
+		err := m.sync(ctx, e, false)
 		m.mu.Lock()
 		e.prev = nil
 		tree := ""

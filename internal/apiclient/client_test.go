@@ -61,7 +61,7 @@ func (b *behind) Sources(context.Context, space.UserID) ([]api.Source, error) {
 	return []api.Source{{ID: "a", Label: "A", Kind: "space", State: "ready", Path: "docs/a", Files: 2, Updated: time.Now().Add(-time.Hour)}, {ID: "b/c", State: "new"}}, nil
 }
 
-func (b *behind) Sync(_ context.Context, _ space.UserID, id string) ([]api.Run, error) {
+func (b *behind) Sync(_ context.Context, _ space.UserID, id string, _ bool) ([]api.Run, error) {
 	if id == "none" {
 		return nil, fault.New(fault.NotFound, "There is no source %q.", id)
 	}

@@ -92,6 +92,7 @@ func TestSync(t *testing.T) {
 		{"a name that leads elsewhere", "/api/sync/..%2fnuxt", nil, 404, "not_found", nil},
 		{"a long name", "/api/sync/" + strings.Repeat("x", 5000), nil, 404, "not_found", nil},
 		{"a field that there is not", "/api/sync", `{"force": true}`, 400, "invalid", nil},
+		{"as clients of Savoir do", "/api/sync/vue", `{"reset": false, "push": true, "sessionId": "s-1"}`, 202, "", []string{"vue"}},
 	} {
 		w.sources.synced = nil
 		a := w.ask("POST", c.path, "ann", c.body)
@@ -101,6 +102,39 @@ func TestSync(t *testing.T) {
 		}
 	}
 	want(t, "who only reads", w.ask("POST", "/api/sync", "ann-reads", nil), 403, "forbidden")
+	for _, reset := range []bool{true, false} {
+		want(t, "a reset", w.ask("POST", "/api/sync", "ann", map[string]any{"reset": reset}), 202, "")
+		if w.sources.reset != reset {
+			t.Errorf("reset %t reached the sources as %t", reset, w.sources.reset)
+		}
+	}
+}
+
+// Clients of Savoir send the id of their session with every POST, and take it from
+// every answer.
+func TestEveryCallTakesASession(t *testing.T) {
+	w := newWorld(t)
+	for path, args := range map[string]string{
+		"/api/sandbox/search":          `"query": "useAsyncData", `,
+		"/api/sandbox/read":            `"paths": ["docs/nuxt/guide.md"], `,
+		"/api/sandbox/search-and-read": `"query": "useAsyncData", `,
+		"/api/sandbox/shell":           `"command": "echo x", `,
+		"/api/sync":                    "",
+		"/api/sync/vue":                `"reset": false, "push": true, `,
+	} {
+		a := w.ask("POST", path, "ann", `{`+args+`"sessionId": "s_1.a:b-c"}`)
+		var v struct{ SessionID string }
+		a.into(t, &v)
+		if a.StatusCode >= 300 || v.SessionID != "s_1.a:b-c" {
+			t.Errorf("%s: %d, session %q: %s", path, a.StatusCode, v.SessionID, a.body)
+		}
+		if a := w.ask("POST", path, "ann", `{`+args+`"sessionId": ""}`); a.StatusCode >= 300 || strings.Contains(string(a.body), "sessionId") {
+			t.Errorf("%s without a session: %d %s", path, a.StatusCode, a.body)
+		}
+		for _, bad := range []string{strings.Repeat("x", 129), "a b", "ü"} {
+			want(t, path, w.ask("POST", path, "ann", `{`+args+`"sessionId": "`+bad+`"}`), 400, "invalid")
+		}
+	}
 }
 
 func TestSearch(t *testing.T) {

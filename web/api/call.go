@@ -145,8 +145,30 @@ func (c *call) write(status int, body []byte) {
 	}
 }
 
+// session is the caller's own name for a sandbox. Clients send it with every call.
+// It comes back with the answer, and only a shell has one: reading and searching run
+// in none.
+type session struct {
+	SessionID string `json:"sessionId,omitempty"`
+}
+
+// maxSessionID bounds a session's name, in characters.
+const maxSessionID = 128
+
+func (s session) check() error {
+	if len(s.SessionID) > maxSessionID || strings.ContainsFunc(s.SessionID, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._:-", r))
+	}) {
+		return fault.New(fault.Invalid, "A sessionId has at most %d letters, digits and any of . _ : and -.", maxSessionID)
+	}
+	return nil
+}
+
+// body is what a call may send.
+type body interface{ check() error }
+
 // decode reads the body into v, whose fields are all that it may have.
-func (c *call) decode(v any) error {
+func (c *call) decode(v body) error {
 	t, params, err := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
 	if cs := params["charset"]; err != nil || t != "application/json" || cs != "" && !strings.EqualFold(cs, "utf-8") {
 		return fault.Wrap(errMedia, fault.Invalid, "The body must be JSON in UTF-8: send the header Content-Type: application/json.")
@@ -159,6 +181,8 @@ func (c *call) decode(v any) error {
 	switch {
 	case errors.As(err, &large):
 		return fault.Wrap(err, fault.TooLarge, "The request is larger than the %d bytes that are allowed.", large.Limit)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return fault.Wrap(errLate, fault.Invalid, "The request did not arrive in time. Send it again.")
 	case err != nil:
 		return fault.Wrap(err, fault.Invalid, "The request could not be read to its end.")
 	case !utf8.Valid(body):
@@ -172,7 +196,7 @@ func (c *call) decode(v any) error {
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return fault.New(fault.Invalid, "The body has more than one JSON value.")
 	}
-	return nil
+	return v.check()
 }
 
 // jsonProblem says what is wrong with a body in a few words, without naming types
@@ -181,8 +205,6 @@ func jsonProblem(err error) string {
 	var t *json.UnmarshalTypeError
 	var s *json.SyntaxError
 	switch {
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return fault.Wrap(errLate, fault.Invalid, "The request did not arrive in time. Send it again.")
 	case errors.As(err, &t) && t.Field == "":
 		return "it must be an object"
 	case errors.As(err, &t):

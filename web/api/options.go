@@ -80,8 +80,10 @@ type Sources interface {
 	// Sources lists those that a person may read, sorted by their labels.
 	Sources(ctx context.Context, user space.UserID) ([]Source, error)
 	// Sync brings a source of those, or with "" all of them, up to date, and may
-	// return before that is done. fault.NotFound: there is no such source for them.
-	Sync(ctx context.Context, user space.UserID, id string) ([]Run, error)
+	// return before that is done. With reset it makes what the library holds of them
+	// again, also where it is up to date. fault.NotFound: there is no such source for
+	// them.
+	Sync(ctx context.Context, user space.UserID, id string, reset bool) ([]Run, error)
 }
 
 // Options is what a Server is made from. Tools, Sources, Verifier and URL are

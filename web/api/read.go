@@ -29,6 +29,7 @@ type fileBody struct {
 // place, and the others are read.
 func (s *Server) read(c *call) error {
 	var a struct {
+		session
 		Paths []string `json:"paths"`
 	}
 	if err := c.decode(&a); err != nil {
@@ -45,8 +46,9 @@ func (s *Server) read(c *call) error {
 		return err
 	}
 	return c.answer(http.StatusOK, struct {
+		session
 		Files []fileBody `json:"files"`
-	}{files})
+	}{a.session, files})
 }
 
 func (c *call) files(ctx context.Context, paths []string) ([]fileBody, error) {

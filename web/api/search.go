@@ -13,6 +13,7 @@ import (
 
 // searchArgs is the body of a search.
 type searchArgs struct {
+	session
 	Query  string   `json:"query"`
 	Limit  int      `json:"limit"`
 	Source string   `json:"source"`
@@ -23,6 +24,7 @@ type searchArgs struct {
 }
 
 type searchBody struct {
+	session
 	Results     []resultBody `json:"results"`
 	Total       int          `json:"total"`
 	Truncated   bool         `json:"truncated"`
@@ -68,7 +70,7 @@ func (s *Server) search(c *call) error {
 }
 
 func (c *call) find(ctx context.Context, a searchArgs) (searchBody, error) {
-	var found searchBody
+	found := searchBody{session: a.session}
 	l := c.s.o.Limits
 	switch {
 	case strings.TrimSpace(a.Query) == "":

@@ -14,9 +14,9 @@ import (
 // shellArgs is the body of a shell request: one command, or several that run in
 // order.
 type shellArgs struct {
-	Command   string   `json:"command"`
-	Commands  []string `json:"commands"`
-	SessionID string   `json:"sessionId"`
+	session
+	Command  string   `json:"command"`
+	Commands []string `json:"commands"`
 }
 
 type ranBody struct {
@@ -33,16 +33,13 @@ type ranBody struct {
 }
 
 type shellBody struct {
+	session
 	Results []ranBody `json:"results"`
 	// Fresh tells that nothing of earlier calls was in the sandbox.
-	Fresh     bool   `json:"fresh"`
-	SessionID string `json:"sessionId,omitempty"`
+	Fresh bool `json:"fresh"`
 	// Error is why the commands after those of Results did not run.
 	Error *errorDetail `json:"error,omitempty"`
 }
-
-// maxSessionID bounds a session's name, in characters.
-const maxSessionID = 128
 
 // shell is POST /api/sandbox/shell.
 func (s *Server) shell(c *call) error {
@@ -71,15 +68,12 @@ func (s *Server) shell(c *call) error {
 			return fault.New(fault.Invalid, "A command holds a NUL character, which no shell command can.")
 		}
 	}
-	if !sessionName(a.SessionID) {
-		return fault.New(fault.Invalid, "A sessionId has at most %d letters, digits and any of . _ : and -.", maxSessionID)
-	}
 	if s.o.Shells == nil {
 		return fault.New(fault.Unavailable, "%s Searching and reading still work.", s.o.ShellProblem)
 	}
 	ctx, end := s.whileAllowed(c)
 	defer end()
-	body := shellBody{Results: []ranBody{}, SessionID: a.SessionID}
+	body := shellBody{session: a.session, Results: []ranBody{}}
 	at := Shell{User: c.p.User, Grant: c.p.Grant, Session: a.SessionID}
 	for i, cmd := range commands {
 		r, err := s.o.Shells.Run(ctx, at, cmd)
@@ -107,12 +101,6 @@ func (s *Server) shell(c *call) error {
 		}
 	}
 	return c.answer(http.StatusOK, body)
-}
-
-func sessionName(s string) bool {
-	return len(s) <= maxSessionID && !strings.ContainsFunc(s, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._:-", r))
-	})
 }
 
 // whileAllowed returns a context that ends where the caller's token is good no

@@ -52,8 +52,15 @@ const maxSourceID = 200
 
 // sync is POST /api/sync and /api/sync/{source}. Neither needs a body.
 func (s *Server) sync(c *call) error {
+	var a struct {
+		session
+		Reset bool `json:"reset"`
+		// Push is taken, and there is nothing to push: what is published is a space's,
+		// whose remote follows by itself.
+		Push bool `json:"push"`
+	}
 	if c.r.ContentLength != 0 {
-		if err := c.decode(&struct{}{}); err != nil {
+		if err := c.decode(&a); err != nil {
 			return err
 		}
 	}
@@ -61,7 +68,7 @@ func (s *Server) sync(c *call) error {
 	if len(id) > maxSourceID {
 		return fault.New(fault.NotFound, "There is no source %s.", quoted(id))
 	}
-	runs, err := s.o.Sources.Sync(c.r.Context(), c.p.User, id)
+	runs, err := s.o.Sources.Sync(c.r.Context(), c.p.User, id, a.Reset)
 	if err != nil {
 		return err
 	}
@@ -70,6 +77,7 @@ func (s *Server) sync(c *call) error {
 		list[i] = runBody{r.ID, r.Source, r.State, stamp(r.Started), r.Problem}
 	}
 	return c.answer(http.StatusAccepted, struct {
+		session
 		Runs []runBody `json:"runs"`
-	}{list})
+	}{a.session, list})
 }

@@ -302,6 +302,7 @@ func (f *fakeShells) Run(ctx context.Context, s api.Shell, command string) (api.
 type fakeSources struct {
 	list   []api.Source
 	synced []string
+	reset  bool // of the last sync
 	err    error
 }
 
@@ -309,7 +310,8 @@ func (f *fakeSources) Sources(context.Context, space.UserID) ([]api.Source, erro
 	return f.list, f.err
 }
 
-func (f *fakeSources) Sync(_ context.Context, _ space.UserID, id string) ([]api.Run, error) {
+func (f *fakeSources) Sync(_ context.Context, _ space.UserID, id string, reset bool) ([]api.Run, error) {
+	f.reset = reset
 	var runs []api.Run
 	for _, s := range f.list {
 		if id == "" || s.ID == id {

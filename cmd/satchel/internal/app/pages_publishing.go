@@ -303,7 +303,11 @@ func apiState(s tools.Source) string {
 }
 
 // Sync implements api.Sources.
-func (a apiSources) Sync(ctx context.Context, user space.UserID, id string) ([]api.Run, error) {
+func (a apiSources) Sync(ctx context.Context, user space.UserID, id string, reset bool) ([]api.Run, error) {
+	sync := a.Manager.Sync
+	if reset {
+		sync = a.Manager.Reset
+	}
 	ids := []string{id}
 	if id == "" {
 		all, err := a.library.Sources(ctx, user)
@@ -318,12 +322,12 @@ func (a apiSources) Sync(ctx context.Context, user space.UserID, id string) ([]a
 	runs := []api.Run{}
 	for _, id := range ids {
 		began := time.Now()
-		s, err := a.library.Sync(ctx, user, id)
+		s, err := sync(ctx, user, id)
 		if err != nil {
 			return nil, err
 		}
-		r := api.Run{ID: s.ID + "-" + s.Commit.Short(), Source: s.ID, State: "done", Started: began, Problem: s.Problem}
-		if s.State == string(sources.Failed) {
+		r := api.Run{ID: s.ID + "-" + s.Commit.Short(), Source: s.ID, State: "done", Started: began, Problem: s.Error}
+		if s.State == sources.Failed {
 			r.State = "failed"
 		}
 		runs = append(runs, r)
