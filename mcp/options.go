@@ -95,6 +95,10 @@ type Options struct {
 	// them.
 	StrictVersionHeader bool
 
+	// Origin is where the client of a request reached the server, for the URLs that
+	// tools give it; nil: as the tools are configured.
+	Origin func(*http.Request) string
+
 	// Observer is told of every call and refusal.
 	Observer Observer
 	// Logger gets what clients are not told. Default: discard.
@@ -175,6 +179,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.RequestID == nil {
 		o.RequestID = func(context.Context) string { return newToken() }
+	}
+	if o.Origin == nil {
+		o.Origin = func(*http.Request) string { return "" }
 	}
 	if o.ScopeNames == nil {
 		o.ScopeNames = auth.ScopeList

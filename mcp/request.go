@@ -95,6 +95,7 @@ func (rq *request) caller() tools.Caller {
 		Scopes:    rq.p.Scopes,
 		Client:    cmp.Or(rq.client.label(), tame(rq.p.Client)),
 		ChatGPT:   isChatGPT(rq.p, rq.client),
+		Origin:    rq.s.o.Origin(rq.http),
 	}
 }
 

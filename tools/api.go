@@ -19,6 +19,9 @@ type Caller struct {
 	// ChatGPT tells that the caller takes only the search and fetch forms that
 	// ChatGPT's deep research demands.
 	ChatGPT bool
+	// Origin is where the caller reached the server, for the URLs that it is given;
+	// empty: Options.PublicURL.
+	Origin string
 	// Seen is shared by calls that are parts of one answer; it may be nil.
 	Seen *Seen
 }

@@ -64,13 +64,14 @@ type view struct {
 	all *[]Entry // every file, once one path of the call was missing
 
 	user    space.UserID
+	origin  string // of pages
 	library *shared
 	source  *Source // nil: it is the space
 }
 
 func (s *Set) view(ctx context.Context, c Caller) (view, error) {
 	at, err := s.o.Workspace.Head(ctx, c.Space)
-	return view{s: s, w: s.o.Workspace, id: c.Space, at: at, all: new([]Entry), user: c.User, library: c.library()}, err
+	return view{s: s, w: s.o.Workspace, id: c.Space, at: at, all: new([]Entry), user: c.User, origin: s.origin(c), library: c.library()}, err
 }
 
 func (v view) lookup(ctx context.Context, p space.Path) (Entry, error) {

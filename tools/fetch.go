@@ -60,7 +60,7 @@ func (v view) fetchOne(ctx context.Context, id string) (fetched, error) {
 		return fetched{}, err
 	}
 	f := fetched{
-		ID: id, Title: index.Title(string(e.Path), b), URL: pageURL(v.s.o.PublicURL(), v.id, r.String()),
+		ID: id, Title: index.Title(string(e.Path), b), URL: pageURL(v.origin, v.id, r.String()),
 		Metadata: map[string]string{"path": r.String(), "etag": string(e.Blob), "commit": string(v.at)},
 	}
 	if isBinary(b) {

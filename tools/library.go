@@ -295,6 +295,9 @@ func LibraryURL(base, p string) string {
 	return strings.TrimSuffix(base, "/") + "/" + strings.Join(segs, "/")
 }
 
+// origin is where the pages are that a caller is sent to.
+func (s *Set) origin(c Caller) string { return cmp.Or(c.Origin, s.o.PublicURL()) }
+
 // pageURL is the page of a document, by the path that callers know.
 func pageURL(base string, id space.SpaceID, p string) string {
 	if strings.HasPrefix(p, "/library/") {

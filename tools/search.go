@@ -63,7 +63,7 @@ func (s *Set) search(ctx context.Context, c Caller, raw json.RawMessage, _ Progr
 	answer.Notes = append(answer.Notes, notes...) // the first one may be that the index is behind
 	answer, sent, err := fitAnswer(answer, found.Hits, q.MaxTokens)
 	if s.chatGPT(c) {
-		base := s.o.PublicURL()
+		base := s.origin(c)
 		return structured(chatGPTAnswer(answer, func(p string) string { return pageURL(base, c.Space, p) }))
 	}
 	return sent, err

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+
+	"satchel/auth/oauth"
 )
 
 // maxFormBytes bounds what a page is sent; an attestation of a passkey is the
@@ -98,6 +100,10 @@ func (s *Server) atIssuer(v *visit) (ok bool, err error) {
 	}
 	if raw != "" {
 		raw += "&"
+	}
+	// A client that asks for consent under that name expects the answer to come from it.
+	if s.o.OAuth != nil && r.URL.Path == oauth.PathAuthorize {
+		raw += oauth.IssuerParameter + "=" + queryEscape(s.o.OAuth.IssuerAt(r.Host)) + "&"
 	}
 	return false, s.see(v, r.URL.EscapedPath()+"?"+raw+otherName)
 }

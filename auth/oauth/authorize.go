@@ -12,6 +12,11 @@ import (
 	"satchel/internal/space"
 )
 
+// IssuerParameter is added to an authorization request that came to another name of
+// the server's than Issuer, and says to which. A client that adds it itself gains
+// nothing: no name but the server's own counts.
+const IssuerParameter = "issuer"
+
 const (
 	maxClientID = maxURL
 	maxState    = 4096
@@ -80,6 +85,9 @@ type Request struct {
 	// Resource is always the server's own.
 	Resource  string
 	Challenge string
+	// Issuer is the server's name in the metadata that the client read, which it
+	// compares with iss in the answer (RFC 9207 section 2.4).
+	Issuer string
 	// Known: the client is a pinned one of a vendor's, and the browser goes to
 	// that vendor. Any other name is a claim: on the person's own machine any
 	// program may say that it is Claude Code.
@@ -116,6 +124,10 @@ func (s *Server) Authorize(ctx context.Context, q url.Values) (*Request, error) 
 	r := &Request{
 		Client: client, RedirectURI: redirect, State: q.Get("state"), Resource: s.o.Resource,
 		Challenge: q.Get("code_challenge"), Known: known && vouched(u), Loopback: u.scheme == "http",
+		Issuer: s.o.Issuer,
+	}
+	if names := q[IssuerParameter]; len(names) > 0 && s.issuers[names[len(names)-1]] != "" {
+		r.Issuer = names[len(names)-1]
 	}
 	switch u.scheme {
 	case "https", "http":
@@ -257,7 +269,7 @@ func (s *Server) Approve(ctx context.Context, user space.UserID, r *Request, sp 
 	if err != nil {
 		return "", err
 	}
-	return withQuery(r.RedirectURI, "code", code.Reveal(), "state", r.State, "iss", s.o.Issuer), nil
+	return withQuery(r.RedirectURI, "code", code.Reveal(), "state", r.State, "iss", r.Issuer), nil
 }
 
 // Deny returns where to send the browser once the person has refused.
@@ -266,7 +278,7 @@ func (s *Server) Deny(r *Request) (redirect string) {
 }
 
 func (s *Server) errorURL(r *Request, code, description string) string {
-	return withQuery(r.RedirectURI, "error", code, "error_description", describe(description), "state", r.State, "iss", s.o.Issuer)
+	return withQuery(r.RedirectURI, "error", code, "error_description", describe(description), "state", r.State, "iss", r.Issuer)
 }
 
 // grantName is what the grant is called in lists.

@@ -23,10 +23,39 @@ func TestAuthorizationRequest(t *testing.T) {
 	client, _ := newMemory().Client(t.Context(), "client_1")
 	want := &oauth.Request{
 		Client: client, RedirectURI: callback, RedirectHost: "app.example", RedirectOrigin: "https://app.example",
-		Scopes: []space.Scope{"read", "write"}, State: "s+ &=", Resource: resource, Challenge: challenge(),
+		Scopes: []space.Scope{"read", "write"}, State: "s+ &=", Resource: resource, Challenge: challenge(), Issuer: issuer,
 	}
 	if !reflect.DeepEqual(r, want) {
 		t.Errorf("got %+v, want %+v", r, want)
+	}
+}
+
+// A client that asked under another name of the server's has the answer from that name,
+// and no name of another server is ever sent.
+func TestAnswersComeFromTheNameThatWasAsked(t *testing.T) {
+	s := serve(t, newMemory())
+	for asked, want := range map[string]string{
+		"http://127.0.0.1:8080": "http://127.0.0.1:8080", "http://[::1]:8080": "http://[::1]:8080", issuer: issuer,
+		"https://evil.example": issuer, "http://127.0.0.1:8081": issuer, "": issuer,
+	} {
+		r, err := s.Authorize(t.Context(), request("issuer", asked))
+		if err != nil {
+			t.Fatal(err)
+		}
+		approved, err := s.Approve(t.Context(), "u_1", r, "s_1", r.Scopes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = s.Authorize(t.Context(), request("issuer", asked, "response_type", "token"))
+		var refused *oauth.RedirectError
+		if !errors.As(err, &refused) {
+			t.Fatalf("a wrong request: %v", err)
+		}
+		for what, to := range map[string]string{"approved": approved, "denied": s.Deny(r), "refused": refused.URL} {
+			if u, err := url.Parse(to); err != nil || !slices.Equal(u.Query()["iss"], []string{want}) {
+				t.Errorf("asked at %q and %s, the browser is sent to %s", asked, what, to)
+			}
+		}
 	}
 }
 

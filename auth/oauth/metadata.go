@@ -12,13 +12,31 @@ import (
 // offered are all scopes, in the order in which they are shown.
 func offered() []space.Scope { return []space.Scope{space.ScopeRead, space.ScopeWrite} }
 
-// metadata serves the server's description (RFC 8414).
+// metadata serves the server's description (RFC 8414), under each of its names.
 func (s *Server) metadata() http.Handler {
+	at := map[string]http.Handler{}
+	for issuer, resource := range s.issuers {
+		at[issuer] = fixed(s.description(issuer, resource))
+	}
+	return cors(http.MethodGet, s.limited(LimitMetadata, func(w http.ResponseWriter, r *http.Request) {
+		at[s.IssuerAt(r.Host)].ServeHTTP(w, r)
+	}))
+}
+
+// IssuerAt is the server's name for a client that reaches it at a host.
+func (s *Server) IssuerAt(host string) string {
+	if at := s.o.At(host); s.issuers[at] != "" {
+		return at
+	}
+	return s.o.Issuer
+}
+
+func (s *Server) description(issuer, resource string) map[string]any {
 	doc := map[string]any{
-		"issuer":                                         s.o.Issuer,
-		"authorization_endpoint":                         s.o.Issuer + PathAuthorize,
-		"token_endpoint":                                 s.o.Issuer + PathToken,
-		"revocation_endpoint":                            s.o.Issuer + PathRevoke,
+		"issuer":                                         issuer,
+		"authorization_endpoint":                         issuer + PathAuthorize,
+		"token_endpoint":                                 issuer + PathToken,
+		"revocation_endpoint":                            issuer + PathRevoke,
 		"response_types_supported":                       []string{"code"},
 		"response_modes_supported":                       []string{"query"},
 		"grant_types_supported":                          []string{"authorization_code", "refresh_token"},
@@ -28,15 +46,15 @@ func (s *Server) metadata() http.Handler {
 		"scopes_supported":                               offered(),
 		"authorization_response_iss_parameter_supported": true,
 		"client_id_metadata_document_supported":          s.o.Documents,
-		"protected_resources":                            []string{s.o.Resource}, // RFC 9728 section 4
+		"protected_resources":                            []string{resource}, // RFC 9728 section 4
 	}
 	if s.o.Registration {
-		doc["registration_endpoint"] = s.o.Issuer + PathRegister
+		doc["registration_endpoint"] = issuer + PathRegister
 	}
 	if s.o.Documentation != "" {
 		doc["service_documentation"] = s.o.Documentation
 	}
-	return cors(http.MethodGet, s.limited(LimitMetadata, fixed(doc)))
+	return doc
 }
 
 // ResourceMetadata serves the description of the protected resource (RFC 9728

@@ -59,7 +59,11 @@ type Options struct {
 	// these and of Resource the forms with a slash at the end and without a
 	// path count as well.
 	Aliases []string
-	Store   Store
+	// At returns the origin under which a request's host is known: Issuer or that of
+	// an alias. The metadata is for that origin, since a client compares it with what
+	// its user typed. nil: Issuer always.
+	At    func(host string) string
+	Store Store
 	// HTTP fetches metadata documents. It must dial the public internet alone
 	// and follow no redirect (internal/egress). Required with Documents.
 	HTTP *http.Client
@@ -102,6 +106,9 @@ func (o Options) withDefaults() Options {
 	if o.Limit == nil {
 		o.Limit = func(*http.Request, string) (time.Duration, bool) { return 0, true }
 	}
+	if o.At == nil {
+		o.At = func(string) string { return o.Issuer }
+	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -122,8 +129,10 @@ func positive[T ~int | ~int64](v *T, otherwise T) {
 type Server struct {
 	o         Options
 	resources map[string]bool // normalised; each stands for o.Resource
-	docs      *documents
-	handler   http.Handler
+	// issuers are the names of this server's, with the resource as it is called there.
+	issuers map[string]string
+	docs    *documents
+	handler http.Handler
 }
 
 // New returns a server; Close ends it.
@@ -139,7 +148,7 @@ func New(o Options) (*Server, error) {
 	if err != nil || issuer.Scheme != "https" && issuer.Scheme != "http" || issuer.Host == "" || o.Issuer != issuer.Scheme+"://"+issuer.Host {
 		return nil, fmt.Errorf("oauth: the issuer %q is no origin", o.Issuer)
 	}
-	s := &Server{o: o, resources: map[string]bool{}}
+	s := &Server{o: o, resources: map[string]bool{}, issuers: map[string]string{}}
 	for _, r := range append([]string{o.Resource}, o.Aliases...) {
 		n, ok := normalResource(r)
 		if !ok {
@@ -147,7 +156,9 @@ func New(o Options) (*Server, error) {
 		}
 		s.resources[n] = true
 		s.resources[originOf(n)] = true
+		s.issuers[originOf(n)] = r
 	}
+	s.issuers[o.Issuer] = o.Resource
 	if o.Documents {
 		s.docs = newDocuments(o)
 	}

@@ -98,6 +98,9 @@ type Options struct {
 	// URL is the server's origin, such as https://example.com, and Version its
 	// version.
 	URL, Version string
+	// Origin is where the client of a request reached the server, for the URLs that it
+	// is given; nil: URL.
+	Origin func(*http.Request) string
 
 	// HostAllowed tells whether the server may be reached under a Host; nil: any.
 	HostAllowed func(host string) bool
@@ -153,6 +156,9 @@ func (o *Options) setDefaults() error {
 	}
 	if o.HostAllowed == nil {
 		o.HostAllowed = func(string) bool { return true }
+	}
+	if o.Origin == nil {
+		o.Origin = func(*http.Request) string { return o.URL }
 	}
 	if o.ScopeNames == nil {
 		o.ScopeNames = auth.ScopeList

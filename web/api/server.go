@@ -206,10 +206,10 @@ func (s *Server) admit(c *call, r route) error {
 
 // index is GET /api: what there is, and who asks.
 func (s *Server) index(c *call) error {
-	links := map[string]string{}
+	links, origin := map[string]string{}, s.o.Origin(c.r)
 	for _, r := range s.routes {
 		if !strings.Contains(r.path, "{") {
-			links[cmp.Or(strings.TrimPrefix(strings.TrimPrefix(r.path, "/api"), "/"), "self")] = s.o.URL + r.path
+			links[cmp.Or(strings.TrimPrefix(strings.TrimPrefix(r.path, "/api"), "/"), "self")] = origin + r.path
 		}
 	}
 	type you struct {
@@ -233,8 +233,15 @@ func (s *Server) index(c *call) error {
 
 // openAPI is GET /api/openapi.json, for anybody.
 func (s *Server) openAPI(c *call) error {
+	doc := s.doc
+	if at := s.o.Origin(c.r); at != s.o.URL {
+		var err error
+		if doc, err = documentFor(at, s.o.Limits); err != nil {
+			return err
+		}
+	}
 	c.w.Header().Set("Cache-Control", "public, max-age=3600")
-	c.write(http.StatusOK, s.doc)
+	c.write(http.StatusOK, doc)
 	return nil
 }
 

@@ -26,7 +26,7 @@ func (c *call) tool(ctx context.Context, name string, args map[string]any) (tool
 		return tools.Result{}, fmt.Errorf("arguments of %s: %w", name, err)
 	}
 	r, err := c.s.o.Tools.Call(ctx, tools.Caller{
-		User: c.p.User, Author: c.p.Person(), Scopes: []space.Scope{space.ScopeRead}, Client: c.p.Client, Seen: &c.seen,
+		User: c.p.User, Author: c.p.Person(), Scopes: []space.Scope{space.ScopeRead}, Client: c.p.Client, Origin: c.s.o.Origin(c.r), Seen: &c.seen,
 	}, name, raw, nil)
 	if err != nil {
 		return tools.Result{}, err

@@ -65,7 +65,7 @@ func replayAll(t *testing.T, cfg *config.Config, public bool) {
 			t.Fatal(err)
 		}
 		for _, origin := range origins {
-			c := replay{nil, s, issuer, origin + "/mcp", &http.Client{Transport: door}}
+			c := replay{nil, s, origin, origin + "/mcp", &http.Client{Transport: door}}
 			t.Run(c.name()+" connects", func(t *testing.T) {
 				link, err := r.Admin.LoginLink(t.Context(), user)
 				if err != nil {
@@ -272,9 +272,11 @@ func (c replay) connect(b *browser, link string) grant {
 		Auth      []string `json:"token_endpoint_auth_methods_supported"`
 		Documents bool     `json:"client_id_metadata_document_supported"`
 		Iss       bool     `json:"authorization_response_iss_parameter_supported"`
+		Resources []string `json:"protected_resources"`
 	}
 	c.getJSON(c.issuer+"/.well-known/oauth-authorization-server", &server)
-	if server.Issuer != c.issuer || !slices.Contains(server.Methods, "S256") || !slices.Contains(server.Auth, "none") || !server.Documents || !server.Iss {
+	if server.Issuer != c.issuer || !slices.Contains(server.Methods, "S256") || !slices.Contains(server.Auth, "none") || !server.Documents || !server.Iss ||
+		!slices.Equal(server.Resources, []string{typed}) || server.Authorize != c.issuer+"/oauth/authorize" || server.Token != c.issuer+"/oauth/token" || server.Register != c.issuer+"/oauth/register" {
 		t.Fatalf("the authorization server's metadata: %+v", server)
 	}
 

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"fmt"
@@ -132,7 +133,7 @@ func (s *Server) openAuthorizationServer() (err error) {
 		cache = -1
 	}
 	s.oauth, err = oauth.New(oauth.Options{
-		Issuer: s.issuer, Resource: s.resource(), Aliases: s.aliases(),
+		Issuer: s.issuer, Resource: s.resource(), Aliases: s.aliases(), At: s.at,
 		Store: s.Accounts, HTTP: s.documents,
 		Registration: a.Registration, Documents: a.ClientDocuments, DocumentCache: cache,
 		Limit:  s.front.allow,
@@ -283,14 +284,11 @@ func (s *Server) personChanged(ctx context.Context, user space.UserID) {
 // resourceMetadata serves RFC 9728's document. Clients compare the resource with
 // what their user typed, so that each name of ours has a document of its own.
 func (s *Server) resourceMetadata() http.Handler {
-	servers := []string{s.issuer}
-	if s.Config.Auth.Issuer.URL != "" {
-		servers = []string{s.Config.Auth.Issuer.URL}
-	}
 	scopes := strings.Fields(s.scopeNames([]space.Scope{space.ScopeRead, space.ScopeWrite}))
 	byOrigin := map[string]http.Handler{}
 	for _, o := range append([]string{s.issuer}, s.local...) {
-		byOrigin[o] = oauth.ResourceMetadata(o+"/mcp", servers, scopes)
+		// Ours is at the same name, and known there by it.
+		byOrigin[o] = oauth.ResourceMetadata(o+"/mcp", []string{cmp.Or(s.Config.Auth.Issuer.URL, o)}, scopes)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.limitDiscovery(w, r) {
@@ -333,6 +331,10 @@ func (s *Server) scopeNames(scopes []space.Scope) string {
 	}
 	return strings.Join(names, " ")
 }
+
+// originFor is where the client of a request reached the server, for the URLs that it
+// is given.
+func (s *Server) originFor(r *http.Request) string { return s.at(r.Host) }
 
 // resourceMetadataURL is where that document is, for a request's challenge.
 func (s *Server) resourceMetadataURL(r *http.Request) string {

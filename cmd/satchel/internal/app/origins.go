@@ -9,7 +9,8 @@ import (
 )
 
 // origins are the URLs under which a server is known. They come from the
-// configuration and the listener, never from a request.
+// configuration and the listener. A request's host chooses one of them, and never
+// makes one.
 type origins struct {
 	// base is where clients on this machine are told to go, and issuer where
 	// people's pages and the authorization server are: the same, but for a server
@@ -33,15 +34,16 @@ func originsOf(cfg config.Server, addr net.Addr) origins {
 	if ip != nil && ip.IsUnspecified() {
 		host, ip = "127.0.0.1", net.IPv4(127, 0, 0, 1)
 	}
-	o := origins{base: "http://" + net.JoinHostPort(host, port)}
-	o.issuer = o.base
+	// Clients leave out the port that http has by itself.
+	at := func(host string) string { return "http://" + strings.TrimSuffix(net.JoinHostPort(host, port), ":80") }
+	o := origins{base: at(host), issuer: at(host)}
 	if ip != nil && ip.IsLoopback() {
-		o.issuer = "http://localhost:" + port
+		o.issuer = at("localhost")
 		for _, name := range []string{"127.0.0.1", "::1"} {
-			o.local = append(o.local, "http://"+net.JoinHostPort(name, port))
+			o.local = append(o.local, at(name))
 		}
-		if own := "http://" + net.JoinHostPort(host, port); host != "127.0.0.1" && host != "::1" {
-			o.local = append(o.local, own)
+		if host != "127.0.0.1" && host != "::1" {
+			o.local = append(o.local, at(host))
 		}
 	}
 	return o

@@ -238,6 +238,7 @@ func (s *Server) openMCP() (err error) {
 		AllowedHosts:   s.allowedHosts(),
 		AllowedOrigins: s.Config.Server.AllowedOrigins,
 
+		Origin:               s.originFor,
 		ResourceMetadataURL:  s.resourceMetadataURL,
 		ScopeNames:           s.scopeNames,
 		LimitUnauthenticated: s.guess,
