@@ -41,8 +41,8 @@ func backup(t *testing.T, s *Store, id space.SpaceID) string {
 	return dir
 }
 
-// flip turns a bit of a file over; a negative offset counts from its end.
-func flip(t *testing.T, name string, at int) {
+// flipFile turns a bit of a file over; a negative offset counts from its end.
+func flipFile(t *testing.T, name string, at int) {
 	t.Helper()
 	b, err := os.ReadFile(name)
 	if err != nil {
@@ -136,11 +136,11 @@ func TestRepairOfAnyByte(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, at := range []int{5, 12, 14, int(st.Size()) / 3, int(st.Size()) / 2, -30, -1} {
-			try(fmt.Sprintf("pack %d at %d", i, at), func() { flip(t, pack, at) })
+			try(fmt.Sprintf("pack %d at %d", i, at), func() { flipFile(t, pack, at) })
 		}
 		try(fmt.Sprintf("pack %d and its index", i), func() {
-			flip(t, pack, 14)
-			flip(t, strings.TrimSuffix(pack, ".pack")+".idx", 1100)
+			flipFile(t, pack, 14)
+			flipFile(t, strings.TrimSuffix(pack, ".pack")+".idx", 1100)
 		})
 		try(fmt.Sprintf("without pack %d", i), func() {
 			for _, ext := range []string{".pack", ".idx"} {
@@ -167,7 +167,7 @@ func TestRepairOfWhatACopyHas(t *testing.T) {
 		}
 		if st.Size() > 1000 { // it has both files, behind each other
 			for _, part := range []int64{3, 1} {
-				flip(t, pack, int(st.Size()*part/4))
+				flipFile(t, pack, int(st.Size()*part/4))
 			}
 		}
 	}

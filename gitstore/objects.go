@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -259,11 +258,6 @@ func (db *objectDB) read(h hash) (object, error) {
 		if o, err = l.p.read(l.off, db.read); err == nil && nameOf(o) != h {
 			err = errDamaged
 		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, os.ErrClosed) {
-			if good, ok := db.readElsewhere(h, l.p); ok {
-				o, err = good, nil
-			}
-		}
 		return err
 	})
 	if errors.Is(err, errNoObject) {
@@ -274,24 +268,6 @@ func (db *objectDB) read(h hash) (object, error) {
 	}
 	db.cache.put(db, h, o)
 	return o, nil
-}
-
-// readElsewhere reads an object from another pack than the one in which it is
-// damaged.
-func (db *objectDB) readElsewhere(h hash, damaged *pack) (object, bool) {
-	db.mu.RLock()
-	others := slices.Collect(maps.Values(db.packs))
-	db.mu.RUnlock()
-	for _, p := range others {
-		off, ok := p.find(h)
-		if !ok || p == damaged {
-			continue
-		}
-		if o, err := p.read(off, db.read); err == nil && nameOf(o) == h {
-			return o, true
-		}
-	}
-	return object{}, false
 }
 
 // nameOf is the name of an object. What is read was written, or fetched by git, with a

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"satchel/auth/store"
 	"satchel/cmd/satchel/internal/admin"
