@@ -218,11 +218,13 @@ func TestInstallFetchesGoForAnOldOne(t *testing.T) {
 
 // TestInstallInstallsWhatIsMissing, as root by sudo.
 func TestInstallInstallsWhatIsMissing(t *testing.T) {
-	m := newMachine(t, map[string]string{
-		"rg": "", "jq": "", "id": notRoot, "sudo": `AS=root exec "$@"`, "apt-get": `echo "$AS: $*"`, "go": `echo go1.99.0`,
-	})
-	_, stderr, code := m.sh(`scripts/install build`)
-	if code != 0 || !strings.Contains(stderr, "root: update") || !strings.Contains(stderr, "root: install") || !strings.Contains(stderr, "ripgrep jq") {
-		t.Errorf("status %d: %s", code, stderr)
+	for want, packages := range map[string]string{"build": "ripgrep jq", "e2e": "ripgrep jq npm nodejs chromium"} {
+		m := newMachine(t, map[string]string{
+			"rg": "", "jq": "", "id": notRoot, "sudo": `AS=root exec "$@"`, "apt-get": `echo "$AS: $*"`, "apt-cache": works, "go": `echo go1.99.0`,
+		})
+		_, stderr, code := m.sh("scripts/install " + want)
+		if code != 0 || !strings.Contains(stderr, "root: update") || !strings.Contains(stderr, "root: install") || !strings.Contains(stderr, packages) {
+			t.Errorf("%s: status %d: %s", want, code, stderr)
+		}
 	}
 }
