@@ -52,10 +52,11 @@ const (
 // meanwhile. It takes git a while for a large space, and little memory.
 func (s *Store) Check(ctx context.Context, id space.SpaceID) (Checkup, error) {
 	r, release, err := s.acquire(ctx, id)
-	if err != nil && (fault.CodeOf(err) != fault.Internal || ctx.Err() != nil) {
+	if err != nil && (!isBroken(err) || ctx.Err() != nil) {
 		return Checkup{}, err
 	}
-	if err != nil {
+	closed := err
+	if closed != nil {
 		r, release = s.unopened(id), func() {}
 	}
 	defer release()
@@ -70,7 +71,22 @@ func (s *Store) Check(ctx context.Context, id space.SpaceID) (Checkup, error) {
 	if err != nil {
 		return Checkup{}, r.internalf(err, "check")
 	}
+	c.stillClosed(closed)
 	return c, nil
+}
+
+// stillClosed notes why a space cannot be opened, where nothing else was found.
+func (c *Checkup) stillClosed(err error) {
+	if err != nil && c.Whole() {
+		c.Said = oneLine("the space cannot be opened: "+err.Error(), maxSaid)
+	}
+}
+
+// isBroken tells of an error of acquire whether something is wrong with the space's
+// files.
+func isBroken(err error) bool {
+	c := fault.CodeOf(err)
+	return c == fault.Damaged || c == fault.Internal
 }
 
 // unopened is a space for work on its files alone.

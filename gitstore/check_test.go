@@ -2,6 +2,7 @@ package gitstore
 
 import (
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"satchel/internal/fault"
 	"satchel/internal/space"
 )
 
@@ -56,6 +58,16 @@ func flipFile(t *testing.T, name string, at int) {
 		t.Fatal(err)
 	}
 	overwrite(t, name, string(b))
+}
+
+// again opens a copy of a store, which has read nothing yet.
+func again(t *testing.T, s *Store) *Store {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "again")
+	if err := os.CopyFS(dir, os.DirFS(s.o.Dir)); err != nil {
+		t.Fatal(err)
+	}
+	return newStore(t, func(o *Options) { o.Dir = dir })
 }
 
 func packsOf(t *testing.T, s *Store, id space.SpaceID) []string {
@@ -106,6 +118,9 @@ func TestRepairOfAnyByte(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			damage()
 			letGo(s, id)
+			if _, err := s.Head(t.Context(), id); err != nil && (fault.CodeOf(err) != fault.Damaged || !strings.Contains(fault.PublicOf(err), "satchel space repair "+string(id))) {
+				t.Errorf("a space that cannot be opened: %v", err)
+			}
 			if c := check(t, s, id); c.Whole() {
 				t.Error("the damage was not noticed")
 			}
@@ -201,4 +216,92 @@ func TestRepairOfWhatACopyHas(t *testing.T) {
 	}
 	fsck(t, s, id)
 	reopened(t, s, id)
+}
+
+// A letter of the log that changed keeps nobody out: the branch has the commit.
+func TestADamagedNameInTheLog(t *testing.T) {
+	s := newStore(t)
+	id := newSpace(t, s, map[string]string{"a": "a"})
+	commit(t, s, id, writes(map[string]string{"b": "b"}))
+	head := commit(t, s, id, writes(map[string]string{"c": "c"})).ID
+	log := s.unopened(id).logFile()
+	letGo(s, id)
+	b, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	overwrite(t, log, strings.ReplaceAll(string(b), string(head), strings.Repeat("5", 40)))
+	if now, err := s.Head(t.Context(), id); err != nil || now != head {
+		t.Fatalf("head %s: %v", now, err)
+	}
+	if c := check(t, s, id); !c.Whole() {
+		t.Errorf("%+v", c)
+	}
+	commit(t, s, id, writes(map[string]string{"d": "d"}))
+	letGo(s, id)
+	if got := tree(t, s, id); len(got) != 4 {
+		t.Errorf("%d files", len(got))
+	}
+}
+
+// A check finds no space whole that cannot be opened, and neither does a repair.
+func TestASpaceThatCannotBeOpenedIsNotWhole(t *testing.T) {
+	s := newStore(t)
+	id := newSpace(t, s, map[string]string{"a": "a"})
+	commit(t, s, id, writes(map[string]string{"b": "b"}))
+	copied := backup(t, s, id)
+	letGo(s, id)
+	// It is said to have a newer commit, whose objects are gone without a trace.
+	log := s.unopened(id).logFile()
+	b, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head := git(t, s.repoDir(id), "rev-parse", "main")
+	overwrite(t, log, string(b)+head+" "+strings.Repeat("5", 40)+" a <a> 1 +0000\tcommit\n")
+	if c := check(t, s, id); c.Whole() || !strings.Contains(c.Said, "cannot be opened") {
+		t.Errorf("check: %+v", c)
+	}
+	if got, err := s.Repair(t.Context(), id, Copies{Dir: copied}, func(string) {}); err != nil || got.Left.Whole() {
+		t.Errorf("repair: %+v, %v", got, err)
+	}
+}
+
+// A file whose content is gone is damaged, and not one that was never there.
+func TestTheContentOfAFileThatIsGone(t *testing.T) {
+	s := newStore(t)
+	id := newSpace(t, s, map[string]string{"a": "a"})
+	commit(t, s, id, writes(map[string]string{"dir/b": "b"}))
+	blob, _, _, err := s.Blob(t.Context(), id, "", "dir/b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A newer commit has a pack of its own, so that the older one can go.
+	commit(t, s, id, writes(map[string]string{"dir/c": "c"}))
+	h, err := hashFrom(string(blob))
+	if err != nil {
+		t.Fatal(err)
+	}
+	letGo(s, id)
+	for _, pack := range packsOf(t, s, id) {
+		base := strings.TrimSuffix(pack, ".pack")
+		p, err := loadPack(base)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, has := p.find(h)
+		p.close()
+		if has {
+			if err := errors.Join(os.Remove(base+".pack"), os.Remove(base+".idx")); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	s = again(t, s)
+	if _, err := s.ReadBlob(t.Context(), id, blob); fault.CodeOf(err) != fault.Damaged {
+		t.Errorf("what head has: %v", err)
+	}
+	if _, err := s.ReadBlob(t.Context(), id, space.BlobID(strings.Repeat("5", 40))); fault.CodeOf(err) != fault.NotFound {
+		t.Errorf("what was never there: %v", err)
+	}
 }

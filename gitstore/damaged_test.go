@@ -287,3 +287,29 @@ func TestPacksOfACloneRepairASpace(t *testing.T) {
 		})
 	}
 }
+
+// A space whose newest commit is damaged says so and how it is repaired.
+func TestADamagedNewestCommit(t *testing.T) {
+	kinds(t, func(t *testing.T, content bool) {
+		s := newStore(t)
+		id := newSpace(t, s, map[string]string{"a": "a"})
+		commit(t, s, id, writes(map[string]string{"b": "b"}))
+		copied := backup(t, s, id)
+		head, err := hashFrom(git(t, s.repoDir(id), "rev-parse", "main"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		flip(t, s, id, head, content)
+		s = again(t, s)
+		_, _, err = s.Open(t.Context(), id, "", "a")
+		if said := fault.PublicOf(err); fault.CodeOf(err) != fault.Damaged || !strings.Contains(said, "satchel space repair "+string(id)) {
+			t.Errorf("open: %v", err)
+		}
+		if got, err := s.Repair(t.Context(), id, Copies{Dir: copied}, func(string) {}); err != nil || !got.Left.Whole() {
+			t.Errorf("%+v, %v", got, err)
+		}
+		if _, b, err := s.Open(t.Context(), id, "", "b"); err != nil || string(b) != "b" {
+			t.Errorf("after the repair: %q, %v", b, err)
+		}
+	})
+}

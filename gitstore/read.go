@@ -170,7 +170,8 @@ func (s *Store) Open(ctx context.Context, id space.SpaceID, at space.CommitID, p
 }
 
 // ReadBlob returns a blob's content, which must not be changed. A blob that the
-// space does not have is a fault.NotFound.
+// space does not have is a fault.NotFound; a fault.Damaged where head has a file
+// of it.
 func (s *Store) ReadBlob(ctx context.Context, id space.SpaceID, b space.BlobID) ([]byte, error) {
 	r, release, err := s.acquire(ctx, id)
 	if err != nil {
@@ -182,6 +183,9 @@ func (s *Store) ReadBlob(ctx context.Context, id space.SpaceID, b space.BlobID) 
 		return nil, fault.New(fault.Invalid, "%q is not a blob id.", cut(string(b), 60))
 	}
 	o, err := r.db.read(h)
+	if errors.Is(err, errNoObject) && r.headHas(ctx, h) {
+		return nil, r.internalf(damagedAt("blob "+string(b), err), "read blob")
+	}
 	if errors.Is(err, errNoObject) || err == nil && o.kind != plumbing.BlobObject {
 		return nil, fault.New(fault.NotFound, "There is no blob %s in this space.", b)
 	}
@@ -189,6 +193,21 @@ func (s *Store) ReadBlob(ctx context.Context, id space.SpaceID, b space.BlobID) 
 		return nil, r.internalf(damagedAt("blob "+string(b), err), "read blob")
 	}
 	return o.data, nil
+}
+
+// headHas tells whether a file of head is said to have this content.
+func (r *repo) headHas(ctx context.Context, blob hash) bool {
+	var unread []string
+	b := r.budget()
+	b.unread = &unread
+	found := errors.New("found")
+	err := r.walkDepth(ctx, r.head.Load().tree, "", func(_ string, e treeEntry) error {
+		if e.isFile() && e.hash == blob {
+			return found
+		}
+		return nil
+	}, b, 0)
+	return errors.Is(err, found)
 }
 
 // List returns the names in a directory at a commit ("" for head, "" for the

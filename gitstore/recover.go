@@ -91,7 +91,7 @@ func (r *repo) recoverHead() error {
 		if err != nil {
 			return err
 		}
-		if !newer || r.wasLogged(ref) {
+		if (!newer || r.wasLogged(ref)) && !r.logIsWrong(logged, ref) {
 			head = logged
 		}
 	}
@@ -113,6 +113,26 @@ func (r *repo) recoverHead() error {
 	}
 	r.head.Store(st)
 	return nil
+}
+
+// logIsWrong tells whether the name in the log's last line is damaged: there is no
+// such commit, and the branch is at one that the line does not come from. A commit
+// that was lost with its pack comes from where the branch is, or is there itself.
+func (r *repo) logIsWrong(logged, ref hash) bool {
+	if _, err := r.rawCommit(logged); !errors.Is(err, errNoObject) {
+		return false
+	}
+	b, err := os.ReadFile(r.logFile())
+	if err != nil {
+		return false
+	}
+	lines, _ := parseLog(b)
+	c, err := r.rawCommit(ref)
+	wrong := err == nil && len(lines) > 0 && slices.Contains(c.parents, lines[len(lines)-1].old)
+	if wrong {
+		r.logger().Error("The last line of the branch's log is damaged, and the branch is taken as it is.", "log", logged, "branch", ref)
+	}
+	return wrong
 }
 
 // wasLogged tells whether the branch has been at a commit by its log.

@@ -40,6 +40,23 @@ type Repaired struct {
 // stays where it is until then. Commits and reads go on meanwhile, unless the
 // space cannot be opened: it is closed to all others then.
 func (s *Store) Repair(ctx context.Context, id space.SpaceID, from Copies, progress func(string)) (Repaired, error) {
+	res, err := s.repair(ctx, id, from, progress)
+	if err != nil || !res.Left.Whole() {
+		return res, err
+	}
+	_, release, err := s.acquire(ctx, id)
+	if err == nil {
+		release()
+		return res, nil
+	}
+	if !isBroken(err) {
+		return res, err
+	}
+	res.Left.stillClosed(err)
+	return res, nil
+}
+
+func (s *Store) repair(ctx context.Context, id space.SpaceID, from Copies, progress func(string)) (Repaired, error) {
 	r, release, err := s.acquireForRepair(ctx, id)
 	if err != nil {
 		return Repaired{}, err
@@ -81,7 +98,7 @@ func (s *Store) Repair(ctx context.Context, id space.SpaceID, from Copies, progr
 func (s *Store) acquireForRepair(ctx context.Context, id space.SpaceID) (*repo, func(), error) {
 	for {
 		r, release, err := s.acquire(ctx, id)
-		if err == nil || fault.CodeOf(err) != fault.Internal || ctx.Err() != nil {
+		if err == nil || !isBroken(err) || ctx.Err() != nil {
 			return r, release, err
 		}
 		s.mu.Lock()

@@ -11,9 +11,11 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"satchel/gitstore/gitcmd"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
@@ -170,26 +172,42 @@ func (r *repo) openDisk(ctx context.Context) error {
 		return err
 	}
 	if err := r.s.recoverPacks(ctx, filepath.Join(r.dir, "objects", "pack")); err != nil {
-		return r.internalf(err, "open")
+		return r.cannotOpen(err)
 	}
 	db, err := openObjects(filepath.Join(r.dir, "objects"), r.s.cache)
 	if err != nil {
-		return r.internalf(err, "open")
+		return r.cannotOpen(err)
 	}
 	r.db = db
 	if err := r.recoverHead(); err != nil {
 		db.close()
-		return r.internalf(err, "open")
+		return r.cannotOpen(err)
 	}
 	if err := r.recoverRefs(); err != nil {
 		db.close()
-		return r.internalf(err, "open")
+		return r.cannotOpen(err)
 	}
 	if err := r.recoverPurge(ctx); err != nil {
 		// The space is whole: it is the removal that is to be tried again.
 		r.logger().Error("The old objects of a purge could not be removed; it is tried again.", "error", err)
 	}
 	return nil
+}
+
+// cannotOpen says why a space cannot be opened. What is read then was written by
+// this program: where neither the system nor git's bounds refused, it is damaged.
+func (r *repo) cannotOpen(err error) error {
+	err = r.internalf(err, "open")
+	var refused *fs.PathError
+	var moved *os.LinkError
+	switch {
+	case fault.CodeOf(err) != fault.Internal, gitcmd.OutOfMemory(err), errors.Is(err, context.DeadlineExceeded):
+		return err
+	case errors.As(err, &refused) && !errors.Is(err, syscall.EIO) && !errors.Is(err, fs.ErrNotExist), errors.As(err, &moved):
+		return err
+	}
+	return fault.Wrap(err, fault.Damaged, "The space is damaged on the server's disk and cannot be opened. Nothing of it was deleted. "+
+		"Ask the server's operator to run satchel doctor, which says what is damaged, and then satchel space repair %s, which takes good copies from the remote or from a backup.", r.id)
 }
 
 // rawCommit reads a commit.

@@ -110,10 +110,16 @@ func (r *report) spaces(checked []admin.SpaceCheck, err error) {
 // shownDamaged is how many damaged objects are named to people; --json has more.
 const shownDamaged = 10
 
+func isDirectory(path string) bool { return strings.HasSuffix(path, "/") }
+
 func damageText(c gitstore.Checkup) string {
 	var names []string
+	elsewhere := "in older versions alone"
+	if slices.ContainsFunc(c.Damaged, func(d gitstore.Damaged) bool { return slices.ContainsFunc(d.Paths, isDirectory) }) {
+		elsewhere = "in older versions, or in a damaged directory"
+	}
 	for _, d := range c.Damaged[:min(len(c.Damaged), shownDamaged)] {
-		where := "in older versions alone"
+		where := elsewhere
 		if len(d.Paths) > 0 {
 			var paths []string
 			for _, p := range d.Paths {
