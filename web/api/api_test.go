@@ -134,6 +134,11 @@ func TestEveryCallTakesASession(t *testing.T) {
 		for _, bad := range []string{strings.Repeat("x", 129), "a b", "ü"} {
 			want(t, path, w.ask("POST", path, "ann", `{`+args+`"sessionId": "`+bad+`"}`), 400, "invalid")
 		}
+		a = w.ask("POST", path, "ann", `{`+args+`"sessionId": 5}`)
+		want(t, path, a, 400, "invalid")
+		if !strings.Contains(string(a.body), `(\"sessionId\" must not be`) {
+			t.Errorf("%s: a number for a session is told as %s", path, a.body)
+		}
 	}
 }
 

@@ -208,7 +208,8 @@ func jsonProblem(err error) string {
 	case errors.As(err, &t) && t.Field == "":
 		return "it must be an object"
 	case errors.As(err, &t):
-		return fmt.Sprintf("%s must not be a %s", quoted(t.Field), t.Value)
+		// The path to a field names types of ours, and bodies hold no objects.
+		return fmt.Sprintf("%s must not be a %s", quoted(t.Field[strings.LastIndexByte(t.Field, '.')+1:]), t.Value)
 	case errors.As(err, &s):
 		return fmt.Sprintf("it breaks off or has a wrong character at byte %d", s.Offset)
 	case errors.Is(err, io.EOF):
