@@ -126,6 +126,10 @@ func (r *report) trySandbox(ctx context.Context, cfg *config.Config) (err error)
 	return rt.Check(ctx)
 }
 
+// probeBytes is how much is written to find out whether the disk takes it: about
+// what a small commit takes.
+const probeBytes = 64 << 10
+
 // dataDirectory looks at the data directory, or at where it would be made.
 func dataDirectory(dir string) finding {
 	f := finding{Name: "data directory"}
@@ -150,8 +154,16 @@ func dataDirectory(dir string) finding {
 		f.Detail, f.Remedy = err.Error(), "Make it writable for the user who runs Satchel, or name another one with --data."
 		return f
 	}
-	probe.Close()
+	_, err = probe.Write(make([]byte, probeBytes))
+	if err == nil {
+		err = probe.Sync()
+	}
+	err = errors.Join(err, probe.Close())
 	os.Remove(probe.Name())
+	if err != nil {
+		f.Detail, f.Remedy = fmt.Sprintf("%s takes no writes: %v", dir, err), "Make room, or look at the disk: nothing can be saved."
+		return f
+	}
 	free, err := freeBytes(there)
 	if err != nil {
 		f.Detail = err.Error()
