@@ -391,7 +391,7 @@ func restartNote(why StopReason, idle time.Duration) string {
 	case StopEvicted:
 		reason = "The sandbox had been stopped to make room for others and was started again"
 	case StopHistory:
-		reason = "The sandbox was stopped because a person changed the space's history or its remote, and was started again"
+		reason = "The sandbox was stopped because a person changed the space's history or its remote, or repaired it, and was started again"
 	case StopMemory:
 		reason = "The sandbox had run out of memory and was started again"
 	case StopFull:

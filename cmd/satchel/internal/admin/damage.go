@@ -140,6 +140,10 @@ func (l *Local) RepairSpace(ctx context.Context, r RepairRequest, progress func(
 	}
 	if done.Restored > 0 {
 		l.audit(ctx, "space.repair", id)
+		// Sandboxes that were started without what was damaged get it when they start.
+		if err := l.stopSpace(ctx, id); err != nil {
+			return done, err
+		}
 	}
 	return done, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"satchel/auth/store"
 	"satchel/cmd/satchel/internal/admin"
 	"satchel/gitstore"
+	"satchel/gitstore/damagetest"
 	"satchel/gitstore/remotes"
 	"satchel/gitstore/remotetest"
 	"satchel/gitstore/secretscan"
@@ -350,5 +352,40 @@ func TestATokenInAMessageIsFoundBeforeTheFirstPush(t *testing.T) {
 	}
 	if _, ok := server.File("notes", "main", "3.md"); !ok {
 		t.Error("not all files are there")
+	}
+}
+
+// TestARepairStopsSandboxes, which were started without what was damaged.
+func TestARepairStopsSandboxes(t *testing.T) {
+	ctx := t.Context()
+	l := newLocal(t)
+	if _, err := l.AddUser(ctx, "ann", true); err != nil {
+		t.Fatal(err)
+	}
+	st, err := l.SpaceStatus(ctx, "ann")
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := st.Space.ID
+	if _, err := l.Git.Commit(ctx, id, space.ChangeSet{Changes: []space.Change{{Path: "a.md", Content: []byte("a\n")}}}, space.Meta{}); err != nil {
+		t.Fatal(err)
+	}
+	var stopped []space.SpaceID
+	l.StopSpace = func(_ context.Context, id space.SpaceID) error {
+		stopped = append(stopped, id)
+		return nil
+	}
+	repo := filepath.Join(l.SpacesDir, string(id)+".git")
+	whole := filepath.Join(t.TempDir(), "whole.git")
+	if err := os.CopyFS(whole, os.DirFS(repo)); err != nil {
+		t.Fatal(err)
+	}
+	from := admin.RepairRequest{SpaceRequest: admin.SpaceRequest{Name: string(id)}, From: whole}
+	if done, err := l.RepairSpace(ctx, from, func(string) {}); err != nil || done.Restored != 0 || len(stopped) != 0 {
+		t.Errorf("with nothing to repair: %+v, %v, stopped %q", done, err, stopped)
+	}
+	damagetest.TurnByte(t, repo, "main:a.md")
+	if done, err := l.RepairSpace(ctx, from, func(string) {}); err != nil || done.Restored != 1 || !slices.Equal(stopped, []space.SpaceID{id}) {
+		t.Errorf("%+v, %v, stopped %q", done, err, stopped)
 	}
 }
