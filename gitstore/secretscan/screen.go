@@ -141,15 +141,15 @@ func (r *Refusal) Warning() string {
 		return ""
 	}
 	f, more := found[0], ""
-	at := fmt.Sprintf("Line %d", f.Line)
+	at, what := fmt.Sprintf("Line %d", f.Line), ""
 	if f.Line == 0 {
-		at = "Its name"
+		at, what = "Its name", " --file PATH after another name was given to it"
 	}
 	if n := len(found) - 1; n > 0 {
 		more = fmt.Sprintf(" and %d more", n)
 	}
-	return fmt.Sprintf("%s looks like a secret (%s)%s, which is in the history now. A person can take it out with satchel space purge --user NAME (and should replace it where it is used), or say with satchel space allow --user NAME %s that it is none.",
-		at, firstBytes(f.Description, maxShown), more, f.Fingerprint)
+	return fmt.Sprintf("%s looks like a secret (%s)%s, which is in the history now. A person can take it out with satchel space purge --user NAME%s (and should replace it where it is used), or say with satchel space allow --user NAME %s that it is none.",
+		at, firstBytes(f.Description, maxShown), more, what, f.Fingerprint)
 }
 
 // maxShown bounds what a sentence shows of a rule, in bytes; all built-in rules

@@ -39,3 +39,15 @@ func TestTheLongestSentenceHasItsWholeCommand(t *testing.T) {
 		t.Error(said)
 	}
 }
+
+// A purge leaves the names of files, so that a secret in one goes another way.
+func TestTheWarningOfASecretInAName(t *testing.T) {
+	in := &Refusal{Findings: []Finding{{Line: 3, Description: "key", Fingerprint: "1"}}}
+	if said := in.Warning(); !strings.Contains(said, "Line 3 ") || strings.Contains(said, "--file") {
+		t.Error(said)
+	}
+	in.Findings[0].Line = 0
+	if said := in.Warning(); !strings.Contains(said, "Its name ") || !strings.Contains(said, "purge --user NAME --file PATH after another name was given") {
+		t.Error(said)
+	}
+}

@@ -202,7 +202,7 @@ func (c *call) synced(ctx context.Context, do func(s admin.Service, progress fun
 			return err
 		}
 		if len(st.Secrets) > 0 {
-			return fault.New(fault.Conflict, "The remote was not set: %s in the space would be pushed. Take them out with satchel space purge, allow them with satchel space allow FINGERPRINT, or all of them with --with-secrets.", places(len(st.Secrets)))
+			return fault.New(fault.Conflict, "The remote was not set: %s in the space would be pushed. Take them out with satchel space purge (what is in a file's name, by another name and then satchel space purge --file PATH), allow them with satchel space allow FINGERPRINT, or all of them with --with-secrets.", places(len(st.Secrets)))
 		}
 		if st.State == remotes.Failed {
 			return fault.New(fault.Unavailable, "The space is not in step with its remote; it is tried again while the server runs.")
