@@ -244,6 +244,27 @@ func TestADamagedNameInTheLog(t *testing.T) {
 	}
 }
 
+// Commits go on where the branch's file is damaged or gone while the space is open.
+func TestADamagedBranchOfAnOpenSpace(t *testing.T) {
+	s := newStore(t)
+	id := newSpace(t, s, map[string]string{"a": "a"})
+	ref := s.unopened(id).refFile()
+	overwrite(t, ref, strings.Repeat("\x00", 41))
+	head := commit(t, s, id, writes(map[string]string{"b": "b"})).ID
+	if got := git(t, s.repoDir(id), "rev-parse", "main"); got != string(head) {
+		t.Errorf("the branch is at %s", got)
+	}
+	if err := os.Remove(ref); err != nil {
+		t.Fatal(err)
+	}
+	head = commit(t, s, id, writes(map[string]string{"c": "c"})).ID
+	letGo(s, id)
+	if now, err := s.Head(t.Context(), id); err != nil || now != head {
+		t.Errorf("head %s: %v", now, err)
+	}
+	fsck(t, s, id)
+}
+
 // A check finds no space whole that cannot be opened, and neither does a repair.
 func TestASpaceThatCannotBeOpenedIsNotWhole(t *testing.T) {
 	s := newStore(t)

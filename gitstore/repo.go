@@ -282,7 +282,18 @@ func (r *repo) writeRef(h hash) error {
 // advance moves the branch from old to h, durably, where it still is at old.
 // The caller holds commitMu.
 func (r *repo) advance(old, h hash, who space.Person, stamp, why string) error {
-	if got := r.readRef(); got != old {
+	if got := r.readRef(); got.IsZero() && !old.IsZero() {
+		// It is damaged or gone. The log tells where the branch is, as when the space
+		// is opened.
+		logged, _, err := r.lastLogged()
+		if err != nil {
+			return err
+		}
+		if logged != old {
+			return fmt.Errorf("the branch cannot be read, and its log has %s in place of %s", logged, old)
+		}
+		r.logger().Error("The branch's file is damaged and is written again.", "head", old)
+	} else if got != old {
 		return fmt.Errorf("the branch was moved from %s to %s by another program", old, got)
 	}
 	f, err := os.OpenFile(r.logFile(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
