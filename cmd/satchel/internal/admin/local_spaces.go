@@ -37,7 +37,7 @@ func (l *Local) Spaces(ctx context.Context, user string) ([]SpaceInfo, error) {
 	out := []SpaceInfo{}
 	for _, s := range rows {
 		info, err := l.spaceInfo(ctx, s, names)
-		if err != nil {
+		if err != nil && fault.CodeOf(err) != fault.Damaged { // it is listed without its head
 			return nil, err
 		}
 		out = append(out, info)
@@ -47,14 +47,11 @@ func (l *Local) Spaces(ctx context.Context, user string) ([]SpaceInfo, error) {
 
 func (l *Local) spaceInfo(ctx context.Context, s store.Space, names map[space.UserID]store.UserName) (SpaceInfo, error) {
 	head, err := l.Git.Head(ctx, s.ID)
-	if err != nil {
-		return SpaceInfo{}, err
-	}
 	out := SpaceInfo{ID: s.ID, Name: s.Name, Owner: names[s.Owner].Name, Head: head, Repository: filepath.Join(l.SpacesDir, string(s.ID)+".git")}
 	if names[s.Owner].Removed {
 		out.Owner, out.OwnerWas = "", out.Owner
 	}
-	return out, nil
+	return out, err
 }
 
 // CreateSpace makes the repository first, as for a new person.

@@ -145,8 +145,9 @@ type SpaceInfo struct {
 	Owner    string `json:"owner"`
 	OwnerWas string `json:"owner_was,omitempty"`
 	// Repository is the bare repository's path on the server's machine.
-	Repository string         `json:"repository"`
-	Head       space.CommitID `json:"head"`
+	Repository string `json:"repository"`
+	// Head is empty where the space is damaged so that it cannot be opened.
+	Head space.CommitID `json:"head"`
 }
 
 // OwnerLabel is whose the space is, for people.

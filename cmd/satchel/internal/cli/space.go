@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -27,7 +28,7 @@ func spaceCommand() *command {
 						}
 						return c.answer(orEmpty(spaces), func() {
 							table(c.Stdout, "NAME\tOWNER\tID\tHEAD\tREPOSITORY", spaces, func(s admin.SpaceInfo) string {
-								return fmt.Sprintf("%s\t%s\t%s\t%s\t%s", s.Name, s.OwnerLabel(), s.ID, s.Head.Short(), s.Repository)
+								return fmt.Sprintf("%s\t%s\t%s\t%s\t%s", s.Name, s.OwnerLabel(), s.ID, cmp.Or(s.Head.Short(), "damaged"), s.Repository)
 							})
 						})
 					})
