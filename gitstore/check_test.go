@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"satchel/gitstore/damagetest"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
@@ -43,21 +44,11 @@ func backup(t *testing.T, s *Store, id space.SpaceID) string {
 	return dir
 }
 
-// flipFile turns a bit of a file over; a negative offset counts from its end.
-func flipFile(t *testing.T, name string, at int) {
+func turnFile(t *testing.T, name string, at int64) {
 	t.Helper()
-	b, err := os.ReadFile(name)
-	if err != nil {
+	if err := damagetest.TurnFile(name, at); err != nil {
 		t.Fatal(err)
 	}
-	if at < 0 {
-		at += len(b)
-	}
-	b[at] ^= 4
-	if err := os.Chmod(name, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	overwrite(t, name, string(b))
 }
 
 // again opens a copy of a store, which has read nothing yet.
@@ -150,12 +141,12 @@ func TestRepairOfAnyByte(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, at := range []int{5, 12, 14, int(st.Size()) / 3, int(st.Size()) / 2, -30, -1} {
-			try(fmt.Sprintf("pack %d at %d", i, at), func() { flipFile(t, pack, at) })
+		for _, at := range []int64{5, 12, 14, st.Size() / 3, st.Size() / 2, -30, -1} {
+			try(fmt.Sprintf("pack %d at %d", i, at), func() { turnFile(t, pack, at) })
 		}
 		try(fmt.Sprintf("pack %d and its index", i), func() {
-			flipFile(t, pack, 14)
-			flipFile(t, strings.TrimSuffix(pack, ".pack")+".idx", 1100)
+			turnFile(t, pack, 14)
+			turnFile(t, strings.TrimSuffix(pack, ".pack")+".idx", 1100)
 		})
 		try(fmt.Sprintf("without pack %d", i), func() {
 			for _, ext := range []string{".pack", ".idx"} {
@@ -182,7 +173,7 @@ func TestRepairOfWhatACopyHas(t *testing.T) {
 		}
 		if st.Size() > 1000 { // it has both files, behind each other
 			for _, part := range []int64{3, 1} {
-				flipFile(t, pack, int(st.Size()*part/4))
+				turnFile(t, pack, st.Size()*part/4)
 			}
 		}
 	}

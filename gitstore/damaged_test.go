@@ -3,63 +3,23 @@
 package gitstore
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"satchel/gitstore/damagetest"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
 
-// flip turns bits of one byte of an object in every pack that has it: the first
-// of its entry, which says what it is, or one of its content.
+// flip damages an object in every pack that has it: in its content, or in its
+// header.
 func flip(t testing.TB, s *Store, id space.SpaceID, h hash, content bool) {
 	t.Helper()
-	dir := filepath.Join(s.repoDir(id), "objects", "pack")
-	names, err := packNames(dir)
-	if err != nil {
+	if err := damagetest.TurnObject(s.repoDir(id), h.String(), content); err != nil {
 		t.Fatal(err)
-	}
-	flipped := 0
-	for _, name := range names {
-		p, err := loadPack(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		off, ok := p.find(h)
-		p.close()
-		if !ok {
-			continue
-		}
-		if content {
-			off += 5
-		}
-		file := p.base + ".pack"
-		b, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b[off] ^= 0x55
-		if err := os.Chmod(file, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		f, err := os.OpenFile(file, os.O_WRONLY, 0) // in place: views are links to it
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := f.WriteAt(b[off:off+1], off); err != nil {
-			t.Fatal(err)
-		}
-		if err := errors.Join(f.Close(), os.Chmod(file, 0o444)); err != nil {
-			t.Fatal(err)
-		}
-		flipped++
-	}
-	if flipped == 0 {
-		t.Fatalf("no pack has %s", h)
 	}
 }
 

@@ -1,72 +1,32 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
-	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"satchel/gitstore/damagetest"
 )
 
-func turnOver(ts *testscript.TestScript, file string, at int) {
-	b, err := os.ReadFile(file)
-	ts.Check(err)
-	b[at] ^= 4
-	ts.Check(os.Chmod(file, 0o600))
-	ts.Check(os.WriteFile(file, b, 0o600))
-}
-
-// cmdFlip turns a bit of a file over, or back: `flip FILE OFFSET`.
+// cmdFlip damages a byte of a file, or restores it: `flip FILE OFFSET`.
 func cmdFlip(ts *testscript.TestScript, neg bool, args []string) {
-	at, err := strconv.Atoi(args[1])
+	at, err := strconv.ParseInt(args[1], 10, 64)
 	ts.Check(err)
-	turnOver(ts, ts.MkAbs(args[0]), at)
+	ts.Check(damagetest.TurnFile(ts.MkAbs(args[0]), at))
 }
 
-// cmdFlipObject turns a bit over in the middle of what a repository's pack has of a
-// file of its head, or of the head itself, or back: `flipobject REPOSITORY [PATH]`.
+// cmdFlipObject damages a file of a repository's head, or the head itself, or
+// restores it: `flipobject REPOSITORY [PATH]`.
 func cmdFlipObject(ts *testscript.TestScript, neg bool, args []string) {
-	repo, name := ts.MkAbs(args[0]), "main"
+	name := "main"
 	if len(args) > 1 {
 		name += ":" + args[1]
 	}
-	git := func(args ...string) string {
-		ts.Check(ts.Exec("git", append([]string{"--git-dir", repo}, args...)...))
-		return strings.TrimSpace(ts.ReadFile("stdout"))
-	}
-	object := git("rev-parse", name)
-	packs, err := filepath.Glob(filepath.Join(repo, "objects", "pack", "*.pack"))
-	ts.Check(err)
-	for _, pack := range packs {
-		st, err := os.Stat(pack)
-		ts.Check(err)
-		at, ends := 0, []int{int(st.Size()) - 20}
-		// git show-index reads its standard input.
-		ts.Check(ts.Exec("bash", "-c", fmt.Sprintf("git show-index < '%s'", strings.TrimSuffix(pack, ".pack")+".idx")))
-		lines := bufio.NewScanner(bytes.NewReader([]byte(ts.ReadFile("stdout"))))
-		for lines.Scan() {
-			f := strings.Fields(lines.Text())
-			off, err := strconv.Atoi(f[0])
-			ts.Check(err)
-			ends = append(ends, off)
-			if f[1] == object {
-				at = off
-			}
-		}
-		if at == 0 {
-			continue
-		}
-		slices.Sort(ends)
-		end := ends[slices.Index(ends, at)+1]
-		turnOver(ts, pack, (at+end)/2)
-		return
-	}
-	ts.Fatalf("no pack has %s", object)
+	ts.Check(damagetest.TurnObject(ts.MkAbs(args[0]), name, true))
 }
 
 // cmdRefused asserts that every command says on one line which database is at

@@ -1,8 +1,10 @@
-// Package damagetest damages repositories as a failing disk does, for tests.
+// Package damagetest damages repositories as a failing disk does, for tests. To
+// damage a byte a second time restores it.
 package damagetest
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,77 +15,97 @@ import (
 	"satchel/internal/testenv"
 )
 
-// TurnByte turns bits of the first byte that the packs of a repository have of
-// an object, which is named as git names objects, such as "main:a.md". What a
-// store has read before stays in its memory.
+// TurnByte damages the header of an object; see TurnObject.
 func TurnByte(t testing.TB, repo, object string) {
 	t.Helper()
-	name := testenv.NeedProgram(t, "git")
-	git := func(in []byte, args ...string) string {
-		cmd := exec.Command(name, append([]string{"--git-dir", repo}, args...)...)
-		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "GIT_CONFIG_NOSYSTEM=1", "LC_ALL=C"}
-		cmd.Stdin = bytes.NewReader(in)
-		out, err := cmd.Output()
-		if err != nil {
-			t.Fatalf("git %q: %v", args, err)
-		}
-		return strings.TrimSpace(string(out))
+	testenv.NeedProgram(t, "git")
+	if err := TurnObject(repo, object, false); err != nil {
+		t.Fatal(err)
 	}
-	id := git(nil, "rev-parse", object)
+}
+
+// TurnObject changes one byte of an object in every pack of a repository that has
+// it: the first byte of its header, or one of its content. The object is named as
+// git names objects, such as "main:a.md". Objects that a store has read before stay
+// in its memory.
+func TurnObject(repo, object string, content bool) error {
+	id, err := git(repo, nil, "rev-parse", object)
+	if err != nil {
+		return err
+	}
 	indexes, err := filepath.Glob(filepath.Join(repo, "objects", "pack", "*.idx"))
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	turned := 0
 	for _, idx := range indexes {
 		b, err := os.ReadFile(idx)
 		if err != nil {
-			t.Fatal(err)
+			return err
 		}
-		for line := range strings.Lines(git(b, "show-index")) {
+		list, err := git(repo, b, "show-index")
+		if err != nil {
+			return err
+		}
+		for line := range strings.Lines(list) {
 			f := strings.Fields(line) // offset, object, checksum
 			if f[1] != id {
 				continue
 			}
 			at, err := strconv.ParseInt(f[0], 10, 64)
 			if err != nil {
-				t.Fatal(err)
+				return err
 			}
-			turn(t, strings.TrimSuffix(idx, ".idx")+".pack", at)
+			if content {
+				at += 5 // past the header
+			}
+			if err := TurnFile(strings.TrimSuffix(idx, ".idx")+".pack", at); err != nil {
+				return err
+			}
 			turned++
 		}
 	}
 	if turned == 0 {
-		t.Fatalf("no pack has %s", object)
+		return fmt.Errorf("no pack has %s", object)
 	}
+	return nil
 }
 
-// turn changes the file in place: git views are links to it.
-func turn(t testing.TB, file string, at int64) {
-	t.Helper()
+func git(repo string, in []byte, args ...string) (string, error) {
+	cmd := exec.Command("git", append([]string{"--git-dir", repo}, args...)...)
+	cmd.Env, cmd.Stdin = testenv.GitEnv(), bytes.NewReader(in)
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("git %q: %w", args, err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+// TurnFile changes one byte of a file; a negative offset counts from the end. It
+// writes in place, because the git views of sandboxes are links to the file.
+func TurnFile(file string, at int64) error {
 	st, err := os.Stat(file)
 	if err != nil {
-		t.Fatal(err)
+		return err
+	}
+	if at < 0 {
+		at += st.Size()
 	}
 	if err := os.Chmod(file, 0o600); err != nil {
-		t.Fatal(err)
+		return err
 	}
 	f, err := os.OpenFile(file, os.O_RDWR, 0)
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
+	defer f.Close()
 	var b [1]byte
 	if _, err := f.ReadAt(b[:], at); err != nil {
-		t.Fatal(err)
+		return err
 	}
 	b[0] ^= 0x55
 	if _, err := f.WriteAt(b[:], at); err != nil {
-		t.Fatal(err)
+		return err
 	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(file, st.Mode()); err != nil {
-		t.Fatal(err)
-	}
+	return os.Chmod(file, st.Mode())
 }
