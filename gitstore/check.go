@@ -89,11 +89,6 @@ func isBroken(err error) bool {
 	return c == fault.Damaged || c == fault.Internal
 }
 
-// unopened is a space for work on its files alone.
-func (s *Store) unopened(id space.SpaceID) *repo {
-	return &repo{s: s, id: id, dir: s.repoDir(id), opened: make(chan struct{}), freed: make(chan struct{}, 1), reverts: make(chan struct{}, 1)}
-}
-
 // examine has git check the space. Where git finds a defect it returns what a
 // survey found, and what git says.
 func (r *repo) examine(ctx context.Context) (sv *survey, said string, err error) {

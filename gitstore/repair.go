@@ -101,15 +101,15 @@ func (s *Store) acquireForRepair(ctx context.Context, id space.SpaceID) (*repo, 
 		if err == nil || !isBroken(err) || ctx.Err() != nil {
 			return r, release, err
 		}
+		r = s.unopened(id)
+		if r.db, err = readableObjects(filepath.Join(r.dir, "objects"), s.cache); err != nil {
+			return nil, nil, r.internalf(err, "open")
+		}
 		s.mu.Lock()
 		if s.open[id] != nil {
 			s.mu.Unlock()
-			continue // somebody else tries it
-		}
-		r = s.unopened(id)
-		if r.db, err = readableObjects(filepath.Join(r.dir, "objects"), s.cache); err != nil {
-			s.mu.Unlock()
-			return nil, nil, r.internalf(err, "open")
+			r.db.close()
+			continue // another caller tries to open it
 		}
 		s.open[id] = r
 		s.mu.Unlock()
@@ -331,6 +331,11 @@ func (r *repo) replaceBad(ctx context.Context, sv *survey, p *pack) error {
 		return err
 	}
 	r.s.o.probe("repair: pack replaced")
+	replacement, err := loadPack(base)
+	if err != nil {
+		return err
+	}
+	sv.packs = append(sv.packs, replacement) // other damaged packs may need its objects
 	if err := r.seeds.enter(ctx); err != nil { // no view is made from packs that go
 		return err
 	}

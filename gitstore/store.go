@@ -189,7 +189,7 @@ func (s *Store) acquire(ctx context.Context, id space.SpaceID) (r *repo, release
 	r = s.open[id]
 	if r == nil {
 		s.evict()
-		r = &repo{s: s, id: id, dir: s.repoDir(id), opened: make(chan struct{}), freed: make(chan struct{}, 1), reverts: make(chan struct{}, 1)}
+		r = s.unopened(id)
 		s.open[id] = r
 		s.mu.Unlock()
 		// Not under the lock, as recovery may take a while, and not with the
@@ -221,6 +221,11 @@ func (s *Store) acquire(ctx context.Context, id space.SpaceID) (r *repo, release
 		return nil, nil, err
 	}
 	return r, release, nil
+}
+
+// unopened returns a space before it is opened: only its files can be used.
+func (s *Store) unopened(id space.SpaceID) *repo {
+	return &repo{s: s, id: id, dir: s.repoDir(id), opened: make(chan struct{}), freed: make(chan struct{}, 1), reverts: make(chan struct{}, 1)}
 }
 
 // evict closes spaces that nobody uses, where too many are open.
