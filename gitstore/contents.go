@@ -50,9 +50,9 @@ func (r *repo) contents(ctx context.Context, head *headState, since space.Commit
 		if err != nil {
 			return false, r.internalf(err, "contents")
 		}
-		head, message, _ := bytes.Cut(o.data, []byte("\n\n"))
+		header, message, _ := bytes.Cut(o.data, []byte("\n\n"))
 		words := [][]byte{message}
-		for line := range bytes.Lines(head) {
+		for line := range bytes.Lines(header) {
 			if from, to := personIn(line); to > from && !named[string(line[from:to])] {
 				named[string(line[from:to])] = true
 				words = append(words, line[from:to])

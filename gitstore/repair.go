@@ -335,7 +335,7 @@ func (r *repo) replaceBad(ctx context.Context, sv *survey, p *pack) error {
 	if err != nil {
 		return err
 	}
-	sv.packs = append(sv.packs, replacement) // other damaged packs may need its objects
+	sv.packs = append(sv.packs, replacement)   // other damaged packs may need its objects
 	if err := r.seeds.enter(ctx); err != nil { // no view is made from packs that go
 		return err
 	}

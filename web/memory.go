@@ -146,9 +146,9 @@ func (e *editing) fact(ctx context.Context, id space.SpaceID, c tools.Entry) (fa
 	if f, ok := e.facts.get(c.Blob); ok {
 		return f, nil
 	}
-	data, err := e.o.Workspace.Content(ctx, id, c.Blob)
+	data, err := contentOf(ctx, e.o.Workspace, id, c)
 	if fault.CodeOf(err) == fault.Damaged {
-		return facts.Fact{Problem: fault.PublicOf(space.Damaged(c.Path, err))}, nil
+		return facts.Fact{Problem: fault.PublicOf(err)}, nil
 	}
 	if err != nil {
 		return facts.Fact{}, err

@@ -19,21 +19,24 @@ var ErrKilled = errors.New("sandbox killed from outside")
 // under it, whatever the reason: what the command did is lost or not known.
 var ErrSandboxEnded = errors.New("sandbox ended under a command")
 
-// Damaged returns the fault of a file that cannot be read as it was written:
-// bytes of the server's disk have changed, or are gone.
+// Damaged returns the fault of a file that cannot be read because bytes on the
+// server's disk have changed or are gone.
 func Damaged(p Path, err error) error {
 	return fault.Wrap(err, fault.Damaged, "%q is damaged on the server's disk and cannot be read. %s", string(p), DamagedAdvice)
 }
 
-// DamagedAdvice says what to do about a damaged file.
-const DamagedAdvice = "Write it again if you know its content, or ask the server's operator to repair it from the remote or from a backup; satchel doctor names what is damaged."
-
-// DamagedDirectory is Damaged for a directory: the list of what is in it.
+// DamagedDirectory is Damaged for a directory whose list of entries is damaged.
 func DamagedDirectory(p Path, err error) error {
 	name := "The space's top directory"
 	if p != "" {
 		name = fmt.Sprintf("The directory %q", string(p))
 	}
-	return fault.Wrap(err, fault.Damaged, "%s is damaged on the server's disk: nothing in it can be read or changed. "+
-		"Ask the server's operator to repair it from the remote or from a backup; satchel doctor names what is damaged.", name)
+	return fault.Wrap(err, fault.Damaged, "%s is damaged on the server's disk: nothing in it can be read or changed. Ask %s", name, askToRepair)
 }
+
+const (
+	// DamagedAdvice says what to do about a damaged file.
+	DamagedAdvice = "Write it again if you know its content, or ask " + askToRepair
+
+	askToRepair = "the server's operator to repair it from the remote or from a backup; satchel doctor names what is damaged."
+)

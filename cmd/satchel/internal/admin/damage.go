@@ -2,7 +2,6 @@ package admin
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -85,8 +84,7 @@ func (l *Local) CheckSpaces(ctx context.Context, _ struct{}, progress func(strin
 		c.ID = id
 		progress(fmt.Sprintf("Checking space %d of %d: %s", i+1, len(ids), c.Label()))
 		if l.Remotes != nil {
-			r, has, err := l.Remotes.Get(ctx, id)
-			c.Remote = err == nil && has && r.Branch != ""
+			c.Remote, _ = l.hasCopies(ctx, id)
 		}
 		c.Checkup, err = l.Git.Check(ctx, id)
 		switch {
@@ -106,7 +104,13 @@ func (l *Local) CheckSpaces(ctx context.Context, _ struct{}, progress func(strin
 	return out, nil
 }
 
-// gone tells whether a space is no more in the database.
+// hasCopies reports whether a space has a remote that a sync has reached.
+func (l *Local) hasCopies(ctx context.Context, id space.SpaceID) (bool, error) {
+	r, has, err := l.Remotes.Get(ctx, id)
+	return has && r.Branch != "", err
+}
+
+// gone reports whether the database has a space no more.
 func (l *Local) gone(ctx context.Context, id space.SpaceID) bool {
 	_, err := l.Accounts.Space(ctx, id)
 	return fault.CodeOf(err) == fault.NotFound
@@ -126,14 +130,13 @@ func (l *Local) RepairSpace(ctx context.Context, r RepairRequest, progress func(
 	var done gitstore.Repaired
 	if r.From != "" {
 		done, err = l.Git.Repair(ctx, id, gitstore.Copies{Dir: r.From}, progress)
+	} else if has, gerr := l.hasCopies(ctx, id); gerr == nil && !has {
+		err = fault.New(fault.NotFound, "The space has no remote from which good copies could come. Name its repository in a backup with --from, such as spaces/%s.git there.", id)
 	} else {
 		err = l.Remotes.Reach(ctx, id, func(e transport.Endpoint, branch string) (err error) {
 			done, err = l.Git.Repair(ctx, id, gitstore.Copies{Remote: &e, Branch: branch}, progress)
 			return err
 		})
-		if _, has, gerr := l.Remotes.Get(ctx, id); gerr == nil && !has {
-			return done, fault.Wrap(errors.Join(err, gerr), fault.NotFound, "The space has no remote from which good copies could come. Name its repository in a backup with --from, such as spaces/%s.git there.", id)
-		}
 	}
 	if err != nil {
 		return done, err
