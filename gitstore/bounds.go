@@ -34,12 +34,12 @@ type budget struct {
 	entries, dirs     int
 	text              int64
 	maxDirs, maxBytes int64
-	// unread, where it is not nil, takes the directories that cannot be read,
-	// which the walk then passes over. The top one is an error all the same.
+	// unread, if it is not nil, collects the directories that cannot be read, and
+	// the walk skips them. An unreadable top directory is still an error.
 	unread *[]string
 }
 
-// passes tells whether a walk goes on past a directory that cannot be read.
+// passes reports whether a walk skips a directory that cannot be read.
 func (b *budget) passes(prefix string, err error) bool {
 	if b.unread == nil || prefix == "" || !unreadable(err) {
 		return false
@@ -108,7 +108,7 @@ type scales struct {
 	// sizes tells whether the files' sizes are added up, which costs a look at
 	// each.
 	sizes bool
-	// past has what cannot be read count as empty, for what head has already.
+	// past counts unreadable objects as empty. It is for what head already has.
 	past bool
 	seen map[hash]load
 }

@@ -21,35 +21,35 @@ import (
 type Checkup struct {
 	Packs int   `json:"packs"`
 	Bytes int64 `json:"bytes"` // of all packs
-	// Damaged are objects that cannot be read, or are missing, by name. There are
-	// at most maxDamaged of them; More counts the rest.
+	// Damaged lists at most maxDamaged objects that are unreadable or missing; More
+	// counts the rest.
 	Damaged []Damaged `json:"damaged"`
 	More    int       `json:"more,omitempty"`
-	// Said is what git says of a defect that makes no object unreadable, such as a
-	// wrong checksum; empty where objects are damaged or all is well.
+	// Said is git's report of a defect that makes no object unreadable, such as a
+	// wrong checksum. It is empty if objects are damaged or if git finds no defect.
 	Said string `json:"said,omitempty"`
 }
 
-// Whole tells whether nothing is damaged.
+// Whole reports whether nothing is damaged.
 func (c Checkup) Whole() bool { return len(c.Damaged) == 0 && c.Said == "" }
 
 // Damaged is one object that cannot be read.
 type Damaged struct {
 	Object string `json:"object"`
-	// Paths are where the newest commit has it, at most maxPaths of them: none for
-	// an object of older versions alone. A directory's path ends in a slash.
+	// Paths lists at most maxPaths places of the object in the newest commit. It is
+	// empty if only older commits have it. The path of a directory ends in a slash.
 	Paths []string `json:"paths"`
 }
 
-// Bounds of what Check names.
+// Limits of a Checkup.
 const (
 	maxDamaged = 1000
 	maxPaths   = 20
 )
 
 // Check looks for damage in a space: git reads every object and follows every ref.
-// A space that cannot even be opened is checked too. Commits and reads go on
-// meanwhile. It takes git a while for a large space, and little memory.
+// It also checks a space that cannot be opened. Commits and reads continue
+// meanwhile. For a large space it takes a while, but little memory.
 func (s *Store) Check(ctx context.Context, id space.SpaceID) (Checkup, error) {
 	r, release, err := s.acquire(ctx, id)
 	if err != nil && (!isBroken(err) || ctx.Err() != nil) {
@@ -75,22 +75,21 @@ func (s *Store) Check(ctx context.Context, id space.SpaceID) (Checkup, error) {
 	return c, nil
 }
 
-// stillClosed notes why a space cannot be opened, where nothing else was found.
+// stillClosed records why a space cannot be opened, if nothing else was found.
 func (c *Checkup) stillClosed(err error) {
 	if err != nil && c.Whole() {
 		c.Said = oneLine("the space cannot be opened: "+err.Error(), maxSaid)
 	}
 }
 
-// isBroken tells of an error of acquire whether something is wrong with the space's
-// files.
+// isBroken reports whether an error of acquire says that the space's files are broken.
 func isBroken(err error) bool {
 	c := fault.CodeOf(err)
 	return c == fault.Damaged || c == fault.Internal
 }
 
-// examine has git check the space. Where git finds a defect it returns what a
-// survey found, and what git says.
+// examine has git check the space. If git finds a defect, examine returns a survey
+// of the objects and git's report.
 func (r *repo) examine(ctx context.Context) (sv *survey, said string, err error) {
 	if _, said, err = r.fsck(ctx); err != nil || said == "" {
 		return nil, "", err
@@ -100,7 +99,7 @@ func (r *repo) examine(ctx context.Context) (sv *survey, said string, err error)
 	return r.examineAgain(ctx)
 }
 
-// examineAgain is examine for whoever holds maintaining, where damage is likely.
+// examineAgain is examine for a caller that holds maintaining and expects damage.
 func (r *repo) examineAgain(ctx context.Context) (*survey, string, error) {
 	missing, said, err := r.fsck(ctx)
 	if err == nil && said != "" {
@@ -109,7 +108,7 @@ func (r *repo) examineAgain(ctx context.Context) (*survey, string, error) {
 			return sv, said, err
 		}
 		sv.close()
-		// A commit came while git looked, or the defect is of another kind.
+		// Either a commit changed the space during the check, or no object is damaged.
 		r.commitMu.Lock()
 		defer r.commitMu.Unlock()
 		if missing, said, err = r.fsck(ctx); err == nil && said != "" {
@@ -120,11 +119,11 @@ func (r *repo) examineAgain(ctx context.Context) (*survey, string, error) {
 	return nil, "", err
 }
 
-// fsck runs git's check. said is empty where all is well; missing are the objects
-// that git misses.
+// fsck runs git's check. said is empty if git finds no defect; missing lists the
+// objects that git reports as missing.
 func (r *repo) fsck(ctx context.Context) (missing []hash, said string, err error) {
 	git := r.s.git
-	git.Timeout = 0 // the caller knows how long it can wait
+	git.Timeout = 0 // ctx limits the time
 	_, err = git.Run(ctx, gitcmd.Cmd{Dir: r.dir, GitDir: r.dir, Config: gitcmd.FsckConfig("fsck"),
 		Args: []string{"fsck", "--full", "--no-dangling", "--no-progress", "--no-reflogs"}})
 	var g *gitcmd.Error
@@ -146,15 +145,14 @@ func (r *repo) fsck(ctx context.Context) (missing []hash, said string, err error
 	return missing, said, nil
 }
 
-// maxSaid bounds what Check tells of git's words, in bytes.
+// maxSaid limits git's report, in bytes.
 const maxSaid = 500
 
-// survey is a look at every object of a space that reads on where something is
-// damaged.
+// survey is the result of reading every object of a space, damaged ones included.
 type survey struct {
 	dir   string // of the objects
 	packs []*pack
-	bad   []*pack           // those of packs in which something is damaged
+	bad   []*pack           // the packs that are damaged
 	blind []string          // the paths of packs whose index cannot be used, without .pack
 	loose map[string]hash   // the files of damaged objects outside packs
 	lost  map[hash]struct{} // objects of which there is no readable copy
@@ -167,7 +165,7 @@ func (sv *survey) close() {
 	}
 }
 
-// survey reads every object. missing are objects that others refer to.
+// survey reads every object, and looks for the missing ones too.
 func (r *repo) survey(ctx context.Context, missing []hash) (_ *survey, err error) {
 	sv := &survey{dir: filepath.Join(r.dir, "objects"), loose: map[string]hash{}, lost: map[hash]struct{}{}, paths: map[hash][]string{}}
 	defer func() {
@@ -228,7 +226,7 @@ func (r *repo) survey(ctx context.Context, missing []hash) (_ *survey, err error
 			sv.lost[h] = struct{}{}
 		}
 	}
-	if len(sv.blind) > 0 { // git may be able to use what we are not
+	if len(sv.blind) > 0 { // git may be able to use packs that this package cannot
 		if err := r.follow(ctx, sv); err != nil {
 			return nil, err
 		}
@@ -236,7 +234,7 @@ func (r *repo) survey(ctx context.Context, missing []hash) (_ *survey, err error
 	return sv, r.nameLost(ctx, sv)
 }
 
-// follow adds what the refs reach and the survey cannot find to what is lost.
+// follow adds to the lost objects those that a ref reaches and no pack has.
 func (r *repo) follow(ctx context.Context, sv *survey) error {
 	out, err := r.s.git.Run(ctx, gitcmd.Cmd{Dir: r.dir, GitDir: r.dir, Args: []string{"for-each-ref", "--format=%(objectname)"}})
 	if err != nil {
@@ -272,7 +270,7 @@ func (r *repo) follow(ctx context.Context, sv *survey) error {
 	return nil
 }
 
-// unreadable lists the objects of a pack that are not what their names say.
+// unreadable lists the objects of a pack that do not match their names.
 func (sv *survey) unreadable(ctx context.Context, p *pack) (out []hash, err error) {
 	for i := range p.n {
 		if err := ctx.Err(); err != nil {
@@ -307,7 +305,7 @@ func (sv *survey) read(h hash) (object, error) {
 	return (&objectDB{dir: sv.dir}).readLoose(h)
 }
 
-// has tells whether there is a readable copy of an object.
+// has reports whether there is a readable copy of an object.
 func (sv *survey) has(h hash) bool {
 	if _, lost := sv.lost[h]; lost {
 		return false
@@ -321,7 +319,7 @@ func (sv *survey) has(h hash) bool {
 	return err == nil
 }
 
-// refersTo lists the objects that an object names, but for those of submodules.
+// refersTo lists the objects that an object refers to, except submodules.
 func refersTo(o object) (out []hash, err error) {
 	switch o.kind {
 	case plumbing.CommitObject:
@@ -339,7 +337,7 @@ func refersTo(o object) (out []hash, err error) {
 	return nil, nil
 }
 
-// checkup says what a survey found; nil where git found nothing.
+// checkup summarizes a survey, which is nil if git found no defect.
 func (r *repo) checkup(sv *survey, said string) (c Checkup, err error) {
 	names, err := filepath.Glob(filepath.Join(r.dir, "objects", "pack", "*.pack"))
 	if err != nil {
@@ -360,7 +358,7 @@ func (r *repo) checkup(sv *survey, said string) (c Checkup, err error) {
 	if len(c.Damaged) == 0 {
 		c.Said = said
 	}
-	// What the newest commit has comes first.
+	// Objects of the newest commit come first.
 	slices.SortFunc(c.Damaged, func(a, b Damaged) int {
 		if (len(a.Paths) > 0) != (len(b.Paths) > 0) {
 			return len(b.Paths) - len(a.Paths)
@@ -373,8 +371,8 @@ func (r *repo) checkup(sv *survey, said string) (c Checkup, err error) {
 	return c, nil
 }
 
-// nameLost finds out where the newest commit has the objects that are lost, and
-// adds those that it misses to them.
+// nameLost finds the paths of lost objects in the newest commit, and adds objects
+// of that commit that are missing.
 func (r *repo) nameLost(ctx context.Context, sv *survey) error {
 	at := func(h hash, path string) {
 		sv.lost[h] = struct{}{}
@@ -398,8 +396,7 @@ func (r *repo) nameLost(ctx context.Context, sv *survey) error {
 	if err != nil {
 		return err
 	}
-	// A tree that is at many paths is looked at for each: a bound on that is the
-	// number of files that a space may have.
+	// A tree at many paths is walked once for each path, so the walk has a limit.
 	left := 4 * r.s.o.Limits.Files
 	var walk func(tree hash, dir string) error
 	walk = func(tree hash, dir string) error {

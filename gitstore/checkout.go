@@ -21,14 +21,14 @@ import (
 type snapshot struct {
 	dir    string
 	at     *manifest      // under seeds.mu or the seeds' turn
-	absent []manifestFile // that could not be read; guarded like at
+	absent []manifestFile // the files that could not be read; guarded like at
 	users  int            // under seeds.mu
 }
 
 func (sn *snapshot) tree() string { return filepath.Join(sn.dir, "tree") }
 
-// damaged lists the files and directories of the head that the checkout lacks,
-// because they could not be read.
+// damaged lists the files and directories that the checkout lacks because they
+// could not be read.
 func (sn *snapshot) damaged() []space.Path {
 	var list []space.Path
 	for _, dir := range sn.at.unread {
@@ -41,8 +41,8 @@ func (sn *snapshot) damaged() []space.Path {
 	return list
 }
 
-// complete tells whether the checkout has all of a manifest that can be read
-// now. What it lacks may have been repaired since it was made.
+// complete reports whether the checkout has every file of a manifest that can be
+// read now. A file that it lacks may have been repaired since.
 func (sn *snapshot) complete(r *repo, m *manifest) bool {
 	return sn.at.head == m.head && slices.Equal(sn.at.unread, m.unread) &&
 		!slices.ContainsFunc(sn.absent, func(f manifestFile) bool { return r.db.sound(f.hash) })
@@ -187,8 +187,8 @@ func (w *treeWriter) enter(dir string) (*os.Root, error) {
 	return w.dirs[len(w.dirs)-1], nil
 }
 
-// writeAll makes files, which must not be there, and returns those that cannot
-// be read: they are left out.
+// writeAll creates files, which must not exist. It leaves out the files that cannot
+// be read, and returns them.
 func (w *treeWriter) writeAll(ctx context.Context, files []manifestFile) (absent []manifestFile, err error) {
 	for _, f := range files {
 		if err := ctx.Err(); err != nil {

@@ -31,8 +31,8 @@ import (
 //	two entries for one path         the last one counts
 //	a path both file and directory   what lies below is refused
 //	Options.Screen refuses it        refused
-//	it takes the space over a limit  the whole change is refused; under KeepBoth
-//	                                 the largest entries are, until the rest fits
+//	it takes the space over a limit  the whole change is refused; KeepBoth refuses
+//	                                 the largest entries until the rest fits
 //
 // A message that Options.Screen refuses is left out, which is told as a Refusal
 // of space.CommentPath.
@@ -139,8 +139,8 @@ func (r *repo) apply(ctx context.Context, p *plan, m space.Meta) (space.Commit, 
 	return c, nil
 }
 
-// heal writes again what head has and cannot be read. The history stays as it
-// is: the objects are the same.
+// heal writes damaged objects of head again. The objects are the same, so the
+// history does not change.
 func (r *repo) heal(p *plan) error {
 	if len(p.heal) == 0 {
 		return nil
@@ -242,7 +242,7 @@ func (r *repo) checkTotals(ctx context.Context, p *plan) (totals, error) {
 	return t, err
 }
 
-// nextTotals returns what head will hold, and how many bytes of that are new.
+// nextTotals returns the totals of the next head, and how many of its bytes are new.
 func (r *repo) nextTotals(ctx context.Context, p *plan) (t totals, added int64, err error) {
 	if r.totals == nil {
 		t, err := r.countTotals(ctx, p.head.tree)
@@ -281,7 +281,7 @@ func (r *repo) nextTotals(ctx context.Context, p *plan) (t totals, added int64, 
 	return t, added, nil
 }
 
-// excess tells which limits of a space a change exceeds.
+// excess has the limits of a space that a change exceeds.
 type excess struct{ files, bytes, history bool }
 
 func (r *repo) excess(t totals, added int64) excess {
@@ -305,8 +305,8 @@ func (e excess) err(t totals, lim Limits) error {
 	return nil
 }
 
-// refuseExcess refuses the largest writes of a plan until the rest fits into
-// the space: one large file must not keep the small ones out.
+// refuseExcess refuses the largest writes of a plan until the rest fits into the
+// space, so that one large file does not keep small ones out.
 func (r *repo) refuseExcess(ctx context.Context, p *plan) error {
 	t, added, err := r.nextTotals(ctx, p)
 	if err != nil {
@@ -331,7 +331,7 @@ func (r *repo) refuseExcess(ctx context.Context, p *plan) error {
 			less, files = q.size-n, 0
 		}
 		if !(e.files && files > 0 || e.bytes && less > 0 || e.history && q.size > 0) {
-			continue // without it the space holds no less
+			continue // to refuse it would not help
 		}
 		t.files, t.bytes, added = t.files-files, t.bytes-less, added-q.size
 		p.refused = append(p.refused, refusal(q.raw, why))

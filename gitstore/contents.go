@@ -9,9 +9,9 @@ import (
 
 // Contents visits what the commits wrote that are in head's history and not in
 // since's (all, where since is empty): each content once for each path, in the
-// newest such commit of head's history. Links come with their targets. The
-// message of each such commit comes with an empty path, as do its author and its
-// committer, each of these once. An error of visit ends it.
+// newest such commit of head's history. Links come with their targets. Messages,
+// authors and committers come with an empty path; the same person comes once. An
+// error of visit ends it.
 func (s *Store) Contents(ctx context.Context, id space.SpaceID, since space.CommitID, visit func(at space.CommitID, p space.Path, content []byte) error) error {
 	r, head, release, err := s.at(ctx, id, "")
 	if err != nil {
@@ -21,7 +21,7 @@ func (s *Store) Contents(ctx context.Context, id space.SpaceID, since space.Comm
 	return r.contents(ctx, head, since, visit)
 }
 
-// contents is Contents of head's history, which may be that of a quarantine.
+// contents is Contents of a head, which may be in a quarantine.
 func (r *repo) contents(ctx context.Context, head *headState, since space.CommitID, visit func(at space.CommitID, p space.Path, content []byte) error) error {
 	known := map[hash]bool{}
 	if since != "" {

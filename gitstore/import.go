@@ -98,7 +98,7 @@ func (s *Store) Import(ctx context.Context, id space.SpaceID, src ImportSource, 
 	}
 	warning, err := r.screenMessage(ctx, m.Message)
 	if isFault(err) {
-		m.Message, err = "Import", nil // it names the source, which whoever imports knows
+		m.Message, err = "Import", nil // the caller knows the source that the message names
 	}
 	if err != nil {
 		return ImportResult{}, err

@@ -28,7 +28,7 @@ func LockDir(dir string) (*Lock, error) {
 	return lockDir(dir, func() { time.Sleep(5 * time.Millisecond) })
 }
 
-// lockDir calls pause before each further try.
+// lockDir calls pause before each retry.
 func lockDir(dir string, pause func()) (*Lock, error) {
 	f, err := os.OpenFile(filepath.Join(dir, ".lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

@@ -158,8 +158,8 @@ func (s *Store) replacePacks(dir string, before []string) error {
 }
 
 // coveredBy returns those of others that have all objects of a pack between them,
-// or nil. What is not fresh may be damaged, and the pack be what mended it, so
-// the objects of such a pack are read.
+// or nil. It reads the objects of packs that are not fresh: such a pack may be
+// damaged, and p may have the good copies.
 func coveredBy(p *pack, others, fresh []*pack) []*pack {
 	var in []*pack
 	for i := range p.n {

@@ -13,7 +13,7 @@ type manifest struct {
 	head   hash
 	tree   hash
 	files  []manifestFile // sorted by path, byte by byte
-	unread []string       // directories that cannot be read, of which no file is listed
+	unread []string       // directories that cannot be read, whose files are not listed
 }
 
 // manifestFile is one file. mtime, in seconds, is the same in every checkout
@@ -41,7 +41,7 @@ func (r *repo) fits(path string, e treeEntry) (bool, error) {
 	case isFault(err):
 		return false, nil
 	case unreadable(err):
-		return true, nil // the checkout finds that out
+		return true, nil // the checkout leaves it out
 	}
 	return err == nil, err
 }
@@ -68,7 +68,7 @@ func (r *repo) currentManifest(ctx context.Context) (*manifest, error) {
 		from = last.tree
 	}
 	cs, err := r.readableChanges(ctx, from, m)
-	if unreadable(err) && !from.IsZero() { // what it was made from is damaged since
+	if unreadable(err) && !from.IsZero() { // the last manifest's tree was damaged since
 		from = hash{}
 		cs, err = r.readableChanges(ctx, from, m)
 	}
@@ -124,8 +124,9 @@ func (r *repo) currentManifest(ctx context.Context) (*manifest, error) {
 	return m, nil
 }
 
-// readableChanges lists what differs between a tree and the manifest's, in
-// which a directory that cannot be read counts as empty and is noted.
+// readableChanges lists the differences between a tree and the manifest's. A
+// directory of the manifest that cannot be read counts as empty, and readableChanges
+// adds it to unread.
 func (r *repo) readableChanges(ctx context.Context, from hash, m *manifest) ([]treeChange, error) {
 	m.unread = nil
 	b := r.budget()

@@ -244,8 +244,8 @@ func readMessage(msg []byte) string {
 	return cut(string(msg[:maxRead+utf8.UTFMax]), maxRead) + fmt.Sprintf("\n\n[The message is longer than %s; the rest is left out here.]\n", sizeText(maxRead))
 }
 
-// personIn returns where the name and the address lie in a line of a commit's
-// head; both are 0 where the line names nobody.
+// personIn returns the bounds of the name and the address in a line of a commit's
+// header; both are 0 if the line has no person.
 func personIn(line []byte) (from, to int) {
 	for _, word := range []string{"author ", "committer "} {
 		if bytes.HasPrefix(line, []byte(word)) {

@@ -25,12 +25,12 @@ type kind = plumbing.ObjectType
 // errNoObject is returned for an object that the repository does not have.
 var errNoObject = errors.New("no such object")
 
-// errDamaged is the error of an object that cannot be read as what its name
-// says.
+// errDamaged is the error for an object that cannot be read or does not match its
+// name.
 var errDamaged = errors.New("the object is damaged")
 
-// asDamage marks an error of reading an object as damage, but not where the
-// system refused to look (too many open files, for one).
+// asDamage marks an error of reading an object as damage, unless the system refused
+// to read, for example because too many files are open.
 func asDamage(err error) error {
 	var refused *fs.PathError
 	switch {
@@ -42,11 +42,11 @@ func asDamage(err error) error {
 	return fmt.Errorf("%w: %w", errDamaged, err)
 }
 
-// unreadable tells whether an object that a tree names is damaged or gone.
+// unreadable reports whether err says that an object is damaged or missing.
 func unreadable(err error) bool { return errors.Is(err, errDamaged) || errors.Is(err, errNoObject) }
 
-// damagedAt names the file whose object cannot be read; another error stays as
-// it is.
+// damagedAt adds the path of a file to an error that says that its object cannot be
+// read. It returns other errors unchanged.
 func damagedAt(path string, err error) error {
 	if !unreadable(err) {
 		return err

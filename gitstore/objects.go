@@ -187,7 +187,7 @@ func (db *objectDB) has(h hash) bool {
 
 func (db *objectDB) lends(h hash) bool { return db.lender != nil && db.lender.has(h) }
 
-// sound tells whether the object is there and can be read.
+// sound reports whether the object exists and can be read.
 func (db *objectDB) sound(h hash) bool {
 	if !db.has(h) {
 		return false
@@ -221,9 +221,9 @@ func (db *objectDB) find(h hash, use func(location) error) error {
 	return err
 }
 
-// elsewhere calls use with the object's places in other packs than the one whose
-// copy cannot be read: what was written again lies beside the damaged copy. It
-// returns err where no copy is whole.
+// elsewhere calls use with the places of an object in all packs but bad, until use
+// can read a copy: an object that was written again is in two packs. If no copy can
+// be read, elsewhere returns err.
 func (db *objectDB) elsewhere(h hash, bad *pack, use func(location) error, err error) error {
 	db.mu.RLock()
 	var places []location
@@ -241,8 +241,8 @@ func (db *objectDB) elsewhere(h hash, bad *pack, use func(location) error, err e
 	return err
 }
 
-// read returns an object; errNoObject where there is none. What is not what its name
-// says, as after damage to the disk, is an errDamaged.
+// read returns an object: errNoObject if there is none, errDamaged if it does not
+// match its name, as after damage to the disk.
 func (db *objectDB) read(h hash) (object, error) {
 	if db.lends(h) {
 		return db.lender.read(h)

@@ -53,11 +53,10 @@ type Options struct {
 	// Commit and by Import, before it is stored, and about messages and the names
 	// in an imported history, as the path "commit message"; nil passes all. A
 	// fault.Error refuses the file, told in Commit.Refused, and the rest is
-	// committed, but for an imported history, which it refuses whole. A Warned
-	// refuses nothing, and is told in Commit.Warnings; another error ends the
-	// change. before returns what head has at
-	// the path, empty for nothing. Screen may be called for several files at
-	// once, and must not call the Store.
+	// committed; an imported history is refused whole. A Warned error refuses
+	// nothing and is added to Commit.Warnings; another error ends the change.
+	// before returns the content of the path in head, empty for none. Screen may be
+	// called for several files at once, and must not call the Store.
 	Screen func(ctx context.Context, id space.SpaceID, p space.Path, content []byte, before func() ([]byte, error)) error
 	// Transport reaches the spaces' remotes; nil: spaces have none.
 	Transport Transport

@@ -25,7 +25,7 @@ type request struct {
 	data     []byte
 	base     space.BlobID
 	baseMode space.Mode
-	warning  string // what Options.Screen said of it
+	warning  string // from Options.Screen
 }
 
 // plan is what becomes of a change set against one head.
@@ -41,7 +41,7 @@ type plan struct {
 	clashes []space.Conflict
 	wanted  map[string]bool // every path that the change set writes, and every copy's
 	dirs    map[string]bool // their ancestors
-	heal    []newObject     // of writes that head has already, but cannot be read
+	heal    []newObject     // damaged objects of head that the change set writes again
 	names   nameIndex       // of a large change set, which may be to few directories
 }
 
@@ -403,7 +403,7 @@ func (p *plan) drop(paths []string) {
 	})
 }
 
-// warnings are those of what is written.
+// warnings returns the warnings of the writes, sorted by path.
 func (p *plan) warnings() (out []space.Warning) {
 	for path, q := range p.writes {
 		if q.warning != "" {

@@ -32,7 +32,7 @@ type purger struct {
 	files     map[string]bool
 	names     map[string]string // what names and addresses become
 	commits   int
-	words     int // messages and heads of commits that were rewritten, and messages of tags
+	words     int // commits and tags whose message or names were rewritten
 	installed bool
 }
 
@@ -204,9 +204,8 @@ func (p *purger) commit(ctx context.Context, h hash, c rawCommit) (hash, error) 
 	return p.add(plumbing.CommitObject, reparent(head, tree, parents, msg))
 }
 
-// people returns what the head of a commit becomes, of which its author and its
-// committer are asked about: the name and the address each, so that what stands
-// between them stays.
+// people rewrites the author and the committer in the header of a commit. It
+// rewrites names and addresses separately, so that the syntax between them stays.
 func (p *purger) people(head []byte) []byte {
 	var out []byte
 	for line := range bytes.Lines(head) {
@@ -223,7 +222,7 @@ func (p *purger) people(head []byte) []byte {
 	return out
 }
 
-// name returns what a name or an address becomes, which is asked about once.
+// name rewrites a name or an address, and caches the result.
 func (p *purger) name(text []byte) string {
 	out, ok := p.names[string(text)]
 	if !ok {
@@ -233,8 +232,8 @@ func (p *purger) name(text []byte) string {
 	return out
 }
 
-// message returns what a commit's or a tag's message becomes, or what else people
-// wrote in one. It is never left out.
+// message rewrites the message of a commit or a tag, or a name in one. It is never
+// left out.
 func (p *purger) message(msg []byte) []byte {
 	out, _ := p.rewrite("", msg)
 	return out
@@ -436,8 +435,8 @@ func (p *purger) flush() error {
 	return nil
 }
 
-// reparent returns a commit of a head with another tree, other parents and a
-// message, and without signatures.
+// reparent returns a commit with the given header but another tree, other parents,
+// another message and no signatures.
 func reparent(head []byte, tree hash, parents []hash, msg []byte) []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "tree %s\n", tree)

@@ -17,7 +17,7 @@ type File struct {
 	Path space.Path
 	Blob space.BlobID // the etag
 	Mode space.Mode
-	Size int64 // bytes; -1 where the file is so damaged that nobody can tell
+	Size int64 // bytes; -1 if it is unknown because the file is damaged
 }
 
 // Entry is one name in a directory.
@@ -253,8 +253,8 @@ func (s *Store) List(ctx context.Context, id space.SpaceID, at space.CommitID, d
 	return out, nil
 }
 
-// Files implements space.Seeder. A zero at is head. Where directories cannot be
-// read, all other files are returned with a fault.Damaged that names the first.
+// Files implements space.Seeder. A zero at is head. If directories cannot be read,
+// it returns the other files and a fault.Damaged that names the first directory.
 func (s *Store) Files(ctx context.Context, id space.SpaceID, at space.CommitID, under space.Path) ([]space.FileChange, error) {
 	r, st, release, err := s.at(ctx, id, at)
 	if err != nil {

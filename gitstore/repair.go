@@ -17,28 +17,27 @@ import (
 	"satchel/internal/space"
 )
 
-// Copies says from where Repair takes good copies of damaged objects. What is
-// zero is not asked.
+// Copies names a source of good copies for Repair: a remote, a directory or, as the
+// zero value, none.
 type Copies struct {
 	// Remote and Branch name a remote's branch.
 	Remote *transport.Endpoint
 	Branch string
-	// Dir is a repository of this machine, such as one from a backup. Only objects
-	// whose names the space has already are taken from it.
+	// Dir is a repository on this machine, such as one from a backup. Repair takes
+	// only objects that the space refers to.
 	Dir string
 }
 
-// Repaired is what Repair did.
+// Repaired is the result of Repair.
 type Repaired struct {
 	Restored int     `json:"restored"` // objects that can be read again
 	Left     Checkup `json:"left"`     // what is still damaged
 }
 
-// Repair replaces objects of a space that are damaged or missing by good copies.
-// Each copy is held against its name, so that nothing but what was there before
-// comes back. A damaged pack is removed once every object of it is elsewhere, and
-// stays where it is until then. Commits and reads go on meanwhile, unless the
-// space cannot be opened: it is closed to all others then.
+// Repair replaces damaged and missing objects of a space with good copies. Every
+// copy is verified against its hash. Repair removes a damaged pack once all of its
+// objects have good copies elsewhere. Commits and reads continue meanwhile, except
+// in a space that cannot be opened.
 func (s *Store) Repair(ctx context.Context, id space.SpaceID, from Copies, progress func(string)) (Repaired, error) {
 	res, err := s.repair(ctx, id, from, progress)
 	if err != nil || !res.Left.Whole() {
@@ -93,8 +92,8 @@ func (s *Store) repair(ctx context.Context, id space.SpaceID, from Copies, progr
 	return res, nil
 }
 
-// acquireForRepair is acquire; a space that cannot be opened is kept from others
-// until release is called.
+// acquireForRepair is acquire, also for a space that cannot be opened. Other callers
+// wait for such a space until release is called.
 func (s *Store) acquireForRepair(ctx context.Context, id space.SpaceID) (*repo, func(), error) {
 	for {
 		r, release, err := s.acquire(ctx, id)
@@ -124,7 +123,7 @@ func (s *Store) acquireForRepair(ctx context.Context, id space.SpaceID) (*repo, 
 	}
 }
 
-// readableObjects is openObjects without the packs whose index cannot be used.
+// readableObjects is openObjects without the packs whose index cannot be read.
 func readableObjects(dir string, cache *objectCache) (*objectDB, error) {
 	db := &objectDB{dir: dir, cache: cache, packs: map[string]*pack{}, small: map[hash]location{}}
 	names, err := packNames(db.packDir())
@@ -139,7 +138,7 @@ func readableObjects(dir string, cache *objectCache) (*objectDB, error) {
 	return db, nil
 }
 
-// repair does what can be done about what a survey found. The caller holds
+// repair mends the damage that a survey found, as far as it can. The caller holds
 // maintaining.
 func (r *repo) repair(ctx context.Context, sv *survey, from Copies, progress func(string)) (res Repaired, err error) {
 	copies, done, err := r.copies(ctx, from, progress)
@@ -181,8 +180,8 @@ func (r *repo) repair(ctx context.Context, sv *survey, from Copies, progress fun
 	return res, r.relinkView()
 }
 
-// copies opens where good copies may be. done must be called. It returns nil
-// where there is nothing to ask.
+// copies opens the source of good copies; db is nil if there is none. The caller
+// must call done.
 func (r *repo) copies(ctx context.Context, from Copies, progress func(string)) (db *objectDB, done func(), err error) {
 	switch {
 	case from.Dir != "":
@@ -199,8 +198,8 @@ func (r *repo) copies(ctx context.Context, from Copies, progress func(string)) (
 		if r.s.o.Transport == nil {
 			return nil, nil, errNoTransport
 		}
-		// It borrows nothing: git would not ask for objects that the space seems to
-		// have.
+		// The quarantine borrows no objects of the space: git would not fetch objects
+		// that the space seems to have.
 		q, err := r.s.newQuarantine("a repair")
 		if err != nil {
 			return nil, nil, err
@@ -219,8 +218,8 @@ func (r *repo) copies(ctx context.Context, from Copies, progress func(string)) (
 	return nil, func() {}, nil
 }
 
-// restoreObjects writes a pack of good copies of what is lost, and of what is
-// found to be missing by that, and returns how many there were.
+// restoreObjects writes a pack with good copies of the lost objects, and of missing
+// objects that those refer to. It returns how many objects it wrote.
 func (r *repo) restoreObjects(ctx context.Context, sv *survey, copies *objectDB) (n int, err error) {
 	w, err := newPackWriter(&r.s.o, r.db.packDir())
 	if err != nil {
@@ -277,8 +276,8 @@ func (r *repo) restoreObjects(ctx context.Context, sv *survey, copies *objectDB)
 	return n, nil
 }
 
-// replaceBad writes the objects of a damaged pack into a new one and removes the
-// old, where there is a good copy of each.
+// replaceBad writes the objects of a damaged pack into a new pack and removes the
+// old one, if every object has a good copy.
 func (r *repo) replaceBad(ctx context.Context, sv *survey, p *pack) error {
 	var in strings.Builder
 	for i := range p.n {
@@ -300,7 +299,7 @@ func (r *repo) replaceBad(ctx context.Context, sv *survey, p *pack) error {
 	switch {
 	case err == nil:
 		made, err = loadPack(filepath.Join(dir, "pack-"+strings.TrimSpace(string(out))))
-	case errors.As(err, &g) && !isDiskFull(err): // git takes nothing from a pack whose ends are damaged
+	case errors.As(err, &g) && !isDiskFull(err): // git reads nothing from a pack with a damaged header or trailer
 		made, err = r.copyPack(ctx, sv, p, dir)
 	}
 	if err != nil {
@@ -312,7 +311,7 @@ func (r *repo) replaceBad(ctx context.Context, sv *survey, p *pack) error {
 			return fmt.Errorf("object %s of the new pack: %w", p.name(i), err)
 		}
 	}
-	// It may be what the damaged one was before, whose name it cannot have.
+	// git may choose the name of the damaged pack, which is still in use.
 	sum := newSHA1()
 	fmt.Fprintf(sum, "repaired %s", filepath.Base(made.base))
 	base := filepath.Join(r.db.packDir(), "pack-"+hex.EncodeToString(sum.Sum(nil)))
@@ -320,7 +319,7 @@ func (r *repo) replaceBad(ctx context.Context, sv *survey, p *pack) error {
 		if err := os.Chmod(made.base+ext, 0o444); err != nil {
 			return err
 		}
-		if err := r.s.o.syncDir(made.base + ext); err != nil { // a file is synced alike
+		if err := r.s.o.syncDir(made.base + ext); err != nil { // syncDir works for files too
 			return err
 		}
 		if err := os.Rename(made.base+ext, base+ext); err != nil {
@@ -336,14 +335,14 @@ func (r *repo) replaceBad(ctx context.Context, sv *survey, p *pack) error {
 		return err
 	}
 	sv.packs = append(sv.packs, replacement)   // other damaged packs may need its objects
-	if err := r.seeds.enter(ctx); err != nil { // no view is made from packs that go
+	if err := r.seeds.enter(ctx); err != nil { // no view may link to a pack that is being removed
 		return err
 	}
 	defer r.seeds.leave()
 	return p.remove()
 }
 
-// copyPack writes a pack's objects into a new one, without deltas.
+// copyPack writes the objects of a pack into a new pack, without deltas.
 func (r *repo) copyPack(ctx context.Context, sv *survey, p *pack, dir string) (*pack, error) {
 	w, err := newPackWriter(&r.s.o, dir)
 	if err != nil {
@@ -362,8 +361,8 @@ func (r *repo) copyPack(ctx context.Context, sv *survey, p *pack, dir string) (*
 	return w.finish()
 }
 
-// putAside renames packs of which nothing can be read, once nothing is missing
-// without them: the space cannot be opened with them.
+// putAside renames the packs whose index cannot be read, if no object is lost: a
+// space with such a pack cannot be opened.
 func (r *repo) putAside(sv *survey) error {
 	if len(sv.blind) == 0 || len(sv.lost) > 0 {
 		return nil
@@ -379,7 +378,7 @@ func (r *repo) putAside(sv *survey) error {
 	return r.s.o.syncDir(r.db.packDir())
 }
 
-// sumIsRight holds a pack against the checksum at its end.
+// sumIsRight verifies the checksum at the end of a pack.
 func (p *pack) sumIsRight() (bool, error) {
 	f, done, err := p.open()
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"satchel/internal/space"
 )
 
-// Warned is an error of Options.Screen that lets a file be committed, with a word
-// on it in Commit.Warnings.
+// Warned is an error of Options.Screen that allows a file to be committed and adds a
+// warning to Commit.Warnings.
 type Warned struct{ Why string }
 
 func (w Warned) Error() string { return w.Why }
@@ -33,7 +33,7 @@ func (r *repo) screen(ctx context.Context, q request, content []byte) (warning s
 		}
 		b, err := r.db.blob(at.hash)
 		if unreadable(err) {
-			return nil, nil // all that is written there counts as new
+			return nil, nil // the whole content counts as new
 		}
 		return b, err
 	})
@@ -54,10 +54,10 @@ const messagePath = "commit message"
 
 func nothing() ([]byte, error) { return nil, nil }
 
-// judged parts what Options.Screen said.
+// judged separates a warning of Options.Screen from other errors.
 func judged(ctx context.Context, err error) (warning string, _ error) {
 	if err != nil && ctx.Err() != nil {
-		return "", ctx.Err() // what Screen made of it is no word on the file
+		return "", ctx.Err() // the error of Screen says nothing about the file
 	}
 	var w Warned
 	if errors.As(err, &w) {
@@ -66,8 +66,8 @@ func judged(ctx context.Context, err error) (warning string, _ error) {
 	return "", err
 }
 
-// screenHistory asks Options.Screen about all that a history from elsewhere
-// holds, of which nothing can be left out.
+// screenHistory asks Options.Screen about everything in an imported history. A
+// refusal refuses the whole history, because no part of it can be left out.
 func (r *repo) screenHistory(ctx context.Context, from *quarantine, progress func(string)) (warnings []space.Warning, err error) {
 	if r.s.o.Screen == nil {
 		return nil, nil

@@ -9,8 +9,8 @@ import (
 // probeBytes is how much CheckWrite writes: about what a small commit takes.
 const probeBytes = 64 << 10
 
-// CheckWrite finds out whether commits could be stored now, by a small file that
-// it removes again. A full disk is a fault.Unavailable.
+// CheckWrite checks whether commits can be stored now: it writes a small file and
+// removes it. A full disk is a fault.Unavailable.
 func (s *Store) CheckWrite() (err error) {
 	f, err := os.CreateTemp(filepath.Join(s.o.Dir, quarantineDir), "probe-")
 	if err != nil {

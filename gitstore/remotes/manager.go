@@ -205,10 +205,10 @@ func (m *Manager) Sync(ctx context.Context, id space.SpaceID, progress func(stri
 	return m.wait(ctx, id, w)
 }
 
-// Reach calls do with a space's remote and the branch that the space follows, for
-// work beside syncs: Pause comes first. do is called again where a credential was
-// refused and there is another. The error is a fault.NotFound where the space has
-// no remote, or none that a sync ever reached.
+// Reach calls do with a space's remote and the branch that the space follows. The
+// caller must call Pause first. Reach calls do again if the remote refuses a
+// credential and there is another one. The error is a fault.NotFound if the space
+// has no remote, or if no sync has ever reached it.
 func (m *Manager) Reach(ctx context.Context, id space.SpaceID, do func(e transport.Endpoint, branch string) error) error {
 	m.mu.Lock()
 	e := m.entries[id]

@@ -12,16 +12,16 @@ const (
 	minJWTSig = 43      // base64 digits of the shortest signature, of HS256
 )
 
-// jwtPlaceholders are what examples of tokens claim, compared in lower case.
+// jwtPlaceholders are values in the claims of example tokens, in lower case.
 var jwtPlaceholders = [...]string{"1234567890", "1516239022", "john doe", "jane doe", "johndoe", "example", "supabase-demo"}
 
-// jwtIssued are the claims of which whoever issues tokens sets one; tests and
-// examples leave them out.
+// jwtIssued lists claims of which a real token has at least one; tokens in tests and
+// examples have none.
 var jwtIssued = [...]string{"exp", "iat", "jti"}
 
-// jwt tells where a signed JSON Web Token ends that begins the content; 0 where
-// there is none, where it is an example, or where it is meant to be public, as
-// Supabase's key for everyone is.
+// jwt returns the length of the signed JSON Web Token at the start of the content. It
+// returns 0 if there is none, or if the token is an example or is meant to be public,
+// such as Supabase's anon key.
 func jwt(content []byte) int {
 	header, rest, ok := bytes.Cut(content[:min(len(content), maxJWT)], []byte{'.'})
 	if !ok || !signedHeader(header) {
@@ -53,7 +53,7 @@ func jwt(content []byte) int {
 	return len(header) + 1 + len(claims) + 1 + sig
 }
 
-// signedHeader tells whether a token's first part names how it is signed.
+// signedHeader reports whether the first part of a token names a signature algorithm.
 func signedHeader(part []byte) bool {
 	text, err := base64.RawURLEncoding.DecodeString(string(part))
 	if err != nil {

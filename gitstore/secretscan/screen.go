@@ -132,9 +132,9 @@ func (r *Refusal) sentence() string {
 	return b.String()
 }
 
-// Warning tells of what was committed in spite of the refusal, where nothing is
-// pushed: what it is, and how to take it out again. It is empty where nothing was
-// found but what was not searched.
+// Warning is the text of the refusal for a space without a remote, where the file is
+// committed all the same: it says what was found, and how to take it out. It is empty
+// if the only findings are parts that were not searched.
 func (r *Refusal) Warning() string {
 	found := slices.DeleteFunc(slices.Clone(r.Findings), func(f Finding) bool { return f.Rule == RuleUnread })
 	if len(found) == 0 {
@@ -148,7 +148,7 @@ func (r *Refusal) Warning() string {
 	if n := len(found) - 1; n > 0 {
 		more = fmt.Sprintf(" and %d more", n)
 	}
-	return fmt.Sprintf("%s looks like a secret (%s)%s, which is in the history now. A person can take it out with satchel space purge --user NAME%s (and should replace it where it is used), or say with satchel space allow --user NAME %s that it is none.",
+	return fmt.Sprintf("%s looks like a secret (%s)%s, which is in the history now. A person can take it out with satchel space purge --user NAME%s (and should replace it where it is used), or allow it with satchel space allow --user NAME %s if it is no secret.",
 		at, firstBytes(f.Description, maxShown), more, what, f.Fingerprint)
 }
 

@@ -21,7 +21,7 @@ type lib struct {
 	users int // sandboxes; under Manager.mu
 
 	turn    sync.Mutex
-	shown   map[string]string        // the tree that docs/<id> is made of
+	shown   map[string]string        // the tree from which docs/<id> was made
 	of      map[string]space.SpaceID // its collection
 	retired []string                 // trees that were replaced; commands may still be in them
 }

@@ -350,8 +350,8 @@ func (m *Manager) Sync(ctx context.Context, user space.UserID, id string) (Sourc
 	return m.syncFor(ctx, user, id, false)
 }
 
-// Reset is Sync, and makes the snapshot from the space alone, even where there is
-// one of the same commit: what sandboxes see of it is written again.
+// Reset is Sync, but makes a new snapshot even if there is one of the same commit, and
+// writes the files that sandboxes see again.
 func (m *Manager) Reset(ctx context.Context, user space.UserID, id string) (Source, error) {
 	return m.syncFor(ctx, user, id, true)
 }

@@ -63,9 +63,8 @@ func (m *Manager) Head(_ context.Context, c space.SpaceID) (space.CommitID, erro
 	return m.source(e).Commit, nil
 }
 
-// Newest returns the commit that the collection shows once its snapshot is made:
-// the head of its space or, where no snapshot can be made of that, the one that is
-// shown.
+// Newest returns the commit that the next snapshot of the collection will show: the
+// head of its space or, if making a snapshot of that failed, the current one.
 func (m *Manager) Newest(ctx context.Context, c space.SpaceID) (space.CommitID, error) {
 	e, err := m.byCollection(c)
 	if err != nil {

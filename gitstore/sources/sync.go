@@ -14,8 +14,8 @@ import (
 )
 
 // sync brings a source's snapshot to its space's head. Where that fails, the
-// snapshot before stays, and the source says why. With reset nothing of that one is
-// used again.
+// snapshot before stays, and the source says why. With reset it uses nothing of the
+// old snapshot.
 func (m *Manager) sync(ctx context.Context, e *entry, reset bool) error {
 	select {
 	case e.turn <- struct{}{}:

@@ -15,10 +15,10 @@ import (
 	"satchel/internal/fault"
 )
 
-// errDamaged is in the tree of an error for damage that SQLite's check found.
+// errDamaged marks damage that SQLite's check found.
 var errDamaged = errors.New("the database is damaged")
 
-// damaged is the error for a file that is damaged.
+// damaged returns the error for a damaged database file.
 func damaged(file string, err error) error {
 	what := "it is damaged"
 	if sqliteCode(err)&0xff == sqliteNotADB {
@@ -27,12 +27,12 @@ func damaged(file string, err error) error {
 	return fault.Wrap(err, fault.Unavailable, "The database %s cannot be used: %s. %s", file, what, Restore(file))
 }
 
-// Restore says how a damaged database is replaced by a copy.
+// Restore explains how to replace a damaged database with a copy.
 func Restore(file string) string {
 	return fmt.Sprintf("Stop Satchel, move %s away together with the -wal and -shm files beside it, and put a copy from your backup in its place.", filepath.Base(file))
 }
 
-// quickCheck reads a SQLite database's pages, up to the first that is damaged.
+// quickCheck reads the pages of a SQLite database until it finds a damaged one.
 func quickCheck(ctx context.Context, db *gorm.DB) error {
 	var said string
 	if err := db.WithContext(ctx).Raw("PRAGMA quick_check(1)").Scan(&said).Error; err != nil {
@@ -44,18 +44,18 @@ func quickCheck(ctx context.Context, db *gorm.DB) error {
 	return nil
 }
 
-// How much CheckFile looks at.
+// How thoroughly CheckFile checks a file.
 const (
 	Quick    = "quick_check"     // every page
 	Thorough = "integrity_check" // indexes against their tables as well
 )
 
-// maxSaid bounds how many defects CheckFile names.
+// maxSaid limits how many defects CheckFile names.
 const maxSaid = 20
 
 // CheckFile looks for damage in a SQLite file, which may be in use, and returns
-// SQLite's words for what it found: none where the file is whole. SQLite has no
-// checksums: a changed letter of a text is not noticed.
+// SQLite's messages; there are none if the file is whole. SQLite has no checksums, so
+// it does not notice a changed letter within a text.
 func CheckFile(ctx context.Context, file, how string) (said []string, err error) {
 	abs, err := filepath.Abs(file)
 	if err != nil {
@@ -88,7 +88,7 @@ func CheckFile(ctx context.Context, file, how string) (said []string, err error)
 			return nil, err
 		}
 		for s := range strings.SplitSeq(line, "\n") {
-			if s != "ok" && !strings.HasPrefix(s, "***") { // which names the database, as if there were several
+			if s != "ok" && !strings.HasPrefix(s, "***") { // a line with *** only names the database
 				said = append(said, s)
 			}
 		}
@@ -99,13 +99,13 @@ func CheckFile(ctx context.Context, file, how string) (said []string, err error)
 	return said, err
 }
 
-// CheckWrite finds out whether something could be written now, by as small a
-// write as there is.
+// CheckWrite checks whether the database can be written now: it makes the smallest
+// write that there is.
 func (d *DB) CheckWrite(ctx context.Context) error {
 	return d.Transact(ctx, func(tx *gorm.DB) error {
 		if d.kind == Postgres {
 			var refused bool
-			// The number takes a write, which a standby refuses.
+			// To assign a transaction ID is a write, which a standby refuses.
 			err := tx.Raw("SELECT current_setting('transaction_read_only')::bool OR pg_current_xact_id() IS NULL").Scan(&refused).Error
 			if err == nil && refused {
 				err = errors.New("the PostgreSQL server takes no writes")

@@ -45,8 +45,8 @@ func IsDuplicate(err error) bool {
 // IsOrphan tells whether err says that what a row refers to is not there.
 func IsOrphan(err error) bool { return sqliteCode(err) == sqliteForeignKey || pgCode(err) == "23503" }
 
-// IsDamaged tells whether err says that a SQLite file is damaged, or is no
-// SQLite file at all.
+// IsDamaged reports whether err says that a SQLite file is damaged or is not a SQLite
+// file.
 func IsDamaged(err error) bool {
 	c := sqliteCode(err) & 0xff
 	return c == sqliteCorrupt || c == sqliteNotADB || errors.Is(err, errDamaged)

@@ -134,7 +134,7 @@ func openSQLite(ctx context.Context, path string, o Options) (*DB, error) {
 	// The writer comes first: it alone may switch the file to WAL.
 	d.write, err = pool(1, url.Values{"_txlock": {"immediate"}, "_journal_mode": {"WAL"}})
 	if err == nil {
-		// Before the first change, which could spread the damage.
+		// Check before the first write, which could spread damage.
 		err = quickCheck(ctx, d.write)
 	}
 	if err == nil {

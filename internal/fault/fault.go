@@ -29,7 +29,7 @@ const (
 	Limited         Code = "limited"         // over a rate or a quota; RetryAfter says when to try again
 	Unavailable     Code = "unavailable"     // a part that is needed cannot work here or now
 	Canceled        Code = "canceled"        // the caller went away or asked to stop
-	Damaged         Code = "damaged"         // what is stored cannot be read any more; another try does not help
+	Damaged         Code = "damaged"         // stored data cannot be read any more; a retry does not help
 	Internal        Code = "internal"        // ours; the caller is told nothing more
 )
 

@@ -100,8 +100,7 @@ type FileChange struct {
 	Size    int64 // of the new content, in bytes
 }
 
-// CommentPath stands for a commit's message in the paths of its Refused and its
-// Warnings.
+// CommentPath is the path of a Refusal or a Warning about the commit's message.
 const CommentPath = "(comment)"
 
 // Refusal is an entry that was not committed, with the reason. The rest of the
@@ -117,7 +116,7 @@ type Refusal struct {
 
 // Warning is an entry that was committed although something is wrong with it.
 type Warning struct {
-	Path string // as it was committed; may be CommentPath
+	Path string // of the committed file, or CommentPath
 	Why  string // a sentence for the caller, with what to do
 }
 
@@ -136,7 +135,7 @@ type Commit struct {
 	Message string // subject and body, without trailers
 	Tool    string
 	Client  string
-	// Files, Refused, Warnings and Conflicts are told by Committer.Commit alone,
+	// Only Committer.Commit sets Files, Refused, Warnings and Conflicts, which are
 	// sorted by path.
 	Files     []FileChange
 	Refused   []Refusal

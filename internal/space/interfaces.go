@@ -12,9 +12,9 @@ type Committer interface {
 	// Commit applies cs on head and returns once the commit is durable (fsync).
 	// Commits of one space are serialised. Entries that cannot be committed are
 	// told in Commit.Refused and the rest is committed; a stale base follows
-	// cs.Policy. Under KeepBoth the entries that take the space over its limits
-	// are told in Commit.Refused, the largest first; under RefuseStale they are a
-	// fault.TooLarge. It returns fault.NotFound for an unknown space,
+	// cs.Policy. If the change takes the space over its limits, KeepBoth refuses
+	// the largest entries, in Commit.Refused, until the rest fits; RefuseStale
+	// returns a fault.TooLarge. It returns fault.NotFound for an unknown space,
 	// fault.Conflict for a stale base under RefuseStale, fault.TooLarge where
 	// the change is over its limit; then nothing was changed.
 	Commit(ctx context.Context, id SpaceID, cs ChangeSet, m Meta) (Commit, error)
@@ -31,8 +31,8 @@ type Seeder interface {
 	Blob(ctx context.Context, id SpaceID, at CommitID, p Path) (b BlobID, m Mode, ok bool, err error)
 	// Files lists the files at or under a path at a commit, sorted by path, as
 	// Added changes from nothing; under "" are all files. A path that is not
-	// there has none. Where directories cannot be read, it returns all other
-	// files with a fault.Damaged.
+	// there has none. If directories cannot be read, it returns all other files
+	// and a fault.Damaged.
 	Files(ctx context.Context, id SpaceID, at CommitID, under Path) ([]FileChange, error)
 	// Head returns the newest commit.
 	Head(ctx context.Context, id SpaceID) (CommitID, error)
@@ -54,9 +54,8 @@ type Seed struct {
 	GitView string
 	// Library is the host directory that becomes /library; may be empty.
 	Library string
-	// Damaged lists the files, and the directories with all in them, that Head
-	// has and Checkout lacks, because the server's disk does not hold them any
-	// more. That they are absent is nobody's change.
+	// Damaged lists files and whole directories that Head has and Checkout lacks,
+	// because they are damaged on the server's disk. Their absence is no deletion.
 	Damaged []Path
 	// Release tells that the sandbox is gone. It must be called once.
 	Release func()
