@@ -25,8 +25,8 @@ func (s *Server) legacyMethod(w http.ResponseWriter, r *http.Request, p auth.Pri
 		s.refuse(w, "malformed", errorf(protocol.INVALID_REQUEST, "Protocol version %s has only POST.", version).withStatus(http.StatusMethodNotAllowed), nil)
 		return nil, false
 	case r.Method == http.MethodGet && r.Header.Get(protocol.HeaderSessionID) == "":
-		// There is nothing to listen to outside of a session. 405 is how a server says
-		// so (2025-11-25, basic/transports), and clients go on without.
+		// Without a session there is no stream. The answer is then 405 (2025-11-25,
+		// basic/transports), and clients continue without a stream.
 		w.Header().Set("Allow", "POST, OPTIONS")
 		s.refuse(w, "session", errorf(protocol.INVALID_REQUEST, "There is nothing to listen to without a session. Send the Mcp-Session-Id header, or only POST.").withStatus(http.StatusMethodNotAllowed), nil)
 		return nil, false

@@ -95,8 +95,8 @@ type Options struct {
 	// them.
 	StrictVersionHeader bool
 
-	// Origin is where the client of a request reached the server, for the URLs that
-	// tools give it; nil: as the tools are configured.
+	// Origin returns the URL at which a request's client reached the server, the base
+	// of the URLs in its answers. nil means the one that the tools are configured with.
 	Origin func(*http.Request) string
 
 	// Observer is told of every call and refusal.

@@ -137,7 +137,7 @@ func checkMedia(r *http.Request) *rpcError {
 	return nil
 }
 
-// readBody reads at most MaxBody bytes. The connection has the deadline for it.
+// readBody reads at most MaxBody bytes. The caller of the handler sets the deadline.
 func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, *rpcError) {
 	tooLarge := errorf(protocol.INVALID_REQUEST, "The request is larger than %d bytes.", s.o.MaxBody).withStatus(http.StatusRequestEntityTooLarge)
 	if r.ContentLength > s.o.MaxBody {

@@ -28,11 +28,11 @@ type stream struct {
 	rewrite func(status int, msg []byte) (int, []byte)
 	// extra are set on the answer, whoever writes it.
 	extra http.Header
-	// gone is closed when a client that cancels by disconnecting has done so; nil
-	// before 2026-07-28.
+	// gone is closed when the client disconnects, which cancels the request since
+	// 2026-07-28; it is nil for earlier versions.
 	gone <-chan struct{}
-	// withdrawn tells that the client cancelled the request by a notification, before
-	// 2026-07-28. A write that a slow client holds up does not hold it up.
+	// withdrawn is set when the client cancels the request by a notification, before
+	// 2026-07-28. It needs no lock, so that a slow write does not delay it.
 	withdrawn atomic.Bool
 
 	mu      sync.Mutex
@@ -119,11 +119,11 @@ func (t *stream) finish(status int, msg []byte) {
 	t.close()
 }
 
-// cancelled tells whether the client cancelled the request, which then should have
-// no response (2025-11-25, basic/utilities/cancellation; 2026-07-28, basic/patterns/
-// cancellation). An event stream ends without one. HTTP asks for some answer where
-// the client takes no events: 202 without a body is how the transport answers what
-// has no response, and the SDKs of TypeScript and Python expect nothing after it.
+// cancelled reports whether the client cancelled the request. Such a request has no
+// response (2025-11-25, basic/utilities/cancellation; 2026-07-28, basic/patterns/
+// cancellation), and an event stream ends without one. A client that takes no events
+// still needs an HTTP answer and gets 202 without a body, the transport's answer to
+// messages without a response. The SDKs of TypeScript and Python accept that.
 func (t *stream) cancelled() bool {
 	select {
 	case <-t.gone:

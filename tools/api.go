@@ -19,8 +19,8 @@ type Caller struct {
 	// ChatGPT tells that the caller takes only the search and fetch forms that
 	// ChatGPT's deep research demands.
 	ChatGPT bool
-	// Origin is where the caller reached the server, for the URLs that it is given;
-	// empty: Options.PublicURL.
+	// Origin is the URL at which the caller reached the server, and the base of the
+	// URLs in answers. Empty means Options.PublicURL.
 	Origin string
 	// Seen is shared by calls that are parts of one answer; it may be nil.
 	Seen *Seen

@@ -20,10 +20,9 @@ func (s *Set) bashReadonly(ctx context.Context, c Caller, raw json.RawMessage, p
 	return s.runBash(ctx, c, raw, p, nameBashReadonly, "command", "background")
 }
 
-// runBash answers with an error where the command did not run, was ended by a
-// limit, its end is not known, or what it changed is not saved. A command that
-// ran and failed is an answer like any other: grep's exit code 1 means that
-// nothing matched.
+// runBash answers with an error if the command did not run, a limit ended it, its end
+// is not known, or its changes were not saved. A command that ran and failed is no
+// error: grep exits with 1 if nothing matches.
 func (s *Set) runBash(ctx context.Context, c Caller, raw json.RawMessage, p Progress, name string, known ...string) (Result, error) {
 	a := parseArguments(raw, s.o.Limits.ArgumentBytes, known...)
 	r := RunRequest{

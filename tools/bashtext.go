@@ -256,7 +256,7 @@ func notCommitted(r RunResult, news []space.Refusal) []space.Refusal {
 	return all
 }
 
-// allWarnings are those of the commits.
+// allWarnings returns the warnings of all commits.
 func allWarnings(r RunResult) []space.Warning {
 	var all []space.Warning
 	for _, c := range r.Commits {

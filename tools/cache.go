@@ -23,7 +23,7 @@ type docHead struct {
 	fields  frontmatter.Document // without its Body
 	problem string               // why the front matter cannot be read
 	size    int64
-	digest  string // "sha256:<hex>"; empty where the content cannot be read
+	digest  string // "sha256:<hex>"; empty if the content cannot be read
 }
 
 func newDocCache(entries int) *docCache {
@@ -112,7 +112,7 @@ func (v view) hold(ctx context.Context, size int64) (release func(), err error) 
 func (v view) content(ctx context.Context, e Entry) ([]byte, error) {
 	b, err := v.w.Content(ctx, v.id, e.Blob)
 	if fault.CodeOf(err) == fault.Damaged {
-		err = space.Damaged(e.Path, err) // by the name that the caller knows
+		err = space.Damaged(e.Path, err) // names the path and not the blob
 	}
 	return b, err
 }

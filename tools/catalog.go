@@ -39,8 +39,8 @@ type document struct {
 }
 
 // head returns what is known of a document without its text; from memory
-// where the same content was seen before. A damaged one has a problem and no
-// digest, so that lists go on past it.
+// where the same content was seen before. A damaged document has a problem and no
+// digest, so that lists still include the others.
 func (v view) head(ctx context.Context, e Entry) (docHead, error) {
 	if h, ok := v.s.cache.get(e.Blob); ok {
 		return h, nil

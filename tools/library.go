@@ -295,7 +295,7 @@ func LibraryURL(base, p string) string {
 	return strings.TrimSuffix(base, "/") + "/" + strings.Join(segs, "/")
 }
 
-// origin is where the pages are that a caller is sent to.
+// origin returns the base of the page URLs in a caller's answers.
 func (s *Set) origin(c Caller) string { return cmp.Or(c.Origin, s.o.PublicURL()) }
 
 // pageURL is the page of a document, by the path that callers know.

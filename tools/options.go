@@ -63,7 +63,7 @@ type Limits struct {
 	MaxReadTokens     int           // the most that a read or a fetch gives; default 20,000
 	SearchTokens      int           // of a search that names no max_tokens; default 5,000
 	MaxSearchTokens   int           // the most that a search gives; default 20,000
-	SearchWait        time.Duration // how long after an index fell behind searches still wait for it; default 2 s, negative: not at all
+	SearchWait        time.Duration // searches wait for an index until this long after it fell behind; default 2 s, negative: they do not wait
 	SearchResults     int           // of a search that names no limit; default 10
 	MaxSearchResults  int           // default 50
 	Searches          int           // of one user that run at a time; default 4

@@ -41,12 +41,12 @@ func (s *Set) search(ctx context.Context, c Caller, raw json.RawMessage, _ Progr
 	if err := a.err(); err != nil {
 		return Result{}, err
 	}
-	// What is searched is decided here and nowhere else, from the caller.
+	// Only this call decides which collections the caller may search.
 	cols, err := s.collections(ctx, c)
 	if err != nil {
 		return Result{}, err
 	}
-	// A search that waits for the index does no work, so it takes no turn.
+	// A search takes no turn while it waits for the index.
 	if err := s.o.Searcher.Await(ctx, cols, q); err != nil {
 		return Result{}, err
 	}
@@ -60,7 +60,7 @@ func (s *Set) search(ctx context.Context, c Caller, raw json.RawMessage, _ Progr
 		return Result{}, err
 	}
 	answer := newSearchAnswer(found)
-	answer.Notes = append(answer.Notes, notes...) // the first one may be that the index is behind
+	answer.Notes = append(answer.Notes, notes...) // a note that the index is behind stays first
 	answer, sent, err := fitAnswer(answer, found.Hits, q.MaxTokens)
 	if s.chatGPT(c) {
 		base := s.origin(c)

@@ -16,8 +16,8 @@ import (
 // Searcher finds pages in several collections at once; *index.Index is one.
 // Nothing in a query is an error.
 type Searcher interface {
-	// Await waits for what Search reads to catch up with the collections, no longer
-	// than the query says.
+	// Await waits until the indexes that Search reads have caught up with the
+	// collections, but no longer than the query allows.
 	Await(ctx context.Context, cols []index.Collection, q index.Query) error
 	Search(ctx context.Context, cols []index.Collection, q index.Query) (index.Results, error)
 }
@@ -27,7 +27,7 @@ const spaceLabel = "space"
 
 // searchAnswer is search's structured answer; searchOutput is its schema.
 type searchAnswer struct {
-	Notes       []string       `json:"notes,omitempty"` // first, for a model reads in order
+	Notes       []string       `json:"notes,omitempty"` // first, because a model reads in order
 	Results     []searchResult `json:"results"`
 	Total       int            `json:"total"`
 	Truncated   bool           `json:"truncated"`
@@ -71,7 +71,7 @@ func newSearchAnswer(r index.Results) searchAnswer {
 		Notes: r.Notes, Suggestions: r.Suggestions,
 	}
 	if r.IndexAge > 0 {
-		a.IndexAge = max(a.IndexAge, 0.1) // 0 says that it is not behind
+		a.IndexAge = max(a.IndexAge, 0.1) // 0 means not behind
 	}
 	for _, h := range r.Hits {
 		a.Results = append(a.Results, newSearchResult(h))

@@ -5,12 +5,12 @@ import (
 	"testing"
 )
 
-// Soak reports whether the long suites run whole, as "just soak" asks by
-// SATCHEL_TEST_SOAK=1. Otherwise they run a slice with a fixed seed.
+// Soak reports whether the long suites run in full: "just soak" sets
+// SATCHEL_TEST_SOAK=1. Otherwise they run a part of their cases, with a fixed seed.
 func Soak() bool { return os.Getenv("SATCHEL_TEST_SOAK") != "" }
 
-// OnlySoak skips a test that takes minutes, in CI too, unless the long suites run
-// whole (see Soak).
+// OnlySoak skips a test that takes minutes, in CI too, unless the long suites run in
+// full (see Soak).
 func OnlySoak(t testing.TB) {
 	t.Helper()
 	if !Soak() {

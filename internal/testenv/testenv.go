@@ -1,5 +1,5 @@
-// Package testenv says what a test may count on, and waits for what a test awaits.
-// Only tests import it.
+// Package testenv provides the programs and data that tests need, and waits for
+// events. Only tests import it.
 package testenv
 
 import (
@@ -40,9 +40,9 @@ func Git(t testing.TB, dir string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// GitEnv returns the environment in which a test runs git, or a script that runs
-// it: an identity, and nothing of the machine's or the caller's configuration, so
-// that a test does the same on every machine. What is added overrides it.
+// GitEnv returns the environment in which a test runs git, or a script that runs git.
+// It has an identity and no configuration of the machine or the caller, so that a test
+// does the same on every machine. The variables in add override it.
 func GitEnv(add ...string) []string {
 	return append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "XDG_CONFIG_HOME=/nonexistent", "LC_ALL=C",

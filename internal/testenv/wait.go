@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// WaitFor returns once ok holds. It asks often, and until the test's own time
-// ends; then the test fails and names what it waited for. Tests state no shorter
-// limit, because on a busy machine that would measure the machine.
+// WaitFor polls ok and returns once it holds. Shortly before the test's deadline it
+// fails the test and names what it waited for. Tests state no shorter limit, because
+// that would measure how busy the machine is.
 func WaitFor(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	ctx, cancel := untilEnd(t)
@@ -40,16 +40,16 @@ func Receive[T any](t testing.TB, what string, from <-chan T) T {
 }
 
 // Context returns a context that ends shortly before the limit of
-// `go test -timeout`, so that a wait fails where it is and not by a panic of the
-// whole binary. Unlike t.Context() it is still good in a cleanup.
+// `go test -timeout`, so that a wait fails by itself before the whole binary panics.
+// Unlike t.Context() it is still valid in a cleanup.
 func Context(t testing.TB) context.Context {
 	ctx, cancel := untilEnd(t)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// untilEnd leaves a tenth of the time that is left, and at most half a minute, to
-// the cleanups, which may wait too. Benchmarks have no limit.
+// untilEnd leaves a tenth of the remaining time, at most half a minute, for cleanups,
+// which may wait too. Benchmarks have no limit.
 func untilEnd(t testing.TB) (context.Context, context.CancelFunc) {
 	if limited, ok := t.(interface{ Deadline() (time.Time, bool) }); ok {
 		if end, ok := limited.Deadline(); ok {

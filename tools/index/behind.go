@@ -10,16 +10,16 @@ import (
 	"satchel/internal/space"
 )
 
-// gap is what an index at one commit lacks of another.
+// gap is the number of pages that differ between two commits.
 type gap struct {
 	from, to space.CommitID
 	pages    int
 }
 
-// Await waits until the collections that a query searches are indexed up to
-// their heads. On one that fell behind MaxWait ago or earlier it does not wait:
-// what takes longer, such as a rebuild or a failing store, holds up no later
-// search. It returns an error only where ctx ends or the machine fails.
+// Await waits until the collections that a query searches are indexed up to their
+// heads. It does not wait for an index that fell behind MaxWait ago or earlier, so
+// that a rebuild or a failing store delays no later search. It returns an error only
+// if ctx ends or the machine fails.
 func (x *Index) Await(ctx context.Context, cols []Collection, q Query) error {
 	if q.MaxWait <= 0 {
 		return nil
@@ -41,7 +41,7 @@ func (x *Index) awaitHead(ctx context.Context, e *entry, limit time.Duration) er
 	var over <-chan time.Time
 	for {
 		e.mu.Lock()
-		news := e.news // taken first, so that no update is missed
+		news := e.news // read first, so that no update is missed
 		e.mu.Unlock()
 		if there, err := x.whole(ctx, e); there || err != nil {
 			return err
@@ -55,7 +55,7 @@ func (x *Index) awaitHead(ctx context.Context, e *entry, limit time.Duration) er
 			defer t.Stop()
 			over = t.C
 		} else if e.failure() != nil {
-			return nil // it is tried again later
+			return nil // the follower retries later
 		}
 		select {
 		case <-news:
@@ -67,7 +67,7 @@ func (x *Index) awaitHead(ctx context.Context, e *entry, limit time.Duration) er
 	}
 }
 
-// whole tells whether nothing is known to be missing from an index or wrong with it.
+// whole reports whether an index is neither known to be behind nor known to be damaged.
 func (x *Index) whole(ctx context.Context, e *entry) (bool, error) {
 	d, err := x.open(ctx, e)
 	if err != nil || d == nil {
@@ -80,7 +80,7 @@ func (x *Index) whole(ctx context.Context, e *entry) (bool, error) {
 	}
 	head, err := e.newest(ctx)
 	if err != nil {
-		return true, ctx.Err() // the search says what is wrong
+		return true, ctx.Err() // the search reports the error
 	}
 	if head == at || head == "" {
 		return true, nil
@@ -89,19 +89,20 @@ func (x *Index) whole(ctx context.Context, e *entry) (bool, error) {
 	return known && pages == 0, ctx.Err()
 }
 
-// leastAge tells an index that fell behind this moment from one that is not.
+// leastAge distinguishes an index that fell behind just now from one that is not
+// behind.
 const leastAge = time.Nanosecond
 
-// lag returns for how long an index has been behind the head that its collection
-// has now, and by how many pages, 0 where that is not known. at is the commit of
-// its database, where there is one.
+// lag returns for how long an index has been behind the head of its collection, and
+// by how many pages; 0 pages if that is not known. at is the commit of its database;
+// there says whether it has one.
 func (x *Index) lag(ctx context.Context, e *entry, at space.CommitID, there bool) (age time.Duration, pages int, err error) {
 	head, err := e.newest(ctx)
 	switch {
 	case ctx.Err() != nil:
 		return 0, 0, ctx.Err()
 	case fault.CodeOf(err) == fault.NotFound && there:
-		return 0, 0, nil // it was deleted: nothing is added to it any more
+		return 0, 0, nil // the collection was deleted and does not change any more
 	case err != nil:
 		return leastAge + e.fell(x.opts.Now()), 0, nil
 	case there && (head == at || head == ""):
@@ -144,8 +145,8 @@ func (x *Index) pagesBetween(ctx context.Context, e *entry, from, to space.Commi
 	return pages, true
 }
 
-// newest returns the collection's head: what its source says now or, where nobody
-// follows it, the newest that the index heard of; "" for none.
+// newest returns the collection's current head. Without a follower it returns the
+// newest head that the index knows, or "".
 func (e *entry) newest(ctx context.Context) (space.CommitID, error) {
 	e.mu.Lock()
 	f, head := e.follower, e.head
@@ -159,8 +160,7 @@ func (e *entry) newest(ctx context.Context) (space.CommitID, error) {
 	return f.src.Head(ctx, e.id)
 }
 
-// fell records that the index is seen to be behind, and returns for how long it
-// has been.
+// fell records that the index is behind, and returns for how long it has been.
 func (e *entry) fell(now time.Time) time.Duration {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -170,7 +170,7 @@ func (e *entry) fell(now time.Time) time.Duration {
 	return now.Sub(e.since)
 }
 
-// reached records that the index is seen to be at its head.
+// reached records that the index is at its head.
 func (e *entry) reached(head space.CommitID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -186,7 +186,7 @@ func (e *entry) failure() error {
 	return e.err
 }
 
-// lagNotes say which indexes are behind, and by how much.
+// lagNotes returns notes that say which indexes are behind, and by how much.
 func lagNotes(all []IndexState) (notes []string) {
 	var late, none []IndexState
 	for _, s := range all {
@@ -223,7 +223,7 @@ func lagNotes(all []IndexState) (notes []string) {
 	return notes
 }
 
-// pagesOf says how many pages collections lack; "" where that is not known of all.
+// pagesOf says how many pages collections lack; "" if that is not known for all.
 func pagesOf(all []IndexState) string {
 	sum := 0
 	for _, s := range all {
@@ -238,7 +238,7 @@ func pagesOf(all []IndexState) string {
 	return fmt.Sprintf("%d pages", sum)
 }
 
-// maxLabels is how many collections a sentence names.
+// maxLabels limits how many collections a sentence names.
 const maxLabels = 5
 
 // labelsOf names collections in a sentence.

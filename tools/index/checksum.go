@@ -81,7 +81,7 @@ func chunkFields(id int64, start, end int, lines [2]int, crumbs, anchors string)
 func (s *state) fields() fields {
 	f := fields{}.texts(string(s.commit)).numbers(s.docs, s.chunks).numbers(s.length[:]...).
 		numbers(s.next, s.rows, s.epoch, s.segments, s.dead)
-	if s.unread != 0 { // so that databases without the number keep their checksums
+	if s.unread != 0 { // databases without the number keep their checksums
 		f = f.numbers(s.unread)
 	}
 	return f

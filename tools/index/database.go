@@ -80,7 +80,7 @@ type state struct {
 	segments int64 // how many there are
 	dead     int64 // the sum of deadMark over the table dead
 
-	unread int64 // documents without a blob: files that the source could not read
+	unread int64 // documents without a blob, because the source could not read them
 }
 
 func dsn(file string, pragmas ...string) string {

@@ -11,10 +11,10 @@
 //   - The commit that a database speaks of is written in the same transaction
 //     as its content, so that a crash leaves it at one commit or the other.
 //   - A search never waits for indexing; [Index.Await] does, no longer than its
-//     caller allows. Readers never block one another. Every answer names the
-//     commit that it speaks of. It compares that with the head at the time of the
-//     search: an answer that is behind says so first, and by how much, and says
-//     nothing of what no page has.
+//     caller allows. Readers never block one another. Every answer names its
+//     commit. The search compares that with the current head: an answer that is
+//     behind first says so, and by how much, and does not claim that no page has a
+//     word.
 //   - Nothing that is typed as a query is an error, and nothing that is in a
 //     file can stop the file, or another one, from being indexed.
 //

@@ -38,7 +38,7 @@ type retry struct {
 const maxRetryFactor = 100
 
 // Follow starts a follower, which also repairs databases that a query finds
-// damaged, of the collections that it was asked to refresh. Close ends it.
+// damaged, in the collections that it was asked to refresh. Close ends it.
 func (x *Index) Follow(src Source) *Follower {
 	ctx, cancel := context.WithCancel(context.Background())
 	f := &Follower{index: x, src: src, ctx: ctx, cancel: cancel, busy: map[space.SpaceID]bool{}, again: map[space.SpaceID]bool{}, failed: map[space.SpaceID]*retry{}}

@@ -40,15 +40,15 @@ type entry struct {
 	tried bool          // the disk was looked at
 	news  chan struct{} // closed and replaced whenever commit or err changes
 
-	// follower keeps the collection up to date, and its source knows the head;
-	// nil: nobody does, and the head is the one of the last update.
+	// follower keeps the collection up to date, and its source knows the head. If it
+	// is nil, the head is that of the last update.
 	follower *Follower
-	// head is the newest commit that the index heard of, at noted. since is when
-	// the index fell behind: zero where it is not known to be behind.
+	// head is the newest commit that the index knows, and noted is when it learned
+	// of it. since is when the index fell behind, zero if it is not known to be.
 	head  space.CommitID
 	noted time.Time
 	since time.Time
-	gap   gap   // the last one that was counted
+	gap   gap   // the last count
 	err   error // of the last update; nil once one succeeds
 	// rotten is set when a reader met a damaged page: the next update rebuilds.
 	rotten bool
@@ -269,7 +269,7 @@ func (e *entry) swap(d *database) (replaced string) {
 	return old.file
 }
 
-// noteHead records a head that the index has heard of.
+// noteHead records a new head of the collection.
 func (e *entry) noteHead(head space.CommitID, now time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -282,8 +282,8 @@ func (e *entry) noteHead(head space.CommitID, now time.Time) {
 	}
 }
 
-// follow records that a follower was asked for an update. Before the index knows
-// any head, as at start, it may be behind until that update has ended.
+// follow records that a follower will update the index. An index that knows no head
+// yet, as at start, counts as behind until that update ends.
 func (e *entry) follow(f *Follower, now time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -293,7 +293,7 @@ func (e *entry) follow(f *Follower, now time.Time) {
 	}
 }
 
-// settled records how an update ended, and wakes those who wait.
+// settled records how an update ended, and wakes the waiting searches.
 func (e *entry) settled(at space.CommitID, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -303,7 +303,7 @@ func (e *entry) settled(at space.CommitID, err error) {
 	case e.head == at || e.head == "":
 		e.head, e.since = at, time.Time{}
 	default:
-		e.since = e.noted // it lacks only what came while it was updated
+		e.since = e.noted // it lacks only commits that arrived during the update
 	}
 	close(e.news)
 	e.news = make(chan struct{})

@@ -14,8 +14,8 @@ type lexicon struct {
 	x        *Index
 	sessions []*session
 	tongue
-	// behind tells that pages may be missing from the databases: then nothing is
-	// concluded from a word that they lack.
+	// behind says that the databases may lack pages, so a word that they lack may
+	// still be on a page.
 	behind bool
 	// instead are the words that were looked for in place of those on no page.
 	instead []respelling

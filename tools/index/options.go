@@ -31,8 +31,8 @@ type Dater interface {
 	Dates(ctx context.Context, id space.SpaceID, from, to space.CommitID) (map[space.Path]time.Time, error)
 }
 
-// Derived is a Source whose collections are made from others, as snapshots of a
-// space are: its Head is behind until that is done.
+// Derived is a Source whose collections are made from others, such as snapshots of
+// a space. Its Head is behind until the next snapshot is made.
 type Derived interface {
 	// Newest returns the commit that Head will return when it has caught up.
 	Newest(ctx context.Context, id space.SpaceID) (space.CommitID, error)

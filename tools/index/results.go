@@ -34,8 +34,8 @@ type Query struct {
 	// label or several with commas.
 	Source string
 	Since  time.Time
-	// MaxWait is how long after an index fell behind Await gives up on it. Zero,
-	// the default, never waits.
+	// MaxWait is how long after an index fell behind Await still waits for it. With
+	// zero, the default, it never waits.
 	MaxWait time.Duration
 }
 
@@ -74,9 +74,9 @@ type Results struct {
 // IndexState is what an answer knows of one collection.
 type IndexState struct {
 	Collection Collection
-	Commit     space.CommitID // empty: it is not indexed yet
-	// Behind is for how long the index has been behind its head, zero where it is
-	// not; Pages is by how many pages, 0 where that is not known.
+	Commit     space.CommitID // empty if it is not indexed yet
+	// Behind is for how long the index has been behind its head, zero if it is not
+	// behind. Pages is how many pages it lacks, 0 if that is not known.
 	Behind time.Duration
 	Pages  int
 	Docs   int64

@@ -123,7 +123,7 @@ func (x *Index) inquire(ctx context.Context, cols []Collection, q Query, broken 
 			sessions = append(sessions, s)
 		}
 	}
-	// What limits the whole answer comes before what a part of the query lacks.
+	// Notes about the whole answer come before notes about a part of the query.
 	r.Notes = slices.Concat(lagNotes(r.Indexes), r.Notes, parsed.notes, unknownSources(cols, parsed.filters.source))
 	r.Scope = scope(chosen, parsed.filters, r.Indexes)
 	u.limit = q.limitWith(parsed.limit)
@@ -168,7 +168,7 @@ func (x *Index) search(ctx context.Context, cols []Collection, q Query, broken m
 		r.Suggestions = u.suggestions()
 	}
 	if len(r.Hits) > 0 || u.behind {
-		return r, nil // what an index that is behind lacks may still be there
+		return r, nil // the pages that the index lacks may match
 	}
 	told := len(r.Notes)
 	if docs > 0 {
@@ -231,7 +231,7 @@ func (x *Index) noteUnmet(ctx context.Context, sessions []*session, f filters, r
 	return nil
 }
 
-// parse reads a query's text, with the filters beside it.
+// parse parses a query's text and adds its other filters.
 func (x *Index) parse(q Query) parsedQuery {
 	parsed := parseQuery(q.Text, x.opts.Now(), x.opts)
 	if q.Source != "" {
@@ -255,7 +255,8 @@ func chooseCollections(cols []Collection, c condition) []Collection {
 	return chosen
 }
 
-// unknownSources notes which sources a filter names that there are not.
+// unknownSources returns notes about sources that a filter names and that do not
+// exist.
 func unknownSources(cols []Collection, c condition) (notes []string) {
 	for _, want := range c.is {
 		if !slices.ContainsFunc(cols, func(col Collection) bool { return strings.EqualFold(col.Label, want) }) {
@@ -269,8 +270,8 @@ func unknownSources(cols []Collection, c condition) (notes []string) {
 	return notes
 }
 
-// begin opens a collection for the query; nil where there is nothing to search
-// yet.
+// begin opens a collection for the query. It returns nil if the collection is not
+// indexed yet.
 func (x *Index) begin(ctx context.Context, c Collection, r *Results) (*session, error) {
 	e, err := x.entry(c.ID)
 	if err != nil {
@@ -302,7 +303,7 @@ func (x *Index) begin(ctx context.Context, c Collection, r *Results) (*session, 
 		return nil, err
 	}
 	st := IndexState{Collection: c, Commit: s.state.commit, Docs: s.state.docs}
-	// The head is looked up after the database was opened, so that it is not older.
+	// Look up the head after opening the database, so that it is not the older one.
 	if st.Behind, st.Pages, err = x.lag(ctx, e, st.Commit, true); err != nil {
 		s.end()
 		return nil, err
@@ -329,10 +330,10 @@ func (x *Index) begin(ctx context.Context, c Collection, r *Results) (*session, 
 	return s, nil
 }
 
-// shownUnread is how many files that could not be read a note names.
+// shownUnread limits how many unreadable files a note names.
 const shownUnread = 3
 
-// noteUnread tells which files are found by their names alone.
+// noteUnread adds a note about the files that only their names find.
 func (s *session) noteUnread(ctx context.Context, r *Results) error {
 	paths, err := unreadPaths(ctx, s.tx, shownUnread)
 	if err != nil {
@@ -346,7 +347,7 @@ func (s *session) noteUnread(ctx context.Context, r *Results) error {
 	if more := s.state.unread - int64(len(paths)); more > 0 {
 		list += fmt.Sprintf(" and %d more", more)
 	}
-	r.Notes = append(r.Notes, fmt.Sprintf("The text of %s in %s is not searched: damaged on the server's disk. %s", list, s.col.Label, space.DamagedAdvice))
+	r.Notes = append(r.Notes, fmt.Sprintf("The text of %s in %s was not searched, because it is damaged on the server's disk. %s", list, s.col.Label, space.DamagedAdvice))
 	return nil
 }
 

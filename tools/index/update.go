@@ -199,13 +199,11 @@ func (x *Index) update(ctx context.Context, e *entry, src Source) (space.CommitI
 	return head, nil
 }
 
-// maxUnread is how many of the files that could not be read an update tries
-// again.
+// maxUnread limits how many unreadable files an update tries again.
 const maxUnread = 100
 
-// repaired lists the files that could not be read when they were indexed and
-// can be now, but for those that changed anyway. What fails here is tried by the
-// next update.
+// repaired lists the files that could not be read when they were indexed and can be
+// read now, except those in changed. The next update retries the others.
 func (x *Index) repaired(ctx context.Context, id space.SpaceID, d *database, src Source, changed []space.FileChange, head space.CommitID) (list []space.FileChange) {
 	paths, err := unreadPaths(ctx, d.read, maxUnread)
 	if err != nil {
@@ -260,8 +258,8 @@ func (x *Index) dates(ctx context.Context, id space.SpaceID, src Source, from, t
 	return dates
 }
 
-// load reads and analyses one file. One that is damaged in the source gets no
-// blob and is known by its path alone: it must not keep the others out.
+// load reads and analyses one file. A file that is damaged in the source gets no blob
+// and is indexed by its path alone, so that the other files can still be indexed.
 func (x *Index) load(ctx context.Context, a *analyzer, id space.SpaceID, src Source, c space.FileChange, date time.Time) (document, error) {
 	var data []byte
 	if c.Size <= x.opts.MaxFileBytes {

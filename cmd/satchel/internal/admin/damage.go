@@ -11,7 +11,7 @@ import (
 	"satchel/internal/space"
 )
 
-// Upkeep is what the command line may ask about damage to the disk.
+// Upkeep finds and repairs damage to the disk.
 type Upkeep interface {
 	// CheckSpaces reads every object of every space.
 	CheckSpaces(ctx context.Context, _ struct{}, progress func(string)) ([]SpaceCheck, error)
@@ -19,14 +19,14 @@ type Upkeep interface {
 	RepairSpace(ctx context.Context, r RepairRequest, progress func(string)) (gitstore.Repaired, error)
 }
 
-// SpaceCheck is how a space is.
+// SpaceCheck is the result of checking a space.
 type SpaceCheck struct {
 	ID    space.SpaceID `json:"id"`
-	Name  string        `json:"name"`  // empty where the database does not have it, as Owner
-	Owner string        `json:"owner"` // empty where nobody owns it
-	// Remote tells whether the space has a remote from which it can be repaired.
+	Name  string        `json:"name"`  // empty if the database does not have the space
+	Owner string        `json:"owner"` // empty if the space has no owner
+	// Remote says whether the space can be repaired from its remote.
 	Remote bool `json:"remote"`
-	// Error is why the space could not be checked; empty where it was.
+	// Error says why the space could not be checked.
 	Error string `json:"error,omitempty"`
 	gitstore.Checkup
 }
@@ -45,13 +45,13 @@ func (s SpaceCheck) Label() string {
 // RepairRequest names a space to repair, by its name or its ID.
 type RepairRequest struct {
 	SpaceRequest
-	// From is the path of a repository of this machine from which good copies are
-	// taken; empty is the space's remote.
+	// From is the path of a repository on this machine that has good copies. If it is
+	// empty, they come from the space's remote.
 	From string `json:"from"`
 }
 
-// CheckSpaces checks the spaces, one after another. It works without Accounts and
-// Remotes too, where the database cannot be opened.
+// CheckSpaces checks one space after another. It works without Accounts and Remotes,
+// for when the database cannot be opened.
 func (l *Local) CheckSpaces(ctx context.Context, _ struct{}, progress func(string)) ([]SpaceCheck, error) {
 	ids, err := l.Git.Spaces()
 	if err != nil {
@@ -110,13 +110,13 @@ func (l *Local) hasCopies(ctx context.Context, id space.SpaceID) (bool, error) {
 	return has && r.Branch != "", err
 }
 
-// gone reports whether the database has a space no more.
+// gone reports whether the database no longer has a space.
 func (l *Local) gone(ctx context.Context, id space.SpaceID) bool {
 	_, err := l.Accounts.Space(ctx, id)
 	return fault.CodeOf(err) == fault.NotFound
 }
 
-// RepairSpace repairs a space. No push may run beside it.
+// RepairSpace repairs a space. It pauses syncs meanwhile.
 func (l *Local) RepairSpace(ctx context.Context, r RepairRequest, progress func(string)) (gitstore.Repaired, error) {
 	id, err := l.givenSpace(ctx, r.SpaceRequest)
 	if err != nil {

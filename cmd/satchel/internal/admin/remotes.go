@@ -103,7 +103,7 @@ type Purged struct {
 	Head    space.CommitID `json:"head"`
 	Commits int            `json:"commits"` // that were rewritten
 	Files   []space.Path   `json:"files"`
-	Words   int            `json:"words"` // commits and tags in whose message or names there was something
+	Words   int            `json:"words"` // commits and tags whose message or names were rewritten
 	// Unclear are the places that the remote named and that were left alone,
 	// because nothing there looks like a secret.
 	Unclear []transport.Location `json:"unclear,omitempty"`

@@ -175,7 +175,7 @@ type ImportResult struct {
 	Refused   []Refused      `json:"refused,omitempty"`
 	Conflicts []Conflict     `json:"conflicts,omitempty"` // where both versions were kept
 	Replaced  []string       `json:"replaced,omitempty"`  // what nobody had changed since the space began
-	Warnings  []Warning      `json:"warnings,omitempty"`  // what was imported and looks like a secret
+	Warnings  []Warning      `json:"warnings,omitempty"`  // imported content that looks like a secret
 	Changed   bool           `json:"changed"`             // false: the space had it all
 }
 
@@ -185,7 +185,7 @@ type Conflict struct {
 	Kept string `json:"kept"` // has the imported one
 }
 
-// Warning is a place that was imported although something is wrong with it.
+// Warning is a problem with a file that was imported all the same.
 type Warning struct {
 	Path string `json:"path"`
 	Why  string `json:"why"`

@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// bodies gives the body of every request its time, which nothing else does. Without,
-// one address could hold every file descriptor of the server with bodies that
-// never come: net/http waits for them also before it sends an answer that was
-// written without reading any, such as a refusal.
+// bodies limits how long the body of a request may take to arrive. Without a limit one
+// address could hold every file descriptor of the server with bodies that never
+// arrive: net/http waits for a body even before it sends an answer that needs none of
+// it, such as a refusal.
 type bodies struct {
 	within time.Duration
 
 	mu    sync.Mutex
 	ended bool
-	// unread has the connections, and of HTTP/2 the streams, whose request has not
-	// come whole, each with what ends the wait for it.
+	// unread has the connections, and the streams of HTTP/2, whose request is not
+	// complete yet, each with a function that ends the wait for it.
 	unread map[any]func()
 }
 
@@ -27,7 +27,7 @@ func newBodies(within time.Duration) *bodies {
 	return &bodies{within: within, unread: map[any]func(){}}
 }
 
-// server returns a server whose requests have the time of b for their bodies.
+// server returns a server whose request bodies b limits.
 func (b *bodies) server(g *signals, h http.Handler) *http.Server {
 	srv := g.server(b.bound(h, b.within))
 	srv.ConnState = b.changed
@@ -37,8 +37,8 @@ func (b *bodies) server(g *signals, h http.Handler) *http.Server {
 
 type connKey struct{}
 
-// changed follows connections: a new one has sent no request yet, and one that is
-// idle or closed owes none.
+// changed follows the state of connections: a new one has an incomplete request, and
+// an idle or closed one has none.
 func (b *bodies) changed(c net.Conn, state http.ConnState) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -52,8 +52,8 @@ func (b *bodies) changed(c net.Conn, state http.ConnState) {
 	}
 }
 
-// end waits for no request any more that has not come whole, now or later. Handlers
-// that read one get the error of a deadline.
+// end ends the wait for incomplete requests, those that arrive later too. Handlers
+// that read such a request get a deadline error.
 func (b *bodies) end() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -64,16 +64,16 @@ func (b *bodies) end() {
 	clear(b.unread)
 }
 
-// bound lets the body of a request take no longer than within. The deadline stays
-// where the handler does not read to the end, since net/http then does.
+// bound limits how long the body of a request may take. The deadline stays if the
+// handler does not read the body to its end, because net/http then reads the rest.
 func (b *bodies) bound(next http.Handler, within time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength == 0 || r.Body == nil || r.Body == http.NoBody {
 			next.ServeHTTP(w, r)
 			return
 		}
-		// What is left of a body that no handler read ends with the stream in HTTP/2,
-		// and before that only with the connection's next state.
+		// In HTTP/2 the unread rest of a body ends with the stream; in HTTP/1 it ends
+		// with the next state of the connection.
 		var from deadlined = http.NewResponseController(w)
 		if c, ok := r.Context().Value(connKey{}).(net.Conn); ok && r.ProtoMajor == 1 {
 			from = c
@@ -102,7 +102,7 @@ func (b *bodies) begin(from deadlined, within time.Duration) error {
 	return from.SetReadDeadline(time.Now().Add(within))
 }
 
-// read forgets what a body has come from.
+// read forgets the connection or stream of a body that has arrived.
 func (b *bodies) read(from deadlined) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -115,7 +115,8 @@ type boundBody struct {
 	from deadlined
 }
 
-// Read implements io.Reader. Once the body has come, an answer may take its time.
+// Read implements io.Reader. The deadline ends with the body, since the answer may
+// take longer.
 func (r *boundBody) Read(p []byte) (int, error) {
 	n, err := r.ReadCloser.Read(p)
 	if err == io.EOF {

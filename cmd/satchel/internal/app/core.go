@@ -153,13 +153,13 @@ func openCore(ctx context.Context, cfg *config.Config, version string, log *slog
 	return c, nil
 }
 
-// OpenSpaces opens the spaces alone, where the database cannot be opened.
+// OpenSpaces opens only the spaces, for when the database cannot be opened.
 func OpenSpaces(cfg *config.Config, log *slog.Logger) (*gitstore.Store, error) {
 	return gitstore.Open(gitstore.Options{Dir: filepath.Join(cfg.DataDir, "spaces"), Logger: log})
 }
 
-// IndexFiles lists the databases of the search index, by their spaces; one has
-// several while it is made anew.
+// IndexFiles maps the database files of the search index to their spaces. A space has
+// several files during a rebuild.
 func IndexFiles(cfg *config.Config) (map[string]space.SpaceID, error) {
 	files, err := filepath.Glob(filepath.Join(indexDir(cfg), "*.db"))
 	out := map[string]space.SpaceID{}
@@ -170,8 +170,8 @@ func IndexFiles(cfg *config.Config) (map[string]space.SpaceID, error) {
 	return out, err
 }
 
-// checkLost refuses to begin with an empty database where there are spaces: it
-// would have nobody in it who may reach them.
+// checkLost refuses to start with an empty database if there are spaces: no user in
+// it could reach them.
 func (c *Core) checkLost() error {
 	file, ok := database.SQLitePath(c.Config.DatabaseURL())
 	if !ok {
@@ -181,7 +181,7 @@ func (c *Core) checkLost() error {
 	st, err := os.Stat(file)
 	switch {
 	case err == nil && st.Size() > 0, err != nil && !errors.Is(err, fs.ErrNotExist):
-		return nil // opening it says what else is wrong
+		return nil // opening it reports other errors
 	case err == nil:
 		what = "is empty"
 	}

@@ -287,7 +287,7 @@ func (s *Server) resourceMetadata() http.Handler {
 	scopes := strings.Fields(s.scopeNames([]space.Scope{space.ScopeRead, space.ScopeWrite}))
 	byOrigin := map[string]http.Handler{}
 	for _, o := range append([]string{s.issuer}, s.local...) {
-		// Ours is at the same name, and known there by it.
+		// Our own authorization server is known by the same name.
 		byOrigin[o] = oauth.ResourceMetadata(o+"/mcp", []string{cmp.Or(s.Config.Auth.Issuer.URL, o)}, scopes)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -332,8 +332,8 @@ func (s *Server) scopeNames(scopes []space.Scope) string {
 	return strings.Join(names, " ")
 }
 
-// originFor is where the client of a request reached the server, for the URLs that it
-// is given.
+// originFor returns the URL at which a request's client reached the server, the base of
+// the URLs in its answers.
 func (s *Server) originFor(r *http.Request) string { return s.at(r.Host) }
 
 // resourceMetadataURL is where that document is, for a request's challenge.
@@ -360,8 +360,8 @@ func bySite(r *http.Request) string {
 	return " by another site"
 }
 
-// guess counts a request whose token proves nobody. Those without any are how
-// clients begin, and the log has nothing of them.
+// guess counts a request without a valid token. It does not log requests without any
+// token, with which clients begin.
 func (f *front) guess(r *http.Request) (time.Duration, bool) {
 	if r.Header.Get("Authorization") != "" {
 		f.guessed.note(f.addresses.Of(r))

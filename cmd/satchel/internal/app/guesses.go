@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// guessesEvery is how often the log has a line about tokens that prove nobody,
-// which anybody can send.
+// guessesEvery is the least time between two log lines about invalid tokens, which
+// anybody can send.
 const guessesEvery = time.Minute
 
-// guessLog logs requests whose token proves nobody: the first at once, and how many
-// came after it when a minute is over or the server ends.
+// guessLog logs requests with invalid tokens: the first one at once, and the number of
+// the others when a minute is over or the server ends.
 type guessLog struct {
 	log *slog.Logger
 
 	mu    sync.Mutex
 	n     int         // since the last line
-	from  netip.Addr  // of the latest
+	from  netip.Addr  // of the latest request
 	next  *time.Timer // runs for a minute after each line
 	ended bool
 }
@@ -45,13 +45,14 @@ func (g *guessLog) due() {
 	g.next.Reset(guessesEvery)
 }
 
-// write logs what is not logged yet; the lock is held. The line has nothing of a token.
+// write logs the requests since the last line. The caller holds the lock. The line has
+// no part of a token.
 func (g *guessLog) write() {
 	g.log.Warn("requests came with a token that is not valid", "since the last such line", g.n, "latest from", g.from)
 	g.n = 0
 }
 
-// end writes what is left, and is the last to write.
+// end writes the last line.
 func (g *guessLog) end() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 )
 
 // origins are the URLs under which a server is known. They come from the
-// configuration and the listener. A request's host chooses one of them, and never
-// makes one.
+// configuration and the listener. A request's host selects one of them and never adds
+// one.
 type origins struct {
 	// base is where clients on this machine are told to go, and issuer where
 	// people's pages and the authorization server are: the same, but for a server
@@ -34,7 +34,7 @@ func originsOf(cfg config.Server, addr net.Addr) origins {
 	if ip != nil && ip.IsUnspecified() {
 		host, ip = "127.0.0.1", net.IPv4(127, 0, 0, 1)
 	}
-	// Clients leave out the port that http has by itself.
+	// Clients leave out http's default port.
 	at := func(host string) string { return "http://" + strings.TrimSuffix(net.JoinHostPort(host, port), ":80") }
 	o := origins{base: at(host), issuer: at(host)}
 	if ip != nil && ip.IsLoopback() {

@@ -87,7 +87,7 @@ func reachable(origin string) bool {
 
 // routeWebhook adds where GitHub tells what happened.
 func (s *Server) routeWebhook(mux *http.ServeMux) {
-	// Anybody can send events, and their bodies take a place.
+	// Anybody can send events, and each body takes one of few places while it arrives.
 	within := min(s.Config.GitHub.WebhookTimeout, s.Config.Server.BodyTimeout)
 	mux.Handle(app.PathWebhook, s.bodies.bound(s.named(s.github.client.Load().Webhook()), within))
 }

@@ -110,9 +110,9 @@ func sshOf(cfg config.Remotes) *transport.SSH {
 	return &transport.SSH{KeyFile: cfg.SSHKey, KnownHosts: cfg.SSHKnownHosts}
 }
 
-// screen looks for secrets in what would be pushed. Where nothing leaves this
-// server there is nothing to keep back, but a remote may be set later, and members
-// read the history: so that is told.
+// screen looks for secrets in what would be pushed. In a space without a remote it only
+// warns: nothing leaves this server, but a remote may be set later, and members can
+// read the history.
 func (l *links) screen(ctx context.Context, id space.SpaceID, p space.Path, content []byte, before func() ([]byte, error)) error {
 	err := l.secrets.Screen(ctx, id, p, content, before)
 	var refusal *secretscan.Refusal

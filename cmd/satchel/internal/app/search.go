@@ -120,9 +120,9 @@ func (f *finder) catchUp(ctx context.Context, id space.SpaceID, src index.Source
 	return f.index.Update(ctx, id, src)
 }
 
-// catchUpLibrary brings the indexes of what others share to their snapshots, which
-// a server does by itself. A source that fails keeps nobody from the others: the
-// answer says that it is behind.
+// catchUpLibrary brings the indexes of published sources up to their snapshots, as a
+// server does by itself. It skips a source that fails; the answer then says that its
+// index is behind.
 func (f *finder) catchUpLibrary(ctx context.Context, user space.UserID) error {
 	all, err := f.lib.Sources(ctx, user)
 	if err != nil {
@@ -130,7 +130,7 @@ func (f *finder) catchUpLibrary(ctx context.Context, user space.UserID) error {
 	}
 	for _, s := range all {
 		if s.Commit == "" {
-			continue // it has nothing to search
+			continue // it has no snapshot yet
 		}
 		if err := f.catchUp(ctx, s.Collection, f.lib.Manager); ctx.Err() != nil {
 			return err

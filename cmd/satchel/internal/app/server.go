@@ -294,7 +294,7 @@ func (s *Server) Serve(ctx context.Context, ready func()) error {
 			servers = append(servers, at.Server)
 		}
 	}
-	// Without bodies: an import sends its files for as long as they take.
+	// This one has no limit for bodies, because an import may send files for long.
 	commands := s.signals.server(s.commands.wrap(admin.Handler(s.Admin, s.Log.With("part", "admin"))))
 	serve(commands, s.socket)
 	servers = append(servers, commands)

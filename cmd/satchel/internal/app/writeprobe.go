@@ -9,28 +9,27 @@ import (
 )
 
 const (
-	// probeEvery is how often /readyz tries to write at most.
+	// probeEvery is the least time between two tries of /readyz to write.
 	probeEvery = 3 * time.Second
-	// probeTime bounds a try in the database.
+	// probeTime limits a try in the database.
 	probeTime = 5 * time.Second
 )
 
-// writeProbe finds out now and then whether anything can be saved.
+// writeProbe checks whether anything can be saved, and caches the answer.
 type writeProbe struct {
 	mu   sync.Mutex
 	at   time.Time
 	last string
 }
 
-// why returns in a few words, for anyone, why nothing can be saved; empty where
-// it can be.
+// why returns a short public reason why nothing can be saved; empty if it can be.
 func (p *writeProbe) why(ctx context.Context, c *Core) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if time.Since(p.at) < probeEvery {
 		return p.last
 	}
-	why, err := tryToWrite(context.WithoutCancel(ctx), c) // others get its answer too
+	why, err := tryToWrite(context.WithoutCancel(ctx), c) // other requests get the answer too
 	if why != p.last && err != nil {
 		c.Log.ErrorContext(ctx, "nothing can be saved", "why", why, "err", err)
 	} else if why != p.last {

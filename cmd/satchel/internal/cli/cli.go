@@ -228,11 +228,11 @@ func synopsis(cmd *command, path string) string {
 // groupWidth is how many characters the names of commands take in an overview.
 const groupWidth = 27
 
-// overviewWidth is how many characters a line of names has in an overview.
+// overviewWidth is how many characters a line of names may have in an overview.
 const overviewWidth = 100
 
-// wrapped joins the names of a group's commands, behind the group's own name that
-// leaves the first line so much room.
+// wrapped joins the names of a group's commands and breaks long lines. room is how
+// many characters the first line has left.
 func wrapped(names []string, room int) string {
 	var b strings.Builder
 	for i, n := range names {

@@ -22,7 +22,7 @@ import (
 	"satchel/internal/fault"
 )
 
-// data looks for damage in what a data directory holds.
+// data looks for damage in a data directory.
 func (c *call) data(ctx context.Context, cfg *config.Config, r *report) {
 	line := progressLine{w: c.Stderr, shown: c.Watched}
 	defer line.clear()
@@ -35,8 +35,8 @@ func (c *call) data(ctx context.Context, cfg *config.Config, r *report) {
 	r.index(ctx, cfg)
 }
 
-// checkDatabase reads the whole database; of PostgreSQL, which checks itself, it
-// asks one thing.
+// checkDatabase reads the whole of a SQLite database. For PostgreSQL, which checks its
+// own data, it only checks that the server answers.
 func checkDatabase(ctx context.Context, cfg *config.Config) finding {
 	file, ok := database.SQLitePath(cfg.DatabaseURL())
 	if !ok {
@@ -60,8 +60,8 @@ func checkDatabase(ctx context.Context, cfg *config.Config) finding {
 	return f
 }
 
-// checkSpaces asks the server, or looks itself; without a database that can be
-// opened at the spaces alone.
+// checkSpaces has the server check the spaces, or checks them itself. If the database
+// cannot be opened, it opens only the spaces.
 func (c *call) checkSpaces(ctx context.Context, cfg *config.Config, database bool, progress func(string)) (checked []admin.SpaceCheck, err error) {
 	err = c.adminIn(ctx, cfg, func(s admin.Service) (err error) {
 		checked, err = s.CheckSpaces(ctx, struct{}{}, progress)
@@ -72,14 +72,13 @@ func (c *call) checkSpaces(ctx context.Context, cfg *config.Config, database boo
 	}
 	git, oerr := app.OpenSpaces(cfg, slog.New(slog.DiscardHandler))
 	if oerr != nil {
-		return nil, err // of the server that has them open
+		return nil, err // a server has the spaces open, and this is its error
 	}
 	checked, err = (&admin.Local{Git: git}).CheckSpaces(ctx, struct{}{}, progress)
 	return checked, errors.Join(err, git.Close())
 }
 
-// spaces reports what was found in the spaces: one finding for each that is
-// damaged, and one for all others.
+// spaces adds a finding for each damaged space, and one for all others.
 func (r *report) spaces(checked []admin.SpaceCheck, err error) {
 	if err != nil {
 		r.add(finding{Name: "spaces", Detail: "they could not be checked: " + operatorText(err), Remedy: "Do what it says, and run satchel doctor again."})
@@ -107,7 +106,7 @@ func (r *report) spaces(checked []admin.SpaceCheck, err error) {
 	}
 }
 
-// shownDamaged is how many damaged objects are named to people; --json has more.
+// shownDamaged limits how many damaged objects the text names; --json has more.
 const shownDamaged = 10
 
 func isDirectory(path string) bool { return strings.HasSuffix(path, "/") }
@@ -148,7 +147,7 @@ func repairText(s admin.SpaceCheck) string {
 	return fmt.Sprintf("The space has no remote. Run satchel space repair %s --from BACKUP, where BACKUP is the directory spaces/%s.git of a backup, or any clone.", s.ID, s.ID)
 }
 
-// index reports what is damaged in the search index.
+// index adds a finding for each damaged file of the search index.
 func (r *report) index(ctx context.Context, cfg *config.Config) {
 	files, err := app.IndexFiles(cfg)
 	if err != nil {
@@ -159,7 +158,7 @@ func (r *report) index(ctx context.Context, cfg *config.Config) {
 	for _, file := range slices.Sorted(maps.Keys(files)) {
 		said, err := database.CheckFile(ctx, file, database.Quick)
 		if errors.Is(err, fs.ErrNotExist) || err == nil && len(said) == 0 {
-			continue // whole, or replaced meanwhile
+			continue // it is whole, or was replaced meanwhile
 		}
 		f := finding{Name: "search index", Remedy: fmt.Sprintf("Run satchel reindex --space %s: it is made from the space.", files[file])}
 		if f.Detail = fmt.Sprintf("%s cannot be read: %v", filepath.Base(file), err); err == nil {

@@ -56,7 +56,7 @@ type finding struct {
 	Optional bool   `json:"optional,omitempty"` // nothing that is needed fails without it
 	Detail   string `json:"detail,omitempty"`
 	Remedy   string `json:"remedy,omitempty"`
-	// Space is the space that is damaged, and Damaged what cannot be read in it.
+	// Space is a damaged space, and Damaged lists its unreadable objects.
 	Space   space.SpaceID      `json:"space,omitempty"`
 	Damaged []gitstore.Damaged `json:"damaged,omitempty"`
 }
@@ -93,7 +93,7 @@ func (r *report) add(f finding) {
 	r.OK = r.OK && (f.OK || f.Optional)
 }
 
-// sandbox looks at what commands run in.
+// sandbox checks whether sandboxes can start.
 func (r *report) sandbox(ctx context.Context, cfg *config.Config) {
 	if cfg.Sandbox.Runtime == "none" {
 		r.add(finding{Name: "sandbox", Optional: true, Detail: "switched off by the configuration (sandbox.runtime: none)"})

@@ -118,7 +118,7 @@ func (r *searchResult) headingAt(at, first int) string {
 // print shows an answer to a person: the place of each result, so that an
 // editor finds it, and the lines that show why it is one.
 func (a searchAnswer) print(w io.Writer, m marker) {
-	if a.IndexAge > 0 && len(a.Notes) > 0 { // the first one says how far behind it is
+	if a.IndexAge > 0 && len(a.Notes) > 0 { // the first note says how far behind the index is
 		fmt.Fprintf(w, "%s\n\n", oneLine(a.Notes[0]))
 		a.Notes = a.Notes[1:]
 	}
