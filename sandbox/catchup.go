@@ -231,8 +231,7 @@ const (
 )
 
 // applyEntries reads the contents for one call of Apply, of the first n of
-// list, whose sizes were looked at before. Those that are damaged stay as they
-// are inside.
+// list, whose sizes were checked before. Damaged files stay unchanged inside.
 func (b *box) applyEntries(ctx context.Context, list []space.FileChange, out *outsiders) (n int, entries []agent.ApplyEntry, damaged []space.Path, err error) {
 	var bytes int
 	for ; n < len(list) && n < applyFiles && bytes < applyBytes; n++ {

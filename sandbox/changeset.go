@@ -122,7 +122,7 @@ func makeDraft(ctx context.Context, v *view, b agent.Batch, limits agent.Collect
 		}
 		base, err := r.get(ctx, p)
 		if fault.CodeOf(err) == fault.Damaged {
-			continue // a directory above it is not known, and stays as it is
+			continue // a directory above it is damaged, and stays unchanged
 		}
 		if err != nil {
 			return nil, err

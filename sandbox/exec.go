@@ -121,7 +121,7 @@ type command struct {
 	rep  *reporter
 	cold bool
 	mark int
-	// damaged are the paths that the sandbox lacks, as last seen.
+	// damaged lists the damaged paths that the sandbox lacks.
 	damaged []space.Path
 	res     Result
 }
@@ -348,11 +348,11 @@ func (c *command) finish() Result {
 	return *r
 }
 
-// maxDamaged is how many damaged paths an answer names.
+// maxDamaged limits how many damaged paths an answer names.
 const maxDamaged = 3
 
-// noteDamage says what the sandbox was started without: every answer does, for
-// a command that finds a file absent must not take it for deleted.
+// noteDamage adds a note about the damaged paths. Every answer has it, so that nobody
+// takes an absent file for a deleted one.
 func (c *command) noteDamage() {
 	n := len(c.damaged)
 	if n == 0 {
@@ -366,7 +366,7 @@ func (c *command) noteDamage() {
 	if n > maxDamaged {
 		list += fmt.Sprintf(" and %d more", n-maxDamaged)
 	}
-	c.note("Damaged on the server's disk, and so not in this sandbox: %s (%s in all). The space still lists it; that it is absent here deletes nothing. %s",
+	c.note("Damaged on the server's disk, and so not in this sandbox: %s (%s in all). The space still lists it, and its absence here deletes nothing. %s",
 		list, count(n, "path"), space.DamagedAdvice)
 }
 

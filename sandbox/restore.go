@@ -117,7 +117,7 @@ func (b *box) plan(ctx context.Context, files []held.File) (returning, error) {
 		}
 		now, free, err := at(ctx, r, p)
 		switch {
-		case fault.CodeOf(err) == fault.Damaged: // what the space has there is not known
+		case fault.CodeOf(err) == fault.Damaged: // the space's version is not known
 			back.files = append(back.files, f)
 			continue
 		case err != nil:

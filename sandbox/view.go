@@ -37,13 +37,13 @@ type view struct {
 	id     space.SpaceID
 	seed   space.CommitID
 	over   map[space.Path]file
-	// damaged are the files and directories that the seed's checkout lacks,
-	// since the server's disk does not hold them any more.
+	// damaged lists the files and directories that the seed's checkout lacks because
+	// they are damaged on the server's disk.
 	damaged []space.Path
 }
 
-// lacks tells whether the sandbox was started without a path that the seed has,
-// and has not been given it since: that it is not there is no deletion.
+// lacks reports whether the sandbox was started without a damaged path of the seed
+// and has not received it since. The absence of such a path is no deletion.
 func (v *view) lacks(p space.Path) bool {
 	if _, given := v.over[p]; given {
 		return false
@@ -53,7 +53,7 @@ func (v *view) lacks(p space.Path) bool {
 	})
 }
 
-// stillDamaged lists what the sandbox lacks.
+// stillDamaged lists the damaged paths that the sandbox still lacks.
 func (v *view) stillDamaged() []space.Path {
 	return slices.DeleteFunc(slices.Clone(v.damaged), func(p space.Path) bool { return !v.lacks(p) })
 }

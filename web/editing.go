@@ -171,7 +171,7 @@ func (e *editing) lookupAt(ctx context.Context, id space.SpaceID, at space.Commi
 }
 
 // commit makes one commit of the changes of one act, all or none. remark is what the
-// person must know of it all the same. An error that is a fault of the change
+// person must know about a commit that was made. An error that is a fault of the change
 // itself says why it was refused; a fault.Conflict that something changed since.
 func (e *editing) commit(v *visit, id space.SpaceID, tool string, changes []space.Change, message string) (remark string, err error) {
 	ctx := v.r.Context()
@@ -241,11 +241,11 @@ func (v *visit) named(err error) error {
 	return err
 }
 
-// maxRemarks bounds how many warnings of a commit are shown.
+// maxRemarks limits how many warnings of a commit a page shows.
 const maxRemarks = 5
 
-// remark is what a person must know of a commit that was made: that its message was
-// left out, and what looks like a secret in it.
+// remark says what a person must know about a commit: that its message was left out,
+// or that something in it looks like a secret.
 func (v *visit) remark(c space.Commit) string {
 	var said []string
 	for _, r := range c.Refused {
@@ -255,7 +255,7 @@ func (v *visit) remark(c space.Commit) string {
 	}
 	for i, w := range c.Warnings {
 		if i == maxRemarks {
-			said = append(said, plainCount(len(c.Warnings)-i, "One more file has such.", "%d more files have such."))
+			said = append(said, plainCount(len(c.Warnings)-i, "There is 1 more warning.", "There are %d more warnings."))
 			break
 		}
 		at := "The note"
@@ -277,8 +277,8 @@ func refusal(err error) bool {
 	return false
 }
 
-// done answers after a change: with where to look at it, or, where there is
-// something to know of it, with a page that says so.
+// done answers after a change: it redirects to the result or, if there is a remark,
+// shows a page with it.
 func (s *Server) done(v *visit, m store.Membership, remark, where string) error {
 	if remark == "" {
 		return s.see(v, where)

@@ -182,7 +182,7 @@ func subjectOf(message string) string {
 	return first
 }
 
-// contentOf reads a file, and names it where it is damaged.
+// contentOf reads a file. If the file is damaged, the error names its path.
 func contentOf(ctx context.Context, w tools.Workspace, id space.SpaceID, e tools.Entry) ([]byte, error) {
 	data, err := w.Content(ctx, id, e.Blob)
 	if fault.CodeOf(err) == fault.Damaged {

@@ -49,7 +49,7 @@ type ImportState struct {
 	// Replaced is how many files gave way that the space began with and nobody had
 	// changed.
 	Replaced int
-	// Warnings is how many places of it look like secrets; Warning tells of the first.
+	// Warnings is how many places look like secrets, and Warning is the first one.
 	Warnings int
 	Warning  space.Warning
 	Began    time.Time

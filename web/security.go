@@ -101,7 +101,8 @@ func (s *Server) atIssuer(v *visit) (ok bool, err error) {
 	if raw != "" {
 		raw += "&"
 	}
-	// A client that asks for consent under that name expects the answer to come from it.
+	// A client that asks for consent under that name expects it as the issuer in the
+	// answer.
 	if s.o.OAuth != nil && r.URL.Path == oauth.PathAuthorize {
 		raw += oauth.IssuerParameter + "=" + queryEscape(s.o.OAuth.IssuerAt(r.Host)) + "&"
 	}

@@ -35,7 +35,7 @@ type uploadPage struct {
 	// entries of archives that are never taken.
 	MoreSaved, MoreRefused int
 	Mac, Git               int
-	Remark                 string // on what was saved
+	Remark                 string // about what was saved
 }
 
 // uploadsListed bounds a list of what was saved or refused.

@@ -12,9 +12,9 @@ import (
 	"satchel/internal/space"
 )
 
-// IssuerParameter is added to an authorization request that came to another name of
-// the server's than Issuer, and says to which. A client that adds it itself gains
-// nothing: no name but the server's own counts.
+// IssuerParameter names the issuer in an authorization request that came to another
+// name of the server than Issuer. A client that adds it gains nothing, since only the
+// server's own names are valid.
 const IssuerParameter = "issuer"
 
 const (
@@ -85,8 +85,8 @@ type Request struct {
 	// Resource is always the server's own.
 	Resource  string
 	Challenge string
-	// Issuer is the server's name in the metadata that the client read, which it
-	// compares with iss in the answer (RFC 9207 section 2.4).
+	// Issuer is the issuer in the metadata that the client read. The client compares
+	// it with iss in the answer (RFC 9207 section 2.4).
 	Issuer string
 	// Known: the client is a pinned one of a vendor's, and the browser goes to
 	// that vendor. Any other name is a claim: on the person's own machine any

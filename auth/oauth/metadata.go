@@ -12,7 +12,7 @@ import (
 // offered are all scopes, in the order in which they are shown.
 func offered() []space.Scope { return []space.Scope{space.ScopeRead, space.ScopeWrite} }
 
-// metadata serves the server's description (RFC 8414), under each of its names.
+// metadata serves the server's description (RFC 8414), one for each of its names.
 func (s *Server) metadata() http.Handler {
 	at := map[string]http.Handler{}
 	for issuer, resource := range s.issuers {
@@ -23,7 +23,7 @@ func (s *Server) metadata() http.Handler {
 	}))
 }
 
-// IssuerAt is the server's name for a client that reaches it at a host.
+// IssuerAt returns the issuer for a client that reaches the server at a host.
 func (s *Server) IssuerAt(host string) string {
 	if at := s.o.At(host); s.issuers[at] != "" {
 		return at

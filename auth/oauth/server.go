@@ -59,9 +59,9 @@ type Options struct {
 	// these and of Resource the forms with a slash at the end and without a
 	// path count as well.
 	Aliases []string
-	// At returns the origin under which a request's host is known: Issuer or that of
-	// an alias. The metadata is for that origin, since a client compares it with what
-	// its user typed. nil: Issuer always.
+	// At returns the origin for the host of a request: Issuer or that of an alias. The
+	// metadata names that origin, since a client compares it with the URL that its
+	// user typed. nil means always Issuer.
 	At    func(host string) string
 	Store Store
 	// HTTP fetches metadata documents. It must dial the public internet alone
@@ -129,7 +129,7 @@ func positive[T ~int | ~int64](v *T, otherwise T) {
 type Server struct {
 	o         Options
 	resources map[string]bool // normalised; each stands for o.Resource
-	// issuers are the names of this server's, with the resource as it is called there.
+	// issuers maps each name of this server to the name of the resource there.
 	issuers map[string]string
 	docs    *documents
 	handler http.Handler

@@ -40,7 +40,7 @@ func stampOf(st *unix.Stat_t, opaque bool) stamp {
 		return s
 	}
 	if s.whiteout() {
-		// One whiteout says what another does, whichever inode it is.
+		// All whiteouts mean the same, so their inodes do not matter.
 		return stamp{mode: s.kind()}
 	}
 	s.size, s.mtime, s.ctime = st.Size, st.Mtim.Nano(), st.Ctim.Nano()

@@ -105,7 +105,7 @@ func (a *fakeAgent) Exec(ctx context.Context, r agent.ExecRequest, onOutput func
 // after is the agent's clock, for the limits that the pool gives a command.
 func after(d time.Duration) <-chan time.Time { return time.After(d) }
 
-// afterIfAny is without end where there is no limit.
+// afterIfAny never fires if there is no limit.
 func afterIfAny(d time.Duration) <-chan time.Time {
 	if d <= 0 {
 		return nil

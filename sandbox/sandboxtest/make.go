@@ -58,8 +58,8 @@ func NewPool(t testing.TB, o sandbox.Options) *sandbox.Pool {
 	return p
 }
 
-// Leaving returns the context of a caller that leaves after a while. What has
-// happened by then depends on the machine, so a test must accept all of it.
+// Leaving returns the context of a caller that leaves after a while. How far a command
+// gets until then depends on the machine, so a test must accept every outcome.
 func Leaving(ctx context.Context, after time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, after)
 }

@@ -86,9 +86,9 @@ func detailOf(err error) *errorDetail {
 }
 
 var (
-	// errMedia is a body of a kind that is not taken.
+	// errMedia is the error for a body of an unsupported media type.
 	errMedia = errors.New("unsupported media type")
-	// errLate is a body that has not come in time.
+	// errLate is the error for a body that did not arrive in time.
 	errLate = errors.New("the body did not arrive in time")
 )
 
@@ -145,14 +145,13 @@ func (c *call) write(status int, body []byte) {
 	}
 }
 
-// session is the caller's own name for a sandbox. Clients send it with every call.
-// It comes back with the answer, and only a shell has one: reading and searching run
-// in none.
+// session is the caller's own name for a sandbox. Clients send it with every call, and
+// the answer repeats it. Only a shell uses a sandbox; reads and searches do not.
 type session struct {
 	SessionID string `json:"sessionId,omitempty"`
 }
 
-// maxSessionID bounds a session's name, in characters.
+// maxSessionID limits the name of a session, in characters.
 const maxSessionID = 128
 
 func (s session) check() error {
@@ -164,7 +163,7 @@ func (s session) check() error {
 	return nil
 }
 
-// body is what a call may send.
+// body is the decoded body of a call.
 type body interface{ check() error }
 
 // decode reads the body into v, whose fields are all that it may have.

@@ -80,8 +80,8 @@ type Sources interface {
 	// Sources lists those that a person may read, sorted by their labels.
 	Sources(ctx context.Context, user space.UserID) ([]Source, error)
 	// Sync brings a source of those, or with "" all of them, up to date, and may
-	// return before that is done. With reset it makes what the library holds of them
-	// again, also where it is up to date. fault.NotFound: there is no such source for
+	// return before that is done. With reset it makes the snapshots of the sources
+	// again even if they are up to date. fault.NotFound: there is no such source for
 	// them.
 	Sync(ctx context.Context, user space.UserID, id string, reset bool) ([]Run, error)
 }
@@ -98,8 +98,8 @@ type Options struct {
 	// URL is the server's origin, such as https://example.com, and Version its
 	// version.
 	URL, Version string
-	// Origin is where the client of a request reached the server, for the URLs that it
-	// is given; nil: URL.
+	// Origin returns the URL at which a request's client reached the server, the base
+	// of the URLs in its answers. nil means URL.
 	Origin func(*http.Request) string
 
 	// HostAllowed tells whether the server may be reached under a Host; nil: any.

@@ -55,8 +55,8 @@ func (s *Server) sync(c *call) error {
 	var a struct {
 		session
 		Reset bool `json:"reset"`
-		// Push is taken, and there is nothing to push: what is published is a space's,
-		// whose remote follows by itself.
+		// Push is accepted and ignored: a published source is a space, and the server
+		// pushes that to its remote by itself.
 		Push bool `json:"push"`
 	}
 	if c.r.ContentLength != 0 {

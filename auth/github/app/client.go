@@ -52,8 +52,8 @@ type Options struct {
 	MaxWebhook int64
 	// MaxWebhooks and MaxWebhookBytes bound how many webhooks' bodies are held at
 	// once and their bytes together, of which one address has a quarter; default 64
-	// and 16 MiB. What finds no place within WebhookTimeout is refused; default 10
-	// seconds, as long as GitHub waits. The caller bounds how long a body may take.
+	// and 16 MiB. A webhook that finds no place within WebhookTimeout is refused; default
+	// 10 seconds, as long as GitHub waits. The caller limits how long a body may take.
 	MaxWebhooks     int
 	MaxWebhookBytes int64
 	WebhookTimeout  time.Duration
