@@ -51,9 +51,8 @@ func isUpToDate(t *testing.T, r Results) {
 	}
 }
 
-// What an index that is behind lacks may be on a page that it has not read: it
-// says how many those are, and neither that no page has a word, nor what word may
-// have been meant.
+// An index that is behind says how many pages it lacks. It does not claim that no page
+// has a word, and it suggests no other word.
 func TestAnIndexThatIsBehindSaysHowFarAndClaimsNothing(t *testing.T) {
 	files := map[string]string{"a.md": "configuration of alpha", "b.md": "beta", "c.md": "gamma"}
 	for _, c := range []struct {
@@ -117,8 +116,8 @@ func indexInto(t *testing.T, h *history, dir string) {
 	}
 }
 
-// The head counts that the store has when a search is made, whether or not the
-// index heard of it.
+// A search compares with the store's current head, even if the index does not know it
+// yet.
 func TestTheHeadIsTheStores(t *testing.T) {
 	h := newHistory()
 	h.commit(toBytes(map[string]string{"a.md": "alpha"}))
@@ -179,8 +178,8 @@ func TestOnlyACollectionThatIsSearchedCounts(t *testing.T) {
 	isUpToDate(t, r)
 }
 
-// A wait ends when its time is over, which began when the index fell behind, and
-// when its caller goes. Later searches do not wait at all.
+// A wait ends at its limit, counted from when the index fell behind, or when its caller
+// leaves. Later searches do not wait at all.
 func TestAWaitForTheIndexEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHistory()

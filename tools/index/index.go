@@ -293,6 +293,16 @@ func (e *entry) follow(f *Follower, now time.Time) {
 	}
 }
 
+// refresh asks the collection's follower, if there is one, for an update.
+func (e *entry) refresh() {
+	e.mu.Lock()
+	f := e.follower
+	e.mu.Unlock()
+	if f != nil {
+		f.Refresh(e.id)
+	}
+}
+
 // settled records how an update ended, and wakes the waiting searches.
 func (e *entry) settled(at space.CommitID, err error) {
 	e.mu.Lock()

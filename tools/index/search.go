@@ -326,6 +326,7 @@ func (x *Index) begin(ctx context.Context, c Collection, r *Results) (*session, 
 			s.end()
 			return nil, err
 		}
+		e.refresh() // they may have been repaired, which no commit announces
 	}
 	return s, nil
 }
@@ -381,14 +382,11 @@ func (x *Index) failed(ctx context.Context, s *session, err error) error {
 	s.entry.mu.Lock()
 	first := !s.entry.rotten
 	s.entry.rotten = true
-	f := s.entry.follower
 	s.entry.mu.Unlock()
 	s.entry.fell(x.opts.Now())
 	if first {
 		x.opts.Logger.WarnContext(ctx, "index is damaged and will be rebuilt", "collection", s.col.ID, "error", err)
-		if f != nil {
-			f.Refresh(s.col.ID)
-		}
+		s.entry.refresh()
 	}
 	return &damageError{s.col.ID, err}
 }
