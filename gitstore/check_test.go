@@ -79,8 +79,8 @@ func check(t *testing.T, s *Store, id space.SpaceID) Checkup {
 	return c
 }
 
-// A byte that changed anywhere in a pack is noticed, and good copies from a backup
-// make the space what it was: also where the space cannot be opened any more.
+// A changed byte anywhere in a pack is noticed, and good copies from a backup restore
+// the space, even if it cannot be opened.
 func TestRepairOfAnyByte(t *testing.T) {
 	s := newStore(t)
 	files := map[string]string{"notes/a.md": randomText(30) + "a", "b": "b"}
@@ -158,8 +158,8 @@ func TestRepairOfAnyByte(t *testing.T) {
 	}
 }
 
-// What is damaged is named with the path at which the newest commit has it; what no
-// copy has stays as it is, and what a copy has can be read again.
+// Check names damaged objects with their paths in the newest commit. Repair restores
+// the objects that a copy has, and leaves the others unchanged.
 func TestRepairOfWhatACopyHas(t *testing.T) {
 	s := newStore(t)
 	one, two := randomText(200), randomText(200)

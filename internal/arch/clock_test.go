@@ -112,8 +112,8 @@ type limit struct {
 	line           int
 }
 
-// limits finds what a file does by the wall clock. Files with a fake clock and
-// benchmarks may do all of it.
+// limits finds the uses of the wall clock in a file. Benchmarks and files with a fake
+// clock may use it.
 func limits(name string, source any) ([]limit, error) {
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, name, source, parser.SkipObjectResolution)
@@ -196,7 +196,7 @@ func (f finder) limit(n ast.Node) string {
 	return ""
 }
 
-// is tells whether an expression names one of a package's functions.
+// is reports whether an expression names one of a package's functions.
 func (f finder) is(e ast.Expr, pkg string, names ...string) bool {
 	s, ok := e.(*ast.SelectorExpr)
 	if !ok {
@@ -211,7 +211,7 @@ func (f finder) isNow(e ast.Expr) bool {
 	return ok && f.is(c.Fun, "time", "Now")
 }
 
-// measures tells whether an expression is the time that something took.
+// measures reports whether an expression is the time that something took.
 func (f finder) measures(e ast.Expr) bool {
 	found := false
 	ast.Inspect(e, func(n ast.Node) bool {

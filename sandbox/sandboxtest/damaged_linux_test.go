@@ -27,8 +27,7 @@ type damagedPool struct {
 	dir string
 }
 
-// newDamaged makes a space and turns bits of one byte of its pack: of what a
-// path's object is stored as.
+// newDamaged makes a space and damages the stored object of a path.
 func newDamaged(t testing.TB, files map[string]string, path string) *damagedPool {
 	t.Helper()
 	testenv.NeedProgram(t, "git")
@@ -78,7 +77,7 @@ func (d *damagedPool) git(args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// names tells whether a note of an answer names a damaged path.
+// names reports whether a note of an answer names a damaged path.
 func names(r sandbox.Result, path string) bool {
 	return slices.ContainsFunc(r.Notes, func(n string) bool {
 		return strings.Contains(n, strconv.Quote(path)) && strings.Contains(n, "satchel doctor")

@@ -16,15 +16,14 @@ import (
 	"time"
 )
 
-// unreadCount is of how many connections and streams b waits for a request.
+// unreadCount returns how many connections and streams have an incomplete request.
 func (b *bodies) unreadCount() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.unread)
 }
 
-// ATTACK: connections that sent no whole request, however far they got, keep a
-// server from its end.
+// ATTACK: connections with incomplete requests keep a server from shutting down.
 func TestAttackUnfinishedRequestsDelayNoEnd(t *testing.T) {
 	cfg := settings(t)
 	cfg.Server.BodyTimeout, cfg.Server.ShutdownGrace = time.Hour, time.Hour
@@ -73,7 +72,8 @@ func bodiesOverHTTP2(t *testing.T, b *bodies, within time.Duration) (srv *httpte
 	return srv, begun
 }
 
-// Over HTTP/2 each stream has its own time, and the others of its connection go on.
+// Over HTTP/2 each stream has its own deadline, and other streams of its connection
+// continue.
 // A route can allow less than the server.
 func TestBodyTimeOfAStream(t *testing.T) {
 	b := newBodies(time.Hour)
@@ -101,8 +101,8 @@ func TestBodyTimeOfAStream(t *testing.T) {
 	}
 }
 
-// The end of the server ends streams whose bodies stopped coming, and keeps no place
-// for them.
+// The shutdown of the server ends streams whose bodies stopped arriving, and forgets
+// them.
 func TestEndOfTheServerEndsStreams(t *testing.T) {
 	b := newBodies(time.Hour)
 	srv, begun := bodiesOverHTTP2(t, b, time.Hour)

@@ -48,7 +48,7 @@ func checkDatabase(ctx context.Context, cfg *config.Config) finding {
 	case errors.Is(err, fs.ErrNotExist):
 		f.Detail = file + " is missing"
 	case err != nil:
-		f.Detail, f.Remedy = fmt.Sprintf("%s cannot be read: %v", file, err), "Make it readable for this user, or end what holds it."
+		f.Detail, f.Remedy = fmt.Sprintf("%s cannot be read: %v", file, err), "Make it readable for this user, or end the program that holds it."
 	case len(said) > 0:
 		f.Detail = fmt.Sprintf("%s is damaged: %s", file, printable(said[0]))
 		if more := len(said) - 1; more > 0 {
@@ -160,7 +160,7 @@ func (r *report) index(ctx context.Context, cfg *config.Config) {
 		if errors.Is(err, fs.ErrNotExist) || err == nil && len(said) == 0 {
 			continue // it is whole, or was replaced meanwhile
 		}
-		f := finding{Name: "search index", Remedy: fmt.Sprintf("Run satchel reindex --space %s: it is made from the space.", files[file])}
+		f := finding{Name: "search index", Remedy: fmt.Sprintf("Run satchel reindex --space %s: this rebuilds it from the space.", files[file])}
 		if f.Detail = fmt.Sprintf("%s cannot be read: %v", filepath.Base(file), err); err == nil {
 			f.Detail = fmt.Sprintf("%s is damaged: %s", filepath.Base(file), printable(said[0]))
 		}
@@ -173,15 +173,14 @@ func (r *report) index(ctx context.Context, cfg *config.Config) {
 }
 
 func repairCommand() *command {
-	return &command{name: "repair", args: "SPACE", positional: 1, short: "replace what is damaged in a space by good copies from its remote or a backup",
+	return &command{name: "repair", args: "SPACE", positional: 1, short: "replace damaged objects of a space with good copies from its remote or a backup",
 		long: `
-SPACE is the ID of a space, or the name of one of the person's; satchel doctor
-says which one is damaged. The whole branch of the remote is fetched again, and
-each object that cannot be read is replaced by the remote's. With --from the copies
-come from a repository of this machine instead, such as spaces/ID.git in a backup.
-Each copy is checked against its name, so nothing but what was there comes back. A
-server may run meanwhile. The command exits with 1 while something is still
-damaged.`,
+SPACE is the ID of a space, or the name of one of the person's spaces; satchel doctor
+says which space is damaged. The command fetches the whole branch of the remote again,
+and replaces each unreadable object with the remote's. With --from the copies come from
+a repository on this machine instead, such as spaces/ID.git in a backup. Each copy is
+verified against its hash. A server may run meanwhile. The command exits with 1 if
+something is still damaged.`,
 		setup: func(fs *pflag.FlagSet) runner {
 			user := fs.String("user", "", "whose space it is: their `NAME` (default: the first admin's)")
 			from := fs.String("from", "", "take the copies from the git repository in `DIR`, and ask no remote")
@@ -207,7 +206,7 @@ damaged.`,
 				if err := c.answer(done, func() { c.repaired(done) }); err != nil || done.Left.Whole() {
 					return err
 				}
-				return fault.New(fault.Unavailable, "The space is still damaged. Try another copy with --from; a file that no copy has can be written again.")
+				return fault.New(fault.Unavailable, "The space is still damaged. Try another copy with --from. A file that no copy has can be written again.")
 			}
 		}}
 }

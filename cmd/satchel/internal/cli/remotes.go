@@ -345,8 +345,8 @@ have; all else of them is kept. What the remote had already is not touched.
 Without PATH everything goes that the rules find and that the remote named; with
 PATH, what the rules find in that file; with PATH:LINE, what that line of the file
 holds now (or held at the commit --at), in every file where it occurs; with PATH
-and --file, the whole file. But for --file, what commit messages and the names of
-authors hold of it goes too. --dry-run shows which files that would be.
+and --file, the whole file. Without --file it goes from commit messages and the names
+of authors too. --dry-run shows which files that would be.
 
 In a space without a remote nothing counts as pushed.
 
@@ -385,7 +385,7 @@ change the secret all the same, where it was used.`,
 							return
 						}
 						if r.DryRun {
-							c.printf("Nothing was changed. What is here would be taken out of %s:\n", commits(res.Commits))
+							c.printf("Nothing was changed. These places of %s would be rewritten:\n", commits(res.Commits))
 						} else {
 							c.printf("Rewrote %s; the space is now at %s. Taken out of:\n", commits(res.Commits), res.Head.Short())
 						}
