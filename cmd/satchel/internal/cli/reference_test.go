@@ -84,7 +84,7 @@ others say that there is none. ` + "`eval`" + ` needs none, but for queries with
 | ` + "`grant revoke`" + ` | ` + "`{\"revoked\"}`" + ` |
 | ` + "`auth check`" + ` | ` + "`{\"url\", \"ok\", \"findings\": [{\"name\", \"status\", \"what\", \"fix\", \"clients\"}], \"clients\": [{\"name\", \"verdict\", \"reason\"}]}`" + ` |
 | ` + "`audit`" + ` | ` + "`[{\"at\", \"user\", \"via\", \"action\", \"subject\", \"about\", \"detail\": {…}, \"names\": {ID: NAME}}]`" + `; ` + "`about` is the name of `subject`, and `names` are those of the ids in `detail`" + ` |
-| ` + "`space list`" + ` | ` + "`[{\"id\", \"name\", \"owner\", \"owner_was\", \"repository\", \"head\"}]`" + `; ` + "`owner` is empty and `owner_was`" + ` is there where the owner was removed |
+| ` + "`space list`" + ` | ` + "`[{\"id\", \"name\", \"owner\", \"owner_was\", \"repository\", \"head\"}]`" + `; ` + "`owner` is empty and `owner_was`" + ` is there if the owner was removed; ` + "`head`" + ` is empty if the space is too damaged to open |
 | ` + "`space delete`" + ` | ` + "`{\"id\", \"name\", \"owner\", \"members\", \"sources\", \"remote\", \"unpushed\", \"deleted\"}`" + ` |
 | ` + "`space create`, `space give`" + ` | ` + "`{\"id\", \"name\", \"owner\", \"repository\", \"head\"}`" + ` |
 | ` + "`space members`" + ` | ` + "`[{\"name\", \"role\", \"added\"}]`" + ` |
