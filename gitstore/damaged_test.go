@@ -63,7 +63,7 @@ func TestADamagedFileIsLeftOutOfCheckouts(t *testing.T) {
 			t.Error(err)
 		}
 		for _, dir := range []space.Path{"", "dir"} {
-			if _, err := s.List(t.Context(), id, "", dir); err != nil {
+			if _, err := s.Children(t.Context(), id, "", dir); err != nil {
 				t.Errorf("list %q: %v", dir, err)
 			}
 		}
@@ -160,7 +160,7 @@ func TestADamagedDirectoryIsLeftOut(t *testing.T) {
 		if _, _, err := s.Open(t.Context(), id, "", "dir/good.md"); fault.CodeOf(err) != fault.Damaged || !strings.Contains(fault.PublicOf(err), `"dir"`) {
 			t.Errorf("open: %v", err)
 		}
-		if _, err := s.List(t.Context(), id, "", "dir"); fault.CodeOf(err) != fault.Damaged {
+		if _, err := s.Children(t.Context(), id, "", "dir"); fault.CodeOf(err) != fault.Damaged {
 			t.Errorf("list: %v", err)
 		}
 		if list, err := s.Files(t.Context(), id, "", ""); fault.CodeOf(err) != fault.Damaged || len(list) < 2 {

@@ -99,7 +99,7 @@ func FuzzChangeSets(f *testing.F) {
 				t.Fatalf("%q is in the space: %+v", x.Path, cs)
 			}
 			have[string(x.Path)] = true
-			content[string(x.New)] = true
+			content[string(x.Blob)] = true
 		}
 		for p := range start {
 			if !have[p] && !fresh[p] {

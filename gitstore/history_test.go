@@ -119,7 +119,7 @@ func TestDiffAndPatchAreGits(t *testing.T) {
 	if fs := must(s.Files(t.Context(), id, "", "dir"))(t); len(fs) != 1 || fs[0].Path != "dir" {
 		t.Errorf("%+v", fs)
 	}
-	if es := must(s.List(t.Context(), id, "", ""))(t); len(es) != 6 || !es[2].Dir && !es[3].Dir {
+	if es := must(s.Children(t.Context(), id, "", ""))(t); len(es) != 6 || !es[2].Dir && !es[3].Dir {
 		t.Errorf("%+v", es)
 	}
 }

@@ -122,7 +122,7 @@ func TestPurgeBesideReadsAndCommits(t *testing.T) {
 				t.Errorf("read: %q, %v", data, err)
 				return
 			}
-			if _, err := s.List(context.Background(), id, "", ""); err != nil {
+			if _, err := s.Children(context.Background(), id, "", ""); err != nil {
 				t.Errorf("list: %v", err)
 				return
 			}

@@ -12,21 +12,6 @@ import (
 	"satchel/internal/space"
 )
 
-// File is a file of a space at a commit.
-type File struct {
-	Path space.Path
-	Blob space.BlobID // the etag
-	Mode space.Mode
-	Size int64 // bytes; -1 if it is unknown because the file is damaged
-}
-
-// Entry is one name in a directory.
-type Entry struct {
-	Name string
-	Dir  bool
-	File // Blob, Mode and Size are those of a file
-}
-
 // Head returns the newest commit.
 func (s *Store) Head(ctx context.Context, id space.SpaceID) (space.CommitID, error) {
 	r, release, err := s.acquire(ctx, id)
@@ -117,56 +102,61 @@ func (s *Store) Blob(ctx context.Context, id space.SpaceID, at space.CommitID, p
 	return blobID(l.hash), l.fileMode(), true, nil
 }
 
-// Stat tells of a file at a commit ("" for head). A path that is no file there
-// is a fault.NotFound.
-func (s *Store) Stat(ctx context.Context, id space.SpaceID, at space.CommitID, p space.Path) (File, error) {
+// Lookup returns the file or the directory at a path of a commit ("" for head). The
+// empty path is the root. A path with neither is a fault.NotFound.
+func (s *Store) Lookup(ctx context.Context, id space.SpaceID, at space.CommitID, p space.Path) (space.Entry, error) {
 	r, st, release, err := s.at(ctx, id, at)
 	if err != nil {
-		return File{}, err
+		return space.Entry{}, err
 	}
 	defer release()
-	return r.stat(st, p)
-}
-
-func (r *repo) stat(st *headState, p space.Path) (File, error) {
 	l, err := r.lookup(st.tree, string(p))
 	if err != nil {
-		return File{}, r.internalf(err, "stat")
+		return space.Entry{}, r.internalf(err, "look up a path")
 	}
-	if !l.isFile() {
-		return File{}, notFoundPath(p, commitID(st.id))
+	switch {
+	case l.isDir():
+		return space.Entry{Path: p, Dir: true}, nil
+	case !l.isFile():
+		return space.Entry{}, notFoundPath(p, commitID(st.id))
 	}
-	n, err := r.db.size(l.hash)
+	e, err := r.file(p, l.treeEntry)
+	if err != nil {
+		return space.Entry{}, r.internalf(err, "look up a path")
+	}
+	return e, nil
+}
+
+// file returns the entry of a file.
+func (r *repo) file(p space.Path, t treeEntry) (space.Entry, error) {
+	n, err := r.db.size(t.hash)
 	if unreadable(err) {
 		n, err = -1, nil
 	}
-	if err != nil {
-		return File{}, r.internalf(err, "stat")
-	}
-	return File{Path: p, Blob: blobID(l.hash), Mode: l.fileMode(), Size: n}, nil
+	return space.Entry{Path: p, Mode: t.fileMode(), Blob: blobID(t.hash), Size: n}, err
 }
 
 // Open returns a file with its content at a commit ("" for head). A symlink's
 // content is its target: links are not followed. The content must not be
 // changed. A path that is no file there is a fault.NotFound.
-func (s *Store) Open(ctx context.Context, id space.SpaceID, at space.CommitID, p space.Path) (File, []byte, error) {
+func (s *Store) Open(ctx context.Context, id space.SpaceID, at space.CommitID, p space.Path) (space.Entry, []byte, error) {
 	r, st, release, err := s.at(ctx, id, at)
 	if err != nil {
-		return File{}, nil, err
+		return space.Entry{}, nil, err
 	}
 	defer release()
 	l, err := r.lookup(st.tree, string(p))
 	if err != nil {
-		return File{}, nil, r.internalf(err, "open")
+		return space.Entry{}, nil, r.internalf(err, "open")
 	}
 	if !l.isFile() {
-		return File{}, nil, notFoundPath(p, commitID(st.id))
+		return space.Entry{}, nil, notFoundPath(p, commitID(st.id))
 	}
 	data, err := r.db.blob(l.hash)
 	if err != nil {
-		return File{}, nil, r.internalf(damagedAt(string(p), err), "open")
+		return space.Entry{}, nil, r.internalf(damagedAt(string(p), err), "open")
 	}
-	return File{Path: p, Blob: blobID(l.hash), Mode: l.fileMode(), Size: int64(len(data))}, data, nil
+	return space.Entry{Path: p, Mode: l.fileMode(), Blob: blobID(l.hash), Size: int64(len(data))}, data, nil
 }
 
 // ReadBlob returns a blob's content, which must not be changed. A blob that the
@@ -210,10 +200,10 @@ func (r *repo) headHas(ctx context.Context, blob hash) bool {
 	return errors.Is(err, found)
 }
 
-// List returns the names in a directory at a commit ("" for head, "" for the
-// space's root), sorted with directories as git sorts them. Submodules are left
+// Children returns what is in a directory at a commit ("" for head, "" for the
+// space's root), in git's order of names. Submodules are left
 // out. A path that is no directory there is a fault.NotFound.
-func (s *Store) List(ctx context.Context, id space.SpaceID, at space.CommitID, dir space.Path) ([]Entry, error) {
+func (s *Store) Children(ctx context.Context, id space.SpaceID, at space.CommitID, dir space.Path) ([]space.Entry, error) {
 	r, st, release, err := s.at(ctx, id, at)
 	if err != nil {
 		return nil, err
@@ -221,41 +211,39 @@ func (s *Store) List(ctx context.Context, id space.SpaceID, at space.CommitID, d
 	defer release()
 	l, err := r.lookup(st.tree, string(dir))
 	if err != nil {
-		return nil, r.internalf(err, "list")
+		return nil, r.internalf(err, "list a directory")
 	}
 	if !l.isDir() {
 		return nil, fault.New(fault.NotFound, "There is no directory %q at commit %s.", string(dir), commitID(st.id).Short())
 	}
 	es, err := r.db.tree(l.hash)
 	if err != nil {
-		return nil, r.internalf(damagedIn(string(dir), err), "list")
+		return nil, r.internalf(damagedIn(string(dir), err), "list a directory")
 	}
 	prefix := ""
 	if dir != "" {
 		prefix = string(dir) + "/"
 	}
-	out := make([]Entry, 0, len(es))
+	out := make([]space.Entry, 0, len(es))
 	for _, e := range es {
-		x := Entry{Name: e.name, Dir: e.isDir()}
-		x.Path = space.Path(prefix + e.name)
-		if e.isFile() {
-			x.Blob, x.Mode = blobID(e.hash), e.fileMode()
-			if x.Size, err = r.db.size(e.hash); unreadable(err) {
-				x.Size = -1
-			} else if err != nil {
-				return nil, r.internalf(err, "list")
+		p := space.Path(prefix + e.name)
+		switch {
+		case e.isDir():
+			out = append(out, space.Entry{Path: p, Dir: true})
+		case e.isFile():
+			f, err := r.file(p, e)
+			if err != nil {
+				return nil, r.internalf(err, "list a directory")
 			}
-		} else if !x.Dir {
-			continue
+			out = append(out, f)
 		}
-		out = append(out, x)
 	}
 	return out, nil
 }
 
 // Files implements space.Seeder. A zero at is head. If directories cannot be read,
 // it returns the other files and a fault.Damaged that names the first directory.
-func (s *Store) Files(ctx context.Context, id space.SpaceID, at space.CommitID, under space.Path) ([]space.FileChange, error) {
+func (s *Store) Files(ctx context.Context, id space.SpaceID, at space.CommitID, under space.Path) ([]space.Entry, error) {
 	r, st, release, err := s.at(ctx, id, at)
 	if err != nil {
 		return nil, err
@@ -265,14 +253,14 @@ func (s *Store) Files(ctx context.Context, id space.SpaceID, at space.CommitID, 
 	if err != nil {
 		return nil, r.internalf(err, "files")
 	}
-	var out []space.FileChange
+	var out []space.Entry
 	var unread []string
 	add := func(path string, e treeEntry) error {
 		if !e.isFile() {
 			return nil
 		}
 		n, err := r.db.sizeOf(e.hash)
-		out = append(out, space.FileChange{Path: space.Path(path), Status: space.Added, New: blobID(e.hash), NewMode: e.fileMode(), Size: n})
+		out = append(out, space.Entry{Path: space.Path(path), Mode: e.fileMode(), Blob: blobID(e.hash), Size: n})
 		return err
 	}
 	switch {

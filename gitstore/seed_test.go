@@ -401,7 +401,7 @@ func TestMaintainKeepsEverythingInUse(t *testing.T) {
 		if err != nil || len(data) != i*250 || f.Size != int64(i*250) {
 			t.Errorf("%d: %+v %v", i, f, err)
 		}
-		if f, err := s.Stat(t.Context(), id, h, space.Path(fmt.Sprint("f", i))); err != nil || f.Size != int64(i*250) {
+		if f, err := s.Lookup(t.Context(), id, h, space.Path(fmt.Sprint("f", i))); err != nil || f.Size != int64(i*250) {
 			t.Errorf("%d: %+v %v", i, f, err)
 		}
 	}

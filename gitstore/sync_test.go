@@ -79,21 +79,21 @@ func (w *writer) change(rnd *rand.Rand) {
 		switch kind := rnd.IntN(10); {
 		case kind < 3: // delete whatever is at or below it
 			for _, f := range files {
-				cs.Changes = append(cs.Changes, space.Change{Path: string(f.Path), Op: space.Delete, Base: f.New, BaseMode: f.NewMode})
+				cs.Changes = append(cs.Changes, space.Change{Path: string(f.Path), Op: space.Delete, Base: f.Blob, BaseMode: f.Mode})
 			}
 		case kind < 5 && len(files) > 0: // rename
-			data, err := w.s.ReadBlob(w.t.Context(), w.id, files[0].New)
+			data, err := w.s.ReadBlob(w.t.Context(), w.id, files[0].Blob)
 			if err != nil {
 				w.t.Fatal(err)
 			}
 			cs.Changes = append(cs.Changes,
-				space.Change{Path: string(files[0].Path), Op: space.Delete, Base: files[0].New},
+				space.Change{Path: string(files[0].Path), Op: space.Delete, Base: files[0].Blob},
 				space.Change{Path: fmt.Sprintf("r%d.md", rnd.IntN(4)), Content: data})
 		case len(files) == 1 && string(files[0].Path) == p:
-			cs.Changes = append(cs.Changes, space.Change{Path: p, Content: content, Base: files[0].New, Mode: space.Mode(rnd.IntN(2)), BaseMode: files[0].NewMode})
+			cs.Changes = append(cs.Changes, space.Change{Path: p, Content: content, Base: files[0].Blob, Mode: space.Mode(rnd.IntN(2)), BaseMode: files[0].Mode})
 		default:
 			for _, f := range files { // a file in place of a directory
-				cs.Changes = append(cs.Changes, space.Change{Path: string(f.Path), Op: space.Delete, Base: f.New, BaseMode: f.NewMode})
+				cs.Changes = append(cs.Changes, space.Change{Path: string(f.Path), Op: space.Delete, Base: f.Blob, BaseMode: f.Mode})
 			}
 			cs.Changes = append(cs.Changes, space.Change{Path: p, Content: content})
 		}
@@ -109,7 +109,7 @@ func (w *writer) blobs(at space.CommitID) map[space.BlobID]bool {
 	}
 	out := map[space.BlobID]bool{}
 	for _, f := range files {
-		out[f.New] = true
+		out[f.Blob] = true
 	}
 	return out
 }
@@ -217,20 +217,20 @@ func (w *writer) edit(rnd *rand.Rand) {
 		if rnd.IntN(3) > 0 {
 			continue
 		}
-		data, err := w.s.ReadBlob(w.t.Context(), w.id, f.New)
+		data, err := w.s.ReadBlob(w.t.Context(), w.id, f.Blob)
 		if err != nil {
 			w.t.Fatal(err)
 		}
 		lines := strings.Split(string(data), "\n")
 		w.n++
 		lines[rnd.IntN(len(lines))] = fmt.Sprintf("line %s-%d", w.name, w.n)
-		c := space.Change{Path: string(f.Path), Content: []byte(strings.Join(lines, "\n")), Base: f.New, BaseMode: f.NewMode, Mode: space.Mode(rnd.IntN(2))}
+		c := space.Change{Path: string(f.Path), Content: []byte(strings.Join(lines, "\n")), Base: f.Blob, BaseMode: f.Mode, Mode: space.Mode(rnd.IntN(2))}
 		switch to := space.Path(fmt.Sprintf("n%d.md", rnd.IntN(8))); {
 		case rnd.IntN(8) == 0:
-			c = space.Change{Path: c.Path, Op: space.Delete, Base: f.New}
+			c = space.Change{Path: c.Path, Op: space.Delete, Base: f.Blob}
 		case rnd.IntN(3) == 0 && !taken[to]:
 			taken[to] = true
-			cs.Changes = append(cs.Changes, space.Change{Path: c.Path, Op: space.Delete, Base: f.New})
+			cs.Changes = append(cs.Changes, space.Change{Path: c.Path, Op: space.Delete, Base: f.Blob})
 			c.Path, c.Base = string(to), ""
 		}
 		cs.Changes = append(cs.Changes, c)

@@ -29,38 +29,38 @@ const (
 	shelfPath = space.Path("knowledge/a.md")
 )
 
-func (shelf) entry() tools.Entry { return tools.Entry{Path: shelfPath, Blob: shelfBlob, Size: 6} }
+func (shelf) entry() space.Entry { return space.Entry{Path: shelfPath, Blob: shelfBlob, Size: 6} }
 
 func (shelf) Head(context.Context, space.SpaceID) (space.CommitID, error) { return shelfHead, nil }
 
-func (s shelf) Lookup(_ context.Context, _ space.SpaceID, _ space.CommitID, p space.Path) (tools.Entry, error) {
+func (s shelf) Lookup(_ context.Context, _ space.SpaceID, _ space.CommitID, p space.Path) (space.Entry, error) {
 	switch p {
 	case "", "knowledge":
-		return tools.Entry{Path: p, Dir: true}, nil
+		return space.Entry{Path: p, Dir: true}, nil
 	case shelfPath:
 		return s.entry(), nil
 	}
-	return tools.Entry{}, fault.New(fault.NotFound, "There is no %s.", p)
+	return space.Entry{}, fault.New(fault.NotFound, "There is no %s.", p)
 }
 
-func (s shelf) Children(_ context.Context, _ space.SpaceID, _ space.CommitID, dir space.Path) ([]tools.Entry, error) {
+func (s shelf) Children(_ context.Context, _ space.SpaceID, _ space.CommitID, dir space.Path) ([]space.Entry, error) {
 	switch dir {
 	case "":
-		return []tools.Entry{{Path: "knowledge", Dir: true}}, nil
+		return []space.Entry{{Path: "knowledge", Dir: true}}, nil
 	case "knowledge":
-		return []tools.Entry{s.entry()}, nil
+		return []space.Entry{s.entry()}, nil
 	}
 	return nil, fault.New(fault.NotFound, "There is no %s.", dir)
 }
 
-func (s shelf) Files(_ context.Context, _ space.SpaceID, _ space.CommitID, dir space.Path) ([]tools.Entry, error) {
+func (s shelf) Files(_ context.Context, _ space.SpaceID, _ space.CommitID, dir space.Path) ([]space.Entry, error) {
 	if dir == "" || dir == "knowledge" {
-		return []tools.Entry{s.entry()}, nil
+		return []space.Entry{s.entry()}, nil
 	}
 	return nil, nil
 }
 
-func (shelf) Content(context.Context, space.SpaceID, space.BlobID) ([]byte, error) {
+func (shelf) ReadBlob(context.Context, space.SpaceID, space.BlobID) ([]byte, error) {
 	return []byte("Hello\n"), nil
 }
 

@@ -220,8 +220,9 @@ func (b *box) atHead(ctx context.Context, head space.CommitID, p space.Path) (sp
 	if err != nil {
 		return space.FileChange{}, err
 	}
-	files[0].Status = space.Modified
-	return files[0], nil
+	c := files[0].Added()
+	c.Status = space.Modified
+	return c, nil
 }
 
 // Bounds of one call of Apply.

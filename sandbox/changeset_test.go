@@ -20,10 +20,10 @@ func (s seedOf) Blob(_ context.Context, _ space.SpaceID, _ space.CommitID, p spa
 	return blobOf([]byte(c)), space.Regular, ok, nil
 }
 
-func (s seedOf) Files(_ context.Context, _ space.SpaceID, _ space.CommitID, under space.Path) (list []space.FileChange, err error) {
+func (s seedOf) Files(_ context.Context, _ space.SpaceID, _ space.CommitID, under space.Path) (list []space.Entry, err error) {
 	for p, c := range s {
 		if under == "" || p == under || strings.HasPrefix(string(p), string(under)+"/") {
-			list = append(list, space.FileChange{Path: p, Status: space.Added, New: blobOf([]byte(c))})
+			list = append(list, space.Entry{Path: p, Blob: blobOf([]byte(c))})
 		}
 	}
 	return list, nil

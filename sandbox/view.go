@@ -97,7 +97,7 @@ func (v *view) reader(ctx context.Context, paths int) (*reader, error) {
 	r.seedFiles = make(map[space.Path]file, len(all))
 	r.seedPaths = make([]space.Path, 0, len(all))
 	for _, f := range all {
-		r.seedFiles[f.Path] = file{f.New, f.NewMode}
+		r.seedFiles[f.Path] = file{f.Blob, f.Mode}
 		r.seedPaths = append(r.seedPaths, f.Path)
 	}
 	slices.Sort(r.seedPaths)
@@ -152,7 +152,7 @@ func (r *reader) under(ctx context.Context, p space.Path, seedOnly bool) (map[sp
 		}
 		for _, f := range list {
 			if strings.HasPrefix(string(f.Path), string(p)+"/") {
-				found[f.Path] = file{f.New, f.NewMode}
+				found[f.Path] = file{f.Blob, f.Mode}
 			}
 		}
 	}

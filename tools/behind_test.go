@@ -132,7 +132,7 @@ func TestASearchOfASourceSaysHowFarItsIndexIs(t *testing.T) {
 		Owned: func(context.Context, space.UserID) ([]space.SpaceID, error) { return []space.SpaceID{l.c.Space}, nil },
 	})
 	t.Cleanup(m.Close)
-	s, err := m.Add(t.Context(), sources.Request{ID: "notes", Space: l.c.Space, Dir: "knowledge", Everybody: true, By: l.c.User})
+	s, err := m.Add(t.Context(), space.Source{ID: "notes", Space: l.c.Space, Dir: "knowledge", Everybody: true, By: l.c.User}, sources.Consent{})
 	must(err)
 	f := l.index.Follow(m)
 	t.Cleanup(f.Close)
@@ -140,7 +140,7 @@ func TestASearchOfASourceSaysHowFarItsIndexIs(t *testing.T) {
 	must(l.index.Wait(t.Context(), s.Collection, s.Commit))
 	of := func(wait time.Duration) *tools.Set {
 		set, err := tools.New(tools.Options{
-			Workspace: gitSpace{l.store}, Searcher: l.index, Library: published{m: m}, PublicURL: func() string { return "https://satchel.example" },
+			Workspace: l.store, Searcher: l.index, Library: published{m: m}, PublicURL: func() string { return "https://satchel.example" },
 			Limits: tools.Limits{SearchWait: wait},
 		})
 		must(err)

@@ -61,33 +61,33 @@ type view struct {
 	w   Workspace
 	id  space.SpaceID
 	at  space.CommitID
-	all *[]Entry // every file, once one path of the call was missing
+	all *[]space.Entry // every file, once one path of the call was missing
 
 	user    space.UserID
 	origin  string // of pages
 	library *shared
-	source  *Source // nil: it is the space
+	source  *space.Source // nil: it is the space
 }
 
 func (s *Set) view(ctx context.Context, c Caller) (view, error) {
 	at, err := s.o.Workspace.Head(ctx, c.Space)
-	return view{s: s, w: s.o.Workspace, id: c.Space, at: at, all: new([]Entry), user: c.User, origin: s.origin(c), library: c.library()}, err
+	return view{s: s, w: s.o.Workspace, id: c.Space, at: at, all: new([]space.Entry), user: c.User, origin: s.origin(c), library: c.library()}, err
 }
 
-func (v view) lookup(ctx context.Context, p space.Path) (Entry, error) {
+func (v view) lookup(ctx context.Context, p space.Path) (space.Entry, error) {
 	return v.w.Lookup(ctx, v.id, v.at, p)
 }
 
-func (v view) children(ctx context.Context, dir space.Path) ([]Entry, error) {
+func (v view) children(ctx context.Context, dir space.Path) ([]space.Entry, error) {
 	return v.w.Children(ctx, v.id, v.at, dir)
 }
 
-func (v view) files(ctx context.Context, dir space.Path) ([]Entry, error) {
+func (v view) files(ctx context.Context, dir space.Path) ([]space.Entry, error) {
 	return v.w.Files(ctx, v.id, v.at, dir)
 }
 
 // allFiles lists every file of the space, once a call.
-func (v view) allFiles(ctx context.Context) ([]Entry, error) {
+func (v view) allFiles(ctx context.Context) ([]space.Entry, error) {
 	if *v.all == nil {
 		files, err := v.files(ctx, "")
 		if err != nil {
@@ -109,8 +109,8 @@ func (v view) hold(ctx context.Context, size int64) (release func(), err error) 
 	return func() { v.s.bytes.Release(n) }, nil
 }
 
-func (v view) content(ctx context.Context, e Entry) ([]byte, error) {
-	b, err := v.w.Content(ctx, v.id, e.Blob)
+func (v view) content(ctx context.Context, e space.Entry) ([]byte, error) {
+	b, err := v.w.ReadBlob(ctx, v.id, e.Blob)
 	if fault.CodeOf(err) == fault.Damaged {
 		err = space.Damaged(e.Path, err) // names the path and not the blob
 	}

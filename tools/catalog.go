@@ -29,7 +29,7 @@ const (
 
 // document is a resource or a skill as lists tell of it.
 type document struct {
-	entry       Entry
+	entry       space.Entry
 	name        string
 	title       string
 	description string
@@ -41,7 +41,7 @@ type document struct {
 // head returns what is known of a document without its text; from memory
 // where the same content was seen before. A damaged document has a problem and no
 // digest, so that lists still include the others.
-func (v view) head(ctx context.Context, e Entry) (docHead, error) {
+func (v view) head(ctx context.Context, e space.Entry) (docHead, error) {
 	if h, ok := v.s.cache.get(e.Blob); ok {
 		return h, nil
 	}
@@ -75,7 +75,7 @@ func newDocHead(b []byte) docHead {
 	return h
 }
 
-func (v view) document(ctx context.Context, e Entry) (document, error) {
+func (v view) document(ctx context.Context, e space.Entry) (document, error) {
 	h, err := v.head(ctx, e)
 	if err != nil {
 		return document{}, err
@@ -89,7 +89,7 @@ func (v view) document(ctx context.Context, e Entry) (document, error) {
 }
 
 // plain tells whether e is a file with content of its own.
-func plain(e Entry) bool { return !e.Dir && e.Mode != space.Symlink }
+func plain(e space.Entry) bool { return !e.Dir && e.Mode != space.Symlink }
 
 // resources lists resources/*.md; the two special ones too.
 func (v view) resources(ctx context.Context) ([]document, error) {
@@ -116,8 +116,8 @@ func (v view) resources(ctx context.Context) ([]document, error) {
 // skill is a directory with a SKILL.md in it.
 type skill struct {
 	document
-	dir   string  // under skills/, "acme/refunds"
-	files []Entry // all under it, SKILL.md first
+	dir   string        // under skills/, "acme/refunds"
+	files []space.Entry // all under it, SKILL.md first
 	// wrong says why clients cannot be offered it; empty where they can.
 	wrong string
 }
@@ -138,7 +138,7 @@ func (v view) skills(ctx context.Context) ([]skill, error) {
 		if err != nil {
 			return nil, err
 		}
-		k := skill{document: d, dir: strings.TrimPrefix(dir, skillsDir+"/"), files: []Entry{e}}
+		k := skill{document: d, dir: strings.TrimPrefix(dir, skillsDir+"/"), files: []space.Entry{e}}
 		for _, f := range entries {
 			if plain(f) && f.Path != e.Path && strings.HasPrefix(string(f.Path), dir+"/") {
 				k.files = append(k.files, f)

@@ -56,7 +56,7 @@ func TestDamagedFiles(t *testing.T) {
 	if err := x.Update(t.Context(), id, store); err != nil {
 		t.Fatal(err)
 	}
-	set, err := tools.New(tools.Options{Workspace: gitSpace{store}, Searcher: x, PublicURL: func() string { return "https://satchel.example" }})
+	set, err := tools.New(tools.Options{Workspace: store, Searcher: x, PublicURL: func() string { return "https://satchel.example" }})
 	if err != nil {
 		t.Fatal(err)
 	}

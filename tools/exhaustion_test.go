@@ -32,8 +32,8 @@ type counted struct {
 	wait      chan struct{}
 }
 
-func (c *counted) Content(ctx context.Context, id space.SpaceID, b space.BlobID) ([]byte, error) {
-	text, err := c.treeSpace.Content(ctx, id, b)
+func (c *counted) ReadBlob(ctx context.Context, id space.SpaceID, b space.BlobID) ([]byte, error) {
+	text, err := c.treeSpace.ReadBlob(ctx, id, b)
 	n := c.now.Add(int64(len(text)))
 	for most := c.most.Load(); n > most && !c.most.CompareAndSwap(most, n); most = c.most.Load() {
 	}

@@ -89,10 +89,10 @@ func (w *treeSpace) blob(content string) space.BlobID {
 	return b
 }
 
-func (w *treeSpace) entry(id space.SpaceID, p string) (tools.Entry, bool) {
+func (w *treeSpace) entry(id space.SpaceID, p string) (space.Entry, bool) {
 	content, ok := w.spaces[id][p]
 	if ok {
-		e := tools.Entry{Path: space.Path(p), Blob: w.blob(content), Size: int64(len(content))}
+		e := space.Entry{Path: space.Path(p), Blob: w.blob(content), Size: int64(len(content))}
 		if strings.HasPrefix(content, "-> ") {
 			e.Mode = space.Symlink
 		}
@@ -100,13 +100,13 @@ func (w *treeSpace) entry(id space.SpaceID, p string) (tools.Entry, bool) {
 	}
 	for f := range w.spaces[id] {
 		if p == "" || strings.HasPrefix(f, p+"/") {
-			return tools.Entry{Path: space.Path(p), Dir: true, Size: -1}, true
+			return space.Entry{Path: space.Path(p), Dir: true, Size: -1}, true
 		}
 	}
-	return tools.Entry{}, false
+	return space.Entry{}, false
 }
 
-func (w *treeSpace) Lookup(_ context.Context, id space.SpaceID, _ space.CommitID, p space.Path) (tools.Entry, error) {
+func (w *treeSpace) Lookup(_ context.Context, id space.SpaceID, _ space.CommitID, p space.Path) (space.Entry, error) {
 	e, ok := w.entry(id, string(p))
 	if !ok {
 		return e, fault.New(fault.NotFound, "There is no %q.", p)
@@ -114,12 +114,12 @@ func (w *treeSpace) Lookup(_ context.Context, id space.SpaceID, _ space.CommitID
 	return e, nil
 }
 
-func (w *treeSpace) Children(ctx context.Context, id space.SpaceID, at space.CommitID, dir space.Path) ([]tools.Entry, error) {
+func (w *treeSpace) Children(ctx context.Context, id space.SpaceID, at space.CommitID, dir space.Path) ([]space.Entry, error) {
 	if e, ok := w.entry(id, string(dir)); !ok || !e.Dir {
 		return nil, fault.New(fault.NotFound, "There is no directory %q.", dir)
 	}
 	files, _ := w.Files(ctx, id, at, dir)
-	var list []tools.Entry
+	var list []space.Entry
 	for _, f := range files {
 		rest := strings.TrimPrefix(strings.TrimPrefix(string(f.Path), string(dir)), "/")
 		name, _, _ := strings.Cut(rest, "/")
@@ -132,8 +132,8 @@ func (w *treeSpace) Children(ctx context.Context, id space.SpaceID, at space.Com
 	return list, nil
 }
 
-func (w *treeSpace) Files(_ context.Context, id space.SpaceID, _ space.CommitID, dir space.Path) ([]tools.Entry, error) {
-	var list []tools.Entry
+func (w *treeSpace) Files(_ context.Context, id space.SpaceID, _ space.CommitID, dir space.Path) ([]space.Entry, error) {
+	var list []space.Entry
 	for p := range w.spaces[id] {
 		if dir == "" || strings.HasPrefix(p, string(dir)+"/") {
 			e, _ := w.entry(id, p)
@@ -141,11 +141,11 @@ func (w *treeSpace) Files(_ context.Context, id space.SpaceID, _ space.CommitID,
 			list = append(list, e)
 		}
 	}
-	slices.SortFunc(list, func(a, b tools.Entry) int { return strings.Compare(string(a.Path), string(b.Path)) })
+	slices.SortFunc(list, func(a, b space.Entry) int { return strings.Compare(string(a.Path), string(b.Path)) })
 	return list, nil
 }
 
-func (w *treeSpace) Content(_ context.Context, id space.SpaceID, b space.BlobID) ([]byte, error) {
+func (w *treeSpace) ReadBlob(_ context.Context, id space.SpaceID, b space.BlobID) ([]byte, error) {
 	w.mu.Lock()
 	w.reads++
 	content, ok := w.contents[b]

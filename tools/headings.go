@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"satchel/internal/space"
 	"slices"
 	"strings"
 	"unicode"
@@ -9,7 +10,7 @@ import (
 )
 
 // sections lists the headings of a file, in as much of it as they are looked for.
-func (v view) sections(e Entry, b []byte) []index.Section {
+func (v view) sections(e space.Entry, b []byte) []index.Section {
 	return index.Sections(string(e.Path), b[:min(len(b), v.s.o.Limits.HeadingBytes)])
 }
 

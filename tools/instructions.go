@@ -332,7 +332,7 @@ func (v view) index(ctx context.Context) (indexText, error) {
 	}
 	lines = nil
 	for _, s := range sources {
-		lines = append(lines, "- "+s.Mount()+"/: "+about(s))
+		lines = append(lines, "- "+s.Mount()+"/: "+v.aboutSource(s))
 	}
 	add("Sources, in /library/", "read /library/"+docsDir+"/", lines)
 	return x, nil
@@ -386,7 +386,7 @@ func (v view) contents(ctx context.Context, dir space.Path, without []string) ([
 
 // about is a page's description, else its title; empty where e is no page or
 // has neither.
-func (v view) about(ctx context.Context, e Entry) (string, error) {
+func (v view) about(ctx context.Context, e space.Entry) (string, error) {
 	if !plain(e) || path.Ext(string(e.Path)) != ".md" || e.Size > int64(v.s.o.Limits.HeadingBytes) {
 		return "", nil
 	}

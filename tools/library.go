@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"satchel/internal/fault"
 	"satchel/internal/space"
@@ -21,45 +20,17 @@ import (
 type Library interface {
 	// Sources lists what the user may read now, by id. It is asked once in each
 	// call that has to do with the library.
-	Sources(ctx context.Context, user space.UserID) ([]Source, error)
+	Sources(ctx context.Context, user space.UserID) ([]space.Source, error)
 	Workspace
-}
-
-// Source is one source of the library.
-type Source struct {
-	// ID names it on this server; it is what search's source filter takes, and the
-	// last name of its directory.
-	ID          string
-	Label       string
-	Description string
-	// Collection and Commit are the snapshot that is shown; Commit is empty where
-	// there is none yet.
-	Collection space.SpaceID
-	Commit     space.CommitID
-	// Space is where it comes from, if that is a space of this server, and Owner
-	// whose that is, for people; Own tells that it is the user's.
-	Space space.SpaceID
-	Owner string
-	Own   bool
-	// State is "ready", "waiting" (for a newer snapshot) or "failed"; then Problem
-	// says why, in a sentence.
-	State   string
-	Problem string
-	Synced  time.Time
-	Files   int
-	Bytes   int64
 }
 
 // docsDir is the directory of the library in which sources of documents are.
 const docsDir = "docs"
 
-// Mount is the source's directory, as paths and sandboxes have it.
-func (s Source) Mount() string { return "/library/" + docsDir + "/" + s.ID }
-
 // shared is the library as one call sees it.
 type shared struct {
 	loaded  bool
-	sources []Source
+	sources []space.Source
 }
 
 // Seen is the library as calls of one user see it that are made one after the
@@ -76,7 +47,7 @@ func (c Caller) library() *shared {
 }
 
 // sources lists what the caller may read, once a call.
-func (v view) sources(ctx context.Context) ([]Source, error) {
+func (v view) sources(ctx context.Context) ([]space.Source, error) {
 	if v.library.loaded || v.s.o.Library == nil {
 		return v.library.sources, nil
 	}
@@ -84,14 +55,14 @@ func (v view) sources(ctx context.Context) ([]Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(all, func(a, b Source) int { return strings.Compare(a.ID, b.ID) })
+	slices.SortFunc(all, func(a, b space.Source) int { return strings.Compare(a.ID, b.ID) })
 	v.library.loaded, v.library.sources = true, all
 	return all, nil
 }
 
 // of is the view of a source, in which paths are relative to it.
-func (v view) of(s Source) view {
-	return view{s: v.s, w: v.s.o.Library, id: s.Collection, at: s.Commit, all: new([]Entry), user: v.user, library: v.library, source: &s}
+func (v view) of(s space.Source) view {
+	return view{s: v.s, w: v.s.o.Library, id: s.Collection, at: s.Commit, all: new([]space.Entry), user: v.user, library: v.library, source: &s}
 }
 
 // mount goes before the paths of the view's files where they are shown.
@@ -119,25 +90,25 @@ func (r ref) inside() string {
 }
 
 // findShared is find for a path of the library.
-func (v view) findShared(ctx context.Context, r ref) (view, Entry, error) {
+func (v view) findShared(ctx context.Context, r ref) (view, space.Entry, error) {
 	all, err := v.sources(ctx)
 	if err != nil {
-		return v, Entry{}, err
+		return v, space.Entry{}, err
 	}
 	if r.path == "" || r.path == docsDir && len(all) > 0 {
-		return v, Entry{Dir: true}, nil
+		return v, space.Entry{Dir: true}, nil
 	}
 	if len(all) == 0 {
-		return v, Entry{}, fault.New(fault.NotFound, "The library is empty: nobody has shared anything with this user.")
+		return v, space.Entry{}, fault.New(fault.NotFound, "The library is empty: nobody has shared anything with this user.")
 	}
 	id, rest, ok := r.inLibrary()
-	i := slices.IndexFunc(all, func(s Source) bool { return s.ID == id })
+	i := slices.IndexFunc(all, func(s space.Source) bool { return s.ID == id })
 	if !ok || i < 0 {
-		return v, Entry{}, fault.New(fault.NotFound, "There is no %s.", strconv.Quote(clip(r.String(), 200)))
+		return v, space.Entry{}, fault.New(fault.NotFound, "There is no %s.", strconv.Quote(clip(r.String(), 200)))
 	}
 	in := v.of(all[i])
 	if in.at == "" {
-		return in, Entry{}, fault.New(fault.NotFound, "The source %s is not ready yet. Try again in a moment.", id)
+		return in, space.Entry{}, fault.New(fault.NotFound, "The source %s is not ready yet. Try again in a moment.", id)
 	}
 	inner := ref{path: rest, dir: r.dir && rest != ""}
 	e, err := in.findIn(ctx, inner)
@@ -156,7 +127,7 @@ func (v view) missingShared(ctx context.Context, s string, r ref) error {
 		return fault.New(fault.NotFound, "There is no %s: the library is empty, as nobody has shared anything with this user.", quoted)
 	}
 	id, rest, ok := r.inLibrary()
-	i := slices.IndexFunc(all, func(s Source) bool { return s.ID == id })
+	i := slices.IndexFunc(all, func(s space.Source) bool { return s.ID == id })
 	if !ok || i < 0 {
 		names := make([]string, len(all))
 		for k, s := range all {
@@ -202,21 +173,21 @@ func (v view) listShared(ctx context.Context, r ref) (*listing, error) {
 	if r.path != "" {
 		l.total, l.names, l.hint = len(all), nil, "name a source"
 		for _, s := range all[:min(len(all), v.s.o.Limits.ListEntries)] {
-			l.names = append(l.names, s.ID+"/ ("+about(s)+")")
+			l.names = append(l.names, s.ID+"/ ("+v.aboutSource(s)+")")
 		}
 	}
 	l.title = fmt.Sprintf("%s (directory: %s, 0 files)", r, plural(l.total, "directory", "directories"))
 	return l, nil
 }
 
-// about is what a source is, in a line.
-func about(s Source) string {
-	text := cmp.Or(oneLine(s.Label, 120), s.ID)
+// aboutSource describes a source in a line.
+func (v view) aboutSource(s space.Source) string {
+	text := cmp.Or(oneLine(s.Title, 120), s.ID)
 	if d := oneLine(s.Description, 300); d != "" {
 		text += " — " + d
 	}
-	// A label is its publisher's word, and whose it is is not.
-	if owner := oneLine(s.Owner, 64); owner != "" && !s.Own {
+	// The publisher chose the title. The name of the owner is certain.
+	if owner := oneLine(s.Owner, 64); owner != "" && s.By != v.user {
 		text += " (shared by " + owner + ")"
 	}
 	return text

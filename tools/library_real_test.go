@@ -23,13 +23,8 @@ type published struct {
 	m *sources.Manager
 }
 
-func (p published) Sources(ctx context.Context, u space.UserID) ([]tools.Source, error) {
-	all, err := p.m.Visible(ctx, u)
-	var out []tools.Source
-	for _, s := range all {
-		out = append(out, tools.Source{ID: s.ID, Label: s.Label, Collection: s.Collection, Commit: s.Commit, Own: s.By == u})
-	}
-	return out, err
+func (p published) Sources(ctx context.Context, u space.UserID) ([]space.Source, error) {
+	return p.m.Visible(ctx, u)
 }
 
 // What others share must not push a person's own pages down, and what is in both
@@ -72,12 +67,12 @@ func TestOwnPagesComeFirst(t *testing.T) {
 	})
 	t.Cleanup(m.Close)
 	for user, name := range map[space.UserID]string{"u_ann": "anns", "u_bob": "bobs"} {
-		s, err := m.Add(t.Context(), sources.Request{ID: name, Space: ids[user], Dir: "knowledge", Everybody: true, By: user})
+		s, err := m.Add(t.Context(), space.Source{ID: name, Space: ids[user], Dir: "knowledge", Everybody: true, By: user}, sources.Consent{})
 		must(err)
 		must(x.Update(t.Context(), s.Collection, m))
 	}
 	set, err := tools.New(tools.Options{
-		Workspace: gitSpace{git}, Searcher: x, Library: published{m: m}, PublicURL: func() string { return "https://satchel.example" },
+		Workspace: git, Searcher: x, Library: published{m: m}, PublicURL: func() string { return "https://satchel.example" },
 	})
 	must(err)
 	for _, c := range []struct {

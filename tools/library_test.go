@@ -14,10 +14,10 @@ import (
 // shelves is a Library over maps: which sources a user may read, and their files.
 type shelves struct {
 	*treeSpace
-	sources map[space.UserID][]tools.Source
+	sources map[space.UserID][]space.Source
 }
 
-func (l shelves) Sources(_ context.Context, u space.UserID) ([]tools.Source, error) {
+func (l shelves) Sources(_ context.Context, u space.UserID) ([]space.Source, error) {
 	return l.sources[u], nil
 }
 
@@ -36,13 +36,13 @@ func newShelves(t *testing.T) (*bench, *shelves) {
 		"s_secret": {"plan.md": "the plan\n"},
 	}}}
 	b := newBench(t, library(t), func(o *tools.Options) { o.Library = l })
-	l.sources = map[space.UserID][]tools.Source{
+	l.sources = map[space.UserID][]space.Source{
 		"u_ann": {
-			{ID: "team", Label: "Team <b>", Description: "How\nwe work", Owner: "bob", Collection: "s_team", Commit: snapshot},
-			{ID: "nuxt", Label: "Nuxt", Collection: "s_nuxt", Commit: snapshot},
-			{ID: "later", Label: "Not yet", Collection: "s_later"},
+			{ID: "team", Title: "Team <b>", Description: "How\nwe work", Owner: "bob", Collection: "s_team", Commit: snapshot},
+			{ID: "nuxt", Title: "Nuxt", Collection: "s_nuxt", Commit: snapshot},
+			{ID: "later", Title: "Not yet", Collection: "s_later"},
 		},
-		"u_other": {{ID: "secret", Label: "Secret", Collection: "s_secret", Commit: snapshot}},
+		"u_other": {{ID: "secret", Title: "Secret", Collection: "s_secret", Commit: snapshot}},
 	}
 	return b, l
 }
@@ -150,7 +150,7 @@ func TestCallsThatShareWhatTheySaw(t *testing.T) {
 		return text
 	}
 	before := asks(one)
-	l.sources["u_ann"] = []tools.Source{{ID: "nuxt", Label: "Nuxt", Collection: "s_newer", Commit: snapshot}}
+	l.sources["u_ann"] = []space.Source{{ID: "nuxt", Title: "Nuxt", Collection: "s_newer", Commit: snapshot}}
 	if got := asks(one); got != before || strings.Contains(got, "ewer") {
 		t.Errorf("two snapshots in one answer: %s", got)
 	}

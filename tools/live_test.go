@@ -71,7 +71,7 @@ func newLive(t testing.TB, files map[string]string, source func(*gitstore.Store)
 	if _, err := store.Create(t.Context(), l.c.Space, cs, space.Meta{Author: l.c.Author}); err != nil {
 		t.Fatal(err)
 	}
-	o := tools.Options{Workspace: gitSpace{store}, Searcher: x, PublicURL: func() string { return "https://satchel.example" }}
+	o := tools.Options{Workspace: store, Searcher: x, PublicURL: func() string { return "https://satchel.example" }}
 	if change != nil {
 		change(&o)
 	}

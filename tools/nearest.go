@@ -29,7 +29,7 @@ func nearest(s string, known []string) string {
 
 // nearPaths returns up to n paths that a missing one may have been meant to
 // be: the same name elsewhere first, then names that differ by little.
-func nearPaths(missing string, files []Entry, n int) []space.Path {
+func nearPaths(missing string, files []space.Entry, n int) []space.Path {
 	type candidate struct {
 		p     space.Path
 		score int

@@ -19,7 +19,7 @@ type readItem struct {
 	err   error
 	// Of a file of text:
 	file    ref
-	entry   Entry
+	entry   space.Entry
 	excerpt excerpt
 	note    string
 	// Of an image:

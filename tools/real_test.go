@@ -1,55 +1,16 @@
 package tools_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
 	"satchel/gitstore"
-	"satchel/internal/fault"
 	"satchel/internal/space"
 	"satchel/tools"
 	"satchel/tools/index"
 )
-
-// gitSpace is a Workspace over the real store.
-type gitSpace struct{ *gitstore.Store }
-
-func (g gitSpace) Lookup(ctx context.Context, id space.SpaceID, at space.CommitID, p space.Path) (tools.Entry, error) {
-	f, err := g.Stat(ctx, id, at, p)
-	if fault.CodeOf(err) == fault.NotFound {
-		if _, derr := g.List(ctx, id, at, p); derr == nil {
-			return tools.Entry{Path: p, Dir: true, Size: -1}, nil
-		}
-	}
-	return tools.Entry{Path: f.Path, Mode: f.Mode, Blob: f.Blob, Size: f.Size}, err
-}
-
-func (g gitSpace) Children(ctx context.Context, id space.SpaceID, at space.CommitID, dir space.Path) ([]tools.Entry, error) {
-	list, err := g.List(ctx, id, at, dir)
-	out := make([]tools.Entry, len(list))
-	for i, e := range list {
-		out[i] = tools.Entry{Path: e.Path, Dir: e.Dir, Mode: e.Mode, Blob: e.Blob, Size: e.Size}
-	}
-	slices.SortFunc(out, func(a, b tools.Entry) int { return strings.Compare(string(a.Path), string(b.Path)) })
-	return out, err
-}
-
-func (g gitSpace) Files(ctx context.Context, id space.SpaceID, at space.CommitID, dir space.Path) ([]tools.Entry, error) {
-	list, err := g.Store.Files(ctx, id, at, dir)
-	out := make([]tools.Entry, len(list))
-	for i, f := range list {
-		out[i] = tools.Entry{Path: f.Path, Mode: f.NewMode, Blob: f.New, Size: f.Size}
-	}
-	return out, err
-}
-
-func (g gitSpace) Content(ctx context.Context, id space.SpaceID, b space.BlobID) ([]byte, error) {
-	return g.ReadBlob(ctx, id, b)
-}
 
 // realSet is a Set over a real repository and a real index of a new space with
 // some more files.
@@ -76,7 +37,7 @@ func realSet(t testing.TB, files map[string]string) (*tools.Set, tools.Caller) {
 	if err := x.Rebuild(t.Context(), id, store); err != nil {
 		t.Fatal(err)
 	}
-	set, err := tools.New(tools.Options{Workspace: gitSpace{store}, Searcher: x, PublicURL: func() string { return "https://satchel.example" }})
+	set, err := tools.New(tools.Options{Workspace: store, Searcher: x, PublicURL: func() string { return "https://satchel.example" }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -113,10 +113,10 @@ func lineNumber(s string) (int, bool) {
 // a # wins over lines or a heading of another one. The view is the one that has
 // it: of the space or of a source. The error is a fault.Invalid or a
 // fault.NotFound with the nearest paths.
-func (v view) resolve(ctx context.Context, s string) (view, ref, Entry, error) {
+func (v view) resolve(ctx context.Context, s string) (view, ref, space.Entry, error) {
 	whole, err := parseRef(s)
 	if err != nil {
-		return v, whole, Entry{}, err
+		return v, whole, space.Entry{}, err
 	}
 	in, e, err := v.find(ctx, whole)
 	if err == nil || fault.CodeOf(err) != fault.NotFound {
@@ -140,7 +140,7 @@ func (v view) resolve(ctx context.Context, s string) (view, ref, Entry, error) {
 		}
 		return in, part, e, nil
 	}
-	return v, whole, Entry{}, v.missing(ctx, s, whole)
+	return v, whole, space.Entry{}, v.missing(ctx, s, whole)
 }
 
 // suffixed returns the ways in which s can be a path with something behind it.
@@ -160,7 +160,7 @@ func suffixed(s string) []ref {
 const maxLinks = 8
 
 // find looks a path up, in the view that has it.
-func (v view) find(ctx context.Context, r ref) (view, Entry, error) {
+func (v view) find(ctx context.Context, r ref) (view, space.Entry, error) {
 	if r.library {
 		return v.findShared(ctx, r)
 	}
@@ -169,9 +169,9 @@ func (v view) find(ctx context.Context, r ref) (view, Entry, error) {
 }
 
 // findIn looks a path of this view up and follows a symbolic link that stays in it.
-func (v view) findIn(ctx context.Context, r ref) (Entry, error) {
+func (v view) findIn(ctx context.Context, r ref) (space.Entry, error) {
 	if r.path == "" {
-		return Entry{Dir: true}, nil
+		return space.Entry{Dir: true}, nil
 	}
 	p := space.Path(r.path)
 	for range maxLinks {
@@ -184,20 +184,20 @@ func (v view) findIn(ctx context.Context, r ref) (Entry, error) {
 		}
 		target, err := v.content(ctx, e)
 		if err != nil {
-			return Entry{}, err
+			return space.Entry{}, err
 		}
 		if err := space.CheckSymlink(p, string(target)); err != nil {
-			return Entry{}, err
+			return space.Entry{}, err
 		}
 		to := path.Join(path.Dir(string(p)), string(target))
 		if to == "." {
-			return Entry{Dir: true}, nil
+			return space.Entry{Dir: true}, nil
 		}
 		if p, err = space.ParsePath(to); err != nil {
-			return Entry{}, err
+			return space.Entry{}, err
 		}
 	}
-	return Entry{}, fault.New(fault.Invalid, "%s is a symbolic link that leads on too often.", r.path)
+	return space.Entry{}, fault.New(fault.Invalid, "%s is a symbolic link that leads on too often.", r.path)
 }
 
 // missing says that nothing is at a path, with the nearest ones.

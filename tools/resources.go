@@ -116,7 +116,7 @@ func typeOf(p string, b []byte) string {
 }
 
 // byURI finds the file that a URI names, if the URI is one that we offer.
-func (v view) byURI(ctx context.Context, uri string) (Entry, error) {
+func (v view) byURI(ctx context.Context, uri string) (space.Entry, error) {
 	none := fault.New(fault.NotFound, "There is no resource %q.", clip(uri, 200))
 	scheme, rest := skillScheme, ""
 	if p, ok := strings.CutPrefix(uri, skillScheme); ok {
@@ -124,32 +124,32 @@ func (v view) byURI(ctx context.Context, uri string) (Entry, error) {
 	} else if p, ok := strings.CutPrefix(uri, resourceScheme); ok {
 		scheme, rest = resourceScheme, p
 	} else {
-		return Entry{}, none
+		return space.Entry{}, none
 	}
 	rest, err := url.PathUnescape(rest)
 	if err != nil {
-		return Entry{}, none
+		return space.Entry{}, none
 	}
 	if scheme == skillScheme {
 		rest = skillsDir + "/" + rest
 	}
 	p, err := space.ParsePath(rest)
 	if err != nil {
-		return Entry{}, none
+		return space.Entry{}, none
 	}
 	if scheme == resourceScheme {
 		if path.Dir(rest) != resourcesDir || path.Ext(rest) != ".md" {
-			return Entry{}, none
+			return space.Entry{}, none
 		}
 		e, err := v.lookup(ctx, p)
 		if err == nil && !plain(e) || fault.CodeOf(err) == fault.NotFound {
-			return Entry{}, none
+			return space.Entry{}, none
 		}
 		return e, err
 	}
 	skills, err := v.skills(ctx)
 	if err != nil {
-		return Entry{}, err
+		return space.Entry{}, err
 	}
 	for _, k := range skills {
 		if k.wrong != "" || !strings.HasPrefix(rest, skillsDir+"/"+k.dir+"/") {
@@ -161,7 +161,7 @@ func (v view) byURI(ctx context.Context, uri string) (Entry, error) {
 			}
 		}
 	}
-	return Entry{}, none
+	return space.Entry{}, none
 }
 
 // Skills lists the entries of the skills extension (SEP-2640): every skill with

@@ -39,7 +39,7 @@ func newActive(t *testing.T, o web.LiveOptions, with ...func(*web.Options)) *act
 	must(t, err)
 	t.Cleanup(func() { _ = a.git.Close() })
 	all := []func(*web.Options){func(o *web.Options) {
-		o.Workspace, o.History, o.Committer = heldWorkspace{a.git}, activeHistory{a.git}, a.git
+		o.Workspace, o.History, o.Committer = a.git, activeHistory{a.git}, a.git
 		o.Live, o.Reviews, o.Remotes, o.NewSpace = a.live, lateReviews{a}, a.remotes, a.newSpace
 		o.WaitingTime = time.Hour
 	}}

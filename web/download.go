@@ -14,7 +14,6 @@ import (
 	"satchel/auth/store"
 	"satchel/internal/fault"
 	"satchel/internal/space"
-	"satchel/tools"
 )
 
 // download is GET /spaces/{id}/download/{bundle|zip}: everything, as it is
@@ -45,7 +44,7 @@ func (s *Server) download(v *visit) error {
 				return err
 			}
 			return writeZip(ctx, w, archiveName(m), at, when, files, func(b space.BlobID) ([]byte, error) {
-				return s.o.Workspace.Content(ctx, m.ID, b)
+				return s.o.Workspace.ReadBlob(ctx, m.ID, b)
 			})
 		})
 	}
@@ -117,7 +116,7 @@ func (w *firstByte) Write(p []byte) (int, error) {
 // writeZip writes files as GitHub's archives have them: in one directory, with
 // their modes, links as links, and the commit as the archive's comment. What cannot
 // be in it is listed in a file at its top.
-func writeZip(ctx context.Context, w io.Writer, dir string, at space.CommitID, when time.Time, files []tools.Entry, content func(space.BlobID) ([]byte, error)) error {
+func writeZip(ctx context.Context, w io.Writer, dir string, at space.CommitID, when time.Time, files []space.Entry, content func(space.BlobID) ([]byte, error)) error {
 	z := zip.NewWriter(w)
 	z.RegisterCompressor(zip.Deflate, func(out io.Writer) (io.WriteCloser, error) {
 		return flate.NewWriter(out, flate.BestSpeed)

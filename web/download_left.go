@@ -8,7 +8,6 @@ import (
 	"unicode"
 
 	"satchel/internal/space"
-	"satchel/tools"
 )
 
 // maxLeftOut is how many files the list of what is not in an archive names.
@@ -69,7 +68,7 @@ func whyOf(err error) string {
 
 // freeName returns a name for the list at the top of an archive that nothing of
 // the space has, on a file system that does not tell cases apart either.
-func freeName(files []tools.Entry) string {
+func freeName(files []space.Entry) string {
 	taken := map[string]bool{}
 	for _, f := range files {
 		first, _, _ := strings.Cut(string(f.Path), "/")

@@ -12,7 +12,6 @@ import (
 	"satchel/auth/store"
 	"satchel/internal/fault"
 	"satchel/internal/space"
-	"satchel/tools"
 )
 
 // EditLimits bound what the pages that change files take. Zero takes the default.
@@ -132,7 +131,7 @@ type found struct {
 	store.Membership
 	at   space.CommitID
 	path space.Path
-	tools.Entry
+	space.Entry
 }
 
 // target finds what the address of a page names, for who may change it.
@@ -154,18 +153,18 @@ func (e *editing) target(v *visit) (found, error) {
 }
 
 // lookup finds what is at a path of head; ok is false where nothing is.
-func (e *editing) lookup(ctx context.Context, id space.SpaceID, p space.Path) (tools.Entry, bool, error) {
+func (e *editing) lookup(ctx context.Context, id space.SpaceID, p space.Path) (space.Entry, bool, error) {
 	at, err := e.o.Workspace.Head(ctx, id)
 	if err != nil {
-		return tools.Entry{}, false, err
+		return space.Entry{}, false, err
 	}
 	return e.lookupAt(ctx, id, at, p)
 }
 
-func (e *editing) lookupAt(ctx context.Context, id space.SpaceID, at space.CommitID, p space.Path) (tools.Entry, bool, error) {
+func (e *editing) lookupAt(ctx context.Context, id space.SpaceID, at space.CommitID, p space.Path) (space.Entry, bool, error) {
 	f, err := e.o.Workspace.Lookup(ctx, id, at, p)
 	if fault.CodeOf(err) == fault.NotFound {
-		return tools.Entry{}, false, nil
+		return space.Entry{}, false, nil
 	}
 	return f, err == nil, err
 }
@@ -203,7 +202,7 @@ func (e *editing) commit(v *visit, id space.SpaceID, tool string, changes []spac
 		if f.Old != "" {
 			u.Op = space.Write
 			var rerr error
-			if u.Content, rerr = e.o.Workspace.Content(ctx, id, f.Old); rerr != nil {
+			if u.Content, rerr = e.o.Workspace.ReadBlob(ctx, id, f.Old); rerr != nil {
 				return "", rerr
 			}
 		}

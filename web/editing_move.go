@@ -10,7 +10,6 @@ import (
 	"satchel/internal/bytesize"
 	"satchel/internal/fault"
 	"satchel/internal/space"
-	"satchel/tools"
 )
 
 // movePage moves or deletes a file, or all of a directory.
@@ -33,11 +32,11 @@ const namesShown = 10
 
 // filesUnder lists the files at or under a path, no more than most; the error is
 // a fault.TooLarge where there are more. It reads no directory that it need not.
-func (e *editing) filesUnder(ctx context.Context, f found, most int) ([]tools.Entry, error) {
+func (e *editing) filesUnder(ctx context.Context, f found, most int) ([]space.Entry, error) {
 	if !f.Dir {
-		return []tools.Entry{f.Entry}, nil
+		return []space.Entry{f.Entry}, nil
 	}
-	var out []tools.Entry
+	var out []space.Entry
 	dirs := []space.Path{f.path}
 	for seen := 0; len(dirs) > 0; seen++ {
 		if seen > most {
@@ -68,7 +67,7 @@ func errManyFiles(most int) error {
 }
 
 // movable makes the page of a file or directory, and lists its files.
-func (e *editing) movable(v *visit, f found, kind, other string) (movePage, []tools.Entry, error) {
+func (e *editing) movable(v *visit, f found, kind, other string) (movePage, []space.Entry, error) {
 	body := movePage{
 		Action: spaceURL(f.ID, kind, f.path), Edit: spaceURL(f.ID, other, f.path), Back: spaceURL(f.ID, "files", f.path),
 		Path: string(f.path), To: string(f.path), Dir: f.Dir, At: f.at, Base: f.Blob,
@@ -206,7 +205,7 @@ func (e *editing) saveRename(v *visit) error {
 }
 
 // moves are the changes that bring files to another place.
-func (e *editing) moves(v *visit, f found, all []tools.Entry, to space.Path) ([]space.Change, error) {
+func (e *editing) moves(v *visit, f found, all []space.Entry, to space.Path) ([]space.Change, error) {
 	var total int64
 	out := make([]space.Change, 0, 2*len(all))
 	for _, c := range all {

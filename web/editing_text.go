@@ -12,7 +12,6 @@ import (
 	"satchel/internal/bytesize"
 	"satchel/internal/fault"
 	"satchel/internal/space"
-	"satchel/tools"
 	"satchel/web/merge"
 	"satchel/web/render"
 )
@@ -235,7 +234,7 @@ func (e *editing) baseText(v *visit, id space.SpaceID, b space.BlobID) (string, 
 	if b == "" {
 		return "", nil
 	}
-	data, err := e.o.Workspace.Content(v.r.Context(), id, b)
+	data, err := e.o.Workspace.ReadBlob(v.r.Context(), id, b)
 	return string(data), err
 }
 
@@ -385,7 +384,7 @@ func fieldOf(err error, other string) string {
 
 // entryText is the text of a file that is edited meanwhile elsewhere; ok is false
 // where it is no text.
-func (e *editing) entryText(v *visit, id space.SpaceID, f tools.Entry) (string, bool, error) {
+func (e *editing) entryText(v *visit, id space.SpaceID, f space.Entry) (string, bool, error) {
 	if f.Size > e.limits.MaxFile {
 		return "", false, nil
 	}

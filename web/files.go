@@ -183,8 +183,8 @@ func subjectOf(message string) string {
 }
 
 // contentOf reads a file. If the file is damaged, the error names its path.
-func contentOf(ctx context.Context, w tools.Workspace, id space.SpaceID, e tools.Entry) ([]byte, error) {
-	data, err := w.Content(ctx, id, e.Blob)
+func contentOf(ctx context.Context, w tools.Workspace, id space.SpaceID, e space.Entry) ([]byte, error) {
+	data, err := w.ReadBlob(ctx, id, e.Blob)
 	if fault.CodeOf(err) == fault.Damaged {
 		err = space.Damaged(e.Path, err)
 	}

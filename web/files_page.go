@@ -13,7 +13,6 @@ import (
 	"satchel/internal/bytesize"
 	"satchel/internal/fault"
 	"satchel/internal/space"
-	"satchel/tools"
 	"satchel/web/render"
 )
 
@@ -65,7 +64,7 @@ type filePage struct {
 }
 
 // showContent is GET /spaces/{id}/files/{path...} of a file.
-func (s *Server) showContent(v *visit, l location, e tools.Entry) error {
+func (s *Server) showContent(v *visit, l location, e space.Entry) error {
 	body := filePage{
 		Crumbs: l.crumbs(), Path: shownPath(l.path, 300), Size: bytesize.Text(e.Size), ETag: string(e.Blob), Mode: modeWords(e.Mode),
 		Write: l.mayWrite() && l.at == "", Raw: l.url("raw"), History: l.url("history"),
@@ -112,7 +111,7 @@ func (s *Server) showContent(v *visit, l location, e tools.Entry) error {
 }
 
 // addVersion says what can be done with an old version.
-func (s *Server) addVersion(v *visit, l location, e tools.Entry, body *filePage) error {
+func (s *Server) addVersion(v *visit, l location, e space.Entry, body *filePage) error {
 	head, err := s.o.Workspace.Head(v.r.Context(), l.space.ID)
 	if err != nil {
 		return err
@@ -133,7 +132,7 @@ func (s *Server) addVersion(v *visit, l location, e tools.Entry, body *filePage)
 }
 
 // addContent shows what a page can show of a file.
-func (s *Server) addContent(v *visit, l location, e tools.Entry, body *filePage) error {
+func (s *Server) addContent(v *visit, l location, e space.Entry, body *filePage) error {
 	name := string(l.path)
 	switch {
 	case e.Size == 0:

@@ -12,7 +12,6 @@ import (
 	"satchel/internal/bytesize"
 	"satchel/internal/fault"
 	"satchel/internal/space"
-	"satchel/tools"
 	"satchel/web/render"
 )
 
@@ -69,7 +68,7 @@ func (s *Server) showTree(v *visit, l location) error {
 	if err != nil {
 		return err
 	}
-	slices.SortStableFunc(all, func(a, b tools.Entry) int {
+	slices.SortStableFunc(all, func(a, b space.Entry) int {
 		if a.Dir != b.Dir {
 			if a.Dir {
 				return -1
@@ -144,7 +143,7 @@ func (s *Server) showTree(v *visit, l location) error {
 
 // treeRow is false for a name that no path of today can have, as imported
 // histories may hold it.
-func (s *Server) treeRow(l location, e tools.Entry) (treeRow, bool) {
+func (s *Server) treeRow(l location, e space.Entry) (treeRow, bool) {
 	if _, err := space.ParsePath(string(e.Path)); err != nil {
 		return treeRow{}, false
 	}
@@ -172,15 +171,15 @@ func (s *Server) treeRow(l location, e tools.Entry) (treeRow, bool) {
 }
 
 // addReadme renders what describes a directory.
-func (s *Server) addReadme(v *visit, l location, all []tools.Entry, body *treePage) error {
+func (s *Server) addReadme(v *visit, l location, all []space.Entry, body *treePage) error {
 	for _, want := range []string{"readme.md", "skill.md", "index.md"} {
-		i := slices.IndexFunc(all, func(e tools.Entry) bool {
+		i := slices.IndexFunc(all, func(e space.Entry) bool {
 			return !e.Dir && e.Mode != space.Symlink && strings.ToLower(path.Base(string(e.Path))) == want
 		})
 		if i < 0 || all[i].Size > render.MaxMarkdown {
 			continue
 		}
-		data, err := s.o.Workspace.Content(v.r.Context(), l.space.ID, all[i].Blob)
+		data, err := s.o.Workspace.ReadBlob(v.r.Context(), l.space.ID, all[i].Blob)
 		if fault.CodeOf(err) == fault.Damaged {
 			continue // its own page says so
 		}

@@ -3,7 +3,6 @@ package web_test
 import (
 	"context"
 	"fmt"
-	"path"
 	"testing"
 	"time"
 
@@ -39,7 +38,7 @@ func newHeldWith(t *testing.T, with func(*web.Options), files ...string) *held {
 	h.index, err = index.Open(index.Options{Dir: t.TempDir()})
 	must(t, err)
 	t.Cleanup(func() { h.index.Close() })
-	ws := heldWorkspace{h.git}
+	ws := h.git
 	set, err := tools.New(tools.Options{Workspace: ws, Searcher: heldSearcher{h}, PublicURL: func() string { return issuer }})
 	must(t, err)
 	h.world = newWorld(t, func(o *web.Options) {
@@ -104,49 +103,8 @@ func (s heldSearcher) Search(ctx context.Context, cols []index.Collection, q ind
 	return s.h.index.Search(ctx, cols, q)
 }
 
-// heldWorkspace and heldHistory are the store of spaces as the server gives it
-// to the pages.
-type (
-	heldWorkspace struct{ git *gitstore.Store }
-	heldHistory   struct{ *gitstore.Store }
-)
-
-func (w heldWorkspace) Head(ctx context.Context, id space.SpaceID) (space.CommitID, error) {
-	return w.git.Head(ctx, id)
-}
-
-func (w heldWorkspace) Lookup(ctx context.Context, id space.SpaceID, at space.CommitID, p space.Path) (tools.Entry, error) {
-	f, err := w.git.Stat(ctx, id, at, p)
-	if err == nil {
-		return tools.Entry{Path: f.Path, Mode: f.Mode, Blob: f.Blob, Size: f.Size}, nil
-	}
-	if _, lerr := w.git.List(ctx, id, at, p); lerr != nil {
-		return tools.Entry{}, err
-	}
-	return tools.Entry{Path: p, Dir: true}, nil
-}
-
-func (w heldWorkspace) Children(ctx context.Context, id space.SpaceID, at space.CommitID, dir space.Path) ([]tools.Entry, error) {
-	list, err := w.git.List(ctx, id, at, dir)
-	out := make([]tools.Entry, len(list))
-	for i, e := range list {
-		out[i] = tools.Entry{Path: space.Path(path.Join(string(dir), e.Name)), Dir: e.Dir, Mode: e.Mode, Blob: e.Blob, Size: e.Size}
-	}
-	return out, err
-}
-
-func (w heldWorkspace) Files(ctx context.Context, id space.SpaceID, at space.CommitID, dir space.Path) ([]tools.Entry, error) {
-	list, err := w.git.Files(ctx, id, at, dir)
-	out := make([]tools.Entry, len(list))
-	for i, f := range list {
-		out[i] = tools.Entry{Path: f.Path, Mode: f.NewMode, Blob: f.New, Size: f.Size}
-	}
-	return out, err
-}
-
-func (w heldWorkspace) Content(ctx context.Context, id space.SpaceID, b space.BlobID) ([]byte, error) {
-	return w.git.ReadBlob(ctx, id, b)
-}
+// heldHistory is the store of spaces as the server gives it to the pages.
+type heldHistory struct{ *gitstore.Store }
 
 func (h heldHistory) Log(ctx context.Context, id space.SpaceID, q web.LogQuery) ([]space.Commit, error) {
 	return h.Store.Log(ctx, id, gitstore.LogOptions{From: q.From, After: q.After, Path: q.Path, Tool: q.Tool, Tools: q.Tools, Client: q.Client, Limit: q.Limit})

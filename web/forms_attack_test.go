@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"satchel/auth"
+	"satchel/gitstore"
+	"satchel/internal/service/servicetest"
 	"satchel/internal/space"
 	"satchel/web"
 )
@@ -68,7 +70,8 @@ func TestAttackForms(t *testing.T) {
 	a := newActive(t, web.LiveOptions{}, func(o *web.Options) {
 		o.App, f.now = f, o.Now
 		o.Ownership = hands
-		o.Health, o.Setup, o.Publishing, o.OIDC, o.Held = &fakeHealth{}, &fakeSetup{}, &shelf{}, &fakeProvider{label: "Acme"}, &fakeHeld{files: map[string][]web.HeldFile{}}
+		o.Service, _ = servicetest.Library(t, o.Accounts, o.Workspace.(*gitstore.Store), o.Now)
+		o.Health, o.Setup, o.OIDC, o.Held = &fakeHealth{}, &fakeSetup{}, &fakeProvider{label: "Acme"}, &fakeHeld{files: map[string][]web.HeldFile{}}
 	})
 	f.make()
 	hands.a = a

@@ -8,7 +8,6 @@ import (
 
 	"satchel/internal/fault"
 	"satchel/internal/space"
-	"satchel/tools"
 )
 
 // Bounds of a page of history.
@@ -148,10 +147,10 @@ func (s *Server) versionsOf(v *visit, l location, list []space.Commit) ([]versio
 	if err != nil {
 		return nil, err
 	}
-	at := func(c space.CommitID) (tools.Entry, bool, error) {
+	at := func(c space.CommitID) (space.Entry, bool, error) {
 		e, err := s.o.Workspace.Lookup(v.r.Context(), l.space.ID, c, l.path)
 		if fault.CodeOf(err) == fault.NotFound {
-			return tools.Entry{}, false, nil
+			return space.Entry{}, false, nil
 		}
 		return e, err == nil, err
 	}
@@ -170,7 +169,7 @@ func (s *Server) versionsOf(v *visit, l location, list []space.Commit) ([]versio
 	return out, nil
 }
 
-func sameFile(a, b tools.Entry) bool { return a.Blob == b.Blob && a.Mode == b.Mode }
+func sameFile(a, b space.Entry) bool { return a.Blob == b.Blob && a.Mode == b.Mode }
 
 // tellApart sets how the times of day of a list are shown: as exactly as tells its
 // commits apart.

@@ -15,7 +15,6 @@ import (
 	"satchel/auth/store"
 	"satchel/internal/fault"
 	"satchel/internal/space"
-	"satchel/tools"
 	"satchel/web/facts"
 )
 
@@ -131,7 +130,7 @@ func (e *editing) allFacts(ctx context.Context, id space.SpaceID) (all []knownFa
 }
 
 // childrenOf is a directory's listing; nothing where there is no such directory.
-func (e *editing) childrenOf(ctx context.Context, id space.SpaceID, at space.CommitID, dir space.Path) ([]tools.Entry, error) {
+func (e *editing) childrenOf(ctx context.Context, id space.SpaceID, at space.CommitID, dir space.Path) ([]space.Entry, error) {
 	list, err := e.o.Workspace.Children(ctx, id, at, dir)
 	if fault.CodeOf(err) == fault.NotFound {
 		return nil, nil
@@ -139,7 +138,7 @@ func (e *editing) childrenOf(ctx context.Context, id space.SpaceID, at space.Com
 	return list, err
 }
 
-func (e *editing) fact(ctx context.Context, id space.SpaceID, c tools.Entry) (facts.Fact, error) {
+func (e *editing) fact(ctx context.Context, id space.SpaceID, c space.Entry) (facts.Fact, error) {
 	if c.Size > maxFactBytes {
 		return facts.Fact{Problem: "It is too large for a fact."}, nil
 	}

@@ -90,7 +90,7 @@ func (e *editing) oneFact(v *visit, m store.Membership, name string) (knownFact,
 	if c.Size > maxFactBytes {
 		return knownFact{}, nil, errDamaged
 	}
-	data, err := e.o.Workspace.Content(v.r.Context(), m.ID, c.Blob)
+	data, err := e.o.Workspace.ReadBlob(v.r.Context(), m.ID, c.Blob)
 	if err != nil {
 		return knownFact{}, nil, err
 	}

@@ -33,11 +33,11 @@ type kept struct {
 
 func (k *kept) Head(context.Context, space.SpaceID) (space.CommitID, error) { return "head", nil }
 
-func (k *kept) Lookup(_ context.Context, _ space.SpaceID, _ space.CommitID, p space.Path) (tools.Entry, error) {
+func (k *kept) Lookup(_ context.Context, _ space.SpaceID, _ space.CommitID, p space.Path) (space.Entry, error) {
 	if _, ok := k.files[p]; !ok {
-		return tools.Entry{}, fault.New(fault.NotFound, "Nothing.")
+		return space.Entry{}, fault.New(fault.NotFound, "Nothing.")
 	}
-	return tools.Entry{Path: p, Blob: space.BlobID("blob of " + string(p))}, nil
+	return space.Entry{Path: p, Blob: space.BlobID("blob of " + string(p))}, nil
 }
 
 func (k *kept) Log(_ context.Context, _ space.SpaceID, q web.LogQuery) ([]space.Commit, error) {
@@ -58,7 +58,7 @@ func (k *kept) Commit(_ context.Context, _ space.SpaceID, cs space.ChangeSet, m 
 }
 
 // Bundle is ambiguous otherwise.
-func (k *kept) Files(context.Context, space.SpaceID, space.CommitID, space.Path) ([]tools.Entry, error) {
+func (k *kept) Files(context.Context, space.SpaceID, space.CommitID, space.Path) ([]space.Entry, error) {
 	return nil, nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"satchel/auth/oauth"
 	"satchel/auth/passkey"
 	"satchel/auth/store"
+	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/tools"
 )
@@ -93,8 +94,8 @@ type Options struct {
 	History   History
 	Committer space.Committer
 	Tools     Tools
-	// Publishing is the library; nil: there is none.
-	Publishing Publishing
+	// Service performs operations; nil leaves out the pages of the library.
+	Service *service.Service
 	// FlowRate is how often an hour, in the long run, somebody who is signed in may
 	// begin what the server remembers until it is done, such as a visit to GitHub, and
 	// half as often at once; 0 is DefaultFlowRate. Sign-ins, which anybody may begin,

@@ -8,6 +8,7 @@ import (
 
 	"satchel/auth/store"
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/internal/space"
 )
 
@@ -86,13 +87,13 @@ func (s *Server) deletePage(v *visit, m store.Membership, status int, p page) er
 		return err
 	}
 	body.Members = len(slices.DeleteFunc(members, func(o store.Member) bool { return o.Role == space.Owner }))
-	if s.o.Publishing != nil {
-		list, err := s.o.Publishing.Published(ctx, m.ID)
+	if s.o.Service != nil {
+		list, err := s.o.Service.ListPublished(ctx, v.actor(), service.ListPublishedInput{Space: service.SpaceRef{ID: m.ID}})
 		if err != nil {
 			return err
 		}
 		for _, x := range list[:min(len(list), publishedNamed)] {
-			body.Published = append(body.Published, x.Label)
+			body.Published = append(body.Published, x.Title)
 		}
 		body.MorePublished = len(list) - len(body.Published)
 	}
@@ -168,8 +169,8 @@ func (s *Server) givePage(v *visit, m store.Membership, status int, p page) erro
 	}
 	members = slices.DeleteFunc(members, func(o store.Member) bool { return o.Role == space.Owner })
 	body.Members, body.More = firstOf(members, v.r.URL.Query().Has("all"))
-	if s.o.Publishing != nil {
-		list, err := s.o.Publishing.Published(ctx, m.ID)
+	if s.o.Service != nil {
+		list, err := s.o.Service.ListPublished(ctx, v.actor(), service.ListPublishedInput{Space: service.SpaceRef{ID: m.ID}})
 		if err != nil {
 			return err
 		}

@@ -9,8 +9,10 @@ import (
 	"testing"
 
 	"satchel/auth/store"
+	"satchel/gitstore"
+	"satchel/internal/service"
+	"satchel/internal/service/servicetest"
 	"satchel/internal/space"
-	"satchel/tools"
 	"satchel/web"
 )
 
@@ -42,13 +44,6 @@ func newOwners(t *testing.T, with ...func(*web.Options)) (*active, *owners) {
 	return o.a, o
 }
 
-// published is a library in which something of each space is published.
-type published struct{ web.Publishing }
-
-func (published) Published(context.Context, space.SpaceID) ([]web.Published, error) {
-	return []web.Published{{Source: tools.Source{Label: "Team <notes>"}}}, nil
-}
-
 // shows checks a page.
 func shows(t *testing.T, a answer, status int, words ...string) {
 	t.Helper()
@@ -74,7 +69,16 @@ func (a *active) garden() store.Space {
 
 func TestDeleteASpace(t *testing.T) {
 	files := &fakeHeld{files: map[string][]web.HeldFile{}}
-	a, _ := newOwners(t, func(o *web.Options) { o.Held, o.Publishing = files, published{} })
+	var library *service.Service
+	a, _ := newOwners(t, func(o *web.Options) {
+		library, _ = servicetest.Library(t, o.Accounts, o.Workspace.(*gitstore.Store), o.Now)
+		o.Held, o.Service = files, library
+	})
+	a.commit("Write a note", "knowledge/a.md", "A note")
+	_, err := library.PublishSource(t.Context(), service.Person(a.ada), service.PublishSourceInput{
+		Space: service.SpaceRef{ID: a.space.ID}, Source: space.Source{ID: "notes", Title: "Team <notes>", Dir: "knowledge", Everybody: true},
+	})
+	must(t, err)
 	ada := a.as(a.ada)
 	page := "/spaces/" + string(a.space.ID) + "/end"
 

@@ -2,22 +2,20 @@ package web
 
 import (
 	"net/http"
-	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"satchel/auth/store"
 	"satchel/internal/bytesize"
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/internal/space"
-	"satchel/tools"
 )
 
 // routePublishing adds the pages on which spaces are published as sources, and
 // those on which published ones are read.
 func (s *Server) routePublishing(add adder) {
-	if s.o.Publishing == nil {
+	if s.o.Service == nil {
 		return
 	}
 	add("GET /spaces/{id}/publish", LimitPage, signedIn, s.showPublish)
@@ -51,15 +49,15 @@ type publishPage struct {
 }
 
 type publishedRow struct {
-	Published
+	space.Source
 	URL, Change, End string
 	Where            string // what of the space
-	Readers          string
+	Audience         string
 	Size             string
 }
 
 type previewBody struct {
-	PublishPreview
+	service.SourcePreview
 	Name        string // of the directory
 	Size        string
 	Shown       []previewFile
@@ -71,7 +69,7 @@ type previewFile struct{ Name, Size string }
 
 // publishForm is what the owner wrote.
 type publishForm struct {
-	ID, Label, Description, Dir, Readers string
+	ID, Title, Description, Dir, Readers string
 	Everybody, WithMemory                bool
 	// Change tells that it is of a source that is there already.
 	Change bool
@@ -84,25 +82,28 @@ func (s *Server) showPublish(v *visit) error {
 	if err != nil {
 		return err
 	}
-	all, err := s.o.Publishing.Published(v.r.Context(), m.ID)
+	all, err := s.o.Service.ListPublished(v.r.Context(), v.actor(), service.ListPublishedInput{Space: service.SpaceRef{ID: m.ID}})
 	if err != nil {
 		return err
 	}
 	q := v.r.URL.Query()
 	form := publishForm{Dir: q.Get("dir"), Everybody: true}
 	if id := q.Get("source"); id != "" {
-		i := slices.IndexFunc(all, func(p Published) bool { return p.ID == id })
+		i := slices.IndexFunc(all, func(p space.Source) bool { return p.ID == id })
 		if i < 0 {
 			return errGone
 		}
 		p := all[i]
-		form = publishForm{ID: p.ID, Label: p.Label, Description: p.Description, Dir: p.Dir, Everybody: p.Everybody, Readers: strings.Join(p.Readers, ", "), WithMemory: true, Change: true}
+		form = publishForm{ID: p.ID, Title: p.Title, Description: p.Description, Dir: string(p.Dir), Everybody: p.Everybody, Readers: strings.Join(p.Readers, ", "), WithMemory: true, Change: true}
 		return s.publishPage(v, m, all, form, true, id, nil)
 	}
 	if !q.Has("dir") {
 		return s.publishPage(v, m, all, publishForm{Dir: "knowledge", Everybody: true}, false, "", nil)
 	}
-	form.ID = freeSourceName(form.Dir, m, s.o.Publishing.Taken)
+	form.ID, err = s.o.Service.SuggestSourceID(v.r.Context(), v.actor(), service.SuggestSourceIDInput{Space: service.SpaceRef{ID: m.ID}, Dir: form.Dir})
+	if err != nil {
+		return err
+	}
 	err = s.publishPage(v, m, all, form, true, "", nil)
 	if fault.CodeOf(err) == fault.Invalid {
 		return s.publishPage(v, m, all, publishForm{Dir: shorten(form.Dir, 200), Everybody: true}, false, "", err)
@@ -110,76 +111,35 @@ func (s *Server) showPublish(v *visit) error {
 	return err
 }
 
-// freeSourceName suggests a name for a source that none has: of the directory's last
-// part, of all of its parts, or with a number.
-func freeSourceName(dir string, m store.Membership, taken func(string) bool) string {
-	short := idOf(path.Base(strings.Trim(dir, "/")), m)
-	for _, id := range []string{short, idOf(strings.Trim(dir, "/"), m)} {
-		if !taken(id) {
-			return id
-		}
-	}
-	for n := 2; n < 100; n++ {
-		end := "-" + strconv.Itoa(n)
-		if id := strings.Trim(short[:min(len(short), maxSourceName-len(end))], "-") + end; !taken(id) {
-			return id
-		}
-	}
-	return short // who publishes it is told that it is taken
-}
-
-// maxSourceName is how long the name of a source may be.
-const maxSourceName = 40
-
-// idOf makes a name for a source of a directory's.
-func idOf(dir string, m store.Membership) string {
-	clean := func(text string) string {
-		return strings.Trim(strings.Map(func(r rune) rune {
-			if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
-				return r
-			}
-			return '-'
-		}, strings.ToLower(text)), "-")
-	}
-	id := clean(m.OwnerName)
-	if name := clean(dir); name != "" {
-		id += "-" + name
-	}
-	if len(id) > maxSourceName {
-		id = strings.Trim(id[:maxSourceName], "-")
-	}
-	return id
-}
-
 // publishPage answers with the page; preview tells that a directory was chosen.
-func (s *Server) publishPage(v *visit, m store.Membership, all []Published, form publishForm, preview bool, changes string, problem error) error {
+func (s *Server) publishPage(v *visit, m store.Membership, all []space.Source, form publishForm, preview bool, changes string, problem error) error {
 	body := publishPage{Action: "/spaces/" + string(m.ID) + "/publish", Form: form, Changes: changes}
 	for _, p := range all {
 		row := publishedRow{
-			Published: p, URL: p.Mount() + "/", Change: body.Action + "?source=" + queryEscape(p.ID), End: body.Action + "/" + p.ID + "/end",
-			Where: dirName(p.Dir), Size: bytesize.Text(p.Bytes), Readers: "everybody on this server",
+			Source: p, URL: p.Mount() + "/", Change: body.Action + "?source=" + queryEscape(p.ID), End: body.Action + "/" + p.ID + "/end",
+			Where: dirName(string(p.Dir)), Size: bytesize.Text(p.Bytes), Audience: "everybody on this server",
 		}
 		if !p.Everybody {
-			row.Readers = "nobody but you"
+			row.Audience = "nobody but you"
 			if n := len(p.Readers); n > 0 {
-				row.Readers = "you and " + strings.Join(p.Readers[:min(n, 5)], ", ")
+				row.Audience = "you and " + strings.Join(p.Readers[:min(n, 5)], ", ")
 				if n > 5 {
-					row.Readers += ", …"
+					row.Audience += ", …"
 				}
 			}
 		}
 		body.Published = append(body.Published, row)
 	}
 	if preview {
-		p, err := s.o.Publishing.Preview(v.r.Context(), m.ID, form.Dir, previewFiles)
+		p, err := s.o.Service.PreviewSource(v.r.Context(), v.actor(), service.PreviewSourceInput{Space: service.SpaceRef{ID: m.ID}, Dir: form.Dir, Limit: previewFiles})
 		if err != nil {
 			return err
 		}
 		if p.Total == 0 && changes == "" {
-			return fault.New(fault.Invalid, "There are no files in %s.", dirName(p.Dir))
+			return fault.New(fault.Invalid, "There are no files in %s.", dirName(string(p.Dir)))
 		}
 		body.Preview = previewOf(p)
-		body.Form.Dir = p.Dir
+		body.Form.Dir = string(p.Dir)
 		if p.Memory && changes == "" && problem == nil {
 			body.Form.Everybody = false // what is that private is for everybody by their word alone
 		}
@@ -226,8 +186,8 @@ func sourceField(part string, form publishForm) string {
 	return ""
 }
 
-func previewOf(p PublishPreview) *previewBody {
-	b := &previewBody{PublishPreview: p, Name: dirName(p.Dir), Size: bytesize.Text(p.Bytes), More: p.Total - len(p.Files)}
+func previewOf(p service.SourcePreview) *previewBody {
+	b := &previewBody{SourcePreview: p, Name: dirName(string(p.Dir)), Size: bytesize.Text(p.Bytes), More: p.Total - len(p.Files)}
 	for _, f := range p.Files {
 		b.Shown = append(b.Shown, previewFile{shownPath(f.Path, 150), bytesize.Text(f.Size)})
 	}
@@ -272,24 +232,25 @@ func (s *Server) publish(v *visit) error {
 	}
 	value := v.r.PostFormValue
 	form := publishForm{
-		ID: strings.TrimSpace(value("source")), Label: value("label"), Description: value("description"), Dir: value("dir"),
+		ID: strings.TrimSpace(value("source")), Title: value("label"), Description: value("description"), Dir: value("dir"),
 		Readers: shorten(value("readers"), maxReaderText), Everybody: value("audience") != "named", WithMemory: value("memory") == "yes",
 		Change: value("change") == "yes",
 	}
-	r := PublishRequest{
-		ID: form.ID, Label: form.Label, Description: form.Description, Space: m.ID, Dir: form.Dir, Everybody: form.Everybody, WithMemory: form.WithMemory,
-		New: !form.Change,
+	r := service.PublishSourceInput{
+		Space:  service.SpaceRef{ID: m.ID},
+		Source: space.Source{ID: form.ID, Title: form.Title, Description: form.Description, Dir: space.Path(form.Dir), Everybody: form.Everybody},
 	}
+	r.WithMemory, r.New = form.WithMemory, !form.Change
 	if !form.Everybody { // their names count for the other choice alone
 		r.Readers = strings.FieldsFunc(form.Readers, func(c rune) bool { return c == ',' || c == ';' || c == ' ' || c == '\n' || c == '\r' || c == '\t' })
 	}
-	if err = s.o.Publishing.Publish(v.r.Context(), v.user.ID, r); err == nil {
+	if _, err = s.o.Service.PublishSource(v.r.Context(), v.actor(), r); err == nil {
 		return s.see(v, "/spaces/"+string(m.ID)+"/publish#published")
 	}
 	if c := fault.CodeOf(err); c != fault.Invalid && c != fault.Conflict {
 		return err
 	}
-	all, failed := s.o.Publishing.Published(v.r.Context(), m.ID)
+	all, failed := s.o.Service.ListPublished(v.r.Context(), v.actor(), service.ListPublishedInput{Space: r.Space})
 	if failed != nil {
 		return failed
 	}
@@ -302,8 +263,8 @@ func (s *Server) publish(v *visit) error {
 }
 
 // changesOf is the id where the form is about a source that is there already.
-func changesOf(all []Published, form publishForm) string {
-	if form.Change && slices.ContainsFunc(all, func(p Published) bool { return p.ID == form.ID && p.Dir == strings.Trim(form.Dir, "/") }) {
+func changesOf(all []space.Source, form publishForm) string {
+	if form.Change && slices.ContainsFunc(all, func(p space.Source) bool { return p.ID == form.ID && string(p.Dir) == strings.Trim(form.Dir, "/") }) {
 		return form.ID
 	}
 	return ""
@@ -311,40 +272,27 @@ func changesOf(all []Published, form publishForm) string {
 
 // unpublish is POST /spaces/{id}/publish/{source}/end.
 func (s *Server) unpublish(v *visit) error {
-	m, err := s.owned(v)
-	if err != nil {
-		return err
-	}
-	if err := s.o.Publishing.Unpublish(v.r.Context(), v.user.ID, m.ID, v.r.PathValue("source")); err != nil {
+	if _, err := s.o.Service.UnpublishSource(v.r.Context(), v.actor(), service.UnpublishSourceInput{ID: v.r.PathValue("source")}); err != nil {
 		return gone(err)
 	}
-	return s.see(v, "/spaces/"+string(m.ID)+"/publish#published")
+	return s.see(v, "/spaces/"+v.r.PathValue("id")+"/publish#published")
 }
 
-// sourceOf returns the source of the path, if the visitor may read it. Any other
-// does not exist.
-func (s *Server) sourceOf(v *visit) (tools.Source, error) {
-	all, err := s.o.Publishing.Sources(v.r.Context(), v.user.ID)
+// snapshot opens the source of the path, if the visitor may read it.
+func (s *Server) snapshot(v *visit) (service.Snapshot, error) {
+	x, err := s.o.Service.OpenSource(v.r.Context(), v.actor(), v.r.PathValue("source"))
 	if err != nil {
-		return tools.Source{}, err
+		return x, gone(err)
 	}
-	id := v.r.PathValue("source")
-	if i := slices.IndexFunc(all, func(x tools.Source) bool { return x.ID == id }); i >= 0 {
-		return all[i], nil
-	}
-	return tools.Source{}, errGone
+	return x, nil
 }
 
 // syncSource is POST /library/sync/{source}.
 func (s *Server) syncSource(v *visit) error {
-	x, err := s.sourceOf(v)
-	if err != nil {
-		return err
-	}
-	if _, err := s.o.Publishing.Sync(v.r.Context(), v.user.ID, x.ID); err != nil {
+	if _, err := s.o.Service.SyncSource(v.r.Context(), v.actor(), service.SyncSourceInput{ID: v.r.PathValue("source")}); err != nil {
 		return gone(err)
 	}
-	return s.see(v, "/library#"+x.ID)
+	return s.see(v, "/library#"+v.r.PathValue("source"))
 }
 
 // sharedPath is the path in a source that an address names; slash tells that it

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"satchel/internal/bytesize"
+	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/tools"
 	"satchel/web/render"
@@ -25,24 +26,25 @@ type libraryPage struct {
 }
 
 type librarySource struct {
-	tools.Source
+	space.Source
 	URL, Size string
+	Own       bool
 }
 
 type libraryMine struct{ Name, URL string }
 
 // showLibrary is GET /library.
 func (s *Server) showLibrary(v *visit) error {
-	all, err := s.o.Publishing.Sources(v.r.Context(), v.user.ID)
+	all, err := s.o.Service.ListSources(v.r.Context(), v.actor(), service.ListSourcesInput{})
 	if err != nil {
 		return err
 	}
 	body := libraryPage{}
 	for _, x := range all {
-		body.Sources = append(body.Sources, librarySource{Source: x, URL: x.Mount() + "/", Size: bytesize.Text(x.Bytes)})
+		body.Sources = append(body.Sources, librarySource{Source: x, URL: x.Mount() + "/", Size: bytesize.Text(x.Bytes), Own: x.By == v.user.ID})
 	}
 	slices.SortStableFunc(body.Sources, func(a, b librarySource) int {
-		return cmp.Or(strings.Compare(strings.ToLower(a.Label), strings.ToLower(b.Label)), strings.Compare(a.ID, b.ID))
+		return cmp.Or(strings.Compare(strings.ToLower(a.Title), strings.ToLower(b.Title)), strings.Compare(a.ID, b.ID))
 	})
 	mine, err := s.spacesOf(v)
 	if err != nil {
@@ -58,16 +60,17 @@ func (s *Server) showLibrary(v *visit) error {
 
 // toSource leads to the directory of a source.
 func (s *Server) toSource(v *visit) error {
-	x, err := s.sourceOf(v)
+	x, err := s.snapshot(v)
 	if err != nil {
 		return err
 	}
-	return s.see(v, x.Mount()+"/")
+	return s.see(v, x.Source.Mount()+"/")
 }
 
 // sharedPage is a directory or a file of a source.
 type sharedPage struct {
-	Source         tools.Source
+	Source         space.Source
+	Own            bool
 	Crumbs         []crumb
 	Root           bool
 	Rows           []sharedRow // of a directory
@@ -92,16 +95,17 @@ type sharedRow struct{ Name, URL, Kind, Size string }
 
 // showShared is GET /library/docs/{source}/{path...}.
 func (s *Server) showShared(v *visit) error {
-	x, err := s.sourceOf(v)
+	n, err := s.snapshot(v)
 	if err != nil {
 		return err
 	}
+	x := n.Source
 	p, slash, err := sharedPath(v)
 	if err != nil {
 		return err
 	}
-	body := sharedPage{Source: x, Crumbs: sharedCrumbs(x, p), Root: p == ""}
-	title := shorten(x.Label, 80)
+	body := sharedPage{Source: x, Own: x.By == v.user.ID, Crumbs: sharedCrumbs(x, p), Root: p == ""}
+	title := shorten(x.Title, 80)
 	if p != "" {
 		title = shownPath(path.Base(string(p)), 120)
 	}
@@ -114,7 +118,7 @@ func (s *Server) showShared(v *visit) error {
 		}
 		return pg()
 	}
-	e, err := s.o.Publishing.Lookup(v.r.Context(), x.Collection, x.Commit, p)
+	e, err := n.Lookup(v.r.Context(), p)
 	if err != nil {
 		return gone(err)
 	}
@@ -126,9 +130,9 @@ func (s *Server) showShared(v *visit) error {
 		return s.see(v, to)
 	}
 	if e.Dir {
-		err = s.sharedTree(v, x, p, &body)
+		err = s.sharedTree(v, n, p, &body)
 	} else {
-		err = s.sharedFile(v, x, p, e, &body)
+		err = s.sharedFile(v, n, p, e, &body)
 	}
 	if err != nil {
 		return err
@@ -136,20 +140,20 @@ func (s *Server) showShared(v *visit) error {
 	return pg()
 }
 
-func sharedURL(x tools.Source, p space.Path) string {
+func sharedURL(x space.Source, p space.Path) string {
 	return tools.LibraryURL("", x.Mount()+"/"+string(p))
 }
 
-func sharedRaw(x tools.Source, p space.Path) string {
+func sharedRaw(x space.Source, p space.Path) string {
 	return tools.LibraryURL("", "/library/raw/"+x.ID+"/"+string(p))
 }
 
-func sharedCrumbs(x tools.Source, p space.Path) []crumb {
+func sharedCrumbs(x space.Source, p space.Path) []crumb {
 	out := []crumb{{"Library", "/library"}}
 	if p == "" {
 		return out
 	}
-	out = append(out, crumb{shorten(x.Label, 60), x.Mount() + "/"})
+	out = append(out, crumb{shorten(x.Title, 60), x.Mount() + "/"})
 	segs := strings.Split(string(p), "/")
 	for i := range segs[:len(segs)-1] {
 		out = append(out, crumb{shownPath(segs[i], 60), sharedURL(x, space.Path(strings.Join(segs[:i+1], "/"))) + "/"})
@@ -157,12 +161,13 @@ func sharedCrumbs(x tools.Source, p space.Path) []crumb {
 	return out
 }
 
-func (s *Server) sharedTree(v *visit, x tools.Source, dir space.Path, body *sharedPage) error {
-	all, err := s.o.Publishing.Children(v.r.Context(), x.Collection, x.Commit, dir)
+func (s *Server) sharedTree(v *visit, n service.Snapshot, dir space.Path, body *sharedPage) error {
+	x := n.Source
+	all, err := n.Children(v.r.Context(), dir)
 	if err != nil {
 		return gone(err)
 	}
-	slices.SortStableFunc(all, func(a, b tools.Entry) int {
+	slices.SortStableFunc(all, func(a, b space.Entry) int {
 		if a.Dir != b.Dir {
 			if a.Dir {
 				return -1
@@ -195,14 +200,14 @@ func (s *Server) sharedTree(v *visit, x tools.Source, dir space.Path, body *shar
 		}
 		body.Rows = append(body.Rows, r)
 	}
-	i := slices.IndexFunc(all, func(e tools.Entry) bool {
+	i := slices.IndexFunc(all, func(e space.Entry) bool {
 		name := strings.ToLower(path.Base(string(e.Path)))
 		return !e.Dir && e.Mode != space.Symlink && (name == "readme.md" || name == "index.md") && e.Size <= render.MaxMarkdown
 	})
 	if i < 0 {
 		return nil
 	}
-	data, err := s.o.Publishing.Content(v.r.Context(), x.Collection, all[i].Blob)
+	data, err := n.ReadBlob(v.r.Context(), all[i].Blob)
 	if err != nil {
 		return gone(err)
 	}
@@ -212,11 +217,12 @@ func (s *Server) sharedTree(v *visit, x tools.Source, dir space.Path, body *shar
 	return nil
 }
 
-func sharedPlace(x tools.Source, p space.Path) render.Place {
+func sharedPlace(x space.Source, p space.Path) render.Place {
 	return render.Place{Path: string(p), Files: x.Mount() + "/", Raw: "/library/raw/" + url.PathEscape(x.ID) + "/", Under: 1}
 }
 
-func (s *Server) sharedFile(v *visit, x tools.Source, p space.Path, e tools.Entry, body *sharedPage) error {
+func (s *Server) sharedFile(v *visit, n service.Snapshot, p space.Path, e space.Entry, body *sharedPage) error {
+	x := n.Source
 	body.Size, body.Raw = bytesize.Text(e.Size), sharedRaw(x, p)
 	body.Save = body.Raw + "?download"
 	switch {
@@ -230,7 +236,7 @@ func (s *Server) sharedFile(v *visit, x tools.Source, p space.Path, e tools.Entr
 		body.Kind = "large"
 		return nil
 	}
-	data, err := s.o.Publishing.Content(v.r.Context(), x.Collection, e.Blob)
+	data, err := n.ReadBlob(v.r.Context(), e.Blob)
 	if err != nil {
 		return gone(err)
 	}
@@ -269,22 +275,23 @@ func (s *Server) sharedFile(v *visit, x tools.Source, p space.Path, e tools.Entr
 // rawShared is GET /library/raw/{source}/{path...}: a file as it is. Only text and
 // pictures are shown, everything else is saved.
 func (s *Server) rawShared(v *visit) error {
-	x, err := s.sourceOf(v)
+	n, err := s.snapshot(v)
 	if err != nil {
 		return err
 	}
+	x := n.Source
 	p, slash, err := sharedPath(v)
 	if err != nil || slash || x.Commit == "" {
 		return errGone
 	}
-	e, err := s.o.Publishing.Lookup(v.r.Context(), x.Collection, x.Commit, p)
+	e, err := n.Lookup(v.r.Context(), p)
 	if err != nil {
 		return gone(err)
 	}
 	if e.Dir {
 		return errGone
 	}
-	data, err := s.o.Publishing.Content(v.r.Context(), x.Collection, e.Blob)
+	data, err := n.ReadBlob(v.r.Context(), e.Blob)
 	if err != nil {
 		return gone(err)
 	}

@@ -44,7 +44,7 @@ func (s *Server) describe(ctx context.Context, m store.Membership, r Review) *un
 	if e.Size > maxOpened {
 		return u
 	}
-	data, err := s.o.Workspace.Content(ctx, m.ID, r.Blob)
+	data, err := s.o.Workspace.ReadBlob(ctx, m.ID, r.Blob)
 	if err != nil {
 		return nil
 	}

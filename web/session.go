@@ -9,6 +9,7 @@ import (
 	"satchel/auth"
 	"satchel/auth/store"
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/internal/space"
 )
 
@@ -27,6 +28,9 @@ type visit struct {
 
 	spaces []store.Membership // of the user, once they were asked for
 }
+
+// actor is the visitor for operations.
+func (v *visit) actor() service.Actor { return service.Person(v.user) }
 
 // by is the visitor for the audit log.
 func (v *visit) by() store.Actor { return store.Actor{User: v.user.ID, Via: "web"} }

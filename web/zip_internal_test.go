@@ -10,11 +10,10 @@ import (
 	"time"
 
 	"satchel/internal/space"
-	"satchel/tools"
 )
 
 // zipped returns the names of an archive of files, in order, and what its last has.
-func zipped(t *testing.T, files []tools.Entry) (names []string, last string) {
+func zipped(t *testing.T, files []space.Entry) (names []string, last string) {
 	t.Helper()
 	texts := map[space.BlobID]string{"text": "x", "in": "a.md", "out": "../../etc/passwd", "abs": "/etc/passwd", "git": ".git/config"}
 	var b bytes.Buffer
@@ -42,7 +41,7 @@ func zipped(t *testing.T, files []tools.Entry) (names []string, last string) {
 }
 
 func TestAttackZipThatLeavesItsDirectory(t *testing.T) {
-	names, list := zipped(t, []tools.Entry{
+	names, list := zipped(t, []space.Entry{
 		{Path: "a.md", Blob: "text"}, {Path: "sub/in", Mode: space.Symlink, Blob: "in"},
 		{Path: `..\..\evil.txt`, Blob: "text"}, {Path: `x\..\y`, Blob: "text"}, {Path: "../up", Blob: "text"},
 		{Path: "sub/out", Mode: space.Symlink, Blob: "out"}, {Path: "abs", Mode: space.Symlink, Blob: "abs"},
@@ -65,7 +64,7 @@ func TestAttackZipThatLeavesItsDirectory(t *testing.T) {
 }
 
 func TestListOfWhatAZipLeavesOut(t *testing.T) {
-	out := tools.Entry{Path: `a\b`, Blob: "text"}
+	out := space.Entry{Path: `a\b`, Blob: "text"}
 	for name, tt := range map[string]struct {
 		files []string
 		want  string
@@ -77,9 +76,9 @@ func TestListOfWhatAZipLeavesOut(t *testing.T) {
 		"further down, where none": {[]string{"a/NOT-IN-THIS-ZIP.txt"}, "NOT-IN-THIS-ZIP.txt"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			files := []tools.Entry{out}
+			files := []space.Entry{out}
 			for _, p := range tt.files {
-				files = append(files, tools.Entry{Path: space.Path(p), Blob: "text"})
+				files = append(files, space.Entry{Path: space.Path(p), Blob: "text"})
 			}
 			if names, _ := zipped(t, files); names[len(names)-1] != tt.want {
 				t.Errorf("the archive has %q", names)
@@ -90,9 +89,9 @@ func TestListOfWhatAZipLeavesOut(t *testing.T) {
 		})
 	}
 	t.Run("very many", func(t *testing.T) {
-		var files []tools.Entry
+		var files []space.Entry
 		for i := range maxLeftOut + 7 {
-			files = append(files, tools.Entry{Path: space.Path(fmt.Sprintf(`a\%d`, i)), Blob: "text"})
+			files = append(files, space.Entry{Path: space.Path(fmt.Sprintf(`a\%d`, i)), Blob: "text"})
 		}
 		_, list := zipped(t, files)
 		if n := strings.Count(list, "backslash"); n != maxLeftOut || !strings.HasSuffix(list, "\nand 7 more\n") {

@@ -214,13 +214,18 @@ type UserName struct {
 	Removed bool
 }
 
-// UserNames returns the names of all users, of removed ones too.
-func (s *Store) UserNames(ctx context.Context) (map[space.UserID]UserName, error) {
+// UserNames returns the names of users, removed ones included: of those with the given
+// IDs, or of all without any.
+func (s *Store) UserNames(ctx context.Context, only ...space.UserID) (map[space.UserID]UserName, error) {
 	var rows []struct {
 		ID, Name string
 		Removed  int64
 	}
-	if err := s.db.Read(ctx).Raw("SELECT id, name, removed FROM auth_users").Scan(&rows).Error; err != nil {
+	q := s.db.Read(ctx).Model(&userRow{}).Select("id, name, removed")
+	if len(only) > 0 {
+		q = q.Where("id IN ?", only)
+	}
+	if err := q.Scan(&rows).Error; err != nil {
 		return nil, fmt.Errorf("list names of users: %w", err)
 	}
 	out := make(map[space.UserID]UserName, len(rows))

@@ -294,11 +294,11 @@ func (w *writer) look(ctx context.Context) (view, error) {
 	}
 	v := view{}
 	for _, f := range files {
-		b, err := w.store.ReadBlob(ctx, w.Space, f.New)
+		b, err := w.store.ReadBlob(ctx, w.Space, f.Blob)
 		if err != nil {
 			return nil, err
 		}
-		v[string(f.Path)] = file{content: bytes.Clone(b), mode: f.NewMode, blob: f.New}
+		v[string(f.Path)] = file{content: bytes.Clone(b), mode: f.Mode, blob: f.Blob}
 	}
 	return v, nil
 }

@@ -109,15 +109,15 @@ func (r *Reviews) inTheWay(ctx context.Context, id space.SpaceID, st *state, w R
 			return nil, err
 		}
 		if ok {
-			list = append(list, space.FileChange{Path: d, New: b, NewMode: m})
+			list = append(list, space.Entry{Path: d, Blob: b, Mode: m})
 		}
 	}
 	var out []space.Change
 	for _, f := range list {
-		if x := st.rows[f.Path]; x != nil && x.baseline() == (content{f.New, f.NewMode}) {
+		if x := st.rows[f.Path]; x != nil && x.baseline() == (content{f.Blob, f.Mode}) {
 			return nil, fault.New(fault.Conflict, "The former version of %s cannot be put back, since %s is in its way, which a person knows. Move or delete that first.", string(w.Path), string(f.Path))
 		}
-		out = append(out, space.Change{Path: string(f.Path), Op: space.Delete, Base: f.New, BaseMode: f.NewMode})
+		out = append(out, space.Change{Path: string(f.Path), Op: space.Delete, Base: f.Blob, BaseMode: f.Mode})
 	}
 	return out, nil
 }

@@ -17,7 +17,7 @@ import (
 // Git is what this package needs of the store of spaces; see *gitstore.Store.
 type Git interface {
 	Head(ctx context.Context, id space.SpaceID) (space.CommitID, error)
-	Files(ctx context.Context, id space.SpaceID, at space.CommitID, under space.Path) ([]space.FileChange, error)
+	Files(ctx context.Context, id space.SpaceID, at space.CommitID, under space.Path) ([]space.Entry, error)
 	Diff(ctx context.Context, id space.SpaceID, from, to space.CommitID) ([]space.FileChange, error)
 	Way(ctx context.Context, id space.SpaceID, from, to space.CommitID, under []space.Path) ([]gitstore.Step, int, bool, error)
 	Show(ctx context.Context, id space.SpaceID, at space.CommitID) (space.Commit, error)

@@ -221,7 +221,11 @@ func (w *stepper) contentsOf(ctx context.Context, at space.CommitID) (*contents,
 	k := w.tree
 	if k == nil {
 		k = &contents{files: map[space.BlobID]int{}}
-		list, err = w.o.Git.Files(ctx, w.id, at, "")
+		var files []space.Entry
+		files, err = w.o.Git.Files(ctx, w.id, at, "")
+		for _, f := range files {
+			list = append(list, f.Added())
+		}
 	} else {
 		list, err = w.o.Git.Diff(ctx, w.id, k.at, at)
 	}

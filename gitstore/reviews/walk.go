@@ -210,7 +210,7 @@ func (r *Reviews) compare(ctx context.Context, id space.SpaceID, st *state, head
 			return nil, err
 		}
 		for _, f := range list {
-			now[f.Path] = content{f.New, f.NewMode}
+			now[f.Path] = content{f.Blob, f.Mode}
 		}
 	}
 	out := []Review{}

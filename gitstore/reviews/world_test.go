@@ -58,7 +58,7 @@ func (c *counted) Head(ctx context.Context, id space.SpaceID) (space.CommitID, e
 	return c.Store.Head(ctx, id)
 }
 
-func (c *counted) Files(ctx context.Context, id space.SpaceID, at space.CommitID, under space.Path) ([]space.FileChange, error) {
+func (c *counted) Files(ctx context.Context, id space.SpaceID, at space.CommitID, under space.Path) ([]space.Entry, error) {
 	if c.count(nil); under == "" {
 		c.count(&c.trees)
 	}

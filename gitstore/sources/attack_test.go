@@ -40,7 +40,7 @@ func TestAttackPathsOutOfTheDirectory(t *testing.T) {
 		wantCode(t, "a file at "+string(p), err, fault.NotFound)
 		_, err = w.Children(t.Context(), s.Collection, s.Commit, p)
 		wantCode(t, "a directory at "+string(p), err, fault.NotFound)
-		if list, err := w.Under(t.Context(), s.Collection, s.Commit, p); err != nil || len(list) > 0 {
+		if list, err := w.Files(t.Context(), s.Collection, s.Commit, p); err != nil || len(list) > 0 {
 			t.Errorf("below %q are %v, %v", p, list, err)
 		}
 	}
@@ -95,7 +95,7 @@ func TestPurgedContentLeavesSnapshots(t *testing.T) {
 		}
 		return nil
 	}))
-	if _, err := w.Under(t.Context(), s.Collection, s.Commit, ""); err == nil {
+	if _, err := w.Files(t.Context(), s.Collection, s.Commit, ""); err == nil {
 		t.Error("the snapshot of the old history can still be read")
 	}
 }

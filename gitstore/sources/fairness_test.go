@@ -18,7 +18,7 @@ type watchedStore struct {
 	let    chan struct{}
 }
 
-func (s *watchedStore) Files(ctx context.Context, id space.SpaceID, at space.CommitID, under space.Path) ([]space.FileChange, error) {
+func (s *watchedStore) Files(ctx context.Context, id space.SpaceID, at space.CommitID, under space.Path) ([]space.Entry, error) {
 	s.listed.Add(1)
 	if slow := s.slow.Load(); slow != nil && *slow == id {
 		select {
@@ -43,13 +43,13 @@ func TestAttackManySourcesOfOneHugeDirectory(t *testing.T) {
 	w := newWorld(t, sqlite(t), map[string]string{"knowledge/a.md": "a"}, watched(st))
 	const n = 12
 	for i := range n {
-		w.add(func(r *sources.Request) { r.ID = fmt.Sprintf("s%d", i) })
+		w.add(func(r *request) { r.ID = fmt.Sprintf("s%d", i) })
 	}
 	w.write(map[string]string{"knowledge/b.md": "b", "knowledge/c.md": "c", "knowledge/d.md": "d"})
 	before := st.listed.Load()
 	for range 3 {
 		for i := range n {
-			if s := w.synced(fmt.Sprintf("s%d", i)); s.State != sources.Failed || s.Error == "" {
+			if s := w.synced(fmt.Sprintf("s%d", i)); s.State != space.SourceFailed || s.Problem == "" {
 				t.Fatalf("a directory that is too large: %+v", s)
 			}
 		}
@@ -60,7 +60,7 @@ func TestAttackManySourcesOfOneHugeDirectory(t *testing.T) {
 	}
 	// What fits again is shown at once.
 	w.write(map[string]string{"knowledge/b.md": "DELETE"})
-	if s := w.synced("s0"); s.State != sources.Ready {
+	if s := w.synced("s0"); s.State != space.SourceReady {
 		t.Errorf("when it fits again: %+v", s)
 	}
 }
@@ -73,7 +73,7 @@ func TestAttackSlowSourcesHoldUpNobodyElse(t *testing.T) {
 	_, err := w.git.Create(t.Context(), theirs, changes(map[string]string{"knowledge/x.md": "x"}), meta)
 	must(t, err)
 	w.own(eve, theirs)
-	other := w.add(func(r *sources.Request) { r.ID, r.Space, r.By = "theirs", theirs, eve })
+	other := w.add(func(r *request) { r.ID, r.Space, r.By = "theirs", theirs, eve })
 	for len(w.changes) > 0 {
 		<-w.changes
 	}

@@ -121,7 +121,7 @@ func (m *Manager) clearRetired() error {
 
 // shownTo is what a user's library is to have.
 type shownTo struct {
-	src  Source
+	src  space.Source
 	sn   *snapshot
 	tree string
 }

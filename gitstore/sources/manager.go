@@ -45,7 +45,7 @@ type Manager struct {
 // entry is a source with its snapshots. All but turn are under Manager.mu.
 type entry struct {
 	turn  chan struct{} // held by the one run that makes a snapshot
-	src   Source
+	src   space.Source
 	dirty bool // its space has changed
 	// failed is the head of which no snapshot could be made, why is the error, and
 	// again is when it is tried again; failures counts the tries.
@@ -58,7 +58,7 @@ type entry struct {
 	tree      string // the directory that has cur; empty: none yet
 }
 
-func newEntry(s Source) *entry { return &entry{turn: make(chan struct{}, 1), src: s} }
+func newEntry(s space.Source) *entry { return &entry{turn: make(chan struct{}, 1), src: s} }
 
 var _ space.Events = (*Manager)(nil)
 
@@ -208,7 +208,7 @@ func (m *Manager) retry() {
 	defer m.mu.Unlock()
 	now := m.o.Now()
 	for _, e := range m.entries {
-		if e.src.State == Failed && !now.Before(e.again) {
+		if e.src.State == space.SourceFailed && !now.Before(e.again) {
 			e.dirty = true
 		}
 	}
@@ -272,22 +272,22 @@ func (m *Manager) all() []*entry {
 	return out
 }
 
-func (m *Manager) source(e *entry) Source {
+func (m *Manager) source(e *entry) space.Source {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s := e.src
 	s.Users = slices.Clone(s.Users)
-	if s.State == Ready && e.dirty {
-		s.State = Waiting
+	if s.State == space.SourceReady && e.dirty {
+		s.State = space.SourceWaiting
 	}
 	return s
 }
 
 // ownership returns what tells whether the publisher of a source still owns its
 // space, and asks once for each publisher.
-func (m *Manager) ownership() func(context.Context, Source) (bool, error) {
+func (m *Manager) ownership() func(context.Context, space.Source) (bool, error) {
 	known := map[space.UserID][]space.SpaceID{}
-	return func(ctx context.Context, s Source) (bool, error) {
+	return func(ctx context.Context, s space.Source) (bool, error) {
 		spaces, ok := known[s.By]
 		if !ok {
 			var err error
@@ -301,15 +301,15 @@ func (m *Manager) ownership() func(context.Context, Source) (bool, error) {
 }
 
 // Visible returns the sources that a user may read now, by id.
-func (m *Manager) Visible(ctx context.Context, user space.UserID) ([]Source, error) {
+func (m *Manager) Visible(ctx context.Context, user space.UserID) ([]space.Source, error) {
 	if user == "" {
 		return nil, nil
 	}
 	owned := m.ownership()
-	var out []Source
+	var out []space.Source
 	for _, e := range m.all() {
 		s := m.source(e)
-		if !s.has(user) {
+		if !inAudience(s, user) {
 			continue
 		}
 		ok, err := owned(ctx, s)
@@ -325,8 +325,8 @@ func (m *Manager) Visible(ctx context.Context, user space.UserID) ([]Source, err
 
 // Of returns the sources of a space, by id. Who asks has made sure that the asker
 // may know.
-func (m *Manager) Of(id space.SpaceID) []Source {
-	var out []Source
+func (m *Manager) Of(id space.SpaceID) []space.Source {
+	var out []space.Source
 	for _, e := range m.all() {
 		if s := m.source(e); s.Space == id {
 			out = append(out, s)
@@ -336,8 +336,8 @@ func (m *Manager) Of(id space.SpaceID) []Source {
 }
 
 // All returns every source, by id, for the operator.
-func (m *Manager) All() []Source {
-	var out []Source
+func (m *Manager) All() []space.Source {
+	var out []space.Source
 	for _, e := range m.all() {
 		out = append(out, m.source(e))
 	}
@@ -346,32 +346,37 @@ func (m *Manager) All() []Source {
 
 // Sync makes a snapshot of a source that the user may read, now. A failure is no
 // error: the Source tells of it.
-func (m *Manager) Sync(ctx context.Context, user space.UserID, id string) (Source, error) {
+func (m *Manager) Sync(ctx context.Context, user space.UserID, id string) (space.Source, error) {
 	return m.syncFor(ctx, user, id, false)
 }
 
 // Reset is Sync, but makes a new snapshot even if there is one of the same commit, and
 // writes the files that sandboxes see again.
-func (m *Manager) Reset(ctx context.Context, user space.UserID, id string) (Source, error) {
+func (m *Manager) Reset(ctx context.Context, user space.UserID, id string) (space.Source, error) {
 	return m.syncFor(ctx, user, id, true)
 }
 
-func (m *Manager) syncFor(ctx context.Context, user space.UserID, id string, reset bool) (Source, error) {
+func (m *Manager) syncFor(ctx context.Context, user space.UserID, id string, reset bool) (space.Source, error) {
 	all, err := m.Visible(ctx, user)
 	if err != nil {
-		return Source{}, err
+		return space.Source{}, err
 	}
-	if !slices.ContainsFunc(all, func(s Source) bool { return s.ID == id }) {
-		return Source{}, NotThere(id)
+	if !slices.ContainsFunc(all, func(s space.Source) bool { return s.ID == id }) {
+		return space.Source{}, NotThere(id)
 	}
 	m.mu.Lock()
 	e := m.entries[id]
 	m.mu.Unlock()
 	if e == nil {
-		return Source{}, NotThere(id)
+		return space.Source{}, NotThere(id)
 	}
 	if err := m.sync(ctx, e, reset); err != nil && ctx.Err() != nil {
-		return Source{}, fault.Wrap(err, fault.Canceled, "The request ended.")
+		return space.Source{}, fault.Wrap(err, fault.Canceled, "The request ended.")
 	}
 	return m.source(e), nil
+}
+
+// inAudience reports whether the source is published for the user.
+func inAudience(s space.Source, u space.UserID) bool {
+	return s.Everybody || u == s.By || slices.Contains(s.Users, u)
 }

@@ -12,7 +12,7 @@ import (
 // Store is where snapshots come from; *gitstore.Store is one.
 type Store interface {
 	Head(ctx context.Context, id space.SpaceID) (space.CommitID, error)
-	Files(ctx context.Context, id space.SpaceID, at space.CommitID, under space.Path) ([]space.FileChange, error)
+	Files(ctx context.Context, id space.SpaceID, at space.CommitID, under space.Path) ([]space.Entry, error)
 	ReadBlob(ctx context.Context, id space.SpaceID, b space.BlobID) ([]byte, error)
 	Dates(ctx context.Context, id space.SpaceID, from, to space.CommitID) (map[space.Path]time.Time, error)
 }

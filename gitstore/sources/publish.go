@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"slices"
+	"time"
 
 	"satchel/internal/fault"
 	"satchel/internal/space"
@@ -12,7 +13,7 @@ import (
 // Preview is what others would see of a directory.
 type Preview struct {
 	Dir   space.Path
-	Files []File // at most as many as were asked for
+	Files []space.Entry // at most as many as were asked for
 	Total int
 	Bytes int64
 	Left  int // links and names that would be left out
@@ -22,8 +23,7 @@ type Preview struct {
 
 // Preview shows what publishing a directory of a space would show.
 func (m *Manager) Preview(ctx context.Context, id space.SpaceID, dir string, limit int) (Preview, error) {
-	r := Request{ID: "preview", Space: id, Dir: dir, WithMemory: true}
-	_, d, err := r.checked()
+	src, err := checked(space.Source{ID: "preview", Space: id, Dir: space.Path(dir)}, true)
 	if err != nil {
 		return Preview{}, err
 	}
@@ -31,77 +31,75 @@ func (m *Manager) Preview(ctx context.Context, id space.SpaceID, dir string, lim
 	if err != nil {
 		return Preview{}, err
 	}
-	sn, err := m.read(ctx, Source{Space: id, Dir: d}, head)
+	sn, err := m.read(ctx, src, head)
 	if err != nil {
 		return Preview{}, err
 	}
-	p := Preview{Dir: d, Total: len(sn.files), Bytes: sn.bytes, Left: sn.left}
-	_, _, err = Request{ID: "preview", Dir: string(d)}.checked()
-	p.Memory = err != nil && (d != "" || len(sn.under(memoryDir)) > 0)
-	p.Files = sn.files[:min(limit, len(sn.files))]
-	return p, nil
+	return Preview{
+		Dir: src.Dir, Files: sn.files[:min(limit, len(sn.files))], Total: len(sn.files), Bytes: sn.bytes, Left: sn.left,
+		Memory: hasMemory(src.Dir) && (src.Dir != "" || len(sn.under(memoryDir)) > 0),
+	}, nil
 }
 
-// Add publishes a directory of a space, or changes for whom and under which title
-// it is published, by its owner; a name never passes to another directory. The error is a fault.Invalid for what the request says, a
-// fault.Forbidden for who does not own the space, a fault.Conflict where the id
-// is taken, and a fault.TooLarge.
-func (m *Manager) Add(ctx context.Context, r Request) (Source, error) {
-	r, dir, err := r.checked()
+// Add publishes the directory s.Dir of the space s.Space in the name of its owner
+// s.By, or changes the title, description and audience of a source that By publishes
+// from there. What the manager keeps of a source (its state and snapshot) is ignored
+// in s. The error is a fault.Invalid for a bad value, a fault.Forbidden where By does
+// not own the space, a fault.Conflict where the ID is taken, a fault.Limited and a
+// fault.TooLarge.
+func (m *Manager) Add(ctx context.Context, s space.Source, consent Consent) (space.Source, error) {
+	s, err := checked(s, consent.WithMemory)
 	if err != nil {
-		return Source{}, err
+		return space.Source{}, err
 	}
 	m.changing.Lock()
 	defer m.changing.Unlock()
-	owned, err := m.o.Owned(ctx, r.By)
+	owned, err := m.o.Owned(ctx, s.By)
 	if err != nil {
-		return Source{}, err
+		return space.Source{}, err
 	}
-	if !slices.Contains(owned, r.Space) {
-		return Source{}, fault.New(fault.Forbidden, "Only who owns a space can publish it.")
-	}
-	now := m.o.Now()
-	s := Source{
-		ID: r.ID, Label: r.Label, Description: r.Description, Kind: KindSpace, Space: r.Space, Dir: dir,
-		Everybody: r.Everybody, Users: slices.DeleteFunc(r.Users, func(u space.UserID) bool { return u == r.By }), By: r.By,
-		Published: now, Changed: now, Collection: space.NewSpaceID(), State: Waiting,
+	if !slices.Contains(owned, s.Space) {
+		return space.Source{}, fault.New(fault.Forbidden, "Only the owner of a space can publish it.")
 	}
 	m.mu.Lock()
-	e := m.entries[r.ID]
+	e := m.entries[s.ID]
 	mine := 0
 	for _, o := range m.entries {
-		if o.src.By == r.By {
+		if o.src.By == s.By {
 			mine++
 		}
 	}
 	m.mu.Unlock()
+	s.Changed = m.o.Now()
 	if e != nil {
 		old := m.source(e)
 		switch {
-		case old.Space != r.Space || old.By != r.By:
-			return Source{}, errTaken(r.ID)
-		case r.New || old.Dir != dir:
-			// What stands there would be lost without a word.
-			return Source{}, fault.New(fault.Conflict, "You publish %s as %q already. Choose another name, or unpublish that first.", named(old.Dir), r.ID).In(PartName)
+		case old.Space != s.Space || old.By != s.By:
+			return space.Source{}, errTaken(s.ID)
+		case consent.New || old.Dir != s.Dir:
+			// The source that has the name now would be lost without a word.
+			return space.Source{}, fault.New(fault.Conflict, "You publish %s as %q already. Choose another name, or unpublish that first.", named(old.Dir), s.ID).In(FieldName)
 		}
 		return m.change(ctx, e, s)
 	}
+	s.Kind, s.Published, s.Collection = space.SourceSpace, s.Changed, space.NewSpaceID()
+	s.State, s.Problem, s.Commit, s.Synced, s.Files, s.Bytes = space.SourceWaiting, "", "", time.Time{}, 0, 0
 	if mine >= m.o.MaxSources {
-		return Source{}, fault.New(fault.Limited, "You have published %d sources, as many as are allowed.", mine)
+		return space.Source{}, fault.New(fault.Limited, "You have published %d sources, as many as are allowed.", mine)
 	}
 	head, err := m.o.Store.Head(ctx, s.Space)
 	if err != nil {
-		return Source{}, err
+		return space.Source{}, err
 	}
 	sn, err := m.read(ctx, s, head)
 	if err == nil {
 		err = m.fits(sn)
 	}
 	if err != nil {
-		return Source{}, err
+		return space.Source{}, err
 	}
 	if len(sn.files) == 0 {
-		return Source{}, fault.New(fault.Invalid, "There are no files in %q to be published.", string(dir)+"/").In(PartDir)
+		return space.Source{}, fault.New(fault.Invalid, "There are no files in %q to be published.", string(s.Dir)+"/").In(FieldDir)
 	}
 	return m.begin(ctx, s)
 }
@@ -114,17 +112,17 @@ func named(dir space.Path) string {
 	return string(dir) + "/"
 }
 
-// Taken tells whether a source on this server has the id. That is no secret: who
-// asks for the name is told so.
+// Taken reports whether a source on this server has the id. That is no secret, since
+// publishing under a taken name fails.
 func (m *Manager) Taken(id string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.entries[id] != nil
 }
 
-func (m *Manager) begin(ctx context.Context, s Source) (Source, error) {
+func (m *Manager) begin(ctx context.Context, s space.Source) (space.Source, error) {
 	if err := m.storeSource(ctx, s, true); err != nil {
-		return Source{}, err
+		return space.Source{}, err
 	}
 	e := newEntry(s)
 	m.mu.Lock()
@@ -145,22 +143,26 @@ func (m *Manager) again(e *entry) {
 	m.rouse()
 }
 
-// change writes what people may change of a source, and keeps its snapshot.
-func (m *Manager) change(ctx context.Context, e *entry, s Source) (Source, error) {
-	old := m.source(e)
-	s.Collection, s.Published = old.Collection, old.Published
-	if err := m.storeSource(ctx, s, false); err != nil {
-		return Source{}, err
+// change stores what people may change of a source. Its snapshot stays.
+func (m *Manager) change(ctx context.Context, e *entry, s space.Source) (space.Source, error) {
+	if err := m.storeSource(ctx, keep(s, m.source(e)), false); err != nil {
+		return space.Source{}, err
 	}
 	m.mu.Lock()
-	e.src.Label, e.src.Description, e.src.Everybody, e.src.Users, e.src.Changed = s.Label, s.Description, s.Everybody, s.Users, s.Changed
+	e.src = keep(s, e.src)
 	m.mu.Unlock()
 	m.Refresh(ctx)
 	return m.source(e), nil
 }
 
-// Remove unpublishes a source of a space. Who asks has made sure that the asker
-// may.
+// keep returns s with what the manager keeps of the source old.
+func keep(s, old space.Source) space.Source {
+	s.Kind, s.Published, s.Collection = old.Kind, old.Published, old.Collection
+	s.State, s.Problem, s.Commit, s.Synced, s.Files, s.Bytes = old.State, old.Problem, old.Commit, old.Synced, old.Files, old.Bytes
+	return s
+}
+
+// Remove unpublishes a source of a space. The caller has checked that the person may.
 func (m *Manager) Remove(ctx context.Context, id space.SpaceID, source string) error {
 	m.changing.Lock()
 	defer m.changing.Unlock()
@@ -239,6 +241,6 @@ func (m *Manager) drop(ctx context.Context, c space.SpaceID) {
 }
 
 // Peek returns the content of a file of a preview, by its space.
-func (m *Manager) Peek(ctx context.Context, id space.SpaceID, f File) ([]byte, error) {
+func (m *Manager) Peek(ctx context.Context, id space.SpaceID, f space.Entry) ([]byte, error) {
 	return m.o.Store.ReadBlob(ctx, id, f.Blob)
 }

@@ -23,10 +23,10 @@ func (m *Manager) byCollection(c space.SpaceID) (*entry, error) {
 }
 
 // snapshot returns what a collection shows at a commit.
-func (m *Manager) snapshot(ctx context.Context, c space.SpaceID, at space.CommitID) (*snapshot, Source, error) {
+func (m *Manager) snapshot(ctx context.Context, c space.SpaceID, at space.CommitID) (*snapshot, space.Source, error) {
 	e, err := m.byCollection(c)
 	if err != nil {
-		return nil, Source{}, err
+		return nil, space.Source{}, err
 	}
 	m.mu.Lock()
 	s := e.src
@@ -82,23 +82,23 @@ func (m *Manager) Newest(ctx context.Context, c space.SpaceID) (space.CommitID, 
 
 // Lookup finds a file or a directory of a snapshot; fault.NotFound where there is
 // neither. The empty path is the root.
-func (m *Manager) Lookup(ctx context.Context, c space.SpaceID, at space.CommitID, p space.Path) (Entry, error) {
+func (m *Manager) Lookup(ctx context.Context, c space.SpaceID, at space.CommitID, p space.Path) (space.Entry, error) {
 	sn, _, err := m.snapshot(ctx, c, at)
 	if err != nil {
-		return Entry{}, err
+		return space.Entry{}, err
 	}
 	if f, ok := sn.find(p); ok {
-		return Entry{File: f}, nil
+		return f, nil
 	}
 	if p == "" || len(sn.under(p)) > 0 {
-		return Entry{File: File{Path: p}, Dir: true}, nil
+		return space.Entry{Path: p, Dir: true}, nil
 	}
-	return Entry{}, noFile(p)
+	return space.Entry{}, noFile(p)
 }
 
 // Children lists one directory of a snapshot, by path; fault.NotFound where dir is
 // none.
-func (m *Manager) Children(ctx context.Context, c space.SpaceID, at space.CommitID, dir space.Path) ([]Entry, error) {
+func (m *Manager) Children(ctx context.Context, c space.SpaceID, at space.CommitID, dir space.Path) ([]space.Entry, error) {
 	sn, _, err := m.snapshot(ctx, c, at)
 	if err != nil {
 		return nil, err
@@ -110,8 +110,8 @@ func (m *Manager) Children(ctx context.Context, c space.SpaceID, at space.Commit
 	return list, nil
 }
 
-// Under lists every file below a directory of a snapshot, by path.
-func (m *Manager) Under(ctx context.Context, c space.SpaceID, at space.CommitID, dir space.Path) ([]File, error) {
+// Files lists every file below a directory of a snapshot, by path.
+func (m *Manager) Files(ctx context.Context, c space.SpaceID, at space.CommitID, dir space.Path) ([]space.Entry, error) {
 	sn, _, err := m.snapshot(ctx, c, at)
 	if err != nil {
 		return nil, err
@@ -138,19 +138,6 @@ func (m *Manager) ReadBlob(ctx context.Context, c space.SpaceID, b space.BlobID)
 		return nil, fault.New(fault.NotFound, "There is no blob %.60s in this source.", string(b))
 	}
 	return m.o.Store.ReadBlob(ctx, s.Space, b)
-}
-
-// Files lists the files of a snapshot for the search index.
-func (m *Manager) Files(ctx context.Context, c space.SpaceID, at space.CommitID, under space.Path) ([]space.FileChange, error) {
-	list, err := m.Under(ctx, c, at, under)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]space.FileChange, len(list))
-	for i, f := range list {
-		out[i] = added(f)
-	}
-	return out, nil
 }
 
 // Diff lists the files that differ between two snapshots, for the search index.

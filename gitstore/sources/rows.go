@@ -53,23 +53,23 @@ type endedRow struct {
 
 func (endedRow) TableName() string { return "sources_ended" }
 
-func rowOf(s Source) sourceRow {
+func rowOf(s space.Source) sourceRow {
 	return sourceRow{
-		ID: s.ID, Label: s.Label, Description: s.Description, Kind: string(s.Kind), SpaceID: string(s.Space), Dir: string(s.Dir),
+		ID: s.ID, Label: s.Title, Description: s.Description, Kind: string(s.Kind), SpaceID: string(s.Space), Dir: string(s.Dir),
 		Everybody: s.Everybody, ByUser: string(s.By), Published: database.Millis(s.Published), Changed: database.Millis(s.Changed), Collection: string(s.Collection),
 	}
 }
 
-func (r sourceRow) source() Source {
-	return Source{
-		ID: r.ID, Label: r.Label, Description: r.Description, Kind: Kind(r.Kind), Space: space.SpaceID(r.SpaceID), Dir: space.Path(r.Dir),
+func (r sourceRow) source() space.Source {
+	return space.Source{
+		ID: r.ID, Title: r.Label, Description: r.Description, Kind: space.SourceKind(r.Kind), Space: space.SpaceID(r.SpaceID), Dir: space.Path(r.Dir),
 		Everybody: r.Everybody, By: space.UserID(r.ByUser), Published: database.Time(r.Published), Changed: database.Time(r.Changed), Collection: space.SpaceID(r.Collection),
-		State: Waiting,
+		State: space.SourceWaiting,
 	}
 }
 
 // loadRows reads every source.
-func (m *Manager) loadRows(ctx context.Context) ([]Source, error) {
+func (m *Manager) loadRows(ctx context.Context) ([]space.Source, error) {
 	db := m.o.DB.Read(ctx)
 	var rows []sourceRow
 	var users []userRow
@@ -87,14 +87,14 @@ func (m *Manager) loadRows(ctx context.Context) ([]Source, error) {
 	for _, r := range synced {
 		last[r.Collection] = r
 	}
-	out := make([]Source, len(rows))
+	out := make([]space.Source, len(rows))
 	for i, r := range rows {
 		s := r.source()
 		s.Users = audience[r.ID]
 		if l, ok := last[r.Collection]; ok {
-			s.Commit, s.Synced, s.Files, s.Bytes, s.Error = space.CommitID(l.CommitID), database.Time(l.Synced), l.Files, l.Bytes, l.Error
+			s.Commit, s.Synced, s.Files, s.Bytes, s.Problem = space.CommitID(l.CommitID), database.Time(l.Synced), l.Files, l.Bytes, l.Error
 			if l.Error != "" {
-				s.State = Failed
+				s.State = space.SourceFailed
 			}
 		}
 		out[i] = s
@@ -104,7 +104,7 @@ func (m *Manager) loadRows(ctx context.Context) ([]Source, error) {
 
 // storeSource writes a source with its audience. fresh tells that there must be
 // none of the id yet: else the error is a fault.Conflict.
-func (m *Manager) storeSource(ctx context.Context, s Source, fresh bool) error {
+func (m *Manager) storeSource(ctx context.Context, s space.Source, fresh bool) error {
 	return m.o.DB.Transact(ctx, func(tx *gorm.DB) error {
 		row := rowOf(s)
 		q := tx
@@ -130,11 +130,11 @@ func (m *Manager) storeSource(ctx context.Context, s Source, fresh bool) error {
 }
 
 func errTaken(id string) error {
-	return fault.New(fault.Conflict, "There is a source %q on this server already. Choose another name.", id).In(PartName)
+	return fault.New(fault.Conflict, "There is a source %q on this server already. Choose another name.", id).In(FieldName)
 }
 
 // deleteSource removes a source, and remembers that its index is to be dropped.
-func (m *Manager) deleteSource(ctx context.Context, s Source) error {
+func (m *Manager) deleteSource(ctx context.Context, s space.Source) error {
 	return m.o.DB.Transact(ctx, func(tx *gorm.DB) error {
 		for _, q := range []*gorm.DB{
 			tx.Where("id = ? AND collection = ?", s.ID, string(s.Collection)).Delete(&sourceRow{}),
@@ -150,8 +150,8 @@ func (m *Manager) deleteSource(ctx context.Context, s Source) error {
 	})
 }
 
-func (m *Manager) storeSynced(ctx context.Context, s Source) error {
-	row := syncedRow{Collection: string(s.Collection), CommitID: string(s.Commit), Synced: database.Millis(s.Synced), Files: s.Files, Bytes: s.Bytes, Error: s.Error}
+func (m *Manager) storeSynced(ctx context.Context, s space.Source) error {
+	row := syncedRow{Collection: string(s.Collection), CommitID: string(s.Commit), Synced: database.Millis(s.Synced), Files: s.Files, Bytes: s.Bytes, Error: s.Problem}
 	return m.o.DB.Transact(ctx, func(tx *gorm.DB) error {
 		if err := tx.Clauses(clause.OnConflict{UpdateAll: true}).Create(&row).Error; err != nil {
 			return fmt.Errorf("store the state of a source: %w", err)

@@ -9,55 +9,50 @@ import (
 	"satchel/internal/space"
 )
 
-// File is a file of a snapshot. Its path is relative to the published directory.
-type File struct {
-	Path space.Path
-	Mode space.Mode
-	Blob space.BlobID
-	Size int64
-	link string // the target of a symbolic link
-}
-
 // snapshot lists the files of a source at a commit, by path. It never changes.
+// Paths are relative to the published directory.
 type snapshot struct {
 	commit space.CommitID
-	files  []File
+	files  []space.Entry
+	links  map[space.Path]string // the targets of symbolic links
 	bytes  int64
 	left   int // links and names that are left out
 	blobs  map[space.BlobID]bool
 }
 
 // read makes the snapshot of a source at a commit of its space.
-func (m *Manager) read(ctx context.Context, s Source, at space.CommitID) (*snapshot, error) {
+func (m *Manager) read(ctx context.Context, s space.Source, at space.CommitID) (*snapshot, error) {
 	all, err := m.o.Store.Files(ctx, s.Space, at, s.Dir)
 	if err != nil {
 		return nil, err
 	}
-	out := &snapshot{commit: at, blobs: make(map[space.BlobID]bool, len(all))}
+	out := &snapshot{commit: at, links: map[space.Path]string{}, blobs: make(map[space.BlobID]bool, len(all))}
 	for _, f := range all {
 		rel, ok := relative(s.Dir, f.Path)
 		if !ok {
 			continue
 		}
-		file := File{Path: rel, Mode: f.NewMode, Blob: f.New, Size: f.Size}
-		if f.NewMode == space.Symlink {
+		file := f
+		file.Path = rel
+		if f.Mode == space.Symlink {
 			if f.Size > space.MaxPathBytes {
 				continue
 			}
-			target, err := m.o.Store.ReadBlob(ctx, s.Space, f.New)
+			target, err := m.o.Store.ReadBlob(ctx, s.Space, f.Blob)
 			if err != nil {
 				return nil, err
 			}
-			if file.link = string(target); space.CheckSymlink(rel, file.link) != nil {
+			if space.CheckSymlink(rel, string(target)) != nil {
 				continue // it leaves the directory
 			}
+			out.links[rel] = string(target)
 		}
 		out.files = append(out.files, file)
 		out.bytes += f.Size
-		out.blobs[f.New] = true
+		out.blobs[f.Blob] = true
 	}
 	out.left = len(all) - len(out.files)
-	slices.SortFunc(out.files, func(a, b File) int { return strings.Compare(string(a.Path), string(b.Path)) })
+	slices.SortFunc(out.files, func(a, b space.Entry) int { return strings.Compare(string(a.Path), string(b.Path)) })
 	return out, nil
 }
 
@@ -76,21 +71,21 @@ func relative(dir, p space.Path) (space.Path, bool) {
 	return rel, err == nil
 }
 
-func (sn *snapshot) find(p space.Path) (File, bool) {
-	i, ok := slices.BinarySearchFunc(sn.files, p, func(f File, p space.Path) int { return strings.Compare(string(f.Path), string(p)) })
+func (sn *snapshot) find(p space.Path) (space.Entry, bool) {
+	i, ok := slices.BinarySearchFunc(sn.files, p, func(f space.Entry, p space.Path) int { return strings.Compare(string(f.Path), string(p)) })
 	if !ok {
-		return File{}, false
+		return space.Entry{}, false
 	}
 	return sn.files[i], true
 }
 
 // under returns the files below a directory; "" is the source's root.
-func (sn *snapshot) under(dir space.Path) []File {
+func (sn *snapshot) under(dir space.Path) []space.Entry {
 	if dir == "" {
 		return sn.files
 	}
 	prefix := string(dir) + "/"
-	from, _ := slices.BinarySearchFunc(sn.files, prefix, func(f File, p string) int { return strings.Compare(string(f.Path), p) })
+	from, _ := slices.BinarySearchFunc(sn.files, prefix, func(f space.Entry, p string) int { return strings.Compare(string(f.Path), p) })
 	n := 0
 	for n < len(sn.files)-from && strings.HasPrefix(string(sn.files[from+n].Path), prefix) {
 		n++
@@ -98,30 +93,24 @@ func (sn *snapshot) under(dir space.Path) []File {
 	return sn.files[from : from+n]
 }
 
-// Entry is one name in a directory of a snapshot.
-type Entry struct {
-	File
-	Dir bool // then only Path is set
-}
-
-func (sn *snapshot) children(dir space.Path) []Entry {
+func (sn *snapshot) children(dir space.Path) []space.Entry {
 	prefix := ""
 	if dir != "" {
 		prefix = string(dir) + "/"
 	}
-	var out []Entry
+	var out []space.Entry
 	seen := map[space.Path]bool{}
 	for _, f := range sn.under(dir) {
 		name, _, deeper := strings.Cut(strings.TrimPrefix(string(f.Path), prefix), "/")
 		switch p := space.Path(prefix + name); {
 		case !deeper:
-			out = append(out, Entry{File: f})
+			out = append(out, f)
 		case !seen[p]:
 			seen[p] = true
-			out = append(out, Entry{File: File{Path: p}, Dir: true})
+			out = append(out, space.Entry{Path: p, Dir: true})
 		}
 	}
-	slices.SortFunc(out, func(a, b Entry) int { return strings.Compare(string(a.Path), string(b.Path)) })
+	slices.SortFunc(out, func(a, b space.Entry) int { return strings.Compare(string(a.Path), string(b.Path)) })
 	return out
 }
 
@@ -130,7 +119,7 @@ func (sn *snapshot) same(o *snapshot) bool { return o != nil && slices.Equal(sn.
 
 // diff lists what differs between two snapshots; from may be nil.
 func diff(from, to *snapshot) []space.FileChange {
-	var old []File
+	var old []space.Entry
 	if from != nil {
 		old = from.files
 	}
@@ -142,11 +131,11 @@ func diff(from, to *snapshot) []space.FileChange {
 			out = append(out, space.FileChange{Path: old[i].Path, Status: space.Deleted, Old: old[i].Blob, OldMode: old[i].Mode})
 			i++
 		case i == len(old) || cur[j].Path < old[i].Path:
-			out = append(out, added(cur[j]))
+			out = append(out, cur[j].Added())
 			j++
 		default:
 			if old[i] != cur[j] {
-				c := added(cur[j])
+				c := cur[j].Added()
 				c.Status, c.Old, c.OldMode = space.Modified, old[i].Blob, old[i].Mode
 				out = append(out, c)
 			}
@@ -154,10 +143,6 @@ func diff(from, to *snapshot) []space.FileChange {
 		}
 	}
 	return out
-}
-
-func added(f File) space.FileChange {
-	return space.FileChange{Path: f.Path, Status: space.Added, New: f.Blob, NewMode: f.Mode, Size: f.Size}
 }
 
 func noFile(p space.Path) error {

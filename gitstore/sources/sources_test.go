@@ -24,7 +24,7 @@ func TestAPublishedDirectoryIsShownAndFollowed(t *testing.T) {
 		if got := w.paths(s); got != "a.md deep/b.md" {
 			t.Errorf("the snapshot has %q", got)
 		}
-		if s.State != sources.Ready || s.Files != 2 || s.Commit == "" {
+		if s.State != space.SourceReady || s.Files != 2 || s.Commit == "" {
 			t.Errorf("published: %+v", s)
 		}
 		dir, release, err := w.Library(t.Context(), bob)
@@ -43,13 +43,13 @@ func TestAPublishedDirectoryIsShownAndFollowed(t *testing.T) {
 			t.Errorf("the running sandbox has %q, want %q", got, want)
 		}
 		// A call that began before reads on.
-		if list, err := w.Under(t.Context(), s.Collection, old, ""); err != nil || len(list) != 2 || list[0].Path != "a.md" {
+		if list, err := w.Files(t.Context(), s.Collection, old, ""); err != nil || len(list) != 2 || list[0].Path != "a.md" {
 			t.Errorf("the snapshot before: %v, %v", list, err)
 		}
 		w.Close()
 		w.open()
 		s = w.synced("team-notes")
-		if got := w.paths(s); got != "deep/b.md new.md" || s.Label != "Team notes" {
+		if got := w.paths(s); got != "deep/b.md new.md" || s.Title != "Team notes" {
 			t.Errorf("after a restart: %q %+v", got, s)
 		}
 	})
@@ -74,7 +74,7 @@ func TestResetMakesTheSnapshotAgain(t *testing.T) {
 		}
 		s, err := w.Reset(t.Context(), ada, "team-notes")
 		must(t, err)
-		if got := tree(t, dir); got != want || s.State != sources.Ready {
+		if got := tree(t, dir); got != want || s.State != space.SourceReady {
 			t.Errorf("after the reset a sandbox has %q (%s), want %q", got, s.State, want)
 		}
 		if _, err := w.Reset(t.Context(), ada, "no-such"); fault.CodeOf(err) != fault.NotFound {
@@ -86,18 +86,18 @@ func TestResetMakesTheSnapshotAgain(t *testing.T) {
 func TestWhoSeesASource(t *testing.T) {
 	for _, c := range []struct {
 		name     string
-		audience func(*sources.Request)
+		audience func(*request)
 		then     func(w *world)
 		bob, eve string
 	}{
-		{"for everybody", func(*sources.Request) {}, nil, "team-notes", "team-notes"},
+		{"for everybody", func(*request) {}, nil, "team-notes", "team-notes"},
 		{"for bob", only(bob), nil, "team-notes", ""},
 		{"for nobody by name", only(), nil, "", ""},
-		{"narrowed", func(*sources.Request) {}, func(w *world) { w.add(only(bob)) }, "team-notes", ""},
+		{"narrowed", func(*request) {}, func(w *world) { w.add(only(bob)) }, "team-notes", ""},
 		{"widened", only(), func(w *world) { w.add() }, "team-notes", "team-notes"},
 		{"unpublished", only(bob), func(w *world) { must(w.t, w.Remove(w.ctx, w.id, "team-notes")) }, "", ""},
-		{"the space was given away", func(*sources.Request) {}, func(w *world) { w.own(ada); w.own(eve, w.id) }, "", ""},
-		{"its owner was removed", func(*sources.Request) {}, func(w *world) { w.own(ada) }, "", ""},
+		{"the space was given away", func(*request) {}, func(w *world) { w.own(ada); w.own(eve, w.id) }, "", ""},
+		{"its owner was removed", func(*request) {}, func(w *world) { w.own(ada) }, "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, sqlite(t), files)
@@ -145,20 +145,20 @@ func TestWhatIsPublishedAgainHasNothingOfBefore(t *testing.T) {
 	_, err := w.git.Create(t.Context(), other, changes(map[string]string{"knowledge/theirs.md": "theirs"}), meta)
 	must(t, err)
 	w.own(eve, other)
-	second := w.add(func(r *sources.Request) { r.Space, r.By = other, eve })
+	second := w.add(func(r *request) { r.Space, r.By = other, eve })
 	if second.Collection == first.Collection {
 		t.Error("another publication has the collection of an ended one")
 	}
-	if _, err := w.Under(t.Context(), first.Collection, first.Commit, ""); fault.CodeOf(err) != fault.NotFound {
+	if _, err := w.Files(t.Context(), first.Collection, first.Commit, ""); fault.CodeOf(err) != fault.NotFound {
 		t.Errorf("reading an ended publication: %v", err)
 	}
 	if got := w.paths(second); got != "theirs.md" {
 		t.Errorf("the new source has %q", got)
 	}
 	// Another directory is another publication too: no index may mix them.
-	third := w.add(func(r *sources.Request) { r.ID, r.Dir = "mine", "knowledge2" })
+	third := w.add(func(r *request) { r.ID, r.Dir = "mine", "knowledge2" })
 	must(t, w.Remove(t.Context(), w.id, "mine"))
-	fourth := w.add(func(r *sources.Request) { r.ID, r.Dir = "mine", "knowledge" })
+	fourth := w.add(func(r *request) { r.ID, r.Dir = "mine", "knowledge" })
 	if third.Collection == fourth.Collection || w.paths(fourth) != "a.md deep/b.md" {
 		t.Errorf("after a change of the directory: %q in %s, before in %s", w.paths(fourth), fourth.Collection, third.Collection)
 	}
@@ -169,21 +169,21 @@ func TestWhatIsPublishedAgainHasNothingOfBefore(t *testing.T) {
 func TestANameThatIsTakenStaysWithWhatHasIt(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		change func(*sources.Request)
+		change func(*request)
 		want   string
 	}{
-		{"another directory of the same space", func(r *sources.Request) { r.Dir = "knowledge2" }, `You publish knowledge/ as "team-notes" already.`},
-		{"another directory, by the form of a change", func(r *sources.Request) { r.Dir, r.New = "knowledge2", false }, `You publish knowledge/ as "team-notes" already.`},
-		{"the same directory, as if it were new", func(*sources.Request) {}, `You publish knowledge/ as "team-notes" already.`},
+		{"another directory of the same space", func(r *request) { r.Dir = "knowledge2" }, `You publish knowledge/ as "team-notes" already.`},
+		{"another directory, by the form of a change", func(r *request) { r.Dir, r.New = "knowledge2", false }, `You publish knowledge/ as "team-notes" already.`},
+		{"the same directory, as if it were new", func(*request) {}, `You publish knowledge/ as "team-notes" already.`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, sqlite(t), files)
-			had := w.add(func(r *sources.Request) { r.Everybody, r.Users = false, []space.UserID{bob} })
-			r := sources.Request{ID: had.ID, Space: w.id, Dir: "knowledge", Everybody: true, By: ada, New: true}
+			had := w.add(func(r *request) { r.Everybody, r.Users = false, []space.UserID{bob} })
+			r := request{Source: space.Source{ID: had.ID, Space: w.id, Dir: "knowledge", Everybody: true, By: ada}, Consent: sources.Consent{New: true}}
 			c.change(&r)
-			_, err := w.Add(t.Context(), r)
+			_, err := w.Add(t.Context(), r.Source, r.Consent)
 			wantCode(t, c.name, err, fault.Conflict)
-			if !strings.HasPrefix(fault.PublicOf(err), c.want) || fault.PartOf(err) != sources.PartName {
+			if !strings.HasPrefix(fault.PublicOf(err), c.want) || fault.PartOf(err) != sources.FieldName {
 				t.Errorf("it is said of %q: %v", fault.PartOf(err), err)
 			}
 			if got, hers := w.sees(bob), w.sees(eve); got != had.ID || hers != "" {
@@ -205,49 +205,49 @@ func TestPublishRefuses(t *testing.T) {
 	_, err := w.git.Create(t.Context(), other, changes(map[string]string{"knowledge/x.md": "x"}), meta)
 	must(t, err)
 	w.own(bob, other)
-	w.add(func(r *sources.Request) { r.ID, r.Space, r.By = "taken", other, bob })
+	w.add(func(r *request) { r.ID, r.Space, r.By = "taken", other, bob })
 	for _, c := range []struct {
 		name   string
-		change func(*sources.Request)
+		change func(*request)
 		code   fault.Code
 	}{
-		{"attack: who does not own the space", func(r *sources.Request) { r.By = eve }, fault.Forbidden},
-		{"attack: nobody", func(r *sources.Request) { r.By = "" }, fault.Forbidden},
-		{"attack: the name of another's source", func(r *sources.Request) { r.ID = "taken" }, fault.Conflict},
-		{"attack: a name that is a path", func(r *sources.Request) { r.ID = "../etc" }, fault.Invalid},
-		{"attack: a name with a slash", func(r *sources.Request) { r.ID = "a/b" }, fault.Invalid},
-		{"attack: a dot", func(r *sources.Request) { r.ID = "." }, fault.Invalid},
-		{"attack: a name that differs in case", func(r *sources.Request) { r.ID = "TAKEN" }, fault.Invalid},
-		{"attack: script", func(r *sources.Request) { r.ID = "<script>" }, fault.Invalid},
-		{"attack: a line break", func(r *sources.Request) { r.ID = "a\nb" }, fault.Invalid},
-		{"attack: what search calls the space", func(r *sources.Request) { r.ID = "space" }, fault.Invalid},
-		{"attack: what search calls the space, in other letters", func(r *sources.Request) { r.ID = "ſpace" }, fault.Invalid},
-		{"a hyphen at the end", func(r *sources.Request) { r.ID = "a-" }, fault.Invalid},
-		{"no name", func(r *sources.Request) { r.ID = "" }, fault.Invalid},
-		{"a name too long", func(r *sources.Request) { r.ID = strings.Repeat("a", 41) }, fault.Invalid},
-		{"attack: a directory outside", func(r *sources.Request) { r.Dir = "knowledge/../memory" }, fault.Invalid},
-		{"attack: above the space", func(r *sources.Request) { r.Dir = ".." }, fault.Invalid},
-		{"attack: git's own", func(r *sources.Request) { r.Dir = ".GIT" }, fault.Invalid},
-		{"memory without a word", func(r *sources.Request) { r.Dir = "memory" }, fault.Invalid},
-		{"in memory without a word", func(r *sources.Request) { r.Dir = "/memory/person/" }, fault.Invalid},
-		{"everything without a word", func(r *sources.Request) { r.Dir = "" }, fault.Invalid},
-		{"everything, in other words", func(r *sources.Request) { r.Dir = "/" }, fault.Invalid},
-		{"a directory that is not there", func(r *sources.Request) { r.Dir = "nothing" }, fault.Invalid},
-		{"a file", func(r *sources.Request) { r.Dir = "secret.txt" }, fault.Invalid},
-		{"a directory in other case", func(r *sources.Request) { r.Dir = "Knowledge" }, fault.Invalid},
-		{"a title too long", func(r *sources.Request) { r.Label = strings.Repeat("é", 81) }, fault.Invalid},
+		{"attack: who does not own the space", func(r *request) { r.By = eve }, fault.Forbidden},
+		{"attack: nobody", func(r *request) { r.By = "" }, fault.Forbidden},
+		{"attack: the name of another's source", func(r *request) { r.ID = "taken" }, fault.Conflict},
+		{"attack: a name that is a path", func(r *request) { r.ID = "../etc" }, fault.Invalid},
+		{"attack: a name with a slash", func(r *request) { r.ID = "a/b" }, fault.Invalid},
+		{"attack: a dot", func(r *request) { r.ID = "." }, fault.Invalid},
+		{"attack: a name that differs in case", func(r *request) { r.ID = "TAKEN" }, fault.Invalid},
+		{"attack: script", func(r *request) { r.ID = "<script>" }, fault.Invalid},
+		{"attack: a line break", func(r *request) { r.ID = "a\nb" }, fault.Invalid},
+		{"attack: what search calls the space", func(r *request) { r.ID = "space" }, fault.Invalid},
+		{"attack: what search calls the space, in other letters", func(r *request) { r.ID = "ſpace" }, fault.Invalid},
+		{"a hyphen at the end", func(r *request) { r.ID = "a-" }, fault.Invalid},
+		{"no name", func(r *request) { r.ID = "" }, fault.Invalid},
+		{"a name too long", func(r *request) { r.ID = strings.Repeat("a", 41) }, fault.Invalid},
+		{"attack: a directory outside", func(r *request) { r.Dir = "knowledge/../memory" }, fault.Invalid},
+		{"attack: above the space", func(r *request) { r.Dir = ".." }, fault.Invalid},
+		{"attack: git's own", func(r *request) { r.Dir = ".GIT" }, fault.Invalid},
+		{"memory without a word", func(r *request) { r.Dir = "memory" }, fault.Invalid},
+		{"in memory without a word", func(r *request) { r.Dir = "/memory/person/" }, fault.Invalid},
+		{"everything without a word", func(r *request) { r.Dir = "" }, fault.Invalid},
+		{"everything, in other words", func(r *request) { r.Dir = "/" }, fault.Invalid},
+		{"a directory that is not there", func(r *request) { r.Dir = "nothing" }, fault.Invalid},
+		{"a file", func(r *request) { r.Dir = "secret.txt" }, fault.Invalid},
+		{"a directory in other case", func(r *request) { r.Dir = "Knowledge" }, fault.Invalid},
+		{"a title too long", func(r *request) { r.Title = strings.Repeat("é", 81) }, fault.Invalid},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := sources.Request{ID: "notes", Space: w.id, Dir: "knowledge", Everybody: true, By: ada}
+			r := request{Source: space.Source{ID: "notes", Space: w.id, Dir: "knowledge", Everybody: true, By: ada}}
 			c.change(&r)
-			_, err := w.Add(t.Context(), r)
+			_, err := w.Add(t.Context(), r.Source, r.Consent)
 			wantCode(t, c.name, err, c.code)
 			if got := w.sees(eve); got != "taken" {
 				t.Errorf("there is now %q", got)
 			}
 		})
 	}
-	s := w.add(func(r *sources.Request) { r.ID, r.Dir, r.WithMemory = "all-of-it", "", true })
+	s := w.add(func(r *request) { r.ID, r.Dir, r.WithMemory = "all-of-it", "", true })
 	if got := w.paths(s); !strings.Contains(got, "memory/person/name.md") {
 		t.Errorf("what was said to be shown is not: %q", got)
 	}
@@ -257,20 +257,20 @@ func TestPublishRefuses(t *testing.T) {
 func TestLimits(t *testing.T) {
 	w := newWorld(t, sqlite(t), files, func(o *sources.Options) { o.MaxFiles, o.MaxBytes, o.MaxSources = 2, 20, 1 })
 	s := w.add()
-	_, err := w.Add(t.Context(), sources.Request{ID: "second", Space: w.id, Dir: "knowledge2", By: ada})
+	_, err := w.Add(t.Context(), space.Source{ID: "second", Space: w.id, Dir: "knowledge2", By: ada}, sources.Consent{})
 	wantCode(t, "one source too many", err, fault.Limited)
 	w.write(map[string]string{"knowledge/more.md": "more"})
 	s = w.synced("team-notes")
-	if s.State != sources.Failed || !strings.Contains(s.Error, "3 files") || w.paths(s) != "a.md deep/b.md" {
+	if s.State != space.SourceFailed || !strings.Contains(s.Problem, "3 files") || w.paths(s) != "a.md deep/b.md" {
 		t.Errorf("too many files: %+v, which shows %q", s, w.paths(s))
 	}
 	w.write(map[string]string{"knowledge/more.md": "DELETE", "knowledge/a.md": "short"})
-	if s = w.synced("team-notes"); s.State != sources.Ready || s.Error != "" {
+	if s = w.synced("team-notes"); s.State != space.SourceReady || s.Problem != "" {
 		t.Errorf("when it fits again: %+v", s)
 	}
 	// Who empties the directory wants nothing of it to be shown.
 	w.write(map[string]string{"knowledge/a.md": "DELETE", "knowledge/deep/b.md": "DELETE"})
-	if s = w.synced("team-notes"); s.State != sources.Ready || w.paths(s) != "" {
+	if s = w.synced("team-notes"); s.State != space.SourceReady || w.paths(s) != "" {
 		t.Errorf("an empty directory: %+v shows %q", s, w.paths(s))
 	}
 }
@@ -278,8 +278,8 @@ func TestLimits(t *testing.T) {
 func TestTextsOfPeopleAreOneLine(t *testing.T) {
 	w := newWorld(t, sqlite(t), files)
 	// What cannot be seen makes no label of its own.
-	s := w.add(func(r *sources.Request) { r.Label, r.Description = "a\nb\u202e\u200b c", "x\x00y  z" })
-	if s.Label != "a b c" || s.Description != "x y z" {
-		t.Errorf("got %q and %q", s.Label, s.Description)
+	s := w.add(func(r *request) { r.Title, r.Description = "a\nb\u202e\u200b c", "x\x00y  z" })
+	if s.Title != "a b c" || s.Description != "x y z" {
+		t.Errorf("got %q and %q", s.Title, s.Description)
 	}
 }

@@ -33,9 +33,9 @@ func (m *Manager) sync(ctx context.Context, e *entry, reset bool) error {
 		return nil // it ended meanwhile
 	}
 	if err != nil {
-		e.src.State, e.src.Error = Failed, fault.PublicOf(err)
+		e.src.State, e.src.Problem = space.SourceFailed, fault.PublicOf(err)
 	} else {
-		e.src.State, e.src.Error, e.src.Synced = Ready, "", m.o.Now()
+		e.src.State, e.src.Problem, e.src.Synced = space.SourceReady, "", m.o.Now()
 		e.failed, e.why, e.failures = "", nil, 0
 	}
 	s, x, started := e.src, m.index, m.started
@@ -145,7 +145,7 @@ type listings struct {
 }
 
 // list is read, where the snapshot may be shown.
-func (m *Manager) list(ctx context.Context, s Source, at space.CommitID) (*snapshot, error) {
+func (m *Manager) list(ctx context.Context, s space.Source, at space.CommitID) (*snapshot, error) {
 	l := &m.listed
 	l.mu.Lock()
 	if l.sn != nil && l.space == s.Space && l.dir == s.Dir && l.sn.commit == at {

@@ -28,8 +28,8 @@ const (
 
 // writeTree writes a snapshot's files into a new directory, from objects. Files
 // that an older tree has already are links to those.
-func (m *Manager) writeTree(ctx context.Context, s Source, sn *snapshot, dir string, old *snapshot, oldTree string) error {
-	return makeTree(ctx, sn, dir, func(f File, to string) error {
+func (m *Manager) writeTree(ctx context.Context, s space.Source, sn *snapshot, dir string, old *snapshot, oldTree string) error {
+	return makeTree(ctx, sn, dir, func(f space.Entry, to string) error {
 		if old != nil && oldTree != "" {
 			if o, ok := old.find(f.Path); ok && o.Blob == f.Blob && o.Mode != space.Symlink && os.Link(filepath.Join(oldTree, filepath.FromSlash(string(f.Path))), to) == nil {
 				return nil
@@ -46,7 +46,7 @@ func (m *Manager) writeTree(ctx context.Context, s Source, sn *snapshot, dir str
 // linkTree gives a sandbox's library a tree of its own, of links to another's
 // files.
 func linkTree(ctx context.Context, sn *snapshot, from, to string) error {
-	return makeTree(ctx, sn, to, func(f File, name string) error {
+	return makeTree(ctx, sn, to, func(f space.Entry, name string) error {
 		src := filepath.Join(from, filepath.FromSlash(string(f.Path)))
 		if os.Link(src, name) == nil {
 			return nil
@@ -63,7 +63,7 @@ func linkTree(ctx context.Context, sn *snapshot, from, to string) error {
 // makeTree makes directories and symbolic links, and has each file made by put.
 // Every name must be new, and nothing but this process writes below dir, so that
 // no link is ever followed.
-func makeTree(ctx context.Context, sn *snapshot, dir string, put func(f File, to string) error) error {
+func makeTree(ctx context.Context, sn *snapshot, dir string, put func(f space.Entry, to string) error) error {
 	if err := mkdir(dir); err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func makeTree(ctx context.Context, sn *snapshot, dir string, put func(f File, to
 		var err error
 		if f.Mode == space.Symlink {
 			links[string(f.Path)] = true
-			err = os.Symlink(f.link, to)
+			err = os.Symlink(sn.links[f.Path], to)
 		} else {
 			err = put(f, to)
 		}

@@ -126,20 +126,26 @@ func (w *world) write(files map[string]string) space.Commit {
 	return c
 }
 
+// request is what a test publishes.
+type request struct {
+	space.Source
+	sources.Consent
+}
+
 // add publishes knowledge/ for everybody, with changes.
-func (w *world) add(change ...func(*sources.Request)) sources.Source {
+func (w *world) add(change ...func(*request)) space.Source {
 	w.t.Helper()
-	r := sources.Request{ID: "team-notes", Label: "Team notes", Space: w.id, Dir: "knowledge", Everybody: true, By: ada}
+	r := request{Source: space.Source{ID: "team-notes", Title: "Team notes", Space: w.id, Dir: "knowledge", Everybody: true, By: ada}}
 	for _, f := range change {
 		f(&r)
 	}
-	s, err := w.Add(w.ctx, r)
+	s, err := w.Add(w.ctx, r.Source, r.Consent)
 	must(w.t, err)
 	return s
 }
 
-func only(users ...space.UserID) func(*sources.Request) {
-	return func(r *sources.Request) { r.Everybody, r.Users = false, users }
+func only(users ...space.UserID) func(*request) {
+	return func(r *request) { r.Everybody, r.Users = false, users }
 }
 
 // sees tells which sources a user may read.
@@ -155,7 +161,7 @@ func (w *world) sees(u space.UserID) string {
 }
 
 // synced waits until the source shows the space's head.
-func (w *world) synced(id string) sources.Source {
+func (w *world) synced(id string) space.Source {
 	w.t.Helper()
 	s, err := w.Sync(w.ctx, ada, id)
 	must(w.t, err)
@@ -163,11 +169,11 @@ func (w *world) synced(id string) sources.Source {
 }
 
 // paths lists a snapshot.
-func (w *world) paths(s sources.Source) string {
+func (w *world) paths(s space.Source) string {
 	w.t.Helper()
 	at, err := w.Head(w.ctx, s.Collection)
 	must(w.t, err)
-	list, err := w.Under(w.ctx, s.Collection, at, "")
+	list, err := w.Files(w.ctx, s.Collection, at, "")
 	must(w.t, err)
 	var out []string
 	for _, f := range list {

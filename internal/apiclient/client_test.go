@@ -16,6 +16,7 @@ import (
 	"satchel/auth"
 	"satchel/internal/apiclient"
 	"satchel/internal/fault"
+	"satchel/internal/service/servicetest"
 	"satchel/internal/space"
 	"satchel/tools"
 	"satchel/web/api"
@@ -57,20 +58,13 @@ func (b *behind) Run(ctx context.Context, s api.Shell, command string) (api.Ran,
 	return api.Ran{Stdout: s.Session + " " + command + "\n", End: "exited", ExitCode: 3, Fresh: true}, nil
 }
 
-func (b *behind) Sources(context.Context, space.UserID) ([]api.Source, error) {
-	return []api.Source{{ID: "a", Label: "A", Kind: "space", State: "ready", Path: "docs/a", Files: 2, Updated: time.Now().Add(-time.Hour)}, {ID: "b/c", State: "new"}}, nil
-}
-
-func (b *behind) Sync(_ context.Context, _ space.UserID, id string, _ bool) ([]api.Run, error) {
-	if id == "none" {
-		return nil, fault.New(fault.NotFound, "There is no source %q.", id)
-	}
-	return []api.Run{{ID: "r", Source: id, State: "done", Started: time.Unix(1, 0)}}, nil
-}
-
 func serve(t *testing.T, b *behind, change ...func(*api.Options)) *httptest.Server {
 	t.Helper()
-	o := api.Options{Tools: b, Shells: b, Sources: b, Verifier: b, URL: "http://localhost", Version: "v9"}
+	library := servicetest.New(t, time.Now)
+	library.Write(map[string]string{"a/x.md": "X", "b/y.md": "Y"})
+	library.Publish("aa", "A", "a")
+	library.Publish("bb", "B", "b")
+	o := api.Options{Tools: b, Shells: b, Service: library.Service, Verifier: b, URL: "http://localhost", Version: "v9"}
 	for _, f := range change {
 		f(&o)
 	}
@@ -100,12 +94,17 @@ func TestTheWholeAPI(t *testing.T) {
 	if v, err := c.Index(ctx); err != nil || v.Version != "v9" || !v.Shell || v.You.User != "ann" || len(v.You.Scopes) != 2 || !v.You.Expires.IsZero() || v.Links["sources"] == "" {
 		t.Errorf("%+v %v", v, err)
 	}
-	if v, err := c.Sources(ctx); err != nil || len(v) != 2 || v[0].ID != "a" || v[0].Age == nil || *v[0].Age < 3600 || v[1].Age != nil {
+	if v, err := c.Sources(ctx); err != nil || len(v) != 2 || v[0].ID != "aa" || v[0].Age == nil || v[0].Files != 1 {
 		t.Errorf("%+v %v", v, err)
 	}
-	for _, id := range []string{"", "a", "b/c", "b?x#y", ".."} {
-		if v, err := c.Sync(ctx, id); id != ".." && (err != nil || len(v) != 1 || v[0].Source != id || v[0].Started.Unix() != 1) {
+	for id, synced := range map[string]int{"": 2, "aa": 1} {
+		if v, err := c.Sync(ctx, id); err != nil || len(v) != synced || v[0].Source != "aa" || v[0].Started.IsZero() {
 			t.Errorf("sync %q: %+v %v", id, v, err)
+		}
+	}
+	for _, id := range []string{"b/c", "b?x#y", ".."} {
+		if v, err := c.Sync(ctx, id); err == nil {
+			t.Errorf("sync %q: %+v", id, v)
 		}
 	}
 	if v, err := c.Search(ctx, apiclient.Query{Query: "x", Limit: 5, Paths: []string{"docs"}}); err != nil || v.Total != 9 || !v.Truncated || v.Results[0].Path != "docs/a.md" || v.Results[0].AlsoTotal != 3 {
@@ -139,8 +138,8 @@ func TestErrorsHaveTheServersCode(t *testing.T) {
 		}
 	}
 	check("a wrong key", err, fault.Unauthenticated, "The key is not valid.")
-	_, err = c.Sync(t.Context(), "none")
-	check("no such source", err, fault.NotFound, `"none"`)
+	_, err = c.Sync(t.Context(), "gone")
+	check("no such source", err, fault.NotFound, `"gone"`)
 	_, err = c.Search(t.Context(), apiclient.Query{})
 	check("no query", err, fault.Invalid, "Name what to search for")
 	b.err = &fault.Error{Code: fault.Limited, Public: "Later.", RetryAfter: 7 * time.Second}

@@ -37,6 +37,7 @@ var layers = []struct {
 	{"sandbox/...", []string{"sandbox", "internal"}},
 	{"tools/...", []string{"tools", "internal"}},
 	{"web/...", []string{"web", "auth", "tools", "internal"}},
+	{"internal/service/...", []string{"internal", "auth", "gitstore", "sandbox", "tools/index"}},
 	{"internal/space", []string{"=internal/fault"}},
 	{"internal/fault", nil},
 	{"internal/...", []string{"internal"}},

@@ -16,6 +16,13 @@ const (
 	Reader Role = "reader"
 )
 
+// Includes reports whether the role allows what the role least does. Every role
+// includes the empty one.
+func (r Role) Includes(least Role) bool {
+	rank := map[Role]int{Reader: 1, Editor: 2, Owner: 3}
+	return rank[r] >= rank[least]
+}
+
 // Scope is what a client was given.
 type Scope string
 

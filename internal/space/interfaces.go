@@ -29,11 +29,10 @@ type Seeder interface {
 	// Blob returns the blob and the mode of a path at a commit; ok is false
 	// where there is no such file.
 	Blob(ctx context.Context, id SpaceID, at CommitID, p Path) (b BlobID, m Mode, ok bool, err error)
-	// Files lists the files at or under a path at a commit, sorted by path, as
-	// Added changes from nothing; under "" are all files. A path that is not
-	// there has none. If directories cannot be read, it returns all other files
+	// Files lists the files at or under a path at a commit, sorted by path;
+	// under "" are all files. A path that is not there has none. If directories cannot be read, it returns all other files
 	// and a fault.Damaged.
-	Files(ctx context.Context, id SpaceID, at CommitID, under Path) ([]FileChange, error)
+	Files(ctx context.Context, id SpaceID, at CommitID, under Path) ([]Entry, error)
 	// Head returns the newest commit.
 	Head(ctx context.Context, id SpaceID) (CommitID, error)
 	// Diff lists the files that differ between two commits, sorted by path.

@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -75,7 +76,8 @@ func (c *cell) processes(name string) []int {
 	return pids
 }
 
-// signal sends a signal to the one sentry or gofer that there is.
+// signal sends a signal to the one sentry or gofer that there is. With SIGSTOP it
+// returns once every thread has stopped: until then a command may still be answered.
 func (c *cell) signal(name string, sig unix.Signal) {
 	c.t.Helper()
 	pids := c.processes(name)
@@ -84,6 +86,16 @@ func (c *cell) signal(name string, sig unix.Signal) {
 	}
 	if err := unix.Kill(pids[0], sig); err != nil {
 		c.t.Fatal(err)
+	}
+	if sig == unix.SIGSTOP {
+		testenv.WaitFor(c.t, name+" to stop", func() bool {
+			threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pids[0]))
+			return err == nil && len(threads) > 0 && !slices.ContainsFunc(threads, func(stat string) bool {
+				b, err := os.ReadFile(stat)
+				_, state, _ := strings.Cut(string(b), ") ")
+				return err == nil && !strings.HasPrefix(state, "T")
+			})
+		})
 	}
 }
 

@@ -373,12 +373,16 @@ func (s *Store) Blob(_ context.Context, id space.SpaceID, at space.CommitID, p s
 }
 
 // Files implements space.Seeder.
-func (s *Store) Files(_ context.Context, id space.SpaceID, at space.CommitID, under space.Path) ([]space.FileChange, error) {
+func (s *Store) Files(_ context.Context, id space.SpaceID, at space.CommitID, under space.Path) ([]space.Entry, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.DeleteFunc(s.diff(nil, s.spaces[id].trees[at]), func(c space.FileChange) bool {
-		return under != "" && c.Path != under && !strings.HasPrefix(string(c.Path), string(under)+"/")
-	}), nil
+	var out []space.Entry
+	for _, c := range s.diff(nil, s.spaces[id].trees[at]) {
+		if under == "" || c.Path == under || strings.HasPrefix(string(c.Path), string(under)+"/") {
+			out = append(out, space.Entry{Path: c.Path, Mode: c.NewMode, Blob: c.New, Size: c.Size})
+		}
+	}
+	return out, nil
 }
 
 // Head implements space.Seeder.

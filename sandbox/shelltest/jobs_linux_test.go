@@ -50,7 +50,7 @@ func (s *shell) committed(t *testing.T, path space.Path) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return slices.ContainsFunc(files, func(f space.FileChange) bool { return f.Path == path })
+		return slices.ContainsFunc(files, func(f space.Entry) bool { return f.Path == path })
 	})
 }
 

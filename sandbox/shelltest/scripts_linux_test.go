@@ -234,7 +234,7 @@ func (s *shell) checkHead(t *testing.T, got map[string]outcome) {
 	}
 	committed := map[string]space.BlobID{}
 	for _, f := range files {
-		committed[string(f.Path)] = f.New
+		committed[string(f.Path)] = f.Blob
 	}
 	for name, o := range got {
 		for path, e := range o.tree {

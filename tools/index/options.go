@@ -18,7 +18,7 @@ type Source interface {
 	Diff(ctx context.Context, id space.SpaceID, from, to space.CommitID) ([]space.FileChange, error)
 	// Files lists the files of a commit under a directory ("" for all), as
 	// additions.
-	Files(ctx context.Context, id space.SpaceID, at space.CommitID, under space.Path) ([]space.FileChange, error)
+	Files(ctx context.Context, id space.SpaceID, at space.CommitID, under space.Path) ([]space.Entry, error)
 	// ReadBlob returns a blob's content. It may be called concurrently.
 	ReadBlob(ctx context.Context, id space.SpaceID, b space.BlobID) ([]byte, error)
 }

@@ -58,7 +58,7 @@ func wrong(t *testing.T, h *history, got []Results) *Hit {
 	}
 	blobs := map[string]space.BlobID{}
 	for _, f := range files {
-		blobs[string(f.Path)] = f.New
+		blobs[string(f.Path)] = f.Blob
 	}
 	for _, r := range got {
 		for i := range r.Hits {

@@ -97,7 +97,7 @@ func (h *history) Diff(_ context.Context, _ space.SpaceID, from, to space.Commit
 	return cs, nil
 }
 
-func (h *history) Files(ctx context.Context, id space.SpaceID, at space.CommitID, _ space.Path) ([]space.FileChange, error) {
+func (h *history) Files(ctx context.Context, id space.SpaceID, at space.CommitID, _ space.Path) ([]space.Entry, error) {
 	return h.Diff(ctx, id, "", at)
 }
 

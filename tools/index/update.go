@@ -115,7 +115,7 @@ func (x *Index) reread(ctx context.Context, e *entry, src Source, at space.Commi
 			return nil, err
 		}
 		for _, f := range files {
-			held[f.Path] = f
+			held[f.Path] = f.Added()
 		}
 	}
 	var changes []space.FileChange
@@ -219,9 +219,10 @@ func (x *Index) repaired(ctx context.Context, id space.SpaceID, d *database, src
 			continue
 		}
 		for _, f := range files {
-			if _, err := src.ReadBlob(ctx, id, f.New); f.Path == p && err == nil {
-				f.Status = space.Modified
-				list = append(list, f)
+			if _, err := src.ReadBlob(ctx, id, f.Blob); f.Path == p && err == nil {
+				c := f.Added()
+				c.Status = space.Modified
+				list = append(list, c)
 			}
 		}
 	}
@@ -402,9 +403,12 @@ func (x *Index) fill(ctx context.Context, id space.SpaceID, db *sql.DB, src Sour
 	var files []space.FileChange
 	var dates map[space.Path]time.Time
 	if head != "" {
-		var err error
-		if files, err = src.Files(ctx, id, head, ""); err != nil {
+		all, err := src.Files(ctx, id, head, "")
+		if err != nil {
 			return err
+		}
+		for _, f := range all {
+			files = append(files, f.Added())
 		}
 		dates = x.dates(ctx, id, src, "", head)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/web/api"
 )
 
@@ -62,15 +63,19 @@ func TestSources(t *testing.T) {
 	a := w.ask("GET", "/api/sources", "ann-reads", nil)
 	var v struct {
 		Sources []struct {
-			ID, State string
-			Age       *int
+			ID, State, Problem string
+			Age                *int
 		}
 	}
 	a.into(t, &v)
-	if a.StatusCode != 200 || len(v.Sources) != 2 || *v.Sources[0].Age != 60 || v.Sources[1].Age != nil || v.Sources[1].State != "failed" {
+	if a.StatusCode != 200 || len(v.Sources) != 2 || *v.Sources[0].Age != 60 || v.Sources[1].State != "failed" || v.Sources[1].Problem == "" {
 		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
-	w.sources.list = nil
+	for _, id := range []string{"nuxt", "vue"} {
+		if _, err := w.library.UnpublishSource(t.Context(), service.Person(w.library.Owner), service.UnpublishSourceInput{ID: id}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if a := w.ask("GET", "/api/sources", "ann", nil); strings.TrimSpace(string(a.body)) != `{"sources":[]}` {
 		t.Errorf("none: %s", a.body)
 	}
@@ -94,20 +99,27 @@ func TestSync(t *testing.T) {
 		{"a field that there is not", "/api/sync", `{"force": true}`, 400, "invalid", nil},
 		{"as clients of Savoir do", "/api/sync/vue", `{"reset": false, "push": true, "sessionId": "s-1"}`, 202, "", []string{"vue"}},
 	} {
-		w.sources.synced = nil
 		a := w.ask("POST", c.path, "ann", c.body)
 		want(t, c.name, a, c.status, c.code)
-		if !slices.Equal(w.sources.synced, c.synced) {
-			t.Errorf("%s: synced %v", c.name, w.sources.synced)
+		var v struct {
+			Runs []struct{ Source, State string }
+		}
+		if c.status == 202 {
+			a.into(t, &v)
+		}
+		var synced []string
+		for _, r := range v.Runs {
+			synced = append(synced, r.Source)
+			if failed := r.Source == "vue"; failed != (r.State == "failed") {
+				t.Errorf("%s: the sync of %s is %s", c.name, r.Source, r.State)
+			}
+		}
+		if !slices.Equal(synced, c.synced) {
+			t.Errorf("%s: synced %v", c.name, synced)
 		}
 	}
 	want(t, "who only reads", w.ask("POST", "/api/sync", "ann-reads", nil), 403, "forbidden")
-	for _, reset := range []bool{true, false} {
-		want(t, "a reset", w.ask("POST", "/api/sync", "ann", map[string]any{"reset": reset}), 202, "")
-		if w.sources.reset != reset {
-			t.Errorf("reset %t reached the sources as %t", reset, w.sources.reset)
-		}
-	}
+	want(t, "a reset", w.ask("POST", "/api/sync", "ann", map[string]any{"reset": true}), 202, "")
 }
 
 // Clients of Savoir send the id of their session with every POST, and take it from
@@ -327,12 +339,11 @@ func TestErrorsOfWhatIsBehind(t *testing.T) {
 		{errors.New("a secret of ours"), 500, "internal"},
 	} {
 		w := newWorld(t)
-		w.tools.err, w.sources.err = c.err, c.err
-		for _, a := range []answer{w.ask("POST", "/api/sandbox/search", "ann", `{"query": "x"}`), w.ask("GET", "/api/sources", "ann", nil)} {
-			want(t, c.code, a, c.status, c.code)
-			if strings.Contains(string(a.body), "secret") {
-				t.Errorf("it tells %s", a.body)
-			}
+		w.tools.err = c.err
+		a := w.ask("POST", "/api/sandbox/search", "ann", `{"query": "x"}`)
+		want(t, c.code, a, c.status, c.code)
+		if strings.Contains(string(a.body), "secret") {
+			t.Errorf("it tells %s", a.body)
 		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 
 	"satchel/auth"
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/tools"
 )
@@ -32,6 +33,9 @@ type call struct {
 	// seen has all that one request reads, and what it found, of the same snapshots.
 	seen tools.Seen
 }
+
+// actor is the caller, for operations.
+func (c *call) actor() service.Actor { return service.Client(c.p, "api") }
 
 // challenge is RFC 6750's and RFC 9728's, from which a client learns where to get
 // a token.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"satchel/auth"
+	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/tools"
 )
@@ -51,46 +52,11 @@ type Ran struct {
 	Notes []string
 }
 
-// Source is something whose pages the library has.
-type Source struct {
-	ID, Label, Kind string
-	// State is "new" (nothing is there yet), "syncing" (something newer is to come),
-	// "ready" or "failed": the last try to bring it up to date did not succeed, and
-	// what was there before stays.
-	State string
-	// Path is where its files are, relative to the library.
-	Path    string
-	Commit  string // what is in the library; empty: nothing yet
-	Files   int
-	Updated time.Time // when Commit came into the library
-	Problem string    // of State "failed", in whole sentences
-}
-
-// Run is one bringing up to date of a source.
-type Run struct {
-	ID, Source string
-	// State is "running", "done" or "failed".
-	State   string
-	Started time.Time
-	Problem string
-}
-
-// Sources are what the library is made of.
-type Sources interface {
-	// Sources lists those that a person may read, sorted by their labels.
-	Sources(ctx context.Context, user space.UserID) ([]Source, error)
-	// Sync brings a source of those, or with "" all of them, up to date, and may
-	// return before that is done. With reset it makes the snapshots of the sources
-	// again even if they are up to date. fault.NotFound: there is no such source for
-	// them.
-	Sync(ctx context.Context, user space.UserID, id string, reset bool) ([]Run, error)
-}
-
-// Options is what a Server is made from. Tools, Sources, Verifier and URL are
+// Options is what a Server is made from. Tools, Service, Verifier and URL are
 // required.
 type Options struct {
 	Tools   Tools
-	Sources Sources
+	Service *service.Service
 	// Shells runs commands; nil where none can, and ShellProblem says why.
 	Shells       Shells
 	ShellProblem string
@@ -151,8 +117,8 @@ func def[T comparable](v *T, d T) {
 }
 
 func (o *Options) setDefaults() error {
-	if o.Tools == nil || o.Sources == nil || o.Verifier == nil || o.URL == "" {
-		return errors.New("api: Tools, Sources, Verifier and URL are required")
+	if o.Tools == nil || o.Service == nil || o.Verifier == nil || o.URL == "" {
+		return errors.New("api: Tools, Service, Verifier and URL are required")
 	}
 	if o.HostAllowed == nil {
 		o.HostAllowed = func(string) bool { return true }

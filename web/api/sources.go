@@ -2,44 +2,70 @@ package api
 
 import (
 	"net/http"
+	"slices"
+	"strings"
+	"time"
 
 	"satchel/internal/fault"
+	"satchel/internal/service"
+	"satchel/internal/space"
 )
 
-type sourceBody struct {
-	ID      string `json:"id"`
-	Label   string `json:"label"`
-	Kind    string `json:"kind"`
-	State   string `json:"state"`
-	Path    string `json:"path"`
-	Commit  string `json:"commit,omitempty"`
-	Files   int    `json:"files"`
-	Updated string `json:"updated,omitempty"`
-	// Age is in seconds.
-	Age     *int64 `json:"age,omitempty"`
-	Problem string `json:"problem,omitempty"`
+// sourceView is a source in the form that SDK clients know.
+type sourceView struct {
+	ID      string           `json:"id"`
+	Label   string           `json:"label"`
+	Kind    space.SourceKind `json:"kind"`
+	State   string           `json:"state"`
+	Path    string           `json:"path"` // relative to the library
+	Commit  space.CommitID   `json:"commit,omitempty"`
+	Files   int              `json:"files"`
+	Updated string           `json:"updated,omitempty"`
+	Age     *int64           `json:"age,omitempty"` // seconds since Updated
+	Problem string           `json:"problem,omitempty"`
+}
+
+func (s *Server) viewOf(x space.Source) sourceView {
+	v := sourceView{
+		ID: x.ID, Label: x.Title, Kind: x.Kind, State: stateOf(x), Path: strings.TrimPrefix(x.Mount(), "/library/"),
+		Commit: x.Commit, Files: x.Files, Updated: stamp(x.Synced), Problem: x.Problem,
+	}
+	if !x.Synced.IsZero() {
+		age := max(0, int64(s.o.Now().Sub(x.Synced).Seconds()))
+		v.Age = &age
+	}
+	return v
+}
+
+func stateOf(x space.Source) string {
+	switch {
+	case x.State == space.SourceFailed:
+		return "failed"
+	case x.Commit == "":
+		return "new"
+	case x.State == space.SourceWaiting:
+		return "syncing"
+	}
+	return "ready"
 }
 
 // listSources is GET /api/sources.
 func (s *Server) listSources(c *call) error {
-	all, err := s.o.Sources.Sources(c.r.Context(), c.p.User)
+	all, err := s.o.Service.ListSources(c.r.Context(), c.actor(), service.ListSourcesInput{})
 	if err != nil {
 		return err
 	}
-	list := make([]sourceBody, len(all))
+	slices.SortStableFunc(all, func(a, b space.Source) int { return strings.Compare(a.Title, b.Title) })
+	list := make([]sourceView, len(all))
 	for i, x := range all {
-		list[i] = sourceBody{ID: x.ID, Label: x.Label, Kind: x.Kind, State: x.State, Path: x.Path, Commit: x.Commit, Files: x.Files, Updated: stamp(x.Updated), Problem: x.Problem}
-		if !x.Updated.IsZero() {
-			age := max(0, int64(s.o.Now().Sub(x.Updated).Seconds()))
-			list[i].Age = &age
-		}
+		list[i] = s.viewOf(x)
 	}
 	return c.answer(http.StatusOK, struct {
-		Sources []sourceBody `json:"sources"`
+		Sources []sourceView `json:"sources"`
 	}{list})
 }
 
-type runBody struct {
+type runView struct {
 	ID      string `json:"id"`
 	Source  string `json:"source"`
 	State   string `json:"state"`
@@ -47,7 +73,7 @@ type runBody struct {
 	Problem string `json:"problem,omitempty"`
 }
 
-// maxSourceID bounds what a source is named by, in bytes.
+// maxSourceID bounds the name of a source in a request, in bytes.
 const maxSourceID = 200
 
 // sync is POST /api/sync and /api/sync/{source}. Neither needs a body.
@@ -64,20 +90,35 @@ func (s *Server) sync(c *call) error {
 			return err
 		}
 	}
-	id := c.r.PathValue("source")
-	if len(id) > maxSourceID {
-		return fault.New(fault.NotFound, "There is no source %s.", quoted(id))
+	ids := []string{c.r.PathValue("source")}
+	if len(ids[0]) > maxSourceID {
+		return fault.New(fault.NotFound, "There is no source %s.", quoted(ids[0]))
 	}
-	runs, err := s.o.Sources.Sync(c.r.Context(), c.p.User, id, a.Reset)
-	if err != nil {
-		return err
+	if ids[0] == "" {
+		all, err := s.o.Service.ListSources(c.r.Context(), c.actor(), service.ListSourcesInput{})
+		if err != nil {
+			return err
+		}
+		ids = nil
+		for _, x := range all {
+			ids = append(ids, x.ID)
+		}
 	}
-	list := make([]runBody, len(runs))
-	for i, r := range runs {
-		list[i] = runBody{r.ID, r.Source, r.State, stamp(r.Started), r.Problem}
+	runs := []runView{}
+	for _, id := range ids {
+		began := time.Now()
+		x, err := s.o.Service.SyncSource(c.r.Context(), c.actor(), service.SyncSourceInput{ID: id, Reset: a.Reset})
+		if err != nil {
+			return err
+		}
+		r := runView{ID: x.ID + "-" + x.Commit.Short(), Source: x.ID, State: "done", Started: stamp(began), Problem: x.Problem}
+		if x.State == space.SourceFailed {
+			r.State = "failed"
+		}
+		runs = append(runs, r)
 	}
 	return c.answer(http.StatusAccepted, struct {
 		session
-		Runs []runBody `json:"runs"`
-	}{a.session, list})
+		Runs []runView `json:"runs"`
+	}{a.session, runs})
 }

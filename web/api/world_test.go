@@ -16,7 +16,9 @@ import (
 	"go.uber.org/goleak"
 
 	"satchel/auth"
+	"satchel/gitstore/sources"
 	"satchel/internal/fault"
+	"satchel/internal/service/servicetest"
 	"satchel/internal/space"
 	"satchel/tools"
 	"satchel/web/api"
@@ -39,7 +41,7 @@ type world struct {
 
 	tools   fakeTools
 	shells  fakeShells
-	sources fakeSources
+	library *servicetest.World
 }
 
 func (w *world) clock() time.Time {
@@ -55,16 +57,22 @@ func newWorld(t *testing.T, change ...func(*api.Options)) *world {
 		"/library/docs/nuxt/guide.md": "# Guide\n\nuseAsyncData\n", "/library/docs/nuxt/other.md": "other\n",
 		"knowledge/secret.md": "the space's own\n",
 	}
-	w.sources.list = []api.Source{
-		{ID: "nuxt", Label: "Nuxt", Kind: "space", State: "ready", Path: "docs/nuxt", Commit: strings.Repeat("a", 40), Files: 2, Updated: w.now.Add(-time.Minute)},
-		{ID: "vue", Label: "Vue", Kind: "space", State: "failed", Path: "docs/vue", Problem: "It is too large."},
+	// The source vue grew over the limit after it was published.
+	w.library = servicetest.New(t, w.clock, func(o *sources.Options) { o.MaxFiles = 2 })
+	w.library.Write(map[string]string{"nuxt/guide.md": "Guide", "nuxt/other.md": "Other", "vue/a.md": "A"})
+	w.library.Publish("nuxt", "Nuxt", "nuxt")
+	w.library.Publish("vue", "Vue", "vue")
+	w.library.Write(map[string]string{"vue/b.md": "B", "vue/c.md": "C"})
+	if _, err := w.library.Sources.Sync(t.Context(), w.library.Owner.ID, "vue"); err != nil {
+		t.Fatal(err)
 	}
+	w.now = w.now.Add(time.Minute)
 	w.login("ann", "ann", "g_1", space.ScopeRead, space.ScopeWrite)
 	w.login("ann-reads", "ann", "g_2", space.ScopeRead)
 	w.login("bob", "bob", "g_3", space.ScopeRead, space.ScopeWrite)
 	w.login("none", "ann", "g_4")
 	o := api.Options{
-		Tools: &w.tools, Shells: &w.shells, Sources: &w.sources, Verifier: w, URL: origin, Version: "1.2.3", Now: w.clock,
+		Tools: &w.tools, Shells: &w.shells, Service: w.library.Service, Verifier: w, URL: origin, Version: "1.2.3", Now: w.clock,
 		HostAllowed:         func(host string) bool { return host == "satchel.test" },
 		ResourceMetadataURL: func(*http.Request) string { return origin + "/.well-known/oauth-protected-resource/mcp" },
 	}
@@ -297,30 +305,4 @@ func (f *fakeShells) Run(ctx context.Context, s api.Shell, command string) (api.
 		r.Stderr = "bad\n"
 	}
 	return r, nil
-}
-
-type fakeSources struct {
-	list   []api.Source
-	synced []string
-	reset  bool // of the last sync
-	err    error
-}
-
-func (f *fakeSources) Sources(context.Context, space.UserID) ([]api.Source, error) {
-	return f.list, f.err
-}
-
-func (f *fakeSources) Sync(_ context.Context, _ space.UserID, id string, reset bool) ([]api.Run, error) {
-	f.reset = reset
-	var runs []api.Run
-	for _, s := range f.list {
-		if id == "" || s.ID == id {
-			f.synced = append(f.synced, s.ID)
-			runs = append(runs, api.Run{ID: "r_" + s.ID, Source: s.ID, State: "done", Started: time.Unix(0, 0)})
-		}
-	}
-	if id != "" && runs == nil {
-		return nil, fault.New(fault.NotFound, "There is no source %q.", id)
-	}
-	return runs, f.err
 }

@@ -112,13 +112,18 @@ func (s *source) Diff(ctx context.Context, id space.SpaceID, from, to space.Comm
 	if from == to {
 		return nil, nil
 	}
-	return s.Files(ctx, id, to, "")
+	files, err := s.Files(ctx, id, to, "")
+	out := make([]space.FileChange, len(files))
+	for i, f := range files {
+		out[i] = f.Added()
+	}
+	return out, err
 }
 
-func (s *source) Files(context.Context, space.SpaceID, space.CommitID, space.Path) ([]space.FileChange, error) {
-	files := make([]space.FileChange, len(s.docs))
+func (s *source) Files(context.Context, space.SpaceID, space.CommitID, space.Path) ([]space.Entry, error) {
+	files := make([]space.Entry, len(s.docs))
 	for i, d := range s.docs {
-		files[i] = space.FileChange{Path: d.Path, Status: space.Added, New: s.blob(i), NewMode: space.Regular, Size: d.Size}
+		files[i] = space.Entry{Path: d.Path, Blob: s.blob(i), Size: d.Size}
 	}
 	return files, nil
 }

@@ -17,12 +17,14 @@ import (
 	"satchel/gitstore/secretscan"
 	"satchel/gitstore/sources"
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/sandbox/held"
 )
 
 // Local is the Service on a data directory that this process has open.
 type Local struct {
+	Service  *service.Service
 	Accounts *store.Store
 	Git      *gitstore.Store
 	// SpacesDir is the directory of the bare repositories.

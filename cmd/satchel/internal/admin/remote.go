@@ -73,9 +73,9 @@ func post(ctx context.Context, client *http.Client, path string, body io.Reader)
 		defer res.Body.Close()
 		var e wireError
 		if json.NewDecoder(res.Body).Decode(&e) != nil || e.Message == "" {
-			e = wireError{fault.Unavailable, "The running server does not know this command; restart it with this version of satchel."}
+			e = wireError{Code: fault.Unavailable, Message: "The running server does not know this command; restart it with this version of satchel."}
 		}
-		return nil, fault.New(e.Code, "%s", e.Message)
+		return nil, fault.New(e.Code, "%s", e.Message).In(e.Field)
 	}
 	return res, nil
 }
@@ -259,7 +259,7 @@ func readLines[Out any](r io.Reader, progress func(string)) (out Out, err error)
 		}
 		switch {
 		case l.Error != nil:
-			return out, fault.New(l.Error.Code, "%s", l.Error.Message)
+			return out, fault.New(l.Error.Code, "%s", l.Error.Message).In(l.Error.Field)
 		case l.Result != nil:
 			return *l.Result, nil
 		default:

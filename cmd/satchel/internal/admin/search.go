@@ -216,7 +216,7 @@ func (l *Local) Rank(ctx context.Context, r RankRequest, progress func(string)) 
 		return Ranked{}, err
 	}
 	for _, p := range r.Paths {
-		if _, err := l.Git.Stat(ctx, id, head, p); fault.CodeOf(err) == fault.NotFound {
+		if e, err := l.Git.Lookup(ctx, id, head, p); e.Dir || fault.CodeOf(err) == fault.NotFound {
 			out.Absent = append(out.Absent, p)
 		} else if err != nil {
 			return Ranked{}, err

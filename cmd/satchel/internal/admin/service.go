@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"time"
 
@@ -14,6 +15,9 @@ import (
 type Service interface {
 	// Info tells what runs.
 	Info(ctx context.Context) (Info, error)
+	// Perform performs an operation of the service for the operator; Do is its typed
+	// form. The input and the result are JSON.
+	Perform(ctx context.Context, operation string, in json.RawMessage) (json.RawMessage, error)
 
 	// AddUser makes a person with a space of their own.
 	AddUser(ctx context.Context, name string, admin bool) (User, error)
@@ -45,7 +49,6 @@ type Service interface {
 	History
 	Remotes
 	Searching
-	Sources
 	Upkeep
 }
 

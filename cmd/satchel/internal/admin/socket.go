@@ -37,6 +37,7 @@ var statuses = map[fault.Code]int{
 type wireError struct {
 	Code    fault.Code `json:"code"`
 	Message string     `json:"message"`
+	Field   string     `json:"field,omitempty"` // of the input that is wrong
 }
 
 // Listen opens the socket at path, which nobody but the owner of its directory
@@ -120,7 +121,7 @@ func Handler(s Service, log *slog.Logger) http.Handler {
 	handle(m, "remote/status", func(ctx context.Context, user string) (any, error) { return s.SpaceStatus(ctx, user) })
 	handle(m, "remote/remove", func(ctx context.Context, user string) (any, error) { return struct{}{}, s.RemoveRemote(ctx, user) })
 	handleAccounts(m, s)
-	handleSources(m, s)
+	handleOperations(m, s)
 	handleLong(m, "remote/set", s.SetRemote)
 	handleLong(m, "remote/sync", s.Sync)
 	handleLong(m, "secrets/purge", s.Purge)
@@ -210,7 +211,7 @@ func writeError(w http.ResponseWriter, log *slog.Logger, op string, err error) {
 // errorOf is what the operator is told of an error, and logs what is not theirs
 // to mend.
 func errorOf(err error, log *slog.Logger, op string) wireError {
-	e := wireError{fault.CodeOf(err), fault.PublicOf(err)}
+	e := wireError{fault.CodeOf(err), fault.PublicOf(err), fault.PartOf(err)}
 	if database.IsDamaged(err) {
 		log.Error("the database is damaged", "op", op, "err", err)
 		e.Code, e.Message = fault.Unavailable, "The database is damaged. satchel doctor says what to do."

@@ -66,7 +66,7 @@ func SuspectsIn(ctx context.Context, git *gitstore.Store, scan *secretscan.Scann
 		if look.Err() != nil {
 			break
 		}
-		b, err := git.ReadBlob(look, id, f.New)
+		b, err := git.ReadBlob(look, id, f.Blob)
 		if err == nil {
 			var found []secretscan.Finding
 			found, err = scan.SuspectsIn(look, f.Path, b)
@@ -127,8 +127,8 @@ const (
 // end before them all, and who writes to the space decides what stands before a
 // password: configuration by its name, other small files, the rest, and huge files,
 // each by path.
-func likelyFirst(files []space.FileChange) {
-	group := func(f space.FileChange) int {
+func likelyFirst(files []space.Entry) {
+	group := func(f space.Entry) int {
 		switch {
 		case f.Size > hugeFile:
 			return 3
@@ -139,7 +139,7 @@ func likelyFirst(files []space.FileChange) {
 		}
 		return 1
 	}
-	slices.SortFunc(files, func(a, b space.FileChange) int {
+	slices.SortFunc(files, func(a, b space.Entry) int {
 		return cmp.Or(cmp.Compare(group(a), group(b)), cmp.Compare(a.Path, b.Path))
 	})
 }

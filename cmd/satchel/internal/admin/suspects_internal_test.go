@@ -10,7 +10,7 @@ import (
 // Attack: an AI writes megabytes whose names sort before the file with the password,
 // and a look ends before it comes there.
 func TestLikelyFilesFirst(t *testing.T) {
-	var files []space.FileChange
+	var files []space.Entry
 	for _, f := range []struct {
 		path space.Path
 		size int64
@@ -18,7 +18,7 @@ func TestLikelyFilesFirst(t *testing.T) {
 		{"a/huge.json", hugeFile + 1}, {"a/large.yaml", hugeFile}, {"a/small.md", smallFile}, {"b.md", 10}, {"b/Config.YAML", 10},
 		{"c.md", smallFile + 1}, {"d/.env.local", 1}, {"e/prod.env", 1}, {"zz/app.toml", smallFile}, {"zz/db.ini", 1},
 	} {
-		files = append(files, space.FileChange{Path: f.path, Size: f.size})
+		files = append(files, space.Entry{Path: f.path, Size: f.size})
 	}
 	likelyFirst(files)
 	var got []space.Path

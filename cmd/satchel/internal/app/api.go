@@ -20,7 +20,7 @@ func (s *Server) openAPI(o tools.Options) error {
 	}
 	c := s.Config.API
 	opts := api.Options{
-		Tools: apiTools{set}, Sources: apiSources{s.library()}, Verifier: s.verifier(), URL: s.issuer, Origin: s.originFor, Version: s.version,
+		Tools: apiTools{set}, Service: s.Service, Verifier: s.verifier(), URL: s.issuer, Origin: s.originFor, Version: s.version,
 		ShellProblem:         "This server's configuration switches bash off (sandbox.runtime: none).",
 		HostAllowed:          func(host string) bool { return mcp.HostAllowed(host, s.hostNames()) },
 		ResourceMetadataURL:  s.resourceMetadataURL,

@@ -83,7 +83,7 @@ func (l *libraries) Blob(ctx context.Context, id space.SpaceID, at space.CommitI
 }
 
 // Files implements space.Seeder.
-func (l *libraries) Files(ctx context.Context, id space.SpaceID, at space.CommitID, under space.Path) ([]space.FileChange, error) {
+func (l *libraries) Files(ctx context.Context, id space.SpaceID, at space.CommitID, under space.Path) ([]space.Entry, error) {
 	if isLibraryAlone(id) {
 		return nil, nil
 	}
@@ -135,35 +135,35 @@ func (w libraryWorkspace) Head(ctx context.Context, id space.SpaceID) (space.Com
 	return w.Workspace.Head(ctx, id)
 }
 
-func (w libraryWorkspace) Lookup(ctx context.Context, id space.SpaceID, at space.CommitID, p space.Path) (tools.Entry, error) {
+func (w libraryWorkspace) Lookup(ctx context.Context, id space.SpaceID, at space.CommitID, p space.Path) (space.Entry, error) {
 	switch {
 	case id != libraryAlone:
 		return w.Workspace.Lookup(ctx, id, at, p)
 	case p == "":
-		return tools.Entry{Dir: true}, nil
+		return space.Entry{Dir: true}, nil
 	}
-	return tools.Entry{}, errEmptySpace()
+	return space.Entry{}, errEmptySpace()
 }
 
-func (w libraryWorkspace) Children(ctx context.Context, id space.SpaceID, at space.CommitID, dir space.Path) ([]tools.Entry, error) {
+func (w libraryWorkspace) Children(ctx context.Context, id space.SpaceID, at space.CommitID, dir space.Path) ([]space.Entry, error) {
 	if id == libraryAlone {
 		return nil, nil
 	}
 	return w.Workspace.Children(ctx, id, at, dir)
 }
 
-func (w libraryWorkspace) Files(ctx context.Context, id space.SpaceID, at space.CommitID, dir space.Path) ([]tools.Entry, error) {
+func (w libraryWorkspace) Files(ctx context.Context, id space.SpaceID, at space.CommitID, dir space.Path) ([]space.Entry, error) {
 	if id == libraryAlone {
 		return nil, nil
 	}
 	return w.Workspace.Files(ctx, id, at, dir)
 }
 
-func (w libraryWorkspace) Content(ctx context.Context, id space.SpaceID, b space.BlobID) ([]byte, error) {
+func (w libraryWorkspace) ReadBlob(ctx context.Context, id space.SpaceID, b space.BlobID) ([]byte, error) {
 	if id == libraryAlone {
 		return nil, errEmptySpace()
 	}
-	return w.Workspace.Content(ctx, id, b)
+	return w.Workspace.ReadBlob(ctx, id, b)
 }
 
 // librarySearcher searches all but the empty space, which has no index.

@@ -24,6 +24,7 @@ import (
 	"satchel/internal/config"
 	"satchel/internal/database"
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/sandbox/agent"
 	"satchel/tools/index"
@@ -37,6 +38,7 @@ type Core struct {
 	DB       *database.DB
 	Accounts *store.Store
 	Git      *gitstore.Store
+	Service  *service.Service
 	Admin    *admin.Local
 
 	links
@@ -139,7 +141,9 @@ func openCore(ctx context.Context, cfg *config.Config, version string, log *slog
 	if err = c.openSources(ctx); err != nil {
 		return nil, err
 	}
+	c.Service = service.New(service.Options{Accounts: c.Accounts, Sources: c.sources, Secrets: c.secrets, Logger: log.With("part", "service")})
 	c.Admin = &admin.Local{
+		Service:  c.Service,
 		Accounts: c.Accounts, Git: c.Git, SpacesDir: spaces, Running: admin.Info{Version: version, MaxFile: cfg.Space.MaxFile},
 		Published: c.sources, Remotes: c.remotes, Secrets: c.secrets, Held: c.held, Logger: log.With("part", "admin"),
 		Pages: admin.Pages{

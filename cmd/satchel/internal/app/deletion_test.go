@@ -18,10 +18,10 @@ import (
 	"satchel/gitstore/remotes"
 	"satchel/gitstore/remotetest"
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/internal/testenv"
 	"satchel/sandbox/held"
-	"satchel/web"
 )
 
 // doomed is a server of two people with a space that is going to be deleted.
@@ -108,7 +108,8 @@ func TestADeletedSpaceLeavesNothing(t *testing.T) {
 		{Path: "knowledge/tea.md", Content: []byte("Assam, in the morning.\n")}, {Path: "resources/brief.md", Content: []byte("Be brief.\n")},
 	}}, space.Meta{Author: space.Person{Name: "Ann", Email: "ann@example.com"}, Tool: "bash", Client: "claude"})
 	must(err)
-	must(d.library().Publish(ctx, d.ann.ID, web.PublishRequest{ID: "tea", Label: "Tea", Space: d.id, Dir: "knowledge", Everybody: true}))
+	_, err = d.Service.PublishSource(ctx, service.Operator(), tea(d.id))
+	must(err)
 	_, err = d.held.Save(ctx, d.ben.ID, d.id, []held.File{{Path: "late.md", Mode: space.Regular, Content: []byte("late"), Why: "it was late"}}, nil)
 	must(err)
 	if got := d.ask("search", `{"query":"Assam"}`); !strings.Contains(got, "tea.md") {
@@ -215,7 +216,7 @@ func TestADeletionIsTakenUp(t *testing.T) {
 				space.Meta{Author: space.Person{Name: "Ann", Email: "ann@example.com"}, Tool: "bash", Client: "claude"}); err != nil {
 				t.Fatal(err)
 			}
-			if err := d.library().Publish(t.Context(), d.ann.ID, web.PublishRequest{ID: "tea", Label: "Tea", Space: d.id, Dir: "knowledge", Everybody: true}); err != nil {
+			if _, err := d.Service.PublishSource(t.Context(), service.Operator(), tea(d.id)); err != nil {
 				t.Fatal(err)
 			}
 			id := d.id
@@ -367,4 +368,9 @@ func TestAGiftStandsWhereTheRemoteCannotBeRemoved(t *testing.T) {
 	if again := boot(t, cfg); again.remotes.Has(d.id) {
 		t.Error("the next start leaves the remote")
 	}
+}
+
+// tea publishes knowledge/ of a space as "tea".
+func tea(id space.SpaceID) service.PublishSourceInput {
+	return service.PublishSourceInput{Space: service.SpaceRef{ID: id}, Source: space.Source{ID: "tea", Title: "Tea", Dir: "knowledge", Everybody: true}}
 }

@@ -222,7 +222,7 @@ func (s *Server) openPages() error {
 	if err := s.addActivity(&o); err != nil {
 		return err
 	}
-	s.addPublishing(&o)
+	o.Service = s.Service
 	s.addHealth(&o)
 	var err error
 	s.pages, err = web.New(o)

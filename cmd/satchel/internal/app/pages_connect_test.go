@@ -113,7 +113,7 @@ func TestImportByThePages(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, p := range []space.Path{"tea.md", "deep/milk.md", "README.md"} {
-		if _, err := s.store.Stat(t.Context(), s.id, head, p); err != nil {
+		if _, err := s.store.Lookup(t.Context(), s.id, head, p); err != nil {
 			t.Errorf("%s: %v", p, err)
 		}
 	}

@@ -198,7 +198,7 @@ type countingStore struct {
 }
 
 // Files implements index.Source.
-func (s *countingStore) Files(ctx context.Context, id space.SpaceID, at space.CommitID, under space.Path) ([]space.FileChange, error) {
+func (s *countingStore) Files(ctx context.Context, id space.SpaceID, at space.CommitID, under space.Path) ([]space.Entry, error) {
 	files, err := s.Store.Files(ctx, id, at, under)
 	s.expect(len(files))
 	return files, err

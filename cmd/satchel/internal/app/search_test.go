@@ -17,6 +17,8 @@ import (
 
 	"satchel/auth/store"
 	"satchel/cmd/satchel/internal/admin"
+	"satchel/gitstore/sources"
+	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/internal/testenv"
 )
@@ -105,10 +107,10 @@ func TestADamagedIndexIsRepairedBeforeTheAnswer(t *testing.T) {
 	}
 }
 
-// Where no server runs, nobody else indexes what is published.
+// Without a server, the command indexes published sources itself.
 func TestASearchWithoutAServerIndexesWhatIsPublished(t *testing.T) {
 	c, _ := withPages(t)
-	if _, err := c.Admin.PublishSource(t.Context(), admin.PublishRequest{SpaceRequest: admin.SpaceRequest{User: "ann"}, ID: "notes", Dir: "pages"}); err != nil {
+	if _, err := c.Service.PublishSource(t.Context(), service.Operator(), service.PublishSourceInput{Space: service.SpaceRef{User: "ann"}, Source: space.Source{ID: "notes", Dir: "pages", Everybody: true}}); err != nil {
 		t.Fatal(err)
 	}
 	answer, err := c.Admin.Search(t.Context(), admin.SearchRequest{Arguments: admin.SearchArguments{Query: "lighthouse", Source: "notes"}}, func(string) {})
@@ -147,7 +149,9 @@ func TestASearchRightAfterAnImportClaimsNothingThatIsNotSo(t *testing.T) {
 			if err := w.Close(); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := client.PublishSource(t.Context(), admin.PublishRequest{SpaceRequest: admin.SpaceRequest{User: "ann"}, ID: "notes", WithMemory: true}); err != nil {
+			if _, err := admin.Do(t.Context(), client, (*service.Service).PublishSource, service.PublishSourceInput{
+				Space: service.SpaceRef{User: "ann"}, Source: space.Source{ID: "notes", Everybody: true}, Consent: sources.Consent{WithMemory: true},
+			}); err != nil {
 				t.Fatal(err)
 			}
 			claimsNothing := func(who, answer string) {

@@ -8,6 +8,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"satchel/cmd/satchel/internal/admin"
+	"satchel/gitstore/sources"
+	"satchel/internal/fault"
+	"satchel/internal/service"
+	"satchel/internal/space"
 )
 
 func sourceCommand() *command {
@@ -17,7 +21,7 @@ func sourceCommand() *command {
 				user := fs.String("user", "", "only what the person `NAME` may read")
 				return func(ctx context.Context, c *call, _ []string) error {
 					return c.admin(ctx, func(s admin.Service) error {
-						all, err := s.Sources(ctx, *user)
+						all, err := admin.Do(ctx, s, (*service.Service).ListSources, service.ListSourcesInput{User: *user})
 						if err != nil {
 							return err
 						}
@@ -39,22 +43,27 @@ everybody on the server may read it.`,
 				readers := fs.StringSlice("for", nil, "the people who may read it beside its owner, by `NAMES` with commas; none with --for=")
 				memory := fs.Bool("with-memory", false, "allow the space's memory to be in it")
 				return func(ctx context.Context, c *call, args []string) error {
-					r := admin.PublishRequest{
-						SpaceRequest: admin.SpaceRequest{User: *user, Name: *of}, ID: args[0], Title: *title, Description: *about, Dir: *dir, WithMemory: *memory,
+					in := service.PublishSourceInput{
+						Space:  service.SpaceRef{User: *user, Name: *of},
+						Source: space.Source{ID: args[0], Title: *title, Description: *about, Dir: space.Path(*dir)},
 					}
+					in.WithMemory = *memory
 					for _, n := range *readers {
 						if n = strings.TrimSpace(n); n != "" {
-							r.Readers = append(r.Readers, n)
+							in.Readers = append(in.Readers, n)
 						}
 					}
-					r.OnlyOwner = c.flags.Changed("for") && len(r.Readers) == 0
+					in.Source.Everybody = !c.flags.Changed("for")
 					return c.admin(ctx, func(s admin.Service) error {
-						x, err := s.PublishSource(ctx, r)
+						x, err := admin.Do(ctx, s, (*service.Service).PublishSource, in)
+						if fault.PartOf(err) == sources.FieldMemory {
+							err = fault.New(fault.CodeOf(err), "%s To confirm it, add --with-memory.", fault.PublicOf(err))
+						}
 						if err != nil {
 							return err
 						}
 						return c.answer(x, func() {
-							c.printf("Published %s of %s as /library/docs/%s for %s.\n", printable(directory(x)), printable(x.By), x.ID, readersOf(x))
+							c.printf("Published %s of %s as /library/docs/%s for %s.\n", printable(directory(x)), printable(x.Owner), x.ID, readersOf(x))
 						})
 					})
 				}
@@ -63,7 +72,7 @@ everybody on the server may read it.`,
 			setup: func(*pflag.FlagSet) runner {
 				return func(ctx context.Context, c *call, args []string) error {
 					return c.admin(ctx, func(s admin.Service) error {
-						if err := s.UnpublishSource(ctx, args[0]); err != nil {
+						if _, err := admin.Do(ctx, s, (*service.Service).UnpublishSource, service.UnpublishSourceInput{ID: args[0]}); err != nil {
 							return err
 						}
 						return c.answer(struct{}{}, func() { c.printf("%s is not published any more.\n", args[0]) })
@@ -73,22 +82,22 @@ everybody on the server may read it.`,
 	}}
 }
 
-func sourceRow(s admin.SourceInfo) string {
-	state := s.State
+func sourceRow(s space.Source) string {
+	state := string(s.State)
 	if s.Problem != "" {
 		state += ": " + printable(s.Problem)
 	}
-	return fmt.Sprintf("%s\t%s\t%s\t%s\t%d\t%s\t%s", s.ID, printable(s.By), printable(directory(s)), readersOf(s), s.Files, state, printable(s.Title))
+	return fmt.Sprintf("%s\t%s\t%s\t%s\t%d\t%s\t%s", s.ID, printable(s.Owner), printable(directory(s)), readersOf(s), s.Files, state, printable(s.Title))
 }
 
-func directory(s admin.SourceInfo) string {
+func directory(s space.Source) string {
 	if s.Dir == "" {
 		return "everything"
 	}
-	return s.Dir + "/"
+	return string(s.Dir) + "/"
 }
 
-func readersOf(s admin.SourceInfo) string {
+func readersOf(s space.Source) string {
 	switch {
 	case s.Everybody:
 		return "everybody"

@@ -6,7 +6,9 @@ import (
 	"testing"
 
 	"satchel/cmd/satchel/internal/admin"
+	"satchel/gitstore/sources"
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/tools"
 )
@@ -39,11 +41,12 @@ func TestPublishedSpacesFollowTheirOwners(t *testing.T) {
 		{Path: "ops/deploy.md", Content: []byte("# Deploy\n\nDB_PASSWORD=Tr0ub4dor-3xKq9Zp\n")}, {Path: "ops/how.md", Content: []byte("Set password: <yours>\n")},
 	}}, space.Meta{})
 	must(err)
-	if p, err := c.library().Preview(ctx, id, "ops", 10); err != nil || strings.Join(p.Secrets, " ") != "ops/deploy.md" && strings.Join(p.Secrets, " ") != "deploy.md" {
+	if p, err := c.Service.PreviewSource(ctx, service.Operator(), service.PreviewSourceInput{Space: service.SpaceRef{ID: id}, Dir: "ops", Limit: 10}); err != nil || len(p.Secrets) != 1 || p.Secrets[0] != "deploy.md" {
 		t.Errorf("before publishing a password it is warned of %v, %v", p.Secrets, err)
 	}
-	publish := admin.PublishRequest{SpaceRequest: admin.SpaceRequest{User: "ann"}, ID: "notes", Dir: "knowledge", Readers: []string{"bob"}}
-	s, err := c.Admin.PublishSource(ctx, publish)
+	s, err := c.Service.PublishSource(ctx, service.Operator(), service.PublishSourceInput{
+		Space: service.SpaceRef{User: "ann"}, Source: space.Source{ID: "notes", Dir: "knowledge"}, Readers: []string{"bob"},
+	})
 	must(err)
 	if s.Everybody || strings.Join(s.Readers, " ") != "bob" || s.State != "ready" {
 		t.Errorf("published: %+v", s)
@@ -75,19 +78,19 @@ func TestPublishedSpacesFollowTheirOwners(t *testing.T) {
 	if got := read("bob", "/library/docs/notes/key.md"); strings.Contains(got, "not for others") {
 		t.Errorf("after the purge bob reads %q", got)
 	}
-	_, err = c.Admin.PublishSource(ctx, admin.PublishRequest{SpaceRequest: admin.SpaceRequest{User: "bob"}, ID: "notes", Dir: "knowledge"})
+	_, err = c.Service.PublishSource(ctx, service.Operator(), service.PublishSourceInput{Space: service.SpaceRef{User: "bob"}, Source: space.Source{ID: "notes", Dir: "knowledge", Everybody: true}})
 	if fault.CodeOf(err) != fault.Conflict && fault.CodeOf(err) != fault.Invalid {
 		t.Errorf("attack: bob takes the name: %v", err)
 	}
-	_, err = c.Admin.PublishSource(ctx, admin.PublishRequest{SpaceRequest: admin.SpaceRequest{User: "bob"}, ID: "mine", Dir: "memory"})
-	if fault.CodeOf(err) != fault.Invalid || !strings.Contains(fault.PublicOf(err), "--with-memory") {
+	_, err = c.Service.PublishSource(ctx, service.Operator(), service.PublishSourceInput{Space: service.SpaceRef{User: "bob"}, Source: space.Source{ID: "mine", Dir: "memory", Everybody: true}})
+	if fault.CodeOf(err) != fault.Invalid || fault.PartOf(err) != sources.FieldMemory {
 		t.Errorf("memory without a word: %v", err)
 	}
 	must(c.Admin.RemoveUser(ctx, "ann"))
 	if got := read("bob", "/library/docs/notes/a.md"); strings.Contains(got, "Alpha") {
 		t.Errorf("after its owner was removed bob reads %q", got)
 	}
-	if all, err := c.Admin.Sources(ctx, "bob"); err != nil || len(all) != 0 {
+	if all, err := c.Service.ListSources(ctx, service.Operator(), service.ListSourcesInput{User: "bob"}); err != nil || len(all) != 0 {
 		t.Errorf("bob is listed %v, %v", all, err)
 	}
 }

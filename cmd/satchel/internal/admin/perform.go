@@ -1,0 +1,58 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"satchel/internal/fault"
+	"satchel/internal/service"
+)
+
+// Do performs an operation of the service for the operator, on the running server or
+// on the data directory that this process has open.
+func Do[In, Out any](ctx context.Context, s Service, m service.Method[In, Out], in In) (Out, error) {
+	var out Out
+	b, err := json.Marshal(in)
+	if err != nil {
+		return out, err
+	}
+	if b, err = s.Perform(ctx, m.Name(), b); err != nil {
+		return out, err
+	}
+	if err := json.Unmarshal(b, &out); err != nil {
+		return out, fault.Wrap(err, fault.Unavailable, "The running server's answer could not be read.")
+	}
+	return out, nil
+}
+
+// Perform performs an operation on this process's data directory.
+func (l *Local) Perform(ctx context.Context, operation string, in json.RawMessage) (json.RawMessage, error) {
+	all := service.Operations()
+	i := slices.IndexFunc(all, func(o service.Operation) bool { return o.Name == operation })
+	if i < 0 {
+		return nil, fault.New(fault.Invalid, "The server does not know this command. Restart it with this version of satchel.")
+	}
+	out, err := all[i].Call(ctx, l.Service, service.Operator(), in)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(out)
+}
+
+// Perform asks the server.
+func (c *Remote) Perform(ctx context.Context, operation string, in json.RawMessage) (json.RawMessage, error) {
+	return call[json.RawMessage](ctx, c, "operations", performRequest{operation, in})
+}
+
+// performRequest is the socket's request for an operation.
+type performRequest struct {
+	Operation string          `json:"operation"`
+	Input     json.RawMessage `json:"input"`
+}
+
+func handleOperations(m *socketMux, s Service) {
+	handle(m, "operations", func(ctx context.Context, in performRequest) (any, error) {
+		return s.Perform(ctx, in.Operation, in.Input)
+	})
+}

@@ -1,0 +1,335 @@
+package service
+
+import (
+	"context"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"satchel/gitstore/sources"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// ListSourcesInput selects sources.
+type ListSourcesInput struct {
+	// User lists what this person may read. Only the operator may name somebody; an
+	// empty name then lists every source.
+	User string `json:"user,omitempty"`
+}
+
+// ListSources lists the sources that the actor may read, by ID.
+func (s *Service) ListSources(ctx context.Context, a Actor, in ListSourcesInput) ([]space.Source, error) {
+	if err := s.authorize(a, "ListSources"); err != nil {
+		return nil, err
+	}
+	reader := a.user
+	if a.kind == operator {
+		if in.User == "" {
+			return s.named(ctx, s.sources.All())
+		}
+		u, err := s.accounts.FindUser(ctx, in.User)
+		if err != nil {
+			return nil, err
+		}
+		reader = u.ID
+	}
+	all, err := s.sources.Visible(ctx, reader)
+	if err != nil {
+		return nil, err
+	}
+	return s.named(ctx, all)
+}
+
+// named fills in the names of publishers and readers. Removed people are left out.
+func (s *Service) named(ctx context.Context, all []space.Source) ([]space.Source, error) {
+	if len(all) == 0 {
+		return []space.Source{}, nil
+	}
+	var people []space.UserID
+	for _, src := range all {
+		people = append(append(people, src.By), src.Users...)
+	}
+	slices.Sort(people)
+	names, err := s.accounts.UserNames(ctx, slices.Compact(people)...)
+	if err != nil {
+		return nil, err
+	}
+	for i := range all {
+		src := &all[i]
+		if n := names[src.By]; !n.Removed {
+			src.Owner = n.Name
+		}
+		for _, u := range src.Users {
+			if n := names[u]; !n.Removed {
+				src.Readers = append(src.Readers, n.Name)
+			}
+		}
+	}
+	return all, nil
+}
+
+func (s *Service) namedOne(ctx context.Context, src space.Source) (space.Source, error) {
+	all, err := s.named(ctx, []space.Source{src})
+	if err != nil {
+		return space.Source{}, err
+	}
+	return all[0], nil
+}
+
+// Snapshot reads the files of a source at one commit.
+type Snapshot struct {
+	Source  space.Source
+	manager *sources.Manager
+}
+
+// OpenSource opens the current snapshot of a source that the actor may read. Any other
+// source is a fault.NotFound.
+func (s *Service) OpenSource(ctx context.Context, a Actor, id string) (Snapshot, error) {
+	if err := s.authorize(a, "OpenSource"); err != nil {
+		return Snapshot{}, err
+	}
+	src, err := s.readable(ctx, a, id)
+	return Snapshot{src, s.sources}, err
+}
+
+func (s *Service) readable(ctx context.Context, a Actor, id string) (space.Source, error) {
+	all, err := s.ListSources(ctx, a, ListSourcesInput{})
+	if err != nil {
+		return space.Source{}, err
+	}
+	if i := slices.IndexFunc(all, func(x space.Source) bool { return x.ID == id }); i >= 0 {
+		return all[i], nil
+	}
+	return space.Source{}, sources.NotThere(id)
+}
+
+// Lookup returns the file or the directory at a path; the empty path is the root.
+func (n Snapshot) Lookup(ctx context.Context, p space.Path) (space.Entry, error) {
+	return n.manager.Lookup(ctx, n.Source.Collection, n.Source.Commit, p)
+}
+
+// Children lists a directory by path.
+func (n Snapshot) Children(ctx context.Context, dir space.Path) ([]space.Entry, error) {
+	return n.manager.Children(ctx, n.Source.Collection, n.Source.Commit, dir)
+}
+
+// ReadBlob returns the content of a file, which must not be changed.
+func (n Snapshot) ReadBlob(ctx context.Context, b space.BlobID) ([]byte, error) {
+	return n.manager.ReadBlob(ctx, n.Source.Collection, b)
+}
+
+// ListPublishedInput names a space.
+type ListPublishedInput struct {
+	Space SpaceRef `json:"space"`
+}
+
+// ListPublished lists the sources that are published from a space.
+func (s *Service) ListPublished(ctx context.Context, a Actor, in ListPublishedInput) ([]space.Source, error) {
+	m, err := s.authorizeSpace(ctx, a, "ListPublished", in.Space)
+	if err != nil {
+		return nil, err
+	}
+	return s.named(ctx, s.sources.Of(m.ID))
+}
+
+// PreviewSourceInput names a directory of a space; an empty Dir is the whole space.
+type PreviewSourceInput struct {
+	Space SpaceRef `json:"space"`
+	Dir   string   `json:"dir"`
+	Limit int      `json:"limit"` // of the files that are listed
+}
+
+// SourcePreview is what readers of a source would see.
+type SourcePreview struct {
+	Dir   space.Path    `json:"dir"`
+	Files []space.Entry `json:"files"`
+	Total int           `json:"total"`
+	Bytes int64         `json:"bytes"`
+	Left  int           `json:"left"` // links and names that a source leaves out
+	// Memory reports that files of the space's memory are among them.
+	Memory bool `json:"memory"`
+	// Secrets are those of the first Scanned files in which something looks like a
+	// secret.
+	Secrets []space.Path `json:"secrets"`
+	Scanned int          `json:"scanned"`
+}
+
+// A preview looks for secrets in this many files and bytes at most.
+const (
+	previewScanFiles = 300
+	previewScanBytes = 4 << 20
+)
+
+// PreviewSource shows what publishing a directory would show to its readers. It
+// changes nothing.
+func (s *Service) PreviewSource(ctx context.Context, a Actor, in PreviewSourceInput) (SourcePreview, error) {
+	m, err := s.authorizeSpace(ctx, a, "PreviewSource", in.Space)
+	if err != nil {
+		return SourcePreview{}, err
+	}
+	p, err := s.sources.Preview(ctx, m.ID, in.Dir, max(in.Limit, previewScanFiles))
+	if err != nil {
+		return SourcePreview{}, err
+	}
+	out := SourcePreview{Dir: p.Dir, Files: p.Files[:min(max(in.Limit, 0), len(p.Files))], Total: p.Total, Bytes: p.Bytes, Left: p.Left, Memory: p.Memory}
+	left := int64(previewScanBytes)
+	for _, f := range p.Files {
+		if left -= f.Size; left < 0 || out.Scanned == previewScanFiles {
+			break
+		}
+		b, err := s.sources.Peek(ctx, m.ID, f)
+		if err != nil {
+			return SourcePreview{}, err
+		}
+		out.Scanned++
+		if len(s.secrets.Suspects(f.Path, b)) > 0 {
+			out.Secrets = append(out.Secrets, f.Path)
+		}
+	}
+	return out, nil
+}
+
+// SuggestSourceIDInput names a directory of a space.
+type SuggestSourceIDInput struct {
+	Space SpaceRef `json:"space"`
+	Dir   string   `json:"dir"`
+}
+
+// SuggestSourceID returns a free ID for a source, made from the names of the owner and
+// the directory.
+func (s *Service) SuggestSourceID(ctx context.Context, a Actor, in SuggestSourceIDInput) (string, error) {
+	m, err := s.authorizeSpace(ctx, a, "SuggestSourceID", in.Space)
+	if err != nil {
+		return "", err
+	}
+	dir := strings.Trim(in.Dir, "/")
+	short := sourceID(m.OwnerName, path.Base("/"+dir))
+	for _, id := range []string{short, sourceID(m.OwnerName, dir)} {
+		if !s.sources.Taken(id) {
+			return id, nil
+		}
+	}
+	for n := 2; n < 100; n++ {
+		end := "-" + strconv.Itoa(n)
+		if id := strings.Trim(short[:min(len(short), sources.MaxIDBytes-len(end))], "-") + end; !s.sources.Taken(id) {
+			return id, nil
+		}
+	}
+	return short, nil // publishing under it says that it is taken
+}
+
+// sourceID makes an ID from an owner's name and a directory.
+func sourceID(owner, dir string) string {
+	clean := func(text string) string {
+		return strings.Trim(strings.Map(func(r rune) rune {
+			if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+				return r
+			}
+			return '-'
+		}, strings.ToLower(text)), "-")
+	}
+	id := clean(owner)
+	if name := clean(dir); name != "" {
+		id += "-" + name
+	}
+	return strings.Trim(id[:min(len(id), sources.MaxIDBytes)], "-")
+}
+
+// PublishSourceInput is a source to publish. Of Source, the ID, Title, Description,
+// Dir and Everybody count; Dir may be any text that a person wrote.
+type PublishSourceInput struct {
+	Space   SpaceRef     `json:"space"`
+	Source  space.Source `json:"source"`
+	Readers []string     `json:"readers"` // names of the readers, unless it is for everybody
+	sources.Consent
+}
+
+// PublishSource publishes a directory of a space in the name of its owner, or changes
+// the title, description and audience of a source that the owner publishes from there.
+// An error in one field names it (fault.PartOf).
+func (s *Service) PublishSource(ctx context.Context, a Actor, in PublishSourceInput) (space.Source, error) {
+	m, err := s.authorizeSpace(ctx, a, "PublishSource", in.Space)
+	if err != nil {
+		return space.Source{}, err
+	}
+	src := in.Source
+	src.Space, src.By, src.Users = m.ID, m.Owner, nil
+	for _, name := range in.Readers {
+		u, err := s.accounts.FindUser(ctx, name)
+		if fault.CodeOf(err) == fault.NotFound {
+			return space.Source{}, fault.New(fault.Invalid, "%s", fault.PublicOf(err)).In(sources.FieldReaders)
+		}
+		if err != nil {
+			return space.Source{}, err
+		}
+		src.Users = append(src.Users, u.ID)
+	}
+	if src, err = s.sources.Add(ctx, src, in.Consent); err != nil {
+		return space.Source{}, err
+	}
+	s.record(ctx, a, "source.publish", src.ID, map[string]any{"space": src.Space, "dir": src.Dir, "everybody": src.Everybody, "users": src.Users})
+	return s.namedOne(ctx, src)
+}
+
+// UnpublishSourceInput names a source.
+type UnpublishSourceInput struct {
+	ID string `json:"id"`
+}
+
+// UnpublishSource ends a source: nobody can read it any more. The owner of its space
+// may do that.
+func (s *Service) UnpublishSource(ctx context.Context, a Actor, in UnpublishSourceInput) (None, error) {
+	if err := s.authorize(a, "UnpublishSource"); err != nil {
+		return None{}, err
+	}
+	all := s.sources.All()
+	i := slices.IndexFunc(all, func(x space.Source) bool { return x.ID == in.ID })
+	if i < 0 {
+		return None{}, sources.NotThere(in.ID)
+	}
+	of := all[i].Space
+	if _, err := s.authorizeSpace(ctx, a, "UnpublishSource", SpaceRef{ID: of}); err != nil {
+		if fault.CodeOf(err) == fault.NotFound {
+			return None{}, sources.NotThere(in.ID)
+		}
+		return None{}, err
+	}
+	if err := s.sources.Remove(ctx, of, in.ID); err != nil {
+		return None{}, err
+	}
+	s.record(ctx, a, "source.unpublish", in.ID, map[string]any{"space": of})
+	return None{}, nil
+}
+
+// SyncSourceInput names a source.
+type SyncSourceInput struct {
+	ID string `json:"id"`
+	// Reset makes the snapshot again even if it is up to date.
+	Reset bool `json:"reset"`
+}
+
+// SyncSource brings a source that the actor may read up to date now. If that fails,
+// the source's state and problem say so.
+func (s *Service) SyncSource(ctx context.Context, a Actor, in SyncSourceInput) (space.Source, error) {
+	if err := s.authorize(a, "SyncSource"); err != nil {
+		return space.Source{}, err
+	}
+	reader := a.user
+	if a.kind == operator {
+		all := s.sources.All()
+		if i := slices.IndexFunc(all, func(x space.Source) bool { return x.ID == in.ID }); i >= 0 {
+			reader = all[i].By
+		}
+	}
+	sync := s.sources.Sync
+	if in.Reset {
+		sync = s.sources.Reset
+	}
+	src, err := sync(ctx, reader, in.ID)
+	if err != nil {
+		return space.Source{}, err
+	}
+	return s.namedOne(ctx, src)
+}

@@ -1,0 +1,138 @@
+package service
+
+import (
+	"context"
+	"slices"
+
+	"satchel/auth/store"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// Right is what an operation requires of its actor. The operator has every right.
+type Right struct {
+	// Scope is the scope that a client needs. Without one, no client may perform the
+	// operation.
+	Scope space.Scope
+	// Role is the least role in the space that the operation is about; empty for an
+	// operation that is about no space.
+	Role space.Role
+	// Admin restricts the operation to administrators.
+	Admin bool
+}
+
+// rights returns what an operation requires; ok is false for an unknown operation.
+func rights(operation string) (r Right, ok bool) {
+	switch operation {
+	case "ListSources", "OpenSource":
+		return Right{Scope: space.ScopeRead}, true
+	case "SyncSource":
+		return Right{Scope: space.ScopeWrite}, true
+	case "ListPublished", "PreviewSource", "SuggestSourceID", "PublishSource", "UnpublishSource":
+		return Right{Role: space.Owner}, true
+	}
+	return Right{}, false
+}
+
+// SpaceRef names a space: by its ID, or at the command line by the name of a member
+// and the name of the space. There an empty User is the first administrator and an
+// empty Name the member's first space.
+type SpaceRef struct {
+	ID   space.SpaceID `json:"id,omitempty"`
+	User string        `json:"user,omitempty"`
+	Name string        `json:"name,omitempty"`
+}
+
+// authorize checks that the actor may perform an operation that is about no space.
+func (s *Service) authorize(a Actor, operation string) error {
+	r, ok := rights(operation)
+	switch {
+	case !ok:
+		return fault.New(fault.Internal, "The operation %s has no rights.", operation)
+	case a.kind == operator:
+		return nil
+	case a.kind == nobody:
+		return fault.New(fault.Unauthenticated, "Sign in first.")
+	case r.Admin && !a.admin:
+		return fault.New(fault.Forbidden, "Only an administrator of this server may do that.")
+	case a.kind == client && r.Scope == "":
+		return fault.New(fault.Forbidden, "Only a person who is signed in may do that.")
+	case a.kind == client && !slices.Contains(a.scopes, r.Scope):
+		return fault.New(fault.Forbidden, "This needs the scope %q, which the client was not given.", r.Scope)
+	}
+	return nil
+}
+
+// authorizeSpace checks that the actor may perform an operation in a space, and
+// returns the space as the actor has it; for the operator, as the named member has it.
+// A space of which the actor is no member is a fault.NotFound.
+func (s *Service) authorizeSpace(ctx context.Context, a Actor, operation string, ref SpaceRef) (store.Membership, error) {
+	if err := s.authorize(a, operation); err != nil {
+		return store.Membership{}, err
+	}
+	m, err := s.membership(ctx, a, ref)
+	if err != nil {
+		return store.Membership{}, err
+	}
+	need, _ := rights(operation)
+	if m.Role.Includes(need.Role) || a.kind == operator && ref.ID != "" {
+		return m, nil
+	}
+	if need.Role == space.Owner {
+		return store.Membership{}, fault.New(fault.Forbidden, "Only the owner of the space %s may do that. The owner is %s.", m.Name, m.OwnerLabel())
+	}
+	return store.Membership{}, fault.New(fault.Forbidden, "You may only read the space %s. Its owner can let you change it.", m.Name)
+}
+
+func (s *Service) membership(ctx context.Context, a Actor, ref SpaceRef) (store.Membership, error) {
+	if a.kind == operator {
+		if ref.ID != "" {
+			sp, err := s.accounts.Space(ctx, ref.ID)
+			return store.Membership{Space: sp}, err
+		}
+		u, err := s.namedUser(ctx, ref.User)
+		if err != nil {
+			return store.Membership{}, err
+		}
+		return s.accounts.FindSpace(ctx, u.ID, ref.Name)
+	}
+	gone := fault.New(fault.NotFound, "There is no such space.")
+	if ref.ID == "" || a.kind == client && ref.ID != a.space {
+		return store.Membership{}, gone
+	}
+	all, err := s.accounts.SpacesOf(ctx, a.user)
+	if err != nil {
+		return store.Membership{}, err
+	}
+	if i := slices.IndexFunc(all, func(m store.Membership) bool { return m.ID == ref.ID }); i >= 0 {
+		return all[i], nil
+	}
+	return store.Membership{}, gone
+}
+
+// namedUser finds a person by name; empty means the first administrator, or the only
+// person where nobody is one.
+func (s *Service) namedUser(ctx context.Context, name string) (store.User, error) {
+	if name != "" {
+		return s.accounts.FindUser(ctx, name)
+	}
+	users, err := s.accounts.ListUsers(ctx)
+	if err != nil {
+		return store.User{}, err
+	}
+	var first store.User
+	for _, u := range users {
+		if u.Admin && (first.ID == "" || u.Created.Before(first.Created)) {
+			first = u
+		}
+	}
+	switch {
+	case first.ID != "":
+		return first, nil
+	case len(users) == 1:
+		return users[0], nil
+	case len(users) > 1:
+		return store.User{}, fault.New(fault.Invalid, "There are %d users, and none of them is an administrator. Name one with --user.", len(users))
+	}
+	return store.User{}, fault.New(fault.NotFound, "There is no user yet: start satchel serve once, or use satchel user add NAME.")
+}

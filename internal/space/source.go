@@ -1,0 +1,63 @@
+package space
+
+import "time"
+
+// SourceKind says where the files of a source come from.
+type SourceKind string
+
+// SourceSpace is a directory of a space that its owner published.
+const SourceSpace SourceKind = "space"
+
+// SourceState says whether a source is up to date.
+type SourceState string
+
+// The states of a source.
+const (
+	SourceReady   SourceState = "ready"   // the snapshot shows the newest commit
+	SourceWaiting SourceState = "waiting" // the first or a newer snapshot is about to be made
+	SourceFailed  SourceState = "failed"  // the last sync failed; the snapshot before it stays
+)
+
+// SourcesMount is the directory of all sources, as paths and sandboxes have it.
+const SourcesMount = "/library/docs/"
+
+// Source is named, read-only knowledge with an audience. Readers see it as it was at
+// one commit, its snapshot. The JSON form is part of the command line's contract.
+type Source struct {
+	// ID is unique on the server and the last name of the source's directory.
+	ID          string     `json:"id"`
+	Title       string     `json:"title"`
+	Description string     `json:"description,omitempty"`
+	Kind        SourceKind `json:"kind"`
+
+	// Space and Dir are what is published; an empty Dir is the whole space.
+	Space SpaceID `json:"space"`
+	Dir   Path    `json:"dir"`
+	// By published it. Owner is that person's name; only the service sets it.
+	By    UserID `json:"-"`
+	Owner string `json:"by"`
+
+	// Everybody on the server may read it, or else only By and Users. Readers are
+	// the names of Users; only the service sets them.
+	Everybody bool     `json:"everybody"`
+	Users     []UserID `json:"-"`
+	Readers   []string `json:"readers,omitempty"`
+
+	Published time.Time `json:"-"`
+	Changed   time.Time `json:"-"` // its title, description or audience
+
+	State   SourceState `json:"state"`
+	Problem string      `json:"problem,omitempty"` // of a failed source: a sentence for people
+	// Collection names the snapshots in the search index. Each publication has its
+	// own, so that nothing of an ended one is taken for the next.
+	Collection SpaceID `json:"-"`
+	// Commit is what the snapshot shows; empty before the first snapshot.
+	Commit CommitID `json:"commit,omitempty"`
+	Files  int      `json:"files"`
+	Bytes  int64    `json:"bytes"`
+	// Synced is when the source was last found to be up to date.
+	Synced time.Time `json:"synced,omitzero"`
+}
+
+// Mount returns the source's directory, as paths and sandboxes have it.
+func (s Source) Mount() string { return SourcesMount + s.ID }
