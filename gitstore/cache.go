@@ -1,8 +1,10 @@
 package gitstore
 
 import (
-	"container/list"
+	"math"
 	"sync"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
 // objectCache keeps decoded objects of all spaces, least recently used out
@@ -12,8 +14,7 @@ type objectCache struct {
 	mu    sync.Mutex
 	max   int64
 	size  int64
-	order *list.List // of *cached, newest first
-	items map[cacheKey]*list.Element
+	items *simplelru.LRU[cacheKey, object]
 }
 
 type cacheKey struct {
@@ -21,44 +22,39 @@ type cacheKey struct {
 	hash hash
 }
 
-type cached struct {
-	key cacheKey
-	obj object
-}
-
 // cacheOverhead is what an entry costs beside its data, roughly.
 const cacheOverhead = 200
 
+func costOf(o object) int64 { return int64(len(o.data)) + cacheOverhead }
+
 func newObjectCache(max int64) *objectCache {
-	return &objectCache{max: max, order: list.New(), items: map[cacheKey]*list.Element{}}
+	c := &objectCache{max: max}
+	// Its own bound counts entries; ours are bytes.
+	c.items, _ = simplelru.NewLRU(math.MaxInt, func(_ cacheKey, o object) { c.size -= costOf(o) })
+	return c
 }
 
 func (c *objectCache) get(db *objectDB, h hash) (object, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	el, ok := c.items[cacheKey{db, h}]
-	if !ok {
-		return object{}, false
-	}
-	c.order.MoveToFront(el)
-	return el.Value.(*cached).obj, true
+	return c.items.Get(cacheKey{db, h})
 }
 
 func (c *objectCache) put(db *objectDB, h hash, o object) {
-	cost := int64(len(o.data)) + cacheOverhead
+	cost := costOf(o)
 	if cost > c.max/16 {
 		return // one large file must not push out every tree
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	k := cacheKey{db, h}
-	if _, ok := c.items[k]; ok {
+	if c.items.Contains(k) {
 		return
 	}
-	c.items[k] = c.order.PushFront(&cached{k, o})
+	c.items.Add(k, o)
 	c.size += cost
 	for c.size > c.max {
-		c.remove(c.order.Back())
+		c.items.RemoveOldest()
 	}
 }
 
@@ -66,17 +62,9 @@ func (c *objectCache) put(db *objectDB, h hash, o object) {
 func (c *objectCache) drop(db *objectDB) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for el := c.order.Front(); el != nil; {
-		next := el.Next()
-		if el.Value.(*cached).key.db == db {
-			c.remove(el)
+	for _, k := range c.items.Keys() {
+		if k.db == db {
+			c.items.Remove(k)
 		}
-		el = next
 	}
-}
-
-func (c *objectCache) remove(el *list.Element) {
-	it := c.order.Remove(el).(*cached)
-	delete(c.items, it.key)
-	c.size -= int64(len(it.obj.data)) + cacheOverhead
 }

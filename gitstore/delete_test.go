@@ -49,7 +49,7 @@ func TestDelete(t *testing.T) {
 		t.Errorf("left %v", left)
 	}
 	s.cache.mu.Lock()
-	for k := range s.cache.items {
+	for _, k := range s.cache.items.Keys() {
 		if k.db.dir == filepath.Join(s.repoDir(id), "objects") {
 			t.Errorf("an object of it is in memory: %s", k.hash)
 		}

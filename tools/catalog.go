@@ -42,7 +42,7 @@ type document struct {
 // where the same content was seen before. A damaged document has a problem and no
 // digest, so that lists still include the others.
 func (v view) head(ctx context.Context, e space.Entry) (docHead, error) {
-	if h, ok := v.s.cache.get(e.Blob); ok {
+	if h, ok := v.s.cache.Get(e.Blob); ok {
 		return h, nil
 	}
 	b, err := v.content(ctx, e)
@@ -53,7 +53,7 @@ func (v view) head(ctx context.Context, e space.Entry) (docHead, error) {
 		return docHead{}, err
 	}
 	h := newDocHead(b)
-	v.s.cache.put(e.Blob, h)
+	v.s.cache.Add(e.Blob, h)
 	return h, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"golang.org/x/sync/semaphore"
 
 	"satchel/internal/space"
@@ -126,7 +127,9 @@ func def[T int | int64 | time.Duration](v *T, d T) {
 type Set struct {
 	o     Options
 	tools []tool // in the order in which they are listed
-	cache *docCache
+	// cache keeps front matter by blob: a blob never changes, so an entry is never
+	// stale, and whoever can name a blob may read it.
+	cache *lru.Cache[space.BlobID, docHead]
 	told  *told
 	bytes *semaphore.Weighted // of Limits.BytesAtOnce
 	turns *turns              // of searches
@@ -168,8 +171,9 @@ func New(o Options) (*Set, error) {
 		o.RunnerProblem = func() string { return "No sandbox can start on this server." }
 	}
 	o.Limits.setDefaults()
+	cache, _ := lru.New[space.BlobID, docHead](o.Limits.CacheEntries)
 	s := &Set{
-		o: o, cache: newDocCache(o.Limits.CacheEntries), bytes: semaphore.NewWeighted(o.Limits.BytesAtOnce),
+		o: o, cache: cache, bytes: semaphore.NewWeighted(o.Limits.BytesAtOnce),
 		told: newTold(o.Limits.ToldCallers, o.Limits.ToldTime), turns: newTurns(o.Limits.Searches, o.Limits.SearchesWaiting),
 	}
 	s.tools = s.allTools()

@@ -6,8 +6,9 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
 
 	"satchel/auth/store"
 	"satchel/internal/fault"
@@ -18,7 +19,7 @@ import (
 // routeActivity adds what happened lately in a space, how its pushes go, and the
 // stream of what happens now.
 func (s *Server) routeActivity(add adder) {
-	s.shown = &commitCache{files: map[commitKey]commitFiles{}}
+	s.shown, _ = lru.New[commitKey, commitFiles](cachedCommits)
 	s.long = newLongPatches()
 	if s.o.Live == nil {
 		s.o.Live = NewLive(LiveOptions{})
@@ -151,12 +152,6 @@ func statusWord(s space.FileStatus) string {
 	return "changed"
 }
 
-// commitCache remembers which files commits changed, which never changes.
-type commitCache struct {
-	mu    sync.Mutex
-	files map[commitKey]commitFiles
-}
-
 type commitKey struct {
 	space  space.SpaceID
 	commit space.CommitID
@@ -173,10 +168,7 @@ const cachedCommits = 4000
 // filesOf returns the first files that a commit changed, and how many it did.
 func (s *Server) filesOf(ctx context.Context, id space.SpaceID, c space.Commit) (commitFiles, error) {
 	key := commitKey{id, c.ID}
-	s.shown.mu.Lock()
-	f, ok := s.shown.files[key]
-	s.shown.mu.Unlock()
-	if ok {
+	if f, ok := s.shown.Get(key); ok {
 		return f, nil
 	}
 	whole, err := s.o.History.Show(ctx, id, c.ID)
@@ -186,13 +178,8 @@ func (s *Server) filesOf(ctx context.Context, id space.SpaceID, c space.Commit) 
 	if err != nil {
 		return commitFiles{}, err
 	}
-	f = commitFiles{first: slices.Clone(whole.Files[:min(len(whole.Files), filesShown)]), count: len(whole.Files)}
-	s.shown.mu.Lock()
-	defer s.shown.mu.Unlock()
-	if len(s.shown.files) >= cachedCommits {
-		clear(s.shown.files)
-	}
-	s.shown.files[key] = f
+	f := commitFiles{first: slices.Clone(whole.Files[:min(len(whole.Files), filesShown)]), count: len(whole.Files)}
+	s.shown.Add(key, f)
 	return f, nil
 }
 

@@ -9,9 +9,12 @@ import (
 	"regexp"
 	"strings"
 
+	lru "github.com/hashicorp/golang-lru/v2"
+
 	"satchel/auth/store"
 	"satchel/internal/fault"
 	"satchel/internal/space"
+	"satchel/web/facts"
 )
 
 // EditLimits bound what the pages that change files take. Zero takes the default.
@@ -56,14 +59,15 @@ func (l EditLimits) withDefaults() EditLimits {
 type editing struct {
 	*Server
 	limits  EditLimits
-	uploads chan struct{} // one for each upload or move in memory
-	facts   *factCache
+	uploads chan struct{}                        // one for each upload or move in memory
+	facts   *lru.Cache[space.BlobID, facts.Fact] // by blob, which never changes; whoever can name a blob may read it
 }
 
 // routeEditing adds the pages that change files, and those of memory facts. What
 // takes uploads is added to the mux with a limit of its own.
 func (s *Server) routeEditing(mux *http.ServeMux, add adder) {
-	e := &editing{Server: s, limits: s.o.Editing, facts: newFactCache(factCacheEntries)}
+	kept, _ := lru.New[space.BlobID, facts.Fact](factCacheEntries)
+	e := &editing{Server: s, limits: s.o.Editing, facts: kept}
 	e.uploads = make(chan struct{}, e.limits.Uploads)
 	// A text is sent with its line ends doubled, or each byte as three.
 	text := 3*e.limits.MaxText + maxFormBytes

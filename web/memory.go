@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"satchel/auth/store"
@@ -30,44 +29,6 @@ const maxFactBytes = 256 << 10
 
 // factCacheEntries bounds how many facts are kept parsed.
 const factCacheEntries = 16384
-
-// factCache keeps facts by blob: a blob never changes, so an entry is never
-// stale, and whoever can name a blob may read it. Old entries leave a generation
-// at a time.
-type factCache struct {
-	mu       sync.Mutex
-	max      int
-	now, old map[space.BlobID]facts.Fact
-}
-
-func newFactCache(entries int) *factCache {
-	return &factCache{max: max(entries/2, 1), now: map[space.BlobID]facts.Fact{}}
-}
-
-func (c *factCache) get(b space.BlobID) (facts.Fact, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	f, ok := c.now[b]
-	if !ok {
-		if f, ok = c.old[b]; ok {
-			c.add(b, f)
-		}
-	}
-	return f, ok
-}
-
-func (c *factCache) put(b space.BlobID, f facts.Fact) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.add(b, f)
-}
-
-func (c *factCache) add(b space.BlobID, f facts.Fact) {
-	if len(c.now) >= c.max {
-		c.old, c.now = c.now, map[space.BlobID]facts.Fact{}
-	}
-	c.now[b] = f
-}
 
 // knownFact is a fact with where it is.
 type knownFact struct {
@@ -142,7 +103,7 @@ func (e *editing) fact(ctx context.Context, id space.SpaceID, c space.Entry) (fa
 	if c.Size > maxFactBytes {
 		return facts.Fact{Problem: "It is too large for a fact."}, nil
 	}
-	if f, ok := e.facts.get(c.Blob); ok {
+	if f, ok := e.facts.Get(c.Blob); ok {
 		return f, nil
 	}
 	data, err := contentOf(ctx, e.o.Workspace, id, c)
@@ -156,7 +117,7 @@ func (e *editing) fact(ctx context.Context, id space.SpaceID, c space.Entry) (fa
 	if len(data) <= maxFactBytes {
 		f = facts.Read(data)
 	}
-	e.facts.put(c.Blob, f)
+	e.facts.Add(c.Blob, f)
 	return f, nil
 }
 

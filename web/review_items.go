@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 
+	lru "github.com/hashicorp/golang-lru/v2"
+
 	"satchel/auth/store"
 	"satchel/internal/fault"
 	"satchel/internal/space"
@@ -138,8 +140,8 @@ func howMade(tool string) string {
 // long they are and how they begin: to find that out anew takes as long as to show
 // them would. Contents never change.
 type longPatches struct {
+	of    *lru.Cache[patchKey, longPatch]
 	mu    sync.Mutex
-	of    map[patchKey]longPatch
 	turns map[space.SpaceID]*patchTurn // of spaces in which somebody compares
 }
 
@@ -150,7 +152,8 @@ type patchTurn struct {
 }
 
 func newLongPatches() *longPatches {
-	return &longPatches{of: map[patchKey]longPatch{}, turns: map[space.SpaceID]*patchTurn{}}
+	of, _ := lru.New[patchKey, longPatch](longPatchesKept)
+	return &longPatches{of: of, turns: map[space.SpaceID]*patchTurn{}}
 }
 
 // take waits for the turn of a space.
@@ -179,13 +182,6 @@ func (l *longPatches) take(ctx context.Context, id space.SpaceID) (release func(
 	}
 }
 
-func (l *longPatches) get(key patchKey) (longPatch, bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	p, ok := l.of[key]
-	return p, ok
-}
-
 type patchKey struct {
 	space   space.SpaceID
 	was, is space.BlobID
@@ -209,7 +205,7 @@ func (l *room) most() int { return l.bytes + 64*l.lines + 4<<10 }
 // is room, and then only its beginning.
 func (s *Server) patchOf(ctx context.Context, id space.SpaceID, r Review, left *room) (patch string, cut bool, err error) {
 	key := patchKey{id, r.Was, r.Blob}
-	if known, ok := s.long.get(key); ok && known.length > left.most() {
+	if known, ok := s.long.of.Get(key); ok && known.length > left.most() {
 		return known.begins, true, nil
 	}
 	release, err := s.long.take(ctx, id)
@@ -217,7 +213,7 @@ func (s *Server) patchOf(ctx context.Context, id space.SpaceID, r Review, left *
 		return "", false, err
 	}
 	defer release()
-	known, ok := s.long.get(key)
+	known, ok := s.long.of.Get(key)
 	if ok && known.length > left.most() {
 		return known.begins, true, nil
 	}
@@ -230,12 +226,7 @@ func (s *Server) patchOf(ctx context.Context, id space.SpaceID, r Review, left *
 		begins = strings.Clone(begins[:strings.LastIndexByte(begins, '\n')+1])
 	}
 	if whole := (&room{reviewLines, reviewBytes, 0}); !ok && len(patch) > whole.most() {
-		s.long.mu.Lock()
-		if len(s.long.of) >= longPatchesKept {
-			clear(s.long.of)
-		}
-		s.long.of[key] = longPatch{len(patch), begins}
-		s.long.mu.Unlock()
+		s.long.of.Add(key, longPatch{len(patch), begins})
 	}
 	if len(patch) > left.most() {
 		return begins, true, nil

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
+
 	"satchel/internal/ratelimit"
 	"satchel/internal/space"
 )
@@ -30,7 +32,7 @@ type Server struct {
 	spools    spools
 	begun     *ratelimit.Limiter // flows of who is signed in
 
-	shown *commitCache
+	shown *lru.Cache[commitKey, commitFiles] // what commits changed, which never changes
 	long  *longPatches
 
 	mail *outbox

@@ -1,7 +1,6 @@
 package oauth
 
 import (
-	"container/list"
 	"context"
 	"errors"
 	"io"
@@ -11,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"satchel/auth"
 	"satchel/internal/fault"
@@ -92,14 +93,12 @@ type documents struct {
 
 	mu      sync.Mutex
 	closed  bool
-	entries map[string]*list.Element // of *document
-	recent  *list.List               // most recently used first
+	entries *simplelru.LRU[string, document]
 	flights map[string]*flight
 	hosts   map[string]int // flights per host
 }
 
 type document struct {
-	id     string
 	client auth.Client
 	failed bool // then only until is set
 	until  time.Time
@@ -118,9 +117,10 @@ const (
 )
 
 func newDocuments(o Options) *documents {
+	entries, _ := simplelru.NewLRU[string, document](o.MaxDocuments, nil)
 	d := &documents{
 		o: o, slots: make(chan struct{}, o.MaxFetches),
-		entries: map[string]*list.Element{}, recent: list.New(), flights: map[string]*flight{}, hosts: map[string]int{},
+		entries: entries, flights: map[string]*flight{}, hosts: map[string]int{},
 	}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
 	client := *o.HTTP
@@ -174,34 +174,19 @@ func (d *documents) get(ctx context.Context, id string) (auth.Client, error) {
 
 // kept returns what is kept of id; the caller holds the lock.
 func (d *documents) kept(id string) (auth.Client, bool, error) {
-	e := d.entries[id]
-	if e == nil {
+	doc, ok := d.entries.Get(id)
+	if !ok {
 		return auth.Client{}, false, nil
 	}
-	doc := e.Value.(*document)
 	wait := doc.until.Sub(d.o.Now())
 	if wait <= 0 {
-		d.recent.Remove(e)
-		delete(d.entries, id)
+		d.entries.Remove(id)
 		return auth.Client{}, false, nil
 	}
-	d.recent.MoveToFront(e)
 	if doc.failed {
 		return auth.Client{}, true, &fault.Error{Code: fault.Unavailable, RetryAfter: wait, Public: "The application's description could not be had a moment ago. Try again in a few seconds."}
 	}
 	return doc.client, true, nil
-}
-
-func (d *documents) keep(doc *document) {
-	if e := d.entries[doc.id]; e != nil {
-		d.recent.Remove(e)
-	}
-	d.entries[doc.id] = d.recent.PushFront(doc)
-	for d.recent.Len() > d.o.MaxDocuments {
-		last := d.recent.Back()
-		d.recent.Remove(last)
-		delete(d.entries, last.Value.(*document).id)
-	}
 }
 
 func (d *documents) fly(id, host string, f *flight) {
@@ -226,9 +211,9 @@ func (d *documents) fly(id, host string, f *flight) {
 	}
 	switch {
 	case f.err != nil:
-		d.keep(&document{id: id, failed: true, until: d.o.Now().Add(d.o.RetryDocument)})
+		d.entries.Add(id, document{failed: true, until: d.o.Now().Add(d.o.RetryDocument)})
 	case fresh > 0:
-		d.keep(&document{id: id, client: f.client, until: d.o.Now().Add(fresh)})
+		d.entries.Add(id, document{client: f.client, until: d.o.Now().Add(fresh)})
 	}
 	d.mu.Unlock()
 	close(f.done)

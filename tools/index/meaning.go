@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
+
 	"satchel/internal/space"
 	"satchel/tools/index/semantic"
 )
@@ -98,7 +100,7 @@ type leg struct {
 	engine *semantic.Engine // nil: no vectors
 	rerank *semantic.Breaker
 	expand *semantic.Breaker
-	others *otherWords
+	others *lru.Cache[string, []string] // what the Expander said of queries
 }
 
 func (x *Index) openMeaning() error {
@@ -108,11 +110,13 @@ func (x *Index) openMeaning() error {
 	l := &leg{o: x.opts.Meaning.withDefaults()}
 	l.rerank = semantic.NewBreaker(semantic.DefaultBreakAfter, semantic.DefaultBreakFor, x.opts.Now)
 	l.expand = semantic.NewBreaker(semantic.DefaultBreakAfter, semantic.DefaultBreakFor, x.opts.Now)
-	l.others = &otherWords{most: l.o.ExpandCache}
+	var err error
+	if l.others, err = lru.New[string, []string](l.o.ExpandCache); err != nil {
+		return fmt.Errorf("expand cache: %w", err)
+	}
 	if v := l.o.Vectors; v != nil && v.Embedder != nil {
 		o := *v
 		o.Logger, o.Now = x.opts.Logger, x.opts.Now
-		var err error
 		if l.engine, err = semantic.Open(context.Background(), chunkSource{x}, o); err != nil {
 			return err
 		}

@@ -2,14 +2,12 @@ package index
 
 import (
 	"cmp"
-	"container/list"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -136,7 +134,7 @@ func (x *Index) expand(ctx context.Context, m *meaning, q *parsedQuery, r *Resul
 	}
 	l := m.leg
 	text := strings.Join(q.words, " ")
-	if words, ok := l.others.get(text); ok {
+	if words, ok := l.others.Get(text); ok {
 		return words, nil
 	}
 	var words []string
@@ -152,48 +150,6 @@ func (x *Index) expand(ctx context.Context, m *meaning, q *parsedQuery, r *Resul
 		r.Notes = append(r.Notes, degraded("expansion", err))
 		return nil, nil
 	}
-	l.others.put(text, words)
+	l.others.Add(text, words)
 	return words, nil
-}
-
-// otherWords remembers what an Expander said, the newest of it.
-type otherWords struct {
-	most int
-
-	mu    sync.Mutex
-	known map[string]*list.Element
-	order list.List // of otherWord, the newest first
-}
-
-type otherWord struct {
-	query string
-	words []string
-}
-
-func (o *otherWords) get(query string) ([]string, bool) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	e := o.known[query]
-	if e == nil {
-		return nil, false
-	}
-	o.order.MoveToFront(e)
-	return e.Value.(otherWord).words, true
-}
-
-func (o *otherWords) put(query string, words []string) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.known[query] != nil {
-		return
-	}
-	if o.known == nil {
-		o.known = map[string]*list.Element{}
-	}
-	o.known[query] = o.order.PushFront(otherWord{query, words})
-	for o.order.Len() > o.most {
-		last := o.order.Back()
-		delete(o.known, last.Value.(otherWord).query)
-		o.order.Remove(last)
-	}
 }

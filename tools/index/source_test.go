@@ -98,7 +98,12 @@ func (h *history) Diff(_ context.Context, _ space.SpaceID, from, to space.Commit
 }
 
 func (h *history) Files(ctx context.Context, id space.SpaceID, at space.CommitID, _ space.Path) ([]space.Entry, error) {
-	return h.Diff(ctx, id, "", at)
+	list, err := h.Diff(ctx, id, "", at)
+	out := make([]space.Entry, len(list))
+	for i, c := range list {
+		out[i] = space.Entry{Path: c.Path, Mode: c.NewMode, Blob: c.New, Size: c.Size}
+	}
+	return out, err
 }
 
 func (h *history) ReadBlob(_ context.Context, _ space.SpaceID, b space.BlobID) ([]byte, error) {

@@ -1,14 +1,16 @@
 package index
 
 import (
-	"container/list"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"sync"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"satchel/tools/index/segment"
 )
@@ -198,8 +200,7 @@ type rowCache struct {
 	mu    sync.Mutex
 	limit int
 	size  int
-	rows  map[rowKey]*list.Element
-	order list.List // of cachedRow, the one used last first
+	rows  *simplelru.LRU[rowKey, cachedRow]
 }
 
 // rowKey names a row, a document, or a term (row is 0, which no row has).
@@ -230,7 +231,7 @@ type segmentTerm struct {
 }
 
 // rowOverhead is about what the cache itself takes for each row.
-const rowOverhead = 200
+const rowOverhead = 280
 
 // segmentTermBytes is what a term takes for each segment.
 const segmentTermBytes = 64
@@ -239,7 +240,10 @@ const segmentTermBytes = 64
 const kinOverhead = 120
 
 func newRowCache(limit int) *rowCache {
-	return &rowCache{limit: limit, rows: map[rowKey]*list.Element{}}
+	c := &rowCache{limit: limit}
+	// Its own bound counts rows; ours are bytes.
+	c.rows, _ = simplelru.NewLRU(math.MaxInt, func(_ rowKey, r cachedRow) { c.size -= r.size() })
+	return c
 }
 
 func (c *rowCache) get(d *database, row int64) []byte {
@@ -250,12 +254,7 @@ func (c *rowCache) get(d *database, row int64) []byte {
 func (c *rowCache) find(k rowKey) (cachedRow, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e := c.rows[k]
-	if e == nil {
-		return cachedRow{}, false
-	}
-	c.order.MoveToFront(e)
-	return *e.Value.(*cachedRow), true
+	return c.rows.Get(k)
 }
 
 // put keeps a row that is no larger than a 16th of the cache, so that one long
@@ -270,16 +269,11 @@ func (c *rowCache) keep(r cachedRow) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if e := c.rows[r.key]; e != nil {
-		old := e.Value.(*cachedRow)
-		c.size -= old.size()
-		*old = r
-	} else {
-		c.rows[r.key] = c.order.PushFront(&r)
-	}
+	c.rows.Remove(r.key)
+	c.rows.Add(r.key, r)
 	c.size += r.size()
 	for c.size > c.limit {
-		c.drop(c.order.Back())
+		c.rows.RemoveOldest()
 	}
 }
 
@@ -291,21 +285,13 @@ func (r *cachedRow) size() int {
 	return n
 }
 
-func (c *rowCache) drop(e *list.Element) {
-	r := c.order.Remove(e).(*cachedRow)
-	delete(c.rows, r.key)
-	c.size -= r.size()
-}
-
 // forget drops what is kept of a database that is closed.
 func (c *rowCache) forget(d *database) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for e := c.order.Front(); e != nil; {
-		next := e.Next()
-		if e.Value.(*cachedRow).key.db == d {
-			c.drop(e)
+	for _, k := range c.rows.Keys() {
+		if k.db == d {
+			c.rows.Remove(k)
 		}
-		e = next
 	}
 }

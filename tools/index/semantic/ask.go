@@ -1,12 +1,13 @@
 package semantic
 
 import (
-	"container/list"
 	"context"
 	"errors"
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
 // Errors of a query that goes on without a model, which whoever asks names.
@@ -38,26 +39,21 @@ type job struct {
 	err    error
 }
 
-// asked is what queries asked for: the answers that are known, newest first,
-// and those on their way.
+// asked is what queries asked for: the answers that are known, and those on
+// their way.
 type asked struct {
 	o Options
 
 	mu     sync.Mutex
-	known  map[string]*list.Element
-	order  *list.List // of known
+	known  *simplelru.LRU[string, *Vector]
 	under  map[string]*job
 	health *Breaker
 }
 
-type remembered struct {
-	key    string
-	vector *Vector
-}
-
 func (a *asked) init(o Options) {
 	a.o = o
-	a.known, a.order, a.under = map[string]*list.Element{}, list.New(), map[string]*job{}
+	a.known, _ = simplelru.NewLRU[string, *Vector](o.QueryCache, nil)
+	a.under = map[string]*job{}
 	a.health = NewBreaker(o.BreakAfter, o.BreakFor, o.Now)
 }
 
@@ -79,9 +75,8 @@ func (e *Engine) Ask(id Identity, text string) *Answer {
 		close(j.done)
 		return &Answer{e: e, job: j}
 	}
-	if el := a.known[key]; el != nil {
-		a.order.MoveToFront(el)
-		return settled(el.Value.(remembered).vector, nil)
+	if v, ok := a.known.Get(key); ok {
+		return settled(v, nil)
 	}
 	until := now.Add(e.o.QueryWait)
 	if j := a.under[key]; j != nil {
@@ -125,12 +120,7 @@ func (e *Engine) answer(j *job, id Identity, key, text string) {
 		}
 	} else {
 		j.vector = &Vector{prepare(vectors[0])}
-		a.known[key] = a.order.PushFront(remembered{key, j.vector})
-		for a.order.Len() > a.o.QueryCache {
-			last := a.order.Back()
-			delete(a.known, last.Value.(remembered).key)
-			a.order.Remove(last)
-		}
+		a.known.Add(key, j.vector)
 		if !e.o.Now().After(j.until) {
 			a.health.Succeeded()
 		}

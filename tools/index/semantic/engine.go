@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
 )
 
 // Options configure an Engine. The zero value of a field means its default.
@@ -161,7 +163,7 @@ type Engine struct {
 	// probe tells that the model's vectors changed their length, so that the
 	// next run asks for it first.
 	probe   bool
-	refused map[textHash]bool
+	refused *lru.Cache[textHash, struct{}]
 	news    chan struct{} // closed and replaced whenever a run ends
 }
 
@@ -212,7 +214,8 @@ func Open(ctx context.Context, src Source, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{o: o, cache: c, src: src, cols: map[string]*collection{}, refused: map[textHash]bool{}, news: make(chan struct{})}
+	refused, _ := lru.New[textHash, struct{}](maxRefused)
+	e := &Engine{o: o, cache: c, src: src, cols: map[string]*collection{}, refused: refused, news: make(chan struct{})}
 	e.ctx, e.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	e.wake = sync.NewCond(&e.mu)
 	e.asked.init(o)

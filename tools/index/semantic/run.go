@@ -220,7 +220,7 @@ func (r *run) plan(ctx context.Context, docs []Doc, state State) error {
 			h := hashOf(text)
 			r.add(entry{c.ID, d.Key, h}, -1)
 			total++
-			if waiting[h] || e.isRefused(h) {
+			if waiting[h] || e.refused.Contains(h) {
 				r.done.Add(1)
 				continue
 			}
@@ -274,7 +274,9 @@ func (r *run) again(ctx context.Context) error {
 			return err
 		}
 	}
-	r.e.refuse(r.refused.hashes)
+	for _, h := range r.refused.hashes {
+		r.e.refused.Add(h, struct{}{})
+	}
 	return nil
 }
 
@@ -373,26 +375,9 @@ func (r *run) rows(ctx context.Context, vectors [][]float32, want int) ([]row, e
 	return rows, nil
 }
 
-// maxRefused bounds what is remembered of refused texts; beyond it they are
-// tried again.
+// maxRefused bounds what is remembered of refused texts; beyond it the
+// oldest are tried again.
 const maxRefused = 10_000
-
-func (e *Engine) refuse(hashes []textHash) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if len(e.refused)+len(hashes) > maxRefused {
-		clear(e.refused)
-	}
-	for _, h := range hashes {
-		e.refused[h] = true
-	}
-}
-
-func (e *Engine) isRefused(h textHash) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.refused[h]
-}
 
 // install writes the file and switches to it.
 func (r *run) install(ctx context.Context, state State) error {

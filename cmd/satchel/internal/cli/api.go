@@ -12,6 +12,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"satchel/cmd/satchel/internal/admin"
@@ -33,16 +34,16 @@ const apiHelp = `
 It uses the REST API of a server, which may be on another machine. A key is made
 on its account page, or with "satchel token create".`
 
-func apiCommand() *command {
-	return &command{name: "api", short: "search, read and run commands over a server's library, by its REST API", sub: []*command{
-		apiSubcommand("search", "QUERY", 1, 1000, "find pages of the library", `
-The words of QUERY need no quotes around them all.`, func(fs *pflag.FlagSet) apiRunner {
+func (c *call) apiCommand() *cobra.Command {
+	return group("api", "search, read and run commands over a server's library, by its REST API",
+		c.overAPI(&cobra.Command{Use: "search QUERY", Args: cobra.MinimumNArgs(1), Short: "find pages of the library", Long: `
+The words of QUERY need no quotes around them all.`}, func(fs *pflag.FlagSet) apiRunner {
 			var q apiclient.Query
 			fs.IntVar(&q.Limit, "limit", 0, "at most `N` results")
 			fs.StringVar(&q.Source, "source", "", "only of this `SOURCE`")
 			fs.StringVar(&q.Since, "since", "", "only what was changed since the `DAY`, such as 2026-01-31")
 			fs.StringSliceVar(&q.Paths, "path", nil, "only what is at or under a `PATH` of the library; may be repeated")
-			return func(ctx context.Context, c *call, api *apiclient.Client, args []string) error {
+			return func(ctx context.Context, api *apiclient.Client, args []string) error {
 				q.Query = strings.Join(args, " ")
 				found, err := api.Search(ctx, q)
 				if err != nil {
@@ -51,10 +52,10 @@ The words of QUERY need no quotes around them all.`, func(fs *pflag.FlagSet) api
 				return c.answer(found, func() { printResults(c.Stdout, found) })
 			}
 		}),
-		apiSubcommand("read", "PATH…", 1, 1000, "print files of the library, or list directories", `
+		c.overAPI(&cobra.Command{Use: "read PATH…", Args: cobra.MinimumNArgs(1), Short: "print files of the library, or list directories", Long: `
 PATH is a file (docs/nuxt/guide.md), lines of it (…md:120-180), a section
-(…md#heading), a directory (docs/nuxt/) or a glob (docs/**/*.md).`, func(*pflag.FlagSet) apiRunner {
-			return func(ctx context.Context, c *call, api *apiclient.Client, args []string) error {
+(…md#heading), a directory (docs/nuxt/) or a glob (docs/**/*.md).`}, func(*pflag.FlagSet) apiRunner {
+			return func(ctx context.Context, api *apiclient.Client, args []string) error {
 				files, err := api.Read(ctx, args...)
 				if err != nil {
 					return err
@@ -72,12 +73,12 @@ PATH is a file (docs/nuxt/guide.md), lines of it (…md:120-180), a section
 				return nil
 			}
 		}),
-		apiSubcommand("shell", "COMMAND…", 1, 1000, "run commands over the library, in a sandbox of the server", `
+		c.overAPI(&cobra.Command{Use: "shell COMMAND…", Args: cobra.MinimumNArgs(1), Short: "run commands over the library, in a sandbox of the server", Long: `
 Each COMMAND is a bash script; several run in order. The library is read-only, and
 /tmp is kept between calls, as long as the sandbox is: see --session. It exits with
-1 where a command failed.`, func(fs *pflag.FlagSet) apiRunner {
+1 where a command failed.`}, func(fs *pflag.FlagSet) apiRunner {
 			session := fs.String("session", "", "the `NAME` of a sandbox that is kept for 30 minutes after its last command")
-			return func(ctx context.Context, c *call, api *apiclient.Client, args []string) error {
+			return func(ctx context.Context, api *apiclient.Client, args []string) error {
 				r, err := api.Shell(ctx, *session, args...)
 				if err != nil {
 					return err
@@ -88,8 +89,8 @@ Each COMMAND is a bash script; several run in order. The library is read-only, a
 				return ranError(r)
 			}
 		}),
-		apiSubcommand("sources", "", 0, 0, "list what the library is made of", "", func(*pflag.FlagSet) apiRunner {
-			return func(ctx context.Context, c *call, api *apiclient.Client, _ []string) error {
+		c.overAPI(&cobra.Command{Use: "sources", Args: cobra.NoArgs, Short: "list what the library is made of"}, func(*pflag.FlagSet) apiRunner {
+			return func(ctx context.Context, api *apiclient.Client, _ []string) error {
 				list, err := api.Sources(ctx)
 				if err != nil {
 					return err
@@ -99,8 +100,8 @@ Each COMMAND is a bash script; several run in order. The library is read-only, a
 				}{list}, func() { printSources(c, list) })
 			}
 		}),
-		apiSubcommand("sync", "[SOURCE]", 0, 1, "bring a source of the library up to date; without SOURCE all of them", "", func(*pflag.FlagSet) apiRunner {
-			return func(ctx context.Context, c *call, api *apiclient.Client, args []string) error {
+		c.overAPI(&cobra.Command{Use: "sync [SOURCE]", Args: cobra.MaximumNArgs(1), Short: "bring a source of the library up to date; without SOURCE all of them"}, func(*pflag.FlagSet) apiRunner {
+			return func(ctx context.Context, api *apiclient.Client, args []string) error {
 				source := ""
 				if len(args) > 0 {
 					if source = args[0]; source == "" {
@@ -128,26 +129,27 @@ Each COMMAND is a bash script; several run in order. The library is read-only, a
 				return nil
 			}
 		}),
-	}}
+	)
 }
 
-type apiRunner func(ctx context.Context, c *call, api *apiclient.Client, args []string) error
+type apiRunner func(ctx context.Context, api *apiclient.Client, args []string) error
 
-func apiSubcommand(name, args string, positional, optional int, short, long string, setup func(fs *pflag.FlagSet) apiRunner) *command {
-	return &command{name: name, args: args, positional: positional, optional: optional, short: short, long: strings.TrimSuffix(long, "\n") + apiHelp,
-		setup: func(fs *pflag.FlagSet) runner {
-			var f apiFlags
-			f.add(fs)
-			run := setup(fs)
-			return func(ctx context.Context, c *call, args []string) error {
-				api, err := f.client(ctx, c)
-				if err != nil {
-					return err
-				}
-				defer api.Close()
-				return run(ctx, c, api, args)
+// overAPI is a command that runs with a client of the REST API.
+func (c *call) overAPI(cmd *cobra.Command, setup func(fs *pflag.FlagSet) apiRunner) *cobra.Command {
+	cmd.Long = strings.TrimSuffix(cmd.Long, "\n") + apiHelp
+	return c.command(cmd, func(fs *pflag.FlagSet) runner {
+		var f apiFlags
+		f.add(fs)
+		run := setup(fs)
+		return func(ctx context.Context, args []string) error {
+			api, err := f.client(ctx, c)
+			if err != nil {
+				return err
 			}
-		}}
+			defer api.Close()
+			return run(ctx, api, args)
+		}
+	})
 }
 
 // maxKeyFile bounds what is read as a key, in bytes: signed tokens of large

@@ -9,31 +9,31 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"satchel/cmd/satchel/internal/admin"
 )
 
-func auditCommand() *command {
-	return &command{name: "audit", short: "list who signed in, what was granted, and what admins did",
-		setup: func(fs *pflag.FlagSet) runner {
-			r := admin.AuditRequest{}
-			fs.IntVar(&r.Limit, "limit", 50, "the newest `N` acts, at most 1000")
-			fs.StringVar(&r.User, "user", "", "only what the person `NAME` did, and what is about them; they may have been removed")
-			fs.StringVar(&r.Act, "act", "", "only acts that begin with `PREFIX`, such as grant or user.create")
-			return func(ctx context.Context, c *call, _ []string) error {
-				if r.Limit < 1 || r.Limit > 1000 {
-					return usage("--limit must be from 1 to 1000")
-				}
-				return c.admin(ctx, func(s admin.Service) error {
-					rows, err := s.Audit(ctx, r)
-					if err != nil {
-						return err
-					}
-					return c.answer(orEmpty(rows), func() { table(c.Stdout, "WHEN\tWHO\tVIA\tACT\tABOUT\tDETAIL", rows, auditRow) })
-				})
+func (c *call) auditCommand() *cobra.Command {
+	return c.command(&cobra.Command{Use: "audit", Args: cobra.NoArgs, Short: "list who signed in, what was granted, and what admins did"}, func(fs *pflag.FlagSet) runner {
+		r := admin.AuditRequest{}
+		fs.IntVar(&r.Limit, "limit", 50, "the newest `N` acts, at most 1000")
+		fs.StringVar(&r.User, "user", "", "only what the person `NAME` did, and what is about them; they may have been removed")
+		fs.StringVar(&r.Act, "act", "", "only acts that begin with `PREFIX`, such as grant or user.create")
+		return func(ctx context.Context, _ []string) error {
+			if r.Limit < 1 || r.Limit > 1000 {
+				return usage("--limit must be from 1 to 1000")
 			}
-		}}
+			return c.admin(ctx, func(s admin.Service) error {
+				rows, err := s.Audit(ctx, r)
+				if err != nil {
+					return err
+				}
+				return c.answer(orEmpty(rows), func() { table(c.Stdout, "WHEN\tWHO\tVIA\tACT\tABOUT\tDETAIL", rows, auditRow) })
+			})
+		}
+	})
 }
 
 func auditRow(e admin.AuditEntry) string {

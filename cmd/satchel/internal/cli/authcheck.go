@@ -4,45 +4,44 @@ import (
 	"context"
 	"errors"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"satchel/cmd/satchel/internal/authcheck"
 )
 
-func authCommand() *command {
-	return &command{name: "auth", short: "what each client would meet at a server", sub: []*command{
-		{name: "check", args: "URL", positional: 1, short: "look at a server from outside, and say what each client would meet",
-			long: `
+func (c *call) authCommand() *cobra.Command {
+	return group("auth", "check what each client would meet at a server",
+		c.command(&cobra.Command{Use: "check URL", Args: cobra.ExactArgs(1), Short: "look at a server from outside, and say what each client would meet", Long: `
 URL is what people type into their clients, such as
 https://satchel.example.com/mcp. Nothing is changed there, but that --register
 registers a client and deletes it again where the server can. Run it from a
 machine outside the server's network: from inside, the way may be another. It
-exits with 1 where a check failed.`,
-			setup: func(fs *pflag.FlagSet) runner {
-				register := fs.Bool("register", false, "try to register a client as well")
-				return func(ctx context.Context, c *call, args []string) error {
-					o := authcheck.Options{URL: args[0], Register: *register}
-					if !c.json {
-						o.Progress = func(f authcheck.Finding) { _ = f.Write(c.Stdout) }
-					}
-					r, err := authcheck.Check(ctx, o)
-					if errors.Is(err, authcheck.ErrURL) {
-						return usage("%s", err)
-					}
-					if err != nil {
-						return err
-					}
-					if err := c.answer(r, func() {
-						c.printf("\n")
-						_ = r.WriteClients(c.Stdout)
-					}); err != nil {
-						return err
-					}
-					if !r.OK {
-						return errors.New("some checks failed; what to do is said beside each")
-					}
-					return nil
+exits with 1 where a check failed.`}, func(fs *pflag.FlagSet) runner {
+			register := fs.Bool("register", false, "try to register a client as well")
+			return func(ctx context.Context, args []string) error {
+				o := authcheck.Options{URL: args[0], Register: *register}
+				if !c.json {
+					o.Progress = func(f authcheck.Finding) { _ = f.Write(c.Stdout) }
 				}
-			}},
-	}}
+				r, err := authcheck.Check(ctx, o)
+				if errors.Is(err, authcheck.ErrURL) {
+					return usage("%s", err)
+				}
+				if err != nil {
+					return err
+				}
+				if err := c.answer(r, func() {
+					c.printf("\n")
+					_ = r.WriteClients(c.Stdout)
+				}); err != nil {
+					return err
+				}
+				if !r.OK {
+					return errors.New("some checks failed; what to do is said beside each")
+				}
+				return nil
+			}
+		}),
+	)
 }

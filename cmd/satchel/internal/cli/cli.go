@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"satchel/internal/config"
@@ -51,11 +52,9 @@ type Version struct {
 // Main runs one command and returns its exit status. ctx ends when the
 // operator interrupts.
 func Main(ctx context.Context, env Env) int {
-	err := run(ctx, env)
-	switch {
-	case err == nil:
-		return exitOK
-	case errors.Is(err, pflag.ErrHelp):
+	c := &call{Env: env}
+	err := c.root().ExecuteContext(ctx)
+	if err == nil {
 		return exitOK
 	}
 	fmt.Fprintf(env.Stderr, "satchel: %s\n", operatorText(err))
@@ -99,22 +98,8 @@ func isUsage(err error) bool {
 	return errors.As(err, &u) || errors.As(err, &m) && m.OfFlags()
 }
 
-// command is one command, or a group of them.
-type command struct {
-	name  string
-	args  string // after the flags, for help: "NAME", "SOURCE"
-	short string // one line
-	long  string // more, for --help; may be empty
-	sub   []*command
-	// setup adds the command's flags and returns what runs it.
-	setup func(fs *pflag.FlagSet) runner
-	// positional is how many arguments it needs, and optional how many more it
-	// takes.
-	positional, optional int
-}
-
 // runner does a command's work. args are the positional ones.
-type runner func(ctx context.Context, c *call, args []string) error
+type runner func(ctx context.Context, args []string) error
 
 // call is one command being run.
 type call struct {
@@ -148,130 +133,83 @@ func (c *call) answer(v any, plain func()) error {
 	return enc.Encode(v)
 }
 
-func commands() *command {
-	return &command{
-		name:  "satchel",
-		short: "one memory and body of knowledge for all your AI clients",
-		sub: []*command{
-			serveCommand(), stdioCommand(), doctorCommand(), loginLinkCommand(), userCommand(), inviteCommand(), tokenCommand(), clientCommand(), grantCommand(),
-			authCommand(), auditCommand(), spaceCommand(), sourceCommand(), searchCommand(), apiCommand(), reindexCommand(), evalCommand(), versionCommand(),
-		},
-	}
-}
-
-func run(ctx context.Context, env Env) error {
-	cmd, path := commands(), "satchel"
-	args := env.Args
-	if len(args) == 1 && args[0] == "--version" {
-		args = []string{"version"}
-	}
-	for cmd.sub != nil {
-		if len(args) == 0 || args[0] == "--help" || args[0] == "-h" || args[0] == "help" {
-			if len(args) > 1 && args[0] == "help" {
-				args = append(args[1:], "--help")
-				continue
-			}
-			printGroup(env.Stdout, cmd, path)
-			if len(args) == 0 {
-				return usage("name a command, such as: %s %s", path, cmd.sub[0].name)
-			}
-			return nil
-		}
-		if strings.HasPrefix(args[0], "-") {
-			return usage("flags come after the command, such as: %s %s %s", path, cmd.sub[0].name, args[0])
-		}
-		next := find(cmd, args[0])
-		if next == nil {
-			return usage("%q is not a command of %s%s; see: %s --help", args[0], path, meant(cmd, path, args[0]), path)
-		}
-		cmd, path, args = next, path+" "+next.name, args[1:]
-	}
-	fs := pflag.NewFlagSet(path, pflag.ContinueOnError)
-	fs.SetOutput(io.Discard)
-	fs.SortFlags = false
-	c := &call{Env: env, flags: fs}
-	run := cmd.setup(fs)
-	c.commonFlags(fs)
-	if err := fs.Parse(args); err != nil {
-		if errors.Is(err, pflag.ErrHelp) {
-			printCommand(env.Stdout, cmd, path, fs)
-			return err
-		}
+// root is the whole command line.
+func (c *call) root() *cobra.Command {
+	cobra.EnableCommandSorting = false // commands stand in the order in which people need them
+	root := group("satchel", "one memory and body of knowledge for all your AI clients",
+		c.serveCommand(), c.stdioCommand(), c.doctorCommand(), c.loginLinkCommand(), c.userCommand(), c.inviteCommand(), c.tokenCommand(), c.clientCommand(), c.grantCommand(),
+		c.authCommand(), c.auditCommand(), c.spaceCommand(), c.sourceCommand(), c.searchCommand(), c.apiCommand(), c.reindexCommand(), c.evalCommand(), c.manCommand(), c.versionCommand(),
+	)
+	root.SilenceErrors, root.SilenceUsage, root.DisableAutoGenTag = true, true, true
+	root.Version = c.Version.text()
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.SetHelpTemplate("{{.CommandPath}}: {{.Short}}\n{{with .Long}}\n{{trimTrailingWhitespaces .}}\n{{end}}\n{{.UsageString}}")
+	root.SetHelpCommand(&cobra.Command{
+		Use: "help [COMMAND]", Short: "say more about a command",
+		RunE: func(cmd *cobra.Command, args []string) error { return help(cmd.Root(), args) },
+	})
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		what, _, _ := strings.Cut(err.Error(), ": strconv.") // which no operator knows
-		return usage("%s%s; see: %s --help", what, meantFlag(fs, err), path)
-	}
-	if n := fs.NArg(); n < cmd.positional || n > cmd.positional+cmd.optional {
-		return usage("use it so: %s; see: %s --help", synopsis(cmd, path), path)
-	}
-	return run(ctx, c, fs.Args())
+		return usage("%s%s; see: %s --help", what, meantFlag(cmd.Flags(), err), cmd.CommandPath())
+	})
+	common := root.PersistentFlags()
+	common.SortFlags = false
+	config.AddFlags(common)
+	common.BoolVar(&c.json, "json", false, "print one JSON value and nothing else")
+	root.SetIn(c.Stdin)
+	root.SetOut(c.Stdout)
+	root.SetErr(c.Stderr)
+	root.SetArgs(append([]string{}, c.Args...)) // nil would be this process's own
+	return root
 }
 
-// commonFlags are those that every command takes.
-func (c *call) commonFlags(fs *pflag.FlagSet) {
-	config.AddFlags(fs)
-	fs.BoolVar(&c.json, "json", false, "print one JSON value and nothing else")
-}
-
-func find(group *command, name string) *command {
-	for _, c := range group.sub {
-		if c.name == name {
-			return c
+// command completes a command. setup adds its flags and returns what runs it.
+func (c *call) command(cmd *cobra.Command, setup func(*pflag.FlagSet) runner) *cobra.Command {
+	cmd.Flags().SortFlags = false
+	run, fits := setup(cmd.Flags()), cmd.Args
+	cmd.Long = strings.TrimSpace(cmd.Long)
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if fits(cmd, args) != nil {
+			return usage("use it so: %s; see: %s --help", strings.TrimSuffix(cmd.UseLine(), " [flags]"), cmd.CommandPath())
 		}
+		return nil
 	}
-	return nil
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		c.flags = cmd.Flags()
+		return run(cmd.Context(), args)
+	}
+	return cmd
 }
 
-func synopsis(cmd *command, path string) string {
-	return strings.TrimSpace(path + " " + cmd.args)
+// group is a command that is nothing without one of its own.
+func group(name, short string, commands ...*cobra.Command) *cobra.Command {
+	g := &cobra.Command{Use: name + " COMMAND", Short: short, Args: cobra.ArbitraryArgs}
+	g.RunE = func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) == 0:
+			return errors.Join(cmd.Help(), usage("name a command, such as: %s", commands[0].CommandPath()))
+		case args[0] == "help":
+			return help(cmd, args[1:])
+		}
+		return unknown(cmd, args[0])
+	}
+	g.AddCommand(commands...)
+	return g
 }
 
-// groupWidth is how many characters the names of commands take in an overview.
-const groupWidth = 27
-
-// overviewWidth is how many characters a line of names may have in an overview.
-const overviewWidth = 100
-
-// wrapped joins the names of a group's commands and breaks long lines. room is how
-// many characters the first line has left.
-func wrapped(names []string, room int) string {
-	var b strings.Builder
-	for i, n := range names {
-		sep := "|"
-		if i == 0 {
-			sep = " "
-		}
-		if room -= len(sep + n); room < 0 {
-			sep += "\n      "
-			room = overviewWidth - len(sep+n)
-		}
-		b.WriteString(sep + n)
+// help prints the help of the command of a group that words name.
+func help(group *cobra.Command, words []string) error {
+	cmd, rest, err := group.Find(words)
+	if err != nil {
+		return err
 	}
-	return b.String()
+	if cmd.HasSubCommands() && len(rest) > 0 {
+		return unknown(cmd, rest[0])
+	}
+	return cmd.Help()
 }
 
-func printGroup(w io.Writer, group *command, path string) {
-	fmt.Fprintf(w, "%s: %s\n\n", path, group.short)
-	for _, c := range group.sub {
-		name := c.name
-		if c.sub != nil {
-			var names []string
-			for _, s := range c.sub {
-				names = append(names, s.name)
-			}
-			name += wrapped(names, overviewWidth-len("  "+name))
-		}
-		if len(name) > groupWidth { // the text has its place on a line of its own
-			name += fmt.Sprintf("\n  %*s", groupWidth, "")
-		}
-		fmt.Fprintf(w, "  %-*s  %s\n", groupWidth, name, c.short)
-	}
-	fmt.Fprintf(w, "\n%s COMMAND --help says more.\n", path)
-}
-
-func printCommand(w io.Writer, cmd *command, path string, fs *pflag.FlagSet) {
-	fmt.Fprintf(w, "%s: %s\n", synopsis(cmd, path+" [flags]"), cmd.short)
-	if cmd.long != "" {
-		fmt.Fprintf(w, "\n%s\n", strings.TrimSpace(cmd.long))
-	}
-	fmt.Fprintf(w, "\n%s", fs.FlagUsages())
+func unknown(group *cobra.Command, word string) error {
+	path := group.CommandPath()
+	return usage("%q is not a command of %s%s; see: %s --help", word, path, meant(group, word), path)
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"satchel/cmd/satchel/internal/admin"
@@ -172,43 +173,41 @@ func (r *report) index(ctx context.Context, cfg *config.Config) {
 	}
 }
 
-func repairCommand() *command {
-	return &command{name: "repair", args: "SPACE", positional: 1, short: "replace damaged objects of a space with good copies from its remote or a backup",
-		long: `
+func (c *call) repairCommand() *cobra.Command {
+	return c.command(&cobra.Command{Use: "repair SPACE", Args: cobra.ExactArgs(1), Short: "replace damaged objects of a space with good copies from its remote or a backup", Long: `
 SPACE is the ID of a space, or the name of one of the person's spaces; satchel doctor
 says which space is damaged. The command fetches the whole branch of the remote again,
 and replaces each unreadable object with the remote's. With --from the copies come from
 a repository on this machine instead, such as spaces/ID.git in a backup. Each copy is
 verified against its hash. A server may run meanwhile. The command exits with 1 if
-something is still damaged.`,
-		setup: func(fs *pflag.FlagSet) runner {
-			user := fs.String("user", "", "whose space it is: their `NAME` (default: the first admin's)")
-			from := fs.String("from", "", "take the copies from the git repository in `DIR`, and ask no remote")
-			return func(ctx context.Context, c *call, args []string) error {
-				r := admin.RepairRequest{SpaceRequest: admin.SpaceRequest{User: *user, Name: args[0]}}
-				if *from != "" {
-					dir, err := filepath.Abs(*from) // the server has another working directory
-					if err != nil {
-						return err
-					}
-					r.From = dir
-				}
-				var done gitstore.Repaired
-				line := progressLine{w: c.Stderr, shown: c.Watched}
-				err := c.admin(ctx, func(s admin.Service) (err error) {
-					done, err = s.RepairSpace(ctx, r, line.show)
-					return err
-				})
-				line.clear()
+something is still damaged.`}, func(fs *pflag.FlagSet) runner {
+		user := fs.String("user", "", "whose space it is: their `NAME` (default: the first admin's)")
+		from := fs.String("from", "", "take the copies from the git repository in `DIR`, and ask no remote")
+		return func(ctx context.Context, args []string) error {
+			r := admin.RepairRequest{SpaceRequest: admin.SpaceRequest{User: *user, Name: args[0]}}
+			if *from != "" {
+				dir, err := filepath.Abs(*from) // the server has another working directory
 				if err != nil {
 					return err
 				}
-				if err := c.answer(done, func() { c.repaired(done) }); err != nil || done.Left.Whole() {
-					return err
-				}
-				return fault.New(fault.Unavailable, "The space is still damaged. Try another copy with --from. A file that no copy has can be written again.")
+				r.From = dir
 			}
-		}}
+			var done gitstore.Repaired
+			line := progressLine{w: c.Stderr, shown: c.Watched}
+			err := c.admin(ctx, func(s admin.Service) (err error) {
+				done, err = s.RepairSpace(ctx, r, line.show)
+				return err
+			})
+			line.clear()
+			if err != nil {
+				return err
+			}
+			if err := c.answer(done, func() { c.repaired(done) }); err != nil || done.Left.Whole() {
+				return err
+			}
+			return fault.New(fault.Unavailable, "The space is still damaged. Try another copy with --from. A file that no copy has can be written again.")
+		}
+	})
 }
 
 func (c *call) repaired(done gitstore.Repaired) {

@@ -6,46 +6,45 @@ import (
 	"io"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"satchel/cmd/satchel/internal/admin"
 )
 
-func deleteCommand() *command {
-	return &command{name: "delete", args: "SPACE", positional: 1, short: "delete a space for good, with its files, their history and all that it has here",
-		long: `
+func (c *call) deleteCommand() *cobra.Command {
+	return c.command(&cobra.Command{Use: "delete SPACE", Args: cobra.ExactArgs(1), Short: "delete a space for good, with its files, their history and all that it has here", Long: `
 SPACE is the name of a space of the person's, or the ID of any, from: satchel
 space list. Its members and their clients lose it at once, and what is published
 of it ends. A repository elsewhere that it is pushed to stays as it is. To keep
 its history, run this before: git clone --mirror REPOSITORY, from satchel space
 list. A person's only space cannot be deleted. Type the space's name to confirm,
-or give --yes.`,
-		setup: func(fs *pflag.FlagSet) runner {
-			user := fs.String("user", "", "whose space it is: their `NAME` (default: the first admin's)")
-			yes := fs.Bool("yes", false, "delete it without asking")
-			return func(ctx context.Context, c *call, args []string) error {
-				r := admin.DeleteRequest{SpaceRequest: admin.SpaceRequest{User: *user, Name: args[0]}, Look: true}
-				return c.admin(ctx, func(s admin.Service) error {
-					if !*yes {
-						sp, err := s.DeleteSpace(ctx, r)
-						if err != nil {
-							return err
-						}
-						c.goes(sp)
-						if err := c.typed(sp.Name); err != nil {
-							return err
-						}
-						r.Name = string(sp.ID) // what was looked at, whatever it is called by now
-					}
-					r.Look = false
+or give --yes.`}, func(fs *pflag.FlagSet) runner {
+		user := fs.String("user", "", "whose space it is: their `NAME` (default: the first admin's)")
+		yes := fs.Bool("yes", false, "delete it without asking")
+		return func(ctx context.Context, args []string) error {
+			r := admin.DeleteRequest{SpaceRequest: admin.SpaceRequest{User: *user, Name: args[0]}, Look: true}
+			return c.admin(ctx, func(s admin.Service) error {
+				if !*yes {
 					sp, err := s.DeleteSpace(ctx, r)
 					if err != nil {
 						return err
 					}
-					return c.answer(sp, func() { c.printf("Deleted the space %s of %s.\n", sp.Name, sp.OwnerLabel()) })
-				})
-			}
-		}}
+					c.goes(sp)
+					if err := c.typed(sp.Name); err != nil {
+						return err
+					}
+					r.Name = string(sp.ID) // what was looked at, whatever it is called by now
+				}
+				r.Look = false
+				sp, err := s.DeleteSpace(ctx, r)
+				if err != nil {
+					return err
+				}
+				return c.answer(sp, func() { c.printf("Deleted the space %s of %s.\n", sp.Name, sp.OwnerLabel()) })
+			})
+		}
+	})
 }
 
 // goes says what a deletion takes along.

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"satchel/cmd/satchel/internal/admin"
@@ -28,17 +29,15 @@ import (
 // gigabyte, and its checkout and index with it.
 const leastDisk = 2 << 30
 
-func doctorCommand() *command {
-	return &command{name: "doctor", short: "say what works on this machine, and what to do about the rest",
-		long: `
+func (c *call) doctorCommand() *cobra.Command {
+	return c.command(&cobra.Command{Use: "doctor", Args: cobra.NoArgs, Short: "say what works on this machine, and what to do about the rest", Long: `
 It reads the database, the search index and every object of every space, also while
 a server runs. It names each damaged object, the files that hold it, and how to
 repair it. It exits with 1 if something that Satchel needs does not work or is
-damaged.`,
-		setup: func(fs *pflag.FlagSet) runner {
-			config.AddServerFlags(fs)
-			return doctor
-		}}
+damaged.`}, func(fs *pflag.FlagSet) runner {
+		config.AddServerFlags(fs)
+		return c.doctor
+	})
 }
 
 // report is what `doctor --json` prints.
@@ -61,7 +60,7 @@ type finding struct {
 	Damaged []gitstore.Damaged `json:"damaged,omitempty"`
 }
 
-func doctor(ctx context.Context, c *call, _ []string) error {
+func (c *call) doctor(ctx context.Context, _ []string) error {
 	r := report{OK: true, Version: c.Version}
 	cfg, err := c.load()
 	if err != nil {

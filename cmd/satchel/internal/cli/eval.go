@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"satchel/cmd/satchel/internal/admin"
@@ -24,31 +25,29 @@ import (
 // rankings are one line of its answer.
 const rankedAtOnce = 25
 
-func evalCommand() *command {
-	return &command{name: "eval", args: "COLLECTION", positional: 1, short: "measure how well search ranks, against what it ought to find",
-		long: `
+func (c *call) evalCommand() *cobra.Command {
+	return c.command(&cobra.Command{Use: "eval COLLECTION", Args: cobra.ExactArgs(1), Short: "measure how well search ranks, against what it ought to find", Long: `
 COLLECTION is a directory in the layout of BEIR (corpus.jsonl, queries.jsonl and
 qrels.tsv or qrels/test.tsv), which is indexed in a temporary directory. Or it is
 a file with a query, a tab or an arrow (→), and the path of a page that it ought
 to find on each line; these are looked for in a space, or with --dir in a
-directory. The configuration's keys of search apply.`,
-		setup: func(fs *pflag.FlagSet) runner {
-			user := fs.String("user", "", "whose space the pages of a file are in: their `NAME` (default: the first admin)")
-			dir := fs.String("dir", "", "the directory `DIR` that the pages of a file are in, instead of a space")
-			return func(ctx context.Context, c *call, args []string) error {
-				if *user != "" && *dir != "" {
-					return usage("--user and --dir each name where the pages are; give one of them")
-				}
-				figures, err := c.evaluate(ctx, args[0], *user, *dir)
-				if err != nil {
-					return err
-				}
-				return c.answer(figures, func() {
-					c.printf("nDCG@10     %.4f\nMAP         %.4f\nMRR@10      %.4f\nrecall@100  %.4f\nmedian      %.1f ms\nqueries     %d\n",
-						figures.NDCG, figures.MAP, figures.MRR, figures.Recall, figures.Median, figures.Queries)
-				})
+directory. The configuration's keys of search apply.`}, func(fs *pflag.FlagSet) runner {
+		user := fs.String("user", "", "whose space the pages of a file are in: their `NAME` (default: the first admin)")
+		dir := fs.String("dir", "", "the directory `DIR` that the pages of a file are in, instead of a space")
+		return func(ctx context.Context, args []string) error {
+			if *user != "" && *dir != "" {
+				return usage("--user and --dir each name where the pages are; give one of them")
 			}
-		}}
+			figures, err := c.evaluate(ctx, args[0], *user, *dir)
+			if err != nil {
+				return err
+			}
+			return c.answer(figures, func() {
+				c.printf("nDCG@10     %.4f\nMAP         %.4f\nMRR@10      %.4f\nrecall@100  %.4f\nmedian      %.1f ms\nqueries     %d\n",
+					figures.NDCG, figures.MAP, figures.MRR, figures.Recall, figures.Median, figures.Queries)
+			})
+		}
+	})
 }
 
 func (c *call) evaluate(ctx context.Context, name, user, dir string) (evaluate.Figures, error) {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"satchel/cmd/satchel/internal/admin"
@@ -14,26 +15,25 @@ import (
 
 const whoseSpace = "whose space it is: `NAME` for their first, NAME/SPACE for another (default: the first admin's)"
 
-func logCommand() *command {
-	return &command{name: "log", args: "[PATH]", optional: 1, short: "list what was changed, newest first",
-		setup: func(fs *pflag.FlagSet) runner {
-			user := fs.String("user", "", whoseSpace)
-			limit := fs.Int("limit", 20, "at most `N` commits, up to 1000")
-			tool := fs.String("tool", "", "only what the `TOOL` did, such as bash")
-			client := fs.String("client", "", "only what came through the client `NAME`")
-			return func(ctx context.Context, c *call, args []string) error {
-				if *limit < 1 || *limit > 1000 {
-					return usage("--limit %d is not between 1 and 1000", *limit)
-				}
-				return c.admin(ctx, func(s admin.Service) error {
-					commits, err := s.Log(ctx, admin.LogRequest{User: *user, Path: argument(args, 0), Tool: *tool, Client: *client, Limit: *limit})
-					if err != nil {
-						return err
-					}
-					return c.answer(orEmpty(commits), func() { table(c.Stdout, "COMMIT\tDATE\tBY\tMESSAGE", commits, commitRow) })
-				})
+func (c *call) logCommand() *cobra.Command {
+	return c.command(&cobra.Command{Use: "log [PATH]", Args: cobra.MaximumNArgs(1), Short: "list what was changed, newest first"}, func(fs *pflag.FlagSet) runner {
+		user := fs.String("user", "", whoseSpace)
+		limit := fs.Int("limit", 20, "at most `N` commits, up to 1000")
+		tool := fs.String("tool", "", "only what the `TOOL` did, such as bash")
+		client := fs.String("client", "", "only what came through the client `NAME`")
+		return func(ctx context.Context, args []string) error {
+			if *limit < 1 || *limit > 1000 {
+				return usage("--limit %d is not between 1 and 1000", *limit)
 			}
-		}}
+			return c.admin(ctx, func(s admin.Service) error {
+				commits, err := s.Log(ctx, admin.LogRequest{User: *user, Path: argument(args, 0), Tool: *tool, Client: *client, Limit: *limit})
+				if err != nil {
+					return err
+				}
+				return c.answer(orEmpty(commits), func() { table(c.Stdout, "COMMIT\tDATE\tBY\tMESSAGE", commits, commitRow) })
+			})
+		}
+	})
 }
 
 func commitRow(i admin.CommitInfo) string {
@@ -45,26 +45,24 @@ func commitRow(i admin.CommitInfo) string {
 	return fmt.Sprintf("%s\t%s\t%s\t%s", i.Commit.Short(), day(i.Date), printable(i.Author+by), printable(subject))
 }
 
-func showCommand() *command {
-	return &command{name: "show", args: "COMMIT [PATH]", positional: 1, optional: 1, short: "show what a commit changed, or a file as it was",
-		long: `
-COMMIT is a commit's id, or at least 7 digits of it, or HEAD for the newest.`,
-		setup: func(fs *pflag.FlagSet) runner {
-			user := fs.String("user", "", whoseSpace)
-			content := fs.Bool("content", false, "print the file PATH as it was at the commit")
-			return func(ctx context.Context, c *call, args []string) error {
-				if *content && len(args) < 2 {
-					return usage("--content needs a PATH")
-				}
-				return c.admin(ctx, func(s admin.Service) error {
-					shown, err := s.Show(ctx, admin.ShowRequest{User: *user, Commit: args[0], Path: argument(args, 1), Content: *content})
-					if err != nil {
-						return err
-					}
-					return c.answer(shown, func() { printShown(c.Stdout, shown, *content, c.Terminal) })
-				})
+func (c *call) showCommand() *cobra.Command {
+	return c.command(&cobra.Command{Use: "show COMMIT [PATH]", Args: cobra.RangeArgs(1, 2), Short: "show what a commit changed, or a file as it was", Long: `
+COMMIT is a commit's id, or at least 7 digits of it, or HEAD for the newest.`}, func(fs *pflag.FlagSet) runner {
+		user := fs.String("user", "", whoseSpace)
+		content := fs.Bool("content", false, "print the file PATH as it was at the commit")
+		return func(ctx context.Context, args []string) error {
+			if *content && len(args) < 2 {
+				return usage("--content needs a PATH")
 			}
-		}}
+			return c.admin(ctx, func(s admin.Service) error {
+				shown, err := s.Show(ctx, admin.ShowRequest{User: *user, Commit: args[0], Path: argument(args, 1), Content: *content})
+				if err != nil {
+					return err
+				}
+				return c.answer(shown, func() { printShown(c.Stdout, shown, *content, c.Terminal) })
+			})
+		}
+	})
 }
 
 // printShown prints a commit. What files hold is written as it is into a file
@@ -111,24 +109,22 @@ func printFiles(w io.Writer, files []admin.ChangedFile) {
 	}
 }
 
-func restoreCommand() *command {
-	return &command{name: "restore", args: "COMMIT [PATH]", positional: 1, optional: 1, short: "make a file, a directory or the whole space what it was at a commit",
-		long: `
+func (c *call) restoreCommand() *cobra.Command {
+	return c.command(&cobra.Command{Use: "restore COMMIT [PATH]", Args: cobra.RangeArgs(1, 2), Short: "make a file, a directory or the whole space what it was at a commit", Long: `
 The restored state becomes a new commit: nothing leaves the history, so a restore
 can be undone by another. Without PATH the whole space is restored, and files that
-came since are deleted.`,
-		setup: func(fs *pflag.FlagSet) runner {
-			user := fs.String("user", "", whoseSpace)
-			return func(ctx context.Context, c *call, args []string) error {
-				return c.admin(ctx, func(s admin.Service) error {
-					res, err := s.Restore(ctx, admin.RestoreRequest{User: *user, Commit: args[0], Path: argument(args, 1)})
-					if err != nil {
-						return err
-					}
-					return c.answer(res, func() { c.restored(res) })
-				})
-			}
-		}}
+came since are deleted.`}, func(fs *pflag.FlagSet) runner {
+		user := fs.String("user", "", whoseSpace)
+		return func(ctx context.Context, args []string) error {
+			return c.admin(ctx, func(s admin.Service) error {
+				res, err := s.Restore(ctx, admin.RestoreRequest{User: *user, Commit: args[0], Path: argument(args, 1)})
+				if err != nil {
+					return err
+				}
+				return c.answer(res, func() { c.restored(res) })
+			})
+		}
+	})
 }
 
 func (c *call) restored(r admin.Restored) {

@@ -2,7 +2,9 @@ package cli
 
 import (
 	"errors"
+	"slices"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"satchel/internal/editdistance"
@@ -24,12 +26,12 @@ func nearest(word string, names []string) string {
 
 // meant asks whether a command of the group was meant, or one of that name in
 // the only group that has it.
-func meant(group *command, path, word string) string {
+func meant(group *cobra.Command, word string) string {
 	var names, elsewhere []string
-	for _, c := range group.sub {
-		names = append(names, c.name)
-		if c.sub != nil && find(c, word) != nil {
-			elsewhere = append(elsewhere, c.name+" "+word)
+	for _, c := range group.Commands() {
+		names = append(names, c.Name())
+		if slices.ContainsFunc(c.Commands(), func(sub *cobra.Command) bool { return sub.Name() == word }) {
+			elsewhere = append(elsewhere, c.Name()+" "+word)
 		}
 	}
 	name := nearest(word, names)
@@ -39,7 +41,7 @@ func meant(group *command, path, word string) string {
 	if name == "" {
 		return ""
 	}
-	return "; did you mean: " + path + " " + name
+	return "; did you mean: " + group.CommandPath() + " " + name
 }
 
 // meantFlag asks whether another flag was meant than one that is not there.

@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"satchel/auth"
@@ -17,58 +18,55 @@ import (
 	"satchel/internal/space"
 )
 
-func userCommand() *command {
-	return &command{name: "user", short: "people", sub: append([]*command{
-		{name: "add", args: "NAME", positional: 1, short: "add a person, with a space of their own",
-			setup: func(fs *pflag.FlagSet) runner {
-				isAdmin := fs.Bool("admin", false, "let them administer this Satchel")
-				email := fs.String("email", "", "the `ADDRESS` that sign-in links are mailed to")
-				return func(ctx context.Context, c *call, args []string) error {
-					cfg, err := c.load()
+func (c *call) userCommand() *cobra.Command {
+	return group("user", "manage people", append([]*cobra.Command{
+		c.command(&cobra.Command{Use: "add NAME", Args: cobra.ExactArgs(1), Short: "add a person, with a space of their own"}, func(fs *pflag.FlagSet) runner {
+			isAdmin := fs.Bool("admin", false, "let them administer this Satchel")
+			email := fs.String("email", "", "the `ADDRESS` that sign-in links are mailed to")
+			return func(ctx context.Context, args []string) error {
+				cfg, err := c.load()
+				if err != nil {
+					return err
+				}
+				return c.adminIn(ctx, cfg, func(s admin.Service) error {
+					u, err := s.AddPerson(ctx, admin.NewPerson{Name: args[0], Admin: *isAdmin, Email: *email})
 					if err != nil {
 						return err
 					}
-					return c.adminIn(ctx, cfg, func(s admin.Service) error {
-						u, err := s.AddPerson(ctx, admin.NewPerson{Name: args[0], Admin: *isAdmin, Email: *email})
-						if err != nil {
-							return err
-						}
-						return c.answer(addedUser{u.ID, u.Name}, func() {
-							at := shellQuote(c.Executable) + " %s --data " + shellQuote(cfg.DataDir) + " --user " + shellQuote(u.Name)
-							c.printf("Added %s. To let them sign in, hand them the link of:\n  "+at+"\nOr make them a key with:\n  "+at+"\n", u.Name, "login-link", "token create")
-						})
+					return c.answer(addedUser{u.ID, u.Name}, func() {
+						at := shellQuote(c.Executable) + " %s --data " + shellQuote(cfg.DataDir) + " --user " + shellQuote(u.Name)
+						c.printf("Added %s. To let them sign in, hand them the link of:\n  "+at+"\nOr make them a key with:\n  "+at+"\n", u.Name, "login-link", "token create")
 					})
-				}
-			}},
-		{name: "list", short: "list the people",
-			setup: func(*pflag.FlagSet) runner {
-				return func(ctx context.Context, c *call, _ []string) error {
-					return c.admin(ctx, func(s admin.Service) error {
-						users, err := s.Users(ctx)
-						if err != nil {
-							return err
-						}
-						return c.answer(orEmpty(users), func() { table(c.Stdout, "NAME\tROLE\tSTATE\tSINCE\tEMAIL\tID", users, userRow) })
-					})
-				}
-			}},
-		{name: "remove", args: "NAME", positional: 1, short: "remove a person: their keys, clients, sessions and sandboxes end at once, their spaces stay, without an owner",
-			setup: func(*pflag.FlagSet) runner {
-				return func(ctx context.Context, c *call, args []string) error {
-					cfg, err := c.existing()
+				})
+			}
+		}),
+		c.command(&cobra.Command{Use: "list", Args: cobra.NoArgs, Short: "list the people"}, func(*pflag.FlagSet) runner {
+			return func(ctx context.Context, _ []string) error {
+				return c.admin(ctx, func(s admin.Service) error {
+					users, err := s.Users(ctx)
 					if err != nil {
 						return err
 					}
-					return c.adminIn(ctx, cfg, func(s admin.Service) error {
-						left, err := s.PartUser(ctx, args[0])
-						if err != nil {
-							return err
-						}
-						return c.answer(left, func() { c.parted(left, cfg.DataDir) })
-					})
+					return c.answer(orEmpty(users), func() { table(c.Stdout, "NAME\tROLE\tSTATE\tSINCE\tEMAIL\tID", users, userRow) })
+				})
+			}
+		}),
+		c.command(&cobra.Command{Use: "remove NAME", Args: cobra.ExactArgs(1), Short: "remove a person: their keys, clients, sessions and sandboxes end at once, their spaces stay, without an owner"}, func(*pflag.FlagSet) runner {
+			return func(ctx context.Context, args []string) error {
+				cfg, err := c.existing()
+				if err != nil {
+					return err
 				}
-			}},
-	}, userAccountCommands()...)}
+				return c.adminIn(ctx, cfg, func(s admin.Service) error {
+					left, err := s.PartUser(ctx, args[0])
+					if err != nil {
+						return err
+					}
+					return c.answer(left, func() { c.parted(left, cfg.DataDir) })
+				})
+			}
+		}),
+	}, c.userAccountCommands()...)...)
 }
 
 // parted says what a removed person leaves, and how to hand it on.
@@ -83,77 +81,74 @@ func (c *call) parted(left admin.Parted, dataDir string) {
 	}
 }
 
-func tokenCommand() *command {
-	return &command{name: "token", short: "API keys", sub: []*command{
-		{name: "create", short: "make an API key; it is shown this once",
-			setup: func(fs *pflag.FlagSet) runner {
-				user := fs.String("user", "", "whose key it is: their `NAME` (default: the first admin)")
-				in := fs.String("space", "", "which space it reaches: `NAME`, or OWNER/NAME (default: their first)")
-				scope := fs.String("scope", "read,write", "what it may do, its `SCOPES`: read, or read,write")
-				name := fs.String("name", "", "a `NAME` to know it again by")
-				expires := fs.String("expires", "", "the `TIME` after which it ends, such as 90d or 12h (default: never)")
-				return func(ctx context.Context, c *call, _ []string) error {
-					scopes, bad, ok := space.ParseScopes(*scope)
-					if !ok {
-						if bad == "" {
-							return usage("--scope names no scope; use read or read,write")
-						}
-						return usage("--scope %q: %q is not a scope; use read or read,write", *scope, bad)
+func (c *call) tokenCommand() *cobra.Command {
+	return group("token", "manage API keys",
+		c.command(&cobra.Command{Use: "create", Args: cobra.NoArgs, Short: "make an API key; it is shown this once"}, func(fs *pflag.FlagSet) runner {
+			user := fs.String("user", "", "whose key it is: their `NAME` (default: the first admin)")
+			in := fs.String("space", "", "which space it reaches: `NAME`, or OWNER/NAME (default: their first)")
+			scope := fs.String("scope", "read,write", "what it may do, its `SCOPES`: read, or read,write")
+			name := fs.String("name", "", "a `NAME` to know it again by")
+			expires := fs.String("expires", "", "the `TIME` after which it ends, such as 90d or 12h (default: never)")
+			return func(ctx context.Context, _ []string) error {
+				scopes, bad, ok := space.ParseScopes(*scope)
+				if !ok {
+					if bad == "" {
+						return usage("--scope names no scope; use read or read,write")
 					}
-					if !slices.Contains(scopes, space.ScopeRead) {
-						return usage("--scope %s would make a key that can read nothing; use read or read,write", *scope)
-					}
-					var lifetime time.Duration
-					if *expires != "" {
-						var err error
-						if lifetime, err = config.ParseDuration(*expires); err != nil || lifetime <= 0 {
-							return usage("--expires %q is not a time span; write it like 90d or 12h", *expires)
-						}
-					}
-					return c.admin(ctx, func(s admin.Service) error {
-						t, err := s.CreateToken(ctx, admin.TokenRequest{User: *user, Space: *in, Scopes: scopes, Name: *name, Expires: lifetime})
-						if err != nil {
-							return err
-						}
-						return c.answer(t, func() { c.printf("%s\n", t.Secret) })
-					})
+					return usage("--scope %q: %q is not a scope; use read or read,write", *scope, bad)
 				}
-			}},
-		{name: "list", short: "list the API keys, without their secrets",
-			setup: func(fs *pflag.FlagSet) runner {
-				user := fs.String("user", "", "only those of the person `NAME`")
-				all := fs.Bool("all", false, "those that were revoked or have expired too")
-				return func(ctx context.Context, c *call, _ []string) error {
-					return c.admin(ctx, func(s admin.Service) error {
-						tokens, err := s.Tokens(ctx, *user)
-						if err != nil {
-							return err
-						}
-						if !*all {
-							now := time.Now()
-							tokens = slices.DeleteFunc(tokens, func(t admin.TokenInfo) bool { return t.Ended(now) })
-						}
-						return c.answer(orEmpty(tokens), func() {
-							table(c.Stdout, "ID\tUSER\tSPACE\tNAME\tSCOPES\tCREATED\tEXPIRES\tLAST USED", tokens, tokenRow)
-						})
-					})
+				if !slices.Contains(scopes, space.ScopeRead) {
+					return usage("--scope %s would make a key that can read nothing; use read or read,write", *scope)
 				}
-			}},
-		{name: "revoke", args: "ID", positional: 1, short: "end an API key at once",
-			setup: func(*pflag.FlagSet) runner {
-				return func(ctx context.Context, c *call, args []string) error {
-					if strings.HasPrefix(args[0], auth.KeyPrefix) {
-						return usage("that is a key itself; give its ID, from: satchel token list")
+				var lifetime time.Duration
+				if *expires != "" {
+					var err error
+					if lifetime, err = config.ParseDuration(*expires); err != nil || lifetime <= 0 {
+						return usage("--expires %q is not a time span; write it like 90d or 12h", *expires)
 					}
-					return c.admin(ctx, func(s admin.Service) error {
-						if err := s.RevokeToken(ctx, space.GrantID(args[0])); err != nil {
-							return err
-						}
-						return c.answer(map[string]string{"revoked": args[0]}, func() { c.printf("Revoked %s.\n", args[0]) })
-					})
 				}
-			}},
-	}}
+				return c.admin(ctx, func(s admin.Service) error {
+					t, err := s.CreateToken(ctx, admin.TokenRequest{User: *user, Space: *in, Scopes: scopes, Name: *name, Expires: lifetime})
+					if err != nil {
+						return err
+					}
+					return c.answer(t, func() { c.printf("%s\n", t.Secret) })
+				})
+			}
+		}),
+		c.command(&cobra.Command{Use: "list", Args: cobra.NoArgs, Short: "list the API keys, without their secrets"}, func(fs *pflag.FlagSet) runner {
+			user := fs.String("user", "", "only those of the person `NAME`")
+			all := fs.Bool("all", false, "those that were revoked or have expired too")
+			return func(ctx context.Context, _ []string) error {
+				return c.admin(ctx, func(s admin.Service) error {
+					tokens, err := s.Tokens(ctx, *user)
+					if err != nil {
+						return err
+					}
+					if !*all {
+						now := time.Now()
+						tokens = slices.DeleteFunc(tokens, func(t admin.TokenInfo) bool { return t.Ended(now) })
+					}
+					return c.answer(orEmpty(tokens), func() {
+						table(c.Stdout, "ID\tUSER\tSPACE\tNAME\tSCOPES\tCREATED\tEXPIRES\tLAST USED", tokens, tokenRow)
+					})
+				})
+			}
+		}),
+		c.command(&cobra.Command{Use: "revoke ID", Args: cobra.ExactArgs(1), Short: "end an API key at once"}, func(*pflag.FlagSet) runner {
+			return func(ctx context.Context, args []string) error {
+				if strings.HasPrefix(args[0], auth.KeyPrefix) {
+					return usage("that is a key itself; give its ID, from: satchel token list")
+				}
+				return c.admin(ctx, func(s admin.Service) error {
+					if err := s.RevokeToken(ctx, space.GrantID(args[0])); err != nil {
+						return err
+					}
+					return c.answer(map[string]string{"revoked": args[0]}, func() { c.printf("Revoked %s.\n", args[0]) })
+				})
+			}
+		}),
+	)
 }
 
 // addedUser is what `user add --json` prints.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"satchel/internal/config"
@@ -37,8 +38,10 @@ const referenceHead = `# Commands
 
 <!-- Generated from cmd/satchel/internal/cli by "go test ./cmd/satchel/internal/cli -update"; do not edit. -->
 
-` + "`satchel COMMAND --help`" + ` says the same. Every command takes the flags that follow
-and no flag comes before the command.
+` + "`satchel COMMAND --help`" + ` says the same, and so do the manual pages that ` + "`satchel man DIR`" + ` writes.
+` + "`satchel completion bash`" + ` (or ` + "`zsh`, `fish`, `powershell`" + `) prints a script that completes
+commands and flags in that shell; add ` + "`--help`" + ` to learn how to load it. Every command
+takes these flags:
 
 %s
 A command exits with 0 when it did its work, with 2 when its words are wrong (the
@@ -104,38 +107,38 @@ others say that there is none. ` + "`eval`" + ` needs none, but for queries with
 | ` + "`api search`, `api read`, `api shell`, `api sources`, `api sync`" + ` | what the REST API answers: [api.md](api.md) |
 | ` + "`reindex`" + ` | ` + "`{\"spaces\": [{\"space\", \"owner\", \"commit\", \"documents\", \"read\", \"absent\": [], \"seconds\"}]}`" + `; ` + "`absent`" + ` has the paths that the space does not have |
 | ` + "`eval`" + ` | ` + "`{\"ndcg@10\", \"map\", \"mrr@10\", \"recall@100\", \"p50_ms\", \"queries\"}`" + ` |
+| ` + "`man`" + ` | ` + "`{\"written\"}`" + ` |
 | ` + "`version`" + ` | ` + "`{\"version\", \"commit\", \"go\", \"gvisor\"}`" + ` |
 `
 
 func reference() string {
+	root := (&call{}).root()
 	var b strings.Builder
-	common := pflag.NewFlagSet("", pflag.ContinueOnError)
-	common.SortFlags = false
-	new(call).commonFlags(common)
-	fmt.Fprintf(&b, referenceHead, block(common.FlagUsages()))
-	describe(&b, commands(), "satchel")
+	fmt.Fprintf(&b, referenceHead, block(root.PersistentFlags().FlagUsages()))
+	for _, cmd := range leaves(root) {
+		fmt.Fprintf(&b, "\n## %s\n\n`%s`: %s.\n", cmd.CommandPath(), cmd.UseLine(), cmd.Short)
+		if cmd.Long != "" {
+			fmt.Fprintf(&b, "\n%s\n", cmd.Long)
+		}
+		fs := cmd.LocalFlags()
+		hideServerFlags(fs)
+		if fs.HasAvailableFlags() {
+			fmt.Fprintf(&b, "\n%s", block(fs.FlagUsages()))
+		}
+	}
 	return b.String()
 }
 
-func describe(b *strings.Builder, cmd *command, path string) {
-	for _, sub := range cmd.sub {
-		if sub.sub != nil {
-			describe(b, sub, path+" "+sub.name)
-			continue
-		}
-		fs := pflag.NewFlagSet("", pflag.ContinueOnError)
-		fs.SortFlags = false
-		sub.setup(fs)
-		hideServerFlags(fs)
-		name := path + " " + sub.name
-		fmt.Fprintf(b, "\n## %s\n\n`%s`: %s.\n", name, synopsis(sub, name+" [flags]"), sub.short)
-		if sub.long != "" {
-			fmt.Fprintf(b, "\n%s\n", strings.TrimSpace(sub.long))
-		}
-		if fs.HasAvailableFlags() {
-			fmt.Fprintf(b, "\n%s", block(fs.FlagUsages()))
-		}
+// leaves are the commands that do something.
+func leaves(cmd *cobra.Command) []*cobra.Command {
+	if !cmd.HasSubCommands() {
+		return []*cobra.Command{cmd}
 	}
+	var all []*cobra.Command
+	for _, sub := range cmd.Commands() {
+		all = append(all, leaves(sub)...)
+	}
+	return all
 }
 
 // hideServerFlags leaves out what configuration.md says.
@@ -153,59 +156,24 @@ func block(text string) string { return "```text\n" + text + "```\n" }
 
 // Every command says what it is for, without a full stop, as the lists want it.
 func TestEveryCommandIsDescribed(t *testing.T) {
-	var walk func(c *command, path string)
-	walk = func(c *command, path string) {
-		if c.short == "" || strings.HasSuffix(c.short, ".") || strings.Contains(c.short, "\n") {
-			t.Errorf("%s: %q", path, c.short)
-		}
-		if (c.sub == nil) == (c.setup == nil) {
-			t.Errorf("%s is neither a command nor a group", path)
-		}
-		for _, s := range c.sub {
-			walk(s, path+" "+s.name)
+	root := (&call{}).root()
+	for _, c := range append(append(root.Commands(), leaves(root)...), root) {
+		if c.Short == "" || strings.HasSuffix(c.Short, ".") || strings.Contains(c.Short, "\n") {
+			t.Errorf("%s: %q", c.CommandPath(), c.Short)
 		}
 	}
-	walk(commands(), "satchel")
 }
 
 // The value of a flag is called what it is, as URI or NAMES, not by a type of Go.
 func TestFlagsNameTheirValues(t *testing.T) {
-	var walk func(c *command, path string)
-	walk = func(c *command, path string) {
-		for _, s := range c.sub {
-			walk(s, path+" "+s.name)
-		}
-		if c.setup == nil {
-			return
-		}
-		fs := pflag.NewFlagSet("", pflag.ContinueOnError)
-		c.setup(fs)
+	for _, cmd := range leaves((&call{}).root()) {
+		fs := cmd.LocalFlags()
 		hideServerFlags(fs)
 		fs.VisitAll(func(f *pflag.Flag) {
 			if name, _ := pflag.UnquoteUsage(f); !f.Hidden && f.Value.Type() != "bool" && name != strings.ToUpper(name) {
-				t.Errorf("%s --%s: the value is called %q", path, f.Name, name)
+				t.Errorf("%s --%s: the value is called %q", cmd.CommandPath(), f.Name, name)
 			}
 		})
-	}
-	walk(commands(), "satchel")
-}
-
-// Long names of groups have a gap before their text, as short ones.
-func TestOverview(t *testing.T) {
-	var b strings.Builder
-	printGroup(&b, commands(), "satchel")
-	for _, c := range commands().sub {
-		if !strings.Contains(b.String(), "  "+c.short+"\n") {
-			t.Errorf("%s: no gap before %q", c.name, c.short)
-		}
-	}
-	for line := range strings.Lines(b.String()) {
-		if len(line) > 120 {
-			t.Errorf("too long a line: %s", line)
-		}
-	}
-	if !strings.Contains(b.String(), "auth check                   what each client would meet at a server") {
-		t.Errorf("%s", b.String())
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"satchel/cmd/satchel/internal/admin"
@@ -18,48 +19,46 @@ import (
 // names, and what the running server takes.
 const maxChanged = 512 << 10
 
-func reindexCommand() *command {
-	return &command{name: "reindex", args: "[all]", optional: 1, short: "make the search index anew, or read changed pages again",
-		long: `
+func (c *call) reindexCommand() *cobra.Command {
+	return c.command(&cobra.Command{Use: "reindex [all]", Args: cobra.MaximumNArgs(1), Short: "make the search index anew, or read changed pages again", Long: `
 The index follows every commit by itself; this is for an index that is in doubt,
 and for git hooks that change a space's repository beside Satchel. With --changed
 the space's index is brought to its newest commit, and the paths in FILE are read
 again: one on each line, as git diff --name-only prints them, or with NULs between
-them, as with -z. Searches go on meanwhile.`,
-		setup: func(fs *pflag.FlagSet) runner {
-			user := fs.String("user", "", "only the space of the person `NAME` (default: all spaces; with --changed: the first admin's)")
-			id := fs.String("space", "", "only the space with this `ID`, from: satchel space list")
-			changed := fs.String("changed", "", "only the paths that `FILE` lists; - reads them from standard input")
-			return func(ctx context.Context, c *call, args []string) error {
-				if len(args) == 1 && args[0] != "all" {
-					return usage("%q is not what can be indexed; name a person with --user, a space with --space, or all", args[0])
-				}
-				if len(args) == 1 && (*user != "" || *id != "" || fs.Changed("changed")) {
-					return usage("all spaces are indexed without --user, --space and --changed")
-				}
-				if *user != "" && *id != "" {
-					return usage("--user and --space each name the space; give one of them")
-				}
-				r := admin.ReindexRequest{User: *user, Space: space.SpaceID(*id)}
-				if fs.Changed("changed") {
-					var err error
-					if r.Changed, err = changedPaths(*changed, c.Stdin); err != nil {
-						return err
-					}
-				}
-				line := progressLine{w: c.Stderr, shown: c.Watched}
-				var done []admin.Reindexed
-				err := c.admin(ctx, func(s admin.Service) (err error) {
-					done, err = s.Reindex(ctx, r, line.show)
-					return err
-				})
-				line.clear()
-				if err != nil {
-					return err
-				}
-				return c.answer(map[string]any{"spaces": orEmpty(done)}, func() { c.reindexed(done) })
+them, as with -z. Searches go on meanwhile.`}, func(fs *pflag.FlagSet) runner {
+		user := fs.String("user", "", "only the space of the person `NAME` (default: all spaces; with --changed: the first admin's)")
+		id := fs.String("space", "", "only the space with this `ID`, from: satchel space list")
+		changed := fs.String("changed", "", "only the paths that `FILE` lists; - reads them from standard input")
+		return func(ctx context.Context, args []string) error {
+			if len(args) == 1 && args[0] != "all" {
+				return usage("%q is not what can be indexed; name a person with --user, a space with --space, or all", args[0])
 			}
-		}}
+			if len(args) == 1 && (*user != "" || *id != "" || fs.Changed("changed")) {
+				return usage("all spaces are indexed without --user, --space and --changed")
+			}
+			if *user != "" && *id != "" {
+				return usage("--user and --space each name the space; give one of them")
+			}
+			r := admin.ReindexRequest{User: *user, Space: space.SpaceID(*id)}
+			if fs.Changed("changed") {
+				var err error
+				if r.Changed, err = changedPaths(*changed, c.Stdin); err != nil {
+					return err
+				}
+			}
+			line := progressLine{w: c.Stderr, shown: c.Watched}
+			var done []admin.Reindexed
+			err := c.admin(ctx, func(s admin.Service) (err error) {
+				done, err = s.Reindex(ctx, r, line.show)
+				return err
+			})
+			line.clear()
+			if err != nil {
+				return err
+			}
+			return c.answer(map[string]any{"spaces": orEmpty(done)}, func() { c.reindexed(done) })
+		}
+	})
 }
 
 func (c *call) reindexed(done []admin.Reindexed) {

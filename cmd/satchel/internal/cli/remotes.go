@@ -12,6 +12,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"satchel/cmd/satchel/internal/admin"
@@ -20,47 +21,44 @@ import (
 	"satchel/internal/fault"
 )
 
-func statusCommand() *command {
-	return &command{name: "status", short: "tell how a space stands with its remote, and what could not be saved",
-		setup: func(fs *pflag.FlagSet) runner {
-			user := fs.String("user", "", whoseSpace)
-			return func(ctx context.Context, c *call, _ []string) error {
-				return c.admin(ctx, func(s admin.Service) error {
-					st, err := s.SpaceStatus(ctx, *user)
-					if err != nil {
-						return err
+func (c *call) statusCommand() *cobra.Command {
+	return c.command(&cobra.Command{Use: "status", Args: cobra.NoArgs, Short: "tell how a space stands with its remote, and what could not be saved"}, func(fs *pflag.FlagSet) runner {
+		user := fs.String("user", "", whoseSpace)
+		return func(ctx context.Context, _ []string) error {
+			return c.admin(ctx, func(s admin.Service) error {
+				st, err := s.SpaceStatus(ctx, *user)
+				if err != nil {
+					return err
+				}
+				info, err := s.Info(ctx)
+				if err != nil {
+					return err
+				}
+				return c.answer(st, func() {
+					printStatus(c.Stdout, st)
+					if info.URL == "" && st.Remote != nil && st.State != remotes.Pushed {
+						c.printf("%-10s the server is not running: nothing is pushed until it is, or by satchel space sync\n", "note")
 					}
-					info, err := s.Info(ctx)
-					if err != nil {
-						return err
-					}
-					return c.answer(st, func() {
-						printStatus(c.Stdout, st)
-						if info.URL == "" && st.Remote != nil && st.State != remotes.Pushed {
-							c.printf("%-10s the server is not running: nothing is pushed until it is, or by satchel space sync\n", "note")
-						}
-					})
 				})
-			}
-		}}
+			})
+		}
+	})
 }
 
-func syncCommand() *command {
-	return &command{name: "sync", short: "bring a space and its remote in step now",
-		setup: func(fs *pflag.FlagSet) runner {
-			user := fs.String("user", "", whoseSpace)
-			return func(ctx context.Context, c *call, _ []string) error {
-				return c.synced(ctx, func(s admin.Service, progress func(string)) (admin.SpaceStatus, error) {
-					return s.Sync(ctx, *user, progress)
-				})
-			}
-		}}
+func (c *call) syncCommand() *cobra.Command {
+	return c.command(&cobra.Command{Use: "sync", Args: cobra.NoArgs, Short: "bring a space and its remote in step now"}, func(fs *pflag.FlagSet) runner {
+		user := fs.String("user", "", whoseSpace)
+		return func(ctx context.Context, _ []string) error {
+			return c.synced(ctx, func(s admin.Service, progress func(string)) (admin.SpaceStatus, error) {
+				return s.Sync(ctx, *user, progress)
+			})
+		}
+	})
 }
 
-func remoteCommand() *command {
-	return &command{name: "remote", short: "the repository that a space is kept in step with", sub: []*command{
-		{name: "set", args: "URL", positional: 1, short: "keep a space in a git repository of its owner's",
-			long: `
+func (c *call) remoteCommand() *cobra.Command {
+	return group("remote", "manage the repository that a space is kept in step with",
+		c.command(&cobra.Command{Use: "set URL", Args: cobra.ExactArgs(1), Short: "keep a space in a git repository of its owner's", Long: `
 URL is https://HOST/PATH without a user or a password in it. What the repository
 has becomes the space's, with its history where the space is still as it began;
 else both are merged. From then on every change is pushed in the background, and
@@ -82,47 +80,45 @@ nothing. The files as they are now are looked at, for a second at most, small on
 and those of configuration first. Where that was not all of them, it says so there.
 
 With --replace nothing is merged: the space becomes what the repository is. What it
-was is kept on this server as a commit that "satchel space restore" can bring back.`,
-			setup: func(fs *pflag.FlagSet) runner {
-				user := fs.String("user", "", whoseSpace)
-				branch := fs.String("branch", "", "the `BRANCH` (default: the repository's own default)")
-				username := fs.String("username", "", "the user `NAME` that goes with the token, where the server looks at it")
-				tokenFile := fs.String("token-file", "", "`FILE` with the token, or - for standard input")
-				replace := fs.Bool("replace", false, "take what the repository has in the place of what the space has, and do not merge")
-				withSecrets := fs.Bool("with-secrets", false, "allow whatever looks like a secret in what the space has already")
-				trusted := fs.Bool("trusted", false, "allow a private network, http, ssh or a local directory")
-				yes := fs.Bool("yes", false, "set it without asking about what may be passwords")
-				return func(ctx context.Context, c *call, args []string) error {
-					token, err := c.token(*tokenFile)
-					if err != nil {
+was is kept on this server as a commit that "satchel space restore" can bring back.`}, func(fs *pflag.FlagSet) runner {
+			user := fs.String("user", "", whoseSpace)
+			branch := fs.String("branch", "", "the `BRANCH` (default: the repository's own default)")
+			username := fs.String("username", "", "the user `NAME` that goes with the token, where the server looks at it")
+			tokenFile := fs.String("token-file", "", "`FILE` with the token, or - for standard input")
+			replace := fs.Bool("replace", false, "take what the repository has in the place of what the space has, and do not merge")
+			withSecrets := fs.Bool("with-secrets", false, "allow whatever looks like a secret in what the space has already")
+			trusted := fs.Bool("trusted", false, "allow a private network, http, ssh or a local directory")
+			yes := fs.Bool("yes", false, "set it without asking about what may be passwords")
+			return func(ctx context.Context, args []string) error {
+				token, err := c.token(*tokenFile)
+				if err != nil {
+					return err
+				}
+				r := admin.RemoteRequest{
+					User: *user, URL: args[0], Branch: *branch, Username: *username, Token: token, Trusted: *trusted, Replace: *replace, WithSecrets: *withSecrets,
+				}
+				if c.Asked && !*yes && *tokenFile != "-" {
+					if err := c.sure(ctx, r); err != nil {
 						return err
 					}
-					r := admin.RemoteRequest{
-						User: *user, URL: args[0], Branch: *branch, Username: *username, Token: token, Trusted: *trusted, Replace: *replace, WithSecrets: *withSecrets,
-					}
-					if c.Asked && !*yes && *tokenFile != "-" {
-						if err := c.sure(ctx, r); err != nil {
-							return err
-						}
-					}
-					return c.synced(ctx, func(s admin.Service, progress func(string)) (admin.SpaceStatus, error) {
-						return s.SetRemote(ctx, r, progress)
-					})
 				}
-			}},
-		{name: "remove", short: "keep a space on this server alone; the repository stays as it is",
-			setup: func(fs *pflag.FlagSet) runner {
-				user := fs.String("user", "", whoseSpace)
-				return func(ctx context.Context, c *call, _ []string) error {
-					return c.admin(ctx, func(s admin.Service) error {
-						if err := s.RemoveRemote(ctx, *user); err != nil {
-							return err
-						}
-						return c.answer(struct{}{}, func() { c.printf("The space has no remote any more. All its files are still here.\n") })
-					})
-				}
-			}},
-	}}
+				return c.synced(ctx, func(s admin.Service, progress func(string)) (admin.SpaceStatus, error) {
+					return s.SetRemote(ctx, r, progress)
+				})
+			}
+		}),
+		c.command(&cobra.Command{Use: "remove", Args: cobra.NoArgs, Short: "keep a space on this server alone; the repository stays as it is"}, func(fs *pflag.FlagSet) runner {
+			user := fs.String("user", "", whoseSpace)
+			return func(ctx context.Context, _ []string) error {
+				return c.admin(ctx, func(s admin.Service) error {
+					if err := s.RemoveRemote(ctx, *user); err != nil {
+						return err
+					}
+					return c.answer(struct{}{}, func() { c.printf("The space has no remote any more. All its files are still here.\n") })
+				})
+			}
+		}),
+	)
 }
 
 // sure asks who sets a remote about what may be passwords in what is pushed there.
@@ -335,9 +331,8 @@ func commits(n int) string {
 	return fmt.Sprintf("%d commits", n)
 }
 
-func purgeCommand() *command {
-	return &command{name: "purge", args: "[PATH[:LINE]]", optional: 1, short: "take secrets out of commits that were never pushed",
-		long: `
+func (c *call) purgeCommand() *cobra.Command {
+	return c.command(&cobra.Command{Use: "purge [PATH[:LINE]]", Args: cobra.MaximumNArgs(1), Short: "take secrets out of commits that were never pushed", Long: `
 For when a remote refuses a push because of a secret: nothing after it gets
 through either. The secret is taken out of the commits that the remote does not
 have; all else of them is kept. What the remote had already is not touched.
@@ -351,54 +346,53 @@ of authors too. --dry-run shows which files that would be.
 In a space without a remote nothing counts as pushed.
 
 The space's sandboxes are stopped first. The old commits are removed from disk;
-change the secret all the same, where it was used.`,
-		setup: func(fs *pflag.FlagSet) runner {
-			user := fs.String("user", "", whoseSpace)
-			file := fs.Bool("file", false, "take the whole file out")
-			at := fs.String("at", "", "the `COMMIT` whose PATH has the LINE, as satchel space status tells it (default: the newest)")
-			dry := fs.Bool("dry-run", false, "change nothing, and tell what would be")
-			return func(ctx context.Context, c *call, args []string) error {
-				r := admin.PurgeRequest{User: *user, Path: argument(args, 0), File: *file, At: *at, DryRun: *dry}
-				if path, line, ok := cutLine(r.Path); ok {
-					r.Path, r.Line = path, line
-				}
-				if *file && (r.Path == "" || r.Line != 0) {
-					return usage("--file needs a PATH without a line")
-				}
-				if *at != "" && r.Line == 0 {
-					return usage("--at needs PATH:LINE")
-				}
-				line := progressLine{w: c.Stderr, shown: c.Watched}
-				return c.admin(ctx, func(s admin.Service) error {
-					res, err := s.Purge(ctx, r, line.show)
-					line.clear()
-					if err != nil {
-						return err
-					}
-					return c.answer(res, func() {
-						for _, x := range res.Unclear {
-							c.printf("The remote named line %d of %s at %s, and nothing there looks like a secret. It was left alone; to take the line out: satchel space purge %s --at %s\n",
-								x.Line, printable(x.Path), x.Commit.Short(), shellQuote(fmt.Sprintf("%s:%d", x.Path, x.Line)), x.Commit.Short())
-						}
-						if res.Commits == 0 {
-							c.printf("Nothing was found in commits that were never pushed.\n")
-							return
-						}
-						if r.DryRun {
-							c.printf("Nothing was changed. These places of %s would be rewritten:\n", commits(res.Commits))
-						} else {
-							c.printf("Rewrote %s; the space is now at %s. Taken out of:\n", commits(res.Commits), res.Head.Short())
-						}
-						for _, f := range res.Files {
-							c.printf("  %s\n", printable(string(f)))
-						}
-						if res.Words > 0 {
-							c.printf("  the message or the names of %s\n", commits(res.Words))
-						}
-					})
-				})
+change the secret all the same, where it was used.`}, func(fs *pflag.FlagSet) runner {
+		user := fs.String("user", "", whoseSpace)
+		file := fs.Bool("file", false, "take the whole file out")
+		at := fs.String("at", "", "the `COMMIT` whose PATH has the LINE, as satchel space status tells it (default: the newest)")
+		dry := fs.Bool("dry-run", false, "change nothing, and tell what would be")
+		return func(ctx context.Context, args []string) error {
+			r := admin.PurgeRequest{User: *user, Path: argument(args, 0), File: *file, At: *at, DryRun: *dry}
+			if path, line, ok := cutLine(r.Path); ok {
+				r.Path, r.Line = path, line
 			}
-		}}
+			if *file && (r.Path == "" || r.Line != 0) {
+				return usage("--file needs a PATH without a line")
+			}
+			if *at != "" && r.Line == 0 {
+				return usage("--at needs PATH:LINE")
+			}
+			line := progressLine{w: c.Stderr, shown: c.Watched}
+			return c.admin(ctx, func(s admin.Service) error {
+				res, err := s.Purge(ctx, r, line.show)
+				line.clear()
+				if err != nil {
+					return err
+				}
+				return c.answer(res, func() {
+					for _, x := range res.Unclear {
+						c.printf("The remote named line %d of %s at %s, and nothing there looks like a secret. It was left alone; to take the line out: satchel space purge %s --at %s\n",
+							x.Line, printable(x.Path), x.Commit.Short(), shellQuote(fmt.Sprintf("%s:%d", x.Path, x.Line)), x.Commit.Short())
+					}
+					if res.Commits == 0 {
+						c.printf("Nothing was found in commits that were never pushed.\n")
+						return
+					}
+					if r.DryRun {
+						c.printf("Nothing was changed. These places of %s would be rewritten:\n", commits(res.Commits))
+					} else {
+						c.printf("Rewrote %s; the space is now at %s. Taken out of:\n", commits(res.Commits), res.Head.Short())
+					}
+					for _, f := range res.Files {
+						c.printf("  %s\n", printable(string(f)))
+					}
+					if res.Words > 0 {
+						c.printf("  the message or the names of %s\n", commits(res.Words))
+					}
+				})
+			})
+		}
+	})
 }
 
 // cutLine splits PATH:LINE.
@@ -411,39 +405,37 @@ func cutLine(s string) (path string, line int, ok bool) {
 	return s[:i], n, err == nil && n > 0
 }
 
-func allowCommand() *command {
-	return &command{name: "allow", args: "[FINGERPRINT]", optional: 1, short: "let something that looks like a secret be saved, or list what was allowed",
-		long: `
+func (c *call) allowCommand() *cobra.Command {
+	return c.command(&cobra.Command{Use: "allow [FINGERPRINT]", Args: cobra.MaximumNArgs(1), Short: "let something that looks like a secret be saved, or list what was allowed", Long: `
 FINGERPRINT is in the answer that refused the file. What is allowed is one secret,
-at every path of the space; the next command in the sandbox saves the file.`,
-		setup: func(fs *pflag.FlagSet) runner {
-			user := fs.String("user", "", whoseSpace)
-			take := fs.Bool("revoke", false, "take an allowance back; what was saved under it stays")
-			return func(ctx context.Context, c *call, args []string) error {
-				if len(args) == 0 && *take {
-					return usage("--revoke needs a FINGERPRINT")
-				}
-				return c.admin(ctx, func(s admin.Service) error {
-					if len(args) == 0 {
-						list, err := s.AllowedSecrets(ctx, *user)
-						if err != nil {
-							return err
-						}
-						return c.answer(orEmpty(list), func() { table(c.Stdout, "FINGERPRINT\tRULE\tPATH\tSINCE\tBY", list, allowanceRow) })
-					}
-					if err := s.AllowSecret(ctx, admin.AllowRequest{User: *user, Fingerprint: args[0], Take: *take}); err != nil {
+at every path of the space; the next command in the sandbox saves the file.`}, func(fs *pflag.FlagSet) runner {
+		user := fs.String("user", "", whoseSpace)
+		take := fs.Bool("revoke", false, "take an allowance back; what was saved under it stays")
+		return func(ctx context.Context, args []string) error {
+			if len(args) == 0 && *take {
+				return usage("--revoke needs a FINGERPRINT")
+			}
+			return c.admin(ctx, func(s admin.Service) error {
+				if len(args) == 0 {
+					list, err := s.AllowedSecrets(ctx, *user)
+					if err != nil {
 						return err
 					}
-					return c.answer(map[string]any{"fingerprint": args[0], "allowed": !*take}, func() {
-						if *take {
-							c.printf("It is refused again from now on.\n")
-						} else {
-							c.printf("Allowed in this space from now on. A file that waits for it is saved with the next command in the sandbox.\n")
-						}
-					})
+					return c.answer(orEmpty(list), func() { table(c.Stdout, "FINGERPRINT\tRULE\tPATH\tSINCE\tBY", list, allowanceRow) })
+				}
+				if err := s.AllowSecret(ctx, admin.AllowRequest{User: *user, Fingerprint: args[0], Take: *take}); err != nil {
+					return err
+				}
+				return c.answer(map[string]any{"fingerprint": args[0], "allowed": !*take}, func() {
+					if *take {
+						c.printf("It is refused again from now on.\n")
+					} else {
+						c.printf("Allowed in this space from now on. A file that waits for it is saved with the next command in the sandbox.\n")
+					}
 				})
-			}
-		}}
+			})
+		}
+	})
 }
 
 func allowanceRow(a secretscan.Allowance) string {
@@ -460,21 +452,19 @@ func unprintable(s string) string {
 	return s
 }
 
-func discardCommand() *command {
-	return &command{name: "discard", args: "PATH", positional: 1, short: "throw away a file that could not be saved",
-		long: `
+func (c *call) discardCommand() *cobra.Command {
+	return c.command(&cobra.Command{Use: "discard PATH", Args: cobra.ExactArgs(1), Short: "throw away a file that could not be saved", Long: `
 "satchel space status" lists such files. They are kept, encrypted, until they can
-be saved or are thrown away.`,
-		setup: func(fs *pflag.FlagSet) runner {
-			user := fs.String("user", "", whoseSpace)
-			return func(ctx context.Context, c *call, args []string) error {
-				return c.admin(ctx, func(s admin.Service) error {
-					n, err := s.DropHeld(ctx, admin.HeldRequest{User: *user, Path: unprintable(args[0])})
-					if err != nil {
-						return err
-					}
-					return c.answer(map[string]int{"discarded": n}, func() { c.printf("Threw away %s.\n", counted(n)) })
-				})
-			}
-		}}
+be saved or are thrown away.`}, func(fs *pflag.FlagSet) runner {
+		user := fs.String("user", "", whoseSpace)
+		return func(ctx context.Context, args []string) error {
+			return c.admin(ctx, func(s admin.Service) error {
+				n, err := s.DropHeld(ctx, admin.HeldRequest{User: *user, Path: unprintable(args[0])})
+				if err != nil {
+					return err
+				}
+				return c.answer(map[string]int{"discarded": n}, func() { c.printf("Threw away %s.\n", counted(n)) })
+			})
+		}
+	})
 }

@@ -10,58 +10,57 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"satchel/cmd/satchel/internal/admin"
 	"satchel/tools/index"
 )
 
-func searchCommand() *command {
-	return &command{name: "search", args: "QUERY", positional: 1, optional: 1000, short: "find pages in a space, as its owner's AI does",
-		long: `
+func (c *call) searchCommand() *cobra.Command {
+	return c.command(&cobra.Command{Use: "search QUERY", Args: cobra.MinimumNArgs(1), Short: "find pages in a space, as its owner's AI does", Long: `
 The words of QUERY need no quotes around them all; docs/search.md has the query
 language. Put -- before a QUERY that leaves words out: satchel search -- deploy -old.
-With --json it prints what the search tool answers.`,
-		setup: func(fs *pflag.FlagSet) runner {
-			user := fs.String("user", "", whoseSpace)
-			var r admin.SearchArguments
-			fs.IntVar(&r.Limit, "limit", 0, "at most `N` results (default: search.limit)")
-			fs.StringVar(&r.Source, "source", "", "only from these `SOURCES`, separated by commas")
-			fs.StringVar(&r.Since, "since", "", "only what was changed since the `DAY`, such as 2026-01-31")
-			fs.IntVar(&r.MaxTokens, "max-tokens", 0, "at most `N` tokens in the answer (default: search.max_tokens)")
-			return func(ctx context.Context, c *call, args []string) error {
-				if fs.Changed("limit") && r.Limit < 1 {
-					return usage("--limit %d is not a number above 0", r.Limit)
-				}
-				if fs.Changed("max-tokens") && r.MaxTokens < 1 {
-					return usage("--max-tokens %d is not a number above 0", r.MaxTokens)
-				}
-				// A phrase keeps the quotes that it was typed in within others.
-				r.Query = strings.Join(args, " ")
-				if strings.TrimSpace(r.Query) == "" {
-					return usage("name what to search for, such as: satchel search deploy checklist")
-				}
-				line := progressLine{w: c.Stderr, shown: c.Watched}
-				var answer json.RawMessage
-				err := c.admin(ctx, func(s admin.Service) (err error) {
-					answer, err = s.Search(ctx, admin.SearchRequest{User: *user, Arguments: r}, line.show)
-					return err
-				})
-				line.clear()
-				if err != nil {
-					return err
-				}
-				if c.json {
-					return c.answer(answer, nil)
-				}
-				var found searchAnswer
-				if err := json.Unmarshal(answer, &found); err != nil {
-					return fmt.Errorf("read the answer of the search: %w", err)
-				}
-				found.print(c.Stdout, newMarker(c, r.Query))
-				return nil
+With --json it prints what the search tool answers.`}, func(fs *pflag.FlagSet) runner {
+		user := fs.String("user", "", whoseSpace)
+		var r admin.SearchArguments
+		fs.IntVar(&r.Limit, "limit", 0, "at most `N` results (default: search.limit)")
+		fs.StringVar(&r.Source, "source", "", "only from these `SOURCES`, separated by commas")
+		fs.StringVar(&r.Since, "since", "", "only what was changed since the `DAY`, such as 2026-01-31")
+		fs.IntVar(&r.MaxTokens, "max-tokens", 0, "at most `N` tokens in the answer (default: search.max_tokens)")
+		return func(ctx context.Context, args []string) error {
+			if fs.Changed("limit") && r.Limit < 1 {
+				return usage("--limit %d is not a number above 0", r.Limit)
 			}
-		}}
+			if fs.Changed("max-tokens") && r.MaxTokens < 1 {
+				return usage("--max-tokens %d is not a number above 0", r.MaxTokens)
+			}
+			// A phrase keeps the quotes that it was typed in within others.
+			r.Query = strings.Join(args, " ")
+			if strings.TrimSpace(r.Query) == "" {
+				return usage("name what to search for, such as: satchel search deploy checklist")
+			}
+			line := progressLine{w: c.Stderr, shown: c.Watched}
+			var answer json.RawMessage
+			err := c.admin(ctx, func(s admin.Service) (err error) {
+				answer, err = s.Search(ctx, admin.SearchRequest{User: *user, Arguments: r}, line.show)
+				return err
+			})
+			line.clear()
+			if err != nil {
+				return err
+			}
+			if c.json {
+				return c.answer(answer, nil)
+			}
+			var found searchAnswer
+			if err := json.Unmarshal(answer, &found); err != nil {
+				return fmt.Errorf("read the answer of the search: %w", err)
+			}
+			found.print(c.Stdout, newMarker(c, r.Query))
+			return nil
+		}
+	})
 }
 
 // searchAnswer is what is shown of the search tool's answer.

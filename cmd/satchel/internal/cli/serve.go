@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"satchel/cmd/satchel/internal/admin"
@@ -26,16 +27,14 @@ const firstUser = "admin"
 // reads the terminal.
 const keyFile = "admin-key"
 
-func serveCommand() *command {
-	return &command{name: "serve", short: "run the server",
-		long: `
+func (c *call) serveCommand() *cobra.Command {
+	return c.command(&cobra.Command{Use: "serve", Args: cobra.NoArgs, Short: "run the server", Long: `
 With nothing configured it keeps everything in the data directory, makes a first
 admin with a space and an API key, and serves MCP on 127.0.0.1:8080. It ends
-cleanly on SIGTERM and SIGINT.`,
-		setup: func(fs *pflag.FlagSet) runner {
-			config.AddServerFlags(fs)
-			return serve
-		}}
+cleanly on SIGTERM and SIGINT.`}, func(fs *pflag.FlagSet) runner {
+		config.AddServerFlags(fs)
+		return c.serve
+	})
 }
 
 // served is what `serve --json` prints once the server answers.
@@ -45,7 +44,7 @@ type served struct {
 	KeyFile string `json:"key_file,omitempty"`
 }
 
-func serve(ctx context.Context, c *call, _ []string) error {
+func (c *call) serve(ctx context.Context, _ []string) error {
 	cfg, err := c.load()
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"satchel/cmd/satchel/internal/admin"
@@ -14,72 +15,67 @@ import (
 	"satchel/internal/space"
 )
 
-func sourceCommand() *command {
-	return &command{name: "source", short: "what people share of their spaces", sub: []*command{
-		{name: "list", short: "list what is published",
-			setup: func(fs *pflag.FlagSet) runner {
-				user := fs.String("user", "", "only what the person `NAME` may read")
-				return func(ctx context.Context, c *call, _ []string) error {
-					return c.admin(ctx, func(s admin.Service) error {
-						all, err := admin.Do(ctx, s, (*service.Service).ListSources, service.ListSourcesInput{User: *user})
-						if err != nil {
-							return err
-						}
-						return c.answer(orEmpty(all), func() { table(c.Stdout, "NAME\tBY\tDIRECTORY\tFOR\tFILES\tSTATE\tTITLE", all, sourceRow) })
-					})
-				}
-			}},
-		{name: "publish", args: "NAME", positional: 1, short: "publish a directory of a space, or change for whom that is",
-			long: `
+func (c *call) sourceCommand() *cobra.Command {
+	return group("source", "publish directories of spaces",
+		c.command(&cobra.Command{Use: "list", Args: cobra.NoArgs, Short: "list what is published"}, func(fs *pflag.FlagSet) runner {
+			user := fs.String("user", "", "only what the person `NAME` may read")
+			return func(ctx context.Context, _ []string) error {
+				return c.admin(ctx, func(s admin.Service) error {
+					all, err := admin.Do(ctx, s, (*service.Service).ListSources, service.ListSourcesInput{User: *user})
+					if err != nil {
+						return err
+					}
+					return c.answer(orEmpty(all), func() { table(c.Stdout, "NAME\tBY\tDIRECTORY\tFOR\tFILES\tSTATE\tTITLE", all, sourceRow) })
+				})
+			}
+		}),
+		c.command(&cobra.Command{Use: "publish NAME", Args: cobra.ExactArgs(1), Short: "publish a directory of a space, or change for whom that is", Long: `
 Others can then read it under /library/docs/NAME, and search it; it follows what is
 committed to the space. NAME is the source's on this whole server. Without --for
-everybody on the server may read it.`,
-			setup: func(fs *pflag.FlagSet) runner {
-				user := fs.String("user", "", whoseSpace)
-				of := fs.String("space", "", "the `SPACE` (default: the person's first)")
-				dir := fs.String("dir", "knowledge", "the `DIRECTORY` of the space")
-				title := fs.String("title", "", "what people are shown as its `NAME`")
-				about := fs.String("description", "", "one `SENTENCE` by which an AI knows when to look there")
-				readers := fs.StringSlice("for", nil, "the people who may read it beside its owner, by `NAMES` with commas; none with --for=")
-				memory := fs.Bool("with-memory", false, "allow the space's memory to be in it")
-				return func(ctx context.Context, c *call, args []string) error {
-					in := service.PublishSourceInput{
-						Space:  service.SpaceRef{User: *user, Name: *of},
-						Source: space.Source{ID: args[0], Title: *title, Description: *about, Dir: space.Path(*dir)},
-					}
-					in.WithMemory = *memory
-					for _, n := range *readers {
-						if n = strings.TrimSpace(n); n != "" {
-							in.Readers = append(in.Readers, n)
-						}
-					}
-					in.Source.Everybody = !c.flags.Changed("for")
-					return c.admin(ctx, func(s admin.Service) error {
-						x, err := admin.Do(ctx, s, (*service.Service).PublishSource, in)
-						if fault.PartOf(err) == sources.FieldMemory {
-							err = fault.New(fault.CodeOf(err), "%s To confirm it, add --with-memory.", fault.PublicOf(err))
-						}
-						if err != nil {
-							return err
-						}
-						return c.answer(x, func() {
-							c.printf("Published %s of %s as /library/docs/%s for %s.\n", printable(directory(x)), printable(x.Owner), x.ID, readersOf(x))
-						})
-					})
+everybody on the server may read it.`}, func(fs *pflag.FlagSet) runner {
+			user := fs.String("user", "", whoseSpace)
+			of := fs.String("space", "", "the `SPACE` (default: the person's first)")
+			dir := fs.String("dir", "knowledge", "the `DIRECTORY` of the space")
+			title := fs.String("title", "", "what people are shown as its `NAME`")
+			about := fs.String("description", "", "one `SENTENCE` by which an AI knows when to look there")
+			readers := fs.StringSlice("for", nil, "the people who may read it beside its owner, by `NAMES` with commas; none with --for=")
+			memory := fs.Bool("with-memory", false, "allow the space's memory to be in it")
+			return func(ctx context.Context, args []string) error {
+				in := service.PublishSourceInput{
+					Space:  service.SpaceRef{User: *user, Name: *of},
+					Source: space.Source{ID: args[0], Title: *title, Description: *about, Dir: space.Path(*dir), Everybody: !c.flags.Changed("for")},
 				}
-			}},
-		{name: "unpublish", args: "NAME", positional: 1, short: "end a source: nobody can read it from now on",
-			setup: func(*pflag.FlagSet) runner {
-				return func(ctx context.Context, c *call, args []string) error {
-					return c.admin(ctx, func(s admin.Service) error {
-						if _, err := admin.Do(ctx, s, (*service.Service).UnpublishSource, service.UnpublishSourceInput{ID: args[0]}); err != nil {
-							return err
-						}
-						return c.answer(struct{}{}, func() { c.printf("%s is not published any more.\n", args[0]) })
-					})
+				in.WithMemory = *memory
+				for _, n := range *readers {
+					if n = strings.TrimSpace(n); n != "" {
+						in.Readers = append(in.Readers, n)
+					}
 				}
-			}},
-	}}
+				return c.admin(ctx, func(s admin.Service) error {
+					x, err := admin.Do(ctx, s, (*service.Service).PublishSource, in)
+					if fault.PartOf(err) == sources.FieldMemory {
+						err = fault.New(fault.CodeOf(err), "%s To confirm it, add --with-memory.", fault.PublicOf(err))
+					}
+					if err != nil {
+						return err
+					}
+					return c.answer(x, func() {
+						c.printf("Published %s of %s as /library/docs/%s for %s.\n", printable(directory(x)), printable(x.Owner), x.ID, readersOf(x))
+					})
+				})
+			}
+		}),
+		c.command(&cobra.Command{Use: "unpublish NAME", Args: cobra.ExactArgs(1), Short: "end a source: nobody can read it from now on"}, func(*pflag.FlagSet) runner {
+			return func(ctx context.Context, args []string) error {
+				return c.admin(ctx, func(s admin.Service) error {
+					if _, err := admin.Do(ctx, s, (*service.Service).UnpublishSource, service.UnpublishSourceInput{ID: args[0]}); err != nil {
+						return err
+					}
+					return c.answer(struct{}{}, func() { c.printf("%s is not published any more.\n", args[0]) })
+				})
+			}
+		}),
+	)
 }
 
 func sourceRow(s space.Source) string {

@@ -10,47 +10,45 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"satchel/cmd/satchel/internal/admin"
 )
 
-func spaceCommand() *command {
-	return &command{name: "space", short: "spaces", sub: append([]*command{
-		{name: "list", short: "list the spaces",
-			setup: func(fs *pflag.FlagSet) runner {
-				user := fs.String("user", "", "only those of the person `NAME`")
-				return func(ctx context.Context, c *call, _ []string) error {
-					return c.admin(ctx, func(s admin.Service) error {
-						spaces, err := s.Spaces(ctx, *user)
-						if err != nil {
-							return err
-						}
-						return c.answer(orEmpty(spaces), func() {
-							table(c.Stdout, "NAME\tOWNER\tID\tHEAD\tREPOSITORY", spaces, func(s admin.SpaceInfo) string {
-								return fmt.Sprintf("%s\t%s\t%s\t%s\t%s", s.Name, s.OwnerLabel(), s.ID, cmp.Or(s.Head.Short(), "damaged"), s.Repository)
-							})
+func (c *call) spaceCommand() *cobra.Command {
+	return group("space", "manage spaces", append([]*cobra.Command{
+		c.command(&cobra.Command{Use: "list", Args: cobra.NoArgs, Short: "list the spaces"}, func(fs *pflag.FlagSet) runner {
+			user := fs.String("user", "", "only those of the person `NAME`")
+			return func(ctx context.Context, _ []string) error {
+				return c.admin(ctx, func(s admin.Service) error {
+					spaces, err := s.Spaces(ctx, *user)
+					if err != nil {
+						return err
+					}
+					return c.answer(orEmpty(spaces), func() {
+						table(c.Stdout, "NAME\tOWNER\tID\tHEAD\tREPOSITORY", spaces, func(s admin.SpaceInfo) string {
+							return fmt.Sprintf("%s\t%s\t%s\t%s\t%s", s.Name, s.OwnerLabel(), s.ID, cmp.Or(s.Head.Short(), "damaged"), s.Repository)
 						})
 					})
-				}
-			}},
-		{name: "import", args: "SOURCE", positional: 1, short: "fill a space from a git URL, a git repository, a bundle or a directory",
-			long: `
+				})
+			}
+		}),
+		c.command(&cobra.Command{Use: "import SOURCE", Args: cobra.ExactArgs(1), Short: "fill a space from a git URL, a git repository, a bundle or a directory", Long: `
 SOURCE is read here, with your rights and your git configuration; the server
 gets its content alone. A bundle is what the pages offer to download, or what
 “git bundle create FILE HEAD” makes. A git repository or bundle comes with its
 history where the space is still as it began; else its files are added in one
-commit, and where both sides have a file both versions are kept.`,
-			setup: func(fs *pflag.FlagSet) runner {
-				user := fs.String("user", "", whoseSpace)
-				return func(ctx context.Context, c *call, args []string) error {
-					return importSource(ctx, c, *user, args[0])
-				}
-			}},
-		logCommand(), showCommand(), restoreCommand(),
-		statusCommand(), syncCommand(), remoteCommand(),
-		purgeCommand(), allowCommand(), discardCommand(), repairCommand(),
-	}, spaceAccountCommands()...)}
+commit, and where both sides have a file both versions are kept.`}, func(fs *pflag.FlagSet) runner {
+			user := fs.String("user", "", whoseSpace)
+			return func(ctx context.Context, args []string) error {
+				return importSource(ctx, c, *user, args[0])
+			}
+		}),
+		c.logCommand(), c.showCommand(), c.restoreCommand(),
+		c.statusCommand(), c.syncCommand(), c.remoteCommand(),
+		c.purgeCommand(), c.allowCommand(), c.discardCommand(), c.repairCommand(),
+	}, c.spaceAccountCommands()...)...)
 }
 
 func importSource(ctx context.Context, c *call, user, arg string) error {

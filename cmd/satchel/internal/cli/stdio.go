@@ -8,6 +8,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"satchel/auth"
@@ -24,32 +25,30 @@ import (
 // makes another.
 const stdioKeyLife = 24 * time.Hour
 
-func stdioCommand() *command {
-	return &command{name: "stdio", short: "MCP over standard input and output, for clients that start a command",
-		long: `
+func (c *call) stdioCommand() *cobra.Command {
+	return c.command(&cobra.Command{Use: "stdio", Args: cobra.NoArgs, Short: "MCP over standard input and output, for clients that start a command", Long: `
 It speaks to the server that runs on the data directory, and serves by itself
 where none does. Where $SATCHEL_TOKEN is not set it makes an API key of its own
 that ends with it, which only who owns the data directory can do. --url names a
-server elsewhere and needs $SATCHEL_TOKEN.`,
-		setup: func(fs *pflag.FlagSet) runner {
-			url := fs.String("url", "", "the MCP `URL` of a server (default: the one on the data directory)")
-			user := fs.String("user", "", "as the person `NAME` (default: the first admin)")
-			return func(ctx context.Context, c *call, _ []string) error {
-				token := lookupEnv(c.Environ, "SATCHEL_TOKEN")
-				if *url != "" {
-					if token == "" {
-						return usage("--url needs an API key in $SATCHEL_TOKEN")
-					}
-					return stdio.Run(ctx, c.carries(stdio.Target{URL: *url, Token: token}, nil))
+server elsewhere and needs $SATCHEL_TOKEN.`}, func(fs *pflag.FlagSet) runner {
+		url := fs.String("url", "", "the MCP `URL` of a server (default: the one on the data directory)")
+		user := fs.String("user", "", "as the person `NAME` (default: the first admin)")
+		return func(ctx context.Context, _ []string) error {
+			token := lookupEnv(c.Environ, "SATCHEL_TOKEN")
+			if *url != "" {
+				if token == "" {
+					return usage("--url needs an API key in $SATCHEL_TOKEN")
 				}
-				cfg, err := c.load()
-				if err != nil {
-					return err
-				}
-				h := &home{c: c, cfg: cfg, log: commandLog(c.Stderr, slog.LevelWarn), token: token, user: *user}
-				return h.run(ctx)
+				return stdio.Run(ctx, c.carries(stdio.Target{URL: *url, Token: token}, nil))
 			}
-		}}
+			cfg, err := c.load()
+			if err != nil {
+				return err
+			}
+			h := &home{c: c, cfg: cfg, log: commandLog(c.Stderr, slog.LevelWarn), token: token, user: *user}
+			return h.run(ctx)
+		}
+	})
 }
 
 func (c *call) carries(to stdio.Target, again func(context.Context, stdio.Target, bool) (stdio.Target, error)) stdio.Options {

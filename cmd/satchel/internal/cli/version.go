@@ -2,18 +2,20 @@ package cli
 
 import (
 	"context"
+	"fmt"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
-func versionCommand() *command {
-	return &command{name: "version", short: "what this binary is made of",
-		setup: func(*pflag.FlagSet) runner {
-			return func(_ context.Context, c *call, _ []string) error {
-				v := c.Version
-				return c.answer(v, func() {
-					c.printf("satchel %s (commit %s, %s, gVisor %s)\n", v.Version, v.Commit, v.Go, v.GVisor)
-				})
-			}
-		}}
+func (c *call) versionCommand() *cobra.Command {
+	return c.command(&cobra.Command{Use: "version", Args: cobra.NoArgs, Short: "what this binary is made of"}, func(*pflag.FlagSet) runner {
+		return func(context.Context, []string) error {
+			return c.answer(c.Version, func() { c.printf("%s\n", c.Version.text()) })
+		}
+	})
+}
+
+func (v Version) text() string {
+	return fmt.Sprintf("satchel %s (commit %s, %s, gVisor %s)", v.Version, v.Commit, v.Go, v.GVisor)
 }

@@ -2,21 +2,11 @@ package tools
 
 import (
 	"context"
-	"sync"
 
 	"satchel/internal/fault"
 	"satchel/internal/frontmatter"
 	"satchel/internal/space"
 )
-
-// docCache keeps parsed front matter by blob: a blob never changes, so an
-// entry is never stale, and whoever can name a blob may read it. Old entries
-// leave a generation at a time.
-type docCache struct {
-	mu       sync.Mutex
-	max      int
-	now, old map[space.BlobID]docHead
-}
 
 // docHead is what lists tell of a document.
 type docHead struct {
@@ -24,35 +14,6 @@ type docHead struct {
 	problem string               // why the front matter cannot be read
 	size    int64
 	digest  string // "sha256:<hex>"; empty if the content cannot be read
-}
-
-func newDocCache(entries int) *docCache {
-	return &docCache{max: max(entries/2, 1), now: map[space.BlobID]docHead{}}
-}
-
-func (c *docCache) get(b space.BlobID) (docHead, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	h, ok := c.now[b]
-	if !ok {
-		if h, ok = c.old[b]; ok {
-			c.add(b, h)
-		}
-	}
-	return h, ok
-}
-
-func (c *docCache) put(b space.BlobID, h docHead) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.add(b, h)
-}
-
-func (c *docCache) add(b space.BlobID, h docHead) {
-	if len(c.now) >= c.max {
-		c.old, c.now = c.now, map[space.BlobID]docHead{}
-	}
-	c.now[b] = h
 }
 
 // view reads one space, or one source of the library, at one commit, for one call.
