@@ -19,16 +19,9 @@ var (
 	errScope     = errors.New("insufficient scope")
 )
 
-// Bearer returns the bearer token of a request; ok is false where there is none
-// or it is malformed. Only the Authorization header counts: never the query
-// (RFC 6750 section 2.3 allows it, and it ends in logs) and never a form.
-func Bearer(r *http.Request) (token string, ok bool) {
-	token, err := bearer(r.Header.Values("Authorization"))
-	return token, err == nil
-}
-
 // bearer reads `Bearer 1*SP b64token` (RFC 6750 section 2.1), the scheme in any
-// case, from exactly one header.
+// case, from exactly one header. A token in the query never counts (RFC 6750
+// section 2.3 allows it, and it ends in logs), nor does one in a form.
 func bearer(headers []string) (string, error) {
 	if len(headers) == 0 {
 		return "", errNoToken

@@ -100,17 +100,3 @@ type Verifier interface {
 	// and any other code where the check itself could not be made.
 	Verify(ctx context.Context, bearer string) (Principal, error)
 }
-
-type contextKey struct{}
-
-// WithPrincipal returns a context that carries p for the time of one request.
-func WithPrincipal(ctx context.Context, p Principal) context.Context {
-	return context.WithValue(ctx, contextKey{}, p)
-}
-
-// FromContext returns the principal of the request; ok is false where nobody
-// was proven.
-func FromContext(ctx context.Context) (p Principal, ok bool) {
-	p, ok = ctx.Value(contextKey{}).(Principal)
-	return p, ok
-}

@@ -55,13 +55,6 @@ func (o *origin) commit(at, as, script string) space.CommitID {
 	return space.CommitID(git(o.t, o.work, "rev-parse", "HEAD"))
 }
 
-// fetchUpdates brings what spaces pushed into the clone, which then is at it.
-func (o *origin) fetchUpdates() {
-	o.t.Helper()
-	git(o.t, o.work, "fetch", "-q", "origin", "main")
-	git(o.t, o.work, "checkout", "-q", "--detach", "FETCH_HEAD")
-}
-
 func withTransport(t testing.TB) func(*Options) {
 	c := transport.New(transport.Options{})
 	t.Cleanup(func() { c.Close() })

@@ -53,13 +53,12 @@ func (s *Set) runBash(ctx context.Context, c Caller, raw json.RawMessage, p Prog
 	if err != nil {
 		return Result{}, err
 	}
-	news, told := s.told.tell(toldTo{c.User, c.Space, c.Client, r.ReadOnly}, res.Held, s.o.Now())
 	writer := ""
 	if slices.Contains(c.Scopes, space.ScopeWrite) {
 		writer = s.o.Prefix + nameBash
 	}
 	return Result{
-		Content: []Content{{Text: bashText(r, res, writer, news, told)}},
+		Content: []Content{{Text: bashText(r, res, writer)}},
 		Meta:    bashMeta(r, res),
 		IsError: res.NotSaved != "" || res.End != RunExited && res.End != RunJob,
 	}, nil

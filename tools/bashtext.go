@@ -14,6 +14,7 @@ import (
 const (
 	maxListedFiles    = 20
 	maxListedProblems = 10
+	maxListedEarlier  = 3 // of what earlier answers named too
 	maxListedCommits  = 10
 	maxMetaFiles      = 200
 )
@@ -29,9 +30,8 @@ const (
 // bashText writes a command's answer: what it printed, then one bracketed line
 // for each thing worth knowing. That changes are lost comes before all else: a
 // model that reads of a commit further down would tell its user they are kept. writer is the tool that can
-// save; empty where the caller has none. news and known are r.Held, parted by
-// whether the caller's last answer told it.
-func bashText(q RunRequest, r RunResult, writer string, news, known []space.Refusal) string {
+// save; empty where the caller has none.
+func bashText(q RunRequest, r RunResult, writer string) string {
 	var b strings.Builder
 	if r.NotSaved != "" {
 		fmt.Fprintf(&b, "[NOT SAVED: %s]\n", clip(r.NotSaved, 1000))
@@ -71,7 +71,7 @@ func bashText(q RunRequest, r RunResult, writer string, news, known []space.Refu
 	if s := pushText(r); s != "" {
 		line("%s", s)
 	}
-	problemsText(&b, r, news, known)
+	problemsText(&b, r)
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
@@ -170,81 +170,59 @@ func pushText(r RunResult) string {
 
 // problemsText names what was not committed as the command left it. Paths in
 // it are whatever bytes the sandbox held, so they are quoted.
-func problemsText(b *strings.Builder, r RunResult, news, known []space.Refusal) {
-	refused := notCommitted(r, news)
+func problemsText(b *strings.Builder, r RunResult) {
 	conflicts := allConflicts(r)
-	list := func(title string, n int, item func(i int) string) {
+	list := func(title string, n, most int, more string, item func(i int) string) {
 		if n == 0 {
 			return
 		}
 		fmt.Fprintf(b, "[%s]\n", title)
 		for i := range n {
-			if i == maxListedProblems {
-				fmt.Fprintf(b, "  … %s more\n", thousands(int64(n-i)))
+			if i == most {
+				fmt.Fprintf(b, "  … %s more%s\n", thousands(int64(n-i)), more)
 				break
 			}
 			fmt.Fprintf(b, "  %s\n", item(i))
 		}
 	}
-	list("NOT COMMITTED, and kept in /space until you mend, rename or remove it, unless it is said to be lost; keep what need not last in /tmp", len(refused), func(i int) string {
-		return fmt.Sprintf("%s: %s", quotePath(refused[i].Path), clip(refused[i].Why, maxReasonChars))
-	})
+	refused, earlier := notCommitted(r)
+	all := append(refused, earlier...)
+	list("NOT COMMITTED, and kept in /space until you mend, rename or remove it, unless it is said to be lost; keep what need not last in /tmp",
+		len(all), min(len(refused), maxListedProblems)+maxListedEarlier, ": satchel space status", func(i int) string {
+			return fmt.Sprintf("%s: %s", quotePath(all[i].Path), clip(all[i].Why, maxReasonChars))
+		})
 	warnings := allWarnings(r)
-	list("WARNING: committed, with what looks like a secret", len(warnings), func(i int) string {
+	list("WARNING: committed, with what looks like a secret", len(warnings), maxListedProblems, "", func(i int) string {
 		return fmt.Sprintf("%s: %s", quotePath(warnings[i].Path), clip(warnings[i].Why, maxReasonChars))
 	})
-	list("CONFLICT: changed meanwhile elsewhere; both versions were kept. Merge them into the first and delete the second", len(conflicts), func(i int) string {
+	list("CONFLICT: changed meanwhile elsewhere; both versions were kept. Merge them into the first and delete the second", len(conflicts), maxListedProblems, "", func(i int) string {
 		if conflicts[i].Kept == "" {
 			return fmt.Sprintf("%s was not deleted: it has a newer version", conflicts[i].Path)
 		}
 		return fmt.Sprintf("%s (theirs) and %s (yours)", conflicts[i].Path, conflicts[i].Kept)
 	})
-	list("not committed yet: a running command has these open", len(r.Uncommitted), func(i int) string {
+	list("not committed yet: a running command has these open", len(r.Uncommitted), maxListedProblems, "", func(i int) string {
 		return quotePath(r.Uncommitted[i])
 	})
-	for _, x := range refused { // what a commit refused anew is told above
-		known = slices.DeleteFunc(slices.Clone(known), func(k space.Refusal) bool { return k.Path == x.Path })
-	}
-	var kept, lost []string
-	for _, x := range known {
-		if x.Lost {
-			lost = append(lost, x.Path)
-		} else {
-			kept = append(kept, x.Path)
-		}
-	}
-	if len(lost) > 0 {
-		fmt.Fprintf(b, "[STILL NOT COMMITTED, and LOST when the sandbox stops: %s]\n", someNames(lost))
-	}
-	if len(kept) > 0 {
-		fmt.Fprintf(b, "[Still not committed: %s; an earlier answer and `satchel space status` tell why]\n", someNames(kept))
-	}
 }
 
-// notCommitted is what the commits refused, with what becomes of it where that
-// is known, and what else there is to tell in full; what is lost comes first.
-func notCommitted(r RunResult, news []space.Refusal) []space.Refusal {
+// notCommitted returns the refusals of the commits, with what becomes of each
+// where that is known, and what else is held; what is lost comes first.
+func notCommitted(r RunResult) (refused, earlier []space.Refusal) {
 	held := map[string]space.Refusal{}
 	for _, h := range r.Held {
 		held[h.Path] = h
 	}
-	told := map[string]bool{}
-	var all []space.Refusal
 	for _, c := range r.Commits {
 		for _, x := range c.Refused {
-			told[x.Path] = true
 			if h, ok := held[x.Path]; ok {
 				x = h
 			}
-			all = append(all, x)
+			refused = append(refused, x)
 		}
 	}
-	for _, x := range news {
-		if !told[x.Path] {
-			all = append(all, x)
-		}
-	}
-	slices.SortStableFunc(all, func(x, y space.Refusal) int {
+	earlier = heldBack(r)
+	lostFirst := func(x, y space.Refusal) int {
 		switch {
 		case x.Lost == y.Lost:
 			return 0
@@ -252,8 +230,10 @@ func notCommitted(r RunResult, news []space.Refusal) []space.Refusal {
 			return -1
 		}
 		return 1
-	})
-	return all
+	}
+	slices.SortStableFunc(refused, lostFirst)
+	slices.SortStableFunc(earlier, lostFirst)
+	return refused, earlier
 }
 
 // allWarnings returns the warnings of all commits.
@@ -263,22 +243,6 @@ func allWarnings(r RunResult) []space.Warning {
 		all = append(all, c.Warnings...)
 	}
 	return all
-}
-
-// someNames quotes the first few of paths and counts the rest.
-func someNames(paths []string) string {
-	const most = 3
-	var b strings.Builder
-	for i, p := range paths[:min(len(paths), most)] {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString(quotePath(p))
-	}
-	if n := len(paths) - most; n > 0 {
-		fmt.Fprintf(&b, " and %s more", thousands(int64(n)))
-	}
-	return b.String()
 }
 
 // allConflicts are those of the commits, and those that no commit tells of.
@@ -295,17 +259,17 @@ func allConflicts(r RunResult) []space.Conflict {
 	return all
 }
 
-// heldBack is what is held and not told as refused by one of the commits.
+// heldBack is what is held and was not refused by one of the commits.
 func heldBack(r RunResult) []space.Refusal {
-	told := map[string]bool{}
+	refused := map[string]bool{}
 	for _, c := range r.Commits {
 		for _, x := range c.Refused {
-			told[x.Path] = true
+			refused[x.Path] = true
 		}
 	}
 	var held []space.Refusal
 	for _, x := range r.Held {
-		if !told[x.Path] {
+		if !refused[x.Path] {
 			held = append(held, x)
 		}
 	}

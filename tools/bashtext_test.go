@@ -53,56 +53,39 @@ func TestBashWarnsOfWhatWasCommitted(t *testing.T) {
 	}
 }
 
-// TestBashTellsOnceInFullWhatIsNotCommitted, and then that it still is not.
-func TestBashTellsOnceInFullWhatIsNotCommitted(t *testing.T) {
-	clock := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	b := newBench(t, nil, func(o *tools.Options) { o.Now = func() time.Time { return clock } })
-	held := func(tool string, c tools.Caller, list []space.Refusal, want ...string) {
+// TestEveryBashAnswerNamesWhatIsNotCommitted: the first three with the reason,
+// the lost ones first, and how many more there are.
+func TestEveryBashAnswerNamesWhatIsNotCommitted(t *testing.T) {
+	b := newBench(t, nil, nil)
+	held := func(tool string, list []space.Refusal, want ...string) {
 		t.Helper()
 		b.run.result = tools.RunResult{End: tools.RunExited, Held: list}
-		check(t, b.callAs(t, c, tool, `{"command":"x"}`), false, want...)
+		for range 2 {
+			check(t, b.call(t, tool, `{"command":"x"}`), false, want...)
+		}
 	}
 	list := []space.Refusal{{Path: "a", Why: "Why a."}, {Path: "b", Why: "Why b."}, {Path: "c", Why: "Why c."}, {Path: "d", Why: "Why d."}}
-	const short = "[Still not committed: \"a\", \"b\", \"c\" and 1 more; "
-	full := []string{"[NOT COMMITTED", `"a": Why a.`, `"d": Why d.`, "!till not"}
-	held("bash", editor(), list, full...)
-	held("bash", editor(), list, short, "!NOT COMMITTED", "!Why")
-
-	another := editor()
-	another.Client = "another/1.0"
-	held("bash", another, list, full...)
-	held("bash_readonly", editor(), list, full...)
-
-	changed := append([]space.Refusal{{Path: "a", Why: "It will be lost when the sandbox stops. Why a.", Lost: true}}, list[1:]...)
-	held("bash", editor(), changed, `"a": It will be lost`, "[Still not committed: \"b\", \"c\", \"d\"; ", "!Why b")
-	held("bash", editor(), changed, "[STILL NOT COMMITTED, and LOST when the sandbox stops: \"a\"]", "[Still not committed: \"b\", \"c\", \"d\"; ", "!Why")
-
-	held("bash", editor(), nil, "!ommitted")
-	held("bash", editor(), list, full...) // it came back
-
-	b.call(t, "instructions", `{}`) // another conversation
-	held("bash", editor(), list, full...)
-	clock = clock.Add(59 * time.Minute)
-	held("bash", editor(), list, short)
-	clock = clock.Add(time.Minute)
-	held("bash", editor(), list, full...)
-	held("bash", editor(), list, short)
+	for _, tool := range []string{"bash", "bash_readonly"} {
+		held(tool, list, "[NOT COMMITTED", "  \"a\": Why a.\n  \"b\": Why b.\n  \"c\": Why c.\n  … 1 more: satchel space status", "!Why d")
+	}
+	held("bash", append(list[:3:3], space.Refusal{Path: "d", Why: "It will be lost.", Lost: true}), "]\n  \"d\": It will be lost.\n", "!Why c")
+	held("bash", list[:3], "Why c.", "!more")
+	held("bash", nil, "!ommitted")
 }
 
-// TestBashForgetsWhomItToldFirst, so that many clients cost it no more memory.
-func TestBashForgetsWhomItToldFirst(t *testing.T) {
-	b := newBench(t, nil, func(o *tools.Options) { o.Limits.ToldCallers = 4 })
-	b.run.result = tools.RunResult{End: tools.RunExited, Held: []space.Refusal{{Path: "a", Why: "Why a."}}}
-	as := func(client string) tools.Result {
-		c := editor()
-		c.Client = client
-		return b.callAs(t, c, "bash", `{"command":"x"}`)
+// TestBashNamesWhatTheCommandWasRefused before what was refused earlier.
+func TestBashNamesWhatTheCommandWasRefused(t *testing.T) {
+	c := someCommit(1)
+	var held []space.Refusal
+	for i := range 10 {
+		held = append(held, space.Refusal{Path: fmt.Sprint("earlier", i), Why: "Why."})
 	}
-	for _, client := range []string{"1", "2", "3", "4", "5"} {
-		check(t, as(client), false, "Why a.")
+	for i := range 8 {
+		c.Refused = append(c.Refused, space.Refusal{Path: fmt.Sprint("now", i), Why: "Why."})
 	}
-	check(t, as("5"), false, "!Why")
-	check(t, as("1"), false, "Why a.")
+	b := newBench(t, nil, nil)
+	b.run.result = tools.RunResult{End: tools.RunExited, Commits: []space.Commit{c}, Held: append(held, c.Refused...)}
+	check(t, b.call(t, "bash", `{"command":"x"}`), false, "\"now7\": Why.\n  \"earlier0\": Why.\n  \"earlier1\": Why.\n  \"earlier2\": Why.\n  … 7 more")
 }
 
 // TestEveryBashAnswerTellsThatThePushFails, also where it made no commit.

@@ -41,7 +41,6 @@ func (s *Set) instructions(ctx context.Context, c Caller, raw json.RawMessage, _
 	if err != nil {
 		return Result{}, err
 	}
-	s.told.forget(c) // a conversation begins
 	now := s.o.Now().UTC()
 	var b strings.Builder
 	fmt.Fprintf(&b, "Today is %s (UTC).\nYou are working for %s in the space %q.\n\n",

@@ -80,8 +80,6 @@ type Limits struct {
 	SkillFiles        int           // of one skill; default 512 (SEP-2640)
 	SkillBytes        int64         // of one skill; default 16 MiB (SEP-2640)
 	CacheEntries      int           // parsed front matters kept in memory; default 8,192
-	ToldCallers       int           // clients of whom bash remembers what it told is not committed; default 2,000
-	ToldTime          time.Duration // after which bash tells it in full again; default 1 h
 }
 
 func (l *Limits) setDefaults() {
@@ -109,8 +107,6 @@ func (l *Limits) setDefaults() {
 	def(&l.SkillFiles, 512)
 	def(&l.SkillBytes, 16<<20)
 	def(&l.CacheEntries, 8_192)
-	def(&l.ToldCallers, 2_000)
-	def(&l.ToldTime, time.Hour)
 	// A default above the most would be given to whoever asks for nothing.
 	l.ReadTokens = min(l.ReadTokens, l.MaxReadTokens)
 	l.SearchTokens = min(l.SearchTokens, l.MaxSearchTokens)
@@ -130,7 +126,6 @@ type Set struct {
 	// cache keeps front matter by blob: a blob never changes, so an entry is never
 	// stale, and whoever can name a blob may read it.
 	cache *lru.Cache[space.BlobID, docHead]
-	told  *told
 	bytes *semaphore.Weighted // of Limits.BytesAtOnce
 	turns *turns              // of searches
 }
@@ -174,7 +169,7 @@ func New(o Options) (*Set, error) {
 	cache, _ := lru.New[space.BlobID, docHead](o.Limits.CacheEntries)
 	s := &Set{
 		o: o, cache: cache, bytes: semaphore.NewWeighted(o.Limits.BytesAtOnce),
-		told: newTold(o.Limits.ToldCallers, o.Limits.ToldTime), turns: newTurns(o.Limits.Searches, o.Limits.SearchesWaiting),
+		turns: newTurns(o.Limits.Searches, o.Limits.SearchesWaiting),
 	}
 	s.tools = s.allTools()
 	return s, nil

@@ -5,81 +5,61 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
 
-// turns lets each user have a few calls of a kind at work at a time, and some
-// more wait for them, in the order in which they came: so one user's many do not
-// hold up the others'.
+// turns lets each user run a few calls of a kind at a time, and keeps a few more
+// waiting in order, so that one user's many do not hold up the others'.
 type turns struct {
 	working, waiting int // the most of a user
 
 	mu    sync.Mutex
-	users map[space.UserID]*userTurns
+	users map[space.UserID]*userTurns // those with calls
 }
 
-// userTurns are one user's, while there are any.
 type userTurns struct {
-	working int
-	queue   []chan struct{} // closed where it is the turn of who waits on it
+	sem   *semaphore.Weighted
+	calls int // working and waiting
 }
 
 func newTurns(working, waiting int) *turns {
-	return &turns{working: working, waiting: waiting, users: map[space.UserID]*userTurns{}}
+	return &turns{working: working, waiting: max(waiting, 0), users: map[space.UserID]*userTurns{}}
 }
 
 // take waits for the user's turn; end, which is not nil where err is nil, gives
-// it to the next. The error is ctx's, or fault.Limited where too many wait.
+// it to the next. The error is ctx's, or fault.Limited if too many wait.
 func (t *turns) take(ctx context.Context, id space.UserID) (end func(), err error) {
 	t.mu.Lock()
 	u := t.users[id]
 	if u == nil {
-		u = &userTurns{}
+		u = &userTurns{sem: semaphore.NewWeighted(int64(t.working))}
 		t.users[id] = u
 	}
-	end = func() { t.end(id, u) }
-	if u.working < t.working {
-		u.working++
-		t.mu.Unlock()
-		return end, nil
-	}
-	if len(u.queue) >= t.waiting {
+	if u.calls >= t.working+t.waiting {
 		defer t.mu.Unlock()
-		e := fault.New(fault.Limited, "You have %d searches running and %d waiting, which is all that one user may have. Wait for some of them to end.", u.working, len(u.queue))
+		e := fault.New(fault.Limited, "You have %d searches running and %d waiting, which is all that one user may have. Wait for some of them to end.", t.working, t.waiting)
 		e.RetryAfter = time.Second
 		return nil, e
 	}
-	turn := make(chan struct{})
-	u.queue = append(u.queue, turn)
+	u.calls++
 	t.mu.Unlock()
-	select {
-	case <-turn:
-		return end, nil
-	case <-ctx.Done():
+	if err := u.sem.Acquire(ctx, 1); err != nil {
+		t.leave(id, u)
+		return nil, err
 	}
-	t.mu.Lock()
-	for i, other := range u.queue {
-		if other == turn {
-			u.queue = append(u.queue[:i], u.queue[i+1:]...)
-			t.mu.Unlock()
-			return nil, ctx.Err()
-		}
-	}
-	t.mu.Unlock()
-	end() // it was given the turn at the same moment
-	return nil, ctx.Err()
+	return func() {
+		u.sem.Release(1)
+		t.leave(id, u)
+	}, nil
 }
 
-func (t *turns) end(id space.UserID, u *userTurns) {
+func (t *turns) leave(id space.UserID, u *userTurns) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(u.queue) > 0 {
-		close(u.queue[0])
-		u.queue = u.queue[1:]
-		return
-	}
-	if u.working--; u.working == 0 {
+	if u.calls--; u.calls == 0 {
 		delete(t.users, id)
 	}
 }

@@ -14,7 +14,6 @@ import (
 
 	"satchel/auth"
 	"satchel/auth/github/app"
-	"satchel/auth/store"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 	"satchel/web"
@@ -238,6 +237,3 @@ func (h *hubWorld) untouched(what string) {
 	}
 	h.app.writes = nil
 }
-
-// other is a second browser of the same person.
-func (h *hubWorld) other(u store.User) *browser { return h.as(u) }

@@ -25,30 +25,18 @@ func benchBashWarm(ctx context.Context, b *bench) error {
 		return err
 	}
 	defer closeAll(clients)
-	work, err := b.mkdir("warm-work")
-	if err != nil {
-		return err
-	}
-	r, end, err := b.detached(ctx, "warm", work)
-	if err != nil {
-		return err
-	}
-	defer end()
 	var ours, theirs times
 	for i := range b.runs(200) {
 		if err := ours.add(func() error { return clients[i%len(clients)].bash(ctx, "true") }); err != nil {
 			return err
 		}
 		time.Sleep(pause)
-		if i%4 > 0 {
-			continue
-		}
-		if err := theirs.add(func() error { return r.exec(ctx, "warm", "true") }); err != nil {
+		if err := theirs.add(func() error { return inDir(ctx, b.dir, "true") }); err != nil {
 			return err
 		}
 	}
-	b.versus("bash_warm_p50", ours.median(), "ms", "runsc exec", theirs.median())
-	b.versus("bash_warm_p95", ours.p(0.95), "ms", "runsc exec", theirs.p(0.95))
+	b.versus("bash_warm_p50", ours.median(), "ms", "the same on the host", theirs.median())
+	b.versus("bash_warm_p95", ours.p(0.95), "ms", "the same on the host", theirs.p(0.95))
 	return nil
 }
 
@@ -77,10 +65,6 @@ func benchColdOf(ctx context.Context, b *bench, figure string, files, runs int) 
 	if err := s.importDir(ctx, "ada", dir); err != nil {
 		return err
 	}
-	r, err := b.newRunsc(figure+"-runsc", "", "/usr/bin/bash", "-c", "true")
-	if err != nil {
-		return err
-	}
 	var ours, theirs times
 	for i := range b.runs(runs) + 1 {
 		if err := ours.add(func() error { return c.bash(ctx, "true") }); err != nil {
@@ -91,7 +75,7 @@ func benchColdOf(ctx context.Context, b *bench, figure string, files, runs int) 
 			if err := runGit(ctx, b.dir, "clone", "-q", "file://"+dir, clone); err != nil {
 				return err
 			}
-			return r.do(ctx, "run", "--bundle", r.bundle, fmt.Sprintf("cold%d", i))
+			return inDir(ctx, clone, "true")
 		}); err != nil {
 			return err
 		}
@@ -102,7 +86,7 @@ func benchColdOf(ctx context.Context, b *bench, figure string, files, runs int) 
 			return err
 		}
 	}
-	b.versus(figure, ours.median(), "ms", "git clone of the space and a fresh runsc run", theirs.median())
+	b.versus(figure, ours.median(), "ms", "git clone of the space and bash on the host", theirs.median())
 	return nil
 }
 
@@ -115,7 +99,7 @@ func (s *server) waitAsleep(ctx context.Context) error {
 }
 
 // benchGrep searches 1,000 Markdown files, 10 MB, with what is in a sandbox,
-// beside the same on the host and in the alternatives.
+// beside the same on the host.
 func benchGrep(ctx context.Context, b *bench) error {
 	dir, err := b.corpusRepository(ctx, "grep-corpus", b.size(1000), 10_000)
 	if err != nil {
@@ -131,19 +115,14 @@ func benchGrep(ctx context.Context, b *bench) error {
 		return err
 	}
 	defer closeAll(clients)
-	r, end, err := b.detached(ctx, "grep", dir)
-	if err != nil {
-		return err
-	}
-	defer end()
 	for _, search := range []struct{ figure, command string }{
 		{"bash_grep", "grep -rn " + rareWord + " knowledge || true"},
 		{"bash_rg", "rg -n " + rareWord + " knowledge || true"},
 	} {
-		var ours, host, theirs times
+		var ours, host times
 		for i := range b.runs(60) + 2 {
 			if i == 2 {
-				ours, host, theirs = nil, nil, nil // warm by now
+				ours, host = nil, nil // warm by now
 			}
 			if err := ours.add(func() error { return clients[0].bash(ctx, search.command) }); err != nil {
 				return err
@@ -151,12 +130,8 @@ func benchGrep(ctx context.Context, b *bench) error {
 			if err := host.add(func() error { return inDir(ctx, dir, search.command) }); err != nil {
 				return err
 			}
-			if err := theirs.add(func() error { return r.exec(ctx, "grep", search.command) }); err != nil {
-				return err
-			}
 		}
 		b.versus(search.figure+"_p50", ours.median(), "ms", "the same on the host", host.median())
-		b.versus(search.figure+"_runsc", ours.median(), "ms", "runsc exec", theirs.median())
 	}
 	return nil
 }

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -83,4 +84,13 @@ func corpusChanges(n, size int) space.ChangeSet {
 		cs.Changes = append(cs.Changes, space.Change{Path: pagePath(i), Content: []byte(w.page(i, size))})
 	}
 	return cs
+}
+
+// corpusRepository makes a git repository of n pages of about size bytes.
+func (b *bench) corpusRepository(ctx context.Context, name string, n, size int) (string, error) {
+	dir := filepath.Join(b.dir, name)
+	if err := makeCorpus(dir, n, size); err != nil {
+		return "", err
+	}
+	return dir, commitAll(ctx, dir, true)
 }

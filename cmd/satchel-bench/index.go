@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
-	"time"
 
 	"satchel/gitstore"
 	"satchel/internal/space"
@@ -14,7 +13,7 @@ import (
 )
 
 // benchIndex indexes a space of 50 MB and then one page of it after the other as
-// they change, beside bleve over the same pages, which has them in memory.
+// they change.
 func benchIndex(ctx context.Context, b *bench) (err error) {
 	pages := b.size(searchPages)
 	store, err := gitstore.Open(gitstore.Options{Dir: filepath.Join(b.dir, "index-store")})
@@ -23,8 +22,7 @@ func benchIndex(ctx context.Context, b *bench) (err error) {
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 	id := space.NewSpaceID()
-	corpus := corpusChanges(pages, searchPage)
-	if _, err := store.Create(ctx, id, corpus, space.Meta{Author: author}); err != nil {
+	if _, err := store.Create(ctx, id, corpusChanges(pages, searchPage), space.Meta{Author: author}); err != nil {
 		return err
 	}
 	x, err := index.Open(index.Options{Dir: filepath.Join(b.dir, "index")})
@@ -32,26 +30,13 @@ func benchIndex(ctx context.Context, b *bench) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, x.Close()) }()
-	texts := make([]string, pages)
-	for i, c := range corpus.Changes {
-		texts[i] = string(c.Content)
-	}
-	var full, theirs times
+	var full times
 	for range 3 {
 		if err := full.add(func() error { return x.Rebuild(ctx, id, store) }); err != nil {
 			return err
 		}
-		began := time.Now()
-		other, err := buildBleve(filepath.Join(b.dir, "bleve"), texts)
-		if err != nil {
-			return err
-		}
-		theirs = append(theirs, time.Since(began))
-		if err := other.close(); err != nil {
-			return err
-		}
 	}
-	b.versus("index_full", full.median(), "ms", "bleve v2.6.1", theirs.median())
+	b.alone("index_full", full.median(), "ms")
 
 	one, err := b.indexOne(ctx, store, x, id)
 	if err != nil {

@@ -7,8 +7,7 @@
 //	{"name","value","unit","against","other","ratio"}
 //
 // value and other are medians in unit (ms, or MB of 10^6 bytes); ratio is other
-// divided by value, so above 1 is faster than the alternative. DESIGN section
-// 14 names the figures and their bars.
+// divided by value, so above 1 is faster than the alternative.
 package main
 
 import (
@@ -21,16 +20,12 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
-
-	"golang.org/x/sys/unix"
-	"gvisor.dev/gvisor/runsc/cli/maincli"
 )
 
-// First arguments with which the program becomes one of the alternatives that it
+// First arguments with which the program becomes the alternative that it
 // measures, or what is measured from outside.
 const (
 	echoCommand  = "echo-server"
-	runscCommand = "runsc"
 	cloneCommand = "clone-space"
 )
 
@@ -39,15 +34,7 @@ const (
 const docsCommand = "docs-queries"
 
 func main() {
-	switch {
-	case strings.HasPrefix(os.Args[0], "runsc-") || os.Args[0] == "/proc/self/exe":
-		maincli.Main()
-		return
-	case len(os.Args) > 1 && os.Args[1] == runscCommand:
-		os.Args = append([]string{"runsc"}, os.Args[2:]...)
-		maincli.Main()
-		return
-	case len(os.Args) > 1 && os.Args[1] == echoCommand:
+	if len(os.Args) > 1 && os.Args[1] == echoCommand {
 		if err := serveEcho(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
@@ -139,13 +126,8 @@ type bench struct {
 	log    func(format string, args ...any)
 }
 
-// clean removes the scratch directory. Plain runsc leaves a mount in its state
-// directory, where it keeps an empty network namespace.
+// clean removes the scratch directory.
 func (b *bench) clean() {
-	mounts, _ := filepath.Glob(filepath.Join(b.dir, "*", "state", "null-netns")) // the pattern is well-formed
-	for _, m := range mounts {
-		_ = unix.Unmount(m, unix.MNT_DETACH) // else the removal tells
-	}
 	if err := os.RemoveAll(b.dir); err != nil {
 		b.log("%v", err)
 	}

@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -123,74 +122,40 @@ func curvePages(n int) []evaluate.Document {
 }
 
 // benchCurve indexes and searches 1,000, 10,000 and 100,000 pages in this
-// process, and the first two with bleve.
+// process.
 func benchCurve(ctx context.Context, b *bench) error {
 	for _, c := range []struct {
 		name  string
 		pages int
-		bleve bool
-	}{{"1k", 1000, true}, {"10k", 10_000, true}, {"100k", 100_000, false}} {
+	}{{"1k", 1000}, {"10k", 10_000}, {"100k", 100_000}} {
 		if b.quick && c.pages > 1000 {
 			continue
 		}
-		docs := curvePages(b.size(c.pages))
-		began := time.Now()
-		built, err := evaluate.Build(ctx, index.Options{}, docs, nil)
-		if err != nil {
+		if err := b.curve(ctx, c.name, curvePages(b.size(c.pages))); err != nil {
 			return err
 		}
-		indexed := time.Since(began)
-		ours, theirs, bleveIndexed, err := b.curve(ctx, c.bleve, docs, built)
-		if err := errors.Join(err, built.Close()); err != nil {
-			return err
-		}
-		if !c.bleve {
-			b.alone("index_"+c.name, milliseconds(indexed), "ms")
-			b.alone("search_"+c.name+"_p50", ours.median(), "ms")
-			b.alone("search_"+c.name+"_p95", ours.p(0.95), "ms")
-			continue
-		}
-		const other = "bleve v2.6.1"
-		b.versus("index_"+c.name, milliseconds(indexed), "ms", other, milliseconds(bleveIndexed))
-		b.versus("search_"+c.name+"_p50", ours.median(), "ms", other, theirs.median())
-		b.versus("search_"+c.name+"_p95", ours.p(0.95), "ms", other, theirs.p(0.95))
 	}
 	return nil
 }
 
-// curve asks the queries of one index and of bleve's, in turn.
-func (b *bench) curve(ctx context.Context, withBleve bool, docs []evaluate.Document, built *evaluate.Built) (ours, theirs times, indexed time.Duration, err error) {
-	var other *bleveIndex
-	if withBleve {
-		pages := make([]string, len(docs))
-		for i, d := range docs {
-			text, err := d.Read()
-			if err != nil {
-				return nil, nil, 0, err
-			}
-			pages[i] = string(text)
-		}
-		began := time.Now()
-		if other, err = buildBleve(filepath.Join(b.dir, "bleve"), pages); err != nil {
-			return nil, nil, 0, err
-		}
-		indexed = time.Since(began)
-		defer func() { err = errors.Join(err, other.close()) }()
+func (b *bench) curve(ctx context.Context, name string, docs []evaluate.Document) (err error) {
+	began := time.Now()
+	built, err := evaluate.Build(ctx, index.Options{}, docs, nil)
+	if err != nil {
+		return err
 	}
+	defer func() { err = errors.Join(err, built.Close()) }()
+	indexed := time.Since(began)
+	var asked times
 	for _, q := range queries(b.runs(300)) {
 		_, took, err := built.Rank(ctx, q, evaluate.TopDepth)
 		if err != nil {
-			return nil, nil, 0, err
+			return err
 		}
-		ours = append(ours, took)
-		if other == nil {
-			continue
-		}
-		if err := theirs.add(func() error { return other.search(q) }); err != nil {
-			return nil, nil, 0, fmt.Errorf("bleve: %w", err)
-		}
+		asked = append(asked, took)
 	}
-	return ours, theirs, indexed, nil
+	b.alone("index_"+name, float64(indexed)/float64(time.Millisecond), "ms")
+	b.alone("search_"+name+"_p50", asked.median(), "ms")
+	b.alone("search_"+name+"_p95", asked.p(0.95), "ms")
+	return nil
 }
-
-func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

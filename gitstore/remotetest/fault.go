@@ -26,7 +26,6 @@ const (
 // Request is one request and what became of it. Status, Received and Sent are
 // known when it has ended: see Idle.
 type Request struct {
-	Number int // among those since the last Forget, from 0
 	Method string
 	Path   string
 	Query  url.Values
@@ -34,7 +33,6 @@ type Request struct {
 	Host   string
 	Repo   string // the repository's name, as given to Create
 	Stage  Stage
-	Length int64 // of the body, in bytes; -1: sent in chunks
 
 	Status         int
 	Received, Sent int64 // bytes of the bodies that passed
@@ -44,7 +42,7 @@ type Request struct {
 }
 
 func newRequest(r *http.Request) *Request {
-	q := &Request{Method: r.Method, Path: r.URL.Path, Query: r.URL.Query(), Header: r.Header.Clone(), Host: r.Host, Length: r.ContentLength, Stage: StageOther}
+	q := &Request{Method: r.Method, Path: r.URL.Path, Query: r.URL.Query(), Header: r.Header.Clone(), Host: r.Host, Stage: StageOther}
 	name, rest, ok := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), ".git/")
 	if !ok {
 		return q

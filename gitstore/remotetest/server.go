@@ -186,7 +186,6 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.running++
 	inject := s.inject
-	rec.Number = len(s.requests)
 	s.requests = append(s.requests, rec)
 	var f Fault
 	if inject != nil {

@@ -85,11 +85,6 @@ func loopback(host string) bool {
 // Close closes connections that are kept.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// Index tells what there is, and whether the key is good.
-func (c *Client) Index(ctx context.Context) (Index, error) {
-	return get[Index](ctx, c, "")
-}
-
 // Sources lists the sources of the library.
 func (c *Client) Sources(ctx context.Context) ([]Source, error) {
 	r, err := get[struct{ Sources []Source }](ctx, c, "/sources")
@@ -117,14 +112,6 @@ func (c *Client) Read(ctx context.Context, paths ...string) ([]File, error) {
 		Paths []string `json:"paths"`
 	}{paths})
 	return r.Files, err
-}
-
-// SearchAndRead finds pages and reads the best n of them; 0: as the server likes.
-func (c *Client) SearchAndRead(ctx context.Context, q Query, n int) (ResultsAndFiles, error) {
-	return post[ResultsAndFiles](ctx, c, "/sandbox/search-and-read", struct {
-		Query
-		Read int `json:"read,omitempty"`
-	}{q, n})
 }
 
 // Shell runs commands over the library, in order, in the sandbox of a session;

@@ -2,20 +2,6 @@ package apiclient
 
 import "time"
 
-// Index is what there is, and who asks.
-type Index struct {
-	Name    string            `json:"name"`
-	Version string            `json:"version"`
-	Shell   bool              `json:"shell"` // whether commands can run
-	Links   map[string]string `json:"links"`
-	You     struct {
-		User    string    `json:"user"`
-		Client  string    `json:"client"`
-		Scopes  []string  `json:"scopes"`
-		Expires time.Time `json:"expires,omitzero"`
-	} `json:"you"`
-}
-
 // Source is something whose pages the library has.
 type Source struct {
 	ID      string    `json:"id"`
@@ -77,12 +63,6 @@ type Result struct {
 	Also        []string `json:"also,omitempty"`
 	AlsoTotal   int      `json:"also_total,omitempty"`
 	Related     []string `json:"related,omitempty"`
-}
-
-// ResultsAndFiles are what was found, and the files of the best.
-type ResultsAndFiles struct {
-	Results
-	Files []File `json:"files"`
 }
 
 // File is one path that was read.

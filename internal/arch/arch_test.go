@@ -47,11 +47,10 @@ var layers = []struct {
 
 // only lists dependencies that a few of our trees alone may import.
 var only = map[string][]string{
-	"github.com/blevesearch/bleve":            {"cmd/satchel-bench"},
 	"github.com/blevesearch/snowballstem":     {"tools/index/language"},
 	"github.com/mark3labs/mcp-go":             {"mcp", "cmd/satchel-bench"},
 	"github.com/go-git/go-git":                {"gitstore"},
-	"gvisor.dev/gvisor":                       {"sandbox/gvisor", "cmd/satchel-bench"},
+	"gvisor.dev/gvisor":                       {"sandbox/gvisor"},
 	"gorm.io":                                 {"internal/database", "auth/store", "gitstore/remotes", "gitstore/secretscan", "gitstore/reviews", "gitstore/sources", "cmd/satchel-bench"},
 	"github.com/coreos/go-oidc":               {"auth/oidc"},
 	"github.com/golang-jwt/jwt":               {"auth/oidc", "cmd/satchel-bench"},
@@ -63,7 +62,7 @@ var only = map[string][]string{
 	"golang.org/x/crypto/acme":                {"internal/acme"},
 	"modernc.org/sqlite":                      {"internal/database", "tools/index"},
 	"github.com/prometheus/client_golang":     {"internal/telemetry"},
-	"github.com/opencontainers/runtime-spec":  {"sandbox", "cmd/satchel-bench"},
+	"github.com/opencontainers/runtime-spec":  {"sandbox"},
 }
 
 // leaf packages that must stay light: they may import nothing but the standard

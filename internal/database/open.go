@@ -39,13 +39,6 @@ func SQLitePath(u string) (path string, ok bool) {
 // SQLiteURL returns the URL of the SQLite database in a file.
 func SQLiteURL(path string) string { return "sqlite:" + path }
 
-// CheckURL tells whether u has a form that Open takes, without opening
-// anything. The error is a fault.Invalid without the URL's password.
-func CheckURL(u string) error {
-	_, err := parseURL(u)
-	return err
-}
-
 func parseURL(s string) (source, error) {
 	scheme, rest, ok := strings.Cut(s, ":")
 	switch {

@@ -3,7 +3,6 @@ package oci
 import (
 	"crypto/rand"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -110,15 +109,6 @@ func Config(s Spec) (*specs.Spec, error) {
 		out.Annotations[p+"share"] = "shared"
 	}
 	return out, nil
-}
-
-// Marshal returns the config.json of s.
-func Marshal(s Spec) ([]byte, error) {
-	c, err := Config(s)
-	if err != nil {
-		return nil, err
-	}
-	return json.MarshalIndent(c, "", "  ")
 }
 
 func bind(source, target string, options ...string) specs.Mount {

@@ -2,6 +2,7 @@ package oci_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -39,17 +40,26 @@ func TestConfigGolden(t *testing.T) {
 		{"bare", bare},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := oci.Marshal(c.spec)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := marshal(t, c.spec)
 			golden(t, c.name+".json", append(got, '\n'))
-			again, err := oci.Marshal(c.spec)
-			if err != nil || !bytes.Equal(again, got) {
+			if !bytes.Equal(marshal(t, c.spec), got) {
 				t.Error("the same Spec gives other bytes the second time")
 			}
 		})
 	}
+}
+
+func marshal(t *testing.T, s oci.Spec) []byte {
+	t.Helper()
+	c, err := oci.Config(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := json.MarshalIndent(c, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
 }
 
 func golden(t *testing.T, name string, got []byte) {

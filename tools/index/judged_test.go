@@ -57,7 +57,6 @@ func (q *quality) String() string {
 }
 
 func (q *quality) meanNDCG() float64 { return q.ndcg / float64(max(1, q.queries)) }
-func (q *quality) meanMRR() float64  { return q.mrr / float64(max(1, q.queries)) }
 
 func (q *quality) ask(t *testing.T, x *Index, text string, relevant map[string]float64) {
 	t.Helper()

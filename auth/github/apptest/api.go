@@ -55,45 +55,29 @@ func reply(w http.ResponseWriter, status int, v any) {
 	json.NewEncoder(w).Encode(v)
 }
 
-// endpoints are those of the API, with what may authenticate a request there.
-func (s *Server) endpoints() map[string]struct {
-	kinds string
-	f     func(*call) answer
-} {
-	type e = struct {
-		kinds string
-		f     func(*call) answer
-	}
-	return map[string]e{
-		"POST /app-manifests/{code}/conversions":                        {"", s.convert},
-		"GET /app":                                                      {"app", func(c *call) answer { return ok(s.integration(c.w, c.app)) }},
-		"GET /app/hook/config":                                          {"app", s.hookConfig},
-		"PATCH /app/hook/config":                                        {"app", s.hookConfig},
-		"GET /app/installations":                                        {"app", s.listInstallations},
-		"GET /app/installations/{id}":                                   {"app", s.getInstallation},
-		"DELETE /app/installations/{id}":                                {"app", s.deleteInstallation},
-		"POST /app/installations/{id}/access_tokens":                    {"app", s.mint},
-		"PUT /app/installations/{id}/suspended":                         {"app", s.setSuspended},
-		"DELETE /app/installations/{id}/suspended":                      {"app", s.setSuspended},
-		"DELETE /applications/{client}/token":                           {"client", s.clientToken},
-		"POST /applications/{client}/token":                             {"client", s.clientToken},
-		"GET /apps/{slug}":                                              {"app installation user", s.getApp},
-		"GET /installation/repositories":                                {"installation", s.installationRepositories},
-		"DELETE /installation/token":                                    {"installation", s.endToken},
-		"GET /user":                                                     {"user", func(c *call) answer { return ok(s.publicUser(c.tok.person)) }},
-		"GET /user/emails":                                              {"user", s.emails},
-		"GET /user/installations":                                       {"user", s.userInstallations},
-		"GET /user/installations/{id}/repositories":                     {"user", s.userRepositories},
-		"GET /user/memberships/orgs":                                    {"user", func(*call) answer { return unreachable }},
-		"GET /user/memberships/orgs/{org}":                              {"user", func(*call) answer { return unreachable }},
-		"GET /user/{id}":                                                {"installation user", s.userByID},
-		"GET /users/{login}":                                            {"installation user", s.userByLogin},
-		"POST /user/repos":                                              {"user", s.createRepository},
-		"POST /orgs/{org}/repos":                                        {"user installation", s.createRepository},
-		"GET /repositories/{id}":                                        {"installation user", s.getRepository},
-		"GET /repos/{owner}/{repo}":                                     {"installation user", s.getRepository},
-		"GET /repos/{owner}/{repo}/installation":                        {"app", s.repositoryInstallation},
-		"GET /repos/{owner}/{repo}/collaborators/{username}/permission": {"installation user", s.getPermission},
+// endpoint is one of the API, with the kinds of credential that it takes.
+type endpoint struct {
+	pattern, kinds string
+	answer         func(*call) answer
+}
+
+func (s *Server) endpoints() []endpoint {
+	return []endpoint{
+		{"POST /app-manifests/{code}/conversions", "", s.convert},
+		{"GET /app", "app", func(c *call) answer { return ok(s.integration(c.w, c.app)) }},
+		{"GET /app/installations/{id}", "app", s.getInstallation},
+		{"POST /app/installations/{id}/access_tokens", "app", s.mint},
+		{"DELETE /applications/{client}/token", "client", s.clientToken},
+		{"GET /user", "user", func(c *call) answer { return ok(s.publicUser(c.tok.person)) }},
+		{"GET /user/emails", "user", s.emails},
+		{"GET /user/installations", "user", s.userInstallations},
+		{"GET /user/installations/{id}/repositories", "user", s.userRepositories},
+		{"GET /user/{id}", "installation user", s.userByID},
+		{"POST /user/repos", "user", s.createRepository},
+		{"POST /orgs/{org}/repos", "user installation", s.createRepository},
+		{"GET /repositories/{id}", "installation user", s.getRepository},
+		{"GET /repos/{owner}/{repo}", "installation user", s.getRepository},
+		{"GET /repos/{owner}/{repo}/collaborators/{username}/permission", "installation user", s.getPermission},
 	}
 }
 
@@ -104,9 +88,8 @@ const maxBody = 1 << 20
 // api serves the REST API, validates what it is asked and what it answers.
 func (s *Server) api() http.Handler {
 	mux := http.NewServeMux()
-	for pattern, e := range s.endpoints() {
-		method, path, _ := strings.Cut(pattern, " ")
-		mux.HandleFunc(method+" "+path, func(w http.ResponseWriter, r *http.Request) {
+	for _, e := range s.endpoints() {
+		mux.HandleFunc(e.pattern, func(w http.ResponseWriter, r *http.Request) {
 			body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 			if err != nil {
 				http.Error(w, "too large", http.StatusRequestEntityTooLarge)
@@ -116,7 +99,7 @@ func (s *Server) api() http.Handler {
 			c := &call{Request: r, w: &s.world, body: body}
 			a, good := s.authenticate(c, e.kinds)
 			if good {
-				a = e.f(c)
+				a = e.answer(c)
 			}
 			garble := s.behaviour.Garble
 			s.requests = append(s.requests, Request{Method: r.Method, Path: r.URL.Path, Query: r.URL.RawQuery, Kind: c.kind, Status: a.status})
@@ -241,10 +224,6 @@ func (s *Server) list(c *call, name string, all []any, more object) answer {
 	entries := all[start:end]
 	if entries == nil {
 		entries = []any{}
-	}
-	if name == "" {
-		a.body = entries
-		return a
 	}
 	v := object{"total_count": len(all), name: entries}
 	maps.Copy(v, more)

@@ -5,47 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strings"
 )
-
-func (s *Server) getApp(c *call) answer {
-	a := c.w.app(c.PathValue("slug"))
-	if a == nil || !a.manifest.Public && a != c.app {
-		return notFound
-	}
-	return ok(s.integration(c.w, a))
-}
-
-func (s *Server) hookConfig(c *call) answer {
-	h := &c.app.manifest.Hook
-	if c.Method == http.MethodPatch {
-		var in struct{ URL, Secret *string }
-		if json.Unmarshal(c.body, &in) != nil {
-			return failed(http.StatusBadRequest, "Problems parsing JSON")
-		}
-		if in.URL != nil {
-			h.URL = *in.URL
-		}
-		if in.Secret != nil {
-			c.app.hookSecret = *in.Secret
-		}
-	}
-	v := object{"content_type": "json", "insecure_ssl": "0", "url": h.URL}
-	if c.app.hookSecret != "" {
-		v["secret"] = "********"
-	}
-	return ok(v)
-}
-
-func (s *Server) listInstallations(c *call) answer {
-	var all []any
-	for _, i := range sortedInstallations(c.w) {
-		if i.app == c.app {
-			all = append(all, s.installation(i))
-		}
-	}
-	return s.list(c, "", all, nil)
-}
 
 func (s *Server) getInstallation(c *call) answer {
 	i := c.ofApp()
@@ -53,24 +13,6 @@ func (s *Server) getInstallation(c *call) answer {
 		return notFound
 	}
 	return ok(s.installation(i))
-}
-
-func (s *Server) deleteInstallation(c *call) answer {
-	i := c.ofApp()
-	if i == nil {
-		return notFound
-	}
-	s.uninstall(c.w, i)
-	return answer{status: http.StatusNoContent}
-}
-
-func (s *Server) setSuspended(c *call) answer {
-	i := c.ofApp()
-	if i == nil {
-		return notFound
-	}
-	s.suspend(c.w, i, c.Method == http.MethodPut)
-	return answer{status: http.StatusNoContent}
 }
 
 // mint makes an installation token.
@@ -131,12 +73,7 @@ func (s *Server) mint(c *call) answer {
 	return answer{status: http.StatusCreated, body: v}
 }
 
-func (s *Server) endToken(c *call) answer {
-	maps.DeleteFunc(c.w.tokens, func(_ string, t *token) bool { return t == c.tok })
-	return answer{status: http.StatusNoContent}
-}
-
-// clientToken checks or ends a person's token for the app that shows its secret.
+// clientToken ends a person's token for the app that shows its secret.
 func (s *Server) clientToken(c *call) answer {
 	if c.PathValue("client") != c.app.clientID {
 		return notFound
@@ -151,17 +88,9 @@ func (s *Server) clientToken(c *call) answer {
 	if t == nil || t.app != c.app || t.person == nil || !t.expires.After(s.now()) {
 		return notFound
 	}
-	if c.Method == http.MethodDelete {
-		delete(c.w.tokens, in.AccessToken)
-		c.w.revoked++
-		return answer{status: http.StatusNoContent}
-	}
-	return ok(object{
-		"id": t.person.id, "url": s.API() + "/authorizations/1", "scopes": []string{}, "token": in.AccessToken, "token_last_eight": in.AccessToken[len(in.AccessToken)-8:],
-		"hashed_token": strings.Repeat("0", 64), "app": object{"client_id": c.app.clientID, "name": c.app.name, "url": c.app.manifest.URL},
-		"note": nil, "note_url": nil, "updated_at": stamp(s.now()), "created_at": stamp(s.now()), "fingerprint": nil, "expires_at": stamp(t.expires),
-		"user": s.simpleUser(t.person),
-	})
+	delete(c.w.tokens, in.AccessToken)
+	c.w.revoked++
+	return answer{status: http.StatusNoContent}
 }
 
 // reaches tells whether a token reaches a repository in some way.
@@ -178,31 +107,8 @@ func (w *world) reaches(t *token, r *repository) bool {
 	return slices.Contains(w.repositories(t.installation), r) && (t.repos == nil || slices.Contains(t.repos, r.id))
 }
 
-func (s *Server) installationRepositories(c *call) answer {
-	var all []any
-	for _, r := range c.w.repositories(c.tok.installation) {
-		if c.w.reaches(c.tok, r) {
-			all = append(all, s.repository(r, ""))
-		}
-	}
-	return s.list(c, "repositories", all, object{"repository_selection": c.tok.installation.selection()})
-}
-
 // Revoked counts the tokens of people that the app ended.
 func (s *Server) Revoked() int { s.mu.Lock(); defer s.mu.Unlock(); return s.world.revoked }
-
-func (s *Server) repositoryInstallation(c *call) answer {
-	r := c.w.repo(c.PathValue("owner") + "/" + c.PathValue("repo"))
-	if r == nil {
-		return notFound
-	}
-	for _, i := range c.w.installations {
-		if i.app == c.app && slices.Contains(c.w.repositories(i), r) {
-			return ok(s.installation(i))
-		}
-	}
-	return notFound
-}
 
 func (t *token) allows(permission, level string) bool {
 	return rank(t.permissions[permission]) >= rank(level)

@@ -51,14 +51,6 @@ func (s *Server) userByID(c *call) answer {
 	return ok(s.publicUser(a))
 }
 
-func (s *Server) userByLogin(c *call) answer {
-	a := c.w.account(c.PathValue("login"))
-	if a == nil {
-		return notFound
-	}
-	return ok(s.publicUser(a))
-}
-
 // getRepository serves a repository by its name or id.
 func (s *Server) getRepository(c *call) answer {
 	r := c.w.repos[c.number("id")]

@@ -21,10 +21,9 @@ type Behaviour struct {
 	// validated.
 	Garble func(path string, body map[string]any) `json:"-"`
 
-	TokenError    string // the error of the token response, with 200
-	PerPage       int    // at most so many entries on a page of a list
-	CodeOnRequest bool   // a request for an installation comes back with a code, too
-	NoHooks       bool   // webhooks are made and not sent
+	TokenError string // the error of the token response, with 200
+	PerPage    int    // at most so many entries on a page of a list
+	NoHooks    bool   // webhooks are made and not sent
 }
 
 // Behave says how the server behaves from now on.

@@ -58,7 +58,7 @@ func (s *Server) repository(r *repository, permission string) object {
 	}
 	v := object{
 		"id": r.id, "node_id": nodeID("Repository", r.id), "name": r.name, "full_name": r.fullName(), "owner": s.simpleUser(r.owner),
-		"private": r.private, "visibility": visibility, "description": nil, "fork": false, "archived": r.archived, "disabled": false,
+		"private": r.private, "visibility": visibility, "description": nil, "fork": false, "archived": false, "disabled": false,
 		"html_url": html, "url": url, "clone_url": html + ".git", "git_url": strings.Replace(html, "http://", "git://", 1) + ".git",
 		"ssh_url": "git@127.0.0.1:" + r.fullName() + ".git", "svn_url": html, "mirror_url": nil, "homepage": nil, "language": nil, "license": nil,
 		"default_branch": "main", "size": 0, "forks": 0, "forks_count": 0, "open_issues": 0, "open_issues_count": 0, "watchers": 0,

@@ -56,7 +56,7 @@ func (s *Server) SetRole(org, login, role string) {
 // Repository is one to make.
 type Repository struct {
 	Owner, Name, Description string
-	Private, Archived        bool
+	Private                  bool
 	Empty                    bool              // without a first commit
 	Collaborators            map[string]string // by login: read, triage, write, maintain or admin
 }
@@ -67,7 +67,6 @@ func (s *Server) AddRepository(r Repository) int64 {
 	var id int64
 	s.with(func(w *world) {
 		id = s.makeRepository(w, must(w.account(r.Owner), r.Owner), r.Name, r.Description, r.Private).id
-		w.repos[id].archived = r.Archived
 		for login, permission := range r.Collaborators {
 			w.repos[id].collaborators[must(w.account(login), login).id] = permission
 		}
@@ -98,17 +97,6 @@ func (s *Server) SetPermission(repo, login, permission string) {
 		}
 		r.collaborators[p.id] = permission
 	})
-}
-
-// Archive makes a repository read-only, or not any more.
-func (s *Server) Archive(repo string, archived bool) {
-	s.with(func(w *world) { must(w.repo(repo), repo).archived = archived })
-}
-
-// Refuse lets a repository refuse every push with the reason that git shows, or,
-// where that is empty, none any more.
-func (s *Server) Refuse(repo, reason string) {
-	s.with(func(w *world) { must(w.repo(repo), repo).refusal = reason })
 }
 
 // RenameRepository gives a repository another name, and its webhook.
@@ -298,11 +286,6 @@ func (s *Server) uninstall(w *world, i *installation) {
 		}
 	}
 	s.installationEvent(w, "deleted", i, i.account, repos)
-}
-
-// Publish lets everybody install an app, which its owner does in its settings.
-func (s *Server) Publish(slug string) {
-	s.with(func(w *world) { must(w.app(slug), slug).manifest.Public = true })
 }
 
 // DeleteApp deletes an app with its installations.

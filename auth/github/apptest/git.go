@@ -3,6 +3,7 @@ package apptest
 import (
 	"errors"
 	"fmt"
+	"io"
 	"log"
 	"maps"
 	"net/http"
@@ -28,54 +29,16 @@ func findBackend() (string, error) {
 	return backend, nil
 }
 
-// Environment of the proc-receive hook.
-const (
-	envWorkflows = "APPTEST_WORKFLOWS" // not empty: the token may change workflows
-	envRefusal   = "APPTEST_REFUSAL"   // the reason with which every push is refused
-)
-
-// procReceive decides about each ref that a push changes, since this hook alone
-// can give a reason (githooks(5)). It speaks packet lines, whose first four
-// characters are their length.
-const procReceive = `#!/bin/sh
-packet() {
-	n=$(dd bs=1 count=4 2>/dev/null)
-	case $n in ''|0000) return 1;; esac
-	line=$(dd bs=1 count=$((0x$n - 4)) 2>/dev/null | tr -d '\000')
-}
-say() { printf '%04x%s' $((${#1} + 4)) "$1"; }
-while packet; do :; done
-printf '000dversion=10000'
-out=
-while packet; do
-	set -- $line
-	reason=$APPTEST_REFUSAL
-	if [ -z "$reason" ] && [ -z "$APPTEST_WORKFLOWS" ] && [ "$(echo "$2" | tr -d 0)" ]; then
-		old=$1
-		[ "$(echo "$1" | tr -d 0)" ] || old=4b825dc642cb6eb9a060e54bf8d69288fbee4904
-		path=$(git diff --name-only "$old" "$2" -- .github/workflows | head -n 1)
-		[ -z "$path" ] || reason="refusing to allow a GitHub App to create or update workflow ` + "\\`$path\\` without \\`workflows\\`" + ` permission"
-	fi
-	if [ "$reason" ]; then
-		out="$out$(say "ng $3 $reason")"
-	else
-		out="$out$(say "ok $3")$(say "option fall-through")"
-	fi
-done
-printf '%s0000' "$out"
-`
-
 // initRepository makes an empty repository, by hand: git init copies templates.
 func initRepository(dir string) error {
-	for _, d := range []string{"objects/info", "objects/pack", "refs/heads", "refs/tags", "hooks"} {
+	for _, d := range []string{"objects/info", "objects/pack", "refs/heads", "refs/tags"} {
 		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
 			return fmt.Errorf("apptest: %w", err)
 		}
 	}
 	return errors.Join(
 		os.WriteFile(filepath.Join(dir, "HEAD"), []byte("ref: refs/heads/main\n"), 0o644),
-		os.WriteFile(filepath.Join(dir, "config"), []byte("[core]\n\trepositoryformatversion = 0\n\tbare = true\n[http]\n\treceivepack = true\n[receive]\n\tautogc = false\n\tprocReceiveRefs = refs\n[gc]\n\tauto = 0\n"), 0o644),
-		os.WriteFile(filepath.Join(dir, "hooks", "proc-receive"), []byte(procReceive), 0o755),
+		os.WriteFile(filepath.Join(dir, "config"), []byte("[core]\n\trepositoryformatversion = 0\n\tbare = true\n[http]\n\treceivepack = true\n[receive]\n\tautogc = false\n[gc]\n\tauto = 0\n"), 0o644),
 	)
 }
 
@@ -202,8 +165,6 @@ func (s *Server) git(w http.ResponseWriter, r *http.Request) {
 		status = http.StatusMovedPermanently
 	case pushes && (!s.world.reaches(t, repo) || !t.allows("contents", "write")):
 		status, message = http.StatusForbidden, "Write access to repository not granted."
-	case pushes && repo.archived:
-		status, message = http.StatusForbidden, "This repository was archived so it is read-only."
 	}
 	kind := ""
 	if t != nil {
@@ -211,19 +172,14 @@ func (s *Server) git(w http.ResponseWriter, r *http.Request) {
 	}
 	s.requests = append(s.requests, Request{Method: r.Method, Path: r.URL.Path, Query: r.URL.RawQuery, Kind: kind, Status: status})
 	var dir, full string
-	var env []string
 	if repo != nil {
 		dir, full = s.gitDir(repo), repo.fullName()
-		env = []string{envRefusal + "=" + repo.refusal}
-	}
-	if t != nil && t.allows("workflows", "write") {
-		env = append(env, envWorkflows+"=1")
 	}
 	s.mu.Unlock()
 
 	switch status {
 	case http.StatusOK:
-		s.backendFor(dir, env).ServeHTTP(w, forBackend(r, dir, rest))
+		s.backendFor(dir).ServeHTTP(w, forBackend(r, dir, rest))
 	case http.StatusMovedPermanently:
 		http.Redirect(w, r, s.URL+"/"+full+".git/"+rest+"?"+r.URL.RawQuery, status)
 	default:
@@ -244,14 +200,13 @@ func (s *Server) git(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (s *Server) backendFor(dir string, env []string) http.Handler {
-	logs := gitLog{s}
+func (s *Server) backendFor(dir string) http.Handler {
 	return &cgi.Handler{
 		Path: s.backend, Dir: dir,
-		Env:        slices.Concat([]string{"GIT_PROJECT_ROOT=" + s.dir, "GIT_HTTP_EXPORT_ALL=1", "REMOTE_USER=app"}, gitEnviron(), env),
+		Env:        slices.Concat([]string{"GIT_PROJECT_ROOT=" + s.dir, "GIT_HTTP_EXPORT_ALL=1", "REMOTE_USER=app"}, gitEnviron()),
 		InheritEnv: []string{"PATH"},
-		Logger:     log.New(logs, "", 0),
-		Stderr:     logs,
+		Logger:     log.New(io.Discard, "", 0),
+		Stderr:     io.Discard,
 	}
 }
 

@@ -14,18 +14,6 @@ type target struct {
 	Href        string
 }
 
-// appPage is an app's public page.
-func (s *Server) appPage(w http.ResponseWriter, r *http.Request) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	a := s.world.app(r.PathValue("slug"))
-	if a == nil {
-		s.page(w, r, http.StatusNotFound, "message", "Page not found", "There is no such app.")
-		return
-	}
-	s.page(w, r, http.StatusOK, "app", a.name, object{"Install": s.appURL(a) + "/installations/new"})
-}
-
 // installNew asks for the account, then for the repositories.
 func (s *Server) installNew(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
@@ -85,7 +73,7 @@ func (s *Server) installNew(w http.ResponseWriter, r *http.Request) {
 		s.page(w, r, http.StatusUnprocessableEntity, "message", "Not installed", err.Error())
 		return
 	}
-	s.afterInstall(w, r, i, p, "install", state)
+	s.afterInstall(w, r, i, "install", state)
 }
 
 func chosen(r *http.Request) (all bool, repos []int64, ok bool) {
@@ -138,25 +126,13 @@ func (s *Server) choices(on *account, i *installation) (all []choice) {
 func (s *Server) request(w http.ResponseWriter, r *http.Request, a *app, on, p *account, state string) {
 	s.world.pending = append(s.world.pending, &pending{id: s.world.id(), app: a, account: on, requester: p})
 	v := url.Values{"setup_action": {"request"}, "state": {state}}
-	if s.behaviour.CodeOnRequest && len(a.manifest.Callbacks) > 0 {
-		c := fresh("")[:20]
-		s.world.codes[c] = code{app: a, person: p, redirect: a.manifest.Callbacks[0], expires: s.now().Add(codeLife)}
-		v.Set("code", c)
-	}
 	s.toSetup(w, r, a, v, "Your request was sent", fmt.Sprintf("The owners of %s were asked to install %s.", on.login, a.name))
 }
 
 // afterInstall leads the browser back. An owner who approves a request has no
 // state: they began nothing.
-func (s *Server) afterInstall(w http.ResponseWriter, r *http.Request, i *installation, p *account, action, state string) {
+func (s *Server) afterInstall(w http.ResponseWriter, r *http.Request, i *installation, action, state string) {
 	v := url.Values{"installation_id": {strconv.FormatInt(i.id, 10)}, "setup_action": {action}, "state": {state}}
-	if i.app.manifest.OnInstall && len(i.app.manifest.Callbacks) > 0 {
-		c := fresh("")[:20]
-		s.world.codes[c] = code{app: i.app, person: p, redirect: i.app.manifest.Callbacks[0], expires: s.now().Add(codeLife)}
-		v.Set("code", c)
-		http.Redirect(w, r, withQuery(i.app.manifest.Callbacks[0], v), http.StatusFound)
-		return
-	}
 	s.toSetup(w, r, i.app, v, "Installed", fmt.Sprintf("%s is installed on %s.", i.app.name, i.account.login))
 }
 
@@ -202,7 +178,7 @@ func (s *Server) manage(w http.ResponseWriter, r *http.Request) {
 			}
 			s.choose(&s.world, i, all, repos)
 			if i.app.manifest.OnUpdate {
-				s.afterInstall(w, r, i, p, "update", state)
+				s.afterInstall(w, r, i, "update", state)
 				return
 			}
 		}
@@ -258,5 +234,5 @@ func (s *Server) answerRequest(w http.ResponseWriter, r *http.Request, q *pendin
 		s.page(w, r, http.StatusUnprocessableEntity, "message", "Not installed", err.Error())
 		return
 	}
-	s.afterInstall(w, r, i, p, "install", "")
+	s.afterInstall(w, r, i, "install", "")
 }

@@ -79,7 +79,7 @@ func (s *Server) parseManifest(text string) (m manifest, problems []string) {
 	for _, c := range m.Callbacks {
 		web("callback_urls", c, true)
 	}
-	if m.OnInstall && m.Setup != "" {
+	if m.OnInstall {
 		problems = append(problems, "Setup URL is unavailable when requesting OAuth during installation")
 	}
 	if len(m.Name) > 34 {

@@ -88,7 +88,7 @@ func hostOf(target string) string {
 	return u.Host
 }
 
-// accessToken redeems codes and refresh tokens. It answers to errors with 200, and
+// accessToken redeems codes. It answers to errors with 200, and
 // with a form unless asked for JSON.
 func (s *Server) accessToken(w http.ResponseWriter, r *http.Request) {
 	answer := func(v object) {
@@ -121,16 +121,6 @@ func (s *Server) accessToken(w http.ResponseWriter, r *http.Request) {
 		refuse("incorrect_client_credentials", "The client_id and/or client_secret passed are incorrect.")
 		return
 	}
-	if f.Get("grant_type") == "refresh_token" {
-		old := s.world.refresh[f.Get("refresh_token")]
-		delete(s.world.refresh, f.Get("refresh_token"))
-		if old == nil || old.app != a {
-			refuse("bad_refresh_token", "The refresh token passed is incorrect or expired.")
-			return
-		}
-		answer(s.userToken(a, old.person))
-		return
-	}
 	c, known := s.world.codes[f.Get("code")]
 	delete(s.world.codes, f.Get("code")) // for one use, whatever comes of it
 	sum := sha256.Sum256([]byte(f.Get("code_verifier")))
@@ -149,7 +139,7 @@ func (s *Server) accessToken(w http.ResponseWriter, r *http.Request) {
 func (s *Server) userToken(a *app, p *account) object {
 	t := &token{app: a, person: p, expires: s.now().Add(userLife)}
 	access, refresh := fresh("ghu_"), fresh("ghr_")
-	s.world.tokens[access], s.world.refresh[refresh] = t, t
+	s.world.tokens[access] = t
 	s.world.issued = append(s.world.issued, access, refresh)
 	return object{
 		"access_token": access, "expires_in": int(userLife.Seconds()), "refresh_token": refresh, "refresh_token_expires_in": 15897600,

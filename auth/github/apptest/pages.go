@@ -95,7 +95,6 @@ func (s *Server) handler() http.Handler {
 	mux.HandleFunc("POST /login/oauth/access_token", s.accessToken)
 	both("/settings/apps/new", s.newApp)
 	both("/organizations/{org}/settings/apps/new", s.newApp)
-	mux.HandleFunc("GET /github-apps/{slug}", s.appPage)
 	both("/github-apps/{slug}/installations/new", s.installNew)
 	both("/settings/installations/{id}", s.manage)
 	both("/organizations/{org}/settings/installations/{id}", s.manage)

@@ -1,12 +1,9 @@
 package apptest_test
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -30,18 +27,17 @@ func TestRefusesCodes(t *testing.T) {
 		advance time.Duration
 		want    string
 	}{
-		"good":                           {nil, 0, ""},
-		"without a redirect URI":         {url.Values{"redirect_uri": nil}, 0, ""},
-		"wrong PKCE verifier":            {url.Values{"code_verifier": {"other"}}, 0, "bad_verification_code"},
-		"no PKCE verifier":               {url.Values{"code_verifier": nil}, 0, "bad_verification_code"},
-		"other redirect URI":             {url.Values{"redirect_uri": {"http://satchel.test/signin/github/callback"}}, 0, "redirect_uri_mismatch"},
-		"wrong secret":                   {url.Values{"client_secret": {"x"}}, 0, "incorrect_client_credentials"},
-		"unknown client":                 {url.Values{"client_id": {"x"}}, 0, "incorrect_client_credentials"},
-		"code of another app":            {url.Values{"client_id": {other.ClientID}, "client_secret": {other.ClientSecret}}, 0, "bad_verification_code"},
-		"made-up code":                   {url.Values{"code": {"made-up"}}, 0, "bad_verification_code"},
-		"expired after ten minutes":      {nil, 10 * time.Minute, "bad_verification_code"},
-		"good just before it":            {nil, 10*time.Minute - 2*time.Second, ""},
-		"refresh token that was made up": {url.Values{"grant_type": {"refresh_token"}, "refresh_token": {"x"}}, 0, "bad_refresh_token"},
+		"good":                      {nil, 0, ""},
+		"without a redirect URI":    {url.Values{"redirect_uri": nil}, 0, ""},
+		"wrong PKCE verifier":       {url.Values{"code_verifier": {"other"}}, 0, "bad_verification_code"},
+		"no PKCE verifier":          {url.Values{"code_verifier": nil}, 0, "bad_verification_code"},
+		"other redirect URI":        {url.Values{"redirect_uri": {"http://satchel.test/signin/github/callback"}}, 0, "redirect_uri_mismatch"},
+		"wrong secret":              {url.Values{"client_secret": {"x"}}, 0, "incorrect_client_credentials"},
+		"unknown client":            {url.Values{"client_id": {"x"}}, 0, "incorrect_client_credentials"},
+		"code of another app":       {url.Values{"client_id": {other.ClientID}, "client_secret": {other.ClientSecret}}, 0, "bad_verification_code"},
+		"made-up code":              {url.Values{"code": {"made-up"}}, 0, "bad_verification_code"},
+		"expired after ten minutes": {nil, 10 * time.Minute, "bad_verification_code"},
+		"good just before it":       {nil, 10*time.Minute - 2*time.Second, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			key, verifier := code("ada")
@@ -59,16 +55,6 @@ func TestRefusesCodes(t *testing.T) {
 			}
 		})
 	}
-	t.Run("refresh tokens are for one use", func(t *testing.T) {
-		key, verifier := code("ada")
-		form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {w.exchange(key, verifier, nil)["refresh_token"].(string)}}
-		if v := w.exchange("", "", form); v["error"] != nil {
-			t.Error(v)
-		}
-		if v := w.exchange("", "", form); v["error"] != "bad_refresh_token" {
-			t.Error(v)
-		}
-	})
 }
 
 func TestRefusesAuthorizationRequests(t *testing.T) {
@@ -162,7 +148,6 @@ func TestRefusesRequests(t *testing.T) {
 		"repository that the app may not make":     {"POST", "/user/repos", ada, object{"name": "new"}, 403, "Resource not accessible by integration"},
 		"ending a token with the wrong secret":     {"DELETE", "/applications/" + w.app.ClientID + "/token", "Basic x", object{"access_token": ada}, 401, "Bad credentials"},
 		"ending a token that is not there":         {"DELETE", "/applications/" + w.app.ClientID + "/token", "Basic " + w.app.ClientSecret, object{"access_token": "x"}, 404, "Not Found"},
-		"memberships, without the permission":      {"GET", "/user/memberships/orgs/acme", ada, nil, 403, "Resource not accessible by integration"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			status, v := w.ask(c.method, c.path, c.credential, c.body)
@@ -186,10 +171,9 @@ func TestRefusesRequests(t *testing.T) {
 	t.Run("suspended", func(t *testing.T) {
 		w.Suspend(mine)
 		for name, c := range map[string][3]string{
-			"mint":                {"POST", tokens(mine), w.jwt(nil)},
-			"its token":           {"GET", "/repos/ada/notes", token},
-			"its repositories":    {"GET", "/user/installations/" + number(mine) + "/repositories", ada},
-			"made before, ending": {"DELETE", "/installation/token", token},
+			"mint":             {"POST", tokens(mine), w.jwt(nil)},
+			"its token":        {"GET", "/repos/ada/notes", token},
+			"its repositories": {"GET", "/user/installations/" + number(mine) + "/repositories", ada},
 		} {
 			if status, v := w.ask(c[0], c[1], c[2], nil); status != 403 || v["message"] != "This installation has been suspended" {
 				t.Error(name, status, v)
@@ -220,40 +204,6 @@ func TestRefusesRequests(t *testing.T) {
 		}
 	})
 }
-
-func TestPages(t *testing.T) {
-	w := newWorld(t)
-	for i := range 5 {
-		w.AddRepository(apptest.Repository{Owner: "ada", Name: fmt.Sprint("r", i), Private: true, Empty: true})
-	}
-	id := w.Install(apptest.Installing{App: "satchel", Account: "ada", By: "ada"})
-	ada := w.UserToken("satchel", "ada")
-	seen := map[string]bool{}
-	path := "/user/installations/" + number(id) + "/repositories?per_page=3"
-	for range 10 {
-		_, header, text := w.raw("GET", path, ada, nil)
-		var v struct {
-			Total        int `json:"total_count"`
-			Repositories []struct{ Name string }
-		}
-		if json.Unmarshal(text, &v) != nil || v.Total != 7 || len(v.Repositories) > 3 {
-			t.Fatal(string(text))
-		}
-		for _, r := range v.Repositories {
-			seen[r.Name] = true
-		}
-		next := nextLink.FindStringSubmatch(header.Get("Link"))
-		if next == nil {
-			break
-		}
-		path = strings.TrimPrefix(next[1], w.API())
-	}
-	if len(seen) != 7 {
-		t.Error(seen)
-	}
-}
-
-var nextLink = regexp.MustCompile(`<([^<>]+)>; rel="next"`)
 
 func TestRefusesManifests(t *testing.T) {
 	w := newWorld(t)
@@ -293,65 +243,5 @@ func TestRefusesManifests(t *testing.T) {
 	}
 	if got := w.App("mine"); got.Owner != "acme" {
 		t.Error(got.Owner)
-	}
-}
-
-// TestApproval: a member asks, an owner approves in another browser, and comes
-// back without the member's state.
-func TestApproval(t *testing.T) {
-	w := newWorld(t)
-	install := w.app.HTMLURL + "/installations/new?state=bobs"
-	back, err := w.InstallByPage("bob", install, "acme")
-	if err != nil || back.String() != "http://satchel.test/github/setup?setup_action=request&state=bobs" {
-		t.Fatal(back, err)
-	}
-	if _, err := w.Approve("bob", "acme"); err == nil {
-		t.Error("a member approves")
-	}
-	back, err = w.Approve("ada", "acme", "acme/wiki")
-	if err != nil || back.Query().Has("state") || back.Query().Get("setup_action") != "install" || back.Query().Get("installation_id") == "" {
-		t.Fatal(back, err)
-	}
-	w.Behave(apptest.Behaviour{CodeOnRequest: true})
-	w.Uninstall(int64FromQuery(t, back, "installation_id"))
-	if back, err = w.InstallByPage("bob", install, "acme"); err != nil || back.Query().Get("code") == "" || back.Query().Get("setup_action") != "request" {
-		t.Error(back, err)
-	}
-	if _, err := w.InstallByPage("mallory", install, "acme"); err == nil {
-		t.Error("somebody else installs on the organisation")
-	}
-	private := w.AddApp("ada", encoded(object{"name": "Private", "url": "http://p.test"}))
-	if _, err := w.InstallByPage("bob", private.HTMLURL+"/installations/new", "bob"); err == nil {
-		t.Error("a private app is installed elsewhere")
-	}
-}
-
-func int64FromQuery(t *testing.T, u *url.URL, name string) (n int64) {
-	t.Helper()
-	if _, err := fmt.Sscan(u.Query().Get(name), &n); err != nil {
-		t.Fatal(u)
-	}
-	return n
-}
-
-func TestMakesRepositories(t *testing.T) {
-	w := newWorld(t, func(m object) { m["default_permissions"] = object{"contents": "write", "administration": "write"} })
-	w.Install(apptest.Installing{App: "satchel", Account: "ada", By: "ada", Repositories: []string{"ada/notes"}})
-	ada, bob := w.UserToken("satchel", "ada"), w.UserToken("satchel", "bob")
-	status, v := w.ask("POST", "/user/repos", ada, object{"name": "fresh", "private": true, "description": "mine"})
-	if status != http.StatusCreated || v["full_name"] != "ada/fresh" || v["private"] != true {
-		t.Fatal(status, v)
-	}
-	if status, v := w.ask("POST", "/user/repos", ada, object{"name": "fresh"}); status != 422 {
-		t.Error(status, v)
-	}
-	if status, v := w.ask("POST", "/user/repos", bob, object{"name": "x"}); status != 403 {
-		t.Error("without an installation:", status, v)
-	}
-	if status, v := w.ask("POST", "/orgs/acme/repos", ada, object{"name": "x"}); status != 403 {
-		t.Error("without an installation there:", status, v)
-	}
-	if status, v := w.ask("POST", "/orgs/bob/repos", ada, object{"name": "x"}); status != 404 {
-		t.Error("a person is no organisation:", status, v)
 	}
 }

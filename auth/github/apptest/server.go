@@ -3,6 +3,7 @@ package apptest
 import (
 	"crypto/rand"
 	"fmt"
+	"io"
 	"log"
 	"net"
 	"net/http"
@@ -20,10 +21,6 @@ import (
 type Options struct {
 	// Address is where to listen; default a free port of 127.0.0.1.
 	Address string
-	// Dir holds the repositories; default a temporary directory that Close removes.
-	Dir string
-	// Now is the clock; Advance moves it on. Default time.Now.
-	Now func() time.Time
 }
 
 // Server is a running GitHub. Its methods are safe for concurrent use; those that
@@ -33,10 +30,8 @@ type Server struct {
 	// URL is its origin, as config has it.
 	URL string
 
-	o       Options
 	dir     string
 	backend string
-	temp    bool
 	check   checker
 	srv     *http.Server
 	served  chan struct{}
@@ -53,7 +48,6 @@ type Server struct {
 	behaviour  Behaviour
 	requests   []Request
 	violations []string
-	gitLog     strings.Builder
 }
 
 // Request is one that came, without its secrets.
@@ -70,9 +64,6 @@ type Request struct {
 func Start(t testing.TB, o Options) *Server {
 	t.Helper()
 	testenv.NeedProgram(t, "git")
-	if o.Dir == "" {
-		o.Dir = t.TempDir()
-	}
 	s, err := New(o)
 	if err != nil {
 		t.Fatal(err)
@@ -91,9 +82,6 @@ func New(o Options) (*Server, error) {
 	if o.Address == "" {
 		o.Address = "127.0.0.1:0"
 	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
 	backend, err := findBackend()
 	if err != nil {
 		return nil, err
@@ -103,24 +91,22 @@ func New(o Options) (*Server, error) {
 		return nil, fmt.Errorf("apptest: %w", err)
 	}
 	s := &Server{
-		o: o, dir: o.Dir, backend: backend, check: check,
+		backend: backend, check: check,
 		served: make(chan struct{}), closed: make(chan struct{}),
 		hooks: &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{}},
 		world: newWorld(),
 	}
 	s.ended = sync.NewCond(&s.mu)
-	if s.dir == "" {
-		if s.dir, err = os.MkdirTemp("", "satchel-github-"); err != nil {
-			return nil, fmt.Errorf("apptest: %w", err)
-		}
-		s.temp = true
-	}
 	ln, err := net.Listen("tcp", o.Address)
 	if err != nil {
 		return nil, fmt.Errorf("apptest: %w", err)
 	}
+	if s.dir, err = os.MkdirTemp("", "satchel-github-"); err != nil {
+		ln.Close()
+		return nil, fmt.Errorf("apptest: %w", err)
+	}
 	s.URL = "http://" + ln.Addr().String()
-	s.srv = &http.Server{Handler: s.handler(), ErrorLog: log.New(gitLog{s}, "", 0), ReadHeaderTimeout: 10 * time.Second}
+	s.srv = &http.Server{Handler: s.handler(), ErrorLog: log.New(io.Discard, "", 0), ReadHeaderTimeout: 10 * time.Second}
 	go func() {
 		defer close(s.served)
 		s.srv.Serve(ln)
@@ -137,9 +123,7 @@ func (s *Server) Close() {
 		<-s.served
 		s.Idle()
 		s.hooks.CloseIdleConnections()
-		if s.temp {
-			os.RemoveAll(s.dir)
-		}
+		os.RemoveAll(s.dir)
 	})
 }
 
@@ -220,21 +204,6 @@ func (s *Server) Count(method, path string) int {
 func (s *Server) Advance(d time.Duration) { s.mu.Lock(); s.ahead += d; s.mu.Unlock() }
 
 // now is the time. The lock is held.
-func (s *Server) now() time.Time { return s.o.Now().Add(s.ahead).UTC().Truncate(time.Second) }
+func (s *Server) now() time.Time { return time.Now().Add(s.ahead).UTC().Truncate(time.Second) }
 
 func fresh(prefix string) string { return prefix + rand.Text() }
-
-// gitLog collects what git and the server say of errors.
-type gitLog struct{ s *Server }
-
-func (l gitLog) Write(p []byte) (int, error) {
-	l.s.mu.Lock()
-	defer l.s.mu.Unlock()
-	if l.s.gitLog.Len() < 1<<20 {
-		l.s.gitLog.Write(p)
-	}
-	return len(p), nil
-}
-
-// Log is what git said of errors.
-func (s *Server) Log() string { s.mu.Lock(); defer s.mu.Unlock(); return s.gitLog.String() }

@@ -31,9 +31,7 @@ type repository struct {
 	name          string
 	description   string
 	private       bool
-	archived      bool
 	collaborators map[int64]string // read, triage, write, maintain or admin
-	refusal       string           // the reason with which pushes are refused
 	created       time.Time
 }
 
@@ -104,7 +102,6 @@ type world struct {
 	manifestCodes map[string]code
 	codes         map[string]code
 	tokens        map[string]*token
-	refresh       map[string]*token
 	sessions      map[string]int64
 	deliveries    []Delivery
 	revoked       int
@@ -122,7 +119,7 @@ func newWorld() world {
 	return world{
 		next: 1000, accounts: map[int64]*account{}, repos: map[int64]*repository{}, apps: map[int64]*app{},
 		installations: map[int64]*installation{}, manifests: map[string]draft{}, manifestCodes: map[string]code{},
-		codes: map[string]code{}, tokens: map[string]*token{}, refresh: map[string]*token{}, sessions: map[string]int64{}, moved: map[string]*repository{},
+		codes: map[string]code{}, tokens: map[string]*token{}, sessions: map[string]int64{}, moved: map[string]*repository{},
 	}
 }
 

@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -226,15 +225,4 @@ func (w *world) commit(repo, token, path, content string) (dir string) {
 		}
 	}
 	return dir
-}
-
-// receive accepts webhooks.
-func receive(t *testing.T, got chan<- *http.Request) string {
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		io.Copy(io.Discard, r.Body)
-		got <- r
-		w.WriteHeader(http.StatusAccepted)
-	}))
-	t.Cleanup(s.Close)
-	return s.URL + "/github/webhook"
 }

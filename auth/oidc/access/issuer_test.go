@@ -15,7 +15,6 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -246,18 +245,4 @@ func (is *issuer) verifier(t testing.TB, change ...func(*access.Options)) *acces
 func verify(v *access.Verifier, token string) (auth.External, error) {
 	e, _, err := v.Verify(context.Background(), token)
 	return e, err
-}
-
-// pieces returns the header, the payload and the signature of a token, decoded.
-func pieces(t testing.TB, token string) (header, payload, signature []byte) {
-	t.Helper()
-	var out [3][]byte
-	for i, p := range strings.Split(token, ".") {
-		b, err := base64.RawURLEncoding.DecodeString(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		out[i] = b
-	}
-	return out[0], out[1], out[2]
 }

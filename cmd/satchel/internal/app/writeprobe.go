@@ -2,8 +2,10 @@ package app
 
 import (
 	"context"
-	"sync"
+	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/singleflight"
 
 	"satchel/internal/fault"
 )
@@ -17,26 +19,39 @@ const (
 
 // writeProbe checks whether anything can be saved, and caches the answer.
 type writeProbe struct {
-	mu   sync.Mutex
-	at   time.Time
-	last string
+	try  singleflight.Group
+	last atomic.Pointer[probed]
+}
+
+type probed struct {
+	at  time.Time
+	why string
 }
 
 // why returns a short public reason why nothing can be saved; empty if it can be.
+// It waits for a disk that does not answer no longer than its caller does.
 func (p *writeProbe) why(ctx context.Context, c *Core) string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if time.Since(p.at) < probeEvery {
-		return p.last
+	if last := p.last.Load(); last != nil && time.Since(last.at) < probeEvery {
+		return last.why
 	}
-	why, err := tryToWrite(context.WithoutCancel(ctx), c) // other requests get the answer too
-	if why != p.last && err != nil {
-		c.Log.ErrorContext(ctx, "nothing can be saved", "why", why, "err", err)
-	} else if why != p.last {
-		c.Log.InfoContext(ctx, "everything can be saved again")
+	tried := p.try.DoChan("", func() (any, error) {
+		ctx := context.WithoutCancel(ctx) // other requests get the answer too
+		why, err := tryToWrite(ctx, c)
+		before := p.last.Swap(&probed{time.Now(), why})
+		switch {
+		case err != nil && (before == nil || before.why != why):
+			c.Log.ErrorContext(ctx, "nothing can be saved", "why", why, "err", err)
+		case err == nil && before != nil && before.why != "":
+			c.Log.InfoContext(ctx, "everything can be saved again")
+		}
+		return why, nil
+	})
+	select {
+	case r := <-tried:
+		return r.Val.(string)
+	case <-ctx.Done():
+		return "the disk does not answer"
 	}
-	p.at, p.last = time.Now(), why
-	return why
 }
 
 func tryToWrite(ctx context.Context, c *Core) (why string, err error) {

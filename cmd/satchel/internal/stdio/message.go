@@ -54,10 +54,6 @@ func parse(line []byte) message {
 	return m
 }
 
-func (m message) hasID() bool { return len(m.ID) > 0 && !bytes.Equal(m.ID, []byte("null")) }
-
-func (m message) isRequest() bool { return m.Method != "" && m.hasID() }
-
 func (m message) isNotification() bool { return m.Method != "" && len(m.ID) == 0 }
 
 func (m message) isResponse() bool {

@@ -33,7 +33,6 @@ type Server struct {
 	fault    Fault
 	requests int
 	texts    []string
-	models   map[string]int
 	reply    string
 	hold     chan struct{}
 }
@@ -42,7 +41,7 @@ type Server struct {
 // vectors.
 func New(t testing.TB, dims int) *Server {
 	t.Helper()
-	s := &Server{Key: "sk-test-0123456789abcdef", dims: dims, models: map[string]int{}}
+	s := &Server{Key: "sk-test-0123456789abcdef", dims: dims}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/embeddings", s.embeddings)
 	mux.HandleFunc("POST /v1/rerank", s.rerank)
@@ -99,9 +98,6 @@ func (s *Server) Texts() []string {
 	return append([]string(nil), s.texts...)
 }
 
-// Model is how many texts were embedded for a model.
-func (s *Server) Model(name string) int { s.mu.Lock(); defer s.mu.Unlock(); return s.models[name] }
-
 // read decodes a request; ok is false where it was answered already.
 func (s *Server) read(w http.ResponseWriter, r *http.Request, in any, texts func() []string) bool {
 	body, err := io.ReadAll(r.Body)
@@ -146,7 +142,6 @@ func (s *Server) embeddings(w http.ResponseWriter, r *http.Request) {
 	if in.Dimensions > 0 {
 		dims = in.Dimensions
 	}
-	s.models[in.Model] += len(in.Input)
 	s.texts = append(s.texts, in.Input...)
 	s.mu.Unlock()
 	if embed == nil {
