@@ -15,7 +15,6 @@ type Boot struct {
 	Processes int   // RLIMIT_NPROC of each command user; 0: none
 	OpenFiles int   // RLIMIT_NOFILE; 0: none
 	FileSize  int64 // RLIMIT_FSIZE in bytes; 0: none
-	DataSize  int64 // RLIMIT_AS in bytes per process; 0: none
 	// RestAfter is how long after the last request the agent gives back memory
 	// that it has no use for until the next; 0: two seconds.
 	RestAfter time.Duration

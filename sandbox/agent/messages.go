@@ -23,7 +23,7 @@ const (
 )
 
 func (b *Boot) encode(e *encoder) {
-	for _, v := range []int64{b.Disk, b.Inodes, b.Tmp, b.Output, int64(b.Processes), int64(b.OpenFiles), b.FileSize, b.DataSize} {
+	for _, v := range []int64{b.Disk, b.Inodes, b.Tmp, b.Output, int64(b.Processes), int64(b.OpenFiles), b.FileSize} {
 		e.int(v)
 	}
 	e.duration(b.RestAfter)
@@ -36,7 +36,7 @@ func (b *Boot) encode(e *encoder) {
 func (b *Boot) decode(d *decoder) {
 	b.Disk, b.Inodes, b.Tmp, b.Output = d.int(), d.int(), d.int(), d.int()
 	b.Processes, b.OpenFiles = int(d.int()), int(d.int())
-	b.FileSize, b.DataSize = d.int(), d.int()
+	b.FileSize = d.int()
 	b.RestAfter = d.duration()
 	for range d.list(maxEnv) {
 		b.Env = append(b.Env, d.string(maxCommand))

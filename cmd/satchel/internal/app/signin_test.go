@@ -46,7 +46,7 @@ func TestWaysToSignIn(t *testing.T) {
 	a.Rate, a.Burst, a.MailRate = 1e6, 1e6, 1e6
 	a.AllowDomains, a.AllowGitHubOrgs = []string{"example.com"}, []string{"acme"}
 	a.OIDC.URL, a.OIDC.ClientID, a.OIDC.ClientSecret = id.URL, "satchel", "oidc-secret"
-	a.GitHub.URL, a.GitHub.ClientID, a.GitHub.ClientSecretFile = hub.URL, hub.ClientID(), secret
+	a.GitHub.URL, a.GitHub.ClientID, a.GitHub.ClientSecret = hub.URL, hub.ClientID(), config.Secret("file:"+secret)
 	a.Mail.URL, a.Mail.From = post.URL(), "Satchel <satchel@example.com>"
 	r := boot(t, cfg)
 	door := newFrontDoor(t, r.listener.Addr().String(), r.issuer)

@@ -11,7 +11,7 @@ import (
 )
 
 func TestUpkeepTidiesWhatIsIdleAndPacksWhatIsBusy(t *testing.T) {
-	u := newUpkeep(nil, time.Minute, slog.New(slog.DiscardHandler))
+	u := newUpkeep(nil, slog.New(slog.DiscardHandler))
 	commit := func(id space.SpaceID) { u.Publish(space.Event{Space: id}) }
 	awake := func() bool {
 		select {
