@@ -108,14 +108,6 @@ type Job struct {
 	Started  time.Time
 }
 
-// MemoryUse is the agent's own memory, in bytes.
-type MemoryUse struct {
-	Heap      int64 // in use now, garbage included
-	System    int64 // got from the system and not given back
-	Allocated int64 // ever, since before its first package was initialised
-	Objects   int64 // ever allocated
-}
-
 // Entry is one path of the upper layer that changed since it was last
 // acknowledged. Path is a slash-separated path relative to SpaceDir, in the
 // bytes that the file system holds: an attacker's.

@@ -122,16 +122,6 @@ func (j *Job) decode(d *decoder) {
 	j.ExitCode, j.Started = d.small(255), d.time()
 }
 
-func (m *MemoryUse) encode(e *encoder) {
-	for _, v := range []int64{m.Heap, m.System, m.Allocated, m.Objects} {
-		e.uint(uint64(v))
-	}
-}
-
-func (m *MemoryUse) decode(d *decoder) {
-	m.Heap, m.System, m.Allocated, m.Objects = d.size(), d.size(), d.size(), d.size()
-}
-
 // The flags of an Entry.
 const (
 	entryDeleted = 1 << iota

@@ -243,10 +243,10 @@ func TestAttackFloodOfRequestsWithoutAKey(t *testing.T) {
 		most                     int
 	}{
 		{"registration", "POST", "/oauth/register", `{"redirect_uris":["http://localhost/cb"]}`, 1},
-		{"tokens", "POST", "/oauth/token", "grant_type=refresh_token&refresh_token=x&client_id=y", 1},
-		{"metadata", "GET", "/.well-known/oauth-authorization-server", "", 10},
-		{"metadata of the resource", "GET", "/.well-known/oauth-protected-resource/mcp", "", 10},
-		{"the tools", "POST", "/mcp", "{}", 1},
+		{"tokens", "POST", "/oauth/token", "grant_type=refresh_token&refresh_token=x&client_id=y", 3},
+		{"metadata", "GET", "/.well-known/oauth-authorization-server", "", 30},
+		{"metadata of the resource", "GET", "/.well-known/oauth-protected-resource/mcp", "", 30},
+		{"the tools", "POST", "/mcp", "{}", 3},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			limited := 0
@@ -287,7 +287,7 @@ func TestAttackFloodOfRequestsWithoutAKey(t *testing.T) {
 // they and their clients are locked out.
 func TestAttackAnotherSiteUsesUpSomebodysLimit(t *testing.T) {
 	cfg := settings(t)
-	cfg.Auth.Rate = 6
+	cfg.Auth.Rate = 1
 	r := boot(t, cfg)
 	ask := func(path string, header ...string) int {
 		t.Helper()

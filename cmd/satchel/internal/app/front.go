@@ -56,8 +56,11 @@ type limits struct {
 // somebody's mailbox.
 const mailsPerHour = 10
 
+// leastBurst is what a person asks for at once: a page and what belongs to it.
+const leastBurst = 3
+
 func newLimits(a config.Auth) limits {
-	general := ratelimit.Options{PerMinute: a.Rate, Burst: max(1, int(a.Rate/2))}
+	general := ratelimit.Options{PerMinute: a.Rate, Burst: max(leastBurst, int(a.Rate/2))}
 	// Clients look up metadata before they connect. That costs next to nothing, and
 	// a building full of them may share an address.
 	discovery := ratelimit.Options{PerMinute: 10 * a.Rate, Burst: 10 * general.Burst}

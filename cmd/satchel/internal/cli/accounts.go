@@ -15,7 +15,7 @@ func loginLinkCommand() *command {
 	return &command{name: "login-link", short: "make a link that signs a person in once",
 		long: `
 Whoever opens the link first is signed in as that person, so hand it to nobody
-else. It ends after auth.link_lifetime, and when another is made.`,
+else. It ends after 15 minutes, and when another is made.`,
 		setup: func(fs *pflag.FlagSet) runner {
 			user := fs.String("user", "", "sign the person `NAME` in (default: the first admin)")
 			return func(ctx context.Context, c *call, _ []string) error {
