@@ -11,8 +11,8 @@ import { until } from './lib/until.mjs';
 const data = tempDir('satchel-everyday-');
 const server = new Server(data, {
   env: {
-    SATCHEL_SANDBOX_DETACH_AFTER: '5s', SATCHEL_SANDBOX_WALL_TIME: '20s', SATCHEL_SANDBOX_GRACE: '10s',
-    SATCHEL_SANDBOX_MEMORY: '256MiB', SATCHEL_SANDBOX_DISK: '64MiB', SATCHEL_SANDBOX_TMP: '16MiB',
+    SATCHEL_SANDBOX_DETACH_AFTER: '5s', SATCHEL_SANDBOX_WALL_TIME: '20s',
+    SATCHEL_SANDBOX_MEMORY: '256MiB', SATCHEL_SANDBOX_DISK: '64MiB',
   },
 });
 let key;

@@ -20,9 +20,7 @@ const accounts = {
 
 // settings of the server for an issuer.
 const settings = (issuer, more = {}) => ({
-  SATCHEL_AUTH_ISSUER_URL: issuer.url, SATCHEL_AUTH_ALLOW_DOMAINS: 'example.com',
-  SATCHEL_AUTH_ISSUER_KEYS_MAX_AGE: '1s', SATCHEL_AUTH_ISSUER_OUTAGE_GRACE: `${outage + 30}s`,
-  SATCHEL_AUTH_ISSUER_CLOCK_SKEW: '0s', ...more,
+  SATCHEL_AUTH_ISSUER_URL: issuer.url, SATCHEL_AUTH_ALLOW_DOMAINS: 'example.com', ...more,
 });
 const decoded = (token) => token.split('.').slice(0, 2).map((p) => JSON.parse(Buffer.from(p, 'base64url')));
 const listed = async (client) => assert.ok((await client.listTools()).tools.length > 0);
@@ -104,8 +102,8 @@ test('tokens that are for something else, or forged, are refused with the challe
     const attacks = {
       'for another resource': good('ada', { aud: 'https://other.example/mcp' }),
       'for the server with a slash more': good('ada', { aud: `${s.mcp}/` }),
-      'expired': good('ada', { exp: Math.floor(Date.now() / 1000) - 1 }),
-      'not yet good': good('ada', { nbf: Math.floor(Date.now() / 1000) + 60 }),
+      'expired': good('ada', { exp: Math.floor(Date.now() / 1000) - 120 }),
+      'not yet good': good('ada', { nbf: Math.floor(Date.now() / 1000) + 120 }),
       'tampered with': `${head}.${part({ ...decoded(token)[1], sub: 'ben' })}.${signature}`,
       'unsigned': `${part({ alg: 'none', typ: 'at+jwt' })}.${body}.`,
       'algorithm swapped': `${part({ alg: 'HS256', typ: 'at+jwt' })}.${body}.${signature}`,
@@ -202,6 +200,8 @@ test('the issuer changes its keys in mid-run: nobody is logged out, and old keys
   assert.equal((await rpc(s.mcp, good('cleo'), 'tools/list')).status, 200, 'a token of the new key');
   assert.equal((await rpc(s.mcp, old, 'tools/list')).status, 200, 'a token of the old key, which is still published');
   issuer.retire();
+  issuer.rotate();
+  assert.equal((await rpc(s.mcp, good('cleo'), 'tools/list')).status, 200, 'a token of the newest key, for which the server fetches the keys');
   await refused(s.mcp, old); // and the client renews it in the midst of its calls
   const before = calls;
   while (calls < before + 10) await Promise.race([sleep(20), busy]);
@@ -212,33 +212,26 @@ test('the issuer changes its keys in mid-run: nobody is logged out, and old keys
   await c.client.close();
 });
 
-test(`the issuer is away for ${outage} s: who holds a token works on, and a server without grace says so`, async () => {
-  const strict = await serve(after, { env: settings(issuer, { SATCHEL_AUTH_ISSUER_OUTAGE_GRACE: '1s' }) });
+test(`the issuer is away for ${outage} s: who holds a token works on, and a server that starts then says so`, async () => {
   const c = await connected('finn');
-  const token = good('finn', { aud: [s.mcp, strict.mcp] });
-  assert.equal((await rpc(strict.mcp, token, 'tools/list')).status, 200);
+  const token = good('finn');
+  assert.equal((await rpc(s.mcp, token, 'tools/list')).status, 200);
   await issuer.stop();
   const away = sleep(outage * 1000).then(() => true);
-  let unavailable = 0;
-  for (let calls = 0; !(await Promise.race([away, sleep(100)]) && unavailable > 0); calls++) {
+  for (let calls = 0; !(await Promise.race([away, sleep(100)])); calls++) {
     await listed(c.client);
     assert.equal((await rpc(s.mcp, token, 'tools/list')).status, 200, `after ${calls} calls`);
-    const r = await rpc(strict.mcp, token, 'tools/list');
-    assert.ok(r.status === 200 && unavailable === 0 || r.status === 503, `${r.status} ${r.text}`);
-    if (r.status === 503) unavailable++;
   }
   // One that starts now does not know the keys, starts all the same, and learns them.
   const late = await serve(after, { env: settings(issuer) });
   const lateToken = good('finn', { aud: late.mcp });
   assert.equal((await rpc(late.mcp, lateToken, 'tools/list')).status, 503);
   await issuer.resume();
-  for (const [server, t] of [[strict, token], [late, lateToken]]) {
-    await until('the server finds its issuer again', async () => {
-      const r = await rpc(server.mcp, t, 'tools/list');
-      assert.ok(r.status === 200 || r.status === 503, `${r.status} ${r.text}`);
-      return r.status === 200;
-    });
-  }
+  await until('the server finds its issuer', async () => {
+    const r = await rpc(late.mcp, lateToken, 'tools/list');
+    assert.ok(r.status === 200 || r.status === 503, `${r.status} ${r.text}`);
+    return r.status === 200;
+  });
   issuer.rotate();
   assert.equal((await rpc(s.mcp, good('finn'), 'tools/list')).status, 200, 'a key that is newer than the outage');
   await c.client.close();

@@ -14,7 +14,7 @@ import { until } from './lib/until.mjs';
 
 const canary = 'canary-e2e-5d1f0c9a77';
 const data = tempDir('satchel-remotes-');
-const server = new Server(data, { env: { SATCHEL_REMOTES_RETRY_MIN: '100ms', SATCHEL_REMOTES_RETRY_MAX: '1s', SATCHEL_REMOTES_RETRY_REFUSED: '1s', SATCHEL_REMOTES_CHECK_EVERY: '1h', SATCHEL_LOG_LEVEL: 'debug' } });
+const server = new Server(data, { env: { SATCHEL_REMOTES_RETRY_MAX: '250ms', SATCHEL_REMOTES_POLL_EVERY: '60h', SATCHEL_LOG_LEVEL: 'debug' } });
 const remote = new GitServer(canary);
 let key;
 let client;

@@ -125,7 +125,7 @@ func (p *Pool) errFull(s *pending) error {
 	f := fault.New(fault.Limited, "All sandboxes of this server are in use by others. Try again in a minute.")
 	if s.short {
 		f = fault.New(fault.Limited, "The server has too little memory left for another sandbox. Try again in a minute; "+
-			"its operator can give it more, or lower sandbox.free_memory (%s).", bytesize.Text(p.o.FreeMemory))
+			"its operator can give it more (%s must stay free).", bytesize.Text(p.o.FreeMemory))
 	}
 	f.RetryAfter = time.Minute
 	return f

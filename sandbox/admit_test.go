@@ -40,7 +40,7 @@ func TestNoSandboxStartsWhereTheMachineLacksMemory(t *testing.T) {
 	_, err := b.Pool.Exec(t.Context(), b.request("a", "true"))
 	var f *fault.Error
 	if !errors.As(err, &f) || f.Code != fault.Limited || f.RetryAfter <= 0 || !strings.Contains(f.Public, "too little memory") ||
-		!strings.Contains(f.Public, "sandbox.free_memory (100 MiB)") {
+		!strings.Contains(f.Public, "100 MiB must stay free") {
 		t.Errorf("%v", err)
 	}
 	if n := len(b.Runtime.Started()); n != 0 {

@@ -14,22 +14,20 @@ import (
 	"satchel/sandbox/agent"
 )
 
-// Limit names a limit of a sandbox, by the key with which the server's operator
-// sets it.
+// Limit names a limit of a sandbox.
 type Limit string
 
 // The limits that a command can meet and go on, or end by itself. That of
 // memory ends the sandbox, and is told as an error with space.ErrOutOfMemory.
 const (
-	LimitDisk          Limit = "sandbox.disk"
-	LimitInodes        Limit = "sandbox.inodes"
-	LimitTmp           Limit = "sandbox.tmp"
-	LimitFileSize      Limit = "sandbox.file_size"
-	LimitOpenFiles     Limit = "sandbox.open_files"
-	LimitProcesses     Limit = "sandbox.processes"
-	LimitProcessMemory Limit = "sandbox.process_memory"
-	LimitWallTime      Limit = "sandbox.wall_time"
-	LimitOutput        Limit = "sandbox.output_chars"
+	LimitDisk      Limit = "sandbox.disk"
+	LimitInodes    Limit = "sandbox.inodes"
+	LimitTmp       Limit = "sandbox.tmp"
+	LimitFileSize  Limit = "sandbox.file_size"
+	LimitOpenFiles Limit = "sandbox.open_files"
+	LimitProcesses Limit = "sandbox.processes"
+	LimitWallTime  Limit = "sandbox.wall_time"
+	LimitOutput    Limit = "sandbox.output_chars"
 )
 
 // signs are what programs say when the kernel refuses them something. They are
@@ -42,7 +40,6 @@ var signs = sync.OnceValue(func() []sign {
 		{LimitFileSize, regexp.MustCompile(`File size limit exceeded|File too large|\bEFBIG\b`)},
 		{LimitOpenFiles, regexp.MustCompile(`Too many open files|too many open files|\bEMFILE\b`)},
 		{LimitProcesses, regexp.MustCompile(`(fork|clone|spawn|exec|thread)[^\n]*([Rr]esource temporarily unavailable|\bEAGAIN\b)|can't start new thread|[Cc]an(no|')t fork|pthread_create failed`)},
-		{LimitProcessMemory, regexp.MustCompile(`Cannot allocate memory|MemoryError|[Mm]emory exhausted|[Oo]ut of memory|bad_alloc|\bENOMEM\b`)},
 	}
 })
 
@@ -58,16 +55,16 @@ const (
 	sizeExit   = 128 + 25
 )
 
-// limitsMet tells which limits the answer of an agent speaks of. LimitDisk
+// limitsMet returns which limits the answer of an agent speaks of. LimitDisk
 // stands for all that say "No space left on device".
-func limitsMet(er agent.ExecResult, processMemory bool) []Limit {
+func limitsMet(er agent.ExecResult) []Limit {
 	var met []Limit
 	for _, s := range signs() {
 		hit := s.limit == LimitFileSize && (er.Signal == sizeSignal || er.ExitCode == sizeExit)
 		for _, part := range [][]byte{er.Stderr.Head, er.Stderr.Tail, er.Stdout.Head, er.Stdout.Tail} {
 			hit = hit || s.says.Match(part)
 		}
-		if hit && (s.limit != LimitProcessMemory || processMemory) {
+		if hit {
 			met = append(met, s.limit)
 		}
 	}
@@ -77,7 +74,7 @@ func limitsMet(er agent.ExecResult, processMemory bool) []Limit {
 // noteLimits adds to the answer which limits the command met.
 func (c *command) noteLimits(ctx context.Context, er agent.ExecResult) {
 	o := &c.pool.o
-	for _, l := range limitsMet(er, o.ProcessMemory > 0) {
+	for _, l := range limitsMet(er) {
 		if er.ExitCode == 0 && er.End == agent.Exited && l != LimitDisk {
 			continue // it speaks of one, or has mended it
 		}
@@ -89,7 +86,7 @@ func (c *command) noteLimits(ctx context.Context, er agent.ExecResult) {
 		if len(full) == 0 && er.ExitCode != 0 {
 			c.res.Limits = append(c.res.Limits, LimitDisk)
 			c.note("Something that holds files was full, and is not any more. In this sandbox the changed files may take %s and be %d, and /tmp may take %s; "+
-				"the server's operator can raise sandbox.disk, sandbox.inodes and sandbox.tmp.", bytesize.Text(o.Limits.Disk), o.Limits.Inodes, bytesize.Text(o.Limits.Tmp))
+				"the server's operator can raise sandbox.disk, and all three with it.", bytesize.Text(o.Limits.Disk), o.Limits.Inodes, bytesize.Text(o.Limits.Tmp))
 		}
 		for _, l := range full {
 			c.met(l)
@@ -118,8 +115,6 @@ func (c *command) met(l Limit) {
 		what = fmt.Sprintf("The command seems to have met the limit on open files, %d in one process", lim.OpenFiles)
 	case LimitProcesses:
 		what = fmt.Sprintf("The command seems to have met the limit on processes and threads, %d in one sandbox", lim.Processes)
-	case LimitProcessMemory:
-		what = "The command seems to have met the limit on the memory of one process, " + bytesize.Text(c.pool.o.ProcessMemory)
 	case LimitOutput:
 		what = fmt.Sprintf("The output is cut: an answer has %d characters of it", c.pool.o.OutputChars)
 	case LimitWallTime:
@@ -129,7 +124,21 @@ func (c *command) met(l Limit) {
 			return
 		}
 	}
-	c.note("%s (the server's operator can raise %s).", what, l)
+	if key := l.key(); key != "" {
+		what += " (the server's operator can raise " + key + ")"
+	}
+	c.note("%s.", what)
+}
+
+// key is what the server's operator sets to raise a limit; empty for a fixed one.
+func (l Limit) key() string {
+	switch l {
+	case LimitInodes, LimitTmp, LimitFileSize:
+		return string(LimitDisk) // of which they are a share
+	case LimitOpenFiles, LimitOutput:
+		return ""
+	}
+	return string(l)
 }
 
 // fullTime bounds the look at what is full.

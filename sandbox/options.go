@@ -58,9 +58,6 @@ type Options struct {
 	// Limits bound each sandbox; default DefaultLimits. A zero field of limits
 	// that are given means no limit.
 	Limits space.Limits
-	// ProcessMemory bounds the address space of one process, in bytes; default
-	// none, since runtimes such as Node reserve far more than they use.
-	ProcessMemory int64
 
 	MaxSandboxes int   // started at once; default 32
 	MaxMemory    int64 // bytes that all sandboxes together may use before idle ones are stopped; default 4 GiB
@@ -149,17 +146,22 @@ const (
 
 // DefaultLimits returns the limits of a sandbox where none are given.
 func DefaultLimits() space.Limits {
-	return space.Limits{
+	return WithDisk(space.Limits{
 		Memory:    512 << 20,
 		Processes: 256,
 		CPUs:      2,
-		Disk:      256 << 20,
-		Inodes:    100_000,
-		Tmp:       64 << 20,
 		OpenFiles: 1024,
-		FileSize:  128 << 20,
 		WallTime:  10 * time.Minute,
-	}
+	}, 256<<20)
+}
+
+// WithDisk returns l for sandboxes in which files of so many bytes may change. Of
+// them one may have half and /tmp a quarter as much besides, and there may be
+// 100,000 for 256 MiB.
+func WithDisk(l space.Limits, disk int64) space.Limits {
+	l.Disk, l.FileSize, l.Tmp = disk, disk/2, disk/4
+	l.Inodes = disk / (1 << 20) * 100_000 / 256
+	return l
 }
 
 // DefaultEnv returns what is added to the environment that the agent gives to
@@ -240,6 +242,6 @@ func (o *Options) boot() agent.Boot {
 	return agent.Boot{
 		Disk: o.Limits.Disk, Inodes: o.Limits.Inodes, Tmp: o.Limits.Tmp,
 		Output: o.SavedOutput, Processes: o.Limits.Processes, OpenFiles: o.Limits.OpenFiles,
-		FileSize: o.Limits.FileSize, DataSize: o.ProcessMemory, Env: o.Env, RestAfter: o.AgentRest,
+		FileSize: o.Limits.FileSize, Env: o.Env, RestAfter: o.AgentRest,
 	}
 }

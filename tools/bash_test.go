@@ -41,7 +41,7 @@ func TestBashAnswers(t *testing.T) {
 		{"limits", tools.RunResult{End: tools.RunExited, ExitCode: 1, Stderr: tools.RunOutput{Text: "cp: error writing 'b': No space left on device\n"}, Duration: 2 * time.Second,
 			Limits: []string{"sandbox.disk", "sandbox.inodes"},
 			Notes: []string{"The sandbox is full: the files that change in it may take 256 MiB (the server's operator can raise sandbox.disk).",
-				"The sandbox is full: 100000 files may change in it (the server's operator can raise sandbox.inodes)."}}, false},
+				"The sandbox is full: 100000 files may change in it (the server's operator can raise sandbox.disk)."}}, false},
 		{"timed-out", tools.RunResult{End: tools.RunTimedOut, Stdout: tools.RunOutput{Text: "so far\n"}, Duration: 10 * time.Minute, Limits: []string{"sandbox.wall_time"},
 			Notes: []string{"The command was ended after 10m0s, the time limit (the server's operator can raise sandbox.wall_time)."}}, true},
 		{"out-of-memory", tools.RunResult{End: tools.RunOutOfMemory, Detail: "The sandbox ran out of memory (512 MB). What the command had changed is lost.", Duration: 2 * time.Second, Limits: []string{"sandbox.memory"}}, true},

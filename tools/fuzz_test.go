@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"satchel/internal/fault"
-	"satchel/tools"
 )
 
 // FuzzCall: whatever bytes are sent as arguments, every tool answers, and
@@ -17,7 +16,7 @@ func FuzzCall(f *testing.F) {
 	} {
 		f.Add(args)
 	}
-	b := newBench(f, library(f), func(o *tools.Options) { o.ChatGPT = tools.ChatGPTAlways })
+	b := newBench(f, library(f), nil)
 	f.Fuzz(func(t *testing.T, args string) {
 		for _, tool := range b.List(t.Context(), editor()) {
 			r, err := b.Call(t.Context(), editor(), tool.Name, json.RawMessage(args), nil)

@@ -13,17 +13,6 @@ import (
 	"satchel/internal/space"
 )
 
-// ChatGPTMode says who is listed the search and fetch forms that ChatGPT's
-// deep research demands. Calls are accepted in either form from anyone.
-type ChatGPTMode string
-
-// The modes. The zero value means ChatGPTAuto.
-const (
-	ChatGPTAuto   ChatGPTMode = "auto"   // clients that are ChatGPT (Caller.ChatGPT)
-	ChatGPTAlways ChatGPTMode = "always" // every client
-	ChatGPTNever  ChatGPTMode = "never"  // none
-)
-
 // Options is what a Set is made from.
 type Options struct {
 	Workspace Workspace // required
@@ -41,8 +30,6 @@ type Options struct {
 	Trouble func(id space.SpaceID) string
 	// Prefix is put before every tool name; at most 32 of [a-zA-Z0-9_-].
 	Prefix string
-	// ChatGPT is tools.chatgpt of the configuration.
-	ChatGPT ChatGPTMode
 	// PublicURL returns the server's public base URL, without a path.
 	PublicURL func() string // required
 	// Now is the clock; nil means time.Now.
@@ -148,13 +135,6 @@ func New(o Options) (*Set, error) {
 		// A client that dislikes one name drops the whole list, so this is
 		// refused before any client sees it.
 		return nil, fmt.Errorf("tools.prefix %q: at most 32 letters, digits, _ and - are allowed", o.Prefix)
-	}
-	switch o.ChatGPT {
-	case "":
-		o.ChatGPT = ChatGPTAuto
-	case ChatGPTAuto, ChatGPTAlways, ChatGPTNever:
-	default:
-		return nil, fmt.Errorf("tools.chatgpt %q: use auto, always or never", o.ChatGPT)
 	}
 	if o.Now == nil {
 		o.Now = time.Now

@@ -83,7 +83,7 @@ func (s *Set) named(text string) string {
 // chatGPT tells whether the caller is listed, and answered in, the forms that
 // ChatGPT's deep research demands.
 func (s *Set) chatGPT(c Caller) bool {
-	return s.o.ChatGPT == ChatGPTAlways || s.o.ChatGPT == ChatGPTAuto && c.ChatGPT
+	return c.ChatGPT
 }
 
 // List returns the tools that the caller's scopes allow, always in the same

@@ -23,15 +23,17 @@ import (
 func TestToolInvariants(t *testing.T) {
 	form := regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 	for _, prefix := range []string{"", "satchel_", strings.Repeat("p", 32)} {
-		for _, chat := range []tools.ChatGPTMode{tools.ChatGPTAlways, tools.ChatGPTNever} {
-			b := newBench(t, nil, func(o *tools.Options) { o.Prefix = prefix; o.ChatGPT = chat })
-			list := b.List(t.Context(), editor())
+		for _, chat := range []bool{true, false} {
+			b := newBench(t, nil, func(o *tools.Options) { o.Prefix = prefix })
+			caller := editor()
+			caller.ChatGPT = chat
+			list := b.List(t.Context(), caller)
 			if len(list) < 5 {
 				t.Fatalf("only %d tools are listed", len(list))
 			}
 			seen := map[string]bool{}
 			for _, tool := range list {
-				t.Run(tool.Name+"/"+string(chat), func(t *testing.T) {
+				t.Run(fmt.Sprintf("%s, ChatGPT %v", tool.Name, chat), func(t *testing.T) {
 					if !form.MatchString(tool.Name) || !strings.HasPrefix(tool.Name, prefix) || seen[tool.Name] {
 						t.Errorf("the name %q is malformed, lacks the prefix or is there twice", tool.Name)
 					}
@@ -54,7 +56,7 @@ func TestToolInvariants(t *testing.T) {
 					if tool.OpenWorld {
 						t.Error("no tool reaches the open world")
 					}
-					exact := chat == tools.ChatGPTAlways && (tool.Name == prefix+"search" || tool.Name == prefix+"fetch")
+					exact := chat && (tool.Name == prefix+"search" || tool.Name == prefix+"fetch")
 					checkSchema(t, tool.InputSchema, !exact)
 					if tool.OutputSchema != nil {
 						checkSchema(t, tool.OutputSchema, !exact)
@@ -210,27 +212,19 @@ func TestCallNeedsScope(t *testing.T) {
 func TestChatGPTForms(t *testing.T) {
 	const searchForm = `{"type":"object","properties":{"query":{"type":"string"}},"required":["query"]}`
 	const fetchForm = `{"type":"object","properties":{"id":{"type":"string"}},"required":["id"]}`
-	for _, tt := range []struct {
-		mode   tools.ChatGPTMode
-		client bool
-		want   bool
-	}{
-		{tools.ChatGPTAuto, false, false}, {tools.ChatGPTAuto, true, true},
-		{tools.ChatGPTAlways, false, true}, {tools.ChatGPTAlways, true, true},
-		{tools.ChatGPTNever, false, false}, {tools.ChatGPTNever, true, false},
-	} {
-		t.Run(fmt.Sprintf("%s, ChatGPT %v", tt.mode, tt.client), func(t *testing.T) {
-			b := newBench(t, map[string]string{"a.md": "# A\ntext\n"}, func(o *tools.Options) { o.ChatGPT = tt.mode })
+	for _, chat := range []bool{false, true} {
+		t.Run(fmt.Sprintf("ChatGPT %v", chat), func(t *testing.T) {
+			b := newBench(t, map[string]string{"a.md": "# A\ntext\n"}, nil)
 			b.search.found = index.Results{Hits: []index.Hit{{Title: "A", Path: "a.md", Source: "space"}}}
 			c := editor()
-			c.ChatGPT = tt.client
+			c.ChatGPT = chat
 			list := b.List(t.Context(), c)
 			i := slices.IndexFunc(list, func(t tools.Tool) bool { return t.Name == "search" })
-			if got := string(list[i].InputSchema) == searchForm; got != tt.want {
+			if got := string(list[i].InputSchema) == searchForm; got != chat {
 				t.Errorf("search is listed in ChatGPT's form: %v", got)
 			}
 			i = slices.IndexFunc(list, func(t tools.Tool) bool { return t.Name == "fetch" })
-			if (i >= 0) != tt.want {
+			if (i >= 0) != chat {
 				t.Fatalf("fetch is listed: %v", i >= 0)
 			}
 			if i >= 0 && string(list[i].InputSchema) != fetchForm {
@@ -239,11 +233,11 @@ func TestChatGPTForms(t *testing.T) {
 			// Either form of call works for anyone.
 			r := b.callAs(t, c, "search", `{"query":"a","limit":3}`)
 			url := `"url":"https://satchel.example/spaces/s_ann/files/a.md"`
-			if !tt.want {
+			if !chat {
 				url = "!" + url // nobody but ChatGPT has use for it
 			}
 			check(t, r, false, `"id":"a.md"`, url)
-			if strings.Contains(textOf(r), `"score"`) == tt.want {
+			if strings.Contains(textOf(r), `"score"`) == chat {
 				t.Errorf("the answer is not in the form that was listed: %s", textOf(r))
 			}
 			check(t, b.callAs(t, c, "fetch", `{"id":"a.md"}`), false, `"title":"A"`, `"text":"# A\ntext\n"`)
@@ -302,7 +296,6 @@ func TestNewRefuses(t *testing.T) {
 		"no public URL":    func(o *tools.Options) { o.PublicURL = nil },
 		"prefix with dot":  func(o *tools.Options) { o.Prefix = "my.tools" },
 		"prefix too long":  func(o *tools.Options) { o.Prefix = strings.Repeat("x", 33) },
-		"unknown chatgpt":  func(o *tools.Options) { o.ChatGPT = "sometimes" },
 		"prefix not ASCII": func(o *tools.Options) { o.Prefix = "é_" },
 	} {
 		o := good

@@ -31,7 +31,6 @@ type parts struct {
 	mu    sync.Mutex
 	marks map[mark]time.Time
 	saved []capture
-	ready agent.MemoryUse // of the newest agent, when it was ready
 }
 
 // mark names a moment of a command.
@@ -142,10 +141,6 @@ func (p *parts) connect(ctx context.Context, conn io.ReadWriteCloser, b agent.Bo
 		return nil, err
 	}
 	p.now(connected)
-	// It is timed with nothing that follows: the command has its own moments.
-	if p.ready, err = c.Memory(ctx); err != nil {
-		return nil, errors.Join(err, c.Close())
-	}
 	return timedAgent{c, p}, nil
 }
 

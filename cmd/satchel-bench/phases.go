@@ -65,12 +65,10 @@ func benchPhases(ctx context.Context, b *bench) (err error) {
 	return benchStart(ctx, b, p)
 }
 
-// benchStart tells the parts of a start, and how long the agent takes from its
-// first instruction until it is ready, with its heap then. What the program
-// does before main is measured on the host too, where it is the program alone.
+// benchStart measures the parts of a start, and how long the agent takes from its
+// first instruction until it is ready. What the program does before main is measured on the host too, where it is the program alone.
 func benchStart(ctx context.Context, b *bench, p *parts) error {
 	var seed, boot, agent, first, program times
-	var heap, system []float64
 	for range b.runs(40) {
 		if err := p.pool.StopUser(ctx, owner); err != nil {
 			return err
@@ -79,7 +77,6 @@ func benchStart(ctx context.Context, b *bench, p *parts) error {
 		if err != nil {
 			return err
 		}
-		heap, system = append(heap, float64(p.ready.Heap)/1e6), append(system, float64(p.ready.System)/1e6)
 		seed = append(seed, at[booting].Sub(at[seeding]))
 		boot = append(boot, at[connecting].Sub(at[booting]))
 		agent = append(agent, at[connected].Sub(at[connecting]))
@@ -93,8 +90,6 @@ func benchStart(ctx context.Context, b *bench, p *parts) error {
 	b.alone("cold_phase_first", first.median(), "ms")
 	b.alone("agent_start", agent.median(), "ms")
 	b.alone("agent_start_host", program.median(), "ms")
-	b.alone("agent_heap", middle(heap), "MB")
-	b.alone("agent_memory", middle(system), "MB")
 	return nil
 }
 

@@ -68,7 +68,7 @@ func (b *bench) serve(ctx context.Context, name string, env ...string) (*server,
 		return nil, err
 	}
 	s.cmd = exec.CommandContext(ctx, b.binary, "serve", "--data", s.data, "--listen", s.addr, "--metrics", s.metrics)
-	s.cmd.Env = append(os.Environ(), "SATCHEL_SERVER_RATE=100000", "SATCHEL_SERVER_BURST=100000")
+	s.cmd.Env = append(os.Environ(), "SATCHEL_SERVER_RATE=100000")
 	s.cmd.Env = append(s.cmd.Env, env...)
 	s.cmd.Stdout, s.cmd.Stderr = s.log, s.log
 	s.cmd.Cancel = func() error { return s.cmd.Process.Signal(syscall.SIGTERM) }

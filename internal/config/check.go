@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net"
+	"net/mail"
 	"net/netip"
 	"net/url"
 	"path/filepath"
@@ -51,6 +52,21 @@ func required(s string) string {
 	return ""
 }
 
+func notEmpty(l []string) string {
+	if len(l) == 0 {
+		return "it must name at least one"
+	}
+	return ""
+}
+
+// secretFile checks the path of a secret that is in a file.
+func secretFile(s Secret) string {
+	if path, ok := strings.CutPrefix(string(s), inFile); ok && !filepath.IsAbs(path) {
+		return "after file: there must be an absolute path"
+	}
+	return ""
+}
+
 func absolute(s string) string {
 	if s != "" && !filepath.IsAbs(s) {
 		return fmt.Sprintf("%q must be an absolute path", s)
@@ -77,22 +93,29 @@ func address(s string) string {
 	return ""
 }
 
-func publicURL(s string) string {
+// webURL checks a URL of a server, of which like is an example; "" is good.
+func webURL(s, like string) (u *url.URL, why string) {
 	if s == "" {
-		return ""
+		return nil, ""
 	}
 	u, err := url.Parse(s)
 	switch {
 	case err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.Opaque != "":
-		return "it must be a URL such as https://satchel.example.com"
+		return nil, "it must be a URL such as " + like
 	case u.User != nil:
-		return "it must not have a user or a password"
+		return nil, "it must not have a user or a password"
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || strings.HasSuffix(s, "#"):
-		return "it must not have a query or a fragment"
-	case u.Path != "" && u.Path != "/":
+		return nil, "it must not have a query or a fragment"
+	}
+	return u, ""
+}
+
+func publicURL(s string) string {
+	u, why := webURL(s, "https://satchel.example.com")
+	if u != nil && u.Path != "" && u.Path != "/" {
 		return "it must not have a path: the server's pages are at the root of its host"
 	}
-	return ""
+	return why
 }
 
 // domain checks a name for which an authority gives certificates.
@@ -112,19 +135,8 @@ func endpointURL(s string) string {
 	if socket, ok := strings.CutPrefix(s, "unix:"); ok {
 		return absolute(socket)
 	}
-	if s == "" {
-		return ""
-	}
-	u, err := url.Parse(s)
-	switch {
-	case err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.Opaque != "":
-		return "it must be a URL such as http://127.0.0.1:11434/v1"
-	case u.User != nil:
-		return "it must not have a user or a password; there is a key for that"
-	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || strings.HasSuffix(s, "#"):
-		return "it must not have a query or a fragment"
-	}
-	return ""
+	_, why := webURL(s, "http://127.0.0.1:11434/v1")
+	return why
 }
 
 func short(s string) string {
@@ -141,7 +153,7 @@ func host(s string) string {
 	return ""
 }
 
-// hostname tells whether a text is a host's name: at most 253 characters, in
+// hostname reports whether a text is a host's name: at most 253 characters, in
 // labels of at most 63. Loops, since a pattern would be compiled in every
 // process of this program.
 func hostname(s string) bool {
@@ -156,7 +168,7 @@ func hostname(s string) bool {
 	return true
 }
 
-// plain tells whether all bytes of s are ASCII letters, digits, - or _.
+// plain reports whether all bytes of s are ASCII letters, digits, - or _.
 func plain(s string) bool {
 	for _, b := range []byte(s) {
 		if !alphanumeric(b) && b != '-' && b != '_' {
@@ -215,70 +227,108 @@ func toolPrefix(s string) string {
 	return ""
 }
 
+func emailAddress(s string) string {
+	if a, err := mail.ParseAddress(s); err != nil || a.Address != s {
+		return fmt.Sprintf("%q must be an address such as ada@example.com", s)
+	}
+	return ""
+}
+
+func mailbox(s string) string {
+	if s == "" {
+		return ""
+	}
+	a, err := mail.ParseAddress(s)
+	if err != nil {
+		return "it must be an address such as Satchel <satchel@example.com>"
+	}
+	for _, b := range []byte(a.Address) {
+		if b >= 0x80 {
+			return "the address itself must be of ASCII letters"
+		}
+	}
+	return ""
+}
+
+// githubName checks a login or an organisation's name: letters, digits and
+// hyphens, with an underscore in those of enterprise-managed users.
+func githubName(s string) string {
+	if s == "" || len(s) > 100 || !plain(s) {
+		return fmt.Sprintf("%q must be a GitHub name", s)
+	}
+	return ""
+}
+
+// issuerURL checks the address of another server that signs people in: https, or
+// http on this machine. Its exact bytes count (RFC 8414 section 3.3).
+func issuerURL(s string) string {
+	u, why := webURL(s, "https://login.example.com")
+	if u != nil && u.Scheme == "http" && !thisMachine(u.Hostname()) {
+		return "it must begin with https://, since secrets are sent there"
+	}
+	return why
+}
+
+func thisMachine(host string) bool {
+	a, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && a.IsLoopback()
+}
+
+func scopeName(s string) string {
+	if s != "read" && s != "write" {
+		return fmt.Sprintf("%q must be read or write", s)
+	}
+	return ""
+}
+
+func claimPair(s string) string {
+	if name, _, ok := strings.Cut(s, "="); !ok || name == "" {
+		return fmt.Sprintf("%q must be of the form NAME=VALUE", s)
+	}
+	return ""
+}
+
+func mailURL(s string) string {
+	if s == "" {
+		return ""
+	}
+	u, err := url.Parse(s)
+	if err != nil || u.Scheme != "smtp" && u.Scheme != "smtps" || u.Hostname() == "" || u.Opaque != "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" {
+		return "it must be of the form smtps://user@host or smtp://user@host:587"
+	}
+	return ""
+}
+
 // relation is a rule about two keys.
 type relation struct {
 	key, other string
-	broken     func(c *Config) bool
+	broken     bool
 	why        string
 }
 
-// relations are told at the first key, and only where both keys are good by
-// themselves.
-var relations = []relation{
-	{"server.metrics", "server.listen", func(c *Config) bool {
-		return c.Server.Metrics == c.Server.Listen && !strings.HasSuffix(c.Server.Metrics, ":0")
-	},
-		"it must be another address than server.listen, so that metrics stay inside"},
-	{"server.domain", "server.public_url", func(c *Config) bool { return c.Server.Domain != "" && c.Server.PublicURL != "" },
-		"give one of the two: with a domain, the public URL is https and that domain"},
-	{"auth.refresh_reuse", "auth.refresh_lifetime", func(c *Config) bool { return c.Auth.RefreshReuse > c.Auth.RefreshLifetime },
-		"it may not be more than auth.refresh_lifetime"},
-	{"auth.oidc.url", "auth.oidc.client_id", func(c *Config) bool { return c.Auth.OIDC.URL != "" && c.Auth.OIDC.ClientID == "" },
-		"it needs auth.oidc.client_id"},
-	{"auth.github.client_id", "auth.github.client_secret", func(c *Config) bool {
-		return c.Auth.GitHub.ClientID != "" && c.Auth.GitHub.ClientSecret == "" && c.Auth.GitHub.ClientSecretFile == ""
-	},
-		"it needs auth.github.client_secret or auth.github.client_secret_file"},
-	{"auth.mail.url", "auth.mail.from", func(c *Config) bool { return c.Auth.Mail.URL != "" && c.Auth.Mail.From == "" },
-		"it needs auth.mail.from"},
-	{"auth.mail.from", "server.public_url", func(c *Config) bool {
-		return c.Auth.Mail.URL != "" && c.Server.PublicURL == "" && c.Server.Domain == "" && !strings.HasPrefix(c.Server.Listen, "127.")
-	},
-		"links in mails need server.public_url or server.domain"},
-	{"auth.oidc.client_secret_file", "auth.oidc.client_secret", func(c *Config) bool { return c.Auth.OIDC.ClientSecretFile != "" && c.Auth.OIDC.ClientSecret != "" },
-		"give one of the two"},
-	{"auth.github.client_secret_file", "auth.github.client_secret", func(c *Config) bool {
-		return c.Auth.GitHub.ClientSecretFile != "" && c.Auth.GitHub.ClientSecret != ""
-	},
-		"give one of the two"},
-	{"sandbox.memory", "sandbox.total_memory", func(c *Config) bool { return c.Sandbox.Memory > c.Sandbox.TotalMemory },
-		"one sandbox may not have more than sandbox.total_memory"},
-	{"sandbox.disk", "sandbox.memory", func(c *Config) bool { return c.Sandbox.Disk > c.Sandbox.Memory },
-		"changed files are held in memory, so it may not be more than sandbox.memory"},
-	{"sandbox.tmp", "sandbox.memory", func(c *Config) bool { return c.Sandbox.Tmp > c.Sandbox.Memory },
-		"/tmp is held in memory, so it may not be more than sandbox.memory"},
-	{"sandbox.detach_after", "sandbox.wall_time", func(c *Config) bool { return c.Sandbox.DetachAfter > c.Sandbox.WallTime },
-		"it may not be more than sandbox.wall_time, by which the command has ended"},
-	{"space.max_file", "space.max_change", func(c *Config) bool { return c.Space.MaxFile > c.Space.MaxChange },
-		"it may not be more than space.max_change, or such a file could never be committed"},
-	{"space.max_change", "space.max_size", func(c *Config) bool { return c.Space.MaxChange > c.Space.MaxSize },
-		"it may not be more than space.max_size"},
-	{"remotes.retry_min", "remotes.retry_max", func(c *Config) bool { return c.Remotes.RetryMin > c.Remotes.RetryMax },
-		"it may not be more than remotes.retry_max"},
-	{"remotes.ssh_key", "remotes.ssh_known_hosts", func(c *Config) bool { return c.Remotes.SSHKey != "" && c.Remotes.SSHKnownHosts == "" },
-		"it needs remotes.ssh_known_hosts, without which any host could pretend to be another"},
-	{"search.embeddings.url", "search.embeddings.model", func(c *Config) bool { return c.Search.Embeddings.URL != "" && c.Search.Embeddings.Model == "" },
-		"it needs search.embeddings.model"},
-	{"search.embeddings.model", "search.embeddings.url", func(c *Config) bool {
-		return c.Search.Embeddings.URL == "" && absolute(c.Search.Embeddings.Model) != ""
-	},
-		"without search.embeddings.url it must be the absolute path of a directory"},
-	{"search.expand.url", "search.expand.model", func(c *Config) bool { return c.Search.Expand.URL != "" && c.Search.Expand.Model == "" },
-		"it needs search.expand.model"},
-	{"search.embeddings.key_file", "search.embeddings.key", func(c *Config) bool { return c.Search.Embeddings.KeyFile != "" && c.Search.Embeddings.Key != "" },
-		"give one of the two"},
-	{"search.rerank.key_file", "search.rerank.key", func(c *Config) bool { return c.Search.Rerank.KeyFile != "" && c.Search.Rerank.Key != "" },
-		"give one of the two"},
-	{"search.expand.key_file", "search.expand.key", func(c *Config) bool { return c.Search.Expand.KeyFile != "" && c.Search.Expand.Key != "" },
-		"give one of the two"},
+// relations are the rules about keys that must fit each other. A broken one is
+// reported at its first key, if both keys are good by themselves.
+func (c *Config) relations() []relation {
+	s, a, box, r, m := &c.Server, &c.Auth, &c.Sandbox, &c.Remotes, &c.Search
+	return []relation{
+		{"server.metrics", "server.listen", s.Metrics == s.Listen && !strings.HasSuffix(s.Metrics, ":0"),
+			"it must be another address than server.listen, so that metrics stay inside"},
+		{"server.domain", "server.public_url", s.Domain != "" && s.PublicURL != "",
+			"give one of the two: with a domain, the public URL is https and that domain"},
+		{"auth.oidc.url", "auth.oidc.client_id", a.OIDC.URL != "" && a.OIDC.ClientID == "", "it needs auth.oidc.client_id"},
+		{"auth.github.client_id", "auth.github.client_secret", a.GitHub.ClientID != "" && a.GitHub.ClientSecret == "", "it needs auth.github.client_secret"},
+		{"auth.mail.url", "auth.mail.from", a.Mail.URL != "" && a.Mail.From == "", "it needs auth.mail.from"},
+		{"auth.mail.from", "server.public_url", a.Mail.URL != "" && s.PublicURL == "" && s.Domain == "" && !strings.HasPrefix(s.Listen, "127."),
+			"links in mails need server.public_url or server.domain"},
+		{"sandbox.memory", "sandbox.total_memory", box.Memory > box.TotalMemory, "one sandbox may not have more than sandbox.total_memory"},
+		{"sandbox.disk", "sandbox.memory", box.Disk > box.Memory, "changed files are held in memory, so it may not be more than sandbox.memory"},
+		{"sandbox.detach_after", "sandbox.wall_time", box.DetachAfter > box.WallTime, "it may not be more than sandbox.wall_time, by which the command has ended"},
+		{"space.max_file", "space.max_size", c.Space.MaxFile > c.Space.MaxSize, "it may not be more than space.max_size"},
+		{"remotes.ssh_key", "remotes.ssh_known_hosts", r.SSHKey != "" && r.SSHKnownHosts == "",
+			"it needs remotes.ssh_known_hosts, without which any host could pretend to be another"},
+		{"search.embeddings.url", "search.embeddings.model", m.Embeddings.URL != "" && m.Embeddings.Name == "", "it needs search.embeddings.model"},
+		{"search.embeddings.model", "search.embeddings.url", m.Embeddings.URL == "" && absolute(m.Embeddings.Name) != "",
+			"without search.embeddings.url it must be the absolute path of a directory"},
+		{"search.expand.url", "search.expand.model", m.Expand.URL != "" && m.Expand.Name == "", "it needs search.expand.model"},
+	}
 }

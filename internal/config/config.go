@@ -1,12 +1,17 @@
 package config
 
 import (
+	"io"
+	"os"
 	"path/filepath"
+	"strings"
 	"time"
+
+	"satchel/internal/fault"
 )
 
-// Config is what the server and the commands work with. Every field has the
-// unit that its comment names; keys.go documents them for people.
+// Config is what the server and the commands work with. keys.go documents the
+// fields for people, with their defaults and bounds.
 type Config struct {
 	// File is the file that was read; empty where there was none.
 	File string
@@ -16,15 +21,10 @@ type Config struct {
 	Database Database
 	Log      Log
 	Auth     Auth
-	Web      Web
-	API      API
-	GitHub   GitHub
-	Library  Library
 	Tools    Tools
 	Sandbox  Sandbox
 	Space    Space
 	Remotes  Remotes
-	Held     Held
 	Search   Search
 }
 
@@ -35,12 +35,9 @@ type Server struct {
 	Metrics        string // empty: off
 	AllowedHosts   []string
 	AllowedOrigins []string
-	MaxBody        int64   // bytes
-	Rate           float64 // requests per second and user
-	Burst          int
-	MaxConcurrent  int // per user
-	ShutdownGrace  time.Duration
 	BodyTimeout    time.Duration
+	Rate           float64 // requests per second and user
+	ShutdownGrace  time.Duration
 
 	Domain         string // empty: no TLS of our own
 	HTTPSListen    string
@@ -62,68 +59,108 @@ type Log struct {
 	Format string // text or json
 }
 
-// Tools is the section tools.
-type Tools struct {
-	Prefix  string
-	ChatGPT string // auto, always or never
+// Auth is the section auth.
+type Auth struct {
+	AllowEmails      []string
+	AllowDomains     []string
+	AllowGitHubUsers []string
+	AllowGitHubOrgs  []string
+	MembersInvite    bool
+
+	AccessLifetime  time.Duration
+	RefreshLifetime time.Duration // without use
+	SessionLifetime time.Duration
+	Registration    bool
+	ClientDocuments bool
+	Rate            float64 // requests without a key, per minute and address
+
+	Issuer Issuer
+	OIDC   SignInOIDC
+	GitHub SignInGitHub
+	Mail   Mail
 }
 
-// Sandbox is the section sandbox.
+// Issuer is the section auth.issuer.
+type Issuer struct {
+	URL           string // empty: the built-in authorization server
+	Audience      []string
+	ClientClaims  []string
+	ReadScopes    []string
+	WriteScopes   []string
+	AskScopes     []string // empty: ReadScopes and WriteScopes
+	DefaultScopes []string
+	RequireClaims []string // NAME=VALUE
+	EmailClaim    string
+	VerifiedClaim string // empty: the issuer's addresses are all verified
+	NameClaim     string
+}
+
+// SignInOIDC is the section auth.oidc.
+type SignInOIDC struct {
+	URL          string // empty: none
+	ClientID     string
+	ClientSecret Secret
+	Label        string
+}
+
+// SignInGitHub is the section auth.github.
+type SignInGitHub struct {
+	ClientID     string // empty: none
+	ClientSecret Secret
+	URL          string
+}
+
+// Mail is the section auth.mail.
+type Mail struct {
+	URL      string // empty: no mail
+	From     string
+	Password Secret
+	CAFile   string // absolute
+}
+
+// Tools is the section tools.
+type Tools struct {
+	Prefix string
+}
+
+// Sandbox is the section sandbox. Sizes are in bytes.
 type Sandbox struct {
 	Runtime     string // gvisor or none
 	Rootfs      string // absolute; empty: the host's /usr
 	Platform    string // systrap, kvm or ptrace
 	Max         int
-	TotalMemory int64 // bytes, of all sandboxes
-	// FreeMemory is what the machine keeps when a sandbox starts, in bytes.
-	FreeMemory int64
-	// ProcessMemory bounds the address space of one process, in bytes; 0: not.
-	ProcessMemory int64
-	ReapEvery     time.Duration
-	AnswerTime    time.Duration
-	Memory        int64 // bytes
-	Processes     int
-	CPUs          float64
-	Disk          int64 // bytes
-	Inodes        int64
-	Tmp           int64 // bytes
-	OpenFiles     int
-	FileSize      int64 // bytes
-	IdleStop      time.Duration
-	WallTime      time.Duration
-	DetachAfter   time.Duration
-	Grace         time.Duration
-	OutputChars   int
+	TotalMemory int64
+	Memory      int64
+	Processes   int
+	CPUs        float64
+	Disk        int64
+	IdleStop    time.Duration
+	WallTime    time.Duration
+	DetachAfter time.Duration
 }
 
-// Space is the section space.
+// Space is the section space. Sizes are in bytes.
 type Space struct {
-	MaxFile   int64 // bytes
-	MaxChange int64 // bytes
-	MaxSize   int64 // bytes
-	MaxFiles  int
-	// MaxHistory bounds a repository, in bytes.
-	MaxHistory int64
-	TidyAfter  time.Duration
-	RevertTime time.Duration
-	// Remembered bounds in how many changes what git elsewhere brings is looked for.
-	Remembered int
+	MaxFile int64
+	MaxSize int64
 	// ScreenSecrets refuses to commit what looks like a key, in spaces with a
 	// remote.
 	ScreenSecrets bool
 }
 
+// MaxChange is the largest change that becomes one commit. A change is in memory
+// while it is committed, so it does not grow with the space; but the largest file
+// must fit.
+func (s Space) MaxChange() int64 { return min(max(s.MaxFile, 100*mib), s.MaxSize) }
+
+// MaxHistory bounds a space with its whole history, packed: room to write every
+// file of a full space four times.
+func (s Space) MaxHistory() int64 { return max(4*s.MaxSize, 4*gib) }
+
 // Remotes is the section remotes.
 type Remotes struct {
-	Workers       int
-	CheckEvery    time.Duration
 	PollEvery     time.Duration
-	RetryMin      time.Duration
 	RetryMax      time.Duration
-	RetryRefused  time.Duration
-	Timeout       time.Duration
-	StallTimeout  time.Duration
-	LongAfter     time.Duration
 	GitMemory     int64    // bytes
 	AllowNetworks []string // prefixes
 	AllowPorts    []string
@@ -132,75 +169,64 @@ type Remotes struct {
 	SSHKnownHosts string // absolute
 }
 
-// Held is the section held.
-type Held struct {
-	MaxSize  int64 // bytes, per person
-	MaxFiles int
-	MaxFile  int64 // bytes
-}
-
 // Search is the section search.
 type Search struct {
-	MaxTokens int
-	Limit     int
-	Wait      time.Duration
-	MaxTime   time.Duration
-	CacheSize int64 // bytes, in memory
-	// MaxConcurrent is how many searches of one user run at a time, MaxWaiting
-	// how many more wait for them.
-	MaxConcurrent int
-	MaxWaiting    int
+	Wait time.Duration
 	// ModelsWait bounds what one search waits for all of its models.
 	ModelsWait time.Duration
 
 	Embeddings Embeddings
-	Rerank     Rerank
-	Expand     Expand
+	Rerank     Model
+	Expand     Model
 }
 
-// Embeddings is the section search.embeddings.
-type Embeddings struct {
-	URL     string // empty: none, or the model in a directory
-	Model   string // a name at the URL, or an absolute directory
-	Key     string
-	KeyFile string // absolute
+// Model is one that is reached at a URL: the sections search.rerank and
+// search.expand.
+type Model struct {
+	URL  string // empty: none
+	Name string
+	Key  Secret
+}
 
+// Embeddings is the section search.embeddings. Without a URL, Name is an absolute
+// directory.
+type Embeddings struct {
+	Model
 	Dimensions     int // 0: the model's own
 	QueryPrefix    string
 	DocumentPrefix string
-	Encoding       string // float or base64
-	MaxChars       int    // of a passage
-
-	Batch             int // passages
-	BatchTokens       int
-	Parallel          int
-	RequestsPerMinute int // 0: no limit
-	TokensPerMinute   int // 0: no limit
-	Timeout           time.Duration
-	QueryWait         time.Duration
-	Weight            float64
-	CacheSize         int64 // bytes
+	MaxChars       int // of a passage
 }
 
-// Rerank is the section search.rerank.
-type Rerank struct {
-	URL      string // empty: none
-	Model    string
-	Key      string
-	KeyFile  string // absolute
-	Count    int
-	MaxChars int
-	Wait     time.Duration
-	Weight   float64
-}
+// Secret is a secret, or "file:" and the path of a file that holds it.
+type Secret string
 
-// Expand is the section search.expand.
-type Expand struct {
-	URL     string // empty: none
-	Model   string
-	Key     string
-	KeyFile string // absolute
-	Wait    time.Duration
+// inFile begins a Secret that is in a file.
+const inFile = "file:"
+
+// maxSecret bounds a secret in a file, in bytes.
+const maxSecret = 4096
+
+// Read returns the secret of a key.
+func (s Secret) Read(key string) (string, error) {
+	path, ok := strings.CutPrefix(string(s), inFile)
+	if !ok {
+		return string(s), nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "", fault.Wrap(err, fault.Invalid, "%s: %s cannot be read: %s.", key, path, reason(err))
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxSecret+1))
+	if err != nil {
+		return "", fault.Wrap(err, fault.Invalid, "%s: %s cannot be read: %s.", key, path, reason(err))
+	}
+	text := strings.TrimSpace(string(b))
+	if text == "" || len(b) > maxSecret || strings.ContainsAny(text, "\r\n\x00") {
+		return "", fault.New(fault.Invalid, "%s: %s holds no secret.", key, path)
+	}
+	return text, nil
 }
 
 // DatabaseURL returns database.url, or SQLite in the data directory where it is

@@ -74,15 +74,15 @@ func TestDefaults(t *testing.T) {
 	if c.File != "" || c.DataDir != dir || c.DatabaseURL() != "sqlite:"+filepath.Join(dir, "satchel.db") {
 		t.Errorf("%+v", c)
 	}
-	if c.Server.Listen != "127.0.0.1:8080" || c.Server.MaxBody != 4<<20 || c.Server.Rate != 50 || c.Log.Format != "text" ||
+	if c.Server.Listen != "127.0.0.1:8080" || c.Server.Rate != 50 || c.Log.Format != "text" ||
 		c.Sandbox.Memory != 512<<20 || c.Sandbox.DetachAfter != 45*time.Second || c.Space.MaxSize != 1<<30 {
 		t.Errorf("%+v", c)
 	}
 	// Every field but those that are empty by default has one.
-	empty := []string{"File", "Server.PublicURL", "Server.Metrics", "Server.AllowedHosts", "Server.AllowedOrigins", "Database.URL", "Tools.Prefix", "Sandbox.Rootfs", "Sandbox.ProcessMemory",
+	empty := []string{"File", "Server.PublicURL", "Server.Metrics", "Server.AllowedHosts", "Server.AllowedOrigins", "Database.URL", "Tools.Prefix", "Sandbox.Rootfs",
 		"Server.Domain", "Server.ACMEEmail", "Server.ACMECAFile", "Server.TrustedProxies",
 		"Auth.AllowEmails", "Auth.AllowDomains", "Auth.AllowGitHubUsers", "Auth.AllowGitHubOrgs", "Auth.Mail",
-		"Remotes.AllowNetworks", "Remotes.CAFile", "Remotes.SSHKey", "Remotes.SSHKnownHosts"}
+		"Remotes.AllowNetworks", "Remotes.CAFile", "Remotes.SSHKey", "Remotes.SSHKnownHosts", "Search.Rerank", "Search.Expand"}
 	v := reflect.ValueOf(*c)
 	check := func(name string, f reflect.Value) {
 		if f.IsZero() != slices.Contains(empty, name) {
@@ -101,7 +101,7 @@ func TestDefaults(t *testing.T) {
 }
 
 func TestPrecedence(t *testing.T) {
-	file := "server:\n  listen: 127.0.0.1:1\n  max_body: 1MiB\n  allowed_hosts: [a.example, b.example]\nsandbox: {cpus: 0.5, idle_stop: 1d, memory: 1.5GiB}\nlog:\n# level: debug\n"
+	file := "server:\n  listen: 127.0.0.1:1\n  body_timeout: 1h\n  allowed_hosts: [a.example, b.example]\nsandbox: {cpus: 0.5, idle_stop: 1d, memory: 1.5GiB}\nlog:\n# level: debug\n"
 	for _, tt := range []struct {
 		name string
 		s    setup
@@ -125,14 +125,14 @@ func TestPrecedence(t *testing.T) {
 			if tt.s.file == "" {
 				return
 			}
-			if c.File != filepath.Join(dir, "satchel.yaml") || c.Server.MaxBody != 1<<20 || !slices.Equal(c.Server.AllowedHosts, []string{"a.example", "b.example"}) ||
+			if c.File != filepath.Join(dir, "satchel.yaml") || c.Server.BodyTimeout != time.Hour || !slices.Equal(c.Server.AllowedHosts, []string{"a.example", "b.example"}) ||
 				c.Sandbox.CPUs != 0.5 || c.Sandbox.IdleStop != 24*time.Hour || c.Sandbox.Memory != 3<<29 {
 				t.Errorf("the rest of the file: %+v", c)
 			}
 		})
 	}
-	c, _, err := setup{env: []string{"SATCHEL_SERVER_ALLOWED_ORIGINS=https://a.example, https://b.example:1,", "SATCHEL_SERVER_PUBLIC_URL=https://s.example/"}, args: []string{"--sandbox-open-files", "100"}}.load(t)
-	if err != nil || !slices.Equal(c.Server.AllowedOrigins, []string{"https://a.example", "https://b.example:1"}) || c.Server.PublicURL != "https://s.example" || c.Sandbox.OpenFiles != 100 {
+	c, _, err := setup{env: []string{"SATCHEL_SERVER_ALLOWED_ORIGINS=https://a.example, https://b.example:1,", "SATCHEL_SERVER_PUBLIC_URL=https://s.example/"}, args: []string{"--sandbox-processes", "100"}}.load(t)
+	if err != nil || !slices.Equal(c.Server.AllowedOrigins, []string{"https://a.example", "https://b.example:1"}) || c.Server.PublicURL != "https://s.example" || c.Sandbox.Processes != 100 {
 		t.Errorf("%+v, %v", c, err)
 	}
 }
@@ -144,14 +144,14 @@ func TestMistakes(t *testing.T) {
 		want []string
 	}{
 		{"everything at once, each with its place", setup{
-			file: "server:\n  lisen: 127.0.0.1:1\n  max_body: lots\n  rate: fast\nlogs:\n  level: info\nlisten: x\nsandbox:\n  memory: 1MiB\n  max: \"3\"\n",
+			file: "server:\n  lisen: 127.0.0.1:1\n  body_timeout: soon\n  rate: fast\nlogs:\n  level: info\nlisten: x\nsandbox:\n  memory: 1MiB\n  max: \"3\"\n",
 			env:  []string{"SATCHEL_LOG_LEVEL=loud", "SATCHEL_SANDBOX_MEMROY=1GiB", "SATCHEL_ZZZZZZZZZZ=1"},
 			args: []string{"--metrics", "nine"},
 		}, []string{
 			"SATCHEL_SANDBOX_MEMROY: there is no such variable; did you mean SATCHEL_SANDBOX_MEMORY?",
 			"SATCHEL_ZZZZZZZZZZ: there is no such variable",
 			`F:2:3: there is no key "server.lisen"; did you mean server.listen?`,
-			`F:3:13: server.max_body must be a size such as 512KiB, 10MiB or 1GiB, not "lots"`,
+			`F:3:17: server.body_timeout must be a duration such as 45s, 10m, 1h30m or 90d, not "soon"`,
 			`F:4:9: server.rate must be a number, not "fast"`,
 			`F:5:1: there is no key "logs"; did you mean log?`,
 			`F:7:1: there is no key "listen"; did you mean server.listen?`,
@@ -160,17 +160,17 @@ func TestMistakes(t *testing.T) {
 			`flag --metrics: server.metrics: "nine" must be an address and a port, such as 127.0.0.1:8080 or [::1]:8080`,
 			"F:9:11: sandbox.memory: 1MiB is out of range: it must be from 64MiB to 1TiB",
 		}},
-		{"wrong YAML types", setup{file: "tools:\n  prefix: 12\n  chatgpt: on\nserver: [1]\nlog: {level: [info], format: {a: b}}\nspace:\n  max_file:\n  max_change: 10MB\n  max_size: 1e9\nsearch: {limit: 1.5, max_tokens: true}\n"}, []string{
+		{"wrong YAML types", setup{file: "tools:\n  prefix: 12\n\nserver: [1]\nlog: {level: [info], format: {a: b}}\nspace:\n  max_file:\n  max_size: 10MB\nsandbox:\n  disk: 1e9\n  max: 1.5\n  processes: true\n  runtime: on\n"}, []string{
 			"F:2:11: tools.prefix must be a text, not the number 12",
-			`F:3:12: tools.chatgpt must be one of auto, always, never, not "on"`,
 			"F:4:9: server must be keys and values below it, indented",
 			"F:5:14: log.level must be one of debug, info, warn, error, not a list",
 			"F:5:30: log.format must be one of text, json, not keys and values",
 			"F:7:12: space.max_file has no value; take the line out for its default",
-			`F:8:15: space.max_change must be a size such as 512KiB, 10MiB or 1GiB, not "10MB"`,
-			"F:9:13: space.max_size must be a size such as 512KiB, 10MiB or 1GiB, not the number 1e9",
-			"F:10:17: search.limit must be a whole number, not the number 1.5",
-			"F:10:34: search.max_tokens must be a whole number, not true; quote it if you mean the text",
+			`F:8:13: space.max_size must be a size such as 512KiB, 10MiB or 1GiB, not "10MB"`,
+			"F:10:9: sandbox.disk must be a size such as 512KiB, 10MiB or 1GiB, not the number 1e9",
+			"F:11:8: sandbox.max must be a whole number, not the number 1.5",
+			"F:12:14: sandbox.processes must be a whole number, not true; quote it if you mean the text",
+			`F:13:12: sandbox.runtime must be one of gvisor, none, not "on"`,
 		}},
 		{"lists", setup{file: "server:\n  allowed_hosts: a.example\n  allowed_origins: [https://a.example, 5]\n"}, []string{
 			`F:2:18: server.allowed_hosts must be a list of texts, not "a.example"`,
@@ -196,23 +196,22 @@ func TestMistakes(t *testing.T) {
 			"F:2:8: database.url: it must begin with sqlite: or postgres://",
 		}},
 		{"a password in a list", setup{file: "database:\n  url: [hunter2]\n"}, []string{"F:2:8: database.url must be a text"}},
-		{"relations", setup{file: "sandbox: {memory: 128MiB, disk: 200MiB, wall_time: 30s}\nspace: {max_file: 1GiB}\n", env: []string{"SATCHEL_SERVER_METRICS=127.0.0.1:8080"}, args: []string{"--sandbox-total-memory=100MiB"}}, []string{
+		{"relations", setup{file: "sandbox: {memory: 128MiB, disk: 200MiB, wall_time: 30s}\nspace: {max_file: 2GiB}\n", env: []string{"SATCHEL_SERVER_METRICS=127.0.0.1:8080"}, args: []string{"--sandbox-total-memory=100MiB"}}, []string{
 			"SATCHEL_SERVER_METRICS: server.metrics (127.0.0.1:8080): it must be another address than server.listen, so that metrics stay inside (127.0.0.1:8080)",
 			"F:1:19: sandbox.memory (128MiB): one sandbox may not have more than sandbox.total_memory (100MiB)",
 			"F:1:33: sandbox.disk (200MiB): changed files are held in memory, so it may not be more than sandbox.memory (128MiB)",
 			"F:1:52: sandbox.detach_after (45s): it may not be more than sandbox.wall_time, by which the command has ended (30s)",
-			"F:2:19: space.max_file (1GiB): it may not be more than space.max_change, or such a file could never be committed (100MiB)",
+			"F:2:19: space.max_file (2GiB): it may not be more than space.max_size (1GiB)",
 		}},
-		{"relations of remotes", setup{file: "remotes:\n  retry_min: 1h\n  retry_max: 1m\n  ssh_key: /k\n"}, []string{
-			"F:2:14: remotes.retry_min (1h): it may not be more than remotes.retry_max (1m)",
-			"F:4:12: remotes.ssh_key (/k): it needs remotes.ssh_known_hosts, without which any host could pretend to be another",
+		{"relations of remotes", setup{file: "remotes:\n  ssh_key: /k\n"}, []string{
+			"F:2:12: remotes.ssh_key (/k): it needs remotes.ssh_known_hosts, without which any host could pretend to be another",
 		}},
 		{"relations of signing in, which show no secret", setup{file: "auth:\n  github: {client_id: a}\n  mail: {url: \"smtps://u:hunter2@h\"}\n"}, []string{
-			"F:2:23: auth.github.client_id (a): it needs auth.github.client_secret or auth.github.client_secret_file",
+			"F:2:23: auth.github.client_id (a): it needs auth.github.client_secret",
 			"F:3:15: auth.mail.url: it needs auth.mail.from",
 		}},
 		{"no relation of a value that is wrong by itself", setup{file: "sandbox: {disk: 2TiB}\n"}, []string{
-			"F:1:17: sandbox.disk: 2TiB is out of range: it must be from 1MiB to 1TiB",
+			"F:1:17: sandbox.disk: 2TiB is out of range: it must be from 4MiB to 1TiB",
 		}},
 		{"variables that are no keys", setup{env: []string{"SATCHEL_TOKEN=x", "SATCHEL_URL=x", "SATCHEL_TEST_POSTGRES=x", "SATCHEL_PORT=tcp://10.0.0.1:80", "SATCHEL_PORT_80_TCP_ADDR=x", "SATCHEL_SERVICE_HOST=x", "SATCHEL_SERVICE_PORT_HTTP=80", "SATCHELS=1"}}, nil},
 		{"a variable without its section", setup{env: []string{"SATCHEL_LISTEN=x", "SATCHEL_DATA=x", "SATCHEL_TOTAL_MEMORY=x"}}, []string{
@@ -220,24 +219,23 @@ func TestMistakes(t *testing.T) {
 			"SATCHEL_DATA: there is no such variable; did you mean SATCHEL_DATA_DIR?",
 			"SATCHEL_TOTAL_MEMORY: there is no such variable; did you mean SATCHEL_SANDBOX_TOTAL_MEMORY?",
 		}},
-		{"models", setup{file: "search:\n  embeddings:\n    url: http://u:p@h/v1\n    mdel: x\n    key: [sk-secret]\n  rerank:\n    url: ftp://h\n    wait: 0s\n  expand: {url: \"unix:x\", model: m}\n  embedding: {url: x}\n"}, []string{
+		{"models", setup{file: "search:\n  embeddings:\n    url: http://u:p@h/v1\n    mdel: x\n    key: [sk-secret]\n  rerank:\n    url: ftp://h\n    key: file:here\n  expand: {url: \"unix:x\", model: m}\n  embedding: {url: x}\n"}, []string{
 			`F:4:5: there is no key "search.embeddings.mdel"; did you mean search.embeddings.model?`,
 			"F:5:10: search.embeddings.key must be a text",
 			`F:10:3: there is no key "search.embedding"; did you mean search.embeddings?`,
-			"F:3:10: search.embeddings.url: it must not have a user or a password; there is a key for that",
+			"F:3:10: search.embeddings.url: it must not have a user or a password",
 			"F:7:10: search.rerank.url: it must be a URL such as http://127.0.0.1:11434/v1",
-			"F:8:11: search.rerank.wait: 0s is out of range: it must be from 1ms to 1m",
+			"F:8:10: search.rerank.key: after file: there must be an absolute path",
 			`F:9:17: search.expand.url: "x" must be an absolute path`,
 		}},
-		{"models by halves", setup{file: "search:\n  embeddings: {url: http://h/v1, key: sk-secret, key_file: /k}\n  expand: {url: https://h/v1}\n"}, []string{
+		{"models by halves", setup{file: "search:\n  embeddings: {url: http://h/v1, key: sk-secret}\n  expand: {url: https://h/v1}\n"}, []string{
 			"F:2:21: search.embeddings.url (http://h/v1): it needs search.embeddings.model",
 			"F:3:17: search.expand.url (https://h/v1): it needs search.expand.model",
-			"F:2:60: search.embeddings.key_file (/k): give one of the two (search.embeddings.key)",
 		}},
 		{"a model that is no directory", setup{env: []string{"SATCHEL_SEARCH_EMBEDDINGS_MODEL=nomic-embed-text"}}, []string{
 			"SATCHEL_SEARCH_EMBEDDINGS_MODEL: search.embeddings.model (nomic-embed-text): without search.embeddings.url it must be the absolute path of a directory",
 		}},
-		{"a file as the data directory", setup{args: []string{"--data", os.DevNull, "--search-limit=x"}}, []string{
+		{"a file as the data directory", setup{args: []string{"--data", os.DevNull, "--sandbox-max=x"}}, []string{
 			"flag --data: " + os.DevNull + " is a file; name a directory",
 		}},
 		{"a port that there is none", setup{args: []string{"--listen=127.0.0.1:99999"}}, []string{
@@ -252,7 +250,7 @@ func TestMistakes(t *testing.T) {
 			}
 			for _, m := range got {
 				if strings.Contains(m, "hunter2") {
-					t.Errorf("a secret is told: %s", m)
+					t.Errorf("a mistake repeats a secret: %s", m)
 				}
 			}
 		})
@@ -272,16 +270,14 @@ func TestValues(t *testing.T) {
 		{"tools-prefix", []string{"", "team_", "A-1"}, []string{"a b", "ä", "a.b", strings.Repeat("a", 33)}},
 		{"server-rate", []string{"0.5", "1000"}, []string{"0", "-1", "NaN", "Inf", "1,5", ""}},
 		{"server-shutdown-grace", []string{"0", "0s", "45s", "1h"}, []string{"45", "-1s", "2h", "1d", "s", "1x"}},
-		{"server-max-body", []string{"65536", "64KiB", "1.5MiB", "1 MiB"}, []string{"1", "2GiB", "-1", "1mib", "1MB", "1e6", "0x100000", "1.5", "99999999999999999999TiB", "99999999TiB"}},
+		{"space-max-file", []string{"65536", "64KiB", "1.5MiB", "1 MiB"}, []string{"1", "3GiB", "-1", "1mib", "1MB", "1e6", "0x100000", "1.5", "99999999999999999999TiB", "99999999TiB"}},
 		{"database-url", []string{"", "sqlite:/x/y.db", "postgres://u:p@h/x", "postgresql://h/x"}, []string{"/x/y.db", "mysql://h"}},
 		{"remotes-allow-networks", []string{"", "10.0.0.0/8,fd00::/8"}, []string{"10.0.0.1", "10.0.0.1/8", "x", "10.0.0.0/33"}},
 		{"remotes-allow-ports", []string{"443", "443,8443"}, []string{"0", "65536", "https", "-1"}},
 		{"space-screen-secrets", []string{"true", "false"}, []string{"", "yes", "1", "True"}},
-		{"search-max-time", []string{"100ms", "10s", "10m"}, []string{"0", "99ms", "11m", "-1s", "10"}},
-		{"search-max-concurrent", []string{"1", "1000"}, []string{"0", "-1", "1001", "2.5"}},
-		{"search-max-waiting", []string{"0", "10000"}, []string{"-1", "10001"}},
-		{"search-cache-size", []string{"1MiB", "16GiB"}, []string{"0", "1000KiB", "17GiB", "8MB"}},
-		{"search-models-wait", []string{"1ms", "1500ms", "1m"}, []string{"0", "61s"}},
+		{"sandbox-max", []string{"1", "10000"}, []string{"0", "-1", "10001", "2.5"}},
+		{"search-models-wait", []string{"5ms", "1500ms", "1m"}, []string{"0", "61s", "-1s", "10"}},
+		{"auth-oidc-client-secret", []string{"", "x", "file:/x"}, []string{"file:", "file:x"}},
 		{"sandbox-runtime", []string{"gvisor", "none"}, []string{"crun", "runc", ""}},
 		{"sandbox-rootfs", []string{"", "/srv/root"}, []string{"srv/root"}},
 	} {
@@ -433,6 +429,33 @@ func TestExampleSaysTheDefaults(t *testing.T) {
 	}
 	if n := strings.Count(strings.Join(lines, ""), " listen:"); n != 1 {
 		t.Error("the second configuration is not what it should be")
+	}
+}
+
+func TestSecretsInFiles(t *testing.T) {
+	dir := t.TempDir()
+	file := func(content string) config.Secret {
+		p := filepath.Join(dir, "secret")
+		if err := os.WriteFile(p, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return config.Secret("file:" + p)
+	}
+	for _, s := range []config.Secret{"hunter2", file("hunter2\n")} {
+		if got, err := s.Read("k"); got != "hunter2" || err != nil {
+			t.Errorf("%q: %q, %v", s, got, err)
+		}
+	}
+	if got, err := config.Secret("").Read("k"); got != "" || err != nil {
+		t.Errorf("none: %q, %v", got, err)
+	}
+	for name, content := range map[string]string{"empty": "\n", "two lines": "hunter2\nb\n", "too long": strings.Repeat("k", 5000)} {
+		if _, err := file(content).Read("k"); fault.CodeOf(err) != fault.Invalid || strings.Contains(fault.PublicOf(err), "hunter2") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := config.Secret("file:" + filepath.Join(dir, "none")).Read("k"); fault.CodeOf(err) != fault.Invalid {
+		t.Errorf("no file: %v", err)
 	}
 }
 

@@ -3,10 +3,10 @@
 //
 // A flag beats the environment, which beats the file, which beats the default.
 // Reading is strict: [Load] refuses an unknown or ill-typed key, naming its
-// place and the nearest known key, and it tells every mistake at once. It never
+// place and the nearest known key, and it reports every mistake at once. It never
 // repeats the value of a key that holds a secret.
 //
-// The table in keys.go and auth.go is the only place that knows the keys: the fields, the
+// The table in keys.go is the only place that knows the keys: the fields, the
 // environment's names, the flags, the checks and the reference documentation
 // ([Document], [Example]) all come from it. To add a key, add its field to
 // Config and its row to the table.

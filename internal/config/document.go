@@ -13,14 +13,14 @@ func Document() string {
 
 <!-- Generated from internal/config by "go test ./internal/config -update"; do not edit. -->
 
-Satchel needs no configuration to start. What differs from the defaults is said in ` + "`satchel.yaml`" + `, in the environment or by a flag of ` + "`satchel serve`" + `: a flag beats the environment, which beats the file. The file is the first of these that is there:
+Satchel needs no configuration to start. Set what differs from the defaults in ` + "`satchel.yaml`" + `, in the environment or by a flag of ` + "`satchel serve`" + `: a flag beats the environment, which beats the file. The file is the first of these that exists:
 
 1. the one that ` + "`--config`" + ` names,
 2. the one that ` + "`SATCHEL_CONFIG`" + ` names,
 3. ` + "`satchel.yaml`" + ` in the data directory,
 4. ` + "`" + SystemFile + "`" + `.
 
-A key that does not exist or does not fit is an error, wherever it stands; all of them are told at once, each with its place and the nearest key that exists. [satchel.example.yaml](satchel.example.yaml) has every key with its default.
+A key that does not exist or does not fit is an error, wherever it stands; all of them are reported at once, each with its place and the nearest key that exists. [satchel.example.yaml](satchel.example.yaml) has every key with its default.
 
 - A **duration** is a number with a unit: ` + "`45s`, `10m`, `1h30m`, `90d`" + `.
 - A **size** is a number with ` + "`KiB`, `MiB`, `GiB` or `TiB`" + `, powers of 1024; without a unit it counts bytes.
@@ -29,14 +29,14 @@ A key that does not exist or does not fit is an error, wherever it stands; all o
 
 Variables that are no keys: ` + "`SATCHEL_CONFIG`" + ` (the file), ` + "`SATCHEL_URL` and `SATCHEL_TOKEN`" + ` (of commands that speak to a server), ` + "`SATCHEL_TEST_…`" + ` (of the tests). Any other variable that begins with ` + "`SATCHEL_`" + ` is an error, but for those that Kubernetes sets beside a service called satchel (` + "`SATCHEL_SERVICE_…`, `SATCHEL_PORT…`" + `).
 `)
-	all := keys()
-	for _, s := range sections {
+	all := keys(new(Config))
+	for _, s := range sections() {
 		if s.name != "" {
 			fmt.Fprintf(&b, "\n## %s\n\n%s\n", s.name, s.doc)
 		}
 		b.WriteString("\n| key | value | default | variable, flag | |\n| --- | --- | --- | --- | --- |\n")
 		for _, k := range all {
-			if k.section() != s.name {
+			if parent(k.path) != s.name {
 				continue
 			}
 			def := "empty"
@@ -54,22 +54,22 @@ Variables that are no keys: ` + "`SATCHEL_CONFIG`" + ` (the file), ` + "`SATCHEL
 func Example() string {
 	var b strings.Builder
 	b.WriteString("# Satchel's configuration, with every key at its default. Take out the # of what\n# you change, and of the section above it.\n")
-	all := keys()
-	for _, s := range sections {
+	all := keys(new(Config))
+	for _, s := range sections() {
 		// A section within another stands below it, indented once more.
 		depth := strings.Count(s.name, ".")
 		in := strings.Repeat("  ", depth)
 		switch {
 		case depth > 0:
-			fmt.Fprintf(&b, "#%s# %s\n#%s%s:\n", in, strings.ReplaceAll(s.doc, "`", ""), in, s.name[strings.LastIndexByte(s.name, '.')+1:])
+			fmt.Fprintf(&b, "#%s# %s\n#%s%s:\n", in, strings.ReplaceAll(s.doc, "`", ""), in, last(s.name))
 		case s.name != "":
 			fmt.Fprintf(&b, "\n# %s\n#%s:\n", strings.ReplaceAll(s.doc, "`", ""), s.name)
 		}
 		for _, k := range all {
-			if k.section() != s.name {
+			if parent(k.path) != s.name {
 				continue
 			}
-			name := k.path[strings.LastIndexByte(k.path, '.')+1:]
+			name := last(k.path)
 			if s.name == "" {
 				fmt.Fprintf(&b, "\n# %s\n#%s: %s\n", k.doc, name, k.example())
 				continue

@@ -62,7 +62,7 @@ func (m Mistakes) Error() string {
 // flagged begins the Where of a flag.
 const flagged = "flag --"
 
-// OfFlags tells whether a flag has a mistake, and so the command's words.
+// OfFlags reports whether a flag has a mistake, and so the command's words.
 func (m Mistakes) OfFlags() bool {
 	return slices.ContainsFunc(m, func(x Mistake) bool { return strings.HasPrefix(x.Where, flagged) })
 }
@@ -81,10 +81,11 @@ type loader struct {
 // Load reads the configuration. The error is a fault.Invalid with every mistake
 // (see Mistakes), one in a line.
 func Load(src Source) (*Config, error) {
-	l := &loader{src: src, keys: keys(), env: map[string]string{}, origin: map[string]string{}, spoilt: map[string]bool{}}
+	l := &loader{src: src, env: map[string]string{}, origin: map[string]string{}, spoilt: map[string]bool{}}
+	l.keys = keys(&l.cfg)
 	for i := range l.keys {
 		if k := &l.keys[i]; k.path != "data_dir" && k.path != "database.url" {
-			if err := k.set(&l.cfg, k.def); err != nil {
+			if err := k.set(k.def); err != nil {
 				return nil, fmt.Errorf("default of %s: %w", k.path, err)
 			}
 		}
@@ -118,7 +119,7 @@ func Load(src Source) (*Config, error) {
 }
 
 // DataDir returns the data directory where nothing names one: satchel under
-// $XDG_DATA_HOME, else ~/.local/share/satchel (DESIGN section 16). lookup is
+// $XDG_DATA_HOME, else ~/.local/share/satchel. lookup is
 // os.LookupEnv, or stands in for it.
 func DataDir(lookup func(string) (string, bool)) (string, error) {
 	if d, ok := lookup("SATCHEL_DATA_DIR"); ok && d != "" {
@@ -138,7 +139,7 @@ func DataDir(lookup func(string) (string, bool)) (string, error) {
 	return "", fault.New(fault.Invalid, "there is no home directory to keep data in; name a directory with --data")
 }
 
-// dataDirIsFile tells of a file where the data directory should be: everything
+// dataDirIsFile reports a file where the data directory should be: everything
 // that is looked for below it would fail with words about itself.
 func (l *loader) dataDirIsFile() {
 	if st, err := os.Stat(l.cfg.DataDir); l.cfg.DataDir == "" || err != nil || st.IsDir() {
@@ -159,7 +160,7 @@ func (l *loader) findFile() (string, error) {
 	}
 	dir := l.cfg.DataDir
 	if dir == "" {
-		dir, _ = DataDir(l.lookup) // told later, if nothing names one
+		dir, _ = DataDir(l.lookup) // reported later, if nothing names one
 	}
 	for _, f := range []string{filepath.Join(dir, fileName), l.src.SystemFile} {
 		if f == fileName || f == "" {
@@ -217,7 +218,7 @@ func notOurs(name string) bool {
 	return strings.HasPrefix(name, "SATCHEL_TEST_") || strings.HasPrefix(name, "SATCHEL_SERVICE_PORT") || strings.HasPrefix(name, "SATCHEL_PORT_")
 }
 
-// readEnviron notes our variables and tells the unknown ones. An empty variable
+// readEnviron notes our variables and reports unknown ones. An empty variable
 // counts as none, since that is how many tools unset one.
 func (l *loader) readEnviron() {
 	known := make([]string, 0, len(l.keys))
@@ -231,7 +232,7 @@ func (l *loader) readEnviron() {
 		}
 		l.env[name] = value
 		if !slices.Contains(known, name) && !notOurs(name) {
-			l.unknown(name, "variable", l.nearestVariable(name, append(known, "SATCHEL_CONFIG", "SATCHEL_TOKEN", "SATCHEL_URL")))
+			l.unknown(name, "such variable", l.nearestVariable(name, append(known, "SATCHEL_CONFIG", "SATCHEL_TOKEN", "SATCHEL_URL")))
 		}
 	}
 }
@@ -262,7 +263,7 @@ func (l *loader) applyOutside(want func(*key) bool) {
 // set stores a value that comes as text.
 func (l *loader) set(k *key, where, text string) {
 	l.origin[k.path] = where
-	if err := k.set(&l.cfg, text); err != nil {
+	if err := k.set(text); err != nil {
 		l.spoil(k, where, "%s must be %s%s", k.path, k.form, l.got(k, text))
 	}
 }
@@ -280,12 +281,12 @@ func (l *loader) validate() {
 		if l.spoilt[k.path] {
 			continue
 		}
-		if why := k.check(&l.cfg); why != "" {
+		if why := k.check(); why != "" {
 			l.spoil(k, l.where(k.path), "%s: %s", k.path, why)
 		}
 	}
-	for _, r := range relations {
-		if l.spoilt[r.key] || l.spoilt[r.other] || !r.broken(&l.cfg) {
+	for _, r := range l.cfg.relations() {
+		if !r.broken || l.spoilt[r.key] || l.spoilt[r.other] {
 			continue
 		}
 		where := l.origin[r.key]
@@ -300,7 +301,7 @@ func (l *loader) validate() {
 // empty where there is none.
 func (l *loader) shown(path, secret string) string {
 	i := slices.IndexFunc(l.keys, func(k key) bool { return k.path == path })
-	v := l.keys[i].text(&l.cfg)
+	v := l.keys[i].text()
 	if l.keys[i].secret && v != "" {
 		v = secret // never its value
 	}
@@ -328,10 +329,10 @@ func (l *loader) spoil(k *key, where, format string, args ...any) {
 
 func (l *loader) unknown(where, what, near string) {
 	if near == "" {
-		l.mistake(where, "there is no such %s", what)
+		l.mistake(where, "there is no %s", what)
 		return
 	}
-	l.mistake(where, "there is no such %s; did you mean %s?", what, near)
+	l.mistake(where, "there is no %s; did you mean %s?", what, near)
 }
 
 func (l *loader) flag(name string) string {

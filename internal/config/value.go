@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -28,8 +29,8 @@ var errForm = errors.New("not of the form")
 
 var (
 	str      = codec[string]{"a text", "text", []string{"!!str"}, func(s string) (string, error) { return s, nil }, func(s string) string { return s }}
-	integer  = codec[int]{"a whole number", "number", []string{"!!int"}, parseInt[int], func(n int) string { return strconv.Itoa(n) }}
-	integer8 = codec[int64]{"a whole number", "number", []string{"!!int"}, parseInt[int64], func(n int64) string { return strconv.FormatInt(n, 10) }}
+	secret   = codec[Secret]{"a text", "text", []string{"!!str"}, func(s string) (Secret, error) { return Secret(s), nil }, func(s Secret) string { return string(s) }}
+	integer  = codec[int]{"a whole number", "number", []string{"!!int"}, strconv.Atoi, func(n int) string { return strconv.Itoa(n) }}
 	decimal  = codec[float64]{"a number", "number", []string{"!!int", "!!float"}, parseFloat, func(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }}
 	boolean  = codec[bool]{"true or false", "true, false", []string{"!!bool", "!!str"}, parseBool, strconv.FormatBool}
 	duration = codec[time.Duration]{durationForm, "duration", []string{"!!str"}, ParseDuration, FormatDuration}
@@ -44,22 +45,12 @@ func enum(values ...string) codec[string] {
 	c.form = "one of " + strings.Join(values, ", ")
 	c.name = strings.Join(values, ", ")
 	c.parse = func(s string) (string, error) {
-		for _, v := range values {
-			if s == v {
-				return s, nil
-			}
+		if !slices.Contains(values, s) {
+			return "", errForm
 		}
-		return "", errForm
+		return s, nil
 	}
 	return c
-}
-
-func parseInt[T int | int64](s string) (T, error) {
-	n, err := strconv.ParseInt(s, 10, 64)
-	if err != nil || int64(T(n)) != n {
-		return 0, errForm
-	}
-	return T(n), nil
 }
 
 func parseBool(s string) (bool, error) {

@@ -62,8 +62,8 @@ func place(name string, n *yaml.Node) string {
 	return fmt.Sprintf("%s:%d:%d", name, n.Line, n.Column)
 }
 
-// mapping reads the keys of the file (section "") or of one section.
-func (l *loader) mapping(name, section string, m *yaml.Node) {
+// mapping reads the keys of the file (in is "") or of one section.
+func (l *loader) mapping(name, in string, m *yaml.Node) {
 	seen := map[string]int{}
 	for i := 0; i+1 < len(m.Content); i += 2 {
 		k, v := m.Content[i], m.Content[i+1]
@@ -73,8 +73,8 @@ func (l *loader) mapping(name, section string, m *yaml.Node) {
 			continue
 		}
 		path := k.Value
-		if section != "" {
-			path = section + "." + k.Value
+		if in != "" {
+			path = in + "." + k.Value
 		}
 		if line, twice := seen[path]; twice {
 			l.mistake(where, "%.80s is there already, in line %d", path, line)
@@ -85,7 +85,7 @@ func (l *loader) mapping(name, section string, m *yaml.Node) {
 			l.value(name, &l.keys[j], v)
 			continue
 		}
-		if slices.ContainsFunc(sections, func(s struct{ name, doc string }) bool { return s.name == path && path != "" }) {
+		if slices.ContainsFunc(sections()[1:], func(s section) bool { return s.name == path }) {
 			switch {
 			case v.Kind == yaml.MappingNode:
 				l.mapping(name, path, v)
@@ -98,23 +98,18 @@ func (l *loader) mapping(name, section string, m *yaml.Node) {
 	}
 }
 
-// unknownKey tells a key that does not exist, with the nearest that does.
+// unknownKey reports a key that does not exist, with the nearest that does.
 func (l *loader) unknownKey(where, path string, v *yaml.Node) {
 	var known []string
 	if v.Kind == yaml.MappingNode {
-		for _, s := range sections[1:] {
+		for _, s := range sections()[1:] {
 			known = append(known, s.name)
 		}
 	}
 	for i := range l.keys {
 		known = append(known, l.keys[i].path)
 	}
-	near := nearest(path, known)
-	if near == "" {
-		l.mistake(where, "there is no key %.80q", path)
-		return
-	}
-	l.mistake(where, "there is no key %.80q; did you mean %s?", path, near)
+	l.unknown(where, fmt.Sprintf("key %.80q", path), nearest(path, known))
 }
 
 // value sets one key from its node.

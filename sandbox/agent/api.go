@@ -15,7 +15,6 @@ type Boot struct {
 	Processes int   // RLIMIT_NPROC of each command user; 0: none
 	OpenFiles int   // RLIMIT_NOFILE; 0: none
 	FileSize  int64 // RLIMIT_FSIZE in bytes; 0: none
-	DataSize  int64 // RLIMIT_AS in bytes per process; 0: none
 	// RestAfter is how long after the last request the agent gives back memory
 	// that it has no use for until the next; 0: two seconds.
 	RestAfter time.Duration
@@ -107,14 +106,6 @@ type Job struct {
 	ReadOnly bool // of a read-only caller; others' are none of its business
 	ExitCode int
 	Started  time.Time
-}
-
-// MemoryUse is the agent's own memory, in bytes.
-type MemoryUse struct {
-	Heap      int64 // in use now, garbage included
-	System    int64 // got from the system and not given back
-	Allocated int64 // ever, since before its first package was initialised
-	Objects   int64 // ever allocated
 }
 
 // Entry is one path of the upper layer that changed since it was last

@@ -197,17 +197,6 @@ func (c *Client) Shutdown(ctx context.Context, grace time.Duration) error {
 	return err
 }
 
-// Memory tells what the agent itself uses, for those who look after it. No
-// client's call needs it.
-func (c *Client) Memory(ctx context.Context) (MemoryUse, error) {
-	var m MemoryUse
-	body, err := c.roundTrip(ctx, kindMemory, nil, 0)
-	if err == nil {
-		err = c.decode(body, m.decode)
-	}
-	return m, err
-}
-
 type liveOutput struct {
 	stream Stream
 	bytes  []byte

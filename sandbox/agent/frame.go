@@ -36,7 +36,6 @@ const (
 	kindJobs
 	kindKill
 	kindShutdown
-	kindMemory
 )
 
 // What the agent sends.

@@ -108,7 +108,6 @@ type sandboxOption struct {
 	noGit bool
 	seed  map[string]string // the checkout
 	caps  []string          // nil: Capabilities
-	agent string            // the program that is process 1; empty: agenttest
 }
 
 // startSandbox boots one; it is destroyed when the test ends.
@@ -151,15 +150,12 @@ func trySandbox(t testing.TB, o sandboxOption) (*sandbox, error) {
 		return os.Chmod(p, 0o777)
 	}))
 	exe := sandboxProgram(t)
-	if o.agent == "" {
-		o.agent = exe
-	}
 	must(t, os.WriteFile(filepath.Join(root, Exe), nil, 0o755))
 	mounts := []specs.Mount{
 		{Destination: "/proc", Type: "proc", Source: "proc"},
 		{Destination: "/dev", Type: "tmpfs", Source: "tmpfs"},
 		{Destination: "/usr", Type: "bind", Source: "/usr", Options: []string{"ro"}},
-		{Destination: Exe, Type: "bind", Source: o.agent, Options: []string{"ro"}},
+		{Destination: Exe, Type: "bind", Source: exe, Options: []string{"ro"}},
 		{Destination: Lower, Type: "bind", Source: s.lower, Options: []string{"ro"}},
 	}
 	annotations := map[string]string{}

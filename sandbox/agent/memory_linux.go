@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"runtime"
 	"sync"
 	"time"
 
@@ -28,15 +27,4 @@ func restTimer(after time.Duration) *time.Timer {
 		return g
 	})
 	return time.AfterFunc(after, func() { giver().GiveBack() })
-}
-
-func memoryUse() *MemoryUse {
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return &MemoryUse{
-		Heap:      int64(m.HeapAlloc),
-		System:    int64(m.Sys - m.HeapReleased),
-		Allocated: int64(m.TotalAlloc),
-		Objects:   int64(m.Mallocs),
-	}
 }

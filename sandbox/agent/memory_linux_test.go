@@ -9,23 +9,7 @@ import (
 	"strconv"
 	"testing"
 	"time"
-
-	"satchel/internal/testenv"
 )
-
-// The agent starts once per sandbox, in which memory and time count: what the
-// binary that users have has allocated as an agent that is ready, the
-// initialisation of all its packages included, stays within a bound.
-func TestAgentStartsLightly(t *testing.T) {
-	t.Parallel()
-	s := startSandbox(t, sandboxOption{agent: satchelProgram(t)})
-	m, err := s.Memory(t.Context())
-	must(t, err)
-	t.Logf("ready: %+v", m)
-	if m.Heap > 8<<20 || m.Allocated > 8<<20 || m.Objects > 80_000 || m.System > 24<<20 {
-		t.Errorf("the agent is heavy when it is ready: %+v", m)
-	}
-}
 
 // BenchmarkAgentStart is what a start of the agent takes, from its first
 // instruction to its first look at its input, which is at its end, beside a Go
@@ -87,28 +71,5 @@ func TestProgramInitialisesLightly(t *testing.T) {
 	if bytes > mostBytes || objects > mostObjects {
 		t.Errorf("initialisation allocates %d bytes in %d objects, at most %d and %d may be; the most:\n%s",
 			bytes, objects, mostBytes, mostObjects, worst)
-	}
-}
-
-// An agent that nobody asked for anything gives memory back, and works on.
-func TestAgentGivesMemoryBack(t *testing.T) {
-	t.Parallel()
-	boot := testBoot()
-	boot.RestAfter = 10 * time.Millisecond
-	s := startSandbox(t, sandboxOption{boot: boot})
-	var before, after MemoryUse
-	testenv.WaitFor(t, "memory that is given back", func() bool {
-		var err error
-		s.sh("seq 100000") // some garbage, which may be given back already
-		before, err = s.Memory(t.Context())
-		must(t, err)
-		s.sh("sleep 0.1") // longer than RestAfter
-		after, err = s.Memory(t.Context())
-		must(t, err)
-		return after.System < before.System
-	})
-	t.Logf("before %+v, after %+v", before, after)
-	if got := s.sh("echo still here"); got != "still here\n" {
-		t.Errorf("%q", got)
 	}
 }

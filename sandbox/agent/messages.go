@@ -23,7 +23,7 @@ const (
 )
 
 func (b *Boot) encode(e *encoder) {
-	for _, v := range []int64{b.Disk, b.Inodes, b.Tmp, b.Output, int64(b.Processes), int64(b.OpenFiles), b.FileSize, b.DataSize} {
+	for _, v := range []int64{b.Disk, b.Inodes, b.Tmp, b.Output, int64(b.Processes), int64(b.OpenFiles), b.FileSize} {
 		e.int(v)
 	}
 	e.duration(b.RestAfter)
@@ -36,7 +36,7 @@ func (b *Boot) encode(e *encoder) {
 func (b *Boot) decode(d *decoder) {
 	b.Disk, b.Inodes, b.Tmp, b.Output = d.int(), d.int(), d.int(), d.int()
 	b.Processes, b.OpenFiles = int(d.int()), int(d.int())
-	b.FileSize, b.DataSize = d.int(), d.int()
+	b.FileSize = d.int()
 	b.RestAfter = d.duration()
 	for range d.list(maxEnv) {
 		b.Env = append(b.Env, d.string(maxCommand))
@@ -120,16 +120,6 @@ func (j *Job) decode(d *decoder) {
 	j.ID, j.Command = d.string(maxShort), d.string(maxJobCommand)
 	j.Running, j.ReadOnly = d.bool(), d.bool()
 	j.ExitCode, j.Started = d.small(255), d.time()
-}
-
-func (m *MemoryUse) encode(e *encoder) {
-	for _, v := range []int64{m.Heap, m.System, m.Allocated, m.Objects} {
-		e.uint(uint64(v))
-	}
-}
-
-func (m *MemoryUse) decode(d *decoder) {
-	m.Heap, m.System, m.Allocated, m.Objects = d.size(), d.size(), d.size(), d.size()
 }
 
 // The flags of an Entry.

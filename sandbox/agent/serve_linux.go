@@ -117,8 +117,6 @@ func (s *server) dispatch(k kind, id uint32, body []byte) error {
 		var r shutdownRequest
 		r.decode(d)
 		answer = func(*encoder) error { s.shutdown(r.grace); return nil }
-	case kindMemory:
-		answer = func(e *encoder) error { memoryUse().encode(e); return nil }
 	default:
 		return fmt.Errorf("%w: a request of kind %d", ErrProtocol, k)
 	}

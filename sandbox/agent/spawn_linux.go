@@ -231,7 +231,6 @@ func shellScript(b Boot) string {
 	limit("u", int64(b.Processes))
 	limit("n", int64(b.OpenFiles))
 	limit("f", (b.FileSize+1023)/1024)
-	limit("v", (b.DataSize+1023)/1024)
 	w.WriteString(`;read -r -u 4;exec 4<&-;mapfile -u 3;exec 3<&-;printf -v BASH_EXECUTION_STRING %s "${MAPFILE[@]}"` +
 		`;unset -v MAPFILE REPLY;SECONDS=0;eval "$BASH_EXECUTION_STRING"`)
 	return w.String()

@@ -17,6 +17,9 @@ import (
 	"satchel/internal/space"
 )
 
+// DefaultWebhookTimeout is how long GitHub waits for the answer to a webhook.
+const DefaultWebhookTimeout = 10 * time.Second
+
 // Options configure a Client. Store and Public are needed; zero fields take the
 // defaults.
 type Options struct {
@@ -96,7 +99,7 @@ func (o *Options) setDefaults() error {
 	for _, d := range []struct {
 		value     *time.Duration
 		otherwise time.Duration
-	}{{&o.Timeout, 10 * time.Second}, {&o.VisitTimeout, 30 * time.Second}, {&o.RevokeTimeout, 3 * time.Second}, {&o.WebhookTimeout, 10 * time.Second}} {
+	}{{&o.Timeout, 10 * time.Second}, {&o.VisitTimeout, 30 * time.Second}, {&o.RevokeTimeout, 3 * time.Second}, {&o.WebhookTimeout, DefaultWebhookTimeout}} {
 		if *d.value <= 0 {
 			*d.value = d.otherwise
 		}

@@ -17,9 +17,8 @@ const everyday = {
 // limits are what the server is given, small enough to be met.
 export const limits = {
   SATCHEL_SANDBOX_MAX: '19', SATCHEL_SANDBOX_MEMORY: '128MiB', SATCHEL_SANDBOX_PROCESSES: '64', SATCHEL_SANDBOX_DISK: '24MiB',
-  SATCHEL_SANDBOX_INODES: '2000', SATCHEL_SANDBOX_TMP: '8MiB', SATCHEL_SANDBOX_FILE_SIZE: '12MiB', SATCHEL_SANDBOX_OPEN_FILES: '64',
-  SATCHEL_SANDBOX_WALL_TIME: '10s', SATCHEL_SANDBOX_DETACH_AFTER: '6s', SATCHEL_SANDBOX_GRACE: '1s', SATCHEL_SANDBOX_OUTPUT_CHARS: '6000',
-  SATCHEL_SANDBOX_IDLE_STOP: '4s', SATCHEL_SANDBOX_REAP_EVERY: '5s', SATCHEL_SPACE_TIDY_AFTER: '5s', SATCHEL_SERVER_RATE: '500', SATCHEL_SERVER_BURST: '1000',
+  SATCHEL_SANDBOX_WALL_TIME: '10s', SATCHEL_SANDBOX_DETACH_AFTER: '6s',
+  SATCHEL_SANDBOX_IDLE_STOP: '4s', SATCHEL_SERVER_RATE: '500',
 };
 
 // Breaches, with how many of each are in a deck.
@@ -205,11 +204,11 @@ export class Worker {
   }
 
   inodeFiller() {
-    return this.breach('inodeFiller', `mkdir -p chaos/fill/${this.number}; for i in $(seq 3000); do : > chaos/fill/${this.number}/${this.n}-$i || break; done; rm -rf chaos/fill/${this.number}; false`, { expect: mustFail });
+    return this.breach('inodeFiller', `mkdir -p chaos/fill/${this.number}; for i in $(seq 12000); do : > chaos/fill/${this.number}/${this.n}-$i || break; done; rm -rf chaos/fill/${this.number}; false`, { expect: mustFail });
   }
 
   outputFlood() {
-    return this.breach('outputFlood', 'seq 1 2000000', { expect: (r, text) => text.length > 9000 && `an answer of ${text.length} characters` });
+    return this.breach('outputFlood', 'seq 1 2000000', { expect: (r, text) => text.length > 33000 && `an answer of ${text.length} characters` });
   }
 
   spin() {
@@ -237,7 +236,7 @@ export class Worker {
 
   tmpFiller() { return this.breach('tmpFiller', `! dd if=/dev/zero of=/tmp/fill-${this.n} bs=1M count=12; rm -f /tmp/fill-${this.n}`); }
 
-  openFiles() { return this.breach('openFiles', '! python3 -c "x = [open(\'/dev/null\') for i in range(200)]" 2>/dev/null'); }
+  openFiles() { return this.breach('openFiles', '! python3 -c "x = [open(\'/dev/null\') for i in range(2000)]" 2>/dev/null'); }
 }
 
 const mustFail = (r, text, ok) => ok && `a command that cannot succeed is called a success: ${text.slice(0, 300)}`;

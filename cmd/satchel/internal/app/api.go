@@ -18,7 +18,6 @@ func (s *Server) openAPI(o tools.Options) error {
 	if err != nil {
 		return err
 	}
-	c := s.Config.API
 	opts := api.Options{
 		Tools: apiTools{set}, Service: s.Service, Verifier: s.verifier(), URL: s.issuer, Origin: s.originFor, Version: s.version,
 		ShellProblem:         "This server's configuration switches bash off (sandbox.runtime: none).",
@@ -26,15 +25,11 @@ func (s *Server) openAPI(o tools.Options) error {
 		ResourceMetadataURL:  s.resourceMetadataURL,
 		ScopeNames:           s.scopeNames,
 		LimitUnauthenticated: s.guess,
-		Limits: api.Limits{
-			Rate: float64(c.Rate), Burst: c.Burst, Concurrent: c.Concurrent, Body: c.MaxBody,
-			Commands: c.MaxCommands, Paths: c.MaxPaths,
-			CommandBytes: o.Limits.CommandBytes,
-		},
-		Logger: s.Log.With("part", "api"),
+		Limits:               api.Limits{CommandBytes: o.Limits.CommandBytes},
+		Logger:               s.Log.With("part", "api"),
 	}
 	if s.bash != nil {
-		opts.Shells = newShells(s.bash.pool, shellLimits{Sessions: c.MaxSessions, Idle: c.SessionIdle, Time: c.CommandTime})
+		opts.Shells = newShells(s.bash.pool, apiShells)
 	}
 	if s.api, err = api.New(opts); err != nil {
 		return err

@@ -18,6 +18,10 @@ type shellLimits struct {
 	Time     time.Duration // of a command
 }
 
+// apiShells lets a program keep a few sandboxes between its calls, and none that it
+// forgot. Its caller waits for a command, so that it ends long before a job would.
+var apiShells = shellLimits{Sessions: 8, Idle: 30 * time.Minute, Time: 2 * time.Minute}
+
 // executor is what runs commands; *sandbox.Pool is one.
 type executor interface {
 	Exec(ctx context.Context, r sandbox.Request) (sandbox.Result, error)

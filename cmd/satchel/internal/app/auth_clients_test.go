@@ -28,8 +28,7 @@ import (
 func TestClientsConnectAtTheFirstTry(t *testing.T) {
 	for _, public := range []bool{false, true} {
 		cfg := settings(t)
-		cfg.Auth.Rate, cfg.Auth.Burst, cfg.Auth.RegistrationRate = 1e6, 1e6, 1e6
-		cfg.Server.Rate, cfg.Server.Burst = 1e6, 1e6
+		cfg.Auth.Rate, cfg.Server.Rate = 1e6, 1e6
 		name := "on this machine"
 		if public {
 			name, cfg.Server.PublicURL = "public", "https://satchel.example"

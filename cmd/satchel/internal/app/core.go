@@ -28,6 +28,7 @@ import (
 	"satchel/internal/space"
 	"satchel/sandbox/agent"
 	"satchel/tools/index"
+	"satchel/web"
 )
 
 // Core is the open data directory: all that an administrative command needs. It
@@ -94,14 +95,12 @@ func openCore(ctx context.Context, cfg *config.Config, version string, log *slog
 	c.Git, err = gitstore.Open(gitstore.Options{
 		Dir: spaces,
 		Limits: gitstore.Limits{
-			File: cfg.Space.MaxFile, Change: cfg.Space.MaxChange, Space: cfg.Space.MaxSize,
-			Files: cfg.Space.MaxFiles, Repository: cfg.Space.MaxHistory,
+			File: cfg.Space.MaxFile, Change: cfg.Space.MaxChange(), Space: cfg.Space.MaxSize, Repository: cfg.Space.MaxHistory(),
 		},
 		Events:    c.events,
 		Transport: c.transport,
 		Screen:    screen,
 
-		RevertTime:    cfg.Space.RevertTime,
 		CheckoutOwner: agent.CommandUID,
 		Logger:        log.With("part", "gitstore"),
 	})
@@ -126,16 +125,10 @@ func openCore(ctx context.Context, cfg *config.Config, version string, log *slog
 		return nil, err
 	}
 	a := cfg.Auth
-	if a.RefreshReuse == 0 {
-		a.RefreshReuse = -1 // none, where 0 would be the default
-	}
 	c.Accounts = store.New(c.DB, store.Options{
 		TokenKey:       key,
 		Seal:           c.box,
-		KeepApprovals:  cfg.GitHub.KeepApprovals,
-		AccessLifetime: a.AccessLifetime, RefreshLifetime: a.RefreshLifetime, RefreshReuse: a.RefreshReuse, CodeLifetime: a.CodeLifetime,
-		SessionIdle: a.SessionIdle, SessionLifetime: a.SessionLifetime,
-		MaxClients: a.MaxClients, UnusedClient: a.UnusedClient, IdleClient: a.IdleClient,
+		AccessLifetime: a.AccessLifetime, RefreshLifetime: a.RefreshLifetime, SessionLifetime: a.SessionLifetime,
 		Logger: log.With("part", "accounts"),
 	})
 	if err = c.openSources(ctx); err != nil {
@@ -147,7 +140,7 @@ func openCore(ctx context.Context, cfg *config.Config, version string, log *slog
 		Accounts: c.Accounts, Git: c.Git, SpacesDir: spaces, Running: admin.Info{Version: version, MaxFile: cfg.Space.MaxFile},
 		Published: c.sources, Remotes: c.remotes, Secrets: c.secrets, Held: c.held, Logger: log.With("part", "admin"),
 		Pages: admin.Pages{
-			URL: PagesURL(cfg), LinkLifetime: a.LinkLifetime, InviteLifetime: a.InviteLifetime,
+			URL: PagesURL(cfg), LinkLifetime: web.DefaultLinkLifetime, InviteLifetime: web.DefaultInviteLifetime,
 			CheckRedirect: oauth.CheckRedirectURI,
 		},
 		Purged: c.reindex, OpenFinder: c.openFinder, Unscreened: !cfg.Space.ScreenSecrets,
@@ -211,8 +204,7 @@ func (c *Core) reindex(ctx context.Context, id space.SpaceID) error {
 }
 
 func openIndex(cfg *config.Config, log *slog.Logger) (*index.Index, error) {
-	o := IndexOptions(cfg)
-	o.Dir, o.Logger = indexDir(cfg), log.With("part", "index")
+	o := index.Options{Dir: indexDir(cfg), Logger: log.With("part", "index")}
 	var err error
 	if o.Meaning, err = Meaning(cfg, vectorsDir(cfg), log); err != nil {
 		return nil, err

@@ -52,17 +52,24 @@ type limits struct {
 	general, discovery, tokens, guesses, webhooks, registration, mail *ratelimit.Limiter
 }
 
+// mailsPerHour are enough for people who share an address, and too few to flood
+// somebody's mailbox.
+const mailsPerHour = 10
+
+// leastBurst is what a person asks for at once: a page and what belongs to it.
+const leastBurst = 3
+
 func newLimits(a config.Auth) limits {
-	general := ratelimit.Options{PerMinute: a.Rate, Burst: a.Burst}
-	// What clients look up before they connect costs next to nothing, and a
-	// building full of them may share an address.
-	discovery := ratelimit.Options{PerMinute: 10 * a.Rate, Burst: 10 * a.Burst}
+	general := ratelimit.Options{PerMinute: a.Rate, Burst: max(leastBurst, int(a.Rate/2))}
+	// Clients look up metadata before they connect. That costs next to nothing, and
+	// a building full of them may share an address.
+	discovery := ratelimit.Options{PerMinute: 10 * a.Rate, Burst: 10 * general.Burst}
 	hourly := func(n float64) ratelimit.Options {
 		return ratelimit.Options{PerMinute: n / 60, Burst: max(1, int(n/2))}
 	}
 	return limits{
 		general: ratelimit.New(general), tokens: ratelimit.New(general), guesses: ratelimit.New(general), webhooks: ratelimit.New(general), discovery: ratelimit.New(discovery),
-		registration: ratelimit.New(hourly(a.RegistrationRate)), mail: ratelimit.New(hourly(a.MailRate)),
+		registration: ratelimit.New(hourly(a.Rate / 2)), mail: ratelimit.New(hourly(mailsPerHour)),
 	}
 }
 
@@ -123,33 +130,41 @@ func (s *Server) openFront() (err error) {
 	return s.openPages()
 }
 
+// documentCache is how long a client's metadata document is kept at most, after
+// which a change in it counts.
+const documentCache = 24 * time.Hour
+
 func (s *Server) openAuthorizationServer() (err error) {
 	a := s.Config.Auth
 	// Clients name these documents, so that none may be on a network of ours,
 	// whatever remotes may be.
 	s.documents = egress.NewClient(egress.Options{Logger: s.Log.With("part", "egress")}, nil)
-	cache := a.DocumentCache
-	if cache == 0 {
-		cache = -1
-	}
 	s.oauth, err = oauth.New(oauth.Options{
 		Issuer: s.issuer, Resource: s.resource(), Aliases: s.aliases(), At: s.at,
 		Store: s.Accounts, HTTP: s.documents,
-		Registration: a.Registration, Documents: a.ClientDocuments, DocumentCache: cache,
+		Registration: a.Registration, Documents: a.ClientDocuments, DocumentCache: documentCache,
 		Limit:  s.front.allow,
 		Logger: s.Log.With("part", "oauth"),
 	})
 	return err
 }
 
+const (
+	// clockSkew is how far an issuer's clock may be off.
+	clockSkew = time.Minute
+	// outageGrace keeps people working for a day while their issuer is away. A
+	// key that the issuer withdrew meanwhile is good for as long.
+	outageGrace = 24 * time.Hour
+)
+
 func (s *Server) openIssuer() (err error) {
 	i := s.Config.Auth.Issuer
 	s.access, err = access.New(access.Options{
 		Issuer: i.URL, Resource: s.resource(), Audience: i.Audience,
-		Algorithms: i.Algorithms, Types: i.Types, ClientClaims: i.ClientClaims, ScopeClaims: i.ScopeClaims,
+		Types: []string{"at+jwt", "JWT"}, ClientClaims: i.ClientClaims, ScopeClaims: []string{"scope", "scp"},
 		ReadScopes: i.ReadScopes, WriteScopes: i.WriteScopes, DefaultScopes: i.DefaultScopes, RequireClaims: i.RequireClaims,
-		EmailClaim: i.EmailClaim, VerifiedClaim: i.VerifiedClaim, NameClaim: i.NameClaim, SpaceClaim: i.SpaceClaim,
-		ClockSkew: i.ClockSkew, KeysMaxAge: i.KeysMaxAge, OutageGrace: i.OutageGrace, RequestTimeout: i.RequestTimeout,
+		EmailClaim: i.EmailClaim, VerifiedClaim: i.VerifiedClaim, NameClaim: i.NameClaim,
+		ClockSkew: clockSkew, OutageGrace: outageGrace,
 		Logger: s.Log.With("part", "issuer"),
 	})
 	return err
@@ -166,16 +181,15 @@ func (s *Server) openPages() error {
 			}
 			return ""
 		},
-		Ended:          s.personChanged,
-		Called:         s.signals.called.of,
-		InviteLifetime: a.InviteLifetime, LinkLifetime: a.LinkLifetime,
+		Ended:   s.personChanged,
+		Called:  s.signals.called.of,
 		Logger:  s.Log.With("part", "web"),
 		Version: s.version,
 	}
 	if a.GitHub.ClientID != "" {
-		secret, err := secretOf(a.GitHub.ClientSecret, a.GitHub.ClientSecretFile)
+		secret, err := a.GitHub.ClientSecret.Read("auth.github.client_secret")
 		if err != nil {
-			return fmt.Errorf("auth.github: %w", err)
+			return err
 		}
 		p, err := github.New(github.Options{
 			ClientID: a.GitHub.ClientID, ClientSecret: secret, URL: a.GitHub.URL, NeedOrgs: len(a.AllowGitHubOrgs) > 0,
@@ -188,12 +202,12 @@ func (s *Server) openPages() error {
 		s.closers = append(s.closers, p.Close)
 	}
 	if a.OIDC.URL != "" {
-		secret, err := secretOf(a.OIDC.ClientSecret, a.OIDC.ClientSecretFile)
+		secret, err := a.OIDC.ClientSecret.Read("auth.oidc.client_secret")
 		if err != nil {
-			return fmt.Errorf("auth.oidc: %w", err)
+			return err
 		}
 		p, err := oidc.New(oidc.Options{
-			Issuer: a.OIDC.URL, ClientID: a.OIDC.ClientID, ClientSecret: secret, Label: a.OIDC.Label, Scopes: a.OIDC.Scopes,
+			Issuer: a.OIDC.URL, ClientID: a.OIDC.ClientID, ClientSecret: secret, Label: a.OIDC.Label, Scopes: []string{"openid", "email", "profile"},
 			Logger: s.Log.With("part", "oidc"),
 		})
 		if err != nil {
@@ -230,14 +244,11 @@ func (s *Server) openPages() error {
 }
 
 func newMailer(m config.Mail, log *slog.Logger) (*mail.Mailer, error) {
-	o := mail.Options{URL: m.URL, From: m.From, Logger: log}
-	if m.PasswordFile != "" {
-		secret, err := secretOf("", m.PasswordFile)
-		if err != nil {
-			return nil, fmt.Errorf("auth.mail: %w", err)
-		}
-		o.Password = secret
+	password, err := m.Password.Read("auth.mail.password")
+	if err != nil {
+		return nil, err
 	}
+	o := mail.Options{URL: m.URL, From: m.From, Password: password, Logger: log}
 	if m.CAFile != "" {
 		pem, err := os.ReadFile(m.CAFile)
 		if err != nil {
@@ -251,18 +262,6 @@ func newMailer(m config.Mail, log *slog.Logger) (*mail.Mailer, error) {
 		}
 	}
 	return mail.New(o)
-}
-
-// secretOf is a secret, or what the file of it holds.
-func secretOf(secret, file string) (string, error) {
-	if file == "" {
-		return secret, nil
-	}
-	b, err := os.ReadFile(file)
-	if err != nil {
-		return "", fault.Wrap(err, fault.Invalid, "The file %s cannot be read (%s).", file, cause(err))
-	}
-	return strings.TrimSpace(string(b)), nil
 }
 
 func (s *Server) people() people {

@@ -53,12 +53,16 @@ func (f *followedLinks) forget(id space.SpaceID) {
 	delete(f.by, id)
 }
 
+// settleTime bounds the requests to GitHub that settling a connection makes: three
+// of the client's timeouts.
+const settleTime = 30 * time.Second
+
 // settleLink brings a space's connection and its remote in line: the remote of one
 // that was just connected is the repository, and ends with the connection; a
 // connection whose remote was replaced by a command, or taken, ends with it.
 func (s *Server) settleLink(ctx context.Context, id space.SpaceID) error {
 	// A sync that is to end may itself wait for GitHub.
-	ctx, cancel := context.WithTimeout(ctx, 3*s.Config.GitHub.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, settleTime)
 	defer cancel()
 	ended, err := s.followLink(ctx, id)
 	if err == nil && ended.Space != "" {

@@ -1,7 +1,6 @@
 package app
 
 import (
-	"cmp"
 	"context"
 	"path/filepath"
 
@@ -16,10 +15,8 @@ import (
 
 // openSources makes what keeps the published spaces; nothing is followed yet.
 func (c *Core) openSources(ctx context.Context) error {
-	cfg := c.Config.Library
 	c.sources = sources.New(sources.Options{
 		DB: c.DB, Store: c.Git, Owned: ownedBy(c.Accounts), Dir: filepath.Join(c.Config.DataDir, "run", "library"),
-		MaxSources: cmp.Or(cfg.MaxSources, -1), MaxFiles: cfg.MaxFiles, MaxBytes: cfg.MaxSize,
 		Logger: c.Log.With("part", "sources"),
 	})
 	return c.sources.Load(ctx)

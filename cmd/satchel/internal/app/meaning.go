@@ -2,11 +2,9 @@ package app
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"satchel/internal/config"
@@ -22,18 +20,14 @@ import (
 // vectors are kept in dir; nil where it names none. The index closes them.
 func Meaning(cfg *config.Config, dir string, log *slog.Logger) (_ *index.Meaning, err error) {
 	c := &cfg.Search
-	if c.Embeddings.URL == "" && c.Embeddings.Model == "" && c.Rerank.URL == "" && c.Expand.URL == "" {
+	if c.Embeddings.URL == "" && c.Embeddings.Name == "" && c.Rerank.URL == "" && c.Expand.URL == "" {
 		return nil, nil
 	}
 	var closers []func()
 	m := &index.Meaning{
-		Weight:       c.Embeddings.Weight,
-		RerankCount:  c.Rerank.Count,
-		RerankChars:  c.Rerank.MaxChars,
-		RerankWait:   c.Rerank.Wait,
-		RerankWeight: c.Rerank.Weight,
-		ExpandWait:   c.Expand.Wait,
-		Wait:         c.ModelsWait,
+		RerankWait: c.ModelsWait,
+		ExpandWait: c.ModelsWait,
+		Wait:       c.ModelsWait,
 		Close: func() {
 			for _, f := range closers {
 				f()
@@ -45,7 +39,7 @@ func Meaning(cfg *config.Config, dir string, log *slog.Logger) (_ *index.Meaning
 			m.Close()
 		}
 	}()
-	if c.Embeddings.URL != "" || c.Embeddings.Model != "" {
+	if c.Embeddings.URL != "" || c.Embeddings.Name != "" {
 		o, stop, err := embeddings(cfg, log)
 		if err != nil {
 			return nil, err
@@ -58,18 +52,16 @@ func Meaning(cfg *config.Config, dir string, log *slog.Logger) (_ *index.Meaning
 			return nil, err
 		}
 		closers = append(closers, e.Close)
-		m.Vectors = &semantic.Options{
-			Dir: dir, Embedder: e,
-			QueryWait: c.Embeddings.QueryWait, Batch: c.Embeddings.Batch, BatchTokens: c.Embeddings.BatchTokens,
-			Parallel: c.Embeddings.Parallel, CacheBytes: c.Embeddings.CacheSize,
-		}
+		// A search does without a vector that is late, so that the models that judge
+		// its results have the larger part of the wait.
+		m.Vectors = &semantic.Options{Dir: dir, Embedder: e, QueryWait: c.ModelsWait / 5}
 	}
 	if c.Rerank.URL != "" {
-		key, err := modelKey("search.rerank.key_file", c.Rerank.Key, c.Rerank.KeyFile)
+		key, err := c.Rerank.Key.Read("search.rerank.key")
 		if err != nil {
 			return nil, err
 		}
-		r, err := endpoint.NewReranker(c.Rerank.Model, endpoint.Options{URL: c.Rerank.URL, Key: key, Timeout: c.Rerank.Wait})
+		r, err := endpoint.NewReranker(c.Rerank.Name, endpoint.Options{URL: c.Rerank.URL, Key: key, Timeout: c.ModelsWait})
 		if err != nil {
 			return nil, err
 		}
@@ -77,11 +69,11 @@ func Meaning(cfg *config.Config, dir string, log *slog.Logger) (_ *index.Meaning
 		m.Reranker = r
 	}
 	if c.Expand.URL != "" {
-		key, err := modelKey("search.expand.key_file", c.Expand.Key, c.Expand.KeyFile)
+		key, err := c.Expand.Key.Read("search.expand.key")
 		if err != nil {
 			return nil, err
 		}
-		x, err := endpoint.NewChat(c.Expand.Model, endpoint.Options{URL: c.Expand.URL, Key: key, Timeout: c.Expand.Wait})
+		x, err := endpoint.NewChat(c.Expand.Name, endpoint.Options{URL: c.Expand.URL, Key: key, Timeout: c.ModelsWait})
 		if err != nil {
 			return nil, err
 		}
@@ -95,25 +87,21 @@ func Meaning(cfg *config.Config, dir string, log *slog.Logger) (_ *index.Meaning
 // program that serves one in a directory of this machine; stop ends that.
 func embeddings(cfg *config.Config, log *slog.Logger) (o endpoint.EmbeddingOptions, stop func(), err error) {
 	c := &cfg.Search.Embeddings
-	key, err := modelKey("search.embeddings.key_file", c.Key, c.KeyFile)
+	key, err := c.Key.Read("search.embeddings.key")
 	if err != nil {
 		return o, nil, err
 	}
 	o = endpoint.EmbeddingOptions{
 		Identity: semantic.Identity{
-			Model: c.Model, Dimensions: c.Dimensions, QueryPrefix: c.QueryPrefix, DocumentPrefix: c.DocumentPrefix, MaxChars: c.MaxChars,
+			Model: c.Name, Dimensions: c.Dimensions, QueryPrefix: c.QueryPrefix, DocumentPrefix: c.DocumentPrefix, MaxChars: c.MaxChars,
 		},
-		Base64: c.Encoding == "base64",
-		Options: endpoint.Options{
-			URL: c.URL, Key: key, Timeout: c.Timeout,
-			RequestsPerMinute: c.RequestsPerMinute, TokensPerMinute: c.TokensPerMinute,
-		},
+		Options: endpoint.Options{URL: c.URL, Key: key},
 	}
 	if c.URL != "" {
 		return o, nil, nil
 	}
-	if st, err := os.Stat(c.Model); err != nil || !st.IsDir() {
-		return o, nil, fault.New(fault.Invalid, "search.embeddings.model: %s is not the directory of a model.", c.Model)
+	if st, err := os.Stat(c.Name); err != nil || !st.IsDir() {
+		return o, nil, fault.New(fault.Invalid, "search.embeddings.model: %s is not the directory of a model.", c.Name)
 	}
 	program, err := helper.Find()
 	if err != nil {
@@ -125,37 +113,12 @@ func embeddings(cfg *config.Config, log *slog.Logger) (o endpoint.EmbeddingOptio
 		return o, nil, err
 	}
 	socket := filepath.Join(dir, "embed.sock")
-	h := helper.Start(helper.Options{Path: program, Model: c.Model, Socket: socket, Logger: log.With("part", "embed")})
+	h := helper.Start(helper.Options{Path: program, Model: c.Name, Socket: socket, Logger: log.With("part", "embed")})
 	o.URL = "unix:" + socket
 	return o, func() {
 		h.Close()
 		os.RemoveAll(dir)
 	}, nil
-}
-
-// maxKey bounds a key, in bytes.
-const maxKey = 4096
-
-// modelKey returns the key that the configuration gives, or that is in the file
-// it names.
-func modelKey(name, key, file string) (string, error) {
-	if file == "" {
-		return key, nil
-	}
-	f, err := os.Open(file)
-	if err != nil {
-		return "", fault.Wrap(err, fault.Invalid, "%s: %s cannot be read: %s.", name, file, cause(err))
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxKey+1))
-	if err != nil {
-		return "", fault.Wrap(err, fault.Invalid, "%s: %s cannot be read: %s.", name, file, cause(err))
-	}
-	key = strings.TrimSpace(string(b))
-	if key == "" || len(b) > maxKey || strings.ContainsAny(key, "\r\n\x00") {
-		return "", fault.New(fault.Invalid, "%s: %s holds no key.", name, file)
-	}
-	return key, nil
 }
 
 func vectorsDir(cfg *config.Config) string { return filepath.Join(cfg.DataDir, "vectors") }
@@ -179,10 +142,10 @@ type EmbeddingCheck struct {
 // CheckEmbeddings embeds one word with the configured model. ok is false where
 // none is configured. The error says nothing secret.
 func CheckEmbeddings(ctx context.Context, cfg *config.Config) (c EmbeddingCheck, ok bool, err error) {
-	if cfg.Search.Embeddings.URL == "" && cfg.Search.Embeddings.Model == "" {
+	if cfg.Search.Embeddings.URL == "" && cfg.Search.Embeddings.Name == "" {
 		return c, false, nil
 	}
-	c.Model = cfg.Search.Embeddings.Model
+	c.Model = cfg.Search.Embeddings.Name
 	o, stop, err := embeddings(cfg, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return c, true, err

@@ -29,9 +29,8 @@ func configOf(t *testing.T, yaml string) *config.Config {
 	return cfg
 }
 
-func TestTheLimitsOfTheConfiguration(t *testing.T) {
-	l := searchLimits(configOf(t, "search: {max_tokens: 700, limit: 7, wait: 0s, max_concurrent: 3, max_waiting: 0}\n"))
-	if l != (tools.Limits{SearchTokens: 700, SearchResults: 7, SearchWait: -1, Searches: 3, SearchesWaiting: -1}) {
+func TestSearchesDoNotWaitWhereTheConfigurationSaysSo(t *testing.T) {
+	if l := searchLimits(configOf(t, "search: {wait: 0s}\n")); l != (tools.Limits{SearchWait: -1}) {
 		t.Errorf("got %+v", l)
 	}
 }
@@ -52,18 +51,15 @@ func TestTheModelsOfTheConfiguration(t *testing.T) {
 	if err := os.WriteFile(key, []byte(s.Key+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cfg := configOf(t, "search:\n  models_wait: 900ms\n  max_time: 3s\n  cache_size: 20MiB\n  embeddings: {url: \""+s.URL+"\", model: m, key_file: "+key+", weight: 0.4, query_wait: 1s}\n"+
-		"  rerank: {url: \""+s.URL+"\", key: "+s.Key+", count: 7}\n  expand: {url: \""+s.URL+"\", model: c, key: "+s.Key+"}\n")
+	cfg := configOf(t, "search:\n  models_wait: 1s\n  embeddings: {url: \""+s.URL+"\", model: m, key: file:"+key+"}\n"+
+		"  rerank: {url: \""+s.URL+"\", key: "+s.Key+"}\n  expand: {url: \""+s.URL+"\", model: c, key: "+s.Key+"}\n")
 	dir := t.TempDir()
 	m, err := Meaning(cfg, dir, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	if o := IndexOptions(cfg); o.MaxTime != 3*time.Second || o.CacheBytes != 20<<20 {
-		t.Errorf("got %+v", o)
-	}
-	if m.Wait != 900*time.Millisecond || m.Weight != 0.4 || m.RerankCount != 7 || m.Vectors.Dir != dir || m.Vectors.QueryWait != time.Second || m.Vectors.Batch != 64 {
+	if m.Wait != time.Second || m.RerankWait != time.Second || m.ExpandWait != time.Second || m.Vectors.Dir != dir || m.Vectors.QueryWait != 200*time.Millisecond {
 		t.Errorf("got %+v, %+v", m, m.Vectors)
 	}
 	if _, err := m.Reranker.Rerank(t.Context(), "cat", []string{"cat", "dog"}); err != nil {
@@ -81,16 +77,16 @@ func TestTheModelsOfTheConfiguration(t *testing.T) {
 
 func TestModelsThatCannotBe(t *testing.T) {
 	dir := t.TempDir()
-	for name, content := range map[string]string{"empty": "\n", "two": "a\nb\n", "long": strings.Repeat("k", maxKey+1)} {
+	for name, content := range map[string]string{"empty": "\n", "two": "a\nb\n", "long": strings.Repeat("k", 5000)} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for name, yaml := range map[string]string{
-		"no such key file": "search: {embeddings: {url: \"http://h/v1\", model: m, key_file: " + dir + "/none}}\n",
-		"an empty key":     "search: {rerank: {url: \"http://h/v1\", key_file: " + dir + "/empty}}\n",
-		"two keys":         "search: {expand: {url: \"http://h/v1\", model: m, key_file: " + dir + "/two}}\n",
-		"a long key":       "search: {embeddings: {url: \"http://h/v1\", model: m, key_file: " + dir + "/long}}\n",
+		"no such key file": "search: {embeddings: {url: \"http://h/v1\", model: m, key: \"file:" + dir + "/none\"}}\n",
+		"an empty key":     "search: {rerank: {url: \"http://h/v1\", key: \"file:" + dir + "/empty\"}}\n",
+		"two keys":         "search: {expand: {url: \"http://h/v1\", model: m, key: \"file:" + dir + "/two\"}}\n",
+		"a long key":       "search: {embeddings: {url: \"http://h/v1\", model: m, key: \"file:" + dir + "/long\"}}\n",
 		"no such model":    "search: {embeddings: {model: " + dir + "/none}}\n",
 	} {
 		t.Run(name, func(t *testing.T) {

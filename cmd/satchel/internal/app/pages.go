@@ -12,8 +12,7 @@ import (
 func (s *Server) addSpaces(o *web.Options) {
 	o.Workspace, o.History, o.Committer = workspace{s.Git, s.remotes}, history{s.Git}, s.Git
 	o.Tools = s.finds
-	o.FlowRate, o.WaitingTime = s.Config.Web.FlowRate, s.Config.Web.WaitingTime
-	o.Editing = web.EditLimits{MaxFile: s.Config.Space.MaxFile, MaxChange: s.Config.Space.MaxChange, MaxText: s.Config.Web.MaxText, MaxFiles: s.Config.Web.MaxFiles}
+	o.Editing = web.EditLimits{MaxFile: s.Config.Space.MaxFile, MaxChange: s.Config.Space.MaxChange()}
 	s.addConnect(o)
 }
 

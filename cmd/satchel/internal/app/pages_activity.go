@@ -20,19 +20,12 @@ import (
 
 // addActivity gives the pages what happens in spaces.
 func (s *Server) addActivity(o *web.Options) error {
-	most := s.Config.Web.MaxStreams
-	if most == 0 {
-		most = -1 // none, where 0 would be the default
-	}
-	s.live = web.NewLive(web.LiveOptions{
-		MaxStreams: most, MaxDownloads: s.Config.Web.MaxDownloads, MaxAllDownloads: s.Config.Web.MaxAllDownloads,
-		DownloadStall: s.Config.Web.DownloadStall, DownloadRate: s.Config.Web.DownloadRate,
-	})
+	s.live = web.NewLive(web.LiveOptions{})
 	// Streams end with the background work, so that a server that stops does not
 	// wait for pages that stay open.
 	context.AfterFunc(s.ctx, s.live.Close)
 	s.events.add(s.live)
-	r, err := reviews.New(reviews.Options{DB: s.DB, Git: s.Git, Remembered: s.Config.Space.Remembered, Logger: s.Log.With("part", "reviews")})
+	r, err := reviews.New(reviews.Options{DB: s.DB, Git: s.Git, Logger: s.Log.With("part", "reviews")})
 	if err != nil {
 		return err
 	}
@@ -42,7 +35,7 @@ func (s *Server) addActivity(o *web.Options) error {
 		r.Close()
 	})
 	o.Suspects = s.suspects
-	o.Live, o.Reviews, o.Remotes, o.NewSpace, o.MaxSpaces = s.live, pageReviews{r, s}, pageRemotes{s}, s.newSpace, s.Config.Web.MaxSpaces
+	o.Live, o.Reviews, o.Remotes, o.NewSpace = s.live, pageReviews{r, s}, pageRemotes{s}, s.newSpace
 	o.Held = pageHeld{s}
 	s.openDeletions(r)
 	o.Ownership = pageSpaces{s}

@@ -33,7 +33,7 @@ func (s *Server) addConnect(o *web.Options) {
 	}
 	s.imports = &setup{
 		git: s.Git, remotes: s.remotes, log: s.Log.With("part", "import"),
-		transport: s.transport, run: gitcmd.Runner{Program: "git", Memory: s.Config.Remotes.GitMemory}, dir: dir, limit: s.Config.Space.MaxHistory, caFile: s.Config.Remotes.CAFile,
+		transport: s.transport, run: gitcmd.Runner{Program: "git", Memory: s.Config.Remotes.GitMemory}, dir: dir, limit: s.Config.Space.MaxHistory(), caFile: s.Config.Remotes.CAFile,
 		every: s.Config.Remotes.PollEvery, told: reachable(s.issuer),
 		ctx: s.ctx, work: &s.work, now: time.Now, by: map[space.SpaceID]*importing{},
 		may: s.mayWrite, audit: s.auditPage,

@@ -45,13 +45,9 @@ func (g *githubTokens) Refused(r space.Repository) {
 
 // addGitHub gives the pages the GitHub App, and remotes its tokens.
 func (s *Server) addGitHub(o *web.Options) error {
-	cfg := s.Config.GitHub
 	c, err := app.New(app.Options{
 		Store: s.Accounts, URL: s.Config.Auth.GitHub.URL, Public: s.issuer, Hooks: reachable(s.issuer),
-		Timeout: cfg.Timeout, VisitTimeout: 3 * cfg.Timeout, MaxWebhook: cfg.MaxWebhook,
-		MaxWebhooks: cfg.MaxWebhooks, MaxWebhookBytes: cfg.MaxWebhookBytes, WebhookTimeout: cfg.WebhookTimeout,
 		Address: func(r *http.Request) string { return clientaddr.Key(s.addresses.Of(r)) }, Limit: s.front.unproven,
-		MaxInstallations: cfg.MaxInstallations, MaxRepositories: cfg.MaxRepositories,
 		Before:  func(ctx context.Context, l auth.RepositoryLink) error { return s.reviewSecrets(ctx, l) },
 		OnState: func(ctx context.Context, l auth.RepositoryLink) error { return s.settleLink(ctx, l.Space) },
 		OnPush:  s.remotes.Notify,
@@ -88,7 +84,7 @@ func reachable(origin string) bool {
 // routeWebhook adds where GitHub tells what happened.
 func (s *Server) routeWebhook(mux *http.ServeMux) {
 	// Anybody can send events, and each body takes one of few places while it arrives.
-	within := min(s.Config.GitHub.WebhookTimeout, s.Config.Server.BodyTimeout)
+	within := min(app.DefaultWebhookTimeout, s.Config.Server.BodyTimeout)
 	mux.Handle(app.PathWebhook, s.bodies.bound(s.named(s.github.client.Load().Webhook()), within))
 }
 
@@ -127,19 +123,22 @@ func (s *Server) reviewSecrets(ctx context.Context, l auth.RepositoryLink) error
 	return fault.New(fault.Conflict, "The space holds what looks like secrets, which would be pushed: %s%s. Take them out with “satchel space purge”, or let one stay with “satchel space allow” and its number; then connect the repository.", strings.Join(places, ", "), more)
 }
 
+// recheckGitHub is how long somebody who lost access at GitHub may push on. GitHub
+// counts requests, so that it is hours.
+const recheckGitHub = 6 * time.Hour
+
 // watchGitHub has GitHub asked from time to time whether what people connected is
 // still theirs to push to.
 func (s *Server) watchGitHub(ctx context.Context) {
 	if err := s.settleGitHub(ctx); err != nil && ctx.Err() == nil {
 		s.Log.Error("bring remotes in line with connected repositories", "err", err)
 	}
-	every := s.Config.GitHub.RecheckEvery
 	// More often than each is due, so that a start does not ask for all at once, and
 	// what was refused is tried again soon.
-	tick := time.NewTicker(min(every, 10*time.Minute))
+	tick := time.NewTicker(10 * time.Minute)
 	defer tick.Stop()
 	for {
-		if err := s.github.client.Load().RecheckOlder(ctx, every); err != nil && ctx.Err() == nil {
+		if err := s.github.client.Load().RecheckOlder(ctx, recheckGitHub); err != nil && ctx.Err() == nil {
 			s.Log.Warn("look whether connected repositories are still people's to push to", "err", err)
 		}
 		select {

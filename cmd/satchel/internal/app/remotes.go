@@ -63,11 +63,9 @@ func (l *links) openTransport(ctx context.Context, c *Core) (err error) {
 		return err
 	}
 	l.transport = transport.New(transport.Options{
-		Git:             gitcmd.Runner{Memory: cfg.GitMemory},
-		Egress:          l.egress,
-		TransferTimeout: cfg.Timeout,
-		StallTimeout:    cfg.StallTimeout,
-		Logger:          c.Log.With("part", "transport"),
+		Git:    gitcmd.Runner{Memory: cfg.GitMemory},
+		Egress: l.egress,
+		Logger: c.Log.With("part", "transport"),
 	})
 	return nil
 }
@@ -85,7 +83,6 @@ func (l *links) openRemotes(ctx context.Context, c *Core, m remotes.Metrics) err
 	cfg := c.Config
 	l.held, err = held.Open(held.Options{
 		Dir: filepath.Join(cfg.DataDir, "held"), Seal: box,
-		MaxBytes: cfg.Held.MaxSize, MaxFiles: cfg.Held.MaxFiles,
 		Logger: c.Log.With("part", "held"),
 	})
 	if err != nil {
@@ -95,12 +92,22 @@ func (l *links) openRemotes(ctx context.Context, c *Core, m remotes.Metrics) err
 		DB: c.DB, Git: c.Git, Transport: l.transport, Seal: box,
 		Credentials: &l.github,
 		SSH:         sshOf(cfg.Remotes), CAFile: cfg.Remotes.CAFile,
-		Backoff:    remotes.Backoff{Min: cfg.Remotes.RetryMin, Max: cfg.Remotes.RetryMax, Slow: cfg.Remotes.RetryRefused},
-		CheckEvery: cfg.Remotes.CheckEvery, PollEvery: cfg.Remotes.PollEvery, Workers: cfg.Remotes.Workers, LongAfter: cfg.Remotes.LongAfter,
+		Backoff:    backoff(cfg.Remotes.RetryMax),
+		CheckEvery: cfg.Remotes.PollEvery / checksPerPoll, PollEvery: cfg.Remotes.PollEvery,
 		Metrics: m,
 		Logger:  c.Log.With("part", "remotes"),
 	})
 	return l.remotes.Load(ctx)
+}
+
+// checksPerPoll is how many times as often a remote is looked at while its space
+// is in use: every 5 seconds where others are polled every 5 minutes.
+const checksPerPoll = 60
+
+// backoff waits at most longest for what may mend itself. Somebody must mend the
+// rest, such as a withdrawn access, and that takes longer.
+func backoff(longest time.Duration) remotes.Backoff {
+	return remotes.Backoff{Min: min(remotes.DefaultBackoffMin, longest/2), Max: longest, Slow: 4 * longest}
 }
 
 func sshOf(cfg config.Remotes) *transport.SSH {

@@ -58,17 +58,14 @@ func openBash(cfg *config.Config, git *libraries, library libraryOf, kept *held.
 		return nil, err
 	}
 	s := cfg.Sandbox
+	limits := sandbox.WithDisk(sandbox.DefaultLimits(), s.Disk)
+	limits.Memory, limits.Processes, limits.CPUs, limits.WallTime = s.Memory, s.Processes, s.CPUs, s.WallTime
 	pool, err := sandbox.New(sandbox.Options{
 		Runtime: rt, Seeder: git, Committer: git, Library: library, Held: kept,
-		Limits: space.Limits{
-			Memory: s.Memory, Processes: s.Processes, CPUs: s.CPUs, Disk: s.Disk, Inodes: s.Inodes,
-			Tmp: s.Tmp, OpenFiles: s.OpenFiles, FileSize: s.FileSize, WallTime: s.WallTime,
-		},
-		MaxSandboxes: s.Max, MaxMemory: s.TotalMemory, FreeMemory: s.FreeMemory, ProcessMemory: s.ProcessMemory,
-		AnswerTime: s.AnswerTime, ReapEvery: s.ReapEvery,
-		IdleStop: s.IdleStop, DetachAfter: s.DetachAfter, WallTime: s.WallTime, Grace: s.Grace,
-		OutputChars: s.OutputChars,
-		MaxFile:     cfg.Space.MaxFile, MaxChange: cfg.Space.MaxChange, MaxHeldFile: min(cfg.Held.MaxFile, s.Memory/16),
+		Limits:       limits,
+		MaxSandboxes: s.Max, MaxMemory: s.TotalMemory,
+		IdleStop: s.IdleStop, DetachAfter: s.DetachAfter,
+		MaxFile: cfg.Space.MaxFile, MaxChange: cfg.Space.MaxChange(),
 		Metrics: m,
 		Logger:  log.With("part", "sandbox"),
 	})

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
 	"path/filepath"
 	"sync"
 	"time"
@@ -41,7 +40,6 @@ func (c *Core) newFinder(x *index.Index, own bool) (*finder, error) {
 		Workspace: workspace{c.Git, c.remotes},
 		Searcher:  x,
 		Library:   c.library(),
-		ChatGPT:   tools.ChatGPTNever,
 		PublicURL: func() string { return "" },
 		Limits:    searchLimits(c.Config),
 		Logger:    c.Log.With("part", "tools"),
@@ -68,11 +66,7 @@ func (c *Core) openFinder(context.Context) (admin.Finder, error) {
 
 // searchLimits are what the configuration says of answers to searches.
 func searchLimits(cfg *config.Config) tools.Limits {
-	c := &cfg.Search
-	return tools.Limits{
-		SearchTokens: c.MaxTokens, SearchResults: c.Limit, SearchWait: cmp.Or(c.Wait, -1),
-		Searches: c.MaxConcurrent, SearchesWaiting: cmp.Or(c.MaxWaiting, -1),
-	}
+	return tools.Limits{SearchWait: cmp.Or(cfg.Search.Wait, -1)}
 }
 
 // Close implements admin.Finder.
@@ -233,12 +227,6 @@ func (s *countingStore) reads() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.done
-}
-
-// IndexOptions are the options of a search index as the configuration has them,
-// but for its directory.
-func IndexOptions(cfg *config.Config) index.Options {
-	return index.Options{MaxTime: cfg.Search.MaxTime, CacheBytes: int(min(cfg.Search.CacheSize, math.MaxInt))}
 }
 
 func indexDir(cfg *config.Config) string { return filepath.Join(cfg.DataDir, "index") }

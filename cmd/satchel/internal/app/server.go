@@ -97,7 +97,7 @@ func OpenServer(ctx context.Context, cfg *config.Config, version string, log *sl
 	}
 	s.Admin.OpenFinder = func(context.Context) (admin.Finder, error) { return finder, nil }
 	s.follower = s.index.Follow(s.Git)
-	s.upkeep = newUpkeep(s.Git, cfg.Space.TidyAfter, log)
+	s.upkeep = newUpkeep(s.Git, log)
 	s.events.follow(s.remotes, s.follower, s.upkeep, s.sources)
 	if err = s.followSources(ctx); err != nil {
 		return nil, err
@@ -213,7 +213,6 @@ func (s *Server) openTools() (err error) {
 		RunnerProblem: func() string { return "This server's configuration switches bash off (sandbox.runtime: none)." },
 		Trouble:       s.remotes.Trouble,
 		Prefix:        s.Config.Tools.Prefix,
-		ChatGPT:       tools.ChatGPTMode(s.Config.Tools.ChatGPT),
 		PublicURL:     func() string { return s.base },
 		Limits:        searchLimits(s.Config),
 		Logger:        s.Log.With("part", "tools"),
@@ -221,7 +220,7 @@ func (s *Server) openTools() (err error) {
 	if s.tools, err = tools.New(o); err != nil {
 		return err
 	}
-	o.Prefix, o.ChatGPT = "", tools.ChatGPTNever
+	o.Prefix = ""
 	if s.finds, err = tools.New(o); err != nil {
 		return err
 	}
@@ -243,13 +242,11 @@ func (s *Server) openMCP() (err error) {
 		ScopeNames:           s.scopeNames,
 		LimitUnauthenticated: s.guess,
 
-		MaxBody:       s.Config.Server.MaxBody,
-		Rate:          s.Config.Server.Rate,
-		Burst:         s.Config.Server.Burst,
-		MaxConcurrent: s.Config.Server.MaxConcurrent,
-		Observer:      s.signals.mcp,
-		Logger:        s.Log.With("part", "mcp"),
-		RequestID:     s.signals.requestID,
+		Rate:      s.Config.Server.Rate,
+		Burst:     max(1, int(4*s.Config.Server.Rate)),
+		Observer:  s.signals.mcp,
+		Logger:    s.Log.With("part", "mcp"),
+		RequestID: s.signals.requestID,
 	})
 	return err
 }

@@ -13,6 +13,7 @@ import (
 	"satchel/auth/mail/mailtest"
 	"satchel/auth/oidc/oidctest"
 	"satchel/cmd/satchel/internal/admin"
+	"satchel/internal/config"
 )
 
 // signedIn presses a way to sign in at the provider whose stand-in browse follows
@@ -43,10 +44,10 @@ func TestWaysToSignIn(t *testing.T) {
 	}
 	cfg := settings(t)
 	a := &cfg.Auth
-	a.Rate, a.Burst, a.MailRate = 1e6, 1e6, 1e6
+	a.Rate = 1e6
 	a.AllowDomains, a.AllowGitHubOrgs = []string{"example.com"}, []string{"acme"}
 	a.OIDC.URL, a.OIDC.ClientID, a.OIDC.ClientSecret = id.URL, "satchel", "oidc-secret"
-	a.GitHub.URL, a.GitHub.ClientID, a.GitHub.ClientSecretFile = hub.URL, hub.ClientID(), secret
+	a.GitHub.URL, a.GitHub.ClientID, a.GitHub.ClientSecret = hub.URL, hub.ClientID(), config.Secret("file:"+secret)
 	a.Mail.URL, a.Mail.From = post.URL(), "Satchel <satchel@example.com>"
 	r := boot(t, cfg)
 	door := newFrontDoor(t, r.listener.Addr().String(), r.issuer)

@@ -21,6 +21,10 @@ const (
 	packsWorthPacking   = 300
 )
 
+// tidyAfter is how long nothing is committed to a space before it is tidied: a
+// pause between two thoughts is shorter.
+const tidyAfter = 2 * time.Minute
+
 // sweepEvery is how often leftovers of no space are looked for.
 const sweepEvery = 6 * time.Hour
 
@@ -29,10 +33,9 @@ const sweepEvery = 6 * time.Hour
 // many commits left in a busy one, and makes the checkout that the next sandbox
 // of a space starts from.
 type upkeep struct {
-	git   *gitstore.Store
-	log   *slog.Logger
-	after time.Duration // without a commit, until a space is tidied
-	wake  chan struct{}
+	git  *gitstore.Store
+	log  *slog.Logger
+	wake chan struct{}
 
 	mu      sync.Mutex
 	commits map[space.SpaceID]int       // since the last look
@@ -40,8 +43,8 @@ type upkeep struct {
 	cold    []space.SpaceID             // without a checkout
 }
 
-func newUpkeep(git *gitstore.Store, after time.Duration, log *slog.Logger) *upkeep {
-	return &upkeep{git: git, log: log, after: after, wake: make(chan struct{}, 1), commits: map[space.SpaceID]int{}, touched: map[space.SpaceID]time.Time{}}
+func newUpkeep(git *gitstore.Store, log *slog.Logger) *upkeep {
+	return &upkeep{git: git, log: log, wake: make(chan struct{}, 1), commits: map[space.SpaceID]int{}, touched: map[space.SpaceID]time.Time{}}
 }
 
 // Publish implements space.Events.
@@ -88,7 +91,7 @@ func (u *upkeep) wakeUp() {
 func (u *upkeep) run(ctx context.Context) {
 	sweep := time.NewTicker(sweepEvery)
 	defer sweep.Stop()
-	idle := time.NewTimer(u.after)
+	idle := time.NewTimer(tidyAfter)
 	defer idle.Stop()
 	for {
 		select {
@@ -141,7 +144,7 @@ func (u *upkeep) work(now time.Time) (w chores) {
 		}
 	}
 	for id, at := range u.touched {
-		left := u.after - now.Sub(at)
+		left := tidyAfter - now.Sub(at)
 		switch {
 		case left <= 0:
 			w.idle = append(w.idle, id)

@@ -11,7 +11,7 @@ import (
 )
 
 func TestUpkeepTidiesWhatIsIdleAndPacksWhatIsBusy(t *testing.T) {
-	u := newUpkeep(nil, time.Minute, slog.New(slog.DiscardHandler))
+	u := newUpkeep(nil, slog.New(slog.DiscardHandler))
 	commit := func(id space.SpaceID) { u.Publish(space.Event{Space: id}) }
 	awake := func() bool {
 		select {
@@ -26,7 +26,7 @@ func TestUpkeepTidiesWhatIsIdleAndPacksWhatIsBusy(t *testing.T) {
 		t.Fatal("the first commit does not set the timer")
 	}
 	now := time.Now()
-	if w := u.work(now); len(w.idle)+len(w.busy)+len(w.cold) != 0 || w.next <= 0 || w.next > time.Minute {
+	if w := u.work(now); len(w.idle)+len(w.busy)+len(w.cold) != 0 || w.next <= 0 || w.next > tidyAfter {
 		t.Fatalf("right after a commit: %+v", w)
 	}
 	for range commitsBetweenLooks {
@@ -39,11 +39,11 @@ func TestUpkeepTidiesWhatIsIdleAndPacksWhatIsBusy(t *testing.T) {
 		t.Fatalf("after many commits: %+v", w)
 	}
 	u.touched["busy"] = now.Add(30 * time.Second)
-	w := u.work(now.Add(time.Minute))
+	w := u.work(now.Add(tidyAfter))
 	if !slices.Equal(w.idle, []space.SpaceID{"quiet"}) || w.next != 30*time.Second {
-		t.Fatalf("a minute later: %+v", w)
+		t.Fatalf("when one is idle: %+v", w)
 	}
-	if w := u.work(now.Add(2 * time.Minute)); !slices.Equal(w.idle, []space.SpaceID{"busy"}) || w.next != 0 {
+	if w := u.work(now.Add(2 * tidyAfter)); !slices.Equal(w.idle, []space.SpaceID{"busy"}) || w.next != 0 {
 		t.Fatalf("when all is quiet: %+v", w)
 	}
 	u.Publish(space.Event{Space: "new", Commit: space.Commit{Tool: admin.ImportTool}})

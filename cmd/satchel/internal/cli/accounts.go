@@ -15,7 +15,7 @@ import (
 func (c *call) loginLinkCommand() *cobra.Command {
 	return c.command(&cobra.Command{Use: "login-link", Args: cobra.NoArgs, Short: "make a link that signs a person in once", Long: `
 Whoever opens the link first is signed in as that person, so hand it to nobody
-else. It ends after auth.link_lifetime, and when another is made.`}, func(fs *pflag.FlagSet) runner {
+else. It ends after 15 minutes, and when another is made.`}, func(fs *pflag.FlagSet) runner {
 		user := fs.String("user", "", "sign the person `NAME` in (default: the first admin)")
 		return func(ctx context.Context, _ []string) error {
 			return c.admin(ctx, func(s admin.Service) error {

@@ -18,6 +18,7 @@ import (
 	"satchel/internal/config"
 	"satchel/internal/fault"
 	"satchel/internal/space"
+	"satchel/tools/index"
 	"satchel/tools/index/evaluate"
 )
 
@@ -106,7 +107,7 @@ func (c *call) measure(ctx context.Context, cfg *config.Config, col *evaluate.Co
 		return evaluate.Figures{}, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(vectors)) }()
-	o := app.IndexOptions(cfg)
+	o := index.Options{}
 	if o.Meaning, err = app.Meaning(cfg, vectors, commandLog(c.Stderr, slog.LevelError)); err != nil {
 		return evaluate.Figures{}, err
 	}

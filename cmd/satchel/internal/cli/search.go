@@ -24,10 +24,10 @@ language. Put -- before a QUERY that leaves words out: satchel search -- deploy 
 With --json it prints what the search tool answers.`}, func(fs *pflag.FlagSet) runner {
 		user := fs.String("user", "", whoseSpace)
 		var r admin.SearchArguments
-		fs.IntVar(&r.Limit, "limit", 0, "at most `N` results (default: search.limit)")
+		fs.IntVar(&r.Limit, "limit", 0, "at most `N` results (default: 10)")
 		fs.StringVar(&r.Source, "source", "", "only from these `SOURCES`, separated by commas")
 		fs.StringVar(&r.Since, "since", "", "only what was changed since the `DAY`, such as 2026-01-31")
-		fs.IntVar(&r.MaxTokens, "max-tokens", 0, "at most `N` tokens in the answer (default: search.max_tokens)")
+		fs.IntVar(&r.MaxTokens, "max-tokens", 0, "at most `N` tokens in the answer (default: 5000)")
 		return func(ctx context.Context, args []string) error {
 			if fs.Changed("limit") && r.Limit < 1 {
 				return usage("--limit %d is not a number above 0", r.Limit)

@@ -178,7 +178,7 @@ func (c *call) greet(s *app.Server, key clientKey) {
 		c.printf("Other machines can reach it, and keys travel unencrypted. Use --domain NAME, or put TLS in front and set --public-url; in a network that you trust, --public-url http://ADDRESS:PORT.\n")
 	}
 	if key.link != "" {
-		c.printf("\nTo sign in as its admin, open this once, within %s:\n  %s\n", config.FormatDuration(s.Config.Auth.LinkLifetime), key.link)
+		c.printf("\nTo sign in as its admin, open this once, within %s:\n  %s\n", config.FormatDuration(s.Admin.Pages.LinkLifetime), key.link)
 	} else {
 		c.printf("\nTo sign in as its admin, open the link of:\n  %s login-link --data %s\n", shellQuote(c.Executable), shellQuote(s.Config.DataDir))
 	}

@@ -61,7 +61,7 @@ const (
 func (c *Chat) Expand(ctx context.Context, query string) ([]string, error) {
 	var text string
 	in := chatRequest{Model: c.model, MaxTokens: 200, Messages: []chatMessage{{"system", expandPrompt}, {"user", query}}}
-	err := post(ctx, c.c, "/chat/completions", in, len(query)/3+300, c.c.o.MaxAnswer, true, func(out *chatAnswer) error {
+	err := post(ctx, c.c, "/chat/completions", in, c.c.o.MaxAnswer, true, func(out *chatAnswer) error {
 		if len(out.Choices) == 0 {
 			return &Error{Message: "the answer has no choices"}
 		}

@@ -15,8 +15,6 @@ import (
 	"strings"
 	"time"
 	"unicode"
-
-	"golang.org/x/time/rate"
 )
 
 // Options say where a model is served and within what bounds it is asked. The
@@ -38,10 +36,6 @@ type Options struct {
 	// MaxWait bounds every wait between tries, the endpoint's wish included.
 	// Default 2 min.
 	MaxWait time.Duration
-	// RequestsPerMinute and TokensPerMinute are limits that the endpoint has;
-	// tokens are estimated. Default 0: none.
-	RequestsPerMinute int
-	TokensPerMinute   int
 	// MaxAnswer bounds the answer to any request, in bytes. Default 64 MiB. Most
 	// requests need less: an answer may have what was asked for and Spare more.
 	// Default 64 KiB.
@@ -126,11 +120,9 @@ func (e *Error) refused() bool {
 
 // client makes requests. It is safe for concurrent use.
 type client struct {
-	o        Options
-	base     string
-	http     *http.Client
-	requests *rate.Limiter // nil: none
-	tokens   *rate.Limiter
+	o    Options
+	base string
+	http *http.Client
 }
 
 func newClient(o Options) (*client, error) {
@@ -165,41 +157,10 @@ func newClient(o Options) (*client, error) {
 		}
 	}
 	c.http = &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	if o.RequestsPerMinute > 0 {
-		c.requests = rate.NewLimiter(rate.Limit(float64(o.RequestsPerMinute)/60), max(1, o.RequestsPerMinute/10))
-	}
-	if o.TokensPerMinute > 0 {
-		c.tokens = rate.NewLimiter(rate.Limit(float64(o.TokensPerMinute)/60), o.TokensPerMinute)
-	}
 	return c, nil
 }
 
 func (c *client) close() { c.http.CloseIdleConnections() }
-
-// admit waits until the limits allow a request of so many tokens. A request that
-// cannot wait goes at once, and the others wait the longer.
-func (c *client) admit(ctx context.Context, tokens int, urgent bool) error {
-	wait := func(l *rate.Limiter, n int) error {
-		if l == nil {
-			return nil
-		}
-		n = min(n, l.Burst())
-		r := l.ReserveN(time.Now(), n)
-		d := r.Delay()
-		if urgent || d <= 0 {
-			return nil
-		}
-		if err := sleep(ctx, d); err != nil {
-			r.Cancel()
-			return err
-		}
-		return nil
-	}
-	if err := wait(c.requests, 1); err != nil {
-		return err
-	}
-	return wait(c.tokens, tokens)
-}
 
 func sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
@@ -215,16 +176,13 @@ func sleep(ctx context.Context, d time.Duration) error {
 // post sends a request as JSON and decodes the answer, which takes about need
 // bytes at most, trying again what may pass. One that is urgent is tried once.
 // check judges the decoded answer: what it refuses is tried again as well.
-func post[T any](ctx context.Context, c *client, path string, in any, tokens int, need int64, urgent bool, check func(*T) error) error {
+func post[T any](ctx context.Context, c *client, path string, in any, need int64, urgent bool, check func(*T) error) error {
 	body, err := json.Marshal(in)
 	if err != nil {
 		return fmt.Errorf("model endpoint: %w", err)
 	}
 	delay := c.o.Backoff
 	for try := 1; ; try++ {
-		if err := c.admit(ctx, tokens, urgent); err != nil {
-			return err
-		}
 		out := new(T) // a fresh one, for what is absent must not be a former try's
 		err := c.once(ctx, path, body, min(need+c.o.Spare, c.o.MaxAnswer), out)
 		if err == nil {

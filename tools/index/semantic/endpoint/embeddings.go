@@ -2,8 +2,6 @@ package endpoint
 
 import (
 	"context"
-	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -16,10 +14,6 @@ type EmbeddingOptions struct {
 	Options
 	// Identity is the model's. Its Dimensions are asked for where they are not 0.
 	Identity semantic.Identity
-	// Base64 asks for vectors in base64 of little-endian float32, which is a
-	// quarter of the bytes. An endpoint that answers with numbers all the same is
-	// understood.
-	Base64 bool
 }
 
 // Embeddings is a semantic.Embedder over POST {base}/embeddings.
@@ -52,30 +46,9 @@ type embeddingRequest struct {
 
 type embeddingAnswer struct {
 	Data []struct {
-		Index     *int   `json:"index"`
-		Embedding vector `json:"embedding"`
+		Index     *int      `json:"index"`
+		Embedding []float32 `json:"embedding"`
 	} `json:"data"`
-}
-
-// vector is a list of numbers, or base64.
-type vector []float32
-
-func (v *vector) UnmarshalJSON(b []byte) error {
-	if len(b) > 0 && b[0] == '"' {
-		var packed []byte // encoding/json reads base64
-		if err := json.Unmarshal(b, &packed); err != nil {
-			return err
-		}
-		if len(packed)%4 != 0 || len(packed)/4 > semantic.MaxDimensions {
-			return errors.New("not base64 of numbers")
-		}
-		*v = make(vector, len(packed)/4)
-		for i := range *v {
-			(*v)[i] = math.Float32frombits(binary.LittleEndian.Uint32(packed[4*i:]))
-		}
-		return nil
-	}
-	return json.Unmarshal(b, (*[]float32)(v))
 }
 
 // maxVector is how many bytes of JSON a vector takes, with a blank or two
@@ -85,20 +58,15 @@ const maxVector = 32 * semantic.MaxDimensions
 // Embed implements semantic.Embedder.
 func (e *Embeddings) Embed(ctx context.Context, id semantic.Identity, kind semantic.Kind, texts []string) ([][]float32, error) {
 	in := embeddingRequest{Model: id.Model, Input: make([]string, len(texts)), Dimensions: id.Dimensions, EncodingFormat: "float"}
-	if e.o.Base64 {
-		in.EncodingFormat = "base64"
-	}
 	prefix := id.DocumentPrefix
 	if kind == semantic.Search {
 		prefix = id.QueryPrefix
 	}
-	tokens := 0
 	for i, t := range texts {
 		in.Input[i] = prefix + t
-		tokens += len(t)/3 + 8
 	}
 	var vectors [][]float32
-	err := post(ctx, e.c, "/embeddings", in, tokens, int64(len(texts))*maxVector, kind == semantic.Search, func(out *embeddingAnswer) (err error) {
+	err := post(ctx, e.c, "/embeddings", in, int64(len(texts))*maxVector, kind == semantic.Search, func(out *embeddingAnswer) (err error) {
 		vectors, err = out.vectors(len(texts))
 		return err
 	})

@@ -48,13 +48,12 @@ const (
 // Rerank returns how relevant each of the documents is, in their order. It asks
 // once.
 func (r *Reranker) Rerank(ctx context.Context, query string, documents []string) ([]float64, error) {
-	tokens, need := 0, int64(0)
+	need := int64(0)
 	for _, d := range documents {
-		tokens += len(d)/3 + 8
 		need += maxJudgment + maxEscaped*int64(len(d)) // some endpoints say each passage again
 	}
 	scores := make([]float64, len(documents))
-	err := post(ctx, r.c, "/rerank", rerankRequest{r.model, query, documents, len(documents)}, tokens, need, true, func(out *rerankAnswer) error {
+	err := post(ctx, r.c, "/rerank", rerankRequest{r.model, query, documents, len(documents)}, need, true, func(out *rerankAnswer) error {
 		seen := make([]bool, len(documents))
 		if len(out.Results) != len(documents) {
 			return fmt.Errorf("model endpoint: %d judgments for %d passages", len(out.Results), len(documents))

@@ -4,13 +4,10 @@
 package semantictest
 
 import (
-	"encoding/base64"
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
 	"io"
-	"math"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -132,7 +129,6 @@ func (s *Server) embeddings(w http.ResponseWriter, r *http.Request) {
 		Model      string   `json:"model"`
 		Input      []string `json:"input"`
 		Dimensions int      `json:"dimensions"`
-		Encoding   string   `json:"encoding_format"`
 	}
 	if !s.read(w, r, &in, func() []string { return in.Input }) {
 		return
@@ -149,15 +145,7 @@ func (s *Server) embeddings(w http.ResponseWriter, r *http.Request) {
 	}
 	data := make([]map[string]any, len(in.Input))
 	for i, text := range in.Input {
-		v := embed(text)
-		data[i] = map[string]any{"object": "embedding", "index": i, "embedding": v}
-		if in.Encoding == "base64" {
-			var b []byte
-			for _, x := range v {
-				b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
-			}
-			data[i]["embedding"] = base64.StdEncoding.EncodeToString(b)
-		}
+		data[i] = map[string]any{"object": "embedding", "index": i, "embedding": embed(text)}
 	}
 	Answer(w, data)
 }
