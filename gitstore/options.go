@@ -22,7 +22,7 @@ type Limits struct {
 	Walk      int
 	Entries   int   // entries of one change set; default 100,000
 	Conflicts int   // of one merge with a remote; default 10,000
-	Reflog    int64 // bytes of the branch's reflog, which Tidy shortens; default 1 MiB
+	Reflog    int64 // bytes of the branch's reflog, which Tidy shortens; default 8 MiB
 }
 
 // The default limits (DESIGN section 4).
@@ -34,7 +34,7 @@ const (
 	DefaultFilesLimit      = 200_000
 	DefaultEntriesLimit    = 100_000
 	DefaultConflictsLimit  = 10_000
-	DefaultReflogLimit     = 1 << 20
+	DefaultReflogLimit     = 8 << 20
 )
 
 // Options configure a Store. Only Dir is needed.

@@ -160,7 +160,10 @@ func (v *reverting) unmoved(ctx context.Context, head *headState) (bool, error) 
 // revertMessage says what a revert undoes, and whether all of it: pages read
 // that to tell what is undone.
 func revertMessage(order []rawAt, whole bool) string {
-	subject := func(c rawAt) string { return oneLine(firstLine(c.commit(c.id).Message), 80) }
+	subject := func(c rawAt) string {
+		read, _, _ := c.read(c.id)
+		return oneLine(firstLine(read.Message), 80)
+	}
 	what := ""
 	if !whole {
 		what = " a part of"

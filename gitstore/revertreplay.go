@@ -5,8 +5,6 @@ import (
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
-
-	"satchel/internal/space"
 )
 
 const (
@@ -140,7 +138,6 @@ func (v *reverting) way(ctx context.Context, tool string) (way []step, left map[
 	for _, c := range v.commits {
 		left[c.id] = true
 	}
-	var made map[space.CommitID]bool
 	sought := map[string]bool{} // what undoings undid
 	last := -1                  // the oldest of the commits
 	h := v.head.id
@@ -154,15 +151,8 @@ func (v *reverting) way(ctx context.Context, tool string) (way []step, left map[
 		if l.undone {
 			delete(left, h)
 			last = n
-		} else if m := c.commit(h); tool != "" && m.Tool == tool {
-			if l.ids = undoneIn(m.Message); len(l.ids) > 0 && made == nil {
-				if made, err = v.r.made(func(space.CommitID) bool { return true }); err != nil {
-					return nil, nil, err
-				}
-			}
-			if !made[m.ID] {
-				l.ids = nil // it says what it likes
-			}
+		} else if m := v.r.proven(c, h); tool != "" && m.Tool == tool {
+			l.ids = undoneIn(m.Message)
 			for _, id := range l.ids {
 				sought[id] = true
 			}

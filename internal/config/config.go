@@ -106,8 +106,6 @@ type Space struct {
 	MaxHistory int64
 	TidyAfter  time.Duration
 	RevertTime time.Duration
-	// Remembered bounds in how many changes what git elsewhere brings is looked for.
-	Remembered int
 	// ScreenSecrets refuses to commit what looks like a key, in spaces with a
 	// remote.
 	ScreenSecrets bool

@@ -199,8 +199,6 @@ func workKeys() []key {
 			func(c *Config) *time.Duration { return &c.Space.TidyAfter }, durations(time.Second, 30*day)),
 		row("space.revert_time", "Longest time to find out what files become when changes are undone.", duration, 20*time.Second,
 			func(c *Config) *time.Duration { return &c.Space.RevertTime }, durations(time.Second, time.Hour)),
-		row("space.remembered_changes", "Changes of a space's files, counted with their commits and from the newest on, in which is looked for what git elsewhere adds to its resources and skills. Where the history has more, all that git elsewhere adds there waits for a person.", integer, 200_000,
-			func(c *Config) *int { return &c.Space.Remembered }, numbers(1000, 10_000_000)),
 		row("space.screen_secrets", "Whether to look for keys in files. A file with what looks like a key is not committed to a space with a remote, which would refuse every later push; without a remote it is committed with a warning.", boolean, true,
 			func(c *Config) *bool { return &c.Space.ScreenSecrets }),
 

@@ -32,7 +32,7 @@ func (s *Server) addActivity(o *web.Options) error {
 	// wait for pages that stay open.
 	context.AfterFunc(s.ctx, s.live.Close)
 	s.events.add(s.live)
-	r, err := reviews.New(reviews.Options{DB: s.DB, Git: s.Git, Remembered: s.Config.Space.Remembered, Logger: s.Log.With("part", "reviews")})
+	r, err := reviews.New(reviews.Options{DB: s.DB, Git: s.Git, Logger: s.Log.With("part", "reviews")})
 	if err != nil {
 		return err
 	}
