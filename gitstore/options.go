@@ -51,7 +51,7 @@ type Options struct {
 	AllowWorkflows func(space.SpaceID) bool
 	// Screen is asked about every file whose content is new to the space, by
 	// Commit and by Import, before it is stored, and about messages and the names
-	// in an imported history, as the path "commit message"; nil passes all. A
+	// in an imported history, as the path space.CommentPath; nil passes all. A
 	// fault.Error refuses the file, told in Commit.Refused, and the rest is
 	// committed; an imported history is refused whole. A Warned error refuses
 	// nothing and is added to Commit.Warnings; another error ends the change.

@@ -223,7 +223,7 @@ func (l library) Preview(ctx context.Context, id space.SpaceID, dir string, limi
 			return web.PublishPreview{}, err
 		}
 		out.Scanned++
-		if len(l.secrets.Suspects(f.Path, b)) > 0 {
+		if len(l.secrets.Scan(f.Path, b)) > 0 {
 			out.Secrets = append(out.Secrets, string(f.Path))
 		}
 	}

@@ -36,11 +36,11 @@ func TestPublishedSpacesFollowTheirOwners(t *testing.T) {
 	}}, space.Meta{})
 	must(err)
 	_, err = c.Git.Commit(ctx, id, space.ChangeSet{Changes: []space.Change{
-		{Path: "ops/deploy.md", Content: []byte("# Deploy\n\nDB_PASSWORD=Tr0ub4dor-3xKq9Zp\n")}, {Path: "ops/how.md", Content: []byte("Set password: <yours>\n")},
+		{Path: "ops/deploy.md", Content: []byte("# Deploy\n\n" + aKey(1) + "\n")}, {Path: "ops/how.md", Content: []byte("Set password: <yours>\n")},
 	}}, space.Meta{})
 	must(err)
 	if p, err := c.library().Preview(ctx, id, "ops", 10); err != nil || strings.Join(p.Secrets, " ") != "ops/deploy.md" && strings.Join(p.Secrets, " ") != "deploy.md" {
-		t.Errorf("before publishing a password it is warned of %v, %v", p.Secrets, err)
+		t.Errorf("before publishing a key it is warned of %v, %v", p.Secrets, err)
 	}
 	publish := admin.PublishRequest{SpaceRequest: admin.SpaceRequest{User: "ann"}, ID: "notes", Dir: "knowledge", Readers: []string{"bob"}}
 	s, err := c.Admin.PublishSource(ctx, publish)
