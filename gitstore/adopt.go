@@ -162,5 +162,5 @@ func (r *repo) adoptHead(ctx context.Context, head, theirs *headState, edits []e
 		return c, nil, err
 	}
 	r.head.Store(theirs)
-	return raw.commit(theirs.id), onTop, nil
+	return r.proven(raw, theirs.id), onTop, nil
 }

@@ -161,7 +161,7 @@ func (r *repo) unchanged(p *plan) (space.Commit, error) {
 	if err != nil {
 		return space.Commit{}, r.internalf(err, "head")
 	}
-	out := c.commit(p.head.id)
+	out := r.proven(c, p.head.id)
 	out.Refused, out.Conflicts = p.refused, p.clashes
 	return out, nil
 }
@@ -203,7 +203,7 @@ func (r *repo) record(ctx context.Context, head *headState, parents []hash, tree
 	if err != nil {
 		return space.Commit{}, r.internalf(err, "own commit")
 	}
-	return c.commit(id), nil
+	return c.own(id), nil
 }
 
 func firstLine(s string) string {

@@ -170,7 +170,7 @@ func FuzzObjects(f *testing.F) {
 			}
 		}
 		if c, err := parseCommit(data); err == nil {
-			c.commit(hash{})
+			c.read(hash{})
 		}
 		if e, err := readEntry(bytes.NewReader(data), 0); err == nil {
 			e.inflate(bytes.NewReader(data), e.size)

@@ -157,7 +157,7 @@ func (r *repo) integration(ctx context.Context, how How, head, theirs *headState
 	case UpToDate, Ahead:
 		c, err := r.rawCommit(head.id)
 		return func() (Integration, error) {
-			return Integration{How: how, Head: commitID(head.id), Commit: c.commit(head.id)}, nil
+			return Integration{How: how, Head: commitID(head.id), Commit: r.proven(c, head.id)}, nil
 		}, 0, err
 	case FastForward:
 		w, err := r.weigh(ctx, head.tree, theirs.tree)
@@ -254,7 +254,7 @@ func (r *repo) moveTo(ctx context.Context, how How, head, theirs *headState, w w
 	}
 	r.totals = &next
 	r.head.Store(theirs)
-	c := raw.commit(theirs.id)
+	c := r.proven(raw, theirs.id)
 	c.Files, c.Refused, c.Changed = w.files, w.notes, true
 	r.noteCase(w.files)
 	return Integration{How: how, Head: c.ID, Commit: c}, nil
@@ -358,7 +358,7 @@ func (s *Store) Follow(ctx context.Context, id space.SpaceID, tip space.CommitID
 	head := r.head.Load()
 	if head.id == theirs.id {
 		c, err := r.rawCommit(head.id)
-		return c.commit(head.id), err
+		return r.proven(c, head.id), err
 	}
 	w, err := r.weigh(ctx, head.tree, theirs.tree)
 	if err == nil {

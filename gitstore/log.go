@@ -17,7 +17,8 @@ type LogOptions struct {
 	From space.CommitID
 	// Path keeps commits that changed the file, or a file under the directory.
 	Path space.Path
-	// Tool and Client keep commits that they made. A client that is named without
+	// Tool and Client keep commits that they made, which is known only of commits
+	// that Satchel made. A client that is named without
 	// its version, as name of name/1.2, is meant in every version.
 	Tool, Client string
 	// Tools keeps commits that one of them made; nil keeps all.
@@ -69,7 +70,7 @@ func (s *Store) Log(ctx context.Context, id space.SpaceID, o LogOptions) ([]spac
 		if !touches || !o.Until.IsZero() && !c.time.Before(o.Until) {
 			return true, nil
 		}
-		x := c.commit(h)
+		x := r.proven(c, h)
 		if len(o.Tools) > 0 && !slices.Contains(o.Tools, x.Tool) {
 			return true, nil
 		}
@@ -206,7 +207,7 @@ func (s *Store) Show(ctx context.Context, id space.SpaceID, at space.CommitID) (
 		}
 		parent = p.tree
 	}
-	c := raw.commit(st.id)
+	c := r.proven(raw, st.id)
 	c.Changed = true
 	c.Files, err = r.diff(ctx, parent, st.tree)
 	return c, err

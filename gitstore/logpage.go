@@ -39,7 +39,7 @@ func (s *Store) LogPage(ctx context.Context, id space.SpaceID, at space.CommitID
 	q, err := r.historyFrom(ctx, start, string(path), func(h hash, c rawCommit, touches bool) bool {
 		walk--
 		if touches {
-			x := c.commit(h)
+			x := r.proven(c, h)
 			x.Changed = true
 			commits = append(commits, x)
 		}
@@ -190,7 +190,7 @@ func (r *repo) lastChanges(ctx context.Context, from hash, dir string, walk int)
 			}
 			for name := range left {
 				if !same[name] {
-					out[name] = c.commit(h)
+					out[name] = r.proven(c, h)
 					delete(left, name)
 				}
 			}

@@ -1,111 +1,105 @@
 package gitstore
 
 import (
-	"context"
 	"errors"
+	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"strings"
+	"sync"
 
 	"satchel/internal/space"
 )
 
-// What the branch's log says begins with these: of a commit that was made here, and
-// of a history from elsewhere that the space was filled with as it is.
+// Reasons in the branch's log: of a commit that was made here, and of a history from
+// elsewhere that the space was filled with as it is.
 const (
 	committing = "commit: "
 	adopting   = "import"
 )
 
-// Made returns the commits that this server made in a space, as its branch's log
-// tells. What a commit says of itself in trailers can be believed of these alone:
-// one that came from a remote or with an import says what whoever made it liked.
-// Commits that a purge wrote anew, and those that Limits.Reflog has no room for,
-// are not told.
-func (s *Store) Made(ctx context.Context, id space.SpaceID) (map[space.CommitID]bool, error) {
-	return s.made(ctx, id, func(space.CommitID) bool { return true })
+// provenance is which commits this server made, as far as the branch's log was read.
+type provenance struct {
+	mu   sync.Mutex
+	made map[hash]bool // never changed
+	read int64         // bytes of the log
 }
 
-// MadeOf is Made of some commits alone, for pages.
-func (s *Store) MadeOf(ctx context.Context, id space.SpaceID, commits []space.CommitID) (map[space.CommitID]bool, error) {
-	asked := make(map[space.CommitID]bool, len(commits))
-	for _, c := range commits {
-		asked[c] = true
-	}
-	return s.made(ctx, id, func(c space.CommitID) bool { return asked[c] })
+// forget has the log read anew, which was rewritten.
+func (p *provenance) forget() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.made, p.read = nil, 0
 }
 
-func (s *Store) made(ctx context.Context, id space.SpaceID, wanted func(space.CommitID) bool) (map[space.CommitID]bool, error) {
-	r, release, err := s.acquire(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	defer release()
-	return r.made(wanted)
-}
-
-func (r *repo) made(wanted func(space.CommitID) bool) (map[space.CommitID]bool, error) {
-	lines, err := r.logged()
-	if err != nil {
-		return nil, r.internalf(err, "read the branch's log")
-	}
-	out := map[space.CommitID]bool{}
-	for _, l := range lines {
-		if strings.HasPrefix(l.why(), committing) {
-			if c := commitID(l.now); wanted(c) {
-				out[c] = true
-			}
-		}
-	}
-	return out, nil
-}
-
-// Adopted tells which first commit of a space's own gave way to a history from
-// elsewhere that the space was filled with, and at which commit that ends; ok is
-// false where the branch's log tells of none, as after a purge that wrote it anew.
-func (s *Store) Adopted(ctx context.Context, id space.SpaceID) (first, tip space.CommitID, ok bool, err error) {
-	r, release, err := s.acquire(ctx, id)
-	if err != nil {
-		return "", "", false, err
-	}
-	defer release()
-	lines, err := r.logged()
-	if err != nil {
-		return "", "", false, r.internalf(err, "read the branch's log")
-	}
-	for _, l := range lines {
-		if why := l.why(); l.old.IsZero() || !strings.HasPrefix(why, committing) && !strings.HasPrefix(why, adopting) {
-			continue
-		}
-		was, err := r.rawCommit(l.old)
-		if errors.Is(err, errNoObject) {
-			continue
-		}
-		if err != nil {
-			return "", "", false, r.internalf(err, "adopted")
-		}
-		if len(was.parents) > 0 {
-			return "", "", false, nil // a space can be filled only in the place of its first commit
-		}
-		p, err := r.paint(ctx, l.now, l.old)
-		if err != nil {
-			return "", "", false, r.internalf(err, "adopted")
-		}
-		if p.colour[l.old] != paintBoth {
-			return commitID(l.old), commitID(l.now), true, nil
-		}
-	}
-	return "", "", false, nil
-}
-
-// logged reads the branch's log.
-func (r *repo) logged() ([]logLine, error) {
-	b, err := os.ReadFile(r.logFile())
+// made returns the commits that this server made, by the branch's log. A commit that
+// came from a remote or with an import is not among them, whatever its trailers say,
+// nor is one that Limits.Reflog has no room for.
+func (r *repo) made() (map[hash]bool, error) {
+	p := &r.provenance
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f, err := os.Open(r.logFile())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	lines, _ := parseLog(b)
-	return lines, err
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if st.Size() < p.read {
+		p.made, p.read = nil, 0
+	}
+	b, err := io.ReadAll(io.NewSectionReader(f, p.read, st.Size()-p.read))
+	if err != nil {
+		return nil, err
+	}
+	lines, n := parseLog(b)
+	if len(lines) == 0 {
+		return p.made, nil
+	}
+	made := maps.Clone(p.made)
+	if made == nil {
+		made = make(map[hash]bool, len(lines))
+	}
+	for _, l := range lines {
+		if strings.HasPrefix(l.why(), committing) {
+			made[l.now] = true
+		}
+	}
+	p.made, p.read = made, p.read+n
+	return made, nil
+}
+
+// proven gives a raw commit in the words that everyone shares. Its Tool and Client are
+// those of its trailers only where this server made it.
+func (r *repo) proven(c rawCommit, id hash) space.Commit {
+	out, tool, client := c.read(id)
+	if tool == "" && client == "" {
+		return out
+	}
+	made, err := r.made()
+	if err != nil {
+		r.logger().Error("The log of a branch cannot be read, so that nothing is known of who made its commits.", "error", err)
+	}
+	if made[id] {
+		out.Tool, out.Client = tool, client
+	} else {
+		out.ClaimedTool = tool
+	}
+	return out
+}
+
+// rewritten is a commit that a purge makes of another.
+func (r *repo) rewritten(c rawCommit, was, id hash) space.Commit {
+	out := r.proven(c, was)
+	out.ID = commitID(id)
+	return out
 }
 
 // why is what a line says was done: who did it stands before the tab, and has none.

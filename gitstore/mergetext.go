@@ -27,8 +27,14 @@ const (
 // marks. It is of no space: nothing is read or kept but these three. Texts that
 // are larger than 16 MiB, or take git longer than a few seconds, fail.
 func (s *Store) MergeText(ctx context.Context, base, ours, theirs []byte) ([]byte, error) {
+	out, _, err := s.mergeLines(ctx, base, ours, theirs)
+	return out, err
+}
+
+// mergeLines is MergeText, and tells whether there are conflicts.
+func (s *Store) mergeLines(ctx context.Context, base, ours, theirs []byte) (out []byte, conflicts bool, err error) {
 	if max(len(base), len(ours), len(theirs)) > mergeTextBytes {
-		return nil, fault.New(fault.TooLarge, "The texts are larger than %s, which is what can be merged.", sizeText(mergeTextBytes))
+		return nil, false, fault.New(fault.TooLarge, "The texts are larger than %s, which is what can be merged.", sizeText(mergeTextBytes))
 	}
 	ctx, cancel := context.WithTimeout(ctx, mergeTextTime)
 	defer cancel()
@@ -36,24 +42,24 @@ func (s *Store) MergeText(ctx context.Context, base, ours, theirs []byte) ([]byt
 	case s.merges <- struct{}{}:
 		defer func() { <-s.merges }()
 	case <-ctx.Done():
-		return nil, fmt.Errorf("merge of texts: %w", context.Cause(ctx))
+		return nil, false, fmt.Errorf("merge of texts: %w", context.Cause(ctx))
 	}
-	out, err := s.mergeText(ctx, base, ours, theirs)
+	out, conflicts, err = s.mergeText(ctx, base, ours, theirs)
 	if err != nil {
-		return nil, explainDisk(fmt.Errorf("merge of texts: %w", err))
+		return nil, false, explainDisk(fmt.Errorf("merge of texts: %w", err))
 	}
-	return out, nil
+	return out, conflicts, nil
 }
 
-func (s *Store) mergeText(ctx context.Context, base, ours, theirs []byte) (out []byte, err error) {
+func (s *Store) mergeText(ctx context.Context, base, ours, theirs []byte) (out []byte, conflicts bool, err error) {
 	dir, err := os.MkdirTemp(filepath.Join(s.o.Dir, cacheDir), "merge-")
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	for name, text := range map[string][]byte{"base": base, "ours": ours, "theirs": theirs} {
 		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 	}
 	out, err = s.git.Run(ctx, gitcmd.Cmd{
@@ -67,7 +73,7 @@ func (s *Store) mergeText(ctx context.Context, base, ours, theirs []byte) (out [
 	// The exit status is how many conflicts there are, 127 for all from there on.
 	var g *gitcmd.Error
 	if errors.As(err, &g) && g.ExitCode() > 0 && g.ExitCode() <= 127 && !g.Cut {
-		return g.Stdout, nil
+		return g.Stdout, true, nil
 	}
-	return out, err
+	return out, false, err
 }

@@ -133,37 +133,23 @@ func cleanMessage(msg, summary string) string {
 	return msg
 }
 
-// traced tells whether a message from elsewhere has words of ours, and whether it is
-// that of a revert. One that is too long to be read whole may have them in its rest.
-func traced(msg string) (ours, revert bool) {
+// claimedTools lists the tools that a message names in trailers of ours, wherever they
+// stand: git and its hosts put lines behind them, and indent or quote those of commits
+// that they squash. A message that is too long to be read whole may name any.
+func claimedTools(msg string) (tools []string) {
 	if len(msg) > maxRead {
-		return true, true
+		return []string{"a tool in a message that is too long"}
 	}
-	msg = strings.ToLower(msg)
-	ours = strings.Contains(msg, strings.ToLower(trailerTool)) || strings.Contains(msg, strings.ToLower(trailerClient))
-	return ours, reverts(msg)
-}
-
-// reverts tells whether a message, in lower case, is that of git or of who hosts it
-// (GitHub, GitLab) for what undoes a commit, or does it again; also in a list of what
-// was squashed.
-func reverts(msg string) bool {
-	for line := range strings.SplitSeq(msg, "\n") {
+	for line := range strings.Lines(msg) {
 		line = strings.TrimLeft(line, " \t*->#")
-		for _, s := range []string{"revert \"", "reapply \"", "revert “", "reapply “"} {
-			if strings.HasPrefix(line, s) {
-				return true
-			}
+		if len(line) <= len(trailerTool) || !isTrailer(line) {
+			continue
 		}
-		// Reverts owner/repository#12
-		if rest, ok := strings.CutPrefix(line, "reverts "); ok {
-			word, _, _ := strings.Cut(rest, " ")
-			if strings.ContainsAny(word, "#!") || strings.Contains(word, "/pull/") || strings.Contains(word, "/merge_requests/") {
-				return true
-			}
+		if name, value, _ := strings.Cut(line, ":"); strings.EqualFold(strings.TrimSpace(name), trailerTool) {
+			tools = append(tools, strings.TrimSpace(value))
 		}
 	}
-	return strings.Contains(msg, "this reverts ")
+	return tools
 }
 
 func isTrailer(line string) bool {
@@ -273,33 +259,39 @@ func parseIdent(s string) (p space.Person, t time.Time) {
 	return p, t
 }
 
-// commit gives a raw commit in the words that everyone shares.
-func (c rawCommit) commit(id hash) space.Commit {
-	out := space.Commit{ID: commitID(id), Author: c.author, Time: c.time}
+// read gives a raw commit in the words that everyone shares, and what its trailers
+// say of itself, which is a claim; see repo.proven.
+func (c rawCommit) read(id hash) (out space.Commit, tool, client string) {
+	out = space.Commit{ID: commitID(id), Author: c.author, Time: c.time}
 	if len(c.parents) > 0 {
 		out.Parent = commitID(c.parents[0])
 	}
 	msg := strings.TrimRight(strings.ToValidUTF8(c.message, "\uFFFD"), "\n")
 	// Our trailers are the last paragraph, and nothing but.
-	body, last := "", msg
 	if i := strings.LastIndex(msg, "\n\n"); i >= 0 {
-		body, last = msg[:i], msg[i+2:]
 		ours := true
-		var tool, client string
-		for line := range strings.SplitSeq(last, "\n") {
+		var t, cl string
+		for line := range strings.SplitSeq(msg[i+2:], "\n") {
 			if v, ok := strings.CutPrefix(line, trailerTool+": "); ok {
-				tool = v
+				t = v
 			} else if v, ok := strings.CutPrefix(line, trailerClient+": "); ok {
-				client = v
+				cl = v
 			} else {
 				ours = false
 			}
 		}
 		if ours {
-			out.Tool, out.Client = tool, client
-			msg = strings.TrimRight(body, "\n")
+			tool, client = t, cl
+			msg = strings.TrimRight(msg[:i], "\n")
 		}
 	}
 	out.Message = msg
+	return out, tool, client
+}
+
+// own is a commit that this server made.
+func (c rawCommit) own(id hash) space.Commit {
+	out, tool, client := c.read(id)
+	out.Tool, out.Client = tool, client
 	return out
 }

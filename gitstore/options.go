@@ -22,7 +22,7 @@ type Limits struct {
 	Walk      int
 	Entries   int   // entries of one change set; default 100,000
 	Conflicts int   // of one merge with a remote; default 10,000
-	Reflog    int64 // bytes of the branch's reflog, which Tidy shortens; default 1 MiB
+	Reflog    int64 // bytes of the branch's reflog, which Tidy shortens; default 8 MiB
 }
 
 // The default limits (DESIGN section 4).
@@ -34,7 +34,7 @@ const (
 	DefaultFilesLimit      = 200_000
 	DefaultEntriesLimit    = 100_000
 	DefaultConflictsLimit  = 10_000
-	DefaultReflogLimit     = 1 << 20
+	DefaultReflogLimit     = 8 << 20
 )
 
 // Options configure a Store. Only Dir is needed.
@@ -51,7 +51,7 @@ type Options struct {
 	AllowWorkflows func(space.SpaceID) bool
 	// Screen is asked about every file whose content is new to the space, by
 	// Commit and by Import, before it is stored, and about messages and the names
-	// in an imported history, as the path "commit message"; nil passes all. A
+	// in an imported history, as the path space.CommentPath; nil passes all. A
 	// fault.Error refuses the file, told in Commit.Refused, and the rest is
 	// committed; an imported history is refused whole. A Warned error refuses
 	// nothing and is added to Commit.Warnings; another error ends the change.

@@ -197,3 +197,15 @@ func (f *patchFile) Mode() filemode.FileMode { return f.mode }
 func (f *patchFile) Path() string            { return strings.ToValidUTF8(f.path, "\uFFFD") }
 func (c chunk) Content() string              { return c.text }
 func (c chunk) Type() fdiff.Operation        { return c.op }
+
+// splitLines returns lines with their ends.
+func splitLines(s string) []string {
+	if s == "" {
+		return nil
+	}
+	out := strings.SplitAfter(s, "\n")
+	if out[len(out)-1] == "" {
+		out = out[:len(out)-1]
+	}
+	return out
+}

@@ -101,7 +101,11 @@ func (r *repo) install(ctx context.Context, p *purger, m space.Meta) (res PurgeR
 		return res, r.internalf(err, "purge")
 	}
 	next.tree = c.tree
-	res = PurgeResult{Head: commitID(next.id), Commits: p.commits, Commit: c.commit(next.id)}
+	was := head.id
+	if p.dropped[was] {
+		was = next.id
+	}
+	res = PurgeResult{Head: commitID(next.id), Commits: p.commits, Commit: r.rewritten(c, was, next.id)}
 	for f := range p.files {
 		res.Files = append(res.Files, space.Path(f))
 	}

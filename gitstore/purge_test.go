@@ -383,7 +383,7 @@ Satchel-Client: claude'
 		t.Error("the signature of another commit stayed")
 	}
 	log, err := s.Log(t.Context(), id, LogOptions{})
-	if err != nil || log[1].Tool != "bash" || log[1].Client != "claude" || log[1].Message != "leak\n\na body" {
+	if err != nil || log[1].ClaimedTool != "bash" || log[1].Message != "leak\n\na body" {
 		t.Errorf("%+v %v", log[1], err)
 	}
 }

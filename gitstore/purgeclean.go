@@ -24,8 +24,9 @@ import (
 //	                  dropped where the head has not moved
 //	the head moves    by the reflog, as with every commit
 //	other refs move   from the journal, again
-//	reflogs           the branch's loses the lines of commits that are gone, by a
-//	                  rename; the others are deleted
+//	reflogs           in the branch's, commits that were made here become those that
+//	                  were written anew, and those that are gone leave, by a rename;
+//	                  the others are deleted
 //	packs             one of what the refs reach is written; all others go
 //	the journal goes
 
@@ -37,10 +38,16 @@ type purgeJournal struct {
 	Old  string
 	New  string
 	Refs []refMove
+	// Made is what became of the commits that this server made and that the purge
+	// wrote anew: it made those, too.
+	Made map[string]string `json:",omitempty"`
 }
 
 // refMove moves a ref, or makes it; an empty New deletes it.
 type refMove struct{ Name, New string }
+
+// rewrittenLine is the rest of the log's line of a commit that a purge wrote anew.
+const rewrittenLine = "Satchel <> 0 +0000\t" + committing + "rewritten by a purge\n"
 
 // namedRef is a ref with its object, and what that stands for where it is a
 // tag: a commit, or else a tree or a blob.
@@ -114,7 +121,16 @@ const maxTagChain = 16
 
 // journal says what becomes of the refs, and writes the tag objects for it.
 func (p *purger) journal(ctx context.Context, old, now hash) (purgeJournal, error) {
-	j := purgeJournal{Old: old.String(), New: now.String()}
+	j := purgeJournal{Old: old.String(), New: now.String(), Made: map[string]string{}}
+	made, err := p.repo.made()
+	if err != nil {
+		return j, err
+	}
+	for h := range made {
+		if next, ok := p.done[h]; ok && next != h && !p.dropped[h] {
+			j.Made[h.String()] = next.String()
+		}
+	}
 	for _, ref := range p.starts {
 		next := p.now(ref.commit)
 		if ref.commit.IsZero() {
@@ -245,7 +261,7 @@ func (r *repo) finishPurge(ctx context.Context, j purgeJournal) error {
 		return err
 	}
 	r.s.o.probe("purge: refs moved")
-	if err := r.purgeLogs(ctx); err != nil {
+	if err := r.purgeLogs(ctx, j.Made); err != nil {
 		return err
 	}
 	r.s.o.probe("purge: logs cleaned")
@@ -291,8 +307,9 @@ func (r *repo) moveRefs(ctx context.Context, moves []refMove) error {
 }
 
 // purgeLogs takes from the branch's reflog the lines of commits that the branch
-// and the other refs no longer reach, and deletes the other refs' logs.
-func (r *repo) purgeLogs(ctx context.Context) error {
+// and the other refs no longer reach, and deletes the other refs' logs. A commit that
+// was made here stays known as such under its new id.
+func (r *repo) purgeLogs(ctx context.Context, made map[string]string) error {
 	refs, err := r.refs(ctx)
 	if err != nil {
 		return err
@@ -307,7 +324,16 @@ func (r *repo) purgeLogs(ctx context.Context) error {
 	if err := r.ancestry(ctx, tips, reached); err != nil {
 		return err
 	}
-	if err := r.rewriteLog(func(_, now hash) bool { return reached[now] }); err != nil {
+	err = r.rewriteLog(func(l logLine) (logLine, bool) {
+		if next, ok := made[l.now.String()]; ok {
+			if h, err := hashFrom(next); err == nil {
+				// The old line may hold what the purge removes from messages and names.
+				l.now, l.rest = h, rewrittenLine
+			}
+		}
+		return l, reached[l.now]
+	})
+	if err != nil {
 		return err
 	}
 	logs := filepath.Join(r.dir, "logs")

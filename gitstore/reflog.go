@@ -36,10 +36,10 @@ func parseLog(b []byte) (lines []logLine, size int64) {
 	}
 }
 
-// rewriteLog keeps those lines of the branch's reflog that keep chooses, and
-// the last one whatever it says: that is what makes head durable. Each names
-// the one before it as the old commit. The caller holds commitMu.
-func (r *repo) rewriteLog(keep func(old, now hash) bool) error {
+// rewriteLog makes of the lines of the branch's reflog what rewrite makes of them, and
+// keeps the last one even where that drops it: it is what makes head durable. Each
+// names the one before it as the old commit. The caller holds commitMu.
+func (r *repo) rewriteLog(rewrite func(logLine) (_ logLine, keep bool)) error {
 	b, err := os.ReadFile(r.logFile())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -51,10 +51,15 @@ func (r *repo) rewriteLog(keep func(old, now hash) bool) error {
 	var out bytes.Buffer
 	var last hash
 	for i, l := range lines {
-		if i == len(lines)-1 || keep(l.old, l.now) {
+		x, keep := rewrite(l)
+		if keep {
+			l = x
+		}
+		if keep || i == len(lines)-1 {
 			out.WriteString(last.String() + " " + l.now.String() + " " + l.rest)
 			last = l.now
 		}
 	}
+	defer r.provenance.forget()
 	return r.s.o.replaceDurable(r.logFile(), out.Bytes(), 0o600)
 }

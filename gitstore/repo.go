@@ -68,9 +68,10 @@ type repo struct {
 	unreached sync.RWMutex
 	// purges counts the purges that began to remove what there was; it changes
 	// under commitMu.
-	purges  atomic.Int64
-	bundles bundles
-	reverts chan struct{} // holds the revert that is being worked out
+	purges     atomic.Int64
+	bundles    bundles
+	reverts    chan struct{} // holds the revert that is being worked out
+	provenance provenance
 	// collected is the size of the packs when they were last found to hold little
 	// that nothing reaches.
 	collected atomic.Int64

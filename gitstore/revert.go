@@ -1,6 +1,7 @@
 package gitstore
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
 
 	"satchel/internal/fault"
 	"satchel/internal/space"
@@ -21,14 +24,11 @@ const maxReverted = 1000
 const revertTries = 4
 
 // Revert undoes what commits of head's history changed against their first
-// parents, as one new commit on head; nothing leaves the history. A file becomes what
-// it would be without them: what others made of it since is made again without what
-// the commits had done. Where that is not clear by lines, and where another made again
-// what a commit had made and somebody had taken back, head keeps what it has, which
-// Conflicts tells (without a Kept). What was undone already is not undone again, but
-// where an undoing was undone, which commits with m's tool are. Paths that break
-// today's rules are told in Refused. Changed is false where there is nothing to undo,
-// or nothing that can be.
+// parents, as one new commit on head; nothing leaves the history. Each file is merged
+// three ways, from what the commit made of it to what head has and to what the parent
+// has, the newest commit first. A file where these conflict, by lines, stays as head
+// has it, and Conflicts names it (without a Kept). Refused names paths that break
+// today's rules. Changed is false where there is nothing to undo, or nothing that can be.
 //
 // A commit that is not in head's history is a fault.NotFound; what takes longer
 // than Options.RevertTime or more than one change may hold, a fault.TooLarge.
@@ -64,8 +64,8 @@ func (r *repo) revert(ctx context.Context, commits []space.CommitID, m space.Met
 	}
 	for range revertTries {
 		purges := r.purges.Load()
-		v := &reverting{r: r, head: r.head.Load(), now: map[string]undone{}, left: map[string][]span{}, kept: map[string]bool{}}
-		reqs, refused, err := v.work(ctx, commits, m.Tool)
+		v := &reverting{r: r, head: r.head.Load(), now: map[string]undone{}, kept: map[string]bool{}}
+		reqs, refused, err := v.work(ctx, commits)
 		if err != nil && r.purges.Load() == purges {
 			return space.Commit{}, err
 		}
@@ -81,21 +81,14 @@ func (r *repo) revert(ctx context.Context, commits []space.CommitID, m space.Met
 }
 
 // work finds what head's paths become.
-func (v *reverting) work(ctx context.Context, commits []space.CommitID, tool string) (reqs []request, refused []space.Refusal, err error) {
+func (v *reverting) work(ctx context.Context, commits []space.CommitID) (reqs []request, refused []space.Refusal, err error) {
 	if v.commits, err = v.order(ctx, commits); err != nil {
 		return nil, nil, err
 	}
-	others, err := v.replay(ctx, tool)
-	if err != nil {
-		return nil, nil, v.r.internalf(err, "revert")
-	}
-	for _, c := range others {
+	for _, c := range v.commits {
 		if err := v.undo(ctx, c); err != nil {
 			return nil, nil, v.r.internalf(err, "revert")
 		}
-	}
-	if err := v.prove(ctx); err != nil {
-		return nil, nil, v.r.internalf(err, "revert")
 	}
 	return v.requests(ctx)
 }
@@ -160,7 +153,10 @@ func (v *reverting) unmoved(ctx context.Context, head *headState) (bool, error) 
 // revertMessage says what a revert undoes, and whether all of it: pages read
 // that to tell what is undone.
 func revertMessage(order []rawAt, whole bool) string {
-	subject := func(c rawAt) string { return oneLine(firstLine(c.commit(c.id).Message), 80) }
+	subject := func(c rawAt) string {
+		read, _, _ := c.read(c.id)
+		return oneLine(firstLine(read.Message), 80)
+	}
 	what := ""
 	if !whole {
 		what = " a part of"
@@ -213,10 +209,8 @@ type reverting struct {
 	head    *headState
 	commits []rawAt
 	now     map[string]undone // by path, once a commit has touched it
-	left    map[string][]span // what the commits did that the paths in now are without
-	kept    map[string]bool   // what was changed since, and stays
+	kept    map[string]bool   // what conflicts, and stays
 	held    int64             // bytes of merged content
-	passed  int               // commits of the history that were looked at
 }
 
 // set notes what becomes of a path. What one change may hold bounds it.
@@ -241,7 +235,6 @@ func (v *reverting) order(ctx context.Context, ids []space.CommitID) ([]rawAt, e
 	}
 	var out []rawAt
 	err := v.r.history(ctx, v.head.id, "", func(h hash, c rawCommit, _ bool) (bool, error) {
-		v.passed++
 		if left[h] {
 			out = append(out, rawAt{c, h})
 			delete(left, h)
@@ -273,8 +266,7 @@ func (v *reverting) at(path string) (undone, error) {
 	return u, nil
 }
 
-// undo takes the changes of one commit back that another branch brought: what was
-// done on that branch since is not known apart.
+// undo takes the changes of one commit back.
 func (v *reverting) undo(ctx context.Context, c rawAt) error {
 	var parent hash
 	if len(c.parents) > 0 {
@@ -292,6 +284,9 @@ func (v *reverting) undo(ctx context.Context, c rawAt) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
+		if v.kept[d.path] {
+			continue
+		}
 		u, err := v.at(d.path)
 		if err != nil {
 			return err
@@ -305,14 +300,63 @@ func (v *reverting) undo(ctx context.Context, c rawAt) error {
 		}
 		if !clean {
 			v.kept[d.path] = true
+			v.held -= int64(len(v.now[d.path].data))
+			delete(v.now, d.path)
 			continue
 		}
 		if err := v.set(d.path, merged); err != nil {
 			return err
 		}
-		v.without(d)
 	}
 	return nil
+}
+
+func sameEntry(a, b treeEntry) bool { return a.mode == b.mode && (a.mode == 0 || a.hash == b.hash) }
+
+// maxRevertedLines bounds, in bytes, a file of which single lines are undone.
+const maxRevertedLines = 1 << 20
+
+// merge makes of ours what theirs is of base; clean is false where both changed the same,
+// and where files that have no lines differ.
+func (v *reverting) merge(ctx context.Context, base treeEntry, ours undone, theirs treeEntry) (_ undone, clean bool, err error) {
+	switch {
+	case sameEntry(ours.treeEntry, base):
+		return undone{treeEntry: theirs}, true, nil
+	case sameEntry(ours.treeEntry, theirs), sameEntry(base, theirs):
+		return ours, true, nil
+	}
+	var texts [3][]byte
+	for i, u := range []undone{{treeEntry: base}, ours, {treeEntry: theirs}} {
+		text, ok, err := v.text(u)
+		if err != nil || !ok {
+			return ours, false, err
+		}
+		texts[i] = text
+	}
+	text, conflicts, err := v.r.s.mergeLines(ctx, texts[0], texts[1], texts[2])
+	if err != nil || conflicts {
+		return ours, false, ctx.Err() // what git cannot merge in time conflicts
+	}
+	mode := ours.mode
+	if ours.mode == base.mode {
+		mode = theirs.mode
+	}
+	return undone{treeEntry: treeEntry{name: ours.name, mode: mode, hash: plumbing.ComputeHash(plumbing.BlobObject, text)}, data: text, merged: true}, true, nil
+}
+
+// text returns a file that has lines; ok is false for anything else.
+func (v *reverting) text(u undone) (text []byte, ok bool, err error) {
+	if u.merged {
+		return u.data, true, nil
+	}
+	if !u.isPlain() {
+		return nil, false, nil
+	}
+	if n, err := v.r.db.size(u.hash); err != nil || n > maxRevertedLines {
+		return nil, false, err
+	}
+	text, err = v.r.db.blob(u.hash)
+	return text, err == nil && bytes.IndexByte(text, 0) < 0, err
 }
 
 // requests turns what became of the paths into what is to be committed.

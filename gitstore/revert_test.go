@@ -58,7 +58,11 @@ func TestRevert(t *testing.T) {
 		{name: "several of one file, given in any order", commits: []map[string]string{{"a": "2"}, {"a": "3"}, {"b": "2"}, {"a": "4"}}, undo: []int{3, 0, 1},
 			want: map[string]string{"a": "1", "b": "2", "text": start["text"]}},
 		{name: "several with somebody else's in between", commits: []map[string]string{{"a": "2"}, {"a": "3"}, {"a": "4"}}, undo: []int{0, 2},
-			want: map[string]string{"a": "3", "b": "1", "text": start["text"]}, kept: "[{a }]"},
+			want: map[string]string{"a": "4", "b": "1", "text": start["text"]}, kept: "[{a }]", same: true},
+		{name: "an undoing", commits: []map[string]string{{"a": "2"}, {"a": "1"}}, undo: []int{1}, want: map[string]string{"a": "2", "b": "1", "text": start["text"]}},
+		{name: "lines that somebody took out since, in a file that was changed elsewhere",
+			commits: []map[string]string{{"text": lines("evil", "one", "two", "three", "four", "five")}, {"text": lines("one", "two", "three", "four", "FIVE")}}, undo: []int{0},
+			want: map[string]string{"a": "1", "b": "1", "text": lines("one", "two", "three", "four", "FIVE")}, same: true},
 		{name: "the same commit twice", commits: []map[string]string{{"a": "2"}}, undo: []int{0, 0}, want: start},
 		{name: "what was undone already", commits: []map[string]string{{"a": "2"}, {"a": "1"}}, undo: []int{0}, want: start, same: true},
 		{name: "a file of which something else became a directory", commits: []map[string]string{{"a": ""}, {"a/x": "x"}}, undo: []int{0},
@@ -173,46 +177,6 @@ func TestLogOfAnyVersionOfAClient(t *testing.T) {
 			t.Errorf("%q: %d, want %d: %v", client, len(list), want, err)
 		}
 	}
-}
-
-func TestMergeLines(t *testing.T) {
-	s := newStore(t)
-	for _, tc := range []struct {
-		name, base, ours, theirs, want string
-		ok                             bool
-	}{
-		{"different lines", "a\nb\nc\nd\n", "A\nb\nc\nd\n", "a\nb\nc\nD\n", "A\nb\nc\nD\n", true},
-		{"the same change", "a\nb\n", "A\nb\n", "A\nb\n", "A\nb\n", true},
-		{"the same line", "a\nb\n", "A\nb\n", "x\nb\n", "x\nb\n", false},
-		{"lines that touch", "a\nb\nc\n", "A\nb\nc\n", "a\nB\nc\n", "a\nB\nc\n", false},
-		{"one of equal lines", "#\nm\nm\nm\n", "#\nm\nm\n", "new\n#\nm\nm\n", "new\n#\nm\nm\n", true},
-		{"what looks like a mark", "<<<<<<< x\nb\n=======\n", "<<<<<<< x\nb\n=======\nmore\n", "top\n<<<<<<< x\nb\n=======\n", "top\n<<<<<<< x\nb\n=======\nmore\n", true},
-		{"no end of line", "a\nb\nc", "a\nb\nc\nd", "x\nb\nc", "x\nb\nc\nd", true},
-		{"a line of both, and another of ours", "a\nb\nc\nd\ne\n", "A\nb\nc\nd\nE\n", "x\nb\nc\nd\ne\n", "x\nb\nc\nd\nE\n", false},
-		{"insertions at one place", "a\nb\n", "a\nx\nb\n", "a\ny\nb\n", "a\ny\nb\n", false},
-		{"everything deleted", "a\nb\n", "a\nb\n", "", "", true},
-		{"from nothing", "", "a\n", "b\n", "b\n", false},
-	} {
-		if got, ok, err := s.mergeLines(t.Context(), tc.base, tc.ours, tc.theirs); got != tc.want || ok != tc.ok || err != nil {
-			t.Errorf("%s: %q %v %v", tc.name, got, ok, err)
-		}
-	}
-}
-
-func FuzzMergeLines(f *testing.F) {
-	f.Add("a\nb\nc\n", "A\nb\nc\n", "a\nb\nC\n")
-	f.Add("a", "", "b\r\n")
-	s := newStore(f)
-	f.Fuzz(func(t *testing.T, base, ours, theirs string) {
-		if got, ok, err := s.mergeLines(t.Context(), base, ours, base); !ok || got != ours || err != nil {
-			t.Errorf("only one side changed: %q %v %v", got, ok, err)
-		}
-		_, ok1, err1 := s.mergeLines(t.Context(), base, ours, theirs)
-		_, ok2, err2 := s.mergeLines(t.Context(), base, theirs, ours)
-		if ok1 != ok2 || err1 != nil || err2 != nil {
-			t.Errorf("the sides are not alike: %v %v, %v %v", ok1, err1, ok2, err2)
-		}
-	})
 }
 
 func TestLogOfATime(t *testing.T) {

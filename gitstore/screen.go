@@ -46,11 +46,8 @@ func (r *repo) screenMessage(ctx context.Context, msg string) (warning string, e
 	if r.s.o.Screen == nil || msg == "" {
 		return "", nil
 	}
-	return judged(ctx, r.s.o.Screen(ctx, r.id, messagePath, []byte(msg), nothing))
+	return judged(ctx, r.s.o.Screen(ctx, r.id, space.CommentPath, []byte(msg), nothing))
 }
-
-// messagePath is the path of a message to Options.Screen.
-const messagePath = "commit message"
 
 func nothing() ([]byte, error) { return nil, nil }
 
@@ -76,7 +73,7 @@ func (r *repo) screenHistory(ctx context.Context, from *quarantine, progress fun
 	err = from.r.contents(ctx, from.head, "", func(at space.CommitID, p space.Path, content []byte) error {
 		asked, shown := p, fmt.Sprintf("%s at %s", p, at.Short())
 		if p == "" {
-			asked, shown = messagePath, fmt.Sprintf("%s of %s", space.CommentPath, at.Short())
+			asked, shown = space.CommentPath, fmt.Sprintf("%s of %s", space.CommentPath, at.Short())
 		}
 		warning, err := judged(ctx, r.s.o.Screen(ctx, r.id, asked, content, nothing))
 		if isFault(err) {

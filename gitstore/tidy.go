@@ -189,6 +189,7 @@ func (r *repo) trimLog() (int64, error) {
 		}
 		from += next
 	}
+	defer r.provenance.forget()
 	return int64(from), r.s.o.replaceDurable(r.logFile(), b[from:], 0o600)
 }
 

@@ -180,7 +180,7 @@ func (s *Store) Unpushed(ctx context.Context, id space.SpaceID, branch string, l
 	}
 	for _, d := range p.only(paintA) {
 		if n++; len(newest) < limit {
-			c := d.c.commit(d.h)
+			c := r.proven(d.c, d.h)
 			c.Changed = true
 			newest = append(newest, c)
 		}

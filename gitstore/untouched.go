@@ -36,7 +36,7 @@ func (r *repo) startersOf(ctx context.Context, head *headState) (starters, error
 			at = c.parents[0]
 			continue
 		}
-		if c.commit(at).Tool == startingTool {
+		if _, claimed, _ := c.read(at); claimed == startingTool {
 			s.first = c.tree
 		}
 		return s, nil

@@ -11,13 +11,9 @@ import (
 type Step struct {
 	ID      space.CommitID
 	Parents []space.CommitID
-	// Traced tells that the message speaks of a commit that was made here or undoes
-	// one as git does, wherever it says so: git and those who host it put lines of
-	// their own behind our trailers, and indent or quote them.
-	Traced bool
-	// Named tells that this or a commit before it in the list of all that was passed
-	// speaks of one that was made here.
-	Named bool
+	// ClaimedTools are the tools that the message names in trailers of ours, anywhere:
+	// also where git or a host of git copied them from other commits.
+	ClaimedTools []string
 	// Whole tells that every commit of the way up to here, and where it began, is
 	// in this one's history, so that a further way may begin here.
 	Whole bool
@@ -77,7 +73,6 @@ func (s *Store) Way(ctx context.Context, id space.SpaceID, from, to space.Commit
 		seen[h] = l
 		return l, nil
 	}
-	named := false
 	for _, d := range p.parentsFirst(paintA) {
 		if err := ctx.Err(); err != nil {
 			return nil, 0, false, err
@@ -88,9 +83,7 @@ func (s *Store) Way(ctx context.Context, id space.SpaceID, from, to space.Commit
 			return nil, 0, false, r.internalf(err, "way")
 		}
 		touches := len(d.c.parents) == 0 && differs(mine, make([]place, len(mine)))
-		ours, revert := traced(d.c.message)
-		named = named || ours
-		step := Step{ID: commitID(d.h), Traced: ours || revert, Named: named}
+		step := Step{ID: commitID(d.h), ClaimedTools: claimedTools(d.c.message)}
 		for _, q := range d.c.parents {
 			theirs, err := look(q, hash{})
 			if err != nil {

@@ -84,6 +84,7 @@ type changeItem struct {
 	Who     string // the person
 	Client  string
 	Tool    string
+	Claims  bool   // it says that Satchel made it
 	By      string // one of "web", "ai", "server" and "git"
 	When    time.Time
 	Files   []changedFile
@@ -112,7 +113,7 @@ func makerOf(c space.Commit) string {
 		return "ai"
 	case byPage(c.Tool):
 		return "web"
-	case c.Tool == "" || c.Tool == space.Elsewhere:
+	case c.Tool == "":
 		return "git"
 	}
 	return "server"
@@ -129,7 +130,7 @@ func (s *Server) item(ctx context.Context, m store.Membership, c space.Commit) (
 	}
 	subject, _, _ := strings.Cut(c.Message, "\n")
 	it := changeItem{
-		ID: c.ID, Subject: shorten(subject, 120), Who: shorten(c.Author.Name, 60), Client: shorten(c.Client, 60), Tool: shorten(c.Tool, 40),
+		ID: c.ID, Subject: shorten(subject, 120), Who: shorten(c.Author.Name, 60), Client: shorten(c.Client, 60), Tool: shorten(c.Tool, 40), Claims: c.ClaimedTool != "",
 		By: makerOf(c), When: c.Time, More: files.count - len(files.first), Root: c.Parent == "",
 		URL: inSpace(m.ID, "commits/"+string(c.ID)), Undo: inSpace(m.ID, "revert?commit="+string(c.ID)),
 	}
@@ -247,7 +248,7 @@ func (s *Server) showActivity(v *visit) error {
 	if log.After != "" && !log.After.Valid() {
 		return errGone
 	}
-	list, err := s.commits(ctx, m.ID, log)
+	list, err := s.o.History.Log(ctx, m.ID, log)
 	if err != nil {
 		return err
 	}
@@ -257,7 +258,7 @@ func (s *Server) showActivity(v *visit) error {
 		next.Set("after", string(list[len(list)-1].ID))
 		body.Next = inSpace(m.ID, "activity?"+next.Encode())
 	}
-	newest, err := s.commits(ctx, m.ID, LogQuery{Limit: activityNames})
+	newest, err := s.o.History.Log(ctx, m.ID, LogQuery{Limit: activityNames})
 	if err != nil {
 		return err
 	}
@@ -341,7 +342,7 @@ func makersIn(list []space.Commit, f activityFilter) (clients []string, with []c
 		switch {
 		case byPage(c.Tool):
 			note(&by, byHand)
-		case c.Tool != space.Elsewhere: // which no commit has
+		default:
 			note(&by, c.Tool)
 		}
 	}

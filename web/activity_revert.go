@@ -46,7 +46,7 @@ func (s *Server) kept(v *visit, id space.SpaceID, p space.Path, look bool) (kept
 		return k, err
 	}
 	k.Gone = true
-	list, _, err := s.commitsPage(v.r.Context(), id, "", p, "", 1, historyWalk)
+	list, _, err := s.o.History.LogPage(v.r.Context(), id, "", p, "", 1, historyWalk)
 	if err != nil || len(list) == 0 {
 		return k, err
 	}
@@ -131,7 +131,7 @@ func (s *Server) previewRevert(v *visit) error {
 			if !space.CommitID(id).Valid() {
 				return errGone
 			}
-			found, err := s.commits(ctx, m.ID, LogQuery{From: space.CommitID(id), Limit: 1})
+			found, err := s.o.History.Log(ctx, m.ID, LogQuery{From: space.CommitID(id), Limit: 1})
 			if err != nil {
 				return gone(err)
 			}
@@ -186,13 +186,13 @@ func olderOf(id space.SpaceID, client, since, after string) string {
 // notUndone lists what a client did since a time and after a commit, the newest first,
 // without what is undone, and tells after which commit there may be more.
 func (s *Server) notUndone(ctx context.Context, id space.SpaceID, client string, since time.Time, after space.CommitID) (list []space.Commit, more space.CommitID, skipped int, err error) {
-	undoings, err := s.commits(ctx, id, LogQuery{Tool: byRevert, Since: since, Limit: undoLooked})
+	undoings, err := s.o.History.Log(ctx, id, LogQuery{Tool: byRevert, Since: since, Limit: undoLooked})
 	if err != nil {
 		return nil, "", 0, err
 	}
 	undone := undoneBy(undoings)
 	for range undoTurns {
-		found, err := s.commits(ctx, id, LogQuery{Client: client, Tools: aiTools(), Since: since, After: after, Limit: undoLooked})
+		found, err := s.o.History.Log(ctx, id, LogQuery{Client: client, Tools: aiTools(), Since: since, After: after, Limit: undoLooked})
 		if err != nil {
 			return nil, "", 0, err
 		}

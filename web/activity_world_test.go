@@ -156,13 +156,10 @@ func (f *fakeRemotes) Status(context.Context, space.SpaceID) (web.RemoteStatus, 
 	return f.status, nil
 }
 func (f *fakeRemotes) Sync(context.Context, space.SpaceID) error { f.synced++; return nil }
-func (f *fakeRemotes) Set(_ context.Context, _ space.UserID, r web.NewRemote, confirm func() bool) ([]web.FoundSecret, error) {
+func (f *fakeRemotes) Set(_ context.Context, _ space.UserID, r web.NewRemote) ([]web.FoundSecret, error) {
 	left := slices.DeleteFunc(slices.Clone(f.found), func(x web.FoundSecret) bool { return slices.Contains(r.AllowSecrets, x.Fingerprint) })
 	if f.err != nil || len(left) > 0 {
 		return left[:min(len(left), web.MaxFoundSecrets+1)], f.err
-	}
-	if !confirm() {
-		return nil, nil
 	}
 	f.set = append(f.set, r)
 	return nil, nil

@@ -163,7 +163,7 @@ func (s *Server) noticeOf(v *visit, l location, page string) (*notice, error) {
 		return nil, err
 	}
 	n := &notice{Commit: pageURL(l.space.ID, "commits", space.Path(l.at), ""), ID: l.at.Short(), Now: l.now(page), Newest: head == l.at}
-	log, err := s.commits(v.r.Context(), l.space.ID, LogQuery{From: l.at, Limit: 1})
+	log, err := s.o.History.Log(v.r.Context(), l.space.ID, LogQuery{From: l.at, Limit: 1})
 	if err != nil {
 		return nil, err
 	}
@@ -225,7 +225,7 @@ func (s *Server) notThere(v *visit, l location, err error) error {
 	if l.at != "" || l.path == "" {
 		return errGone
 	}
-	log, _, lerr := s.commitsPage(v.r.Context(), l.space.ID, "", l.path, "", 1, missingWalk)
+	log, _, lerr := s.o.History.LogPage(v.r.Context(), l.space.ID, "", l.path, "", 1, missingWalk)
 	if lerr != nil || len(log) == 0 {
 		return errGone
 	}

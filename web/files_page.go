@@ -84,7 +84,7 @@ func (s *Server) showContent(v *visit, l location, e space.Entry) error {
 			return err
 		}
 	}
-	log, _, err := s.commitsPage(v.r.Context(), l.space.ID, l.commit, l.path, "", 1, fileWalk)
+	log, _, err := s.o.History.LogPage(v.r.Context(), l.space.ID, l.commit, l.path, "", 1, fileWalk)
 	if err != nil {
 		return err
 	}

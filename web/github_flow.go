@@ -30,9 +30,7 @@ type githubFlow struct {
 	Data  []byte        `json:"data,omitempty"` // of GitHubApp.Begin
 
 	Create *app.NewRepository `json:"create,omitempty"`
-	Looked *looked            `json:"looked,omitempty"` // before Create was asked for
 	Found  *app.Found         `json:"found,omitempty"`
-	Asked  *askedRepository   `json:"asked,omitempty"` // of those in Found, or one to be made
 }
 
 // hint keeps a flow whose secret is itself the state: it goes to GitHub and back,

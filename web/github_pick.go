@@ -143,9 +143,6 @@ func (s *Server) showPick(v *visit, status int, m store.Membership, kept githubF
 	if f.Created != 0 && !choosable(f, f.Created) {
 		body.Pending = "GitHub made the repository, but does not let the App reach it yet. Add it where the App is installed, then look again."
 	}
-	if f.Created != 0 && choosable(f, f.Created) {
-		body.Pending = "GitHub made the repository, and nothing was sent there: the space has changed meanwhile. Choose the new repository here to see what is to be looked at first."
-	}
 	title := "Choose a repository"
 	if len(f.Installations) == 0 {
 		title = "The App is not installed yet"
@@ -170,14 +167,6 @@ func (s *Server) linkRepository(v *visit) error {
 	id, err := strconv.ParseInt(chosen[0], 10, 64)
 	if err != nil || !choosable(*f.Found, id) {
 		return s.pick(v, http.StatusBadRequest, m, f, "Choose one of the repositories of this list.", "repositories")
-	}
-	r := f.Found.Repositories[slices.IndexFunc(f.Found.Repositories, func(r app.Repository) bool { return r.ID == id })]
-	choice := strconv.FormatInt(id, 10)
-	sure := f.sureOf(v, choice, !r.Private)
-	if found, look, ask := s.lookAgain(v, m.ID, sure); ask {
-		return s.warnOfRepository(v, m, f, choice, look, found, suspectsPage{
-			Where: r.FullName, Public: !r.Private, Again: sure != nil, Action: githubPath(m.ID) + "/pick", Values: []formValue{{"repository", choice}},
-		})
 	}
 	return s.linkFound(v, m, *f.Found, id)
 }
@@ -230,7 +219,6 @@ func (s *Server) beginCreate(v *visit) error {
 	if !repositoryName.MatchString(n.Name) || n.Name == "." || n.Name == ".." {
 		return s.pick(v, http.StatusBadRequest, m, f, "A repository’s name has letters, digits, dots, hyphens and underscores.", "name")
 	}
-	whole := n.Owner + "/" + n.Name
 	known := slices.ContainsFunc(f.Found.Installations, func(in app.Installation) bool { return !in.Suspended && in.Account == n.Owner })
 	switch {
 	case n.Owner == f.Found.Login:
@@ -238,13 +226,5 @@ func (s *Server) beginCreate(v *visit) error {
 	case !known:
 		return s.pick(v, http.StatusBadRequest, m, f, "Choose whose the repository shall be.", "owner")
 	}
-	sure := f.sureOf(v, whole, !n.Private)
-	found, look, ask := s.lookAgain(v, m.ID, sure)
-	if ask {
-		return s.warnOfRepository(v, m, f, whole, look, found, suspectsPage{
-			Where: whole, Public: !n.Private, Again: sure != nil, Action: githubPath(m.ID) + "/create",
-			Values: []formValue{{"owner", form.Get("owner")}, {"name", n.Name}, {"visibility", form.Get("visibility")}},
-		})
-	}
-	return s.toGitHub(v, m, &n, look)
+	return s.toGitHub(v, m, &n)
 }

@@ -2,7 +2,6 @@ package web
 
 import (
 	"net/http"
-	"slices"
 	"time"
 
 	"satchel/auth"
@@ -125,18 +124,18 @@ func (s *Server) beginConnect(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return s.toGitHub(v, m, nil, nil)
+	return s.toGitHub(v, m, nil)
 }
 
 // toGitHub sends the browser to GitHub to say who it is there. create is a
-// repository to be made on the way back, for which look was; nil for none.
-func (s *Server) toGitHub(v *visit, m store.Membership, create *app.NewRepository, look *looked) error {
+// repository to be made on the way back; nil for none.
+func (s *Server) toGitHub(v *visit, m store.Membership, create *app.NewRepository) error {
 	state := auth.NewSecret(auth.KindFlow).Reveal()
 	location, data, err := s.o.App.Begin(v.r.Context(), s.url(app.PathCallback), state)
 	if err != nil {
 		return s.githubProblem(v, m, err)
 	}
-	if err := s.keepFlow(v, flowConnect, state, &githubFlow{Space: m.ID, Data: data, Create: create, Looked: look}); err != nil {
+	if err := s.keepFlow(v, flowConnect, state, &githubFlow{Space: m.ID, Data: data, Create: create}); err != nil {
 		return err
 	}
 	return s.leaveFor(v, location)
@@ -185,7 +184,7 @@ func (s *Server) goOn(v *visit, f githubFlow, request bool) error {
 		}
 		return s.see(v, githubPath(m.ID))
 	}
-	return s.toGitHub(v, m, nil, nil)
+	return s.toGitHub(v, m, nil)
 }
 
 func (s *Server) afterGitHub(v *visit, status int, body setupPage) error {
@@ -253,15 +252,8 @@ func (s *Server) finishGitHub(v *visit) error {
 	if err != nil {
 		return s.githubProblem(v, m, err)
 	}
-	if i := slices.IndexFunc(found.Repositories, func(r app.Repository) bool { return r.ID == found.Created }); i >= 0 && found.Created != 0 && choosable(found, found.Created) {
-		before := f.Looked
-		if f.Create.Private && !found.Repositories[i].Private {
-			before = nil
-		}
-		// Who is to be asked chooses it in the list, as any other.
-		if _, _, ask := s.lookAgain(v, m.ID, before); !ask {
-			return s.linkFound(v, m, found, found.Created)
-		}
+	if found.Created != 0 && choosable(found, found.Created) {
+		return s.linkFound(v, m, found, found.Created)
 	}
 	if err := s.keepFlow(v, flowFound, string(m.ID), &githubFlow{Space: m.ID, Found: &found}); err != nil {
 		return err

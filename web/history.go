@@ -68,7 +68,7 @@ func (s *Server) showHistory(v *visit) error {
 		return err
 	}
 	cursor := v.r.URL.Query().Get("after")
-	list, next, err := s.commitsPage(v.r.Context(), l.space.ID, l.commit, l.path, cursor, historyRows, historyWalk)
+	list, next, err := s.o.History.LogPage(v.r.Context(), l.space.ID, l.commit, l.path, cursor, historyRows, historyWalk)
 	if err != nil {
 		return gone(err)
 	}
@@ -218,7 +218,7 @@ func madeBy(c space.Commit) string {
 	switch {
 	case byPage(c.Tool):
 		return onPages
-	case c.Tool == space.Elsewhere:
+	case c.ClaimedTool != "":
 		return "by git"
 	case c.Tool == "sync":
 		return "from the connected repository"

@@ -75,7 +75,7 @@ func (s *Server) showCommit(v *visit) error {
 	if err != nil {
 		return err
 	}
-	log, err := s.commits(v.r.Context(), m.ID, LogQuery{From: at, Limit: 1})
+	log, err := s.o.History.Log(v.r.Context(), m.ID, LogQuery{From: at, Limit: 1})
 	if err != nil || len(log) == 0 {
 		return goneOr(gone(err))
 	}
@@ -88,11 +88,11 @@ func (s *Server) showCommit(v *visit) error {
 	if byPage(c.Tool) {
 		body.Commit.How, body.Commit.Tool, body.Commit.Client = onPages, "", ""
 	}
-	if c.Tool == space.Elsewhere {
-		body.Commit.How, body.Commit.Tool = "by git, and says that it was made here, of which this server knows nothing", ""
+	if c.ClaimedTool != "" {
+		body.Commit.How = "by git, and says that it was made here, of which this server knows nothing"
 	}
 	if c.Parent != "" {
-		newest, err := s.commits(v.r.Context(), m.ID, LogQuery{Limit: activityNames})
+		newest, err := s.o.History.Log(v.r.Context(), m.ID, LogQuery{Limit: activityNames})
 		if err != nil {
 			return err
 		}
@@ -154,7 +154,7 @@ func goneOr(err error) error {
 }
 
 func (s *Server) rowAt(v *visit, m store.Membership, at space.CommitID) (*commitRow, error) {
-	log, err := s.commits(v.r.Context(), m.ID, LogQuery{From: at, Limit: 1})
+	log, err := s.o.History.Log(v.r.Context(), m.ID, LogQuery{From: at, Limit: 1})
 	if err != nil || len(log) == 0 {
 		return nil, gone(err)
 	}

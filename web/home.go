@@ -200,7 +200,7 @@ func (s *Server) homeSpace(v *visit, body *homePage) (err error) {
 		body.HasPush = true
 	}
 	if s.o.History != nil {
-		list, err := s.commits(ctx, id, LogQuery{Limit: homeCommits})
+		list, err := s.o.History.Log(ctx, id, LogQuery{Limit: homeCommits})
 		if err != nil && fault.CodeOf(err) != fault.NotFound { // it was never written to, then
 			return err
 		}

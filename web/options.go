@@ -131,10 +131,6 @@ type Options struct {
 	NewSpace    NewSpace
 	MaxSpaces   int
 
-	// Suspects finds what may be passwords in a space, before it gets a repository; nil:
-	// nobody is warned.
-	Suspects FindSuspects
-
 	// Ownership deletes spaces and gives them away; nil: no page does.
 	Ownership Ownership
 

@@ -40,9 +40,6 @@ type History interface {
 	// Revert undoes commits on head, as one new commit. Its Conflicts are what was
 	// changed since, and stays.
 	Revert(ctx context.Context, id space.SpaceID, commits []space.CommitID, m space.Meta) (space.Commit, error)
-	// MadeOf tells of commits which the server made: of these alone it is known that
-	// what they say of themselves is so.
-	MadeOf(ctx context.Context, id space.SpaceID, commits []space.CommitID) (map[space.CommitID]bool, error)
 	// MergeText puts together by lines what became of base in ours and in theirs, as
 	// git merge-file does, with its marks of seven letters around conflicts. It is
 	// bounded in time and memory, and an error where that does not do.

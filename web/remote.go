@@ -27,9 +27,9 @@ type Remotes interface {
 	// Set gives the space another remote. Where found is not empty nothing was
 	// changed: the space holds what looks like secrets beside those that r allows,
 	// which the first push would take along; it has more than MaxFoundSecrets where
-	// there are more, and not all of them then. After all that it refuses by itself it
-	// calls confirm, and where that says no nothing was changed. by is for the audit log.
-	Set(ctx context.Context, by space.UserID, r NewRemote, confirm func() bool) (found []FoundSecret, err error)
+	// there are more, and not all of them then. by is for the
+	// audit log.
+	Set(ctx context.Context, by space.UserID, r NewRemote) (found []FoundSecret, err error)
 	Remove(ctx context.Context, by space.UserID, id space.SpaceID) error
 }
 
@@ -228,49 +228,28 @@ func (s *Server) setRemote(v *visit) error {
 		return errNoPage
 	}
 	r := v.r
-	form, sure, over, err := s.remoteForm(v, m)
+	form, over, err := s.remoteForm(v, m)
 	if err != nil {
 		return err
 	}
 	if over != "" {
-		field := "remote-url"
-		if form.URL != "" {
-			field = "remote-token"
-		}
-		return s.remoteAgain(v, m, form, nil, nil, page{Problem: over, Field: field})
-	}
-	if r.PostFormValue("back") != "" { // from the warning, with what they gave
-		return s.remoteAgain(v, m, form, nil, nil, page{})
+		return s.remoteAgain(v, m, form, nil, page{Problem: over, Field: "remote-token"})
 	}
 	// Other forms of addresses are the operator's to set.
 	if u, err := url.Parse(form.URL); err != nil || u.Scheme != "https" || u.Host == "" {
-		return s.remoteAgain(v, m, form, sure, nil, page{Problem: "Give the address of a git repository that begins with https://.", Field: "remote-url"})
+		return s.remoteAgain(v, m, form, nil, page{Problem: "Give the address of a git repository that begins with https://.", Field: "remote-url"})
 	} else if u.User != nil {
 		form.URL = ""
-		return s.remoteAgain(v, m, form, sure, nil, page{Problem: "Leave the user name and the token out of the address. There are fields for them.", Field: "remote-url"})
+		return s.remoteAgain(v, m, form, nil, page{Problem: "Leave the user name and the token out of the address. There are fields for them.", Field: "remote-url"})
 	}
-	st, err := s.o.Remotes.Status(r.Context(), m.ID)
-	if err != nil {
-		return err
-	}
-	var suspects Suspected
-	var look *looked
-	ask := false
-	found, err := s.o.Remotes.Set(r.Context(), v.user.ID, form, func() bool {
-		if !sameRemote(st.URL, form.URL) {
-			suspects, look, ask = s.lookAgain(v, m.ID, sure)
-		}
-		return !ask
-	})
+	found, err := s.o.Remotes.Set(r.Context(), v.user.ID, form)
 	switch {
-	case err == nil && len(found) == 0 && ask:
-		return s.warnOfRemote(v, m, form, suspects, look, sure != nil)
 	case fault.CodeOf(err) == fault.Invalid:
 		field := "remote-url"
 		if form.Token == "" && strings.Contains(strings.ToLower(fault.PublicOf(err)), "token") {
 			field = "remote-token"
 		}
-		return s.remoteAgain(v, m, form, sure, nil, page{Problem: fault.PublicOf(err), Field: field})
+		return s.remoteAgain(v, m, form, nil, page{Problem: fault.PublicOf(err), Field: field})
 	case err != nil:
 		return err
 	case len(found) > 0:
@@ -278,7 +257,7 @@ func (s *Server) setRemote(v *visit) error {
 		if len(form.AllowSecrets) > 0 {
 			problem = "Nothing was changed yet: the space holds more of what looks like secrets."
 		}
-		return s.remoteAgain(v, m, form, sure, found, page{Problem: problem, Field: "found"})
+		return s.remoteAgain(v, m, form, found, page{Problem: problem, Field: "found"})
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), syncWait)
 	defer cancel()

@@ -130,7 +130,7 @@ func howMade(tool string) string {
 		return onPages
 	case tool == "" || tool == space.Elsewhere:
 		return "by a commit from elsewhere"
-	case space.MadeHere(tool) || tool == "sync":
+	case !slices.Contains(aiTools(), tool):
 		return toolWords(tool)
 	}
 	return ""

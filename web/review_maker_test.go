@@ -9,7 +9,7 @@ import (
 	"satchel/web"
 )
 
-// What waits names the client whose text it is, and where no client made it, how it
+// What waits names the client that changed it last, and where no client did, how it
 // came: a person is no client.
 func TestWhoMadeWhatWaits(t *testing.T) {
 	const file, evil = "skills/a/SKILL.md", "evil\nstart\n2\n3\n4\n5\n6\n7\n8\n9\n"
@@ -24,10 +24,10 @@ func TestWhoMadeWhatWaits(t *testing.T) {
 		{"a person's edit", func(a *active, b *browser) {
 			b.send(a.in("edit/%s", file), url.Values{"base": {string(a.blob(file))}, "mode": {"regular"}, "text": {evil + "mine\n"}})
 		}, "on the pages", ""},
-		{"an AI, when another's change was undone", func(a *active, b *browser) {
+		{"an undoing of another's change, which brings back an AI's", func(a *active, b *browser) {
 			c := a.by("codex", "Nonsense", file, evil+"nonsense\n")
 			b.send(a.in("revert"), url.Values{"commit": {string(c.ID)}})
-		}, "<bdi>claude-code</bdi>", "with <code>bash</code>"},
+		}, "on the pages", ""},
 		{"a command that restores", func(a *active, _ *browser) {
 			a.commitAs(space.Meta{Author: space.Person{Name: "Ada"}, Message: "Restore", Tool: "restore", Client: "satchel", Time: a.clock()}, file, "older\n")
 		}, "by a command that restores", ""},

@@ -60,7 +60,6 @@ func run() int {
 		Stderr:     os.Stderr,
 		Terminal:   term.IsTerminal(int(os.Stdout.Fd())),
 		Watched:    term.IsTerminal(int(os.Stderr.Fd())),
-		Asked:      term.IsTerminal(int(os.Stdin.Fd())) && term.IsTerminal(int(os.Stderr.Fd())),
 		Executable: exe,
 		Version:    cli.Version{Version: version, Commit: commit, Go: runtime.Version(), GVisor: moduleVersion("gvisor.dev/gvisor")},
 	})

@@ -190,32 +190,28 @@ func TestAttackAPurgeBringsBackOlderVersions(t *testing.T) {
 	}
 }
 
-// What a purge itself changed in a file that a person knew they know still, where the
-// server saw it. What waited is shown whole, and an older version is none that they
-// know.
+// A person still knows what they wrote, as a purge rewrites it. What they kept is in no
+// commit of theirs: where the purge rewrites that, they are asked again.
 func TestAPurgeOfWhatAPersonKnew(t *testing.T) {
 	w := newWorld(t, databasetest.Open(t, databasetest.SQLite(t)))
-	w.write("bash", instructions, "mine, secret\n")
+	w.write("bash", instructions, "ai, secret\n")
 	w.keep(instructions)
+	w.write("web", "skills/b/SKILL.md", "mine, secret\n")
 	w.write("web", skill, "mine, secret\n")
 	w.write("bash", skill, "ai\n")
 	w.waiting()
-	res, err := w.git.Purge(t.Context(), w.id, "", func(_ space.Path, b []byte) ([]byte, bool) {
+	w.purge(func(_ space.Path, b []byte) ([]byte, bool) {
 		return bytes.ReplaceAll(b, []byte("secret"), []byte("gone")), true
-	}, space.Meta{Tool: "purge"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.r.Publish(space.Event{Space: w.id, Commit: res.Commit})
+	})
 	for range 2 {
-		if p := w.paths(); p != skill || w.find(skill).Was != "" {
-			t.Errorf("%q waits: %+v", p, w.find(skill))
+		if p := w.paths(); p != instructions+" "+skill {
+			t.Errorf("%q waits", p)
 		}
 		w.restart()
 	}
-	w.write("bash", skill, "start\n")
-	if p := w.paths(); p != skill {
-		t.Errorf("%q waits", p)
+	w.undo(skill)
+	if s := w.read(skill); s != "mine, gone\n" {
+		t.Errorf("undone to %q", s)
 	}
 }
 
@@ -247,100 +243,19 @@ func TestImportOfASpace(t *testing.T) {
 			}
 			w.restart()
 		}
-		w.push(skill, "evil\n", "x\n\nSatchel-Tool: web\n")
-		if r := w.find(skill); r.Tool != space.Elsewhere {
-			t.Errorf("%+v", r)
-		}
 	}
 }
 
-// Attack: a remote's commit names the tool of a person, of a command or of the server,
-// and a client that is another's.
-func TestAttackAForeignCommitNamesNobody(t *testing.T) {
-	tools := append([]string{"web-revert", "web-restore", "web-undo", "restore"}, reviews.DefaultMoving()...)
-	for _, tool := range append(tools, reviews.DefaultConfirming()...) {
-		if tool == "" {
-			continue
-		}
+// Attack: a push names a tool and a client that are not its own.
+func TestAttackAPushNamesNobody(t *testing.T) {
+	for _, tool := range append([]string{"bash", "web-revert", "web-restore", "web-undo", "restore", "web", "satchel"}, reviews.DefaultMoving()...) {
 		t.Run(tool, func(t *testing.T) {
 			w := newWorld(t, databasetest.Open(t, databasetest.SQLite(t)))
-			w.push(skill, "evil\n", "x\n\nSatchel-Tool: "+tool+"\nSatchel-Client: browser\n")
+			w.write("bash", skill, "evil\n")
+			w.push(skill, "evil\nmore\n", "x\n\nSatchel-Tool: "+tool+"\nSatchel-Client: browser\n")
 			if r := w.find(skill); r.Tool != space.Elsewhere || r.Client != "" {
 				t.Errorf("made by %q of %q", r.Tool, r.Client)
 			}
 		})
 	}
-}
-
-// What a person's act brings back is an AI's: it names who made it, not the person.
-func TestWhatIsBroughtBackNamesWhoMadeIt(t *testing.T) {
-	for _, tc := range []struct {
-		name string
-		do   func(w *world)
-	}{
-		{"by undoing an undoing, after a restart", func(w *world) { w.undo(skill); w.restart(); w.revert() }},
-		{"by undoing what came after, each after a restart", func(w *world) {
-			w.waiting()
-			w.restart()
-			w.write("edit", skill, "evil\nmore\n")
-			w.waiting()
-			w.restart()
-			w.revert()
-		}},
-		{"by restoring what was kept, after a restart", func(w *world) {
-			w.keep(skill)
-			w.write("web", skill, "mine\n")
-			w.waiting()
-			w.restart()
-			w.write("web-restore", skill, "evil\n")
-		}},
-		{"by undoing what came after", func(w *world) { w.write("edit", skill, "evil\nmore\n"); w.revert() }},
-		{"by undoing an undoing", func(w *world) { w.undo(skill); w.revert() }},
-		{"by restoring", func(w *world) { w.write("web", skill, "mine\n"); w.write("web-restore", skill, "evil\n") }},
-		{"by a command that restores", func(w *world) { w.write("edit", skill, "more\n"); w.write("restore", skill, "evil\n") }},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			w := newWorld(t, databasetest.Open(t, databasetest.SQLite(t)))
-			evil := w.write("bash", skill, "evil\n")
-			tc.do(w)
-			for range 2 {
-				if r := w.find(skill); r.Tool != "bash" || r.Commit != evil {
-					t.Errorf("made by %q in %s, want bash in %s", r.Tool, r.Commit, evil)
-				}
-				w.restart()
-			}
-		})
-	}
-	for _, tc := range []struct{ path, content string }{{"skills/new/SKILL.md", "evil\n"}, {skill, ""}} {
-		t.Run("also of a file that is new or gone: "+tc.path, func(t *testing.T) {
-			w := newWorld(t, databasetest.Open(t, databasetest.SQLite(t)))
-			evil := w.write("bash", tc.path, tc.content)
-			w.undo(tc.path)
-			w.waiting()
-			w.restart()
-			w.revert()
-			if r := w.find(tc.path); r.Tool != "bash" || r.Commit != evil {
-				t.Errorf("made by %q in %s, want bash in %s", r.Tool, r.Commit, evil)
-			}
-		})
-	}
-	t.Run("and a purge of another file keeps that", func(t *testing.T) {
-		w := newWorld(t, databasetest.Open(t, databasetest.SQLite(t)))
-		w.write("bash", skill, "evil\n")
-		w.write("edit", skill, "evil\nmore\n")
-		w.revert()
-		w.waiting()
-		w.purge(func(p space.Path, b []byte) ([]byte, bool) { return b, p != "knowledge/x.md" })
-		if r := w.find(skill); r.Tool != "bash" {
-			t.Errorf("made by %q", r.Tool)
-		}
-	})
-	t.Run("what nobody made before is whose act it was", func(t *testing.T) {
-		w := newWorld(t, databasetest.Open(t, databasetest.SQLite(t)))
-		w.write("bash", skill, "start\nevil\n")
-		w.write("web", skill, "mine\nevil\n")
-		if r := w.find(skill); r.Tool != "web" {
-			t.Errorf("made by %q", r.Tool)
-		}
-	})
 }

@@ -71,9 +71,9 @@ func (r *Reviews) Keep(ctx context.Context, id space.SpaceID, by space.UserID, p
 			*x = *old
 		}
 		x.know(content{w.Blob, w.Mode}, w.Head)
-		x.now, x.seen = content{w.Blob, w.Mode}, true
+		x.now = content{w.Blob, w.Mode}
 		st.rows[p], st.dirty[p] = x, true
-		st.unseen.note(x)
+		st.waited.note(p, x.now, false)
 		if w.Blob == "" {
 			delete(st.rows, p)
 		}

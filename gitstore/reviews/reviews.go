@@ -21,14 +21,6 @@ type Git interface {
 	Diff(ctx context.Context, id space.SpaceID, from, to space.CommitID) ([]space.FileChange, error)
 	Way(ctx context.Context, id space.SpaceID, from, to space.CommitID, under []space.Path) ([]gitstore.Step, int, bool, error)
 	Show(ctx context.Context, id space.SpaceID, at space.CommitID) (space.Commit, error)
-	// Made returns the commits whose trailers this server wrote.
-	Made(ctx context.Context, id space.SpaceID) (map[space.CommitID]bool, error)
-	// Adopted returns which first commit gave way to a history that the space was
-	// filled with, and where that ends.
-	Adopted(ctx context.Context, id space.SpaceID) (first, tip space.CommitID, ok bool, err error)
-	// Past visits the commits of at's history that are not in since's, newest first,
-	// with what each changed, until visit returns false.
-	Past(ctx context.Context, id space.SpaceID, at, since space.CommitID, visit func(files []space.FileChange) bool) error
 	Blob(ctx context.Context, id space.SpaceID, at space.CommitID, p space.Path) (b space.BlobID, m space.Mode, ok bool, err error)
 	ReadBlob(ctx context.Context, id space.SpaceID, b space.BlobID) ([]byte, error)
 	Commit(ctx context.Context, id space.SpaceID, cs space.ChangeSet, m space.Meta) (space.Commit, error)
@@ -47,20 +39,16 @@ type Options struct {
 	Patience, Act time.Duration
 	// Walkers bounds how many histories are read at once; 0 means 2.
 	Walkers int
-	// Remembered bounds in how many changes of files, counted with their commits and
-	// from the newest on, is looked for what git elsewhere brings: where a history has
-	// more, all that it brings waits; 0 means 200,000.
-	Remembered int
-	Logger     *slog.Logger // nil: none
+	Logger  *slog.Logger // nil: none
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
 
-// DefaultConfirming returns what the editor of the pages, a command that imports, the
-// server where it starts a space, and git anywhere else, which names none, write into
-// commits. What restores and what takes back, on the pages too (restore, web-restore,
-// web-undo, web-revert), is not among them: nobody was shown all that it brings back.
-func DefaultConfirming() []string { return []string{"", "web", "import", "satchel"} }
+// DefaultConfirming returns what the editor of the pages, a command that imports, and the
+// server where it starts a space write into commits. What restores and what takes back,
+// on the pages too (restore, web-restore, web-undo, web-revert), is not among them:
+// nobody was shown all that it brings back.
+func DefaultConfirming() []string { return []string{"web", "import", "satchel"} }
 
 // DefaultMoving returns what a move on the pages writes into commits.
 func DefaultMoving() []string { return []string{"web-move"} }
@@ -81,8 +69,8 @@ type Review struct {
 	// Taken tells that something else is at the path or in its way, which Undo
 	// deletes.
 	Taken bool
-	// Commit changed it last, by Tool of Client, which is space.Elsewhere where it says
-	// that it was made here and was not.
+	// Commit changed it last, by Tool of Client. Tool is empty where Satchel did not
+	// make the commit, and space.Elsewhere where the commit says that Satchel did.
 	Commit       space.CommitID
 	Tool, Client string
 	When         time.Time
@@ -118,8 +106,6 @@ type Reviews struct {
 	free chan struct{} // one for each walker
 	work sync.WaitGroup
 
-	pasts pasts
-
 	mu     sync.Mutex
 	closed bool
 	at     map[space.SpaceID]*state
@@ -132,16 +118,13 @@ type state struct {
 	// Of whoever has the turn. rows are nil where they must be loaded.
 	rows          map[space.Path]*row
 	dirty         map[space.Path]bool // rows that differ from what is saved
-	unseen        unseen              // what of that differs from what is saved
-	makers        *makers             // what is to be saved of them
+	waited        waited              // what of that differs from what is saved
 	cursor, saved space.CommitID      // up to where rows are, and what is saved
 	walker        *walker             // nil where they are none
 
 	mu      sync.Mutex // of the rest, and never held for long
 	head    space.CommitID
-	waiting []Review           // at head; never changed
-	last    []space.FileChange // of the latest event
-	lastAt  space.CommitID     // and its commit
+	waiting []Review // at head; never changed
 	running bool
 	done    chan struct{} // closed when what runs has ended
 }
@@ -189,16 +172,13 @@ func New(o Options) (*Reviews, error) {
 	if o.Walkers <= 0 {
 		o.Walkers = 2
 	}
-	if o.Remembered <= 0 {
-		o.Remembered = 200_000
-	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	r := &Reviews{o: o, at: map[space.SpaceID]*state{}, free: make(chan struct{}, o.Walkers), pasts: pasts{most: 2 * o.Remembered}}
+	r := &Reviews{o: o, at: map[space.SpaceID]*state{}, free: make(chan struct{}, o.Walkers)}
 	r.ctx, r.stop = context.WithCancel(context.Background())
 	return r, nil
 }
@@ -214,21 +194,8 @@ func (r *Reviews) Close() {
 
 // Publish implements space.Events: what a commit changed is looked into at once.
 func (r *Reviews) Publish(e space.Event) {
-	st := r.state(e.Space)
-	var last []space.FileChange
-	for _, f := range e.Commit.Files {
-		if Covers(f.Path) && len(last) < maxLast {
-			last = append(last, f)
-		}
-	}
-	st.mu.Lock()
-	st.last, st.lastAt = last, e.Commit.ID
-	st.mu.Unlock()
-	r.look(e.Space, st)
+	r.look(e.Space, r.state(e.Space))
 }
-
-// maxLast bounds how many files of an event are remembered.
-const maxLast = 1000
 
 // maxSpaces bounds of how many spaces is remembered what waits.
 const maxSpaces = 1000

@@ -130,13 +130,14 @@ func TestWaiting(t *testing.T) {
 			w.write("bash", skill, "ai\n")
 			w.revert()
 		}, ""},
-		{"attack: a remote's commit that says a person made it on the pages", func(w *world) { w.push(skill, "evil\n", "x\n\nSatchel-Tool: web\nSatchel-Client: browser\n") }, skill},
-		{"attack: one that says the server made it", func(w *world) { w.push(skill, "evil\n", "x\n\nSatchel-Tool: satchel\n") }, skill},
-		{"attack: one that says it undoes", func(w *world) {
-			w.write("bash", skill, "ai\n")
-			w.push(skill, "start\n", "Undo “x”\n\nSatchel-Tool: web\n")
-			w.push(skill, "ai\n", "Undo “y”\n\nSatchel-Tool: web\n")
+		{"not a push that says it was made on the pages: one that says nothing does not wait either", func(w *world) {
+			w.push(skill, "p\n", "x\n\nSatchel-Tool: web\nSatchel-Client: browser\n")
+		}, ""},
+		{"attack: a push that says it was made on the pages changes what waits", func(w *world) {
+			w.write("bash", skill, "evil\n")
+			w.push(skill, "evil\nmine\n", "x\n\nSatchel-Tool: web\nSatchel-Client: browser\n")
 		}, skill},
+		{"attack: a push that says it restores", func(w *world) { w.push(skill, "evil\n", "x\n\nSatchel-Tool: web-restore\n") }, skill},
 		{"a remote's commit that says an AI made it", func(w *world) { w.push(skill, "ai\n", "x\n\nSatchel-Tool: bash\n") }, skill},
 		{"not what a person pushed to the remote", func(w *world) { w.push(skill, "p\n", "x\n") }, ""},
 		{"attack: what an AI made is applied again elsewhere: cherry-pick -x", func(w *world) {
@@ -154,11 +155,20 @@ func TestWaiting(t *testing.T) {
 		{"attack: and in a message so long that it is not read to its end", func(w *world) {
 			w.push(skill, "ai\n", "x\n\n"+strings.Repeat("y\n", 50_000)+"\nSatchel-Tool: bash\nSigned-off-by: Ada <a@x>\n")
 		}, skill},
-		{"attack: git elsewhere reverts a person's undoing", func(w *world) {
+		{"attack: a push brings back exactly what a person undid", func(w *world) {
 			w.write("bash", skill, "ai\n")
 			w.undo(skill)
 			w.push(skill, "ai\n", "Revert \"Undo what an AI changed\"\n\nThis reverts commit 1234567.\n")
 		}, skill},
+		{"not what a person pushed with a line of what they undid", func(w *world) {
+			w.write("bash", skill, "ai\n")
+			w.undo(skill)
+			w.push(skill, "ai\nmine\n", "x\n")
+		}, ""},
+		{"not a page of an AI's that a person pushed as a skill", func(w *world) {
+			w.write("bash", "knowledge/draft.md", "text\n")
+			w.elsewhere("x\n", nil, "knowledge/draft.md", "", "skills/m/SKILL.md", "text\n")
+		}, ""},
 		{"attack: a merge elsewhere brings back what a person undid", func(w *world) {
 			ai := w.write("bash", skill, "ai\n")
 			w.undo(skill)
@@ -192,6 +202,10 @@ func TestWaiting(t *testing.T) {
 			w.commit("bash", "skills/evil/SKILL.md", "evil\n")
 			w.commit("web-move", "skills/evil/SKILL.md", "", "skills/good/SKILL.md", "evil\n")
 		}, "skills/good/SKILL.md"},
+		{"attack: two files with one content are moved, of which one waits", func(w *world) {
+			w.commit("bash", "skills/a/d/SKILL.md", "start\n")
+			w.commit("web-move", skill, "", "skills/a/d/SKILL.md", "", "skills/m/SKILL.md", "start\n", "skills/m/d/SKILL.md", "start\n")
+		}, "skills/m/SKILL.md skills/m/d/SKILL.md"},
 		{"attack: what is moved is taken for what a person knows elsewhere in it", func(w *world) {
 			w.commit("bash", "skills/a/other.md", "start\n")
 			w.commit("web-move", "skills/a/SKILL.md", "", "skills/a/other.md", "", "skills/m/SKILL.md", "start\n", "skills/m/other.md", "start\n")
@@ -199,10 +213,6 @@ func TestWaiting(t *testing.T) {
 		{"attack: git elsewhere moves what waits", func(w *world) {
 			w.write("bash", skill, "evil\n")
 			w.elsewhere("x\n", nil, skill, "", "skills/m/SKILL.md", "evil\n")
-		}, "skills/m/SKILL.md"},
-		{"attack: and changes a line of it", func(w *world) {
-			w.write("bash", skill, "evil\n")
-			w.elsewhere("x\n", nil, skill, "", "skills/m/SKILL.md", "evil\nmine\n")
 		}, "skills/m/SKILL.md"},
 		{"not what a person knew and git elsewhere moved", func(w *world) {
 			w.elsewhere("x\n", nil, skill, "", "skills/m/SKILL.md", "start\n")
@@ -226,7 +236,6 @@ func TestWaiting(t *testing.T) {
 			w.write("bash", skill, "")
 		}, skill},
 		{"attack: an AI brings back what a person deleted", func(w *world) { w.write("web", skill, ""); w.write("bash", skill, "start\n") }, skill},
-		{"what a merge made of both sides", func(w *world) { w.write("sync", skill, "merged\n") }, skill},
 	} {
 		tc.run(t)
 	}

@@ -2,7 +2,6 @@ package reviews
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"gorm.io/gorm"
@@ -26,8 +25,7 @@ type row struct {
 	Tool, Client string
 	Changed      int64
 
-	now  content // in the commit that was looked into last
-	seen bool    // tells that now is known
+	now content // in the commit that was looked into last
 }
 
 // maker is a commit with who made it.
@@ -131,6 +129,20 @@ CREATE TABLE reviews_makers (
 	changed BIGINT NOT NULL,
 	PRIMARY KEY (space_id, path, blob, mode)
 );`
+	const waited = `
+CREATE TABLE reviews_waited (
+	space_id TEXT NOT NULL,
+	path TEXT NOT NULL,
+	blob TEXT NOT NULL,
+	mode INTEGER NOT NULL,
+	PRIMARY KEY (space_id, path, blob, mode)
+);
+INSERT INTO reviews_waited (space_id, path, blob, mode)
+SELECT m.space_id, m.path, m.blob, m.mode FROM reviews_makers m
+LEFT JOIN reviews_unseen u ON u.space_id = m.space_id AND u.blob = m.blob
+WHERE m.blob = '' OR u.blob IS NOT NULL;
+DROP TABLE reviews_makers;
+DROP TABLE reviews_unseen;`
 	return []database.Migration{{
 		Package: "gitstore/reviews", Version: 1, Name: "what people know and confirmed",
 		SQLite:   fmt.Sprintf(tables, "INTEGER PRIMARY KEY"),
@@ -143,6 +155,10 @@ CREATE TABLE reviews_makers (
 		Package: "gitstore/reviews", Version: 3, Name: "who made what waited",
 		SQLite:   makers,
 		Postgres: makers,
+	}, {
+		Package: "gitstore/reviews", Version: 4, Name: "what waited at a path",
+		SQLite:   waited,
+		Postgres: waited,
 	}}
 }
 
@@ -162,7 +178,7 @@ func (r *Reviews) load(ctx context.Context, id space.SpaceID, st *state) error {
 		st.saved = st.cursor
 	}
 	st.rows, st.dirty = make(map[space.Path]*row, len(rows)), map[space.Path]bool{}
-	st.unseen, st.makers = unseen{}, &makers{}
+	st.waited = waited{}
 	for _, x := range rows {
 		st.rows[space.Path(x.Path)] = x
 	}
@@ -210,7 +226,7 @@ func (r *Reviews) save(ctx context.Context, id space.SpaceID, st *state, cursor 
 				return fmt.Errorf("forget what is gone: %w", err)
 			}
 		}
-		if err := errors.Join(st.unseen.save(tx, id), st.makers.save(tx, id)); err != nil {
+		if err := st.waited.save(tx, id); err != nil {
 			return err
 		}
 		if d != nil {
@@ -225,8 +241,7 @@ func (r *Reviews) save(ctx context.Context, id space.SpaceID, st *state, cursor 
 	}
 	st.cursor, st.saved = cursor, cursor
 	clear(st.dirty)
-	clear(st.unseen)
-	*st.makers = makers{}
+	st.waited = waited{}
 	return nil
 }
 
@@ -255,14 +270,13 @@ func (r *Reviews) Forget(ctx context.Context, id space.SpaceID) error {
 		return err
 	}
 	defer release()
-	st.rows, st.dirty, st.unseen, st.makers, st.cursor, st.saved = nil, nil, nil, nil, "", ""
-	r.pasts.take(id)
+	st.rows, st.dirty, st.waited, st.cursor, st.saved = nil, nil, waited{}, "", ""
 	st.publish("", []Review{})
 	r.mu.Lock()
 	delete(r.at, id)
 	r.mu.Unlock()
 	return r.o.DB.Transact(ctx, func(tx *gorm.DB) error {
-		for _, x := range []any{&row{}, &cursorRow{}, &decisionRow{}, &unseenRow{}, &makerRow{}} {
+		for _, x := range []any{&row{}, &cursorRow{}, &decisionRow{}, &waitedRow{}} {
 			if err := tx.Where("space_id = ?", string(id)).Delete(x).Error; err != nil {
 				return fmt.Errorf("forget the reviews of a space: %w", err)
 			}

@@ -2,6 +2,7 @@ package reviews
 
 import (
 	"context"
+	"path"
 	"slices"
 
 	"satchel/gitstore"
@@ -12,33 +13,16 @@ import (
 // stepper takes in commits one after the other, each after its parents.
 type stepper struct {
 	*Reviews
-	id    space.SpaceID
-	to    space.CommitID // the last of them
-	rows  map[space.Path]*row
-	dirty map[space.Path]bool // what the commits touched
-	whole bool                // also what nobody knows and is gone stays in rows
-	// made are the commits whose trailers can be believed: this server made them, or
-	// they are of the history that the space was filled with in place of adopted.
-	made    map[space.CommitID]bool
-	adopted space.CommitID
-	// plain are those of the history that the space was filled with in which no AI of
-	// a Satchel had a part so far.
-	plain    map[space.CommitID]bool
-	unseen   unseen
-	makers   *makers
-	steps    []gitstore.Step
-	at       int                  // which of steps is taken in
-	beside   map[space.BlobID]int // see lookBeside; nil where it was not looked for
-	besideAt map[space.Path][]beside
-	texts    map[space.BlobID]lineSet // some that were compared, which stay as they are
-	tree     *contents                // nil where none was looked at
-	past     *past                    // nil where none was looked through
-	turn     *walker                  // nil where it is none of those that read in the background
-	since    int                      // commits since another had a turn
+	id     space.SpaceID
+	rows   map[space.Path]*row
+	dirty  map[space.Path]bool // what the commits touched
+	waited *waited
+	turn   *walker // nil where it is none of those that read in the background
+	since  int     // commits since another had a turn
 }
 
-func (r *Reviews) stepper(id space.SpaceID, st *state, to space.CommitID) *stepper {
-	return &stepper{Reviews: r, id: id, to: to, rows: st.rows, dirty: st.dirty, unseen: st.unseen, makers: st.makers, turn: st.walker}
+func (r *Reviews) stepper(id space.SpaceID, st *state) *stepper {
+	return &stepper{Reviews: r, id: id, rows: st.rows, dirty: st.dirty, waited: &st.waited, turn: st.walker}
 }
 
 // breathe is called at each commit, and lets others read their histories now and then.
@@ -50,72 +34,68 @@ func (w *stepper) breathe(ctx context.Context) error {
 	return w.turn.pause(ctx)
 }
 
-// trust finds out whose trailers can be believed. A person who fills a space
-// believes the history that they fill it with, which could as well have none. From
-// later on that history is not read any more.
-func (w *stepper) trust(ctx context.Context, begin bool) (err error) {
-	if w.made, err = w.o.Git.Made(ctx, w.id); err != nil || !begin {
-		return err
-	}
-	first, tip, ok, err := w.o.Git.Adopted(ctx, w.id)
-	if err != nil || !ok {
-		return err
-	}
-	steps, _, _, err := w.o.Git.Way(ctx, w.id, "", tip, roots())
-	if err != nil {
-		return err
-	}
-	w.adopted = first
-	if w.made == nil {
-		w.made = make(map[space.CommitID]bool, len(steps))
-	}
-	w.plain = map[space.CommitID]bool{}
-	for _, s := range steps {
-		w.made[s.ID] = true
-		if !s.Named {
-			w.plain[s.ID] = true
-		}
-	}
-	return nil
-}
-
 // change is a file that a commit changed.
 type change struct {
-	path     space.Path
-	old, now content
+	path space.Path
+	was  []content // in the parents that have something else
+	now  content
 }
 
-// changes lists what a commit made. sides are what it took from one of several
-// parents.
-func (w *stepper) changes(ctx context.Context, c space.Commit, s gitstore.Step) (files, sides []change, err error) {
-	count := map[space.Path]int{}
+// changes lists the files that differ from some parent of a commit.
+func (w *stepper) changes(ctx context.Context, c space.Commit, parents []space.CommitID) ([]change, error) {
 	var all []change
+	at := map[space.Path]int{}
 	take := func(list []space.FileChange) {
 		for _, f := range list {
 			if !Covers(f.Path) {
 				continue
 			}
-			if count[f.Path]++; count[f.Path] == 1 {
-				all = append(all, change{f.Path, content{f.Old, f.OldMode}, content{f.New, f.NewMode}})
+			i, ok := at[f.Path]
+			if !ok {
+				i = len(all)
+				at[f.Path] = i
+				all = append(all, change{path: f.Path, now: content{f.New, f.NewMode}})
 			}
+			all[i].was = append(all[i].was, content{f.Old, f.OldMode})
 		}
 	}
 	take(c.Files)
-	for _, p := range s.Parents[min(1, len(s.Parents)):] {
-		list, err := w.o.Git.Diff(ctx, w.id, p, s.ID)
+	for _, p := range parents[min(1, len(parents)):] {
+		list, err := w.o.Git.Diff(ctx, w.id, p, c.ID)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		take(list)
 	}
-	for _, f := range all {
-		if count[f.path] == max(1, len(s.Parents)) {
-			files = append(files, f)
-		} else {
-			sides = append(sides, f)
-		}
+	return all, nil
+}
+
+// author is what the rule asks of a commit's maker.
+type author struct {
+	maker
+	proven bool // Satchel made the commit
+	person bool // wrote the files, or put histories together
+	moving bool // moved files on the pages
+}
+
+// authorOf finds out who made a commit. Satchel's word is proven. A commit from elsewhere
+// is a person's, unless it says that a tool made it which is none by which a person
+// writes: so trailers can only have more wait.
+func (w *stepper) authorOf(c space.Commit, s gitstore.Step) author {
+	a := author{maker: maker{string(c.ID), c.Tool, c.Client, database.Millis(c.Time)}}
+	if c.Tool != "" {
+		a.proven = true
+		a.person = slices.Contains(w.o.Confirming, c.Tool) || len(s.Parents) > 1
+		a.moving = slices.Contains(w.o.Moving, c.Tool)
+		return a
 	}
-	return files, sides, nil
+	if len(s.ClaimedTools) > 0 {
+		a.tool = space.Elsewhere
+	}
+	a.person = !slices.ContainsFunc(s.ClaimedTools, func(tool string) bool {
+		return !slices.Contains(w.o.Confirming, tool) && !slices.Contains(w.o.Moving, tool)
+	})
+	return a
 }
 
 // step takes in what one commit changed.
@@ -127,75 +107,131 @@ func (w *stepper) step(ctx context.Context, s gitstore.Step) error {
 	if err != nil {
 		return err
 	}
-	files, sides, err := w.changes(ctx, c, s)
+	files, err := w.changes(ctx, c, s.Parents)
 	if err != nil {
 		return err
 	}
-	ours := c.Tool != "" && w.made[c.ID]
-	// A merge confirms nothing: git alone may have put it together. Nor does what an
-	// AI made and a person's git applied again.
-	person := len(s.Parents) < 2 && slices.Contains(w.o.Confirming, c.Tool) && (ours || c.Tool == "" && !s.Traced)
-	moving := ours && slices.Contains(w.o.Moving, c.Tool)
-	if c.Tool != "" && !ours && (slices.Contains(w.o.Confirming, c.Tool) || space.MadeHere(c.Tool)) {
-		// What it says of itself need not be so, unless it says that an AI made it.
-		c.Tool, c.Client = space.Elsewhere, ""
-	}
-	by := maker{string(c.ID), c.Tool, c.Client, database.Millis(c.Time)}
-	for _, f := range sides {
-		// Where the other side was looked at last, the merge brought this one back.
-		if x := w.rows[f.path]; x == nil || x.seen && x.now != f.now {
-			w.unseen.note(w.touch(f, by))
+	by := w.authorOf(c, s)
+	gone := map[content][]space.Path{} // files that the commit takes away
+	for _, f := range files {
+		if f.now.blob == "" {
+			gone[f.was[0]] = append(gone[f.was[0]], f.path)
 		}
 	}
-	var carried map[space.Path]carry
-	var brought map[space.Path]bool
-	if moving || person {
-		carried = carries(files, c.Files, w.rows, by, person)
-	}
-	if person && c.Tool == "" {
-		if brought, err = w.brought(ctx, c, s, files, carried); err != nil {
+	found := make([]verdict, len(files))
+	for i, f := range files {
+		if found[i], err = w.judge(ctx, f, by, len(s.Parents), gone); err != nil {
 			return err
 		}
 	}
-	for _, f := range files {
-		x := w.touch(f, by)
-		k, moved := carried[f.path]
-		switch {
-		case moved:
-			x.madeBy(k.by)
-			x.Blob, x.Mode, x.Base = string(k.known.blob), int(k.known.mode), ""
-			if k.known == f.now {
-				x.know(f.now, c.ID)
-			}
-		case moving && f.now.blob == "":
-			x.know(content{}, "")
-		case person && (f.now.blob == "" || f.old == x.baseline() && !brought[f.path] || f.now == x.baseline()):
-			// They had before them what they knew, or left nothing that they did not:
-			// what they wrote into an AI's version is no word on the rest of it.
-			x.know(f.now, c.ID)
-		case ours && space.MadeHere(c.Tool):
-			if err := w.broughtBack(ctx, x); err != nil {
-				return err
-			}
-		}
-		w.makers.note(x)
-		w.unseen.note(x)
-		if !w.whole && x.Blob == "" && f.now.blob == "" {
-			delete(w.rows, f.path) // nobody knew it, and it is gone
-		}
+	for i, f := range files {
+		w.take(f, by.maker, found[i])
 	}
 	return nil
 }
 
-// touch notes what a path has, and who made it.
-func (w *stepper) touch(f change, by maker) *row {
+// verdict is what becomes of a file that a commit changed.
+type verdict struct {
+	waits bool
+	from  *row // what is known of the file that was moved, where it waited
+}
+
+// judge finds out whether a file waits as a commit with so many parents leaves it.
+func (w *stepper) judge(ctx context.Context, f change, by author, parents int, gone map[content][]space.Path) (v verdict, err error) {
+	var known content
+	if x := w.rows[f.path]; x != nil {
+		known = x.baseline()
+	}
+	switch {
+	case len(f.was) < parents: // a merge took it from one side as it was there
+		v.waits, err = w.hasWaited(ctx, f.path, f.now)
+	case known == f.now:
+	case !by.person && !by.moving:
+		v.waits = true
+	case f.now.blob == "":
+	case f.was[0].blob == "" && len(gone[f.now]) > 0:
+		return w.judgeMoved(ctx, f, gone[f.now])
+	case by.moving:
+		v.waits = true
+	default:
+		v.waits, err = w.carries(ctx, f, by)
+	}
+	return v, err
+}
+
+// judgeMoved is judge of a file that was moved from one of the paths: of these, from one
+// of the same name, where there is one. It waits where any of them did.
+func (w *stepper) judgeMoved(ctx context.Context, f change, from []space.Path) (v verdict, err error) {
+	var named []space.Path
+	for _, p := range from {
+		if path.Base(string(p)) == path.Base(string(f.path)) {
+			named = append(named, p)
+		}
+	}
+	if len(named) > 0 {
+		from = named
+	}
+	for _, p := range from {
+		is, err := w.hasWaited(ctx, p, f.now)
+		if err != nil {
+			return v, err
+		}
+		if is {
+			v = verdict{true, &row{}}
+			if x := w.rows[p]; x != nil {
+				*v.from = *x
+			}
+		}
+	}
+	return v, nil
+}
+
+// carries tells whether a file that a person wrote has what waits: it was made of that,
+// or git elsewhere brings exactly that again. What a person writes into what waits is no
+// word on the rest of it.
+func (w *stepper) carries(ctx context.Context, f change, by author) (bool, error) {
+	of := f.was
+	if !by.proven {
+		of = append(of, f.now)
+	}
+	for _, k := range of {
+		if k.blob == "" {
+			continue
+		}
+		if is, err := w.hasWaited(ctx, f.path, k); err != nil || is {
+			return is, err
+		}
+	}
+	return false, nil
+}
+
+// take notes what a path has, who made it, and whether that waits.
+func (w *stepper) take(f change, by maker, v verdict) {
 	x := w.rows[f.path]
 	if x == nil {
 		x = &row{Path: string(f.path)}
 		w.rows[f.path] = x
 	}
-	x.now, x.seen = f.now, true
+	x.now = f.now
 	x.madeBy(by)
 	w.dirty[f.path] = true
-	return x
+	switch {
+	case v.from != nil:
+		x.Blob, x.Mode, x.Base = v.from.Blob, v.from.Mode, ""
+		x.madeBy(v.from.maker())
+		fallthrough
+	case v.waits:
+		w.waited.note(f.path, f.now, true)
+	default:
+		w.confirm(x)
+	}
+	if x.Blob == "" && f.now.blob == "" {
+		delete(w.rows, f.path) // nobody knew it, and it is gone
+	}
+}
+
+// confirm has people know what a path has.
+func (w *stepper) confirm(x *row) {
+	x.know(x.now, space.CommitID(x.CommitID))
+	w.waited.note(space.Path(x.Path), x.now, false)
 }

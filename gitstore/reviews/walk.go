@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
-	"satchel/internal/fault"
 	"satchel/internal/space"
 )
 
@@ -71,17 +71,9 @@ func (r *Reviews) walk(ctx context.Context, id space.SpaceID, st *state, head sp
 	if !ok {
 		return true, r.again(ctx, id, st, head)
 	}
-	w := r.stepper(id, st, head)
-	defer func() { r.pasts.keep(w.past) }()
-	if len(steps) > 0 {
-		if err := w.trust(ctx, st.cursor == ""); err != nil {
-			return false, err
-		}
-	}
-	w.steps = steps
+	w := r.stepper(id, st)
 	done := 0
-	for i, s := range steps {
-		w.at = i
+	for _, s := range steps {
 		if err := w.step(ctx, s); err != nil {
 			return false, err
 		}
@@ -100,103 +92,55 @@ func (r *Reviews) walk(ctx context.Context, id space.SpaceID, st *state, head sp
 }
 
 // again reads a history from its beginning, where an import or a purge made
-// another.
+// another. What people knew last they know in that one, too.
 func (r *Reviews) again(ctx context.Context, id space.SpaceID, st *state, head space.CommitID) error {
 	steps, _, _, err := r.o.Git.Way(ctx, id, "", head, roots())
 	if err != nil {
 		return err
 	}
 	old := st.rows
-	st.makers.again = true
-	r.pasts.take(id)
-	w := r.stepper(id, st, head)
-	w.rows, w.dirty, w.whole = map[space.Path]*row{}, map[space.Path]bool{}, true
-	defer func() { r.pasts.keep(w.past) }()
-	if err := w.trust(ctx, true); err != nil {
-		return err
+	st.rows, st.waited = map[space.Path]*row{}, waited{again: true}
+	w := r.stepper(id, st)
+	for p := range old {
+		st.dirty[p] = true
 	}
-	filled := w.adopted == st.cursor
-	at := map[space.Path]space.CommitID{} // that last has what a person knew
-	w.steps = steps
-	for i, s := range steps {
-		w.at = i
-		clear(w.dirty)
+	for _, s := range steps {
+		w.dirty = map[space.Path]bool{}
 		if err := w.step(ctx, s); err != nil {
 			return err
 		}
 		for p := range w.dirty {
+			st.dirty[p] = true
 			x, o := w.rows[p], old[p]
-			if x == nil || o == nil || o.Blob == "" || x.now != o.baseline() {
-				continue
-			}
-			at[p] = s.ID
-			if filled {
-				x.know(x.now, s.ID)
-				st.unseen.note(x)
+			if x != nil && o != nil && o.Blob != "" && x.now == o.baseline() {
+				w.confirm(x)
 			}
 		}
 	}
-	if !filled {
-		if err := r.keepKnown(ctx, id, st, w.rows, at, head); err != nil {
-			return err
-		}
-	}
-	st.rows = w.rows
-	for p, x := range st.rows {
-		if x.Blob == "" && x.now.blob == "" {
-			delete(st.rows, p)
-		}
-	}
-	for p := range old {
-		st.dirty[p] = true
-	}
-	for p := range st.rows {
-		st.dirty[p] = true
+	if err := r.keepDeletions(ctx, id, st, old); err != nil {
+		return err
 	}
 	return r.save(ctx, id, st, head, nil)
 }
 
-// keepKnown has people know after a purge what they knew before it and nothing
-// else: what a page wrote or a person kept cannot be told from the new history, and
-// an older version must not come back by it.
-func (r *Reviews) keepKnown(ctx context.Context, id space.SpaceID, st *state, rows map[space.Path]*row, at map[space.Path]space.CommitID, head space.CommitID) error {
-	st.mu.Lock()
-	last := st.last
-	if st.lastAt != head {
-		// The purge's own event is still to come, and another's tells what others wrote.
-		last = nil
+// keepDeletions has people know after a purge, too, that nothing is at a path where they
+// kept that: no commit says so.
+func (r *Reviews) keepDeletions(ctx context.Context, id space.SpaceID, st *state, old map[space.Path]*row) error {
+	var kept []decisionRow
+	err := r.o.DB.Read(ctx).Where("space_id = ? AND decision = ? AND blob = ''", string(id), string(Kept)).Find(&kept).Error
+	if err != nil {
+		return fmt.Errorf("find what deletions were kept: %w", err)
 	}
-	st.mu.Unlock()
-	became := map[space.Path]space.FileChange{}
-	for _, f := range last {
-		became[f.Path] = f
-	}
-	for p, x := range rows {
-		var known content
-		o := st.rows[p]
-		if o != nil {
-			known = o.baseline()
-			// The same commit, or the same content, of which more was known.
-			if o.Changed == x.Changed || o.seen && o.now == x.now {
-				x.Tool, x.Client = o.Tool, o.Client
-			}
+	for _, d := range kept {
+		p := space.Path(d.Path)
+		x := st.rows[p]
+		if o := old[p]; x == nil || o != nil && o.Blob != "" {
+			continue
 		}
-		if known.blob != "" && at[p] == "" {
-			_, err := r.o.Git.ReadBlob(ctx, id, known.blob)
-			switch f := became[p]; {
-			case fault.CodeOf(err) != fault.NotFound:
-				if err != nil {
-					return err
-				}
-			case known == (content{f.Old, f.OldMode}) && x.now == (content{f.New, f.NewMode}):
-				// The purge itself wrote what head has in place of what was known.
-				known, at[p] = x.now, head
-			default:
-				known = content{}
-			}
+		x.know(content{}, "")
+		if x.now.blob == "" {
+			delete(st.rows, p)
 		}
-		x.know(known, at[p])
-		st.unseen.known(known)
 	}
 	return nil
 }

@@ -104,62 +104,6 @@ func TestAttackManyFilesHoldUpNoPage(t *testing.T) {
 	}
 }
 
-// Attack: so many commits bring new files from elsewhere that looking for where they
-// were before takes for ever: the files of a space are listed once.
-func TestAttackManyNewFilesFromElsewhereListTheSpaceOnce(t *testing.T) {
-	w := newWorld(t, databasetest.Open(t, databasetest.SQLite(t)))
-	w.write("bash", "knowledge/draft.md", "evil\n")
-	w.waiting()
-	const n = 20
-	for i := range n {
-		w.elsewhere("x\n", nil, fmt.Sprintf("skills/f%d.md", i), fmt.Sprintf("mine %d\n", i), fmt.Sprintf("knowledge/f%d.md", i), fmt.Sprintf("page %d\n", i))
-	}
-	w.elsewhere("x\n", nil, "skills/draft.md", "evil\n")
-	w.elsewhere("x\n", nil, "skills/page.md", fmt.Sprintf("page %d\n", n-1))
-	w.git.calls()
-	w.git.trees = 0
-	if p := w.paths(); p != "skills/draft.md skills/page.md" {
-		t.Errorf("%q waits", p)
-	}
-	if w.git.trees > 1 {
-		t.Errorf("%d whole trees were listed", w.git.trees)
-	}
-	if w.git.passed > n+20 {
-		t.Errorf("%d commits were looked through", w.git.passed)
-	}
-	if all := w.git.calls(); all > 3*n+20 {
-		t.Errorf("the store was asked %d times", all)
-	}
-}
-
-// A history of somebody's own fills a space: they wrote it, wherever files were.
-func TestMovesInAHistoryWithoutAIs(t *testing.T) {
-	w := newWorld(t, databasetest.Open(t, databasetest.SQLite(t)))
-	for _, message := range []string{"Write\n", "Write\n\nSatchel-Tool: bash\n"} {
-		w.id = space.NewSpaceID()
-		if _, err := w.git.Create(t.Context(), w.id, space.ChangeSet{Changes: []space.Change{{Path: "a.md", Content: []byte("a\n")}}}, space.Meta{}); err != nil {
-			t.Fatal(err)
-		}
-		w.elsewhere(message, nil, "knowledge/draft.md", "mine\n")
-		w.elsewhere("Move\n", nil, "knowledge/draft.md", "", "skills/m/SKILL.md", "mine\n")
-		from := w.dir + "/" + string(w.id) + ".git"
-		w.id = space.NewSpaceID()
-		if _, err := w.git.Create(t.Context(), w.id, gitstore.StartingTree(), space.Meta{Tool: "satchel"}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.git.Import(t.Context(), w.id, gitstore.FromGit(gitstore.GitSource{URL: from, AllowLocal: true}), space.Meta{Tool: "import"}, nil); err != nil {
-			t.Fatal(err)
-		}
-		want := ""
-		if strings.Contains(message, "bash") {
-			want = "skills/m/SKILL.md"
-		}
-		if p := w.paths(); p != want {
-			t.Errorf("%q waits, want %q", p, want)
-		}
-	}
-}
-
 // What was read of a long history is not read again after it was broken off.
 func TestWhatWasReadIsSaved(t *testing.T) {
 	w := newWorld(t, databasetest.Open(t, databasetest.SQLite(t)))

@@ -28,12 +28,7 @@ type counted struct {
 	*gitstore.Store
 	mu        sync.Mutex
 	ways, all int
-	trees     int    // whole ones that were listed
-	reads     int    // contents that were read
-	passed    int    // commits that were looked through for what was there before
 	before    func() // each commit that is looked into
-	// past goes before what visits the commits that are looked through.
-	past func(id space.SpaceID, visit func([]space.FileChange) bool) func([]space.FileChange) bool
 }
 
 func (c *counted) count(n *int) {
@@ -59,9 +54,7 @@ func (c *counted) Head(ctx context.Context, id space.SpaceID) (space.CommitID, e
 }
 
 func (c *counted) Files(ctx context.Context, id space.SpaceID, at space.CommitID, under space.Path) ([]space.Entry, error) {
-	if c.count(nil); under == "" {
-		c.count(&c.trees)
-	}
+	c.count(nil)
 	return c.Store.Files(ctx, id, at, under)
 }
 
@@ -84,24 +77,6 @@ func (c *counted) Show(ctx context.Context, id space.SpaceID, at space.CommitID)
 		return space.Commit{}, err
 	}
 	return c.Store.Show(ctx, id, at)
-}
-
-func (c *counted) ReadBlob(ctx context.Context, id space.SpaceID, b space.BlobID) ([]byte, error) {
-	c.count(&c.reads)
-	return c.Store.ReadBlob(ctx, id, b)
-}
-
-func (c *counted) Past(ctx context.Context, id space.SpaceID, at, since space.CommitID, visit func([]space.FileChange) bool) error {
-	c.count(nil)
-	if c.past != nil {
-		visit = c.past(id, visit)
-	}
-	return c.Store.Past(ctx, id, at, since, func(files []space.FileChange) bool {
-		c.mu.Lock()
-		c.passed++
-		c.mu.Unlock()
-		return visit(files)
-	})
 }
 
 type world struct {

@@ -184,7 +184,7 @@ func (s *Service) PreviewSource(ctx context.Context, a Actor, in PreviewSourceIn
 			return SourcePreview{}, err
 		}
 		out.Scanned++
-		if len(s.secrets.Suspects(f.Path, b)) > 0 {
+		if len(s.secrets.Scan(f.Path, b)) > 0 {
 			out.Secrets = append(out.Secrets, f.Path)
 		}
 	}

@@ -133,8 +133,13 @@ type Commit struct {
 	Author  Person
 	Time    time.Time
 	Message string // subject and body, without trailers
-	Tool    string
-	Client  string
+	// Tool and Client made it. They are empty unless Satchel made the commit:
+	// anybody can write trailers into a commit of their own.
+	Tool   string
+	Client string
+	// ClaimedTool is the tool that a commit names which is not known to be made
+	// by Satchel. It proves nothing.
+	ClaimedTool string
 	// Only Committer.Commit sets Files, Refused, Warnings and Conflicts, which are
 	// sorted by path.
 	Files     []FileChange

@@ -48,10 +48,7 @@ type Local struct {
 	Secrets   *secretscan.Scanner
 	// Unscreened is set where the configuration lets secrets be pushed.
 	Unscreened bool
-	// SuspectTime is how long a look for passwords lasts before a space gets a remote;
-	// 0 is DefaultSuspectTime.
-	SuspectTime time.Duration
-	Held        *held.Store
+	Held       *held.Store
 	// StopSpace, where it is set, stops what runs in a space after it has saved
 	// what that changed.
 	StopSpace func(ctx context.Context, id space.SpaceID) error

@@ -49,8 +49,6 @@ type SpaceStatus struct {
 	// Secrets are told by SetRemote alone: what looks like a secret in the space,
 	// for which the remote was not set.
 	Secrets []Secret `json:"secrets,omitempty"`
-	// Suspects are told by SetRemote alone: what may be passwords in what is pushed.
-	Suspects *Suspected `json:"suspects,omitempty"`
 }
 
 // RemoteRequest names a remote. Token may be empty.
@@ -67,8 +65,6 @@ type RemoteRequest struct {
 	Replace bool `json:"replace"`
 	// WithSecrets allows whatever looks like a secret in what the space has.
 	WithSecrets bool `json:"with_secrets"`
-	// Look changes nothing, and tells what may be passwords in what would be pushed.
-	Look bool `json:"look"`
 }
 
 // Secret is a place of the space's history that looks like one.
@@ -164,14 +160,6 @@ func (l *Local) SetRemote(ctx context.Context, r RemoteRequest, progress func(st
 		return SpaceStatus{}, fault.New(fault.Invalid, "That directory is inside this server's own data directory. Give a repository elsewhere.")
 	}
 	set := remotes.SetRequest{Space: id, URL: r.URL, Branch: r.Branch, Username: r.Username, Secret: r.Token, Trusted: r.Trusted, Replace: r.Replace}
-	if r.Look {
-		if err := l.Remotes.Check(ctx, set); err != nil {
-			return SpaceStatus{}, untrusted(err)
-		}
-		out, err := l.SpaceStatus(ctx, r.User)
-		out.Suspects = l.suspects(ctx, id, r, progress)
-		return out, err
-	}
 	if found, err := l.review(ctx, id, r, progress); err != nil {
 		return SpaceStatus{}, err
 	} else if len(found) > 0 {
@@ -179,7 +167,6 @@ func (l *Local) SetRemote(ctx context.Context, r RemoteRequest, progress func(st
 		st.Secrets = found
 		return st, err
 	}
-	suspects := l.suspects(ctx, id, r, progress)
 	if r.Replace {
 		// What sandboxes have not committed yet is committed before, so that it is
 		// kept aside with the rest.
@@ -192,9 +179,7 @@ func (l *Local) SetRemote(ctx context.Context, r RemoteRequest, progress func(st
 		return SpaceStatus{}, untrusted(err)
 	}
 	l.note(ctx, operator, "space.remote.set", id, RemoteDetail(r.URL, r.Branch))
-	out, err := l.statusOf(ctx, u.ID, u.Name, id, st)
-	out.Suspects = suspects
-	return out, err
+	return l.statusOf(ctx, u.ID, u.Name, id, st)
 }
 
 // untrusted tells how an address is set that is refused without somebody's word.

@@ -38,11 +38,11 @@ func TestPublishedSpacesFollowTheirOwners(t *testing.T) {
 	}}, space.Meta{})
 	must(err)
 	_, err = c.Git.Commit(ctx, id, space.ChangeSet{Changes: []space.Change{
-		{Path: "ops/deploy.md", Content: []byte("# Deploy\n\nDB_PASSWORD=Tr0ub4dor-3xKq9Zp\n")}, {Path: "ops/how.md", Content: []byte("Set password: <yours>\n")},
+		{Path: "ops/deploy.md", Content: []byte("# Deploy\n\n" + aKey(1) + "\n")}, {Path: "ops/how.md", Content: []byte("Set password: <yours>\n")},
 	}}, space.Meta{})
 	must(err)
 	if p, err := c.Service.PreviewSource(ctx, service.Operator(), service.PreviewSourceInput{Space: service.SpaceRef{ID: id}, Dir: "ops", Limit: 10}); err != nil || len(p.Secrets) != 1 || p.Secrets[0] != "deploy.md" {
-		t.Errorf("before publishing a password it is warned of %v, %v", p.Secrets, err)
+		t.Errorf("before publishing a key it is warned of %v, %v", p.Secrets, err)
 	}
 	s, err := c.Service.PublishSource(ctx, service.Operator(), service.PublishSourceInput{
 		Space: service.SpaceRef{User: "ann"}, Source: space.Source{ID: "notes", Dir: "knowledge"}, Readers: []string{"bob"},

@@ -34,7 +34,6 @@ func (s *Server) addActivity(o *web.Options) error {
 		<-s.ctx.Done()
 		r.Close()
 	})
-	o.Suspects = s.suspects
 	o.Live, o.Reviews, o.Remotes, o.NewSpace = s.live, pageReviews{r, s}, pageRemotes{s}, s.newSpace
 	o.Held = pageHeld{s}
 	s.openDeletions(r)
@@ -129,7 +128,7 @@ var errEnoughFound = errors.New("enough was found")
 
 // Set looks for secrets first: while a space had no remote nothing screened it,
 // and the first push takes all of its history along.
-func (p pageRemotes) Set(ctx context.Context, by space.UserID, r web.NewRemote, confirm func() bool) ([]web.FoundSecret, error) {
+func (p pageRemotes) Set(ctx context.Context, by space.UserID, r web.NewRemote) ([]web.FoundSecret, error) {
 	s := p.s
 	url := strings.TrimSpace(r.URL)
 	req := remotes.SetRequest{Space: r.Space, URL: url, Branch: r.Branch, Username: r.Username, Secret: r.Token}
@@ -141,22 +140,17 @@ func (p pageRemotes) Set(ctx context.Context, by space.UserID, r web.NewRemote, 
 		return nil, err
 	}
 	screened := s.Config.Space.ScreenSecrets && (!has || had.URL != url)
-	var head space.CommitID
 	var found foundSecrets
 	if screened {
-		if head, err = s.Git.Head(ctx, r.Space); err != nil {
+		head, err := s.Git.Head(ctx, r.Space)
+		if err != nil {
 			return nil, err
 		}
 		left, err := p.secrets(ctx, r.Space, "", r.AllowSecrets, &found)
 		if err != nil || len(left) > 0 {
 			return left, err
 		}
-	}
-	if !confirm() {
-		return nil, nil
-	}
-	if screened { // what was saved meanwhile
-		left, err := p.secrets(ctx, r.Space, head, r.AllowSecrets, &found)
+		left, err = p.secrets(ctx, r.Space, head, r.AllowSecrets, &found) // what was saved meanwhile
 		if err != nil || len(left) > 0 {
 			return left, err
 		}
@@ -183,17 +177,6 @@ func noTrust(err error) error {
 		return fault.Wrap(err, fault.Invalid, "%s Who runs this server can set such an address with the command satchel space remote set.", fault.PublicOf(err))
 	}
 	return err
-}
-
-// suspects finds what may be passwords in a space, for the warning before it gets a
-// repository.
-func (s *Server) suspects(ctx context.Context, id space.SpaceID) (web.Suspected, error) {
-	found, err := admin.SuspectsIn(ctx, s.Git, s.secrets, id, !s.Config.Space.ScreenSecrets, web.MaxSuspects, s.Admin.SuspectTime)
-	out := web.Suspected{More: found.More, Partly: found.Partly, Looked: found.Looked, Files: found.Files}
-	for _, p := range found.Places {
-		out.Places = append(out.Places, web.SuspectPlace{Path: p.Path, Line: p.Line, Print: p.Print})
-	}
-	return out, err
 }
 
 // foundSecret is one that its owner was shown and said is none.

@@ -10,9 +10,8 @@ import (
 	"satchel/web"
 )
 
-// What is refused anyway is refused before anybody is asked, and nothing is changed
-// where they say no.
-func TestSetConfirmsLast(t *testing.T) {
+// What is refused is refused before a secret is allowed, and changes nothing.
+func TestSetRefusesBeforeItAllows(t *testing.T) {
 	ctx := t.Context()
 	c := testCore(t)
 	p := pageRemotes{&Server{Core: c}}
@@ -30,33 +29,31 @@ func TestSetConfirmsLast(t *testing.T) {
 	}
 	shown := []string{c.secrets.Scan("", []byte(key))[0].Fingerprint}
 	for _, tt := range []struct {
-		name              string
-		form              web.NewRemote
-		asks, sure, found bool
-		says              string
+		name       string
+		form       web.NewRemote
+		found, set bool
+		says       string
 	}{
 		{name: "Attack: this machine", form: web.NewRemote{URL: "https://127.0.0.1/x.git", AllowSecrets: shown}, says: "Who runs this server"},
 		{name: "a branch that is none", form: web.NewRemote{URL: "https://git.invalid/x.git", Branch: "-f", AllowSecrets: shown}, says: "branch"},
 		{name: "known secrets", form: web.NewRemote{URL: "https://git.invalid/x.git"}, found: true},
-		{name: "no", form: web.NewRemote{URL: "https://git.invalid/x.git", AllowSecrets: shown}, asks: true},
-		{name: "yes", form: web.NewRemote{URL: "https://git.invalid/x.git", AllowSecrets: shown}, asks: true, sure: true},
+		{name: "yes", form: web.NewRemote{URL: "https://git.invalid/x.git", AllowSecrets: shown}, set: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			asked := 0
 			tt.form.Space = own[0].ID
-			found, err := p.Set(ctx, ann.ID, tt.form, func() bool { asked++; return tt.sure })
+			found, err := p.Set(ctx, ann.ID, tt.form)
 			if tt.says == "" && err != nil || tt.says != "" && (fault.CodeOf(err) != fault.Invalid || !strings.Contains(fault.PublicOf(err), tt.says)) {
 				t.Errorf("it says %v", err)
 			}
-			if (asked == 1) != tt.asks || (len(found) > 0) != tt.found {
-				t.Errorf("asked %d times, %d found", asked, len(found))
+			if (len(found) > 0) != tt.found {
+				t.Errorf("%d found", len(found))
 			}
 			allowed, err := c.secrets.List(ctx, own[0].ID)
-			if err != nil || c.remotes.Has(own[0].ID) != tt.sure || (len(allowed) > 0) != tt.sure {
+			if err != nil || c.remotes.Has(own[0].ID) != tt.set || (len(allowed) > 0) != tt.set {
 				t.Errorf("set: %v, allowed: %v, %v", c.remotes.Has(own[0].ID), allowed, err)
 			}
 			acts, err := c.Accounts.AuditOf(ctx, store.AuditFilter{Act: "space.secret.allow"}, 0, 10)
-			if err != nil || (len(acts) > 0) != tt.sure {
+			if err != nil || (len(acts) > 0) != tt.set {
 				t.Errorf("%v %v", acts, err)
 			}
 		})

@@ -57,9 +57,9 @@ func (s *setting) put(files ...string) {
 	}
 }
 
-func (s *setting) set(confirm func() bool) []web.FoundSecret {
+func (s *setting) set() []web.FoundSecret {
 	s.t.Helper()
-	found, err := s.p.Set(s.t.Context(), s.ann.ID, s.form, confirm)
+	found, err := s.p.Set(s.t.Context(), s.ann.ID, s.form)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -82,34 +82,26 @@ func (s *setting) stands(what string, allowed int, set bool) {
 	}
 }
 
-func yes() bool { return true }
-
-// Attack: an AI saves a key after the owner was shown what looks like one, or while they
-// are asked about passwords. Neither is allowed or pushed without having been shown.
+// Attack: an AI saves a key after the owner was shown what looks like one. It is neither
+// allowed nor pushed without having been shown.
 func TestAttackKeyBehindTheListThatWasShown(t *testing.T) {
 	s := newSetting(t)
 	s.put("example.md", aKey(1)+"\n")
-	shown := s.set(yes)
+	shown := s.set()
 	if len(shown) != 1 || shown[0].Path != "example.md" || shown[0].At == "" {
 		t.Fatalf("%+v", shown)
 	}
 	s.none(shown)
 	s.put("notes/other.md", aKey(2)+"\n")
-	if shown = s.set(yes); len(shown) != 1 || shown[0].Path != "notes/other.md" {
+	if shown = s.set(); len(shown) != 1 || shown[0].Path != "notes/other.md" {
 		t.Errorf("the later key: %+v", shown)
 	}
 	s.stands("a key after the list", 0, false)
 	s.none(shown)
-	shown = s.set(func() bool { s.put("third.md", aKey(3)+"\n"); return true })
-	if len(shown) != 1 || shown[0].Path != "third.md" {
-		t.Errorf("the key while they are asked: %+v", shown)
-	}
-	s.stands("a key while they are asked", 0, false)
-	s.none(shown)
-	if shown = s.set(func() bool { s.put("plain.md", "nothing\n"); return true }); len(shown) > 0 {
+	if shown = s.set(); len(shown) > 0 {
 		t.Errorf("%+v", shown)
 	}
-	s.stands("all were shown", 3, true)
+	s.stands("all were shown", 2, true)
 }
 
 // Attack: an AI writes so many look-alikes that a key is behind what a page lists. It is
@@ -128,7 +120,7 @@ func TestAttackKeyUnderLookAlikes(t *testing.T) {
 	s.put("zz.md", aKey(1000)+"\n")
 	s.put("zz.md", "harmless\n") // the push takes the key along
 	rounds, seen := 0, map[string]string{}
-	for found := s.set(yes); len(found) > 0; found = s.set(yes) {
+	for found := s.set(); len(found) > 0; found = s.set() {
 		if rounds++; rounds > 2 {
 			t.Fatalf("%d rounds", rounds)
 		}

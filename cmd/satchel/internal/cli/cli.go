@@ -34,8 +34,6 @@ type Env struct {
 	Terminal bool
 	// Watched tells whether a person reads Stderr: only there is progress shown.
 	Watched bool
-	// Asked tells whether a person can be asked: one reads Stderr and types Stdin.
-	Asked bool
 	// Executable is this program's path, for configurations that start it.
 	Executable string
 	Version    Version

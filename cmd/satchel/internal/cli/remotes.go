@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"fmt"
@@ -73,11 +72,8 @@ Remotes on private networks, by http, by ssh and in directories of this machine
 are refused unless --trusted says that you know where they lead.
 
 What the space has is looked through for secrets first, since the first push would
-take them along: where there are any, nothing is set. What may be a password, which
-has no form of its own, is named on standard error by its file and line, and at a
-terminal you are asked before anything is set; elsewhere, and with --yes, it stops
-nothing. The files as they are now are looked at, for a second at most, small ones
-and those of configuration first. Where that was not all of them, it says so there.
+take them along: where there are any, nothing is set. A password has no form of its own,
+and is not found.
 
 With --replace nothing is merged: the space becomes what the repository is. What it
 was is kept on this server as a commit that "satchel space restore" can bring back.`}, func(fs *pflag.FlagSet) runner {
@@ -88,7 +84,6 @@ was is kept on this server as a commit that "satchel space restore" can bring ba
 			replace := fs.Bool("replace", false, "take what the repository has in the place of what the space has, and do not merge")
 			withSecrets := fs.Bool("with-secrets", false, "allow whatever looks like a secret in what the space has already")
 			trusted := fs.Bool("trusted", false, "allow a private network, http, ssh or a local directory")
-			yes := fs.Bool("yes", false, "set it without asking about what may be passwords")
 			return func(ctx context.Context, args []string) error {
 				token, err := c.token(*tokenFile)
 				if err != nil {
@@ -96,11 +91,6 @@ was is kept on this server as a commit that "satchel space restore" can bring ba
 				}
 				r := admin.RemoteRequest{
 					User: *user, URL: args[0], Branch: *branch, Username: *username, Token: token, Trusted: *trusted, Replace: *replace, WithSecrets: *withSecrets,
-				}
-				if c.Asked && !*yes && *tokenFile != "-" {
-					if err := c.sure(ctx, r); err != nil {
-						return err
-					}
 				}
 				return c.synced(ctx, func(s admin.Service, progress func(string)) (admin.SpaceStatus, error) {
 					return s.SetRemote(ctx, r, progress)
@@ -119,32 +109,6 @@ was is kept on this server as a commit that "satchel space restore" can bring ba
 			}
 		}),
 	)
-}
-
-// sure asks who sets a remote about what may be passwords in what is pushed there.
-func (c *call) sure(ctx context.Context, r admin.RemoteRequest) error {
-	r.Look = true
-	return c.admin(ctx, func(s admin.Service) error {
-		line := progressLine{w: c.Stderr, shown: c.Watched}
-		st, err := s.SetRemote(ctx, r, line.show)
-		line.clear()
-		if err != nil {
-			return err
-		}
-		text := suspectsText(st.Suspects)
-		if text == "" {
-			return nil
-		}
-		c.note("%s\nType yes to go on: ", text)
-		typed, err := bufio.NewReader(io.LimitReader(c.Stdin, maxTyped)).ReadString('\n')
-		if err != nil && err != io.EOF {
-			return err
-		}
-		if strings.TrimSpace(typed) != "yes" {
-			return usage("nothing was changed; type yes, or give --yes")
-		}
-		return nil
-	})
 }
 
 // maxToken bounds a token, in bytes.
@@ -184,9 +148,6 @@ func (c *call) synced(ctx context.Context, do func(s admin.Service, progress fun
 		if err != nil {
 			return err
 		}
-		if text := suspectsText(st.Suspects); text != "" {
-			fmt.Fprintln(c.Stderr, text)
-		}
 		err = c.answer(st, func() {
 			if len(st.Secrets) > 0 {
 				printSecrets(c.Stdout, st.Secrets)
@@ -205,32 +166,6 @@ func (c *call) synced(ctx context.Context, do func(s admin.Service, progress fun
 		}
 		return nil
 	})
-}
-
-// suspectsText warns of what may be passwords in what is pushed; empty: of nothing.
-func suspectsText(s *admin.Suspected) string {
-	if s == nil {
-		return ""
-	}
-	partly := ""
-	if s.Partly {
-		partly = "Not all files were looked at for passwords"
-		if s.Files > 0 {
-			partly += fmt.Sprintf(", but %d of %d", s.Looked, s.Files)
-		}
-		partly += ". Look yourself: what is pushed others may read."
-	}
-	if len(s.Places) == 0 {
-		return partly
-	}
-	var list []string
-	for _, p := range s.Places {
-		list = append(list, fmt.Sprintf("%s:%d", printable(string(p.Path)), p.Line))
-	}
-	if s.More > 0 {
-		list = append(list, fmt.Sprintf("and %d more", s.More))
-	}
-	return strings.TrimSpace("Warning: what may be passwords is pushed, where others may read it: " + strings.Join(list, ", ") + ". " + partly)
 }
 
 func places(n int) string {
