@@ -88,9 +88,8 @@ type RunResult struct {
 	Restarted bool
 	JobID     string // of a job
 	JobDir    string // where a job's stdout, stderr and status are
-	// Limits are those of its sandbox that the command met, as far as can be
-	// told, by the keys with which the server's operator sets them, such as
-	// "sandbox.disk"; each once. Notes say what each is.
+	// Limits names those of its sandbox that the command seems to have met, such as
+	// "sandbox.disk"; each once. Notes say what each is, and what raises it.
 	Limits []string
 	// Notes are sentences for the caller: which limit ended the command, what a
 	// new sandbox has lost, what becomes of a job, and whatever else the fields
