@@ -159,7 +159,7 @@ func (s *Server) publishPage(v *visit, m store.Membership, all []space.Source, f
 		}
 		pg.Field = "dir"
 		if preview {
-			pg.Field = sourceField(fault.PartOf(problem), form)
+			pg.Field = sourceField(fault.FieldOf(problem), form)
 		}
 	}
 	return s.page(v, status, "publish", pg)

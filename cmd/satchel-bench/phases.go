@@ -66,7 +66,8 @@ func benchPhases(ctx context.Context, b *bench) (err error) {
 }
 
 // benchStart measures the parts of a start, and how long the agent takes from its
-// first instruction until it is ready. What the program does before main is measured on the host too, where it is the program alone.
+// first instruction until it is ready. It also measures what the program does before
+// main, on the host.
 func benchStart(ctx context.Context, b *bench, p *parts) error {
 	var seed, boot, agent, first, program times
 	for range b.runs(40) {

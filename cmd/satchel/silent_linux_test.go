@@ -83,8 +83,8 @@ func TestSilentConnectionsAreClosed(t *testing.T) {
 	s.terminate()
 }
 
-// A server that is told to end waits for no request that has not come whole,
-// however long bodies may take.
+// A server that stops does not wait for requests whose bodies have not arrived, however
+// long bodies may take.
 func TestSilentConnectionsDelayNoEnd(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	s := start(t, "serve", "--json", "--data", data, "--listen", "127.0.0.1:0", "--server-body-timeout", "1h", "--server-shutdown-grace", "1h")

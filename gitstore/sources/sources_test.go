@@ -183,8 +183,8 @@ func TestANameThatIsTakenStaysWithWhatHasIt(t *testing.T) {
 			c.change(&r)
 			_, err := w.Add(t.Context(), r.Source, r.Consent)
 			wantCode(t, c.name, err, fault.Conflict)
-			if !strings.HasPrefix(fault.PublicOf(err), c.want) || fault.PartOf(err) != sources.FieldName {
-				t.Errorf("it is said of %q: %v", fault.PartOf(err), err)
+			if !strings.HasPrefix(fault.PublicOf(err), c.want) || fault.FieldOf(err) != sources.FieldName {
+				t.Errorf("it is said of %q: %v", fault.FieldOf(err), err)
 			}
 			if got, hers := w.sees(bob), w.sees(eve); got != had.ID || hers != "" {
 				t.Errorf("bob sees %q, eve %q", got, hers)

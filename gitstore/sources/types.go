@@ -21,7 +21,7 @@ type Consent struct {
 	New bool `json:"new"`
 }
 
-// The fields that an error of Add names (see fault.PartOf).
+// The fields that an error of Add names (see fault.FieldOf).
 const (
 	FieldName        = "name"
 	FieldTitle       = "title"

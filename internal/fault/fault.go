@@ -42,16 +42,16 @@ type Error struct {
 	// RetryAfter, with Limited or Unavailable, is when to try again; zero
 	// means unknown.
 	RetryAfter time.Duration
-	// Part names the part of the input that is wrong, for a form to mark; empty
-	// where it is no single one, or unknown.
-	Part string
+	// Field names the field of the input that is wrong, for a form to mark; empty
+	// where no single one is, or none is known.
+	Field string
 	// Err is the cause, for logs only.
 	Err error
 }
 
-// In returns the error with the part of the input that is wrong.
-func (e *Error) In(part string) *Error {
-	e.Part = part
+// In returns the error with the field of the input that is wrong.
+func (e *Error) In(field string) *Error {
+	e.Field = field
 	return e
 }
 
@@ -89,12 +89,12 @@ func CodeOf(err error) Code {
 	return Internal
 }
 
-// PartOf returns the part of the input that the first *Error in err's tree
-// names; "" where none is.
-func PartOf(err error) string {
+// FieldOf returns the field of the input that the first *Error in err's tree names;
+// empty without one.
+func FieldOf(err error) string {
 	var e *Error
 	if errors.As(err, &e) {
-		return e.Part
+		return e.Field
 	}
 	return ""
 }

@@ -248,7 +248,7 @@ type PublishSourceInput struct {
 
 // PublishSource publishes a directory of a space in the name of its owner, or changes
 // the title, description and audience of a source that the owner publishes from there.
-// An error in one field names it (fault.PartOf).
+// An error in one field names it (fault.FieldOf).
 func (s *Service) PublishSource(ctx context.Context, a Actor, in PublishSourceInput) (space.Source, error) {
 	m, err := s.authorizeSpace(ctx, a, "PublishSource", in.Space)
 	if err != nil {

@@ -90,7 +90,7 @@ func (s *Service) membership(ctx context.Context, a Actor, ref SpaceRef) (store.
 			sp, err := s.accounts.Space(ctx, ref.ID)
 			return store.Membership{Space: sp}, err
 		}
-		u, err := s.namedUser(ctx, ref.User)
+		u, err := s.NamedUser(ctx, ref.User)
 		if err != nil {
 			return store.Membership{}, err
 		}
@@ -110,9 +110,9 @@ func (s *Service) membership(ctx context.Context, a Actor, ref SpaceRef) (store.
 	return store.Membership{}, gone
 }
 
-// namedUser finds a person by name; empty means the first administrator, or the only
-// person where nobody is one.
-func (s *Service) namedUser(ctx context.Context, name string) (store.User, error) {
+// NamedUser finds a person by the name that the operator gave; empty means the first
+// administrator, or the only person where nobody is one.
+func (s *Service) NamedUser(ctx context.Context, name string) (store.User, error) {
 	if name != "" {
 		return s.accounts.FindUser(ctx, name)
 	}

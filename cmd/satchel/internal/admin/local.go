@@ -254,31 +254,10 @@ func (l *Local) EndGivenRemote(ctx context.Context, gift store.Entry) error {
 	return nil
 }
 
-// user finds a person by name; empty means the first admin, or where there is
-// none the only person.
+// user finds a person by name; empty means the first admin, or the only person where
+// nobody is one.
 func (l *Local) user(ctx context.Context, name string) (store.User, error) {
-	if name != "" {
-		return l.Accounts.FindUser(ctx, name)
-	}
-	users, err := l.Accounts.ListUsers(ctx)
-	if err != nil {
-		return store.User{}, err
-	}
-	var first store.User
-	for _, u := range users {
-		if u.Admin && (first.ID == "" || u.Created.Before(first.Created)) {
-			first = u
-		}
-	}
-	switch {
-	case first.ID != "":
-		return first, nil
-	case len(users) == 1:
-		return users[0], nil
-	case len(users) > 1:
-		return store.User{}, fault.New(fault.Invalid, "There are %d users, and none of them is an admin. Name one with --user.", len(users))
-	}
-	return store.User{}, fault.New(fault.NotFound, "There is no user yet: start satchel serve once, or use satchel user add NAME.")
+	return l.Service.NamedUser(ctx, name)
 }
 
 // CreateToken makes a key for the person's own space.

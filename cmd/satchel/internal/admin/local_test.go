@@ -23,6 +23,7 @@ import (
 	"satchel/internal/database/databasetest"
 	"satchel/internal/fault"
 	"satchel/internal/seal"
+	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/sandbox/held"
 )
@@ -65,7 +66,7 @@ func newLocal(t *testing.T) *admin.Local {
 		}
 	})
 	return &admin.Local{
-		Accounts: accounts, Git: git, SpacesDir: dir, Running: admin.Info{Version: "v1", URL: "http://127.0.0.1:1/mcp"},
+		Service: service.New(service.Options{Accounts: accounts, Secrets: secrets}), Accounts: accounts, Git: git, SpacesDir: dir, Running: admin.Info{Version: "v1", URL: "http://127.0.0.1:1/mcp"},
 		Remotes: links, Secrets: secrets, Held: kept, Logger: slog.New(slog.DiscardHandler),
 		Purged: func(context.Context, space.SpaceID) error { return nil },
 	}

@@ -211,7 +211,7 @@ func writeError(w http.ResponseWriter, log *slog.Logger, op string, err error) {
 // errorOf is what the operator is told of an error, and logs what is not theirs
 // to mend.
 func errorOf(err error, log *slog.Logger, op string) wireError {
-	e := wireError{fault.CodeOf(err), fault.PublicOf(err), fault.PartOf(err)}
+	e := wireError{fault.CodeOf(err), fault.PublicOf(err), fault.FieldOf(err)}
 	if database.IsDamaged(err) {
 		log.Error("the database is damaged", "op", op, "err", err)
 		e.Code, e.Message = fault.Unavailable, "The database is damaged. satchel doctor says what to do."

@@ -83,7 +83,7 @@ func TestPublishedSpacesFollowTheirOwners(t *testing.T) {
 		t.Errorf("attack: bob takes the name: %v", err)
 	}
 	_, err = c.Service.PublishSource(ctx, service.Operator(), service.PublishSourceInput{Space: service.SpaceRef{User: "bob"}, Source: space.Source{ID: "mine", Dir: "memory", Everybody: true}})
-	if fault.CodeOf(err) != fault.Invalid || fault.PartOf(err) != sources.FieldMemory {
+	if fault.CodeOf(err) != fault.Invalid || fault.FieldOf(err) != sources.FieldMemory {
 		t.Errorf("memory without a word: %v", err)
 	}
 	must(c.Admin.RemoveUser(ctx, "ann"))

@@ -10,7 +10,7 @@ import (
 	"satchel/web"
 )
 
-// What is refused is refused before a secret is allowed, and changes nothing.
+// A refused request allows no secret and changes nothing.
 func TestSetRefusesBeforeItAllows(t *testing.T) {
 	ctx := t.Context()
 	c := testCore(t)

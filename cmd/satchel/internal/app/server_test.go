@@ -449,7 +449,7 @@ func TestAKeyInASpaceWithoutARemoteIsTold(t *testing.T) {
 		}
 	}
 	if got = r.ask("bash", `{"command":"echo more >> knowledge/key.md","comment":"Say more"}`); strings.Contains(got, "looks like a secret") {
-		t.Errorf("what was told is told again: %s", got)
+		t.Errorf("the answer repeats what an earlier one said: %s", got)
 	}
 }
 

@@ -47,7 +47,7 @@ func (c *call) inviteCommand() *cobra.Command {
 	return group("invite", "manage invitations",
 		c.command(&cobra.Command{Use: "create", Args: cobra.NoArgs, Short: "make a link with which somebody becomes a user, or a member of a space"}, func(fs *pflag.FlagSet) runner {
 			by := fs.String("user", "", "who invites: their `NAME` (default: the first admin)")
-			share := fs.Bool("share", false, "invite to a space of theirs too")
+			share := fs.Bool("share", false, "also invite to one of the inviting person's spaces")
 			name := fs.String("space", "", "which space: its `NAME` (default: their first)")
 			role := roleFlag(fs)
 			isAdmin := fs.Bool("admin", false, "let who accepts administer this Satchel")

@@ -20,7 +20,7 @@ import (
 const maxChanged = 512 << 10
 
 func (c *call) reindexCommand() *cobra.Command {
-	return c.command(&cobra.Command{Use: "reindex [all]", Args: cobra.MaximumNArgs(1), Short: "make the search index anew, or read changed pages again", Long: `
+	return c.command(&cobra.Command{Use: "reindex [all]", Args: cobra.MaximumNArgs(1), Short: "read changed pages again, or rebuild the whole search index", Long: `
 The index follows every commit by itself; this is for an index that is in doubt,
 and for git hooks that change a space's repository beside Satchel. With --changed
 the space's index is brought to its newest commit, and the paths in FILE are read

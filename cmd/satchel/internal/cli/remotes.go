@@ -71,12 +71,12 @@ before for the same URL is kept.
 Remotes on private networks, by http, by ssh and in directories of this machine
 are refused unless --trusted says that you know where they lead.
 
-What the space has is looked through for secrets first, since the first push would
-take them along: where there are any, nothing is set. A password has no form of its own,
-and is not found.
+The command first scans the space for keys, since the first push would publish them. If
+it finds any, it sets nothing. The scan does not find passwords, which have no form of
+their own.
 
-With --replace nothing is merged: the space becomes what the repository is. What it
-was is kept on this server as a commit that "satchel space restore" can bring back.`}, func(fs *pflag.FlagSet) runner {
+With --replace nothing is merged: the space becomes what the repository is. The server
+keeps the former content as a commit that "satchel space restore" can bring back.`}, func(fs *pflag.FlagSet) runner {
 			user := fs.String("user", "", whoseSpace)
 			branch := fs.String("branch", "", "the `BRANCH` (default: the repository's own default)")
 			username := fs.String("username", "", "the user `NAME` that goes with the token, where the server looks at it")

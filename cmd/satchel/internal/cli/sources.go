@@ -53,7 +53,7 @@ everybody on the server may read it.`}, func(fs *pflag.FlagSet) runner {
 				}
 				return c.admin(ctx, func(s admin.Service) error {
 					x, err := admin.Do(ctx, s, (*service.Service).PublishSource, in)
-					if fault.PartOf(err) == sources.FieldMemory {
+					if fault.FieldOf(err) == sources.FieldMemory {
 						err = fault.New(fault.CodeOf(err), "%s To confirm it, add --with-memory.", fault.PublicOf(err))
 					}
 					if err != nil {
