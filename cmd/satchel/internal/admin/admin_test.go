@@ -218,29 +218,29 @@ func TestBothWaysAnswerAlike(t *testing.T) {
 }
 
 // service answers with what a test wants.
-type service struct {
+type fakeService struct {
 	admin.Service
 	err      error
 	onImport func(ctx context.Context, stream io.Reader, progress func(string)) (admin.ImportResult, error)
 }
 
-func (s service) Users(context.Context) ([]admin.User, error) { return nil, s.err }
+func (s fakeService) Users(context.Context) ([]admin.User, error) { return nil, s.err }
 
-func (s service) Import(ctx context.Context, _ admin.ImportRequest, stream io.Reader, progress func(string)) (admin.ImportResult, error) {
+func (s fakeService) Import(ctx context.Context, _ admin.ImportRequest, stream io.Reader, progress func(string)) (admin.ImportResult, error) {
 	return s.onImport(ctx, stream, progress)
 }
 
 func TestErrorsKeepTheirCodeAndWords(t *testing.T) {
 	for _, code := range []fault.Code{fault.Invalid, fault.NotFound, fault.Conflict, fault.Unauthenticated, fault.Forbidden,
 		fault.TooLarge, fault.Limited, fault.Unavailable, fault.Canceled} {
-		_, err := over(t, service{err: fmt.Errorf("inside: %w", fault.New(code, "Do this, 100%%."))}, quiet()).Users(t.Context())
+		_, err := over(t, fakeService{err: fmt.Errorf("inside: %w", fault.New(code, "Do this, 100%%."))}, quiet()).Users(t.Context())
 		if fault.CodeOf(err) != code || fault.PublicOf(err) != "Do this, 100%." {
 			t.Errorf("%s arrives as %s: %v", code, fault.CodeOf(err), err)
 		}
 	}
 	// Who reaches the socket owns the server: they may know.
 	var log bytes.Buffer
-	_, err := over(t, service{err: errors.New("disk on fire")}, slog.New(slog.NewTextHandler(&log, nil))).Users(t.Context())
+	_, err := over(t, fakeService{err: errors.New("disk on fire")}, slog.New(slog.NewTextHandler(&log, nil))).Users(t.Context())
 	if fault.CodeOf(err) != fault.Internal || fault.PublicOf(err) != "disk on fire" || !strings.Contains(log.String(), "disk on fire") {
 		t.Errorf("got %v, logged %s", err, log.String())
 	}
@@ -248,7 +248,7 @@ func TestErrorsKeepTheirCodeAndWords(t *testing.T) {
 
 // Progress arrives while the stream is still being sent.
 func TestAnImportTalksBothWays(t *testing.T) {
-	r := over(t, service{onImport: func(_ context.Context, stream io.Reader, progress func(string)) (admin.ImportResult, error) {
+	r := over(t, fakeService{onImport: func(_ context.Context, stream io.Reader, progress func(string)) (admin.ImportResult, error) {
 		b := make([]byte, 3)
 		for range 3 {
 			if _, err := io.ReadFull(stream, b); err != nil {
@@ -280,7 +280,7 @@ func TestAnImportTalksBothWays(t *testing.T) {
 // A server that does not read the stream to its end is heard all the same,
 // however much there is.
 func TestAnImportThatIsRefusedAtOnce(t *testing.T) {
-	r := over(t, service{onImport: func(context.Context, io.Reader, func(string)) (admin.ImportResult, error) {
+	r := over(t, fakeService{onImport: func(context.Context, io.Reader, func(string)) (admin.ImportResult, error) {
 		return admin.ImportResult{}, fault.New(fault.NotFound, "Nobody of this name.")
 	}}, quiet())
 	endless := iotest.TimeoutReader(zeros{}) // never ends; the second read fails
@@ -298,7 +298,7 @@ func (zeros) Read(b []byte) (int, error) { clear(b); return len(b), nil }
 
 func TestAnInterruptedImport(t *testing.T) {
 	ended := make(chan error, 1)
-	r := over(t, service{onImport: func(ctx context.Context, stream io.Reader, progress func(string)) (admin.ImportResult, error) {
+	r := over(t, fakeService{onImport: func(ctx context.Context, stream io.Reader, progress func(string)) (admin.ImportResult, error) {
 		progress("begun")
 		_, err := io.Copy(io.Discard, stream)
 		ended <- err
