@@ -54,7 +54,7 @@ func (s *Service) authorize(a Actor, operation string) error {
 	case a.kind == nobody:
 		return fault.New(fault.Unauthenticated, "Sign in first.")
 	case r.Admin && !a.admin:
-		return fault.New(fault.Forbidden, "Only an administrator of this server may do that.")
+		return fault.New(fault.Forbidden, "Only an admin of this server may do that.")
 	case a.kind == client && r.Scope == "":
 		return fault.New(fault.Forbidden, "Only a person who is signed in may do that.")
 	case a.kind == client && !slices.Contains(a.scopes, r.Scope):
@@ -132,7 +132,7 @@ func (s *Service) NamedUser(ctx context.Context, name string) (store.User, error
 	case len(users) == 1:
 		return users[0], nil
 	case len(users) > 1:
-		return store.User{}, fault.New(fault.Invalid, "There are %d users, and none of them is an administrator. Name one with --user.", len(users))
+		return store.User{}, fault.New(fault.Invalid, "There are %d users, and none of them is an admin. Name one with --user.", len(users))
 	}
 	return store.User{}, fault.New(fault.NotFound, "There is no user yet: start satchel serve once, or use satchel user add NAME.")
 }
