@@ -38,6 +38,8 @@ var layers = []struct {
 	{"tools/...", []string{"tools", "internal"}},
 	{"web/...", []string{"web", "auth", "tools", "internal"}},
 	{"internal/service/...", []string{"internal", "auth", "gitstore", "sandbox", "tools/index"}},
+	{"internal/admin/...", []string{"internal", "auth", "gitstore", "sandbox", "tools"}},
+	{"internal/server/...", []string{"internal", "mcp", "auth", "sandbox", "gitstore", "tools", "web"}},
 	{"internal/space", []string{"=internal/fault"}},
 	{"internal/fault", nil},
 	{"internal/...", []string{"internal"}},

@@ -15,11 +15,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"satchel/cmd/satchel/internal/admin"
-	"satchel/cmd/satchel/internal/app"
+	"satchel/internal/admin"
 	"satchel/internal/apiclient"
 	"satchel/internal/config"
 	"satchel/internal/fault"
+	"satchel/internal/server"
 )
 
 // apiFlags are how a server and a key are named.
@@ -187,16 +187,16 @@ func (f *apiFlags) client(ctx context.Context, c *call) (*apiclient.Client, erro
 	return apiclient.New(apiclient.Options{URL: f.url, Key: string(key), UserAgent: "satchel/" + c.Version.Version})
 }
 
-// running is where the server of a data directory says that it is, which its flags
-// and its environment may have decided; else where the configuration puts it.
+// running returns the address of the server that runs on a data directory. Its flags or
+// its environment may have set it. Without a running server it is the configured one.
 func running(ctx context.Context, cfg *config.Config) string {
-	server, err := admin.Dial(ctx, app.SocketPath(cfg.DataDir))
+	remote, err := admin.Dial(ctx, server.SocketPath(cfg.DataDir))
 	if err != nil {
-		return app.PagesURL(cfg) // it does not run, or is another user's
+		return server.PagesURL(cfg) // it does not run, or is another user's
 	}
-	info, err := server.Info(ctx)
-	if err = errors.Join(err, server.Close()); err != nil || info.URL == "" {
-		return app.PagesURL(cfg)
+	info, err := remote.Info(ctx)
+	if err = errors.Join(err, remote.Close()); err != nil || info.URL == "" {
+		return server.PagesURL(cfg)
 	}
 	return info.URL
 }

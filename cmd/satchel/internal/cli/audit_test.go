@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"satchel/cmd/satchel/internal/admin"
+	"satchel/internal/admin"
 )
 
 func TestAuditDetail(t *testing.T) {

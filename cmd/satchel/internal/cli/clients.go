@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"satchel/cmd/satchel/internal/admin"
+	"satchel/internal/admin"
 	"satchel/internal/space"
 )
 

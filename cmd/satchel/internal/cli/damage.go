@@ -14,13 +14,13 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"satchel/cmd/satchel/internal/admin"
-	"satchel/cmd/satchel/internal/app"
 	"satchel/gitstore"
+	"satchel/internal/admin"
 	"satchel/internal/bytesize"
 	"satchel/internal/config"
 	"satchel/internal/database"
 	"satchel/internal/fault"
+	"satchel/internal/server"
 )
 
 // data looks for damage in a data directory.
@@ -71,7 +71,7 @@ func (c *call) checkSpaces(ctx context.Context, cfg *config.Config, database boo
 	if err == nil || database || ctx.Err() != nil {
 		return checked, err
 	}
-	git, oerr := app.OpenSpaces(cfg, slog.New(slog.DiscardHandler))
+	git, oerr := server.OpenSpaces(cfg, slog.New(slog.DiscardHandler))
 	if oerr != nil {
 		return nil, err // a server has the spaces open, and this is its error
 	}
@@ -150,7 +150,7 @@ func repairText(s admin.SpaceCheck) string {
 
 // index adds a finding for each damaged file of the search index.
 func (r *report) index(ctx context.Context, cfg *config.Config) {
-	files, err := app.IndexFiles(cfg)
+	files, err := server.IndexFiles(cfg)
 	if err != nil {
 		r.add(finding{Name: "search index", Detail: err.Error()})
 		return

@@ -7,10 +7,10 @@ import (
 	"log/slog"
 	"time"
 
-	"satchel/cmd/satchel/internal/admin"
-	"satchel/cmd/satchel/internal/app"
+	"satchel/internal/admin"
 	"satchel/internal/config"
 	"satchel/internal/fault"
+	"satchel/internal/server"
 	"satchel/internal/telemetry"
 )
 
@@ -38,7 +38,7 @@ func (c *call) existing() (*config.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !app.Initialised(cfg.DataDir) {
+	if !server.Initialised(cfg.DataDir) {
 		return nil, fault.New(fault.NotFound, "There is no Satchel in %s. Start one with: satchel serve --data %s; or name another directory with --data.",
 			cfg.DataDir, shellQuote(cfg.DataDir))
 	}
@@ -50,8 +50,8 @@ func (c *call) adminIn(ctx context.Context, cfg *config.Config, do func(s admin.
 	// What fails elsewhere, as at a remote, the command's answer tells.
 	log := commandLog(c.Stderr, slog.LevelError)
 	var remote *admin.Remote
-	core, err := take(ctx, c, cfg, &remote, func() (*app.Core, error) {
-		return app.OpenCore(ctx, cfg, c.Version.Version, log)
+	core, err := take(ctx, c, cfg, &remote, func() (*server.Core, error) {
+		return server.OpenCore(ctx, cfg, c.Version.Version, log)
 	})
 	switch {
 	case err != nil:
@@ -70,7 +70,7 @@ func take[T any](ctx context.Context, c *call, cfg *config.Config, remote **admi
 	var none T
 	told := false
 	for began := time.Now(); ; {
-		r, err := admin.Dial(ctx, app.SocketPath(cfg.DataDir))
+		r, err := admin.Dial(ctx, server.SocketPath(cfg.DataDir))
 		if err == nil {
 			*remote = r
 			return none, nil

@@ -15,13 +15,13 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"satchel/cmd/satchel/internal/admin"
-	"satchel/cmd/satchel/internal/app"
 	"satchel/gitstore"
+	"satchel/internal/admin"
 	"satchel/internal/bytesize"
 	"satchel/internal/config"
 	"satchel/internal/database"
 	"satchel/internal/fault"
+	"satchel/internal/server"
 	"satchel/internal/space"
 )
 
@@ -73,8 +73,8 @@ func (c *call) doctor(ctx context.Context, _ []string) error {
 	}
 	r.add(finding{Name: "configuration", OK: true, Detail: where})
 	r.add(dataDirectory(cfg.DataDir))
-	r.add(server(ctx, cfg.DataDir))
-	if app.Initialised(cfg.DataDir) {
+	r.add(runningServer(ctx, cfg.DataDir))
+	if server.Initialised(cfg.DataDir) {
 		c.data(ctx, cfg, &r)
 	} else if strings.HasPrefix(cfg.Database.URL, "postgres") {
 		r.add(reachable(ctx, cfg))
@@ -114,7 +114,7 @@ func (r *report) trySandbox(ctx context.Context, cfg *config.Config) (err error)
 		return fault.Wrap(err, fault.Unavailable, "No temporary directory can be made in %s.", os.TempDir())
 	}
 	defer os.RemoveAll(dir)
-	rt, err := app.NewRuntime(cfg, dir, slog.New(slog.DiscardHandler))
+	rt, err := server.NewRuntime(cfg, dir, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}
@@ -180,10 +180,10 @@ func dataDirectory(dir string) finding {
 	return f
 }
 
-// server tells whether one runs.
-func server(ctx context.Context, dataDir string) finding {
+// runningServer reports whether a server runs.
+func runningServer(ctx context.Context, dataDir string) finding {
 	f := finding{Name: "server", Optional: true, Detail: "none runs on the data directory"}
-	remote, err := admin.Dial(ctx, app.SocketPath(dataDir))
+	remote, err := admin.Dial(ctx, server.SocketPath(dataDir))
 	if err != nil {
 		return f
 	}
@@ -220,7 +220,7 @@ func reachable(ctx context.Context, cfg *config.Config) finding {
 func embeddings(ctx context.Context, cfg *config.Config) (finding, bool) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	c, ok, err := app.CheckEmbeddings(ctx, cfg)
+	c, ok, err := server.CheckEmbeddings(ctx, cfg)
 	f := finding{Name: "embeddings", Optional: true, OK: err == nil, Detail: fmt.Sprintf("%s: %d numbers in a vector, answered in %v", c.Model, c.Dimensions, c.Took.Round(time.Millisecond))}
 	if err != nil {
 		f.Detail = c.Model + ": " + operatorText(err)

@@ -13,10 +13,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"satchel/cmd/satchel/internal/admin"
-	"satchel/cmd/satchel/internal/app"
+	"satchel/internal/admin"
 	"satchel/internal/config"
 	"satchel/internal/fault"
+	"satchel/internal/server"
 	"satchel/internal/space"
 	"satchel/tools/index"
 	"satchel/tools/index/evaluate"
@@ -108,7 +108,7 @@ func (c *call) measure(ctx context.Context, cfg *config.Config, col *evaluate.Co
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(vectors)) }()
 	o := index.Options{}
-	if o.Meaning, err = app.Meaning(cfg, vectors, commandLog(c.Stderr, slog.LevelError)); err != nil {
+	if o.Meaning, err = server.Meaning(cfg, vectors, commandLog(c.Stderr, slog.LevelError)); err != nil {
 		return evaluate.Figures{}, err
 	}
 	built, err := evaluate.Build(ctx, o, col.Documents, func(done int) {

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"satchel/cmd/satchel/internal/admin"
+	"satchel/internal/admin"
 )
 
 const whoseSpace = "whose space it is: `NAME` for their first, NAME/SPACE for another (default: the first admin's)"

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"satchel/auth"
-	"satchel/cmd/satchel/internal/admin"
+	"satchel/internal/admin"
 	"satchel/internal/config"
 	"satchel/internal/space"
 )

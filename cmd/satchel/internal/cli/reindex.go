@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"satchel/cmd/satchel/internal/admin"
 	"satchel/cmd/satchel/internal/pathlist"
+	"satchel/internal/admin"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )

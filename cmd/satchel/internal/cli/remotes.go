@@ -14,9 +14,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"satchel/cmd/satchel/internal/admin"
 	"satchel/gitstore/remotes"
 	"satchel/gitstore/secretscan"
+	"satchel/internal/admin"
 	"satchel/internal/fault"
 )
 

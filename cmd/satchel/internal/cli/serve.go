@@ -12,10 +12,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"satchel/cmd/satchel/internal/admin"
-	"satchel/cmd/satchel/internal/app"
+	"satchel/internal/admin"
 	"satchel/internal/config"
 	"satchel/internal/fault"
+	"satchel/internal/server"
 	"satchel/internal/space"
 	"satchel/internal/telemetry"
 )
@@ -54,8 +54,8 @@ func (c *call) serve(ctx context.Context, _ []string) error {
 		return err
 	}
 	var remote *admin.Remote
-	s, err := take(ctx, c, cfg, &remote, func() (*app.Server, error) {
-		return app.OpenServer(ctx, cfg, c.Version.Version, log)
+	s, err := take(ctx, c, cfg, &remote, func() (*server.Server, error) {
+		return server.OpenServer(ctx, cfg, c.Version.Version, log)
 	})
 	switch {
 	case err != nil:
@@ -113,7 +113,7 @@ func (k clientKey) inJSON() string {
 // firstKey makes the first admin and their key where nobody was ever a user
 // here. The secret goes to a terminal, or else to a file that only the server's
 // owner can read.
-func firstKey(ctx context.Context, c *call, s *app.Server) (clientKey, error) {
+func firstKey(ctx context.Context, c *call, s *server.Server) (clientKey, error) {
 	path := filepath.Join(s.Config.DataDir, keyFile)
 	u, made, err := s.Admin.FirstUser(ctx, firstUser)
 	if err != nil {
@@ -159,7 +159,7 @@ func writeSecret(path, secret string) error {
 }
 
 // greet prints how to connect each kind of client.
-func (c *call) greet(s *app.Server, key clientKey) {
+func (c *call) greet(s *server.Server, key clientKey) {
 	if c.json {
 		_ = c.answer(served{URL: s.URL(), Data: s.Config.DataDir, KeyFile: key.file}, nil)
 		return

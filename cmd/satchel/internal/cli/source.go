@@ -14,8 +14,8 @@ import (
 	"strings"
 	"sync"
 
-	"satchel/cmd/satchel/internal/admin"
 	"satchel/gitstore"
+	"satchel/internal/admin"
 	"satchel/internal/fault"
 )
 

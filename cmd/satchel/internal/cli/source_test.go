@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"satchel/cmd/satchel/internal/admin"
+	"satchel/internal/admin"
 	"satchel/internal/testenv"
 )
 

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"satchel/cmd/satchel/internal/admin"
 	"satchel/gitstore/sources"
+	"satchel/internal/admin"
 	"satchel/internal/fault"
 	"satchel/internal/service"
 	"satchel/internal/space"

@@ -12,11 +12,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"satchel/auth"
-	"satchel/cmd/satchel/internal/admin"
-	"satchel/cmd/satchel/internal/app"
 	"satchel/cmd/satchel/internal/stdio"
+	"satchel/internal/admin"
 	"satchel/internal/config"
 	"satchel/internal/fault"
+	"satchel/internal/server"
 	"satchel/internal/space"
 )
 
@@ -94,7 +94,7 @@ func (h *home) run(ctx context.Context) (err error) {
 // for: were its directory taken here, it could not start again.
 func (h *home) again(ctx context.Context, _ stdio.Target, keyRefused bool) (stdio.Target, error) {
 	if !keyRefused {
-		remote, err := admin.Dial(ctx, app.SocketPath(h.cfg.DataDir))
+		remote, err := admin.Dial(ctx, server.SocketPath(h.cfg.DataDir))
 		if err == nil {
 			err = remote.Close()
 		}
@@ -135,8 +135,8 @@ func (h *home) attach(ctx context.Context) error {
 	cfg := *h.cfg
 	cfg.Server.Listen, cfg.Server.Metrics, cfg.Server.PublicURL = "127.0.0.1:0", "", ""
 	var remote *admin.Remote
-	s, err := take(ctx, h.c, &cfg, &remote, func() (*app.Server, error) {
-		return app.OpenServer(ctx, &cfg, h.c.Version.Version, h.log)
+	s, err := take(ctx, h.c, &cfg, &remote, func() (*server.Server, error) {
+		return server.OpenServer(ctx, &cfg, h.c.Version.Version, h.log)
 	})
 	switch {
 	case err != nil:
@@ -151,7 +151,7 @@ func (h *home) attach(ctx context.Context) error {
 
 // serve serves until close is called, whatever becomes of ctx: what the client
 // began is to end in order.
-func (h *home) serve(ctx context.Context, s *app.Server) error {
+func (h *home) serve(ctx context.Context, s *server.Server) error {
 	s.Admin.Running.Passing = true
 	if _, _, err := s.Admin.FirstUser(ctx, firstUser); err != nil {
 		return errors.Join(err, s.Close(ctx))

@@ -1,0 +1,186 @@
+package server
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base32"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"satchel/internal/fault"
+	"satchel/internal/space"
+	"satchel/tools"
+	"satchel/tools/index"
+)
+
+// The REST API has the library without a space. Tools and sandboxes take a space
+// with every call, and are given one that is empty, whose id no space can have:
+// those of spaces begin with "s_" (space.ParseSpaceID).
+const (
+	libraryPrefix = "l_"
+	libraryAlone  = space.SpaceID(libraryPrefix + "library")
+	// emptyHead is the head of a space without commits.
+	emptyHead = space.CommitID("0000000000000000000000000000000000000000")
+)
+
+func isLibraryAlone(id space.SpaceID) bool { return strings.HasPrefix(string(id), libraryPrefix) }
+
+// shellSpace is the space of a sandbox over the library alone. Whoever knows it
+// knows neither the grant nor the session.
+func shellSpace(user space.UserID, grant space.GrantID, session string) space.SpaceID {
+	sum := sha256.Sum256([]byte(strings.Join([]string{string(user), string(grant), session}, "\x00")))
+	return space.SpaceID(libraryPrefix + strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:20])))
+}
+
+// spaces is what the pool needs of the store of spaces.
+type spaces interface {
+	space.Seeder
+	space.Committer
+	WaitView(ctx context.Context, id space.SpaceID) error
+}
+
+// libraries is the store of spaces as the pool has it, with the empty space of
+// each sandbox over the library alone: nothing of it can be read but that it is
+// empty, and no commit to it is taken.
+type libraries struct {
+	spaces
+	empty string // a directory
+}
+
+func newLibraries(s spaces, dataDir string) (*libraries, error) {
+	l := &libraries{spaces: s, empty: filepath.Join(dataDir, "run", "empty", "tree")}
+	if err := os.MkdirAll(l.empty, 0o700); err != nil {
+		return nil, err
+	}
+	// Who runs in a sandbox is somebody else, and nobody else gets past run.
+	return l, os.Chmod(l.empty, 0o755)
+}
+
+// Seed implements space.Seeder.
+func (l *libraries) Seed(ctx context.Context, id space.SpaceID) (*space.Seed, error) {
+	if !isLibraryAlone(id) {
+		return l.spaces.Seed(ctx, id)
+	}
+	return &space.Seed{Head: emptyHead, Checkout: l.empty, Release: func() {}}, nil
+}
+
+// Head implements space.Seeder.
+func (l *libraries) Head(ctx context.Context, id space.SpaceID) (space.CommitID, error) {
+	if isLibraryAlone(id) {
+		return emptyHead, nil
+	}
+	return l.spaces.Head(ctx, id)
+}
+
+// Blob implements space.Seeder.
+func (l *libraries) Blob(ctx context.Context, id space.SpaceID, at space.CommitID, p space.Path) (space.BlobID, space.Mode, bool, error) {
+	if isLibraryAlone(id) {
+		return "", 0, false, nil
+	}
+	return l.spaces.Blob(ctx, id, at, p)
+}
+
+// Files implements space.Seeder.
+func (l *libraries) Files(ctx context.Context, id space.SpaceID, at space.CommitID, under space.Path) ([]space.Entry, error) {
+	if isLibraryAlone(id) {
+		return nil, nil
+	}
+	return l.spaces.Files(ctx, id, at, under)
+}
+
+// Diff implements space.Seeder.
+func (l *libraries) Diff(ctx context.Context, id space.SpaceID, from, to space.CommitID) ([]space.FileChange, error) {
+	if isLibraryAlone(id) {
+		return nil, nil
+	}
+	return l.spaces.Diff(ctx, id, from, to)
+}
+
+// ReadBlob implements space.Seeder.
+func (l *libraries) ReadBlob(ctx context.Context, id space.SpaceID, b space.BlobID) ([]byte, error) {
+	if isLibraryAlone(id) {
+		return nil, errEmptySpace()
+	}
+	return l.spaces.ReadBlob(ctx, id, b)
+}
+
+// Commit implements space.Committer. Commands of the API run read-only, so that
+// nothing calls it.
+func (l *libraries) Commit(ctx context.Context, id space.SpaceID, cs space.ChangeSet, m space.Meta) (space.Commit, error) {
+	if isLibraryAlone(id) {
+		return space.Commit{}, fault.New(fault.Forbidden, "The library cannot be changed.")
+	}
+	return l.spaces.Commit(ctx, id, cs, m)
+}
+
+// WaitView brings the history of a space that a sandbox sees to its head.
+func (l *libraries) WaitView(ctx context.Context, id space.SpaceID) error {
+	if isLibraryAlone(id) {
+		return nil
+	}
+	return l.spaces.WaitView(ctx, id)
+}
+
+func errEmptySpace() error { return fault.New(fault.NotFound, "There is nothing there.") }
+
+// libraryWorkspace has the empty space beside the others.
+type libraryWorkspace struct{ tools.Workspace }
+
+func (w libraryWorkspace) Head(ctx context.Context, id space.SpaceID) (space.CommitID, error) {
+	if id == libraryAlone {
+		return emptyHead, nil
+	}
+	return w.Workspace.Head(ctx, id)
+}
+
+func (w libraryWorkspace) Lookup(ctx context.Context, id space.SpaceID, at space.CommitID, p space.Path) (space.Entry, error) {
+	switch {
+	case id != libraryAlone:
+		return w.Workspace.Lookup(ctx, id, at, p)
+	case p == "":
+		return space.Entry{Dir: true}, nil
+	}
+	return space.Entry{}, errEmptySpace()
+}
+
+func (w libraryWorkspace) Children(ctx context.Context, id space.SpaceID, at space.CommitID, dir space.Path) ([]space.Entry, error) {
+	if id == libraryAlone {
+		return nil, nil
+	}
+	return w.Workspace.Children(ctx, id, at, dir)
+}
+
+func (w libraryWorkspace) Files(ctx context.Context, id space.SpaceID, at space.CommitID, dir space.Path) ([]space.Entry, error) {
+	if id == libraryAlone {
+		return nil, nil
+	}
+	return w.Workspace.Files(ctx, id, at, dir)
+}
+
+func (w libraryWorkspace) ReadBlob(ctx context.Context, id space.SpaceID, b space.BlobID) ([]byte, error) {
+	if id == libraryAlone {
+		return nil, errEmptySpace()
+	}
+	return w.Workspace.ReadBlob(ctx, id, b)
+}
+
+// librarySearcher searches all but the empty space, which has no index.
+type librarySearcher struct{ tools.Searcher }
+
+func indexed(cols []index.Collection) []index.Collection {
+	return slices.DeleteFunc(slices.Clone(cols), func(c index.Collection) bool { return isLibraryAlone(c.ID) })
+}
+
+func (s librarySearcher) Await(ctx context.Context, cols []index.Collection, q index.Query) error {
+	return s.Searcher.Await(ctx, indexed(cols), q)
+}
+
+func (s librarySearcher) Search(ctx context.Context, cols []index.Collection, q index.Query) (index.Results, error) {
+	cols = indexed(cols)
+	if len(cols) == 0 {
+		return index.Results{Scope: "the library, which is empty: nobody has shared anything with this user"}, nil
+	}
+	return s.Searcher.Search(ctx, cols, q)
+}

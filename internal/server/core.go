@@ -1,0 +1,268 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"satchel/auth/oauth"
+	"satchel/auth/store"
+	"satchel/gitstore"
+	"satchel/gitstore/remotes"
+	"satchel/gitstore/reviews"
+	"satchel/gitstore/secretscan"
+	"satchel/gitstore/sources"
+	"satchel/internal/admin"
+	"satchel/internal/config"
+	"satchel/internal/database"
+	"satchel/internal/fault"
+	"satchel/internal/service"
+	"satchel/internal/space"
+	"satchel/sandbox/agent"
+	"satchel/tools/index"
+	"satchel/web"
+)
+
+// Core is the open data directory: all that an administrative command needs. It
+// holds the directory's lock until Close.
+type Core struct {
+	Config   *config.Config
+	Log      *slog.Logger
+	DB       *database.DB
+	Accounts *store.Store
+	Git      *gitstore.Store
+	Service  *service.Service
+	Admin    *admin.Local
+
+	links
+	sources   *sources.Manager
+	events    *relay
+	deletions deletions
+}
+
+// Initialised tells whether there is a Satchel in a data directory: whether a
+// server, or the command that adds the first person, was ever started on it.
+func Initialised(dataDir string) bool {
+	_, err := os.Stat(filepath.Join(dataDir, "spaces"))
+	return err == nil
+}
+
+// SocketPath is where a running server takes administrative commands.
+func SocketPath(dataDir string) string { return filepath.Join(dataDir, "run", "admin.sock") }
+
+// OpenCore opens the data directory, making it where it is missing, and brings
+// its database up to date. It returns a fault.Conflict where another process
+// works on the directory.
+func OpenCore(ctx context.Context, cfg *config.Config, version string, log *slog.Logger) (*Core, error) {
+	return openCore(ctx, cfg, version, log, remotes.Metrics{})
+}
+
+func openCore(ctx context.Context, cfg *config.Config, version string, log *slog.Logger, m remotes.Metrics) (_ *Core, err error) {
+	c := &Core{Config: cfg, Log: log, events: &relay{}}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, c.Close())
+		}
+	}()
+	run := filepath.Dir(SocketPath(cfg.DataDir))
+	if err := os.MkdirAll(run, 0o700); err != nil {
+		return nil, fault.Wrap(err, fault.Unavailable, "The data directory cannot be made (%s). Name another one with --data.", err)
+	}
+	if err := checkShared(cfg.DataDir); err != nil {
+		return nil, err
+	}
+	// Where it was there already, its mode is somebody's else idea.
+	if err := os.Chmod(run, 0o700); err != nil {
+		return nil, fault.Wrap(err, fault.Unavailable, "The data directory %s is not this user's (%s). Run this as its owner, or name another one with --data.", cfg.DataDir, cause(err))
+	}
+	if err = c.openTransport(ctx, c); err != nil {
+		return nil, err
+	}
+	spaces := filepath.Join(cfg.DataDir, "spaces")
+	// Before the rest, because it takes the lock.
+	screen := c.screen
+	if !cfg.Space.ScreenSecrets {
+		screen = nil
+	}
+	c.Git, err = gitstore.Open(gitstore.Options{
+		Dir: spaces,
+		Limits: gitstore.Limits{
+			File: cfg.Space.MaxFile, Change: cfg.Space.MaxChange(), Space: cfg.Space.MaxSize, Repository: cfg.Space.MaxHistory(),
+		},
+		Events:    c.events,
+		Transport: c.transport,
+		Screen:    screen,
+
+		CheckoutOwner: agent.CommandUID,
+		Logger:        log.With("part", "gitstore"),
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err = c.checkLost(); err != nil {
+		return nil, err
+	}
+	if c.DB, err = database.Open(ctx, database.Options{URL: cfg.DatabaseURL(), Logger: log.With("part", "database")}); err != nil {
+		return nil, err
+	}
+	migrations := slices.Concat(store.Migrations(), remotes.Migrations(), secretscan.Migrations(), reviews.Migrations(), sources.Migrations())
+	if _, err = c.DB.Migrate(ctx, migrations...); err != nil {
+		return nil, err
+	}
+	if err = c.openRemotes(ctx, c, m); err != nil {
+		return nil, err
+	}
+	key, err := c.box.Derive("tokens")
+	if err != nil {
+		return nil, err
+	}
+	a := cfg.Auth
+	c.Accounts = store.New(c.DB, store.Options{
+		TokenKey:       key,
+		Seal:           c.box,
+		AccessLifetime: a.AccessLifetime, RefreshLifetime: a.RefreshLifetime, SessionLifetime: a.SessionLifetime,
+		Logger: log.With("part", "accounts"),
+	})
+	if err = c.openSources(ctx); err != nil {
+		return nil, err
+	}
+	c.Service = service.New(service.Options{Accounts: c.Accounts, Sources: c.sources, Secrets: c.secrets, Logger: log.With("part", "service")})
+	c.Admin = &admin.Local{
+		Service:  c.Service,
+		Accounts: c.Accounts, Git: c.Git, SpacesDir: spaces, Running: admin.Info{Version: version, MaxFile: cfg.Space.MaxFile},
+		Published: c.sources, Remotes: c.remotes, Secrets: c.secrets, Held: c.held, Logger: log.With("part", "admin"),
+		Pages: admin.Pages{
+			URL: PagesURL(cfg), LinkLifetime: web.DefaultLinkLifetime, InviteLifetime: web.DefaultInviteLifetime,
+			CheckRedirect: oauth.CheckRedirectURI,
+		},
+		Purged: c.reindex, OpenFinder: c.openFinder, Unscreened: !cfg.Space.ScreenSecrets,
+		Delete: c.deleteHere,
+	}
+	c.events.follow(c.remotes)
+	return c, nil
+}
+
+// OpenSpaces opens only the spaces, for when the database cannot be opened.
+func OpenSpaces(cfg *config.Config, log *slog.Logger) (*gitstore.Store, error) {
+	return gitstore.Open(gitstore.Options{Dir: filepath.Join(cfg.DataDir, "spaces"), Logger: log})
+}
+
+// IndexFiles maps the database files of the search index to their spaces. A space has
+// several files during a rebuild.
+func IndexFiles(cfg *config.Config) (map[string]space.SpaceID, error) {
+	files, err := filepath.Glob(filepath.Join(indexDir(cfg), "*.db"))
+	out := map[string]space.SpaceID{}
+	for _, f := range files {
+		id, _, _ := strings.Cut(filepath.Base(f), ".")
+		out[f] = space.SpaceID(id)
+	}
+	return out, err
+}
+
+// checkLost refuses to start with an empty database if there are spaces: no user in
+// it could reach them.
+func (c *Core) checkLost() error {
+	file, ok := database.SQLitePath(c.Config.DatabaseURL())
+	if !ok {
+		return nil
+	}
+	what := "is missing"
+	st, err := os.Stat(file)
+	switch {
+	case err == nil && st.Size() > 0, err != nil && !errors.Is(err, fs.ErrNotExist):
+		return nil // opening it reports other errors
+	case err == nil:
+		what = "is empty"
+	}
+	spaces, err := c.Git.Spaces()
+	if err != nil || len(spaces) == 0 {
+		return err
+	}
+	return fault.New(fault.Unavailable, "The database %s %s, but %s has spaces. Stop Satchel, and put a copy of the database from your backup there. Without a copy, move the directory spaces elsewhere, start Satchel, and import each repository from there.",
+		file, what, c.Config.DataDir)
+}
+
+// reindex makes a space's index anew, where no server has it open. What was
+// purged from the space would stay in the free pages of the old one.
+func (c *Core) reindex(ctx context.Context, id space.SpaceID) error {
+	x, err := openIndex(c.Config, c.Log)
+	if err != nil {
+		return err
+	}
+	shared := func(ctx context.Context, collection space.SpaceID) error {
+		return errors.Join(x.Rebuild(ctx, collection, c.sources), forgetVectors(ctx, c.Config, x, collection))
+	}
+	return errors.Join(x.Rebuild(ctx, id, c.Git), forgetVectors(ctx, c.Config, x, id), c.purgedSources(ctx, id, shared), x.Close())
+}
+
+func openIndex(cfg *config.Config, log *slog.Logger) (*index.Index, error) {
+	o := index.Options{Dir: indexDir(cfg), Logger: log.With("part", "index")}
+	var err error
+	if o.Meaning, err = Meaning(cfg, vectorsDir(cfg), log); err != nil {
+		return nil, err
+	}
+	x, err := index.Open(o)
+	if err != nil {
+		if o.Meaning != nil {
+			o.Meaning.Close()
+		}
+		return nil, fmt.Errorf("open the search index: %w", err)
+	}
+	return x, nil
+}
+
+// checkShared refuses a data directory in which every user of the machine may
+// write: whatever the modes of what is in it, they could put a database with
+// keys of their own in the place of ours. A group that may is left to whoever
+// made the directory, since volumes are handed to containers so.
+func checkShared(dir string) error {
+	const everyone = 0o002
+	st, err := os.Stat(dir)
+	if err != nil || runtime.GOOS == "windows" || st.Mode().Perm()&everyone == 0 {
+		return err // Windows has no such modes
+	}
+	return fault.New(fault.Invalid, "Every user of this machine may write in the data directory %s. Run chmod 700 on it, or name another one with --data.", dir)
+}
+
+// Close closes what is open, in the order that leaves nothing half done.
+func (c *Core) Close() error {
+	errs := []error{c.closeRemotes()}
+	if c.sources != nil {
+		c.sources.Close()
+	}
+	if c.Accounts != nil {
+		errs = append(errs, c.Accounts.Close())
+	}
+	if c.DB != nil {
+		errs = append(errs, c.DB.Close())
+	}
+	if c.Git != nil {
+		errs = append(errs, c.Git.Close())
+	}
+	return errors.Join(append(errs, c.closeTransport())...)
+}
+
+// relay passes commits on to those that follow them, who are made after the
+// store that tells of them.
+type relay struct {
+	followers atomic.Pointer[[]space.Events]
+}
+
+// Publish implements space.Events.
+func (r *relay) Publish(e space.Event) {
+	if f := r.followers.Load(); f != nil {
+		for _, to := range *f {
+			to.Publish(e)
+		}
+	}
+}
+
+func (r *relay) follow(to ...space.Events) { r.followers.Store(&to) }

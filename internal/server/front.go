@@ -1,0 +1,402 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"crypto/x509"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"satchel/auth"
+	"satchel/auth/github"
+	"satchel/auth/mail"
+	"satchel/auth/oauth"
+	"satchel/auth/oidc"
+	"satchel/auth/oidc/access"
+	"satchel/auth/passkey"
+	"satchel/internal/clientaddr"
+	"satchel/internal/config"
+	"satchel/internal/egress"
+	"satchel/internal/fault"
+	"satchel/internal/ratelimit"
+	"satchel/internal/space"
+	"satchel/web"
+)
+
+// front is how people and clients come in: the pages, and either the built-in
+// authorization server or another issuer's tokens.
+type front struct {
+	oauth     *oauth.Server    // nil with another issuer
+	access    *access.Verifier // nil without
+	pages     *web.Server
+	documents *http.Client // of client metadata
+	addresses *clientaddr.Resolver
+	limits    limits
+	limited   func(what string)
+	guessed   guessLog
+	closers   []func() // of the ways to sign in
+	proxies   bool     // some are named
+	unnamed   sync.Once
+	log       *slog.Logger
+}
+
+// limits bound what an address may ask for without a token.
+type limits struct {
+	general, discovery, tokens, guesses, webhooks, registration, mail *ratelimit.Limiter
+}
+
+// mailsPerHour are enough for people who share an address, and too few to flood
+// somebody's mailbox.
+const mailsPerHour = 10
+
+// leastBurst is what a person asks for at once: a page and what belongs to it.
+const leastBurst = 3
+
+func newLimits(a config.Auth) limits {
+	general := ratelimit.Options{PerMinute: a.Rate, Burst: max(leastBurst, int(a.Rate/2))}
+	// Clients look up metadata before they connect. That costs next to nothing, and
+	// a building full of them may share an address.
+	discovery := ratelimit.Options{PerMinute: 10 * a.Rate, Burst: 10 * general.Burst}
+	hourly := func(n float64) ratelimit.Options {
+		return ratelimit.Options{PerMinute: n / 60, Burst: max(1, int(n/2))}
+	}
+	return limits{
+		general: ratelimit.New(general), tokens: ratelimit.New(general), guesses: ratelimit.New(general), webhooks: ratelimit.New(general), discovery: ratelimit.New(discovery),
+		registration: ratelimit.New(hourly(a.Rate / 2)), mail: ratelimit.New(hourly(mailsPerHour)),
+	}
+}
+
+// guesses are requests to the tools whose token proves nobody.
+const guesses = "guess"
+
+// allow counts a request without a token.
+func (f *front) allow(r *http.Request, what string) (time.Duration, bool) {
+	l, label := f.limits.general, "page"
+	switch what {
+	case oauth.LimitMetadata:
+		l, label = f.limits.discovery, what
+	case oauth.LimitRegister:
+		l, label = f.limits.registration, what
+	case oauth.LimitToken:
+		l, label = f.limits.tokens, what
+	case "mail":
+		l, label = f.limits.mail, what
+	case guesses:
+		l, label = f.limits.guesses, what
+	}
+	if r.Header.Get("X-Forwarded-For") != "" && !f.proxies {
+		f.unnamed.Do(func() {
+			f.log.Warn("requests come with X-Forwarded-For, and server.trusted_proxies names no proxy: all who come through it count as one address", "from", r.RemoteAddr)
+		})
+	}
+	wait, ok := l.Allow(clientaddr.Key(f.addresses.Of(r)) + bySite(r))
+	if !ok {
+		f.limited(label)
+	}
+	return wait, ok
+}
+
+// openFront makes the front of a server whose addresses are known.
+func (s *Server) openFront() (err error) {
+	cfg := s.Config
+	var trusted []netip.Prefix
+	for _, n := range cfg.Server.TrustedProxies {
+		p, err := netip.ParsePrefix(n)
+		if err != nil {
+			return fmt.Errorf("server.trusted_proxies: %w", err) // the configuration has checked it
+		}
+		trusted = append(trusted, p)
+	}
+	f := &s.front
+	f.addresses, f.limits = clientaddr.New(trusted), newLimits(cfg.Auth)
+	f.proxies, f.log = len(trusted) > 0, s.Log.With("part", "front")
+	f.guessed.log = f.log
+	f.limited = func(what string) { s.signals.limited.Inc(what) }
+	if cfg.Auth.Issuer.URL != "" {
+		err = s.openIssuer()
+	} else {
+		err = s.openAuthorizationServer()
+	}
+	if err != nil {
+		return err
+	}
+	return s.openPages()
+}
+
+// documentCache is how long a client's metadata document is kept at most, after
+// which a change in it counts.
+const documentCache = 24 * time.Hour
+
+func (s *Server) openAuthorizationServer() (err error) {
+	a := s.Config.Auth
+	// Clients name these documents, so that none may be on a network of ours,
+	// whatever remotes may be.
+	s.documents = egress.NewClient(egress.Options{Logger: s.Log.With("part", "egress")}, nil)
+	s.oauth, err = oauth.New(oauth.Options{
+		Issuer: s.issuer, Resource: s.resource(), Aliases: s.aliases(), At: s.at,
+		Store: s.Accounts, HTTP: s.documents,
+		Registration: a.Registration, Documents: a.ClientDocuments, DocumentCache: documentCache,
+		Limit:  s.front.allow,
+		Logger: s.Log.With("part", "oauth"),
+	})
+	return err
+}
+
+const (
+	// clockSkew is how far an issuer's clock may be off.
+	clockSkew = time.Minute
+	// outageGrace keeps people working for a day while their issuer is away. A
+	// key that the issuer withdrew meanwhile is good for as long.
+	outageGrace = 24 * time.Hour
+)
+
+func (s *Server) openIssuer() (err error) {
+	i := s.Config.Auth.Issuer
+	s.access, err = access.New(access.Options{
+		Issuer: i.URL, Resource: s.resource(), Audience: i.Audience,
+		Types: []string{"at+jwt", "JWT"}, ClientClaims: i.ClientClaims, ScopeClaims: []string{"scope", "scp"},
+		ReadScopes: i.ReadScopes, WriteScopes: i.WriteScopes, DefaultScopes: i.DefaultScopes, RequireClaims: i.RequireClaims,
+		EmailClaim: i.EmailClaim, VerifiedClaim: i.VerifiedClaim, NameClaim: i.NameClaim,
+		ClockSkew: clockSkew, OutageGrace: outageGrace,
+		Logger: s.Log.With("part", "issuer"),
+	})
+	return err
+}
+
+func (s *Server) openPages() error {
+	a := s.Config.Auth
+	o := web.Options{
+		Issuer: s.issuer, MCPURL: s.URL(), Accounts: s.Accounts, OAuth: s.oauth, People: s.people(),
+		Limit: s.front.allow,
+		Address: func(r *http.Request) string {
+			if a := s.addresses.Of(r); a.IsValid() {
+				return a.String()
+			}
+			return ""
+		},
+		Ended:   s.personChanged,
+		Called:  s.signals.called.of,
+		Logger:  s.Log.With("part", "web"),
+		Version: s.version,
+	}
+	if a.GitHub.ClientID != "" {
+		secret, err := a.GitHub.ClientSecret.Read("auth.github.client_secret")
+		if err != nil {
+			return err
+		}
+		p, err := github.New(github.Options{
+			ClientID: a.GitHub.ClientID, ClientSecret: secret, URL: a.GitHub.URL, NeedOrgs: len(a.AllowGitHubOrgs) > 0,
+			Logger: s.Log.With("part", "github"),
+		})
+		if err != nil {
+			return err
+		}
+		o.GitHub = p
+		s.closers = append(s.closers, p.Close)
+	}
+	if a.OIDC.URL != "" {
+		secret, err := a.OIDC.ClientSecret.Read("auth.oidc.client_secret")
+		if err != nil {
+			return err
+		}
+		p, err := oidc.New(oidc.Options{
+			Issuer: a.OIDC.URL, ClientID: a.OIDC.ClientID, ClientSecret: secret, Label: a.OIDC.Label, Scopes: []string{"openid", "email", "profile"},
+			Logger: s.Log.With("part", "oidc"),
+		})
+		if err != nil {
+			return err
+		}
+		o.OIDC = p
+		s.closers = append(s.closers, p.Close)
+	}
+	switch p, err := passkey.New(passkey.Options{Origin: s.issuer, Name: "Satchel", Logger: s.Log.With("part", "passkey")}); {
+	case err == nil:
+		o.Passkeys = p
+	case fault.CodeOf(err) != fault.Unavailable: // an address has no passkeys
+		return err
+	}
+	if a.Mail.URL != "" {
+		m, err := newMailer(a.Mail, s.Log.With("part", "mail"))
+		if err != nil {
+			return err
+		}
+		o.Mail = m
+	}
+	s.addSpaces(&o)
+	if err := s.addGitHub(&o); err != nil {
+		return err
+	}
+	if err := s.addActivity(&o); err != nil {
+		return err
+	}
+	o.Service = s.Service
+	s.addHealth(&o)
+	var err error
+	s.pages, err = web.New(o)
+	return err
+}
+
+func newMailer(m config.Mail, log *slog.Logger) (*mail.Mailer, error) {
+	password, err := m.Password.Read("auth.mail.password")
+	if err != nil {
+		return nil, err
+	}
+	o := mail.Options{URL: m.URL, From: m.From, Password: password, Logger: log}
+	if m.CAFile != "" {
+		pem, err := os.ReadFile(m.CAFile)
+		if err != nil {
+			return nil, fault.Wrap(err, fault.Invalid, "The file auth.mail.ca_file cannot be read (%s).", cause(err))
+		}
+		if o.RootCAs, err = x509.SystemCertPool(); err != nil {
+			o.RootCAs = x509.NewCertPool()
+		}
+		if !o.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fault.New(fault.Invalid, "The file auth.mail.ca_file holds no certificate.")
+		}
+	}
+	return mail.New(o)
+}
+
+func (s *Server) people() people {
+	return people{accounts: s.Accounts, admin: s.Admin, allow: allowList(s.Config.Auth), membersInvite: s.Config.Auth.MembersInvite}
+}
+
+// personChanged ends what a page took from somebody the right to.
+func (s *Server) personChanged(ctx context.Context, user space.UserID) {
+	ctx = context.WithoutCancel(ctx)
+	if _, err := s.Accounts.User(ctx, user); fault.CodeOf(err) == fault.NotFound {
+		if err := s.Admin.UserRemoved(ctx, user); err != nil {
+			s.Log.Error("end what a removed user leaves", "user", user, "err", err)
+		}
+		return
+	}
+	s.recheck(ctx)
+}
+
+// resourceMetadata serves RFC 9728's document. Clients compare the resource with
+// what their user typed, so that each name of ours has a document of its own.
+func (s *Server) resourceMetadata() http.Handler {
+	scopes := strings.Fields(s.scopeNames([]space.Scope{space.ScopeRead, space.ScopeWrite}))
+	byOrigin := map[string]http.Handler{}
+	for _, o := range append([]string{s.issuer}, s.local...) {
+		// Our own authorization server is known by the same name.
+		byOrigin[o] = oauth.ResourceMetadata(o+"/mcp", []string{cmp.Or(s.Config.Auth.Issuer.URL, o)}, scopes)
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.limitDiscovery(w, r) {
+			return
+		}
+		byOrigin[s.at(r.Host)].ServeHTTP(w, r)
+	})
+}
+
+// limitDiscovery answers where an address looks things up too often.
+func (s *Server) limitDiscovery(w http.ResponseWriter, r *http.Request) bool {
+	wait, ok := s.front.allow(r, oauth.LimitMetadata)
+	if !ok {
+		w.Header().Set("Retry-After", fmt.Sprint(max(1, int(wait.Seconds()+1))))
+		http.Error(w, "Too many requests. Try again later.", http.StatusTooManyRequests)
+	}
+	return !ok
+}
+
+// scopeNames is what a client asks its authorization server for to get scopes.
+func (s *Server) scopeNames(scopes []space.Scope) string {
+	i := s.Config.Auth.Issuer
+	if i.URL == "" {
+		return auth.ScopeList(scopes)
+	}
+	if len(i.AskScopes) > 0 {
+		return strings.Join(i.AskScopes, " ")
+	}
+	var names []string
+	for _, scope := range scopes {
+		of := i.ReadScopes
+		if scope == space.ScopeWrite {
+			of = i.WriteScopes
+		}
+		for _, name := range of {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return strings.Join(names, " ")
+}
+
+// originFor returns the URL at which a request's client reached the server, the base of
+// the URLs in its answers.
+func (s *Server) originFor(r *http.Request) string { return s.at(r.Host) }
+
+// resourceMetadataURL is where that document is, for a request's challenge.
+func (s *Server) resourceMetadataURL(r *http.Request) string {
+	return s.at(r.Host) + "/.well-known/oauth-protected-resource/mcp"
+}
+
+// bySite tells requests apart that a page of another site makes in somebody's
+// browser, so that it uses up what it has and not what they have: images, frames,
+// scripts. Where the person goes themselves counts as theirs. Only browsers say
+// these headers, and no page can.
+func bySite(r *http.Request) string {
+	h := r.Header
+	switch h.Get("Sec-Fetch-Site") {
+	case "cross-site", "same-site":
+	default:
+		return ""
+	}
+	if h.Get("Sec-Fetch-Mode") == "navigate" && h.Get("Sec-Fetch-Dest") == "document" && h.Get("Sec-Purpose") == "" {
+		return ""
+	}
+	// All of them together: who is no browser may claim any origin, and would have a
+	// fresh bucket for each.
+	return " by another site"
+}
+
+// guess counts a request without a valid token. It does not log requests without any
+// token, with which clients begin.
+func (f *front) guess(r *http.Request) (time.Duration, bool) {
+	if r.Header.Get("Authorization") != "" {
+		f.guessed.note(f.addresses.Of(r))
+	}
+	return f.allow(r, guesses)
+}
+
+// unproven tells whether an address may send yet another webhook that is not GitHub's;
+// count: it has just sent one.
+func (f *front) unproven(r *http.Request, count bool) (wait time.Duration, ok bool) {
+	ask := f.limits.webhooks.Ready
+	if count {
+		ask = f.limits.webhooks.Allow
+	}
+	if wait, ok = ask(clientaddr.Key(f.addresses.Of(r))); !ok {
+		f.limited("webhook")
+	}
+	return wait, ok
+}
+
+// close ends what the front does by itself.
+func (f *front) close() {
+	f.guessed.end()
+	if f.pages != nil {
+		f.pages.Close()
+	}
+	if f.oauth != nil {
+		f.oauth.Close()
+	}
+	if f.access != nil {
+		f.access.Close()
+	}
+	for _, end := range f.closers {
+		end()
+	}
+	if f.documents != nil {
+		f.documents.CloseIdleConnections()
+	}
+}

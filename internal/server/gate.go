@@ -1,0 +1,57 @@
+package server
+
+import (
+	"net/http"
+	"sync"
+)
+
+// gate counts the requests of a handler, since a closed http.Server does not
+// wait for those whose connection it broke.
+type gate struct {
+	mu      sync.Mutex
+	running int
+	closed  bool
+	empty   chan struct{} // made by wait, closed when nothing runs
+}
+
+// wrap counts next's requests. After wait it refuses them.
+func (g *gate) wrap(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !g.enter() {
+			http.Error(w, "the server is stopping", http.StatusServiceUnavailable)
+			return
+		}
+		defer g.leave()
+		next.ServeHTTP(w, r)
+	})
+}
+
+func (g *gate) enter() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return false
+	}
+	g.running++
+	return true
+}
+
+func (g *gate) leave() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.running--; g.running == 0 && g.closed {
+		close(g.empty)
+	}
+}
+
+// wait lets nothing in any more and returns when nothing runs. It is called
+// once.
+func (g *gate) wait() {
+	g.mu.Lock()
+	g.closed, g.empty = true, make(chan struct{})
+	if g.running == 0 {
+		close(g.empty)
+	}
+	g.mu.Unlock()
+	<-g.empty
+}

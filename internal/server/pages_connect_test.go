@@ -1,0 +1,279 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"satchel/gitstore"
+	"satchel/gitstore/gitcmd"
+	"satchel/gitstore/remotetest"
+	"satchel/gitstore/transport"
+	"satchel/internal/egress"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+	"satchel/web"
+)
+
+// importWorld is a store with one space, and what imports into it. Where allow is
+// set the rules of egress let it reach the remote of the test.
+type importWorld struct {
+	*setup
+	store *gitstore.Store
+	id    space.SpaceID
+}
+
+func newImporting(t *testing.T, remote *remotetest.Server, allow bool) *importWorld {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	o := egress.Options{}
+	if allow {
+		_, port, _ := strings.Cut(remote.Host(), ":")
+		n, err := strconv.ParseUint(port, 10, 16)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Allow, o.Ports = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, []uint16{uint16(n)}
+	}
+	proxy, err := egress.NewProxy(ctx, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr := transport.New(transport.Options{Egress: proxy})
+	dir := t.TempDir()
+	store, err := gitstore.Open(gitstore.Options{Dir: filepath.Join(dir, "spaces"), Transport: tr})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &importWorld{store: store, id: space.NewSpaceID()}
+	if _, err := store.Create(ctx, s.id, space.ChangeSet{Changes: []space.Change{{Path: "README.md", Content: []byte("begin")}}}, space.Meta{Author: space.Person{Name: "ada", Email: "a@x"}}); err != nil {
+		t.Fatal(err)
+	}
+	s.setup = &setup{git: store, log: slog.New(slog.NewTextHandler(t.Output(), nil)), transport: tr, run: gitcmd.Runner{Program: "git"}, dir: dir, limit: 100 << 20, caFile: remote.CAFile(),
+		ctx: ctx, work: &sync.WaitGroup{}, now: time.Now, by: map[space.SpaceID]*importing{},
+		may: func(context.Context, space.UserID, space.SpaceID) error { return nil }, audit: func(context.Context, space.UserID, string, space.SpaceID, map[string]any) {}}
+	t.Cleanup(func() {
+		stop()
+		s.work.Wait()
+		for _, close := range []func() error{store.Close, tr.Close, proxy.Close} {
+			if err := close(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	return s
+}
+
+// run imports and waits for the end.
+func (s *importWorld) run(t *testing.T, url string) web.ImportState {
+	t.Helper()
+	m := space.Meta{Author: space.Person{Name: "ada", Email: "a@x"}, Tool: "import", Client: "browser", Message: "Import it"}
+	if err := s.Import(t.Context(), "u_ada", s.id, url, m); err != nil {
+		t.Fatal(err)
+	}
+	s.work.Wait()
+	i, ok := s.Imported(s.id)
+	if !ok || i.Running || i.Ended.IsZero() {
+		t.Fatalf("%+v", i)
+	}
+	left, err := filepath.Glob(filepath.Join(s.dir, importPrefix+"*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("it left %v, %v", left, err)
+	}
+	return i
+}
+
+func TestImportByThePages(t *testing.T) {
+	remote := remotetest.New(t, remotetest.Options{TLS: true})
+	remote.Create("notes")
+	remote.Push("notes", "main", map[string]string{"tea.md": "Assam", "deep/milk.md": "none"})
+	s := newImporting(t, remote, true)
+	var noted []string
+	s.audit = func(_ context.Context, by space.UserID, action string, id space.SpaceID, d map[string]any) {
+		noted = append(noted, fmt.Sprint(by, " ", action, " ", id, " ", d["from"]))
+	}
+	defer func() {
+		if want := fmt.Sprint("u_ada space.import ", s.id, " ", remote.URL("notes")); len(noted) != 1 || noted[0] != want {
+			t.Errorf("the audit log has %q, want %q", noted, want)
+		}
+	}()
+	if i := s.run(t, remote.URL("notes")); i.Problem != "" || i.Files == 0 || i.From != remote.URL("notes") {
+		t.Fatalf("%+v", i)
+	}
+	head, err := s.store.Head(t.Context(), s.id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []space.Path{"tea.md", "deep/milk.md", "README.md"} {
+		if _, err := s.store.Lookup(t.Context(), s.id, head, p); err != nil {
+			t.Errorf("%s: %v", p, err)
+		}
+	}
+	if i := s.run(t, remote.URL("none")); !strings.Contains(i.Problem, "no public git repository") {
+		t.Errorf("a repository that is none: %q", i.Problem)
+	}
+}
+
+// Attack: an address of the server's own network, which its remotes may not reach
+// either: nothing there is asked.
+func TestAttackImportFromPrivateAddress(t *testing.T) {
+	remote := remotetest.New(t, remotetest.Options{TLS: true})
+	remote.Create("notes")
+	remote.Push("notes", "main", map[string]string{"secret.md": "x"})
+	remote.Forget()
+	s := newImporting(t, remote, false)
+	before, err := s.store.Head(t.Context(), s.id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, url := range []string{remote.URL("notes"), strings.Replace(remote.URL("notes"), "127.0.0.1", "localhost", 1), "https://169.254.169.254/latest.git", "https://[::1]/x.git", "file:///etc", "/etc", "ext::sh -c id", "http://127.0.0.1/x.git"} {
+		if i := s.run(t, url); i.Problem == "" || strings.Contains(i.Problem, s.dir) {
+			t.Errorf("%s: %q", url, i.Problem)
+		}
+	}
+	if got := remote.Requests(); len(got) > 0 {
+		t.Errorf("it asked %v", got)
+	}
+	if after, err := s.store.Head(t.Context(), s.id); err != nil || after != before {
+		t.Errorf("the space has changed: %v", err)
+	}
+}
+
+// slowImports is a store whose imports wait until they may go on.
+type slowImports struct{ release chan struct{} }
+
+func (s slowImports) Import(ctx context.Context, _ space.SpaceID, _ gitstore.ImportSource, _ space.Meta, _ func(string)) (gitstore.ImportResult, error) {
+	select {
+	case <-s.release:
+		return gitstore.ImportResult{Files: 1}, nil
+	case <-ctx.Done():
+		return gitstore.ImportResult{}, ctx.Err()
+	}
+}
+
+// Attack: an import goes on for somebody who lost the right to change the space.
+func TestAttackImportEndsWithTheRight(t *testing.T) {
+	remote := remotetest.New(t, remotetest.Options{TLS: true})
+	remote.Create("notes")
+	remote.Push("notes", "main", map[string]string{"a.md": "x"})
+	t.Run("while it runs", func(t *testing.T) {
+		s := newImporting(t, remote, true)
+		s.git = slowImports{make(chan struct{})}
+		if err := s.Import(t.Context(), "u_ada", s.id, remote.URL("notes"), space.Meta{}); err != nil {
+			t.Fatal(err)
+		}
+		s.end("u_bob", "")
+		s.end("u_ada", space.NewSpaceID())
+		if i, _ := s.Imported(s.id); !i.Running {
+			t.Errorf("it ends with another's right: %+v", i)
+		}
+		s.end("u_ada", s.id)
+		s.work.Wait()
+		if i, _ := s.Imported(s.id); !strings.Contains(i.Problem, "may not change") {
+			t.Errorf("%+v", i)
+		}
+	})
+	// The last look is right before the commit, whether there is a history to adopt
+	// or files to add.
+	for name, begin := range map[string]func(s *importWorld){
+		"into a new space": func(*importWorld) {},
+		"into one with changes": func(s *importWorld) {
+			cs := space.ChangeSet{Changes: []space.Change{{Path: "own.md", Content: []byte("own")}}}
+			if _, err := s.store.Commit(t.Context(), s.id, cs, space.Meta{}); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newImporting(t, remote, true)
+			begin(s)
+			before, err := s.store.Head(t.Context(), s.id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			asked := 0
+			s.may = func(context.Context, space.UserID, space.SpaceID) error {
+				if asked++; asked > 1 {
+					return errImportRight()
+				}
+				return nil
+			}
+			if i := s.run(t, remote.URL("notes")); !strings.Contains(i.Problem, "may not change") {
+				t.Errorf("%+v", i)
+			}
+			if after, err := s.store.Head(t.Context(), s.id); err != nil || after != before || asked != 2 {
+				t.Errorf("the space has changed after %d looks: %v", asked, err)
+			}
+		})
+	}
+}
+
+func TestImportsAreBounded(t *testing.T) {
+	remote := remotetest.New(t, remotetest.Options{TLS: true})
+	remote.Create("notes")
+	remote.Push("notes", "main", map[string]string{"a.md": "x"})
+	s := newImporting(t, remote, true)
+	slow := slowImports{make(chan struct{})}
+	s.git = slow
+	url, m := remote.URL("notes"), space.Meta{}
+	if err := s.Import(t.Context(), "u_ada", s.id, url, m); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Import(t.Context(), "u_ada", s.id, url, m); fault.CodeOf(err) != fault.Conflict {
+		t.Errorf("a second one into the same space: %v", err)
+	}
+	var others []space.SpaceID
+	// Attack: one person's imports keep out everybody else's.
+	if err := s.Import(t.Context(), "u_ada", space.NewSpaceID(), url, m); fault.CodeOf(err) != fault.Limited || !strings.Contains(fault.PublicOf(err), "of yours") {
+		t.Errorf("a second one of one person: %v", err)
+	}
+	for i := range maxImports - 1 {
+		id := space.NewSpaceID()
+		others = append(others, id)
+		if err := s.Import(t.Context(), space.UserID(fmt.Sprint("u_", i)), id, url, m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Import(t.Context(), "u_last", space.NewSpaceID(), url, m); fault.CodeOf(err) != fault.Limited {
+		t.Errorf("one more than are allowed: %v", err)
+	}
+	close(slow.release)
+	s.work.Wait()
+	for _, id := range append(others, s.id) {
+		if i, ok := s.Imported(id); !ok || i.Running || i.Problem != "" || i.Files != 1 {
+			t.Errorf("%+v", i)
+		}
+	}
+	// What is long over is forgotten, so that their number is bounded.
+	s.now = func() time.Time { return time.Now().Add(importKept + time.Hour) }
+	if err := s.Import(t.Context(), "u_ada", s.id, url, m); err != nil {
+		t.Fatal(err)
+	}
+	s.work.Wait()
+	if len(s.by) != 1 {
+		t.Errorf("%d imports are known", len(s.by))
+	}
+}
+
+// What a killed process left is removed at the next start, and nothing else.
+func TestLeftImportsAreRemoved(t *testing.T) {
+	dir := t.TempDir()
+	for _, d := range []string{importPrefix + "1", "other"} {
+		if err := os.MkdirAll(filepath.Join(dir, d, "objects"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	removeImports(dir)
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) != 1 || left[0].Name() != "other" {
+		t.Errorf("%v %v", left, err)
+	}
+}

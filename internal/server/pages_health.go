@@ -1,0 +1,444 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"satchel/auth"
+	"satchel/auth/store"
+	"satchel/gitstore"
+	"satchel/gitstore/remotes"
+	"satchel/gitstore/transport"
+	"satchel/internal/bytesize"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+	"satchel/web"
+)
+
+// addHealth gives the pages what an admin sees of the server.
+func (s *Server) addHealth(o *web.Options) {
+	o.Health = &health{s: s, started: time.Now(), now: time.Now}
+}
+
+// health looks at a server while it serves. What costs more than a moment is kept
+// for a while.
+type health struct {
+	s       *Server
+	started time.Time
+	now     func() time.Time
+
+	mu      sync.Mutex
+	bash    kept[error]
+	sizes   kept[map[space.SpaceID]int64]
+	behind  kept[indexState]
+	commits map[space.SpaceID]counted
+	looking sync.Mutex // at sandboxes, which starts one
+}
+
+// kept is something that was found out, and when.
+type kept[T any] struct {
+	at    time.Time
+	value T
+}
+
+// How long what was found out is kept.
+const (
+	keepBash  = 5 * time.Minute
+	keepSizes = time.Minute
+	keepIndex = 10 * time.Second
+)
+
+// Access implements web.Health.
+func (h *health) Access() web.Access {
+	a := h.s.Config.Auth
+	acc := web.Access{
+		Allow: allowList(a), MembersInvite: a.MembersInvite, Issuer: a.Issuer.URL,
+		Registration: a.Registration, Documents: a.ClientDocuments, File: h.s.Config.File,
+	}
+	if a.Mail.URL != "" {
+		acc.MailFrom = a.Mail.From
+	}
+	return acc
+}
+
+// Report implements web.Health.
+func (h *health) Report(ctx context.Context) (web.HealthReport, error) {
+	r := web.HealthReport{Started: h.started}
+	for _, look := range []func(context.Context) web.HealthCheck{
+		h.database, h.sandboxes, h.search, h.remotes, h.certificate, h.disk, h.git, h.github,
+	} {
+		r.Checks = append(r.Checks, look(ctx))
+	}
+	st, err := h.s.Accounts.Stats(ctx)
+	if err != nil {
+		return r, err
+	}
+	for _, n := range h.stored(ctx) {
+		r.Stored += n
+	}
+	up := 0
+	if h.s.bash != nil {
+		up = h.s.bash.pool.Status().Sandboxes
+	}
+	r.Totals = []web.HealthTotal{
+		{Name: "People", Value: fmt.Sprint(st.Users)}, {Name: "Admins", Value: fmt.Sprint(st.Admins)},
+		{Name: "Spaces", Value: fmt.Sprint(st.Spaces)}, {Name: "Sources", Value: fmt.Sprint(len(h.s.sources.All()))},
+		{Name: "API keys", Value: fmt.Sprint(st.Keys)}, {Name: "Sandboxes", Value: fmt.Sprint(up)},
+	}
+	return r, nil
+}
+
+func good(name, detail string, args ...any) web.HealthCheck {
+	return web.HealthCheck{Name: name, State: web.HealthGood, Detail: fmt.Sprintf(detail, args...)}
+}
+
+func (h *health) database(ctx context.Context) web.HealthCheck {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	began := time.Now()
+	if err := h.s.DB.Ping(ctx); err != nil {
+		return web.HealthCheck{Name: "Database", State: web.HealthBad, Detail: fault.PublicOf(err), Remedy: "Start the database, or correct database.url. The log says more."}
+	}
+	return good("Database", "%s answers in %v.", h.s.DB.Kind(), time.Since(began).Round(100*time.Microsecond))
+}
+
+// sandboxes tells whether bash can run, and how full the pool is.
+func (h *health) sandboxes(ctx context.Context) web.HealthCheck {
+	const name = "Sandboxes"
+	if h.s.bash == nil {
+		return web.HealthCheck{Name: name, State: web.HealthOff, Detail: "Bash is switched off (sandbox.runtime: none).", Remedy: "Searching, reading and everything else work without."}
+	}
+	if err := h.bashWorks(ctx); err != nil {
+		return web.HealthCheck{Name: name, State: web.HealthBad, Detail: fault.PublicOf(err), Remedy: "Until then everything but bash works; satchel doctor on the server's machine says more."}
+	}
+	p, of := h.s.bash.pool.Status(), h.s.Config.Sandbox.Max
+	c := good(name, "%s: %d of %d are up, %d busy, with %s.", h.s.bash.runtime.Name(), p.Sandboxes, of, p.Busy, bytesize.Text(p.Memory))
+	switch {
+	case p.Queued > 0:
+		c.State, c.Remedy = web.HealthNote, fmt.Sprintf("%d wait for room. Raise sandbox.max or sandbox.total_memory where the machine has more.", p.Queued)
+	case p.OutOfMemory > 0:
+		c.Detail += fmt.Sprintf(" %d ran out of memory since the start.", p.OutOfMemory)
+	}
+	return c
+}
+
+// bashWorks asks the runtime, which may start a sandbox for it, now and then.
+func (h *health) bashWorks(ctx context.Context) error {
+	if h.s.bash.pool.Status().Sandboxes > 0 {
+		return nil // one is up
+	}
+	h.looking.Lock()
+	defer h.looking.Unlock()
+	h.mu.Lock()
+	last := h.bash
+	h.mu.Unlock()
+	if !last.at.IsZero() && h.now().Sub(last.at) < keepBash {
+		return last.value
+	}
+	err := h.s.bash.pool.Check(ctx)
+	if ctx.Err() != nil {
+		return err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.bash = kept[error]{h.now(), err}
+	return err
+}
+
+// indexState is how far the indexes of all spaces are.
+type indexState struct{ spaces, behind, failed int }
+
+// maxIndexes bounds the indexes that one look opens.
+const maxIndexes = 200
+
+// behindNote is for how long an index may be behind before somebody should look.
+const behindNote = time.Minute
+
+func (h *health) search(ctx context.Context) web.HealthCheck {
+	h.mu.Lock()
+	last := h.behind
+	h.mu.Unlock()
+	st := last.value
+	if last.at.IsZero() || h.now().Sub(last.at) > keepIndex {
+		ids, err := h.s.Git.Spaces()
+		if err != nil {
+			return web.HealthCheck{Name: "Search", State: web.HealthBad, Detail: "The spaces cannot be listed.", Remedy: "The log says more."}
+		}
+		st = indexState{spaces: len(ids)}
+		for _, id := range ids[:min(len(ids), maxIndexes)] {
+			x, err := h.s.index.Status(ctx, id)
+			switch {
+			case ctx.Err() != nil:
+			case err != nil || x.Err != nil:
+				st.failed++
+			case x.Behind > behindNote:
+				st.behind++
+			}
+		}
+		h.mu.Lock()
+		h.behind = kept[indexState]{h.now(), st}
+		h.mu.Unlock()
+	}
+	switch {
+	case st.failed > 0:
+		return web.HealthCheck{Name: "Search", State: web.HealthBad, Detail: fmt.Sprintf("The index of %s could not be brought up to date.", spacesText(st.failed)), Remedy: "The log says why; satchel reindex makes an index anew."}
+	case st.behind > 0:
+		return web.HealthCheck{Name: "Search", State: web.HealthNote, Detail: fmt.Sprintf("The index of %s is over a minute behind.", spacesText(st.behind)), Remedy: "Large imports take a while. If it stays so, satchel reindex makes an index anew."}
+	}
+	return good("Search", "The indexes of %s are up to date.", spacesText(st.spaces))
+}
+
+func spacesText(n int) string {
+	if n == 1 {
+		return "1 space"
+	}
+	return fmt.Sprintf("%d spaces", n)
+}
+
+func (h *health) remotes(context.Context) web.HealthCheck {
+	st := h.s.Core.remotes.Stats()
+	if st.Remotes == 0 {
+		return web.HealthCheck{Name: "Remotes", State: web.HealthOff, Detail: "No space has one.", Remedy: "Spaces are kept on this machine alone: back it up."}
+	}
+	c := good("Remotes", "%s: %d wait, %d run.", spacesText(st.Remotes), st.Queued, st.Running)
+	var failing []string
+	for _, p := range slices.Sorted(maps.Keys(st.Failed)) {
+		if n := st.Failed[p]; n > 0 {
+			failing = append(failing, fmt.Sprintf("%d (%s)", n, failureText(p)))
+		}
+	}
+	if len(failing) > 0 {
+		c.State = web.HealthBad
+		c.Detail += " Failing: " + strings.Join(failing, ", ") + "."
+		c.Remedy = "Owners see on their space's pages what to do; satchel space status shows it here. It is tried again by itself."
+	}
+	if st.OldestUnpushed > time.Hour {
+		c.Detail += fmt.Sprintf(" The oldest commit has waited %s.", st.OldestUnpushed.Round(time.Minute))
+		if c.State == web.HealthGood {
+			c.State = web.HealthNote
+		}
+	}
+	return c
+}
+
+// certificateNote is how near a certificate's end must be, for somebody to look:
+// it is renewed long before.
+const certificateNote = 14 * 24 * time.Hour
+
+func (h *health) certificate(context.Context) web.HealthCheck {
+	const name = "Certificate"
+	if h.s.secure == nil {
+		c := web.HealthCheck{Name: name, State: web.HealthOff, Detail: "None of this server's own (server.domain)."}
+		switch {
+		case h.s.Exposed():
+			c.State, c.Detail = web.HealthBad, "Other machines reach this server over plain http."
+			c.Remedy = "Set server.domain for a certificate of its own, or server.public_url where a proxy has one."
+		case strings.HasPrefix(h.s.issuer, "https://"):
+			c.Detail += " A proxy in front has one."
+		}
+		return c
+	}
+	st := h.s.secure.manager.Status()
+	switch left := st.NotAfter.Sub(h.now()); {
+	case st.NotAfter.IsZero():
+		return web.HealthCheck{Name: name, State: web.HealthBad, Detail: fmt.Sprintf("There is none for %s yet. %s", st.Domain, st.LastError), Remedy: "The domain must lead here, with ports 443 or 80 open."}
+	case left < certificateNote:
+		return web.HealthCheck{Name: name, State: web.HealthBad, Detail: fmt.Sprintf("That of %s ends on %s. %s", st.Domain, st.NotAfter.UTC().Format(time.DateOnly), st.LastError), Remedy: "It is asked for again by itself; see to it that the domain leads here."}
+	}
+	return good(name, "That of %s is good until %s.", st.Domain, st.NotAfter.UTC().Format(time.DateOnly))
+}
+
+// leastFree is the free space under which an admin should look: commits fail when
+// the disk is full.
+const leastFree = 2 << 30
+
+func (h *health) disk(context.Context) web.HealthCheck {
+	free, err := freeBytes(h.s.Config.DataDir)
+	if err != nil {
+		return web.HealthCheck{Name: "Disk", State: web.HealthNote, Detail: "It cannot be told how much is free."}
+	}
+	c := good("Disk", "%s are free where the data is.", bytesize.Text(int64(min(free, 1<<62))))
+	if free < leastFree {
+		c.State, c.Remedy = web.HealthBad, "Make room: commits fail when the disk is full."
+	}
+	return c
+}
+
+func (h *health) git(context.Context) web.HealthCheck {
+	if _, err := exec.LookPath("git"); err != nil {
+		return web.HealthCheck{Name: "git", State: web.HealthBad, Detail: "It is not installed.", Remedy: "Satchel imports, packs and merges spaces with it: apt-get install git"}
+	}
+	return good("git", "It is installed.")
+}
+
+func (h *health) github(ctx context.Context) web.HealthCheck {
+	const name = "GitHub App"
+	a, ok, err := h.s.Accounts.GitHubApp(ctx)
+	switch {
+	case err != nil:
+		return web.HealthCheck{Name: name, State: web.HealthBad, Detail: fault.PublicOf(err), Remedy: "The log says more."}
+	case !ok:
+		return web.HealthCheck{Name: name, State: web.HealthOff, Detail: "There is none: people connect repositories by a token.", Remedy: "Make one under GitHub, above."}
+	}
+	links, err := h.s.Accounts.RepositoryLinks(ctx)
+	if err != nil {
+		return web.HealthCheck{Name: name, State: web.HealthBad, Detail: fault.PublicOf(err), Remedy: "The log says more."}
+	}
+	c := good(name, "%s.", a.Name)
+	for _, state := range []auth.LinkState{auth.LinkSuspended, auth.LinkRemoved, auth.LinkLost} {
+		n := 0
+		for _, l := range links {
+			if l.State == state {
+				n++
+			}
+		}
+		if n == 0 {
+			continue
+		}
+		// Whose they are is not an admin's to see.
+		what, way := auth.RepositoryLink{State: state}.Trouble()
+		c.State = web.HealthNote
+		c.Detail += fmt.Sprintf(" %s: %s", spacesText(n), what)
+		c.Remedy = strings.TrimSpace(c.Remedy + " " + way)
+	}
+	return c
+}
+
+// failureText names a problem of remotes in words.
+func failureText(p remotes.Problem) string {
+	switch p {
+	case remotes.NoAccess:
+		return "no access by the GitHub App, see below"
+	case remotes.NoToken:
+		return "a token that cannot be read"
+	case remotes.Missing:
+		return "a space that is not on this disk"
+	case remotes.Internal, transport.Unknown:
+		return "see the log"
+	}
+	return strings.ReplaceAll(string(p), "_", " ")
+}
+
+// stored is how many bytes each space has on disk, as packs.
+func (h *health) stored(ctx context.Context) map[space.SpaceID]int64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.sizes.at.IsZero() && h.now().Sub(h.sizes.at) < keepSizes {
+		return h.sizes.value
+	}
+	sizes := map[space.SpaceID]int64{}
+	ids, err := h.s.Git.Spaces()
+	if err != nil {
+		return sizes
+	}
+	for _, id := range ids {
+		if ctx.Err() != nil {
+			return sizes
+		}
+		packs, _ := os.ReadDir(filepath.Join(h.s.Config.DataDir, "spaces", string(id)+".git", "objects", "pack")) // none: 0 bytes
+		for _, p := range packs {
+			if info, err := p.Info(); err == nil {
+				sizes[id] += info.Size()
+			}
+		}
+	}
+	h.sizes = kept[map[space.SpaceID]int64]{h.now(), sizes}
+	return sizes
+}
+
+// counted are a space's commits of the last days, as of a head.
+type counted struct {
+	kept[int]
+	head space.CommitID
+}
+
+// What of a space's history is counted.
+const (
+	commitDays = 30
+	maxCounted = 1000
+)
+
+// committed counts a space's newest commits; it is counted anew where there are
+// newer ones, or after some hours.
+func (h *health) committed(ctx context.Context, id space.SpaceID) int {
+	head, err := h.s.Git.Head(ctx, id)
+	if err != nil {
+		return 0
+	}
+	h.mu.Lock()
+	c, ok := h.commits[id]
+	h.mu.Unlock()
+	if ok && c.head == head && h.now().Sub(c.at) < 6*time.Hour {
+		return c.value
+	}
+	list, err := h.s.Git.Log(ctx, id, gitstore.LogOptions{Since: h.now().AddDate(0, 0, -commitDays), Limit: maxCounted})
+	if err != nil {
+		return 0
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.commits == nil || len(h.commits) > 10_000 {
+		h.commits = map[space.SpaceID]counted{}
+	}
+	h.commits[id] = counted{kept[int]{h.now(), len(list)}, head}
+	return len(list)
+}
+
+// Usage implements web.Health.
+func (h *health) Usage(ctx context.Context, people []store.User) ([]web.Usage, error) {
+	all, err := h.s.Accounts.Spaces(ctx)
+	if err != nil {
+		return nil, err
+	}
+	owned := map[space.UserID][]space.SpaceID{}
+	for _, sp := range all {
+		owned[sp.Owner] = append(owned[sp.Owner], sp.ID)
+	}
+	sizes := h.stored(ctx)
+	var up map[space.UserID]int
+	if h.s.bash != nil {
+		up = h.s.bash.pool.ByUser()
+	}
+	out := make([]web.Usage, 0, len(people))
+	for _, p := range people {
+		u := web.Usage{User: p.ID, Spaces: len(owned[p.ID]), Sandboxes: up[p.ID]}
+		for _, id := range owned[p.ID] {
+			u.Bytes += sizes[id]
+			n := h.committed(ctx, id)
+			u.Commits += n
+			u.More = u.More || n == maxCounted
+		}
+		grants, err := h.s.Accounts.Grants(ctx, p.ID)
+		if err != nil {
+			return nil, err
+		}
+		u.Grants = len(grants)
+		for _, g := range grants {
+			u.Seen = later(u.Seen, g.LastUsed)
+		}
+		sessions, err := h.s.Accounts.Sessions(ctx, p.ID)
+		if err != nil {
+			return nil, err
+		}
+		for _, ss := range sessions {
+			u.Seen = later(u.Seen, ss.Seen)
+		}
+		out = append(out, u)
+	}
+	return out, nil
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,14 @@
+package server
+
+import "golang.org/x/sys/windows"
+
+// freeBytes tells how much the user may still write where dir is.
+func freeBytes(dir string) (uint64, error) {
+	p, err := windows.UTF16PtrFromString(dir)
+	if err != nil {
+		return 0, err
+	}
+	var free uint64
+	err = windows.GetDiskFreeSpaceEx(p, &free, nil, nil)
+	return free, err
+}

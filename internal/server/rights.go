@@ -1,0 +1,204 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"satchel/auth"
+	"satchel/auth/store"
+	"satchel/internal/space"
+)
+
+// lookEvery is how often a server looks for rights that another process took
+// away: "within a second" is promised. What this process does itself is seen at
+// once.
+const lookEvery = 400 * time.Millisecond
+
+// userEnded stops what runs for a person who was removed, be it that whoever
+// removed them does not wait for it.
+func (s *Server) userEnded(ctx context.Context, user space.UserID) {
+	s.mcp.End(func(p auth.Principal) bool { return p.User == user })
+	s.live.End(user, "")
+	s.imports.end(user, "")
+	if s.bash == nil {
+		return
+	}
+	if err := s.bash.pool.StopUser(context.WithoutCancel(ctx), user); err != nil {
+		s.Log.Error("stop the sandboxes of a removed user", "user", user, "err", err)
+	}
+}
+
+// memberEnded stops what runs in a space for who is no member of it any more.
+func (s *Server) memberEnded(ctx context.Context, user space.UserID, id space.SpaceID) {
+	s.mcp.End(func(p auth.Principal) bool { return p.User == user && p.Space == id })
+	s.live.End(user, id)
+	s.writerEnded(ctx, user, id)
+}
+
+// writerEnded stops what could write in a space for who may only read it now.
+func (s *Server) writerEnded(ctx context.Context, user space.UserID, id space.SpaceID) {
+	s.mcp.End(func(p auth.Principal) bool { return p.User == user && p.Space == id && p.Can(space.ScopeWrite) })
+	s.imports.end(user, id)
+	if s.bash == nil {
+		return
+	}
+	if err := s.bash.pool.StopMember(context.WithoutCancel(ctx), user, id); err != nil {
+		s.Log.Error("stop the sandbox of who may not write any more", "user", user, "space", id, "err", err)
+	}
+}
+
+// recheck ends the calls and streams whose grant is good no more.
+func (s *Server) recheck(ctx context.Context) {
+	good := map[space.GrantID]bool{}
+	asked := map[space.UserID]bool{}
+	for _, p := range s.mcp.InProgress() {
+		if asked[p.User] {
+			continue
+		}
+		asked[p.User] = true
+		grants, err := s.Accounts.Grants(ctx, p.User)
+		if err != nil {
+			s.Log.Error("look at the grants of what is in progress", "err", err)
+			return
+		}
+		for _, g := range grants {
+			good[g.ID] = g.Revoked.IsZero()
+		}
+	}
+	s.mcp.End(func(p auth.Principal) bool { return asked[p.User] && !good[p.Grant] })
+}
+
+// How the audit log is followed. Ids are given before transactions commit, so that
+// on PostgreSQL one may appear below another that was seen already: for some time
+// after the log has moved its end is read again.
+const (
+	readBack     = 1000 // acts
+	readBackTime = 10 * time.Second
+	recheckEvery = time.Minute
+)
+
+// watchRights follows the audit log, in which every process that shares the
+// database says what it took away. What it may have missed, such as a token whose
+// time is over, the look at everything that is open finds.
+func (s *Server) watchRights(ctx context.Context) {
+	handled := map[int64]bool{}
+	seen, err := s.acts(ctx, handled, nil)
+	if err != nil {
+		s.Log.Error("read the audit log", "err", err)
+	}
+	tick, again := time.NewTicker(lookEvery), time.NewTicker(recheckEvery)
+	defer tick.Stop()
+	defer again.Stop()
+	var moved time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-again.C:
+			s.recheck(ctx)
+			continue
+		case <-tick.C:
+		}
+		newest, err := s.newestAct(ctx)
+		if err != nil {
+			continue // the database's own troubles are told by every request
+		}
+		if newest != seen {
+			moved = time.Now()
+		}
+		if time.Since(moved) > readBackTime {
+			continue
+		}
+		// Only what was acted upon is handled, and seen only what was read.
+		if at, err := s.acts(ctx, handled, s.actOn); err == nil {
+			seen = at
+		} else if ctx.Err() == nil {
+			s.Log.Error("read the audit log", "err", err)
+		}
+	}
+}
+
+func (s *Server) newestAct(ctx context.Context) (int64, error) {
+	rows, err := s.Accounts.Audit(ctx, 0, 1)
+	if err != nil || len(rows) == 0 {
+		return 0, err
+	}
+	return rows[0].ID, nil
+}
+
+// acts reads the end of the log, acts upon what is not handled yet, and returns the
+// newest id.
+func (s *Server) acts(ctx context.Context, handled map[int64]bool, act func(context.Context, store.Entry) (revoked bool)) (newest int64, err error) {
+	rows, err := s.Accounts.Audit(ctx, 0, readBack)
+	if err != nil || len(rows) == 0 {
+		return 0, err
+	}
+	// What is not handled yet may be more than one reading gives.
+	for page := rows; act != nil && len(page) == readBack && !handled[page[len(page)-1].ID]; {
+		if page, err = s.Accounts.Audit(ctx, page[len(page)-1].ID, readBack); err != nil {
+			return 0, err
+		}
+		rows = append(rows, page...)
+	}
+	revoked := false
+	for _, r := range rows {
+		if !handled[r.ID] && act != nil {
+			revoked = act(ctx, r) || revoked
+		}
+		handled[r.ID] = true
+	}
+	if last := rows[min(len(rows), readBack)-1].ID; len(handled) > 2*readBack {
+		for id := range handled {
+			if id < last {
+				delete(handled, id)
+			}
+		}
+	}
+	if revoked {
+		s.recheck(ctx)
+	}
+	return rows[0].ID, nil
+}
+
+// actOn ends what an act took the right to; revoked tells that grants were.
+func (s *Server) actOn(ctx context.Context, r store.Entry) (revoked bool) {
+	switch r.Action {
+	case "user.remove", "user.suspend":
+		s.userEnded(ctx, space.UserID(r.Subject))
+		s.sources.Look(ctx)
+	case "space.give":
+		s.sources.Look(ctx)
+		// As a rule whoever gave it has done so. It may wait for a transfer's end.
+		s.work.Go(func() {
+			if err := s.Admin.EndGivenRemote(s.ctx, r); err != nil {
+				s.Log.Error("a space was given away; the next start tries it again", "space", r.Subject, "err", err)
+			}
+		})
+	case "space.delete":
+		s.deletions.begin(space.SpaceID(r.Subject))
+	case "member.remove", "member.set":
+		var d struct {
+			User      space.UserID
+			Role, Was space.Role
+		}
+		switch {
+		case json.Unmarshal([]byte(r.Detail), &d) != nil:
+		case r.Action == "member.remove":
+			s.memberEnded(ctx, d.User, space.SpaceID(r.Subject))
+		case d.Role == space.Reader && d.Was != space.Reader:
+			// What runs for an editor may write until it is stopped.
+			s.writerEnded(ctx, d.User, space.SpaceID(r.Subject))
+		}
+	case "session.end":
+		var d struct{ User space.UserID }
+		if json.Unmarshal([]byte(r.Detail), &d) == nil {
+			s.live.EndSession(d.User, r.Subject)
+		}
+	case "key.revoke", "grant.revoke", "client.delete", "code.reuse", "refresh.reuse":
+		return true
+	case "github.link", "github.unlink", "github.state", "space.remote.set", "space.remote.remove":
+		s.remoteChanged(ctx, space.SpaceID(r.Subject))
+	}
+	return false
+}

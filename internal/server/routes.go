@@ -1,0 +1,88 @@
+package server
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+
+	"satchel/mcp"
+)
+
+// routes are what the public address serves.
+func (s *Server) routes() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", s.mcp)
+	metadata := s.named(s.resourceMetadata())
+	mux.Handle("/.well-known/oauth-protected-resource", metadata)
+	mux.Handle("/.well-known/oauth-protected-resource/mcp", metadata)
+	if s.oauth != nil {
+		h := s.named(s.oauth.Handler())
+		mux.Handle("/.well-known/oauth-authorization-server", h)
+		mux.Handle("/.well-known/oauth-authorization-server/mcp", h)
+		mux.Handle("/oauth/token", h)
+		mux.Handle("/oauth/register", h)
+		mux.Handle("/oauth/revoke", h)
+	}
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintln(w, "ok")
+	})
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+		if !s.ready.Load() {
+			http.Error(w, "not ready", http.StatusServiceUnavailable)
+			return
+		}
+		if s.limitDiscovery(w, r) {
+			return
+		}
+		if err := s.DB.Ping(r.Context()); err != nil {
+			s.Log.WarnContext(r.Context(), "the database does not answer", "err", err)
+			http.Error(w, "the database does not answer", http.StatusServiceUnavailable)
+			return
+		}
+		if why := s.unwritable.why(r.Context(), s.Core); why != "" {
+			http.Error(w, why, http.StatusServiceUnavailable)
+			return
+		}
+		fmt.Fprintln(w, "ok")
+	})
+	s.routeWebhook(mux)
+	s.routeAPI(mux)
+	mux.Handle("/", s.named(s.pages.Handler()))
+	return mux
+}
+
+// allowedHosts are the names under which requests are taken: the configured
+// ones, and the public URL's.
+func (s *Server) allowedHosts() []string {
+	hosts := append([]string(nil), s.Config.Server.AllowedHosts...)
+	if u, err := url.Parse(s.issuer); err == nil && u.Hostname() != "" && net.ParseIP(u.Hostname()) == nil {
+		hosts = append(hosts, u.Hostname())
+	}
+	return hosts
+}
+
+// hostNames are the names under which everything but the MCP endpoint is served.
+func (s *Server) hostNames() []string {
+	allowed := s.allowedHosts()
+	for _, addr := range []string{s.Config.Server.Listen, s.Config.Server.Metrics} {
+		if host, _, err := net.SplitHostPort(addr); err == nil && host != "" {
+			allowed = append(allowed, host)
+		}
+	}
+	return allowed
+}
+
+// named refuses requests under a Host name that is not this server's, as the
+// MCP endpoint does: a page reaches us under a name of its own by pointing it
+// here (DNS rebinding), and could read what needs no key.
+func (s *Server) named(next http.Handler) http.Handler {
+	allowed := s.hostNames()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !mcp.HostAllowed(r.Host, allowed) {
+			http.Error(w, "The server is not known under this name; see server.allowed_hosts.", http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}

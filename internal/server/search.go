@@ -1,0 +1,232 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"satchel/auth"
+	"satchel/auth/store"
+	"satchel/gitstore"
+	"satchel/internal/admin"
+	"satchel/internal/config"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+	"satchel/tools"
+	"satchel/tools/index"
+	"satchel/tools/index/evaluate"
+)
+
+// finder searches for the command line: over the index of a running server, or
+// one that it opened itself.
+type finder struct {
+	git   *gitstore.Store
+	index *index.Index
+	tools *tools.Set
+	lib   library
+	own   bool // the index is to be closed
+}
+
+var _ admin.Finder = (*finder)(nil)
+
+// newFinder makes a finder. The search tool is the one that AIs call, in its
+// full form.
+func (c *Core) newFinder(x *index.Index, own bool) (*finder, error) {
+	set, err := tools.New(tools.Options{
+		Workspace: workspace{c.Git, c.remotes},
+		Searcher:  x,
+		Library:   c.library(),
+		PublicURL: func() string { return "" },
+		Limits:    searchLimits(c.Config),
+		Logger:    c.Log.With("part", "tools"),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &finder{git: c.Git, index: x, tools: set, lib: c.library(), own: own}, nil
+}
+
+// openFinder is for a data directory on which no server works.
+func (c *Core) openFinder(context.Context) (admin.Finder, error) {
+	x, err := openIndex(c.Config, c.Log)
+	if err != nil {
+		return nil, err
+	}
+	f, err := c.newFinder(x, true)
+	if err != nil {
+		x.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// searchLimits are what the configuration says of answers to searches.
+func searchLimits(cfg *config.Config) tools.Limits {
+	return tools.Limits{SearchWait: cmp.Or(cfg.Search.Wait, -1)}
+}
+
+// Close implements admin.Finder.
+func (f *finder) Close() error {
+	if !f.own {
+		return nil
+	}
+	return f.index.Close()
+}
+
+// Search implements admin.Finder.
+func (f *finder) Search(ctx context.Context, u store.User, m store.Membership, args json.RawMessage, progress func(string)) (json.RawMessage, error) {
+	src := f.source(progress)
+	// Command-line searches wait for the index to catch up, but not for a rebuild.
+	if err := f.catchUp(ctx, m.ID, src); err != nil {
+		return nil, err
+	}
+	if f.own {
+		if err := f.catchUpLibrary(ctx, u.ID); err != nil {
+			return nil, err
+		}
+	}
+	p := auth.Principal{User: u.ID, UserName: u.Name, Display: u.Display, Email: u.Email}
+	caller := tools.Caller{User: u.ID, Author: p.Person(), Space: m.ID, SpaceName: m.Name, Scopes: []space.Scope{space.ScopeRead}}
+	var res tools.Result
+	err := f.index.Sound(ctx, m.ID, src, func() (err error) {
+		res, err = f.tools.Call(ctx, caller, "search", args, nil)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if res.IsError {
+		return nil, fault.New(fault.Invalid, "%s", res.Content[0].Text)
+	}
+	return res.Structured, nil
+}
+
+// catchUp brings the index of a collection to its head.
+func (f *finder) catchUp(ctx context.Context, id space.SpaceID, src index.Source) error {
+	there, err := f.index.AtHead(ctx, id, src)
+	if err != nil || there {
+		return err
+	}
+	return f.index.Update(ctx, id, src)
+}
+
+// catchUpLibrary brings the indexes of published sources up to their snapshots, as a
+// server does by itself. It skips a source that fails; the answer then says that its
+// index is behind.
+func (f *finder) catchUpLibrary(ctx context.Context, user space.UserID) error {
+	all, err := f.lib.Sources(ctx, user)
+	if err != nil {
+		return err
+	}
+	for _, s := range all {
+		if s.Commit == "" {
+			continue // it has no snapshot yet
+		}
+		if err := f.catchUp(ctx, s.Collection, f.lib.Manager); ctx.Err() != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Rebuild implements admin.Finder.
+func (f *finder) Rebuild(ctx context.Context, id space.SpaceID, progress func(string)) (admin.Reindexed, error) {
+	src := f.source(progress)
+	if err := f.index.Rebuild(ctx, id, src); err != nil {
+		return admin.Reindexed{}, err
+	}
+	return f.reindexed(ctx, id, src)
+}
+
+// Reread implements admin.Finder.
+func (f *finder) Reread(ctx context.Context, id space.SpaceID, paths []space.Path, progress func(string)) (admin.Reindexed, error) {
+	src := f.source(progress)
+	absent, err := f.index.Reread(ctx, id, src, paths)
+	if err != nil {
+		return admin.Reindexed{}, err
+	}
+	done, err := f.reindexed(ctx, id, src)
+	done.Absent = absent
+	return done, err
+}
+
+func (f *finder) reindexed(ctx context.Context, id space.SpaceID, src *countingStore) (admin.Reindexed, error) {
+	st, err := f.index.Status(ctx, id)
+	if err != nil {
+		return admin.Reindexed{}, err
+	}
+	return admin.Reindexed{Commit: st.Commit, Documents: st.Docs, Read: src.reads()}, nil
+}
+
+// Rank implements admin.Finder.
+func (f *finder) Rank(ctx context.Context, id space.SpaceID, query string, depth int) (admin.Ranking, error) {
+	var r admin.Ranking
+	// A ranking over a part of the index would be measured as if it were one.
+	err := f.index.Sound(ctx, id, f.source(func(string) {}), func() (err error) {
+		r.Paths, r.Took, err = evaluate.RankPaths(ctx, f.index, []index.Collection{{ID: id, Label: "space"}}, query, depth)
+		return err
+	})
+	return r, err
+}
+
+// source is the store of spaces, which tells what an index reads from it.
+func (f *finder) source(progress func(string)) *countingStore {
+	return &countingStore{Store: f.git, progress: progress}
+}
+
+// toldEvery is how often progress is told.
+const toldEvery = 100 * time.Millisecond
+
+// countingStore is a store that tells how much of it was read.
+type countingStore struct {
+	*gitstore.Store
+	progress func(string)
+
+	mu          sync.Mutex
+	done, total int
+	told        time.Time
+}
+
+// Files implements index.Source.
+func (s *countingStore) Files(ctx context.Context, id space.SpaceID, at space.CommitID, under space.Path) ([]space.Entry, error) {
+	files, err := s.Store.Files(ctx, id, at, under)
+	s.expect(len(files))
+	return files, err
+}
+
+// Diff implements index.Source.
+func (s *countingStore) Diff(ctx context.Context, id space.SpaceID, from, to space.CommitID) ([]space.FileChange, error) {
+	files, err := s.Store.Diff(ctx, id, from, to)
+	s.expect(len(files))
+	return files, err
+}
+
+func (s *countingStore) expect(files int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.total = s.done + files
+}
+
+// ReadBlob implements index.Source.
+func (s *countingStore) ReadBlob(ctx context.Context, id space.SpaceID, b space.BlobID) ([]byte, error) {
+	s.mu.Lock()
+	s.done++
+	if now := time.Now(); s.total > 1 && now.Sub(s.told) >= toldEvery {
+		s.told = now
+		s.progress(fmt.Sprintf("Indexing file %d of %d", s.done, s.total))
+	}
+	s.mu.Unlock()
+	return s.Store.ReadBlob(ctx, id, b)
+}
+
+func (s *countingStore) reads() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.done
+}
+
+func indexDir(cfg *config.Config) string { return filepath.Join(cfg.DataDir, "index") }

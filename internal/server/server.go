@@ -1,0 +1,416 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"satchel/auth/store"
+	"satchel/internal/admin"
+	"satchel/internal/config"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+	"satchel/mcp"
+	"satchel/tools"
+	"satchel/tools/index"
+	"satchel/web"
+	"satchel/web/api"
+)
+
+// Server is a Satchel that serves.
+type Server struct {
+	*Core
+	version string
+
+	index    *index.Index
+	follower *index.Follower
+	shared   *index.Follower // of what is published
+	upkeep   *upkeep
+	// libraries is the store as sandboxes start from it.
+	libraries *libraries
+	bash      *bash      // nil where the configuration switches it off
+	tools     *tools.Set // of clients
+	finds     *tools.Set // of the pages: under their own names, in full
+	api       *api.Server
+	mcp       *mcp.Server
+	signals   *signals
+	live      *web.Live // streams of open pages, and downloads
+	imports   *setup    // by the pages
+
+	unwritable writeProbe
+
+	listener net.Listener
+	metrics  net.Listener // nil where none is asked for
+	socket   *admin.Socket
+	commands gate    // of the socket
+	secure   *secure // nil where no domain is configured
+	bodies   *bodies
+	origins
+	front
+
+	// ctx ends with the server's background work.
+	ctx   context.Context
+	stop  context.CancelFunc
+	work  sync.WaitGroup
+	ready atomic.Bool
+}
+
+// OpenServer opens everything and listens, but answers nothing yet.
+func OpenServer(ctx context.Context, cfg *config.Config, version string, log *slog.Logger) (_ *Server, err error) {
+	s := &Server{version: version, bodies: newBodies(cfg.Server.BodyTimeout)}
+	s.ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.close(ctx))
+		}
+	}()
+	s.signals = newSignals(version, log)
+	if s.Core, err = openCore(ctx, cfg, version, log, s.signals.remotes); err != nil {
+		return nil, err
+	}
+	if err = s.listen(ctx); err != nil {
+		return nil, err
+	}
+	s.signals.watchRemotes(s.remotes)
+	if s.secure != nil {
+		s.signals.watchCertificate(s.secure.manager)
+	}
+	if s.index, err = openIndex(cfg, log); err != nil {
+		return nil, err
+	}
+	s.Admin.Purged = func(ctx context.Context, id space.SpaceID) error {
+		shared := func(ctx context.Context, collection space.SpaceID) error {
+			return errors.Join(s.index.Rebuild(ctx, collection, s.sources), forgetVectors(ctx, cfg, s.index, collection))
+		}
+		return errors.Join(s.index.Rebuild(ctx, id, s.Git), forgetVectors(ctx, cfg, s.index, id), s.purgedSources(ctx, id, shared))
+	}
+	finder, err := s.newFinder(s.index, false)
+	if err != nil {
+		return nil, err
+	}
+	s.Admin.OpenFinder = func(context.Context) (admin.Finder, error) { return finder, nil }
+	s.follower = s.index.Follow(s.Git)
+	s.upkeep = newUpkeep(s.Git, log)
+	s.events.follow(s.remotes, s.follower, s.upkeep, s.sources)
+	if err = s.followSources(ctx); err != nil {
+		return nil, err
+	}
+	if s.libraries, err = newLibraries(s.Git, cfg.DataDir); err != nil {
+		return nil, err
+	}
+	if s.bash, err = openBash(cfg, s.libraries, s.sources.Library, s.held, s.signals.sandbox, log); err != nil {
+		return nil, err
+	}
+	if s.bash != nil {
+		s.signals.watchPool(s.bash.pool)
+		s.Admin.StopSpace = s.bash.pool.StopSpace
+		s.Admin.ForgetHeld = s.bash.pool.ForgetHeld
+	}
+	s.Admin.Running.URL = s.localURL() + "/mcp"
+	s.Admin.Pages.URL = s.issuer
+	if err = s.openTools(); err != nil {
+		return nil, err
+	}
+	if err = s.openFront(); err != nil {
+		return nil, err
+	}
+	if err = s.openMCP(); err != nil {
+		return nil, err
+	}
+	s.Admin.Ended, s.Admin.MemberEnded = s.userEnded, s.memberEnded
+	s.Admin.Revoked = func() { s.recheck(s.ctx) }
+	s.Admin.LinkMade = s.pages.TellOfLink
+	return s, s.applyAllowList(ctx)
+}
+
+// listen opens every address, so that a taken one is told before anything else
+// has begun.
+func (s *Server) listen(ctx context.Context) (err error) {
+	var lc net.ListenConfig
+	cfg := s.Config.Server
+	if s.listener, err = lc.Listen(ctx, "tcp", cfg.Listen); err != nil {
+		return fault.Wrap(err, fault.Unavailable, "Cannot listen on %s: %s. Choose another address with --listen.", cfg.Listen, cause(err))
+	}
+	if cfg.Metrics != "" {
+		if s.metrics, err = lc.Listen(ctx, "tcp", cfg.Metrics); err != nil {
+			return fault.Wrap(err, fault.Unavailable, "Cannot serve metrics on %s: %s.", cfg.Metrics, cause(err))
+		}
+	}
+	if s.socket, err = admin.Listen(SocketPath(s.Config.DataDir)); err != nil {
+		return err
+	}
+	s.origins = originsOf(cfg, s.listener.Addr())
+	if cfg.Domain != "" {
+		s.secure, err = listenSecure(ctx, cfg, s.Config.DataDir, s.Log)
+	}
+	return err
+}
+
+// cause is the innermost error, which for a socket is the system's own word.
+func cause(err error) error {
+	for {
+		next := errors.Unwrap(err)
+		if next == nil {
+			return err
+		}
+		err = next
+	}
+}
+
+// localURL is how clients on this machine reach the server.
+func (s *Server) localURL() string {
+	host, port, _ := net.SplitHostPort(s.listener.Addr().String())
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return "http://" + net.JoinHostPort(host, port)
+}
+
+// Exposed tells whether other machines reach the server, and nothing says that
+// they do so through TLS.
+func (s *Server) Exposed() bool {
+	addr, ok := s.listener.Addr().(*net.TCPAddr)
+	return ok && !addr.IP.IsLoopback() && s.Config.Server.PublicURL == "" && s.secure == nil
+}
+
+// Local tells whether only this machine reaches the server.
+func (s *Server) Local() bool { return len(s.local) > 0 }
+
+// URL is the MCP endpoint as clients are told it.
+func (s *Server) URL() string { return s.base + "/mcp" }
+
+// applyAllowList suspends people whom an entry of the allow list let in that is
+// gone, and lets those back in whose entry came back.
+func (s *Server) applyAllowList(ctx context.Context) error {
+	suspended, restored, err := s.Accounts.SuspendUnlisted(ctx, store.Actor{Via: "configuration"}, allowList(s.Config.Auth).Has)
+	if err != nil {
+		return err
+	}
+	if len(suspended)+len(restored) > 0 {
+		s.Log.Info("the allow list has changed", "suspended", len(suspended), "restored", len(restored))
+	}
+	return nil
+}
+
+// openTools makes the tools, which clients and the pages call.
+func (s *Server) openTools() (err error) {
+	var run tools.Runner
+	if s.bash != nil {
+		run = runner{s.bash.pool, s.remotes, s.Config.Sandbox.Memory}
+	}
+	o := tools.Options{
+		Workspace:     workspace{s.Git, s.remotes},
+		Searcher:      s.index,
+		Library:       s.library(),
+		Runner:        run,
+		RunnerProblem: func() string { return "This server's configuration switches bash off (sandbox.runtime: none)." },
+		Trouble:       s.remotes.Trouble,
+		Prefix:        s.Config.Tools.Prefix,
+		PublicURL:     func() string { return s.base },
+		Limits:        searchLimits(s.Config),
+		Logger:        s.Log.With("part", "tools"),
+	}
+	if s.tools, err = tools.New(o); err != nil {
+		return err
+	}
+	o.Prefix = ""
+	if s.finds, err = tools.New(o); err != nil {
+		return err
+	}
+	return s.openAPI(o)
+}
+
+func (s *Server) openMCP() (err error) {
+	s.mcp, err = mcp.New(mcp.Options{
+		Tools:          s.tools,
+		Verifier:       s.verifier(),
+		Name:           "satchel",
+		Title:          "Satchel",
+		Version:        s.version,
+		AllowedHosts:   s.allowedHosts(),
+		AllowedOrigins: s.Config.Server.AllowedOrigins,
+
+		Origin:               s.originFor,
+		ResourceMetadataURL:  s.resourceMetadataURL,
+		ScopeNames:           s.scopeNames,
+		LimitUnauthenticated: s.guess,
+
+		Rate:      s.Config.Server.Rate,
+		Burst:     max(1, int(4*s.Config.Server.Rate)),
+		Observer:  s.signals.mcp,
+		Logger:    s.Log.With("part", "mcp"),
+		RequestID: s.signals.requestID,
+	})
+	return err
+}
+
+// Serve answers until ctx ends, and then shuts down: no new request is taken,
+// running commands get their grace, what they changed is committed. ready is
+// called once requests are answered.
+func (s *Server) Serve(ctx context.Context, ready func()) error {
+	if err := s.recallLinks(ctx); err != nil {
+		return err
+	}
+	failed := make(chan error, 5)
+	routes := s.routes()
+	public := s.bodies.server(s.signals, routes)
+	servers := []*http.Server{public}
+	serve := func(srv *http.Server, l net.Listener) {
+		s.work.Go(func() {
+			if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+				failed <- fmt.Errorf("serve on %s: %w", l.Addr(), err)
+			}
+		})
+	}
+	s.work.Go(func() { s.upkeep.run(s.ctx) })
+	s.work.Go(func() { s.watchRights(s.ctx) })
+	s.work.Go(func() { s.watchGitHub(s.ctx) })
+	if s.bash != nil {
+		// Before the first request, which may start a sandbox. Connections wait
+		// meanwhile.
+		s.bash.reap(s.ctx, s.Log)
+	}
+	if err := s.takeUpDeletions(ctx); err != nil {
+		s.Log.Error("take up the deletion of spaces", "err", err)
+	}
+	if err := s.endGivenRemotes(ctx); err != nil { // before anything is pushed
+		s.Log.Error("end the remotes of spaces that were given away", "err", err)
+	}
+	ids := s.catchUp()
+	serve(public, s.listener)
+	if s.secure != nil {
+		for _, at := range s.secure.servers(s.bodies, s.signals, routes) {
+			serve(at.Server, at.listener)
+			servers = append(servers, at.Server)
+		}
+	}
+	// This one has no limit for bodies, because an import may send files for long.
+	commands := s.signals.server(s.commands.wrap(admin.Handler(s.Admin, s.Log.With("part", "admin"))))
+	serve(commands, s.socket)
+	servers = append(servers, commands)
+	if s.metrics != nil {
+		m := s.bodies.server(s.signals, s.named(s.signals.metrics.Handler()))
+		serve(m, s.metrics)
+		servers = append(servers, m)
+	}
+	s.ready.Store(true)
+	ready()
+	s.begin(ids)
+
+	var err error
+	select {
+	case <-ctx.Done():
+		s.Log.Info("shutting down: running commands are ended with their grace, and what they changed is committed")
+	case err = <-failed:
+	}
+	s.ready.Store(false)
+	return errors.Join(err, s.shutdown(servers, commands))
+}
+
+// catchUp lets the index catch up with commits that an earlier process did not
+// get to, before the first search: it then knows that it may be behind. It
+// returns the spaces.
+func (s *Server) catchUp() []space.SpaceID {
+	ids, err := s.Git.Spaces()
+	if err != nil {
+		s.Log.Error("list the spaces", "err", err)
+	}
+	ids = slices.DeleteFunc(ids, func(id space.SpaceID) bool { return !s.Git.Exists(id) }) // those that were deleted
+	for _, id := range ids {
+		s.follower.Refresh(id)
+	}
+	return ids
+}
+
+// begin does what else a start owes: it takes up what was not pushed, and looks
+// whether bash works.
+func (s *Server) begin(ids []space.SpaceID) {
+	if err := s.remotes.Start(s.ctx); err != nil {
+		s.Log.Error("take up what was not pushed", "err", err)
+	}
+	if s.bash != nil {
+		s.work.Go(func() { s.bash.check(s.ctx, s.Log) })
+		// A start has thrown the checkouts away. As many as may be in use at once
+		// are made anew before anyone waits for them.
+		s.upkeep.warm(ids[:min(len(ids), s.Config.Sandbox.Max)]...)
+	}
+}
+
+// shutdown ends everything in order: commands first, since their answers go out
+// through the edge.
+func (s *Server) shutdown(servers []*http.Server, commands *http.Server) error {
+	ctx, cancel := context.WithTimeout(context.Background(), s.Config.Server.ShutdownGrace+10*time.Second)
+	defer cancel()
+	s.stop()
+	s.bodies.end()
+	var errs []error
+	var pending sync.WaitGroup
+	for _, srv := range servers {
+		// Closes the listeners at once; returns when requests are answered.
+		pending.Go(func() {
+			if err := srv.Shutdown(ctx); err != nil {
+				_ = srv.Close()
+			}
+		})
+	}
+	// An import is whole or nothing, so that its stream may be cut off.
+	cut := time.AfterFunc(s.Config.Server.ShutdownGrace, func() { _ = commands.Close() })
+	defer cut.Stop()
+	if s.bash != nil {
+		errs = append(errs, s.bash.close(ctx))
+	}
+	errs = append(errs, s.mcp.Close(ctx))
+	pending.Wait()
+	// An import that did not end in time was cancelled by now, and must have let
+	// go of the store.
+	s.commands.wait()
+	return errors.Join(append(errs, s.close(ctx))...)
+}
+
+// Close closes a server that has not served; Serve closes one that has.
+func (s *Server) Close(ctx context.Context) error {
+	return errors.Join(s.mcp.Close(ctx), s.close(ctx))
+}
+
+func (s *Server) close(ctx context.Context) error {
+	s.stop()
+	for _, l := range []net.Listener{s.listener, s.metrics} {
+		if l != nil {
+			_ = l.Close() // serving has closed it already
+		}
+	}
+	s.front.close()
+	errs := []error{s.secure.close()}
+	if s.socket != nil {
+		_ = s.socket.Close()
+	}
+	s.work.Wait()
+	if s.bash != nil {
+		errs = append(errs, s.bash.close(ctx))
+	}
+	if s.Core != nil {
+		errs = append(errs, s.closeRemotes())
+	}
+	if s.follower != nil {
+		s.events.follow()
+		s.follower.Close()
+	}
+	if s.shared != nil {
+		s.sources.Close()
+		s.shared.Close()
+	}
+	if s.index != nil {
+		errs = append(errs, s.index.Close())
+	}
+	if s.Core != nil {
+		errs = append(errs, s.Core.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,136 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"satchel/gitstore/remotes"
+	"satchel/internal/acme"
+	"satchel/internal/telemetry"
+	"satchel/mcp"
+	"satchel/sandbox"
+	"satchel/sandbox/agent"
+)
+
+// signals is what a server tells of itself: metrics, and the logs of requests.
+type signals struct {
+	log     *slog.Logger
+	metrics *telemetry.Metrics
+	http    *telemetry.HTTP
+	mcp     mcp.Observer
+	sandbox sandbox.Metrics
+	remotes remotes.Metrics
+	called  *called
+	// limited counts requests without a key whose address asked too often.
+	limited telemetry.Counter
+}
+
+func newSignals(version string, log *slog.Logger) *signals {
+	m := telemetry.NewMetrics(version)
+	g := &signals{log: log, metrics: m, http: telemetry.NewHTTP(m, log), called: newCalled(time.Now)}
+
+	g.limited = m.Counter("auth_limited_total", "Requests without a key that were refused because their address asked too often.", "what")
+	calls := m.Histogram("mcp_request_duration_seconds", "MCP requests by method, tool and outcome.", telemetry.LatencyBuckets(), "method", "tool", "outcome")
+	refused := m.Counter("mcp_refused_total", "MCP requests that were refused before they began.", "reason")
+	g.mcp = mcp.Observer{
+		Call: func(c mcp.CallInfo) {
+			calls.Observe(c.Duration.Seconds(), c.Method, c.Tool, c.Outcome)
+			g.called.note(c.Grant, c.Client)
+		},
+		Refused: func(reason string) { refused.Inc(reason) },
+	}
+
+	starts := m.Histogram("sandbox_start_seconds", "Starts of sandboxes.", telemetry.LatencyBuckets(), "outcome")
+	stops := m.Counter("sandbox_stops_total", "Ends of sandboxes by reason.", "reason")
+	waits := m.Histogram("sandbox_wait_seconds", "How long starts waited for room.", telemetry.LatencyBuckets())
+	commands := m.Histogram("sandbox_command_seconds", "Commands by how they ended.", telemetry.LatencyBuckets(), "end")
+	collects := m.Histogram("sandbox_collect_seconds", "Collections that found changes.", telemetry.LatencyBuckets(), "outcome")
+	held := m.Histogram("sandbox_held_seconds", "Writes of files that could not be committed to where they are kept.", telemetry.LatencyBuckets(), "outcome")
+	reaped := m.Counter("sandbox_reaped_total", "Sandboxes of which remains were removed that nothing owned.")
+	reapFailures := m.Counter("sandbox_reap_failures_total", "Looks for such remains that failed.")
+	g.sandbox = sandbox.Metrics{
+		Reaped: func(n int, err error) {
+			reaped.Add(float64(n))
+			if err != nil {
+				reapFailures.Inc()
+			}
+		},
+		Held:      func(d time.Duration, _ int, err error) { held.Observe(d.Seconds(), outcome(err)) },
+		Started:   func(d time.Duration, err error) { starts.Observe(d.Seconds(), outcome(err)) },
+		Stopped:   func(r sandbox.StopReason) { stops.Inc(string(r)) },
+		Waited:    func(d time.Duration) { waits.Observe(d.Seconds()) },
+		Command:   func(d time.Duration, end agent.End) { commands.Observe(d.Seconds(), string(ends[end])) },
+		Collected: func(d time.Duration, _ int, err error) { collects.Observe(d.Seconds(), outcome(err)) },
+	}
+
+	steps := m.Histogram("remote_step_seconds", "Steps of syncs with remotes (check, fetch, merge, push), by result.", telemetry.LatencyBuckets(), "step", "result")
+	syncs := m.Histogram("remote_sync_seconds", "Syncs with remotes by result.", telemetry.LatencyBuckets(), "result")
+	g.remotes = remotes.Metrics{
+		Step:   func(step, result string, d time.Duration) { steps.Observe(d.Seconds(), step, result) },
+		Synced: func(result string, d time.Duration) { syncs.Observe(d.Seconds(), result) },
+	}
+	return g
+}
+
+// watchRemotes adds the gauges of remotes.
+func (g *signals) watchRemotes(r *remotes.Manager) {
+	g.metrics.GaugeFunc("remotes", "Spaces that have a remote.", func() float64 { return float64(r.Stats().Remotes) })
+	g.metrics.GaugeFunc("remote_queue", "Syncs with remotes that wait for their turn.", func() float64 { return float64(r.Stats().Queued) })
+	g.metrics.GaugeFunc("remote_syncs", "Syncs with remotes that run.", func() float64 { return float64(r.Stats().Running) })
+	g.metrics.GaugeFunc("remotes_failed", "Remotes whose last sync failed.", func() float64 {
+		n := 0
+		for _, of := range r.Stats().Failed {
+			n += of
+		}
+		return float64(n)
+	})
+	g.metrics.GaugeFunc("remote_oldest_unpushed_seconds", "For how long the oldest commit has waited to be pushed.", func() float64 {
+		return r.Stats().OldestUnpushed.Seconds()
+	})
+}
+
+// watchCertificate adds the gauges of the domain's certificate.
+func (g *signals) watchCertificate(m *acme.Manager) {
+	g.metrics.GaugeFunc("certificate_seconds_left", "For how long the certificate of server.domain is good; negative without one.", func() float64 {
+		end := m.Status().NotAfter
+		if end.IsZero() {
+			return -1
+		}
+		return time.Until(end).Seconds()
+	})
+	g.metrics.GaugeFunc("certificate_failures", "Attempts to get a certificate that have failed since the last one that did not.", func() float64 {
+		return float64(m.Status().Failures)
+	})
+}
+
+// watchPool adds the gauges of the pool.
+func (g *signals) watchPool(p *sandbox.Pool) {
+	g.metrics.GaugeFunc("sandboxes", "Sandboxes that are up.", func() float64 { return float64(p.Status().Sandboxes) })
+	g.metrics.GaugeFunc("sandboxes_busy", "Sandboxes with a command or a job.", func() float64 { return float64(p.Status().Busy) })
+	g.metrics.GaugeFunc("sandbox_queue", "Starts that wait for room.", func() float64 { return float64(p.Status().Queued) })
+	g.metrics.GaugeFunc("sandbox_memory_bytes", "Memory of all sandboxes, as last measured.", func() float64 { return float64(p.Status().Memory) })
+}
+
+func outcome(err error) string {
+	if err != nil {
+		return "error"
+	}
+	return "ok"
+}
+
+// server returns an HTTP server that measures and logs its requests.
+func (g *signals) server(h http.Handler) *http.Server {
+	return &http.Server{
+		Handler:           g.http.Wrap(h),
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          slog.NewLogLogger(g.log.With("part", "http").Handler(), slog.LevelWarn),
+		// No write timeout: a stream lives as long as its command. The protocol
+		// edge bounds each single write.
+	}
+}
+
+func (g *signals) requestID(ctx context.Context) string { return telemetry.RequestID(ctx) }

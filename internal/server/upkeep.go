@@ -1,0 +1,166 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"satchel/gitstore"
+	"satchel/internal/admin"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// Every commit is a small pack of its own. Reads hardly notice some hundreds of
+// them (gitstore's benchmarks), so that is when they are made one in a space that
+// is never idle.
+const (
+	commitsBetweenLooks = 100
+	packsWorthPacking   = 300
+)
+
+// tidyAfter is how long nothing is committed to a space before it is tidied: a
+// pause between two thoughts is shorter.
+const tidyAfter = 2 * time.Minute
+
+// sweepEvery is how often leftovers of no space are looked for.
+const sweepEvery = 6 * time.Hour
+
+// upkeep does what makes later work quick, one space at a time, off every other
+// path: it tidies spaces in which nothing was committed for a while, packs what
+// many commits left in a busy one, and makes the checkout that the next sandbox
+// of a space starts from.
+type upkeep struct {
+	git  *gitstore.Store
+	log  *slog.Logger
+	wake chan struct{}
+
+	mu      sync.Mutex
+	commits map[space.SpaceID]int       // since the last look
+	touched map[space.SpaceID]time.Time // the last commit, of spaces that are to be tidied
+	cold    []space.SpaceID             // without a checkout
+}
+
+func newUpkeep(git *gitstore.Store, log *slog.Logger) *upkeep {
+	return &upkeep{git: git, log: log, wake: make(chan struct{}, 1), commits: map[space.SpaceID]int{}, touched: map[space.SpaceID]time.Time{}}
+}
+
+// Publish implements space.Events.
+func (u *upkeep) Publish(e space.Event) {
+	u.mu.Lock()
+	first := len(u.touched) == 0
+	u.touched[e.Space] = time.Now()
+	u.commits[e.Space]++
+	due := u.commits[e.Space] >= commitsBetweenLooks
+	u.mu.Unlock()
+	switch {
+	case e.Commit.Tool == admin.ImportTool:
+		u.warm(e.Space)
+	case due || first:
+		u.wakeUp()
+	}
+}
+
+// warm makes the checkouts of spaces, in this order.
+func (u *upkeep) warm(ids ...space.SpaceID) {
+	u.mu.Lock()
+	u.cold = append(u.cold, ids...)
+	u.mu.Unlock()
+	u.wakeUp()
+}
+
+// forget has nothing done in a space that was deleted.
+func (u *upkeep) forget(id space.SpaceID) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	delete(u.commits, id)
+	delete(u.touched, id)
+	u.cold = slices.DeleteFunc(u.cold, func(o space.SpaceID) bool { return o == id })
+}
+
+func (u *upkeep) wakeUp() {
+	select {
+	case u.wake <- struct{}{}:
+	default: // it is awake already
+	}
+}
+
+// run works until ctx ends.
+func (u *upkeep) run(ctx context.Context) {
+	sweep := time.NewTicker(sweepEvery)
+	defer sweep.Stop()
+	idle := time.NewTimer(tidyAfter)
+	defer idle.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-sweep.C:
+			_, err := u.git.Sweep(ctx)
+			u.tell(ctx, "remove leftovers", "", err)
+			continue
+		case <-u.wake:
+		case <-idle.C:
+		}
+		w := u.work(time.Now())
+		for _, id := range w.cold {
+			u.tell(ctx, "make a checkout", id, u.git.Warm(ctx, id))
+		}
+		for _, id := range w.busy {
+			u.tell(ctx, "pack a space", id, u.pack(ctx, id))
+		}
+		for _, id := range w.idle {
+			_, err := u.git.Tidy(ctx, id)
+			u.tell(ctx, "tidy a space", id, err)
+		}
+		if w.next > 0 {
+			idle.Reset(w.next)
+		}
+	}
+}
+
+func (u *upkeep) tell(ctx context.Context, what string, id space.SpaceID, err error) {
+	if err != nil && ctx.Err() == nil && fault.CodeOf(err) != fault.NotFound { // it was deleted meanwhile
+		u.log.Warn(what, "space", id, "err", err)
+	}
+}
+
+// chores are what is to be done now.
+type chores struct {
+	cold, busy, idle []space.SpaceID
+	next             time.Duration // until another space is idle; zero where none is to be
+}
+
+func (u *upkeep) work(now time.Time) (w chores) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	w.cold, u.cold = u.cold, nil
+	for id, n := range u.commits {
+		if n >= commitsBetweenLooks {
+			w.busy = append(w.busy, id)
+			delete(u.commits, id)
+		}
+	}
+	for id, at := range u.touched {
+		left := tidyAfter - now.Sub(at)
+		switch {
+		case left <= 0:
+			w.idle = append(w.idle, id)
+			delete(u.touched, id)
+			delete(u.commits, id)
+		case w.next == 0 || left < w.next:
+			w.next = left
+		}
+	}
+	return w
+}
+
+func (u *upkeep) pack(ctx context.Context, id space.SpaceID) error {
+	st, err := u.git.Stats(ctx, id)
+	if err != nil || st.Packs < packsWorthPacking {
+		return err
+	}
+	return u.git.Maintain(ctx, id)
+}

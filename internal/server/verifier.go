@@ -1,0 +1,67 @@
+package server
+
+import (
+	"context"
+	"strings"
+
+	"satchel/auth"
+	"satchel/auth/oidc/access"
+	"satchel/auth/store"
+	"satchel/internal/fault"
+)
+
+// verifier proves every kind of bearer token that the configuration lets clients
+// bring: API keys always, and the tokens of one authorization server, ours or
+// another issuer's.
+type verifier struct {
+	accounts *store.Store
+	resource string
+	issuer   issuer // nil: ours
+	people   people
+}
+
+// issuer verifies the tokens of another authorization server; see access.Verifier.
+type issuer interface {
+	Verify(ctx context.Context, bearer string) (auth.External, auth.Claimant, error)
+}
+
+var _ issuer = (*access.Verifier)(nil)
+
+// verifier returns what proves tokens here.
+func (s *Server) verifier() verifier {
+	v := verifier{accounts: s.Accounts, resource: s.resource(), people: s.people()}
+	if s.access != nil {
+		v.issuer = s.access
+	}
+	return v
+}
+
+// Verify implements auth.Verifier.
+func (v verifier) Verify(ctx context.Context, bearer string) (auth.Principal, error) {
+	switch {
+	case strings.HasPrefix(bearer, string(auth.KindAccess)) && v.issuer == nil:
+		return v.accounts.VerifyAccess(ctx, bearer, v.resource)
+	case strings.HasPrefix(bearer, string(auth.KindKey)) || v.issuer == nil:
+		return v.accounts.Verify(ctx, bearer)
+	}
+	who, claimant, err := v.issuer.Verify(ctx, bearer)
+	if err != nil {
+		return auth.Principal{}, err
+	}
+	p, err := v.accounts.External(ctx, who)
+	if fault.CodeOf(err) == fault.NotFound || fault.CodeOf(err) == fault.Unauthenticated && v.suspended(ctx, claimant) {
+		if _, err := v.people.Admit(ctx, claimant, "", ""); err != nil {
+			return auth.Principal{}, err
+		}
+		p, err = v.accounts.External(ctx, who)
+	}
+	p.Expires = who.Expires
+	return p, err
+}
+
+// suspended tells whether another entry of the allow list may let somebody back in.
+func (v verifier) suspended(ctx context.Context, c auth.Claimant) bool {
+	u, err := v.accounts.UserByIdentity(ctx, c.Issuer, c.Subject)
+	_, listed := v.people.allow.Admits(c)
+	return err == nil && !u.Suspended.IsZero() && listed
+}
