@@ -334,8 +334,13 @@ func (v *reverting) merge(ctx context.Context, base treeEntry, ours undone, thei
 		texts[i] = text
 	}
 	text, conflicts, err := v.r.s.mergeLines(ctx, texts[0], texts[1], texts[2])
-	if err != nil || conflicts {
-		return ours, false, ctx.Err() // what git cannot merge in time conflicts
+	switch {
+	case ctx.Err() != nil:
+		return ours, false, ctx.Err()
+	case err != nil && !errors.Is(err, context.DeadlineExceeded) && fault.CodeOf(err) != fault.TooLarge:
+		return ours, false, err
+	case err != nil || conflicts:
+		return ours, false, nil // git cannot merge it, or not in time
 	}
 	mode := ours.mode
 	if ours.mode == base.mode {

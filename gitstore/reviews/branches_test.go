@@ -2,11 +2,14 @@ package reviews_test
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"satchel/gitstore"
+	"satchel/gitstore/reviews"
+	"satchel/internal/database/databasetest"
 	"satchel/internal/space"
 	"satchel/internal/testenv"
 )
@@ -85,5 +88,35 @@ func TestMerges(t *testing.T) {
 		}, "skills/x/SKILL.md"},
 	} {
 		tc.run(t)
+	}
+}
+
+// Attack: a merge writes what an AI wrote to another path, beside a person's version or
+// into a file that a person renamed.
+func TestMergesToOtherPathsWait(t *testing.T) {
+	const page = "1\n2\n3\n4\n5\n6\n7\n8\n9\n"
+	evil, mine := strings.Replace(page, "9", "evil", 1), strings.Replace(page, "9", "mine", 1)
+	for name, files := range map[string][]string{
+		"resources/c.conflict-": {"resources/c.md", mine},
+		"skills/q/SKILL.md":     {"resources/c.md", "", "skills/q/SKILL.md", strings.Replace(page, "1", "one", 1)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, databasetest.Open(t, databasetest.SQLite(t)))
+			w.write("web", "resources/c.md", page)
+			start := w.head()
+			w.write("bash", "resources/c.md", evil)
+			w.waiting()
+			w.integrate(w.foreign("x\n", []space.CommitID{start}, files...))
+			for range 2 {
+				i := slices.IndexFunc(w.waiting(), func(r reviews.Review) bool { return strings.HasPrefix(string(r.Path), name) })
+				if i < 0 {
+					t.Fatalf("what waits: %q", w.paths())
+				}
+				if s := w.read(string(w.waiting()[i].Path)); !strings.Contains(s, "evil") {
+					t.Errorf("the merge wrote %q", s)
+				}
+				w.restart()
+			}
+		})
 	}
 }

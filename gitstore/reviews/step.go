@@ -151,6 +151,10 @@ func (w *stepper) judge(ctx context.Context, f change, by author, parents int, g
 	case f.now.blob == "":
 	case f.was[0].blob == "" && len(gone[f.now]) > 0:
 		return w.judgeMoved(ctx, f, gone[f.now])
+	case parents > 1 && slices.ContainsFunc(f.was, func(k content) bool { return k.blob == "" }):
+		// A merge wrote it to a path that a side lacks, such as a conflict copy or a
+		// renamed file. It may have lines from any path of that side.
+		v.waits = true
 	case by.moving:
 		v.waits = true
 	default:

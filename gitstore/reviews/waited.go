@@ -53,6 +53,9 @@ func (w *waited) save(tx *gorm.DB, id space.SpaceID) error {
 			put = append(put, x)
 			continue
 		}
+		if w.again {
+			continue // nothing of it is stored any more
+		}
 		if err := tx.Where("space_id = ? AND path = ? AND blob = ? AND mode = ?", x.SpaceID, x.Path, x.Blob, x.Mode).Delete(&waitedRow{}).Error; err != nil {
 			return fmt.Errorf("forget what was confirmed: %w", err)
 		}

@@ -70,7 +70,7 @@ func (m *Manager) Add(ctx context.Context, s space.Source, consent Consent) (spa
 		}
 	}
 	m.mu.Unlock()
-	s.Changed = m.o.Now()
+	s.Owner, s.Readers, s.Changed = "", nil, m.o.Now()
 	if e != nil {
 		old := m.source(e)
 		switch {

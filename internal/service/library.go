@@ -58,6 +58,7 @@ func (s *Service) named(ctx context.Context, all []space.Source) ([]space.Source
 	}
 	for i := range all {
 		src := &all[i]
+		src.Readers = nil
 		if n := names[src.By]; !n.Removed {
 			src.Owner = n.Name
 		}
@@ -291,7 +292,8 @@ func (s *Service) UnpublishSource(ctx context.Context, a Actor, in UnpublishSour
 	}
 	of := all[i].Space
 	if _, err := s.authorizeSpace(ctx, a, "UnpublishSource", SpaceRef{ID: of}); err != nil {
-		if fault.CodeOf(err) == fault.NotFound {
+		// Somebody who may not read the source does not learn that it exists.
+		if _, hidden := s.readable(ctx, a, in.ID); hidden != nil {
 			return None{}, sources.NotThere(in.ID)
 		}
 		return None{}, err
