@@ -212,9 +212,8 @@ describe('activity in Chromium', { skip: missing }, () => {
     }
   });
 
-  test('an owner is asked before what may be passwords is sent anywhere', async () => {
+  test('a repository is not connected while the space has a key', async () => {
     const key = `ghp_${'aB3dE6gH9jK2mN5pQ8sT'}${'1vW4xY7zC0fG3hJ6'}`;
-    await bash(`printf 'The box: 12 Elm Road\\nwifi_password = vK7#pQz9wL2m\\n' > knowledge/house.md`, 'Note the house');
     for (const p of [owner, plain]) {
       const { page } = p;
       const look = async (name) => { if (p === owner) await judge(page, name); };
@@ -222,14 +221,6 @@ describe('activity in Chromium', { skip: missing }, () => {
       await page.getByLabel('Address').fill('https://git.invalid/me/notes.git');
       await page.getByLabel('Branch').fill('notes');
       await page.getByLabel('Token').fill(canary);
-      await page.getByRole('button', { name: 'Connect' }).click();
-      await page.getByRole('heading', { level: 1, name: 'Before it is sent' }).waitFor();
-      assert.match(await page.locator('main').innerText(), /knowledge\/house\.md, line 2/);
-      await look('remote-warned');
-      await page.getByRole('button', { name: 'Go back' }).click();
-      await page.getByRole('heading', { level: 1, name: 'Where it is pushed' }).waitFor();
-      assert.equal(await page.getByLabel('Address').inputValue(), 'https://git.invalid/me/notes.git');
-      assert.equal(await page.getByLabel('Branch').inputValue(), 'notes');
       await bash(`echo 'token ${key}' > knowledge/key.md`, 'Note a key');
       await page.getByRole('button', { name: 'Connect' }).click();
       await page.getByText('What looks like a secret').waitFor();
@@ -238,7 +229,6 @@ describe('activity in Chromium', { skip: missing }, () => {
       await run(['space', 'purge', 'knowledge/key.md', '--file']);
       p.complaints.length = 0; // that the answer is a 400
     }
-    await run(['space', 'purge', 'knowledge/house.md', '--file']);
   });
 
   test('a remote that fails says why and what to do, and then works', async () => {
