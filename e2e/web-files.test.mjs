@@ -166,7 +166,6 @@ for (const javaScriptEnabled of [true, false]) {
       await page.getByRole('link', { name: 'Say whom to call' }).first().click();
       await heading('Say whom to call');
       await page.getByText('The pager was sold.').waitFor();
-      await page.getByText('claude-code').first().waitFor();
       assert.ok(await page.locator('tr.minus').count() > 0 && await page.locator('tr.plus ins').count() > 0, 'what changed is not shown');
       await look('commit');
       await page.getByText('Bring back a version').click();
