@@ -44,7 +44,7 @@ type publishPage struct {
 	// Preview is set once a directory is chosen; Form is then filled in.
 	Preview *previewBody
 	Form    publishForm
-	// Changes is the source that the form is about, where it is there already.
+	// Changes is the ID of the source that the form changes; empty for a new one.
 	Changes string
 }
 
@@ -141,7 +141,7 @@ func (s *Server) publishPage(v *visit, m store.Membership, all []space.Source, f
 		body.Preview = previewOf(p)
 		body.Form.Dir = string(p.Dir)
 		if p.Memory && changes == "" && problem == nil {
-			body.Form.Everybody = false // what is that private is for everybody by their word alone
+			body.Form.Everybody = false // memory is private: the owner must choose everybody
 		}
 	} else {
 		dirs, err := s.directories(v, m)

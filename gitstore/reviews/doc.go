@@ -2,9 +2,13 @@
 // the resources and the skills of a space. An AI that was led astray by a page it read
 // could otherwise instruct all others.
 //
-// The rule: what came through Satchel from an AI, or through a merge of such a commit,
-// waits for a person's review; what a person pushed with git or wrote on the pages does
-// not. Contents are the same or not: none is compared with another line by line.
+// Call New, then Waiting for what waits; Keep and Undo decide it. Call Close at the end.
+//
+// The rule: a change that came through Satchel from an AI, or through a merge of such a
+// commit, waits for a person's review. A change that a person pushed with git or wrote on
+// the pages does not. Contents are the same or not: none is compared line by line. A file
+// that a merge writes to a path which one side lacks waits too, since it may have lines
+// from any path of that side.
 //
 // The branch's log proves which commits Satchel made, and by which tool. Any other commit
 // is a person's, since an AI that uses Satchel cannot push. Trailers that it has prove

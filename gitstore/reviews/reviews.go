@@ -69,8 +69,8 @@ type Review struct {
 	// Taken tells that something else is at the path or in its way, which Undo
 	// deletes.
 	Taken bool
-	// Commit changed it last, by Tool of Client. Tool is empty where Satchel did not
-	// make the commit, and space.Elsewhere where the commit says that Satchel did.
+	// Commit changed it last, by Tool of Client. If Satchel did not make the commit,
+	// Tool is empty, or space.Elsewhere if the commit's trailers name a tool.
 	Commit       space.CommitID
 	Tool, Client string
 	When         time.Time

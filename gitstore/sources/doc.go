@@ -3,7 +3,9 @@
 // directory of it is shown as it was at one commit, the snapshot, under
 // /library/docs/<id>.
 //
-// It promises:
+// Call New, Load and then Start. Visible returns what a person may read.
+//
+// The package promises:
 //
 //   - Nobody reads a source who is not in its audience. That the publisher still
 //     owns the space is looked up each time, so that giving the space away,

@@ -45,8 +45,8 @@ func (m *Manager) Preview(ctx context.Context, id space.SpaceID, dir string, lim
 // s.By, or changes the title, description and audience of a source that By publishes
 // from there. What the manager keeps of a source (its state and snapshot) is ignored
 // in s. The error is a fault.Invalid for a bad value, a fault.Forbidden where By does
-// not own the space, a fault.Conflict where the ID is taken, a fault.Limited and a
-// fault.TooLarge.
+// not own the space, a fault.Conflict where the ID is taken, a fault.Limited where By has
+// published as many sources as one person may, and a fault.TooLarge for the directory.
 func (m *Manager) Add(ctx context.Context, s space.Source, consent Consent) (space.Source, error) {
 	s, err := checked(s, consent.WithMemory)
 	if err != nil {
@@ -191,7 +191,7 @@ func (m *Manager) RemoveAll(ctx context.Context, id space.SpaceID) error {
 	return nil
 }
 
-// end makes a source be none: for readers first, then on disk.
+// end removes a source: for readers first, then on disk.
 func (m *Manager) end(ctx context.Context, e *entry) error {
 	s := m.source(e)
 	if err := m.deleteSource(ctx, s); err != nil {

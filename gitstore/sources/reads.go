@@ -8,8 +8,8 @@ import (
 	"satchel/internal/space"
 )
 
-// What follows reads snapshots by their collection. Whether the asker may is for
-// Visible to say, from which they have it.
+// The methods below read snapshots by their collection. They do not check the reader: the
+// collection comes from Visible, which does.
 
 func (m *Manager) byCollection(c space.SpaceID) (*entry, error) {
 	m.mu.Lock()
@@ -40,7 +40,7 @@ func (m *Manager) snapshot(ctx context.Context, c space.SpaceID, at space.Commit
 	if at == "" {
 		return nil, s, fault.New(fault.Unavailable, "The source %s has no snapshot yet. Try again in a moment.", s.ID)
 	}
-	// As after a start, or for an index that is further behind.
+	// The snapshot is not in memory after a start, or for an index that is further behind.
 	sn, err := m.read(ctx, s, at)
 	if err != nil {
 		return nil, s, err

@@ -53,7 +53,7 @@ func CheckID(id string) error {
 	case id == "":
 		return fault.New(fault.Invalid, "The source needs a name.").In(FieldName)
 	case len(id) < 2 || len(id) > MaxIDBytes || !idForm.MatchString(id):
-		return fault.New(fault.Invalid, "The name of a source has 2 to %d small letters, digits and hyphens, and begins and ends with none of the last.", MaxIDBytes).In(FieldName)
+		return fault.New(fault.Invalid, "The name of a source has 2 to %d small letters, digits and hyphens, and neither begins nor ends with a hyphen.", MaxIDBytes).In(FieldName)
 	case slices.Contains(reserved, id):
 		return fault.New(fault.Invalid, "The name %q means something else here. Choose another one.", id).In(FieldName)
 	}
@@ -123,7 +123,7 @@ func oneLine(s string) string {
 		case unicode.IsSpace(r) || unicode.IsControl(r):
 			return ' '
 		case !unicode.IsPrint(r):
-			return -1 // a label that looks like another is none
+			return -1 // else two titles could look the same
 		}
 		return r
 	}, strings.ToValidUTF8(s, ""))

@@ -6,8 +6,8 @@ import (
 	"satchel/internal/space"
 )
 
-// Actor is on whose behalf an operation runs, and by which front. The zero Actor may
-// do nothing.
+// An operation runs on behalf of an Actor, who came by one front. The zero Actor may do
+// nothing.
 type Actor struct {
 	kind   actorKind
 	user   space.UserID
@@ -35,7 +35,7 @@ func Person(u store.User) Actor {
 }
 
 // Client is a client, or the bearer of an API key, that calls with a person's grant.
-// via names the front: "mcp" or "api".
+// via names the front, such as "api".
 func Client(p auth.Principal, via string) Actor {
 	return Actor{kind: client, user: p.User, space: p.Space, scopes: p.Scopes, via: via}
 }

@@ -1,10 +1,10 @@
-// Package service holds every operation of Satchel once. The fronts (MCP, the REST
+// Package service holds the operations of Satchel, each once (so far those on sources). The fronts (MCP, the REST
 // API, the pages, the command line and its socket) translate a request into an
 // [Actor] and an input, call a method of [Service], and translate its result.
 //
-// An operation checks that the actor may perform it, does it, and writes the audit
-// line. It returns a domain type or a fault.Error. Its row in the table of rights
-// (rights.go) is the only place that says who may perform it.
+// An operation checks that the actor may perform it, does it, and writes the audit line
+// if it changes what people set. It returns a result or a fault.Error. Its case in rights
+// (rights.go) is the only place that says which actors may perform it.
 //
-// Call [New] once, and [Operations] to list all operations with their rights.
+// Call [New] once, and [Operations] to list those with inputs in JSON.
 package service

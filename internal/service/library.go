@@ -14,8 +14,8 @@ import (
 
 // ListSourcesInput selects sources.
 type ListSourcesInput struct {
-	// User lists what this person may read. Only the operator may name somebody; an
-	// empty name then lists every source.
+	// User lists what this person may read; for the operator an empty name lists every
+	// source. For any other actor it is ignored.
 	User string `json:"user,omitempty"`
 }
 
