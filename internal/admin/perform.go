@@ -10,7 +10,8 @@ import (
 )
 
 // Do performs an operation of the service for the operator, on the running server or
-// on the data directory that this process has open.
+// on the data directory that this process has open. An operation that takes long
+// reports its steps to the progress of ctx (service.WithProgress).
 func Do[In, Out any](ctx context.Context, s Service, m service.Method[In, Out], in In) (Out, error) {
 	var out Out
 	b, err := json.Marshal(in)
@@ -40,9 +41,10 @@ func (l *Local) Perform(ctx context.Context, operation string, in json.RawMessag
 	return json.Marshal(out)
 }
 
-// Perform asks the server.
+// Perform asks the server, and reports the steps of the work to the progress of ctx.
 func (c *Remote) Perform(ctx context.Context, operation string, in json.RawMessage) (json.RawMessage, error) {
-	return call[json.RawMessage](ctx, c, "operations", performRequest{operation, in})
+	out, err := callLong[performResult](ctx, c, "operations", performRequest{operation, in}, service.Progress(ctx))
+	return out.Value, err
 }
 
 // performRequest is the socket's request for an operation.
@@ -51,8 +53,14 @@ type performRequest struct {
 	Input     json.RawMessage `json:"input"`
 }
 
+// performResult holds the result of an operation, which may be null.
+type performResult struct {
+	Value json.RawMessage `json:"value"`
+}
+
 func handleOperations(m *socketMux, s Service) {
-	handle(m, "operations", func(ctx context.Context, in performRequest) (any, error) {
-		return s.Perform(ctx, in.Operation, in.Input)
+	handleLong(m, "operations", func(ctx context.Context, in performRequest, progress func(string)) (performResult, error) {
+		out, err := s.Perform(service.WithProgress(ctx, progress), in.Operation, in.Input)
+		return performResult{out}, err
 	})
 }
