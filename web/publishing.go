@@ -165,22 +165,22 @@ func (s *Server) publishPage(v *visit, m store.Membership, all []space.Source, f
 	return s.page(v, status, "publish", pg)
 }
 
-// sourceField is the field of the form that has a part of the request; "" where
-// none has, and for a name that cannot be changed.
-func sourceField(part string, form publishForm) string {
-	switch part {
-	case "name":
+// sourceField returns the id of the input for a field of a source; "" if the form has
+// none, or if the name cannot be changed.
+func sourceField(field string, form publishForm) string {
+	switch field {
+	case space.SourceName:
 		if form.Change {
 			return ""
 		}
 		return "source-id"
-	case "title":
+	case space.SourceTitle:
 		return "source-label"
-	case "description":
+	case space.SourceDescription:
 		return "source-about"
-	case "readers":
+	case space.SourceReaders:
 		return "source-readers"
-	case "memory":
+	case space.SourceMemory:
 		return "source-memory"
 	}
 	return ""

@@ -10,15 +10,15 @@ import (
 	"satchel/internal/space"
 )
 
-// Preview is what others would see of a directory.
+// Preview shows what readers of a source would see.
 type Preview struct {
-	Dir   space.Path
-	Files []space.Entry // at most as many as were asked for
-	Total int
-	Bytes int64
-	Left  int // links and names that would be left out
-	// Memory tells that the space's memory is in it.
-	Memory bool
+	Dir   space.Path    `json:"dir"`
+	Files []space.Entry `json:"files"` // at most as many as the caller asked for
+	Total int           `json:"total"` // of all files
+	Bytes int64         `json:"bytes"` // of all files
+	Left  int           `json:"left"`  // links and names that a source leaves out
+	// Memory reports that files of the space's memory are among them.
+	Memory bool `json:"memory"`
 }
 
 // Preview shows what publishing a directory of a space would show.
@@ -78,7 +78,7 @@ func (m *Manager) Add(ctx context.Context, s space.Source, consent Consent) (spa
 			return space.Source{}, errTaken(s.ID)
 		case consent.New || old.Dir != s.Dir:
 			// The source that has the name now would be lost without a word.
-			return space.Source{}, fault.New(fault.Conflict, "You publish %s as %q already. Choose another name, or unpublish that first.", named(old.Dir), s.ID).In(FieldName)
+			return space.Source{}, fault.New(fault.Conflict, "You publish %s as %q already. Choose another name, or unpublish that first.", named(old.Dir), s.ID).In(space.SourceName)
 		}
 		return m.change(ctx, e, s)
 	}
@@ -99,7 +99,7 @@ func (m *Manager) Add(ctx context.Context, s space.Source, consent Consent) (spa
 		return space.Source{}, err
 	}
 	if len(sn.files) == 0 {
-		return space.Source{}, fault.New(fault.Invalid, "There are no files in %q to be published.", string(s.Dir)+"/").In(FieldDir)
+		return space.Source{}, fault.New(fault.Invalid, "There are no files in %q to be published.", string(s.Dir)+"/").In(space.SourceDir)
 	}
 	return m.begin(ctx, s)
 }
@@ -112,12 +112,16 @@ func named(dir space.Path) string {
 	return string(dir) + "/"
 }
 
-// Taken reports whether a source on this server has the id. That is no secret, since
-// publishing under a taken name fails.
-func (m *Manager) Taken(id string) bool {
+// Find returns the source with an ID, without checking who may read it. The error is a
+// fault.NotFound.
+func (m *Manager) Find(id string) (space.Source, error) {
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.entries[id] != nil
+	e := m.entries[id]
+	m.mu.Unlock()
+	if e == nil {
+		return space.Source{}, NotThere(id)
+	}
+	return m.source(e), nil
 }
 
 func (m *Manager) begin(ctx context.Context, s space.Source) (space.Source, error) {

@@ -183,7 +183,7 @@ func TestANameThatIsTakenStaysWithWhatHasIt(t *testing.T) {
 			c.change(&r)
 			_, err := w.Add(t.Context(), r.Source, r.Consent)
 			wantCode(t, c.name, err, fault.Conflict)
-			if !strings.HasPrefix(fault.PublicOf(err), c.want) || fault.FieldOf(err) != sources.FieldName {
+			if !strings.HasPrefix(fault.PublicOf(err), c.want) || fault.FieldOf(err) != space.SourceName {
 				t.Errorf("it is said of %q: %v", fault.FieldOf(err), err)
 			}
 			if got, hers := w.sees(bob), w.sees(eve); got != had.ID || hers != "" {
@@ -192,8 +192,11 @@ func TestANameThatIsTakenStaysWithWhatHasIt(t *testing.T) {
 			if got := w.paths(had); got != "a.md deep/b.md" {
 				t.Errorf("the source has %q", got)
 			}
-			if !w.Taken(had.ID) || w.Taken("another") {
-				t.Error("which names are taken is not told")
+			if _, err := w.Find("another"); fault.CodeOf(err) != fault.NotFound {
+				t.Errorf("a source that nobody published: %v", err)
+			}
+			if got, err := w.Find(had.ID); err != nil || got.ID != had.ID {
+				t.Errorf("the source: %v, %v", got.ID, err)
 			}
 		})
 	}

@@ -21,16 +21,6 @@ type Consent struct {
 	New bool `json:"new"`
 }
 
-// The fields that an error of Add names (see fault.FieldOf).
-const (
-	FieldName        = "name"
-	FieldTitle       = "title"
-	FieldDescription = "description"
-	FieldDir         = "dir"
-	FieldReaders     = "readers"
-	FieldMemory      = "memory"
-)
-
 // Bounds of what people write.
 const (
 	MaxIDBytes     = 40
@@ -51,11 +41,11 @@ var reserved = []string{"space", "library", "docs", "youtube", "all", "none", "p
 func CheckID(id string) error {
 	switch {
 	case id == "":
-		return fault.New(fault.Invalid, "The source needs a name.").In(FieldName)
+		return fault.New(fault.Invalid, "The source needs a name.").In(space.SourceName)
 	case len(id) < 2 || len(id) > MaxIDBytes || !idForm.MatchString(id):
-		return fault.New(fault.Invalid, "The name of a source has 2 to %d small letters, digits and hyphens, and neither begins nor ends with a hyphen.", MaxIDBytes).In(FieldName)
+		return fault.New(fault.Invalid, "The name of a source has 2 to %d small letters, digits and hyphens, and neither begins nor ends with a hyphen.", MaxIDBytes).In(space.SourceName)
 	case slices.Contains(reserved, id):
-		return fault.New(fault.Invalid, "The name %q means something else here. Choose another one.", id).In(FieldName)
+		return fault.New(fault.Invalid, "The name %q means something else here. Choose another one.", id).In(space.SourceName)
 	}
 	return nil
 }
@@ -70,7 +60,7 @@ func checked(s space.Source, withMemory bool) (space.Source, error) {
 		name string
 		text *string
 		max  int
-	}{{FieldTitle, &s.Title, MaxTitle}, {FieldDescription, &s.Description, MaxDescription}} {
+	}{{space.SourceTitle, &s.Title, MaxTitle}, {space.SourceDescription, &s.Description, MaxDescription}} {
 		*f.text = oneLine(*f.text)
 		if n := utf8.RuneCountInString(*f.text); n > f.max {
 			return s, fault.New(fault.Invalid, "The %s has %d characters, and %d are allowed.", f.name, n, f.max).In(f.name)
@@ -83,11 +73,11 @@ func checked(s space.Source, withMemory bool) (space.Source, error) {
 	if s.Dir = ""; dir != "" && dir != "." {
 		var err error
 		if s.Dir, err = space.ParsePath(dir); err != nil {
-			return s, fault.Wrap(err, fault.CodeOf(err), "%s", fault.PublicOf(err)).In(FieldDir)
+			return s, fault.Wrap(err, fault.CodeOf(err), "%s", fault.PublicOf(err)).In(space.SourceDir)
 		}
 	}
 	if hasMemory(s.Dir) && !withMemory {
-		return s, fault.New(fault.Invalid, "%s, where your AIs keep what they know about you. Choose another directory, or confirm that readers may see it.", includes(s.Dir)).In(FieldMemory)
+		return s, fault.New(fault.Invalid, "%s, where your AIs keep what they know about you. Choose another directory, or confirm that readers may see it.", includes(s.Dir)).In(space.SourceMemory)
 	}
 	if s.Everybody {
 		s.Users = nil
@@ -96,7 +86,7 @@ func checked(s space.Source, withMemory bool) (space.Source, error) {
 	slices.Sort(s.Users)
 	s.Users = slices.Compact(s.Users)
 	if len(s.Users) > MaxUsers {
-		return s, fault.New(fault.Invalid, "A source can have %d readers by name. Publish it for everybody instead.", MaxUsers).In(FieldReaders)
+		return s, fault.New(fault.Invalid, "A source can have %d readers by name. Publish it for everybody instead.", MaxUsers).In(space.SourceReaders)
 	}
 	return s, nil
 }

@@ -1,92 +1,66 @@
 package server
 
 import (
-	"maps"
-	"slices"
-	"sync"
 	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
 
 	"satchel/internal/space"
 	"satchel/web"
 )
 
-// What is remembered of who called.
+// Bounds of what is remembered about callers.
 const (
 	maxCalled   = 10_000 // grants
 	maxCalledAs = 8      // names of one grant
-	calledFor   = 24 * time.Hour
 )
 
-// called remembers what clients call themselves, by the grant with which they call, so
-// that the pages know one from another where several have one key. It is lost with the
-// server, and decides nothing.
+// called remembers the names that clients give themselves, by grant, so that the pages
+// can tell apart several clients with one key. The names are lost when the server stops, and
+// decide nothing.
 type called struct {
 	now func() time.Time
-	mu  sync.Mutex
-	by  map[space.GrantID]*calledAs
-}
-
-type calledAs struct {
-	last  time.Time
-	names map[string]time.Time
+	by  *lru.Cache[space.GrantID, *lru.Cache[string, time.Time]]
 }
 
 func newCalled(now func() time.Time) *called {
-	return &called{now: now, by: map[space.GrantID]*calledAs{}}
+	by, err := lru.New[space.GrantID, *lru.Cache[string, time.Time]](maxCalled)
+	if err != nil {
+		panic(err) // the size is positive
+	}
+	return &called{now: now, by: by}
 }
 
-// note notes a call; a client may say no name.
+// note records a call. An empty name, which a client may send, is not recorded.
 func (c *called) note(id space.GrantID, name string) {
 	if id == "" || name == "" {
 		return
 	}
-	now := c.now()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	g := c.by[id]
-	if g == nil {
-		if len(c.by) >= maxCalled {
-			c.room(now)
+	names, ok := c.by.Get(id)
+	if !ok {
+		fresh, err := lru.New[string, time.Time](maxCalledAs)
+		if err != nil {
+			panic(err) // the size is positive
 		}
-		g = &calledAs{names: map[string]time.Time{}}
-		c.by[id] = g
-	}
-	g.last, g.names[name] = now, now
-	if len(g.names) > maxCalledAs {
-		first := name
-		for n, at := range g.names {
-			if at.Before(g.names[first]) {
-				first = n
-			}
+		if names, ok, _ = c.by.PeekOrAdd(id, fresh); !ok {
+			names = fresh
 		}
-		delete(g.names, first)
 	}
+	names.Add(name, c.now())
 }
 
-// room forgets the grants that have not called for long, or any one where there are
-// none.
-func (c *called) room(now time.Time) {
-	maps.DeleteFunc(c.by, func(_ space.GrantID, g *calledAs) bool { return now.Sub(g.last) > calledFor })
-	for id := range c.by {
-		if len(c.by) >= maxCalled {
-			delete(c.by, id)
-		}
-		break
-	}
-}
-
-// of returns the names of a grant, the last one first.
+// of returns the names of a grant, the newest first.
 func (c *called) of(id space.GrantID) []web.CalledAs {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	g := c.by[id]
-	if g == nil {
+	names, ok := c.by.Peek(id)
+	if !ok {
 		return nil
 	}
-	out := make([]web.CalledAs, 0, len(g.names))
-	for name, at := range g.names {
-		out = append(out, web.CalledAs{Name: name, At: at})
+	keys := names.Keys() // the oldest first
+	out := make([]web.CalledAs, 0, len(keys))
+	for i := len(keys) - 1; i >= 0; i-- {
+		if at, ok := names.Peek(keys[i]); ok {
+			out = append(out, web.CalledAs{Name: keys[i], At: at})
+		}
 	}
-	slices.SortFunc(out, func(a, b web.CalledAs) int { return b.At.Compare(a.At) })
 	return out
 }

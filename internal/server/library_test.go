@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"satchel/gitstore/sources"
 	"satchel/internal/admin"
 	"satchel/internal/fault"
 	"satchel/internal/service"
@@ -83,7 +82,7 @@ func TestPublishedSpacesFollowTheirOwners(t *testing.T) {
 		t.Errorf("attack: bob takes the name: %v", err)
 	}
 	_, err = c.Service.PublishSource(ctx, service.Operator(), service.PublishSourceInput{Space: service.SpaceRef{User: "bob"}, Source: space.Source{ID: "mine", Dir: "memory", Everybody: true}})
-	if fault.CodeOf(err) != fault.Invalid || fault.FieldOf(err) != sources.FieldMemory {
+	if fault.CodeOf(err) != fault.Invalid || fault.FieldOf(err) != space.SourceMemory {
 		t.Errorf("memory without a word: %v", err)
 	}
 	must(c.Admin.RemoveUser(ctx, "ann"))

@@ -142,15 +142,9 @@ type PreviewSourceInput struct {
 	Limit int      `json:"limit"` // of the files that are listed
 }
 
-// SourcePreview is what readers of a source would see.
+// SourcePreview is what readers of a source would see, and what its owner should know.
 type SourcePreview struct {
-	Dir   space.Path    `json:"dir"`
-	Files []space.Entry `json:"files"`
-	Total int           `json:"total"`
-	Bytes int64         `json:"bytes"`
-	Left  int           `json:"left"` // links and names that a source leaves out
-	// Memory reports that files of the space's memory are among them.
-	Memory bool `json:"memory"`
+	sources.Preview
 	// Secrets are those of the first Scanned files in which something looks like a
 	// secret.
 	Secrets []space.Path `json:"secrets"`
@@ -174,7 +168,8 @@ func (s *Service) PreviewSource(ctx context.Context, a Actor, in PreviewSourceIn
 	if err != nil {
 		return SourcePreview{}, err
 	}
-	out := SourcePreview{Dir: p.Dir, Files: p.Files[:min(max(in.Limit, 0), len(p.Files))], Total: p.Total, Bytes: p.Bytes, Left: p.Left, Memory: p.Memory}
+	out := SourcePreview{Preview: p}
+	out.Files = p.Files[:min(max(in.Limit, 0), len(p.Files))]
 	left := int64(previewScanBytes)
 	for _, f := range p.Files {
 		if left -= f.Size; left < 0 || out.Scanned == previewScanFiles {
@@ -208,17 +203,23 @@ func (s *Service) SuggestSourceID(ctx context.Context, a Actor, in SuggestSource
 	dir := strings.Trim(in.Dir, "/")
 	short := sourceID(m.OwnerName, path.Base("/"+dir))
 	for _, id := range []string{short, sourceID(m.OwnerName, dir)} {
-		if !s.sources.Taken(id) {
+		if !s.taken(id) {
 			return id, nil
 		}
 	}
 	for n := 2; n < 100; n++ {
 		end := "-" + strconv.Itoa(n)
-		if id := strings.Trim(short[:min(len(short), sources.MaxIDBytes-len(end))], "-") + end; !s.sources.Taken(id) {
+		if id := strings.Trim(short[:min(len(short), sources.MaxIDBytes-len(end))], "-") + end; !s.taken(id) {
 			return id, nil
 		}
 	}
 	return short, nil // publishing under it says that it is taken
+}
+
+// taken reports whether a source has the ID. Publishing under it would reveal as much.
+func (s *Service) taken(id string) bool {
+	_, err := s.sources.Find(id)
+	return err == nil
 }
 
 // sourceID makes an ID from an owner's name and a directory.
@@ -260,7 +261,7 @@ func (s *Service) PublishSource(ctx context.Context, a Actor, in PublishSourceIn
 	for _, name := range in.Readers {
 		u, err := s.accounts.FindUser(ctx, name)
 		if fault.CodeOf(err) == fault.NotFound {
-			return space.Source{}, fault.New(fault.Invalid, "%s", fault.PublicOf(err)).In(sources.FieldReaders)
+			return space.Source{}, fault.New(fault.Invalid, "%s", fault.PublicOf(err)).In(space.SourceReaders)
 		}
 		if err != nil {
 			return space.Source{}, err
@@ -285,12 +286,11 @@ func (s *Service) UnpublishSource(ctx context.Context, a Actor, in UnpublishSour
 	if err := s.authorize(a, "UnpublishSource"); err != nil {
 		return None{}, err
 	}
-	all := s.sources.All()
-	i := slices.IndexFunc(all, func(x space.Source) bool { return x.ID == in.ID })
-	if i < 0 {
-		return None{}, sources.NotThere(in.ID)
+	src, err := s.sources.Find(in.ID)
+	if err != nil {
+		return None{}, err
 	}
-	of := all[i].Space
+	of := src.Space
 	if _, err := s.authorizeSpace(ctx, a, "UnpublishSource", SpaceRef{ID: of}); err != nil {
 		// Somebody who may not read the source does not learn that it exists.
 		if _, hidden := s.readable(ctx, a, in.ID); hidden != nil {
@@ -320,9 +320,8 @@ func (s *Service) SyncSource(ctx context.Context, a Actor, in SyncSourceInput) (
 	}
 	reader := a.user
 	if a.kind == operator {
-		all := s.sources.All()
-		if i := slices.IndexFunc(all, func(x space.Source) bool { return x.ID == in.ID }); i >= 0 {
-			reader = all[i].By
+		if src, err := s.sources.Find(in.ID); err == nil {
+			reader = src.By
 		}
 	}
 	sync := s.sources.Sync

@@ -59,5 +59,15 @@ type Source struct {
 	Synced time.Time `json:"synced,omitzero"`
 }
 
+// The fields of a source that an error about it names (see fault.FieldOf).
+const (
+	SourceName        = "name"
+	SourceTitle       = "title"
+	SourceDescription = "description"
+	SourceDir         = "dir"
+	SourceReaders     = "readers"
+	SourceMemory      = "memory" // the consent to publish memory
+)
+
 // Mount returns the source's directory, as paths and sandboxes have it.
 func (s Source) Mount() string { return SourcesMount + s.ID }

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"satchel/gitstore/sources"
 	"satchel/internal/admin"
 	"satchel/internal/fault"
 	"satchel/internal/service"
@@ -53,7 +52,7 @@ everybody on the server may read it.`}, func(fs *pflag.FlagSet) runner {
 				}
 				return c.admin(ctx, func(s admin.Service) error {
 					x, err := admin.Do(ctx, s, (*service.Service).PublishSource, in)
-					if fault.FieldOf(err) == sources.FieldMemory {
+					if fault.FieldOf(err) == space.SourceMemory {
 						err = fault.New(fault.CodeOf(err), "%s To confirm it, add --with-memory.", fault.PublicOf(err))
 					}
 					if err != nil {
