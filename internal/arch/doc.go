@@ -1,5 +1,5 @@
-// Package arch keeps the architecture: its tests hold every package to the
-// import table of docs/architecture.md and to exactly one package comment, every
-// heavy dependency to the one package that may import it, and every test to the
-// rule against time limits (docs/testing.md).
+// Package arch keeps the architecture of docs/architecture.md. Its tests check that
+// packages import only what their row of the table allows, that each has one package
+// comment, that heavy dependencies have few importers, and that no test states a time
+// limit (docs/testing.md).
 package arch
