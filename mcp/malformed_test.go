@@ -65,7 +65,7 @@ func (shelf) ReadBlob(context.Context, space.SpaceID, space.BlobID) ([]byte, err
 }
 
 // realTools is the real Set over a shelf, without a sandbox.
-func realTools(t testing.TB) *tools.Set {
+func realTools(t testing.TB) *tools.Registry {
 	t.Helper()
 	set, err := tools.New(tools.Options{Workspace: shelf{}, Searcher: noSearch{},
 		RunnerProblem: func() string { return "No sandbox can start here." },

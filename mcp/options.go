@@ -16,7 +16,7 @@ import (
 	"satchel/tools"
 )
 
-// Toolset is what the server offers; *tools.Set implements it.
+// Toolset is what the server offers; *tools.Registry implements it.
 type Toolset interface {
 	// ServerInstructions is told to every client when it connects.
 	ServerInstructions() string
@@ -37,7 +37,7 @@ type Toolset interface {
 	GetSkill(ctx context.Context, c tools.Caller, uri string) (tools.Skill, error)
 }
 
-var _ Toolset = (*tools.Set)(nil)
+var _ Toolset = (*tools.Registry)(nil)
 
 // Options configures a [Server]. Tools, Verifier, Name and Version are needed;
 // the zero value of every other field means its default.

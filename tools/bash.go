@@ -12,18 +12,102 @@ import (
 	"satchel/internal/space"
 )
 
-func (s *Set) bash(ctx context.Context, c Caller, raw json.RawMessage, p Progress) (Result, error) {
+const (
+	nameBashReadonly = "bash_readonly"
+	nameBash         = "bash"
+)
+
+func (s *Registry) bashReadonlyTool() tool {
+	return tool{
+		Tool: Tool{
+			Name: nameBashReadonly, Title: "Run bash, read-only", Description: s.describeRunner(describeBashReadonly),
+			InputSchema: schema(bashReadonlyInput), Scope: space.ScopeRead,
+			ReadOnly: true,
+		},
+		run: s.bashReadonly, example: `{"command":"true"}`,
+	}
+}
+
+func (s *Registry) bashTool() tool {
+	return tool{
+		Tool: Tool{
+			Name: nameBash, Title: "Run bash and commit changes", Description: s.describeRunner(describeBash),
+			InputSchema: schema(bashInput), Scope: space.ScopeWrite,
+			// A command may delete files. History keeps them, but clients should ask
+			// their user all the same.
+			Destructive: true,
+		},
+		run: s.bash, example: `{"command":"true"}`,
+	}
+}
+
+// describeRunner returns a description of bash, or the one that says that no command
+// can run.
+func (s *Registry) describeRunner(text string) string {
+	if s.o.Runner == nil {
+		return describeBashOff
+	}
+	return text
+}
+
+// describeBashOff stands for the two below if no command can run.
+const describeBashOff = `Do not call this: commands are switched off on this server, and every call fails. Use {search} and {read} to look things up; nothing can be saved with bash here.`
+
+const describeBashReadonly = `Run bash to look at the user's files in ways that {search} and {read} cannot: grep -rn, find, wc, git log -p, git blame, a pipeline or a small script; python3, jq and rg where the machine has them. Nothing in the space can be changed: a write to it fails.
+
+Runs in a private sandbox without network, in /space (the files, with their git history); /library holds the shared sources and /tmp may be written. Output over 30,000 characters keeps its head and tail, and the answer names the file that holds more.
+
+A command that takes longer than about 45 seconds goes on as a background job; the answer says where its output goes. An exit code other than 0 is told, and is no error of the tool.`
+
+const describeBash = `Run bash to save, change, move or delete files in the user's space, or to compute something from them. Everything that a command changes in /space is committed to the user's git repository when it ends. Say why in "comment"; it becomes the commit's message.
+
+Runs in a private sandbox without network, as a local shell would, in /space: bash, coreutils, grep and git, and python3, jq and rg where the machine has them; /library holds shared sources, read-only. /tmp and background processes last while the sandbox does.
+
+Put notes under knowledge/, facts under memory/, things for every AI to know under resources/, as Markdown with a title and description in front matter. Look before you overwrite: {read} the file first, change what is needed, keep the rest. To take a change back, write the old version again: git show COMMIT:path > path (git log finds the commit). .git is read-only, so git commit, revert, restore, checkout and stash fail. Never write passwords, keys or tokens.
+
+The answer has stdout and stderr, the exit code, the commit and the files that changed, and what became of the push where there is a remote; paths that were refused or met a newer version are named with what to do. A command that takes longer than about 45 seconds, or with background: true, goes on as a job. An exit code other than 0 is told, and is no error of the tool. To look without changing, prefer {search}, {read} or {bash_readonly}.`
+
+// What both forms of bash take, before and after what one alone does.
+const (
+	bashInputHead = `{
+  "$schema": "https://json-schema.org/draft/2020-12/schema",
+  "type": "object",
+  "properties": {
+    "command": {
+      "type": "string",
+      "description": "A bash script, run with bash -c in /space."
+    },`
+	bashInputTail = `
+    "background": {
+      "type": "boolean",
+      "description": "Run it as a background job and answer at once. Default false."
+    }
+  },
+  "required": ["command"],
+  "additionalProperties": false
+}`
+)
+
+const bashReadonlyInput = bashInputHead + bashInputTail
+
+const bashInput = bashInputHead + `
+    "comment": {
+      "type": "string",
+      "description": "Why, in one line: the message of the commit, should the command change files."
+    },` + bashInputTail
+
+func (s *Registry) bash(ctx context.Context, c Caller, raw json.RawMessage, p Progress) (Result, error) {
 	return s.runBash(ctx, c, raw, p, nameBash, "command", "comment", "background")
 }
 
-func (s *Set) bashReadonly(ctx context.Context, c Caller, raw json.RawMessage, p Progress) (Result, error) {
+func (s *Registry) bashReadonly(ctx context.Context, c Caller, raw json.RawMessage, p Progress) (Result, error) {
 	return s.runBash(ctx, c, raw, p, nameBashReadonly, "command", "background")
 }
 
 // runBash answers with an error if the command did not run, a limit ended it, its end
 // is not known, or its changes were not saved. A command that ran and failed is no
 // error: grep exits with 1 if nothing matches.
-func (s *Set) runBash(ctx context.Context, c Caller, raw json.RawMessage, p Progress, name string, known ...string) (Result, error) {
+func (s *Registry) runBash(ctx context.Context, c Caller, raw json.RawMessage, p Progress, name string, known ...string) (Result, error) {
 	a := parseArguments(raw, s.o.Limits.ArgumentBytes, known...)
 	r := RunRequest{
 		User: c.User, Space: c.Space, Author: c.Author, Client: c.Client, Tool: name,
@@ -65,7 +149,7 @@ func (s *Set) runBash(ctx context.Context, c Caller, raw json.RawMessage, p Prog
 }
 
 // noSandbox says why bash cannot run here and what works instead.
-func (s *Set) noSandbox() string {
+func (s *Registry) noSandbox() string {
 	return fmt.Sprintf("bash cannot run on this server: %s Nothing was run. %s and %s still work.",
 		sentence(s.o.RunnerProblem()), s.o.Prefix+nameSearch, s.o.Prefix+nameRead)
 }

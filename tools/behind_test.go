@@ -54,7 +54,7 @@ type searched struct {
 	IndexAge           float64 `json:"index_age"`
 }
 
-func searchIn(t *testing.T, set *tools.Set, c tools.Caller, query string) searched {
+func searchIn(t *testing.T, set *tools.Registry, c tools.Caller, query string) searched {
 	t.Helper()
 	args, _ := json.Marshal(map[string]string{"query": query})
 	r, err := set.Call(t.Context(), c, "search", args, nil)
@@ -105,11 +105,11 @@ func TestASearchWhileAnImportIsIndexedSaysHowFarTheIndexIs(t *testing.T) {
 	g.shut.Store(true)
 	importPages(t, l)
 	for _, query := range []string{"heliotrope", "helitrope", "start heliotrope", `"heliotrope blooms"`, "kind:memory"} {
-		searchIn(t, l.Set, l.c, query).check(t, " 2577 pages ")
+		searchIn(t, l.Registry, l.c, query).check(t, " 2577 pages ")
 	}
 	close(g.opened)
 	l.settle(t)
-	if a := searchIn(t, l.Set, l.c, "heliotrope"); len(a.Results) != 1 || len(a.Notes) > 0 || a.IndexAge != 0 {
+	if a := searchIn(t, l.Registry, l.c, "heliotrope"); len(a.Results) != 1 || len(a.Notes) > 0 || a.IndexAge != 0 {
 		t.Errorf("when it is indexed: %+v", a)
 	}
 }
@@ -138,7 +138,7 @@ func TestASearchOfASourceSaysHowFarItsIndexIs(t *testing.T) {
 	t.Cleanup(f.Close)
 	f.Refresh(s.Collection)
 	must(l.index.Wait(t.Context(), s.Collection, s.Commit))
-	of := func(wait time.Duration) *tools.Set {
+	of := func(wait time.Duration) *tools.Registry {
 		set, err := tools.New(tools.Options{
 			Workspace: l.store, Searcher: l.index, Library: published{m: m}, PublicURL: func() string { return "https://satchel.example" },
 			Limits: tools.Limits{SearchWait: wait},

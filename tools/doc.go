@@ -2,7 +2,7 @@
 // functions that know no protocol: instructions, search, read, fetch, bash and
 // bash_readonly, and the prompts, resources and skills that a space offers.
 //
-// A [Set] answers for one [Caller] at a time, who was authenticated elsewhere;
+// A [Registry] answers for one [Caller] at a time, who was authenticated elsewhere;
 // it checks the caller's scopes and never reaches another space than the
 // caller's. Reads answer from the object store and the index at head and start
 // no sandbox; only bash does. Bad arguments are fault.Invalid, told in the

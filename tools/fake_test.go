@@ -190,7 +190,7 @@ func (f *fixedRun) Run(_ context.Context, r tools.RunRequest, p tools.Progress) 
 
 // bench is a Set with its fakes.
 type bench struct {
-	*tools.Set
+	*tools.Registry
 	ws     *treeSpace
 	search *fixedSearch
 	run    *fixedRun
@@ -215,7 +215,7 @@ func newBench(t testing.TB, files map[string]string, change func(*tools.Options)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.Set = set
+	b.Registry = set
 	return b
 }
 

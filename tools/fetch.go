@@ -13,6 +13,27 @@ import (
 	"satchel/tools/index"
 )
 
+const nameFetch = "fetch"
+
+func (s *Registry) fetchTool() tool {
+	t := Tool{
+		Name: nameFetch, Title: "Fetch one document", Description: describeFetch,
+		InputSchema: schema(fetchInput), OutputSchema: schema(fetchOutput), Scope: space.ScopeRead,
+		ReadOnly: true, Idempotent: true,
+	}
+	return tool{Tool: t, forChatGPT: &t, onlyChatGPT: true, run: s.fetch, example: `{"id":"a.md"}`}
+}
+
+const describeFetch = `Fetch one whole document that {search} found, by its id, when you need more of it than the search showed.
+
+Answers with its title, text, url and metadata. A document of more than 20,000 tokens is cut at its end; metadata.next is then the id that fetches what follows.`
+
+// The forms that ChatGPT demands, as for search.
+const (
+	fetchInput  = `{"type":"object","properties":{"id":{"type":"string"}},"required":["id"]}`
+	fetchOutput = `{"type":"object","properties":{"id":{"type":"string"},"title":{"type":"string"},"text":{"type":"string"},"url":{"type":"string"},"metadata":{"type":"object","additionalProperties":{"type":"string"}}},"required":["id","title","text","url"]}`
+)
+
 // fetched is fetch's structured answer, in the form that ChatGPT demands.
 type fetched struct {
 	ID       string            `json:"id"`
@@ -22,7 +43,7 @@ type fetched struct {
 	Metadata map[string]string `json:"metadata"`
 }
 
-func (s *Set) fetch(ctx context.Context, c Caller, raw json.RawMessage, _ Progress) (Result, error) {
+func (s *Registry) fetch(ctx context.Context, c Caller, raw json.RawMessage, _ Progress) (Result, error) {
 	a := parseArguments(raw, s.o.Limits.ArgumentBytes, "id")
 	id := a.required("id", `"knowledge/notes.md"`)
 	if err := a.err(); err != nil {

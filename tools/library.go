@@ -239,7 +239,7 @@ func couldMatch(g glob, id string) bool {
 
 // collections are what a search of the caller goes over: their space, and then
 // what others share with them.
-func (s *Set) collections(ctx context.Context, c Caller) ([]index.Collection, error) {
+func (s *Registry) collections(ctx context.Context, c Caller) ([]index.Collection, error) {
 	cols := []index.Collection{{ID: c.Space, Label: spaceLabel}}
 	if s.o.Library == nil {
 		return cols, nil
@@ -267,7 +267,7 @@ func LibraryURL(base, p string) string {
 }
 
 // origin returns the base of the page URLs in a caller's answers.
-func (s *Set) origin(c Caller) string { return cmp.Or(c.Origin, s.o.PublicURL()) }
+func (s *Registry) origin(c Caller) string { return cmp.Or(c.Origin, s.o.PublicURL()) }
 
 // pageURL is the page of a document, by the path that callers know.
 func pageURL(base string, id space.SpaceID, p string) string {

@@ -19,7 +19,7 @@ import (
 
 // live is a Set over a real store whose commits a real index follows.
 type live struct {
-	*tools.Set
+	*tools.Registry
 	store *gitstore.Store
 	index *index.Index
 	c     tools.Caller
@@ -75,7 +75,7 @@ func newLive(t testing.TB, files map[string]string, source func(*gitstore.Store)
 	if change != nil {
 		change(&o)
 	}
-	if l.Set, err = tools.New(o); err != nil {
+	if l.Registry, err = tools.New(o); err != nil {
 		t.Fatal(err)
 	}
 	return l

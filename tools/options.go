@@ -13,7 +13,7 @@ import (
 	"satchel/internal/space"
 )
 
-// Options is what a Set is made from.
+// Options is what a Registry is made from.
 type Options struct {
 	Workspace Workspace // required
 	Searcher  Searcher  // required
@@ -106,8 +106,8 @@ func def[T int | int64 | time.Duration](v *T, d T) {
 	}
 }
 
-// Set is the tools of one server. It may be used by many goroutines at once.
-type Set struct {
+// Registry holds the tools of one server. It is safe for concurrent use.
+type Registry struct {
 	o     Options
 	tools []tool // in the order in which they are listed
 	// cache keeps front matter by blob: a blob never changes, so an entry is never
@@ -126,8 +126,8 @@ func plainName(s string, max int) bool {
 
 const maxPrefix = 32
 
-// New makes a Set. The error says which option is wrong.
-func New(o Options) (*Set, error) {
+// New returns a Registry. The error says which option is wrong.
+func New(o Options) (*Registry, error) {
 	switch {
 	case o.Workspace == nil || o.Searcher == nil || o.PublicURL == nil:
 		return nil, errors.New("tools: Workspace, Searcher and PublicURL are required")
@@ -147,10 +147,10 @@ func New(o Options) (*Set, error) {
 	}
 	o.Limits.setDefaults()
 	cache, _ := lru.New[space.BlobID, docHead](o.Limits.CacheEntries)
-	s := &Set{
+	s := &Registry{
 		o: o, cache: cache, bytes: semaphore.NewWeighted(o.Limits.BytesAtOnce),
 		turns: newTurns(o.Limits.Searches, o.Limits.SearchesWaiting),
 	}
-	s.tools = s.allTools()
+	s.tools = s.all()
 	return s, nil
 }

@@ -40,7 +40,7 @@ Show me both texts before you save, and change what I ask. Save them with one {b
 // Prompts lists onboarding and every skill whose front matter says
 // "user-invocable: true", under the skill's name. The error is fault.Forbidden
 // without the scope to read.
-func (s *Set) Prompts(ctx context.Context, c Caller) ([]Prompt, error) {
+func (s *Registry) Prompts(ctx context.Context, c Caller) ([]Prompt, error) {
 	if err := need(c, space.ScopeRead, "Listing prompts"); err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func (v view) invocable(ctx context.Context) ([]skill, error) {
 
 // GetPrompt returns a prompt's text. The errors are fault.NotFound,
 // fault.Invalid for an unknown argument and fault.Forbidden.
-func (s *Set) GetPrompt(ctx context.Context, c Caller, name string, args map[string]string) (description, text string, err error) {
+func (s *Registry) GetPrompt(ctx context.Context, c Caller, name string, args map[string]string) (description, text string, err error) {
 	if err := need(c, space.ScopeRead, "Getting a prompt"); err != nil {
 		return "", "", err
 	}

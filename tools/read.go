@@ -13,6 +13,45 @@ import (
 	"satchel/tools/index"
 )
 
+const nameRead = "read"
+
+func (s *Registry) readTool() tool {
+	return tool{
+		Tool: Tool{
+			Name: nameRead, Title: "Read or list files", Description: describeRead,
+			InputSchema: schema(readInput), Scope: space.ScopeRead,
+			ReadOnly: true, Idempotent: true,
+		},
+		run: s.read, example: `{"paths":["a.md"]}`,
+	}
+}
+
+const describeRead = `Read files, sections or lines when you know the path, from {instructions}, {search} or a listing; list a directory or a glob to see what there is. It is faster than bash and works where bash does not.
+
+paths takes several at once: knowledge/x.md, knowledge/x.md:120-180, knowledge/x.md#heading, knowledge/ or knowledge/**/*.md. Paths are relative to the user's space (/space/… means the same); /library/… is the shared, read-only library.
+
+Text comes with line numbers, the total number of lines and the etag (the version that you saw). PNG, JPEG, GIF and WebP files come as images. What does not fit max_tokens is cut, and the answer names the path that reads on from there.`
+
+const readInput = `{
+  "$schema": "https://json-schema.org/draft/2020-12/schema",
+  "type": "object",
+  "properties": {
+    "paths": {
+      "type": "array",
+      "items": {"type": "string"},
+      "minItems": 1,
+      "description": "Each one of: a file (knowledge/x.md), lines of it (knowledge/x.md:120-180; :120- goes on to its end, :120 gives 40 lines from there), a section (knowledge/x.md#heading), a directory (knowledge/) or a glob (knowledge/**/*.md) to list. Ids from search are paths."
+    },
+    "max_tokens": {
+      "type": "integer",
+      "minimum": 1,
+      "description": "Budget of the whole answer, shared by the files, at most 20000. Default 10000."
+    }
+  },
+  "required": ["paths"],
+  "additionalProperties": false
+}`
+
 // readItem is what one of read's paths came to.
 type readItem struct {
 	asked string
@@ -30,7 +69,7 @@ type readItem struct {
 	list *listing
 }
 
-func (s *Set) read(ctx context.Context, c Caller, raw json.RawMessage, _ Progress) (Result, error) {
+func (s *Registry) read(ctx context.Context, c Caller, raw json.RawMessage, _ Progress) (Result, error) {
 	a := parseArguments(raw, s.o.Limits.ArgumentBytes, "paths", "max_tokens")
 	paths := a.texts("paths", `["knowledge/notes.md"]`, s.o.Limits.Paths)
 	budget, lowered := a.count("max_tokens", s.o.Limits.ReadTokens, s.o.Limits.MaxReadTokens)
@@ -168,7 +207,7 @@ func noHeading(f ref, all []index.Section) error {
 }
 
 // renderRead shares the budget among the items and writes them.
-func (s *Set) renderRead(items []readItem, budget int, lowered string) Result {
+func (s *Registry) renderRead(items []readItem, budget int, lowered string) Result {
 	needs := make([]int, len(items))
 	for i := range items {
 		needs[i] = items[i].need()
@@ -229,7 +268,7 @@ func (it *readItem) need() int {
 	return 0
 }
 
-func (it *readItem) renderText(b *strings.Builder, budget int, s *Set, meta map[string]any) {
+func (it *readItem) renderText(b *strings.Builder, budget int, s *Registry, meta map[string]any) {
 	x := it.excerpt
 	last := x.write(nil, budget)
 	where := plural(x.total, "line", "lines")
@@ -353,7 +392,7 @@ func (l *listing) tokens() int {
 	return n
 }
 
-func (l *listing) render(b *strings.Builder, budget int, s *Set) {
+func (l *listing) render(b *strings.Builder, budget int, s *Registry) {
 	fmt.Fprintf(b, "== %s\n", l.title)
 	spent, shown := index.EstimateTokens(l.title)+4, 0
 	for _, name := range l.names {

@@ -14,7 +14,7 @@ import (
 
 // realSet is a Set over a real repository and a real index of a new space with
 // some more files.
-func realSet(t testing.TB, files map[string]string) (*tools.Set, tools.Caller) {
+func realSet(t testing.TB, files map[string]string) (*tools.Registry, tools.Caller) {
 	t.Helper()
 	store, err := gitstore.Open(gitstore.Options{Dir: t.TempDir()})
 	if err != nil {

@@ -32,7 +32,7 @@ func uriOf(scheme, p string) string {
 // Resources lists resources/*.md as satchel://resources/… and the skills that
 // clients can use as skill://…/SKILL.md. The error is fault.Forbidden without
 // the scope to read.
-func (s *Set) Resources(ctx context.Context, c Caller) ([]Resource, error) {
+func (s *Registry) Resources(ctx context.Context, c Caller) ([]Resource, error) {
 	if err := need(c, space.ScopeRead, "Listing resources"); err != nil {
 		return nil, err
 	}
@@ -69,7 +69,7 @@ func (s *Set) Resources(ctx context.Context, c Caller) ([]Resource, error) {
 // ReadResource returns a listed resource, or any file of a listed skill, and
 // its media type. The errors are fault.NotFound, fault.TooLarge and
 // fault.Forbidden.
-func (s *Set) ReadResource(ctx context.Context, c Caller, uri string) ([]Content, string, error) {
+func (s *Registry) ReadResource(ctx context.Context, c Caller, uri string) ([]Content, string, error) {
 	if err := need(c, space.ScopeRead, "Reading a resource"); err != nil {
 		return nil, "", err
 	}
@@ -168,7 +168,7 @@ func (v view) byURI(ctx context.Context, uri string) (space.Entry, error) {
 // a readable front matter, a description and the name of its directory, at most
 // Limits.SkillFiles files and Limits.SkillBytes. What is wrong with others is
 // told by GetSkill and, but for their size, by the index of instructions.
-func (s *Set) Skills(ctx context.Context, c Caller) ([]Skill, error) {
+func (s *Registry) Skills(ctx context.Context, c Caller) ([]Skill, error) {
 	if err := need(c, space.ScopeRead, "Listing skills"); err != nil {
 		return nil, err
 	}
@@ -195,7 +195,7 @@ func (s *Set) Skills(ctx context.Context, c Caller) ([]Skill, error) {
 
 // GetSkill returns the entry with a URI (skill://<path>/SKILL.md). The errors
 // are fault.NotFound and fault.Forbidden.
-func (s *Set) GetSkill(ctx context.Context, c Caller, uri string) (Skill, error) {
+func (s *Registry) GetSkill(ctx context.Context, c Caller, uri string) (Skill, error) {
 	if err := need(c, space.ScopeRead, "Getting a skill"); err != nil {
 		return Skill{}, err
 	}

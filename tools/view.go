@@ -18,7 +18,7 @@ type docHead struct {
 
 // view reads one space, or one source of the library, at one commit, for one call.
 type view struct {
-	s   *Set
+	s   *Registry
 	w   Workspace
 	id  space.SpaceID
 	at  space.CommitID
@@ -30,7 +30,7 @@ type view struct {
 	source  *space.Source // nil: it is the space
 }
 
-func (s *Set) view(ctx context.Context, c Caller) (view, error) {
+func (s *Registry) view(ctx context.Context, c Caller) (view, error) {
 	at, err := s.o.Workspace.Head(ctx, c.Space)
 	return view{s: s, w: s.o.Workspace, id: c.Space, at: at, all: new([]space.Entry), user: c.User, origin: s.origin(c), library: c.library()}, err
 }

@@ -59,7 +59,7 @@ type LogQuery struct {
 }
 
 // Tools calls what AI clients call, so that a person finds what they find; a
-// *tools.Set without a prefix, which answers in full.
+// *tools.Registry without a prefix, which answers in full.
 type Tools interface {
 	Call(ctx context.Context, c tools.Caller, name string, args json.RawMessage, p tools.Progress) (tools.Result, error)
 }

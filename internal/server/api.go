@@ -46,7 +46,7 @@ func (s *Server) routeAPI(mux *http.ServeMux) {
 }
 
 // apiTools calls tools over the library alone.
-type apiTools struct{ set *tools.Set }
+type apiTools struct{ set *tools.Registry }
 
 func (a apiTools) Call(ctx context.Context, c tools.Caller, name string, args json.RawMessage, p tools.Progress) (tools.Result, error) {
 	c.Space, c.SpaceName = libraryAlone, "library"

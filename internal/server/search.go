@@ -26,7 +26,7 @@ import (
 type finder struct {
 	git   *gitstore.Store
 	index *index.Index
-	tools *tools.Set
+	tools *tools.Registry
 	lib   library
 	own   bool // the index is to be closed
 }

@@ -36,8 +36,8 @@ type Server struct {
 	// libraries is the store as sandboxes start from it.
 	libraries *libraries
 	bash      *bash      // nil where the configuration switches it off
-	tools     *tools.Set // of clients
-	finds     *tools.Set // of the pages: under their own names, in full
+	tools     *tools.Registry // of clients
+	finds     *tools.Registry // of the pages: under their own names, in full
 	api       *api.Server
 	mcp       *mcp.Server
 	signals   *signals

@@ -15,7 +15,7 @@ import (
 )
 
 // Tools calls what AI clients call, over the library and a space that is empty;
-// see *tools.Set.
+// see *tools.Registry.
 type Tools interface {
 	Call(ctx context.Context, c tools.Caller, name string, args json.RawMessage, p tools.Progress) (tools.Result, error)
 }

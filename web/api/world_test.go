@@ -215,7 +215,7 @@ func want(t *testing.T, what string, a answer, status int, code string) {
 	}
 }
 
-// fakeTools answers as tools.Set does, over files of both a space and the library.
+// fakeTools answers as tools.Registry does, over files of both a space and the library.
 type fakeTools struct {
 	mu    sync.Mutex
 	files map[string]string

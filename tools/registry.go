@@ -14,106 +14,63 @@ import (
 	"satchel/internal/space"
 )
 
-// tool is one tool with what runs it. Its Name has no prefix.
+// tool is a tool as the registry has it: what clients list, and the function that runs it.
+// Its Name has no prefix, and {name} in its description stands for the listed name of
+// a tool.
 type tool struct {
 	Tool
 	run func(ctx context.Context, c Caller, raw json.RawMessage, p Progress) (Result, error)
+	// forChatGPT is how callers see the tool that demand ChatGPT's forms; nil for as
+	// others do. With onlyChatGPT no other caller sees the tool.
+	forChatGPT  *Tool
+	onlyChatGPT bool
+	// example is a valid call's arguments, for tests of all tools.
+	example string
 }
 
-// The names, without a prefix.
-const (
-	nameInstructions = "instructions"
-	nameSearch       = "search"
-	nameRead         = "read"
-	nameFetch        = "fetch"
-	nameBashReadonly = "bash_readonly"
-	nameBash         = "bash"
-)
-
-func (s *Set) allTools() []tool {
-	readonly, bash := describeBashReadonly, describeBash
-	if s.o.Runner == nil {
-		readonly, bash = describeBashOff, describeBashOff
-	}
+// all lists every tool, in the order in which clients list them. Each is in the file of
+// its name.
+func (s *Registry) all() []tool {
 	return []tool{
-		{Tool{
-			Name: nameInstructions, Title: "Instructions and memory", Description: s.named(describeInstructions),
-			InputSchema: schema(noArguments), Scope: space.ScopeRead,
-			ReadOnly: true, Idempotent: true,
-		}, s.instructions},
-		{Tool{
-			Name: nameSearch, Title: "Search knowledge and memory", Description: s.named(describeSearch),
-			InputSchema: schema(searchInput), OutputSchema: schema(searchOutput), Scope: space.ScopeRead,
-			ReadOnly: true, Idempotent: true,
-		}, s.search},
-		{Tool{
-			Name: nameFetch, Title: "Fetch one document", Description: s.named(describeFetch),
-			InputSchema: schema(fetchInput), OutputSchema: schema(fetchOutput), Scope: space.ScopeRead,
-			ReadOnly: true, Idempotent: true,
-		}, s.fetch},
-		{Tool{
-			Name: nameRead, Title: "Read or list files", Description: s.named(describeRead),
-			InputSchema: schema(readInput), Scope: space.ScopeRead,
-			ReadOnly: true, Idempotent: true,
-		}, s.read},
-		{Tool{
-			Name: nameBashReadonly, Title: "Run bash, read-only", Description: s.named(readonly),
-			InputSchema: schema(bashReadonlyInput), Scope: space.ScopeRead,
-			ReadOnly: true,
-		}, s.bashReadonly},
-		{Tool{
-			Name: nameBash, Title: "Run bash and commit changes", Description: s.named(bash),
-			InputSchema: schema(bashInput), Scope: space.ScopeWrite,
-			// A command may delete files; history keeps them, but a person
-			// should be asked all the same.
-			Destructive: true,
-		}, s.bash},
+		s.instructionsTool(), s.searchTool(), s.fetchTool(), s.readTool(), s.bashReadonlyTool(), s.bashTool(),
 	}
 }
 
-// named puts tools' listed names in place of {read} and the like.
-func (s *Set) named(text string) string {
+// named replaces {name} by the listed name of each tool.
+func (s *Registry) named(text string) string {
 	var pairs []string
-	for _, n := range []string{nameInstructions, nameSearch, nameRead, nameFetch, nameBashReadonly, nameBash} {
-		pairs = append(pairs, "{"+n+"}", s.o.Prefix+n)
+	for _, t := range s.tools {
+		pairs = append(pairs, "{"+t.Name+"}", s.o.Prefix+t.Name)
 	}
 	return strings.NewReplacer(pairs...).Replace(text)
 }
 
-// chatGPT tells whether the caller is listed, and answered in, the forms that
-// ChatGPT's deep research demands.
-func (s *Set) chatGPT(c Caller) bool {
-	return c.ChatGPT
-}
-
-// List returns the tools that the caller's scopes allow, always in the same
-// order.
-func (s *Set) List(_ context.Context, c Caller) []Tool {
-	chat := s.chatGPT(c)
+// List returns the tools that the caller's scopes allow, always in the same order.
+func (s *Registry) List(_ context.Context, c Caller) []Tool {
 	var list []Tool
 	for _, t := range s.tools {
-		if !slices.Contains(c.Scopes, t.Scope) || t.Name == nameFetch && !chat {
+		if !slices.Contains(c.Scopes, t.Scope) || t.onlyChatGPT && !c.ChatGPT {
 			continue
 		}
-		if t.Name == nameSearch && chat {
-			t.InputSchema, t.OutputSchema = schema(chatGPTSearchInput), schema(chatGPTSearchOutput)
-			t.Description = s.named(describeChatGPTSearch)
+		form := t.Tool
+		if c.ChatGPT && t.forChatGPT != nil {
+			form = *t.forChatGPT
 		}
-		t.Tool.Name = s.o.Prefix + t.Name
-		list = append(list, t.Tool)
+		form.Name, form.Description = s.o.Prefix+form.Name, s.named(form.Description)
+		list = append(list, form)
 	}
 	return list
 }
 
 // Find returns a tool by its listed name, whatever a caller may do with it and
 // whether or not it is listed.
-func (s *Set) Find(name string) (Tool, bool) {
+func (s *Registry) Find(name string) (Tool, bool) {
 	t, ok := s.find(name)
-	t.Tool.Name = name
+	t.Tool.Name, t.Tool.Description = name, s.named(t.Description)
 	return t.Tool, ok
 }
 
-func (s *Set) find(name string) (tool, bool) {
+func (s *Registry) find(name string) (tool, bool) {
 	bare, ok := strings.CutPrefix(name, s.o.Prefix)
 	if ok {
 		for _, t := range s.tools {
@@ -129,7 +86,7 @@ func (s *Set) find(name string) (tool, bool) {
 // limit, no sandbox) is a Result with IsError. The errors are
 // fault.NotFound (no such tool), fault.Forbidden (the caller lacks the scope),
 // fault.Canceled, and others that are internal. p may be nil.
-func (s *Set) Call(ctx context.Context, c Caller, name string, args json.RawMessage, p Progress) (Result, error) {
+func (s *Registry) Call(ctx context.Context, c Caller, name string, args json.RawMessage, p Progress) (Result, error) {
 	t, ok := s.find(name)
 	if !ok {
 		var known []string
@@ -164,7 +121,7 @@ func need(c Caller, scope space.Scope, what string) error {
 
 // failed tells a fault that the caller can act on as a Result, and returns the
 // rest.
-func (s *Set) failed(ctx context.Context, name string, err error) (Result, error) {
+func (s *Registry) failed(ctx context.Context, name string, err error) (Result, error) {
 	if ctx.Err() != nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return Result{}, fault.Wrap(err, fault.Canceled, "The call was canceled.")
 	}

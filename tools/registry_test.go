@@ -56,7 +56,7 @@ func TestToolInvariants(t *testing.T) {
 					if tool.OpenWorld {
 						t.Error("no tool reaches the open world")
 					}
-					exact := chat && (tool.Name == prefix+"search" || tool.Name == prefix+"fetch")
+					exact := chat && b.FormOfChatGPT(tool.Name)
 					checkSchema(t, tool.InputSchema, !exact)
 					if tool.OutputSchema != nil {
 						checkSchema(t, tool.OutputSchema, !exact)
@@ -145,49 +145,30 @@ func names(list []tools.Tool) []string {
 	return out
 }
 
-func TestListShowsWhatScopesAllow(t *testing.T) {
-	b := newBench(t, nil, nil)
-	tests := []struct {
-		name   string
-		scopes []space.Scope
-		want   []string
-	}{
-		{"both", []space.Scope{space.ScopeRead, space.ScopeWrite}, []string{"instructions", "search", "read", "bash_readonly", "bash"}},
-		{"read", []space.Scope{space.ScopeRead}, []string{"instructions", "search", "read", "bash_readonly"}},
-		{"write alone", []space.Scope{space.ScopeWrite}, []string{"bash"}},
-		{"none", nil, nil},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			if got := names(b.List(t.Context(), caller(tt.scopes...))); !slices.Equal(got, tt.want) {
-				t.Errorf("listed %v, want %v", got, tt.want)
-			}
-		})
-	}
-}
-
-// TestCallNeedsScope: every tool, with every set of scopes; the expectations are
-// written by hand.
-func TestCallNeedsScope(t *testing.T) {
+// Every tool is listed for callers with its scope, and answers only those; the golden
+// listings show which scope each has.
+func TestListAndCallNeedTheScopeOfTheTool(t *testing.T) {
 	b := newBench(t, map[string]string{"a.md": "a\n"}, nil)
-	args := map[string]string{
-		"instructions": `{}`, "search": `{"query":"a"}`, "read": `{"paths":["a.md"]}`, "fetch": `{"id":"a.md"}`,
-		"bash_readonly": `{"command":"true"}`, "bash": `{"command":"true"}`,
-	}
-	reads := []string{"instructions", "search", "read", "fetch", "bash_readonly"}
-	for name, raw := range args {
+	for name, args := range b.Examples() {
+		tool, _ := b.Find(name)
 		for _, scopes := range [][]space.Scope{nil, {space.ScopeRead}, {space.ScopeWrite}, {space.ScopeRead, space.ScopeWrite}} {
-			want := slices.Contains(scopes, space.ScopeWrite) && name == "bash" ||
-				slices.Contains(scopes, space.ScopeRead) && slices.Contains(reads, name)
-			_, err := b.Call(t.Context(), caller(scopes...), name, json.RawMessage(raw), nil)
-			if want && err != nil {
-				t.Errorf("%s with %v: %v", name, scopes, err)
+			c := caller(scopes...)
+			c.ChatGPT = true
+			want := slices.Contains(scopes, tool.Scope)
+			if got := slices.Contains(names(b.List(t.Context(), c)), name); got != want {
+				t.Errorf("%s is listed with %v: %v", name, scopes, got)
 			}
-			if !want && fault.CodeOf(err) != fault.Forbidden {
-				t.Errorf("%s with %v: %v, want forbidden", name, scopes, err)
+			_, err := b.Call(t.Context(), c, name, json.RawMessage(args), nil)
+			if want && err != nil || !want && fault.CodeOf(err) != fault.Forbidden {
+				t.Errorf("%s with %v: %v", name, scopes, err)
 			}
 		}
 	}
+}
+
+// Resources, prompts and skills need the scope to read.
+func TestResourcesNeedAScope(t *testing.T) {
+	b := newBench(t, map[string]string{"a.md": "a\n"}, nil)
 	none := caller()
 	if _, err := b.Resources(t.Context(), none); fault.CodeOf(err) != fault.Forbidden {
 		t.Errorf("Resources: %v", err)
@@ -325,7 +306,7 @@ func TestServerInstructions(t *testing.T) {
 // take are the same.
 func TestArgumentsAreThoseOfTheSchema(t *testing.T) {
 	b := newBench(t, nil, nil)
-	for _, name := range []string{"instructions", "search", "read", "fetch", "bash", "bash_readonly"} {
+	for name := range b.Examples() {
 		tool, ok := b.Find(name)
 		if !ok {
 			t.Fatal(name)
