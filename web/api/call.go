@@ -73,16 +73,16 @@ func status(code fault.Code) int {
 	return http.StatusInternalServerError
 }
 
-// errorBody is what every refusal looks like.
-type errorBody struct {
+// errorView is what every refusal looks like.
+type errorView struct {
 	Error      errorDetail `json:"error"`
-	Message    string      `json:"message"`
-	StatusCode int         `json:"statusCode"`
+	Message    string      `json:"message" doc:"The same message."`
+	StatusCode int         `json:"statusCode" doc:"The HTTP status." api:"minimum=400,maximum=599"`
 }
 
 type errorDetail struct {
-	Code    string `json:"code"`
-	Message string `json:"message"`
+	Code    string `json:"code" api:"enum=invalid|not_found|conflict|unauthenticated|forbidden|too_large|limited|unavailable|damaged|canceled|internal|method_not_allowed|unsupported_media_type|request_timeout"`
+	Message string `json:"message" doc:"What is wrong and what to do, for people."`
 }
 
 func detailOf(err error) *errorDetail {
@@ -124,7 +124,7 @@ func (c *call) fail(err error) {
 }
 
 func (c *call) refuse(status int, code, message string) {
-	_ = c.answer(status, errorBody{errorDetail{code, message}, message, status}) // of strings and a number
+	_ = c.answer(status, errorView{errorDetail{code, message}, message, status}) // of strings and a number
 }
 
 // answer sends a value.
@@ -152,7 +152,7 @@ func (c *call) write(status int, body []byte) {
 // session is the caller's own name for a sandbox. Clients send it with every call, and
 // the answer repeats it. Only a shell uses a sandbox; reads and searches do not.
 type session struct {
-	SessionID string `json:"sessionId,omitempty"`
+	SessionID string `json:"sessionId,omitempty" doc:"Names a sandbox of shell; comes back in every answer." api:"maxLength=$session,pattern=^[A-Za-z0-9._:-]*$"`
 }
 
 // maxSessionID limits the name of a session, in characters.
@@ -171,7 +171,7 @@ func (s session) check() error {
 type body interface{ check() error }
 
 // decode reads the body into v, whose fields are all that it may have.
-func (c *call) decode(v body) error {
+func (c *call) decode(v any) error {
 	t, params, err := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
 	if cs := params["charset"]; err != nil || t != "application/json" || cs != "" && !strings.EqualFold(cs, "utf-8") {
 		return fault.Wrap(errMedia, fault.Invalid, "The body must be JSON in UTF-8: send the header Content-Type: application/json.")
@@ -199,7 +199,7 @@ func (c *call) decode(v body) error {
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return fault.New(fault.Invalid, "The body has more than one JSON value.")
 	}
-	return v.check()
+	return nil
 }
 
 // jsonProblem says what is wrong with a body in a few words, without naming types

@@ -1,56 +1,259 @@
 package api
 
 import (
-	_ "embed"
 	"encoding/json"
-	"fmt"
+	"net/http"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"satchel/internal/fault"
 )
 
-//go:embed openapi.json
-var document []byte
-
-// documentFor is the document with a server's address and the limits that are in
-// force.
-func documentFor(origin string, l Limits) ([]byte, error) {
-	var doc map[string]any
-	if err := json.Unmarshal(document, &doc); err != nil {
-		return nil, fmt.Errorf("openapi.json: %w", err)
-	}
-	doc["servers"] = []any{map[string]any{"url": origin}}
-	for _, at := range []struct {
-		limit int
-		path  []string
-	}{
-		{l.Results, []string{"Search", "limit", "maximum"}},
-		{l.Results, []string{"SearchAndRead", "limit", "maximum"}},
-		{min(l.Paths, maxSearchPaths), []string{"Search", "paths", "maxItems"}},
-		{min(l.Paths, maxSearchPaths), []string{"SearchAndRead", "paths", "maxItems"}},
-		{l.Paths, []string{"SearchAndRead", "read", "maximum"}},
-		{l.Paths, []string{"Read", "paths", "maxItems"}},
-		{l.Commands, []string{"Shell", "commands", "maxItems"}},
-		{l.CommandBytes, []string{"Shell", "command", "maxLength"}},
-		{l.CommandBytes, []string{"Shell", "commands", "items", "maxLength"}},
-	} {
-		in, ok := descend(doc, "components", "schemas", at.path[0], "properties")
-		if ok {
-			in, ok = descend(in, at.path[1:len(at.path)-1]...)
+// document generates the OpenAPI document from the routes and the types of their
+// requests and answers. origin is the server's address.
+//
+// These tags of a field describe it beside its json tag: doc is its description; api lists
+// rules, such as "required,min=0,max=$results", and each lists those of the elements of a list or
+// a map. A number after $ is a limit of the server. A field of an answer is required unless it has
+// omitempty, a field of a request if api says so.
+func document(origin string, routes []route, l Limits) ([]byte, error) {
+	g := generator{schemas: object{}, limits: map[string]int{
+		"results": l.Results, "paths": l.Paths, "searchPaths": min(l.Paths, maxSearchPaths),
+		"commands": l.Commands, "commandBytes": l.CommandBytes, "session": maxSessionID,
+	}}
+	paths := object{}
+	for _, r := range routes {
+		at, _ := paths[r.path].(object)
+		if at == nil {
+			at = object{}
+			paths[r.path] = at
 		}
-		last := at.path[len(at.path)-1]
-		if _, there := in[last]; !ok || !there {
-			return nil, fmt.Errorf("openapi.json has no %v", at.path)
-		}
-		in[last] = at.limit
+		at[strings.ToLower(r.method)] = g.operation(r)
 	}
-	return json.MarshalIndent(doc, "", "  ")
+	g.schema(reflect.TypeFor[errorView](), false)
+	if g.err != nil {
+		return nil, g.err
+	}
+	return json.MarshalIndent(object{
+		"openapi": "3.0.3",
+		"info": object{
+			"title": "Satchel", "version": "1",
+			"description": "Search, read and run commands over the library: what this server's sources hold, as the bearer of the token may read it. No request reaches a space. All paths are relative to the library.",
+		},
+		"servers": []object{{"url": origin}},
+		"paths":   paths,
+		"components": object{
+			"securitySchemes": object{"bearer": object{
+				"type": "http", "scheme": "bearer", "description": "An API key (account page), or an OAuth access token.",
+			}},
+			"responses": failures(),
+			"schemas":   g.schemas,
+		},
+	}, "", "  ")
 }
 
-func descend(in map[string]any, path ...string) (map[string]any, bool) {
-	for _, name := range path {
-		next, ok := in[name].(map[string]any)
-		if !ok {
-			return nil, false
-		}
-		in = next
+// object is a JSON object.
+type object = map[string]any
+
+// failure is an answer that many routes share.
+type failure struct {
+	name        string
+	status      int
+	description string
+	header      string // which one it has
+	always      bool   // has the header always
+	about       string // the header
+}
+
+func allFailures() []failure {
+	return []failure{
+		{name: "BadRequest", status: http.StatusBadRequest, description: "The request is malformed, or asks for what is not allowed. Nothing was done."},
+		{"Unauthorized", http.StatusUnauthorized, "No token, or one that proves nobody.", "WWW-Authenticate", true, "The challenge of RFC 6750, with resource_metadata of RFC 9728."},
+		{"Forbidden", http.StatusForbidden, "The token lacks the scope, or the server is not known under this Host.", "WWW-Authenticate", false, ""},
+		{name: "NotFound", status: http.StatusNotFound, description: "There is no such thing for this caller."},
+		{"MethodNotAllowed", http.StatusMethodNotAllowed, "The path takes another method.", "Allow", true, ""},
+		{name: "RequestTimeout", status: http.StatusRequestTimeout, description: "The request did not arrive in the time that the server gives it (server.body_timeout)."},
+		{name: "TooLarge", status: http.StatusRequestEntityTooLarge, description: "The request is over a limit."},
+		{name: "UnsupportedMediaType", status: http.StatusUnsupportedMediaType, description: "The body is not uncompressed JSON in UTF-8."},
+		{"TooManyRequests", http.StatusTooManyRequests, "Over a rate, or too much at a time.", "Retry-After", true, "Seconds."},
+		{name: "InternalError", status: http.StatusInternalServerError, description: "The server failed. Its log says more."},
+		{"Unavailable", http.StatusServiceUnavailable, "A part that is needed does not work now, such as the sandbox.", "Retry-After", false, ""},
 	}
-	return in, true
+}
+
+func failures() object {
+	out := object{}
+	for _, f := range allFailures() {
+		r := object{"description": f.description, "content": jsonOf(reference("Error"))}
+		if f.header != "" {
+			h := object{"schema": object{"type": "string"}}
+			if f.always {
+				h["required"] = true
+			}
+			if f.about != "" {
+				h["description"] = f.about
+			}
+			r["headers"] = object{f.header: h}
+		}
+		out[f.name] = r
+	}
+	return out
+}
+
+// fails reports whether a route may answer with a failure.
+func (r route) fails(status int) bool {
+	switch status {
+	case http.StatusBadRequest, http.StatusRequestTimeout, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType:
+		return r.in != nil
+	case http.StatusNotFound:
+		return r.notFound
+	case http.StatusUnauthorized, http.StatusServiceUnavailable:
+		return r.scope != ""
+	}
+	return true
+}
+
+func jsonOf(schema object) object {
+	return object{"application/json": object{"schema": schema}}
+}
+
+func reference(name string) object { return object{"$ref": "#/components/schemas/" + name} }
+
+// generator makes schemas of types. Its first error stays.
+type generator struct {
+	schemas object
+	limits  map[string]int
+	err     error
+}
+
+func (g *generator) operation(r route) object {
+	op := object{"operationId": r.id, "summary": r.summary, "security": []object{}}
+	if r.detail != "" {
+		op["description"] = r.detail
+	}
+	if r.scope != "" {
+		op["security"], op["x-scope"] = []object{{"bearer": []string{}}}, r.scope
+	}
+	var params []object
+	for part := range strings.SplitSeq(r.path, "/") {
+		if name, ok := strings.CutPrefix(part, "{"); ok {
+			params = append(params, object{"name": strings.TrimSuffix(name, "}"), "in": "path", "required": true, "description": "Its id.", "schema": object{"type": "string"}})
+		}
+	}
+	if params != nil {
+		op["parameters"] = params
+	}
+	if r.in != nil {
+		op["requestBody"] = object{"required": !r.optionalBody, "content": jsonOf(g.schema(r.in, true))}
+	}
+	schema := object{"type": "object"}
+	if r.out != nil {
+		schema = g.schema(r.out, false)
+	}
+	responses := object{strconv.Itoa(r.status): object{"description": r.answer, "content": jsonOf(schema)}}
+	for _, f := range allFailures() {
+		if r.fails(f.status) {
+			responses[strconv.Itoa(f.status)] = object{"$ref": "#/components/responses/" + f.name}
+		}
+	}
+	op["responses"] = responses
+	return op
+}
+
+// schema returns the schema of a type: a reference if the type is a struct with a name.
+func (g *generator) schema(t reflect.Type, request bool) object {
+	switch t.Kind() {
+	case reflect.Pointer:
+		return g.schema(t.Elem(), request)
+	case reflect.Bool:
+		return object{"type": "boolean"}
+	case reflect.Int, reflect.Int64:
+		return object{"type": "integer"}
+	case reflect.Float64:
+		return object{"type": "number"}
+	case reflect.String:
+		return object{"type": "string"}
+	case reflect.Slice:
+		return object{"type": "array", "items": g.schema(t.Elem(), request)}
+	case reflect.Map:
+		return object{"type": "object", "additionalProperties": g.schema(t.Elem(), request)}
+	case reflect.Struct:
+		name := strings.TrimSuffix(strings.TrimSuffix(t.Name(), "View"), "Request")
+		if name = strings.ToUpper(name[:1]) + name[1:]; g.schemas[name] == nil {
+			s := object{"type": "object", "additionalProperties": false}
+			g.schemas[name] = s // before its fields, which may refer to it
+			properties, required := object{}, []string{}
+			g.fields(t, request, properties, &required)
+			s["properties"] = properties
+			if len(required) > 0 {
+				s["required"] = required
+			}
+		}
+		return reference(name)
+	}
+	g.fail("a %s has no schema", t)
+	return nil
+}
+
+// fields adds the fields of a struct, and those of embedded structs as its own.
+func (g *generator) fields(t reflect.Type, request bool, properties object, required *[]string) {
+	for f := range t.Fields() {
+		if f.Anonymous {
+			g.fields(f.Type, request, properties, required)
+			continue
+		}
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		s := g.schema(f.Type, request)
+		if doc := f.Tag.Get("doc"); doc != "" {
+			if s["$ref"] != nil { // beside which OpenAPI 3.0 ignores a description
+				s = object{"allOf": []object{s}}
+			}
+			s["description"] = doc
+		}
+		must := g.rules(s, f.Tag.Get("api"))
+		for _, inner := range []string{"items", "additionalProperties"} {
+			if of, ok := s[inner].(object); ok {
+				g.rules(of, f.Tag.Get("each"))
+			}
+		}
+		if must || !request && options == "" {
+			*required = append(*required, name)
+		}
+		properties[name] = s
+	}
+}
+
+// rules adds rules to a schema and reports whether "required" is one of them.
+func (g *generator) rules(s object, list string) (required bool) {
+	for rule := range strings.SplitSeq(list, ",") {
+		name, value, _ := strings.Cut(rule, "=")
+		switch name {
+		case "":
+		case "required":
+			required = true
+		case "enum":
+			s[name] = strings.Split(value, "|")
+		case "format", "pattern":
+			s[name] = value
+		case "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems":
+			n, err := strconv.Atoi(value)
+			if limit, ok := g.limits[strings.TrimPrefix(value, "$")]; ok {
+				n, err = limit, nil
+			}
+			if err != nil {
+				g.fail("the rule %q has no number", rule)
+			}
+			s[name] = n
+		default:
+			g.fail("there is no rule %q", rule)
+		}
+	}
+	return required
+}
+
+func (g *generator) fail(format string, args ...any) {
+	if g.err == nil {
+		g.err = fault.New(fault.Internal, "The OpenAPI document: "+format+".", args...)
+	}
 }

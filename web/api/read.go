@@ -4,61 +4,57 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"strconv"
 	"strings"
 
 	"satchel/internal/fault"
 )
 
-type fileBody struct {
-	Path string `json:"path"`
-	// Kind is "file" or "list"; "error" where Error says what is wrong.
-	Kind    string `json:"kind"`
-	Title   string `json:"title,omitempty"`
-	Content string `json:"content"`
-	Lines   int    `json:"lines,omitempty"` // of the whole file
-	ETag    string `json:"etag,omitempty"`
-	// Next is what to read to go on where Content was cut.
+type fileView struct {
+	Path      string       `json:"path"`
+	Kind      string       `json:"kind" api:"enum=file|list|error"`
+	Title     string       `json:"title,omitempty"`
+	Content   string       `json:"content" doc:"The text, or the names that a directory has or a pattern matches."`
+	Lines     int          `json:"lines,omitempty" doc:"Of the whole file." api:"minimum=0"`
+	ETag      string       `json:"etag,omitempty"`
 	Truncated bool         `json:"truncated"`
-	Next      string       `json:"next,omitempty"`
+	Next      string       `json:"next,omitempty" doc:"What to read to go on."`
 	Error     *errorDetail `json:"error,omitempty"`
 }
 
-// read is POST /api/sandbox/read. A path that cannot be read is told in its
-// place, and the others are read.
-func (s *Server) read(c *call) error {
-	var a struct {
-		session
-		Paths []string `json:"paths"`
-	}
-	if err := c.decode(&a); err != nil {
-		return err
-	}
+type readRequest struct {
+	session
+	Paths []string `json:"paths" doc:"Each one of: a file (docs/nuxt/guide.md), lines of it (…md:120-180), a section (…md#heading), a directory (docs/nuxt/) or a glob (docs/**/*.md)." api:"required,minItems=1,maxItems=$paths"`
+}
+
+type filesView struct {
+	session
+	Files []fileView `json:"files"`
+}
+
+// read is POST /api/sandbox/read. A path that cannot be read has its error in its place.
+func (s *Server) read(c *call, a readRequest) (filesView, error) {
 	switch n := len(a.Paths); {
 	case n == 0:
-		return fault.New(fault.Invalid, `Name what to read, such as {"paths": ["docs/nuxt/guide.md"]}.`)
+		return filesView{}, fault.New(fault.Invalid, `Name what to read, such as {"paths": ["docs/nuxt/guide.md"]}.`)
 	case n > s.o.Limits.Paths:
-		return tooMany("paths", n, s.o.Limits.Paths)
+		return filesView{}, tooMany("paths", n, s.o.Limits.Paths)
 	}
 	files, err := c.files(c.r.Context(), a.Paths)
 	if err != nil {
-		return err
+		return filesView{}, err
 	}
-	return c.answer(http.StatusOK, struct {
-		session
-		Files []fileBody `json:"files"`
-	}{a.session, files})
+	return filesView{a.session, files}, nil
 }
 
-func (c *call) files(ctx context.Context, paths []string) ([]fileBody, error) {
-	files := make([]fileBody, len(paths))
+func (c *call) files(ctx context.Context, paths []string) ([]fileView, error) {
+	files := make([]fileView, len(paths))
 	for i, p := range paths {
 		f, err := c.file(ctx, p)
 		switch fault.CodeOf(err) {
 		case "":
 		case fault.Invalid, fault.NotFound, fault.TooLarge, fault.Damaged:
-			f = fileBody{Path: p, Kind: "error", Error: detailOf(err)}
+			f = fileView{Path: p, Kind: "error", Error: detailOf(err)}
 		default:
 			return nil, err
 		}
@@ -69,10 +65,10 @@ func (c *call) files(ctx context.Context, paths []string) ([]fileBody, error) {
 
 // file reads one path: a file, or a list of a directory's or of what a pattern
 // matches.
-func (c *call) file(ctx context.Context, asked string) (fileBody, error) {
+func (c *call) file(ctx context.Context, asked string) (fileView, error) {
 	p, err := inLibrary(asked)
 	if err != nil {
-		return fileBody{}, err
+		return fileView{}, err
 	}
 	if !strings.HasSuffix(p, "/") {
 		f, err := c.fetch(ctx, p)
@@ -82,37 +78,37 @@ func (c *call) file(ctx context.Context, asked string) (fileBody, error) {
 	}
 	r, err := c.tool(ctx, toolRead, map[string]any{"paths": []string{p}})
 	if err != nil {
-		return fileBody{}, err
+		return fileView{}, err
 	}
 	title, content, _ := strings.Cut(textOf(r), "\n")
 	truncated := false
 	if of, ok := r.Meta["files"].([]map[string]any); ok && len(of) == 1 {
 		truncated, _ = of[0]["truncated"].(bool)
 		if code, failed := of[0]["error"].(string); failed {
-			return fileBody{}, fault.New(fault.Code(code), "%s", strings.TrimSpace(content))
+			return fileView{}, fault.New(fault.Code(code), "%s", strings.TrimSpace(content))
 		}
 	}
 	rel, _ := fromLibrary(p)
-	return fileBody{Path: rel, Kind: "list", Title: strings.TrimPrefix(title, "== "), Content: content, Truncated: truncated}, nil
+	return fileView{Path: rel, Kind: "list", Title: strings.TrimPrefix(title, "== "), Content: content, Truncated: truncated}, nil
 }
 
-func (c *call) fetch(ctx context.Context, p string) (fileBody, error) {
+func (c *call) fetch(ctx context.Context, p string) (fileView, error) {
 	r, err := c.tool(ctx, toolFetch, map[string]any{"id": p})
 	if err != nil {
-		return fileBody{}, err
+		return fileView{}, err
 	}
 	var f struct {
 		Title, Text string
 		Metadata    map[string]string
 	}
 	if err := json.Unmarshal(r.Structured, &f); err != nil {
-		return fileBody{}, fmt.Errorf("read the answer of fetch: %w", err)
+		return fileView{}, fmt.Errorf("read the answer of fetch: %w", err)
 	}
 	rel, ok := fromLibrary(libraryPath(f.Metadata["path"]))
 	if !ok {
-		return fileBody{}, fmt.Errorf("fetch of %q answered with %q, which is not in the library", p, f.Metadata["path"])
+		return fileView{}, fmt.Errorf("fetch of %q answered with %q, which is not in the library", p, f.Metadata["path"])
 	}
-	out := fileBody{Path: rel, Kind: "file", Title: f.Title, Content: f.Text, ETag: f.Metadata["etag"], Truncated: f.Metadata["truncated"] == "true"}
+	out := fileView{Path: rel, Kind: "file", Title: f.Title, Content: f.Text, ETag: f.Metadata["etag"], Truncated: f.Metadata["truncated"] == "true"}
 	out.Lines, _ = strconv.Atoi(f.Metadata["lines"]) // none of a binary file
 	if out.Next, ok = fromLibrary(libraryPath(f.Metadata["next"])); !ok {
 		out.Next = ""

@@ -4,40 +4,37 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 
 	"satchel/internal/fault"
 )
 
-// searchArgs is the body of a search.
-type searchArgs struct {
+type searchRequest struct {
 	session
-	Query  string   `json:"query"`
-	Limit  int      `json:"limit"`
-	Source string   `json:"source"`
-	Since  string   `json:"since"`
-	Paths  []string `json:"paths"`
-	// MaxTokens is the budget of the results' texts.
-	MaxTokens int `json:"maxTokens"`
+	Query     string   `json:"query" doc:"Words, names or a question, with the qualifiers of docs/search.md." api:"required,minLength=1"`
+	Limit     int      `json:"limit" doc:"At most so many results; left out, or 0: as the server is configured." api:"minimum=0,maximum=$results"`
+	Source    string   `json:"source" doc:"Only of this source, by its id."`
+	Since     string   `json:"since" doc:"Only what changed on or after this date, such as 2026-01-31."`
+	Paths     []string `json:"paths" doc:"Only files, or files under directories, at one of these paths of the library; * and ** are patterns." api:"maxItems=$searchPaths"`
+	MaxTokens int      `json:"maxTokens" doc:"Budget of the whole answer, in tokens." api:"minimum=0"`
 }
 
-type searchBody struct {
+type resultsView struct {
 	session
-	Results     []resultBody `json:"results"`
-	Total       int          `json:"total"`
-	Truncated   bool         `json:"truncated"`
+	Results     []resultView `json:"results"`
+	Total       int          `json:"total" doc:"How many documents matched." api:"minimum=0"`
+	Truncated   bool         `json:"truncated" doc:"Whether more matched than are given."`
 	Notes       []string     `json:"notes,omitempty"`
 	Suggestions []string     `json:"suggestions,omitempty"`
 }
 
-type resultBody struct {
-	ID          string   `json:"id"`
+type resultView struct {
+	ID          string   `json:"id" doc:"Give it to read, as it is."`
 	Title       string   `json:"title"`
-	URL         string   `json:"url,omitempty"`
+	URL         string   `json:"url,omitempty" doc:"The page upstream."`
 	Path        string   `json:"path"`
-	Lines       string   `json:"lines,omitempty"`
+	Lines       string   `json:"lines,omitempty" doc:"Where the snippet is, such as 12-40."`
 	Heading     string   `json:"heading,omitempty"`
 	Description string   `json:"description,omitempty"`
 	Snippet     string   `json:"snippet"`
@@ -48,7 +45,7 @@ type resultBody struct {
 	Date        string   `json:"date,omitempty"`
 	ETag        string   `json:"etag,omitempty"`
 	Also        []string `json:"also,omitempty"`
-	AlsoTotal   int      `json:"also_total,omitempty"`
+	AlsoTotal   int      `json:"also_total,omitempty" api:"minimum=0"`
 	Related     []string `json:"related,omitempty"`
 }
 
@@ -57,20 +54,12 @@ type resultBody struct {
 const maxSearchPaths = 8
 
 // search is POST /api/sandbox/search.
-func (s *Server) search(c *call) error {
-	var a searchArgs
-	if err := c.decode(&a); err != nil {
-		return err
-	}
-	found, err := c.find(c.r.Context(), a)
-	if err != nil {
-		return err
-	}
-	return c.answer(http.StatusOK, found)
+func (s *Server) search(c *call, a searchRequest) (resultsView, error) {
+	return c.find(c.r.Context(), a)
 }
 
-func (c *call) find(ctx context.Context, a searchArgs) (searchBody, error) {
-	found := searchBody{session: a.session}
+func (c *call) find(ctx context.Context, a searchRequest) (resultsView, error) {
+	found := resultsView{session: a.session}
 	l := c.s.o.Limits
 	switch {
 	case strings.TrimSpace(a.Query) == "":
@@ -110,7 +99,7 @@ func (c *call) find(ctx context.Context, a searchArgs) (searchBody, error) {
 	if err := json.Unmarshal(r.Structured, &found); err != nil {
 		return found, fmt.Errorf("read the answer of the search: %w", err)
 	}
-	results := []resultBody{} // [] and not null
+	results := []resultView{} // [] and not null
 	for _, r := range found.Results {
 		if r.relative() {
 			results = append(results, r)
@@ -122,7 +111,7 @@ func (c *call) find(ctx context.Context, a searchArgs) (searchBody, error) {
 
 // relative makes the paths of a result relative to the library; false where it is
 // of something else.
-func (r *resultBody) relative() bool {
+func (r *resultView) relative() bool {
 	var ok bool
 	if r.Path, ok = fromLibrary(r.Path); !ok {
 		return false
@@ -163,31 +152,30 @@ func tooMany(what string, n, most int) error {
 	return fault.New(fault.TooLarge, "There are %d %s, and %d are allowed in one request.", n, what, most)
 }
 
-// searchAndReadArgs is the body of a search whose best pages are read.
-type searchAndReadArgs struct {
-	searchArgs
-	// Read is how many of the results are read.
-	Read int `json:"read"`
+type searchAndReadRequest struct {
+	searchRequest
+	Read int `json:"read" doc:"How many of the best results are read; left out, or 0: 3." api:"minimum=0,maximum=$paths"`
+}
+
+type resultsAndFilesView struct {
+	resultsView
+	Files []fileView `json:"files"`
 }
 
 // defaultRead is how many results are read where nobody says.
 const defaultRead = 3
 
 // searchAndRead is POST /api/sandbox/search-and-read.
-func (s *Server) searchAndRead(c *call) error {
-	var a searchAndReadArgs
-	if err := c.decode(&a); err != nil {
-		return err
-	}
+func (s *Server) searchAndRead(c *call, a searchAndReadRequest) (resultsAndFilesView, error) {
 	if a.Read < 0 || a.Read > s.o.Limits.Paths {
-		return fault.New(fault.Invalid, "read must be from 1 to %d, or left out.", s.o.Limits.Paths)
+		return resultsAndFilesView{}, fault.New(fault.Invalid, "read must be from 1 to %d, or left out.", s.o.Limits.Paths)
 	}
 	if a.Read == 0 {
 		a.Read = defaultRead
 	}
-	found, err := c.find(c.r.Context(), a.searchArgs)
+	found, err := c.find(c.r.Context(), a.searchRequest)
 	if err != nil {
-		return err
+		return resultsAndFilesView{}, err
 	}
 	var paths []string
 	for _, r := range found.Results {
@@ -197,10 +185,7 @@ func (s *Server) searchAndRead(c *call) error {
 	}
 	files, err := c.files(c.r.Context(), paths)
 	if err != nil {
-		return err
+		return resultsAndFilesView{}, err
 	}
-	return c.answer(http.StatusOK, struct {
-		searchBody
-		Files []fileBody `json:"files"`
-	}{found, files})
+	return resultsAndFilesView{found, files}, nil
 }

@@ -3,6 +3,7 @@ package api
 import (
 	"cmp"
 	"net/http"
+	"reflect"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -39,11 +40,11 @@ func New(o Options) (*Server, error) {
 		o: o, rate: ratelimit.New(ratelimit.Options{PerMinute: o.Limits.Rate, Burst: o.Limits.Burst, Now: o.Now}),
 		running: map[space.UserID]int{}, finished: make(chan struct{}),
 	}
+	s.routes = s.allRoutes()
 	var err error
-	if s.doc, err = documentFor(o.URL, o.Limits); err != nil {
+	if s.doc, err = document(o.URL, s.routes, o.Limits); err != nil {
 		return nil, err
 	}
-	s.routes = s.allRoutes()
 	s.mux = s.newMux()
 	return s, nil
 }
@@ -62,24 +63,77 @@ func (s *Server) Close() {
 	<-s.finished
 }
 
-// route is one thing that can be asked for.
+// route is one row of the API, with all that its description needs.
 type route struct {
 	method, path string
-	scope        space.Scope // what it needs; empty: nobody need be proven
-	handle       func(c *call) error
+	scope        space.Scope // that a call needs; empty: nobody needs to be proven
+	about
+	in, out reflect.Type // of bodies in JSON; nil for none
+	handle  func(c *call) error
 }
 
+// about is what the OpenAPI document says of a route besides its types.
+type about struct {
+	id, summary, detail string
+	answer              string // the answer, in a few words
+	status              int    // of the answer; 0 is 200
+	notFound            bool   // it may answer 404
+	optionalBody        bool
+}
+
+// on makes a route of a function, whose types are those of the request and the answer.
+// The function's error is answered as JSON.
+func on[In body, Out any](method, path string, scope space.Scope, a about, f func(c *call, in In) (Out, error)) route {
+	r := route{method: method, path: path, scope: scope, about: a, out: reflect.TypeFor[Out]()}
+	if in := reflect.TypeFor[In](); in != reflect.TypeFor[noBody]() {
+		r.in = in
+	}
+	r.status = cmp.Or(a.status, http.StatusOK)
+	r.handle = func(c *call) error {
+		var in In
+		if r.in != nil && (!r.optionalBody || c.r.ContentLength != 0) {
+			if err := c.decode(&in); err != nil {
+				return err
+			}
+			if err := in.check(); err != nil {
+				return err
+			}
+		}
+		out, err := f(c, in)
+		if err != nil {
+			return err
+		}
+		return c.answer(r.status, out)
+	}
+	return r
+}
+
+// noBody is the request of a route that takes none.
+type noBody struct{}
+
+func (noBody) check() error { return nil }
+
 func (s *Server) allRoutes() []route {
+	const get, post, read, write = http.MethodGet, http.MethodPost, space.ScopeRead, space.ScopeWrite
 	return []route{
-		{http.MethodGet, "/api", space.ScopeRead, s.index},
-		{http.MethodGet, "/api/openapi.json", "", s.openAPI},
-		{http.MethodGet, "/api/sources", space.ScopeRead, s.listSources},
-		{http.MethodPost, "/api/sync", space.ScopeWrite, s.sync},
-		{http.MethodPost, "/api/sync/{source}", space.ScopeWrite, s.sync},
-		{http.MethodPost, "/api/sandbox/search", space.ScopeRead, s.search},
-		{http.MethodPost, "/api/sandbox/read", space.ScopeRead, s.read},
-		{http.MethodPost, "/api/sandbox/search-and-read", space.ScopeRead, s.searchAndRead},
-		{http.MethodPost, "/api/sandbox/shell", space.ScopeRead, s.shell},
+		on(get, "/api", read, about{id: "index", summary: "What there is", detail: "Also a way to see whether a token is good.", answer: "What there is, and who asks."}, s.index),
+		{
+			method: get, path: "/api/openapi.json", handle: s.openAPI,
+			about: about{id: "document", summary: "This document", answer: "The document.", status: http.StatusOK},
+		},
+		on(get, "/api/sources", read, about{id: "sources", summary: "The sources of the library", answer: "Sorted by label."}, s.listSources),
+		on(post, "/api/sync", write, about{id: "syncAll", summary: "Bring every source up to date", answer: "One run for each source.", status: http.StatusAccepted, optionalBody: true}, s.sync),
+		on(post, "/api/sync/{source}", write, about{id: "sync", summary: "Bring one source up to date", answer: "The run.", status: http.StatusAccepted, optionalBody: true, notFound: true}, s.sync),
+		on(post, "/api/sandbox/search", read, about{id: "search", summary: "Find pages", answer: "The best first."}, s.search),
+		on(post, "/api/sandbox/read", read, about{
+			id: "read", summary: "Read files, or list directories", detail: "An error about one path stands in its place.", answer: "One for each path, in order.",
+		}, s.read),
+		on(post, "/api/sandbox/search-and-read", read, about{id: "searchAndRead", summary: "Find pages and read the best", answer: "The results, and the files of the best."}, s.searchAndRead),
+		on(post, "/api/sandbox/shell", read, about{
+			id: "shell", summary: "Run bash over the library", notFound: true, answer: "One for each command that ran, in order.",
+			detail: "The library is read-only, and so is all but /tmp; there is no network. A command that fails is an answer, with its exit code. " +
+				"sessionId names a sandbox of the token's grant, which is kept 30 minutes after its last call. Without one there is a sandbox of the grant that is kept as long as the server keeps any.",
+		}, s.shell),
 	}
 }
 
@@ -204,31 +258,34 @@ func (s *Server) admit(c *call, r route) error {
 	return nil
 }
 
+type indexView struct {
+	Name    string            `json:"name"`
+	Version string            `json:"version"`
+	Shell   bool              `json:"shell" doc:"Whether commands can run on this server."`
+	Links   map[string]string `json:"links" each:"format=uri"`
+	You     callerView        `json:"you"`
+}
+
+type callerView struct {
+	User    string        `json:"user"`
+	Client  string        `json:"client" doc:"What the token's grant is called."`
+	Scopes  []space.Scope `json:"scopes" each:"enum=read|write"`
+	Expires string        `json:"expires,omitempty" api:"format=date-time"`
+}
+
 // index is GET /api: what there is, and who asks.
-func (s *Server) index(c *call) error {
+func (s *Server) index(c *call, _ noBody) (indexView, error) {
 	links, origin := map[string]string{}, s.o.Origin(c.r)
 	for _, r := range s.routes {
 		if !strings.Contains(r.path, "{") {
 			links[cmp.Or(strings.TrimPrefix(strings.TrimPrefix(r.path, "/api"), "/"), "self")] = origin + r.path
 		}
 	}
-	type you struct {
-		User    string        `json:"user"`
-		Client  string        `json:"client"`
-		Scopes  []space.Scope `json:"scopes"`
-		Expires string        `json:"expires,omitempty"`
+	you := callerView{User: c.p.UserName, Client: c.p.Client, Scopes: c.p.Scopes, Expires: stamp(c.p.Expires)}
+	if you.Scopes == nil {
+		you.Scopes = []space.Scope{}
 	}
-	y := you{User: c.p.UserName, Client: c.p.Client, Scopes: c.p.Scopes, Expires: stamp(c.p.Expires)}
-	if y.Scopes == nil {
-		y.Scopes = []space.Scope{}
-	}
-	return c.answer(http.StatusOK, struct {
-		Name    string            `json:"name"`
-		Version string            `json:"version"`
-		Shell   bool              `json:"shell"`
-		Links   map[string]string `json:"links"`
-		You     you               `json:"you"`
-	}{"satchel", s.o.Version, s.o.Shells != nil, links, y})
+	return indexView{"satchel", s.o.Version, s.o.Shells != nil, links, you}, nil
 }
 
 // openAPI is GET /api/openapi.json, for anybody.
@@ -236,7 +293,7 @@ func (s *Server) openAPI(c *call) error {
 	doc := s.doc
 	if at := s.o.Origin(c.r); at != s.o.URL {
 		var err error
-		if doc, err = documentFor(at, s.o.Limits); err != nil {
+		if doc, err = document(at, s.routes, s.o.Limits); err != nil {
 			return err
 		}
 	}

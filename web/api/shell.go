@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"strings"
 	"time"
 
@@ -11,77 +10,69 @@ import (
 	"satchel/internal/fault"
 )
 
-// shellArgs is the body of a shell request: one command, or several that run in
-// order.
-type shellArgs struct {
+// shellRequest has one command, or several that run in order.
+type shellRequest struct {
 	session
-	Command  string   `json:"command"`
-	Commands []string `json:"commands"`
+	Command  string   `json:"command" doc:"A bash script, run in /library." api:"minLength=1,maxLength=$commandBytes"`
+	Commands []string `json:"commands" doc:"Instead of command: several, run in order in one sandbox." api:"minItems=1,maxItems=$commands" each:"minLength=1,maxLength=$commandBytes"`
 }
 
-type ranBody struct {
-	Command string `json:"command"`
-	Stdout  string `json:"stdout"`
-	Stderr  string `json:"stderr"`
-	// Cut are the bytes of both that are left out.
-	Cut      int64    `json:"cut,omitempty"`
+type ranView struct {
+	Command  string   `json:"command"`
+	Stdout   string   `json:"stdout"`
+	Stderr   string   `json:"stderr"`
+	Cut      int64    `json:"cut,omitempty" doc:"Bytes of output that are left out." api:"minimum=0"`
 	ExitCode int      `json:"exitCode"`
 	Signal   string   `json:"signal,omitempty"`
-	End      string   `json:"end"`
-	Duration float64  `json:"duration"` // seconds
+	End      string   `json:"end" api:"enum=exited|timed_out|canceled|stopped|out_of_memory|lost"`
+	Duration float64  `json:"duration" doc:"Seconds." api:"minimum=0"`
 	Notes    []string `json:"notes,omitempty"`
 }
 
-type shellBody struct {
+type shellResultsView struct {
 	session
-	Results []ranBody `json:"results"`
-	// Fresh tells that nothing of earlier calls was in the sandbox.
-	Fresh bool `json:"fresh"`
-	// Error is why the commands after those of Results did not run.
-	Error *errorDetail `json:"error,omitempty"`
+	Results []ranView    `json:"results"`
+	Fresh   bool         `json:"fresh" doc:"The sandbox was started for this call: nothing of earlier ones is in it."`
+	Error   *errorDetail `json:"error,omitempty" doc:"Why the commands after those of results were not run."`
 }
 
 // shell is POST /api/sandbox/shell.
-func (s *Server) shell(c *call) error {
-	var a shellArgs
-	if err := c.decode(&a); err != nil {
-		return err
-	}
+func (s *Server) shell(c *call, a shellRequest) (none shellResultsView, err error) {
 	commands := a.Commands
 	switch {
 	case a.Command != "" && a.Commands != nil:
-		return fault.New(fault.Invalid, "Send command or commands, not both.")
+		return none, fault.New(fault.Invalid, "Send command or commands, not both.")
 	case a.Command != "":
 		commands = []string{a.Command}
 	case len(commands) == 0:
-		return fault.New(fault.Invalid, `Name what to run, such as {"command": "ls docs"}.`)
+		return none, fault.New(fault.Invalid, `Name what to run, such as {"command": "ls docs"}.`)
 	case len(commands) > s.o.Limits.Commands:
-		return tooMany("commands", len(commands), s.o.Limits.Commands)
+		return none, tooMany("commands", len(commands), s.o.Limits.Commands)
 	}
 	for _, cmd := range commands {
 		switch {
 		case strings.TrimSpace(cmd) == "":
-			return fault.New(fault.Invalid, "A command is empty.")
+			return none, fault.New(fault.Invalid, "A command is empty.")
 		case len(cmd) > s.o.Limits.CommandBytes:
-			return fault.New(fault.TooLarge, "A command has %d bytes, and %d are allowed.", len(cmd), s.o.Limits.CommandBytes)
+			return none, fault.New(fault.TooLarge, "A command has %d bytes, and %d are allowed.", len(cmd), s.o.Limits.CommandBytes)
 		case strings.ContainsRune(cmd, 0):
-			return fault.New(fault.Invalid, "A command holds a NUL character, which no shell command can.")
+			return none, fault.New(fault.Invalid, "A command holds a NUL character, which no shell command can.")
 		}
 	}
 	if s.o.Shells == nil {
-		return fault.New(fault.Unavailable, "%s Searching and reading still work.", s.o.ShellProblem)
+		return none, fault.New(fault.Unavailable, "%s Searching and reading still work.", s.o.ShellProblem)
 	}
 	ctx, end := s.whileAllowed(c)
 	defer end()
-	body := shellBody{session: a.session, Results: []ranBody{}}
+	body := shellResultsView{session: a.session, Results: []ranView{}}
 	at := Shell{User: c.p.User, Grant: c.p.Grant, Session: a.SessionID}
 	for i, cmd := range commands {
 		r, err := s.o.Shells.Run(ctx, at, cmd)
 		if ctx.Err() != nil && c.r.Context().Err() == nil {
-			return context.Cause(ctx)
+			return none, context.Cause(ctx)
 		}
 		if err != nil && i == 0 {
-			return err
+			return none, err
 		}
 		if err != nil {
 			if fault.CodeOf(err) == fault.Internal {
@@ -91,7 +82,7 @@ func (s *Server) shell(c *call) error {
 			break
 		}
 		body.Fresh = body.Fresh || r.Fresh
-		body.Results = append(body.Results, ranBody{
+		body.Results = append(body.Results, ranView{
 			Command: cmd, Stdout: r.Stdout, Stderr: r.Stderr, Cut: r.StdoutCut + r.StderrCut,
 			ExitCode: r.ExitCode, Signal: r.Signal, End: r.End, Duration: r.Duration.Seconds(), Notes: r.Notes,
 		})
@@ -100,7 +91,7 @@ func (s *Server) shell(c *call) error {
 			break
 		}
 	}
-	return c.answer(http.StatusOK, body)
+	return body, nil
 }
 
 // whileAllowed returns a context that ends where the caller's token is good no

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -16,12 +15,12 @@ type sourceView struct {
 	ID      string           `json:"id"`
 	Label   string           `json:"label"`
 	Kind    space.SourceKind `json:"kind"`
-	State   string           `json:"state"`
-	Path    string           `json:"path"` // relative to the library
-	Commit  space.CommitID   `json:"commit,omitempty"`
-	Files   int              `json:"files"`
-	Updated string           `json:"updated,omitempty"`
-	Age     *int64           `json:"age,omitempty"` // seconds since Updated
+	State   string           `json:"state" api:"enum=new|syncing|ready|failed"`
+	Path    string           `json:"path" doc:"Where its files are, relative to the library."`
+	Commit  space.CommitID   `json:"commit,omitempty" doc:"What is in the library of it."`
+	Files   int              `json:"files" api:"minimum=0"`
+	Updated string           `json:"updated,omitempty" api:"format=date-time"`
+	Age     *int64           `json:"age,omitempty" doc:"Seconds since updated." api:"minimum=0"`
 	Problem string           `json:"problem,omitempty"`
 }
 
@@ -49,55 +48,57 @@ func stateOf(x space.Source) string {
 	return "ready"
 }
 
+type sourcesView struct {
+	Sources []sourceView `json:"sources"`
+}
+
 // listSources is GET /api/sources.
-func (s *Server) listSources(c *call) error {
+func (s *Server) listSources(c *call, _ noBody) (sourcesView, error) {
 	all, err := s.o.Service.ListSources(c.r.Context(), c.actor(), service.ListSourcesInput{})
 	if err != nil {
-		return err
+		return sourcesView{}, err
 	}
 	slices.SortStableFunc(all, func(a, b space.Source) int { return strings.Compare(a.Title, b.Title) })
 	list := make([]sourceView, len(all))
 	for i, x := range all {
 		list[i] = s.viewOf(x)
 	}
-	return c.answer(http.StatusOK, struct {
-		Sources []sourceView `json:"sources"`
-	}{list})
+	return sourcesView{list}, nil
 }
 
 type runView struct {
 	ID      string `json:"id"`
 	Source  string `json:"source"`
-	State   string `json:"state"`
-	Started string `json:"started"`
+	State   string `json:"state" api:"enum=running|done|failed"`
+	Started string `json:"started" api:"format=date-time"`
 	Problem string `json:"problem,omitempty"`
+}
+
+type runsView struct {
+	session
+	Runs []runView `json:"runs"`
+}
+
+type syncRequest struct {
+	session
+	Reset bool `json:"reset" doc:"Make what the library holds of the source again from its space, also where it is up to date."`
+	// A published source is a space, and the server pushes spaces to their remotes.
+	Push bool `json:"push" doc:"Accepted and without effect: a published source is its space, and there is nothing to push."`
 }
 
 // maxSourceID bounds the name of a source in a request, in bytes.
 const maxSourceID = 200
 
 // sync is POST /api/sync and /api/sync/{source}. Neither needs a body.
-func (s *Server) sync(c *call) error {
-	var a struct {
-		session
-		Reset bool `json:"reset"`
-		// Push is accepted and ignored: a published source is a space, and the server
-		// pushes that to its remote by itself.
-		Push bool `json:"push"`
-	}
-	if c.r.ContentLength != 0 {
-		if err := c.decode(&a); err != nil {
-			return err
-		}
-	}
+func (s *Server) sync(c *call, a syncRequest) (runsView, error) {
 	ids := []string{c.r.PathValue("source")}
 	if len(ids[0]) > maxSourceID {
-		return fault.New(fault.NotFound, "There is no source %s.", quoted(ids[0]))
+		return runsView{}, fault.New(fault.NotFound, "There is no source %s.", quoted(ids[0]))
 	}
 	if ids[0] == "" {
 		all, err := s.o.Service.ListSources(c.r.Context(), c.actor(), service.ListSourcesInput{})
 		if err != nil {
-			return err
+			return runsView{}, err
 		}
 		ids = nil
 		for _, x := range all {
@@ -109,7 +110,7 @@ func (s *Server) sync(c *call) error {
 		began := time.Now()
 		x, err := s.o.Service.SyncSource(c.r.Context(), c.actor(), service.SyncSourceInput{ID: id, Reset: a.Reset})
 		if err != nil {
-			return err
+			return runsView{}, err
 		}
 		r := runView{ID: x.ID + "-" + x.Commit.Short(), Source: x.ID, State: "done", Started: stamp(began), Problem: x.Problem}
 		if x.State == space.SourceFailed {
@@ -117,8 +118,5 @@ func (s *Server) sync(c *call) error {
 		}
 		runs = append(runs, r)
 	}
-	return c.answer(http.StatusAccepted, struct {
-		session
-		Runs []runView `json:"runs"`
-	}{a.session, runs})
+	return runsView{a.session, runs}, nil
 }
