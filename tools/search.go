@@ -140,6 +140,7 @@ func (s *Registry) search(ctx context.Context, c Caller, raw json.RawMessage, _ 
 	q.UsualLimit = l.SearchResults
 	q.MaxTokens = lowered(a.count("max_tokens", l.SearchTokens, l.MaxSearchTokens))
 	q.MaxWait = max(0, l.SearchWait)
+	q.Explain = c.Explain
 	q.Source = strings.TrimSpace(a.text("source"))
 	// A date that is no plain one is left to the query language, which knows
 	// "last week" and says what it does not know.
@@ -172,6 +173,13 @@ func (s *Registry) search(ctx context.Context, c Caller, raw json.RawMessage, _ 
 	answer := newSearchAnswer(found)
 	answer.Notes = append(answer.Notes, notes...) // a note that the index is behind stays first
 	answer, sent, err := fitAnswer(answer, found.Hits, q.MaxTokens)
+	if err == nil && c.Explain {
+		why := make([]*index.Explanation, len(answer.Results))
+		for i := range why {
+			why[i] = found.Hits[i].Why
+		}
+		sent.Meta = map[string]any{"why": why}
+	}
 	if c.ChatGPT {
 		base := s.origin(c)
 		return structured(chatGPTAnswer(answer, func(p string) string { return pageURL(base, c.Space, p) }))

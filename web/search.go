@@ -16,6 +16,7 @@ import (
 	"satchel/internal/frontmatter"
 	"satchel/internal/space"
 	"satchel/tools"
+	"satchel/tools/index"
 )
 
 // Bounds of the page of search.
@@ -33,6 +34,7 @@ type searchPage struct {
 	Results            []foundRow
 	Total              int
 	More               string // the address that shows more
+	Why                string // the address that explains the order; empty once it is explained
 	Scope              string
 	Notes, Suggestions []searchLink
 	Help               []searchLink
@@ -48,6 +50,7 @@ type foundRow struct {
 	Source, Date     string
 	External         bool
 	Also             []searchLink
+	Why              *index.Explanation // nil unless the visitor asked for it
 }
 
 // foundAnswer is what the tool answers; its schema is searchOutput.
@@ -90,16 +93,16 @@ func (s *Server) showSearch(v *visit) error {
 	if body.Query != "" {
 		body.Asked = true
 		title = "Search: " + shorten(body.Query, 80)
-		if err := s.search(v, m, &body, q.Has("more")); err != nil {
+		if err := s.search(v, m, &body, q.Has("more"), q.Has("why")); err != nil {
 			return err
 		}
 	}
 	return s.page(v, http.StatusOK, "search", page{Title: title, Wide: true, Current: "search", Space: &m, Styles: filesStyles(), Body: body})
 }
 
-func (s *Server) search(v *visit, m store.Membership, body *searchPage, more bool) error {
+func (s *Server) search(v *visit, m store.Membership, body *searchPage, more, why bool) error {
 	p := auth.Principal{User: v.user.ID, UserName: v.user.Name, Display: v.user.Display, Email: v.user.Email}
-	caller := tools.Caller{User: v.user.ID, Author: p.Person(), Space: m.ID, SpaceName: m.Name, Scopes: []space.Scope{space.ScopeRead}, Client: "browser"}
+	caller := tools.Caller{User: v.user.ID, Author: p.Person(), Space: m.ID, SpaceName: m.Name, Scopes: []space.Scope{space.ScopeRead}, Client: "browser", Explain: why}
 	limit := searchRows
 	if more {
 		limit = searchMost
@@ -135,8 +138,12 @@ func (s *Server) search(v *visit, m store.Membership, body *searchPage, more boo
 	if !more && len(a.Results) >= limit && a.Total > len(a.Results) {
 		body.More = body.Action + "?more&q=" + url.QueryEscape(body.Query)
 	}
+	if !why && len(a.Results) > 0 {
+		body.Why = body.Action + "?why&q=" + url.QueryEscape(body.Query)
+	}
+	reasons, _ := res.Meta["why"].([]*index.Explanation)
 	words := queryWords(body.Query)
-	for _, r := range a.Results {
+	for i, r := range a.Results {
 		row := foundRow{Title: shorten(r.Title, 150), Path: shownPath(r.Path, 200), Heading: shorten(r.Heading, 150), Lines: r.Lines, Date: r.Date}
 		if r.Source != "space" {
 			row.Source = shorten(r.Source, 60)
@@ -153,6 +160,9 @@ func (s *Server) search(v *visit, m store.Membership, body *searchPage, more boo
 			}
 			to, _ := s.foundURL(m, r.Source, p, p, "", "")
 			row.Also = append(row.Also, searchLink{Text: shorten(p, 120), URL: to})
+		}
+		if i < len(reasons) {
+			row.Why = reasons[i]
 		}
 		body.Results = append(body.Results, row)
 	}

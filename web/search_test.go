@@ -27,6 +27,18 @@ func TestMoreResultsAreOfferedWhereThereAreMore(t *testing.T) {
 	lacks(t, "all thirty", a.body, "Show more results")
 }
 
+// The link under the results explains the order, and the explanation has no such link.
+func TestSearchExplainsItsOrder(t *testing.T) {
+	h := newHeld(t, "knowledge/pumps.md", "# Pumps\n\nHow pumps work.\n", "knowledge/ropes.md", "# Ropes\n\nNo pumps.\n")
+	b := h.as(h.bob)
+	a := b.get(h.in("search?q=pumps"))
+	contains(t, "a search", a.body, h.in("search?why&amp;q=pumps"))
+	lacks(t, "a search", a.body, "<table>")
+	a = b.get(h.in("search?why&q=pumps"))
+	contains(t, "an explanation", a.body, "<bdi>pump</bdi>", "in the title", "in the text")
+	lacks(t, "an explanation", a.body, "search?why")
+}
+
 func TestSearchShowsTheFactThatItFinds(t *testing.T) {
 	h := newHeld(t, "memory/person/work.md", "---\nvalue: Is a baker in Leeds <b>\nconfidence: 1\nsource: user_explicit\n---\n",
 		"memory/person/bob.md", "---\nvalue: \"Bob: the boss, a baker too\"\n---\nMet in 2020.\n", "knowledge/x.md", "---\nvalue: tucked away\n---\nA baker of pages.\n")

@@ -29,6 +29,8 @@ type SearchRequest struct {
 	User string `json:"user"`
 	// Arguments are the search tool's.
 	Arguments SearchArguments `json:"arguments"`
+	// Explain adds to each result why it ranks where it does, as "why".
+	Explain bool `json:"explain,omitempty"`
 }
 
 // SearchArguments are the arguments of the search tool; what is absent is left
@@ -90,7 +92,7 @@ type Ranking struct {
 type Finder interface {
 	// Search calls the search tool on behalf of a person. The index is at the
 	// space's head then, or has been waited for.
-	Search(ctx context.Context, u store.User, m store.Membership, args json.RawMessage, progress func(string)) (json.RawMessage, error)
+	Search(ctx context.Context, u store.User, m store.Membership, args json.RawMessage, explain bool, progress func(string)) (json.RawMessage, error)
 	// Rebuild makes the index of a space anew.
 	Rebuild(ctx context.Context, id space.SpaceID, progress func(string)) (Reindexed, error)
 	// Reread brings the index of a space to its head, and reads these files
@@ -135,7 +137,7 @@ func (l *Local) Search(ctx context.Context, r SearchRequest, progress func(strin
 		return nil, err
 	}
 	err = l.find(ctx, func(f Finder) error {
-		answer, err = f.Search(ctx, u, m, args, progress)
+		answer, err = f.Search(ctx, u, m, args, r.Explain, progress)
 		return err
 	})
 	return answer, err

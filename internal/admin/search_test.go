@@ -18,7 +18,7 @@ import (
 // fakeFinder tells what it was asked.
 type fakeFinder struct{ open *int }
 
-func (f fakeFinder) Search(_ context.Context, u store.User, m store.Membership, args json.RawMessage, progress func(string)) (json.RawMessage, error) {
+func (f fakeFinder) Search(_ context.Context, u store.User, m store.Membership, args json.RawMessage, _ bool, progress func(string)) (json.RawMessage, error) {
 	progress("searching")
 	if bytes.Contains(args, []byte("broken")) {
 		return nil, fault.New(fault.Invalid, "The argument is wrong.")

@@ -78,7 +78,7 @@ func (f *finder) Close() error {
 }
 
 // Search implements admin.Finder.
-func (f *finder) Search(ctx context.Context, u store.User, m store.Membership, args json.RawMessage, progress func(string)) (json.RawMessage, error) {
+func (f *finder) Search(ctx context.Context, u store.User, m store.Membership, args json.RawMessage, explain bool, progress func(string)) (json.RawMessage, error) {
 	src := f.source(progress)
 	// Command-line searches wait for the index to catch up, but not for a rebuild.
 	if err := f.catchUp(ctx, m.ID, src); err != nil {
@@ -90,7 +90,7 @@ func (f *finder) Search(ctx context.Context, u store.User, m store.Membership, a
 		}
 	}
 	p := auth.Principal{User: u.ID, UserName: u.Name, Display: u.Display, Email: u.Email}
-	caller := tools.Caller{User: u.ID, Author: p.Person(), Space: m.ID, SpaceName: m.Name, Scopes: []space.Scope{space.ScopeRead}}
+	caller := tools.Caller{User: u.ID, Author: p.Person(), Space: m.ID, SpaceName: m.Name, Scopes: []space.Scope{space.ScopeRead}, Explain: explain}
 	var res tools.Result
 	err := f.index.Sound(ctx, m.ID, src, func() (err error) {
 		res, err = f.tools.Call(ctx, caller, "search", args, nil)
@@ -102,7 +102,24 @@ func (f *finder) Search(ctx context.Context, u store.User, m store.Membership, a
 	if res.IsError {
 		return nil, fault.New(fault.Invalid, "%s", res.Content[0].Text)
 	}
+	if explain {
+		return withReasons(res)
+	}
 	return res.Structured, nil
+}
+
+// withReasons adds the explanations of a search to its results.
+func withReasons(r tools.Result) (json.RawMessage, error) {
+	var answer map[string]any
+	if err := json.Unmarshal(r.Structured, &answer); err != nil {
+		return nil, err
+	}
+	results, _ := answer["results"].([]any)
+	why, _ := r.Meta["why"].([]*index.Explanation)
+	for i := range min(len(results), len(why)) {
+		results[i].(map[string]any)["why"] = why[i]
+	}
+	return json.Marshal(answer)
 }
 
 // catchUp brings the index of a collection to its head.

@@ -87,7 +87,7 @@ func TestADamagedIndexIsRepairedBeforeTheAnswer(t *testing.T) {
 		}
 	}
 	rot()
-	answer, err := c.Admin.Search(t.Context(), admin.SearchRequest{Arguments: admin.SearchArguments{Query: "lighthouse"}}, func(string) {})
+	answer, err := c.Admin.Search(t.Context(), admin.SearchRequest{Arguments: admin.SearchArguments{Query: "lighthouse"}, Explain: true}, func(string) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestADamagedIndexIsRepairedBeforeTheAnswer(t *testing.T) {
 		Results []struct{ Path string }
 		Notes   []string
 	}
-	if err := json.Unmarshal(answer, &found); err != nil || len(found.Results) != 1 || found.Results[0].Path != "pages/77.md" || len(found.Notes) > 0 {
+	if err := json.Unmarshal(answer, &found); err != nil || len(found.Results) != 1 || found.Results[0].Path != "pages/77.md" || len(found.Notes) > 0 || !bytes.Contains(answer, []byte(`"why":{"terms":[{"term":"lighthouse"`)) {
 		t.Errorf("%s, %v", answer, err)
 	}
 	rot()
@@ -226,7 +226,7 @@ func TestASearchGoesOnWhileTheIndexIsMadeAnew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer, err := f.Search(testenv.Context(t), u, store.Membership{Space: store.Space{ID: id, Name: "ann"}}, json.RawMessage(`{"query":"lighthouse"}`), func(string) {})
+	answer, err := f.Search(testenv.Context(t), u, store.Membership{Space: store.Space{ID: id, Name: "ann"}}, json.RawMessage(`{"query":"lighthouse"}`), false, func(string) {})
 	if err != nil || !bytes.Contains(answer, []byte("pages/77.md")) {
 		t.Errorf("%s, %v", answer, err)
 	}

@@ -35,7 +35,7 @@ type Server struct {
 	upkeep   *upkeep
 	// libraries is the store as sandboxes start from it.
 	libraries *libraries
-	bash      *bash      // nil where the configuration switches it off
+	bash      *bash           // nil where the configuration switches it off
 	tools     *tools.Registry // of clients
 	finds     *tools.Registry // of the pages: under their own names, in full
 	api       *api.Server

@@ -69,7 +69,7 @@ func (u *inquiry) candidates(ctx context.Context, s *session, terms []term, sc *
 	if u.sentence() {
 		lead = leadChunk
 	}
-	return s.byDocument(best, cover, lead), err
+	return s.byDocument(best, cover, lead, u.explain), err
 }
 
 // chunksPerDocument is how many chunks are retrieved for each document that an
@@ -79,7 +79,7 @@ const chunksPerDocument = 4
 // byDocument groups chunks, best first, by document and scores those: by the
 // best chunk, a little by the next ones, by lead times the one that leads the
 // page, and by how much of the query is in the best.
-func (s *session) byDocument(best []candidate, cover *coverage, lead float64) []*found {
+func (s *session) byDocument(best []candidate, cover *coverage, lead float64, explain bool) []*found {
 	place := make(map[int64]int32, len(best))
 	of := make([]int32, len(best)) // the document of each chunk
 	var counts []int32             // chunks of each document
@@ -111,14 +111,18 @@ func (s *session) byDocument(best []candidate, cover *coverage, lead float64) []
 		}
 	}
 	for i, f := range order {
-		f.score = f.chunks[0].score
-		share := secondChunk
+		if explain {
+			f.why = &Explanation{passage: f.chunks[0].id}
+		}
+		f.rescore("the query's terms in the best passage", f.chunks[0].score)
+		share, others := secondChunk, 0.0
 		for _, c := range f.chunks[1:min(len(f.chunks), 4)] {
-			f.score += share * c.score
+			others += share * c.score
 			share /= 2
 		}
-		f.score += leading[i]
-		f.score *= 1 + coverWeight*cover.of(f.terms)
+		f.rescore("other passages of the page", f.score+others)
+		f.rescore("the beginning of the page", f.score+leading[i])
+		f.rescore("the share of the query that the best passage has", f.score*(1+coverWeight*cover.of(f.terms)))
 	}
 	return order
 }

@@ -86,9 +86,9 @@ func (x *Index) prefer(ctx context.Context, t tongue, sessions []*session, q *pa
 	for _, f := range head {
 		k := f.kin
 		if k.lang != "" && reader != "" && language.Base(k.lang) != reader && !asked {
-			f.score *= factor
+			f.rescore("another language than the reader's", f.score*factor)
 		}
-		f.score *= 1 + freshness(k.date, now)
+		f.rescore("how recently the page was changed", f.score*(1+freshness(k.date, now)))
 	}
 	byScore(head)
 	return append(gather(head, reader), rest...), nil
@@ -268,7 +268,7 @@ func standIn(members []*found, reader string) *found {
 			shown.takeIn(f, f.kin.path)
 		}
 	}
-	shown.score = top
+	shown.rescore("the best of its versions and translations", top)
 	return shown
 }
 
@@ -336,7 +336,7 @@ func (x *Index) collapse(ctx context.Context, q *parsedQuery, all []*found, limi
 			kept = append(kept, f)
 		case newer(f.doc.version, kept[at].doc.version) && kept[at].doc.lang == f.doc.lang,
 			f.doc.blob == kept[at].doc.blob && f.session.order < kept[at].session.order:
-			f.score = kept[at].score
+			f.rescore("the best of its copies", kept[at].score)
 			f.takeIn(kept[at], string(kept[at].doc.path))
 			if q.sort == byRelevance {
 				kept[at] = f

@@ -103,13 +103,13 @@ func (u *inquiry) weighEvidence(ctx context.Context, docs []*found) error {
 				}
 			}
 			opening, beginning := e.opened(lead, words)
-			f.score *= (1 + openedBoost*opening) * (1 + begunBoost*beginning)
+			f.rescore("words of the query at the beginning of the page", f.score*((1+openedBoost*opening)*(1+begunBoost*beginning)))
 			if e.total > 0 {
-				f.score *= 1 + pathBoost*e.inPath(string(f.path))/e.total
+				f.rescore("words of the query in the path", f.score*(1+pathBoost*e.inPath(string(f.path))/e.total))
 			}
 		}
 		if scored > 0 {
-			f.score = scored * math.Pow(f.score/scored, sentencePower)
+			f.rescore("the query is a sentence: names and places count more", scored*math.Pow(f.score/scored, sentencePower))
 		}
 	}
 	return nil
@@ -143,7 +143,7 @@ func newEvidence(u *inquiry) *evidence {
 // weigh changes the score of a document. words are those of its best passage,
 // headed the boost of that for its headings.
 func (e *evidence) weigh(f *found, h head, words tokens, headed float64) {
-	f.score += placeWeight * e.inPath(path.Dir(string(h.path)))
+	f.rescore("words of the query in the directory's name", f.score+placeWeight*e.inPath(path.Dir(string(h.path))))
 	title := e.titleTerms(h.title)
 	share := 0.0
 	for _, t := range title {
@@ -152,13 +152,16 @@ func (e *evidence) weigh(f *found, h head, words tokens, headed float64) {
 		}
 	}
 	if len(title) > 0 {
-		f.score *= 1 + coveredBoost*math.Pow(share/float64(len(title)), coveredPower)
+		f.rescore("the share of the title that is in the query", f.score*(1+coveredBoost*math.Pow(share/float64(len(title)), coveredPower)))
 	}
-	boost := max(e.named(h, title), headed)
+	named := max(e.named(h, title), headed)
+	near := 0.0
 	if len(e.sequence) > 1 {
-		boost += adjacentBoost * adjacency(words.field(fieldBody), e.sequence)
+		near = adjacentBoost * adjacency(words.field(fieldBody), e.sequence)
 	}
-	f.score *= 1 + boost
+	scored := f.score
+	f.rescore("a title, file name or heading is the query", scored*(1+named))
+	f.rescore("words of the query next to each other", scored*(1+(named+near)))
 }
 
 // titleTerms returns the words of a title but for stop words, each once.

@@ -342,6 +342,9 @@ func (x *Index) near(ctx context.Context, m *meaning, s *session, v *semantic.Ve
 		f, ok := known[n.Doc]
 		if !ok {
 			f = &found{session: s, id: n.Doc, chunks: []scored{{id: n.Chunk}}}
+			if q.explain {
+				f.why = &Explanation{}
+			}
 			known[n.Doc] = f
 			c.added = append(c.added, f)
 		}
@@ -370,11 +373,11 @@ func (c *cosines) order(docs []*found, weight float64) []*found {
 	}
 	last := math.Inf(1)
 	for i, s := range fuseScores(words, meaning, weight) {
-		all[i].score = s * top
+		all[i].rescore("the meaning of the page", s*top)
 		last = min(last, all[i].score)
 	}
 	for _, f := range docs[judged:] { // in their order, below the others
-		f.score = min(last, (1-weight)*f.score)
+		f.rescore("below the pages whose meaning was compared", min(last, (1-weight)*f.score))
 	}
 	slices.SortStableFunc(all, func(a, b *found) int { return cmp.Compare(b.score, a.score) })
 	return append(all, docs[judged:]...)

@@ -117,7 +117,7 @@ func (x *Index) describe(ctx context.Context, a *analyzer, f *found, w wanted) (
 		Collection: f.session.col.ID, Source: f.session.col.Label,
 		Path: f.session.shown(string(d.path)), File: d.path, Title: shown(d.title), Heading: shown(sn.heading), Anchor: shown(sn.anchor),
 		Lines: sn.lines, SnippetLines: sn.lines, Snippet: sn.text, Score: f.score, Description: shown(d.description),
-		Kind: d.kind, Lang: d.lang, Version: shown(d.version), Date: d.time(), Blob: d.blob, Also: f.alsoCount, AlsoIn: f.also,
+		Kind: d.kind, Lang: d.lang, Version: shown(d.version), Date: d.time(), Blob: d.blob, Also: f.alsoCount, AlsoIn: f.also, Why: f.why,
 	}
 	h.Related, err = f.related(ctx)
 	return h, sn, err

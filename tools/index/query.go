@@ -12,6 +12,7 @@ import (
 // parsedQuery is what a person or a model typed, taken apart. Nothing that can
 // be typed is an error: what is odd is a word, or is told in notes.
 type parsedQuery struct {
+	explain bool     // see Query.Explain
 	words   []string // in order, as typed
 	phrases []string // must occur
 	without []string // words and phrases that must not

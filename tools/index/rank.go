@@ -44,6 +44,7 @@ func idf(chunks, df int64) float64 {
 
 // scorer scores chunks for one query.
 type scorer struct {
+	terms  []term
 	weight []float32             // of each term
 	inBody []bool                // it counts in the body alone
 	norm   [fieldCount][]float32 // by length, of a field
@@ -53,7 +54,7 @@ type scorer struct {
 const maxNorm = 4096
 
 func newScorer(terms []term, st statistics) *scorer {
-	s := &scorer{}
+	s := &scorer{terms: terms}
 	for _, t := range terms {
 		s.weight = append(s.weight, float32(t.weight*t.telling*idf(st.chunks, t.df)))
 		s.inBody = append(s.inBody, t.inBody)
@@ -73,12 +74,18 @@ func newScorer(terms []term, st statistics) *scorer {
 func (s *scorer) part(i int, n counts, length *[fieldCount]uint16) float32 {
 	sum := float32(0)
 	for f, c := range n {
-		if c != 0 && (f == fieldBody || !s.inBody[i]) {
-			tf := s.norm[f][min(length[f], maxNorm)] * float32(c)
-			sum += float32(fieldWeight[f]) * tf * (saturation + 1) / (tf + saturation)
-		}
+		sum += s.field(i, f, c, length)
 	}
 	return s.weight[i] * sum
+}
+
+// field returns what c occurrences of term i in a field add to the sum of part.
+func (s *scorer) field(i, f int, c uint16, length *[fieldCount]uint16) float32 {
+	if c == 0 || f != fieldBody && s.inBody[i] {
+		return 0
+	}
+	tf := s.norm[f][min(length[f], maxNorm)] * float32(c)
+	return float32(fieldWeight[f]) * tf * (saturation + 1) / (tf + saturation)
 }
 
 // burstWeight is how much more a word tells for each e-fold that it is in fewer

@@ -31,7 +31,8 @@ type inquiry struct {
 	limit int
 	// deep is how many documents an evaluation wants ranked, each of which then
 	// stands for itself; 0 for an answer.
-	deep int
+	deep   int
+	scored *scorer // of the last pass
 	// unplanned tells what namesMore does.
 	unplanned bool
 }
@@ -121,6 +122,7 @@ func (u *inquiry) match(ctx context.Context, r *Results) ([]*found, error) {
 // those of the one before.
 func (u *inquiry) pass(ctx context.Context, terms []term, more bool, r *Results) ([]*found, error) {
 	sc := newScorer(terms, u.stats)
+	u.scored = sc
 	cover := newCoverage(u.plan.terms, u.stats)
 	var all []*found
 	for _, s := range u.sessions {

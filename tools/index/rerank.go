@@ -55,7 +55,7 @@ func (x *Index) rerank(ctx context.Context, m *meaning, docs []*found, r *Result
 	// Within the range that the scores had, so that they stay above the rest.
 	high, low := slices.Max(scores), slices.Min(scores)
 	for i, s := range fuseScores(scores, judged, o.RerankWeight) {
-		top[i].score = low + s*(high-low)
+		top[i].rescore("the reranking model", low+s*(high-low))
 	}
 	slices.SortStableFunc(top, func(a, b *found) int { return cmp.Compare(b.score, a.score) })
 	return docs, nil

@@ -34,6 +34,8 @@ type Query struct {
 	// label or several with commas.
 	Source string
 	Since  time.Time
+	// Explain asks for the explanation of each hit's score.
+	Explain bool
 	// MaxWait is how long after an index fell behind Await still waits for it. With
 	// zero, the default, it never waits.
 	MaxWait time.Duration
@@ -115,4 +117,6 @@ type Hit struct {
 	// Text is the passage or the whole document, for the hits at the top, while
 	// the token budget lasts.
 	Text string
+	// Why explains the score, if the query asks for it.
+	Why *Explanation
 }

@@ -40,11 +40,12 @@ type found struct {
 	session *session
 	id      int64
 	score   float64
-	chunks  []scored   // best first
-	terms   uint64     // which of the query's are in the best; see candidate
-	path    space.Path // once it was looked at, for the order of equal ones
-	kin     *kin       // where it was read
-	*loaded            // nil until load
+	chunks  []scored     // best first
+	terms   uint64       // which of the query's are in the best; see candidate
+	path    space.Path   // once it was looked at, for the order of equal ones
+	kin     *kin         // where it was read
+	why     *Explanation // nil unless the query asks for it
+	*loaded              // nil until load
 
 	// also are the shown paths of documents that this one stands for, at most
 	// maxAlso of all alsoCount.
@@ -150,6 +151,11 @@ func (x *Index) search(ctx context.Context, cols []Collection, q Query, broken m
 	if err != nil {
 		return Results{}, err
 	}
+	if q.Explain {
+		if err := u.explainTerms(ctx, hits[:min(u.limit, len(hits))]); err != nil {
+			return Results{}, err
+		}
+	}
 	p := u.plan
 	if err := x.present(ctx, u.a, p, hits[:min(u.limit, len(hits))], q.MaxTokens, &r); err != nil {
 		return Results{}, err
@@ -237,6 +243,7 @@ func (x *Index) parse(q Query) parsedQuery {
 	if q.Source != "" {
 		parsed.filters.source.is = append(parsed.filters.source.is, strings.Split(strings.ToLower(q.Source), ",")...)
 	}
+	parsed.explain = q.Explain
 	if q.Since.After(parsed.filters.since) {
 		parsed.filters.since = q.Since
 	}

@@ -28,6 +28,7 @@ With --json it prints what the search tool answers.`}, func(fs *pflag.FlagSet) r
 		fs.StringVar(&r.Source, "source", "", "only from these `SOURCES`, separated by commas")
 		fs.StringVar(&r.Since, "since", "", "only what was changed since the `DAY`, such as 2026-01-31")
 		fs.IntVar(&r.MaxTokens, "max-tokens", 0, "at most `N` tokens in the answer (default: 5000)")
+		explain := fs.Bool("explain", false, "show how each result came to its place")
 		return func(ctx context.Context, args []string) error {
 			if fs.Changed("limit") && r.Limit < 1 {
 				return usage("--limit %d is not a number above 0", r.Limit)
@@ -43,7 +44,7 @@ With --json it prints what the search tool answers.`}, func(fs *pflag.FlagSet) r
 			line := progressLine{w: c.Stderr, shown: c.Watched}
 			var answer json.RawMessage
 			err := c.admin(ctx, func(s admin.Service) (err error) {
-				answer, err = s.Search(ctx, admin.SearchRequest{User: *user, Arguments: r}, line.show)
+				answer, err = s.Search(ctx, admin.SearchRequest{User: *user, Arguments: r, Explain: *explain}, line.show)
 				return err
 			})
 			line.clear()
@@ -74,13 +75,14 @@ type searchAnswer struct {
 }
 
 type searchResult struct {
-	Title       string   `json:"title"`
-	Path        string   `json:"path"`
-	Lines       string   `json:"lines"`
-	Heading     string   `json:"heading"`
-	Description string   `json:"description"`
-	Snippet     string   `json:"snippet"`
-	Also        []string `json:"also"`
+	Title       string             `json:"title"`
+	Path        string             `json:"path"`
+	Lines       string             `json:"lines"`
+	Heading     string             `json:"heading"`
+	Description string             `json:"description"`
+	Snippet     string             `json:"snippet"`
+	Also        []string           `json:"also"`
+	Why         *index.Explanation `json:"why"`
 }
 
 // headingAt returns the heading that a line of the snippet, counted from 0, is
@@ -155,6 +157,9 @@ func (a searchAnswer) print(w io.Writer, m marker) {
 		if len(r.Also) > 0 {
 			fmt.Fprintf(w, "    also: %s\n", oneLine(strings.Join(r.Also, ", ")))
 		}
+		if r.Why != nil {
+			printReasons(w, r.Why)
+		}
 		fmt.Fprintln(w)
 	}
 	for _, n := range a.Notes {
@@ -171,6 +176,36 @@ func (a searchAnswer) print(w io.Writer, m marker) {
 		what = pages(n)
 	}
 	fmt.Fprintf(w, "%s in %s.\n", what, oneLine(a.Scope))
+}
+
+// printReasons shows how a result came to its score: the score after each step, and
+// below the first the part of each term of the query.
+func printReasons(w io.Writer, e *index.Explanation) {
+	for i, s := range e.Steps {
+		fmt.Fprintf(w, "    %8.3f  %s\n", s.Score, s.What)
+		if i > 0 {
+			continue
+		}
+		for _, t := range e.Terms {
+			var fields []string
+			for _, f := range t.Fields {
+				fields = append(fields, fmt.Sprintf("%d in the %s of %d words: %.2f", f.Count, f.Field, f.Words, f.Score))
+			}
+			name := printable(t.Term)
+			if t.Added {
+				name += " (added from the best pages)"
+			}
+			fmt.Fprintf(w, "      %8.3f  %s: weight %.2f × rarity %.2f (in %s) × (%s)\n",
+				t.Score, name, t.Weight, t.Rarity, plural(t.Passages, "passage"), strings.Join(fields, " + "))
+		}
+	}
+}
+
+func plural(n int64, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 func pages(n int) string {

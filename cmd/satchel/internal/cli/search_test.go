@@ -55,6 +55,8 @@ func TestSearchAnswerIsPrinted(t *testing.T) {
 	for _, c := range []struct{ name, answer, want string }{
 		{"a result", `{"results":[{"title":"Deploying","path":"a.md","lines":"3-4","heading":"Rolling back","snippet":"Stay calm.\nRoll back.\n"}],"total":1,"scope":"space (2 documents)"}`,
 			"a.md:4  Deploying › Rolling back\n    Roll back.\n\n1 page in space (2 documents).\n"},
+		{"an explanation", `{"results":[{"title":"A","path":"a.md","snippet":"","why":{"terms":[{"term":"roll","weight":1,"rarity":2,"passages":1,"fields":[{"field":"text","count":2,"words":9,"score":1.5}],"score":3}],"steps":[{"what":"the terms","score":3},{"what":"the title","score":4.5}]}}],"total":1,"scope":"space"}`,
+			"a.md  A\n       3.000  the terms\n         3.000  roll: weight 1.00 × rarity 2.00 (in 1 passage) × (2 in the text of 9 words: 1.50)\n       4.500  the title\n\n1 page in space.\n"},
 		{"more than are shown", `{"results":[{"title":"A","path":"a.md","snippet":""}],"total":7,"scope":"space (9 documents)","notes":["A note."]}`,
 			"a.md  A\n\nA note.\nThe best 1 of 7 pages in space (9 documents).\n"},
 		{"a snippet that leaves lines out, and copies", `{"results":[{"title":"A","path":"a.md","lines":"3-50","snippet":"…\nRoll back.","also":["b.md","c.md"]}],"total":1,"scope":"space"}`,
