@@ -348,3 +348,23 @@ func (a *analyzer) terms(text string, dst, extra []string) (words, extras []stri
 	})
 	return dst, extra
 }
+
+// isWhole reports whether a text's words make one identifier.
+func (a *analyzer) isWhole(text, identifier string) bool {
+	// Mostly the first letter tells, which no stemmer changes.
+	if identifier == "" || text != "" && isWordByte(text[0]) && identifier[0] < utf8.RuneSelf && text[0]|0x20 != identifier[0]|0x20 {
+		return false
+	}
+	var b strings.Builder
+	a.words(text, func(w word) { b.WriteString(text[w.start:w.end]) })
+	return a.join([]string{b.String()}, false) == identifier
+}
+
+// maxPhrase is how many words of a phrase are looked for.
+const maxPhrase = 32
+
+// phrase returns the terms of a text's words.
+func (a *analyzer) phrase(text string) []string {
+	words, _ := a.terms(text, nil, nil)
+	return words[:min(len(words), maxPhrase)]
+}

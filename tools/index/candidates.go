@@ -38,7 +38,7 @@ const leadChunk = 0.5
 
 // candidates asks one database for what any of the terms match and scores it.
 func (u *inquiry) candidates(ctx context.Context, s *session, terms []term, sc *scorer, cover *coverage, more bool, r *Results) ([]*found, error) {
-	cond, args, err := u.filters.where(ctx, s.tx, s.col.Mount)
+	cond, args, err := where(ctx, s.tx, u.filters, s.col.Mount)
 	if err != nil {
 		return nil, err
 	}

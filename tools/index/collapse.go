@@ -166,7 +166,7 @@ func concludeReader(t tongue, docs []*found) string {
 	sums, counts := map[string]float64{}, map[string]int{}
 	for _, f := range docs { // best first
 		l := language.Base(f.kin.lang)
-		if l == "" || counts[l] == best || len(t.Langs) > 0 && !contains(t.Langs, l) && (l != "en" || t.Langs[0] == "zh") {
+		if l == "" || counts[l] == best || len(t.Langs) > 0 && !slices.Contains(t.Langs, l) && (l != "en" || t.Langs[0] == "zh") {
 			continue
 		}
 		counts[l]++

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"satchel/internal/space"
+	"satchel/tools/index/segment"
 )
 
 // The fields that BM25F weighs. Parts of identifiers count as body.
@@ -40,7 +41,7 @@ type chunkTerms struct {
 // termCount is a term with its count in each field.
 type termCount struct {
 	id termID
-	n  counts
+	n  segment.Counts
 }
 
 // Kind is what a file of a space is for, told by where it is.
@@ -81,13 +82,13 @@ func indexed(c space.FileChange) bool {
 }
 
 // analyse makes a document of a file. A binary file is known by its path alone.
-func (a *analyzer) analyse(c space.FileChange, data []byte, date time.Time, o Options) document {
+func (a *analyzer) analyse(c space.FileChange, data []byte, date time.Time, maxChunks int) document {
 	d := document{path: c.Path, blob: c.New, kind: kindOf(c.Path)}
 	if isBinary(data) {
 		data = nil
 	}
 	d.text = data
-	d.page = parsePage(string(c.Path), data, o.MaxChunks)
+	d.page = parsePage(string(c.Path), data, maxChunks)
 	if d.page.Date.IsZero() {
 		d.page.Date = date
 	}

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 )
 
 // What is not in the postings, and what it adds to a document's score, as a part
@@ -267,17 +266,6 @@ func (e *evidence) inPath(p string) float64 {
 		}
 	})
 	return sum
-}
-
-// isWhole tells whether a text's words make one identifier.
-func (a *analyzer) isWhole(text, identifier string) bool {
-	// Mostly the first letter tells, which no stemmer changes.
-	if identifier == "" || text != "" && isWordByte(text[0]) && identifier[0] < utf8.RuneSelf && text[0]|0x20 != identifier[0]|0x20 {
-		return false
-	}
-	var b strings.Builder
-	a.words(text, func(w word) { b.WriteString(text[w.start:w.end]) })
-	return a.join([]string{b.String()}, false) == identifier
 }
 
 // squeeze returns the letters and digits of a text in lower case.

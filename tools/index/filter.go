@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// where returns the filters as a condition on docs, with its arguments; "" is
-// no condition. Globs that SQLite cannot say exactly are resolved to the ids of
+// where returns filters as a condition on docs, with its arguments; "" is no
+// condition. Globs that SQLite cannot say exactly are resolved to the ids of
 // the paths that match, so that a filter always applies before anything is cut.
 // mount is what the collection's paths are shown under.
-func (f filters) where(ctx context.Context, tx *sql.Tx, mount string) (cond string, args []any, err error) {
+func where(ctx context.Context, tx *sql.Tx, f filters, mount string) (cond string, args []any, err error) {
 	var all []string
 	add := func(c string, a ...any) {
 		all = append(all, c)

@@ -2,6 +2,7 @@ package index
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"satchel/tools/index/language"
@@ -96,21 +97,12 @@ func (t tongue) stems(raw string) []string {
 	var all []string
 	for _, l := range langs {
 		for _, s := range []string{language.Stem(l, raw), transliterated(l, raw)} {
-			if s = ownTerm(l, s); s != "" && !contains(all, s) {
+			if s = ownTerm(l, s); s != "" && !slices.Contains(all, s) {
 				all = append(all, s)
 			}
 		}
 	}
 	return all
-}
-
-func contains(all []string, s string) bool {
-	for _, a := range all {
-		if a == s {
-			return true
-		}
-	}
-	return false
 }
 
 // transliterated returns the stem of a German word typed without umlauts (ueber

@@ -3,6 +3,7 @@ package index
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"satchel/tools/index/language"
@@ -162,7 +163,7 @@ func (l *lexicon) umlauted(ctx context.Context, term string) (found bool, err er
 // suggestions are the words that were looked for in place of others.
 func (l *lexicon) suggestions() (words []string) {
 	for _, r := range l.instead {
-		if !contains(words, r.word) && len(words) < maxSuggestions {
+		if !slices.Contains(words, r.word) && len(words) < maxSuggestions {
 			words = append(words, r.word)
 		}
 	}

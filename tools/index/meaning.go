@@ -386,7 +386,7 @@ func (c *cosines) order(docs []*found, weight float64) []*found {
 // filtered returns the documents that the filters let through, ascending; nil
 // for all of them. any is false where there are none.
 func filtered(ctx context.Context, s *session, f filters) (docs []int64, any bool, err error) {
-	cond, args, err := f.where(ctx, s.tx, s.col.Mount)
+	cond, args, err := where(ctx, s.tx, f, s.col.Mount)
 	if err != nil || cond == "" {
 		return nil, err == nil, err
 	}

@@ -259,7 +259,7 @@ func TestExpandRemembers(t *testing.T) {
 		return []string{query + "s"}, nil
 	})}})
 	ask := func(text string) []string {
-		q := parseQuery(text, time.Now(), x.opts)
+		q := parseQuery(text, time.Now(), x.opts.MaxQueryBytes)
 		var r Results
 		words, err := x.expand(t.Context(), x.startMeaning(&q, nil, &r), &q, &r)
 		if err != nil {

@@ -350,12 +350,3 @@ func spaced(w string) bool {
 		return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
 	})
 }
-
-// maxPhrase is how many words of a phrase are looked for.
-const maxPhrase = 32
-
-// phrase returns the terms of a text's words.
-func (a *analyzer) phrase(text string) []string {
-	words, _ := a.terms(text, nil, nil)
-	return words[:min(len(words), maxPhrase)]
-}

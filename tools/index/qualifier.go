@@ -128,18 +128,6 @@ func smaller(a, b int) int {
 	return a
 }
 
-// limitWith returns how many hits are wanted where the text has a limit: of its
-// own, 0 for none.
-func (q *Query) limitWith(text int) int {
-	if n := smaller(q.Limit, text); n > 0 {
-		return n
-	}
-	if q.UsualLimit > 0 {
-		return q.UsualLimit
-	}
-	return DefaultLimit
-}
-
 var sortOrders = map[string]sortOrder{
 	"recent": byDate, "date": byDate, "newest": byDate, "updated": byDate, "latest": byDate, "new": byDate,
 	"path": byPath, "name": byPath, "alphabetical": byPath,

@@ -49,10 +49,10 @@ const (
 // separated by commas. A qualifier that is not known is a word, and noted. All
 // else that other engines take for syntax (AND, OR, NEAR, *, ^, parentheses,
 // braces) is words, or nothing.
-func parseQuery(text string, now time.Time, o Options) (q parsedQuery) {
-	if len(text) > o.MaxQueryBytes {
-		text = clip(text, o.MaxQueryBytes)
-		q.notef("The query is longer than %d bytes; only its beginning was used.", o.MaxQueryBytes)
+func parseQuery(text string, now time.Time, maxBytes int) (q parsedQuery) {
+	if len(text) > maxBytes {
+		text = clip(text, maxBytes)
+		q.notef("The query is longer than %d bytes; only its beginning was used.", maxBytes)
 	}
 	text = cleanQuery(text)
 	p := queryParser{q: &q, rest: text, now: now, command: isCommand(text)}

@@ -14,12 +14,12 @@ import (
 // A Friday.
 var testNow = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
-func parse(text string) parsedQuery {
-	return parseQuery(text, testNow, Options{}.withDefaults())
+func parsed(text string) parsedQuery {
+	return parseQuery(text, testNow, Options{}.withDefaults().MaxQueryBytes)
 }
 
 // written is a parsed query in one line, for tables.
-func (q parsedQuery) written() string {
+func written(q parsedQuery) string {
 	s := strings.Join(q.words, " ")
 	for _, p := range q.phrases {
 		s += ` "` + p + `"`
@@ -82,7 +82,7 @@ func TestQueryLanguage(t *testing.T) {
 		{"na\u200bme \u202egnol\u202c a\u0301\u0301\u0301\u0301b", "name gnol a\u0301\u0301b"},
 		{"می\u200cخواهم", "می\u200cخواهم"},
 	} {
-		if got := parse(c.text).written(); got != c.want {
+		if got := written(parsed(c.text)); got != c.want {
 			t.Errorf("%q:\n got %s\nwant %s", c.text, got, c.want)
 		}
 	}
@@ -105,7 +105,7 @@ func TestQueryNotes(t *testing.T) {
 		{strings.Repeat("long ", 20_000), []string{`The query is longer than 2000 bytes; only its beginning was used.`}},
 		{`https://x.example std::vector Error: x {"a":1}`, nil},
 	} {
-		notes := parse(c.text).notes
+		notes := parsed(c.text).notes
 		if len(notes) != len(c.notes) {
 			t.Errorf("%.60q: %q", c.text, notes)
 			continue
@@ -154,7 +154,7 @@ func TestQueryDates(t *testing.T) {
 		{"since:99999999y x", "", "x"},
 		{"since:2026-13-45 x", "", "x"},
 	} {
-		q := parse(c.text)
+		q := parsed(c.text)
 		got := ""
 		if !q.filters.since.IsZero() {
 			got = q.filters.since.Format(time.DateOnly)
@@ -164,13 +164,13 @@ func TestQueryDates(t *testing.T) {
 		}
 	}
 	for text, limit := range map[string]int{"limit:20": 20, "limit:20 top:7 limit:30": 7, "limit:0": 0, "limit:-1": 0, "limit:1.5": 0, "limit:99999999999999999999": math.MaxInt} {
-		if q := parse("sort:newest x " + text); q.sort != byDate || q.limit != limit {
+		if q := parsed("sort:newest x " + text); q.sort != byDate || q.limit != limit {
 			t.Errorf("%s: %+v", text, q)
 		}
 	}
 	// What docs/search.md says that an order is called.
 	for text, order := range map[string]sortOrder{"recent": byDate, "date": byDate, "newest": byDate, "path": byPath, "relevance": byRelevance} {
-		if q := parse("x sort:path sort:" + text); q.sort != order || len(q.notes) > 0 {
+		if q := parsed("x sort:path sort:" + text); q.sort != order || len(q.notes) > 0 {
 			t.Errorf("sort:%s: %+v", text, q)
 		}
 	}
@@ -247,7 +247,7 @@ func FuzzQuery(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		q := parseQuery(s, testNow, Options{}.withDefaults())
+		q := parseQuery(s, testNow, Options{}.withDefaults().MaxQueryBytes)
 		if len(q.notes) > maxNotes || len(q.phrases) > maxPhrases || q.limit < 0 {
 			t.Fatalf("%q: %+v", s, q)
 		}
@@ -263,7 +263,7 @@ func FuzzQuery(f *testing.F) {
 		if d := q.filters.describe(); len(d) > 12*(maxDescribed+20) || !utf8.ValidString(d) {
 			t.Fatalf("%q: described as %q", s, d)
 		}
-		if again := parseQuery(strings.Join(q.words, " "), testNow, Options{}.withDefaults()); len(again.phrases) > maxPhrases {
+		if again := parseQuery(strings.Join(q.words, " "), testNow, Options{}.withDefaults().MaxQueryBytes); len(again.phrases) > maxPhrases {
 			t.Fatalf("%q: %+v", s, again)
 		}
 	})

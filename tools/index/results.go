@@ -120,3 +120,15 @@ type Hit struct {
 	// Why explains the score, if the query asks for it.
 	Why *Explanation
 }
+
+// limitWith returns how many hits are wanted where the text has a limit: of its
+// own, 0 for none.
+func (q *Query) limitWith(text int) int {
+	if n := smaller(q.Limit, text); n > 0 {
+		return n
+	}
+	if q.UsualLimit > 0 {
+		return q.UsualLimit
+	}
+	return DefaultLimit
+}

@@ -219,7 +219,7 @@ func (x *Index) noteUnmet(ctx context.Context, sessions []*session, f filters, r
 		}
 		met := false
 		for _, s := range sessions {
-			cond, args, err := one.where(ctx, s.tx, s.col.Mount)
+			cond, args, err := where(ctx, s.tx, one, s.col.Mount)
 			if err == nil && !met {
 				err = s.tx.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM docs WHERE `+cond+`)`, args...).Scan(&met)
 			}
@@ -239,7 +239,7 @@ func (x *Index) noteUnmet(ctx context.Context, sessions []*session, f filters, r
 
 // parse parses a query's text and adds its other filters.
 func (x *Index) parse(q Query) parsedQuery {
-	parsed := parseQuery(q.Text, x.opts.Now(), x.opts)
+	parsed := parseQuery(q.Text, x.opts.Now(), x.opts.MaxQueryBytes)
 	if q.Source != "" {
 		parsed.filters.source.is = append(parsed.filters.source.is, strings.Split(strings.ToLower(q.Source), ",")...)
 	}

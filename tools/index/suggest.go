@@ -1,6 +1,9 @@
 package index
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 // Bounds of looking for suggestions, which only an empty answer does.
 const (
@@ -37,7 +40,7 @@ func suggest(ctx context.Context, a *analyzer, sessions []*session, q *parsedQue
 				return nil, ctx.Err()
 			}
 			for _, r := range near {
-				if !contains(words, r.word) && len(words) < maxSuggestions {
+				if !slices.Contains(words, r.word) && len(words) < maxSuggestions {
 					words = append(words, r.word)
 				}
 			}

@@ -124,7 +124,7 @@ func (m *speller) lookUp(ctx context.Context, a *analyzer, s *session, r *respel
 					shown = r.term
 				default:
 					// A part of an identifier that has the word as it was guessed.
-					if !contains(w.parts, r.term) || !strings.Contains(language.Fold(shown), guess) {
+					if !slices.Contains(w.parts, r.term) || !strings.Contains(language.Fold(shown), guess) {
 						return
 					}
 					shown, as = guess, guess
@@ -299,7 +299,7 @@ func respelledNote(missing []string, instead []respelling) string {
 	}
 	var words []string
 	for _, r := range instead {
-		if q := fmt.Sprintf("%q", clip(r.word, 60)); !contains(words, q) {
+		if q := fmt.Sprintf("%q", clip(r.word, 60)); !slices.Contains(words, q) {
 			words = append(words, q)
 		}
 	}

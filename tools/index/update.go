@@ -275,7 +275,7 @@ func (x *Index) load(ctx context.Context, a *analyzer, id space.SpaceID, src Sou
 			data = nil
 		}
 	}
-	return a.analyse(c, data, date, x.opts), nil
+	return a.analyse(c, data, date, x.opts.MaxChunks), nil
 }
 
 // apply writes the changes between two commits in one transaction.

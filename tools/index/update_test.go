@@ -15,10 +15,11 @@ import (
 	"sync"
 	"testing"
 
-	"go.uber.org/goleak"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 	"satchel/tools/index/segment"
+
+	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) {

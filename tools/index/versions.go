@@ -2,6 +2,7 @@ package index
 
 import (
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -70,7 +71,7 @@ func family(name string) string {
 	dir, base := path.Split(name)
 	var segs []string
 	for seg := range strings.SplitSeq(strings.TrimSuffix(dir, "/"), "/") {
-		if !contains(channels, seg) {
+		if !slices.Contains(channels, seg) {
 			segs = append(segs, seg)
 		}
 	}

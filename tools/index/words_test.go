@@ -55,7 +55,7 @@ func TestListsAreRememberedByVocabulary(t *testing.T) {
 	for i := range 60 {
 		a := analyzers[i%len(analyzers)]
 		text := g.page(3000)
-		d := a.analyse(space.FileChange{Path: space.Path(fmt.Sprintf("p%d.md", i))}, text, time.Time{}, Options{}.withDefaults())
+		d := a.analyse(space.FileChange{Path: space.Path(fmt.Sprintf("p%d.md", i))}, text, time.Time{}, Options{}.withDefaults().MaxChunks)
 		for part := range d.terms {
 			c := segment.Chunk{Doc: uint32(i), Part: uint16(part)}
 			w.seg.Chunk(c)

@@ -163,7 +163,7 @@ func (w *writer) remove(ctx context.Context, a *analyzer, p space.Path, o Option
 	if err != nil {
 		return false, fmt.Errorf("find document: %w", err)
 	}
-	d := a.analyse(space.FileChange{Path: p}, text, time.Time{}, o)
+	d := a.analyse(space.FileChange{Path: p}, text, time.Time{}, o.MaxChunks)
 	for i := range d.page.chunks {
 		t := &d.terms[i]
 		for k := range t.terms {
