@@ -13,7 +13,7 @@ import (
 	"satchel/internal/fault"
 	"satchel/internal/frontmatter"
 	"satchel/internal/space"
-	"satchel/tools/index"
+	"satchel/tools/index/parse"
 )
 
 // Where a space keeps what clients are told of (DESIGN section 6).
@@ -67,7 +67,7 @@ func newDocHead(b []byte) docHead {
 	if d.Fields == nil && err == nil {
 		// Without front matter the first heading names a document. All that is
 		// listed is Markdown, whatever this one's name.
-		if all := index.Sections(skillFile, b[:min(len(b), 4096)]); len(all) > 0 && all[0].Level == 1 {
+		if all := parse.Sections(skillFile, b[:min(len(b), 4096)]); len(all) > 0 && all[0].Level == 1 {
 			d.Fields = map[string]any{"title": all[0].Title}
 		}
 	}

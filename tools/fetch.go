@@ -11,6 +11,7 @@ import (
 	"satchel/internal/fault"
 	"satchel/internal/space"
 	"satchel/tools/index"
+	"satchel/tools/index/parse"
 )
 
 const nameFetch = "fetch"
@@ -81,7 +82,7 @@ func (v view) fetchOne(ctx context.Context, id string) (fetched, error) {
 		return fetched{}, err
 	}
 	f := fetched{
-		ID: id, Title: index.Title(string(e.Path), b), URL: pageURL(v.origin, v.id, r.String()),
+		ID: id, Title: parse.Title(string(e.Path), b), URL: pageURL(v.origin, v.id, r.String()),
 		Metadata: map[string]string{"path": r.String(), "etag": string(e.Blob), "commit": string(v.at)},
 	}
 	if isBinary(b) {

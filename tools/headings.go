@@ -6,31 +6,31 @@ import (
 	"strings"
 	"unicode"
 
-	"satchel/tools/index"
+	"satchel/tools/index/parse"
 )
 
 // sections lists the headings of a file, in as much of it as they are looked for.
-func (v view) sections(e space.Entry, b []byte) []index.Section {
-	return index.Sections(string(e.Path), b[:min(len(b), v.s.o.Limits.HeadingBytes)])
+func (v view) sections(e space.Entry, b []byte) []parse.Section {
+	return parse.Sections(string(e.Path), b[:min(len(b), v.s.o.Limits.HeadingBytes)])
 }
 
 // findSection finds a heading by its anchor or its words; where there is none,
 // by its letters and digits alone, since not everyone makes anchors alike.
-func findSection(all []index.Section, want string) (index.Section, bool) {
-	anchor := index.Anchor(want)
+func findSection(all []parse.Section, want string) (parse.Section, bool) {
+	anchor := parse.Anchor(want)
 	loose := func(s string) string { return strings.Map(letterOrDigit, strings.ToLower(s)) }
-	for _, same := range []func(index.Section) bool{
-		func(s index.Section) bool { return s.Anchor == want },
-		func(s index.Section) bool {
+	for _, same := range []func(parse.Section) bool{
+		func(s parse.Section) bool { return s.Anchor == want },
+		func(s parse.Section) bool {
 			return strings.EqualFold(s.Title, strings.TrimSpace(want)) || anchor != "" && s.Anchor == anchor
 		},
-		func(s index.Section) bool { return loose(want) != "" && loose(s.Title) == loose(want) },
+		func(s parse.Section) bool { return loose(want) != "" && loose(s.Title) == loose(want) },
 	} {
 		if i := slices.IndexFunc(all, same); i >= 0 {
 			return all[i], true
 		}
 	}
-	return index.Section{}, false
+	return parse.Section{}, false
 }
 
 func letterOrDigit(r rune) rune {

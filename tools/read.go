@@ -11,6 +11,7 @@ import (
 	"satchel/internal/fault"
 	"satchel/internal/space"
 	"satchel/tools/index"
+	"satchel/tools/index/parse"
 )
 
 const nameRead = "read"
@@ -184,7 +185,7 @@ const maxNearHeadings = 500
 
 // noHeading says which headings there are instead of the one asked for; the file
 // may have changed since the search that gave the id.
-func noHeading(f ref, all []index.Section) error {
+func noHeading(f ref, all []parse.Section) error {
 	if len(all) == 0 {
 		return fault.New(fault.NotFound, "%s has no headings, and so no %q. Read it without one.", f, clip(f.heading, 80))
 	}
@@ -193,7 +194,7 @@ func noHeading(f ref, all []index.Section) error {
 		anchors = append(anchors, clip(s.Anchor, 80))
 	}
 	mean := ""
-	if near := nearest(index.Anchor(f.heading), anchors); near != "" {
+	if near := nearest(parse.Anchor(f.heading), anchors); near != "" {
 		mean = fmt.Sprintf(" Did you mean %s#%s?", f, near)
 	}
 	var slugs []string

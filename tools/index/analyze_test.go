@@ -7,10 +7,11 @@ import (
 	"unicode/utf8"
 
 	"satchel/tools/index/language"
+	"satchel/tools/index/parse"
 )
 
 func TestTerms(t *testing.T) {
-	a := newAnalyzer()
+	a := parse.NewAnalyzer()
 	for _, c := range []struct{ text, words, extra string }{
 		{"Use useAsyncData now", "use useasyncdata now", "use async data"},
 		{"use_async_data", "use async data", "useasync useasyncdata"},
@@ -36,7 +37,7 @@ func TestTerms(t *testing.T) {
 		{"HTTP/2 or HTTP2, and/or a/b", "http 2 or http2 and or a b", "http2 http 2"},
 		{"std::vector<T>", "std vector t", ""},
 	} {
-		words, extra := a.terms(c.text, nil, nil)
+		words, extra := a.Terms(c.text, nil, nil)
 		if got := strings.Join(words, " "); got != c.words {
 			t.Errorf("%q: words %q, want %q", c.text, got, c.words)
 		}
@@ -49,7 +50,7 @@ func TestTerms(t *testing.T) {
 // A page in a language has each word under that language's stem as well, and
 // its own words stay what they are in every language.
 func TestTermsInALanguage(t *testing.T) {
-	a := newAnalyzer()
+	a := parse.NewAnalyzer()
 	for _, c := range []struct{ lang, text, words, extra string }{
 		{"de", "Die Häuser der Städte, useAsyncData", "die hauser der stadt useasyncdata", "de·haus de·stadt use async data"},
 		{"fr", "Les composants personnalisés", "les compos personnalis", "fr·compos fr·personnalis"},
@@ -58,9 +59,9 @@ func TestTermsInALanguage(t *testing.T) {
 		{"en", "running houses", "run hous", ""},
 		{"", "running houses", "run hous", ""},
 	} {
-		a.in(c.lang)
-		words, extra := a.terms(c.text, nil, nil)
-		a.in("")
+		a.In(c.lang)
+		words, extra := a.Terms(c.text, nil, nil)
+		a.In("")
 		if got := strings.Join(words, " "); got != c.words {
 			t.Errorf("%s %q: words %q, want %q", c.lang, c.text, got, c.words)
 		}
@@ -73,17 +74,17 @@ func TestTermsInALanguage(t *testing.T) {
 // analysisMeets tells whether a page has each word of a query in some form, or
 // the compound that they are: what searching comes to, as far as terms go.
 func analysisMeets(page, query string, lang string) bool {
-	a := newAnalyzer()
-	a.in(lang)
-	words, extra := a.terms(page, nil, nil)
-	a.in("")
+	a := parse.NewAnalyzer()
+	a.In(lang)
+	words, extra := a.Terms(page, nil, nil)
+	a.In("")
 	terms := append(words, extra...)
 	tg := tongueOf(strings.Fields(query), map[string]int64{lang: 10})
 	met, whole := true, false
-	a.words(query, func(w word) {
-		forms := append(append(tg.stems(query[w.start:w.end]), w.parts...), w.term)
+	a.Words(query, func(w parse.Word) {
+		forms := append(append(tg.stems(query[w.Start:w.End]), w.Parts...), w.Term)
 		met = met && slices.ContainsFunc(forms, func(f string) bool { return slices.Contains(terms, f) })
-		whole = whole || w.joined != "" && slices.Contains(terms, w.joined)
+		whole = whole || w.Joined != "" && slices.Contains(terms, w.Joined)
 	})
 	return met || whole
 }
@@ -130,13 +131,13 @@ func FuzzAnalysis(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, lang, text string) {
-		a := newAnalyzer()
-		plain, _ := a.terms(text, nil, nil)
-		a.in(lang)
-		words, extra := a.terms(text, nil, nil)
-		again, more := newAnalyzer(), []string(nil)
-		again.in(lang)
-		words2, more := again.terms(text, nil, more)
+		a := parse.NewAnalyzer()
+		plain, _ := a.Terms(text, nil, nil)
+		a.In(lang)
+		words, extra := a.Terms(text, nil, nil)
+		again, more := parse.NewAnalyzer(), []string(nil)
+		again.In(lang)
+		words2, more := again.Terms(text, nil, more)
 		if !slices.Equal(words, plain) || !slices.Equal(words, words2) || !slices.Equal(extra, more) {
 			t.Fatalf("%q in %q: %q and %q, %q and %q", text, lang, words, words2, extra, more)
 		}
@@ -146,17 +147,17 @@ func FuzzAnalysis(f *testing.F) {
 			}
 		}
 		tg := tongueOf(strings.Fields(text), map[string]int64{lang: 1})
-		a.in("")
-		a.words(text, func(w word) {
-			if w.start < 0 || w.start >= w.end || w.end > len(text) {
-				t.Fatalf("%q: a word from %d to %d", text, w.start, w.end)
+		a.In("")
+		a.Words(text, func(w parse.Word) {
+			if w.Start < 0 || w.Start >= w.End || w.End > len(text) {
+				t.Fatalf("%q: a word from %d to %d", text, w.Start, w.End)
 			}
-			tg.stems(text[w.start:w.end])
+			tg.stems(text[w.Start:w.End])
 		})
 		language.Detect([]byte(text))
 		language.OfPath(text)
-		family(text)
-		newer(text, lang)
+		parse.Family(text)
+		parse.Newer(text, lang)
 	})
 }
 
@@ -165,13 +166,13 @@ func BenchmarkAnalysis(b *testing.B) {
 	text := string(g.page(200_000))
 	for _, lang := range []string{"", "de", "fr"} {
 		b.Run("lang="+lang, func(b *testing.B) {
-			a := newAnalyzer()
+			a := parse.NewAnalyzer()
 			var words, extra []string
 			b.SetBytes(int64(len(text)))
 			for b.Loop() {
-				a.in(lang)
-				words, extra = a.terms(text, words[:0], extra[:0])
-				a.in("")
+				a.In(lang)
+				words, extra = a.Terms(text, words[:0], extra[:0])
+				a.In("")
 			}
 		})
 	}

@@ -8,6 +8,7 @@ import (
 
 	"satchel/internal/fault"
 	"satchel/internal/space"
+	"satchel/tools/index/parse"
 )
 
 // gap is the number of pages that differ between two commits.
@@ -25,7 +26,7 @@ func (x *Index) Await(ctx context.Context, cols []Collection, q Query) error {
 		return nil
 	}
 	parsed := x.parse(q)
-	for _, c := range chooseCollections(cols, parsed.filters.source) {
+	for _, c := range chooseCollections(cols, parsed.Filters.Source) {
 		e, err := x.entry(c.ID)
 		if err == nil {
 			err = x.awaitHead(ctx, e, q.MaxWait)
@@ -135,7 +136,7 @@ func (x *Index) pagesBetween(ctx context.Context, e *entry, from, to space.Commi
 		return 0, false
 	}
 	for _, c := range changes {
-		if indexed(c) {
+		if parse.Indexed(c) {
 			pages++
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"satchel/internal/space"
+	"satchel/tools/index/parse"
 )
 
 // generator writes documentation-like Markdown whose words are as unevenly
@@ -47,7 +48,7 @@ func (g *generator) sentence(n int) string {
 	return strings.Join(ws, " ")
 }
 
-// page returns a page of about so many bytes.
+// Page returns a page of about so many bytes.
 func (g *generator) page(bytes int) []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "---\ntitle: %s\ndescription: %s\n---\n\n# %s\n\n", g.sentence(3), g.sentence(10), g.sentence(3))
@@ -102,19 +103,19 @@ func BenchmarkRetrieve(b *testing.B) {
 			for _, words := range []int{1, 3, 10} {
 				b.Run(fmt.Sprintf("words=%d", words), func(b *testing.B) {
 					var took []time.Duration
-					a := newAnalyzer()
+					a := parse.NewAnalyzer()
 					postings := int64(0)
 					for b.Loop() {
 						start := time.Now()
 						s := begin(b, x)
 						var terms []term
-						a.words(g.sentence(words), func(w word) {
-							n, err := s.freq(b.Context(), w.term)
+						a.Words(g.sentence(words), func(w parse.Word) {
+							n, err := s.freq(b.Context(), w.Term)
 							if err != nil {
 								b.Fatal(err)
 							}
 							postings += n
-							terms = append(terms, term{text: w.term, weight: 1, telling: 1, df: n})
+							terms = append(terms, term{text: w.Term, weight: 1, telling: 1, df: n})
 						})
 						sc := newScorer(terms, sumStatistics([]state{s.state}))
 						if _, _, err := s.retrieve(b.Context(), retrieval{terms: terms, sc: sc, depth: 200}); err != nil {

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"satchel/internal/space"
+	"satchel/tools/index/parse"
+	"satchel/tools/index/query"
 )
 
 // docRow is what a result says of its document.
@@ -17,7 +19,7 @@ type docRow struct {
 	blob        space.BlobID
 	title       string
 	description string
-	kind        Kind
+	kind        parse.Kind
 	lang        string
 	version     string
 	date        int64
@@ -38,17 +40,17 @@ const leadChunk = 0.5
 
 // candidates asks one database for what any of the terms match and scores it.
 func (u *inquiry) candidates(ctx context.Context, s *session, terms []term, sc *scorer, cover *coverage, more bool, r *Results) ([]*found, error) {
-	cond, args, err := where(ctx, s.tx, u.filters, s.col.Mount)
+	cond, args, err := where(ctx, s.tx, u.Filters, s.col.Mount)
 	if err != nil {
 		return nil, err
 	}
 	p := u.plan
 	if len(p.phrases) == 0 && !slices.ContainsFunc(terms, func(t term) bool { return t.df > 0 }) {
-		if len(u.words) == 0 && (cond != "" || u.sort != byRelevance) {
+		if len(u.Words) == 0 && (cond != "" || u.Sort != query.ByRelevance) {
 			if len(p.without) > 0 {
 				r.Notes = append(r.Notes, "What to leave out was not looked at: name a word to search for as well.")
 			}
-			return u.x.list(ctx, s, cond, args, u.parsedQuery, r)
+			return u.x.list(ctx, s, cond, args, u.Parsed, r)
 		}
 		return nil, nil
 	}
@@ -69,7 +71,7 @@ func (u *inquiry) candidates(ctx context.Context, s *session, terms []term, sc *
 	if u.sentence() {
 		lead = leadChunk
 	}
-	return s.byDocument(best, cover, lead, u.explain), err
+	return s.byDocument(best, cover, lead, u.Explain), err
 }
 
 // chunksPerDocument is how many chunks are retrieved for each document that an
@@ -128,12 +130,12 @@ func (s *session) byDocument(best []candidate, cover *coverage, lead float64, ex
 }
 
 // list answers a query that has filters and no words: the newest documents.
-func (x *Index) list(ctx context.Context, s *session, cond string, args []any, q *parsedQuery, r *Results) ([]*found, error) {
+func (x *Index) list(ctx context.Context, s *session, cond string, args []any, q *query.Parsed, r *Results) ([]*found, error) {
 	if cond == "" {
 		cond = "TRUE"
 	}
 	order := "date DESC, path"
-	if q.sort == byPath {
+	if q.Sort == query.ByPath {
 		order = "path"
 	}
 	rows, err := s.tx.QueryContext(ctx, `SELECT id, count(*) OVER () FROM docs WHERE `+cond+` ORDER BY `+order+` LIMIT ?`, append(args, x.opts.MaxResults)...)
@@ -151,8 +153,8 @@ func (x *Index) list(ctx context.Context, s *session, cond string, args []any, q
 		f.chunks = []scored{{id: f.id << chunkBits}}
 		docs = append(docs, f)
 	}
-	if q.sort == byRelevance {
-		q.sort = byDate
+	if q.Sort == query.ByRelevance {
+		q.Sort = query.ByDate
 	}
 	r.Total += total
 	return docs, rows.Err()

@@ -41,7 +41,7 @@ func (f fields) sum(last []byte) int64 {
 	return int64(crc32.Update(crc32.Checksum(f, table), table, last))
 }
 
-// check fails where the fields and one more have another checksum.
+// Check fails where the fields and one more have another checksum.
 func (f fields) check(sum int64, last []byte, what string, id int64) error {
 	if f.sum(last) != sum {
 		return fmt.Errorf("%w: %s %d", segment.ErrDamaged, what, id)

@@ -2,25 +2,26 @@ package index
 
 import (
 	"fmt"
+	"satchel/tools/index/parse"
 	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 )
 
-func chunkTexts(name, data string) (page, []string) {
-	p := parsePage(name, []byte(data), DefaultMaxChunks)
+func chunkTexts(name, data string) (parse.Page, []string) {
+	p := parse.Parse(name, []byte(data), DefaultMaxChunks)
 	var texts []string
-	for _, c := range p.chunks {
-		texts = append(texts, data[c.start:c.end])
+	for _, c := range p.Chunks {
+		texts = append(texts, data[c.Start:c.End])
 	}
 	return p, texts
 }
 
 func TestSmallSectionsAreMergedAndLargeOnesCut(t *testing.T) {
 	small := "# Guide\n\nIntro.\n\n## One\n\nText.\n\n## Two\n\nMore.\n"
-	if p, _ := chunkTexts("a.md", small); len(p.chunks) != 1 || !slices.Equal(p.chunks[0].headings, []string{"Guide", "One", "Two"}) {
-		t.Errorf("small sections: %+v", p.chunks)
+	if p, _ := chunkTexts("a.md", small); len(p.Chunks) != 1 || !slices.Equal(p.Chunks[0].Headings, []string{"Guide", "One", "Two"}) {
+		t.Errorf("small sections: %+v", p.Chunks)
 	}
 	var b strings.Builder
 	b.WriteString("# Guide\n\n")
@@ -28,18 +29,18 @@ func TestSmallSectionsAreMergedAndLargeOnesCut(t *testing.T) {
 		fmt.Fprintf(&b, "## Part %d\n\n### Deep %d\n\n%s\n\n", i, i, strings.Repeat("Some words here. ", 100))
 	}
 	p, texts := chunkTexts("a.md", b.String())
-	if len(p.chunks) < 5 {
-		t.Fatalf("%d chunks of %d bytes", len(p.chunks), b.Len())
+	if len(p.Chunks) < 5 {
+		t.Fatalf("%d chunks of %d bytes", len(p.Chunks), b.Len())
 	}
 	if strings.Join(texts, "") != b.String() {
 		t.Error("the chunks are not the whole page")
 	}
-	last := p.chunks[len(p.chunks)-1]
-	if want := []string{"Guide", "Part 4"}; !slices.Equal(last.crumbs, want) || last.headings[0] != "Part 4" {
-		t.Errorf("breadcrumb %q, headings %q, want %q", last.crumbs, last.headings, want)
+	last := p.Chunks[len(p.Chunks)-1]
+	if want := []string{"Guide", "Part 4"}; !slices.Equal(last.Crumbs, want) || last.Headings[0] != "Part 4" {
+		t.Errorf("breadcrumb %q, headings %q, want %q", last.Crumbs, last.Headings, want)
 	}
-	if last.lines[1] != p.lines {
-		t.Errorf("the last chunk ends at line %d of %d", last.lines[1], p.lines)
+	if last.Lines[1] != p.Lines {
+		t.Errorf("the last chunk ends at line %d of %d", last.Lines[1], p.Lines)
 	}
 }
 
@@ -50,17 +51,17 @@ func TestFencesAreNeverCut(t *testing.T) {
 		p, texts := chunkTexts("a.md", data)
 		whole := slices.ContainsFunc(texts, func(s string) bool { return strings.Contains(s, code) })
 		if !whole {
-			t.Errorf("%q: the fence was cut into %d chunks", fence, len(p.chunks))
+			t.Errorf("%q: the fence was cut into %d chunks", fence, len(p.Chunks))
 		}
-		for _, c := range p.chunks {
-			if slices.Contains(c.headings, "not a heading") {
+		for _, c := range p.Chunks {
+			if slices.Contains(c.Headings, "not a heading") {
 				t.Errorf("%q: a comment in code is a heading", fence)
 			}
 		}
 	}
 	// A fence that is never closed runs to the end, as CommonMark says.
-	if p, _ := chunkTexts("a.md", "# A\n```\n# B\n"); len(p.chunks) != 1 || len(p.chunks[0].headings) != 1 {
-		t.Errorf("unclosed fence: %+v", p.chunks)
+	if p, _ := chunkTexts("a.md", "# A\n```\n# B\n"); len(p.Chunks) != 1 || len(p.Chunks[0].Headings) != 1 {
+		t.Errorf("unclosed fence: %+v", p.Chunks)
 	}
 }
 
@@ -87,7 +88,7 @@ func TestTitlesAndHeadings(t *testing.T) {
 }
 
 func TestFrontMatter(t *testing.T) {
-	fm, body := cutFrontMatter([]byte("---\ntitle: T\ndescription: >\n  two\n  lines\ntags: [a, b]\nrelevant_files:\n  - src/a.go\nlang: EN\nversion: 5.10\ndate: 2026-01-31\nlastmod: 2026-03-01T10:00:00Z\n---\nBody"))
+	fm, body := parse.CutFrontMatter([]byte("---\ntitle: T\ndescription: >\n  two\n  lines\ntags: [a, b]\nrelevant_files:\n  - src/a.go\nlang: EN\nversion: 5.10\ndate: 2026-01-31\nlastmod: 2026-03-01T10:00:00Z\n---\nBody"))
 	if fm.Title != "T" || fm.Description != "two lines" || !slices.Equal(fm.Tags, []string{"a", "b"}) || !slices.Equal(fm.Files, []string{"src/a.go"}) ||
 		fm.Lang != "en" || fm.Version != "5.10" || fm.Date.Format("2006-01-02") != "2026-03-01" || body == 0 {
 		t.Errorf("%+v, body at %d", fm, body)
@@ -100,18 +101,18 @@ func TestAliasesDoNotGrow(t *testing.T) {
 	for c := 'b'; c < 'k'; c++ {
 		bomb += fmt.Sprintf("%c: &%c [*%c,*%c,*%c,*%c,*%c,*%c,*%c,*%c]\n", c, c, c-1, c-1, c-1, c-1, c-1, c-1, c-1, c-1)
 	}
-	fm, _ := cutFrontMatter([]byte(bomb + "tags: *j\ntitle: survives\n---\n"))
-	if fm.Title != "survives" || len(fm.Tags) > maxListItems {
+	fm, _ := parse.CutFrontMatter([]byte(bomb + "tags: *j\ntitle: survives\n---\n"))
+	if fm.Title != "survives" || len(fm.Tags) > parse.MaxListItems {
 		t.Errorf("%+v", fm)
 	}
 }
 
 // The words of a chunk are kept in order, field by field, and headings stay apart.
 func TestTokensHoldPhrases(t *testing.T) {
-	a := newAnalyzer()
-	p := parsePage("guide/a.md", []byte("# Red fox\n\n## Alpha beta\n\n## Gamma\n\none two three\n"), 10)
-	words := a.chunkTerms("guide/a.md", &p, []byte("# Red fox\n\n## Alpha beta\n\n## Gamma\n\none two three\n"))[0].tokens
-	if err := words.check(); err != nil {
+	a := parse.NewAnalyzer()
+	p := parse.Parse("guide/a.md", []byte("# Red fox\n\n## Alpha beta\n\n## Gamma\n\none two three\n"), 10)
+	words := a.ChunkTerms("guide/a.md", &p, []byte("# Red fox\n\n## Alpha beta\n\n## Gamma\n\none two three\n"))[0].Tokens
+	if err := words.Check(); err != nil {
 		t.Fatal(err)
 	}
 	for phrase, want := range map[string]bool{
@@ -120,12 +121,12 @@ func TestTokensHoldPhrases(t *testing.T) {
 		"guide a":     true,
 		"gamma guide": false, // a heading and the file's name
 	} {
-		if got := words.hold(a.phrase(phrase)); got != want {
+		if got := words.Hold(a.Phrase(phrase)); got != want {
 			t.Errorf("%q: %v", phrase, got)
 		}
 	}
 	for i := range words {
-		if words[:i].check() == nil {
+		if words[:i].Check() == nil {
 			t.Errorf("the first %d of %d bytes count as whole", i, len(words))
 		}
 	}
@@ -158,47 +159,47 @@ func FuzzParsePage(f *testing.F) {
 		f.Add("a.html", []byte(s))
 	}
 	f.Fuzz(func(t *testing.T, name string, data []byte) {
-		p := parsePage(name, data, 50)
-		a := newAnalyzer()
+		p := parse.Parse(name, data, 50)
+		a := parse.NewAnalyzer()
 		at := 0
 		var anchors []string
-		for _, c := range p.chunks {
-			if c.anchors[0] != "" && c.anchors[0] != anchors[len(anchors)-1] {
-				t.Fatalf("a chunk goes on under %q", c.anchors[0])
+		for _, c := range p.Chunks {
+			if c.Anchors[0] != "" && c.Anchors[0] != anchors[len(anchors)-1] {
+				t.Fatalf("a chunk goes on under %q", c.Anchors[0])
 			}
-			anchors = append(anchors, c.anchors[1:]...)
-			if c.start != at || c.end <= c.start {
+			anchors = append(anchors, c.Anchors[1:]...)
+			if c.Start != at || c.End <= c.Start {
 				t.Fatalf("chunk %+v begins elsewhere than at %d", c, at)
 			}
-			at = c.end
-			makeSnippet(a, passage{start: c.start, end: c.end, lines: c.lines, text: string(data[c.start:c.end])}, name, wanted{bit: map[string]int{"a": 0}, weight: []float64{1}}, snippetBytes)
+			at = c.End
+			makeSnippet(a, passage{start: c.Start, end: c.End, lines: c.Lines, text: string(data[c.Start:c.End])}, name, wanted{bit: map[string]int{"a": 0}, weight: []float64{1}}, snippetBytes)
 		}
-		all := Sections(name, data)
+		all := parse.Sections(name, data)
 		for i, anchor := range anchors {
 			if all[i].Anchor != anchor {
 				t.Fatalf("heading %d is %q in a chunk and %q in the document", i, anchor, all[i].Anchor)
 			}
 		}
 		for i, s := range all {
-			if s.From > s.To || s.To > p.lines || i > 0 && s.From <= all[i-1].From {
-				t.Fatalf("section %+v of %d lines", s, p.lines)
+			if s.From > s.To || s.To > p.Lines || i > 0 && s.From <= all[i-1].From {
+				t.Fatalf("section %+v of %d lines", s, p.Lines)
 			}
 		}
-		if !p.truncated && at != len(data) {
+		if !p.Truncated && at != len(data) {
 			t.Fatalf("the chunks end at %d of %d", at, len(data))
 		}
 		if !utf8.ValidString(p.Title) && utf8.ValidString(name) || !utf8.ValidString(p.Description) {
 			t.Fatalf("title %q or description %q is not UTF-8", p.Title, p.Description)
 		}
-		for _, ct := range a.chunkTerms(name, &p, data) {
-			if err := ct.tokens.check(); err != nil {
+		for _, ct := range a.ChunkTerms(name, &p, data) {
+			if err := ct.Tokens.Check(); err != nil {
 				t.Fatal(err)
 			}
 			seen := map[string]bool{}
-			for _, tc := range ct.terms {
-				text := ct.texts[tc.id]
-				if text == "" || tc.n == (counts{}) || seen[text] {
-					t.Fatalf("%q is counted %v, or twice", text, tc.n)
+			for _, tc := range ct.Terms {
+				text := ct.Texts[tc.ID]
+				if text == "" || tc.N == (counts{}) || seen[text] {
+					t.Fatalf("%q is counted %v, or twice", text, tc.N)
 				}
 				seen[text] = true
 			}
@@ -220,35 +221,35 @@ func FuzzChunks(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, name string, data []byte) {
 		for _, most := range []int{DefaultMaxChunks, 3} {
-			p := parsePage(name, data, most)
-			if len(p.chunks) > most {
-				t.Fatalf("%d chunks, and %d are allowed", len(p.chunks), most)
+			p := parse.Parse(name, data, most)
+			if len(p.Chunks) > most {
+				t.Fatalf("%d chunks, and %d are allowed", len(p.Chunks), most)
 			}
-			_, lines := readPage(name, data)
-			starts := map[int]line{}
+			_, lines := parse.ReadPage(name, data)
+			starts := map[int]parse.Line{}
 			for _, l := range lines {
-				starts[l.start] = l
+				starts[l.Start] = l
 			}
 			at, number := 0, 0
-			for i, c := range p.chunks {
-				l, ok := starts[c.start]
-				if !ok || c.start != at || c.end <= c.start || l.number != c.lines[0] {
+			for i, c := range p.Chunks {
+				l, ok := starts[c.Start]
+				if !ok || c.Start != at || c.End <= c.Start || l.Number != c.Lines[0] {
 					t.Fatalf("chunk %d, %+v, begins within a line or leaves some out", i, c)
 				}
-				if c.lines[0] != number+1 && (c.lines[0] != number || data[c.start-1] == '\n') || c.lines[1] < c.lines[0] {
-					t.Fatalf("chunk %d has the lines %v after line %d", i, c.lines, number)
+				if c.Lines[0] != number+1 && (c.Lines[0] != number || data[c.Start-1] == '\n') || c.Lines[1] < c.Lines[0] {
+					t.Fatalf("chunk %d has the lines %v after line %d", i, c.Lines, number)
 				}
-				size := c.start - lines[l.first].start
-				if l.group == inFence && size < maxFence || l.group == inTable && size < chunkTarget {
+				size := c.Start - lines[l.First].Start
+				if l.Group == parse.InFence && size < parse.MaxFence || l.Group == parse.InTable && size < parse.ChunkTarget {
 					t.Fatalf("chunk %d begins %d bytes into a fence or a table", i, size)
 				}
-				if c.head[0] > c.head[1] || c.head[1] > c.start || c.head[1]-c.head[0] > maxHead || len(c.anchors) != len(c.headings)+1 {
+				if c.Head[0] > c.Head[1] || c.Head[1] > c.Start || c.Head[1]-c.Head[0] > parse.MaxHead || len(c.Anchors) != len(c.Headings)+1 {
 					t.Fatalf("chunk %d: %+v", i, c)
 				}
-				at, number = c.end, c.lines[1]
+				at, number = c.End, c.Lines[1]
 			}
-			if !p.truncated && (at != len(data) || number != p.lines) || p.truncated && len(p.chunks) != most {
-				t.Fatalf("the chunks end at byte %d of %d, line %d of %d", at, len(data), number, p.lines)
+			if !p.Truncated && (at != len(data) || number != p.Lines) || p.Truncated && len(p.Chunks) != most {
+				t.Fatalf("the chunks end at byte %d of %d, line %d of %d", at, len(data), number, p.Lines)
 			}
 		}
 	})

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"satchel/tools/index/language"
+	"satchel/tools/index/parse"
+	"satchel/tools/index/query"
 )
 
 // Pages that say the same thing take one place in an answer: the translations
@@ -50,7 +52,7 @@ type kin struct {
 // prefer weighs documents, best first, by the reader's language and a little by
 // their age, and leaves of each family only the one in the reader's language and
 // of the newest version. It reads no text.
-func (x *Index) prefer(ctx context.Context, t tongue, sessions []*session, q *parsedQuery, all []*found, limit int) ([]*found, error) {
+func (x *Index) prefer(ctx context.Context, t tongue, sessions []*session, q *query.Parsed, all []*found, limit int) ([]*found, error) {
 	if len(all) < 2 {
 		return all, nil
 	}
@@ -82,7 +84,7 @@ func (x *Index) prefer(ctx context.Context, t tongue, sessions []*session, q *pa
 		reader = concludeReader(t, head)
 	}
 	now := x.opts.Now()
-	asked := !q.filters.lang.empty()
+	asked := !q.Filters.Lang.Empty()
 	for _, f := range head {
 		k := f.kin
 		if k.lang != "" && reader != "" && language.Base(k.lang) != reader && !asked {
@@ -146,7 +148,7 @@ func (x *Index) readKin(ctx context.Context, sessions []*session, docs []*found)
 			if err := headFields(id, k.path, k.title, k.lang, k.version, k.date).check(sum, nil, "document", id); err != nil {
 				return err
 			}
-			k.family = family(k.path)
+			k.family = parse.Family(k.path)
 			*of[id].kin = k
 			s.db.cache.keep(cachedRow{key: rowKey{db: s.db, row: id, doc: true}, kin: &k})
 			return nil
@@ -186,13 +188,13 @@ func concludeReader(t tongue, docs []*found) string {
 
 // familyKey names a document's family within its collection. What a query asks
 // for by a filter tells members apart.
-func familyKey(f *found, q *parsedQuery) string {
+func familyKey(f *found, q *query.Parsed) string {
 	k := f.kin
 	key := string(f.session.col.ID) + "\x00" + k.family
-	if !q.filters.lang.empty() {
+	if !q.Filters.Lang.Empty() {
 		key += "\x00" + k.lang
 	}
-	if !q.filters.version.empty() {
+	if !q.Filters.Version.Empty() {
 		key += "\x00" + k.version
 	}
 	return key
@@ -230,7 +232,7 @@ func gather(docs []*found, reader string) []*found {
 // related tells whether two documents of a family are one page: in two
 // languages, or with the same title but for the version.
 func related(a, b *kin) bool {
-	return a.lang != b.lang || sameButVersion(a.title, a.version, b.title, b.version)
+	return a.lang != b.lang || parse.SameButVersion(a.title, a.version, b.title, b.version)
 }
 
 // standIn chooses which of a family's members, best first, is shown, gives it
@@ -259,7 +261,7 @@ func standIn(members []*found, reader string) *found {
 			break
 		}
 		a, b := f.kin, shown.kin
-		if x, y := foreign(a), foreign(b); x < y || x == y && (foreign(a) == 0 || a.lang == b.lang) && newer(a.version, b.version) {
+		if x, y := foreign(a), foreign(b); x < y || x == y && (foreign(a) == 0 || a.lang == b.lang) && parse.Newer(a.version, b.version) {
 			shown = f
 		}
 	}
@@ -304,7 +306,7 @@ const (
 // of the one which the query names first; in another
 // order than that of relevance, of the latter alone. Those that are read are as many
 // as make up an answer of limit hits.
-func (x *Index) collapse(ctx context.Context, q *parsedQuery, all []*found, limit int) ([]*found, error) {
+func (x *Index) collapse(ctx context.Context, q *query.Parsed, all []*found, limit int) ([]*found, error) {
 	if len(all) < 2 {
 		return all, nil
 	}
@@ -334,11 +336,11 @@ func (x *Index) collapse(ctx context.Context, q *parsedQuery, all []*found, limi
 		switch {
 		case at < 0:
 			kept = append(kept, f)
-		case newer(f.doc.version, kept[at].doc.version) && kept[at].doc.lang == f.doc.lang,
+		case parse.Newer(f.doc.version, kept[at].doc.version) && kept[at].doc.lang == f.doc.lang,
 			f.doc.blob == kept[at].doc.blob && f.session.order < kept[at].session.order:
 			f.rescore("the best of its copies", kept[at].score)
 			f.takeIn(kept[at], string(kept[at].doc.path))
-			if q.sort == byRelevance {
+			if q.Sort == query.ByRelevance {
 				kept[at] = f
 			} else { // each has its own place
 				kept = append(slices.Delete(kept, at, at+1), f)
@@ -352,9 +354,9 @@ func (x *Index) collapse(ctx context.Context, q *parsedQuery, all []*found, limi
 
 // copies tells whether two loaded documents say the same: what is cheap to tell
 // first, whole texts last.
-func copies(ctx context.Context, a, b *found, words map[*found][]uint32, q *parsedQuery) (bool, error) {
+func copies(ctx context.Context, a, b *found, words map[*found][]uint32, q *query.Parsed) (bool, error) {
 	x, y := &a.doc, &b.doc
-	if !q.filters.version.empty() && x.version != y.version || !q.filters.lang.empty() && x.lang != y.lang {
+	if !q.Filters.Version.Empty() && x.version != y.version || !q.Filters.Lang.Empty() && x.lang != y.lang {
 		return false, nil
 	}
 	of := func(f *found) []uint32 {
@@ -368,7 +370,7 @@ func copies(ctx context.Context, a, b *found, words map[*found][]uint32, q *pars
 	if x.blob == y.blob && a.session != b.session {
 		return true, nil
 	}
-	if q.sort != byRelevance {
+	if q.Sort != query.ByRelevance {
 		return false, nil // a list has every other page
 	}
 	if x.blob != y.blob {
@@ -399,7 +401,7 @@ func copies(ctx context.Context, a, b *found, words map[*found][]uint32, q *pars
 func wordSet(text string) []uint32 {
 	set := make([]uint32, 0, len(text)/6)
 	for w := range strings.FieldsSeq(text) {
-		set = append(set, termHash(w))
+		set = append(set, parse.TermHash(w))
 	}
 	slices.Sort(set)
 	return slices.Compact(set)

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"satchel/internal/space"
+	"satchel/tools/index/parse"
+	"satchel/tools/index/query"
 )
 
 // polyglot is a documentation of twelve pages in eight languages, of which the
@@ -78,11 +80,11 @@ func TestEachPageOnceInTheReadersLanguage(t *testing.T) {
 		r := search(t, x, q)
 		seen := map[string]bool{}
 		for _, hit := range r.Hits {
-			if hit.Lang != lang || seen[family(hit.Path)] || lang == "en" && hit.Version != "10.0" {
+			if hit.Lang != lang || seen[parse.Family(hit.Path)] || lang == "en" && hit.Version != "10.0" {
 				t.Errorf("%q in %s finds %v", q, lang, paths(r))
 				break
 			}
-			seen[family(hit.Path)] = true
+			seen[parse.Family(hit.Path)] = true
 		}
 		if len(r.Hits) < 9 {
 			t.Errorf("%q in %s finds %d pages", q, lang, len(r.Hits))
@@ -139,8 +141,8 @@ func TestFamiliesAreGathered(t *testing.T) {
 		for i, d := range c.docs {
 			f := &found{session: col, id: int64(i), score: d.score}
 			f.kin = &d.kin
-			f.kin.family = family(d.path)
-			f.kin.key = familyKey(f, &parsedQuery{})
+			f.kin.family = parse.Family(d.path)
+			f.kin.key = familyKey(f, &query.Parsed{})
 			docs = append(docs, f)
 		}
 		out := gather(docs, c.reader)

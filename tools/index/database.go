@@ -15,6 +15,7 @@ import (
 	"modernc.org/sqlite"
 
 	"satchel/internal/space"
+	"satchel/tools/index/parse"
 	"satchel/tools/index/segment"
 )
 
@@ -72,10 +73,10 @@ type state struct {
 	commit space.CommitID
 	docs   int64
 	chunks int64
-	length [fieldCount]int64 // terms in each field, summed over all chunks
-	next   int64             // the id of the next document
-	rows   int64             // the number of the next row of a segment
-	epoch  int64             // how often the database was written
+	length [parse.FieldCount]int64 // terms in each field, summed over all chunks
+	next   int64                   // the id of the next document
+	rows   int64                   // the number of the next row of a segment
+	epoch  int64                   // how often the database was written
 
 	segments int64 // how many there are
 	dead     int64 // the sum of deadMark over the table dead
@@ -183,11 +184,11 @@ func loadState(ctx context.Context, q queryer, o Options) (s state, err error) {
 		case "chunks":
 			s.chunks = n
 		case "title":
-			s.length[fieldTitle] = n
+			s.length[parse.FieldTitle] = n
 		case "crumb":
-			s.length[fieldCrumb] = n
+			s.length[parse.FieldCrumb] = n
 		case "body":
-			s.length[fieldBody] = n
+			s.length[parse.FieldBody] = n
 		case "next":
 			s.next = n
 		case "rows":
@@ -215,7 +216,7 @@ func loadState(ctx context.Context, q queryer, o Options) (s state, err error) {
 
 func storeState(ctx context.Context, tx *sql.Tx, s state, o Options) error {
 	_, err := tx.ExecContext(ctx, `INSERT OR REPLACE INTO meta(key, value) VALUES ('schema',?),('commit',?),('docs',?),('chunks',?),('title',?),('crumb',?),('body',?),('next',?),('rows',?),('epoch',?),('segments',?),('dead',?),('unread',?),('sum',?)`,
-		o.fingerprint(), string(s.commit), s.docs, s.chunks, s.length[fieldTitle], s.length[fieldCrumb], s.length[fieldBody], s.next, s.rows, s.epoch,
+		o.fingerprint(), string(s.commit), s.docs, s.chunks, s.length[parse.FieldTitle], s.length[parse.FieldCrumb], s.length[parse.FieldBody], s.next, s.rows, s.epoch,
 		s.segments, s.dead, s.unread, s.fields().sum(nil))
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"path"
+	"satchel/tools/index/parse"
 	"slices"
 	"strings"
 	"unicode"
@@ -67,7 +68,7 @@ func (u *inquiry) weighEvidence(ctx context.Context, docs []*found) error {
 		if len(f.chunks) == 0 {
 			continue
 		}
-		var words tokens
+		var words parse.Tokens
 		if u.looksInto(f, 0) {
 			if words, err = f.session.tokens(ctx, f.chunks[0].id); err != nil {
 				return u.x.failed(ctx, f.session, err)
@@ -116,7 +117,7 @@ func (u *inquiry) weighEvidence(ctx context.Context, docs []*found) error {
 
 // evidence weighs documents for one query.
 type evidence struct {
-	a        *analyzer
+	a        *parse.Analyzer
 	p        *plan
 	weight   map[string]float64 // of the query's terms
 	hashes   map[uint32]float64 // the same by the terms' hashes
@@ -126,22 +127,22 @@ type evidence struct {
 }
 
 func newEvidence(u *inquiry) *evidence {
-	e := &evidence{a: u.a, p: u.plan, weight: map[string]float64{}, hashes: map[uint32]float64{}, name: termHash(u.plan.name)}
+	e := &evidence{a: u.a, p: u.plan, weight: map[string]float64{}, hashes: map[uint32]float64{}, name: parse.TermHash(u.plan.name)}
 	for _, t := range u.plan.terms {
 		w := t.weight * t.telling * idf(u.stats.chunks, t.df)
 		e.weight[t.text] += w
-		e.hashes[termHash(t.text)] += w
+		e.hashes[parse.TermHash(t.text)] += w
 		e.total += w
 	}
 	for _, t := range u.plan.sequence {
-		e.sequence = append(e.sequence, termHash(t))
+		e.sequence = append(e.sequence, parse.TermHash(t))
 	}
 	return e
 }
 
 // weigh changes the score of a document. words are those of its best passage,
 // headed the boost of that for its headings.
-func (e *evidence) weigh(f *found, h head, words tokens, headed float64) {
+func (e *evidence) weigh(f *found, h head, words parse.Tokens, headed float64) {
 	f.rescore("words of the query in the directory's name", f.score+placeWeight*e.inPath(path.Dir(string(h.path))))
 	title := e.titleTerms(h.title)
 	share := 0.0
@@ -156,7 +157,7 @@ func (e *evidence) weigh(f *found, h head, words tokens, headed float64) {
 	named := max(e.named(h, title), headed)
 	near := 0.0
 	if len(e.sequence) > 1 {
-		near = adjacentBoost * adjacency(words.field(fieldBody), e.sequence)
+		near = adjacentBoost * adjacency(words.Field(parse.FieldBody), e.sequence)
 	}
 	scored := f.score
 	f.rescore("a title, file name or heading is the query", scored*(1+named))
@@ -165,9 +166,9 @@ func (e *evidence) weigh(f *found, h head, words tokens, headed float64) {
 
 // titleTerms returns the words of a title but for stop words, each once.
 func (e *evidence) titleTerms(title string) (terms []string) {
-	e.a.words(title, func(w word) {
-		if !isStop(title[w.start:w.end]) && !slices.Contains(terms, w.term) {
-			terms = append(terms, w.term)
+	e.a.Words(title, func(w parse.Word) {
+		if !isStop(title[w.Start:w.End]) && !slices.Contains(terms, w.Term) {
+			terms = append(terms, w.Term)
 		}
 	})
 	return terms
@@ -180,7 +181,7 @@ func (e *evidence) named(h head, title []string) float64 {
 	}
 	base := path.Base(string(h.path))
 	base = strings.TrimLeft(strings.TrimSuffix(base, path.Ext(base)), "0123456789.")
-	if e.a.isWhole(h.title, e.p.name) || e.a.isWhole(base, e.p.name) {
+	if e.a.IsWhole(h.title, e.p.name) || e.a.IsWhole(base, e.p.name) {
 		if squeeze(h.title) == e.p.letters || squeeze(base) == e.p.letters {
 			return namedBoost + exactBoost
 		}
@@ -208,15 +209,15 @@ func sameWords(title, sequence []string) bool {
 }
 
 // headed returns the boost of a passage for its headings.
-func (e *evidence) headed(words tokens) float64 {
+func (e *evidence) headed(words parse.Tokens) float64 {
 	if e.p.name == "" {
 		return 0
 	}
 	boost := 0.0
-	headings := words.field(fieldCrumb)
+	headings := words.Field(parse.FieldCrumb)
 	for from := 0; from < len(headings); {
 		to := from
-		for to < len(headings) && headings[to] != tokenBreak {
+		for to < len(headings) && headings[to] != parse.TokenBreak {
 			to++
 		}
 		switch h := headings[from:to]; {
@@ -233,11 +234,11 @@ func (e *evidence) headed(words tokens) float64 {
 // opened returns which shares of the query's weight the first words of a page with
 // headings have, openingWords of them and beginningWords, from 0 to 1. lead is what
 // the page begins with, best its best passage.
-func (e *evidence) opened(lead, best tokens) (opening, beginning float64) {
-	if e.total == 0 || len(lead.field(fieldCrumb)) == 0 && len(best.field(fieldCrumb)) == 0 {
+func (e *evidence) opened(lead, best parse.Tokens) (opening, beginning float64) {
+	if e.total == 0 || len(lead.Field(parse.FieldCrumb)) == 0 && len(best.Field(parse.FieldCrumb)) == 0 {
 		return 0, 0
 	}
-	first := lead.field(fieldBody)
+	first := lead.Field(parse.FieldBody)
 	seen := make([]uint32, 0, len(e.hashes))
 	sum := 0.0
 	for i, w := range first[:min(len(first), openingWords)] {
@@ -259,9 +260,9 @@ func (e *evidence) opened(lead, best tokens) (opening, beginning float64) {
 func (e *evidence) inPath(p string) float64 {
 	sum := 0.0
 	var seen []string
-	e.a.words(p, func(w word) {
-		if weight := e.weight[w.term]; weight > 0 && !slices.Contains(seen, w.term) {
-			seen = append(seen, w.term)
+	e.a.Words(p, func(w parse.Word) {
+		if weight := e.weight[w.Term]; weight > 0 && !slices.Contains(seen, w.Term) {
+			seen = append(seen, w.Term)
 			sum += weight
 		}
 	})
@@ -271,7 +272,7 @@ func (e *evidence) inPath(p string) float64 {
 // squeeze returns the letters and digits of a text in lower case.
 func squeeze(text string) string {
 	return strings.Map(func(r rune) rune {
-		if isWordRune(r) {
+		if parse.IsWordRune(r) {
 			return unicode.ToLower(r)
 		}
 		return -1

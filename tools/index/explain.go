@@ -3,6 +3,7 @@ package index
 import (
 	"context"
 
+	"satchel/tools/index/parse"
 	"satchel/tools/index/segment"
 )
 
@@ -93,10 +94,10 @@ func (u *inquiry) explainTerms(ctx context.Context, docs []*found) error {
 	return nil
 }
 
-// explain is part with the reasons.
-func (s *scorer) explain(i int, t term, n counts, length *[fieldCount]uint16) TermScore {
+// Explain is part with the reasons.
+func (s *scorer) explain(i int, t term, n counts, length *[parse.FieldCount]uint16) TermScore {
 	out := TermScore{Term: t.text, Weight: t.weight, Rarity: float64(s.weight[i]) / t.weight, Passages: t.df, Added: t.inBody, Score: float64(s.part(i, n, length))}
-	for f, name := range [fieldCount]string{fieldTitle: "title", fieldCrumb: "headings", fieldBody: "text"} {
+	for f, name := range [parse.FieldCount]string{parse.FieldTitle: "title", parse.FieldCrumb: "headings", parse.FieldBody: "text"} {
 		if score := s.field(i, f, n[f], length); score != 0 {
 			out.Fields = append(out.Fields, FieldScore{name, int(n[f]), int(length[f]), float64(score)})
 		}

@@ -2,6 +2,7 @@ package index
 
 import (
 	"context"
+	"satchel/tools/index/parse"
 	"strings"
 )
 
@@ -16,7 +17,7 @@ type extract struct {
 	lines [2]int
 }
 
-// text returns the document where it fits into the budget, else its best
+// Text returns the document where it fits into the budget, else its best
 // passage joined with the neighbours that matched too or that are of the same
 // section, else as many lines around the snippet as fit, else nothing.
 func (f *found) text(ctx context.Context, sn snippet, budget int) (extract, error) {
@@ -39,7 +40,7 @@ func (f *found) text(ctx context.Context, sn snippet, budget int) (extract, erro
 			b.WriteString(p.text)
 		}
 		text := b.String()
-		if format(name) == formatMarkdown {
+		if parse.Format(name) == parse.FormatMarkdown {
 			text = wholeFences(text, "")
 		}
 		return extract{shown(readable(name, text)), [2]int{parts[0].lines[0], parts[len(parts)-1].lines[1]}}
@@ -92,9 +93,9 @@ func (f *found) text(ctx context.Context, sn snippet, budget int) (extract, erro
 
 // beginsSection tells whether a passage begins with a heading.
 func beginsSection(name string, p passage) bool {
-	for _, l := range parseLines(name, []byte(p.text), p.start) {
-		if !l.blank {
-			return l.level > 0
+	for _, l := range parse.ParseLines(name, []byte(p.text), p.start) {
+		if !l.Blank {
+			return l.Level > 0
 		}
 	}
 	return false
@@ -111,10 +112,10 @@ func (s *session) neighbour(ctx context.Context, id int64) (p passage, known boo
 func (f *found) linesAround(name string, sn snippet, budget int) extract {
 	ps := f.best
 	data := []byte(ps.text)
-	lines := parseLines(name, data, ps.start)
+	lines := parse.ParseLines(name, data, ps.start)
 	first, last := -1, -1
 	for i, l := range lines {
-		if l.start >= sn.from && l.end <= sn.to {
+		if l.Start >= sn.from && l.End <= sn.to {
 			if first < 0 {
 				first = i
 			}
@@ -125,15 +126,15 @@ func (f *found) linesAround(name string, sn snippet, budget int) extract {
 		return extract{}
 	}
 	render := func(first, last int) extract {
-		first, last = window(format(name), data, lines, first, last)
-		text := ps.text[lines[first].start:lines[last].end]
-		switch format(name) {
-		case formatMarkdown:
+		first, last = window(parse.Format(name), data, lines, first, last)
+		text := ps.text[lines[first].Start:lines[last].End]
+		switch parse.Format(name) {
+		case parse.FormatMarkdown:
 			text = wholeFences(header(ps, lines, first)+text, opening(data, lines, first))
-		case formatTable:
+		case parse.FormatTable:
 			text = header(ps, lines, first) + text
 		}
-		return extract{shown(readable(name, text)), [2]int{ps.lines[0] + lines[first].number - 1, ps.lines[0] + lines[last].number - 1}}
+		return extract{shown(readable(name, text)), [2]int{ps.lines[0] + lines[first].Number - 1, ps.lines[0] + lines[last].Number - 1}}
 	}
 	if costOf(render(first, last).text) > budget {
 		return extract{}
@@ -157,8 +158,8 @@ const maxTableBytes = 64 << 10
 // middle of, "" for none.
 func (f *found) tableHead(ctx context.Context) (string, error) {
 	name := string(f.doc.path)
-	csv := format(name) == formatTable
-	if f.best.start == 0 || !csv && !(format(name) == formatMarkdown && strings.HasPrefix(f.best.text, "|")) {
+	csv := parse.Format(name) == parse.FormatTable
+	if f.best.start == 0 || !csv && !(parse.Format(name) == parse.FormatMarkdown && strings.HasPrefix(f.best.text, "|")) {
 		return "", nil
 	}
 	from := max(0, f.best.start-maxTableBytes)
@@ -174,16 +175,16 @@ func (f *found) tableHead(ctx context.Context) (string, error) {
 		return "", nil // it cannot be: the chunk's checksum is right
 	}
 	above := text[from:min(f.best.start, from+maxTableBytes)]
-	lines := plainLines(above)
+	lines := parse.PlainLines(above)
 	if csv {
-		return string(above[:min(lines[0].end, maxHead)]), nil
+		return string(above[:min(lines[0].End, parse.MaxHead)]), nil
 	}
 	first := len(lines)
-	for first > 0 && above[lines[first-1].start] == '|' {
+	for first > 0 && above[lines[first-1].Start] == '|' {
 		first--
 	}
-	if first+1 >= len(lines) || first == 0 && from > 0 || lines[first+1].end-lines[first].start > maxHead {
+	if first+1 >= len(lines) || first == 0 && from > 0 || lines[first+1].End-lines[first].Start > parse.MaxHead {
 		return "", nil
 	}
-	return string(above[lines[first].start:lines[first+1].end]), nil
+	return string(above[lines[first].Start:lines[first+1].End]), nil
 }

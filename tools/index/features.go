@@ -6,11 +6,12 @@ import (
 	"fmt"
 	"strings"
 
+	"satchel/tools/index/parse"
 	"satchel/tools/index/segment"
 )
 
-// tokens reads the words of a chunk.
-func (s *session) tokens(ctx context.Context, id int64) (tokens, error) {
+// Tokens reads the words of a chunk.
+func (s *session) tokens(ctx context.Context, id int64) (parse.Tokens, error) {
 	if t := s.words[id]; t != nil {
 		return t, nil
 	}
@@ -25,8 +26,8 @@ func (s *session) tokens(ctx context.Context, id int64) (tokens, error) {
 }
 
 // readTokens reads the words of chunks, of those that there are.
-func (s *session) readTokens(ctx context.Context, ids []int64) (map[int64]tokens, error) {
-	all := make(map[int64]tokens, len(ids))
+func (s *session) readTokens(ctx context.Context, ids []int64) (map[int64]parse.Tokens, error) {
+	all := make(map[int64]parse.Tokens, len(ids))
 	err := s.eachRow(ctx, s.db.stmts.tokens, func(rows *sql.Rows) error {
 		var id int64
 		var sealed []byte
@@ -38,7 +39,7 @@ func (s *session) readTokens(ctx context.Context, ids []int64) (map[int64]tokens
 			return fmt.Errorf("words of chunk %d: %w", id, err)
 		}
 		all[id] = t
-		return all[id].check()
+		return all[id].Check()
 	}, jsonList(ids))
 	return all, err
 }
@@ -51,21 +52,21 @@ type textCount struct {
 
 // vector returns the terms of a chunk's text, of its document's title and of
 // the headings above it, with their counts.
-func (s *session) vector(ctx context.Context, a *analyzer, id int64) ([]textCount, error) {
+func (s *session) vector(ctx context.Context, a *parse.Analyzer, id int64) ([]textCount, error) {
 	ps, d, err := s.passage(ctx, id)
 	if err != nil {
 		return nil, missingRow(err, id)
 	}
-	c := chunk{end: len(ps.text)}
+	c := parse.Chunk{End: len(ps.text)}
 	if ps.crumbs != "" {
-		c.crumbs = strings.Split(ps.crumbs, "\n")
+		c.Crumbs = strings.Split(ps.crumbs, "\n")
 	}
-	p := page{chunks: []chunk{c}}
+	p := parse.Page{Chunks: []parse.Chunk{c}}
 	p.Title = d.title
-	found := a.chunkTerms(string(d.path), &p, []byte(ps.text))[0]
-	all := make([]textCount, len(found.terms))
-	for i, c := range found.terms {
-		all[i] = textCount{found.texts[c.id], c.n}
+	found := a.ChunkTerms(string(d.path), &p, []byte(ps.text))[0]
+	all := make([]textCount, len(found.Terms))
+	for i, c := range found.Terms {
+		all[i] = textCount{found.Texts[c.ID], c.N}
 	}
 	return all, nil
 }

@@ -3,6 +3,8 @@ package index
 import (
 	"cmp"
 	"context"
+	"satchel/tools/index/parse"
+	"satchel/tools/index/query"
 	"slices"
 )
 
@@ -36,7 +38,7 @@ const (
 
 // feeds tells whether the query is one for feedback.
 func (u *inquiry) feeds() bool {
-	if u.sort != byRelevance || len(u.plan.phrases) > 0 {
+	if u.Sort != query.ByRelevance || len(u.plan.phrases) > 0 {
 		return false
 	}
 	return u.sentence()
@@ -78,10 +80,10 @@ func (u *inquiry) feedback(ctx context.Context, docs []*found) ([]term, error) {
 		}
 		length := 0
 		for _, t := range vector {
-			length += int(t.n[fieldBody])
+			length += int(t.n[parse.FieldBody])
 		}
 		for _, t := range vector {
-			if t.n[fieldBody] == 0 || !tellsTopic(t.text) {
+			if t.n[parse.FieldBody] == 0 || !tellsTopic(t.text) {
 				continue
 			}
 			w := words[t.text]
@@ -90,7 +92,7 @@ func (u *inquiry) feedback(ctx context.Context, docs []*found) ([]term, error) {
 				words[t.text] = w
 			}
 			w.in++
-			w.score += f.score / total * float64(t.n[fieldBody]) / float64(max(length, shortChunk))
+			w.score += f.score / total * float64(t.n[parse.FieldBody]) / float64(max(length, shortChunk))
 		}
 	}
 	var best []*word
@@ -133,7 +135,7 @@ func tellsTopic(t string) bool {
 		return false
 	}
 	for i := range len(t) {
-		if isDigit(t[i]) {
+		if parse.IsDigit(t[i]) {
 			return false
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"satchel/tools/index/parse"
+	"satchel/tools/index/query"
 	"slices"
 	"strings"
 )
@@ -14,17 +16,17 @@ import (
 // condition. Globs that SQLite cannot say exactly are resolved to the ids of
 // the paths that match, so that a filter always applies before anything is cut.
 // mount is what the collection's paths are shown under.
-func where(ctx context.Context, tx *sql.Tx, f filters, mount string) (cond string, args []any, err error) {
+func where(ctx context.Context, tx *sql.Tx, f query.Filters, mount string) (cond string, args []any, err error) {
 	var all []string
 	add := func(c string, a ...any) {
 		all = append(all, c)
 		args = append(args, a...)
 	}
-	choice := func(column string, c condition, match func(v string) (string, []any)) {
+	choice := func(column string, c query.Condition, match func(v string) (string, []any)) {
 		for _, side := range []struct {
 			values []string
 			not    string
-		}{{c.is, ""}, {c.not, "NOT "}} {
+		}{{c.Is, ""}, {c.Not, "NOT "}} {
 			var parts []string
 			var vals []any
 			for _, v := range side.values {
@@ -37,32 +39,32 @@ func where(ctx context.Context, tx *sql.Tx, f filters, mount string) (cond strin
 			}
 		}
 	}
-	choice("kind", f.kind, func(v string) (string, []any) {
+	choice("kind", f.Kind, func(v string) (string, []any) {
 		return "kind = ?", []any{v}
 	})
-	choice("lang", f.lang, func(v string) (string, []any) {
+	choice("lang", f.Lang, func(v string) (string, []any) {
 		return "(lang = ? OR lang GLOB ?)", []any{v, globLiteral(v) + "-*"}
 	})
 	// 5.1 is what is for 5.1, 5.1.3, 5 and 5.x: a page for a version is for
 	// all within it.
-	choice("version", f.version, func(v string) (string, []any) {
+	choice("version", f.Version, func(v string) (string, []any) {
 		const within = "rtrim(rtrim(version, 'x'), '.')"
 		return "(version = ? OR version GLOB ? OR version <> '' AND substr(?, 1, length(" + within + ") + 1) = " + within + " || '.')",
 			[]any{v, globLiteral(v) + ".*", v}
 	})
-	choice("tag", f.tag, func(v string) (string, []any) {
+	choice("tag", f.Tag, func(v string) (string, []any) {
 		return "instr(char(10) || lower(tags) || char(10), char(10) || ? || char(10)) > 0", []any{v}
 	})
-	if !f.since.IsZero() {
-		add("date >= ?", f.since.Unix())
+	if !f.Since.IsZero() {
+		add("date >= ?", f.Since.Unix())
 	}
-	if !f.before.IsZero() {
-		add("date > 0 AND date < ?", f.before.Unix())
+	if !f.Before.IsZero() {
+		add("date > 0 AND date < ?", f.Before.Unix())
 	}
 	for _, side := range []struct {
 		globs []string
 		not   string
-	}{{f.path.is, ""}, {f.path.not, "NOT "}} {
+	}{{f.Path.Is, ""}, {f.Path.Not, "NOT "}} {
 		if len(side.globs) == 0 {
 			continue
 		}
@@ -136,7 +138,7 @@ func matchPaths(ctx context.Context, tx *sql.Tx, globs []string, mount string) (
 // wildcard it is a file, a directory, or the end of a path that begins at a
 // segment ("guide.md"). Without a capital it matches in any case.
 func globRegexp(g string) string {
-	g = strings.TrimPrefix(strings.ToValidUTF8(clip(g, maxGlobBytes), "\ufffd"), "./")
+	g = strings.TrimPrefix(strings.ToValidUTF8(parse.Clip(g, maxGlobBytes), "\ufffd"), "./")
 	rooted := strings.HasPrefix(g, "/")
 	g = strings.Trim(g, "/")
 	var b strings.Builder

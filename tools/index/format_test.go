@@ -2,6 +2,7 @@ package index
 
 import (
 	"fmt"
+	"satchel/tools/index/parse"
 	"slices"
 	"strings"
 	"testing"
@@ -10,7 +11,7 @@ import (
 // outline is the headings of a page with their lines, for tables.
 func outline(name, text string) string {
 	var b []string
-	for _, s := range Sections(name, []byte(text)) {
+	for _, s := range parse.Sections(name, []byte(text)) {
 		b = append(b, fmt.Sprintf("%d %s %d-%d", s.Level, s.Title, s.From, s.To))
 	}
 	return strings.Join(b, ", ")
@@ -85,7 +86,7 @@ func TestFrontMatterFormats(t *testing.T) {
 		{"HTML", "a.html", "<html lang=en><head><title>T</title><meta name=\"description\" content=\"about &amp; more\"><meta name=keywords content='a, b'></head>", "T", "about & more", "a|b"},
 		{"AsciiDoc with YAML", "a.adoc", "---\ntitle: T\n---\n= H\n", "T", "", ""},
 	} {
-		p := parsePage(c.name, []byte(c.text), 10)
+		p := parse.Parse(c.name, []byte(c.text), 10)
 		if p.Title != c.title || p.Description != c.description || strings.Join(p.Tags, "|") != c.tags {
 			t.Errorf("%s: %q, %q, %q", c.what, p.Title, p.Description, p.Tags)
 		}
@@ -99,7 +100,7 @@ func TestWhatIsWorthIndexing(t *testing.T) {
 		{"a notebook", "a.ipynb", notebook, "Tides moon tide(1) height", "iVBOR cell_type source png"},
 		{"links", "a.md", "[text](https://x.example/target) after", "text after", "target"},
 	} {
-		got := indexable(format(c.name), c.text)
+		got := parse.Indexable(parse.Format(c.name), c.text)
 		for w := range strings.FieldsSeq(c.with) {
 			if !strings.Contains(got, w) {
 				t.Errorf("%s: %q lacks %q", c.what, got, w)
@@ -115,7 +116,7 @@ func TestWhatIsWorthIndexing(t *testing.T) {
 		"00:00:01.000 --> 00:00:02.000 align:start": "0:01", "1:02:03,500 --> 1:02:04,000": "1:02:03", "00:12:31.1 --> 00:12:32": "12:31", "02:03.4 --> 02:05": "2:03",
 		"a --> b": "", "x": "", "-->": "",
 	} {
-		if got := cueTime(l); got != want {
+		if got := parse.CueTime(l); got != want {
 			t.Errorf("%q is at %q, want %q", l, got, want)
 		}
 	}
@@ -133,15 +134,15 @@ func TestTablesAreCutWithTheirHeader(t *testing.T) {
 	}
 	for name, text := range map[string]string{"a.md": md.String(), "a.csv": csv.String()} {
 		p, _ := chunkTexts(name, text)
-		if len(p.chunks) < 4 {
-			t.Fatalf("%s: %d chunks", name, len(p.chunks))
+		if len(p.Chunks) < 4 {
+			t.Fatalf("%s: %d chunks", name, len(p.Chunks))
 		}
-		for i, c := range p.chunks {
-			head := text[c.head[0]:c.head[1]]
+		for i, c := range p.Chunks {
+			head := text[c.Head[0]:c.Head[1]]
 			if i > 0 && !strings.Contains(strings.ToLower(head), "meaning") || i == 0 && head != "" {
 				t.Errorf("%s: chunk %d has the header %q", name, i, head)
 			}
-			if size := c.end - c.start; size > chunkSplit+200 {
+			if size := c.End - c.Start; size > parse.ChunkSplit+200 {
 				t.Errorf("%s: chunk %d has %d bytes", name, i, size)
 			}
 		}
@@ -175,10 +176,10 @@ func TestNoChunkIsMereStructure(t *testing.T) {
 // A page of nothing but headings is cut as others are.
 func TestHeadingsWithoutTextAreCut(t *testing.T) {
 	for _, text := range []string{strings.Repeat("###### h\n", 20_000), strings.Repeat("heron\n===\n", 20_000), strings.Repeat("# a\n\n", 20_000)} {
-		p := parsePage("a.md", []byte(text), 1<<chunkBits-1)
-		for _, c := range p.chunks {
-			if c.end-c.start > 2*chunkSplit {
-				t.Fatalf("%.20q: a chunk of %d bytes", text, c.end-c.start)
+		p := parse.Parse("a.md", []byte(text), 1<<chunkBits-1)
+		for _, c := range p.Chunks {
+			if c.End-c.Start > 2*parse.ChunkSplit {
+				t.Fatalf("%.20q: a chunk of %d bytes", text, c.End-c.Start)
 			}
 		}
 	}
@@ -192,9 +193,9 @@ func TestLongLinesAreCut(t *testing.T) {
 		"Japanese": strings.Repeat("港の事務所は七時に開きます。", 5_000), "broken": strings.Repeat("\xbf", 50_000),
 	} {
 		p, texts := chunkTexts("a.md", "# A\n\n"+text+"\n\n## Last\n\nend\n")
-		for i, c := range p.chunks {
-			if c.end-c.start > 3*chunkTarget {
-				t.Errorf("%s: chunk %d has %d bytes", what, i, c.end-c.start)
+		for i, c := range p.Chunks {
+			if c.End-c.Start > 3*parse.ChunkTarget {
+				t.Errorf("%s: chunk %d has %d bytes", what, i, c.End-c.Start)
 			}
 			if what == "Japanese" && strings.ContainsRune(texts[i], '\ufffd') {
 				t.Errorf("%s: chunk %d is cut within a character", what, i)
@@ -203,8 +204,8 @@ func TestLongLinesAreCut(t *testing.T) {
 				t.Errorf("%s: chunk %d begins with %.20q", what, i, texts[i])
 			}
 		}
-		if p.lines != 7 || p.chunks[len(p.chunks)-1].lines[1] != 7 {
-			t.Errorf("%s: %d lines", what, p.lines)
+		if p.Lines != 7 || p.Chunks[len(p.Chunks)-1].Lines[1] != 7 {
+			t.Errorf("%s: %d lines", what, p.Lines)
 		}
 	}
 }

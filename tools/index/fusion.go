@@ -9,7 +9,7 @@ import "math"
 // one each time.
 //
 // A document whose second score is NaN, which nobody knows, is judged by the
-// first alone; a first score that is absent is 0.
+// First alone; a first score that is absent is 0.
 func fuseScores(first, second []float64, weight float64) []float64 {
 	one, two := scaleOf(first), scaleOf(second)
 	fused := make([]float64, len(first))

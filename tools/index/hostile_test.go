@@ -11,6 +11,7 @@ import (
 
 	"satchel/internal/fault"
 	"satchel/internal/testenv"
+	"satchel/tools/index/parse"
 )
 
 // hostileFiles are what no author writes and an index must survive, each with
@@ -194,10 +195,10 @@ func TestManyTinyFiles(t *testing.T) {
 func BenchmarkHostileFiles(b *testing.B) {
 	for name, text := range hostileFiles() {
 		b.Run(name, func(b *testing.B) {
-			a := newAnalyzer()
+			a := parse.NewAnalyzer()
 			for b.Loop() {
-				p := parsePage(name, []byte(text), DefaultMaxChunks)
-				a.chunkTerms(name, &p, []byte(text))
+				p := parse.Parse(name, []byte(text), DefaultMaxChunks)
+				a.ChunkTerms(name, &p, []byte(text))
 			}
 		})
 	}

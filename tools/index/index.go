@@ -15,6 +15,7 @@ import (
 
 	"satchel/internal/fault"
 	"satchel/internal/space"
+	"satchel/tools/index/parse"
 )
 
 // Index holds the databases of all collections. Its methods may be called
@@ -22,7 +23,7 @@ import (
 type Index struct {
 	opts Options
 	// analyzers are kept for their caches of stems.
-	analyzers spares[analyzer]
+	analyzers spares[parse.Analyzer]
 	leg       *leg // what goes by meaning; nil: switched off
 	cache     *rowCache
 
@@ -43,7 +44,7 @@ type entry struct {
 	// follower keeps the collection up to date, and its source knows the head. If it
 	// is nil, the head is that of the last update.
 	follower *Follower
-	// head is the newest commit that the index knows, and noted is when it learned
+	// Head is the newest commit that the index knows, and noted is when it learned
 	// of it. since is when the index fell behind, zero if it is not known to be.
 	head  space.CommitID
 	noted time.Time
@@ -56,7 +57,7 @@ type entry struct {
 }
 
 // collectionName is what a collection may be called: it becomes a file name.
-var collectionName = lazily(`^[a-z0-9][a-z0-9_-]{0,99}$`)
+var collectionName = parse.Lazily(`^[a-z0-9][a-z0-9_-]{0,99}$`)
 
 // Open makes the directory and an Index over it. Databases are opened when they
 // are first used. Close must be called.
@@ -72,11 +73,11 @@ func Open(o Options) (*Index, error) {
 	return x, nil
 }
 
-func (x *Index) analyzer() *analyzer {
+func (x *Index) analyzer() *parse.Analyzer {
 	if a := x.analyzers.get(); a != nil {
 		return a
 	}
-	return newAnalyzer()
+	return parse.NewAnalyzer()
 }
 
 // Close closes every database once its queries are done. Updates and followers
@@ -190,7 +191,7 @@ func (x *Index) files(id space.SpaceID) ([]string, error) {
 	return files, nil
 }
 
-// open returns the entry's database for a query or an update; nil where there
+// Open returns the entry's database for a query or an update; nil where there
 // is none yet. The caller releases it.
 func (x *Index) open(ctx context.Context, e *entry) (*database, error) {
 	e.mu.Lock()

@@ -6,12 +6,13 @@ import (
 	"strings"
 
 	"satchel/tools/index/language"
+	"satchel/tools/index/parse"
 )
 
 // Words meet across languages because every page has each of its words under
 // language.Term, which depends on the script alone. A page in a language with a
 // stemmer of its own has each of its words under that language's stem too (in
-// the extra terms, which no length counts; see ownTerm), so that a query in that
+// the extra terms, which no length counts; see OwnTerm), so that a query in that
 // language finds the word's other forms. A query that is not sure of its
 // language so loses no page, and one that is finds more.
 
@@ -66,7 +67,7 @@ func (t tongue) reader() string {
 }
 
 // isStop tells whether a word of a query carries no topic in its language. A
-// word that is one in English alone counts unless the query is surely in
+// Word that is one in English alone counts unless the query is surely in
 // another language.
 func (t tongue) isStop(word string) bool {
 	word = strings.ToLower(word)
@@ -97,7 +98,7 @@ func (t tongue) stems(raw string) []string {
 	var all []string
 	for _, l := range langs {
 		for _, s := range []string{language.Stem(l, raw), transliterated(l, raw)} {
-			if s = ownTerm(l, s); s != "" && !slices.Contains(all, s) {
+			if s = parse.OwnTerm(l, s); s != "" && !slices.Contains(all, s) {
 				all = append(all, s)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 
 	"satchel/internal/testenv"
 	"satchel/tools/index/language"
+	"satchel/tools/index/parse"
 )
 
 // translated is a page of a documentation in several languages: one for each
@@ -25,7 +26,7 @@ var scriptOf = map[string][]*unicode.RangeTable{
 
 // ownWords returns a page's title and the first longer run of prose in its
 // script; "" where there is none.
-func ownWords(lang string, p page, text []byte) (title, phrase string) {
+func ownWords(lang string, p parse.Page, text []byte) (title, phrase string) {
 	own := func(s string, least int) bool {
 		n := 0
 		for _, r := range s {
@@ -38,10 +39,10 @@ func ownWords(lang string, p page, text []byte) (title, phrase string) {
 	if own(p.Title, 2) {
 		title = p.Title
 	}
-	_, body := cutFrontMatter(text)
-	for _, l := range markdownLines(text, body) {
-		s := strings.TrimSpace(string(text[l.start:l.end]))
-		if l.level > 0 || strings.ContainsAny(s, "<>`[]{}*") || !own(s, 15) {
+	_, body := parse.CutFrontMatter(text)
+	for _, l := range parse.MarkdownLines(text, body) {
+		s := strings.TrimSpace(string(text[l.Start:l.End]))
+		if l.Level > 0 || strings.ContainsAny(s, "<>`[]{}*") || !own(s, 15) {
 			continue
 		}
 		r := []rune(s)
@@ -62,7 +63,7 @@ func TestFourteenLanguages(t *testing.T) {
 	for p, data := range files {
 		rest, ok := strings.CutPrefix(p, under)
 		if lang, _, dir := strings.Cut(rest, "/"); ok && dir {
-			pg := parsePage(p, data, 10)
+			pg := parse.Parse(p, data, 10)
 			x := translated{path: p, lang: lang, title: pg.Title}
 			if lang != "en" {
 				x.title, x.phrase = ownWords(lang, pg, data)

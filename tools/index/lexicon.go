@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"satchel/tools/index/language"
+	"satchel/tools/index/parse"
+	"satchel/tools/index/query"
 )
 
 // lexicon is what one search knows of words: the language that it is asked in,
@@ -23,15 +25,15 @@ type lexicon struct {
 }
 
 // lexicon returns what a query's words are looked up in.
-func (x *Index) lexicon(ctx context.Context, sessions []*session, q *parsedQuery) (*lexicon, error) {
+func (x *Index) lexicon(ctx context.Context, sessions []*session, q *query.Parsed) (*lexicon, error) {
 	held, err := x.languages(ctx, sessions)
 	if err != nil {
 		return nil, err
 	}
-	return &lexicon{x: x, sessions: sessions, tongue: tongueOf(q.words, held)}, nil
+	return &lexicon{x: x, sessions: sessions, tongue: tongueOf(q.Words, held)}, nil
 }
 
-// known returns how many chunks hold a term.
+// Known returns how many chunks hold a term.
 func (l *lexicon) known(ctx context.Context, term string) (sum int64, err error) {
 	for _, s := range l.sessions {
 		n, err := s.freq(ctx, term)
@@ -57,18 +59,18 @@ const ownStemWeight = 0.5
 // term, its stems in the query's language, the pairs that it begins where it is
 // one character of a script without spaces, and where no page has it in any form
 // (missing) the words that may have been meant.
-func (l *lexicon) forms(ctx context.Context, raw string, w word) (all []form, missing bool, err error) {
-	known, err := l.known(ctx, w.term)
+func (l *lexicon) forms(ctx context.Context, raw string, w parse.Word) (all []form, missing bool, err error) {
+	known, err := l.known(ctx, w.Term)
 	if err != nil {
 		return nil, false, err
 	}
-	all = []form{{w.term, 1}}
+	all = []form{{w.Term, 1}}
 	for _, s := range l.stems(raw) {
 		n, err := l.known(ctx, s)
 		if err != nil {
 			return nil, false, err
 		}
-		if n > 0 && known == 0 && s == ownTerm("de", transliterated("de", raw)) {
+		if n > 0 && known == 0 && s == parse.OwnTerm("de", transliterated("de", raw)) {
 			// Its stem has no umlaut either: cloudflär would be found as Cloudflare.
 			if ok, err := l.umlauted(ctx, s); err != nil {
 				return nil, false, err
@@ -93,14 +95,14 @@ func (l *lexicon) forms(ctx context.Context, raw string, w word) (all []form, mi
 	if known > 0 || len(all) > 1 {
 		return all, false, nil
 	}
-	if w.joined != "" {
-		if n, err := l.known(ctx, w.joined); err != nil || n > 0 {
+	if w.Joined != "" {
+		if n, err := l.known(ctx, w.Joined); err != nil || n > 0 {
 			return all, false, err
 		}
 	}
 	// A name that nobody wrote may be meant as words that pages have, all of them.
-	inWords := len(w.parts) > 0
-	for _, t := range w.parts {
+	inWords := len(w.Parts) > 0
+	for _, t := range w.Parts {
 		n, err := l.known(ctx, t)
 		if err != nil {
 			return nil, false, err
@@ -147,9 +149,9 @@ func (l *lexicon) umlauted(ctx context.Context, term string) (found bool, err er
 				return false, l.x.failed(ctx, s, err)
 			}
 			for _, text := range []string{d.title, p.crumbs, p.text} {
-				a.words(text, func(w word) {
-					raw := text[w.start:w.end]
-					found = found || strings.ContainsAny(raw, "äöüÄÖÜ\u0308") && ownTerm("de", language.Stem("de", raw)) == term
+				a.Words(text, func(w parse.Word) {
+					raw := text[w.Start:w.End]
+					found = found || strings.ContainsAny(raw, "äöüÄÖÜ\u0308") && parse.OwnTerm("de", language.Stem("de", raw)) == term
 				})
 			}
 			if found {

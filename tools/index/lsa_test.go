@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"satchel/internal/testenv"
+	"satchel/tools/index/parse"
 	"satchel/tools/index/semantic/semantictest"
 )
 
@@ -21,11 +22,11 @@ type lsa struct {
 }
 
 // terms are a text's stemmed words.
-func lsaTerms(a *analyzer, text string) []string {
+func lsaTerms(a *parse.Analyzer, text string) []string {
 	var all []string
-	a.words(text, func(w word) {
-		if !isStop(w.term) {
-			all = append(all, w.term)
+	a.Words(text, func(w parse.Word) {
+		if !isStop(w.Term) {
+			all = append(all, w.Term)
 		}
 	})
 	return all
@@ -34,7 +35,7 @@ func lsaTerms(a *analyzer, text string) []string {
 // newLSA takes the leading singular vectors of the matrix of terms and texts, by
 // subspace iteration.
 func newLSA(texts []string, dims int) *lsa {
-	a := newAnalyzer()
+	a := parse.NewAnalyzer()
 	type cell struct {
 		term   int
 		weight float64
@@ -139,7 +140,7 @@ func orthonormal(m [][]float64, dims int) {
 	}
 }
 
-func (l *lsa) embed(a *analyzer, text string) []float32 {
+func (l *lsa) embed(a *parse.Analyzer, text string) []float32 {
 	v := make([]float32, l.dims)
 	v[0] = 1e-6 // a text of unknown words has a direction too
 	counts := map[string]int{}
@@ -172,7 +173,7 @@ func TestASecondLegDoesNotHurt(t *testing.T) {
 	})
 	model := newLSA(texts, 200)
 	s := semantictest.New(t, model.dims)
-	s.Serve(func(text string) []float32 { return model.embed(newAnalyzer(), text) })
+	s.Serve(func(text string) []float32 { return model.embed(parse.NewAnalyzer(), text) })
 	m := meaningOf(t, s)
 	m.Vectors.Batch = 256
 	h := newHistory()

@@ -14,6 +14,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"satchel/internal/space"
+	"satchel/tools/index/query"
 	"satchel/tools/index/semantic"
 )
 
@@ -194,10 +195,10 @@ type meaning struct {
 
 // startMeaning begins to embed the query, while its words are looked for. end
 // must be called.
-func (x *Index) startMeaning(q *parsedQuery, sessions []*session, r *Results) *meaning {
+func (x *Index) startMeaning(q *query.Parsed, sessions []*session, r *Results) *meaning {
 	l := x.leg
-	text := strings.Join(slices.Concat(q.words, q.phrases), " ")
-	if l == nil || text == "" || q.sort != byRelevance {
+	text := strings.Join(slices.Concat(q.Words, q.Phrases), " ")
+	if l == nil || text == "" || q.Sort != query.ByRelevance {
 		return nil
 	}
 	m := &meaning{leg: l, text: text, left: l.o.Wait, now: x.opts.Now}
@@ -232,7 +233,7 @@ func unembedded(label string, st semantic.Status) string {
 	return fmt.Sprintf("%s is not embedded yet%s, so it was searched by its words alone.", label, why)
 }
 
-// end releases what the search used.
+// End releases what the search used.
 func (m *meaning) end() {
 	if m != nil {
 		for _, v := range m.views {
@@ -249,7 +250,7 @@ const maxFused = 500
 // those that only mean what was asked. docs is best first, and so is what is
 // returned. Where the model does not answer, docs stay as they are, and a note
 // says so.
-func (x *Index) fuse(ctx context.Context, m *meaning, p *plan, q *parsedQuery, docs []*found, r *Results) ([]*found, error) {
+func (x *Index) fuse(ctx context.Context, m *meaning, p *plan, q *query.Parsed, docs []*found, r *Results) ([]*found, error) {
 	if m == nil || len(m.views) == 0 {
 		return docs, nil
 	}
@@ -302,11 +303,11 @@ type cosines struct {
 
 // near notes the documents of one collection that are near to the query, and how
 // near those are that words found.
-func (x *Index) near(ctx context.Context, m *meaning, s *session, v *semantic.Vector, p *plan, q *parsedQuery, docs []*found, c *cosines) error {
+func (x *Index) near(ctx context.Context, m *meaning, s *session, v *semantic.Vector, p *plan, q *query.Parsed, docs []*found, c *cosines) error {
 	view := m.views[s]
 	var near []semantic.Near
 	if len(p.phrases) == 0 && len(p.without) == 0 { // only words can tell what must, or must not, occur
-		allowed, any, err := filtered(ctx, s, q.filters)
+		allowed, any, err := filtered(ctx, s, q.Filters)
 		if err != nil {
 			return err
 		}
@@ -342,7 +343,7 @@ func (x *Index) near(ctx context.Context, m *meaning, s *session, v *semantic.Ve
 		f, ok := known[n.Doc]
 		if !ok {
 			f = &found{session: s, id: n.Doc, chunks: []scored{{id: n.Chunk}}}
-			if q.explain {
+			if q.Explain {
 				f.why = &Explanation{}
 			}
 			known[n.Doc] = f
@@ -385,7 +386,7 @@ func (c *cosines) order(docs []*found, weight float64) []*found {
 
 // filtered returns the documents that the filters let through, ascending; nil
 // for all of them. any is false where there are none.
-func filtered(ctx context.Context, s *session, f filters) (docs []int64, any bool, err error) {
+func filtered(ctx context.Context, s *session, f query.Filters) (docs []int64, any bool, err error) {
 	cond, args, err := where(ctx, s.tx, f, s.col.Mount)
 	if err != nil || cond == "" {
 		return nil, err == nil, err

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"satchel/internal/testenv"
+	"satchel/tools/index/query"
 	"satchel/tools/index/semantic"
 	"satchel/tools/index/semantic/endpoint"
 	"satchel/tools/index/semantic/semantictest"
@@ -259,7 +260,7 @@ func TestExpandRemembers(t *testing.T) {
 		return []string{query + "s"}, nil
 	})}})
 	ask := func(text string) []string {
-		q := parseQuery(text, time.Now(), x.opts.MaxQueryBytes)
+		q := query.Parse(text, time.Now(), x.opts.MaxQueryBytes)
 		var r Results
 		words, err := x.expand(t.Context(), x.startMeaning(&q, nil, &r), &q, &r)
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"satchel/internal/frontmatter"
 	"satchel/internal/space"
+	"satchel/tools/index/parse"
 	"satchel/tools/index/segment"
 	"satchel/tools/index/semantic"
 )
@@ -81,7 +82,7 @@ func (s chunkSource) Chunks(ctx context.Context, collection string, doc semantic
 			return err
 		}
 		defer rows.Close()
-		f := format(string(have.path))
+		f := parse.Format(string(have.path))
 		for rows.Next() {
 			var id, sum int64
 			var start, end int
@@ -101,12 +102,12 @@ func (s chunkSource) Chunks(ctx context.Context, collection string, doc semantic
 			if err := chunkFields(id, start, end, lines, crumbs, anchors).check(sum, text[start:min(end, start+maxPassageBytes)], "chunk", id); err != nil {
 				return err
 			}
-			if start == 0 && f == formatMarkdown {
+			if start == 0 && f == parse.FormatMarkdown {
 				start = min(frontmatter.Skip(text), end)
 				b.WriteString("\n" + have.description)
 			}
 			if start < end {
-				b.WriteString("\n" + indexable(f, string(text[start:end])))
+				b.WriteString("\n" + parse.Indexable(f, string(text[start:end])))
 			}
 			chunks = append(chunks, semantic.Chunk{ID: id, Text: strings.ToValidUTF8(strings.TrimSpace(b.String()), "\ufffd")})
 		}

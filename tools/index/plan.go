@@ -8,9 +8,10 @@ import (
 	"unicode"
 
 	"satchel/tools/index/language"
+	"satchel/tools/index/parse"
 )
 
-// term is one thing that a query looks for in the index.
+// Term is one thing that a query looks for in the index.
 type term struct {
 	text    string
 	weight  float64 // how often the query has it, less for parts of identifiers
@@ -79,7 +80,7 @@ type planner struct {
 // piece is a word of the query as it was typed and as the analyzer sees it.
 type piece struct {
 	raw  string
-	word word
+	word parse.Word
 	stop bool
 	pair bool // one of several that a run of characters without spaces is cut into
 }
@@ -109,7 +110,7 @@ func (u *inquiry) makePlan(ctx context.Context, others []string) error {
 	for _, pc := range pieces {
 		whole.WriteString(pc.raw)
 	}
-	b.p.name = u.a.join([]string{whole.String()}, false)
+	b.p.name = u.a.Join([]string{whole.String()}, false)
 	b.p.letters = squeeze(whole.String())
 	for _, other := range others {
 		if err := b.addText(ctx, other, otherWeight, -1); err != nil {
@@ -119,13 +120,13 @@ func (u *inquiry) makePlan(ctx context.Context, others []string) error {
 	if err := b.finish(ctx); err != nil {
 		return err
 	}
-	for _, ph := range u.phrases {
-		if s := u.a.phrase(ph); len(s) > 0 {
+	for _, ph := range u.Phrases {
+		if s := u.a.Phrase(ph); len(s) > 0 {
 			b.p.phrases = append(b.p.phrases, s)
 		}
 	}
-	for _, ph := range u.without {
-		if s := u.a.phrase(ph); len(s) > 0 {
+	for _, ph := range u.Without {
+		if s := u.a.Phrase(ph); len(s) > 0 {
 			b.p.without = append(b.p.without, s)
 		}
 	}
@@ -133,7 +134,7 @@ func (u *inquiry) makePlan(ctx context.Context, others []string) error {
 }
 
 func (b *planner) add(t string, weight float64, word int) {
-	if t == "" || len(t) > maxTermBytes {
+	if t == "" || len(t) > parse.MaxTermBytes {
 		return
 	}
 	if _, ok := b.weights[t]; !ok {
@@ -148,26 +149,26 @@ func (b *planner) add(t string, weight float64, word int) {
 // to …", "An introduction to …"): they are not what the page is about.
 func (b *planner) pieces(ctx context.Context) ([]piece, error) {
 	var pieces []piece
-	for _, text := range b.u.words {
+	for _, text := range b.u.Words {
 		from := len(pieces)
-		b.u.a.words(text, func(w word) {
-			if w.end-w.start <= 2 && elided(text[:w.start]) {
+		b.u.a.Words(text, func(w parse.Word) {
+			if w.End-w.Start <= 2 && elided(text[:w.Start]) {
 				return
 			}
-			next := piece{raw: text[w.start:w.end], word: w}
-			if last := len(pieces) - 1; last >= from && w.start < pieces[last].word.end {
+			next := piece{raw: text[w.Start:w.End], word: w}
+			if last := len(pieces) - 1; last >= from && w.Start < pieces[last].word.End {
 				next.pair, pieces[last].pair = true, true
 			}
 			pieces = append(pieces, next)
 		})
 		// The numbers of a version that somebody wrote mean nothing alone.
-		if last := len(pieces) - 1; last > from && strings.Contains(pieces[last].word.joined, versionDot) {
-			n, err := b.u.known(ctx, pieces[last].word.joined)
+		if last := len(pieces) - 1; last > from && strings.Contains(pieces[last].word.Joined, parse.VersionDot) {
+			n, err := b.u.known(ctx, pieces[last].word.Joined)
 			if err != nil {
 				return nil, err
 			}
 			if n > 0 {
-				pieces = append(pieces[:from], piece{raw: text, word: word{term: pieces[last].word.joined}})
+				pieces = append(pieces[:from], piece{raw: text, word: parse.Word{Term: pieces[last].word.Joined}})
 			}
 		}
 	}
@@ -195,7 +196,7 @@ func elided(before string) bool {
 	return strings.HasSuffix(before, "'") || strings.HasSuffix(before, "’")
 }
 
-// word adds the terms of one word of the query, and returns the word as it was
+// Word adds the terms of one word of the query, and returns the word as it was
 // meant: of one that no page has, the nearest that pages have, which their titles,
 // headings and names are compared with.
 func (b *planner) word(ctx context.Context, i int, pc piece) (meant piece, err error) {
@@ -207,9 +208,9 @@ func (b *planner) word(ctx context.Context, i int, pc piece) (meant piece, err e
 	meant = pc
 	if missing && len(b.u.instead) > respelled {
 		r := b.u.instead[respelled]
-		meant.raw, meant.word = r.word, word{term: r.term}
+		meant.raw, meant.word = r.word, parse.Word{Term: r.term}
 	}
-	b.p.sequence = append(b.p.sequence, meant.word.term)
+	b.p.sequence = append(b.p.sequence, meant.word.Term)
 	// Forms of one word are as frequent as the most frequent of them.
 	most := int64(0)
 	for _, f := range forms {
@@ -232,10 +233,10 @@ func (b *planner) word(ctx context.Context, i int, pc piece) (meant piece, err e
 			return pc, err
 		}
 	}
-	for _, part := range pc.word.parts {
+	for _, part := range pc.word.Parts {
 		b.add(part, partWeight, i)
 	}
-	b.add(pc.word.joined, joinedWeight, i)
+	b.add(pc.word.Joined, joinedWeight, i)
 	if missing && !b.u.isStop(pc.raw) && len(b.p.missing) < maxMissingTold && !slices.Contains(b.p.missing, pc.raw) {
 		b.p.missing = append(b.p.missing, pc.raw)
 	}
@@ -257,7 +258,7 @@ func (b *planner) compounds(ctx context.Context, pieces []piece) error {
 			if !all && (b.u.isStop(pieces[i].raw) || b.u.isStop(pieces[j].raw)) {
 				continue
 			}
-			t := b.u.a.join([]string{raw}, false)
+			t := b.u.a.Join([]string{raw}, false)
 			if t == "" || b.weights[t] > 0 {
 				continue
 			}
@@ -283,9 +284,9 @@ func (b *planner) compounds(ctx context.Context, pieces []piece) error {
 // is the query's word that they come from, -1 for none.
 func (b *planner) addText(ctx context.Context, text string, weight float64, at int) error {
 	var terms []string
-	b.u.a.words(text, func(w word) {
-		if !b.u.isStop(text[w.start:w.end]) {
-			terms = append(terms, w.term)
+	b.u.a.Words(text, func(w parse.Word) {
+		if !b.u.isStop(text[w.Start:w.End]) {
+			terms = append(terms, w.Term)
 		}
 	})
 	for _, t := range terms {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path"
+	"satchel/tools/index/parse"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -33,7 +34,7 @@ const (
 // present fills in the hits within the token budget: all of them get their
 // metadata and snippet while the budget lasts, then those at the top their
 // text.
-func (x *Index) present(ctx context.Context, a *analyzer, p *plan, docs []*found, budget int, r *Results) error {
+func (x *Index) present(ctx context.Context, a *parse.Analyzer, p *plan, docs []*found, budget int, r *Results) error {
 	if budget <= 0 {
 		budget = DefaultMaxTokens
 	}
@@ -101,8 +102,8 @@ func CutNote(hits int) string {
 	return fmt.Sprintf("Only the best %d hits fit into the budget of tokens.", hits)
 }
 
-// describe makes the hit of a document, without its text.
-func (x *Index) describe(ctx context.Context, a *analyzer, f *found, w wanted) (h Hit, sn snippet, err error) {
+// Describe makes the hit of a document, without its text.
+func (x *Index) describe(ctx context.Context, a *parse.Analyzer, f *found, w wanted) (h Hit, sn snippet, err error) {
 	if err = f.load(ctx); err != nil {
 		return h, sn, err
 	}
@@ -110,9 +111,9 @@ func (x *Index) describe(ctx context.Context, a *analyzer, f *found, w wanted) (
 		return h, sn, err
 	}
 	d := &f.doc
-	a.in(d.lang)
+	a.In(d.lang)
 	sn = makeSnippet(a, f.best, string(d.path), w, snippetBytes)
-	a.in("")
+	a.In("")
 	h = Hit{
 		Collection: f.session.col.ID, Source: f.session.col.Label,
 		Path: f.session.shown(string(d.path)), File: d.path, Title: shown(d.title), Heading: shown(sn.heading), Anchor: shown(sn.anchor),
@@ -131,19 +132,19 @@ const (
 
 // shorten takes of a hit what tells least until it costs no more than share, or
 // no more can be spared.
-func (h *Hit) shorten(a *analyzer, f *found, w wanted, sn snippet, share int) snippet {
+func (h *Hit) shorten(a *parse.Analyzer, f *found, w wanted, sn snippet, share int) snippet {
 	for _, step := range []func(){
 		func() { h.AlsoIn = h.AlsoIn[:min(len(h.AlsoIn), 1)] },
 		func() { h.Related = h.Related[:min(len(h.Related), 1)] },
 		func() {
 			if len(h.Description) > shortDescription {
-				h.Description = strings.TrimSpace(clip(h.Description, shortDescription)) + "…"
+				h.Description = strings.TrimSpace(parse.Clip(h.Description, shortDescription)) + "…"
 			}
 		},
 		func() {
-			a.in(f.doc.lang)
+			a.In(f.doc.lang)
 			sn = makeSnippet(a, f.best, string(f.doc.path), w, shortSnippetBytes)
-			a.in("")
+			a.In("")
 			h.Snippet, h.Heading, h.Anchor, h.Lines = sn.text, shown(sn.heading), shown(sn.anchor), sn.lines
 			h.SnippetLines = sn.lines
 		},
@@ -207,11 +208,11 @@ func deceptive(r rune) bool {
 // readable is what is shown of a part of a file: of HTML and of notebooks what
 // they say, of all else the lines as they are.
 func readable(name, text string) string {
-	switch f := format(name); f {
-	case formatHTML, formatNotebook:
+	switch f := parse.Format(name); f {
+	case parse.FormatHTML, parse.FormatNotebook:
 		var b strings.Builder
-		for l := range strings.Lines(indexable(f, text)) {
-			if l = strings.Join(strings.Fields(l), " "); l != "" || f == formatNotebook {
+		for l := range strings.Lines(parse.Indexable(f, text)) {
+			if l = strings.Join(strings.Fields(l), " "); l != "" || f == parse.FormatNotebook {
 				b.WriteString(l + "\n")
 			}
 		}
@@ -275,7 +276,7 @@ func costOf(s string) int {
 // between them cost in an answer.
 const hitOverhead = 64
 
-// tokens returns what a hit costs in an answer without its text. Its path is in
+// Tokens returns what a hit costs in an answer without its text. Its path is in
 // it twice: it is the id, too.
 func (h *Hit) tokens() int {
 	n := hitOverhead + 2*costOf(h.Path)

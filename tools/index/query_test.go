@@ -3,6 +3,7 @@ package index
 import (
 	"math"
 	"regexp"
+	"satchel/tools/index/query"
 	"slices"
 	"strings"
 	"testing"
@@ -14,20 +15,20 @@ import (
 // A Friday.
 var testNow = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
-func parsed(text string) parsedQuery {
-	return parseQuery(text, testNow, Options{}.withDefaults().MaxQueryBytes)
+func parsed(text string) query.Parsed {
+	return query.Parse(text, testNow, Options{}.withDefaults().MaxQueryBytes)
 }
 
 // written is a parsed query in one line, for tables.
-func written(q parsedQuery) string {
-	s := strings.Join(q.words, " ")
-	for _, p := range q.phrases {
+func written(q query.Parsed) string {
+	s := strings.Join(q.Words, " ")
+	for _, p := range q.Phrases {
 		s += ` "` + p + `"`
 	}
-	for _, w := range q.without {
+	for _, w := range q.Without {
 		s += " -<" + w + ">"
 	}
-	if d := q.filters.describe(); d != "" {
+	if d := q.Filters.Describe(); d != "" {
 		s += " [" + d + "]"
 	}
 	return strings.TrimSpace(s)
@@ -105,7 +106,7 @@ func TestQueryNotes(t *testing.T) {
 		{strings.Repeat("long ", 20_000), []string{`The query is longer than 2000 bytes; only its beginning was used.`}},
 		{`https://x.example std::vector Error: x {"a":1}`, nil},
 	} {
-		notes := parsed(c.text).notes
+		notes := parsed(c.text).Notes
 		if len(notes) != len(c.notes) {
 			t.Errorf("%.60q: %q", c.text, notes)
 			continue
@@ -156,21 +157,21 @@ func TestQueryDates(t *testing.T) {
 	} {
 		q := parsed(c.text)
 		got := ""
-		if !q.filters.since.IsZero() {
-			got = q.filters.since.Format(time.DateOnly)
+		if !q.Filters.Since.IsZero() {
+			got = q.Filters.Since.Format(time.DateOnly)
 		}
-		if got != c.since || strings.Join(q.words, " ") != c.rest || (len(q.notes) > 0) != (c.since == "") {
-			t.Errorf("%s: since %s, words %q, notes %q", c.text, got, q.words, q.notes)
+		if got != c.since || strings.Join(q.Words, " ") != c.rest || (len(q.Notes) > 0) != (c.since == "") {
+			t.Errorf("%s: since %s, words %q, notes %q", c.text, got, q.Words, q.Notes)
 		}
 	}
 	for text, limit := range map[string]int{"limit:20": 20, "limit:20 top:7 limit:30": 7, "limit:0": 0, "limit:-1": 0, "limit:1.5": 0, "limit:99999999999999999999": math.MaxInt} {
-		if q := parsed("sort:newest x " + text); q.sort != byDate || q.limit != limit {
+		if q := parsed("sort:newest x " + text); q.Sort != query.ByDate || q.Limit != limit {
 			t.Errorf("%s: %+v", text, q)
 		}
 	}
 	// What docs/search.md says that an order is called.
-	for text, order := range map[string]sortOrder{"recent": byDate, "date": byDate, "newest": byDate, "path": byPath, "relevance": byRelevance} {
-		if q := parsed("x sort:path sort:" + text); q.sort != order || len(q.notes) > 0 {
+	for text, order := range map[string]query.SortOrder{"recent": query.ByDate, "date": query.ByDate, "newest": query.ByDate, "path": query.ByPath, "relevance": query.ByRelevance} {
+		if q := parsed("x sort:path sort:" + text); q.Sort != order || len(q.Notes) > 0 {
 			t.Errorf("sort:%s: %+v", text, q)
 		}
 	}
@@ -247,23 +248,23 @@ func FuzzQuery(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		q := parseQuery(s, testNow, Options{}.withDefaults().MaxQueryBytes)
-		if len(q.notes) > maxNotes || len(q.phrases) > maxPhrases || q.limit < 0 {
+		q := query.Parse(s, testNow, Options{}.withDefaults().MaxQueryBytes)
+		if len(q.Notes) > query.MaxNotes || len(q.Phrases) > query.MaxPhrases || q.Limit < 0 {
 			t.Fatalf("%q: %+v", s, q)
 		}
-		all := append(append(append(slices.Clone(q.words), q.phrases...), q.without...), q.notes...)
+		all := append(append(append(slices.Clone(q.Words), q.Phrases...), q.Without...), q.Notes...)
 		for _, w := range all {
 			if w == "" || !utf8.ValidString(w) || strings.ContainsFunc(w, unicode.IsControl) {
 				t.Fatalf("%q: %q of %+v", s, w, q)
 			}
 		}
-		for _, g := range append(q.filters.path.is, q.filters.path.not...) {
+		for _, g := range append(q.Filters.Path.Is, q.Filters.Path.Not...) {
 			regexp.MustCompile(globRegexp(g))
 		}
-		if d := q.filters.describe(); len(d) > 12*(maxDescribed+20) || !utf8.ValidString(d) {
+		if d := q.Filters.Describe(); len(d) > 12*(query.MaxDescribed+20) || !utf8.ValidString(d) {
 			t.Fatalf("%q: described as %q", s, d)
 		}
-		if again := parseQuery(strings.Join(q.words, " "), testNow, Options{}.withDefaults().MaxQueryBytes); len(again.phrases) > maxPhrases {
+		if again := query.Parse(strings.Join(q.Words, " "), testNow, Options{}.withDefaults().MaxQueryBytes); len(again.Phrases) > query.MaxPhrases {
 			t.Fatalf("%q: %+v", s, again)
 		}
 	})

@@ -1,17 +1,20 @@
 package index
 
-import "math"
+import (
+	"math"
+	"satchel/tools/index/parse"
+)
 
 // statistics are summed over all databases that a query searches, so that a
 // word is as rare as it is in all of them together.
 type statistics struct {
 	chunks int64
-	mean   [fieldCount]float64 // terms in each field of a chunk
+	mean   [parse.FieldCount]float64 // terms in each field of a chunk
 }
 
 func sumStatistics(states []state) statistics {
 	var s statistics
-	var length [fieldCount]int64
+	var length [parse.FieldCount]int64
 	for _, st := range states {
 		s.chunks += st.chunks
 		for f, n := range st.length {
@@ -33,8 +36,8 @@ func sumStatistics(states []state) statistics {
 const saturation = 1.2
 
 var (
-	fieldWeight = [fieldCount]float64{fieldTitle: 1.5, fieldCrumb: 0.7, fieldBody: 1}
-	fieldLength = [fieldCount]float64{fieldTitle: 0.5, fieldCrumb: 0.5, fieldBody: 0.75}
+	fieldWeight = [parse.FieldCount]float64{parse.FieldTitle: 1.5, parse.FieldCrumb: 0.7, parse.FieldBody: 1}
+	fieldLength = [parse.FieldCount]float64{parse.FieldTitle: 0.5, parse.FieldCrumb: 0.5, parse.FieldBody: 0.75}
 )
 
 func idf(chunks, df int64) float64 {
@@ -45,9 +48,9 @@ func idf(chunks, df int64) float64 {
 // scorer scores chunks for one query.
 type scorer struct {
 	terms  []term
-	weight []float32             // of each term
-	inBody []bool                // it counts in the body alone
-	norm   [fieldCount][]float32 // by length, of a field
+	weight []float32                   // of each term
+	inBody []bool                      // it counts in the body alone
+	norm   [parse.FieldCount][]float32 // by length, of a field
 }
 
 // maxNorm is the length from which on a field is as long as any other.
@@ -71,7 +74,7 @@ func newScorer(terms []term, st statistics) *scorer {
 
 // part returns what term i, so often in the fields of a chunk that are so long,
 // adds to the chunk's score.
-func (s *scorer) part(i int, n counts, length *[fieldCount]uint16) float32 {
+func (s *scorer) part(i int, n counts, length *[parse.FieldCount]uint16) float32 {
 	sum := float32(0)
 	for f, c := range n {
 		sum += s.field(i, f, c, length)
@@ -79,9 +82,9 @@ func (s *scorer) part(i int, n counts, length *[fieldCount]uint16) float32 {
 	return s.weight[i] * sum
 }
 
-// field returns what c occurrences of term i in a field add to the sum of part.
-func (s *scorer) field(i, f int, c uint16, length *[fieldCount]uint16) float32 {
-	if c == 0 || f != fieldBody && s.inBody[i] {
+// Field returns what c occurrences of term i in a field add to the sum of part.
+func (s *scorer) field(i, f int, c uint16, length *[parse.FieldCount]uint16) float32 {
+	if c == 0 || f != parse.FieldBody && s.inBody[i] {
 		return 0
 	}
 	tf := s.norm[f][min(length[f], maxNorm)] * float32(c)

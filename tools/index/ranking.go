@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"satchel/internal/space"
+	"satchel/tools/index/parse"
+	"satchel/tools/index/query"
 )
 
 const (
@@ -22,9 +24,9 @@ const (
 
 // inquiry is one search while it runs.
 type inquiry struct {
-	*parsedQuery
+	*query.Parsed
 	*lexicon
-	a     *analyzer
+	a     *parse.Analyzer
 	m     *meaning
 	stats statistics
 	plan  *plan
@@ -44,7 +46,7 @@ func (u *inquiry) prepare(ctx context.Context, r *Results) error {
 		states = append(states, s.state)
 	}
 	u.stats = sumStatistics(states)
-	others, err := u.x.expand(ctx, u.m, u.parsedQuery, r)
+	others, err := u.x.expand(ctx, u.m, u.Parsed, r)
 	if err != nil {
 		return err
 	}
@@ -58,24 +60,24 @@ func (u *inquiry) rank(ctx context.Context, r *Results) ([]*found, error) {
 		return nil, err
 	}
 	x := u.x
-	if all, err = x.fuse(ctx, u.m, u.plan, u.parsedQuery, all, r); err != nil {
+	if all, err = x.fuse(ctx, u.m, u.plan, u.Parsed, all, r); err != nil {
 		return nil, err
 	}
 	scored := len(u.plan.terms) > 0
 	if u.deep == 0 {
 		look := u.limit
-		if u.sort != byRelevance {
+		if u.Sort != query.ByRelevance {
 			look = maxKin // the last of them may come first
 		}
-		if all, err = x.prefer(ctx, u.tongue, u.sessions, u.parsedQuery, all, look); err != nil {
+		if all, err = x.prefer(ctx, u.tongue, u.sessions, u.Parsed, all, look); err != nil {
 			return nil, err
 		}
 	}
-	if u.sort != byRelevance {
+	if u.Sort != query.ByRelevance {
 		if all, err = u.ordered(ctx, all, r); err != nil {
 			return nil, err
 		}
-		return x.collapse(ctx, u.parsedQuery, all, u.limit)
+		return x.collapse(ctx, u.Parsed, all, u.limit)
 	}
 	if scored {
 		if err := u.weighEvidence(ctx, all[:min(len(all), max(reranked, u.limit))]); err != nil {
@@ -91,7 +93,7 @@ func (u *inquiry) rank(ctx context.Context, r *Results) ([]*found, error) {
 			return nil, err
 		}
 	}
-	if all, err = x.collapse(ctx, u.parsedQuery, all, u.limit); err != nil || !scored {
+	if all, err = x.collapse(ctx, u.Parsed, all, u.limit); err != nil || !scored {
 		return all, err
 	}
 	return x.cutWeak(all, u.limit, r), nil
@@ -168,10 +170,10 @@ func (u *inquiry) ordered(ctx context.Context, all []*found, r *Results) ([]*fou
 	if err := u.x.readKin(ctx, u.sessions, all); err != nil {
 		return nil, err
 	}
-	switch u.sort {
-	case byDate:
+	switch u.Sort {
+	case query.ByDate:
 		slices.SortStableFunc(all, func(a, b *found) int { return cmp.Compare(b.kin.date, a.kin.date) })
-	case byPath:
+	case query.ByPath:
 		slices.SortStableFunc(all, func(a, b *found) int { return strings.Compare(a.kin.path, b.kin.path) })
 	}
 	return all, nil
@@ -184,7 +186,7 @@ const leastHits = DefaultLimit
 
 // cutWeak leaves out the documents after the first few, best first, that are far
 // below the best. r is told where that leaves the answer with fewer than the
-// limit allows.
+// Limit allows.
 func (x *Index) cutWeak(all []*found, limit int, r *Results) []*found {
 	for i, f := range all {
 		if i >= leastHits && f.score < all[0].score*x.opts.MinScoreShare {
@@ -197,7 +199,7 @@ func (x *Index) cutWeak(all []*found, limit int, r *Results) []*found {
 	return all
 }
 
-// head is what a document is called.
+// Head is what a document is called.
 type head struct {
 	path  space.Path
 	title string
@@ -248,7 +250,7 @@ func (x *Index) rankOnce(ctx context.Context, cols []Collection, q Query, depth 
 	if err != nil {
 		return nil, err
 	}
-	u.sort, u.deep = byRelevance, depth
+	u.Sort, u.deep = query.ByRelevance, depth
 	all, err := u.rank(ctx, &r)
 	if err != nil {
 		return nil, err

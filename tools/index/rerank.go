@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"satchel/tools/index/query"
 	"satchel/tools/index/semantic"
 )
 
@@ -128,12 +129,12 @@ func firstChars(s string, n int) string {
 // expand returns other words for the query, to be looked for with a small
 // weight; none where there is no Expander or it does not answer, which a note
 // tells.
-func (x *Index) expand(ctx context.Context, m *meaning, q *parsedQuery, r *Results) ([]string, error) {
-	if m == nil || m.leg.o.Expander == nil || len(q.words) == 0 {
+func (x *Index) expand(ctx context.Context, m *meaning, q *query.Parsed, r *Results) ([]string, error) {
+	if m == nil || m.leg.o.Expander == nil || len(q.Words) == 0 {
 		return nil, nil
 	}
 	l := m.leg
-	text := strings.Join(q.words, " ")
+	text := strings.Join(q.Words, " ")
 	if words, ok := l.others.Get(text); ok {
 		return words, nil
 	}

@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"satchel/internal/space"
+	"satchel/tools/index/parse"
+	"satchel/tools/index/query"
 )
 
 // Collection is one database to search.
@@ -101,7 +103,7 @@ type Hit struct {
 	Score        float64
 	// Description is the document's own, from its front matter.
 	Description string
-	Kind        Kind
+	Kind        parse.Kind
 	Lang        string
 	Version     string
 	Date        time.Time    // when it was last changed; zero: unknown
@@ -124,7 +126,7 @@ type Hit struct {
 // limitWith returns how many hits are wanted where the text has a limit: of its
 // own, 0 for none.
 func (q *Query) limitWith(text int) int {
-	if n := smaller(q.Limit, text); n > 0 {
+	if n := query.Smaller(q.Limit, text); n > 0 {
 		return n
 	}
 	if q.UsualLimit > 0 {

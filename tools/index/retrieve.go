@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"satchel/tools/index/parse"
 	"satchel/tools/index/segment"
 )
 
@@ -14,11 +15,11 @@ type counts = segment.Counts
 
 // retrieval is what the first stage of a search looks for in one database.
 type retrieval struct {
-	// terms are scored. A chunk that holds any of them matches, unless there are
+	// Terms are scored. A chunk that holds any of them matches, unless there are
 	// phrases.
 	terms []term
 	sc    *scorer // its terms are these
-	// phrases must all occur, without must not; each is a list of terms.
+	// Phrases must all occur, without must not; each is a list of terms.
 	phrases, without [][]string
 	// docs are those that may match; nil: all.
 	docs *docSet
@@ -46,7 +47,7 @@ func leads(chunks []segment.Chunk, c int) bool {
 		return false
 	}
 	next := c + 1
-	return chunks[c].Length[fieldCrumb] > 0 || next < len(chunks) && chunks[next].Doc == chunks[c].Doc && chunks[next].Length[fieldCrumb] > 0
+	return chunks[c].Length[parse.FieldCrumb] > 0 || next < len(chunks) && chunks[next].Doc == chunks[c].Doc && chunks[next].Length[parse.FieldCrumb] > 0
 }
 
 // docSet is the documents that meet a filter.
@@ -233,7 +234,7 @@ func (s *session) retrievePart(ctx context.Context, i int, r *retrieval, from in
 				c := p.Chunk
 				scores[c] += r.sc.part(k, p.Counts, &chunks[c].Length)
 				terms[c] |= bit
-				if p.Counts[fieldCrumb] > 0 {
+				if p.Counts[parse.FieldCrumb] > 0 {
 					headed[c] |= head
 				}
 			}
@@ -333,7 +334,7 @@ func (s *session) exclude(ctx context.Context, chunks []segment.Chunk, without [
 				if err != nil {
 					return err
 				}
-				banned = words.hold(ph)
+				banned = words.Hold(ph)
 			}
 		}
 		for c := from; banned && c < to; c++ {
@@ -346,7 +347,7 @@ func (s *session) exclude(ctx context.Context, chunks []segment.Chunk, without [
 // verified tells whether a chunk that holds the words of the phrases has them
 // as phrases.
 func (s *session) verified(ctx context.Context, id int64, r *retrieval) (bool, error) {
-	var words tokens
+	var words parse.Tokens
 	for _, ph := range r.phrases {
 		if len(ph) < 2 {
 			continue
@@ -357,7 +358,7 @@ func (s *session) verified(ctx context.Context, id int64, r *retrieval) (bool, e
 				return false, err
 			}
 		}
-		if !words.hold(ph) {
+		if !words.Hold(ph) {
 			return false, nil
 		}
 	}

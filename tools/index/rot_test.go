@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"satchel/internal/space"
+	"satchel/tools/index/parse"
 )
 
 // rotPages are pages that use every column: languages, versions, tags, files,
@@ -64,7 +65,7 @@ func wrong(t *testing.T, h *history, got []Results) *Hit {
 		for i := range r.Hits {
 			hit := &r.Hits[i]
 			text := h.blobs[hit.Blob]
-			if hit.Blob == "" || hit.Blob != blobs[hit.Path] || hit.Title != Title(hit.Path, text) {
+			if hit.Blob == "" || hit.Blob != blobs[hit.Path] || hit.Title != parse.Title(hit.Path, text) {
 				return hit
 			}
 			for line := range strings.Lines(hit.Text) {
@@ -138,7 +139,7 @@ func TestTurnedBitsInEveryColumn(t *testing.T) {
 		for column := range strings.FieldsSeq(columns) {
 			t.Run(table+"."+column, func(t *testing.T) {
 				met := 0
-				rng := rand.New(rand.NewPCG(9, uint64(termHash(table+column))))
+				rng := rand.New(rand.NewPCG(9, uint64(parse.TermHash(table+column))))
 				for _, open := range []bool{false, true} {
 					dir := t.TempDir()
 					if err := os.WriteFile(dir+name, data, 0o600); err != nil {

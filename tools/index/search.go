@@ -10,6 +10,8 @@ import (
 
 	"satchel/internal/fault"
 	"satchel/internal/space"
+	"satchel/tools/index/parse"
+	"satchel/tools/index/query"
 )
 
 // session is one database during one search: a read transaction, so that all
@@ -28,7 +30,7 @@ type session struct {
 	unread bool
 
 	stmts map[*sql.Stmt]*sql.Stmt // see bound
-	words map[int64]tokens        // of chunks that were read in advance
+	words map[int64]parse.Tokens  // of chunks that were read in advance
 	read  map[int64]*loaded       // passages that were read
 
 	memory *scratch
@@ -89,13 +91,13 @@ func (x *Index) Search(ctx context.Context, cols []Collection, q Query) (Results
 // whatever the error.
 func (x *Index) inquire(ctx context.Context, cols []Collection, q Query, broken map[space.SpaceID]bool, r *Results) (_ *inquiry, end func(), err error) {
 	parsed := x.parse(q)
-	for _, globs := range []*[]string{&parsed.filters.path.is, &parsed.filters.path.not} {
+	for _, globs := range []*[]string{&parsed.Filters.Path.Is, &parsed.Filters.Path.Not} {
 		if *globs = distinct(*globs); len(*globs) > maxGlobs {
 			*globs = (*globs)[:maxGlobs]
-			parsed.notef("Only the first %d path filters were used.", maxGlobs)
+			parsed.Notef("Only the first %d path filters were used.", maxGlobs)
 		}
 	}
-	u := &inquiry{parsedQuery: &parsed, a: x.analyzer()}
+	u := &inquiry{Parsed: &parsed, a: x.analyzer()}
 	var sessions []*session
 	end = func() {
 		u.m.end()
@@ -104,7 +106,7 @@ func (x *Index) inquire(ctx context.Context, cols []Collection, q Query, broken 
 			s.end()
 		}
 	}
-	chosen := chooseCollections(cols, parsed.filters.source)
+	chosen := chooseCollections(cols, parsed.Filters.Source)
 	for _, c := range chosen {
 		if broken[c.ID] {
 			r.Notes = append(r.Notes, fmt.Sprintf("The index of %s is damaged and is being rebuilt, so nothing in it was searched. Search again in a moment.", c.Label))
@@ -125,9 +127,9 @@ func (x *Index) inquire(ctx context.Context, cols []Collection, q Query, broken 
 		}
 	}
 	// Notes about the whole answer come before notes about a part of the query.
-	r.Notes = slices.Concat(lagNotes(r.Indexes), r.Notes, parsed.notes, unknownSources(cols, parsed.filters.source))
-	r.Scope = scope(chosen, parsed.filters, r.Indexes)
-	u.limit = q.limitWith(parsed.limit)
+	r.Notes = slices.Concat(lagNotes(r.Indexes), r.Notes, parsed.Notes, unknownSources(cols, parsed.Filters.Source))
+	r.Scope = scope(chosen, parsed.Filters, r.Indexes)
+	u.limit = q.limitWith(parsed.Limit)
 	if u.limit > x.opts.MaxResults {
 		u.limit = x.opts.MaxResults
 		r.Notes = append(r.Notes, fmt.Sprintf("limit was lowered to %d, the most that is allowed.", u.limit))
@@ -178,7 +180,7 @@ func (x *Index) search(ctx context.Context, cols []Collection, q Query, broken m
 	}
 	told := len(r.Notes)
 	if docs > 0 {
-		if err := x.noteUnmet(ctx, u.sessions, u.filters, &r); err != nil {
+		if err := x.noteUnmet(ctx, u.sessions, u.Filters, &r); err != nil {
 			return Results{}, err
 		}
 	}
@@ -186,7 +188,7 @@ func (x *Index) search(ctx context.Context, cols []Collection, q Query, broken m
 		r.Notes = append(r.Notes, why)
 	}
 	if len(p.terms) > 0 && len(r.Suggestions) == 0 {
-		r.Suggestions, err = suggest(ctx, u.a, u.sessions, u.parsedQuery)
+		r.Suggestions, err = suggest(ctx, u.a, u.sessions, u.Parsed)
 	}
 	return r, err
 }
@@ -194,7 +196,7 @@ func (x *Index) search(ctx context.Context, cols []Collection, q Query, broken m
 func missingNote(words []string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {
-		quoted[i] = fmt.Sprintf("%q", clip(w, 60))
+		quoted[i] = fmt.Sprintf("%q", parse.Clip(w, 60))
 	}
 	if n := len(quoted) - 1; n > 0 {
 		quoted = append(quoted[:n-1], quoted[n-1]+" or "+quoted[n])
@@ -207,14 +209,14 @@ const maxUnmet = 5
 
 // noteUnmet tells, of a search that found nothing, which values of its filters
 // no document meets at all.
-func (x *Index) noteUnmet(ctx context.Context, sessions []*session, f filters, r *Results) error {
+func (x *Index) noteUnmet(ctx context.Context, sessions []*session, f query.Filters, r *Results) error {
 	var unmet []string
-	all := f.single()
+	all := f.Single()
 	for i, one := range all {
 		if len(unmet) == maxUnmet {
 			break
 		}
-		if slices.ContainsFunc(all[:i], func(o filters) bool { return o.describe() == one.describe() }) {
+		if slices.ContainsFunc(all[:i], func(o query.Filters) bool { return o.Describe() == one.Describe() }) {
 			continue
 		}
 		met := false
@@ -228,7 +230,7 @@ func (x *Index) noteUnmet(ctx context.Context, sessions []*session, f filters, r
 			}
 		}
 		if !met {
-			unmet = append(unmet, one.describe())
+			unmet = append(unmet, one.Describe())
 		}
 	}
 	if len(unmet) > 0 {
@@ -238,24 +240,24 @@ func (x *Index) noteUnmet(ctx context.Context, sessions []*session, f filters, r
 }
 
 // parse parses a query's text and adds its other filters.
-func (x *Index) parse(q Query) parsedQuery {
-	parsed := parseQuery(q.Text, x.opts.Now(), x.opts.MaxQueryBytes)
+func (x *Index) parse(q Query) query.Parsed {
+	parsed := query.Parse(q.Text, x.opts.Now(), x.opts.MaxQueryBytes)
 	if q.Source != "" {
-		parsed.filters.source.is = append(parsed.filters.source.is, strings.Split(strings.ToLower(q.Source), ",")...)
+		parsed.Filters.Source.Is = append(parsed.Filters.Source.Is, strings.Split(strings.ToLower(q.Source), ",")...)
 	}
-	parsed.explain = q.Explain
-	if q.Since.After(parsed.filters.since) {
-		parsed.filters.since = q.Since
+	parsed.Explain = q.Explain
+	if q.Since.After(parsed.Filters.Since) {
+		parsed.Filters.Since = q.Since
 	}
 	return parsed
 }
 
 // chooseCollections applies the source filter.
-func chooseCollections(cols []Collection, c condition) []Collection {
+func chooseCollections(cols []Collection, c query.Condition) []Collection {
 	var chosen []Collection
 	for _, col := range cols {
 		label := strings.ToLower(col.Label)
-		if (len(c.is) == 0 || slices.Contains(c.is, label)) && !slices.Contains(c.not, label) {
+		if (len(c.Is) == 0 || slices.Contains(c.Is, label)) && !slices.Contains(c.Not, label) {
 			chosen = append(chosen, col)
 		}
 	}
@@ -264,14 +266,14 @@ func chooseCollections(cols []Collection, c condition) []Collection {
 
 // unknownSources returns notes about sources that a filter names and that do not
 // exist.
-func unknownSources(cols []Collection, c condition) (notes []string) {
-	for _, want := range c.is {
+func unknownSources(cols []Collection, c query.Condition) (notes []string) {
+	for _, want := range c.Is {
 		if !slices.ContainsFunc(cols, func(col Collection) bool { return strings.EqualFold(col.Label, want) }) {
 			var labels []string
 			for _, col := range cols[:min(len(cols), 30)] {
 				labels = append(labels, col.Label)
 			}
-			notes = append(notes, fmt.Sprintf("There is no source %q here. The sources are: %s.", clip(want, 60), strings.Join(labels, ", ")))
+			notes = append(notes, fmt.Sprintf("There is no source %q here. The sources are: %s.", parse.Clip(want, 60), strings.Join(labels, ", ")))
 		}
 	}
 	return notes
@@ -399,8 +401,8 @@ func (x *Index) failed(ctx context.Context, s *session, err error) error {
 }
 
 // scope says what a search looked at.
-func scope(cols []Collection, f filters, indexes []IndexState) string {
-	f.source = condition{}
+func scope(cols []Collection, f query.Filters, indexes []IndexState) string {
+	f.Source = query.Condition{}
 	docs := int64(0)
 	for _, i := range indexes {
 		docs += i.Docs
@@ -417,7 +419,7 @@ func scope(cols []Collection, f filters, indexes []IndexState) string {
 	if where == "" {
 		s = "0 documents"
 	}
-	if d := f.describe(); d != "" {
+	if d := f.Describe(); d != "" {
 		s += " with " + d
 	}
 	return s

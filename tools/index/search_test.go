@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"satchel/internal/space"
+	"satchel/tools/index/parse"
 )
 
 var corpus = map[string]string{
@@ -88,7 +89,7 @@ func TestHitTellsWhereAndWhy(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	hit := r.Hits[0]
-	if hit.Heading != "Ballast tanks" || hit.Anchor != "ballast-tanks" || hit.Title != "Handbook" || hit.Description != "All of it" || hit.Kind != KindKnowledge {
+	if hit.Heading != "Ballast tanks" || hit.Anchor != "ballast-tanks" || hit.Title != "Handbook" || hit.Description != "All of it" || hit.Kind != parse.KindKnowledge {
 		t.Errorf("%+v", hit)
 	}
 	if !strings.Contains(hit.Snippet, "The trim valve must be shut before departure.") {

@@ -2,6 +2,7 @@ package index
 
 import (
 	"fmt"
+	"satchel/tools/index/parse"
 	"slices"
 	"strings"
 	"testing"
@@ -27,7 +28,7 @@ func TestSections(t *testing.T) {
 		{"a script's comments", "a.sh", "# no heading\n", ""},
 	} {
 		var got []string
-		for _, s := range Sections(c.name, []byte(c.text)) {
+		for _, s := range parse.Sections(c.name, []byte(c.text)) {
 			got = append(got, fmt.Sprintf("%d %s %d-%d", s.Level, s.Anchor, s.From, s.To))
 		}
 		if strings.Join(got, ", ") != c.want {
@@ -48,14 +49,14 @@ func TestHitsNameRepeatedHeadings(t *testing.T) {
 		}
 	}
 	x, _ := indexOf(t, map[string]string{"a.md": b.String()})
-	sections := Sections("a.md", []byte(b.String()))
+	sections := parse.Sections("a.md", []byte(b.String()))
 	for i, w := range words {
 		h := search(t, x, w).Hits[0]
 		want := "setup"
 		if i > 0 {
 			want = fmt.Sprintf("setup-%d", i)
 		}
-		at := slices.IndexFunc(sections, func(s Section) bool { return s.Anchor == h.Anchor })
+		at := slices.IndexFunc(sections, func(s parse.Section) bool { return s.Anchor == h.Anchor })
 		if h.Anchor != want || at < 0 || !strings.Contains(strings.Join(strings.Split(b.String(), "\n")[sections[at].From-1:sections[at].To], "\n"), w) {
 			t.Errorf("%s is under %q, want %q", w, h.Anchor, want)
 		}

@@ -19,7 +19,7 @@ const (
 	deadShare   = 3
 )
 
-// level is the logarithm of a segment's size to the base mergeFactor.
+// Level is the logarithm of a segment's size to the base mergeFactor.
 func (p *part) level() int { return (bits.Len(uint(len(p.seg.Chunks))) - 1) / 2 }
 
 // chooseMerge returns the neighbours that are to be merged next; from == to: none.

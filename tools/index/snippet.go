@@ -1,6 +1,7 @@
 package index
 
 import (
+	"satchel/tools/index/parse"
 	"strings"
 )
 
@@ -20,9 +21,9 @@ type snippet struct {
 // makeSnippet picks the run of lines, about most bytes, with the rarest of the wanted terms, and
 // of a long line its best sentences. Front matter, which hits tell in fields of
 // their own, is taken where nothing else matches.
-func makeSnippet(a *analyzer, ps passage, name string, w wanted, most int) snippet {
+func makeSnippet(a *parse.Analyzer, ps passage, name string, w wanted, most int) snippet {
 	data := []byte(ps.text)
-	lines := parseLines(name, data, ps.start)
+	lines := parse.ParseLines(name, data, ps.start)
 	heading := ""
 	if i := strings.LastIndexByte(ps.crumbs, '\n'); ps.crumbs != "" {
 		heading = ps.crumbs[i+1:]
@@ -31,16 +32,16 @@ func makeSnippet(a *analyzer, ps passage, name string, w wanted, most int) snipp
 	if len(lines) == 0 {
 		return snippet{heading: heading, anchor: anchor, lines: ps.lines}
 	}
-	f := format(name)
+	f := parse.Format(name)
 	masks := make([]uint64, len(lines))
 	first := -1 // the first line that says something
 	for i, l := range lines {
-		w.each(a, ps.text[l.start:l.end], func(_ int, mask uint64) { masks[i] |= mask })
-		if first < 0 && !l.blank && !l.structure && l.level == 0 {
+		w.each(a, ps.text[l.Start:l.End], func(_ int, mask uint64) { masks[i] |= mask })
+		if first < 0 && !l.Blank && !l.Structure && l.Level == 0 {
 			first = i
 		}
 	}
-	size := func(l line) int { return len(strings.TrimRight(ps.text[l.start:l.end], " \t\r\n")) + 1 }
+	size := func(l parse.Line) int { return len(strings.TrimRight(ps.text[l.Start:l.End], " \t\r\n")) + 1 }
 	best, bestScore := max(first, 0), 0.0
 	for i, l := range lines {
 		if masks[i] == 0 {
@@ -52,9 +53,9 @@ func makeSnippet(a *analyzer, ps passage, name string, w wanted, most int) snipp
 			mask |= masks[j]
 		}
 		score := w.score(mask)
-		if l.level > 0 {
+		if l.Level > 0 {
 			score *= 1.05
-		} else if l.structure {
+		} else if l.Structure {
 			score *= 0.5
 		}
 		if score > bestScore {
@@ -68,25 +69,25 @@ func makeSnippet(a *analyzer, ps passage, name string, w wanted, most int) snipp
 	}
 	best, last = window(f, data, lines, best, last)
 	for _, l := range lines[:best+1] {
-		if l.level > 0 {
-			heading = l.heading
+		if l.Level > 0 {
+			heading = l.Heading
 			anchor, anchors, _ = strings.Cut(anchors, "\n")
 		}
 	}
-	if f == formatTranscript {
+	if f == parse.FormatTranscript {
 		for i := best; i >= 0; i-- {
-			if t := cueTime(strings.TrimSpace(ps.text[lines[i].start:lines[i].end])); t != "" {
+			if t := parse.CueTime(strings.TrimSpace(ps.text[lines[i].Start:lines[i].End])); t != "" {
 				heading = t
 				break
 			}
 		}
 	}
-	s := snippet{heading: heading, anchor: anchor, from: lines[best].start, to: lines[last].end,
-		lines: [2]int{ps.lines[0] + lines[best].number - 1, ps.lines[0] + lines[last].number - 1}}
+	s := snippet{heading: heading, anchor: anchor, from: lines[best].Start, to: lines[last].End,
+		lines: [2]int{ps.lines[0] + lines[best].Number - 1, ps.lines[0] + lines[last].Number - 1}}
 	var out []string
 	for i := best; i <= last; i++ {
-		t := strings.TrimRight(ps.text[lines[i].start:lines[i].end], " \t\r\n")
-		if f == formatHTML {
+		t := strings.TrimRight(ps.text[lines[i].Start:lines[i].End], " \t\r\n")
+		if f == parse.FormatHTML {
 			t = readable(name, t)
 		}
 		if len(t) > most {
@@ -96,11 +97,11 @@ func makeSnippet(a *analyzer, ps passage, name string, w wanted, most int) snipp
 	}
 	s.text = strings.Join(out, "\n")
 	switch f {
-	case formatMarkdown:
+	case parse.FormatMarkdown:
 		s.text = wholeFences(header(ps, lines, best)+s.text, opening(data, lines, best))
-	case formatTable:
+	case parse.FormatTable:
 		s.text = header(ps, lines, best) + s.text
-	case formatNotebook:
+	case parse.FormatNotebook:
 		s.text = readable(name, ps.text[s.from:s.to])
 	}
 	s.text = strings.Trim(shown(s.text), "\n")
@@ -110,27 +111,27 @@ func makeSnippet(a *analyzer, ps passage, name string, w wanted, most int) snipp
 // window moves the ends of what is shown of a passage: it does not begin with the
 // end of a code fence, does not end with blank lines or the beginning of a fence,
 // and has a line that says something, where one follows.
-func window(f fileFormat, data []byte, lines []line, from, to int) (first, last int) {
+func window(f parse.FileFormat, data []byte, lines []parse.Line, from, to int) (first, last int) {
 	const further = 8 // lines that are looked through for one that says something
 	fence := func(i int) (opens, closes bool) {
-		if f != formatMarkdown {
+		if f != parse.FormatMarkdown {
 			return false, false
 		}
 		return opensFence(data, lines, i), closesFence(data, lines, i)
 	}
 	says := func(i int) bool {
 		opens, closes := fence(i)
-		return !lines[i].blank && !lines[i].structure && lines[i].level == 0 && !opens && !closes
+		return !lines[i].Blank && !lines[i].Structure && lines[i].Level == 0 && !opens && !closes
 	}
 	first, last = from, to
 	for first < last {
-		if _, closes := fence(first); !closes && !lines[first].blank {
+		if _, closes := fence(first); !closes && !lines[first].Blank {
 			break
 		}
 		first++
 	}
 	for last > first {
-		if opens, _ := fence(last); !opens && !lines[last].blank {
+		if opens, _ := fence(last); !opens && !lines[last].Blank {
 			break
 		}
 		last--
@@ -149,100 +150,100 @@ func window(f fileFormat, data []byte, lines []line, from, to int) (first, last 
 }
 
 // opensFence tells whether a line of Markdown begins a block of code.
-func opensFence(data []byte, lines []line, i int) bool {
+func opensFence(data []byte, lines []parse.Line, i int) bool {
 	l := lines[i]
-	var f fenceState
-	return l.group != inFence && !l.structure && f.start(data[l.start:l.end])
+	var f parse.FenceState
+	return l.Group != parse.InFence && !l.Structure && f.Start(data[l.Start:l.End])
 }
 
 // closesFence tells whether a line of Markdown ends a block of code.
-func closesFence(data []byte, lines []line, i int) bool {
+func closesFence(data []byte, lines []parse.Line, i int) bool {
 	l := lines[i]
-	if l.group != inFence || l.first >= i {
+	if l.Group != parse.InFence || l.First >= i {
 		return false
 	}
-	var f fenceState
-	if first := lines[l.first]; !f.start(data[first.start:first.end]) {
+	var f parse.FenceState
+	if first := lines[l.First]; !f.Start(data[first.Start:first.End]) {
 		return false // a comment
 	}
-	f.close(data[l.start:l.end])
-	return !f.open()
+	f.Close(data[l.Start:l.End])
+	return !f.Open()
 }
 
 // opening returns the line that opens the code fence that a line is in, "" for
 // one that is in none.
-func opening(data []byte, lines []line, i int) string {
+func opening(data []byte, lines []parse.Line, i int) string {
 	l := lines[i]
-	if l.group != inFence || l.first >= i {
+	if l.Group != parse.InFence || l.First >= i {
 		return ""
 	}
-	first := lines[l.first]
-	var f fenceState
-	if !f.start(data[first.start:first.end]) {
+	first := lines[l.First]
+	var f parse.FenceState
+	if !f.Start(data[first.Start:first.End]) {
 		return "" // a comment
 	}
-	return strings.TrimRight(clip(string(data[first.start:first.end]), snippetBytes), " \t\r\n")
+	return strings.TrimRight(parse.Clip(string(data[first.Start:first.End]), snippetBytes), " \t\r\n")
 }
 
 // header returns the lines that name the columns of a table that a line is in
 // the middle of, "" for none.
-func header(ps passage, lines []line, i int) string {
+func header(ps passage, lines []parse.Line, i int) string {
 	l := lines[i]
-	if l.group != inTable {
+	if l.Group != parse.InTable {
 		if i == 0 {
 			return ps.head
 		}
 		return ""
 	}
-	first := lines[l.first]
-	end := first.end
-	if ps.head != "" && l.first == 0 {
+	first := lines[l.First]
+	end := first.End
+	if ps.head != "" && l.First == 0 {
 		return ps.head
 	}
-	if next := l.first + 1; next < len(lines) && lines[next].structure {
-		if end = lines[next].end; i == next {
-			end = first.end
+	if next := l.First + 1; next < len(lines) && lines[next].Structure {
+		if end = lines[next].End; i == next {
+			end = first.End
 		}
 	}
-	if l.start < end || end-first.start > maxHead {
+	if l.Start < end || end-first.Start > parse.MaxHead {
 		return ""
 	}
-	return ps.text[first.start:end]
+	return ps.text[first.Start:end]
 }
 
 // wholeFences returns a part of Markdown with every code fence opened and
 // closed: open is the line that opened the one in which it begins, "" for none.
 func wholeFences(text, open string) string {
-	var f fenceState
+	var f parse.FenceState
 	if open != "" {
-		f.start([]byte(open))
+		f.Start([]byte(open))
 		t := strings.TrimSpace(text)
-		if probe := f; len(t) >= f.n {
-			if probe.close([]byte(t)); !probe.open() {
+		if probe := f; len(t) >= f.N {
+			if probe.Close([]byte(t)); !probe.Open() {
 				return "" // nothing but its end
 			}
 		}
 		text = open + "\n" + text
-		f = fenceState{}
+		f = parse.FenceState{}
 	}
 	if !strings.Contains(text, "```") && !strings.Contains(text, "~~~") {
 		return text
 	}
 	for l := range strings.Lines(text) {
-		if f.open() && f.leaves([]byte(l)) {
-			f = fenceState{}
+		if f.Open() && f.Leaves([]byte(l)) {
+			f = parse.FenceState{}
 		}
-		if f.open() {
-			f.close([]byte(l))
+		if f.Open() {
+			f.Close([]byte(l))
 		} else {
-			f.start([]byte(l))
+			f.Start([]byte(l))
 		}
 	}
-	if !f.open() {
+	if !f.Open() {
 		return text
 	}
-	end := strings.Repeat(string(rune(f.char)), f.n)
-	if f.quoted {
+	end := strings.Repeat(string(rune(f.Char)), f.N)
+	if f.Quoted {
 		end = "> " + end
 	}
 	return strings.TrimRight(text, "\n") + "\n" + end
@@ -253,7 +254,7 @@ const sentenceEnds = "。！？｡"
 
 // bestSentences shortens one long line to whole sentences around its best one;
 // where a sentence is itself too long, to the words around the first match.
-func bestSentences(a *analyzer, text string, w wanted, most int) string {
+func bestSentences(a *parse.Analyzer, text string, w wanted, most int) string {
 	cuts := []int{0} // starts of sentences
 	for i, r := range text {
 		switch {
@@ -311,7 +312,7 @@ func wordsAround(s string, at, most int, before, after bool) string {
 	for from > 0 && from < len(s) && s[from]&0xc0 == 0x80 {
 		from++
 	}
-	to := len(clip(s, from+most))
+	to := len(parse.Clip(s, from+most))
 	if from > 0 {
 		if i := strings.IndexByte(s[from:min(len(s), from+near)], ' '); i >= 0 {
 			from += i + 1

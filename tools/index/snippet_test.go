@@ -2,6 +2,7 @@ package index
 
 import (
 	"fmt"
+	"satchel/tools/index/parse"
 	"slices"
 	"strings"
 	"testing"
@@ -175,23 +176,23 @@ func FuzzSnippet(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, name, text, query string) {
-		a := newAnalyzer()
+		a := parse.NewAnalyzer()
 		w := wanted{bit: map[string]int{}}
-		a.words(query, func(o word) { w.add(o.term, 1) })
-		p := parsePage(name, []byte(text), 20)
-		for _, c := range p.chunks {
-			ps := passage{start: c.start, end: c.end, lines: c.lines, text: text[c.start:c.end], crumbs: strings.Join(c.crumbs, "\n"), anchors: strings.Join(c.anchors, "\n")}
+		a.Words(query, func(o parse.Word) { w.add(o.Term, 1) })
+		p := parse.Parse(name, []byte(text), 20)
+		for _, c := range p.Chunks {
+			ps := passage{start: c.Start, end: c.End, lines: c.Lines, text: text[c.Start:c.End], crumbs: strings.Join(c.Crumbs, "\n"), anchors: strings.Join(c.Anchors, "\n")}
 			s := makeSnippet(a, ps, name, w, snippetBytes)
 			if !utf8.ValidString(s.text) || strings.ContainsRune(s.text, 0) {
 				t.Fatalf("no text: %q", s.text)
 			}
-			if s.lines[0] < c.lines[0] || s.lines[1] > c.lines[1] || s.lines[0] > s.lines[1] || s.from > s.to || s.to > len(ps.text) {
+			if s.lines[0] < c.Lines[0] || s.lines[1] > c.Lines[1] || s.lines[0] > s.lines[1] || s.from > s.to || s.to > len(ps.text) {
 				t.Fatalf("lines %v, bytes %d to %d of %+v", s.lines, s.from, s.to, c)
 			}
-			if len(s.text) > 3*(snippetBytes+maxHead)+4*len(s.text)/snippetBytes {
+			if len(s.text) > 3*(snippetBytes+parse.MaxHead)+4*len(s.text)/snippetBytes {
 				t.Fatalf("%d bytes of snippet", len(s.text))
 			}
-			if format(name) == formatMarkdown {
+			if parse.Format(name) == parse.FormatMarkdown {
 				if again := wholeFences(s.text, ""); again != s.text {
 					t.Fatalf("an open fence: %q", s.text)
 				}

@@ -2,6 +2,8 @@ package index
 
 import (
 	"context"
+	"satchel/tools/index/parse"
+	"satchel/tools/index/query"
 	"slices"
 )
 
@@ -16,18 +18,18 @@ const (
 
 // suggest returns words of the index that are near to those of the query that
 // no document holds, spelled as one would write them.
-func suggest(ctx context.Context, a *analyzer, sessions []*session, q *parsedQuery) ([]string, error) {
+func suggest(ctx context.Context, a *parse.Analyzer, sessions []*session, q *query.Parsed) ([]string, error) {
 	var words []string
 	looked := 0
-	for _, text := range q.words {
+	for _, text := range q.Words {
 		var raw []string
-		a.words(text, func(w word) { raw = append(raw, text[w.start:w.end]) })
+		a.Words(text, func(w parse.Word) { raw = append(raw, text[w.Start:w.End]) })
 		for _, w := range raw {
 			m := newSpeller(w, suggestLetters)
 			if m == nil || isStop(w) || looked == maxRespelled {
 				continue
 			}
-			known, err := knownTo(ctx, sessions, a.fold(w))
+			known, err := knownTo(ctx, sessions, a.Fold(w))
 			if err != nil {
 				return nil, ctx.Err() // a suggestion is a nicety: only the caller's going ends the search
 			}

@@ -1,6 +1,9 @@
 package index
 
-import "unicode/utf8"
+import (
+	"satchel/tools/index/parse"
+	"unicode/utf8"
+)
 
 // EstimateTokens returns about how many tokens a language model counts in s,
 // and errs upwards. It needs no vocabulary. It is never less than the count of
@@ -22,12 +25,12 @@ func EstimateTokens(s string) int {
 		j := i + 1
 		cost := 0
 		switch c := s[i]; {
-		case isDigit(c):
-			for j < len(s) && isDigit(s[j]) {
+		case parse.IsDigit(c):
+			for j < len(s) && parse.IsDigit(s[j]) {
 				j++
 			}
 			cost = (j - i + 1) / 2 * 4
-		case isWordByte(c):
+		case parse.IsWordByte(c):
 			j, cost = letters(s, i)
 		case c == ' ': // one belongs to the word after it
 			for j < len(s) && s[j] == ' ' {
@@ -66,7 +69,7 @@ func EstimateTokens(s string) int {
 // it, and returns its end and its cost in quarters.
 func letters(s string, i int) (end, cost int) {
 	j := i
-	for j < len(s) && isUpper(s[j]) {
+	for j < len(s) && parse.IsUpper(s[j]) {
 		j++
 	}
 	capitals := j - i
@@ -115,7 +118,7 @@ func capitalsCost(n int) int {
 // and equal ones in eights.
 func marks(s string, i int) (end, cost int) {
 	first := true
-	for i < len(s) && s[i] < utf8.RuneSelf && s[i] != ' ' && !isWordByte(s[i]) {
+	for i < len(s) && s[i] < utf8.RuneSelf && s[i] != ' ' && !parse.IsWordByte(s[i]) {
 		j := i
 		for j < len(s) && s[j] == s[i] {
 			j++

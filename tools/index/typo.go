@@ -12,6 +12,7 @@ import (
 
 	"satchel/internal/editdistance"
 	"satchel/tools/index/language"
+	"satchel/tools/index/parse"
 )
 
 // A word that no page has is looked for under words that differ from it by a
@@ -56,7 +57,7 @@ type respelling struct {
 // respell returns what may have been meant by a word that no page has: of those
 // with the fewest slips, the most frequent. Nil stands for a word that is not
 // respelled.
-func respell(ctx context.Context, a *analyzer, sessions []*session, m *speller, most int) ([]respelling, error) {
+func respell(ctx context.Context, a *parse.Analyzer, sessions []*session, m *speller, most int) ([]respelling, error) {
 	if m == nil {
 		return nil, nil
 	}
@@ -102,7 +103,7 @@ func (e *sessionError) Error() string { return e.err.Error() }
 func (e *sessionError) Unwrap() error { return e.err }
 
 // lookUp finds how pages write a term, in as many passages as are left.
-func (m *speller) lookUp(ctx context.Context, a *analyzer, s *session, r *respelling, left *int) error {
+func (m *speller) lookUp(ctx context.Context, a *parse.Analyzer, s *session, r *respelling, left *int) error {
 	ids, err := s.chunksWith(ctx, r.term, *left)
 	if err != nil {
 		return err
@@ -115,16 +116,16 @@ func (m *speller) lookUp(ctx context.Context, a *analyzer, s *session, r *respel
 			return err
 		}
 		for _, text := range []string{d.title, p.crumbs, p.text} {
-			a.words(text, func(w word) {
-				shown, as := text[w.start:w.end], r.term
+			a.Words(text, func(w parse.Word) {
+				shown, as := text[w.Start:w.End], r.term
 				switch r.term {
-				case w.term:
+				case w.Term:
 					as = language.Fold(shown)
-				case w.joined:
+				case w.Joined:
 					shown = r.term
 				default:
 					// A part of an identifier that has the word as it was guessed.
-					if !slices.Contains(w.parts, r.term) || !strings.Contains(language.Fold(shown), guess) {
+					if !slices.Contains(w.Parts, r.term) || !strings.Contains(language.Fold(shown), guess) {
 						return
 					}
 					shown, as = guess, guess
@@ -162,7 +163,7 @@ type speller struct {
 func newSpeller(raw string, least int) *speller {
 	n := 0
 	for _, r := range raw {
-		if n++; !unicode.IsLetter(r) && !unicode.IsMark(r) || spaceless(r) {
+		if n++; !unicode.IsLetter(r) && !unicode.IsMark(r) || parse.Spaceless(r) {
 			return nil
 		}
 	}
@@ -299,7 +300,7 @@ func respelledNote(missing []string, instead []respelling) string {
 	}
 	var words []string
 	for _, r := range instead {
-		if q := fmt.Sprintf("%q", clip(r.word, 60)); !slices.Contains(words, q) {
+		if q := fmt.Sprintf("%q", parse.Clip(r.word, 60)); !slices.Contains(words, q) {
 			words = append(words, q)
 		}
 	}
@@ -318,7 +319,7 @@ const maxOneCharacter = 16
 // have such characters in pairs.
 func (x *Index) oneCharacter(ctx context.Context, sessions []*session, raw string) ([]string, error) {
 	r, size := utf8.DecodeRuneInString(raw)
-	if size != len(raw) || !spaceless(r) {
+	if size != len(raw) || !parse.Spaceless(r) {
 		return nil, nil
 	}
 	prefix := language.Fold(raw)

@@ -14,6 +14,7 @@ import (
 
 	"satchel/internal/fault"
 	"satchel/internal/space"
+	"satchel/tools/index/parse"
 	"satchel/tools/index/segment"
 )
 
@@ -261,7 +262,7 @@ func (x *Index) dates(ctx context.Context, id space.SpaceID, src Source, from, t
 
 // load reads and analyses one file. A file that is damaged in the source gets no blob
 // and is indexed by its path alone, so that the other files can still be indexed.
-func (x *Index) load(ctx context.Context, a *analyzer, id space.SpaceID, src Source, c space.FileChange, date time.Time) (document, error) {
+func (x *Index) load(ctx context.Context, a *parse.Analyzer, id space.SpaceID, src Source, c space.FileChange, date time.Time) (parse.Document, error) {
 	var data []byte
 	if c.Size <= x.opts.MaxFileBytes {
 		var err error
@@ -269,13 +270,13 @@ func (x *Index) load(ctx context.Context, a *analyzer, id space.SpaceID, src Sou
 			x.opts.Logger.ErrorContext(ctx, "a damaged file is indexed by its name alone", "collection", id, "path", c.Path, "error", err)
 			c.New = ""
 		} else if err != nil {
-			return document{}, fmt.Errorf("read blob %s: %w", c.New, err)
+			return parse.Document{}, fmt.Errorf("read blob %s: %w", c.New, err)
 		}
 		if int64(len(data)) > x.opts.MaxFileBytes {
 			data = nil
 		}
 	}
-	return a.analyse(c, data, date, x.opts.MaxChunks), nil
+	return a.Analyse(c, data, date, x.opts.MaxChunks), nil
 }
 
 // apply writes the changes between two commits in one transaction.
@@ -300,11 +301,11 @@ func (x *Index) apply(ctx context.Context, e *entry, d *database, src Source, ch
 				return err
 			}
 			// What the old commit has is in the index, unless its name is damaged.
-			if old := (space.FileChange{Path: c.Path, NewMode: c.OldMode}); !had && c.Old != "" && indexed(old) {
+			if old := (space.FileChange{Path: c.Path, NewMode: c.OldMode}); !had && c.Old != "" && parse.Indexed(old) {
 				return fmt.Errorf("%w: %s is not found", segment.ErrDamaged, c.Path)
 			}
 		}
-		if c.Status == space.Deleted || !indexed(c) {
+		if c.Status == space.Deleted || !parse.Indexed(c) {
 			continue
 		}
 		doc, err := x.load(ctx, a, e.id, src, c, dates[c.Path])
@@ -421,7 +422,7 @@ func (x *Index) fill(ctx context.Context, id space.SpaceID, db *sql.DB, src Sour
 	if err != nil {
 		return err
 	}
-	err = x.analyseAll(ctx, id, src, files, dates, func(d document) error { return w.add(ctx, d) })
+	err = x.analyseAll(ctx, id, src, files, dates, func(d parse.Document) error { return w.add(ctx, d) })
 	if err != nil {
 		return err
 	}
@@ -431,11 +432,11 @@ func (x *Index) fill(ctx context.Context, id space.SpaceID, db *sql.DB, src Sour
 
 // analyseAll hands every indexed file to yield, in order. All its goroutines
 // have ended when it returns.
-func (x *Index) analyseAll(ctx context.Context, id space.SpaceID, src Source, files []space.FileChange, dates map[space.Path]time.Time, yield func(document) error) error {
+func (x *Index) analyseAll(ctx context.Context, id space.SpaceID, src Source, files []space.FileChange, dates map[space.Path]time.Time, yield func(parse.Document) error) error {
 	type job struct {
 		file space.FileChange
 		done chan struct{}
-		doc  document
+		doc  parse.Document
 		err  error
 	}
 	workers := runtime.GOMAXPROCS(0)
@@ -449,7 +450,7 @@ func (x *Index) analyseAll(ctx context.Context, id space.SpaceID, src Source, fi
 		defer close(todo)
 		defer close(ordered)
 		for _, f := range files {
-			if !indexed(f) {
+			if !parse.Indexed(f) {
 				continue
 			}
 			j := &job{file: f, done: make(chan struct{})}
@@ -467,7 +468,7 @@ func (x *Index) analyseAll(ctx context.Context, id space.SpaceID, src Source, fi
 	})
 	for range workers {
 		wg.Go(func() {
-			a := newBuilder()
+			a := parse.NewBuilder()
 			for j := range todo {
 				if j.err = ctx.Err(); j.err == nil {
 					j.doc, j.err = x.load(ctx, a, id, src, j.file, dates[j.file.Path])

@@ -17,6 +17,7 @@ import (
 
 	"satchel/internal/fault"
 	"satchel/internal/space"
+	"satchel/tools/index/parse"
 	"satchel/tools/index/segment"
 
 	"go.uber.org/goleak"
@@ -185,21 +186,21 @@ func retrieved(t *testing.T, x *Index, words, phrase, without, under string) []s
 	t.Helper()
 	s := begin(t, x)
 	defer s.end()
-	a := newAnalyzer()
+	a := parse.NewAnalyzer()
 	r := retrieval{depth: 1000, verify: 1000}
-	a.words(words, func(w word) {
-		n, err := s.freq(t.Context(), w.term)
+	a.Words(words, func(w parse.Word) {
+		n, err := s.freq(t.Context(), w.Term)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.terms = append(r.terms, term{text: w.term, weight: 1, telling: 1, df: n})
+		r.terms = append(r.terms, term{text: w.Term, weight: 1, telling: 1, df: n})
 	})
 	r.sc = newScorer(r.terms, sumStatistics([]state{s.state}))
 	if phrase != "" {
-		r.phrases = [][]string{a.phrase(phrase)}
+		r.phrases = [][]string{a.Phrase(phrase)}
 	}
 	if without != "" {
-		r.without = [][]string{a.phrase(without)}
+		r.without = [][]string{a.Phrase(without)}
 	}
 	var err error
 	if r.docs, err = s.filterDocs(t.Context(), under, nil); err != nil {

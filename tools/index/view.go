@@ -44,7 +44,7 @@ func newBitmap(n int) bitmap { return make(bitmap, (n+63)/64) }
 func (b bitmap) has(i int) bool { return i>>6 < len(b) && b[i>>6]&(1<<(i&63)) != 0 }
 func (b bitmap) set(i int)      { b[i>>6] |= 1 << (i & 63) }
 
-// without returns the part without a document, and whether it had it.
+// Without returns the part without a document, and whether it had it.
 func (p part) without(doc int64, shared bool) (part, bool) {
 	chunk, n := p.seg.Find(uint32(doc))
 	if n == 0 || p.dead.has(chunk) {
@@ -63,7 +63,7 @@ func (p part) without(doc int64, shared bool) (part, bool) {
 	return p, true
 }
 
-// without returns the parts without some documents; the argument is not changed.
+// Without returns the parts without some documents; the argument is not changed.
 func without(parts []part, docs []int64) []part {
 	parts = slices.Clone(parts)
 	shared := make([]bool, len(parts))

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"satchel/tools/index/parse"
 	"satchel/tools/index/segment"
 )
 
@@ -85,7 +86,7 @@ func (s *session) occurrences(ctx context.Context, t string) (int64, error) {
 		if err := s.each(ctx, t, i, m, func(ps []segment.Posting) {
 			for j := range ps {
 				if p.dead == nil || !p.dead.has(int(ps[j].Chunk)) {
-					sum += int64(ps[j].Counts[fieldBody])
+					sum += int64(ps[j].Counts[parse.FieldBody])
 				}
 			}
 		}); err != nil {

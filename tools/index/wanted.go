@@ -2,6 +2,7 @@ package index
 
 import (
 	"math/bits"
+	"satchel/tools/index/parse"
 	"strings"
 	"unicode/utf8"
 )
@@ -41,17 +42,17 @@ func (w *wanted) add(term string, weight float64) {
 		w.begins[term[0]-'a'+'A'] = true
 	}
 	// .NET is dotnet; a stem of another language, or a version, has a mark in it.
-	w.any = w.any || strings.HasPrefix(term, "dot") || strings.Contains(term, versionDot)
+	w.any = w.any || strings.HasPrefix(term, "dot") || strings.Contains(term, parse.VersionDot)
 }
 
-// in returns which of the terms a word stands for.
-func (w *wanted) in(o word) (mask uint64) {
-	for _, t := range o.parts {
+// In returns which of the terms a word stands for.
+func (w *wanted) in(o parse.Word) (mask uint64) {
+	for _, t := range o.Parts {
 		if b, ok := w.bit[t]; ok {
 			mask |= 1 << b
 		}
 	}
-	for _, t := range [...]string{o.term, o.joined, o.own} {
+	for _, t := range [...]string{o.Term, o.Joined, o.Own} {
 		if t == "" {
 			continue
 		}
@@ -65,11 +66,11 @@ func (w *wanted) in(o word) (mask uint64) {
 // each calls yield with the place of each word of a text that stands for terms,
 // and with these. What stands between blanks is only analysed where a letter
 // tells that it may: no word of ASCII is stemmed to one that begins otherwise.
-func (w *wanted) each(a *analyzer, text string, yield func(start int, mask uint64)) {
+func (w *wanted) each(a *parse.Analyzer, text string, yield func(start int, mask uint64)) {
 	if w.any {
-		a.words(text, func(o word) {
+		a.Words(text, func(o parse.Word) {
 			if mask := w.in(o); mask != 0 {
-				yield(o.start, mask)
+				yield(o.Start, mask)
 			}
 		})
 		return
@@ -83,9 +84,9 @@ func (w *wanted) each(a *analyzer, text string, yield func(start int, mask uint6
 			to++
 		}
 		if may {
-			a.words(text[from:to], func(o word) {
+			a.Words(text[from:to], func(o parse.Word) {
 				if mask := w.in(o); mask != 0 {
-					yield(from+o.start, mask)
+					yield(from+o.Start, mask)
 				}
 			})
 		}
@@ -96,7 +97,7 @@ func (w *wanted) each(a *analyzer, text string, yield func(start int, mask uint6
 // beginsWord tells whether a word, or a part of an identifier, may begin with a
 // byte of ASCII.
 func beginsWord(before, c byte) bool {
-	return !isWordByte(before) || isUpper(c) || isDigit(c) != isDigit(before)
+	return !parse.IsWordByte(before) || parse.IsUpper(c) || parse.IsDigit(c) != parse.IsDigit(before)
 }
 
 func (w *wanted) score(mask uint64) (sum float64) {

@@ -3,6 +3,7 @@ package index
 import (
 	"fmt"
 	"math/bits"
+	"satchel/tools/index/parse"
 	"testing"
 )
 
@@ -11,10 +12,10 @@ import (
 func TestWantedWordsAreFound(t *testing.T) {
 	const text = "Use useAsyncData() or use-async-data, v1.0.21 and .NET, or\t.NET (C++, C#).\n" +
 		"The HTTPServer's Straße, naïve İstanbul; 日本語の検索 @nuxt/kit node:fs HTTP/2 x2y snake_case\u00a0deployed DEPLOYING, dying skies"
-	a := newAnalyzer()
+	a := parse.NewAnalyzer()
 	seen := map[string]bool{}
-	a.words(text, func(o word) {
-		for _, term := range append(o.parts, o.term, o.joined, o.own) {
+	a.Words(text, func(o parse.Word) {
+		for _, term := range append(o.Parts, o.Term, o.Joined, o.Own) {
 			seen[term] = true
 		}
 	})
@@ -23,9 +24,9 @@ func TestWantedWordsAreFound(t *testing.T) {
 		w := newWanted(&plan{})
 		w.add(term, 1)
 		want, got := []string{}, []string{}
-		a.words(text, func(o word) {
+		a.Words(text, func(o parse.Word) {
 			if mask := w.in(o); mask != 0 {
-				want = append(want, fmt.Sprint(o.start, bits.OnesCount64(mask)))
+				want = append(want, fmt.Sprint(o.Start, bits.OnesCount64(mask)))
 			}
 		})
 		w.each(a, text, func(start int, mask uint64) { got = append(got, fmt.Sprint(start, bits.OnesCount64(mask))) })

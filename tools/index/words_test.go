@@ -9,11 +9,12 @@ import (
 	"time"
 
 	"satchel/internal/space"
+	"satchel/tools/index/parse"
 	"satchel/tools/index/segment"
 )
 
 // forgetful is an analyzer that begins another vocabulary after so many words.
-func forgetful(words int) *analyzer { return &analyzer{known: newVocabulary(words)} }
+func forgetful(words int) *parse.Analyzer { return &parse.Analyzer{Known: parse.NewVocabulary(words)} }
 
 // A full vocabulary is left for another one, and nothing that is made of words
 // depends on when.
@@ -21,22 +22,22 @@ func TestVocabulariesFollowOneAnother(t *testing.T) {
 	text := "useAsyncData and use_async_data, Häuser der Städte, 日本語の文, v1.0.21, C++ in @nuxt/kit, useAsyncData again, " + strings.Repeat("x", 60) + " " +
 		"あ゛あ" + strings.Repeat("\u3099", 200) + " the end"
 	for _, lang := range []string{"", "de"} {
-		whole, small := newAnalyzer(), forgetful(3)
-		whole.in(lang)
-		small.in(lang)
+		whole, small := parse.NewAnalyzer(), forgetful(3)
+		whole.In(lang)
+		small.In(lang)
 		for range 3 {
-			words, extra := whole.terms(text, nil, nil)
-			words2, extra2 := small.terms(text, nil, nil)
+			words, extra := whole.Terms(text, nil, nil)
+			words2, extra2 := small.Terms(text, nil, nil)
 			if !slices.Equal(words, words2) || !slices.Equal(extra, extra2) {
 				t.Fatalf("%q and %q, %q and %q", words, words2, extra, extra2)
 			}
 		}
 		// What is called asks the analyzer for other words, as queries do.
-		var have, want []word
-		whole.words(text, func(w word) { want = append(want, w) })
-		small.words(text, func(w word) {
-			small.fold(fmt.Sprint("other", len(have)))
-			small.terms("some more words", nil, nil)
+		var have, want []parse.Word
+		whole.Words(text, func(w parse.Word) { want = append(want, w) })
+		small.Words(text, func(w parse.Word) {
+			small.Fold(fmt.Sprint("other", len(have)))
+			small.Terms("some more words", nil, nil)
 			have = append(have, w)
 		})
 		if !reflect.DeepEqual(have, want) {
@@ -49,20 +50,20 @@ func TestVocabulariesFollowOneAnother(t *testing.T) {
 // pages of several vocabularies, more of them than it remembers, in turn.
 func TestListsAreRememberedByVocabulary(t *testing.T) {
 	g := newGenerator(11)
-	w := &writer{seg: segment.NewWriter(), lists: map[*vocabularyID][]int32{}}
+	w := &writer{seg: segment.NewWriter(), lists: map[*parse.VocabularyID][]int32{}}
 	plain := segment.NewWriter()
-	analyzers := []*analyzer{forgetful(40), newBuilder(), forgetful(200)}
+	analyzers := []*parse.Analyzer{forgetful(40), parse.NewBuilder(), forgetful(200)}
 	for i := range 60 {
 		a := analyzers[i%len(analyzers)]
 		text := g.page(3000)
-		d := a.analyse(space.FileChange{Path: space.Path(fmt.Sprintf("p%d.md", i))}, text, time.Time{}, Options{}.withDefaults().MaxChunks)
-		for part := range d.terms {
+		d := a.Analyse(space.FileChange{Path: space.Path(fmt.Sprintf("p%d.md", i))}, text, time.Time{}, Options{}.withDefaults().MaxChunks)
+		for part := range d.Terms {
 			c := segment.Chunk{Doc: uint32(i), Part: uint16(part)}
 			w.seg.Chunk(c)
-			w.postings(&d.terms[part])
+			w.postings(&d.Terms[part])
 			plain.Chunk(c)
-			for _, tc := range d.terms[part].terms {
-				plain.Term(d.terms[part].texts[tc.id], tc.n)
+			for _, tc := range d.Terms[part].Terms {
+				plain.Term(d.Terms[part].Texts[tc.ID], tc.N)
 			}
 		}
 		if len(w.lists) > maxVocabularies {
@@ -88,7 +89,7 @@ func TestCleanHeading(t *testing.T) {
 		"Plain words": "Plain words", "**Bold** and *thin*": "Bold and thin", "__init__ _x_": "init _x_", "_*_": "__", "a [link](to/it) {#id}": "a link",
 		"`a<b>` [x](y)": "a<b> x", "An <b>old</b> tag &amp; more": "An old tag & more", "![logo](x.png) Name": "logo Name", "C# {#c}": "C#",
 	} {
-		if got := cleanHeading(in); got != want {
+		if got := parse.CleanHeading(in); got != want {
 			t.Errorf("%q is %q, want %q", in, got, want)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"satchel/internal/space"
+	"satchel/tools/index/parse"
 	"satchel/tools/index/segment"
 )
 
@@ -23,7 +24,7 @@ type writer struct {
 
 	seg     *segment.Writer // what is gathered of the next segment
 	limit   int             // bytes of memory after which it is written
-	lists   map[*vocabularyID][]int32
+	lists   map[*parse.VocabularyID][]int32
 	removed []int64 // documents
 }
 
@@ -34,28 +35,28 @@ const maxVocabularies = 16
 // postings adds the terms of a chunk to the segment. The list of a term is
 // looked up once for each vocabulary: to look up every term of every chunk would
 // take longer than to append to its list.
-func (w *writer) postings(t *chunkTerms) {
-	lists := w.lists[t.known]
-	for i := range t.terms {
-		c := &t.terms[i]
-		for int(c.id) >= len(lists) {
+func (w *writer) postings(t *parse.ChunkTerms) {
+	lists := w.lists[t.Known]
+	for i := range t.Terms {
+		c := &t.Terms[i]
+		for int(c.ID) >= len(lists) {
 			lists = append(lists, 0)
 		}
-		if lists[c.id] == 0 { // else the number and one
-			lists[c.id] = int32(w.seg.List(t.texts[c.id])) + 1
+		if lists[c.ID] == 0 { // else the number and one
+			lists[c.ID] = int32(w.seg.List(t.Texts[c.ID])) + 1
 		}
-		if n := lists[c.id]; n > 0 {
-			w.seg.Add(int(n-1), c.n)
+		if n := lists[c.ID]; n > 0 {
+			w.seg.Add(int(n-1), c.N)
 		}
 	}
 	if len(w.lists) >= maxVocabularies {
 		clear(w.lists)
 	}
-	w.lists[t.known] = lists
+	w.lists[t.Known] = lists
 }
 
 func newWriter(ctx context.Context, tx *sql.Tx, s state, v *view, o Options) (*writer, error) {
-	w := &writer{tx: tx, state: s, seg: segment.NewWriter(), lists: map[*vocabularyID][]int32{}, limit: o.BuildBytes}
+	w := &writer{tx: tx, state: s, seg: segment.NewWriter(), lists: map[*parse.VocabularyID][]int32{}, limit: o.BuildBytes}
 	w.state.next, w.state.rows = max(s.next, 1), max(s.rows, 1)
 	if v != nil {
 		w.parts = v.parts
@@ -77,7 +78,7 @@ func newWriter(ctx context.Context, tx *sql.Tx, s state, v *view, o Options) (*w
 	return w, nil
 }
 
-func (w *writer) add(ctx context.Context, d document) error {
+func (w *writer) add(ctx context.Context, d parse.Document) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -92,39 +93,39 @@ func (w *writer) add(ctx context.Context, d document) error {
 	}
 	w.state.next++
 	date := int64(0)
-	if !d.page.Date.IsZero() {
-		date = d.page.Date.Unix()
+	if !d.Page.Date.IsZero() {
+		date = d.Page.Date.Unix()
 	}
-	p := &d.page
+	p := &d.Page
 	tags, files := strings.Join(p.Tags, "\n"), strings.Join(p.Files, "\n")
 	doc := docRow{
-		path: d.path, blob: d.blob, title: p.Title, description: p.Description, kind: d.kind,
-		lang: p.Lang, version: p.Version, date: date, lines: p.lines,
+		path: d.Path, blob: d.Blob, title: p.Title, description: p.Description, kind: d.Kind,
+		lang: p.Lang, version: p.Version, date: date, lines: p.Lines,
 	}
 	// SQLite's driver starts a goroutine for each statement that can be cancelled.
 	ctx = context.WithoutCancel(ctx)
-	if _, err := w.doc.ExecContext(ctx, id, string(d.path), string(d.blob), p.Title, p.Description, tags, files,
-		string(d.kind), p.Lang, p.Version, date, p.lines, headFields(id, string(d.path), p.Title, p.Lang, p.Version, date).sum(nil),
-		linkFields(id, string(d.path), files).sum(nil), docFields(id, &doc, tags, files).sum(nil)); err != nil {
+	if _, err := w.doc.ExecContext(ctx, id, string(d.Path), string(d.Blob), p.Title, p.Description, tags, files,
+		string(d.Kind), p.Lang, p.Version, date, p.Lines, headFields(id, string(d.Path), p.Title, p.Lang, p.Version, date).sum(nil),
+		linkFields(id, string(d.Path), files).sum(nil), docFields(id, &doc, tags, files).sum(nil)); err != nil {
 		return fmt.Errorf("index document: %w", err)
 	}
-	text := d.text
+	text := d.Text
 	if text == nil {
 		text = []byte{}
 	}
 	if _, err := w.text.ExecContext(ctx, id, textFields(id).sum(text), text); err != nil {
 		return fmt.Errorf("index text: %w", err)
 	}
-	for i, c := range p.chunks {
+	for i, c := range p.Chunks {
 		row := id<<chunkBits | int64(i)
-		t := &d.terms[i]
-		crumbs, anchors := strings.Join(c.crumbs, "\n"), strings.Join(c.anchors, "\n")
-		sum := chunkFields(row, c.start, c.end, c.lines, crumbs, anchors).sum(text[c.start:min(c.end, c.start+maxPassageBytes)])
-		if _, err := w.chunk.ExecContext(ctx, row, c.start, c.end, c.lines[0], c.lines[1], crumbs, anchors, sum, segment.Seal(t.tokens, row)); err != nil {
+		t := &d.Terms[i]
+		crumbs, anchors := strings.Join(c.Crumbs, "\n"), strings.Join(c.Anchors, "\n")
+		sum := chunkFields(row, c.Start, c.End, c.Lines, crumbs, anchors).sum(text[c.Start:min(c.End, c.Start+maxPassageBytes)])
+		if _, err := w.chunk.ExecContext(ctx, row, c.Start, c.End, c.Lines[0], c.Lines[1], crumbs, anchors, sum, segment.Seal(t.Tokens, row)); err != nil {
 			return fmt.Errorf("index chunk: %w", err)
 		}
 		sc := segment.Chunk{Doc: uint32(id), Part: uint16(i)}
-		for f, n := range t.length {
+		for f, n := range t.Length {
 			sc.Length[f] = uint16(min(n, math.MaxUint16))
 		}
 		w.seg.Chunk(sc)
@@ -132,22 +133,22 @@ func (w *writer) add(ctx context.Context, d document) error {
 		w.count(t, 1)
 	}
 	w.state.docs++
-	if d.blob == "" {
+	if d.Blob == "" {
 		w.state.unread++
 	}
 	return nil
 }
 
-func (w *writer) count(t *chunkTerms, sign int64) {
+func (w *writer) count(t *parse.ChunkTerms, sign int64) {
 	w.state.chunks += sign
-	for f, n := range t.length {
+	for f, n := range t.Length {
 		w.state.length[f] += sign * n
 	}
 }
 
 // remove deletes a path's document and tells whether there was one. Its terms, whose frequencies
 // go down, come of analysing the stored text again.
-func (w *writer) remove(ctx context.Context, a *analyzer, p space.Path, o Options) (had bool, err error) {
+func (w *writer) remove(ctx context.Context, a *parse.Analyzer, p space.Path, o Options) (had bool, err error) {
 	var id int64
 	err = w.tx.QueryRowContext(ctx, `SELECT id FROM docs WHERE path = ?`, string(p)).Scan(&id)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -163,11 +164,11 @@ func (w *writer) remove(ctx context.Context, a *analyzer, p space.Path, o Option
 	if err != nil {
 		return false, fmt.Errorf("find document: %w", err)
 	}
-	d := a.analyse(space.FileChange{Path: p}, text, time.Time{}, o.MaxChunks)
-	for i := range d.page.chunks {
-		t := &d.terms[i]
-		for k := range t.terms {
-			w.seg.Forget(t.texts[t.terms[k].id])
+	d := a.Analyse(space.FileChange{Path: p}, text, time.Time{}, o.MaxChunks)
+	for i := range d.Page.Chunks {
+		t := &d.Terms[i]
+		for k := range t.Terms {
+			w.seg.Forget(t.Texts[t.Terms[k].ID])
 		}
 		w.count(t, -1)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/yuin/goldmark/util"
 
 	"satchel/internal/frontmatter"
-	"satchel/tools/index"
+	"satchel/tools/index/parse"
 )
 
 // Place says where a document stands, for its links.
@@ -94,7 +94,7 @@ func (b *bounded) Write(p []byte) (int, error) {
 // on which they stand, from 0: those that search names.
 func (w *writer) anchorsOf(doc []byte, bodyLine int) map[int]string {
 	all := map[int]string{}
-	for _, s := range index.Sections("page.md", doc) {
+	for _, s := range parse.Sections("page.md", doc) {
 		if s.Anchor != "" {
 			all[s.From-bodyLine] = s.Anchor
 			w.used[s.Anchor] = true

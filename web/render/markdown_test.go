@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"satchel/tools/index"
+	"satchel/tools/index/parse"
 	"satchel/web/render"
 )
 
@@ -140,7 +140,7 @@ func TestAnchorsAreThoseOfSearch(t *testing.T) {
 	for _, h := range d.Headings {
 		got[h.Anchor] = true
 	}
-	for _, s := range index.Sections("page.md", []byte(src)) {
+	for _, s := range parse.Sections("page.md", []byte(src)) {
 		if s.Anchor != "" && !got[s.Anchor] {
 			t.Errorf("search names %q, and the page has %v", s.Anchor, d.Headings)
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/yuin/goldmark/renderer"
 	"github.com/yuin/goldmark/util"
 
-	"satchel/tools/index"
+	"satchel/tools/index/parse"
 )
 
 // writer writes those nodes of which somebody else chooses an attribute, an
@@ -87,7 +87,7 @@ func (w *writer) anchorOf(n *ast.Heading, text string) string {
 	}
 	anchor, known := w.anchors[w.line]
 	if !known {
-		if anchor = index.Anchor(text); anchor == "" {
+		if anchor = parse.Anchor(text); anchor == "" {
 			return ""
 		}
 	}

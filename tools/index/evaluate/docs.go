@@ -14,7 +14,7 @@ import (
 	"satchel/internal/fault"
 	"satchel/internal/frontmatter"
 	"satchel/internal/space"
-	"satchel/tools/index"
+	"satchel/tools/index/parse"
 )
 
 // Docs are queries that a documentation tree answers for itself.
@@ -120,7 +120,7 @@ func WithoutDescription(page []byte) []byte {
 // its headings, each once.
 func identifiersOf(name string, page []byte, levels int) []string {
 	headings := frontmatter.ParseLoosely(page).Written("title")
-	for _, s := range index.Sections(name, page) {
+	for _, s := range parse.Sections(name, page) {
 		if s.Level <= levels {
 			headings = append(headings, s.Title)
 		}

@@ -15,6 +15,7 @@ import (
 
 	"satchel/internal/admin"
 	"satchel/tools/index"
+	"satchel/tools/index/parse"
 )
 
 func (c *call) searchCommand() *cobra.Command {
@@ -104,7 +105,7 @@ func (r *searchResult) headingAt(at, first int) string {
 	}
 	inside := false
 	under := ""
-	for _, s := range index.Sections(r.Path, []byte(text)) {
+	for _, s := range parse.Sections(r.Path, []byte(text)) {
 		if s.From <= at+1 {
 			under = s.Title
 		}

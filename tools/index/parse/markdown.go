@@ -1,4 +1,4 @@
-package index
+package parse
 
 import (
 	"bytes"
@@ -10,46 +10,46 @@ import (
 
 const maxHeadingBytes = 300
 
-// markdownLines marks the headings, code fences, comments and tables of Markdown
+// MarkdownLines marks the headings, code fences, comments and tables of Markdown
 // and MDX. The body begins at byte body; what is before it is front matter.
-func markdownLines(data []byte, body int) []line {
-	lines := plainLines(data)
-	var fence fenceState
+func MarkdownLines(data []byte, body int) []Line {
+	lines := PlainLines(data)
+	var fence FenceState
 	ends := commentEnds{data: data}
 	open := 0     // the line that began the fence or the comment
 	comment := "" // what ends the one that is open
 	table := -1   // the line that began the table
 	for i := range lines {
 		l := &lines[i]
-		text := data[l.start:l.end]
-		if l.end <= body {
-			l.structure = true
+		text := data[l.Start:l.End]
+		if l.End <= body {
+			l.Structure = true
 			if i > 0 {
-				l.group = inBlock
+				l.Group = inBlock
 			}
 			continue
 		}
 		switch {
-		case fence.open():
-			if !fence.leaves(text) {
-				l.group, l.first = inFence, open
-				fence.close(text)
+		case fence.Open():
+			if !fence.Leaves(text) {
+				l.Group, l.First = InFence, open
+				fence.Close(text)
 				continue
 			}
-			fence = fenceState{}
+			fence = FenceState{}
 		case comment != "":
-			l.group, l.first, l.structure = inFence, open, true
+			l.Group, l.First, l.Structure = InFence, open, true
 			if bytes.Contains(text, []byte(comment)) {
 				comment = ""
 			}
 			continue
 		}
-		if fence.start(text) {
+		if fence.Start(text) {
 			open, table = i, -1
 			continue
 		}
 		if comment = ends.opened(*l); comment != "" {
-			open, table, l.structure = i, -1, true
+			open, table, l.Structure = i, -1, true
 			continue
 		}
 		if t := bytes.TrimLeft(text, " "); !bytes.HasPrefix(t, []byte("|")) {
@@ -57,18 +57,18 @@ func markdownLines(data []byte, body int) []line {
 		} else if table < 0 {
 			table = i
 		} else {
-			l.group, l.first = inTable, table
-			l.structure = i == table+1 && len(bytes.Trim(t, "|:- \t\r\n")) == 0
+			l.Group, l.First = InTable, table
+			l.Structure = i == table+1 && len(bytes.Trim(t, "|:- \t\r\n")) == 0
 		}
 		if level, h := atxHeading(text); level > 0 {
-			l.level, l.heading = level, h
+			l.Level, l.Heading = level, h
 		} else if level := setext(text); level > 0 && i > 0 {
 			if prev := &lines[i-1]; canBeSetext(data, *prev, body) {
-				prev.level, prev.heading = level, cleanHeading(string(data[prev.start:prev.end]))
-				l.structure = true
+				prev.Level, prev.Heading = level, CleanHeading(string(data[prev.Start:prev.End]))
+				l.Structure = true
 			}
 		}
-		l.structure = l.structure || saysNothing(text)
+		l.Structure = l.Structure || saysNothing(text)
 	}
 	return lines
 }
@@ -98,35 +98,35 @@ var comments = [...]struct{ start, end string }{{"<!--", "-->"}, {"{/*", "*/}"}}
 // opened returns what ends a comment that begins with the line and goes on
 // beyond it, "" where there is none. One that is never ended, or only far
 // below, is text.
-func (c *commentEnds) opened(l line) string {
-	text := c.data[l.start:l.end]
+func (c *commentEnds) opened(l Line) string {
+	text := c.data[l.Start:l.End]
 	t := bytes.TrimLeft(text, " ")
 	for k, m := range comments {
 		if !bytes.HasPrefix(t, []byte(m.start)) || bytes.Contains(t, []byte(m.end)) {
 			continue
 		}
-		if c.next[k] < l.end {
-			c.next[k] = len(c.data) + maxFence
-			if i := bytes.Index(c.data[l.end:], []byte(m.end)); i >= 0 {
-				c.next[k] = l.end + i
+		if c.next[k] < l.End {
+			c.next[k] = len(c.data) + MaxFence
+			if i := bytes.Index(c.data[l.End:], []byte(m.end)); i >= 0 {
+				c.next[k] = l.End + i
 			}
 		}
-		if c.next[k]-l.end < maxFence {
+		if c.next[k]-l.End < MaxFence {
 			return m.end
 		}
 	}
 	return ""
 }
 
-// fenceState follows fenced code blocks (CommonMark 4.5), also within quotes
+// FenceState follows fenced code blocks (CommonMark 4.5), also within quotes
 // and list items.
-type fenceState struct {
-	char   byte // 0: none is open
-	n      int
-	quoted bool // it ends with the quote, at the latest
+type FenceState struct {
+	Char   byte // 0: none is open
+	N      int
+	Quoted bool // it ends with the quote, at the latest
 }
 
-func (f *fenceState) open() bool { return f.char != 0 }
+func (f *FenceState) Open() bool { return f.Char != 0 }
 
 // unquote drops the marks of a quote and blanks.
 func unquote(text []byte) (t []byte, quoted bool) {
@@ -137,7 +137,7 @@ func unquote(text []byte) (t []byte, quoted bool) {
 	return t, quoted
 }
 
-func (f *fenceState) start(text []byte) bool {
+func (f *FenceState) Start(text []byte) bool {
 	t, quoted := unquote(text)
 	if len(t) > 2 && strings.IndexByte("-*+", t[0]) >= 0 && t[1] == ' ' {
 		t = bytes.TrimLeft(t[2:], " ")
@@ -150,34 +150,34 @@ func (f *fenceState) start(text []byte) bool {
 			n++
 		}
 		if n >= 3 && (c == '~' || bytes.IndexByte(t[n:], '`') < 0) {
-			*f = fenceState{c, n, quoted}
+			*f = FenceState{c, n, quoted}
 			return true
 		}
 	}
 	return false
 }
 
-// leaves tells whether a line is no more in the quote that the fence is in.
-func (f *fenceState) leaves(text []byte) bool {
-	if !f.quoted {
+// Leaves tells whether a line is no more in the quote that the fence is in.
+func (f *FenceState) Leaves(text []byte) bool {
+	if !f.Quoted {
 		return false
 	}
 	_, quoted := unquote(text)
 	return !quoted
 }
 
-func (f *fenceState) close(text []byte) {
-	if f.quoted {
+func (f *FenceState) Close(text []byte) {
+	if f.Quoted {
 		text, _ = unquote(text)
 	}
 	t := bytes.TrimSpace(text)
 	for _, c := range t {
-		if c != f.char {
+		if c != f.Char {
 			return
 		}
 	}
-	if len(t) >= f.n {
-		*f = fenceState{}
+	if len(t) >= f.N {
+		*f = FenceState{}
 	}
 }
 
@@ -197,7 +197,7 @@ func atxHeading(text []byte) (level int, heading string) {
 	if c := strings.TrimRight(h, "#"); c == "" || strings.HasSuffix(c, " ") {
 		h = c
 	}
-	return level, cleanHeading(h)
+	return level, CleanHeading(h)
 }
 
 func setext(text []byte) int {
@@ -219,30 +219,30 @@ func setext(text []byte) int {
 	return 0
 }
 
-func canBeSetext(data []byte, prev line, body int) bool {
-	if prev.blank || prev.group != alone || prev.structure || prev.level > 0 || prev.start < body || prev.end-prev.start > maxHeadingBytes {
+func canBeSetext(data []byte, prev Line, body int) bool {
+	if prev.Blank || prev.Group != alone || prev.Structure || prev.Level > 0 || prev.Start < body || prev.End-prev.Start > maxHeadingBytes {
 		return false
 	}
-	return !strings.ContainsRune("|>-*+`~<:", rune(bytes.TrimLeft(data[prev.start:prev.end], " ")[0]))
+	return !strings.ContainsRune("|>-*+`~<:", rune(bytes.TrimLeft(data[prev.Start:prev.End], " ")[0]))
 }
 
 // The expressions are compiled when they are first needed: bounded repetitions
 // take much memory, and the program also starts as other processes than the
 // server, which index nothing.
 var (
-	headingLink = lazily(`!?\[([^\]]*)\]\([^)]*\)`)
-	headingID   = lazily(`\s*\{#[^}]*\}\s*$`)
-	anyTag      = lazily(`</?[a-zA-Z][^<>]{0,300}>`)
+	headingLink = Lazily(`!?\[([^\]]*)\]\([^)]*\)`)
+	headingID   = Lazily(`\s*\{#[^}]*\}\s*$`)
+	anyTag      = Lazily(`</?[a-zA-Z][^<>]{0,300}>`)
 )
 
-func lazily(expr string) func() *regexp.Regexp {
+func Lazily(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }
 
-// cleanHeading returns a heading as a reader sees it: without marks of
+// CleanHeading returns a heading as a reader sees it: without marks of
 // emphasis, links and explicit ids.
-func cleanHeading(h string) string {
-	h = clip(strings.ToValidUTF8(h, ""), 2*maxHeadingBytes)
+func CleanHeading(h string) string {
+	h = Clip(strings.ToValidUTF8(h, ""), 2*maxHeadingBytes)
 	if strings.Contains(h, "{#") {
 		h = headingID().ReplaceAllString(h, "")
 	}
@@ -257,7 +257,7 @@ func cleanHeading(h string) string {
 		}
 		h = withoutEmphasis(h)
 	}
-	return clip(strings.Join(strings.Fields(html.UnescapeString(h)), " "), maxHeadingBytes)
+	return Clip(strings.Join(strings.Fields(html.UnescapeString(h)), " "), maxHeadingBytes)
 }
 
 // withoutEmphasis drops every __ and every *.

@@ -1,4 +1,4 @@
-package index
+package parse
 
 import (
 	"bytes"
@@ -11,34 +11,34 @@ import (
 // and chunks are those of the file; one that is on a single line is plain text.
 
 // notebookLines keeps cells whole and marks the headings of those in Markdown.
-func notebookLines(data []byte) []line {
-	lines := plainLines(data)
+func notebookLines(data []byte) []Line {
+	lines := PlainLines(data)
 	cell, markdown, source := -1, false, false
 	for i := range lines {
 		l := &lines[i]
-		t := bytes.TrimSpace(data[l.start:min(l.end, l.start+4*maxHeadingBytes)])
+		t := bytes.TrimSpace(data[l.Start:min(l.End, l.Start+4*maxHeadingBytes)])
 		kind, ok := bytes.CutPrefix(t, []byte(`"cell_type":`))
 		switch {
 		case ok:
 			cell, markdown, source = i, bytes.Contains(kind, []byte(`"markdown"`)), false
-			l.structure = true
+			l.Structure = true
 			continue
 		case bytes.HasPrefix(t, []byte(`"source":`)):
 			source = true
-			l.structure = true
+			l.Structure = true
 		case bytes.HasPrefix(t, []byte("]")):
 			source = false
 		}
 		if cell >= 0 {
-			l.group, l.first = inBlock, cell
+			l.Group, l.First = inBlock, cell
 		}
 		if !source || bytes.HasSuffix(t, []byte("[")) {
-			l.structure = true
+			l.Structure = true
 			continue
 		}
 		if s, ok := jsonString(t); ok && markdown {
-			if level, h := atxHeading([]byte(s)); level > 0 && l.start < len(data) {
-				l.level, l.heading = level, h
+			if level, h := atxHeading([]byte(s)); level > 0 && l.Start < len(data) {
+				l.Level, l.Heading = level, h
 			}
 		}
 	}

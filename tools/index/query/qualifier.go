@@ -1,4 +1,4 @@
-package index
+package query
 
 import (
 	"errors"
@@ -8,23 +8,24 @@ import (
 	"time"
 
 	"satchel/tools/index/language"
+	"satchel/tools/index/parse"
 )
 
-// filters narrow down what is searched. Several values of one filter are
+// Filters narrow down what is searched. Several values of one filter are
 // alternatives; filters add up.
-type filters struct {
-	source, path, kind, lang, version, tag condition
-	since, before                          time.Time
+type Filters struct {
+	Source, Path, Kind, Lang, Version, Tag Condition
+	Since, Before                          time.Time
 }
 
-// condition is the values of one qualifier.
-type condition struct{ is, not []string }
+// Condition is the values of one qualifier.
+type Condition struct{ Is, Not []string }
 
-func (c condition) empty() bool { return len(c.is)+len(c.not) == 0 }
+func (c Condition) Empty() bool { return len(c.Is)+len(c.Not) == 0 }
 
-func (f filters) empty() bool {
-	return f.source.empty() && f.path.empty() && f.kind.empty() && f.lang.empty() && f.version.empty() && f.tag.empty() &&
-		f.since.IsZero() && f.before.IsZero()
+func (f Filters) Empty() bool {
+	return f.Source.Empty() && f.Path.Empty() && f.Kind.Empty() && f.Lang.Empty() && f.Version.Empty() && f.Tag.Empty() &&
+		f.Since.IsZero() && f.Before.IsZero()
 }
 
 const qualifierNames = "source, path, kind, lang, version, tag, since, before, sort and limit"
@@ -41,74 +42,74 @@ var otherNames = map[string]string{
 
 // qualify takes a qualifier in and returns the rest of the query, of which a
 // date may take words; false means that it is a word.
-func (q *parsedQuery) qualify(key, value, rest string, not bool, now time.Time) (string, bool) {
-	f := &q.filters
+func (q *Parsed) qualify(key, value, rest string, not bool, now time.Time) (string, bool) {
+	f := &q.Filters
 	name := key
 	if other, ok := otherNames[key]; ok {
 		if name = other; !plausible(name, value, now) {
 			return rest, false
 		}
 	}
-	add := func(c *condition, tidy func(string) string) {
+	add := func(c *Condition, tidy func(string) string) {
 		for _, v := range splitValues(value) {
 			if v = tidy(v); v == "" {
 				continue
 			}
 			if not {
-				c.not = append(c.not, v)
+				c.Not = append(c.Not, v)
 			} else {
-				c.is = append(c.is, v)
+				c.Is = append(c.Is, v)
 			}
 		}
 	}
 	switch name {
 	case "source":
-		add(&f.source, tidySource)
+		add(&f.Source, tidySource)
 	case "path":
-		add(&f.path, tidyPath)
+		add(&f.Path, tidyPath)
 	case "kind":
-		add(&f.kind, tidyKind)
-		for _, v := range append(slices.Clone(f.kind.is), f.kind.not...) {
-			if !slices.Contains(kinds, Kind(v)) {
-				q.notef("kind:%s is unknown: it can be memory, resource, skill, knowledge or file.", clip(v, 40))
+		add(&f.Kind, tidyKind)
+		for _, v := range append(slices.Clone(f.Kind.Is), f.Kind.Not...) {
+			if !slices.Contains(parse.Kinds, parse.Kind(v)) {
+				q.Notef("kind:%s is unknown: it can be memory, resource, skill, knowledge or file.", parse.Clip(v, 40))
 			}
 		}
 	case "lang":
-		add(&f.lang, tidyLang)
+		add(&f.Lang, tidyLang)
 	case "version":
-		add(&f.version, tidyVersion)
+		add(&f.Version, tidyVersion)
 	case "tag":
-		add(&f.tag, func(v string) string { return strings.ToLower(strings.TrimPrefix(v, "#")) })
+		add(&f.Tag, func(v string) string { return strings.ToLower(strings.TrimPrefix(v, "#")) })
 	case "since", "before", "date":
 		return q.dated(name, key, value, rest, not, now), true
 	case "sort", "limit":
 		if not {
-			q.notef("-%s:%s was left out: only what a page is can be left out by -.", key, clip(value, 40))
+			q.Notef("-%s:%s was left out: only what a page is can be left out by -.", key, parse.Clip(value, 40))
 			break
 		}
 		q.arrange(name, key, value)
 	default:
-		q.notef("%s: is no qualifier, so %q was searched for as words. The qualifiers are %s.", key, clip(key+":"+value, 60), qualifierNames)
+		q.Notef("%s: is no qualifier, so %q was searched for as words. The qualifiers are %s.", key, parse.Clip(key+":"+value, 60), qualifierNames)
 		return rest, false
 	}
 	return rest, true
 }
 
 // arrange takes in what changes nothing but how the answer looks.
-func (q *parsedQuery) arrange(name, key, value string) {
+func (q *Parsed) arrange(name, key, value string) {
 	switch name {
 	case "sort":
 		order, ok := sortOrders[strings.ToLower(value)]
 		if !ok {
-			q.notef("%s:%s was left out: it can be recent, path or relevance.", key, clip(value, 40))
+			q.Notef("%s:%s was left out: it can be recent, path or relevance.", key, parse.Clip(value, 40))
 			break
 		}
-		q.sort = order
+		q.Sort = order
 	case "limit":
 		if n, ok := limitOf(value); ok {
-			q.limit = smaller(q.limit, n)
+			q.Limit = Smaller(q.Limit, n)
 		} else {
-			q.notef("%s:%s was left out: it is a number from 1.", key, clip(value, 40))
+			q.Notef("%s:%s was left out: it is a number from 1.", key, parse.Clip(value, 40))
 		}
 	}
 }
@@ -120,18 +121,18 @@ func limitOf(value string) (n int, ok bool) {
 	return n, n > 0 && (err == nil || errors.Is(err, strconv.ErrRange))
 }
 
-// smaller returns the smaller of two limits, of which 0 is none.
-func smaller(a, b int) int {
+// Smaller returns the smaller of two limits, of which 0 is none.
+func Smaller(a, b int) int {
 	if a <= 0 || b > 0 && b < a {
 		return b
 	}
 	return a
 }
 
-var sortOrders = map[string]sortOrder{
-	"recent": byDate, "date": byDate, "newest": byDate, "updated": byDate, "latest": byDate, "new": byDate,
-	"path": byPath, "name": byPath, "alphabetical": byPath,
-	"relevance": byRelevance, "best": byRelevance, "score": byRelevance, "rank": byRelevance,
+var sortOrders = map[string]SortOrder{
+	"recent": ByDate, "date": ByDate, "newest": ByDate, "updated": ByDate, "latest": ByDate, "new": ByDate,
+	"path": ByPath, "name": ByPath, "alphabetical": ByPath,
+	"relevance": ByRelevance, "best": ByRelevance, "score": ByRelevance, "rank": ByRelevance,
 }
 
 // plausible tells whether a value is one that a qualifier can have.
@@ -140,7 +141,7 @@ func plausible(name, value string, now time.Time) bool {
 	case "path":
 		return strings.ContainsAny(value, "/.*") && !strings.ContainsAny(value, "()=<>")
 	case "kind":
-		return slices.Contains(kinds, Kind(tidyKind(value)))
+		return slices.Contains(parse.Kinds, parse.Kind(tidyKind(value)))
 	case "lang":
 		return language.Known(tidyLang(value))
 	case "since", "before", "date":
@@ -226,7 +227,7 @@ func tidyPath(v string) string {
 func tidyKind(v string) string {
 	v = strings.ToLower(v)
 	if v == "memories" || v == "fact" || v == "facts" {
-		return string(KindMemory)
+		return string(parse.KindMemory)
 	}
 	return strings.TrimSuffix(v, "s")
 }
@@ -251,70 +252,70 @@ func tidyLang(v string) string {
 
 func tidyVersion(v string) string {
 	v = strings.ToLower(v)
-	if len(v) > 1 && v[0] == 'v' && isDigit(v[1]) {
+	if len(v) > 1 && v[0] == 'v' && parse.IsDigit(v[1]) {
 		v = v[1:]
 	}
 	return strings.TrimSuffix(strings.TrimSuffix(v, ".x"), ".*")
 }
 
-// single takes apart what documents must be into filters of one value each,
+// Single takes apart what documents must be into filters of one value each,
 // without sources, which are no property of a document.
-func (f filters) single() []filters {
-	var all []filters
-	for _, v := range f.path.is {
-		all = append(all, filters{path: condition{is: []string{v}}})
+func (f Filters) Single() []Filters {
+	var all []Filters
+	for _, v := range f.Path.Is {
+		all = append(all, Filters{Path: Condition{Is: []string{v}}})
 	}
-	for _, v := range f.kind.is {
-		if slices.Contains(kinds, Kind(v)) { // others are noted when they are read
-			all = append(all, filters{kind: condition{is: []string{v}}})
+	for _, v := range f.Kind.Is {
+		if slices.Contains(parse.Kinds, parse.Kind(v)) { // others are noted when they are read
+			all = append(all, Filters{Kind: Condition{Is: []string{v}}})
 		}
 	}
-	for _, v := range f.lang.is {
-		all = append(all, filters{lang: condition{is: []string{v}}})
+	for _, v := range f.Lang.Is {
+		all = append(all, Filters{Lang: Condition{Is: []string{v}}})
 	}
-	for _, v := range f.version.is {
-		all = append(all, filters{version: condition{is: []string{v}}})
+	for _, v := range f.Version.Is {
+		all = append(all, Filters{Version: Condition{Is: []string{v}}})
 	}
-	for _, v := range f.tag.is {
-		all = append(all, filters{tag: condition{is: []string{v}}})
+	for _, v := range f.Tag.Is {
+		all = append(all, Filters{Tag: Condition{Is: []string{v}}})
 	}
-	if !f.since.IsZero() {
-		all = append(all, filters{since: f.since})
+	if !f.Since.IsZero() {
+		all = append(all, Filters{Since: f.Since})
 	}
-	if !f.before.IsZero() {
-		all = append(all, filters{before: f.before})
+	if !f.Before.IsZero() {
+		all = append(all, Filters{Before: f.Before})
 	}
 	return all
 }
 
-// describe says what the filters narrow the search to, in the query language.
-func (f filters) describe() string {
+// Describe says what the filters narrow the search to, in the query language.
+func (f Filters) Describe() string {
 	var b []string
 	for _, c := range []struct {
 		name string
-		condition
-	}{{"source", f.source}, {"path", f.path}, {"kind", f.kind}, {"lang", f.lang}, {"version", f.version}, {"tag", f.tag}} {
-		if len(c.is) > 0 {
-			b = append(b, c.name+":"+quoteValues(c.is))
+		Condition
+	}{{"source", f.Source}, {"path", f.Path}, {"kind", f.Kind}, {"lang", f.Lang}, {"version", f.Version}, {"tag", f.Tag}} {
+		if len(c.Is) > 0 {
+			b = append(b, c.name+":"+quoteValues(c.Is))
 		}
-		if len(c.not) > 0 {
-			b = append(b, "-"+c.name+":"+quoteValues(c.not))
+		if len(c.Not) > 0 {
+			b = append(b, "-"+c.name+":"+quoteValues(c.Not))
 		}
 	}
-	if !f.since.IsZero() {
-		b = append(b, "since:"+f.since.Format(time.DateOnly))
+	if !f.Since.IsZero() {
+		b = append(b, "since:"+f.Since.Format(time.DateOnly))
 	}
-	if !f.before.IsZero() {
-		b = append(b, "before:"+f.before.Format(time.DateOnly))
+	if !f.Before.IsZero() {
+		b = append(b, "before:"+f.Before.Format(time.DateOnly))
 	}
 	return strings.Join(b, " ")
 }
 
-// maxDescribed is how many bytes of a filter an answer repeats.
-const maxDescribed = 200
+// MaxDescribed is how many bytes of a filter an answer repeats.
+const MaxDescribed = 200
 
 func quoteValues(values []string) string {
-	s := clip(strings.Join(values, ","), maxDescribed)
+	s := parse.Clip(strings.Join(values, ","), MaxDescribed)
 	if strings.Contains(s, " ") {
 		return `"` + s + `"`
 	}

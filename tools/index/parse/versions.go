@@ -1,4 +1,4 @@
-package index
+package parse
 
 import (
 	"path"
@@ -19,23 +19,23 @@ func pageLanguage(name, said string, text []byte) string {
 	if l, _ := language.OfPath(name); l != "" {
 		return l
 	}
-	switch format(name) {
-	case formatHTML:
+	switch Format(name) {
+	case FormatHTML:
 		if m := htmlLang().FindSubmatch(text[:min(len(text), 2<<10)]); m != nil {
 			if l := language.Normal(string(m[1])); l != "" {
 				return l
 			}
 		}
-	case formatSource, formatData, formatTable:
+	case formatSource, formatData, FormatTable:
 		return ""
 	}
 	return language.Detect(text)
 }
 
-var htmlLang = lazily(`(?i)<html[^>]{0,500}\blang\s*=\s*["']?([A-Za-z0-9_-]{2,20})`)
+var htmlLang = Lazily(`(?i)<html[^>]{0,500}\blang\s*=\s*["']?([A-Za-z0-9_-]{2,20})`)
 
 // versionDir is a directory that names a version: 5.1, v2, 3.x, version-1.4.
-var versionDir = lazily(`^(?:(?:v|version[-_]?|release[-_])?(\d{1,4}(?:\.\d{1,4}){1,3}(?:\.x)?|\d{1,3}\.x)|(?:v|version[-_])(\d{1,4}))$`)
+var versionDir = Lazily(`^(?:(?:v|version[-_]?|release[-_])?(\d{1,4}(?:\.\d{1,4}){1,3}(?:\.x)?|\d{1,3}\.x)|(?:v|version[-_])(\d{1,4}))$`)
 
 // versionOf finds a directory that names a version, such as docs/v5.1/.
 func versionOf(name string) string {
@@ -63,9 +63,9 @@ func cutVersion(name string) (version, rest string) {
 // page's version, for they are common names of other directories too.
 var channels = []string{"latest", "stable", "current", "next", "nightly", "canary", "unstable"}
 
-// family returns what the path of a page has in common with those of the same
+// Family returns what the path of a page has in common with those of the same
 // page in other languages and versions.
-func family(name string) string {
+func Family(name string) string {
 	_, name = language.OfPath(name)
 	_, name = cutVersion(name)
 	dir, base := path.Split(name)
@@ -81,9 +81,9 @@ func family(name string) string {
 	return strings.Replace(key, "versioned_docs/", "docs/", 1)
 }
 
-// newer tells whether version a is newer than b. A page without one is the
+// Newer tells whether version a is newer than b. A page without one is the
 // current one; what is no number is older than any.
-func newer(a, b string) bool {
+func Newer(a, b string) bool {
 	if a == "" || b == "" {
 		return a == "" && b != ""
 	}
@@ -112,10 +112,10 @@ func versionPart(parts []string, i int) int {
 	return n
 }
 
-// sameButVersion tells whether two titles are the same but for each page's
+// SameButVersion tells whether two titles are the same but for each page's
 // version, which one folder for each version alone does not show: notes of
 // 2026.01 and 2026.02 are no versions of one page.
-func sameButVersion(a, versionA, b, versionB string) bool {
+func SameButVersion(a, versionA, b, versionB string) bool {
 	return a == b || plainTitle(a, versionA) == plainTitle(b, versionB)
 }
 

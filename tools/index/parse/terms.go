@@ -1,4 +1,4 @@
-package index
+package parse
 
 import (
 	"encoding/binary"
@@ -7,8 +7,8 @@ import (
 	"satchel/tools/index/segment"
 )
 
-// termHash is FNV-1a folded to 24 bits, and never 0.
-func termHash(term string) uint32 {
+// TermHash is FNV-1a folded to 24 bits, and never 0.
+func TermHash(term string) uint32 {
 	h := uint32(2166136261)
 	for i := range len(term) {
 		h = (h ^ uint32(term[i])) * 16777619
@@ -16,21 +16,21 @@ func termHash(term string) uint32 {
 	return max(1, h>>24^h&0xffffff)
 }
 
-// tokens are the words of a chunk in order, for phrases and nearness, which a
+// Tokens are the words of a chunk in order, for phrases and nearness, which a
 // list of counts cannot tell: for each field a varint of their number, then
-// three bytes each, their termHash. A 0 stands between headings and names. Two
+// three bytes each, their TermHash. A 0 stands between headings and names. Two
 // words of a chunk share a hash in one of 10⁵ chunks.
-type tokens []byte
+type Tokens []byte
 
 const tokenBytes = 3
 
 // sealBytes is what a checksum adds to them.
 const sealBytes = 4
 
-// tokenBreak is no term's hash.
-const tokenBreak = 0
+// TokenBreak is no term's hash.
+const TokenBreak = 0
 
-func appendTokens(b []byte, words []uint32) tokens {
+func appendTokens(b []byte, words []uint32) Tokens {
 	b = binary.AppendUvarint(b, uint64(len(words)))
 	for _, w := range words {
 		b = append(b, byte(w), byte(w>>8), byte(w>>16))
@@ -38,9 +38,9 @@ func appendTokens(b []byte, words []uint32) tokens {
 	return b
 }
 
-// check tells whether the bytes are such a list.
-func (t tokens) check() error {
-	for range fieldCount {
+// Check tells whether the bytes are such a list.
+func (t Tokens) Check() error {
+	for range FieldCount {
 		n, size := binary.Uvarint(t)
 		if size <= 0 || n > uint64(len(t)-size)/tokenBytes {
 			return fmt.Errorf("%w: words of a chunk", segment.ErrDamaged)
@@ -53,9 +53,9 @@ func (t tokens) check() error {
 	return nil
 }
 
-// field returns the hashes of a field's words in order; nil where t is
+// Field returns the hashes of a field's words in order; nil where t is
 // malformed.
-func (t tokens) field(f int) []uint32 {
+func (t Tokens) Field(f int) []uint32 {
 	for ; ; f-- {
 		n, size := binary.Uvarint(t)
 		if size <= 0 || n > uint64(len(t)-size)/tokenBytes {
@@ -73,14 +73,14 @@ func (t tokens) field(f int) []uint32 {
 	}
 }
 
-// hold tells whether one of the fields has the terms next to one another.
-func (t tokens) hold(phrase []string) bool {
+// Hold tells whether one of the fields has the terms next to one another.
+func (t Tokens) Hold(phrase []string) bool {
 	want := make([]uint32, len(phrase))
 	for i, p := range phrase {
-		want[i] = termHash(p)
+		want[i] = TermHash(p)
 	}
-	for f := range fieldCount {
-		words := t.field(f)
+	for f := range FieldCount {
+		words := t.Field(f)
 	next:
 		for i := 0; i+len(want) <= len(words); i++ {
 			for j, w := range want {

@@ -1,4 +1,4 @@
-package index
+package parse
 
 import (
 	"math"
@@ -13,35 +13,35 @@ import (
 
 // The fields that BM25F weighs. Parts of identifiers count as body.
 const (
-	fieldTitle = iota
-	fieldCrumb
-	fieldBody
-	fieldCount
+	FieldTitle = iota
+	FieldCrumb
+	FieldBody
+	FieldCount
 )
 
-// document is a file ready to be written.
-type document struct {
-	path  space.Path
-	blob  space.BlobID
-	page  page
-	kind  Kind
-	text  []byte
-	terms []chunkTerms // one for each of page.chunks
+// Document is a file ready to be written.
+type Document struct {
+	Path  space.Path
+	Blob  space.BlobID
+	Page  Page
+	Kind  Kind
+	Text  []byte
+	Terms []ChunkTerms // one for each of page.chunks
 }
 
-// chunkTerms are the terms of one chunk.
-type chunkTerms struct {
-	length [fieldCount]int64 // in words
-	tokens tokens
-	terms  []termCount   // each once
-	known  *vocabularyID // that the ids of terms are of
-	texts  []string      // of terms, by id
+// ChunkTerms are the terms of one chunk.
+type ChunkTerms struct {
+	Length [FieldCount]int64 // in words
+	Tokens Tokens
+	Terms  []termCount   // each once
+	Known  *VocabularyID // that the ids of terms are of
+	Texts  []string      // of terms, by id
 }
 
 // termCount is a term with its count in each field.
 type termCount struct {
-	id termID
-	n  segment.Counts
+	ID termID
+	N  segment.Counts
 }
 
 // Kind is what a file of a space is for, told by where it is.
@@ -56,7 +56,7 @@ const (
 	KindFile      Kind = "file"
 )
 
-var kinds = []Kind{KindMemory, KindResource, KindSkill, KindKnowledge, KindFile}
+var Kinds = []Kind{KindMemory, KindResource, KindSkill, KindKnowledge, KindFile}
 
 // kindOf tells the kind of a file by its first directory.
 func kindOf(p space.Path) Kind {
@@ -76,45 +76,45 @@ func kindOf(p space.Path) Kind {
 	return KindFile
 }
 
-// indexed tells whether a file belongs in the index at all.
-func indexed(c space.FileChange) bool {
+// Indexed tells whether a file belongs in the index at all.
+func Indexed(c space.FileChange) bool {
 	return c.NewMode != space.Symlink && !space.IsConflictCopy(c.Path)
 }
 
-// analyse makes a document of a file. A binary file is known by its path alone.
-func (a *analyzer) analyse(c space.FileChange, data []byte, date time.Time, maxChunks int) document {
-	d := document{path: c.Path, blob: c.New, kind: kindOf(c.Path)}
+// Analyse makes a document of a file. A binary file is known by its path alone.
+func (a *Analyzer) Analyse(c space.FileChange, data []byte, date time.Time, maxChunks int) Document {
+	d := Document{Path: c.Path, Blob: c.New, Kind: kindOf(c.Path)}
 	if isBinary(data) {
 		data = nil
 	}
-	d.text = data
-	d.page = parsePage(string(c.Path), data, maxChunks)
-	if d.page.Date.IsZero() {
-		d.page.Date = date
+	d.Text = data
+	d.Page = Parse(string(c.Path), data, maxChunks)
+	if d.Page.Date.IsZero() {
+		d.Page.Date = date
 	}
-	d.page.Lang = pageLanguage(string(c.Path), d.page.Lang, data)
-	if d.page.Version == "" {
-		d.page.Version = versionOf(string(c.Path))
+	d.Page.Lang = pageLanguage(string(c.Path), d.Page.Lang, data)
+	if d.Page.Version == "" {
+		d.Page.Version = versionOf(string(c.Path))
 	}
-	if len(d.page.chunks) == 0 {
-		d.page.chunks = []chunk{{lines: [2]int{1, 1}}} // so that it is found by its name
+	if len(d.Page.Chunks) == 0 {
+		d.Page.Chunks = []Chunk{{Lines: [2]int{1, 1}}} // so that it is found by its name
 	}
-	d.terms = a.chunkTerms(string(d.path), &d.page, d.text)
+	d.Terms = a.ChunkTerms(string(d.Path), &d.Page, d.Text)
 	return d
 }
 
-// chunkTerms analyses the chunks of a page. It must depend on nothing but its
+// ChunkTerms analyses the chunks of a page. It must depend on nothing but its
 // arguments: where a page is deleted, its terms are what it gives once more.
-func (a *analyzer) chunkTerms(name string, p *page, text []byte) []chunkTerms {
-	f := format(name)
-	a.in(p.Lang)
-	defer a.in("")
+func (a *Analyzer) ChunkTerms(name string, p *Page, text []byte) []ChunkTerms {
+	f := Format(name)
+	a.In(p.Lang)
+	defer a.In("")
 	about := nameWords(name) + " " + strings.Join(p.Tags, " ") + " " + strings.Join(p.Files, " ")
-	all := make([]chunkTerms, len(p.chunks))
-	for i, c := range p.chunks {
+	all := make([]ChunkTerms, len(p.Chunks))
+	for i, c := range p.Chunks {
 		t := &all[i]
 		a.refresh()
-		a.known.chunk++
+		a.Known.chunk++
 		a.counts, a.bytes = a.counts[:0], a.bytes[:0]
 		field := func(field int, texts ...string) {
 			a.hashes = a.hashes[:0]
@@ -123,36 +123,36 @@ func (a *analyzer) chunkTerms(name string, p *page, text []byte) []chunkTerms {
 					continue
 				}
 				if len(a.hashes) > 0 {
-					a.hashes = append(a.hashes, tokenBreak)
+					a.hashes = append(a.hashes, TokenBreak)
 				}
 				for _, w := range a.plain {
-					a.hashes = append(a.hashes, a.known.terms[w].hash)
+					a.hashes = append(a.hashes, a.Known.terms[w].hash)
 				}
-				t.length[field] += int64(len(a.plain))
+				t.Length[field] += int64(len(a.plain))
 				a.count(a.plain, field)
 				a.count(a.derived, field)
 			}
 			a.bytes = appendTokens(a.bytes, a.hashes)
 		}
-		field(fieldTitle, p.Title)
+		field(FieldTitle, p.Title)
 		var crumbs []string
-		for _, h := range append(slices.Clone(c.crumbs), c.headings...) {
+		for _, h := range append(slices.Clone(c.Crumbs), c.Headings...) {
 			if h != p.Title && !slices.Contains(crumbs, h) {
 				crumbs = append(crumbs, h)
 			}
 		}
-		field(fieldCrumb, append(crumbs, about)...)
-		field(fieldBody, indexable(f, string(text[c.head[0]:c.head[1]])), indexable(f, string(text[c.start:c.end])))
+		field(FieldCrumb, append(crumbs, about)...)
+		field(FieldBody, Indexable(f, string(text[c.Head[0]:c.Head[1]])), Indexable(f, string(text[c.Start:c.End])))
 		// Of the size that they have: they wait to be written.
-		t.terms, t.known, t.texts = slices.Clone(a.counts), a.known.id, a.known.texts
-		t.tokens = append(make(tokens, 0, len(a.bytes)+sealBytes), a.bytes...)
+		t.Terms, t.Known, t.Texts = slices.Clone(a.counts), a.Known.id, a.Known.texts
+		t.Tokens = append(make(Tokens, 0, len(a.bytes)+sealBytes), a.bytes...)
 	}
 	return all
 }
 
 // read gathers the terms of a text, and tells whether it has words.
-func (a *analyzer) read(text string) bool {
-	a.known.scan(text, a.lang, func(w token) {
+func (a *Analyzer) read(text string) bool {
+	a.Known.scan(text, a.lang, func(w token) {
 		a.plain = append(a.plain, w.term)
 		a.derived = append(a.derived, w.parts...)
 		if w.joined != 0 {
@@ -166,15 +166,15 @@ func (a *analyzer) read(text string) bool {
 }
 
 // count counts terms in a field of the current chunk.
-func (a *analyzer) count(list []termID, field int) {
-	v := a.known
+func (a *Analyzer) count(list []termID, field int) {
+	v := a.Known
 	for _, id := range list {
 		t := &v.terms[id]
 		if t.chunk != v.chunk {
 			t.chunk, t.at = v.chunk, uint32(len(a.counts))
-			a.counts = append(a.counts, termCount{id: id})
+			a.counts = append(a.counts, termCount{ID: id})
 		}
-		if n := &a.counts[t.at].n[field]; *n < math.MaxUint16 {
+		if n := &a.counts[t.at].N[field]; *n < math.MaxUint16 {
 			*n++
 		}
 	}

@@ -1,4 +1,4 @@
-package index
+package parse
 
 import (
 	"strings"
@@ -13,22 +13,22 @@ import (
 // tokenizer passes through one by one: it never splits or changes a term.
 
 const (
-	maxTermBytes = 64 // longer runs (base64, minified code) are no words
-	versionDot   = "·"
+	MaxTermBytes = 64 // longer runs (base64, minified code) are no words
+	VersionDot   = "·"
 )
 
-// word is one occurrence in a text.
-type word struct {
-	start, end int    // bytes in the text
-	term       string // folded and stemmed, the same in every language
-	parts      []string
-	// joined is the term of a compound that ends here (use_async_data,
+// Word is one occurrence in a text.
+type Word struct {
+	Start, End int    // bytes in the text
+	Term       string // folded and stemmed, the same in every language
+	Parts      []string
+	// Joined is the term of a compound that ends here (use_async_data,
 	// use-async-data, 1.0.21, @nuxt/kit, C++), "" where there is none.
-	joined string
-	// own is another form that a page has the word under: its stem in the
+	Joined string
+	// Own is another form that a page has the word under: its stem in the
 	// language that the analyzer was told of; the last character of a run without
 	// spaces, which begins no pair.
-	own string
+	Own string
 }
 
 // token is a word as the analyzer knows it, for those who count words by the
@@ -41,59 +41,59 @@ type token struct {
 	joined, own termID
 }
 
-// analyzer turns text into terms. It keeps what it made of words and is not safe
+// Analyzer turns text into terms. It keeps what it made of words and is not safe
 // for concurrent use: every goroutine has its own.
-type analyzer struct {
-	known *vocabulary
+type Analyzer struct {
+	Known *vocabulary
 	lang  string // whose stems words are given beside their terms, "" for none
 
-	// Of chunkTerms.
+	// Of ChunkTerms.
 	plain, derived []termID
 	hashes         []uint32
 	counts         []termCount
-	bytes          tokens
+	bytes          Tokens
 }
 
-// newAnalyzer returns one for queries and updates; newBuilder one that meets all
+// NewAnalyzer returns one for queries and updates; NewBuilder one that meets all
 // words of a collection.
-func newAnalyzer() *analyzer { return &analyzer{known: newVocabulary(queryWords)} }
-func newBuilder() *analyzer  { return &analyzer{known: newVocabulary(buildWords)} }
+func NewAnalyzer() *Analyzer { return &Analyzer{Known: NewVocabulary(queryWords)} }
+func NewBuilder() *Analyzer  { return &Analyzer{Known: NewVocabulary(buildWords)} }
 
-// in tells the analyzer what language the texts after it are in, "" where that
+// In tells the analyzer what language the texts after it are in, "" where that
 // is not known. It changes nothing but word.own.
-func (a *analyzer) in(lang string) {
+func (a *Analyzer) In(lang string) {
 	if !language.Stems(lang) {
 		lang = ""
 	}
 	a.lang = language.Base(lang)
 }
 
-// ownTerm is the term of a stem in a language. It is no other language's, nor
+// OwnTerm is the term of a stem in a language. It is no other language's, nor
 // anything that Term gives: words that look alike in two languages would be
 // found in pages of the wrong one, and a stem is no word to respell another with.
-func ownTerm(lang, stem string) string {
+func OwnTerm(lang, stem string) string {
 	if stem == "" {
 		return ""
 	}
-	return lang + versionDot + stem
+	return lang + VersionDot + stem
 }
 
-// fold lower-cases a word, removes accents and compatibility forms, and stems
+// Fold lower-cases a word, removes accents and compatibility forms, and stems
 // (see language.Term).
-func (a *analyzer) fold(s string) string {
+func (a *Analyzer) Fold(s string) string {
 	a.refresh()
-	_, t := a.known.know(s)
-	return a.known.texts[t]
+	_, t := a.Known.know(s)
+	return a.Known.texts[t]
 }
 
-func isWordByte(c byte) bool {
+func IsWordByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
 }
 
-// spaceless tells whether a script is written without spaces between words,
+// Spaceless tells whether a script is written without spaces between words,
 // or is better matched by pairs of characters (Hangul, whose words carry
 // particles).
-func spaceless(r rune) bool {
+func Spaceless(r rune) bool {
 	switch {
 	case r < 0x0e00:
 		return false
@@ -104,18 +104,18 @@ func spaceless(r rune) bool {
 		unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
 }
 
-func isWordRune(r rune) bool {
+func IsWordRune(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r)
 }
 
-// words calls yield for every word of the text in order.
-func (a *analyzer) words(text string, yield func(word)) {
+// Words calls yield for every word of the text in order.
+func (a *Analyzer) Words(text string, yield func(Word)) {
 	a.refresh()
-	known := a.known // also where yield makes the analyzer begin another one
+	known := a.Known // also where yield makes the analyzer begin another one
 	known.scan(text, a.lang, func(t token) {
-		w := word{start: t.start, end: t.end, term: known.texts[t.term], joined: known.texts[t.joined], own: known.texts[t.own]}
+		w := Word{Start: t.start, End: t.end, Term: known.texts[t.term], Joined: known.texts[t.joined], Own: known.texts[t.own]}
 		if t.parts != nil {
-			w.parts = known.forms[known.words[t.word].forms].texts
+			w.Parts = known.forms[known.words[t.word].forms].texts
 		}
 		yield(w)
 	})
@@ -129,18 +129,18 @@ func (v *vocabulary) scan(text, lang string, yield func(token)) {
 	numeric, scoped := true, false // it is a version; it began with @
 	for i := 0; i < len(text); {
 		c := text[i]
-		if c < utf8.RuneSelf && !isWordByte(c) {
+		if c < utf8.RuneSelf && !IsWordByte(c) {
 			i++
 			continue
 		}
 		r, size := rune(c), 1
 		if c >= utf8.RuneSelf {
 			r, size = utf8.DecodeRuneInString(text[i:])
-			if r == utf8.RuneError || !isWordRune(r) {
+			if r == utf8.RuneError || !IsWordRune(r) {
 				i += size
 				continue
 			}
-			if spaceless(r) {
+			if Spaceless(r) {
 				i = v.bigrams(text, i, yield)
 				continue
 			}
@@ -150,19 +150,19 @@ func (v *vocabulary) scan(text, lang string, yield func(token)) {
 		for i < len(text) {
 			c = text[i]
 			if c < utf8.RuneSelf {
-				if !isWordByte(c) {
+				if !IsWordByte(c) {
 					break
 				}
 				i++
 				continue
 			}
 			r, size = utf8.DecodeRuneInString(text[i:])
-			if r == utf8.RuneError || !isWordRune(r) || spaceless(r) {
+			if r == utf8.RuneError || !IsWordRune(r) || Spaceless(r) {
 				break
 			}
 			i += size
 		}
-		if i-start > maxTermBytes {
+		if i-start > MaxTermBytes {
 			chainEnd = -1
 			continue
 		}
@@ -182,7 +182,7 @@ func (v *vocabulary) scan(text, lang string, yield func(token)) {
 			w.joined = v.compound(chain, numeric)
 		} else {
 			chain = append(chain[:0], raw)
-			numeric = isDigit(raw[len(raw)-1]) && isNumber(strings.TrimLeft(raw, "vV"))
+			numeric = IsDigit(raw[len(raw)-1]) && isNumber(strings.TrimLeft(raw, "vV"))
 			scoped = start > 0 && text[start-1] == '@'
 			w.joined = v.marked(text, start, i)
 		}
@@ -219,35 +219,35 @@ func (v *vocabulary) marked(text string, start, end int) termID {
 		return 0
 	}
 	// A dot before a name, not one that calls a method or ends a file's name.
-	if start == 0 || text[start-1] != '.' || start > 1 && strings.IndexByte(" (\"'`\n,/", text[start-2]) < 0 || strings.HasPrefix(rest, "(") || isDigit(raw[0]) {
+	if start == 0 || text[start-1] != '.' || start > 1 && strings.IndexByte(" (\"'`\n,/", text[start-2]) < 0 || strings.HasPrefix(rest, "(") || IsDigit(raw[0]) {
 		return 0
 	}
 	return v.compound([]string{"dot", raw}, false)
 }
 
 // compound returns the term of a compound: the same as of the one word that its
-// parts make, so that use_async_data and useAsyncData meet; a version keeps its
+// Parts make, so that use_async_data and useAsyncData meet; a version keeps its
 // dots.
 func (v *vocabulary) compound(parts []string, version bool) termID {
 	sep := ""
 	if version {
-		sep = versionDot
+		sep = VersionDot
 	}
 	j := strings.Join(parts, sep)
 	if version {
 		j = strings.TrimLeft(j, "vV") // v1.0.21 is 1.0.21
 	}
-	if len(j) > maxTermBytes {
+	if len(j) > MaxTermBytes {
 		return 0
 	}
 	_, t := v.know(j)
 	return t
 }
 
-// join is compound, by the term's text; "" where there is none.
-func (a *analyzer) join(parts []string, version bool) string {
+// Join is compound, by the term's text; "" where there is none.
+func (a *Analyzer) Join(parts []string, version bool) string {
 	a.refresh()
-	return a.known.texts[a.known.compound(parts, version)]
+	return a.Known.texts[a.Known.compound(parts, version)]
 }
 
 func isNumber(s string) bool {
@@ -280,7 +280,7 @@ func (v *vocabulary) bigrams(text string, i int, yield func(token)) int {
 	for i < len(text) {
 		r, size := utf8.DecodeRuneInString(text[i:])
 		if mark := at >= 0 && (unicode.IsMark(r) || r == 'ﾞ' || r == 'ﾟ'); !mark {
-			if !spaceless(r) {
+			if !Spaceless(r) {
 				break
 			}
 			if prev >= 0 {
@@ -319,52 +319,52 @@ func (v *vocabulary) cut(s string) []int {
 			continue
 		}
 		switch {
-		case isUpper(c) && !isUpper(p):
+		case IsUpper(c) && !IsUpper(p):
 			v.marks = append(v.marks, i)
-		case isUpper(c) && isUpper(p) && i+1 < len(s) && s[i+1] >= 'a' && s[i+1] <= 'z' && !(s[i+1] == 's' && i+2 == len(s)):
+		case IsUpper(c) && IsUpper(p) && i+1 < len(s) && s[i+1] >= 'a' && s[i+1] <= 'z' && !(s[i+1] == 's' && i+2 == len(s)):
 			v.marks = append(v.marks, i) // HTTPServer: before the S
-		case isDigit(c) != isDigit(p):
+		case IsDigit(c) != IsDigit(p):
 			v.marks = append(v.marks, i)
 		}
 	}
 	return v.marks
 }
 
-func isUpper(c byte) bool { return c >= 'A' && c <= 'Z' }
-func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+func IsUpper(c byte) bool { return c >= 'A' && c <= 'Z' }
+func IsDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// terms appends the terms of text to dst (words, in order) and to extra (parts
+// Terms appends the terms of text to dst (words, in order) and to extra (parts
 // of identifiers and whole compounds).
-func (a *analyzer) terms(text string, dst, extra []string) (words, extras []string) {
-	a.words(text, func(w word) {
-		dst = append(dst, w.term)
-		extra = append(extra, w.parts...)
-		if w.joined != "" {
-			extra = append(extra, w.joined)
+func (a *Analyzer) Terms(text string, dst, extra []string) (words, extras []string) {
+	a.Words(text, func(w Word) {
+		dst = append(dst, w.Term)
+		extra = append(extra, w.Parts...)
+		if w.Joined != "" {
+			extra = append(extra, w.Joined)
 		}
-		if w.own != "" {
-			extra = append(extra, w.own)
+		if w.Own != "" {
+			extra = append(extra, w.Own)
 		}
 	})
 	return dst, extra
 }
 
-// isWhole reports whether a text's words make one identifier.
-func (a *analyzer) isWhole(text, identifier string) bool {
+// IsWhole reports whether a text's words make one identifier.
+func (a *Analyzer) IsWhole(text, identifier string) bool {
 	// Mostly the first letter tells, which no stemmer changes.
-	if identifier == "" || text != "" && isWordByte(text[0]) && identifier[0] < utf8.RuneSelf && text[0]|0x20 != identifier[0]|0x20 {
+	if identifier == "" || text != "" && IsWordByte(text[0]) && identifier[0] < utf8.RuneSelf && text[0]|0x20 != identifier[0]|0x20 {
 		return false
 	}
 	var b strings.Builder
-	a.words(text, func(w word) { b.WriteString(text[w.start:w.end]) })
-	return a.join([]string{b.String()}, false) == identifier
+	a.Words(text, func(w Word) { b.WriteString(text[w.Start:w.End]) })
+	return a.Join([]string{b.String()}, false) == identifier
 }
 
 // maxPhrase is how many words of a phrase are looked for.
 const maxPhrase = 32
 
-// phrase returns the terms of a text's words.
-func (a *analyzer) phrase(text string) []string {
-	words, _ := a.terms(text, nil, nil)
+// Phrase returns the terms of a text's words.
+func (a *Analyzer) Phrase(text string) []string {
+	words, _ := a.Terms(text, nil, nil)
 	return words[:min(len(words), maxPhrase)]
 }

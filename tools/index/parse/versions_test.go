@@ -1,4 +1,4 @@
-package index
+package parse
 
 import (
 	"strings"
@@ -19,7 +19,7 @@ func TestPageLanguage(t *testing.T) {
 		{"a.md", "astro nuxt vue", ""},
 		{"a.md", "", ""},
 	} {
-		p := parsePage(c.name, []byte(c.text), 10)
+		p := Parse(c.name, []byte(c.text), 10)
 		if got := pageLanguage(c.name, p.Lang, []byte(c.text)); got != c.want {
 			t.Errorf("%s %.30q: %q, want %q", c.name, c.text, got, c.want)
 		}
@@ -48,12 +48,12 @@ func TestFamily(t *testing.T) {
 	} {
 		names := strings.Fields(group)
 		for _, n := range names[1:] {
-			if family(n) != family(names[0]) {
-				t.Errorf("%s is of %q, %s of %q", n, family(n), names[0], family(names[0]))
+			if Family(n) != Family(names[0]) {
+				t.Errorf("%s is of %q, %s of %q", n, Family(n), names[0], Family(names[0]))
 			}
 		}
 	}
-	if family("docs/guide.md") == family("docs/other/guide.md") || family("a/x.md") == family("a/y.md") {
+	if Family("docs/guide.md") == Family("docs/other/guide.md") || Family("a/x.md") == Family("a/y.md") {
 		t.Error("different pages are one family")
 	}
 }
@@ -62,12 +62,12 @@ func TestNewer(t *testing.T) {
 	order := strings.Fields("1 1.2 1.10 2 5.1 7.4 7.x 10.0") // oldest first
 	for i := range order {
 		for j := range order {
-			if got := newer(order[j], order[i]); got != (j > i) {
+			if got := Newer(order[j], order[i]); got != (j > i) {
 				t.Errorf("%s is newer than %s: %v", order[j], order[i], got)
 			}
 		}
 	}
-	if !newer("", "9") || newer("9", "") || newer("", "") || !newer("v2", "v1") || newer("1.0", "1") || newer("tbd", "draft") {
+	if !Newer("", "9") || Newer("9", "") || Newer("", "") || !Newer("v2", "v1") || Newer("1.0", "1") || Newer("tbd", "draft") {
 		t.Error("a page without a version is the current one, v counts for nothing, and 1.0 is 1")
 	}
 }

@@ -1,4 +1,4 @@
-package index
+package parse
 
 import (
 	"bytes"
@@ -11,18 +11,18 @@ import (
 
 // markupLines marks the headings and blocks of reStructuredText, AsciiDoc and
 // Org.
-func markupLines(name string, data []byte, body int) []line {
-	lines := plainLines(data)
+func markupLines(name string, data []byte, body int) []Line {
+	lines := PlainLines(data)
 	from := 0
-	for from < len(lines) && lines[from].end <= body {
-		lines[from].structure = true
+	for from < len(lines) && lines[from].End <= body {
+		lines[from].Structure = true
 		if from > 0 {
-			lines[from].group = inBlock
+			lines[from].Group = inBlock
 		}
 		from++
 	}
 	text := func(i int) string {
-		return strings.TrimRight(string(data[lines[i].start:min(lines[i].end, lines[i].start+4*maxHeadingBytes)]), " \t\r\n")
+		return strings.TrimRight(string(data[lines[i].Start:min(lines[i].End, lines[i].Start+4*maxHeadingBytes)]), " \t\r\n")
 	}
 	switch strings.ToLower(path.Ext(name)) {
 	case ".rst":
@@ -48,12 +48,12 @@ func markupLines(name string, data []byte, body int) []line {
 
 // prefixedHeadings marks lines such as "== Part" and "** Part". opens returns
 // the line that ends a block which a line begins, "" where it begins none.
-func prefixedHeadings(lines []line, from int, text func(int) string, mark byte, opens func(string) string) {
+func prefixedHeadings(lines []Line, from int, text func(int) string, mark byte, opens func(string) string) {
 	end, first := "", 0
 	for i := from; i < len(lines); i++ {
 		s := text(i)
 		if end != "" {
-			lines[i].group, lines[i].first = inFence, first
+			lines[i].Group, lines[i].First = InFence, first
 			if strings.EqualFold(strings.TrimSpace(s), end) {
 				end = ""
 			}
@@ -68,16 +68,16 @@ func prefixedHeadings(lines []line, from int, text func(int) string, mark byte, 
 			n++
 		}
 		if n > 0 && n <= 6 && n < len(s) && s[n] == ' ' {
-			lines[i].level, lines[i].heading = n, cleanHeading(s[n:])
+			lines[i].Level, lines[i].Heading = n, CleanHeading(s[n:])
 		} else if t, ok := strings.CutPrefix(s, "#+TITLE:"); ok {
-			lines[i].level, lines[i].heading = 1, cleanHeading(t)
+			lines[i].Level, lines[i].Heading = 1, CleanHeading(t)
 		}
 	}
 }
 
 // restructuredHeadings marks titles that are underlined, or also overlined; a
 // kind of line has the level at which it is met first.
-func restructuredHeadings(lines []line, from int, text func(int) string) {
+func restructuredHeadings(lines []Line, from int, text func(int) string) {
 	var levels []string
 	adorn := func(i int) byte {
 		if i < from || i >= len(lines) {
@@ -95,7 +95,7 @@ func restructuredHeadings(lines []line, from int, text func(int) string) {
 		if c == 0 || title == "" || adorn(i-1) != 0 || title[0] == ' ' && adorn(i-2) != c || utf8.RuneCountInString(title) > len(text(i))+2 {
 			continue
 		}
-		if i >= 2 && i-2 >= from && !lines[i-2].blank && adorn(i-2) != c {
+		if i >= 2 && i-2 >= from && !lines[i-2].Blank && adorn(i-2) != c {
 			continue // the last line of a paragraph or of a table
 		}
 		kind := string(c)
@@ -103,23 +103,23 @@ func restructuredHeadings(lines []line, from int, text func(int) string) {
 		if adorn(i-2) == c {
 			kind += "over"
 			at = i - 2
-			lines[i-1].structure = true
+			lines[i-1].Structure = true
 		}
 		level := slices.Index(levels, kind)
 		if level < 0 {
 			level = len(levels)
 			levels = append(levels, kind)
 		}
-		lines[at].level, lines[at].heading = min(level+1, 6), cleanHeading(strings.TrimSpace(title))
-		lines[i].structure = true
+		lines[at].Level, lines[at].Heading = min(level+1, 6), CleanHeading(strings.TrimSpace(title))
+		lines[i].Structure = true
 	}
 }
 
 // tableLines marks the rows of CSV as one table under its first line.
-func tableLines(data []byte) []line {
-	lines := plainLines(data)
+func tableLines(data []byte) []Line {
+	lines := PlainLines(data)
 	for i := 1; i < len(lines); i++ {
-		lines[i].group = inTable
+		lines[i].Group = InTable
 	}
 	return lines
 }
@@ -131,7 +131,7 @@ func spoken(text string) string {
 	b.Grow(len(text))
 	for l := range strings.Lines(text) {
 		t := strings.TrimSpace(l)
-		if t == "WEBVTT" || cueTime(t) != "" || t != "" && strings.Trim(t, "0123456789") == "" {
+		if t == "WEBVTT" || CueTime(t) != "" || t != "" && strings.Trim(t, "0123456789") == "" {
 			b.WriteByte('\n')
 			continue
 		}
@@ -140,12 +140,12 @@ func spoken(text string) string {
 	return b.String()
 }
 
-// cueTime returns the time at which a cue begins, as 1:02:03, "" where the line
+// CueTime returns the time at which a cue begins, as 1:02:03, "" where the line
 // is not one of times.
-func cueTime(l string) string {
+func CueTime(l string) string {
 	from, _, ok := strings.Cut(l, "-->")
 	from = strings.TrimSpace(from)
-	if !ok || len(from) < len("0:00") || len(from) > 20 || !isDigit(from[0]) {
+	if !ok || len(from) < len("0:00") || len(from) > 20 || !IsDigit(from[0]) {
 		return ""
 	}
 	t, _, _ := strings.Cut(from, ".")
@@ -161,38 +161,38 @@ func cueTime(l string) string {
 
 // sourceLines marks what a program declares at the beginning of a line, and in
 // its classes: functions, types, classes. A comment right above belongs to it.
-func sourceLines(name string, data []byte) []line {
-	lines := plainLines(data)
+func sourceLines(name string, data []byte) []Line {
+	lines := PlainLines(data)
 	python := strings.EqualFold(path.Ext(name), ".py")
 	for i := range lines {
 		l := &lines[i]
-		if l.blank {
+		if l.Blank {
 			continue
 		}
-		text := data[l.start:min(l.end, l.start+maxHeadingBytes)]
+		text := data[l.Start:min(l.End, l.Start+maxHeadingBytes)]
 		indent := len(text) - len(bytes.TrimLeft(text, " \t"))
 		declared := declaration(string(text[indent:]))
 		if declared == "" || indent > 8 || indent > 0 && !python && !classMember(lines[:i], data, indent) {
 			continue
 		}
 		at := i
-		for at > 0 && i-at < 100 && lines[at-1].level == 0 && aboutNext(data[lines[at-1].start:lines[at-1].end], indent) {
+		for at > 0 && i-at < 100 && lines[at-1].Level == 0 && aboutNext(data[lines[at-1].Start:lines[at-1].End], indent) {
 			at--
 		}
-		lines[at].level, lines[at].heading = min(2+(indent+3)/4, 6), declared
+		lines[at].Level, lines[at].Heading = min(2+(indent+3)/4, 6), declared
 	}
 	return lines
 }
 
 // classMember tells whether an indented declaration is within one that is not:
 // functions within functions are no sections.
-func classMember(above []line, data []byte, indent int) bool {
+func classMember(above []Line, data []byte, indent int) bool {
 	for i := len(above) - 1; i >= 0 && len(above)-i < 200; i-- {
 		l := above[i]
-		if l.blank {
+		if l.Blank {
 			continue
 		}
-		text := data[l.start:min(l.end, l.start+maxHeadingBytes)]
+		text := data[l.Start:min(l.End, l.Start+maxHeadingBytes)]
 		if n := len(text) - len(bytes.TrimLeft(text, " \t")); n < indent {
 			if c := text[n]; c == '{' || c == '}' || c == ')' {
 				continue

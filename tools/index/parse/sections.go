@@ -1,4 +1,4 @@
-package index
+package parse
 
 import (
 	"strconv"
@@ -25,23 +25,23 @@ const maxSections = 5000
 // notebooks, outside of front matter and code, and what programs declare. Hits
 // name their headings by the same rules, so that a hit's anchor is found here.
 func Sections(name string, text []byte) []Section {
-	lines := parseLines(name, text, 0)
+	lines := ParseLines(name, text, 0)
 	var all []Section
 	var open []int // the sections that the next heading may end, by index
 	anchors := anchorer{}
 	for _, l := range lines {
-		if l.level == 0 {
+		if l.Level == 0 {
 			continue
 		}
 		if len(all) == maxSections {
 			break
 		}
-		for len(open) > 0 && all[open[len(open)-1]].Level >= l.level {
-			all[open[len(open)-1]].To = max(l.number-1, all[open[len(open)-1]].From)
+		for len(open) > 0 && all[open[len(open)-1]].Level >= l.Level {
+			all[open[len(open)-1]].To = max(l.Number-1, all[open[len(open)-1]].From)
 			open = open[:len(open)-1]
 		}
 		open = append(open, len(all))
-		all = append(all, Section{Title: l.heading, Anchor: anchors.next(l.heading), Level: l.level, From: l.number, To: lines[len(lines)-1].number})
+		all = append(all, Section{Title: l.Heading, Anchor: anchors.next(l.Heading), Level: l.Level, From: l.Number, To: lines[len(lines)-1].Number})
 	}
 	return all
 }
@@ -52,7 +52,7 @@ func Title(name string, text []byte) string {
 	if isBinary(text) {
 		text = nil
 	}
-	fm, lines := readPage(name, text)
+	fm, lines := ReadPage(name, text)
 	if fm.Title != "" {
 		return fm.Title
 	}

@@ -1,4 +1,4 @@
-package index
+package parse
 
 import (
 	"hash/maphash"
@@ -34,11 +34,11 @@ type vocabulary struct {
 	chunk uint32 // that is being counted; see knownTerm
 	marks []int  // see cut
 	most  int
-	id    *vocabularyID
+	id    *VocabularyID
 }
 
-// vocabularyID tells vocabularies apart for those who outlive them.
-type vocabularyID struct{ _ byte }
+// VocabularyID tells vocabularies apart for those who outlive them.
+type VocabularyID struct{ _ byte }
 
 type (
 	wordID uint32
@@ -70,18 +70,18 @@ type stem struct {
 	term termID
 }
 
-// knownTerm is a term: its termHash, the last chunk that has it, and where it is
+// knownTerm is a term: its TermHash, the last chunk that has it, and where it is
 // among that chunk's terms.
 type knownTerm struct{ hash, chunk, at uint32 }
 
-func newVocabulary(most int) *vocabulary {
+func NewVocabulary(most int) *vocabulary {
 	return &vocabulary{
-		seed: maphash.MakeSeed(), slots: make([]wordSlot, 1<<10), ids: make(map[string]termID, 1<<8), most: most, id: &vocabularyID{},
+		seed: maphash.MakeSeed(), slots: make([]wordSlot, 1<<10), ids: make(map[string]termID, 1<<8), most: most, id: &VocabularyID{},
 		forms: make([]wordForms, 1), terms: make([]knownTerm, 1), texts: make([]string, 1),
 	}
 }
 
-// term returns the number of a term, 0 for "".
+// Term returns the number of a term, 0 for "".
 func (v *vocabulary) term(text string) termID {
 	if text == "" {
 		return 0
@@ -90,7 +90,7 @@ func (v *vocabulary) term(text string) termID {
 	if !ok {
 		text = strings.Clone(text) // not the page that it was cut from
 		t = termID(len(v.terms))
-		v.terms = append(v.terms, knownTerm{hash: termHash(text)})
+		v.terms = append(v.terms, knownTerm{hash: TermHash(text)})
 		v.texts = append(v.texts, text)
 		v.ids[text] = t
 	}
@@ -154,9 +154,9 @@ func (v *vocabulary) more(w wordID) *wordForms {
 
 // refresh begins another vocabulary where this one is full. What was known of
 // words before must not be mixed with what is after.
-func (a *analyzer) refresh() {
-	if v := a.known; len(v.words) >= v.most || len(v.terms) >= 2*v.most {
-		a.known = newVocabulary(v.most)
+func (a *Analyzer) refresh() {
+	if v := a.Known; len(v.words) >= v.most || len(v.terms) >= 2*v.most {
+		a.Known = NewVocabulary(v.most)
 	}
 }
 
@@ -176,7 +176,7 @@ func (v *vocabulary) know(raw string) (wordID, termID) {
 	return v.add(hash, raw, t), t
 }
 
-// parts returns the terms of the parts of an identifier, nil where the word is
+// Parts returns the terms of the parts of an identifier, nil where the word is
 // none.
 func (v *vocabulary) parts(w wordID, raw string) []termID {
 	if k := &v.words[w]; k.split {
@@ -210,7 +210,7 @@ func (v *vocabulary) ownStem(w wordID, raw, lang string) termID {
 	}
 	s := stem{lang: lang}
 	if !language.IsStop(strings.ToLower(raw), lang) {
-		s.term = v.term(ownTerm(lang, language.Stem(lang, raw)))
+		s.term = v.term(OwnTerm(lang, language.Stem(lang, raw)))
 	}
 	f.own = append(f.own, s)
 	return s.term
@@ -224,7 +224,7 @@ func lowerASCII(s string) string {
 		if s[i] >= utf8.RuneSelf {
 			return s
 		}
-		upper = upper || isUpper(s[i])
+		upper = upper || IsUpper(s[i])
 	}
 	if !upper {
 		return s

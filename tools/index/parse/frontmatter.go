@@ -1,4 +1,4 @@
-package index
+package parse
 
 import (
 	"bytes"
@@ -25,17 +25,17 @@ type frontMatter struct {
 // Bounds of what is kept of front matter, which is a stranger's.
 const (
 	maxFieldBytes = 1 << 10
-	maxListItems  = 64
+	MaxListItems  = 64
 )
 
-// cutFrontMatter returns the front matter of a page and the byte at which its
+// CutFrontMatter returns the front matter of a page and the byte at which its
 // body begins.
-func cutFrontMatter(text []byte) (fm frontMatter, body int) {
+func CutFrontMatter(text []byte) (fm frontMatter, body int) {
 	written, body := readFrontMatter(text)
 	list := func(keys ...string) (all []string) {
 		for _, k := range keys {
 			for _, v := range written(k) {
-				if v = tidy(v); v != "" && len(all) < maxListItems {
+				if v = tidy(v); v != "" && len(all) < MaxListItems {
 					all = append(all, v)
 				}
 			}
@@ -59,13 +59,13 @@ func cutFrontMatter(text []byte) (fm frontMatter, body int) {
 			tags = strings.Split(tags[0], ",")
 		}
 		for _, t := range tags {
-			if t = strings.TrimSpace(t); t != "" && len(fm.Tags) < maxListItems {
+			if t = strings.TrimSpace(t); t != "" && len(fm.Tags) < MaxListItems {
 				fm.Tags = append(fm.Tags, t)
 			}
 		}
 	}
 	for _, v := range list("updated", "lastmod", "last_updated", "last_confirmed", "date", "published") {
-		if t, ok := parseDate(v); ok && t.After(fm.Date) {
+		if t, ok := Date(v); ok && t.After(fm.Date) {
 			fm.Date = t
 		}
 	}
@@ -136,7 +136,7 @@ func tomlFrontMatter(text []byte) (fields map[string][]string, body int) {
 func tomlValues(v string) (all []string) {
 	list := strings.HasPrefix(v, "[")
 	v = strings.TrimPrefix(v, "[")
-	for len(all) < maxListItems {
+	for len(all) < MaxListItems {
 		v = strings.TrimLeft(v, " \t,")
 		if v == "" || v[0] == ']' || v[0] == '#' {
 			break
@@ -192,7 +192,7 @@ func jsonFrontMatter(text []byte) (fields map[string][]string, body int) {
 		if !ok {
 			list = []any{v}
 		}
-		for _, e := range list[:min(len(list), maxListItems)] {
+		for _, e := range list[:min(len(list), MaxListItems)] {
 			switch e := e.(type) {
 			case string:
 				fields[strings.ToLower(k)] = append(fields[strings.ToLower(k)], e)
@@ -212,13 +212,13 @@ func jsonFrontMatter(text []byte) (fields map[string][]string, body int) {
 }
 
 // tidy makes a field one line of bounded length.
-func tidy(s string) string { return clip(strings.Join(strings.Fields(s), " "), maxFieldBytes) }
+func tidy(s string) string { return Clip(strings.Join(strings.Fields(s), " "), maxFieldBytes) }
 
 var dateLayouts = []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02", "2006/01/02", "2006-01", "2006"}
 
-// parseDate reads the forms of a date that people write; without a zone it is
+// Date reads the forms of a date that people write; without a zone it is
 // in UTC.
-func parseDate(s string) (time.Time, bool) {
+func Date(s string) (time.Time, bool) {
 	for _, l := range dateLayouts {
 		if t, err := time.Parse(l, strings.TrimSpace(s)); err == nil && t.Year() >= 1000 && t.Year() <= 9999 {
 			return t.UTC(), true
@@ -227,8 +227,8 @@ func parseDate(s string) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// clip shortens s to at most n bytes at a character's boundary.
-func clip(s string, n int) string {
+// Clip shortens s to at most n bytes at a character's boundary.
+func Clip(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}

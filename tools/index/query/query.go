@@ -1,7 +1,8 @@
-package index
+package query
 
 import (
 	"fmt"
+	"satchel/tools/index/parse"
 	"slices"
 	"strings"
 	"time"
@@ -9,37 +10,37 @@ import (
 	"unicode/utf8"
 )
 
-// parsedQuery is what a person or a model typed, taken apart. Nothing that can
+// Parsed is what a person or a model typed, taken apart. Nothing that can
 // be typed is an error: what is odd is a word, or is told in notes.
-type parsedQuery struct {
-	explain bool     // see Query.Explain
-	words   []string // in order, as typed
-	phrases []string // must occur
-	without []string // words and phrases that must not
-	filters filters
-	sort    sortOrder
-	limit   int // 0: not given
-	notes   []string
+type Parsed struct {
+	Explain bool     // see Query.Explain
+	Words   []string // in order, as typed
+	Phrases []string // must occur
+	Without []string // words and phrases that must not
+	Filters Filters
+	Sort    SortOrder
+	Limit   int // 0: not given
+	Notes   []string
 }
 
-type sortOrder int
+type SortOrder int
 
 const (
-	byRelevance sortOrder = iota
-	byDate
-	byPath
+	ByRelevance SortOrder = iota
+	ByDate
+	ByPath
 )
 
 // Bounds of one query, beyond its length: further qualifiers and phrases are
 // words.
 const (
 	maxQualifiers = 40
-	maxPhrases    = 16
-	maxNotes      = 8
+	MaxPhrases    = 16
+	MaxNotes      = 8
 	maxDateWords  = 4 // "since:the last 2 weeks"
 )
 
-// parseQuery reads the query language:
+// Parse reads the query language:
 //
 //	word  -word  "exact phrase"  -"exact phrase"
 //	source:nuxt  path:docs/**  kind:memory  lang:en  version:5.1  tag:draft
@@ -49,17 +50,17 @@ const (
 // separated by commas. A qualifier that is not known is a word, and noted. All
 // else that other engines take for syntax (AND, OR, NEAR, *, ^, parentheses,
 // braces) is words, or nothing.
-func parseQuery(text string, now time.Time, maxBytes int) (q parsedQuery) {
+func Parse(text string, now time.Time, maxBytes int) (q Parsed) {
 	if len(text) > maxBytes {
-		text = clip(text, maxBytes)
-		q.notef("The query is longer than %d bytes; only its beginning was used.", maxBytes)
+		text = parse.Clip(text, maxBytes)
+		q.Notef("The query is longer than %d bytes; only its beginning was used.", maxBytes)
 	}
 	text = cleanQuery(text)
 	p := queryParser{q: &q, rest: text, now: now, command: isCommand(text)}
 	for p.next() {
 	}
-	if len(q.words) == 0 && len(q.without) > 0 && q.filters.empty() {
-		q.notef("Only words to leave out were given; add words to look for.")
+	if len(q.Words) == 0 && len(q.Without) > 0 && q.Filters.Empty() {
+		q.Notef("Only words to leave out were given; add words to look for.")
 	}
 	return q
 }
@@ -91,7 +92,7 @@ func cleanQuery(s string) string {
 // option and leaves nothing out.
 func isCommand(s string) bool {
 	for _, sign := range []string{" --", " | ", " && ", "$(", " 2>", "./"} {
-		if i := strings.Index(s, sign); i >= 0 && (sign != " --" || i+3 < len(s) && isWordByte(s[i+3])) {
+		if i := strings.Index(s, sign); i >= 0 && (sign != " --" || i+3 < len(s) && parse.IsWordByte(s[i+3])) {
 			return true
 		}
 	}
@@ -100,7 +101,7 @@ func isCommand(s string) bool {
 
 // queryParser is at one place in a query.
 type queryParser struct {
-	q       *parsedQuery
+	q       *Parsed
 	rest    string
 	now     time.Time
 	command bool
@@ -116,7 +117,7 @@ func (p *queryParser) next() bool {
 	}
 	at := strings.TrimLeft(p.rest, "(") // "(source:nuxt OR …)"
 	at, not := p.cutMinus(at)
-	if phrase, rest, ok := cutQuoted(at); ok && p.phrases < maxPhrases && endsWord(rest) {
+	if phrase, rest, ok := cutQuoted(at); ok && p.phrases < MaxPhrases && endsWord(rest) {
 		p.phrases++
 		p.rest = strings.TrimLeft(rest, "),;")
 		p.q.addPhrase(phrase, not)
@@ -138,12 +139,12 @@ func (p *queryParser) next() bool {
 	switch {
 	case w == "":
 	case not:
-		p.q.without = append(p.q.without, w)
+		p.q.Without = append(p.q.Without, w)
 	default:
 		if w == "NOT" && rest != "" {
-			p.q.notef("NOT was searched for as a word; -word leaves out the pages that have it.")
+			p.q.Notef("NOT was searched for as a word; -word leaves out the pages that have it.")
 		}
-		p.q.words = append(p.q.words, w)
+		p.q.Words = append(p.q.Words, w)
 	}
 	return true
 }
@@ -160,7 +161,7 @@ func (p *queryParser) cutMinus(s string) (rest string, not bool) {
 		return s[1:], true
 	}
 	n := 1
-	for n < len(s) && isWordByte(s[n]) {
+	for n < len(s) && parse.IsWordByte(s[n]) {
 		n++
 	}
 	if n <= 3 && (n == len(s) || s[n] == ' ') {
@@ -172,22 +173,22 @@ func (p *queryParser) cutMinus(s string) (rest string, not bool) {
 	return s, false
 }
 
-func (q *parsedQuery) notef(format string, args ...any) {
+func (q *Parsed) Notef(format string, args ...any) {
 	n := fmt.Sprintf(format, args...)
-	if len(q.notes) < maxNotes && !slices.Contains(q.notes, n) {
-		q.notes = append(q.notes, n)
+	if len(q.Notes) < MaxNotes && !slices.Contains(q.Notes, n) {
+		q.Notes = append(q.Notes, n)
 	}
 }
 
-func (q *parsedQuery) addPhrase(p string, not bool) {
+func (q *Parsed) addPhrase(p string, not bool) {
 	p = strings.TrimSpace(p)
 	switch {
 	case p == "":
 	case not:
-		q.without = append(q.without, p)
+		q.Without = append(q.Without, p)
 	default:
-		q.phrases = append(q.phrases, p)
-		q.words = append(q.words, strings.Fields(p)...)
+		q.Phrases = append(q.Phrases, p)
+		q.Words = append(q.Words, strings.Fields(p)...)
 	}
 }
 

@@ -1,6 +1,7 @@
-package index
+package query
 
 import (
+	"satchel/tools/index/parse"
 	"strconv"
 	"strings"
 	"time"
@@ -9,30 +10,30 @@ import (
 // dated takes a qualifier of a date in, with as many words of the rest as make
 // one ("since:last week"), and returns what is left. A negated since is a
 // before, and the other way round.
-func (q *parsedQuery) dated(name, key, value, rest string, not bool, now time.Time) string {
-	f := &q.filters
+func (q *Parsed) dated(name, key, value, rest string, not bool, now time.Time) string {
+	f := &q.Filters
 	set := func(name string, from, to time.Time) {
 		if (name == "since") != not {
-			if from.After(f.since) {
-				f.since = from
+			if from.After(f.Since) {
+				f.Since = from
 			}
 		} else {
 			if name == "since" {
 				to = from
 			}
-			if f.before.IsZero() || to.Before(f.before) {
-				f.before = to
+			if f.Before.IsZero() || to.Before(f.Before) {
+				f.Before = to
 			}
 		}
 	}
 	if from, to, ok := strings.Cut(value, ".."); ok { // as on GitHub: 2026-01..2026-02
 		a, okA := querySpan(from, now)
 		b, okB := querySpan(to, now)
-		if okA && f.since.Before(a.from) {
-			f.since = a.from
+		if okA && f.Since.Before(a.from) {
+			f.Since = a.from
 		}
-		if okB && (f.before.IsZero() || b.to.Before(f.before)) {
-			f.before = b.to
+		if okB && (f.Before.IsZero() || b.to.Before(f.Before)) {
+			f.Before = b.to
 		}
 		if okA || okB {
 			return rest
@@ -56,7 +57,7 @@ func (q *parsedQuery) dated(name, key, value, rest string, not bool, now time.Ti
 		text += " " + w
 	}
 	if !found {
-		q.notef("%s:%s was left out: a date is written as 2026-01-31, 2026-01, 7d, 2w, 3m or 1y.", key, clip(value, 40))
+		q.Notef("%s:%s was left out: a date is written as 2026-01-31, 2026-01, 7d, 2w, 3m or 1y.", key, parse.Clip(value, 40))
 		return rest
 	}
 	switch {
@@ -71,7 +72,7 @@ func (q *parsedQuery) dated(name, key, value, rest string, not bool, now time.Ti
 	case sign == "<=", sign == "=<":
 		set("before", best.from, best.to)
 	case not: // everything but a span cannot be said by two bounds: what is before it
-		f.before = best.from
+		f.Before = best.from
 	default:
 		set("since", best.from, best.from)
 		set("before", best.from, best.to)
@@ -100,7 +101,7 @@ func querySpan(s string, now time.Time) (span, bool) {
 	if sp, ok := writtenMonth(s, now); ok {
 		return sp, true
 	}
-	if t, ok := parseDate(strings.ToUpper(s)); ok { // the T and the Z of a time
+	if t, ok := parse.Date(strings.ToUpper(s)); ok { // the T and the Z of a time
 		switch len(s) {
 		case len("2006"):
 			return span{t, t.AddDate(1, 0, 0)}, true
@@ -157,7 +158,7 @@ func spokenDate(s string, now time.Time) (span, bool) {
 	switch len(words) {
 	case 1:
 		i := 0
-		for i < len(words[0]) && isDigit(words[0][i]) {
+		for i < len(words[0]) && parse.IsDigit(words[0][i]) {
 			i++
 		}
 		if i > 0 {

@@ -1,4 +1,4 @@
-package index
+package parse
 
 import (
 	"bytes"
@@ -13,14 +13,14 @@ const (
 )
 
 var (
-	htmlHeading = lazily(`(?is)^<h([1-6])(?:\s[^<>]{0,300})?>(.{0,1000}?)</h[1-6]\s*>`)
-	htmlTitle   = lazily(`(?is)^<title(?:\s[^<>]{0,300})?>(.{0,1000}?)</title\s*>`)
-	htmlMeta    = lazily(`(?is)<meta\s[^<>]*?\bname\s*=\s*["']?(description|keywords)["']?[^<>]*?\bcontent\s*=\s*(?:"([^"<>]*)"|'([^'<>]*)')`)
+	htmlHeading = Lazily(`(?is)^<h([1-6])(?:\s[^<>]{0,300})?>(.{0,1000}?)</h[1-6]\s*>`)
+	htmlTitle   = Lazily(`(?is)^<title(?:\s[^<>]{0,300})?>(.{0,1000}?)</title\s*>`)
+	htmlMeta    = Lazily(`(?is)<meta\s[^<>]*?\bname\s*=\s*["']?(description|keywords)["']?[^<>]*?\bcontent\s*=\s*(?:"([^"<>]*)"|'([^'<>]*)')`)
 )
 
 // htmlFrontMatter reads the head of a page.
 func htmlFrontMatter(data []byte) (fm frontMatter) {
-	head := data[:min(len(data), maxFence)]
+	head := data[:min(len(data), MaxFence)]
 	if i := bytes.Index(head, []byte("<body")); i >= 0 {
 		head = head[:i]
 	}
@@ -30,7 +30,7 @@ func htmlFrontMatter(data []byte) (fm frontMatter) {
 			fm.Description = v
 		} else {
 			for t := range strings.SplitSeq(v, ",") {
-				if t = strings.TrimSpace(t); t != "" && len(fm.Tags) < maxListItems {
+				if t = strings.TrimSpace(t); t != "" && len(fm.Tags) < MaxListItems {
 					fm.Tags = append(fm.Tags, t)
 				}
 			}
@@ -41,14 +41,14 @@ func htmlFrontMatter(data []byte) (fm frontMatter) {
 
 // htmlLines marks the headings of HTML, the first that begins on a line, and
 // keeps scripts, styles and comments whole.
-func htmlLines(data []byte) []line {
-	lines := plainLines(data)
+func htmlLines(data []byte) []Line {
+	lines := PlainLines(data)
 	at := 0 // the line that holds the byte looked at
 	skip := func(to int) {
 		first := at
-		for at+1 < len(lines) && lines[at].end <= to {
+		for at+1 < len(lines) && lines[at].End <= to {
 			at++
-			lines[at].group, lines[at].first = inBlock, first
+			lines[at].Group, lines[at].First = inBlock, first
 		}
 	}
 	var ends tagEnds
@@ -58,7 +58,7 @@ func htmlLines(data []byte) []line {
 			break
 		}
 		i += j
-		for at+1 < len(lines) && lines[at].end <= i {
+		for at+1 < len(lines) && lines[at].End <= i {
 			at++
 		}
 		if n := ends.skipped(data, i); n > 0 {
@@ -67,16 +67,16 @@ func htmlLines(data []byte) []line {
 			continue
 		}
 		l := &lines[at]
-		if l.level == 0 && i+2 < len(data) {
+		if l.Level == 0 && i+2 < len(data) {
 			part := data[i:min(len(data), i+maxHTMLTitle+400)]
 			switch {
-			case part[1]|0x20 == 'h' && isDigit(part[2]):
+			case part[1]|0x20 == 'h' && IsDigit(part[2]):
 				if m := htmlHeading().FindSubmatch(part); m != nil {
-					l.level, l.heading = int(m[1][0]-'0'), cleanHeading(string(m[2]))
+					l.Level, l.Heading = int(m[1][0]-'0'), CleanHeading(string(m[2]))
 				}
 			case part[1]|0x20 == 't' && part[2]|0x20 == 'i':
 				if m := htmlTitle().FindSubmatch(part); m != nil {
-					l.level, l.heading = 1, cleanHeading(string(m[1]))
+					l.Level, l.Heading = 1, CleanHeading(string(m[1]))
 				}
 			}
 		}
@@ -137,7 +137,7 @@ func dropTags(text string) string {
 		b.Write(data[i : i+j])
 		i += j
 		n := ends.skipped(data, i)
-		if c := data[i+1]; n == 0 && (c == '/' || c == '!' || c == '?' || isWordByte(c)) {
+		if c := data[i+1]; n == 0 && (c == '/' || c == '!' || c == '?' || IsWordByte(c)) {
 			part := data[i:min(len(data), i+maxTag)]
 			n = bytes.IndexByte(part, '>') + 1
 			if k := bytes.IndexByte(part[1:], '<'); k >= 0 && k+1 < n {

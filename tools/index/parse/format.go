@@ -1,0 +1,152 @@
+package parse
+
+import (
+	"path"
+	"strings"
+)
+
+// Page is a file as the index sees it.
+type Page struct {
+	frontMatter
+	Chunks    []Chunk
+	Lines     int
+	Truncated bool // the file has more chunks than are indexed
+}
+
+// Parse reads a file. It never fails: what it cannot make sense of is text.
+func Parse(name string, data []byte, maxChunks int) Page {
+	var p Page
+	var lines []Line
+	p.frontMatter, lines = ReadPage(name, data)
+	if len(lines) > 0 {
+		p.Lines = lines[len(lines)-1].Number
+	}
+	p.Chunks, p.Truncated = cutChunks(lines, maxChunks)
+	if p.Title == "" {
+		p.Title = titleOf(name, lines)
+	}
+	return p
+}
+
+// ReadPage returns the front matter and the lines of a file.
+func ReadPage(name string, data []byte) (fm frontMatter, lines []Line) {
+	switch f := Format(name); f {
+	case FormatMarkdown, formatMarkup:
+		var body int
+		fm, body = CutFrontMatter(data)
+		if f == formatMarkup {
+			return fm, splitLong(data, markupLines(name, data, body))
+		}
+		return fm, splitLong(data, MarkdownLines(data, body))
+	case FormatHTML:
+		fm = htmlFrontMatter(data)
+	}
+	return fm, ParseLines(name, data, 0)
+}
+
+// ParseLines returns the lines of a part of a file that begins at a byte, where
+// a chunk does.
+func ParseLines(name string, data []byte, start int) []Line {
+	body := 0
+	var lines []Line
+	switch f := Format(name); f {
+	case FormatMarkdown, formatMarkup:
+		if start == 0 {
+			body = skipFrontMatter(data)
+		}
+		if f == formatMarkup {
+			lines = markupLines(name, data, body)
+		} else {
+			lines = MarkdownLines(data, body)
+		}
+	case FormatHTML:
+		lines = htmlLines(data)
+	case formatSource:
+		lines = sourceLines(name, data)
+	case FormatTable:
+		lines = tableLines(data)
+	case FormatNotebook:
+		lines = notebookLines(data)
+	default:
+		lines = PlainLines(data)
+	}
+	return splitLong(data, lines)
+}
+
+type FileFormat int
+
+const (
+	formatText       FileFormat = iota
+	FormatMarkdown              // and MDX
+	formatMarkup                // reStructuredText, AsciiDoc, Org
+	FormatHTML                  //
+	FormatTranscript            // subtitles with times
+	FormatNotebook              // Jupyter's
+	FormatTable                 // CSV, TSV
+	formatData                  // JSON, YAML and the like: no sections
+	formatSource                // programs
+)
+
+var formats = map[string]FileFormat{
+	".md": FormatMarkdown, ".mdx": FormatMarkdown, ".markdown": FormatMarkdown, ".mdc": FormatMarkdown, ".qmd": FormatMarkdown, ".rmd": FormatMarkdown,
+	".rst": formatMarkup, ".adoc": formatMarkup, ".asciidoc": formatMarkup, ".org": formatMarkup,
+	".html": FormatHTML, ".htm": FormatHTML, ".xhtml": FormatHTML,
+	".srt": FormatTranscript, ".vtt": FormatTranscript, ".ipynb": FormatNotebook,
+	".csv": FormatTable, ".tsv": FormatTable,
+	".json": formatData, ".jsonl": formatData, ".jsonc": formatData, ".yaml": formatData, ".yml": formatData, ".toml": formatData, ".xml": formatData,
+	".ini": formatData, ".conf": formatData, ".lock": formatData, ".sum": formatData, ".log": formatData, ".svg": formatData,
+	".txt": formatText, ".text": formatText, "": formatText,
+}
+
+func Format(name string) FileFormat {
+	f, ok := formats[strings.ToLower(path.Ext(name))]
+	if !ok {
+		return formatSource
+	}
+	return f
+}
+
+// titleOf falls back on the first heading, then on the file's name.
+func titleOf(name string, lines []Line) string {
+	base := path.Base(name)
+	f := Format(name)
+	if f == formatSource || f == formatData || f == FormatTable {
+		return base
+	}
+	best := 0
+	title := ""
+	for _, l := range lines {
+		if l.Level > 0 && l.Heading != "" && (best == 0 || l.Level < best) {
+			best, title = l.Level, l.Heading
+			if best == 1 {
+				break
+			}
+		}
+	}
+	if best == 1 || best == 2 {
+		return title
+	}
+	stem := strings.TrimSuffix(base, path.Ext(base))
+	if up := path.Base(path.Dir(name)); (stem == "index" || stem == "README" || stem == "SKILL") && up != "." && up != "/" {
+		return up
+	}
+	return stem
+}
+
+// Indexable returns the part of a chunk's text that is worth indexing, and
+// reading where it is shown by itself: targets of links, imports of MDX, the
+// marks of HTML, the times of subtitles and the JSON of notebooks only blur
+// what a page is about.
+func Indexable(f FileFormat, text string) string {
+	switch f {
+	case FormatMarkdown:
+		return dropImports(dropLinkTargets(text))
+	case FormatHTML:
+		return dropTags(text)
+	case FormatTranscript:
+		return spoken(text)
+	case FormatNotebook:
+		return cellText(text)
+	}
+	return text
+}
