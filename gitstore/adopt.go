@@ -112,13 +112,13 @@ func (r *repo) takePacks(from *objectDB) error {
 			if err := os.Chmod(to, 0o444); err != nil {
 				return err
 			}
-			if err := r.s.o.syncDir(to); err != nil { // a file is synced alike
+			if err := r.s.o.disk.syncDir(to); err != nil { // a file is synced alike
 				return err
 			}
 			r.s.o.probe("taken " + ext)
 		}
 	}
-	if err := r.s.o.syncDir(r.db.packDir()); err != nil {
+	if err := r.s.o.disk.syncDir(r.db.packDir()); err != nil {
 		return err
 	}
 	return r.db.rescan()

@@ -213,7 +213,7 @@ func firstLine(s string) string {
 
 // writePack writes objects as one durable pack.
 func (s *Store) writePack(dir string, objs []newObject) (*pack, error) {
-	w, err := newPackWriter(&s.o, dir)
+	w, err := newPackWriter(s.o.disk, dir)
 	if err != nil {
 		return nil, err
 	}

@@ -108,7 +108,7 @@ func (s *Store) remove(id space.SpaceID) error {
 		r.db.close()
 	}
 	s.o.probe("renamed")
-	if err := s.o.syncDir(s.o.Dir); err != nil {
+	if err := s.o.disk.syncDir(s.o.Dir); err != nil {
 		return err
 	}
 	s.o.probe("rename synced")

@@ -9,7 +9,14 @@ import (
 	"runtime"
 )
 
-// syncFile is the default of Options.Sync.
+// disk writes files durably. Tests watch it by step, and a disk for files that are gone
+// in a moment need not sync.
+type disk struct {
+	sync func(*os.File) error
+	step func(name string) // is told what is about to be done next
+}
+
+// syncFile makes a file or a directory durable.
 func syncFile(f *os.File) error {
 	err := f.Sync()
 	if err != nil && runtime.GOOS == "windows" {
@@ -22,13 +29,13 @@ func syncFile(f *os.File) error {
 }
 
 // syncDir makes the entries of a directory durable.
-func (o *Options) syncDir(dir string) error {
-	d, err := os.Open(dir)
+func (d disk) syncDir(dir string) error {
+	f, err := os.Open(dir)
 	if err != nil {
 		return err
 	}
-	defer d.Close()
-	if err := o.Sync(d); err != nil {
+	defer f.Close()
+	if err := d.sync(f); err != nil {
 		return fmt.Errorf("sync %s: %w", dir, err)
 	}
 	return nil
@@ -36,7 +43,7 @@ func (o *Options) syncDir(dir string) error {
 
 // writeDurable writes a new file and makes it durable, but for its directory
 // entry.
-func (o *Options) writeDurable(name string, data []byte, perm fs.FileMode) error {
+func (d disk) writeDurable(name string, data []byte, perm fs.FileMode) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, perm)
 	if err != nil {
 		return err
@@ -46,26 +53,26 @@ func (o *Options) writeDurable(name string, data []byte, perm fs.FileMode) error
 		err = f.Chmod(perm) // whatever the umask
 	}
 	if err == nil {
-		err = o.Sync(f)
+		err = d.sync(f)
 	}
 	return errors.Join(err, f.Close())
 }
 
 // replaceDurable replaces a file in one step and durably: a crash leaves the old
 // one whole, or the new one.
-func (o *Options) replaceDurable(name string, data []byte, perm fs.FileMode) error {
+func (d disk) replaceDurable(name string, data []byte, perm fs.FileMode) error {
 	tmp := name + ".tmp"
-	err := o.writeDurable(tmp, data, perm)
+	err := d.writeDurable(tmp, data, perm)
 	if err == nil {
-		o.probe("file written")
+		d.step("file written")
 		err = os.Rename(tmp, name)
 	}
 	if err != nil {
 		os.Remove(tmp)
 		return err
 	}
-	o.probe("file renamed")
-	return o.syncDir(filepath.Dir(name))
+	d.step("file renamed")
+	return d.syncDir(filepath.Dir(name))
 }
 
 // replaceFile replaces a file in one step, without making it durable: for what

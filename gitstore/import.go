@@ -153,7 +153,7 @@ func (r *repo) pristine(st *headState) (bool, error) {
 // is read, so that memory holds one file at a time; the space is locked only
 // for the commit.
 func (r *repo) importFiles(ctx context.Context, in importReader, m space.Meta, check func() error, progress func(string)) (res ImportResult, err error) {
-	w, err := newPackWriter(&r.s.o, r.db.packDir())
+	w, err := newPackWriter(r.s.o.disk, r.db.packDir())
 	if err != nil {
 		return res, r.internalf(err, "import")
 	}

@@ -132,7 +132,7 @@ func (s *Store) replacePacks(dir string, before []string) error {
 			return err
 		}
 	}
-	if err := s.o.syncDir(dir); err != nil {
+	if err := s.o.disk.syncDir(dir); err != nil {
 		return err
 	}
 	s.o.probe("packs synced")
@@ -189,7 +189,7 @@ func (s *Store) syncPack(p *pack, durable map[*pack]bool) error {
 		return nil
 	}
 	for _, ext := range []string{".pack", ".idx"} {
-		if err := s.o.syncDir(p.base + ext); err != nil { // a file is synced alike
+		if err := s.o.disk.syncDir(p.base + ext); err != nil { // a file is synced alike
 			return err
 		}
 	}

@@ -104,10 +104,8 @@ func (x *merging) mergeLines(ctx context.Context, both []clash, done *[]placemen
 
 // mergeOf runs a merge of these files alone.
 func (x *merging) mergeOf(ctx context.Context, cs []clash) (*mergeOutput, error) {
-	o := x.q.s.o
-	o.Sync = func(*os.File) error { return nil } // the quarantine goes in a moment
-	o.probe = func(string) {}
-	w, err := newPackWriter(&o, x.r.db.packDir())
+	// The quarantine is removed in a moment.
+	w, err := newPackWriter(disk{sync: func(*os.File) error { return nil }, step: func(string) {}}, x.r.db.packDir())
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +131,7 @@ func (x *merging) mergeOf(ctx context.Context, cs []clash) (*mergeOutput, error)
 				return nil, err
 			}
 		}
-		data := o.encodeCommit(tree, parents, space.Meta{}, "Files that both sides edited")
+		data := x.q.s.o.encodeCommit(tree, parents, space.Meta{}, "Files that both sides edited")
 		if commits[i], err = w.add(plumbing.CommitObject, data); err != nil {
 			return nil, err
 		}

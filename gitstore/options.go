@@ -99,6 +99,7 @@ type Options struct {
 
 	// probe is called at each named step of a commit, for crash tests.
 	probe func(step string)
+	disk  disk // of Sync and probe
 }
 
 func (o Options) withDefaults() Options {
@@ -161,5 +162,6 @@ func (o Options) withDefaults() Options {
 	if o.probe == nil {
 		o.probe = func(string) {}
 	}
+	o.disk = disk{sync: o.Sync, step: o.probe}
 	return o
 }

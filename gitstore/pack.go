@@ -357,3 +357,37 @@ func (p *pack) objectSize(off int64) (int64, error) {
 	}
 	return n, nil
 }
+
+// remove deletes a pack that nobody uses. The index goes first: a pack without
+// one is no pack to git.
+func (p *pack) remove() error {
+	p.close()
+	var errs []error
+	for _, ext := range []string{".idx", ".pack", ".rev", ".bitmap", ".mtimes", ".keep"} {
+		if err := os.Remove(p.base + ext); err != nil && !errors.Is(err, os.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// sumIsRight verifies the checksum at the end of a pack.
+func (p *pack) sumIsRight() (bool, error) {
+	f, done, err := p.open()
+	if err != nil {
+		return false, err
+	}
+	defer done()
+	if p.size < 32 {
+		return false, nil
+	}
+	h := newSHA1()
+	if _, err := io.Copy(h, io.NewSectionReader(f, 0, p.size-20)); err != nil {
+		return false, err
+	}
+	end := make([]byte, 20)
+	if _, err := f.ReadAt(end, p.size-20); err != nil {
+		return false, err
+	}
+	return bytes.Equal(h.Sum(nil), end), nil
+}

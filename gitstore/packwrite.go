@@ -26,7 +26,7 @@ func newSHA1() gohash.Hash { return githash.New(crypto.SHA1) }
 
 // packWriter writes one pack of whole objects.
 type packWriter struct {
-	o       *Options
+	disk
 	dir     string // objects/pack
 	f       *os.File
 	w       *bufio.Writer
@@ -46,7 +46,7 @@ type packedEntry struct {
 
 // newPackWriter starts a pack in dir. Finish or Abort ends it. The file's name
 // is one that git removes as rubbish, should the process die.
-func newPackWriter(o *Options, dir string) (*packWriter, error) {
+func newPackWriter(d disk, dir string) (*packWriter, error) {
 	f, err := os.CreateTemp(dir, "tmp_pack_*")
 	if err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func newPackWriter(o *Options, dir string) (*packWriter, error) {
 	if err != nil {
 		return nil, errors.Join(err, f.Close(), os.Remove(f.Name()))
 	}
-	w := &packWriter{o: o, dir: dir, f: f, w: bufio.NewWriterSize(f, 64<<10), z: z, have: map[hash]struct{}{}, pos: 12}
+	w := &packWriter{disk: d, dir: dir, f: f, w: bufio.NewWriterSize(f, 64<<10), z: z, have: map[hash]struct{}{}, pos: 12}
 	w.w.Write(make([]byte, 12)) // the header, written by finish, when the count is known
 	return w, nil
 }
@@ -93,7 +93,7 @@ func (w *packWriter) addNamed(h hash, k kind, data []byte) error {
 }
 
 // finish makes the pack durable and visible, its directory entry included, at
-// two calls of Options.Sync. The index is not synced: recovery makes it again.
+// two syncs. The index is not synced: recovery makes it again.
 func (w *packWriter) finish() (p *pack, err error) {
 	base := ""
 	defer func() {
@@ -113,24 +113,24 @@ func (w *packWriter) finish() (p *pack, err error) {
 	if err := w.f.Chmod(0o444); err != nil {
 		return nil, err
 	}
-	w.o.probe("pack written")
-	if err := w.o.Sync(w.f); err != nil {
+	w.step("pack written")
+	if err := w.sync(w.f); err != nil {
 		return nil, fmt.Errorf("sync pack: %w", err)
 	}
 	if err := w.f.Close(); err != nil {
 		return nil, err
 	}
-	w.o.probe("pack synced")
+	w.step("pack synced")
 	if err := os.Rename(w.f.Name(), name+".pack"); err != nil {
 		return nil, err
 	}
 	base = name
-	w.o.probe("pack renamed")
+	w.step("pack renamed")
 	if err := replaceFile(base+".idx", encodeIndex(w.entries, sum), 0o444); err != nil {
 		return nil, err
 	}
-	w.o.probe("index renamed")
-	if err := w.o.syncDir(w.dir); err != nil {
+	w.step("index renamed")
+	if err := w.syncDir(w.dir); err != nil {
 		return nil, err
 	}
 	return loadPack(base)

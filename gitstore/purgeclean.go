@@ -223,7 +223,7 @@ func (r *repo) writeJournal(j purgeJournal) error {
 	if err != nil {
 		return err
 	}
-	return r.s.o.replaceDurable(filepath.Join(r.dir, journalFile), b, 0o600)
+	return r.s.o.disk.replaceDurable(filepath.Join(r.dir, journalFile), b, 0o600)
 }
 
 func (r *repo) dropJournal() error {
@@ -231,7 +231,7 @@ func (r *repo) dropJournal() error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	return errors.Join(err, r.s.o.syncDir(r.dir))
+	return errors.Join(err, r.s.o.disk.syncDir(r.dir))
 }
 
 // recoverPurge finishes a purge that was cut off, if one was. Nobody else uses
@@ -344,7 +344,7 @@ func (r *repo) purgeLogs(ctx context.Context, made map[string]string) error {
 		if err := os.Remove(p); err != nil {
 			return err
 		}
-		return r.s.o.syncDir(filepath.Dir(p))
+		return r.s.o.disk.syncDir(filepath.Dir(p))
 	})
 }
 
@@ -381,7 +381,7 @@ func (r *repo) dropUnreachable(ctx context.Context, tips []hash) error {
 	}
 	p.close()
 	for _, f := range []string{p.base + ".pack", p.base + ".idx", dir} {
-		if err := r.s.o.syncDir(f); err != nil { // a file is synced alike
+		if err := r.s.o.disk.syncDir(f); err != nil { // a file is synced alike
 			return err
 		}
 	}
@@ -436,5 +436,5 @@ func (r *repo) removeObjectsBut(pack string) error {
 			}
 		}
 	}
-	return errors.Join(r.s.o.syncDir(r.db.packDir()), r.s.o.syncDir(r.db.dir))
+	return errors.Join(r.s.o.disk.syncDir(r.db.packDir()), r.s.o.disk.syncDir(r.db.dir))
 }

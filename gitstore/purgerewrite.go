@@ -3,9 +3,7 @@ package gitstore
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -401,7 +399,7 @@ func (p *purger) add(k kind, data []byte) (hash, error) {
 		return h, nil
 	}
 	if p.w == nil {
-		w, err := newPackWriter(&p.repo.s.o, p.repo.db.packDir())
+		w, err := newPackWriter(p.repo.s.o.disk, p.repo.db.packDir())
 		if err != nil {
 			return h, err
 		}
@@ -456,17 +454,4 @@ func reparent(head []byte, tree hash, parents []hash, msg []byte) []byte {
 	b.WriteString("\n")
 	b.Write(msg)
 	return []byte(b.String())
-}
-
-// remove deletes a pack that nobody uses. The index goes first: a pack without
-// one is no pack to git.
-func (p *pack) remove() error {
-	p.close()
-	var errs []error
-	for _, ext := range []string{".idx", ".pack", ".rev", ".bitmap", ".mtimes", ".keep"} {
-		if err := os.Remove(p.base + ext); err != nil && !errors.Is(err, os.ErrNotExist) {
-			errs = append(errs, err)
-		}
-	}
-	return errors.Join(errs...)
 }

@@ -61,5 +61,5 @@ func (r *repo) rewriteLog(rewrite func(logLine) (_ logLine, keep bool)) error {
 		}
 	}
 	defer r.provenance.forget()
-	return r.s.o.replaceDurable(r.logFile(), out.Bytes(), 0o600)
+	return r.s.o.disk.replaceDurable(r.logFile(), out.Bytes(), 0o600)
 }

@@ -1,12 +1,10 @@
 package gitstore
 
 import (
-	"bytes"
 	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -221,7 +219,7 @@ func (r *repo) copies(ctx context.Context, from Copies, progress func(string)) (
 // restoreObjects writes a pack with good copies of the lost objects, and of missing
 // objects that those refer to. It returns how many objects it wrote.
 func (r *repo) restoreObjects(ctx context.Context, sv *survey, copies *objectDB) (n int, err error) {
-	w, err := newPackWriter(&r.s.o, r.db.packDir())
+	w, err := newPackWriter(r.s.o.disk, r.db.packDir())
 	if err != nil {
 		return 0, err
 	}
@@ -319,14 +317,14 @@ func (r *repo) replaceBad(ctx context.Context, sv *survey, p *pack) error {
 		if err := os.Chmod(made.base+ext, 0o444); err != nil {
 			return err
 		}
-		if err := r.s.o.syncDir(made.base + ext); err != nil { // syncDir works for files too
+		if err := r.s.o.disk.syncDir(made.base + ext); err != nil { // syncDir works for files too
 			return err
 		}
 		if err := os.Rename(made.base+ext, base+ext); err != nil {
 			return err
 		}
 	}
-	if err := r.s.o.syncDir(r.db.packDir()); err != nil {
+	if err := r.s.o.disk.syncDir(r.db.packDir()); err != nil {
 		return err
 	}
 	r.s.o.probe("repair: pack replaced")
@@ -344,7 +342,7 @@ func (r *repo) replaceBad(ctx context.Context, sv *survey, p *pack) error {
 
 // copyPack writes the objects of a pack into a new pack, without deltas.
 func (r *repo) copyPack(ctx context.Context, sv *survey, p *pack, dir string) (*pack, error) {
-	w, err := newPackWriter(&r.s.o, dir)
+	w, err := newPackWriter(r.s.o.disk, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -375,26 +373,5 @@ func (r *repo) putAside(sv *survey) error {
 		}
 	}
 	sv.blind = nil
-	return r.s.o.syncDir(r.db.packDir())
-}
-
-// sumIsRight verifies the checksum at the end of a pack.
-func (p *pack) sumIsRight() (bool, error) {
-	f, done, err := p.open()
-	if err != nil {
-		return false, err
-	}
-	defer done()
-	if p.size < 32 {
-		return false, nil
-	}
-	h := newSHA1()
-	if _, err := io.Copy(h, io.NewSectionReader(f, 0, p.size-20)); err != nil {
-		return false, err
-	}
-	end := make([]byte, 20)
-	if _, err := f.ReadAt(end, p.size-20); err != nil {
-		return false, err
-	}
-	return bytes.Equal(h.Sum(nil), end), nil
+	return r.s.o.disk.syncDir(r.db.packDir())
 }

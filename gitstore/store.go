@@ -306,7 +306,7 @@ func (s *Store) create(ctx context.Context, id space.SpaceID, initial space.Chan
 	if err != nil {
 		return space.Commit{}, err
 	}
-	if err := s.o.syncDir(s.o.Dir); err != nil {
+	if err := s.o.disk.syncDir(s.o.Dir); err != nil {
 		return space.Commit{}, err
 	}
 	s.publish(id, c)
@@ -346,7 +346,7 @@ func (s *Store) syncTree(dir string) error {
 		if err != nil {
 			return err
 		}
-		return s.o.syncDir(p) // opens files as well
+		return s.o.disk.syncDir(p) // opens files as well
 	})
 }
 

@@ -190,7 +190,7 @@ func (r *repo) trimLog() (int64, error) {
 		from += next
 	}
 	defer r.provenance.forget()
-	return int64(from), r.s.o.replaceDurable(r.logFile(), b[from:], 0o600)
+	return int64(from), r.s.o.disk.replaceDurable(r.logFile(), b[from:], 0o600)
 }
 
 // sweepRepo removes what git or a crash left half-made in a repository, Options.LeftoverAge

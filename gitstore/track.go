@@ -86,7 +86,7 @@ func (r *repo) writeOwnRef(ref string, h hash, durable bool) error {
 		return nil
 	}
 	for _, dir := range append(made, path.Dir(ref)) {
-		if err := r.s.o.syncDir(r.refPath(dir)); err != nil {
+		if err := r.s.o.disk.syncDir(r.refPath(dir)); err != nil {
 			return err
 		}
 	}
