@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"satchel/gitstore/packfile"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
@@ -41,7 +42,7 @@ func (r *repo) weighAdoption(ctx context.Context, from *repo, head, theirs *head
 // The first commit stays in the repository and in the reflog.
 func (r *repo) adopt(ctx context.Context, q *quarantine, m space.Meta, check func() error, progress func(string)) (ImportResult, error) {
 	head := r.head.Load()
-	q.r.db.lender = r.db
+	q.r.db.Lender = r.db
 	a, err := r.weighAdoption(ctx, q.r, head, q.head)
 	if err != nil {
 		return ImportResult{}, r.adoptError(err)
@@ -98,30 +99,30 @@ func (r *repo) adoptHere(ctx context.Context, head, theirs *headState, a adoptio
 }
 
 // takePacks gives the repository the quarantine's packs, durably.
-func (r *repo) takePacks(from *objectDB) error {
-	names, err := packNames(from.packDir())
+func (r *repo) takePacks(from *packfile.DB) error {
+	names, err := packfile.PackNames(from.PackDir())
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
 		for _, ext := range []string{".pack", ".idx"} {
-			to := filepath.Join(r.db.packDir(), name+ext)
-			if err := linkOrCopy(filepath.Join(from.packDir(), name+ext), to); err != nil {
+			to := filepath.Join(r.db.PackDir(), name+ext)
+			if err := linkOrCopy(filepath.Join(from.PackDir(), name+ext), to); err != nil {
 				return err
 			}
 			if err := os.Chmod(to, 0o444); err != nil {
 				return err
 			}
-			if err := r.s.o.disk.syncDir(to); err != nil { // a file is synced alike
+			if err := r.s.o.disk.SyncDir(to); err != nil { // a file is synced alike
 				return err
 			}
 			r.s.o.probe("taken " + ext)
 		}
 	}
-	if err := r.s.o.disk.syncDir(r.db.packDir()); err != nil {
+	if err := r.s.o.disk.SyncDir(r.db.PackDir()); err != nil {
 		return err
 	}
-	return r.db.rescan()
+	return r.db.Rescan()
 }
 
 // adoptHead moves the branch to the adopted history, with a commit on top
@@ -129,11 +130,11 @@ func (r *repo) takePacks(from *objectDB) error {
 // returned.
 func (r *repo) adoptHead(ctx context.Context, head, theirs *headState, edits []edit, m space.Meta) (c space.Commit, onTop map[string]bool, err error) {
 	kept := 0
-	names := nameIndex{}
-	err = r.walk(ctx, head.tree, "", func(path string, e treeEntry) error {
+	names := packfile.NameIndex{}
+	err = r.walk(ctx, head.tree, "", func(path string, e packfile.TreeEntry) error {
 		at, err := r.lookupIn(names, theirs.tree, path)
 		if err == nil && !at.found && at.blocked == "" {
-			edits = append(edits, edit{path, e.mode, e.hash})
+			edits = append(edits, edit{path, e.Mode, e.Hash})
 			kept++
 		}
 		return err
@@ -151,7 +152,7 @@ func (r *repo) adoptHead(ctx context.Context, head, theirs *headState, edits []e
 		if err != nil {
 			return c, nil, err
 		}
-		c, err = r.record(ctx, head, []hash{theirs.id}, tree, objs, m, fmt.Sprintf("Add %d files that every space starts with", kept))
+		c, err = r.record(ctx, head, []packfile.Hash{theirs.id}, tree, objs, m, fmt.Sprintf("Add %d files that every space starts with", kept))
 		return c, onTop, err
 	}
 	raw, err := r.rawCommit(theirs.id)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"satchel/gitstore/packfile"
 	"satchel/internal/space"
 )
 
@@ -41,7 +42,7 @@ func TestAttackAHugeLinkTargetIsNeverRead(t *testing.T) {
 		if err != nil || len(c.Refused) != 1 || c.Refused[0].Path != "big" {
 			t.Errorf("%+v %v", c, err)
 		}
-		h, err := hashFrom(target)
+		h, err := packfile.HashFrom(target)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,7 +51,7 @@ func TestAttackAHugeLinkTargetIsNeverRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer release()
-		if _, read := s.cache.get(r.db, h); read != (size <= maxLinkTarget) {
+		if _, read := s.cache.Get(r.db, h); read != (size <= maxLinkTarget) {
 			t.Errorf("a target of %d bytes, read: %v", size, read)
 		}
 	}
@@ -84,9 +85,9 @@ func TestAttackALongCommitMessageIsCut(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer release()
-	h, _ := hashFrom(string(tip))
-	if o, size, err := r.db.readStart(h, maxCommitStart); err != nil || len(o.data) != maxCommitStart || size < int64(len(long)) {
-		t.Errorf("%d of %d bytes were read: %v", len(o.data), size, err)
+	h, _ := packfile.HashFrom(string(tip))
+	if o, size, err := r.db.ReadStart(h, maxCommitStart); err != nil || len(o.Data) != maxCommitStart || size < int64(len(long)) {
+		t.Errorf("%d of %d bytes were read: %v", len(o.Data), size, err)
 	}
 	log, err := s.Log(t.Context(), id, LogOptions{})
 	if err != nil || log[0].Message != c.Message {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"satchel/gitstore/packfile"
 	"satchel/internal/space"
 )
 
@@ -93,7 +94,7 @@ func BenchmarkThousandPacks(b *testing.B) {
 		}
 		r, release, _ := s.acquire(b.Context(), id)
 		read := func(i int) {
-			s.cache.drop(r.db)
+			s.cache.Drop(r.db)
 			if _, _, err := s.Open(b.Context(), id, "", space.Path(fmt.Sprint("n", i))); err != nil {
 				b.Fatal(err)
 			}
@@ -102,11 +103,11 @@ func BenchmarkThousandPacks(b *testing.B) {
 		b.ReportMetric(median(200, func(i int) { s.Open(b.Context(), id, "", space.Path(fmt.Sprint("n", i))) })*1000, "read-µs")
 		b.ReportMetric(median(20, func(i int) { commit(b, s, id, writes(map[string]string{fmt.Sprint("m", i): "x"})) }), "commit-ms")
 		b.ReportMetric(median(5, func(int) {
-			db, err := openObjects(r.db.dir, s.cache)
+			db, err := packfile.Open(r.db.Dir, s.cache)
 			if err != nil {
 				b.Fatal(err)
 			}
-			db.close()
+			db.Close()
 		}), "open-ms")
 		b.ReportMetric(median(1, func(int) {
 			if err := s.Maintain(b.Context(), id); err != nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"satchel/gitstore/packfile"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
@@ -41,7 +42,7 @@ type budget struct {
 
 // passes reports whether a walk skips a directory that cannot be read.
 func (b *budget) passes(prefix string, err error) bool {
-	if b.unread == nil || prefix == "" || !unreadable(err) {
+	if b.unread == nil || prefix == "" || !packfile.Unreadable(err) {
 		return false
 	}
 	*b.unread = append(*b.unread, strings.TrimSuffix(prefix, "/"))
@@ -61,7 +62,7 @@ func (b *budget) over() error {
 	return fault.New(fault.TooLarge, "A commit of this history differs in more than %d paths from the one that it is compared with, which is more than is looked through.", b.limit)
 }
 
-// dir notes that a directory is visited.
+// Dir notes that a directory is visited.
 func (b *budget) dir() error {
 	if b.dirs++; int64(b.dirs) > b.maxDirs {
 		return b.over()
@@ -69,7 +70,7 @@ func (b *budget) dir() error {
 	return nil
 }
 
-// entry notes that a path is told.
+// Entry notes that a path is told.
 func (b *budget) entry(path string) error {
 	b.entries++
 	b.text += int64(len(path))
@@ -110,17 +111,17 @@ type scales struct {
 	sizes bool
 	// past counts unreadable objects as empty. It is for what head already has.
 	past bool
-	seen map[hash]load
+	seen map[packfile.Hash]load
 }
 
 func newScales(r *repo, sizes bool) *scales {
-	return &scales{r: r, sizes: sizes, seen: map[hash]load{}}
+	return &scales{r: r, sizes: sizes, seen: map[packfile.Hash]load{}}
 }
 
-// tree weighs a tree. Directories that are nested too deep are a fault.Invalid.
-func (s *scales) tree(ctx context.Context, h hash) (load, error) { return s.visit(ctx, h, 0) }
+// Tree weighs a tree. Directories that are nested too deep are a fault.Invalid.
+func (s *scales) tree(ctx context.Context, h packfile.Hash) (load, error) { return s.visit(ctx, h, 0) }
 
-func (s *scales) visit(ctx context.Context, h hash, depth int) (l load, err error) {
+func (s *scales) visit(ctx context.Context, h packfile.Hash, depth int) (l load, err error) {
 	l, known := s.seen[h]
 	if depth+l.height > maxTreeDepth {
 		return l, errTooDeep()
@@ -131,31 +132,31 @@ func (s *scales) visit(ctx context.Context, h hash, depth int) (l load, err erro
 	if err := ctx.Err(); err != nil {
 		return l, err
 	}
-	es, err := s.r.db.tree(h)
-	if err != nil && !(s.past && unreadable(err)) {
+	es, err := s.r.db.Tree(h)
+	if err != nil && !(s.past && packfile.Unreadable(err)) {
 		return l, err
 	}
 	l.dirs = 1
 	for _, e := range es {
 		switch {
-		case e.isDir():
-			b, err := s.visit(ctx, e.hash, depth+1)
+		case e.IsDir():
+			b, err := s.visit(ctx, e.Hash, depth+1)
 			if err != nil {
 				return l, err
 			}
 			l.files = int(plus(int64(l.files), int64(b.files)))
 			l.bytes = plus(l.bytes, b.bytes)
 			l.dirs = int(plus(int64(l.dirs), int64(b.dirs)))
-			l.text = plus(l.text, plus(b.text, times(int64(b.files), int64(len(e.name))+1)))
+			l.text = plus(l.text, plus(b.text, times(int64(b.files), int64(len(e.Name))+1)))
 			l.height = max(l.height, b.height+1)
 		default: // a submodule is a path as well
 			l.files = int(plus(int64(l.files), 1))
-			l.text = plus(l.text, int64(len(e.name)))
-			if !s.sizes || !e.isFile() {
+			l.text = plus(l.text, int64(len(e.Name)))
+			if !s.sizes || !e.IsFile() {
 				continue
 			}
-			n, err := s.r.db.size(e.hash)
-			if err != nil && !(s.past && unreadable(err)) {
+			n, err := s.r.db.Size(e.Hash)
+			if err != nil && !(s.past && packfile.Unreadable(err)) {
 				return l, err
 			}
 			l.bytes = plus(l.bytes, n)
@@ -174,12 +175,12 @@ func (l load) fitsWalk(b *budget) bool {
 // looks at those that are new.
 type loads struct {
 	mu   sync.Mutex
-	seen map[hash]load
+	seen map[packfile.Hash]load
 }
 
 // weighTip tells why a tree that came from elsewhere must not be taken: it
 // alone is over the limits of a space, and over what head holds. from reads it.
-func (r *repo) weighTip(ctx context.Context, from *repo, tree hash) error {
+func (r *repo) weighTip(ctx context.Context, from *repo, tree packfile.Hash) error {
 	s := newScales(from, true)
 	r.loads.mu.Lock()
 	old := r.loads.seen
@@ -235,15 +236,15 @@ func (r *repo) mergesFrom(ctx context.Context, p *painting) (bool, error) {
 
 // linkTarget returns the target of a link, which nobody else should read: the
 // blob may be as large as git allows. One that is too long is a fault.Invalid.
-func (r *repo) linkTarget(path string, h hash) (string, error) {
-	n, err := r.db.size(h)
+func (r *repo) linkTarget(path string, h packfile.Hash) (string, error) {
+	n, err := r.db.Size(h)
 	if err != nil {
 		return "", err
 	}
 	if n > maxLinkTarget {
 		return "", errLongTarget(path)
 	}
-	target, err := r.db.blob(h)
+	target, err := r.db.Blob(h)
 	return string(target), err
 }
 
@@ -253,7 +254,7 @@ func errLongTarget(path string) error {
 
 // checkLink tells why a link of the repository breaks the rules; an error of
 // another kind than a fault is the repository's.
-func (r *repo) checkLink(p space.Path, h hash) error {
+func (r *repo) checkLink(p space.Path, h packfile.Hash) error {
 	target, err := r.linkTarget(string(p), h)
 	if err != nil {
 		return err

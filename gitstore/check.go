@@ -13,6 +13,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"satchel/gitstore/gitcmd"
+	"satchel/gitstore/packfile"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
@@ -65,7 +66,7 @@ func (s *Store) Check(ctx context.Context, id space.SpaceID) (Checkup, error) {
 		return Checkup{}, r.internalf(err, "check")
 	}
 	if sv != nil {
-		defer sv.close()
+		defer sv.Close()
 	}
 	c, err := r.checkup(sv, said)
 	if err != nil {
@@ -107,7 +108,7 @@ func (r *repo) examineAgain(ctx context.Context) (*survey, string, error) {
 		if sv, err = r.survey(ctx, missing); err != nil || len(sv.lost) > 0 || len(sv.bad) > 0 || len(sv.loose) > 0 {
 			return sv, said, err
 		}
-		sv.close()
+		sv.Close()
 		// Either a commit changed the space during the check, or no object is damaged.
 		r.commitMu.Lock()
 		defer r.commitMu.Unlock()
@@ -121,7 +122,7 @@ func (r *repo) examineAgain(ctx context.Context) (*survey, string, error) {
 
 // fsck runs git's check. said is empty if git finds no defect; missing lists the
 // objects that git reports as missing.
-func (r *repo) fsck(ctx context.Context) (missing []hash, said string, err error) {
+func (r *repo) fsck(ctx context.Context) (missing []packfile.Hash, said string, err error) {
 	git := r.s.git
 	git.Timeout = 0 // ctx limits the time
 	_, err = git.Run(ctx, gitcmd.Cmd{Dir: r.dir, GitDir: r.dir, Config: gitcmd.FsckConfig("fsck"),
@@ -133,7 +134,7 @@ func (r *repo) fsck(ctx context.Context) (missing []hash, said string, err error
 	for line := range strings.Lines(string(g.Stdout)) {
 		if rest, ok := strings.CutPrefix(line, "missing "); ok {
 			_, name, _ := strings.Cut(strings.TrimSpace(rest), " ")
-			if h, err := hashFrom(name); err == nil {
+			if h, err := packfile.HashFrom(name); err == nil {
 				missing = append(missing, h)
 			}
 		}
@@ -151,26 +152,26 @@ const maxSaid = 500
 // survey is the result of reading every object of a space, damaged ones included.
 type survey struct {
 	dir   string // of the objects
-	packs []*pack
-	bad   []*pack           // the packs that are damaged
-	blind []string          // the paths of packs whose index cannot be used, without .pack
-	loose map[string]hash   // the files of damaged objects outside packs
-	lost  map[hash]struct{} // objects of which there is no readable copy
-	paths map[hash][]string // where the newest commit has them
+	packs []*packfile.Pack
+	bad   []*packfile.Pack           // the packs that are damaged
+	blind []string                   // the paths of packs whose index cannot be used, without .pack
+	loose map[string]packfile.Hash   // the files of damaged objects outside packs
+	lost  map[packfile.Hash]struct{} // objects of which there is no readable copy
+	paths map[packfile.Hash][]string // where the newest commit has them
 }
 
-func (sv *survey) close() {
+func (sv *survey) Close() {
 	for _, p := range sv.packs {
-		p.close()
+		p.Close()
 	}
 }
 
 // survey reads every object, and looks for the missing ones too.
-func (r *repo) survey(ctx context.Context, missing []hash) (_ *survey, err error) {
-	sv := &survey{dir: filepath.Join(r.dir, "objects"), loose: map[string]hash{}, lost: map[hash]struct{}{}, paths: map[hash][]string{}}
+func (r *repo) survey(ctx context.Context, missing []packfile.Hash) (_ *survey, err error) {
+	sv := &survey{dir: filepath.Join(r.dir, "objects"), loose: map[string]packfile.Hash{}, lost: map[packfile.Hash]struct{}{}, paths: map[packfile.Hash][]string{}}
 	defer func() {
 		if err != nil {
-			sv.close()
+			sv.Close()
 		}
 	}()
 	names, err := filepath.Glob(filepath.Join(sv.dir, "pack", "*.pack"))
@@ -179,11 +180,11 @@ func (r *repo) survey(ctx context.Context, missing []hash) (_ *survey, err error
 	}
 	for _, name := range names {
 		base := strings.TrimSuffix(name, ".pack")
-		p, err := loadPack(base)
+		p, err := packfile.Load(base)
 		switch {
 		case err == nil:
 			sv.packs = append(sv.packs, p)
-		case errors.Is(err, errBadIndex), errors.Is(err, fs.ErrNotExist):
+		case errors.Is(err, packfile.ErrBadIndex), errors.Is(err, fs.ErrNotExist):
 			sv.blind = append(sv.blind, base)
 		default:
 			return nil, err
@@ -196,7 +197,7 @@ func (r *repo) survey(ctx context.Context, missing []hash) (_ *survey, err error
 			return nil, err
 		}
 		if len(unreadable) == 0 {
-			ok, err := p.sumIsRight()
+			ok, err := p.SumIsRight()
 			if err != nil {
 				return nil, err
 			}
@@ -212,11 +213,11 @@ func (r *repo) survey(ctx context.Context, missing []hash) (_ *survey, err error
 		return nil, err
 	}
 	for _, f := range files {
-		h, err := hashFrom(filepath.Base(filepath.Dir(f)) + filepath.Base(f))
+		h, err := packfile.HashFrom(filepath.Base(filepath.Dir(f)) + filepath.Base(f))
 		if err != nil {
 			continue
 		}
-		if _, err := (&objectDB{dir: sv.dir}).readLoose(h); err != nil {
+		if _, err := (&packfile.DB{Dir: sv.dir}).ReadLoose(h); err != nil {
 			sv.loose[f] = h
 			suspect = append(suspect, h)
 		}
@@ -240,15 +241,15 @@ func (r *repo) follow(ctx context.Context, sv *survey) error {
 	if err != nil {
 		return err
 	}
-	var todo []hash
+	var todo []packfile.Hash
 	for line := range strings.Lines(string(out)) {
-		h, err := hashFrom(strings.TrimSpace(line))
+		h, err := packfile.HashFrom(strings.TrimSpace(line))
 		if err != nil {
 			return err
 		}
 		todo = append(todo, h)
 	}
-	seen := map[hash]struct{}{}
+	seen := map[packfile.Hash]struct{}{}
 	for len(todo) > 0 {
 		h := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
@@ -270,48 +271,48 @@ func (r *repo) follow(ctx context.Context, sv *survey) error {
 	return nil
 }
 
-// unreadable lists the objects of a pack that do not match their names.
-func (sv *survey) unreadable(ctx context.Context, p *pack) (out []hash, err error) {
-	for i := range p.n {
+// Unreadable lists the objects of a pack that do not match their names.
+func (sv *survey) unreadable(ctx context.Context, p *packfile.Pack) (out []packfile.Hash, err error) {
+	for i := range p.N {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if _, err := sv.readIn(p, p.name(i)); err != nil {
-			out = append(out, p.name(i))
+		if _, err := sv.readIn(p, p.Name(i)); err != nil {
+			out = append(out, p.Name(i))
 		}
 	}
 	return out, nil
 }
 
-func (sv *survey) readIn(p *pack, h hash) (object, error) {
-	off, ok := p.find(h)
+func (sv *survey) readIn(p *packfile.Pack, h packfile.Hash) (packfile.Object, error) {
+	off, ok := p.Find(h)
 	if !ok {
-		return object{}, errNoObject
+		return packfile.Object{}, packfile.ErrNotFound
 	}
-	o, err := p.read(off, sv.read)
-	if err == nil && nameOf(o) != h {
-		err = errDamaged
+	o, err := p.Read(off, sv.read)
+	if err == nil && packfile.NameOf(o) != h {
+		err = packfile.ErrDamaged
 	}
 	return o, err
 }
 
-// read returns the first good copy of an object.
-func (sv *survey) read(h hash) (object, error) {
+// Read returns the first good copy of an object.
+func (sv *survey) read(h packfile.Hash) (packfile.Object, error) {
 	for _, p := range sv.packs {
 		if o, err := sv.readIn(p, h); err == nil {
 			return o, nil
 		}
 	}
-	return (&objectDB{dir: sv.dir}).readLoose(h)
+	return (&packfile.DB{Dir: sv.dir}).ReadLoose(h)
 }
 
-// has reports whether there is a readable copy of an object.
-func (sv *survey) has(h hash) bool {
+// Has reports whether there is a readable copy of an object.
+func (sv *survey) has(h packfile.Hash) bool {
 	if _, lost := sv.lost[h]; lost {
 		return false
 	}
 	for _, p := range sv.packs {
-		if _, ok := p.find(h); ok {
+		if _, ok := p.Find(h); ok {
 			return true
 		}
 	}
@@ -320,16 +321,16 @@ func (sv *survey) has(h hash) bool {
 }
 
 // refersTo lists the objects that an object refers to, except submodules.
-func refersTo(o object) (out []hash, err error) {
-	switch o.kind {
+func refersTo(o packfile.Object) (out []packfile.Hash, err error) {
+	switch o.Kind {
 	case plumbing.CommitObject:
-		c, err := parseCommit(o.data)
+		c, err := parseCommit(o.Data)
 		return append(c.parents, c.tree), err
 	case plumbing.TreeObject:
-		es, err := parseTree(o.data)
+		es, err := packfile.ParseTree(o.Data)
 		for _, e := range es {
-			if e.isDir() || e.isFile() {
-				out = append(out, e.hash)
+			if e.IsDir() || e.IsFile() {
+				out = append(out, e.Hash)
 			}
 		}
 		return out, err
@@ -374,7 +375,7 @@ func (r *repo) checkup(sv *survey, said string) (c Checkup, err error) {
 // nameLost finds the paths of lost objects in the newest commit, and adds objects
 // of that commit that are missing.
 func (r *repo) nameLost(ctx context.Context, sv *survey) error {
-	at := func(h hash, path string) {
+	at := func(h packfile.Hash, path string) {
 		sv.lost[h] = struct{}{}
 		if len(sv.paths[h]) < maxPaths {
 			sv.paths[h] = append(sv.paths[h], path)
@@ -392,20 +393,20 @@ func (r *repo) nameLost(ctx context.Context, sv *survey) error {
 		at(head, "/")
 		return nil
 	}
-	commit, err := parseCommit(o.data)
+	commit, err := parseCommit(o.Data)
 	if err != nil {
 		return err
 	}
 	// A tree at many paths is walked once for each path, so the walk has a limit.
 	left := 4 * r.s.o.Limits.Files
-	var walk func(tree hash, dir string) error
-	walk = func(tree hash, dir string) error {
+	var walk func(tree packfile.Hash, dir string) error
+	walk = func(tree packfile.Hash, dir string) error {
 		o, err := sv.read(tree)
 		if err != nil {
 			at(tree, dir+"/")
 			return ctx.Err()
 		}
-		es, err := parseTree(o.data)
+		es, err := packfile.ParseTree(o.Data)
 		if err != nil {
 			return err
 		}
@@ -413,14 +414,14 @@ func (r *repo) nameLost(ctx context.Context, sv *survey) error {
 			if left--; left < 0 || ctx.Err() != nil {
 				return ctx.Err()
 			}
-			path := strings.TrimPrefix(dir+"/"+e.name, "/")
+			path := strings.TrimPrefix(dir+"/"+e.Name, "/")
 			switch {
-			case e.isDir():
-				if err := walk(e.hash, path); err != nil {
+			case e.IsDir():
+				if err := walk(e.Hash, path); err != nil {
 					return err
 				}
-			case e.isFile() && !sv.has(e.hash):
-				at(e.hash, path)
+			case e.IsFile() && !sv.has(e.Hash):
+				at(e.Hash, path)
 			}
 		}
 		return nil

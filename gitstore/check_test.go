@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"satchel/gitstore/damagetest"
+	"satchel/gitstore/packfile"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
@@ -29,7 +30,7 @@ func letGo(s *Store, id space.SpaceID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r := s.open[id]; r != nil {
-		r.db.close()
+		r.db.Close()
 		delete(s.open, id)
 	}
 }
@@ -290,19 +291,19 @@ func TestTheContentOfAFileThatIsGone(t *testing.T) {
 	}
 	// A newer commit has a pack of its own, so that the older one can go.
 	commit(t, s, id, writes(map[string]string{"dir/c": "c"}))
-	h, err := hashFrom(string(blob))
+	h, err := packfile.HashFrom(string(blob))
 	if err != nil {
 		t.Fatal(err)
 	}
 	letGo(s, id)
 	for _, pack := range packsOf(t, s, id) {
 		base := strings.TrimSuffix(pack, ".pack")
-		p, err := loadPack(base)
+		p, err := packfile.Load(base)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, has := p.find(h)
-		p.close()
+		_, has := p.Find(h)
+		p.Close()
 		if has {
 			if err := errors.Join(os.Remove(base+".pack"), os.Remove(base+".idx")); err != nil {
 				t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"satchel/gitstore/packfile"
 	"satchel/internal/space"
 )
 
@@ -45,22 +46,22 @@ func (sn *snapshot) damaged() []space.Path {
 // read now. A file that it lacks may have been repaired since.
 func (sn *snapshot) complete(r *repo, m *manifest) bool {
 	return sn.at.head == m.head && slices.Equal(sn.at.unread, m.unread) &&
-		!slices.ContainsFunc(sn.absent, func(f manifestFile) bool { return r.db.sound(f.hash) })
+		!slices.ContainsFunc(sn.absent, func(f manifestFile) bool { return r.db.Sound(f.hash) })
 }
 
 // create writes the checkout from nothing.
 func (sn *snapshot) create(ctx context.Context, r *repo, m *manifest) error {
-	if err := mkdirMode(sn.dir, 0o700); err != nil {
+	if err := packfile.MkdirMode(sn.dir, 0o700); err != nil {
 		return err
 	}
-	if err := mkdirMode(sn.tree(), 0o777); err != nil {
+	if err := packfile.MkdirMode(sn.tree(), 0o777); err != nil {
 		return err
 	}
 	w, err := newTreeWriter(r, sn.tree())
 	if err != nil {
 		return err
 	}
-	defer w.close()
+	defer w.Close()
 	if err := w.giveAway(w.dirs[0].Lchown, "."); err != nil {
 		return err
 	}
@@ -79,7 +80,7 @@ func (sn *snapshot) update(ctx context.Context, r *repo, m *manifest) error {
 	if err != nil {
 		return err
 	}
-	defer w.close()
+	defer w.Close()
 	lacking := map[string]bool{}
 	for _, f := range sn.absent {
 		lacking[f.path] = true
@@ -134,7 +135,7 @@ func newTreeWriter(r *repo, dir string) (*treeWriter, error) {
 	return &treeWriter{r: r, dirs: []*os.Root{root}}, nil
 }
 
-func (w *treeWriter) close() {
+func (w *treeWriter) Close() {
 	for _, d := range w.dirs {
 		d.Close()
 	}
@@ -194,7 +195,7 @@ func (w *treeWriter) writeAll(ctx context.Context, files []manifestFile) (absent
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if err := w.write(f); unreadable(err) {
+		if err := w.write(f); packfile.Unreadable(err) {
 			w.r.logger().Error("A damaged file is left out of a checkout.", "path", f.path, "error", err)
 			absent = append(absent, f)
 		} else if err != nil {
@@ -207,11 +208,11 @@ func (w *treeWriter) writeAll(ctx context.Context, files []manifestFile) (absent
 // write makes one file, which must not be there.
 func (w *treeWriter) write(f manifestFile) error {
 	dir, name := path.Split(f.path)
-	if f.mode == modeGitlink { // an empty directory, as git makes of it
+	if f.mode == packfile.ModeGitlink { // an empty directory, as git makes of it
 		_, err := w.enter(f.path)
 		return err
 	}
-	data, err := w.r.db.blob(f.hash)
+	data, err := w.r.db.Blob(f.hash)
 	if err != nil {
 		return err
 	}
@@ -219,14 +220,14 @@ func (w *treeWriter) write(f manifestFile) error {
 	if err != nil {
 		return err
 	}
-	if f.mode == modeSymlink {
+	if f.mode == packfile.ModeSymlink {
 		if err := d.Symlink(string(data), name); err != nil {
 			return err
 		}
 		return w.giveAway(d.Lchown, name)
 	}
 	perm := fs.FileMode(0o666)
-	if f.mode == modeExec {
+	if f.mode == packfile.ModeExec {
 		perm = 0o777
 	}
 	file, err := d.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
@@ -257,7 +258,7 @@ func (w *treeWriter) giveAway(chown func(name string, uid, gid int) error, name 
 	return chown(name, uid, uid)
 }
 
-// remove deletes files and the directories that they leave empty.
+// Remove deletes files and the directories that they leave empty.
 func (w *treeWriter) remove(paths []string) error {
 	root := w.dirs[0]
 	dirs := map[string]bool{}

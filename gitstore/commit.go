@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"satchel/gitstore/packfile"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
@@ -113,7 +114,7 @@ func (r *repo) apply(ctx context.Context, p *plan, m space.Meta) (space.Commit, 
 	}
 	if tree.IsZero() { // the empty tree is written where it is a commit's
 		tree = plumbing.ComputeHash(plumbing.TreeObject, nil)
-		if !r.db.has(tree) {
+		if !r.db.Has(tree) {
 			objs = append(objs, newObject{kind: plumbing.TreeObject, hash: tree})
 		}
 	}
@@ -121,13 +122,13 @@ func (r *repo) apply(ctx context.Context, p *plan, m space.Meta) (space.Commit, 
 		return r.unchanged(p)
 	}
 	for _, q := range p.writes {
-		if !r.db.sound(q.hash) {
+		if !r.db.Sound(q.hash) {
 			objs = append(objs, newObject{plumbing.BlobObject, q.hash, q.data})
 		}
 	}
-	var parents []hash
+	var parents []packfile.Hash
 	if !head.id.IsZero() {
-		parents = []hash{head.id}
+		parents = []packfile.Hash{head.id}
 	}
 	c, err := r.record(ctx, head, parents, tree, objs, m, summarise(files))
 	if err != nil {
@@ -145,11 +146,11 @@ func (r *repo) heal(p *plan) error {
 	if len(p.heal) == 0 {
 		return nil
 	}
-	pk, err := r.s.writePack(r.db.packDir(), p.heal)
+	pk, err := r.s.writePack(r.db.PackDir(), p.heal)
 	if err != nil {
 		return r.internalf(err, "write damaged objects again")
 	}
-	r.db.add(pk)
+	r.db.Add(pk)
 	r.logger().Info("Damaged files were written again.", "files", len(p.heal))
 	p.heal = nil
 	r.headMoved() // git inside sandboxes needs the pack
@@ -168,13 +169,13 @@ func (r *repo) unchanged(p *plan) (space.Commit, error) {
 
 // record writes a commit with its objects and makes it head, durably. head is
 // the one that it replaces; zero in a space without a commit.
-func (r *repo) record(ctx context.Context, head *headState, parents []hash, tree hash, objs []newObject, m space.Meta, summary string) (space.Commit, error) {
+func (r *repo) record(ctx context.Context, head *headState, parents []packfile.Hash, tree packfile.Hash, objs []newObject, m space.Meta, summary string) (space.Commit, error) {
 	if m.Time.IsZero() {
 		m.Time = time.Now()
 	}
 	data := r.s.o.encodeCommit(tree, parents, m, summary)
 	id := plumbing.ComputeHash(plumbing.CommitObject, data)
-	if id == head.id || r.db.has(id) {
+	if id == head.id || r.db.Has(id) {
 		// The same change by the same author in the same second, after it was
 		// undone: another second makes it another commit.
 		m.Time = m.Time.Add(time.Second)
@@ -184,18 +185,18 @@ func (r *repo) record(ctx context.Context, head *headState, parents []hash, tree
 	if err := ctx.Err(); err != nil {
 		return space.Commit{}, err // the last point at which nothing was changed
 	}
-	p, err := r.s.writePack(r.db.packDir(), objs)
+	p, err := r.s.writePack(r.db.PackDir(), objs)
 	if err != nil {
 		return space.Commit{}, r.internalf(err, "write objects")
 	}
-	r.db.add(p)
+	r.db.Add(p)
 	stamp := fmt.Sprintf("%d %s", m.Time.Unix(), m.Time.Format("-0700"))
 	if err := r.advance(head.id, id, m.Author, stamp, committing+firstLine(cleanMessage(m.Message, summary))); err != nil {
 		return space.Commit{}, r.internalf(err, "move the branch")
 	}
 	for _, o := range objs {
 		if o.kind != plumbing.BlobObject { // whose bytes are the caller's
-			r.db.cache.put(r.db, o.hash, object{o.kind, o.data})
+			r.db.Cache.Put(r.db, o.hash, packfile.Object{Kind: o.kind, Data: o.data})
 		}
 	}
 	r.head.Store(&headState{id: id, tree: tree})
@@ -212,18 +213,18 @@ func firstLine(s string) string {
 }
 
 // writePack writes objects as one durable pack.
-func (s *Store) writePack(dir string, objs []newObject) (*pack, error) {
-	w, err := newPackWriter(s.o.disk, dir)
+func (s *Store) writePack(dir string, objs []newObject) (*packfile.Pack, error) {
+	w, err := packfile.NewWriter(s.o.disk, dir)
 	if err != nil {
 		return nil, err
 	}
 	for _, o := range objs {
-		if err := w.addNamed(o.hash, o.kind, o.data); err != nil {
-			w.abort()
+		if err := w.AddNamed(o.hash, o.kind, o.data); err != nil {
+			w.Abort()
 			return nil, err
 		}
 	}
-	return w.finish()
+	return w.Finish()
 }
 
 // committed tells of a new head: first to the git view, so that whoever hears
@@ -252,8 +253,8 @@ func (r *repo) nextTotals(ctx context.Context, p *plan) (t totals, added int64, 
 		r.totals = &t
 	}
 	t = *r.totals
-	drop := func(h hash) error {
-		n, err := r.db.sizeOf(h)
+	drop := func(h packfile.Hash) error {
+		n, err := r.db.SizeOf(h)
 		if err != nil {
 			return r.internalf(err, "size")
 		}
@@ -263,14 +264,14 @@ func (r *repo) nextTotals(ctx context.Context, p *plan) (t totals, added int64, 
 	}
 	for path, at := range p.deletes {
 		if _, again := p.over[path]; !again {
-			if err := drop(at.hash); err != nil {
+			if err := drop(at.Hash); err != nil {
 				return t, 0, err
 			}
 		}
 	}
 	for path, q := range p.writes {
 		if at, ok := p.over[path]; ok {
-			if err := drop(at.hash); err != nil {
+			if err := drop(at.Hash); err != nil {
 				return t, 0, err
 			}
 		}
@@ -289,7 +290,7 @@ func (r *repo) excess(t totals, added int64) excess {
 	return excess{
 		files:   t.files > lim.Files && t.files > r.totals.files,
 		bytes:   t.bytes > lim.Space && t.bytes > r.totals.bytes,
-		history: added > 0 && r.db.packBytes()+added > lim.Repository,
+		history: added > 0 && r.db.PackBytes()+added > lim.Repository,
 	}
 }
 
@@ -314,7 +315,7 @@ func (r *repo) refuseExcess(ctx context.Context, p *plan) error {
 	}
 	var gone []string
 	for _, path := range slices.SortedFunc(maps.Keys(p.writes), func(a, b string) int {
-		return cmp.Or(cmp.Compare(p.writes[b].size, p.writes[a].size), compareStrings(b, a))
+		return cmp.Or(cmp.Compare(p.writes[b].size, p.writes[a].size), packfile.CompareStrings(b, a))
 	}) {
 		e := r.excess(t, added)
 		why := e.err(t, r.s.o.Limits)
@@ -324,7 +325,7 @@ func (r *repo) refuseExcess(ctx context.Context, p *plan) error {
 		q := p.writes[path]
 		less, files := q.size, 1
 		if at, ok := p.over[path]; ok {
-			n, err := r.db.sizeOf(at.hash)
+			n, err := r.db.SizeOf(at.Hash)
 			if err != nil {
 				return r.internalf(err, "size")
 			}
@@ -341,7 +342,7 @@ func (r *repo) refuseExcess(ctx context.Context, p *plan) error {
 	return nil
 }
 
-func (r *repo) countTotals(ctx context.Context, tree hash) (t totals, err error) {
+func (r *repo) countTotals(ctx context.Context, tree packfile.Hash) (t totals, err error) {
 	s := newScales(r, true)
 	s.past = true
 	l, err := s.tree(ctx, tree)
@@ -363,14 +364,14 @@ func (r *repo) noteCase(files []space.FileChange) {
 		if err != nil || !at.isDir() {
 			continue
 		}
-		es, err := r.db.tree(at.hash)
+		es, err := r.db.Tree(at.Hash)
 		if err != nil {
 			continue
 		}
 		folded := make(map[string][]string, len(es))
 		for _, e := range es {
-			low := strings.ToLower(e.name)
-			folded[low] = append(folded[low], e.name)
+			low := strings.ToLower(e.Name)
+			folded[low] = append(folded[low], e.Name)
 		}
 		for _, name := range names {
 			for _, other := range folded[strings.ToLower(name)] {

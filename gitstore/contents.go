@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 
+	"satchel/gitstore/packfile"
 	"satchel/internal/space"
 )
 
@@ -23,13 +24,13 @@ func (s *Store) Contents(ctx context.Context, id space.SpaceID, since space.Comm
 
 // contents is Contents of a head, which may be in a quarantine.
 func (r *repo) contents(ctx context.Context, head *headState, since space.CommitID, visit func(at space.CommitID, p space.Path, content []byte) error) error {
-	known := map[hash]bool{}
+	known := map[packfile.Hash]bool{}
 	if since != "" {
 		old, err := r.resolve(string(since))
 		if err != nil {
 			return err
 		}
-		err = r.history(ctx, old.id, "", func(h hash, _ rawCommit, _ bool) (bool, error) {
+		err = r.history(ctx, old.id, "", func(h packfile.Hash, _ rawCommit, _ bool) (bool, error) {
 			known[h] = true
 			return true, nil
 		})
@@ -39,18 +40,18 @@ func (r *repo) contents(ctx context.Context, head *headState, since space.Commit
 	}
 	type written struct {
 		path string
-		blob hash
+		blob packfile.Hash
 	}
 	seen, named := map[written]bool{}, map[string]bool{}
-	return r.history(ctx, head.id, "", func(h hash, c rawCommit, _ bool) (bool, error) {
+	return r.history(ctx, head.id, "", func(h packfile.Hash, c rawCommit, _ bool) (bool, error) {
 		if known[h] {
 			return true, nil
 		}
-		o, err := r.db.read(h)
+		o, err := r.db.Read(h)
 		if err != nil {
 			return false, r.internalf(err, "contents")
 		}
-		header, message, _ := bytes.Cut(o.data, []byte("\n\n"))
+		header, message, _ := bytes.Cut(o.Data, []byte("\n\n"))
 		words := [][]byte{message}
 		for line := range bytes.Lines(header) {
 			if from, to := personIn(line); to > from && !named[string(line[from:to])] {
@@ -59,11 +60,11 @@ func (r *repo) contents(ctx context.Context, head *headState, since space.Commit
 			}
 		}
 		for _, w := range words {
-			if err := visit(commitID(h), "", w); err != nil {
+			if err := visit(packfile.CommitID(h), "", w); err != nil {
 				return false, err
 			}
 		}
-		var parent hash
+		var parent packfile.Hash
 		if len(c.parents) > 0 {
 			p, err := r.rawCommit(c.parents[0])
 			if err != nil {
@@ -76,16 +77,16 @@ func (r *repo) contents(ctx context.Context, head *headState, since space.Commit
 			return false, r.internalf(err, "contents")
 		}
 		for _, x := range changes {
-			w := written{x.path, x.new.hash}
-			if !x.new.isFile() || seen[w] {
+			w := written{x.path, x.new.Hash}
+			if !x.new.IsFile() || seen[w] {
 				continue
 			}
 			seen[w] = true
-			content, err := r.db.blob(x.new.hash)
+			content, err := r.db.Blob(x.new.Hash)
 			if err != nil {
 				return false, r.internalf(err, "contents")
 			}
-			if err := visit(commitID(h), space.Path(x.path), content); err != nil {
+			if err := visit(packfile.CommitID(h), space.Path(x.path), content); err != nil {
 				return false, err
 			}
 		}

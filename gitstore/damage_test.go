@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"satchel/gitstore/packfile"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
@@ -87,7 +88,7 @@ func TestTheLastLineOfALogStays(t *testing.T) {
 		}
 		b, err := os.ReadFile(filepath.Join(s.repoDir(id), "logs", filepath.FromSlash(branch)))
 		lines, size := parseLog(b)
-		if err != nil || len(lines) != 1 || size != int64(len(b)) || commitID(lines[0].now) != c.ID {
+		if err != nil || len(lines) != 1 || size != int64(len(b)) || packfile.CommitID(lines[0].now) != c.ID {
 			t.Fatalf("%q, %v", b, err)
 		}
 	}
@@ -107,19 +108,19 @@ func TestDamageIsNoticed(t *testing.T) {
 	if err != nil || len(packs) != 2 {
 		t.Fatalf("%q, %v", packs, err)
 	}
-	want := map[hash]object{}
-	each := func(use func(db *objectDB, h hash)) {
-		db, err := openObjects(objects, newObjectCache(0))
+	want := map[packfile.Hash]packfile.Object{}
+	each := func(use func(db *packfile.DB, h packfile.Hash)) {
+		db, err := packfile.Open(objects, packfile.NewCache(0))
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer db.close()
-		for h := range db.small {
+		defer db.Close()
+		for h := range db.Small {
 			use(db, h)
 		}
 	}
-	each(func(db *objectDB, h hash) {
-		o, err := db.read(h)
+	each(func(db *packfile.DB, h packfile.Hash) {
+		o, err := db.Read(h)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -135,11 +136,11 @@ func TestDamageIsNoticed(t *testing.T) {
 			damaged := slices.Clone(pack)
 			damaged[i] ^= 1 << (i % 8)
 			overwrite(t, name, string(damaged))
-			each(func(db *objectDB, h hash) {
-				if o, err := db.read(h); err != nil {
+			each(func(db *packfile.DB, h packfile.Hash) {
+				if o, err := db.Read(h); err != nil {
 					noticed++
-				} else if o.kind != want[h].kind || !bytes.Equal(o.data, want[h].data) {
-					t.Errorf("%s with bit %d of byte %d of %d turned over is read as %q", h, i%8, i, len(pack), o.data)
+				} else if o.Kind != want[h].Kind || !bytes.Equal(o.Data, want[h].Data) {
+					t.Errorf("%s with bit %d of byte %d of %d turned over is read as %q", h, i%8, i, len(pack), o.Data)
 				}
 			})
 		}

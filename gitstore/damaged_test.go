@@ -10,13 +10,14 @@ import (
 	"testing"
 
 	"satchel/gitstore/damagetest"
+	"satchel/gitstore/packfile"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
 
 // flip damages an object in every pack that has it: in its content, or in its
 // header.
-func flip(t testing.TB, s *Store, id space.SpaceID, h hash, content bool) {
+func flip(t testing.TB, s *Store, id space.SpaceID, h packfile.Hash, content bool) {
 	t.Helper()
 	if err := damagetest.TurnObject(s.repoDir(id), h.String(), content); err != nil {
 		t.Fatal(err)
@@ -25,7 +26,7 @@ func flip(t testing.TB, s *Store, id space.SpaceID, h hash, content bool) {
 
 // damagedStore is a store with one space, of which one object is damaged: the
 // blob of a file, or the tree of a directory.
-func damagedStore(t *testing.T, files map[string]string, path string, content bool) (*Store, space.SpaceID, hash) {
+func damagedStore(t *testing.T, files map[string]string, path string, content bool) (*Store, space.SpaceID, packfile.Hash) {
 	t.Helper()
 	dir := t.TempDir()
 	s, err := Open(Options{Dir: dir})
@@ -33,7 +34,7 @@ func damagedStore(t *testing.T, files map[string]string, path string, content bo
 		t.Fatal(err)
 	}
 	id := newSpace(t, s, files)
-	h, err := hashFrom(git(t, s.repoDir(id), "rev-parse", "main:"+path))
+	h, err := packfile.HashFrom(git(t, s.repoDir(id), "rev-parse", "main:"+path))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +136,7 @@ func TestWritingADamagedFileHealsIt(t *testing.T) {
 				}
 				s = newStore(t, func(o *Options) { o.Dir = dir })
 				healed()
-				if _, err := s.ReadBlob(t.Context(), id, blobID(h)); (err == nil) != (text == damageFiles["dir/bad.md"]) {
+				if _, err := s.ReadBlob(t.Context(), id, packfile.BlobID(h)); (err == nil) != (text == damageFiles["dir/bad.md"]) {
 					t.Errorf("the old content: %v", err)
 				}
 			})
@@ -186,7 +187,7 @@ func TestADamagedDirectoryIsLeftOut(t *testing.T) {
 }
 
 // fromEachPack reads an object that several packs have, beginning with each.
-func fromEachPack(t *testing.T, s *Store, id space.SpaceID, h hash) {
+func fromEachPack(t *testing.T, s *Store, id space.SpaceID, h packfile.Hash) {
 	t.Helper()
 	r, release, err := s.acquire(t.Context(), id)
 	if err != nil {
@@ -194,15 +195,15 @@ func fromEachPack(t *testing.T, s *Store, id space.SpaceID, h hash) {
 	}
 	defer release()
 	copies := 0
-	for _, p := range r.db.packs {
-		off, ok := p.find(h)
+	for _, p := range r.db.Packs {
+		off, ok := p.Find(h)
 		if !ok {
 			continue
 		}
 		copies++
-		r.db.small[h] = location{p, off}
-		r.db.cache.drop(r.db)
-		if _, err := r.db.read(h); err != nil {
+		r.db.Small[h] = packfile.Location{Pack: p, Offset: off}
+		r.db.Cache.Drop(r.db)
+		if _, err := r.db.Read(h); err != nil {
 			t.Error(err)
 		}
 	}
@@ -222,7 +223,7 @@ func TestPacksOfACloneRepairASpace(t *testing.T) {
 			}
 			id := newSpace(t, s, damageFiles)
 			commit(t, s, id, writes(map[string]string{"more.md": "more\n"}))
-			h, err := hashFrom(git(t, s.repoDir(id), "rev-parse", "main:"+path))
+			h, err := packfile.HashFrom(git(t, s.repoDir(id), "rev-parse", "main:"+path))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -255,7 +256,7 @@ func TestADamagedNewestCommit(t *testing.T) {
 		id := newSpace(t, s, map[string]string{"a": "a"})
 		commit(t, s, id, writes(map[string]string{"b": "b"}))
 		copied := backup(t, s, id)
-		head, err := hashFrom(git(t, s.repoDir(id), "rev-parse", "main"))
+		head, err := packfile.HashFrom(git(t, s.repoDir(id), "rev-parse", "main"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -39,7 +39,7 @@ func (r *repo) dates(ctx context.Context, from, to *headState) (map[space.Path]t
 	}
 	undated := make(map[string]bool, len(changes))
 	for _, c := range changes {
-		if c.new.isFile() {
+		if c.new.IsFile() {
 			undated[c.path] = true
 		}
 	}

@@ -139,7 +139,7 @@ func BenchmarkDates(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		b.ReportMetric(median(5, func(int) { s.cache.drop(r.db); dates("") }), "all-cold-ms")
+		b.ReportMetric(median(5, func(int) { s.cache.Drop(r.db); dates("") }), "all-cold-ms")
 		b.ReportMetric(median(5, func(int) { dates("") }), "all-warm-ms")
 		b.ReportMetric(median(50, func(int) { dates(last.Parent) }), "one-commit-ms")
 		release()

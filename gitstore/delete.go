@@ -89,7 +89,7 @@ func (r *repo) left(ctx context.Context) error {
 	}
 }
 
-// remove removes what is on disk of a space that nobody uses, and forgets it. From
+// Remove removes what is on disk of a space that nobody uses, and forgets it. From
 // the rename on there is no such space, after a crash either.
 func (s *Store) remove(id space.SpaceID) error {
 	s.o.probe("free")
@@ -105,10 +105,10 @@ func (s *Store) remove(id space.SpaceID) error {
 	}
 	if r != nil && r.openErr == nil {
 		r.forgetSeeds()
-		r.db.close()
+		r.db.Close()
 	}
 	s.o.probe("renamed")
-	if err := s.o.disk.syncDir(s.o.Dir); err != nil {
+	if err := s.o.disk.SyncDir(s.o.Dir); err != nil {
 		return err
 	}
 	s.o.probe("rename synced")

@@ -48,13 +48,13 @@ func TestDelete(t *testing.T) {
 	if left := leftOf(t, s.o.Dir, id); len(left) > 0 {
 		t.Errorf("left %v", left)
 	}
-	s.cache.mu.Lock()
-	for _, k := range s.cache.items.Keys() {
-		if k.db.dir == filepath.Join(s.repoDir(id), "objects") {
-			t.Errorf("an object of it is in memory: %s", k.hash)
+	s.cache.Mu.Lock()
+	for _, k := range s.cache.Items.Keys() {
+		if k.DB.Dir == filepath.Join(s.repoDir(id), "objects") {
+			t.Errorf("an object of it is in memory: %s", k.Hash)
 		}
 	}
-	s.cache.mu.Unlock()
+	s.cache.Mu.Unlock()
 	for what, do := range map[string]func() error{
 		"head":  func() error { _, err := s.Head(t.Context(), id); return err },
 		"files": func() error { _, err := s.Files(t.Context(), id, head, ""); return err },

@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"satchel/gitstore/packfile"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
@@ -164,17 +165,17 @@ func FuzzObjects(f *testing.F) {
 	f.Add([]byte("tree 0123456789012345678901234567890123456789\nauthor A <a@b> 1 +0000\ncommitter A <a@b> 99999999999999999999 +9999\n\nm\n\nSatchel-Tool: x\n"))
 	f.Add([]byte{0xe5, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x0f, 1, 2})
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if es, err := parseTree(data); err == nil {
-			if again, err := parseTree(encodeTree(es)); err != nil || len(again) != len(es) {
+		if es, err := packfile.ParseTree(data); err == nil {
+			if again, err := packfile.ParseTree(packfile.EncodeTree(es)); err != nil || len(again) != len(es) {
 				t.Fatal(err)
 			}
 		}
 		if c, err := parseCommit(data); err == nil {
-			c.read(hash{})
+			c.read(packfile.Hash{})
 		}
-		if e, err := readEntry(bytes.NewReader(data), 0); err == nil {
-			e.inflate(bytes.NewReader(data), e.size)
+		if e, err := packfile.ReadEntry(bytes.NewReader(data), 0); err == nil {
+			e.Inflate(bytes.NewReader(data), e.Size)
 		}
-		patch(object{data: []byte("base")}, [][]byte{data})
+		packfile.Patch(packfile.Object{Data: []byte("base")}, [][]byte{data})
 	})
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"satchel/gitstore/packfile"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
@@ -26,12 +27,12 @@ type ImportSource interface {
 type importReader interface {
 	// files gives every file once. What cannot be one is told to refuse.
 	files(ctx context.Context, visit func(importFile) error, refuse func(path string, err error)) error
-	// name says in a few words what it is, without a secret.
-	name() string
+	// Name says in a few words what it is, without a secret.
+	Name() string
 	// history returns the quarantined repository; nil where there are files
 	// alone.
 	history() *quarantine
-	close()
+	Close()
 }
 
 // importFile is one file of a source: an attacker's bytes, like a change's.
@@ -92,9 +93,9 @@ func (s *Store) Import(ctx context.Context, id space.SpaceID, src ImportSource, 
 	if err != nil {
 		return ImportResult{}, explainDisk(err)
 	}
-	defer in.close()
+	defer in.Close()
 	if m.Message == "" {
-		m.Message = "Import " + in.name()
+		m.Message = "Import " + in.Name()
 	}
 	warning, err := r.screenMessage(ctx, m.Message)
 	if isFault(err) {
@@ -153,11 +154,11 @@ func (r *repo) pristine(st *headState) (bool, error) {
 // is read, so that memory holds one file at a time; the space is locked only
 // for the commit.
 func (r *repo) importFiles(ctx context.Context, in importReader, m space.Meta, check func() error, progress func(string)) (res ImportResult, err error) {
-	w, err := newPackWriter(r.s.o.disk, r.db.packDir())
+	w, err := packfile.NewWriter(r.s.o.disk, r.db.PackDir())
 	if err != nil {
 		return res, r.internalf(err, "import")
 	}
-	defer w.abort() // of what finish has not renamed
+	defer w.Abort() // of what finish has not renamed
 	lim := r.s.o.Limits
 	var reqs []request
 	at := map[string]int{}
@@ -178,8 +179,8 @@ func (r *repo) importFiles(ctx context.Context, in importReader, m space.Meta, c
 		if res.Files > lim.Files || res.Bytes > lim.Space {
 			return fault.New(fault.TooLarge, "The source has more than the %d files or %s that a space may hold.", lim.Files, sizeText(lim.Space))
 		}
-		if !r.db.has(q.hash) {
-			if err := w.addNamed(q.hash, plumbing.BlobObject, data); err != nil {
+		if !r.db.Has(q.hash) {
+			if err := w.AddNamed(q.hash, plumbing.BlobObject, data); err != nil {
 				return err
 			}
 		}
@@ -253,7 +254,7 @@ func tooLarge(path string, limit int64) error {
 // commitImport commits requests whose blobs are in the pack. The caller holds
 // commitMu: until it lets go nobody else can have used the pack, which is
 // removed where the commit fails.
-func (r *repo) commitImport(ctx context.Context, w *packWriter, reqs []request, m space.Meta) (c space.Commit, replaced []space.Path, err error) {
+func (r *repo) commitImport(ctx context.Context, w *packfile.Writer, reqs []request, m space.Meta) (c space.Commit, replaced []space.Path, err error) {
 	head := r.head.Load()
 	pristine, err := r.pristine(head)
 	if err != nil {
@@ -266,7 +267,7 @@ func (r *repo) commitImport(ctx context.Context, w *packWriter, reqs []request, 
 				return space.Commit{}, nil, r.internalf(err, "import")
 			}
 			if at.isFile() {
-				reqs[i].base, reqs[i].baseMode = blobID(at.hash), at.fileMode()
+				reqs[i].base, reqs[i].baseMode = packfile.BlobID(at.Hash), at.FileMode()
 			}
 		}
 	} else {
@@ -281,26 +282,26 @@ func (r *repo) commitImport(ctx context.Context, w *packWriter, reqs []request, 
 	if err != nil {
 		return space.Commit{}, nil, err
 	}
-	var pk *pack
-	if len(w.entries) > 0 {
-		if pk, err = w.finish(); err != nil {
+	var pk *packfile.Pack
+	if len(w.Entries) > 0 {
+		if pk, err = w.Finish(); err != nil {
 			return space.Commit{}, nil, r.internalf(err, "import")
 		}
-		r.db.add(pk)
+		r.db.Add(pk)
 	}
 	c, err = r.apply(ctx, p, m)
 	if err != nil && pk != nil && r.head.Load() == head {
 		for _, ext := range []string{".idx", ".pack"} {
-			err = errors.Join(err, os.Remove(pk.base+ext))
+			err = errors.Join(err, os.Remove(pk.Base+ext))
 		}
-		err = errors.Join(err, r.db.rescan())
+		err = errors.Join(err, r.db.Rescan())
 	}
 	return c, replaced, err
 }
 
 // notKept leaves out files that differ from head's and stand beside those as
 // conflict copies already: importing a source again makes no second copy.
-func (r *repo) notKept(tree hash, reqs []request) ([]request, error) {
+func (r *repo) notKept(tree packfile.Hash, reqs []request) ([]request, error) {
 	left := make([]request, 0, len(reqs))
 	for _, q := range reqs {
 		kept, err := r.isKept(tree, q)
@@ -316,9 +317,9 @@ func (r *repo) notKept(tree hash, reqs []request) ([]request, error) {
 
 // isKept tells whether head has something else at a file's path and the file as
 // a conflict copy beside it.
-func (r *repo) isKept(tree hash, q request) (bool, error) {
+func (r *repo) isKept(tree packfile.Hash, q request) (bool, error) {
 	at, err := r.lookup(tree, string(q.path))
-	if err != nil || !at.found || at.hash == q.hash {
+	if err != nil || !at.found || at.Hash == q.hash {
 		return false, err
 	}
 	dir, name := path.Split(string(q.path))
@@ -326,14 +327,14 @@ func (r *repo) isKept(tree hash, q request) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	siblings, err := r.db.tree(parent.hash)
+	siblings, err := r.db.Tree(parent.Hash)
 	if err != nil {
 		return false, err
 	}
 	stem, ext := copyStem(name)
 	for _, e := range siblings {
-		if e.hash == q.hash && e.isFile() && e.fileMode() == q.mode && space.IsConflictCopy(space.Path(e.name)) &&
-			strings.HasPrefix(e.name, stem+space.ConflictMark) && strings.HasSuffix(e.name, ext) {
+		if e.Hash == q.hash && e.IsFile() && e.FileMode() == q.mode && space.IsConflictCopy(space.Path(e.Name)) &&
+			strings.HasPrefix(e.Name, stem+space.ConflictMark) && strings.HasSuffix(e.Name, ext) {
 			return true, nil
 		}
 	}

@@ -34,9 +34,9 @@ func (d directory) begin(context.Context, *Store, func(string)) (importReader, e
 
 type directoryReader struct{ root *os.Root }
 
-func (d *directoryReader) name() string         { return "a directory" }
+func (d *directoryReader) Name() string         { return "a directory" }
 func (d *directoryReader) history() *quarantine { return nil }
-func (d *directoryReader) close()               { d.root.Close() }
+func (d *directoryReader) Close()               { d.root.Close() }
 
 func (d *directoryReader) files(ctx context.Context, visit func(importFile) error, refuse func(string, error)) error {
 	return walkRoot(ctx, d.root, "", visit, refuse, 0)
@@ -135,9 +135,9 @@ func FromTar(r io.Reader) ImportSource { return tarSource{r} }
 type tarSource struct{ r io.Reader }
 
 func (t tarSource) begin(context.Context, *Store, func(string)) (importReader, error) { return t, nil }
-func (t tarSource) name() string                                                      { return "files" }
+func (t tarSource) Name() string                                                      { return "files" }
 func (t tarSource) history() *quarantine                                              { return nil }
-func (t tarSource) close()                                                            {}
+func (t tarSource) Close()                                                            {}
 
 func (t tarSource) files(ctx context.Context, visit func(importFile) error, refuse func(string, error)) error {
 	tail := &zeroTail{r: t.r}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"satchel/gitstore/gitcmd"
+	"satchel/gitstore/packfile"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
@@ -49,13 +50,13 @@ type quarantine struct {
 	head  *headState
 }
 
-func (q *quarantine) name() string         { return q.label }
+func (q *quarantine) Name() string         { return q.label }
 func (q *quarantine) history() *quarantine { return q }
 func (q *quarantine) repoDir() string      { return filepath.Join(q.dir, "repo.git") }
 
-func (q *quarantine) close() {
+func (q *quarantine) Close() {
 	if q.r != nil {
-		q.r.db.close()
+		q.r.db.Close()
 	}
 	if err := removeTree(q.dir); err != nil {
 		q.s.o.Logger.Warn("A quarantine could not be removed.", "error", err)
@@ -69,7 +70,7 @@ func (s *Store) newQuarantine(label string) (*quarantine, error) {
 	}
 	q := &quarantine{s: s, dir: dir, label: label}
 	if err := initQuarantine(q.repoDir()); err != nil {
-		q.close()
+		q.Close()
 		return nil, err
 	}
 	return q, nil
@@ -79,7 +80,7 @@ func (s *Store) newQuarantine(label string) (*quarantine, error) {
 // made for every fetch and merge.
 func initQuarantine(dir string) error {
 	for _, d := range []string{"", "objects", "objects/pack", "objects/info", "refs"} {
-		if err := mkdirMode(filepath.Join(dir, d), 0o700); err != nil {
+		if err := packfile.MkdirMode(filepath.Join(dir, d), 0o700); err != nil {
 			return err
 		}
 	}
@@ -111,7 +112,7 @@ func (g GitSource) begin(ctx context.Context, s *Store, tell func(string)) (impo
 		return nil, err
 	}
 	if err := q.receive(ctx, from, "file", ref, tell); err != nil {
-		q.close()
+		q.Close()
 		return nil, err
 	}
 	return q, nil
@@ -141,7 +142,7 @@ func (b bundleSource) begin(ctx context.Context, s *Store, tell func(string)) (i
 		return nil, err
 	}
 	if err := q.receiveBundle(ctx, b.r, tell); err != nil {
-		q.close()
+		q.Close()
 		return nil, err
 	}
 	return q, nil
@@ -217,7 +218,7 @@ func (q *quarantine) receive(ctx context.Context, from, protocol, ref string, te
 		return q.explain(ctx, err)
 	}
 	q.r = &repo{s: q.s, id: "quarantine", dir: q.repoDir()}
-	if q.r.db, err = openObjects(filepath.Join(q.repoDir(), "objects"), q.s.cache); err != nil {
+	if q.r.db, err = packfile.Open(filepath.Join(q.repoDir(), "objects"), q.s.cache); err != nil {
 		q.r = nil
 		return err
 	}
@@ -334,17 +335,17 @@ func fsckReason(stderr string) string {
 // files gives the files of the quarantined head, for a space with a history of
 // its own.
 func (q *quarantine) files(ctx context.Context, visit func(importFile) error, refuse func(string, error)) error {
-	return q.r.walk(ctx, q.head.tree, "", func(path string, e treeEntry) error {
-		if !e.isFile() {
+	return q.r.walk(ctx, q.head.tree, "", func(path string, e packfile.TreeEntry) error {
+		if !e.IsFile() {
 			refuse(path, fault.New(fault.Invalid, "%q is a submodule, whose files are another repository's.", path))
 			return nil
 		}
-		n, err := q.r.db.size(e.hash)
+		n, err := q.r.db.Size(e.Hash)
 		if err != nil {
 			return err
 		}
-		return visit(importFile{path: path, mode: e.fileMode(), size: n, open: func() (io.ReadCloser, error) {
-			data, err := q.r.db.blob(e.hash)
+		return visit(importFile{path: path, mode: e.FileMode(), size: n, open: func() (io.ReadCloser, error) {
+			data, err := q.r.db.Blob(e.Hash)
 			if err != nil {
 				return nil, err
 			}
@@ -371,13 +372,13 @@ func IsGitRepository(dir string) bool {
 
 // reasonOf names why a path of a history from elsewhere is noted; nil where it
 // breaks no rule. size is the file's.
-func (r *repo) reasonOf(path string, e treeEntry, size, fileLimit int64) (reason error, err error) {
-	if !e.isFile() {
+func (r *repo) reasonOf(path string, e packfile.TreeEntry, size, fileLimit int64) (reason error, err error) {
+	if !e.IsFile() {
 		return nil, nil
 	}
 	p, reason := space.ParsePath(path)
-	if reason == nil && e.isLink() {
-		if reason = r.checkLink(p, e.hash); reason != nil && !isFault(reason) {
+	if reason == nil && e.IsLink() {
+		if reason = r.checkLink(p, e.Hash); reason != nil && !isFault(reason) {
 			return nil, reason
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"satchel/gitstore/packfile"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
@@ -122,7 +123,7 @@ func (s *Store) Integrate(ctx context.Context, id space.SpaceID, tip space.Commi
 
 // relation tells what is to become of a remote's commit, and a newest commit
 // that it has in common with head.
-func (r *repo) relation(ctx context.Context, head, theirs *headState) (how How, base hash, err error) {
+func (r *repo) relation(ctx context.Context, head, theirs *headState) (how How, base packfile.Hash, err error) {
 	if head.id == theirs.id {
 		return UpToDate, head.id, nil
 	}
@@ -139,7 +140,7 @@ func (r *repo) relation(ctx context.Context, head, theirs *headState) (how How, 
 	case !base.IsZero():
 		ok, err := r.mergesFrom(ctx, p)
 		if !ok {
-			base = hash{} // as histories with nothing in common: nothing is lost by it
+			base = packfile.Hash{} // as histories with nothing in common: nothing is lost by it
 		}
 		return Merged, base, err
 	}
@@ -152,12 +153,12 @@ func (r *repo) relation(ctx context.Context, head, theirs *headState) (how How, 
 
 // integration computes what is to be done, without the commit lock, and returns
 // what does it under the lock, and how many paths it is about.
-func (r *repo) integration(ctx context.Context, how How, head, theirs *headState, base hash, m space.Meta) (move func() (Integration, error), paths int, err error) {
+func (r *repo) integration(ctx context.Context, how How, head, theirs *headState, base packfile.Hash, m space.Meta) (move func() (Integration, error), paths int, err error) {
 	switch how {
 	case UpToDate, Ahead:
 		c, err := r.rawCommit(head.id)
 		return func() (Integration, error) {
-			return Integration{How: how, Head: commitID(head.id), Commit: r.proven(c, head.id)}, nil
+			return Integration{How: how, Head: packfile.CommitID(head.id), Commit: r.proven(c, head.id)}, nil
 		}, 0, err
 	case FastForward:
 		w, err := r.weigh(ctx, head.tree, theirs.tree)
@@ -183,7 +184,7 @@ func (r *repo) recordMerge(ctx context.Context, head, theirs *headState, x *merg
 		return Integration{}, err
 	}
 	m.Message = mergeMessage(m.Message, theirs.id, x.conflicts, x.replaced)
-	c, err := r.record(ctx, head, []hash{head.id, theirs.id}, x.tree, x.objs, m, "")
+	c, err := r.record(ctx, head, []packfile.Hash{head.id, theirs.id}, x.tree, x.objs, m, "")
 	if err != nil {
 		return Integration{}, err
 	}
@@ -197,10 +198,10 @@ func (r *repo) recordMerge(ctx context.Context, head, theirs *headState, x *merg
 const maxToldInMessage = 200
 
 // mergeMessage adds to what the caller says of a merge what it kept.
-func mergeMessage(msg string, theirs hash, conflicts []space.Conflict, replaced []space.Path) string {
+func mergeMessage(msg string, theirs packfile.Hash, conflicts []space.Conflict, replaced []space.Path) string {
 	var b strings.Builder
 	if b.WriteString(strings.TrimSpace(msg)); b.Len() == 0 {
-		fmt.Fprintf(&b, "Merge the remote's %s", commitID(theirs).Short())
+		fmt.Fprintf(&b, "Merge the remote's %s", packfile.CommitID(theirs).Short())
 	}
 	if len(conflicts) > 0 {
 		b.WriteString("\n\nChanged here and at the remote; nothing was dropped:\n\n")
@@ -274,7 +275,7 @@ type weight struct {
 }
 
 // weigh compares a tree from elsewhere with head's. It needs no lock.
-func (r *repo) weigh(ctx context.Context, head, tree hash) (w weight, err error) {
+func (r *repo) weigh(ctx context.Context, head, tree packfile.Hash) (w weight, err error) {
 	if w.files, err = r.diff(ctx, head, tree); err != nil {
 		return w, err
 	}
@@ -290,11 +291,11 @@ func (r *repo) weigh(ctx context.Context, head, tree hash) (w weight, err error)
 			continue
 		}
 		w.delta.files, w.delta.bytes = w.delta.files+1, w.delta.bytes+f.Size
-		h, err := hashFrom(string(f.New))
+		h, err := packfile.HashFrom(string(f.New))
 		if err != nil {
 			return w, err
 		}
-		reason, err := r.reasonOf(string(f.Path), treeEntry{mode: treeMode(f.NewMode), hash: h}, f.Size, r.s.o.Limits.File)
+		reason, err := r.reasonOf(string(f.Path), packfile.TreeEntry{Mode: packfile.TreeMode(f.NewMode), Hash: h}, f.Size, r.s.o.Limits.File)
 		if err != nil {
 			return w, err
 		}
@@ -334,11 +335,11 @@ func overLimits(t totals, lim Limits) error {
 }
 
 func (r *repo) sizeOf(b space.BlobID) (int64, error) {
-	h, err := hashFrom(string(b))
+	h, err := packfile.HashFrom(string(b))
 	if err != nil {
 		return 0, err
 	}
-	return r.db.size(h)
+	return r.db.Size(h)
 }
 
 // Follow makes the remote's commit the head of a space by a person's explicit

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"satchel/gitstore/packfile"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
@@ -56,7 +57,7 @@ func (s *Store) Log(ctx context.Context, id space.SpaceID, o LogOptions) ([]spac
 	var out []space.Commit
 	passed := o.After == ""
 	older := 0 // commits in a row that are older than Since
-	err = r.history(ctx, st.id, string(o.Path), func(h hash, c rawCommit, touches bool) (bool, error) {
+	err = r.history(ctx, st.id, string(o.Path), func(h packfile.Hash, c rawCommit, touches bool) (bool, error) {
 		if c.time.Before(o.Since) {
 			// Clocks differ, so that a few more are looked at, as git does.
 			older++
@@ -64,7 +65,7 @@ func (s *Store) Log(ctx context.Context, id space.SpaceID, o LogOptions) ([]spac
 		}
 		older = 0
 		if !passed {
-			passed = commitID(h) == o.After
+			passed = packfile.CommitID(h) == o.After
 			return true, nil
 		}
 		if !touches || !o.Until.IsZero() && !c.time.Before(o.Until) {
@@ -93,10 +94,10 @@ func (s *Store) Log(ctx context.Context, id space.SpaceID, o LogOptions) ([]spac
 // history visits commits from h on, by time, children first, until visit
 // returns false. With a path, it follows only parents that may have changed it
 // and tells whether a commit did.
-func (r *repo) history(ctx context.Context, h hash, path string, visit func(hash, rawCommit, bool) (bool, error)) error {
+func (r *repo) history(ctx context.Context, h packfile.Hash, path string, visit func(packfile.Hash, rawCommit, bool) (bool, error)) error {
 	q := &byTime{}
-	seen := map[hash]bool{}
-	push := func(h hash) error {
+	seen := map[packfile.Hash]bool{}
+	push := func(h packfile.Hash) error {
 		if seen[h] {
 			return nil
 		}
@@ -138,7 +139,7 @@ func (r *repo) history(ctx context.Context, h hash, path string, visit func(hash
 
 // touching tells whether a commit changed a path against all its parents, and
 // which parents to follow: the one that has the path unchanged, else all.
-func (r *repo) touching(c rawCommit, path string) (follow []hash, touches bool, err error) {
+func (r *repo) touching(c rawCommit, path string) (follow []packfile.Hash, touches bool, err error) {
 	mine, err := r.lookup(c.tree, path)
 	if err != nil {
 		return nil, false, err
@@ -155,15 +156,15 @@ func (r *repo) touching(c rawCommit, path string) (follow []hash, touches bool, 
 		if err != nil {
 			return nil, false, err
 		}
-		if theirs.found == mine.found && (!mine.found || theirs.hash == mine.hash && theirs.mode == mine.mode) {
-			return []hash{p}, false, nil
+		if theirs.found == mine.found && (!mine.found || theirs.Hash == mine.Hash && theirs.Mode == mine.Mode) {
+			return []packfile.Hash{p}, false, nil
 		}
 	}
 	return c.parents, true, nil
 }
 
 type datedCommit struct {
-	h     hash
+	h     packfile.Hash
 	c     rawCommit
 	order int
 }
@@ -199,7 +200,7 @@ func (s *Store) Show(ctx context.Context, id space.SpaceID, at space.CommitID) (
 	if err != nil {
 		return space.Commit{}, r.internalf(err, "show")
 	}
-	var parent hash
+	var parent packfile.Hash
 	if len(raw.parents) > 0 {
 		p, err := r.state(raw.parents[0])
 		if err != nil {

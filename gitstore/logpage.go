@@ -9,6 +9,7 @@ import (
 
 	fdiff "github.com/go-git/go-git/v5/plumbing/format/diff"
 
+	"satchel/gitstore/packfile"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
@@ -29,14 +30,14 @@ func (s *Store) LogPage(ctx context.Context, id space.SpaceID, at space.CommitID
 		return nil, "", err
 	}
 	defer release()
-	start := []hash{st.id}
+	start := []packfile.Hash{st.id}
 	if cursor != "" {
 		if start, err = r.readCursor(cursor); err != nil {
 			return nil, "", err
 		}
 	}
 	limit, walk = max(1, limit), max(1, walk)
-	q, err := r.historyFrom(ctx, start, string(path), func(h hash, c rawCommit, touches bool) bool {
+	q, err := r.historyFrom(ctx, start, string(path), func(h packfile.Hash, c rawCommit, touches bool) bool {
 		walk--
 		if touches {
 			x := r.proven(c, h)
@@ -56,12 +57,12 @@ func (s *Store) LogPage(ctx context.Context, id space.SpaceID, at space.CommitID
 }
 
 // readCursor reads the commits of which a cursor names the ids.
-func (r *repo) readCursor(cursor string) ([]hash, error) {
+func (r *repo) readCursor(cursor string) ([]packfile.Hash, error) {
 	bad := fault.New(fault.NotFound, "The history has no such place to go on from.")
 	if len(cursor) > maxFrontier*41 {
 		return nil, bad
 	}
-	var out []hash
+	var out []packfile.Hash
 	for s := range strings.SplitSeq(cursor, ".") {
 		if !space.CommitID(s).Valid() {
 			return nil, bad
@@ -77,10 +78,10 @@ func (r *repo) readCursor(cursor string) ([]hash, error) {
 
 // historyFrom visits commits as history does, from several on, until visit
 // returns false or nothing is left, and returns what it would have visited next.
-func (r *repo) historyFrom(ctx context.Context, start []hash, path string, visit func(hash, rawCommit, bool) bool) (*byTime, error) {
+func (r *repo) historyFrom(ctx context.Context, start []packfile.Hash, path string, visit func(packfile.Hash, rawCommit, bool) bool) (*byTime, error) {
 	q := &byTime{}
-	seen := map[hash]bool{}
-	push := func(h hash) error {
+	seen := map[packfile.Hash]bool{}
+	push := func(h packfile.Hash) error {
 		if seen[h] {
 			return nil
 		}
@@ -136,14 +137,14 @@ func (s *Store) LastChanges(ctx context.Context, id space.SpaceID, at space.Comm
 	return changed, nil
 }
 
-func (r *repo) lastChanges(ctx context.Context, from hash, dir string, walk int) (map[string]space.Commit, error) {
+func (r *repo) lastChanges(ctx context.Context, from packfile.Hash, dir string, walk int) (map[string]space.Commit, error) {
 	out := map[string]space.Commit{}
-	entries := func(c rawCommit) (hash, error) {
+	entries := func(c rawCommit) (packfile.Hash, error) {
 		l, err := r.lookup(c.tree, dir)
 		if err != nil || !l.isDir() {
-			return hash{}, err
+			return packfile.Hash{}, err
 		}
-		return l.hash, nil
+		return l.Hash, nil
 	}
 	c, err := r.rawCommit(from)
 	if err != nil {
@@ -153,20 +154,20 @@ func (r *repo) lastChanges(ctx context.Context, from hash, dir string, walk int)
 	if err != nil {
 		return nil, err
 	}
-	list, err := r.db.tree(mine)
+	list, err := r.db.Tree(mine)
 	if err != nil {
 		return nil, err
 	}
-	left := make(map[string]treeEntry, len(list)) // what has no commit yet
+	left := make(map[string]packfile.TreeEntry, len(list)) // what has no commit yet
 	for _, e := range list {
-		left[e.name] = e
+		left[e.Name] = e
 	}
 	for h := from; walk > 0 && len(left) > 0; walk-- {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		var parent rawCommit
-		var theirs hash
+		var theirs packfile.Hash
 		if len(c.parents) > 0 {
 			if parent, err = r.rawCommit(c.parents[0]); err != nil {
 				return nil, err
@@ -176,16 +177,16 @@ func (r *repo) lastChanges(ctx context.Context, from hash, dir string, walk int)
 			}
 		}
 		if theirs != mine {
-			var old []treeEntry
+			var old []packfile.TreeEntry
 			if !theirs.IsZero() {
-				if old, err = r.db.tree(theirs); err != nil {
+				if old, err = r.db.Tree(theirs); err != nil {
 					return nil, err
 				}
 			}
 			same := make(map[string]bool, len(left))
 			for _, e := range old {
-				if now, ok := left[e.name]; ok && now == e {
-					same[e.name] = true
+				if now, ok := left[e.Name]; ok && now == e {
+					same[e.Name] = true
 				}
 			}
 			for name := range left {
@@ -212,7 +213,7 @@ func (s *Store) Changes(ctx context.Context, id space.SpaceID, from, to space.Co
 		return nil, 0, err
 	}
 	defer release()
-	var tree hash
+	var tree packfile.Hash
 	if from != "" {
 		f, err := r.resolve(string(from))
 		if err != nil {
@@ -225,22 +226,22 @@ func (s *Store) Changes(ctx context.Context, id space.SpaceID, from, to space.Co
 		return nil, 0, r.internalf(err, "changes")
 	}
 	all = slices.DeleteFunc(all, func(c treeChange) bool {
-		return !under(c.path, string(path)) || !c.old.isFile() && !c.new.isFile()
+		return !under(c.path, string(path)) || !c.old.IsFile() && !c.new.IsFile()
 	})
-	slices.SortFunc(all, func(a, b treeChange) int { return compareStrings(a.path, b.path) })
+	slices.SortFunc(all, func(a, b treeChange) int { return packfile.CompareStrings(a.path, b.path) })
 	total = len(all)
 	// To know a size is to look a file up, which is why only those are that are shown.
 	for _, c := range all[:min(total, max(0, limit))] {
 		f := space.FileChange{Path: space.Path(c.path), Status: space.Added}
-		if c.old.isFile() {
-			f.Status, f.Old, f.OldMode = space.Deleted, blobID(c.old.hash), c.old.fileMode()
+		if c.old.IsFile() {
+			f.Status, f.Old, f.OldMode = space.Deleted, packfile.BlobID(c.old.Hash), c.old.FileMode()
 		}
-		if c.new.isFile() {
+		if c.new.IsFile() {
 			if f.Old != "" {
 				f.Status = space.Modified
 			}
-			f.New, f.NewMode = blobID(c.new.hash), c.new.fileMode()
-			if f.Size, err = r.db.sizeOf(c.new.hash); err != nil {
+			f.New, f.NewMode = packfile.BlobID(c.new.Hash), c.new.FileMode()
+			if f.Size, err = r.db.SizeOf(c.new.Hash); err != nil {
 				return nil, 0, r.internalf(err, "changes")
 			}
 		}

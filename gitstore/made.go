@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"satchel/gitstore/packfile"
 	"satchel/internal/space"
 )
 
@@ -22,8 +23,8 @@ const (
 // provenance is which commits this server made, as far as the branch's log was read.
 type provenance struct {
 	mu   sync.Mutex
-	made map[hash]bool // never changed
-	read int64         // bytes of the log
+	made map[packfile.Hash]bool // never changed
+	read int64                  // bytes of the log
 }
 
 // forget has the log read anew, which was rewritten.
@@ -36,7 +37,7 @@ func (p *provenance) forget() {
 // made returns the commits that this server made, by the branch's log. A commit that
 // came from a remote or with an import is not among them, whatever its trailers say,
 // nor is one that Limits.Reflog has no room for.
-func (r *repo) made() (map[hash]bool, error) {
+func (r *repo) made() (map[packfile.Hash]bool, error) {
 	p := &r.provenance
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -65,7 +66,7 @@ func (r *repo) made() (map[hash]bool, error) {
 	}
 	made := maps.Clone(p.made)
 	if made == nil {
-		made = make(map[hash]bool, len(lines))
+		made = make(map[packfile.Hash]bool, len(lines))
 	}
 	for _, l := range lines {
 		if strings.HasPrefix(l.why(), committing) {
@@ -78,7 +79,7 @@ func (r *repo) made() (map[hash]bool, error) {
 
 // proven gives a raw commit in the words that everyone shares. Its Tool and Client are
 // those of its trailers only where this server made it.
-func (r *repo) proven(c rawCommit, id hash) space.Commit {
+func (r *repo) proven(c rawCommit, id packfile.Hash) space.Commit {
 	out, tool, client := c.read(id)
 	if tool == "" && client == "" {
 		return out
@@ -96,9 +97,9 @@ func (r *repo) proven(c rawCommit, id hash) space.Commit {
 }
 
 // rewritten is a commit that a purge makes of another.
-func (r *repo) rewritten(c rawCommit, was, id hash) space.Commit {
+func (r *repo) rewritten(c rawCommit, was, id packfile.Hash) space.Commit {
 	out := r.proven(c, was)
-	out.ID = commitID(id)
+	out.ID = packfile.CommitID(id)
 	return out
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"satchel/gitstore/gitcmd"
+	"satchel/gitstore/packfile"
 	"satchel/internal/space"
 )
 
@@ -34,7 +35,7 @@ func (s *Store) Stats(ctx context.Context, id space.SpaceID) (Stats, error) {
 		}
 		r.totals = &t
 	}
-	return Stats{r.db.packCount(), r.db.packBytes(), r.totals.files, r.totals.bytes}, nil
+	return Stats{r.db.PackCount(), r.db.PackBytes(), r.totals.files, r.totals.bytes}, nil
 }
 
 // Maintain consolidates a space's packs into few, with deltas, while commits
@@ -54,11 +55,11 @@ func (s *Store) Maintain(ctx context.Context, id space.SpaceID) error {
 		return nil // it is being done
 	}
 	defer r.maintaining.Unlock()
-	before, err := packNames(r.db.packDir())
+	before, err := packfile.PackNames(r.db.PackDir())
 	if err != nil {
 		return r.internalf(err, "maintain")
 	}
-	loose, err := hasLoose(r.db.dir)
+	loose, err := hasLoose(r.db.Dir)
 	if err != nil {
 		return r.internalf(err, "maintain")
 	}
@@ -73,7 +74,7 @@ func (s *Store) Maintain(ctx context.Context, id space.SpaceID) error {
 		return err
 	}
 	defer r.seeds.leave()
-	if err := s.replacePacks(r.db.packDir(), before); err != nil {
+	if err := s.replacePacks(r.db.PackDir(), before); err != nil {
 		return r.internalf(err, "maintain")
 	}
 	if loose { // those that are in a pack now, which is durable
@@ -81,7 +82,7 @@ func (s *Store) Maintain(ctx context.Context, id space.SpaceID) error {
 			return r.internalf(err, "maintain")
 		}
 	}
-	if err := r.db.rescan(); err != nil {
+	if err := r.db.Rescan(); err != nil {
 		return r.internalf(err, "maintain")
 	}
 	return r.relinkView()
@@ -108,17 +109,17 @@ func (r *repo) relinkView() error {
 // of a commit that came while git was at work, or of an earlier turn that was cut
 // off. A commit may have come meanwhile: its pack only adds to what stays.
 func (s *Store) replacePacks(dir string, before []string) error {
-	names, err := packNames(dir)
+	names, err := packfile.PackNames(dir)
 	if err != nil {
 		return err
 	}
-	var old, staying []*pack
+	var old, staying []*packfile.Pack
 	for _, name := range names {
-		p, err := loadPack(filepath.Join(dir, name))
+		p, err := packfile.Load(filepath.Join(dir, name))
 		if err != nil {
 			return err
 		}
-		defer p.close()
+		defer p.Close()
 		if slices.Contains(before, name) {
 			old = append(old, p)
 		} else {
@@ -126,18 +127,18 @@ func (s *Store) replacePacks(dir string, before []string) error {
 		}
 	}
 	fresh := slices.Clone(staying)
-	durable := map[*pack]bool{}
+	durable := map[*packfile.Pack]bool{}
 	for _, p := range staying {
 		if err := s.syncPack(p, durable); err != nil {
 			return err
 		}
 	}
-	if err := s.o.disk.syncDir(dir); err != nil {
+	if err := s.o.disk.SyncDir(dir); err != nil {
 		return err
 	}
 	s.o.probe("packs synced")
 	// The small ones first, which the large ones may have.
-	slices.SortStableFunc(old, func(a, b *pack) int { return a.n - b.n })
+	slices.SortStableFunc(old, func(a, b *packfile.Pack) int { return a.N - b.N })
 	for i, p := range old {
 		in := coveredBy(p, slices.Concat(staying, old[i+1:]), fresh)
 		if in == nil {
@@ -149,7 +150,7 @@ func (s *Store) replacePacks(dir string, before []string) error {
 				return err
 			}
 		}
-		if err := p.remove(); err != nil {
+		if err := p.Remove(); err != nil {
 			return err
 		}
 		s.o.probe("pack replaced")
@@ -160,16 +161,16 @@ func (s *Store) replacePacks(dir string, before []string) error {
 // coveredBy returns those of others that have all objects of a pack between them,
 // or nil. It reads the objects of packs that are not fresh: such a pack may be
 // damaged, and p may have the good copies.
-func coveredBy(p *pack, others, fresh []*pack) []*pack {
-	var in []*pack
-	for i := range p.n {
-		has := func(o *pack) bool {
-			off, ok := o.find(p.name(i))
+func coveredBy(p *packfile.Pack, others, fresh []*packfile.Pack) []*packfile.Pack {
+	var in []*packfile.Pack
+	for i := range p.N {
+		has := func(o *packfile.Pack) bool {
+			off, ok := o.Find(p.Name(i))
 			if !ok || slices.Contains(fresh, o) {
 				return ok
 			}
-			got, err := o.read(off, func(hash) (object, error) { return object{}, errNoObject })
-			return err == nil && nameOf(got) == p.name(i)
+			got, err := o.Read(off, func(packfile.Hash) (packfile.Object, error) { return packfile.Object{}, packfile.ErrNotFound })
+			return err == nil && packfile.NameOf(got) == p.Name(i)
 		}
 		if slices.ContainsFunc(in, has) {
 			continue
@@ -184,12 +185,12 @@ func coveredBy(p *pack, others, fresh []*pack) []*pack {
 }
 
 // syncPack makes a pack durable, once.
-func (s *Store) syncPack(p *pack, durable map[*pack]bool) error {
+func (s *Store) syncPack(p *packfile.Pack, durable map[*packfile.Pack]bool) error {
 	if durable[p] {
 		return nil
 	}
 	for _, ext := range []string{".pack", ".idx"} {
-		if err := s.o.disk.syncDir(p.base + ext); err != nil { // a file is synced alike
+		if err := s.o.disk.SyncDir(p.Base + ext); err != nil { // a file is synced alike
 			return err
 		}
 	}

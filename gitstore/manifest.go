@@ -4,14 +4,15 @@ import (
 	"context"
 	"slices"
 
+	"satchel/gitstore/packfile"
 	"satchel/internal/space"
 )
 
 // manifest lists the files of a head as a checkout has them and the git view's
 // index says it. It is never changed once made.
 type manifest struct {
-	head   hash
-	tree   hash
+	head   packfile.Hash
+	tree   packfile.Hash
 	files  []manifestFile // sorted by path, byte by byte
 	unread []string       // directories that cannot be read, whose files are not listed
 }
@@ -22,25 +23,25 @@ type manifest struct {
 type manifestFile struct {
 	path  string
 	mode  uint32
-	hash  hash
+	hash  packfile.Hash
 	size  uint32
 	mtime uint32
 }
 
 // fits tells whether a path may be made on this machine's disk. A commit's
 // paths were checked when they were written; imported ones were not.
-func (r *repo) fits(path string, e treeEntry) (bool, error) {
+func (r *repo) fits(path string, e packfile.TreeEntry) (bool, error) {
 	p, err := space.ParsePath(path)
 	if err != nil {
 		return false, nil
 	}
-	if !e.isLink() {
+	if !e.IsLink() {
 		return true, nil
 	}
-	switch err = r.checkLink(p, e.hash); {
+	switch err = r.checkLink(p, e.Hash); {
 	case isFault(err):
 		return false, nil
-	case unreadable(err):
+	case packfile.Unreadable(err):
 		return true, nil // the checkout leaves it out
 	}
 	return err == nil, err
@@ -63,19 +64,19 @@ func (r *repo) currentManifest(ctx context.Context) (*manifest, error) {
 	}
 	now := uint32(max(c.time.Unix(), 1))
 	m := &manifest{head: st.id, tree: st.tree}
-	var from hash
+	var from packfile.Hash
 	if last != nil && len(last.unread) == 0 {
 		from = last.tree
 	}
 	cs, err := r.readableChanges(ctx, from, m)
-	if unreadable(err) && !from.IsZero() { // the last manifest's tree was damaged since
-		from = hash{}
+	if packfile.Unreadable(err) && !from.IsZero() { // the last manifest's tree was damaged since
+		from = packfile.Hash{}
 		cs, err = r.readableChanges(ctx, from, m)
 	}
 	if err != nil {
 		return nil, err
 	}
-	changed := make(map[string]treeEntry, len(cs))
+	changed := make(map[string]packfile.TreeEntry, len(cs))
 	for _, c := range cs {
 		ok, err := r.fits(c.path, c.new)
 		if err != nil {
@@ -83,7 +84,7 @@ func (r *repo) currentManifest(ctx context.Context) (*manifest, error) {
 		}
 		if !ok {
 			r.logger().Warn("A path of the history is left out of checkouts.", "path", c.path)
-			c.new = treeEntry{}
+			c.new = packfile.TreeEntry{}
 		}
 		changed[c.path] = c.new
 	}
@@ -99,25 +100,25 @@ func (r *repo) currentManifest(ctx context.Context) (*manifest, error) {
 		}
 	}
 	for path, e := range changed {
-		if e.mode == 0 {
+		if e.Mode == 0 {
 			continue
 		}
 		old := was[path]
-		f := manifestFile{path: path, mode: e.mode, hash: e.hash, mtime: max(now, old.mtime+1)}
-		if e.isFile() {
-			n, err := r.db.sizeOf(e.hash)
+		f := manifestFile{path: path, mode: e.Mode, hash: e.Hash, mtime: max(now, old.mtime+1)}
+		if e.IsFile() {
+			n, err := r.db.SizeOf(e.Hash)
 			if err != nil {
 				return nil, err
 			}
 			f.size = uint32(n)
-			f.mode = treeMode(e.fileMode())
+			f.mode = packfile.TreeMode(e.FileMode())
 		}
 		if old.hash == f.hash && old.mode == f.mode {
 			f = old // the same version
 		}
 		m.files = append(m.files, f)
 	}
-	slices.SortFunc(m.files, func(a, b manifestFile) int { return compareStrings(a.path, b.path) })
+	slices.SortFunc(m.files, func(a, b manifestFile) int { return packfile.CompareStrings(a.path, b.path) })
 	d.mu.Lock()
 	d.manifest = m
 	d.mu.Unlock()
@@ -127,7 +128,7 @@ func (r *repo) currentManifest(ctx context.Context) (*manifest, error) {
 // readableChanges lists the differences between a tree and the manifest's. A
 // directory of the manifest that cannot be read counts as empty, and readableChanges
 // adds it to unread.
-func (r *repo) readableChanges(ctx context.Context, from hash, m *manifest) ([]treeChange, error) {
+func (r *repo) readableChanges(ctx context.Context, from packfile.Hash, m *manifest) ([]treeChange, error) {
 	m.unread = nil
 	b := r.budget()
 	b.unread = &m.unread

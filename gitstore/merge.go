@@ -12,6 +12,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"satchel/gitstore/gitcmd"
+	"satchel/gitstore/packfile"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
@@ -41,7 +42,7 @@ import (
 
 // mergeOutput is what git says of a merge.
 type mergeOutput struct {
-	tree    hash
+	tree    packfile.Hash
 	clean   bool
 	cut     bool // there were more conflicts than fit into what a run may print
 	stages  []stageEntry
@@ -52,7 +53,7 @@ type mergeOutput struct {
 type stageEntry struct {
 	path  string
 	stage int
-	treeEntry
+	packfile.TreeEntry
 }
 
 // emptyTree is the name of the tree without entries, which git always has.
@@ -70,7 +71,7 @@ var mergeConfig = []string{
 }
 
 // mergeTree merges two commits in a quarantine.
-func (q *quarantine) mergeTree(ctx context.Context, ours, theirs hash) (*mergeOutput, error) {
+func (q *quarantine) mergeTree(ctx context.Context, ours, theirs packfile.Hash) (*mergeOutput, error) {
 	out, err := q.git(ctx, gitcmd.Cmd{Config: mergeConfig, Args: []string{
 		"merge-tree", "--write-tree", "-z", "--messages", ours.String(), theirs.String()}})
 	if err == nil {
@@ -101,7 +102,7 @@ func parseMerge(out []byte) (*mergeOutput, error) {
 	m := &mergeOutput{}
 	first, ok := next()
 	var err error
-	if m.tree, err = hashFrom(first); err != nil || !ok {
+	if m.tree, err = packfile.HashFrom(first); err != nil || !ok {
 		return nil, errors.Join(bad, err)
 	}
 	for {
@@ -119,12 +120,12 @@ func parseMerge(out []byte) (*mergeOutput, error) {
 		}
 		e := stageEntry{path: path}
 		mode, err1 := strconv.ParseUint(f[0], 8, 32)
-		h, err2 := hashFrom(f[1])
+		h, err2 := packfile.HashFrom(f[1])
 		stage, err3 := strconv.Atoi(f[2])
 		if errors.Join(err1, err2, err3) != nil || stage < 1 || stage > 3 || mode == 0 {
 			return nil, bad
 		}
-		e.mode, e.hash, e.stage = uint32(mode), h, stage
+		e.Mode, e.Hash, e.stage = uint32(mode), h, stage
 		m.stages = append(m.stages, e)
 	}
 	for {
@@ -157,7 +158,7 @@ func parseMerge(out []byte) (*mergeOutput, error) {
 
 // merged is a merge that is computed, and not yet the space's.
 type merged struct {
-	tree      hash
+	tree      packfile.Hash
 	objs      []newObject // of the tree, that the space has not
 	conflicts []space.Conflict
 	replaced  []space.Path // ours that gave way: see untouched.go
@@ -166,12 +167,12 @@ type merged struct {
 
 // merge computes what becomes of two commits. It takes no lock and changes
 // nothing.
-func (r *repo) merge(ctx context.Context, ours, theirs *headState, base hash) (*merged, error) {
+func (r *repo) merge(ctx context.Context, ours, theirs *headState, base packfile.Hash) (*merged, error) {
 	q, err := r.borrower("a merge")
 	if err != nil {
 		return nil, err
 	}
-	defer q.close()
+	defer q.Close()
 	out := &mergeOutput{} // without a common commit there is nothing to be merged three ways
 	if !base.IsZero() {
 		if out, err = q.mergeTree(ctx, ours.id, theirs.id); err != nil {
@@ -181,7 +182,7 @@ func (r *repo) merge(ctx context.Context, ours, theirs *headState, base hash) (*
 	if err := q.open(r.db); err != nil {
 		return nil, err
 	}
-	q.r.db.byName = nameIndex{}
+	q.r.db.ByName = packfile.NameIndex{}
 	x := &merging{q: q, r: q.r, ours: ours, theirs: theirs, base: base}
 	m := &merged{tree: out.tree}
 	if !out.clean {
@@ -202,7 +203,7 @@ type merging struct {
 	q            *quarantine
 	r            *repo // the quarantine's
 	ours, theirs *headState
-	base         hash // a commit that both have; zero where there is none
+	base         packfile.Hash // a commit that both have; zero where there is none
 
 	layer  *layer
 	copies map[string]map[copyOf][]string // conflict copies by directory: see copiesIn
@@ -210,67 +211,67 @@ type merging struct {
 	// replaced are files that were as the space began, and gave way to the remote's.
 	replaced []space.Path
 	// placed is what must not be lost, by the path where it is.
-	placed map[string]treeEntry
+	placed map[string]packfile.TreeEntry
 }
 
 type placement struct {
 	path string
-	treeEntry
+	packfile.TreeEntry
 }
 
 // clash is a path on which the sides do not agree. A zero mode stands for
 // nothing there.
 type clash struct {
 	path               string
-	base, ours, theirs treeEntry
+	base, ours, theirs packfile.TreeEntry
 }
 
 // resolve returns the tree in which every conflict has its outcome, after a
 // check that no side of one is lost.
-func (x *merging) resolve(ctx context.Context, out *mergeOutput) (hash, error) {
+func (x *merging) resolve(ctx context.Context, out *mergeOutput) (packfile.Hash, error) {
 	clashes, raw, err := x.clashes(out)
 	if err != nil {
-		return hash{}, err
+		return packfile.Hash{}, err
 	}
 	original := false
 	if !x.base.IsZero() && !out.cut {
 		if original, err = x.original(ctx, clashes); err != nil {
-			return hash{}, err
+			return packfile.Hash{}, err
 		}
 	}
 	if original {
 		x.layer = newLayer(x.r, out.tree)
 		for _, path := range raw {
 			if err := x.layer.remove(path); err != nil {
-				return hash{}, err
+				return packfile.Hash{}, err
 			}
 		}
 	} else {
 		// git followed renames on both sides, and what it calls a side is its own
 		// mixture of both; without renames there is none. Or it has said nothing.
 		if clashes, err = x.plain(ctx); err != nil {
-			return hash{}, err
+			return packfile.Hash{}, err
 		}
 	}
 	if err := x.bearable(len(clashes)); err != nil {
-		return hash{}, err
+		return packfile.Hash{}, err
 	}
 	if err := x.settle(ctx, clashes); err != nil {
-		return hash{}, err
+		return packfile.Hash{}, err
 	}
 	x.tellRenames(out.renames)
 	if err := x.bearable(len(x.told)); err != nil {
-		return hash{}, err
+		return packfile.Hash{}, err
 	}
 	slices.SortFunc(x.told, func(a, b space.Conflict) int {
-		if c := compareStrings(string(a.Path), string(b.Path)); c != 0 {
+		if c := packfile.CompareStrings(string(a.Path), string(b.Path)); c != 0 {
 			return c
 		}
-		return compareStrings(string(a.Kept), string(b.Kept))
+		return packfile.CompareStrings(string(a.Kept), string(b.Kept))
 	})
 	tree, err := x.rewrite(x.layer.tree, x.layer.edits())
 	if err != nil {
-		return hash{}, err
+		return packfile.Hash{}, err
 	}
 	return tree, x.prove(clashes, tree)
 }
@@ -286,18 +287,18 @@ func (x *merging) bearable(conflicts int) error {
 }
 
 // rewrite makes a tree of the quarantine's.
-func (x *merging) rewrite(tree hash, edits []edit) (hash, error) {
+func (x *merging) rewrite(tree packfile.Hash, edits []edit) (packfile.Hash, error) {
 	var objs []newObject
 	tree, err := x.r.rewrite(tree, edits, &objs)
 	if err == nil && tree.IsZero() {
-		tree, err = hashFrom(emptyTree)
+		tree, err = packfile.HashFrom(emptyTree)
 		objs = append(objs, newObject{kind: plumbing.TreeObject, hash: tree})
 	}
-	if x.r.db.pending == nil {
-		x.r.db.pending = map[hash]object{}
+	if x.r.db.Pending == nil {
+		x.r.db.Pending = map[packfile.Hash]packfile.Object{}
 	}
 	for _, o := range objs {
-		x.r.db.pending[o.hash] = object{o.kind, o.data}
+		x.r.db.Pending[o.hash] = packfile.Object{Kind: o.kind, Data: o.data}
 	}
 	return tree, err
 }
@@ -318,7 +319,7 @@ func (x *merging) clashes(out *mergeOutput) (cs []clash, raw []string, err error
 			at[path] = i
 			cs = append(cs, clash{path: path})
 		}
-		*[...]*treeEntry{&cs[i].base, &cs[i].ours, &cs[i].theirs}[e.stage-1] = e.treeEntry
+		*[...]*packfile.TreeEntry{&cs[i].base, &cs[i].ours, &cs[i].theirs}[e.stage-1] = e.TreeEntry
 	}
 	slices.Sort(raw)
 	return cs, slices.Compact(raw), nil
@@ -348,35 +349,35 @@ func (x *merging) unmangle(path string) (string, error) {
 // this side has, wherever, and not what git made of several.
 func (x *merging) original(ctx context.Context, cs []clash) (bool, error) {
 	for _, s := range []struct {
-		tree  hash
-		entry func(clash) treeEntry
+		tree  packfile.Hash
+		entry func(clash) packfile.TreeEntry
 	}{
-		{x.ours.tree, func(c clash) treeEntry { return c.ours }},
-		{x.theirs.tree, func(c clash) treeEntry { return c.theirs }},
+		{x.ours.tree, func(c clash) packfile.TreeEntry { return c.ours }},
+		{x.theirs.tree, func(c clash) packfile.TreeEntry { return c.theirs }},
 	} {
-		var has map[hash]bool
+		var has map[packfile.Hash]bool
 		for _, c := range cs {
 			e := s.entry(c)
-			if !e.isFile() {
+			if !e.IsFile() {
 				continue
 			}
 			at, err := x.r.lookup(s.tree, c.path)
 			if err != nil {
 				return false, err
 			}
-			if at.isFile() && at.hash == e.hash {
+			if at.isFile() && at.Hash == e.Hash {
 				continue
 			}
 			if has == nil {
-				has = map[hash]bool{}
-				if err := x.r.walk(ctx, s.tree, "", func(_ string, e treeEntry) error {
-					has[e.hash] = true
+				has = map[packfile.Hash]bool{}
+				if err := x.r.walk(ctx, s.tree, "", func(_ string, e packfile.TreeEntry) error {
+					has[e.Hash] = true
 					return nil
 				}); err != nil {
 					return false, err
 				}
 			}
-			if !has[e.hash] {
+			if !has[e.Hash] {
 				return false, nil
 			}
 		}
@@ -400,22 +401,22 @@ func (x *merging) tellRenames(renames [][3]string) {
 
 // prove checks that both sides of every conflict are in the result, whatever
 // the code before it did.
-func (x *merging) prove(cs []clash, tree hash) error {
-	there := make(map[hash]bool, len(x.placed))
+func (x *merging) prove(cs []clash, tree packfile.Hash) error {
+	there := make(map[packfile.Hash]bool, len(x.placed))
 	for path, p := range x.placed {
 		at, err := x.r.lookup(tree, path)
 		if err != nil {
 			return err
 		}
-		if !at.isFile() || at.hash != p.hash || at.isLink() != p.isLink() {
-			return fmt.Errorf("the merge lost %s, which was to be at %q", p.hash, path)
+		if !at.isFile() || at.Hash != p.Hash || at.IsLink() != p.IsLink() {
+			return fmt.Errorf("the merge lost %s, which was to be at %q", p.Hash, path)
 		}
-		there[p.hash] = true
+		there[p.Hash] = true
 	}
 	for _, c := range cs {
-		for _, side := range []treeEntry{c.ours, c.theirs} {
-			if side.isFile() && !there[side.hash] {
-				return fmt.Errorf("the merge lost %s of %q", side.hash, c.path)
+		for _, side := range []packfile.TreeEntry{c.ours, c.theirs} {
+			if side.IsFile() && !there[side.Hash] {
+				return fmt.Errorf("the merge lost %s of %q", side.Hash, c.path)
 			}
 		}
 	}
@@ -423,12 +424,12 @@ func (x *merging) prove(cs []clash, tree hash) error {
 }
 
 // missing lists the objects of a tree that another database has not.
-func (r *repo) missing(ctx context.Context, other *objectDB, tree hash) ([]newObject, error) {
+func (r *repo) missing(ctx context.Context, other *packfile.DB, tree packfile.Hash) ([]newObject, error) {
 	var out []newObject
-	seen := map[hash]bool{}
-	var visit func(h hash, k kind, depth int) error
-	visit = func(h hash, k kind, depth int) error {
-		if seen[h] || other.has(h) {
+	seen := map[packfile.Hash]bool{}
+	var visit func(h packfile.Hash, k packfile.Kind, depth int) error
+	visit = func(h packfile.Hash, k packfile.Kind, depth int) error {
+		if seen[h] || other.Has(h) {
 			return nil
 		}
 		if depth > maxTreeDepth {
@@ -438,27 +439,27 @@ func (r *repo) missing(ctx context.Context, other *objectDB, tree hash) ([]newOb
 			return err
 		}
 		seen[h] = true
-		o, err := r.db.read(h)
+		o, err := r.db.Read(h)
 		if err != nil {
 			return err
 		}
-		if o.kind != k {
-			return fmt.Errorf("object %s is a %s, not a %s", h, o.kind, k)
+		if o.Kind != k {
+			return fmt.Errorf("object %s is a %s, not a %s", h, o.Kind, k)
 		}
-		out = append(out, newObject{o.kind, h, o.data})
+		out = append(out, newObject{o.Kind, h, o.Data})
 		if k != plumbing.TreeObject {
 			return nil
 		}
-		es, err := parseTree(o.data)
+		es, err := packfile.ParseTree(o.Data)
 		if err != nil {
 			return err
 		}
 		for _, e := range es {
 			switch {
-			case e.isDir():
-				err = visit(e.hash, plumbing.TreeObject, depth+1)
-			case e.isFile():
-				err = visit(e.hash, plumbing.BlobObject, depth+1)
+			case e.IsDir():
+				err = visit(e.Hash, plumbing.TreeObject, depth+1)
+			case e.IsFile():
+				err = visit(e.Hash, plumbing.BlobObject, depth+1)
 			}
 			if err != nil {
 				return err

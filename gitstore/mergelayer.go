@@ -3,42 +3,43 @@ package gitstore
 import (
 	"context"
 	"errors"
+	"satchel/gitstore/packfile"
 	"strings"
 )
 
 // layer is a tree with changes on top that are not written yet.
 type layer struct {
 	r     *repo
-	tree  hash
-	set   map[string]treeEntry // by path; a zero mode is a file that is gone
-	below map[string]int       // how many files of set each directory has
+	tree  packfile.Hash
+	set   map[string]packfile.TreeEntry // by path; a zero mode is a file that is gone
+	below map[string]int                // how many files of set each directory has
 }
 
-func newLayer(r *repo, tree hash) *layer {
-	return &layer{r: r, tree: tree, set: map[string]treeEntry{}, below: map[string]int{}}
+func newLayer(r *repo, tree packfile.Hash) *layer {
+	return &layer{r: r, tree: tree, set: map[string]packfile.TreeEntry{}, below: map[string]int{}}
 }
 
 // standing is what a layer has at a path: a file, a directory, or nothing. Where
 // a file stands above the path, blocked is that file's.
 type standing struct {
-	treeEntry
+	packfile.TreeEntry
 	dir     bool
 	blocked string
 }
 
-func (s standing) free() bool { return s.mode == 0 && !s.dir }
+func (s standing) free() bool { return s.Mode == 0 && !s.dir }
 
 func (l *layer) at(ctx context.Context, path string) (standing, error) {
 	for i := range path {
 		if path[i] == '/' {
-			if e := l.set[path[:i]]; e.mode != 0 {
-				return standing{treeEntry: e, blocked: path[:i]}, nil
+			if e := l.set[path[:i]]; e.Mode != 0 {
+				return standing{TreeEntry: e, blocked: path[:i]}, nil
 			}
 		}
 	}
 	e, changed := l.set[path]
-	if e.mode != 0 {
-		return standing{treeEntry: e}, nil
+	if e.Mode != 0 {
+		return standing{TreeEntry: e}, nil
 	}
 	if l.below[path] > 0 {
 		return standing{dir: true}, nil
@@ -51,22 +52,22 @@ func (l *layer) at(ctx context.Context, path string) (standing, error) {
 		if _, gone := l.set[at.blocked]; gone {
 			return standing{}, nil
 		}
-		return standing{treeEntry: at.treeEntry, blocked: at.blocked}, nil
+		return standing{TreeEntry: at.TreeEntry, blocked: at.blocked}, nil
 	case at.isDir():
-		some, err := l.some(ctx, path, at.hash)
+		some, err := l.some(ctx, path, at.Hash)
 		return standing{dir: some}, err
 	case !at.found || changed:
 		return standing{}, nil
 	}
-	return standing{treeEntry: at.treeEntry}, nil
+	return standing{TreeEntry: at.TreeEntry}, nil
 }
 
 var errStop = errors.New("stop")
 
 // some tells whether anything of a directory of the tree is left.
-func (l *layer) some(ctx context.Context, dir string, tree hash) (bool, error) {
-	err := l.r.walk(ctx, tree, dir+"/", func(path string, _ treeEntry) error {
-		if e, changed := l.set[path]; changed && e.mode == 0 {
+func (l *layer) some(ctx context.Context, dir string, tree packfile.Hash) (bool, error) {
+	err := l.r.walk(ctx, tree, dir+"/", func(path string, _ packfile.TreeEntry) error {
+		if e, changed := l.set[path]; changed && e.Mode == 0 {
 			return nil
 		}
 		return errStop
@@ -78,14 +79,14 @@ func (l *layer) some(ctx context.Context, dir string, tree hash) (bool, error) {
 }
 
 // files lists what a directory has, with the paths from it on.
-func (l *layer) files(ctx context.Context, dir string) (map[string]treeEntry, error) {
-	out := map[string]treeEntry{}
+func (l *layer) files(ctx context.Context, dir string) (map[string]packfile.TreeEntry, error) {
+	out := map[string]packfile.TreeEntry{}
 	at, err := l.r.lookup(l.tree, dir)
 	if err != nil {
 		return nil, err
 	}
 	if at.isDir() {
-		if err := l.r.walk(ctx, at.hash, "/", func(rest string, e treeEntry) error {
+		if err := l.r.walk(ctx, at.Hash, "/", func(rest string, e packfile.TreeEntry) error {
 			if _, changed := l.set[dir+rest]; !changed {
 				out[rest] = e
 			}
@@ -96,7 +97,7 @@ func (l *layer) files(ctx context.Context, dir string) (map[string]treeEntry, er
 	}
 	if l.below[dir] > 0 {
 		for path, e := range l.set {
-			if rest, ok := strings.CutPrefix(path, dir); ok && e.mode != 0 && strings.HasPrefix(rest, "/") {
+			if rest, ok := strings.CutPrefix(path, dir); ok && e.Mode != 0 && strings.HasPrefix(rest, "/") {
 				out[rest] = e
 			}
 		}
@@ -104,13 +105,13 @@ func (l *layer) files(ctx context.Context, dir string) (map[string]treeEntry, er
 	return out, nil
 }
 
-// put makes a path a file. What stood in its way is gone already.
-func (l *layer) put(path string, e treeEntry) {
+// Put makes a path a file. What stood in its way is gone already.
+func (l *layer) put(path string, e packfile.TreeEntry) {
 	l.count(path, 1)
 	l.set[path] = e
 }
 
-// remove makes a file be gone.
+// Remove makes a file be gone.
 func (l *layer) remove(path string) error {
 	l.count(path, 0)
 	at, err := l.r.lookup(l.tree, path)
@@ -118,7 +119,7 @@ func (l *layer) remove(path string) error {
 		return err
 	}
 	if at.found && !at.isDir() {
-		l.set[path] = treeEntry{}
+		l.set[path] = packfile.TreeEntry{}
 	} else {
 		delete(l.set, path)
 	}
@@ -127,7 +128,7 @@ func (l *layer) remove(path string) error {
 
 // count notes in the directories above that a path is about to have n files.
 func (l *layer) count(path string, n int) {
-	if l.set[path].mode != 0 {
+	if l.set[path].Mode != 0 {
 		n--
 	}
 	for i := strings.LastIndexByte(path, '/'); i > 0; i = strings.LastIndexByte(path[:i], '/') {
@@ -138,7 +139,7 @@ func (l *layer) count(path string, n int) {
 func (l *layer) edits() []edit {
 	es := make([]edit, 0, len(l.set))
 	for path, e := range l.set {
-		es = append(es, edit{path, e.mode, e.hash})
+		es = append(es, edit{path, e.Mode, e.Hash})
 	}
 	return es
 }

@@ -50,7 +50,7 @@ func FuzzMergeOutput(f *testing.F) {
 			return
 		}
 		for _, e := range m.stages {
-			if e.path == "" || e.mode == 0 || e.stage < 1 || e.stage > 3 {
+			if e.path == "" || e.Mode == 0 || e.stage < 1 || e.stage > 3 {
 				t.Fatalf("%+v", e)
 			}
 		}

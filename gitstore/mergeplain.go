@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"satchel/gitstore/packfile"
 	"satchel/internal/space"
 )
 
@@ -13,7 +14,7 @@ import (
 // what only the remote changed, and what both changed is returned. Lines of a
 // file that both edited are merged where they allow it.
 func (x *merging) plain(ctx context.Context) ([]clash, error) {
-	var base hash
+	var base packfile.Hash
 	if !x.base.IsZero() {
 		st, err := x.r.state(x.base)
 		if err != nil {
@@ -38,11 +39,11 @@ func (x *merging) plain(ctx context.Context) ([]clash, error) {
 	for _, c := range theirs {
 		m, ok := changed[c.path]
 		switch {
-		case ok && m.new.mode == c.new.mode && m.new.hash == c.new.hash:
+		case ok && m.new.Mode == c.new.Mode && m.new.Hash == c.new.Hash:
 			continue
 		case ok:
 			both = append(both, clash{c.path, c.old, m.new, c.new})
-		case c.new.mode != 0:
+		case c.new.Mode != 0:
 			fresh = append(fresh, placement{c.path, c.new})
 		}
 		if err := x.layer.remove(c.path); err != nil {
@@ -58,7 +59,7 @@ func (x *merging) plain(ctx context.Context) ([]clash, error) {
 		return nil, err
 	}
 	for _, f := range fresh {
-		if err := x.claim(ctx, f.path, f.treeEntry); err != nil {
+		if err := x.claim(ctx, f.path, f.TreeEntry); err != nil {
 			return nil, err
 		}
 	}
@@ -71,7 +72,7 @@ func (x *merging) plain(ctx context.Context) ([]clash, error) {
 func (x *merging) mergeLines(ctx context.Context, both []clash, done *[]placement) ([]clash, error) {
 	var left, try []clash
 	for _, c := range both {
-		if c.base.isPlain() && c.ours.isPlain() && c.theirs.isPlain() {
+		if c.base.IsPlain() && c.ours.IsPlain() && c.theirs.IsPlain() {
 			try = append(try, c)
 		} else {
 			left = append(left, c)
@@ -97,7 +98,7 @@ func (x *merging) mergeLines(ctx context.Context, both []clash, done *[]placemen
 			left = append(left, c)
 			continue
 		}
-		*done = append(*done, placement{c.path, at.treeEntry})
+		*done = append(*done, placement{c.path, at.TreeEntry})
 	}
 	return left, nil
 }
@@ -105,42 +106,42 @@ func (x *merging) mergeLines(ctx context.Context, both []clash, done *[]placemen
 // mergeOf runs a merge of these files alone.
 func (x *merging) mergeOf(ctx context.Context, cs []clash) (*mergeOutput, error) {
 	// The quarantine is removed in a moment.
-	w, err := newPackWriter(disk{sync: func(*os.File) error { return nil }, step: func(string) {}}, x.r.db.packDir())
+	w, err := packfile.NewWriter(packfile.Disk{Sync: func(*os.File) error { return nil }, Step: func(string) {}}, x.r.db.PackDir())
 	if err != nil {
 		return nil, err
 	}
-	defer w.abort() // of what finish has not renamed
-	var parents []hash
-	var commits [3]hash
-	for i, side := range []func(clash) treeEntry{
-		func(c clash) treeEntry { return c.base },
-		func(c clash) treeEntry { return c.ours },
-		func(c clash) treeEntry { return c.theirs },
+	defer w.Abort() // of what finish has not renamed
+	var parents []packfile.Hash
+	var commits [3]packfile.Hash
+	for i, side := range []func(clash) packfile.TreeEntry{
+		func(c clash) packfile.TreeEntry { return c.base },
+		func(c clash) packfile.TreeEntry { return c.ours },
+		func(c clash) packfile.TreeEntry { return c.theirs },
 	} {
 		var es []edit
 		for _, c := range cs {
 			e := side(c)
-			es = append(es, edit{c.path, e.mode, e.hash})
+			es = append(es, edit{c.path, e.Mode, e.Hash})
 		}
-		tree, err := x.rewrite(hash{}, es)
+		tree, err := x.rewrite(packfile.Hash{}, es)
 		if err != nil {
 			return nil, err
 		}
-		for h, obj := range x.r.db.pending {
-			if err := w.addNamed(h, obj.kind, obj.data); err != nil {
+		for h, obj := range x.r.db.Pending {
+			if err := w.AddNamed(h, obj.Kind, obj.Data); err != nil {
 				return nil, err
 			}
 		}
 		data := x.q.s.o.encodeCommit(tree, parents, space.Meta{}, "Files that both sides edited")
-		if commits[i], err = w.add(plumbing.CommitObject, data); err != nil {
+		if commits[i], err = w.Add(plumbing.CommitObject, data); err != nil {
 			return nil, err
 		}
 		parents = commits[:1]
 	}
-	p, err := w.finish()
+	p, err := w.Finish()
 	if err != nil {
 		return nil, err
 	}
-	x.r.db.add(p)
+	x.r.db.Add(p)
 	return x.q.mergeTree(ctx, commits[1], commits[2])
 }

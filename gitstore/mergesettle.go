@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"satchel/gitstore/packfile"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
@@ -15,23 +16,23 @@ import (
 // for which what is in its way moves aside; then what only we have; then our
 // side of the rest, beside the remote's.
 func (x *merging) settle(ctx context.Context, cs []clash) error {
-	slices.SortFunc(cs, func(a, b clash) int { return compareStrings(a.path, b.path) })
+	slices.SortFunc(cs, func(a, b clash) int { return packfile.CompareStrings(a.path, b.path) })
 	for _, c := range cs {
-		if c.theirs.mode == 0 {
+		if c.theirs.Mode == 0 {
 			continue
 		}
-		if c.theirs.mode == c.base.mode && c.theirs.isPlain() && c.ours.isPlain() {
-			c.theirs.mode = c.ours.mode // only we changed it, if anybody
+		if c.theirs.Mode == c.base.Mode && c.theirs.IsPlain() && c.ours.IsPlain() {
+			c.theirs.Mode = c.ours.Mode // only we changed it, if anybody
 		}
 		if err := x.claim(ctx, c.path, c.theirs); err != nil {
 			return err
 		}
-		if c.ours.mode == 0 && c.base.mode != 0 {
+		if c.ours.Mode == 0 && c.base.Mode != 0 {
 			x.tell(c.path, "") // we had deleted it
 		}
 	}
 	for _, c := range cs {
-		if c.theirs.mode != 0 || c.ours.mode == 0 {
+		if c.theirs.Mode != 0 || c.ours.Mode == 0 {
 			continue
 		}
 		at, err := x.layer.at(ctx, c.path)
@@ -41,7 +42,7 @@ func (x *merging) settle(ctx context.Context, cs []clash) error {
 		case at.free():
 			x.layer.put(c.path, c.ours)
 			x.place(c.path, c.ours)
-			if c.base.mode != 0 {
+			if c.base.Mode != 0 {
 				x.tell(c.path, c.path)
 			}
 		case at.blocked != "":
@@ -54,10 +55,10 @@ func (x *merging) settle(ctx context.Context, cs []clash) error {
 		}
 	}
 	for _, c := range cs {
-		if c.theirs.mode == 0 || c.ours.mode == 0 {
+		if c.theirs.Mode == 0 || c.ours.Mode == 0 {
 			continue
 		}
-		if c.ours.hash == c.theirs.hash && c.ours.isLink() == c.theirs.isLink() {
+		if c.ours.Hash == c.theirs.Hash && c.ours.IsLink() == c.theirs.IsLink() {
 			continue // the same twice; the remote's mode stands
 		}
 		if err := x.beside(ctx, c.path, c.path, "", c.ours); err != nil {
@@ -68,7 +69,7 @@ func (x *merging) settle(ctx context.Context, cs []clash) error {
 }
 
 // claim gives the remote's side its path.
-func (x *merging) claim(ctx context.Context, p string, e treeEntry) error {
+func (x *merging) claim(ctx context.Context, p string, e packfile.TreeEntry) error {
 	at, err := x.layer.at(ctx, p)
 	if err != nil {
 		return err
@@ -78,7 +79,7 @@ func (x *merging) claim(ctx context.Context, p string, e treeEntry) error {
 		// The remote's own: git made our renamed directory theirs.
 		return x.beside(ctx, p, at.blocked, strings.TrimPrefix(p, at.blocked), e)
 	case at.blocked != "":
-		if err := x.aside(ctx, at.blocked, at.blocked, "", at.treeEntry); err != nil {
+		if err := x.aside(ctx, at.blocked, at.blocked, "", at.TreeEntry); err != nil {
 			return err
 		}
 	case at.dir:
@@ -91,8 +92,8 @@ func (x *merging) claim(ctx context.Context, p string, e treeEntry) error {
 				return err
 			}
 		}
-	case at.mode != 0 && at.treeEntry.hash != e.hash:
-		if err := x.aside(ctx, p, p, "", at.treeEntry); err != nil {
+	case at.Mode != 0 && at.TreeEntry.Hash != e.Hash:
+		if err := x.aside(ctx, p, p, "", at.TreeEntry); err != nil {
 			return err
 		}
 	}
@@ -103,7 +104,7 @@ func (x *merging) claim(ctx context.Context, p string, e treeEntry) error {
 
 // aside moves a file out of the remote's way. component is the part of its path
 // that is taken, rest what follows it.
-func (x *merging) aside(ctx context.Context, p, component, rest string, e treeEntry) error {
+func (x *merging) aside(ctx context.Context, p, component, rest string, e packfile.TreeEntry) error {
 	if err := x.layer.remove(p); err != nil {
 		return err
 	}
@@ -115,8 +116,8 @@ func (x *merging) aside(ctx context.Context, p, component, rest string, e treeEn
 // is, rest what follows it. A copy that is there already is not made again. A
 // submodule is not kept: the link is in the history, and its files are another
 // repository's.
-func (x *merging) beside(ctx context.Context, p, component, rest string, e treeEntry) error {
-	if !e.isFile() {
+func (x *merging) beside(ctx context.Context, p, component, rest string, e packfile.TreeEntry) error {
+	if !e.IsFile() {
 		x.tell(p, "")
 		return nil
 	}
@@ -131,10 +132,10 @@ func (x *merging) beside(ctx context.Context, p, component, rest string, e treeE
 	}
 	component = originalOf(component)
 	for n := 1; n <= maxCopies; n++ {
-		name, ok := conflictName(component, rest, commitID(x.theirs.id), n)
+		name, ok := conflictName(component, rest, packfile.CommitID(x.theirs.id), n)
 		if !ok { // its path breaks the rules: an import may have brought it
 			component, rest = "unnamed", ""
-			if name, ok = conflictName(component, rest, commitID(x.theirs.id), n); !ok {
+			if name, ok = conflictName(component, rest, packfile.CommitID(x.theirs.id), n); !ok {
 				break
 			}
 		}
@@ -142,7 +143,7 @@ func (x *merging) beside(ctx context.Context, p, component, rest string, e treeE
 		if err != nil {
 			return err
 		}
-		if !at.free() && (at.hash != e.hash || at.mode != e.mode || at.blocked != "") {
+		if !at.free() && (at.Hash != e.Hash || at.Mode != e.Mode || at.blocked != "") {
 			continue
 		}
 		if at.free() {
@@ -159,14 +160,14 @@ func (x *merging) beside(ctx context.Context, p, component, rest string, e treeE
 const maxCopies = 1000
 
 // kept finds a conflict copy of a file that has this content.
-func (x *merging) kept(ctx context.Context, p string, e treeEntry) (string, bool, error) {
+func (x *merging) kept(ctx context.Context, p string, e packfile.TreeEntry) (string, bool, error) {
 	dir, name := path.Split(originalOf(p))
 	copies, err := x.copiesIn(dir)
 	if err != nil {
 		return "", false, err
 	}
 	stem, ext := copyStem(name)
-	for _, name := range copies[copyOf{stem, e.hash, e.mode}] {
+	for _, name := range copies[copyOf{stem, e.Hash, e.Mode}] {
 		at := dir + name
 		if at == p || !strings.HasSuffix(name, ext) {
 			continue
@@ -175,7 +176,7 @@ func (x *merging) kept(ctx context.Context, p string, e treeEntry) (string, bool
 		if err != nil {
 			return "", false, err
 		}
-		if now.hash == e.hash && now.mode == e.mode {
+		if now.Hash == e.Hash && now.Mode == e.Mode {
 			return at, true, nil
 		}
 	}
@@ -185,7 +186,7 @@ func (x *merging) kept(ctx context.Context, p string, e treeEntry) (string, bool
 // copyOf is how the name of a conflict copy begins, and what it holds.
 type copyOf struct {
 	stem string
-	hash hash
+	hash packfile.Hash
 	mode uint32
 }
 
@@ -201,18 +202,18 @@ func (x *merging) copiesIn(dir string) (map[copyOf][]string, error) {
 	}
 	copies := map[copyOf][]string{}
 	if parent.isDir() {
-		all, err := x.r.db.tree(parent.hash)
+		all, err := x.r.db.Tree(parent.Hash)
 		if err != nil {
 			return nil, err
 		}
 		for _, e := range all {
-			if !e.isFile() || !space.IsConflictCopy(space.Path(e.name)) {
+			if !e.IsFile() || !space.IsConflictCopy(space.Path(e.Name)) {
 				continue
 			}
-			for i := range e.name { // the name of a copy of a copy has several marks
-				if strings.HasPrefix(e.name[i:], space.ConflictMark) {
-					k := copyOf{e.name[:i], e.hash, e.mode}
-					copies[k] = append(copies[k], e.name)
+			for i := range e.Name { // the name of a copy of a copy has several marks
+				if strings.HasPrefix(e.Name[i:], space.ConflictMark) {
+					k := copyOf{e.Name[:i], e.Hash, e.Mode}
+					copies[k] = append(copies[k], e.Name)
 				}
 			}
 		}
@@ -238,10 +239,10 @@ func originalOf(p string) string {
 	}
 }
 
-func (x *merging) place(p string, e treeEntry) {
-	if e.isFile() {
+func (x *merging) place(p string, e packfile.TreeEntry) {
+	if e.IsFile() {
 		if x.placed == nil {
-			x.placed = map[string]treeEntry{}
+			x.placed = map[string]packfile.TreeEntry{}
 		}
 		x.placed[p] = e
 	}

@@ -10,6 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"satchel/gitstore/packfile"
 	"satchel/internal/space"
 )
 
@@ -33,8 +34,8 @@ const (
 
 // rawCommit is what this package reads from a commit object.
 type rawCommit struct {
-	tree    hash
-	parents []hash
+	tree    packfile.Hash
+	parents []packfile.Hash
 	author  space.Person
 	// authored is the author's date; the committer's where that cannot be read.
 	authored time.Time
@@ -43,7 +44,7 @@ type rawCommit struct {
 }
 
 // encodeCommit makes a commit object.
-func (o *Options) encodeCommit(tree hash, parents []hash, m space.Meta, summary string) []byte {
+func (o *Options) encodeCommit(tree packfile.Hash, parents []packfile.Hash, m space.Meta, summary string) []byte {
 	when := m.Time
 	if when.IsZero() {
 		when = time.Now()
@@ -198,10 +199,10 @@ func parseCommit(data []byte) (rawCommit, error) {
 		var err error
 		switch word {
 		case "tree":
-			c.tree, err = hashFrom(rest)
+			c.tree, err = packfile.HashFrom(rest)
 		case "parent":
-			var p hash
-			p, err = hashFrom(rest)
+			var p packfile.Hash
+			p, err = packfile.HashFrom(rest)
 			c.parents = append(c.parents, p)
 		case "author":
 			c.author, c.authored = parseIdent(rest)
@@ -259,12 +260,12 @@ func parseIdent(s string) (p space.Person, t time.Time) {
 	return p, t
 }
 
-// read gives a raw commit in the words that everyone shares, and what its trailers
+// Read gives a raw commit in the words that everyone shares, and what its trailers
 // say of itself, which is a claim; see repo.proven.
-func (c rawCommit) read(id hash) (out space.Commit, tool, client string) {
-	out = space.Commit{ID: commitID(id), Author: c.author, Time: c.time}
+func (c rawCommit) read(id packfile.Hash) (out space.Commit, tool, client string) {
+	out = space.Commit{ID: packfile.CommitID(id), Author: c.author, Time: c.time}
 	if len(c.parents) > 0 {
-		out.Parent = commitID(c.parents[0])
+		out.Parent = packfile.CommitID(c.parents[0])
 	}
 	msg := strings.TrimRight(strings.ToValidUTF8(c.message, "\uFFFD"), "\n")
 	// Our trailers are the last paragraph, and nothing but.
@@ -290,7 +291,7 @@ func (c rawCommit) read(id hash) (out space.Commit, tool, client string) {
 }
 
 // own is a commit that this server made.
-func (c rawCommit) own(id hash) space.Commit {
+func (c rawCommit) own(id packfile.Hash) space.Commit {
 	out, tool, client := c.read(id)
 	out.Tool, out.Client = tool, client
 	return out

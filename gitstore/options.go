@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"satchel/gitstore/packfile"
 	"satchel/internal/space"
 )
 
@@ -99,7 +100,7 @@ type Options struct {
 
 	// probe is called at each named step of a commit, for crash tests.
 	probe func(step string)
-	disk  disk // of Sync and probe
+	disk  packfile.Disk // of Sync and probe
 }
 
 func (o Options) withDefaults() Options {
@@ -154,7 +155,7 @@ func (o Options) withDefaults() Options {
 		o.GitTimeout = 10 * time.Minute
 	}
 	if o.Sync == nil {
-		o.Sync = syncFile
+		o.Sync = packfile.SyncFile
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -162,6 +163,6 @@ func (o Options) withDefaults() Options {
 	if o.probe == nil {
 		o.probe = func(string) {}
 	}
-	o.disk = disk{sync: o.Sync, step: o.probe}
+	o.disk = packfile.Disk{Sync: o.Sync, Step: o.probe}
 	return o
 }

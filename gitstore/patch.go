@@ -11,6 +11,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	fdiff "github.com/go-git/go-git/v5/plumbing/format/diff"
 
+	"satchel/gitstore/packfile"
 	"satchel/internal/fault"
 	"satchel/internal/sequence"
 	"satchel/internal/space"
@@ -33,7 +34,7 @@ func (s *Store) Patch(ctx context.Context, id space.SpaceID, from, to space.Comm
 		return "", err
 	}
 	defer release()
-	var old hash
+	var old packfile.Hash
 	if from != "" {
 		f, err := r.resolve(string(from))
 		if err != nil {
@@ -69,7 +70,7 @@ func (s *Store) Patch(ctx context.Context, id space.SpaceID, from, to space.Comm
 
 // diffAt is diff under a path: where neither tree has a directory there, it looks
 // at nothing else.
-func (r *repo) diffAt(ctx context.Context, from, to hash, path string) ([]space.FileChange, error) {
+func (r *repo) diffAt(ctx context.Context, from, to packfile.Hash, path string) ([]space.FileChange, error) {
 	if path == "" {
 		return r.diff(ctx, from, to)
 	}
@@ -86,10 +87,10 @@ func (r *repo) diffAt(ctx context.Context, from, to hash, path string) ([]space.
 	}
 	c := treeChange{path: path}
 	if a.isFile() {
-		c.old = a.treeEntry
+		c.old = a.TreeEntry
 	}
 	if b.isFile() {
-		c.new = b.treeEntry
+		c.new = b.TreeEntry
 	}
 	return r.changes([]treeChange{c})
 }
@@ -100,20 +101,20 @@ func (r *repo) filePatch(f space.FileChange) (*filePatch, error) {
 		if b == "" {
 			return nil, "", nil
 		}
-		h, err := hashFrom(string(b))
+		h, err := packfile.HashFrom(string(b))
 		if err != nil {
 			return nil, "", err
 		}
-		n, err := r.db.size(h)
+		n, err := r.db.Size(h)
 		if err != nil {
 			return nil, "", err
 		}
-		pf := &patchFile{h, filemode.FileMode(treeMode(m)), string(f.Path)}
+		pf := &patchFile{h, filemode.FileMode(packfile.TreeMode(m)), string(f.Path)}
 		if n > maxPatchFile {
 			p.binary = true
 			return pf, "", nil
 		}
-		data, err := r.db.blob(h)
+		data, err := r.db.Blob(h)
 		if err != nil {
 			return nil, "", err
 		}
@@ -128,7 +129,7 @@ func (r *repo) filePatch(f space.FileChange) (*filePatch, error) {
 	p.from, a, err1 = read(f.Old, f.OldMode)
 	p.to, b, err2 = read(f.New, f.NewMode)
 	if err := errors.Join(err1, err2); err != nil || p.binary {
-		return p, damagedAt(string(f.Path), err)
+		return p, packfile.DamagedAt(string(f.Path), err)
 	}
 	p.chunks = compared(a, b)
 	return p, nil

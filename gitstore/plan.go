@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"satchel/gitstore/packfile"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
@@ -20,7 +21,7 @@ type request struct {
 	raw      string // as the writer sent it
 	delete   bool
 	mode     space.Mode
-	hash     hash
+	hash     packfile.Hash
 	size     int64
 	data     []byte
 	base     space.BlobID
@@ -39,10 +40,10 @@ type plan struct {
 	over    map[string]place   // of writes: what head has there, where it has a file
 	refused []space.Refusal
 	clashes []space.Conflict
-	wanted  map[string]bool // every path that the change set writes, and every copy's
-	dirs    map[string]bool // their ancestors
-	heal    []newObject     // damaged objects of head that the change set writes again
-	names   nameIndex       // of a large change set, which may be to few directories
+	wanted  map[string]bool    // every path that the change set writes, and every copy's
+	dirs    map[string]bool    // their ancestors
+	heal    []newObject        // damaged objects of head that the change set writes again
+	names   packfile.NameIndex // of a large change set, which may be to few directories
 }
 
 // manyRequests is from how many requests on directories are indexed.
@@ -170,9 +171,9 @@ func (r *repo) decide(ctx context.Context, head *headState, reqs []request, poli
 		}
 	}
 	if len(reqs) > manyRequests {
-		p.names = nameIndex{}
+		p.names = packfile.NameIndex{}
 	}
-	slices.SortFunc(reqs, func(a, b request) int { return compareStrings(string(a.path), string(b.path)) })
+	slices.SortFunc(reqs, func(a, b request) int { return packfile.CompareStrings(string(a.path), string(b.path)) })
 	for _, deletes := range []bool{true, false} { // a delete makes way for a write
 		for _, q := range reqs {
 			if q.delete != deletes {
@@ -204,7 +205,7 @@ func (r *repo) decide(ctx context.Context, head *headState, reqs []request, poli
 // delete decides on a removal.
 func (p *plan) delete(q request, at place) error {
 	switch {
-	case at.isFile() && blobID(at.hash) == q.base:
+	case at.isFile() && packfile.BlobID(at.Hash) == q.base:
 		p.deletes[string(q.path)] = at
 	case at.isFile():
 		if p.policy == space.RefuseStale {
@@ -241,12 +242,12 @@ func (p *plan) write(ctx context.Context, q request, at place) error {
 			p.writes[path] = q
 			return nil
 		}
-		if !at.treeEntry.isFile() {
+		if !at.TreeEntry.IsFile() {
 			return errSubmodule(at.blocked)
 		}
 		return p.keepBoth(q, at.blocked, strings.TrimPrefix(path, at.blocked))
 	case at.isDir():
-		empty, err := p.emptied(ctx, path, at.hash)
+		empty, err := p.emptied(ctx, path, at.Hash)
 		if err != nil {
 			return err
 		}
@@ -271,11 +272,11 @@ func (p *plan) write(ctx context.Context, q request, at place) error {
 
 // overwrite decides on a write where head has a file.
 func (p *plan) overwrite(q request, at place) error {
-	mode := at.fileMode()
-	fresh := blobID(at.hash) == q.base && (mode == space.Symlink) == (q.baseMode == space.Symlink)
+	mode := at.FileMode()
+	fresh := packfile.BlobID(at.Hash) == q.base && (mode == space.Symlink) == (q.baseMode == space.Symlink)
 	switch {
-	case at.hash == q.hash && mode == q.mode: // head has it already
-		if (q.data != nil || q.size == 0) && !p.r.db.sound(q.hash) {
+	case at.Hash == q.hash && mode == q.mode: // head has it already
+		if (q.data != nil || q.size == 0) && !p.r.db.Sound(q.hash) {
 			p.heal = append(p.heal, newObject{plumbing.BlobObject, q.hash, q.data})
 		}
 		return nil
@@ -283,20 +284,20 @@ func (p *plan) overwrite(q request, at place) error {
 		if q.mode == q.baseMode {
 			q.mode = mode // the content changed; the mode is whoever's changed it
 		}
-		if at.hash != q.hash || mode != q.mode {
+		if at.Hash != q.hash || mode != q.mode {
 			p.writes[string(q.path)], p.over[string(q.path)] = q, at
 		}
 		return nil
-	case at.hash == q.hash && mode != space.Symlink && q.mode != space.Symlink:
+	case at.Hash == q.hash && mode != space.Symlink && q.mode != space.Symlink:
 		return nil // both wrote the same; head's mode stands
 	}
 	return p.keepBoth(q, string(q.path), "")
 }
 
 // emptied tells whether the accepted deletes leave nothing of a directory.
-func (p *plan) emptied(ctx context.Context, dir string, tree hash) (bool, error) {
+func (p *plan) emptied(ctx context.Context, dir string, tree packfile.Hash) (bool, error) {
 	errLeft := errors.New("something is left")
-	err := p.r.walk(ctx, tree, dir+"/", func(path string, _ treeEntry) error {
+	err := p.r.walk(ctx, tree, dir+"/", func(path string, _ packfile.TreeEntry) error {
 		if _, gone := p.deletes[path]; !gone {
 			return errLeft
 		}
@@ -315,7 +316,7 @@ func (p *plan) keepBoth(q request, component, rest string) error {
 		return p.stale(q.path)
 	}
 	for n := 1; n <= 1000; n++ {
-		name, ok := conflictName(component, rest, commitID(p.head.id), n)
+		name, ok := conflictName(component, rest, packfile.CommitID(p.head.id), n)
 		if !ok {
 			break
 		}
@@ -325,7 +326,7 @@ func (p *plan) keepBoth(q request, component, rest string) error {
 		}
 		mine, taken := p.writes[string(name)]
 		switch {
-		case at.isFile() && at.hash == q.hash && at.fileMode() == q.mode, taken && mine.hash == q.hash && mine.mode == q.mode:
+		case at.isFile() && at.Hash == q.hash && at.FileMode() == q.mode, taken && mine.hash == q.hash && mine.mode == q.mode:
 			// Kept already, by an earlier try.
 		case at.found || at.blocked != "" || taken || p.isWanted(string(name)):
 			continue
@@ -390,7 +391,7 @@ func (p *plan) refuseBelowFiles() {
 	p.drop(below)
 }
 
-// drop takes refused writes out of the plan.
+// Drop takes refused writes out of the plan.
 func (p *plan) drop(paths []string) {
 	slices.Sort(paths)
 	for _, path := range paths {
@@ -410,7 +411,7 @@ func (p *plan) warnings() (out []space.Warning) {
 			out = append(out, space.Warning{Path: path, Why: q.warning})
 		}
 	}
-	slices.SortFunc(out, func(a, b space.Warning) int { return compareStrings(a.Path, b.Path) })
+	slices.SortFunc(out, func(a, b space.Warning) int { return packfile.CompareStrings(a.Path, b.Path) })
 	return out
 }
 
@@ -421,19 +422,19 @@ func (p *plan) edits() (es []edit, files []space.FileChange) {
 			continue
 		}
 		es = append(es, edit{path: path})
-		files = append(files, space.FileChange{Path: space.Path(path), Status: space.Deleted, Old: blobID(at.hash), OldMode: at.fileMode()})
+		files = append(files, space.FileChange{Path: space.Path(path), Status: space.Deleted, Old: packfile.BlobID(at.Hash), OldMode: at.FileMode()})
 	}
 	for path, q := range p.writes {
-		es = append(es, edit{path, treeMode(q.mode), q.hash})
-		f := space.FileChange{Path: space.Path(path), Status: space.Added, New: blobID(q.hash), NewMode: q.mode, Size: q.size}
+		es = append(es, edit{path, packfile.TreeMode(q.mode), q.hash})
+		f := space.FileChange{Path: space.Path(path), Status: space.Added, New: packfile.BlobID(q.hash), NewMode: q.mode, Size: q.size}
 		if at, ok := p.over[path]; ok {
-			f.Status, f.Old, f.OldMode = space.Modified, blobID(at.hash), at.fileMode()
+			f.Status, f.Old, f.OldMode = space.Modified, packfile.BlobID(at.Hash), at.FileMode()
 		}
 		files = append(files, f)
 	}
-	slices.SortFunc(files, func(a, b space.FileChange) int { return compareStrings(string(a.Path), string(b.Path)) })
-	slices.SortFunc(p.refused, func(a, b space.Refusal) int { return compareStrings(a.Path, b.Path) })
-	slices.SortFunc(p.clashes, func(a, b space.Conflict) int { return compareStrings(string(a.Path), string(b.Path)) })
+	slices.SortFunc(files, func(a, b space.FileChange) int { return packfile.CompareStrings(string(a.Path), string(b.Path)) })
+	slices.SortFunc(p.refused, func(a, b space.Refusal) int { return packfile.CompareStrings(a.Path, b.Path) })
+	slices.SortFunc(p.clashes, func(a, b space.Conflict) int { return packfile.CompareStrings(string(a.Path), string(b.Path)) })
 	return es, files
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"satchel/gitstore/packfile"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
@@ -84,7 +85,7 @@ func (s *Store) Purge(ctx context.Context, id space.SpaceID, since space.CommitI
 	if err != nil {
 		return PurgeResult{}, err
 	}
-	defer p.close()
+	defer p.Close()
 	if err := p.run(ctx); err != nil {
 		return PurgeResult{}, r.internalf(err, "purge")
 	}
@@ -105,7 +106,7 @@ func (r *repo) install(ctx context.Context, p *purger, m space.Meta) (res PurgeR
 	if p.dropped[was] {
 		was = next.id
 	}
-	res = PurgeResult{Head: commitID(next.id), Commits: p.commits, Commit: r.rewritten(c, was, next.id)}
+	res = PurgeResult{Head: packfile.CommitID(next.id), Commits: p.commits, Commit: r.rewritten(c, was, next.id)}
 	for f := range p.files {
 		res.Files = append(res.Files, space.Path(f))
 	}
@@ -139,7 +140,7 @@ func (r *repo) install(ctx context.Context, p *purger, m space.Meta) (res PurgeR
 	}
 	// From here on the new history stands, whatever happens to the old one.
 	p.installed = true
-	if err := r.db.rescan(); err != nil {
+	if err := r.db.Rescan(); err != nil {
 		r.logger().Error("The packs of a space could not be read again.", "error", err)
 	}
 	r.head.Store(next)

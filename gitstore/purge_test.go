@@ -348,7 +348,7 @@ func reopened(t *testing.T, s *Store, id space.SpaceID) {
 		t.Fatal(err)
 	}
 	s.mu.Lock()
-	s.open[id].db.close()
+	s.open[id].db.Close()
 	delete(s.open, id)
 	s.mu.Unlock()
 	if got, err := s.Head(t.Context(), id); err != nil || got != want {

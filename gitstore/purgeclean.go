@@ -14,6 +14,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"satchel/gitstore/gitcmd"
+	"satchel/gitstore/packfile"
 )
 
 // How a purge moves a space to its new history, and what is made of it when the
@@ -53,9 +54,9 @@ const rewrittenLine = "Satchel <> 0 +0000\t" + committing + "rewritten by a purg
 // tag: a commit, or else a tree or a blob.
 type namedRef struct {
 	name   string
-	object hash
-	commit hash
-	other  treeEntry
+	object packfile.Hash
+	commit packfile.Hash
+	other  packfile.TreeEntry
 }
 
 // Namespaces of refs.
@@ -78,7 +79,7 @@ func (r *repo) refs(ctx context.Context) ([]namedRef, error) {
 			continue
 		}
 		ref := namedRef{name: name}
-		if ref.object, err = hashFrom(id); err != nil {
+		if ref.object, err = packfile.HashFrom(id); err != nil {
 			return nil, err
 		}
 		if err := r.peel(&ref); err != nil {
@@ -93,23 +94,23 @@ func (r *repo) refs(ctx context.Context) ([]namedRef, error) {
 func (r *repo) peel(ref *namedRef) error {
 	h := ref.object
 	for range maxTagChain {
-		o, err := r.db.read(h)
+		o, err := r.db.Read(h)
 		if err != nil {
 			return err
 		}
-		switch o.kind {
+		switch o.Kind {
 		case plumbing.CommitObject:
 			ref.commit = h
 			return nil
 		case plumbing.TreeObject:
-			ref.other = treeEntry{mode: modeDir, hash: h}
+			ref.other = packfile.TreeEntry{Mode: packfile.ModeDir, Hash: h}
 			return nil
 		case plumbing.BlobObject:
-			ref.other = treeEntry{mode: modeRegular, hash: h}
+			ref.other = packfile.TreeEntry{Mode: packfile.ModeRegular, Hash: h}
 			return nil
 		}
-		line, _, _ := bytes.Cut(o.data, []byte("\n"))
-		if h, err = hashFrom(strings.TrimPrefix(string(line), "object ")); err != nil {
+		line, _, _ := bytes.Cut(o.Data, []byte("\n"))
+		if h, err = packfile.HashFrom(strings.TrimPrefix(string(line), "object ")); err != nil {
 			return fmt.Errorf("malformed tag: %w", err)
 		}
 	}
@@ -120,7 +121,7 @@ func (r *repo) peel(ref *namedRef) error {
 const maxTagChain = 16
 
 // journal says what becomes of the refs, and writes the tag objects for it.
-func (p *purger) journal(ctx context.Context, old, now hash) (purgeJournal, error) {
+func (p *purger) journal(ctx context.Context, old, now packfile.Hash) (purgeJournal, error) {
 	j := purgeJournal{Old: old.String(), New: now.String(), Made: map[string]string{}}
 	made, err := p.repo.made()
 	if err != nil {
@@ -177,12 +178,12 @@ func (p *purger) journal(ctx context.Context, old, now hash) (purgeJournal, erro
 
 // holdsPurged tells whether a file or a tree, which no commit is, holds a
 // content that was rewritten or left out.
-func (p *purger) holdsPurged(ctx context.Context, e treeEntry) (gone bool, err error) {
-	if !e.isDir() {
-		return p.purged[e.hash], nil
+func (p *purger) holdsPurged(ctx context.Context, e packfile.TreeEntry) (gone bool, err error) {
+	if !e.IsDir() {
+		return p.purged[e.Hash], nil
 	}
-	err = p.repo.walk(ctx, e.hash, "", func(_ string, e treeEntry) error {
-		gone = gone || p.purged[e.hash]
+	err = p.repo.walk(ctx, e.Hash, "", func(_ string, e packfile.TreeEntry) error {
+		gone = gone || p.purged[e.Hash]
 		return nil
 	})
 	return gone, err
@@ -190,12 +191,12 @@ func (p *purger) holdsPurged(ctx context.Context, e treeEntry) (gone bool, err e
 
 // retag writes an annotated tag of the rewritten commit, with its message
 // rewritten and without its signature. Where neither changes it is the tag.
-func (p *purger) retag(ref namedRef, next hash) (hash, error) {
-	o, err := p.repo.db.read(ref.object)
+func (p *purger) retag(ref namedRef, next packfile.Hash) (packfile.Hash, error) {
+	o, err := p.repo.db.Read(ref.object)
 	if err != nil {
-		return hash{}, err
+		return packfile.Hash{}, err
 	}
-	head, msg, _ := bytes.Cut(o.data, []byte("\n\n"))
+	head, msg, _ := bytes.Cut(o.Data, []byte("\n\n"))
 	_, rest, ok := bytes.Cut(head, []byte("\n"))
 	if !ok || !bytes.HasPrefix(head, []byte("object "+ref.commit.String())) {
 		if next == ref.commit {
@@ -214,7 +215,7 @@ func (p *purger) retag(ref namedRef, next hash) (hash, error) {
 	if !same {
 		p.words++
 	}
-	return p.add(o.kind, fmt.Appendf(nil, "object %s\n%s\n\n%s", next, rest, p.message(msg)))
+	return p.add(o.Kind, fmt.Appendf(nil, "object %s\n%s\n\n%s", next, rest, p.message(msg)))
 }
 
 // writeJournal makes a journal durable.
@@ -223,7 +224,7 @@ func (r *repo) writeJournal(j purgeJournal) error {
 	if err != nil {
 		return err
 	}
-	return r.s.o.disk.replaceDurable(filepath.Join(r.dir, journalFile), b, 0o600)
+	return r.s.o.disk.ReplaceDurable(filepath.Join(r.dir, journalFile), b, 0o600)
 }
 
 func (r *repo) dropJournal() error {
@@ -231,7 +232,7 @@ func (r *repo) dropJournal() error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	return errors.Join(err, r.s.o.disk.syncDir(r.dir))
+	return errors.Join(err, r.s.o.disk.SyncDir(r.dir))
 }
 
 // recoverPurge finishes a purge that was cut off, if one was. Nobody else uses
@@ -314,19 +315,19 @@ func (r *repo) purgeLogs(ctx context.Context, made map[string]string) error {
 	if err != nil {
 		return err
 	}
-	tips := []hash{r.head.Load().id}
+	tips := []packfile.Hash{r.head.Load().id}
 	for _, ref := range refs {
 		if !ref.commit.IsZero() {
 			tips = append(tips, ref.commit)
 		}
 	}
-	reached := map[hash]bool{}
+	reached := map[packfile.Hash]bool{}
 	if err := r.ancestry(ctx, tips, reached); err != nil {
 		return err
 	}
 	err = r.rewriteLog(func(l logLine) (logLine, bool) {
 		if next, ok := made[l.now.String()]; ok {
-			if h, err := hashFrom(next); err == nil {
+			if h, err := packfile.HashFrom(next); err == nil {
 				// The old line may hold what the purge removes from messages and names.
 				l.now, l.rest = h, rewrittenLine
 			}
@@ -344,17 +345,17 @@ func (r *repo) purgeLogs(ctx context.Context, made map[string]string) error {
 		if err := os.Remove(p); err != nil {
 			return err
 		}
-		return r.s.o.disk.syncDir(filepath.Dir(p))
+		return r.s.o.disk.SyncDir(filepath.Dir(p))
 	})
 }
 
 // tips returns what the refs name.
-func (r *repo) tips(ctx context.Context) ([]hash, error) {
+func (r *repo) tips(ctx context.Context) ([]packfile.Hash, error) {
 	refs, err := r.refs(ctx)
 	if err != nil {
 		return nil, err
 	}
-	tips := []hash{r.head.Load().id}
+	tips := []packfile.Hash{r.head.Load().id}
 	for _, ref := range refs {
 		tips = append(tips, ref.object)
 	}
@@ -363,25 +364,25 @@ func (r *repo) tips(ctx context.Context) ([]hash, error) {
 
 // dropUnreachable packs what the tips reach, and removes every other object.
 // The caller holds what Purge holds.
-func (r *repo) dropUnreachable(ctx context.Context, tips []hash) error {
+func (r *repo) dropUnreachable(ctx context.Context, tips []packfile.Hash) error {
 	var in strings.Builder
 	for _, h := range tips {
 		fmt.Fprintln(&in, h)
 	}
-	dir := r.db.packDir()
+	dir := r.db.PackDir()
 	out, err := r.s.git.Run(ctx, gitcmd.Cmd{Dir: r.dir, GitDir: r.dir, Stdin: strings.NewReader(in.String()),
 		Args: []string{"pack-objects", "-q", "--revs", "--delta-base-offset", "--no-write-bitmap-index", filepath.Join(dir, "pack")}})
 	if err != nil {
 		return err
 	}
 	name := "pack-" + strings.TrimSpace(string(out))
-	p, err := loadPack(filepath.Join(dir, name))
+	p, err := packfile.Load(filepath.Join(dir, name))
 	if err != nil {
 		return err
 	}
-	p.close()
-	for _, f := range []string{p.base + ".pack", p.base + ".idx", dir} {
-		if err := r.s.o.disk.syncDir(f); err != nil { // a file is synced alike
+	p.Close()
+	for _, f := range []string{p.Base + ".pack", p.Base + ".idx", dir} {
+		if err := r.s.o.disk.SyncDir(f); err != nil { // a file is synced alike
 			return err
 		}
 	}
@@ -390,51 +391,51 @@ func (r *repo) dropUnreachable(ctx context.Context, tips []hash) error {
 		return err
 	}
 	r.s.o.probe("purge: packs removed")
-	r.db.cache.drop(r.db)
-	return r.db.rescan()
+	r.db.Cache.Drop(r.db)
+	return r.db.Rescan()
 }
 
 // removeObjectsBut removes every object of the repository that is not in the
 // pack, and what git derived from them.
 func (r *repo) removeObjectsBut(pack string) error {
-	top, err := os.ReadDir(r.db.dir)
+	top, err := os.ReadDir(r.db.Dir)
 	if err != nil {
 		return err
 	}
 	for _, e := range top {
 		if name := e.Name(); name != "pack" && name != "info" {
-			if err := removeTree(filepath.Join(r.db.dir, name)); err != nil {
+			if err := removeTree(filepath.Join(r.db.Dir, name)); err != nil {
 				return err
 			}
 		}
 	}
 	for _, name := range []string{"commit-graph", "commit-graphs", "packs"} {
-		if err := removeTree(filepath.Join(r.db.dir, "info", name)); err != nil {
+		if err := removeTree(filepath.Join(r.db.Dir, "info", name)); err != nil {
 			return err
 		}
 	}
-	names, err := packNames(r.db.packDir())
+	names, err := packfile.PackNames(r.db.PackDir())
 	if err != nil {
 		return err
 	}
 	for _, name := range names { // their indexes first, as packs they would be without
 		if name != pack {
-			if err := os.Remove(filepath.Join(r.db.packDir(), name+".idx")); err != nil {
+			if err := os.Remove(filepath.Join(r.db.PackDir(), name+".idx")); err != nil {
 				return err
 			}
 		}
 	}
 	r.s.o.probe("purge: indexes removed")
-	es, err := os.ReadDir(r.db.packDir())
+	es, err := os.ReadDir(r.db.PackDir())
 	if err != nil {
 		return err
 	}
 	for _, e := range es {
 		if !strings.HasPrefix(e.Name(), pack+".") {
-			if err := os.Remove(filepath.Join(r.db.packDir(), e.Name())); err != nil {
+			if err := os.Remove(filepath.Join(r.db.PackDir(), e.Name())); err != nil {
 				return err
 			}
 		}
 	}
-	return errors.Join(r.s.o.disk.syncDir(r.db.packDir()), r.s.o.disk.syncDir(r.db.dir))
+	return errors.Join(r.s.o.disk.SyncDir(r.db.PackDir()), r.s.o.disk.SyncDir(r.db.Dir))
 }

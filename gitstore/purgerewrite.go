@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"satchel/gitstore/packfile"
 	"satchel/internal/space"
 )
 
@@ -18,15 +19,15 @@ type purger struct {
 	repo    *repo // reads what the space has and what was made so far
 	rewrite RewriteFile
 	starts  []namedRef
-	old     map[hash]bool // the commits that stay as they are
-	w       *packWriter
-	packs   []*pack // written
-	pending int64   // bytes of objects that are in no finished pack
+	old     map[packfile.Hash]bool // the commits that stay as they are
+	w       *packfile.Writer
+	packs   []*packfile.Pack // written
+	pending int64            // bytes of objects that are in no finished pack
 
-	done      map[hash]hash // what a commit becomes
-	dropped   map[hash]bool
+	done      map[packfile.Hash]packfile.Hash // what a commit becomes
+	dropped   map[packfile.Hash]bool
 	verdicts  map[fileAt]verdict
-	purged    map[hash]bool // contents that were rewritten or left out somewhere
+	purged    map[packfile.Hash]bool // contents that were rewritten or left out somewhere
 	files     map[string]bool
 	names     map[string]string // what names and addresses become
 	commits   int
@@ -37,13 +38,13 @@ type purger struct {
 // fileAt is a content at a path.
 type fileAt struct {
 	path string
-	hash hash
+	hash packfile.Hash
 	link bool
 }
 
 // verdict is what becomes of it.
 type verdict struct {
-	hash hash
+	hash packfile.Hash
 	keep bool
 }
 
@@ -52,13 +53,13 @@ type verdict struct {
 const purgeBatch = 32 << 20
 
 func (r *repo) newPurger(ctx context.Context, since space.CommitID, rewrite RewriteFile) (*purger, error) {
-	old := map[hash]bool{}
+	old := map[packfile.Hash]bool{}
 	if since != "" {
 		st, err := r.resolve(string(since))
 		if err != nil {
 			return nil, err
 		}
-		if err := r.ancestry(ctx, []hash{st.id}, old); err != nil {
+		if err := r.ancestry(ctx, []packfile.Hash{st.id}, old); err != nil {
 			return nil, r.internalf(err, "purge")
 		}
 	}
@@ -66,34 +67,34 @@ func (r *repo) newPurger(ctx context.Context, since space.CommitID, rewrite Rewr
 	if err != nil {
 		return nil, r.internalf(err, "purge")
 	}
-	db, err := openObjects(r.db.dir, r.s.cache)
+	db, err := packfile.Open(r.db.Dir, r.s.cache)
 	if err != nil {
 		return nil, r.internalf(err, "purge")
 	}
-	db.pending = map[hash]object{}
+	db.Pending = map[packfile.Hash]packfile.Object{}
 	return &purger{
 		repo:    &repo{s: r.s, id: r.id, dir: r.dir, db: db},
 		rewrite: rewrite, starts: append(refs, namedRef{name: branch, object: r.head.Load().id, commit: r.head.Load().id}),
-		old: old, done: map[hash]hash{}, dropped: map[hash]bool{}, verdicts: map[fileAt]verdict{}, purged: map[hash]bool{}, files: map[string]bool{}, names: map[string]string{},
+		old: old, done: map[packfile.Hash]packfile.Hash{}, dropped: map[packfile.Hash]bool{}, verdicts: map[fileAt]verdict{}, purged: map[packfile.Hash]bool{}, files: map[string]bool{}, names: map[string]string{},
 	}, nil
 }
 
-// close removes what was written, unless it was installed.
-func (p *purger) close() {
+// Close removes what was written, unless it was installed.
+func (p *purger) Close() {
 	if p.w != nil {
-		p.w.abort()
+		p.w.Abort()
 	}
-	p.repo.db.close()
+	p.repo.db.Close()
 	if p.installed {
 		return
 	}
 	for _, pk := range p.packs {
-		pk.remove()
+		pk.Remove()
 	}
 }
 
 // ancestry adds commits and all that they reach to seen.
-func (r *repo) ancestry(ctx context.Context, from []hash, seen map[hash]bool) error {
+func (r *repo) ancestry(ctx context.Context, from []packfile.Hash, seen map[packfile.Hash]bool) error {
 	for queue := from; len(queue) > 0; {
 		h := queue[len(queue)-1]
 		queue = queue[:len(queue)-1]
@@ -114,7 +115,7 @@ func (r *repo) ancestry(ctx context.Context, from []hash, seen map[hash]bool) er
 }
 
 // now returns what a commit becomes.
-func (p *purger) now(h hash) hash {
+func (p *purger) now(h packfile.Hash) packfile.Hash {
 	if n, ok := p.done[h]; ok {
 		return n
 	}
@@ -127,7 +128,7 @@ func (p *purger) run(ctx context.Context) error {
 		if ref.commit.IsZero() {
 			continue
 		}
-		stack := []hash{ref.commit}
+		stack := []packfile.Hash{ref.commit}
 		for len(stack) > 0 {
 			h := stack[len(stack)-1]
 			if _, ok := p.done[h]; ok || p.old[h] {
@@ -163,20 +164,20 @@ func (p *purger) run(ctx context.Context) error {
 }
 
 // commit returns what a commit becomes, whose parents are done.
-func (p *purger) commit(ctx context.Context, h hash, c rawCommit) (hash, error) {
+func (p *purger) commit(ctx context.Context, h packfile.Hash, c rawCommit) (packfile.Hash, error) {
 	tree, err := p.tree(ctx, c)
 	if err != nil {
-		return hash{}, err
+		return packfile.Hash{}, err
 	}
 	parents, err := p.parents(c)
 	if err != nil {
-		return hash{}, err
+		return packfile.Hash{}, err
 	}
-	o, err := p.repo.db.read(h)
+	o, err := p.repo.db.Read(h)
 	if err != nil {
-		return hash{}, err
+		return packfile.Hash{}, err
 	}
-	was, said, _ := bytes.Cut(o.data, []byte("\n\n"))
+	was, said, _ := bytes.Cut(o.Data, []byte("\n\n"))
 	head, msg := p.people(was), p.message(said)
 	sameWords := bytes.Equal(head, was) && bytes.Equal(msg, said)
 	if tree == c.tree && slices.Equal(parents, c.parents) && sameWords {
@@ -185,11 +186,11 @@ func (p *purger) commit(ctx context.Context, h hash, c rawCommit) (hash, error) 
 	if len(parents) == 1 {
 		parent, err := p.repo.rawCommit(parents[0])
 		if err != nil {
-			return hash{}, err
+			return packfile.Hash{}, err
 		}
 		before, err := p.repo.rawCommit(c.parents[0])
 		if err != nil {
-			return hash{}, err
+			return packfile.Hash{}, err
 		}
 		if parent.tree == tree && (before.tree != c.tree || len(c.parents) > 1) {
 			p.dropped[h] = true
@@ -210,9 +211,9 @@ func (p *purger) people(head []byte) []byte {
 		from, to := personIn(line)
 		if lt := bytes.IndexByte(line, '<'); from > 0 && from <= lt && lt < to {
 			out = append(out, line[:from]...)
-			out = append(out, p.name(line[from:lt])...)
+			out = append(out, p.Name(line[from:lt])...)
 			out = append(out, '<')
-			out = append(out, p.name(line[lt+1:to-1])...)
+			out = append(out, p.Name(line[lt+1:to-1])...)
 			line = line[to-1:]
 		}
 		out = append(out, line...)
@@ -220,8 +221,8 @@ func (p *purger) people(head []byte) []byte {
 	return out
 }
 
-// name rewrites a name or an address, and caches the result.
-func (p *purger) name(text []byte) string {
+// Name rewrites a name or an address, and caches the result.
+func (p *purger) Name(text []byte) string {
 	out, ok := p.names[string(text)]
 	if !ok {
 		out = string(p.message(text))
@@ -239,8 +240,8 @@ func (p *purger) message(msg []byte) []byte {
 
 // parents returns a commit's new parents. Where a dropped commit leaves a merge
 // with a parent twice, or with one that another reaches anyhow, it goes.
-func (p *purger) parents(c rawCommit) ([]hash, error) {
-	var out []hash
+func (p *purger) parents(c rawCommit) ([]packfile.Hash, error) {
+	var out []packfile.Hash
 	lost := false
 	for _, h := range c.parents {
 		lost = lost || p.dropped[h]
@@ -251,7 +252,7 @@ func (p *purger) parents(c rawCommit) ([]hash, error) {
 	if !lost || len(out) < 2 {
 		return out, nil
 	}
-	var kept []hash
+	var kept []packfile.Hash
 	for i, h := range out {
 		redundant := false
 		for j, other := range out {
@@ -270,43 +271,43 @@ func (p *purger) parents(c rawCommit) ([]hash, error) {
 	return kept, nil
 }
 
-// tree returns a commit's new tree: that of its rewritten first parent with
+// Tree returns a commit's new tree: that of its rewritten first parent with
 // what the commit changed, where a merge's other parents' files are those of
 // the rewritten ones.
-func (p *purger) tree(ctx context.Context, c rawCommit) (hash, error) {
-	var was, now []hash // the parents' trees
+func (p *purger) tree(ctx context.Context, c rawCommit) (packfile.Hash, error) {
+	var was, now []packfile.Hash // the parents' trees
 	for _, h := range c.parents {
 		a, err := p.repo.rawCommit(h)
 		if err != nil {
-			return hash{}, err
+			return packfile.Hash{}, err
 		}
 		b, err := p.repo.rawCommit(p.now(h))
 		if err != nil {
-			return hash{}, err
+			return packfile.Hash{}, err
 		}
 		was, now = append(was, a.tree), append(now, b.tree)
 	}
-	var from, base hash
+	var from, base packfile.Hash
 	if len(was) > 0 {
 		from, base = was[0], now[0]
 	}
 	var cs []treeChange
 	if err := p.repo.diffTrees(ctx, from, c.tree, &cs); err != nil {
-		return hash{}, err
+		return packfile.Hash{}, err
 	}
-	p.repo.db.byName = nil // trees of the commit before
+	p.repo.db.ByName = nil // trees of the commit before
 	if len(cs) > manyRequests {
-		p.repo.db.byName = nameIndex{}
+		p.repo.db.ByName = packfile.NameIndex{}
 	}
 	same := from == base
 	var edits []edit
 	for _, ch := range cs {
 		e, keep, err := p.change(ch, was, now)
 		if err != nil {
-			return hash{}, err
+			return packfile.Hash{}, err
 		}
 		if keep {
-			edits = append(edits, edit{ch.path, e.mode, e.hash})
+			edits = append(edits, edit{ch.path, e.Mode, e.Hash})
 		}
 		same = same && keep && e == ch.new
 	}
@@ -316,14 +317,14 @@ func (p *purger) tree(ctx context.Context, c rawCommit) (hash, error) {
 	var objs []newObject
 	tree, err := p.repo.rewrite(base, edits, &objs)
 	if err != nil {
-		return hash{}, err
+		return packfile.Hash{}, err
 	}
 	if tree.IsZero() {
 		return p.add(plumbing.TreeObject, nil)
 	}
 	for _, o := range objs {
 		if _, err := p.add(o.kind, o.data); err != nil {
-			return hash{}, err
+			return packfile.Hash{}, err
 		}
 	}
 	return tree, nil
@@ -331,8 +332,8 @@ func (p *purger) tree(ctx context.Context, c rawCommit) (hash, error) {
 
 // change returns what a change against the first parent becomes; without keep
 // the rewritten first parent's entry stays.
-func (p *purger) change(ch treeChange, was, now []hash) (e treeEntry, keep bool, err error) {
-	if ch.new.mode == 0 {
+func (p *purger) change(ch treeChange, was, now []packfile.Hash) (e packfile.TreeEntry, keep bool, err error) {
+	if ch.new.Mode == 0 {
 		return ch.new, true, nil
 	}
 	e = ch.new
@@ -343,7 +344,7 @@ func (p *purger) change(ch treeChange, was, now []hash) (e treeEntry, keep bool,
 		if err != nil {
 			return e, false, err
 		}
-		if !at.isFile() || !e.isFile() || at.hash != e.hash || at.isLink() != e.isLink() || i > 0 && at.mode != e.mode {
+		if !at.isFile() || !e.IsFile() || at.Hash != e.Hash || at.IsLink() != e.IsLink() || i > 0 && at.Mode != e.Mode {
 			continue
 		}
 		became, err := p.repo.lookup(now[i], ch.path)
@@ -351,19 +352,19 @@ func (p *purger) change(ch treeChange, was, now []hash) (e treeEntry, keep bool,
 			return e, false, err
 		}
 		if !became.isFile() {
-			return treeEntry{}, true, nil // it was left out there
+			return packfile.TreeEntry{}, true, nil // it was left out there
 		}
-		e.hash = became.hash
-		if became.isLink() != e.isLink() {
-			e.mode = became.mode
+		e.Hash = became.Hash
+		if became.IsLink() != e.IsLink() {
+			e.Mode = became.Mode
 		}
 		return e, true, nil
 	}
-	if !e.isFile() {
+	if !e.IsFile() {
 		return e, true, nil // a submodule
 	}
-	v, err := p.judge(fileAt{ch.path, e.hash, e.isLink()})
-	e.hash = v.hash
+	v, err := p.judge(fileAt{ch.path, e.Hash, e.IsLink()})
+	e.Hash = v.hash
 	return e, v.keep, err
 }
 
@@ -372,7 +373,7 @@ func (p *purger) judge(f fileAt) (verdict, error) {
 	if v, ok := p.verdicts[f]; ok {
 		return v, nil
 	}
-	data, err := p.repo.db.blob(f.hash)
+	data, err := p.repo.db.Blob(f.hash)
 	if err != nil {
 		return verdict{}, err
 	}
@@ -392,24 +393,24 @@ func (p *purger) judge(f fileAt) (verdict, error) {
 	return v, nil
 }
 
-// add writes an object, unless the space has it.
-func (p *purger) add(k kind, data []byte) (hash, error) {
+// Add writes an object, unless the space has it.
+func (p *purger) add(k packfile.Kind, data []byte) (packfile.Hash, error) {
 	h := plumbing.ComputeHash(k, data)
-	if p.repo.db.has(h) {
+	if p.repo.db.Has(h) {
 		return h, nil
 	}
 	if p.w == nil {
-		w, err := newPackWriter(p.repo.s.o.disk, p.repo.db.packDir())
+		w, err := packfile.NewWriter(p.repo.s.o.disk, p.repo.db.PackDir())
 		if err != nil {
 			return h, err
 		}
 		p.w = w
 	}
-	if err := p.w.addNamed(h, k, data); err != nil {
+	if err := p.w.AddNamed(h, k, data); err != nil {
 		return h, err
 	}
 	data = bytes.Clone(data)
-	p.repo.db.pending[h] = object{k, data}
+	p.repo.db.Pending[h] = packfile.Object{Kind: k, Data: data}
 	if p.pending += int64(len(data)); p.pending > purgeBatch {
 		return h, p.flush()
 	}
@@ -421,21 +422,21 @@ func (p *purger) flush() error {
 	if p.w == nil {
 		return nil
 	}
-	pk, err := p.w.finish()
+	pk, err := p.w.Finish()
 	p.w = nil
 	if err != nil {
 		return err
 	}
 	p.packs = append(p.packs, pk)
-	p.repo.db.add(pk)
+	p.repo.db.Add(pk)
 	p.pending = 0
-	clear(p.repo.db.pending)
+	clear(p.repo.db.Pending)
 	return nil
 }
 
 // reparent returns a commit with the given header but another tree, other parents,
 // another message and no signatures.
-func reparent(head []byte, tree hash, parents []hash, msg []byte) []byte {
+func reparent(head []byte, tree packfile.Hash, parents []packfile.Hash, msg []byte) []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "tree %s\n", tree)
 	for _, h := range parents {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"satchel/gitstore/packfile"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
@@ -19,7 +20,7 @@ func (s *Store) Head(ctx context.Context, id space.SpaceID) (space.CommitID, err
 		return "", err
 	}
 	defer release()
-	return commitID(r.head.Load().id), nil
+	return packfile.CommitID(r.head.Load().id), nil
 }
 
 // Resolve turns what a person typed into a commit: a full id, at least 7
@@ -35,7 +36,7 @@ func (s *Store) Resolve(ctx context.Context, id space.SpaceID, at string) (space
 	if err != nil {
 		return "", err
 	}
-	return commitID(st.id), nil
+	return packfile.CommitID(st.id), nil
 }
 
 func (r *repo) resolve(at string) (*headState, error) {
@@ -46,15 +47,15 @@ func (r *repo) resolve(at string) (*headState, error) {
 		return nil, fault.New(fault.Invalid, "%q is not a commit: give its id, or at least 7 digits of it.", cut(at, 60))
 	}
 	none := fault.New(fault.NotFound, "There is no commit %s in this space.", at)
-	var found []hash
+	var found []packfile.Hash
 	if len(at) == 40 {
-		h, err := hashFrom(at)
+		h, err := packfile.HashFrom(at)
 		if err != nil {
 			return nil, fault.Wrap(err, fault.Invalid, "%q is not a commit id.", at)
 		}
-		found = []hash{h}
+		found = []packfile.Hash{h}
 	} else {
-		found = slices.DeleteFunc(r.db.prefixed(at, 64), func(h hash) bool { return !r.isCommit(h) })
+		found = slices.DeleteFunc(r.db.Prefixed(at, 64), func(h packfile.Hash) bool { return !r.isCommit(h) })
 	}
 	switch len(found) {
 	case 0:
@@ -63,8 +64,8 @@ func (r *repo) resolve(at string) (*headState, error) {
 	default:
 		return nil, fault.New(fault.Invalid, "More than one commit begins with %s. Give more digits.", at)
 	}
-	o, _, err := r.db.readStart(found[0], maxCommitStart)
-	if errors.Is(err, errNoObject) || err == nil && o.kind != plumbing.CommitObject {
+	o, _, err := r.db.ReadStart(found[0], maxCommitStart)
+	if errors.Is(err, packfile.ErrNotFound) || err == nil && o.Kind != plumbing.CommitObject {
 		return nil, none
 	}
 	if err != nil {
@@ -99,7 +100,7 @@ func (s *Store) Blob(ctx context.Context, id space.SpaceID, at space.CommitID, p
 	if err != nil || !l.isFile() {
 		return "", 0, false, err
 	}
-	return blobID(l.hash), l.fileMode(), true, nil
+	return packfile.BlobID(l.Hash), l.FileMode(), true, nil
 }
 
 // Lookup returns the file or the directory at a path of a commit ("" for head). The
@@ -118,9 +119,9 @@ func (s *Store) Lookup(ctx context.Context, id space.SpaceID, at space.CommitID,
 	case l.isDir():
 		return space.Entry{Path: p, Dir: true}, nil
 	case !l.isFile():
-		return space.Entry{}, notFoundPath(p, commitID(st.id))
+		return space.Entry{}, notFoundPath(p, packfile.CommitID(st.id))
 	}
-	e, err := r.file(p, l.treeEntry)
+	e, err := r.file(p, l.TreeEntry)
 	if err != nil {
 		return space.Entry{}, r.internalf(err, "look up a path")
 	}
@@ -128,12 +129,12 @@ func (s *Store) Lookup(ctx context.Context, id space.SpaceID, at space.CommitID,
 }
 
 // file returns the entry of a file.
-func (r *repo) file(p space.Path, t treeEntry) (space.Entry, error) {
-	n, err := r.db.size(t.hash)
-	if unreadable(err) {
+func (r *repo) file(p space.Path, t packfile.TreeEntry) (space.Entry, error) {
+	n, err := r.db.Size(t.Hash)
+	if packfile.Unreadable(err) {
 		n, err = -1, nil
 	}
-	return space.Entry{Path: p, Mode: t.fileMode(), Blob: blobID(t.hash), Size: n}, err
+	return space.Entry{Path: p, Mode: t.FileMode(), Blob: packfile.BlobID(t.Hash), Size: n}, err
 }
 
 // Open returns a file with its content at a commit ("" for head). A symlink's
@@ -150,13 +151,13 @@ func (s *Store) Open(ctx context.Context, id space.SpaceID, at space.CommitID, p
 		return space.Entry{}, nil, r.internalf(err, "open")
 	}
 	if !l.isFile() {
-		return space.Entry{}, nil, notFoundPath(p, commitID(st.id))
+		return space.Entry{}, nil, notFoundPath(p, packfile.CommitID(st.id))
 	}
-	data, err := r.db.blob(l.hash)
+	data, err := r.db.Blob(l.Hash)
 	if err != nil {
-		return space.Entry{}, nil, r.internalf(damagedAt(string(p), err), "open")
+		return space.Entry{}, nil, r.internalf(packfile.DamagedAt(string(p), err), "open")
 	}
-	return space.Entry{Path: p, Mode: l.fileMode(), Blob: blobID(l.hash), Size: int64(len(data))}, data, nil
+	return space.Entry{Path: p, Mode: l.FileMode(), Blob: packfile.BlobID(l.Hash), Size: int64(len(data))}, data, nil
 }
 
 // ReadBlob returns a blob's content, which must not be changed. A blob that the
@@ -168,31 +169,31 @@ func (s *Store) ReadBlob(ctx context.Context, id space.SpaceID, b space.BlobID) 
 		return nil, err
 	}
 	defer release()
-	h, err := hashFrom(string(b))
+	h, err := packfile.HashFrom(string(b))
 	if err != nil || !b.Valid() {
 		return nil, fault.New(fault.Invalid, "%q is not a blob id.", cut(string(b), 60))
 	}
-	o, err := r.db.read(h)
-	if errors.Is(err, errNoObject) && r.headHas(ctx, h) {
-		return nil, r.internalf(damagedAt("blob "+string(b), err), "read blob")
+	o, err := r.db.Read(h)
+	if errors.Is(err, packfile.ErrNotFound) && r.headHas(ctx, h) {
+		return nil, r.internalf(packfile.DamagedAt("blob "+string(b), err), "read blob")
 	}
-	if errors.Is(err, errNoObject) || err == nil && o.kind != plumbing.BlobObject {
+	if errors.Is(err, packfile.ErrNotFound) || err == nil && o.Kind != plumbing.BlobObject {
 		return nil, fault.New(fault.NotFound, "There is no blob %s in this space.", b)
 	}
 	if err != nil {
-		return nil, r.internalf(damagedAt("blob "+string(b), err), "read blob")
+		return nil, r.internalf(packfile.DamagedAt("blob "+string(b), err), "read blob")
 	}
-	return o.data, nil
+	return o.Data, nil
 }
 
 // headHas tells whether a file of head is said to have this content.
-func (r *repo) headHas(ctx context.Context, blob hash) bool {
+func (r *repo) headHas(ctx context.Context, blob packfile.Hash) bool {
 	var unread []string
 	b := r.budget()
 	b.unread = &unread
 	found := errors.New("found")
-	err := r.walkDepth(ctx, r.head.Load().tree, "", func(_ string, e treeEntry) error {
-		if e.isFile() && e.hash == blob {
+	err := r.walkDepth(ctx, r.head.Load().tree, "", func(_ string, e packfile.TreeEntry) error {
+		if e.IsFile() && e.Hash == blob {
 			return found
 		}
 		return nil
@@ -214,11 +215,11 @@ func (s *Store) Children(ctx context.Context, id space.SpaceID, at space.CommitI
 		return nil, r.internalf(err, "list a directory")
 	}
 	if !l.isDir() {
-		return nil, fault.New(fault.NotFound, "There is no directory %q at commit %s.", string(dir), commitID(st.id).Short())
+		return nil, fault.New(fault.NotFound, "There is no directory %q at commit %s.", string(dir), packfile.CommitID(st.id).Short())
 	}
-	es, err := r.db.tree(l.hash)
+	es, err := r.db.Tree(l.Hash)
 	if err != nil {
-		return nil, r.internalf(damagedIn(string(dir), err), "list a directory")
+		return nil, r.internalf(packfile.DamagedIn(string(dir), err), "list a directory")
 	}
 	prefix := ""
 	if dir != "" {
@@ -226,11 +227,11 @@ func (s *Store) Children(ctx context.Context, id space.SpaceID, at space.CommitI
 	}
 	out := make([]space.Entry, 0, len(es))
 	for _, e := range es {
-		p := space.Path(prefix + e.name)
+		p := space.Path(prefix + e.Name)
 		switch {
-		case e.isDir():
+		case e.IsDir():
 			out = append(out, space.Entry{Path: p, Dir: true})
-		case e.isFile():
+		case e.IsFile():
 			f, err := r.file(p, e)
 			if err != nil {
 				return nil, r.internalf(err, "list a directory")
@@ -255,17 +256,17 @@ func (s *Store) Files(ctx context.Context, id space.SpaceID, at space.CommitID, 
 	}
 	var out []space.Entry
 	var unread []string
-	add := func(path string, e treeEntry) error {
-		if !e.isFile() {
+	add := func(path string, e packfile.TreeEntry) error {
+		if !e.IsFile() {
 			return nil
 		}
-		n, err := r.db.sizeOf(e.hash)
-		out = append(out, space.Entry{Path: space.Path(path), Mode: e.fileMode(), Blob: blobID(e.hash), Size: n})
+		n, err := r.db.SizeOf(e.Hash)
+		out = append(out, space.Entry{Path: space.Path(path), Mode: e.FileMode(), Blob: packfile.BlobID(e.Hash), Size: n})
 		return err
 	}
 	switch {
 	case l.isFile():
-		err = add(string(under), l.treeEntry)
+		err = add(string(under), l.TreeEntry)
 	case l.isDir():
 		prefix := ""
 		if under != "" {
@@ -273,13 +274,13 @@ func (s *Store) Files(ctx context.Context, id space.SpaceID, at space.CommitID, 
 		}
 		b := r.budget()
 		b.unread = &unread
-		err = r.walkDepth(ctx, l.hash, prefix, add, b, 0)
+		err = r.walkDepth(ctx, l.Hash, prefix, add, b, 0)
 	}
 	if err != nil {
 		return nil, err
 	}
 	if len(unread) > 0 {
-		return out, space.DamagedDirectory(space.Path(unread[0]), errDamaged)
+		return out, space.DamagedDirectory(space.Path(unread[0]), packfile.ErrDamaged)
 	}
 	return out, nil
 }
@@ -292,7 +293,7 @@ func (s *Store) Diff(ctx context.Context, id space.SpaceID, from, to space.Commi
 		return nil, err
 	}
 	defer release()
-	var tree hash
+	var tree packfile.Hash
 	if from != "" {
 		f, err := r.resolve(string(from))
 		if err != nil {
@@ -303,7 +304,7 @@ func (s *Store) Diff(ctx context.Context, id space.SpaceID, from, to space.Commi
 	return r.diff(ctx, tree, st.tree)
 }
 
-func (r *repo) diff(ctx context.Context, from, to hash) ([]space.FileChange, error) {
+func (r *repo) diff(ctx context.Context, from, to packfile.Hash) ([]space.FileChange, error) {
 	var cs []treeChange
 	if err := r.diffTrees(ctx, from, to, &cs); err != nil {
 		return nil, err
@@ -316,15 +317,15 @@ func (r *repo) changes(cs []treeChange) ([]space.FileChange, error) {
 	out := make([]space.FileChange, 0, len(cs))
 	for _, c := range cs {
 		f := space.FileChange{Path: space.Path(c.path)}
-		if c.old.isFile() {
-			f.Status, f.Old, f.OldMode = space.Deleted, blobID(c.old.hash), c.old.fileMode()
+		if c.old.IsFile() {
+			f.Status, f.Old, f.OldMode = space.Deleted, packfile.BlobID(c.old.Hash), c.old.FileMode()
 		}
-		if c.new.isFile() {
+		if c.new.IsFile() {
 			var err error
-			if f.Size, err = r.db.sizeOf(c.new.hash); err != nil {
+			if f.Size, err = r.db.SizeOf(c.new.Hash); err != nil {
 				return nil, r.internalf(err, "diff")
 			}
-			f.New, f.NewMode = blobID(c.new.hash), c.new.fileMode()
+			f.New, f.NewMode = packfile.BlobID(c.new.Hash), c.new.FileMode()
 			if f.Status = space.Added; f.Old != "" {
 				f.Status = space.Modified
 			}
@@ -334,6 +335,6 @@ func (r *repo) changes(cs []treeChange) ([]space.FileChange, error) {
 		}
 		out = append(out, f)
 	}
-	slices.SortFunc(out, func(a, b space.FileChange) int { return compareStrings(string(a.Path), string(b.Path)) })
+	slices.SortFunc(out, func(a, b space.FileChange) int { return packfile.CompareStrings(string(a.Path), string(b.Path)) })
 	return out, nil
 }

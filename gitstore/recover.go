@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"satchel/gitstore/gitcmd"
+	"satchel/gitstore/packfile"
 	"satchel/internal/space"
 )
 
@@ -43,16 +44,16 @@ func (s *Store) recoverPacks(ctx context.Context, dir string) error {
 			continue
 		}
 		base = filepath.Join(dir, base)
-		p, err := loadPack(base)
+		p, err := packfile.Load(base)
 		if err == nil {
-			p.close()
+			p.Close()
 			continue
 		}
-		if !errors.Is(err, errBadIndex) && !errors.Is(err, fs.ErrNotExist) {
+		if !errors.Is(err, packfile.ErrBadIndex) && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		s.o.Logger.Warn("Making a pack's index again.", "pack", name, "why", err)
-		if err := indexPack(base); errors.Is(err, errDelta) {
+		if err := packfile.IndexPack(base); errors.Is(err, packfile.ErrDelta) {
 			os.Remove(base + ".idx")
 			if _, err := s.git.Run(ctx, gitcmd.Cmd{Dir: dir, Args: []string{"index-pack", base + ".pack"}}); err != nil {
 				return fmt.Errorf("index %s: %w", name, err)
@@ -118,8 +119,8 @@ func (r *repo) recoverHead() error {
 // logIsWrong tells whether the name in the log's last line is damaged: there is no
 // such commit, and the branch is at one that the line does not come from. A commit
 // that was lost with its pack comes from where the branch is, or is there itself.
-func (r *repo) logIsWrong(logged, ref hash) bool {
-	if _, err := r.rawCommit(logged); !errors.Is(err, errNoObject) {
+func (r *repo) logIsWrong(logged, ref packfile.Hash) bool {
+	if _, err := r.rawCommit(logged); !errors.Is(err, packfile.ErrNotFound) {
 		return false
 	}
 	b, err := os.ReadFile(r.logFile())
@@ -136,7 +137,7 @@ func (r *repo) logIsWrong(logged, ref hash) bool {
 }
 
 // wasLogged tells whether the branch has been at a commit by its log.
-func (r *repo) wasLogged(h hash) bool {
+func (r *repo) wasLogged(h packfile.Hash) bool {
 	b, err := os.ReadFile(r.logFile())
 	if err != nil {
 		return false
@@ -146,8 +147,8 @@ func (r *repo) wasLogged(h hash) bool {
 }
 
 // reaches tells whether old is an ancestor of h.
-func (r *repo) reaches(h, old hash) (bool, error) {
-	queue, seen := []hash{h}, map[hash]bool{}
+func (r *repo) reaches(h, old packfile.Hash) (bool, error) {
+	queue, seen := []packfile.Hash{h}, map[packfile.Hash]bool{}
 	for len(queue) > 0 {
 		c := queue[0]
 		queue = queue[1:]
@@ -159,7 +160,7 @@ func (r *repo) reaches(h, old hash) (bool, error) {
 		}
 		seen[c] = true
 		raw, err := r.rawCommit(c)
-		if errors.Is(err, errNoObject) {
+		if errors.Is(err, packfile.ErrNotFound) {
 			return false, nil
 		}
 		if err != nil {

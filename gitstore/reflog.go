@@ -5,12 +5,13 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"satchel/gitstore/packfile"
 	"strings"
 )
 
 // logLine is one well-formed line of a reflog.
 type logLine struct {
-	old, now hash
+	old, now packfile.Hash
 	rest     string // who, when and why, with the line's end
 }
 
@@ -26,8 +27,8 @@ func parseLog(b []byte) (lines []logLine, size int64) {
 		if len(f) < 3 {
 			return lines, size
 		}
-		old, err1 := hashFrom(f[0])
-		now, err2 := hashFrom(f[1])
+		old, err1 := packfile.HashFrom(f[0])
+		now, err2 := packfile.HashFrom(f[1])
 		if errors.Join(err1, err2) != nil {
 			return lines, size
 		}
@@ -49,7 +50,7 @@ func (r *repo) rewriteLog(rewrite func(logLine) (_ logLine, keep bool)) error {
 	}
 	lines, _ := parseLog(b)
 	var out bytes.Buffer
-	var last hash
+	var last packfile.Hash
 	for i, l := range lines {
 		x, keep := rewrite(l)
 		if keep {
@@ -61,5 +62,5 @@ func (r *repo) rewriteLog(rewrite func(logLine) (_ logLine, keep bool)) error {
 		}
 	}
 	defer r.provenance.forget()
-	return r.s.o.disk.replaceDurable(r.logFile(), out.Bytes(), 0o600)
+	return r.s.o.disk.ReplaceDurable(r.logFile(), out.Bytes(), 0o600)
 }

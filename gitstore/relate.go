@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"context"
 	"errors"
+	"satchel/gitstore/packfile"
 )
 
 // paintA and paintB say from which of two commits another is reached.
@@ -16,20 +17,20 @@ const (
 // painting holds the commits around two others, each with the colours of those
 // that reach it. What both reach is followed no further than needed.
 type painting struct {
-	colour map[hash]int
+	colour map[packfile.Hash]int
 	found  []datedCommit // in the order of their visit: newest first
 }
 
 // paint follows two histories back, the newest commit first, until all that is
 // left to follow is in both. A zero b has no history. It costs what the
 // histories do not share.
-func (r *repo) paint(ctx context.Context, a, b hash) (*painting, error) {
-	p := &painting{colour: map[hash]int{}}
+func (r *repo) paint(ctx context.Context, a, b packfile.Hash) (*painting, error) {
+	p := &painting{colour: map[packfile.Hash]int{}}
 	q := &byTime{}
 	open := 0 // commits in the queue that are not known to be in both
-	queued := map[hash]bool{}
-	read := map[hash]rawCommit{}
-	add := func(h hash, colour int) error {
+	queued := map[packfile.Hash]bool{}
+	read := map[packfile.Hash]rawCommit{}
+	add := func(h packfile.Hash, colour int) error {
 		was := p.colour[h]
 		now := was | colour
 		if h.IsZero() || now == was {
@@ -96,9 +97,9 @@ func (p *painting) only(colour int) []datedCommit {
 	return out
 }
 
-// base returns a newest commit that both histories have; the zero hash where
+// Base returns a newest commit that both histories have; the zero hash where
 // there is none.
-func (p *painting) base() hash {
+func (p *painting) base() packfile.Hash {
 	var best *datedCommit
 	for i, d := range p.found {
 		if p.colour[d.h] == paintBoth && (best == nil || d.c.time.After(best.c.time)) {
@@ -106,7 +107,7 @@ func (p *painting) base() hash {
 		}
 	}
 	if best == nil {
-		return hash{}
+		return packfile.Hash{}
 	}
 	return best.h
 }

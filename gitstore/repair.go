@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"satchel/gitstore/gitcmd"
+	"satchel/gitstore/packfile"
 	"satchel/gitstore/transport"
 	"satchel/internal/fault"
 	"satchel/internal/space"
@@ -73,7 +74,7 @@ func (s *Store) repair(ctx context.Context, id space.SpaceID, from Copies, progr
 		return Repaired{Left: c}, err
 	}
 	res, err := r.repair(ctx, sv, from, progress)
-	sv.close()
+	sv.Close()
 	if err != nil {
 		return res, r.internalf(err, "repair")
 	}
@@ -82,7 +83,7 @@ func (s *Store) repair(ctx context.Context, id space.SpaceID, from Copies, progr
 		return res, r.internalf(err, "repair")
 	}
 	if sv != nil {
-		defer sv.close()
+		defer sv.Close()
 	}
 	if res.Left, err = r.checkup(sv, said); err != nil {
 		return res, r.internalf(err, "repair")
@@ -105,13 +106,13 @@ func (s *Store) acquireForRepair(ctx context.Context, id space.SpaceID) (*repo, 
 		s.mu.Lock()
 		if s.open[id] != nil {
 			s.mu.Unlock()
-			r.db.close()
+			r.db.Close()
 			continue // another caller tries to open it
 		}
 		s.open[id] = r
 		s.mu.Unlock()
 		return r, func() {
-			r.db.close()
+			r.db.Close()
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			delete(s.open, id)
@@ -121,16 +122,16 @@ func (s *Store) acquireForRepair(ctx context.Context, id space.SpaceID) (*repo, 
 	}
 }
 
-// readableObjects is openObjects without the packs whose index cannot be read.
-func readableObjects(dir string, cache *objectCache) (*objectDB, error) {
-	db := &objectDB{dir: dir, cache: cache, packs: map[string]*pack{}, small: map[hash]location{}}
-	names, err := packNames(db.packDir())
+// readableObjects is Open without the packs whose index cannot be read.
+func readableObjects(dir string, cache *packfile.Cache) (*packfile.DB, error) {
+	db := &packfile.DB{Dir: dir, Cache: cache, Packs: map[string]*packfile.Pack{}, Small: map[packfile.Hash]packfile.Location{}}
+	names, err := packfile.PackNames(db.PackDir())
 	if err != nil {
 		return nil, err
 	}
 	for _, name := range names {
-		if p, err := loadPack(filepath.Join(db.packDir(), name)); err == nil {
-			db.addLocked(name, p)
+		if p, err := packfile.Load(filepath.Join(db.PackDir(), name)); err == nil {
+			db.AddLocked(name, p)
 		}
 	}
 	return db, nil
@@ -171,7 +172,7 @@ func (r *repo) repair(ctx context.Context, sv *survey, from Copies, progress fun
 	}
 	defer r.seeds.leave()
 	if len(sv.blind) == 0 {
-		if err := r.db.rescan(); err != nil {
+		if err := r.db.Rescan(); err != nil {
 			return res, err
 		}
 	}
@@ -180,18 +181,18 @@ func (r *repo) repair(ctx context.Context, sv *survey, from Copies, progress fun
 
 // copies opens the source of good copies; db is nil if there is none. The caller
 // must call done.
-func (r *repo) copies(ctx context.Context, from Copies, progress func(string)) (db *objectDB, done func(), err error) {
+func (r *repo) copies(ctx context.Context, from Copies, progress func(string)) (db *packfile.DB, done func(), err error) {
 	switch {
 	case from.Dir != "":
 		dir := from.Dir
 		if _, err := os.Stat(filepath.Join(dir, ".git", "objects")); err == nil {
 			dir = filepath.Join(dir, ".git")
 		}
-		db, err := readableObjects(filepath.Join(dir, "objects"), newObjectCache(0))
+		db, err := readableObjects(filepath.Join(dir, "objects"), packfile.NewCache(0))
 		if err != nil {
 			return nil, nil, fault.Wrap(err, fault.Invalid, "%s is no git repository that can be read.", from.Dir)
 		}
-		return db, db.close, nil
+		return db, db.Close, nil
 	case from.Remote != nil:
 		if r.s.o.Transport == nil {
 			return nil, nil, errNoTransport
@@ -204,26 +205,26 @@ func (r *repo) copies(ctx context.Context, from Copies, progress func(string)) (
 		}
 		progress("Fetching everything from the remote")
 		if err := r.s.o.Transport.Fetch(ctx, *from.Remote, q.repoDir(), from.Branch, fetchedRef, r.s.o.Limits.Repository, progress); err != nil {
-			q.close()
+			q.Close()
 			return nil, nil, err
 		}
 		if err := q.open(nil); err != nil {
-			q.close()
+			q.Close()
 			return nil, nil, err
 		}
-		return q.r.db, q.close, nil
+		return q.r.db, q.Close, nil
 	}
 	return nil, func() {}, nil
 }
 
 // restoreObjects writes a pack with good copies of the lost objects, and of missing
 // objects that those refer to. It returns how many objects it wrote.
-func (r *repo) restoreObjects(ctx context.Context, sv *survey, copies *objectDB) (n int, err error) {
-	w, err := newPackWriter(r.s.o.disk, r.db.packDir())
+func (r *repo) restoreObjects(ctx context.Context, sv *survey, copies *packfile.DB) (n int, err error) {
+	w, err := packfile.NewWriter(r.s.o.disk, r.db.PackDir())
 	if err != nil {
 		return 0, err
 	}
-	var todo []hash
+	var todo []packfile.Hash
 	for h := range sv.lost {
 		todo = append(todo, h)
 	}
@@ -231,104 +232,104 @@ func (r *repo) restoreObjects(ctx context.Context, sv *survey, copies *objectDB)
 		h := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
 		if err := ctx.Err(); err != nil {
-			w.abort()
+			w.Abort()
 			return 0, err
 		}
-		o, err := copies.read(h)
+		o, err := copies.Read(h)
 		if err != nil {
 			sv.lost[h] = struct{}{}
 			continue
 		}
-		if err := w.addNamed(h, o.kind, o.data); err != nil {
-			w.abort()
+		if err := w.AddNamed(h, o.Kind, o.Data); err != nil {
+			w.Abort()
 			return 0, err
 		}
 		delete(sv.lost, h)
 		refs, err := refersTo(o)
 		if err != nil {
-			w.abort()
+			w.Abort()
 			return 0, err
 		}
 		for _, ref := range refs {
 			_, lost := sv.lost[ref]
-			_, have := w.have[ref]
+			_, have := w.Have[ref]
 			if !lost && !have && !sv.has(ref) {
 				todo = append(todo, ref)
 			}
 		}
 	}
-	if len(w.entries) == 0 {
-		w.abort()
+	if len(w.Entries) == 0 {
+		w.Abort()
 		return 0, nil
 	}
-	n = len(w.entries)
-	p, err := w.finish()
+	n = len(w.Entries)
+	p, err := w.Finish()
 	if err != nil {
 		return 0, err
 	}
 	sv.packs = append(sv.packs, p)
-	if p, err = loadPack(p.base); err != nil {
+	if p, err = packfile.Load(p.Base); err != nil {
 		return 0, err
 	}
-	r.db.add(p)
+	r.db.Add(p)
 	return n, nil
 }
 
 // replaceBad writes the objects of a damaged pack into a new pack and removes the
 // old one, if every object has a good copy.
-func (r *repo) replaceBad(ctx context.Context, sv *survey, p *pack) error {
+func (r *repo) replaceBad(ctx context.Context, sv *survey, p *packfile.Pack) error {
 	var in strings.Builder
-	for i := range p.n {
-		if _, lost := sv.lost[p.name(i)]; lost {
+	for i := range p.N {
+		if _, lost := sv.lost[p.Name(i)]; lost {
 			return nil
 		}
-		fmt.Fprintln(&in, p.name(i))
+		fmt.Fprintln(&in, p.Name(i))
 	}
 	q, err := r.s.newQuarantine("a repair")
 	if err != nil {
 		return err
 	}
-	defer q.close()
+	defer q.Close()
 	dir := filepath.Join(q.repoDir(), "objects", "pack")
 	out, err := r.s.git.Run(ctx, gitcmd.Cmd{Dir: r.dir, GitDir: r.dir, Stdin: strings.NewReader(in.String()),
 		Args: []string{"pack-objects", "-q", "--delta-base-offset", "--no-write-bitmap-index", filepath.Join(dir, "pack")}})
-	var made *pack
+	var made *packfile.Pack
 	var g *gitcmd.Error
 	switch {
 	case err == nil:
-		made, err = loadPack(filepath.Join(dir, "pack-"+strings.TrimSpace(string(out))))
+		made, err = packfile.Load(filepath.Join(dir, "pack-"+strings.TrimSpace(string(out))))
 	case errors.As(err, &g) && !isDiskFull(err): // git reads nothing from a pack with a damaged header or trailer
 		made, err = r.copyPack(ctx, sv, p, dir)
 	}
 	if err != nil {
 		return err
 	}
-	defer made.close()
-	for i := range p.n {
-		if _, err := sv.readIn(made, p.name(i)); err != nil {
-			return fmt.Errorf("object %s of the new pack: %w", p.name(i), err)
+	defer made.Close()
+	for i := range p.N {
+		if _, err := sv.readIn(made, p.Name(i)); err != nil {
+			return fmt.Errorf("object %s of the new pack: %w", p.Name(i), err)
 		}
 	}
 	// git may choose the name of the damaged pack, which is still in use.
-	sum := newSHA1()
-	fmt.Fprintf(sum, "repaired %s", filepath.Base(made.base))
-	base := filepath.Join(r.db.packDir(), "pack-"+hex.EncodeToString(sum.Sum(nil)))
+	sum := packfile.NewSHA1()
+	fmt.Fprintf(sum, "repaired %s", filepath.Base(made.Base))
+	base := filepath.Join(r.db.PackDir(), "pack-"+hex.EncodeToString(sum.Sum(nil)))
 	for _, ext := range []string{".pack", ".idx"} {
-		if err := os.Chmod(made.base+ext, 0o444); err != nil {
+		if err := os.Chmod(made.Base+ext, 0o444); err != nil {
 			return err
 		}
-		if err := r.s.o.disk.syncDir(made.base + ext); err != nil { // syncDir works for files too
+		if err := r.s.o.disk.SyncDir(made.Base + ext); err != nil { // SyncDir works for files too
 			return err
 		}
-		if err := os.Rename(made.base+ext, base+ext); err != nil {
+		if err := os.Rename(made.Base+ext, base+ext); err != nil {
 			return err
 		}
 	}
-	if err := r.s.o.disk.syncDir(r.db.packDir()); err != nil {
+	if err := r.s.o.disk.SyncDir(r.db.PackDir()); err != nil {
 		return err
 	}
 	r.s.o.probe("repair: pack replaced")
-	replacement, err := loadPack(base)
+	replacement, err := packfile.Load(base)
 	if err != nil {
 		return err
 	}
@@ -337,26 +338,26 @@ func (r *repo) replaceBad(ctx context.Context, sv *survey, p *pack) error {
 		return err
 	}
 	defer r.seeds.leave()
-	return p.remove()
+	return p.Remove()
 }
 
 // copyPack writes the objects of a pack into a new pack, without deltas.
-func (r *repo) copyPack(ctx context.Context, sv *survey, p *pack, dir string) (*pack, error) {
-	w, err := newPackWriter(r.s.o.disk, dir)
+func (r *repo) copyPack(ctx context.Context, sv *survey, p *packfile.Pack, dir string) (*packfile.Pack, error) {
+	w, err := packfile.NewWriter(r.s.o.disk, dir)
 	if err != nil {
 		return nil, err
 	}
-	for i := range p.n {
-		o, err := sv.read(p.name(i))
+	for i := range p.N {
+		o, err := sv.read(p.Name(i))
 		if err == nil {
-			err = errors.Join(w.addNamed(p.name(i), o.kind, o.data), ctx.Err())
+			err = errors.Join(w.AddNamed(p.Name(i), o.Kind, o.Data), ctx.Err())
 		}
 		if err != nil {
-			w.abort()
+			w.Abort()
 			return nil, err
 		}
 	}
-	return w.finish()
+	return w.Finish()
 }
 
 // putAside renames the packs whose index cannot be read, if no object is lost: a
@@ -373,5 +374,5 @@ func (r *repo) putAside(sv *survey) error {
 		}
 	}
 	sv.blind = nil
-	return r.s.o.disk.syncDir(r.db.packDir())
+	return r.s.o.disk.SyncDir(r.db.PackDir())
 }

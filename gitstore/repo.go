@@ -16,6 +16,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"satchel/gitstore/gitcmd"
+	"satchel/gitstore/packfile"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
@@ -43,7 +44,7 @@ type repo struct {
 	s   *Store
 	id  space.SpaceID
 	dir string
-	db  *objectDB
+	db  *packfile.DB
 
 	users   int           // of acquire, under Store.mu
 	freed   chan struct{} // has one when somebody let go of the space
@@ -133,8 +134,8 @@ func (r *repo) cutLog(size int64) error {
 
 // headState is a head with its tree.
 type headState struct {
-	id   hash
-	tree hash
+	id   packfile.Hash
+	tree packfile.Hash
 }
 
 // totals are what head holds.
@@ -149,7 +150,7 @@ func (r *repo) logFile() string { return filepath.Join(r.dir, "logs", filepath.F
 // initBare lays out an empty bare repository in dir, which must not exist.
 func initBare(dir string) error {
 	for _, d := range []string{"", "objects", "objects/pack", "objects/info", "refs", "refs/heads", "refs/tags", "logs", "logs/refs", "logs/refs/heads"} {
-		if err := mkdirMode(filepath.Join(dir, d), 0o700); err != nil {
+		if err := packfile.MkdirMode(filepath.Join(dir, d), 0o700); err != nil {
 			return err
 		}
 	}
@@ -175,17 +176,17 @@ func (r *repo) openDisk(ctx context.Context) error {
 	if err := r.s.recoverPacks(ctx, filepath.Join(r.dir, "objects", "pack")); err != nil {
 		return r.cannotOpen(err)
 	}
-	db, err := openObjects(filepath.Join(r.dir, "objects"), r.s.cache)
+	db, err := packfile.Open(filepath.Join(r.dir, "objects"), r.s.cache)
 	if err != nil {
 		return r.cannotOpen(err)
 	}
 	r.db = db
 	if err := r.recoverHead(); err != nil {
-		db.close()
+		db.Close()
 		return r.cannotOpen(err)
 	}
 	if err := r.recoverRefs(); err != nil {
-		db.close()
+		db.Close()
 		return r.cannotOpen(err)
 	}
 	if err := r.recoverPurge(ctx); err != nil {
@@ -212,25 +213,25 @@ func (r *repo) cannotOpen(err error) error {
 }
 
 // rawCommit reads a commit.
-func (r *repo) rawCommit(h hash) (rawCommit, error) {
-	o, size, err := r.db.readStart(h, maxCommitStart)
-	if err == nil && int64(len(o.data)) < size && !bytes.Contains(o.data, []byte("\n\n")) {
-		o, err = r.db.read(h) // its parents alone are more than that
+func (r *repo) rawCommit(h packfile.Hash) (rawCommit, error) {
+	o, size, err := r.db.ReadStart(h, maxCommitStart)
+	if err == nil && int64(len(o.Data)) < size && !bytes.Contains(o.Data, []byte("\n\n")) {
+		o, err = r.db.Read(h) // its parents alone are more than that
 	}
 	if err != nil {
 		return rawCommit{}, err
 	}
-	if o.kind != plumbing.CommitObject {
-		return rawCommit{}, fmt.Errorf("object %s is a %s, not a commit", h, o.kind)
+	if o.Kind != plumbing.CommitObject {
+		return rawCommit{}, fmt.Errorf("object %s is a %s, not a commit", h, o.Kind)
 	}
-	return parseCommit(o.data)
+	return parseCommit(o.Data)
 }
 
 // maxCommitStart is how many bytes of a commit are read, of which the rest is
 // message.
 const maxCommitStart = 4 * maxRead
 
-func (r *repo) state(h hash) (*headState, error) {
+func (r *repo) state(h packfile.Hash) (*headState, error) {
 	c, err := r.rawCommit(h)
 	if err != nil {
 		return nil, err
@@ -240,7 +241,7 @@ func (r *repo) state(h hash) (*headState, error) {
 
 // readRef returns the branch's commit as the file says it; the zero hash where
 // there is none that can be read.
-func (r *repo) readRef() hash {
+func (r *repo) readRef() packfile.Hash {
 	b, err := os.ReadFile(r.refFile())
 	if errors.Is(err, fs.ErrNotExist) {
 		// An operator's git gc may have packed it.
@@ -252,18 +253,18 @@ func (r *repo) readRef() hash {
 		}
 	}
 	if err != nil {
-		return hash{}
+		return packfile.Hash{}
 	}
-	h, err := hashFrom(string(bytes.TrimSpace(b)))
+	h, err := packfile.HashFrom(string(bytes.TrimSpace(b)))
 	if err != nil {
-		return hash{}
+		return packfile.Hash{}
 	}
 	return h
 }
 
 // writeRef replaces the branch's file. It is not made durable: the reflog is.
 // The name of the temporary file is that of git's own lock.
-func (r *repo) writeRef(h hash) error {
+func (r *repo) writeRef(h packfile.Hash) error {
 	lock := r.refFile() + ".lock"
 	f, err := os.OpenFile(lock, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -282,7 +283,7 @@ func (r *repo) writeRef(h hash) error {
 
 // advance moves the branch from old to h, durably, where it still is at old.
 // The caller holds commitMu.
-func (r *repo) advance(old, h hash, who space.Person, stamp, why string) error {
+func (r *repo) advance(old, h packfile.Hash, who space.Person, stamp, why string) error {
 	if got := r.readRef(); got.IsZero() && !old.IsZero() {
 		// It is damaged or gone. The log tells where the branch is, as when the space
 		// is opened.
@@ -333,13 +334,13 @@ func (r *repo) advance(old, h hash, who space.Person, stamp, why string) error {
 
 // lastLogged returns the newest commit of the reflog, and the size of its
 // well-formed part.
-func (r *repo) lastLogged() (h hash, size int64, err error) {
+func (r *repo) lastLogged() (h packfile.Hash, size int64, err error) {
 	b, err := os.ReadFile(r.logFile())
 	if errors.Is(err, fs.ErrNotExist) {
-		return hash{}, 0, nil
+		return packfile.Hash{}, 0, nil
 	}
 	if err != nil {
-		return hash{}, 0, err
+		return packfile.Hash{}, 0, err
 	}
 	for len(b) > 0 {
 		nl := bytes.IndexByte(b, '\n')
@@ -350,7 +351,7 @@ func (r *repo) lastLogged() (h hash, size int64, err error) {
 		if len(fields) < 3 {
 			break
 		}
-		n, err := hashFrom(fields[1])
+		n, err := packfile.HashFrom(fields[1])
 		if err != nil {
 			break
 		}

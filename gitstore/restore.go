@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"satchel/gitstore/packfile"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
@@ -32,7 +33,7 @@ func (s *Store) Restore(ctx context.Context, id space.SpaceID, path space.Path, 
 			return space.Commit{}, r.internalf(err, "restore")
 		}
 		if !(old.found && old.blocked == "") && !(cur.found && cur.blocked == "") {
-			return space.Commit{}, notFoundPath(path, commitID(then.id))
+			return space.Commit{}, notFoundPath(path, packfile.CommitID(then.id))
 		}
 	}
 	files, err := r.diff(ctx, head.tree, then.tree)
@@ -66,7 +67,7 @@ func (s *Store) Restore(ctx context.Context, id space.SpaceID, path space.Path, 
 		if what == "" {
 			what = "everything"
 		}
-		m.Message = fmt.Sprintf("Restore %s to %s", what, commitID(then.id).Short())
+		m.Message = fmt.Sprintf("Restore %s to %s", what, packfile.CommitID(then.id).Short())
 	}
 	c, err := r.apply(ctx, p, m)
 	if err == nil && c.Changed {
@@ -90,7 +91,7 @@ func (r *repo) restoring(f space.FileChange) (request, error) {
 		q.delete = true
 		return q, nil
 	}
-	if q.hash, err = hashFrom(string(f.New)); err != nil {
+	if q.hash, err = packfile.HashFrom(string(f.New)); err != nil {
 		return q, err
 	}
 	if f.NewMode == space.Symlink {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"satchel/gitstore/packfile"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
@@ -142,7 +143,7 @@ func (v *reverting) unmoved(ctx context.Context, head *headState) (bool, error) 
 			if err != nil {
 				return false, v.r.internalf(err, "revert")
 			}
-			if was.found != is.found || was.blocked != is.blocked || was.mode != is.mode || was.hash != is.hash {
+			if was.found != is.found || was.blocked != is.blocked || was.Mode != is.Mode || was.Hash != is.Hash {
 				return false, nil
 			}
 		}
@@ -162,12 +163,12 @@ func revertMessage(order []rawAt, whole bool) string {
 		what = " a part of"
 	}
 	if len(order) == 1 {
-		return fmt.Sprintf("%s\n\nThis undoes%s the commit %s.", undoing(subject(order[0])), what, commitID(order[0].id).Short())
+		return fmt.Sprintf("%s\n\nThis undoes%s the commit %s.", undoing(subject(order[0])), what, packfile.CommitID(order[0].id).Short())
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "Undo %d changes\n\nThis undoes%s the commits:\n", len(order), what)
 	for _, c := range order[:min(len(order), maxRevertedTold)] {
-		fmt.Fprintf(&b, "\n%s %s", commitID(c.id).Short(), subject(c))
+		fmt.Fprintf(&b, "\n%s %s", packfile.CommitID(c.id).Short(), subject(c))
 	}
 	if n := len(order) - maxRevertedTold; n > 0 {
 		fmt.Fprintf(&b, "\nand %d more", n)
@@ -192,15 +193,15 @@ func undoing(subject string) string {
 // rawAt is a commit with its id.
 type rawAt struct {
 	rawCommit
-	id hash
+	id packfile.Hash
 }
 
 // undone is what becomes of a path. data is merged content that the repository
 // does not have.
 type undone struct {
-	treeEntry // zero mode: the path is not there
-	data      []byte
-	merged    bool
+	packfile.TreeEntry // zero mode: the path is not there
+	data               []byte
+	merged             bool
 }
 
 // reverting is a revert in progress.
@@ -225,7 +226,7 @@ func (v *reverting) set(path string, u undone) error {
 
 // order returns the commits, newest first.
 func (v *reverting) order(ctx context.Context, ids []space.CommitID) ([]rawAt, error) {
-	left := map[hash]bool{}
+	left := map[packfile.Hash]bool{}
 	for _, id := range ids {
 		st, err := v.r.resolve(string(id))
 		if err != nil {
@@ -234,7 +235,7 @@ func (v *reverting) order(ctx context.Context, ids []space.CommitID) ([]rawAt, e
 		left[st.id] = true
 	}
 	var out []rawAt
-	err := v.r.history(ctx, v.head.id, "", func(h hash, c rawCommit, _ bool) (bool, error) {
+	err := v.r.history(ctx, v.head.id, "", func(h packfile.Hash, c rawCommit, _ bool) (bool, error) {
 		if left[h] {
 			out = append(out, rawAt{c, h})
 			delete(left, h)
@@ -245,7 +246,7 @@ func (v *reverting) order(ctx context.Context, ids []space.CommitID) ([]rawAt, e
 		return nil, err
 	}
 	for h := range left {
-		return nil, fault.New(fault.NotFound, "The commit %s is not in this history.", commitID(h).Short())
+		return nil, fault.New(fault.NotFound, "The commit %s is not in this history.", packfile.CommitID(h).Short())
 	}
 	return out, nil
 }
@@ -261,14 +262,14 @@ func (v *reverting) at(path string) (undone, error) {
 	}
 	var u undone
 	if at.found && at.blocked == "" && !at.isDir() {
-		u.treeEntry = at.treeEntry
+		u.TreeEntry = at.TreeEntry
 	}
 	return u, nil
 }
 
 // undo takes the changes of one commit back.
 func (v *reverting) undo(ctx context.Context, c rawAt) error {
-	var parent hash
+	var parent packfile.Hash
 	if len(c.parents) > 0 {
 		st, err := v.r.state(c.parents[0])
 		if err != nil {
@@ -291,7 +292,7 @@ func (v *reverting) undo(ctx context.Context, c rawAt) error {
 		if err != nil {
 			return err
 		}
-		if sameEntry(u.treeEntry, d.old) {
+		if sameEntry(u.TreeEntry, d.old) {
 			continue // it is undone already
 		}
 		merged, clean, err := v.merge(ctx, d.new, u, d.old)
@@ -311,22 +312,24 @@ func (v *reverting) undo(ctx context.Context, c rawAt) error {
 	return nil
 }
 
-func sameEntry(a, b treeEntry) bool { return a.mode == b.mode && (a.mode == 0 || a.hash == b.hash) }
+func sameEntry(a, b packfile.TreeEntry) bool {
+	return a.Mode == b.Mode && (a.Mode == 0 || a.Hash == b.Hash)
+}
 
 // maxRevertedLines bounds, in bytes, a file of which single lines are undone.
 const maxRevertedLines = 1 << 20
 
 // merge makes of ours what theirs is of base; clean is false where both changed the same,
 // and where files that have no lines differ.
-func (v *reverting) merge(ctx context.Context, base treeEntry, ours undone, theirs treeEntry) (_ undone, clean bool, err error) {
+func (v *reverting) merge(ctx context.Context, base packfile.TreeEntry, ours undone, theirs packfile.TreeEntry) (_ undone, clean bool, err error) {
 	switch {
-	case sameEntry(ours.treeEntry, base):
-		return undone{treeEntry: theirs}, true, nil
-	case sameEntry(ours.treeEntry, theirs), sameEntry(base, theirs):
+	case sameEntry(ours.TreeEntry, base):
+		return undone{TreeEntry: theirs}, true, nil
+	case sameEntry(ours.TreeEntry, theirs), sameEntry(base, theirs):
 		return ours, true, nil
 	}
 	var texts [3][]byte
-	for i, u := range []undone{{treeEntry: base}, ours, {treeEntry: theirs}} {
+	for i, u := range []undone{{TreeEntry: base}, ours, {TreeEntry: theirs}} {
 		text, ok, err := v.text(u)
 		if err != nil || !ok {
 			return ours, false, err
@@ -342,11 +345,11 @@ func (v *reverting) merge(ctx context.Context, base treeEntry, ours undone, thei
 	case err != nil || conflicts:
 		return ours, false, nil // git cannot merge it, or not in time
 	}
-	mode := ours.mode
-	if ours.mode == base.mode {
-		mode = theirs.mode
+	mode := ours.Mode
+	if ours.Mode == base.Mode {
+		mode = theirs.Mode
 	}
-	return undone{treeEntry: treeEntry{name: ours.name, mode: mode, hash: plumbing.ComputeHash(plumbing.BlobObject, text)}, data: text, merged: true}, true, nil
+	return undone{TreeEntry: packfile.TreeEntry{Name: ours.Name, Mode: mode, Hash: plumbing.ComputeHash(plumbing.BlobObject, text)}, data: text, merged: true}, true, nil
 }
 
 // text returns a file that has lines; ok is false for anything else.
@@ -354,13 +357,13 @@ func (v *reverting) text(u undone) (text []byte, ok bool, err error) {
 	if u.merged {
 		return u.data, true, nil
 	}
-	if !u.isPlain() {
+	if !u.IsPlain() {
 		return nil, false, nil
 	}
-	if n, err := v.r.db.size(u.hash); err != nil || n > maxRevertedLines {
+	if n, err := v.r.db.Size(u.Hash); err != nil || n > maxRevertedLines {
 		return nil, false, err
 	}
-	text, err = v.r.db.blob(u.hash)
+	text, err = v.r.db.Blob(u.Hash)
 	return text, err == nil && bytes.IndexByte(text, 0) < 0, err
 }
 
@@ -398,9 +401,9 @@ func (v *reverting) request(ctx context.Context, path string) (q request, needed
 	u := v.now[path]
 	f := space.FileChange{Path: space.Path(path), Status: space.Deleted}
 	if at.isFile() {
-		f.Old, f.OldMode = blobID(at.hash), at.fileMode()
+		f.Old, f.OldMode = packfile.BlobID(at.Hash), at.FileMode()
 	}
-	if u.mode == 0 {
+	if u.Mode == 0 {
 		if !at.isFile() {
 			return q, false, nil
 		}
@@ -412,17 +415,17 @@ func (v *reverting) request(ctx context.Context, path string) (q request, needed
 		return q, false, err
 	}
 	if u.merged {
-		q, err = v.r.check(space.Change{Path: path, Mode: u.fileMode(), Content: u.data, Base: f.Old, BaseMode: f.OldMode})
+		q, err = v.r.check(space.Change{Path: path, Mode: u.FileMode(), Content: u.data, Base: f.Old, BaseMode: f.OldMode})
 		if err == nil {
 			q.warning, err = v.r.screen(ctx, q, q.data)
 		}
 		return q, err == nil, err
 	}
-	if !u.isFile() {
+	if !u.IsFile() {
 		return q, false, errSubmodule(path)
 	}
-	f.Status, f.New, f.NewMode = space.Added, blobID(u.hash), u.fileMode()
-	if f.Size, err = v.r.db.size(u.hash); err != nil {
+	f.Status, f.New, f.NewMode = space.Added, packfile.BlobID(u.Hash), u.FileMode()
+	if f.Size, err = v.r.db.Size(u.Hash); err != nil {
 		return q, false, err
 	}
 	q, err = v.r.restoring(f)
@@ -434,15 +437,15 @@ func (v *reverting) request(ctx context.Context, path string) (q request, needed
 func (v *reverting) inTheWay(ctx context.Context, path string, at place) (bool, error) {
 	if at.blocked != "" {
 		u, ok := v.now[at.blocked]
-		return !ok || u.mode != 0, nil
+		return !ok || u.Mode != 0, nil
 	}
 	if !at.isDir() {
 		return false, nil
 	}
 	stays := false
-	err := v.r.walk(ctx, at.hash, path+"/", func(p string, _ treeEntry) error {
+	err := v.r.walk(ctx, at.Hash, path+"/", func(p string, _ packfile.TreeEntry) error {
 		u, ok := v.now[p]
-		stays = stays || !ok || u.mode != 0
+		stays = stays || !ok || u.Mode != 0
 		return nil
 	})
 	return stays, err

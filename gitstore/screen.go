@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"satchel/gitstore/packfile"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
@@ -20,7 +21,7 @@ func (w Warned) Error() string { return w.Why }
 // becomes of this change; so a file may be moved and restored. The error is the
 // file's refusal where it has a fault.Error, and the whole change's otherwise.
 func (r *repo) screen(ctx context.Context, q request, content []byte) (warning string, err error) {
-	if r.s.o.Screen == nil || q.delete || r.db.has(q.hash) {
+	if r.s.o.Screen == nil || q.delete || r.db.Has(q.hash) {
 		return "", nil
 	}
 	if err := ctx.Err(); err != nil {
@@ -31,8 +32,8 @@ func (r *repo) screen(ctx context.Context, q request, content []byte) (warning s
 		if err != nil || !at.isFile() {
 			return nil, err
 		}
-		b, err := r.db.blob(at.hash)
-		if unreadable(err) {
+		b, err := r.db.Blob(at.Hash)
+		if packfile.Unreadable(err) {
 			return nil, nil // the whole content counts as new
 		}
 		return b, err

@@ -78,7 +78,7 @@ func TestAScreenedFileIsLeftOutAndTheRestIsCommitted(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer release()
-	if r.db.has(plumbing.ComputeHash(plumbing.BlobObject, []byte("a SECRET\n"))) {
+	if r.db.Has(plumbing.ComputeHash(plumbing.BlobObject, []byte("a SECRET\n"))) {
 		t.Error("what was refused is in the repository")
 	}
 	c := commit(t, s, id, space.ChangeSet{Changes: []space.Change{{Path: "key.md", Content: []byte("a SECRET\n")}}})
@@ -172,7 +172,7 @@ func TestImportsOfFilesAreScreened(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer release()
-	if r.db.has(plumbing.ComputeHash(plumbing.BlobObject, []byte("a SECRET\n"))) {
+	if r.db.Has(plumbing.ComputeHash(plumbing.BlobObject, []byte("a SECRET\n"))) {
 		t.Error("what was refused is in the repository")
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 
+	"satchel/gitstore/packfile"
 	"satchel/internal/space"
 )
 
@@ -132,7 +133,7 @@ func (r *repo) seed(ctx context.Context, release func()) (*space.Seed, error) {
 		return nil, r.internalf(err, "checkout")
 	}
 	return &space.Seed{
-		Head:     commitID(m.head),
+		Head:     packfile.CommitID(m.head),
 		Checkout: sn.tree(),
 		GitView:  d.view.dir,
 		Library:  r.s.o.LibraryDir,
@@ -148,7 +149,7 @@ func (r *repo) seed(ctx context.Context, release func()) (*space.Seed, error) {
 }
 
 func (r *repo) ensureSeedDir() error {
-	err := mkdirMode(r.seedDir(), 0o700)
+	err := packfile.MkdirMode(r.seedDir(), 0o700)
 	if errors.Is(err, os.ErrExist) {
 		return nil
 	}
@@ -206,7 +207,7 @@ func (r *repo) snapshotAt(ctx context.Context, m *manifest) (*snapshot, error) {
 	return sn, nil
 }
 
-// drop removes a checkout that nobody uses.
+// Drop removes a checkout that nobody uses.
 func (r *repo) drop(gone *snapshot) {
 	d := &r.seeds
 	d.mu.Lock()

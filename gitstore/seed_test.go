@@ -358,7 +358,7 @@ func TestMaintainDropsWhatALargePackHas(t *testing.T) {
 	if st, err := s.Stats(t.Context(), id); err != nil || st.Packs > 2 {
 		t.Errorf("%+v %v", st, err)
 	}
-	s.cache.drop(s.open[id].db)
+	s.cache.Drop(s.open[id].db)
 	for i := range 40 {
 		if _, data, err := s.Open(t.Context(), id, last.ID, space.Path(fmt.Sprint("f", i))); err != nil || string(data) != fmt.Sprint(i) {
 			t.Errorf("%d: %q %v", i, data, err)
@@ -395,7 +395,7 @@ func TestMaintainKeepsEverythingInUse(t *testing.T) {
 	if err != nil || st.Packs > 4 {
 		t.Errorf("%+v %v", st, err)
 	}
-	s.cache.drop(s.open[id].db)
+	s.cache.Drop(s.open[id].db)
 	for i, h := range heads {
 		f, data, err := s.Open(t.Context(), id, h, space.Path(fmt.Sprint("f", i)))
 		if err != nil || len(data) != i*250 || f.Size != int64(i*250) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"satchel/gitstore/packfile"
 	"satchel/internal/space"
 )
 
@@ -121,10 +122,10 @@ func (m model) changes(from model, base func(path string) space.BlobID, choose c
 	return cs
 }
 
-// tree computes git's name of a directory, without git.
-func (m model) tree() hash {
+// Tree computes git's name of a directory, without git.
+func (m model) tree() packfile.Hash {
 	below := map[string]model{}
-	var es []treeEntry
+	var es []packfile.TreeEntry
 	for p, f := range m {
 		if name, rest, ok := strings.Cut(p, "/"); ok {
 			if below[name] == nil {
@@ -133,12 +134,12 @@ func (m model) tree() hash {
 			below[name][rest] = f
 			continue
 		}
-		es = append(es, treeEntry{p, treeMode(f.mode), plumbing.ComputeHash(plumbing.BlobObject, []byte(f.content))})
+		es = append(es, packfile.TreeEntry{Name: p, Mode: packfile.TreeMode(f.mode), Hash: plumbing.ComputeHash(plumbing.BlobObject, []byte(f.content))})
 	}
 	for name, sub := range below {
-		es = append(es, treeEntry{name, modeDir, sub.tree()})
+		es = append(es, packfile.TreeEntry{Name: name, Mode: packfile.ModeDir, Hash: sub.tree()})
 	}
-	return plumbing.ComputeHash(plumbing.TreeObject, encodeTree(es))
+	return plumbing.ComputeHash(plumbing.TreeObject, packfile.EncodeTree(es))
 }
 
 // apply brings a directory from one model to another.
@@ -178,7 +179,7 @@ func (m model) apply(t testing.TB, dir string, from model) {
 	}
 }
 
-// step commits an edit of the model and checks what came of it.
+// Step commits an edit of the model and checks what came of it.
 func (m model) step(t testing.TB, s *Store, id space.SpaceID, choose chooser) (next model, cs space.ChangeSet) {
 	t.Helper()
 	next = maps.Clone(m)

@@ -13,6 +13,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"satchel/gitstore/gitcmd"
+	"satchel/gitstore/packfile"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
@@ -23,7 +24,7 @@ type Store struct {
 	o     Options
 	git   gitcmd.Runner
 	lock  *Lock
-	cache *objectCache
+	cache *packfile.Cache
 	// merges has a place for each merge of texts that may run at once.
 	merges chan struct{}
 
@@ -73,7 +74,7 @@ func Open(o Options) (*Store, error) {
 		o:      o,
 		git:    gitcmd.Runner{Program: o.Git, Timeout: o.GitTimeout, Memory: o.GitMemory},
 		lock:   lock,
-		cache:  newObjectCache(o.CacheBytes),
+		cache:  packfile.NewCache(o.CacheBytes),
 		merges: make(chan struct{}, mergeTexts),
 		open:   map[space.SpaceID]*repo{},
 		gone:   map[space.SpaceID]bool{},
@@ -110,7 +111,7 @@ func (s *Store) clean() error {
 		}
 	}
 	for _, d := range []string{cacheDir, quarantineDir} {
-		if err := mkdirMode(filepath.Join(s.o.Dir, d), 0o700); err != nil {
+		if err := packfile.MkdirMode(filepath.Join(s.o.Dir, d), 0o700); err != nil {
 			return err
 		}
 	}
@@ -147,7 +148,7 @@ func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for id, r := range s.open {
-		r.db.close()
+		r.db.Close()
 		delete(s.open, id)
 	}
 	return s.lock.Close()
@@ -241,7 +242,7 @@ func (s *Store) evict() {
 		}
 		if r.users == 0 && !r.seeds.inUse() {
 			r.forgetSeeds()
-			r.db.close()
+			r.db.Close()
 			delete(s.open, id)
 		}
 	}
@@ -306,7 +307,7 @@ func (s *Store) create(ctx context.Context, id space.SpaceID, initial space.Chan
 	if err != nil {
 		return space.Commit{}, err
 	}
-	if err := s.o.disk.syncDir(s.o.Dir); err != nil {
+	if err := s.o.disk.SyncDir(s.o.Dir); err != nil {
 		return space.Commit{}, err
 	}
 	s.publish(id, c)
@@ -314,11 +315,11 @@ func (s *Store) create(ctx context.Context, id space.SpaceID, initial space.Chan
 }
 
 func (s *Store) firstCommit(ctx context.Context, id space.SpaceID, dir string, initial space.ChangeSet, m space.Meta) (space.Commit, error) {
-	db, err := openObjects(filepath.Join(dir, "objects"), s.cache)
+	db, err := packfile.Open(filepath.Join(dir, "objects"), s.cache)
 	if err != nil {
 		return space.Commit{}, err
 	}
-	defer db.close()
+	defer db.Close()
 	r := &repo{s: s, id: id, dir: dir, db: db, reverts: make(chan struct{}, 1)}
 	r.head.Store(&headState{})
 	if m.Message == "" {
@@ -346,7 +347,7 @@ func (s *Store) syncTree(dir string) error {
 		if err != nil {
 			return err
 		}
-		return s.o.disk.syncDir(p) // opens files as well
+		return s.o.disk.SyncDir(p) // opens files as well
 	})
 }
 
@@ -371,7 +372,7 @@ func (r *repo) internalf(err error, what string) error {
 }
 
 // isCommit tells whether h names a commit that the space has.
-func (r *repo) isCommit(h hash) bool {
-	o, _, err := r.db.readStart(h, maxCommitStart)
-	return err == nil && o.kind == plumbing.CommitObject
+func (r *repo) isCommit(h packfile.Hash) bool {
+	o, _, err := r.db.ReadStart(h, maxCommitStart)
+	return err == nil && o.Kind == plumbing.CommitObject
 }

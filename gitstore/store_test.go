@@ -76,7 +76,7 @@ func fsck(t testing.TB, s *Store, id space.SpaceID) {
 	git(t, s.repoDir(id), "fsck", "--full", "--strict")
 }
 
-// tree returns a space's files at head by the real git, path to content.
+// Tree returns a space's files at head by the real git, path to content.
 func tree(t testing.TB, s *Store, id space.SpaceID) map[string]string {
 	t.Helper()
 	out := map[string]string{}

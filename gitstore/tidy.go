@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"satchel/gitstore/gitcmd"
+	"satchel/gitstore/packfile"
 	"satchel/internal/space"
 )
 
@@ -48,11 +49,11 @@ func (s *Store) Tidy(ctx context.Context, id space.SpaceID) (done Tidied, err er
 	if done.LogBytes, err = r.trimLog(); err != nil {
 		return done, r.internalf(err, "shorten the log")
 	}
-	loose, err := hasLoose(r.db.dir)
+	loose, err := hasLoose(r.db.Dir)
 	if err != nil {
 		return done, r.internalf(err, "look for objects")
 	}
-	if n := r.db.packCount(); n >= s.o.IdlePacks || loose {
+	if n := r.db.PackCount(); n >= s.o.IdlePacks || loose {
 		done.Packed = true
 		if err := s.Maintain(ctx, id); err != nil {
 			return done, err
@@ -66,7 +67,7 @@ func (s *Store) Tidy(ctx context.Context, id space.SpaceID) (done Tidied, err er
 
 // collect drops what nothing reaches, where that is much.
 func (r *repo) collect(ctx context.Context) (bool, error) {
-	size := r.db.packBytes()
+	size := r.db.PackBytes()
 	if size < r.s.o.Limits.Repository/2 || size == r.collected.Load() || r.seeds.seeded() {
 		return false, nil
 	}
@@ -110,14 +111,14 @@ func (r *repo) collect(ctx context.Context) (bool, error) {
 }
 
 // withLogged adds the commits that the branch's reflog names and the space has.
-func (r *repo) withLogged(tips []hash) ([]hash, error) {
+func (r *repo) withLogged(tips []packfile.Hash) ([]packfile.Hash, error) {
 	b, err := os.ReadFile(r.logFile())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	lines, _ := parseLog(b)
 	for _, l := range lines {
-		for _, h := range []hash{l.old, l.now} {
+		for _, h := range []packfile.Hash{l.old, l.now} {
 			if !h.IsZero() && !slices.Contains(tips[max(0, len(tips)-2):], h) && r.isCommit(h) {
 				tips = append(tips, h)
 			}
@@ -190,7 +191,7 @@ func (r *repo) trimLog() (int64, error) {
 		from += next
 	}
 	defer r.provenance.forget()
-	return int64(from), r.s.o.disk.replaceDurable(r.logFile(), b[from:], 0o600)
+	return int64(from), r.s.o.disk.ReplaceDurable(r.logFile(), b[from:], 0o600)
 }
 
 // sweepRepo removes what git or a crash left half-made in a repository, Options.LeftoverAge

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"satchel/gitstore/gitcmd"
+	"satchel/gitstore/packfile"
 	"satchel/gitstore/transport"
 	"satchel/internal/space"
 )
@@ -25,16 +26,16 @@ func (r *repo) refPath(ref string) string { return filepath.Join(r.dir, filepath
 
 // readOwnRef returns a ref that only this package writes; the zero hash where
 // there is none that can be read.
-func (r *repo) readOwnRef(ref string) hash {
+func (r *repo) readOwnRef(ref string) packfile.Hash {
 	b, err := os.ReadFile(r.refPath(ref))
 	if errors.Is(err, fs.ErrNotExist) {
 		b = r.packedRef(ref)
 	} else if err != nil {
-		return hash{}
+		return packfile.Hash{}
 	}
-	h, err := hashFrom(string(bytes.TrimSpace(b)))
+	h, err := packfile.HashFrom(string(bytes.TrimSpace(b)))
 	if err != nil {
-		return hash{}
+		return packfile.Hash{}
 	}
 	return h
 }
@@ -54,7 +55,7 @@ func (r *repo) packedRef(ref string) []byte {
 // writeOwnRef sets a ref. The file's content is durable before its name is, so
 // that power loss leaves the old one or the new one; durable makes sure of the
 // new one. A ref in the way, as of a branch "a" where "a/b" is to be, goes.
-func (r *repo) writeOwnRef(ref string, h hash, durable bool) error {
+func (r *repo) writeOwnRef(ref string, h packfile.Hash, durable bool) error {
 	name := r.refPath(ref)
 	made, err := r.makeRefDirs(path.Dir(ref))
 	if err != nil {
@@ -86,7 +87,7 @@ func (r *repo) writeOwnRef(ref string, h hash, durable bool) error {
 		return nil
 	}
 	for _, dir := range append(made, path.Dir(ref)) {
-		if err := r.s.o.disk.syncDir(r.refPath(dir)); err != nil {
+		if err := r.s.o.disk.SyncDir(r.refPath(dir)); err != nil {
 			return err
 		}
 	}
@@ -117,7 +118,7 @@ func (r *repo) makeRefDirs(dir string) (changed []string, err error) {
 
 // setTracked notes where a remote's branch is. The caller knows that the
 // remote has the commit, and that its objects are durable here.
-func (r *repo) setTracked(branch string, h hash) error {
+func (r *repo) setTracked(branch string, h packfile.Hash) error {
 	r.refMu.Lock()
 	defer r.refMu.Unlock()
 	if r.readOwnRef(trackedRefs+branch) == h {
@@ -127,18 +128,18 @@ func (r *repo) setTracked(branch string, h hash) error {
 }
 
 // tracked returns where a remote's branch was last known to be.
-func (r *repo) tracked(branch string) (hash, bool, error) {
+func (r *repo) tracked(branch string) (packfile.Hash, bool, error) {
 	if err := transport.CheckBranch(branch); err != nil {
-		return hash{}, false, err
+		return packfile.Hash{}, false, err
 	}
 	h := r.readOwnRef(trackedRefs + branch)
 	if h.IsZero() {
-		return hash{}, false, nil
+		return packfile.Hash{}, false, nil
 	}
-	if _, err := r.rawCommit(h); errors.Is(err, errNoObject) {
-		return hash{}, false, nil
+	if _, err := r.rawCommit(h); errors.Is(err, packfile.ErrNotFound) {
+		return packfile.Hash{}, false, nil
 	} else if err != nil {
-		return hash{}, false, r.internalf(err, "tracked commit")
+		return packfile.Hash{}, false, r.internalf(err, "tracked commit")
 	}
 	return h, true, nil
 }
@@ -155,7 +156,7 @@ func (s *Store) Tracked(ctx context.Context, id space.SpaceID, branch string) (s
 	if !ok {
 		return "", false, err
 	}
-	return commitID(h), true, nil
+	return packfile.CommitID(h), true, nil
 }
 
 // Unpushed counts the commits of head that the remote's branch is not known to
@@ -210,7 +211,7 @@ func (s *Store) ForgetRemote(ctx context.Context, id space.SpaceID) error {
 }
 
 // keep gives a commit that no branch will reach a ref of its own, durably.
-func (r *repo) keep(h hash) error {
+func (r *repo) keep(h packfile.Hash) error {
 	r.refMu.Lock()
 	defer r.refMu.Unlock()
 	if err := r.writeOwnRef(keptRefs+h.String(), h, true); err != nil {

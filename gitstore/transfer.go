@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"satchel/gitstore/packfile"
 	"satchel/gitstore/transport"
 	"satchel/internal/fault"
 	"satchel/internal/space"
@@ -58,8 +59,8 @@ func (s *Store) Fetch(ctx context.Context, id space.SpaceID, e transport.Endpoin
 	if err != nil {
 		return Fetched{}, r.internalf(err, "fetch")
 	}
-	defer q.close()
-	room := s.o.Limits.Repository - r.db.packBytes()
+	defer q.Close()
+	room := s.o.Limits.Repository - r.db.PackBytes()
 	if room <= 0 {
 		return Fetched{}, tooMuchHistory(s.o.Limits.Repository)
 	}
@@ -76,7 +77,7 @@ func (s *Store) Fetch(ctx context.Context, id space.SpaceID, e transport.Endpoin
 	if !q.r.isCommit(tip) {
 		return Fetched{}, fault.New(fault.Invalid, "The remote's branch %q is not a commit.", branch)
 	}
-	got := Fetched{Tip: commitID(tip), Bytes: q.r.db.packBytes()}
+	got := Fetched{Tip: packfile.CommitID(tip), Bytes: q.r.db.PackBytes()}
 	if got.Bytes > room { // the transport looks only now and then
 		return Fetched{}, tooMuchHistory(s.o.Limits.Repository)
 	}
@@ -123,14 +124,14 @@ func (s *Store) Push(ctx context.Context, id space.SpaceID, e transport.Endpoint
 		progress = func(string) {}
 	}
 	head := r.head.Load().id
-	if err := s.o.Transport.Push(ctx, e, r.dir, commitID(head), branch, progress); err != nil {
+	if err := s.o.Transport.Push(ctx, e, r.dir, packfile.CommitID(head), branch, progress); err != nil {
 		return "", err
 	}
 	s.o.probe("pushed")
 	if err := r.setTracked(branch, head); err != nil {
 		return "", r.internalf(err, "push")
 	}
-	return commitID(head), nil
+	return packfile.CommitID(head), nil
 }
 
 // borrower makes a quarantine that reads the space's objects as its own, so
@@ -141,8 +142,8 @@ func (r *repo) borrower(label string) (*quarantine, error) {
 		return nil, err
 	}
 	info := filepath.Join(q.repoDir(), "objects", "info", "alternates")
-	if err := os.WriteFile(info, []byte(filepath.ToSlash(r.db.dir)+"\n"), 0o600); err != nil {
-		q.close()
+	if err := os.WriteFile(info, []byte(filepath.ToSlash(r.db.Dir)+"\n"), 0o600); err != nil {
+		q.Close()
 		return nil, err
 	}
 	return q, nil
@@ -150,12 +151,12 @@ func (r *repo) borrower(label string) (*quarantine, error) {
 
 // open opens a quarantine whose objects are in; those of lender count as its
 // own.
-func (q *quarantine) open(lender *objectDB) (err error) {
+func (q *quarantine) open(lender *packfile.DB) (err error) {
 	r := &repo{s: q.s, id: "quarantine", dir: q.repoDir()}
-	if r.db, err = openObjects(filepath.Join(q.repoDir(), "objects"), q.s.cache); err != nil {
+	if r.db, err = packfile.Open(filepath.Join(q.repoDir(), "objects"), q.s.cache); err != nil {
 		return err
 	}
-	r.db.lender = lender
+	r.db.Lender = lender
 	q.r = r
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"satchel/gitstore/packfile"
 	"satchel/internal/space"
 )
 
@@ -13,8 +14,8 @@ import (
 // is lost by that. Of a space whose first commit is not its first any more (it
 // has adopted a history) only what new spaces begin with counts.
 type starters struct {
-	first hash // the tree of the space's first commit; zero where it is another's
-	seed  map[string]treeEntry
+	first packfile.Hash // the tree of the space's first commit; zero where it is another's
+	seed  map[string]packfile.TreeEntry
 }
 
 // startingTool is the tool that the first commits of spaces name; see admin and
@@ -44,25 +45,25 @@ func (r *repo) startersOf(ctx context.Context, head *headState) (starters, error
 }
 
 // untouched tells whether an entry is what the space began with at its path.
-func (s starters) untouched(r *repo, path string, e treeEntry) (bool, error) {
-	if !e.isFile() {
+func (s starters) untouched(r *repo, path string, e packfile.TreeEntry) (bool, error) {
+	if !e.IsFile() {
 		return false, nil
 	}
-	if was, ok := s.seed[path]; ok && was.hash == e.hash && was.mode == e.mode {
+	if was, ok := s.seed[path]; ok && was.Hash == e.Hash && was.Mode == e.Mode {
 		return true, nil
 	}
 	if s.first.IsZero() {
 		return false, nil
 	}
 	was, err := r.lookup(s.first, path)
-	return err == nil && was.isFile() && was.hash == e.hash && was.mode == e.mode, err
+	return err == nil && was.isFile() && was.Hash == e.Hash && was.Mode == e.Mode, err
 }
 
 // seedEntries are the files of StartingTree.
-func seedEntries() map[string]treeEntry {
-	out := map[string]treeEntry{}
+func seedEntries() map[string]packfile.TreeEntry {
+	out := map[string]packfile.TreeEntry{}
 	for _, c := range StartingTree().Changes {
-		out[c.Path] = treeEntry{mode: treeMode(c.Mode), hash: plumbing.ComputeHash(plumbing.BlobObject, c.Content)}
+		out[c.Path] = packfile.TreeEntry{Mode: packfile.TreeMode(c.Mode), Hash: plumbing.ComputeHash(plumbing.BlobObject, c.Content)}
 	}
 	return out
 }
@@ -83,11 +84,11 @@ func (x *merging) giveWay(ctx context.Context, both []clash, fresh *[]placement)
 		if err != nil {
 			return nil, err
 		}
-		if !ok || !c.theirs.isFile() {
+		if !ok || !c.theirs.IsFile() {
 			left = append(left, c)
 			continue
 		}
-		if c.ours.hash != c.theirs.hash {
+		if c.ours.Hash != c.theirs.Hash {
 			x.replaced = append(x.replaced, space.Path(c.path))
 		}
 		*fresh = append(*fresh, placement{c.path, c.theirs})
@@ -99,13 +100,13 @@ func (x *merging) giveWay(ctx context.Context, both []clash, fresh *[]placement)
 // and lists their paths.
 func (r *repo) giveWayTo(ctx context.Context, head *headState, reqs []request) (replaced []space.Path, err error) {
 	var s *starters
-	names := nameIndex{}
+	names := packfile.NameIndex{}
 	for i, q := range reqs {
 		at, err := r.lookupIn(names, head.tree, string(q.path))
 		if err != nil {
 			return nil, err
 		}
-		if !at.isFile() || at.hash == q.hash {
+		if !at.isFile() || at.Hash == q.hash {
 			continue
 		}
 		if s == nil {
@@ -115,12 +116,12 @@ func (r *repo) giveWayTo(ctx context.Context, head *headState, reqs []request) (
 			}
 			s = &found
 		}
-		ok, err := s.untouched(r, string(q.path), at.treeEntry)
+		ok, err := s.untouched(r, string(q.path), at.TreeEntry)
 		if err != nil {
 			return nil, err
 		}
 		if ok {
-			reqs[i].base, reqs[i].baseMode = blobID(at.hash), at.fileMode()
+			reqs[i].base, reqs[i].baseMode = packfile.BlobID(at.Hash), at.FileMode()
 			replaced = append(replaced, q.path)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"satchel/gitstore/packfile"
 	"sync"
 )
 
@@ -39,7 +40,7 @@ type gitView struct {
 
 	mu     sync.Mutex      // of packs and the ref; a commit takes it
 	linked map[string]bool // packs that the view has
-	at     hash            // the head that the ref names
+	at     packfile.Hash   // the head that the ref names
 
 	indexMu sync.Mutex // of the index, which takes longer; no commit waits for it
 	indexed *manifest  // what the index shows
@@ -60,12 +61,12 @@ func (r *repo) ensureView() error {
 		return err
 	}
 	for _, sub := range []string{"", "objects", "objects/pack", "objects/info", "refs", "refs/heads", "refs/tags", "info"} {
-		if err := mkdirMode(filepath.Join(v.dir, sub), 0o755); err != nil {
+		if err := packfile.MkdirMode(filepath.Join(v.dir, sub), 0o755); err != nil {
 			return err
 		}
 	}
 	for name, data := range map[string]string{"HEAD": "ref: " + branch + "\n", "config": viewConfig} {
-		if err := replaceFile(filepath.Join(v.dir, name), []byte(data), 0o644); err != nil {
+		if err := packfile.ReplaceFile(filepath.Join(v.dir, name), []byte(data), 0o644); err != nil {
 			return err
 		}
 	}
@@ -83,13 +84,13 @@ func (r *repo) ensureView() error {
 }
 
 // moveTo brings packs and the ref to a head.
-func (v *gitView) moveTo(db *objectDB, head hash) error {
+func (v *gitView) moveTo(db *packfile.DB, head packfile.Hash) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if err := v.linkPacks(db); err != nil {
 		return err
 	}
-	if err := replaceFile(filepath.Join(v.dir, filepath.FromSlash(branch)), []byte(head.String()+"\n"), 0o644); err != nil {
+	if err := packfile.ReplaceFile(filepath.Join(v.dir, filepath.FromSlash(branch)), []byte(head.String()+"\n"), 0o644); err != nil {
 		return err
 	}
 	v.at = head
@@ -97,7 +98,7 @@ func (v *gitView) moveTo(db *objectDB, head hash) error {
 }
 
 // refAt returns the head that the ref names.
-func (v *gitView) refAt() hash {
+func (v *gitView) refAt() packfile.Hash {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.at
@@ -118,24 +119,24 @@ func (r *repo) catchUp(v *gitView) error {
 
 // linkPacks gives the view the packs that the repository has: first the new
 // ones, then without those that are gone.
-func (v *gitView) linkPacks(db *objectDB) error {
+func (v *gitView) linkPacks(db *packfile.DB) error {
 	dir := filepath.Join(v.dir, "objects", "pack")
 	var missing, gone []string
-	db.mu.RLock()
-	for name := range db.packs {
+	db.Mu.RLock()
+	for name := range db.Packs {
 		if !v.linked[name] {
 			missing = append(missing, name)
 		}
 	}
 	for name := range v.linked {
-		if db.packs[name] == nil {
+		if db.Packs[name] == nil {
 			gone = append(gone, name)
 		}
 	}
-	db.mu.RUnlock()
+	db.Mu.RUnlock()
 	for _, name := range missing {
 		for _, ext := range []string{".pack", ".idx"} { // the index last: git looks for it
-			if err := linkOrCopy(filepath.Join(db.packDir(), name+ext), filepath.Join(dir, name+ext)); err != nil {
+			if err := linkOrCopy(filepath.Join(db.PackDir(), name+ext), filepath.Join(dir, name+ext)); err != nil {
 				return err
 			}
 		}
@@ -182,7 +183,7 @@ func linkOrCopy(from, to string) error {
 }
 
 // shows tells whether the whole view, its index included, is at a head.
-func (v *gitView) shows(head hash) bool {
+func (v *gitView) shows(head packfile.Hash) bool {
 	if v.refAt() != head {
 		return false
 	}
@@ -198,7 +199,7 @@ func (v *gitView) writeIndex(m *manifest) error {
 	if v.indexed == m {
 		return nil
 	}
-	if err := replaceFile(filepath.Join(v.dir, "index"), encodeGitIndex(m.files), 0o644); err != nil {
+	if err := packfile.ReplaceFile(filepath.Join(v.dir, "index"), encodeGitIndex(m.files), 0o644); err != nil {
 		return fmt.Errorf("index: %w", err)
 	}
 	v.indexed = m
@@ -227,7 +228,7 @@ func encodeGitIndex(files []manifestFile) []byte {
 		pad := 8 - (len(b)-start)%8
 		b = append(b, "\x00\x00\x00\x00\x00\x00\x00\x00"[:pad]...)
 	}
-	h := newSHA1()
+	h := packfile.NewSHA1()
 	h.Write(b)
 	return h.Sum(b)
 }

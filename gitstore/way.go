@@ -3,6 +3,7 @@ package gitstore
 import (
 	"context"
 
+	"satchel/gitstore/packfile"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
@@ -31,8 +32,8 @@ func (s *Store) Way(ctx context.Context, id space.SpaceID, from, to space.Commit
 		return nil, 0, false, err
 	}
 	defer release()
-	open := map[hash]bool{} // without a child so far
-	var begin hash
+	open := map[packfile.Hash]bool{} // without a child so far
+	var begin packfile.Hash
 	if from != "" {
 		f, err := r.resolve(string(from))
 		if fault.CodeOf(err) == fault.NotFound {
@@ -51,8 +52,8 @@ func (s *Store) Way(ctx context.Context, id space.SpaceID, from, to space.Commit
 	if from != "" && p.colour[begin] != paintBoth {
 		return nil, 0, false, nil
 	}
-	seen := map[hash][]place{}
-	look := func(h hash, tree hash) ([]place, error) {
+	seen := map[packfile.Hash][]place{}
+	look := func(h packfile.Hash, tree packfile.Hash) ([]place, error) {
 		if l, ok := seen[h]; ok {
 			return l, nil
 		}
@@ -83,14 +84,14 @@ func (s *Store) Way(ctx context.Context, id space.SpaceID, from, to space.Commit
 			return nil, 0, false, r.internalf(err, "way")
 		}
 		touches := len(d.c.parents) == 0 && differs(mine, make([]place, len(mine)))
-		step := Step{ID: commitID(d.h), ClaimedTools: claimedTools(d.c.message)}
+		step := Step{ID: packfile.CommitID(d.h), ClaimedTools: claimedTools(d.c.message)}
 		for _, q := range d.c.parents {
-			theirs, err := look(q, hash{})
+			theirs, err := look(q, packfile.Hash{})
 			if err != nil {
 				return nil, 0, false, r.internalf(err, "way")
 			}
 			touches = touches || differs(mine, theirs)
-			step.Parents = append(step.Parents, commitID(q))
+			step.Parents = append(step.Parents, packfile.CommitID(q))
 			delete(open, q)
 		}
 		open[d.h] = true
@@ -104,7 +105,7 @@ func (s *Store) Way(ctx context.Context, id space.SpaceID, from, to space.Commit
 
 func differs(a, b []place) bool {
 	for i := range a {
-		if a[i].found != b[i].found || a[i].found && (a[i].hash != b[i].hash || a[i].mode != b[i].mode) {
+		if a[i].found != b[i].found || a[i].found && (a[i].Hash != b[i].Hash || a[i].Mode != b[i].Mode) {
 			return true
 		}
 	}
@@ -115,12 +116,12 @@ func differs(a, b []place) bool {
 // its parents whatever the clocks said.
 func (p *painting) parentsFirst(colour int) []datedCommit {
 	newest := p.only(colour)
-	at := make(map[hash]datedCommit, len(newest))
+	at := make(map[packfile.Hash]datedCommit, len(newest))
 	for _, d := range newest {
 		at[d.h] = d
 	}
 	out := make([]datedCommit, 0, len(newest))
-	done := make(map[hash]bool, len(newest))
+	done := make(map[packfile.Hash]bool, len(newest))
 	for i := len(newest) - 1; i >= 0; i-- {
 		stack := []datedCommit{newest[i]}
 		for len(stack) > 0 {

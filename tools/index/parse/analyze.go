@@ -57,7 +57,9 @@ type Analyzer struct {
 // NewAnalyzer returns one for queries and updates; NewBuilder one that meets all
 // words of a collection.
 func NewAnalyzer() *Analyzer { return &Analyzer{Known: NewVocabulary(queryWords)} }
-func NewBuilder() *Analyzer  { return &Analyzer{Known: NewVocabulary(buildWords)} }
+
+// NewBuilder returns an analyzer for files that are indexed. It remembers more words than one for queries.
+func NewBuilder() *Analyzer { return &Analyzer{Known: NewVocabulary(buildWords)} }
 
 // In tells the analyzer what language the texts after it are in, "" where that
 // is not known. It changes nothing but word.own.
@@ -86,6 +88,7 @@ func (a *Analyzer) Fold(s string) string {
 	return a.Known.texts[t]
 }
 
+// IsWordByte reports whether a byte of ASCII is part of a word.
 func IsWordByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
 }
@@ -104,6 +107,7 @@ func Spaceless(r rune) bool {
 		unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
 }
 
+// IsWordRune reports whether a character is part of a word.
 func IsWordRune(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r)
 }
@@ -330,7 +334,10 @@ func (v *vocabulary) cut(s string) []int {
 	return v.marks
 }
 
+// IsUpper reports whether a byte is an ASCII capital.
 func IsUpper(c byte) bool { return c >= 'A' && c <= 'Z' }
+
+// IsDigit reports whether a byte is an ASCII digit.
 func IsDigit(c byte) bool { return c >= '0' && c <= '9' }
 
 // Terms appends the terms of text to dst (words, in order) and to extra (parts

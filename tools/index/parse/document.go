@@ -56,6 +56,7 @@ const (
 	KindFile      Kind = "file"
 )
 
+// Kinds lists every kind.
 var Kinds = []Kind{KindMemory, KindResource, KindSkill, KindKnowledge, KindFile}
 
 // kindOf tells the kind of a file by its first directory.

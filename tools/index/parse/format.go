@@ -73,6 +73,7 @@ func ParseLines(name string, data []byte, start int) []Line {
 	return splitLong(data, lines)
 }
 
+// FileFormat says how a file is read.
 type FileFormat int
 
 const (
@@ -98,6 +99,7 @@ var formats = map[string]FileFormat{
 	".txt": formatText, ".text": formatText, "": formatText,
 }
 
+// Format returns the format of a file by its name.
 func Format(name string) FileFormat {
 	f, ok := formats[strings.ToLower(path.Ext(name))]
 	if !ok {

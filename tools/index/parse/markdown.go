@@ -126,6 +126,7 @@ type FenceState struct {
 	Quoted bool // it ends with the quote, at the latest
 }
 
+// Open reports whether a code fence is open.
 func (f *FenceState) Open() bool { return f.Char != 0 }
 
 // unquote drops the marks of a quote and blanks.
@@ -137,6 +138,7 @@ func unquote(text []byte) (t []byte, quoted bool) {
 	return t, quoted
 }
 
+// Start opens a fence if a line begins one, and reports whether it does.
 func (f *FenceState) Start(text []byte) bool {
 	t, quoted := unquote(text)
 	if len(t) > 2 && strings.IndexByte("-*+", t[0]) >= 0 && t[1] == ' ' {
@@ -166,6 +168,7 @@ func (f *FenceState) Leaves(text []byte) bool {
 	return !quoted
 }
 
+// Close closes the fence if a line ends it.
 func (f *FenceState) Close(text []byte) {
 	if f.Quoted {
 		text, _ = unquote(text)
@@ -235,6 +238,7 @@ var (
 	anyTag      = Lazily(`</?[a-zA-Z][^<>]{0,300}>`)
 )
 
+// Lazily returns a function that compiles a regular expression when it is first called.
 func Lazily(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }

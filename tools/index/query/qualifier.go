@@ -21,8 +21,10 @@ type Filters struct {
 // Condition is the values of one qualifier.
 type Condition struct{ Is, Not []string }
 
+// Empty reports whether the condition lets everything through.
 func (c Condition) Empty() bool { return len(c.Is)+len(c.Not) == 0 }
 
+// Empty reports whether the filters let everything through.
 func (f Filters) Empty() bool {
 	return f.Source.Empty() && f.Path.Empty() && f.Kind.Empty() && f.Lang.Empty() && f.Version.Empty() && f.Tag.Empty() &&
 		f.Since.IsZero() && f.Before.IsZero()

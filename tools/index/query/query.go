@@ -23,6 +23,7 @@ type Parsed struct {
 	Notes   []string
 }
 
+// SortOrder is the order of an answer.
 type SortOrder int
 
 const (
@@ -173,6 +174,7 @@ func (p *queryParser) cutMinus(s string) (rest string, not bool) {
 	return s, false
 }
 
+// Notef adds a note about the query for the caller.
 func (q *Parsed) Notef(format string, args ...any) {
 	n := fmt.Sprintf(format, args...)
 	if len(q.Notes) < MaxNotes && !slices.Contains(q.Notes, n) {

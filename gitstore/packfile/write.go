@@ -1,4 +1,4 @@
-package gitstore
+package packfile
 
 import (
 	"bufio"
@@ -21,12 +21,12 @@ import (
 	githash "github.com/go-git/go-git/v5/plumbing/hash"
 )
 
-// newSHA1 returns git's hash, which detects collision attacks.
-func newSHA1() gohash.Hash { return githash.New(crypto.SHA1) }
+// NewSHA1 returns git's hash, which detects collision attacks.
+func NewSHA1() gohash.Hash { return githash.New(crypto.SHA1) }
 
-// packWriter writes one pack of whole objects.
-type packWriter struct {
-	disk
+// Writer writes one pack of whole objects.
+type Writer struct {
+	Disk
 	dir     string // objects/pack
 	f       *os.File
 	w       *bufio.Writer
@@ -34,19 +34,19 @@ type packWriter struct {
 	buf     bytes.Buffer
 	sum     gohash.Hash
 	pos     int64
-	entries []packedEntry
-	have    map[hash]struct{}
+	Entries []packedEntry
+	Have    map[Hash]struct{}
 }
 
 type packedEntry struct {
-	hash hash
+	hash Hash
 	crc  uint32
 	off  int64
 }
 
-// newPackWriter starts a pack in dir. Finish or Abort ends it. The file's name
+// NewWriter starts a pack in dir. Finish or Abort ends it. The file's name
 // is one that git removes as rubbish, should the process die.
-func newPackWriter(d disk, dir string) (*packWriter, error) {
+func NewWriter(d Disk, dir string) (*Writer, error) {
 	f, err := os.CreateTemp(dir, "tmp_pack_*")
 	if err != nil {
 		return nil, err
@@ -55,19 +55,20 @@ func newPackWriter(d disk, dir string) (*packWriter, error) {
 	if err != nil {
 		return nil, errors.Join(err, f.Close(), os.Remove(f.Name()))
 	}
-	w := &packWriter{disk: d, dir: dir, f: f, w: bufio.NewWriterSize(f, 64<<10), z: z, have: map[hash]struct{}{}, pos: 12}
+	w := &Writer{Disk: d, dir: dir, f: f, w: bufio.NewWriterSize(f, 64<<10), z: z, Have: map[Hash]struct{}{}, pos: 12}
 	w.w.Write(make([]byte, 12)) // the header, written by finish, when the count is known
 	return w, nil
 }
 
-// add writes an object, unless the pack has it, and returns its name.
-func (w *packWriter) add(k kind, data []byte) (hash, error) {
+// Add writes an object, unless the pack has it, and returns its name.
+func (w *Writer) Add(k Kind, data []byte) (Hash, error) {
 	h := plumbing.ComputeHash(k, data)
-	return h, w.addNamed(h, k, data)
+	return h, w.AddNamed(h, k, data)
 }
 
-func (w *packWriter) addNamed(h hash, k kind, data []byte) error {
-	if _, ok := w.have[h]; ok {
+// AddNamed writes an object whose hash the caller knows, unless the pack has it.
+func (w *Writer) AddNamed(h Hash, k Kind, data []byte) error {
+	if _, ok := w.Have[h]; ok {
 		return nil
 	}
 	w.buf.Reset()
@@ -86,19 +87,19 @@ func (w *packWriter) addNamed(h hash, k kind, data []byte) error {
 	if _, err := w.w.Write(w.buf.Bytes()); err != nil {
 		return err
 	}
-	w.entries = append(w.entries, packedEntry{h, crc32.ChecksumIEEE(w.buf.Bytes()), w.pos})
-	w.have[h] = struct{}{}
+	w.Entries = append(w.Entries, packedEntry{h, crc32.ChecksumIEEE(w.buf.Bytes()), w.pos})
+	w.Have[h] = struct{}{}
 	w.pos += int64(w.buf.Len())
 	return nil
 }
 
-// finish makes the pack durable and visible, its directory entry included, at
+// Finish makes the pack durable and visible, its directory entry included, at
 // two syncs. The index is not synced: recovery makes it again.
-func (w *packWriter) finish() (p *pack, err error) {
+func (w *Writer) Finish() (p *Pack, err error) {
 	base := ""
 	defer func() {
 		if err != nil {
-			w.abort()
+			w.Abort()
 			if base != "" { // a full disk must not leave half of it
 				os.Remove(base + ".idx")
 				os.Remove(base + ".pack")
@@ -113,39 +114,39 @@ func (w *packWriter) finish() (p *pack, err error) {
 	if err := w.f.Chmod(0o444); err != nil {
 		return nil, err
 	}
-	w.step("pack written")
-	if err := w.sync(w.f); err != nil {
+	w.Step("pack written")
+	if err := w.Sync(w.f); err != nil {
 		return nil, fmt.Errorf("sync pack: %w", err)
 	}
 	if err := w.f.Close(); err != nil {
 		return nil, err
 	}
-	w.step("pack synced")
+	w.Step("pack synced")
 	if err := os.Rename(w.f.Name(), name+".pack"); err != nil {
 		return nil, err
 	}
 	base = name
-	w.step("pack renamed")
-	if err := replaceFile(base+".idx", encodeIndex(w.entries, sum), 0o444); err != nil {
+	w.Step("pack renamed")
+	if err := ReplaceFile(base+".idx", encodeIndex(w.Entries, sum), 0o444); err != nil {
 		return nil, err
 	}
-	w.step("index renamed")
-	if err := w.syncDir(w.dir); err != nil {
+	w.Step("index renamed")
+	if err := w.SyncDir(w.dir); err != nil {
 		return nil, err
 	}
-	return loadPack(base)
+	return Load(base)
 }
 
 // seal writes the header and the trailing checksum.
-func (w *packWriter) seal() ([]byte, error) {
+func (w *Writer) seal() ([]byte, error) {
 	if err := w.w.Flush(); err != nil {
 		return nil, err
 	}
-	head := binary.BigEndian.AppendUint32([]byte{'P', 'A', 'C', 'K', 0, 0, 0, 2}, uint32(len(w.entries)))
+	head := binary.BigEndian.AppendUint32([]byte{'P', 'A', 'C', 'K', 0, 0, 0, 2}, uint32(len(w.Entries)))
 	if _, err := w.f.WriteAt(head, 0); err != nil {
 		return nil, err
 	}
-	h := newSHA1()
+	h := NewSHA1()
 	if _, err := io.Copy(h, io.NewSectionReader(w.f, 0, w.pos)); err != nil {
 		return nil, err
 	}
@@ -154,8 +155,8 @@ func (w *packWriter) seal() ([]byte, error) {
 	return sum, err
 }
 
-// abort removes what was written.
-func (w *packWriter) abort() {
+// Abort removes what was written.
+func (w *Writer) Abort() {
 	w.f.Close()
 	os.Remove(w.f.Name())
 }
@@ -192,14 +193,14 @@ func encodeIndex(es []packedEntry, packSum []byte) []byte {
 		out = binary.BigEndian.AppendUint64(out, uint64(o))
 	}
 	out = append(out, packSum...)
-	h := newSHA1()
+	h := NewSHA1()
 	h.Write(out)
 	return h.Sum(out)
 }
 
-// indexPack makes the index of a pack that holds whole objects alone, as those
-// of commits do. errDelta is returned for another pack.
-func indexPack(base string) error {
+// IndexPack makes the index of a pack that holds whole objects alone, as those
+// of commits do. ErrDelta is returned for another pack.
+func IndexPack(base string) error {
 	data, err := os.ReadFile(base + ".pack")
 	if err != nil {
 		return err
@@ -207,7 +208,7 @@ func indexPack(base string) error {
 	if len(data) < 32 || string(data[:8]) != "PACK\x00\x00\x00\x02" {
 		return errors.New("not a pack")
 	}
-	h := newSHA1()
+	h := NewSHA1()
 	h.Write(data[:len(data)-20])
 	sum := data[len(data)-20:]
 	if !bytes.Equal(h.Sum(nil), sum) {
@@ -218,12 +219,12 @@ func indexPack(base string) error {
 	off := int64(12)
 	var es []packedEntry
 	for range n {
-		e, err := readEntry(r, off)
+		e, err := ReadEntry(r, off)
 		if err != nil {
 			return err
 		}
 		if e.kind == plumbing.OFSDeltaObject || e.kind == plumbing.REFDeltaObject {
-			return errDelta
+			return ErrDelta
 		}
 		// A bytes.Reader is an io.ByteReader, so zlib takes from it exactly
 		// what the entry has.
@@ -232,8 +233,8 @@ func indexPack(base string) error {
 		if err != nil {
 			return err
 		}
-		content, err := io.ReadAll(io.LimitReader(z, e.size+1))
-		if err != nil || int64(len(content)) != e.size {
+		content, err := io.ReadAll(io.LimitReader(z, e.Size+1))
+		if err != nil || int64(len(content)) != e.Size {
 			return errors.Join(errors.New("damaged pack entry"), err)
 		}
 		end := int64(len(data)) - int64(body.Len())
@@ -241,7 +242,8 @@ func indexPack(base string) error {
 		off = end
 	}
 	slices.SortFunc(es, func(a, b packedEntry) int { return cmp.Compare(a.off, b.off) })
-	return replaceFile(base+".idx", encodeIndex(es, sum), 0o444)
+	return ReplaceFile(base+".idx", encodeIndex(es, sum), 0o444)
 }
 
-var errDelta = errors.New("pack holds deltas")
+// ErrDelta is the error for a pack that holds deltas, which this package does not write.
+var ErrDelta = errors.New("pack holds deltas")

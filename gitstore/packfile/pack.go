@@ -1,4 +1,4 @@
-package gitstore
+package packfile
 
 import (
 	"bytes"
@@ -21,11 +21,11 @@ const (
 	maxObjectBytes = 1 << 30 // of one inflated object
 )
 
-// pack is one pack with its index in memory. It is read by offset alone, so
+// Pack is one pack with its index in memory. It is read by offset alone, so
 // any number of readers may share it.
-type pack struct {
-	base string // path without .pack or .idx
-	n    int
+type Pack struct {
+	Base string // path without .pack or .idx
+	N    int
 	size int64 // bytes of the pack file
 	idx  []byte
 
@@ -50,27 +50,28 @@ const (
 
 var idxMagic = []byte{0xff, 't', 'O', 'c', 0, 0, 0, 2}
 
-var errBadIndex = errors.New("damaged pack index")
+// ErrBadIndex is the error for a damaged index of a pack.
+var ErrBadIndex = errors.New("damaged pack index")
 
-// loadPack reads and checks a pack's index. errBadIndex means that the index
+// Load reads and checks a pack's index. ErrBadIndex means that the index
 // has to be made again.
-func loadPack(base string) (*pack, error) {
+func Load(base string) (*Pack, error) {
 	idx, err := os.ReadFile(base + ".idx")
 	if err != nil {
 		return nil, err
 	}
-	p := &pack{base: base, idx: idx}
+	p := &Pack{Base: base, idx: idx}
 	if len(idx) < idxHeader+idxFanout+idxTail || !bytes.Equal(idx[:8], idxMagic) {
-		return nil, fmt.Errorf("%s.idx: %w", base, errBadIndex)
+		return nil, fmt.Errorf("%s.idx: %w", base, ErrBadIndex)
 	}
-	p.n = int(binary.BigEndian.Uint32(idx[idxHeader+idxFanout-4:]))
-	if len(idx) < idxHeader+idxFanout+p.n*28+idxTail {
-		return nil, fmt.Errorf("%s.idx: %w", base, errBadIndex)
+	p.N = int(binary.BigEndian.Uint32(idx[idxHeader+idxFanout-4:]))
+	if len(idx) < idxHeader+idxFanout+p.N*28+idxTail {
+		return nil, fmt.Errorf("%s.idx: %w", base, ErrBadIndex)
 	}
-	h := newSHA1()
+	h := NewSHA1()
 	h.Write(idx[:len(idx)-20])
 	if !bytes.Equal(h.Sum(nil), idx[len(idx)-20:]) {
-		return nil, fmt.Errorf("%s.idx: %w", base, errBadIndex)
+		return nil, fmt.Errorf("%s.idx: %w", base, ErrBadIndex)
 	}
 	f, err := os.Open(base + ".pack")
 	if err != nil {
@@ -81,7 +82,7 @@ func loadPack(base string) (*pack, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	p.size = st.Size()
-	if p.size >= keepOpenBytes || p.n >= keepOpenObjects {
+	if p.size >= keepOpenBytes || p.N >= keepOpenObjects {
 		p.keep = f
 	} else {
 		f.Close()
@@ -89,33 +90,33 @@ func loadPack(base string) (*pack, error) {
 	return p, nil
 }
 
-// name returns the object name at position i.
-func (p *pack) name(i int) (h hash) {
+// Name returns the object name at position i.
+func (p *Pack) Name(i int) (h Hash) {
 	copy(h[:], p.idx[idxHeader+idxFanout+i*20:])
 	return h
 }
 
 // offset returns where the object at position i starts in the pack.
-func (p *pack) offset(i int) (int64, error) {
-	offs := idxHeader + idxFanout + p.n*24
+func (p *Pack) offset(i int) (int64, error) {
+	offs := idxHeader + idxFanout + p.N*24
 	o := binary.BigEndian.Uint32(p.idx[offs+i*4:])
 	if o&(1<<31) == 0 {
 		return int64(o), nil
 	}
-	at := offs + p.n*4 + int(o&^(1<<31))*8
+	at := offs + p.N*4 + int(o&^(1<<31))*8
 	if at+8 > len(p.idx)-idxTail {
-		return 0, fmt.Errorf("%s.idx: %w", p.base, errBadIndex)
+		return 0, fmt.Errorf("%s.idx: %w", p.Base, ErrBadIndex)
 	}
 	return int64(binary.BigEndian.Uint64(p.idx[at:]) & (1<<63 - 1)), nil
 }
 
 // search returns the position of the first name that is not below h.
-func (p *pack) search(h hash) int {
+func (p *Pack) search(h Hash) int {
 	lo := 0
 	if h[0] > 0 {
 		lo = int(binary.BigEndian.Uint32(p.idx[idxHeader+(int(h[0])-1)*4:]))
 	}
-	hi := min(int(binary.BigEndian.Uint32(p.idx[idxHeader+int(h[0])*4:])), p.n)
+	hi := min(int(binary.BigEndian.Uint32(p.idx[idxHeader+int(h[0])*4:])), p.N)
 	names := p.idx[idxHeader+idxFanout:]
 	for lo < hi {
 		m := int(uint(lo+hi) >> 1)
@@ -128,9 +129,10 @@ func (p *pack) search(h hash) int {
 	return lo
 }
 
-func (p *pack) find(h hash) (int64, bool) {
+// Find returns the offset of an object in the pack.
+func (p *Pack) Find(h Hash) (int64, bool) {
 	i := p.search(h)
-	if i >= p.n || p.name(i) != h {
+	if i >= p.N || p.Name(i) != h {
 		return 0, false
 	}
 	off, err := p.offset(i)
@@ -138,23 +140,23 @@ func (p *pack) find(h hash) (int64, bool) {
 }
 
 // open returns the pack's file and what to call when done with it.
-func (p *pack) open() (*os.File, func(), error) {
+func (p *Pack) open() (*os.File, func(), error) {
 	p.mu.Lock()
 	f := p.keep
 	p.mu.Unlock()
 	if f != nil {
 		return f, func() {}, nil
 	}
-	f, err := os.Open(p.base + ".pack")
+	f, err := os.Open(p.Base + ".pack")
 	if err != nil {
 		return nil, nil, err
 	}
 	return f, func() { f.Close() }, nil
 }
 
-// close closes the kept file. Readers that began earlier finish with an error
+// Close closes the kept file. Readers that began earlier finish with an error
 // and look the object up again.
-func (p *pack) close() {
+func (p *Pack) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.keep != nil {
@@ -165,30 +167,31 @@ func (p *pack) close() {
 
 // rawEntry is an object as it is stored: whole, or a delta to a base.
 type rawEntry struct {
-	kind    kind
-	size    int64 // of the stored content, inflated
+	kind    Kind
+	Size    int64 // of the stored content, inflated
 	data    int64 // offset of the deflated content
 	baseOff int64 // of an offset delta
-	baseRef hash  // of a reference delta
+	baseRef Hash  // of a reference delta
 }
 
-func readEntry(r io.ReaderAt, off int64) (rawEntry, error) {
+// ReadEntry reads the head of the entry at an offset of a pack.
+func ReadEntry(r io.ReaderAt, off int64) (rawEntry, error) {
 	var buf [64]byte
 	n, err := r.ReadAt(buf[:], off)
 	if n < 2 {
 		return rawEntry{}, fmt.Errorf("pack entry at %d: %w", off, err)
 	}
 	b := buf[:n]
-	e := rawEntry{kind: kind(b[0] >> 4 & 7), size: int64(b[0] & 15)}
+	e := rawEntry{kind: Kind(b[0] >> 4 & 7), Size: int64(b[0] & 15)}
 	i := 1
 	for shift := 4; b[i-1]&0x80 != 0; shift += 7 {
 		if i >= n || shift > 56 {
 			return e, errors.New("malformed pack entry")
 		}
-		e.size |= int64(b[i]&0x7f) << shift
+		e.Size |= int64(b[i]&0x7f) << shift
 		i++
 	}
-	if e.size < 0 || e.size > maxObjectBytes {
+	if e.Size < 0 || e.Size > maxObjectBytes {
 		return e, errors.New("pack entry is too large")
 	}
 	switch e.kind {
@@ -221,9 +224,9 @@ func readEntry(r io.ReaderAt, off int64) (rawEntry, error) {
 	return e, nil
 }
 
-// inflate returns the first max bytes of an entry's content.
-func (e rawEntry) inflate(r io.ReaderAt, max int64) ([]byte, error) {
-	n := min(e.size, max)
+// Inflate returns the first max bytes of an entry's content.
+func (e rawEntry) Inflate(r io.ReaderAt, max int64) ([]byte, error) {
+	n := min(e.Size, max)
 	z, err := zlib.NewReader(io.NewSectionReader(r, e.data, 1<<62))
 	if err != nil {
 		return nil, err
@@ -237,23 +240,23 @@ func (e rawEntry) inflate(r io.ReaderAt, max int64) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// read decodes the object at off. Bases of reference deltas, which packs of
+// Read decodes the object at off. Bases of reference deltas, which packs of
 // ours never hold across packs, are looked up by base.
-func (p *pack) read(off int64, base func(hash) (object, error)) (object, error) {
+func (p *Pack) Read(off int64, base func(Hash) (Object, error)) (Object, error) {
 	f, done, err := p.open()
 	if err != nil {
-		return object{}, err
+		return Object{}, err
 	}
 	defer done()
 	var deltas [][]byte
 	for range maxDeltaChain {
-		e, err := readEntry(f, off)
+		e, err := ReadEntry(f, off)
 		if err != nil {
-			return object{}, err
+			return Object{}, err
 		}
-		data, err := e.inflate(f, e.size)
+		data, err := e.Inflate(f, e.Size)
 		if err != nil {
-			return object{}, err
+			return Object{}, err
 		}
 		switch e.kind {
 		case plumbing.OFSDeltaObject:
@@ -262,48 +265,48 @@ func (p *pack) read(off int64, base func(hash) (object, error)) (object, error) 
 			continue
 		case plumbing.REFDeltaObject:
 			deltas = append(deltas, data)
-			if o, ok := p.find(e.baseRef); ok {
+			if o, ok := p.Find(e.baseRef); ok {
 				off = o
 				continue
 			}
 			b, err := base(e.baseRef)
 			if err != nil {
-				return object{}, err
+				return Object{}, err
 			}
-			return patch(b, deltas)
+			return Patch(b, deltas)
 		}
-		return patch(object{e.kind, data}, deltas)
+		return Patch(Object{e.kind, data}, deltas)
 	}
-	return object{}, errors.New("delta chain is too long")
+	return Object{}, errors.New("delta chain is too long")
 }
 
-// readStart decodes the first max bytes of an object that is larger and no
+// ReadStart decodes the first max bytes of an object that is larger and no
 // delta; of any other it returns nothing.
-func (p *pack) readStart(off, max int64) (o object, size int64, err error) {
+func (p *Pack) readStart(off, max int64) (o Object, size int64, err error) {
 	f, done, err := p.open()
 	if err != nil {
-		return object{}, 0, err
+		return Object{}, 0, err
 	}
 	defer done()
-	e, err := readEntry(f, off)
-	if err != nil || e.size <= max || e.kind == plumbing.OFSDeltaObject || e.kind == plumbing.REFDeltaObject {
-		return object{}, 0, err
+	e, err := ReadEntry(f, off)
+	if err != nil || e.Size <= max || e.kind == plumbing.OFSDeltaObject || e.kind == plumbing.REFDeltaObject {
+		return Object{}, 0, err
 	}
-	data, err := e.inflate(f, max)
-	return object{e.kind, data}, e.size, err
+	data, err := e.Inflate(f, max)
+	return Object{e.kind, data}, e.Size, err
 }
 
-// patch applies deltas, the last one first.
-func patch(o object, deltas [][]byte) (object, error) {
+// Patch applies deltas, the last one first.
+func Patch(o Object, deltas [][]byte) (Object, error) {
 	for i := len(deltas) - 1; i >= 0; i-- {
 		if _, n, ok := deltaSizes(deltas[i]); !ok || n > maxObjectBytes {
-			return object{}, errors.New("malformed delta")
+			return Object{}, errors.New("malformed delta")
 		}
-		data, err := packfile.PatchDelta(o.data, deltas[i])
+		data, err := packfile.PatchDelta(o.Data, deltas[i])
 		if err != nil {
-			return object{}, err
+			return Object{}, err
 		}
-		o.data = data
+		o.Data = data
 	}
 	return o, nil
 }
@@ -334,20 +337,20 @@ func deltaSizes(d []byte) (src, dst int64, ok bool) {
 
 // objectSize returns the inflated size of the object at off without reading it
 // whole.
-func (p *pack) objectSize(off int64) (int64, error) {
+func (p *Pack) objectSize(off int64) (int64, error) {
 	f, done, err := p.open()
 	if err != nil {
 		return 0, err
 	}
 	defer done()
-	e, err := readEntry(f, off)
+	e, err := ReadEntry(f, off)
 	if err != nil {
 		return 0, err
 	}
 	if e.kind != plumbing.OFSDeltaObject && e.kind != plumbing.REFDeltaObject {
-		return e.size, nil
+		return e.Size, nil
 	}
-	head, err := e.inflate(f, 20)
+	head, err := e.Inflate(f, 20)
 	if err != nil {
 		return 0, err
 	}
@@ -358,21 +361,21 @@ func (p *pack) objectSize(off int64) (int64, error) {
 	return n, nil
 }
 
-// remove deletes a pack that nobody uses. The index goes first: a pack without
+// Remove deletes a pack that nobody uses. The index goes first: a pack without
 // one is no pack to git.
-func (p *pack) remove() error {
-	p.close()
+func (p *Pack) Remove() error {
+	p.Close()
 	var errs []error
 	for _, ext := range []string{".idx", ".pack", ".rev", ".bitmap", ".mtimes", ".keep"} {
-		if err := os.Remove(p.base + ext); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := os.Remove(p.Base + ext); err != nil && !errors.Is(err, os.ErrNotExist) {
 			errs = append(errs, err)
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// sumIsRight verifies the checksum at the end of a pack.
-func (p *pack) sumIsRight() (bool, error) {
+// SumIsRight verifies the checksum at the end of a pack.
+func (p *Pack) SumIsRight() (bool, error) {
 	f, done, err := p.open()
 	if err != nil {
 		return false, err
@@ -381,7 +384,7 @@ func (p *pack) sumIsRight() (bool, error) {
 	if p.size < 32 {
 		return false, nil
 	}
-	h := newSHA1()
+	h := NewSHA1()
 	if _, err := io.Copy(h, io.NewSectionReader(f, 0, p.size-20)); err != nil {
 		return false, err
 	}

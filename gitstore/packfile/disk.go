@@ -1,4 +1,4 @@
-package gitstore
+package packfile
 
 import (
 	"errors"
@@ -9,15 +9,15 @@ import (
 	"runtime"
 )
 
-// disk writes files durably. Tests watch it by step, and a disk for files that are gone
+// Disk writes files durably. Tests watch it by step, and a disk for files that are gone
 // in a moment need not sync.
-type disk struct {
-	sync func(*os.File) error
-	step func(name string) // is told what is about to be done next
+type Disk struct {
+	Sync func(*os.File) error
+	Step func(name string) // is told what is about to be done next
 }
 
-// syncFile makes a file or a directory durable.
-func syncFile(f *os.File) error {
+// SyncFile makes a file or a directory durable.
+func SyncFile(f *os.File) error {
 	err := f.Sync()
 	if err != nil && runtime.GOOS == "windows" {
 		// A directory handle cannot be flushed there; NTFS journals its entries.
@@ -28,14 +28,14 @@ func syncFile(f *os.File) error {
 	return err
 }
 
-// syncDir makes the entries of a directory durable.
-func (d disk) syncDir(dir string) error {
+// SyncDir makes the entries of a directory durable.
+func (d Disk) SyncDir(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	if err := d.sync(f); err != nil {
+	if err := d.Sync(f); err != nil {
 		return fmt.Errorf("sync %s: %w", dir, err)
 	}
 	return nil
@@ -43,7 +43,7 @@ func (d disk) syncDir(dir string) error {
 
 // writeDurable writes a new file and makes it durable, but for its directory
 // entry.
-func (d disk) writeDurable(name string, data []byte, perm fs.FileMode) error {
+func (d Disk) writeDurable(name string, data []byte, perm fs.FileMode) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, perm)
 	if err != nil {
 		return err
@@ -53,31 +53,31 @@ func (d disk) writeDurable(name string, data []byte, perm fs.FileMode) error {
 		err = f.Chmod(perm) // whatever the umask
 	}
 	if err == nil {
-		err = d.sync(f)
+		err = d.Sync(f)
 	}
 	return errors.Join(err, f.Close())
 }
 
-// replaceDurable replaces a file in one step and durably: a crash leaves the old
+// ReplaceDurable replaces a file in one step and durably: a crash leaves the old
 // one whole, or the new one.
-func (d disk) replaceDurable(name string, data []byte, perm fs.FileMode) error {
+func (d Disk) ReplaceDurable(name string, data []byte, perm fs.FileMode) error {
 	tmp := name + ".tmp"
 	err := d.writeDurable(tmp, data, perm)
 	if err == nil {
-		d.step("file written")
+		d.Step("file written")
 		err = os.Rename(tmp, name)
 	}
 	if err != nil {
 		os.Remove(tmp)
 		return err
 	}
-	d.step("file renamed")
-	return d.syncDir(filepath.Dir(name))
+	d.Step("file renamed")
+	return d.SyncDir(filepath.Dir(name))
 }
 
-// replaceFile replaces a file in one step, without making it durable: for what
+// ReplaceFile replaces a file in one step, without making it durable: for what
 // can be derived again.
-func replaceFile(name string, data []byte, perm fs.FileMode) error {
+func ReplaceFile(name string, data []byte, perm fs.FileMode) error {
 	f, err := os.CreateTemp(filepath.Dir(name), ".tmp-*")
 	if err != nil {
 		return err
@@ -95,8 +95,8 @@ func replaceFile(name string, data []byte, perm fs.FileMode) error {
 	return err
 }
 
-// mkdirMode makes a directory with exactly this mode, whatever the umask.
-func mkdirMode(name string, perm fs.FileMode) error {
+// MkdirMode makes a directory with exactly this mode, whatever the umask.
+func MkdirMode(name string, perm fs.FileMode) error {
 	if err := os.Mkdir(name, perm); err != nil {
 		return err
 	}
