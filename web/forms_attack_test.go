@@ -56,7 +56,7 @@ var openForms = []string{
 // ownForms are those that are about nobody's but the sender's things, or that check
 // themselves what they name.
 var ownForms = []string{
-	"/account/grants/revoke", "/account/identities/unlink", "/account/keys", "/account/link/github", "/account/links/seen", "/account/passkeys/begin", "/account/passkeys/finish",
+	"/account/grants/revoke", "/account/identities/unlink", "/account/keys", "/account/link/github", "/account/passkeys/begin", "/account/passkeys/finish",
 	"/account/passkeys/remove", "/account/sessions/end", "/account/sessions/end-others", "/library/sync/{source}", "/oauth/authorize", "/spaces", "/start/local", "/start/skip",
 }
 

@@ -63,7 +63,7 @@ type homePage struct {
 	Others     []store.Membership // spaces
 	// MoreOthers are those that the list leaves out.
 	MoreOthers int
-	Unseen     unseenLinks
+	Links      recentLinks
 	// Waiting is what AIs changed that the person confirms, in any space of theirs.
 	Waiting []waitingSpace
 }
@@ -110,7 +110,7 @@ func (s *Server) home(v *visit) error {
 		return err
 	}
 	body.Space = ownSpace(all)
-	if body.Unseen, err = s.unseenLinks(v); err != nil {
+	if body.Links, err = s.recentLinks(v); err != nil {
 		return err
 	}
 	look, stop := context.WithTimeout(ctx, s.o.WaitingTime)

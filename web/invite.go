@@ -5,7 +5,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"satchel/auth"
 	"satchel/auth/store"
@@ -108,7 +107,7 @@ func (s *Server) useInvite(v *visit) error {
 	}
 	// A client may be waiting for their consent.
 	next := s.remembered(v.r)
-	if err := s.signIn(v, u.ID, "invitation", time.Time{}); err != nil {
+	if err := s.signIn(v, u.ID, "invitation"); err != nil {
 		return err
 	}
 	if next == "/" {
@@ -162,7 +161,7 @@ func (s *Server) joinWith(v *visit, method string, c auth.Claimant, f signInFlow
 	if err != nil {
 		return deadInvitation(err)
 	}
-	if err := s.signInBy(v, u.ID, method, c); err != nil {
+	if err := s.signIn(v, u.ID, method); err != nil {
 		return err
 	}
 	return s.see(v, to)

@@ -4,12 +4,9 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net/http"
-	"strconv"
 	"time"
 
 	"satchel/auth/store"
-	"satchel/internal/fault"
 )
 
 // Bounds of what is told of links that others made.
@@ -32,34 +29,16 @@ func (s *Server) linkLines(all []store.LinkNotice) []linkLine {
 	return out
 }
 
-// unseenLinks are sign-in links that others made for the visitor, and that they have
-// not put away.
-type unseenLinks struct {
-	store.Unseen
+// recentLinks are sign-in links that others made for the visitor, as the first page
+// shows them.
+type recentLinks struct {
 	Lines []linkLine
-	AsOf  int64 // what the form says that was shown, in milliseconds since 1970
-	Later bool  // some stay until Until
+	More  int
 }
 
-func (s *Server) unseenLinks(v *visit) (unseenLinks, error) {
-	u, err := s.o.Accounts.UnseenLinks(v.r.Context(), v.session, homeLinks)
-	return unseenLinks{u, s.linkLines(u.Links), u.AsOf.UnixMilli(), u.Until.After(s.now())}, err
-}
-
-// seenLinks is POST /account/links/seen.
-func (s *Server) seenLinks(v *visit) error {
-	asOf, err := strconv.ParseInt(v.r.PostFormValue("as-of"), 10, 64)
-	if err != nil {
-		return fault.Wrap(err, fault.Invalid, "The form does not say what was shown.")
-	}
-	err = s.o.Accounts.SeenLinks(v.r.Context(), v.session, time.UnixMilli(asOf))
-	if fault.CodeOf(err) == fault.Forbidden {
-		return &pageError{status: http.StatusForbidden, title: "This stays for now", text: fault.PublicOf(err) + " Nothing was changed."}
-	}
-	if err != nil {
-		return err
-	}
-	return s.see(v, "/")
+func (s *Server) recentLinks(v *visit) (recentLinks, error) {
+	all, more, err := s.o.Accounts.RecentLinks(v.r.Context(), v.user.ID, homeLinks)
+	return recentLinks{s.linkLines(all), more}, err
 }
 
 // TellOfLink has the person told by mail of a sign-in link to their account that

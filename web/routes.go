@@ -83,7 +83,6 @@ func (s *Server) routes() *http.ServeMux {
 	add("POST /account/sessions/end-others", LimitPage, signedIn, s.endOtherSessions)
 	add("POST /account/passkeys/remove", LimitPage, signedIn, s.removePasskey)
 	add("POST /account/identities/unlink", LimitPage, signedIn, s.unlink)
-	add("POST /account/links/seen", LimitPage, signedIn, s.seenLinks)
 	add("POST /account/grants/revoke", LimitPage, signedIn, s.revokeGrant)
 	add("POST /account/keys", LimitPage, signedIn, s.createKey)
 	add("GET /account/keys/made", LimitPage, signedIn, s.showNewKey)

@@ -90,11 +90,10 @@ func (s *Server) findSession(v *visit) error {
 }
 
 // signIn begins a session of the user in this browser, in place of the one that
-// it had: a secret that somebody planted before is worth nothing after. added is when
-// the user got the passkey or the account elsewhere by which they come.
-func (s *Server) signIn(v *visit, user space.UserID, method string, added time.Time) error {
+// it had: a secret that somebody planted before is worth nothing after.
+func (s *Server) signIn(v *visit, user space.UserID, method string) error {
 	secret, ss, err := s.o.Accounts.StartSession(v.r.Context(), store.NewSession{
-		User: user, Method: method, Agent: agentOf(v.r), Address: s.o.Address(v.r), Replaces: v.secret, WayAdded: added,
+		User: user, Method: method, Agent: agentOf(v.r), Address: s.o.Address(v.r), Replaces: v.secret,
 	})
 	if err != nil {
 		return err

@@ -3,7 +3,6 @@ package web
 import (
 	"context"
 	"net/http"
-	"time"
 
 	"satchel/internal/fault"
 )
@@ -43,7 +42,7 @@ func (s *Server) useLink(v *visit) error {
 		return deadLink(err)
 	}
 	s.TellOfLink(context.WithoutCancel(v.r.Context()), v.r.PathValue("token"))
-	if err := s.signIn(v, u.ID, method, time.Time{}); err != nil {
+	if err := s.signIn(v, u.ID, method); err != nil {
 		return err
 	}
 	return s.see(v, localPath(v.r.PostFormValue("return")))

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"time"
 
 	"satchel/auth/passkey"
 	"satchel/auth/store"
@@ -89,16 +88,15 @@ func (s *Server) finishPasskey(v *visit) error {
 		return err
 	}
 	var user store.User
-	var added time.Time
 	id, credential, err := s.o.Passkeys.FinishSignIn(f.Data, in.Response, func(id, handle []byte) (passkey.User, error) {
-		u, known, err := s.o.Accounts.PasskeyByID(v.r.Context(), id)
+		u, _, err := s.o.Accounts.PasskeyByID(v.r.Context(), id)
 		if fault.CodeOf(err) == fault.NotFound {
 			return passkey.User{}, fault.New(fault.Unauthenticated, "This server does not know the passkey; it may have been removed here. Choose another one, or sign in another way.")
 		}
 		if err != nil {
 			return passkey.User{}, err
 		}
-		user, added = u, known.Created
+		user = u
 		return s.passkeyUser(v, u)
 	})
 	if err != nil {
@@ -110,7 +108,7 @@ func (s *Server) finishPasskey(v *visit) error {
 	if err := s.o.Accounts.UsePasskey(v.r.Context(), id, credential); err != nil {
 		return err
 	}
-	if err := s.signIn(v, user.ID, "passkey", added); err != nil {
+	if err := s.signIn(v, user.ID, "passkey"); err != nil {
 		return err
 	}
 	s.json(v, http.StatusOK, next{s.url(localPath(in.Return))})

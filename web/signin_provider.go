@@ -3,12 +3,10 @@ package web
 import (
 	"net/http"
 	"slices"
-	"time"
 
 	"satchel/auth"
 	"satchel/auth/store"
 	"satchel/internal/fault"
-	"satchel/internal/space"
 )
 
 // provider is one service to sign in with, and the name that it has in paths.
@@ -134,25 +132,10 @@ func (s *Server) enter(v *visit, method string, c auth.Claimant, f signInFlow) e
 	if err != nil {
 		return err
 	}
-	if err := s.signInBy(v, u.ID, method, c); err != nil {
+	if err := s.signIn(v, u.ID, method); err != nil {
 		return err
 	}
 	return s.see(v, f.Return)
-}
-
-// signInBy signs a user in whom a provider knows.
-func (s *Server) signInBy(v *visit, user space.UserID, method string, c auth.Claimant) error {
-	all, err := s.o.Accounts.Identities(v.r.Context(), user)
-	if err != nil {
-		return err
-	}
-	var added time.Time
-	for _, i := range all {
-		if i.Issuer == c.Issuer && i.Subject == c.Subject {
-			added = i.Created
-		}
-	}
-	return s.signIn(v, user, method, added)
 }
 
 // notInvited tells somebody that they are known, as whom, and why they are not let

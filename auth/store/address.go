@@ -83,7 +83,7 @@ func addressTaken(tx *gorm.DB, user, email string) (bool, error) {
 }
 
 func (s *Store) setEmail(tx *gorm.DB, by Actor, u userRow, email string) error {
-	if err := tx.Exec("UPDATE auth_users SET email = ?, email_key = ?, email_set = ? WHERE id = ?", email, lowerASCII(email), s.now().UnixMilli(), u.ID).Error; err != nil {
+	if err := tx.Exec("UPDATE auth_users SET email = ?, email_key = ? WHERE id = ?", email, lowerASCII(email), u.ID).Error; err != nil {
 		return fmt.Errorf("change address: %w", err)
 	}
 	if err := tx.Exec("DELETE FROM auth_links WHERE user_id = ? AND method = 'mail' AND used = 0", u.ID).Error; err != nil {

@@ -21,9 +21,7 @@ func linkNotices() database.Migration {
 	}
 }
 
-// A row outlives its link, so that it can be shown after it. seen is the last state
-// that the person put away; the index of those that they have not is what every
-// first page asks.
+// A row outlives its link, so that it can be shown after it.
 const linkNoticesTable = `
 CREATE TABLE auth_link_notices (
 	id TEXT PRIMARY KEY,
@@ -42,8 +40,8 @@ CREATE INDEX auth_link_notices_unseen ON auth_link_notices (user_id, state, crea
 CREATE INDEX auth_link_notices_unused ON auth_link_notices (expires) WHERE state = 1;
 `
 
-// States of a notice. linkOwn is in the place of the one that was seen where the
-// person made the link.
+// States of a notice. In the column seen, linkOwn marks a link that the person made;
+// everything else in that column means nothing.
 const (
 	linkMade = 1
 	linkUsed = 2
@@ -162,6 +160,25 @@ func (s *Store) readNotices(ctx context.Context, where string, args ...any) ([]L
 // were used, so that no number of others hides them, and of each the newest first.
 func (s *Store) LinkNotices(ctx context.Context, user space.UserID, limit int) ([]LinkNotice, error) {
 	return s.readNotices(ctx, "n.user_id = ? ORDER BY n.state DESC, n.created DESC, n.id LIMIT ?", lookup(user), limit)
+}
+
+// noticeTime is how long the first page shows a notice after its link was made or used.
+// Nobody can put it away: whoever came in by the link could.
+const noticeTime = 30 * day
+
+// RecentLinks returns at most so many notices, as LinkNotices does, of the links that
+// others made or used in the last 30 days, and how many more there are.
+func (s *Store) RecentLinks(ctx context.Context, user space.UserID, limit int) (list []LinkNotice, more int, err error) {
+	const recent = "n.user_id = ? AND n.seen <> ? AND (n.created > ? OR n.used > ?)"
+	since := s.now().Add(-noticeTime).UnixMilli()
+	args := []any{lookup(user), linkOwn, since, since}
+	var n int
+	err = s.db.Read(ctx).Raw("SELECT COUNT(*) FROM auth_link_notices n WHERE "+recent, args...).Scan(&n).Error
+	if err != nil || n == 0 {
+		return nil, 0, wrap("count recent links", err)
+	}
+	list, err = s.readNotices(ctx, recent+" ORDER BY n.state DESC, n.created DESC, n.id LIMIT ?", append(args, limit)...)
+	return list, n - len(list), err
 }
 
 // CountLinkNotices returns how many LinkNotices has without a limit.

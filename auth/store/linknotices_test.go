@@ -8,7 +8,6 @@ import (
 
 	"satchel/auth"
 	"satchel/auth/store"
-	"satchel/internal/fault"
 	"satchel/internal/space"
 )
 
@@ -28,13 +27,13 @@ func (w *world) useLink(secret auth.Secret) {
 	}
 }
 
-func (w *world) unseen(u store.User) []store.LinkNotice {
+func (w *world) recent(u store.User) []store.LinkNotice {
 	w.t.Helper()
-	all, err := w.UnseenLinks(w.t.Context(), store.Session{User: u.ID, Method: "passkey"}, 10)
+	all, _, err := w.RecentLinks(w.t.Context(), u.ID, 10)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return all.Links
+	return all
 }
 
 // A person is told of the links that others made for them, and of no others.
@@ -42,11 +41,11 @@ func TestWhoIsToldOfALink(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		ann, _ := w.user("ann", true)
 		alone := w.madeLink(cli, ann, "link")
-		if n, ok, err := w.NoticeOf(t.Context(), alone.Reveal()); err != nil || !ok || !n.Own || len(w.unseen(ann)) > 0 {
+		if n, ok, err := w.NoticeOf(t.Context(), alone.Reveal()); err != nil || !ok || !n.Own || len(w.recent(ann)) > 0 {
 			t.Errorf("the only person here made one by the command: %+v, %v, %v", n, ok, err)
 		}
 		w.useLink(alone)
-		if n, _, err := w.NoticeOf(t.Context(), alone.Reveal()); err != nil || !n.Own || n.Used.IsZero() || len(w.unseen(ann)) > 0 {
+		if n, _, err := w.NoticeOf(t.Context(), alone.Reveal()); err != nil || !n.Own || n.Used.IsZero() || len(w.recent(ann)) > 0 {
 			t.Errorf("they used it: %+v, %v", n, err)
 		}
 		bob, _ := w.user("bob", false)
@@ -71,8 +70,8 @@ func TestWhoIsToldOfALink(t *testing.T) {
 				t.Errorf("%s: %+v", name, n)
 			}
 		}
-		if n := len(w.unseen(bob)); n != 2 {
-			t.Errorf("%d are unseen", n)
+		if n := len(w.recent(bob)); n != 2 {
+			t.Errorf("%d are shown", n)
 		}
 		if n, ok, err := w.NoticeOf(t.Context(), "garbage"); ok || err != nil {
 			t.Errorf("of garbage: %+v, %v", n, err)
@@ -115,20 +114,6 @@ func TestWhatIsToldOfLinks(t *testing.T) {
 	})
 }
 
-// startBy is a session that began by the method.
-func (w *world) startBy(u store.User, method string, added time.Time) store.Session {
-	w.t.Helper()
-	secret, _, err := w.StartSession(w.t.Context(), store.NewSession{User: u.ID, Method: method, WayAdded: added})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	_, in, err := w.CheckSession(w.t.Context(), secret.Reveal())
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return in
-}
-
 // A link of before there were notices is told of once it is used, as any other is; and
 // a mailed one is not.
 func TestUseOfALinkThatHadNoNotice(t *testing.T) {
@@ -147,224 +132,39 @@ func TestUseOfALinkThatHadNoNotice(t *testing.T) {
 		for _, l := range []auth.Secret{link, mailed, own} {
 			w.useLink(l)
 		}
-		if n := w.unseen(bob); len(n) != 1 || n[0].By != ann.ID || !n[0].Created.Equal(made) || !n[0].Used.Equal(w.clock()) {
+		if n := w.recent(bob); len(n) != 1 || n[0].By != ann.ID || !n[0].Created.Equal(made) || !n[0].Used.Equal(w.clock()) {
 			t.Errorf("bob is told %+v", n)
 		}
-		if n := w.unseen(ann); len(n) > 0 {
+		if n := w.recent(ann); len(n) > 0 {
 			t.Errorf("ann is told of her own: %+v", n)
 		}
 	})
 }
 
-// Attack: who came in by a link of an admin's puts away what would tell of it, by that
-// session, by another's, or by a page of before the link was used.
-func TestAttackNoticesPutAway(t *testing.T) {
+// A notice is shown for 30 days after the link was made, and again after it was used; a
+// list of few says how many more there are.
+func TestHowLongALinkIsShown(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		ann, _ := w.user("ann", true)
 		bob, _ := w.user("bob", false)
-		first := w.madeLink(store.Actor{User: ann.ID, Via: "web"}, bob, "link")
-		put := func(in store.Session, at time.Time) error { return w.SeenLinks(t.Context(), in, at) }
-		own, theirs := w.startBy(bob, "passkey", time.Time{}), w.startBy(bob, "link", time.Time{})
-		shown, err := w.UnseenLinks(t.Context(), own, 3)
-		if err != nil || shown.Stays != "" || shown.More != 0 || shown.Settled != 0 || !shown.AsOf.Equal(w.clock()) {
-			t.Errorf("shown: %+v, %v", shown, err)
-		}
-		wantCode(t, "by a session of a link", put(theirs, shown.AsOf), fault.Forbidden)
-		if err := put(w.startBy(ann, "passkey", time.Time{}), shown.AsOf); err != nil || len(w.unseen(bob)) != 1 {
-			t.Errorf("another's session: %v", err)
-		}
-		if err := put(own, shown.AsOf.Add(-time.Millisecond)); err != nil || len(w.unseen(bob)) != 1 {
-			t.Errorf("by a page of before it was made: %v", err)
-		}
-		if err := put(own, shown.AsOf); err != nil || len(w.unseen(bob)) != 0 {
-			t.Errorf("by their own session: %v, %+v", err, w.unseen(bob))
-		}
-		w.pass(time.Minute)
-		w.useLink(first)
-		if n := w.unseen(bob); len(n) != 1 || n[0].Used.IsZero() {
-			t.Errorf("the use of one that was put away is not shown: %+v", n)
-		}
-		if err := put(own, shown.AsOf); err != nil || len(w.unseen(bob)) != 1 {
-			t.Errorf("by a page of before the use: %v", err)
-		}
-		if err := put(own, w.clock()); err != nil || len(w.unseen(bob)) != 0 {
-			t.Errorf("the use: %v", err)
-		}
-		if all, err := w.LinkNotices(t.Context(), bob.ID, 10); err != nil || len(all) != 1 {
-			t.Errorf("it does not last: %+v, %v", all, err)
-		}
-		if w.audited("link.seen") != 2 {
-			t.Error("the audit log does not have who put it away")
-		}
-	})
-}
-
-// Attack: who came in by a link adds a way to sign in, comes back by it and puts away
-// what tells of the link. After a month any session may.
-func TestAttackNoticesPutAwayByANewWay(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
-		ann, _ := w.user("ann", true)
-		bob, _ := w.user("bob", false)
-		before := w.clock()
-		w.pass(time.Minute)
-		link := w.madeLink(store.Actor{User: ann.ID, Via: "web"}, bob, "link")
-		w.pass(time.Minute)
-		meanwhile := w.clock() // nobody had come in by it
-		w.pass(time.Minute)
-		w.useLink(link)
-		used := w.clock()
-		if err := w.SetEmail(t.Context(), cli, bob.ID, "mallory@example.com"); err != nil {
-			t.Fatal(err)
-		}
-		w.pass(time.Minute)
-		for name, tt := range map[string]struct {
-			method string
-			added  time.Time
-			stays  string
-		}{
-			"a passkey that was added at once": {"passkey", used, store.StaysNew},
-			"one that was added later":         {"passkey", used.Add(time.Second), store.StaysNew},
-			"an account elsewhere":             {"github", w.clock(), store.StaysNew},
-			"mail to an address of since then": {"mail", time.Time{}, store.StaysNew},
-			"the link itself":                  {"link", time.Time{}, store.StaysLink},
-			"a passkey of before":              {"passkey", before, ""},
-			"one of before it was used":        {"passkey", meanwhile, ""},
-			"one of before there were times":   {"passkey", time.Time{}, ""},
-		} {
-			in := w.startBy(bob, tt.method, tt.added)
-			u, err := w.UnseenLinks(t.Context(), in, 3)
-			if err != nil || u.Stays != tt.stays || len(u.Links) != 1 || u.Settled != 0 {
-				t.Errorf("%s: %+v, %v", name, u, err)
-			}
-			if tt.stays != "" {
-				wantCode(t, name, w.SeenLinks(t.Context(), in, u.AsOf), fault.Forbidden)
-			}
-		}
-		w.pass(30*24*time.Hour - 2*time.Minute)
-		w.useLink(w.madeLink(store.Actor{User: ann.ID, Via: "web"}, bob, "link"))
-		late := w.startBy(bob, "passkey", w.clock())
-		wantCode(t, "the last moment", w.SeenLinks(t.Context(), late, w.clock()), fault.Forbidden)
-		w.pass(time.Minute)
-		if u, err := w.UnseenLinks(t.Context(), late, 3); err != nil || u.Stays != store.StaysNew || u.Settled != 1 {
-			t.Errorf("after a month: %+v, %v", u, err)
-		}
-		if err := w.SeenLinks(t.Context(), late, w.clock()); err != nil {
-			t.Error(err)
-		}
-		if n := w.unseen(bob); len(n) != 1 || !n[0].Used.After(used) {
-			t.Errorf("after a month there are %+v", n)
-		}
-		wantCode(t, "the newer one", w.SeenLinks(t.Context(), late, w.clock()), fault.Forbidden)
-	})
-}
-
-// Attack: whoever used a link adds a way to sign in, waits until the person has put that
-// notice away, and puts away what tells of the next link.
-func TestAttackALaterNoticePutAwayByAWayOfAnEarlierLink(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
-		ann, _ := w.user("ann", true)
-		// Of a time when nobody else used the server: it was her.
-		w.useLink(w.madeLink(cli, ann, "link"))
-		bob, _ := w.user("bob", false)
-		before := w.clock()
 		by := store.Actor{User: ann.ID, Via: "web"}
-		w.pass(time.Minute)
-		w.useLink(w.madeLink(by, bob, "link"))
-		planted := w.clock()
-		w.pass(time.Minute)
-		old := w.startBy(bob, "passkey", before)
-		if err := w.SeenLinks(t.Context(), old, w.clock()); err != nil || len(w.unseen(bob)) > 0 {
-			t.Fatalf("%v, %+v", err, w.unseen(bob))
-		}
-		w.pass(time.Hour)
-		w.useLink(w.madeLink(by, bob, "link"))
-		later := w.startBy(bob, "passkey", planted)
-		u, err := w.UnseenLinks(t.Context(), later, 3)
-		if err != nil || u.Stays != store.StaysNew || len(u.Links) != 1 || !u.Until.Equal(planted.Add(30*24*time.Hour)) {
-			t.Errorf("%+v, %v", u, err)
-		}
-		wantCode(t, "by a way of the first link", w.SeenLinks(t.Context(), later, u.AsOf), fault.Forbidden)
-		if len(w.unseen(bob)) != 1 {
-			t.Error("the second link is not told of")
-		}
-		if err := w.SeenLinks(t.Context(), old, w.clock()); err != nil || len(w.unseen(bob)) > 0 {
-			t.Errorf("by a way of before both: %v", err)
-		}
-		w.pass(30 * 24 * time.Hour)
+		used := w.madeLink(by, bob, "link")
+		w.pass(14 * time.Minute)
+		w.useLink(used)
 		w.madeLink(by, bob, "link")
-		if err := w.SeenLinks(t.Context(), later, w.clock()); err != nil || len(w.unseen(bob)) > 0 {
-			t.Errorf("a month after all that were used: %v", err)
+		if list, more, err := w.RecentLinks(t.Context(), bob.ID, 1); err != nil || len(list) != 1 || more != 1 || list[0].Used.IsZero() {
+			t.Errorf("of two, one is shown: %+v, %d more, %v", list, more, err)
 		}
-		w.madeLink(by, ann, "link") // is her own
-		w.madeLink(cli, ann, "link")
-		if err := w.SeenLinks(t.Context(), w.startBy(ann, "passkey", w.clock()), w.clock()); err != nil || len(w.unseen(ann)) > 0 {
-			t.Errorf("a link that was her own keeps notices: %v", err)
-		}
-	})
-}
-
-// Who came back by a link alone is told from when on they can put its notice away, and
-// then they can.
-func TestWhenANoticeCanBePutAway(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
-		ann, _ := w.user("ann", true)
-		bob, _ := w.user("bob", false)
-		w.useLink(w.madeLink(store.Actor{User: ann.ID, Via: "web"}, bob, "link"))
-		end := w.clock().Add(30 * 24 * time.Hour)
-		w.pass(time.Minute)
-		sessions := map[string]store.Session{"the link": w.startBy(bob, "link", time.Time{}), "a passkey that was added": w.startBy(bob, "passkey", w.clock())}
-		check := func(when string, until time.Time) {
-			t.Helper()
-			for name, in := range sessions {
-				if u, err := w.UnseenLinks(t.Context(), in, 3); err != nil || len(u.Links) != 1 || !u.Until.Equal(until) {
-					t.Errorf("%s, by %s: %+v, %v", when, name, u, err)
-				}
-			}
-		}
-		check("at once", end)
-		w.pass(end.Sub(w.clock()) - time.Millisecond)
-		check("before its end", end)
-		for name, in := range sessions {
-			wantCode(t, name, w.SeenLinks(t.Context(), in, w.clock()), fault.Forbidden)
+		w.pass(30*24*time.Hour - time.Millisecond)
+		if n := w.recent(bob); len(n) != 2 {
+			t.Errorf("at the end of 30 days: %+v", n)
 		}
 		w.pass(time.Millisecond)
-		for name, in := range sessions {
-			if u, err := w.UnseenLinks(t.Context(), in, 3); err != nil || u.Stays != "" && u.Settled != 1 {
-				t.Errorf("at its end, by %s: %+v, %v", name, u, err)
-			}
+		if n := w.recent(bob); len(n) != 0 {
+			t.Errorf("after 30 days: %+v", n)
 		}
-		if err := w.SeenLinks(t.Context(), sessions["the link"], w.clock()); err != nil || len(w.unseen(bob)) > 0 {
-			t.Errorf("at its end: %v", err)
-		}
-		if u, err := w.UnseenLinks(t.Context(), w.startBy(bob, "passkey", time.Time{}), 3); err != nil || !u.Until.IsZero() {
-			t.Errorf("of nothing: %+v, %v", u, err)
-		}
-	})
-}
-
-// All that a page tells of is put away at once, however few it shows.
-func TestManyNoticesArePutAwayAtOnce(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
-		w.user("ann", true)
-		bob, _ := w.user("bob", false)
-		for range 20 {
-			w.madeLink(cli, bob, "link")
-			w.pass(time.Second)
-		}
-		in := w.startBy(bob, "passkey", time.Time{})
-		u, err := w.UnseenLinks(t.Context(), in, 3)
-		if err != nil || len(u.Links) != 3 || u.More != 17 {
-			t.Fatalf("%+v, %v", u, err)
-		}
-		w.madeLink(cli, bob, "link")
-		if err := w.SeenLinks(t.Context(), in, u.AsOf); err != nil {
-			t.Fatal(err)
-		}
-		if n := w.unseen(bob); len(n) != 1 || !n[0].Created.Equal(w.clock()) {
-			t.Errorf("left: %+v", n)
-		}
-		if n, err := w.CountLinkNotices(t.Context(), bob.ID); err != nil || n != 21 {
-			t.Errorf("%d in all, %v", n, err)
+		if all, err := w.LinkNotices(t.Context(), bob.ID, 10); err != nil || len(all) != 2 {
+			t.Errorf("the account lists %+v, %v", all, err)
 		}
 	})
 }

@@ -51,7 +51,7 @@ CREATE TABLE auth_audit (
 	subject TEXT NOT NULL,
 	detail TEXT NOT NULL
 );` + indexes,
-	}, signIn(), githubApp(), deletedSpaces(), linkMakers(), linkNotices(), signInAges()}
+	}, signIn(), githubApp(), deletedSpaces(), linkMakers(), linkNotices(), signInAges(), dropSignInAges()}
 }
 
 // Rows of removed users stay, so that the audit log and the authors of commits

@@ -31,17 +31,12 @@ type Session struct {
 	// Seen is the last visit before this one.
 	Created, Seen time.Time
 	Expires       time.Time // at the latest
-	// WayAdded is when the person got the passkey, the account elsewhere or the address
-	// by which they signed in here; zero where it is not known, or of another method.
-	WayAdded time.Time
 }
 
 // NewSession is what StartSession makes.
 type NewSession struct {
 	User                   space.UserID
 	Method, Agent, Address string
-	// WayAdded is as of a Session; that of a mailed link is found here.
-	WayAdded time.Time
 	// Replaces is the secret of the session that the browser had; it ends. Any
 	// other text has no effect.
 	Replaces string
@@ -53,7 +48,6 @@ type sessionRow struct {
 	UserID                 string
 	Method, Agent, Address string
 	Created, Seen, Expires int64
-	WayAdded               int64
 }
 
 func (sessionRow) TableName() string { return "auth_sessions" }
@@ -62,7 +56,6 @@ func (r sessionRow) session() Session {
 	return Session{
 		ID: r.ID, User: space.UserID(r.UserID), Method: r.Method, Agent: r.Agent, Address: r.Address,
 		Created: database.Time(r.Created), Seen: database.Time(r.Seen), Expires: database.Time(r.Expires),
-		WayAdded: database.Time(r.WayAdded),
 	}
 }
 
@@ -80,16 +73,10 @@ func (s *Store) StartSession(ctx context.Context, n NewSession) (auth.Secret, Se
 	row := sessionRow{
 		ID: newID("ss_"), Hash: hashOf(secret), UserID: string(n.User), Method: clean(n.Method, 20), Agent: clean(n.Agent, 200), Address: clean(n.Address, 64),
 		Created: database.Millis(now), Seen: database.Millis(now), Expires: database.Millis(now.Add(s.o.SessionLifetime)),
-		WayAdded: database.Millis(n.WayAdded),
 	}
 	err := s.db.Transact(ctx, func(tx *gorm.DB) error {
 		if _, err := s.lockActive(tx, n.User); err != nil {
 			return err
-		}
-		if row.Method == "mail" {
-			if err := tx.Raw("SELECT email_set FROM auth_users WHERE id = ?", row.UserID).Scan(&row.WayAdded).Error; err != nil {
-				return fmt.Errorf("look up since when an address is known: %w", err)
-			}
 		}
 		if hash, ok := parseHash(auth.KindSession, n.Replaces); ok {
 			if err := s.endSessions(tx, Actor{User: n.User, Via: "web"}, "hash = ?", hash); err != nil {
@@ -114,7 +101,7 @@ func (s *Store) StartSession(ctx context.Context, n NewSession) (auth.Secret, Se
 	return secret, row.session(), nil
 }
 
-const sessionQuery = `SELECT t.id, t.hash, t.user_id, t.method, t.agent, t.address, t.created, t.seen, t.expires, t.way_added,
+const sessionQuery = `SELECT t.id, t.hash, t.user_id, t.method, t.agent, t.address, t.created, t.seen, t.expires,
 	u.id, u.issuer, u.subject, u.name, u.display, u.email, u.admin, u.created, u.removed, u.admitted, u.suspended
 FROM auth_sessions t JOIN auth_users u ON u.id = t.user_id WHERE t.hash = ?`
 
@@ -150,7 +137,7 @@ func (s *Store) CheckSession(ctx context.Context, secret string) (User, Session,
 // sessionColumns are where the columns of sessionQuery go.
 func sessionColumns(r *sessionRow, u *userRow) []any {
 	return []any{
-		&r.ID, &r.Hash, &r.UserID, &r.Method, &r.Agent, &r.Address, &r.Created, &r.Seen, &r.Expires, &r.WayAdded,
+		&r.ID, &r.Hash, &r.UserID, &r.Method, &r.Agent, &r.Address, &r.Created, &r.Seen, &r.Expires,
 		&u.ID, &u.Issuer, &u.Subject, &u.Name, &u.Display, &u.Email, &u.Admin, &u.Created, &u.Removed, &u.Admitted, &u.Suspended,
 	}
 }
