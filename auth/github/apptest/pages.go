@@ -75,12 +75,13 @@ func (v *visit) leave(target string, query url.Values) {
 func (s *Server) site() http.Handler {
 	mux := http.NewServeMux()
 	for path, f := range map[string]func(*visit){
-		"/login":                                              s.signIn,
-		"/login/oauth/authorize":                              s.authorize,
-		"/settings/apps/new":                                  s.newApp,
-		"/organizations/{org}/settings/apps/new":              s.newApp,
-		"/github-apps/{slug}/installations/new":               s.installNew,
-		"/settings/installations/{id}":                        s.manage,
+		"/{$}":                                   func(v *visit) { v.message(http.StatusOK, "GitHub", "A stand-in for tests.") },
+		"/login":                                 s.signIn,
+		"/login/oauth/authorize":                 s.authorize,
+		"/settings/apps/new":                     s.newApp,
+		"/organizations/{org}/settings/apps/new": s.newApp,
+		"/github-apps/{slug}/installations/new":  s.installNew,
+		"/settings/installations/{id}":           s.manage,
 		"/organizations/{org}/settings/installations/{id}":    s.manage,
 		"/organizations/{org}/settings/installation_requests": s.requestsPage,
 	} {
@@ -131,7 +132,7 @@ func arrives(r *http.Request) bool {
 func (s *Server) signIn(v *visit) {
 	to := v.r.Form.Get("return_to")
 	if !strings.HasPrefix(to, "/") || strings.HasPrefix(to, "//") {
-		to = "/login"
+		to = "/"
 	}
 	if p := v.w.account(v.r.Form.Get("login")); v.posts() && p != nil && !p.org {
 		http.SetCookie(v, &http.Cookie{Name: cookie, Value: v.w.session(p), Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode})
