@@ -53,17 +53,23 @@ func setup(t *testing.T, server oidctest.Options, options oidc.Options) *world {
 	return w
 }
 
-// signIn goes the whole way; edit may change the query that comes back.
-func (w *world) signIn(t *testing.T, edit func(url.Values)) (auth.Claimant, error) {
+// browse begins a sign-in, and returns the query that comes back from the issuer.
+func (w *world) browse(t *testing.T) (flow []byte, q url.Values) {
 	t.Helper()
 	location, flow, err := w.provider.Begin(t.Context(), redirect, "the-state")
 	if err != nil {
 		t.Fatalf("begin: %v", err)
 	}
-	q, err := w.issuer.Browse(location)
-	if err != nil {
+	if q, err = w.issuer.Browse(location); err != nil {
 		t.Fatalf("browse: %v", err)
 	}
+	return flow, q
+}
+
+// signIn goes the whole way; edit may change the query that comes back.
+func (w *world) signIn(t *testing.T, edit func(url.Values)) (auth.Claimant, error) {
+	t.Helper()
+	flow, q := w.browse(t)
 	if edit != nil {
 		edit(q)
 	}
@@ -212,14 +218,7 @@ func TestCallbackAttacks(t *testing.T) {
 func TestCodeAttacks(t *testing.T) {
 	t.Run("another code: PKCE", func(t *testing.T) {
 		w := setup(t, oidctest.Options{}, oidc.Options{})
-		theirs, _, err := w.provider.Begin(t.Context(), redirect, "the-state")
-		if err != nil {
-			t.Fatal(err)
-		}
-		q, err := w.issuer.Browse(theirs)
-		if err != nil {
-			t.Fatal(err)
-		}
+		_, q := w.browse(t)
 		_, mine, err := w.provider.Begin(t.Context(), redirect, "the-state")
 		if err != nil {
 			t.Fatal(err)
@@ -229,18 +228,11 @@ func TestCodeAttacks(t *testing.T) {
 	})
 	t.Run("a code twice", func(t *testing.T) {
 		w := setup(t, oidctest.Options{}, oidc.Options{})
-		location, flow, err := w.provider.Begin(t.Context(), redirect, "the-state")
-		if err != nil {
-			t.Fatal(err)
-		}
-		q, err := w.issuer.Browse(location)
-		if err != nil {
-			t.Fatal(err)
-		}
+		flow, q := w.browse(t)
 		if _, err := w.provider.Finish(t.Context(), redirect, flow, q); err != nil {
 			t.Fatal(err)
 		}
-		_, err = w.provider.Finish(t.Context(), redirect, flow, q)
+		_, err := w.provider.Finish(t.Context(), redirect, flow, q)
 		refused(t, err, fault.Invalid)
 	})
 	t.Run("a made up code", func(t *testing.T) {
@@ -250,15 +242,8 @@ func TestCodeAttacks(t *testing.T) {
 	})
 	t.Run("another redirect URI", func(t *testing.T) {
 		w := setup(t, oidctest.Options{}, oidc.Options{})
-		location, flow, err := w.provider.Begin(t.Context(), redirect, "the-state")
-		if err != nil {
-			t.Fatal(err)
-		}
-		q, err := w.issuer.Browse(location)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = w.provider.Finish(t.Context(), redirect+"/", flow, q)
+		flow, q := w.browse(t)
+		_, err := w.provider.Finish(t.Context(), redirect+"/", flow, q)
 		refused(t, err, fault.Invalid)
 		unasked(t, w)
 	})

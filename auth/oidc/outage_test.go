@@ -76,16 +76,9 @@ func TestAnOutageEnds(t *testing.T) {
 		})
 		t.Run(name+" at the end", func(t *testing.T) {
 			w := setup(t, oidctest.Options{}, oidc.Options{MaxResponse: 64 << 10})
-			location, flow, err := w.provider.Begin(t.Context(), redirect, "the-state")
-			if err != nil {
-				t.Fatal(err)
-			}
-			q, err := w.issuer.Browse(location)
-			if err != nil {
-				t.Fatal(err)
-			}
+			flow, q := w.browse(t)
 			w.issuer.Behave(behaviour)
-			_, err = w.provider.Finish(t.Context(), redirect, flow, q)
+			_, err := w.provider.Finish(t.Context(), redirect, flow, q)
 			refused(t, err, fault.Unavailable)
 		})
 		t.Run(name+" of the keys alone", func(t *testing.T) {

@@ -76,14 +76,7 @@ func TestRegistrationAttacks(t *testing.T) {
 	t.Run("a response twice", func(t *testing.T) {
 		w := setup(t)
 		a := passkeytest.New(passkeytest.Options{})
-		options, flow, err := w.service.BeginRegistration(w.users[0])
-		if err != nil {
-			t.Fatal(err)
-		}
-		response, err := a.Create(origin, options, passkeytest.Change{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		flow, response := w.create(t, 0, a, passkeytest.Change{})
 		_, credential, err := w.service.FinishRegistration(w.users[0], flow, response)
 		if err != nil {
 			t.Fatal(err)
@@ -100,15 +93,8 @@ func TestRegistrationAttacks(t *testing.T) {
 	})
 	t.Run("another user's flow", func(t *testing.T) {
 		w := setup(t)
-		options, flow, err := w.service.BeginRegistration(w.users[1])
-		if err != nil {
-			t.Fatal(err)
-		}
-		response, err := passkeytest.New(passkeytest.Options{}).Create(origin, options, passkeytest.Change{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, _, err = w.service.FinishRegistration(w.users[0], flow, response)
+		flow, response := w.create(t, 1, passkeytest.New(passkeytest.Options{}), passkeytest.Change{})
+		_, _, err := w.service.FinishRegistration(w.users[0], flow, response)
 		refused(t, err, fault.Invalid, "another user's")
 	})
 	t.Run("a flow that is no flow", func(t *testing.T) {
@@ -193,14 +179,7 @@ func TestSignInAttacks(t *testing.T) {
 		if err := w.register(t, 0, a, passkeytest.Change{}); err != nil {
 			t.Fatal(err)
 		}
-		options, flow, err := w.service.BeginSignIn()
-		if err != nil {
-			t.Fatal(err)
-		}
-		response, err := a.Get(origin, options, passkeytest.Change{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		flow, response := w.get(t, a, passkeytest.Change{})
 		if _, _, err := w.service.FinishSignIn(flow, response, w.find); err != nil {
 			t.Fatal(err)
 		}
@@ -231,15 +210,8 @@ func TestSignInAttacks(t *testing.T) {
 		if err := w.register(t, 1, a, passkeytest.Change{}); err != nil {
 			t.Fatal(err)
 		}
-		options, flow, err := w.service.BeginSignIn()
-		if err != nil {
-			t.Fatal(err)
-		}
-		response, err := a.Get(origin, options, passkeytest.Change{UserHandle: []byte("u_ada")})
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, _, err = w.service.FinishSignIn(flow, response, func(_, handle []byte) (passkey.User, error) {
+		flow, response := w.get(t, a, passkeytest.Change{UserHandle: []byte("u_ada")})
+		_, _, err := w.service.FinishSignIn(flow, response, func(_, handle []byte) (passkey.User, error) {
 			return passkey.User{ID: handle, Name: "ada"}, nil
 		})
 		refused(t, err, fault.Unauthenticated, "credential")

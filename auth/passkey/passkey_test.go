@@ -46,17 +46,36 @@ func setup(t *testing.T) *world {
 
 func (w *world) advance(d time.Duration) { w.mu.Lock(); w.time = w.time.Add(d); w.mu.Unlock() }
 
-// register lets a user register a passkey, and keeps it.
-func (w *world) register(t *testing.T, user int, a *passkeytest.Authenticator, c passkeytest.Change) error {
+// create begins a registration, and returns the authenticator's response.
+func (w *world) create(t *testing.T, user int, a *passkeytest.Authenticator, c passkeytest.Change) (flow, response []byte) {
 	t.Helper()
 	options, flow, err := w.service.BeginRegistration(w.users[user])
 	if err != nil {
 		t.Fatal(err)
 	}
-	response, err := a.Create(origin, options, c)
+	if response, err = a.Create(origin, options, c); err != nil {
+		t.Fatal(err)
+	}
+	return flow, response
+}
+
+// get begins a sign-in, and returns the authenticator's response.
+func (w *world) get(t *testing.T, a *passkeytest.Authenticator, c passkeytest.Change) (flow, response []byte) {
+	t.Helper()
+	options, flow, err := w.service.BeginSignIn()
 	if err != nil {
 		t.Fatal(err)
 	}
+	if response, err = a.Get(origin, options, c); err != nil {
+		t.Fatal(err)
+	}
+	return flow, response
+}
+
+// register lets a user register a passkey, and keeps it.
+func (w *world) register(t *testing.T, user int, a *passkeytest.Authenticator, c passkeytest.Change) error {
+	t.Helper()
+	flow, response := w.create(t, user, a, c)
 	id, credential, err := w.service.FinishRegistration(w.users[user], flow, response)
 	if err != nil {
 		return err
@@ -86,14 +105,7 @@ func (w *world) find(credentialID, _ []byte) (passkey.User, error) {
 
 func (w *world) signIn(t *testing.T, a *passkeytest.Authenticator, c passkeytest.Change) (id, credential []byte, err error) {
 	t.Helper()
-	options, flow, err := w.service.BeginSignIn()
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := a.Get(origin, options, c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	flow, response := w.get(t, a, c)
 	return w.service.FinishSignIn(flow, response, w.find)
 }
 
@@ -282,28 +294,15 @@ func TestWhereThereCanBePasskeys(t *testing.T) {
 func TestACeremonyEnds(t *testing.T) {
 	w := setup(t)
 	a := passkeytest.New(passkeytest.Options{})
-	options, flow, err := w.service.BeginRegistration(w.users[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := a.Create(origin, options, passkeytest.Change{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	flow, response := w.create(t, 0, a, passkeytest.Change{})
 	w.advance(5 * time.Minute)
-	_, _, err = w.service.FinishRegistration(w.users[0], flow, response)
+	_, _, err := w.service.FinishRegistration(w.users[0], flow, response)
 	refused(t, err, fault.Invalid, "too long")
 
 	if err := w.register(t, 0, a, passkeytest.Change{}); err != nil {
 		t.Fatal(err)
 	}
-	options, flow, err = w.service.BeginSignIn()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if response, err = a.Get(origin, options, passkeytest.Change{}); err != nil {
-		t.Fatal(err)
-	}
+	flow, response = w.get(t, a, passkeytest.Change{})
 	w.advance(5 * time.Minute)
 	_, _, err = w.service.FinishSignIn(flow, response, w.find)
 	refused(t, err, fault.Invalid, "too long")
@@ -322,14 +321,7 @@ func TestAnErrorOfTheStoreIsNobodysFault(t *testing.T) {
 			return passkey.User{ID: []byte("u_ada"), Credentials: [][]byte{[]byte("?")}}, nil
 		},
 	} {
-		options, flow, err := w.service.BeginSignIn()
-		if err != nil {
-			t.Fatal(err)
-		}
-		response, err := a.Get(origin, options, passkeytest.Change{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		flow, response := w.get(t, a, passkeytest.Change{})
 		if _, _, err := w.service.FinishSignIn(flow, response, find); fault.CodeOf(err) != fault.Internal {
 			t.Errorf("%s: got %v (%s)", name, err, fault.CodeOf(err))
 		}

@@ -1,11 +1,13 @@
 package apptest
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 )
@@ -20,8 +22,7 @@ type Browser struct {
 
 // Browser returns one at which the person is signed in.
 func (s *Server) Browser(login string) *Browser {
-	var value string
-	s.with(func(w *world) { value = s.session(must(w.account(login), login)) })
+	value := read(s, func(w *world) string { return w.session(must(w.account(login), login)) })
 	return &Browser{
 		s: s, cookie: &http.Cookie{Name: cookie, Value: value},
 		client: &http.Client{
@@ -100,8 +101,8 @@ func (s *Server) CreateApp(login, action string, manifest []byte) (*url.URL, err
 		return nil, fmt.Errorf("apptest: the page of the manifest: %w", err)
 	}
 	var m struct{ Name string }
-	if err := unmarshal(manifest, &m); err != nil {
-		return nil, err
+	if err := json.Unmarshal(manifest, &m); err != nil {
+		return nil, fmt.Errorf("apptest: %w", err)
 	}
 	return b.Go(page.String(), url.Values{"name": {m.Name}})
 }
@@ -115,32 +116,33 @@ func (s *Server) InstallByPage(login, installURL, account string, repositories .
 	if err != nil {
 		return nil, fmt.Errorf("apptest: %w", err)
 	}
-	form := url.Values{"selection": {"all"}, "state": {u.Query().Get("state")}}
-	s.with(func(w *world) {
-		form.Set("target_id", fmt.Sprint(must(w.account(account), account).id))
-		for _, r := range repositories {
-			form.Set("selection", "selected")
-			form.Add("repository", fmt.Sprint(must(w.repo(r), r).id))
-		}
-	})
+	form := s.selection(repositories)
+	form.Set("state", u.Query().Get("state"))
+	s.with(func(w *world) { form.Set("target_id", fmt.Sprint(must(w.account(account), account).id)) })
 	u.RawQuery = ""
 	return s.Browser(login).Go(u.String(), form)
+}
+
+// selection chooses repositories in a form, none for all.
+func (s *Server) selection(repositories []string) url.Values {
+	form := url.Values{"selection": {"all"}}
+	s.with(func(w *world) {
+		for _, id := range w.ids(repositories) {
+			form.Set("selection", "selected")
+			form.Add("repository", fmt.Sprint(id))
+		}
+	})
+	return form
 }
 
 // Approve does what an owner's browser does with the oldest request of an
 // organisation's member, and returns where it comes back to: without a state.
 func (s *Server) Approve(login, org string, repositories ...string) (*url.URL, error) {
-	form := url.Values{"act": {"approve"}, "selection": {"all"}}
+	form := s.selection(repositories)
+	form.Set("act", "approve")
 	s.with(func(w *world) {
-		for _, q := range w.pending {
-			if q.account == w.account(org) && !form.Has("request") {
-				form.Set("request", fmt.Sprint(q.id))
-			}
-		}
-		for _, r := range repositories {
-			form.Set("selection", "selected")
-			form.Add("repository", fmt.Sprint(must(w.repo(r), r).id))
-		}
+		n := slices.IndexFunc(w.pending, func(q *pending) bool { return q.account == w.account(org) })
+		form.Set("request", fmt.Sprint(w.pending[n].id))
 	})
 	return s.Browser(login).Go(s.URL+"/organizations/"+org+"/settings/installation_requests", form)
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"log"
-	"maps"
 	"net/http"
 	"net/http/cgi"
 	"os"
@@ -13,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"satchel/internal/testenv"
 )
@@ -29,7 +29,7 @@ func findBackend() (string, error) {
 	return backend, nil
 }
 
-// initRepository makes an empty repository, by hand: git init copies templates.
+// initRepository makes an empty repository without the templates of git init.
 func initRepository(dir string) error {
 	for _, d := range []string{"objects/info", "objects/pack", "refs/heads", "refs/tags"} {
 		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
@@ -46,10 +46,10 @@ func gitEnviron() []string {
 	return testenv.GitEnv("GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*")
 }
 
-func runGit(dir, stdin string, env []string, args ...string) (string, error) {
+func runGit(dir, stdin string, args ...string) (string, error) {
 	cmd := exec.Command("git", args...)
 	cmd.Dir, cmd.Stdin = dir, strings.NewReader(stdin)
-	cmd.Env = slices.Concat(gitEnviron(), []string{"GIT_DIR=" + dir}, env)
+	cmd.Env = append(gitEnviron(), "GIT_DIR="+dir)
 	out, err := cmd.Output()
 	if err != nil {
 		var exit *exec.ExitError
@@ -61,64 +61,37 @@ func runGit(dir, stdin string, env []string, args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// push makes a commit on main as another person would.
-func (s *Server) push(dir string, files map[string]string) (string, error) {
-	index, err := os.CreateTemp("", "apptest-index-")
-	if err != nil {
-		return "", fmt.Errorf("apptest: %w", err)
-	}
-	index.Close()
-	os.Remove(index.Name())
-	defer os.Remove(index.Name())
-	env := []string{"GIT_INDEX_FILE=" + index.Name()}
-	parent, _ := runGit(dir, "", nil, "rev-parse", "--verify", "--quiet", "refs/heads/main")
-	commit := []string{"commit-tree", "-m", "change " + strings.Join(slices.Sorted(maps.Keys(files)), ", ")}
-	if parent != "" {
-		commit = append(commit, "-p", parent)
-		if _, err := runGit(dir, "", env, "read-tree", parent); err != nil {
-			return "", err
-		}
-	}
-	for path, content := range files {
-		blob, err := runGit(dir, content, nil, "hash-object", "-w", "--stdin")
-		if err != nil {
-			return "", err
-		}
-		if _, err := runGit(dir, "", env, "update-index", "--add", "--cacheinfo", "100644,"+blob+","+path); err != nil {
-			return "", err
-		}
-	}
-	tree, err := runGit(dir, "", env, "write-tree")
-	if err != nil {
-		return "", err
-	}
-	made, err := runGit(dir, "", nil, append(commit, tree)...)
-	if err != nil {
-		return "", err
-	}
-	_, err = runGit(dir, "", nil, "update-ref", "refs/heads/main", made)
-	return made, err
-}
-
-// Push makes a commit on main of a repository as another person would, tells the
-// apps by a webhook, and returns the commit.
+// Push makes a commit on main of a repository as another person would, and returns
+// it.
 func (s *Server) Push(repo string, files map[string]string) (commit string) {
 	s.with(func(w *world) {
 		r := must(w.repo(repo), repo)
-		var err error
-		if commit, err = s.push(s.gitDir(r), files); err != nil {
+		dir, in := s.gitDir(r), fmt.Sprintf("commit refs/heads/main\ncommitter A Person <person@example.com> %d +0000\ndata 6\nchange\n", time.Now().Unix())
+		if _, err := runGit(dir, "", "rev-parse", "--verify", "--quiet", "refs/heads/main"); err == nil {
+			in += "from refs/heads/main^0\n"
+		}
+		for path, content := range files {
+			in += fmt.Sprintf("M 100644 inline %s\ndata %d\n%s\n", path, len(content), content)
+		}
+		if _, err := runGit(dir, in, "fast-import", "--quiet"); err != nil {
 			panic(err)
 		}
-		s.pushEvent(w, r, commit)
+		commit = s.pushed(w, r)
 	})
 	return commit
 }
 
-// Git runs git in a repository, and returns what it printed.
+// pushed reports main's commit to the apps, and returns it.
+func (s *Server) pushed(w *world, r *repository) string {
+	commit, _ := runGit(s.gitDir(r), "", "rev-parse", "--verify", "--quiet", "refs/heads/main")
+	s.toApps(w, "push", r, object{"ref": "refs/heads/main", "after": commit, "pusher": object{"name": r.owner.login}})
+	return commit
+}
+
+// Git runs git in a repository, and returns its output.
 func (s *Server) Git(repo string, args ...string) (string, error) {
-	var dir string
-	s.with(func(w *world) { dir = s.gitDir(must(w.repo(repo), repo)) })
-	return runGit(dir, "", nil, args...)
+	dir := read(s, func(w *world) string { return s.gitDir(must(w.repo(repo), repo)) })
+	return runGit(dir, "", args...)
 }
 
 // File is the content of a file on main.
@@ -127,77 +100,73 @@ func (s *Server) File(repo, path string) (content string, ok bool) {
 	return out, err == nil
 }
 
-// git serves a repository to whom shows a token for it.
+// git serves a repository to the bearer of a token for it.
 func (s *Server) git(w http.ResponseWriter, r *http.Request) {
-	if s.misbehave(w, r, r.URL.Path) {
+	if s.misbehave(w, r) {
 		return
 	}
 	name, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), ".git/")
-	pushes := rest == "git-receive-pack" || r.URL.Query().Get("service") == "git-receive-pack"
-	_, password, _ := r.BasicAuth()
-
-	s.mu.Lock()
-	status, message := http.StatusOK, ""
-	repo := s.world.repo(name)
-	t := s.world.tokens[password]
-	moved := repo == nil && s.world.moved[strings.ToLower(name)] != nil
-	if moved {
-		repo = s.world.moved[strings.ToLower(name)]
-	}
-	switch {
-	case password == "":
-		status, message = http.StatusUnauthorized, "Repository not found."
-	case t == nil || !t.expires.After(s.now()):
-		status, message = http.StatusUnauthorized, "Invalid username or token. Password authentication is not supported for Git operations."
-	case t.installation == nil || len(t.repos) != 1:
-		status, message = http.StatusForbidden, "The stand-in takes installation tokens for one repository alone."
-		s.violations = append(s.violations, "git "+name+": a token that is not for one repository alone")
-	case t.permissions["contents"] == "" || len(t.permissions) != 2:
-		status, message = http.StatusForbidden, "The stand-in takes tokens with contents and metadata alone."
-		s.violations = append(s.violations, fmt.Sprintf("git %s: a token with %v", name, t.permissions))
-	case t.installation.suspendedBy != nil:
-		status, message = http.StatusForbidden, "This installation has been suspended"
-	case repo == nil || repo.private && !s.world.reaches(t, repo):
-		status, message = http.StatusNotFound, "Repository not found."
-	case moved && r.Method == http.MethodGet:
-		// What is posted is served under the old name: git posts there where it was
-		// asked for its credentials before it was led on.
-		status = http.StatusMovedPermanently
-	case pushes && (!s.world.reaches(t, repo) || !t.allows("contents", "write")):
-		status, message = http.StatusForbidden, "Write access to repository not granted."
-	}
-	kind := ""
-	if t != nil {
-		kind = "installation"
-	}
-	s.requests = append(s.requests, Request{Method: r.Method, Path: r.URL.Path, Query: r.URL.RawQuery, Kind: kind, Status: status})
-	var dir, full string
-	if repo != nil {
-		dir, full = s.gitDir(repo), repo.fullName()
-	}
-	s.mu.Unlock()
-
+	var repo *repository
+	var status int
+	var message, dir, to string
+	s.with(func(w *world) {
+		status, message, repo = s.admit(w, r, name, rest)
+		s.saw(r, "installation", status)
+		if repo != nil {
+			dir, to = s.gitDir(repo), s.URL+"/"+repo.fullName()+".git/"+rest+"?"+r.URL.RawQuery
+		}
+	})
 	switch status {
 	case http.StatusOK:
 		s.backendFor(dir).ServeHTTP(w, forBackend(r, dir, rest))
+		if rest == "git-receive-pack" {
+			s.with(func(w *world) { s.pushed(w, repo) })
+		}
 	case http.StatusMovedPermanently:
-		http.Redirect(w, r, s.URL+"/"+full+".git/"+rest+"?"+r.URL.RawQuery, status)
+		http.Redirect(w, r, to, status)
 	default:
 		if status == http.StatusUnauthorized {
 			w.Header().Set("WWW-Authenticate", `Basic realm="GitHub"`)
 		}
-		w.Header().Set("Content-Type", "text/plain; charset=UTF-8")
-		w.WriteHeader(status)
-		fmt.Fprint(w, message)
+		http.Error(w, message, status)
 	}
-	if status == http.StatusOK && rest == "git-receive-pack" {
-		s.with(func(w *world) {
-			if r := w.repo(full); r != nil {
-				commit, _ := runGit(dir, "", nil, "rev-parse", "--verify", "--quiet", "refs/heads/main")
-				s.pushEvent(w, r, commit)
-			}
-		})
+}
+
+// admit finds the repository, and how to answer to a request for it.
+func (s *Server) admit(w *world, r *http.Request, name, rest string) (status int, message string, repo *repository) {
+	pushes := rest == "git-receive-pack" || r.URL.Query().Get("service") == "git-receive-pack"
+	_, password, _ := r.BasicAuth()
+	t := w.tokens[password]
+	repo = w.repo(name)
+	moved := repo == nil
+	if moved {
+		repo = w.moved[strings.ToLower(name)]
 	}
+	violation := func(why string) (int, string, *repository) {
+		s.violations = append(s.violations, "git "+name+": "+why)
+		return http.StatusForbidden, why, nil
+	}
+	switch {
+	case password == "":
+		return http.StatusUnauthorized, "Repository not found.", nil
+	case t == nil || !t.expires.After(s.now()):
+		return http.StatusUnauthorized, "Invalid username or token. Password authentication is not supported for Git operations.", nil
+	case t.installation == nil || len(t.repos) != 1:
+		return violation("The stand-in takes installation tokens for one repository alone.")
+	case t.permissions["contents"] == "" || len(t.permissions) != 2:
+		return violation("The stand-in takes tokens with contents and metadata alone.")
+	case !t.installation.suspended.IsZero():
+		return http.StatusForbidden, "This installation has been suspended", nil
+	case repo == nil || repo.private && !w.reaches(t, repo):
+		return http.StatusNotFound, "Repository not found.", nil
+	case moved && r.Method == http.MethodGet:
+		// git posts to the old name if it was asked there for its credentials, so
+		// posts are served under it.
+		return http.StatusMovedPermanently, "", repo
+	case pushes && (!w.reaches(t, repo) || !t.allows("contents", "write")):
+		return http.StatusForbidden, "Write access to repository not granted.", nil
+	}
+	return http.StatusOK, "", repo
 }
 
 func (s *Server) backendFor(dir string) http.Handler {
@@ -215,9 +184,8 @@ func forBackend(r *http.Request, dir, rest string) *http.Request {
 	out.URL.Path = "/" + filepath.Base(dir) + "/" + rest
 	out.Header.Del("Authorization")
 	if r.ContentLength != 0 {
-		// The backend reads a body of unknown length to its end. Told a length it
-		// spins for ever on a body that ends before (git 2.39), and package cgi
-		// refuses one that says that it is sent in chunks.
+		// With a length, the backend of git 2.39 spins for ever on a shorter body, and
+		// package cgi refuses a body in chunks.
 		out.TransferEncoding, out.ContentLength = nil, -1
 		out.Header.Del("Content-Length")
 	}

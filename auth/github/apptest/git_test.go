@@ -35,7 +35,7 @@ func TestGitTakesTheTokenForThatRepositoryAlone(t *testing.T) {
 		"token for another repository":  {token: w.token(mine, w.diary), says: "Repository not found."},
 		"token for all repositories":    {token: mint(object{"permissions": contents}), says: "one repository alone", violation: true},
 		"token for two repositories":    {token: mint(object{"permissions": contents, "repository_ids": []int64{w.notes, w.diary}}), says: "one repository alone", violation: true},
-		"token of a person":             {token: w.UserToken("satchel", "ada"), says: "one repository alone", violation: true},
+		"token of a person":             {token: w.personToken("ada"), says: "one repository alone", violation: true},
 		"token that may only read":      {token: mint(object{"permissions": object{"contents": "read"}, "repository_ids": []int64{w.notes}}), says: "Write access to repository not granted."},
 		"suspended installation":        {token: notes, before: func() { w.Suspend(mine) }, after: func() { w.Unsuspend(mine) }, says: "This installation has been suspended"},
 		"repository left the selection": {token: notes, before: func() { w.Choose(mine, "ada/diary") }, after: func() { w.Choose(mine) }, says: "Repository not found."},

@@ -12,15 +12,14 @@ import (
 	"slices"
 )
 
-// Delivery is a webhook that was made, and how it was answered.
+// Delivery is a webhook, and how it was answered.
 type Delivery struct {
-	ID, Event string // X-GitHub-Delivery and X-GitHub-Event
-	URL       string
-	Body      []byte
-	Signature string // X-Hub-Signature-256; empty: unsigned
-	// ContentType defaults to application/json.
-	ContentType string
-	Status      int // of the answer; 0: none yet, or not sent
+	ID, Event   string // X-GitHub-Delivery and X-GitHub-Event
+	URL         string
+	Body        []byte
+	Signature   string // X-Hub-Signature-256; empty: unsigned
+	ContentType string // default application/json
+	Status      int    // of the answer; 0: none yet, or not sent
 }
 
 // Sign returns the signature of a body with a secret.
@@ -30,9 +29,8 @@ func Sign(secret string, body []byte) string {
 	return "sha256=" + hex.EncodeToString(mac.Sum(nil))
 }
 
-// Deliver sends a webhook as it is given, which need not be GitHub's: for replays,
-// wrong signatures and what else somebody else may send. It returns the answer's
-// status and body.
+// Deliver sends a webhook as it is given, which need not be GitHub's, and returns
+// the status and body of the answer.
 func (s *Server) Deliver(d Delivery) (status int, body string, err error) {
 	r, err := http.NewRequest(http.MethodPost, d.URL, bytes.NewReader(d.Body))
 	if err != nil {
@@ -43,7 +41,7 @@ func (s *Server) Deliver(d Delivery) (status int, body string, err error) {
 	}
 	for name, value := range map[string]string{
 		"Content-Type": d.ContentType, "User-Agent": "GitHub-Hookshot/apptest", "X-GitHub-Event": d.Event, "X-GitHub-Delivery": d.ID,
-		"X-GitHub-Hook-ID": "1", "X-Hub-Signature-256": d.Signature, "Accept": "*/*",
+		"X-Hub-Signature-256": d.Signature,
 	} {
 		if value != "" {
 			r.Header.Set(name, value)
@@ -60,13 +58,11 @@ func (s *Server) Deliver(d Delivery) (status int, body string, err error) {
 
 // Deliveries are those that were made, oldest first.
 func (s *Server) Deliveries() []Delivery {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.world.deliveries)
+	return read(s, func(w *world) []Delivery { return slices.Clone(w.deliveries) })
 }
 
-// send makes a webhook of an app's and sends it, if the app has an address for
-// them. The lock is held.
+// send makes a webhook and sends it, if the app has an address for webhooks. The
+// lock is held.
 func (s *Server) send(w *world, a *app, event string, payload object) {
 	h := a.manifest.Hook
 	if h.URL == "" || h.Active != nil && !*h.Active {
@@ -76,13 +72,13 @@ func (s *Server) send(w *world, a *app, event string, payload object) {
 	if err != nil {
 		panic(err)
 	}
-	d := Delivery{ID: deliveryID(), Event: event, URL: h.URL, Body: body}
+	d := Delivery{ID: fresh("delivery-"), Event: event, URL: h.URL, Body: body}
 	if a.hookSecret != "" {
 		d.Signature = Sign(a.hookSecret, body)
 	}
 	n := len(w.deliveries)
 	w.deliveries = append(w.deliveries, d)
-	if s.behaviour.NoHooks || !s.beginLocked() {
+	if s.behaviour.NoHooks || !s.begin() {
 		return
 	}
 	go func() {
@@ -92,62 +88,41 @@ func (s *Server) send(w *world, a *app, event string, payload object) {
 	}()
 }
 
-func deliveryID() string {
-	b := sha256.Sum256([]byte(fresh("")))
-	x := hex.EncodeToString(b[:16])
-	return fmt.Sprintf("%s-%s-%s-%s-%s", x[:8], x[8:12], x[12:16], x[16:20], x[20:])
-}
-
-func (s *Server) short(repos []*repository) []object {
+func short(repos []*repository) []object {
 	all := []object{}
 	for _, r := range repos {
-		all = append(all, object{"id": r.id, "node_id": nodeID("Repository", r.id), "name": r.name, "full_name": r.fullName(), "private": r.private})
+		all = append(all, object{"id": r.id, "name": r.name, "full_name": r.fullName(), "private": r.private})
 	}
 	return all
 }
 
-func (s *Server) installationEvent(w *world, action string, i *installation, by *account, repos []*repository) {
-	if repos == nil {
-		repos = w.repositories(i)
-	}
+func (s *Server) installationEvent(w *world, action string, i *installation) {
 	s.send(w, i.app, "installation", object{
-		"action": action, "installation": s.installation(i), "repositories": s.short(repos), "requester": nil, "sender": s.simpleUser(by),
+		"action": action, "installation": s.installationBody(i), "repositories": short(w.repositories(i)), "sender": s.simpleUser(i.account),
 	})
 }
 
-func (s *Server) repositoriesEvent(w *world, action string, i *installation, added, removed []*repository) {
-	s.send(w, i.app, "installation_repositories", object{
-		"action": action, "installation": s.installation(i), "repository_selection": i.selection(), "repositories_added": s.short(added),
-		"repositories_removed": s.short(removed), "requester": nil, "sender": s.simpleUser(i.account),
-	})
+// repositoriesEvent reports repositories that were "added" or "removed".
+func (s *Server) repositoriesEvent(w *world, action string, i *installation, repos []*repository) {
+	if len(repos) == 0 {
+		return
+	}
+	payload := object{
+		"action": action, "installation": s.installationBody(i), "repository_selection": i.selection(), "repositories_added": []object{},
+		"repositories_removed": []object{}, "sender": s.simpleUser(i.account),
+	}
+	payload["repositories_"+action] = short(repos)
+	s.send(w, i.app, "installation_repositories", payload)
 }
 
-// toApps sends an event about a repository to every app that reaches it and asked
-// for such.
+// toApps sends an event about a repository to every app that reaches it and
+// subscribes to the event.
 func (s *Server) toApps(w *world, event string, r *repository, payload object) {
-	for _, i := range sortedInstallations(w) {
-		if i.suspendedBy != nil || !slices.Contains(i.app.manifest.Events, event) || !slices.Contains(w.repositories(i), r) {
+	for _, i := range sorted(w.installations) {
+		if !i.suspended.IsZero() || !slices.Contains(i.app.manifest.Events, event) || !slices.Contains(w.repositories(i), r) {
 			continue
 		}
-		payload["installation"] = object{"id": i.id, "node_id": nodeID("Installation", i.id)}
-		payload["repository"] = s.repository(r, "")
-		payload["sender"] = s.simpleUser(r.owner)
+		payload["installation"], payload["repository"], payload["sender"] = object{"id": i.id}, s.repositoryBody(r, ""), s.simpleUser(r.owner)
 		s.send(w, i.app, event, payload)
 	}
-}
-
-func (s *Server) repositoryEvent(w *world, action string, r *repository, more object) {
-	payload := object{"action": action}
-	for k, v := range more {
-		payload[k] = v
-	}
-	s.toApps(w, "repository", r, payload)
-}
-
-func (s *Server) pushEvent(w *world, r *repository, commit string) {
-	s.toApps(w, "push", r, object{
-		"ref": "refs/heads/main", "before": "0000000000000000000000000000000000000000", "after": commit, "created": false, "deleted": false,
-		"forced": false, "base_ref": nil, "compare": s.URL + "/" + r.fullName() + "/compare", "commits": []object{}, "head_commit": nil,
-		"pusher": object{"name": r.owner.login, "email": nil},
-	})
 }

@@ -26,8 +26,8 @@ const origin = "https://api.github.com"
 
 // checker says what of a request and its answer does not fit GitHub's description.
 type checker struct {
-	router routers.Router
-	basic  *openapi3.Schema // basic-error
+	router  routers.Router
+	schemas openapi3.Schemas
 }
 
 // loadChecker returns the one checker of the process: reading the description takes
@@ -50,7 +50,7 @@ var loadChecker = sync.OnceValues(func() (checker, error) {
 	if err != nil {
 		return checker{}, fmt.Errorf("openapi.json.gz: %w", err)
 	}
-	return checker{router, doc.Components.Schemas["basic-error"].Value}, nil
+	return checker{router, doc.Components.Schemas}, nil
 })
 
 // check validates. The request's path is without /api/v3.
@@ -98,5 +98,39 @@ func (c checker) visitError(answer []byte) error {
 	if _, ok := v["message"].(string); !ok {
 		return errors.New("basic-error: no message")
 	}
-	return c.basic.VisitJSON(v)
+	return c.schemas["basic-error"].Value.VisitJSON(v)
+}
+
+// complete adds the properties that the description requires of an object, with
+// plain values.
+func (c checker) complete(name string, v object) object {
+	schema := c.schemas[name].Value
+	for _, required := range schema.Required {
+		if _, has := v[required]; !has {
+			v[required] = plain(schema.Properties[required].Value)
+		}
+	}
+	return v
+}
+
+func plain(s *openapi3.Schema) any {
+	switch {
+	case s.Nullable:
+		return nil
+	case len(s.Enum) > 0:
+		return s.Enum[0]
+	case s.Type.Is("boolean"):
+		return false
+	case s.Type.Is("integer"), s.Type.Is("number"):
+		return 0
+	case s.Type.Is("array"):
+		return []any{}
+	case s.Type.Is("object"):
+		return object{}
+	case s.Format == "uri":
+		return origin
+	case s.Format == "date-time":
+		return "2020-01-01T00:00:00Z"
+	}
+	return ""
 }

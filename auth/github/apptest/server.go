@@ -1,10 +1,27 @@
+// Package apptest is a GitHub for tests on one loopback origin: people,
+// organisations, repositories, Apps and their installations, the pages that a
+// browser presses, the REST API under /api/v3, webhooks, and git over HTTP.
+//
+//	gh := apptest.Start(t, apptest.Options{})
+//	gh.AddPerson("ada")
+//	gh.AddRepository(apptest.Repository{Owner: "ada", Name: "notes", Private: true})
+//	back := gh.CreateApp("ada", action, manifest)
+//	gh.Install(apptest.Installing{App: slug, Account: "ada", By: "ada"})
+//	back, err := gh.Authorize("ada", location)
+//
+// It is as strict as GitHub. Every request and answer of the REST API is validated
+// with GitHub's OpenAPI description (see README.md), and a mismatch fails the test.
+// At git it is stricter: it accepts only tokens for one repository.
 package apptest
 
 import (
 	"crypto/rand"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -23,22 +40,19 @@ type Options struct {
 	Address string
 }
 
-// Server is a running GitHub. Its methods are safe for concurrent use; those that
-// change the world panic where what they name is not there, since that is a
-// mistake of the test.
+// Server is a running GitHub. Its methods are safe for concurrent use. Those that
+// change the world panic if something that the test names does not exist.
 type Server struct {
-	// URL is its origin, as config has it.
-	URL string
+	URL string // its origin
 
-	dir     string
-	backend string
-	check   checker
-	srv     *http.Server
-	served  chan struct{}
-	closed  chan struct{}
-	once    sync.Once
-	ended   *sync.Cond // on mu: a request or a delivery ended
-	hooks   *http.Client
+	dir, backend string
+	check        checker
+	srv          *http.Server
+	served       chan struct{}
+	closed       chan struct{}
+	once         sync.Once
+	ended        *sync.Cond // on mu: a request or a delivery ended
+	hooks        *http.Client
 
 	mu         sync.Mutex
 	running    int // requests and deliveries
@@ -50,17 +64,32 @@ type Server struct {
 	violations []string
 }
 
-// Request is one that came, without its secrets.
+// Request is one that the server answered, without its secrets.
 type Request struct {
 	Method, Path string // the path without /api/v3
 	Query        string
-	Kind         string // what authenticated it: "app", "installation", "user", "client", "page", or ""
+	Kind         string // of its credential: "app", "installation", "user" or "client"
 	Status       int
 }
 
-// Start starts a server that ends with the test, and fails it where there are
-// violations. It needs git with its http-backend, and skips the test where that
-// is missing.
+// Behaviour is how the server deviates from a GitHub in good health. Keys of the
+// maps are paths without /api/v3; one that ends in "*" is a prefix. Answers that it
+// makes up are not validated.
+type Behaviour struct {
+	Down    bool            // every answer is 503
+	Stall   <-chan struct{} // every answer waits for it
+	Status  map[string]int  // answer with it, and Message
+	Header  map[string]http.Header
+	Message string
+	Body    map[string]string // answer 200 with it
+	// Garble changes an answer of the API before it is validated.
+	Garble     func(path string, body map[string]any)
+	TokenError string // the error of the token endpoint
+	PerPage    int    // the most entries on a page of a list
+	NoHooks    bool   // webhooks are recorded and not sent
+}
+
+// Start starts a server that ends with the test and fails it on violations.
 func Start(t testing.TB, o Options) *Server {
 	t.Helper()
 	testenv.NeedProgram(t, "git")
@@ -91,10 +120,8 @@ func New(o Options) (*Server, error) {
 		return nil, fmt.Errorf("apptest: %w", err)
 	}
 	s := &Server{
-		backend: backend, check: check,
-		served: make(chan struct{}), closed: make(chan struct{}),
-		hooks: &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{}},
-		world: newWorld(),
+		backend: backend, check: check, served: make(chan struct{}), closed: make(chan struct{}),
+		hooks: &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{}}, world: newWorld(),
 	}
 	s.ended = sync.NewCond(&s.mu)
 	ln, err := net.Listen("tcp", o.Address)
@@ -128,82 +155,217 @@ func (s *Server) Close() {
 }
 
 // begin counts a request or a delivery, which end ends, unless the server closes.
+// The lock is held.
 func (s *Server) begin() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.beginLocked()
-}
-
-func (s *Server) beginLocked() bool {
 	if !s.closing {
 		s.running++
 	}
 	return !s.closing
 }
 
-func (s *Server) end() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.running--
-	s.ended.Broadcast()
-}
+func (s *Server) end() { s.with(func(*world) { s.running--; s.ended.Broadcast() }) }
 
 // Idle waits until no request and no delivery is under way.
-func (s *Server) Idle() { s.idleBut(0) }
-
-// idleBut waits until no more than n are.
-func (s *Server) idleBut(n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for s.running > n {
-		s.ended.Wait()
-	}
+func (s *Server) Idle() {
+	s.with(func(*world) {
+		for s.running > 0 {
+			s.ended.Wait()
+		}
+	})
 }
 
 // API is the address of the REST API.
 func (s *Server) API() string { return s.URL + "/api/v3" }
 
-// Violations are what did not fit GitHub's description, or the rule that git is
-// reached with a token for one repository alone.
+// with runs f under the lock.
+func (s *Server) with(f func(w *world)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f(&s.world)
+}
+
+// read returns what f finds under the lock.
+func read[T any](s *Server, f func(w *world) T) T {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return f(&s.world)
+}
+
+// Violations are the mismatches with GitHub's description, and the tokens that
+// were too powerful for git.
 func (s *Server) Violations() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.violations)
+	return read(s, func(*world) []string { return slices.Clone(s.violations) })
 }
 
-// ForgetViolations empties the list, for tests of the stand-in.
-func (s *Server) ForgetViolations() { s.mu.Lock(); s.violations = nil; s.mu.Unlock() }
+// ForgetViolations empties the list, for tests that cause some.
+func (s *Server) ForgetViolations() { s.with(func(*world) { s.violations = nil }) }
 
-func (s *Server) violate(format string, args ...any) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.violations = append(s.violations, fmt.Sprintf(format, args...))
-}
-
-// Requests are those that came, in the order in which they were answered.
+// Requests are those that were answered, oldest first.
 func (s *Server) Requests() []Request {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.requests)
+	return read(s, func(*world) []Request { return slices.Clone(s.requests) })
 }
 
-// Count tells how many requests came to a path such as "/user", or one that
-// begins so where it ends in "*".
-func (s *Server) Count(method, path string) int {
-	n := 0
+// Count counts the requests to a path, or to a prefix that ends in "*".
+func (s *Server) Count(method, path string) (n int) {
 	for _, r := range s.Requests() {
-		prefix, cut := strings.CutSuffix(path, "*")
-		if r.Method == method && (r.Path == path || cut && strings.HasPrefix(r.Path, prefix)) {
+		if r.Method == method && matches(path, r.Path) {
 			n++
 		}
 	}
 	return n
 }
 
+func matches(pattern, path string) bool {
+	prefix, cut := strings.CutSuffix(pattern, "*")
+	return pattern == path || cut && strings.HasPrefix(path, prefix)
+}
+
 // Advance moves the clock on, so that codes and tokens expire.
-func (s *Server) Advance(d time.Duration) { s.mu.Lock(); s.ahead += d; s.mu.Unlock() }
+func (s *Server) Advance(d time.Duration) { s.with(func(*world) { s.ahead += d }) }
 
 // now is the time. The lock is held.
 func (s *Server) now() time.Time { return time.Now().Add(s.ahead).UTC().Truncate(time.Second) }
 
 func fresh(prefix string) string { return prefix + rand.Text() }
+
+// Behave sets how the server deviates from now on.
+func (s *Server) Behave(b Behaviour) { s.with(func(*world) { s.behaviour = b }) }
+
+func lookup[T any](m map[string]T, path string) (v T, ok bool) {
+	for pattern := range m {
+		if matches(pattern, path) {
+			return m[pattern], true
+		}
+	}
+	return v, false
+}
+
+// misbehave answers as the Behaviour says, and reports whether it did.
+func (s *Server) misbehave(w http.ResponseWriter, r *http.Request) bool {
+	b := read(s, func(*world) Behaviour { return s.behaviour })
+	if b.Stall != nil {
+		select {
+		case <-b.Stall:
+		case <-r.Context().Done():
+			return true
+		case <-s.closed:
+			return true
+		}
+	}
+	headers, _ := lookup(b.Header, r.URL.Path)
+	maps.Copy(w.Header(), headers)
+	status, hasStatus := lookup(b.Status, r.URL.Path)
+	body, hasBody := lookup(b.Body, r.URL.Path)
+	switch {
+	case b.Down:
+		http.Error(w, "No server is currently available to service your request.", http.StatusServiceUnavailable)
+	case hasStatus:
+		reply(w, status, failed(status, b.Message).body)
+	case hasBody:
+		w.Header().Set("Content-Type", "application/json; charset=utf-8")
+		io.WriteString(w, body)
+	default:
+		return false
+	}
+	return true
+}
+
+func reply(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.WriteHeader(status)
+	if status != http.StatusNoContent {
+		json.NewEncoder(w).Encode(v)
+	}
+}
+
+// handler serves everything.
+func (s *Server) handler() http.Handler {
+	api, site := http.StripPrefix("/api/v3", s.api()), s.site()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !read(s, func(*world) bool { return s.begin() }) {
+			return
+		}
+		defer s.end()
+		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		switch {
+		case strings.HasPrefix(r.URL.Path, "/api/v3/"):
+			api.ServeHTTP(w, r)
+		case strings.HasPrefix(r.URL.Path, "/_"):
+			s.control(w, r)
+		case strings.Contains(r.URL.Path, ".git/"):
+			s.git(w, r)
+		default:
+			site.ServeHTTP(w, r)
+		}
+	})
+}
+
+// order is the argument of an order from another process.
+type order struct {
+	Login, Org, Base, Owner, Name, Repo, Permission, App string
+	Members, Collaborators, Files                        map[string]string
+	Private                                              bool
+	Installation                                         int64
+	Args                                                 []string
+}
+
+// obey does an order. A panic of the world is a mistake of the test: an error.
+func (s *Server) obey(name string, o order) (v any, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%v", p)
+		}
+	}()
+	switch name {
+	case "person":
+		return s.AddPerson(o.Login), nil
+	case "org":
+		return s.AddOrg(o.Login, o.Base, o.Members), nil
+	case "repository":
+		return s.AddRepository(Repository{Owner: o.Owner, Name: o.Name, Private: o.Private, Collaborators: o.Collaborators}), nil
+	case "permission":
+		s.SetPermission(o.Repo, o.Login, o.Permission)
+		return nil, nil
+	case "suspend":
+		s.Suspend(o.Installation)
+		return nil, nil
+	case "push":
+		return s.Push(o.Repo, o.Files), nil
+	case "git":
+		return s.Git(o.Repo, o.Args...)
+	case "requests":
+		return s.Requests(), nil
+	case "issued":
+		return read(s, (*world).secrets), nil
+	case "app":
+		return s.App(o.App), nil
+	case "installations":
+		all := []object{}
+		s.with(func(w *world) {
+			for _, i := range sorted(w.installations) {
+				all = append(all, object{"id": i.id, "account": i.account.login, "all": i.all})
+			}
+		})
+		return all, nil
+	}
+	return nil, errors.New("there is no such order")
+}
+
+// control serves another process: POST /_control/ORDER, and GET /_violations.
+func (s *Server) control(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/_violations" {
+		reply(w, http.StatusOK, append([]string{}, s.Violations()...))
+		return
+	}
+	var o order
+	err := json.NewDecoder(r.Body).Decode(&o)
+	var v any
+	if err == nil {
+		v, err = s.obey(strings.TrimPrefix(r.URL.Path, "/_control/"), o)
+	}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	reply(w, http.StatusOK, v)
+}

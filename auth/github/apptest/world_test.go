@@ -169,6 +169,17 @@ func (w *world) begin(change url.Values) (location, verifier string) {
 	return w.URL + "/login/oauth/authorize?" + q.Encode(), verifier
 }
 
+// personToken is a token of somebody who authorises the app.
+func (w *world) personToken(login string) string {
+	w.t.Helper()
+	location, verifier := w.begin(nil)
+	back, err := w.Authorize(login, location)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return w.exchange(back.Query().Get("code"), verifier, nil)["access_token"].(string)
+}
+
 // exchange redeems a code.
 func (w *world) exchange(code, verifier string, change url.Values) object {
 	w.t.Helper()

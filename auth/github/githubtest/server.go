@@ -49,7 +49,6 @@ type Membership struct{ Org, State string }
 // zero value is a good day. Paths are such as "/login/oauth/access_token" or
 // "/user".
 type Behaviour struct {
-	Down       bool                   // every answer is 503
 	Stall      <-chan struct{}        // every answer waits for it
 	Status     map[string]int         // by path: answer with it, and Message
 	Header     map[string]http.Header // by path: with these headers
@@ -202,8 +201,6 @@ func (s *Server) misbehave(next http.Handler) http.Handler {
 			w.Header()[name] = values
 		}
 		switch {
-		case b.Down:
-			http.Error(w, "No server is currently available", http.StatusServiceUnavailable)
 		case b.Status[path] != 0:
 			fail(w, b.Status[path], b.Message)
 		case b.Body[path] != "":

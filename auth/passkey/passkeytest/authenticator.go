@@ -106,8 +106,6 @@ type Change struct {
 	ClientData, AuthenticatorData func([]byte) []byte
 	// Response changes the JSON's object before it is encoded.
 	Response func(map[string]any)
-	// Ignore lets the browser skip its own checks.
-	Ignore bool
 }
 
 // Create does what navigator.credentials.create does on a page of an origin, with
@@ -137,18 +135,16 @@ func (a *Authenticator) Create(origin string, options []byte, c Change) ([]byte,
 	if err != nil || len(handle) == 0 || len(handle) > 64 {
 		return nil, fmt.Errorf("passkeytest: the user id %q", p.User.ID)
 	}
-	if !c.Ignore {
-		if err := mayUse(origin, p.RP.ID); err != nil {
-			return nil, err
-		}
-		if !slices.ContainsFunc(p.Params, func(x struct{ Alg int64 }) bool { return x.Alg == a.o.Algorithm }) {
-			return nil, errors.New("passkeytest: NotSupportedError: no algorithm that the authenticator knows")
-		}
-		for _, k := range a.Keys() {
-			for _, e := range p.Exclude {
-				if e.ID == base64.RawURLEncoding.EncodeToString(k.ID) {
-					return nil, errors.New("passkeytest: InvalidStateError: the authenticator has a credential of the list already")
-				}
+	if err := mayUse(origin, p.RP.ID); err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(p.Params, func(x struct{ Alg int64 }) bool { return x.Alg == a.o.Algorithm }) {
+		return nil, errors.New("passkeytest: NotSupportedError: no algorithm that the authenticator knows")
+	}
+	for _, k := range a.Keys() {
+		for _, e := range p.Exclude {
+			if e.ID == base64.RawURLEncoding.EncodeToString(k.ID) {
+				return nil, errors.New("passkeytest: InvalidStateError: the authenticator has a credential of the list already")
 			}
 		}
 	}
@@ -197,10 +193,8 @@ func (a *Authenticator) Get(origin string, options []byte, c Change) ([]byte, er
 		return nil, err
 	}
 	p := o.PublicKey
-	if !c.Ignore {
-		if err := mayUse(origin, p.RPID); err != nil {
-			return nil, err
-		}
+	if err := mayUse(origin, p.RPID); err != nil {
+		return nil, err
 	}
 	var k *Key
 	for _, candidate := range a.Keys() {
