@@ -18,11 +18,14 @@ import (
 const (
 	// liveEvery is how often live output is sent at most.
 	liveEvery = 50 * time.Millisecond
-	// drainTime is how long output is awaited after a command and all its
-	// processes have ended: only a process of another command that was handed
+	// drainTime is how long drain waits for the end of the output after a command and
+	// all its processes have ended: only a process of another command that was handed
 	// the pipe can hold it open then.
 	drainTime = 250 * time.Millisecond
 	readPart  = 32 << 10
+	// maxPipe is how much a pipe can hold: what an ordinary user may ask for (pipe(7),
+	// pipe-max-size).
+	maxPipe = 1 << 20
 	// floodPause slows the reading of output that is too much to be kept, so
 	// that `yes` leaves the processor to others.
 	floodPause = time.Millisecond
@@ -263,7 +266,7 @@ func (r *running) drain() {
 	case <-done:
 	case <-t.C:
 	}
-	r.sh.closeOutput() // ends the readers
+	r.sh.endOutput()
 	<-done
 	r.sh.close(true)
 }
@@ -281,12 +284,42 @@ func (r *running) follow(from Stream, f *os.File, c *capture) {
 				time.Sleep(floodPause)
 			}
 		}
-		if err != nil {
-			if !errors.Is(err, io.EOF) && !errors.Is(err, os.ErrClosed) {
-				c.write(fmt.Appendf(nil, "\n[reading the output failed: %v]\n", err))
-			}
+		switch {
+		case err == nil:
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			c.rest(f)
+			return
+		case errors.Is(err, io.EOF):
+			return
+		default:
+			c.write(fmt.Appendf(nil, "\n[reading the output failed: %v]\n", err))
 			return
 		}
+	}
+}
+
+// rest takes what a pipe holds, without waiting for more. On a machine that is busy the
+// reader may not have had its turn since the command wrote it.
+func (c *capture) rest(f *os.File) {
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return
+	}
+	buf := make([]byte, readPart)
+	for left := maxPipe; left > 0; {
+		n := 0
+		err := conn.Control(func(fd uintptr) {
+			for again := true; again; {
+				var e error
+				n, e = unix.Read(int(fd), buf[:min(len(buf), left)])
+				again = errors.Is(e, unix.EINTR)
+			}
+		})
+		if err != nil || n <= 0 {
+			return
+		}
+		c.write(buf[:n])
+		left -= n
 	}
 }
 

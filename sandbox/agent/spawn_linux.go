@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -73,13 +74,15 @@ func (s *shell) close(ran bool) {
 		unix.Close(s.wake)
 	}
 	unix.Close(s.text)
-	s.closeOutput()
-}
-
-// closeOutput may be called more than once.
-func (s *shell) closeOutput() {
 	s.stdout.Close()
 	s.stderr.Close()
+}
+
+// endOutput makes those who read the output take what is there, and then end.
+func (s *shell) endOutput() {
+	for _, f := range []*os.File{s.stdout, s.stderr} {
+		_ = f.SetReadDeadline(time.Unix(1, 0)) // of a pipe, it fails only if the pipe is closed
+	}
 }
 
 // spawner starts shells on a thread of its own, whose restrictions they
