@@ -27,7 +27,7 @@ type AllowList struct {
 }
 
 // Admits returns the entry that lets somebody in, such as "domain:example.com";
-// ok is false where none does.
+// ok is false if none does.
 func (a AllowList) Admits(c Claimant) (entry string, ok bool) {
 	email := strings.TrimSpace(c.Email)
 	_, domain, _ := cutLast(email, '@')
@@ -43,7 +43,7 @@ func (a AllowList) Admits(c Claimant) (entry string, ok bool) {
 	return "", false
 }
 
-// Has tells whether the list has an entry in the form that Admits returns.
+// Has reports whether the list has an entry in the form that Admits returns.
 func (a AllowList) Has(entry string) bool {
 	kind, value, _ := strings.Cut(entry, ":")
 	if value == "" {

@@ -43,7 +43,7 @@ func bearer(headers []string) (string, error) {
 	return token, nil
 }
 
-// isToken68 tells whether s is 1*( ALPHA / DIGIT / "-" / "." / "_" / "~" / "+" /
+// isToken68 reports whether s is 1*( ALPHA / DIGIT / "-" / "." / "_" / "~" / "+" /
 // "/" ) *"=".
 func isToken68(s string) bool {
 	s = strings.TrimRight(s, "=")
@@ -91,7 +91,7 @@ func ErrorCode(err error) string {
 // RFC 9728 section 5.1). Empty fields are left out.
 type Challenge struct {
 	Realm string
-	// Error is a code of RFC 6750; empty where the request had no token.
+	// Error is a code of RFC 6750; empty if the request had no token.
 	Error       string
 	Description string
 	// Scope is what the request would need, separated by spaces.

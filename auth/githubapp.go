@@ -18,7 +18,7 @@ type GitHubApp struct {
 	Name     string
 	Owner    string // login of whose it is
 	HTMLURL  string // its public page; where people install it is below
-	// Creates tells that it has the permission to make repositories.
+	// Creates reports that it has the permission to make repositories.
 	Creates bool
 	Created time.Time
 	Secrets GitHubSecrets
@@ -69,7 +69,7 @@ const (
 )
 
 // Trouble says what is wrong with a connection and what to do about it, in the words
-// that every page, command and log has of it; both are empty where it stands.
+// that every page, command and log has of it; both are empty if it stands.
 func (l RepositoryLink) Trouble() (what, way string) {
 	const check = "then press “Check now” on the space's page of GitHub."
 	account, repository, login := cmp.Or(l.Account, "the account"), cmp.Or(l.FullName, "the repository"), cmp.Or(l.GitHubLogin, "who connected it")

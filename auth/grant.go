@@ -80,7 +80,7 @@ type Tokens struct {
 // External is a caller whom another issuer's token proves.
 type External struct {
 	Issuer, Subject string
-	Email           string // empty where the issuer did not verify it
+	Email           string // empty if the issuer did not verify it
 	Name            string // how a person would write it; may be empty
 	Client          string // the client's id at the issuer
 	Scopes          []space.Scope

@@ -33,10 +33,10 @@ type Principal struct {
 	Expires time.Time
 }
 
-// Can tells whether the scope is in effect.
+// Can reports whether the scope is in effect.
 func (p Principal) Can(s space.Scope) bool { return slices.Contains(p.Scopes, s) }
 
-// Require returns nil where the scope is in effect, else a fault.Forbidden for
+// Require returns nil if the scope is in effect, else a fault.Forbidden for
 // which ErrorCode answers insufficient_scope.
 func (p Principal) Require(s space.Scope) error {
 	if p.Can(s) {

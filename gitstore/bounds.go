@@ -106,7 +106,7 @@ func times(a, b int64) int64 {
 // scales weigh trees, each distinct one once.
 type scales struct {
 	r *repo
-	// sizes tells whether the files' sizes are added up, which costs a look at
+	// sizes reports whether the files' sizes are added up, which costs a look at
 	// each.
 	sizes bool
 	// past counts unreadable objects as empty. It is for what head already has.
@@ -166,7 +166,7 @@ func (s *scales) visit(ctx context.Context, h packfile.Hash, depth int) (l load,
 	return l, nil
 }
 
-// fitsWalk tells whether a walk over the whole tree stays in its budget.
+// fitsWalk reports whether a walk over the whole tree stays in its budget.
 func (l load) fitsWalk(b *budget) bool {
 	return l.files <= b.limit && int64(l.dirs) <= b.maxDirs && l.text <= b.maxBytes
 }
@@ -178,7 +178,7 @@ type loads struct {
 	seen map[packfile.Hash]load
 }
 
-// weighTip tells why a tree that came from elsewhere must not be taken: it
+// weighTip reports why a tree that came from elsewhere must not be taken: it
 // alone is over the limits of a space, and over what head holds. from reads it.
 func (r *repo) weighTip(ctx context.Context, from *repo, tree packfile.Hash) error {
 	s := newScales(from, true)
@@ -215,7 +215,7 @@ func (r *repo) weighTip(ctx context.Context, from *repo, tree packfile.Hash) err
 // maxKeptLoads bounds how many trees' loads a space keeps.
 const maxKeptLoads = 50_000
 
-// mergesFrom tells whether git may merge from what two histories have in
+// mergesFrom reports whether git may merge from what two histories have in
 // common: an old commit may hold what no head may.
 func (r *repo) mergesFrom(ctx context.Context, p *painting) (bool, error) {
 	s := newScales(r, false)
@@ -252,7 +252,7 @@ func errLongTarget(path string) error {
 	return fault.New(fault.Invalid, "The link %q has a target of more than %d bytes.", cut(path, space.MaxPathBytes), maxLinkTarget)
 }
 
-// checkLink tells why a link of the repository breaks the rules; an error of
+// checkLink reports why a link of the repository breaks the rules; an error of
 // another kind than a fault is the repository's.
 func (r *repo) checkLink(p space.Path, h packfile.Hash) error {
 	target, err := r.linkTarget(string(p), h)

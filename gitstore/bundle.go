@@ -64,7 +64,7 @@ type bundles struct {
 	running map[*context.CancelCauseFunc]bool
 	purging int
 	why     error         // of the last stop
-	idle    chan struct{} // closed when none runs; nil where nobody waits
+	idle    chan struct{} // closed when none runs; nil if nobody waits
 }
 
 // begin notes a bundle, which end ends when a purge begins; ended must be called

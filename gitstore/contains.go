@@ -6,7 +6,7 @@ import (
 	"satchel/internal/space"
 )
 
-// Contains tells whether a commit is in the history of another, tip, which is
+// Contains reports whether a commit is in the history of another, tip, which is
 // in its own. A commit that the space does not have is a fault.NotFound.
 func (s *Store) Contains(ctx context.Context, id space.SpaceID, tip, commit space.CommitID) (bool, error) {
 	r, newer, release, err := s.at(ctx, id, tip)

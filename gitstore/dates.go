@@ -7,7 +7,7 @@ import (
 	"satchel/internal/space"
 )
 
-// Dates tells when files were last changed: for each file of "to" that differs
+// Dates reports when files were last changed: for each file of "to" that differs
 // from "from" (an empty from is the empty tree, an empty to is head), the author
 // date of the newest commit that changed it, following first parents, so that
 // what a merge brought in has the merge's date. The walk ends at "from", once

@@ -19,7 +19,7 @@ func explainDisk(err error) error {
 	return err
 }
 
-// isDiskFull tells whether an error, or what git said, is that there is no room
+// isDiskFull reports whether an error, or what git said, is that there is no room
 // on the disk or in a quota of it.
 func isDiskFull(err error) bool {
 	var g *gitcmd.Error

@@ -51,7 +51,7 @@ func checkGitFile(p space.Path, mode space.Mode, content []byte) error {
 	return nil
 }
 
-// is tells whether a file system or git may take a name for the file's.
+// is reports whether a file system or git may take a name for the file's.
 func (f gitFile) is(name string) bool {
 	s, _, _ := strings.Cut(space.FoldName(name), ":")
 	s = strings.TrimRight(s, ". ")

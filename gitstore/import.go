@@ -19,7 +19,7 @@ import (
 // ImportSource is where a space is filled from: [FromDirectory], [FromTar],
 // [FromGit] or [FromBundle].
 type ImportSource interface {
-	// begin readies the source. history is nil where it has files alone.
+	// begin readies the source. history is nil if it has files alone.
 	begin(ctx context.Context, s *Store, tell func(string)) (src importReader, err error)
 }
 
@@ -29,7 +29,7 @@ type importReader interface {
 	files(ctx context.Context, visit func(importFile) error, refuse func(path string, err error)) error
 	// Name says in a few words what it is, without a secret.
 	Name() string
-	// history returns the quarantined repository; nil where there are files
+	// history returns the quarantined repository; nil if there are files
 	// alone.
 	history() *quarantine
 	Close()
@@ -45,8 +45,8 @@ type importFile struct {
 
 // ImportResult says what became of an import.
 type ImportResult struct {
-	Commit space.Commit // with its files; Changed is false where nothing was new
-	// History is true where the source's history became the space's.
+	Commit space.Commit // with its files; Changed is false if nothing was new
+	// History is true if the source's history became the space's.
 	History bool
 	Files   int   // read from the source
 	Bytes   int64 // of them
@@ -141,7 +141,7 @@ type checkedSource struct {
 
 var errNotPristine = errors.New("the space has changed since its first commit")
 
-// pristine tells whether a space has only its first commit.
+// pristine reports whether a space has only its first commit.
 func (r *repo) pristine(st *headState) (bool, error) {
 	c, err := r.rawCommit(st.id)
 	if err != nil {
@@ -315,7 +315,7 @@ func (r *repo) notKept(tree packfile.Hash, reqs []request) ([]request, error) {
 	return left, nil
 }
 
-// isKept tells whether head has something else at a file's path and the file as
+// isKept reports whether head has something else at a file's path and the file as
 // a conflict copy beside it.
 func (r *repo) isKept(tree packfile.Hash, q request) (bool, error) {
 	at, err := r.lookup(tree, string(q.path))

@@ -354,7 +354,7 @@ func (q *quarantine) files(ctx context.Context, visit func(importFile) error, re
 	})
 }
 
-// IsGitRepository tells whether a directory is a git repository, bare or with
+// IsGitRepository reports whether a directory is a git repository, bare or with
 // files, so that it is worth importing as one.
 func IsGitRepository(dir string) bool {
 	for _, name := range []string{".git", "HEAD"} {
@@ -370,7 +370,7 @@ func IsGitRepository(dir string) bool {
 	return false
 }
 
-// reasonOf names why a path of a history from elsewhere is noted; nil where it
+// reasonOf names why a path of a history from elsewhere is noted; nil if it
 // breaks no rule. size is the file's.
 func (r *repo) reasonOf(path string, e packfile.TreeEntry, size, fileLimit int64) (reason error, err error) {
 	if !e.IsFile() {

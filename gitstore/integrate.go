@@ -28,7 +28,7 @@ type Integration struct {
 	How How
 	// Head is the space's head now.
 	Head space.CommitID
-	// Commit is head's commit. Changed is false where it did not move; else
+	// Commit is head's commit. Changed is false if it did not move; else
 	// Files are what differs from the head before, Conflicts what a merge kept
 	// of both sides, and Refused the paths of the remote that break a rule: they
 	// are in the repository as they came, and left out of checkouts.
@@ -66,7 +66,7 @@ var errBusy = fault.New(fault.Unavailable, "The space is changed so often that w
 //	                                 not they have a commit in common
 //
 // A commit that the space does not have is a fault.NotFound; a result over the
-// space's limits is a fault.TooLarge; a fault.Unavailable tells that commits came
+// space's limits is a fault.TooLarge; a fault.Unavailable reports that commits came
 // in too fast for a large merge, which is then to be tried again. After an error
 // the space is as it was.
 func (s *Store) Integrate(ctx context.Context, id space.SpaceID, tip space.CommitID, m space.Meta) (Integration, error) {
@@ -121,7 +121,7 @@ func (s *Store) Integrate(ctx context.Context, id space.SpaceID, tip space.Commi
 	}
 }
 
-// relation tells what is to become of a remote's commit, and a newest commit
+// relation reports what is to become of a remote's commit, and a newest commit
 // that it has in common with head.
 func (r *repo) relation(ctx context.Context, head, theirs *headState) (how How, base packfile.Hash, err error) {
 	if head.id == theirs.id {

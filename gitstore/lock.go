@@ -57,7 +57,7 @@ func lockDir(dir string, pause func()) (*Lock, error) {
 	return &Lock{f: f}, nil
 }
 
-// lockHolder returns the process id that the last holder wrote; 0 where it
+// lockHolder returns the process id that the last holder wrote; 0 if it
 // cannot be read.
 func lockHolder(f *os.File) int {
 	b, _ := io.ReadAll(io.NewSectionReader(f, 0, 32))

@@ -13,5 +13,5 @@ import (
 // however it ends.
 func tryLock(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) }
 
-// gone tells whether there is no process of that id any more.
+// gone reports whether there is no process of that id any more.
 func gone(pid int) bool { return pid > 0 && errors.Is(unix.Kill(pid, 0), unix.ESRCH) }

@@ -93,7 +93,7 @@ func (s *Store) Log(ctx context.Context, id space.SpaceID, o LogOptions) ([]spac
 
 // history visits commits from h on, by time, children first, until visit
 // returns false. With a path, it follows only parents that may have changed it
-// and tells whether a commit did.
+// and reports whether a commit did.
 func (r *repo) history(ctx context.Context, h packfile.Hash, path string, visit func(packfile.Hash, rawCommit, bool) (bool, error)) error {
 	q := &byTime{}
 	seen := map[packfile.Hash]bool{}
@@ -137,7 +137,7 @@ func (r *repo) history(ctx context.Context, h packfile.Hash, path string, visit 
 	return nil
 }
 
-// touching tells whether a commit changed a path against all its parents, and
+// touching reports whether a commit changed a path against all its parents, and
 // which parents to follow: the one that has the path unchanged, else all.
 func (r *repo) touching(c rawCommit, path string) (follow []packfile.Hash, touches bool, err error) {
 	mine, err := r.lookup(c.tree, path)
@@ -214,7 +214,7 @@ func (s *Store) Show(ctx context.Context, id space.SpaceID, at space.CommitID) (
 	return c, err
 }
 
-// under tells whether path is p or below it; everything is under "".
+// under reports whether path is p or below it; everything is under "".
 func under(path, p string) bool {
 	return p == "" || path == p || strings.HasPrefix(path, p+"/")
 }

@@ -27,7 +27,7 @@ type provenance struct {
 	read int64                  // bytes of the log
 }
 
-// forget has the log read anew, which was rewritten.
+// forget has the log read again, which was rewritten.
 func (p *provenance) forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

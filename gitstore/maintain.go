@@ -10,7 +10,7 @@ import (
 	"satchel/internal/space"
 )
 
-// Stats tells how a space lies on disk.
+// Stats reports how a space lies on disk.
 type Stats struct {
 	Packs     int   // one more with every commit, until Maintain
 	PackBytes int64 // of all packs
@@ -105,7 +105,7 @@ func (r *repo) relinkView() error {
 
 // replacePacks deletes those packs of before whose every object is in another
 // that stays, after that one is durable. Mostly that is a pack that came since;
-// git packs no object anew that a large pack has, so it may be an older one too:
+// git packs no object again that a large pack has, so it may be an older one too:
 // of a commit that came while git was at work, or of an earlier turn that was cut
 // off. A commit may have come meanwhile: its pack only adds to what stays.
 func (s *Store) replacePacks(dir string, before []string) error {

@@ -28,7 +28,7 @@ type manifestFile struct {
 	mtime uint32
 }
 
-// fits tells whether a path may be made on this machine's disk. A commit's
+// fits reports whether a path may be made on this machine's disk. A commit's
 // paths were checked when they were written; imported ones were not.
 func (r *repo) fits(path string, e packfile.TreeEntry) (bool, error) {
 	p, err := space.ParsePath(path)

@@ -203,7 +203,7 @@ type merging struct {
 	q            *quarantine
 	r            *repo // the quarantine's
 	ours, theirs *headState
-	base         packfile.Hash // a commit that both have; zero where there is none
+	base         packfile.Hash // a commit that both have; zero if there is none
 
 	layer  *layer
 	copies map[string]map[copyOf][]string // conflict copies by directory: see copiesIn
@@ -276,7 +276,7 @@ func (x *merging) resolve(ctx context.Context, out *mergeOutput) (packfile.Hash,
 	return tree, x.prove(clashes, tree)
 }
 
-// bearable tells why a merge with so many conflicts is not made: nobody would
+// bearable reports why a merge with so many conflicts is not made: nobody would
 // look through the copies, and a remote that rewrites its history again and
 // again would fill the space with them.
 func (x *merging) bearable(conflicts int) error {
@@ -345,7 +345,7 @@ func (x *merging) unmangle(path string) (string, error) {
 	return path[:i], nil
 }
 
-// original tells whether what git calls a side of a conflict is a file that
+// original reports whether what git calls a side of a conflict is a file that
 // this side has, wherever, and not what git made of several.
 func (x *merging) original(ctx context.Context, cs []clash) (bool, error) {
 	for _, s := range []struct {

@@ -64,7 +64,7 @@ func (l *layer) at(ctx context.Context, path string) (standing, error) {
 
 var errStop = errors.New("stop")
 
-// some tells whether anything of a directory of the tree is left.
+// some reports whether anything of a directory of the tree is left.
 func (l *layer) some(ctx context.Context, dir string, tree packfile.Hash) (bool, error) {
 	err := l.r.walk(ctx, tree, dir+"/", func(path string, _ packfile.TreeEntry) error {
 		if e, changed := l.set[path]; changed && e.Mode == 0 {

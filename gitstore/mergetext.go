@@ -31,7 +31,7 @@ func (s *Store) MergeText(ctx context.Context, base, ours, theirs []byte) ([]byt
 	return out, err
 }
 
-// mergeLines is MergeText, and tells whether there are conflicts.
+// mergeLines is MergeText, and reports whether there are conflicts.
 func (s *Store) mergeLines(ctx context.Context, base, ours, theirs []byte) (out []byte, conflicts bool, err error) {
 	if max(len(base), len(ours), len(theirs)) > mergeTextBytes {
 		return nil, false, fault.New(fault.TooLarge, "The texts are larger than %s, which is what can be merged.", sizeText(mergeTextBytes))

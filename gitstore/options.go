@@ -46,7 +46,7 @@ type Options struct {
 	Limits Limits
 	// Events is told of every commit, in order per space, after it is durable.
 	Events space.Events
-	// AllowWorkflows tells whether a space may change .github/workflows/**;
+	// AllowWorkflows reports whether a space may change .github/workflows/**;
 	// nil means that none may. One such file would stop every later push of an
 	// installation without the permission workflows:write.
 	AllowWorkflows func(space.SpaceID) bool

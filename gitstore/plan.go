@@ -294,7 +294,7 @@ func (p *plan) overwrite(q request, at place) error {
 	return p.keepBoth(q, string(q.path), "")
 }
 
-// emptied tells whether the accepted deletes leave nothing of a directory.
+// emptied reports whether the accepted deletes leave nothing of a directory.
 func (p *plan) emptied(ctx context.Context, dir string, tree packfile.Hash) (bool, error) {
 	errLeft := errors.New("something is left")
 	err := p.r.walk(ctx, tree, dir+"/", func(path string, _ packfile.TreeEntry) error {
@@ -353,7 +353,7 @@ func (p *plan) want(path string) {
 	}
 }
 
-// isWanted tells whether a copy at the path would be in the way of the change
+// isWanted reports whether a copy at the path would be in the way of the change
 // set.
 func (p *plan) isWanted(path string) bool {
 	if p.wanted[path] || p.dirs[path] {
@@ -367,7 +367,7 @@ func (p *plan) isWanted(path string) bool {
 	return false
 }
 
-// underWrite tells whether an ancestor of the path is written as a file.
+// underWrite reports whether an ancestor of the path is written as a file.
 func (p *plan) underWrite(path string) bool {
 	for i := strings.LastIndexByte(path, '/'); i > 0; i = strings.LastIndexByte(path[:i], '/') {
 		if _, ok := p.writes[path[:i]]; ok {

@@ -11,14 +11,14 @@ import (
 	"satchel/internal/space"
 )
 
-// PurgeResult tells what a purge did.
+// PurgeResult reports what a purge did.
 type PurgeResult struct {
 	Head    space.CommitID
 	Commits int          // rewritten or dropped
 	Files   []space.Path // whose content changed in some commit, sorted
 	Words   int          // commits whose message or names changed, and tags whose message did
 	// Commit is the new head. Its files are what differs from the old one, of
-	// which Old names blobs that are gone. Changed is false where there was
+	// which Old names blobs that are gone. Changed is false if there was
 	// nothing to rewrite.
 	Commit space.Commit
 }

@@ -26,7 +26,7 @@ import (
 //	the head moves    by the reflog, as with every commit
 //	other refs move   from the journal, again
 //	reflogs           in the branch's, commits that were made here become those that
-//	                  were written anew, and those that are gone leave, by a rename;
+//	                  were written again, and those that are gone leave, by a rename;
 //	                  the others are deleted
 //	packs             one of what the refs reach is written; all others go
 //	the journal goes
@@ -40,14 +40,14 @@ type purgeJournal struct {
 	New  string
 	Refs []refMove
 	// Made is what became of the commits that this server made and that the purge
-	// wrote anew: it made those, too.
+	// wrote again: it made those, too.
 	Made map[string]string `json:",omitempty"`
 }
 
 // refMove moves a ref, or makes it; an empty New deletes it.
 type refMove struct{ Name, New string }
 
-// rewrittenLine is the rest of the log's line of a commit that a purge wrote anew.
+// rewrittenLine is the rest of the log's line of a commit that a purge wrote again.
 const rewrittenLine = "Satchel <> 0 +0000\t" + committing + "rewritten by a purge\n"
 
 // namedRef is a ref with its object, and what that stands for where it is a
@@ -176,7 +176,7 @@ func (p *purger) journal(ctx context.Context, old, now packfile.Hash) (purgeJour
 	return j, p.flush()
 }
 
-// holdsPurged tells whether a file or a tree, which no commit is, holds a
+// holdsPurged reports whether a file or a tree, which no commit is, holds a
 // content that was rewritten or left out.
 func (p *purger) holdsPurged(ctx context.Context, e packfile.TreeEntry) (gone bool, err error) {
 	if !e.IsDir() {

@@ -89,7 +89,7 @@ func (s *Store) at(ctx context.Context, id space.SpaceID, at space.CommitID) (*r
 }
 
 // Blob returns the blob and the mode of a path at a commit ("" for head); ok is
-// false where there is no such file.
+// false if there is no such file.
 func (s *Store) Blob(ctx context.Context, id space.SpaceID, at space.CommitID, p space.Path) (b space.BlobID, m space.Mode, ok bool, err error) {
 	r, st, release, err := s.at(ctx, id, at)
 	if err != nil {
@@ -161,7 +161,7 @@ func (s *Store) Open(ctx context.Context, id space.SpaceID, at space.CommitID, p
 }
 
 // ReadBlob returns a blob's content, which must not be changed. A blob that the
-// space does not have is a fault.NotFound; a fault.Damaged where head has a file
+// space does not have is a fault.NotFound; a fault.Damaged if head has a file
 // of it.
 func (s *Store) ReadBlob(ctx context.Context, id space.SpaceID, b space.BlobID) ([]byte, error) {
 	r, release, err := s.acquire(ctx, id)
@@ -186,7 +186,7 @@ func (s *Store) ReadBlob(ctx context.Context, id space.SpaceID, b space.BlobID) 
 	return o.Data, nil
 }
 
-// headHas tells whether a file of head is said to have this content.
+// headHas reports whether a file of head is said to have this content.
 func (r *repo) headHas(ctx context.Context, blob packfile.Hash) bool {
 	var unread []string
 	b := r.budget()

@@ -116,7 +116,7 @@ func (r *repo) recoverHead() error {
 	return nil
 }
 
-// logIsWrong tells whether the name in the log's last line is damaged: there is no
+// logIsWrong reports whether the name in the log's last line is damaged: there is no
 // such commit, and the branch is at one that the line does not come from. A commit
 // that was lost with its pack comes from where the branch is, or is there itself.
 func (r *repo) logIsWrong(logged, ref packfile.Hash) bool {
@@ -136,7 +136,7 @@ func (r *repo) logIsWrong(logged, ref packfile.Hash) bool {
 	return wrong
 }
 
-// wasLogged tells whether the branch has been at a commit by its log.
+// wasLogged reports whether the branch has been at a commit by its log.
 func (r *repo) wasLogged(h packfile.Hash) bool {
 	b, err := os.ReadFile(r.logFile())
 	if err != nil {
@@ -146,7 +146,7 @@ func (r *repo) wasLogged(h packfile.Hash) bool {
 	return slices.ContainsFunc(lines, func(l logLine) bool { return l.now == h || l.old == h })
 }
 
-// reaches tells whether old is an ancestor of h.
+// reaches reports whether old is an ancestor of h.
 func (r *repo) reaches(h, old packfile.Hash) (bool, error) {
 	queue, seen := []packfile.Hash{h}, map[packfile.Hash]bool{}
 	for len(queue) > 0 {

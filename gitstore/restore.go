@@ -11,7 +11,7 @@ import (
 
 // Restore makes a path, or everything with "", what it was at a commit, as a
 // new commit on head: files that came since are deleted, and nothing leaves the
-// history. Changed is false where it is so already. A path that neither the
+// history. Changed is false if it is so already. A path that neither the
 // commit nor head has is a fault.NotFound. Paths and links that break today's
 // rules, as imported histories may hold them, are told in Refused.
 func (s *Store) Restore(ctx context.Context, id space.SpaceID, path space.Path, at space.CommitID, m space.Meta) (space.Commit, error) {

@@ -29,7 +29,7 @@ const revertTries = 4
 // three ways, from what the commit made of it to what head has and to what the parent
 // has, the newest commit first. A file where these conflict, by lines, stays as head
 // has it, and Conflicts names it (without a Kept). Refused names paths that break
-// today's rules. Changed is false where there is nothing to undo, or nothing that can be.
+// today's rules. Changed is false if there is nothing to undo, or nothing that can be.
 //
 // A commit that is not in head's history is a fault.NotFound; what takes longer
 // than Options.RevertTime or more than one change may hold, a fault.TooLarge.
@@ -95,7 +95,7 @@ func (v *reverting) work(ctx context.Context, commits []space.CommitID) (reqs []
 }
 
 // commit commits what was found, where every path is still what it was then; ok
-// is false where one is not.
+// is false if one is not.
 func (v *reverting) commit(ctx context.Context, purges int64, reqs []request, refused []space.Refusal, m space.Meta) (_ space.Commit, ok bool, _ error) {
 	r := v.r
 	r.commitMu.Lock()
@@ -127,7 +127,7 @@ func (v *reverting) commit(ctx context.Context, purges int64, reqs []request, re
 	return c, err == nil, err
 }
 
-// unmoved tells whether another head has at every path that was looked at what
+// unmoved reports whether another head has at every path that was looked at what
 // the first had.
 func (v *reverting) unmoved(ctx context.Context, head *headState) (bool, error) {
 	for _, paths := range []iter.Seq[string]{maps.Keys(v.now), maps.Keys(v.kept)} {
@@ -319,7 +319,7 @@ func sameEntry(a, b packfile.TreeEntry) bool {
 // maxRevertedLines bounds, in bytes, a file of which single lines are undone.
 const maxRevertedLines = 1 << 20
 
-// merge makes of ours what theirs is of base; clean is false where both changed the same,
+// merge makes of ours what theirs is of base; clean is false if both changed the same,
 // and where files that have no lines differ.
 func (v *reverting) merge(ctx context.Context, base packfile.TreeEntry, ours undone, theirs packfile.TreeEntry) (_ undone, clean bool, err error) {
 	switch {
@@ -391,7 +391,7 @@ func (v *reverting) requests(ctx context.Context) (reqs []request, refused []spa
 	return reqs, refused, nil
 }
 
-// request is what makes a path what it became; needed is false where head is so
+// request is what makes a path what it became; needed is false if head is so
 // already, or what came since is in the way.
 func (v *reverting) request(ctx context.Context, path string) (q request, needed bool, err error) {
 	at, err := v.r.lookup(v.head.tree, path)
@@ -432,7 +432,7 @@ func (v *reverting) request(ctx context.Context, path string) (q request, needed
 	return q, true, err
 }
 
-// inTheWay tells whether head has a file above a path, or files below it, that
+// inTheWay reports whether head has a file above a path, or files below it, that
 // the revert leaves there.
 func (v *reverting) inTheWay(ctx context.Context, path string, at place) (bool, error) {
 	if at.blocked != "" {

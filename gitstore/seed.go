@@ -39,7 +39,7 @@ func (d *seeds) enter(ctx context.Context) error {
 
 func (d *seeds) leave() { <-d.turn }
 
-// inUse tells whether a sandbox or the background uses what is here.
+// inUse reports whether a sandbox or the background uses what is here.
 func (d *seeds) inUse() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -54,7 +54,7 @@ func (d *seeds) inUse() bool {
 	return false
 }
 
-// seeded tells whether a sandbox uses a checkout.
+// seeded reports whether a sandbox uses a checkout.
 func (d *seeds) seeded() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

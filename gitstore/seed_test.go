@@ -319,7 +319,7 @@ func TestAViewThatCouldNotBeMoved(t *testing.T) {
 	}
 }
 
-// git packs no object anew that a large pack has. Packs of which that one has all,
+// git packs no object again that a large pack has. Packs of which that one has all,
 // such as those of commits that came while it was made, go nevertheless.
 func TestMaintainDropsWhatALargePackHas(t *testing.T) {
 	s := newStore(t)

@@ -52,7 +52,7 @@ const (
 )
 
 // Open opens a store and takes the lock of its directory; a fault.Conflict
-// tells that another process has it. Close must be called.
+// reports that another process has it. Close must be called.
 func Open(o Options) (*Store, error) {
 	if o.Dir == "" {
 		return nil, errors.New("gitstore: Options.Dir is empty")
@@ -248,7 +248,7 @@ func (s *Store) evict() {
 	}
 }
 
-// Exists tells whether there is such a space.
+// Exists reports whether there is such a space.
 func (s *Store) Exists(id space.SpaceID) bool {
 	if _, err := space.ParseSpaceID(string(id)); err != nil {
 		return false
@@ -371,7 +371,7 @@ func (r *repo) internalf(err error, what string) error {
 	return explainDisk(fmt.Errorf("space %s: %s: %w", r.id, what, err))
 }
 
-// isCommit tells whether h names a commit that the space has.
+// isCommit reports whether h names a commit that the space has.
 func (r *repo) isCommit(h packfile.Hash) bool {
 	o, _, err := r.db.ReadStart(h, maxCommitStart)
 	return err == nil && o.Kind == plumbing.CommitObject

@@ -17,7 +17,7 @@ import (
 	"satchel/internal/space"
 )
 
-// Tidied tells what Tidy did.
+// Tidied reports what Tidy did.
 type Tidied struct {
 	Purged    bool // a purge that was cut off is finished
 	Leftovers int  // files and directories of programs that died
@@ -128,7 +128,7 @@ func (r *repo) withLogged(tips []packfile.Hash) ([]packfile.Hash, error) {
 }
 
 // alone calls f while nobody commits to the space, imports into it or sends it,
-// and no sandbox looks at its packs; it tells false where that cannot be now.
+// and no sandbox looks at its packs; it tells false if that cannot be now.
 func (r *repo) alone(ctx context.Context, f func() error) (bool, error) {
 	if !r.unreached.TryLock() {
 		return false, nil
@@ -260,7 +260,7 @@ func (s *Store) removeOld(names []string) (n int, err error) {
 	return n, nil
 }
 
-// hasLoose tells whether git, an operator's for one, wrote objects as files of
+// hasLoose reports whether git, an operator's for one, wrote objects as files of
 // their own.
 func hasLoose(objects string) (bool, error) {
 	dirs, err := filepath.Glob(filepath.Join(objects, "[0-9a-f][0-9a-f]"))

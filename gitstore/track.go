@@ -145,7 +145,7 @@ func (r *repo) tracked(branch string) (packfile.Hash, bool, error) {
 }
 
 // Tracked returns the commit that a branch of the remote was last known to be
-// at; false where nothing is known of it.
+// at; false if nothing is known of it.
 func (s *Store) Tracked(ctx context.Context, id space.SpaceID, branch string) (space.CommitID, bool, error) {
 	r, release, err := s.acquire(ctx, id)
 	if err != nil {

@@ -9,12 +9,12 @@ import (
 	"satchel/internal/space"
 )
 
-// starters tells which files of a space are still as it began: what a history or
+// starters reports which files of a space are still as it began: what a history or
 // an import from elsewhere has at such a path takes it, as no word of anybody's
 // is lost by that. Of a space whose first commit is not its first any more (it
 // has adopted a history) only what new spaces begin with counts.
 type starters struct {
-	first packfile.Hash // the tree of the space's first commit; zero where it is another's
+	first packfile.Hash // the tree of the space's first commit; zero if it is another's
 	seed  map[string]packfile.TreeEntry
 }
 
@@ -44,7 +44,7 @@ func (r *repo) startersOf(ctx context.Context, head *headState) (starters, error
 	}
 }
 
-// untouched tells whether an entry is what the space began with at its path.
+// untouched reports whether an entry is what the space began with at its path.
 func (s starters) untouched(r *repo, path string, e packfile.TreeEntry) (bool, error) {
 	if !e.IsFile() {
 		return false, nil

@@ -182,7 +182,7 @@ func linkOrCopy(from, to string) error {
 	return err
 }
 
-// shows tells whether the whole view, its index included, is at a head.
+// shows reports whether the whole view, its index included, is at a head.
 func (v *gitView) shows(head packfile.Hash) bool {
 	if v.refAt() != head {
 		return false

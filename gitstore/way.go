@@ -15,7 +15,7 @@ type Step struct {
 	// ClaimedTools are the tools that the message names in trailers of ours, anywhere:
 	// also where git or a host of git copied them from other commits.
 	ClaimedTools []string
-	// Whole tells that every commit of the way up to here, and where it began, is
+	// Whole reports that every commit of the way up to here, and where it began, is
 	// in this one's history, so that a further way may begin here.
 	Whole bool
 }
@@ -24,7 +24,7 @@ type Step struct {
 // that of from ("" is nothing), of which a file at or under one of the paths
 // differs from some parent, each after its parents, and tells how many it passed.
 // So there is none only where the paths have in to what they have in from: a merge
-// that drops what one side changed is there too. It costs what the histories do not share. ok is false where from is not in the
+// that drops what one side changed is there too. It costs what the histories do not share. ok is false if from is not in the
 // history of to: a purge made another.
 func (s *Store) Way(ctx context.Context, id space.SpaceID, from, to space.CommitID, under []space.Path) (steps []Step, passed int, ok bool, err error) {
 	r, st, release, err := s.at(ctx, id, to)

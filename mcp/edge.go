@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// HostAllowed tells whether a server with these names may be reached under a
+// HostAllowed reports whether a server with these names may be reached under a
 // request's Host. A page can make a browser's request carry another name than
 // ours only by pointing its own name here (DNS rebinding), so addresses and
 // localhost are always fine. Whoever serves beside /mcp uses the same rule.
@@ -24,7 +24,7 @@ func HostAllowed(host string, names []string) bool {
 	return slices.ContainsFunc(names, func(h string) bool { return strings.EqualFold(h, name) })
 }
 
-// originAllowed tells whether a page of this origin may call. Requests without
+// originAllowed reports whether a page of this origin may call. Requests without
 // an Origin come from no page.
 func (s *Server) originAllowed(origin, host string) bool {
 	if slices.Contains(s.o.AllowedOrigins, origin) {

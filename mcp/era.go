@@ -73,7 +73,7 @@ func (rq *request) checkHeaders() *rpcError {
 	return nil
 }
 
-// staleHeader tells whether the request is one of a Claude client that speaks
+// staleHeader reports whether the request is one of a Claude client that speaks
 // 2026-07-28 but still sends the header of an older version
 // (anthropics/claude-code#93290).
 func (rq *request) staleHeader(header string) bool {
@@ -171,7 +171,7 @@ func (rq *request) checkParams() *rpcError {
 	return nil
 }
 
-// isProtocolMethod tells whether mcp-go may know the method; everything else
+// isProtocolMethod reports whether mcp-go may know the method; everything else
 // is counted as one in metrics.
 func isProtocolMethod(name string) bool {
 	return slices.Contains([]string{"initialize", "ping", "server/discover", "tools/list", "prompts/list", "resources/list",

@@ -149,7 +149,7 @@ func (f *fixtures) broadcast(method string) toolFunc {
 	}
 }
 
-// declares tells whether the client declared a capability for this request.
+// declares reports whether the client declared a capability for this request.
 func declares(ctx context.Context, capability string) bool {
 	rq := requestFrom(ctx)
 	if !rq.modern {

@@ -34,7 +34,7 @@ func (s stateSigner) sign(ctx context.Context, step string) string {
 	return step + "." + base64.RawURLEncoding.EncodeToString(h.Sum(nil))
 }
 
-// verify returns the step that a state names; ok is false where this server
+// verify returns the step that a state names; ok is false if this server
 // did not make the state for this user and tool.
 func (s stateSigner) verify(ctx context.Context, state string) (step string, ok bool) {
 	step, _, _ = strings.Cut(state, ".")

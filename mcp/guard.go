@@ -136,7 +136,7 @@ func (l *limits) take(id space.UserID) (wait time.Duration, ok bool) {
 }
 
 // begin counts a call, or a listening stream, in progress until the returned
-// function is called; ok is false where the user has too many. cancel is called
+// function is called; ok is false if the user has too many. cancel is called
 // where the principal's right to it ends before.
 func (l *limits) begin(p auth.Principal, stream bool, cancel func()) (end func(), ok bool) {
 	l.mu.Lock()

@@ -18,7 +18,7 @@ const (
 	methodSkillsGet  = "skills/get"
 )
 
-// method answers a request. handled is false where mcp-go should.
+// method answers a request. handled is false if mcp-go should.
 type method func(ctx context.Context, rq *request) (result any, e *rpcError, handled bool)
 
 func (s *Server) methods() map[string]method {

@@ -32,7 +32,7 @@ type request struct {
 	out     *stream
 	session *session // nil: a modern request, or initialize
 	modern  bool
-	version string // of the header, once it is settled; empty where none was sent
+	version string // of the header, once it is settled; empty if none was sent
 	client  clientInfo
 
 	began   time.Time

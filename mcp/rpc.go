@@ -104,8 +104,8 @@ type message struct {
 // fields are the members of a JSON object.
 type fields map[string]json.RawMessage
 
-// text returns a member that must be a string; ok is false where it is another
-// thing, and s is empty where it is absent.
+// text returns a member that must be a string; ok is false if it is another
+// thing, and s is empty if it is absent.
 func (f fields) text(name string) (s string, present, ok bool) {
 	raw, present := f[name]
 	if !present {
@@ -229,7 +229,7 @@ func parseMessage(raw []byte) (message, *rpcError) {
 	return m, nil
 }
 
-// validID tells whether raw is a string or an integer, which is what MCP takes
+// validID reports whether raw is a string or an integer, which is what MCP takes
 // of JSON-RPC's ids.
 func validID(raw json.RawMessage) bool {
 	if len(raw) == 0 || len(raw) > 256 {

@@ -236,7 +236,7 @@ func (s *Server) InProgress() []auth.Principal { return s.limits.inProgress() }
 // matches, since what they were proven by is good no more. match must be quick.
 func (s *Server) End(match func(auth.Principal) bool) { s.limits.end(match) }
 
-// Sessions tells how many legacy sessions are open, for metrics.
+// Sessions reports how many legacy sessions are open, for metrics.
 func (s *Server) Sessions() int { return s.sessions.count() }
 
 func asFault(err error) (*fault.Error, bool) {

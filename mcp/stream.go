@@ -21,7 +21,7 @@ type stream struct {
 	w     http.ResponseWriter
 	rc    *http.ResponseController
 	write time.Duration // for one write
-	// events tells that the client takes text/event-stream.
+	// events reports that the client takes text/event-stream.
 	events bool
 	// rewrite looks at each message of mcp-go's and returns what is sent, and
 	// with which status; nil sends it as it is.
@@ -58,7 +58,7 @@ func (s *Server) newStream(w http.ResponseWriter, r *http.Request) *stream {
 		events: flushes && accepts(r, "text/event-stream"), extra: make(http.Header), inner: make(http.Header)}
 }
 
-// accepts tells whether the request's Accept header lets us answer with the
+// accepts reports whether the request's Accept header lets us answer with the
 // type; without the header, or with a wildcard, everything is.
 func accepts(r *http.Request, mediaType string) bool {
 	values := r.Header.Values("Accept")

@@ -99,7 +99,7 @@ func (p *Pool) await(ctx context.Context, s *pending) (*box, error) {
 	}
 }
 
-// abandon takes one waiter off s and returns why's error; nil where s became
+// abandon takes one waiter off s and returns why's error; nil if s became
 // ready in the meantime or, with onlyQueued, has left the queue.
 func (p *Pool) abandon(s *pending, onlyQueued bool, why func() error) error {
 	p.mu.Lock()
@@ -172,7 +172,7 @@ func (p *Pool) dispatch() {
 	}
 }
 
-// room tells whether one more sandbox may start. The caller holds mu.
+// room reports whether one more sandbox may start. The caller holds mu.
 func (p *Pool) room() bool {
 	n := len(p.boxes) + p.starting
 	if n >= p.o.MaxSandboxes {
@@ -192,7 +192,7 @@ func (p *Pool) room() bool {
 }
 
 // lacking returns how many bytes of the machine's memory there are too few for
-// a start that takes so many; 0 where there is enough, or nobody knows. What
+// a start that takes so many; 0 if there is enough, or nobody knows. What
 // sandboxes that are ending hold counts as available. The caller holds mu.
 func (p *Pool) lacking(start int64) int64 {
 	if p.o.FreeMemory < 0 {
@@ -210,7 +210,7 @@ func (p *Pool) lacking(start int64) int64 {
 	return max(0, p.o.FreeMemory+start-free)
 }
 
-// isShort tells whether the machine has too little memory for one more start.
+// isShort reports whether the machine has too little memory for one more start.
 // The caller holds mu.
 func (p *Pool) isShort() bool {
 	lacks := p.lacking(int64(p.starting+1) * p.o.StartMemory)

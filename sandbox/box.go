@@ -338,7 +338,7 @@ func (b *box) stop(why StopReason, grace time.Duration) {
 	b.pool.wg.Go(func() { b.retire(grace) })
 }
 
-// optional tells whether a stop can wait until what changed is committed.
+// optional reports whether a stop can wait until what changed is committed.
 func (r StopReason) optional() bool {
 	return r == StopIdle || r == StopEvicted || r == StopRefresh || r == StopFull
 }
@@ -348,7 +348,7 @@ func (r StopReason) optional() bool {
 const keepTime = 30 * time.Second
 
 // revive makes a box live again whose stop was optional, so that changes which
-// cannot be committed now are not lost; false where it has to go.
+// cannot be committed now are not lost; false if it has to go.
 func (b *box) revive(err error) bool {
 	p := b.pool
 	p.mu.Lock()
@@ -427,11 +427,11 @@ func (b *box) bury() {
 	p.o.Logger.Debug("a sandbox stopped", "space", b.key.space, "generation", b.gen, "reason", b.reason)
 }
 
-// busy tells whether stopping the box would end something. The caller holds
+// busy reports whether stopping the box would end something. The caller holds
 // Pool.mu.
 func (b *box) busy() bool { return b.refs > 0 || len(b.jobs) > 0 }
 
-// idle tells whether the box may be stopped at will. The caller holds Pool.mu.
+// idle reports whether the box may be stopped at will. The caller holds Pool.mu.
 func (b *box) idle(now time.Time) bool {
 	return b.state == live && !b.busy() && now.After(b.keep)
 }

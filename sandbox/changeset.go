@@ -37,7 +37,7 @@ func tellsOf(b agent.Batch) tells {
 	return t
 }
 
-// otherwise tells whether a path is something else than it was, or is no more.
+// otherwise reports whether a path is something else than it was, or is no more.
 func (t tells) otherwise(p string) bool {
 	if e, ok := t[p]; ok {
 		return !e.Busy
@@ -182,7 +182,7 @@ func reason(err error) string {
 	return fault.PublicOf(err)
 }
 
-// pathProblem says which rule for paths is broken; empty where err says
+// pathProblem says which rule for paths is broken; empty if err says
 // something else.
 func pathProblem(err error) string {
 	var e *space.PathError

@@ -107,7 +107,7 @@ func (p *Pool) refresh(b *box) {
 	b.stop(StopRefresh, p.o.Grace)
 }
 
-// alone tells whether the calling command is all that uses the box.
+// alone reports whether the calling command is all that uses the box.
 func (b *box) alone() bool {
 	b.pool.mu.Lock()
 	defer b.pool.mu.Unlock()
@@ -242,7 +242,7 @@ func (c *command) showHistory(ctx context.Context) {
 	}
 }
 
-// isGone tells whether the sandbox has ended, whoever ended it.
+// isGone reports whether the sandbox has ended, whoever ended it.
 func (b *box) isGone() bool {
 	select {
 	case <-b.agent.Done():
@@ -254,7 +254,7 @@ func (b *box) isGone() bool {
 	}
 }
 
-// failed tells why the agent gave no result.
+// failed reports why the agent gave no result.
 func (c *command) failed(ctx context.Context, err error) (Result, error) {
 	select {
 	case <-c.agent.Done():

@@ -17,7 +17,7 @@ func (p *Pool) SetExpiry(at time.Time) {
 	}
 }
 
-// Ending tells whether a sandbox has ended or is being stopped, and is not yet
+// Ending reports whether a sandbox has ended or is being stopped, and is not yet
 // gone.
 func (p *Pool) Ending() bool {
 	p.mu.Lock()
@@ -30,7 +30,7 @@ func (p *Pool) Ending() bool {
 	return false
 }
 
-// Dropping tells whether a sandbox was stopped that is still starting.
+// Dropping reports whether a sandbox was stopped that is still starting.
 func (p *Pool) Dropping() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

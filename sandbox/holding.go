@@ -28,10 +28,10 @@ type heldFile struct {
 	// unkept says why Options.Held does not have it; it is offered again with
 	// each collection that tells it.
 	unkept string
-	// acked tells that the agent tells the path only when it changes; else each
+	// acked reports that the agent tells the path only when it changes; else each
 	// collection tells it for as long as it is there.
 	acked bool
-	// outside tells that it could not be put back into the sandbox.
+	// outside reports that it could not be put back into the sandbox.
 	outside bool
 	seen    uint64 // the last collection that told it
 }
@@ -43,7 +43,7 @@ func heldFileOf(f held.File) heldFile {
 	}
 }
 
-// same tells whether Options.Held need not be told again.
+// same reports whether Options.Held need not be told again.
 func (h heldFile) same(o heldFile) bool {
 	return h.sum == o.sum && h.mode == o.mode && h.base == o.base && h.why == o.why && h.lost == o.lost
 }
@@ -59,7 +59,7 @@ func (d *draft) hold(e agent.Entry, base file, err error) {
 	})
 }
 
-// possible tells whether a file system can have a file at a path below the
+// possible reports whether a file system can have a file at a path below the
 // space: what else an agent tells of is a lie, and is not put anywhere.
 func possible(p string) bool {
 	if len(p) > maxHeldPath || strings.IndexByte(p, 0) >= 0 {
@@ -285,7 +285,7 @@ func (b *box) refusedAt(p string) (string, bool) {
 	return "", false
 }
 
-// uncommitted tells whether the sandbox has, at a path or in place of a
+// uncommitted reports whether the sandbox has, at a path or in place of a
 // directory above it, what could not be committed. The agent was told that the
 // host has seen it, so it would let it be replaced.
 func (b *box) uncommitted(p string) bool {

@@ -187,7 +187,7 @@ func TestWhatCannotBePutBackStaysOnTheServer(t *testing.T) {
 			t.Fatalf("%+v", r.Held)
 		}
 	}
-	// Written anew inside, that is what is held; dropped, it is gone.
+	// Written again inside, that is what is held; dropped, it is gone.
 	b.must("a", "echo new > secret1")
 	if n, err := b.Pool.ForgetHeld(t.Context(), "a", b.space, "secret2"); n != 1 || err != nil {
 		t.Errorf("%d, %v", n, err)

@@ -36,7 +36,7 @@ func (p *Pool) Jobs(ctx context.Context, o JobOwner) ([]agent.Job, error) {
 }
 
 // KillJob sends a signal ("SIGTERM") to all processes of a job. It returns
-// fault.NotFound where the sandbox does not run, and where o may not know of
+// fault.NotFound if the sandbox does not run, and where o may not know of
 // the job.
 func (p *Pool) KillJob(ctx context.Context, o JobOwner, jobID, signal string) error {
 	b := p.running(o.key())

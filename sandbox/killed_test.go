@@ -28,7 +28,7 @@ func TestAStartThatWasKilledIsTriedAgain(t *testing.T) {
 		fails  int32 // of the first starts
 		why    error
 		starts int32
-		want   string // of the error; empty where there is none
+		want   string // of the error; empty if there is none
 	}{
 		{"killed once", 1, killed, 2, ""},
 		{"killed twice", 2, killed, 3, ""},
@@ -98,7 +98,7 @@ func TestASandboxKilledBeforeItsAgentSpokeIsTriedAgain(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		why  error
-		want string // of the error; empty where there is none
+		want string // of the error; empty if there is none
 	}{
 		{"killed", fmt.Errorf("killed by SIGKILL: %w", space.ErrKilled), ""},
 		{"by itself", errors.New("exited with status 1"), "could not be started"},

@@ -155,7 +155,7 @@ const (
 	scarceInodes = 4
 )
 
-// fullest tells which file systems of the sandbox are full now.
+// fullest reports which file systems of the sandbox are full now.
 func (c *command) fullest(ctx context.Context) []Limit {
 	ctx, cancel := context.WithTimeout(c.pool.hardValues(ctx), fullTime)
 	defer cancel()

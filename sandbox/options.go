@@ -44,7 +44,7 @@ type Options struct {
 	Seeder    space.Seeder
 	Committer space.Committer
 	// Library returns the directory that the sandboxes of a user have as /library,
-	// and what tells that one is gone; nil: what Seeder gives.
+	// and what reports that one is gone; nil: what Seeder gives.
 	Library func(ctx context.Context, user space.UserID) (dir string, release func(), err error)
 	// Held keeps what cannot be committed and gives it to the next sandbox; nil:
 	// it is lost with its sandbox.
@@ -99,7 +99,7 @@ type Options struct {
 	// sandbox's memory and no more than MaxChange, and at least MaxFile.
 	MaxHeldFile int64
 
-	// Available tells how much memory the machine can still give, in bytes;
+	// Available reports how much memory the machine can still give, in bytes;
 	// default procmem.Available. Its error means that nobody knows.
 	Available func() (int64, error)
 

@@ -13,7 +13,7 @@ import (
 // is long, with a line that says so.
 type Output struct {
 	Text string
-	// Cut is how many bytes of the output Text does not hold; 0 where it is
+	// Cut is how many bytes of the output Text does not hold; 0 if it is
 	// whole.
 	Cut int64
 	// Saved is the file inside the sandbox that holds more; may be empty.

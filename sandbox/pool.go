@@ -162,7 +162,7 @@ func (p *Pool) Close(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// drain waits until done is closed, and returns false where ctx ends first. The
+// drain waits until done is closed, and returns false if ctx ends first. The
 // housekeeping is over by then, so it looks after what hangs.
 func (p *Pool) drain(ctx context.Context, done <-chan struct{}) bool {
 	t := time.NewTicker(p.o.SweepEvery)
@@ -284,7 +284,7 @@ type Status struct {
 	Reaped      uint64 `json:"reaped"` // left by no sandbox of this pool
 }
 
-// Status tells how the pool is.
+// Status reports how the pool is.
 func (p *Pool) Status() Status {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -406,7 +406,7 @@ func (p *Pool) relieve() {
 	}
 }
 
-// leastRecent returns the idle box that was used longest ago; nil where all
+// leastRecent returns the idle box that was used longest ago; nil if all
 // are busy. The caller holds mu.
 func (p *Pool) leastRecent() *box {
 	var oldest *box

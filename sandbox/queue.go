@@ -45,7 +45,7 @@ func (q *queue) push(s *pending) {
 	q.n++
 }
 
-// pop returns the next start; nil where none waits.
+// pop returns the next start; nil if none waits.
 func (q *queue) pop() *pending {
 	if q.n == 0 {
 		return nil

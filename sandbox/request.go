@@ -63,7 +63,7 @@ type Result struct {
 	Stdout, Stderr Output
 	End            agent.End
 	ExitCode       int
-	Signal         string // "SIGKILL"; empty where it exited
+	Signal         string // "SIGKILL"; empty if it exited
 	JobID, JobDir  string // of a job
 	Duration       time.Duration
 	// Commits hold what changed in the space since the command began, oldest
@@ -80,14 +80,14 @@ type Result struct {
 	// Conflicts lists the paths that someone else had changed as well. Both
 	// versions are in the space and, by now, in the sandbox.
 	Conflicts []space.Conflict
-	// NotSaved is why changes could not be committed as a whole, nil where
+	// NotSaved is why changes could not be committed as a whole, nil if
 	// they were. They stay in the sandbox and are tried again at the end of
 	// the next command.
 	NotSaved error
 	// Applied lists the files that others had changed and that were brought
 	// into the sandbox before the command ran.
 	Applied []space.FileChange
-	// Cold is true where the command waited for the sandbox to start.
+	// Cold is true if the command waited for the sandbox to start.
 	Cold bool
 	// Restarted is true in the first answer of a sandbox that replaced another
 	// of the same user and space; Notes then say what is gone.

@@ -73,7 +73,7 @@ func (b *box) restore(ctx context.Context) error {
 	return nil
 }
 
-// problemOf says why an agent did not do what it was asked; empty where it did.
+// problemOf says why an agent did not do what it was asked; empty if it did.
 func problemOf(r agent.ApplyResult) string {
 	if r.Dirty && r.Problem == "" {
 		return "something else is in its place"
@@ -139,7 +139,7 @@ func (b *box) plan(ctx context.Context, files []held.File) (returning, error) {
 	return back, nil
 }
 
-// at returns the file that the seed has at a path. free is false where it has a
+// at returns the file that the seed has at a path. free is false if it has a
 // directory there, or a file where the path needs directories.
 func at(ctx context.Context, r *reader, p space.Path) (now file, free bool, err error) {
 	if now, err = r.get(ctx, p); err != nil || now.exists() {
@@ -211,7 +211,7 @@ func cutName(s string, n int) string {
 
 // ForgetHeld drops what is held of a user at a path, and everything under it,
 // also inside a sandbox that runs: there the path becomes again what the space
-// has. It returns how many files were dropped; fault.NotFound where none is
+// has. It returns how many files were dropped; fault.NotFound if none is
 // held.
 func (p *Pool) ForgetHeld(ctx context.Context, u space.UserID, id space.SpaceID, path string) (int, error) {
 	if p.o.Held == nil {

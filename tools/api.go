@@ -16,7 +16,7 @@ type Caller struct {
 	Scopes []space.Scope
 	// Client names the AI client for commit trailers ("claude-code/2.1").
 	Client string
-	// ChatGPT tells that the caller takes only the search and fetch forms that
+	// ChatGPT reports that the caller takes only the search and fetch forms that
 	// ChatGPT's deep research demands.
 	ChatGPT bool
 	// Origin is the URL at which the caller reached the server, and the base of the
@@ -35,7 +35,7 @@ type Tool struct {
 	Title        string
 	Description  string // under 2,048 characters; the first words say when to call it
 	InputSchema  json.RawMessage
-	OutputSchema json.RawMessage // nil where the answer is text alone
+	OutputSchema json.RawMessage // nil if the answer is text alone
 	Scope        space.Scope     // what a call needs
 	// The hints of MCP's tool annotations; all are always told.
 	ReadOnly    bool
@@ -63,7 +63,7 @@ type Result struct {
 	IsError bool
 }
 
-// Progress is called, in order, while a call works. total is zero where it is
+// Progress is called, in order, while a call works. total is zero if it is
 // unknown. It may be called often: whoever passes it limits the rate.
 type Progress func(done, total float64, message string)
 

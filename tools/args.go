@@ -234,7 +234,7 @@ func (a *arguments) flag(name string) bool {
 	return b
 }
 
-// day returns a date (2026-01-31) or a time (RFC 3339); zero where not given.
+// day returns a date (2026-01-31) or a time (RFC 3339); zero if not given.
 func (a *arguments) day(name string) time.Time {
 	s := strings.TrimSpace(a.text(name))
 	if s == "" {

@@ -30,7 +30,7 @@ const (
 // bashText writes a command's answer: what it printed, then one bracketed line
 // for each thing worth knowing. That changes are lost comes before all else: a
 // model that reads of a commit further down would tell its user they are kept. writer is the tool that can
-// save; empty where the caller has none.
+// save; empty if the caller has none.
 func bashText(q RunRequest, r RunResult, writer string) string {
 	var b strings.Builder
 	if r.NotSaved != "" {

@@ -88,7 +88,7 @@ func (v view) document(ctx context.Context, e space.Entry) (document, error) {
 	return d, nil
 }
 
-// plain tells whether e is a file with content of its own.
+// plain reports whether e is a file with content of its own.
 func plain(e space.Entry) bool { return !e.Dir && e.Mode != space.Symlink }
 
 // resources lists resources/*.md; the two special ones too.
@@ -118,7 +118,7 @@ type skill struct {
 	document
 	dir   string        // under skills/, "acme/refunds"
 	files []space.Entry // all under it, SKILL.md first
-	// wrong says why clients cannot be offered it; empty where they can.
+	// wrong says why clients cannot be offered it; empty if they can.
 	wrong string
 }
 

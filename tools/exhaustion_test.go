@@ -25,7 +25,7 @@ func TestHeadingsOfAHostileFileAreBounded(t *testing.T) {
 	check(t, set.call(t, "read", `{"paths":["big.md#h299999"],"max_tokens":500}`), true, `no heading "h299999"`)
 }
 
-// counted tells how many bytes of content are being looked through at once.
+// counted reports how many bytes of content are being looked through at once.
 type counted struct {
 	*treeSpace
 	now, most atomic.Int64

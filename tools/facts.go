@@ -99,7 +99,7 @@ func (f fact) line() string {
 	return s
 }
 
-// fitting tells how many of the facts, from the first, fit a budget, and what
+// fitting reports how many of the facts, from the first, fit a budget, and what
 // they cost.
 func fitting(list []fact, budget int) (n, cost int) {
 	cost = 40 // for the line that tells of the rest

@@ -257,7 +257,7 @@ func textOf(r tools.Result) string {
 	return strings.Join(parts, "\n")
 }
 
-// check tells what is wrong with an answer's text.
+// check reports what is wrong with an answer's text.
 func check(t *testing.T, r tools.Result, isError bool, wants ...string) {
 	t.Helper()
 	text := textOf(r)

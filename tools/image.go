@@ -23,7 +23,7 @@ func imageType(b []byte) string {
 	return ""
 }
 
-// validImage tells whether an image's header can be read and says that there
+// validImage reports whether an image's header can be read and says that there
 // are pixels. The pixels themselves are not decoded: that would cost what the
 // header says, and a file that ends early is still shown by most clients.
 func validImage(mime string, b []byte) bool {

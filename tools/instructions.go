@@ -153,7 +153,7 @@ func (s *Registry) instructions(ctx context.Context, c Caller, raw json.RawMessa
 // seeded is the paragraph of a new space's overview that says that there is none.
 const seeded = "Nothing is known yet. Replace this with a few lines, or ask your AI to interview\nyou and fill it in:"
 
-// filledIn tells whether somebody has written anything into the overview of a new
+// filledIn reports whether somebody has written anything into the overview of a new
 // space: whether it has more than its headings and its questions.
 func filledIn(text string) bool {
 	for l := range strings.Lines(strings.Replace(text, seeded, "", 1)) {
@@ -192,7 +192,7 @@ type sharedText struct {
 	lost string // why the text cannot be read
 }
 
-// shared reads one of the special resources; its text is empty where there is
+// shared reads one of the special resources; its text is empty if there is
 // none. No link is followed: a person confirms what is at these paths, and not what
 // a link leads to, which anybody may change then.
 func (v view) shared(ctx context.Context, p string) (sharedText, error) {
@@ -418,7 +418,7 @@ func (v view) contents(ctx context.Context, dir space.Path, without []string) ([
 	return lines, nil
 }
 
-// about is a page's description, else its title; empty where e is no page or
+// about is a page's description, else its title; empty if e is no page or
 // has neither.
 func (v view) about(ctx context.Context, e space.Entry) (string, error) {
 	if !plain(e) || path.Ext(string(e.Path)) != ".md" || e.Size > int64(v.s.o.Limits.HeadingBytes) {

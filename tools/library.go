@@ -221,7 +221,7 @@ func (v view) globShared(ctx context.Context, g glob, add func(path string)) err
 	return nil
 }
 
-// couldMatch tells whether a pattern of the library may match files of a source.
+// couldMatch reports whether a pattern of the library may match files of a source.
 func couldMatch(g glob, id string) bool {
 	for i, want := range []string{docsDir, id} {
 		if i >= len(g.segments) {

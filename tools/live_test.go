@@ -137,7 +137,7 @@ func (l *live) paths(t testing.TB, query string) string {
 }
 
 // What a commit says of a file's age is what since:, before: and sort:recent go
-// by, whether the index followed it or was made anew; front matter goes before.
+// by, whether the index followed it or was made again; front matter goes before.
 func TestSearchKnowsWhenFilesWereChanged(t *testing.T) {
 	l := newLive(t, map[string]string{"readme.md": "start"}, nil, nil)
 	day := func(y int) time.Time { return time.Date(y, 6, 1, 0, 0, 0, 0, time.UTC) }

@@ -25,7 +25,7 @@ type Options struct {
 	// RunnerProblem says in one sentence why Runner is nil and what to do.
 	RunnerProblem func() string
 	// Trouble returns what instructions must say of a space's standing with its
-	// remote, in whole sentences; empty where all goes well. Nil means never. It
+	// remote, in whole sentences; empty if all goes well. Nil means never. It
 	// must be quick.
 	Trouble func(id space.SpaceID) string
 	// Prefix is put before every tool name; at most 32 of [a-zA-Z0-9_-].
@@ -117,7 +117,7 @@ type Registry struct {
 	turns *turns              // of searches
 }
 
-// plainName tells whether s has at most max characters, of those alone that every
+// plainName reports whether s has at most max characters, of those alone that every
 // client takes in the name of a tool or a prompt.
 func plainName(s string, max int) bool {
 	const allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"

@@ -81,7 +81,7 @@ func (r ref) String() string {
 const linesFromOne = 40
 
 // splitLines takes "path:12-40", "path:12-" (to the end, to is 0) or "path:12"
-// (the next 40 lines) apart. ok is false where s does not end so.
+// (the next 40 lines) apart. ok is false if s does not end so.
 func splitLines(s string) (p string, from, to int, ok bool) {
 	i := strings.LastIndexByte(s, ':')
 	if i <= 0 {

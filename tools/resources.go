@@ -221,7 +221,7 @@ func (s *Registry) GetSkill(ctx context.Context, c Caller, uri string) (Skill, e
 	return Skill{}, fault.New(fault.NotFound, "There is no skill %q.%s", clip(uri, 200), why)
 }
 
-// skillEntry tells every file of a skill with its digest; ok is false where
+// skillEntry tells every file of a skill with its digest; ok is false if
 // the skill cannot be offered.
 func (v view) skillEntry(ctx context.Context, k skill) (entry Skill, ok bool, err error) {
 	if k.wrong != "" {

@@ -50,7 +50,7 @@ type RunOutput struct {
 	// Text is the output; where some of it was cut, with the sandbox's own line
 	// in that place that says so.
 	Text  string
-	Cut   int64  // bytes of the output that Text does not hold; 0 where it is whole
+	Cut   int64  // bytes of the output that Text does not hold; 0 if it is whole
 	Saved string // the file in the sandbox that holds more of it; may be empty
 }
 
@@ -58,7 +58,7 @@ type RunOutput struct {
 type RunResult struct {
 	End      RunEnd
 	ExitCode int    // as the shell says it: 128+n where Signal is n
-	Signal   string // "SIGKILL"; empty where it exited
+	Signal   string // "SIGKILL"; empty if it exited
 	// Detail is what more there is to say of End. Of RunOutOfMemory and RunLost
 	// it is whole sentences: why the sandbox ended and what is lost with it.
 	Detail   string
@@ -69,7 +69,7 @@ type RunResult struct {
 	// since the command began, also where another command's end made them.
 	Commits []space.Commit
 	// NotSaved says, in whole sentences, why what the command changed is not in
-	// Commits and what becomes of it; empty where all is. Commits may be there
+	// Commits and what becomes of it; empty if all is. Commits may be there
 	// all the same: of others, or of what was collected before.
 	NotSaved string
 	// Uncommitted are paths that a live command still has open for writing:
@@ -84,7 +84,7 @@ type RunResult struct {
 	Conflicts []space.Conflict
 	// Push says where the commits are beside this server.
 	Push PushState
-	// Restarted tells that the sandbox is a new one; Notes say what is gone.
+	// Restarted reports that the sandbox is a new one; Notes say what is gone.
 	Restarted bool
 	JobID     string // of a job
 	JobDir    string // where a job's stdout, stderr and status are
@@ -99,7 +99,7 @@ type RunResult struct {
 
 // PushState says how a space stands with its remote.
 type PushState struct {
-	// State is "local" (no remote), "pushed", "queued" or "failed"; empty where
+	// State is "local" (no remote), "pushed", "queued" or "failed"; empty if
 	// it is not known.
 	State string
 	// Detail is one sentence: of a failure, why and what to do.

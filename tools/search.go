@@ -187,7 +187,7 @@ func (s *Registry) search(ctx context.Context, c Caller, raw json.RawMessage, _ 
 	return sent, err
 }
 
-// isDay tells whether an argument is a date for the calendar alone.
+// isDay reports whether an argument is a date for the calendar alone.
 func isDay(s string) bool {
 	return strings.Trim(s, "0123456789-:TZ.+") == "" && len(s) >= len("2006")
 }

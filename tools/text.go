@@ -13,7 +13,7 @@ func isBinary(b []byte) bool {
 	return bytes.IndexByte(b[:min(len(b), 8000)], 0) >= 0
 }
 
-// validText returns the bytes as valid UTF-8; repaired tells that some were not.
+// validText returns the bytes as valid UTF-8; repaired reports that some were not.
 func validText(b []byte) (s string, repaired bool) {
 	if utf8.Valid(b) {
 		return string(b), false

@@ -29,7 +29,7 @@ func newTurns(working, waiting int) *turns {
 	return &turns{working: working, waiting: max(waiting, 0), users: map[space.UserID]*userTurns{}}
 }
 
-// take waits for the user's turn; end, which is not nil where err is nil, gives
+// take waits for the user's turn; end, which is not nil if err is nil, gives
 // it to the next. The error is ctx's, or fault.Limited if too many wait.
 func (t *turns) take(ctx context.Context, id space.UserID) (end func(), err error) {
 	t.mu.Lock()

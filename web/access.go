@@ -116,7 +116,7 @@ func usedLast(c auth.Client) time.Time {
 	return c.Created
 }
 
-// otherWays tells what else let people in: what is left of how many came in by
+// otherWays reports what else let people in: what is left of how many came in by
 // what.
 func otherWays(by map[string]int) []accessEntry {
 	var out []accessEntry

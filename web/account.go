@@ -129,7 +129,7 @@ func latest(g store.GrantInfo) time.Time {
 	return g.Created
 }
 
-// inUse tells whether a grant is neither revoked nor over.
+// inUse reports whether a grant is neither revoked nor over.
 func (s *Server) inUse(g store.GrantInfo) bool {
 	return g.Revoked.IsZero() && (g.Expires.IsZero() || g.Expires.After(s.now()))
 }

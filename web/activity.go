@@ -63,7 +63,7 @@ type activityFilter struct {
 	Client, Tool, Since, Until string
 }
 
-// Any tells whether something is left out.
+// Any reports whether something is left out.
 func (f activityFilter) Any() bool { return f != activityFilter{} }
 
 // query is the filter as an address has it.
@@ -106,7 +106,7 @@ type changedFile struct {
 // so what a client did is only ever looked for among these.
 func aiTools() []string { return []string{"bash", "write", "edit", "remember", "forget"} }
 
-// makerOf tells what made a commit.
+// makerOf reports what made a commit.
 func makerOf(c space.Commit) string {
 	switch {
 	case slices.Contains(aiTools(), c.Tool):

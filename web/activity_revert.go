@@ -27,7 +27,7 @@ const (
 // maxMovesTold bounds of how many files that stay it is told where they are now.
 const maxMovesTold = 20
 
-// keptFile is a file that stays as it is, and where its history is. Gone tells that it
+// keptFile is a file that stays as it is, and where its history is. Gone reports that it
 // is not there; then MovedTo is where it is, and Moved its address, where one knows.
 type keptFile struct {
 	Path, History  string
@@ -64,7 +64,7 @@ const (
 	undoesMany = "This undoes the commits:"
 )
 
-// undoneBy tells which of the newest commits, by their short ids, are undone and by
+// undoneBy reports which of the newest commits, by their short ids, are undone and by
 // which. Only what was made on the page that undoes can say so, and what was undone
 // itself undoes nothing.
 func undoneBy(newest []space.Commit) map[string]space.CommitID {

@@ -16,5 +16,5 @@ const (
 // pageTools are all of them.
 func pageTools() []string { return []string{byHand, byRevert, byRestore, byMove, byUndo} }
 
-// byPage tells whether a commit was made on these pages.
+// byPage reports whether a commit was made on these pages.
 func byPage(tool string) bool { return tool == byHand || strings.HasPrefix(tool, byHand+"-") }

@@ -30,7 +30,7 @@ func (b *browser) makeLink(u store.User) string {
 	return m[1]
 }
 
-// worthNothing tells that a link signs nobody in.
+// worthNothing reports that a link signs nobody in.
 func (w *world) worthNothing(name, link string) {
 	w.t.Helper()
 	b := w.browser()

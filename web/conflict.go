@@ -10,7 +10,7 @@ import (
 
 // conflict is what somebody sees whose file changed while they edited it.
 type conflict struct {
-	// Gone tells that the file was deleted; NoText that it is no text any more.
+	// Gone reports that the file was deleted; NoText that it is no text any more.
 	Gone, NoText bool
 	// Places is how many both changed; where there are none the text of the page
 	// has both changes.
@@ -75,7 +75,7 @@ func (e *editing) sides(v *visit, f found, there bool, had space.BlobID, sent st
 }
 
 // stillOpen is the conflict of a form that was sent from its page and is shown
-// again; nil where it comes from another page.
+// again; nil if it comes from another page.
 func (e *editing) stillOpen(v *visit, f found, there bool) (*conflict, error) {
 	if v.r.PostFormValue("conflict") == "" {
 		return nil, nil

@@ -49,7 +49,7 @@ type arrival struct {
 	Name  string `json:"name"`
 	Key   string `json:"key"` // name of the key with which it called
 	Space string `json:"space"`
-	// Other tells that it is another than the page is about, by what it calls itself.
+	// Other reports that it is another than the page is about, by what it calls itself.
 	Other  bool      `json:"other"`
 	Called bool      `json:"called"`
 	At     time.Time `json:"at"`

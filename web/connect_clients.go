@@ -15,7 +15,7 @@ import (
 // client is one that people connect, and what is needed for that.
 type client struct {
 	Slug, Name, About string
-	// Public tells that it runs elsewhere and reaches only public addresses.
+	// Public reports that it runs elsewhere and reaches only public addresses.
 	Public bool
 
 	Command  string       // for a shell
@@ -35,7 +35,7 @@ func (c client) Called() string {
 	return c.Name
 }
 
-// isClient tells whether who calls itself so may be the client of a page: clients name
+// isClient reports whether who calls itself so may be the client of a page: clients name
 // themselves as they please, and this knows what they do today. With a grant's own name
 // it is asked for one that says nothing else.
 func isClient(slug string, g store.GrantInfo, name string) bool {
@@ -62,7 +62,7 @@ func isClient(slug string, g store.GrantInfo, name string) bool {
 	return true // a page of any client
 }
 
-// isStdio tells that a key was made by "satchel stdio" for a run of its own.
+// isStdio reports that a key was made by "satchel stdio" for a run of its own.
 func isStdio(g store.GrantInfo) bool {
 	return g.Kind == "key" && strings.HasPrefix(g.Name, auth.StdioKey)
 }

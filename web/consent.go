@@ -18,7 +18,7 @@ type clientName struct {
 	// Client is what it calls itself.
 	Client string
 	// Known: the name and the host are those of a vendor's pinned document. It is
-	// false where the answer stays on the person's computer, since any program
+	// false if the answer stays on the person's computer, since any program
 	// there can send a vendor's client id and listen.
 	Known bool
 }
@@ -53,10 +53,10 @@ type spaceChoice struct {
 	Chosen          bool
 }
 
-// Mine tells whether the space is the person's own.
+// Mine reports whether the space is the person's own.
 func (c spaceChoice) Mine() bool { return c.Role == space.Owner }
 
-// ReadOnly tells whether the person may only read the space, and so no client of
+// ReadOnly reports whether the person may only read the space, and so no client of
 // theirs may do more.
 func (c spaceChoice) ReadOnly() bool { return c.Role == space.Reader }
 
@@ -74,7 +74,7 @@ func (s *Server) showConsent(v *visit) error {
 	return s.askConsent(v, req, http.StatusOK, "", "")
 }
 
-// authorize checks the request of the client; nil where it answered itself, or
+// authorize checks the request of the client; nil if it answered itself, or
 // with the error.
 func (s *Server) authorize(v *visit) (*oauth.Request, error) {
 	q, err := url.ParseQuery(v.r.URL.RawQuery)

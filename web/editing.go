@@ -156,7 +156,7 @@ func (e *editing) target(v *visit) (found, error) {
 	return f, err
 }
 
-// lookup finds what is at a path of head; ok is false where nothing is.
+// lookup finds what is at a path of head; ok is false if nothing is.
 func (e *editing) lookup(ctx context.Context, id space.SpaceID, p space.Path) (space.Entry, bool, error) {
 	at, err := e.o.Workspace.Head(ctx, id)
 	if err != nil {
@@ -270,7 +270,7 @@ func (v *visit) remark(c space.Commit) string {
 	return strings.Join(said, " ")
 }
 
-// refusal tells whether an error is about what was sent, so that the page shows
+// refusal reports whether an error is about what was sent, so that the page shows
 // it beside what was sent.
 func refusal(err error) bool {
 	switch fault.CodeOf(err) {

@@ -31,7 +31,7 @@ type movePage struct {
 const namesShown = 10
 
 // filesUnder lists the files at or under a path, no more than most; the error is
-// a fault.TooLarge where there are more. It reads no directory that it need not.
+// a fault.TooLarge if there are more. It reads no directory that it need not.
 func (e *editing) filesUnder(ctx context.Context, f found, most int) ([]space.Entry, error) {
 	if !f.Dir {
 		return []space.Entry{f.Entry}, nil
@@ -267,7 +267,7 @@ func (e *editing) saveDelete(v *visit) error {
 	case err == nil:
 		return e.done(v, f.Membership, remark, told(dirURL(f.ID, e.nearest(v, f)), "deleted"))
 	case fault.CodeOf(err) == fault.Conflict:
-		// The page is made anew, at what is there now.
+		// The page is made again, at what is there now.
 		now, terr := e.target(v)
 		if terr != nil {
 			return gone(terr)

@@ -16,7 +16,7 @@ import (
 	"satchel/web"
 )
 
-// read is a file of ada's space at head; ok is false where there is none.
+// read is a file of ada's space at head; ok is false if there is none.
 func (h *held) read(p string) (content string, ok bool) {
 	h.t.Helper()
 	b, _, ok, err := h.git.Blob(h.t.Context(), h.space.ID, "", space.Path(p))

@@ -25,9 +25,9 @@ type editPage struct {
 	Dir          string
 	Text         string
 	Message      string
-	Base         space.BlobID // that the text was made from; empty where no file is there
+	Base         space.BlobID // that the text was made from; empty if no file is there
 	Mode         string
-	// Unsaved tells that the page holds what no file does.
+	// Unsaved reports that the page holds what no file does.
 	Unsaved bool
 	Max     int64 // bytes of a text
 	// Previewed shows what the text looks like, rendered where it is Markdown.
@@ -84,7 +84,7 @@ func (e *editing) editable(v *visit, f found) (string, error) {
 	return string(data), nil
 }
 
-// editsText tells whether a page can edit a file of this content.
+// editsText reports whether a page can edit a file of this content.
 func (s *Server) editsText(data []byte) bool {
 	return int64(len(data)) <= s.o.Editing.MaxText && textual(string(data))
 }

@@ -280,7 +280,7 @@ func doneWords(v *visit) string {
 
 func filesStyles() []string { return []string{"files.css"} }
 
-// mayWrite tells whether the visitor may change the space.
+// mayWrite reports whether the visitor may change the space.
 func (l location) mayWrite() bool { return l.space.Role != space.Reader }
 
 // conflictOf is the path of which a conflict copy is one; "" for what is none.

@@ -210,7 +210,7 @@ func modeWords(m space.Mode) string {
 	return "file"
 }
 
-// isText tells whether people can read the bytes; git looks for a NUL too.
+// isText reports whether people can read the bytes; git looks for a NUL too.
 func isText(data []byte) bool {
 	return bytes.IndexByte(data, 0) < 0 && (utf8.Valid(data) || !bytes.ContainsRune(data[:min(len(data), 8000)], '\uFFFD') && mostlyText(data[:min(len(data), 8000)]))
 }

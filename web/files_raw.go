@@ -64,7 +64,7 @@ func (s *Server) rawFile(v *visit) error {
 	return nil
 }
 
-// isAVIF tells whether bytes begin as an AVIF picture does (ISO/IEC 14496-12
+// isAVIF reports whether bytes begin as an AVIF picture does (ISO/IEC 14496-12
 // section 4.3), which net/http does not know.
 func isAVIF(data []byte) bool {
 	return len(data) > 16 && string(data[4:8]) == "ftyp" && (string(data[8:12]) == "avif" || string(data[8:12]) == "avis")

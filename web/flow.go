@@ -43,7 +43,7 @@ const (
 	flowCookies   = "satchel-flow-"
 )
 
-// entering tells whether the kind is of who need not be signed in.
+// entering reports whether the kind is of who need not be signed in.
 func (k flowKind) entering() bool {
 	return k == flowPasskeySignIn || strings.HasPrefix(string(k), string(flowProvider))
 }
@@ -64,7 +64,7 @@ type flow struct {
 	// a kind of who need not be signed in may be without.
 	Session string `json:"session,omitempty"`
 	// User is who began it, where any session of theirs in this browser may go on:
-	// another tab may have signed them in anew meanwhile.
+	// another tab may have signed them in again meanwhile.
 	User space.UserID `json:"user,omitempty"`
 	Of   []byte       `json:"of"` // flowHash of what it was begun for
 	Ends time.Time    `json:"ends"`
@@ -161,7 +161,7 @@ func (s *Server) forgetFlows(v *visit) {
 	}
 }
 
-// takeFlow reads a flow of this browser into f, once; ok is false where there is none,
+// takeFlow reads a flow of this browser into f, once; ok is false if there is none,
 // or it does not belong to this session, and then it stays as it is.
 func (s *Server) takeFlow(v *visit, kind flowKind, of string, f flower) (ok bool, err error) {
 	name := flowName(kind, of)
@@ -214,7 +214,7 @@ func (s *Server) openFlow(v *visit, kind flowKind, of, secret string, f flower, 
 	return v.in && c.Session == v.session.ID, nil
 }
 
-// stateIn is the state with which another site sends somebody back; ok is false where
+// stateIn is the state with which another site sends somebody back; ok is false if
 // there is none, or more than one.
 func stateIn(r *http.Request) (state string, ok bool) {
 	all := r.URL.Query()["state"]

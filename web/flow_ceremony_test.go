@@ -17,7 +17,7 @@ const (
 	flowTime  = 10*time.Minute + time.Second // until no ceremony is good any more
 )
 
-// A tab signs in anew while another adds a passkey; both finish.
+// A tab signs in again while another adds a passkey; both finish.
 func TestATabSignsInWhileAnotherAddsAPasskey(t *testing.T) {
 	w := newWorld(t)
 	must(t, w.AddPasskey(t.Context(), cli, store.Passkey{ID: []byte("bobs"), User: w.bob.ID, Name: "phone", Credential: []byte("credential bobs")}))

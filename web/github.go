@@ -13,13 +13,13 @@ import (
 // GitHubApp is the server's GitHub App. Errors are faults; what they say in public
 // is shown.
 type GitHubApp interface {
-	// App returns the App without its secrets; ok is false where there is none yet.
+	// App returns the App without its secrets; ok is false if there is none yet.
 	App(ctx context.Context) (a auth.GitHubApp, ok bool, err error)
 	// Manifest returns what a browser posts to GitHub, as the field manifest, and
 	// where to. GitHub sends it back to app.PathCreated with a code and the
 	// state.
 	Manifest(state string, n app.NewApp) (action string, manifest []byte, err error)
-	// Create makes the App of a manifest's code; fault.Conflict where there is one,
+	// Create makes the App of a manifest's code; fault.Conflict if there is one,
 	// fault.Invalid for a dead code.
 	Create(ctx context.Context, by space.UserID, code string) (auth.GitHubApp, error)
 	// Enter proves and keeps an App that was made by hand.
@@ -31,14 +31,14 @@ type GitHubApp interface {
 	// Begin returns where to send a browser to say who it is at GitHub, and what
 	// Finish must be given.
 	Begin(ctx context.Context, redirectURI, state string) (location string, flow []byte, err error)
-	// Finish tells what the person who came back may push to; q is the query of
+	// Finish reports what the person who came back may push to; q is the query of
 	// their request.
 	Finish(ctx context.Context, redirectURI string, flow []byte, q url.Values) (app.Found, error)
 	// FinishCreate makes a repository with the person's token first.
 	FinishCreate(ctx context.Context, redirectURI string, flow []byte, q url.Values, r app.NewRepository) (app.Found, error)
 	// Link connects a repository of f, which must be what Finish returned.
 	Link(ctx context.Context, by space.UserID, id space.SpaceID, f app.Found, repository int64) (auth.RepositoryLink, error)
-	// Taken tells which repositories other spaces than this are kept in.
+	// Taken reports which repositories other spaces than this are kept in.
 	Taken(ctx context.Context, id space.SpaceID) (map[int64]space.SpaceID, error)
 	Linked(ctx context.Context, id space.SpaceID) (auth.RepositoryLink, bool, error)
 	Unlink(ctx context.Context, by space.UserID, id space.SpaceID) error

@@ -41,7 +41,7 @@ func (s *Server) hint(v *visit, kind flowKind, id space.SpaceID) (state string, 
 }
 
 // takeHint uses the state of a request up. It is good once, and in the session
-// that asked; ok is false where it is none. A duplicated one is none either.
+// that asked; ok is false if it is none. A duplicated one is none either.
 func (s *Server) takeHint(v *visit, kind flowKind) (f githubFlow, ok bool, err error) {
 	state, ok := stateIn(v.r)
 	if !ok {

@@ -34,7 +34,7 @@ type pickPage struct {
 	Refused int // that the person may only read, or that are archived
 
 	Installations []app.Installation
-	// Creates tells that the App may make repositories; New leads to GitHub's own
+	// Creates reports that the App may make repositories; New leads to GitHub's own
 	// page for that.
 	Creates      bool
 	Owners       []string
@@ -49,7 +49,7 @@ type pickable struct {
 	By    *store.Membership // that space, where the visitor owns it
 }
 
-// choosable tells whether a repository is one to which the person may push.
+// choosable reports whether a repository is one to which the person may push.
 func choosable(f app.Found, id int64) bool {
 	return slices.ContainsFunc(f.Repositories, func(r app.Repository) bool { return r.ID == id && r.Push && !r.Archived })
 }

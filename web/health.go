@@ -15,7 +15,7 @@ import (
 type Health interface {
 	// Report looks at everything that can be looked at quickly.
 	Report(ctx context.Context) (HealthReport, error)
-	// Usage tells what people use. Nobody is missing, who has nothing included.
+	// Usage reports what people use. Nobody is missing, who has nothing included.
 	Usage(ctx context.Context, people []store.User) ([]Usage, error)
 	// Access is who may come in, as it is configured.
 	Access() Access
@@ -34,7 +34,7 @@ type HealthCheck struct {
 	Name   string
 	State  HealthState
 	Detail string // what was found, in words
-	Remedy string // what to do; empty where all is well
+	Remedy string // what to do; empty if all is well
 }
 
 // HealthState is how a part is.

@@ -24,7 +24,7 @@ type Held interface {
 	List(ctx context.Context, user space.UserID, id space.SpaceID, limit int) ([]HeldFile, error)
 	// Allow lets what looks like secrets in a file be committed to the space from
 	// now on: those of the fingerprints that the file has. It is a fault.Conflict
-	// where it has none of them, and a fault.NotFound where no such file is held.
+	// where it has none of them, and a fault.NotFound if no such file is held.
 	Allow(ctx context.Context, user space.UserID, id space.SpaceID, path string, fingerprints []string) error
 	// Discard throws a file away.
 	Discard(ctx context.Context, user space.UserID, id space.SpaceID, path string) error
@@ -38,7 +38,7 @@ type HeldFile struct {
 	Size  int64  // bytes
 	Since time.Time
 	// Why says why it was not committed. Secrets are what looks like one in it and is
-	// not allowed; Allowed tells that all of that is allowed meanwhile.
+	// not allowed; Allowed reports that all of that is allowed meanwhile.
 	Why     string
 	Secrets []HeldSecret
 	Allowed bool

@@ -24,7 +24,7 @@ type historyPage struct {
 	Name   string
 	Whole  bool // of the whole space
 	Days   []historyDay
-	// Older is the next page's address, and Further tells that it looks further
+	// Older is the next page's address, and Further reports that it looks further
 	// back, since nothing or little was found so far.
 	Older   string
 	Further bool

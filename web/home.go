@@ -45,7 +45,7 @@ type homePage struct {
 	Left  int // steps to do
 	Kept  bool
 
-	// Overview tells that a client was ever used: from then on the page is about what is
+	// Overview reports that a client was ever used: from then on the page is about what is
 	// there.
 	Overview bool
 	Joined   *store.Membership // the space to which the visitor was just invited

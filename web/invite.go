@@ -57,7 +57,7 @@ func (s *Server) askInvite(v *visit, status int, name, problem string) error {
 	return s.page(v, status, "invite", page{Title: title, Body: body, Problem: problem, Field: "name"})
 }
 
-// ownInvitation tells whether the visitor made the invitation, or owns the space
+// ownInvitation reports whether the visitor made the invitation, or owns the space
 // that it is to: accepting it would give them nothing, and use it up.
 func (s *Server) ownInvitation(v *visit, in store.Invitation) (bool, error) {
 	switch {

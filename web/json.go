@@ -9,7 +9,7 @@ import (
 	"satchel/internal/fault"
 )
 
-// wantsJSON tells whether the script sent the request: no form can have this
+// wantsJSON reports whether the script sent the request: no form can have this
 // type, and no other site may send it.
 func wantsJSON(r *http.Request) bool {
 	t, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))

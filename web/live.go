@@ -52,7 +52,7 @@ type Live struct {
 	closed bool
 
 	downloads  map[*downloading]bool
-	downloaded chan struct{} // closed, and made anew, when a download ends
+	downloaded chan struct{} // closed, and made again, when a download ends
 }
 
 var _ space.Events = (*Live)(nil)
@@ -163,7 +163,7 @@ func (l *Live) Close() {
 	}
 }
 
-// Streams tells how many are open.
+// Streams reports how many are open.
 func (l *Live) Streams() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -175,7 +175,7 @@ func (l *Live) Streams() int {
 }
 
 // subscribe begins a stream, whose context ends with it; leave must be called. It
-// returns nil where the person has too many, or the hub is closed.
+// returns nil if the person has too many, or the hub is closed.
 func (l *Live) subscribe(ctx context.Context, user space.UserID, session string, id space.SpaceID) (_ context.Context, s *subscription, leave func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -93,7 +93,7 @@ func (s *Server) events(v *visit) error {
 	return nil
 }
 
-// missed returns the commits after one, newest first; whole is false where there
+// missed returns the commits after one, newest first; whole is false if there
 // are too many, or where what since names is no commit of the history.
 func (s *Server) missed(ctx context.Context, id space.SpaceID, since string) (_ []space.Commit, whole bool) {
 	if since == "" {
@@ -110,7 +110,7 @@ func (s *Server) missed(ctx context.Context, id space.SpaceID, since string) (_ 
 	return list[:i], true
 }
 
-// stillIn tells whether the visitor's session and membership are good now. It does
+// stillIn reports whether the visitor's session and membership are good now. It does
 // not count as a visit, so that an open page keeps no session alive.
 func (s *Server) stillIn(ctx context.Context, v *visit, id space.SpaceID) bool {
 	sessions, err := s.o.Accounts.Sessions(ctx, v.user.ID)

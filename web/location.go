@@ -43,7 +43,7 @@ func (s *Server) see(v *visit, path string) error {
 	return nil
 }
 
-// leave sends the browser on to another site or program. asked tells whether the
+// leave sends the browser on to another site or program. asked reports whether the
 // person just sent it there by a form. Where the policy for forms could stop it
 // on the way, it is a page that leads there by itself; and to a program only a
 // person leads, unless they asked.
@@ -102,7 +102,7 @@ func hostOf(u *url.URL) string {
 	return strings.ToLower(u.Scheme) + ":"
 }
 
-// mayLeaveFor tells whether a browser may be sent to the address: never to one
+// mayLeaveFor reports whether a browser may be sent to the address: never to one
 // that would run as a page of this server.
 func mayLeaveFor(u *url.URL) bool {
 	switch strings.ToLower(u.Scheme) {

@@ -11,7 +11,7 @@ import (
 type Setup interface {
 	// Fetch has a space's copy elsewhere asked for news, soon; it does not wait.
 	Fetch(id space.SpaceID)
-	// Push tells how a space and its copy elsewhere stand.
+	// Push reports how a space and its copy elsewhere stand.
 	Push(ctx context.Context, id space.SpaceID) (PushState, error)
 	// Import begins to fill a space from a public https git URL, and returns before
 	// it is done. It ends where by may not change the space any more. The error is a
@@ -19,20 +19,20 @@ type Setup interface {
 	// one of the person's does, and a fault.Invalid for an address that cannot be
 	// one.
 	Import(ctx context.Context, by space.UserID, id space.SpaceID, url string, m space.Meta) error
-	// Imported tells how the last import of a space goes or went; ok is false where
+	// Imported reports how the last import of a space goes or went; ok is false if
 	// none is known.
 	Imported(id space.SpaceID) (i ImportState, ok bool)
 }
 
 // PushState is how a space and its copy elsewhere stand.
 type PushState struct {
-	Remote string // URL; empty where the space is on this server alone
+	Remote string // URL; empty if the space is on this server alone
 	// State is local, pushed, queued, syncing or failed.
 	State string
 	// Detail and Remedy say of a failure what happened and what to do.
 	Detail, Remedy string
 	LastSync       time.Time // when both were last seen to be the same
-	// Every is how often the copy is asked for news while the space is in use; 0 where
+	// Every is how often the copy is asked for news while the space is in use; 0 if
 	// only a use has it asked. Told: it tells by itself what comes there.
 	Every time.Duration
 	Told  bool

@@ -119,7 +119,7 @@ type importPage struct {
 	Space  store.Membership
 	Import ImportState
 	Action string
-	// Every is after how many seconds the page is loaded again; 0 where it is done.
+	// Every is after how many seconds the page is loaded again; 0 if it is done.
 	Every int
 }
 

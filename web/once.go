@@ -14,7 +14,7 @@ const (
 	flowMadeLink flowKind = "new link"
 )
 
-// once tells whether the kind shows a secret.
+// once reports whether the kind shows a secret.
 func (k flowKind) once() bool {
 	return k == flowNewKey || k == flowInvited || k == flowMadeLink
 }
@@ -41,7 +41,7 @@ func (s *Server) showOnce(v *visit, kind flowKind, path string, body any) error 
 	return s.see(v, path+"?once="+id)
 }
 
-// takeOnce reads into body what showOnce kept for this session; ok is false where
+// takeOnce reads into body what showOnce kept for this session; ok is false if
 // that was shown already. A HEAD shows nothing, and uses nothing up.
 func (s *Server) takeOnce(v *visit, kind flowKind, body any) (ok bool, err error) {
 	if v.r.Method != http.MethodGet {

@@ -23,8 +23,8 @@ type Admitter interface {
 	// accepts the invitation for them in the transaction that makes them a user. A
 	// user whom an entry of the allow list no longer let in comes back by another.
 	// name is the user name that the person wishes; empty for one made from the
-	// claimant. The error is a fault.Forbidden where nobody lets them in, a
-	// fault.NotFound where the invitation is over, and a fault.Conflict or
+	// claimant. The error is a fault.Forbidden if nobody lets them in, a
+	// fault.NotFound if the invitation is over, and a fault.Conflict or
 	// fault.Invalid for the name.
 	Admit(ctx context.Context, c auth.Claimant, invitation, name string) (store.User, error)
 }
@@ -82,7 +82,7 @@ type Options struct {
 	Issuer, MCPURL string
 	// Accounts holds users, sessions and all that they own; required.
 	Accounts *store.Store
-	// OAuth is the built-in authorization server; nil where another issuer's
+	// OAuth is the built-in authorization server; nil if another issuer's
 	// tokens are used, and then there is no page of consent.
 	OAuth *oauth.Server
 	// People lets new users in; required.
@@ -121,7 +121,7 @@ type Options struct {
 	// Live tells open pages of commits; nil for one that nothing is published to.
 	Live *Live
 	// Reviews and Remotes may be nil: then nothing waits for a person, and no page
-	// tells where spaces are pushed. NewSpace makes spaces; nil where people make
+	// tells where spaces are pushed. NewSpace makes spaces; nil if people make
 	// none, and MaxSpaces is how many of their own they may have, 0 the default.
 	Reviews Reviews
 	// WaitingTime is how long a page that tells of many spaces looks for what waits in
@@ -134,13 +134,13 @@ type Options struct {
 	// Ownership deletes spaces and gives them away; nil: no page does.
 	Ownership Ownership
 
-	// Held are files that could not be committed; nil where none are kept.
+	// Held are files that could not be committed; nil if none are kept.
 	Held Held
 
 	// Health tells admins how the server is; nil: there are no such pages.
 	Health Health
 
-	// Limit tells whether one more request is fine, and else how long to wait;
+	// Limit reports whether one more request is fine, and else how long to wait;
 	// nil for no limits.
 	Limit func(r *http.Request, what string) (wait time.Duration, ok bool)
 	// Address is the network address of who sent a request, for the list of
@@ -150,7 +150,7 @@ type Options struct {
 	// end what is in progress with it; may be nil.
 	Ended func(ctx context.Context, user space.UserID)
 
-	// Called tells what the clients that called with a grant lately call themselves, as
+	// Called reports what the clients that called with a grant lately call themselves, as
 	// "name/version", the last one first; nil for nothing known.
 	Called func(space.GrantID) []CalledAs
 

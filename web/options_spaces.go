@@ -21,7 +21,7 @@ type History interface {
 	// commits at most. cursor is the next of the page before, "" for the first;
 	// next is "" at the end.
 	LogPage(ctx context.Context, id space.SpaceID, at space.CommitID, path space.Path, cursor string, limit, walk int) (commits []space.Commit, next string, err error)
-	// LastChanges tells which commit of the last walk changed each name in a
+	// LastChanges reports which commit of the last walk changed each name in a
 	// directory last.
 	LastChanges(ctx context.Context, id space.SpaceID, at space.CommitID, dir space.Path, walk int) (map[string]space.Commit, error)
 	// Show is a commit with the files that it changed against its first parent.

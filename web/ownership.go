@@ -50,7 +50,7 @@ type deletePage struct {
 	MorePublished int
 	Held          int          // files that were not saved
 	HeldUnknown   bool         // whether there are such files cannot be told
-	Remote        RemoteStatus // URL is empty where there is none
+	Remote        RemoteStatus // URL is empty if there is none
 	Unknown       bool         // whether all was pushed cannot be told
 }
 

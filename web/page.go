@@ -28,7 +28,7 @@ type page struct {
 	Scripts, Styles []string
 	// Wide is for pages with tables.
 	Wide bool
-	// Space is the one that the page is of; nil where it is of none.
+	// Space is the one that the page is of; nil if it is of none.
 	Space *store.Membership
 	// Problem is what was wrong with the form that was sent; Field is the id of
 	// the input that it is about.
@@ -43,7 +43,7 @@ type page struct {
 	In      bool
 	Admin   bool
 	Spaces  int               // how many the person has
-	Nav     *store.Membership // the space to which the navigation leads; nil where there is none
+	Nav     *store.Membership // the space to which the navigation leads; nil if there is none
 	Waiting int               // how much of the space an AI changed that the person is to confirm
 	Form    string            // the token of forms
 	Times   string            // the address of the script for the page's times; "" where it has none

@@ -71,7 +71,7 @@ type previewFile struct{ Name, Size string }
 type publishForm struct {
 	ID, Title, Description, Dir, Readers string
 	Everybody, WithMemory                bool
-	// Change tells that it is of a source that is there already.
+	// Change reports that it is of a source that is there already.
 	Change bool
 }
 
@@ -111,7 +111,7 @@ func (s *Server) showPublish(v *visit) error {
 	return err
 }
 
-// publishPage answers with the page; preview tells that a directory was chosen.
+// publishPage answers with the page; preview reports that a directory was chosen.
 func (s *Server) publishPage(v *visit, m store.Membership, all []space.Source, form publishForm, preview bool, changes string, problem error) error {
 	body := publishPage{Action: "/spaces/" + string(m.ID) + "/publish", Form: form, Changes: changes}
 	for _, p := range all {
@@ -295,7 +295,7 @@ func (s *Server) syncSource(v *visit) error {
 	return s.see(v, "/library#"+v.r.PathValue("source"))
 }
 
-// sharedPath is the path in a source that an address names; slash tells that it
+// sharedPath is the path in a source that an address names; slash reports that it
 // ends in one.
 func sharedPath(v *visit) (p space.Path, slash bool, err error) {
 	if strings.Contains(strings.ToLower(v.r.URL.EscapedPath()), "%2f") {

@@ -16,7 +16,7 @@ import (
 // Remotes keep spaces in step with repositories elsewhere. Who calls it has
 // checked what the person may do. Errors are faults.
 type Remotes interface {
-	// Status tells how a space and its remote stand; it never asks the remote.
+	// Status reports how a space and its remote stand; it never asks the remote.
 	Status(ctx context.Context, id space.SpaceID) (RemoteStatus, error)
 	// State is the short form, from memory alone: "local", "pushed", "queued",
 	// "syncing" or "failed".
@@ -37,7 +37,7 @@ type Remotes interface {
 type RemoteStatus struct {
 	// State is "local", "pushed", "queued", "syncing" or "failed".
 	State string
-	// URL is empty where there is no remote; GitHub tells that the GitHub App
+	// URL is empty if there is no remote; GitHub reports that the GitHub App
 	// connects it, and Token that a token is stored.
 	URL, Branch, Username string
 	GitHub, Token         bool
@@ -110,7 +110,7 @@ type refusedItem struct {
 	URL, Commit string
 }
 
-// pushState is the state of a space's remote for the head of a page; nil where
+// pushState is the state of a space's remote for the head of a page; nil if
 // there is none to tell of.
 func (s *Server) pushState(ctx context.Context, id space.SpaceID) *RemoteStatus {
 	if s.o.Remotes == nil || s.o.Remotes.State(id) == "local" {
@@ -181,7 +181,7 @@ func (s *Server) remotePage(v *visit, m store.Membership, form NewRemote, kept k
 }
 
 // remoteSaid says what was just done, and nothing of what did not come about: the
-// page tells that itself.
+// page reports that itself.
 func remoteSaid(done string, st RemoteStatus) string {
 	switch {
 	case done == "removed" && st.URL == "":

@@ -22,7 +22,7 @@ type remoteFlow struct {
 // remoteKept is what flows of flowRemote are of, beside the space.
 const remoteKept = " kept "
 
-// keptRemote is what is kept for a form that comes back; its ID is empty where nothing is.
+// keptRemote is what is kept for a form that comes back; its ID is empty if nothing is.
 type keptRemote struct {
 	ID    string
 	Token bool
@@ -56,7 +56,7 @@ func (s *Server) remoteForm(v *visit, m store.Membership) (form NewRemote, over 
 	return form, "", nil
 }
 
-// sameRemote tells whether two addresses lead to the same place: transfers leave out
+// sameRemote reports whether two addresses lead to the same place: transfers leave out
 // slashes at the end, and nothing else is the same on every server.
 func sameRemote(a, b string) bool { return strings.TrimRight(a, "/") == strings.TrimRight(b, "/") }
 

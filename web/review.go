@@ -15,7 +15,7 @@ import (
 // confirms or undoes. Errors are faults.
 type Reviews interface {
 	// Waiting returns what differs from what a person last knew, as far as is known:
-	// behind tells that the history is being looked through still. It never takes
+	// behind reports that the history is being looked through still. It never takes
 	// long, and where ctx is over it tells at once what is known.
 	Waiting(ctx context.Context, id space.SpaceID) (list []Review, behind bool, err error)
 	// Keep confirms, and Undo takes back, what a person saw; a fault.Conflict
@@ -29,17 +29,17 @@ type Reviews interface {
 // Review is a file that waits for a person.
 type Review struct {
 	Path space.Path
-	// Blob and Mode are what waits, at the commit Head; Blob is empty where the
+	// Blob and Mode are what waits, at the commit Head; Blob is empty if the
 	// file was deleted.
 	Blob space.BlobID
 	Mode space.Mode
 	Head space.CommitID
-	// Was and WasMode are what a person last knew; empty where they knew nothing. Base
+	// Was and WasMode are what a person last knew; empty if they knew nothing. Base
 	// is a commit that has it at the path, where one is known.
 	Was     space.BlobID
 	WasMode space.Mode
 	Base    space.CommitID
-	// Taken tells that something else is at the path or in its way, which Undo
+	// Taken reports that something else is at the path or in its way, which Undo
 	// deletes.
 	Taken bool
 	// Commit changed it last, by Tool of Client.
@@ -80,7 +80,7 @@ type reviewItem struct {
 	URL     string // of the file
 	Commit  string // its page
 	Lines   []diffLine
-	// Whole tells that all that differs is shown, so that it can be kept.
+	// Whole reports that all that differs is shown, so that it can be kept.
 	Whole    bool
 	Unshown  *unshown // tells of what is not shown, so that it can be kept all the same
 	Alone    string   // a page of this file alone, where more of it is shown
@@ -107,7 +107,7 @@ const (
 	decisionShown = 10        // decisions
 )
 
-// waitingIn tells how many files of a space wait for the visitor: none where they
+// waitingIn reports how many files of a space wait for the visitor: none if they
 // may only read it.
 func (s *Server) waitingIn(ctx context.Context, m *store.Membership) int {
 	if s.o.Reviews == nil || m == nil || m.Role == space.Reader {

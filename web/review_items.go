@@ -137,7 +137,7 @@ func howMade(tool string) string {
 }
 
 // longPatches remembers of differences that are longer than a page of all shows how
-// long they are and how they begin: to find that out anew takes as long as to show
+// long they are and how they begin: to find that out again takes as long as to show
 // them would. Contents never change.
 type longPatches struct {
 	of    *lru.Cache[patchKey, longPatch]

@@ -118,7 +118,7 @@ func TestAttackPathsThatLookAlike(t *testing.T) {
 	}
 }
 
-// Attack: large files that wait are compared anew for each page, only to find
+// Attack: large files that wait are compared again for each page, only to find
 // that they do not fit.
 func TestAttackLongReviewsAreComparedOnce(t *testing.T) {
 	var asked int

@@ -26,7 +26,7 @@ type unshown struct {
 
 const versionShown = 12 // letters of a content's id
 
-// describe finds out what can be told of a file of which not all is shown; nil where
+// describe finds out what can be told of a file of which not all is shown; nil if
 // its content cannot be read, so that nobody can look at it.
 func (s *Server) describe(ctx context.Context, m store.Membership, r Review) *unshown {
 	if r.Blob == "" { // there is nothing of it to look at

@@ -203,7 +203,7 @@ func (s *Server) readForm(v *visit, limit int64) error {
 
 var errNoText = errors.New("bytes that are no text")
 
-// textual tells whether a database takes the bytes for text.
+// textual reports whether a database takes the bytes for text.
 func textual(s string) bool { return utf8.ValidString(s) && !strings.Contains(s, "\x00") }
 
 func tooMany(wait time.Duration) error {

@@ -217,7 +217,7 @@ func queryWords(q string) []string {
 	return out
 }
 
-// meant tells whether a word of a text is one of a query, in whatever form.
+// meant reports whether a word of a text is one of a query, in whatever form.
 func meant(word string, words []string) bool {
 	w := strings.ToLower(word)
 	for _, q := range words {

@@ -73,7 +73,7 @@ const otherName = "from-another-name"
 
 // atIssuer sends a browser that came by another name of the server, such as
 // 127.0.0.1, to the one name for which there are cookies and passkeys. ok is
-// false where it answered.
+// false if it answered.
 func (s *Server) atIssuer(v *visit) (ok bool, err error) {
 	r := v.r
 	raw, marked := strings.CutSuffix(r.URL.RawQuery, otherName)

@@ -124,7 +124,7 @@ type signOutPage struct {
 	Passkeys, Others bool
 }
 
-// stranded tells whether the person could sign in again only by a link from
+// stranded reports whether the person could sign in again only by a link from
 // an admin or who runs the server.
 func (s *Server) stranded(v *visit) (bool, error) {
 	if s.o.Mail != nil && v.user.Email != "" {
@@ -145,7 +145,7 @@ func (s *Server) stranded(v *visit) (bool, error) {
 	return true, nil
 }
 
-// sureToLeave tells whether the session may end: at once where the person can
+// sureToLeave reports whether the session may end: at once where the person can
 // come back, else once they said that they are sure. Where it is false the answer
 // asks them, or err says what went wrong.
 func (s *Server) sureToLeave(v *visit) (bool, error) {

@@ -10,7 +10,7 @@ import (
 type signInPage struct {
 	Return       string
 	Passkeys     bool
-	GitHub, OIDC string // labels; empty where not configured
+	GitHub, OIDC string // labels; empty if not configured
 	Mail         bool
 	// Waits is the client that is to be connected once somebody is signed in; nil
 	// where none waits.
@@ -41,7 +41,7 @@ func (s *Server) askSignIn(v *visit, status int, back, problem, field string) er
 }
 
 // waiting returns the client whose authorization request somebody comes back to;
-// nil where it is none, or a wrong one, which is told once they are signed in.
+// nil if it is none, or a wrong one, which is told once they are signed in.
 func (s *Server) waiting(v *visit, back string) *clientName {
 	path, query, _ := strings.Cut(back, "?")
 	if s.o.OAuth == nil || path != "/oauth/authorize" {

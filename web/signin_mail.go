@@ -55,7 +55,7 @@ func (l letter) key() string {
 // usedKey begins the keys of all letters to a person of links that were used.
 func (l letter) usedKey() string { return string(l.notice.User) + " used " }
 
-// used tells whether a letter is of a link that was used: somebody is inside.
+// used reports whether a letter is of a link that was used: somebody is inside.
 func (l letter) used() bool { return l.notice != nil && !l.notice.Used.IsZero() }
 
 // outbox sends mail in the background, so that how long an answer takes does not

@@ -160,7 +160,7 @@ func (s *Server) showInvited(v *visit) error {
 	return s.page(v, http.StatusOK, "invited", page{Title: "The invitation is made", Script: true, Body: body})
 }
 
-// loopback tells whether the pages are at an address of their own machine alone.
+// loopback reports whether the pages are at an address of their own machine alone.
 func (s *Server) loopback() bool {
 	u, err := url.Parse(s.o.Issuer)
 	if err != nil {

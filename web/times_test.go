@@ -24,7 +24,7 @@ var (
 	theTimes = "script-src " + issuer + "/static/time.js"
 )
 
-// writesTimes tells whether an element is the one script that pages with times have.
+// writesTimes reports whether an element is the one script that pages with times have.
 func writesTimes(n *html.Node) bool {
 	return n.Data == "script" && n.FirstChild == nil && timeJS.MatchString(attr(n, "src"))
 }

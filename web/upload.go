@@ -330,7 +330,7 @@ func (s *sentFile) content() ([]byte, error) {
 	return s.data, nil
 }
 
-// same tells whether a file that was sent is what is there. What cannot be read is
+// same reports whether a file that was sent is what is there. What cannot be read is
 // asked about like any other.
 func (e *editing) same(ctx context.Context, id space.SpaceID, was space.BlobID, s *sentFile) bool {
 	now, err := e.o.Workspace.ReadBlob(ctx, id, was)

@@ -196,7 +196,7 @@ func archiveError(err error) error {
 // drive is how an absolute path begins on Windows.
 var drive = regexp.MustCompile(`^[A-Za-z]:`)
 
-// take takes an entry, or notes why it is not. whole tells that what follows
+// take takes an entry, or notes why it is not. whole reports that what follows
 // cannot be read where this cannot be.
 func (a *archive) take(e entry, whole bool) error {
 	if err := a.ctx.Err(); err != nil {

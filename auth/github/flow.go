@@ -101,7 +101,7 @@ func (p *Provider) revoke(ctx context.Context, token string) {
 	}
 }
 
-// again is for what is cured by beginning anew.
+// again is for what is cured by beginning again.
 func again(why error) error {
 	return fault.Wrap(why, fault.Invalid, "This sign-in is over or was begun elsewhere. Please sign in again.")
 }

@@ -124,7 +124,7 @@ func (a TokenAnswer) Token() (string, error) {
 	return a.AccessToken, nil
 }
 
-// MustBeginAgain tells whether another visit cures the error.
+// MustBeginAgain reports whether another visit cures the error.
 func (e *AnswerError) MustBeginAgain() bool {
 	return e.Code == "bad_verification_code" || e.Code == "bad_code_verifier" || e.Code == "invalid_grant"
 }

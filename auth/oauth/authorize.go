@@ -96,7 +96,7 @@ type Request struct {
 
 // Authorize checks an authorization request. The error is a *PageError or a
 // *RedirectError. It changes nothing and grants nothing: the caller asks the
-// person, with every request anew, and then calls Approve or Deny.
+// person, with every request again, and then calls Approve or Deny.
 func (s *Server) Authorize(ctx context.Context, q url.Values) (*Request, error) {
 	if len(q["client_id"]) > 1 || len(q["redirect_uri"]) > 1 {
 		return nil, badRequest("The application sent client_id or redirect_uri twice.", nil)
@@ -145,7 +145,7 @@ func (s *Server) Authorize(ctx context.Context, q url.Values) (*Request, error) 
 	return r, nil
 }
 
-// vouched tells whether the vendor of a pinned document is who gets the answer: not
+// vouched reports whether the vendor of a pinned document is who gets the answer: not
 // on loopback, which any program of the person's may listen on, and not where the
 // vendor's own page hands it on to a program, as VS Code's does.
 func vouched(u parsedURL) bool {
@@ -197,7 +197,7 @@ func (s *Server) check(r *Request, q url.Values) (code, description string) {
 	return "", ""
 }
 
-// isVerifier tells whether s has the form of RFC 7636 section 4.1.
+// isVerifier reports whether s has the form of RFC 7636 section 4.1.
 func isVerifier(s string) bool {
 	if len(s) < challengeSize || len(s) > maxVerifier {
 		return false
@@ -210,7 +210,7 @@ func isVerifier(s string) bool {
 	return true
 }
 
-// isVisible tells whether s has at most most bytes, all of them VSCHAR (RFC 6749
+// isVisible reports whether s has at most most bytes, all of them VSCHAR (RFC 6749
 // appendix A), of which all ids, codes and tokens are made.
 func isVisible(s string, most int) bool {
 	for i := range len(s) {

@@ -154,7 +154,7 @@ func cleanName(s string) string {
 	return strings.TrimSuffix(b.String(), " ")
 }
 
-// isBlank tells whether a letter or symbol shows as nothing.
+// isBlank reports whether a letter or symbol shows as nothing.
 func isBlank(r rune) bool {
 	switch r {
 	case 0x115f, 0x1160, 0x17b4, 0x17b5, 0x2800, 0x3164, 0xffa0:

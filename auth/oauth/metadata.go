@@ -60,7 +60,7 @@ func (s *Server) description(issuer, resource string) map[string]any {
 // ResourceMetadata serves the description of the protected resource (RFC 9728
 // section 3.2): at /.well-known/oauth-protected-resource, and there with the
 // resource's path appended. A client compares resource with the URL that its
-// user typed, byte for byte. scopes are what it is told to ask for; none where
+// user typed, byte for byte. scopes are what it is told to ask for; none if
 // the servers know no such thing.
 func ResourceMetadata(resource string, servers, scopes []string) http.Handler {
 	doc := map[string]any{

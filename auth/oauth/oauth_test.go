@@ -158,7 +158,7 @@ func post(t testing.TB, h http.Handler, target string, form url.Values, header .
 	return ask(t, h, "POST", target, "application/x-www-form-urlencoded", form.Encode(), header...)
 }
 
-// noStore tells what is wrong with an answer that nobody may keep.
+// noStore reports what is wrong with an answer that nobody may keep.
 func noStore(a answer) string {
 	if a.header.Get("Cache-Control") != "no-store" || a.header.Get("Pragma") != "no-cache" || a.header.Get("Access-Control-Allow-Origin") != "*" ||
 		a.header.Get("Access-Control-Allow-Credentials") != "" || a.header.Get("Set-Cookie") != "" {

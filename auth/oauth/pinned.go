@@ -43,7 +43,7 @@ func pinned(id string) (auth.Client, bool) {
 	return c, true
 }
 
-// isName tells whether s is one plain segment of a path.
+// isName reports whether s is one plain segment of a path.
 func isName(s string) bool {
 	return s != "" && len(s) <= 128 && !slices.ContainsFunc([]byte(s), func(c byte) bool {
 		return !(c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' || c == '-' || c == '_')

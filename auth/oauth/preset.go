@@ -2,7 +2,7 @@ package oauth
 
 import "satchel/internal/fault"
 
-// CheckRedirectURI tells whether a client that an admin makes may have a redirect
+// CheckRedirectURI reports whether a client that an admin makes may have a redirect
 // URI, by the same rule as one that registers itself. The error is a
 // fault.Invalid.
 func CheckRedirectURI(uri string) error {

@@ -102,7 +102,7 @@ func (c client) connect() answer {
 func (a answer) access() string { s, _ := a.json["access_token"].(string); return s }
 func (a answer) again() string  { s, _ := a.json["refresh_token"].(string); return s }
 
-// good tells whether an access token lets ann in.
+// good reports whether an access token lets ann in.
 func (w *world) good(token string) bool {
 	w.t.Helper()
 	p, err := w.store.VerifyAccess(w.t.Context(), token, resource)

@@ -35,7 +35,7 @@ type Store interface {
 	// Client returns a registered or a preset client; fault.NotFound for
 	// others.
 	Client(ctx context.Context, id string) (auth.Client, error)
-	// RegisterClient keeps a client; fault.Limited where there are too many.
+	// RegisterClient keeps a client; fault.Limited if there are too many.
 	RegisterClient(ctx context.Context, c auth.Client) error
 	// CreateCode returns a fresh authorization code.
 	CreateCode(ctx context.Context, c auth.Consent) (auth.Secret, error)
@@ -43,7 +43,7 @@ type Store interface {
 	// errors of token requests.
 	Redeem(ctx context.Context, r auth.Redemption) (auth.Tokens, error)
 	Refresh(ctx context.Context, r auth.Renewal) (auth.Tokens, error)
-	// RevokeToken ends the grant of a token of the client; nil where there is
+	// RevokeToken ends the grant of a token of the client; nil if there is
 	// none.
 	RevokeToken(ctx context.Context, client, token string) error
 }

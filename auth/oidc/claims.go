@@ -150,7 +150,7 @@ func (p *Provider) untrusted(err error) error {
 	return fault.Wrap(fmt.Errorf("oidc: ID token: %w", err), fault.Unauthenticated, "What %s answered could not be verified. Please sign in again.", p.o.Label)
 }
 
-// outage tells whether a request failed for want of an answer.
+// outage reports whether a request failed for want of an answer.
 func outage(err error) bool {
 	var o *outageError
 	var t interface{ Timeout() bool } // url.Error and net.Error

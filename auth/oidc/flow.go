@@ -98,7 +98,7 @@ func (p *Provider) Finish(ctx context.Context, redirectURI string, data []byte, 
 	return p.claimant(ctx, i, token, f.Nonce)
 }
 
-// again is for what is cured by beginning anew.
+// again is for what is cured by beginning again.
 func again(why string) error {
 	return fault.Wrap(errors.New("oidc: "+why), fault.Invalid, "This sign-in is over or was begun elsewhere. Please sign in again.")
 }

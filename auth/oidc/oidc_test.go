@@ -89,7 +89,7 @@ func refused(t *testing.T, err error, code fault.Code) {
 	}
 }
 
-// unasked tells that nobody was shown a code.
+// unasked reports that nobody was shown a code.
 func unasked(t *testing.T, w *world) {
 	t.Helper()
 	if n := w.issuer.Requests("/token"); n != 0 {
@@ -304,7 +304,7 @@ func TestRefusalsOfTheIssuer(t *testing.T) {
 	}
 }
 
-// retell signs nothing anew: it changes the claims of a token and keeps the
+// retell signs nothing again: it changes the claims of a token and keeps the
 // signature.
 func retell(token string, edit func(map[string]any)) string {
 	parts := strings.Split(token, ".")

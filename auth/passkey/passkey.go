@@ -40,7 +40,7 @@ type Service struct {
 	rp     *webauthn.WebAuthn
 }
 
-// New returns a Service. The error is a fault.Unavailable where the origin can
+// New returns a Service. The error is a fault.Unavailable if the origin can
 // have no passkeys: browsers want a name and no address, and https unless it is
 // localhost.
 func New(o Options) (*Service, error) {
@@ -184,7 +184,7 @@ func (s *Service) begin(ceremony string, options any, challenge string, user []b
 }
 
 // session returns what go-webauthn wants to know of a flow. The error is a
-// fault.Invalid where it is another ceremony's or over.
+// fault.Invalid if it is another ceremony's or over.
 func (s *Service) session(ceremony string, data []byte) (webauthn.SessionData, error) {
 	var f flow
 	if err := json.Unmarshal(data, &f); err != nil || f.Ceremony != ceremony || f.Challenge == "" {

@@ -15,7 +15,7 @@ import (
 // maxEmail is how long an address may be, in bytes; checkLabel allows no more.
 const maxEmail = 200
 
-// CheckEmail tells whether s is one address of ASCII characters and nothing else,
+// CheckEmail reports whether s is one address of ASCII characters and nothing else,
 // such as ada@example.com; mail.ParseAddress takes names and comments, too. The
 // error is a fault.Invalid.
 func CheckEmail(s string) error {
@@ -29,7 +29,7 @@ func CheckEmail(s string) error {
 
 // SetEmail changes the address at which a user gets sign-in links; empty removes
 // it. The error is a fault.Invalid as of CheckEmail, a fault.NotFound, and a
-// fault.Conflict where somebody else has the address: with two of them neither could
+// fault.Conflict if somebody else has the address: with two of them neither could
 // sign in by it. The caller vouches that the address is the user's.
 func (s *Store) SetEmail(ctx context.Context, by Actor, user space.UserID, email string) error {
 	if email != "" {

@@ -19,7 +19,7 @@ type barredRow struct {
 
 func (barredRow) TableName() string { return "auth_barred" }
 
-// Barred tells whether somebody was a user and was removed, by the identity or by
+// Barred reports whether somebody was a user and was removed, by the identity or by
 // the verified address that they sign in with; email may be empty. It is over once
 // they accept an invitation.
 func (s *Store) Barred(ctx context.Context, issuer, subject, email string) (bool, error) {

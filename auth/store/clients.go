@@ -69,7 +69,7 @@ func (s *Store) newClient(c auth.Client, kind auth.ClientKind) (clientRow, error
 // RegisterClient keeps a client that registered itself. Where as many as are allowed
 // are there, the oldest gives way with which nobody did anything for a while: else
 // whoever registers many would keep all others out until they are swept. The error
-// is a fault.Limited where there is none such.
+// is a fault.Limited if there is none such.
 func (s *Store) RegisterClient(ctx context.Context, c auth.Client) error {
 	row, err := s.newClient(c, auth.ClientRegistered)
 	if err != nil {
@@ -102,7 +102,7 @@ func (s *Store) RegisterClient(ctx context.Context, c auth.Client) error {
 // wants one: until a person can have been asked to sign in.
 const undisturbed = time.Minute
 
-// crowdedOut makes room for one more client, and tells whether there is none.
+// crowdedOut makes room for one more client, and reports whether there is none.
 func (s *Store) crowdedOut(tx *gorm.DB) (full bool, err error) {
 	done := tx.Exec(`DELETE FROM auth_clients WHERE id = (SELECT c.id FROM auth_clients c
 		WHERE c.kind = ? AND c.last_used = 0 AND c.created < ? AND NOT EXISTS (SELECT 1 FROM auth_codes k WHERE k.client_id = c.id)
@@ -121,7 +121,7 @@ type clientCount struct {
 	at time.Time // when they were counted
 }
 
-// clientsFull tells whether no more clients may register; if not, it takes one more
+// clientsFull reports whether no more clients may register; if not, it takes one more
 // into account. It counts them where it did not for longer than old.
 func (s *Store) clientsFull(tx *gorm.DB, old time.Duration) (bool, error) {
 	s.mu.Lock()
@@ -154,7 +154,7 @@ func (s *Store) addClient(tx *gorm.DB, by Actor, action string, row clientRow) e
 }
 
 // CreateClient keeps a client whose id an admin chose (a preset client); its kind
-// is set here. The error is a fault.Conflict where the id is taken.
+// is set here. The error is a fault.Conflict if the id is taken.
 func (s *Store) CreateClient(ctx context.Context, by Actor, c auth.Client) error {
 	row, err := s.newClient(c, auth.ClientPreset)
 	if err != nil {
@@ -197,7 +197,7 @@ func (s *Store) Clients(ctx context.Context) ([]auth.Client, error) {
 
 // DeleteClient deletes a client and revokes all that it was granted, by anybody.
 // It takes the id of a client with a metadata document, too, of which only grants
-// are here. The error is a fault.NotFound where there is neither.
+// are here. The error is a fault.NotFound if there is neither.
 func (s *Store) DeleteClient(ctx context.Context, by Actor, id string) error {
 	id = lookup(id)
 	return s.db.Transact(ctx, func(tx *gorm.DB) error {

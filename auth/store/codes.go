@@ -38,7 +38,7 @@ func refuse(cause error, format string, args ...any) error {
 
 // CreateCode keeps what a person granted to a client until the client redeems the
 // code. The scopes become those that the person's role allows. The error is a
-// fault.NotFound where the user or the space does not exist or the user is no
+// fault.NotFound if the user or the space does not exist or the user is no
 // member, a fault.Forbidden for a suspended one or where the role leaves no scope,
 // and a fault.Invalid for a malformed consent.
 func (s *Store) CreateCode(ctx context.Context, c auth.Consent) (auth.Secret, error) {
@@ -173,7 +173,7 @@ func (s *Store) lockHolder(tx *gorm.DB, id string) (userRow, error) {
 	return u, err
 }
 
-// check tells whether the request is that of the client to which the code was
+// check reports whether the request is that of the client to which the code was
 // sent.
 func (c codeRow) check(r auth.Redemption, now int64) error {
 	switch {
@@ -189,7 +189,7 @@ func (c codeRow) check(r auth.Redemption, now int64) error {
 	return nil
 }
 
-// verifies tells whether a PKCE verifier has the form of RFC 7636 section 4.1 and
+// verifies reports whether a PKCE verifier has the form of RFC 7636 section 4.1 and
 // the S256 challenge.
 func verifies(verifier, challenge string) bool {
 	if len(verifier) < 43 || len(verifier) > 128 {

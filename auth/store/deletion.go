@@ -46,7 +46,7 @@ func (deletedRow) TableName() string { return "auth_deleted_spaces" }
 // Deleted is a space that was deleted.
 type Deleted struct {
 	ID space.SpaceID
-	// Ended tells that SpaceEnded was called: nothing is left of what it held.
+	// Ended reports that SpaceEnded was called: nothing is left of what it held.
 	Ended bool
 	// Link is the repository that was connected to it, as DeleteSpace found it.
 	Link *auth.RepositoryLink
@@ -57,7 +57,7 @@ type Deleted struct {
 // its connection to GitHub. From then on it is one that never was to every request.
 // What others keep of it is theirs to remove, until SpaceEnded: DeletedSpaces lists
 // it meanwhile. owner is whose it must be, empty for anyone's or nobody's; the error
-// is a fault.NotFound where it is not, and a fault.Conflict for the only space of a
+// is a fault.NotFound if it is not, and a fault.Conflict for the only space of a
 // user, who keeps one.
 func (s *Store) DeleteSpace(ctx context.Context, by Actor, id space.SpaceID, owner space.UserID) (Deleted, error) {
 	var out Deleted

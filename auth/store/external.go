@@ -36,9 +36,9 @@ ORDER BY CASE WHEN m.role = 'owner' THEN 0 ELSE 1 END, m.added, s.created, s.nam
 // External returns who makes a request that another issuer's token proves, by one
 // look at the database. Each client of the issuer has one grant per user and
 // space, which is made at its first request, so that a person sees the client and
-// can revoke it here. The error is a fault.NotFound where the subject is no user
-// yet, a fault.Forbidden where they have no such space, and a
-// fault.Unauthenticated where they are suspended or revoked the grant.
+// can revoke it here. The error is a fault.NotFound if the subject is no user
+// yet, a fault.Forbidden if they have no such space, and a
+// fault.Unauthenticated if they are suspended or revoked the grant.
 func (s *Store) External(ctx context.Context, x auth.External) (auth.Principal, error) {
 	if x.Client == "" || len(x.Client) > maxClientID || !storable(x.Client) {
 		return auth.Principal{}, fault.New(fault.Unauthenticated, "The token names no client.")

@@ -99,7 +99,7 @@ func (s *Store) newestKey(tx *gorm.DB, now time.Time) (tokenKey, error) {
 	return s.deriveKey(rows[0])
 }
 
-// keyByID returns the key with an id; ok is false where it was deleted.
+// keyByID returns the key with an id; ok is false if it was deleted.
 func (s *Store) keyByID(tx *gorm.DB, id int64) (k tokenKey, ok bool, err error) {
 	var rows []tokenKeyRow
 	if err := tx.Where("id = ?", id).Find(&rows).Error; err != nil {
@@ -159,7 +159,7 @@ func parseRefresh(token string) (p presented, ok bool) {
 	return p, p.generation > 0
 }
 
-// genuine tells whether this server made the token. Beside the HMAC, the hash of
+// genuine reports whether this server made the token. Beside the HMAC, the hash of
 // the family's newest token proves that one, so that it outlives a change of the
 // server's key.
 func (s *Store) genuine(tx *gorm.DB, p presented, f familyRow) (bool, error) {

@@ -62,7 +62,7 @@ func (s *Store) PutFlow(ctx context.Context, kind string, data []byte, lifetime 
 	return secret, nil
 }
 
-// TakeFlow returns what PutFlow kept, once. The error is a fault.NotFound where it
+// TakeFlow returns what PutFlow kept, once. The error is a fault.NotFound if it
 // was taken, has expired, was never there or is of another kind.
 func (s *Store) TakeFlow(ctx context.Context, kind, secret string) ([]byte, error) {
 	return s.openFlow(kind, secret, func(hash []byte) (rows []flowRow, err error) {

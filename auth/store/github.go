@@ -41,8 +41,8 @@ func errNoSeal() error {
 	return fault.New(fault.Unavailable, "This server has no key to keep the secrets of a GitHub App with.")
 }
 
-// GitHubApp returns the GitHub App with its secrets; false where there is none.
-// The error is a fault.Invalid where they were sealed with another server's key.
+// GitHubApp returns the GitHub App with its secrets; false if there is none.
+// The error is a fault.Invalid if they were sealed with another server's key.
 func (s *Store) GitHubApp(ctx context.Context) (auth.GitHubApp, bool, error) {
 	var r githubAppRow
 	switch err := s.db.Read(ctx).Take(&r).Error; {
@@ -68,7 +68,7 @@ func (s *Store) GitHubApp(ctx context.Context) (auth.GitHubApp, bool, error) {
 	return a, true, nil
 }
 
-// SetGitHubApp keeps a GitHub App; fault.Conflict where there is one already. The
+// SetGitHubApp keeps a GitHub App; fault.Conflict if there is one already. The
 // time of its making is now.
 func (s *Store) SetGitHubApp(ctx context.Context, by space.UserID, via string, a auth.GitHubApp) error {
 	if s.o.Seal == nil {
@@ -125,7 +125,7 @@ func (s *Store) RemoveGitHubApp(ctx context.Context, by space.UserID, via string
 // maxDeliveryID bounds, in bytes, what names a webhook; GitHub's have 36.
 const maxDeliveryID = 100
 
-// SeenDelivery remembers the id of a webhook; first tells that it was not known.
+// SeenDelivery remembers the id of a webhook; first reports that it was not known.
 // The error is a fault.Invalid for what is none.
 func (s *Store) SeenDelivery(ctx context.Context, id string) (first bool, err error) {
 	if id == "" || len(id) > maxDeliveryID || !storable(id) {

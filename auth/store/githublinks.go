@@ -42,9 +42,9 @@ func (r githubLinkRow) link() auth.RepositoryLink {
 
 // LinkRepository connects a repository to a space, in the place of the one that it
 // had. The times of its making and of its state are now. The error is a
-// fault.NotFound for no such space or user, and a fault.Forbidden where the user
+// fault.NotFound for no such space or user, and a fault.Forbidden if the user
 // does not own the space: by another one's right to push, the space would go where
-// its owner may not look. It is a fault.Conflict where another space has the
+// its owner may not look. It is a fault.Conflict if another space has the
 // repository, which is named to who owns that space too; a connection that does not
 // hold any more gives way.
 func (s *Store) LinkRepository(ctx context.Context, by space.UserID, via string, l auth.RepositoryLink) error {
@@ -118,7 +118,7 @@ func errTaken(name string) error {
 	return fault.New(fault.Conflict, "Your space %s is kept in this repository. Choose another repository, or disconnect that space from it first.", name)
 }
 
-// RepositoryLink returns the repository that is connected to a space; false where
+// RepositoryLink returns the repository that is connected to a space; false if
 // none is.
 func (s *Store) RepositoryLink(ctx context.Context, id space.SpaceID) (auth.RepositoryLink, bool, error) {
 	var rows []githubLinkRow
@@ -197,8 +197,8 @@ func (s *Store) UpdateLink(ctx context.Context, was, is auth.RepositoryLink) (ch
 	return changed, err
 }
 
-// PendingApproval tells since when somebody waits for an approval for a space; ok
-// is false where nobody does, or for longer than that is remembered.
+// PendingApproval reports since when somebody waits for an approval for a space; ok
+// is false if nobody does, or for longer than that is remembered.
 func (s *Store) PendingApproval(ctx context.Context, id space.SpaceID) (since time.Time, ok bool, err error) {
 	var rows []githubRequestRow
 	err = s.db.Read(ctx).Where("space_id = ? AND created > ?", lookup(id), s.now().Add(-s.o.KeepApprovals).UnixMilli()).Limit(1).Find(&rows).Error

@@ -40,7 +40,7 @@ func TestAttackOneRepositoryForTwoSpaces(t *testing.T) {
 			if !strings.Contains(fault.PublicOf(err), "plans") {
 				t.Errorf("its owner is not told which: %s", fault.PublicOf(err))
 			}
-			// Connecting one's own space anew is fine, and so is another repository.
+			// Connecting one's own space again is fine, and so is another repository.
 			fine(t, w.LinkRepository(ctx, ann.ID, "web", l))
 			fine(t, w.LinkRepository(ctx, bob.ID, "web", githubLink(bob, own, 71)))
 			wantCode(t, "bob moves to it", w.LinkRepository(ctx, bob.ID, "web", githubLink(bob, own, 70)), fault.Conflict)

@@ -41,7 +41,7 @@ func (s *Store) Grants(ctx context.Context, user space.UserID) ([]GrantInfo, err
 	return out, nil
 }
 
-// EverUsed tells whether a grant of the user's was ever used, also one that has ended
+// EverUsed reports whether a grant of the user's was ever used, also one that has ended
 // since, as long as it is remembered.
 func (s *Store) EverUsed(ctx context.Context, user space.UserID) (bool, error) {
 	var used []string

@@ -63,7 +63,7 @@ func (s *Store) UserByIdentity(ctx context.Context, issuer, subject string) (Use
 }
 
 // UserByEmail returns the user with the address, whatever the case of its ASCII
-// letters; they may be suspended. The error is a fault.NotFound where there is
+// letters; they may be suspended. The error is a fault.NotFound if there is
 // none, and where two have it.
 func (s *Store) UserByEmail(ctx context.Context, email string) (User, error) {
 	var rows []userRow
@@ -81,7 +81,7 @@ func (s *Store) UserByEmail(ctx context.Context, email string) (User, error) {
 
 // LinkIdentity lets i.User sign in as the subject, too. Linking again changes the
 // label and the address. A user without an address gets that of the identity, which
-// the issuer verified, unless somebody else has it. The error is a fault.Conflict where it is somebody
+// the issuer verified, unless somebody else has it. The error is a fault.Conflict if it is somebody
 // else's, and a fault.Limited over 50 of one user.
 func (s *Store) LinkIdentity(ctx context.Context, by Actor, i Identity) error {
 	if err := i.check(); err != nil {
@@ -114,7 +114,7 @@ func (s *Store) LinkIdentity(ctx context.Context, by Actor, i Identity) error {
 	})
 }
 
-// linkIdentity tells whether the user had the identity not yet.
+// linkIdentity reports whether the user had the identity not yet.
 func linkIdentity(tx *gorm.DB, row identityRow) (bool, error) {
 	added := tx.Clauses(clause.OnConflict{DoNothing: true}).Create(&row)
 	if added.Error != nil {

@@ -39,7 +39,7 @@ type Invitation struct {
 
 // NewInvitation is what CreateInvitation makes.
 type NewInvitation struct {
-	// By is who invites; empty where a command does, which may do everything.
+	// By is who invites; empty if a command does, which may do everything.
 	By   space.UserID
 	Note string
 	// Email becomes the address of whoever becomes a user by the invitation and has
@@ -81,7 +81,7 @@ func (r namedInvitation) invitation() Invitation {
 	}
 }
 
-// mayInvite tells whether the inviter may still let somebody in by it.
+// mayInvite reports whether the inviter may still let somebody in by it.
 func (r namedInvitation) mayInvite() bool {
 	switch {
 	case r.Row.SpaceID != "" && r.OwnsIt == "": // it was deleted
@@ -100,7 +100,7 @@ FROM auth_invitations i
 LEFT JOIN auth_users u ON u.id = i.by_user
 LEFT JOIN auth_spaces s ON s.id = i.space_id `
 
-// CreateInvitation makes an invitation. The error is a fault.Forbidden where the
+// CreateInvitation makes an invitation. The error is a fault.Forbidden if the
 // inviter is no admin but invites to the server alone or to be an admin, a
 // fault.NotFound for a space that they do not own, and a fault.Invalid for a role
 // that cannot be given.
@@ -178,8 +178,8 @@ func (s *Store) checkInviter(tx *gorm.DB, n NewInvitation) error {
 	return nil
 }
 
-// PeekInvitation tells what an invitation is to, without using it. The error is a
-// fault.NotFound where it is unknown, was used or revoked, has expired, or where
+// PeekInvitation reports what an invitation is to, without using it. The error is a
+// fault.NotFound if it is unknown, was used or revoked, has expired, or where
 // the inviter may not invite any more.
 func (s *Store) PeekInvitation(ctx context.Context, secret string) (Invitation, error) {
 	r, err := s.takeInvitation(s.db.Read(ctx), secret)

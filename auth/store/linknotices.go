@@ -69,9 +69,9 @@ type LinkNotice struct {
 	// command line.
 	By     space.UserID
 	ByName string
-	// Expires is until when it is or was good; Used is zero where nobody used it.
+	// Expires is until when it is or was good; Used is zero if nobody used it.
 	Created, Expires, Used time.Time
-	// Own tells that it was made on the command line of a server that nobody else
+	// Own reports that it was made on the command line of a server that nobody else
 	// uses: its person is told on the page Account alone.
 	Own bool
 }
@@ -187,7 +187,7 @@ func (s *Store) CountLinkNotices(ctx context.Context, user space.UserID) (n int6
 	return n, wrap("count what is told of links", err)
 }
 
-// NoticeOf returns the notice of a link; ok is false where nobody is told of it.
+// NoticeOf returns the notice of a link; ok is false if nobody is told of it.
 func (s *Store) NoticeOf(ctx context.Context, link string) (n LinkNotice, ok bool, err error) {
 	hash, ok := parseHash(auth.KindLogin, link)
 	if !ok {

@@ -23,7 +23,7 @@ type linkRow struct {
 	Hash                   []byte `gorm:"primaryKey"`
 	UserID, Method         string
 	Created, Expires, Used int64
-	// ByUser is the admin who made it for somebody; empty where no user did.
+	// ByUser is the admin who made it for somebody; empty if no user did.
 	ByUser string
 }
 
@@ -34,7 +34,7 @@ func (linkRow) TableName() string { return "auth_links" }
 // user, or "mail". A user who makes the former must be an admin, and it is good as
 // long as they are: whoever has it is let in as that person. The error is a
 // fault.NotFound for no such user, a fault.Forbidden for a suspended one or where by
-// is no admin, and a fault.Limited where five mailed ones are open.
+// is no admin, and a fault.Limited if five mailed ones are open.
 func (s *Store) CreateLink(ctx context.Context, by Actor, user space.UserID, method string, lifetime time.Duration) (auth.Secret, error) {
 	if method != "link" && method != "mail" || lifetime <= 0 {
 		return auth.Secret{}, fmt.Errorf("a link of method %q for %v", method, lifetime)
@@ -135,9 +135,9 @@ func (s *Store) PeekLink(ctx context.Context, secret string) (u User, method str
 }
 
 // UseLink uses a link up and returns who signs in with it: of any number of calls
-// one succeeds. The error is a fault.NotFound where the link is unknown, was used,
+// one succeeds. The error is a fault.NotFound if the link is unknown, was used,
 // has expired, its user was removed or its maker is no admin any more, and a
-// fault.Forbidden where they are suspended.
+// fault.Forbidden if they are suspended.
 func (s *Store) UseLink(ctx context.Context, secret string) (u User, method string, err error) {
 	err = s.db.Transact(ctx, func(tx *gorm.DB) error {
 		r, err := s.takeLink(tx, secret)

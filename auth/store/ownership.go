@@ -124,7 +124,7 @@ func listed(all []Membership) string {
 // still are a user, an editor. Both take effect on the next request: what the former
 // owner's clients were given keeps working. The error is a fault.NotFound for an
 // unknown user or space, a fault.Invalid for the owner themself, and a
-// fault.Conflict where the new owner has a space of that name. Only admins may ask
+// fault.Conflict if the new owner has a space of that name. Only admins may ask
 // for it.
 func (s *Store) GiveSpace(ctx context.Context, by Actor, id space.SpaceID, to space.UserID) error {
 	return s.give(ctx, by, id, to, func(*gorm.DB, spaceRow) error { return nil })

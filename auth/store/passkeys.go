@@ -50,7 +50,7 @@ func (r passkeyRow) passkey() Passkey {
 func errNoPasskey() error { return fault.New(fault.NotFound, "There is no such passkey.") }
 
 // AddPasskey adds a passkey to p.User; Created and Used are set here. The error is
-// a fault.Conflict where the credential is there already, whoever has it, a
+// a fault.Conflict if the credential is there already, whoever has it, a
 // fault.Limited over 50 of one user, and a fault.Invalid for a malformed one.
 func (s *Store) AddPasskey(ctx context.Context, by Actor, p Passkey) error {
 	if err := checkLabel("name of the passkey", p.Name); err != nil {

@@ -12,8 +12,8 @@ import (
 )
 
 // RenameSpace gives a space another name. The error is a fault.Invalid for the
-// name, a fault.Conflict where the owner has another space of that name, and a
-// fault.NotFound where there is no such space.
+// name, a fault.Conflict if the owner has another space of that name, and a
+// fault.NotFound if there is no such space.
 func (s *Store) RenameSpace(ctx context.Context, by Actor, id space.SpaceID, name string) error {
 	if err := CheckName(name); err != nil {
 		return err

@@ -143,7 +143,7 @@ type Space struct {
 // Membership is a space as one of its members has it.
 type Membership struct {
 	Space
-	// OwnerName is empty where the owner was removed: the name may be somebody
+	// OwnerName is empty if the owner was removed: the name may be somebody
 	// else's by now. OwnerWas is it then, for people; see OwnerLabel.
 	OwnerName, OwnerWas string
 	Role                space.Role

@@ -22,7 +22,7 @@ func hashOf(s auth.Secret) []byte {
 	return h[:]
 }
 
-// parseHash returns the hash of a secret; ok is false where s is none of the kind.
+// parseHash returns the hash of a secret; ok is false if s is none of the kind.
 func parseHash(k auth.Kind, s string) (hash []byte, ok bool) {
 	secret, _, err := auth.ParseSecret(k, s)
 	if err != nil {
@@ -55,7 +55,7 @@ func errSuspended(name string) error {
 	return fault.New(fault.Forbidden, "%s may not use this server any more: nothing on its allow list lets them in.", name)
 }
 
-// storable tells whether PostgreSQL can hold the text, and be asked for it.
+// storable reports whether PostgreSQL can hold the text, and be asked for it.
 func storable(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
 
 // lookup is what to look up for a text of a stranger: a text that no row has where

@@ -106,7 +106,7 @@ const sessionQuery = `SELECT t.id, t.hash, t.user_id, t.method, t.agent, t.addre
 FROM auth_sessions t JOIN auth_users u ON u.id = t.user_id WHERE t.hash = ?`
 
 // CheckSession returns whose session the secret is, by one look at the database,
-// and notes the visit. The error is a fault.Unauthenticated where the session is
+// and notes the visit. The error is a fault.Unauthenticated if the session is
 // unknown, has ended, idled for too long or is over, or where its user was
 // removed or suspended.
 func (s *Store) CheckSession(ctx context.Context, secret string) (User, Session, error) {

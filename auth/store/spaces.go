@@ -67,7 +67,7 @@ func (s *Store) Spaces(ctx context.Context) ([]Space, error) {
 	return out, nil
 }
 
-// Space returns the space with the id; fault.NotFound where there is none.
+// Space returns the space with the id; fault.NotFound if there is none.
 func (s *Store) Space(ctx context.Context, id space.SpaceID) (Space, error) {
 	var r spaceRow
 	if err := s.db.Read(ctx).Where("id = ?", lookup(id)).Take(&r).Error; err != nil {

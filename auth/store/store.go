@@ -183,7 +183,7 @@ func (s *Store) Close() error {
 
 // Actor is who does an act, for the audit log.
 type Actor struct {
-	User space.UserID // empty where no user is behind it
+	User space.UserID // empty if no user is behind it
 	Via  string       // such as "command line", "web", "first run", "consent", "client"
 }
 
@@ -216,7 +216,7 @@ func (s *Store) record(tx *gorm.DB, by Actor, action, subject string, detail map
 	return nil
 }
 
-// FirstRun tells whether nobody was ever made a user here.
+// FirstRun reports whether nobody was ever made a user here.
 func (s *Store) FirstRun(ctx context.Context) (bool, error) {
 	var n int64
 	if err := s.db.Read(ctx).Model(&userRow{}).Limit(1).Count(&n).Error; err != nil {
@@ -243,7 +243,7 @@ func (s *Store) Stats(ctx context.Context) (Stats, error) {
 // MaxNameBytes bounds the names of users and spaces.
 const MaxNameBytes = 64
 
-// CheckName tells whether s may name a user or a space: 1 to 64 of a-z, 0-9,
+// CheckName reports whether s may name a user or a space: 1 to 64 of a-z, 0-9,
 // "-", "_" and ".", beginning with a letter or a digit, so that it is one word
 // in a shell, a URL and a file name. The error is a fault.Invalid.
 func CheckName(s string) error {
@@ -261,7 +261,7 @@ func CheckName(s string) error {
 	return fault.New(fault.Invalid, "%q is no name: use a-z, 0-9, -, _ and ., beginning with a letter or a digit.", s)
 }
 
-// checkLabel tells whether s may be shown as what a person calls something:
+// checkLabel reports whether s may be shown as what a person calls something:
 // at most 200 bytes without control characters.
 func checkLabel(what, s string) error {
 	if len(s) > 200 {

@@ -43,7 +43,7 @@ func TestRestartKeepsEverything(t *testing.T) {
 	})
 }
 
-// Salts are made anew each month; families of old ones refresh on, and old ones go
+// Salts are made again each month; families of old ones refresh on, and old ones go
 // once nobody needs them.
 func TestTokenKeyRotation(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {

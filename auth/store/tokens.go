@@ -125,7 +125,7 @@ func readFamily(tx *gorm.DB, grant string) (g grantRow, f familyRow, err error) 
 	return g, f, nil
 }
 
-// checkRenewal tells whether the client may have tokens of the grant now.
+// checkRenewal reports whether the client may have tokens of the grant now.
 func (s *Store) checkRenewal(tx *gorm.DB, r auth.Renewal, g grantRow, f familyRow, u userRow) (space.Role, error) {
 	switch {
 	case g.Revoked != 0:
@@ -146,7 +146,7 @@ func (s *Store) checkRenewal(tx *gorm.DB, r auth.Renewal, g grantRow, f familyRo
 	return space.Role(m.Role), nil
 }
 
-// mayRepeat tells whether a used refresh token was first used a short time ago:
+// mayRepeat reports whether a used refresh token was first used a short time ago:
 // that was when the next generation began.
 func (s *Store) mayRepeat(tx *gorm.DB, p presented, f familyRow) (bool, error) {
 	began := f.Rotated

@@ -44,7 +44,7 @@ type NewUser struct {
 }
 
 // CreateUser makes a user and the row of their first space, which they own. The
-// error is a fault.Invalid for a bad name and a fault.Conflict where the name,
+// error is a fault.Invalid for a bad name and a fault.Conflict if the name,
 // the identity or the space is there already, or where First is asked and
 // somebody is.
 func (s *Store) CreateUser(ctx context.Context, by Actor, n NewUser) (User, Space, error) {
@@ -273,7 +273,7 @@ func (s *Store) ListUsers(ctx context.Context) ([]User, error) {
 	return out, nil
 }
 
-// FindUser returns the user with the name; fault.NotFound where there is none
+// FindUser returns the user with the name; fault.NotFound if there is none
 // or they were removed.
 func (s *Store) FindUser(ctx context.Context, name string) (User, error) {
 	var r userRow

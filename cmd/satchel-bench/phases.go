@@ -13,7 +13,7 @@ import (
 	"satchel/internal/space"
 )
 
-// benchPhases tells where the time of a command goes that writes a file after
+// benchPhases reports where the time of a command goes that writes a file after
 // somebody else has committed one, and that of a start.
 func benchPhases(ctx context.Context, b *bench) (err error) {
 	p, err := b.openParts(ctx, "phases", b.size(1000))

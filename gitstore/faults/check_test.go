@@ -42,7 +42,7 @@ type history struct {
 type commit struct {
 	id, tree string
 	parents  []string
-	op       string // of its message; empty where it is nobody's change
+	op       string // of its message; empty if it is nobody's change
 	message  string
 }
 

@@ -129,7 +129,7 @@ func (s *schedule) deleteBranch() {
 // with it and stopped, and waits until both have found out, with changes of
 // their own. A push that comes at the very moment of the renaming would make the
 // old branch again; so does one that finds the new branch with another history,
-// after a force-push or without any commit, for then nothing tells that it is
+// after a force-push or without any commit, for then nothing reports that it is
 // the same.
 func (s *schedule) renameBranch() {
 	if s.branch != mainline {

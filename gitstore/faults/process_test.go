@@ -108,7 +108,7 @@ func (p *process) seen() int {
 }
 
 // await waits for an event after the first at of them, of one kind and for one
-// order: errGone tells that the process ended before, and an event "failed"
+// order: errGone reports that the process ended before, and an event "failed"
 // takes the place of an acknowledgement.
 func (p *process) await(at int, is, op string) (event, error) {
 	defer context.AfterFunc(p.ctx, func() { p.note(event{Is: "late"}) })()
@@ -146,7 +146,7 @@ func (p *process) send(o order) (at int) {
 }
 
 // kill ends the process as a lost machine would, and returns when it has ended;
-// false where it had ended before.
+// false if it had ended before.
 func (p *process) kill() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -176,7 +176,7 @@ func (p *process) quit() error {
 	return nil
 }
 
-// alive tells whether the process runs.
+// alive reports whether the process runs.
 func (p *process) alive() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

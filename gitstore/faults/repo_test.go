@@ -88,7 +88,7 @@ func (r *repo) object(name string) (id, kind string, data []byte, err error) {
 	return f[0], f[1], data[:n], err
 }
 
-// tip is the commit of a ref; empty where there is none.
+// tip is the commit of a ref; empty if there is none.
 func (r *repo) tip(ref string) (string, error) {
 	id, _, _, err := r.object(ref)
 	return id, err

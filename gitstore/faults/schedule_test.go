@@ -299,7 +299,7 @@ func (s *schedule) await(p *process, at int, is, op string) event {
 	return e
 }
 
-// mayKill tells whether one more kill is allowed, and counts it.
+// mayKill reports whether one more kill is allowed, and counts it.
 func (s *schedule) mayKill() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

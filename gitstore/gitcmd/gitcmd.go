@@ -60,7 +60,7 @@ type Error struct {
 	Stdout []byte // what was printed before; merge-tree tells of conflicts so
 	Cut    bool   // Stdout is not all of it
 	Err    error  // an *exec.ExitError where the program ran and ended by itself
-	// Here tells that the remote was a directory, whose words are those of a
+	// Here reports that the remote was a directory, whose words are those of a
 	// child of this run.
 	Here bool
 }
@@ -112,7 +112,7 @@ var safeConfig = []string{
 
 // Run returns what the program printed on standard output. It fails with an
 // *Error where the program did, with the context's cause where that ended it,
-// and with fault.Unavailable where there is no such program.
+// and with fault.Unavailable if there is no such program.
 func (r Runner) Run(ctx context.Context, c Cmd) ([]byte, error) {
 	if r.Timeout > 0 {
 		var cancel context.CancelFunc

@@ -29,7 +29,7 @@ func (r Runner) memory() int64 {
 	return r.Memory
 }
 
-// OutOfMemory tells whether err is of a run that needed more memory than it may
+// OutOfMemory reports whether err is of a run that needed more memory than it may
 // have (Runner.Memory), by the words of the programs on this side.
 func OutOfMemory(err error) bool {
 	var g *Error

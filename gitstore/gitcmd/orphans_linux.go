@@ -16,7 +16,7 @@ const orphanWait = 2 * time.Second
 // and returns how many there were. It is for whoever has just got the lock of
 // dir: such processes are of an earlier owner that was killed, and two of them
 // that wait for each other would stay for ever, with a credential in the
-// environment. It finds none where there is no /proc.
+// environment. It finds none if there is no /proc.
 func EndOrphans(dir string) int {
 	ended := map[int]bool{}
 	for until := time.Now().Add(orphanWait); ; {

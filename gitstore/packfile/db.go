@@ -182,7 +182,7 @@ func (db *DB) locate(h Hash) (Location, bool) {
 	return Location{}, false
 }
 
-// Has tells whether the object is in a known pack, or pending.
+// Has reports whether the object is in a known pack, or pending.
 func (db *DB) Has(h Hash) bool {
 	if _, ok := db.Pending[h]; ok || db.lends(h) {
 		return true

@@ -118,7 +118,7 @@ func errNoRemote() error {
 	return fault.New(fault.NotFound, "This space has no remote: it is kept on this server alone.")
 }
 
-// Has tells whether the space has a remote. It looks at memory alone.
+// Has reports whether the space has a remote. It looks at memory alone.
 func (m *Manager) Has(id space.SpaceID) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -143,7 +143,7 @@ func (m *Manager) Publish(ev space.Event) {
 	m.ask(e, wantPush)
 }
 
-// Used tells that a client uses the space: its remote is asked for news if the
+// Used reports that a client uses the space: its remote is asked for news if the
 // last answer is older than Options.CheckEvery, and from time to time while the
 // use is recent. It never blocks.
 func (m *Manager) Used(id space.SpaceID) {
@@ -164,7 +164,7 @@ func (m *Manager) Used(id space.SpaceID) {
 	}
 }
 
-// Notify tells that something happened at the remote: it is asked at once,
+// Notify reports that something happened at the remote: it is asked at once,
 // unless it told us to wait. It never blocks. Who calls it has made sure that
 // the notice is the remote's.
 func (m *Manager) Notify(id space.SpaceID) {
@@ -183,8 +183,8 @@ func (m *Manager) Notify(id space.SpaceID) {
 // Sync brings a space and its remote in step now, however the last sync ended,
 // and returns when that is done. progress, which may be nil, is told in short
 // lines what happens; it is not called after Sync has returned. A sync that
-// failed is no error: the Status says so. The error is a fault.NotFound where
-// the space has no remote, and a fault.Canceled where ctx ended; the sync goes
+// failed is no error: the Status says so. The error is a fault.NotFound if
+// the space has no remote, and a fault.Canceled if ctx ended; the sync goes
 // on then.
 func (m *Manager) Sync(ctx context.Context, id space.SpaceID, progress func(string)) (Status, error) {
 	w := newWaiter(progress)

@@ -28,7 +28,7 @@ type notices struct {
 
 func newNotices() *notices { return &notices{seen: map[space.UserID]int64{}} }
 
-// fresh returns a space's notices that are not too old; nil where there are
+// fresh returns a space's notices that are not too old; nil if there are
 // none. The caller holds m.mu.
 func (m *Manager) fresh(id space.SpaceID) *notices {
 	told := m.notices[id]

@@ -15,16 +15,16 @@ type Problem = transport.Problem
 
 // The problems beside transport's.
 const (
-	// NoToken tells that the stored secret cannot be opened with this server's
+	// NoToken reports that the stored secret cannot be opened with this server's
 	// key, or that none is stored.
 	NoToken Problem = "no_token"
-	// NoAccess tells that the GitHub App gives no token for the repository.
+	// NoAccess reports that the GitHub App gives no token for the repository.
 	NoAccess Problem = "no_access"
-	// Restless tells that the remote moved before every push of a sync.
+	// Restless reports that the remote moved before every push of a sync.
 	Restless Problem = "restless"
-	// Missing tells that the space itself is not on this server.
+	// Missing reports that the space itself is not on this server.
 	Missing Problem = "missing"
-	// Internal tells that this server failed on its own side.
+	// Internal reports that this server failed on its own side.
 	Internal Problem = "internal"
 )
 
@@ -34,7 +34,7 @@ type trouble struct {
 	detail, remedy string
 	locations      []transport.Location
 	retryAfter     time.Duration
-	// slow tells that only a person can solve it.
+	// slow reports that only a person can solve it.
 	slow bool
 	err  error // for the log
 }
@@ -76,7 +76,7 @@ func problemOf(err error) Problem {
 	return Internal
 }
 
-// isSlow tells whether only a person can solve the problem.
+// isSlow reports whether only a person can solve the problem.
 func isSlow(p Problem) bool {
 	switch p {
 	case NoToken, NoAccess, Missing:

@@ -54,12 +54,12 @@ type entry struct {
 	told    bool // nextTry is the remote's own word
 	timer   *time.Timer
 	syncs   int // that have ended
-	// rewritten tells that the remote's history was, and nobody was told yet.
+	// rewritten reports that the remote's history was, and nobody was told yet.
 	rewritten bool
 	replace   bool // SetRequest.Replace, until it is done
 }
 
-// failing tells whether the last sync failed.
+// failing reports whether the last sync failed.
 func (e *entry) failing() bool { return e.problem != "" }
 
 // forgive lets a failing remote be tried at once.

@@ -39,7 +39,7 @@ func TestPushesWhatIsCommitted(t *testing.T) {
 }
 
 // Delays after temporary problems double up to their bound, are spread over
-// all of it, and begin anew after a sync that went well.
+// all of it, and begin again after a sync that went well.
 func TestBackoff(t *testing.T) {
 	inTime(t, func(t *testing.T) {
 		var random atomic.Value

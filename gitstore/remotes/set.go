@@ -29,7 +29,7 @@ const (
 // the background. Another URL or branch is another remote: what was known of
 // the old one is forgotten, but for the Notices, and nothing that the space
 // holds. The error is a
-// fault.Invalid where the request cannot be used, with what to do instead.
+// fault.Invalid if the request cannot be used, with what to do instead.
 //
 // Who calls it has checked that the person may do this to the space.
 func (m *Manager) Set(ctx context.Context, req SetRequest) error { return m.set(ctx, req, nil) }
@@ -100,7 +100,7 @@ func (m *Manager) set(ctx context.Context, req SetRequest, w *waiter) error {
 		}
 	}
 	if another {
-		// First, so that after a crash in between the old remote is looked at anew
+		// First, so that after a crash in between the old remote is looked at again
 		// rather than the new one taken for the old.
 		if err := m.o.Git.ForgetRemote(ctx, r.Space); err != nil {
 			return fmt.Errorf("forget the old remote: %w", err)
@@ -155,7 +155,7 @@ func (m *Manager) Remove(ctx context.Context, id space.SpaceID) error {
 }
 
 // RemoveSetBefore is Remove of a remote that was last set before at, or in its very
-// millisecond; removed tells whether there was one.
+// millisecond; removed reports whether there was one.
 func (m *Manager) RemoveSetBefore(ctx context.Context, id space.SpaceID, at time.Time) (removed bool, err error) {
 	old := func(r Remote, has bool) bool { return has && !r.Changed.After(at) }
 	if r, has, err := m.Get(ctx, id); err != nil || !old(r, has) {
@@ -201,7 +201,7 @@ func (m *Manager) drop(ctx context.Context, id space.SpaceID) error {
 	return nil
 }
 
-// Get returns a space's remote; false where it has none.
+// Get returns a space's remote; false if it has none.
 func (m *Manager) Get(_ context.Context, id space.SpaceID) (Remote, bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -264,7 +264,7 @@ func (m *Manager) check(req SetRequest) (Remote, error) {
 	return r, nil
 }
 
-// credential finds what proves the remote to be the space's, anew where what is
+// credential finds what proves the remote to be the space's, again where what is
 // there expires soon.
 func (s *syncing) credential(ctx context.Context) error {
 	if s.has && (s.cred.Expires.IsZero() || time.Until(s.cred.Expires) > expiresSoon) {

@@ -227,7 +227,7 @@ func (c credentials) Credential(_ context.Context, r space.Repository) (space.Cr
 	return c(r)
 }
 
-// An App's token is asked for anew before it expires, and once where it is
+// An App's token is asked for again before it expires, and once where it is
 // refused; that access was withdrawn is told apart from a service that fails.
 func TestAppToken(t *testing.T) {
 	inTime(t, func(t *testing.T) {

@@ -16,7 +16,7 @@ const statusLooks = 3
 // statusNotes bounds how many notices a Status has.
 const statusNotes = 5
 
-// Status tells how a space and its remote stand. It asks the space's
+// Status reports how a space and its remote stand. It asks the space's
 // repository, never the remote.
 func (m *Manager) Status(ctx context.Context, id space.SpaceID) (Status, error) {
 	var st Status
@@ -137,7 +137,7 @@ func (m *Manager) State(id space.SpaceID) State {
 	return Queued
 }
 
-// Stats tells what all remotes come to.
+// Stats reports what all remotes come to.
 func (m *Manager) Stats() Stats {
 	m.mu.Lock()
 	defer m.mu.Unlock()

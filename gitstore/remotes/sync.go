@@ -34,13 +34,13 @@ type syncing struct {
 
 // result is how a sync ended.
 type result struct {
-	// synced is the head that the remote has too; empty where that is not so.
+	// synced is the head that the remote has too; empty if that is not so.
 	synced space.CommitID
-	// again tells that the space has moved on meanwhile.
+	// again reports that the space has moved on meanwhile.
 	again   bool
 	quiet   bool // there was nothing to do, and the remote was not asked
 	checked bool
-	trouble *trouble      // nil where all went well
+	trouble *trouble      // nil if all went well
 	wait    time.Duration // until the next try, after a trouble
 }
 
@@ -96,7 +96,7 @@ func (s *syncing) steps(ctx context.Context) (space.CommitID, error) {
 }
 
 // round is one look, one merge and one push. It returns the head that both
-// have; a transport.Stale tells that the remote moved meanwhile.
+// have; a transport.Stale reports that the remote moved meanwhile.
 func (s *syncing) round(ctx context.Context) (space.CommitID, error) {
 	git, id := s.m.o.Git, s.remote.Space
 	refs, err := s.list(ctx)
@@ -275,7 +275,7 @@ func (s *syncing) integrate(ctx context.Context, tip space.CommitID) error {
 	return nil
 }
 
-// replaces tells whether the remote's commit is to take the place of head.
+// replaces reports whether the remote's commit is to take the place of head.
 func (s *syncing) replaces() bool {
 	s.m.mu.Lock()
 	defer s.m.mu.Unlock()
@@ -365,7 +365,7 @@ func (s *syncing) step(ctx context.Context, name string, do func(transport.Endpo
 	return err
 }
 
-// refused tells whether the remote did not take a GitHub App's token, or is not
+// refused reports whether the remote did not take a GitHub App's token, or is not
 // where it was, and tells the App, if it wants to know: the next token must not be
 // the same.
 func (s *syncing) refused(p Problem) bool {

@@ -206,7 +206,7 @@ func (r Remote) explain(err error) *trouble {
 	return t
 }
 
-// atGitHub tells whether a remote is at github.com.
+// atGitHub reports whether a remote is at github.com.
 func (r Remote) atGitHub() bool {
 	u, err := url.Parse(r.URL)
 	if err != nil {
@@ -216,7 +216,7 @@ func (r Remote) atGitHub() bool {
 	return host == "github.com" || host == "www.github.com" || host == "ssh.github.com"
 }
 
-// isDirectory tells whether a remote is a directory of this machine.
+// isDirectory reports whether a remote is a directory of this machine.
 func (r Remote) isDirectory() bool {
 	u, err := url.Parse(r.URL)
 	return filepath.IsAbs(r.URL) || err == nil && strings.EqualFold(u.Scheme, "file")

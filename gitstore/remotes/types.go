@@ -27,10 +27,10 @@ type Remote struct {
 	// Branch is the remote's branch; empty until the first sync found out which
 	// is its default.
 	Branch string `json:"branch"`
-	// Chosen tells that a person named the branch: a default branch that is
+	// Chosen reports that a person named the branch: a default branch that is
 	// renamed is then not followed.
 	Chosen bool `json:"chosen,omitempty"`
-	// Trusted tells that the operator vouches for the URL; see
+	// Trusted reports that the operator vouches for the URL; see
 	// transport.Endpoint.
 	Trusted  bool      `json:"trusted,omitempty"`
 	Kind     Kind      `json:"kind"`
@@ -119,7 +119,7 @@ type Stats struct {
 	Running int
 	Failed  map[Problem]int
 	// OldestUnpushed is for how long the space that has waited longest has had
-	// commits that its remote lacks; zero where there is none.
+	// commits that its remote lacks; zero if there is none.
 	OldestUnpushed time.Duration
 }
 

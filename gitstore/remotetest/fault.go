@@ -138,7 +138,7 @@ func Forbidden() Fault {
 func NotFound() Fault { return Status(http.StatusNotFound, "Repository not found.\n") }
 
 // RateLimited asks the client to come back later; retryAfter is the header's
-// value, none where empty.
+// value, none if empty.
 func RateLimited(retryAfter string) Fault {
 	f := Status(http.StatusTooManyRequests, "You have exceeded a secondary rate limit.\n")
 	if retryAfter != "" {

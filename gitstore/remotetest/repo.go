@@ -46,7 +46,7 @@ func (s *Server) Git(name string, args ...string) string {
 	return out
 }
 
-// Head is the commit of a branch; empty where there is none.
+// Head is the commit of a branch; empty if there is none.
 func (s *Server) Head(name, branch string) string {
 	s.t.Helper()
 	return s.Git(name, "for-each-ref", "--format=%(objectname)", "refs/heads/"+branch)
@@ -82,7 +82,7 @@ func cmpZero(id string) string {
 
 // Commit makes a commit in a repository that no ref names yet: the tree of
 // base (a commit, or empty for none) with the files changed as Push says, and
-// parent as its only parent; none where that is empty.
+// parent as its only parent; none if that is empty.
 func (s *Server) Commit(name, parent, base string, files map[string]string) string {
 	s.t.Helper()
 	index := filepath.Join(s.t.TempDir(), "index")
@@ -119,7 +119,7 @@ func (s *Server) Commit(name, parent, base string, files map[string]string) stri
 	return git("", args...)
 }
 
-// File is a file's content on a branch; ok is false where it is missing.
+// File is a file's content on a branch; ok is false if it is missing.
 func (s *Server) File(name, branch, path string) (content string, ok bool) {
 	s.t.Helper()
 	cmd := s.command(s.Dir(name), nil, "cat-file", "blob", "refs/heads/"+branch+":"+path)

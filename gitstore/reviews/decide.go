@@ -10,7 +10,7 @@ import (
 	"satchel/internal/space"
 )
 
-// errNotWaiting tells that what somebody decides about is not what waits.
+// errNotWaiting reports that what somebody decides about is not what waits.
 func errNotWaiting(p space.Path) error {
 	return fault.New(fault.Conflict, "The file %s is not as you saw it any more, or somebody has decided already. Look at it again.", string(p))
 }
@@ -62,7 +62,7 @@ func (r *Reviews) decision(id space.SpaceID, w Review, d Decision, by space.User
 }
 
 // Keep confirms a content that waits: from now on it is what a person knows. It is
-// a fault.Conflict where another, or none, waits at the path.
+// a fault.Conflict if another, or none, waits at the path.
 func (r *Reviews) Keep(ctx context.Context, id space.SpaceID, by space.UserID, p space.Path, b space.BlobID, m space.Mode) error {
 	return r.decide(ctx, id, p, content{b, m}, func(ctx context.Context, st *state, w Review) error {
 		old := st.rows[p]
@@ -123,7 +123,7 @@ func (r *Reviews) inTheWay(ctx context.Context, id space.SpaceID, st *state, w R
 }
 
 // Undo puts back, as a commit, what a person last knew at a path. What is in its way
-// and waits too is deleted. It is a fault.Conflict where the path does not have what
+// and waits too is deleted. It is a fault.Conflict if the path does not have what
 // they saw.
 func (r *Reviews) Undo(ctx context.Context, id space.SpaceID, by space.UserID, p space.Path, b space.BlobID, mode space.Mode, m space.Meta) (c space.Commit, err error) {
 	err = r.decide(ctx, id, p, content{b, mode}, func(ctx context.Context, st *state, w Review) error {

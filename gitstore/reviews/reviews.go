@@ -56,17 +56,17 @@ func DefaultMoving() []string { return []string{"web-move"} }
 // Review is a file that waits for a person's decision.
 type Review struct {
 	Path space.Path
-	// Blob and Mode are what waits, at the commit Head; Blob is empty where the
+	// Blob and Mode are what waits, at the commit Head; Blob is empty if the
 	// file was deleted.
 	Blob space.BlobID
 	Mode space.Mode
 	Head space.CommitID
-	// Was and WasMode are what a person last knew, which Undo puts back; empty where
+	// Was and WasMode are what a person last knew, which Undo puts back; empty if
 	// they knew nothing. Base is a commit that has it at the path, where one is known.
 	Was     space.BlobID
 	WasMode space.Mode
 	Base    space.CommitID
-	// Taken tells that something else is at the path or in its way, which Undo
+	// Taken reports that something else is at the path or in its way, which Undo
 	// deletes.
 	Taken bool
 	// Commit changed it last, by Tool of Client. If Satchel did not make the commit,
@@ -115,12 +115,12 @@ type Reviews struct {
 type state struct {
 	turn chan struct{} // holds one; whoever has it may read the history
 
-	// Of whoever has the turn. rows are nil where they must be loaded.
+	// Of whoever has the turn. rows are nil if they must be loaded.
 	rows          map[space.Path]*row
 	dirty         map[space.Path]bool // rows that differ from what is saved
 	waited        waited              // what of that differs from what is saved
 	cursor, saved space.CommitID      // up to where rows are, and what is saved
-	walker        *walker             // nil where they are none
+	walker        *walker             // nil if they are none
 
 	mu      sync.Mutex // of the rest, and never held for long
 	head    space.CommitID

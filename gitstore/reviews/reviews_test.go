@@ -34,7 +34,7 @@ func (tc history) run(t *testing.T) {
 }
 
 // TestWaiting is the specification of what waits. It is the same whether somebody
-// looked in between, or the server began anew.
+// looked in between, or the server began again.
 func TestWaiting(t *testing.T) {
 	for _, tc := range []history{
 		{"nothing at the start", func(*world) {}, ""},

@@ -17,7 +17,7 @@ type stepper struct {
 	rows   map[space.Path]*row
 	dirty  map[space.Path]bool // what the commits touched
 	waited *waited
-	turn   *walker // nil where it is none of those that read in the background
+	turn   *walker // nil if it is none of those that read in the background
 	since  int     // commits since another had a turn
 }
 
@@ -190,7 +190,7 @@ func (w *stepper) judgeMoved(ctx context.Context, f change, from []space.Path) (
 	return v, nil
 }
 
-// carries tells whether a file that a person wrote has what waits: it was made of that,
+// carries reports whether a file that a person wrote has what waits: it was made of that,
 // or git elsewhere brings exactly that again. What a person writes into what waits is no
 // word on the rest of it.
 func (w *stepper) carries(ctx context.Context, f change, by author) (bool, error) {

@@ -69,7 +69,7 @@ func (w *waited) save(tx *gorm.DB, id space.SpaceID) error {
 	return nil
 }
 
-// hasWaited tells whether a content waited at a path and nobody confirmed it.
+// hasWaited reports whether a content waited at a path and nobody confirmed it.
 func (w *stepper) hasWaited(ctx context.Context, p space.Path, k content) (bool, error) {
 	if waits, ok := w.waited.is[at{p, k}]; ok || w.waited.again {
 		return waits, nil

@@ -23,7 +23,7 @@ type content struct {
 	mode space.Mode
 }
 
-// errRaced tells that another process read the history meanwhile.
+// errRaced reports that another process read the history meanwhile.
 var errRaced = errors.New("the history was read by another process")
 
 // bring reads the history up to head. The caller has the space's turn.
@@ -191,7 +191,7 @@ func (r *Reviews) compare(ctx context.Context, id space.SpaceID, st *state, head
 // every client is told of.
 func roots() []space.Path { return []space.Path{"resources", "skills"} }
 
-// Covers tells whether a person confirms what AIs write at a path.
+// Covers reports whether a person confirms what AIs write at a path.
 func Covers(p space.Path) bool {
 	for _, u := range roots() {
 		if p == u || strings.HasPrefix(string(p), string(u)+"/") {

@@ -19,7 +19,7 @@ type Allowance struct {
 	Space       space.SpaceID `json:"space"`
 	Fingerprint string        `json:"fingerprint"`
 	// Rule and Path are where the secret was found, for people: where Allow is
-	// given neither, where it was refused last, and empty where this process
+	// given neither, where it was refused last, and empty if this process
 	// does not know that. The secret is allowed at every path.
 	Rule string     `json:"rule"`
 	Path space.Path `json:"path"`
@@ -79,7 +79,7 @@ func (s *Scanner) Allow(ctx context.Context, a Allowance) error {
 }
 
 // Disallow takes an allowance back; what was committed under it stays. The
-// error is a fault.NotFound where there is none.
+// error is a fault.NotFound if there is none.
 func (s *Scanner) Disallow(ctx context.Context, id space.SpaceID, fingerprint string) error {
 	if err := checkFingerprint(fingerprint); err != nil {
 		return err

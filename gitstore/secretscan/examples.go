@@ -21,7 +21,7 @@ func published() []string {
 	}
 }
 
-// isExample tells whether a secret is none: a placeholder.
+// isExample reports whether a secret is none: a placeholder.
 func isExample(secret []byte) bool {
 	low := bytes.ToLower(secret)
 	for _, p := range placeholders {

@@ -237,7 +237,7 @@ func hasText(content, lit []byte, fold bool) bool {
 	return true
 }
 
-// hasRun tells whether content begins with n letters and digits.
+// hasRun reports whether content begins with n letters and digits.
 func hasRun(content []byte, n int) bool {
 	if len(content) < n {
 		return false
@@ -338,7 +338,7 @@ func longest(re *syntax.Regexp) int {
 	return 0
 }
 
-// insideWord tells whether a letter, digit or _ stands before start. One that
+// insideWord reports whether a letter, digit or _ stands before start. One that
 // ends an escape is none: \n and \u0022 in JSON, %3D in a URL.
 func insideWord(content []byte, start int) bool {
 	if start < 1 || !isWord(content[start-1]) {
@@ -387,7 +387,7 @@ func entropyOf(counts []int) float64 {
 	return bits
 }
 
-// insideBase64 tells whether a secret is part of something longer in base64,
+// insideBase64 reports whether a secret is part of something longer in base64,
 // as a picture: what looks like a key there is chance. A line of its own is
 // part of what stands above it only where that has the same length, as lines
 // of base64 have.

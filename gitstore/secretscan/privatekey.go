@@ -13,8 +13,8 @@ var (
 	keyDash = []byte("-----")
 )
 
-// privateKey tells where a private key in PEM ends whose first line begins the
-// content; 0 where none follows, as after a placeholder. The digits may be
+// privateKey reports where a private key in PEM ends whose first line begins the
+// content; 0 if none follows, as after a placeholder. The digits may be
 // broken by line ends, their escapes in JSON or a shell's string, indentation,
 // quotes and comment signs, but by nothing else: documentation has first lines
 // without a key, and prose after them. A key without its last line is one too.

@@ -41,7 +41,7 @@ const minLearnt = 8
 // Learn notes the secrets on a line (from 1) of a content, which a person named,
 // so that they are taken out wherever they occur, allowed or not. Where no rule
 // knows one, the texts on the line that look random are taken for secrets, and
-// without any the whole line. It returns how many it noted: 0 where there is no
+// without any the whole line. It returns how many it noted: 0 if there is no
 // such line, or nothing on it but a word.
 func (u *Purger) Learn(content []byte, line int) int { return u.learn(content, line, true) }
 
@@ -82,7 +82,7 @@ func (u *Purger) learn(content []byte, line int, whole bool) int {
 	return n
 }
 
-// isToken tells what a key may be made of.
+// isToken reports what a key may be made of.
 func isToken(r rune) bool {
 	return r < 0x80 && (isBase64(byte(r)) || r == '_' || r == '-' || r == '.' || r == '~' || r == '=' || r == '%')
 }
@@ -141,5 +141,5 @@ func (u *Purger) Rewrite(p space.Path, content []byte) (out []byte, keep bool) {
 	return out, true
 }
 
-// Removed tells how many secrets Rewrite has taken out, by path.
+// Removed reports how many secrets Rewrite has taken out, by path.
 func (u *Purger) Removed() map[space.Path]int { return u.counts }

@@ -29,14 +29,14 @@ func (r *Refusal) Error() string {
 	return b.String()
 }
 
-// Screen returns nil where the content may be committed, else a fault.Forbidden
+// Screen returns nil if the content may be committed, else a fault.Forbidden
 // that names the line, the rule and how a person may allow it, and not the path; its cause is a
 // *Refusal. before returns what the space has at the path now, empty for
 // nothing: a secret that is there already is no reason to refuse another
 // change to the file. It may be nil. The path is searched too. It fits
 // gitstore.Options.Screen.
 //
-// The error is ctx's, or a fault.Unavailable where the database does not
+// The error is ctx's, or a fault.Unavailable if the database does not
 // answer: then the file waits.
 func (s *Scanner) Screen(ctx context.Context, id space.SpaceID, p space.Path, content []byte, before func() ([]byte, error)) error {
 	found, err := s.scan(ctx, content)
@@ -200,7 +200,7 @@ func (s *Scanner) remember(id space.SpaceID, r *Refusal) {
 	}
 }
 
-// whereRefused tells where a secret was refused lately.
+// whereRefused reports where a secret was refused lately.
 func (s *Scanner) whereRefused(id space.SpaceID, fingerprint string) (place, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -6,7 +6,7 @@ type wide struct {
 	high int // which byte of a unit is the upper one, 0 or 1
 }
 
-// wideText tells whether a content is text in UTF-16: by its byte order mark,
+// wideText reports whether a content is text in UTF-16: by its byte order mark,
 // else because nearly every other byte of its beginning is zero.
 func wideText(content []byte) (wide, bool) {
 	if len(content) < 4 {

@@ -17,5 +17,5 @@
 //     any path or link: paths are looked up in the list of the snapshot's files,
 //     and links that lead out of the directory are left out of that list.
 //   - What this package writes to disk it alone ever writes. It is derived, and
-//     made anew at every start.
+//     made again at every start.
 package sources

@@ -283,7 +283,7 @@ func (m *Manager) source(e *entry) space.Source {
 	return s
 }
 
-// ownership returns what tells whether the publisher of a source still owns its
+// ownership returns what reports whether the publisher of a source still owns its
 // space, and asks once for each publisher.
 func (m *Manager) ownership() func(context.Context, space.Source) (bool, error) {
 	known := map[space.UserID][]space.SpaceID{}

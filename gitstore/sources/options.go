@@ -30,7 +30,7 @@ const (
 type Options struct {
 	DB    *database.DB
 	Store Store
-	// Owned returns the spaces that a user owns; none where they are no user of
+	// Owned returns the spaces that a user owns; none if they are no user of
 	// the server any more.
 	Owned func(ctx context.Context, user space.UserID) ([]space.SpaceID, error)
 	// Dir is where the trees for sandboxes are made; empty: there are none.

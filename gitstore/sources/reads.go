@@ -53,7 +53,7 @@ func (m *Manager) snapshot(ctx context.Context, c space.SpaceID, at space.Commit
 	return sn, s, nil
 }
 
-// Head returns the commit that the collection's snapshot shows; empty where there
+// Head returns the commit that the collection's snapshot shows; empty if there
 // is none yet.
 func (m *Manager) Head(_ context.Context, c space.SpaceID) (space.CommitID, error) {
 	e, err := m.byCollection(c)
@@ -80,7 +80,7 @@ func (m *Manager) Newest(ctx context.Context, c space.SpaceID) (space.CommitID, 
 	return shown, nil
 }
 
-// Lookup finds a file or a directory of a snapshot; fault.NotFound where there is
+// Lookup finds a file or a directory of a snapshot; fault.NotFound if there is
 // neither. The empty path is the root.
 func (m *Manager) Lookup(ctx context.Context, c space.SpaceID, at space.CommitID, p space.Path) (space.Entry, error) {
 	sn, _, err := m.snapshot(ctx, c, at)
@@ -96,7 +96,7 @@ func (m *Manager) Lookup(ctx context.Context, c space.SpaceID, at space.CommitID
 	return space.Entry{}, noFile(p)
 }
 
-// Children lists one directory of a snapshot, by path; fault.NotFound where dir is
+// Children lists one directory of a snapshot, by path; fault.NotFound if dir is
 // none.
 func (m *Manager) Children(ctx context.Context, c space.SpaceID, at space.CommitID, dir space.Path) ([]space.Entry, error) {
 	sn, _, err := m.snapshot(ctx, c, at)
@@ -156,7 +156,7 @@ func (m *Manager) Diff(ctx context.Context, c space.SpaceID, from, to space.Comm
 	return diff(old, sn), nil
 }
 
-// Dates tells when files were last changed, for the search index.
+// Dates reports when files were last changed, for the search index.
 func (m *Manager) Dates(ctx context.Context, c space.SpaceID, from, to space.CommitID) (map[space.Path]time.Time, error) {
 	e, err := m.byCollection(c)
 	if err != nil {

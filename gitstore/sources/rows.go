@@ -102,7 +102,7 @@ func (m *Manager) loadRows(ctx context.Context) ([]space.Source, error) {
 	return out, nil
 }
 
-// storeSource writes a source with its audience. fresh tells that there must be
+// storeSource writes a source with its audience. fresh reports that there must be
 // none of the id yet: else the error is a fault.Conflict.
 func (m *Manager) storeSource(ctx context.Context, s space.Source, fresh bool) error {
 	return m.o.DB.Transact(ctx, func(tx *gorm.DB) error {

@@ -56,7 +56,7 @@ func (m *Manager) read(ctx context.Context, s space.Source, at space.CommitID) (
 	return out, nil
 }
 
-// relative is a path of the space as the source has it. ok is false where it is
+// relative is a path of the space as the source has it. ok is false if it is
 // not below the directory, or a path that no file here may have: histories that
 // were imported may hold such.
 func relative(dir, p space.Path) (space.Path, bool) {
@@ -114,7 +114,7 @@ func (sn *snapshot) children(dir space.Path) []space.Entry {
 	return out
 }
 
-// same tells whether two snapshots show the same.
+// same reports whether two snapshots show the same.
 func (sn *snapshot) same(o *snapshot) bool { return o != nil && slices.Equal(sn.files, o.files) }
 
 // diff lists what differs between two snapshots; from may be nil.

@@ -178,7 +178,7 @@ func (m *Manager) fits(sn *snapshot) error {
 
 // Purged has all that came from a space's old history forgotten, after its
 // history was rewritten, and returns the collections whose index is to be made
-// anew. Where no new snapshot can be made there is none.
+// again. Where no new snapshot can be made there is none.
 func (m *Manager) Purged(ctx context.Context, id space.SpaceID) ([]space.SpaceID, error) {
 	m.listed.mu.Lock()
 	m.listed.sn = nil

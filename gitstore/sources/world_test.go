@@ -148,7 +148,7 @@ func only(users ...space.UserID) func(*request) {
 	return func(r *request) { r.Everybody, r.Users = false, users }
 }
 
-// sees tells which sources a user may read.
+// sees reports which sources a user may read.
 func (w *world) sees(u space.UserID) string {
 	w.t.Helper()
 	all, err := w.Visible(w.ctx, u)

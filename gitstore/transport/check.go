@@ -28,7 +28,7 @@ type policy struct {
 	address func(netip.Addr) error // judges an address in a URL that a user gave
 }
 
-// CheckURL tells whether a remote's URL may be used; trusted says that the
+// CheckURL reports whether a remote's URL may be used; trusted says that the
 // operator vouches for it. It fails with fault.Invalid, whose text says why. A
 // name that resolves to a private address is found when it is dialled.
 func CheckURL(raw string, trusted bool) error {
@@ -46,7 +46,7 @@ func (c *Client) CheckURL(raw string, trusted bool) error {
 	return err
 }
 
-// Check tells whether an endpoint may be used, its knobs considered.
+// Check reports whether an endpoint may be used, its knobs considered.
 func (c *Client) Check(e Endpoint) error {
 	_, err := c.policy(e).check(e.URL)
 	return err
@@ -65,7 +65,7 @@ type place struct {
 	url      string // what git is given: an absolute path for a directory
 	protocol string // the one that git may use: https, http, ssh or file
 	host     string // without port; "this machine" for a directory
-	port     uint16 // 0 where the URL names none
+	port     uint16 // 0 if the URL names none
 	base     string // scheme://host[:port], lower-case; empty for a directory
 }
 
@@ -278,7 +278,7 @@ func (p policy) checkDirectory(path string) (place, error) {
 	return place{url: filepath.Clean(path), protocol: "file", host: thisMachine}, nil
 }
 
-// CheckBranch tells whether a text is the name of a branch by git's rules
+// CheckBranch reports whether a text is the name of a branch by git's rules
 // (git-check-ref-format(1)), one that no command takes for an option, and one of
 // which all can be seen. It fails with fault.Invalid.
 func CheckBranch(name string) error {

@@ -24,7 +24,7 @@ const (
 // anything is cut off: of a secret at the cut most would stay.
 type scrubber struct {
 	secrets []string       // lower-case
-	secret  *regexp.Regexp // any of them, in any case; nil where there are none
+	secret  *regexp.Regexp // any of them, in any case; nil if there are none
 	replace *strings.Replacer
 }
 

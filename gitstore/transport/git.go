@@ -102,7 +102,7 @@ func (c *Client) transfer(ctx context.Context, e Endpoint, op, branch, gitDir st
 var errStalled = fmt.Errorf("git got no further: %w", context.DeadlineExceeded)
 
 // watchStall ends a run that gets no further for too long. What git counts on
-// this side tells that; what a remote says of itself costs it nothing.
+// this side reports that; what a remote says of itself costs it nothing.
 func (c *Client) watchStall(ctx context.Context, cmd *gitcmd.Cmd) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	timer := time.AfterFunc(c.o.StallTimeout, func() { cancel(errStalled) })
@@ -201,7 +201,7 @@ func (c *Client) onlyProgress(e Endpoint, gitDir string, tell func(string)) func
 	}
 }
 
-// progressOf returns how far git is on this side by a line of its; empty where
+// progressOf returns how far git is on this side by a line of its; empty if
 // that does not tell.
 func progressOf(line string) string {
 	m := gitProgress().FindStringSubmatch(line)

@@ -33,7 +33,7 @@ const (
 	agent         = "git/2.39 satchel" // some servers answer only what calls itself git
 )
 
-// List tells what a remote has. For http(s) it is one request; a redirect on
+// List reports what a remote has. For http(s) it is one request; a redirect on
 // the same host is followed, and Refs.URL tells where to; another host is
 // Moved. It fails with an *Error, or with ctx's cause.
 func (c *Client) List(ctx context.Context, e Endpoint) (Refs, error) {
@@ -155,7 +155,7 @@ func (c *Client) ask(ctx context.Context, h *http.Client, e Endpoint, base strin
 	return refs, "", err
 }
 
-// authorization is the header's value; empty where there is no credential.
+// authorization is the header's value; empty if there is no credential.
 func (e Endpoint) authorization() string {
 	if e.Credential.Secret == "" {
 		return ""
@@ -268,7 +268,7 @@ func parseListed(out []byte) (Refs, error) {
 	return refs, nil
 }
 
-// isShallow tells whether a directory is a shallow clone.
+// isShallow reports whether a directory is a shallow clone.
 func isShallow(dir string) bool {
 	for _, name := range []string{"shallow", filepath.Join(".git", "shallow")} {
 		if st, err := os.Stat(filepath.Join(dir, name)); err == nil && st.Size() > 0 {

@@ -17,7 +17,7 @@ type untrusted struct{ error }
 
 func (e *untrusted) Unwrap() error { return e.error }
 
-// NeedsTrust tells whether an error of CheckURL or Check is about a URL that
+// NeedsTrust reports whether an error of CheckURL or Check is about a URL that
 // could be used if the operator vouched for it (Endpoint.Trusted).
 func NeedsTrust(err error) bool {
 	var e *untrusted
@@ -27,7 +27,7 @@ func NeedsTrust(err error) bool {
 // sshKnob says how SSH is switched on.
 const sshKnob = "Whoever runs the server can allow SSH with remotes.ssh_key in its configuration."
 
-// hasCredential tells whether a URL has a user name or a password in it, which
+// hasCredential reports whether a URL has a user name or a password in it, which
 // would end up in configuration and logs. It looks at the text: a URL that
 // cannot be parsed may hold one as well.
 func hasCredential(raw string) bool {

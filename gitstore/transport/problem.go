@@ -61,7 +61,7 @@ type Error struct {
 	// say.
 	RetryAfter time.Duration
 	// Target is the host that a Moved repository is at, by the remote's word;
-	// empty where that names none.
+	// empty if that names none.
 	Target string
 	// Branch is the branch of a fetch or push.
 	Branch string
@@ -92,7 +92,7 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Temporary tells whether trying again soon may help without anybody doing
+// Temporary reports whether trying again soon may help without anybody doing
 // anything.
 func (e *Error) Temporary() bool {
 	switch e.Problem {

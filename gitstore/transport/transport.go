@@ -105,7 +105,7 @@ type Refs struct {
 	// Branches whose names git refuses are left out.
 	Heads map[string]space.CommitID
 	// Default is the branch that HEAD names, even where it has no commit yet;
-	// empty where the remote does not tell.
+	// empty if the remote does not tell.
 	Default string
 	// Shallow says that the remote is itself a shallow clone, which cannot be
 	// fetched from whole. It is known of http(s) remotes and directories.

@@ -92,7 +92,7 @@ func run(t *testing.T, dir string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// commit makes a commit on parent (none where empty) whose one change is a
+// commit makes a commit on parent (none if empty) whose one change is a
 // file's content.
 func commit(t *testing.T, dir, parent, name, content string) string {
 	t.Helper()

@@ -152,7 +152,7 @@ func (e *Error) Remedy() string {
 	return "Look into the server's log for git's words."
 }
 
-// CheckedOut tells whether a push was refused because the remote is no bare
+// CheckedOut reports whether a push was refused because the remote is no bare
 // repository and has the branch's files checked out.
 func (e *Error) CheckedOut() bool {
 	return e.Problem == Rejected && slices.ContainsFunc(e.Said, func(line string) bool {
@@ -160,7 +160,7 @@ func (e *Error) CheckedOut() bool {
 	})
 }
 
-// local tells whether the remote is a directory.
+// local reports whether the remote is a directory.
 func (e *Error) local() bool { return e.Host == thisMachine }
 
 func (e *Error) doing() string {

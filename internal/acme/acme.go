@@ -31,7 +31,7 @@ type Options struct {
 	RetryMin, RetryMax time.Duration
 	// Timeout bounds one attempt; 5 minutes where it is not positive.
 	Timeout time.Duration
-	Logger  *slog.Logger     // none where it is nil
+	Logger  *slog.Logger     // none if it is nil
 	Now     func() time.Time // time.Now where it is nil
 }
 

@@ -92,7 +92,7 @@ func explainProblem(kind, domain, port string) string {
 	return ""
 }
 
-// unreachable tells whether nobody answered.
+// unreachable reports whether nobody answered.
 func unreachable(err error) bool {
 	_, network := errors.AsType[*net.OpError](err)
 	_, dns := errors.AsType[*net.DNSError](err)
@@ -125,7 +125,7 @@ func isProblem(err error, k string) bool {
 	return p != nil && kind(p) == k
 }
 
-// retryAfter is how long the authority asks to be left alone; 0 where it does not.
+// retryAfter is how long the authority asks to be left alone; 0 if it does not.
 func retryAfter(err error) time.Duration {
 	p := problemOf(err)
 	if p == nil {

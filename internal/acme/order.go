@@ -61,7 +61,7 @@ func (m *Manager) obtain(ctx context.Context) (*tls.Certificate, error) {
 	return cert, nil
 }
 
-// commonName is empty where a name is too long for it (64 characters, RFC 5280).
+// commonName is empty if a name is too long for it (64 characters, RFC 5280).
 func commonName(domain string) string {
 	if len(domain) > 64 {
 		return ""

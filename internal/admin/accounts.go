@@ -108,7 +108,7 @@ type DeleteRequest struct {
 type DeletedSpace struct {
 	ID   space.SpaceID `json:"id"`
 	Name string        `json:"name"`
-	// Owner is empty where the owner was removed; OwnerWas is their name then.
+	// Owner is empty if the owner was removed; OwnerWas is their name then.
 	Owner    string `json:"owner"`
 	OwnerWas string `json:"owner_was,omitempty"`
 	// Members are those beside the owner, and Sources what is published of it.

@@ -38,7 +38,7 @@ type Local struct {
 	// that grants were revoked.
 	MemberEnded func(ctx context.Context, user space.UserID, id space.SpaceID)
 	Revoked     func()
-	// LinkMade is told of a sign-in link that was made; nil where nobody is.
+	// LinkMade is told of a sign-in link that was made; nil if nobody is.
 	LinkMade func(ctx context.Context, link string)
 	Pages    Pages
 
@@ -69,7 +69,7 @@ var _ Service = (*Local)(nil)
 // operator is who acts, for the audit log.
 var operator = store.Actor{Via: "command line"}
 
-// Info tells what runs.
+// Info reports what runs.
 func (l *Local) Info(context.Context) (Info, error) { return l.Running, nil }
 
 // AddUser makes the space's repository first, so that a crash in between
@@ -101,7 +101,7 @@ func (l *Local) SetEmail(ctx context.Context, r EmailRequest) error {
 }
 
 // FirstUser makes the first admin, where nobody was ever a user here; made is
-// false where somebody was.
+// false if somebody was.
 func (l *Local) FirstUser(ctx context.Context, name string) (u User, made bool, err error) {
 	first, err := l.Accounts.FirstRun(ctx)
 	if err != nil || !first {

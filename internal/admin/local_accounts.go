@@ -16,7 +16,7 @@ type Pages struct {
 	URL            string // an origin
 	LinkLifetime   time.Duration
 	InviteLifetime time.Duration
-	// CheckRedirect tells whether a client may have a redirect URI.
+	// CheckRedirect reports whether a client may have a redirect URI.
 	CheckRedirect func(uri string) error
 }
 

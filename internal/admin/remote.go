@@ -298,7 +298,7 @@ type streamClient struct {
 }
 
 // streaming returns a client for one request with the body. The transport waits
-// for a read of the body before it tells that the server is gone; so the body
+// for a read of the body before it reports that the server is gone; so the body
 // goes through a pipe, which the end of the connection closes.
 func (c *Remote) streaming(from io.Reader) streamClient {
 	r, w := io.Pipe()
@@ -318,7 +318,7 @@ func (c *Remote) streaming(from io.Reader) streamClient {
 	}}}
 }
 
-// toldConn tells when nothing more can be read from it.
+// toldConn reports when nothing more can be read from it.
 type toldConn struct {
 	net.Conn
 	ended func()

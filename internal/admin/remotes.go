@@ -19,7 +19,7 @@ import (
 // Remotes is what the command line may ask of a space's remote and of what
 // stands between the two. An empty user is the first admin.
 type Remotes interface {
-	// SpaceStatus tells how a person's space stands.
+	// SpaceStatus reports how a person's space stands.
 	SpaceStatus(ctx context.Context, user string) (SpaceStatus, error)
 	// SetRemote gives a space a remote and brings both in step. A sync that
 	// fails is no error: the status tells of it.
@@ -118,7 +118,7 @@ type HeldRequest struct {
 	Path string `json:"path"`
 }
 
-// SpaceStatus tells how a person's space stands.
+// SpaceStatus reports how a person's space stands.
 func (l *Local) SpaceStatus(ctx context.Context, user string) (SpaceStatus, error) {
 	u, id, err := l.spaceOf(ctx, user)
 	if err != nil {
@@ -182,7 +182,7 @@ func (l *Local) SetRemote(ctx context.Context, r RemoteRequest, progress func(st
 	return l.statusOf(ctx, u.ID, u.Name, id, st)
 }
 
-// untrusted tells how an address is set that is refused without somebody's word.
+// untrusted reports how an address is set that is refused without somebody's word.
 func untrusted(err error) error {
 	if transport.NeedsTrust(err) {
 		return fault.Wrap(err, fault.Invalid, "%s If you know where it leads, add --trusted.", fault.PublicOf(err))
@@ -190,7 +190,7 @@ func untrusted(err error) error {
 	return err
 }
 
-// within tells whether a URL is a directory of this server's own.
+// within reports whether a URL is a directory of this server's own.
 func (l *Local) within(url string) bool {
 	path := strings.TrimPrefix(strings.TrimSpace(url), "file://")
 	if !filepath.IsAbs(path) {

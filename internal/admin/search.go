@@ -18,9 +18,9 @@ import (
 type Searching interface {
 	// Search answers as the search tool answers the person's AI.
 	Search(ctx context.Context, r SearchRequest, progress func(string)) (json.RawMessage, error)
-	// Reindex makes the index of spaces anew, or brings it up to date.
+	// Reindex makes the index of spaces again, or brings it up to date.
 	Reindex(ctx context.Context, r ReindexRequest, progress func(string)) ([]Reindexed, error)
-	// Rank tells what queries find, for measuring.
+	// Rank reports what queries find, for measuring.
 	Rank(ctx context.Context, r RankRequest, progress func(string)) (Ranked, error)
 }
 
@@ -43,13 +43,13 @@ type SearchArguments struct {
 	MaxTokens int    `json:"max_tokens,omitempty"`
 }
 
-// ReindexRequest says which spaces are indexed anew: one by its id, one person's
+// ReindexRequest says which spaces are indexed again: one by its id, one person's
 // own, or all where both are empty.
 type ReindexRequest struct {
 	User  string        `json:"user"`
 	Space space.SpaceID `json:"space"`
 	// Changed asks for these paths alone, of one space: it is brought to its
-	// head and they are read again. Nil: everything is indexed anew.
+	// head and they are read again. Nil: everything is indexed again.
 	Changed []string `json:"changed"`
 }
 
@@ -93,7 +93,7 @@ type Finder interface {
 	// Search calls the search tool on behalf of a person. The index is at the
 	// space's head then, or has been waited for.
 	Search(ctx context.Context, u store.User, m store.Membership, args json.RawMessage, explain bool, progress func(string)) (json.RawMessage, error)
-	// Rebuild makes the index of a space anew.
+	// Rebuild makes the index of a space again.
 	Rebuild(ctx context.Context, id space.SpaceID, progress func(string)) (Reindexed, error)
 	// Reread brings the index of a space to its head, and reads these files
 	// again though they have not changed.

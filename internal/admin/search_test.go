@@ -15,7 +15,7 @@ import (
 	"satchel/internal/space"
 )
 
-// fakeFinder tells what it was asked.
+// fakeFinder reports what it was asked.
 type fakeFinder struct{ open *int }
 
 func (f fakeFinder) Search(_ context.Context, u store.User, m store.Membership, args json.RawMessage, _ bool, progress func(string)) (json.RawMessage, error) {

@@ -16,7 +16,7 @@ import (
 
 // review finds what looks like a secret in a space that is about to get another
 // remote: the first push takes along all that was saved while nothing screened
-// it. It returns none where the request allows them all.
+// it. It returns none if the request allows them all.
 func (l *Local) review(ctx context.Context, id space.SpaceID, r RemoteRequest, progress func(string)) ([]Secret, error) {
 	had, has, err := l.Remotes.Get(ctx, id)
 	if err != nil || l.Unscreened || r.Replace || has && had.URL == strings.TrimSpace(r.URL) {
@@ -50,7 +50,7 @@ func (l *Local) review(ctx context.Context, id space.SpaceID, r RemoteRequest, p
 	return nil, nil
 }
 
-// wouldPurge tells what a purge would do.
+// wouldPurge reports what a purge would do.
 func (l *Local) wouldPurge(ctx context.Context, id space.SpaceID, path space.Path, r PurgeRequest) (Purged, error) {
 	since, rewrite, unclear, err := l.purger(ctx, id, path, r)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 // Service is what the command line may ask for. Errors are fault.Errors whose
 // message is for the operator.
 type Service interface {
-	// Info tells what runs.
+	// Info reports what runs.
 	Info(ctx context.Context) (Info, error)
 	// Perform performs an operation of the service for the operator; Do is its typed
 	// form. The input and the result are JSON.
@@ -58,7 +58,7 @@ type Info struct {
 	// Passing is set where a client's own process serves for as long as that
 	// client runs (satchel stdio where no server ran).
 	Passing bool `json:"passing,omitempty"`
-	// URL is the MCP endpoint as clients on this machine reach it; empty where
+	// URL is the MCP endpoint as clients on this machine reach it; empty if
 	// no server runs.
 	URL string `json:"url"`
 	// MaxFile is how many bytes a file of a space may have.
@@ -135,7 +135,7 @@ type TokenInfo struct {
 	Revoked  bool          `json:"revoked"`
 }
 
-// Ended tells whether the key is of no use at a time.
+// Ended reports whether the key is of no use at a time.
 func (t TokenInfo) Ended(at time.Time) bool {
 	return t.Revoked || t.Expires != nil && !t.Expires.After(at)
 }
@@ -144,12 +144,12 @@ func (t TokenInfo) Ended(at time.Time) bool {
 type SpaceInfo struct {
 	ID   space.SpaceID `json:"id"`
 	Name string        `json:"name"`
-	// Owner is empty where the owner was removed; OwnerWas is their name then.
+	// Owner is empty if the owner was removed; OwnerWas is their name then.
 	Owner    string `json:"owner"`
 	OwnerWas string `json:"owner_was,omitempty"`
 	// Repository is the bare repository's path on the server's machine.
 	Repository string `json:"repository"`
-	// Head is empty where the space is damaged so that it cannot be opened.
+	// Head is empty if the space is damaged so that it cannot be opened.
 	Head space.CommitID `json:"head"`
 }
 

@@ -112,7 +112,7 @@ func isTestPackage(name string) bool {
 	return strings.HasSuffix(last, "test") || name == "internal/testenv"
 }
 
-// allowed tells whether the table lets one of our packages import another.
+// allowed reports whether the table lets one of our packages import another.
 func allowed(from, to string) error {
 	best, row := -1, -1
 	for i, l := range layers {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Resolver tells where requests come from.
+// Resolver reports where requests come from.
 type Resolver struct{ trusted []netip.Prefix }
 
 // New returns a resolver that believes the X-Forwarded-For of proxies in these

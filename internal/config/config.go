@@ -13,7 +13,7 @@ import (
 // Config is what the server and the commands work with. keys.go documents the
 // fields for people, with their defaults and bounds.
 type Config struct {
-	// File is the file that was read; empty where there was none.
+	// File is the file that was read; empty if there was none.
 	File string
 
 	DataDir  string

@@ -298,7 +298,7 @@ func (l *loader) validate() {
 }
 
 // shown is a key's value in brackets, or what stands for it where it is a secret;
-// empty where there is none.
+// empty if there is none.
 func (l *loader) shown(path, secret string) string {
 	i := slices.IndexFunc(l.keys, func(k key) bool { return k.path == path })
 	v := l.keys[i].text()

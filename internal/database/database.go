@@ -60,7 +60,7 @@ type DB struct {
 
 // Open opens the database and reaches it once. It changes no table: see
 // Migrate. The error is a fault.Invalid for a malformed URL and a
-// fault.Unavailable where the database cannot be reached; neither holds the
+// fault.Unavailable if the database cannot be reached; neither holds the
 // URL's password.
 func Open(ctx context.Context, o Options) (*DB, error) {
 	if o.Logger == nil {
@@ -88,7 +88,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	return openPostgres(ctx, src.url, o)
 }
 
-// Kind tells which database this is, for the few statements that differ.
+// Kind reports which database this is, for the few statements that differ.
 func (d *DB) Kind() Kind { return d.kind }
 
 // Read returns a handle for queries alone, bound to ctx. On SQLite a write
@@ -100,7 +100,7 @@ func (d *DB) Read(ctx context.Context) *gorm.DB { return d.read.WithContext(ctx)
 // only way to write. On SQLite transactions run one after another, so fn must be
 // short, and must not call Transact: it would wait for itself.
 //
-// Beside fn's errors it returns a fault.Unavailable where another program
+// Beside fn's errors it returns a fault.Unavailable if another program
 // holds the database or two transactions met in a way that only trying again
 // resolves.
 func (d *DB) Transact(ctx context.Context, fn func(tx *gorm.DB) error) error {

@@ -35,14 +35,14 @@ func pgCode(err error) string {
 	return ""
 }
 
-// IsDuplicate tells whether err says that a row with the same unique key is
+// IsDuplicate reports whether err says that a row with the same unique key is
 // there already.
 func IsDuplicate(err error) bool {
 	c := sqliteCode(err)
 	return c == sqliteUnique || c == sqlitePrimaryKey || pgCode(err) == "23505"
 }
 
-// IsOrphan tells whether err says that what a row refers to is not there.
+// IsOrphan reports whether err says that what a row refers to is not there.
 func IsOrphan(err error) bool { return sqliteCode(err) == sqliteForeignKey || pgCode(err) == "23503" }
 
 // IsDamaged reports whether err says that a SQLite file is damaged or is not a SQLite
@@ -52,7 +52,7 @@ func IsDamaged(err error) bool {
 	return c == sqliteCorrupt || c == sqliteNotADB || errors.Is(err, errDamaged)
 }
 
-// isBusy tells whether trying again may help: SQLite's file is held by another
+// isBusy reports whether trying again may help: SQLite's file is held by another
 // process, or PostgreSQL could not serialise (40001), found a deadlock (40P01)
 // or ran out of a resource such as connections (class 53).
 func isBusy(err error) bool {

@@ -51,7 +51,7 @@ type appliedRow struct {
 // transaction: all of it happens, or nothing. Packages are taken in the order
 // in which they first appear. It returns how many steps it applied.
 //
-// The error is a fault.Unavailable where the database has a step that this
+// The error is a fault.Unavailable if the database has a step that this
 // program does not know, because a newer program made it.
 func (d *DB) Migrate(ctx context.Context, steps ...Migration) (int, error) {
 	packages, err := group(steps)

@@ -8,7 +8,7 @@ import (
 
 // BlockedError is a refusal to reach an address.
 type BlockedError struct {
-	Host   string // as it was asked for; empty where only the address is known
+	Host   string // as it was asked for; empty if only the address is known
 	Addr   netip.Addr
 	Reason string // such as "loopback"
 }
@@ -77,7 +77,7 @@ func newGuard(allow []netip.Prefix) *guard {
 	}
 }
 
-// Check returns nil where an address is the public internet's or is in allow,
+// Check returns nil if an address is the public internet's or is in allow,
 // else a *BlockedError. The machine's own addresses are refused at dialling
 // alone.
 func Check(addr netip.Addr, allow ...netip.Prefix) error { return newGuard(allow).check(addr) }

@@ -102,7 +102,7 @@ func (p *Proxy) Options() Options {
 	return o
 }
 
-// Allowed returns nil where the rules let an address be dialled.
+// Allowed returns nil if the rules let an address be dialled.
 func (p *Proxy) Allowed(addr netip.Addr) error { return p.d.guard.check(addr) }
 
 // Close ends the proxy and every tunnel, and returns when they are gone.

@@ -29,7 +29,7 @@ const (
 type Document struct {
 	// Fields holds the block's keys. Values are string, bool, int64, float64,
 	// nil, []any and map[string]any, so that they can be written as JSON; dates
-	// stay as they were written. It is nil where there is no block or it cannot
+	// stay as they were written. It is nil if there is no block or it cannot
 	// be read.
 	Fields map[string]any
 	// Body is what follows the block; the whole document where there is none.
@@ -93,13 +93,13 @@ func (d Document) Strings(key string) []string {
 	return nil
 }
 
-// Bool tells whether the field is the truth value true.
+// Bool reports whether the field is the truth value true.
 func (d Document) Bool(key string) bool {
 	b, _ := d.Fields[key].(bool)
 	return b
 }
 
-// Number returns the field as a number; ok is false where it is none.
+// Number returns the field as a number; ok is false if it is none.
 func (d Document) Number(key string) (f float64, ok bool) {
 	switch v := d.Fields[key].(type) {
 	case int64:
@@ -138,7 +138,7 @@ func split(doc []byte) (block []byte, d Document) {
 }
 
 // cutLine returns the first line without its end and trailing blanks; more is
-// false where it was the last one.
+// false if it was the last one.
 func cutLine(b []byte) (line, rest []byte, more bool) {
 	line, rest, more = bytes.Cut(b, []byte("\n"))
 	return bytes.TrimRight(line, " \t\r"), rest, more

@@ -55,8 +55,8 @@ func available(proc, cgroups string) (int64, error) {
 	return max(0, least), nil
 }
 
-// leftIn tells what one cgroup has left, file pages that the kernel can drop
-// included; ok is false where it has no limit or does not tell.
+// leftIn reports what one cgroup has left, file pages that the kernel can drop
+// included; ok is false if it has no limit or does not tell.
 func leftIn(dir string, v1 bool) (left int64, ok bool) {
 	limit, usage, inactive := "memory.max", "memory.current", "inactive_file"
 	if v1 {

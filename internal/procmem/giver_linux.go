@@ -56,7 +56,7 @@ func NewSandboxedGiver() (*Giver, error) {
 	return g, nil
 }
 
-// isStatic tells whether a program is loaded by the kernel alone. A dynamic
+// isStatic reports whether a program is loaded by the kernel alone. A dynamic
 // loader, and a program that relocates itself, write to pages that are
 // read-only later.
 func isStatic(exe string) (bool, error) {

@@ -33,7 +33,7 @@ func Of(pids ...int) Usage {
 	return u
 }
 
-// Descendants returns the processes below pid, without pid; none where they
+// Descendants returns the processes below pid, without pid; none if they
 // cannot be told.
 func Descendants(pid int) []int {
 	children, err := childrenOf()
@@ -93,7 +93,7 @@ func parentOf(pid int) (int, bool) {
 	return ppid, err == nil
 }
 
-// sharesMemory tells whether two processes have one address space. Where the
+// sharesMemory reports whether two processes have one address space. Where the
 // kernel does not say, they have not.
 func sharesMemory(a, b int) bool {
 	const kcmpVM = 1 // KCMP_VM, include/uapi/linux/kcmp.h

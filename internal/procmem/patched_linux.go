@@ -66,7 +66,7 @@ func patchedPages(exe string) ([]extent, error) {
 	return pages, nil
 }
 
-// eachSyscall tells where each pair of instructions begins that gVisor would
+// eachSyscall reports where each pair of instructions begins that gVisor would
 // replace. Data that looks like one counts too.
 func eachSyscall(text io.Reader, found func(at int64)) error {
 	buf := make([]byte, 64<<10)

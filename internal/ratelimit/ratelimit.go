@@ -102,7 +102,7 @@ func (l *Limiter) Allow(key string) (wait time.Duration, ok bool) {
 	return 0, true
 }
 
-// Ready tells what Allow would, and takes nothing.
+// Ready reports what Allow would, and takes nothing.
 func (l *Limiter) Ready(key string) (wait time.Duration, ok bool) {
 	if l == nil {
 		return 0, true

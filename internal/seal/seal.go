@@ -118,7 +118,7 @@ func (b *Box) Seal(text []byte, purpose, subject string) ([]byte, error) {
 	return c.Seal([]byte{form}, nil, text, []byte(subject)), nil
 }
 
-// Open decrypts what Seal returned. The error is a fault.Invalid where it was
+// Open decrypts what Seal returned. The error is a fault.Invalid if it was
 // sealed with another key, for another purpose or subject, or was changed.
 func (b *Box) Open(sealed []byte, purpose, subject string) ([]byte, error) {
 	c, err := b.cipher(purpose)

@@ -48,7 +48,7 @@ type Core struct {
 	deletions deletions
 }
 
-// Initialised tells whether there is a Satchel in a data directory: whether a
+// Initialised reports whether there is a Satchel in a data directory: whether a
 // server, or the command that adds the first person, was ever started on it.
 func Initialised(dataDir string) bool {
 	_, err := os.Stat(filepath.Join(dataDir, "spaces"))
@@ -59,7 +59,7 @@ func Initialised(dataDir string) bool {
 func SocketPath(dataDir string) string { return filepath.Join(dataDir, "run", "admin.sock") }
 
 // OpenCore opens the data directory, making it where it is missing, and brings
-// its database up to date. It returns a fault.Conflict where another process
+// its database up to date. It returns a fault.Conflict if another process
 // works on the directory.
 func OpenCore(ctx context.Context, cfg *config.Config, version string, log *slog.Logger) (*Core, error) {
 	return openCore(ctx, cfg, version, log, remotes.Metrics{})
@@ -190,7 +190,7 @@ func (c *Core) checkLost() error {
 		file, what, c.Config.DataDir)
 }
 
-// reindex makes a space's index anew, where no server has it open. What was
+// reindex makes a space's index again, where no server has it open. What was
 // purged from the space would stay in the free pages of the old one.
 func (c *Core) reindex(ctx context.Context, id space.SpaceID) error {
 	x, err := openIndex(c.Config, c.Log)

@@ -22,7 +22,7 @@ import (
 
 // ending is what endSpace ends besides what a Core has.
 type ending struct {
-	// cutOff ends what runs in a space or is in progress with it; nil where nothing
+	// cutOff ends what runs in a space or is in progress with it; nil if nothing
 	// can be.
 	cutOff func(ctx context.Context, id space.SpaceID) error
 	// dropIndex removes its search index and vectors.

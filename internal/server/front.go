@@ -368,7 +368,7 @@ func (f *front) guess(r *http.Request) (time.Duration, bool) {
 	return f.allow(r, guesses)
 }
 
-// unproven tells whether an address may send yet another webhook that is not GitHub's;
+// unproven reports whether an address may send yet another webhook that is not GitHub's;
 // count: it has just sent one.
 func (f *front) unproven(r *http.Request, count bool) (wait time.Duration, ok bool) {
 	ask := f.limits.webhooks.Ready

@@ -85,7 +85,7 @@ func connect(t *testing.T) *connected {
 	return c
 }
 
-// signsIn tells whether the App can be signed in with.
+// signsIn reports whether the App can be signed in with.
 func (c *connected) signsIn() bool {
 	p := &appSignIn{client: c.github.client.Load(), store: c.Accounts, url: c.gh.URL, log: c.Log}
 	defer p.close()

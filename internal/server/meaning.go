@@ -17,7 +17,7 @@ import (
 )
 
 // Meaning makes the models that the configuration names, for an index whose
-// vectors are kept in dir; nil where it names none. The index closes them.
+// vectors are kept in dir; nil if it names none. The index closes them.
 func Meaning(cfg *config.Config, dir string, log *slog.Logger) (_ *index.Meaning, err error) {
 	c := &cfg.Search
 	if c.Embeddings.URL == "" && c.Embeddings.Name == "" && c.Rerank.URL == "" && c.Expand.URL == "" {
@@ -139,7 +139,7 @@ type EmbeddingCheck struct {
 	Took       time.Duration
 }
 
-// CheckEmbeddings embeds one word with the configured model. ok is false where
+// CheckEmbeddings embeds one word with the configured model. ok is false if
 // none is configured. The error says nothing secret.
 func CheckEmbeddings(ctx context.Context, cfg *config.Config) (c EmbeddingCheck, ok bool, err error) {
 	if cfg.Search.Embeddings.URL == "" && cfg.Search.Embeddings.Name == "" {

@@ -76,7 +76,7 @@ type setup struct {
 	work *sync.WaitGroup
 	now  func() time.Time
 
-	// may tells whether a person may change a space now; audit notes what they did.
+	// may reports whether a person may change a space now; audit notes what they did.
 	may   func(ctx context.Context, user space.UserID, id space.SpaceID) error
 	audit func(ctx context.Context, by space.UserID, action string, id space.SpaceID, detail map[string]any)
 
@@ -91,7 +91,7 @@ type importing struct {
 	end  context.CancelCauseFunc
 }
 
-// mayWrite tells why a person may not change a space.
+// mayWrite reports why a person may not change a space.
 func (s *Server) mayWrite(ctx context.Context, user space.UserID, id space.SpaceID) error {
 	all, err := s.Accounts.SpacesOf(ctx, user)
 	if err != nil {

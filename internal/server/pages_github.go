@@ -36,7 +36,7 @@ func (g *githubTokens) Credential(ctx context.Context, r space.Repository) (spac
 	return c.Credential(ctx, r)
 }
 
-// Refused tells that a repository did not take its token.
+// Refused reports that a repository did not take its token.
 func (g *githubTokens) Refused(r space.Repository) {
 	if c := g.client.Load(); c != nil {
 		c.Refused(r)
@@ -67,7 +67,7 @@ func (s *Server) addGitHub(o *web.Options) error {
 	return nil
 }
 
-// reachable tells whether GitHub could send something to an origin.
+// reachable reports whether GitHub could send something to an origin.
 func reachable(origin string) bool {
 	u, err := url.Parse(origin)
 	if err != nil || u.Scheme != "https" {

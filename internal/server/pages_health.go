@@ -110,7 +110,7 @@ func (h *health) database(ctx context.Context) web.HealthCheck {
 	return good("Database", "%s answers in %v.", h.s.DB.Kind(), time.Since(began).Round(100*time.Microsecond))
 }
 
-// sandboxes tells whether bash can run, and how full the pool is.
+// sandboxes reports whether bash can run, and how full the pool is.
 func (h *health) sandboxes(ctx context.Context) web.HealthCheck {
 	const name = "Sandboxes"
 	if h.s.bash == nil {
@@ -366,7 +366,7 @@ const (
 	maxCounted = 1000
 )
 
-// committed counts a space's newest commits; it is counted anew where there are
+// committed counts a space's newest commits; it is counted again where there are
 // newer ones, or after some hours.
 func (h *health) committed(ctx context.Context, id space.SpaceID) int {
 	head, err := h.s.Git.Head(ctx, id)

@@ -4,7 +4,7 @@ package server
 
 import "golang.org/x/sys/unix"
 
-// freeBytes tells how much an ordinary user may still write where dir is.
+// freeBytes reports how much an ordinary user may still write where dir is.
 func freeBytes(dir string) (uint64, error) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {

@@ -161,7 +161,7 @@ func (s *Server) acts(ctx context.Context, handled map[int64]bool, act func(cont
 	return rows[0].ID, nil
 }
 
-// actOn ends what an act took the right to; revoked tells that grants were.
+// actOn ends what an act took the right to; revoked reports that grants were.
 func (s *Server) actOn(ctx context.Context, r store.Entry) (revoked bool) {
 	switch r.Action {
 	case "user.remove", "user.suspend":

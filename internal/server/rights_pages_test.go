@@ -43,7 +43,7 @@ func (r *running) watch(u store.User, id space.SpaceID) (p *page, session string
 	return &page{r: r, lines: bufio.NewScanner(res.Body), ended: make(chan struct{})}, s.ID
 }
 
-// until tells whether the page is told of a commit.
+// until reports whether the page is told of a commit.
 func (p *page) until(c space.Commit) bool {
 	for p.lines.Scan() {
 		if p.lines.Text() == "id: "+string(c.ID) {

@@ -154,7 +154,7 @@ func notSavedNote(err error) string {
 // killedExit is the shell's exit code for a command that SIGKILL ended.
 const killedExit = 128 + 9
 
-// deathOf tells how a sandbox ended under its command; empty where err says
+// deathOf reports how a sandbox ended under its command; empty if err says
 // something else.
 func deathOf(err error) tools.RunEnd {
 	switch {

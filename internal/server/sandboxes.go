@@ -25,7 +25,7 @@ type Runtime interface {
 }
 
 // NewRuntime returns the runtime that the configuration names, with its state
-// in runDir, which it alone may use; nil where the configuration names none.
+// in runDir, which it alone may use; nil if the configuration names none.
 func NewRuntime(cfg *config.Config, runDir string, log *slog.Logger) (Runtime, error) {
 	if cfg.Sandbox.Runtime == "none" {
 		return nil, nil
@@ -39,7 +39,7 @@ func NewRuntime(cfg *config.Config, runDir string, log *slog.Logger) (Runtime, e
 	return rt, nil
 }
 
-// bash is what runs commands: the pool over a runtime. It is nil where the
+// bash is what runs commands: the pool over a runtime. It is nil if the
 // configuration switches bash off.
 type bash struct {
 	runtime Runtime

@@ -19,7 +19,7 @@ import (
 // on. Its nil value is a server without.
 type secure struct {
 	manager      *acme.Manager
-	https, plain net.Listener // plain is nil where none is asked for
+	https, plain net.Listener // plain is nil if none is asked for
 }
 
 // listenSecure opens the listeners. Nothing is asked of the authority yet.

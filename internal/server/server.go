@@ -35,7 +35,7 @@ type Server struct {
 	upkeep   *upkeep
 	// libraries is the store as sandboxes start from it.
 	libraries *libraries
-	bash      *bash           // nil where the configuration switches it off
+	bash      *bash           // nil if the configuration switches it off
 	tools     *tools.Registry // of clients
 	finds     *tools.Registry // of the pages: under their own names, in full
 	api       *api.Server
@@ -47,10 +47,10 @@ type Server struct {
 	unwritable writeProbe
 
 	listener net.Listener
-	metrics  net.Listener // nil where none is asked for
+	metrics  net.Listener // nil if none is asked for
 	socket   *admin.Socket
 	commands gate    // of the socket
-	secure   *secure // nil where no domain is configured
+	secure   *secure // nil if no domain is configured
 	bodies   *bodies
 	origins
 	front
@@ -173,14 +173,14 @@ func (s *Server) localURL() string {
 	return "http://" + net.JoinHostPort(host, port)
 }
 
-// Exposed tells whether other machines reach the server, and nothing says that
+// Exposed reports whether other machines reach the server, and nothing says that
 // they do so through TLS.
 func (s *Server) Exposed() bool {
 	addr, ok := s.listener.Addr().(*net.TCPAddr)
 	return ok && !addr.IP.IsLoopback() && s.Config.Server.PublicURL == "" && s.secure == nil
 }
 
-// Local tells whether only this machine reaches the server.
+// Local reports whether only this machine reaches the server.
 func (s *Server) Local() bool { return len(s.local) > 0 }
 
 // URL is the MCP endpoint as clients are told it.
@@ -338,7 +338,7 @@ func (s *Server) begin(ids []space.SpaceID) {
 	if s.bash != nil {
 		s.work.Go(func() { s.bash.check(s.ctx, s.Log) })
 		// A start has thrown the checkouts away. As many as may be in use at once
-		// are made anew before anyone waits for them.
+		// are made again before anyone waits for them.
 		s.upkeep.warm(ids[:min(len(ids), s.Config.Sandbox.Max)]...)
 	}
 }

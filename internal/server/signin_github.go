@@ -31,7 +31,7 @@ type appSignIn struct {
 // readyTimeout bounds how long a page waits to learn whether there is an App.
 const readyTimeout = 2 * time.Second
 
-// Ready tells whether there is an App.
+// Ready reports whether there is an App.
 func (a *appSignIn) Ready() bool {
 	ctx, cancel := context.WithTimeout(context.Background(), readyTimeout)
 	defer cancel()

@@ -130,7 +130,7 @@ func (u *upkeep) tell(ctx context.Context, what string, id space.SpaceID, err er
 // chores are what is to be done now.
 type chores struct {
 	cold, busy, idle []space.SpaceID
-	next             time.Duration // until another space is idle; zero where none is to be
+	next             time.Duration // until another space is idle; zero if none is to be
 }
 
 func (u *upkeep) work(now time.Time) (w chores) {

@@ -59,7 +59,7 @@ func (v verifier) Verify(ctx context.Context, bearer string) (auth.Principal, er
 	return p, err
 }
 
-// suspended tells whether another entry of the allow list may let somebody back in.
+// suspended reports whether another entry of the allow list may let somebody back in.
 func (v verifier) suspended(ctx context.Context, c auth.Claimant) bool {
 	u, err := v.accounts.UserByIdentity(ctx, c.Issuer, c.Subject)
 	_, listed := v.people.allow.Admits(c)

@@ -31,7 +31,7 @@ type Change struct {
 	Op      Op
 	Mode    Mode
 	Content []byte // of a Write; a Symlink's target
-	// Base is the blob that the change was made from; empty where the writer
+	// Base is the blob that the change was made from; empty if the writer
 	// saw no file there.
 	Base BlobID
 	// BaseMode is the mode that went with Base, so that a change of mode alone
@@ -93,8 +93,8 @@ const (
 type FileChange struct {
 	Path    Path
 	Status  FileStatus
-	Old     BlobID // empty where Added
-	New     BlobID // empty where Deleted
+	Old     BlobID // empty if Added
+	New     BlobID // empty if Deleted
 	OldMode Mode
 	NewMode Mode
 	Size    int64 // of the new content, in bytes
@@ -109,7 +109,7 @@ type Refusal struct {
 	Path string // as the writer sent it; quote it before showing it
 	Why  string // a sentence for the caller
 	Err  error  // a fault.Error; fault.TooLarge, fault.Invalid, …
-	// Lost tells that the entry is nowhere but in a sandbox and ends with it;
+	// Lost reports that the entry is nowhere but in a sandbox and ends with it;
 	// Why says so too.
 	Lost bool
 }
@@ -123,7 +123,7 @@ type Warning struct {
 // Conflict is an entry of a KeepBoth change set that met a newer head.
 type Conflict struct {
 	Path Path // has head's version
-	Kept Path // has the writer's; empty where the writer's was a delete
+	Kept Path // has the writer's; empty if the writer's was a delete
 }
 
 // Commit is the result of committing a change set, and an entry of a log.
@@ -146,6 +146,6 @@ type Commit struct {
 	Refused   []Refusal
 	Warnings  []Warning
 	Conflicts []Conflict
-	// Changed is false where nothing differed from head: then ID is head's.
+	// Changed is false if nothing differed from head: then ID is head's.
 	Changed bool
 }

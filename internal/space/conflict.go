@@ -7,7 +7,7 @@ import "strings"
 // name.conflict-<commit>.ext.
 const ConflictMark = ".conflict-"
 
-// IsConflictCopy tells whether a path was made to keep a change that met a
+// IsConflictCopy reports whether a path was made to keep a change that met a
 // newer head ([KeepBoth]): name.conflict-<commit>.ext, where the commit has its
 // [CommitID.Short] form, or a file under a directory so named.
 func IsConflictCopy(p Path) bool {

@@ -48,11 +48,11 @@ type Grant struct {
 	LastUsed time.Time
 }
 
-// Has tells whether the grant includes the scope.
+// Has reports whether the grant includes the scope.
 func (g Grant) Has(s Scope) bool { return slices.Contains(g.Scopes, s) }
 
 // ParseScopes reads a list of scopes separated by commas or spaces (RFC 6749
-// section 3.3 uses spaces). ok is false where a scope is unknown or none is
+// section 3.3 uses spaces). ok is false if a scope is unknown or none is
 // named; bad is then the first unknown one.
 func ParseScopes(s string) (scopes []Scope, bad string, ok bool) {
 	for _, f := range strings.FieldsFunc(s, func(r rune) bool { return r == ',' || r == ' ' }) {

@@ -32,10 +32,10 @@ func (c CommitID) Short() string {
 	return string(c[:min(len(c), shortCommit)])
 }
 
-// Valid tells whether c is a well-formed commit id.
+// Valid reports whether c is a well-formed commit id.
 func (c CommitID) Valid() bool { return isHex40(string(c)) }
 
-// Valid tells whether b is a well-formed blob id.
+// Valid reports whether b is a well-formed blob id.
 func (b BlobID) Valid() bool { return isHex40(string(b)) }
 
 func isHex40(s string) bool { return len(s) == 40 && isHex(s) }

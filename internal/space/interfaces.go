@@ -15,7 +15,7 @@ type Committer interface {
 	// cs.Policy. If the change takes the space over its limits, KeepBoth refuses
 	// the largest entries, in Commit.Refused, until the rest fits; RefuseStale
 	// returns a fault.TooLarge. It returns fault.NotFound for an unknown space,
-	// fault.Conflict for a stale base under RefuseStale, fault.TooLarge where
+	// fault.Conflict for a stale base under RefuseStale, fault.TooLarge if
 	// the change is over its limit; then nothing was changed.
 	Commit(ctx context.Context, id SpaceID, cs ChangeSet, m Meta) (Commit, error)
 }
@@ -56,7 +56,7 @@ type Seed struct {
 	// Damaged lists files and whole directories that Head has and Checkout lacks,
 	// because they are damaged on the server's disk. Their absence is no deletion.
 	Damaged []Path
-	// Release tells that the sandbox is gone. It must be called once.
+	// Release reports that the sandbox is gone. It must be called once.
 	Release func()
 }
 
@@ -95,7 +95,7 @@ type Runtime interface {
 	Check(ctx context.Context) error
 	// Start boots a sandbox. When ctx ends before it returns, nothing is left.
 	// ErrKilled is in the error's tree where the start was ended from outside,
-	// as far as the Runtime can tell, and a fault.Unavailable where none works here.
+	// as far as the Runtime can tell, and a fault.Unavailable if none works here.
 	Start(ctx context.Context, spec SandboxSpec) (Sandbox, error)
 	// Reap destroys what no sandbox of this Runtime owns (processes, mounts,
 	// cgroups, directories) and returns how many sandboxes left it. Before the
@@ -112,11 +112,11 @@ type Sandbox interface {
 	Conn() io.ReadWriteCloser
 	// Done is closed when the sandbox has ended, whoever ended it.
 	Done() <-chan struct{}
-	// Err says, after Done, why it ended: nil where Stop was called,
+	// Err says, after Done, why it ended: nil if Stop was called,
 	// ErrOutOfMemory where its memory limit killed it. ErrKilled is in its tree
 	// where something outside is seen to have done so.
 	Err() error
-	// Stats tells what it uses now.
+	// Stats reports what it uses now.
 	Stats(ctx context.Context) (SandboxStats, error)
 	// Stop kills everything inside and returns when it is gone. It may be
 	// called more than once.
@@ -149,11 +149,11 @@ type Repository struct {
 // within the next minutes.
 type Credentials interface {
 	// Credential returns the zero Credential where the repository needs none,
-	// and fault.Unavailable where access was withdrawn.
+	// and fault.Unavailable if access was withdrawn.
 	Credential(ctx context.Context, r Repository) (Credential, error)
 }
 
-// Event tells that a space has a new head.
+// Event reports that a space has a new head.
 type Event struct {
 	Space  SpaceID
 	Commit Commit

@@ -101,7 +101,7 @@ func ParsePath(s string) (Path, error) {
 	return Path(s), nil
 }
 
-// FoldsToGit tells whether a file system or git may take the name for ".git":
+// FoldsToGit reports whether a file system or git may take the name for ".git":
 // in any case; with trailing dots or spaces or an alternate data stream
 // (Windows, as in git's is_ntfs_dotgit); as the short name "git~1"; or with
 // code points that HFS+ ignores (as in git's is_hfs_dotgit).

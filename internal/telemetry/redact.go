@@ -42,7 +42,7 @@ func Redact(s string) string {
 	return s
 }
 
-// secretName tells whether an attribute or a header of this name holds a secret.
+// secretName reports whether an attribute or a header of this name holds a secret.
 func secretName(name string) bool {
 	name = strings.ReplaceAll(strings.ToLower(name), "-", "_")
 	switch name {

@@ -55,7 +55,7 @@ type Output struct {
 	Head    []byte // the first bytes
 	Tail    []byte // the last bytes, that are not in Head
 	Dropped int64  // bytes between them
-	// Saved is the file inside the sandbox that holds more of it; empty where
+	// Saved is the file inside the sandbox that holds more of it; empty if
 	// nothing was dropped.
 	Saved string
 }
@@ -76,7 +76,7 @@ const (
 type ExecResult struct {
 	End      End
 	ExitCode int    // as the shell says it: 128+n where Signal is n
-	Signal   string // "SIGKILL"; empty where it exited
+	Signal   string // "SIGKILL"; empty if it exited
 	JobID    string // of a job
 	// JobDir is where a job's stdout, stderr and status are, and, while it runs,
 	// the pid whose process group it is: kill -- -$(cat <JobDir>/pid) stops it.
@@ -89,7 +89,7 @@ type ExecResult struct {
 	Leftover int
 }
 
-// JobEnd tells that a job has ended.
+// JobEnd reports that a job has ended.
 type JobEnd struct {
 	ID       string
 	ExitCode int
@@ -133,7 +133,7 @@ type Entry struct {
 type Batch struct {
 	ID      uint64
 	Entries []Entry
-	// More is true where the limits of the request cut the batch short.
+	// More is true if the limits of the request cut the batch short.
 	More bool
 }
 

@@ -120,7 +120,7 @@ func (a *application) removeParents() {
 	}
 }
 
-// isEmpty tells whether a directory is empty, and then whether the host knows
+// isEmpty reports whether a directory is empty, and then whether the host knows
 // all that commands deleted in it; in that order, so that nothing is deleted
 // between.
 func (a *application) isEmpty(up int, name, at string) (empty, known bool) {
@@ -159,7 +159,7 @@ func (a *application) removeDir(dir int, name, at string) (err error) {
 	return err
 }
 
-// noFiles tells whether a directory has nothing but directories, which git does
+// noFiles reports whether a directory has nothing but directories, which git does
 // not know, in which no command works and the host knows all that was deleted:
 // no one would tell it once they are gone.
 func (a *application) noFiles(dir int, name, at string, depth int) bool {

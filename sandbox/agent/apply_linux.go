@@ -108,7 +108,7 @@ func (v *spaceView) checkOwn(p string) error {
 	return nil
 }
 
-// lookUpper returns the stamp of a path in the upper layer; ok is false where
+// lookUpper returns the stamp of a path in the upper layer; ok is false if
 // it has none there.
 func (v *spaceView) lookUpper(p string) (s stamp, ok bool) {
 	dir, name := path.Split(p)
@@ -135,7 +135,7 @@ func (v *spaceView) lookUpper(p string) (s stamp, ok bool) {
 	return stampOf(&st, opaque), true
 }
 
-// dirty tells whether the space has a change at the path, or at a directory
+// dirty reports whether the space has a change at the path, or at a directory
 // above it, that the host has not acknowledged.
 func (v *spaceView) dirty(p string) bool {
 	for i := 0; ; i++ {
@@ -190,7 +190,7 @@ func (v *spaceView) forgetUnder(dir string) {
 	}
 }
 
-// nothingNew tells whether the host knows all that the upper layer has in a
+// nothingNew reports whether the host knows all that the upper layer has in a
 // directory that seems empty: what was deleted in it.
 func (v *spaceView) nothingNew(dir string) bool { return v.nothingNewBut(dir, nil) }
 

@@ -87,7 +87,7 @@ func (c *Client) OnJobEnd(f func(JobEnd)) {
 // Done is closed when the connection has ended.
 func (c *Client) Done() <-chan struct{} { return c.done }
 
-// Err says, after Done, why the connection ended: nil where Close was called.
+// Err says, after Done, why the connection ended: nil if Close was called.
 func (c *Client) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -79,7 +79,7 @@ func (c *Client) awaitExec(ctx context.Context, id uint32, cl *call, r ExecReque
 	return <-cl.answer
 }
 
-// Collect tells what changed in the space since what was acknowledged, sorted
+// Collect reports what changed in the space since what was acknowledged, sorted
 // by path. A zero limit stands for its default.
 func (c *Client) Collect(ctx context.Context, l CollectLimits) (Batch, error) {
 	l = l.withDefaults()

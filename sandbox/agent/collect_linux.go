@@ -115,7 +115,7 @@ func (c *collection) findGone() {
 	slices.Sort(c.gone)
 }
 
-// room tells whether the entry of a path with so much content fits; else the
+// room reports whether the entry of a path with so much content fits; else the
 // walk ends there.
 func (c *collection) room(p string, content int64) bool {
 	if c.fits(0, content) {
@@ -125,7 +125,7 @@ func (c *collection) room(p string, content int64) bool {
 	return false
 }
 
-// fits tells whether an entry fits after so many others.
+// fits reports whether an entry fits after so many others.
 func (c *collection) fits(others int, content int64) bool {
 	return c.count+others < c.limits.Entries && c.total+content <= c.limits.Total && c.names <= maxNames
 }
@@ -392,7 +392,7 @@ func (c *collection) readFile(dir int, f *changedFile) {
 	}
 }
 
-// isBusy tells whether a process of a command has a file open for writing. A
+// isBusy reports whether a process of a command has a file open for writing. A
 // file of the upper layer alone has the same number there as in the space.
 func (c *collection) isBusy(ino uint64) bool {
 	if c.use == nil {

@@ -182,7 +182,7 @@ func (r *running) signal(sig unix.Signal) {
 // user may kill all shells that wait, just as one of them is handed over.
 const maxLaunches = 3
 
-// relaunch tells whether the command, whose shell has ended, was given to
+// relaunch reports whether the command, whose shell has ended, was given to
 // another one.
 func (r *running) relaunch(launches int) bool {
 	r.mu.Lock()

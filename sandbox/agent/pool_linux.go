@@ -116,7 +116,7 @@ func (p *pool) takeIdle(readOnly bool) (*shell, error) {
 	return nil, nil
 }
 
-// release tells that a command has ended and left nothing behind.
+// release reports that a command has ended and left nothing behind.
 func (p *pool) release(sh *shell) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

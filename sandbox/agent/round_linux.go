@@ -57,7 +57,7 @@ type setAside struct {
 func (s *setAside) path() string { return path.Join(s.parent, s.name) }
 
 // look notes what commands use, and forgets earlier writes: what is dirty is
-// looked up anew for each entry.
+// looked up again for each entry.
 func (r *round) look() {
 	if r.use = (liveUse{}); !r.quiet {
 		r.use = r.view.findUse()
@@ -72,7 +72,7 @@ func (r *round) drain() {
 	r.lost = r.lost || all
 }
 
-// inUse tells whether the space has a change of its own at a path, or a command
+// inUse reports whether the space has a change of its own at a path, or a command
 // has the file open for writing: what it goes on to write would be lost with
 // the file's name.
 func (r *round) inUse(p string) bool {
@@ -134,7 +134,7 @@ func (s *setAside) stat() (unix.Stat_t, bool) {
 	return st, err == nil
 }
 
-// unchanged tells whether a file aside is what the host knew, and nobody can
+// unchanged reports whether a file aside is what the host knew, and nobody can
 // change it any more.
 func (r *round) unchanged(s *setAside) bool {
 	st, ok := s.stat()
@@ -164,7 +164,7 @@ func (r *round) drop(s *setAside) {
 	}
 }
 
-// putBack returns a file to its path, and tells whether another lies aside in
+// putBack returns a file to its path, and reports whether another lies aside in
 // its place.
 func (r *round) putBack(s *setAside) (swapped bool) {
 	r.results[s.entry].Dirty = true
@@ -241,7 +241,7 @@ func (v *spaceView) sameAsLower(p string, dir int, tmp string, st *unix.Stat_t) 
 	return false
 }
 
-// holds tells whether a file is what an entry made it, and nothing else.
+// holds reports whether a file is what an entry made it, and nothing else.
 func (v *spaceView) holds(dir int, name string, st *unix.Stat_t, n *ApplyEntry) bool {
 	if n.Mode == space.Symlink {
 		return st.Mode&unix.S_IFMT == unix.S_IFLNK && readLink(dir, name) == string(n.Content)
@@ -261,7 +261,7 @@ func readLink(dir int, name string) string {
 	return string(b[:n])
 }
 
-// readsAs tells whether a regular file reads, as the commands' user, as read
+// readsAs reports whether a regular file reads, as the commands' user, as read
 // does.
 func (v *spaceView) readsAs(dir int, name string, read func(b []byte, off int64) (int, error)) (same bool) {
 	v.user.do(func() {

@@ -206,7 +206,7 @@ func (s *sender) part(k kind, id uint32, body []byte, more bool) {
 }
 
 // output sends live output, which is asked for when it is its turn; unless it
-// is to wait, not while something else is being sent. It tells whether it had
+// is to wait, not while something else is being sent. It reports whether it had
 // its turn.
 func (s *sender) output(id uint32, from Stream, wait bool, take func() []byte) bool {
 	if wait {

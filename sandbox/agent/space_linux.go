@@ -132,7 +132,7 @@ func (v *spaceView) noteWrites(each func(p string)) (all bool) {
 	return all
 }
 
-// inLower tells whether the checkout has a path.
+// inLower reports whether the checkout has a path.
 func (v *spaceView) inLower(p string) bool {
 	fd, err := openBeneath(v.lower, p, unix.O_PATH, 0)
 	if err == nil {
@@ -234,7 +234,7 @@ func openBeneath(dir int, path string, flags uint64, mode uint64) (int, error) {
 // for as long as its holder likes.
 const openTries = 1000
 
-// isOpaque tells whether an open directory of the upper layer hides the lower
+// isOpaque reports whether an open directory of the upper layer hides the lower
 // one.
 func (v *spaceView) isOpaque(fd int) bool {
 	var b [8]byte

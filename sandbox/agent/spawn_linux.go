@@ -56,7 +56,7 @@ func (s *shell) run(command string) error {
 	return nil
 }
 
-// began tells whether the shell has read its command: both ends of the memfd
+// began reports whether the shell has read its command: both ends of the memfd
 // have one offset.
 func (s *shell) began() bool {
 	at, err := unix.Seek(s.text, 0, io.SeekCurrent)

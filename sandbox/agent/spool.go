@@ -18,7 +18,7 @@ type spool struct {
 	bad  bool  // the file system is full: what came later is lost
 }
 
-// newSpool makes a file, closed to all others, that must not exist yet; nil where it cannot, for
+// newSpool makes a file, closed to all others, that must not exist yet; nil if it cannot, for
 // output is worth less than the command.
 func newSpool(path string, size int64) *spool {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)

@@ -51,7 +51,7 @@ func eachProcess(f func(pid int, status []byte)) {
 	}
 }
 
-// readSmall reads the start of a file into buf; nil where it cannot.
+// readSmall reads the start of a file into buf; nil if it cannot.
 func readSmall(path string, buf []byte) []byte {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -65,7 +65,7 @@ func readSmall(path string, buf []byte) []byte {
 	return buf[:n]
 }
 
-// hasMark tells whether a /proc/<pid>/status names the mark among its groups
+// hasMark reports whether a /proc/<pid>/status names the mark among its groups
 // and is no zombie's. A process whose first thread alone has ended looks like
 // one, but for the number of its threads. The process's name comes first in it
 // and is the command's to choose, but its line breaks are escaped.

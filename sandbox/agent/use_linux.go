@@ -17,10 +17,10 @@ type liveUse struct {
 	unsure bool
 }
 
-// writing tells whether a file may be open for writing.
+// writing reports whether a file may be open for writing.
 func (u liveUse) writing(st *unix.Stat_t) bool { return u.unsure || u.writes[st.Ino] }
 
-// in tells whether the directory with a name is one that a command works in.
+// in reports whether the directory with a name is one that a command works in.
 func (u liveUse) in(dir int, name string) bool {
 	if len(u.dirs) == 0 {
 		return false

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// writeWatch tells which files that the host knows were open for writing since.
+// writeWatch reports which files that the host knows were open for writing since.
 // A stamp tells every change but one: gVisor does not touch a file's times when
 // it is written through a shared mapping. Whoever maps a file has opened it for
 // writing, and the last one that lets go of it makes an event.
@@ -39,7 +39,7 @@ func (w *writeWatch) add(space int, dir string) {
 	}
 }
 
-// drain calls written with every path that was let go of; all is true where
+// drain calls written with every path that was let go of; all is true if
 // events were lost, and any path may have been.
 func (w *writeWatch) drain(written func(p string)) (all bool) {
 	buf := make([]byte, 64<<10)

@@ -111,7 +111,7 @@ func (d *decoder) bool() bool {
 	return false
 }
 
-// bytes returns a part of the input, not a copy; nil where it is empty.
+// bytes returns a part of the input, not a copy; nil if it is empty.
 func (d *decoder) bytes(most int) []byte {
 	n := d.uint()
 	if n > uint64(most) || n > uint64(len(d.b)) {

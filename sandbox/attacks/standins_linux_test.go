@@ -137,5 +137,5 @@ func (w *weakling) ask(r weakRequest) (string, error) {
 	return string(out), err
 }
 
-// harmed tells whether an attack's output says that it had its way.
+// harmed reports whether an attack's output says that it had its way.
 func harmed(out string) bool { return strings.Contains(out, "harm") }

@@ -87,7 +87,7 @@ func (r *Runtime) Diagnose(ctx context.Context) []host.Finding {
 	return out
 }
 
-// lookAtProgram tells whether the program can run in gVisor's empty root.
+// lookAtProgram reports whether the program can run in gVisor's empty root.
 func (r *Runtime) lookAtProgram() host.Finding {
 	f := host.Finding{Name: "program"}
 	exe := r.opt.Exe

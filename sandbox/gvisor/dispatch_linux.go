@@ -32,7 +32,7 @@ func Dispatch() {
 	}
 }
 
-// isRunsc tells whether gVisor started this process. It starts itself under
+// isRunsc reports whether gVisor started this process. It starts itself under
 // these names and with these commands alone; a person who renames the binary
 // gets no runsc out of it.
 func isRunsc(args []string) bool {

@@ -356,7 +356,7 @@ func (c *child) start(outer context.Context, spec space.SandboxSpec) (*sandbox, 
 	return nil, err
 }
 
-// startKilled tells whether a start that failed with err was ended from outside,
+// startKilled reports whether a start that failed with err was ended from outside,
 // which says nothing against the machine. What can have either reason is taken
 // for that where a sandbox has started here before.
 func (c *child) startKilled(ctx context.Context, err error, k killed) bool {
@@ -371,7 +371,7 @@ func (c *child) startKilled(ctx context.Context, err error, k killed) bool {
 	return k == killedSeen || k == killedPerhaps && c.proven.Load()
 }
 
-// wasKilled tells whether a child that is dead was ended from outside.
+// wasKilled reports whether a child that is dead was ended from outside.
 func (c *child) wasKilled() bool {
 	ws, ok := c.cmd.ProcessState.Sys().(syscall.WaitStatus)
 	return ok && ws.Signaled() && host.EndsFromOutside(ws.Signal())

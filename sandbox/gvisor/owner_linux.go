@@ -51,7 +51,7 @@ type box struct {
 	c       *container.Container
 	sentry  *host.Process
 	gofer   *host.Process
-	group   *host.Cgroup // nil where there is none
+	group   *host.Cgroup // nil if there is none
 	limit   int64        // bytes, for the watchdog; 0: none
 	mu      sync.Mutex
 	stopped bool   // a stop was asked for
@@ -205,7 +205,7 @@ func (o *owner) boot(b *box, req *startRequest, stdio []*os.File) error {
 	return nil
 }
 
-// makeGroup makes the cgroup of a sandbox; nil where cgroups cannot be used or
+// makeGroup makes the cgroup of a sandbox; nil if cgroups cannot be used or
 // nothing is limited.
 func (o *owner) makeGroup(id space.SandboxID, lim space.Limits) (*host.Cgroup, error) {
 	if o.cgroups.Version == 0 || lim.Memory == 0 && lim.Processes == 0 && lim.CPUs == 0 {
@@ -221,7 +221,7 @@ func (o *owner) makeGroup(id space.SandboxID, lim space.Limits) (*host.Cgroup, e
 // sentry and the gofer, and a few for each process inside.
 func hostTasks(processes int) int { return 512 + 8*processes }
 
-// whetherKilled tells whether a boot that failed was ended from outside. It is
+// whetherKilled reports whether a boot that failed was ended from outside. It is
 // asked before clean, which kills what is left and reaps it.
 func (b *box) whetherKilled(err error) killed {
 	switch {
@@ -243,7 +243,7 @@ func (b *box) whetherKilled(err error) killed {
 // start, its end may take to show.
 const dyingTime = 250 * time.Millisecond
 
-// endedEarly tells whether gVisor could not make a container because its sentry
+// endedEarly reports whether gVisor could not make a container because its sentry
 // or its gofer was gone before it had said all that it has to. gVisor's errors
 // have lost their types by then.
 func endedEarly(err error) bool {
@@ -461,7 +461,7 @@ var (
 	errCanceled  = errors.New("the start was canceled")
 )
 
-// measure tells what the container's processes use: their own memory, and the
+// measure reports what the container's processes use: their own memory, and the
 // shared memory that the sentry holds for its programs, mapped or not.
 func (b *box) measure() space.SandboxStats {
 	u := procmem.Of(append([]int{b.gofer.PID, b.sentry.PID}, procmem.Descendants(b.sentry.PID)...)...)

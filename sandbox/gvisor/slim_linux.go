@@ -58,7 +58,7 @@ func allocated() uint64 {
 	return s[0].Value.Uint64()
 }
 
-// rest tells when a process has come to rest.
+// rest reports when a process has come to rest.
 type rest struct {
 	last  uint64
 	quiet int

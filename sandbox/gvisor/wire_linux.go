@@ -49,7 +49,7 @@ type message struct {
 	Reaped int                 `json:"reaped,omitempty"`
 	End    *end                `json:"end,omitempty"`
 	Ready  *ready              `json:"ready,omitempty"`
-	// Error is why the request failed; empty where it did not.
+	// Error is why the request failed; empty if it did not.
 	Error string `json:"error,omitempty"`
 	// Killed says, of a start that failed, whether something killed it.
 	Killed killed `json:"killed,omitempty"`
@@ -88,12 +88,12 @@ type startRequest struct {
 	Limits  space.Limits `json:"limits"`
 }
 
-// ready tells what the child found.
+// ready reports what the child found.
 type ready struct {
 	Cgroups string `json:"cgroups"` // "v1", "v2" or why there are none
 }
 
-// end tells how a sandbox ended.
+// end reports how a sandbox ended.
 type end struct {
 	Stopped     bool   `json:"stopped"`       // by a stop request
 	OutOfMemory bool   `json:"out_of_memory"` // its memory limit

@@ -29,7 +29,7 @@ type File struct {
 	Path    string
 	Mode    space.Mode
 	Content []byte // a Symlink's target
-	// Base and BaseMode are the file that the change was made from; empty where
+	// Base and BaseMode are the file that the change was made from; empty if
 	// there was none.
 	Base     space.BlobID
 	BaseMode space.Mode
@@ -58,6 +58,6 @@ type Item struct {
 type Unkept struct {
 	Path string
 	Why  string // the end of a sentence: "100 files are held for you already, …"
-	// Older tells that what Save took earlier for the path is still kept.
+	// Older reports that what Save took earlier for the path is still kept.
 	Older bool
 }

@@ -60,7 +60,7 @@ func Open(o Options) (*Store, error) {
 	return &Store{o: o}, nil
 }
 
-// safeID tells whether a user's or a space's id may be a directory's name:
+// safeID reports whether a user's or a space's id may be a directory's name:
 // ^[A-Za-z0-9_-]{1,128}$, without the price of compiling that in every process.
 func safeID(id string) bool {
 	for _, b := range []byte(id) {
@@ -99,7 +99,7 @@ func (s *Store) lock(u space.UserID) (unlock func()) {
 
 // Load returns what is held for a user in a space, sorted by path; nothing
 // where there is nothing. A File whose own content was changed on disk is Lost;
-// the error is a fault.Invalid where the list of them was, or where all was
+// the error is a fault.Invalid if the list of them was, or where all was
 // sealed with another key.
 func (s *Store) Load(ctx context.Context, u space.UserID, id space.SpaceID) ([]File, error) {
 	p, err := s.place(u, id)
@@ -132,7 +132,7 @@ func (s *Store) Load(ctx context.Context, u space.UserID, id space.SpaceID) ([]F
 	return files, nil
 }
 
-// List tells what Load would return, without contents.
+// List reports what Load would return, without contents.
 func (s *Store) List(_ context.Context, u space.UserID, id space.SpaceID) ([]Item, error) {
 	p, err := s.place(u, id)
 	if err != nil {

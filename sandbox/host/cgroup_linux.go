@@ -16,7 +16,7 @@ import (
 	"satchel/internal/space"
 )
 
-// Cgroups tells where the cgroups of sandboxes are made.
+// Cgroups reports where the cgroups of sandboxes are made.
 type Cgroups struct {
 	Version int    // 1, 2; 0: they cannot be used
 	Why     string // why not
@@ -35,7 +35,7 @@ const (
 // The controllers that bound a sandbox.
 var cgroupControllers = [...]string{"memory", "pids", "cpu"}
 
-// FindCgroups tells what this process may use, by trying it.
+// FindCgroups reports what this process may use, by trying it.
 func FindCgroups(off bool) Cgroups {
 	if off {
 		return Cgroups{Why: "switched off"}
@@ -220,7 +220,7 @@ func (c *Cgroup) Add(pids []int) error {
 	return nil
 }
 
-// OOMKilled tells whether the kernel killed a process of the cgroup because its
+// OOMKilled reports whether the kernel killed a process of the cgroup because its
 // memory was used up.
 func (c *Cgroup) OOMKilled() bool {
 	file := "memory.oom_control"

@@ -13,10 +13,10 @@ type Finding struct {
 	Name   string // what was looked at: "platform systrap", "user namespaces"
 	OK     bool
 	Detail string // what was found
-	Remedy string // what to do about it; empty where OK
+	Remedy string // what to do about it; empty if OK
 }
 
-// LookAtRootfs tells whether the configured root file system is one; "" is
+// LookAtRootfs reports whether the configured root file system is one; "" is
 // the host's own. It does not say where: callers of bash are told what it finds.
 func LookAtRootfs(dir string) Finding {
 	f := Finding{Name: "root file system", OK: true, Detail: "the host's /usr"}

@@ -73,21 +73,21 @@ func (p *Process) Status() string {
 	return "ended"
 }
 
-// Killed tells whether a child process that nobody has reaped yet was ended by
+// Killed reports whether a child process that nobody has reaped yet was ended by
 // a signal that someone sends, as EndsFromOutside says it.
 func (p *Process) Killed() bool {
 	info, err := p.end()
 	return err == nil && info.code == cldKilled && EndsFromOutside(unix.Signal(info.status))
 }
 
-// EndsFromOutside tells whether a process that a signal ended was ended by
+// EndsFromOutside reports whether a process that a signal ended was ended by
 // another one, or by a kernel short of memory. The signals of a crash and of a
 // system call that is forbidden are the process's own doing.
 func EndsFromOutside(s unix.Signal) bool {
 	return s == unix.SIGKILL || s == unix.SIGTERM
 }
 
-// end tells how a child process ended that nobody has reaped yet; its code is 0
+// end reports how a child process ended that nobody has reaped yet; its code is 0
 // where it has not ended.
 func (p *Process) end() (siginfo, error) {
 	var info siginfo
@@ -122,7 +122,7 @@ const (
 	cldDumped = 3
 )
 
-// WaitUntil tells whether the process has ended by then. No other goroutine may
+// WaitUntil reports whether the process has ended by then. No other goroutine may
 // be in Wait: it would return at the deadline too.
 func (p *Process) WaitUntil(deadline time.Time) bool {
 	_ = p.f.SetReadDeadline(deadline)
@@ -131,7 +131,7 @@ func (p *Process) WaitUntil(deadline time.Time) bool {
 	return p.Ended()
 }
 
-// Ended tells whether the process has ended.
+// Ended reports whether the process has ended.
 func (p *Process) Ended() bool {
 	rc, err := p.f.SyscallConn()
 	if err != nil {

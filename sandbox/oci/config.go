@@ -127,7 +127,7 @@ func NewID() space.SandboxID {
 	return space.SandboxID(hex.EncodeToString(b[:]))
 }
 
-// ValidID tells whether id is 64 lower-case hexadecimal digits. A shorter one
+// ValidID reports whether id is 64 lower-case hexadecimal digits. A shorter one
 // could be the prefix of another, by which gVisor's own tools would find the
 // wrong container.
 func ValidID(id space.SandboxID) bool {

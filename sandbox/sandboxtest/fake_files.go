@@ -242,7 +242,7 @@ func (a *fakeAgent) putOwn(e agent.ApplyEntry) error {
 	return os.WriteFile(name, e.Content, perm)
 }
 
-// inUse tells whether a command's shell works in a directory, or has a file
+// inUse reports whether a command's shell works in a directory, or has a file
 // open for writing, where the system can tell.
 func (a *fakeAgent) inUse(name string) bool {
 	a.mu.Lock()

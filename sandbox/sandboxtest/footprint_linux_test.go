@@ -10,7 +10,7 @@ import (
 // footprint is what sandboxes may leave on the host.
 type footprint struct{ files, processes, descriptors, mounts, cgroups int }
 
-// over tells whether there is more of anything than in another.
+// over reports whether there is more of anything than in another.
 func (f footprint) over(b footprint) bool {
 	return f.files > b.files || f.processes > b.processes || f.descriptors > b.descriptors || f.mounts > b.mounts || f.cgroups > b.cgroups
 }

@@ -54,7 +54,7 @@ func needGVisor(t testing.TB) {
 	}
 }
 
-// tryGVisor tells why gVisor does not work here, by one trial for all tests: it
+// tryGVisor reports why gVisor does not work here, by one trial for all tests: it
 // costs more than many a test.
 var tryGVisor = sync.OnceValue(func() error {
 	return sandboxtest.Try(func(runDir string) (space.Runtime, error) {

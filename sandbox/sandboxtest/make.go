@@ -14,7 +14,7 @@ import (
 	"satchel/sandbox"
 )
 
-// Try tells why a runtime, made in a directory of its own, does not work here.
+// Try reports why a runtime, made in a directory of its own, does not work here.
 func Try(make func(runDir string) (space.Runtime, error)) error {
 	dir, err := os.MkdirTemp("", "trial-")
 	if err != nil {

@@ -34,7 +34,7 @@ type RuntimeHarness struct {
 	// Name is that of New in the map that Dispatch was given.
 	Name string
 	New  NewRuntime
-	// Run has process 1 do what a line says, as StandIn does; nil where
+	// Run has process 1 do what a line says, as StandIn does; nil if
 	// process 1 is a StandIn.
 	Run func(s space.Sandbox, line string) (string, error)
 	// Main returns the host's process with which a sandbox lives and dies; zero

@@ -12,7 +12,7 @@ import (
 	"satchel/internal/space"
 )
 
-// Remains tells what the host has that is called after a sandbox: processes that
+// Remains reports what the host has that is called after a sandbox: processes that
 // know its id by their command line, mounts or cgroup, mounts of this process's,
 // cgroups, and files under runDir. What this process may not look at counts for
 // nothing.
@@ -88,7 +88,7 @@ func CommandLine(pid int) []string {
 	return strings.Split(strings.TrimSuffix(string(b), "\x00"), "\x00")
 }
 
-// SentryOf finds the gVisor sentry of a sandbox; zero where there is none.
+// SentryOf finds the gVisor sentry of a sandbox; zero if there is none.
 func SentryOf(runDir string, id space.SandboxID) int {
 	for pid := range Processes() {
 		c := CommandLine(pid)

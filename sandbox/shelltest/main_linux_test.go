@@ -112,7 +112,7 @@ func newRuntime(t testing.TB, logger *slog.Logger) *gvisor.Runtime {
 	return sandboxtest.Open(t, r, err)
 }
 
-// tryGVisor tells why gVisor does not work here, by one trial for all tests.
+// tryGVisor reports why gVisor does not work here, by one trial for all tests.
 var tryGVisor = sync.OnceValue(func() error {
 	return sandboxtest.Try(func(runDir string) (space.Runtime, error) {
 		return gvisor.New(gvisor.Options{RunDir: runDir, Rootfs: os.Getenv(rootfsVariable), Logger: slog.New(slog.DiscardHandler)})

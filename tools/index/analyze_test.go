@@ -71,7 +71,7 @@ func TestTermsInALanguage(t *testing.T) {
 	}
 }
 
-// analysisMeets tells whether a page has each word of a query in some form, or
+// analysisMeets reports whether a page has each word of a query in some form, or
 // the compound that they are: what searching comes to, as far as terms go.
 func analysisMeets(page, query string, lang string) bool {
 	a := parse.NewAnalyzer()

@@ -229,7 +229,7 @@ func gather(docs []*found, reader string) []*found {
 	return out
 }
 
-// related tells whether two documents of a family are one page: in two
+// related reports whether two documents of a family are one page: in two
 // languages, or with the same title but for the version.
 func related(a, b *kin) bool {
 	return a.lang != b.lang || parse.SameButVersion(a.title, a.version, b.title, b.version)
@@ -352,7 +352,7 @@ func (x *Index) collapse(ctx context.Context, q *query.Parsed, all []*found, lim
 	return kept, nil
 }
 
-// copies tells whether two loaded documents say the same: what is cheap to tell
+// copies reports whether two loaded documents say the same: what is cheap to tell
 // first, whole texts last.
 func copies(ctx context.Context, a, b *found, words map[*found][]uint32, q *query.Parsed) (bool, error) {
 	x, y := &a.doc, &b.doc

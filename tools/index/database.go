@@ -221,7 +221,7 @@ func storeState(ctx context.Context, tx *sql.Tx, s state, o Options) error {
 	return err
 }
 
-// acquire counts a user; ok is false where the database is going away.
+// acquire counts a user; ok is false if the database is going away.
 func (d *database) acquire() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -304,7 +304,7 @@ func (d *database) advance(s state, v *view) {
 	d.mu.Unlock()
 }
 
-// damaged tells whether err means that a database file is not what we wrote.
+// damaged reports whether err means that a database file is not what we wrote.
 func damaged(err error) bool {
 	var e *sqlite.Error
 	if errors.As(err, &e) {

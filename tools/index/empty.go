@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// whyEmpty tells why a search found nothing, "" where a note has told it
+// whyEmpty reports why a search found nothing, "" where a note has told it
 // already. met is whether each filter by itself is met by a page.
 func (u *inquiry) whyEmpty(docs int64, met bool, r *Results) string {
 	others := u.Filters

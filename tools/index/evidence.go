@@ -193,7 +193,7 @@ func (e *evidence) named(h head, title []string) float64 {
 	return 0
 }
 
-// sameWords tells whether two lists hold the same words, in any order.
+// sameWords reports whether two lists hold the same words, in any order.
 func sameWords(title, sequence []string) bool {
 	for _, t := range title {
 		if !slices.Contains(sequence, t) {

@@ -91,7 +91,7 @@ func (f *found) text(ctx context.Context, sn snippet, budget int) (extract, erro
 	return out, nil
 }
 
-// beginsSection tells whether a passage begins with a heading.
+// beginsSection reports whether a passage begins with a heading.
 func beginsSection(name string, p passage) bool {
 	for _, l := range parse.ParseLines(name, []byte(p.text), p.start) {
 		if !l.Blank {

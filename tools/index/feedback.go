@@ -36,7 +36,7 @@ const (
 	shortChunk = 20
 )
 
-// feeds tells whether the query is one for feedback.
+// feeds reports whether the query is one for feedback.
 func (u *inquiry) feeds() bool {
 	if u.Sort != query.ByRelevance || len(u.plan.phrases) > 0 {
 		return false
@@ -44,7 +44,7 @@ func (u *inquiry) feeds() bool {
 	return u.sentence()
 }
 
-// sentence tells whether the query has so many words that it tells of something
+// sentence reports whether the query has so many words that it tells of something
 // rather than names it.
 func (u *inquiry) sentence() bool {
 	distinct := map[string]bool{}
@@ -128,7 +128,7 @@ func (u *inquiry) feedback(ctx context.Context, docs []*found) ([]term, error) {
 	return terms, nil
 }
 
-// tellsTopic tells whether a term of a page may be searched for unasked: no stop
+// tellsTopic reports whether a term of a page may be searched for unasked: no stop
 // word, number or initial.
 func tellsTopic(t string) bool {
 	if len(t) < 3 || isStop(t) {

@@ -191,7 +191,7 @@ func (x *Index) files(id space.SpaceID) ([]string, error) {
 	return files, nil
 }
 
-// Open returns the entry's database for a query or an update; nil where there
+// Open returns the entry's database for a query or an update; nil if there
 // is none yet. The caller releases it.
 func (x *Index) open(ctx context.Context, e *entry) (*database, error) {
 	e.mu.Lock()
@@ -325,13 +325,13 @@ type Status struct {
 	Commit space.CommitID // that queries are answered from; empty: none yet
 	Head   space.CommitID // the newest that the index was told of; empty: none yet
 	// Behind is how long Head has been newer than Commit, or may have been
-	// where it is not known yet; zero where it is not.
+	// where it is not known yet; zero if it is not.
 	Behind time.Duration
 	Docs   int64
-	Err    error // of the last update; nil where it succeeded
+	Err    error // of the last update; nil if it succeeded
 }
 
-// Status tells how far the index of a collection is.
+// Status reports how far the index of a collection is.
 func (x *Index) Status(ctx context.Context, id space.SpaceID) (Status, error) {
 	e, err := x.entry(id)
 	if err != nil {
@@ -360,7 +360,7 @@ func (e *entry) status(st state, now time.Time) Status {
 	return s
 }
 
-// AtHead tells whether queries of the collection are answered from the head of
+// AtHead reports whether queries of the collection are answered from the head of
 // src already, and nothing is known to be wrong with the index: then nobody who
 // only asks needs to wait for an update or a rebuild that runs.
 func (x *Index) AtHead(ctx context.Context, id space.SpaceID, src Source) (bool, error) {
@@ -380,7 +380,7 @@ func (x *Index) AtHead(ctx context.Context, id space.SpaceID, src Source) (bool,
 	return s.Commit != "" && s.Commit == head && s.Err == nil && !rotten, nil
 }
 
-// health tells whether damage was met that is not mended yet, and how often
+// health reports whether damage was met that is not mended yet, and how often
 // such damage was mended.
 func (e *entry) health() (rotten bool, healed int) {
 	e.mu.Lock()

@@ -66,7 +66,7 @@ func (t tongue) reader() string {
 	return ""
 }
 
-// isStop tells whether a word of a query carries no topic in its language. A
+// isStop reports whether a word of a query carries no topic in its language. A
 // Word that is one in English alone counts unless the query is surely in
 // another language.
 func (t tongue) isStop(word string) bool {
@@ -77,7 +77,7 @@ func (t tongue) isStop(word string) bool {
 	return language.IsStop(word)
 }
 
-// isStop tells whether a word carries no topic in English or in any of the
+// isStop reports whether a word carries no topic in English or in any of the
 // languages.
 func isStop(word string, langs ...string) bool {
 	word = strings.ToLower(word)

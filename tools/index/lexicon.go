@@ -131,7 +131,7 @@ func (l *lexicon) forms(ctx context.Context, raw string, w parse.Word) (all []fo
 	return all, true, nil
 }
 
-// umlauted tells whether pages write a German term with an umlaut, as far as a
+// umlauted reports whether pages write a German term with an umlaut, as far as a
 // few passages show.
 func (l *lexicon) umlauted(ctx context.Context, term string) (found bool, err error) {
 	a := l.x.analyzer()

@@ -32,7 +32,7 @@ func (u *inquiry) headBits() []heads {
 	return bits
 }
 
-// mayHead tells whether a passage may have a heading that consists of the query's
+// mayHead reports whether a passage may have a heading that consists of the query's
 // words. Each of these, and the name that they make, is among the plan's terms
 // unless no page has it.
 func (u *inquiry) mayHead(h heads) bool {
@@ -40,7 +40,7 @@ func (u *inquiry) mayHead(h heads) bool {
 	return h&headsKnown == 0 || u.unplanned || h&headsName != 0 || h&all == all
 }
 
-// looksInto tells whether passage k of a document is looked into: the best, for
+// looksInto reports whether passage k of a document is looked into: the best, for
 // how near its words are, if the query has several.
 func (u *inquiry) looksInto(f *found, k int) bool {
 	return k == 0 && len(u.plan.sequence) > 1 || u.mayHead(f.chunks[k].heads)
@@ -78,7 +78,7 @@ func (u *inquiry) readEvidence(ctx context.Context, docs []*found) (err error) {
 	return nil
 }
 
-// namesMore tells whether some page has a word that headings may consist of, and
+// namesMore reports whether some page has a word that headings may consist of, and
 // that is none of the plan's terms.
 func (u *inquiry) namesMore(ctx context.Context) (bool, error) {
 	p := u.plan

@@ -95,7 +95,7 @@ func (m Meaning) withDefaults() Meaning {
 	return m
 }
 
-// leg is what an Index has of Meaning; nil where it is switched off.
+// leg is what an Index has of Meaning; nil if it is switched off.
 type leg struct {
 	o      Meaning
 	engine *semantic.Engine // nil: no vectors
@@ -153,14 +153,14 @@ func (x *Index) meaningDropped(ctx context.Context, id space.SpaceID) error {
 }
 
 // ForgetMeaning removes a collection's vectors, so that nothing is left of what
-// was purged from it; what is still there is embedded anew.
+// was purged from it; what is still there is embedded again.
 func (x *Index) ForgetMeaning(ctx context.Context, id space.SpaceID) error {
 	err := x.meaningDropped(ctx, id)
 	x.meaningChanged(id)
 	return err
 }
 
-// MeaningStatus tells how far the vectors of a collection are; ok is false where
+// MeaningStatus reports how far the vectors of a collection are; ok is false if
 // none are made.
 func (x *Index) MeaningStatus(id space.SpaceID) (_ semantic.Status, ok bool) {
 	if x.leg == nil || x.leg.engine == nil {
@@ -183,7 +183,7 @@ func (x *Index) WaitMeaning(ctx context.Context, id space.SpaceID) error {
 	return x.leg.engine.Wait(ctx, string(id), string(st.Commit))
 }
 
-// meaning is the leg during one search; nil where it is switched off.
+// meaning is the leg during one search; nil if it is switched off.
 type meaning struct {
 	leg     *leg
 	text    string // of the query, without qualifiers
@@ -385,7 +385,7 @@ func (c *cosines) order(docs []*found, weight float64) []*found {
 }
 
 // filtered returns the documents that the filters let through, ascending; nil
-// for all of them. any is false where there are none.
+// for all of them. any is false if there are none.
 func filtered(ctx context.Context, s *session, f query.Filters) (docs []int64, any bool, err error) {
 	cond, args, err := where(ctx, s.tx, f, s.col.Mount)
 	if err != nil || cond == "" {

@@ -27,7 +27,7 @@ func docKey(p space.Path, blob space.BlobID) uint64 {
 	return h.Sum64()
 }
 
-// with calls f with the collection's database; ok is false where it has none.
+// with calls f with the collection's database; ok is false if it has none.
 func (s chunkSource) with(ctx context.Context, collection string, f func(*database) error) (ok bool, err error) {
 	e, err := s.x.entry(space.SpaceID(collection))
 	if err != nil {

@@ -190,7 +190,7 @@ func (b *planner) pieces(ctx context.Context) ([]piece, error) {
 	return pieces, nil
 }
 
-// elided tells whether what follows is the rest of a word with an apostrophe: the
+// elided reports whether what follows is the rest of a word with an apostrophe: the
 // s of "site's", the t of "don't".
 func elided(before string) bool {
 	return strings.HasSuffix(before, "'") || strings.HasSuffix(before, "’")
@@ -344,7 +344,7 @@ func (b *planner) finish(ctx context.Context) error {
 	return nil
 }
 
-// spaced tells whether a word is of a script that puts blanks between words: of
+// spaced reports whether a word is of a script that puts blanks between words: of
 // another one, what the analyzer takes for a word is none to a reader.
 func spaced(w string) bool {
 	return !strings.ContainsFunc(w, func(r rune) bool {

@@ -186,7 +186,7 @@ func shown(s string) string {
 	}, strings.ToValidUTF8(s, "\ufffd"))
 }
 
-// deceptive tells whether a character changes what a text seems to say without
+// deceptive reports whether a character changes what a text seems to say without
 // being seen: it overrides the direction of letters, has no width, or repeats
 // ASCII invisibly, which an AI may read where a person does not. Joiners are
 // none, which Persian, Indian scripts and emoji need, nor are the marks that
@@ -381,7 +381,7 @@ func tidyFile(file string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(file, "/space/"), "./"), "/")
 }
 
-// namesFile tells whether an entry of relevant_files, a file, a directory or a
+// namesFile reports whether an entry of relevant_files, a file, a directory or a
 // glob, is about a file.
 func namesFile(entry, file string) bool {
 	entry = tidyFile(entry)

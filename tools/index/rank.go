@@ -112,7 +112,7 @@ func telling(chunks, df, occurrences int64) float64 {
 // sum alone lets a rare word outweigh all the others.
 const coverWeight = 0.7
 
-// coverage tells how much of a query a chunk has.
+// coverage reports how much of a query a chunk has.
 type coverage struct {
 	weight []float64 // of each of the first terms
 	total  float64

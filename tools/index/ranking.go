@@ -35,7 +35,7 @@ type inquiry struct {
 	// stands for itself; 0 for an answer.
 	deep   int
 	scored *scorer // of the last pass
-	// unplanned tells what namesMore does.
+	// unplanned reports what namesMore does.
 	unplanned bool
 }
 
@@ -120,7 +120,7 @@ func (u *inquiry) match(ctx context.Context, r *Results) ([]*found, error) {
 }
 
 // pass retrieves what any of the terms match from every database and groups it
-// by document, best first. more tells that it is another pass, with terms after
+// by document, best first. more reports that it is another pass, with terms after
 // those of the one before.
 func (u *inquiry) pass(ctx context.Context, terms []term, more bool, r *Results) ([]*found, error) {
 	sc := newScorer(terms, u.stats)

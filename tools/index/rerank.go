@@ -127,7 +127,7 @@ func firstChars(s string, n int) string {
 }
 
 // expand returns other words for the query, to be looked for with a small
-// weight; none where there is no Expander or it does not answer, which a note
+// weight; none if there is no Expander or it does not answer, which a note
 // tells.
 func (x *Index) expand(ctx context.Context, m *meaning, q *query.Parsed, r *Results) ([]string, error) {
 	if m == nil || m.leg.o.Expander == nil || len(q.Words) == 0 {

@@ -54,14 +54,14 @@ type Results struct {
 	Hits []Hit
 	// Total is how many documents hold a word that was looked for, and meet the
 	// filters, without those for which another one was found to stand. Truncated
-	// tells that Hits has fewer.
+	// reports that Hits has fewer.
 	Total     int
 	Truncated bool
 	// Scope says in words what was searched.
 	Scope string
 	// Indexes tells for each collection what the answer speaks of. IndexCommit
 	// is the first one's, IndexAge the age of the one that is furthest behind
-	// its head; zero where none is behind.
+	// its head; zero if none is behind.
 	Indexes     []IndexState
 	IndexCommit space.CommitID
 	IndexAge    time.Duration

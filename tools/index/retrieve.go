@@ -26,7 +26,7 @@ type retrieval struct {
 	// depth is how many chunks are wanted; verify how many of the best are looked
 	// into for phrases of several words, and more where fewer than depth have them.
 	depth, verify int
-	// heads are the bits that terms have in the heads of a chunk; more tells that
+	// heads are the bits that terms have in the heads of a chunk; more reports that
 	// only some of the terms are new.
 	heads []heads
 	more  bool
@@ -41,7 +41,7 @@ type candidate struct {
 	heads heads
 }
 
-// leads tells whether a chunk is what a page with headings begins with.
+// leads reports whether a chunk is what a page with headings begins with.
 func leads(chunks []segment.Chunk, c int) bool {
 	if chunks[c].Part != 0 {
 		return false
@@ -87,7 +87,7 @@ type scratch struct {
 	buf   [512]segment.Posting
 }
 
-// heads tells which of the words that a heading may consist of a chunk's headings
+// heads reports which of the words that a heading may consist of a chunk's headings
 // have; see inquiry.mayHead.
 type heads uint8
 
@@ -344,7 +344,7 @@ func (s *session) exclude(ctx context.Context, chunks []segment.Chunk, without [
 	return nil
 }
 
-// verified tells whether a chunk that holds the words of the phrases has them
+// verified reports whether a chunk that holds the words of the phrases has them
 // as phrases.
 func (s *session) verified(ctx context.Context, id int64, r *retrieval) (bool, error) {
 	var words parse.Tokens

@@ -29,7 +29,7 @@ func TestMoreTermsAreScoredOnce(t *testing.T) {
 		}
 		return best, docs
 	}
-	want, total := find(len(all)) // the second one anew
+	want, total := find(len(all)) // the second one again
 	if got, docs := find(2); !reflect.DeepEqual(got, want) || docs != total || len(want) != 30 {
 		t.Errorf("%d documents with %v, not %d with %v", docs, got, total, want)
 	}

@@ -50,7 +50,7 @@ func answers(t *testing.T, x *Index) (all []Results, told bool) {
 	return all, told || rotten
 }
 
-// wrong returns a hit that says what no page does, nil where there is none.
+// wrong returns a hit that says what no page does, nil if there is none.
 func wrong(t *testing.T, h *history, got []Results) *Hit {
 	t.Helper()
 	files, err := h.Files(t.Context(), testSpace, h.head, "")

@@ -25,7 +25,7 @@ type session struct {
 	state state
 	view  *view
 	terms map[string]*termEntry // that were looked up
-	// unread tells that phrases were not looked for in all passages that hold
+	// unread reports that phrases were not looked for in all passages that hold
 	// their words.
 	unread bool
 

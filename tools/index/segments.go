@@ -13,7 +13,7 @@ import (
 // to mergeFactor times as many chunks as the one below; that many neighbours of
 // a level become one of the next. So a chunk is written again once for each
 // level, and a term is looked up in a few segments. A segment of which more than
-// 1/deadShare has been deleted is written anew without that.
+// 1/deadShare has been deleted is written again without that.
 const (
 	mergeFactor = 4
 	deadShare   = 3

@@ -149,14 +149,14 @@ func window(f parse.FileFormat, data []byte, lines []parse.Line, from, to int) (
 	return first, last
 }
 
-// opensFence tells whether a line of Markdown begins a block of code.
+// opensFence reports whether a line of Markdown begins a block of code.
 func opensFence(data []byte, lines []parse.Line, i int) bool {
 	l := lines[i]
 	var f parse.FenceState
 	return l.Group != parse.InFence && !l.Structure && f.Start(data[l.Start:l.End])
 }
 
-// closesFence tells whether a line of Markdown ends a block of code.
+// closesFence reports whether a line of Markdown ends a block of code.
 func closesFence(data []byte, lines []parse.Line, i int) bool {
 	l := lines[i]
 	if l.Group != parse.InFence || l.First >= i {

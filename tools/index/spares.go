@@ -13,7 +13,7 @@ type spares[T any] struct {
 	kept []*T
 }
 
-// get returns one, nil where there is none.
+// get returns one, nil if there is none.
 func (s *spares[T]) get() *T {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -40,7 +40,7 @@ func (x *Index) Update(ctx context.Context, id space.SpaceID, src Source) error 
 	return err
 }
 
-// Rebuild makes the index of a collection anew, whatever state it is in.
+// Rebuild makes the index of a collection again, whatever state it is in.
 func (x *Index) Rebuild(ctx context.Context, id space.SpaceID, src Source) error {
 	e, err := x.lock(ctx, id)
 	if err != nil {

@@ -127,7 +127,7 @@ func loadView(ctx context.Context, q queryer, st state) (*view, error) {
 	return v, nil
 }
 
-// inOrder tells whether the segments are in the order in which they were
+// inOrder reports whether the segments are in the order in which they were
 // written: a document's number is higher than all before.
 func inOrder(parts []part) bool {
 	next := uint32(0)

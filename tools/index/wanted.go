@@ -65,7 +65,7 @@ func (w *wanted) in(o parse.Word) (mask uint64) {
 
 // each calls yield with the place of each word of a text that stands for terms,
 // and with these. What stands between blanks is only analysed where a letter
-// tells that it may: no word of ASCII is stemmed to one that begins otherwise.
+// reports that it may: no word of ASCII is stemmed to one that begins otherwise.
 func (w *wanted) each(a *parse.Analyzer, text string, yield func(start int, mask uint64)) {
 	if w.any {
 		a.Words(text, func(o parse.Word) {
@@ -94,7 +94,7 @@ func (w *wanted) each(a *parse.Analyzer, text string, yield func(start int, mask
 	}
 }
 
-// beginsWord tells whether a word, or a part of an identifier, may begin with a
+// beginsWord reports whether a word, or a part of an identifier, may begin with a
 // byte of ASCII.
 func beginsWord(before, c byte) bool {
 	return !parse.IsWordByte(before) || parse.IsUpper(c) || parse.IsDigit(c) != parse.IsDigit(before)

@@ -89,7 +89,7 @@ func (w *writer) add(ctx context.Context, d parse.Document) error {
 	}
 	id := w.state.next
 	if id > math.MaxUint32 {
-		return fmt.Errorf("index document: %w: its ids are used up", errSchema) // a rebuild begins anew
+		return fmt.Errorf("index document: %w: its ids are used up", errSchema) // a rebuild begins again
 	}
 	w.state.next++
 	date := int64(0)
@@ -146,7 +146,7 @@ func (w *writer) count(t *parse.ChunkTerms, sign int64) {
 	}
 }
 
-// remove deletes a path's document and tells whether there was one. Its terms, whose frequencies
+// remove deletes a path's document and reports whether there was one. Its terms, whose frequencies
 // go down, come of analysing the stored text again.
 func (w *writer) remove(ctx context.Context, a *parse.Analyzer, p space.Path, o Options) (had bool, err error) {
 	var id int64

@@ -46,7 +46,7 @@ type Ran struct {
 	ExitCode int
 	Signal   string
 	Duration time.Duration
-	// Fresh tells that the sandbox was started for this command: nothing of
+	// Fresh reports that the sandbox was started for this command: nothing of
 	// earlier ones is in it.
 	Fresh bool
 	Notes []string
@@ -57,7 +57,7 @@ type Ran struct {
 type Options struct {
 	Tools   Tools
 	Service *service.Service
-	// Shells runs commands; nil where none can, and ShellProblem says why.
+	// Shells runs commands; nil if none can, and ShellProblem says why.
 	Shells       Shells
 	ShellProblem string
 	Verifier     auth.Verifier
@@ -68,7 +68,7 @@ type Options struct {
 	// of the URLs in its answers. nil means URL.
 	Origin func(*http.Request) string
 
-	// HostAllowed tells whether the server may be reached under a Host; nil: any.
+	// HostAllowed reports whether the server may be reached under a Host; nil: any.
 	HostAllowed func(host string) bool
 	// ResourceMetadataURL and ScopeNames are as in package mcp.
 	ResourceMetadataURL func(*http.Request) string

@@ -109,7 +109,7 @@ func (c *call) find(ctx context.Context, a searchRequest) (resultsView, error) {
 	return found, nil
 }
 
-// relative makes the paths of a result relative to the library; false where it is
+// relative makes the paths of a result relative to the library; false if it is
 // of something else.
 func (r *resultView) relative() bool {
 	var ok bool

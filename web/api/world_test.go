@@ -187,7 +187,7 @@ func (w *world) judge(r *http.Request, raw []byte, a answer) {
 	}
 }
 
-// isError tells that an answer has exactly the form of a refusal.
+// isError reports that an answer has exactly the form of a refusal.
 func (w *world) isError(a answer) {
 	w.t.Helper()
 	var e struct {

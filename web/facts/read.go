@@ -30,11 +30,11 @@ type Fact struct {
 	Sure    float64 // the confidence, where HasSure
 	HasSure bool
 	Client  string
-	// Days, as YYYY-MM-DD; empty where they are not told, or are none.
+	// Days, as YYYY-MM-DD; empty if they are not told, or are none.
 	FirstSeen, Confirmed, Expires string
 	// Problem says why the file is no fact that can be corrected here.
 	Problem string
-	// More tells that there is text under the front matter.
+	// More reports that there is text under the front matter.
 	More bool
 }
 
@@ -79,5 +79,5 @@ func Day(s string) string {
 	return s[:len(time.DateOnly)]
 }
 
-// Over tells whether the fact has expired by a day.
+// Over reports whether the fact has expired by a day.
 func (f Fact) Over(today string) bool { return f.Expires != "" && f.Expires < today }

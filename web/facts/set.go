@@ -41,7 +41,7 @@ func New(fields ...Field) []byte {
 
 // Set gives fields of a fact's file other values. Every other byte stays as it is
 // where the front matter is one line or block for each field; another, such as
-// one in braces, is written anew with the same values. The text under it stays
+// one in braces, is written again with the same values. The text under it stays
 // always. The error says why the file must be mended by hand.
 func Set(doc []byte, fields ...Field) ([]byte, error) {
 	before, err := frontmatter.Parse(doc)
@@ -157,7 +157,7 @@ func extent(lines []string, key string) (from, to int) {
 	return last, last
 }
 
-// anew writes the whole block.
+// again writes the whole block.
 func anew(head []byte, _ []Field, want map[string]any) ([]byte, error) {
 	block, err := yaml.Marshal(want)
 	if err != nil {

@@ -97,7 +97,7 @@ func cutLines(s string) []endedLine {
 	return out
 }
 
-// usualEnd is how most lines end; uniform tells that all do.
+// usualEnd is how most lines end; uniform reports that all do.
 func usualEnd(lines []endedLine) (end string, uniform bool) {
 	count := map[string]int{}
 	for _, l := range lines {

@@ -24,7 +24,7 @@ const (
 	bracketWork = 20         // how much dearer brackets are than emphasis
 )
 
-// affordable tells whether a document is within the limits, in one pass.
+// affordable reports whether a document is within the limits, in one pass.
 func affordable(src []byte) bool {
 	if len(src) > MaxMarkdown {
 		return false

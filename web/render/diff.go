@@ -34,7 +34,7 @@ type Row struct {
 	// Kind is '+' (added), '-' (removed), ' ' (the same) or '@' (lines are left
 	// out before).
 	Kind     byte
-	Old, New int // line numbers; 0 where there is none
+	Old, New int // line numbers; 0 if there is none
 	// HTML is the line, with what is not to be seen in it written by its number.
 	HTML template.HTML
 
@@ -46,7 +46,7 @@ type Change struct {
 	Rows           []Row
 	Added, Removed int
 	Binary         bool
-	// Cut tells that lines were left out at the end, or the end of a line was.
+	// Cut reports that lines were left out at the end, or the end of a line was.
 	Cut bool
 }
 

@@ -44,7 +44,7 @@ type quote struct {
 }
 
 // Source highlights source code by its file's name. Each line is an element of
-// the class "line" with the id L1, L2, … and a link to itself; cut tells that
+// the class "line" with the id L1, L2, … and a link to itself; cut reports that
 // there were more than limit, or more than a page may have. Of code with more
 // marks than that, the rest has none.
 func Source(src, name string, limit int) (lines template.HTML, cut bool) {

@@ -42,11 +42,11 @@ func Visible(text string) string {
 	return b.String()
 }
 
-// Odd tells whether a character of a line of text is one that Visible writes by its
+// Odd reports whether a character of a line of text is one that Visible writes by its
 // number.
 func Odd(r rune) bool { return odd(r) }
 
-// odd tells whether a character of a line of text is not to be seen as one. What
+// odd reports whether a character of a line of text is not to be seen as one. What
 // Unicode calls default ignorable (DerivedCoreProperties.txt) is among them.
 func odd(r rune) bool {
 	switch {

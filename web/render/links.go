@@ -59,7 +59,7 @@ func (p Place) resolve(dest string) (t target, ok bool) {
 	return t, true
 }
 
-// within finds a path that a document in dir names; ok is false where it is out
+// within finds a path that a document in dir names; ok is false if it is out
 // of the space, or none that a file of one can have.
 func within(dir, name string) (string, bool) {
 	if strings.HasPrefix(name, "/") {
@@ -95,7 +95,7 @@ func escapePath(p string) string {
 	return strings.Join(segs, "/")
 }
 
-// isPicture tells whether a browser is shown the file as a picture, by its name.
+// isPicture reports whether a browser is shown the file as a picture, by its name.
 func isPicture(name string) bool {
 	switch strings.ToLower(path.Ext(name)) {
 	case ".png", ".jpg", ".jpeg", ".gif", ".webp", ".avif":

@@ -42,7 +42,7 @@ type Heading struct {
 	Level        int // 1 for the outermost
 }
 
-// Markdown renders a document; ok is false where it is beyond the limits.
+// Markdown renders a document; ok is false if it is beyond the limits.
 func Markdown(src []byte, at Place) (d Document, ok bool) {
 	if !affordable(src) {
 		return Document{}, false

@@ -12,7 +12,7 @@ import (
 // piece is a part of raw HTML in a document.
 type piece struct {
 	text string // as it was written
-	// tag is the name of an element that may pass, and end tells that it is the
+	// tag is the name of an element that may pass, and end reports that it is the
 	// element's end.
 	tag  string
 	end  bool
@@ -20,7 +20,7 @@ type piece struct {
 	kind html.TokenType
 }
 
-// passes tells which elements may pass, without attributes: inline among text,
+// passes reports which elements may pass, without attributes: inline among text,
 // and in blocks of HTML besides. Everything else is shown as text.
 func passes(tag string, block bool) bool {
 	switch tag {
@@ -83,7 +83,7 @@ func cut(src []byte) []piece {
 	return out
 }
 
-// plain tells whether a tag is written with nothing but its name.
+// plain reports whether a tag is written with nothing but its name.
 func plain(raw, tag string) bool {
 	t := strings.Trim(raw, "</> \t\n")
 	return strings.EqualFold(t, tag)

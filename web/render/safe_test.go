@@ -88,7 +88,7 @@ func safeURL(s string, loads bool) bool {
 	return true
 }
 
-// balanced tells whether every element that begins in the HTML ends in it, in
+// balanced reports whether every element that begins in the HTML ends in it, in
 // order, so that nothing of a document reaches into the page around it.
 func balanced(out string) error {
 	var open []string

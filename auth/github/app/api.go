@@ -38,7 +38,7 @@ func (e *statusError) Error() string {
 	return fmt.Sprintf("github: the answer was %d: %q", e.status, e.message)
 }
 
-// statusOf is the status in err's tree; 0 where none is.
+// statusOf is the status in err's tree; 0 if none is.
 func statusOf(err error) int {
 	var e *statusError
 	if errors.As(err, &e) && e.wait == 0 {

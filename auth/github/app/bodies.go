@@ -17,7 +17,7 @@ type bodies struct {
 	mu    sync.Mutex
 	all   held
 	of    map[string]held // by address
-	freed chan struct{}   // closed, and made anew, when a place is free
+	freed chan struct{}   // closed, and made again, when a place is free
 }
 
 type held struct {

@@ -28,7 +28,7 @@ type Options struct {
 	URL, API string
 	// Public is this server's origin, to which GitHub sends people.
 	Public string
-	// Hooks tells that GitHub can reach this server at Public, and so can send
+	// Hooks reports that GitHub can reach this server at Public, and so can send
 	// webhooks.
 	Hooks bool
 	// Transport makes the requests; default one with timeouts. No redirect is
@@ -62,7 +62,7 @@ type Options struct {
 	WebhookTimeout  time.Duration
 	// Address names whom a request comes from; nil: all come from one.
 	Address func(r *http.Request) string
-	// Limit tells whether somebody may send yet another webhook that proves not to be
+	// Limit reports whether somebody may send yet another webhook that proves not to be
 	// GitHub's, else how long they must wait; count: they have just sent one. nil: they
 	// may send any number.
 	Limit func(r *http.Request, count bool) (wait time.Duration, ok bool)
@@ -206,14 +206,14 @@ func (c *Client) Close() {
 // Address is the GitHub's, such as https://github.com.
 func (c *Client) Address() string { return c.o.URL }
 
-// Hooked tells whether GitHub can tell this server what happens there.
+// Hooked reports whether GitHub can tell this server what happens there.
 func (c *Client) Hooked() bool { return c.o.Hooks }
 
 // CloneURL is a repository's address for git, which follows from its name: what
 // GitHub says elsewhere is not followed.
 func (c *Client) CloneURL(fullName string) string { return c.o.URL + "/" + fullName + ".git" }
 
-// App returns the App without its secrets; false where there is none.
+// App returns the App without its secrets; false if there is none.
 func (c *Client) App(ctx context.Context) (auth.GitHubApp, bool, error) {
 	a, ok, err := c.o.Store.GitHubApp(ctx)
 	a.Secrets = auth.GitHubSecrets{}

@@ -19,7 +19,7 @@ import (
 // nameForm is how GitHub writes owner/name.
 var nameForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,99}/[A-Za-z0-9._-]{1,100}$`)
 
-// goodName tells whether a repository's name can be part of an address.
+// goodName reports whether a repository's name can be part of an address.
 func goodName(full string) bool {
 	_, name, _ := strings.Cut(full, "/")
 	return nameForm.MatchString(full) && name != "." && name != ".."
@@ -156,7 +156,7 @@ func (c *Client) choose(found *Found, all []repository, created int64) {
 }
 
 // listed calls each with the pages of a list, until there are no more or it has given
-// as many entries as are read at most; cut tells that there were more.
+// as many entries as are read at most; cut reports that there were more.
 func listed[T any](ctx context.Context, c *Client, token, path string, most int, each func(T) int) (cut bool, err error) {
 	for page, n := 1, 0; ; page++ {
 		if n >= most {

@@ -120,7 +120,7 @@ func (c *Client) exchange(ctx context.Context, a auth.GitHubApp, f github.WebFlo
 	return "", fault.Wrap(err, fault.Unavailable, "The GitHub App is not set up properly. Please tell who runs this server.")
 }
 
-// again is for what is cured by beginning anew.
+// again is for what is cured by beginning again.
 func again(why error) error {
 	return fault.Wrap(why, fault.Invalid, "This visit to GitHub is over or was begun elsewhere, and nothing was connected. Please begin again.")
 }

@@ -108,7 +108,7 @@ func (c *Client) others(ctx context.Context, id space.SpaceID, repository int64)
 	return links, nil
 }
 
-// Taken tells which repositories other spaces are kept in, and which spaces.
+// Taken reports which repositories other spaces are kept in, and which spaces.
 func (c *Client) Taken(ctx context.Context, id space.SpaceID) (map[int64]space.SpaceID, error) {
 	links, err := c.o.Store.RepositoryLinks(ctx)
 	if err != nil {
@@ -123,7 +123,7 @@ func (c *Client) Taken(ctx context.Context, id space.SpaceID) (map[int64]space.S
 	return taken, nil
 }
 
-// Linked returns what is connected to a space; false where nothing is.
+// Linked returns what is connected to a space; false if nothing is.
 func (c *Client) Linked(ctx context.Context, id space.SpaceID) (auth.RepositoryLink, bool, error) {
 	return c.o.Store.RepositoryLink(ctx, id)
 }
@@ -222,7 +222,7 @@ func (c *Client) RecheckOlder(ctx context.Context, age time.Duration) error {
 	return errors.Join(errs...)
 }
 
-// settle keeps what GitHub said, and has tell say so. changed is false where the link is
+// settle keeps what GitHub said, and has tell say so. changed is false if the link is
 // not any more what GitHub was asked about.
 func (c *Client) settle(ctx context.Context, was, now auth.RepositoryLink, tell func(context.Context, auth.RepositoryLink)) (kept auth.RepositoryLink, changed bool, err error) {
 	ctx = context.WithoutCancel(ctx)
@@ -355,7 +355,7 @@ func (c *Client) AskApproval(ctx context.Context, id space.SpaceID, user space.U
 	return c.o.Store.AskForApproval(ctx, id, user)
 }
 
-// Waiting tells since when somebody waits for that, for a space.
+// Waiting reports since when somebody waits for that, for a space.
 func (c *Client) Waiting(ctx context.Context, id space.SpaceID) (since time.Time, ok bool, err error) {
 	return c.o.Store.PendingApproval(ctx, id)
 }

@@ -253,7 +253,7 @@ func (c *Client) Enter(ctx context.Context, by space.UserID, a auth.GitHubApp) (
 }
 
 // proveSecret asks GitHub to end a token that there never was: whether it looks for
-// it tells whether the client secret is right.
+// it reports whether the client secret is right.
 func (c *Client) proveSecret(ctx context.Context, a auth.GitHubApp) error {
 	err := c.revoke(ctx, a, "ghu_"+strings.Repeat("0", 36))
 	switch {

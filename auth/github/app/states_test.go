@@ -71,7 +71,7 @@ func TestStatesFollowGitHub(t *testing.T) {
 	}
 }
 
-// A token that is asked for anew finds out by itself what became of the link.
+// A token that is asked for again finds out by itself what became of the link.
 func TestARefusedTokenTellsWhy(t *testing.T) {
 	for _, c := range []struct {
 		name string

@@ -194,7 +194,7 @@ func (c *Client) refusedToken(ctx context.Context, a auth.GitHubApp, l auth.Repo
 	return err // that GitHub is not there is nothing that a person must mend
 }
 
-// stateOf is what a refused token tells about its link; empty where it tells
+// stateOf is what a refused token tells about its link; empty if it tells
 // nothing.
 func stateOf(err error) auth.LinkState {
 	var status *statusError

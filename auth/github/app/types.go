@@ -21,15 +21,15 @@ const (
 // Store keeps the App and what is connected by it. It keeps secrets so that a copy
 // of it gives none away. via says how somebody did an act, for the audit log.
 type Store interface {
-	// GitHubApp returns the App with its secrets; false where there is none.
+	// GitHubApp returns the App with its secrets; false if there is none.
 	GitHubApp(ctx context.Context) (auth.GitHubApp, bool, error)
-	// SetGitHubApp keeps an App; fault.Conflict where there is one.
+	// SetGitHubApp keeps an App; fault.Conflict if there is one.
 	SetGitHubApp(ctx context.Context, by space.UserID, via string, a auth.GitHubApp) error
 	// RemoveGitHubApp forgets the App; every connected repository becomes removed.
 	RemoveGitHubApp(ctx context.Context, by space.UserID, via string) error
 
 	// LinkRepository connects a repository to a space, in the place of the one that
-	// it had; fault.NotFound for no such space, and fault.Conflict where another
+	// it had; fault.NotFound for no such space, and fault.Conflict if another
 	// space has the repository. One that is removed or lost there ends.
 	LinkRepository(ctx context.Context, by space.UserID, via string, l auth.RepositoryLink) error
 	RepositoryLink(ctx context.Context, id space.SpaceID) (auth.RepositoryLink, bool, error)
@@ -45,7 +45,7 @@ type Store interface {
 	AskForApproval(ctx context.Context, id space.SpaceID, user space.UserID) error
 	PendingApproval(ctx context.Context, id space.SpaceID) (since time.Time, ok bool, err error)
 
-	// SeenDelivery remembers a webhook's id; first tells that it was not known.
+	// SeenDelivery remembers a webhook's id; first reports that it was not known.
 	SeenDelivery(ctx context.Context, id string) (first bool, err error)
 }
 
@@ -60,7 +60,7 @@ type Found struct {
 	// Repositories of those that are not suspended: what the person may push to
 	// first, and of these the latest used first.
 	Repositories []Repository `json:"repositories,omitempty"`
-	// Cut tells that there are more than are listed.
+	// Cut reports that there are more than are listed.
 	Cut bool `json:"cut,omitempty"`
 	// Created is the id of the repository that FinishCreate made. Where none of
 	// Repositories has it, the installation does not include it yet.

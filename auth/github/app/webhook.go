@@ -179,7 +179,7 @@ func (u *refused) count(now time.Time) int {
 	return n
 }
 
-// signed tells whether the body was signed with the secret.
+// signed reports whether the body was signed with the secret.
 func signed(body []byte, signature, secret string) bool {
 	text, ok := strings.CutPrefix(signature, "sha256=")
 	got, err := hex.DecodeString(text)
@@ -262,7 +262,7 @@ func (h *hints) add(id space.SpaceID) {
 	}
 }
 
-// taken tells that the look begins: a hint that comes after it is another one.
+// taken reports that the look begins: a hint that comes after it is another one.
 func (h *hints) taken(id space.SpaceID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

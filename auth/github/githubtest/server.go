@@ -141,14 +141,14 @@ func (s *Server) SignIn(p Person) { s.mu.Lock(); s.person = p; s.mu.Unlock() }
 // Behave says how the server behaves from now on.
 func (s *Server) Behave(b Behaviour) { s.mu.Lock(); s.behaviour = b; s.mu.Unlock() }
 
-// Requests tells how many requests came to a path such as "/user".
+// Requests reports how many requests came to a path such as "/user".
 func (s *Server) Requests(path string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.requests[path]
 }
 
-// Tokens tells how many tokens are good, and how many were revoked.
+// Tokens reports how many tokens are good, and how many were revoked.
 func (s *Server) Tokens() (good, revoked int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

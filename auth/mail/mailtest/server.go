@@ -323,7 +323,7 @@ func (k *conversation) next() bool {
 	return true
 }
 
-// authentic tells whether an AUTH command comes with the user and the password.
+// authentic reports whether an AUTH command comes with the user and the password.
 func (k *conversation) authentic(rest string, b Behaviour) bool {
 	want, got := "\x00"+k.s.o.User+"\x00"+k.s.o.Password, ""
 	if !b.Login {

@@ -77,7 +77,7 @@ func words(v any) []string {
 	return nil
 }
 
-// audience tells whether aud, a text or a list (RFC 7519 section 4.1.3), has one
+// audience reports whether aud, a text or a list (RFC 7519 section 4.1.3), has one
 // of those that are ours.
 func (c claims) audience(ours []string) bool {
 	switch v := c["aud"].(type) {
@@ -89,7 +89,7 @@ func (c claims) audience(ours []string) bool {
 	return false
 }
 
-// lifetime says why a token is not good now; empty where it is (RFC 7519 sections
+// lifetime says why a token is not good now; empty if it is (RFC 7519 sections
 // 4.1.4 to 4.1.6).
 func (c claims) lifetime(now time.Time, skew time.Duration) string {
 	if exp, ok := seconds(c["exp"]); !ok {
@@ -130,7 +130,7 @@ func seconds(v any) (time.Time, bool) {
 	return time.Unix(int64(whole), int64(fraction*1e9)), true
 }
 
-// client returns the first claim that names the client; empty where none does.
+// client returns the first claim that names the client; empty if none does.
 func (c claims) client(names []string) string {
 	for _, name := range names {
 		v, _ := c.lookup(name)
@@ -188,7 +188,7 @@ func parseRequired(pairs []string) []required {
 	return out
 }
 
-// holds tells whether the claim is the value, or a list that has it.
+// holds reports whether the claim is the value, or a list that has it.
 func (r required) holds(c claims) bool {
 	v, ok := c.lookup(r.name)
 	if !ok {

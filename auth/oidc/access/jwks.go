@@ -54,7 +54,7 @@ type key struct {
 	public any // *ecdsa.PublicKey, *rsa.PublicKey or ed25519.PublicKey
 }
 
-// fits tells whether a token with the algorithm may be verified with the key.
+// fits reports whether a token with the algorithm may be verified with the key.
 func (k key) fits(alg string) bool {
 	want, ok := kindOf(alg)
 	if !ok || want != k.kind {

@@ -224,7 +224,7 @@ func (k *keyring) usable() *keySet {
 	return nil
 }
 
-// reachable tells whether the last attempt found the issuer.
+// reachable reports whether the last attempt found the issuer.
 func (k *keyring) reachable() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -110,7 +110,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// check tells what of the options would make every token fail, or too many pass.
+// check reports what of the options would make every token fail, or too many pass.
 func (o Options) check() error {
 	var errs []error
 	if u, err := url.Parse(o.Issuer); err != nil || !secure(u) || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
@@ -145,7 +145,7 @@ func (o Options) check() error {
 	return errors.Join(errs...)
 }
 
-// secure tells whether nobody on the way can change what the URL answers: https,
+// secure reports whether nobody on the way can change what the URL answers: https,
 // or http to this machine.
 func secure(u *url.URL) bool {
 	if u.Opaque != "" || u.Hostname() == "" {

@@ -53,7 +53,7 @@ func (v *Verifier) Close() { v.keys.close() }
 // Errors are fault.Unauthenticated for a token that proves nobody;
 // fault.Forbidden, for which auth.ErrorCode answers insufficient_scope, for a
 // good one without any scope that counts here, so that a client asks for more;
-// fault.Unavailable where no current keys of the issuer are known, and where a key
+// fault.Unavailable if no current keys of the issuer are known, and where a key
 // is unknown while the issuer cannot be asked for it; fault.Canceled.
 func (v *Verifier) Verify(ctx context.Context, bearer string) (auth.External, auth.Claimant, error) {
 	e, who, err := v.verify(ctx, bearer)

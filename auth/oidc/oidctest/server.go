@@ -131,7 +131,7 @@ func (s *Server) Behave(b Behaviour) { s.mu.Lock(); s.behaviour = b; s.mu.Unlock
 // Rotate replaces the keys: what the old ones signed is good no more.
 func (s *Server) Rotate() { k := newKeys(); s.mu.Lock(); s.keys = k; s.mu.Unlock() }
 
-// Requests tells how many requests came to a path such as "/jwks".
+// Requests reports how many requests came to a path such as "/jwks".
 func (s *Server) Requests(path string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

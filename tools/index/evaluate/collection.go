@@ -21,7 +21,7 @@ type Document struct {
 	ID   string     // what judgments call it
 	Path space.Path // under which it is indexed
 	Size int64      // about how many bytes Read returns
-	// Blob names the content, equal where the content is; empty where each
+	// Blob names the content, equal where the content is; empty if each
 	// document counts as one of its own.
 	Blob space.BlobID
 	Read func() ([]byte, error)

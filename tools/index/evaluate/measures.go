@@ -32,7 +32,7 @@ func (g Grades) relevant() int {
 }
 
 // NDCG is the discounted gain of the first depth documents of a ranking as a
-// part of what the best ranking would gain: 1 is the best, and 0 where nothing
+// part of what the best ranking would gain: 1 is the best, and 0 if nothing
 // is relevant. No document may be in the ranking twice.
 func NDCG(ranking []string, g Grades, depth int) float64 {
 	gain := 0.0
@@ -75,7 +75,7 @@ func AveragePrecision(ranking []string, g Grades) float64 {
 }
 
 // ReciprocalRank is 1 divided by the rank of the first relevant document, from
-// 1; 0 where none is among the first depth.
+// 1; 0 if none is among the first depth.
 func ReciprocalRank(ranking []string, g Grades, depth int) float64 {
 	for i, doc := range ranking[:min(depth, len(ranking))] {
 		if g[doc] > 0 {

@@ -26,7 +26,7 @@ const (
 
 // Guess is what a text says of its language.
 type Guess struct {
-	// Langs are the languages that it may be in, the likeliest first; nil where
+	// Langs are the languages that it may be in, the likeliest first; nil if
 	// nothing tells.
 	Langs []string
 	// Sure is whether it is in the first.

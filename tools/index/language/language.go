@@ -72,13 +72,13 @@ var codes = sync.OnceValue(func() map[string]bool {
 	return m
 })
 
-// Known tells whether a tag names a language that a path may name too.
+// Known reports whether a tag names a language that a path may name too.
 func Known(tag string) bool {
 	code, _, _ := strings.Cut(Normal(tag), "-")
 	return codes()[code] || code == "no"
 }
 
-// isRegion tells what may follow a code of two letters: a country, a script, or
+// isRegion reports what may follow a code of two letters: a country, a script, or
 // the United Nations' number of Latin America.
 func isRegion(s string) bool {
 	switch s {
@@ -88,7 +88,7 @@ func isRegion(s string) bool {
 	return len(s) == 2 && s[0] >= 'a' && s[0] <= 'z' && s[1] >= 'a' && s[1] <= 'z'
 }
 
-// isTag tells whether a part of a path names a language.
+// isTag reports whether a part of a path names a language.
 func isTag(s string) bool {
 	if len(s) < 2 || len(s) > 10 {
 		return false

@@ -67,7 +67,7 @@ func stemmer(lang string) func(*snowballstem.Env) bool {
 	return nil
 }
 
-// Stems tells whether words that are written in Latin letters have stems of
+// Stems reports whether words that are written in Latin letters have stems of
 // their own in a language: whether Stem gives something else than Term may.
 func Stems(lang string) bool {
 	lang = Base(lang)
@@ -107,7 +107,7 @@ func Term(word string) string {
 	return stemASCII(Fold(word))
 }
 
-// isSteady tells whether a word consists of characters of Chinese, Japanese and
+// isSteady reports whether a word consists of characters of Chinese, Japanese and
 // Korean alone that have one form and no stem: there are too many pairs of them
 // to work out each.
 func isSteady(word string) bool {
@@ -144,7 +144,7 @@ func Stem(lang, word string) string {
 	return Fold(low)
 }
 
-// latin tells whether a word consists of Latin letters.
+// latin reports whether a word consists of Latin letters.
 func latin(word string) bool {
 	for _, r := range word {
 		if !unicode.Is(unicode.Latin, r) && !unicode.Is(unicode.Mn, r) {

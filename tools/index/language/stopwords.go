@@ -96,7 +96,7 @@ var table = sync.OnceValue(func() stops {
 	return t
 })
 
-// IsStop tells whether a lower-case word carries no topic in one of the
+// IsStop reports whether a lower-case word carries no topic in one of the
 // languages; without any, in English.
 func IsStop(word string, langs ...string) bool {
 	t := table()
@@ -127,6 +127,6 @@ var requests = sync.OnceValue(func() map[string]bool {
 	return all
 })
 
-// IsRequest tells whether a word, in lower case, is one that a request in English
+// IsRequest reports whether a word, in lower case, is one that a request in English
 // begins with ("explain how …", "an introduction to …").
 func IsRequest(word string) bool { return requests()[word] }

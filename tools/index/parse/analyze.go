@@ -93,7 +93,7 @@ func IsWordByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
 }
 
-// Spaceless tells whether a script is written without spaces between words,
+// Spaceless reports whether a script is written without spaces between words,
 // or is better matched by pairs of characters (Hangul, whose words carry
 // particles).
 func Spaceless(r rune) bool {
@@ -195,7 +195,7 @@ func (v *vocabulary) scan(text, lang string, yield func(token)) {
 	}
 }
 
-// joins tells whether a mark between a compound and the word after it makes them
+// joins reports whether a mark between a compound and the word after it makes them
 // one name: use_async-data, node:fs, @nuxt/kit, HTTP/2.
 func joins(mark byte, chain []string, raw string, scoped bool) bool {
 	switch mark {

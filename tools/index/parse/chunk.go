@@ -202,7 +202,7 @@ func cutChunks(lines []Line, maxChunks int) (chunks []Chunk, truncated bool) {
 	return chunks, false
 }
 
-// mayCut tells whether a chunk may begin at the line.
+// mayCut reports whether a chunk may begin at the line.
 func (l Line) mayCut(lines []Line) bool {
 	if l.Group == alone {
 		return true
@@ -252,7 +252,7 @@ func sectionSizes(lines []Line) map[int]int {
 	return sizes
 }
 
-// isBinary tells whether data is no text: a NUL among its first bytes, or much
+// isBinary reports whether data is no text: a NUL among its first bytes, or much
 // that is not UTF-8.
 func isBinary(data []byte) bool {
 	head := data[:min(len(data), 8<<10)]

@@ -77,7 +77,7 @@ func kindOf(p space.Path) Kind {
 	return KindFile
 }
 
-// Indexed tells whether a file belongs in the index at all.
+// Indexed reports whether a file belongs in the index at all.
 func Indexed(c space.FileChange) bool {
 	return c.NewMode != space.Symlink && !space.IsConflictCopy(c.Path)
 }
@@ -151,7 +151,7 @@ func (a *Analyzer) ChunkTerms(name string, p *Page, text []byte) []ChunkTerms {
 	return all
 }
 
-// read gathers the terms of a text, and tells whether it has words.
+// read gathers the terms of a text, and reports whether it has words.
 func (a *Analyzer) read(text string) bool {
 	a.Known.scan(text, a.lang, func(w token) {
 		a.plain = append(a.plain, w.term)

@@ -91,7 +91,7 @@ type tagEnds struct{ never [3]bool }
 
 var unseen = [...]struct{ start, end string }{{"<!--", "-->"}, {"<script", "</script>"}, {"<style", "</style>"}}
 
-// skipped returns the length of the comment, script or style at byte i, 0 where
+// skipped returns the length of the comment, script or style at byte i, 0 if
 // there is none or it is never closed.
 func (t *tagEnds) skipped(data []byte, i int) int {
 	for k, u := range unseen {

@@ -73,7 +73,7 @@ func MarkdownLines(data []byte, body int) []Line {
 	return lines
 }
 
-// saysNothing tells whether a line is a rule, or nothing but a tag or the end of
+// saysNothing reports whether a line is a rule, or nothing but a tag or the end of
 // a component.
 func saysNothing(text []byte) bool {
 	t := bytes.TrimSpace(text)
@@ -159,7 +159,7 @@ func (f *FenceState) Start(text []byte) bool {
 	return false
 }
 
-// Leaves tells whether a line is no more in the quote that the fence is in.
+// Leaves reports whether a line is no more in the quote that the fence is in.
 func (f *FenceState) Leaves(text []byte) bool {
 	if !f.Quoted {
 		return false
@@ -184,7 +184,7 @@ func (f *FenceState) Close(text []byte) {
 	}
 }
 
-// atxHeading reads "## Heading ##"; level is 0 where the line is none.
+// atxHeading reads "## Heading ##"; level is 0 if the line is none.
 func atxHeading(text []byte) (level int, heading string) {
 	t := bytes.TrimLeft(text, " ")
 	if len(text)-len(t) > 3 {

@@ -10,7 +10,7 @@ import (
 type Section struct {
 	Title string // as a reader sees it
 	// Anchor names the heading within its document, as Hit.Anchor does; it may
-	// be empty where the heading has no letter.
+	// be empty if the heading has no letter.
 	Anchor   string
 	Level    int // 1 to 6
 	From, To int // lines from 1, To included, with the sections under it

@@ -38,7 +38,7 @@ func appendTokens(b []byte, words []uint32) Tokens {
 	return b
 }
 
-// Check tells whether the bytes are such a list.
+// Check reports whether the bytes are such a list.
 func (t Tokens) Check() error {
 	for range FieldCount {
 		n, size := binary.Uvarint(t)
@@ -53,7 +53,7 @@ func (t Tokens) Check() error {
 	return nil
 }
 
-// Field returns the hashes of a field's words in order; nil where t is
+// Field returns the hashes of a field's words in order; nil if t is
 // malformed.
 func (t Tokens) Field(f int) []uint32 {
 	for ; ; f-- {
@@ -73,7 +73,7 @@ func (t Tokens) Field(f int) []uint32 {
 	}
 }
 
-// Hold tells whether one of the fields has the terms next to one another.
+// Hold reports whether one of the fields has the terms next to one another.
 func (t Tokens) Hold(phrase []string) bool {
 	want := make([]uint32, len(phrase))
 	for i, p := range phrase {

@@ -81,7 +81,7 @@ func Family(name string) string {
 	return strings.Replace(key, "versioned_docs/", "docs/", 1)
 }
 
-// Newer tells whether version a is newer than b. A page without one is the
+// Newer reports whether version a is newer than b. A page without one is the
 // current one; what is no number is older than any.
 func Newer(a, b string) bool {
 	if a == "" || b == "" {
@@ -112,7 +112,7 @@ func versionPart(parts []string, i int) int {
 	return n
 }
 
-// SameButVersion tells whether two titles are the same but for each page's
+// SameButVersion reports whether two titles are the same but for each page's
 // version, which one folder for each version alone does not show: notes of
 // 2026.01 and 2026.02 are no versions of one page.
 func SameButVersion(a, versionA, b, versionB string) bool {

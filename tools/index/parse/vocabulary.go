@@ -45,7 +45,7 @@ type (
 	termID uint32 // 0: none
 )
 
-// wordSlot is empty where word is 0; else that is the word's number and one.
+// wordSlot is empty if word is 0; else that is the word's number and one.
 type wordSlot struct{ hash, word uint32 }
 
 // knownWord is a word as it is written, with what the analyzer makes of it.
@@ -64,7 +64,7 @@ type wordForms struct {
 	own   []stem   // in languages that the word was met in
 }
 
-// stem is a word's stem in a language, 0 where it has none there.
+// stem is a word's stem in a language, 0 if it has none there.
 type stem struct {
 	lang string
 	term termID
@@ -176,7 +176,7 @@ func (v *vocabulary) know(raw string) (wordID, termID) {
 	return v.add(hash, raw, t), t
 }
 
-// Parts returns the terms of the parts of an identifier, nil where the word is
+// Parts returns the terms of the parts of an identifier, nil if the word is
 // none.
 func (v *vocabulary) parts(w wordID, raw string) []termID {
 	if k := &v.words[w]; k.split {
@@ -199,7 +199,7 @@ func (v *vocabulary) parts(w wordID, raw string) []termID {
 	return parts
 }
 
-// ownStem returns the term of a word's stem in a language, 0 where it has none
+// ownStem returns the term of a word's stem in a language, 0 if it has none
 // there.
 func (v *vocabulary) ownStem(w wordID, raw, lang string) termID {
 	f := v.more(w)

@@ -137,7 +137,7 @@ var sortOrders = map[string]SortOrder{
 	"relevance": ByRelevance, "best": ByRelevance, "score": ByRelevance, "rank": ByRelevance,
 }
 
-// plausible tells whether a value is one that a qualifier can have.
+// plausible reports whether a value is one that a qualifier can have.
 func plausible(name, value string, now time.Time) bool {
 	switch name {
 	case "path":

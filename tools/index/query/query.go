@@ -89,7 +89,7 @@ func cleanQuery(s string) string {
 	}, strings.ToValidUTF8(s, " "))
 }
 
-// isCommand tells whether a query is a line for a shell, in which "-name" is an
+// isCommand reports whether a query is a line for a shell, in which "-name" is an
 // option and leaves nothing out.
 func isCommand(s string) bool {
 	for _, sign := range []string{" --", " | ", " && ", "$(", " 2>", "./"} {
@@ -213,7 +213,7 @@ func cutQuoted(s string) (phrase, rest string, ok bool) {
 	return s[size : size+i], s[size+i+n:], true
 }
 
-// endsWord tells whether a phrase that ends here stands by itself: in
+// endsWord reports whether a phrase that ends here stands by itself: in
 // {"name":"x"} and in "a"+"b" the quotes are those of code.
 func endsWord(rest string) bool {
 	if strings.TrimLeft(rest, `),.;!?`) == "" {

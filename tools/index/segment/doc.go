@@ -129,7 +129,7 @@ type List struct {
 	err    error
 }
 
-// Err tells what ended a list before its end.
+// Err reports what ended a list before its end.
 func (l *List) Err() error { return l.err }
 
 // Fill reads as many postings as fit into buf and returns their number, 0 at

@@ -6,7 +6,7 @@ import "bytes"
 type Part struct {
 	*Segment
 	Read Reader
-	// Dead tells which chunks are left out.
+	// Dead reports which chunks are left out.
 	Dead func(chunk int) bool
 }
 

@@ -139,7 +139,7 @@ func (s *Segment) Seek(read Reader, from string) *Cursor {
 	return c
 }
 
-// Next moves to the next term and tells whether there is one.
+// Next moves to the next term and reports whether there is one.
 func (c *Cursor) Next() bool { return c.nextIn(len(c.seg.firsts) - 1) }
 
 // nextIn is Next, but reads no block after the last.
@@ -192,7 +192,7 @@ func (c *Cursor) nextIn(last int) bool {
 	return true
 }
 
-// Valid tells whether the cursor is at a term.
+// Valid reports whether the cursor is at a term.
 func (c *Cursor) Valid() bool { return c.err == nil && c.valid }
 
 // Term returns the current term, which is valid until Next is called.
@@ -201,7 +201,7 @@ func (c *Cursor) Term() []byte { return c.term }
 // Entry returns what the dictionary says of the current term.
 func (c *Cursor) Entry() Entry { return c.entry }
 
-// Err tells what ended the walk before its end.
+// Err reports what ended the walk before its end.
 func (c *Cursor) Err() error { return c.err }
 
 // decoder reads what may be damaged: once bad is set, it returns zeros.

@@ -82,7 +82,7 @@ func (w *Writer) Forget(term string) {
 // Size is about how many bytes of memory the writer takes.
 func (w *Writer) Size() int { return w.size }
 
-// Empty tells whether there is nothing to write.
+// Empty reports whether there is nothing to write.
 func (w *Writer) Empty() bool { return len(w.chunks) == 0 && len(w.lists) == 0 }
 
 // Write hands the rows of the segment to put, in order, to be stored under

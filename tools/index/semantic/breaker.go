@@ -25,7 +25,7 @@ func NewBreaker(after int, first time.Duration, now func() time.Time) *Breaker {
 	return &Breaker{after: after, first: first, now: now}
 }
 
-// Allow tells whether the model may be asked. After a rest one caller is let
+// Allow reports whether the model may be asked. After a rest one caller is let
 // through, and the others once its trial, as long as an answer may take, is over.
 func (b *Breaker) Allow(trial time.Duration) bool {
 	b.mu.Lock()

@@ -86,7 +86,7 @@ func (c *cache) model(ctx context.Context, id Identity, dims int) (n int64, err 
 	return n, err
 }
 
-// dims returns the length of the identity's newest vectors, 0 where there are
+// dims returns the length of the identity's newest vectors, 0 if there are
 // none.
 func (c *cache) dims(ctx context.Context, id Identity) (dims int, err error) {
 	err = c.db.QueryRowContext(ctx, `SELECT dims FROM models WHERE identity = ? ORDER BY id DESC LIMIT 1`, id.text()).Scan(&dims)
@@ -96,7 +96,7 @@ func (c *cache) dims(ctx context.Context, id Identity) (dims int, err error) {
 	return dims, err
 }
 
-// get returns a kept vector; ok is false where there is none.
+// get returns a kept vector; ok is false if there is none.
 func (c *cache) get(ctx context.Context, model int64, h textHash, dims int) (r row, ok bool, err error) {
 	var b []byte
 	err = c.db.QueryRowContext(ctx, `SELECT row FROM vectors WHERE model = ? AND hash = ?`, model, h[:]).Scan(&b)
@@ -112,7 +112,7 @@ func (c *cache) get(ctx context.Context, model int64, h textHash, dims int) (r r
 	return r, true, nil
 }
 
-// has tells whether a vector is kept.
+// has reports whether a vector is kept.
 func (c *cache) has(ctx context.Context, model int64, h textHash) (bool, error) {
 	var one int
 	err := c.db.QueryRowContext(ctx, `SELECT 1 FROM vectors WHERE model = ? AND hash = ?`, model, h[:]).Scan(&one)

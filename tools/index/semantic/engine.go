@@ -135,10 +135,10 @@ type Chunk struct {
 
 // Source is where the Engine reads collections from: the index.
 type Source interface {
-	// Docs lists a collection's documents, ascending by id. ok is false where
+	// Docs lists a collection's documents, ascending by id. ok is false if
 	// the collection has no index.
 	Docs(ctx context.Context, collection string) (docs []Doc, s State, ok bool, err error)
-	// Chunks returns the chunks of a document, ascending by id; none where it
+	// Chunks returns the chunks of a document, ascending by id; none if it
 	// has gone since.
 	Chunks(ctx context.Context, collection string, d Doc) ([]Chunk, error)
 }
@@ -160,7 +160,7 @@ type Engine struct {
 	pending []string
 	wake    *sync.Cond
 	closed  bool
-	// probe tells that the model's vectors changed their length, so that the
+	// probe reports that the model's vectors changed their length, so that the
 	// next run asks for it first.
 	probe   bool
 	refused *lru.Cache[textHash, struct{}]
@@ -189,12 +189,12 @@ type Status struct {
 	// Dimensions and Commit are those of what answers.
 	Dimensions int
 	Commit     string
-	// Running tells that chunks are being embedded; Done of Total are.
+	// Running reports that chunks are being embedded; Done of Total are.
 	Running     bool
 	Done, Total int
 	// Refused is how many chunks the model took no text of.
 	Refused int
-	// Err is why the last run failed; nil where it did not.
+	// Err is why the last run failed; nil if it did not.
 	Err error
 }
 
@@ -366,7 +366,7 @@ func (e *Engine) Drop(ctx context.Context, name string) error {
 	return err
 }
 
-// Status tells how far a collection's vectors are.
+// Status reports how far a collection's vectors are.
 func (e *Engine) Status(name string) Status {
 	if e == nil {
 		return Status{}
@@ -402,7 +402,7 @@ func (e *Engine) Wait(ctx context.Context, name, commit string) error {
 // View is the vectors of one collection while a search uses them.
 type View struct{ m *matrix }
 
-// View returns the vectors that answer for a collection; nil where there are
+// View returns the vectors that answer for a collection; nil if there are
 // none yet. The caller releases it.
 func (e *Engine) View(name string) *View {
 	if e == nil {
@@ -439,7 +439,7 @@ func (v *View) Nearest(q *Vector, docs []int64, k int) ([]Near, error) {
 }
 
 // Cosine returns how near a document is to a query, at its best chunk; ok is
-// false where it has no vector.
+// false if it has no vector.
 func (v *View) Cosine(q *Vector, doc int64) (n Near, ok bool) {
 	first, last := v.m.rows(doc)
 	if first == last || q.q.dims != v.m.Dims {

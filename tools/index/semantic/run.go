@@ -285,7 +285,7 @@ func (r *run) add(e entry, from int32) {
 	r.from = append(r.from, from)
 }
 
-// over tells whether the run's time is over and others wait.
+// over reports whether the run's time is over and others wait.
 func (r *run) over() bool {
 	r.e.mu.Lock()
 	defer r.e.mu.Unlock()

@@ -60,7 +60,7 @@ type Finding struct {
 	Status Status `json:"status"`
 	What   string `json:"what"`          // what was seen
 	Fix    string `json:"fix,omitempty"` // what to do, in one sentence, where it failed or warns
-	// Clients are those that it may keep out; empty where that is all, or none.
+	// Clients are those that it may keep out; empty if that is all, or none.
 	Clients []string `json:"clients,omitempty"`
 }
 
@@ -139,8 +139,8 @@ type checker struct {
 
 	named    string            // URL of the metadata in the challenge
 	scope    string            // in the challenge
-	metadata *resourceMetadata // nil where there is none
-	server   *serverMetadata   // nil where there is none
+	metadata *resourceMetadata // nil if there is none
+	server   *serverMetadata   // nil if there is none
 }
 
 func (c *checker) run(ctx context.Context) {
@@ -220,7 +220,7 @@ func (c *checker) finish() {
 	}
 }
 
-// local tells whether a URL is one of this machine, for which http is fine
+// local reports whether a URL is one of this machine, for which http is fine
 // (RFC 8252 section 8.3).
 func local(u *url.URL) bool {
 	host := strings.ToLower(u.Hostname())

@@ -96,18 +96,18 @@ func (c *checker) postForm(ctx context.Context, target string, form url.Values) 
 	return c.ask(ctx, http.MethodPost, target, form.Encode(), "Content-Type", "application/x-www-form-urlencoded", "Accept", "application/json")
 }
 
-// is tells whether the answer's body is of that media type.
+// is reports whether the answer's body is of that media type.
 func (a answer) is(media string) bool {
 	kind, _, _ := mime.ParseMediaType(a.header.Get("Content-Type"))
 	return kind == media
 }
 
-// html tells whether the answer is a page for people.
+// html reports whether the answer is a page for people.
 func (a answer) html() bool {
 	return a.is("text/html") || bytes.HasPrefix(bytes.ToLower(bytes.TrimSpace(a.body)), []byte("<!doctype html"))
 }
 
-// location is where a redirect leads; nil where the answer is none.
+// location is where a redirect leads; nil if the answer is none.
 func (a answer) location() *url.URL {
 	if a.status < 300 || a.status > 399 {
 		return nil

@@ -37,7 +37,7 @@ func (c *checker) authorize(ctx context.Context, id, redirect string) answer {
 	return a
 }
 
-// sentTo tells whether a redirect leads to a client.
+// sentTo reports whether a redirect leads to a client.
 func sentTo(a answer, redirect string) bool {
 	l := a.location()
 	r, err := url.Parse(redirect)
@@ -113,7 +113,7 @@ func (c *checker) refused(ctx context.Context, id, redirect string) (why, fix st
 }
 
 // checkToken asks for tokens with a code and a refresh token that nobody gave.
-// Clients begin anew where they hear invalid_grant (RFC 6749 section 5.2).
+// Clients begin again where they hear invalid_grant (RFC 6749 section 5.2).
 func (c *checker) checkToken(ctx context.Context) {
 	const name = "token endpoint"
 	if c.server.TokenEndpoint == "" {

@@ -191,7 +191,7 @@ func (c *checker) checkBrowsers(ctx context.Context) {
 	c.pass(name, "cross-origin requests are allowed")
 }
 
-// shared tells whether a page may read the answer (CORS).
+// shared reports whether a page may read the answer (CORS).
 func shared(a answer) bool {
 	return a.err == nil && a.status < 300 && a.header.Get("Access-Control-Allow-Origin") != ""
 }

@@ -25,7 +25,7 @@ type serverMetadata struct {
 	at string // where it was found
 }
 
-// documents tells whether clients may name a metadata document: Claude does where
+// documents reports whether clients may name a metadata document: Claude does where
 // it also needs no secret.
 func (s *serverMetadata) documents() bool {
 	return s.Documents && slices.Contains(s.AuthMethods, "none")
@@ -124,7 +124,7 @@ func (c *checker) checkIdentification() {
 	}
 }
 
-// secure tells whether a URL may carry secrets.
+// secure reports whether a URL may carry secrets.
 func secure(s string) bool {
 	u, err := url.Parse(s)
 	return err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http" && local(u))

@@ -29,10 +29,10 @@ type Env struct {
 	Stdin   io.Reader
 	Stdout  io.Writer
 	Stderr  io.Writer
-	// Terminal tells whether a person reads Stdout: only there is a secret
+	// Terminal reports whether a person reads Stdout: only there is a secret
 	// printed.
 	Terminal bool
-	// Watched tells whether a person reads Stderr: only there is progress shown.
+	// Watched reports whether a person reads Stderr: only there is progress shown.
 	Watched bool
 	// Executable is this program's path, for configurations that start it.
 	Executable string
@@ -88,7 +88,7 @@ func (e usageError) Error() string { return e.msg }
 
 func usage(format string, args ...any) error { return usageError{fmt.Sprintf(format, args...)} }
 
-// isUsage tells whether the command's words are wrong, be it the value of a
+// isUsage reports whether the command's words are wrong, be it the value of a
 // flag that is a key of the configuration.
 func isUsage(err error) bool {
 	var u usageError

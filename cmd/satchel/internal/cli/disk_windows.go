@@ -2,7 +2,7 @@ package cli
 
 import "golang.org/x/sys/windows"
 
-// freeBytes tells how much the user may still write where dir is.
+// freeBytes reports how much the user may still write where dir is.
 func freeBytes(dir string) (uint64, error) {
 	p, err := windows.UTF16PtrFromString(dir)
 	if err != nil {

@@ -42,7 +42,7 @@ damaged.`}, func(fs *pflag.FlagSet) runner {
 
 // report is what `doctor --json` prints.
 type report struct {
-	// OK tells whether everything works that should; Sandbox whether bash does.
+	// OK reports whether everything works that should; Sandbox whether bash does.
 	OK       bool      `json:"ok"`
 	Sandbox  bool      `json:"sandbox"`
 	Version  Version   `json:"version"`

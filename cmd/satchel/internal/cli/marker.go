@@ -53,7 +53,7 @@ func environ(env []string, name string) string {
 
 func notOfWord(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' }
 
-// matches tells whether a word of a page is one of the query's, or an identifier
+// matches reports whether a word of a page is one of the query's, or an identifier
 // that is made of them.
 func (m marker) matches(word string) bool {
 	if m.matchesPlain(word) {
@@ -69,7 +69,7 @@ func (m marker) matches(word string) bool {
 	return found >= 2
 }
 
-// matchesPlain tells whether a word is one of the query's, or another form of it,
+// matchesPlain reports whether a word is one of the query's, or another form of it,
 // by what both begin with: the search's own stems are not told.
 func (m marker) matchesPlain(word string) bool {
 	word = strings.ToLower(word)

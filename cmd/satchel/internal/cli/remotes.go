@@ -185,7 +185,7 @@ func printSecrets(w io.Writer, found []admin.Secret) {
 	})
 }
 
-// printStatus tells how a space stands.
+// printStatus reports how a space stands.
 func printStatus(w io.Writer, st admin.SpaceStatus) {
 	row := func(name, format string, args ...any) {
 		fmt.Fprintf(w, "%-10s %s\n", name, fmt.Sprintf(format, args...))

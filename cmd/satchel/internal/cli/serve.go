@@ -86,9 +86,9 @@ func inUse(ctx context.Context, cfg *config.Config, other *admin.Remote) error {
 
 // clientKey is the API key that the greeting speaks of.
 type clientKey struct {
-	secret string // shown this once; empty where the key is in file
-	file   string // holds it; empty where there is none
-	link   string // signs the first admin in, once; empty where no terminal shows it
+	secret string // shown this once; empty if the key is in file
+	file   string // holds it; empty if there is none
+	link   string // signs the first admin in, once; empty if no terminal shows it
 }
 
 // inShell is how a shell command says the key.

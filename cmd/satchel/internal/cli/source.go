@@ -28,7 +28,7 @@ type source struct {
 	environ []string
 	stdin   io.Reader
 	log     io.Writer // git's messages
-	// watched tells whether a person reads log, and so git's progress.
+	// watched reports whether a person reads log, and so git's progress.
 	watched bool
 	// maxFile is the most bytes of a file that is sent; asked when the first is.
 	maxFile func() int64
@@ -66,7 +66,7 @@ func (s source) check() error {
 	return nil
 }
 
-// isBundle tells whether a path is a file that begins as a git bundle does
+// isBundle reports whether a path is a file that begins as a git bundle does
 // (gitformat-bundle(5)).
 func isBundle(path string) bool {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
@@ -164,7 +164,7 @@ func (s source) offline(cmd *exec.Cmd) *exec.Cmd {
 	return cmd
 }
 
-// gitFault tells why git did not do its work.
+// gitFault reports why git did not do its work.
 func gitFault(ctx context.Context, err error, otherwise string) error {
 	switch {
 	case ctx.Err() != nil:
@@ -175,7 +175,7 @@ func gitFault(ctx context.Context, err error, otherwise string) error {
 	return fault.Wrap(err, fault.Unavailable, "%s", otherwise)
 }
 
-// hasCommit tells whether a repository has anything to import.
+// hasCommit reports whether a repository has anything to import.
 func (s source) hasCommit(ctx context.Context) (bool, error) {
 	cmd := s.offline(s.git(ctx, "-C", s.arg, "rev-parse", "--verify", "--quiet", "HEAD"))
 	var diag bytes.Buffer

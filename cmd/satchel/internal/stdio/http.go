@@ -62,7 +62,7 @@ func (p *proxy) target() Target {
 	return p.at
 }
 
-// reconnect tells whether there is another target now than the one that failed.
+// reconnect reports whether there is another target now than the one that failed.
 func (p *proxy) reconnect(ctx context.Context, failed Target, keyRefused bool) bool {
 	if p.Reconnect == nil {
 		return false

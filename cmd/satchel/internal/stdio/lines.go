@@ -65,7 +65,7 @@ const maxScalar = 512
 // without keeping it, so that a request which is too large can still be
 // answered. What it finds in bytes that are no JSON means nothing.
 type outline struct {
-	id     json.RawMessage // nil where there is none
+	id     json.RawMessage // nil if there is none
 	method bool            // whether it has a method
 
 	depth    int

@@ -60,7 +60,7 @@ func (m message) isResponse() bool {
 	return m.Method == "" && m.batch == nil && (m.Result != nil || m.Error != nil)
 }
 
-// wantsAnswer tells whether what the server says to m is for the client:
+// wantsAnswer reports whether what the server says to m is for the client:
 // notifications and responses have none in JSON-RPC, all else does, be it that
 // it makes no sense.
 func (m message) wantsAnswer() bool {
@@ -131,7 +131,7 @@ func failure(id json.RawMessage, code int, text string) []byte {
 	return b
 }
 
-// withID returns a JSON-RPC message on one line, and nil where body is none. An
+// withID returns a JSON-RPC message on one line, and nil if body is none. An
 // error without an id (the server refused the request before it read it) gets
 // the request's, since standard output has no other way to tell which one it
 // answers.

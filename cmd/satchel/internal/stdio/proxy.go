@@ -116,7 +116,7 @@ type proxy struct {
 	at         Target
 	session    string
 	version    string // that initialize agreed on
-	initialize []byte // the client's, to begin a session anew
+	initialize []byte // the client's, to begin a session again
 	listening  bool
 	inflight   map[string]*exchange // by request id
 }
@@ -131,7 +131,7 @@ type exchange struct {
 
 func (e *exchange) wasSent() { e.sentOnce.Do(func() { close(e.sent) }) }
 
-// reason is Run's error: nil where it was asked to end.
+// reason is Run's error: nil if it was asked to end.
 func (p *proxy) reason(ctx context.Context) error {
 	if err := context.Cause(ctx); err != nil && !errors.Is(err, context.Canceled) {
 		return err

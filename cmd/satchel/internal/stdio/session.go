@@ -21,7 +21,7 @@ func agreedVersion(a message) string {
 }
 
 // renew begins a new session where the server no longer knows the old one (it
-// was restarted), with the client's own initialize. It tells whether there is
+// was restarted), with the client's own initialize. It reports whether there is
 // one now, and closes res's body then.
 func (p *proxy) renew(ctx context.Context, res *http.Response) bool {
 	p.renewing.Lock()
@@ -40,7 +40,7 @@ func (p *proxy) renew(ctx context.Context, res *http.Response) bool {
 	return true
 }
 
-// begins asks for a session and tells whether the server gave one.
+// begins asks for a session and reports whether the server gave one.
 func (p *proxy) begins(ctx context.Context, initialize []byte) bool {
 	res, err := p.post(ctx, parse(initialize))
 	if err != nil {
@@ -104,7 +104,7 @@ func (p *proxy) listen(ctx context.Context) {
 	})
 }
 
-// listenOnce reads the stream to its end and tells whether another may be
+// listenOnce reads the stream to its end and reports whether another may be
 // opened.
 func (p *proxy) listenOnce(ctx context.Context) bool {
 	to := p.target()

@@ -79,7 +79,7 @@ func (o Options) withDefaults() Options {
 
 // Error is an answer other than success, or none.
 type Error struct {
-	// Status is the answer's, 0 where there was none.
+	// Status is the answer's, 0 if there was none.
 	Status int
 	// Message is short and safe to show to an operator.
 	Message string
@@ -100,7 +100,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("model endpoint: status %d: %s", e.Status, e.Message)
 }
 
-// passing tells whether the same request may succeed later.
+// passing reports whether the same request may succeed later.
 func (e *Error) passing() bool {
 	switch e.Status {
 	case 0, http.StatusRequestTimeout, http.StatusConflict, http.StatusTooEarly, http.StatusTooManyRequests:
@@ -109,7 +109,7 @@ func (e *Error) passing() bool {
 	return e.Status >= 500 && e.Status != http.StatusNotImplemented
 }
 
-// refused tells whether the endpoint took offence at the content.
+// refused reports whether the endpoint took offence at the content.
 func (e *Error) refused() bool {
 	switch e.Status {
 	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:

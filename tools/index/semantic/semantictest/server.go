@@ -95,7 +95,7 @@ func (s *Server) Texts() []string {
 	return append([]string(nil), s.texts...)
 }
 
-// read decodes a request; ok is false where it was answered already.
+// read decodes a request; ok is false if it was answered already.
 func (s *Server) read(w http.ResponseWriter, r *http.Request, in any, texts func() []string) bool {
 	body, err := io.ReadAll(r.Body)
 	if err == nil {
