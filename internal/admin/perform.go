@@ -30,7 +30,7 @@ func Do[In, Out any](ctx context.Context, s Service, m service.Method[In, Out], 
 // Perform performs an operation on this process's data directory.
 func (l *Local) Perform(ctx context.Context, operation string, in json.RawMessage) (json.RawMessage, error) {
 	all := service.Operations()
-	i := slices.IndexFunc(all, func(o service.Operation) bool { return o.Name == operation })
+	i := slices.IndexFunc(all, func(o service.Operation) bool { return o.Name == operation && o.HasJSON() })
 	if i < 0 {
 		return nil, fault.New(fault.Invalid, "The server does not know this command. Restart it with this version of satchel.")
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"satchel/internal/fault"
+	"satchel/internal/space"
 )
 
 // Method is an operation as a method expression of Service, such as
@@ -24,31 +25,55 @@ func (m Method[In, Out]) Name() string {
 type Operation struct {
 	Name  string
 	Right Right
-	call  func(ctx context.Context, s *Service, a Actor, in json.RawMessage) (any, error)
+	// call is nil for an operation whose input or result is not JSON.
+	call func(ctx context.Context, s *Service, a Actor, in json.RawMessage) (any, error)
 }
+
+// HasJSON reports whether Call can perform the operation.
+func (o Operation) HasJSON() bool { return o.call != nil }
 
 // Call performs the operation with an input in JSON.
 func (o Operation) Call(ctx context.Context, s *Service, a Actor, in json.RawMessage) (any, error) {
 	return o.call(ctx, s, a, in)
 }
 
-// Operations lists every operation that has inputs and results in JSON.
+// Operations lists every operation with the right that it requires. It is the only
+// place that says which actors may perform an operation.
 func Operations() []Operation {
 	return []Operation{
-		operation((*Service).ListSources),
-		operation((*Service).ListPublished),
-		operation((*Service).PreviewSource),
-		operation((*Service).SuggestSourceID),
-		operation((*Service).PublishSource),
-		operation((*Service).UnpublishSource),
-		operation((*Service).SyncSource),
+		// Sources and the library.
+		operation((*Service).ListSources, Right{Scope: space.ScopeRead}),
+		inProcess("OpenSource", Right{Scope: space.ScopeRead}),
+		operation((*Service).SyncSource, Right{Scope: space.ScopeWrite}),
+		operation((*Service).ListPublished, Right{Role: space.Owner}),
+		operation((*Service).PreviewSource, Right{Role: space.Owner}),
+		operation((*Service).SuggestSourceID, Right{Role: space.Owner}),
+		operation((*Service).PublishSource, Right{Role: space.Owner}),
+		operation((*Service).UnpublishSource, Right{Role: space.Owner}),
+
+		// People, invitations and sessions.
+
+		// Spaces and their members.
+
+		// Keys, clients and grants.
+
+		// Files and their history.
+
+		// Memory.
+
+		// Reviews and files that could not be committed.
+
+		// Remotes, imports and secrets.
+
+		// Search and commands.
+
+		// Administration and repair.
 	}
 }
 
-func operation[In, Out any](m Method[In, Out]) Operation {
+func operation[In, Out any](m Method[In, Out], r Right) Operation {
 	name := m.Name()
-	right, _ := rights(name)
-	return Operation{Name: name, Right: right, call: func(ctx context.Context, s *Service, a Actor, raw json.RawMessage) (any, error) {
+	return Operation{Name: name, Right: r, call: func(ctx context.Context, s *Service, a Actor, raw json.RawMessage) (any, error) {
 		var in In
 		if err := json.Unmarshal(raw, &in); err != nil {
 			return nil, fault.Wrap(err, fault.Invalid, "The input of %s is malformed. Are the command and the server of the same version?", name)
@@ -56,6 +81,9 @@ func operation[In, Out any](m Method[In, Out]) Operation {
 		return m(s, ctx, a, in)
 	}}
 }
+
+// inProcess is an operation whose input or result is not JSON, such as a stream.
+func inProcess(name string, r Right) Operation { return Operation{Name: name, Right: r} }
 
 // None is the result of an operation that returns nothing.
 type None struct{}

@@ -21,19 +21,6 @@ type Right struct {
 	Admin bool
 }
 
-// rights returns what an operation requires; ok is false for an unknown operation.
-func rights(operation string) (r Right, ok bool) {
-	switch operation {
-	case "ListSources", "OpenSource":
-		return Right{Scope: space.ScopeRead}, true
-	case "SyncSource":
-		return Right{Scope: space.ScopeWrite}, true
-	case "ListPublished", "PreviewSource", "SuggestSourceID", "PublishSource", "UnpublishSource":
-		return Right{Role: space.Owner}, true
-	}
-	return Right{}, false
-}
-
 // SpaceRef names a space: by its ID, or at the command line by the name of a member
 // and the name of the space. There an empty User is the first administrator and an
 // empty Name the member's first space.
@@ -45,7 +32,7 @@ type SpaceRef struct {
 
 // authorize checks that the actor may perform an operation that is about no space.
 func (s *Service) authorize(a Actor, operation string) error {
-	r, ok := rights(operation)
+	r, ok := s.rights[operation]
 	switch {
 	case !ok:
 		return fault.New(fault.Internal, "The operation %s has no rights.", operation)
@@ -74,7 +61,7 @@ func (s *Service) authorizeSpace(ctx context.Context, a Actor, operation string,
 	if err != nil {
 		return store.Membership{}, err
 	}
-	need, _ := rights(operation)
+	need := s.rights[operation]
 	if m.Role.Includes(need.Role) || a.kind == operator && ref.ID != "" {
 		return m, nil
 	}

@@ -23,6 +23,7 @@ type Service struct {
 	sources  *sources.Manager
 	secrets  *secretscan.Scanner
 	log      *slog.Logger
+	rights   map[string]Right // by the names of operations
 }
 
 // New returns a Service.
@@ -30,7 +31,11 @@ func New(o Options) *Service {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Service{accounts: o.Accounts, sources: o.Sources, secrets: o.Secrets, log: o.Logger}
+	s := &Service{accounts: o.Accounts, sources: o.Sources, secrets: o.Secrets, log: o.Logger, rights: map[string]Right{}}
+	for _, op := range Operations() {
+		s.rights[op.Name] = op.Right
+	}
+	return s
 }
 
 // record writes an audit line. The operation has succeeded by then, so that a failure
