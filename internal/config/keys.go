@@ -203,7 +203,7 @@ func sections() []section {
 		{"database", "The place of users, keys and other rows. Spaces are always git repositories in `data_dir`."},
 		{"log", "What the server says about its work."},
 		{"auth", "Who may use the server, and what clients are given. See docs/auth.md."},
-		{"auth.issuer", "Another issuer's access tokens, in place of the built-in authorization server. Off without a URL. docs/auth.md has the settings for Supabase, Auth0, Keycloak and Entra."},
+		{"auth.issuer", "Another issuer's access tokens, in place of the built-in authorization server. Off without a URL. docs/issuers.md has the settings for Supabase, Auth0, Keycloak and Entra."},
 		{"auth.oidc", "Signing in with an OpenID provider. Off without a URL."},
 		{"auth.github", "Signing in with GitHub. Off without a client id."},
 		{"auth.mail", "Signing in by a mailed link. Off without a URL."},
