@@ -134,7 +134,10 @@ func openCore(ctx context.Context, cfg *config.Config, version string, log *slog
 	if err = c.openSources(ctx); err != nil {
 		return nil, err
 	}
-	c.Service = service.New(service.Options{Accounts: c.Accounts, Sources: c.sources, Secrets: c.secrets, Logger: log.With("part", "service")})
+	c.Service = service.New(service.Options{
+		Accounts: c.Accounts, Git: c.Git, Sources: c.sources, Secrets: c.secrets, Remotes: c.remotes, Held: c.held,
+		URL: PagesURL(cfg), Logger: log.With("part", "service"),
+	})
 	c.Admin = &admin.Local{
 		Service:  c.Service,
 		Accounts: c.Accounts, Git: c.Git, SpacesDir: spaces, Running: admin.Info{Version: version, MaxFile: cfg.Space.MaxFile},

@@ -29,6 +29,17 @@ func (s *Server) userEnded(ctx context.Context, user space.UserID) {
 	}
 }
 
+// memberChanged stops what a member's new role does not permit; an empty one is that of
+// a person who is no longer a member.
+func (s *Server) memberChanged(ctx context.Context, user space.UserID, id space.SpaceID, role space.Role) {
+	switch role {
+	case "":
+		s.memberEnded(ctx, user, id)
+	case space.Reader:
+		s.writerEnded(ctx, user, id)
+	}
+}
+
 // memberEnded stops what runs in a space for who is no member of it any more.
 func (s *Server) memberEnded(ctx context.Context, user space.UserID, id space.SpaceID) {
 	s.mcp.End(func(p auth.Principal) bool { return p.User == user && p.Space == id })

@@ -16,6 +16,7 @@ import (
 	"satchel/internal/admin"
 	"satchel/internal/config"
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/mcp"
 	"satchel/tools"
@@ -127,7 +128,23 @@ func OpenServer(ctx context.Context, cfg *config.Config, version string, log *sl
 	s.Admin.Ended, s.Admin.MemberEnded = s.userEnded, s.memberEnded
 	s.Admin.Revoked = func() { s.recheck(s.ctx) }
 	s.Admin.LinkMade = s.pages.TellOfLink
+	s.attach()
 	return s, s.applyAllowList(ctx)
+}
+
+// attach gives the service the parts that only a running server has.
+func (s *Server) attach() {
+	r := service.Running{
+		UserRemoved: s.userEnded, MemberChanged: s.memberChanged,
+		GrantsRevoked: func() { s.recheck(s.ctx) },
+		LinkMade:      s.pages.TellOfLink,
+		SpaceCreated:  func(id space.SpaceID) { s.upkeep.warm(id) },
+		DeleteSpace:   s.deleteAndWait,
+	}
+	if s.bash != nil {
+		r.StopSpace, r.DiscardHeld = s.bash.pool.StopSpace, s.bash.pool.ForgetHeld
+	}
+	s.Service.Attach(r)
 }
 
 // listen opens every address, so that a taken one is told before anything else

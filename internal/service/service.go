@@ -1,27 +1,78 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
+	"time"
 
 	"satchel/auth/store"
+	"satchel/gitstore"
+	"satchel/gitstore/remotes"
 	"satchel/gitstore/secretscan"
 	"satchel/gitstore/sources"
+	"satchel/internal/space"
+	"satchel/sandbox/held"
 )
 
-// Options are the engines that a Service drives. All are required, besides Logger.
+// Options are the engines that a Service drives. Accounts and Git are required.
 type Options struct {
 	Accounts *store.Store
+	Git      *gitstore.Store
 	Sources  *sources.Manager
 	Secrets  *secretscan.Scanner
-	Logger   *slog.Logger // nil discards
+	Remotes  *remotes.Manager
+	Held     *held.Store
+	// URL is the origin of the pages, for links that people open.
+	URL string
+	// LinkLifetime and InviteLifetime are how long sign-in links and invitations can be
+	// used; 0 for the defaults.
+	LinkLifetime, InviteLifetime time.Duration
+	Now                          func() time.Time // nil for time.Now
+	Logger                       *slog.Logger     // nil discards
 }
+
+// The defaults of Options.
+const (
+	DefaultLinkLifetime   = 15 * time.Minute
+	DefaultInviteLifetime = 7 * 24 * time.Hour
+)
+
+// Running holds the parts that only a running server has. Any may be nil.
+type Running struct {
+	// UserRemoved stops everything that runs for a removed person.
+	UserRemoved func(ctx context.Context, user space.UserID)
+	// MemberChanged stops what a member's role in a space does not permit any more; an
+	// empty role is that of a person who is no longer a member.
+	MemberChanged func(ctx context.Context, user space.UserID, id space.SpaceID, role space.Role)
+	// GrantsRevoked ends the calls and streams whose grant is no longer good.
+	GrantsRevoked func()
+	// LinkMade informs the person for whom a sign-in link was made.
+	LinkMade func(ctx context.Context, link string)
+	// SpaceCreated prepares a new space for its first use.
+	SpaceCreated func(id space.SpaceID)
+	// StopSpace stops what runs in a space, after it has saved its changes.
+	StopSpace func(ctx context.Context, id space.SpaceID) error
+	// DiscardHeld discards files of a person that could not be committed, and returns how
+	// many; an empty path means all.
+	DiscardHeld func(ctx context.Context, user space.UserID, id space.SpaceID, path string) (int, error)
+	// DeleteSpace deletes a space for good. If owner is not empty, they must own it.
+	DeleteSpace func(ctx context.Context, by store.Actor, id space.SpaceID, owner space.UserID) error
+}
+
+// Attach adds the parts of a running server. Call it before the first operation.
+func (s *Service) Attach(r Running) { s.running = r }
 
 // Service performs operations. Its methods are safe for concurrent use.
 type Service struct {
 	accounts *store.Store
+	git      *gitstore.Store
 	sources  *sources.Manager
 	secrets  *secretscan.Scanner
+	remotes  *remotes.Manager
+	held     *held.Store
+	o        Options
+	running  Running
 	log      *slog.Logger
 	rights   map[string]Right // by the names of operations
 }
@@ -31,7 +82,14 @@ func New(o Options) *Service {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Service{accounts: o.Accounts, sources: o.Sources, secrets: o.Secrets, log: o.Logger, rights: map[string]Right{}}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	o.LinkLifetime, o.InviteLifetime = cmp.Or(o.LinkLifetime, DefaultLinkLifetime), cmp.Or(o.InviteLifetime, DefaultInviteLifetime)
+	s := &Service{
+		accounts: o.Accounts, git: o.Git, sources: o.Sources, secrets: o.Secrets, remotes: o.Remotes, held: o.Held,
+		o: o, log: o.Logger, rights: map[string]Right{},
+	}
 	for _, op := range Operations() {
 		s.rights[op.Name] = op.Right
 	}
