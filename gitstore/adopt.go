@@ -93,7 +93,7 @@ func (r *repo) adoptHere(ctx context.Context, head, theirs *headState, a adoptio
 		return space.Commit{}, err
 	}
 	c.Files = slices.DeleteFunc(a.files, func(f space.FileChange) bool { return onTop[string(f.Path)] })
-	c.Changed, c.Refused = true, a.notes
+	c.Changed, c.Rejected = true, a.notes
 	r.totals = nil // counted again when it is next asked for
 	return c, nil
 }

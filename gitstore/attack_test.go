@@ -112,9 +112,9 @@ func TestAttackAGitBombInTheHistoryIsLookedAtWithinBounds(t *testing.T) {
 				"files":   func() error { _, err := s.Files(ctx, id, bomb, ""); return err },
 				"dates":   func() error { _, err := s.Dates(ctx, id, "", bomb); return err },
 				"restore": func() error { _, err := s.Restore(ctx, id, "", bomb, space.Meta{}); return err },
-				"follow":  func() error { _, err := s.Follow(ctx, id, bomb, space.Meta{}); return err },
+				"follow":  func() error { _, err := s.ResetToRemote(ctx, id, bomb, space.Meta{}); return err },
 				"contents": func() error {
-					return s.Contents(ctx, id, "", func(space.CommitID, space.Path, []byte) error { return nil })
+					return s.WalkBlobs(ctx, id, "", func(space.CommitID, space.Path, []byte) error { return nil })
 				},
 				"purge": func() error { _, err := s.Purge(ctx, id, "", redact, space.Meta{}); return err },
 			} {

@@ -26,11 +26,11 @@ func TestAttackAHugeLinkTargetIsNeverRead(t *testing.T) {
 		id := newSpace(t, s, map[string]string{"start.md": "s"})
 		first = commit(t, s, id, writes(map[string]string{"b.md": "b"})).ID
 		got := receive(t, s, id, o, "main")
-		if got.How != Merged || len(got.Commit.Refused) != 1 || got.Commit.Refused[0].Path != "big" {
+		if got.How != Merged || len(got.Commit.Rejected) != 1 || got.Commit.Rejected[0].Path != "big" {
 			t.Errorf("%+v", got)
 		}
 		sd := seed(t, s, id)
-		if es, err := os.ReadDir(sd.Checkout); err != nil || len(es) != 3 {
+		if es, err := os.ReadDir(sd.Dir); err != nil || len(es) != 3 {
 			t.Errorf("%v %v", es, err)
 		}
 		sd.Release()
@@ -39,7 +39,7 @@ func TestAttackAHugeLinkTargetIsNeverRead(t *testing.T) {
 			t.Error(err)
 		}
 		c, err := s.Restore(t.Context(), id, "", got.Head, space.Meta{Author: ada})
-		if err != nil || len(c.Refused) != 1 || c.Refused[0].Path != "big" {
+		if err != nil || len(c.Rejected) != 1 || c.Rejected[0].Path != "big" {
 			t.Errorf("%+v %v", c, err)
 		}
 		h, err := packfile.HashFrom(target)
@@ -105,19 +105,19 @@ func TestAttackASecretInACommentIsNotCommitted(t *testing.T) {
 	if err != nil || !c.Changed || c.Message != "Add a.md" {
 		t.Fatalf("%+v %v", c, err)
 	}
-	if len(c.Refused) != 1 || c.Refused[0].Path != "(comment)" || !strings.Contains(c.Refused[0].Why, "saved without its comment") || !isFault(c.Refused[0].Err) {
-		t.Errorf("%+v", c.Refused)
+	if len(c.Rejected) != 1 || c.Rejected[0].Path != "(comment)" || !strings.Contains(c.Rejected[0].Why, "saved without its comment") || !isFault(c.Rejected[0].Err) {
+		t.Errorf("%+v", c.Rejected)
 	}
 	if objects := objectsOf(t, s.repoDir(id)); strings.Contains(objects, "SECRET") {
 		t.Error("the comment is in the repository")
 	}
 	c, err = s.Commit(t.Context(), id, writes(map[string]string{"b.md": "b"}), space.Meta{Author: ada, Message: "Add b"})
-	if err != nil || c.Message != "Add b" || len(c.Refused) != 0 {
+	if err != nil || c.Message != "Add b" || len(c.Rejected) != 0 {
 		t.Errorf("%+v %v", c, err)
 	}
 	// Nothing was saved, so nothing is told of how.
 	c, err = s.Commit(t.Context(), id, space.ChangeSet{}, space.Meta{Author: ada, Message: "Use SECRET"})
-	if err != nil || c.Changed || len(c.Refused) != 0 {
+	if err != nil || c.Changed || len(c.Rejected) != 0 {
 		t.Errorf("%+v %v", c, err)
 	}
 }

@@ -35,7 +35,7 @@ import (
 //	it takes the space over a limit  the whole change is refused; KeepBoth refuses
 //	                                 the largest entries until the rest fits
 //
-// A message that Options.Screen refuses is left out, which is told as a Refusal
+// A message that Options.Screen refuses is left out, which is reported as a Rejection
 // of space.CommentPath.
 func (s *Store) Commit(ctx context.Context, id space.SpaceID, cs space.ChangeSet, m space.Meta) (space.Commit, error) {
 	r, release, err := s.acquire(ctx, id)
@@ -61,7 +61,7 @@ func (s *Store) Commit(ctx context.Context, id space.SpaceID, cs space.ChangeSet
 		return space.Commit{}, err
 	}
 	if c.Changed && silenced != nil {
-		c.Refused = append(c.Refused, space.Refusal{Path: space.CommentPath, Why: "The change was saved without its comment. " + fault.PublicOf(silenced), Err: silenced})
+		c.Rejected = append(c.Rejected, space.Rejection{Path: space.CommentPath, Why: "The change was saved without its comment. " + fault.PublicOf(silenced), Err: silenced})
 	}
 	if c.Changed && warning != "" {
 		c.Warnings = append(c.Warnings, space.Warning{Path: space.CommentPath, Why: warning})
@@ -74,7 +74,7 @@ func (s *Store) Commit(ctx context.Context, id space.SpaceID, cs space.ChangeSet
 
 // commit applies what validate passed, and tells what it refused. The caller
 // holds commitMu.
-func (r *repo) commit(ctx context.Context, reqs []request, refused []space.Refusal, policy space.Policy, m space.Meta) (space.Commit, error) {
+func (r *repo) commit(ctx context.Context, reqs []request, refused []space.Rejection, policy space.Policy, m space.Meta) (space.Commit, error) {
 	p, err := r.decide(ctx, r.head.Load(), reqs, policy)
 	if err != nil {
 		return space.Commit{}, err
@@ -135,7 +135,7 @@ func (r *repo) apply(ctx context.Context, p *plan, m space.Meta) (space.Commit, 
 		return space.Commit{}, err
 	}
 	r.totals = &next
-	c.Files, c.Refused, c.Warnings, c.Conflicts, c.Changed = files, p.refused, p.warnings(), p.clashes, true
+	c.Files, c.Rejected, c.Warnings, c.Conflicts, c.Changed = files, p.refused, p.warnings(), p.conflicts, true
 	r.noteCase(files)
 	return c, nil
 }
@@ -163,7 +163,7 @@ func (r *repo) unchanged(p *plan) (space.Commit, error) {
 		return space.Commit{}, r.internalf(err, "head")
 	}
 	out := r.proven(c, p.head.id)
-	out.Refused, out.Conflicts = p.refused, p.clashes
+	out.Rejected, out.Conflicts = p.refused, p.conflicts
 	return out, nil
 }
 
@@ -335,7 +335,7 @@ func (r *repo) refuseExcess(ctx context.Context, p *plan) error {
 			continue // to refuse it would not help
 		}
 		t.files, t.bytes, added = t.files-files, t.bytes-less, added-q.size
-		p.refused = append(p.refused, refusal(q.raw, why))
+		p.refused = append(p.refused, rejection(q.raw, why))
 		gone = append(gone, path)
 	}
 	p.drop(gone)

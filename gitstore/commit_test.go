@@ -116,7 +116,7 @@ func TestStaleBases(t *testing.T) {
 					if policy == space.KeepBoth && strings.Join(told, " ") != sub(c.conflicts) {
 						t.Errorf("conflicts %q, want %q", told, sub(c.conflicts))
 					}
-					if len(got.Refused) != c.refused || got.Changed != (len(c.keep) > 0) {
+					if len(got.Rejected) != c.refused || got.Changed != (len(c.keep) > 0) {
 						t.Errorf("%+v", got)
 					}
 				}
@@ -166,10 +166,10 @@ func TestRefusedEntries(t *testing.T) {
 		{Path: "good.md", Content: []byte("good")}, {Path: "link.ok", Mode: space.Symlink, Content: []byte("good.md")},
 		{Path: "run.sh", Mode: space.Executable, Content: []byte("#!/bin/sh\n")}, {Path: ".github/ISSUE_TEMPLATE.md"},
 	}, attacks...)})
-	if len(got.Refused) != len(attacks) || len(got.Files) != 4 {
-		t.Errorf("refused %d of %d: %+v", len(got.Refused), len(attacks), got.Refused)
+	if len(got.Rejected) != len(attacks) || len(got.Files) != 4 {
+		t.Errorf("refused %d of %d: %+v", len(got.Rejected), len(attacks), got.Rejected)
 	}
-	for _, r := range got.Refused {
+	for _, r := range got.Rejected {
 		if r.Why == "" || fault.CodeOf(r.Err) == fault.Internal {
 			t.Errorf("%q: %q %v", r.Path, r.Why, r.Err)
 		}

@@ -148,6 +148,6 @@ func TestCrashRemoteChild(t *testing.T) {
 	bring("diverged") // merged
 	pushed, err := s.Push(ctx, id, e, "main", nil)
 	ack("push", pushed, err)
-	c, err = s.Follow(ctx, id, take("ff"), m)
+	c, err = s.ResetToRemote(ctx, id, take("ff"), m)
 	ack("follow", c.ID, err)
 }

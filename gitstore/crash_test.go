@@ -18,7 +18,7 @@ import (
 // repository whole.
 func TestCrash(t *testing.T) {
 	t.Run("commits", func(t *testing.T) { crash(t, "", 24, 24) })
-	t.Run("commits, each followed by Tidy", func(t *testing.T) { crash(t, "tidy", 40, 6) })
+	t.Run("commits, each followed by GC", func(t *testing.T) { crash(t, "tidy", 40, 6) })
 }
 
 func crash(t *testing.T, mode string, steps, atLeast int) {
@@ -104,7 +104,7 @@ func TestCrashChild(t *testing.T) {
 		fmt.Fprintln(out, "acked", name)
 		out.Flush()
 		if os.Getenv("SATCHEL_CRASH_MODE") == "tidy" {
-			if _, err := s.Tidy(t.Context(), space.SpaceID(os.Getenv("SATCHEL_CRASH_SPACE"))); err != nil {
+			if _, err := s.GC(t.Context(), space.SpaceID(os.Getenv("SATCHEL_CRASH_SPACE"))); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -83,7 +83,7 @@ func TestTheLastLineOfALogStays(t *testing.T) {
 	id := newSpace(t, s, map[string]string{"a": "a"})
 	c := commit(t, s, id, writes(map[string]string{"b": "b"}))
 	for range 2 {
-		if _, err := s.Tidy(t.Context(), id); err != nil {
+		if _, err := s.GC(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}
 		b, err := os.ReadFile(filepath.Join(s.repoDir(id), "logs", filepath.FromSlash(branch)))

@@ -75,10 +75,10 @@ func TestADamagedFileIsLeftOutOfCheckouts(t *testing.T) {
 		if !slices.Equal(sd.Damaged, []space.Path{"dir/bad.md"}) {
 			t.Errorf("damaged is %q", sd.Damaged)
 		}
-		if _, err := os.Lstat(filepath.Join(sd.Checkout, "dir/bad.md")); !os.IsNotExist(err) {
+		if _, err := os.Lstat(filepath.Join(sd.Dir, "dir/bad.md")); !os.IsNotExist(err) {
 			t.Errorf("the checkout has it: %v", err)
 		}
-		if b, err := os.ReadFile(filepath.Join(sd.Checkout, "dir/good.md")); err != nil || string(b) != "good\n" {
+		if b, err := os.ReadFile(filepath.Join(sd.Dir, "dir/good.md")); err != nil || string(b) != "good\n" {
 			t.Errorf("%q, %v", b, err)
 		}
 		sd.Release()
@@ -86,7 +86,7 @@ func TestADamagedFileIsLeftOutOfCheckouts(t *testing.T) {
 		commit(t, s, id, writes(map[string]string{"dir/new.md": "new\n"}))
 		sd = seed(t, s, id)
 		defer sd.Release()
-		if b, err := os.ReadFile(filepath.Join(sd.Checkout, "dir/new.md")); err != nil || string(b) != "new\n" || len(sd.Damaged) != 1 {
+		if b, err := os.ReadFile(filepath.Join(sd.Dir, "dir/new.md")); err != nil || string(b) != "new\n" || len(sd.Damaged) != 1 {
 			t.Errorf("%q, %v, damaged %q", b, err, sd.Damaged)
 		}
 		if got := git(t, s.repoDir(id), "ls-tree", "-r", "--name-only", "main", "dir"); got != "dir/bad.md\ndir/good.md\ndir/new.md" {
@@ -108,7 +108,7 @@ func TestWritingADamagedFileHealsIt(t *testing.T) {
 					t.Fatal(err)
 				}
 				c := commit(t, s, id, space.ChangeSet{Policy: space.KeepBoth, Changes: []space.Change{{Path: "dir/bad.md", Content: []byte(text), Base: b, BaseMode: m}}})
-				if len(c.Refused)+len(c.Conflicts) > 0 {
+				if len(c.Rejected)+len(c.Conflicts) > 0 {
 					t.Errorf("%+v", c)
 				}
 				healed := func() {
@@ -119,7 +119,7 @@ func TestWritingADamagedFileHealsIt(t *testing.T) {
 				}
 				healed()
 				sd2 := seed(t, s, id) // while the first is in use
-				if got, err := os.ReadFile(filepath.Join(sd2.Checkout, "dir/bad.md")); err != nil || string(got) != text || len(sd2.Damaged) > 0 {
+				if got, err := os.ReadFile(filepath.Join(sd2.Dir, "dir/bad.md")); err != nil || string(got) != text || len(sd2.Damaged) > 0 {
 					t.Errorf("checkout: %q, %v, damaged %q", got, err, sd2.Damaged)
 				}
 				sd.Release()
@@ -170,7 +170,7 @@ func TestADamagedDirectoryIsLeftOut(t *testing.T) {
 		cs := writes(map[string]string{"dir/new.md": "new\n", "new.md": "new\n"})
 		cs.Policy = space.KeepBoth
 		c := commit(t, s, id, cs)
-		if len(c.Refused) != 1 || c.Refused[0].Path != "dir/new.md" || fault.CodeOf(c.Refused[0].Err) != fault.Damaged || len(c.Files) != 1 {
+		if len(c.Rejected) != 1 || c.Rejected[0].Path != "dir/new.md" || fault.CodeOf(c.Rejected[0].Err) != fault.Damaged || len(c.Files) != 1 {
 			t.Errorf("%+v", c)
 		}
 		for range 2 {
@@ -178,7 +178,7 @@ func TestADamagedDirectoryIsLeftOut(t *testing.T) {
 			if !slices.Equal(sd.Damaged, []space.Path{"dir"}) {
 				t.Errorf("damaged is %q", sd.Damaged)
 			}
-			if b, err := os.ReadFile(filepath.Join(sd.Checkout, "new.md")); err != nil || string(b) != "new\n" {
+			if b, err := os.ReadFile(filepath.Join(sd.Dir, "new.md")); err != nil || string(b) != "new\n" {
 				t.Errorf("%q, %v", b, err)
 			}
 			sd.Release()

@@ -27,10 +27,10 @@ func (r *repo) free() {
 	}
 }
 
-// Withhold makes a space one that does not exist, for every call that begins after
+// MarkDeleted makes a space one that does not exist, for every call that begins after
 // it and for every commit that is not made yet, until this process ends. Delete does
 // the rest. It never blocks.
-func (s *Store) Withhold(id space.SpaceID) {
+func (s *Store) MarkDeleted(id space.SpaceID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.gone[id] = true
@@ -49,7 +49,7 @@ func (s *Store) Delete(ctx context.Context, id space.SpaceID) error {
 	if _, err := space.ParseSpaceID(string(id)); err != nil {
 		return err
 	}
-	s.Withhold(id)
+	s.MarkDeleted(id)
 	s.mu.Lock()
 	r := s.open[id]
 	s.mu.Unlock()

@@ -62,9 +62,9 @@ func TestDelete(t *testing.T) {
 			_, err := s.Commit(t.Context(), id, writes(map[string]string{"b": "y"}), space.Meta{Author: ada})
 			return err
 		},
-		"seed":   func() error { _, err := s.Seed(t.Context(), id); return err },
+		"seed":   func() error { _, err := s.Checkout(t.Context(), id); return err },
 		"bundle": func() error { return s.Bundle(t.Context(), id, io.Discard) },
-		"tidy":   func() error { _, err := s.Tidy(t.Context(), id); return err },
+		"tidy":   func() error { _, err := s.GC(t.Context(), id); return err },
 		"forget": func() error { return s.ForgetRemote(t.Context(), id) },
 	} {
 		if err := do(); fault.CodeOf(err) != fault.NotFound {
@@ -108,7 +108,7 @@ func TestDeleteOfADamagedSpace(t *testing.T) {
 func TestDeleteWaitsForSeeds(t *testing.T) {
 	s := newStore(t)
 	id := newSpace(t, s, map[string]string{"a": "x"})
-	seed, err := s.Seed(t.Context(), id)
+	seed, err := s.Checkout(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func TestDeleteWaitsForSeeds(t *testing.T) {
 	if err := s.Delete(ctx, id); fault.CodeOf(err) != fault.Unavailable {
 		t.Errorf("while a sandbox has it: %v", err)
 	}
-	if b, err := os.ReadFile(filepath.Join(seed.Checkout, "a")); err != nil || string(b) != "x" {
+	if b, err := os.ReadFile(filepath.Join(seed.Dir, "a")); err != nil || string(b) != "x" {
 		t.Errorf("the sandbox reads %q, %v", b, err)
 	}
 	if _, err := s.Commit(t.Context(), id, writes(map[string]string{"b": "y"}), space.Meta{Author: ada}); fault.CodeOf(err) != fault.NotFound {

@@ -113,7 +113,7 @@ func FuzzChangeSets(f *testing.F) {
 			}
 		}
 		refused := map[string]bool{}
-		for _, x := range c.Refused {
+		for _, x := range c.Rejected {
 			refused[x.Path] = true
 		}
 		last := map[string]space.Change{}

@@ -65,8 +65,8 @@ func TestAttackFilesThatGitReads(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if ok := len(got.Refused) == 0; ok != c.ok || len(got.Files) == 0 {
-				t.Errorf("refused %v", got.Refused)
+			if ok := len(got.Rejected) == 0; ok != c.ok || len(got.Files) == 0 {
+				t.Errorf("refused %v", got.Rejected)
 			}
 			out, err := testenv.Git(t, s.repoDir(id), "fsck", "--full", "--strict").CombinedOutput()
 			if err != nil || strings.Contains(string(out), "warning") {

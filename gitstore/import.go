@@ -52,7 +52,7 @@ type ImportResult struct {
 	Bytes   int64 // of them
 	// Notes are paths that were left out, removed or kept although they break a
 	// rule, with the reason; at most 1,000 of them.
-	Notes []space.Refusal
+	Notes []space.Rejection
 	Noted int // how many there were
 	// Replaced are files that nobody had changed since the space began, and whose
 	// path is the source's now.
@@ -63,7 +63,7 @@ const maxImportNotes = 1000
 
 func (res *ImportResult) note(path string, err error) {
 	if res.Noted++; len(res.Notes) < maxImportNotes {
-		res.Notes = append(res.Notes, refusal(path, err))
+		res.Notes = append(res.Notes, rejection(path, err))
 	}
 }
 
@@ -210,7 +210,7 @@ func (r *repo) importFiles(ctx context.Context, in importReader, m space.Meta, c
 	if err != nil {
 		return ImportResult{}, err
 	}
-	for _, f := range res.Commit.Refused {
+	for _, f := range res.Commit.Rejected {
 		res.note(f.Path, f.Err)
 	}
 	if res.Commit.Changed {
@@ -272,7 +272,7 @@ func (r *repo) commitImport(ctx context.Context, w *packfile.Writer, reqs []requ
 		}
 	} else {
 		if reqs, err = r.notKept(head.tree, reqs); err == nil {
-			replaced, err = r.giveWayTo(ctx, head, reqs)
+			replaced, err = r.replaceUntouchedSeeds(ctx, head, reqs)
 		}
 		if err != nil {
 			return space.Commit{}, nil, r.internalf(err, "import")

@@ -297,10 +297,10 @@ func TestOddHistoriesAreKept(t *testing.T) {
 	}
 	sd := seed(t, s, id)
 	defer sd.Release()
-	if _, err := os.Lstat(filepath.Join(sd.Checkout, "out")); err == nil {
+	if _, err := os.Lstat(filepath.Join(sd.Dir, "out")); err == nil {
 		t.Error("a link out of the space is in the checkout")
 	}
-	if st, err := os.Stat(filepath.Join(sd.Checkout, "sub")); err != nil || !st.IsDir() {
+	if st, err := os.Stat(filepath.Join(sd.Dir, "sub")); err != nil || !st.IsDir() {
 		t.Error("the submodule's directory is missing")
 	}
 	if got := gitIn(t, sd, "status", "--porcelain", "--ignore-submodules=none"); got != "D  out" {
@@ -308,7 +308,7 @@ func TestOddHistoriesAreKept(t *testing.T) {
 	}
 	got := commit(t, s, id, space.ChangeSet{Policy: space.KeepBoth, Changes: []space.Change{
 		{Path: "sub", Content: []byte("x")}, {Path: "sub/file", Content: []byte("x")}, {Path: "sub", Op: space.Delete}, {Path: "ok", Content: []byte("k")}}})
-	if len(got.Refused) != 2 || len(got.Files) != 1 {
+	if len(got.Rejected) != 2 || len(got.Files) != 1 {
 		t.Errorf("%+v", got)
 	}
 	if n := git(t, s.repoDir(id), "ls-tree", "-r", "--name-only", "main"); !strings.Contains(n, "sub") || !strings.Contains(n, "out") {

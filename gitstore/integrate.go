@@ -30,7 +30,7 @@ type Integration struct {
 	Head space.CommitID
 	// Commit is head's commit. Changed is false if it did not move; else
 	// Files are what differs from the head before, Conflicts what a merge kept
-	// of both sides, and Refused the paths of the remote that break a rule: they
+	// of both sides, and Rejected the paths of the remote that break a rule: they
 	// are in the repository as they came, and left out of checkouts.
 	Commit space.Commit
 	// Replaced are files that nobody had changed since the space began, and that
@@ -189,7 +189,7 @@ func (r *repo) recordMerge(ctx context.Context, head, theirs *headState, x *merg
 		return Integration{}, err
 	}
 	r.totals = &next
-	c.Files, c.Refused, c.Conflicts, c.Changed = x.files, x.notes, x.conflicts, true
+	c.Files, c.Rejected, c.Conflicts, c.Changed = x.files, x.notes, x.conflicts, true
 	r.noteCase(x.files)
 	return Integration{How: Merged, Head: c.ID, Commit: c, Replaced: x.replaced}, nil
 }
@@ -256,7 +256,7 @@ func (r *repo) moveTo(ctx context.Context, how How, head, theirs *headState, w w
 	r.totals = &next
 	r.head.Store(theirs)
 	c := r.proven(raw, theirs.id)
-	c.Files, c.Refused, c.Changed = w.files, w.notes, true
+	c.Files, c.Rejected, c.Changed = w.files, w.notes, true
 	r.noteCase(w.files)
 	return Integration{How: how, Head: c.ID, Commit: c}, nil
 }
@@ -269,7 +269,7 @@ func stampNow() string {
 // weight is what a tree from elsewhere would make of head.
 type weight struct {
 	files []space.FileChange // what differs
-	notes []space.Refusal    // paths that break a rule, at most maxImportNotes
+	notes []space.Rejection  // paths that break a rule, at most maxImportNotes
 	noted int                // how many there are
 	delta totals
 }
@@ -303,7 +303,7 @@ func (r *repo) weigh(ctx context.Context, head, tree packfile.Hash) (w weight, e
 			continue
 		}
 		if w.noted++; len(w.notes) < maxImportNotes {
-			w.notes = append(w.notes, refusal(string(f.Path), reason))
+			w.notes = append(w.notes, rejection(string(f.Path), reason))
 		}
 	}
 	return w, nil
@@ -342,11 +342,11 @@ func (r *repo) sizeOf(b space.BlobID) (int64, error) {
 	return r.db.Size(h)
 }
 
-// Follow makes the remote's commit the head of a space by a person's explicit
+// ResetToRemote makes the remote's commit the head of a space by a person's explicit
 // wish, though head has commits that it has not: after a history was rewritten
 // on purpose. The head that is left gets a ref of its own first, under which it
 // can be restored, and stays in the space's repository.
-func (s *Store) Follow(ctx context.Context, id space.SpaceID, tip space.CommitID, m space.Meta) (space.Commit, error) {
+func (s *Store) ResetToRemote(ctx context.Context, id space.SpaceID, tip space.CommitID, m space.Meta) (space.Commit, error) {
 	r, theirs, release, err := s.at(ctx, id, tip)
 	if err != nil {
 		return space.Commit{}, err

@@ -316,7 +316,7 @@ func TestTotalsAfterIntegrate(t *testing.T) {
 		t.Errorf("%+v", got.Commit)
 	}
 	check()
-	if _, err := s.Follow(t.Context(), id, base, space.Meta{}); err != nil {
+	if _, err := s.ResetToRemote(t.Context(), id, base, space.Meta{}); err != nil {
 		t.Fatal(err)
 	}
 	check()
@@ -355,7 +355,7 @@ func TestPathsOfARemote(t *testing.T) {
 	want := "big: too_large, new\nline: invalid, out: invalid"
 	refused := func(c space.Commit) string {
 		var out []string
-		for _, f := range c.Refused {
+		for _, f := range c.Rejected {
 			out = append(out, fmt.Sprintf("%s: %s", f.Path, fault.CodeOf(f.Err)))
 		}
 		return strings.Join(out, ", ")
@@ -364,12 +364,12 @@ func TestPathsOfARemote(t *testing.T) {
 	if got := receive(t, s, id, o, "main"); got.How != FastForward || refused(got.Commit) != want {
 		t.Errorf("%+v", got)
 	}
-	seed, err := s.Seed(t.Context(), id)
+	seed, err := s.Checkout(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer seed.Release()
-	es, err := os.ReadDir(seed.Checkout)
+	es, err := os.ReadDir(seed.Dir)
 	if err != nil || len(es) != 2 { // a.md and big
 		t.Errorf("%v %v", es, err)
 	}
@@ -405,7 +405,7 @@ func TestAnUnknownCommitIsNotIntegrated(t *testing.T) {
 		if _, err := s.Integrate(t.Context(), id, tip, space.Meta{}); fault.CodeOf(err) != fault.NotFound && fault.CodeOf(err) != fault.Invalid {
 			t.Errorf("%s: %v", tip, err)
 		}
-		if _, err := s.Follow(t.Context(), id, tip, space.Meta{}); fault.CodeOf(err) != fault.NotFound && fault.CodeOf(err) != fault.Invalid {
+		if _, err := s.ResetToRemote(t.Context(), id, tip, space.Meta{}); fault.CodeOf(err) != fault.NotFound && fault.CodeOf(err) != fault.Invalid {
 			t.Errorf("%s: %v", tip, err)
 		}
 	}

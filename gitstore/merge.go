@@ -35,7 +35,7 @@ import (
 //	                                 has a name, or a directory, marked so
 //	a submodule on either side       the remote's; ours is in the history
 //	ours as the space began, and     the remote's alone, and it is told (see
-//	no commit in common              untouched.go)
+//	no commit in common              seed_replacement.go)
 //
 // Nothing in the trees runs: the quarantine has no configuration of theirs, and
 // attributes are read from none of them.
@@ -161,7 +161,7 @@ type merged struct {
 	tree      packfile.Hash
 	objs      []newObject // of the tree, that the space has not
 	conflicts []space.Conflict
-	replaced  []space.Path // ours that gave way: see untouched.go
+	replaced  []space.Path // ours that gave way: see seed_replacement.go
 	weight
 }
 
@@ -219,9 +219,9 @@ type placement struct {
 	packfile.TreeEntry
 }
 
-// clash is a path on which the sides do not agree. A zero mode stands for
+// conflict is a path on which the sides do not agree. A zero mode stands for
 // nothing there.
-type clash struct {
+type conflict struct {
 	path               string
 	base, ours, theirs packfile.TreeEntry
 }
@@ -229,13 +229,13 @@ type clash struct {
 // resolve returns the tree in which every conflict has its outcome, after a
 // check that no side of one is lost.
 func (x *merging) resolve(ctx context.Context, out *mergeOutput) (packfile.Hash, error) {
-	clashes, raw, err := x.clashes(out)
+	conflicts, raw, err := x.conflicts(out)
 	if err != nil {
 		return packfile.Hash{}, err
 	}
 	original := false
 	if !x.base.IsZero() && !out.cut {
-		if original, err = x.original(ctx, clashes); err != nil {
+		if original, err = x.original(ctx, conflicts); err != nil {
 			return packfile.Hash{}, err
 		}
 	}
@@ -249,14 +249,14 @@ func (x *merging) resolve(ctx context.Context, out *mergeOutput) (packfile.Hash,
 	} else {
 		// git followed renames on both sides, and what it calls a side is its own
 		// mixture of both; without renames there is none. Or it has said nothing.
-		if clashes, err = x.plain(ctx); err != nil {
+		if conflicts, err = x.plain(ctx); err != nil {
 			return packfile.Hash{}, err
 		}
 	}
-	if err := x.bearable(len(clashes)); err != nil {
+	if err := x.bearable(len(conflicts)); err != nil {
 		return packfile.Hash{}, err
 	}
-	if err := x.settle(ctx, clashes); err != nil {
+	if err := x.settle(ctx, conflicts); err != nil {
 		return packfile.Hash{}, err
 	}
 	x.tellRenames(out.renames)
@@ -273,7 +273,7 @@ func (x *merging) resolve(ctx context.Context, out *mergeOutput) (packfile.Hash,
 	if err != nil {
 		return packfile.Hash{}, err
 	}
-	return tree, x.prove(clashes, tree)
+	return tree, x.prove(conflicts, tree)
 }
 
 // bearable reports why a merge with so many conflicts is not made: nobody would
@@ -303,9 +303,9 @@ func (x *merging) rewrite(tree packfile.Hash, edits []edit) (packfile.Hash, erro
 	return tree, err
 }
 
-// clashes groups git's stages by the path that they are about, and lists the
+// conflicts groups git's stages by the path that they are about, and lists the
 // paths that its tree has for them.
-func (x *merging) clashes(out *mergeOutput) (cs []clash, raw []string, err error) {
+func (x *merging) conflicts(out *mergeOutput) (cs []conflict, raw []string, err error) {
 	at := map[string]int{}
 	for _, e := range out.stages {
 		path, err := x.unmangle(e.path)
@@ -317,7 +317,7 @@ func (x *merging) clashes(out *mergeOutput) (cs []clash, raw []string, err error
 		if !ok {
 			i = len(cs)
 			at[path] = i
-			cs = append(cs, clash{path: path})
+			cs = append(cs, conflict{path: path})
 		}
 		*[...]*packfile.TreeEntry{&cs[i].base, &cs[i].ours, &cs[i].theirs}[e.stage-1] = e.TreeEntry
 	}
@@ -347,13 +347,13 @@ func (x *merging) unmangle(path string) (string, error) {
 
 // original reports whether what git calls a side of a conflict is a file that
 // this side has, wherever, and not what git made of several.
-func (x *merging) original(ctx context.Context, cs []clash) (bool, error) {
+func (x *merging) original(ctx context.Context, cs []conflict) (bool, error) {
 	for _, s := range []struct {
 		tree  packfile.Hash
-		entry func(clash) packfile.TreeEntry
+		entry func(conflict) packfile.TreeEntry
 	}{
-		{x.ours.tree, func(c clash) packfile.TreeEntry { return c.ours }},
-		{x.theirs.tree, func(c clash) packfile.TreeEntry { return c.theirs }},
+		{x.ours.tree, func(c conflict) packfile.TreeEntry { return c.ours }},
+		{x.theirs.tree, func(c conflict) packfile.TreeEntry { return c.theirs }},
 	} {
 		var has map[packfile.Hash]bool
 		for _, c := range cs {
@@ -401,7 +401,7 @@ func (x *merging) tellRenames(renames [][3]string) {
 
 // prove checks that both sides of every conflict are in the result, whatever
 // the code before it did.
-func (x *merging) prove(cs []clash, tree packfile.Hash) error {
+func (x *merging) prove(cs []conflict, tree packfile.Hash) error {
 	there := make(map[packfile.Hash]bool, len(x.placed))
 	for path, p := range x.placed {
 		at, err := x.r.lookup(tree, path)

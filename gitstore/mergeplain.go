@@ -13,7 +13,7 @@ import (
 // plain merges path by path, without renames: the layer becomes our tree with
 // what only the remote changed, and what both changed is returned. Lines of a
 // file that both edited are merged where they allow it.
-func (x *merging) plain(ctx context.Context) ([]clash, error) {
+func (x *merging) plain(ctx context.Context) ([]conflict, error) {
 	var base packfile.Hash
 	if !x.base.IsZero() {
 		st, err := x.r.state(x.base)
@@ -35,14 +35,14 @@ func (x *merging) plain(ctx context.Context) ([]clash, error) {
 	}
 	x.layer = newLayer(x.r, x.ours.tree)
 	var fresh []placement // what only the remote has changed
-	var both []clash
+	var both []conflict
 	for _, c := range theirs {
 		m, ok := changed[c.path]
 		switch {
 		case ok && m.new.Mode == c.new.Mode && m.new.Hash == c.new.Hash:
 			continue
 		case ok:
-			both = append(both, clash{c.path, c.old, m.new, c.new})
+			both = append(both, conflict{c.path, c.old, m.new, c.new})
 		case c.new.Mode != 0:
 			fresh = append(fresh, placement{c.path, c.new})
 		}
@@ -50,7 +50,7 @@ func (x *merging) plain(ctx context.Context) ([]clash, error) {
 			return nil, err
 		}
 	}
-	both, err := x.giveWay(ctx, both, &fresh)
+	both, err := x.replaceSeeds(ctx, both, &fresh)
 	if err != nil {
 		return nil, err
 	}
@@ -69,8 +69,8 @@ func (x *merging) plain(ctx context.Context) ([]clash, error) {
 // mergeLines lets git merge the contents of files that both sides have edited,
 // in commits that hold nothing else, so that there is nothing to be renamed. It
 // returns what cannot be merged.
-func (x *merging) mergeLines(ctx context.Context, both []clash, done *[]placement) ([]clash, error) {
-	var left, try []clash
+func (x *merging) mergeLines(ctx context.Context, both []conflict, done *[]placement) ([]conflict, error) {
+	var left, try []conflict
 	for _, c := range both {
 		if c.base.IsPlain() && c.ours.IsPlain() && c.theirs.IsPlain() {
 			try = append(try, c)
@@ -104,7 +104,7 @@ func (x *merging) mergeLines(ctx context.Context, both []clash, done *[]placemen
 }
 
 // mergeOf runs a merge of these files alone.
-func (x *merging) mergeOf(ctx context.Context, cs []clash) (*mergeOutput, error) {
+func (x *merging) mergeOf(ctx context.Context, cs []conflict) (*mergeOutput, error) {
 	// The quarantine is removed in a moment.
 	w, err := packfile.NewWriter(packfile.Disk{Sync: func(*os.File) error { return nil }, Step: func(string) {}}, x.r.db.PackDir())
 	if err != nil {
@@ -113,10 +113,10 @@ func (x *merging) mergeOf(ctx context.Context, cs []clash) (*mergeOutput, error)
 	defer w.Abort() // of what finish has not renamed
 	var parents []packfile.Hash
 	var commits [3]packfile.Hash
-	for i, side := range []func(clash) packfile.TreeEntry{
-		func(c clash) packfile.TreeEntry { return c.base },
-		func(c clash) packfile.TreeEntry { return c.ours },
-		func(c clash) packfile.TreeEntry { return c.theirs },
+	for i, side := range []func(conflict) packfile.TreeEntry{
+		func(c conflict) packfile.TreeEntry { return c.base },
+		func(c conflict) packfile.TreeEntry { return c.ours },
+		func(c conflict) packfile.TreeEntry { return c.theirs },
 	} {
 		var es []edit
 		for _, c := range cs {

@@ -23,7 +23,7 @@ type Limits struct {
 	Walk      int
 	Entries   int   // entries of one change set; default 100,000
 	Conflicts int   // of one merge with a remote; default 10,000
-	Reflog    int64 // bytes of the branch's reflog, which Tidy shortens; default 8 MiB
+	Reflog    int64 // bytes of the branch's reflog, which GC shortens; default 8 MiB
 }
 
 // The default limits (DESIGN section 4).
@@ -53,7 +53,7 @@ type Options struct {
 	// Screen is asked about every file whose content is new to the space, by
 	// Commit and by Import, before it is stored, and about messages and the names
 	// in an imported history, as the path space.CommentPath; nil passes all. A
-	// fault.Error refuses the file, told in Commit.Refused, and the rest is
+	// fault.Error refuses the file, listed in Commit.Rejected, and the rest is
 	// committed; an imported history is refused whole. A Warned error refuses
 	// nothing and is added to Commit.Warnings; another error ends the change.
 	// before returns the content of the path in head, empty for none. Screen may be
@@ -61,7 +61,7 @@ type Options struct {
 	Screen func(ctx context.Context, id space.SpaceID, p space.Path, content []byte, before func() ([]byte, error)) error
 	// Transport reaches the spaces' remotes; nil: spaces have none.
 	Transport Transport
-	// LibraryDir is what Seed gives as the library; empty makes an empty
+	// LibraryDir is what Checkout gives as the library; empty makes an empty
 	// directory.
 	LibraryDir string
 	// CheckoutOwner is the uid and gid that commands have in a sandbox. Where
@@ -79,9 +79,9 @@ type Options struct {
 	// GitMemory bounds each process of the git program, in bytes; default
 	// gitcmd.DefaultMemory, and less than zero sets no limit.
 	GitMemory int64
-	// IdlePacks is from how many packs on Tidy consolidates them; default 50.
+	// IdlePacks is from how many packs on GC consolidates them; default 50.
 	IdlePacks int
-	// LeftoverAge is how long nothing was written to what Tidy and Sweep take
+	// LeftoverAge is how long nothing was written to what GC and Sweep take
 	// for left behind; default a day.
 	LeftoverAge time.Duration
 	// OpenSpaces bounds how many idle spaces are kept open; default 256.

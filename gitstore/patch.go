@@ -12,8 +12,8 @@ import (
 	fdiff "github.com/go-git/go-git/v5/plumbing/format/diff"
 
 	"satchel/gitstore/packfile"
+	"satchel/internal/diff"
 	"satchel/internal/fault"
-	"satchel/internal/sequence"
 	"satchel/internal/space"
 )
 
@@ -139,21 +139,21 @@ func (r *repo) filePatch(f space.FileChange) (*filePatch, error) {
 func compared(from, to string) []fdiff.Chunk {
 	x, y := splitLines(from), splitLines(to)
 	work := patchWork
-	runs, _ := sequence.Diff(x, y, &work)
+	runs, _ := diff.Diff(x, y, &work)
 	var out []fdiff.Chunk
 	for _, run := range runs {
 		op, lines := fdiff.Equal, x
 		switch run.Kind {
-		case sequence.Removed:
+		case diff.Removed:
 			op = fdiff.Delete
-		case sequence.Added:
+		case diff.Added:
 			op, lines = fdiff.Add, y
 		}
 		out = append(out, chunk{strings.Join(lines[:run.N], ""), op})
-		if run.Kind != sequence.Added {
+		if run.Kind != diff.Added {
 			x = x[run.N:]
 		}
-		if run.Kind != sequence.Removed {
+		if run.Kind != diff.Removed {
 			y = y[run.N:]
 		}
 	}

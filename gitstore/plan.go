@@ -35,15 +35,15 @@ type plan struct {
 	head   *headState
 	policy space.Policy
 
-	deletes map[string]place   // accepted, with what head has there
-	writes  map[string]request // accepted, by the path where they go
-	over    map[string]place   // of writes: what head has there, where it has a file
-	refused []space.Refusal
-	clashes []space.Conflict
-	wanted  map[string]bool    // every path that the change set writes, and every copy's
-	dirs    map[string]bool    // their ancestors
-	heal    []newObject        // damaged objects of head that the change set writes again
-	names   packfile.NameIndex // of a large change set, which may be to few directories
+	deletes   map[string]place   // accepted, with what head has there
+	writes    map[string]request // accepted, by the path where they go
+	over      map[string]place   // of writes: what head has there, where it has a file
+	refused   []space.Rejection
+	conflicts []space.Conflict
+	wanted    map[string]bool    // every path that the change set writes, and every copy's
+	dirs      map[string]bool    // their ancestors
+	heal      []newObject        // damaged objects of head that the change set writes again
+	names     packfile.NameIndex // of a large change set, which may be to few directories
 }
 
 // manyRequests is from how many requests on directories are indexed.
@@ -59,19 +59,19 @@ func (p *plan) lookup(path string) (place, error) {
 
 // validate turns a change set into requests. What cannot be committed whatever
 // head is, is refused here.
-func (r *repo) validate(ctx context.Context, cs space.ChangeSet) ([]request, []space.Refusal, error) {
+func (r *repo) validate(ctx context.Context, cs space.ChangeSet) ([]request, []space.Rejection, error) {
 	lim := r.s.o.Limits
 	if len(cs.Changes) > lim.Entries {
 		return nil, nil, fault.New(fault.TooLarge, "The change has %d entries, and %d are allowed. Commit it in parts.", len(cs.Changes), lim.Entries)
 	}
 	var total int64
-	var refused []space.Refusal
+	var refused []space.Rejection
 	last := map[string]int{}
 	reqs := make([]request, 0, len(cs.Changes))
 	for _, c := range cs.Changes {
 		q, err := r.check(c)
 		if err != nil {
-			refused = append(refused, refusal(c.Path, err))
+			refused = append(refused, rejection(c.Path, err))
 			continue
 		}
 		total += int64(len(c.Content))
@@ -90,7 +90,7 @@ func (r *repo) validate(ctx context.Context, cs space.ChangeSet) ([]request, []s
 	passed := reqs[:0]
 	for _, q := range reqs {
 		if q.warning, err = r.screen(ctx, q, q.data); isFault(err) {
-			refused = append(refused, refusal(q.raw, err))
+			refused = append(refused, rejection(q.raw, err))
 		} else if err != nil {
 			return nil, nil, err
 		} else {
@@ -100,8 +100,8 @@ func (r *repo) validate(ctx context.Context, cs space.ChangeSet) ([]request, []s
 	return passed, refused, nil
 }
 
-func refusal(path string, err error) space.Refusal {
-	return space.Refusal{Path: path, Why: fault.PublicOf(err), Err: err}
+func rejection(path string, err error) space.Rejection {
+	return space.Rejection{Path: path, Why: fault.PublicOf(err), Err: err}
 }
 
 // check validates one entry.
@@ -192,7 +192,7 @@ func (r *repo) decide(ctx context.Context, head *headState, reqs []request, poli
 			}
 			var f *fault.Error
 			if errors.As(err, &f) && (f.Code == fault.Invalid || f.Code == fault.Damaged) {
-				p.refused = append(p.refused, refusal(q.raw, err))
+				p.refused = append(p.refused, rejection(q.raw, err))
 			} else if err != nil {
 				return nil, err
 			}
@@ -211,10 +211,10 @@ func (p *plan) delete(q request, at place) error {
 		if p.policy == space.RefuseStale {
 			return p.stale(q.path)
 		}
-		p.clashes = append(p.clashes, space.Conflict{Path: q.path})
+		p.conflicts = append(p.conflicts, space.Conflict{Path: q.path})
 	case at.isDir() && q.base != "" && p.policy != space.RefuseStale:
 		// The file became a directory since, which stays.
-		p.clashes = append(p.clashes, space.Conflict{Path: q.path})
+		p.conflicts = append(p.conflicts, space.Conflict{Path: q.path})
 	case at.isDir():
 		return fault.New(fault.Invalid, "The path %q is a directory. Delete the files in it.", q.raw)
 	case at.found && at.blocked == "":
@@ -264,7 +264,7 @@ func (p *plan) write(ctx context.Context, q request, at place) error {
 		if p.policy == space.RefuseStale {
 			return p.stale(q.path)
 		}
-		p.clashes = append(p.clashes, space.Conflict{Path: q.path, Kept: q.path})
+		p.conflicts = append(p.conflicts, space.Conflict{Path: q.path, Kept: q.path})
 	}
 	p.writes[path] = q
 	return nil
@@ -335,7 +335,7 @@ func (p *plan) keepBoth(q request, component, rest string) error {
 			p.writes[string(name)] = q
 			p.want(string(name))
 		}
-		p.clashes = append(p.clashes, space.Conflict{Path: q.path, Kept: name})
+		p.conflicts = append(p.conflicts, space.Conflict{Path: q.path, Kept: name})
 		return nil
 	}
 	return fault.New(fault.Invalid, "The change to %q met a newer version, and there is no free name to keep it beside that.", q.raw)
@@ -384,7 +384,7 @@ func (p *plan) refuseBelowFiles() {
 	for path, q := range p.writes {
 		if p.underWrite(path) {
 			below = append(below, path)
-			p.refused = append(p.refused, refusal(q.raw, fault.New(fault.Invalid,
+			p.refused = append(p.refused, rejection(q.raw, fault.New(fault.Invalid,
 				"The change makes %q both a file and a directory.", q.raw)))
 		}
 	}
@@ -398,7 +398,7 @@ func (p *plan) drop(paths []string) {
 		delete(p.writes, path)
 		delete(p.over, path)
 	}
-	p.clashes = slices.DeleteFunc(p.clashes, func(c space.Conflict) bool {
+	p.conflicts = slices.DeleteFunc(p.conflicts, func(c space.Conflict) bool {
 		_, gone := slices.BinarySearch(paths, string(c.Kept))
 		return gone
 	})
@@ -433,8 +433,8 @@ func (p *plan) edits() (es []edit, files []space.FileChange) {
 		files = append(files, f)
 	}
 	slices.SortFunc(files, func(a, b space.FileChange) int { return packfile.CompareStrings(string(a.Path), string(b.Path)) })
-	slices.SortFunc(p.refused, func(a, b space.Refusal) int { return packfile.CompareStrings(a.Path, b.Path) })
-	slices.SortFunc(p.clashes, func(a, b space.Conflict) int { return packfile.CompareStrings(string(a.Path), string(b.Path)) })
+	slices.SortFunc(p.refused, func(a, b space.Rejection) int { return packfile.CompareStrings(a.Path, b.Path) })
+	slices.SortFunc(p.conflicts, func(a, b space.Conflict) int { return packfile.CompareStrings(string(a.Path), string(b.Path)) })
 	return es, files
 }
 

@@ -49,7 +49,7 @@ type RewriteFile func(p space.Path, content []byte) (out []byte, keep bool)
 // meanwhile, reads do not, and bundles that are being written end. When the process is killed on the way, the space has
 // its old history whole or the new one, and the removal is finished when it is
 // next opened. Where the head has moved but the removal failed, the error comes
-// with a result; the removal is tried again by Tidy and when the space is
+// with a result; the removal is tried again by GC and when the space is
 // opened.
 func (s *Store) Purge(ctx context.Context, id space.SpaceID, since space.CommitID, rewrite RewriteFile, m space.Meta) (PurgeResult, error) {
 	r, release, err := s.acquire(ctx, id)

@@ -41,12 +41,12 @@ func TestPurgeLeavesNothingInCaches(t *testing.T) {
 	if _, _, err := s.Open(t.Context(), id, c.ID, "k"); fault.CodeOf(err) != fault.NotFound {
 		t.Errorf("the commit can still be read: %v", err)
 	}
-	seed, err := s.Seed(t.Context(), id)
+	seed, err := s.Checkout(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer seed.Release()
-	if got := git(t, seed.GitView, "--work-tree="+seed.Checkout, "status", "--porcelain"); got != "" {
+	if got := git(t, seed.GitView, "--work-tree="+seed.Dir, "status", "--porcelain"); got != "" {
 		t.Errorf("a new sandbox starts with %s", got)
 	}
 	assertGone(t, s.o.Dir)
@@ -62,7 +62,7 @@ func TestPurgeIsRefused(t *testing.T) {
 		_, err := s.Purge(ctx, id, since, redact, space.Meta{Author: ada})
 		return err
 	}
-	seed, err := s.Seed(t.Context(), id)
+	seed, err := s.Checkout(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}

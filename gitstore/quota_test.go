@@ -38,8 +38,8 @@ func TestQuotasAtTheirEdges(t *testing.T) {
 				}
 				got, err := s.Commit(t.Context(), id, writes(files), space.Meta{Author: ada})
 				refused := err
-				if len(got.Refused) > 0 {
-					refused = got.Refused[0].Err
+				if len(got.Rejected) > 0 {
+					refused = got.Rejected[0].Err
 				}
 				now, _ := s.Head(t.Context(), id)
 				if fits && (refused != nil || now == head) || !fits && (fault.CodeOf(refused) != fault.TooLarge || now != head) {
@@ -158,7 +158,7 @@ func TestWhatTakesASpaceOverItsLimitIsRefusedAlone(t *testing.T) {
 			}
 			got := commit(t, s, id, cs)
 			var refused []string
-			for _, r := range got.Refused {
+			for _, r := range got.Rejected {
 				if fault.CodeOf(r.Err) != fault.TooLarge {
 					t.Errorf("%s: %v", r.Path, r.Err)
 				}

@@ -242,7 +242,7 @@ func (s *Store) Children(ctx context.Context, id space.SpaceID, at space.CommitI
 	return out, nil
 }
 
-// Files implements space.Seeder. A zero at is head. If directories cannot be read,
+// Files implements space.Checkouts. A zero at is head. If directories cannot be read,
 // it returns the other files and a fault.Damaged that names the first directory.
 func (s *Store) Files(ctx context.Context, id space.SpaceID, at space.CommitID, under space.Path) ([]space.Entry, error) {
 	r, st, release, err := s.at(ctx, id, at)
@@ -285,7 +285,7 @@ func (s *Store) Files(ctx context.Context, id space.SpaceID, at space.CommitID, 
 	return out, nil
 }
 
-// Diff implements space.Seeder. An empty from is the empty tree, an empty to is
+// Diff implements space.Checkouts. An empty from is the empty tree, an empty to is
 // head. Submodules are left out.
 func (s *Store) Diff(ctx context.Context, id space.SpaceID, from, to space.CommitID) ([]space.FileChange, error) {
 	r, st, release, err := s.at(ctx, id, to)

@@ -87,7 +87,7 @@ func (r *repo) recoverHead() error {
 		head = logged
 	default:
 		// An operator's git may have moved the branch on without a log; else
-		// the log is ahead, if only to an older commit (Follow).
+		// the log is ahead, if only to an older commit (ResetToRemote).
 		newer, err := r.reaches(ref, logged)
 		if err != nil {
 			return err

@@ -13,7 +13,7 @@ import (
 // new commit on head: files that came since are deleted, and nothing leaves the
 // history. Changed is false if it is so already. A path that neither the
 // commit nor head has is a fault.NotFound. Paths and links that break today's
-// rules, as imported histories may hold them, are told in Refused.
+// rules, as imported histories may hold them, are listed in Rejected.
 func (s *Store) Restore(ctx context.Context, id space.SpaceID, path space.Path, at space.CommitID, m space.Meta) (space.Commit, error) {
 	r, then, release, err := s.at(ctx, id, at)
 	if err != nil {
@@ -41,7 +41,7 @@ func (s *Store) Restore(ctx context.Context, id space.SpaceID, path space.Path, 
 		return space.Commit{}, err
 	}
 	var reqs []request
-	var refused []space.Refusal
+	var refused []space.Rejection
 	for _, f := range files {
 		// What stands in the way of a restored path goes with it.
 		if !under(string(f.Path), string(path)) && !(f.Status == space.Deleted && path != "" && under(string(path), string(f.Path))) {
@@ -52,7 +52,7 @@ func (s *Store) Restore(ctx context.Context, id space.SpaceID, path space.Path, 
 			if fault.CodeOf(err) == fault.Internal {
 				return space.Commit{}, r.internalf(err, "restore")
 			}
-			refused = append(refused, refusal(string(f.Path), err))
+			refused = append(refused, rejection(string(f.Path), err))
 			continue
 		}
 		reqs = append(reqs, q)

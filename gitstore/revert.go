@@ -28,7 +28,7 @@ const revertTries = 4
 // parents, as one new commit on head; nothing leaves the history. Each file is merged
 // three ways, from what the commit made of it to what head has and to what the parent
 // has, the newest commit first. A file where these conflict, by lines, stays as head
-// has it, and Conflicts names it (without a Kept). Refused names paths that break
+// has it, and Conflicts names it (without a Kept). Rejected names paths that break
 // today's rules. Changed is false if there is nothing to undo, or nothing that can be.
 //
 // A commit that is not in head's history is a fault.NotFound; what takes longer
@@ -82,7 +82,7 @@ func (r *repo) revert(ctx context.Context, commits []space.CommitID, m space.Met
 }
 
 // work finds what head's paths become.
-func (v *reverting) work(ctx context.Context, commits []space.CommitID) (reqs []request, refused []space.Refusal, err error) {
+func (v *reverting) work(ctx context.Context, commits []space.CommitID) (reqs []request, refused []space.Rejection, err error) {
 	if v.commits, err = v.order(ctx, commits); err != nil {
 		return nil, nil, err
 	}
@@ -96,7 +96,7 @@ func (v *reverting) work(ctx context.Context, commits []space.CommitID) (reqs []
 
 // commit commits what was found, where every path is still what it was then; ok
 // is false if one is not.
-func (v *reverting) commit(ctx context.Context, purges int64, reqs []request, refused []space.Refusal, m space.Meta) (_ space.Commit, ok bool, _ error) {
+func (v *reverting) commit(ctx context.Context, purges int64, reqs []request, refused []space.Rejection, m space.Meta) (_ space.Commit, ok bool, _ error) {
 	r := v.r
 	r.commitMu.Lock()
 	defer r.commitMu.Unlock()
@@ -115,7 +115,7 @@ func (v *reverting) commit(ctx context.Context, purges int64, reqs []request, re
 	}
 	p.refused = append(p.refused, refused...)
 	for path := range v.kept {
-		p.clashes = append(p.clashes, space.Conflict{Path: space.Path(path)})
+		p.conflicts = append(p.conflicts, space.Conflict{Path: space.Path(path)})
 	}
 	if m.Message == "" {
 		m.Message = revertMessage(v.commits, len(v.kept)+len(p.refused) == 0)
@@ -368,7 +368,7 @@ func (v *reverting) text(u undone) (text []byte, ok bool, err error) {
 }
 
 // requests turns what became of the paths into what is to be committed.
-func (v *reverting) requests(ctx context.Context) (reqs []request, refused []space.Refusal, err error) {
+func (v *reverting) requests(ctx context.Context) (reqs []request, refused []space.Rejection, err error) {
 	paths := make([]string, 0, len(v.now))
 	for p := range v.now {
 		paths = append(paths, p)
@@ -381,7 +381,7 @@ func (v *reverting) requests(ctx context.Context) (reqs []request, refused []spa
 		q, needed, err := v.request(ctx, path)
 		switch {
 		case isFault(err) && fault.CodeOf(err) != fault.Internal:
-			refused = append(refused, refusal(path, err))
+			refused = append(refused, rejection(path, err))
 		case err != nil:
 			return nil, nil, v.r.internalf(err, "revert")
 		case needed:

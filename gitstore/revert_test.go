@@ -27,7 +27,7 @@ func change(t testing.TB, s *Store, id space.SpaceID, files map[string]string) s
 		cs.Changes = append(cs.Changes, x)
 	}
 	c := commit(t, s, id, cs)
-	if !c.Changed || len(c.Refused) > 0 {
+	if !c.Changed || len(c.Rejected) > 0 {
 		t.Fatalf("%+v", c)
 	}
 	return c.ID
@@ -93,8 +93,8 @@ func TestRevert(t *testing.T) {
 			if len(c.Conflicts) > 0 {
 				kept = fmt.Sprint(c.Conflicts)
 			}
-			if kept != tc.kept || len(c.Refused) > 0 {
-				t.Errorf("told as not undone: %s, want %s; refused %v", kept, tc.kept, c.Refused)
+			if kept != tc.kept || len(c.Rejected) > 0 {
+				t.Errorf("told as not undone: %s, want %s; refused %v", kept, tc.kept, c.Rejected)
 			}
 			if c.Changed == tc.same {
 				t.Errorf("Changed is %v", c.Changed)

@@ -71,7 +71,7 @@ func (r *repo) screenHistory(ctx context.Context, from *quarantine, progress fun
 		return nil, nil
 	}
 	progress("Looking for secrets in the history")
-	err = from.r.contents(ctx, from.head, "", func(at space.CommitID, p space.Path, content []byte) error {
+	err = from.r.walkBlobs(ctx, from.head, "", func(at space.CommitID, p space.Path, content []byte) error {
 		asked, shown := p, fmt.Sprintf("%s at %s", p, at.Short())
 		if p == "" {
 			asked, shown = space.CommentPath, fmt.Sprintf("%s of %s", space.CommentPath, at.Short())

@@ -69,8 +69,8 @@ func TestAScreenedFileIsLeftOutAndTheRestIsCommitted(t *testing.T) {
 		if !c.Changed || len(c.Files) != 1 || string(c.Files[0].Path) != name {
 			t.Errorf("%+v", c.Files)
 		}
-		if len(c.Refused) != 1 || c.Refused[0].Path != "key.md" || fault.CodeOf(c.Refused[0].Err) != fault.Forbidden || !strings.Contains(c.Refused[0].Why, "secret") {
-			t.Errorf("%+v", c.Refused)
+		if len(c.Rejected) != 1 || c.Rejected[0].Path != "key.md" || fault.CodeOf(c.Rejected[0].Err) != fault.Forbidden || !strings.Contains(c.Rejected[0].Why, "secret") {
+			t.Errorf("%+v", c.Rejected)
 		}
 	}
 	r, release, err := s.acquire(t.Context(), id)
@@ -82,7 +82,7 @@ func TestAScreenedFileIsLeftOutAndTheRestIsCommitted(t *testing.T) {
 		t.Error("what was refused is in the repository")
 	}
 	c := commit(t, s, id, space.ChangeSet{Changes: []space.Change{{Path: "key.md", Content: []byte("a SECRET\n")}}})
-	if c.Changed || len(c.Refused) != 1 {
+	if c.Changed || len(c.Rejected) != 1 {
 		t.Errorf("a change of nothing else: %+v", c)
 	}
 }
@@ -134,7 +134,7 @@ func TestScreeningSeesWhatHeadHas(t *testing.T) {
 		{Path: "a.md", Content: []byte("a SECRET and more\n"), Base: at(t, s, id, "a.md")},
 		{Path: "b.md", Content: []byte("a new SECRET\n")},
 	}})
-	if len(c.Files) != 1 || c.Files[0].Path != "a.md" || len(c.Refused) != 1 || c.Refused[0].Path != "b.md" {
+	if len(c.Files) != 1 || c.Files[0].Path != "a.md" || len(c.Rejected) != 1 || c.Rejected[0].Path != "b.md" {
 		t.Errorf("%+v", c)
 	}
 }
@@ -194,7 +194,7 @@ func TestAWarnedFileIsCommittedAndTold(t *testing.T) {
 	id := newSpace(t, s, map[string]string{"a.md": "one\n"})
 	cs := writes(map[string]string{"key.md": "a SECRET\n", "b.md": "two\n"})
 	c, err := s.Commit(t.Context(), id, cs, space.Meta{Author: ada, Message: "the SECRET"})
-	if err != nil || len(c.Files) != 2 || len(c.Refused) != 0 || c.Message != "the SECRET" {
+	if err != nil || len(c.Files) != 2 || len(c.Rejected) != 0 || c.Message != "the SECRET" {
 		t.Fatalf("%+v, %v", c, err)
 	}
 	if want := []space.Warning{{Path: "key.md", Why: "A secret."}, {Path: space.CommentPath, Why: "A secret."}}; !slices.Equal(c.Warnings, want) {

@@ -195,7 +195,7 @@ func (m model) step(t testing.TB, s *Store, id space.SpaceID, choose chooser) (n
 	if err != nil {
 		t.Fatalf("%v: %+v", err, cs)
 	}
-	if len(c.Refused) > 0 || len(c.Conflicts) > 0 || c.Changed != !maps.Equal(m, next) {
+	if len(c.Rejected) > 0 || len(c.Conflicts) > 0 || c.Changed != !maps.Equal(m, next) {
 		t.Fatalf("%+v: %+v", c, cs)
 	}
 	return next, cs

@@ -41,7 +41,7 @@ type Store struct {
 
 var (
 	_ space.Committer = (*Store)(nil)
-	_ space.Seeder    = (*Store)(nil)
+	_ space.Checkouts = (*Store)(nil)
 )
 
 // Names in the store's directory beside the repositories.
@@ -335,8 +335,8 @@ func (s *Store) firstCommit(ctx context.Context, id space.SpaceID, dir string, i
 	if err != nil {
 		return space.Commit{}, err
 	}
-	if len(c.Refused) > 0 {
-		return space.Commit{}, c.Refused[0].Err
+	if len(c.Rejected) > 0 {
+		return space.Commit{}, c.Rejected[0].Err
 	}
 	return c, nil
 }

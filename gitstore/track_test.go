@@ -10,9 +10,9 @@ import (
 	"satchel/internal/space"
 )
 
-// TestFollow: by a person's explicit wish the remote's rewritten history becomes
+// TestResetToRemote: by a person's explicit wish the remote's rewritten history becomes
 // the space's, and what was head before can be had back.
-func TestFollow(t *testing.T) {
+func TestResetToRemote(t *testing.T) {
 	o := newOrigin(t)
 	base := o.commit("", "main", "echo 1 > a.md")
 	s := newStore(t, withTransport(t))
@@ -25,7 +25,7 @@ func TestFollow(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := s.Follow(t.Context(), id, f.Tip, space.Meta{Author: ada})
+		c, err := s.ResetToRemote(t.Context(), id, f.Tip, space.Meta{Author: ada})
 		if err != nil || c.ID != tip || !c.Changed || len(c.Files) == 0 {
 			t.Fatalf("%+v %v", c, err)
 		}
@@ -56,16 +56,16 @@ func TestFollow(t *testing.T) {
 	fsck(t, s2, id)
 }
 
-// TestARefBehindAFollow: the process died after the log had the remote's commit
+// TestARefBehindAReset: the process died after the log had the remote's commit
 // and before the branch's file had it, or the machine lost the file's change.
-func TestARefBehindAFollow(t *testing.T) {
+func TestARefBehindAReset(t *testing.T) {
 	o := newOrigin(t)
 	base := o.commit("", "main", "echo 1 > a.md")
 	s := newStore(t, withTransport(t))
 	id := newSpace(t, s, nil)
 	receive(t, s, id, o, "main")
 	mine := commit(t, s, id, writes(map[string]string{"mine.md": "m"}))
-	if _, err := s.Follow(t.Context(), id, base, space.Meta{Author: ada}); err != nil {
+	if _, err := s.ResetToRemote(t.Context(), id, base, space.Meta{Author: ada}); err != nil {
 		t.Fatal(err)
 	}
 	s.Close()

@@ -54,7 +54,7 @@ func (r *repo) ensureView() error {
 	v := d.view
 	d.mu.Unlock()
 	if v != nil {
-		return r.catchUp(v)
+		return r.syncViewToHead(v)
 	}
 	v = &gitView{dir: filepath.Join(r.seedDir(), "git"), linked: map[string]bool{}}
 	if err := removeTree(v.dir); err != nil {
@@ -104,10 +104,10 @@ func (v *gitView) refAt() packfile.Hash {
 	return v.at
 }
 
-// catchUp brings the view to head where that failed when head moved. The caller
+// syncViewToHead brings the view to head where that failed when head moved. The caller
 // has the seeds' turn. commitMu may be taken under the turn, never the turn under
 // commitMu.
-func (r *repo) catchUp(v *gitView) error {
+func (r *repo) syncViewToHead(v *gitView) error {
 	if v.refAt() == r.head.Load().id {
 		return nil
 	}

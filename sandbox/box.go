@@ -38,7 +38,7 @@ type box struct {
 	gen      uint64
 	sandbox  space.Sandbox
 	agent    Agent
-	seed     *space.Seed
+	seed     *space.Checkout
 	commands *semaphore.Weighted
 
 	// Guarded by Pool.mu.
@@ -61,7 +61,7 @@ type box struct {
 
 	keep time.Time // until when it is not stopped: its changes could not be committed
 
-	shown atomic.Pointer[[]space.Refusal] // what is held, as every answer names it
+	shown atomic.Pointer[[]space.Rejection] // what is held, as every answer names it
 
 	settled chan struct{} // of a box that is not live: closed once it is gone, or live again
 	drained chan struct{} // of a box that is not live: closed once refs is 0
@@ -96,7 +96,7 @@ func (l lock) lock(ctx context.Context) error {
 func (l lock) unlock() { <-l }
 
 // library gives a seed what the user may read of the library.
-func (p *Pool) library(ctx context.Context, user space.UserID, seed *space.Seed) error {
+func (p *Pool) library(ctx context.Context, user space.UserID, seed *space.Checkout) error {
 	if p.o.Library == nil {
 		return nil
 	}
@@ -114,7 +114,7 @@ func (p *Pool) library(ctx context.Context, user space.UserID, seed *space.Seed)
 
 // start boots a sandbox. When it fails nothing is left.
 func (p *Pool) start(ctx context.Context, k key, gen uint64) (_ *box, err error) {
-	seed, err := p.o.Seeder.Seed(ctx, k.space)
+	seed, err := p.o.Checkouts.Checkout(ctx, k.space)
 	if err != nil {
 		return nil, fmt.Errorf("prepare the space: %w", err)
 	}
@@ -130,7 +130,7 @@ func (p *Pool) start(ctx context.Context, k key, gen uint64) (_ *box, err error)
 	var id [32]byte
 	rand.Read(id[:])
 	sb, err := p.o.Runtime.Start(ctx, space.SandboxSpec{
-		ID: space.SandboxID(hex.EncodeToString(id[:])), Seed: seed, Limits: p.o.Limits,
+		ID: space.SandboxID(hex.EncodeToString(id[:])), Checkout: seed, Limits: p.o.Limits,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("start: %w", err)
@@ -150,7 +150,7 @@ func (p *Pool) start(ctx context.Context, k key, gen uint64) (_ *box, err error)
 		gone:     make(chan struct{}),
 		tree:     make(lock, 1),
 	}
-	b.treeState = newTreeState(p.o.Seeder, k.space, seed)
+	b.treeState = newTreeState(p.o.Checkouts, k.space, seed)
 	if err := b.restore(ctx); err != nil {
 		select {
 		case <-a.Done():

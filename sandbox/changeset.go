@@ -19,7 +19,7 @@ import (
 type draft struct {
 	changes map[space.Path]space.Change
 	writes  map[space.Path]file // what the sandbox has where changes has a Write
-	refused []space.Refusal     // by the host; final until the path changes again
+	refused []space.Rejection   // by the host; final until the path changes again
 	busy    []string            // told again by a later collection
 	kept    map[string]bool     // busy or refused: there, though not in changes
 	held    []held.File         // what refused names, and what the Committer refuses
@@ -60,7 +60,7 @@ func (d *draft) changeSet() space.ChangeSet {
 }
 
 func (d *draft) refuse(p, why string, err error) {
-	d.refused = append(d.refused, space.Refusal{Path: p, Why: why, Err: err})
+	d.refused = append(d.refused, space.Rejection{Path: p, Why: why, Err: err})
 	d.kept[p] = true
 }
 
@@ -139,7 +139,7 @@ func makeDraft(ctx context.Context, v *view, b agent.Batch, limits agent.Collect
 		err := fault.New(fault.Invalid, "%s under it cannot be saved: the name belongs to git.", count(n, "file"))
 		d.refuse(dir, err.Public, err)
 	}
-	slices.SortFunc(d.refused, func(a, b space.Refusal) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(d.refused, func(a, b space.Rejection) int { return strings.Compare(a.Path, b.Path) })
 	return d, nil
 }
 

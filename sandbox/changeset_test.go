@@ -12,7 +12,7 @@ import (
 	"satchel/sandbox/agent"
 )
 
-// seedOf is a Seeder of one tree: path to content.
+// seedOf is the Checkouts of one tree: path to content.
 type seedOf map[space.Path]string
 
 func (s seedOf) Blob(_ context.Context, _ space.SpaceID, _ space.CommitID, p space.Path) (space.BlobID, space.Mode, bool, error) {
@@ -29,7 +29,9 @@ func (s seedOf) Files(_ context.Context, _ space.SpaceID, _ space.CommitID, unde
 	return list, nil
 }
 
-func (seedOf) Seed(context.Context, space.SpaceID) (*space.Seed, error)    { panic("not asked for") }
+func (seedOf) Checkout(context.Context, space.SpaceID) (*space.Checkout, error) {
+	panic("not asked for")
+}
 func (seedOf) Head(context.Context, space.SpaceID) (space.CommitID, error) { panic("not asked for") }
 func (seedOf) ReadBlob(context.Context, space.SpaceID, space.BlobID) ([]byte, error) {
 	panic("not asked for")

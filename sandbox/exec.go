@@ -30,7 +30,7 @@ const MaxCommand = 256 << 10
 //   - fault.Unavailable: no sandbox can start, the server shuts down, or the
 //     sandbox died under the command (space.ErrOutOfMemory is then in the
 //     error's tree where memory was why);
-//   - what the Seeder says, such as fault.NotFound for an unknown space.
+//   - what Checkouts returns, such as fault.NotFound for an unknown space.
 //
 // A command that began is never run again by itself.
 func (p *Pool) Exec(ctx context.Context, r Request) (Result, error) {
@@ -223,7 +223,7 @@ func (c *command) prepare(ctx context.Context) error {
 	return nil
 }
 
-// viewer is a Seeder that brings Seed.GitView to a new head in its own time.
+// viewer is a Checkouts that brings Checkout.GitView to a new head in its own time.
 type viewer interface {
 	// WaitView returns when the git view shows what was head when it was called.
 	WaitView(ctx context.Context, id space.SpaceID) error
@@ -231,7 +231,7 @@ type viewer interface {
 
 // showHistory waits until git inside shows the newest commit.
 func (c *command) showHistory(ctx context.Context) {
-	v, ok := c.pool.o.Seeder.(viewer)
+	v, ok := c.pool.o.Checkouts.(viewer)
 	if !ok {
 		return
 	}
@@ -408,7 +408,7 @@ func restartNote(why StopReason, idle time.Duration) string {
 
 // stillRefused names what earlier answers refused and the sandbox alone still
 // holds. The caller holds the tree lock.
-func (b *box) stillRefused(now []space.Refusal) string {
+func (b *box) stillRefused(now []space.Rejection) string {
 	told := map[string]bool{}
 	for _, r := range now {
 		told[r.Path] = true

@@ -23,7 +23,7 @@ func newFake(t testing.TB, change func(*sandbox.Options)) (*sandboxtest.Harness,
 	testenv.NeedProgram(t, "bash")
 	f := sandboxtest.NewFake(t)
 	h := &sandboxtest.Harness{Store: sandboxtest.NewStore(t), Runtime: &sandboxtest.Recorder{Runtime: f}}
-	o := sandbox.Options{Runtime: h.Runtime, Seeder: h.Store, Committer: h.Store, Connect: f.Connect, Logger: testLogger(t)}
+	o := sandbox.Options{Runtime: h.Runtime, Checkouts: h.Store, Committer: h.Store, Connect: f.Connect, Logger: testLogger(t)}
 	if change != nil {
 		change(&o)
 	}

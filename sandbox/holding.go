@@ -211,7 +211,7 @@ func (b *box) show() {
 		b.shown.Store(nil)
 		return
 	}
-	list := make([]space.Refusal, 0, len(b.holding))
+	list := make([]space.Rejection, 0, len(b.holding))
 	// The worst comes first, for a long text may be cut; by what is refused, a
 	// path or a directory above it.
 	lost, gone := map[string]string{}, map[string]bool{}
@@ -220,7 +220,7 @@ func (b *box) show() {
 		at, refused := b.refusedAt(p)
 		if !refused {
 			at = p
-			list = append(list, space.Refusal{Path: p, Why: h.why, Err: fault.New(h.code, "%s", h.why)})
+			list = append(list, space.Rejection{Path: p, Why: h.why, Err: fault.New(h.code, "%s", h.why)})
 		}
 		switch {
 		case lost[at] != "":
@@ -235,7 +235,7 @@ func (b *box) show() {
 	for _, r := range b.refused {
 		list = append(list, r)
 	}
-	slices.SortFunc(list, func(x, y space.Refusal) int { return strings.Compare(x.Path, y.Path) })
+	slices.SortFunc(list, func(x, y space.Rejection) int { return strings.Compare(x.Path, y.Path) })
 	if n := len(list) - maxRefused; n > 0 {
 		list = list[:maxRefused]
 		list[maxRefused-1].Why += fmt.Sprintf(" And %s more.", count(n, "path"))

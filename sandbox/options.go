@@ -37,14 +37,14 @@ type Held interface {
 	Drop(ctx context.Context, u space.UserID, id space.SpaceID, path string) (int, error)
 }
 
-// Options configure a Pool. Runtime, Seeder and Committer are required; every
+// Options configure a Pool. Runtime, Checkouts and Committer are required; every
 // other zero field takes the default that its comment names.
 type Options struct {
 	Runtime   space.Runtime
-	Seeder    space.Seeder
+	Checkouts space.Checkouts
 	Committer space.Committer
 	// Library returns the directory that the sandboxes of a user have as /library,
-	// and what reports that one is gone; nil: what Seeder gives.
+	// and what reports that one is gone; nil: what Checkouts gives.
 	Library func(ctx context.Context, user space.UserID) (dir string, release func(), err error)
 	// Held keeps what cannot be committed and gives it to the next sandbox; nil:
 	// it is lost with its sandbox.
@@ -175,8 +175,8 @@ func DefaultEnv() []string {
 }
 
 func (o Options) withDefaults() (Options, error) {
-	if o.Runtime == nil || o.Seeder == nil || o.Committer == nil {
-		return o, errors.New("sandbox: Options needs a Runtime, a Seeder and a Committer")
+	if o.Runtime == nil || o.Checkouts == nil || o.Committer == nil {
+		return o, errors.New("sandbox: Options needs a Runtime, Checkouts and a Committer")
 	}
 	if o.Connect == nil {
 		o.Connect = connect

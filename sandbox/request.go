@@ -71,12 +71,12 @@ type Result struct {
 	Commits []space.Commit
 	// Refused lists what could not be committed and was not told before. It
 	// stays in the sandbox while that lives.
-	Refused []space.Refusal
+	Refused []space.Rejection
 	// Held lists everything that could not be committed, of this command and of
 	// earlier ones, until it is committed, deleted or dropped: also in the answer
 	// of a command that changes nothing. Refused is part of it. It stays empty
 	// without Options.Held.
-	Held []space.Refusal
+	Held []space.Rejection
 	// Conflicts lists the paths that someone else had changed as well. Both
 	// versions are in the space and, by now, in the sandbox.
 	Conflicts []space.Conflict

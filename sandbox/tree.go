@@ -19,7 +19,7 @@ type treeState struct {
 	behind  map[space.Path]struct{} // older than head inside: changed there too, or not written
 	failed  map[space.Path]string   // of behind: why it was not written, as it was told
 	outside map[space.Path]bool     // told that no sandbox can have it
-	refused map[string]space.Refusal
+	refused map[string]space.Rejection
 	retry   map[string]bool // of refused: the Committer's, told again by each collection
 	holding map[string]heldFile
 	// collections counts them, to tell what a whole one did not find.
@@ -28,21 +28,21 @@ type treeState struct {
 	made        int            // how many there were before commits
 }
 
-func newTreeState(s space.Seeder, id space.SpaceID, seed *space.Seed) treeState {
+func newTreeState(s space.Checkouts, id space.SpaceID, seed *space.Checkout) treeState {
 	return treeState{
 		view:    view{seeder: s, id: id, seed: seed.Head, over: map[space.Path]file{}, damaged: seed.Damaged},
 		head:    seed.Head,
 		behind:  map[space.Path]struct{}{},
 		failed:  map[space.Path]string{},
 		outside: map[space.Path]bool{},
-		refused: map[string]space.Refusal{},
+		refused: map[string]space.Rejection{},
 		holding: map[string]heldFile{},
 	}
 }
 
 // saved is the outcome of a collection.
 type saved struct {
-	refused   []space.Refusal // not told before
+	refused   []space.Rejection // not told before
 	conflicts []space.Conflict
 	untold    int // refusals beyond maxRefused
 	notes     []string
@@ -183,7 +183,7 @@ func (b *box) commit(ctx context.Context, batch agent.Batch, limits agent.Collec
 		}
 		return nil, fmt.Errorf("commit: %w", err)
 	}
-	for _, r := range c.Refused {
+	for _, r := range c.Rejected {
 		d.holdChange(d.changes[space.Path(r.Path)], r.Why, r.Err)
 		delete(d.changes, space.Path(r.Path))
 		except = append(except, r.Path)
@@ -211,7 +211,7 @@ func (b *box) commit(ctx context.Context, batch agent.Batch, limits agent.Collec
 }
 
 // refuse notes a refusal, and tells it unless the same was told before.
-func (b *box) refuse(s *saved, r space.Refusal) {
+func (b *box) refuse(s *saved, r space.Rejection) {
 	if old, ok := b.refused[r.Path]; ok && old.Why == r.Why {
 		return
 	}

@@ -33,7 +33,7 @@ func blobOf(content []byte) space.BlobID {
 // tree that it was seeded with, and over it what was committed from it and
 // applied to it since. It is guarded by its box's tree lock.
 type view struct {
-	seeder space.Seeder
+	seeder space.Checkouts
 	id     space.SpaceID
 	seed   space.CommitID
 	over   map[space.Path]file

@@ -58,11 +58,11 @@ func TestBashAnswers(t *testing.T) {
 			Push: tools.PushState{State: "failed", Detail: "the repository is gone; connect it again on the web page"}, Duration: 30 * time.Millisecond}, false},
 		{"troubles", func() tools.RunResult {
 			c := someCommit(1)
-			c.Refused = []space.Refusal{{Path: "bad\x1b[2J\nname\xff", Why: "it has a control character (U+001B)"}}
+			c.Rejected = []space.Rejection{{Path: "bad\x1b[2J\nname\xff", Why: "it has a control character (U+001B)"}}
 			c.Conflicts = []space.Conflict{{Path: "a.md", Kept: "a.conflict-0123456789.md"}, {Path: "b.md"}}
 			return tools.RunResult{End: tools.RunExited, Commits: []space.Commit{c}, Push: local, Duration: 30 * time.Millisecond,
 				Restarted: true, Uncommitted: []string{"log.txt"}, Conflicts: c.Conflicts[1:],
-				Held:  []space.Refusal{c.Refused[0], {Path: "big.iso", Why: "it has 2.0 GB, and 10.0 MB are allowed"}},
+				Held:  []space.Rejection{c.Rejected[0], {Path: "big.iso", Why: "it has 2.0 GB, and 10.0 MB are allowed"}},
 				Notes: []string{"This is a new sandbox, because the last one was idle: background processes and /tmp of before are gone.", "The sandbox is nearly full: 240 of 256 MB are used."}}
 		}(), false},
 	}

@@ -208,13 +208,13 @@ func problemsText(b *strings.Builder, r RunResult) {
 
 // notCommitted returns the refusals of the commits, with what becomes of each
 // where that is known, and what else is held; what is lost comes first.
-func notCommitted(r RunResult) (refused, earlier []space.Refusal) {
-	held := map[string]space.Refusal{}
+func notCommitted(r RunResult) (refused, earlier []space.Rejection) {
+	held := map[string]space.Rejection{}
 	for _, h := range r.Held {
 		held[h.Path] = h
 	}
 	for _, c := range r.Commits {
-		for _, x := range c.Refused {
+		for _, x := range c.Rejected {
 			if h, ok := held[x.Path]; ok {
 				x = h
 			}
@@ -222,7 +222,7 @@ func notCommitted(r RunResult) (refused, earlier []space.Refusal) {
 		}
 	}
 	earlier = heldBack(r)
-	lostFirst := func(x, y space.Refusal) int {
+	lostFirst := func(x, y space.Rejection) int {
 		switch {
 		case x.Lost == y.Lost:
 			return 0
@@ -260,14 +260,14 @@ func allConflicts(r RunResult) []space.Conflict {
 }
 
 // heldBack is what is held and was not refused by one of the commits.
-func heldBack(r RunResult) []space.Refusal {
+func heldBack(r RunResult) []space.Rejection {
 	refused := map[string]bool{}
 	for _, c := range r.Commits {
-		for _, x := range c.Refused {
+		for _, x := range c.Rejected {
 			refused[x.Path] = true
 		}
 	}
-	var held []space.Refusal
+	var held []space.Rejection
 	for _, x := range r.Held {
 		if !refused[x.Path] {
 			held = append(held, x)
@@ -331,7 +331,7 @@ func bashMeta(q RunRequest, r RunResult) map[string]any {
 				files = append(files, e)
 			}
 		}
-		for _, x := range c.Refused[:min(len(c.Refused), maxMetaFiles)] {
+		for _, x := range c.Rejected[:min(len(c.Rejected), maxMetaFiles)] {
 			refused = append(refused, refusal(x))
 		}
 	}
@@ -375,6 +375,6 @@ func bashMeta(q RunRequest, r RunResult) map[string]any {
 	return m
 }
 
-func refusal(x space.Refusal) map[string]any {
+func refusal(x space.Rejection) map[string]any {
 	return map[string]any{"path": strings.ToValidUTF8(x.Path, "\ufffd"), "why": x.Why}
 }

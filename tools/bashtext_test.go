@@ -18,24 +18,24 @@ func TestBashNeverCutsWhatToDo(t *testing.T) {
 		strings.Repeat("x", 700-len(command)) + command
 	note := strings.Repeat("n", 1400) + " Delete the copy."
 	c := someCommit(1)
-	c.Refused = []space.Refusal{{Path: "new.md", Why: strings.Repeat("y", 600) + command}}
+	c.Rejected = []space.Rejection{{Path: "new.md", Why: strings.Repeat("y", 600) + command}}
 	b := newBench(t, nil, nil)
 	b.run.result = tools.RunResult{
 		End: tools.RunExited, Commits: []space.Commit{c}, Notes: []string{note},
-		Held: []space.Refusal{{Path: "old.md", Why: why}},
+		Held: []space.Rejection{{Path: "old.md", Why: why}},
 	}
-	check(t, b.call(t, "bash", `{"command":"x"}`), false, why, note, `"new.md": `+c.Refused[0].Why)
+	check(t, b.call(t, "bash", `{"command":"x"}`), false, why, note, `"new.md": `+c.Rejected[0].Why)
 }
 
 // TestBashSaysWhatBecomesOfARefusedFile: that it is lost with the sandbox, which
 // the list of what is held knows, is told where the commit's refusal is.
 func TestBashSaysWhatBecomesOfARefusedFile(t *testing.T) {
 	c := someCommit(1)
-	c.Refused = []space.Refusal{{Path: "a.md", Why: "It holds a secret."}}
+	c.Rejected = []space.Rejection{{Path: "a.md", Why: "It holds a secret."}}
 	b := newBench(t, nil, nil)
 	b.run.result = tools.RunResult{
 		End: tools.RunExited, Commits: []space.Commit{c},
-		Held: []space.Refusal{{Path: "a.md", Why: "It will be lost when the sandbox stops. It holds a secret."}},
+		Held: []space.Rejection{{Path: "a.md", Why: "It will be lost when the sandbox stops. It holds a secret."}},
 	}
 	check(t, b.call(t, "bash", `{"command":"x"}`), false, `"a.md": It will be lost when the sandbox stops. It holds a secret.`, "!till not committed")
 }
@@ -57,18 +57,18 @@ func TestBashWarnsOfWhatWasCommitted(t *testing.T) {
 // the lost ones first, and how many more there are.
 func TestEveryBashAnswerNamesWhatIsNotCommitted(t *testing.T) {
 	b := newBench(t, nil, nil)
-	held := func(tool string, list []space.Refusal, want ...string) {
+	held := func(tool string, list []space.Rejection, want ...string) {
 		t.Helper()
 		b.run.result = tools.RunResult{End: tools.RunExited, Held: list}
 		for range 2 {
 			check(t, b.call(t, tool, `{"command":"x"}`), false, want...)
 		}
 	}
-	list := []space.Refusal{{Path: "a", Why: "Why a."}, {Path: "b", Why: "Why b."}, {Path: "c", Why: "Why c."}, {Path: "d", Why: "Why d."}}
+	list := []space.Rejection{{Path: "a", Why: "Why a."}, {Path: "b", Why: "Why b."}, {Path: "c", Why: "Why c."}, {Path: "d", Why: "Why d."}}
 	for _, tool := range []string{"bash", "bash_readonly"} {
 		held(tool, list, "[NOT COMMITTED", "  \"a\": Why a.\n  \"b\": Why b.\n  \"c\": Why c.\n  … 1 more: satchel space status", "!Why d")
 	}
-	held("bash", append(list[:3:3], space.Refusal{Path: "d", Why: "It will be lost.", Lost: true}), "]\n  \"d\": It will be lost.\n", "!Why c")
+	held("bash", append(list[:3:3], space.Rejection{Path: "d", Why: "It will be lost.", Lost: true}), "]\n  \"d\": It will be lost.\n", "!Why c")
 	held("bash", list[:3], "Why c.", "!more")
 	held("bash", nil, "!ommitted")
 }
@@ -76,15 +76,15 @@ func TestEveryBashAnswerNamesWhatIsNotCommitted(t *testing.T) {
 // TestBashNamesWhatTheCommandWasRefused before what was refused earlier.
 func TestBashNamesWhatTheCommandWasRefused(t *testing.T) {
 	c := someCommit(1)
-	var held []space.Refusal
+	var held []space.Rejection
 	for i := range 10 {
-		held = append(held, space.Refusal{Path: fmt.Sprint("earlier", i), Why: "Why."})
+		held = append(held, space.Rejection{Path: fmt.Sprint("earlier", i), Why: "Why."})
 	}
 	for i := range 8 {
-		c.Refused = append(c.Refused, space.Refusal{Path: fmt.Sprint("now", i), Why: "Why."})
+		c.Rejected = append(c.Rejected, space.Rejection{Path: fmt.Sprint("now", i), Why: "Why."})
 	}
 	b := newBench(t, nil, nil)
-	b.run.result = tools.RunResult{End: tools.RunExited, Commits: []space.Commit{c}, Held: append(held, c.Refused...)}
+	b.run.result = tools.RunResult{End: tools.RunExited, Commits: []space.Commit{c}, Held: append(held, c.Rejected...)}
 	check(t, b.call(t, "bash", `{"command":"x"}`), false, "\"now7\": Why.\n  \"earlier0\": Why.\n  \"earlier1\": Why.\n  \"earlier2\": Why.\n  … 7 more")
 }
 

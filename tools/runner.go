@@ -78,7 +78,7 @@ type RunResult struct {
 	// Held are changes of this command and earlier ones that could not be
 	// committed and are kept until they are resolved; what a commit of Commits
 	// tells as refused is not told again.
-	Held []space.Refusal
+	Held []space.Rejection
 	// Conflicts are paths that met a newer version, where no commit of Commits
 	// tells of them: a delete that was dropped makes no commit.
 	Conflicts []space.Conflict

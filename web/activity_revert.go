@@ -111,7 +111,7 @@ type revertPage struct {
 	Changed bool
 	Made    string
 	Kept    []keptFile // that were changed since
-	Refused []space.Refusal
+	Refused []space.Rejection
 }
 
 // previewRevert is GET /spaces/{id}/revert: the changes that would be undone. They
@@ -243,10 +243,10 @@ func (s *Server) revert(v *visit) error {
 			s.log.ErrorContext(v.r.Context(), "write the audit log", "action", "space.revert", "error", err)
 		}
 	}
-	if c.Changed && len(c.Conflicts) == 0 && len(c.Refused) == 0 {
+	if c.Changed && len(c.Conflicts) == 0 && len(c.Rejected) == 0 {
 		return s.see(v, inSpace(m.ID, "activity?done=undone"))
 	}
-	body := revertPage{Space: m, Back: inSpace(m.ID, "activity"), Done: true, Changed: c.Changed, Made: inSpace(m.ID, "commits/"+string(c.ID)), Refused: c.Refused}
+	body := revertPage{Space: m, Back: inSpace(m.ID, "activity"), Done: true, Changed: c.Changed, Made: inSpace(m.ID, "commits/"+string(c.ID)), Refused: c.Rejected}
 	// What stays is listed again by the page that was left, so this one leads on.
 	body.Older = olderOf(m.ID, v.r.PostFormValue("of"), v.r.PostFormValue("from"), v.r.PostFormValue("after"))
 	for i, k := range c.Conflicts {

@@ -184,7 +184,7 @@ func (e *editing) commit(v *visit, id space.SpaceID, tool string, changes []spac
 		return "", v.named(err)
 	}
 	remark = v.remark(c)
-	for _, r := range c.Refused {
+	for _, r := range c.Rejected {
 		if r.Path == space.CommentPath {
 			continue
 		}
@@ -251,7 +251,7 @@ const maxRemarks = 5
 // or that something in it looks like a secret.
 func (v *visit) remark(c space.Commit) string {
 	var said []string
-	for _, r := range c.Refused {
+	for _, r := range c.Rejected {
 		if r.Path == space.CommentPath {
 			said = append(said, v.name(r.Why))
 		}

@@ -316,7 +316,7 @@ type silencing struct{ space.Committer }
 func (s silencing) Commit(ctx context.Context, id space.SpaceID, cs space.ChangeSet, m space.Meta) (space.Commit, error) {
 	m.Message = ""
 	c, err := s.Committer.Commit(ctx, id, cs, m)
-	c.Refused = append(c.Refused, space.Refusal{Path: "(comment)", Why: "The change was saved without its comment.", Err: fault.New(fault.Invalid, "A key.")})
+	c.Rejected = append(c.Rejected, space.Rejection{Path: "(comment)", Why: "The change was saved without its comment.", Err: fault.New(fault.Invalid, "A key.")})
 	return c, err
 }
 
@@ -325,7 +325,7 @@ type screening struct{ space.Committer }
 
 func (screening) Commit(_ context.Context, _ space.SpaceID, cs space.ChangeSet, _ space.Meta) (space.Commit, error) {
 	err := fault.New(fault.Forbidden, "It holds what looks like a key. Take it out.")
-	return space.Commit{Refused: []space.Refusal{{Path: cs.Changes[0].Path, Why: err.Public, Err: err}}}, nil
+	return space.Commit{Rejected: []space.Rejection{{Path: cs.Changes[0].Path, Why: err.Public, Err: err}}}, nil
 }
 
 // serve serves the same from here on with other options.

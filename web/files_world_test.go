@@ -78,8 +78,8 @@ func (h *held) commitAs(m space.Meta, files ...string) space.Commit {
 	}
 	c, err := h.git.Commit(h.t.Context(), h.space.ID, cs, m)
 	must(h.t, err)
-	if len(c.Refused) > 0 {
-		h.t.Fatalf("refused: %+v", c.Refused)
+	if len(c.Rejected) > 0 {
+		h.t.Fatalf("refused: %+v", c.Rejected)
 	}
 	return c
 }

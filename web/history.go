@@ -255,8 +255,8 @@ func (s *Server) restore(v *visit) error {
 	if err != nil {
 		return gone(v.named(err))
 	}
-	if len(c.Refused) > 0 {
-		return fault.New(fault.Conflict, "Some of it cannot be brought back: %s", shorten(v.name(c.Refused[0].Why), 600))
+	if len(c.Rejected) > 0 {
+		return fault.New(fault.Conflict, "Some of it cannot be brought back: %s", shorten(v.name(c.Rejected[0].Why), 600))
 	}
 	if p == "" || !c.Changed {
 		return s.see(v, "/spaces/"+string(m.ID)+"/commits/"+string(c.ID))

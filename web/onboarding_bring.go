@@ -108,8 +108,8 @@ func (s *Server) answerQuestions(v *visit) error {
 		}
 		return err
 	}
-	if len(c.Refused) > 0 {
-		return s.bring(v, m, http.StatusBadRequest, "Not everything was kept: "+shorten(c.Refused[0].Why, 300), "")
+	if len(c.Rejected) > 0 {
+		return s.bring(v, m, http.StatusBadRequest, "Not everything was kept: "+shorten(c.Rejected[0].Why, 300), "")
 	}
 	return s.done(v, m, v.remark(c), "/?kept")
 }

@@ -230,7 +230,7 @@ func (e *editing) upload(v *visit, m store.Membership, sent []*sentFile, body *u
 		if err != nil {
 			return "", v.named(err)
 		}
-		for _, r := range c.Refused {
+		for _, r := range c.Rejected {
 			if r.Path == space.CommentPath {
 				continue
 			}

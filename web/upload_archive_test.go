@@ -351,5 +351,5 @@ type commanding struct{ space.Committer }
 
 func (commanding) Commit(_ context.Context, _ space.SpaceID, cs space.ChangeSet, _ space.Meta) (space.Commit, error) {
 	err := fault.New(fault.Forbidden, "It looks like a key. Where it is none: satchel space allow --user NAME 0123abcd")
-	return space.Commit{Refused: []space.Refusal{{Path: cs.Changes[0].Path, Why: err.Public, Err: err}}}, nil
+	return space.Commit{Rejected: []space.Rejection{{Path: cs.Changes[0].Path, Why: err.Public, Err: err}}}, nil
 }

@@ -77,7 +77,7 @@ func (b *bench) openParts(ctx context.Context, name string, files int) (_ *parts
 		return nil, err
 	}
 	p.pool, err = sandbox.New(sandbox.Options{
-		Runtime: timedRuntime{p.runtime, p}, Seeder: timedStore{p.store, p}, Committer: timedStore{p.store, p},
+		Runtime: timedRuntime{p.runtime, p}, Checkouts: timedStore{p.store, p}, Committer: timedStore{p.store, p},
 		Connect: p.connect,
 		Metrics: sandbox.Metrics{Collected: func(took time.Duration, files int, _ error) {
 			p.mu.Lock()
@@ -159,9 +159,9 @@ type timedStore struct {
 	p *parts
 }
 
-func (s timedStore) Seed(ctx context.Context, id space.SpaceID) (*space.Seed, error) {
+func (s timedStore) Checkout(ctx context.Context, id space.SpaceID) (*space.Checkout, error) {
 	s.p.now(seeding)
-	return s.Store.Seed(ctx, id)
+	return s.Store.Checkout(ctx, id)
 }
 
 func (s timedStore) Commit(ctx context.Context, id space.SpaceID, cs space.ChangeSet, m space.Meta) (space.Commit, error) {

@@ -245,7 +245,7 @@ func runCanary(t *testing.T, direct bool) {
 	id := space.NewSpaceID()
 	_, err = store.Create(ctx, id, space.ChangeSet{Changes: []space.Change{{Path: "ours.md", Content: []byte("ours\n")}}}, space.Meta{Author: space.Person{Name: "Ada", Email: "ada@example.com"}})
 	must(err)
-	seed, err := store.Seed(ctx, id)
+	seed, err := store.Checkout(ctx, id)
 	must(err)
 	defer seed.Release()
 	must(m.Start(ctx))
@@ -349,7 +349,7 @@ func runCanary(t *testing.T, direct bool) {
 		}
 	}
 	files("at the end")
-	c.files("a sandbox's checkout", seed.Checkout)
+	c.files("a sandbox's checkout", seed.Dir)
 	c.files("a sandbox's git view", seed.GitView)
 	c.files("the remote's repository", filepath.Join(srv.Dir(repoName), "objects"))
 	must(m.Remove(ctx, id))

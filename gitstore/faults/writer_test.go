@@ -267,7 +267,7 @@ func (w *writer) commit(ctx context.Context, o order) error {
 		return w.tell(event{Is: "failed", Op: o.Op, Why: err.Error()})
 	}
 	ack := event{Is: "acked", Op: o.Op, Commit: c.ID, Changed: c.Changed, Conflicts: len(c.Conflicts)}
-	for _, r := range c.Refused {
+	for _, r := range c.Rejected {
 		ack.Refused = append(ack.Refused, r.Path)
 	}
 	return w.tell(ack)

@@ -186,7 +186,7 @@ func (f *fake) Integrate(ctx context.Context, id space.SpaceID, tip space.Commit
 	return f.merged, nil
 }
 
-func (f *fake) Follow(ctx context.Context, id space.SpaceID, tip space.CommitID, _ space.Meta) (space.Commit, error) {
+func (f *fake) ResetToRemote(ctx context.Context, id space.SpaceID, tip space.CommitID, _ space.Meta) (space.Commit, error) {
 	end, err := f.begin(ctx, "follow", id, transport.Endpoint{})
 	defer end()
 	if err != nil {

@@ -54,7 +54,7 @@ func mergeNotices(r Remote, in gitstore.Integration, rewritten bool) []string {
 	}
 	tell(fmt.Sprintf("Files that this space began with, and that nobody had changed, are now as %s has them:", host), replaced)
 	var refused []string
-	for _, x := range in.Commit.Refused {
+	for _, x := range in.Commit.Rejected {
 		// Large files, and links, are in the space: what is wrong with them is told
 		// to whoever changes them.
 		if rule := space.RuleOf(x.Err); rule != "" && rule != space.RuleSymlink {

@@ -74,14 +74,14 @@ func TestNoticesAreBounded(t *testing.T) {
 
 // Of what a space has rules against only names keep a file out of sandboxes.
 func TestRefusedAreToldByName(t *testing.T) {
-	in := gitstore.Integration{Commit: space.Commit{Refused: []space.Refusal{
+	in := gitstore.Integration{Commit: space.Commit{Rejected: []space.Rejection{
 		{Path: "big.bin", Err: fault.New(fault.TooLarge, "large")},
 		{Path: "link", Err: space.CheckSymlink("link", "/etc/passwd")},
 	}}}
 	if got := mergeNotices(Remote{URL: atGitHub}, in, false); len(got) != 0 {
 		t.Errorf("%q", got)
 	}
-	in.Commit.Refused = append(in.Commit.Refused, space.Refusal{Path: "con\ntrol.md", Err: nameError("con\ntrol.md")})
+	in.Commit.Rejected = append(in.Commit.Rejected, space.Rejection{Path: "con\ntrol.md", Err: nameError("con\ntrol.md")})
 	got := mergeNotices(Remote{URL: atGitHub}, in, false)
 	if len(got) != 1 || !strings.Contains(got[0], "trol.md") || strings.Contains(got[0], "big.bin") || strings.Contains(got[0], "link") || strings.Contains(got[0], "size") {
 		t.Errorf("%q", got)

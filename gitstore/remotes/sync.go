@@ -297,7 +297,7 @@ func (s *syncing) follow(ctx context.Context, tip space.CommitID) error {
 	if err != nil {
 		return err
 	}
-	if _, err := s.m.o.Git.Follow(ctx, s.remote.Space, tip, s.m.o.Meta(s.remote)); err != nil {
+	if _, err := s.m.o.Git.ResetToRemote(ctx, s.remote.Space, tip, s.m.o.Meta(s.remote)); err != nil {
 		return err
 	}
 	s.m.mu.Lock()

@@ -126,7 +126,7 @@ func allTexts() string {
 	}
 	one := gitstore.Integration{Commit: space.Commit{
 		Conflicts: []space.Conflict{{Path: "a.md", Kept: "a.conflict-89abcdef01.md"}, {Path: "b.md"}, {Path: "e.md", Kept: "e.md"}, {Path: "theirs.md", Kept: "ours.md"}},
-		Refused:   []space.Refusal{{Path: "con\nfig \x1b[31m“x”", Err: nameError("con\nfig")}},
+		Rejected:  []space.Rejection{{Path: "con\nfig \x1b[31m“x”", Err: nameError("con\nfig")}},
 	}}
 	var notes []string
 	notes = append(notes, mergeNotices(r, one, true)...)

@@ -59,7 +59,7 @@ type SetRequest struct {
 	Trusted bool
 	// Replace makes the space what the remote's branch is instead of merging the
 	// two, by a person's explicit wish: after they rewrote the remote's history on
-	// purpose, say. The head that is left is kept aside (gitstore.Follow). It
+	// purpose, say. The head that is left is kept aside (gitstore.ResetToRemote). It
 	// counts for the first sync that gets so far, and does nothing where the
 	// remote has no such branch; should the process end before, both are merged.
 	Replace bool
@@ -127,7 +127,7 @@ type Stats struct {
 type Git interface {
 	Head(ctx context.Context, id space.SpaceID) (space.CommitID, error)
 	Fetch(ctx context.Context, id space.SpaceID, e transport.Endpoint, branch string, progress func(string)) (gitstore.Fetched, error)
-	Follow(ctx context.Context, id space.SpaceID, tip space.CommitID, m space.Meta) (space.Commit, error)
+	ResetToRemote(ctx context.Context, id space.SpaceID, tip space.CommitID, m space.Meta) (space.Commit, error)
 	Integrate(ctx context.Context, id space.SpaceID, tip space.CommitID, m space.Meta) (gitstore.Integration, error)
 	Push(ctx context.Context, id space.SpaceID, e transport.Endpoint, branch string, progress func(string)) (space.CommitID, error)
 	Tracked(ctx context.Context, id space.SpaceID, branch string) (space.CommitID, bool, error)

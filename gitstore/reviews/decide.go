@@ -144,8 +144,8 @@ func (r *Reviews) Undo(ctx context.Context, id space.SpaceID, by space.UserID, p
 		if err != nil {
 			return err
 		}
-		if len(c.Refused) > 0 {
-			return fault.New(fault.Invalid, "The former version of %s cannot be put back: %s", string(p), c.Refused[0].Why)
+		if len(c.Rejected) > 0 {
+			return fault.New(fault.Invalid, "The former version of %s cannot be put back: %s", string(p), c.Rejected[0].Why)
 		}
 		// It is undone, whatever becomes of the note about it.
 		if err := r.save(ctx, id, st, st.cursor, r.decision(id, w, Undone, by)); err != nil {

@@ -19,7 +19,7 @@ type Git interface {
 	Head(ctx context.Context, id space.SpaceID) (space.CommitID, error)
 	Files(ctx context.Context, id space.SpaceID, at space.CommitID, under space.Path) ([]space.Entry, error)
 	Diff(ctx context.Context, id space.SpaceID, from, to space.CommitID) ([]space.FileChange, error)
-	Way(ctx context.Context, id space.SpaceID, from, to space.CommitID, under []space.Path) ([]gitstore.Step, int, bool, error)
+	CommitsBetween(ctx context.Context, id space.SpaceID, from, to space.CommitID, under []space.Path) ([]gitstore.CommitBetween, int, bool, error)
 	Show(ctx context.Context, id space.SpaceID, at space.CommitID) (space.Commit, error)
 	Blob(ctx context.Context, id space.SpaceID, at space.CommitID, p space.Path) (b space.BlobID, m space.Mode, ok bool, err error)
 	ReadBlob(ctx context.Context, id space.SpaceID, b space.BlobID) ([]byte, error)

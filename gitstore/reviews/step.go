@@ -81,7 +81,7 @@ type author struct {
 // authorOf finds out who made a commit. Satchel's word is proven. A commit from elsewhere
 // is a person's, unless it says that a tool made it which is none by which a person
 // writes: so trailers can only have more wait.
-func (w *stepper) authorOf(c space.Commit, s gitstore.Step) author {
+func (w *stepper) authorOf(c space.Commit, s gitstore.CommitBetween) author {
 	a := author{maker: maker{string(c.ID), c.Tool, c.Client, database.Millis(c.Time)}}
 	if c.Tool != "" {
 		a.proven = true
@@ -99,7 +99,7 @@ func (w *stepper) authorOf(c space.Commit, s gitstore.Step) author {
 }
 
 // step takes in what one commit changed.
-func (w *stepper) step(ctx context.Context, s gitstore.Step) error {
+func (w *stepper) step(ctx context.Context, s gitstore.CommitBetween) error {
 	if err := w.breathe(ctx); err != nil {
 		return err
 	}

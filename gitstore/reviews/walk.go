@@ -64,7 +64,7 @@ func (r *Reviews) bring(ctx context.Context, id space.SpaceID, st *state) (err e
 // walk moves the baselines along the history from the cursor to head. It has not
 // touched what is looked at where that is at head as it was at the cursor.
 func (r *Reviews) walk(ctx context.Context, id space.SpaceID, st *state, head space.CommitID) (touched bool, err error) {
-	steps, passed, ok, err := r.o.Git.Way(ctx, id, st.cursor, head, roots())
+	steps, passed, ok, err := r.o.Git.CommitsBetween(ctx, id, st.cursor, head, roots())
 	if err != nil {
 		return false, err
 	}
@@ -94,7 +94,7 @@ func (r *Reviews) walk(ctx context.Context, id space.SpaceID, st *state, head sp
 // again reads a history from its beginning, where an import or a purge made
 // another. What people knew last they know in that one, too.
 func (r *Reviews) again(ctx context.Context, id space.SpaceID, st *state, head space.CommitID) error {
-	steps, _, _, err := r.o.Git.Way(ctx, id, "", head, roots())
+	steps, _, _, err := r.o.Git.CommitsBetween(ctx, id, "", head, roots())
 	if err != nil {
 		return err
 	}

@@ -63,9 +63,9 @@ func (c *counted) Diff(ctx context.Context, id space.SpaceID, from, to space.Com
 	return c.Store.Diff(ctx, id, from, to)
 }
 
-func (c *counted) Way(ctx context.Context, id space.SpaceID, from, to space.CommitID, under []space.Path) ([]gitstore.Step, int, bool, error) {
+func (c *counted) CommitsBetween(ctx context.Context, id space.SpaceID, from, to space.CommitID, under []space.Path) ([]gitstore.CommitBetween, int, bool, error) {
 	c.count(&c.ways)
-	return c.Store.Way(ctx, id, from, to, under)
+	return c.Store.CommitsBetween(ctx, id, from, to, under)
 }
 
 func (c *counted) Show(ctx context.Context, id space.SpaceID, at space.CommitID) (space.Commit, error) {

@@ -42,13 +42,13 @@ func TestASpaceKeepsKeysOutAndGetsRidOfThem(t *testing.T) {
 	secret := token("a9")
 	c := write("key.md", "the key\n"+secret+"\n")
 	var refusal *secretscan.Refusal
-	if c.Changed || len(c.Refused) != 1 || !errors.As(c.Refused[0].Err, &refusal) {
+	if c.Changed || len(c.Rejected) != 1 || !errors.As(c.Rejected[0].Err, &refusal) {
 		t.Fatalf("%+v", c)
 	}
 	if err := scanner.Allow(t.Context(), secretscan.Allowance{Space: id, Fingerprint: refusal.Findings[0].Fingerprint}); err != nil {
 		t.Fatal(err)
 	}
-	if c = write("key.md", "the key\n"+secret+"\n"); !c.Changed || len(c.Refused) != 0 {
+	if c = write("key.md", "the key\n"+secret+"\n"); !c.Changed || len(c.Rejected) != 0 {
 		t.Fatalf("an allowed key: %+v", c)
 	}
 	write("b.md", "later\n")

@@ -206,7 +206,7 @@ func (l *Local) Restore(ctx context.Context, r RestoreRequest) (Restored, error)
 		return Restored{}, err
 	}
 	out := Restored{Commit: c.ID, Changed: c.Changed, Files: changedFiles(c.Files, "")}
-	for _, f := range c.Refused {
+	for _, f := range c.Rejected {
 		out.Refused = append(out.Refused, Refused{f.Path, f.Why})
 	}
 	return out, nil

@@ -24,7 +24,7 @@ func (l *Local) review(ctx context.Context, id space.SpaceID, r RemoteRequest, p
 	}
 	progress("Looking for secrets in what the space has")
 	var found []Secret
-	err = l.Git.Contents(ctx, id, "", func(at space.CommitID, p space.Path, content []byte) error {
+	err = l.Git.WalkBlobs(ctx, id, "", func(at space.CommitID, p space.Path, content []byte) error {
 		err := l.Secrets.Screen(ctx, id, p, content, nil)
 		var refusal *secretscan.Refusal
 		if !errors.As(err, &refusal) {
@@ -61,7 +61,7 @@ func (l *Local) wouldPurge(ctx context.Context, id space.SpaceID, path space.Pat
 		return Purged{}, err
 	}
 	touched, worded := map[space.CommitID]bool{}, map[space.CommitID]bool{}
-	err = l.Git.Contents(ctx, id, since, func(at space.CommitID, p space.Path, content []byte) error {
+	err = l.Git.WalkBlobs(ctx, id, since, func(at space.CommitID, p space.Path, content []byte) error {
 		if now, keep := rewrite(p, content); !keep || string(now) != string(content) {
 			touched[at] = true
 			if p == "" {

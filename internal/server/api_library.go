@@ -36,7 +36,7 @@ func shellSpace(user space.UserID, grant space.GrantID, session string) space.Sp
 
 // spaces is what the pool needs of the store of spaces.
 type spaces interface {
-	space.Seeder
+	space.Checkouts
 	space.Committer
 	WaitView(ctx context.Context, id space.SpaceID) error
 }
@@ -58,15 +58,15 @@ func newLibraries(s spaces, dataDir string) (*libraries, error) {
 	return l, os.Chmod(l.empty, 0o755)
 }
 
-// Seed implements space.Seeder.
-func (l *libraries) Seed(ctx context.Context, id space.SpaceID) (*space.Seed, error) {
+// Checkout implements space.Checkouts.
+func (l *libraries) Checkout(ctx context.Context, id space.SpaceID) (*space.Checkout, error) {
 	if !isLibraryAlone(id) {
-		return l.spaces.Seed(ctx, id)
+		return l.spaces.Checkout(ctx, id)
 	}
-	return &space.Seed{Head: emptyHead, Checkout: l.empty, Release: func() {}}, nil
+	return &space.Checkout{Head: emptyHead, Dir: l.empty, Release: func() {}}, nil
 }
 
-// Head implements space.Seeder.
+// Head implements space.Checkouts.
 func (l *libraries) Head(ctx context.Context, id space.SpaceID) (space.CommitID, error) {
 	if isLibraryAlone(id) {
 		return emptyHead, nil
@@ -74,7 +74,7 @@ func (l *libraries) Head(ctx context.Context, id space.SpaceID) (space.CommitID,
 	return l.spaces.Head(ctx, id)
 }
 
-// Blob implements space.Seeder.
+// Blob implements space.Checkouts.
 func (l *libraries) Blob(ctx context.Context, id space.SpaceID, at space.CommitID, p space.Path) (space.BlobID, space.Mode, bool, error) {
 	if isLibraryAlone(id) {
 		return "", 0, false, nil
@@ -82,7 +82,7 @@ func (l *libraries) Blob(ctx context.Context, id space.SpaceID, at space.CommitI
 	return l.spaces.Blob(ctx, id, at, p)
 }
 
-// Files implements space.Seeder.
+// Files implements space.Checkouts.
 func (l *libraries) Files(ctx context.Context, id space.SpaceID, at space.CommitID, under space.Path) ([]space.Entry, error) {
 	if isLibraryAlone(id) {
 		return nil, nil
@@ -90,7 +90,7 @@ func (l *libraries) Files(ctx context.Context, id space.SpaceID, at space.Commit
 	return l.spaces.Files(ctx, id, at, under)
 }
 
-// Diff implements space.Seeder.
+// Diff implements space.Checkouts.
 func (l *libraries) Diff(ctx context.Context, id space.SpaceID, from, to space.CommitID) ([]space.FileChange, error) {
 	if isLibraryAlone(id) {
 		return nil, nil
@@ -98,7 +98,7 @@ func (l *libraries) Diff(ctx context.Context, id space.SpaceID, from, to space.C
 	return l.spaces.Diff(ctx, id, from, to)
 }
 
-// ReadBlob implements space.Seeder.
+// ReadBlob implements space.Checkouts.
 func (l *libraries) ReadBlob(ctx context.Context, id space.SpaceID, b space.BlobID) ([]byte, error) {
 	if isLibraryAlone(id) {
 		return nil, errEmptySpace()

@@ -63,7 +63,7 @@ func (c *Core) dropFrom(ctx context.Context, x *index.Index, id space.SpaceID) e
 // endSpace removes what a deleted space held. Each step is tried, whatever became of
 // the others, and all are tried again where one failed.
 func (c *Core) endSpace(ctx context.Context, id space.SpaceID, e ending) error {
-	c.Git.Withhold(id)
+	c.Git.MarkDeleted(id)
 	var errs []error
 	if e.cutOff != nil {
 		errs = append(errs, e.cutOff(ctx, id))
@@ -153,7 +153,7 @@ func (s *Server) takeUpDeletions(ctx context.Context) error {
 	}
 	for _, d := range all {
 		if !d.Ended || s.Git.Exists(d.ID) {
-			s.Git.Withhold(d.ID)
+			s.Git.MarkDeleted(d.ID)
 			s.deletions.begin(d.ID)
 		}
 	}
@@ -167,7 +167,7 @@ func (s *Server) deleteSpace(ctx context.Context, by store.Actor, id space.Space
 	if err != nil {
 		return nil, err
 	}
-	s.Git.Withhold(id)
+	s.Git.MarkDeleted(id)
 	s.endRequests(id)
 	if gone.Link != nil {
 		s.github.client.Load().Ended(context.WithoutCancel(ctx), *gone.Link)

@@ -198,7 +198,7 @@ func (p pageRemotes) secrets(ctx context.Context, id space.SpaceID, since space.
 	for _, f := range *found {
 		seen[f.Fingerprint] = true
 	}
-	err = p.s.Git.Contents(ctx, id, since, func(at space.CommitID, path space.Path, content []byte) error {
+	err = p.s.Git.WalkBlobs(ctx, id, since, func(at space.CommitID, path space.Path, content []byte) error {
 		err := p.s.secrets.Screen(ctx, id, path, content, nil)
 		var refusal *secretscan.Refusal
 		if !errors.As(err, &refusal) {

@@ -64,7 +64,7 @@ func TestDecisionsAreInTheAuditLog(t *testing.T) {
 		}
 		made, err := c.Git.Commit(ctx, spaces[of], space.ChangeSet{Changes: []space.Change{ch}}, space.Meta{Message: "Obey", Tool: "bash", Client: "claude-code"})
 		must(err)
-		if !made.Changed || len(made.Refused) > 0 {
+		if !made.Changed || len(made.Rejected) > 0 {
 			t.Fatalf("%+v", made)
 		}
 		return waits(of)

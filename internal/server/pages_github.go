@@ -99,7 +99,7 @@ func (s *Server) reviewSecrets(ctx context.Context, l auth.RepositoryLink) error
 		return err
 	}
 	var places []string
-	err = s.Git.Contents(ctx, l.Space, "", func(at space.CommitID, p space.Path, content []byte) error {
+	err = s.Git.WalkBlobs(ctx, l.Space, "", func(at space.CommitID, p space.Path, content []byte) error {
 		err := s.secrets.Screen(ctx, l.Space, p, content, nil)
 		var refusal *secretscan.Refusal
 		if !errors.As(err, &refusal) {

@@ -96,7 +96,7 @@ func nameUser(out *tools.RunResult, author space.Person) {
 		return
 	}
 	fill := func(s string) string { return strings.ReplaceAll(s, " --user NAME ", " --user "+name+" ") }
-	fillAll := func(list []space.Refusal) []space.Refusal {
+	fillAll := func(list []space.Rejection) []space.Rejection {
 		list = slices.Clone(list) // the sandbox's, or the commit's
 		for i := range list {
 			list[i].Why = fill(list[i].Why)
@@ -106,7 +106,7 @@ func nameUser(out *tools.RunResult, author space.Person) {
 	out.Held = fillAll(out.Held)
 	for i := range out.Commits {
 		c := &out.Commits[i]
-		c.Refused, c.Warnings = fillAll(c.Refused), slices.Clone(c.Warnings)
+		c.Rejected, c.Warnings = fillAll(c.Rejected), slices.Clone(c.Warnings)
 		for j := range c.Warnings {
 			c.Warnings[j].Why = fill(c.Warnings[j].Why)
 		}

@@ -68,10 +68,10 @@ func TestNameUser(t *testing.T) {
 		"ann bob@satchel.invalid":   "--user NAME 0123456789abcdef0123",
 		"ann@satchel.invalid.org":   "--user NAME 0123456789abcdef0123",
 	} {
-		refused := []space.Refusal{{Path: "a", Why: text}}
-		out := tools.RunResult{Held: refused, Commits: []space.Commit{{Refused: refused, Warnings: []space.Warning{{Path: "a", Why: text}}}}, Notes: []string{text}}
+		refused := []space.Rejection{{Path: "a", Why: text}}
+		out := tools.RunResult{Held: refused, Commits: []space.Commit{{Rejected: refused, Warnings: []space.Warning{{Path: "a", Why: text}}}}, Notes: []string{text}}
 		nameUser(&out, space.Person{Email: email})
-		for _, got := range []string{out.Held[0].Why, out.Commits[0].Refused[0].Why, out.Commits[0].Warnings[0].Why, out.Notes[0]} {
+		for _, got := range []string{out.Held[0].Why, out.Commits[0].Rejected[0].Why, out.Commits[0].Warnings[0].Why, out.Notes[0]} {
 			if !strings.HasSuffix(got, want) {
 				t.Errorf("%q: %q, want %q", email, got, want)
 			}

@@ -61,7 +61,7 @@ func openBash(cfg *config.Config, git *libraries, library libraryOf, kept *held.
 	limits := sandbox.WithDisk(sandbox.DefaultLimits(), s.Disk)
 	limits.Memory, limits.Processes, limits.CPUs, limits.WallTime = s.Memory, s.Processes, s.CPUs, s.WallTime
 	pool, err := sandbox.New(sandbox.Options{
-		Runtime: rt, Seeder: git, Committer: git, Library: library, Held: kept,
+		Runtime: rt, Checkouts: git, Committer: git, Library: library, Held: kept,
 		Limits:       limits,
 		MaxSandboxes: s.Max, MaxMemory: s.TotalMemory,
 		IdleStop: s.IdleStop, DetachAfter: s.DetachAfter,

@@ -112,7 +112,7 @@ func (u *upkeep) run(ctx context.Context) {
 			u.tell(ctx, "pack a space", id, u.pack(ctx, id))
 		}
 		for _, id := range w.idle {
-			_, err := u.git.Tidy(ctx, id)
+			_, err := u.git.GC(ctx, id)
 			u.tell(ctx, "tidy a space", id, err)
 		}
 		if w.next > 0 {

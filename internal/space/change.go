@@ -26,7 +26,7 @@ const (
 // Change is one entry of a change set.
 type Change struct {
 	// Path is as the writer sent it: an attacker's bytes. The Committer
-	// validates it, and reports a refused one in Commit.Refused.
+	// validates it, and reports a refused one in Commit.Rejected.
 	Path    string
 	Op      Op
 	Mode    Mode
@@ -100,12 +100,12 @@ type FileChange struct {
 	Size    int64 // of the new content, in bytes
 }
 
-// CommentPath is the path of a Refusal or a Warning about the commit's message.
+// CommentPath is the path of a Rejection or a Warning about the commit's message.
 const CommentPath = "(comment)"
 
-// Refusal is an entry that was not committed, with the reason. The rest of the
+// Rejection is an entry that was not committed, with the reason. The rest of the
 // change set was.
-type Refusal struct {
+type Rejection struct {
 	Path string // as the writer sent it; quote it before showing it
 	Why  string // a sentence for the caller
 	Err  error  // a fault.Error; fault.TooLarge, fault.Invalid, …
@@ -140,10 +140,10 @@ type Commit struct {
 	// ClaimedTool is the tool that a commit names which is not known to be made
 	// by Satchel. It proves nothing.
 	ClaimedTool string
-	// Only Committer.Commit sets Files, Refused, Warnings and Conflicts, which are
+	// Only Committer.Commit sets Files, Rejected, Warnings and Conflicts, which are
 	// sorted by path.
 	Files     []FileChange
-	Refused   []Refusal
+	Rejected  []Rejection
 	Warnings  []Warning
 	Conflicts []Conflict
 	// Changed is false if nothing differed from head: then ID is head's.

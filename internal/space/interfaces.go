@@ -11,21 +11,21 @@ import (
 type Committer interface {
 	// Commit applies cs on head and returns once the commit is durable (fsync).
 	// Commits of one space are serialised. Entries that cannot be committed are
-	// told in Commit.Refused and the rest is committed; a stale base follows
+	// told in Commit.Rejected and the rest is committed; a stale base follows
 	// cs.Policy. If the change takes the space over its limits, KeepBoth refuses
-	// the largest entries, in Commit.Refused, until the rest fits; RefuseStale
+	// the largest entries, in Commit.Rejected, until the rest fits; RefuseStale
 	// returns a fault.TooLarge. It returns fault.NotFound for an unknown space,
 	// fault.Conflict for a stale base under RefuseStale, fault.TooLarge if
 	// the change is over its limit; then nothing was changed.
 	Commit(ctx context.Context, id SpaceID, cs ChangeSet, m Meta) (Commit, error)
 }
 
-// Seeder makes a space ready for a sandbox to start from.
-type Seeder interface {
-	// Seed returns host directories that hold the space at its head. They stay
+// Checkouts makes a space ready for a sandbox to start from.
+type Checkouts interface {
+	// Checkout returns host directories that hold the space at its head. They stay
 	// as they are until Release is called, but for GitView, which the host
 	// keeps at head.
-	Seed(ctx context.Context, id SpaceID) (*Seed, error)
+	Checkout(ctx context.Context, id SpaceID) (*Checkout, error)
 	// Blob returns the blob and the mode of a path at a commit; ok is false
 	// where there is no such file.
 	Blob(ctx context.Context, id SpaceID, at CommitID, p Path) (b BlobID, m Mode, ok bool, err error)
@@ -41,19 +41,19 @@ type Seeder interface {
 	ReadBlob(ctx context.Context, id SpaceID, b BlobID) ([]byte, error)
 }
 
-// Seed is what a sandbox starts from.
-type Seed struct {
+// Checkout is what a sandbox starts from.
+type Checkout struct {
 	Head CommitID
-	// Checkout holds the files at Head (directories 0777, files 0666 or 0777,
+	// Dir holds the files at Head (directories 0777, files 0666 or 0777,
 	// under a parent of mode 0700). It is never written while in use.
-	Checkout string
+	Dir string
 	// GitView is a read-only git directory for the sandbox's /space/.git: HEAD,
 	// refs, objects, an index; no credentials. The host moves it to each new
 	// head.
 	GitView string
 	// Library is the host directory that becomes /library; may be empty.
 	Library string
-	// Damaged lists files and whole directories that Head has and Checkout lacks,
+	// Damaged lists files and whole directories that Head has and Dir lacks,
 	// because they are damaged on the server's disk. Their absence is no deletion.
 	Damaged []Path
 	// Release reports that the sandbox is gone. It must be called once.
@@ -79,9 +79,9 @@ type Limits struct {
 
 // SandboxSpec is what a Runtime starts.
 type SandboxSpec struct {
-	ID     SandboxID
-	Seed   *Seed
-	Limits Limits
+	ID       SandboxID
+	Checkout *Checkout
+	Limits   Limits
 }
 
 // Runtime starts isolated places to run commands in. What it starts runs the

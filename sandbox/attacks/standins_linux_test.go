@@ -97,7 +97,7 @@ func newWeakling(t testing.TB) *weakling {
 	var id [32]byte
 	rand.Read(id[:])
 	s, err := weak.get(t).Start(t.Context(), space.SandboxSpec{
-		ID: space.SandboxID(hex.EncodeToString(id[:])), Seed: &space.Seed{Checkout: dir},
+		ID: space.SandboxID(hex.EncodeToString(id[:])), Checkout: &space.Checkout{Dir: dir},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -62,7 +62,7 @@ func newWorldWith(t testing.TB, over *shared, changeStore func(*gitstore.Options
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := sandbox.Options{Runtime: w.runtime, Seeder: w.store, Committer: w.store, Limits: sandbox.DefaultLimits(), Grace: time.Second, Logger: logger, ViewTime: time.Hour}
+	o := sandbox.Options{Runtime: w.runtime, Checkouts: w.store, Committer: w.store, Limits: sandbox.DefaultLimits(), Grace: time.Second, Logger: logger, ViewTime: time.Hour}
 	for _, c := range change {
 		c(&o)
 	}

@@ -21,9 +21,9 @@ func testBoot() agent.Boot {
 }
 
 // connect boots a sandbox with the agent in it.
-func connect(t testing.TB, seed *space.Seed) *agent.Client {
+func connect(t testing.TB, seed *space.Checkout) *agent.Client {
 	t.Helper()
-	s := start(t, newRuntime(t, withAgent), space.SandboxSpec{Seed: seed, Limits: space.Limits{Memory: 1 << 30, Processes: 64}})
+	s := start(t, newRuntime(t, withAgent), space.SandboxSpec{Checkout: seed, Limits: space.Limits{Memory: 1 << 30, Processes: 64}})
 	c, err := agent.Connect(testenv.Context(t), s.Conn(), testBoot())
 	if err != nil {
 		t.Fatalf("the agent does not answer: %v", err)
@@ -42,14 +42,14 @@ func execute(t testing.TB, c *agent.Client, command string, readOnly bool) agent
 }
 
 // gitSeed makes a seed whose git view has one commit of the checkout's files.
-func gitSeed(t testing.TB) *space.Seed {
+func gitSeed(t testing.TB) *space.Checkout {
 	t.Helper()
-	seed := sandboxtest.NewSeed(t)
+	seed := sandboxtest.NewCheckout(t)
 	if err := os.RemoveAll(seed.GitView); err != nil {
 		t.Fatal(err)
 	}
 	run := func(args ...string) {
-		cmd := testenv.Git(t, "", append([]string{"--git-dir=" + seed.GitView, "--work-tree=" + seed.Checkout}, args...)...)
+		cmd := testenv.Git(t, "", append([]string{"--git-dir=" + seed.GitView, "--work-tree=" + seed.Dir}, args...)...)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("git %v: %v\n%s", args, err, out)
 		}
@@ -99,7 +99,7 @@ func TestAgentRunsCommands(t *testing.T) {
 
 func TestAgentReadOnlyCommandsChangeNothing(t *testing.T) {
 	t.Parallel()
-	seed := sandboxtest.NewSeed(t)
+	seed := sandboxtest.NewCheckout(t)
 	c := connect(t, seed)
 	for _, command := range []string{"echo x > new.md", "echo x >> note.md", "rm note.md", "mount -o remount,rw /space"} {
 		if r := execute(t, c, command, true); r.ExitCode == 0 {
@@ -115,10 +115,10 @@ func TestAgentReadOnlyCommandsChangeNothing(t *testing.T) {
 // change its modes and times as on a disk of their own.
 func TestAgentOwnsWhatWasCheckedOut(t *testing.T) {
 	t.Parallel()
-	seed := sandboxtest.NewSeed(t)
+	seed := sandboxtest.NewCheckout(t)
 	if os.Geteuid() == 0 {
 		// As the seeder does, which can as root alone.
-		if err := os.Chown(filepath.Join(seed.Checkout, "note.md"), agent.CommandUID, agent.CommandUID); err != nil {
+		if err := os.Chown(filepath.Join(seed.Dir, "note.md"), agent.CommandUID, agent.CommandUID); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -138,7 +138,7 @@ func TestAgentOwnsWhatWasCheckedOut(t *testing.T) {
 // Commands have none of what the agent has.
 func TestAttackCommandReachesForTheAgent(t *testing.T) {
 	t.Parallel()
-	c := connect(t, sandboxtest.NewSeed(t))
+	c := connect(t, sandboxtest.NewCheckout(t))
 	for _, command := range []string{
 		"kill -9 1", "echo x > /proc/1/fd/1", "cat /proc/1/environ", "ls /.satchel", "cat /.satchel/lower/note.md",
 		"unshare -Urm true", "mount -t tmpfs none /tmp", "umount /space", "/.satchel/agent agent", "chmod 777 /.satchel", "touch /etc/x /.satchel/x", "dmesg -c", "chroot / true",

@@ -24,12 +24,12 @@ func BenchmarkStart(b *testing.B) {
 	} {
 		b.Run(v.name, func(b *testing.B) {
 			r := newRuntime(b, v.change)
-			seed := sandboxtest.NewSeed(b)
+			seed := sandboxtest.NewCheckout(b)
 			limits := space.Limits{Memory: 1 << 30, Processes: 256, CPUs: 2}
 			start(b, r, space.SandboxSpec{}) // the child is up
 			var first, stop, idle float64
 			for b.Loop() {
-				s, err := r.Start(b.Context(), space.SandboxSpec{ID: oci.NewID(), Seed: seed, Limits: limits})
+				s, err := r.Start(b.Context(), space.SandboxSpec{ID: oci.NewID(), Checkout: seed, Limits: limits})
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -59,7 +59,7 @@ func (r *Runtime) trial(ctx context.Context) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	s, err := c.start(ctx, space.SandboxSpec{ID: oci.NewID(), Seed: &space.Seed{Checkout: dir}})
+	s, err := c.start(ctx, space.SandboxSpec{ID: oci.NewID(), Checkout: &space.Checkout{Dir: dir}})
 	if err != nil {
 		var f *fault.Error
 		if errors.As(err, &f) && f.Err != nil {

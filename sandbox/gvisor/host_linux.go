@@ -323,8 +323,8 @@ func (c *child) start(outer context.Context, spec space.SandboxSpec) (*sandbox, 
 		return nil, err
 	}
 	reply, err := c.call(ctx, message{Op: opStart, Sandbox: spec.ID, Start: &startRequest{
-		Lower: filepath.Clean(spec.Seed.Checkout), Git: cleanOrEmpty(spec.Seed.GitView),
-		Library: cleanOrEmpty(spec.Seed.Library), Limits: spec.Limits,
+		Lower: filepath.Clean(spec.Checkout.Dir), Git: cleanOrEmpty(spec.Checkout.GitView),
+		Library: cleanOrEmpty(spec.Checkout.Library), Limits: spec.Limits,
 	}}, theirs...)
 	closeAll(theirs)
 	if err == nil {

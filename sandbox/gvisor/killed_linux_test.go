@@ -27,7 +27,7 @@ func TestKilledWhileItStarts(t *testing.T) {
 			r := newRuntime(t, func(o *gvisor.Options) { o.RunDir = dir })
 			start(t, r, space.SandboxSpec{}) // what gVisor does not tell is judged by this
 			before := partsOf(dir, part)
-			spec := space.SandboxSpec{ID: oci.NewID(), Seed: sandboxtest.NewSeed(t)}
+			spec := space.SandboxSpec{ID: oci.NewID(), Checkout: sandboxtest.NewCheckout(t)}
 			type outcome struct {
 				s   space.Sandbox
 				err error
@@ -74,7 +74,7 @@ func TestARuntimeThatIsKilledWhileItStarts(t *testing.T) {
 				t.Fatal(err)
 			}
 			r := newRuntime(t, func(o *gvisor.Options) { o.Exe = exe })
-			_, err := r.Start(t.Context(), space.SandboxSpec{ID: oci.NewID(), Seed: sandboxtest.NewSeed(t)})
+			_, err := r.Start(t.Context(), space.SandboxSpec{ID: oci.NewID(), Checkout: sandboxtest.NewCheckout(t)})
 			if err == nil || errors.Is(err, space.ErrKilled) != tt.want {
 				t.Errorf("%v", err)
 			}
@@ -86,7 +86,7 @@ func TestARuntimeThatIsKilledWhileItStarts(t *testing.T) {
 func TestWhatCannotStartWasNotKilled(t *testing.T) {
 	t.Parallel()
 	r := newRuntime(t, func(o *gvisor.Options) { o.Args = []string{"/no/such/program"} })
-	_, err := r.Start(t.Context(), space.SandboxSpec{ID: oci.NewID(), Seed: sandboxtest.NewSeed(t)})
+	_, err := r.Start(t.Context(), space.SandboxSpec{ID: oci.NewID(), Checkout: sandboxtest.NewCheckout(t)})
 	if errors.Is(err, space.ErrKilled) || !strings.Contains(fault.PublicOf(err), "satchel doctor") {
 		t.Errorf("%v", err)
 	}

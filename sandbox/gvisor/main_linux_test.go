@@ -101,8 +101,8 @@ func start(t testing.TB, r *gvisor.Runtime, spec space.SandboxSpec) space.Sandbo
 	if spec.ID == "" {
 		spec.ID = oci.NewID()
 	}
-	if spec.Seed == nil {
-		spec.Seed = sandboxtest.NewSeed(t)
+	if spec.Checkout == nil {
+		spec.Checkout = sandboxtest.NewCheckout(t)
 	}
 	s, err := r.Start(t.Context(), spec)
 	if err != nil {

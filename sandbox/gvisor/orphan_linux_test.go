@@ -52,7 +52,7 @@ func TestReapWhileSandboxesRun(t *testing.T) {
 					return
 				default:
 				}
-				o, err := r.Start(t.Context(), space.SandboxSpec{ID: oci.NewID(), Seed: sandboxtest.NewSeed(t), Limits: limits})
+				o, err := r.Start(t.Context(), space.SandboxSpec{ID: oci.NewID(), Checkout: sandboxtest.NewCheckout(t), Limits: limits})
 				if err != nil {
 					t.Errorf("a start beside Reap: %v", err)
 					return

@@ -53,7 +53,7 @@ func New(opt Options) (*Runtime, error) {
 // Name implements space.Runtime.
 func (r *Runtime) Name() string { return Name }
 
-// Start implements space.Runtime. It does not call spec.Seed.Release: the
+// Start implements space.Runtime. It does not call spec.Checkout.Release: the
 // caller does, when the sandbox is gone.
 func (r *Runtime) Start(ctx context.Context, spec space.SandboxSpec) (space.Sandbox, error) {
 	if err := ctx.Err(); err != nil {
@@ -62,7 +62,7 @@ func (r *Runtime) Start(ctx context.Context, spec space.SandboxSpec) (space.Sand
 	if !oci.ValidID(spec.ID) {
 		return nil, fault.New(fault.Invalid, "A sandbox id must be 64 hexadecimal digits.")
 	}
-	if spec.Seed == nil {
+	if spec.Checkout == nil {
 		return nil, fault.New(fault.Invalid, "A sandbox needs a seed.")
 	}
 	c, err := r.running(ctx)

@@ -29,7 +29,7 @@ func serve(dir string) int {
 		return 1
 	}
 	s, err := r.Start(context.Background(), space.SandboxSpec{
-		ID: oci.NewID(), Seed: &space.Seed{Checkout: dir + "/checkout"},
+		ID: oci.NewID(), Checkout: &space.Checkout{Dir: dir + "/checkout"},
 		Limits: space.Limits{Memory: 1 << 30},
 	})
 	if err != nil {

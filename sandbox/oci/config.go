@@ -37,7 +37,7 @@ type Spec struct {
 	Binds []Bind
 	// Args is the command line of process 1; empty means the agent's.
 	Args []string
-	// Lower, Git and Library are the directories of a space.Seed. Git and
+	// Lower, Git and Library are the directories of a space.Checkout. Git and
 	// Library may be empty: then nothing is mounted.
 	Lower   string
 	Git     string

@@ -59,7 +59,7 @@ func newDamaged(t testing.TB, files map[string]string, path string) *damagedPool
 			t.Error(err)
 		}
 	})
-	d.pool = sandboxtest.NewPool(t, sandbox.Options{Runtime: newGVisor(t), Held: d.held, Seeder: d.store, Committer: d.store,
+	d.pool = sandboxtest.NewPool(t, sandbox.Options{Runtime: newGVisor(t), Held: d.held, Checkouts: d.store, Committer: d.store,
 		Logger: sandboxtest.Logger(t), ViewTime: time.Minute})
 	return d
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // Harness is a pool under test with its surroundings. The pool's runtime is
-// Runtime, its Seeder and Committer are Store.
+// Runtime, its Checkouts and Committer are Store.
 type Harness struct {
 	Pool    *sandbox.Pool
 	Store   *Store

@@ -224,7 +224,7 @@ var heldChecks = []check{
 			"big3": `It will be lost when the sandbox stops: it has 87.9 KiB, and 175.8 KiB of the 195.4 KiB that may be held for you are taken. It was not saved: it has 87.9 KiB, and a file may have 1000 bytes.`,
 			"huge": `It will be lost when the sandbox stops. It was not saved: it has 195.4 KiB, and a file may have 1000 bytes.`, "pipe": `It will be lost when the sandbox stops. It was not saved: `,
 		} {
-			if i := slices.IndexFunc(r.Held, func(h space.Refusal) bool { return h.Path == path }); i < 0 || !strings.HasPrefix(r.Held[i].Why, want) {
+			if i := slices.IndexFunc(r.Held, func(h space.Rejection) bool { return h.Path == path }); i < 0 || !strings.HasPrefix(r.Held[i].Why, want) {
 				e.Errorf("%s: %+v, want %q", path, r.Held, want)
 			}
 		}

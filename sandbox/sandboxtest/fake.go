@@ -101,7 +101,7 @@ func (f *Fake) Start(ctx context.Context, spec space.SandboxSpec) (space.Sandbox
 			return nil, err
 		}
 	}
-	if err := os.CopyFS(b.space, os.DirFS(spec.Seed.Checkout)); err != nil {
+	if err := os.CopyFS(b.space, os.DirFS(spec.Checkout.Dir)); err != nil {
 		return nil, err
 	}
 	if b.acked, err = scan(b.space); err != nil {

@@ -46,7 +46,7 @@ func newReal(t testing.TB, files map[string]string) (*sandbox.Pool, *gitstore.St
 	t.Helper()
 	rt := newGVisor(t)
 	store, id := openStore(t, gitstore.Options{}, files)
-	return sandboxtest.NewPool(t, sandbox.Options{Runtime: rt, Seeder: store, Committer: store, Logger: sandboxtest.Logger(t), ViewTime: time.Minute}), store, id
+	return sandboxtest.NewPool(t, sandbox.Options{Runtime: rt, Checkouts: store, Committer: store, Logger: sandboxtest.Logger(t), ViewTime: time.Minute}), store, id
 }
 
 func run(t testing.TB, p *sandbox.Pool, id space.SpaceID, command, comment string) sandbox.Result {

@@ -72,7 +72,7 @@ func gvisorHarness(t testing.TB, change func(*sandbox.Options)) *sandboxtest.Har
 func poolHarness(t testing.TB, r space.Runtime, change func(*sandbox.Options)) *sandboxtest.Harness {
 	t.Helper()
 	h := &sandboxtest.Harness{Store: sandboxtest.NewStore(t), Runtime: &sandboxtest.Recorder{Runtime: r}}
-	o := sandbox.Options{Runtime: h.Runtime, Seeder: h.Store, Committer: h.Store, Logger: sandboxtest.Logger(t)}
+	o := sandbox.Options{Runtime: h.Runtime, Checkouts: h.Store, Committer: h.Store, Logger: sandboxtest.Logger(t)}
 	if change != nil {
 		change(&o)
 	}

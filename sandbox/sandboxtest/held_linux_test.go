@@ -66,7 +66,7 @@ func newScreenedStore(t testing.TB, changeStore func(*gitstore.Options), change 
 		changeStore(&so)
 	}
 	s.store, s.id = openStore(t, so, map[string]string{"readme.md": "hello\n", "docs/a.md": "a\n"})
-	o.Seeder, o.Committer = s.store, s.store
+	o.Checkouts, o.Committer = s.store, s.store
 	if change != nil {
 		change(&o)
 	}

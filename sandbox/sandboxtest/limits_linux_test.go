@@ -43,7 +43,7 @@ func newCell(t *testing.T, change func(*sandbox.Options), gv func(*gvisor.Option
 	c.runtime = sandboxtest.Open(t, r, err)
 	c.Harness = &sandboxtest.Harness{Store: sandboxtest.NewStore(t), Runtime: &sandboxtest.Recorder{Runtime: c.runtime}}
 	o := sandbox.Options{
-		Runtime: c.Runtime, Seeder: c.Store, Committer: c.Store, Logger: sandboxtest.Logger(t),
+		Runtime: c.Runtime, Checkouts: c.Store, Committer: c.Store, Logger: sandboxtest.Logger(t),
 		Grace: 500 * time.Millisecond, DetachAfter: -1,
 	}
 	if change != nil {

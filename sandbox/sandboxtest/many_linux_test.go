@@ -21,7 +21,7 @@ func newLarge(t testing.TB, files int, m sandbox.Metrics) (*sandbox.Pool, *gitst
 	limits := sandbox.DefaultLimits()
 	limits.Inodes, limits.Disk, limits.Memory = int64(files)+1000, int64(files+1000)*4096*2, 2<<30 // a file takes a page at least
 	return sandboxtest.NewPool(t, sandbox.Options{
-		Runtime: rt, Seeder: store, Committer: store, Logger: sandboxtest.Logger(t), Limits: limits, DetachAfter: -1, Metrics: m, CollectTime: 8 * time.Minute,
+		Runtime: rt, Checkouts: store, Committer: store, Logger: sandboxtest.Logger(t), Limits: limits, DetachAfter: -1, Metrics: m, CollectTime: 8 * time.Minute,
 	}), store, id
 }
 

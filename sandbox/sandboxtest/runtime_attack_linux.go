@@ -67,9 +67,9 @@ var runtimeAttackChecks = []runtimeCheck{
 	}},
 	{name: "attack: the host's files", run: func(e *runtimeExercise) {
 		spec := e.spec()
-		beside := filepath.Join(filepath.Dir(spec.Seed.Checkout), "another-users-file")
+		beside := filepath.Join(filepath.Dir(spec.Checkout.Dir), "another-users-file")
 		WriteFile(e.T, beside, "secret")
-		for dir, to := range map[string]string{spec.Seed.Checkout: beside, spec.Seed.Library: "../another-users-file"} {
+		for dir, to := range map[string]string{spec.Checkout.Dir: beside, spec.Checkout.Library: "../another-users-file"} {
 			if err := os.Symlink(to, filepath.Join(dir, "link")); err != nil {
 				e.Fatal(err)
 			}
@@ -100,7 +100,7 @@ var runtimeAttackChecks = []runtimeCheck{
 	}},
 	{name: "attack: a socket or FIFO of the host's in a mount", run: func(e *runtimeExercise) {
 		spec := e.spec()
-		for _, d := range []string{spec.Seed.Checkout, spec.Seed.GitView, spec.Seed.Library} {
+		for _, d := range []string{spec.Checkout.Dir, spec.Checkout.GitView, spec.Checkout.Library} {
 			// Short paths: a socket's may have 108 bytes.
 			short, err := os.MkdirTemp("", "s")
 			if err != nil {
@@ -146,7 +146,7 @@ var runtimeAttackChecks = []runtimeCheck{
 		}
 		spec := e.spec()
 		// /dev/kmsg, which root can read everywhere.
-		if err := unix.Mknod(filepath.Join(spec.Seed.Library, "kmsg"), unix.S_IFCHR|0o666, int(unix.Mkdev(1, 11))); err != nil {
+		if err := unix.Mknod(filepath.Join(spec.Checkout.Library, "kmsg"), unix.S_IFCHR|0o666, int(unix.Mkdev(1, 11))); err != nil {
 			testenv.SkipOrFail(e, "no device can be made here: "+err.Error())
 		}
 		s = e.start(r, spec)
@@ -187,7 +187,7 @@ var runtimeAttackChecks = []runtimeCheck{
 			e.Fatal(err)
 		}
 		spec := e.spec()
-		for _, d := range []string{spec.Seed.Checkout, spec.Seed.Library} {
+		for _, d := range []string{spec.Checkout.Dir, spec.Checkout.Library} {
 			p := filepath.Join(d, "id")
 			if err := os.WriteFile(p, b, 0o755); err != nil {
 				e.Fatal(err)
@@ -214,10 +214,10 @@ var runtimeAttackChecks = []runtimeCheck{
 	}},
 	{name: "attack: writing to the host", run: func(e *runtimeExercise) {
 		spec := e.spec()
-		seed := spec.Seed
+		seed := spec.Checkout
 		s := e.start(e.runtime(), spec)
 		for _, d := range []struct{ inside, host string }{
-			{"/usr", "/usr"}, {"/.satchel/lower", seed.Checkout}, {"/.satchel/git", seed.GitView}, {"/library", seed.Library}, {"/etc", "/etc"}, {"/", ""},
+			{"/usr", "/usr"}, {"/.satchel/lower", seed.Dir}, {"/.satchel/git", seed.GitView}, {"/library", seed.Library}, {"/etc", "/etc"}, {"/", ""},
 		} {
 			const name = "/satchel-was-here"
 			defer os.Remove(d.host + name)
@@ -232,7 +232,7 @@ var runtimeAttackChecks = []runtimeCheck{
 			}
 		}
 		for _, f := range []struct{ inside, host string }{
-			{"/.satchel/lower/note.md", seed.Checkout + "/note.md"}, {"/.satchel/git/HEAD", seed.GitView + "/HEAD"}, {"/library/page.md", seed.Library + "/page.md"},
+			{"/.satchel/lower/note.md", seed.Dir + "/note.md"}, {"/.satchel/git/HEAD", seed.GitView + "/HEAD"}, {"/library/page.md", seed.Library + "/page.md"},
 		} {
 			before, err := os.ReadFile(f.host)
 			if err != nil {

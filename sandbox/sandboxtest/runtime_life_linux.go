@@ -65,7 +65,7 @@ var runtimeLifeChecks = []runtimeCheck{
 			"user1", "user10", "", "../" + oci.NewID()[3:], oci.NewID() + "0", oci.NewID()[1:],
 			"A" + oci.NewID()[1:], oci.NewID()[:63] + "/", oci.NewID()[:63] + "\n", oci.NewID()[:63] + "g",
 		} {
-			if _, err := r.Start(e.ctx, space.SandboxSpec{ID: id, Seed: NewSeed(e.T)}); fault.CodeOf(err) != fault.Invalid {
+			if _, err := r.Start(e.ctx, space.SandboxSpec{ID: id, Checkout: NewCheckout(e.T)}); fault.CodeOf(err) != fault.Invalid {
 				e.Errorf("id %q: got %v, want a fault.Invalid", id, err)
 			}
 		}
@@ -88,7 +88,7 @@ var runtimeLifeChecks = []runtimeCheck{
 	{name: "an id runs once", run: func(e *runtimeExercise) {
 		r, spec := e.runtime(), e.spec()
 		s := e.start(r, spec)
-		if _, err := r.Start(e.ctx, space.SandboxSpec{ID: spec.ID, Seed: NewSeed(e.T)}); err == nil {
+		if _, err := r.Start(e.ctx, space.SandboxSpec{ID: spec.ID, Checkout: NewCheckout(e.T)}); err == nil {
 			e.Fatal("the same id started twice")
 		}
 		e.alive(s, "the first one")

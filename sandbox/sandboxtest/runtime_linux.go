@@ -127,7 +127,7 @@ func (e *runtimeExercise) started() []space.SandboxID {
 // spec is a sandbox over a new space, with an id of its own.
 func (e *runtimeExercise) spec() space.SandboxSpec {
 	e.Helper()
-	s := space.SandboxSpec{ID: oci.NewID(), Seed: NewSeed(e.T)}
+	s := space.SandboxSpec{ID: oci.NewID(), Checkout: NewCheckout(e.T)}
 	e.note(s.ID)
 	return s
 }
@@ -205,17 +205,17 @@ func (e *runtimeExercise) gone(id space.SandboxID) {
 	}
 }
 
-// NewSeed makes the three directories of a seed as the seeder makes them.
-func NewSeed(t testing.TB) *space.Seed {
+// NewCheckout makes the three directories of a seed as the seeder makes them.
+func NewCheckout(t testing.TB) *space.Checkout {
 	t.Helper()
 	dir := t.TempDir()
-	s := &space.Seed{
-		Checkout: filepath.Join(dir, "checkout"),
-		GitView:  filepath.Join(dir, "git"),
-		Library:  filepath.Join(dir, "library"),
-		Release:  func() {},
+	s := &space.Checkout{
+		Dir:     filepath.Join(dir, "checkout"),
+		GitView: filepath.Join(dir, "git"),
+		Library: filepath.Join(dir, "library"),
+		Release: func() {},
 	}
-	for _, d := range []string{s.Checkout, s.GitView, s.Library} {
+	for _, d := range []string{s.Dir, s.GitView, s.Library} {
 		if err := os.Mkdir(d, 0o777); err != nil {
 			t.Fatal(err)
 		}
@@ -223,7 +223,7 @@ func NewSeed(t testing.TB) *space.Seed {
 			t.Fatal(err)
 		}
 	}
-	WriteFile(t, filepath.Join(s.Checkout, "note.md"), "a note\n")
+	WriteFile(t, filepath.Join(s.Dir, "note.md"), "a note\n")
 	WriteFile(t, filepath.Join(s.GitView, "HEAD"), "ref: refs/heads/main\n")
 	WriteFile(t, filepath.Join(s.Library, "page.md"), "a page\n")
 	return s

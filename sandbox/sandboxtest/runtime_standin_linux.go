@@ -64,7 +64,7 @@ func serve(make NewRuntime, dir string) error {
 	}
 	id := oci.NewID()
 	s, err := r.Start(context.Background(), space.SandboxSpec{
-		ID: id, Seed: &space.Seed{Checkout: filepath.Join(dir, "checkout")}, Limits: space.Limits{Memory: 1 << 30},
+		ID: id, Checkout: &space.Checkout{Dir: filepath.Join(dir, "checkout")}, Limits: space.Limits{Memory: 1 << 30},
 	})
 	if err != nil {
 		return err

@@ -35,7 +35,7 @@ var runtimeViewChecks = []runtimeCheck{
 	}},
 	{name: "without git and library", run: func(e *runtimeExercise) {
 		spec := e.spec()
-		spec.Seed = &space.Seed{Checkout: e.TempDir()}
+		spec.Checkout = &space.Checkout{Dir: e.TempDir()}
 		s := e.start(e.runtime(), spec)
 		if got := e.run(s, "ls -A /library /.satchel/git"); got != "/.satchel/git:\n\n/library:" {
 			e.Errorf("got %q, want both empty", got)
@@ -58,7 +58,7 @@ var runtimeViewChecks = []runtimeCheck{
 	{name: "git view and library follow the host", run: func(e *runtimeExercise) {
 		spec := e.spec()
 		s := e.start(e.runtime(), spec)
-		for _, d := range []struct{ host, inside string }{{spec.Seed.GitView, "/.satchel/git"}, {spec.Seed.Library, "/library"}} {
+		for _, d := range []struct{ host, inside string }{{spec.Checkout.GitView, "/.satchel/git"}, {spec.Checkout.Library, "/library"}} {
 			look := func() string { return e.run(s, "cd "+d.inside+" && for f in *; do echo $f: $(cat $f); done") }
 			look() // so that what is there is in every cache
 			WriteFile(e.T, d.host+"/a", "one")
@@ -86,7 +86,7 @@ var runtimeViewChecks = []runtimeCheck{
 	}},
 	{name: "a snapshot of the library is swapped by rename", run: func(e *runtimeExercise) {
 		spec := e.spec()
-		library := spec.Seed.Library
+		library := spec.Checkout.Library
 		for _, v := range []string{"v1", "v2"} {
 			if err := os.MkdirAll(filepath.Join(library, ".snapshots", v), 0o777); err != nil {
 				e.Fatal(err)

@@ -28,7 +28,7 @@ type Entry struct {
 // Tree maps paths to files.
 type Tree map[space.Path]Entry
 
-// Store keeps spaces in memory and implements space.Seeder and
+// Store keeps spaces in memory and implements space.Checkouts and
 // space.Committer. Checkouts are directories of the test's.
 type Store struct {
 	t   testing.TB
@@ -51,7 +51,7 @@ type history struct {
 }
 
 var (
-	_ space.Seeder    = (*Store)(nil)
+	_ space.Checkouts = (*Store)(nil)
 	_ space.Committer = (*Store)(nil)
 )
 
@@ -184,7 +184,7 @@ func (s *Store) Commit(_ context.Context, id space.SpaceID, cs space.ChangeSet, 
 			err = s.RefusePath(ch.Path)
 		}
 		if err != nil {
-			c.Refused = append(c.Refused, space.Refusal{Path: ch.Path, Why: fault.PublicOf(err), Err: err})
+			c.Rejected = append(c.Rejected, space.Rejection{Path: ch.Path, Why: fault.PublicOf(err), Err: err})
 			continue
 		}
 		var has space.BlobID
@@ -269,8 +269,8 @@ func (s *Store) diff(old, now Tree) []space.FileChange {
 	return list
 }
 
-// Seed implements space.Seeder.
-func (s *Store) Seed(_ context.Context, id space.SpaceID) (*space.Seed, error) {
+// Checkout implements space.Checkouts.
+func (s *Store) Checkout(_ context.Context, id space.SpaceID) (*space.Checkout, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h, err := s.find(id)
@@ -281,11 +281,11 @@ func (s *Store) Seed(_ context.Context, id space.SpaceID) (*space.Seed, error) {
 	if err != nil {
 		return nil, err
 	}
-	seed := &space.Seed{
-		Head:     h.commits[len(h.commits)-1].ID,
-		Checkout: filepath.Join(root, "tree"), GitView: filepath.Join(root, "git"), Library: filepath.Join(root, "library"),
+	seed := &space.Checkout{
+		Head: h.commits[len(h.commits)-1].ID,
+		Dir:  filepath.Join(root, "tree"), GitView: filepath.Join(root, "git"), Library: filepath.Join(root, "library"),
 	}
-	if err := WriteTree(seed.Checkout, h.head()); err != nil {
+	if err := WriteTree(seed.Dir, h.head()); err != nil {
 		return nil, err
 	}
 	for _, d := range []string{seed.GitView, seed.Library} {
@@ -302,7 +302,7 @@ func (s *Store) Seed(_ context.Context, id space.SpaceID) (*space.Seed, error) {
 	return seed, nil
 }
 
-// WriteTree writes a tree into a new directory, with the modes of a Seed.
+// WriteTree writes a tree into a new directory, with the modes of a Checkout.
 func WriteTree(dir string, tree Tree) error {
 	if err := makeDir(dir); err != nil {
 		return err
@@ -361,7 +361,7 @@ func makeDir(dir string) error {
 	return giveAway(dir)
 }
 
-// Blob implements space.Seeder.
+// Blob implements space.Checkouts.
 func (s *Store) Blob(_ context.Context, id space.SpaceID, at space.CommitID, p space.Path) (space.BlobID, space.Mode, bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -372,7 +372,7 @@ func (s *Store) Blob(_ context.Context, id space.SpaceID, at space.CommitID, p s
 	return s.blob(e.Content), e.Mode, true, nil
 }
 
-// Files implements space.Seeder.
+// Files implements space.Checkouts.
 func (s *Store) Files(_ context.Context, id space.SpaceID, at space.CommitID, under space.Path) ([]space.Entry, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -385,7 +385,7 @@ func (s *Store) Files(_ context.Context, id space.SpaceID, at space.CommitID, un
 	return out, nil
 }
 
-// Head implements space.Seeder.
+// Head implements space.Checkouts.
 func (s *Store) Head(_ context.Context, id space.SpaceID) (space.CommitID, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -396,14 +396,14 @@ func (s *Store) Head(_ context.Context, id space.SpaceID) (space.CommitID, error
 	return h.commits[len(h.commits)-1].ID, nil
 }
 
-// Diff implements space.Seeder.
+// Diff implements space.Checkouts.
 func (s *Store) Diff(_ context.Context, id space.SpaceID, from, to space.CommitID) ([]space.FileChange, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.diff(s.spaces[id].trees[from], s.spaces[id].trees[to]), nil
 }
 
-// ReadBlob implements space.Seeder.
+// ReadBlob implements space.Checkouts.
 func (s *Store) ReadBlob(_ context.Context, _ space.SpaceID, b space.BlobID) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -92,7 +92,7 @@ func newShell(t testing.TB, files map[string]string, change func(*sandbox.Option
 	if _, err := s.store.Create(t.Context(), s.space, cs, space.Meta{Author: ada, Message: "Start"}); err != nil {
 		t.Fatal(err)
 	}
-	o := sandbox.Options{Runtime: rt, Seeder: s.store, Committer: s.store, Logger: logger, Connect: s.connect, ViewTime: time.Minute}
+	o := sandbox.Options{Runtime: rt, Checkouts: s.store, Committer: s.store, Logger: logger, Connect: s.connect, ViewTime: time.Minute}
 	if change != nil {
 		change(&o)
 	}

@@ -3,17 +3,17 @@ package merge
 import (
 	"strings"
 
-	"satchel/internal/sequence"
+	"satchel/internal/diff"
 )
 
 // Kind says what became of a line.
-type Kind = sequence.Kind
+type Kind = diff.Kind
 
 // The kinds.
 const (
-	Same    = sequence.Same
-	Added   = sequence.Added
-	Removed = sequence.Removed
+	Same    = diff.Same
+	Added   = diff.Added
+	Removed = diff.Removed
 )
 
 // comparing bounds the search for the smallest difference, in steps: more than
@@ -52,7 +52,7 @@ func Changes(from, to string, context, most int) (hunks []Hunk, cut bool) {
 	a, b := lines(from), lines(to)
 	numbers := numbering{}
 	work := comparing
-	runs, _ := sequence.Diff(numbers.of(a), numbers.of(b), &work)
+	runs, _ := diff.Diff(numbers.of(a), numbers.of(b), &work)
 	var h *Hunk
 	i, j, total := 0, 0, 0
 	add := func(k Kind, text string) bool {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"satchel/internal/sequence"
+	"satchel/internal/diff"
 )
 
 // Limits of what is shown of a difference.
@@ -160,7 +160,7 @@ func (b *Budget) pairMark(was, is *Row) {
 	}
 	left := min(b.steps, pairSteps)
 	b.steps -= left
-	runs, exact := sequence.Diff(x, y, &left)
+	runs, exact := diff.Diff(x, y, &left)
 	b.steps += left
 	if !exact {
 		return
@@ -178,15 +178,15 @@ func (b *Budget) pairMark(was, is *Row) {
 	}
 	for _, r := range runs {
 		switch r.Kind {
-		case sequence.Same:
+		case diff.Same:
 			put(&old, "", x[i:i+r.N])
 			put(&now, "", y[j:j+r.N])
 			same += len(strings.Join(x[i:i+r.N], ""))
 			i, j = i+r.N, j+r.N
-		case sequence.Removed:
+		case diff.Removed:
 			put(&old, "del", x[i:i+r.N])
 			i += r.N
-		case sequence.Added:
+		case diff.Added:
 			put(&now, "ins", y[j:j+r.N])
 			j += r.N
 		}

@@ -102,7 +102,7 @@ func TestProofsOutliveTheLogsEnd(t *testing.T) {
 			t.Fatal(i, log, err)
 		}
 		if i%10 == 9 {
-			if _, err := s.Tidy(t.Context(), id); err != nil {
+			if _, err := s.GC(t.Context(), id); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -17,8 +17,8 @@ import (
 	"satchel/internal/space"
 )
 
-// Tidied reports what Tidy did.
-type Tidied struct {
+// GCResult reports what GC did.
+type GCResult struct {
 	Purged    bool // a purge that was cut off is finished
 	Leftovers int  // files and directories of programs that died
 	LogBytes  int64
@@ -26,7 +26,7 @@ type Tidied struct {
 	Collected bool // objects that nothing reaches were dropped
 }
 
-// Tidy does what is worth doing while nobody changes a space: it finishes a
+// GC does what is worth doing while nobody changes a space: it finishes a
 // purge that could not remove everything, removes what programs that died left
 // behind, drops the oldest lines of a reflog that grew over Limits.Reflog, and
 // consolidates Options.IdlePacks packs or more. Where packs have come to half of
@@ -34,7 +34,7 @@ type Tidied struct {
 // the reflog, as after force-pushes of the remote, that part is dropped: commits
 // wait then, and a space with a live sandbox is left alone. Else commits and
 // reads go on meanwhile. It costs little where there is nothing to do.
-func (s *Store) Tidy(ctx context.Context, id space.SpaceID) (done Tidied, err error) {
+func (s *Store) GC(ctx context.Context, id space.SpaceID) (done GCResult, err error) {
 	r, release, err := s.acquire(ctx, id)
 	if err != nil {
 		return done, err

@@ -15,8 +15,8 @@ import (
 // settle puts both sides of every conflict into the layer: first the remote's,
 // for which what is in its way moves aside; then what only we have; then our
 // side of the rest, beside the remote's.
-func (x *merging) settle(ctx context.Context, cs []clash) error {
-	slices.SortFunc(cs, func(a, b clash) int { return packfile.CompareStrings(a.path, b.path) })
+func (x *merging) settle(ctx context.Context, cs []conflict) error {
+	slices.SortFunc(cs, func(a, b conflict) int { return packfile.CompareStrings(a.path, b.path) })
 	for _, c := range cs {
 		if c.theirs.Mode == 0 {
 			continue

@@ -68,9 +68,9 @@ func seedEntries() map[string]packfile.TreeEntry {
 	return out
 }
 
-// giveWay takes out of what both sides have those files that gave way to the
+// replaceSeeds takes out of what both sides have those files that gave way to the
 // remote's, and notes their paths. It is for histories without a common commit.
-func (x *merging) giveWay(ctx context.Context, both []clash, fresh *[]placement) ([]clash, error) {
+func (x *merging) replaceSeeds(ctx context.Context, both []conflict, fresh *[]placement) ([]conflict, error) {
 	if !x.base.IsZero() || len(both) == 0 {
 		return both, nil
 	}
@@ -96,9 +96,9 @@ func (x *merging) giveWay(ctx context.Context, both []clash, fresh *[]placement)
 	return left, nil
 }
 
-// giveWayTo lets requests of an import replace files that are as the space began,
+// replaceUntouchedSeeds lets requests of an import replace files that are as the space began,
 // and lists their paths.
-func (r *repo) giveWayTo(ctx context.Context, head *headState, reqs []request) (replaced []space.Path, err error) {
+func (r *repo) replaceUntouchedSeeds(ctx context.Context, head *headState, reqs []request) (replaced []space.Path, err error) {
 	var s *starters
 	names := packfile.NameIndex{}
 	for i, q := range reqs {

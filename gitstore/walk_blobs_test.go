@@ -27,7 +27,7 @@ func TestContentsAreEachWrittenOneOnce(t *testing.T) {
 	visit := func(since space.CommitID) []string {
 		t.Helper()
 		var got []string
-		err := s.Contents(t.Context(), id, since, func(_ space.CommitID, p space.Path, content []byte) error {
+		err := s.WalkBlobs(t.Context(), id, since, func(_ space.CommitID, p space.Path, content []byte) error {
 			if p != "" {
 				got = append(got, fmt.Sprintf("%s=%s", p, content))
 			}
@@ -46,7 +46,7 @@ func TestContentsAreEachWrittenOneOnce(t *testing.T) {
 		t.Errorf("since the second: %q", got)
 	}
 	stop := fmt.Errorf("enough")
-	if err := s.Contents(t.Context(), id, "", func(space.CommitID, space.Path, []byte) error { return stop }); err != stop {
+	if err := s.WalkBlobs(t.Context(), id, "", func(space.CommitID, space.Path, []byte) error { return stop }); err != stop {
 		t.Errorf("an error of visit: %v", err)
 	}
 }
@@ -56,7 +56,7 @@ func TestContentsHaveWhatPeopleWroteInCommits(t *testing.T) {
 	s := newStore(t)
 	id := imported(t, s, `echo a >a; c -m 'first SECRET'; echo b >b; c --author "SECRET <s@example.org>" -m second`)
 	var got []string
-	err := s.Contents(t.Context(), id, "", func(at space.CommitID, p space.Path, content []byte) error {
+	err := s.WalkBlobs(t.Context(), id, "", func(at space.CommitID, p space.Path, content []byte) error {
 		if p == "" {
 			got = append(got, string(content))
 		}

@@ -17,10 +17,10 @@ import (
 
 // gitIn runs git as a sandbox does: with the view as git directory and a
 // checkout as work tree.
-func gitIn(t testing.TB, seed *space.Seed, args ...string) string {
+func gitIn(t testing.TB, seed *space.Checkout, args ...string) string {
 	t.Helper()
-	cmd := testenv.Git(t, seed.Checkout, append([]string{"-c", "safe.directory=*"}, args...)...)
-	cmd.Env = append(cmd.Env, "GIT_DIR="+seed.GitView, "GIT_WORK_TREE="+seed.Checkout, "GIT_OPTIONAL_LOCKS=0")
+	cmd := testenv.Git(t, seed.Dir, append([]string{"-c", "safe.directory=*"}, args...)...)
+	cmd.Env = append(cmd.Env, "GIT_DIR="+seed.GitView, "GIT_WORK_TREE="+seed.Dir, "GIT_OPTIONAL_LOCKS=0")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
@@ -28,9 +28,9 @@ func gitIn(t testing.TB, seed *space.Seed, args ...string) string {
 	return strings.TrimRight(string(out), "\n")
 }
 
-func seed(t testing.TB, s *Store, id space.SpaceID) *space.Seed {
+func seed(t testing.TB, s *Store, id space.SpaceID) *space.Checkout {
 	t.Helper()
-	sd, err := s.Seed(t.Context(), id)
+	sd, err := s.Checkout(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,12 +58,12 @@ func TestACheckoutIsOpenToAllUnderAClosedDoor(t *testing.T) {
 		"..": fs.ModeDir | 0o700, ".": fs.ModeDir | 0o777, "d": fs.ModeDir | 0o777, "d/e": fs.ModeDir | 0o777,
 		"d/e/f.md": 0o666, "run.sh": 0o777,
 	} {
-		st, err := os.Lstat(filepath.Join(sd.Checkout, p))
+		st, err := os.Lstat(filepath.Join(sd.Dir, p))
 		if err != nil || st.Mode() != want {
 			t.Errorf("%s: %v, want %v (%v)", p, st.Mode(), want, err)
 		}
 	}
-	if l, err := os.Readlink(filepath.Join(sd.Checkout, "d/link")); err != nil || l != "../run.sh" {
+	if l, err := os.Readlink(filepath.Join(sd.Dir, "d/link")); err != nil || l != "../run.sh" {
 		t.Error(l, err)
 	}
 	if st, err := os.Stat(sd.Library); err != nil || !st.IsDir() {
@@ -100,10 +100,10 @@ func TestGitWorksInside(t *testing.T) {
 	if got := gitIn(t, sd, "status", "--porcelain"); got != " M a.md\n D new.md" {
 		t.Errorf("status: %q", got)
 	}
-	over := filepath.Join(sd.Checkout, "a.md")
+	over := filepath.Join(sd.Dir, "a.md")
 	remove(t, over)
 	overwrite(t, over, "two\n")
-	overwrite(t, filepath.Join(sd.Checkout, "new.md"), "n\n")
+	overwrite(t, filepath.Join(sd.Dir, "new.md"), "n\n")
 	for _, c := range []struct{ args, want string }{
 		{"status --porcelain", ""},
 		{"diff", ""},
@@ -125,14 +125,14 @@ func TestGitWorksInside(t *testing.T) {
 	gitIn(t, sd, "fsck", "--full", "--strict")
 }
 
-// TestSeedsFollowHead: a checkout in use never changes; an unused one is
+// TestCheckoutsFollowHead: a checkout in use never changes; an unused one is
 // brought to head; old ones go.
-func TestSeedsFollowHead(t *testing.T) {
+func TestCheckoutsFollowHead(t *testing.T) {
 	s := newStore(t)
 	id := newSpace(t, s, map[string]string{"a": "1", "dir/x": "x", "file": "f", "link": "l"})
 	first := seed(t, s, id)
 	second := seed(t, s, id)
-	if first.Checkout != second.Checkout {
+	if first.Dir != second.Dir {
 		t.Error("two users of one head have two checkouts")
 	}
 	commit(t, s, id, space.ChangeSet{Changes: []space.Change{
@@ -142,17 +142,17 @@ func TestSeedsFollowHead(t *testing.T) {
 		{Path: "link", Mode: space.Symlink, Content: []byte("file"), Base: at(t, s, id, "link"), BaseMode: space.Regular},
 	}})
 	third := seed(t, s, id)
-	if third.Checkout == first.Checkout || third.GitView != first.GitView {
+	if third.Dir == first.Dir || third.GitView != first.GitView {
 		t.Error("a checkout in use was taken for another head")
 	}
-	check := func(sd *space.Seed, want map[string]string) {
+	check := func(sd *space.Checkout, want map[string]string) {
 		t.Helper()
 		got := map[string]string{}
-		filepath.WalkDir(sd.Checkout, func(p string, d fs.DirEntry, err error) error {
+		filepath.WalkDir(sd.Dir, func(p string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() {
 				return err
 			}
-			rel, _ := filepath.Rel(sd.Checkout, p)
+			rel, _ := filepath.Rel(sd.Dir, p)
 			if d.Type()&fs.ModeSymlink != 0 {
 				l, _ := os.Readlink(p)
 				got[rel] = "→" + l
@@ -173,10 +173,10 @@ func TestSeedsFollowHead(t *testing.T) {
 		t.Errorf("status: %q", got)
 	}
 	var ino syscall.Stat_t
-	if err := syscall.Stat(filepath.Join(third.Checkout, "a"), &ino); err != nil || ino.Nlink != 1 {
+	if err := syscall.Stat(filepath.Join(third.Dir, "a"), &ino); err != nil || ino.Nlink != 1 {
 		t.Errorf("a file is shared between checkouts: %d links, %v", ino.Nlink, err)
 	}
-	for _, sd := range []*space.Seed{first, second, third} {
+	for _, sd := range []*space.Checkout{first, second, third} {
 		sd.Release()
 		sd.Release() // harmless
 	}
@@ -244,7 +244,7 @@ func TestAStartThatFailedUsesNothing(t *testing.T) {
 	commit(t, s, id, writes(map[string]string{"k": secret}))
 	s.work.Wait()
 	for range 2 {
-		if _, err := s.Seed(t.Context(), id); err == nil {
+		if _, err := s.Checkout(t.Context(), id); err == nil {
 			t.Fatal("a sandbox got a view whose index is not head's")
 		}
 	}
@@ -279,7 +279,7 @@ func TestAViewThatCouldNotBeMoved(t *testing.T) {
 	}{
 		{"a wait for the view", func(s *Store, id space.SpaceID) error { return s.WaitView(t.Context(), id) }},
 		{"the next start", func(s *Store, id space.SpaceID) error {
-			sd, err := s.Seed(t.Context(), id)
+			sd, err := s.Checkout(t.Context(), id)
 			if err == nil {
 				t.Cleanup(sd.Release)
 			}

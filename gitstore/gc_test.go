@@ -25,8 +25,8 @@ func TestTidy(t *testing.T) {
 	for i := range 8 {
 		commit(t, s, id, writes(map[string]string{fmt.Sprint(i): fmt.Sprint("content ", i)}))
 	}
-	done, err := s.Tidy(t.Context(), id)
-	if err != nil || done != (Tidied{}) {
+	done, err := s.GC(t.Context(), id)
+	if err != nil || done != (GCResult{}) {
 		t.Errorf("with little to do: %+v, %v", done, err)
 	}
 	for i := range 40 {
@@ -62,7 +62,7 @@ func TestTidy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	done, err = s.Tidy(t.Context(), id)
+	done, err = s.GC(t.Context(), id)
 	if err != nil || !done.Packed || done.Leftovers < 6 || done.LogBytes == 0 {
 		t.Fatalf("%+v, %v", done, err)
 	}
@@ -96,12 +96,12 @@ func TestTidy(t *testing.T) {
 		os.Remove(p)
 	}
 	fsck(t, s, id)
-	seed, err := s.Seed(t.Context(), id)
+	seed, err := s.Checkout(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer seed.Release()
-	if got := git(t, seed.GitView, "--work-tree="+seed.Checkout, "status", "--porcelain"); got != "" {
+	if got := git(t, seed.GitView, "--work-tree="+seed.Dir, "status", "--porcelain"); got != "" {
 		t.Errorf("status in a sandbox: %s", got)
 	}
 	commit(t, s, id, writes(map[string]string{"later": "x"}))
@@ -144,10 +144,10 @@ func TestSweep(t *testing.T) {
 }
 
 // TestAPurgeThatCannotRemoveIsFinishedLater: the new history stands, the error
-// says so, and Tidy or opening the space finishes it.
+// says so, and GC or opening the space finishes it.
 func TestAPurgeThatCannotRemoveIsFinishedLater(t *testing.T) {
 	real := testenv.NeedProgram(t, "git")
-	for _, how := range []string{"Tidy", "opening the space"} {
+	for _, how := range []string{"GC", "opening the space"} {
 		t.Run(how, func(t *testing.T) {
 			dir := t.TempDir()
 			script, flag := filepath.Join(dir, "git"), filepath.Join(dir, "no-room")
@@ -166,13 +166,13 @@ func TestAPurgeThatCannotRemoveIsFinishedLater(t *testing.T) {
 			if h, _ := s.Head(t.Context(), id); h != res.Head || !res.Commit.Changed || tree(t, s, id)["k"] != "REDACTED" {
 				t.Errorf("head %s, %+v", h, res)
 			}
-			if _, err := s.Tidy(t.Context(), id); fault.CodeOf(err) != fault.Unavailable {
+			if _, err := s.GC(t.Context(), id); fault.CodeOf(err) != fault.Unavailable {
 				t.Errorf("tidy with a full disk: %v", err)
 			}
 			commit(t, s, id, writes(map[string]string{"later": "x"}))
 			remove(t, flag)
-			if how == "Tidy" {
-				if done, err := s.Tidy(t.Context(), id); err != nil || !done.Purged {
+			if how == "GC" {
+				if done, err := s.GC(t.Context(), id); err != nil || !done.Purged {
 					t.Fatalf("%+v, %v", done, err)
 				}
 			} else {
@@ -204,23 +204,23 @@ func TestTidyDropsWhatNothingReaches(t *testing.T) {
 	tip := git(t, dir, "commit-tree", "-m", "theirs", git(t, dir, "rev-parse", "main^{tree}"))
 	git(t, dir, "update-ref", "refs/remotes/origin/main", tip)
 	c := commit(t, s, id, writes(map[string]string{"b": noise(r, 5000)}))
-	if _, err := s.Follow(t.Context(), id, space.CommitID(tip), space.Meta{Author: ada}); err != nil {
+	if _, err := s.ResetToRemote(t.Context(), id, space.CommitID(tip), space.Meta{Author: ada}); err != nil {
 		t.Fatal(err)
 	}
 	git(t, dir, "update-ref", "-d", keptRefs+string(c.ID)) // now the log alone knows it
-	seed, err := s.Seed(t.Context(), id)
+	seed, err := s.Checkout(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if done, err := s.Tidy(t.Context(), id); err != nil || done.Collected {
+	if done, err := s.GC(t.Context(), id); err != nil || done.Collected {
 		t.Errorf("far from full: %+v, %v", done, err)
 	}
 	big := strings.TrimSpace(gitStdin(t, dir, noise(r, 60<<10), "hash-object", "-w", "--stdin"))
-	if done, err := s.Tidy(t.Context(), id); err != nil || done.Collected || !done.Packed {
+	if done, err := s.GC(t.Context(), id); err != nil || done.Collected || !done.Packed {
 		t.Errorf("with a live sandbox: %+v, %v", done, err)
 	}
 	seed.Release()
-	if done, err := s.Tidy(t.Context(), id); err != nil || !done.Collected {
+	if done, err := s.GC(t.Context(), id); err != nil || !done.Collected {
 		t.Fatalf("%+v, %v", done, err)
 	}
 	for _, h := range []string{garbage, big} {
@@ -236,15 +236,15 @@ func TestTidyDropsWhatNothingReaches(t *testing.T) {
 	if st, err := s.Stats(t.Context(), id); err != nil || st.PackBytes > 20<<10 || st.Packs != 1 {
 		t.Errorf("%+v %v", st, err)
 	}
-	if done, err := s.Tidy(t.Context(), id); err != nil || done != (Tidied{}) {
+	if done, err := s.GC(t.Context(), id); err != nil || done != (GCResult{}) {
 		t.Errorf("again: %+v, %v", done, err)
 	}
 	fsck(t, s, id)
-	if seed, err = s.Seed(t.Context(), id); err != nil {
+	if seed, err = s.Checkout(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
 	defer seed.Release()
-	if got := git(t, seed.GitView, "--work-tree="+seed.Checkout, "status", "--porcelain"); got != "" {
+	if got := git(t, seed.GitView, "--work-tree="+seed.Dir, "status", "--porcelain"); got != "" {
 		t.Errorf("status in a sandbox: %s", got)
 	}
 	git(t, seed.GitView, "fsck", "--full", "--strict")

@@ -1,4 +1,4 @@
-package sequence_test
+package diff_test
 
 import (
 	"fmt"
@@ -7,26 +7,26 @@ import (
 	"strings"
 	"testing"
 
-	"satchel/internal/sequence"
+	"satchel/internal/diff"
 )
 
 // apply checks that runs lead from one sequence to the other, and counts edits.
-func apply[T comparable](t *testing.T, from, to []T, runs []sequence.Run) (edits int) {
+func apply[T comparable](t *testing.T, from, to []T, runs []diff.Run) (edits int) {
 	t.Helper()
 	i, j := 0, 0
 	for n, r := range runs {
-		if r.N <= 0 || n > 0 && (runs[n-1].Kind == r.Kind || runs[n-1].Kind == sequence.Added && r.Kind == sequence.Removed) {
+		if r.N <= 0 || n > 0 && (runs[n-1].Kind == r.Kind || runs[n-1].Kind == diff.Added && r.Kind == diff.Removed) {
 			t.Fatalf("the runs are not put together: %v", runs)
 		}
 		switch r.Kind {
-		case sequence.Same:
+		case diff.Same:
 			if !slices.Equal(from[i:i+r.N], to[j:j+r.N]) {
 				t.Fatalf("other elements are the same: %v of %v and %v", runs, from, to)
 			}
 			i, j = i+r.N, j+r.N
-		case sequence.Removed:
+		case diff.Removed:
 			i, edits = i+r.N, edits+r.N
-		case sequence.Added:
+		case diff.Added:
 			j, edits = j+r.N, edits+r.N
 		}
 	}
@@ -42,7 +42,7 @@ func TestDiff(t *testing.T) {
 		{"aaa", "aa", " 2-1"}, {"abcabba", "cbabac", "-2 1+1 2-1 1+1"}, {"xay", "zaw", "-1+1 1-1+1"},
 	} {
 		work := 1000
-		runs, exact := sequence.Diff([]byte(tt.from), []byte(tt.to), &work)
+		runs, exact := diff.Diff([]byte(tt.from), []byte(tt.to), &work)
 		var got strings.Builder
 		for _, r := range runs {
 			fmt.Fprintf(&got, "%c%d", r.Kind, r.N)
@@ -72,7 +72,7 @@ func TestWorkIsBounded(t *testing.T) {
 	} {
 		const most = 2_000_000
 		work := most
-		runs, _ := sequence.Diff(c[0], c[1], &work)
+		runs, _ := diff.Diff(c[0], c[1], &work)
 		apply(t, c[0], c[1], runs)
 		if over := -work; over > 200_000 { // a row ends where its equal elements do
 			t.Errorf("%s: %d steps over the limit", name, over)
@@ -82,9 +82,9 @@ func TestWorkIsBounded(t *testing.T) {
 	x := append(append(made(2000, 5), 100), made(2000, 5)...)
 	y := append(append(made(2000, 5), 100), made(2000, 5)...)
 	work := 100
-	runs, exact := sequence.Diff(x, y, &work)
+	runs, exact := diff.Diff(x, y, &work)
 	apply(t, x, y, runs)
-	if exact || !slices.ContainsFunc(runs, func(r sequence.Run) bool { return r.Kind == sequence.Same }) {
+	if exact || !slices.ContainsFunc(runs, func(r diff.Run) bool { return r.Kind == diff.Same }) {
 		t.Errorf("exact %v: %v", exact, runs)
 	}
 }
@@ -96,7 +96,7 @@ func FuzzDiff(f *testing.F) {
 	f.Add([]byte("aaab"), []byte("baaa"), 3)
 	f.Fuzz(func(t *testing.T, x, y []byte, work int) {
 		x, y = x[:min(len(x), 60)], y[:min(len(y), 60)]
-		runs, exact := sequence.Diff(x, y, &work)
+		runs, exact := diff.Diff(x, y, &work)
 		if n := apply(t, x, y, runs); exact && n != len(x)+len(y)-2*common(x, y) {
 			t.Fatalf("%d edits from %q to %q: %v", n, x, y, runs)
 		}

@@ -8,22 +8,22 @@ import (
 	"satchel/internal/space"
 )
 
-// Contents visits what the commits wrote that are in head's history and not in
+// WalkBlobs visits what the commits wrote that are in head's history and not in
 // since's (all, where since is empty): each content once for each path, in the
 // newest such commit of head's history. Links come with their targets. Messages,
 // authors and committers come with an empty path; the same person comes once. An
 // error of visit ends it.
-func (s *Store) Contents(ctx context.Context, id space.SpaceID, since space.CommitID, visit func(at space.CommitID, p space.Path, content []byte) error) error {
+func (s *Store) WalkBlobs(ctx context.Context, id space.SpaceID, since space.CommitID, visit func(at space.CommitID, p space.Path, content []byte) error) error {
 	r, head, release, err := s.at(ctx, id, "")
 	if err != nil {
 		return err
 	}
 	defer release()
-	return r.contents(ctx, head, since, visit)
+	return r.walkBlobs(ctx, head, since, visit)
 }
 
-// contents is Contents of a head, which may be in a quarantine.
-func (r *repo) contents(ctx context.Context, head *headState, since space.CommitID, visit func(at space.CommitID, p space.Path, content []byte) error) error {
+// walkBlobs is WalkBlobs of a head, which may be in a quarantine.
+func (r *repo) walkBlobs(ctx context.Context, head *headState, since space.CommitID, visit func(at space.CommitID, p space.Path, content []byte) error) error {
 	known := map[packfile.Hash]bool{}
 	if since != "" {
 		old, err := r.resolve(string(since))

@@ -8,8 +8,8 @@ import (
 	"satchel/internal/space"
 )
 
-// Step is a commit on the way between two that changed what was asked for.
-type Step struct {
+// CommitBetween is a commit on the way between two that changed what was asked for.
+type CommitBetween struct {
 	ID      space.CommitID
 	Parents []space.CommitID
 	// ClaimedTools are the tools that the message names in trailers of ours, anywhere:
@@ -20,13 +20,13 @@ type Step struct {
 	Whole bool
 }
 
-// Way lists the commits that are in the history of to ("" is head) and not in
+// CommitsBetween lists the commits that are in the history of to ("" is head) and not in
 // that of from ("" is nothing), of which a file at or under one of the paths
 // differs from some parent, each after its parents, and tells how many it passed.
 // So there is none only where the paths have in to what they have in from: a merge
 // that drops what one side changed is there too. It costs what the histories do not share. ok is false if from is not in the
 // history of to: a purge made another.
-func (s *Store) Way(ctx context.Context, id space.SpaceID, from, to space.CommitID, under []space.Path) (steps []Step, passed int, ok bool, err error) {
+func (s *Store) CommitsBetween(ctx context.Context, id space.SpaceID, from, to space.CommitID, under []space.Path) (steps []CommitBetween, passed int, ok bool, err error) {
 	r, st, release, err := s.at(ctx, id, to)
 	if err != nil {
 		return nil, 0, false, err
@@ -84,7 +84,7 @@ func (s *Store) Way(ctx context.Context, id space.SpaceID, from, to space.Commit
 			return nil, 0, false, r.internalf(err, "way")
 		}
 		touches := len(d.c.parents) == 0 && differs(mine, make([]place, len(mine)))
-		step := Step{ID: packfile.CommitID(d.h), ClaimedTools: claimedTools(d.c.message)}
+		step := CommitBetween{ID: packfile.CommitID(d.h), ClaimedTools: claimedTools(d.c.message)}
 		for _, q := range d.c.parents {
 			theirs, err := look(q, packfile.Hash{})
 			if err != nil {

@@ -80,11 +80,11 @@ func (r *repo) forgetSeeds() {
 	}
 }
 
-// Seed implements space.Seeder: a checkout of head that stays as it is, the
+// Checkout implements space.Checkouts: a checkout of head that stays as it is, the
 // space's git view, and the library. A checkout that nobody uses is brought to
 // head at the cost of what changed; while sandboxes use one of an older head, a
 // new one is written, which shares nothing with it.
-func (s *Store) Seed(ctx context.Context, id space.SpaceID) (*space.Seed, error) {
+func (s *Store) Checkout(ctx context.Context, id space.SpaceID) (*space.Checkout, error) {
 	r, release, err := s.acquire(ctx, id)
 	if err != nil {
 		return nil, err
@@ -98,16 +98,16 @@ func (s *Store) Seed(ctx context.Context, id space.SpaceID) (*space.Seed, error)
 }
 
 // Warm brings a space's checkout and git view to head, or makes them, so that
-// a later Seed is short.
+// a later Checkout is short.
 func (s *Store) Warm(ctx context.Context, id space.SpaceID) error {
-	seed, err := s.Seed(ctx, id)
+	seed, err := s.Checkout(ctx, id)
 	if err == nil {
 		seed.Release()
 	}
 	return err
 }
 
-func (r *repo) seed(ctx context.Context, release func()) (*space.Seed, error) {
+func (r *repo) seed(ctx context.Context, release func()) (*space.Checkout, error) {
 	d := &r.seeds
 	if err := d.enter(ctx); err != nil {
 		return nil, err
@@ -132,12 +132,12 @@ func (r *repo) seed(ctx context.Context, release func()) (*space.Seed, error) {
 	if err != nil {
 		return nil, r.internalf(err, "checkout")
 	}
-	return &space.Seed{
-		Head:     packfile.CommitID(m.head),
-		Checkout: sn.tree(),
-		GitView:  d.view.dir,
-		Library:  r.s.o.LibraryDir,
-		Damaged:  sn.damaged(),
+	return &space.Checkout{
+		Head:    packfile.CommitID(m.head),
+		Dir:     sn.tree(),
+		GitView: d.view.dir,
+		Library: r.s.o.LibraryDir,
+		Damaged: sn.damaged(),
 		Release: sync.OnceFunc(func() {
 			d.mu.Lock()
 			sn.users--
@@ -287,7 +287,7 @@ func (r *repo) tendOnce(ctx context.Context) error {
 	if v == nil {
 		return nil
 	}
-	if err := r.catchUp(v); err != nil {
+	if err := r.syncViewToHead(v); err != nil {
 		return fmt.Errorf("git view: %w", err)
 	}
 	m, err := r.currentManifest(ctx)
@@ -342,7 +342,7 @@ func (s *Store) WaitView(ctx context.Context, id space.SpaceID) error {
 		return err
 	}
 	defer d.leave()
-	if err := r.catchUp(v); err != nil {
+	if err := r.syncViewToHead(v); err != nil {
 		return r.internalf(err, "git view")
 	}
 	m, err := r.currentManifest(ctx)
