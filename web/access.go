@@ -12,8 +12,8 @@ import (
 	"satchel/auth"
 )
 
-// pageFrom is where a list that is shown in parts begins.
-func pageFrom(r *http.Request) int {
+// PageFrom is where a list that is shown in parts begins.
+func PageFrom(r *http.Request) int {
 	n, err := strconv.Atoi(r.URL.Query().Get("from"))
 	if err != nil || n < 0 {
 		return 0
@@ -63,13 +63,13 @@ func entryKinds(a auth.AllowList) []struct {
 }
 
 // showAccess is GET /admin/access.
-func (s *Server) showAccess(v *visit) error {
-	if s.o.Health == nil {
-		return errNoPage
+func (s *Site) showAccess(v *Visit) error {
+	if s.Health == nil {
+		return ErrNoPage
 	}
-	ctx := v.r.Context()
-	body := accessPage{Access: s.o.Health.Access()}
-	people, err := s.o.Accounts.ListUsers(ctx)
+	ctx := v.R.Context()
+	body := accessPage{Access: s.Health.Access()}
+	people, err := s.Accounts.ListUsers(ctx)
 	if err != nil {
 		return err
 	}
@@ -85,27 +85,27 @@ func (s *Server) showAccess(v *visit) error {
 		}
 	}
 	body.Others = otherWays(by)
-	open, err := s.o.Accounts.Invitations(ctx, "")
+	open, err := s.Accounts.Invitations(ctx, "")
 	if err != nil {
 		return err
 	}
 	body.Invitations = len(open)
 	body.Methods = s.methods()
-	all, err := s.o.Accounts.Clients(ctx)
+	all, err := s.Accounts.Clients(ctx)
 	if err != nil {
 		return err
 	}
 	slices.SortStableFunc(all, func(a, b auth.Client) int {
 		return usedLast(b).Compare(usedLast(a))
 	})
-	from := min(pageFrom(v.r), max(0, len(all)-1))
-	for _, c := range all[from:min(from+maxShown, len(all))] {
+	from := min(PageFrom(v.R), max(0, len(all)-1))
+	for _, c := range all[from:min(from+MaxShown, len(all))] {
 		body.Clients = append(body.Clients, clientRow{c, redirectHosts(c)})
 	}
 	if n := from + len(body.Clients); n < len(all) {
 		body.More = n
 	}
-	return s.page(v, http.StatusOK, "access", page{Title: "Access", Wide: true, Current: "/admin", Styles: []string{"admin.css"}, Body: body})
+	return s.Page(v, http.StatusOK, "access", Page{Title: "Access", Wide: true, Current: "/admin", Styles: []string{"admin.css"}, Body: body})
 }
 
 // usedLast is when a client was used, or made.
@@ -143,16 +143,16 @@ func otherWays(by map[string]int) []accessEntry {
 }
 
 // methods are the ways to sign in, and whether they are there.
-func (s *Server) methods() []accessMethod {
+func (s *Site) methods() []accessMethod {
 	names := map[string]string{}
-	for _, p := range s.offered() {
-		names[p.name] = p.Label()
+	for _, p := range s.Offered() {
+		names[p.Name] = p.Label()
 	}
 	return []accessMethod{
 		{cmp.Or(names["github"], "GitHub"), "auth.github.client_id", names["github"] != ""},
 		{cmp.Or(names["oidc"], "Single sign-on"), "auth.oidc.url", names["oidc"] != ""},
-		{"Passkeys", "server.public_url", s.o.Passkeys != nil},
-		{"Links by mail", "auth.mail.url", s.o.Mail != nil},
+		{"Passkeys", "server.public_url", s.Passkeys != nil},
+		{"Links by mail", "auth.mail.url", s.Mail != nil},
 		{"One-time links, which an admin makes on the page People, and “bin/satchel login-link”", "", true},
 	}
 }
@@ -177,10 +177,10 @@ func redirectHosts(c auth.Client) []string {
 }
 
 // deleteClient is POST /admin/clients/delete.
-func (s *Server) deleteClient(v *visit) error {
-	if err := s.o.Accounts.DeleteClient(v.r.Context(), v.by(), v.r.PostFormValue("id")); err != nil {
-		return gone(err)
+func (s *Site) deleteClient(v *Visit) error {
+	if err := s.Accounts.DeleteClient(v.R.Context(), v.By(), v.R.PostFormValue("id")); err != nil {
+		return Gone(err)
 	}
-	s.o.Ended(v.r.Context(), v.user.ID) // looks at all that is in progress
-	return s.see(v, "/admin/access#clients")
+	s.Ended(v.R.Context(), v.User.ID) // looks at all that is in progress
+	return s.See(v, "/admin/access#clients")
 }

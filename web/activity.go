@@ -18,16 +18,16 @@ import (
 
 // routeActivity adds what happened lately in a space, how its pushes go, and the
 // stream of what happens now.
-func (s *Server) routeActivity(add adder) {
+func (s *Site) routeActivity(add adder) {
 	s.shown, _ = lru.New[commitKey, commitFiles](cachedCommits)
 	s.long = newLongPatches()
-	if s.o.Live == nil {
-		s.o.Live = NewLive(LiveOptions{})
+	if s.Live == nil {
+		s.Live = NewLive(LiveOptions{})
 	}
-	add("GET /spaces/{id}/activity", LimitPage, signedIn, s.showActivity)
-	add("GET /spaces/{id}/revert", LimitPage, signedIn, s.previewRevert)
-	add("POST /spaces/{id}/revert", LimitPage, signedIn, s.revert)
-	add("GET /spaces/{id}/events", LimitPage, signedIn, s.events)
+	add("GET /spaces/{id}/activity", LimitPage, SignedIn, s.showActivity)
+	add("GET /spaces/{id}/revert", LimitPage, SignedIn, s.previewRevert)
+	add("POST /spaces/{id}/revert", LimitPage, SignedIn, s.revert)
+	add("GET /spaces/{id}/events", LimitPage, SignedIn, s.Events)
 	s.routeReviews(add)
 	s.routeRemote(add)
 }
@@ -100,18 +100,18 @@ type changedFile struct {
 	Path, URL, What string
 }
 
-// aiTools are the tools by which AIs change spaces; see tools. Whatever else a
+// AITools are the tools by which AIs change spaces; see tools. Whatever else a
 // commit names, or nothing, is a person's or the server's own. The server alone
 // says by which tool a commit was made, while a client calls itself what it likes:
 // so what a client did is only ever looked for among these.
-func aiTools() []string { return []string{"bash", "write", "edit", "remember", "forget"} }
+func AITools() []string { return []string{"bash", "write", "edit", "remember", "forget"} }
 
-// makerOf reports what made a commit.
-func makerOf(c space.Commit) string {
+// MakerOf reports what made a commit.
+func MakerOf(c space.Commit) string {
 	switch {
-	case slices.Contains(aiTools(), c.Tool):
+	case slices.Contains(AITools(), c.Tool):
 		return "ai"
-	case byPage(c.Tool):
+	case ByPage(c.Tool):
 		return "web"
 	case c.Tool == "":
 		return "git"
@@ -119,23 +119,23 @@ func makerOf(c space.Commit) string {
 	return "server"
 }
 
-// inSpace is the address of a page of a space.
-func inSpace(id space.SpaceID, rest string) string { return "/spaces/" + string(id) + "/" + rest }
+// SpacePath is the address of a page of a space.
+func SpacePath(id space.SpaceID, rest string) string { return "/spaces/" + string(id) + "/" + rest }
 
 // item makes of a commit what lists show.
-func (s *Server) item(ctx context.Context, m store.Membership, c space.Commit) (changeItem, error) {
+func (s *Site) item(ctx context.Context, m store.Membership, c space.Commit) (changeItem, error) {
 	files, err := s.filesOf(ctx, m.ID, c)
 	if err != nil {
 		return changeItem{}, err
 	}
 	subject, _, _ := strings.Cut(c.Message, "\n")
 	it := changeItem{
-		ID: c.ID, Subject: shorten(subject, 120), Who: shorten(c.Author.Name, 60), Client: shorten(c.Client, 60), Tool: shorten(c.Tool, 40), Claims: c.ClaimedTool != "",
-		By: makerOf(c), When: c.Time, More: files.count - len(files.first), Root: c.Parent == "",
-		URL: inSpace(m.ID, "commits/"+string(c.ID)), Undo: inSpace(m.ID, "revert?commit="+string(c.ID)),
+		ID: c.ID, Subject: Shorten(subject, 120), Who: Shorten(c.Author.Name, 60), Client: Shorten(c.Client, 60), Tool: Shorten(c.Tool, 40), Claims: c.ClaimedTool != "",
+		By: MakerOf(c), When: c.Time, More: files.count - len(files.first), Root: c.Parent == "",
+		URL: SpacePath(m.ID, "commits/"+string(c.ID)), Undo: SpacePath(m.ID, "revert?commit="+string(c.ID)),
 	}
 	for _, f := range files.first {
-		it.Files = append(it.Files, changedFile{Path: shownPath(f.Path, 90), URL: tools.FileURL("", m.ID, string(f.Path)), What: statusWord(f.Status)})
+		it.Files = append(it.Files, changedFile{Path: ShownPath(f.Path, 90), URL: tools.FileURL("", m.ID, string(f.Path)), What: statusWord(f.Status)})
 	}
 	if it.Subject == "" {
 		it.Subject = "A change without a comment"
@@ -167,12 +167,12 @@ type commitFiles struct {
 const cachedCommits = 4000
 
 // filesOf returns the first files that a commit changed, and how many it did.
-func (s *Server) filesOf(ctx context.Context, id space.SpaceID, c space.Commit) (commitFiles, error) {
+func (s *Site) filesOf(ctx context.Context, id space.SpaceID, c space.Commit) (commitFiles, error) {
 	key := commitKey{id, c.ID}
 	if f, ok := s.shown.Get(key); ok {
 		return f, nil
 	}
-	whole, err := s.o.History.Show(ctx, id, c.ID)
+	whole, err := s.History.Show(ctx, id, c.ID)
 	if fault.CodeOf(err) == fault.TooLarge {
 		return commitFiles{}, nil // more than anybody lists; its own page says so
 	}
@@ -198,14 +198,14 @@ func parseTime(text string) (time.Time, error) {
 			return t.UTC(), nil
 		}
 	}
-	return time.Time{}, fault.New(fault.Invalid, "“%s” is not a time. Write it as 2026-01-31 or 2026-01-31 18:30, in UTC.", shorten(text, 40))
+	return time.Time{}, fault.New(fault.Invalid, "“%s” is not a time. Write it as 2026-01-31 or 2026-01-31 18:30, in UTC.", Shorten(text, 40))
 }
 
 // filterOf reads the filter of a request.
 func filterOf(q url.Values) (activityFilter, LogQuery, error) {
 	f := activityFilter{Client: q.Get("client"), Tool: q.Get("tool"), Since: strings.TrimSpace(q.Get("since")), Until: strings.TrimSpace(q.Get("until"))}
-	if byPage(f.Tool) {
-		f.Tool = byHand
+	if ByPage(f.Tool) {
+		f.Tool = ByHand
 	}
 	since, err := parseTime(f.Since)
 	if err != nil {
@@ -218,21 +218,21 @@ func filterOf(q url.Values) (activityFilter, LogQuery, error) {
 	log := LogQuery{Client: f.Client, Tool: f.Tool, Since: since, Until: until}
 	switch {
 	case f.Client != "":
-		log.Tools = aiTools()
-	case f.Tool == byHand: // however it was done there
-		log.Tool, log.Tools = "", pageTools()
+		log.Tools = AITools()
+	case f.Tool == ByHand: // however it was done there
+		log.Tool, log.Tools = "", PageTools()
 	}
 	return f, log, nil
 }
 
 // showActivity is GET /spaces/{id}/activity.
-func (s *Server) showActivity(v *visit) error {
-	m, err := s.membership(v)
+func (s *Site) showActivity(v *Visit) error {
+	m, err := s.Space(v)
 	if err != nil {
 		return err
 	}
-	ctx, q := v.r.Context(), v.r.URL.Query()
-	p := page{Title: "Activity", Wide: true, Current: "activity", Space: &m, Styles: []string{"activity.css"}, Scripts: []string{"live.js"}}
+	ctx, q := v.R.Context(), v.R.URL.Query()
+	p := Page{Title: "Activity", Wide: true, Current: "activity", Space: &m, Styles: []string{"activity.css"}, Scripts: []string{"live.js"}}
 	f, log, err := filterOf(q)
 	if err != nil {
 		if fault.CodeOf(err) != fault.Invalid {
@@ -246,9 +246,9 @@ func (s *Server) showActivity(v *visit) error {
 	body := activityPageData{Space: m, Action: "/spaces/" + string(m.ID), May: m.Role != space.Reader, Filter: f}
 	log.After, log.Limit = space.CommitID(q.Get("after")), activityPage+1
 	if log.After != "" && !log.After.Valid() {
-		return errGone
+		return ErrGone
 	}
-	list, err := s.o.History.Log(ctx, m.ID, log)
+	list, err := s.History.Log(ctx, m.ID, log)
 	if err != nil {
 		return err
 	}
@@ -256,9 +256,9 @@ func (s *Server) showActivity(v *visit) error {
 		list = list[:activityPage]
 		next := f.query()
 		next.Set("after", string(list[len(list)-1].ID))
-		body.Next = inSpace(m.ID, "activity?"+next.Encode())
+		body.Next = SpacePath(m.ID, "activity?"+next.Encode())
 	}
-	newest, err := s.o.History.Log(ctx, m.ID, LogQuery{Limit: activityNames})
+	newest, err := s.History.Log(ctx, m.ID, LogQuery{Limit: activityNames})
 	if err != nil {
 		return err
 	}
@@ -269,30 +269,30 @@ func (s *Server) showActivity(v *visit) error {
 			return err
 		}
 		if by := undone[c.ID.Short()]; by != "" {
-			it.Undone = inSpace(m.ID, "commits/"+string(by))
+			it.Undone = SpacePath(m.ID, "commits/"+string(by))
 		}
 		body.Changes = append(body.Changes, it)
 	}
 	body.Clients, body.Tools = makersIn(newest, f)
 	body.Fresh = log.After == "" && !f.Any()
-	if head, err := s.o.History.Resolve(ctx, m.ID, ""); err == nil {
+	if head, err := s.History.Resolve(ctx, m.ID, ""); err == nil {
 		at := head
 		if body.Fresh && len(list) > 0 {
 			at = list[0].ID // what is shown, whatever came since
 		}
-		body.Stream = inSpace(m.ID, "events?since="+string(at))
+		body.Stream = SpacePath(m.ID, "events?since="+string(at))
 	}
 	if body.Fresh {
 		if body.Reviews, body.More, body.Behind, err = s.firstReviews(ctx, m); err != nil {
 			return err
 		}
-		body.Push, body.Held = s.pushState(ctx, m.ID), s.heldIn(v, m.ID)
+		body.Push, body.Held = s.pushState(ctx, m.ID), s.HeldIn(v, m.ID)
 	}
 	if q.Get("done") == "undone" {
 		body.Said = "Undone, as a new change. The history has both."
 	}
 	p.Body = body
-	return s.page(v, http.StatusOK, "activity", p)
+	return s.Page(v, http.StatusOK, "activity", p)
 }
 
 // unversioned is what a client calls itself without its version, so that what it
@@ -321,7 +321,7 @@ func toolWords(tool string) string {
 	case "satchel":
 		return "by Satchel itself"
 	}
-	return "with " + shorten(tool, 40)
+	return "with " + Shorten(tool, 40)
 }
 
 // makersIn returns the clients of AIs and the tools that made the newest changes,
@@ -336,12 +336,12 @@ func makersIn(list []space.Commit, f activityFilter) (clients []string, with []c
 	note(&clients, f.Client)
 	note(&by, f.Tool)
 	for _, c := range list {
-		if makerOf(c) == "ai" {
+		if MakerOf(c) == "ai" {
 			note(&clients, unversioned(c.Client))
 		}
 		switch {
-		case byPage(c.Tool):
-			note(&by, byHand)
+		case ByPage(c.Tool):
+			note(&by, ByHand)
 		default:
 			note(&by, c.Tool)
 		}

@@ -36,23 +36,23 @@ type keptFile struct {
 }
 
 // kept tells of a file that stays.
-func (s *Server) kept(v *visit, id space.SpaceID, p space.Path, look bool) (keptFile, error) {
-	k := keptFile{Path: string(p), History: pageURL(id, "history", p, "")}
+func (s *Site) kept(v *Visit, id space.SpaceID, p space.Path, look bool) (keptFile, error) {
+	k := keptFile{Path: string(p), History: PageURL(id, "history", p, "")}
 	if !look {
 		return k, nil
 	}
-	_, err := s.o.Workspace.Lookup(v.r.Context(), id, "", p)
+	_, err := s.Workspace.Lookup(v.R.Context(), id, "", p)
 	if fault.CodeOf(err) != fault.NotFound {
 		return k, err
 	}
 	k.Gone = true
-	list, _, err := s.o.History.LogPage(v.r.Context(), id, "", p, "", 1, historyWalk)
+	list, _, err := s.History.LogPage(v.R.Context(), id, "", p, "", 1, historyWalk)
 	if err != nil || len(list) == 0 {
 		return k, err
 	}
 	to, err := s.movedTo(v, id, p, list[0])
 	if to != "" {
-		k.MovedTo, k.Moved = string(to), spaceURL(id, "files", to)
+		k.MovedTo, k.Moved = string(to), SpaceURL(id, "files", to)
 	}
 	return k, err
 }
@@ -70,7 +70,7 @@ const (
 func undoneBy(newest []space.Commit) map[string]space.CommitID {
 	out := map[string]space.CommitID{}
 	for _, c := range newest {
-		if c.Tool != byRevert || out[c.ID.Short()] != "" {
+		if c.Tool != ByRevert || out[c.ID.Short()] != "" {
 			continue
 		}
 		_, body, _ := strings.Cut(c.Message, "\n\n")
@@ -116,24 +116,24 @@ type revertPage struct {
 
 // previewRevert is GET /spaces/{id}/revert: the changes that would be undone. They
 // are named by ?commit=, or they are all that ?client= made ?since= a time.
-func (s *Server) previewRevert(v *visit) error {
-	m, err := s.writable(v)
+func (s *Site) previewRevert(v *Visit) error {
+	m, err := s.WritableSpace(v)
 	if err != nil {
 		return err
 	}
-	ctx, q := v.r.Context(), v.r.URL.Query()
-	body := revertPage{Space: m, Action: inSpace(m.ID, "revert"), Back: inSpace(m.ID, "activity")}
+	ctx, q := v.R.Context(), v.R.URL.Query()
+	body := revertPage{Space: m, Action: SpacePath(m.ID, "revert"), Back: SpacePath(m.ID, "activity")}
 	var list []space.Commit
 	title := "Undo this change?"
 	switch ids := q["commit"]; {
 	case len(ids) > 0 && len(ids) <= maxUndone:
 		for _, id := range ids {
 			if !space.CommitID(id).Valid() {
-				return errGone
+				return ErrGone
 			}
-			found, err := s.o.History.Log(ctx, m.ID, LogQuery{From: space.CommitID(id), Limit: 1})
+			found, err := s.History.Log(ctx, m.ID, LogQuery{From: space.CommitID(id), Limit: 1})
 			if err != nil {
-				return gone(err)
+				return Gone(err)
 			}
 			list = append(list, found...)
 		}
@@ -148,17 +148,17 @@ func (s *Server) previewRevert(v *visit) error {
 		}
 		after := space.CommitID(q.Get("after"))
 		if after != "" && !after.Valid() {
-			return errGone
+			return ErrGone
 		}
 		if list, after, body.Skipped, err = s.notUndone(ctx, m.ID, body.Client, since, after); err != nil {
-			return gone(err)
+			return Gone(err)
 		}
 		body.Since = since
 		if after != "" {
 			body.Of, body.From, body.After = body.Client, q.Get("since"), string(after)
 			body.Older = olderOf(m.ID, body.Of, body.From, body.After)
 		}
-		body.Client = shorten(body.Client, 60)
+		body.Client = Shorten(body.Client, 60)
 		title = "Undo what a client did?"
 	}
 	for _, c := range list {
@@ -171,7 +171,7 @@ func (s *Server) previewRevert(v *visit) error {
 	if len(list) > 1 && body.Client == "" {
 		title = fmt.Sprintf("Undo these %d changes?", len(list))
 	}
-	return s.page(v, http.StatusOK, "revert", page{Title: title, Wide: true, Current: "activity", Space: &m, Styles: []string{"activity.css"}, Body: body})
+	return s.Page(v, http.StatusOK, "revert", Page{Title: title, Wide: true, Current: "activity", Space: &m, Styles: []string{"activity.css"}, Body: body})
 }
 
 // olderOf is the address of what a client did since a time before a commit; "" where it
@@ -180,19 +180,19 @@ func olderOf(id space.SpaceID, client, since, after string) string {
 	if t, err := parseTime(since); err != nil || t.IsZero() || client == "" || !space.CommitID(after).Valid() {
 		return ""
 	}
-	return inSpace(id, "revert?"+urlQuery("client", client, "since", since, "after", after))
+	return SpacePath(id, "revert?"+URLQuery("client", client, "since", since, "after", after))
 }
 
 // notUndone lists what a client did since a time and after a commit, the newest first,
 // without what is undone, and tells after which commit there may be more.
-func (s *Server) notUndone(ctx context.Context, id space.SpaceID, client string, since time.Time, after space.CommitID) (list []space.Commit, more space.CommitID, skipped int, err error) {
-	undoings, err := s.o.History.Log(ctx, id, LogQuery{Tool: byRevert, Since: since, Limit: undoLooked})
+func (s *Site) notUndone(ctx context.Context, id space.SpaceID, client string, since time.Time, after space.CommitID) (list []space.Commit, more space.CommitID, skipped int, err error) {
+	undoings, err := s.History.Log(ctx, id, LogQuery{Tool: ByRevert, Since: since, Limit: undoLooked})
 	if err != nil {
 		return nil, "", 0, err
 	}
 	undone := undoneBy(undoings)
 	for range undoTurns {
-		found, err := s.o.History.Log(ctx, id, LogQuery{Client: client, Tools: aiTools(), Since: since, After: after, Limit: undoLooked})
+		found, err := s.History.Log(ctx, id, LogQuery{Client: client, Tools: AITools(), Since: since, After: after, Limit: undoLooked})
 		if err != nil {
 			return nil, "", 0, err
 		}
@@ -215,44 +215,44 @@ func (s *Server) notUndone(ctx context.Context, id space.SpaceID, client string,
 
 // revert is POST /spaces/{id}/revert: it undoes the commits that the form names,
 // which are those that the person was shown.
-func (s *Server) revert(v *visit) error {
-	m, err := s.writable(v)
+func (s *Site) revert(v *Visit) error {
+	m, err := s.WritableSpace(v)
 	if err != nil {
 		return err
 	}
-	ids := v.r.PostForm["commit"]
+	ids := v.R.PostForm["commit"]
 	if len(ids) == 0 || len(ids) > maxUndone {
 		return fault.New(fault.Invalid, "Choose between 1 and %d changes to undo.", maxUndone)
 	}
 	commits := make([]space.CommitID, len(ids))
 	for i, id := range ids {
 		if commits[i] = space.CommitID(id); !commits[i].Valid() {
-			return errGone
+			return ErrGone
 		}
 	}
-	c, err := s.o.History.Revert(v.r.Context(), m.ID, commits, v.meta(byRevert, ""))
+	c, err := s.History.Revert(v.R.Context(), m.ID, commits, v.Meta(ByRevert, ""))
 	if err != nil {
-		return gone(err)
+		return Gone(err)
 	}
 	if c.Changed {
 		detail := map[string]any{"commit": c.ID, "undone": len(ids)}
-		if client := v.r.PostFormValue("client"); client != "" { // as whose the page showed them
-			detail["client"] = shorten(client, 80)
+		if client := v.R.PostFormValue("client"); client != "" { // as whose the page showed them
+			detail["client"] = Shorten(client, 80)
 		}
-		if err := s.o.Accounts.Record(context.WithoutCancel(v.r.Context()), v.by(), "space.revert", string(m.ID), detail); err != nil {
-			s.log.ErrorContext(v.r.Context(), "write the audit log", "action", "space.revert", "error", err)
+		if err := s.Accounts.Record(context.WithoutCancel(v.R.Context()), v.By(), "space.revert", string(m.ID), detail); err != nil {
+			s.Logger.ErrorContext(v.R.Context(), "write the audit log", "action", "space.revert", "error", err)
 		}
 	}
 	if c.Changed && len(c.Conflicts) == 0 && len(c.Rejected) == 0 {
-		return s.see(v, inSpace(m.ID, "activity?done=undone"))
+		return s.See(v, SpacePath(m.ID, "activity?done=undone"))
 	}
-	body := revertPage{Space: m, Back: inSpace(m.ID, "activity"), Done: true, Changed: c.Changed, Made: inSpace(m.ID, "commits/"+string(c.ID)), Refused: c.Rejected}
+	body := revertPage{Space: m, Back: SpacePath(m.ID, "activity"), Done: true, Changed: c.Changed, Made: SpacePath(m.ID, "commits/"+string(c.ID)), Refused: c.Rejected}
 	// What stays is listed again by the page that was left, so this one leads on.
-	body.Older = olderOf(m.ID, v.r.PostFormValue("of"), v.r.PostFormValue("from"), v.r.PostFormValue("after"))
+	body.Older = olderOf(m.ID, v.R.PostFormValue("of"), v.R.PostFormValue("from"), v.R.PostFormValue("after"))
 	for i, k := range c.Conflicts {
 		f, err := s.kept(v, m.ID, k.Path, i < maxMovesTold)
 		if err != nil {
-			return gone(err)
+			return Gone(err)
 		}
 		body.Kept = append(body.Kept, f)
 	}
@@ -260,5 +260,5 @@ func (s *Server) revert(v *visit) error {
 	if !c.Changed {
 		title = "Nothing was undone"
 	}
-	return s.page(v, http.StatusOK, "revert", page{Title: title, Wide: true, Current: "activity", Space: &m, Styles: []string{"activity.css"}, Body: body})
+	return s.Page(v, http.StatusOK, "revert", Page{Title: title, Wide: true, Current: "activity", Space: &m, Styles: []string{"activity.css"}, Body: body})
 }

@@ -6,15 +6,15 @@ import "strings"
 // content before them that byHand writes; what the others bring back or move nobody
 // was shown, so that it confirms nothing that an AI changed.
 const (
-	byHand    = "web"
-	byRevert  = "web-revert"
-	byRestore = "web-restore"
-	byMove    = "web-move"
-	byUndo    = "web-undo"
+	ByHand    = "web"
+	ByRevert  = "web-revert"
+	ByRestore = "web-restore"
+	ByMove    = "web-move"
+	ByUndo    = "web-undo"
 )
 
-// pageTools are all of them.
-func pageTools() []string { return []string{byHand, byRevert, byRestore, byMove, byUndo} }
+// PageTools are all of them.
+func PageTools() []string { return []string{ByHand, ByRevert, ByRestore, ByMove, ByUndo} }
 
-// byPage reports whether a commit was made on these pages.
-func byPage(tool string) bool { return tool == byHand || strings.HasPrefix(tool, byHand+"-") }
+// ByPage reports whether a commit was made on these pages.
+func ByPage(tool string) bool { return tool == ByHand || strings.HasPrefix(tool, ByHand+"-") }

@@ -21,63 +21,63 @@ type adminPage struct {
 }
 
 // showAdmin is GET /admin.
-func (s *Server) showAdmin(v *visit) error {
-	people, err := s.o.Accounts.ListUsers(v.r.Context())
+func (s *Site) showAdmin(v *Visit) error {
+	people, err := s.Accounts.ListUsers(v.R.Context())
 	if err != nil {
 		return err
 	}
-	open, err := s.o.Accounts.Invitations(v.r.Context(), "")
+	open, err := s.Accounts.Invitations(v.R.Context(), "")
 	if err != nil {
 		return err
 	}
-	body := adminPage{Me: v.user.ID, Lifetime: s.o.InviteLifetime, LinkFor: s.o.LinkLifetime}
-	all := v.r.URL.Query().Has("all")
-	body.People, body.MorePeople = firstOf(people, all)
-	body.Invitations, body.MoreInvitations = firstOf(open, all)
-	return s.page(v, http.StatusOK, "admin", page{Title: "People", Wide: true, Current: "/admin", Styles: []string{"admin.css"}, Body: body})
+	body := adminPage{Me: v.User.ID, Lifetime: s.InviteLifetime, LinkFor: s.LinkLifetime}
+	all := v.R.URL.Query().Has("all")
+	body.People, body.MorePeople = FirstOf(people, all)
+	body.Invitations, body.MoreInvitations = FirstOf(open, all)
+	return s.Page(v, http.StatusOK, "admin", Page{Title: "People", Wide: true, Current: "/admin", Styles: []string{"admin.css"}, Body: body})
 }
 
 // inviteToServer is POST /admin/invite.
-func (s *Server) inviteToServer(v *visit) error {
-	n := store.NewInvitation{Admin: v.r.PostFormValue("admin") == "1"}
+func (s *Site) inviteToServer(v *Visit) error {
+	n := store.NewInvitation{Admin: v.R.PostFormValue("admin") == "1"}
 	what := "to this server"
 	if n.Admin {
 		what += ", as an admin"
 	}
-	return s.invite(v, n, what, "/admin")
+	return s.Invite(v, n, what, "/admin")
 }
 
 // revokeInvitation is POST /admin/invitations/revoke.
-func (s *Server) revokeInvitation(v *visit) error {
-	if err := s.o.Accounts.RevokeInvitation(v.r.Context(), v.by(), v.r.PostFormValue("id"), ""); err != nil {
-		return gone(err)
+func (s *Site) revokeInvitation(v *Visit) error {
+	if err := s.Accounts.RevokeInvitation(v.R.Context(), v.By(), v.R.PostFormValue("id"), ""); err != nil {
+		return Gone(err)
 	}
-	return s.see(v, "/admin#invitations")
+	return s.See(v, "/admin#invitations")
 }
 
 // person is the user of the path.
-func (s *Server) person(v *visit) (store.User, error) {
-	u, err := s.o.Accounts.User(v.r.Context(), space.UserID(v.r.PathValue("user")))
+func (s *Site) person(v *Visit) (store.User, error) {
+	u, err := s.Accounts.User(v.R.Context(), space.UserID(v.R.PathValue("user")))
 	if err != nil {
-		return store.User{}, gone(err)
+		return store.User{}, Gone(err)
 	}
 	return u, nil
 }
 
 // removePerson is POST /admin/people/{user}/remove.
-func (s *Server) removePerson(v *visit) error {
+func (s *Site) removePerson(v *Visit) error {
 	u, err := s.person(v)
 	if err != nil {
 		return err
 	}
-	if u.ID == v.user.ID {
+	if u.ID == v.User.ID {
 		return fault.New(fault.Invalid, "You cannot remove yourself. Another admin can.")
 	}
-	if err := s.o.Accounts.RemoveUser(v.r.Context(), v.by(), u.ID); err != nil {
+	if err := s.Accounts.RemoveUser(v.R.Context(), v.By(), u.ID); err != nil {
 		return err
 	}
-	s.o.Ended(v.r.Context(), u.ID)
-	return s.see(v, "/admin#people")
+	s.Ended(v.R.Context(), u.ID)
+	return s.See(v, "/admin#people")
 }
 
 // madeLinkPage shows a sign-in link once.
@@ -91,46 +91,46 @@ type madeLinkPage struct {
 
 // makeLink is POST /admin/people/{user}/link: a link for somebody who has no other way
 // to sign in, or lost it. The store says that it ends with the right to make it.
-func (s *Server) makeLink(v *visit) error {
+func (s *Site) makeLink(v *Visit) error {
 	u, err := s.person(v)
 	if err != nil {
 		return err
 	}
-	if u.ID == v.user.ID {
+	if u.ID == v.User.ID {
 		return fault.New(fault.Invalid, "You are signed in already. On the page Account you add further ways to sign in.")
 	}
-	secret, err := s.o.Accounts.CreateLink(v.r.Context(), v.by(), u.ID, "link", s.o.LinkLifetime)
+	secret, err := s.Accounts.CreateLink(v.R.Context(), v.By(), u.ID, "link", s.LinkLifetime)
 	if err != nil {
-		return gone(err)
+		return Gone(err)
 	}
-	s.TellOfLink(v.r.Context(), secret.Reveal())
-	return s.showOnce(v, flowMadeLink, "/admin/link", madeLinkPage{
-		Link: s.url("/signin/link/" + secret.Reveal()), Name: u.Name, Display: u.Display, Admin: u.Admin, Lifetime: s.o.LinkLifetime, Here: s.loopback(),
+	s.TellOfLink(v.R.Context(), secret.Reveal())
+	return s.ShowOnce(v, FlowLink, "/admin/link", madeLinkPage{
+		Link: s.URL("/signin/link/" + secret.Reveal()), Name: u.Name, Display: u.Display, Admin: u.Admin, Lifetime: s.LinkLifetime, Here: s.Loopback(),
 	})
 }
 
 // showMadeLink is GET /admin/link, where makeLink leads.
-func (s *Server) showMadeLink(v *visit) error {
+func (s *Site) showMadeLink(v *Visit) error {
 	var body madeLinkPage
-	if ok, err := s.takeOnce(v, flowMadeLink, &body); err != nil {
+	if ok, err := s.TakeOnce(v, FlowLink, &body); err != nil {
 		return err
 	} else if !ok {
-		return &pageError{status: http.StatusNotFound, title: "The link was shown", text: "A sign-in link is shown once. If you have not copied it, make another, which ends that one."}
+		return &PageError{Status: http.StatusNotFound, Title: "The link was shown", Text: "A sign-in link is shown once. If you have not copied it, make another, which ends that one."}
 	}
-	return s.page(v, http.StatusOK, "madelink", page{Title: "A sign-in link for " + body.Name, Script: true, Current: "/admin", Body: body})
+	return s.Page(v, http.StatusOK, "madelink", Page{Title: "A sign-in link for " + body.Name, Script: true, Current: "/admin", Body: body})
 }
 
 // setAdmin is POST /admin/people/{user}/admin.
-func (s *Server) setAdmin(v *visit) error {
+func (s *Site) setAdmin(v *Visit) error {
 	u, err := s.person(v)
 	if err != nil {
 		return err
 	}
-	if err := s.o.Accounts.SetAdmin(v.r.Context(), v.by(), u.ID, v.r.PostFormValue("admin") == "1"); err != nil {
+	if err := s.Accounts.SetAdmin(v.R.Context(), v.By(), u.ID, v.R.PostFormValue("admin") == "1"); err != nil {
 		return err
 	}
-	if u.ID == v.user.ID {
-		return s.see(v, "/account")
+	if u.ID == v.User.ID {
+		return s.See(v, "/account")
 	}
-	return s.see(v, "/admin#people")
+	return s.See(v, "/admin#people")
 }

@@ -54,11 +54,11 @@ func loadAssets() (map[string]asset, error) {
 }
 
 // static serves what pages include.
-func (s *Server) static(w http.ResponseWriter, r *http.Request) {
+func (s *Site) static(w http.ResponseWriter, r *http.Request) {
 	s.secureHeaders(w, r)
 	a, ok := s.assets[r.PathValue("name")]
 	if !ok {
-		s.fail(&visit{w: w, r: r}, errNoPage)
+		s.Fail(&Visit{W: w, R: r}, ErrNoPage)
 		return
 	}
 	h := w.Header()
@@ -84,11 +84,11 @@ func loadTemplates(assets map[string]asset, labels map[string]string, now func()
 		"count":  count,
 		"asset":  func(name string) string { return assets[name].url },
 		"time":   timesAt(now),
-		"span":   span,
-		"device": deviceOf,
+		"span":   Span,
+		"device": DeviceOf,
 		"method": func(m string) string { return method(m, labels) },
-		"short":  func(s string) string { return shorten(s, 80) },
-		"path":   func(p string) string { return shownPath(p, 120) },
+		"short":  func(s string) string { return Shorten(s, 80) },
+		"path":   func(p string) string { return ShownPath(p, 120) },
 	}).ParseFS(files, "templates/layout.html")
 	if err != nil {
 		return nil, fmt.Errorf("layout: %w", err)

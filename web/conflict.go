@@ -35,7 +35,7 @@ const (
 
 // sides is what became of the text from which somebody began, whose blob is had, in
 // their own text and in what is at the path now.
-func (e *editing) sides(v *visit, f found, there bool, had space.BlobID, sent string) (*conflict, error) {
+func (e *editing) sides(v *Visit, f found, there bool, had space.BlobID, sent string) (*conflict, error) {
 	c := &conflict{Gone: !there, From: had, Sent: sent}
 	base, err := e.baseText(v, f.ID, had)
 	if err != nil {
@@ -44,11 +44,11 @@ func (e *editing) sides(v *visit, f found, there bool, had space.BlobID, sent st
 		}
 		base = "" // the form names what was never there, or is purged
 	}
-	if !textual(base) || int64(len(base)) > e.limits.MaxText {
+	if !Textual(base) || int64(len(base)) > e.limits.MaxText {
 		base = ""
 	}
 	c.Had = merge.Plain(base)
-	if log, err := e.o.History.Log(v.r.Context(), f.ID, LogQuery{Path: f.path, Limit: 1}); err == nil && len(log) == 1 {
+	if log, err := e.History.Log(v.R.Context(), f.ID, LogQuery{Path: f.path, Limit: 1}); err == nil && len(log) == 1 {
 		c.By = &log[0]
 	}
 	if there {
@@ -67,7 +67,7 @@ func (e *editing) sides(v *visit, f found, there bool, had space.BlobID, sent st
 			return nil, err
 		}
 		if to != "" {
-			c.MovedTo, c.Moved = string(to), spaceURL(f.ID, "files", to)
+			c.MovedTo, c.Moved = string(to), SpaceURL(f.ID, "files", to)
 		}
 	}
 	c.Yours, c.YoursCut = merge.Changes(c.Had, c.Sent, conflictContext, conflictLines)
@@ -76,13 +76,13 @@ func (e *editing) sides(v *visit, f found, there bool, had space.BlobID, sent st
 
 // stillOpen is the conflict of a form that was sent from its page and is shown
 // again; nil if it comes from another page.
-func (e *editing) stillOpen(v *visit, f found, there bool) (*conflict, error) {
-	if v.r.PostFormValue("conflict") == "" {
+func (e *editing) stillOpen(v *Visit, f found, there bool) (*conflict, error) {
+	if v.R.PostFormValue("conflict") == "" {
 		return nil, nil
 	}
-	had, sent := space.BlobID(v.r.PostFormValue("had")), merge.Plain(v.r.PostFormValue("sent"))
+	had, sent := space.BlobID(v.R.PostFormValue("had")), merge.Plain(v.R.PostFormValue("sent"))
 	if had != "" && !had.Valid() || int64(len(sent)) > e.limits.MaxText {
-		return nil, badForm(errNoBase)
+		return nil, BadForm(errNoBase)
 	}
 	return e.sides(v, f, there, had, sent)
 }
@@ -90,7 +90,7 @@ func (e *editing) stillOpen(v *visit, f found, there bool) (*conflict, error) {
 // collide answers to a save of a file that is not what it was. Nothing is lost:
 // the page has what was there, what is there now, what was sent, and both
 // together, from which the person goes on.
-func (e *editing) collide(v *visit, f found, there bool, body editPage) error {
+func (e *editing) collide(v *Visit, f found, there bool, body editPage) error {
 	c, err := e.sides(v, f, there, body.Base, body.Text)
 	if err != nil {
 		return err
@@ -99,7 +99,7 @@ func (e *editing) collide(v *visit, f found, there bool, body editPage) error {
 	if there {
 		body.Base, body.Mode = f.Blob, modeName(f.Mode)
 		if !c.NoText {
-			both := merge.Three(v.r.Context(), e.o.History, c.Had, c.Sent, c.Now)
+			both := merge.Three(v.R.Context(), e.History, c.Had, c.Sent, c.Now)
 			body.Text, c.Places = both.Text, both.Conflicts
 		}
 	} else {

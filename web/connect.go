@@ -8,10 +8,10 @@ import (
 )
 
 // routeConnect adds the pages that say how each client is connected.
-func (s *Server) routeConnect(add adder) {
-	add("GET /connect", LimitPage, signedIn, s.showConnect)
-	add("GET /connect/status", LimitPage, signedIn, s.connectStatus)
-	add("GET /connect/{client}", LimitPage, signedIn, s.showClient)
+func (s *Site) routeConnect(add adder) {
+	add("GET /connect", LimitPage, SignedIn, s.showConnect)
+	add("GET /connect/status", LimitPage, SignedIn, s.connectStatus)
+	add("GET /connect/{client}", LimitPage, SignedIn, s.showClient)
 }
 
 // connectPage lists the clients.
@@ -56,48 +56,48 @@ type arrival struct {
 }
 
 // showConnect is GET /connect.
-func (s *Server) showConnect(v *visit) error {
+func (s *Site) showConnect(v *Visit) error {
 	w, err := s.awaited(v, "")
 	if err != nil {
 		return err
 	}
-	return s.page(v, http.StatusOK, "connect", page{
+	return s.Page(v, http.StatusOK, "connect", Page{
 		Title: "Connect a client", Script: true, Scripts: []string{"connect.js"}, Styles: []string{"connect.css"}, Current: "connect",
-		Body: connectPage{MCPURL: s.o.MCPURL, Local: !s.secure, Clients: s.clients(), Waiting: w},
+		Body: connectPage{MCPURL: s.MCPURL, Local: !s.Secure, Clients: s.clients(), Waiting: w},
 	})
 }
 
 // showClient is GET /connect/{client}.
-func (s *Server) showClient(v *visit) error {
+func (s *Site) showClient(v *Visit) error {
 	for _, c := range s.clients() {
-		if c.Slug != v.r.PathValue("client") {
+		if c.Slug != v.R.PathValue("client") {
 			continue
 		}
 		w, err := s.awaited(v, c.Slug)
 		if err != nil {
 			return err
 		}
-		own := c.Slug == "claude-desktop" && v.user.Admin && s.loopback() && len(s.o.Stdio) > 1
+		own := c.Slug == "claude-desktop" && v.User.Admin && s.Loopback() && len(s.Stdio) > 1
 		if own {
-			c.Snippet = desktopOf(s.o.Stdio)
+			c.Snippet = desktopOf(s.Stdio)
 		}
-		return s.page(v, http.StatusOK, "connectclient", page{
+		return s.Page(v, http.StatusOK, "connectclient", Page{
 			Title: "Connect " + c.Called(), Script: true, Scripts: []string{"connect.js"}, Styles: []string{"connect.css"}, Current: "connect",
-			Body: clientPage{MCPURL: s.o.MCPURL, Local: !s.secure, Client: c, Waiting: w, Own: own},
+			Body: clientPage{MCPURL: s.MCPURL, Local: !s.Secure, Client: c, Waiting: w, Own: own},
 		})
 	}
-	return errNoPage
+	return ErrNoPage
 }
 
 // awaited reads since when the page of a client waits, and what came.
-func (s *Server) awaited(v *visit, client string) (w waiting, err error) {
-	since, ok := sinceOf(v.r)
+func (s *Site) awaited(v *Visit, client string) (w waiting, err error) {
+	since, ok := sinceOf(v.R)
 	if !ok {
-		since = s.now()
+		since = s.Now()
 	}
 	w.Since, w.Client = since.UnixMilli(), client
 	// Browsers only scroll where a link leads to the address that they are at.
-	w.Again = v.r.URL.Path + "?since=" + strconv.FormatInt(w.Since, 10) + "&at=" + strconv.FormatInt(s.now().UnixMilli(), 10)
+	w.Again = v.R.URL.Path + "?since=" + strconv.FormatInt(w.Since, 10) + "&at=" + strconv.FormatInt(s.Now().UnixMilli(), 10)
 	if !ok {
 		return w, nil
 	}
@@ -127,34 +127,34 @@ const maxArrivals = 10
 
 // arrived lists the clients that were connected or called since then, for the page of
 // one of them.
-func (s *Server) arrived(v *visit, since time.Time, client string) ([]arrival, error) {
-	if early := s.now().Add(-maxWaiting); since.Before(early) {
+func (s *Site) arrived(v *Visit, since time.Time, client string) ([]arrival, error) {
+	if early := s.Now().Add(-maxWaiting); since.Before(early) {
 		since = early
 	}
-	grants, err := s.o.Accounts.Grants(v.r.Context(), v.user.ID)
+	grants, err := s.Accounts.Grants(v.R.Context(), v.User.ID)
 	if err != nil {
 		return nil, err
 	}
 	out := []arrival{}
 	for _, g := range grants {
 		called := !g.LastUsed.IsZero() && !g.LastUsed.Before(since)
-		if !s.inUse(g) || !called && (g.Created.Before(since) || g.Kind == "key") {
+		if !s.InUse(g) || !called && (g.Created.Before(since) || g.Kind == "key") {
 			continue
 		}
-		a := arrival{Name: shorten(g.Name, 80), Space: shorten(g.SpaceName, 80), Called: called, At: g.Created}
+		a := arrival{Name: Shorten(g.Name, 80), Space: Shorten(g.SpaceName, 80), Called: called, At: g.Created}
 		if called {
 			a.At = g.LastUsed
 		}
 		a.Other = !isClient(client, g, g.Name)
 		of := len(out)
-		for _, as := range s.o.Called(g.ID) {
+		for _, as := range s.Called(g.ID) {
 			if !called || as.At.Before(since) {
 				continue
 			}
 			b := a
 			b.Other = !isClient(client, g, as.Name) && (g.Kind == "key" || a.Other)
 			if g.Kind == "key" {
-				b.Name, b.Key = shorten(as.Name, 80), a.Name
+				b.Name, b.Key = Shorten(as.Name, 80), a.Name
 			} else if len(out) > of { // it is one client, whatever it calls itself
 				out[of].Other = out[of].Other && b.Other
 				continue
@@ -184,15 +184,15 @@ func (s *Server) arrived(v *visit, since time.Time, client string) ([]arrival, e
 }
 
 // connectStatus is GET /connect/status, which the script asks.
-func (s *Server) connectStatus(v *visit) error {
-	since, ok := sinceOf(v.r)
+func (s *Site) connectStatus(v *Visit) error {
+	since, ok := sinceOf(v.R)
 	if !ok {
-		since = s.now()
+		since = s.Now()
 	}
-	list, err := s.arrived(v, since, v.r.URL.Query().Get("client"))
+	list, err := s.arrived(v, since, v.R.URL.Query().Get("client"))
 	if err != nil {
 		return err
 	}
-	s.json(v, http.StatusOK, map[string]any{"clients": list})
+	s.JSON(v, http.StatusOK, map[string]any{"clients": list})
 	return nil
 }

@@ -57,13 +57,13 @@ func isClient(slug string, g store.GrantInfo, name string) bool {
 	case "vscode":
 		return says("visualstudiocode", "vscode") && !says("cursor")
 	case "key":
-		return g.Kind == "key" && !isStdio(g)
+		return g.Kind == "key" && !IsStdio(g)
 	}
 	return true // a page of any client
 }
 
-// isStdio reports that a key was made by "satchel stdio" for a run of its own.
-func isStdio(g store.GrantInfo) bool {
+// IsStdio reports that a key was made by "satchel stdio" for a run of its own.
+func IsStdio(g store.GrantInfo) bool {
 	return g.Kind == "key" && strings.HasPrefix(g.Name, auth.StdioKey)
 }
 
@@ -80,8 +80,8 @@ func desktopOf(command []string) string {
 }
 
 // clients are those that have a page. None of what they are given is a secret.
-func (s *Server) clients() []client {
-	mcp := s.o.MCPURL
+func (s *Site) clients() []client {
+	mcp := s.MCPURL
 	// A shell takes what is in single quotes as it is, and no address has one.
 	quoted := "'" + strings.ReplaceAll(mcp, "'", "%27") + "'"
 	return []client{

@@ -24,7 +24,7 @@ type clientName struct {
 }
 
 func nameOf(req *oauth.Request) clientName {
-	return clientName{Client: shorten(req.Client.Name, 60), Known: req.Known && !req.Loopback && !req.App}
+	return clientName{Client: Shorten(req.Client.Name, 60), Known: req.Known && !req.Loopback && !req.App}
 }
 
 // consentPage is what a person is asked before a client is given anything.
@@ -63,38 +63,38 @@ func (c spaceChoice) ReadOnly() bool { return c.Role == space.Reader }
 // showConsent is GET /oauth/authorize. Nobody is asked before the request is
 // right, and everybody is asked each time: a client's name is nobody's secret,
 // so that an earlier consent proves nothing.
-func (s *Server) showConsent(v *visit) error {
+func (s *Site) showConsent(v *Visit) error {
 	req, err := s.authorize(v)
 	if req == nil {
 		return err
 	}
-	if !v.in {
-		return s.see(v, "/signin?return="+queryEscape(localPath(v.r.URL.RequestURI())))
+	if !v.In {
+		return s.See(v, "/signin?return="+url.QueryEscape(LocalPath(v.R.URL.RequestURI())))
 	}
 	return s.askConsent(v, req, http.StatusOK, "", "")
 }
 
 // authorize checks the request of the client; nil if it answered itself, or
 // with the error.
-func (s *Server) authorize(v *visit) (*oauth.Request, error) {
-	q, err := url.ParseQuery(v.r.URL.RawQuery)
+func (s *Site) authorize(v *Visit) (*oauth.Request, error) {
+	q, err := url.ParseQuery(v.R.URL.RawQuery)
 	if err != nil {
-		return nil, &pageError{status: http.StatusBadRequest, title: "The application's request is wrong", text: "Its address cannot be read."}
+		return nil, &PageError{Status: http.StatusBadRequest, Title: "The application's request is wrong", Text: "Its address cannot be read."}
 	}
-	req, err := s.o.OAuth.Authorize(v.r.Context(), q)
+	req, err := s.OAuth.Authorize(v.R.Context(), q)
 	var show *oauth.PageError
 	var send *oauth.RedirectError
 	switch {
 	case errors.As(err, &show):
 		if show.Status == http.StatusInternalServerError {
-			s.log.ErrorContext(v.r.Context(), "an authorization request could not be checked", "error", show.Err)
+			s.Logger.ErrorContext(v.R.Context(), "an authorization request could not be checked", "error", show.Err)
 		}
-		return nil, &pageError{status: show.Status, title: show.Title, text: show.Text}
+		return nil, &PageError{Status: show.Status, Title: show.Title, Text: show.Text}
 	case errors.As(err, &send):
 		if !send.Known {
-			return nil, s.offerToLeave(v, send.URL)
+			return nil, s.OfferToSend(v, send.URL)
 		}
-		return nil, s.leave(v, send.URL, false)
+		return nil, s.SendTo(v, send.URL, false)
 	case err != nil:
 		return nil, err
 	}
@@ -102,32 +102,32 @@ func (s *Server) authorize(v *visit) (*oauth.Request, error) {
 }
 
 // askConsent answers with the page of consent.
-func (s *Server) askConsent(v *visit, req *oauth.Request, status int, chosen space.SpaceID, problem string) error {
-	spaces, err := s.o.Accounts.SpacesOf(v.r.Context(), v.user.ID)
+func (s *Site) askConsent(v *Visit, req *oauth.Request, status int, chosen space.SpaceID, problem string) error {
+	spaces, err := s.Accounts.SpacesOf(v.R.Context(), v.User.ID)
 	if err != nil {
 		return err
 	}
 	if len(spaces) == 0 {
-		return &pageError{status: http.StatusForbidden, title: "You have no space", text: "There is nothing that this application could be given. Ask who runs the server for a space."}
+		return &PageError{Status: http.StatusForbidden, Title: "You have no space", Text: "There is nothing that this application could be given. Ask who runs the server for a space."}
 	}
 	body := consentPage{
 		Client: nameOf(req),
 		Preset: req.Client.Kind == auth.ClientPreset,
-		Host:   shorten(req.RedirectHost, 300), Loopback: req.Loopback, App: req.App,
+		Host:   Shorten(req.RedirectHost, 300), Loopback: req.Loopback, App: req.App,
 		Spaces: choices(spaces, chosen), CanRead: slices.Contains(req.Scopes, space.ScopeRead),
-		Action: "/oauth/authorize?" + v.r.URL.RawQuery, Return: localPath(v.r.URL.RequestURI()),
+		Action: "/oauth/authorize?" + v.R.URL.RawQuery, Return: LocalPath(v.R.URL.RequestURI()),
 	}
 	if u, err := url.Parse(req.Client.ID); err == nil && req.Client.Kind == auth.ClientDocument {
-		body.Document = shorten(u.Host, 300)
+		body.Document = Shorten(u.Host, 300)
 	}
 	body.AsksWrite = slices.Contains(req.Scopes, space.ScopeWrite)
 	body.CanWrite = body.AsksWrite && slices.ContainsFunc(body.Spaces, func(c spaceChoice) bool { return !c.ReadOnly() })
 	body.SomeRead = slices.ContainsFunc(body.Spaces, spaceChoice.ReadOnly)
-	p := page{Title: "Connect an application", Body: body, Problem: problem, Field: "space"}
+	p := Page{Title: "Connect an application", Body: body, Problem: problem, Field: "space"}
 	if u, err := url.Parse(req.RedirectURI); err == nil {
-		p.FormsTo = formSources(u)
+		p.FormsTo = FormSources(u)
 	}
-	return s.page(v, status, "consent", p)
+	return s.Page(v, status, "consent", p)
 }
 
 // choices are the spaces that the person may pick of; the first of all where
@@ -145,22 +145,22 @@ func choices(spaces []store.Membership, chosen space.SpaceID) []spaceChoice {
 
 // giveConsent is POST /oauth/authorize. The request is read from the address
 // again: the form says only what the person chose.
-func (s *Server) giveConsent(v *visit) error {
+func (s *Site) giveConsent(v *Visit) error {
 	req, err := s.authorize(v)
 	if req == nil {
 		return err
 	}
-	form := v.r.PostForm
+	form := v.R.PostForm
 	switch form.Get("decision") {
 	case "deny":
-		return s.leave(v, s.o.OAuth.Deny(req), true)
+		return s.SendTo(v, s.OAuth.Deny(req), true)
 	case "allow":
 	default:
 		return fault.New(fault.Invalid, "Choose either to allow or to deny it.")
 	}
 	// A space of which the person is no member does not exist for them.
 	id := space.SpaceID(form.Get("space"))
-	spaces, err := s.o.Accounts.SpacesOf(v.r.Context(), v.user.ID)
+	spaces, err := s.Accounts.SpacesOf(v.R.Context(), v.User.ID)
 	if err != nil {
 		return err
 	}
@@ -178,9 +178,9 @@ func (s *Server) giveConsent(v *visit) error {
 	if len(scopes) == 0 {
 		return s.askConsent(v, req, http.StatusBadRequest, id, "Nothing would be left of what the application asks for. Choose another space, let it change files, or deny it.")
 	}
-	location, err := s.o.OAuth.Approve(v.r.Context(), v.user.ID, req, id, scopes)
+	location, err := s.OAuth.Approve(v.R.Context(), v.User.ID, req, id, scopes)
 	if err != nil {
 		return err
 	}
-	return s.leave(v, location, true)
+	return s.SendTo(v, location, true)
 }

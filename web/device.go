@@ -2,9 +2,9 @@ package web
 
 import "strings"
 
-// deviceOf is what a person would call the browser that sends such a User-Agent,
+// DeviceOf is what a person would call the browser that sends such a User-Agent,
 // such as "Firefox on Linux". It is a hint alone: browsers say what they like.
-func deviceOf(agent string) string {
+func DeviceOf(agent string) string {
 	browser, system := "A browser", ""
 	for _, b := range [...][2]string{
 		// Most browsers claim to be the ones further down too.

@@ -7,14 +7,14 @@ import (
 	"satchel/internal/space"
 )
 
-// doneIn is what a page says of the act that led to it: the words of the address's
+// DoneIn is what a page says of the act that led to it: the words of the address's
 // done, which come from the page itself, so that no link can have it say another
 // thing. A page that says what is wrong says nothing of the kind.
-func doneIn(v *visit, words map[string]string) string {
-	if v.r.Method == http.MethodPost {
+func DoneIn(v *Visit, words map[string]string) string {
+	if v.R.Method == http.MethodPost {
 		return ""
 	}
-	return words[v.r.URL.Query().Get("done")]
+	return words[v.R.URL.Query().Get("done")]
 }
 
 // accountDone are the words of the account's pages.

@@ -18,19 +18,19 @@ import (
 
 // download is GET /spaces/{id}/download/{bundle|zip}: everything, as it is
 // written, so that no size of a space is held in memory.
-func (s *Server) download(v *visit) error {
-	m, err := s.membership(v)
+func (s *Site) download(v *Visit) error {
+	m, err := s.Space(v)
 	if err != nil {
 		return err
 	}
-	switch v.r.PathValue("kind") {
+	switch v.R.PathValue("kind") {
 	case "bundle":
 		// Who may read a space may have all that it was.
 		return s.stream(v, m.ID, archiveName(m)+".bundle", "application/x-git-bundle", func(ctx context.Context, w io.Writer) error {
-			return s.o.History.Bundle(ctx, m.ID, w)
+			return s.History.Bundle(ctx, m.ID, w)
 		})
 	case "zip":
-		at, _, err := s.commitOf(v, m.ID, v.r.URL.Query().Get("at"))
+		at, _, err := s.commitOf(v, m.ID, v.R.URL.Query().Get("at"))
 		if err != nil {
 			return err
 		}
@@ -39,16 +39,16 @@ func (s *Server) download(v *visit) error {
 			when = row.Time
 		}
 		return s.stream(v, m.ID, archiveName(m)+".zip", "application/zip", func(ctx context.Context, w io.Writer) error {
-			files, err := s.o.Workspace.Files(ctx, m.ID, at, "")
+			files, err := s.Workspace.Files(ctx, m.ID, at, "")
 			if err != nil {
 				return err
 			}
 			return writeZip(ctx, w, archiveName(m), at, when, files, func(b space.BlobID) ([]byte, error) {
-				return s.o.Workspace.ReadBlob(ctx, m.ID, b)
+				return s.Workspace.ReadBlob(ctx, m.ID, b)
 			})
 		})
 	}
-	return errGone
+	return ErrGone
 }
 
 // archiveName is a space's name as that of a file and a directory.
@@ -67,9 +67,9 @@ func archiveName(m store.Membership) string {
 
 // stream sends what write writes. What goes wrong before the first byte is a
 // page; after it the connection breaks, so that nobody takes half for all.
-func (s *Server) stream(v *visit, id space.SpaceID, name, kind string, write func(context.Context, io.Writer) error) error {
+func (s *Site) stream(v *Visit, id space.SpaceID, name, kind string, write func(context.Context, io.Writer) error) error {
 	out := &firstByte{v: v, name: name, kind: kind}
-	if v.r.Method == http.MethodHead {
+	if v.R.Method == http.MethodHead {
 		out.begin()
 		return nil
 	}
@@ -80,26 +80,26 @@ func (s *Server) stream(v *visit, id space.SpaceID, name, kind string, write fun
 	defer leave()
 	out.to = w
 	err = write(ctx, out)
-	if cause := context.Cause(ctx); err != nil && cause != nil && v.r.Context().Err() == nil {
+	if cause := context.Cause(ctx); err != nil && cause != nil && v.R.Context().Err() == nil {
 		err = cause
 	}
 	if err == nil || !out.begun {
 		return err
 	}
-	s.log.WarnContext(v.r.Context(), "a download ended early", "page", v.r.Pattern, "error", err)
+	s.Logger.WarnContext(v.R.Context(), "a download ended early", "page", v.R.Pattern, "error", err)
 	panic(http.ErrAbortHandler)
 }
 
 // firstByte sets the headers of a download once there is something to send.
 type firstByte struct {
-	v          *visit
+	v          *Visit
 	to         io.Writer
 	name, kind string
 	begun      bool
 }
 
 func (w *firstByte) begin() {
-	h := w.v.w.Header()
+	h := w.v.W.Header()
 	h.Set("Content-Type", w.kind)
 	h.Set("Content-Disposition", attachment(w.name))
 	h.Set("Content-Security-Policy", policyRaw)

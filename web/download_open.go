@@ -75,7 +75,7 @@ func (l *Live) download(ctx context.Context, d *downloading, wait time.Duration)
 func (l *Live) enterDownload(d *downloading, begin func() context.CancelCauseFunc) (freed <-chan struct{}, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.closed {
+	if l.Closed {
 		return nil, errDownloadStopping()
 	}
 	own, most := 0, l.o.MaxDownloads
@@ -113,23 +113,23 @@ func (l *Live) leaveDownload(d *downloading) {
 
 // beginDownload lets a visitor download something of a space; leave must be called.
 // w ends with the right to it, and where too little of it is taken.
-func (s *Server) beginDownload(v *visit, id space.SpaceID, raw bool) (ctx context.Context, w *downloadWriter, leave func(), err error) {
-	d := &downloading{space: id, user: v.user.ID, session: v.session.ID, raw: raw}
+func (s *Site) beginDownload(v *Visit, id space.SpaceID, raw bool) (ctx context.Context, w *downloadWriter, leave func(), err error) {
+	d := &downloading{space: id, user: v.User.ID, session: v.Session.ID, raw: raw}
 	wait := time.Duration(0)
 	if raw {
 		wait = rawWait
 	}
-	ctx, left, err := s.o.Live.download(v.r.Context(), d, wait)
+	ctx, left, err := s.Live.download(v.R.Context(), d, wait)
 	if err != nil {
 		return ctx, nil, nil, err
 	}
 	// Who lost the right between the look at it and here was not ended.
-	if !s.stillIn(ctx, v, id) {
+	if !s.StillIn(ctx, v, id) {
 		left()
-		return ctx, nil, nil, errGone
+		return ctx, nil, nil, ErrGone
 	}
-	w = &downloadWriter{ResponseWriter: v.w, rc: http.NewResponseController(v.w), ctx: ctx, o: s.o.Live.o, now: s.now, looked: s.now()}
-	w.good = func() bool { return s.stillIn(ctx, v, id) }
+	w = &downloadWriter{ResponseWriter: v.W, rc: http.NewResponseController(v.W), ctx: ctx, o: s.Live.o, now: s.Now, looked: s.Now()}
+	w.good = func() bool { return s.StillIn(ctx, v, id) }
 	stop := context.AfterFunc(ctx, w.cut)
 	return ctx, w, func() {
 		w.close()

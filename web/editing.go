@@ -57,7 +57,7 @@ func (l EditLimits) withDefaults() EditLimits {
 
 // editing is the pages that change what a space holds.
 type editing struct {
-	*Server
+	*Site
 	limits  EditLimits
 	uploads chan struct{}                        // one for each upload or move in memory
 	facts   *lru.Cache[space.BlobID, facts.Fact] // by blob, which never changes; whoever can name a blob may read it
@@ -65,16 +65,16 @@ type editing struct {
 
 // routeEditing adds the pages that change files, and those of memory facts. What
 // takes uploads is added to the mux with a limit of its own.
-func (s *Server) routeEditing(mux *http.ServeMux, add adder) {
+func (s *Site) routeEditing(mux *http.ServeMux, add adder) {
 	kept, _ := lru.New[space.BlobID, facts.Fact](factCacheEntries)
-	e := &editing{Server: s, limits: s.o.Editing, facts: kept}
+	e := &editing{Site: s, limits: s.Editing, facts: kept}
 	e.uploads = make(chan struct{}, e.limits.Uploads)
 	// A text is sent with its line ends doubled, or each byte as three.
-	text := 3*e.limits.MaxText + maxFormBytes
+	text := 3*e.limits.MaxText + MaxFormBytes
 	for _, p := range []struct {
 		pattern string
 		body    int64
-		h       handler
+		h       Handler
 	}{
 		{"POST /spaces/{id}/edit/{path...}", text, e.saveEdit},
 		{"POST /spaces/{id}/new", text, e.saveNew},
@@ -82,23 +82,23 @@ func (s *Server) routeEditing(mux *http.ServeMux, add adder) {
 	} {
 		mux.Handle(p.pattern, e.large(p.body, p.h))
 	}
-	add("GET /spaces/{id}/edit/{path...}", LimitPage, signedIn, e.showEdit)
-	add("GET /spaces/{id}/new", LimitPage, signedIn, e.showNew)
-	add("GET /spaces/{id}/upload", LimitPage, signedIn, e.showUpload)
-	add("GET /spaces/{id}/rename/{path...}", LimitPage, signedIn, e.showRename)
-	add("POST /spaces/{id}/rename/{path...}", LimitPage, signedIn, e.saveRename)
-	add("GET /spaces/{id}/delete/{path...}", LimitPage, signedIn, e.showDelete)
-	add("POST /spaces/{id}/delete/{path...}", LimitPage, signedIn, e.saveDelete)
+	add("GET /spaces/{id}/edit/{path...}", LimitPage, SignedIn, e.showEdit)
+	add("GET /spaces/{id}/new", LimitPage, SignedIn, e.showNew)
+	add("GET /spaces/{id}/upload", LimitPage, SignedIn, e.showUpload)
+	add("GET /spaces/{id}/rename/{path...}", LimitPage, SignedIn, e.showRename)
+	add("POST /spaces/{id}/rename/{path...}", LimitPage, SignedIn, e.saveRename)
+	add("GET /spaces/{id}/delete/{path...}", LimitPage, SignedIn, e.showDelete)
+	add("POST /spaces/{id}/delete/{path...}", LimitPage, SignedIn, e.saveDelete)
 	e.routeMemory(add)
 }
 
 // large is a page that takes a large form, of those alone who may send one.
-func (e *editing) large(body int64, h handler) http.Handler {
-	big, small := e.serve(LimitPage, signedIn, body, h), e.serve(LimitPage, signedIn, maxFormBytes, h)
+func (e *editing) large(body int64, h Handler) http.Handler {
+	big, small := e.serve(LimitPage, SignedIn, body, h), e.serve(LimitPage, SignedIn, MaxFormBytes, h)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		v := &visit{w: w, r: r}
-		if err := e.findSession(v); err == nil && v.in && e.sameOrigin(r) == nil {
-			if _, err := e.writable(v); err == nil {
+		v := &Visit{W: w, R: r}
+		if err := e.FindSession(v); err == nil && v.In && e.SameOrigin(r) == nil {
+			if _, err := e.WritableSpace(v); err == nil {
 				big.ServeHTTP(w, r)
 				return
 			}
@@ -107,9 +107,9 @@ func (e *editing) large(body int64, h handler) http.Handler {
 	})
 }
 
-// spaceURL is the address of what a space's page of a kind shows at a path, on
+// SpaceURL is the address of what a space's page of a kind shows at a path, on
 // this server.
-func spaceURL(id space.SpaceID, kind string, p space.Path) string {
+func SpaceURL(id space.SpaceID, kind string, p space.Path) string {
 	u := url.URL{Path: "/spaces/" + string(id) + "/" + kind + "/" + string(p)}
 	return u.EscapedPath()
 }
@@ -117,9 +117,9 @@ func spaceURL(id space.SpaceID, kind string, p space.Path) string {
 // dirURL is the address of the listing of a directory.
 func dirURL(id space.SpaceID, dir space.Path) string {
 	if dir == "" {
-		return spaceURL(id, "files", "")
+		return SpaceURL(id, "files", "")
 	}
-	return spaceURL(id, "files", dir) + "/"
+	return SpaceURL(id, "files", dir) + "/"
 }
 
 // parentOf is the directory that a path is in; "" is the root.
@@ -139,26 +139,26 @@ type found struct {
 }
 
 // target finds what the address of a page names, for who may change it.
-func (e *editing) target(v *visit) (found, error) {
-	m, err := e.writable(v)
+func (e *editing) target(v *Visit) (found, error) {
+	m, err := e.WritableSpace(v)
 	if err != nil {
 		return found{}, err
 	}
-	p, err := space.ParsePath(v.r.PathValue("path"))
+	p, err := space.ParsePath(v.R.PathValue("path"))
 	if err != nil {
-		return found{}, errGone
+		return found{}, ErrGone
 	}
 	f := found{Membership: m, path: p}
-	if f.at, err = e.o.Workspace.Head(v.r.Context(), m.ID); err != nil {
-		return found{}, gone(err)
+	if f.at, err = e.Workspace.Head(v.R.Context(), m.ID); err != nil {
+		return found{}, Gone(err)
 	}
-	f.Entry, err = e.o.Workspace.Lookup(v.r.Context(), m.ID, f.at, p)
+	f.Entry, err = e.Workspace.Lookup(v.R.Context(), m.ID, f.at, p)
 	return f, err
 }
 
 // lookup finds what is at a path of head; ok is false if nothing is.
 func (e *editing) lookup(ctx context.Context, id space.SpaceID, p space.Path) (space.Entry, bool, error) {
-	at, err := e.o.Workspace.Head(ctx, id)
+	at, err := e.Workspace.Head(ctx, id)
 	if err != nil {
 		return space.Entry{}, false, err
 	}
@@ -166,7 +166,7 @@ func (e *editing) lookup(ctx context.Context, id space.SpaceID, p space.Path) (s
 }
 
 func (e *editing) lookupAt(ctx context.Context, id space.SpaceID, at space.CommitID, p space.Path) (space.Entry, bool, error) {
-	f, err := e.o.Workspace.Lookup(ctx, id, at, p)
+	f, err := e.Workspace.Lookup(ctx, id, at, p)
 	if fault.CodeOf(err) == fault.NotFound {
 		return space.Entry{}, false, nil
 	}
@@ -176,21 +176,21 @@ func (e *editing) lookupAt(ctx context.Context, id space.SpaceID, at space.Commi
 // commit makes one commit of the changes of one act, all or none. remark is what the
 // person must know about a commit that was made. An error that is a fault of the change
 // itself says why it was refused; a fault.Conflict that something changed since.
-func (e *editing) commit(v *visit, id space.SpaceID, tool string, changes []space.Change, message string) (remark string, err error) {
-	ctx := v.r.Context()
-	m := v.meta(tool, message)
-	c, err := e.o.Committer.Commit(ctx, id, space.ChangeSet{Changes: changes, Policy: space.RefuseStale}, m)
+func (e *editing) commit(v *Visit, id space.SpaceID, tool string, changes []space.Change, message string) (remark string, err error) {
+	ctx := v.R.Context()
+	m := v.Meta(tool, message)
+	c, err := e.Committer.Commit(ctx, id, space.ChangeSet{Changes: changes, Policy: space.RefuseStale}, m)
 	if err != nil {
-		return "", v.named(err)
+		return "", v.NamedError(err)
 	}
-	remark = v.remark(c)
+	remark = v.Remark(c)
 	for _, r := range c.Rejected {
 		if r.Path == space.CommentPath {
 			continue
 		}
-		err = v.named(r.Err)
+		err = v.NamedError(r.Err)
 		if err == nil {
-			err = fault.New(fault.Invalid, "%s", v.name(r.Why))
+			err = fault.New(fault.Invalid, "%s", v.Named(r.Why))
 		}
 		break
 	}
@@ -206,37 +206,37 @@ func (e *editing) commit(v *visit, id space.SpaceID, tool string, changes []spac
 		if f.Old != "" {
 			u.Op = space.Write
 			var rerr error
-			if u.Content, rerr = e.o.Workspace.ReadBlob(ctx, id, f.Old); rerr != nil {
+			if u.Content, rerr = e.Workspace.ReadBlob(ctx, id, f.Old); rerr != nil {
 				return "", rerr
 			}
 		}
 		back = append(back, u)
 	}
-	if _, uerr := e.o.Committer.Commit(ctx, id, space.ChangeSet{Changes: back, Policy: space.RefuseStale}, v.meta(byRevert, "Take back a change that was refused in part")); uerr != nil {
+	if _, uerr := e.Committer.Commit(ctx, id, space.ChangeSet{Changes: back, Policy: space.RefuseStale}, v.Meta(ByRevert, "Take back a change that was refused in part")); uerr != nil {
 		return "", fault.Wrap(uerr, fault.Conflict, "%s Some of it was changed all the same. The space’s history has every file as it was.", fault.PublicOf(err))
 	}
 	return "", err
 }
 
-// name puts the visitor's user name into the commands that a text tells them to
+// Named puts the visitor's user name into the commands that a text tells them to
 // run.
-func (v *visit) name(text string) string {
-	if !shellName.MatchString(v.user.Name) {
+func (v *Visit) Named(text string) string {
+	if !shellName.MatchString(v.User.Name) {
 		return text
 	}
-	return strings.ReplaceAll(text, " --user NAME ", " --user "+v.user.Name+" ")
+	return strings.ReplaceAll(text, " --user NAME ", " --user "+v.User.Name+" ")
 }
 
 // shellName is what a shell takes as it is.
 var shellName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
-// named does the same with what an error says.
-func (v *visit) named(err error) error {
+// NamedError does the same with what an error says.
+func (v *Visit) NamedError(err error) error {
 	var f *fault.Error
 	if !errors.As(err, &f) {
 		return err
 	}
-	if text := v.name(f.Public); text != f.Public {
+	if text := v.Named(f.Public); text != f.Public {
 		g := *f
 		g.Public = text
 		return &g
@@ -247,13 +247,13 @@ func (v *visit) named(err error) error {
 // maxRemarks limits how many warnings of a commit a page shows.
 const maxRemarks = 5
 
-// remark says what a person must know about a commit: that its message was left out,
+// Remark says what a person must know about a commit: that its message was left out,
 // or that something in it looks like a secret.
-func (v *visit) remark(c space.Commit) string {
+func (v *Visit) Remark(c space.Commit) string {
 	var said []string
 	for _, r := range c.Rejected {
 		if r.Path == space.CommentPath {
-			said = append(said, v.name(r.Why))
+			said = append(said, v.Named(r.Why))
 		}
 	}
 	for i, w := range c.Warnings {
@@ -263,9 +263,9 @@ func (v *visit) remark(c space.Commit) string {
 		}
 		at := "The note"
 		if w.Path != space.CommentPath {
-			at = shownPath(w.Path, 200)
+			at = ShownPath(w.Path, 200)
 		}
-		said = append(said, at+": "+v.name(w.Why))
+		said = append(said, at+": "+v.Named(w.Why))
 	}
 	return strings.Join(said, " ")
 }
@@ -280,20 +280,20 @@ func refusal(err error) bool {
 	return false
 }
 
-// done answers after a change: it redirects to the result or, if there is a remark,
+// Saved answers after a change: it redirects to the result or, if there is a remark,
 // shows a page with it.
-func (s *Server) done(v *visit, m store.Membership, remark, where string) error {
+func (s *Site) Saved(v *Visit, m store.Membership, remark, where string) error {
 	if remark == "" {
-		return s.see(v, where)
+		return s.See(v, where)
 	}
-	return s.page(v, http.StatusOK, "edited", page{Title: "Saved, with a remark", Space: &m, Current: "files", Body: editedPage{Text: remark, Back: where}})
+	return s.Page(v, http.StatusOK, "edited", Page{Title: "Saved, with a remark", Space: &m, Current: "files", Body: editedPage{Text: remark, Back: where}})
 }
 
 type editedPage struct{ Text, Back string }
 
 // message is the note of a form.
-func message(v *visit) string {
-	return strings.TrimSpace(strings.ReplaceAll(v.r.PostFormValue("message"), "\r\n", "\n"))
+func message(v *Visit) string {
+	return strings.TrimSpace(strings.ReplaceAll(v.R.PostFormValue("message"), "\r\n", "\n"))
 }
 
 // maxMessage bounds a note, in bytes.

@@ -44,7 +44,7 @@ func (e *editing) filesUnder(ctx context.Context, f found, most int) ([]space.En
 		}
 		dir := dirs[len(dirs)-1]
 		dirs = dirs[:len(dirs)-1]
-		list, err := e.o.Workspace.Children(ctx, f.ID, f.at, dir)
+		list, err := e.Workspace.Children(ctx, f.ID, f.at, dir)
 		if err != nil {
 			return nil, err
 		}
@@ -67,20 +67,20 @@ func errManyFiles(most int) error {
 }
 
 // movable makes the page of a file or directory, and lists its files.
-func (e *editing) movable(v *visit, f found, kind, other string) (movePage, []space.Entry, error) {
+func (e *editing) movable(v *Visit, f found, kind, other string) (movePage, []space.Entry, error) {
 	body := movePage{
-		Action: spaceURL(f.ID, kind, f.path), Edit: spaceURL(f.ID, other, f.path), Back: spaceURL(f.ID, "files", f.path),
+		Action: SpaceURL(f.ID, kind, f.path), Edit: SpaceURL(f.ID, other, f.path), Back: SpaceURL(f.ID, "files", f.path),
 		Path: string(f.path), To: string(f.path), Dir: f.Dir, At: f.at, Base: f.Blob,
 	}
 	if f.Dir {
 		body.Back = dirURL(f.ID, f.path)
 	}
-	all, err := e.filesUnder(v.r.Context(), f, e.limits.MaxFiles)
+	all, err := e.filesUnder(v.R.Context(), f, e.limits.MaxFiles)
 	if err != nil {
 		return body, nil, err
 	}
 	if len(all) == 0 {
-		return body, nil, errGone
+		return body, nil, ErrGone
 	}
 	body.Files = len(all)
 	for _, c := range all[:min(len(all), namesShown)] {
@@ -92,19 +92,19 @@ func (e *editing) movable(v *visit, f found, kind, other string) (movePage, []sp
 
 // asSeen is the target of a form as its page showed it: what came to a directory
 // since is not part of the act, and what changed since stops it.
-func (e *editing) asSeen(v *visit) (found, error) {
+func (e *editing) asSeen(v *Visit) (found, error) {
 	f, err := e.target(v)
 	if err != nil && (f.path == "" || fault.CodeOf(err) != fault.NotFound) {
 		return f, err
 	}
 	if err != nil {
-		return f, errGone
+		return f, ErrGone
 	}
-	at := space.CommitID(v.r.PostFormValue("at"))
+	at := space.CommitID(v.R.PostFormValue("at"))
 	if !at.Valid() {
-		return f, badForm(errNoBase)
+		return f, BadForm(errNoBase)
 	}
-	was, ok, err := e.lookupAt(v.r.Context(), f.ID, at, f.path)
+	was, ok, err := e.lookupAt(v.R.Context(), f.ID, at, f.path)
 	if err != nil {
 		return f, err
 	}
@@ -115,22 +115,22 @@ func (e *editing) asSeen(v *visit) (found, error) {
 	return f, nil
 }
 
-func (e *editing) movePage(v *visit, status int, f found, name, title string, body movePage, p *problem) error {
-	out := page{Title: title, Space: &f.Membership, Current: "files", Styles: []string{"editing.css"}, Body: &body}
+func (e *editing) movePage(v *Visit, status int, f found, name, title string, body movePage, p *problem) error {
+	out := Page{Title: title, Space: &f.Membership, Current: "files", Styles: []string{"editing.css"}, Body: &body}
 	if p != nil {
 		out.Problem, out.Field = p.text, p.field
 	}
-	return e.page(v, status, name, out)
+	return e.Page(v, status, name, out)
 }
 
 // pathName is what a title calls a path.
-func pathName(p space.Path) string { return shownPath(p, 120) }
+func pathName(p space.Path) string { return ShownPath(p, 120) }
 
 // showRename is GET /spaces/{id}/rename/{path...}.
-func (e *editing) showRename(v *visit) error {
+func (e *editing) showRename(v *Visit) error {
 	f, err := e.target(v)
 	if err != nil {
-		return gone(err)
+		return Gone(err)
 	}
 	body, _, err := e.movable(v, f, "rename", "delete")
 	if err != nil {
@@ -140,7 +140,7 @@ func (e *editing) showRename(v *visit) error {
 }
 
 // saveRename is POST /spaces/{id}/rename/{path...}.
-func (e *editing) saveRename(v *visit) error {
+func (e *editing) saveRename(v *Visit) error {
 	f, err := e.asSeen(v)
 	if err != nil {
 		return err
@@ -149,7 +149,7 @@ func (e *editing) saveRename(v *visit) error {
 	if err != nil {
 		return err
 	}
-	body.To, body.Message = strings.TrimSpace(v.r.PostFormValue("to")), message(v)
+	body.To, body.Message = strings.TrimSpace(v.R.PostFormValue("to")), message(v)
 	again := func(status int, text, field string) error {
 		return e.movePage(v, status, f, "rename", "Move "+pathName(f.path), body, &problem{text, field})
 	}
@@ -176,40 +176,40 @@ func (e *editing) saveRename(v *visit) error {
 	if taken != "" && !strings.HasPrefix(string(f.path), string(to)+"/") {
 		return again(http.StatusConflict, taken, "to")
 	}
-	release, err := e.hold(v.r.Context())
+	release, err := e.hold(v.R.Context())
 	if err != nil {
 		return err
 	}
 	defer release()
 	changes, err := e.moves(v, f, all, to)
 	if err != nil {
-		return again(asPage(err).status, fault.PublicOf(err), "to")
+		return again(AsPage(err).Status, fault.PublicOf(err), "to")
 	}
 	if body.Message == "" {
-		body.Message = "Move " + shownPath(f.path, 120) + " to " + shownPath(to, 120)
+		body.Message = "Move " + ShownPath(f.path, 120) + " to " + ShownPath(to, 120)
 	}
-	remark, err := e.commit(v, f.ID, byMove, changes, body.Message)
+	remark, err := e.commit(v, f.ID, ByMove, changes, body.Message)
 	switch {
 	case err == nil && f.Dir:
-		return e.done(v, f.Membership, remark, told(dirURL(f.ID, to), "moved"))
+		return e.Saved(v, f.Membership, remark, told(dirURL(f.ID, to), "moved"))
 	case err == nil:
-		return e.done(v, f.Membership, remark, told(spaceURL(f.ID, "files", to), "moved"))
+		return e.Saved(v, f.Membership, remark, told(SpaceURL(f.ID, "files", to), "moved"))
 	case refusal(err):
 		body.Message = message(v)
 		if now, terr := e.target(v); terr == nil && fault.CodeOf(err) == fault.Conflict {
 			body.At, body.Base = now.at, now.Blob // what is moved next is what is there now
 		}
-		return again(asPage(err).status, fault.PublicOf(err), "to")
+		return again(AsPage(err).Status, fault.PublicOf(err), "to")
 	}
 	return err
 }
 
 // moves are the changes that bring files to another place.
-func (e *editing) moves(v *visit, f found, all []space.Entry, to space.Path) ([]space.Change, error) {
+func (e *editing) moves(v *Visit, f found, all []space.Entry, to space.Path) ([]space.Change, error) {
 	var total int64
 	out := make([]space.Change, 0, 2*len(all))
 	for _, c := range all {
-		data, err := contentOf(v.r.Context(), e.o.Workspace, f.ID, c)
+		data, err := contentOf(v.R.Context(), e.Workspace, f.ID, c)
 		if err != nil {
 			return nil, err
 		}
@@ -228,10 +228,10 @@ func (e *editing) moves(v *visit, f found, all []space.Entry, to space.Path) ([]
 }
 
 // showDelete is GET /spaces/{id}/delete/{path...}, which asks.
-func (e *editing) showDelete(v *visit) error {
+func (e *editing) showDelete(v *Visit) error {
 	f, err := e.target(v)
 	if err != nil {
-		return gone(err)
+		return Gone(err)
 	}
 	body, _, err := e.movable(v, f, "delete", "rename")
 	if err != nil {
@@ -241,7 +241,7 @@ func (e *editing) showDelete(v *visit) error {
 }
 
 // saveDelete is POST /spaces/{id}/delete/{path...}.
-func (e *editing) saveDelete(v *visit) error {
+func (e *editing) saveDelete(v *Visit) error {
 	f, err := e.asSeen(v)
 	if err != nil {
 		return err
@@ -260,17 +260,17 @@ func (e *editing) saveDelete(v *visit) error {
 	}
 	note := body.Message
 	if note == "" && f.Dir {
-		note = "Delete " + shownPath(f.path, 120) + "/"
+		note = "Delete " + ShownPath(f.path, 120) + "/"
 	}
-	remark, err := e.commit(v, f.ID, byHand, changes, note)
+	remark, err := e.commit(v, f.ID, ByHand, changes, note)
 	switch {
 	case err == nil:
-		return e.done(v, f.Membership, remark, told(dirURL(f.ID, e.nearest(v, f)), "deleted"))
+		return e.Saved(v, f.Membership, remark, told(dirURL(f.ID, e.nearest(v, f)), "deleted"))
 	case fault.CodeOf(err) == fault.Conflict:
 		// The page is made again, at what is there now.
 		now, terr := e.target(v)
 		if terr != nil {
-			return gone(terr)
+			return Gone(terr)
 		}
 		fresh, _, merr := e.movable(v, now, "delete", "rename")
 		if merr != nil {
@@ -281,17 +281,17 @@ func (e *editing) saveDelete(v *visit) error {
 		return e.movePage(v, http.StatusConflict, now, "delete", "Delete "+pathName(f.path), fresh,
 			&problem{"Nothing was deleted: something in it changed since you opened the page. Look at what changed before you go on.", ""})
 	case refusal(err):
-		return e.movePage(v, asPage(err).status, f, "delete", "Delete "+pathName(f.path), body, &problem{fault.PublicOf(err), ""})
+		return e.movePage(v, AsPage(err).Status, f, "delete", "Delete "+pathName(f.path), body, &problem{fault.PublicOf(err), ""})
 	}
 	return err
 }
 
 // nearest is the directory nearest to a path that is still there; an empty one is
 // not.
-func (e *editing) nearest(v *visit, f found) space.Path {
+func (e *editing) nearest(v *Visit, f found) space.Path {
 	d := parentOf(f.path)
 	for d != "" {
-		if _, ok, err := e.lookup(v.r.Context(), f.ID, d); ok || err != nil {
+		if _, ok, err := e.lookup(v.R.Context(), f.ID, d); ok || err != nil {
 			break
 		}
 		d = parentOf(d)

@@ -13,7 +13,7 @@ func (e *editing) preview(id space.SpaceID, p string, body *editPage) {
 		return
 	}
 	doc, ok := render.Markdown([]byte(body.Text), render.Place{
-		Path: p, Files: spaceURL(id, "files", ""), Raw: spaceURL(id, "raw", ""), Under: 2, // the page's title and the preview's
+		Path: p, Files: SpaceURL(id, "files", ""), Raw: SpaceURL(id, "raw", ""), Under: 2, // the page's title and the preview's
 	})
 	if ok {
 		body.Preview = &doc

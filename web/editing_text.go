@@ -62,7 +62,7 @@ func modeOf(name string) space.Mode {
 }
 
 // editable returns a file as text, or why it is none that a page can edit.
-func (e *editing) editable(v *visit, f found) (string, error) {
+func (e *editing) editable(v *Visit, f found) (string, error) {
 	switch {
 	case f.Dir:
 		return "", fault.New(fault.Invalid, "It is a directory. Open one of its files, or make a new one in it.")
@@ -71,22 +71,22 @@ func (e *editing) editable(v *visit, f found) (string, error) {
 	case f.Size > e.limits.MaxText:
 		return "", errLong(e.limits.MaxText)
 	}
-	data, err := contentOf(v.r.Context(), e.o.Workspace, f.ID, f.Entry)
+	data, err := contentOf(v.R.Context(), e.Workspace, f.ID, f.Entry)
 	if err != nil {
 		return "", err
 	}
 	if int64(len(data)) > e.limits.MaxText {
 		return "", errLong(e.limits.MaxText)
 	}
-	if !textual(string(data)) {
+	if !Textual(string(data)) {
 		return "", fault.New(fault.Invalid, "It is not text, so it cannot be edited here. Upload a new version of it instead.")
 	}
 	return string(data), nil
 }
 
 // editsText reports whether a page can edit a file of this content.
-func (s *Server) editsText(data []byte) bool {
-	return int64(len(data)) <= s.o.Editing.MaxText && textual(string(data))
+func (s *Site) editsText(data []byte) bool {
+	return int64(len(data)) <= s.Editing.MaxText && Textual(string(data))
 }
 
 func errLong(most int64) error {
@@ -94,66 +94,66 @@ func errLong(most int64) error {
 }
 
 // showEdit is GET /spaces/{id}/edit/{path...}.
-func (e *editing) showEdit(v *visit) error {
+func (e *editing) showEdit(v *Visit) error {
 	f, err := e.target(v)
 	if fault.CodeOf(err) == fault.NotFound {
-		return errGone
+		return ErrGone
 	}
 	if err != nil {
 		return err
 	}
 	text, err := e.editable(v, f)
 	if err != nil {
-		p := asPage(err)
-		return &pageError{status: p.status, title: "That cannot be edited here", text: p.text}
+		p := AsPage(err)
+		return &PageError{Status: p.Status, Title: "That cannot be edited here", Text: p.Text}
 	}
 	return e.form(v, http.StatusOK, f.Membership, f.path, editPage{Text: merge.Plain(text), Base: f.Blob, Mode: modeName(f.Mode)}, nil)
 }
 
 // form is the page of a text on its way into the file at p; problem is what was
 // wrong with it.
-func (e *editing) form(v *visit, status int, m store.Membership, p space.Path, body editPage, problem *problem) error {
+func (e *editing) form(v *Visit, status int, m store.Membership, p space.Path, body editPage, problem *problem) error {
 	body.Max = e.limits.MaxText
 	title := "A new file"
 	if !body.New {
-		title = "Edit " + shownPath(p, 120)
-		body.Action = spaceURL(m.ID, "edit", p)
+		title = "Edit " + ShownPath(p, 120)
+		body.Action = SpaceURL(m.ID, "edit", p)
 		if body.Back == "" {
-			body.Back = spaceURL(m.ID, "files", p)
+			body.Back = SpaceURL(m.ID, "files", p)
 		}
-		body.Rename, body.Delete = spaceURL(m.ID, "rename", p), spaceURL(m.ID, "delete", p)
+		body.Rename, body.Delete = SpaceURL(m.ID, "rename", p), SpaceURL(m.ID, "delete", p)
 		body.Waits = e.waitsAt(v, m.ID, p)
 	}
 	if body.Conflict != nil {
-		title = shownPath(p, 120) + " changed while you edited it"
+		title = ShownPath(p, 120) + " changed while you edited it"
 	}
-	out := page{Title: title, Space: &m, Current: "files", Wide: true, Styles: []string{"editing.css"}, Scripts: []string{"editing.js"}, Body: &body}
+	out := Page{Title: title, Space: &m, Current: "files", Wide: true, Styles: []string{"editing.css"}, Scripts: []string{"editing.js"}, Body: &body}
 	if body.Previewed {
 		out.Styles = append(filesStyles(), out.Styles...)
 	}
 	if problem != nil {
 		out.Problem, out.Field = problem.text, problem.field
 	}
-	return e.page(v, status, "edit", out)
+	return e.Page(v, status, "edit", out)
 }
 
 // waitsAt is the page of what an AI changed in a file, while that waits for a person.
-func (e *editing) waitsAt(v *visit, id space.SpaceID, p space.Path) string {
-	if e.o.Reviews == nil {
+func (e *editing) waitsAt(v *Visit, id space.SpaceID, p space.Path) string {
+	if e.Reviews == nil {
 		return ""
 	}
-	list, _, err := e.o.Reviews.Waiting(v.r.Context(), id)
+	list, _, err := e.Reviews.Waiting(v.R.Context(), id)
 	if err != nil || !slices.ContainsFunc(list, func(r Review) bool { return r.Path == p }) {
 		return "" // to edit is possible all the same
 	}
-	return inSpace(id, "reviews?"+urlQuery("path", string(p)))
+	return SpacePath(id, "reviews?"+URLQuery("path", string(p)))
 }
 
 // problem is what was wrong with a form, and the id of the input that it is about.
 type problem struct{ text, field string }
 
 // saveEdit is POST /spaces/{id}/edit/{path...}: a preview, or a commit.
-func (e *editing) saveEdit(v *visit) error {
+func (e *editing) saveEdit(v *Visit) error {
 	f, err := e.target(v)
 	there := err == nil
 	if err != nil && (f.path == "" || fault.CodeOf(err) != fault.NotFound) {
@@ -162,9 +162,9 @@ func (e *editing) saveEdit(v *visit) error {
 	if there && (f.Dir || f.Mode == space.Symlink) {
 		return fault.New(fault.Conflict, "Since you began, another kind of file has taken the place of %s. Nothing was changed.", f.path)
 	}
-	body := editPage{Text: merge.Plain(v.r.PostFormValue("text")), Message: message(v), Base: space.BlobID(v.r.PostFormValue("base")), Mode: v.r.PostFormValue("mode"), Unsaved: true}
+	body := editPage{Text: merge.Plain(v.R.PostFormValue("text")), Message: message(v), Base: space.BlobID(v.R.PostFormValue("base")), Mode: v.R.PostFormValue("mode"), Unsaved: true}
 	if body.Base != "" && !body.Base.Valid() {
-		return badForm(errNoBase)
+		return BadForm(errNoBase)
 	}
 	if !there {
 		body.Back = dirURL(f.ID, e.nearest(v, f))
@@ -186,16 +186,16 @@ func (e *editing) saveEdit(v *visit) error {
 	if err != nil {
 		return err
 	}
-	remark, err := e.commit(v, f.ID, byHand, []space.Change{{
+	remark, err := e.commit(v, f.ID, ByHand, []space.Change{{
 		Path: string(f.path), Op: space.Write, Content: []byte(merge.Endings(base, body.Text)),
 		Mode: modeOf(body.Mode), Base: body.Base, BaseMode: modeOf(body.Mode),
 	}}, body.Message)
 	switch {
 	case err == nil:
-		return e.done(v, f.Membership, remark, told(spaceURL(f.ID, "files", f.path), "saved"))
+		return e.Saved(v, f.Membership, remark, told(SpaceURL(f.ID, "files", f.path), "saved"))
 	case fault.CodeOf(err) == fault.Conflict:
 		// It changed right now, or a directory took its place, or a file that of a directory.
-		now, ok, lerr := e.lookup(v.r.Context(), f.ID, f.path)
+		now, ok, lerr := e.lookup(v.R.Context(), f.ID, f.path)
 		if lerr != nil {
 			return lerr
 		}
@@ -205,36 +205,36 @@ func (e *editing) saveEdit(v *visit) error {
 		}
 		return e.form(v, http.StatusConflict, f.Membership, f.path, body, &problem{fault.PublicOf(err), "text"})
 	case refusal(err):
-		return e.form(v, asPage(err).status, f.Membership, f.path, body, &problem{fault.PublicOf(err), "text"})
+		return e.form(v, AsPage(err).Status, f.Membership, f.path, body, &problem{fault.PublicOf(err), "text"})
 	}
 	return err
 }
 
 // checkText looks at what was sent before anything is done with it, and makes the
 // preview where one is asked for.
-func (e *editing) checkText(v *visit, id space.SpaceID, p string, body *editPage) *problem {
+func (e *editing) checkText(v *Visit, id space.SpaceID, p string, body *editPage) *problem {
 	switch {
 	case int64(len(body.Text)) > e.limits.MaxText:
 		return &problem{"The text has " + bytesize.Text(int64(len(body.Text))) + ", and " + bytesize.Text(e.limits.MaxText) + " can be edited in a page.", "text"}
 	case len(body.Message) > maxMessage:
 		return &problem{"The note is too long. Say it in fewer words.", "message"}
 	}
-	if v.r.PostFormValue("act") == "preview" {
+	if v.R.PostFormValue("act") == "preview" {
 		e.preview(id, p, body)
 		return nil
 	}
-	if body.Marked = merge.Marked(body.Text); body.Marked > 0 && v.r.PostFormValue("marks") == "" {
+	if body.Marked = merge.Marked(body.Text); body.Marked > 0 && v.R.PostFormValue("marks") == "" {
 		return &problem{"The text still has marks of places that both changed. Decide for each, and take the marks out.", "text"}
 	}
 	return nil
 }
 
 // baseText is the content of a blob that a text was made from; "" for none.
-func (e *editing) baseText(v *visit, id space.SpaceID, b space.BlobID) (string, error) {
+func (e *editing) baseText(v *Visit, id space.SpaceID, b space.BlobID) (string, error) {
 	if b == "" {
 		return "", nil
 	}
-	data, err := e.o.Workspace.ReadBlob(v.r.Context(), id, b)
+	data, err := e.Workspace.ReadBlob(v.R.Context(), id, b)
 	return string(data), err
 }
 
@@ -272,12 +272,12 @@ func dirOf(q string) string {
 }
 
 // showNew is GET /spaces/{id}/new.
-func (e *editing) showNew(v *visit) error {
-	m, err := e.writable(v)
+func (e *editing) showNew(v *Visit) error {
+	m, err := e.WritableSpace(v)
 	if err != nil {
 		return err
 	}
-	q := v.r.URL.Query()
+	q := v.R.URL.Query()
 	dir, kind := dirOf(q.Get("dir")), q.Get("kind")
 	start, ok := kindTexts[kind]
 	if !ok {
@@ -285,7 +285,7 @@ func (e *editing) showNew(v *visit) error {
 	}
 	body := editPage{Path: start.path, Text: start.text, Mode: modeRegular}
 	if kind == "fact" {
-		body.Text = newFact("", "", e.now())
+		body.Text = newFact("", "", e.Now())
 	}
 	if dir != "" && (kind == "" || kind == "note") {
 		body.Path = dir + "/"
@@ -301,13 +301,13 @@ func (e *editing) newForm(body *editPage, m store.Membership, kind, dir string) 
 }
 
 // saveNew is POST /spaces/{id}/new.
-func (e *editing) saveNew(v *visit) error {
-	m, err := e.writable(v)
+func (e *editing) saveNew(v *Visit) error {
+	m, err := e.WritableSpace(v)
 	if err != nil {
 		return err
 	}
-	q := v.r.URL.Query()
-	body := editPage{Path: strings.TrimSpace(v.r.PostFormValue("path")), Text: merge.Plain(v.r.PostFormValue("text")), Message: message(v), Mode: modeRegular, Unsaved: true}
+	q := v.R.URL.Query()
+	body := editPage{Path: strings.TrimSpace(v.R.PostFormValue("path")), Text: merge.Plain(v.R.PostFormValue("text")), Message: message(v), Mode: modeRegular, Unsaved: true}
 	e.newForm(&body, m, q.Get("kind"), dirOf(q.Get("dir")))
 	again := func(status int, text, field string) error {
 		return e.form(v, status, m, "", body, &problem{text, field})
@@ -332,25 +332,25 @@ func (e *editing) saveNew(v *visit) error {
 	if taken != "" {
 		return again(http.StatusConflict, taken, "path")
 	}
-	remark, err := e.commit(v, m.ID, byHand, []space.Change{{Path: string(p), Op: space.Write, Content: []byte(merge.Endings("", body.Text))}}, body.Message)
+	remark, err := e.commit(v, m.ID, ByHand, []space.Change{{Path: string(p), Op: space.Write, Content: []byte(merge.Endings("", body.Text))}}, body.Message)
 	switch {
 	case err == nil:
-		return e.done(v, m, remark, told(spaceURL(m.ID, "files", p), "created"))
+		return e.Saved(v, m, remark, told(SpaceURL(m.ID, "files", p), "created"))
 	case fault.CodeOf(err) == fault.Conflict:
 		return again(http.StatusConflict, "Something else is at that path by now. Choose another one, or edit what is there.", "path")
 	case refusal(err):
-		return again(asPage(err).status, fault.PublicOf(err), fieldOf(err, "text"))
+		return again(AsPage(err).Status, fault.PublicOf(err), fieldOf(err, "text"))
 	}
 	return err
 }
 
 // taken says what is in the way of a new file, or "".
-func (e *editing) taken(v *visit, id space.SpaceID, p space.Path) (string, error) {
-	at, err := e.o.Workspace.Head(v.r.Context(), id)
+func (e *editing) taken(v *Visit, id space.SpaceID, p space.Path) (string, error) {
+	at, err := e.Workspace.Head(v.R.Context(), id)
 	if err != nil {
 		return "", err
 	}
-	f, ok, err := e.lookupAt(v.r.Context(), id, at, p)
+	f, ok, err := e.lookupAt(v.R.Context(), id, at, p)
 	switch {
 	case err != nil:
 		return "", err
@@ -360,12 +360,12 @@ func (e *editing) taken(v *visit, id space.SpaceID, p space.Path) (string, error
 		return "There is a file at that path already. Choose another one, or edit what is there.", nil
 	}
 	for d := parentOf(p); d != ""; d = parentOf(d) {
-		f, ok, err := e.lookupAt(v.r.Context(), id, at, d)
+		f, ok, err := e.lookupAt(v.R.Context(), id, at, d)
 		if err != nil {
 			return "", err
 		}
 		if ok && !f.Dir {
-			return "“" + shownPath(d, 120) + "” is a file, so nothing can be put below it.", nil
+			return "“" + ShownPath(d, 120) + "” is a file, so nothing can be put below it.", nil
 		}
 		if ok {
 			return "", nil
@@ -384,10 +384,10 @@ func fieldOf(err error, other string) string {
 
 // entryText is the text of a file that is edited meanwhile elsewhere; ok is false
 // where it is no text.
-func (e *editing) entryText(v *visit, id space.SpaceID, f space.Entry) (string, bool, error) {
+func (e *editing) entryText(v *Visit, id space.SpaceID, f space.Entry) (string, bool, error) {
 	if f.Size > e.limits.MaxFile {
 		return "", false, nil
 	}
-	data, err := contentOf(v.r.Context(), e.o.Workspace, id, f)
-	return string(data), err == nil && utf8.Valid(data) && textual(string(data)), err
+	data, err := contentOf(v.R.Context(), e.Workspace, id, f)
+	return string(data), err == nil && utf8.Valid(data) && Textual(string(data)), err
 }

@@ -17,8 +17,8 @@ import (
 
 // routeFiles adds the pages that show what a space holds and held: files,
 // history, differences, search, downloads.
-func (s *Server) routeFiles(add adder) {
-	get := func(pattern string, h handler) { add("GET /spaces/{id}/"+pattern, LimitPage, signedIn, h) }
+func (s *Site) routeFiles(add adder) {
+	get := func(pattern string, h Handler) { add("GET /spaces/{id}/"+pattern, LimitPage, SignedIn, h) }
 	get("files", s.toFiles)
 	get("files/{path...}", s.showFile)
 	get("raw/{path...}", s.rawFile)
@@ -26,7 +26,7 @@ func (s *Server) routeFiles(add adder) {
 	get("history/{path...}", s.showHistory)
 	get("commits/{commit}", s.showCommit)
 	get("compare", s.showCompare)
-	add("POST /spaces/{id}/restore", LimitPage, signedIn, s.restore)
+	add("POST /spaces/{id}/restore", LimitPage, SignedIn, s.restore)
 	get("search", s.showSearch)
 	get("download/{kind}", s.download)
 }
@@ -43,61 +43,61 @@ type location struct {
 }
 
 // locate reads where an address leads. What it cannot be that of is not there.
-func (s *Server) locate(v *visit) (location, error) {
+func (s *Site) locate(v *Visit) (location, error) {
 	var l location
 	var err error
-	if l.space, err = s.membership(v); err != nil {
+	if l.space, err = s.Space(v); err != nil {
 		return l, err
 	}
 	// One path has one address: a slash that is written otherwise is none.
-	if strings.Contains(strings.ToLower(v.r.URL.EscapedPath()), "%2f") {
-		return l, errGone
+	if strings.Contains(strings.ToLower(v.R.URL.EscapedPath()), "%2f") {
+		return l, ErrGone
 	}
-	p, slash := strings.CutSuffix(v.r.PathValue("path"), "/")
+	p, slash := strings.CutSuffix(v.R.PathValue("path"), "/")
 	l.slash = slash || p == ""
 	if p != "" {
 		if l.path, err = space.ParsePath(p); err != nil {
-			return l, errGone
+			return l, ErrGone
 		}
 	}
-	l.commit, l.at, err = s.commitOf(v, l.space.ID, v.r.URL.Query().Get("at"))
+	l.commit, l.at, err = s.commitOf(v, l.space.ID, v.R.URL.Query().Get("at"))
 	return l, err
 }
 
 // commitOf finds the commit that an address names, and head for "".
-func (s *Server) commitOf(v *visit, id space.SpaceID, named string) (commit, at space.CommitID, err error) {
+func (s *Site) commitOf(v *Visit, id space.SpaceID, named string) (commit, at space.CommitID, err error) {
 	if named == "" {
-		commit, err = s.o.Workspace.Head(v.r.Context(), id)
+		commit, err = s.Workspace.Head(v.R.Context(), id)
 		return commit, "", err
 	}
-	commit, err = s.o.History.Resolve(v.r.Context(), id, named)
+	commit, err = s.History.Resolve(v.R.Context(), id, named)
 	if c := fault.CodeOf(err); c == fault.NotFound || c == fault.Invalid {
-		err = errGone
+		err = ErrGone
 	}
 	return commit, commit, err
 }
 
 // toFiles leads to the directory of all files.
-func (s *Server) toFiles(v *visit) error {
-	m, err := s.membership(v)
+func (s *Site) toFiles(v *Visit) error {
+	m, err := s.Space(v)
 	if err != nil {
 		return err
 	}
-	return s.see(v, pageURL(m.ID, "files", "", ""))
+	return s.See(v, PageURL(m.ID, "files", "", ""))
 }
 
 // toHistory leads to the history of everything.
-func (s *Server) toHistory(v *visit) error {
-	m, err := s.membership(v)
+func (s *Site) toHistory(v *Visit) error {
+	m, err := s.Space(v)
 	if err != nil {
 		return err
 	}
-	return s.see(v, pageURL(m.ID, "history", "", ""))
+	return s.See(v, PageURL(m.ID, "history", "", ""))
 }
 
-// pageURL is the address of one of a space's pages: about a path, where it is
+// PageURL is the address of one of a space's pages: about a path, where it is
 // not empty, and at a commit, where that is not.
-func pageURL(id space.SpaceID, page string, p space.Path, at space.CommitID) string {
+func PageURL(id space.SpaceID, page string, p space.Path, at space.CommitID) string {
 	u := "/spaces/" + url.PathEscape(string(id)) + "/" + page + "/"
 	if p != "" {
 		segs := strings.Split(string(p), "/")
@@ -117,21 +117,21 @@ func atQuery(at space.CommitID) string {
 }
 
 // url is the address of another page about the same.
-func (l location) url(page string) string { return pageURL(l.space.ID, page, l.path, l.at) }
+func (l location) url(page string) string { return PageURL(l.space.ID, page, l.path, l.at) }
 
 // now is the address of the same page at head.
-func (l location) now(page string) string { return pageURL(l.space.ID, page, l.path, "") }
+func (l location) now(page string) string { return PageURL(l.space.ID, page, l.path, "") }
 
 // crumb is a directory that leads to what a page is about.
 type crumb struct{ Name, URL string }
 
 // crumbs are the directories above a path, the space's root first.
 func (l location) crumbs() []crumb {
-	out := []crumb{{Name: "Files", URL: pageURL(l.space.ID, "files", "", l.at)}}
+	out := []crumb{{Name: "Files", URL: PageURL(l.space.ID, "files", "", l.at)}}
 	segs := strings.Split(string(l.path), "/")
 	for i := range segs[:len(segs)-1] {
 		dir := space.Path(strings.Join(segs[:i+1], "/"))
-		out = append(out, crumb{Name: shownPath(segs[i], 60), URL: pageURL(l.space.ID, "files", dir, "") + "/" + atQuery(l.at)})
+		out = append(out, crumb{Name: ShownPath(segs[i], 60), URL: PageURL(l.space.ID, "files", dir, "") + "/" + atQuery(l.at)})
 	}
 	return out
 }
@@ -141,7 +141,7 @@ func (l location) name() string {
 	if l.path == "" {
 		return "Files"
 	}
-	return shownPath(path.Base(string(l.path)), 120)
+	return ShownPath(path.Base(string(l.path)), 120)
 }
 
 // notice says at which commit a page shows something, where that is not head.
@@ -154,29 +154,29 @@ type notice struct {
 }
 
 // noticeOf is nil for a page of head.
-func (s *Server) noticeOf(v *visit, l location, page string) (*notice, error) {
+func (s *Site) noticeOf(v *Visit, l location, page string) (*notice, error) {
 	if l.at == "" {
 		return nil, nil
 	}
-	head, err := s.o.Workspace.Head(v.r.Context(), l.space.ID)
+	head, err := s.Workspace.Head(v.R.Context(), l.space.ID)
 	if err != nil {
 		return nil, err
 	}
-	n := &notice{Commit: pageURL(l.space.ID, "commits", space.Path(l.at), ""), ID: l.at.Short(), Now: l.now(page), Newest: head == l.at}
-	log, err := s.o.History.Log(v.r.Context(), l.space.ID, LogQuery{From: l.at, Limit: 1})
+	n := &notice{Commit: PageURL(l.space.ID, "commits", space.Path(l.at), ""), ID: l.at.Short(), Now: l.now(page), Newest: head == l.at}
+	log, err := s.History.Log(v.R.Context(), l.space.ID, LogQuery{From: l.at, Limit: 1})
 	if err != nil {
 		return nil, err
 	}
 	if len(log) == 1 {
-		n.Time, n.Subject = log[0].Time, subjectOf(log[0].Message)
+		n.Time, n.Subject = log[0].Time, SubjectOf(log[0].Message)
 	}
 	return n, nil
 }
 
-// subjectOf is the first line of a message.
-func subjectOf(message string) string {
+// SubjectOf is the first line of a message.
+func SubjectOf(message string) string {
 	first, _, _ := strings.Cut(strings.TrimSpace(message), "\n")
-	if first = shorten(first, 120); first == "" {
+	if first = Shorten(first, 120); first == "" {
 		return "No message"
 	}
 	return first
@@ -192,12 +192,12 @@ func contentOf(ctx context.Context, w tools.Workspace, id space.SpaceID, e space
 }
 
 // showFile is GET /spaces/{id}/files/{path...}: a directory, or a file.
-func (s *Server) showFile(v *visit) error {
+func (s *Site) showFile(v *Visit) error {
 	l, err := s.locate(v)
 	if err != nil {
 		return err
 	}
-	e, err := s.o.Workspace.Lookup(v.r.Context(), l.space.ID, l.commit, l.path)
+	e, err := s.Workspace.Lookup(v.R.Context(), l.space.ID, l.commit, l.path)
 	if err != nil {
 		return s.notThere(v, l, err)
 	}
@@ -206,10 +206,10 @@ func (s *Server) showFile(v *visit) error {
 		if e.Dir {
 			to += "/"
 		}
-		if q := v.r.URL.RawQuery; q != "" {
+		if q := v.R.URL.RawQuery; q != "" {
 			to += "?" + q
 		}
-		return s.see(v, to)
+		return s.See(v, to)
 	}
 	if e.Dir {
 		return s.showTree(v, l)
@@ -218,28 +218,28 @@ func (s *Server) showFile(v *visit) error {
 }
 
 // notThere leads from a file that is gone to its history, where it has one.
-func (s *Server) notThere(v *visit, l location, err error) error {
+func (s *Site) notThere(v *Visit, l location, err error) error {
 	if fault.CodeOf(err) != fault.NotFound {
 		return err
 	}
 	if l.at != "" || l.path == "" {
-		return errGone
+		return ErrGone
 	}
-	log, _, lerr := s.o.History.LogPage(v.r.Context(), l.space.ID, "", l.path, "", 1, missingWalk)
+	log, _, lerr := s.History.LogPage(v.R.Context(), l.space.ID, "", l.path, "", 1, missingWalk)
 	if lerr != nil || len(log) == 0 {
-		return errGone
+		return ErrGone
 	}
 	body := gonePage{
-		Crumbs: l.crumbs(), History: l.now("history"), Last: log[0].Time, Commit: pageURL(l.space.ID, "commits", space.Path(log[0].ID), ""), Subject: subjectOf(log[0].Message),
+		Crumbs: l.crumbs(), History: l.now("history"), Last: log[0].Time, Commit: PageURL(l.space.ID, "commits", space.Path(log[0].ID), ""), Subject: SubjectOf(log[0].Message),
 	}
 	// The last version is the one before it was deleted.
 	if before := log[0].Parent; before != "" && l.mayWrite() {
-		if _, err := s.o.Workspace.Lookup(v.r.Context(), l.space.ID, before, l.path); err == nil {
+		if _, err := s.Workspace.Lookup(v.R.Context(), l.space.ID, before, l.path); err == nil {
 			body.Restore, body.Path, body.Before = "/spaces/"+string(l.space.ID)+"/restore", string(l.path), before
-			body.Version = pageURL(l.space.ID, "files", l.path, before)
+			body.Version = PageURL(l.space.ID, "files", l.path, before)
 		}
 	}
-	return s.page(v, http.StatusNotFound, "gone", page{Title: l.name() + " is not there any more", Current: "files", Space: &l.space, Styles: filesStyles(), Body: body})
+	return s.Page(v, http.StatusNotFound, "gone", Page{Title: l.name() + " is not there any more", Current: "files", Space: &l.space, Styles: filesStyles(), Body: body})
 }
 
 // missingWalk is how many commits are looked through for the last one of a file
@@ -260,8 +260,8 @@ type gonePage struct {
 func told(where, done string) string { return where + "?done=" + done }
 
 // doneWords are what the pages of files say was done, by the word in their address.
-func doneWords(v *visit) string {
-	switch v.r.URL.Query().Get("done") {
+func doneWords(v *Visit) string {
+	switch v.R.URL.Query().Get("done") {
 	case "uploaded":
 		return "The files are uploaded."
 	case "saved":

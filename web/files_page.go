@@ -64,9 +64,9 @@ type filePage struct {
 }
 
 // showContent is GET /spaces/{id}/files/{path...} of a file.
-func (s *Server) showContent(v *visit, l location, e space.Entry) error {
+func (s *Site) showContent(v *Visit, l location, e space.Entry) error {
 	body := filePage{
-		Crumbs: l.crumbs(), Path: shownPath(l.path, 300), Size: bytesize.Text(e.Size), ETag: string(e.Blob), Mode: modeWords(e.Mode),
+		Crumbs: l.crumbs(), Path: ShownPath(l.path, 300), Size: bytesize.Text(e.Size), ETag: string(e.Blob), Mode: modeWords(e.Mode),
 		Write: l.mayWrite() && l.at == "", Raw: l.url("raw"), History: l.url("history"),
 		Edit: l.now("edit"), Rename: l.now("rename"), Delete: l.now("delete"),
 	}
@@ -84,39 +84,39 @@ func (s *Server) showContent(v *visit, l location, e space.Entry) error {
 			return err
 		}
 	}
-	log, _, err := s.o.History.LogPage(v.r.Context(), l.space.ID, l.commit, l.path, "", 1, fileWalk)
+	log, _, err := s.History.LogPage(v.R.Context(), l.space.ID, l.commit, l.path, "", 1, fileWalk)
 	if err != nil {
 		return err
 	}
 	if len(log) == 1 {
-		body.Last, body.LastSubject, body.LastTime = &log[0], subjectOf(log[0].Message), log[0].Time
-		if byPage(log[0].Tool) {
+		body.Last, body.LastSubject, body.LastTime = &log[0], SubjectOf(log[0].Message), log[0].Time
+		if ByPage(log[0].Tool) {
 			body.LastHow = onPages
 		}
 		body.LastURL = "/spaces/" + string(l.space.ID) + "/commits/" + string(log[0].ID)
 	}
 	if o := conflictOf(l.path); o != "" {
-		body.Original, body.OriginalURL = shownPath(o, 300), pageURL(l.space.ID, "files", o, "")
+		body.Original, body.OriginalURL = ShownPath(o, 300), PageURL(l.space.ID, "files", o, "")
 	}
 	if err := s.addContent(v, l, e, &body); err != nil {
 		return err
 	}
 	if !body.Editable && body.Kind != "link" {
-		body.Upload = inSpace(l.space.ID, "upload")
+		body.Upload = SpacePath(l.space.ID, "upload")
 		if dir := path.Dir(string(l.path)); dir != "." {
-			body.Upload += "?" + urlQuery("dir", dir)
+			body.Upload += "?" + URLQuery("dir", dir)
 		}
 	}
-	return s.page(v, http.StatusOK, "files", page{Title: l.name(), Wide: true, Current: "files", Space: &l.space, Styles: filesStyles(), Body: filesPage{File: &body}})
+	return s.Page(v, http.StatusOK, "files", Page{Title: l.name(), Wide: true, Current: "files", Space: &l.space, Styles: filesStyles(), Body: filesPage{File: &body}})
 }
 
 // addVersion says what can be done with an old version.
-func (s *Server) addVersion(v *visit, l location, e space.Entry, body *filePage) error {
-	head, err := s.o.Workspace.Head(v.r.Context(), l.space.ID)
+func (s *Site) addVersion(v *Visit, l location, e space.Entry, body *filePage) error {
+	head, err := s.Workspace.Head(v.R.Context(), l.space.ID)
 	if err != nil {
 		return err
 	}
-	now, err := s.o.Workspace.Lookup(v.r.Context(), l.space.ID, head, l.path)
+	now, err := s.Workspace.Lookup(v.R.Context(), l.space.ID, head, l.path)
 	switch c := fault.CodeOf(err); {
 	case err != nil && c != fault.NotFound:
 		return err
@@ -132,7 +132,7 @@ func (s *Server) addVersion(v *visit, l location, e space.Entry, body *filePage)
 }
 
 // addContent shows what a page can show of a file.
-func (s *Server) addContent(v *visit, l location, e space.Entry, body *filePage) error {
+func (s *Site) addContent(v *Visit, l location, e space.Entry, body *filePage) error {
 	name := string(l.path)
 	switch {
 	case e.Size == 0:
@@ -148,14 +148,14 @@ func (s *Server) addContent(v *visit, l location, e space.Entry, body *filePage)
 		body.Kind = "large"
 		return nil
 	}
-	data, err := contentOf(v.r.Context(), s.o.Workspace, l.space.ID, e)
+	data, err := contentOf(v.R.Context(), s.Workspace, l.space.ID, e)
 	if err != nil {
 		return err
 	}
 	if e.Mode == space.Symlink {
-		body.Kind, body.Target = "link", shorten(string(data), 300)
+		body.Kind, body.Target = "link", Shorten(string(data), 300)
 		if t, err := space.ParsePath(path.Join(path.Dir(name), string(data))); err == nil && !strings.HasPrefix(string(data), "/") {
-			body.TargetAt = pageURL(l.space.ID, "files", t, l.at)
+			body.TargetAt = PageURL(l.space.ID, "files", t, l.at)
 		}
 		return nil
 	}
@@ -174,7 +174,7 @@ func (s *Server) addContent(v *visit, l location, e space.Entry, body *filePage)
 		if l.at != "" {
 			body.AsSource += "&at=" + string(l.at)
 		}
-		if v.r.URL.Query().Get("view") != "source" {
+		if v.R.URL.Query().Get("view") != "source" {
 			doc, ok := render.Markdown(data, l.placeOf(l.path))
 			if ok {
 				body.Kind, body.Document = "document", doc

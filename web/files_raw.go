@@ -17,22 +17,22 @@ const policyRaw = "default-src 'none'; sandbox; base-uri 'none'; form-action 'no
 
 // rawFile is GET /spaces/{id}/raw/{path...}: a file as it is. Only text and
 // pictures are shown, everything else is saved.
-func (s *Server) rawFile(v *visit) error {
+func (s *Site) rawFile(v *Visit) error {
 	l, err := s.locate(v)
 	if err != nil {
 		return err
 	}
 	if l.path == "" || l.slash {
-		return errGone
+		return ErrGone
 	}
-	e, err := s.o.Workspace.Lookup(v.r.Context(), l.space.ID, l.commit, l.path)
+	e, err := s.Workspace.Lookup(v.R.Context(), l.space.ID, l.commit, l.path)
 	if err != nil {
-		return gone(err)
+		return Gone(err)
 	}
 	if e.Dir {
-		return errGone
+		return ErrGone
 	}
-	h := v.w.Header()
+	h := v.W.Header()
 	h.Set("Content-Security-Policy", policyRaw)
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	// It may be kept, and is asked for again: who lost the space sees no more of it.
@@ -43,7 +43,7 @@ func (s *Server) rawFile(v *visit) error {
 		return err
 	}
 	defer leave()
-	data, err := contentOf(ctx, s.o.Workspace, l.space.ID, e)
+	data, err := contentOf(ctx, s.Workspace, l.space.ID, e)
 	if err != nil {
 		return err
 	}
@@ -57,10 +57,10 @@ func (s *Server) rawFile(v *visit) error {
 		kind = "text/plain; charset=utf-8"
 	}
 	h.Set("Content-Type", kind)
-	if kind == "application/octet-stream" || v.r.URL.Query().Has("download") {
+	if kind == "application/octet-stream" || v.R.URL.Query().Has("download") {
 		h.Set("Content-Disposition", attachment(path.Base(string(l.path))))
 	}
-	http.ServeContent(w, v.r, "", time.Time{}, bytes.NewReader(data))
+	http.ServeContent(w, v.R, "", time.Time{}, bytes.NewReader(data))
 	return nil
 }
 
@@ -77,7 +77,7 @@ func attachment(name string) string {
 			return '_'
 		}
 		return r
-	}, shorten(name, 150))
+	}, Shorten(name, 150))
 	if d := mime.FormatMediaType("attachment", map[string]string{"filename": name}); d != "" {
 		return d
 	}

@@ -3,6 +3,7 @@ package web
 import (
 	"cmp"
 	"net/http"
+	"net/url"
 	"path"
 	"slices"
 	"strconv"
@@ -63,8 +64,8 @@ type treeRow struct {
 }
 
 // showTree is GET /spaces/{id}/files/{path...} of a directory.
-func (s *Server) showTree(v *visit, l location) error {
-	all, err := s.o.Workspace.Children(v.r.Context(), l.space.ID, l.commit, l.path)
+func (s *Site) showTree(v *Visit, l location) error {
+	all, err := s.Workspace.Children(v.R.Context(), l.space.ID, l.commit, l.path)
 	if err != nil {
 		return err
 	}
@@ -85,8 +86,8 @@ func (s *Server) showTree(v *visit, l location) error {
 	body.Space, body.History, body.Search = base, l.url("history"), base+"/search"
 	body.New, body.Upload = base+"/new", base+"/upload"
 	if l.path != "" {
-		body.New += "?dir=" + queryEscape(string(l.path))
-		body.Upload += "?dir=" + queryEscape(string(l.path))
+		body.New += "?dir=" + url.QueryEscape(string(l.path))
+		body.Upload += "?dir=" + url.QueryEscape(string(l.path))
 	}
 	body.Done, body.BundleName = doneWords(v), archiveName(l.space)+".bundle"
 	body.Bundle, body.Zip = base+"/download/bundle", base+"/download/zip"+atQuery(l.at)
@@ -96,7 +97,7 @@ func (s *Server) showTree(v *visit, l location) error {
 	if err := s.addReadme(v, l, all, &body); err != nil {
 		return err
 	}
-	page1, _ := strconv.Atoi(v.r.URL.Query().Get("page")) // what is no number is the first page
+	page1, _ := strconv.Atoi(v.R.URL.Query().Get("page")) // what is no number is the first page
 	page1 = min(max(1, page1), max(1, (len(all)+treeNames-1)/treeNames))
 	from := (page1 - 1) * treeNames
 	list := all[from:min(len(all), from+treeNames)]
@@ -120,7 +121,7 @@ func (s *Server) showTree(v *visit, l location) error {
 	}
 	changes := map[string]space.Commit{}
 	if len(all) <= treeDated {
-		if changes, err = s.o.History.LastChanges(v.r.Context(), l.space.ID, l.commit, l.path, treeWalk); err != nil {
+		if changes, err = s.History.LastChanges(v.R.Context(), l.space.ID, l.commit, l.path, treeWalk); err != nil {
 			return err
 		}
 	}
@@ -131,23 +132,23 @@ func (s *Server) showTree(v *visit, l location) error {
 			continue
 		}
 		if c, ok := changes[path.Base(string(e.Path))]; ok {
-			r.Subject, r.When = subjectOf(c.Message), c.Time
+			r.Subject, r.When = SubjectOf(c.Message), c.Time
 			r.Commit = base + "/commits/" + string(c.ID)
 			body.Dated = true
 		}
 		body.Rows = append(body.Rows, r)
 	}
 	title := l.name()
-	return s.page(v, http.StatusOK, "files", page{Title: title, Wide: true, Current: "files", Space: &l.space, Styles: filesStyles(), Body: filesPage{Tree: &body}})
+	return s.Page(v, http.StatusOK, "files", Page{Title: title, Wide: true, Current: "files", Space: &l.space, Styles: filesStyles(), Body: filesPage{Tree: &body}})
 }
 
 // treeRow is false for a name that no path of today can have, as imported
 // histories may hold it.
-func (s *Server) treeRow(l location, e space.Entry) (treeRow, bool) {
+func (s *Site) treeRow(l location, e space.Entry) (treeRow, bool) {
 	if _, err := space.ParsePath(string(e.Path)); err != nil {
 		return treeRow{}, false
 	}
-	r := treeRow{Name: shownPath(path.Base(string(e.Path)), 120), URL: pageURL(l.space.ID, "files", e.Path, ""), Kind: "file"}
+	r := treeRow{Name: ShownPath(path.Base(string(e.Path)), 120), URL: PageURL(l.space.ID, "files", e.Path, ""), Kind: "file"}
 	switch {
 	case e.Dir:
 		r.URL += "/"
@@ -171,7 +172,7 @@ func (s *Server) treeRow(l location, e space.Entry) (treeRow, bool) {
 }
 
 // addReadme renders what describes a directory.
-func (s *Server) addReadme(v *visit, l location, all []space.Entry, body *treePage) error {
+func (s *Site) addReadme(v *Visit, l location, all []space.Entry, body *treePage) error {
 	for _, want := range []string{"readme.md", "skill.md", "index.md"} {
 		i := slices.IndexFunc(all, func(e space.Entry) bool {
 			return !e.Dir && e.Mode != space.Symlink && strings.ToLower(path.Base(string(e.Path))) == want
@@ -179,7 +180,7 @@ func (s *Server) addReadme(v *visit, l location, all []space.Entry, body *treePa
 		if i < 0 || all[i].Size > render.MaxMarkdown {
 			continue
 		}
-		data, err := s.o.Workspace.ReadBlob(v.r.Context(), l.space.ID, all[i].Blob)
+		data, err := s.Workspace.ReadBlob(v.R.Context(), l.space.ID, all[i].Blob)
 		if fault.CodeOf(err) == fault.Damaged {
 			continue // its own page says so
 		}
@@ -190,8 +191,8 @@ func (s *Server) addReadme(v *visit, l location, all []space.Entry, body *treePa
 		if !ok {
 			continue
 		}
-		body.Document, body.Readme = doc, shownPath(path.Base(string(all[i].Path)), 60)
-		body.ReadmeURL = pageURL(l.space.ID, "files", all[i].Path, l.at)
+		body.Document, body.Readme = doc, ShownPath(path.Base(string(all[i].Path)), 60)
+		body.ReadmeURL = PageURL(l.space.ID, "files", all[i].Path, l.at)
 		return nil
 	}
 	return nil
@@ -200,6 +201,6 @@ func (s *Server) addReadme(v *visit, l location, all []space.Entry, body *treePa
 // placeOf says where a document of the space stands.
 func (l location) placeOf(p space.Path) render.Place {
 	return render.Place{
-		Path: string(p), Files: pageURL(l.space.ID, "files", "", ""), Raw: pageURL(l.space.ID, "raw", "", ""), Query: atQuery(l.at), Under: 1,
+		Path: string(p), Files: PageURL(l.space.ID, "files", "", ""), Raw: PageURL(l.space.ID, "raw", "", ""), Query: atQuery(l.at), Under: 1,
 	}
 }

@@ -52,25 +52,25 @@ type GitHubApp interface {
 
 // routeGitHub adds the pages on which an admin makes the GitHub App, and people
 // connect a repository to a space.
-func (s *Server) routeGitHub(add adder) {
-	if s.o.App == nil {
+func (s *Site) routeGitHub(add adder) {
+	if s.App == nil {
 		return
 	}
-	add("GET /admin/github", LimitPage, admins, s.showApp)
-	add("POST /admin/github/manifest", LimitPage, admins, s.beginManifest)
-	add("GET "+app.PathCreated, LimitPage, admins, s.finishManifest)
-	add("POST /admin/github/enter", LimitSignIn, admins, s.enterApp)
-	add("POST /admin/github/forget", LimitPage, admins, s.forgetApp)
+	add("GET /admin/github", LimitPage, Admins, s.showApp)
+	add("POST /admin/github/manifest", LimitPage, Admins, s.beginManifest)
+	add("GET "+app.PathCreated, LimitPage, Admins, s.finishManifest)
+	add("POST /admin/github/enter", LimitSignIn, Admins, s.enterApp)
+	add("POST /admin/github/forget", LimitPage, Admins, s.forgetApp)
 
-	add("GET "+app.PathSetup, LimitSignIn, anyone, s.afterInstall)
-	add("GET "+app.PathCallback, LimitSignIn, anyone, s.finishGitHub)
+	add("GET "+app.PathSetup, LimitSignIn, Anyone, s.afterInstall)
+	add("GET "+app.PathCallback, LimitSignIn, Anyone, s.finishGitHub)
 
-	add("GET /spaces/{id}/github", LimitPage, signedIn, s.showGitHub)
-	add("POST /spaces/{id}/github/install", LimitSignIn, signedIn, s.beginInstall)
-	add("POST /spaces/{id}/github/connect", LimitSignIn, signedIn, s.beginConnect)
-	add("GET /spaces/{id}/github/pick", LimitPage, signedIn, s.pickRepository)
-	add("POST /spaces/{id}/github/pick", LimitSignIn, signedIn, s.linkRepository)
-	add("POST /spaces/{id}/github/create", LimitSignIn, signedIn, s.beginCreate)
-	add("POST /spaces/{id}/github/check", LimitSignIn, signedIn, s.checkRepository)
-	add("POST /spaces/{id}/github/disconnect", LimitPage, signedIn, s.unlinkRepository)
+	add("GET /spaces/{id}/github", LimitPage, SignedIn, s.showGitHub)
+	add("POST /spaces/{id}/github/install", LimitSignIn, SignedIn, s.beginInstall)
+	add("POST /spaces/{id}/github/connect", LimitSignIn, SignedIn, s.beginConnect)
+	add("GET /spaces/{id}/github/pick", LimitPage, SignedIn, s.pickRepository)
+	add("POST /spaces/{id}/github/pick", LimitSignIn, SignedIn, s.linkRepository)
+	add("POST /spaces/{id}/github/create", LimitSignIn, SignedIn, s.beginCreate)
+	add("POST /spaces/{id}/github/check", LimitSignIn, SignedIn, s.checkRepository)
+	add("POST /spaces/{id}/github/disconnect", LimitPage, SignedIn, s.unlinkRepository)
 }

@@ -29,19 +29,19 @@ type appPage struct {
 }
 
 // showApp is GET /admin/github.
-func (s *Server) showApp(v *visit) error {
-	return s.appForm(v, http.StatusOK, appPage{Just: v.r.URL.Query().Has("made")}, "", "")
+func (s *Site) showApp(v *Visit) error {
+	return s.appForm(v, http.StatusOK, appPage{Just: v.R.URL.Query().Has("made")}, "", "")
 }
 
-func (s *Server) appForm(v *visit, status int, body appPage, problem, field string) error {
+func (s *Site) appForm(v *Visit, status int, body appPage, problem, field string) error {
 	var err error
-	if body.App, body.Made, err = s.o.App.App(v.r.Context()); err != nil {
+	if body.App, body.Made, err = s.App.App(v.R.Context()); err != nil {
 		return err
 	}
 	body.App.Secrets = auth.GitHubSecrets{}
-	body.Homepage, body.Callback, body.Callback2 = s.url("/"), s.url(app.PathCallback), s.url("/signin/github/callback")
-	body.Setup, body.Webhook = s.url(app.PathSetup), s.url(app.PathWebhook)
-	all, err := s.spacesOf(v)
+	body.Homepage, body.Callback, body.Callback2 = s.URL("/"), s.URL(app.PathCallback), s.URL("/signin/github/callback")
+	body.Setup, body.Webhook = s.URL(app.PathSetup), s.URL(app.PathWebhook)
+	all, err := s.Spaces(v)
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (s *Server) appForm(v *visit, status int, body appPage, problem, field stri
 	if body.Made {
 		title = "The GitHub App"
 	}
-	return s.page(v, status, "githubapp", page{Title: title, Current: "/admin", Styles: []string{"admin.css", "github.css"}, Script: true, Body: body, Problem: problem, Field: field})
+	return s.Page(v, status, "githubapp", Page{Title: title, Current: "/admin", Styles: []string{"admin.css", "github.css"}, Script: true, Body: body, Problem: problem, Field: field})
 }
 
 // login is the form of the names of people and organisations at GitHub.
@@ -66,12 +66,12 @@ type manifestPage struct{ Action, Manifest, Host string }
 
 // beginManifest is POST /admin/github/manifest. Its answer holds the form that the
 // browser posts to GitHub, which then has all that the App is made with.
-func (s *Server) beginManifest(v *visit) error {
-	form := v.r.PostForm
+func (s *Site) beginManifest(v *Visit) error {
+	form := v.R.PostForm
 	org := ""
 	if form.Get("owner") == "org" {
 		if org = strings.TrimSpace(form.Get("org")); !login.MatchString(org) {
-			return s.appForm(v, http.StatusBadRequest, appPage{Org: shorten(org, 80)}, "Enter the organisation’s name as it is in its address at GitHub.", "org")
+			return s.appForm(v, http.StatusBadRequest, appPage{Org: Shorten(org, 80)}, "Enter the organisation’s name as it is in its address at GitHub.", "org")
 		}
 	}
 	if err := s.noApp(v); err != nil {
@@ -81,19 +81,19 @@ func (s *Server) beginManifest(v *visit) error {
 	if err != nil {
 		return err
 	}
-	action, manifest, err := s.o.App.Manifest(state, app.NewApp{Organisation: org, Creates: form.Get("creates") == "1", Public: form.Get("public") == "1"})
+	action, manifest, err := s.App.Manifest(state, app.NewApp{Organisation: org, Creates: form.Get("creates") == "1", Public: form.Get("public") == "1"})
 	if err != nil {
 		return err
 	}
 	u, err := url.Parse(action)
-	if err != nil || !isWeb(u) || u.Host == "" || strings.ContainsAny(u.Host, "'\"; ,*") {
+	if err != nil || !IsWeb(u) || u.Host == "" || strings.ContainsAny(u.Host, "'\"; ,*") {
 		return fault.New(fault.Unavailable, "The address of GitHub in the configuration (auth.github.url) cannot be used.")
 	}
 	if q := u.Query(); q.Get("state") == "" {
 		q.Set("state", state)
 		u.RawQuery = q.Encode()
 	}
-	return s.page(v, http.StatusOK, "githubmanifest", page{
+	return s.Page(v, http.StatusOK, "githubmanifest", Page{
 		Title: "Going on to GitHub", FormsTo: u.Scheme + "://" + u.Host, Scripts: []string{"github.js"}, Current: "/admin",
 		Body: manifestPage{Action: u.String(), Manifest: string(manifest), Host: u.Host},
 	})
@@ -101,8 +101,8 @@ func (s *Server) beginManifest(v *visit) error {
 
 // noApp refuses where there is an App already: another one would leave every
 // repository that is connected by the first.
-func (s *Server) noApp(v *visit) error {
-	_, made, err := s.o.App.App(v.r.Context())
+func (s *Site) noApp(v *Visit) error {
+	_, made, err := s.App.App(v.R.Context())
 	if err == nil && made {
 		return fault.New(fault.Conflict, "This server has a GitHub App already. Forget that one first.")
 	}
@@ -111,30 +111,30 @@ func (s *Server) noApp(v *visit) error {
 
 // finishManifest is where GitHub sends the admin once the App is there, with a
 // code for its secrets.
-func (s *Server) finishManifest(v *visit) error {
+func (s *Site) finishManifest(v *Visit) error {
 	_, ok, err := s.takeHint(v, flowManifest)
 	if err != nil {
 		return err
 	}
-	codes := v.r.URL.Query()["code"]
+	codes := v.R.URL.Query()["code"]
 	if !ok || len(codes) != 1 || codes[0] == "" {
 		return s.appForm(v, http.StatusBadRequest, appPage{},
 			"Nothing was kept: what GitHub sent was not asked for in this browser, took more than an hour, or was used before. Start again; an App that was made at GitHub meanwhile can be deleted there.", "")
 	}
-	_, err = s.o.App.Create(v.r.Context(), v.user.ID, codes[0])
+	_, err = s.App.Create(v.R.Context(), v.User.ID, codes[0])
 	switch fault.CodeOf(err) {
 	case "":
-		return s.see(v, "/admin/github?made")
+		return s.See(v, "/admin/github?made")
 	case fault.Internal:
 		return err
 	}
-	return s.appForm(v, asPage(err).status, appPage{}, fault.PublicOf(err), "")
+	return s.appForm(v, AsPage(err).Status, appPage{}, fault.PublicOf(err), "")
 }
 
 // enterApp is POST /admin/github/enter, for an App that was made by hand.
-func (s *Server) enterApp(v *visit) error {
-	form := v.r.PostForm
-	body := appPage{ID: shorten(form.Get("id"), 30), ClientID: shorten(form.Get("client-id"), 100), Manual: true}
+func (s *Site) enterApp(v *Visit) error {
+	form := v.R.PostForm
+	body := appPage{ID: Shorten(form.Get("id"), 30), ClientID: Shorten(form.Get("client-id"), 100), Manual: true}
 	id, err := strconv.ParseInt(strings.TrimSpace(form.Get("id")), 10, 64)
 	problem, field := "", ""
 	a := auth.GitHubApp{ID: id, ClientID: strings.TrimSpace(form.Get("client-id")), Secrets: auth.GitHubSecrets{
@@ -156,20 +156,20 @@ func (s *Server) enterApp(v *visit) error {
 	if err := s.noApp(v); err != nil {
 		return err
 	}
-	_, err = s.o.App.Enter(v.r.Context(), v.user.ID, a)
+	_, err = s.App.Enter(v.R.Context(), v.User.ID, a)
 	switch fault.CodeOf(err) {
 	case "":
-		return s.see(v, "/admin/github?made")
+		return s.See(v, "/admin/github?made")
 	case fault.Internal:
 		return err
 	}
-	return s.appForm(v, asPage(err).status, body, fault.PublicOf(err), "id")
+	return s.appForm(v, AsPage(err).Status, body, fault.PublicOf(err), "id")
 }
 
 // forgetApp is POST /admin/github/forget.
-func (s *Server) forgetApp(v *visit) error {
-	if err := s.o.App.Forget(v.r.Context(), v.user.ID); err != nil {
-		return gone(err)
+func (s *Site) forgetApp(v *Visit) error {
+	if err := s.App.Forget(v.R.Context(), v.User.ID); err != nil {
+		return Gone(err)
 	}
-	return s.see(v, "/admin/github")
+	return s.See(v, "/admin/github")
 }

@@ -12,10 +12,10 @@ import (
 
 // The kinds of flows with the GitHub App. They are good in the session that began them.
 const (
-	flowManifest flowKind = "github manifest"
-	flowInstall  flowKind = "github install"
-	flowConnect  flowKind = "github connect"
-	flowFound    flowKind = "github found" // of a space
+	flowManifest FlowKind = "github manifest"
+	flowInstall  FlowKind = "github install"
+	flowConnect  FlowKind = "github connect"
+	flowFound    FlowKind = "github found" // of a space
 )
 
 // hintLifetime is how long the code of a manifest is good (GitHub's documentation),
@@ -25,7 +25,7 @@ const hintLifetime = time.Hour
 // githubFlow is what the server remembers while somebody is at GitHub. It is good for
 // its space.
 type githubFlow struct {
-	flow
+	Flow
 	Space space.SpaceID `json:"space,omitempty"`
 	Data  []byte        `json:"data,omitempty"` // of GitHubApp.Begin
 
@@ -35,33 +35,33 @@ type githubFlow struct {
 
 // hint keeps a flow whose secret is itself the state: it goes to GitHub and back,
 // and tells alone that this session asked.
-func (s *Server) hint(v *visit, kind flowKind, id space.SpaceID) (state string, err error) {
-	secret, err := s.putFlow(v, kind, "", hintLifetime, &githubFlow{Space: id})
+func (s *Site) hint(v *Visit, kind FlowKind, id space.SpaceID) (state string, err error) {
+	secret, err := s.PutFlow(v, kind, "", hintLifetime, &githubFlow{Space: id})
 	return secret.Reveal(), err
 }
 
 // takeHint uses the state of a request up. It is good once, and in the session
 // that asked; ok is false if it is none. A duplicated one is none either.
-func (s *Server) takeHint(v *visit, kind flowKind) (f githubFlow, ok bool, err error) {
-	state, ok := stateIn(v.r)
+func (s *Site) takeHint(v *Visit, kind FlowKind) (f githubFlow, ok bool, err error) {
+	state, ok := StateIn(v.R)
 	if !ok {
 		return f, false, nil
 	}
-	ok, err = s.takeFlowOf(v, kind, "", state, &f)
+	ok, err = s.TakeFlowOf(v, kind, "", state, &f)
 	return f, ok, err
 }
 
 // connectable is owned for the pages of a flow: the space whose repository it is
 // about, as long as the visitor owns it.
-func (s *Server) connectable(v *visit, id space.SpaceID) (store.Membership, error) {
-	all, err := s.spacesOf(v)
+func (s *Site) connectable(v *Visit, id space.SpaceID) (store.Membership, error) {
+	all, err := s.Spaces(v)
 	if err != nil {
 		return store.Membership{}, err
 	}
 	i := slices.IndexFunc(all, func(m store.Membership) bool { return m.ID == id })
 	switch {
 	case i < 0:
-		return store.Membership{}, errGone
+		return store.Membership{}, ErrGone
 	case all[i].Role != space.Owner:
 		return store.Membership{}, fault.New(fault.Forbidden, "Only who owns the space %s may connect a repository to it.", all[i].Name)
 	}

@@ -57,8 +57,8 @@ func choosable(f app.Found, id int64) bool {
 // found opens what GitHub said this person may connect to the space of the path, as
 // the server kept it. What a request says of repositories is no more than a choice
 // among these.
-func (s *Server) found(v *visit, open func(v *visit, kind flowKind, of string, f flower) (bool, error)) (m store.Membership, f githubFlow, ok bool, err error) {
-	m, err = s.connectable(v, space.SpaceID(v.r.PathValue("id")))
+func (s *Site) found(v *Visit, open func(v *Visit, kind FlowKind, of string, f AnyFlow) (bool, error)) (m store.Membership, f githubFlow, ok bool, err error) {
+	m, err = s.connectable(v, space.SpaceID(v.R.PathValue("id")))
 	if err != nil {
 		return m, f, false, err
 	}
@@ -70,46 +70,46 @@ func (s *Server) found(v *visit, open func(v *visit, kind flowKind, of string, f
 }
 
 // pickOver tells somebody who came too late to start again.
-func (s *Server) pickOver(v *visit, m store.Membership) error {
+func (s *Site) pickOver(v *Visit, m store.Membership) error {
 	return s.githubState(v, m, http.StatusBadRequest, "The list of repositories from GitHub is over: it is kept for ten minutes, for one choice. Nothing was changed; start again.")
 }
 
 // pickRepository is GET /spaces/{id}/github/pick.
-func (s *Server) pickRepository(v *visit) error {
-	m, f, ok, err := s.found(v, s.seeFlow)
+func (s *Site) pickRepository(v *Visit) error {
+	m, f, ok, err := s.found(v, s.SeeFlow)
 	if err != nil {
 		return err
 	}
 	if !ok {
-		return s.see(v, githubPath(m.ID))
+		return s.See(v, githubPath(m.ID))
 	}
 	return s.showPick(v, http.StatusOK, m, f, "", "")
 }
 
 // pick shows the list again, and keeps it for another choice.
-func (s *Server) pick(v *visit, status int, m store.Membership, kept githubFlow, problem, field string) error {
-	if err := s.keepFlow(v, flowFound, string(m.ID), &kept); err != nil {
+func (s *Site) pick(v *Visit, status int, m store.Membership, kept githubFlow, problem, field string) error {
+	if err := s.KeepFlow(v, flowFound, string(m.ID), &kept); err != nil {
 		return err
 	}
 	return s.showPick(v, status, m, kept, problem, field)
 }
 
-func (s *Server) showPick(v *visit, status int, m store.Membership, kept githubFlow, problem, field string) error {
+func (s *Site) showPick(v *Visit, status int, m store.Membership, kept githubFlow, problem, field string) error {
 	f := *kept.Found
-	a, _, err := s.o.App.App(v.r.Context())
+	a, _, err := s.App.App(v.R.Context())
 	if err != nil {
 		return err
 	}
 	body := pickPage{Space: m, Action: githubPath(m.ID), App: a.Name, Login: f.Login, Installations: f.Installations, Cut: f.Cut, Creates: a.Creates, NewName: newName(v, m)}
-	taken, err := s.o.App.Taken(v.r.Context(), m.ID)
+	taken, err := s.App.Taken(v.R.Context(), m.ID)
 	if err != nil {
 		return err
 	}
-	mine, err := s.spacesOf(v)
+	mine, err := s.Spaces(v)
 	if err != nil {
 		return err
 	}
-	body.Query = shorten(v.r.URL.Query().Get("q"), 100)
+	body.Query = Shorten(v.R.URL.Query().Get("q"), 100)
 	needle := strings.ToLower(body.Query)
 	for _, r := range f.Repositories {
 		if !r.Push || r.Archived {
@@ -147,20 +147,20 @@ func (s *Server) showPick(v *visit, status int, m store.Membership, kept githubF
 	if len(f.Installations) == 0 {
 		title = "The App is not installed yet"
 	}
-	return s.page(v, status, "githubpick", page{Title: title, Space: &m, Current: "github", Styles: []string{"github.css"}, Body: body, Problem: problem, Field: field})
+	return s.Page(v, status, "githubpick", Page{Title: title, Space: &m, Current: "github", Styles: []string{"github.css"}, Body: body, Problem: problem, Field: field})
 }
 
 // linkRepository is POST /spaces/{id}/github/pick. It takes one number, and that
 // only where the server's own list has it.
-func (s *Server) linkRepository(v *visit) error {
-	m, f, ok, err := s.found(v, s.takeFlow)
+func (s *Site) linkRepository(v *Visit) error {
+	m, f, ok, err := s.found(v, s.TakeFlow)
 	if err != nil {
 		return err
 	}
 	if !ok {
 		return s.pickOver(v, m)
 	}
-	chosen := v.r.PostForm["repository"]
+	chosen := v.R.PostForm["repository"]
 	if len(chosen) != 1 {
 		return s.pick(v, http.StatusBadRequest, m, f, "Choose one repository.", "repositories")
 	}
@@ -173,25 +173,25 @@ func (s *Server) linkRepository(v *visit) error {
 
 // linkFound connects a repository, and gives the session another secret: from now
 // on it may do more.
-func (s *Server) linkFound(v *visit, m store.Membership, f app.Found, id int64) error {
-	if _, err := s.o.App.Link(v.r.Context(), v.user.ID, m.ID, f, id); err != nil {
+func (s *Site) linkFound(v *Visit, m store.Membership, f app.Found, id int64) error {
+	if _, err := s.App.Link(v.R.Context(), v.User.ID, m.ID, f, id); err != nil {
 		return s.githubProblem(v, m, err)
 	}
-	if err := s.rotate(v); err != nil {
+	if err := s.RotateSession(v); err != nil {
 		return err
 	}
-	return s.see(v, githubPath(m.ID))
+	return s.See(v, githubPath(m.ID))
 }
 
 // repositoryName is the form of repositories' names at GitHub.
 var repositoryName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,100}$`)
 
 // newName is the name that a new repository is offered.
-func newName(v *visit, m store.Membership) string {
-	if name := v.r.PostFormValue("name"); name != "" {
-		return shorten(name, 100)
+func newName(v *Visit, m store.Membership) string {
+	if name := v.R.PostFormValue("name"); name != "" {
+		return Shorten(name, 100)
 	}
-	if m.Name != "" && m.Name != v.user.Name && repositoryName.MatchString(m.Name) {
+	if m.Name != "" && m.Name != v.User.Name && repositoryName.MatchString(m.Name) {
 		return m.Name
 	}
 	return "satchel"
@@ -199,22 +199,22 @@ func newName(v *visit, m store.Membership) string {
 
 // beginCreate is POST /spaces/{id}/github/create. The person says at GitHub once
 // more that it is they, since no token of theirs is kept.
-func (s *Server) beginCreate(v *visit) error {
-	m, f, ok, err := s.found(v, s.takeFlow)
+func (s *Site) beginCreate(v *Visit) error {
+	m, f, ok, err := s.found(v, s.TakeFlow)
 	if err != nil {
 		return err
 	}
 	if !ok {
 		return s.pickOver(v, m)
 	}
-	a, made, err := s.o.App.App(v.r.Context())
+	a, made, err := s.App.App(v.R.Context())
 	if err != nil {
 		return err
 	}
 	if !made || !a.Creates {
 		return fault.New(fault.Forbidden, "This server's GitHub App may not make repositories. Make one at GitHub, and choose it here.")
 	}
-	form := v.r.PostForm
+	form := v.R.PostForm
 	n := app.NewRepository{Owner: form.Get("owner"), Name: strings.TrimSpace(form.Get("name")), Private: form.Get("visibility") != "public", Description: "What my AI clients know, kept by Satchel"}
 	if !repositoryName.MatchString(n.Name) || n.Name == "." || n.Name == ".." {
 		return s.pick(v, http.StatusBadRequest, m, f, "A repository’s name has letters, digits, dots, hyphens and underscores.", "name")

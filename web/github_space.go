@@ -32,8 +32,8 @@ type githubPage struct {
 }
 
 // showGitHub is GET /spaces/{id}/github.
-func (s *Server) showGitHub(v *visit) error {
-	m, err := s.membership(v)
+func (s *Site) showGitHub(v *Visit) error {
+	m, err := s.Space(v)
 	if err != nil {
 		return err
 	}
@@ -42,32 +42,32 @@ func (s *Server) showGitHub(v *visit) error {
 
 // githubState answers with how a space's repository stands, and with what went
 // wrong just now.
-func (s *Server) githubState(v *visit, m store.Membership, status int, problem string) error {
-	ctx := v.r.Context()
-	body := githubPage{Space: m, Owner: m.Role == space.Owner, Action: githubPath(m.ID), Held: s.heldIn(v, m.ID)}
+func (s *Site) githubState(v *Visit, m store.Membership, status int, problem string) error {
+	ctx := v.R.Context()
+	body := githubPage{Space: m, Owner: m.Role == space.Owner, Action: githubPath(m.ID), Held: s.HeldIn(v, m.ID)}
 	var err error
-	if body.App, body.Made, err = s.o.App.App(ctx); err != nil {
+	if body.App, body.Made, err = s.App.App(ctx); err != nil {
 		return err
 	}
-	if body.Link, body.Linked, err = s.o.App.Linked(ctx, m.ID); err != nil {
+	if body.Link, body.Linked, err = s.App.Linked(ctx, m.ID); err != nil {
 		return err
 	}
 	if !body.Linked {
-		if body.Since, body.Waiting, err = s.o.App.Waiting(ctx, m.ID); err != nil {
+		if body.Since, body.Waiting, err = s.App.Waiting(ctx, m.ID); err != nil {
 			return err
 		}
-	} else if body.Wrong, body.Way = troubleOf(body.Link); body.App.URL != "" {
+	} else if body.Wrong, body.Way = TroubleOf(body.Link); body.App.URL != "" {
 		body.URL = body.App.URL + "/" + body.Link.FullName
 	}
-	if s.o.Setup != nil {
-		if body.Push, err = s.o.Setup.Push(ctx, m.ID); err != nil {
+	if s.Setup != nil {
+		if body.Push, err = s.Setup.Push(ctx, m.ID); err != nil {
 			return err
 		}
 		body.HasPush = true
 	}
-	return s.page(v, status, "github", page{
+	return s.Page(v, status, "github", Page{
 		Title: githubTitle(body), Space: &m, Current: "github", Styles: []string{"github.css"}, Body: body, Problem: problem,
-		Done: doneIn(v, githubDone(body)),
+		Done: DoneIn(v, githubDone(body)),
 	})
 }
 
@@ -91,10 +91,10 @@ func githubTitle(b githubPage) string {
 	return "Connect GitHub"
 }
 
-// troubleOf is a connection's Trouble for a page. The names in it are GitHub's, and do
+// TroubleOf is a connection's Trouble for a page. The names in it are GitHub's, and do
 // nothing to the text around them.
-func troubleOf(l auth.RepositoryLink) (what, way string) {
-	l.Account, l.FullName, l.GitHubLogin = shorten(l.Account, 80), shorten(l.FullName, 100), shorten(l.GitHubLogin, 80)
+func TroubleOf(l auth.RepositoryLink) (what, way string) {
+	l.Account, l.FullName, l.GitHubLogin = Shorten(l.Account, 80), Shorten(l.FullName, 100), Shorten(l.GitHubLogin, 80)
 	return l.Trouble()
 }
 
@@ -102,8 +102,8 @@ func githubPath(id space.SpaceID) string { return "/spaces/" + string(id) + "/gi
 
 // beginInstall is POST /spaces/{id}/github/install: to where people install the App,
 // and choose which repositories it may reach.
-func (s *Server) beginInstall(v *visit) error {
-	m, err := s.connectable(v, space.SpaceID(v.r.PathValue("id")))
+func (s *Site) beginInstall(v *Visit) error {
+	m, err := s.connectable(v, space.SpaceID(v.R.PathValue("id")))
 	if err != nil {
 		return err
 	}
@@ -111,16 +111,16 @@ func (s *Server) beginInstall(v *visit) error {
 	if err != nil {
 		return err
 	}
-	location, err := s.o.App.InstallURL(v.r.Context(), state)
+	location, err := s.App.InstallURL(v.R.Context(), state)
 	if err != nil {
 		return s.githubProblem(v, m, err)
 	}
-	return s.leaveFor(v, location)
+	return s.SendToProvider(v, location)
 }
 
 // beginConnect is POST /spaces/{id}/github/connect.
-func (s *Server) beginConnect(v *visit) error {
-	m, err := s.connectable(v, space.SpaceID(v.r.PathValue("id")))
+func (s *Site) beginConnect(v *Visit) error {
+	m, err := s.connectable(v, space.SpaceID(v.R.PathValue("id")))
 	if err != nil {
 		return err
 	}
@@ -129,24 +129,24 @@ func (s *Server) beginConnect(v *visit) error {
 
 // toGitHub sends the browser to GitHub to say who it is there. create is a
 // repository to be made on the way back; nil for none.
-func (s *Server) toGitHub(v *visit, m store.Membership, create *app.NewRepository) error {
+func (s *Site) toGitHub(v *Visit, m store.Membership, create *app.NewRepository) error {
 	state := auth.NewSecret(auth.KindFlow).Reveal()
-	location, data, err := s.o.App.Begin(v.r.Context(), s.url(app.PathCallback), state)
+	location, data, err := s.App.Begin(v.R.Context(), s.URL(app.PathCallback), state)
 	if err != nil {
 		return s.githubProblem(v, m, err)
 	}
-	if err := s.keepFlow(v, flowConnect, state, &githubFlow{Space: m.ID, Data: data, Create: create}); err != nil {
+	if err := s.KeepFlow(v, flowConnect, state, &githubFlow{Space: m.ID, Data: data, Create: create}); err != nil {
 		return err
 	}
-	return s.leaveFor(v, location)
+	return s.SendToProvider(v, location)
 }
 
 // githubProblem shows what GitHub said on the space's page, which has a way on.
-func (s *Server) githubProblem(v *visit, m store.Membership, err error) error {
+func (s *Site) githubProblem(v *Visit, m store.Membership, err error) error {
 	if fault.CodeOf(err) == fault.Internal {
 		return err
 	}
-	return s.githubState(v, m, asPage(err).status, fault.PublicOf(err))
+	return s.githubState(v, m, AsPage(err).Status, fault.PublicOf(err))
 }
 
 // setupPage says what to do after a visit to GitHub of which nothing is known.
@@ -160,36 +160,36 @@ type setupPage struct {
 // afterInstall is where GitHub sends people who installed the App, changed its
 // repositories or asked for it. All that the request says is a hint: anybody can
 // send anybody here, with any number in installation_id.
-func (s *Server) afterInstall(v *visit) error {
+func (s *Site) afterInstall(v *Visit) error {
 	f, ok, err := s.takeHint(v, flowInstall)
 	if err != nil {
 		return err
 	}
-	request := v.r.URL.Query().Get("setup_action") == "request"
+	request := v.R.URL.Query().Get("setup_action") == "request"
 	if !ok {
-		return s.afterGitHub(v, http.StatusOK, setupPage{Request: request, Over: v.r.URL.Query().Has("state")})
+		return s.afterGitHub(v, http.StatusOK, setupPage{Request: request, Over: v.R.URL.Query().Has("state")})
 	}
 	return s.goOn(v, f, request)
 }
 
 // goOn follows a state of this session: its person asked for it a moment ago.
-func (s *Server) goOn(v *visit, f githubFlow, request bool) error {
+func (s *Site) goOn(v *Visit, f githubFlow, request bool) error {
 	m, err := s.connectable(v, f.Space)
 	if err != nil {
 		return err
 	}
 	if request {
-		if err := s.o.App.AskApproval(v.r.Context(), m.ID, v.user.ID); err != nil {
+		if err := s.App.AskApproval(v.R.Context(), m.ID, v.User.ID); err != nil {
 			return s.githubProblem(v, m, err)
 		}
-		return s.see(v, githubPath(m.ID))
+		return s.See(v, githubPath(m.ID))
 	}
 	return s.toGitHub(v, m, nil)
 }
 
-func (s *Server) afterGitHub(v *visit, status int, body setupPage) error {
-	if v.in {
-		all, err := s.spacesOf(v)
+func (s *Site) afterGitHub(v *Visit, status int, body setupPage) error {
+	if v.In {
+		all, err := s.Spaces(v)
 		if err != nil {
 			return err
 		}
@@ -198,18 +198,18 @@ func (s *Server) afterGitHub(v *visit, status int, body setupPage) error {
 				body.Spaces = append(body.Spaces, m)
 			}
 		}
-		body.Spaces, body.More = firstOf(body.Spaces, false)
+		body.Spaces, body.More = FirstOf(body.Spaces, false)
 	}
 	title := "Back from GitHub"
 	if body.Over {
 		title = "This visit to GitHub is over"
 	}
-	return s.page(v, status, "githubsetup", page{Title: title, Styles: []string{"github.css"}, Body: body})
+	return s.Page(v, status, "githubsetup", Page{Title: title, Styles: []string{"github.css"}, Body: body})
 }
 
 // finishGitHub is where GitHub sends people back to, once they said who they are.
-func (s *Server) finishGitHub(v *visit) error {
-	q := v.r.URL.Query()
+func (s *Site) finishGitHub(v *Visit) error {
+	q := v.R.URL.Query()
 	if !q.Has("state") {
 		// An owner's approval ends so, in the owner's browser.
 		return s.afterGitHub(v, http.StatusOK, setupPage{Request: q.Get("setup_action") == "request"})
@@ -223,10 +223,10 @@ func (s *Server) finishGitHub(v *visit) error {
 		return s.goOn(v, f, q.Get("setup_action") == "request")
 	}
 	var f githubFlow
-	state, ok := stateIn(v.r)
+	state, ok := StateIn(v.R)
 	if ok {
 		var err error
-		if ok, err = s.takeFlow(v, flowConnect, state, &f); err != nil {
+		if ok, err = s.TakeFlow(v, flowConnect, state, &f); err != nil {
 			return err
 		}
 	}
@@ -245,9 +245,9 @@ func (s *Server) finishGitHub(v *visit) error {
 	}
 	var found app.Found
 	if f.Create != nil {
-		found, err = s.o.App.FinishCreate(v.r.Context(), s.url(app.PathCallback), f.Data, q, *f.Create)
+		found, err = s.App.FinishCreate(v.R.Context(), s.URL(app.PathCallback), f.Data, q, *f.Create)
 	} else {
-		found, err = s.o.App.Finish(v.r.Context(), s.url(app.PathCallback), f.Data, q)
+		found, err = s.App.Finish(v.R.Context(), s.URL(app.PathCallback), f.Data, q)
 	}
 	if err != nil {
 		return s.githubProblem(v, m, err)
@@ -255,35 +255,35 @@ func (s *Server) finishGitHub(v *visit) error {
 	if found.Created != 0 && choosable(found, found.Created) {
 		return s.linkFound(v, m, found, found.Created)
 	}
-	if err := s.keepFlow(v, flowFound, string(m.ID), &githubFlow{Space: m.ID, Found: &found}); err != nil {
+	if err := s.KeepFlow(v, flowFound, string(m.ID), &githubFlow{Space: m.ID, Found: &found}); err != nil {
 		return err
 	}
-	return s.see(v, githubPath(m.ID)+"/pick")
+	return s.See(v, githubPath(m.ID)+"/pick")
 }
 
 // checkRepository is POST /spaces/{id}/github/check.
-func (s *Server) checkRepository(v *visit) error {
-	m, err := s.owned(v)
+func (s *Site) checkRepository(v *Visit) error {
+	m, err := s.OwnedSpace(v)
 	if err != nil {
 		return err
 	}
-	if _, err := s.o.App.Recheck(v.r.Context(), m.ID); err != nil {
+	if _, err := s.App.Recheck(v.R.Context(), m.ID); err != nil {
 		return s.githubProblem(v, m, err)
 	}
-	if s.o.Setup != nil {
-		s.o.Setup.Fetch(m.ID)
+	if s.Setup != nil {
+		s.Setup.Fetch(m.ID)
 	}
-	return s.see(v, githubPath(m.ID)+"?done=checked")
+	return s.See(v, githubPath(m.ID)+"?done=checked")
 }
 
 // unlinkRepository is POST /spaces/{id}/github/disconnect.
-func (s *Server) unlinkRepository(v *visit) error {
-	m, err := s.owned(v)
+func (s *Site) unlinkRepository(v *Visit) error {
+	m, err := s.OwnedSpace(v)
 	if err != nil {
 		return err
 	}
-	if err := s.o.App.Unlink(v.r.Context(), v.user.ID, m.ID); err != nil {
+	if err := s.App.Unlink(v.R.Context(), v.User.ID, m.ID); err != nil {
 		return s.githubProblem(v, m, err)
 	}
-	return s.see(v, githubPath(m.ID)+"?done=disconnected")
+	return s.See(v, githubPath(m.ID)+"?done=disconnected")
 }

@@ -89,11 +89,11 @@ type Access struct {
 
 // routeHealth adds what an admin sees of the server: health, usage, who may come
 // in; and what a person sees of their keys.
-func (s *Server) routeHealth(add adder) {
-	add("GET /admin/access", LimitPage, admins, s.showAccess)
-	add("POST /admin/clients/delete", LimitPage, admins, s.deleteClient)
-	add("GET /admin/health", LimitPage, admins, s.showHealth)
-	add("GET /account/keys", LimitPage, signedIn, s.showKeys)
+func (s *Site) routeHealth(add adder) {
+	add("GET /admin/access", LimitPage, Admins, s.showAccess)
+	add("POST /admin/clients/delete", LimitPage, Admins, s.deleteClient)
+	add("GET /admin/health", LimitPage, Admins, s.showHealth)
+	add("GET /account/keys", LimitPage, SignedIn, s.showKeys)
 }
 
 // healthPage is how the server is, and what people use.
@@ -112,23 +112,23 @@ type usageRow struct {
 }
 
 // showHealth is GET /admin/health.
-func (s *Server) showHealth(v *visit) error {
-	if s.o.Health == nil {
-		return errNoPage
+func (s *Site) showHealth(v *Visit) error {
+	if s.Health == nil {
+		return ErrNoPage
 	}
-	ctx := v.r.Context()
-	r, err := s.o.Health.Report(ctx)
+	ctx := v.R.Context()
+	r, err := s.Health.Report(ctx)
 	if err != nil {
 		return err
 	}
-	people, err := s.o.Accounts.ListUsers(ctx)
+	people, err := s.Accounts.ListUsers(ctx)
 	if err != nil {
 		return err
 	}
 	r.Totals = append(r.Totals, HealthTotal{Name: "Stored", Value: bytesize.Text(r.Stored)})
-	body := healthPage{HealthReport: r, Version: s.o.Version}
+	body := healthPage{HealthReport: r, Version: s.Version}
 	if !r.Started.IsZero() {
-		body.Up = s.now().Sub(r.Started).Truncate(time.Minute)
+		body.Up = s.Now().Sub(r.Started).Truncate(time.Minute)
 	}
 	for _, c := range r.Checks {
 		if c.State == HealthNote || c.State == HealthBad {
@@ -136,12 +136,12 @@ func (s *Server) showHealth(v *visit) error {
 		}
 	}
 	// What is behind each person costs some reads, so that all are never looked at.
-	from := min(pageFrom(v.r), max(0, len(people)-1))
-	shown := people[from:min(from+maxShown, len(people))]
+	from := min(PageFrom(v.R), max(0, len(people)-1))
+	shown := people[from:min(from+MaxShown, len(people))]
 	if n := from + len(shown); n < len(people) {
 		body.More = n
 	}
-	used, err := s.o.Health.Usage(ctx, shown)
+	used, err := s.Health.Usage(ctx, shown)
 	if err != nil {
 		return err
 	}
@@ -152,7 +152,7 @@ func (s *Server) showHealth(v *visit) error {
 	for _, u := range used {
 		body.People = append(body.People, usageRow{names[u.User], u})
 	}
-	return s.page(v, http.StatusOK, "health", page{Title: "Health", Wide: true, Current: "/admin", Styles: []string{"admin.css"}, Body: body})
+	return s.Page(v, http.StatusOK, "health", Page{Title: "Health", Wide: true, Current: "/admin", Styles: []string{"admin.css"}, Body: body})
 }
 
 // Stored is Bytes for people.

@@ -52,12 +52,12 @@ type HeldSecret struct {
 }
 
 // routeHeld adds what becomes of held files.
-func (s *Server) routeHeld(add adder) {
-	if s.o.Held == nil {
+func (s *Site) routeHeld(add adder) {
+	if s.Held == nil {
 		return
 	}
-	add("POST /spaces/{id}/held/allow", LimitPage, signedIn, s.allowHeld)
-	add("POST /spaces/{id}/held/discard", LimitPage, signedIn, s.discardHeld)
+	add("POST /spaces/{id}/held/allow", LimitPage, SignedIn, s.allowHeld)
+	add("POST /spaces/{id}/held/discard", LimitPage, SignedIn, s.discardHeld)
 }
 
 // Bounds of lists of held files.
@@ -91,33 +91,33 @@ func heldKey(path string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// heldIn counts what is held for the visitor in a space; -1 where that cannot be
+// HeldIn counts what is held for the visitor in a space; -1 where that cannot be
 // told, so that no page says that nothing is.
-func (s *Server) heldIn(v *visit, id space.SpaceID) int {
-	if s.o.Held == nil {
+func (s *Site) HeldIn(v *Visit, id space.SpaceID) int {
+	if s.Held == nil {
 		return 0
 	}
-	all, err := s.o.Held.Paths(v.r.Context(), v.user.ID, id)
+	all, err := s.Held.Paths(v.R.Context(), v.User.ID, id)
 	if err != nil {
-		s.log.WarnContext(v.r.Context(), "what is held cannot be read", "space", id, "err", err)
+		s.Logger.WarnContext(v.R.Context(), "what is held cannot be read", "space", id, "err", err)
 		return -1
 	}
 	return len(all)
 }
 
 // heldOf is what is held for the visitor in a space; nil for nothing.
-func (s *Server) heldOf(v *visit, m store.Membership) (*heldBody, error) {
-	n := s.heldIn(v, m.ID)
+func (s *Site) heldOf(v *Visit, m store.Membership) (*heldBody, error) {
+	n := s.HeldIn(v, m.ID)
 	b := &heldBody{Count: n, May: m.Role != space.Reader}
 	var list []HeldFile
 	if n > 0 {
 		var err error
-		if list, err = s.o.Held.List(v.r.Context(), v.user.ID, m.ID, heldShown); err != nil {
+		if list, err = s.Held.List(v.R.Context(), v.User.ID, m.ID, heldShown); err != nil {
 			return nil, err
 		}
 		b.More = max(0, n-len(list))
 	}
-	switch v.r.URL.Query().Get("held") {
+	switch v.R.URL.Query().Get("held") {
 	case "allowed":
 		b.Done = "Allowed. The file is saved when an AI of yours next runs a command in this space."
 	case "discarded":
@@ -127,13 +127,13 @@ func (s *Server) heldOf(v *visit, m store.Membership) (*heldBody, error) {
 		return nil, nil
 	}
 	for _, f := range list {
-		it := heldItem{Key: heldKey(f.Path), Path: shownPath(f.Shown, 150), Size: bytesize.Text(f.Size), Why: shorten(f.Why, 400), Since: f.Since, Allowed: f.Allowed}
+		it := heldItem{Key: heldKey(f.Path), Path: ShownPath(f.Shown, 150), Size: bytesize.Text(f.Size), Why: Shorten(f.Why, 400), Since: f.Since, Allowed: f.Allowed}
 		if it.Path == "" {
 			it.Path = "a file without a name"
 		}
 		for i, x := range f.Secrets {
 			if i < heldSecrets {
-				x.Description = shorten(x.Description, 80)
+				x.Description = Shorten(x.Description, 80)
 				it.Secrets = append(it.Secrets, x)
 			}
 			if i < heldPrints && !slices.Contains(it.Prints, x.Fingerprint) {
@@ -147,12 +147,12 @@ func (s *Server) heldOf(v *visit, m store.Membership) (*heldBody, error) {
 }
 
 // heldFile is the file of the visitor's that a form names.
-func (s *Server) heldFile(v *visit, m store.Membership) (string, error) {
-	paths, err := s.o.Held.Paths(v.r.Context(), v.user.ID, m.ID)
+func (s *Site) heldFile(v *Visit, m store.Membership) (string, error) {
+	paths, err := s.Held.Paths(v.R.Context(), v.User.ID, m.ID)
 	if err != nil {
 		return "", err
 	}
-	key := v.r.PostFormValue("file")
+	key := v.R.PostFormValue("file")
 	i := slices.IndexFunc(paths, func(p string) bool { return p != "" && heldKey(p) == key })
 	if i < 0 {
 		return "", errHeldGone
@@ -163,8 +163,8 @@ func (s *Server) heldFile(v *visit, m store.Membership) (string, error) {
 var errHeldGone = fault.New(fault.NotFound, "This file is held no more: it was saved, deleted or discarded meanwhile.")
 
 // allowHeld is POST /spaces/{id}/held/allow.
-func (s *Server) allowHeld(v *visit) error {
-	m, err := s.writable(v)
+func (s *Site) allowHeld(v *Visit) error {
+	m, err := s.WritableSpace(v)
 	if err != nil {
 		return err
 	}
@@ -172,20 +172,20 @@ func (s *Server) allowHeld(v *visit) error {
 	if err != nil {
 		return err
 	}
-	prints := strings.Fields(v.r.PostFormValue("secrets"))
+	prints := strings.Fields(v.R.PostFormValue("secrets"))
 	if len(prints) > heldPrints {
 		prints = prints[:heldPrints]
 	}
-	if err := s.o.Held.Allow(v.r.Context(), v.user.ID, m.ID, path, prints); err != nil {
+	if err := s.Held.Allow(v.R.Context(), v.User.ID, m.ID, path, prints); err != nil {
 		return err
 	}
-	return s.see(v, inSpace(m.ID, "remote?held=allowed#held"))
+	return s.See(v, SpacePath(m.ID, "remote?held=allowed#held"))
 }
 
 // discardHeld is POST /spaces/{id}/held/discard. What is held is the visitor's own,
 // so that one who may only read the space any more may do it too.
-func (s *Server) discardHeld(v *visit) error {
-	m, err := s.membership(v)
+func (s *Site) discardHeld(v *Visit) error {
+	m, err := s.Space(v)
 	if err != nil {
 		return err
 	}
@@ -193,11 +193,11 @@ func (s *Server) discardHeld(v *visit) error {
 	if err != nil {
 		return err
 	}
-	if err := s.o.Held.Discard(v.r.Context(), v.user.ID, m.ID, path); err != nil {
+	if err := s.Held.Discard(v.R.Context(), v.User.ID, m.ID, path); err != nil {
 		if fault.CodeOf(err) == fault.NotFound {
 			return errHeldGone
 		}
 		return err
 	}
-	return s.see(v, inSpace(m.ID, "remote?held=discarded#held"))
+	return s.See(v, SpacePath(m.ID, "remote?held=discarded#held"))
 }

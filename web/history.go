@@ -51,7 +51,7 @@ type commitRow struct {
 	URL, ID, Subject string
 	Author, By       string // who, and with what
 	Time             time.Time
-	Clock            timeForm // how its time of day is shown
+	Clock            TimeForm // how its time of day is shown
 	Tell             string   // what tells it apart besides; mostly ""
 	// Of a list of what changed a path:
 	Version string // the address of the path as it was then; "" where it was not there
@@ -62,18 +62,18 @@ type commitRow struct {
 }
 
 // showHistory is GET /spaces/{id}/history/{path...}.
-func (s *Server) showHistory(v *visit) error {
+func (s *Site) showHistory(v *Visit) error {
 	l, err := s.locate(v)
 	if err != nil {
 		return err
 	}
-	cursor := v.r.URL.Query().Get("after")
-	list, next, err := s.o.History.LogPage(v.r.Context(), l.space.ID, l.commit, l.path, cursor, historyRows, historyWalk)
+	cursor := v.R.URL.Query().Get("after")
+	list, next, err := s.History.LogPage(v.R.Context(), l.space.ID, l.commit, l.path, cursor, historyRows, historyWalk)
 	if err != nil {
-		return gone(err)
+		return Gone(err)
 	}
 	if l.path != "" && cursor == "" && len(list) == 0 && next == "" {
-		return errGone // nothing was ever there
+		return ErrGone // nothing was ever there
 	}
 	base := "/spaces/" + string(l.space.ID)
 	body := historyPage{Crumbs: l.crumbs(), Name: l.name(), Whole: l.path == "", First: cursor == "", Newest: l.now("history"), File: l.now("files"), Walked: historyWalk}
@@ -109,10 +109,10 @@ func (s *Server) showHistory(v *visit) error {
 		if versions != nil {
 			r.Back = versions[i].back
 			if versions[i].there {
-				r.Version = pageURL(l.space.ID, "files", l.path, c.ID)
+				r.Version = PageURL(l.space.ID, "files", l.path, c.ID)
 			}
 		}
-		if d := day(c.Time); len(body.Days) == 0 || body.Days[len(body.Days)-1].Day != d {
+		if d := Day(c.Time); len(body.Days) == 0 || body.Days[len(body.Days)-1].Day != d {
 			body.Days = append(body.Days, historyDay{Machine: c.Time.UTC().Format(time.DateOnly), Day: d})
 		}
 		last := &body.Days[len(body.Days)-1]
@@ -124,14 +124,14 @@ func (s *Server) showHistory(v *visit) error {
 			return err
 		}
 		if from != "" {
-			body.Moved, body.MovedFrom = string(from), pageURL(l.space.ID, "history", from, before)
+			body.Moved, body.MovedFrom = string(from), PageURL(l.space.ID, "history", from, before)
 		}
 	}
 	title := "History"
 	if l.path != "" {
 		title = "History of " + l.name()
 	}
-	return s.page(v, http.StatusOK, "history", page{Title: title, Wide: true, Current: "files", Space: &l.space, Styles: filesStyles(), Body: body})
+	return s.Page(v, http.StatusOK, "history", Page{Title: title, Wide: true, Current: "files", Space: &l.space, Styles: filesStyles(), Body: body})
 }
 
 // version is what a commit left at a path.
@@ -139,16 +139,16 @@ type version struct{ there, back bool }
 
 // versionsOf finds what each commit of a list left at a path; nil for the whole
 // space. What is there now needs not be brought back.
-func (s *Server) versionsOf(v *visit, l location, list []space.Commit) ([]version, error) {
+func (s *Site) versionsOf(v *Visit, l location, list []space.Commit) ([]version, error) {
 	if l.path == "" {
 		return nil, nil
 	}
-	head, err := s.o.Workspace.Head(v.r.Context(), l.space.ID)
+	head, err := s.Workspace.Head(v.R.Context(), l.space.ID)
 	if err != nil {
 		return nil, err
 	}
 	at := func(c space.CommitID) (space.Entry, bool, error) {
-		e, err := s.o.Workspace.Lookup(v.r.Context(), l.space.ID, c, l.path)
+		e, err := s.Workspace.Lookup(v.R.Context(), l.space.ID, c, l.path)
 		if fault.CodeOf(err) == fault.NotFound {
 			return space.Entry{}, false, nil
 		}
@@ -185,11 +185,11 @@ func tellApart(rows []commitRow) {
 		r, t := &rows[i], rows[i].Time.UTC()
 		switch {
 		case count[t.Format(minute)] == 1:
-			r.Clock = formClock
+			r.Clock = TimeClock
 		case count[t.Format(second)] == 1:
-			r.Clock = formSecond
+			r.Clock = TimeSecond
 		default: // nothing but its id does
-			r.Clock, r.Tell = formSecond, r.ID
+			r.Clock, r.Tell = TimeSecond, r.ID
 		}
 	}
 }
@@ -197,13 +197,13 @@ func tellApart(rows []commitRow) {
 // rowOf is a commit as lists show it.
 func rowOf(base string, c space.Commit) commitRow {
 	return commitRow{
-		URL: base + "/commits/" + string(c.ID), ID: c.ID.Short(), Subject: subjectOf(c.Message),
-		Author: authorOf(c), By: madeBy(c), Time: c.Time, Clock: formClock,
+		URL: base + "/commits/" + string(c.ID), ID: c.ID.Short(), Subject: SubjectOf(c.Message),
+		Author: authorOf(c), By: madeBy(c), Time: c.Time, Clock: TimeClock,
 	}
 }
 
 func authorOf(c space.Commit) string {
-	if n := shorten(c.Author.Name, 80); n != "" {
+	if n := Shorten(c.Author.Name, 80); n != "" {
 		return n
 	}
 	return "somebody"
@@ -214,9 +214,9 @@ const onPages = "on the pages"
 
 // madeBy says with what a commit was made; "" where nothing tells.
 func madeBy(c space.Commit) string {
-	client, tool := shorten(c.Client, 60), shorten(c.Tool, 40)
+	client, tool := Shorten(c.Client, 60), Shorten(c.Tool, 40)
 	switch {
-	case byPage(c.Tool):
+	case ByPage(c.Tool):
 		return onPages
 	case c.ClaimedTool != "":
 		return "by git"
@@ -234,43 +234,43 @@ func madeBy(c space.Commit) string {
 
 // restore is POST /spaces/{id}/restore: a path, or everything, is made what it
 // was at a commit, as a further commit.
-func (s *Server) restore(v *visit) error {
-	m, err := s.writable(v)
+func (s *Site) restore(v *Visit) error {
+	m, err := s.WritableSpace(v)
 	if err != nil {
 		return err
 	}
-	at, _, err := s.commitOf(v, m.ID, v.r.PostFormValue("at"))
-	if err != nil || v.r.PostFormValue("at") == "" {
+	at, _, err := s.commitOf(v, m.ID, v.R.PostFormValue("at"))
+	if err != nil || v.R.PostFormValue("at") == "" {
 		return goneOr(err)
 	}
 	var p space.Path
-	if text := v.r.PostFormValue("path"); text != "" {
+	if text := v.R.PostFormValue("path"); text != "" {
 		if p, err = space.ParsePath(text); err != nil {
-			return errGone
+			return ErrGone
 		}
-	} else if v.r.PostFormValue("all") != "1" {
+	} else if v.R.PostFormValue("all") != "1" {
 		return fault.New(fault.Invalid, "Say what to restore.")
 	}
-	c, err := s.o.History.Restore(v.r.Context(), m.ID, p, at, v.meta(byRestore, ""))
+	c, err := s.History.Restore(v.R.Context(), m.ID, p, at, v.Meta(ByRestore, ""))
 	if err != nil {
-		return gone(v.named(err))
+		return Gone(v.NamedError(err))
 	}
 	if len(c.Rejected) > 0 {
-		return fault.New(fault.Conflict, "Some of it cannot be brought back: %s", shorten(v.name(c.Rejected[0].Why), 600))
+		return fault.New(fault.Conflict, "Some of it cannot be brought back: %s", Shorten(v.Named(c.Rejected[0].Why), 600))
 	}
 	if p == "" || !c.Changed {
-		return s.see(v, "/spaces/"+string(m.ID)+"/commits/"+string(c.ID))
+		return s.See(v, "/spaces/"+string(m.ID)+"/commits/"+string(c.ID))
 	}
-	if _, err := s.o.Workspace.Lookup(v.r.Context(), m.ID, c.ID, p); err != nil {
-		return s.see(v, "/spaces/"+string(m.ID)+"/commits/"+string(c.ID)) // what was restored is that it was not there
+	if _, err := s.Workspace.Lookup(v.R.Context(), m.ID, c.ID, p); err != nil {
+		return s.See(v, "/spaces/"+string(m.ID)+"/commits/"+string(c.ID)) // what was restored is that it was not there
 	}
-	return s.see(v, told(pageURL(m.ID, "files", p, ""), "restored"))
+	return s.See(v, told(PageURL(m.ID, "files", p, ""), "restored"))
 }
 
 // fileName is a path as lists of changes show it.
 func fileName(p space.Path) string {
 	dir, base := path.Split(string(p))
-	return shownPath(dir, 200) + shownPath(base, 150)
+	return ShownPath(dir, 200) + ShownPath(base, 150)
 }
 
 // messageOf is what a commit's message says after its first line.
@@ -282,7 +282,7 @@ func messageOf(message string) string {
 			lines = append(lines, "…")
 			break
 		}
-		lines = append(lines, shorten(line, 500))
+		lines = append(lines, Shorten(line, 500))
 	}
 	return strings.TrimSpace(strings.Join(lines, "\n"))
 }

@@ -66,59 +66,59 @@ type changeOfFile struct {
 }
 
 // showCommit is GET /spaces/{id}/commits/{commit}.
-func (s *Server) showCommit(v *visit) error {
-	m, err := s.membership(v)
+func (s *Site) showCommit(v *Visit) error {
+	m, err := s.Space(v)
 	if err != nil {
 		return err
 	}
-	at, _, err := s.commitOf(v, m.ID, v.r.PathValue("commit"))
+	at, _, err := s.commitOf(v, m.ID, v.R.PathValue("commit"))
 	if err != nil {
 		return err
 	}
-	log, err := s.o.History.Log(v.r.Context(), m.ID, LogQuery{From: at, Limit: 1})
+	log, err := s.History.Log(v.R.Context(), m.ID, LogQuery{From: at, Limit: 1})
 	if err != nil || len(log) == 0 {
-		return goneOr(gone(err))
+		return goneOr(Gone(err))
 	}
 	c := log[0]
 	base := "/spaces/" + string(m.ID)
 	body := changesPage{Commit: &commitView{
-		Row: rowOf(base, c), Rest: messageOf(c.Message), ID: string(c.ID), Time: c.Time, Tool: shorten(c.Tool, 60), Client: shorten(c.Client, 120),
-		Files: pageURL(m.ID, "files", "", c.ID), Download: base + "/download/zip?at=" + string(c.ID),
+		Row: rowOf(base, c), Rest: messageOf(c.Message), ID: string(c.ID), Time: c.Time, Tool: Shorten(c.Tool, 60), Client: Shorten(c.Client, 120),
+		Files: PageURL(m.ID, "files", "", c.ID), Download: base + "/download/zip?at=" + string(c.ID),
 	}, Write: m.Role != space.Reader, Restore: base + "/restore", At: c.ID, Before: c.Parent}
-	if byPage(c.Tool) {
+	if ByPage(c.Tool) {
 		body.Commit.How, body.Commit.Tool, body.Commit.Client = onPages, "", ""
 	}
 	if c.ClaimedTool != "" {
 		body.Commit.How = "by git, and says that it was made here, of which this server knows nothing"
 	}
 	if c.Parent != "" {
-		newest, err := s.o.History.Log(v.r.Context(), m.ID, LogQuery{Limit: activityNames})
+		newest, err := s.History.Log(v.R.Context(), m.ID, LogQuery{Limit: activityNames})
 		if err != nil {
 			return err
 		}
 		if by := undoneBy(newest)[c.ID.Short()]; by != "" {
-			body.Commit.Undone = inSpace(m.ID, "commits/"+string(by))
+			body.Commit.Undone = SpacePath(m.ID, "commits/"+string(by))
 		}
-		body.Commit.Undo = inSpace(m.ID, "revert?commit="+string(c.ID))
+		body.Commit.Undo = SpacePath(m.ID, "revert?commit="+string(c.ID))
 		body.Commit.Parent = base + "/commits/" + string(c.Parent)
 	}
 	if err := s.addChanges(v, m, &body, c.Parent, c.ID, ""); err != nil {
 		return err
 	}
-	return s.page(v, http.StatusOK, "changes", page{Title: body.Commit.Row.Subject, Wide: true, Current: "files", Space: &m, Styles: filesStyles(), Body: body})
+	return s.Page(v, http.StatusOK, "changes", Page{Title: body.Commit.Row.Subject, Wide: true, Current: "files", Space: &m, Styles: filesStyles(), Body: body})
 }
 
 // showCompare is GET /spaces/{id}/compare?from=&to=&path=.
-func (s *Server) showCompare(v *visit) error {
-	m, err := s.membership(v)
+func (s *Site) showCompare(v *Visit) error {
+	m, err := s.Space(v)
 	if err != nil {
 		return err
 	}
-	q := v.r.URL.Query()
+	q := v.R.URL.Query()
 	var p space.Path
 	if text := strings.TrimSuffix(q.Get("path"), "/"); text != "" {
 		if p, err = space.ParsePath(text); err != nil {
-			return errGone
+			return ErrGone
 		}
 	}
 	from, _, err := s.commitOf(v, m.ID, q.Get("from"))
@@ -143,30 +143,30 @@ func (s *Server) showCompare(v *visit) error {
 	if p != "" {
 		title = "What changed in " + fileName(p)
 	}
-	return s.page(v, http.StatusOK, "changes", page{Title: title, Wide: true, Current: "files", Space: &m, Styles: filesStyles(), Body: body})
+	return s.Page(v, http.StatusOK, "changes", Page{Title: title, Wide: true, Current: "files", Space: &m, Styles: filesStyles(), Body: body})
 }
 
 func goneOr(err error) error {
 	if err == nil {
-		return errGone
+		return ErrGone
 	}
 	return err
 }
 
-func (s *Server) rowAt(v *visit, m store.Membership, at space.CommitID) (*commitRow, error) {
-	log, err := s.o.History.Log(v.r.Context(), m.ID, LogQuery{From: at, Limit: 1})
+func (s *Site) rowAt(v *Visit, m store.Membership, at space.CommitID) (*commitRow, error) {
+	log, err := s.History.Log(v.R.Context(), m.ID, LogQuery{From: at, Limit: 1})
 	if err != nil || len(log) == 0 {
-		return nil, gone(err)
+		return nil, Gone(err)
 	}
 	r := rowOf("/spaces/"+string(m.ID), log[0])
 	return &r, nil
 }
 
 // addChanges adds the files that differ, and the lines of the first of them.
-func (s *Server) addChanges(v *visit, m store.Membership, body *changesPage, from, to space.CommitID, p space.Path) error {
-	files, total, err := s.o.History.Changes(v.r.Context(), m.ID, from, to, p, changesListed)
+func (s *Site) addChanges(v *Visit, m store.Membership, body *changesPage, from, to space.CommitID, p space.Path) error {
+	files, total, err := s.History.Changes(v.R.Context(), m.ID, from, to, p, changesListed)
 	if err != nil {
-		return gone(err)
+		return Gone(err)
 	}
 	body.Count, body.More = total, total-len(files)
 	shown := changesShown
@@ -177,10 +177,10 @@ func (s *Server) addChanges(v *visit, m store.Membership, body *changesPage, fro
 	for i, f := range files {
 		c := changeOfFile{ID: fileID(i), Name: fileName(f.Path), Path: f.Path, CanAfter: f.Status != space.Deleted, CanBefore: f.Status != space.Added && from != ""}
 		if c.CanAfter {
-			c.Now = pageURL(m.ID, "files", f.Path, to)
+			c.Now = PageURL(m.ID, "files", f.Path, to)
 		}
 		if c.CanBefore {
-			c.Was = pageURL(m.ID, "files", f.Path, from)
+			c.Was = PageURL(m.ID, "files", f.Path, from)
 		}
 		switch f.Status {
 		case space.Added:
@@ -198,7 +198,7 @@ func (s *Server) addChanges(v *visit, m store.Membership, body *changesPage, fro
 		case f.Size > changesBytes:
 			c.Note = "The file is too large for its lines to be shown."
 		default:
-			patch, err := s.o.History.FilePatch(v.r.Context(), m.ID, f)
+			patch, err := s.History.FilePatch(v.R.Context(), m.ID, f)
 			if err != nil {
 				return err
 			}

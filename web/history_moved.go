@@ -16,14 +16,14 @@ const movedListed = 2000
 // commit before it, up to which the history of that place is the path's own. It is
 // "" where the commit moved nothing: what is gone has other bytes than what came, or
 // there are two places that it may have come from.
-func (s *Server) movedFrom(v *visit, id space.SpaceID, p space.Path, c space.Commit) (from space.Path, before space.CommitID, err error) {
+func (s *Site) movedFrom(v *Visit, id space.SpaceID, p space.Path, c space.Commit) (from space.Path, before space.CommitID, err error) {
 	if c.Parent == "" {
 		return "", "", nil
 	}
-	if _, err := s.o.Workspace.Lookup(v.r.Context(), id, c.Parent, p); fault.CodeOf(err) != fault.NotFound {
+	if _, err := s.Workspace.Lookup(v.R.Context(), id, c.Parent, p); fault.CodeOf(err) != fault.NotFound {
 		return "", "", err // it was there before
 	}
-	files, total, err := s.o.History.Changes(v.r.Context(), id, c.Parent, c.ID, "", movedListed)
+	files, total, err := s.History.Changes(v.R.Context(), id, c.Parent, c.ID, "", movedListed)
 	if err != nil || total > len(files) {
 		return "", "", err
 	}
@@ -71,11 +71,11 @@ func (s *Server) movedFrom(v *visit, id space.SpaceID, p space.Path, c space.Com
 
 // movedTo returns where a commit put the file that it took from a path; "" where it
 // did not, or put it to several places.
-func (s *Server) movedTo(v *visit, id space.SpaceID, p space.Path, c space.Commit) (to space.Path, err error) {
+func (s *Site) movedTo(v *Visit, id space.SpaceID, p space.Path, c space.Commit) (to space.Path, err error) {
 	if c.Parent == "" {
 		return "", nil
 	}
-	files, total, err := s.o.History.Changes(v.r.Context(), id, c.Parent, c.ID, "", movedListed)
+	files, total, err := s.History.Changes(v.R.Context(), id, c.Parent, c.ID, "", movedListed)
 	if err != nil || total > len(files) {
 		return "", err
 	}

@@ -14,10 +14,10 @@ import (
 )
 
 // routeHome adds the first page, and those that connect a client.
-func (s *Server) routeHome(add adder) {
-	add("GET /{$}", LimitPage, anyone, s.home)
-	add("POST /start/local", LimitPage, signedIn, s.stayLocal)
-	add("POST /start/skip", LimitPage, signedIn, s.skipBringing)
+func (s *Site) routeHome(add adder) {
+	add("GET /{$}", LimitPage, Anyone, s.home)
+	add("POST /start/local", LimitPage, SignedIn, s.stayLocal)
+	add("POST /start/skip", LimitPage, SignedIn, s.skipBringing)
 	s.routeConnect(add)
 	s.routeOnboarding(add)
 }
@@ -49,7 +49,7 @@ type homePage struct {
 	// there.
 	Overview bool
 	Joined   *store.Membership // the space to which the visitor was just invited
-	Clients  []myClient
+	Clients  []Client
 	More     int
 	Commits  []change
 	Brought  bool // somebody put something in, and not the server alone
@@ -63,7 +63,7 @@ type homePage struct {
 	Others     []store.Membership // spaces
 	// MoreOthers are those that the list leaves out.
 	MoreOthers int
-	Links      recentLinks
+	Links      RecentLinks
 	// Waiting is what AIs changed that the person confirms, in any space of theirs.
 	Waiting []waitingSpace
 }
@@ -96,31 +96,31 @@ type step struct {
 }
 
 // home is GET /.
-func (s *Server) home(v *visit) error {
-	if !v.in {
-		return s.see(v, "/signin")
+func (s *Site) home(v *Visit) error {
+	if !v.In {
+		return s.See(v, "/signin")
 	}
-	ctx := v.r.Context()
-	body := homePage{Name: v.user.Display, Kept: v.r.URL.Query().Has("kept")}
+	ctx := v.R.Context()
+	body := homePage{Name: v.User.Display, Kept: v.R.URL.Query().Has("kept")}
 	if body.Name == "" {
-		body.Name = v.user.Name
+		body.Name = v.User.Name
 	}
-	all, err := s.spacesOf(v)
+	all, err := s.Spaces(v)
 	if err != nil {
 		return err
 	}
 	body.Space = ownSpace(all)
-	if body.Links, err = s.recentLinks(v); err != nil {
+	if body.Links, err = s.RecentLinks(v); err != nil {
 		return err
 	}
-	look, stop := context.WithTimeout(ctx, s.o.WaitingTime)
+	look, stop := context.WithTimeout(ctx, s.WaitingTime)
 	defer stop()
 	for _, m := range all[:min(len(all), spacesShown)] {
-		if n := s.waitingIn(look, &m); n > 0 {
+		if n := s.Waiting(look, &m); n > 0 {
 			body.Waiting = append(body.Waiting, waitingSpace{m, n})
 		}
 	}
-	clients, err := s.clientsOf(v)
+	clients, err := s.Clients(v)
 	if err != nil {
 		return err
 	}
@@ -129,10 +129,10 @@ func (s *Server) home(v *visit) error {
 			body.Clients = append(body.Clients, c)
 		}
 	}
-	slices.SortStableFunc(body.Clients, func(a, b myClient) int { return b.LastUsed.Compare(a.LastUsed) })
+	slices.SortStableFunc(body.Clients, func(a, b Client) int { return b.LastUsed.Compare(a.LastUsed) })
 	called := len(body.Clients) > 0
 	if !called {
-		if called, err = s.o.Accounts.EverUsed(ctx, v.user.ID); err != nil {
+		if called, err = s.Accounts.EverUsed(ctx, v.User.ID); err != nil {
 			return err
 		}
 	}
@@ -155,17 +155,17 @@ func (s *Server) home(v *visit) error {
 			body.Left++
 		}
 	}
-	title := "Welcome, " + shorten(body.Name, 60)
+	title := "Welcome, " + Shorten(body.Name, 60)
 	if body.Overview {
 		title = "Your Satchel"
 	}
-	return s.page(v, http.StatusOK, "home", page{Title: title, Wide: body.Overview, Styles: []string{"connect.css"}, Body: body})
+	return s.Page(v, http.StatusOK, "home", Page{Title: title, Wide: body.Overview, Styles: []string{"connect.css"}, Body: body})
 }
 
 // homeOthers lists the spaces beside the one that the page is about; one that the
 // visitor was just invited to comes first.
-func (s *Server) homeOthers(v *visit, all []store.Membership, body *homePage) {
-	if i := slices.IndexFunc(all, joinedIn(v.r.URL.Query())); i >= 0 {
+func (s *Site) homeOthers(v *Visit, all []store.Membership, body *homePage) {
+	if i := slices.IndexFunc(all, joinedIn(v.R.URL.Query())); i >= 0 {
 		body.Joined = &all[i]
 		body.Others = append(body.Others, all[i])
 	}
@@ -180,52 +180,52 @@ func (s *Server) homeOthers(v *visit, all []store.Membership, body *homePage) {
 }
 
 // homeSpace reads how the space stands.
-func (s *Server) homeSpace(v *visit, body *homePage) (err error) {
-	ctx, id := v.r.Context(), body.Space.ID
-	body.Held = s.heldIn(v, id)
-	if body.GitHub = s.o.App != nil; body.GitHub {
-		l, ok, err := s.o.App.Linked(ctx, id)
+func (s *Site) homeSpace(v *Visit, body *homePage) (err error) {
+	ctx, id := v.R.Context(), body.Space.ID
+	body.Held = s.HeldIn(v, id)
+	if body.GitHub = s.App != nil; body.GitHub {
+		l, ok, err := s.App.Linked(ctx, id)
 		if err != nil {
 			return err
 		}
 		if ok {
 			body.Link = &l
-			body.Wrong, body.Way = troubleOf(l)
+			body.Wrong, body.Way = TroubleOf(l)
 		}
 	}
-	if s.o.Setup != nil {
-		if body.Push, err = s.o.Setup.Push(ctx, id); err != nil {
+	if s.Setup != nil {
+		if body.Push, err = s.Setup.Push(ctx, id); err != nil {
 			return err
 		}
 		body.HasPush = true
 	}
-	if s.o.History != nil {
-		list, err := s.o.History.Log(ctx, id, LogQuery{Limit: homeCommits})
+	if s.History != nil {
+		list, err := s.History.Log(ctx, id, LogQuery{Limit: homeCommits})
 		if err != nil && fault.CodeOf(err) != fault.NotFound { // it was never written to, then
 			return err
 		}
 		for _, c := range list {
 			body.Brought = body.Brought || c.Tool != "" && c.Tool != "sync" && c.Tool != "satchel"
 			subject, _, _ := strings.Cut(c.Message, "\n")
-			body.Commits = append(body.Commits, change{ID: c.ID, Subject: shorten(subject, 100), By: makerOf(c), Client: shorten(c.Client, 60), Time: c.Time})
+			body.Commits = append(body.Commits, change{ID: c.ID, Subject: Shorten(subject, 100), By: MakerOf(c), Client: Shorten(c.Client, 60), Time: c.Time})
 		}
 	}
 	return nil
 }
 
 // steps are the first steps of somebody new.
-func (s *Server) steps(v *visit, h homePage, called bool) []step {
-	out := []step{{Name: "in", Title: "Sign in", Text: "You are signed in as " + v.user.Name + ".", Done: true}}
+func (s *Site) steps(v *Visit, h homePage, called bool) []step {
+	out := []step{{Name: "in", Title: "Sign in", Text: "You are signed in as " + v.User.Name + ".", Done: true}}
 	if h.Space != nil && h.Space.Role != space.Reader {
 		base := "/spaces/" + string(h.Space.ID)
-		if s.o.App != nil && h.Space.Role == space.Owner {
+		if s.App != nil && h.Space.Role == space.Owner {
 			st := step{Name: "github", Title: "Choose where it is kept", Text: "Connect a repository at GitHub, in which everything is kept as commits of your own; or let it stay on this server.",
 				Go: githubPath(h.Space.ID), Label: "Connect GitHub", Skip: "/start/local", SkipLabel: "Stay local"}
 			switch {
 			case h.Wrong != "" && !called:
 				st.Text, st.Label, st.Skip = h.Wrong+" "+h.Way, "Put it right", ""
 			case h.Link != nil:
-				st.Done, st.Text = true, "Kept in "+shorten(h.Link.FullName, 100)+" at GitHub."
+				st.Done, st.Text = true, "Kept in "+Shorten(h.Link.FullName, 100)+" at GitHub."
 			case h.Push.Remote != "":
 				st.Done, st.Text = true, "Kept at a remote, too."
 			case s.skipped(v, localCookie) || called:
@@ -250,18 +250,18 @@ func (s *Server) steps(v *visit, h homePage, called bool) []step {
 	return append(out, st)
 }
 
-func (s *Server) skipped(v *visit, name string) bool {
-	return len(v.r.CookiesNamed(s.cookieName(name))) > 0
+func (s *Site) skipped(v *Visit, name string) bool {
+	return len(v.R.CookiesNamed(s.CookieName(name))) > 0
 }
 
 // stayLocal is POST /start/local.
-func (s *Server) stayLocal(v *visit) error {
-	s.setCookie(v.w, localCookie, "1", s.now().Add(skipFor))
-	return s.see(v, "/")
+func (s *Site) stayLocal(v *Visit) error {
+	s.SetCookie(v.W, localCookie, "1", s.Now().Add(skipFor))
+	return s.See(v, "/")
 }
 
 // skipBringing is POST /start/skip.
-func (s *Server) skipBringing(v *visit) error {
-	s.setCookie(v.w, skipCookie, "1", s.now().Add(skipFor))
-	return s.see(v, "/")
+func (s *Site) skipBringing(v *Visit) error {
+	s.SetCookie(v.W, skipCookie, "1", s.Now().Add(skipFor))
+	return s.See(v, "/")
 }

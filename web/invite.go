@@ -21,21 +21,21 @@ type invitePage struct {
 	Action    string
 	Return    string // the page itself, for who signs in first
 	Name      string // wished
-	Providers []inviteWay
+	Providers []ProviderButton
 	// Own: it is the visitor's own, for somebody else.
 	Own bool
 }
 
-type inviteWay struct{ Label, Action string }
+type ProviderButton struct{ Label, Action string }
 
 // showInvite is GET /invite/{token}, which uses nothing up.
-func (s *Server) showInvite(v *visit) error {
+func (s *Site) showInvite(v *Visit) error {
 	return s.askInvite(v, http.StatusOK, "", "")
 }
 
-func (s *Server) askInvite(v *visit, status int, name, problem string) error {
-	token := v.r.PathValue("token")
-	in, err := s.o.Accounts.PeekInvitation(v.r.Context(), token)
+func (s *Site) askInvite(v *Visit, status int, name, problem string) error {
+	token := v.R.PathValue("token")
+	in, err := s.Accounts.PeekInvitation(v.R.Context(), token)
 	if err != nil {
 		return deadInvitation(err)
 	}
@@ -47,38 +47,38 @@ func (s *Server) askInvite(v *visit, status int, name, problem string) error {
 	if body.Own, err = s.ownInvitation(v, in); err != nil {
 		return err
 	}
-	for _, p := range s.offered() {
-		body.Providers = append(body.Providers, inviteWay{p.Label(), path + "/with/" + p.name})
+	for _, p := range s.Offered() {
+		body.Providers = append(body.Providers, ProviderButton{p.Label(), path + "/with/" + p.Name})
 	}
 	title := "You are invited"
 	if body.Own {
 		title = "Your invitation"
 	}
-	return s.page(v, status, "invite", page{Title: title, Body: body, Problem: problem, Field: "name"})
+	return s.Page(v, status, "invite", Page{Title: title, Body: body, Problem: problem, Field: "name"})
 }
 
 // ownInvitation reports whether the visitor made the invitation, or owns the space
 // that it is to: accepting it would give them nothing, and use it up.
-func (s *Server) ownInvitation(v *visit, in store.Invitation) (bool, error) {
+func (s *Site) ownInvitation(v *Visit, in store.Invitation) (bool, error) {
 	switch {
-	case !v.in:
+	case !v.In:
 		return false, nil
-	case in.By == v.user.ID:
+	case in.By == v.User.ID:
 		return true, nil
 	case in.Space == "":
 		return false, nil
 	}
-	all, err := s.o.Accounts.SpacesOf(v.r.Context(), v.user.ID)
+	all, err := s.Accounts.SpacesOf(v.R.Context(), v.User.ID)
 	return slices.ContainsFunc(all, func(m store.Membership) bool { return m.ID == in.Space && m.Role == space.Owner }), err
 }
 
 // useInvite is POST /invite/{token}: a signed-in person joins as themselves,
 // anybody else becomes a user first. The latter then are asked for a way to come
 // back.
-func (s *Server) useInvite(v *visit) error {
-	token := v.r.PathValue("token")
-	if v.in {
-		in, err := s.o.Accounts.PeekInvitation(v.r.Context(), token)
+func (s *Site) useInvite(v *Visit) error {
+	token := v.R.PathValue("token")
+	if v.In {
+		in, err := s.Accounts.PeekInvitation(v.R.Context(), token)
 		if err != nil {
 			return deadInvitation(err)
 		}
@@ -87,11 +87,11 @@ func (s *Server) useInvite(v *visit) error {
 		} else if own {
 			return s.askInvite(v, http.StatusConflict, "", "")
 		}
-		in, err = s.o.Accounts.AcceptInvitation(v.r.Context(), v.by(), token, v.user.ID)
+		in, err = s.Accounts.AcceptInvitation(v.R.Context(), v.By(), token, v.User.ID)
 		if err != nil {
 			return deadInvitation(err)
 		}
-		return s.see(v, afterInvitation(in))
+		return s.See(v, afterInvitation(in))
 	}
 	name, problem := wishedName(v)
 	if problem != "" {
@@ -106,38 +106,38 @@ func (s *Server) useInvite(v *visit) error {
 		return deadInvitation(err)
 	}
 	// A client may be waiting for their consent.
-	next := s.remembered(v.r)
-	if err := s.signIn(v, u.ID, "invitation"); err != nil {
+	next := s.Remembered(v.R)
+	if err := s.SignIn(v, u.ID, "invitation"); err != nil {
 		return err
 	}
 	if next == "/" {
 		if next = afterInvitation(in); next == "/" {
-			return s.see(v, "/welcome")
+			return s.See(v, "/welcome")
 		}
 	}
-	return s.see(v, "/welcome?return="+queryEscape(next))
+	return s.See(v, "/welcome?return="+url.QueryEscape(next))
 }
 
 // wishedName reads the name that a new person wishes.
-func wishedName(v *visit) (name, problem string) {
-	name = strings.TrimSpace(v.r.PostFormValue("name"))
+func wishedName(v *Visit) (name, problem string) {
+	name = strings.TrimSpace(v.R.PostFormValue("name"))
 	if err := store.CheckName(name); err != nil {
 		if name == "" {
 			return "", "Choose a user name."
 		}
-		return shorten(name, 80), fault.PublicOf(err)
+		return Shorten(name, 80), fault.PublicOf(err)
 	}
 	return name, ""
 }
 
 // beginJoin is POST /invite/{token}/with/github and the like.
-func (s *Server) beginJoin(p provider) handler {
-	return func(v *visit) error {
-		token := v.r.PathValue("token")
-		if v.in {
-			return s.see(v, "/invite/"+token)
+func (s *Site) beginJoin(p NamedProvider) Handler {
+	return func(v *Visit) error {
+		token := v.R.PathValue("token")
+		if v.In {
+			return s.See(v, "/invite/"+token)
 		}
-		if _, err := s.o.Accounts.PeekInvitation(v.r.Context(), token); err != nil {
+		if _, err := s.Accounts.PeekInvitation(v.R.Context(), token); err != nil {
 			return deadInvitation(err)
 		}
 		name, problem := wishedName(v)
@@ -150,8 +150,8 @@ func (s *Server) beginJoin(p provider) handler {
 
 // joinWith ends beginJoin. Who is a user already is signed in and asked whether
 // to join as that user.
-func (s *Server) joinWith(v *visit, method string, c auth.Claimant, f signInFlow) error {
-	u, err := s.o.Accounts.UserByIdentity(v.r.Context(), c.Issuer, c.Subject)
+func (s *Site) joinWith(v *Visit, method string, c auth.Claimant, f signInFlow) error {
+	u, err := s.Accounts.UserByIdentity(v.R.Context(), c.Issuer, c.Subject)
 	to := "/invite/" + f.Invitation
 	if fault.CodeOf(err) == fault.NotFound {
 		var in store.Invitation
@@ -161,19 +161,19 @@ func (s *Server) joinWith(v *visit, method string, c auth.Claimant, f signInFlow
 	if err != nil {
 		return deadInvitation(err)
 	}
-	if err := s.signIn(v, u.ID, method); err != nil {
+	if err := s.SignIn(v, u.ID, method); err != nil {
 		return err
 	}
-	return s.see(v, to)
+	return s.See(v, to)
 }
 
 // join makes a user of somebody with an invitation, which that uses up.
-func (s *Server) join(v *visit, c auth.Claimant, token, name string) (store.User, store.Invitation, error) {
-	in, err := s.o.Accounts.PeekInvitation(v.r.Context(), token)
+func (s *Site) join(v *Visit, c auth.Claimant, token, name string) (store.User, store.Invitation, error) {
+	in, err := s.Accounts.PeekInvitation(v.R.Context(), token)
 	if err != nil {
 		return store.User{}, store.Invitation{}, err
 	}
-	u, err := s.o.People.Admit(v.r.Context(), c, token, name)
+	u, err := s.People.Admit(v.R.Context(), c, token, name)
 	return u, in, err
 }
 
@@ -181,7 +181,7 @@ func (s *Server) join(v *visit, c auth.Claimant, token, name string) (store.User
 // to.
 func afterInvitation(in store.Invitation) string {
 	if in.Space != "" {
-		return "/?joined=" + queryEscape(string(in.Space))
+		return "/?joined=" + url.QueryEscape(string(in.Space))
 	}
 	return "/"
 }
@@ -194,7 +194,7 @@ func joinedIn(q url.Values) func(store.Membership) bool {
 func deadInvitation(err error) error {
 	switch fault.CodeOf(err) {
 	case fault.NotFound, fault.Unauthenticated:
-		return &pageError{status: http.StatusNotFound, title: "This invitation is over", text: fault.PublicOf(err)}
+		return &PageError{Status: http.StatusNotFound, Title: "This invitation is over", Text: fault.PublicOf(err)}
 	}
 	return err
 }
@@ -203,24 +203,24 @@ func deadInvitation(err error) error {
 type welcomePage struct {
 	Next      string // where they were on the way to
 	Passkeys  bool
-	Providers []inviteWay
+	Providers []ProviderButton
 	// Stranded: without one they need a link from an admin or who runs the server.
 	Stranded bool
 	Joined   *store.Membership // the space to which they were invited
 }
 
 // welcome is GET /welcome.
-func (s *Server) welcome(v *visit) error {
-	body := welcomePage{Passkeys: s.o.Passkeys != nil, Next: localPath(v.r.URL.Query().Get("return"))}
+func (s *Site) welcome(v *Visit) error {
+	body := welcomePage{Passkeys: s.Passkeys != nil, Next: LocalPath(v.R.URL.Query().Get("return"))}
 	var err error
-	if body.Stranded, err = s.stranded(v); err != nil {
+	if body.Stranded, err = s.Stranded(v); err != nil {
 		return err
 	}
-	for _, p := range s.offered() {
-		body.Providers = append(body.Providers, inviteWay{p.Label(), "/account/link/" + p.name})
+	for _, p := range s.Offered() {
+		body.Providers = append(body.Providers, ProviderButton{p.Label(), "/account/link/" + p.Name})
 	}
 	if u, err := url.Parse(body.Next); err == nil && u.Path == "/" {
-		all, err := s.spacesOf(v)
+		all, err := s.Spaces(v)
 		if err != nil {
 			return err
 		}
@@ -228,5 +228,5 @@ func (s *Server) welcome(v *visit) error {
 			body.Joined = &all[i]
 		}
 	}
-	return s.page(v, http.StatusOK, "welcome", page{Title: "Welcome, " + v.user.Name, Script: body.Passkeys, Body: body})
+	return s.Page(v, http.StatusOK, "welcome", Page{Title: "Welcome, " + v.User.Name, Script: body.Passkeys, Body: body})
 }

@@ -16,15 +16,15 @@ func wantsJSON(r *http.Request) bool {
 	return err == nil && t == "application/json"
 }
 
-// json answers the script.
-func (s *Server) json(v *visit, status int, body any) {
+// JSON answers the script.
+func (s *Site) JSON(v *Visit, status int, body any) {
 	data, err := json.Marshal(body)
 	if err != nil {
 		status, data = http.StatusInternalServerError, []byte(`{"error":"Something went wrong."}`)
 	}
-	v.w.Header().Set("Content-Type", "application/json")
-	v.w.WriteHeader(status)
-	_, _ = v.w.Write(data) // the browser is gone, then
+	v.W.Header().Set("Content-Type", "application/json")
+	v.W.WriteHeader(status)
+	_, _ = v.W.Write(data) // the browser is gone, then
 }
 
 // scriptError is what the script is told of an error.
@@ -33,14 +33,14 @@ type scriptError struct {
 	Stale bool   `json:"stale,omitempty"` // the page is to be loaded again
 }
 
-// readJSON reads what the script sent.
-func readJSON(v *visit, into any) error {
-	if !wantsJSON(v.r) {
+// ReadJSON reads what the script sent.
+func ReadJSON(v *Visit, into any) error {
+	if !wantsJSON(v.R) {
 		return fault.New(fault.Invalid, "Passkeys need JavaScript.")
 	}
-	data, err := io.ReadAll(v.r.Body)
+	data, err := io.ReadAll(v.R.Body)
 	if err != nil {
-		return badForm(err)
+		return BadForm(err)
 	}
 	if err := json.Unmarshal(data, into); err != nil {
 		return fault.Wrap(err, fault.Invalid, "The request could not be read.")

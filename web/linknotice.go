@@ -15,63 +15,63 @@ const (
 	maxLinks  = 500 // on the page Account, where all are asked for
 )
 
-// linkLine is a sign-in link that somebody else made for the visitor.
-type linkLine struct {
+// MadeLink is a sign-in link that somebody else made for the visitor.
+type MadeLink struct {
 	store.LinkNotice
 	Over bool // nobody used it, and nobody can
 }
 
-func (s *Server) linkLines(all []store.LinkNotice) []linkLine {
-	out := make([]linkLine, len(all))
+func (s *Site) MadeLinks(all []store.LinkNotice) []MadeLink {
+	out := make([]MadeLink, len(all))
 	for i, n := range all {
-		out[i] = linkLine{n, n.Used.IsZero() && !n.Expires.After(s.now())}
+		out[i] = MadeLink{n, n.Used.IsZero() && !n.Expires.After(s.Now())}
 	}
 	return out
 }
 
-// recentLinks are sign-in links that others made for the visitor, as the first page
+// RecentLinks are sign-in links that others made for the visitor, as the first page
 // shows them.
-type recentLinks struct {
-	Lines []linkLine
+type RecentLinks struct {
+	Lines []MadeLink
 	More  int
 }
 
-func (s *Server) recentLinks(v *visit) (recentLinks, error) {
-	all, more, err := s.o.Accounts.RecentLinks(v.r.Context(), v.user.ID, homeLinks)
-	return recentLinks{s.linkLines(all), more}, err
+func (s *Site) RecentLinks(v *Visit) (RecentLinks, error) {
+	all, more, err := s.Accounts.RecentLinks(v.R.Context(), v.User.ID, homeLinks)
+	return RecentLinks{s.MadeLinks(all), more}, err
 }
 
 // TellOfLink has the person told by mail of a sign-in link to their account that
 // somebody else made or used, where mail is sent and their address is known. It
 // waits for no mail. Who makes links beside the pages calls it; of what needs no
 // telling it tells nobody.
-func (s *Server) TellOfLink(ctx context.Context, link string) {
+func (s *Site) TellOfLink(ctx context.Context, link string) {
 	if s.notices == nil {
 		return
 	}
-	n, ok, err := s.o.Accounts.NoticeOf(ctx, link)
+	n, ok, err := s.Accounts.NoticeOf(ctx, link)
 	switch {
 	case err != nil:
-		s.log.ErrorContext(ctx, "a person is not told by mail of a sign-in link to their account", slog.Any("error", err))
+		s.Logger.ErrorContext(ctx, "a person is not told by mail of a sign-in link to their account", slog.Any("error", err))
 	case ok && !n.Own:
-		why := map[fate]string{repeated: "they were told of another within a minute", crowded: "too many mails wait"}[s.notices.put(letter{notice: &n}, s.now())]
+		why := map[fate]string{repeated: "they were told of another within a minute", crowded: "too many mails wait"}[s.notices.put(letter{notice: &n}, s.Now())]
 		if why != "" {
-			s.log.WarnContext(ctx, "a person is not told by mail of a sign-in link to their account", slog.String("reason", why), slog.String("user", string(n.User)), slog.String("notice", n.ID), slog.Bool("used", !n.Used.IsZero()))
+			s.Logger.WarnContext(ctx, "a person is not told by mail of a sign-in link to their account", slog.String("reason", why), slog.String("user", string(n.User)), slog.String("notice", n.ID), slog.Bool("used", !n.Used.IsZero()))
 		}
 	}
 }
 
 // sendNotice tells one person of one link.
-func (s *Server) sendNotice(ctx context.Context, l letter) {
+func (s *Site) sendNotice(ctx context.Context, l letter) {
 	ctx, cancel := context.WithTimeout(ctx, mailTimeout)
 	defer cancel()
 	if err := s.sendNoticeOf(ctx, *l.notice); err != nil {
-		s.log.ErrorContext(ctx, "a person could not be told by mail of a sign-in link to their account", slog.Any("error", err))
+		s.Logger.ErrorContext(ctx, "a person could not be told by mail of a sign-in link to their account", slog.Any("error", err))
 	}
 }
 
-func (s *Server) sendNoticeOf(ctx context.Context, n store.LinkNotice) error {
-	u, err := s.o.Accounts.User(ctx, n.User)
+func (s *Site) sendNoticeOf(ctx context.Context, n store.LinkNotice) error {
+	u, err := s.Accounts.User(ctx, n.User)
 	if err != nil {
 		return err
 	}
@@ -88,8 +88,8 @@ func (s *Server) sendNoticeOf(ctx context.Context, n store.LinkNotice) error {
 	}
 	text := fmt.Sprintf("Hello %s,\n\n%s made a sign-in link to your account at %s, at %s. %s\n\n"+
 		"If you asked for it, all is well. If you did not, ask who made it, and end sessions that are not yours:\n\n%s\n",
-		u.Name, maker, s.issuer.Host, mailTime(n.Created), what, s.url("/account"))
-	return s.o.Mail.Send(ctx, u.Email, subject, text)
+		u.Name, maker, s.Origin.Host, mailTime(n.Created), what, s.URL("/account"))
+	return s.Mail.Send(ctx, u.Email, subject, text)
 }
 
 // mailTime writes a time for people of whom nobody knows where they are.

@@ -49,7 +49,7 @@ type Live struct {
 	mu     sync.Mutex
 	subs   map[space.SpaceID]map[*subscription]bool
 	counts map[space.UserID]int
-	closed bool
+	Closed bool
 
 	downloads  map[*downloading]bool
 	downloaded chan struct{} // closed, and made again, when a download ends
@@ -126,8 +126,8 @@ func (l *Live) EndSession(user space.UserID, session string) {
 	l.end(func(u space.UserID, _ space.SpaceID, of string) bool { return u == user && of == session })
 }
 
-// endOtherSessions ends the streams and downloads of a person's sessions but one.
-func (l *Live) endOtherSessions(user space.UserID, keep string) {
+// EndOtherSessions ends the streams and downloads of a person's sessions but one.
+func (l *Live) EndOtherSessions(user space.UserID, keep string) {
 	l.end(func(u space.UserID, _ space.SpaceID, of string) bool { return u == user && of != keep })
 }
 
@@ -152,7 +152,7 @@ func (l *Live) end(match func(user space.UserID, id space.SpaceID, session strin
 func (l *Live) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.closed = true
+	l.Closed = true
 	for d := range l.downloads {
 		d.end(errDownloadStopping())
 	}
@@ -179,7 +179,7 @@ func (l *Live) Streams() int {
 func (l *Live) subscribe(ctx context.Context, user space.UserID, session string, id space.SpaceID) (_ context.Context, s *subscription, leave func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.closed || l.counts[user] >= l.o.MaxStreams {
+	if l.Closed || l.counts[user] >= l.o.MaxStreams {
 		return ctx, nil, nil
 	}
 	ctx, end := context.WithCancel(ctx)

@@ -30,36 +30,36 @@ type liveEvent struct {
 	Files  int            `json:"files,omitempty"` // 0: it is not told
 }
 
-// events is GET /spaces/{id}/events: server-sent events, one for each commit, with
+// Events is GET /spaces/{id}/events: server-sent events, one for each commit, with
 // its id. A browser that comes back says which it saw last; a page says by
 // ?since= at which commit it was made.
-func (s *Server) events(v *visit) error {
-	m, err := s.membership(v)
+func (s *Site) Events(v *Visit) error {
+	m, err := s.Space(v)
 	if err != nil {
 		return err
 	}
-	if v.r.Method == http.MethodHead {
+	if v.R.Method == http.MethodHead {
 		return nil
 	}
-	ctx, sub, leave := s.o.Live.subscribe(v.r.Context(), v.user.ID, v.session.ID, m.ID)
+	ctx, sub, leave := s.Live.subscribe(v.R.Context(), v.User.ID, v.Session.ID, m.ID)
 	if sub == nil {
-		v.w.Header().Set("Retry-After", "60")
-		http.Error(v.w, "Too many pages of yours are told at once what changes. Load this one again to see it.", http.StatusServiceUnavailable)
+		v.W.Header().Set("Retry-After", "60")
+		http.Error(v.W, "Too many pages of yours are told at once what changes. Load this one again to see it.", http.StatusServiceUnavailable)
 		return nil
 	}
 	defer leave()
-	since := v.r.Header.Get("Last-Event-ID")
+	since := v.R.Header.Get("Last-Event-ID")
 	if since == "" {
-		since = v.r.URL.Query().Get("since")
+		since = v.R.URL.Query().Get("since")
 	}
 	// After the subscription, so that nothing falls in between.
 	missed, whole := s.missed(ctx, m.ID, since)
 
-	h := v.w.Header()
+	h := v.W.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("X-Accel-Buffering", "no") // nginx would keep it back
-	v.w.WriteHeader(http.StatusOK)
-	t := &eventStream{w: v.w, rc: http.NewResponseController(v.w)}
+	v.W.WriteHeader(http.StatusOK)
+	t := &eventStream{w: v.W, rc: http.NewResponseController(v.W)}
 	t.say("retry: 5000\n: hello\n\n")
 	if !whole {
 		t.say("event: reload\ndata: {}\n\n")
@@ -67,7 +67,7 @@ func (s *Server) events(v *visit) error {
 	for _, c := range slices.Backward(missed) {
 		t.commit(c)
 	}
-	beat := time.NewTicker(s.o.Live.o.Heartbeat)
+	beat := time.NewTicker(s.Live.o.Heartbeat)
 	defer beat.Stop()
 	for t.err == nil {
 		var e *space.Event
@@ -81,7 +81,7 @@ func (s *Server) events(v *visit) error {
 		case got := <-sub.events:
 			e = &got
 		}
-		if !s.stillIn(ctx, v, m.ID) {
+		if !s.StillIn(ctx, v, m.ID) {
 			return nil
 		}
 		if e == nil {
@@ -95,11 +95,11 @@ func (s *Server) events(v *visit) error {
 
 // missed returns the commits after one, newest first; whole is false if there
 // are too many, or where what since names is no commit of the history.
-func (s *Server) missed(ctx context.Context, id space.SpaceID, since string) (_ []space.Commit, whole bool) {
+func (s *Site) missed(ctx context.Context, id space.SpaceID, since string) (_ []space.Commit, whole bool) {
 	if since == "" {
 		return nil, true
 	}
-	list, err := s.o.History.Log(ctx, id, LogQuery{Limit: missedEvents + 1})
+	list, err := s.History.Log(ctx, id, LogQuery{Limit: missedEvents + 1})
 	if err != nil {
 		return nil, false
 	}
@@ -110,14 +110,14 @@ func (s *Server) missed(ctx context.Context, id space.SpaceID, since string) (_ 
 	return list[:i], true
 }
 
-// stillIn reports whether the visitor's session and membership are good now. It does
+// StillIn reports whether the visitor's session and membership are good now. It does
 // not count as a visit, so that an open page keeps no session alive.
-func (s *Server) stillIn(ctx context.Context, v *visit, id space.SpaceID) bool {
-	sessions, err := s.o.Accounts.Sessions(ctx, v.user.ID)
-	if err != nil || !slices.ContainsFunc(sessions, func(o store.Session) bool { return o.ID == v.session.ID }) {
+func (s *Site) StillIn(ctx context.Context, v *Visit, id space.SpaceID) bool {
+	sessions, err := s.Accounts.Sessions(ctx, v.User.ID)
+	if err != nil || !slices.ContainsFunc(sessions, func(o store.Session) bool { return o.ID == v.Session.ID }) {
 		return false
 	}
-	all, err := s.o.Accounts.SpacesOf(ctx, v.user.ID)
+	all, err := s.Accounts.SpacesOf(ctx, v.User.ID)
 	return err == nil && slices.ContainsFunc(all, func(m store.Membership) bool { return m.ID == id })
 }
 
@@ -139,7 +139,7 @@ func (t *eventStream) say(text string) {
 }
 
 func (t *eventStream) commit(c space.Commit) {
-	data, err := json.Marshal(liveEvent{Commit: c.ID, Tool: shorten(c.Tool, 80), Client: shorten(c.Client, 80), Files: len(c.Files)})
+	data, err := json.Marshal(liveEvent{Commit: c.ID, Tool: Shorten(c.Tool, 80), Client: Shorten(c.Client, 80), Files: len(c.Files)})
 	if err != nil || strings.ContainsAny(string(data), "\r\n") {
 		return
 	}

@@ -13,10 +13,10 @@ import (
 // requests.
 const maxReturn = 32 << 10
 
-// localPath returns the path to which somebody may be sent back: one of this
+// LocalPath returns the path to which somebody may be sent back: one of this
 // server, with its query, else "/". Browsers read `//host` and `/\host` as
 // another host and drop control characters before they read.
-func localPath(s string) string {
+func LocalPath(s string) string {
 	if !strings.HasPrefix(s, "/") || strings.HasPrefix(s, "//") || len(s) > maxReturn || strings.Contains(s, `\`) {
 		return "/"
 	}
@@ -33,33 +33,31 @@ func localPath(s string) string {
 	return out.String()
 }
 
-func queryEscape(s string) string { return url.QueryEscape(s) }
-
-// see sends the browser on to a path of this server, with a GET. The address is
+// See sends the browser on to a path of this server, with a GET. The address is
 // absolute, so that no path can be read as a host.
-func (s *Server) see(v *visit, path string) error {
-	v.w.Header().Set("Location", s.url(path))
-	v.w.WriteHeader(http.StatusSeeOther)
+func (s *Site) See(v *Visit, path string) error {
+	v.W.Header().Set("Location", s.URL(path))
+	v.W.WriteHeader(http.StatusSeeOther)
 	return nil
 }
 
-// leave sends the browser on to another site or program. asked reports whether the
+// SendTo sends the browser on to another site or program. asked reports whether the
 // person just sent it there by a form. Where the policy for forms could stop it
 // on the way, it is a page that leads there by itself; and to a program only a
 // person leads, unless they asked.
-func (s *Server) leave(v *visit, location string, asked bool) error {
+func (s *Site) SendTo(v *Visit, location string, asked bool) error {
 	u, err := wayBack(location)
 	if err != nil {
 		return err
 	}
-	if isWeb(u) && (!asked || formSources(u) != "") {
+	if IsWeb(u) && (!asked || FormSources(u) != "") {
 		// 303: what the form held is not sent along (RFC 9700 section 4.12).
-		v.w.Header().Set("Location", location)
-		v.w.WriteHeader(http.StatusSeeOther)
+		v.W.Header().Set("Location", location)
+		v.W.WriteHeader(http.StatusSeeOther)
 		return nil
 	}
-	return s.page(v, http.StatusOK, "leave", page{
-		Title: "Going back", Body: leaving{URL: template.URL(location), Host: hostOf(u), App: !isWeb(u), Auto: asked}, //nolint:gosec // mayLeaveFor checked it
+	return s.Page(v, http.StatusOK, "leave", Page{
+		Title: "Going back", Body: leaving{URL: template.URL(location), Host: hostOf(u), App: !IsWeb(u), Auto: asked}, //nolint:gosec // mayLeaveFor checked it
 	})
 }
 
@@ -67,22 +65,22 @@ func (s *Server) leave(v *visit, location string, asked bool) error {
 func wayBack(location string) (*url.URL, error) {
 	u, err := url.Parse(location)
 	if err != nil || !mayLeaveFor(u) {
-		return nil, &pageError{status: http.StatusBadRequest, title: "There is no way back", text: "The address that the program gave cannot be opened."}
+		return nil, &PageError{Status: http.StatusBadRequest, Title: "There is no way back", Text: "The address that the program gave cannot be opened."}
 	}
 	return u, nil
 }
 
-func isWeb(u *url.URL) bool { return u.Scheme == "https" || u.Scheme == "http" }
+func IsWeb(u *url.URL) bool { return u.Scheme == "https" || u.Scheme == "http" }
 
-// offerToLeave is a page with a link to another site or program, to which nobody
+// OfferToSend is a page with a link to another site or program, to which nobody
 // said that they want to go.
-func (s *Server) offerToLeave(v *visit, location string) error {
+func (s *Site) OfferToSend(v *Visit, location string) error {
 	u, err := wayBack(location)
 	if err != nil {
 		return err
 	}
-	return s.page(v, http.StatusOK, "leave", page{
-		Title: "Going back", Body: leaving{URL: template.URL(location), Host: hostOf(u), App: !isWeb(u)}, //nolint:gosec // mayLeaveFor checked it
+	return s.Page(v, http.StatusOK, "leave", Page{
+		Title: "Going back", Body: leaving{URL: template.URL(location), Host: hostOf(u), App: !IsWeb(u)}, //nolint:gosec // mayLeaveFor checked it
 	})
 }
 
@@ -96,7 +94,7 @@ type leaving struct {
 
 // hostOf is what an address is called on pages.
 func hostOf(u *url.URL) string {
-	if isWeb(u) {
+	if IsWeb(u) {
 		return u.Host
 	}
 	return strings.ToLower(u.Scheme) + ":"
@@ -114,14 +112,14 @@ func mayLeaveFor(u *url.URL) bool {
 	return true
 }
 
-// formSources are the sources of a content security policy by which the answer
+// FormSources are the sources of a content security policy by which the answer
 // to a form may redirect to the address; "" where they cannot be written, or
 // would not be enough. Chromium checks every further redirect too, and hosted
 // clients and programs do redirect on, to pages of their vendor: so that any
 // https goes besides. The forms of these pages hold nothing of worth to another
 // site.
-func formSources(u *url.URL) string {
-	if !isWeb(u) || u.Hostname() == "" || strings.ContainsAny(u.Host, "[]'\"; ,*") {
+func FormSources(u *url.URL) string {
+	if !IsWeb(u) || u.Hostname() == "" || strings.ContainsAny(u.Host, "[]'\"; ,*") {
 		return "" // a source cannot be an IPv6 address
 	}
 	switch strings.ToLower(u.Hostname()) {
@@ -131,19 +129,19 @@ func formSources(u *url.URL) string {
 	return u.Scheme + "://" + u.Host + " https:"
 }
 
-// leaveFor sends the browser to a provider: after a form by a page, since where
+// SendToProvider sends the browser to a provider: after a form by a page, since where
 // a provider redirects on no policy for forms can say.
-func (s *Server) leaveFor(v *visit, location string) error {
+func (s *Site) SendToProvider(v *Visit, location string) error {
 	u, err := url.Parse(location)
-	if err != nil || !isWeb(u) || u.Host == "" {
+	if err != nil || !IsWeb(u) || u.Host == "" {
 		return fault.New(fault.Unavailable, "The sign-in service gave no usable address.")
 	}
-	if v.r.Method == http.MethodGet {
-		v.w.Header().Set("Location", location)
-		v.w.WriteHeader(http.StatusSeeOther)
+	if v.R.Method == http.MethodGet {
+		v.W.Header().Set("Location", location)
+		v.W.WriteHeader(http.StatusSeeOther)
 		return nil
 	}
-	return s.page(v, http.StatusOK, "leave", page{
+	return s.Page(v, http.StatusOK, "leave", Page{
 		Title: "Going on", Body: leaving{URL: template.URL(location), Host: u.Host, Auto: true}, //nolint:gosec // http or https
 	})
 }

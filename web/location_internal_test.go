@@ -37,7 +37,7 @@ func TestLocalPath(t *testing.T) {
 		{"a bad escape", "/%zz", "/"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := localPath(tt.in); got != tt.want {
+			if got := LocalPath(tt.in); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
@@ -52,7 +52,7 @@ func FuzzLocalPath(f *testing.F) {
 	}
 	base := &url.URL{Scheme: "https", Host: "satchel.test", Path: "/signin"}
 	f.Fuzz(func(t *testing.T, s string) {
-		got := localPath(s)
+		got := LocalPath(s)
 		u, err := base.Parse(got)
 		if err != nil || u.Scheme != "https" || u.Host != "satchel.test" || u.User != nil {
 			t.Fatalf("%q becomes %q, which leads to %v", s, got, u)
@@ -60,7 +60,7 @@ func FuzzLocalPath(f *testing.F) {
 		if strings.ContainsAny(got, "\\\r\n\t\x00") || strings.HasPrefix(got, "//") || !strings.HasPrefix(got, "/") {
 			t.Fatalf("%q becomes %q", s, got)
 		}
-		if again := localPath(got); again != got {
+		if again := LocalPath(got); again != got {
 			t.Fatalf("%q becomes %q and then %q", s, got, again)
 		}
 	})
@@ -81,7 +81,7 @@ func TestFormSources(t *testing.T) {
 		if err != nil {
 			u = &url.URL{Scheme: "https", Host: "a;script-src *.test"}
 		}
-		if got := formSources(u); got != want {
+		if got := FormSources(u); got != want {
 			t.Errorf("%s: got %q, want %q", in, got, want)
 		}
 	}
@@ -113,7 +113,7 @@ func TestShorten(t *testing.T) {
 		strings.Repeat("ä", 12):  strings.Repeat("ä", 10) + "…",
 		"<b>":                    "<b>",
 	} {
-		if got := shorten(in, 10); got != want {
+		if got := Shorten(in, 10); got != want {
 			t.Errorf("%q: got %q, want %q", in, got, want)
 		}
 	}
@@ -128,7 +128,7 @@ func TestDeviceOf(t *testing.T) {
 		"Mozilla/5.0 (Linux; Android 15) AppleWebKit/537.36 Chrome/140.0 Mobile Safari/537.36":                                "Chrome on Android",
 		"curl/8.5": "curl",
 	} {
-		if got := deviceOf(in); got != want {
+		if got := DeviceOf(in); got != want {
 			t.Errorf("%q: got %q, want %q", in, got, want)
 		}
 	}

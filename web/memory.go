@@ -44,7 +44,7 @@ type knownFact struct {
 // linked is the fact with the addresses of its pages.
 func (f knownFact) linked(id space.SpaceID) knownFact {
 	p := factPath(f.Type, f.Key)
-	f.Page, f.Edit, f.Raw = spaceURL(id, "memory/fact", space.Path(f.Name)), spaceURL(id, "edit", p), spaceURL(id, "files", p)
+	f.Page, f.Edit, f.Raw = SpaceURL(id, "memory/fact", space.Path(f.Name)), SpaceURL(id, "edit", p), SpaceURL(id, "files", p)
 	return f
 }
 
@@ -54,7 +54,7 @@ func factPath(kind, key string) space.Path {
 
 // allFacts reads the facts of a space; left is how many it has beyond the limit.
 func (e *editing) allFacts(ctx context.Context, id space.SpaceID) (all []knownFact, left int, err error) {
-	at, err := e.o.Workspace.Head(ctx, id)
+	at, err := e.Workspace.Head(ctx, id)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -92,7 +92,7 @@ func (e *editing) allFacts(ctx context.Context, id space.SpaceID) (all []knownFa
 
 // childrenOf is a directory's listing; nothing where there is no such directory.
 func (e *editing) childrenOf(ctx context.Context, id space.SpaceID, at space.CommitID, dir space.Path) ([]space.Entry, error) {
-	list, err := e.o.Workspace.Children(ctx, id, at, dir)
+	list, err := e.Workspace.Children(ctx, id, at, dir)
 	if fault.CodeOf(err) == fault.NotFound {
 		return nil, nil
 	}
@@ -106,7 +106,7 @@ func (e *editing) fact(ctx context.Context, id space.SpaceID, c space.Entry) (fa
 	if f, ok := e.facts.Get(c.Blob); ok {
 		return f, nil
 	}
-	data, err := contentOf(ctx, e.o.Workspace, id, c)
+	data, err := contentOf(ctx, e.Workspace, id, c)
 	if fault.CodeOf(err) == fault.Damaged {
 		return facts.Fact{Problem: fault.PublicOf(err)}, nil
 	}
@@ -155,7 +155,7 @@ type memoryQuery struct {
 }
 
 func readMemoryQuery(q url.Values) memoryQuery {
-	m := memoryQuery{text: shorten(q.Get("q"), 200), kind: shorten(q.Get("type"), 255), show: q.Get("show")}
+	m := memoryQuery{text: Shorten(q.Get("q"), 200), kind: Shorten(q.Get("type"), 255), show: q.Get("show")}
 	if m.show != "expired" {
 		m.show = ""
 	}
@@ -192,21 +192,21 @@ func (m memoryQuery) matches(f knownFact) bool {
 	return true
 }
 
-func (e *editing) today() string { return e.now().UTC().Format(time.DateOnly) }
+func (e *editing) today() string { return e.Now().UTC().Format(time.DateOnly) }
 
 // showMemory is GET /spaces/{id}/memory.
-func (e *editing) showMemory(v *visit) error {
-	m, err := e.membership(v)
+func (e *editing) showMemory(v *Visit) error {
+	m, err := e.Space(v)
 	if err != nil {
 		return err
 	}
-	return e.listFacts(v, http.StatusOK, m, readMemoryQuery(v.r.URL.Query()), nil)
+	return e.listFacts(v, http.StatusOK, m, readMemoryQuery(v.R.URL.Query()), nil)
 }
 
-func (e *editing) listFacts(v *visit, status int, m store.Membership, q memoryQuery, p *problem) error {
-	all, left, err := e.allFacts(v.r.Context(), m.ID)
+func (e *editing) listFacts(v *Visit, status int, m store.Membership, q memoryQuery, p *problem) error {
+	all, left, err := e.allFacts(v.R.Context(), m.ID)
 	if err != nil {
-		return gone(err)
+		return Gone(err)
 	}
 	body := memoryPage{Action: "/spaces/" + string(m.ID) + "/memory", Writes: m.Role != space.Reader, Query: q.text, Type: q.kind, Show: q.show, Left: left}
 	today := e.today()
@@ -265,12 +265,12 @@ func (e *editing) listFacts(v *visit, status int, m store.Membership, q memoryQu
 		g := &body.Groups[len(body.Groups)-1]
 		g.Facts = append(g.Facts, f.linked(m.ID))
 	}
-	out := page{Title: "Memory", Space: &m, Current: "memory", Wide: true, Styles: []string{"editing.css"}, Body: &body}
+	out := Page{Title: "Memory", Space: &m, Current: "memory", Wide: true, Styles: []string{"editing.css"}, Body: &body}
 	if q.show == "expired" {
 		out.Title = "Expired facts"
 	}
 	if p != nil {
 		out.Problem, out.Field = p.text, p.field
 	}
-	return e.page(v, status, "memory", out)
+	return e.Page(v, status, "memory", out)
 }

@@ -20,13 +20,13 @@ import (
 const maxFactValue = 8 << 10
 
 func (e *editing) routeMemory(add adder) {
-	add("GET /spaces/{id}/memory", LimitPage, signedIn, e.showMemory)
-	add("GET /spaces/{id}/memory/new", LimitPage, signedIn, e.showNewFact)
-	add("POST /spaces/{id}/memory/new", LimitPage, signedIn, e.saveNewFact)
-	add("GET /spaces/{id}/memory/fact/{path...}", LimitPage, signedIn, e.showFact)
-	add("POST /spaces/{id}/memory/fact/{path...}", LimitPage, signedIn, e.correctFact)
-	add("POST /spaces/{id}/memory/confirm", LimitPage, signedIn, e.confirmFact)
-	add("POST /spaces/{id}/memory/forget", LimitPage, signedIn, e.forgetFact)
+	add("GET /spaces/{id}/memory", LimitPage, SignedIn, e.showMemory)
+	add("GET /spaces/{id}/memory/new", LimitPage, SignedIn, e.showNewFact)
+	add("POST /spaces/{id}/memory/new", LimitPage, SignedIn, e.saveNewFact)
+	add("GET /spaces/{id}/memory/fact/{path...}", LimitPage, SignedIn, e.showFact)
+	add("POST /spaces/{id}/memory/fact/{path...}", LimitPage, SignedIn, e.correctFact)
+	add("POST /spaces/{id}/memory/confirm", LimitPage, SignedIn, e.confirmFact)
+	add("POST /spaces/{id}/memory/forget", LimitPage, SignedIn, e.forgetFact)
 }
 
 // factPage corrects one fact, or adds one.
@@ -58,39 +58,39 @@ func newFact(value, expires string, now time.Time) string {
 	return string(facts.New(f...))
 }
 
-func (e *editing) factForm(v *visit, status int, m store.Membership, body factPage, p *problem) error {
+func (e *editing) factForm(v *Visit, status int, m store.Membership, body factPage, p *problem) error {
 	body.List, body.Writes = "/spaces/"+string(m.ID)+"/memory", m.Role != space.Reader
 	title := "Add a fact"
 	if !body.New {
-		title = "The fact " + shorten(body.Fact.Name, 120)
+		title = "The fact " + Shorten(body.Fact.Name, 120)
 		body.Action = body.Fact.Page
 		body.Over = body.Fact.Over(e.today())
 	}
-	out := page{Title: title, Space: &m, Current: "memory", Styles: []string{"editing.css"}, Scripts: []string{"editing.js"}, Body: &body}
+	out := Page{Title: title, Space: &m, Current: "memory", Styles: []string{"editing.css"}, Scripts: []string{"editing.js"}, Body: &body}
 	if p != nil {
 		out.Problem, out.Field = p.text, p.field
 	}
-	return e.page(v, status, "fact", out)
+	return e.Page(v, status, "fact", out)
 }
 
 // oneFact finds the fact that a form or an address names, with its file's bytes.
-func (e *editing) oneFact(v *visit, m store.Membership, name string) (knownFact, []byte, error) {
+func (e *editing) oneFact(v *Visit, m store.Membership, name string) (knownFact, []byte, error) {
 	kind, key, ok := strings.Cut(name, "/")
 	p, err := space.ParsePath(string(factPath(kind, key)))
 	if !ok || err != nil || strings.Contains(key, "/") {
-		return knownFact{}, nil, errGone
+		return knownFact{}, nil, ErrGone
 	}
-	c, ok, err := e.lookup(v.r.Context(), m.ID, p)
+	c, ok, err := e.lookup(v.R.Context(), m.ID, p)
 	if err != nil {
-		return knownFact{}, nil, gone(err)
+		return knownFact{}, nil, Gone(err)
 	}
 	if !ok || c.Dir || c.Mode == space.Symlink {
-		return knownFact{}, nil, errGone
+		return knownFact{}, nil, ErrGone
 	}
 	if c.Size > maxFactBytes {
 		return knownFact{}, nil, errDamaged
 	}
-	data, err := e.o.Workspace.ReadBlob(v.r.Context(), m.ID, c.Blob)
+	data, err := e.Workspace.ReadBlob(v.R.Context(), m.ID, c.Blob)
 	if err != nil {
 		return knownFact{}, nil, err
 	}
@@ -99,8 +99,8 @@ func (e *editing) oneFact(v *visit, m store.Membership, name string) (knownFact,
 }
 
 // writableFact is oneFact in the visitor's space, where they may write.
-func (e *editing) writableFact(v *visit, name string) (store.Membership, knownFact, []byte, error) {
-	m, err := e.writable(v)
+func (e *editing) writableFact(v *Visit, name string) (store.Membership, knownFact, []byte, error) {
+	m, err := e.WritableSpace(v)
 	if err != nil {
 		return store.Membership{}, knownFact{}, nil, err
 	}
@@ -108,15 +108,15 @@ func (e *editing) writableFact(v *visit, name string) (store.Membership, knownFa
 	return m, f, data, err
 }
 
-var errDamaged = &pageError{status: http.StatusUnprocessableEntity, title: "This fact’s file is damaged", text: "Open the file and mend it by hand, or delete it."}
+var errDamaged = &PageError{Status: http.StatusUnprocessableEntity, Title: "This fact’s file is damaged", Text: "Open the file and mend it by hand, or delete it."}
 
 // showFact is GET /spaces/{id}/memory/fact/{type}/{key}.
-func (e *editing) showFact(v *visit) error {
-	m, err := e.membership(v)
+func (e *editing) showFact(v *Visit) error {
+	m, err := e.Space(v)
 	if err != nil {
 		return err
 	}
-	f, data, err := e.oneFact(v, m, v.r.PathValue("path"))
+	f, data, err := e.oneFact(v, m, v.R.PathValue("path"))
 	if err != nil {
 		return err
 	}
@@ -168,19 +168,19 @@ func (e *editing) checkFact(body *factPage, was string) *problem {
 
 // correctFact is POST /spaces/{id}/memory/fact/{type}/{key}. What a person says is
 // explicit, and sure (DESIGN section 12).
-func (e *editing) correctFact(v *visit) error {
-	m, f, data, err := e.writableFact(v, v.r.PathValue("path"))
+func (e *editing) correctFact(v *Visit) error {
+	m, f, data, err := e.writableFact(v, v.R.PathValue("path"))
 	if err != nil {
 		return err
 	}
 	if f.Problem != "" {
 		return errDamaged
 	}
-	body := factPage{Fact: f, Value: strings.TrimSpace(merge.Plain(v.r.PostFormValue("value"))), Expires: strings.TrimSpace(v.r.PostFormValue("expires")), Text: factText(data), Unsaved: true}
+	body := factPage{Fact: f, Value: strings.TrimSpace(merge.Plain(v.R.PostFormValue("value"))), Expires: strings.TrimSpace(v.R.PostFormValue("expires")), Text: factText(data), Unsaved: true}
 	if p := e.checkFact(&body, f.Expires); p != nil {
 		return e.factForm(v, http.StatusUnprocessableEntity, m, body, p)
 	}
-	if string(f.Base) != v.r.PostFormValue("base") {
+	if string(f.Base) != v.R.PostFormValue("base") {
 		return e.factMoved(v, m, body, data)
 	}
 	today := facts.Raw(e.today())
@@ -200,26 +200,26 @@ func (e *editing) correctFact(v *visit) error {
 			body.Fact = now
 			return e.factMoved(v, m, body, data)
 		}
-		return e.factForm(v, asPage(err).status, m, body, &problem{fault.PublicOf(err), "value"})
+		return e.factForm(v, AsPage(err).Status, m, body, &problem{fault.PublicOf(err), "value"})
 	})
 }
 
 // factMoved shows a correction of a fact that says something else by now.
-func (e *editing) factMoved(v *visit, m store.Membership, body factPage, data []byte) error {
+func (e *editing) factMoved(v *Visit, m store.Membership, body factPage, data []byte) error {
 	body.Now = wholeValue(data)
 	return e.factForm(v, http.StatusConflict, m, body, &problem{"Nothing is saved yet: the fact changed since you opened it. Look at what it says now, and save again if yours is right.", "value"})
 }
 
 // setFact commits changed fields of a fact.
-func (e *editing) setFact(v *visit, m store.Membership, f knownFact, data []byte, note string, set []facts.Field, refused func(error) error) error {
+func (e *editing) setFact(v *Visit, m store.Membership, f knownFact, data []byte, note string, set []facts.Field, refused func(error) error) error {
 	now, err := facts.Set(data, set...)
 	if err != nil {
 		return errDamaged
 	}
-	remark, err := e.commit(v, m.ID, byHand, []space.Change{{Path: string(factPath(f.Type, f.Key)), Op: space.Write, Content: now, Base: f.Base}}, shorten(note, 200))
+	remark, err := e.commit(v, m.ID, ByHand, []space.Change{{Path: string(factPath(f.Type, f.Key)), Op: space.Write, Content: now, Base: f.Base}}, Shorten(note, 200))
 	switch {
 	case err == nil:
-		return e.done(v, m, remark, e.factsBack(v, m))
+		return e.Saved(v, m, remark, e.factsBack(v, m))
 	case refusal(err):
 		return refused(err)
 	}
@@ -227,8 +227,8 @@ func (e *editing) setFact(v *visit, m store.Membership, f knownFact, data []byte
 }
 
 // factsBack is the list of facts from which a form was sent.
-func (e *editing) factsBack(v *visit, m store.Membership) string {
-	q, err := url.ParseQuery(strings.TrimPrefix(v.r.PostFormValue("back"), "?"))
+func (e *editing) factsBack(v *Visit, m store.Membership) string {
+	q, err := url.ParseQuery(strings.TrimPrefix(v.R.PostFormValue("back"), "?"))
 	if err != nil {
 		q = nil
 	}
@@ -236,8 +236,8 @@ func (e *editing) factsBack(v *visit, m store.Membership) string {
 }
 
 // again shows the list of facts with what was wrong.
-func (e *editing) againFacts(v *visit, m store.Membership, status int, text string) error {
-	q, err := url.ParseQuery(strings.TrimPrefix(v.r.PostFormValue("back"), "?"))
+func (e *editing) againFacts(v *Visit, m store.Membership, status int, text string) error {
+	q, err := url.ParseQuery(strings.TrimPrefix(v.R.PostFormValue("back"), "?"))
 	if err != nil {
 		q = nil
 	}
@@ -245,48 +245,48 @@ func (e *editing) againFacts(v *visit, m store.Membership, status int, text stri
 }
 
 // confirmFact is POST /spaces/{id}/memory/confirm: it is still true.
-func (e *editing) confirmFact(v *visit) error {
-	m, f, data, err := e.writableFact(v, v.r.PostFormValue("fact"))
+func (e *editing) confirmFact(v *Visit) error {
+	m, f, data, err := e.writableFact(v, v.R.PostFormValue("fact"))
 	if err != nil {
 		return err
 	}
 	switch {
 	case f.Problem != "":
 		return errDamaged
-	case string(f.Base) != v.r.PostFormValue("base"):
-		return e.againFacts(v, m, http.StatusConflict, "Nothing was changed: the fact "+shorten(f.Name, 120)+" says something else by now. Look at it again.")
+	case string(f.Base) != v.R.PostFormValue("base"):
+		return e.againFacts(v, m, http.StatusConflict, "Nothing was changed: the fact "+Shorten(f.Name, 120)+" says something else by now. Look at it again.")
 	}
 	set := []facts.Field{{Key: "last_confirmed", Value: facts.Raw(e.today())}}
 	if f.Over(e.today()) {
 		set = append(set, facts.Field{Key: "expires"})
 	}
 	return e.setFact(v, m, f, data, "Confirm the memory fact "+f.Name, set, func(err error) error {
-		return e.againFacts(v, m, asPage(err).status, fault.PublicOf(err))
+		return e.againFacts(v, m, AsPage(err).Status, fault.PublicOf(err))
 	})
 }
 
 // forgetFact is POST /spaces/{id}/memory/forget.
-func (e *editing) forgetFact(v *visit) error {
-	m, f, _, err := e.writableFact(v, v.r.PostFormValue("fact"))
+func (e *editing) forgetFact(v *Visit) error {
+	m, f, _, err := e.writableFact(v, v.R.PostFormValue("fact"))
 	if err != nil {
 		return err
 	}
-	if string(f.Base) != v.r.PostFormValue("base") {
-		return e.againFacts(v, m, http.StatusConflict, "Nothing was forgotten: the fact "+shorten(f.Name, 120)+" says something else by now. Look at it again.")
+	if string(f.Base) != v.R.PostFormValue("base") {
+		return e.againFacts(v, m, http.StatusConflict, "Nothing was forgotten: the fact "+Shorten(f.Name, 120)+" says something else by now. Look at it again.")
 	}
-	remark, err := e.commit(v, m.ID, byHand, []space.Change{{Path: string(factPath(f.Type, f.Key)), Op: space.Delete, Base: f.Base}}, shorten("Forget the memory fact "+f.Name, 200))
+	remark, err := e.commit(v, m.ID, ByHand, []space.Change{{Path: string(factPath(f.Type, f.Key)), Op: space.Delete, Base: f.Base}}, Shorten("Forget the memory fact "+f.Name, 200))
 	if err != nil {
 		if refusal(err) {
-			return e.againFacts(v, m, asPage(err).status, fault.PublicOf(err))
+			return e.againFacts(v, m, AsPage(err).Status, fault.PublicOf(err))
 		}
 		return err
 	}
-	return e.done(v, m, remark, e.factsBack(v, m))
+	return e.Saved(v, m, remark, e.factsBack(v, m))
 }
 
 // showNewFact is GET /spaces/{id}/memory/new.
-func (e *editing) showNewFact(v *visit) error {
-	m, err := e.writable(v)
+func (e *editing) showNewFact(v *Visit) error {
+	m, err := e.WritableSpace(v)
 	if err != nil {
 		return err
 	}
@@ -302,12 +302,12 @@ func asName(s string) string {
 }
 
 // saveNewFact is POST /spaces/{id}/memory/new.
-func (e *editing) saveNewFact(v *visit) error {
-	m, err := e.writable(v)
+func (e *editing) saveNewFact(v *Visit) error {
+	m, err := e.WritableSpace(v)
 	if err != nil {
 		return err
 	}
-	form := v.r.PostFormValue
+	form := v.R.PostFormValue
 	body := factPage{
 		New: true, Action: "/spaces/" + string(m.ID) + "/memory/new", Unsaved: true,
 		Type: asName(form("type")), Key: asName(form("key")), Value: strings.TrimSpace(merge.Plain(form("value"))), Expires: strings.TrimSpace(form("expires")),
@@ -333,15 +333,15 @@ func (e *editing) saveNewFact(v *visit) error {
 	} else if why != "" {
 		return again(http.StatusConflict, taken, "key")
 	}
-	remark, err := e.commit(v, m.ID, byHand, []space.Change{{Path: string(p), Op: space.Write, Content: []byte(newFact(body.Value, body.Expires, e.now()))}},
-		shorten("Remember "+body.Type+"/"+body.Key, 200))
+	remark, err := e.commit(v, m.ID, ByHand, []space.Change{{Path: string(p), Op: space.Write, Content: []byte(newFact(body.Value, body.Expires, e.Now()))}},
+		Shorten("Remember "+body.Type+"/"+body.Key, 200))
 	switch {
 	case err == nil:
-		return e.done(v, m, remark, "/spaces/"+string(m.ID)+"/memory"+memoryQuery{kind: body.Type}.encode())
+		return e.Saved(v, m, remark, "/spaces/"+string(m.ID)+"/memory"+memoryQuery{kind: body.Type}.encode())
 	case fault.CodeOf(err) == fault.Conflict:
 		return again(http.StatusConflict, taken, "key")
 	case refusal(err):
-		return again(asPage(err).status, fault.PublicOf(err), "value")
+		return again(AsPage(err).Status, fault.PublicOf(err), "value")
 	}
 	return err
 }

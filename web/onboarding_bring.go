@@ -45,41 +45,41 @@ func questions() []question {
 }
 
 // showBring is GET /spaces/{id}/bring.
-func (s *Server) showBring(v *visit) error {
-	m, err := s.writable(v)
+func (s *Site) showBring(v *Visit) error {
+	m, err := s.WritableSpace(v)
 	if err != nil {
 		return err
 	}
 	return s.bring(v, m, http.StatusOK, "", "")
 }
 
-func (s *Server) bring(v *visit, m store.Membership, status int, problem, field string) error {
-	body := bringPage{Space: m, Action: "/spaces/" + string(m.ID) + "/bring", Imports: s.o.Setup != nil, URL: shorten(v.r.PostFormValue("url"), 300)}
+func (s *Site) bring(v *Visit, m store.Membership, status int, problem, field string) error {
+	body := bringPage{Space: m, Action: "/spaces/" + string(m.ID) + "/bring", Imports: s.Setup != nil, URL: Shorten(v.R.PostFormValue("url"), 300)}
 	for _, q := range questions() {
-		body.Questions = append(body.Questions, answered{q, v.r.PostFormValue(q.Key)})
+		body.Questions = append(body.Questions, answered{q, v.R.PostFormValue(q.Key)})
 	}
-	if s.o.Setup != nil {
-		if i, ok := s.o.Setup.Imported(m.ID); ok {
+	if s.Setup != nil {
+		if i, ok := s.Setup.Imported(m.ID); ok {
 			body.Import = &i
 		}
 	}
-	return s.page(v, status, "onboardingbring", page{Title: "Bring what you have", Space: &m, Current: "bring", Styles: []string{"connect.css"}, Body: body, Problem: problem, Field: field})
+	return s.Page(v, status, "onboardingbring", Page{Title: "Bring what you have", Space: &m, Current: "bring", Styles: []string{"connect.css"}, Body: body, Problem: problem, Field: field})
 }
 
 // answerQuestions is POST /spaces/{id}/bring/questions.
-func (s *Server) answerQuestions(v *visit) error {
-	m, err := s.writable(v)
+func (s *Site) answerQuestions(v *Visit) error {
+	m, err := s.WritableSpace(v)
 	if err != nil {
 		return err
 	}
-	ctx := v.r.Context()
-	head, err := s.o.Workspace.Head(ctx, m.ID)
+	ctx := v.R.Context()
+	head, err := s.Workspace.Head(ctx, m.ID)
 	if err != nil {
 		return err
 	}
 	var cs space.ChangeSet
 	for _, q := range questions() {
-		value := strings.Join(strings.Fields(v.r.PostFormValue(q.Key)), " ")
+		value := strings.Join(strings.Fields(v.R.PostFormValue(q.Key)), " ")
 		if value == "" {
 			continue
 		}
@@ -87,9 +87,9 @@ func (s *Server) answerQuestions(v *visit) error {
 			return s.bring(v, m, http.StatusBadRequest, "Keep each answer to 400 characters; longer things are better as a page.", q.Key)
 		}
 		path := space.Path("memory/" + q.Type + "/" + q.Key + ".md")
-		c := space.Change{Path: string(path), Content: []byte(newFact(value, "", s.now()))}
+		c := space.Change{Path: string(path), Content: []byte(newFact(value, "", s.Now()))}
 		// What a person says themselves replaces what is there (DESIGN section 12).
-		switch e, err := s.o.Workspace.Lookup(ctx, m.ID, head, path); fault.CodeOf(err) {
+		switch e, err := s.Workspace.Lookup(ctx, m.ID, head, path); fault.CodeOf(err) {
 		case "":
 			c.Base, c.BaseMode = e.Blob, e.Mode
 		case fault.NotFound:
@@ -101,7 +101,7 @@ func (s *Server) answerQuestions(v *visit) error {
 	if len(cs.Changes) == 0 {
 		return s.bring(v, m, http.StatusBadRequest, "Answer at least one question, or go on without.", questions()[0].Key)
 	}
-	c, err := s.o.Committer.Commit(ctx, m.ID, cs, v.meta(byHand, "Remember what "+v.user.Name+" said about themselves"))
+	c, err := s.Committer.Commit(ctx, m.ID, cs, v.Meta(ByHand, "Remember what "+v.User.Name+" said about themselves"))
 	if err != nil {
 		if fault.CodeOf(err) == fault.Conflict {
 			return s.bring(v, m, http.StatusConflict, "Somebody changed these facts at the same moment. Send it again to replace theirs.", "")
@@ -109,9 +109,9 @@ func (s *Server) answerQuestions(v *visit) error {
 		return err
 	}
 	if len(c.Rejected) > 0 {
-		return s.bring(v, m, http.StatusBadRequest, "Not everything was kept: "+shorten(c.Rejected[0].Why, 300), "")
+		return s.bring(v, m, http.StatusBadRequest, "Not everything was kept: "+Shorten(c.Rejected[0].Why, 300), "")
 	}
-	return s.done(v, m, v.remark(c), "/?kept")
+	return s.Saved(v, m, v.Remark(c), "/?kept")
 }
 
 // importPage is how an import goes.
@@ -127,16 +127,16 @@ type importPage struct {
 const importEvery = 2
 
 // showImport is GET /spaces/{id}/bring/import.
-func (s *Server) showImport(v *visit) error {
-	m, err := s.writable(v)
+func (s *Site) showImport(v *Visit) error {
+	m, err := s.WritableSpace(v)
 	if err != nil {
 		return err
 	}
-	i, ok := s.o.Setup.Imported(m.ID)
+	i, ok := s.Setup.Imported(m.ID)
 	if !ok {
-		return s.see(v, "/spaces/"+string(m.ID)+"/bring")
+		return s.See(v, "/spaces/"+string(m.ID)+"/bring")
 	}
-	i.Warning.Why = v.name(i.Warning.Why)
+	i.Warning.Why = v.Named(i.Warning.Why)
 	body := importPage{Space: m, Import: i, Action: "/spaces/" + string(m.ID) + "/bring"}
 	title := "Imported"
 	switch {
@@ -145,28 +145,28 @@ func (s *Server) showImport(v *visit) error {
 	case i.Problem != "":
 		title = "The import did not work"
 	}
-	return s.page(v, http.StatusOK, "onboardingimport", page{Title: title, Space: &m, Current: "bring", Styles: []string{"connect.css"}, Body: body})
+	return s.Page(v, http.StatusOK, "onboardingimport", Page{Title: title, Space: &m, Current: "bring", Styles: []string{"connect.css"}, Body: body})
 }
 
 // beginImport is POST /spaces/{id}/bring/import.
-func (s *Server) beginImport(v *visit) error {
-	m, err := s.writable(v)
+func (s *Site) beginImport(v *Visit) error {
+	m, err := s.WritableSpace(v)
 	if err != nil {
 		return err
 	}
-	from := strings.TrimSpace(v.r.PostFormValue("url"))
+	from := strings.TrimSpace(v.R.PostFormValue("url"))
 	u, err := url.Parse(from)
 	if err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil {
 		return s.bring(v, m, http.StatusBadRequest, "Enter the address of a public git repository that begins with https:// and has no password in it.", "url")
 	}
-	err = s.o.Setup.Import(v.r.Context(), v.user.ID, m.ID, from, v.meta("import", "Import "+shorten(from, 200)))
+	err = s.Setup.Import(v.R.Context(), v.User.ID, m.ID, from, v.Meta("import", "Import "+Shorten(from, 200)))
 	switch fault.CodeOf(err) {
 	case "":
-		return s.see(v, "/spaces/"+string(m.ID)+"/bring/import")
+		return s.See(v, "/spaces/"+string(m.ID)+"/bring/import")
 	case fault.Internal:
 		return err
 	}
-	return s.bring(v, m, asPage(err).status, fault.PublicOf(err), "url")
+	return s.bring(v, m, AsPage(err).Status, fault.PublicOf(err), "url")
 }
 
 // ownSpace is the space that the first steps are about: the first that the visitor

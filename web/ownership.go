@@ -25,14 +25,14 @@ type Ownership interface {
 }
 
 // routeOwnership adds deleting a space and giving it away.
-func (s *Server) routeOwnership(add adder) {
-	if s.o.Ownership == nil {
+func (s *Site) routeOwnership(add adder) {
+	if s.Ownership == nil {
 		return
 	}
-	add("GET /spaces/{id}/end", LimitPage, signedIn, s.askDelete)
-	add("POST /spaces/{id}/end", LimitPage, signedIn, s.deleteSpace)
-	add("GET /spaces/{id}/give", LimitPage, signedIn, s.askGive)
-	add("POST /spaces/{id}/give", LimitPage, signedIn, s.giveSpace)
+	add("GET /spaces/{id}/end", LimitPage, SignedIn, s.askDelete)
+	add("POST /spaces/{id}/end", LimitPage, SignedIn, s.deleteSpace)
+	add("GET /spaces/{id}/give", LimitPage, SignedIn, s.askGive)
+	add("POST /spaces/{id}/give", LimitPage, SignedIn, s.giveSpace)
 }
 
 // deletePage says what goes with a space, and what stays.
@@ -63,17 +63,17 @@ func mine(all []store.Membership) []store.Membership {
 }
 
 // askDelete is GET /spaces/{id}/end.
-func (s *Server) askDelete(v *visit) error {
-	m, err := s.owned(v)
+func (s *Site) askDelete(v *Visit) error {
+	m, err := s.OwnedSpace(v)
 	if err != nil {
 		return err
 	}
-	return s.deletePage(v, m, http.StatusOK, page{})
+	return s.deletePage(v, m, http.StatusOK, Page{})
 }
 
-func (s *Server) deletePage(v *visit, m store.Membership, status int, p page) error {
-	ctx := v.r.Context()
-	all, err := s.spacesOf(v)
+func (s *Site) deletePage(v *Visit, m store.Membership, status int, p Page) error {
+	ctx := v.R.Context()
+	all, err := s.Spaces(v)
 	if err != nil {
 		return err
 	}
@@ -82,13 +82,13 @@ func (s *Server) deletePage(v *visit, m store.Membership, status int, p page) er
 	if !body.Only && own[0].ID == m.ID {
 		body.Next = own[1].Name
 	}
-	members, err := s.o.Accounts.Members(ctx, m.ID)
+	members, err := s.Accounts.Members(ctx, m.ID)
 	if err != nil {
 		return err
 	}
 	body.Members = len(slices.DeleteFunc(members, func(o store.Member) bool { return o.Role == space.Owner }))
-	if s.o.Service != nil {
-		list, err := s.o.Service.ListPublished(ctx, v.actor(), service.ListPublishedInput{Space: service.SpaceRef{ID: m.ID}})
+	if s.Service != nil {
+		list, err := s.Service.ListPublished(ctx, v.Actor(), service.ListPublishedInput{Space: service.SpaceRef{ID: m.ID}})
 		if err != nil {
 			return err
 		}
@@ -97,40 +97,40 @@ func (s *Server) deletePage(v *visit, m store.Membership, status int, p page) er
 		}
 		body.MorePublished = len(list) - len(body.Published)
 	}
-	if s.o.Held != nil {
-		paths, err := s.o.Held.Paths(ctx, v.user.ID, m.ID)
+	if s.Held != nil {
+		paths, err := s.Held.Paths(ctx, v.User.ID, m.ID)
 		if err != nil {
-			s.log.WarnContext(ctx, "what is held cannot be read", "space", m.ID, "err", err)
+			s.Logger.WarnContext(ctx, "what is held cannot be read", "space", m.ID, "err", err)
 		}
 		body.Held, body.HeldUnknown = len(paths), err != nil
 	}
-	if s.o.Remotes != nil {
+	if s.Remotes != nil {
 		// A space that cannot be read can be deleted all the same.
-		if body.Remote, err = s.o.Remotes.Status(ctx, m.ID); err != nil {
+		if body.Remote, err = s.Remotes.Status(ctx, m.ID); err != nil {
 			body.Unknown = true
 		}
 	}
 	p.Title, p.Space, p.Styles, p.Body = "Delete the space "+m.Name, &m, []string{"activity.css"}, body
-	return s.page(v, status, "spacedelete", p)
+	return s.Page(v, status, "spacedelete", p)
 }
 
 // deleteSpace is POST /spaces/{id}/end.
-func (s *Server) deleteSpace(v *visit) error {
-	m, err := s.owned(v)
+func (s *Site) deleteSpace(v *Visit) error {
+	m, err := s.OwnedSpace(v)
 	if err != nil {
 		return err
 	}
-	if strings.TrimSpace(v.r.PostFormValue("name")) != m.Name {
-		return s.deletePage(v, m, http.StatusBadRequest, page{Problem: "Nothing was deleted: that is not the name of this space. Type " + m.Name + ".", Field: "space-name"})
+	if strings.TrimSpace(v.R.PostFormValue("name")) != m.Name {
+		return s.deletePage(v, m, http.StatusBadRequest, Page{Problem: "Nothing was deleted: that is not the name of this space. Type " + m.Name + ".", Field: "space-name"})
 	}
-	err = s.o.Ownership.Delete(v.r.Context(), v.by(), m.ID)
+	err = s.Ownership.Delete(v.R.Context(), v.By(), m.ID)
 	switch fault.CodeOf(err) {
 	case "":
-		return s.see(v, "/spaces?done=deleted")
+		return s.See(v, "/spaces?done=deleted")
 	case fault.Conflict:
-		return s.deletePage(v, m, http.StatusConflict, page{Problem: "Nothing was deleted: this is your only space. Make another one first."})
+		return s.deletePage(v, m, http.StatusConflict, Page{Problem: "Nothing was deleted: this is your only space. Make another one first."})
 	case fault.NotFound:
-		return gone(err)
+		return Gone(err)
 	}
 	return err
 }
@@ -148,54 +148,54 @@ type givePage struct {
 }
 
 // askGive is GET /spaces/{id}/give.
-func (s *Server) askGive(v *visit) error {
-	m, err := s.owned(v)
+func (s *Site) askGive(v *Visit) error {
+	m, err := s.OwnedSpace(v)
 	if err != nil {
 		return err
 	}
-	return s.givePage(v, m, http.StatusOK, page{})
+	return s.givePage(v, m, http.StatusOK, Page{})
 }
 
-func (s *Server) givePage(v *visit, m store.Membership, status int, p page) error {
-	ctx := v.r.Context()
-	all, err := s.spacesOf(v)
+func (s *Site) givePage(v *Visit, m store.Membership, status int, p Page) error {
+	ctx := v.R.Context()
+	all, err := s.Spaces(v)
 	if err != nil {
 		return err
 	}
-	body := givePage{Space: m, Action: "/spaces/" + string(m.ID), Only: len(mine(all)) < 2, To: space.UserID(v.r.PostFormValue("to"))}
-	members, err := s.o.Accounts.Members(ctx, m.ID)
+	body := givePage{Space: m, Action: "/spaces/" + string(m.ID), Only: len(mine(all)) < 2, To: space.UserID(v.R.PostFormValue("to"))}
+	members, err := s.Accounts.Members(ctx, m.ID)
 	if err != nil {
 		return err
 	}
 	members = slices.DeleteFunc(members, func(o store.Member) bool { return o.Role == space.Owner })
-	body.Members, body.More = firstOf(members, v.r.URL.Query().Has("all"))
-	if s.o.Service != nil {
-		list, err := s.o.Service.ListPublished(ctx, v.actor(), service.ListPublishedInput{Space: service.SpaceRef{ID: m.ID}})
+	body.Members, body.More = FirstOf(members, v.R.URL.Query().Has("all"))
+	if s.Service != nil {
+		list, err := s.Service.ListPublished(ctx, v.Actor(), service.ListPublishedInput{Space: service.SpaceRef{ID: m.ID}})
 		if err != nil {
 			return err
 		}
 		body.Shares = len(list)
 	}
-	if s.o.Remotes != nil {
-		if body.Remote, err = s.o.Remotes.Status(ctx, m.ID); err != nil {
+	if s.Remotes != nil {
+		if body.Remote, err = s.Remotes.Status(ctx, m.ID); err != nil {
 			return err
 		}
 	}
 	p.Title, p.Space, p.Styles, p.Body = "Give the space "+m.Name+" away", &m, []string{"activity.css"}, body
-	return s.page(v, status, "spacegive", p)
+	return s.Page(v, status, "spacegive", p)
 }
 
 // giveSpace is POST /spaces/{id}/give.
-func (s *Server) giveSpace(v *visit) error {
-	m, err := s.owned(v)
+func (s *Site) giveSpace(v *Visit) error {
+	m, err := s.OwnedSpace(v)
 	if err != nil {
 		return err
 	}
 	wrong := func(problem, field string) error {
-		return s.givePage(v, m, http.StatusBadRequest, page{Problem: "Nothing was changed: " + problem, Field: field})
+		return s.givePage(v, m, http.StatusBadRequest, Page{Problem: "Nothing was changed: " + problem, Field: field})
 	}
-	to := space.UserID(v.r.PostFormValue("to"))
-	members, err := s.o.Accounts.Members(v.r.Context(), m.ID)
+	to := space.UserID(v.R.PostFormValue("to"))
+	members, err := s.Accounts.Members(v.R.Context(), m.ID)
 	if err != nil {
 		return err
 	}
@@ -205,20 +205,20 @@ func (s *Server) giveSpace(v *visit) error {
 		return wrong("choose who becomes the owner.", "to")
 	case i < 0:
 		return wrong("they are no member of this space any more.", "to")
-	case v.r.PostFormValue("sure") != "1":
+	case v.R.PostFormValue("sure") != "1":
 		return wrong("confirm that you want to give it away.", "sure")
 	}
-	err = s.o.Ownership.Give(v.r.Context(), v.by(), m.ID, to)
+	err = s.Ownership.Give(v.R.Context(), v.By(), m.ID, to)
 	switch fault.CodeOf(err) {
 	case "":
-		return s.see(v, "/spaces/"+string(m.ID)+"?done=given")
+		return s.See(v, "/spaces/"+string(m.ID)+"?done=given")
 	case fault.Conflict:
-		if all, err := s.spacesOf(v); err == nil && len(mine(all)) < 2 {
+		if all, err := s.Spaces(v); err == nil && len(mine(all)) < 2 {
 			return wrong("this is your only space. Make another one first.", "")
 		}
 		return wrong(members[i].Name+" has a space of this name already. Give this one another name first.", "to")
 	case fault.NotFound:
-		return gone(err)
+		return Gone(err)
 	}
 	return err
 }

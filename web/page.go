@@ -15,9 +15,9 @@ import (
 	"satchel/internal/fault"
 )
 
-// page is what the layout needs to know, and Body what the page's own template
+// Page is what the layout needs to know, and Body what the page's own template
 // does.
-type page struct {
+type Page struct {
 	Title string
 	Body  any
 
@@ -38,7 +38,7 @@ type page struct {
 	// Current is the path of the page in the navigation.
 	Current string
 
-	// The rest is filled in by Server.page.
+	// The rest is filled in by Site.Page.
 	User    string
 	In      bool
 	Admin   bool
@@ -50,14 +50,14 @@ type page struct {
 	Version string
 }
 
-// page answers with a page.
-func (s *Server) page(v *visit, status int, name string, p page) error {
-	p.In, p.Version = v.in, s.o.Version
-	if v.in {
-		p.User, p.Admin, p.Form = v.user.Name, v.user.Admin, formToken(v.secret)
-		p.Nav, p.Waiting = p.Space, s.waitingIn(v.r.Context(), p.Space)
+// Page answers with a page.
+func (s *Site) Page(v *Visit, status int, name string, p Page) error {
+	p.In, p.Version = v.In, s.Version
+	if v.In {
+		p.User, p.Admin, p.Form = v.User.Name, v.User.Admin, formToken(v.Secret)
+		p.Nav, p.Waiting = p.Space, s.Waiting(v.R.Context(), p.Space)
 		// A page that says what is wrong comes without, where the database is away.
-		if all, err := s.spacesOf(v); err == nil && len(all) > 0 {
+		if all, err := s.Spaces(v); err == nil && len(all) > 0 {
 			p.Spaces = len(all)
 			if p.Nav == nil {
 				p.Nav = &all[0]
@@ -75,7 +75,7 @@ func (s *Server) page(v *visit, status int, name string, p page) error {
 	if err := t.ExecuteTemplate(&b, "layout", p); err != nil {
 		return fmt.Errorf("page %s: %w", name, err)
 	}
-	h := v.w.Header()
+	h := v.W.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Length", strconv.Itoa(b.Len()))
 	forms := formsHere
@@ -88,93 +88,93 @@ func (s *Server) page(v *visit, status int, name string, p page) error {
 		scripts = policyScript
 	case t.times:
 		// Such pages may show what somebody wrote: they run this one file.
-		scripts = "; script-src " + s.url("/static/"+timeScript)
+		scripts = "; script-src " + s.URL("/static/"+timeScript)
 	}
 	h.Set("Content-Security-Policy", policy(scripts, forms))
-	v.w.WriteHeader(status)
-	if v.r.Method != http.MethodHead {
-		_, _ = v.w.Write(b.Bytes()) // the browser is gone, then
+	v.W.WriteHeader(status)
+	if v.R.Method != http.MethodHead {
+		_, _ = v.W.Write(b.Bytes()) // the browser is gone, then
 	}
 	return nil
 }
 
-// pageError is an error that is a page.
-type pageError struct {
-	status      int
-	title, text string
-	retry       time.Duration
+// PageError is an error that is a page.
+type PageError struct {
+	Status      int
+	Title, Text string
+	Retry       time.Duration
 }
 
-func (e *pageError) Error() string { return e.title + ": " + e.text }
+func (e *PageError) Error() string { return e.Title + ": " + e.Text }
 
 var (
-	errNoPage = &pageError{status: http.StatusNotFound, title: "There is nothing here", text: "The address leads nowhere, or to something that you have no part in."}
+	ErrNoPage = &PageError{Status: http.StatusNotFound, Title: "There is nothing here", Text: "The address leads nowhere, or to something that you have no part in."}
 	// errGone is the answer to every identifier of what is not the visitor's.
-	errGone = &pageError{status: http.StatusNotFound, title: "It is not there", text: "What you asked for does not exist, or no longer."}
+	ErrGone = &PageError{Status: http.StatusNotFound, Title: "It is not there", Text: "What you asked for does not exist, or no longer."}
 	// errStale is the answer to a form whose session is over, or began after it.
-	errStale = &pageError{status: http.StatusForbidden, title: "The page was out of date", text: "Nothing was changed. Go back, load the page again and repeat it."}
+	errStale = &PageError{Status: http.StatusForbidden, Title: "The page was out of date", Text: "Nothing was changed. Go back, load the page again and repeat it."}
 )
 
-// asPage is the one table from fault codes to pages.
-func asPage(err error) *pageError {
-	var p *pageError
+// AsPage is the one table from fault codes to pages.
+func AsPage(err error) *PageError {
+	var p *PageError
 	if errors.As(err, &p) {
 		return p
 	}
-	p = &pageError{text: fault.PublicOf(err)}
+	p = &PageError{Text: fault.PublicOf(err)}
 	switch fault.CodeOf(err) {
 	case fault.Invalid:
-		p.status, p.title = http.StatusBadRequest, "That did not work"
+		p.Status, p.Title = http.StatusBadRequest, "That did not work"
 	case fault.NotFound:
-		p.status, p.title = http.StatusNotFound, "It is not there"
+		p.Status, p.Title = http.StatusNotFound, "It is not there"
 	case fault.Conflict:
-		p.status, p.title = http.StatusConflict, "That cannot be done now"
+		p.Status, p.Title = http.StatusConflict, "That cannot be done now"
 	case fault.Unauthenticated:
-		p.status, p.title = http.StatusUnauthorized, "That is not valid any more"
+		p.Status, p.Title = http.StatusUnauthorized, "That is not valid any more"
 	case fault.Forbidden:
-		p.status, p.title = http.StatusForbidden, "That is not allowed"
+		p.Status, p.Title = http.StatusForbidden, "That is not allowed"
 	case fault.TooLarge:
-		p.status, p.title = http.StatusRequestEntityTooLarge, "That was too much"
+		p.Status, p.Title = http.StatusRequestEntityTooLarge, "That was too much"
 	case fault.Limited:
-		p.status, p.title = http.StatusTooManyRequests, "Please wait a moment"
+		p.Status, p.Title = http.StatusTooManyRequests, "Please wait a moment"
 	case fault.Unavailable:
-		p.status, p.title = http.StatusServiceUnavailable, "That is not possible now"
+		p.Status, p.Title = http.StatusServiceUnavailable, "That is not possible now"
 	case fault.Damaged:
-		p.status, p.title = http.StatusInternalServerError, "It cannot be read"
+		p.Status, p.Title = http.StatusInternalServerError, "It cannot be read"
 	case fault.Canceled:
-		p.status, p.title = 499, "The request was stopped"
+		p.Status, p.Title = 499, "The request was stopped"
 	default:
-		p.status, p.title = http.StatusInternalServerError, "Something went wrong"
+		p.Status, p.Title = http.StatusInternalServerError, "Something went wrong"
 	}
 	var f *fault.Error
 	if errors.As(err, &f) {
-		p.retry = f.RetryAfter
+		p.Retry = f.RetryAfter
 	}
 	return p
 }
 
-// fail answers with the page of an error, or with JSON where the script asked.
-func (s *Server) fail(v *visit, err error) {
-	p := asPage(err)
-	if p.status >= 500 && !(errors.Is(err, context.Canceled) && v.r.Context().Err() != nil) { // unless the browser went away
+// Fail answers with the page of an error, or with JSON where the script asked.
+func (s *Site) Fail(v *Visit, err error) {
+	p := AsPage(err)
+	if p.Status >= 500 && !(errors.Is(err, context.Canceled) && v.R.Context().Err() != nil) { // unless the browser went away
 		level := slog.LevelWarn // somebody else's server may be away, which anybody may name
-		if p.status == http.StatusInternalServerError {
+		if p.Status == http.StatusInternalServerError {
 			level = slog.LevelError
 		}
 		// The path may hold a secret, and the pattern does not.
-		s.log.LogAttrs(v.r.Context(), level, "a page failed", slog.String("page", v.r.Pattern), slog.Any("error", err))
+		s.Logger.LogAttrs(v.R.Context(), level, "a page failed", slog.String("page", v.R.Pattern), slog.Any("error", err))
 	}
-	if p.retry > 0 {
-		v.w.Header().Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(p.retry.Seconds())))))
+	if p.Retry > 0 {
+		v.W.Header().Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(p.Retry.Seconds())))))
 	}
-	if wantsJSON(v.r) {
-		s.json(v, p.status, scriptError{Error: p.text, Stale: p == errStale})
+	if wantsJSON(v.R) {
+		s.JSON(v, p.Status, scriptError{Error: p.Text, Stale: p == errStale})
 		return
 	}
-	body := failure{Text: p.text, In: v.in}
-	if err := s.page(v, p.status, "error", page{Title: p.title, Body: body}); err != nil {
-		s.log.ErrorContext(v.r.Context(), "the page of an error failed", slog.Any("error", err))
-		http.Error(v.w, "Something went wrong.", http.StatusInternalServerError)
+	body := failure{Text: p.Text, In: v.In}
+	if err := s.Page(v, p.Status, "error", Page{Title: p.Title, Body: body}); err != nil {
+		s.Logger.ErrorContext(v.R.Context(), "the page of an error failed", slog.Any("error", err))
+		http.Error(v.W, "Something went wrong.", http.StatusInternalServerError)
 	}
 }
 

@@ -6,13 +6,13 @@ import (
 	"satchel/web/render"
 )
 
-// wholePath is that a path is shown whole: no path has as many characters.
-const wholePath = 1 << 20
+// WholePath is that a path is shown whole: no path has as many characters.
+const WholePath = 1 << 20
 
-// shownPath is a path as pages show it: what nobody would see of it is written by
+// ShownPath is a path as pages show it: what nobody would see of it is written by
 // its number, since two paths must not look alike where a person decides about one
 // of them. Of more than n characters the middle is left out, so that the name stays.
-func shownPath[T ~string](p T, n int) string {
+func ShownPath[T ~string](p T, n int) string {
 	text := strings.ToValidUTF8(string(p), "\uFFFD")
 	var out []string // what stands for each character
 	for i, c := range text {

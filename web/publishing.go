@@ -2,6 +2,7 @@ package web
 
 import (
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -14,18 +15,18 @@ import (
 
 // routePublishing adds the pages on which spaces are published as sources, and
 // those on which published ones are read.
-func (s *Server) routePublishing(add adder) {
-	if s.o.Service == nil {
+func (s *Site) routePublishing(add adder) {
+	if s.Service == nil {
 		return
 	}
-	add("GET /spaces/{id}/publish", LimitPage, signedIn, s.showPublish)
-	add("POST /spaces/{id}/publish", LimitPage, signedIn, s.publish)
-	add("POST /spaces/{id}/publish/{source}/end", LimitPage, signedIn, s.unpublish)
-	add("GET /library", LimitPage, signedIn, s.showLibrary)
-	add("POST /library/sync/{source}", LimitPage, signedIn, s.syncSource)
-	add("GET /library/docs/{source}", LimitPage, signedIn, s.toSource)
-	add("GET /library/docs/{source}/{path...}", LimitPage, signedIn, s.showShared)
-	add("GET /library/raw/{source}/{path...}", LimitPage, signedIn, s.rawShared)
+	add("GET /spaces/{id}/publish", LimitPage, SignedIn, s.showPublish)
+	add("POST /spaces/{id}/publish", LimitPage, SignedIn, s.publish)
+	add("POST /spaces/{id}/publish/{source}/end", LimitPage, SignedIn, s.unpublish)
+	add("GET /library", LimitPage, SignedIn, s.showLibrary)
+	add("POST /library/sync/{source}", LimitPage, SignedIn, s.syncSource)
+	add("GET /library/docs/{source}", LimitPage, SignedIn, s.toSource)
+	add("GET /library/docs/{source}/{path...}", LimitPage, SignedIn, s.showShared)
+	add("GET /library/raw/{source}/{path...}", LimitPage, SignedIn, s.rawShared)
 }
 
 // Bounds of the page on which people publish.
@@ -77,21 +78,21 @@ type publishForm struct {
 
 // showPublish is GET /spaces/{id}/publish: what is published, and with ?dir= what
 // publishing that would show, or with ?source= the form of one that is there.
-func (s *Server) showPublish(v *visit) error {
-	m, err := s.owned(v)
+func (s *Site) showPublish(v *Visit) error {
+	m, err := s.OwnedSpace(v)
 	if err != nil {
 		return err
 	}
-	all, err := s.o.Service.ListPublished(v.r.Context(), v.actor(), service.ListPublishedInput{Space: service.SpaceRef{ID: m.ID}})
+	all, err := s.Service.ListPublished(v.R.Context(), v.Actor(), service.ListPublishedInput{Space: service.SpaceRef{ID: m.ID}})
 	if err != nil {
 		return err
 	}
-	q := v.r.URL.Query()
+	q := v.R.URL.Query()
 	form := publishForm{Dir: q.Get("dir"), Everybody: true}
 	if id := q.Get("source"); id != "" {
 		i := slices.IndexFunc(all, func(p space.Source) bool { return p.ID == id })
 		if i < 0 {
-			return errGone
+			return ErrGone
 		}
 		p := all[i]
 		form = publishForm{ID: p.ID, Title: p.Title, Description: p.Description, Dir: string(p.Dir), Everybody: p.Everybody, Readers: strings.Join(p.Readers, ", "), WithMemory: true, Change: true}
@@ -100,23 +101,23 @@ func (s *Server) showPublish(v *visit) error {
 	if !q.Has("dir") {
 		return s.publishPage(v, m, all, publishForm{Dir: "knowledge", Everybody: true}, false, "", nil)
 	}
-	form.ID, err = s.o.Service.SuggestSourceID(v.r.Context(), v.actor(), service.SuggestSourceIDInput{Space: service.SpaceRef{ID: m.ID}, Dir: form.Dir})
+	form.ID, err = s.Service.SuggestSourceID(v.R.Context(), v.Actor(), service.SuggestSourceIDInput{Space: service.SpaceRef{ID: m.ID}, Dir: form.Dir})
 	if err != nil {
 		return err
 	}
 	err = s.publishPage(v, m, all, form, true, "", nil)
 	if fault.CodeOf(err) == fault.Invalid {
-		return s.publishPage(v, m, all, publishForm{Dir: shorten(form.Dir, 200), Everybody: true}, false, "", err)
+		return s.publishPage(v, m, all, publishForm{Dir: Shorten(form.Dir, 200), Everybody: true}, false, "", err)
 	}
 	return err
 }
 
 // publishPage answers with the page; preview reports that a directory was chosen.
-func (s *Server) publishPage(v *visit, m store.Membership, all []space.Source, form publishForm, preview bool, changes string, problem error) error {
+func (s *Site) publishPage(v *Visit, m store.Membership, all []space.Source, form publishForm, preview bool, changes string, problem error) error {
 	body := publishPage{Action: "/spaces/" + string(m.ID) + "/publish", Form: form, Changes: changes}
 	for _, p := range all {
 		row := publishedRow{
-			Source: p, URL: p.Mount() + "/", Change: body.Action + "?source=" + queryEscape(p.ID), End: body.Action + "/" + p.ID + "/end",
+			Source: p, URL: p.Mount() + "/", Change: body.Action + "?source=" + url.QueryEscape(p.ID), End: body.Action + "/" + p.ID + "/end",
 			Where: dirName(string(p.Dir)), Size: bytesize.Text(p.Bytes), Audience: "everybody on this server",
 		}
 		if !p.Everybody {
@@ -131,7 +132,7 @@ func (s *Server) publishPage(v *visit, m store.Membership, all []space.Source, f
 		body.Published = append(body.Published, row)
 	}
 	if preview {
-		p, err := s.o.Service.PreviewSource(v.r.Context(), v.actor(), service.PreviewSourceInput{Space: service.SpaceRef{ID: m.ID}, Dir: form.Dir, Limit: previewFiles})
+		p, err := s.Service.PreviewSource(v.R.Context(), v.Actor(), service.PreviewSourceInput{Space: service.SpaceRef{ID: m.ID}, Dir: form.Dir, Limit: previewFiles})
 		if err != nil {
 			return err
 		}
@@ -150,7 +151,7 @@ func (s *Server) publishPage(v *visit, m store.Membership, all []space.Source, f
 		}
 		body.Dirs = dirs
 	}
-	pg := page{Title: "Publish from " + m.Name, Wide: true, Current: "space", Space: &m, Styles: []string{"files.css", "publishing.css"}, Body: body}
+	pg := Page{Title: "Publish from " + m.Name, Wide: true, Current: "space", Space: &m, Styles: []string{"files.css", "publishing.css"}, Body: body}
 	status := http.StatusOK
 	if problem != nil {
 		status, pg.Problem = http.StatusBadRequest, fault.PublicOf(problem)
@@ -162,7 +163,7 @@ func (s *Server) publishPage(v *visit, m store.Membership, all []space.Source, f
 			pg.Field = sourceField(fault.FieldOf(problem), form)
 		}
 	}
-	return s.page(v, status, "publish", pg)
+	return s.Page(v, status, "publish", pg)
 }
 
 // sourceField returns the id of the input for a field of a source; "" if the form has
@@ -189,7 +190,7 @@ func sourceField(field string, form publishForm) string {
 func previewOf(p service.SourcePreview) *previewBody {
 	b := &previewBody{SourcePreview: p, Name: dirName(string(p.Dir)), Size: bytesize.Text(p.Bytes), More: p.Total - len(p.Files)}
 	for _, f := range p.Files {
-		b.Shown = append(b.Shown, previewFile{shownPath(f.Path, 150), bytesize.Text(f.Size)})
+		b.Shown = append(b.Shown, previewFile{ShownPath(f.Path, 150), bytesize.Text(f.Size)})
 	}
 	if n := len(p.Secrets); n > previewShown {
 		b.Secrets, b.SecretsMore = p.Secrets[:previewShown], n-previewShown
@@ -202,16 +203,16 @@ func dirName(dir string) string {
 	if dir == "" {
 		return "the whole space"
 	}
-	return shorten(dir, 150) + "/"
+	return Shorten(dir, 150) + "/"
 }
 
 // directories lists those at the top of a space.
-func (s *Server) directories(v *visit, m store.Membership) ([]string, error) {
-	head, err := s.o.Workspace.Head(v.r.Context(), m.ID)
+func (s *Site) directories(v *Visit, m store.Membership) ([]string, error) {
+	head, err := s.Workspace.Head(v.R.Context(), m.ID)
 	if err != nil {
 		return nil, err
 	}
-	all, err := s.o.Workspace.Children(v.r.Context(), m.ID, head, "")
+	all, err := s.Workspace.Children(v.R.Context(), m.ID, head, "")
 	if err != nil {
 		return nil, err
 	}
@@ -225,15 +226,15 @@ func (s *Server) directories(v *visit, m store.Membership) ([]string, error) {
 }
 
 // publish is POST /spaces/{id}/publish.
-func (s *Server) publish(v *visit) error {
-	m, err := s.owned(v)
+func (s *Site) publish(v *Visit) error {
+	m, err := s.OwnedSpace(v)
 	if err != nil {
 		return err
 	}
-	value := v.r.PostFormValue
+	value := v.R.PostFormValue
 	form := publishForm{
 		ID: strings.TrimSpace(value("source")), Title: value("label"), Description: value("description"), Dir: value("dir"),
-		Readers: shorten(value("readers"), maxReaderText), Everybody: value("audience") != "named", WithMemory: value("memory") == "yes",
+		Readers: Shorten(value("readers"), maxReaderText), Everybody: value("audience") != "named", WithMemory: value("memory") == "yes",
 		Change: value("change") == "yes",
 	}
 	r := service.PublishSourceInput{
@@ -244,13 +245,13 @@ func (s *Server) publish(v *visit) error {
 	if !form.Everybody { // their names count for the other choice alone
 		r.Readers = strings.FieldsFunc(form.Readers, func(c rune) bool { return c == ',' || c == ';' || c == ' ' || c == '\n' || c == '\r' || c == '\t' })
 	}
-	if _, err = s.o.Service.PublishSource(v.r.Context(), v.actor(), r); err == nil {
-		return s.see(v, "/spaces/"+string(m.ID)+"/publish#published")
+	if _, err = s.Service.PublishSource(v.R.Context(), v.Actor(), r); err == nil {
+		return s.See(v, "/spaces/"+string(m.ID)+"/publish#published")
 	}
 	if c := fault.CodeOf(err); c != fault.Invalid && c != fault.Conflict {
 		return err
 	}
-	all, failed := s.o.Service.ListPublished(v.r.Context(), v.actor(), service.ListPublishedInput{Space: r.Space})
+	all, failed := s.Service.ListPublished(v.R.Context(), v.Actor(), service.ListPublishedInput{Space: r.Space})
 	if failed != nil {
 		return failed
 	}
@@ -259,7 +260,7 @@ func (s *Server) publish(v *visit) error {
 	if again := s.publishPage(v, m, all, form, true, changes, err); fault.CodeOf(again) != fault.Invalid {
 		return again
 	}
-	return s.publishPage(v, m, all, publishForm{Dir: shorten(form.Dir, 200), Everybody: true}, false, "", err)
+	return s.publishPage(v, m, all, publishForm{Dir: Shorten(form.Dir, 200), Everybody: true}, false, "", err)
 }
 
 // changesOf is the id where the form is about a source that is there already.
@@ -271,42 +272,42 @@ func changesOf(all []space.Source, form publishForm) string {
 }
 
 // unpublish is POST /spaces/{id}/publish/{source}/end.
-func (s *Server) unpublish(v *visit) error {
-	if _, err := s.o.Service.UnpublishSource(v.r.Context(), v.actor(), service.UnpublishSourceInput{ID: v.r.PathValue("source")}); err != nil {
-		return gone(err)
+func (s *Site) unpublish(v *Visit) error {
+	if _, err := s.Service.UnpublishSource(v.R.Context(), v.Actor(), service.UnpublishSourceInput{ID: v.R.PathValue("source")}); err != nil {
+		return Gone(err)
 	}
-	return s.see(v, "/spaces/"+v.r.PathValue("id")+"/publish#published")
+	return s.See(v, "/spaces/"+v.R.PathValue("id")+"/publish#published")
 }
 
 // snapshot opens the source of the path, if the visitor may read it.
-func (s *Server) snapshot(v *visit) (service.Snapshot, error) {
-	x, err := s.o.Service.OpenSource(v.r.Context(), v.actor(), v.r.PathValue("source"))
+func (s *Site) snapshot(v *Visit) (service.Snapshot, error) {
+	x, err := s.Service.OpenSource(v.R.Context(), v.Actor(), v.R.PathValue("source"))
 	if err != nil {
-		return x, gone(err)
+		return x, Gone(err)
 	}
 	return x, nil
 }
 
 // syncSource is POST /library/sync/{source}.
-func (s *Server) syncSource(v *visit) error {
-	if _, err := s.o.Service.SyncSource(v.r.Context(), v.actor(), service.SyncSourceInput{ID: v.r.PathValue("source")}); err != nil {
-		return gone(err)
+func (s *Site) syncSource(v *Visit) error {
+	if _, err := s.Service.SyncSource(v.R.Context(), v.Actor(), service.SyncSourceInput{ID: v.R.PathValue("source")}); err != nil {
+		return Gone(err)
 	}
-	return s.see(v, "/library#"+v.r.PathValue("source"))
+	return s.See(v, "/library#"+v.R.PathValue("source"))
 }
 
 // sharedPath is the path in a source that an address names; slash reports that it
 // ends in one.
-func sharedPath(v *visit) (p space.Path, slash bool, err error) {
-	if strings.Contains(strings.ToLower(v.r.URL.EscapedPath()), "%2f") {
-		return "", false, errGone
+func sharedPath(v *Visit) (p space.Path, slash bool, err error) {
+	if strings.Contains(strings.ToLower(v.R.URL.EscapedPath()), "%2f") {
+		return "", false, ErrGone
 	}
-	text, slash := strings.CutSuffix(v.r.PathValue("path"), "/")
+	text, slash := strings.CutSuffix(v.R.PathValue("path"), "/")
 	if text == "" {
 		return "", true, nil
 	}
 	if p, err = space.ParsePath(text); err != nil {
-		return "", false, errGone
+		return "", false, ErrGone
 	}
 	return p, slash, nil
 }

@@ -34,19 +34,19 @@ type librarySource struct {
 type libraryMine struct{ Name, URL string }
 
 // showLibrary is GET /library.
-func (s *Server) showLibrary(v *visit) error {
-	all, err := s.o.Service.ListSources(v.r.Context(), v.actor(), service.ListSourcesInput{})
+func (s *Site) showLibrary(v *Visit) error {
+	all, err := s.Service.ListSources(v.R.Context(), v.Actor(), service.ListSourcesInput{})
 	if err != nil {
 		return err
 	}
 	body := libraryPage{}
 	for _, x := range all {
-		body.Sources = append(body.Sources, librarySource{Source: x, URL: x.Mount() + "/", Size: bytesize.Text(x.Bytes), Own: x.By == v.user.ID})
+		body.Sources = append(body.Sources, librarySource{Source: x, URL: x.Mount() + "/", Size: bytesize.Text(x.Bytes), Own: x.By == v.User.ID})
 	}
 	slices.SortStableFunc(body.Sources, func(a, b librarySource) int {
 		return cmp.Or(strings.Compare(strings.ToLower(a.Title), strings.ToLower(b.Title)), strings.Compare(a.ID, b.ID))
 	})
-	mine, err := s.spacesOf(v)
+	mine, err := s.Spaces(v)
 	if err != nil {
 		return err
 	}
@@ -55,16 +55,16 @@ func (s *Server) showLibrary(v *visit) error {
 			body.Mine = append(body.Mine, libraryMine{m.Name, "/spaces/" + string(m.ID) + "/publish"})
 		}
 	}
-	return s.page(v, http.StatusOK, "library", page{Title: "Library", Wide: true, Current: "library", Styles: []string{"files.css", "publishing.css"}, Body: body})
+	return s.Page(v, http.StatusOK, "library", Page{Title: "Library", Wide: true, Current: "library", Styles: []string{"files.css", "publishing.css"}, Body: body})
 }
 
 // toSource leads to the directory of a source.
-func (s *Server) toSource(v *visit) error {
+func (s *Site) toSource(v *Visit) error {
 	x, err := s.snapshot(v)
 	if err != nil {
 		return err
 	}
-	return s.see(v, x.Source.Mount()+"/")
+	return s.See(v, x.Source.Mount()+"/")
 }
 
 // sharedPage is a directory or a file of a source.
@@ -94,7 +94,7 @@ type sharedPage struct {
 type sharedRow struct{ Name, URL, Kind, Size string }
 
 // showShared is GET /library/docs/{source}/{path...}.
-func (s *Server) showShared(v *visit) error {
+func (s *Site) showShared(v *Visit) error {
 	n, err := s.snapshot(v)
 	if err != nil {
 		return err
@@ -104,30 +104,30 @@ func (s *Server) showShared(v *visit) error {
 	if err != nil {
 		return err
 	}
-	body := sharedPage{Source: x, Own: x.By == v.user.ID, Crumbs: sharedCrumbs(x, p), Root: p == ""}
-	title := shorten(x.Title, 80)
+	body := sharedPage{Source: x, Own: x.By == v.User.ID, Crumbs: sharedCrumbs(x, p), Root: p == ""}
+	title := Shorten(x.Title, 80)
 	if p != "" {
-		title = shownPath(path.Base(string(p)), 120)
+		title = ShownPath(path.Base(string(p)), 120)
 	}
 	pg := func() error {
-		return s.page(v, http.StatusOK, "shared", page{Title: title, Wide: true, Current: "library", Styles: []string{"files.css", "publishing.css"}, Body: body})
+		return s.Page(v, http.StatusOK, "shared", Page{Title: title, Wide: true, Current: "library", Styles: []string{"files.css", "publishing.css"}, Body: body})
 	}
 	if x.Commit == "" {
 		if p != "" {
-			return errGone
+			return ErrGone
 		}
 		return pg()
 	}
-	e, err := n.Lookup(v.r.Context(), p)
+	e, err := n.Lookup(v.R.Context(), p)
 	if err != nil {
-		return gone(err)
+		return Gone(err)
 	}
 	if p != "" && e.Dir != slash {
 		to := sharedURL(x, p)
 		if e.Dir {
 			to += "/"
 		}
-		return s.see(v, to)
+		return s.See(v, to)
 	}
 	if e.Dir {
 		err = s.sharedTree(v, n, p, &body)
@@ -153,19 +153,19 @@ func sharedCrumbs(x space.Source, p space.Path) []crumb {
 	if p == "" {
 		return out
 	}
-	out = append(out, crumb{shorten(x.Title, 60), x.Mount() + "/"})
+	out = append(out, crumb{Shorten(x.Title, 60), x.Mount() + "/"})
 	segs := strings.Split(string(p), "/")
 	for i := range segs[:len(segs)-1] {
-		out = append(out, crumb{shownPath(segs[i], 60), sharedURL(x, space.Path(strings.Join(segs[:i+1], "/"))) + "/"})
+		out = append(out, crumb{ShownPath(segs[i], 60), sharedURL(x, space.Path(strings.Join(segs[:i+1], "/"))) + "/"})
 	}
 	return out
 }
 
-func (s *Server) sharedTree(v *visit, n service.Snapshot, dir space.Path, body *sharedPage) error {
+func (s *Site) sharedTree(v *Visit, n service.Snapshot, dir space.Path, body *sharedPage) error {
 	x := n.Source
-	all, err := n.Children(v.r.Context(), dir)
+	all, err := n.Children(v.R.Context(), dir)
 	if err != nil {
-		return gone(err)
+		return Gone(err)
 	}
 	slices.SortStableFunc(all, func(a, b space.Entry) int {
 		if a.Dir != b.Dir {
@@ -176,7 +176,7 @@ func (s *Server) sharedTree(v *visit, n service.Snapshot, dir space.Path, body *
 		}
 		return strings.Compare(strings.ToLower(string(a.Path)), strings.ToLower(string(b.Path)))
 	})
-	number, _ := strconv.Atoi(v.r.URL.Query().Get("page")) // what is no number is the first page
+	number, _ := strconv.Atoi(v.R.URL.Query().Get("page")) // what is no number is the first page
 	number = min(max(1, number), max(1, (len(all)+treeNames-1)/treeNames))
 	from := (number - 1) * treeNames
 	list := all[from:min(len(all), from+treeNames)]
@@ -188,7 +188,7 @@ func (s *Server) sharedTree(v *visit, n service.Snapshot, dir space.Path, body *
 		body.After = "?page=" + strconv.Itoa(number+1)
 	}
 	for _, e := range list {
-		r := sharedRow{Name: shownPath(path.Base(string(e.Path)), 120), URL: sharedURL(x, e.Path), Kind: "file"}
+		r := sharedRow{Name: ShownPath(path.Base(string(e.Path)), 120), URL: sharedURL(x, e.Path), Kind: "file"}
 		switch {
 		case e.Dir:
 			r.Kind, r.URL = "dir", r.URL+"/"
@@ -207,12 +207,12 @@ func (s *Server) sharedTree(v *visit, n service.Snapshot, dir space.Path, body *
 	if i < 0 {
 		return nil
 	}
-	data, err := n.ReadBlob(v.r.Context(), all[i].Blob)
+	data, err := n.ReadBlob(v.R.Context(), all[i].Blob)
 	if err != nil {
-		return gone(err)
+		return Gone(err)
 	}
 	if doc, ok := render.Markdown(data, sharedPlace(x, all[i].Path)); ok {
-		body.Document, body.Readme, body.Readat = doc, shorten(path.Base(string(all[i].Path)), 60), sharedURL(x, all[i].Path)
+		body.Document, body.Readme, body.Readat = doc, Shorten(path.Base(string(all[i].Path)), 60), sharedURL(x, all[i].Path)
 	}
 	return nil
 }
@@ -221,7 +221,7 @@ func sharedPlace(x space.Source, p space.Path) render.Place {
 	return render.Place{Path: string(p), Files: x.Mount() + "/", Raw: "/library/raw/" + url.PathEscape(x.ID) + "/", Under: 1}
 }
 
-func (s *Server) sharedFile(v *visit, n service.Snapshot, p space.Path, e space.Entry, body *sharedPage) error {
+func (s *Site) sharedFile(v *Visit, n service.Snapshot, p space.Path, e space.Entry, body *sharedPage) error {
 	x := n.Source
 	body.Size, body.Raw = bytesize.Text(e.Size), sharedRaw(x, p)
 	body.Save = body.Raw + "?download"
@@ -236,12 +236,12 @@ func (s *Server) sharedFile(v *visit, n service.Snapshot, p space.Path, e space.
 		body.Kind = "large"
 		return nil
 	}
-	data, err := n.ReadBlob(v.r.Context(), e.Blob)
+	data, err := n.ReadBlob(v.R.Context(), e.Blob)
 	if err != nil {
-		return gone(err)
+		return Gone(err)
 	}
 	if e.Mode == space.Symlink {
-		body.Kind, body.Target = "link", shorten(string(data), 300)
+		body.Kind, body.Target = "link", Shorten(string(data), 300)
 		// Links that lead out of the source are in no snapshot.
 		if to, err := space.ParsePath(path.Join(path.Dir(string(p)), string(data))); err == nil {
 			body.TargetAt = sharedURL(x, to)
@@ -254,7 +254,7 @@ func (s *Server) sharedFile(v *visit, n service.Snapshot, p space.Path, e space.
 	}
 	if isMarkdown(string(p)) {
 		at := sharedURL(x, p)
-		if v.r.URL.Query().Get("view") != "source" {
+		if v.R.URL.Query().Get("view") != "source" {
 			if doc, ok := render.Markdown(data, sharedPlace(x, p)); ok {
 				body.Kind, body.Document, body.AsSource, body.Rendered = "document", doc, at+"?view=source", at
 				return nil
@@ -274,7 +274,7 @@ func (s *Server) sharedFile(v *visit, n service.Snapshot, p space.Path, e space.
 
 // rawShared is GET /library/raw/{source}/{path...}: a file as it is. Only text and
 // pictures are shown, everything else is saved.
-func (s *Server) rawShared(v *visit) error {
+func (s *Site) rawShared(v *Visit) error {
 	n, err := s.snapshot(v)
 	if err != nil {
 		return err
@@ -282,18 +282,18 @@ func (s *Server) rawShared(v *visit) error {
 	x := n.Source
 	p, slash, err := sharedPath(v)
 	if err != nil || slash || x.Commit == "" {
-		return errGone
+		return ErrGone
 	}
-	e, err := n.Lookup(v.r.Context(), p)
+	e, err := n.Lookup(v.R.Context(), p)
 	if err != nil {
-		return gone(err)
+		return Gone(err)
 	}
 	if e.Dir {
-		return errGone
+		return ErrGone
 	}
-	data, err := n.ReadBlob(v.r.Context(), e.Blob)
+	data, err := n.ReadBlob(v.R.Context(), e.Blob)
 	if err != nil {
-		return gone(err)
+		return Gone(err)
 	}
 	kind := "application/octet-stream"
 	switch picture := pictureOf(string(p)); {
@@ -304,7 +304,7 @@ func (s *Server) rawShared(v *visit) error {
 	case isText(data):
 		kind = "text/plain; charset=utf-8"
 	}
-	h := v.w.Header()
+	h := v.W.Header()
 	h.Set("Content-Security-Policy", policyRaw)
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	// It may be kept, and is asked for again: who may not read it any more sees no
@@ -312,9 +312,9 @@ func (s *Server) rawShared(v *visit) error {
 	h.Set("Cache-Control", "private, no-cache")
 	h.Set("ETag", `"`+string(e.Blob)+`"`)
 	h.Set("Content-Type", kind)
-	if kind == "application/octet-stream" || v.r.URL.Query().Has("download") {
+	if kind == "application/octet-stream" || v.R.URL.Query().Has("download") {
 		h.Set("Content-Disposition", attachment(path.Base(string(p))))
 	}
-	http.ServeContent(v.w, v.r, "", time.Time{}, bytes.NewReader(data))
+	http.ServeContent(v.W, v.R, "", time.Time{}, bytes.NewReader(data))
 	return nil
 }

@@ -75,11 +75,11 @@ type NewRemote struct {
 }
 
 // routeRemote adds how the pushes of a space go.
-func (s *Server) routeRemote(add adder) {
-	add("GET /spaces/{id}/remote", LimitPage, signedIn, s.showRemote)
-	add("POST /spaces/{id}/remote", LimitPage, signedIn, s.setRemote)
-	add("POST /spaces/{id}/remote/sync", LimitPage, signedIn, s.syncRemote)
-	add("POST /spaces/{id}/remote/remove", LimitPage, signedIn, s.removeRemote)
+func (s *Site) routeRemote(add adder) {
+	add("GET /spaces/{id}/remote", LimitPage, SignedIn, s.showRemote)
+	add("POST /spaces/{id}/remote", LimitPage, SignedIn, s.setRemote)
+	add("POST /spaces/{id}/remote/sync", LimitPage, SignedIn, s.syncRemote)
+	add("POST /spaces/{id}/remote/remove", LimitPage, SignedIn, s.removeRemote)
 	s.routeHeld(add)
 }
 
@@ -112,11 +112,11 @@ type refusedItem struct {
 
 // pushState is the state of a space's remote for the head of a page; nil if
 // there is none to tell of.
-func (s *Server) pushState(ctx context.Context, id space.SpaceID) *RemoteStatus {
-	if s.o.Remotes == nil || s.o.Remotes.State(id) == "local" {
+func (s *Site) pushState(ctx context.Context, id space.SpaceID) *RemoteStatus {
+	if s.Remotes == nil || s.Remotes.State(id) == "local" {
 		return nil
 	}
-	st, err := s.o.Remotes.Status(ctx, id)
+	st, err := s.Remotes.Status(ctx, id)
 	if err != nil {
 		return nil
 	}
@@ -124,19 +124,19 @@ func (s *Server) pushState(ctx context.Context, id space.SpaceID) *RemoteStatus 
 }
 
 // showRemote is GET /spaces/{id}/remote.
-func (s *Server) showRemote(v *visit) error {
-	m, err := s.membership(v)
+func (s *Site) showRemote(v *Visit) error {
+	m, err := s.Space(v)
 	if err != nil {
 		return err
 	}
-	return s.remotePage(v, m, NewRemote{}, keptRemote{}, nil, page{})
+	return s.remotePage(v, m, NewRemote{}, keptRemote{}, nil, Page{})
 }
 
-func (s *Server) remotePage(v *visit, m store.Membership, form NewRemote, kept keptRemote, found []FoundSecret, p page) error {
-	if s.o.Remotes == nil {
-		return errNoPage
+func (s *Site) remotePage(v *Visit, m store.Membership, form NewRemote, kept keptRemote, found []FoundSecret, p Page) error {
+	if s.Remotes == nil {
+		return ErrNoPage
 	}
-	st, err := s.o.Remotes.Status(v.r.Context(), m.ID)
+	st, err := s.Remotes.Status(v.R.Context(), m.ID)
 	if err != nil {
 		return err
 	}
@@ -145,8 +145,8 @@ func (s *Server) remotePage(v *visit, m store.Membership, form NewRemote, kept k
 		form.URL, form.Branch, form.Username = st.URL, st.Branch, st.Username
 	}
 	body := remotePage{
-		Space: m, Owner: m.Role == space.Owner, May: m.Role != space.Reader, Action: inSpace(m.ID, "remote"), Status: st, Local: st.URL == "", GitHub: s.o.App != nil,
-		Form: form, Kept: kept, Said: remoteSaid(v.r.URL.Query().Get("done"), st), User: m.OwnerName,
+		Space: m, Owner: m.Role == space.Owner, May: m.Role != space.Reader, Action: SpacePath(m.ID, "remote"), Status: st, Local: st.URL == "", GitHub: s.App != nil,
+		Form: form, Kept: kept, Said: remoteSaid(v.R.URL.Query().Get("done"), st), User: m.OwnerName,
 		Found: foundOf(m.ID, found, len(form.AllowSecrets)),
 	}
 	for _, r := range st.Refused {
@@ -155,18 +155,18 @@ func (s *Server) remotePage(v *visit, m store.Membership, form NewRemote, kept k
 			it.URL = tools.FileURL("", m.ID, r.Path)
 		}
 		if space.CommitID(r.Commit).Valid() {
-			it.Commit = inSpace(m.ID, "commits/"+r.Commit)
+			it.Commit = SpacePath(m.ID, "commits/"+r.Commit)
 		}
 		body.Refused = append(body.Refused, it)
 		body.Secret = body.Secret || r.Rule != ""
 	}
-	if st.GitHub && s.o.App != nil {
-		l, ok, err := s.o.App.Linked(v.r.Context(), m.ID)
+	if st.GitHub && s.App != nil {
+		l, ok, err := s.App.Linked(v.R.Context(), m.ID)
 		if err != nil {
 			return err
 		}
 		if ok {
-			body.Wrong, body.Way = troubleOf(l)
+			body.Wrong, body.Way = TroubleOf(l)
 		}
 	}
 	if body.Held, err = s.heldOf(v, m); err != nil {
@@ -177,7 +177,7 @@ func (s *Server) remotePage(v *visit, m store.Membership, form NewRemote, kept k
 	if p.Problem != "" {
 		status = http.StatusBadRequest
 	}
-	return s.page(v, status, "remote", p)
+	return s.Page(v, status, "remote", p)
 }
 
 // remoteSaid says what was just done, and nothing of what did not come about: the
@@ -202,54 +202,54 @@ func remoteSaid(done string, st RemoteStatus) string {
 const syncWait = 8 * time.Second
 
 // syncRemote is POST /spaces/{id}/remote/sync.
-func (s *Server) syncRemote(v *visit) error {
-	m, err := s.writable(v)
+func (s *Site) syncRemote(v *Visit) error {
+	m, err := s.WritableSpace(v)
 	if err != nil {
 		return err
 	}
-	if s.o.Remotes == nil {
-		return errNoPage
+	if s.Remotes == nil {
+		return ErrNoPage
 	}
-	ctx, cancel := context.WithTimeout(v.r.Context(), syncWait)
+	ctx, cancel := context.WithTimeout(v.R.Context(), syncWait)
 	defer cancel()
-	if err := s.o.Remotes.Sync(ctx, m.ID); err != nil && fault.CodeOf(err) != fault.Canceled {
+	if err := s.Remotes.Sync(ctx, m.ID); err != nil && fault.CodeOf(err) != fault.Canceled {
 		return err
 	}
-	return s.see(v, inSpace(m.ID, "remote?done=synced"))
+	return s.See(v, SpacePath(m.ID, "remote?done=synced"))
 }
 
 // setRemote is POST /spaces/{id}/remote.
-func (s *Server) setRemote(v *visit) error {
-	m, err := s.owned(v)
+func (s *Site) setRemote(v *Visit) error {
+	m, err := s.OwnedSpace(v)
 	if err != nil {
 		return err
 	}
-	if s.o.Remotes == nil {
-		return errNoPage
+	if s.Remotes == nil {
+		return ErrNoPage
 	}
-	r := v.r
+	r := v.R
 	form, over, err := s.remoteForm(v, m)
 	if err != nil {
 		return err
 	}
 	if over != "" {
-		return s.remoteAgain(v, m, form, nil, page{Problem: over, Field: "remote-token"})
+		return s.remoteAgain(v, m, form, nil, Page{Problem: over, Field: "remote-token"})
 	}
 	// Other forms of addresses are the operator's to set.
 	if u, err := url.Parse(form.URL); err != nil || u.Scheme != "https" || u.Host == "" {
-		return s.remoteAgain(v, m, form, nil, page{Problem: "Give the address of a git repository that begins with https://.", Field: "remote-url"})
+		return s.remoteAgain(v, m, form, nil, Page{Problem: "Give the address of a git repository that begins with https://.", Field: "remote-url"})
 	} else if u.User != nil {
 		form.URL = ""
-		return s.remoteAgain(v, m, form, nil, page{Problem: "Leave the user name and the token out of the address. There are fields for them.", Field: "remote-url"})
+		return s.remoteAgain(v, m, form, nil, Page{Problem: "Leave the user name and the token out of the address. There are fields for them.", Field: "remote-url"})
 	}
-	found, err := s.o.Remotes.Set(r.Context(), v.user.ID, form)
+	found, err := s.Remotes.Set(r.Context(), v.User.ID, form)
 	switch {
 	case fault.CodeOf(err) == fault.Invalid:
 		field := "remote-url"
 		if form.Token == "" && strings.Contains(strings.ToLower(fault.PublicOf(err)), "token") {
 			field = "remote-token"
 		}
-		return s.remoteAgain(v, m, form, nil, page{Problem: fault.PublicOf(err), Field: field})
+		return s.remoteAgain(v, m, form, nil, Page{Problem: fault.PublicOf(err), Field: field})
 	case err != nil:
 		return err
 	case len(found) > 0:
@@ -257,33 +257,33 @@ func (s *Server) setRemote(v *visit) error {
 		if len(form.AllowSecrets) > 0 {
 			problem = "Nothing was changed yet: the space holds more of what looks like secrets."
 		}
-		return s.remoteAgain(v, m, form, found, page{Problem: problem, Field: "found"})
+		return s.remoteAgain(v, m, form, found, Page{Problem: problem, Field: "found"})
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), syncWait)
 	defer cancel()
-	if err := s.o.Remotes.Sync(ctx, m.ID); err != nil && fault.CodeOf(err) != fault.Canceled {
-		s.log.WarnContext(r.Context(), "the first sync of a remote", "space", m.ID, "err", err)
+	if err := s.Remotes.Sync(ctx, m.ID); err != nil && fault.CodeOf(err) != fault.Canceled {
+		s.Logger.WarnContext(r.Context(), "the first sync of a remote", "space", m.ID, "err", err)
 	}
-	return s.see(v, inSpace(m.ID, "remote?done=set"))
+	return s.See(v, SpacePath(m.ID, "remote?done=set"))
 }
 
 // removeRemote is POST /spaces/{id}/remote/remove.
-func (s *Server) removeRemote(v *visit) error {
-	m, err := s.owned(v)
+func (s *Site) removeRemote(v *Visit) error {
+	m, err := s.OwnedSpace(v)
 	if err != nil {
 		return err
 	}
-	if s.o.Remotes == nil {
-		return errNoPage
+	if s.Remotes == nil {
+		return ErrNoPage
 	}
-	if err := s.o.Remotes.Remove(v.r.Context(), v.user.ID, m.ID); err != nil {
+	if err := s.Remotes.Remove(v.R.Context(), v.User.ID, m.ID); err != nil {
 		return err
 	}
-	return s.see(v, inSpace(m.ID, "remote?done=removed"))
+	return s.See(v, SpacePath(m.ID, "remote?done=removed"))
 }
 
-// urlQuery encodes names and values.
-func urlQuery(pairs ...string) string {
+// URLQuery encodes names and values.
+func URLQuery(pairs ...string) string {
 	q := url.Values{}
 	for i := 0; i+1 < len(pairs); i += 2 {
 		q.Set(pairs[i], pairs[i+1])

@@ -9,12 +9,12 @@ import (
 )
 
 // flowRemote is of a form with a remote that its owner has to send again.
-const flowRemote flowKind = "remote"
+const flowRemote FlowKind = "remote"
 
 // remoteFlow is what the owner gave; the token in it is sealed with a secret that their
 // browser alone has.
 type remoteFlow struct {
-	flow
+	Flow
 	Remote  NewRemote `json:"remote"`
 	Allowed []byte    `json:"allowed,omitempty"` // packPrints of Remote's
 }
@@ -30,14 +30,14 @@ type keptRemote struct {
 
 // remoteForm is the repository that an owner gave; over says what to tell them where what
 // was kept of it is gone.
-func (s *Server) remoteForm(v *visit, m store.Membership) (form NewRemote, over string, err error) {
-	value := func(name string) string { return strings.TrimSpace(v.r.PostFormValue(name)) }
+func (s *Site) remoteForm(v *Visit, m store.Membership) (form NewRemote, over string, err error) {
+	value := func(name string) string { return strings.TrimSpace(v.R.PostFormValue(name)) }
 	form = NewRemote{
 		Space: m.ID, URL: value("url"), Branch: value("branch"), Username: value("username"), Token: value("token"),
 	}
 	if id := value("kept"); id != "" {
 		var f remoteFlow
-		ok, err := s.takeFlow(v, flowRemote, string(m.ID)+remoteKept+id, &f)
+		ok, err := s.TakeFlow(v, flowRemote, string(m.ID)+remoteKept+id, &f)
 		switch {
 		case err != nil:
 			return form, "", err
@@ -62,7 +62,7 @@ func sameRemote(a, b string) bool { return strings.TrimRight(a, "/") == strings.
 
 // remoteAgain shows the form with what is wrong, and keeps its token for another try with
 // the same address, and what its owner said is no secret.
-func (s *Server) remoteAgain(v *visit, m store.Membership, form NewRemote, found []FoundSecret, p page) error {
+func (s *Site) remoteAgain(v *Visit, m store.Membership, form NewRemote, found []FoundSecret, p Page) error {
 	if form.URL == "" {
 		form.Token = "" // a token goes to no other place than it was given for
 	}
@@ -70,7 +70,7 @@ func (s *Server) remoteAgain(v *visit, m store.Membership, form NewRemote, found
 	if form.URL != "" && kept.Token || len(form.AllowSecrets) > 0 {
 		id := rand.Text()
 		// Where it cannot be kept it is given again.
-		if err := s.keepFlow(v, flowRemote, string(m.ID)+remoteKept+id, &remoteFlow{Remote: form, Allowed: packPrints(form.AllowSecrets)}); err == nil {
+		if err := s.KeepFlow(v, flowRemote, string(m.ID)+remoteKept+id, &remoteFlow{Remote: form, Allowed: packPrints(form.AllowSecrets)}); err == nil {
 			kept.ID = id
 		}
 	}

@@ -56,10 +56,10 @@ func foundOf(id space.SpaceID, found []FoundSecret, dealt int) *foundBody {
 	b.Count, b.Full = len(found), dealt+len(found) > maxAllowed
 	var prints []string
 	for i, f := range found {
-		f.Description = shorten(f.Description, 80)
-		it := foundItem{f, pageURL(id, "files", f.Path, f.At)}
+		f.Description = Shorten(f.Description, 80)
+		it := foundItem{f, PageURL(id, "files", f.Path, f.At)}
 		if f.Path == "" {
-			it.URL = pageURL(id, "commits", space.Path(f.At), "")
+			it.URL = PageURL(id, "commits", space.Path(f.At), "")
 		}
 		if i < firstFound {
 			b.First = append(b.First, it)

@@ -14,19 +14,19 @@ const (
 	maxReturnCookie = 2900
 )
 
-// remember keeps where somebody was on the way to, for who then signs in by a
+// Remember keeps where somebody was on the way to, for who then signs in by a
 // one-time link from elsewhere: a client that waits for its consent gets it. The
 // cookie proves nothing, and leads to pages of this server alone.
-func (s *Server) remember(v *visit, back string) {
+func (s *Site) Remember(v *Visit, back string) {
 	if back == "/" || len(back) > maxReturnCookie {
 		return
 	}
-	s.setCookie(v.w, returnCookie, base64.RawURLEncoding.EncodeToString([]byte(back)), s.now().Add(returnLifetime))
+	s.SetCookie(v.W, returnCookie, base64.RawURLEncoding.EncodeToString([]byte(back)), s.Now().Add(returnLifetime))
 }
 
-// remembered is where that was, or "/".
-func (s *Server) remembered(r *http.Request) string {
-	all := r.CookiesNamed(s.cookieName(returnCookie))
+// Remembered is where that was, or "/".
+func (s *Site) Remembered(r *http.Request) string {
+	all := r.CookiesNamed(s.CookieName(returnCookie))
 	if len(all) != 1 {
 		return "/"
 	}
@@ -34,12 +34,12 @@ func (s *Server) remembered(r *http.Request) string {
 	if err != nil {
 		return "/"
 	}
-	return localPath(string(b))
+	return LocalPath(string(b))
 }
 
 // forget ends it, once somebody is signed in.
-func (s *Server) forget(v *visit) {
-	if len(v.r.CookiesNamed(s.cookieName(returnCookie))) > 0 {
-		s.setCookie(v.w, returnCookie, "", time.Time{})
+func (s *Site) forget(v *Visit) {
+	if len(v.R.CookiesNamed(s.CookieName(returnCookie))) > 0 {
+		s.SetCookie(v.W, returnCookie, "", time.Time{})
 	}
 }

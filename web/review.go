@@ -58,10 +58,10 @@ type ReviewDecision struct {
 }
 
 // routeReviews adds what confirms an AI's changes.
-func (s *Server) routeReviews(add adder) {
-	add("GET /spaces/{id}/reviews", LimitPage, signedIn, s.showReviews)
-	add("POST /spaces/{id}/reviews/keep", LimitPage, signedIn, s.keepReview)
-	add("POST /spaces/{id}/reviews/undo", LimitPage, signedIn, s.undoReview)
+func (s *Site) routeReviews(add adder) {
+	add("GET /spaces/{id}/reviews", LimitPage, SignedIn, s.showReviews)
+	add("POST /spaces/{id}/reviews/keep", LimitPage, SignedIn, s.keepReview)
+	add("POST /spaces/{id}/reviews/undo", LimitPage, SignedIn, s.undoReview)
 }
 
 // reviewItem is a file that waits, as pages show it.
@@ -107,13 +107,13 @@ const (
 	decisionShown = 10        // decisions
 )
 
-// waitingIn reports how many files of a space wait for the visitor: none if they
+// Waiting reports how many files of a space wait for the visitor: none if they
 // may only read it.
-func (s *Server) waitingIn(ctx context.Context, m *store.Membership) int {
-	if s.o.Reviews == nil || m == nil || m.Role == space.Reader {
+func (s *Site) Waiting(ctx context.Context, m *store.Membership) int {
+	if s.Reviews == nil || m == nil || m.Role == space.Reader {
 		return 0
 	}
-	list, _, err := s.o.Reviews.Waiting(ctx, m.ID)
+	list, _, err := s.Reviews.Waiting(ctx, m.ID)
 	if err != nil {
 		return 0 // a page that is about something else goes without
 	}
@@ -142,37 +142,37 @@ type decisionItem struct {
 }
 
 // showReviews is GET /spaces/{id}/reviews.
-func (s *Server) showReviews(v *visit) error {
-	m, err := s.membership(v)
+func (s *Site) showReviews(v *Visit) error {
+	m, err := s.Space(v)
 	if err != nil {
 		return err
 	}
-	return s.reviewsPage(v, m, page{})
+	return s.reviewsPage(v, m, Page{})
 }
 
-func (s *Server) reviewsPage(v *visit, m store.Membership, p page) (err error) {
-	ctx := v.r.Context()
+func (s *Site) reviewsPage(v *Visit, m store.Membership, p Page) (err error) {
+	ctx := v.R.Context()
 	body := reviewPage{Space: m, Action: "/spaces/" + string(m.ID), May: m.Role != space.Reader}
-	if text := v.r.URL.Query().Get("path"); text != "" {
+	if text := v.R.URL.Query().Get("path"); text != "" {
 		if body.Only, err = space.ParsePath(text); err != nil {
-			return errGone
+			return ErrGone
 		}
 	}
 	if err := s.addReviews(v, &body); err != nil {
 		return err
 	}
-	switch v.r.URL.Query().Get("done") {
+	switch v.R.URL.Query().Get("done") {
 	case "kept":
 		body.Said = "Kept. Nobody is asked about this version again."
 	case "undone":
 		body.Said = "Undone. The version that you knew is back; a file that was new is gone, and its history stays."
 	}
-	if s.o.Reviews != nil {
-		list, err := s.o.Reviews.Decided(ctx, m.ID, decisionShown)
+	if s.Reviews != nil {
+		list, err := s.Reviews.Decided(ctx, m.ID, decisionShown)
 		if err != nil {
 			return err
 		}
-		members, err := s.o.Accounts.Members(ctx, m.ID)
+		members, err := s.Accounts.Members(ctx, m.ID)
 		if err != nil {
 			return err
 		}
@@ -181,8 +181,8 @@ func (s *Server) reviewsPage(v *visit, m store.Membership, p page) (err error) {
 			names[o.User] = o.Name
 		}
 		for _, d := range list {
-			d.Client = shorten(d.Client, 60)
-			body.Decided = append(body.Decided, decisionItem{ReviewDecision: d, Shown: shownPath(d.Path, wholePath), Who: names[d.By]})
+			d.Client = Shorten(d.Client, 60)
+			body.Decided = append(body.Decided, decisionItem{ReviewDecision: d, Shown: ShownPath(d.Path, WholePath), Who: names[d.By]})
 		}
 	}
 	p.Title, p.Wide, p.Current, p.Space, p.Styles, p.Body = "What AIs changed in their instructions", true, "activity", &m, []string{"activity.css"}, body
@@ -190,48 +190,48 @@ func (s *Server) reviewsPage(v *visit, m store.Membership, p page) (err error) {
 	if p.Problem != "" {
 		status = http.StatusConflict
 	}
-	return s.page(v, status, "review", p)
+	return s.Page(v, status, "review", p)
 }
 
 // reviewed reads which content the form is about.
-func reviewed(v *visit) (p space.Path, b space.BlobID, mode space.Mode, err error) {
-	p, err = space.ParsePath(v.r.PostFormValue("path"))
+func reviewed(v *Visit) (p space.Path, b space.BlobID, mode space.Mode, err error) {
+	p, err = space.ParsePath(v.R.PostFormValue("path"))
 	if err != nil {
-		return "", "", 0, errGone
+		return "", "", 0, ErrGone
 	}
-	b = space.BlobID(v.r.PostFormValue("blob"))
+	b = space.BlobID(v.R.PostFormValue("blob"))
 	if b != "" && !b.Valid() {
-		return "", "", 0, errGone
+		return "", "", 0, ErrGone
 	}
-	switch v.r.PostFormValue("mode") {
+	switch v.R.PostFormValue("mode") {
 	case "", "0":
 	case "1":
 		mode = space.Executable
 	case "2":
 		mode = space.Symlink
 	default:
-		return "", "", 0, errGone
+		return "", "", 0, ErrGone
 	}
 	return p, b, mode, nil
 }
 
 // keepReview is POST /spaces/{id}/reviews/keep.
-func (s *Server) keepReview(v *visit) error {
+func (s *Site) keepReview(v *Visit) error {
 	return s.decide(v, "kept", func(m store.Membership, p space.Path, b space.BlobID, mode space.Mode) error {
-		return s.o.Reviews.Keep(v.r.Context(), m.ID, v.user.ID, p, b, mode)
+		return s.Reviews.Keep(v.R.Context(), m.ID, v.User.ID, p, b, mode)
 	})
 }
 
 // undoReview is POST /spaces/{id}/reviews/undo.
-func (s *Server) undoReview(v *visit) error {
+func (s *Site) undoReview(v *Visit) error {
 	return s.decide(v, "undone", func(m store.Membership, p space.Path, b space.BlobID, mode space.Mode) error {
-		_, err := s.o.Reviews.Undo(v.r.Context(), m.ID, v.user.ID, p, b, mode, v.meta(byUndo, "Undo what an AI changed in "+shownPath(p, wholePath)))
+		_, err := s.Reviews.Undo(v.R.Context(), m.ID, v.User.ID, p, b, mode, v.Meta(ByUndo, "Undo what an AI changed in "+ShownPath(p, WholePath)))
 		return err
 	})
 }
 
-func (s *Server) decide(v *visit, done string, act func(store.Membership, space.Path, space.BlobID, space.Mode) error) error {
-	m, err := s.writable(v)
+func (s *Site) decide(v *Visit, done string, act func(store.Membership, space.Path, space.BlobID, space.Mode) error) error {
+	m, err := s.WritableSpace(v)
 	if err != nil {
 		return err
 	}
@@ -239,14 +239,14 @@ func (s *Server) decide(v *visit, done string, act func(store.Membership, space.
 	if err != nil {
 		return err
 	}
-	if s.o.Reviews == nil {
-		return errGone
+	if s.Reviews == nil {
+		return ErrGone
 	}
 	switch err := act(m, p, b, mode); fault.CodeOf(err) {
 	case "":
-		return s.see(v, inSpace(m.ID, "reviews?done="+done))
+		return s.See(v, SpacePath(m.ID, "reviews?done="+done))
 	case fault.Conflict:
-		return s.reviewsPage(v, m, page{Problem: fault.PublicOf(err)})
+		return s.reviewsPage(v, m, Page{Problem: fault.PublicOf(err)})
 	default:
 		return err
 	}

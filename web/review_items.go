@@ -25,11 +25,11 @@ type room struct{ lines, bytes, some int }
 // waitingList returns what waits in a space, in the order in which people are asked:
 // what tells every client what to do first, so that no number of other files hides
 // it, and of files alike first what a person knows.
-func (s *Server) waitingList(ctx context.Context, id space.SpaceID) (list []Review, behind bool, err error) {
-	if s.o.Reviews == nil {
+func (s *Site) waitingList(ctx context.Context, id space.SpaceID) (list []Review, behind bool, err error) {
+	if s.Reviews == nil {
 		return nil, false, nil
 	}
-	known, behind, err := s.o.Reviews.Waiting(ctx, id)
+	known, behind, err := s.Reviews.Waiting(ctx, id)
 	if err != nil {
 		return nil, false, err
 	}
@@ -59,7 +59,7 @@ func number(b bool) int {
 }
 
 // firstReviews returns by name what waits first, and how many more do.
-func (s *Server) firstReviews(ctx context.Context, m store.Membership) (out []reviewItem, more int, behind bool, err error) {
+func (s *Site) firstReviews(ctx context.Context, m store.Membership) (out []reviewItem, more int, behind bool, err error) {
 	list, behind, err := s.waitingList(ctx, m.ID)
 	for _, r := range list[:min(len(list), reviewsShown)] {
 		out = append(out, itemOf(m, r))
@@ -72,8 +72,8 @@ type reviewLink struct{ Shown, URL string }
 
 // addReviews adds what waits to a page of it: some with what is different, more by
 // name, and the way to the rest; or the one file that the page is of.
-func (s *Server) addReviews(v *visit, body *reviewPage) error {
-	ctx, m := v.r.Context(), body.Space
+func (s *Site) addReviews(v *Visit, body *reviewPage) error {
+	ctx, m := v.R.Context(), body.Space
 	list, behind, err := s.waitingList(ctx, m.ID)
 	if err != nil {
 		return err
@@ -91,9 +91,9 @@ func (s *Server) addReviews(v *visit, body *reviewPage) error {
 		}
 		return nil
 	}
-	at, _ := strconv.Atoi(v.r.URL.Query().Get("page"))
+	at, _ := strconv.Atoi(v.R.URL.Query().Get("page"))
 	at = max(1, min(at, (len(list)+reviewsShown-1)/reviewsShown)) // what waited may be decided
-	to := func(page int) string { return inSpace(m.ID, "reviews?page="+strconv.Itoa(page)) }
+	to := func(page int) string { return SpacePath(m.ID, "reviews?page="+strconv.Itoa(page)) }
 	if at > 1 {
 		body.Before = to(at - 1)
 	}
@@ -107,7 +107,7 @@ func (s *Server) addReviews(v *visit, body *reviewPage) error {
 		body.Next = to(at + 1)
 	}
 	for _, r := range list[:min(len(list), reviewsNamed)] {
-		body.Others = append(body.Others, reviewLink{shownPath(r.Path, wholePath), inSpace(m.ID, "reviews?"+urlQuery("path", string(r.Path)))})
+		body.Others = append(body.Others, reviewLink{ShownPath(r.Path, WholePath), SpacePath(m.ID, "reviews?"+URLQuery("path", string(r.Path)))})
 	}
 	body.More = len(list) - len(body.Others)
 	return nil
@@ -116,21 +116,21 @@ func (s *Server) addReviews(v *visit, body *reviewPage) error {
 // itemOf is a file that waits without what is different in it.
 func itemOf(m store.Membership, r Review) reviewItem {
 	return reviewItem{
-		Path: r.Path, Shown: shownPath(r.Path, wholePath), Blob: r.Blob, Mode: int(r.Mode), Client: shorten(r.Client, 60), Tool: shorten(r.Tool, 40), How: howMade(r.Tool), Claims: r.Tool == space.Elsewhere, When: r.When,
-		Deleted: r.Blob == "", New: r.Was == "", Taken: r.Taken, URL: tools.FileURL("", m.ID, string(r.Path)), Commit: inSpace(m.ID, "commits/"+string(r.Commit)),
-		Edit:  spaceURL(m.ID, "edit", r.Path),
-		Alone: inSpace(m.ID, "reviews?"+urlQuery("path", string(r.Path))),
+		Path: r.Path, Shown: ShownPath(r.Path, WholePath), Blob: r.Blob, Mode: int(r.Mode), Client: Shorten(r.Client, 60), Tool: Shorten(r.Tool, 40), How: howMade(r.Tool), Claims: r.Tool == space.Elsewhere, When: r.When,
+		Deleted: r.Blob == "", New: r.Was == "", Taken: r.Taken, URL: tools.FileURL("", m.ID, string(r.Path)), Commit: SpacePath(m.ID, "commits/"+string(r.Commit)),
+		Edit:  SpaceURL(m.ID, "edit", r.Path),
+		Alone: SpacePath(m.ID, "reviews?"+URLQuery("path", string(r.Path))),
 	}
 }
 
 // howMade says in which way a tool that is no AI's changed a file that waits.
 func howMade(tool string) string {
 	switch {
-	case byPage(tool):
+	case ByPage(tool):
 		return onPages
 	case tool == "" || tool == space.Elsewhere:
 		return "by a commit from elsewhere"
-	case !slices.Contains(aiTools(), tool):
+	case !slices.Contains(AITools(), tool):
 		return toolWords(tool)
 	}
 	return ""
@@ -203,7 +203,7 @@ func (l *room) most() int { return l.bytes + 64*l.lines + 4<<10 }
 
 // patchOf is the difference of a file that waits; cut where it is longer than there
 // is room, and then only its beginning.
-func (s *Server) patchOf(ctx context.Context, id space.SpaceID, r Review, left *room) (patch string, cut bool, err error) {
+func (s *Site) patchOf(ctx context.Context, id space.SpaceID, r Review, left *room) (patch string, cut bool, err error) {
 	key := patchKey{id, r.Was, r.Blob}
 	if known, ok := s.long.of.Get(key); ok && known.length > left.most() {
 		return known.begins, true, nil
@@ -217,7 +217,7 @@ func (s *Server) patchOf(ctx context.Context, id space.SpaceID, r Review, left *
 	if ok && known.length > left.most() {
 		return known.begins, true, nil
 	}
-	if patch, err = s.o.History.FilePatch(ctx, id, space.FileChange{Path: r.Path, Old: r.Was, OldMode: r.WasMode, New: r.Blob, NewMode: r.Mode}); err != nil {
+	if patch, err = s.History.FilePatch(ctx, id, space.FileChange{Path: r.Path, Old: r.Was, OldMode: r.WasMode, New: r.Blob, NewMode: r.Mode}); err != nil {
 		return "", false, err
 	}
 	begins := patch
@@ -234,10 +234,10 @@ func (s *Server) patchOf(ctx context.Context, id space.SpaceID, r Review, left *
 	return patch, false, nil
 }
 
-func (s *Server) reviewItem(ctx context.Context, m store.Membership, r Review, left *room) reviewItem {
+func (s *Site) reviewItem(ctx context.Context, m store.Membership, r Review, left *room) reviewItem {
 	it := itemOf(m, r)
 	if r.Base != "" {
-		it.Compare = inSpace(m.ID, "compare?"+urlQuery("from", string(r.Base), "path", string(r.Path)))
+		it.Compare = SpacePath(m.ID, "compare?"+URLQuery("from", string(r.Base), "path", string(r.Path)))
 	}
 	if r.Blob != "" && r.Mode != r.WasMode {
 		it.ModeNote = map[space.Mode]string{

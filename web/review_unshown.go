@@ -28,23 +28,23 @@ const versionShown = 12 // letters of a content's id
 
 // describe finds out what can be told of a file of which not all is shown; nil if
 // its content cannot be read, so that nobody can look at it.
-func (s *Server) describe(ctx context.Context, m store.Membership, r Review) *unshown {
+func (s *Site) describe(ctx context.Context, m store.Membership, r Review) *unshown {
 	if r.Blob == "" { // there is nothing of it to look at
 		return &unshown{Kind: "nothing: the file is deleted"}
 	}
-	e, err := s.o.Workspace.Lookup(ctx, m.ID, r.Head, r.Path)
+	e, err := s.Workspace.Lookup(ctx, m.ID, r.Head, r.Path)
 	if err != nil || e.Dir || e.Blob != r.Blob {
 		return nil
 	}
 	u := &unshown{
 		Kind: "too large to look into here", Size: bytesize.Text(e.Size), Version: string(r.Blob[:min(len(r.Blob), versionShown)]),
-		Raw: pageURL(m.ID, "raw", r.Path, r.Head), Page: pageURL(m.ID, "files", r.Path, r.Head),
+		Raw: PageURL(m.ID, "raw", r.Path, r.Head), Page: PageURL(m.ID, "files", r.Path, r.Head),
 	}
 	u.Save = u.Raw + "&download"
 	if e.Size > maxOpened {
 		return u
 	}
-	data, err := s.o.Workspace.ReadBlob(ctx, m.ID, r.Blob)
+	data, err := s.Workspace.ReadBlob(ctx, m.ID, r.Blob)
 	if err != nil {
 		return nil
 	}

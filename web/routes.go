@@ -4,6 +4,7 @@ import (
 	"errors"
 	"mime"
 	"net/http"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -13,29 +14,29 @@ import (
 	"satchel/internal/fault"
 )
 
-// who may see a page.
-type who int
+// Audience may see a page.
+type Audience int
 
 const (
-	anyone who = iota
-	signedIn
-	admins
+	Anyone Audience = iota
+	SignedIn
+	Admins
 )
 
-// byCeremony is added to who may finish a ceremony: begun, it stands for the token of
+// ByCeremony is added to who may finish a ceremony: begun, it stands for the token of
 // the session's forms, which may be another one by then; see finishCeremony.
-const byCeremony who = 1 << 4
+const ByCeremony Audience = 1 << 4
 
-type handler func(v *visit) error
+type Handler func(v *Visit) error
 
 // adder adds a page to the routes.
-type adder func(pattern, limit string, w who, h handler)
+type adder func(pattern, limit string, w Audience, h Handler)
 
 // routes lists every page. A pattern with GET serves HEAD too.
-func (s *Server) routes() *http.ServeMux {
+func (s *Site) routes() *http.ServeMux {
 	mux := http.NewServeMux()
-	add := func(pattern, limit string, w who, h handler) {
-		mux.Handle(pattern, s.serve(limit, w, maxFormBytes, h))
+	add := func(pattern, limit string, w Audience, h Handler) {
+		mux.Handle(pattern, s.serve(limit, w, MaxFormBytes, h))
 	}
 	mux.HandleFunc("GET /static/{name}", s.static)
 	s.routeHome(add)
@@ -47,71 +48,71 @@ func (s *Server) routes() *http.ServeMux {
 	s.routePublishing(add)
 	s.routeHealth(add)
 
-	add("/", LimitPage, anyone, func(*visit) error { return errNoPage })
+	add("/", LimitPage, Anyone, func(*Visit) error { return ErrNoPage })
 
-	add("GET /signin", LimitPage, anyone, s.showSignIn)
-	add("GET /signin/link/{token}", LimitPage, anyone, s.showLink)
-	add("POST /signin/link/{token}", LimitSignIn, anyone, s.useLink)
-	if s.o.Mail != nil {
-		add("POST /signin/mail", LimitMail, anyone, s.mailLink)
+	add("GET /signin", LimitPage, Anyone, s.showSignIn)
+	add("GET /signin/link/{token}", LimitPage, Anyone, s.showLink)
+	add("POST /signin/link/{token}", LimitSignIn, Anyone, s.useLink)
+	if s.Mail != nil {
+		add("POST /signin/mail", LimitMail, Anyone, s.mailLink)
 	}
-	for _, p := range s.providers() {
-		add("GET /signin/"+p.name, LimitSignIn, anyone, s.beginSignIn(p))
-		add("GET "+p.callback(), LimitSignIn, anyone, s.finishSignIn(p))
-		add("POST /account/link/"+p.name, LimitSignIn, signedIn, s.beginLink(p))
-		add("POST /invite/{token}/with/"+p.name, LimitInvite, anyone, s.beginJoin(p))
+	for _, p := range s.Providers() {
+		add("GET /signin/"+p.Name, LimitSignIn, Anyone, s.beginSignIn(p))
+		add("GET "+p.Callback(), LimitSignIn, Anyone, s.finishSignIn(p))
+		add("POST /account/link/"+p.Name, LimitSignIn, SignedIn, s.beginLink(p))
+		add("POST /invite/{token}/with/"+p.Name, LimitInvite, Anyone, s.beginJoin(p))
 	}
-	if s.o.Passkeys != nil {
-		add("POST /signin/passkey/begin", LimitSignIn, anyone, s.beginPasskey)
-		add("POST /signin/passkey/finish", LimitSignIn, anyone|byCeremony, s.finishPasskey)
-		add("POST /account/passkeys/begin", LimitSignIn, signedIn, s.beginAddPasskey)
-		add("POST /account/passkeys/finish", LimitSignIn, signedIn|byCeremony, s.finishAddPasskey)
+	if s.Passkeys != nil {
+		add("POST /signin/passkey/begin", LimitSignIn, Anyone, s.beginPasskey)
+		add("POST /signin/passkey/finish", LimitSignIn, Anyone|ByCeremony, s.finishPasskey)
+		add("POST /account/passkeys/begin", LimitSignIn, SignedIn, s.beginAddPasskey)
+		add("POST /account/passkeys/finish", LimitSignIn, SignedIn|ByCeremony, s.finishAddPasskey)
 	}
-	add("POST /signout", LimitPage, anyone, s.signOut)
+	add("POST /signout", LimitPage, Anyone, s.signOut)
 
-	if s.o.OAuth != nil {
-		add("GET /oauth/authorize", LimitPage, anyone, s.showConsent)
-		add("POST /oauth/authorize", LimitPage, signedIn, s.giveConsent)
+	if s.OAuth != nil {
+		add("GET /oauth/authorize", LimitPage, Anyone, s.showConsent)
+		add("POST /oauth/authorize", LimitPage, SignedIn, s.giveConsent)
 	}
 
-	add("GET /invite/{token}", LimitInvite, anyone, s.showInvite)
-	add("POST /invite/{token}", LimitInvite, anyone, s.useInvite)
-	add("GET /welcome", LimitPage, signedIn, s.welcome)
+	add("GET /invite/{token}", LimitInvite, Anyone, s.showInvite)
+	add("POST /invite/{token}", LimitInvite, Anyone, s.useInvite)
+	add("GET /welcome", LimitPage, SignedIn, s.welcome)
 
-	add("GET /account", LimitPage, signedIn, s.showAccount)
-	add("POST /account/sessions/end", LimitPage, signedIn, s.endSession)
-	add("POST /account/sessions/end-others", LimitPage, signedIn, s.endOtherSessions)
-	add("POST /account/passkeys/remove", LimitPage, signedIn, s.removePasskey)
-	add("POST /account/identities/unlink", LimitPage, signedIn, s.unlink)
-	add("POST /account/grants/revoke", LimitPage, signedIn, s.revokeGrant)
-	add("POST /account/keys", LimitPage, signedIn, s.createKey)
-	add("GET /account/keys/made", LimitPage, signedIn, s.showNewKey)
-	add("GET /invited", LimitPage, signedIn, s.showInvited)
+	add("GET /account", LimitPage, SignedIn, s.showAccount)
+	add("POST /account/sessions/end", LimitPage, SignedIn, s.endSession)
+	add("POST /account/sessions/end-others", LimitPage, SignedIn, s.endOtherSessions)
+	add("POST /account/passkeys/remove", LimitPage, SignedIn, s.removePasskey)
+	add("POST /account/identities/unlink", LimitPage, SignedIn, s.unlink)
+	add("POST /account/grants/revoke", LimitPage, SignedIn, s.revokeGrant)
+	add("POST /account/keys", LimitPage, SignedIn, s.createKey)
+	add("GET /account/keys/made", LimitPage, SignedIn, s.showNewKey)
+	add("GET /invited", LimitPage, SignedIn, s.showInvited)
 
-	add("GET /spaces/{id}", LimitPage, signedIn, s.showSpace)
-	add("POST /spaces/{id}/invite", LimitPage, signedIn, s.inviteToSpace)
-	add("POST /spaces/{id}/invitations/revoke", LimitPage, signedIn, s.revokeSpaceInvitation)
-	add("POST /spaces/{id}/members/{user}/role", LimitPage, signedIn, s.setRole)
-	add("POST /spaces/{id}/members/{user}/remove", LimitPage, signedIn, s.removeMember)
+	add("GET /spaces/{id}", LimitPage, SignedIn, s.showSpace)
+	add("POST /spaces/{id}/invite", LimitPage, SignedIn, s.inviteToSpace)
+	add("POST /spaces/{id}/invitations/revoke", LimitPage, SignedIn, s.revokeSpaceInvitation)
+	add("POST /spaces/{id}/members/{user}/role", LimitPage, SignedIn, s.setRole)
+	add("POST /spaces/{id}/members/{user}/remove", LimitPage, SignedIn, s.removeMember)
 
-	add("GET /admin", LimitPage, admins, s.showAdmin)
-	add("POST /admin/invite", LimitPage, admins, s.inviteToServer)
-	add("POST /admin/invitations/revoke", LimitPage, admins, s.revokeInvitation)
-	add("POST /admin/people/{user}/remove", LimitPage, admins, s.removePerson)
-	add("POST /admin/people/{user}/link", LimitPage, admins, s.makeLink)
-	add("GET /admin/link", LimitPage, admins, s.showMadeLink)
-	add("POST /admin/people/{user}/admin", LimitPage, admins, s.setAdmin)
+	add("GET /admin", LimitPage, Admins, s.showAdmin)
+	add("POST /admin/invite", LimitPage, Admins, s.inviteToServer)
+	add("POST /admin/invitations/revoke", LimitPage, Admins, s.revokeInvitation)
+	add("POST /admin/people/{user}/remove", LimitPage, Admins, s.removePerson)
+	add("POST /admin/people/{user}/link", LimitPage, Admins, s.makeLink)
+	add("GET /admin/link", LimitPage, Admins, s.showMadeLink)
+	add("POST /admin/people/{user}/admin", LimitPage, Admins, s.setAdmin)
 	return mux
 }
 
 // serve wraps the handler of a page in what holds for every page. body bounds, in
 // bytes, what it may be sent.
-func (s *Server) serve(limit string, need who, body int64, h handler) http.Handler {
+func (s *Site) serve(limit string, need Audience, body int64, h Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.secureHeaders(w, r)
-		v := &visit{w: w, r: r}
+		v := &Visit{W: w, R: r}
 		if err := s.visit(v, limit, need, body, h); err != nil {
-			s.fail(v, err)
+			s.Fail(v, err)
 		}
 		if r.MultipartForm != nil {
 			_ = r.MultipartForm.RemoveAll() // what is left is the system's to clean up
@@ -122,45 +123,45 @@ func (s *Server) serve(limit string, need who, body int64, h handler) http.Handl
 	})
 }
 
-func (s *Server) visit(v *visit, limit string, need who, body int64, h handler) error {
-	ceremony := need&byCeremony != 0
-	need &^= byCeremony
+func (s *Site) visit(v *Visit, limit string, need Audience, body int64, h Handler) error {
+	ceremony := need&ByCeremony != 0
+	need &^= ByCeremony
 	if ok, err := s.atIssuer(v); !ok {
 		return err
 	}
 	// Who is signed in has signed in at a rate that is limited; a page that is open
 	// in their browser elsewhere, or a neighbour, must not keep them out.
-	if err := s.findSession(v); err != nil {
+	if err := s.FindSession(v); err != nil {
 		return err
 	}
-	if !v.in || limit != LimitPage {
-		if wait, ok := s.o.Limit(v.r, limit); !ok {
+	if !v.In || limit != LimitPage {
+		if wait, ok := s.Limit(v.R, limit); !ok {
 			return tooMany(wait)
 		}
 	}
-	if !textual(v.r.URL.Path) {
-		return errNoPage
+	if !Textual(v.R.URL.Path) {
+		return ErrNoPage
 	}
-	unsafe := v.r.Method != http.MethodGet && v.r.Method != http.MethodHead
+	unsafe := v.R.Method != http.MethodGet && v.R.Method != http.MethodHead
 	if unsafe {
-		if err := s.sameOrigin(v.r); err != nil {
-			return fault.Wrap(err, fault.Forbidden, "The form was sent from another site, and nothing was changed. Open %s and repeat it there.", s.issuer)
+		if err := s.SameOrigin(v.R); err != nil {
+			return fault.Wrap(err, fault.Forbidden, "The form was sent from another site, and nothing was changed. Open %s and repeat it there.", s.Origin)
 		}
 	}
-	if need != anyone && !v.in {
+	if need != Anyone && !v.In {
 		if unsafe {
-			return &pageError{status: http.StatusUnauthorized, title: "You are signed out", text: "Nothing was changed. Sign in and repeat it."}
+			return &PageError{Status: http.StatusUnauthorized, Title: "You are signed out", Text: "Nothing was changed. Sign in and repeat it."}
 		}
-		return s.see(v, "/signin?return="+queryEscape(localPath(v.r.URL.RequestURI())))
+		return s.See(v, "/signin?return="+url.QueryEscape(LocalPath(v.R.URL.RequestURI())))
 	}
-	if need == admins && !v.user.Admin {
-		return errNoPage
+	if need == Admins && !v.User.Admin {
+		return ErrNoPage
 	}
 	if unsafe {
 		// What is said to be as small as any form takes no place of those.
-		if n := v.r.ContentLength; body > spoolFrom && v.in && (n < 0 || n > maxFormBytes) {
+		if n := v.R.ContentLength; body > spoolFrom && v.In && (n < 0 || n > MaxFormBytes) {
 			var err error
-			if v.spooled, err = s.spools.enter(v.user.ID); err != nil {
+			if v.spooled, err = s.spools.enter(v.User.ID); err != nil {
 				return err
 			}
 		}
@@ -168,8 +169,8 @@ func (s *Server) visit(v *visit, limit string, need who, body int64, h handler) 
 			return err
 		}
 	}
-	if unsafe && v.in && !ceremony {
-		if err := checkForm(v); err != nil {
+	if unsafe && v.In && !ceremony {
+		if err := CheckForm(v); err != nil {
 			return err
 		}
 	}
@@ -181,21 +182,21 @@ func (s *Server) visit(v *visit, limit string, need who, body int64, h handler) 
 const formMemory = 1 << 20
 
 // readForm reads what a form sent, once it is known that its sender may.
-func (s *Server) readForm(v *visit, limit int64) error {
-	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, limit)
-	if wantsJSON(v.r) {
+func (s *Site) readForm(v *Visit, limit int64) error {
+	v.R.Body = http.MaxBytesReader(v.W, v.R.Body, limit)
+	if wantsJSON(v.R) {
 		return nil
 	}
-	err := v.r.ParseForm()
-	if t, _, terr := mime.ParseMediaType(v.r.Header.Get("Content-Type")); err == nil && terr == nil && t == "multipart/form-data" {
-		err = v.r.ParseMultipartForm(formMemory)
+	err := v.R.ParseForm()
+	if t, _, terr := mime.ParseMediaType(v.R.Header.Get("Content-Type")); err == nil && terr == nil && t == "multipart/form-data" {
+		err = v.R.ParseMultipartForm(formMemory)
 	}
 	if err != nil {
-		return badForm(err)
+		return BadForm(err)
 	}
-	for _, values := range v.r.PostForm {
-		if slices.ContainsFunc(values, func(s string) bool { return !textual(s) }) {
-			return badForm(errNoText)
+	for _, values := range v.R.PostForm {
+		if slices.ContainsFunc(values, func(s string) bool { return !Textual(s) }) {
+			return BadForm(errNoText)
 		}
 	}
 	return nil
@@ -203,20 +204,20 @@ func (s *Server) readForm(v *visit, limit int64) error {
 
 var errNoText = errors.New("bytes that are no text")
 
-// textual reports whether a database takes the bytes for text.
-func textual(s string) bool { return utf8.ValidString(s) && !strings.Contains(s, "\x00") }
+// Textual reports whether a database takes the bytes for text.
+func Textual(s string) bool { return utf8.ValidString(s) && !strings.Contains(s, "\x00") }
 
 func tooMany(wait time.Duration) error {
 	return &fault.Error{Code: fault.Limited, Public: "There were too many requests from your network. Wait a moment and try again.", RetryAfter: max(wait, time.Second)}
 }
 
-func badForm(err error) error {
+func BadForm(err error) error {
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
 		return fault.Wrap(err, fault.TooLarge, "The form is larger than the %d bytes that are allowed.", tooLarge.Limit)
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return &pageError{status: http.StatusRequestTimeout, title: "The form took too long to arrive", text: "Nothing was changed. Go back and send it again."}
+		return &PageError{Status: http.StatusRequestTimeout, Title: "The form took too long to arrive", Text: "Nothing was changed. Go back and send it again."}
 	}
 	return fault.Wrap(err, fault.Invalid, "The form could not be read.")
 }

@@ -68,14 +68,14 @@ type foundAnswer struct {
 
 // showSearch is GET /spaces/{id}/search?q=: what the tool finds for AIs, in its
 // order.
-func (s *Server) showSearch(v *visit) error {
-	m, err := s.membership(v)
+func (s *Site) showSearch(v *Visit) error {
+	m, err := s.Space(v)
 	if err != nil {
 		return err
 	}
-	q := v.r.URL.Query()
+	q := v.R.URL.Query()
 	body := searchPage{Action: "/spaces/" + string(m.ID) + "/search", Query: strings.TrimSpace(q.Get("q"))}
-	if !textual(body.Query) {
+	if !Textual(body.Query) {
 		body.Query = strings.ReplaceAll(strings.ToValidUTF8(body.Query, ""), "\x00", "")
 	}
 	if utf8.RuneCountInString(body.Query) > maxQuery {
@@ -92,17 +92,17 @@ func (s *Server) showSearch(v *visit) error {
 	title := "Search"
 	if body.Query != "" {
 		body.Asked = true
-		title = "Search: " + shorten(body.Query, 80)
+		title = "Search: " + Shorten(body.Query, 80)
 		if err := s.search(v, m, &body, q.Has("more"), q.Has("why")); err != nil {
 			return err
 		}
 	}
-	return s.page(v, http.StatusOK, "search", page{Title: title, Wide: true, Current: "search", Space: &m, Styles: filesStyles(), Body: body})
+	return s.Page(v, http.StatusOK, "search", Page{Title: title, Wide: true, Current: "search", Space: &m, Styles: filesStyles(), Body: body})
 }
 
-func (s *Server) search(v *visit, m store.Membership, body *searchPage, more, why bool) error {
-	p := auth.Principal{User: v.user.ID, UserName: v.user.Name, Display: v.user.Display, Email: v.user.Email}
-	caller := tools.Caller{User: v.user.ID, Author: p.Person(), Space: m.ID, SpaceName: m.Name, Scopes: []space.Scope{space.ScopeRead}, Client: "browser", Explain: why}
+func (s *Site) search(v *Visit, m store.Membership, body *searchPage, more, why bool) error {
+	p := auth.Principal{User: v.User.ID, UserName: v.User.Name, Display: v.User.Display, Email: v.User.Email}
+	caller := tools.Caller{User: v.User.ID, Author: p.Person(), Space: m.ID, SpaceName: m.Name, Scopes: []space.Scope{space.ScopeRead}, Client: "browser", Explain: why}
 	limit := searchRows
 	if more {
 		limit = searchMost
@@ -111,7 +111,7 @@ func (s *Server) search(v *visit, m store.Membership, body *searchPage, more, wh
 	if err != nil {
 		return err
 	}
-	res, err := s.o.Tools.Call(v.r.Context(), caller, "search", args, nil)
+	res, err := s.Tools.Call(v.R.Context(), caller, "search", args, nil)
 	if err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func (s *Server) search(v *visit, m store.Membership, body *searchPage, more, wh
 		if len(res.Content) == 0 {
 			return fault.New(fault.Unavailable, "Search does not answer now. Try it again.")
 		}
-		body.Notes = append(body.Notes, searchLink{Text: shorten(res.Content[0].Text, 500)})
+		body.Notes = append(body.Notes, searchLink{Text: Shorten(res.Content[0].Text, 500)})
 		return nil
 	}
 	var a foundAnswer
@@ -128,10 +128,10 @@ func (s *Server) search(v *visit, m store.Membership, body *searchPage, more, wh
 	}
 	body.Total, body.Scope = max(a.Total, len(a.Results)), a.Scope
 	for _, n := range a.Notes {
-		body.Notes = append(body.Notes, searchLink{Text: shorten(n, 500)})
+		body.Notes = append(body.Notes, searchLink{Text: Shorten(n, 500)})
 	}
 	for _, t := range a.Suggestions {
-		body.Suggestions = append(body.Suggestions, searchLink{Text: shorten(t, 120), URL: body.Action + "?q=" + url.QueryEscape(t)})
+		body.Suggestions = append(body.Suggestions, searchLink{Text: Shorten(t, 120), URL: body.Action + "?q=" + url.QueryEscape(t)})
 	}
 	// An answer with fewer than it may have leaves the others out for what they
 	// are, and a longer one would, too.
@@ -144,9 +144,9 @@ func (s *Server) search(v *visit, m store.Membership, body *searchPage, more, wh
 	reasons, _ := res.Meta["why"].([]*index.Explanation)
 	words := queryWords(body.Query)
 	for i, r := range a.Results {
-		row := foundRow{Title: shorten(r.Title, 150), Path: shownPath(r.Path, 200), Heading: shorten(r.Heading, 150), Lines: r.Lines, Date: r.Date}
+		row := foundRow{Title: Shorten(r.Title, 150), Path: ShownPath(r.Path, 200), Heading: Shorten(r.Heading, 150), Lines: r.Lines, Date: r.Date}
 		if r.Source != "space" {
-			row.Source = shorten(r.Source, 60)
+			row.Source = Shorten(r.Source, 60)
 		}
 		row.URL, row.External = s.foundURL(m, r.Source, r.Path, r.ID, r.Lines, r.URL)
 		text := r.Snippet
@@ -159,7 +159,7 @@ func (s *Server) search(v *visit, m store.Membership, body *searchPage, more, wh
 				break
 			}
 			to, _ := s.foundURL(m, r.Source, p, p, "", "")
-			row.Also = append(row.Also, searchLink{Text: shorten(p, 120), URL: to})
+			row.Also = append(row.Also, searchLink{Text: Shorten(p, 120), URL: to})
 		}
 		if i < len(reasons) {
 			row.Why = reasons[i]
@@ -171,7 +171,7 @@ func (s *Server) search(v *visit, m store.Membership, body *searchPage, more, wh
 
 // foundURL is where a result is shown: a file of the space at its heading, or
 // else at its first line, and what came from elsewhere on its own site.
-func (s *Server) foundURL(m store.Membership, source, path, id, lines, upstream string) (to string, external bool) {
+func (s *Site) foundURL(m store.Membership, source, path, id, lines, upstream string) (to string, external bool) {
 	if source != "" && source != "space" {
 		if u, err := url.Parse(upstream); err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" {
 			return u.String(), true
@@ -188,7 +188,7 @@ func (s *Server) foundURL(m store.Membership, source, path, id, lines, upstream 
 	if err != nil {
 		return "", false
 	}
-	to = pageURL(m.ID, "files", p, "")
+	to = PageURL(m.ID, "files", p, "")
 	if anchor, ok := strings.CutPrefix(id, path+"#"); ok && isMarkdown(path) {
 		return to + "#" + (&url.URL{Fragment: anchor}).EscapedFragment(), false
 	}
@@ -299,7 +299,7 @@ func eachWord(text string, f func(from, to int) bool) {
 
 // excerpt is a part of a text, on one line, that shows a word of the query.
 func excerpt(text string, words []string, most int) string {
-	text = shorten(strings.Join(strings.Fields(text), " "), 8000)
+	text = Shorten(strings.Join(strings.Fields(text), " "), 8000)
 	if utf8.RuneCountInString(text) <= most {
 		return text
 	}
@@ -337,7 +337,7 @@ func excerpt(text string, words []string, most int) string {
 		}
 		before, text = "… ", text[cut:]
 	}
-	return before + shorten(text, most)
+	return before + Shorten(text, most)
 }
 
 // markWords writes a text with the words of the query marked.

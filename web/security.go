@@ -7,14 +7,15 @@ import (
 	"encoding/base64"
 	"errors"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"satchel/auth/oauth"
 )
 
-// maxFormBytes bounds what a page is sent; an attestation of a passkey is the
+// MaxFormBytes bounds what a page is sent; an attestation of a passkey is the
 // largest.
-const maxFormBytes = 64 << 10
+const MaxFormBytes = 64 << 10
 
 // Sources of content security policies that some pages allow besides.
 const (
@@ -33,7 +34,7 @@ func policy(scripts, forms string) string {
 
 // secureHeaders are on every answer. Chromium applies form-action to where an
 // answer to a form redirects, too.
-func (s *Server) secureHeaders(w http.ResponseWriter, r *http.Request) {
+func (s *Site) secureHeaders(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Security-Policy", policy("", formsHere))
 	h.Set("X-Frame-Options", "DENY")
@@ -49,18 +50,18 @@ func (s *Server) secureHeaders(w http.ResponseWriter, r *http.Request) {
 	// come back. Isolation would cut that window off for good, so that the pages
 	// on the way through consent do without. Over plain http browsers complain of
 	// the header, but for their own machine.
-	if (s.secure || s.issuer.Hostname() == "localhost") && !strings.HasPrefix(r.URL.Path, "/oauth/") && !strings.HasPrefix(r.URL.Path, "/signin") {
+	if (s.Secure || s.Origin.Hostname() == "localhost") && !strings.HasPrefix(r.URL.Path, "/oauth/") && !strings.HasPrefix(r.URL.Path, "/signin") {
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	}
 }
 
-// sameOrigin refuses what a browser sends for another site. The protection of
+// SameOrigin refuses what a browser sends for another site. The protection of
 // net/http compares hosts alone where a browser does not say Sec-Fetch-Site, and
 // so would take the http page of an https server, which who is on the way can
 // write.
-func (s *Server) sameOrigin(r *http.Request) error {
+func (s *Site) SameOrigin(r *http.Request) error {
 	origin := r.Header.Get("Origin")
-	if r.Header.Get("Sec-Fetch-Site") == "" && origin != "" && !strings.EqualFold(origin, strings.TrimSuffix(s.issuer.String(), defaultPort(s.issuer.Scheme))) {
+	if r.Header.Get("Sec-Fetch-Site") == "" && origin != "" && !strings.EqualFold(origin, strings.TrimSuffix(s.Origin.String(), defaultPort(s.Origin.Scheme))) {
 		return errOrigin
 	}
 	return s.cross.Check(r)
@@ -74,16 +75,16 @@ const otherName = "from-another-name"
 // atIssuer sends a browser that came by another name of the server, such as
 // 127.0.0.1, to the one name for which there are cookies and passkeys. ok is
 // false if it answered.
-func (s *Server) atIssuer(v *visit) (ok bool, err error) {
-	r := v.r
+func (s *Site) atIssuer(v *Visit) (ok bool, err error) {
+	r := v.R
 	raw, marked := strings.CutSuffix(r.URL.RawQuery, otherName)
-	if strings.EqualFold(r.Host, s.issuer.Host) || strings.EqualFold(r.Host, s.issuer.Host+defaultPort(s.issuer.Scheme)) {
+	if strings.EqualFold(r.Host, s.Origin.Host) || strings.EqualFold(r.Host, s.Origin.Host+defaultPort(s.Origin.Scheme)) {
 		r.URL.RawQuery = strings.TrimSuffix(raw, "&")
 		if !marked || r.Method != http.MethodGet && r.Method != http.MethodHead {
 			return true, nil
 		}
 		// The mark did its work, and nobody need see it.
-		return false, s.see(v, localPath(r.URL.RequestURI()))
+		return false, s.See(v, LocalPath(r.URL.RequestURI()))
 	}
 	for _, h := range [...]string{"X-Forwarded-For", "X-Forwarded-Host", "Forwarded"} {
 		if r.Header.Get(h) != "" {
@@ -92,21 +93,21 @@ func (s *Server) atIssuer(v *visit) (ok bool, err error) {
 	}
 	switch {
 	case marked:
-		return false, &pageError{status: http.StatusMisdirectedRequest, title: "The proxy hides this server's name",
-			text: "Requests arrive here for another host than " + s.issuer.Host + ". Let the proxy in front of the server pass the Host header on as it came."}
+		return false, &PageError{Status: http.StatusMisdirectedRequest, Title: "The proxy hides this server's name",
+			Text: "Requests arrive here for another host than " + s.Origin.Host + ". Let the proxy in front of the server pass the Host header on as it came."}
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
-		return false, &pageError{status: http.StatusMisdirectedRequest, title: "This is not the server's own address",
-			text: "Nothing was changed. Open " + s.issuer.String() + " and try again there."}
+		return false, &PageError{Status: http.StatusMisdirectedRequest, Title: "This is not the server's own address",
+			Text: "Nothing was changed. Open " + s.Origin.String() + " and try again there."}
 	}
 	if raw != "" {
 		raw += "&"
 	}
 	// A client that asks for consent under that name expects it as the issuer in the
 	// answer.
-	if s.o.OAuth != nil && r.URL.Path == oauth.PathAuthorize {
-		raw += oauth.IssuerParameter + "=" + queryEscape(s.o.OAuth.IssuerAt(r.Host)) + "&"
+	if s.OAuth != nil && r.URL.Path == oauth.PathAuthorize {
+		raw += oauth.IssuerParameter + "=" + url.QueryEscape(s.OAuth.IssuerAt(r.Host)) + "&"
 	}
-	return false, s.see(v, r.URL.EscapedPath()+"?"+raw+otherName)
+	return false, s.See(v, r.URL.EscapedPath()+"?"+raw+otherName)
 }
 
 func defaultPort(scheme string) string {
@@ -124,13 +125,13 @@ func formToken(session string) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// checkForm refuses what does not come from a form of this session.
-func checkForm(v *visit) error {
-	got := v.r.Header.Get("X-Satchel-Form")
+// CheckForm refuses what does not come from a form of this session.
+func CheckForm(v *Visit) error {
+	got := v.R.Header.Get("X-Satchel-Form")
 	if got == "" {
-		got = v.r.PostFormValue("form")
+		got = v.R.PostFormValue("form")
 	}
-	if subtle.ConstantTimeCompare([]byte(got), []byte(formToken(v.secret))) == 1 {
+	if subtle.ConstantTimeCompare([]byte(got), []byte(formToken(v.Secret))) == 1 {
 		return nil
 	}
 	return errStale

@@ -18,13 +18,11 @@ import (
 	"satchel/internal/space"
 )
 
-// Server is the pages. It is safe for concurrent use.
-type Server struct {
-	o         Options
-	issuer    *url.URL
-	secure    bool // the issuer is https
-	log       *slog.Logger
-	now       func() time.Time
+// Site is the pages. It is safe for concurrent use.
+type Site struct {
+	Options
+	Origin    *url.URL
+	Secure    bool // the issuer is https
 	templates map[string]pageTemplate
 	assets    map[string]asset
 	cross     *http.CrossOriginProtection
@@ -44,7 +42,7 @@ type Server struct {
 }
 
 // New returns the pages. Close ends the goroutine that sends mail.
-func New(o Options) (*Server, error) {
+func New(o Options) (*Site, error) {
 	u, err := url.Parse(o.Issuer)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
 		return nil, fmt.Errorf("the origin of the pages is %q, and not of the form https://example.com", o.Issuer)
@@ -89,24 +87,24 @@ func New(o Options) (*Server, error) {
 	if o.FlowRate <= 0 {
 		o.FlowRate = DefaultFlowRate
 	}
-	s := &Server{
-		begun: ratelimit.New(ratelimit.Options{PerMinute: float64(o.FlowRate) / 60, Burst: max(1, o.FlowRate/2), Now: o.Now}),
-		o:     o, issuer: &url.URL{Scheme: u.Scheme, Host: u.Host}, secure: u.Scheme == "https",
-		log: o.Logger, now: o.Now, cross: http.NewCrossOriginProtection(),
+	s := &Site{
+		begun:   ratelimit.New(ratelimit.Options{PerMinute: float64(o.FlowRate) / 60, Burst: max(1, o.FlowRate/2), Now: o.Now}),
+		Options: o, Origin: &url.URL{Scheme: u.Scheme, Host: u.Host}, Secure: u.Scheme == "https",
+		cross: http.NewCrossOriginProtection(),
 	}
 	// A proxy may rewrite Host, with which the protection compares what browsers
 	// send; the origin is what they know.
-	if err := s.cross.AddTrustedOrigin(s.issuer.String()); err != nil {
+	if err := s.cross.AddTrustedOrigin(s.Origin.String()); err != nil {
 		return nil, fmt.Errorf("origin of the pages: %w", err)
 	}
 	if s.assets, err = loadAssets(); err != nil {
 		return nil, err
 	}
 	labels := map[string]string{}
-	for _, p := range s.providers() {
-		labels[p.name] = p.Label()
+	for _, p := range s.Providers() {
+		labels[p.Name] = p.Label()
 	}
-	if s.templates, err = loadTemplates(s.assets, labels, s.now); err != nil {
+	if s.templates, err = loadTemplates(s.assets, labels, s.Now); err != nil {
 		return nil, err
 	}
 	s.mux = s.routes()
@@ -124,10 +122,10 @@ func New(o Options) (*Server, error) {
 }
 
 // Handler serves every page; whatever it does not know is a page that says so.
-func (s *Server) Handler() http.Handler { return s.mux }
+func (s *Site) Handler() http.Handler { return s.mux }
 
 // Close waits for the mail that is being sent, ten seconds at most.
-func (s *Server) Close() {
+func (s *Site) Close() {
 	if s.mail == nil {
 		return
 	}
@@ -139,6 +137,6 @@ func (s *Server) Close() {
 	s.stop()
 }
 
-// url returns the absolute address of a path of this server, which no Host
+// URL returns the absolute address of a path of this server, which no Host
 // header decides.
-func (s *Server) url(path string) string { return s.issuer.String() + path }
+func (s *Site) URL(path string) string { return s.Origin.String() + path }

@@ -18,42 +18,42 @@ type linkPage struct {
 }
 
 // showLink is GET /signin/link/{token}.
-func (s *Server) showLink(v *visit) error {
-	token := v.r.PathValue("token")
-	u, _, err := s.o.Accounts.PeekLink(v.r.Context(), token)
+func (s *Site) showLink(v *Visit) error {
+	token := v.R.PathValue("token")
+	u, _, err := s.Accounts.PeekLink(v.R.Context(), token)
 	if err != nil {
 		return deadLink(err)
 	}
-	back := localPath(v.r.URL.Query().Get("return"))
+	back := LocalPath(v.R.URL.Query().Get("return"))
 	if back == "/" {
-		back = s.remembered(v.r)
+		back = s.Remembered(v.R)
 	}
 	body := linkPage{Name: u.Name, Display: u.Display, Action: "/signin/link/" + token, Return: back}
-	if v.in && v.user.ID != u.ID {
-		body.Other = v.user.Name
+	if v.In && v.User.ID != u.ID {
+		body.Other = v.User.Name
 	}
-	return s.page(v, http.StatusOK, "link", page{Title: "Sign in as " + u.Name, Body: body})
+	return s.Page(v, http.StatusOK, "link", Page{Title: "Sign in as " + u.Name, Body: body})
 }
 
 // useLink is POST /signin/link/{token}.
-func (s *Server) useLink(v *visit) error {
-	u, method, err := s.o.Accounts.UseLink(v.r.Context(), v.r.PathValue("token"))
+func (s *Site) useLink(v *Visit) error {
+	u, method, err := s.Accounts.UseLink(v.R.Context(), v.R.PathValue("token"))
 	if err != nil {
 		return deadLink(err)
 	}
-	s.TellOfLink(context.WithoutCancel(v.r.Context()), v.r.PathValue("token"))
-	if err := s.signIn(v, u.ID, method); err != nil {
+	s.TellOfLink(context.WithoutCancel(v.R.Context()), v.R.PathValue("token"))
+	if err := s.SignIn(v, u.ID, method); err != nil {
 		return err
 	}
-	return s.see(v, localPath(v.r.PostFormValue("return")))
+	return s.See(v, LocalPath(v.R.PostFormValue("return")))
 }
 
 // deadLink says of a link that is over what to do.
 func deadLink(err error) error {
 	switch fault.CodeOf(err) {
 	case fault.Unauthenticated, fault.NotFound:
-		return &pageError{status: http.StatusNotFound, title: "This link is over",
-			text: fault.PublicOf(err) + " A sign-in link works once and for a short time; an admin makes another one on the page People, or who runs the server with the command bin/satchel login-link."}
+		return &PageError{Status: http.StatusNotFound, Title: "This link is over",
+			Text: fault.PublicOf(err) + " A sign-in link works once and for a short time; an admin makes another one on the page People, or who runs the server with the command bin/satchel login-link."}
 	}
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/http"
 	"net/mail"
+	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -142,58 +143,58 @@ type mailedPage struct {
 }
 
 // mailLink is POST /signin/mail. The answer is the same for everybody.
-func (s *Server) mailLink(v *visit) error {
-	to := strings.TrimSpace(v.r.PostFormValue("email"))
-	back := localPath(v.r.PostFormValue("return"))
+func (s *Site) mailLink(v *Visit) error {
+	to := strings.TrimSpace(v.R.PostFormValue("email"))
+	back := LocalPath(v.R.PostFormValue("return"))
 	if a, err := mail.ParseAddress(to); err != nil || a.Address != to || len(to) > maxAddress || !strings.Contains(to, "@") {
 		return s.askSignIn(v, http.StatusBadRequest, back, "That is no mail address.", "email")
 	}
-	if s.mail.put(letter{to: to, back: back}, s.now()) == crowded {
+	if s.mail.put(letter{to: to, back: back}, s.Now()) == crowded {
 		return &fault.Error{Code: fault.Limited, Public: "Too many people ask for mail at the moment. Try again in a minute.", RetryAfter: time.Minute}
 	}
-	return s.page(v, http.StatusOK, "mailed", page{Title: "Look into your mail", Body: mailedPage{s.o.LinkLifetime, back}})
+	return s.Page(v, http.StatusOK, "mailed", Page{Title: "Look into your mail", Body: mailedPage{s.LinkLifetime, back}})
 }
 
 // sendLink sends a link to who has the address, and nothing to others.
-func (s *Server) sendLink(ctx context.Context, l letter) {
+func (s *Site) sendLink(ctx context.Context, l letter) {
 	ctx, cancel := context.WithTimeout(ctx, mailTimeout)
 	defer cancel()
 	if err := s.sendLinkTo(ctx, l); err != nil {
-		s.log.ErrorContext(ctx, "a sign-in link could not be mailed", slog.Any("error", err))
+		s.Logger.ErrorContext(ctx, "a sign-in link could not be mailed", slog.Any("error", err))
 	}
 }
 
-func (s *Server) sendLinkTo(ctx context.Context, l letter) error {
-	u, err := s.o.Accounts.UserByEmail(ctx, l.to)
+func (s *Site) sendLinkTo(ctx context.Context, l letter) error {
+	u, err := s.Accounts.UserByEmail(ctx, l.to)
 	if fault.CodeOf(err) == fault.NotFound {
-		s.log.InfoContext(ctx, "a sign-in link was asked for by mail for an address of nobody")
+		s.Logger.InfoContext(ctx, "a sign-in link was asked for by mail for an address of nobody")
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	secret, err := s.o.Accounts.CreateLink(ctx, store.Actor{User: u.ID, Via: "mail"}, u.ID, "mail", s.o.LinkLifetime)
+	secret, err := s.Accounts.CreateLink(ctx, store.Actor{User: u.ID, Via: "mail"}, u.ID, "mail", s.LinkLifetime)
 	if fault.CodeOf(err) == fault.Limited {
-		s.log.WarnContext(ctx, "a person has as many mailed links as may be open, and is sent no other", slog.String("user", u.Name))
+		s.Logger.WarnContext(ctx, "a person has as many mailed links as may be open, and is sent no other", slog.String("user", u.Name))
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	link := s.url("/signin/link/" + secret.Reveal())
+	link := s.URL("/signin/link/" + secret.Reveal())
 	if l.back != "/" {
-		link += "?return=" + queryEscape(l.back)
+		link += "?return=" + url.QueryEscape(l.back)
 	}
 	text := fmt.Sprintf("Hello %s,\n\nthis link signs you in at %s, once and within %s:\n\n%s\n\nIf you did not ask for it, do nothing.\n",
-		u.Name, s.issuer.Host, span(s.o.LinkLifetime), link)
-	if err := s.o.Mail.Send(ctx, u.Email, "Sign in to Satchel", text); err != nil {
-		return errors.Join(err, s.o.Accounts.EndLink(context.WithoutCancel(ctx), secret)) // it counts for nothing
+		u.Name, s.Origin.Host, Span(s.LinkLifetime), link)
+	if err := s.Mail.Send(ctx, u.Email, "Sign in to Satchel", text); err != nil {
+		return errors.Join(err, s.Accounts.EndLink(context.WithoutCancel(ctx), secret)) // it counts for nothing
 	}
 	return nil
 }
 
-// span writes a duration for people.
-func span(d time.Duration) string {
+// Span writes a duration for people.
+func Span(d time.Duration) string {
 	for _, unit := range [...]struct {
 		d    time.Duration
 		name string

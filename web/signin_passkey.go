@@ -16,23 +16,23 @@ import (
 // the script names when it finishes; the name is worth nothing without the secret that
 // the browser keeps.
 type passkeyFlow struct {
-	flow
+	Flow
 	Data []byte `json:"data"` // the service's own
 }
 
 // beginCeremony keeps what the service remembers, and answers with its options and the
 // name of the ceremony.
-func (s *Server) beginCeremony(v *visit, kind flowKind, options, data []byte) error {
+func (s *Site) beginCeremony(v *Visit, kind FlowKind, options, data []byte) error {
 	var answer map[string]json.RawMessage
 	if err := json.Unmarshal(options, &answer); err != nil {
 		return fmt.Errorf("options of a passkey: %w", err)
 	}
 	id := rand.Text()
-	if err := s.keepFlow(v, kind, id, &passkeyFlow{Data: data}); err != nil {
+	if err := s.KeepFlow(v, kind, id, &passkeyFlow{Data: data}); err != nil {
 		return err
 	}
 	answer["ceremony"] = json.RawMessage(strconv.Quote(id))
-	s.json(v, http.StatusOK, answer)
+	s.JSON(v, http.StatusOK, answer)
 	return nil
 }
 
@@ -48,21 +48,21 @@ type finished struct {
 // to a page of this server alone, and its secret to this browser, so that no other site
 // can finish it. A token of the session proves no more, and would be another one where
 // a ceremony in another tab was faster: the device has made its passkey by then.
-func (s *Server) finishCeremony(v *visit, kind flowKind) (in finished, f passkeyFlow, err error) {
+func (s *Site) finishCeremony(v *Visit, kind FlowKind) (in finished, f passkeyFlow, err error) {
 	ok := false
-	if err = readJSON(v, &in); err == nil {
-		ok, err = s.takeFlow(v, kind, in.Ceremony, &f)
+	if err = ReadJSON(v, &in); err == nil {
+		ok, err = s.TakeFlow(v, kind, in.Ceremony, &f)
 	}
 	if ok && err == nil {
 		return in, f, nil
 	}
-	if v.in {
-		if forged := checkForm(v); forged != nil {
+	if v.In {
+		if forged := CheckForm(v); forged != nil {
 			return in, f, forged
 		}
 	}
 	if err == nil {
-		err = errFlowOver()
+		err = ErrFlowOver()
 	}
 	return in, f, err
 }
@@ -73,23 +73,23 @@ type next struct {
 }
 
 // beginPasskey is POST /signin/passkey/begin.
-func (s *Server) beginPasskey(v *visit) error {
-	options, data, err := s.o.Passkeys.BeginSignIn()
+func (s *Site) beginPasskey(v *Visit) error {
+	options, data, err := s.Passkeys.BeginSignIn()
 	if err != nil {
 		return err
 	}
-	return s.beginCeremony(v, flowPasskeySignIn, options, data)
+	return s.beginCeremony(v, FlowPasskeySignIn, options, data)
 }
 
 // finishPasskey is POST /signin/passkey/finish.
-func (s *Server) finishPasskey(v *visit) error {
-	in, f, err := s.finishCeremony(v, flowPasskeySignIn)
+func (s *Site) finishPasskey(v *Visit) error {
+	in, f, err := s.finishCeremony(v, FlowPasskeySignIn)
 	if err != nil {
 		return err
 	}
 	var user store.User
-	id, credential, err := s.o.Passkeys.FinishSignIn(f.Data, in.Response, func(id, handle []byte) (passkey.User, error) {
-		u, _, err := s.o.Accounts.PasskeyByID(v.r.Context(), id)
+	id, credential, err := s.Passkeys.FinishSignIn(f.Data, in.Response, func(id, handle []byte) (passkey.User, error) {
+		u, _, err := s.Accounts.PasskeyByID(v.R.Context(), id)
 		if fault.CodeOf(err) == fault.NotFound {
 			return passkey.User{}, fault.New(fault.Unauthenticated, "This server does not know the passkey; it may have been removed here. Choose another one, or sign in another way.")
 		}
@@ -102,23 +102,23 @@ func (s *Server) finishPasskey(v *visit) error {
 	if err != nil {
 		return err
 	}
-	if v.in && v.user.ID != user.ID {
-		return fault.New(fault.Conflict, "%s signed in here in another tab meanwhile. Sign out there first to sign in as %s.", v.user.Name, user.Name)
+	if v.In && v.User.ID != user.ID {
+		return fault.New(fault.Conflict, "%s signed in here in another tab meanwhile. Sign out there first to sign in as %s.", v.User.Name, user.Name)
 	}
-	if err := s.o.Accounts.UsePasskey(v.r.Context(), id, credential); err != nil {
+	if err := s.Accounts.UsePasskey(v.R.Context(), id, credential); err != nil {
 		return err
 	}
-	if err := s.signIn(v, user.ID, "passkey"); err != nil {
+	if err := s.SignIn(v, user.ID, "passkey"); err != nil {
 		return err
 	}
-	s.json(v, http.StatusOK, next{s.url(localPath(in.Return))})
+	s.JSON(v, http.StatusOK, next{s.URL(LocalPath(in.Return))})
 	return nil
 }
 
 // passkeyUser is a user as passkeys know them. The handle is the id, which says
 // nothing about the person.
-func (s *Server) passkeyUser(v *visit, u store.User) (passkey.User, error) {
-	keys, err := s.o.Accounts.Passkeys(v.r.Context(), u.ID)
+func (s *Site) passkeyUser(v *Visit, u store.User) (passkey.User, error) {
+	keys, err := s.Accounts.Passkeys(v.R.Context(), u.ID)
 	if err != nil {
 		return passkey.User{}, err
 	}
@@ -130,44 +130,44 @@ func (s *Server) passkeyUser(v *visit, u store.User) (passkey.User, error) {
 }
 
 // beginAddPasskey is POST /account/passkeys/begin.
-func (s *Server) beginAddPasskey(v *visit) error {
-	u, err := s.passkeyUser(v, v.user)
+func (s *Site) beginAddPasskey(v *Visit) error {
+	u, err := s.passkeyUser(v, v.User)
 	if err != nil {
 		return err
 	}
-	options, data, err := s.o.Passkeys.BeginRegistration(u)
+	options, data, err := s.Passkeys.BeginRegistration(u)
 	if err != nil {
 		return err
 	}
-	return s.beginCeremony(v, flowPasskeyAdd, options, data)
+	return s.beginCeremony(v, FlowPasskeyAdd, options, data)
 }
 
 // finishAddPasskey is POST /account/passkeys/finish.
-func (s *Server) finishAddPasskey(v *visit) error {
-	in, f, err := s.finishCeremony(v, flowPasskeyAdd)
+func (s *Site) finishAddPasskey(v *Visit) error {
+	in, f, err := s.finishCeremony(v, FlowPasskeyAdd)
 	if err != nil {
 		return err
 	}
-	u, err := s.passkeyUser(v, v.user)
+	u, err := s.passkeyUser(v, v.User)
 	if err != nil {
 		return err
 	}
-	id, credential, err := s.o.Passkeys.FinishRegistration(u, f.Data, in.Response)
+	id, credential, err := s.Passkeys.FinishRegistration(u, f.Data, in.Response)
 	if err != nil {
 		return err
 	}
-	name := shorten(in.Name, 60)
+	name := Shorten(in.Name, 60)
 	if name == "" {
-		name = deviceOf(v.session.Agent)
+		name = DeviceOf(v.Session.Agent)
 	}
-	err = s.o.Accounts.AddPasskey(v.r.Context(), v.by(), store.Passkey{ID: id, User: v.user.ID, Name: name, Credential: credential})
+	err = s.Accounts.AddPasskey(v.R.Context(), v.By(), store.Passkey{ID: id, User: v.User.ID, Name: name, Credential: credential})
 	if err != nil {
 		return err
 	}
 	// Another tab that finishes at the same time may have changed the secret first.
-	if err := s.rotate(v); err != nil && fault.CodeOf(err) != fault.Unauthenticated {
+	if err := s.RotateSession(v); err != nil && fault.CodeOf(err) != fault.Unauthenticated {
 		return err
 	}
-	s.json(v, http.StatusOK, next{s.url(localPath(in.Return))})
+	s.JSON(v, http.StatusOK, next{s.URL(LocalPath(in.Return))})
 	return nil
 }

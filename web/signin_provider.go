@@ -9,14 +9,14 @@ import (
 	"satchel/internal/fault"
 )
 
-// provider is one service to sign in with, and the name that it has in paths.
-type provider struct {
+// NamedProvider is one service to sign in with, and the name that it has in paths.
+type NamedProvider struct {
 	Provider
-	name string
+	Name string
 }
 
-func (p provider) kind() flowKind   { return flowProvider + flowKind(p.name) }
-func (p provider) callback() string { return "/signin/" + p.name + "/callback" }
+func (p NamedProvider) FlowKind() FlowKind { return FlowProvider + FlowKind(p.Name) }
+func (p NamedProvider) Callback() string   { return "/signin/" + p.Name + "/callback" }
 
 // What a flow with a provider is for.
 const (
@@ -27,7 +27,7 @@ const (
 
 // signInFlow is what the server remembers while somebody is at a provider.
 type signInFlow struct {
-	flow
+	Flow
 	Use    string `json:"use"`
 	Data   []byte `json:"data"` // the provider's own
 	Return string `json:"return,omitempty"`
@@ -36,71 +36,71 @@ type signInFlow struct {
 	Name       string `json:"name,omitempty"`
 }
 
-// providers are those that are configured.
-func (s *Server) providers() []provider {
-	var out []provider
-	if s.o.GitHub != nil {
-		out = append(out, provider{s.o.GitHub, "github"})
+// Providers are those that are configured.
+func (s *Site) Providers() []NamedProvider {
+	var out []NamedProvider
+	if s.GitHub != nil {
+		out = append(out, NamedProvider{s.GitHub, "github"})
 	}
-	if s.o.OIDC != nil {
-		out = append(out, provider{s.o.OIDC, "oidc"})
+	if s.OIDC != nil {
+		out = append(out, NamedProvider{s.OIDC, "oidc"})
 	}
 	return out
 }
 
-// offered are those with which somebody can sign in now.
-func (s *Server) offered() []provider {
-	return slices.DeleteFunc(s.providers(), func(p provider) bool {
+// Offered are those with which somebody can sign in now.
+func (s *Site) Offered() []NamedProvider {
+	return slices.DeleteFunc(s.Providers(), func(p NamedProvider) bool {
 		r, can := p.Provider.(interface{ Ready() bool })
 		return can && !r.Ready()
 	})
 }
 
 // begin sends the browser to a provider.
-func (s *Server) begin(v *visit, p provider, f signInFlow) error {
+func (s *Site) begin(v *Visit, p NamedProvider, f signInFlow) error {
 	state := auth.NewSecret(auth.KindFlow).Reveal()
-	location, data, err := p.Begin(v.r.Context(), s.url(p.callback()), state)
+	location, data, err := p.Begin(v.R.Context(), s.URL(p.Callback()), state)
 	if err != nil {
 		return err
 	}
 	f.Data = data
-	if err := s.keepFlow(v, p.kind(), state, &f); err != nil {
+	if err := s.KeepFlow(v, p.FlowKind(), state, &f); err != nil {
 		return err
 	}
-	return s.leaveFor(v, location)
+	return s.SendToProvider(v, location)
 }
 
 // beginSignIn is GET /signin/github and the like. Whoever has somebody else's
 // browser begin one signs them in as themselves, so that a GET is enough.
-func (s *Server) beginSignIn(p provider) handler {
-	return func(v *visit) error {
-		return s.begin(v, p, signInFlow{Use: useSignIn, Return: localPath(v.r.URL.Query().Get("return"))})
+func (s *Site) beginSignIn(p NamedProvider) Handler {
+	return func(v *Visit) error {
+		return s.begin(v, p, signInFlow{Use: useSignIn, Return: LocalPath(v.R.URL.Query().Get("return"))})
 	}
 }
 
 // beginLink is POST /account/link/github and the like: never a GET, since
 // somebody could be sent through it whom another signed in to that other's
 // account at the provider.
-func (s *Server) beginLink(p provider) handler {
-	return func(v *visit) error {
-		return s.begin(v, p, signInFlow{flow: flow{Session: v.session.ID}, Use: useLink, Return: "/account"})
+func (s *Site) beginLink(p NamedProvider) Handler {
+	return func(v *Visit) error {
+		return s.begin(v, p, signInFlow{Flow: Flow{Session: v.Session.ID}, Use: useLink, Return: "/account"})
 	}
 }
 
 // finishSignIn is where a provider sends people back to.
-func (s *Server) finishSignIn(p provider) handler {
-	return func(v *visit) error {
-		state, ok := stateIn(v.r)
+func (s *Site) finishSignIn(p NamedProvider) Handler {
+	return func(v *Visit) error {
+		state, ok := StateIn(v.R)
 		if !ok {
-			return errFlowOver()
+			return ErrFlowOver()
 		}
 		var f signInFlow
-		if ok, err := s.takeFlow(v, p.kind(), state, &f); err != nil {
+		if ok, err := s.TakeFlow(v, p.FlowKind(), state, &f); err != nil {
 			return err
 		} else if !ok {
-			return errFlowOver()
+			return ErrFlowOver()
 		}
-		c, err := p.Finish(v.r.Context(), s.url(p.callback()), f.Data, v.r.URL.Query())
+		c, err := p.Finish(v.R.Context(), s.URL(p.Callback()), f.Data, v.R.URL.Query())
 		if err != nil {
 			return err
 		}
@@ -109,22 +109,22 @@ func (s *Server) finishSignIn(p provider) handler {
 		}
 		switch {
 		case f.Use == useSignIn:
-			return s.enter(v, p.name, c, f)
+			return s.enter(v, p.Name, c, f)
 		case f.Use == useLink && f.Session != "":
 			return s.link(v, c)
 		case f.Use == useJoin:
-			return s.joinWith(v, p.name, c, f)
+			return s.joinWith(v, p.Name, c, f)
 		}
-		return errFlowOver()
+		return ErrFlowOver()
 	}
 }
 
 // enter signs somebody in whom a provider knows, and who is a user or may become
 // one.
-func (s *Server) enter(v *visit, method string, c auth.Claimant, f signInFlow) error {
-	u, err := s.o.Accounts.UserByIdentity(v.r.Context(), c.Issuer, c.Subject)
+func (s *Site) enter(v *Visit, method string, c auth.Claimant, f signInFlow) error {
+	u, err := s.Accounts.UserByIdentity(v.R.Context(), c.Issuer, c.Subject)
 	if fault.CodeOf(err) == fault.NotFound || err == nil && !u.Suspended.IsZero() {
-		u, err = s.o.People.Admit(v.r.Context(), c, "", "")
+		u, err = s.People.Admit(v.R.Context(), c, "", "")
 		if fault.CodeOf(err) == fault.Forbidden {
 			return notInvited(c, fault.PublicOf(err))
 		}
@@ -132,10 +132,10 @@ func (s *Server) enter(v *visit, method string, c auth.Claimant, f signInFlow) e
 	if err != nil {
 		return err
 	}
-	if err := s.signIn(v, u.ID, method); err != nil {
+	if err := s.SignIn(v, u.ID, method); err != nil {
 		return err
 	}
-	return s.see(v, f.Return)
+	return s.See(v, f.Return)
 }
 
 // notInvited tells somebody that they are known, as whom, and why they are not let
@@ -148,22 +148,22 @@ func notInvited(c auth.Claimant, why string) error {
 	if name == "" {
 		name = c.Name
 	}
-	if name = shorten(name, 80); name != "" {
+	if name = Shorten(name, 80); name != "" {
 		why = "You signed in as " + name + ". " + why
 	}
-	return &pageError{status: http.StatusForbidden, title: "You need an invitation", text: why}
+	return &PageError{Status: http.StatusForbidden, Title: "You need an invitation", Text: why}
 }
 
 // link gives the signed-in person a further way to sign in.
-func (s *Server) link(v *visit, c auth.Claimant) error {
-	err := s.o.Accounts.LinkIdentity(v.r.Context(), v.by(), identityOf(c, v.user))
+func (s *Site) link(v *Visit, c auth.Claimant) error {
+	err := s.Accounts.LinkIdentity(v.R.Context(), v.By(), identityOf(c, v.User))
 	if err != nil {
 		return err
 	}
-	if err := s.rotate(v); err != nil {
+	if err := s.RotateSession(v); err != nil {
 		return err
 	}
-	return s.see(v, "/account#sign-ins")
+	return s.See(v, "/account#sign-ins")
 }
 
 func identityOf(c auth.Claimant, u store.User) store.Identity {
@@ -173,5 +173,5 @@ func identityOf(c auth.Claimant, u store.User) store.Identity {
 			label = other
 		}
 	}
-	return store.Identity{User: u.ID, Issuer: c.Issuer, Subject: c.Subject, Label: shorten(label, 100), Email: c.Email}
+	return store.Identity{User: u.ID, Issuer: c.Issuer, Subject: c.Subject, Label: Shorten(label, 100), Email: c.Email}
 }

@@ -29,10 +29,10 @@ type spacePage struct {
 	MoreMembers, MoreInvitations int
 }
 
-// spacesOf returns the visitor's spaces, their own first.
-func (s *Server) spacesOf(v *visit) ([]store.Membership, error) {
+// Spaces returns the visitor's spaces, their own first.
+func (s *Site) Spaces(v *Visit) ([]store.Membership, error) {
 	if v.spaces == nil {
-		all, err := s.o.Accounts.SpacesOf(v.r.Context(), v.user.ID)
+		all, err := s.Accounts.SpacesOf(v.R.Context(), v.User.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -41,38 +41,38 @@ func (s *Server) spacesOf(v *visit) ([]store.Membership, error) {
 	return v.spaces, nil
 }
 
-// membership returns the space of the path as the visitor has it. One that they
+// Space returns the space of the path as the visitor has it. One that they
 // are no member of does not exist.
-func (s *Server) membership(v *visit) (store.Membership, error) {
-	id := space.SpaceID(v.r.PathValue("id"))
-	all, err := s.spacesOf(v)
+func (s *Site) Space(v *Visit) (store.Membership, error) {
+	id := space.SpaceID(v.R.PathValue("id"))
+	all, err := s.Spaces(v)
 	if err != nil {
 		return store.Membership{}, err
 	}
 	if i := slices.IndexFunc(all, func(m store.Membership) bool { return m.ID == id }); i >= 0 {
 		return all[i], nil
 	}
-	return store.Membership{}, errGone
+	return store.Membership{}, ErrGone
 }
 
-// writable is membership for what a reader may not do.
-func (s *Server) writable(v *visit) (store.Membership, error) {
-	m, err := s.membership(v)
+// WritableSpace is membership for what a reader may not do.
+func (s *Site) WritableSpace(v *Visit) (store.Membership, error) {
+	m, err := s.Space(v)
 	if err == nil && m.Role == space.Reader {
 		return m, fault.New(fault.Forbidden, "You may only read the space %s. Its owner can let you change it.", m.Name)
 	}
 	return m, err
 }
 
-// meta says who makes a commit on these pages, and by what.
-func (v *visit) meta(tool, message string) space.Meta {
-	p := auth.Principal{UserName: v.user.Name, Display: v.user.Display, Email: v.user.Email}
+// Meta says who makes a commit on these pages, and by what.
+func (v *Visit) Meta(tool, message string) space.Meta {
+	p := auth.Principal{UserName: v.User.Name, Display: v.User.Display, Email: v.User.Email}
 	return space.Meta{Author: p.Person(), Message: message, Tool: tool, Client: "browser"}
 }
 
-// owned is membership for what an owner alone may do.
-func (s *Server) owned(v *visit) (store.Membership, error) {
-	m, err := s.membership(v)
+// OwnedSpace is membership for what an owner alone may do.
+func (s *Site) OwnedSpace(v *Visit) (store.Membership, error) {
+	m, err := s.Space(v)
 	if err == nil && m.Role != space.Owner {
 		return store.Membership{}, fault.New(fault.Forbidden, "Only who owns the space %s may do that.", m.Name)
 	}
@@ -80,17 +80,17 @@ func (s *Server) owned(v *visit) (store.Membership, error) {
 }
 
 // showSpace is GET /spaces/{id}.
-func (s *Server) showSpace(v *visit) error {
-	m, err := s.membership(v)
+func (s *Site) showSpace(v *Visit) error {
+	m, err := s.Space(v)
 	if err != nil {
 		return err
 	}
-	body := spacePage{Space: m, GitHub: s.o.App != nil, Owner: m.Role == space.Owner, Ends: s.o.Ownership != nil, Me: v.user.ID, Action: "/spaces/" + string(m.ID), Lifetime: s.o.InviteLifetime}
-	if body.Members, err = s.o.Accounts.Members(v.r.Context(), m.ID); err != nil {
+	body := spacePage{Space: m, GitHub: s.App != nil, Owner: m.Role == space.Owner, Ends: s.Ownership != nil, Me: v.User.ID, Action: "/spaces/" + string(m.ID), Lifetime: s.InviteLifetime}
+	if body.Members, err = s.Accounts.Members(v.R.Context(), m.ID); err != nil {
 		return err
 	}
 	if body.Owner {
-		open, err := s.o.Accounts.Invitations(v.r.Context(), v.user.ID)
+		open, err := s.Accounts.Invitations(v.R.Context(), v.User.ID)
 		if err != nil {
 			return err
 		}
@@ -104,10 +104,10 @@ func (s *Server) showSpace(v *visit) error {
 	if m.Role == space.Editor {
 		words = givenDone()
 	}
-	all := v.r.URL.Query().Has("all")
-	body.Members, body.MoreMembers = firstOf(body.Members, all)
-	body.Invitations, body.MoreInvitations = firstOf(body.Invitations, all)
-	return s.page(v, http.StatusOK, "space", page{Title: "The space " + m.Name, Wide: true, Space: &m, Styles: []string{"activity.css"}, Body: body, Done: doneIn(v, words)})
+	all := v.R.URL.Query().Has("all")
+	body.Members, body.MoreMembers = FirstOf(body.Members, all)
+	body.Invitations, body.MoreInvitations = FirstOf(body.Invitations, all)
+	return s.Page(v, http.StatusOK, "space", Page{Title: "The space " + m.Name, Wide: true, Space: &m, Styles: []string{"activity.css"}, Body: body, Done: DoneIn(v, words)})
 }
 
 // invitedPage shows the link of a new invitation, once.
@@ -121,12 +121,12 @@ type invitedPage struct {
 }
 
 // inviteToSpace is POST /spaces/{id}/invite.
-func (s *Server) inviteToSpace(v *visit) error {
-	m, err := s.owned(v)
+func (s *Site) inviteToSpace(v *Visit) error {
+	m, err := s.OwnedSpace(v)
 	if err != nil {
 		return err
 	}
-	role := space.Role(v.r.PostFormValue("role"))
+	role := space.Role(v.R.PostFormValue("role"))
 	if role != space.Editor && role != space.Reader {
 		return fault.New(fault.Invalid, "Choose whether the person may change the space or only read it.")
 	}
@@ -134,35 +134,35 @@ func (s *Server) inviteToSpace(v *visit) error {
 	if role == space.Editor {
 		what = "to read and change the space " + m.Name
 	}
-	return s.invite(v, store.NewInvitation{Space: m.ID, Role: role}, what, "/spaces/"+string(m.ID))
+	return s.Invite(v, store.NewInvitation{Space: m.ID, Role: role}, what, "/spaces/"+string(m.ID))
 }
 
-// invite makes an invitation and shows its link.
-func (s *Server) invite(v *visit, n store.NewInvitation, what, back string) error {
-	n.By, n.Note, n.Lifetime = v.user.ID, shorten(v.r.PostFormValue("note"), 150), s.o.InviteLifetime
-	secret, _, err := s.o.Accounts.CreateInvitation(v.r.Context(), v.by(), n)
+// Invite makes an invitation and shows its link.
+func (s *Site) Invite(v *Visit, n store.NewInvitation, what, back string) error {
+	n.By, n.Note, n.Lifetime = v.User.ID, Shorten(v.R.PostFormValue("note"), 150), s.InviteLifetime
+	secret, _, err := s.Accounts.CreateInvitation(v.R.Context(), v.By(), n)
 	if err != nil {
 		return err
 	}
-	return s.showOnce(v, flowInvited, "/invited", invitedPage{
-		Link: s.url("/invite/" + secret.Reveal()), What: what, Lifetime: s.o.InviteLifetime, Back: back, Here: s.loopback(),
+	return s.ShowOnce(v, FlowInvitation, "/invited", invitedPage{
+		Link: s.URL("/invite/" + secret.Reveal()), What: what, Lifetime: s.InviteLifetime, Back: back, Here: s.Loopback(),
 	})
 }
 
 // showInvited is GET /invited, where invite leads.
-func (s *Server) showInvited(v *visit) error {
+func (s *Site) showInvited(v *Visit) error {
 	var body invitedPage
-	if ok, err := s.takeOnce(v, flowInvited, &body); err != nil {
+	if ok, err := s.TakeOnce(v, FlowInvitation, &body); err != nil {
 		return err
 	} else if !ok {
-		return &pageError{status: http.StatusNotFound, title: "The link was shown", text: "The link of an invitation is shown once. If you have not copied it, revoke the invitation and make another."}
+		return &PageError{Status: http.StatusNotFound, Title: "The link was shown", Text: "The link of an invitation is shown once. If you have not copied it, revoke the invitation and make another."}
 	}
-	return s.page(v, http.StatusOK, "invited", page{Title: "The invitation is made", Script: true, Body: body})
+	return s.Page(v, http.StatusOK, "invited", Page{Title: "The invitation is made", Script: true, Body: body})
 }
 
-// loopback reports whether the pages are at an address of their own machine alone.
-func (s *Server) loopback() bool {
-	u, err := url.Parse(s.o.Issuer)
+// Loopback reports whether the pages are at an address of their own machine alone.
+func (s *Site) Loopback() bool {
+	u, err := url.Parse(s.Issuer)
 	if err != nil {
 		return false
 	}
@@ -171,27 +171,27 @@ func (s *Server) loopback() bool {
 }
 
 // revokeSpaceInvitation is POST /spaces/{id}/invitations/revoke.
-func (s *Server) revokeSpaceInvitation(v *visit) error {
-	m, err := s.owned(v)
+func (s *Site) revokeSpaceInvitation(v *Visit) error {
+	m, err := s.OwnedSpace(v)
 	if err != nil {
 		return err
 	}
-	if err := s.o.Accounts.RevokeInvitation(v.r.Context(), v.by(), v.r.PostFormValue("id"), v.user.ID); err != nil {
-		return gone(err)
+	if err := s.Accounts.RevokeInvitation(v.R.Context(), v.By(), v.R.PostFormValue("id"), v.User.ID); err != nil {
+		return Gone(err)
 	}
-	return s.see(v, "/spaces/"+string(m.ID)+"?done=revoked")
+	return s.See(v, "/spaces/"+string(m.ID)+"?done=revoked")
 }
 
 // member is the member of the path. The owner is none that anything can be done
 // to.
-func (s *Server) member(v *visit, m store.Membership) (store.Member, error) {
-	all, err := s.o.Accounts.Members(v.r.Context(), m.ID)
+func (s *Site) member(v *Visit, m store.Membership) (store.Member, error) {
+	all, err := s.Accounts.Members(v.R.Context(), m.ID)
 	if err != nil {
 		return store.Member{}, err
 	}
-	i := slices.IndexFunc(all, func(o store.Member) bool { return string(o.User) == v.r.PathValue("user") })
+	i := slices.IndexFunc(all, func(o store.Member) bool { return string(o.User) == v.R.PathValue("user") })
 	if i < 0 {
-		return store.Member{}, errGone
+		return store.Member{}, ErrGone
 	}
 	if all[i].Role == space.Owner {
 		return store.Member{}, fault.New(fault.Invalid, "%s owns the space, and stays its owner.", all[i].Name)
@@ -200,8 +200,8 @@ func (s *Server) member(v *visit, m store.Membership) (store.Member, error) {
 }
 
 // setRole is POST /spaces/{id}/members/{user}/role.
-func (s *Server) setRole(v *visit) error {
-	m, err := s.owned(v)
+func (s *Site) setRole(v *Visit) error {
+	m, err := s.OwnedSpace(v)
 	if err != nil {
 		return err
 	}
@@ -209,29 +209,29 @@ func (s *Server) setRole(v *visit) error {
 	if err != nil {
 		return err
 	}
-	role := space.Role(v.r.PostFormValue("role"))
+	role := space.Role(v.R.PostFormValue("role"))
 	if role == who.Role {
-		return s.see(v, "/spaces/"+string(m.ID)+"?done=same")
+		return s.See(v, "/spaces/"+string(m.ID)+"?done=same")
 	}
-	if err := s.o.Accounts.AddMember(v.r.Context(), v.by(), m.ID, who.User, role); err != nil {
+	if err := s.Accounts.AddMember(v.R.Context(), v.By(), m.ID, who.User, role); err != nil {
 		return err
 	}
 	if role == space.Reader {
-		s.o.Ended(v.r.Context(), who.User)
+		s.Ended(v.R.Context(), who.User)
 	}
-	return s.see(v, "/spaces/"+string(m.ID)+"?done=role")
+	return s.See(v, "/spaces/"+string(m.ID)+"?done=role")
 }
 
 // removeMember is POST /spaces/{id}/members/{user}/remove: the owner's act, or a
 // member's own who leaves.
-func (s *Server) removeMember(v *visit) error {
-	m, err := s.membership(v)
+func (s *Site) removeMember(v *Visit) error {
+	m, err := s.Space(v)
 	if err != nil {
 		return err
 	}
-	leaves := v.r.PathValue("user") == string(v.user.ID)
+	leaves := v.R.PathValue("user") == string(v.User.ID)
 	if !leaves {
-		if m, err = s.owned(v); err != nil {
+		if m, err = s.OwnedSpace(v); err != nil {
 			return err
 		}
 	}
@@ -239,12 +239,12 @@ func (s *Server) removeMember(v *visit) error {
 	if err != nil {
 		return err
 	}
-	if err := s.o.Accounts.RemoveMember(v.r.Context(), v.by(), m.ID, who.User); err != nil {
+	if err := s.Accounts.RemoveMember(v.R.Context(), v.By(), m.ID, who.User); err != nil {
 		return err
 	}
-	s.o.Ended(v.r.Context(), who.User)
+	s.Ended(v.R.Context(), who.User)
 	if leaves {
-		return s.see(v, "/account#spaces")
+		return s.See(v, "/account#spaces")
 	}
-	return s.see(v, "/spaces/"+string(m.ID)+"?done=removed")
+	return s.See(v, "/spaces/"+string(m.ID)+"?done=removed")
 }

@@ -20,13 +20,13 @@ type NewSpace func(ctx context.Context, by store.Actor, owner space.UserID, name
 const DefaultMaxSpaces = 50
 
 // routeSpaces adds the list of a person's spaces, and making one.
-func (s *Server) routeSpaces(add adder) {
-	if s.o.MaxSpaces == 0 {
-		s.o.MaxSpaces = DefaultMaxSpaces
+func (s *Site) routeSpaces(add adder) {
+	if s.MaxSpaces == 0 {
+		s.MaxSpaces = DefaultMaxSpaces
 	}
-	add("GET /spaces", LimitPage, signedIn, s.listSpaces)
-	add("POST /spaces", LimitPage, signedIn, s.createSpace)
-	add("POST /spaces/{id}/name", LimitPage, signedIn, s.renameSpace)
+	add("GET /spaces", LimitPage, SignedIn, s.listSpaces)
+	add("POST /spaces", LimitPage, SignedIn, s.createSpace)
+	add("POST /spaces/{id}/name", LimitPage, SignedIn, s.renameSpace)
 	s.routeOwnership(add)
 }
 
@@ -51,33 +51,33 @@ type spaceItem struct {
 const spacesShown = 50
 
 // listSpaces is GET /spaces.
-func (s *Server) listSpaces(v *visit) error {
-	return s.spacesPage(v, "", page{Done: doneIn(v, spacesDone())})
+func (s *Site) listSpaces(v *Visit) error {
+	return s.spacesPage(v, "", Page{Done: DoneIn(v, spacesDone())})
 }
 
-func (s *Server) spacesPage(v *visit, name string, p page) error {
-	all, err := s.spacesOf(v)
+func (s *Site) spacesPage(v *Visit, name string, p Page) error {
+	all, err := s.Spaces(v)
 	if err != nil {
 		return err
 	}
-	body := spaceList{Name: name, May: s.o.NewSpace != nil}
-	look, stop := context.WithTimeout(v.r.Context(), s.o.WaitingTime)
+	body := spaceList{Name: name, May: s.NewSpace != nil}
+	look, stop := context.WithTimeout(v.R.Context(), s.WaitingTime)
 	defer stop()
 	own := 0
 	for i, m := range all {
 		if m.Role == space.Owner {
 			own++
 		}
-		if i >= spacesShown && !v.r.URL.Query().Has("all") {
+		if i >= spacesShown && !v.R.URL.Query().Has("all") {
 			body.More++
 			continue
 		}
-		it := spaceItem{Membership: m, Here: i == 0, Waiting: s.waitingIn(look, &m)}
-		if list, err := s.o.History.Log(v.r.Context(), m.ID, LogQuery{Limit: 1}); err == nil && len(list) > 0 {
+		it := spaceItem{Membership: m, Here: i == 0, Waiting: s.Waiting(look, &m)}
+		if list, err := s.History.Log(v.R.Context(), m.ID, LogQuery{Limit: 1}); err == nil && len(list) > 0 {
 			it.Changed = list[0].Time
 		}
-		if s.o.Remotes != nil {
-			it.State = s.o.Remotes.State(m.ID)
+		if s.Remotes != nil {
+			it.State = s.Remotes.State(m.ID)
 		}
 		if m.Role == space.Owner {
 			body.Own = append(body.Own, it)
@@ -85,36 +85,36 @@ func (s *Server) spacesPage(v *visit, name string, p page) error {
 			body.Shared = append(body.Shared, it)
 		}
 	}
-	if own >= s.o.MaxSpaces {
-		body.May, body.Full = false, s.o.MaxSpaces
+	if own >= s.MaxSpaces {
+		body.May, body.Full = false, s.MaxSpaces
 	}
 	status := http.StatusOK
 	if p.Problem != "" {
 		status = http.StatusBadRequest
 	}
 	p.Title, p.Wide, p.Styles, p.Body = "Spaces", true, []string{"activity.css"}, body
-	return s.page(v, status, "spaces", p)
+	return s.Page(v, status, "spaces", p)
 }
 
 // createSpace is POST /spaces.
-func (s *Server) createSpace(v *visit) error {
-	if s.o.NewSpace == nil {
-		return errNoPage
+func (s *Site) createSpace(v *Visit) error {
+	if s.NewSpace == nil {
+		return ErrNoPage
 	}
-	all, err := s.spacesOf(v)
+	all, err := s.Spaces(v)
 	if err != nil {
 		return err
 	}
-	name := strings.TrimSpace(v.r.PostFormValue("name"))
-	if len(mine(all)) >= s.o.MaxSpaces {
-		return s.spacesPage(v, name, page{Problem: "You have as many spaces of your own as this server allows."})
+	name := strings.TrimSpace(v.R.PostFormValue("name"))
+	if len(mine(all)) >= s.MaxSpaces {
+		return s.spacesPage(v, name, Page{Problem: "You have as many spaces of your own as this server allows."})
 	}
-	sp, err := s.o.NewSpace(v.r.Context(), v.by(), v.user.ID, name)
+	sp, err := s.NewSpace(v.R.Context(), v.By(), v.User.ID, name)
 	switch fault.CodeOf(err) {
 	case "":
-		return s.see(v, "/spaces/"+string(sp.ID))
+		return s.See(v, "/spaces/"+string(sp.ID))
 	case fault.Invalid, fault.Conflict:
-		return s.spacesPage(v, name, page{Problem: nameProblem(err, name), Field: "space-name"})
+		return s.spacesPage(v, name, Page{Problem: nameProblem(err, name), Field: "space-name"})
 	}
 	return err
 }
@@ -122,24 +122,24 @@ func (s *Server) createSpace(v *visit) error {
 // nameProblem is what is wrong with a space's name, to who chose it.
 func nameProblem(err error, name string) string {
 	if fault.CodeOf(err) == fault.Conflict {
-		return "You have a space " + shorten(name, 60) + " already. Choose another name."
+		return "You have a space " + Shorten(name, 60) + " already. Choose another name."
 	}
 	return fault.PublicOf(err)
 }
 
 // renameSpace is POST /spaces/{id}/name.
-func (s *Server) renameSpace(v *visit) error {
-	m, err := s.owned(v)
+func (s *Site) renameSpace(v *Visit) error {
+	m, err := s.OwnedSpace(v)
 	if err != nil {
 		return err
 	}
-	name := strings.TrimSpace(v.r.PostFormValue("name"))
-	err = s.o.Accounts.RenameSpace(v.r.Context(), v.by(), m.ID, name)
+	name := strings.TrimSpace(v.R.PostFormValue("name"))
+	err = s.Accounts.RenameSpace(v.R.Context(), v.By(), m.ID, name)
 	switch fault.CodeOf(err) {
 	case "":
-		return s.see(v, "/spaces/"+string(m.ID))
+		return s.See(v, "/spaces/"+string(m.ID))
 	case fault.Invalid, fault.Conflict:
-		return &pageError{status: http.StatusBadRequest, title: "The name cannot be used", text: nameProblem(err, name)}
+		return &PageError{Status: http.StatusBadRequest, Title: "The name cannot be used", Text: nameProblem(err, name)}
 	}
 	return err
 }

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// timeForm is how much of a time a page shows.
-type timeForm string
+// TimeForm is how much of a time a page shows.
+type TimeForm string
 
 const (
-	formWhole  timeForm = ""
-	formDay    timeForm = "day"    // its day
-	formClock  timeForm = "clock"  // its time of day
-	formSecond timeForm = "second" // the same, with its seconds
-	formAgo    timeForm = "ago"    // how long ago it was, or its day
+	TimeWhole  TimeForm = ""
+	TimeDay    TimeForm = "day"    // its day
+	TimeClock  TimeForm = "clock"  // its time of day
+	TimeSecond TimeForm = "second" // the same, with its seconds
+	TimeAgo    TimeForm = "ago"    // how long ago it was, or its day
 )
 
 // timeScript writes the times of a page for the zone of its reader.
@@ -23,34 +23,34 @@ const timeScript = "time.js"
 // timesAt returns the one function by which templates print times. They are UTC
 // and say so, since a page without a script does not know where its reader is;
 // timeScript rewrites what has data-as. The zero time is "never".
-func timesAt(now func() time.Time) func(time.Time, ...timeForm) template.HTML {
-	return func(t time.Time, form ...timeForm) template.HTML {
+func timesAt(now func() time.Time) func(time.Time, ...TimeForm) template.HTML {
+	return func(t time.Time, form ...TimeForm) template.HTML {
 		if t.IsZero() {
 			return "never"
 		}
 		t = t.UTC()
-		as, text := formWhole, ""
+		as, text := TimeWhole, ""
 		if len(form) > 0 {
 			as = form[0]
 		}
-		if as == formAgo {
+		if as == TimeAgo {
 			if text = agoOf(now(), t); text == "" {
-				as = formDay
+				as = TimeDay
 			}
 		}
 		switch as {
-		case formAgo:
-		case formDay:
-			text = day(t) + " UTC"
-		case formClock:
+		case TimeAgo:
+		case TimeDay:
+			text = Day(t) + " UTC"
+		case TimeClock:
 			text = t.Format("15:04 UTC")
-		case formSecond:
+		case TimeSecond:
 			text = t.Format("15:04:05 UTC")
 		default:
 			as, text = "whole", t.Format("2 Jan 2006, 15:04 UTC")
 		}
 		title := ""
-		if as == formAgo || as == formDay {
+		if as == TimeAgo || as == TimeDay {
 			title = t.Format(` title="2006-01-02 15:04:05 UTC"`)
 		}
 		// Nothing of it is anybody's text.
@@ -58,8 +58,8 @@ func timesAt(now func() time.Time) func(time.Time, ...timeForm) template.HTML {
 	}
 }
 
-// day is the day of a time, in UTC.
-func day(t time.Time) string { return t.UTC().Format("2 Jan 2006") }
+// Day is the day of a time, in UTC.
+func Day(t time.Time) string { return t.UTC().Format("2 Jan 2006") }
 
 // agoOf writes how long ago something was, as exactly as people ask; "" where they
 // ask for the day.

@@ -61,15 +61,15 @@ type uploaded struct {
 }
 
 // showUpload is GET /spaces/{id}/upload.
-func (e *editing) showUpload(v *visit) error {
-	m, err := e.writable(v)
+func (e *editing) showUpload(v *Visit) error {
+	m, err := e.WritableSpace(v)
 	if err != nil {
 		return err
 	}
-	return e.uploadForm(v, http.StatusOK, m, uploadPage{Dir: dirOf(v.r.URL.Query().Get("dir")), Unpack: true}, nil)
+	return e.uploadForm(v, http.StatusOK, m, uploadPage{Dir: dirOf(v.R.URL.Query().Get("dir")), Unpack: true}, nil)
 }
 
-func (e *editing) uploadForm(v *visit, status int, m store.Membership, body uploadPage, p *problem) error {
+func (e *editing) uploadForm(v *Visit, status int, m store.Membership, body uploadPage, p *problem) error {
 	dir := dirOf(body.Dir)
 	body.Action = "/spaces/" + string(m.ID) + "/upload?" + url.Values{"dir": {dir}}.Encode()
 	body.Back = dirURL(m.ID, space.Path(dir))
@@ -80,21 +80,21 @@ func (e *editing) uploadForm(v *visit, status int, m store.Membership, body uplo
 	if n := len(body.Refused) - uploadsListed; n > 0 {
 		body.Refused, body.MoreRefused = body.Refused[:uploadsListed], n
 	}
-	out := page{Title: "Upload files", Space: &m, Current: "files", Styles: []string{"editing.css"}, Body: &body}
+	out := Page{Title: "Upload files", Space: &m, Current: "files", Styles: []string{"editing.css"}, Body: &body}
 	if p != nil {
 		out.Problem, out.Field = p.text, p.field
 	}
-	return e.page(v, status, "upload", out)
+	return e.Page(v, status, "upload", out)
 }
 
 // saveUpload is POST /spaces/{id}/upload. Each file is saved or refused by itself;
 // what is saved is one commit.
-func (e *editing) saveUpload(v *visit) error {
-	m, err := e.writable(v)
+func (e *editing) saveUpload(v *Visit) error {
+	m, err := e.WritableSpace(v)
 	if err != nil {
 		return err
 	}
-	body := uploadPage{Dir: strings.Trim(strings.TrimSpace(v.r.PostFormValue("dir")), "/"), Message: message(v), Unpack: v.r.PostFormValue("unpack") == "1"}
+	body := uploadPage{Dir: strings.Trim(strings.TrimSpace(v.R.PostFormValue("dir")), "/"), Message: message(v), Unpack: v.R.PostFormValue("unpack") == "1"}
 	again := func(status int, text, field string) error {
 		return e.uploadForm(v, status, m, body, &problem{text, field})
 	}
@@ -106,7 +106,7 @@ func (e *editing) saveUpload(v *visit) error {
 	if len(body.Message) > maxMessage {
 		return again(http.StatusUnprocessableEntity, "The note is too long. Say it in fewer words.", "message")
 	}
-	sent, err := sentFiles(v.r.MultipartForm)
+	sent, err := sentFiles(v.R.MultipartForm)
 	switch {
 	case err != nil:
 		return err
@@ -122,19 +122,19 @@ func (e *editing) saveUpload(v *visit) error {
 	if total > e.limits.MaxChange {
 		return again(http.StatusRequestEntityTooLarge, "The files have "+bytesize.Text(total)+" together, and "+bytesize.Text(e.limits.MaxChange)+" may be uploaded at once.", "files")
 	}
-	release, err := e.hold(v.r.Context())
+	release, err := e.hold(v.R.Context())
 	if err != nil {
 		return err
 	}
 	defer release()
-	files, more, err := e.filesOf(v.r.Context(), sent, total, body.Unpack)
+	files, more, err := e.filesOf(v.R.Context(), sent, total, body.Unpack)
 	if err != nil {
 		return err
 	}
 	remark, err := e.upload(v, m, files, &body)
 	if err != nil {
 		if refusal(err) {
-			return again(asPage(err).status, fault.PublicOf(err), "files")
+			return again(AsPage(err).Status, fault.PublicOf(err), "files")
 		}
 		return err
 	}
@@ -144,7 +144,7 @@ func (e *editing) saveUpload(v *visit) error {
 		if body.Remark = remark; body.Mac+body.Git > 0 {
 			return e.uploadForm(v, http.StatusOK, m, body, nil) // what was left out is told
 		}
-		return e.done(v, m, remark, told(dirURL(m.ID, space.Path(body.Dir)), "uploaded"))
+		return e.Saved(v, m, remark, told(dirURL(m.ID, space.Path(body.Dir)), "uploaded"))
 	}
 	text := plainCount(len(body.Refused)+len(body.Taken), "One file was not saved", "%d files were not saved") + "; the reasons are below."
 	if n := len(body.Saved); n > 0 {
@@ -200,7 +200,7 @@ func sentFiles(f *multipart.Form) ([]*multipart.FileHeader, error) {
 	}
 	for name := range f.File {
 		if name != "files" {
-			return nil, badForm(errors.New("a file in a field for none"))
+			return nil, BadForm(errors.New("a file in a field for none"))
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(f.File["files"]), func(h *multipart.FileHeader) bool { return h.Filename == "" && h.Size == 0 }), nil
@@ -211,9 +211,9 @@ func sentFiles(f *multipart.Form) ([]*multipart.FileHeader, error) {
 const uploadTries = 4
 
 // upload saves what may be, and fills in what became of each file.
-func (e *editing) upload(v *visit, m store.Membership, sent []*sentFile, body *uploadPage) (remark string, err error) {
+func (e *editing) upload(v *Visit, m store.Membership, sent []*sentFile, body *uploadPage) (remark string, err error) {
 	confirmed := map[string]bool{}
-	for _, r := range v.r.PostForm["replace"] {
+	for _, r := range v.R.PostForm["replace"] {
 		confirmed[r] = true // "etag path"
 	}
 	for try := 1; ; try++ {
@@ -223,21 +223,21 @@ func (e *editing) upload(v *visit, m store.Membership, sent []*sentFile, body *u
 			return "", err
 		}
 		note := body.Message
-		c, err := e.o.Committer.Commit(v.r.Context(), m.ID, space.ChangeSet{Changes: changes, Policy: space.RefuseStale}, v.meta(byHand, note))
+		c, err := e.Committer.Commit(v.R.Context(), m.ID, space.ChangeSet{Changes: changes, Policy: space.RefuseStale}, v.Meta(ByHand, note))
 		if fault.CodeOf(err) == fault.Conflict && try < uploadTries {
 			continue
 		}
 		if err != nil {
-			return "", v.named(err)
+			return "", v.NamedError(err)
 		}
 		for _, r := range c.Rejected {
 			if r.Path == space.CommentPath {
 				continue
 			}
 			body.Saved = slices.DeleteFunc(body.Saved, func(u uploaded) bool { return joined(body.Dir, u.Name) == r.Path })
-			body.Refused = append(body.Refused, uploaded{Name: strings.TrimPrefix(r.Path, body.Dir+"/"), Why: v.name(r.Why)})
+			body.Refused = append(body.Refused, uploaded{Name: strings.TrimPrefix(r.Path, body.Dir+"/"), Why: v.Named(r.Why)})
 		}
-		return v.remark(c), nil
+		return v.Remark(c), nil
 	}
 }
 
@@ -249,8 +249,8 @@ func joined(dir, name string) string {
 }
 
 // uploadChanges decides on each file what becomes of it at head.
-func (e *editing) uploadChanges(v *visit, m store.Membership, sent []*sentFile, body *uploadPage, confirmed map[string]bool) ([]space.Change, error) {
-	at, err := e.o.Workspace.Head(v.r.Context(), m.ID)
+func (e *editing) uploadChanges(v *Visit, m store.Membership, sent []*sentFile, body *uploadPage, confirmed map[string]bool) ([]space.Change, error) {
+	at, err := e.Workspace.Head(v.R.Context(), m.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -272,8 +272,8 @@ func (e *editing) uploadChanges(v *visit, m store.Membership, sent []*sentFile, 
 			continue
 		}
 		seen[string(p)] = true
-		u := uploaded{Name: name, URL: spaceURL(m.ID, "files", p)}
-		was, ok, err := e.lookupAt(v.r.Context(), m.ID, at, p)
+		u := uploaded{Name: name, URL: SpaceURL(m.ID, "files", p)}
+		was, ok, err := e.lookupAt(v.R.Context(), m.ID, at, p)
 		if err != nil {
 			return nil, err
 		}
@@ -285,7 +285,7 @@ func (e *editing) uploadChanges(v *visit, m store.Membership, sent []*sentFile, 
 		case ok && was.Mode == space.Symlink:
 			refuse("There is a link of this name. Delete it first, or give the file another name.")
 			continue
-		case ok && (h.mode != space.Executable || was.Mode == h.mode) && was.Size == h.size && e.same(v.r.Context(), m.ID, was.Blob, h):
+		case ok && (h.mode != space.Executable || was.Mode == h.mode) && was.Size == h.size && e.same(v.R.Context(), m.ID, was.Blob, h):
 			body.Saved = append(body.Saved, u) // as it is already
 			continue
 		case ok && !confirmed[string(was.Blob)+" "+string(p)]:
@@ -333,7 +333,7 @@ func (s *sentFile) content() ([]byte, error) {
 // same reports whether a file that was sent is what is there. What cannot be read is
 // asked about like any other.
 func (e *editing) same(ctx context.Context, id space.SpaceID, was space.BlobID, s *sentFile) bool {
-	now, err := e.o.Workspace.ReadBlob(ctx, id, was)
+	now, err := e.Workspace.ReadBlob(ctx, id, was)
 	if err != nil {
 		return false
 	}

@@ -46,7 +46,7 @@ type world struct {
 	*store.Store
 	t      *testing.T
 	db     *database.DB
-	server *web.Server
+	server *web.Site
 	made   web.Options // of which the server is
 	oauth  *oauth.Server
 	github *fakeProvider

@@ -35,7 +35,7 @@ import (
 type front struct {
 	oauth     *oauth.Server    // nil with another issuer
 	access    *access.Verifier // nil without
-	pages     *web.Server
+	pages     *web.Site
 	documents *http.Client // of client metadata
 	addresses *clientaddr.Resolver
 	limits    limits
