@@ -122,7 +122,7 @@ func TestAttackAGitBombInTheHistoryIsLookedAtWithinBounds(t *testing.T) {
 					t.Errorf("%s: %v", what, err)
 				}
 			}
-			if log, err := s.Log(ctx, id, LogOptions{Path: "a.md"}); err != nil || len(log) == 0 {
+			if log, err := s.Log(ctx, id, space.LogQuery{Path: "a.md"}); err != nil || len(log) == 0 {
 				t.Errorf("log: %v %v", log, err)
 			}
 			commit(t, s, id, writes(map[string]string{"after.md": "x"}))

@@ -89,7 +89,7 @@ func TestAttackALongCommitMessageIsCut(t *testing.T) {
 	if o, size, err := r.db.ReadStart(h, maxCommitStart); err != nil || len(o.Data) != maxCommitStart || size < int64(len(long)) {
 		t.Errorf("%d of %d bytes were read: %v", len(o.Data), size, err)
 	}
-	log, err := s.Log(t.Context(), id, LogOptions{})
+	log, err := s.Log(t.Context(), id, space.LogQuery{})
 	if err != nil || log[0].Message != c.Message {
 		t.Errorf("%v", err)
 	}
@@ -145,7 +145,7 @@ func TestAttackASecretInAMessageIsPurged(t *testing.T) {
 	if err != nil || res.Commits != 2 || len(res.Files) != 0 || asked < 4 {
 		t.Fatalf("%+v %v, asked %d times", res, err, asked)
 	}
-	log, err := s.Log(t.Context(), id, LogOptions{})
+	log, err := s.Log(t.Context(), id, space.LogQuery{})
 	if err != nil || len(log) != 4 || log[1].Message != "Use REDACTED" || log[1].Tool != "bash" || log[1].ID == c.ID || log[2].ID != first.ID {
 		t.Errorf("%+v %v", log, err)
 	}

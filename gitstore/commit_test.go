@@ -254,7 +254,7 @@ func TestMessagesCannotForgeTrailersOrBreakTheCommit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		log, err := s.Log(t.Context(), id, LogOptions{Limit: 1})
+		log, err := s.Log(t.Context(), id, space.LogQuery{Limit: 1})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -205,7 +205,7 @@ func TestDeleteBesideEverything(t *testing.T) {
 			return err
 		})
 		check("sandbox", func(int) error { return s.Warm(t.Context(), id) })
-		check("log", func(int) error { _, err := s.Log(t.Context(), id, LogOptions{Limit: 3}); return err })
+		check("log", func(int) error { _, err := s.Log(t.Context(), id, space.LogQuery{Limit: 3}); return err })
 		for range 20 {
 			<-begun
 		}

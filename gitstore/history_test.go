@@ -20,7 +20,7 @@ func TestLogIsGits(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	ids := func(o LogOptions) (out []string) {
+	ids := func(o space.LogQuery) (out []string) {
 		t.Helper()
 		cs, err := s.Log(t.Context(), id, o)
 		if err != nil {
@@ -33,16 +33,16 @@ func TestLogIsGits(t *testing.T) {
 	}
 	dir := s.repoDir(id)
 	for _, c := range []struct {
-		o    LogOptions
+		o    space.LogQuery
 		args string
 	}{
-		{LogOptions{}, "rev-list main"},
-		{LogOptions{Limit: 3}, "rev-list -3 main"},
-		{LogOptions{Path: "d1/f.md"}, "rev-list main -- d1/f.md"},
-		{LogOptions{Path: "d2"}, "rev-list main -- d2"},
-		{LogOptions{Path: "none"}, "rev-list main -- none"},
-		{LogOptions{Tool: "bash"}, "rev-list --grep=Satchel-Tool:.bash main"},
-		{LogOptions{Client: "cursor", Path: "d1"}, "rev-list --grep=Satchel-Client:.cursor main -- d1"},
+		{space.LogQuery{}, "rev-list main"},
+		{space.LogQuery{Limit: 3}, "rev-list -3 main"},
+		{space.LogQuery{Path: "d1/f.md"}, "rev-list main -- d1/f.md"},
+		{space.LogQuery{Path: "d2"}, "rev-list main -- d2"},
+		{space.LogQuery{Path: "none"}, "rev-list main -- none"},
+		{space.LogQuery{Tool: "bash"}, "rev-list --grep=Satchel-Tool:.bash main"},
+		{space.LogQuery{Client: "cursor", Path: "d1"}, "rev-list --grep=Satchel-Client:.cursor main -- d1"},
 	} {
 		want := strings.Fields(git(t, dir, strings.Fields(c.args)...))
 		if got := ids(c.o); fmt.Sprint(got) != fmt.Sprint(want) {
@@ -52,14 +52,14 @@ func TestLogIsGits(t *testing.T) {
 	var paged []string
 	var after space.CommitID
 	for range 10 {
-		page := ids(LogOptions{Limit: 5, After: after})
+		page := ids(space.LogQuery{Limit: 5, After: after})
 		if len(page) == 0 {
 			break
 		}
 		paged = append(paged, page...)
 		after = space.CommitID(page[len(page)-1])
 	}
-	if fmt.Sprint(paged) != fmt.Sprint(ids(LogOptions{})) {
+	if fmt.Sprint(paged) != fmt.Sprint(ids(space.LogQuery{})) {
 		t.Errorf("pages: %v", paged)
 	}
 	// Full ids, abbreviations, and what is neither.

@@ -44,7 +44,7 @@ func TestANewSpaceTakesItsRemotesHistory(t *testing.T) {
 	if ds, err := s.Diff(t.Context(), id, own, got.Head); err != nil || len(ds) != len(got.Commit.Files) || len(ds) != 2 {
 		t.Errorf("%v %v", ds, err)
 	}
-	if log, err := s.Log(t.Context(), id, LogOptions{}); err != nil || len(log) != 3 || log[2].ID != first {
+	if log, err := s.Log(t.Context(), id, space.LogQuery{}); err != nil || len(log) != 3 || log[2].ID != first {
 		t.Errorf("%v %v", log, err)
 	}
 	if len(rec.ids) != 2 || rec.ids[1] != got.Head {

@@ -5,32 +5,11 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 
 	"satchel/gitstore/packfile"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 )
-
-// LogOptions choose commits of a space's history. Zero values choose all.
-type LogOptions struct {
-	// From is the commit to begin at; empty is head.
-	From space.CommitID
-	// Path keeps commits that changed the file, or a file under the directory.
-	Path space.Path
-	// Tool and Client keep commits that they made, which is known only of commits
-	// that Satchel made. A client that is named without
-	// its version, as name of name/1.2, is meant in every version.
-	Tool, Client string
-	// Tools keeps commits that one of them made; nil keeps all.
-	Tools []string
-	// Since and Until keep commits of a time: not before Since, and before Until.
-	Since, Until time.Time
-	// After continues a listing: the last commit of the page before.
-	After space.CommitID
-	// Limit bounds the answer; zero is 50, at most 1,000.
-	Limit int
-}
 
 // staleClock is after how many commits in a row that are too old Log looks for
 // no more.
@@ -39,7 +18,7 @@ const staleClock = 20
 // Log lists commits, newest first, without their files. A commit comes before
 // its parents. With Path, a merge is left out where it took the path as one of
 // its parents had it, as git does.
-func (s *Store) Log(ctx context.Context, id space.SpaceID, o LogOptions) ([]space.Commit, error) {
+func (s *Store) Log(ctx context.Context, id space.SpaceID, o space.LogQuery) ([]space.Commit, error) {
 	r, st, release, err := s.at(ctx, id, o.From)
 	if err != nil {
 		return nil, err

@@ -27,7 +27,7 @@ func TestAMergeForPeople(t *testing.T) {
 	if want := "Merge the remote's " + theirs.Short() + "\n\nChanged here and at the remote; nothing was dropped:\n\n- o.md: what was here is " + copied; got.Commit.Message != want || got.Commit.Tool != "sync" {
 		t.Errorf("message %q", got.Commit.Message)
 	}
-	log, err := s.Log(t.Context(), id, LogOptions{})
+	log, err := s.Log(t.Context(), id, space.LogQuery{})
 	if err != nil || len(log) != 4 || log[0].ID != got.Head || log[0].Parent != mine.ID {
 		t.Errorf("%v %v", log, err)
 	}
@@ -35,7 +35,7 @@ func TestAMergeForPeople(t *testing.T) {
 	if err != nil || names(c.Files) != "M a.md, A "+copied+", M o.md, A t.md" || names(got.Commit.Files) != names(c.Files) {
 		t.Errorf("%s %s %v", names(c.Files), names(got.Commit.Files), err)
 	}
-	if log, err := s.Log(t.Context(), id, LogOptions{Path: "t.md"}); err != nil || len(log) != 1 || log[0].ID != theirs {
+	if log, err := s.Log(t.Context(), id, space.LogQuery{Path: "t.md"}); err != nil || len(log) != 1 || log[0].ID != theirs {
 		t.Errorf("%v %v", log, err)
 	}
 	dates, err := s.Dates(t.Context(), id, "", "")
@@ -61,7 +61,7 @@ func TestAMergeForPeople(t *testing.T) {
 		}
 	}
 	fsck(t, s, id)
-	if got, err := s.Log(t.Context(), id, LogOptions{}); err != nil || len(got) != 4 {
+	if got, err := s.Log(t.Context(), id, space.LogQuery{}); err != nil || len(got) != 4 {
 		t.Errorf("%v %v", got, err)
 	}
 }

@@ -39,7 +39,7 @@ func TestAttackForgedTrailersAreNoProof(t *testing.T) {
 	unproven("Integrate", in.Commit)
 	check := func() {
 		t.Helper()
-		log, err := s.Log(t.Context(), id, LogOptions{Limit: 2})
+		log, err := s.Log(t.Context(), id, space.LogQuery{Limit: 2})
 		if err != nil || len(log) != 2 {
 			t.Fatal(log, err)
 		}
@@ -47,7 +47,7 @@ func TestAttackForgedTrailersAreNoProof(t *testing.T) {
 		if log[1].Tool != "bash" || log[1].Client != "claude" || log[1].ClaimedTool != "" {
 			t.Errorf("own: %+v", log[1])
 		}
-		for _, q := range []LogOptions{{Tool: "bash"}, {Client: "claude"}, {Tools: []string{"bash"}}} {
+		for _, q := range []space.LogQuery{{Tool: "bash"}, {Client: "claude"}, {Tools: []string{"bash"}}} {
 			if list, err := s.Log(t.Context(), id, q); err != nil || len(list) != 1 || list[0].ID != log[1].ID {
 				t.Errorf("%+v: %v %v", q, list, err)
 			}
@@ -97,7 +97,7 @@ func TestProofsOutliveTheLogsEnd(t *testing.T) {
 		if _, err := s.Commit(t.Context(), id, writes(map[string]string{fmt.Sprint(i, ".md"): "x"}), space.Meta{Author: ada, Tool: "bash"}); err != nil {
 			t.Fatal(err)
 		}
-		log, err := s.Log(t.Context(), id, LogOptions{Limit: 1})
+		log, err := s.Log(t.Context(), id, space.LogQuery{Limit: 1})
 		if err != nil || log[0].Tool != "bash" {
 			t.Fatal(i, log, err)
 		}
@@ -107,7 +107,7 @@ func TestProofsOutliveTheLogsEnd(t *testing.T) {
 			}
 		}
 	}
-	log, err := s.Log(t.Context(), id, LogOptions{Limit: 5})
+	log, err := s.Log(t.Context(), id, space.LogQuery{Limit: 5})
 	if err != nil {
 		t.Fatal(err)
 	}

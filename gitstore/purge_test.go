@@ -382,7 +382,7 @@ Satchel-Client: claude'
 	if strings.Contains(git(t, s.repoDir(id), "cat-file", "commit", "main~1"), "SIGNATURE") {
 		t.Error("the signature of another commit stayed")
 	}
-	log, err := s.Log(t.Context(), id, LogOptions{})
+	log, err := s.Log(t.Context(), id, space.LogQuery{})
 	if err != nil || log[1].ClaimedTool != "bash" || log[1].Message != "leak\n\na body" {
 		t.Errorf("%+v %v", log[1], err)
 	}

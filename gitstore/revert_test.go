@@ -172,7 +172,7 @@ func TestLogOfAnyVersionOfAClient(t *testing.T) {
 		}
 	}
 	for client, want := range map[string]int{"code": 3, "code/1.0": 1, "coder": 1, "x": 1, "x/code": 1, "": 6, "c": 0} {
-		list, err := s.Log(t.Context(), id, LogOptions{Client: client})
+		list, err := s.Log(t.Context(), id, space.LogQuery{Client: client})
 		if err != nil || len(list) != want {
 			t.Errorf("%q: %d, want %d: %v", client, len(list), want, err)
 		}
@@ -193,14 +193,14 @@ func TestLogOfATime(t *testing.T) {
 	}
 	for _, tc := range []struct {
 		name  string
-		o     LogOptions
+		o     space.LogQuery
 		wants []int // of ids
 	}{
-		{"since, with a late clock between", LogOptions{Since: at(5)}, []int{3, 1}},
-		{"until", LogOptions{Since: at(1), Until: at(5)}, []int{2, 0}},
-		{"both ends", LogOptions{Since: at(3), Until: at(7)}, []int{2, 1}},
-		{"after one", LogOptions{Since: at(5), After: ids[3]}, []int{1}},
-		{"none", LogOptions{Since: at(8)}, nil},
+		{"since, with a late clock between", space.LogQuery{Since: at(5)}, []int{3, 1}},
+		{"until", space.LogQuery{Since: at(1), Until: at(5)}, []int{2, 0}},
+		{"both ends", space.LogQuery{Since: at(3), Until: at(7)}, []int{2, 1}},
+		{"after one", space.LogQuery{Since: at(5), After: ids[3]}, []int{1}},
+		{"none", space.LogQuery{Since: at(8)}, nil},
 	} {
 		list, err := s.Log(t.Context(), id, tc.o)
 		if err != nil {

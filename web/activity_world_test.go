@@ -107,7 +107,7 @@ func (a *active) head() space.CommitID {
 type activeHistory struct{ *gitstore.Store }
 
 func (h activeHistory) Log(ctx context.Context, id space.SpaceID, q web.LogQuery) ([]space.Commit, error) {
-	return h.Store.Log(ctx, id, gitstore.LogOptions{From: q.From, After: q.After, Path: q.Path, Tool: q.Tool, Tools: q.Tools, Client: q.Client, Since: q.Since, Until: q.Until, Limit: q.Limit})
+	return h.Store.Log(ctx, id, space.LogQuery{From: q.From, After: q.After, Path: q.Path, Tool: q.Tool, Tools: q.Tools, Client: q.Client, Since: q.Since, Until: q.Until, Limit: q.Limit})
 }
 
 // lateReviews are made once the world has its database.
@@ -136,7 +136,7 @@ func (l lateReviews) Decided(ctx context.Context, id space.SpaceID, limit int) (
 	list, err := l.get().Decisions(ctx, id, limit)
 	var out []web.ReviewDecision
 	for _, d := range list {
-		out = append(out, web.ReviewDecision{Path: d.Path, Client: d.Client, Kept: d.Decision == reviews.Kept, By: d.By, At: d.At})
+		out = append(out, web.ReviewDecision{Path: d.Path, Client: d.Client, Kept: d.Kept, By: d.By, At: d.At})
 	}
 	return out, err
 }

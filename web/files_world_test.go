@@ -107,5 +107,5 @@ func (s heldSearcher) Search(ctx context.Context, cols []index.Collection, q ind
 type heldHistory struct{ *gitstore.Store }
 
 func (h heldHistory) Log(ctx context.Context, id space.SpaceID, q web.LogQuery) ([]space.Commit, error) {
-	return h.Store.Log(ctx, id, gitstore.LogOptions{From: q.From, After: q.After, Path: q.Path, Tool: q.Tool, Tools: q.Tools, Client: q.Client, Limit: q.Limit})
+	return h.Store.Log(ctx, id, space.LogQuery{From: q.From, After: q.After, Path: q.Path, Tool: q.Tool, Tools: q.Tools, Client: q.Client, Limit: q.Limit})
 }

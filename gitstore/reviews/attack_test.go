@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"satchel/gitstore"
-	"satchel/gitstore/reviews"
 	"satchel/internal/database/databasetest"
 	"satchel/internal/fault"
 	"satchel/internal/space"
@@ -248,7 +247,7 @@ func TestImportOfASpace(t *testing.T) {
 
 // Attack: a push names a tool and a client that are not its own.
 func TestAttackAPushNamesNobody(t *testing.T) {
-	for _, tool := range append([]string{"bash", "web-revert", "web-restore", "web-undo", "restore", "web", "satchel"}, reviews.DefaultMoving()...) {
+	for _, tool := range []string{"bash", "web-revert", "web-restore", "web-undo", "restore", "web", "satchel", "web-move"} {
 		t.Run(tool, func(t *testing.T) {
 			w := newWorld(t, databasetest.Open(t, databasetest.SQLite(t)))
 			w.write("bash", skill, "evil\n")

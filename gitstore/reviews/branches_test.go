@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"satchel/gitstore"
-	"satchel/gitstore/reviews"
 	"satchel/internal/database/databasetest"
 	"satchel/internal/space"
 	"satchel/internal/testenv"
@@ -108,7 +107,7 @@ func TestMergesToOtherPathsWait(t *testing.T) {
 			w.waiting()
 			w.integrate(w.foreign("x\n", []space.CommitID{start}, files...))
 			for range 2 {
-				i := slices.IndexFunc(w.waiting(), func(r reviews.Review) bool { return strings.HasPrefix(string(r.Path), name) })
+				i := slices.IndexFunc(w.waiting(), func(r space.Review) bool { return strings.HasPrefix(string(r.Path), name) })
 				if i < 0 {
 					t.Fatalf("what waits: %q", w.paths())
 				}

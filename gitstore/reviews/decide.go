@@ -17,7 +17,7 @@ func errNotWaiting(p space.Path) error {
 
 // decide finds what waits at a path, where it is still the very content that the
 // person saw, and does what they decided.
-func (r *Reviews) decide(ctx context.Context, id space.SpaceID, p space.Path, saw content, do func(ctx context.Context, st *state, w Review) error) error {
+func (r *Reviews) decide(ctx context.Context, id space.SpaceID, p space.Path, saw content, do func(ctx context.Context, st *state, w space.Review) error) error {
 	st := r.state(id)
 	within, cancel := context.WithTimeout(ctx, r.o.Act)
 	defer cancel()
@@ -54,17 +54,23 @@ func (r *Reviews) decide(ctx context.Context, id space.SpaceID, p space.Path, sa
 	return errNotWaiting(p)
 }
 
-func (r *Reviews) decision(id space.SpaceID, w Review, d Decision, by space.UserID) *decisionRow {
+// The decisions, as rows have them.
+const (
+	kept   = "kept"
+	undone = "undone"
+)
+
+func (r *Reviews) decision(id space.SpaceID, w space.Review, decision string, by space.UserID) *decisionRow {
 	return &decisionRow{
 		SpaceID: string(id), Path: string(w.Path), Blob: string(w.Blob), CommitID: string(w.Commit), Client: w.Client,
-		Decision: string(d), DecidedBy: string(by), DecidedAt: database.Millis(r.o.Now()),
+		Decision: decision, DecidedBy: string(by), DecidedAt: database.Millis(r.o.Now()),
 	}
 }
 
 // Keep confirms a content that waits: from now on it is what a person knows. It is
 // a fault.Conflict if another, or none, waits at the path.
 func (r *Reviews) Keep(ctx context.Context, id space.SpaceID, by space.UserID, p space.Path, b space.BlobID, m space.Mode) error {
-	return r.decide(ctx, id, p, content{b, m}, func(ctx context.Context, st *state, w Review) error {
+	return r.decide(ctx, id, p, content{b, m}, func(ctx context.Context, st *state, w space.Review) error {
 		old := st.rows[p]
 		x := &row{Path: string(p)}
 		if old != nil {
@@ -77,14 +83,14 @@ func (r *Reviews) Keep(ctx context.Context, id space.SpaceID, by space.UserID, p
 		if w.Blob == "" {
 			delete(st.rows, p)
 		}
-		if err := r.save(ctx, id, st, st.cursor, r.decision(id, w, Kept, by)); err != nil {
+		if err := r.save(ctx, id, st, st.cursor, r.decision(id, w, kept, by)); err != nil {
 			st.rows = nil
 			if errors.Is(err, errRaced) {
 				return errNotWaiting(p)
 			}
 			return err
 		}
-		left := make([]Review, 0, len(st.waiting))
+		left := make([]space.Review, 0, len(st.waiting))
 		for _, o := range st.waiting {
 			if o.Path != p {
 				left = append(left, o)
@@ -98,7 +104,7 @@ func (r *Reviews) Keep(ctx context.Context, id space.SpaceID, by space.UserID, p
 // inTheWay lists what must be deleted before a file can be at a path: what is under
 // it, or is a file in place of one of its directories. What a person knows there is
 // not taken along; the error is a fault.Conflict.
-func (r *Reviews) inTheWay(ctx context.Context, id space.SpaceID, st *state, w Review) ([]space.Change, error) {
+func (r *Reviews) inTheWay(ctx context.Context, id space.SpaceID, st *state, w space.Review) ([]space.Change, error) {
 	list, err := r.o.Git.Files(ctx, id, w.Head, w.Path)
 	if err != nil {
 		return nil, err
@@ -126,7 +132,7 @@ func (r *Reviews) inTheWay(ctx context.Context, id space.SpaceID, st *state, w R
 // and waits too is deleted. It is a fault.Conflict if the path does not have what
 // they saw.
 func (r *Reviews) Undo(ctx context.Context, id space.SpaceID, by space.UserID, p space.Path, b space.BlobID, mode space.Mode, m space.Meta) (c space.Commit, err error) {
-	err = r.decide(ctx, id, p, content{b, mode}, func(ctx context.Context, st *state, w Review) error {
+	err = r.decide(ctx, id, p, content{b, mode}, func(ctx context.Context, st *state, w space.Review) error {
 		var changes []space.Change
 		if w.Taken {
 			if changes, err = r.inTheWay(ctx, id, st, w); err != nil {
@@ -148,7 +154,7 @@ func (r *Reviews) Undo(ctx context.Context, id space.SpaceID, by space.UserID, p
 			return fault.New(fault.Invalid, "The former version of %s cannot be put back: %s", string(p), c.Rejected[0].Why)
 		}
 		// It is undone, whatever becomes of the note about it.
-		if err := r.save(ctx, id, st, st.cursor, r.decision(id, w, Undone, by)); err != nil {
+		if err := r.save(ctx, id, st, st.cursor, r.decision(id, w, undone, by)); err != nil {
 			st.rows = nil
 			if !errors.Is(err, errRaced) {
 				return err

@@ -30,10 +30,6 @@ type Git interface {
 type Options struct {
 	DB  *database.DB
 	Git Git
-	// Confirming names the tools by which a person writes files, with the former
-	// content before them, and Moving those by which a person moves files;
-	// nil for DefaultConfirming and DefaultMoving. What anything else writes waits.
-	Confirming, Moving []string
 	// Patience is how long Waiting waits for the history to be read, and Act how
 	// long a decision does; 0 means 15 ms and 10 s.
 	Patience, Act time.Duration
@@ -44,56 +40,11 @@ type Options struct {
 	Now func() time.Time
 }
 
-// DefaultConfirming returns what the editor of the pages, a command that imports, and the
-// server where it starts a space write into commits. What restores and what takes back,
-// on the pages too (restore, web-restore, web-undo, web-revert), is not among them:
-// nobody was shown all that it brings back.
-func DefaultConfirming() []string { return []string{"web", "import", "satchel"} }
-
-// DefaultMoving returns what a move on the pages writes into commits.
-func DefaultMoving() []string { return []string{"web-move"} }
-
-// Review is a file that waits for a person's decision.
-type Review struct {
-	Path space.Path
-	// Blob and Mode are what waits, at the commit Head; Blob is empty if the
-	// file was deleted.
-	Blob space.BlobID
-	Mode space.Mode
-	Head space.CommitID
-	// Was and WasMode are what a person last knew, which Undo puts back; empty if
-	// they knew nothing. Base is a commit that has it at the path, where one is known.
-	Was     space.BlobID
-	WasMode space.Mode
-	Base    space.CommitID
-	// Taken reports that something else is at the path or in its way, which Undo
-	// deletes.
-	Taken bool
-	// Commit changed it last, by Tool of Client. If Satchel did not make the commit,
-	// Tool is empty, or space.Elsewhere if the commit's trailers name a tool.
-	Commit       space.CommitID
-	Tool, Client string
-	When         time.Time
-}
-
-// Decision is what became of a content.
-type Decision string
-
-// The decisions.
-const (
-	Kept   Decision = "kept"
-	Undone Decision = "undone"
-)
-
-// Decided is a decision with who made it.
-type Decided struct {
-	Path     space.Path
-	Blob     space.BlobID
-	Commit   space.CommitID // that had made the content
-	Client   string
-	Decision Decision
-	By       space.UserID
-	At       time.Time
+// confirms reports whether a person who writes files by the tool has their former content
+// in view. What brings back former content (restore, web-restore, web-undo, web-revert)
+// is not among them: nobody was shown all that it brings back.
+func confirms(tool string) bool {
+	return tool == space.ToolWeb || tool == space.ToolImport || tool == space.ToolStart
 }
 
 // Reviews finds what waits and keeps what was decided. It is safe for concurrent
@@ -124,7 +75,7 @@ type state struct {
 
 	mu      sync.Mutex // of the rest, and never held for long
 	head    space.CommitID
-	waiting []Review // at head; never changed
+	waiting []space.Review // at head; never changed
 	running bool
 	done    chan struct{} // closed when what runs has ended
 }
@@ -136,14 +87,14 @@ func (st *state) known() space.CommitID {
 }
 
 // list is what waits, as far as it is known.
-func (st *state) list() []Review {
+func (st *state) list() []space.Review {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	return st.waiting
 }
 
 // publish makes known what waits at a head; nil is what waited before.
-func (st *state) publish(head space.CommitID, list []Review) {
+func (st *state) publish(head space.CommitID, list []space.Review) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	st.head = head
@@ -156,12 +107,6 @@ func (st *state) publish(head space.CommitID, list []Review) {
 func New(o Options) (*Reviews, error) {
 	if o.DB == nil || o.Git == nil {
 		return nil, errors.New("reviews need a database and the store of spaces")
-	}
-	if o.Confirming == nil {
-		o.Confirming = DefaultConfirming()
-	}
-	if o.Moving == nil {
-		o.Moving = DefaultMoving()
 	}
 	if o.Patience == 0 {
 		o.Patience = 15 * time.Millisecond
@@ -324,7 +269,7 @@ func (st *state) take(ctx context.Context) (release func(), err error) {
 // Waiting returns what waits in a space, by path, as far as it is known. Where it
 // is not known of the head in a moment, or before ctx is over, behind is true, and it
 // is found out in the background. The list must not be changed.
-func (r *Reviews) Waiting(ctx context.Context, id space.SpaceID) (list []Review, behind bool, err error) {
+func (r *Reviews) Waiting(ctx context.Context, id space.SpaceID) (list []space.Review, behind bool, err error) {
 	st := r.state(id)
 	if ctx.Err() != nil {
 		if st.known() == "" {

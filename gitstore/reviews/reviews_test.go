@@ -288,7 +288,7 @@ func TestDecisions(t *testing.T) {
 			if d.By != person || d.At.IsZero() {
 				t.Errorf("%+v", d)
 			}
-			said = append(said, fmt.Sprintf("%s %s", d.Decision, d.Path))
+			said = append(said, fmt.Sprintf("%s %s", map[bool]string{true: "kept", false: "undone"}[d.Kept], d.Path))
 		}
 		if s := strings.Join(said, ", "); !strings.Contains(s, "kept "+instructions) || !strings.Contains(s, "undone "+skill) || len(said) != 5 {
 			t.Error(s)

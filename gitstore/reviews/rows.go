@@ -51,8 +51,8 @@ func (x *row) know(k content, at space.CommitID) {
 	}
 }
 
-func (x *row) review(now content, head space.CommitID) Review {
-	return Review{
+func (x *row) review(now content, head space.CommitID) space.Review {
+	return space.Review{
 		Path: space.Path(x.Path), Blob: now.blob, Mode: now.mode, Head: head, Was: space.BlobID(x.Blob), WasMode: x.baseline().mode,
 		Base: space.CommitID(x.Base), Commit: space.CommitID(x.CommitID), Tool: x.Tool, Client: x.Client, When: database.Time(x.Changed),
 	}
@@ -246,16 +246,16 @@ func (r *Reviews) save(ctx context.Context, id space.SpaceID, st *state, cursor 
 }
 
 // Decisions returns what people decided in a space, newest first.
-func (r *Reviews) Decisions(ctx context.Context, id space.SpaceID, limit int) ([]Decided, error) {
+func (r *Reviews) Decisions(ctx context.Context, id space.SpaceID, limit int) ([]space.ReviewDecision, error) {
 	var rows []decisionRow
 	if err := r.o.DB.Read(ctx).Where("space_id = ?", string(id)).Order("decided_at DESC, id DESC").Limit(limit).Find(&rows).Error; err != nil {
 		return nil, fmt.Errorf("list decisions: %w", err)
 	}
-	out := make([]Decided, len(rows))
+	out := make([]space.ReviewDecision, len(rows))
 	for i, x := range rows {
-		out[i] = Decided{
+		out[i] = space.ReviewDecision{
 			Path: space.Path(x.Path), Blob: space.BlobID(x.Blob), Commit: space.CommitID(x.CommitID), Client: x.Client,
-			Decision: Decision(x.Decision), By: space.UserID(x.DecidedBy), At: database.Time(x.DecidedAt),
+			Kept: x.Decision == kept, By: space.UserID(x.DecidedBy), At: database.Time(x.DecidedAt),
 		}
 	}
 	return out, nil
@@ -271,7 +271,7 @@ func (r *Reviews) Forget(ctx context.Context, id space.SpaceID) error {
 	}
 	defer release()
 	st.rows, st.dirty, st.waited, st.cursor, st.saved = nil, nil, waited{}, "", ""
-	st.publish("", []Review{})
+	st.publish("", []space.Review{})
 	r.mu.Lock()
 	delete(r.at, id)
 	r.mu.Unlock()

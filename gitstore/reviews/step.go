@@ -85,15 +85,15 @@ func (w *stepper) authorOf(c space.Commit, s gitstore.CommitBetween) author {
 	a := author{maker: maker{string(c.ID), c.Tool, c.Client, database.Millis(c.Time)}}
 	if c.Tool != "" {
 		a.proven = true
-		a.person = slices.Contains(w.o.Confirming, c.Tool) || len(s.Parents) > 1
-		a.moving = slices.Contains(w.o.Moving, c.Tool)
+		a.person = confirms(c.Tool) || len(s.Parents) > 1
+		a.moving = c.Tool == space.ToolWebMove
 		return a
 	}
 	if len(s.ClaimedTools) > 0 {
 		a.tool = space.Elsewhere
 	}
 	a.person = !slices.ContainsFunc(s.ClaimedTools, func(tool string) bool {
-		return !slices.Contains(w.o.Confirming, tool) && !slices.Contains(w.o.Moving, tool)
+		return !confirms(tool) && tool != space.ToolWebMove
 	})
 	return a
 }

@@ -126,12 +126,12 @@ func (r *Reviews) again(ctx context.Context, id space.SpaceID, st *state, head s
 // keepDeletions has people know after a purge, too, that nothing is at a path where they
 // kept that: no commit says so.
 func (r *Reviews) keepDeletions(ctx context.Context, id space.SpaceID, st *state, old map[space.Path]*row) error {
-	var kept []decisionRow
-	err := r.o.DB.Read(ctx).Where("space_id = ? AND decision = ? AND blob = ''", string(id), string(Kept)).Find(&kept).Error
+	var rows []decisionRow
+	err := r.o.DB.Read(ctx).Where("space_id = ? AND decision = ? AND blob = ''", string(id), kept).Find(&rows).Error
 	if err != nil {
 		return fmt.Errorf("find what deletions were kept: %w", err)
 	}
-	for _, d := range kept {
+	for _, d := range rows {
 		p := space.Path(d.Path)
 		x := st.rows[p]
 		if o := old[p]; x == nil || o != nil && o.Blob != "" {
@@ -146,7 +146,7 @@ func (r *Reviews) keepDeletions(ctx context.Context, id space.SpaceID, st *state
 }
 
 // compare lists what a head has otherwise than a person knows.
-func (r *Reviews) compare(ctx context.Context, id space.SpaceID, st *state, head space.CommitID) ([]Review, error) {
+func (r *Reviews) compare(ctx context.Context, id space.SpaceID, st *state, head space.CommitID) ([]space.Review, error) {
 	now := map[space.Path]content{}
 	for _, under := range roots() {
 		list, err := r.o.Git.Files(ctx, id, head, under)
@@ -157,7 +157,7 @@ func (r *Reviews) compare(ctx context.Context, id space.SpaceID, st *state, head
 			now[f.Path] = content{f.Blob, f.Mode}
 		}
 	}
-	out := []Review{}
+	out := []space.Review{}
 	for p, k := range now {
 		x := st.rows[p]
 		if x == nil {
@@ -183,7 +183,7 @@ func (r *Reviews) compare(ctx context.Context, id space.SpaceID, st *state, head
 			out = append(out, w)
 		}
 	}
-	slices.SortFunc(out, func(a, b Review) int { return cmp.Compare(a.Path, b.Path) })
+	slices.SortFunc(out, func(a, b space.Review) int { return cmp.Compare(a.Path, b.Path) })
 	return out, nil
 }
 

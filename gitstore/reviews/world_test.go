@@ -253,7 +253,7 @@ func (w *world) read(path string) string {
 	return string(data)
 }
 
-func (w *world) waiting() []reviews.Review {
+func (w *world) waiting() []space.Review {
 	w.t.Helper()
 	list, behind, err := w.r.Waiting(w.t.Context(), w.id)
 	if err != nil || behind {
@@ -271,7 +271,7 @@ func (w *world) paths() string {
 	return strings.Join(out, " ")
 }
 
-func (w *world) find(path string) reviews.Review {
+func (w *world) find(path string) space.Review {
 	w.t.Helper()
 	for _, r := range w.waiting() {
 		if string(r.Path) == path {
@@ -279,7 +279,7 @@ func (w *world) find(path string) reviews.Review {
 		}
 	}
 	w.t.Fatalf("%s does not wait", path)
-	return reviews.Review{}
+	return space.Review{}
 }
 
 func (w *world) head() space.CommitID {

@@ -52,9 +52,6 @@ type Local struct {
 	// StopSpace, where it is set, stops what runs in a space after it has saved
 	// what that changed.
 	StopSpace func(ctx context.Context, id space.SpaceID) error
-	// ForgetHeld, where it is set, throws away files that a person's sandboxes
-	// hold back, stored or live, and returns how many; an empty path means all.
-	ForgetHeld func(ctx context.Context, user space.UserID, id space.SpaceID, path string) (int, error)
 	// Delete deletes a space for good; owner is whose it must be, empty for anyone's.
 	Delete func(ctx context.Context, by store.Actor, id space.SpaceID, owner space.UserID) error
 	// Purged forgets what is derived from a space's files, after some were purged.

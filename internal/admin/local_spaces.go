@@ -221,3 +221,35 @@ func (l *Local) givenSpace(ctx context.Context, r SpaceRequest) (space.SpaceID, 
 	}
 	return m.ID, nil
 }
+
+// spaceOf finds a person and a space of theirs: NAME is their first, NAME/SPACE
+// another one.
+func (l *Local) spaceOf(ctx context.Context, ref string) (store.User, space.SpaceID, error) {
+	name, which, _ := strings.Cut(ref, "/")
+	u, err := l.user(ctx, name)
+	if err != nil {
+		return store.User{}, "", err
+	}
+	m, err := l.Accounts.FindSpace(ctx, u.ID, which)
+	if err != nil {
+		return store.User{}, "", err
+	}
+	return u, m.ID, nil
+}
+
+// pathOf reads a path that may be empty, and a directory's with the slash that
+// shells complete it with.
+func pathOf(s string) (space.Path, error) {
+	if s = strings.TrimSuffix(s, "/"); s == "" {
+		return "", nil
+	}
+	return space.ParsePath(s)
+}
+
+// resolve finds the commit that a person names, in letters of any case.
+func (l *Local) resolve(ctx context.Context, id space.SpaceID, at string) (space.CommitID, error) {
+	if at != "HEAD" {
+		at = strings.ToLower(strings.TrimSpace(at))
+	}
+	return l.Git.Resolve(ctx, id, at)
+}

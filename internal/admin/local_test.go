@@ -66,7 +66,7 @@ func newLocal(t *testing.T) *admin.Local {
 		}
 	})
 	return &admin.Local{
-		Service: service.New(service.Options{Accounts: accounts, Secrets: secrets}), Accounts: accounts, Git: git, SpacesDir: dir, Running: admin.Info{Version: "v1", URL: "http://127.0.0.1:1/mcp"},
+		Service: service.New(service.Options{Accounts: accounts, Git: git, Secrets: secrets, Remotes: links, Held: kept}), Accounts: accounts, Git: git, SpacesDir: dir, Running: admin.Info{Version: "v1", URL: "http://127.0.0.1:1/mcp"},
 		Remotes: links, Secrets: secrets, Held: kept, Logger: slog.New(slog.DiscardHandler),
 		Purged: func(context.Context, space.SpaceID) error { return nil },
 	}
@@ -224,12 +224,6 @@ func TestRemotesBothWays(t *testing.T) {
 			if st, err = s.SpaceStatus(ctx, "ann"); err != nil || len(st.Held) != 1 || st.Held[0].Path != "kept.md" {
 				t.Errorf("%+v, %v", st.Held, err)
 			}
-			if n, err := s.DropHeld(ctx, admin.HeldRequest{User: "ann", Path: "kept.md"}); err != nil || n != 1 {
-				t.Errorf("%d, %v", n, err)
-			}
-			if _, err := s.DropHeld(ctx, admin.HeldRequest{User: "ann", Path: "kept.md"}); fault.CodeOf(err) != fault.NotFound {
-				t.Errorf("dropped twice: %v", err)
-			}
 
 			if err := s.RemoveRemote(ctx, "ann"); err != nil {
 				t.Error(err)
@@ -317,7 +311,7 @@ func TestATokenInAMessageIsFoundBeforeTheFirstPush(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	before, err := l.Git.Log(ctx, id, gitstore.LogOptions{})
+	before, err := l.Git.Log(ctx, id, space.LogQuery{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -337,7 +331,7 @@ func TestATokenInAMessageIsFoundBeforeTheFirstPush(t *testing.T) {
 	if purged, err := s.Purge(ctx, admin.PurgeRequest{User: "ann"}, func(string) {}); err != nil || purged.Words != 2 || len(purged.Files) != 0 {
 		t.Errorf("a purge: %+v, %v", purged, err)
 	}
-	after, err := l.Git.Log(ctx, id, gitstore.LogOptions{})
+	after, err := l.Git.Log(ctx, id, space.LogQuery{})
 	if err != nil || len(after) != len(before) {
 		t.Fatalf("%d commits, %v", len(after), err)
 	}

@@ -153,21 +153,6 @@ func (c *Remote) Spaces(ctx context.Context, user string) ([]SpaceInfo, error) {
 	return call[[]SpaceInfo](ctx, c, "spaces/list", user)
 }
 
-// Log asks the server.
-func (c *Remote) Log(ctx context.Context, r LogRequest) ([]CommitInfo, error) {
-	return call[[]CommitInfo](ctx, c, "history/log", r)
-}
-
-// Show asks the server.
-func (c *Remote) Show(ctx context.Context, r ShowRequest) (Shown, error) {
-	return call[Shown](ctx, c, "history/show", r)
-}
-
-// Restore asks the server.
-func (c *Remote) Restore(ctx context.Context, r RestoreRequest) (Restored, error) {
-	return call[Restored](ctx, c, "history/restore", r)
-}
-
 // SpaceStatus asks the server.
 func (c *Remote) SpaceStatus(ctx context.Context, user string) (SpaceStatus, error) {
 	return call[SpaceStatus](ctx, c, "remote/status", user)
@@ -213,11 +198,6 @@ func (c *Remote) AllowSecret(ctx context.Context, r AllowRequest) error {
 // AllowedSecrets asks the server.
 func (c *Remote) AllowedSecrets(ctx context.Context, user string) ([]secretscan.Allowance, error) {
 	return call[[]secretscan.Allowance](ctx, c, "secrets/allowed", user)
-}
-
-// DropHeld asks the server.
-func (c *Remote) DropHeld(ctx context.Context, r HeldRequest) (int, error) {
-	return call[int](ctx, c, "held/drop", r)
 }
 
 // Import streams to the server. A read of stream may be under way when it

@@ -13,7 +13,6 @@ import (
 	"satchel/gitstore/transport"
 	"satchel/internal/fault"
 	"satchel/internal/space"
-	"satchel/sandbox/held"
 )
 
 // Remotes is what the command line may ask of a space's remote and of what
@@ -35,9 +34,6 @@ type Remotes interface {
 	AllowSecret(ctx context.Context, r AllowRequest) error
 	// AllowedSecrets lists what was allowed, newest first.
 	AllowedSecrets(ctx context.Context, user string) ([]secretscan.Allowance, error)
-	// DropHeld throws away a file that could not be committed, and returns how
-	// many files that were; an empty path means all.
-	DropHeld(ctx context.Context, r HeldRequest) (int, error)
 }
 
 // SpaceStatus is how a space stands.
@@ -45,7 +41,7 @@ type SpaceStatus struct {
 	Space SpaceInfo `json:"space"`
 	remotes.Status
 	// Held are the person's files that could not be committed.
-	Held []held.Item `json:"held"`
+	Held []space.PendingFile `json:"held"`
 	// Secrets are told by SetRemote alone: what looks like a secret in the space,
 	// for which the remote was not set.
 	Secrets []Secret `json:"secrets,omitempty"`
@@ -112,12 +108,6 @@ type AllowRequest struct {
 	Take        bool   `json:"take"` // back
 }
 
-// HeldRequest names a file that is held.
-type HeldRequest struct {
-	User string `json:"user"`
-	Path string `json:"path"`
-}
-
 // SpaceStatus reports how a person's space stands.
 func (l *Local) SpaceStatus(ctx context.Context, user string) (SpaceStatus, error) {
 	u, id, err := l.spaceOf(ctx, user)
@@ -136,7 +126,7 @@ func (l *Local) statusOf(ctx context.Context, user space.UserID, name string, id
 	if err != nil {
 		return SpaceStatus{}, err
 	}
-	out := SpaceStatus{Status: st, Held: []held.Item{}}
+	out := SpaceStatus{Status: st, Held: []space.PendingFile{}}
 	for _, s := range spaces {
 		if s.ID == id {
 			out.Space = s
@@ -318,34 +308,6 @@ func (l *Local) AllowedSecrets(ctx context.Context, user string) ([]secretscan.A
 		return nil, err
 	}
 	return l.Secrets.List(ctx, id)
-}
-
-// DropHeld throws held files away: those that are stored, and those that a
-// sandbox has.
-func (l *Local) DropHeld(ctx context.Context, r HeldRequest) (int, error) {
-	u, id, err := l.spaceOf(ctx, r.User)
-	if err != nil {
-		return 0, err
-	}
-	n, err := l.dropHeld(ctx, u.ID, id, r.Path)
-	if err == nil && n == 0 {
-		err = fault.New(fault.NotFound, "No such file is held.")
-	}
-	return n, err
-}
-
-func (l *Local) dropHeld(ctx context.Context, user space.UserID, id space.SpaceID, path string) (int, error) {
-	if l.ForgetHeld != nil {
-		return l.ForgetHeld(ctx, user, id, path)
-	}
-	if path != "" {
-		return l.Held.Drop(ctx, user, id, path)
-	}
-	items, err := l.Held.List(ctx, user, id)
-	if err != nil {
-		return 0, err
-	}
-	return len(items), l.Held.DropMember(ctx, user, id)
 }
 
 // audit notes an act of the operator's on a space. What was done stands where

@@ -46,7 +46,6 @@ type Service interface {
 	Import(ctx context.Context, r ImportRequest, stream io.Reader, progress func(string)) (ImportResult, error)
 
 	Accounts
-	History
 	Remotes
 	Searching
 	Upkeep

@@ -44,6 +44,7 @@ type Core struct {
 
 	links
 	sources   *sources.Manager
+	reviews   *reviews.Reviews
 	events    *relay
 	deletions deletions
 }
@@ -134,9 +135,13 @@ func openCore(ctx context.Context, cfg *config.Config, version string, log *slog
 	if err = c.openSources(ctx); err != nil {
 		return nil, err
 	}
+	if c.reviews, err = reviews.New(reviews.Options{DB: c.DB, Git: c.Git, Logger: log.With("part", "reviews")}); err != nil {
+		return nil, err
+	}
 	c.Service = service.New(service.Options{
-		Accounts: c.Accounts, Git: c.Git, Sources: c.sources, Secrets: c.secrets, Remotes: c.remotes, Held: c.held,
-		URL: PagesURL(cfg), Logger: log.With("part", "service"),
+		Accounts: c.Accounts, Git: c.Git, Sources: c.sources, Secrets: c.secrets, Remotes: c.remotes, Held: c.held, Reviews: c.reviews,
+		ScreenSecrets: cfg.Space.ScreenSecrets,
+		URL:           PagesURL(cfg), Logger: log.With("part", "service"),
 	})
 	c.Admin = &admin.Local{
 		Service:  c.Service,
@@ -240,6 +245,9 @@ func (c *Core) Close() error {
 	errs := []error{c.closeRemotes()}
 	if c.sources != nil {
 		c.sources.Close()
+	}
+	if c.reviews != nil {
+		c.reviews.Close()
 	}
 	if c.Accounts != nil {
 		errs = append(errs, c.Accounts.Close())

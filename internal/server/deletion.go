@@ -9,7 +9,6 @@ import (
 
 	"satchel/auth"
 	"satchel/auth/store"
-	"satchel/gitstore/reviews"
 	"satchel/internal/fault"
 	"satchel/internal/space"
 	"satchel/tools/index"
@@ -27,7 +26,6 @@ type ending struct {
 	cutOff func(ctx context.Context, id space.SpaceID) error
 	// dropIndex removes its search index and vectors.
 	dropIndex func(ctx context.Context, id space.SpaceID) error
-	reviews   *reviews.Reviews
 }
 
 // deleteHere deletes a space on a data directory on which no server works.
@@ -35,12 +33,7 @@ func (c *Core) deleteHere(ctx context.Context, by store.Actor, id space.SpaceID,
 	if _, err := c.Accounts.DeleteSpace(ctx, by, id, owner); err != nil {
 		return err
 	}
-	r, err := reviews.New(reviews.Options{DB: c.DB, Git: c.Git, Logger: c.Log.With("part", "reviews")})
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	return c.endSpace(context.WithoutCancel(ctx), id, ending{reviews: r, dropIndex: c.dropIndex})
+	return c.endSpace(context.WithoutCancel(ctx), id, ending{dropIndex: c.dropIndex})
 }
 
 // dropIndex removes a space's index, where no server has it open.
@@ -73,7 +66,7 @@ func (c *Core) endSpace(ctx context.Context, id space.SpaceID, e ending) error {
 		c.sources.RemoveAll(ctx, id),
 		// After the stop, by which its sandboxes may still have kept something.
 		c.held.DropSpace(ctx, id),
-		e.reviews.Forget(ctx, id),
+		c.reviews.Forget(ctx, id),
 		c.secrets.Forget(ctx, id),
 		e.dropIndex(ctx, id),
 		c.Git.Delete(ctx, id),
@@ -135,8 +128,8 @@ func (d *deletions) begin(id space.SpaceID) <-chan struct{} {
 }
 
 // openDeletions readies a server to delete spaces.
-func (s *Server) openDeletions(r *reviews.Reviews) {
-	e := ending{cutOff: s.cutOff, reviews: r, dropIndex: func(ctx context.Context, id space.SpaceID) error {
+func (s *Server) openDeletions() {
+	e := ending{cutOff: s.cutOff, dropIndex: func(ctx context.Context, id space.SpaceID) error {
 		return s.dropFrom(ctx, s.index, id)
 	}}
 	s.deletions.end = func(ctx context.Context, id space.SpaceID) error { return s.endSpace(ctx, id, e) }

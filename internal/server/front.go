@@ -233,9 +233,7 @@ func (s *Server) openPages() error {
 	if err := s.addGitHub(&o); err != nil {
 		return err
 	}
-	if err := s.addActivity(&o); err != nil {
-		return err
-	}
+	s.addActivity(&o)
 	o.Service = s.Service
 	s.addHealth(&o)
 	var err error

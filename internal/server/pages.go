@@ -22,5 +22,5 @@ type history struct{ *gitstore.Store }
 var _ web.History = history{}
 
 func (h history) Log(ctx context.Context, id space.SpaceID, q web.LogQuery) ([]space.Commit, error) {
-	return h.Store.Log(ctx, id, gitstore.LogOptions{From: q.From, After: q.After, Path: q.Path, Tool: q.Tool, Tools: q.Tools, Client: q.Client, Since: q.Since, Until: q.Until, Limit: q.Limit})
+	return h.Store.Log(ctx, id, space.LogQuery{From: q.From, After: q.After, Path: q.Path, Tool: q.Tool, Tools: q.Tools, Client: q.Client, Since: q.Since, Until: q.Until, Limit: q.Limit})
 }

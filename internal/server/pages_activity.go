@@ -19,26 +19,18 @@ import (
 )
 
 // addActivity gives the pages what happens in spaces.
-func (s *Server) addActivity(o *web.Options) error {
+func (s *Server) addActivity(o *web.Options) {
 	s.live = web.NewLive(web.LiveOptions{})
 	// Streams end with the background work, so that a server that stops does not
 	// wait for pages that stay open.
 	context.AfterFunc(s.ctx, s.live.Close)
 	s.events.add(s.live)
-	r, err := reviews.New(reviews.Options{DB: s.DB, Git: s.Git, Logger: s.Log.With("part", "reviews")})
-	if err != nil {
-		return err
-	}
-	s.events.add(r)
-	s.work.Go(func() {
-		<-s.ctx.Done()
-		r.Close()
-	})
-	o.Live, o.Reviews, o.Remotes, o.NewSpace = s.live, pageReviews{r, s}, pageRemotes{s}, s.newSpace
+	s.events.add(s.reviews)
+	context.AfterFunc(s.ctx, s.reviews.Close) // with the other background work
+	o.Live, o.Reviews, o.Remotes, o.NewSpace = s.live, pageReviews{s.reviews, s}, pageRemotes{s}, s.newSpace
 	o.Held = pageHeld{s}
-	s.openDeletions(r)
+	s.openDeletions()
 	o.Ownership = pageSpaces{s}
-	return nil
 }
 
 // add lets one more follow, before anything is committed.
@@ -85,7 +77,7 @@ func (p pageReviews) Decided(ctx context.Context, id space.SpaceID, limit int) (
 	list, err := p.Decisions(ctx, id, limit)
 	out := make([]web.ReviewDecision, len(list))
 	for i, d := range list {
-		out[i] = web.ReviewDecision{Path: d.Path, Client: d.Client, Kept: d.Decision == reviews.Kept, By: d.By, At: d.At}
+		out[i] = web.ReviewDecision{Path: d.Path, Client: d.Client, Kept: d.Kept, By: d.By, At: d.At}
 	}
 	return out, err
 }

@@ -14,7 +14,6 @@ import (
 
 	"satchel/auth"
 	"satchel/auth/store"
-	"satchel/gitstore"
 	"satchel/gitstore/remotes"
 	"satchel/gitstore/transport"
 	"satchel/internal/bytesize"
@@ -379,7 +378,7 @@ func (h *health) committed(ctx context.Context, id space.SpaceID) int {
 	if ok && c.head == head && h.now().Sub(c.at) < 6*time.Hour {
 		return c.value
 	}
-	list, err := h.s.Git.Log(ctx, id, gitstore.LogOptions{Since: h.now().AddDate(0, 0, -commitDays), Limit: maxCounted})
+	list, err := h.s.Git.Log(ctx, id, space.LogQuery{Since: h.now().AddDate(0, 0, -commitDays), Limit: maxCounted})
 	if err != nil {
 		return 0
 	}

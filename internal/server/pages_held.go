@@ -126,8 +126,8 @@ func (p pageHeld) Discard(ctx context.Context, user space.UserID, id space.Space
 	if strings.Trim(path, "/") == "" {
 		return fault.New(fault.NotFound, "No such file is held.") // it would be all of them
 	}
-	if p.s.Admin.ForgetHeld != nil {
-		_, err := p.s.Admin.ForgetHeld(ctx, user, id, path)
+	if p.s.bash != nil {
+		_, err := p.s.bash.pool.ForgetHeld(ctx, user, id, path)
 		return err
 	}
 	n, err := p.s.held.Drop(ctx, user, id, path)

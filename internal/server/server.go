@@ -112,7 +112,6 @@ func OpenServer(ctx context.Context, cfg *config.Config, version string, log *sl
 	if s.bash != nil {
 		s.signals.watchPool(s.bash.pool)
 		s.Admin.StopSpace = s.bash.pool.StopSpace
-		s.Admin.ForgetHeld = s.bash.pool.ForgetHeld
 	}
 	s.Admin.Running.URL = s.localURL() + "/mcp"
 	s.Admin.Pages.URL = s.issuer

@@ -58,10 +58,23 @@ func Operations() []Operation {
 		// Keys, clients and grants.
 
 		// Files and their history.
+		inProcess("OpenSpace", Right{Scope: space.ScopeRead, Role: space.Reader}),
+		operation((*Service).WriteFiles, Right{Scope: space.ScopeWrite, Role: space.Editor}),
+		operation((*Service).ListCommits, Right{Scope: space.ScopeRead, Role: space.Reader}),
+		operation((*Service).ShowCommit, Right{Scope: space.ScopeRead, Role: space.Reader}),
+		operation((*Service).Restore, Right{Scope: space.ScopeWrite, Role: space.Editor}),
+		operation((*Service).Revert, Right{Scope: space.ScopeWrite, Role: space.Editor}),
 
 		// Memory.
 
 		// Reviews and files that could not be committed.
+		operation((*Service).ListReviews, Right{Role: space.Reader}),
+		operation((*Service).ListReviewDecisions, Right{Role: space.Reader}),
+		operation((*Service).KeepReview, Right{Role: space.Editor}),
+		operation((*Service).UndoReview, Right{Role: space.Editor}),
+		operation((*Service).ListPendingFiles, Right{Role: space.Reader}),
+		operation((*Service).AllowPendingSecrets, Right{Role: space.Editor}),
+		operation((*Service).DiscardPendingFile, Right{Role: space.Reader}), // they are the actor's own
 
 		// Remotes, imports and secrets.
 

@@ -97,6 +97,26 @@ func (s *Service) membership(ctx context.Context, a Actor, ref SpaceRef) (store.
 	return store.Membership{}, gone
 }
 
+// onBehalf returns the actor as the person for whom it acts: the operator acts for the
+// member that ref names, or for the owner of the space.
+func (s *Service) onBehalf(ctx context.Context, a Actor, ref SpaceRef) (Actor, error) {
+	if a.kind != operator {
+		return a, nil
+	}
+	var u store.User
+	var err error
+	if ref.ID == "" {
+		u, err = s.NamedUser(ctx, ref.User)
+	} else {
+		var sp store.Space
+		if sp, err = s.accounts.Space(ctx, ref.ID); err == nil {
+			u, err = s.accounts.User(ctx, sp.Owner)
+		}
+	}
+	a.user, a.author = u.ID, authorOf(u)
+	return a, err
+}
+
 // NamedUser finds a person by the name that the operator gave; empty means the first
 // administrator, or the only person where nobody is one.
 func (s *Service) NamedUser(ctx context.Context, name string) (store.User, error) {

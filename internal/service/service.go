@@ -9,6 +9,7 @@ import (
 	"satchel/auth/store"
 	"satchel/gitstore"
 	"satchel/gitstore/remotes"
+	"satchel/gitstore/reviews"
 	"satchel/gitstore/secretscan"
 	"satchel/gitstore/sources"
 	"satchel/internal/space"
@@ -23,6 +24,9 @@ type Options struct {
 	Secrets  *secretscan.Scanner
 	Remotes  *remotes.Manager
 	Held     *held.Store
+	Reviews  *reviews.Reviews
+	// ScreenSecrets says that commits to spaces with a remote are searched for secrets.
+	ScreenSecrets bool
 	// URL is the origin of the pages, for links that people open.
 	URL string
 	// LinkLifetime and InviteLifetime are how long sign-in links and invitations can be
@@ -71,6 +75,7 @@ type Service struct {
 	secrets  *secretscan.Scanner
 	remotes  *remotes.Manager
 	held     *held.Store
+	reviews  *reviews.Reviews
 	o        Options
 	running  Running
 	log      *slog.Logger
@@ -87,7 +92,7 @@ func New(o Options) *Service {
 	}
 	o.LinkLifetime, o.InviteLifetime = cmp.Or(o.LinkLifetime, DefaultLinkLifetime), cmp.Or(o.InviteLifetime, DefaultInviteLifetime)
 	s := &Service{
-		accounts: o.Accounts, git: o.Git, sources: o.Sources, secrets: o.Secrets, remotes: o.Remotes, held: o.Held,
+		accounts: o.Accounts, git: o.Git, sources: o.Sources, secrets: o.Secrets, remotes: o.Remotes, held: o.Held, reviews: o.Reviews,
 		o: o, log: o.Logger, rights: map[string]Right{},
 	}
 	for _, op := range Operations() {

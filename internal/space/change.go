@@ -1,6 +1,7 @@
 package space
 
 import (
+	"errors"
 	"time"
 )
 
@@ -27,16 +28,16 @@ const (
 type Change struct {
 	// Path is as the writer sent it: an attacker's bytes. The Committer
 	// validates it, and reports a refused one in Commit.Rejected.
-	Path    string
-	Op      Op
-	Mode    Mode
-	Content []byte // of a Write; a Symlink's target
+	Path    string `json:"path"`
+	Op      Op     `json:"op"`
+	Mode    Mode   `json:"mode"`
+	Content []byte `json:"content"` // of a Write; a Symlink's target
 	// Base is the blob that the change was made from; empty if the writer
 	// saw no file there.
-	Base BlobID
+	Base BlobID `json:"base"`
 	// BaseMode is the mode that went with Base, so that a change of mode alone
 	// is told from no change.
-	BaseMode Mode
+	BaseMode Mode `json:"base_mode"`
 }
 
 // Policy says what becomes of an entry whose base is no longer what head has
@@ -62,8 +63,8 @@ type ChangeSet struct {
 
 // Person is a commit's author.
 type Person struct {
-	Name  string
-	Email string
+	Name  string `json:"name"`
+	Email string `json:"email"`
 }
 
 // Meta is what a commit says about its making.
@@ -89,15 +90,27 @@ const (
 	Deleted  FileStatus = 'D'
 )
 
+// MarshalText writes the letter.
+func (s FileStatus) MarshalText() ([]byte, error) { return []byte{byte(s)}, nil }
+
+// UnmarshalText reads a letter.
+func (s *FileStatus) UnmarshalText(b []byte) error {
+	if len(b) != 1 {
+		return errors.New("a status is one letter")
+	}
+	*s = FileStatus(b[0])
+	return nil
+}
+
 // FileChange is one file that differs between two trees.
 type FileChange struct {
-	Path    Path
-	Status  FileStatus
-	Old     BlobID // empty if Added
-	New     BlobID // empty if Deleted
-	OldMode Mode
-	NewMode Mode
-	Size    int64 // of the new content, in bytes
+	Path    Path       `json:"path"`
+	Status  FileStatus `json:"status"`
+	Old     BlobID     `json:"old,omitempty"` // empty if Added
+	New     BlobID     `json:"new,omitempty"` // empty if Deleted
+	OldMode Mode       `json:"old_mode"`
+	NewMode Mode       `json:"new_mode"`
+	Size    int64      `json:"size"` // of the new content, in bytes
 }
 
 // CommentPath is the path of a Rejection or a Warning about the commit's message.
@@ -106,46 +119,46 @@ const CommentPath = "(comment)"
 // Rejection is an entry that was not committed, with the reason. The rest of the
 // change set was.
 type Rejection struct {
-	Path string // as the writer sent it; quote it before showing it
-	Why  string // a sentence for the caller
-	Err  error  // a fault.Error; fault.TooLarge, fault.Invalid, …
+	Path string `json:"path"` // as the writer sent it; quote it before showing it
+	Why  string `json:"why"`  // a sentence for the caller
+	Err  error  `json:"-"`    // a fault.Error; fault.TooLarge, fault.Invalid, …
 	// Lost reports that the entry is nowhere but in a sandbox and ends with it;
 	// Why says so too.
-	Lost bool
+	Lost bool `json:"lost,omitempty"`
 }
 
 // Warning is an entry that was committed although something is wrong with it.
 type Warning struct {
-	Path string // of the committed file, or CommentPath
-	Why  string // a sentence for the caller, with what to do
+	Path string `json:"path"` // of the committed file, or CommentPath
+	Why  string `json:"why"`  // a sentence for the caller, with what to do
 }
 
 // Conflict is an entry of a KeepBoth change set that met a newer head.
 type Conflict struct {
-	Path Path // has head's version
-	Kept Path // has the writer's; empty if the writer's was a delete
+	Path Path `json:"path"` // has head's version
+	Kept Path `json:"kept"` // has the writer's; empty if the writer's was a delete
 }
 
 // Commit is the result of committing a change set, and an entry of a log.
 type Commit struct {
-	ID      CommitID
-	Parent  CommitID // empty for the first
-	Author  Person
-	Time    time.Time
-	Message string // subject and body, without trailers
+	ID      CommitID  `json:"commit"`
+	Parent  CommitID  `json:"parent,omitempty"` // empty for the first
+	Author  Person    `json:"author"`
+	Time    time.Time `json:"date"`
+	Message string    `json:"message"` // subject and body, without trailers
 	// Tool and Client made it. They are empty unless Satchel made the commit:
 	// anybody can write trailers into a commit of their own.
-	Tool   string
-	Client string
+	Tool   string `json:"tool,omitempty"`
+	Client string `json:"client,omitempty"`
 	// ClaimedTool is the tool that a commit names which is not known to be made
 	// by Satchel. It proves nothing.
-	ClaimedTool string
+	ClaimedTool string `json:"claimed_tool,omitempty"`
 	// Only Committer.Commit sets Files, Rejected, Warnings and Conflicts, which are
 	// sorted by path.
-	Files     []FileChange
-	Rejected  []Rejection
-	Warnings  []Warning
-	Conflicts []Conflict
+	Files     []FileChange `json:"files,omitempty"`
+	Rejected  []Rejection  `json:"rejected,omitempty"`
+	Warnings  []Warning    `json:"warnings,omitempty"`
+	Conflicts []Conflict   `json:"conflicts,omitempty"`
 	// Changed is false if nothing differed from head: then ID is head's.
-	Changed bool
+	Changed bool `json:"changed"`
 }

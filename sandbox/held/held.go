@@ -44,16 +44,6 @@ type File struct {
 	Since time.Time
 }
 
-// Item is a File without its content, for lists.
-type Item struct {
-	Path  string     `json:"path"`
-	Mode  space.Mode `json:"mode"`
-	Size  int64      `json:"size"` // bytes
-	Why   string     `json:"why"`
-	Lost  string     `json:"lost,omitempty"`
-	Since time.Time  `json:"since"`
-}
-
 // Unkept is a File that Save did not take.
 type Unkept struct {
 	Path string

@@ -133,7 +133,7 @@ func (s *Store) Load(ctx context.Context, u space.UserID, id space.SpaceID) ([]F
 }
 
 // List reports what Load would return, without contents.
-func (s *Store) List(_ context.Context, u space.UserID, id space.SpaceID) ([]Item, error) {
+func (s *Store) List(_ context.Context, u space.UserID, id space.SpaceID) ([]space.PendingFile, error) {
 	p, err := s.place(u, id)
 	if err != nil {
 		return nil, err
@@ -143,9 +143,9 @@ func (s *Store) List(_ context.Context, u space.UserID, id space.SpaceID) ([]Ite
 	if err != nil {
 		return nil, err
 	}
-	items := make([]Item, 0, len(x.Records))
+	items := make([]space.PendingFile, 0, len(x.Records))
 	for _, r := range x.Records {
-		items = append(items, Item{Path: string(r.Path), Mode: r.Mode, Size: r.Size, Why: r.Why, Lost: r.Lost, Since: r.Since})
+		items = append(items, space.PendingFile{Path: string(r.Path), Mode: r.Mode, Size: r.Size, Why: r.Why, Lost: r.Lost, Since: r.Since})
 	}
 	return items, nil
 }

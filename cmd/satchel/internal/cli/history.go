@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"satchel/internal/admin"
+	"satchel/internal/service"
+	"satchel/internal/space"
 )
 
 const whoseSpace = "whose space it is: `NAME` for their first, NAME/SPACE for another (default: the first admin's)"
@@ -26,17 +29,72 @@ func (c *call) logCommand() *cobra.Command {
 				return usage("--limit %d is not between 1 and 1000", *limit)
 			}
 			return c.admin(ctx, func(s admin.Service) error {
-				commits, err := s.Log(ctx, admin.LogRequest{User: *user, Path: argument(args, 0), Tool: *tool, Client: *client, Limit: *limit})
+				q := space.LogQuery{Path: space.Path(argument(args, 0)), Tool: *tool, Client: *client, Limit: *limit}
+				list, err := admin.Do(ctx, s, (*service.Service).ListCommits, service.ListCommitsInput{Space: spaceNamed(*user), LogQuery: q})
 				if err != nil {
 					return err
 				}
-				return c.answer(orEmpty(commits), func() { table(c.Stdout, "COMMIT\tDATE\tBY\tMESSAGE", commits, commitRow) })
+				commits := make([]commit, len(list))
+				for i, x := range list {
+					commits[i] = commitOf(x)
+				}
+				return c.answer(commits, func() { table(c.Stdout, "COMMIT\tDATE\tBY\tMESSAGE", commits, commitRow) })
 			})
 		}
 	})
 }
 
-func commitRow(i admin.CommitInfo) string {
+// spaceNamed reads whose space a command is about, and which.
+func spaceNamed(user string) service.SpaceRef {
+	name, which, _ := strings.Cut(user, "/")
+	return service.SpaceRef{User: name, Name: which}
+}
+
+// commit is a commit in JSON, which scripts read.
+type commit struct {
+	Commit  space.CommitID `json:"commit"`
+	Author  string         `json:"author"`
+	Date    time.Time      `json:"date"`
+	Message string         `json:"message"`
+	Tool    string         `json:"tool,omitempty"`
+	Client  string         `json:"client,omitempty"`
+}
+
+func commitOf(c space.Commit) commit {
+	return commit{Commit: c.ID, Author: c.Author.Name, Date: c.Time, Message: c.Message, Tool: c.Tool, Client: c.Client}
+}
+
+// shown is a commit with what it changed, or a file of it.
+type shown struct {
+	commit
+	Files   []changedFile `json:"files"`
+	Patch   string        `json:"patch,omitempty"`
+	Content []byte        `json:"content,omitempty"`
+}
+
+// changedFile is a file that a commit changed. Status is git's letter.
+type changedFile struct {
+	Path   space.Path       `json:"path"`
+	Status space.FileStatus `json:"status"`
+}
+
+func changedFiles(files []space.FileChange) []changedFile {
+	out := make([]changedFile, len(files))
+	for i, f := range files {
+		out[i] = changedFile{f.Path, f.Status}
+	}
+	return out
+}
+
+// restored is what a restore did.
+type restored struct {
+	Commit  space.CommitID    `json:"commit"`
+	Changed bool              `json:"changed"` // false: it was so already
+	Files   []changedFile     `json:"files"`
+	Refused []space.Rejection `json:"refused,omitempty"`
+}
+
+func commitRow(i commit) string {
 	by := cmp.Or(i.Client, i.Tool)
 	if by != "" {
 		by = " (" + by + ")"
@@ -55,11 +113,13 @@ COMMIT is a commit's id, or at least 7 digits of it, or HEAD for the newest.`}, 
 				return usage("--content needs a PATH")
 			}
 			return c.admin(ctx, func(s admin.Service) error {
-				shown, err := s.Show(ctx, admin.ShowRequest{User: *user, Commit: args[0], Path: argument(args, 1), Content: *content})
+				in := service.ShowCommitInput{Space: spaceNamed(*user), Commit: args[0], Path: argument(args, 1), Content: *content}
+				found, err := admin.Do(ctx, s, (*service.Service).ShowCommit, in)
 				if err != nil {
 					return err
 				}
-				return c.answer(shown, func() { printShown(c.Stdout, shown, *content, c.Terminal) })
+				out := shown{commitOf(found.Commit), changedFiles(found.Files), found.Patch, found.Content}
+				return c.answer(out, func() { printShown(c.Stdout, out, *content, c.Terminal) })
 			})
 		}
 	})
@@ -68,7 +128,7 @@ COMMIT is a commit's id, or at least 7 digits of it, or HEAD for the newest.`}, 
 // printShown prints a commit. What files hold is written as it is into a file
 // or a pipe, and without control characters to a terminal, which some of them
 // would command.
-func printShown(w io.Writer, s admin.Shown, content, terminal bool) {
+func printShown(w io.Writer, s shown, content, terminal bool) {
 	text := s.Patch
 	if content {
 		text = string(s.Content)
@@ -85,7 +145,7 @@ func printShown(w io.Writer, s admin.Shown, content, terminal bool) {
 		io.WriteString(w, text)
 		return
 	}
-	fmt.Fprintf(w, "commit %s\nauthor %s\ndate   %s\n", s.Commit, printable(s.Author), day(s.Date))
+	fmt.Fprintf(w, "commit %s\nauthor %s\ndate   %s\n", s.commit.Commit, printable(s.Author), day(s.Date))
 	if s.Tool != "" {
 		fmt.Fprintf(w, "tool   %s\n", printable(s.Tool))
 	}
@@ -103,9 +163,9 @@ func printShown(w io.Writer, s admin.Shown, content, terminal bool) {
 	}
 }
 
-func printFiles(w io.Writer, files []admin.ChangedFile) {
+func printFiles(w io.Writer, files []changedFile) {
 	for _, f := range files {
-		fmt.Fprintf(w, "%s %s\n", f.Status, printable(string(f.Path)))
+		fmt.Fprintf(w, "%c %s\n", f.Status, printable(string(f.Path)))
 	}
 }
 
@@ -117,17 +177,18 @@ came since are deleted.`}, func(fs *pflag.FlagSet) runner {
 		user := fs.String("user", "", whoseSpace)
 		return func(ctx context.Context, args []string) error {
 			return c.admin(ctx, func(s admin.Service) error {
-				res, err := s.Restore(ctx, admin.RestoreRequest{User: *user, Commit: args[0], Path: argument(args, 1)})
+				made, err := admin.Do(ctx, s, (*service.Service).Restore, service.RestoreInput{Space: spaceNamed(*user), Commit: args[0], Path: argument(args, 1)})
 				if err != nil {
 					return err
 				}
-				return c.answer(res, func() { c.restored(res) })
+				res := restored{made.ID, made.Changed, changedFiles(made.Files), made.Rejected}
+				return c.answer(res, func() { c.printRestored(res) })
 			})
 		}
 	})
 }
 
-func (c *call) restored(r admin.Restored) {
+func (c *call) printRestored(r restored) {
 	if !r.Changed {
 		c.printf("Nothing to do: it is so already (%s).\n", r.Commit.Short())
 	} else {

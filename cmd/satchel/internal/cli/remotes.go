@@ -18,6 +18,7 @@ import (
 	"satchel/gitstore/secretscan"
 	"satchel/internal/admin"
 	"satchel/internal/fault"
+	"satchel/internal/service"
 )
 
 func (c *call) statusCommand() *cobra.Command {
@@ -394,7 +395,7 @@ be saved or are thrown away.`}, func(fs *pflag.FlagSet) runner {
 		user := fs.String("user", "", whoseSpace)
 		return func(ctx context.Context, args []string) error {
 			return c.admin(ctx, func(s admin.Service) error {
-				n, err := s.DropHeld(ctx, admin.HeldRequest{User: *user, Path: unprintable(args[0])})
+				n, err := admin.Do(ctx, s, (*service.Service).DiscardPendingFile, service.DiscardPendingFileInput{Space: spaceNamed(*user), Path: unprintable(args[0])})
 				if err != nil {
 					return err
 				}

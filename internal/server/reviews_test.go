@@ -1,19 +1,18 @@
 package server
 
 import (
-	"context"
 	"encoding/json"
 	"slices"
 	"testing"
 
 	"satchel/auth/store"
 	"satchel/internal/fault"
+	"satchel/internal/service"
 	"satchel/internal/space"
-	"satchel/web"
 )
 
-// What a person keeps or undoes of what an AI changed is in the audit log: who, in
-// which space, and what. What was not done is not.
+// The audit log has every decision about what an AI changed: who decided, in which space,
+// about what. It has no decision that was refused.
 func TestDecisionsAreInTheAuditLog(t *testing.T) {
 	ctx := t.Context()
 	c := testCore(t)
@@ -23,35 +22,31 @@ func TestDecisionsAreInTheAuditLog(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s := &Server{Core: c}
-	s.ctx, s.stop = context.WithCancel(ctx)
-	t.Cleanup(func() {
-		s.stop()
-		s.work.Wait()
-	})
-	var o web.Options
-	must(s.addActivity(&o))
-	spaces, people := map[string]space.SpaceID{}, map[string]space.UserID{}
+	spaces, people := map[string]space.SpaceID{}, map[string]store.User{}
 	for _, name := range []string{"ann", "bob"} {
 		u, err := c.Admin.AddUser(ctx, name, false)
 		must(err)
 		own, err := c.Accounts.SpacesOf(ctx, u.ID)
 		must(err)
-		spaces[name], people[name] = own[0].ID, u.ID
+		spaces[name] = own[0].ID
+		people[name], err = c.Accounts.User(ctx, u.ID)
+		must(err)
 	}
-	waits := func(of string) web.Review {
+	must(c.Accounts.AddMember(ctx, store.Actor{Via: "test"}, spaces["ann"], people["bob"].ID, space.Editor))
+	waits := func(of string) space.Review {
 		t.Helper()
-		list, behind, err := o.Reviews.Waiting(ctx, spaces[of])
-		for err == nil && behind {
-			list, behind, err = o.Reviews.Waiting(ctx, spaces[of])
+		in := service.ListReviewsInput{Space: service.SpaceRef{ID: spaces[of]}}
+		r, err := c.Service.ListReviews(ctx, service.Person(people[of]), in)
+		for err == nil && r.Behind {
+			r, err = c.Service.ListReviews(ctx, service.Person(people[of]), in)
 		}
 		must(err)
-		if len(list) != 1 {
-			t.Fatalf("%d wait", len(list))
+		if len(r.Waiting) != 1 {
+			t.Fatalf("%d wait", len(r.Waiting))
 		}
-		return list[0]
+		return r.Waiting[0]
 	}
-	write := func(of, path, text string) web.Review {
+	write := func(of, path, text string) space.Review {
 		t.Helper()
 		ch := space.Change{Path: path, Content: []byte(text)}
 		b, mode, ok, err := c.Git.Blob(ctx, spaces[of], "", space.Path(path))
@@ -82,7 +77,6 @@ func TestDecisionsAreInTheAuditLog(t *testing.T) {
 		}
 		return out
 	}
-	meta := space.Meta{Author: space.Person{Name: "Bob"}, Message: "Undo", Tool: "web-undo", Client: "browser"}
 	const skill = "skills/mail/SKILL.md"
 	for _, tt := range []struct {
 		name, of, by, path, text, action string
@@ -97,11 +91,14 @@ func TestDecisionsAreInTheAuditLog(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			r := write(tt.of, tt.path, tt.text)
 			rows()
-			id, by := spaces[tt.of], people[tt.by]
+			id, by := spaces[tt.of], service.Person(people[tt.by])
+			in := service.DecideReviewInput{Space: service.SpaceRef{ID: id}, Path: r.Path, Blob: r.Blob, Mode: r.Mode}
 			// Another content than the one that waits.
-			wrong := space.BlobID("0123456789012345678901234567890123456789")
-			_, undo := o.Reviews.Undo(ctx, id, by, r.Path, wrong, r.Mode, meta)
-			for _, err := range []error{undo, o.Reviews.Keep(ctx, id, by, r.Path, wrong, r.Mode)} {
+			wrong := in
+			wrong.Blob = "0123456789012345678901234567890123456789"
+			_, undo := c.Service.UndoReview(ctx, by, wrong)
+			_, keep := c.Service.KeepReview(ctx, by, wrong)
+			for _, err := range []error{undo, keep} {
 				if fault.CodeOf(err) != fault.Conflict {
 					t.Fatalf("what nobody saw: %v", err)
 				}
@@ -111,11 +108,14 @@ func TestDecisionsAreInTheAuditLog(t *testing.T) {
 			}
 			want := map[string]any{"path": tt.path, "blob": string(r.Blob)}
 			if tt.undo {
-				made, err := o.Reviews.Undo(ctx, id, by, r.Path, r.Blob, r.Mode, meta)
+				made, err := c.Service.UndoReview(ctx, by, in)
 				must(err)
-				want["commit"] = string(made.ID)
+				if want["commit"] = string(made.ID); made.Author.Name != tt.by {
+					t.Errorf("%s undid it", made.Author.Name)
+				}
 			} else {
-				must(o.Reviews.Keep(ctx, id, by, r.Path, r.Blob, r.Mode))
+				_, err := c.Service.KeepReview(ctx, by, in)
+				must(err)
 			}
 			list := rows()
 			if len(list) != 1 {
@@ -123,7 +123,7 @@ func TestDecisionsAreInTheAuditLog(t *testing.T) {
 			}
 			e, detail := list[0], map[string]any{}
 			must(json.Unmarshal([]byte(e.Detail), &detail))
-			if e.Action != tt.action || e.Subject != string(id) || e.Actor != (store.Actor{User: by, Via: "web"}) {
+			if e.Action != tt.action || e.Subject != string(id) || e.Actor != (store.Actor{User: people[tt.by].ID, Via: "web"}) {
 				t.Errorf("%+v", e)
 			}
 			for k, v := range want {

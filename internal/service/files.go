@@ -1,0 +1,165 @@
+package service
+
+import (
+	"context"
+	"io"
+
+	"satchel/auth/store"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+)
+
+// View reads the files and the history of a space that an actor may read. Errors are
+// faults of the store of spaces. An empty commit is head, an empty path the root.
+type View struct {
+	store.Membership
+	s *Service
+}
+
+// OpenSpace opens a space that the actor may read. It counts as use of the space, so that
+// its remote is asked for news.
+func (s *Service) OpenSpace(ctx context.Context, a Actor, in SpaceRef) (View, error) {
+	return s.open(ctx, a, "OpenSpace", in)
+}
+
+func (s *Service) open(ctx context.Context, a Actor, operation string, ref SpaceRef) (View, error) {
+	m, err := s.authorizeSpace(ctx, a, operation, ref)
+	if err != nil {
+		return View{}, err
+	}
+	return s.view(m), nil
+}
+
+func (s *Service) view(m store.Membership) View {
+	s.remotes.Used(m.ID)
+	return View{m, s}
+}
+
+// CanWrite reports whether the actor may change the space.
+func (v View) CanWrite() bool { return v.Role.Includes(space.Editor) }
+
+// Head returns the newest commit.
+func (v View) Head(ctx context.Context) (space.CommitID, error) { return v.s.git.Head(ctx, v.ID) }
+
+// Resolve finds the commit that a person names: by its ID, at least 7 digits of it, or
+// HEAD.
+func (v View) Resolve(ctx context.Context, at string) (space.CommitID, error) {
+	return v.s.git.Resolve(ctx, v.ID, at)
+}
+
+// Lookup returns the file or the directory at a path.
+func (v View) Lookup(ctx context.Context, at space.CommitID, p space.Path) (space.Entry, error) {
+	return v.s.git.Lookup(ctx, v.ID, at, p)
+}
+
+// Find is Lookup that reports a missing path by ok.
+func (v View) Find(ctx context.Context, at space.CommitID, p space.Path) (e space.Entry, ok bool, err error) {
+	e, err = v.Lookup(ctx, at, p)
+	if fault.CodeOf(err) == fault.NotFound {
+		return space.Entry{}, false, nil
+	}
+	return e, err == nil, err
+}
+
+// Children lists a directory by path.
+func (v View) Children(ctx context.Context, at space.CommitID, dir space.Path) ([]space.Entry, error) {
+	return v.s.git.Children(ctx, v.ID, at, dir)
+}
+
+// ReadBlob returns the content of a file, which must not be changed.
+func (v View) ReadBlob(ctx context.Context, b space.BlobID) ([]byte, error) {
+	return v.s.git.ReadBlob(ctx, v.ID, b)
+}
+
+// Bundle writes a git bundle of the whole history.
+func (v View) Bundle(ctx context.Context, w io.Writer) error { return v.s.git.Bundle(ctx, v.ID, w) }
+
+// MergeText merges by lines what ours and theirs made of base, as git merge-file does,
+// with its marks of seven letters around conflicts. Its time and memory are bounded.
+func (s *Service) MergeText(ctx context.Context, base, ours, theirs []byte) ([]byte, error) {
+	return s.git.MergeText(ctx, base, ours, theirs)
+}
+
+// commitMeta describes a commit that the actor makes. tool names the operation, such as
+// "restore"; empty is a plain write.
+func (a Actor) commitMeta(tool, message string) space.Meta {
+	m := space.Meta{Author: a.author, Message: message, Tool: tool, Client: a.label}
+	if a.kind == person {
+		m.Client, m.Tool = "browser", space.ToolWeb
+		if tool != "" {
+			m.Tool += "-" + tool
+		}
+	}
+	return m
+}
+
+// WriteFilesInput is one change of a space's files.
+type WriteFilesInput struct {
+	Space   SpaceRef       `json:"space"`
+	Changes []space.Change `json:"changes"`
+	Message string         `json:"message"` // empty: a summary of the paths
+	// Move says that the changes bring files to other paths, unseen.
+	Move bool `json:"move"`
+}
+
+// WriteFiles commits all changes or none. A change whose base is no longer what the space
+// has is a fault.Conflict. Of what the commit refused, only its message may be left out.
+func (s *Service) WriteFiles(ctx context.Context, a Actor, in WriteFilesInput) (space.Commit, error) {
+	m, err := s.authorizeSpace(ctx, a, "WriteFiles", in.Space)
+	if err != nil {
+		return space.Commit{}, err
+	}
+	who, err := s.onBehalf(ctx, a, in.Space)
+	if err != nil {
+		return space.Commit{}, err
+	}
+	tool := ""
+	if in.Move {
+		tool = "move"
+	}
+	c, err := s.git.Commit(ctx, m.ID, space.ChangeSet{Changes: in.Changes, Policy: space.RefuseStale}, who.commitMeta(tool, in.Message))
+	if err != nil {
+		return space.Commit{}, err
+	}
+	refused := refusedFile(c)
+	if refused == nil || !c.Changed {
+		return c, refused
+	}
+	// The caller may be gone, and the rest must be taken back all the same.
+	if err := s.takeBack(context.WithoutCancel(ctx), who, m.ID, c); err != nil {
+		return space.Commit{}, fault.Wrap(err, fault.Conflict, "%s Some of it was changed all the same. The space’s history has every file as it was.", fault.PublicOf(refused))
+	}
+	return space.Commit{}, refused
+}
+
+// refusedFile says why the first file of a change set was not committed.
+func refusedFile(c space.Commit) error {
+	for _, r := range c.Rejected {
+		switch {
+		case r.Path == space.CommentPath:
+		case r.Err != nil:
+			return r.Err
+		default:
+			return fault.New(fault.Invalid, "%s", r.Why)
+		}
+	}
+	return nil
+}
+
+// takeBack undoes a commit of which a part was refused.
+func (s *Service) takeBack(ctx context.Context, a Actor, id space.SpaceID, c space.Commit) error {
+	back := make([]space.Change, 0, len(c.Files))
+	for _, f := range c.Files {
+		u := space.Change{Path: string(f.Path), Op: space.Delete, Mode: f.OldMode, Base: f.New, BaseMode: f.NewMode}
+		if f.Old != "" {
+			var err error
+			u.Op = space.Write
+			if u.Content, err = s.git.ReadBlob(ctx, id, f.Old); err != nil {
+				return err
+			}
+		}
+		back = append(back, u)
+	}
+	_, err := s.git.Commit(ctx, id, space.ChangeSet{Changes: back, Policy: space.RefuseStale}, a.commitMeta("revert", "Take back a change that was refused in part"))
+	return err
+}

@@ -1,0 +1,180 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"satchel/gitstore/secretscan"
+	"satchel/internal/fault"
+	"satchel/internal/space"
+	"satchel/sandbox/held"
+)
+
+// ListPendingFilesInput names a space. The first Inspect files are searched for secrets.
+type ListPendingFilesInput struct {
+	Space   SpaceRef `json:"space"`
+	Inspect int      `json:"inspect"`
+}
+
+// ListPendingFiles lists the actor's files in a space that could not be committed, by
+// path. Each member has their own.
+func (s *Service) ListPendingFiles(ctx context.Context, a Actor, in ListPendingFilesInput) ([]space.PendingFile, error) {
+	m, err := s.authorizeSpace(ctx, a, "ListPendingFiles", in.Space)
+	if err != nil {
+		return nil, err
+	}
+	who, err := s.onBehalf(ctx, a, in.Space)
+	if err != nil {
+		return nil, err
+	}
+	list, err := s.held.List(ctx, who.user, m.ID)
+	if err != nil || in.Inspect <= 0 || len(list) == 0 {
+		return list, err
+	}
+	files, err := s.held.Load(ctx, who.user, m.ID)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range files[:min(in.Inspect, len(files))] {
+		i := slices.IndexFunc(list, func(p space.PendingFile) bool { return p.Path == f.Path })
+		if i < 0 {
+			continue // it came since
+		}
+		if err := s.inspect(ctx, m.ID, f, &list[i]); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// inspect searches a file again: what is allowed may have changed since it could not be
+// committed.
+func (s *Service) inspect(ctx context.Context, id space.SpaceID, f held.File, p *space.PendingFile) error {
+	p.Shown, p.Why = s.redacted(f.Path), s.redacted(f.Why)
+	if f.Lost != "" {
+		p.Why += " It is only named here: " + s.redacted(f.Lost) + "."
+		return nil
+	}
+	found, secret, err := s.secretsIn(ctx, id, f)
+	if err != nil {
+		return err
+	}
+	p.Allowed = secret && len(found) == 0
+	for _, x := range found {
+		p.Secrets = append(p.Secrets, space.PendingSecret{Line: x.Line, Rule: x.Rule, Description: x.Description, Fingerprint: x.Fingerprint})
+	}
+	return nil
+}
+
+// redacted is a text without what looks like a secret in it.
+func (s *Service) redacted(text string) string {
+	return string(secretscan.Redact([]byte(text), s.secrets.Scan("", []byte(text))))
+}
+
+// secretsIn finds what looks like a secret in a file that was refused for one and may
+// still not be committed.
+func (s *Service) secretsIn(ctx context.Context, id space.SpaceID, f held.File) (found []secretscan.Finding, secret bool, err error) {
+	if f.Code != fault.Forbidden || len(s.secrets.Scan("", f.Content))+len(s.secrets.Scan("", []byte(f.Path))) == 0 {
+		return nil, false, nil // it was refused by another rule
+	}
+	if !s.o.ScreenSecrets || !s.remotes.Has(id) {
+		return nil, true, nil
+	}
+	at := space.Path(f.Path)
+	err = s.secrets.Screen(ctx, id, at, f.Content, func() ([]byte, error) {
+		_, now, err := s.git.Open(ctx, id, "", at)
+		if c := fault.CodeOf(err); c == fault.NotFound || c == fault.Invalid {
+			return nil, nil
+		}
+		return now, err
+	})
+	var refusal *secretscan.Refusal
+	if errors.As(err, &refusal) {
+		return refusal.Findings, true, nil
+	}
+	return nil, err == nil, err
+}
+
+var errNotPending = fault.New(fault.NotFound, "No such file is held.")
+
+// AllowPendingSecretsInput names what looks like secrets in a pending file by the
+// fingerprints that the actor saw.
+type AllowPendingSecretsInput struct {
+	Space        SpaceRef `json:"space"`
+	Path         string   `json:"path"`
+	Fingerprints []string `json:"fingerprints"`
+}
+
+// AllowPendingSecrets allows in the space what looks like secrets in a pending file. If
+// the file has none of them any more, it is a fault.Conflict.
+func (s *Service) AllowPendingSecrets(ctx context.Context, a Actor, in AllowPendingSecretsInput) (None, error) {
+	m, err := s.authorizeSpace(ctx, a, "AllowPendingSecrets", in.Space)
+	if err != nil {
+		return None{}, err
+	}
+	who, err := s.onBehalf(ctx, a, in.Space)
+	if err != nil {
+		return None{}, err
+	}
+	files, err := s.held.Load(ctx, who.user, m.ID)
+	if err != nil {
+		return None{}, err
+	}
+	i := slices.IndexFunc(files, func(f held.File) bool { return f.Path == in.Path })
+	if i < 0 || files[i].Lost != "" {
+		return None{}, errNotPending
+	}
+	found, _, err := s.secretsIn(ctx, m.ID, files[i])
+	if err != nil {
+		return None{}, err
+	}
+	allowed := false
+	for _, f := range found {
+		if !slices.Contains(in.Fingerprints, f.Fingerprint) {
+			continue
+		}
+		err := s.secrets.Allow(ctx, secretscan.Allowance{Space: m.ID, Fingerprint: f.Fingerprint, Rule: f.Rule, Path: space.Path(s.redacted(in.Path)), By: string(who.user)})
+		if err != nil {
+			return None{}, err
+		}
+		allowed = true
+	}
+	if !allowed {
+		return None{}, fault.New(fault.Conflict, "The file was changed meanwhile, or is allowed already. Look at it again.")
+	}
+	s.record(ctx, a, "space.secret.allow", string(m.ID), nil)
+	return None{}, nil
+}
+
+// DiscardPendingFileInput names a pending file, or a directory of them.
+type DiscardPendingFileInput struct {
+	Space SpaceRef `json:"space"`
+	Path  string   `json:"path"`
+}
+
+// DiscardPendingFile discards the actor's pending files at or under a path, in a sandbox
+// that runs too, and returns how many they were.
+func (s *Service) DiscardPendingFile(ctx context.Context, a Actor, in DiscardPendingFileInput) (int, error) {
+	m, err := s.authorizeSpace(ctx, a, "DiscardPendingFile", in.Space)
+	if err != nil {
+		return 0, err
+	}
+	who, err := s.onBehalf(ctx, a, in.Space)
+	if err != nil {
+		return 0, err
+	}
+	if strings.Trim(in.Path, "/") == "" {
+		return 0, errNotPending // an empty path would be all files
+	}
+	discard := s.held.Drop
+	if s.running.DiscardHeld != nil {
+		discard = s.running.DiscardHeld
+	}
+	n, err := discard(ctx, who.user, m.ID, in.Path)
+	if err == nil && n == 0 {
+		err = errNotPending
+	}
+	return n, err
+}
