@@ -23,7 +23,7 @@ type Caller struct {
 	// URLs in answers. Empty means Options.PublicURL.
 	Origin string
 	// Explain adds the reasons for the order of a search's results to its Meta, as
-	// "why": a list of *index.Explanation, one for each result. Clients cannot ask for it.
+	// "why": a list of *rank.Explanation, one for each result. Clients cannot ask for it.
 	Explain bool
 	// Seen is shared by calls that are parts of one answer; it may be nil.
 	Seen *Seen

@@ -1,9 +1,11 @@
 package tools
 
-import "satchel/tools/index"
+import (
+	"satchel/tools/index/present"
+)
 
 // Tokens counts tokens as the limits do.
-func Tokens(s string) int { return index.EstimateTokens(s) }
+func Tokens(s string) int { return present.EstimateTokens(s) }
 
 // Seeded is what an untouched overview is known by.
 const Seeded = seeded

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"satchel/tools/index"
+	"satchel/tools/index/present"
 )
 
 // fact is one memory fact: memory/<type>/<key>.md (DESIGN section 12).
@@ -105,9 +105,9 @@ func fitting(list []fact, budget int) (n, cost int) {
 	cost = 40 // for the line that tells of the rest
 	seen := map[string]bool{}
 	for _, f := range list {
-		c := index.EstimateTokens(f.line()) + 1
+		c := present.EstimateTokens(f.line()) + 1
 		if !seen[f.kind] {
-			c += index.EstimateTokens(f.kind) + 2
+			c += present.EstimateTokens(f.kind) + 2
 		}
 		if cost+c > budget {
 			break

@@ -10,8 +10,8 @@ import (
 
 	"satchel/internal/fault"
 	"satchel/internal/space"
-	"satchel/tools/index"
 	"satchel/tools/index/parse"
+	"satchel/tools/index/present"
 )
 
 const nameFetch = "fetch"
@@ -97,7 +97,7 @@ func (v view) fetchOne(ctx context.Context, id string) (fetched, error) {
 	}
 	f.Metadata["lines"] = fmt.Sprint(len(lines))
 	limit := v.s.o.Limits.MaxReadTokens
-	if r.heading != "" && index.EstimateTokens(text) > limit {
+	if r.heading != "" && present.EstimateTokens(text) > limit {
 		// The whole does not fit: begin where the search found something.
 		if sec, ok := findSection(v.sections(e, b), r.heading); ok {
 			from = sec.From
@@ -113,7 +113,7 @@ func (v view) fetchOne(ctx context.Context, id string) (fetched, error) {
 		if cut {
 			l += "… [line cut]"
 		}
-		if spent += index.EstimateTokens(l) + 1; spent > limit && n > from {
+		if spent += present.EstimateTokens(l) + 1; spent > limit && n > from {
 			next := fmt.Sprintf("%s:%d-", r, n)
 			f.Metadata["truncated"], f.Metadata["next"] = "true", next
 			fmt.Fprintf(&out, "\n[cut after line %d of %d; fetch the id %s to go on]", n-1, len(lines), next)

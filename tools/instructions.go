@@ -15,7 +15,7 @@ import (
 	"satchel/internal/fault"
 	"satchel/internal/frontmatter"
 	"satchel/internal/space"
-	"satchel/tools/index"
+	"satchel/tools/index/present"
 )
 
 const nameInstructions = "instructions"
@@ -103,10 +103,10 @@ func (s *Registry) instructions(ctx context.Context, c Caller, raw json.RawMessa
 	if err != nil {
 		return Result{}, err
 	}
-	room := s.o.Limits.InstructionTokens - index.EstimateTokens(b.String()) - 300 // for the titles below
+	room := s.o.Limits.InstructionTokens - present.EstimateTokens(b.String()) - 300 // for the titles below
 	_, factsNeed := fitting(facts, math.MaxInt)
 	shares := share([]int{
-		index.EstimateTokens(standing.text), index.EstimateTokens(overview.text), factsNeed, contents.tokens(),
+		present.EstimateTokens(standing.text), present.EstimateTokens(overview.text), factsNeed, contents.tokens(),
 	}, max(room, 400))
 
 	b.WriteString("\n## Standing instructions of this space\n\n")
@@ -284,9 +284,9 @@ func (x indexText) tokens() int {
 }
 
 func (g indexGroup) tokens() int {
-	n := index.EstimateTokens(g.title) + index.EstimateTokens(g.more) + 6
+	n := present.EstimateTokens(g.title) + present.EstimateTokens(g.more) + 6
 	for _, l := range g.lines {
-		n += index.EstimateTokens(l) + 1
+		n += present.EstimateTokens(l) + 1
 	}
 	return n
 }
@@ -300,9 +300,9 @@ func (x indexText) render(budget int) string {
 	for i, s := range share(needs, budget) {
 		g := x.groups[i]
 		fmt.Fprintf(&b, "%s:\n", g.title)
-		spent := index.EstimateTokens(g.title) + index.EstimateTokens(g.more) + 6
+		spent := present.EstimateTokens(g.title) + present.EstimateTokens(g.more) + 6
 		for k, l := range g.lines {
-			if spent += index.EstimateTokens(l) + 1; spent > s && k > 0 {
+			if spent += present.EstimateTokens(l) + 1; spent > s && k > 0 {
 				fmt.Fprintf(&b, "… %s more: %s\n", thousands(int64(len(g.lines)-k)), g.more)
 				break
 			}

@@ -41,7 +41,7 @@ type Options struct {
 }
 
 // Limits bound what a call may take and what it answers. Tokens are counted as
-// index.EstimateTokens does.
+// present.EstimateTokens does.
 type Limits struct {
 	ArgumentBytes     int           // of one call's arguments; default 1 MiB
 	CommandBytes      int           // of a bash command; default 100,000

@@ -10,8 +10,8 @@ import (
 
 	"satchel/internal/fault"
 	"satchel/internal/space"
-	"satchel/tools/index"
 	"satchel/tools/index/parse"
+	"satchel/tools/index/present"
 )
 
 const nameRead = "read"
@@ -339,7 +339,7 @@ func lineTokens(n int, l string) int {
 	for ; n >= 10; n /= 10 {
 		digits++
 	}
-	return (digits+1)/2 + 2 + index.EstimateTokens(l) // with the tab and the line break
+	return (digits+1)/2 + 2 + present.EstimateTokens(l) // with the tab and the line break
 }
 
 // write writes numbered lines up to the budget, at least one, and returns the
@@ -386,18 +386,18 @@ type listing struct {
 }
 
 func (l *listing) tokens() int {
-	n := index.EstimateTokens(l.title) + 4
+	n := present.EstimateTokens(l.title) + 4
 	for _, name := range l.names {
-		n += index.EstimateTokens(name) + 1
+		n += present.EstimateTokens(name) + 1
 	}
 	return n
 }
 
 func (l *listing) render(b *strings.Builder, budget int, s *Registry) {
 	fmt.Fprintf(b, "== %s\n", l.title)
-	spent, shown := index.EstimateTokens(l.title)+4, 0
+	spent, shown := present.EstimateTokens(l.title)+4, 0
 	for _, name := range l.names {
-		if spent += index.EstimateTokens(name) + 1; spent > budget && shown > 0 {
+		if spent += present.EstimateTokens(name) + 1; spent > budget && shown > 0 {
 			break
 		}
 		b.WriteString(name)

@@ -16,6 +16,7 @@ import (
 	"satchel/internal/space"
 	"satchel/tools"
 	"satchel/tools/index"
+	"satchel/tools/index/present"
 )
 
 // TestToolInvariants holds for every tool, in both listings, with a prefix and
@@ -196,7 +197,7 @@ func TestChatGPTForms(t *testing.T) {
 	for _, chat := range []bool{false, true} {
 		t.Run(fmt.Sprintf("ChatGPT %v", chat), func(t *testing.T) {
 			b := newBench(t, map[string]string{"a.md": "# A\ntext\n"}, nil)
-			b.search.found = index.Results{Hits: []index.Hit{{Title: "A", Path: "a.md", Source: "space"}}}
+			b.search.found = index.Results{Hits: []present.Hit{{Title: "A", Path: "a.md", Source: "space"}}}
 			c := editor()
 			c.ChatGPT = chat
 			list := b.List(t.Context(), c)

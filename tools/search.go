@@ -9,6 +9,7 @@ import (
 
 	"satchel/internal/space"
 	"satchel/tools/index"
+	"satchel/tools/index/rank"
 )
 
 const nameSearch = "search"
@@ -174,7 +175,7 @@ func (s *Registry) search(ctx context.Context, c Caller, raw json.RawMessage, _ 
 	answer.Notes = append(answer.Notes, notes...) // a note that the index is behind stays first
 	answer, sent, err := fitAnswer(answer, found.Hits, q.MaxTokens)
 	if err == nil && c.Explain {
-		why := make([]*index.Explanation, len(answer.Results))
+		why := make([]*rank.Explanation, len(answer.Results))
 		for i := range why {
 			why[i] = found.Hits[i].Why
 		}

@@ -8,12 +8,13 @@ import (
 
 	"satchel/internal/fault"
 	"satchel/tools/index"
+	"satchel/tools/index/present"
 )
 
 func TestSearch(t *testing.T) {
 	b := newBench(t, nil, nil)
 	b.search.found = index.Results{
-		Hits: []index.Hit{
+		Hits: []present.Hit{
 			{Source: "space", Path: "knowledge/a b.md", Title: "A", Heading: "Use it", Anchor: "use-it", Lines: [2]int{12, 40}, Snippet: "short", Text: "the whole passage",
 				Score: 12.34567, Description: "about a", Date: time.Date(2026, 3, 4, 23, 0, 0, 0, time.UTC), Blob: blobOf("a"), Lang: "en"},
 			{Source: "space", Path: "knowledge/b.md", Lines: [2]int{3, 3}, Snippet: "only this", Score: 1, Description: "about b"},

@@ -11,6 +11,7 @@ import (
 
 	"satchel/internal/space"
 	"satchel/tools/index"
+	"satchel/tools/index/present"
 )
 
 // Searcher finds pages in several collections at once; *index.Index is one.
@@ -79,7 +80,7 @@ func newSearchAnswer(r index.Results) searchAnswer {
 	return a
 }
 
-func newSearchResult(h index.Hit) searchResult {
+func newSearchResult(h present.Hit) searchResult {
 	s := searchResult{
 		ID: h.Path, Title: cmp.Or(h.Title, path.Base(h.Path)), Path: h.Path,
 		Heading: h.Heading, Snippet: h.Snippet, Score: math.Round(h.Score*1000) / 1000,
@@ -110,12 +111,12 @@ func newSearchResult(h index.Hit) searchResult {
 // way to snippets, and only where there is none left, the last results are left
 // out, which a note tells. One result stays in any case. It also returns what is
 // sent.
-func fitAnswer(a searchAnswer, hits []index.Hit, budget int) (searchAnswer, Result, error) {
+func fitAnswer(a searchAnswer, hits []present.Hit, budget int) (searchAnswer, Result, error) {
 	var sent Result
 	var err error
 	fits := func() bool {
 		sent, err = structured(a)
-		return err != nil || index.EstimateTokens(sent.Content[0].Text) <= budget
+		return err != nil || present.EstimateTokens(sent.Content[0].Text) <= budget
 	}
 	for i := len(a.Results) - 1; i >= 0 && !fits(); i-- {
 		if h := hits[i]; h.Text != "" {
@@ -125,8 +126,8 @@ func fitAnswer(a searchAnswer, hits []index.Hit, budget int) (searchAnswer, Resu
 	}
 	for len(a.Results) > 1 && !fits() {
 		n := len(a.Results)
-		a.Notes = slices.DeleteFunc(slices.Clone(a.Notes), func(s string) bool { return s == index.CutNote(n) })
-		a.Results, a.Notes = a.Results[:n-1], append(a.Notes, index.CutNote(n-1))
+		a.Notes = slices.DeleteFunc(slices.Clone(a.Notes), func(s string) bool { return s == present.CutNote(n) })
+		a.Results, a.Notes = a.Results[:n-1], append(a.Notes, present.CutNote(n-1))
 		a.Truncated = true
 	}
 	if len(a.Results) < 2 { // nobody has asked since it was changed

@@ -3,11 +3,11 @@ package tools
 import (
 	"unicode/utf8"
 
-	"satchel/tools/index"
+	"satchel/tools/index/present"
 )
 
 // clipTokens returns the longest beginning of s that costs at most budget tokens
-// (by index.EstimateTokens) and ends between two code points, after a line's
+// (by present.EstimateTokens) and ends between two code points, after a line's
 // end where one is near.
 func clipTokens(s string, budget int) (head string, cut bool) {
 	budget = max(budget, 1)
@@ -16,13 +16,13 @@ func clipTokens(s string, budget int) (head string, cut bool) {
 	if limit := 16*budget + 64; len(s) > limit {
 		s, cut = s[:limit], true
 	}
-	if !cut && index.EstimateTokens(s) <= budget {
+	if !cut && present.EstimateTokens(s) <= budget {
 		return s, false
 	}
 	lo, hi := 0, len(s)+1
 	for hi-lo > 1 {
 		mid := lo + (hi-lo)/2
-		if index.EstimateTokens(s[:mid]) <= budget {
+		if present.EstimateTokens(s[:mid]) <= budget {
 			lo = mid
 		} else {
 			hi = mid

@@ -16,7 +16,7 @@ import (
 	"satchel/internal/frontmatter"
 	"satchel/internal/space"
 	"satchel/tools"
-	"satchel/tools/index"
+	"satchel/tools/index/rank"
 )
 
 // Bounds of the page of search.
@@ -50,7 +50,7 @@ type foundRow struct {
 	Source, Date     string
 	External         bool
 	Also             []searchLink
-	Why              *index.Explanation // nil unless the visitor asked for it
+	Why              *rank.Explanation // nil unless the visitor asked for it
 }
 
 // foundAnswer is what the tool answers; its schema is searchOutput.
@@ -141,7 +141,7 @@ func (s *Site) search(v *Visit, m store.Membership, body *searchPage, more, why 
 	if !why && len(a.Results) > 0 {
 		body.Why = body.Action + "?why&q=" + url.QueryEscape(body.Query)
 	}
-	reasons, _ := res.Meta["why"].([]*index.Explanation)
+	reasons, _ := res.Meta["why"].([]*rank.Explanation)
 	words := queryWords(body.Query)
 	for i, r := range a.Results {
 		row := foundRow{Title: Shorten(r.Title, 150), Path: ShownPath(r.Path, 200), Heading: Shorten(r.Heading, 150), Lines: r.Lines, Date: r.Date}

@@ -214,13 +214,13 @@ func (c *Core) reindex(ctx context.Context, id space.SpaceID) error {
 func openIndex(cfg *config.Config, log *slog.Logger) (*index.Index, error) {
 	o := index.Options{Dir: indexDir(cfg), Logger: log.With("part", "index")}
 	var err error
-	if o.Meaning, err = Meaning(cfg, vectorsDir(cfg), log); err != nil {
+	if o.Semantic, err = Semantic(cfg, vectorsDir(cfg), log); err != nil {
 		return nil, err
 	}
 	x, err := index.Open(o)
 	if err != nil {
-		if o.Meaning != nil {
-			o.Meaning.Close()
+		if o.Semantic != nil {
+			o.Semantic.Close()
 		}
 		return nil, fmt.Errorf("open the search index: %w", err)
 	}

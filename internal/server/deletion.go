@@ -47,7 +47,7 @@ func (c *Core) dropIndex(ctx context.Context, id space.SpaceID) error {
 
 func (c *Core) dropFrom(ctx context.Context, x *index.Index, id space.SpaceID) error {
 	err := x.Drop(ctx, id)
-	if _, made := x.MeaningStatus(id); !made {
+	if _, made := x.VectorStatus(id); !made {
 		err = errors.Join(err, forgetVectors(ctx, c.Config, x, id))
 	}
 	return err

@@ -19,6 +19,7 @@ import (
 	"satchel/tools"
 	"satchel/tools/index"
 	"satchel/tools/index/evaluate"
+	"satchel/tools/index/rank"
 )
 
 // finder searches for the command line: over the index of a running server, or
@@ -115,7 +116,7 @@ func withReasons(r tools.Result) (json.RawMessage, error) {
 		return nil, err
 	}
 	results, _ := answer["results"].([]any)
-	why, _ := r.Meta["why"].([]*index.Explanation)
+	why, _ := r.Meta["why"].([]*rank.Explanation)
 	for i := range min(len(results), len(why)) {
 		results[i].(map[string]any)["why"] = why[i]
 	}

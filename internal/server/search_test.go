@@ -21,7 +21,7 @@ import (
 	"satchel/internal/service"
 	"satchel/internal/space"
 	"satchel/internal/testenv"
-	"satchel/tools/index"
+	"satchel/tools/index/rank"
 )
 
 // withPages is a data directory on which no server works, with an indexed space
@@ -95,7 +95,7 @@ func TestADamagedIndexIsRepairedBeforeTheAnswer(t *testing.T) {
 	var found struct {
 		Results []struct {
 			Path string
-			Why  index.Explanation
+			Why  rank.Explanation
 		}
 		Notes []string
 	}

@@ -2,8 +2,6 @@ package index
 
 import (
 	"context"
-	"fmt"
-	"strings"
 	"time"
 
 	"satchel/internal/fault"
@@ -44,7 +42,7 @@ func (x *Index) awaitHead(ctx context.Context, e *entry, limit time.Duration) er
 		e.mu.Lock()
 		news := e.news // read first, so that no update is missed
 		e.mu.Unlock()
-		if there, err := x.whole(ctx, e); there || err != nil {
+		if there, err := x.upToDate(ctx, e); there || err != nil {
 			return err
 		}
 		if over == nil {
@@ -68,15 +66,15 @@ func (x *Index) awaitHead(ctx context.Context, e *entry, limit time.Duration) er
 	}
 }
 
-// whole reports whether an index is neither known to be behind nor known to be damaged.
-func (x *Index) whole(ctx context.Context, e *entry) (bool, error) {
+// upToDate reports whether an index is neither known to be behind nor known to be damaged.
+func (x *Index) upToDate(ctx context.Context, e *entry) (bool, error) {
 	d, err := x.open(ctx, e)
 	if err != nil || d == nil {
 		return false, err
 	}
-	at := d.current().commit
-	d.release()
-	if rotten, _ := e.health(); rotten {
+	at := d.State().Commit
+	d.Release()
+	if damaged, _ := e.health(); damaged {
 		return false, nil
 	}
 	head, err := e.newest(ctx)
@@ -90,32 +88,35 @@ func (x *Index) whole(ctx context.Context, e *entry) (bool, error) {
 	return known && pages == 0, ctx.Err()
 }
 
-// leastAge distinguishes an index that fell behind just now from one that is not
-// behind.
+// leastAge distinguishes an index that fell behind just now from one that is not behind.
 const leastAge = time.Nanosecond
 
-// lag returns for how long an index has been behind the head of its collection, and
-// by how many pages; 0 pages if that is not known. at is the commit of its database;
-// there says whether it has one.
-func (x *Index) lag(ctx context.Context, e *entry, at space.CommitID, there bool) (age time.Duration, pages int, err error) {
+// lag returns for how long an index has been behind the head of its collection, and by how
+// many pages; 0 pages if that is not known. at is the commit of its database; exists says
+// whether it has one.
+func (x *Index) lag(ctx context.Context, e *entry, at space.CommitID, exists bool) (age time.Duration, pages int, err error) {
 	head, err := e.newest(ctx)
-	switch {
-	case ctx.Err() != nil:
+	if ctx.Err() != nil {
 		return 0, 0, ctx.Err()
-	case fault.CodeOf(err) == fault.NotFound && there:
-		return 0, 0, nil // the collection was deleted and does not change any more
-	case err != nil:
+	}
+	if err != nil {
+		if fault.CodeOf(err) == fault.NotFound && exists {
+			return 0, 0, nil // the collection was deleted and does not change any more
+		}
 		return leastAge + e.fell(x.opts.Now()), 0, nil
-	case there && (head == at || head == ""):
-		e.reached(at)
+	}
+	same := head == at || head == ""
+	if !same || !exists {
+		var known bool
+		pages, known = x.pagesBetween(ctx, e, at, head)
+		same = known && pages == 0
+	}
+	if ctx.Err() != nil {
+		return 0, 0, ctx.Err()
+	}
+	if same && exists {
+		e.reached(head)
 		return 0, 0, nil
-	}
-	pages, known := x.pagesBetween(ctx, e, at, head)
-	if err := ctx.Err(); err != nil {
-		return 0, 0, err
-	}
-	if known && pages == 0 && there {
-		return 0, 0, nil // no page differs
 	}
 	return leastAge + e.fell(x.opts.Now()), pages, nil
 }
@@ -171,11 +172,11 @@ func (e *entry) fell(now time.Time) time.Duration {
 	return now.Sub(e.since)
 }
 
-// reached records that the index is at its head.
+// reached records that the index lacks nothing of a head.
 func (e *entry) reached(head space.CommitID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if !e.rotten && (e.head == head || e.head == "") {
+	if !e.damaged && (e.head == head || e.head == "") {
 		e.since = time.Time{}
 	}
 }
@@ -185,74 +186,4 @@ func (e *entry) failure() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.err
-}
-
-// lagNotes returns notes that say which indexes are behind, and by how much.
-func lagNotes(all []IndexState) (notes []string) {
-	var late, none []IndexState
-	for _, s := range all {
-		switch {
-		case s.Behind == 0:
-		case s.Commit == "":
-			none = append(none, s)
-		default:
-			late = append(late, s)
-		}
-	}
-	if n := len(late); n > 0 {
-		by := "behind"
-		if p := pagesOf(late); p != "" {
-			by = p + " behind"
-		}
-		index, is := "index", "is"
-		if n > 1 {
-			index, is = "indexes", "are"
-		}
-		notes = append(notes, fmt.Sprintf("The %s of %s %s %s, so this answer may lack what was written last. Search again in a moment.", index, labelsOf(late), is, by))
-	}
-	if n := len(none); n > 0 {
-		is, them := "is", "it"
-		if n > 1 {
-			is, them = "are", "them"
-		}
-		pages := ""
-		if p := pagesOf(none); p != "" {
-			pages = " (" + p + ")"
-		}
-		notes = append(notes, fmt.Sprintf("%s %s not indexed yet%s, so nothing in %s was searched. Search again in a moment.", labelsOf(none), is, pages, them))
-	}
-	return notes
-}
-
-// pagesOf says how many pages collections lack; "" if that is not known for all.
-func pagesOf(all []IndexState) string {
-	sum := 0
-	for _, s := range all {
-		if s.Pages == 0 {
-			return ""
-		}
-		sum += s.Pages
-	}
-	if sum == 1 {
-		return "1 page"
-	}
-	return fmt.Sprintf("%d pages", sum)
-}
-
-// maxLabels limits how many collections a sentence names.
-const maxLabels = 5
-
-// labelsOf names collections in a sentence.
-func labelsOf(all []IndexState) string {
-	var labels []string
-	for _, s := range all[:min(len(all), maxLabels)] {
-		labels = append(labels, s.Collection.Label)
-	}
-	if more := len(all) - len(labels); more > 0 {
-		labels = append(labels, fmt.Sprintf("%d more", more))
-	}
-	if n := len(labels) - 1; n > 0 {
-		labels = append(labels[:n-1], labels[n-1]+" and "+labels[n])
-	}
-	return strings.Join(labels, ", ")
 }

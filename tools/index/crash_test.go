@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"satchel/internal/testenv"
+	"satchel/tools/index/indextest"
+	"satchel/tools/index/postings"
 )
 
 // crashHistory is the same history in every process: a start and changes one
@@ -18,12 +20,12 @@ import (
 type crashHistory struct {
 	*history
 	rng *rand.Rand
-	gen *generator
+	gen *indextest.Generator
 }
 
 func newCrashHistory() *crashHistory {
-	c := &crashHistory{newHistory(), rand.New(rand.NewPCG(5, 5)), newGenerator(5)}
-	c.commit(c.gen.pages(15, 3000))
+	c := &crashHistory{newHistory(), rand.New(rand.NewPCG(5, 5)), indextest.NewGenerator(5)}
+	c.commit(c.gen.Pages(15, 3000))
 	return c
 }
 
@@ -38,7 +40,7 @@ func TestCrashChild(t *testing.T) {
 	if dir == "" {
 		t.Skip("it is run by TestKilledIndex")
 	}
-	x, err := Open(Options{Dir: dir, BuildBytes: 60_000})
+	x, err := Open(Options{Dir: dir, storage: postings.Options{BuildBytes: 60_000}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,10 +106,12 @@ func TestKilledIndex(t *testing.T) {
 			t.Fatal("the child did nothing")
 		}
 
-		x := openIndex(t, Options{Dir: dir, BuildBytes: 60_000})
-		s := begin(t, x)
-		at := s.state.commit
-		s.end()
+		x := openIndex(t, Options{Dir: dir, storage: postings.Options{BuildBytes: 60_000}})
+		st, err := x.Status(t.Context(), testSpace)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := st.Commit
 		h, told := newCrashHistory(), false // told: the last commit told has been passed
 		for h.head != at {
 			told = told || string(h.head) == last
@@ -119,7 +123,7 @@ func TestKilledIndex(t *testing.T) {
 		if !told && string(at) != last {
 			t.Fatalf("the index is at %s, which is before %s, where it said that it was", at, last)
 		}
-		fresh := openIndex(t, Options{BuildBytes: 60_000})
+		fresh := openIndex(t, Options{storage: postings.Options{BuildBytes: 60_000}})
 		update(t, fresh, h)
 		if dump(t, x) != dump(t, fresh) {
 			t.Fatal("what a killed process left is not what a rebuild makes")

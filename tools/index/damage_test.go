@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"satchel/tools/index/indextest"
 )
 
 func dbFiles(t *testing.T, dir string) []string {
@@ -24,7 +26,7 @@ func dbFiles(t *testing.T, dir string) []string {
 func closedIndex(t *testing.T, pages int) (*history, string) {
 	t.Helper()
 	h := newHistory()
-	h.commit(newGenerator(3).pages(pages, 3000))
+	h.commit(indextest.NewGenerator(3).Pages(pages, 3000))
 	h.commit(map[string][]byte{"mark.md": []byte("lighthouse")})
 	dir := t.TempDir()
 	x, err := Open(Options{Dir: dir})
@@ -222,9 +224,9 @@ func TestRotMetByAQueryIsRepaired(t *testing.T) {
 	e, _ := x.entry(testSpace)
 	for {
 		e.mu.Lock()
-		rotten, news := e.rotten, e.news
+		damaged, news := e.damaged, e.news
 		e.mu.Unlock()
-		if r := search(t, x, "lighthouse"); !rotten && len(r.Hits) == 1 {
+		if r := search(t, x, "lighthouse"); !damaged && len(r.Hits) == 1 {
 			break
 		}
 		select {

@@ -43,7 +43,7 @@ func (x *Index) Follow(src Source) *Follower {
 	ctx, cancel := context.WithCancel(context.Background())
 	f := &Follower{index: x, src: src, ctx: ctx, cancel: cancel, busy: map[space.SpaceID]bool{}, again: map[space.SpaceID]bool{}, failed: map[space.SpaceID]*retry{}}
 	f.wake = sync.NewCond(&f.mu)
-	for range x.opts.Workers {
+	for range followWorkers {
 		f.wg.Go(f.work)
 	}
 	return f
@@ -132,7 +132,7 @@ func (f *Follower) settle(id space.SpaceID, err error) {
 		}
 		return
 	}
-	first := f.index.opts.RetryAfter
+	first := f.index.opts.retryAfter
 	if r == nil {
 		f.failed[id] = &retry{delay: first, timer: time.AfterFunc(first, func() { f.Refresh(id) })}
 		return

@@ -38,7 +38,7 @@ func TestFollowerKeepsUp(t *testing.T) {
 
 func TestFollowerTriesAgainAndSaysHowFarBehindItIs(t *testing.T) {
 	x, h := indexOf(t, map[string]string{"a.md": "alpha"})
-	x.opts.RetryAfter = time.Millisecond
+	x.opts.retryAfter = time.Millisecond
 	var mu sync.Mutex
 	broken, tries := true, 0
 	h.fail = func(string) error {

@@ -12,6 +12,9 @@ import (
 	"satchel/internal/fault"
 	"satchel/internal/testenv"
 	"satchel/tools/index/parse"
+	"satchel/tools/index/postings"
+	"satchel/tools/index/present"
+	"satchel/tools/index/rank"
 )
 
 // hostileFiles are what no author writes and an index must survive, each with
@@ -23,7 +26,7 @@ func hostileFiles() map[string]string {
 	}
 	return map[string]string{
 		"line.md":           strings.Repeat("x1y2z3", 170_000) + " heron",
-		"twomb.md":          strings.Repeat("heron ", 350_000), // over Options.MaxFileBytes
+		"twomb.md":          strings.Repeat("heron ", 350_000), // over maxFileBytes
 		"words.md":          strings.Repeat("heron ", 17_000),
 		"binary.md":         "heron\x00" + strings.Repeat("\xff\xfe\x00", 1000),
 		"late-nul.md":       strings.Repeat("heron words\n", 1000) + strings.Repeat("\x00", 5000),
@@ -75,7 +78,7 @@ func levels(n int) string {
 // what an answer shows of it is text.
 func TestHostileFiles(t *testing.T) {
 	for name, text := range hostileFiles() {
-		x, _ := indexOfWith(t, Options{MinScoreShare: -1}, map[string]string{"plain.md": "A plain page about heron migration.", name: text})
+		x, _ := indexOfWith(t, allHits, map[string]string{"plain.md": "A plain page about heron migration.", name: text})
 		r := search(t, x, "heron migration limit:50")
 		got := paths(r)
 		if len(got) == 0 || !slices.Contains(got, "plain.md") {
@@ -91,11 +94,11 @@ func TestHostileFiles(t *testing.T) {
 					t.Errorf("%q: what is shown is no text: %.80q", name, s)
 				}
 			}
-			if n := len(h.Snippet); n > 8*snippetBytes {
+			if n := len(h.Snippet); n > 8*320 {
 				t.Errorf("%q: a snippet of %d bytes", name, n)
 			}
 		}
-		if r.Tokens > DefaultMaxTokens {
+		if r.Tokens > present.DefaultMaxTokens {
 			t.Errorf("%q: an answer of %d tokens", name, r.Tokens)
 		}
 		if err := x.Close(); err != nil {
@@ -197,7 +200,7 @@ func BenchmarkHostileFiles(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			a := parse.NewAnalyzer()
 			for b.Loop() {
-				p := parse.Parse(name, []byte(text), DefaultMaxChunks)
+				p := parse.Parse(name, []byte(text), postings.MaxChunks)
 				a.ChunkTerms(name, &p, []byte(text))
 			}
 		})
@@ -238,12 +241,12 @@ func TestNothingShownDeceives(t *testing.T) {
 // Attack: path filters by the hundred, each slow on every path.
 func TestManyPathFiltersAreBounded(t *testing.T) {
 	x, _ := indexOf(t, map[string]string{"a/heron.md": "heron"})
-	many := make([]string, 3*maxGlobs)
+	many := make([]string, 3*postings.MaxGlobs)
 	for i := range many {
 		many[i] = fmt.Sprintf("**/*a*%d/**/*x", i)
 	}
 	r := search(t, x, "heron path:"+strings.Join(many, ",")+",a/**")
-	if !slices.Contains(r.Notes, fmt.Sprintf("Only the first %d path filters were used.", maxGlobs)) {
+	if !slices.Contains(r.Notes, fmt.Sprintf("Only the first %d path filters were used.", postings.MaxGlobs)) {
 		t.Errorf("notes %q", r.Notes)
 	}
 	for _, n := range r.Notes {
@@ -252,14 +255,14 @@ func TestManyPathFiltersAreBounded(t *testing.T) {
 		}
 	}
 	// The same one again and again is one.
-	if r := search(t, x, "heron path:"+strings.Repeat("a/**,", 3*maxGlobs)+"a/**"); len(r.Hits) != 1 || len(r.Notes) != 0 {
+	if r := search(t, x, "heron path:"+strings.Repeat("a/**,", 3*postings.MaxGlobs)+"a/**"); len(r.Hits) != 1 || len(r.Notes) != 0 {
 		t.Errorf("%v, notes %q", paths(r), r.Notes)
 	}
 }
 
 // Attack: a search that takes too long is given up, and says so.
 func TestASearchHasATimeLimit(t *testing.T) {
-	x, _ := indexOfWith(t, Options{MaxTime: time.Nanosecond}, map[string]string{"heron.md": "heron"})
+	x, _ := indexOfWith(t, Options{maxTime: time.Nanosecond}, map[string]string{"heron.md": "heron"})
 	_, err := x.Search(t.Context(), testCollections, Query{Text: "heron path:**/*.md"})
 	if fault.CodeOf(err) != fault.TooLarge || !strings.Contains(fault.PublicOf(err), "given up") {
 		t.Errorf("%v", err)
@@ -273,7 +276,7 @@ func TestAPhraseAmongManyWithoutIt(t *testing.T) {
 	for i := range 60 {
 		files[fmt.Sprintf("wrong%d.md", i)] = fmt.Sprintf("beta then alpha then beta then alpha %d", i)
 	}
-	x, _ := indexOfWith(t, Options{MaxRows: 10}, files)
+	x, _ := indexOfWith(t, Options{ranking: rank.Options{MaxRows: 10}}, files)
 	if got := paths(search(t, x, `"alpha beta"`)); !slices.Equal(got, []string{"right.md"}) {
 		t.Errorf("%v", got)
 	}
@@ -289,7 +292,7 @@ func TestAPhraseThatIsNotCountedToTheEnd(t *testing.T) {
 	for i := range 60 {
 		files[fmt.Sprintf("%d.md", i)] = fmt.Sprintf("alpha beta number%d", i)
 	}
-	x, _ := indexOfWith(t, Options{MaxRows: 20, Candidates: 30}, files)
+	x, _ := indexOfWith(t, Options{ranking: rank.Options{MaxRows: 20, Candidates: 30}}, files)
 	for query, want := range map[string]struct {
 		total int
 		told  bool

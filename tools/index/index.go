@@ -16,16 +16,18 @@ import (
 	"satchel/internal/fault"
 	"satchel/internal/space"
 	"satchel/tools/index/parse"
+	"satchel/tools/index/postings"
+	"satchel/tools/index/rank"
+	"satchel/tools/index/semantic"
 )
 
 // Index holds the databases of all collections. Its methods may be called
 // concurrently.
 type Index struct {
-	opts Options
-	// analyzers are kept for their caches of stems.
-	analyzers spares[parse.Analyzer]
-	leg       *leg // what goes by meaning; nil: switched off
-	cache     *rowCache
+	opts   Options
+	cache  *postings.Cache
+	ranker *rank.Ranker
+	engine *semantic.Engine // nil: no vectors
 
 	mu      sync.Mutex
 	entries map[space.SpaceID]*entry
@@ -37,9 +39,9 @@ type entry struct {
 	id    space.SpaceID
 	turn  chan struct{} // holds a token while an update or a rebuild runs
 	mu    sync.Mutex
-	cur   *database     // nil: none is open
-	tried bool          // the disk was looked at
-	news  chan struct{} // closed and replaced whenever commit or err changes
+	cur   *postings.Database // nil: none is open
+	tried bool               // the disk was looked at
+	news  chan struct{}      // closed and replaced whenever commit or err changes
 
 	// follower keeps the collection up to date, and its source knows the head. If it
 	// is nil, the head is that of the last update.
@@ -51,9 +53,9 @@ type entry struct {
 	since time.Time
 	gap   gap   // the last count
 	err   error // of the last update; nil once one succeeds
-	// rotten is set when a reader met a damaged page: the next update rebuilds.
-	rotten bool
-	healed int // how often a rotten database was replaced
+	// damaged is set when a reader met damage: the next update rebuilds.
+	damaged  bool
+	repaired int // how often a damaged database was replaced
 }
 
 // collectionName is what a collection may be called: it becomes a file name.
@@ -66,24 +68,27 @@ func Open(o Options) (*Index, error) {
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make index directory: %w", err)
 	}
-	x := &Index{opts: o, cache: newRowCache(o.CacheBytes), entries: map[space.SpaceID]*entry{}}
-	if err := x.openMeaning(); err != nil {
-		return nil, err
+	x := &Index{opts: o, cache: postings.NewCache(o.storage.CacheBytes), entries: map[space.SpaceID]*entry{}}
+	if o.Semantic != nil && o.Semantic.Vectors != nil && o.Semantic.Vectors.Embedder != nil {
+		v := *o.Semantic.Vectors
+		v.Logger, v.Now = o.Logger, o.Now
+		var err error
+		if x.engine, err = semantic.Open(context.Background(), chunkSource{x}, v); err != nil {
+			return nil, err
+		}
 	}
+	o.ranking.Logger, o.ranking.Now, o.ranking.Semantic, o.ranking.Engine = o.Logger, o.Now, o.Semantic, x.engine
+	x.ranker = rank.New(o.ranking)
 	return x, nil
-}
-
-func (x *Index) analyzer() *parse.Analyzer {
-	if a := x.analyzers.get(); a != nil {
-		return a
-	}
-	return parse.NewAnalyzer()
 }
 
 // Close closes every database once its queries are done. Updates and followers
 // must have ended.
 func (x *Index) Close() error {
-	err := x.closeMeaning() // it reads the databases
+	err := x.engine.Close() // it reads the databases
+	if s := x.opts.Semantic; s != nil && s.Close != nil {
+		s.Close()
+	}
 	x.mu.Lock()
 	x.closed = true
 	entries := x.entries
@@ -91,15 +96,15 @@ func (x *Index) Close() error {
 	x.mu.Unlock()
 	for _, e := range entries {
 		if d := e.take(); d != nil {
-			d.retire(false)
-			<-d.closed
+			d.Retire(false)
+			<-d.Closed()
 		}
 	}
 	return err
 }
 
 // take removes the open database from the entry.
-func (e *entry) take() *database {
+func (e *entry) take() *postings.Database {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	d := e.cur
@@ -138,9 +143,9 @@ func (x *Index) Drop(ctx context.Context, id space.SpaceID) error {
 	delete(x.entries, id)
 	x.mu.Unlock()
 	if d := e.take(); d != nil {
-		d.retire(true)
+		d.Retire(true)
 	}
-	return errors.Join(x.removeFiles(id, func(string) bool { return true }), x.meaningDropped(ctx, id))
+	return errors.Join(x.removeFiles(id, func(string) bool { return true }), x.engine.Drop(ctx, string(id)))
 }
 
 // lock waits for a collection's turn, which unlock gives on.
@@ -193,7 +198,7 @@ func (x *Index) files(id space.SpaceID) ([]string, error) {
 
 // Open returns the entry's database for a query or an update; nil if there
 // is none yet. The caller releases it.
-func (x *Index) open(ctx context.Context, e *entry) (*database, error) {
+func (x *Index) open(ctx context.Context, e *entry) (*postings.Database, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.cur == nil && !e.tried {
@@ -202,7 +207,7 @@ func (x *Index) open(ctx context.Context, e *entry) (*database, error) {
 			return nil, err
 		}
 		for _, f := range files {
-			d, err := openFile(ctx, f, x.opts, x.cache)
+			d, err := postings.Open(ctx, f, x.opts.storage, x.cache)
 			if err != nil {
 				if ctx.Err() != nil {
 					return nil, ctx.Err()
@@ -216,7 +221,7 @@ func (x *Index) open(ctx context.Context, e *entry) (*database, error) {
 		e.tried = true
 		x.sweep(e)
 	}
-	if e.cur == nil || !e.cur.acquire() {
+	if e.cur == nil || !e.cur.Acquire() {
 		return nil, nil
 	}
 	return e.cur, nil
@@ -229,7 +234,7 @@ func (x *Index) sweep(e *entry) {
 	// What cannot be removed is tried again at the next start.
 	_ = x.removeFiles(e.id, func(name string) bool {
 		unfinished := strings.Contains(name, ".db.new")
-		return unfinished || e.cur != nil && !strings.HasPrefix(name, filepath.Base(e.cur.file))
+		return unfinished || e.cur != nil && !strings.HasPrefix(name, filepath.Base(e.cur.File()))
 	})
 }
 
@@ -255,19 +260,19 @@ func (x *Index) removeFiles(id space.SpaceID, which func(name string) bool) erro
 
 // swap puts a new database in place of the old one, which ends with its last
 // reader, and returns its file.
-func (e *entry) swap(d *database) (replaced string) {
+func (e *entry) swap(d *postings.Database) (replaced string) {
 	e.mu.Lock()
 	old := e.cur
-	if e.rotten {
-		e.healed++
+	if e.damaged {
+		e.repaired++
 	}
-	e.cur, e.tried, e.rotten = d, true, false
+	e.cur, e.tried, e.damaged = d, true, false
 	e.mu.Unlock()
 	if old == nil {
 		return ""
 	}
-	old.retire(true)
-	return old.file
+	old.Retire(true)
+	return old.File()
 }
 
 // noteHead records a new head of the collection.
@@ -341,19 +346,19 @@ func (x *Index) Status(ctx context.Context, id space.SpaceID) (Status, error) {
 	if err != nil {
 		return Status{}, err
 	}
-	var st state
+	var st postings.State
 	if d != nil {
-		st = d.current()
-		d.release()
+		st = d.State()
+		d.Release()
 	}
 	s := e.status(st, x.opts.Now())
 	return s, nil
 }
 
-func (e *entry) status(st state, now time.Time) Status {
+func (e *entry) status(st postings.State, now time.Time) Status {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	s := Status{Commit: st.commit, Head: e.head, Docs: st.docs, Err: e.err}
+	s := Status{Commit: st.Commit, Head: e.head, Docs: st.Docs, Err: e.err}
 	if s.Head != s.Commit && !e.since.IsZero() {
 		s.Behind = now.Sub(e.since)
 	}
@@ -376,16 +381,16 @@ func (x *Index) AtHead(ctx context.Context, id space.SpaceID, src Source) (bool,
 	if err != nil {
 		return false, err
 	}
-	rotten, _ := e.health()
-	return s.Commit != "" && s.Commit == head && s.Err == nil && !rotten, nil
+	damaged, _ := e.health()
+	return s.Commit != "" && s.Commit == head && s.Err == nil && !damaged, nil
 }
 
-// health reports whether damage was met that is not mended yet, and how often
-// such damage was mended.
-func (e *entry) health() (rotten bool, healed int) {
+// health reports whether the database is known to be damaged, and how often such a
+// database was replaced.
+func (e *entry) health() (damaged bool, repaired int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.rotten, e.healed
+	return e.damaged, e.repaired
 }
 
 // Wait returns when queries of the collection are answered from the commit, or

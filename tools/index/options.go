@@ -1,11 +1,14 @@
 package index
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"time"
 
 	"satchel/internal/space"
+	"satchel/tools/index/postings"
+	"satchel/tools/index/rank"
 )
 
 // Source is where the index reads a collection from. A git store offers it;
@@ -40,106 +43,34 @@ type Derived interface {
 
 // Options configure an Index. The zero value of a field means its default.
 type Options struct {
-	// Dir holds the databases. It is made where it is missing; nothing else may
-	// be kept in it.
+	// Dir holds the databases. It is made if it does not exist; nothing else may be kept in
+	// it.
 	Dir string
-	// Logger hears of rebuilds and failures. Default: nothing is logged.
+	// Logger receives rebuilds and failures. Default: nothing is logged.
 	Logger *slog.Logger
-
-	// MaxFileBytes is the largest file whose content is indexed; of a larger one
-	// only the path is. Default 1 MiB.
-	MaxFileBytes int64
-	// MaxChunks is how many chunks of one file are indexed. Default 2,000, at
-	// most 4,095.
-	MaxChunks int
-	// MaxResults is the most hits that one search returns. Default 50.
-	MaxResults int
-	// MaxQueryBytes is how much of a query is read. Default 2,000.
-	MaxQueryBytes int
-	// MaxQueryTerms is how many words of a query are searched for, the rarest.
-	// Default 40.
-	MaxQueryTerms int
-	// Candidates is how many chunks of each database are handed to the ranking:
-	// the best of all that hold a word of the query. Default 1,000.
-	Candidates int
-	// MaxRows is how many chunks of each segment are looked into for a phrase
-	// of several words, the best first; more are where fewer than Candidates
-	// have it. Default 6,000.
-	MaxRows int
-	// CacheBytes is how much memory rows of all databases are kept in between
-	// searches; each of the Readers of a database keeps pages of a quarter of
-	// that besides. Default 8 MiB.
-	CacheBytes int
-	// BuildBytes is about how much memory the postings of one build or update
-	// take before they are written as a segment. Default 64 MiB.
-	BuildBytes int
-	// MinScoreShare is the part of the best hit's score under which others are
-	// left out of an answer ordered by relevance: they have in common with the
-	// query one of its frequent words. Default 0.2; negative: none is left out.
-	MinScoreShare float64
-	// Meaning has the models that add to what words find. Default: none.
-	Meaning *Meaning
-	// Readers is how many queries read one database at once. Default 4.
-	Readers int
-	// Workers is how many collections a Follower updates at once. Default 2.
-	Workers int
-	// MaxTime is when a search is given up, which only filters made to be slow
-	// come near to; default 10 s.
-	MaxTime time.Duration
-	// RetryAfter is when a Follower tries again after an update failed; it
-	// doubles with each failure, up to 100 times this. Default 3 s.
-	RetryAfter time.Duration
+	// Semantic has the models that add to what words find. Default: none.
+	Semantic *rank.Semantic
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
+
+	// Only tests change these.
+	storage    postings.Options
+	ranking    rank.Options
+	maxTime    time.Duration // when a search is given up
+	retryAfter time.Duration // when a Follower retries; doubles with each failure, up to 100 times this
 }
 
-// The defaults of Options.
-const (
-	DefaultMaxFileBytes  = 1 << 20
-	DefaultMaxChunks     = 2000
-	DefaultMaxResults    = 50
-	DefaultMaxQueryBytes = 2000
-	DefaultMaxQueryTerms = 40
-	DefaultCandidates    = 1000
-	DefaultMaxRows       = 6000
-	DefaultCacheBytes    = 8 << 20
-	DefaultBuildBytes    = 64 << 20
-	DefaultMinScoreShare = 0.2
-	DefaultReaders       = 4
-	DefaultWorkers       = 2
-	DefaultRetryAfter    = 3 * time.Second
-	DefaultMaxTime       = 10 * time.Second
-)
+// maxFileBytes is the largest file whose content is indexed; of a larger one only the path
+// is.
+const maxFileBytes = 1 << 20
+
+// followWorkers is how many collections a Follower updates at once.
+const followWorkers = 2
 
 func (o Options) withDefaults() Options {
-	set := func(p *int, def int) {
-		if *p <= 0 {
-			*p = def
-		}
-	}
-	if o.MaxFileBytes <= 0 {
-		o.MaxFileBytes = DefaultMaxFileBytes
-	}
-	set(&o.MaxChunks, DefaultMaxChunks)
-	o.MaxChunks = min(o.MaxChunks, 1<<chunkBits-1)
-	set(&o.MaxResults, DefaultMaxResults)
-	set(&o.MaxQueryBytes, DefaultMaxQueryBytes)
-	set(&o.MaxQueryTerms, DefaultMaxQueryTerms)
-	set(&o.Candidates, DefaultCandidates)
-	set(&o.MaxRows, DefaultMaxRows)
-	set(&o.CacheBytes, DefaultCacheBytes)
-	set(&o.BuildBytes, DefaultBuildBytes)
-	set(&o.Readers, DefaultReaders)
-	set(&o.Workers, DefaultWorkers)
-	if o.MinScoreShare == 0 {
-		o.MinScoreShare = DefaultMinScoreShare
-	}
-	if o.MaxTime <= 0 {
-		o.MaxTime = DefaultMaxTime
-	}
-	if o.RetryAfter <= 0 {
-		o.RetryAfter = DefaultRetryAfter
-	}
+	o.storage = o.storage.WithDefaults()
+	o.maxTime = cmp.Or(o.maxTime, maxTime)
+	o.retryAfter = cmp.Or(o.retryAfter, 3*time.Second)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}

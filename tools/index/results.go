@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"satchel/internal/space"
-	"satchel/tools/index/parse"
+	"satchel/tools/index/present"
 	"satchel/tools/index/query"
 )
 
@@ -29,8 +29,8 @@ type Query struct {
 	// more than Options.MaxResults.
 	Limit      int
 	UsualLimit int
-	// MaxTokens is the budget of the whole answer, by EstimateTokens. Default
-	// 5,000.
+	// MaxTokens is the budget of the whole answer, by present.EstimateTokens.
+	// Default 5,000.
 	MaxTokens int
 	// Source and Since are filters beside those in the text; Source is one
 	// label or several with commas.
@@ -43,15 +43,12 @@ type Query struct {
 	MaxWait time.Duration
 }
 
-// The defaults of Query.
-const (
-	DefaultLimit     = 10
-	DefaultMaxTokens = 5000
-)
+// DefaultLimit is the default of Query.Limit.
+const DefaultLimit = 10
 
 // Results answer a Query.
 type Results struct {
-	Hits []Hit
+	Hits []present.Hit
 	// Total is how many documents hold a word that was looked for, and meet the
 	// filters, without those for which another one was found to stand. Truncated
 	// reports that Hits has fewer.
@@ -84,43 +81,6 @@ type IndexState struct {
 	Behind time.Duration
 	Pages  int
 	Docs   int64
-}
-
-// Hit is one document that matches, at its best place.
-type Hit struct {
-	Collection space.SpaceID
-	Source     string // the collection's label
-	Path       string // below the collection's mount
-	File       space.Path
-	Title      string
-	Heading    string // nearest above the best lines; may be empty
-	Anchor     string // the heading's in its document, as Section has it
-	Lines      [2]int // first and last line of Text or, without it, of Snippet
-	// Snippet is the lines or sentences that show why this is a hit, of the
-	// lines SnippetLines.
-	Snippet      string
-	SnippetLines [2]int
-	Score        float64
-	// Description is the document's own, from its front matter.
-	Description string
-	Kind        parse.Kind
-	Lang        string
-	Version     string
-	Date        time.Time    // when it was last changed; zero: unknown
-	Blob        space.BlobID // its etag
-	// AlsoIn are the paths, as Path is, of documents that this one stands for:
-	// copies, other versions and languages of it. Also is how many there are;
-	// AlsoIn may hold only the best of them.
-	Also   int
-	AlsoIn []string
-	// Related are the files that a page says it is about (relevant_files), and of
-	// a file the pages that say so, as shown where they are in the collection.
-	Related []string
-	// Text is the passage or the whole document, for the hits at the top, while
-	// the token budget lasts.
-	Text string
-	// Why explains the score, if the query asks for it.
-	Why *Explanation
 }
 
 // limitWith returns how many hits are wanted where the text has a limit: of its

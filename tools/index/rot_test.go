@@ -10,19 +10,22 @@ import (
 	"testing"
 
 	"satchel/internal/space"
+	"satchel/tools/index/indextest"
 	"satchel/tools/index/parse"
+	"satchel/tools/index/postings"
+	"satchel/tools/index/present"
 )
 
 // rotPages are pages that use every column: languages, versions, tags, files,
 // headings, a table and a fence that are cut, copies.
 func rotPages() map[string][]byte {
-	g := newGenerator(8)
-	files := g.pages(25, 3000)
-	copied := g.page(2500)
+	g := indextest.NewGenerator(8)
+	files := g.Pages(25, 3000)
+	copied := g.Page(2500)
 	files["docs/v1/guide.md"], files["docs/v2/guide.md"] = copied, copied
-	files["mark.md"] = []byte("---\ntitle: The lighthouse\ndescription: What the keeper does\ntags: [sea, light]\nrelevant_files: [src/lamp.go]\n---\n\n# Lighthouse\n\nThe lighthouse keeper lights the lamp.\n\n## Lamp\n\n" + g.sentence(400) + "\n")
+	files["mark.md"] = []byte("---\ntitle: The lighthouse\ndescription: What the keeper does\ntags: [sea, light]\nrelevant_files: [src/lamp.go]\n---\n\n# Lighthouse\n\nThe lighthouse keeper lights the lamp.\n\n## Lamp\n\n" + g.Sentence(400) + "\n")
 	files["src/lamp.go"] = []byte("package lamp\n\n// Light lights the lamp of the lighthouse.\nfunc Light() {}\n")
-	files["table.md"] = []byte("# Ships\n\n| ship | lamp |\n| --- | --- |\n" + strings.Repeat("| "+g.sentence(3)+" | lighthouse "+g.word()+" |\n", 200))
+	files["table.md"] = []byte("# Ships\n\n| ship | lamp |\n| --- | --- |\n" + strings.Repeat("| "+g.Sentence(3)+" | lighthouse "+g.Word()+" |\n", 200))
 	files["ja.md"] = []byte("# 灯台\n\n灯台の光は船を導きます。灯台守は毎晩ランプを灯します。\n")
 	return files
 }
@@ -46,12 +49,12 @@ func answers(t *testing.T, x *Index) (all []Results, told bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rotten, _ := e.health()
-	return all, told || rotten
+	damaged, _ := e.health()
+	return all, told || damaged
 }
 
 // wrong returns a hit that says what no page does, nil if there is none.
-func wrong(t *testing.T, h *history, got []Results) *Hit {
+func wrong(t *testing.T, h *history, got []Results) *present.Hit {
 	t.Helper()
 	files, err := h.Files(t.Context(), testSpace, h.head, "")
 	if err != nil {
@@ -146,7 +149,7 @@ func TestTurnedBitsInEveryColumn(t *testing.T) {
 						t.Fatal(err)
 					}
 					// No cache, so that what is on disk is what is read.
-					x := openIndex(t, Options{Dir: dir, CacheBytes: 1, Readers: 1})
+					x := openIndex(t, Options{Dir: dir, storage: postings.Options{CacheBytes: 1, Readers: 1}})
 					if open {
 						answers(t, x)
 					}
@@ -167,7 +170,7 @@ func TestTurnedBitsInEveryColumn(t *testing.T) {
 // turnBit turns one bit of a column in every row, as far as constraints let it.
 func turnBit(t *testing.T, file, table, column string, rng *rand.Rand) (n int) {
 	t.Helper()
-	db, err := sql.Open("sqlite", dsn(file, "ignore_check_constraints(1)"))
+	db, err := sql.Open("sqlite", "file:"+file+"?_pragma=ignore_check_constraints(1)")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,7 +246,7 @@ func TestTurnedBitsAnywhere(t *testing.T) {
 		if err := os.WriteFile(name, map[bool][]byte{true: data, false: rotten}[open], 0o600); err != nil {
 			t.Fatal(err)
 		}
-		x := openIndex(t, Options{Dir: dir, CacheBytes: 1, Readers: 1})
+		x := openIndex(t, Options{Dir: dir, storage: postings.Options{CacheBytes: 1, Readers: 1}})
 		if open {
 			answers(t, x)
 			writeAt(t, name, rotten[bit/8:bit/8+1], int64(bit/8))

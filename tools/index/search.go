@@ -2,108 +2,129 @@ package index
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"satchel/internal/fault"
 	"satchel/internal/space"
 	"satchel/tools/index/parse"
+	"satchel/tools/index/postings"
+	"satchel/tools/index/present"
 	"satchel/tools/index/query"
+	"satchel/tools/index/rank"
 )
 
-// session is one database during one search: a read transaction, so that all
-// of an answer speaks of one commit.
-type session struct {
-	col   Collection
-	order int // among those of the query
-	entry *entry
-	db    *database
-	tx    *sql.Tx
-	state state
-	view  *view
-	terms map[string]*termEntry // that were looked up
-	// unread reports that phrases were not looked for in all passages that hold
-	// their words.
-	unread bool
+// maxTime is when a search is given up; only filters made to be slow come near to it.
+const maxTime = 10 * time.Second
 
-	stmts map[*sql.Stmt]*sql.Stmt // see bound
-	words map[int64]parse.Tokens  // of chunks that were read in advance
-	read  map[int64]*loaded       // passages that were read
-
-	memory *scratch
-	scored int // how many terms memory has the scores of
-}
-
-// found is a document that matches, while it is ranked.
-type found struct {
-	session *session
-	id      int64
-	score   float64
-	chunks  []scored     // best first
-	terms   uint64       // which of the query's are in the best; see candidate
-	path    space.Path   // once it was looked at, for the order of equal ones
-	kin     *kin         // where it was read
-	why     *Explanation // nil unless the query asks for it
-	*loaded              // nil until load
-
-	// also are the shown paths of documents that this one stands for, at most
-	// maxAlso of all alsoCount.
-	also      []string
-	alsoCount int
-}
-
-// loaded is what is shown of a document.
-type loaded struct {
-	doc  docRow
-	best passage // of chunks[0]
-}
-
-type scored struct {
-	id    int64
-	score float64
-	heads heads
-}
-
-// Search answers a query over several collections as over one. It returns an
-// error only where ctx ends or the machine fails: what a query or an index
-// lacks is told in Results.Notes.
-func (x *Index) Search(ctx context.Context, cols []Collection, q Query) (Results, error) {
-	broken := map[space.SpaceID]bool{}
-	patience, cancel := context.WithTimeout(ctx, x.opts.MaxTime)
+// Search answers a query over several collections as over one. It returns an error only
+// if ctx ends or the machine fails: Results.Notes say what a query or an index lacks.
+func (x *Index) Search(ctx context.Context, cols []Collection, q Query) (r Results, err error) {
+	limited, cancel := context.WithTimeout(ctx, x.opts.maxTime)
 	defer cancel()
+	err = x.withRepair(limited, func(broken map[space.SpaceID]bool) (err error) {
+		r, err = x.search(limited, cols, q, broken)
+		return err
+	})
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		err = fault.Wrap(err, fault.TooLarge, "The search was given up after %v. Use fewer filters, or simpler ones.", x.opts.maxTime)
+	}
+	if err != nil {
+		return Results{}, err
+	}
+	return r, nil
+}
+
+// Ranked is a document in a whole ranking.
+type Ranked struct {
+	Collection space.SpaceID
+	Path       string // as Hit.Path
+	Score      float64
+}
+
+// Rank returns what a query finds, best first, at most depth documents (0: 1,000), as
+// Search orders it by relevance, for evaluations: nothing is cut off for being far below
+// the best, and no document stands for its translations, versions or copies. It reads no
+// passages and asks no reranker.
+func (x *Index) Rank(ctx context.Context, cols []Collection, q Query, depth int) (ranked []Ranked, err error) {
+	if depth <= 0 {
+		depth = 1000
+	}
+	err = x.withRepair(ctx, func(broken map[space.SpaceID]bool) error {
+		var r Results
+		run, end, err := x.start(ctx, cols, q, depth, broken, &r)
+		defer end()
+		if err != nil {
+			return err
+		}
+		docs, err := run.Rank(ctx)
+		ranked = nil
+		for _, f := range docs {
+			ranked = append(ranked, Ranked{Collection: f.Source.ID, Path: f.Source.Shown(f.Header.Path), Score: f.Score})
+		}
+		return err
+	})
+	return ranked, err
+}
+
+// withRepair calls search, and again without each collection whose database turns out to
+// be damaged, which is rebuilt.
+func (x *Index) withRepair(ctx context.Context, search func(broken map[space.SpaceID]bool) error) error {
+	broken := map[space.SpaceID]bool{}
 	for {
-		r, err := x.search(patience, cols, q, broken)
-		if err != nil && patience.Err() != nil && ctx.Err() == nil {
-			return Results{}, fault.Wrap(err, fault.TooLarge, "The search was given up after %v. Use fewer filters, or simpler ones.", x.opts.MaxTime)
+		err := search(broken)
+		if err == nil || ctx.Err() != nil {
+			return err
 		}
-		var d *damageError
-		if !errors.As(err, &d) || broken[d.id] {
-			return r, err
+		var in *rank.SourceError
+		if !errors.As(err, &in) || !postings.Damaged(in.Err) || broken[in.ID] {
+			return err
 		}
-		broken[d.id] = true // and once more without it
+		x.reportDamage(ctx, in)
+		broken[in.ID] = true
 	}
 }
 
-// inquire opens what a query searches and makes its plan. end must be called,
-// whatever the error.
-func (x *Index) inquire(ctx context.Context, cols []Collection, q Query, broken map[space.SpaceID]bool, r *Results) (_ *inquiry, end func(), err error) {
+// reportDamage has the next update rebuild a database, and asks for that update.
+func (x *Index) reportDamage(ctx context.Context, in *rank.SourceError) {
+	e, err := x.entry(in.ID)
+	if err != nil {
+		return
+	}
+	e.mu.Lock()
+	first := !e.damaged
+	e.damaged = true
+	e.mu.Unlock()
+	e.fell(x.opts.Now())
+	if first {
+		x.opts.Logger.WarnContext(ctx, "index is damaged and will be rebuilt", "collection", in.ID, "error", in.Err)
+		e.refresh()
+	}
+}
+
+// start opens what a query searches and plans the search. depth is that of a ranking, 0
+// for an answer. end must be called even if there is an error.
+func (x *Index) start(ctx context.Context, cols []Collection, q Query, depth int, broken map[space.SpaceID]bool, r *Results) (run *rank.Run, end func(), err error) {
 	parsed := x.parse(q)
 	for _, globs := range []*[]string{&parsed.Filters.Path.Is, &parsed.Filters.Path.Not} {
-		if *globs = distinct(*globs); len(*globs) > maxGlobs {
-			*globs = (*globs)[:maxGlobs]
-			parsed.Notef("Only the first %d path filters were used.", maxGlobs)
+		if *globs = distinct(*globs); len(*globs) > postings.MaxGlobs {
+			*globs = (*globs)[:postings.MaxGlobs]
+			parsed.Notef("Only the first %d path filters were used.", postings.MaxGlobs)
 		}
 	}
-	u := &inquiry{Parsed: &parsed, a: x.analyzer()}
-	var sessions []*session
+	if depth > 0 {
+		parsed.Sort = query.ByRelevance
+	}
+	var sources []*rank.Source
 	end = func() {
-		u.m.end()
-		x.analyzers.put(u.a)
-		for _, s := range sessions {
-			s.end()
+		if run != nil {
+			run.End()
+		}
+		for _, s := range sources {
+			s.End()
 		}
 	}
 	chosen := chooseCollections(cols, parsed.Filters.Source)
@@ -112,136 +133,106 @@ func (x *Index) inquire(ctx context.Context, cols []Collection, q Query, broken 
 			r.Notes = append(r.Notes, fmt.Sprintf("The index of %s is damaged and is being rebuilt, so nothing in it was searched. Search again in a moment.", c.Label))
 			e, err := x.entry(c.ID)
 			if err != nil {
-				return u, end, err
+				return nil, end, err
 			}
 			r.IndexAge = max(r.IndexAge, leastAge+e.fell(x.opts.Now()))
 			continue
 		}
 		s, err := x.begin(ctx, c, r)
 		if err != nil {
-			return u, end, err
+			return nil, end, err
 		}
 		if s != nil {
-			s.order = len(sessions)
-			sessions = append(sessions, s)
+			sources = append(sources, s)
 		}
 	}
 	// Notes about the whole answer come before notes about a part of the query.
-	r.Notes = slices.Concat(lagNotes(r.Indexes), r.Notes, parsed.Notes, unknownSources(cols, parsed.Filters.Source))
+	notes := slices.Concat(lagNotes(r.Indexes), r.Notes, parsed.Notes, unknownSources(cols, parsed.Filters.Source))
 	r.Scope = scope(chosen, parsed.Filters, r.Indexes)
-	u.limit = q.limitWith(parsed.Limit)
-	if u.limit > x.opts.MaxResults {
-		u.limit = x.opts.MaxResults
-		r.Notes = append(r.Notes, fmt.Sprintf("limit was lowered to %d, the most that is allowed.", u.limit))
+	limit := q.limitWith(parsed.Limit)
+	if limit > rank.MaxResults {
+		limit = rank.MaxResults
+		notes = append(notes, fmt.Sprintf("limit was lowered to %d, the most that is allowed.", limit))
 	}
-	if u.lexicon, err = x.lexicon(ctx, sessions, &parsed); err != nil {
-		return u, end, err
-	}
-	u.lexicon.behind = r.IndexAge > 0
-	u.m = x.startMeaning(&parsed, sessions, r)
-	return u, end, u.prepare(ctx, r)
+	run, err = x.ranker.Start(ctx, rank.Request{Sources: sources, Query: &parsed, Limit: limit, Depth: depth, Behind: r.IndexAge > 0, Notes: notes})
+	return run, end, err
 }
 
-func (x *Index) search(ctx context.Context, cols []Collection, q Query, broken map[space.SpaceID]bool) (Results, error) {
-	var r Results
-	u, end, err := x.inquire(ctx, cols, q, broken, &r)
+func (x *Index) search(ctx context.Context, cols []Collection, q Query, broken map[space.SpaceID]bool) (r Results, err error) {
+	run, end, err := x.start(ctx, cols, q, 0, broken, &r)
 	defer end()
 	if err != nil {
-		return Results{}, err
+		return r, err
 	}
-	hits, err := u.rank(ctx, &r)
+	docs, err := run.Rank(ctx)
 	if err != nil {
-		return Results{}, err
+		return r, err
 	}
+	r.Total = run.Total
+	for _, f := range docs {
+		r.Total -= f.AlsoCount // the hit says that it stands for them
+	}
+	docs = docs[:min(len(docs), run.Limit())]
 	if q.Explain {
-		if err := u.explainTerms(ctx, hits[:min(u.limit, len(hits))]); err != nil {
-			return Results{}, err
+		if err := run.ExplainTerms(ctx, docs); err != nil {
+			return r, err
 		}
 	}
-	p := u.plan
-	if err := x.present(ctx, u.a, p, hits[:min(u.limit, len(hits))], q.MaxTokens, &r); err != nil {
-		return Results{}, err
+	if r.Hits, r.Tokens, err = present.Hits(ctx, run, docs, q.MaxTokens, r.Scope); err != nil {
+		return r, err
 	}
-	for _, f := range hits {
-		r.Total -= f.alsoCount // that it stands for them is told in the hit
+	r.Notes = run.Notes
+	if len(r.Hits) < len(docs) {
+		r.Notes = append(r.Notes, present.CutNote(len(r.Hits)))
 	}
 	r.Total = max(r.Total, len(r.Hits))
 	r.Truncated = r.Total > len(r.Hits)
-	docs := int64(0)
+	docCount, behind := int64(0), r.IndexAge > 0
 	for _, s := range r.Indexes {
-		docs += s.Docs
+		docCount += s.Docs
 	}
-	if docs > 0 && len(p.missing) > 0 && !u.behind {
-		r.Notes = append(r.Notes, respelledNote(p.missing, u.instead))
-		r.Suggestions = u.suggestions()
+	if missing := run.Missing(); docCount > 0 && len(missing) > 0 && !behind {
+		r.Notes = append(r.Notes, respelledNote(missing, run.Respelled))
+		r.Suggestions = run.RespelledWords()
 	}
-	if len(r.Hits) > 0 || u.behind {
+	if len(r.Hits) > 0 || behind {
 		return r, nil // the pages that the index lacks may match
 	}
-	told := len(r.Notes)
-	if docs > 0 {
-		if err := x.noteUnmet(ctx, u.sessions, u.Filters, &r); err != nil {
-			return Results{}, err
+	unmet := ""
+	if docCount > 0 {
+		if unmet, err = unmetNote(ctx, run.Sources(), run.Filters); err != nil {
+			return r, err
+		}
+		if unmet != "" {
+			r.Notes = append(r.Notes, unmet)
 		}
 	}
-	if why := u.whyEmpty(docs, len(r.Notes) == told, &r); why != "" {
+	if why := whyEmpty(run, docCount, unmet == "", &r); why != "" {
 		r.Notes = append(r.Notes, why)
 	}
-	if len(p.terms) > 0 && len(r.Suggestions) == 0 {
-		r.Suggestions, err = suggest(ctx, u.a, u.sessions, u.Parsed)
+	if len(run.Terms()) > 0 && len(r.Suggestions) == 0 {
+		r.Suggestions, err = run.Suggest(ctx)
 	}
 	return r, err
 }
 
-func missingNote(words []string) string {
-	quoted := make([]string, len(words))
-	for i, w := range words {
-		quoted[i] = fmt.Sprintf("%q", parse.Clip(w, 60))
+// distinct returns the values without repetitions, in order.
+func distinct(values []string) []string {
+	var d []string
+	for _, v := range values {
+		if !slices.Contains(d, v) {
+			d = append(d, v)
+		}
 	}
-	if n := len(quoted) - 1; n > 0 {
-		quoted = append(quoted[:n-1], quoted[n-1]+" or "+quoted[n])
-	}
-	return "No page has " + strings.Join(quoted, ", ") + "."
+	return d
 }
 
-// maxUnmet is how many values of filters that no document meets are told.
-const maxUnmet = 5
-
-// noteUnmet tells, of a search that found nothing, which values of its filters
-// no document meets at all.
-func (x *Index) noteUnmet(ctx context.Context, sessions []*session, f query.Filters, r *Results) error {
-	var unmet []string
-	all := f.Single()
-	for i, one := range all {
-		if len(unmet) == maxUnmet {
-			break
-		}
-		if slices.ContainsFunc(all[:i], func(o query.Filters) bool { return o.Describe() == one.Describe() }) {
-			continue
-		}
-		met := false
-		for _, s := range sessions {
-			cond, args, err := where(ctx, s.tx, one, s.col.Mount)
-			if err == nil && !met {
-				err = s.tx.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM docs WHERE `+cond+`)`, args...).Scan(&met)
-			}
-			if err != nil {
-				return x.failed(ctx, s, err)
-			}
-		}
-		if !met {
-			unmet = append(unmet, one.Describe())
-		}
-	}
-	if len(unmet) > 0 {
-		r.Notes = append(r.Notes, "No page is "+strings.Join(unmet, " or ")+".")
-	}
-	return nil
-}
+// maxQueryBytes is how much of a query is read.
+const maxQueryBytes = 2000
 
 // parse parses a query's text and adds its other filters.
 func (x *Index) parse(q Query) query.Parsed {
-	parsed := query.Parse(q.Text, x.opts.Now(), x.opts.MaxQueryBytes)
+	parsed := query.Parse(q.Text, x.opts.Now(), maxQueryBytes)
 	if q.Source != "" {
 		parsed.Filters.Source.Is = append(parsed.Filters.Source.Is, strings.Split(strings.ToLower(q.Source), ",")...)
 	}
@@ -279,9 +270,9 @@ func unknownSources(cols []Collection, c query.Condition) (notes []string) {
 	return notes
 }
 
-// begin opens a collection for the query. It returns nil if the collection is not
-// indexed yet.
-func (x *Index) begin(ctx context.Context, c Collection, r *Results) (*session, error) {
+// begin opens a collection for a search. It returns nil if the collection is not indexed
+// yet.
+func (x *Index) begin(ctx context.Context, c Collection, r *Results) (*rank.Source, error) {
 	e, err := x.entry(c.ID)
 	if err != nil {
 		return nil, err
@@ -302,20 +293,23 @@ func (x *Index) begin(ctx context.Context, c Collection, r *Results) (*session, 
 		r.IndexAge = max(r.IndexAge, st.Behind)
 		return nil, nil
 	}
-	s := &session{col: c, entry: e, db: d, terms: map[string]*termEntry{}}
-	if s.tx, err = d.read.BeginTx(ctx, nil); err == nil {
-		err = s.snapshot(ctx, x.opts)
+	s := &rank.Source{ID: c.ID, Label: c.Label, Mount: c.Mount}
+	if s.Snapshot, err = d.Snapshot(ctx); err != nil {
+		return nil, s.Failed(err)
 	}
-	if err != nil {
-		err = x.failed(ctx, s, err)
-		s.end()
+	if err := x.describe(ctx, e, s, c, r); err != nil {
+		s.End()
 		return nil, err
 	}
-	st := IndexState{Collection: c, Commit: s.state.commit, Docs: s.state.docs}
+	return s, nil
+}
+
+// describe adds to the answer what it must say of a collection.
+func (x *Index) describe(ctx context.Context, e *entry, s *rank.Source, c Collection, r *Results) (err error) {
+	st := IndexState{Collection: c, Commit: s.State.Commit, Docs: s.State.Docs}
 	// Look up the head after opening the database, so that it is not the older one.
 	if st.Behind, st.Pages, err = x.lag(ctx, e, st.Commit, true); err != nil {
-		s.end()
-		return nil, err
+		return err
 	}
 	if len(r.Indexes) == 0 {
 		r.IndexCommit = st.Commit
@@ -329,98 +323,13 @@ func (x *Index) begin(ctx context.Context, c Collection, r *Results) (*session, 
 		}
 		r.Notes = append(r.Notes, note)
 	}
-	if s.state.unread > 0 {
-		if err := s.noteUnread(ctx, r); err != nil {
-			err = x.failed(ctx, s, err)
-			s.end()
-			return nil, err
+	if s.State.Unread > 0 {
+		note, err := unreadNote(ctx, s)
+		if err != nil {
+			return s.Failed(err)
 		}
+		r.Notes = append(r.Notes, note)
 		e.refresh() // they may have been repaired, which no commit announces
 	}
-	return s, nil
-}
-
-// shownUnread limits how many unreadable files a note names.
-const shownUnread = 3
-
-// noteUnread adds a note about the files that only their names find.
-func (s *session) noteUnread(ctx context.Context, r *Results) error {
-	paths, err := unreadPaths(ctx, s.tx, shownUnread)
-	if err != nil {
-		return err
-	}
-	var names []string
-	for _, p := range paths {
-		names = append(names, fmt.Sprintf("%q", string(p)))
-	}
-	list := strings.Join(names, ", ")
-	if more := s.state.unread - int64(len(paths)); more > 0 {
-		list += fmt.Sprintf(" and %d more", more)
-	}
-	r.Notes = append(r.Notes, fmt.Sprintf("The text of %s in %s was not searched, because it is damaged on the server's disk. %s", list, s.col.Label, space.DamagedAdvice))
 	return nil
-}
-
-func (s *session) end() {
-	s.db.scratch.put(s.memory)
-	if s.tx != nil {
-		s.tx.Rollback()
-	}
-	s.db.release()
-}
-
-// damageError is a database that cannot be read. It has been reported for
-// repair.
-type damageError struct {
-	id  space.SpaceID
-	err error
-}
-
-func (e *damageError) Error() string { return fmt.Sprintf("index of %s is damaged: %v", e.id, e.err) }
-func (e *damageError) Unwrap() error { return e.err }
-
-// failed looks at an error of a query. Damage is remembered, so that the next
-// update rebuilds, and reported to whoever follows the collection.
-func (x *Index) failed(ctx context.Context, s *session, err error) error {
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if !damaged(err) {
-		return fmt.Errorf("search %s: %w", s.col.ID, err)
-	}
-	s.entry.mu.Lock()
-	first := !s.entry.rotten
-	s.entry.rotten = true
-	s.entry.mu.Unlock()
-	s.entry.fell(x.opts.Now())
-	if first {
-		x.opts.Logger.WarnContext(ctx, "index is damaged and will be rebuilt", "collection", s.col.ID, "error", err)
-		s.entry.refresh()
-	}
-	return &damageError{s.col.ID, err}
-}
-
-// scope says what a search looked at.
-func scope(cols []Collection, f query.Filters, indexes []IndexState) string {
-	f.Source = query.Condition{}
-	docs := int64(0)
-	for _, i := range indexes {
-		docs += i.Docs
-	}
-	var labels []string
-	for _, c := range cols {
-		labels = append(labels, c.Label)
-	}
-	where := strings.Join(labels, ", ")
-	if len(labels) > 6 {
-		where = fmt.Sprintf("%s and %d more", strings.Join(labels[:5], ", "), len(labels)-5)
-	}
-	s := fmt.Sprintf("%s (%d documents)", where, docs)
-	if where == "" {
-		s = "0 documents"
-	}
-	if d := f.Describe(); d != "" {
-		s += " with " + d
-	}
-	return s
 }

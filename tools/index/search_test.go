@@ -8,6 +8,7 @@ import (
 
 	"satchel/internal/space"
 	"satchel/tools/index/parse"
+	"satchel/tools/index/rank"
 )
 
 var corpus = map[string]string{
@@ -134,7 +135,7 @@ func TestBudgetIsKeptAndTiersAreTwo(t *testing.T) {
 		}
 		t.Logf("budget %d: %d hits, %d with text, %d tokens", budget, len(r.Hits), full, r.Tokens)
 	}
-	if r := search(t, x, "turbine limit:1000"); len(r.Hits) > DefaultMaxResults {
+	if r := search(t, x, "turbine limit:1000"); len(r.Hits) > rank.MaxResults {
 		t.Errorf("%d hits", len(r.Hits))
 	}
 }
@@ -272,21 +273,21 @@ func TestWeakHitsAreLeftOut(t *testing.T) {
 	}
 	x, _ := indexOf(t, files)
 	r := search(t, x, "wifi guest network limit:20")
-	if got := paths(r); len(got) != leastHits || got[0] != "wifi.md" {
+	if got := paths(r); len(got) != DefaultLimit || got[0] != "wifi.md" {
 		t.Errorf("%v", got)
 	}
 	if r.Total != 21 || !r.Truncated || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "Hits under 20% of the best score are left out.") {
 		t.Errorf("total %d, truncated %v, notes %q", r.Total, r.Truncated, r.Notes)
 	}
 	for _, h := range r.Hits {
-		if weak := h.Score < r.Hits[0].Score*DefaultMinScoreShare; weak == (h.Text != "") {
+		if weak := h.Score < r.Hits[0].Score*rank.DefaultMinScoreShare; weak == (h.Text != "") {
 			t.Errorf("%s with score %.1f of %.1f has the text %q", h.Path, h.Score, r.Hits[0].Score, h.Text)
 		}
 	}
 	if r := search(t, x, "network"); len(r.Hits) != DefaultLimit || len(r.Notes) != 0 {
 		t.Errorf("hits that are alike were left out: %v, %q", paths(r), r.Notes)
 	}
-	all, _ := indexOfWith(t, Options{MinScoreShare: -1}, files)
+	all, _ := indexOfWith(t, allHits, files)
 	if r := search(t, all, "wifi guest network limit:20"); len(r.Hits) != 20 || len(r.Notes) != 0 {
 		t.Errorf("%v, %q", paths(r), r.Notes)
 	}
@@ -373,6 +374,32 @@ func TestPhrasesThatMatchGiveNoSuggestions(t *testing.T) {
 	} {
 		if r := search(t, x, q); len(r.Hits) == 0 || len(r.Suggestions) > 0 {
 			t.Errorf("%s: %v, suggestions %q", q, paths(r), r.Suggestions)
+		}
+	}
+}
+
+// A hit names the heading by the anchor that Sections gives it, however often
+// its words are repeated and wherever the chunks are cut.
+func TestHitsNameRepeatedHeadings(t *testing.T) {
+	var b strings.Builder
+	words := []string{"almond", "banana", "cherry", "damson", "elder", "fig"}
+	for i, w := range words {
+		fmt.Fprintf(&b, "# Part\n\n## Setup\n\nHere is the %s.\n\n", w)
+		if i%2 == 0 { // so that some sections share a chunk and some do not
+			b.WriteString(strings.Repeat("Filler of no interest.\n\n", 200))
+		}
+	}
+	x, _ := indexOf(t, map[string]string{"a.md": b.String()})
+	sections := parse.Sections("a.md", []byte(b.String()))
+	for i, w := range words {
+		h := search(t, x, w).Hits[0]
+		want := "setup"
+		if i > 0 {
+			want = fmt.Sprintf("setup-%d", i)
+		}
+		at := slices.IndexFunc(sections, func(s parse.Section) bool { return s.Anchor == h.Anchor })
+		if h.Anchor != want || at < 0 || !strings.Contains(strings.Join(strings.Split(b.String(), "\n")[sections[at].From-1:sections[at].To], "\n"), w) {
+			t.Errorf("%s is under %q, want %q", w, h.Anchor, want)
 		}
 	}
 }

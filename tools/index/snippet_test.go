@@ -2,7 +2,7 @@ package index
 
 import (
 	"fmt"
-	"satchel/tools/index/parse"
+	"satchel/tools/index/present"
 	"slices"
 	"strings"
 	"testing"
@@ -10,7 +10,7 @@ import (
 )
 
 // snippetOf is the snippet that a page of one passage gets for a query.
-func snippetOf(t *testing.T, name, text, query string) Hit {
+func snippetOf(t *testing.T, name, text, query string) present.Hit {
 	t.Helper()
 	x, _ := indexOf(t, map[string]string{name: text})
 	defer x.Close()
@@ -45,7 +45,7 @@ func TestSnippetsShowWhy(t *testing.T) {
 		if !strings.Contains(h.Snippet, c.want) || c.not != "" && strings.Contains(h.Snippet, c.not) {
 			t.Errorf("%s: %q", c.what, h.Snippet)
 		}
-		if !utf8.ValidString(h.Snippet) || len(h.Snippet) > 3*snippetBytes {
+		if !utf8.ValidString(h.Snippet) || len(h.Snippet) > 3*320 {
 			t.Errorf("%s: %d bytes: %q", c.what, len(h.Snippet), h.Snippet)
 		}
 	}
@@ -66,13 +66,6 @@ func TestFencesInAnswersAreWhole(t *testing.T) {
 	s := snippetOf(t, "a.md", "# A\n\n"+strings.Repeat("Filler.\n\n", 50)+"The heron:\n\n```js\n"+code+"```\n", "the heron").Snippet
 	if strings.Count(s, "```") != 2 {
 		t.Errorf("the beginning of code: %q", s)
-	}
-	for text, want := range map[string]string{
-		"a\n```\nb": "a\n```\nb\n```", "```\na\n```": "```\na\n```", "no code": "no code", "~~~~\n```\nx\n": "~~~~\n```\nx\n~~~~",
-	} {
-		if got := wholeFences(text, ""); got != want {
-			t.Errorf("%q is shown as %q, want %q", text, got, want)
-		}
 	}
 }
 
@@ -162,43 +155,6 @@ func TestRelatedPagesAreInTheOrderOfTheirPaths(t *testing.T) {
 	if got := strings.Join(search(t, x, "heron").Hits[0].Related, " "); got != "p0.md p1.md p2.md p3.md p4.md" {
 		t.Error(got)
 	}
-}
-
-// Whatever the text and the words, a snippet is text, of a bounded size, with its
-// fences whole, and its lines are among the passage's.
-func FuzzSnippet(f *testing.F) {
-	for _, s := range []string{
-		"# A\n\n```\nheron\n", "heron 鷺。 heron! h", "> ~~~\n> heron\nx", "| a |\n|---|\n| heron |", "---\nheron: x\n---\n", "<p>heron<script>", "heron\x00\xff", "~~~\n```\n~~~ x\nheron",
-		strings.Repeat("heron ", 300), strings.Repeat("鷺", 400), "00:00:01.0 --> 2\nheron", "- ```\n  heron",
-	} {
-		for _, name := range []string{"a.md", "a.html", "a.vtt", "a.csv", "a.go", "a.ipynb"} {
-			f.Add(name, s, "heron 鷺")
-		}
-	}
-	f.Fuzz(func(t *testing.T, name, text, query string) {
-		a := parse.NewAnalyzer()
-		w := wanted{bit: map[string]int{}}
-		a.Words(query, func(o parse.Word) { w.add(o.Term, 1) })
-		p := parse.Parse(name, []byte(text), 20)
-		for _, c := range p.Chunks {
-			ps := passage{start: c.Start, end: c.End, lines: c.Lines, text: text[c.Start:c.End], crumbs: strings.Join(c.Crumbs, "\n"), anchors: strings.Join(c.Anchors, "\n")}
-			s := makeSnippet(a, ps, name, w, snippetBytes)
-			if !utf8.ValidString(s.text) || strings.ContainsRune(s.text, 0) {
-				t.Fatalf("no text: %q", s.text)
-			}
-			if s.lines[0] < c.Lines[0] || s.lines[1] > c.Lines[1] || s.lines[0] > s.lines[1] || s.from > s.to || s.to > len(ps.text) {
-				t.Fatalf("lines %v, bytes %d to %d of %+v", s.lines, s.from, s.to, c)
-			}
-			if len(s.text) > 3*(snippetBytes+parse.MaxHead)+4*len(s.text)/snippetBytes {
-				t.Fatalf("%d bytes of snippet", len(s.text))
-			}
-			if parse.Format(name) == parse.FormatMarkdown {
-				if again := wholeFences(s.text, ""); again != s.text {
-					t.Fatalf("an open fence: %q", s.text)
-				}
-			}
-		}
-	})
 }
 
 // BenchmarkPresent compares a search that shows one hit's snippet with one that

@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"satchel/internal/space"
+	"satchel/tools/index/rank"
 )
 
 // history is a Source of commits that tests write down. It is a real object
@@ -117,6 +118,9 @@ func (h *history) ReadBlob(_ context.Context, _ space.SpaceID, b space.BlobID) (
 }
 
 const testSpace = space.SpaceID("s_test")
+
+// allHits leaves out no weak hits.
+var allHits = Options{ranking: rank.Options{MinScoreShare: -1}}
 
 var testCollections = []Collection{{ID: testSpace, Label: "space"}}
 

@@ -2,8 +2,6 @@ package index
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,7 +13,7 @@ import (
 	"satchel/internal/fault"
 	"satchel/internal/space"
 	"satchel/tools/index/parse"
-	"satchel/tools/index/segment"
+	"satchel/tools/index/postings"
 )
 
 // Above this many changed files, when they are most of the collection, a
@@ -36,7 +34,7 @@ func (x *Index) Update(ctx context.Context, id space.SpaceID, src Source) error 
 		err = fmt.Errorf("update index of %s: %w", id, err)
 	}
 	e.settled(at, err)
-	x.meaningChanged(id)
+	x.engine.Changed(string(id))
 	return err
 }
 
@@ -49,7 +47,7 @@ func (x *Index) Rebuild(ctx context.Context, id space.SpaceID, src Source) error
 	defer e.unlock()
 	// What is there is opened first: opening sweeps away what was left unfinished.
 	if d, err := x.open(ctx, e); err == nil && d != nil {
-		d.release()
+		d.Release()
 	}
 	head, err := src.Head(ctx, id)
 	if err == nil {
@@ -59,7 +57,7 @@ func (x *Index) Rebuild(ctx context.Context, id space.SpaceID, src Source) error
 		err = fmt.Errorf("rebuild index of %s: %w", id, err)
 	}
 	e.settled(head, err)
-	x.meaningChanged(id)
+	x.engine.Changed(string(id))
 	return err
 }
 
@@ -72,15 +70,15 @@ func (x *Index) Sound(ctx context.Context, id space.SpaceID, src Source, ask fun
 		return err
 	}
 	for range 2 {
-		rotten, before := e.health()
-		if rotten {
+		damaged, before := e.health()
+		if damaged {
 			if err := x.Update(ctx, id, src); err != nil {
 				return err
 			}
 			_, before = e.health()
 		}
 		err := ask()
-		if rotten, after := e.health(); !rotten && after == before {
+		if damaged, after := e.health(); !damaged && after == before {
 			return err
 		}
 	}
@@ -104,7 +102,7 @@ func (x *Index) Reread(ctx context.Context, id space.SpaceID, src Source, paths 
 		err = fmt.Errorf("read files of %s again: %w", id, err)
 	}
 	e.settled(at, err)
-	x.meaningChanged(id)
+	x.engine.Changed(string(id))
 	return absent, err
 }
 
@@ -138,12 +136,12 @@ func (x *Index) reread(ctx context.Context, e *entry, src Source, at space.Commi
 	if err != nil || d == nil {
 		return absent, err
 	}
-	defer d.release()
+	defer d.Release()
 	if len(changes) == 0 {
 		return absent, nil
 	}
 	err = x.apply(ctx, e, d, src, changes, at)
-	if err != nil && ctx.Err() == nil && damaged(err) {
+	if err != nil && ctx.Err() == nil && postings.Damaged(err) {
 		x.opts.Logger.WarnContext(ctx, "index is damaged and will be rebuilt", "collection", e.id, "error", err)
 		err = x.rebuild(ctx, e, src, at)
 	}
@@ -160,38 +158,35 @@ func (x *Index) update(ctx context.Context, e *entry, src Source) (space.CommitI
 	if err != nil {
 		return "", err
 	}
-	e.mu.Lock()
-	rotten := e.rotten
-	e.mu.Unlock()
 	if d != nil {
-		defer d.release()
+		defer d.Release()
 	}
-	if d == nil || rotten {
+	if damaged, _ := e.health(); d == nil || damaged {
 		return head, x.rebuild(ctx, e, src, head)
 	}
-	st := d.current()
+	st := d.State()
 	var changes []space.FileChange
-	if st.commit != head {
-		changes, err = src.Diff(ctx, e.id, st.commit, head)
+	if st.Commit != head {
+		changes, err = src.Diff(ctx, e.id, st.Commit, head)
 	}
 	if err != nil {
 		if ctx.Err() != nil {
 			return "", ctx.Err()
 		}
-		x.opts.Logger.InfoContext(ctx, "index rebuilds, for its commit cannot be compared", "collection", e.id, "commit", st.commit, "error", err)
+		x.opts.Logger.InfoContext(ctx, "index rebuilds, for its commit cannot be compared", "collection", e.id, "commit", st.Commit, "error", err)
 		return head, x.rebuild(ctx, e, src, head)
 	}
-	if len(changes) > manyChanges && int64(len(changes)) > st.docs/2 {
+	if len(changes) > manyChanges && int64(len(changes)) > st.Docs/2 {
 		return head, x.rebuild(ctx, e, src, head)
 	}
-	if st.unread > 0 {
+	if st.Unread > 0 {
 		changes = append(changes, x.repaired(ctx, e.id, d, src, changes, head)...)
 	}
-	if st.commit == head && len(changes) == 0 {
+	if st.Commit == head && len(changes) == 0 {
 		return head, nil
 	}
 	if err := x.apply(ctx, e, d, src, changes, head); err != nil {
-		if ctx.Err() != nil || !damaged(err) {
+		if ctx.Err() != nil || !postings.Damaged(err) {
 			return "", err
 		}
 		x.opts.Logger.WarnContext(ctx, "index is damaged and will be rebuilt", "collection", e.id, "error", err)
@@ -200,13 +195,14 @@ func (x *Index) update(ctx context.Context, e *entry, src Source) (space.CommitI
 	return head, nil
 }
 
-// maxUnread limits how many unreadable files an update tries again.
+// maxUnread limits how many unreadable files an update tries again. Each update tries
+// others.
 const maxUnread = 100
 
 // repaired lists the files that could not be read when they were indexed and can be
-// read now, except those in changed. The next update retries the others.
-func (x *Index) repaired(ctx context.Context, id space.SpaceID, d *database, src Source, changed []space.FileChange, head space.CommitID) (list []space.FileChange) {
-	paths, err := unreadPaths(ctx, d.read, maxUnread)
+// read now, except those in changed.
+func (x *Index) repaired(ctx context.Context, id space.SpaceID, d *postings.Database, src Source, changed []space.FileChange, head space.CommitID) (list []space.FileChange) {
+	paths, err := d.UnreadPaths(ctx, maxUnread)
 	if err != nil {
 		x.opts.Logger.WarnContext(ctx, "files that could not be read are not tried again", "collection", id, "error", err)
 		return nil
@@ -230,23 +226,6 @@ func (x *Index) repaired(ctx context.Context, id space.SpaceID, d *database, src
 	return list
 }
 
-// unreadPaths lists files that the source could not read, sorted.
-func unreadPaths(ctx context.Context, q queryer, most int) (paths []space.Path, err error) {
-	rows, err := q.QueryContext(ctx, `SELECT path FROM docs WHERE blob = '' ORDER BY path LIMIT ?`, most)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var p space.Path
-		if err := rows.Scan(&p); err != nil {
-			return nil, err
-		}
-		paths = append(paths, p)
-	}
-	return paths, rows.Err()
-}
-
 // dates asks a Dater, and does without where there is none.
 func (x *Index) dates(ctx context.Context, id space.SpaceID, src Source, from, to space.CommitID) map[space.Path]time.Time {
 	dater, ok := src.(Dater)
@@ -264,7 +243,7 @@ func (x *Index) dates(ctx context.Context, id space.SpaceID, src Source, from, t
 // and is indexed by its path alone, so that the other files can still be indexed.
 func (x *Index) load(ctx context.Context, a *parse.Analyzer, id space.SpaceID, src Source, c space.FileChange, date time.Time) (parse.Document, error) {
 	var data []byte
-	if c.Size <= x.opts.MaxFileBytes {
+	if c.Size <= maxFileBytes {
 		var err error
 		if data, err = src.ReadBlob(ctx, id, c.New); fault.CodeOf(err) == fault.Damaged {
 			x.opts.Logger.ErrorContext(ctx, "a damaged file is indexed by its name alone", "collection", id, "path", c.Path, "error", err)
@@ -272,56 +251,43 @@ func (x *Index) load(ctx context.Context, a *parse.Analyzer, id space.SpaceID, s
 		} else if err != nil {
 			return parse.Document{}, fmt.Errorf("read blob %s: %w", c.New, err)
 		}
-		if int64(len(data)) > x.opts.MaxFileBytes {
+		if int64(len(data)) > maxFileBytes {
 			data = nil
 		}
 	}
-	return a.Analyse(c, data, date, x.opts.MaxChunks), nil
+	return a.Analyse(c, data, date, postings.MaxChunks), nil
 }
 
 // apply writes the changes between two commits in one transaction.
-func (x *Index) apply(ctx context.Context, e *entry, d *database, src Source, changes []space.FileChange, head space.CommitID) error {
-	dates := x.dates(ctx, e.id, src, d.current().commit, head)
-	tx, err := d.write.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback()
-	st, v := d.currentView()
-	w, err := newWriter(ctx, tx, st, v, x.opts)
-	if err != nil {
-		return err
-	}
-	a := x.analyzer()
-	defer x.analyzers.put(a)
-	for _, c := range changes {
-		if c.Status != space.Added {
-			had, err := w.remove(ctx, a, c.Path, x.opts)
+func (x *Index) apply(ctx context.Context, e *entry, d *postings.Database, src Source, changes []space.FileChange, head space.CommitID) error {
+	dates := x.dates(ctx, e.id, src, d.State().Commit, head)
+	a := x.ranker.Analyzer()
+	defer x.ranker.Release(a)
+	return d.Update(ctx, head, func(w *postings.Writer) error {
+		for _, c := range changes {
+			if c.Status != space.Added {
+				had, err := w.Remove(ctx, a, c.Path)
+				if err != nil {
+					return err
+				}
+				// What the old commit has is in the index, unless its name is damaged.
+				if old := (space.FileChange{Path: c.Path, NewMode: c.OldMode}); !had && c.Old != "" && parse.Indexed(old) {
+					return fmt.Errorf("%w: %s is not found", postings.ErrDamaged, c.Path)
+				}
+			}
+			if c.Status == space.Deleted || !parse.Indexed(c) {
+				continue
+			}
+			doc, err := x.load(ctx, a, e.id, src, c, dates[c.Path])
 			if err != nil {
 				return err
 			}
-			// What the old commit has is in the index, unless its name is damaged.
-			if old := (space.FileChange{Path: c.Path, NewMode: c.OldMode}); !had && c.Old != "" && parse.Indexed(old) {
-				return fmt.Errorf("%w: %s is not found", segment.ErrDamaged, c.Path)
+			if err := w.Add(ctx, doc); err != nil {
+				return err
 			}
 		}
-		if c.Status == space.Deleted || !parse.Indexed(c) {
-			continue
-		}
-		doc, err := x.load(ctx, a, e.id, src, c, dates[c.Path])
-		if err != nil {
-			return err
-		}
-		if err := w.add(ctx, doc); err != nil {
-			return err
-		}
-	}
-	st, v, err = w.commit(ctx, head, x.opts)
-	if err != nil {
-		return err
-	}
-	d.advance(st, v)
-	return nil
+		return nil
+	})
 }
 
 // rebuild indexes a commit into a new file, which takes the old one's place
@@ -339,20 +305,15 @@ func (x *Index) rebuild(ctx context.Context, e *entry, src Source, head space.Co
 	}
 	file := x.fileName(e.id, generation)
 	building := file + ".new"
-	removeFile(building)
-	db, err := createFile(ctx, building)
-	if err != nil {
+	postings.Remove(building)
+	if err := x.build(ctx, e.id, building, src, head); err != nil {
 		return err
 	}
 	defer func() {
 		if err != nil {
-			removeFile(building)
+			postings.Remove(building)
 		}
 	}()
-	err = x.fill(ctx, e.id, db, src, head)
-	if err := errors.Join(err, db.Close()); err != nil {
-		return err
-	}
 	if err := syncPath(building); err != nil {
 		return err
 	}
@@ -362,19 +323,19 @@ func (x *Index) rebuild(ctx context.Context, e *entry, src Source, head space.Co
 	if err := syncPath(x.opts.Dir); err != nil {
 		return err
 	}
-	d, err := openFile(ctx, file, x.opts, x.cache)
+	d, err := postings.Open(ctx, file, x.opts.storage, x.cache)
 	if err != nil {
-		removeFile(file)
+		postings.Remove(file)
 		return fmt.Errorf("open new index: %w", err)
 	}
 	replaced := e.swap(d)
 	for _, f := range old {
 		if f != replaced { // that one goes with its last reader
-			removeFile(f)
+			postings.Remove(f)
 		}
 	}
-	st := d.current()
-	x.opts.Logger.InfoContext(ctx, "index was rebuilt", "collection", e.id, "commit", head, "files", st.docs, "chunks", st.chunks, "took", x.opts.Now().Sub(start))
+	st := d.State()
+	x.opts.Logger.InfoContext(ctx, "index was rebuilt", "collection", e.id, "commit", head, "files", st.Docs, "chunks", st.Chunks, "took", x.opts.Now().Sub(start))
 	return nil
 }
 
@@ -398,9 +359,9 @@ func syncPath(name string) error {
 	return nil
 }
 
-// fill writes all files of a commit: analysed by as many goroutines as there
-// are processors, written by this one, in order.
-func (x *Index) fill(ctx context.Context, id space.SpaceID, db *sql.DB, src Source, head space.CommitID) error {
+// build makes a database of all files of a commit. As many goroutines as there are
+// processors analyse them, and this one writes them, in order.
+func (x *Index) build(ctx context.Context, id space.SpaceID, file string, src Source, head space.CommitID) error {
 	var files []space.FileChange
 	var dates map[space.Path]time.Time
 	if head != "" {
@@ -413,21 +374,9 @@ func (x *Index) fill(ctx context.Context, id space.SpaceID, db *sql.DB, src Sour
 		}
 		dates = x.dates(ctx, id, src, "", head)
 	}
-	tx, err := db.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback()
-	w, err := newWriter(ctx, tx, state{}, nil, x.opts)
-	if err != nil {
-		return err
-	}
-	err = x.analyseAll(ctx, id, src, files, dates, func(d parse.Document) error { return w.add(ctx, d) })
-	if err != nil {
-		return err
-	}
-	_, _, err = w.commit(ctx, head, x.opts)
-	return err
+	return postings.Build(ctx, file, x.opts.storage, head, func(w *postings.Writer) error {
+		return x.analyseAll(ctx, id, src, files, dates, func(d parse.Document) error { return w.Add(ctx, d) })
+	})
 }
 
 // analyseAll hands every indexed file to yield, in order. All its goroutines

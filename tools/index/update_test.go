@@ -2,13 +2,12 @@ package index
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,7 +16,8 @@ import (
 
 	"satchel/internal/fault"
 	"satchel/internal/space"
-	"satchel/tools/index/parse"
+	"satchel/tools/index/indextest"
+	"satchel/tools/index/postings"
 	"satchel/tools/index/segment"
 
 	"go.uber.org/goleak"
@@ -29,12 +29,28 @@ func TestMain(m *testing.M) {
 }
 
 // dump returns everything that a database answers from, apart from ids and how
-// the postings are cut into segments. It fails the test where the inverted index
+// the postings are cut into segments. It fails the test if the inverted index
 // does not agree with itself.
 func dump(t *testing.T, x *Index) string {
 	t.Helper()
-	s := begin(t, x)
-	defer s.end()
+	e, err := x.entry(testSpace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := x.open(t.Context(), e)
+	if err != nil || d == nil {
+		t.Fatal("no index", err)
+	}
+	s, err := d.Snapshot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.End()
+	db, err := sql.Open("sqlite", d.File())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
 	var b strings.Builder
 	names := map[int64]string{} // of chunks
 	for _, q := range []string{
@@ -43,7 +59,7 @@ func dump(t *testing.T, x *Index) string {
 		`SELECT key || ' ' || value FROM meta WHERE key NOT IN ('next', 'rows', 'epoch', 'segments', 'dead', 'sum') ORDER BY key`,
 		`SELECT count(*) FROM texts`,
 	} {
-		rows, err := s.tx.Query(q)
+		rows, err := db.Query(q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,7 +80,7 @@ func dump(t *testing.T, x *Index) string {
 	}
 	var terms []string
 	dfs := map[string]int64{}
-	if err := s.eachTerm(t.Context(), "", func(term string, df int64) bool {
+	if err := s.EachTerm(t.Context(), "", func(term string, df int64) bool {
 		terms, dfs[term] = append(terms, term), df
 		return true
 	}); err != nil {
@@ -75,11 +91,11 @@ func dump(t *testing.T, x *Index) string {
 	}
 	for _, term := range terms {
 		var in []string
-		for i, p := range s.view.parts {
-			if err := s.each(t.Context(), term, i, new(scratch), func(ps []segment.Posting) {
+		for i, p := range s.View.Parts {
+			if err := s.Each(t.Context(), term, i, func(ps []segment.Posting) {
 				for _, post := range ps {
-					if c := p.seg.Chunks[post.Chunk]; !p.dead.has(int(post.Chunk)) {
-						in = append(in, fmt.Sprint(names[chunkID(c)], c.Length, post.Counts))
+					if c := p.Segment.Chunks[post.Chunk]; !p.Dead.Has(int(post.Chunk)) {
+						in = append(in, fmt.Sprint(names[postings.ChunkID(c)], c.Length, post.Counts))
 					}
 				}
 			}); err != nil {
@@ -95,28 +111,34 @@ func dump(t *testing.T, x *Index) string {
 	return b.String()
 }
 
-// begin opens a session over the test's space.
-func begin(t testing.TB, x *Index) *session {
+// segments returns how many segments an index has.
+func segments(t *testing.T, x *Index) int {
 	t.Helper()
-	s, err := x.begin(context.Background(), testCollections[0], &Results{})
-	if err != nil || s == nil {
-		t.Fatal("no index", err)
+	e, _ := x.entry(testSpace)
+	d, err := x.open(t.Context(), e)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return s
+	s, err := d.Snapshot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.End()
+	return len(s.View.Parts)
 }
 
 // randomChange changes, empties and deletes a few of a few pages.
-func randomChange(rng *rand.Rand, g *generator) map[string][]byte {
+func randomChange(rng *rand.Rand, g *indextest.Generator) map[string][]byte {
 	change := map[string][]byte{}
 	for range 1 + rng.IntN(4) {
-		p := fmt.Sprintf("knowledge/%s/page-%d.md", g.words[rng.IntN(5)], rng.IntN(8))
+		p := fmt.Sprintf("knowledge/%s/page-%d.md", g.Words[rng.IntN(5)], rng.IntN(8))
 		switch rng.IntN(4) {
 		case 0:
 			change[p] = nil
 		case 1:
 			change[p] = []byte{}
 		default:
-			change[p] = g.page(200 + rng.IntN(9000))
+			change[p] = g.Page(200 + rng.IntN(9000))
 		}
 	}
 	return change
@@ -127,115 +149,72 @@ func randomChange(rng *rand.Rand, g *generator) map[string][]byte {
 // again, however the segments were merged, and where they did not fit into
 // memory.
 func TestFollowingCommitsGivesWhatARebuildGives(t *testing.T) {
-	for _, o := range []Options{{}, {BuildBytes: 40_000, CacheBytes: 4096}} {
-		t.Run(fmt.Sprint("memory for a build: ", o.BuildBytes), func(t *testing.T) {
+	for _, o := range []Options{{}, {storage: postings.Options{BuildBytes: 40_000, CacheBytes: 4096}}} {
+		t.Run(fmt.Sprint("memory for a build: ", o.storage.BuildBytes), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(7, 7))
-			g := newGenerator(7)
+			g := indextest.NewGenerator(7)
 			h := newHistory()
-			h.commit(g.pages(20, 6000))
+			h.commit(g.Pages(20, 6000))
+			o.Dir = t.TempDir()
 			followed := openIndex(t, o)
 			update(t, followed, h)
-			merges := 0
+			merges, before := 0, 1
 			for range 40 {
 				h.commit(randomChange(rng, g))
 				update(t, followed, h)
-				s := begin(t, followed)
-				loaded, err := loadView(t.Context(), s.tx, s.state)
-				if err != nil || !reflect.DeepEqual(loaded, s.view) {
-					t.Fatalf("what is in memory differs from what is on disk: %v", err)
+				n := segments(t, followed)
+				if n > 3*4+2 {
+					t.Fatalf("%d segments", n)
 				}
-				if len(s.view.parts) > 3*mergeFactor+2 {
-					t.Fatalf("%d segments", len(s.view.parts))
-				}
-				if n := len(s.view.parts); n > 1 && s.view.parts[n-1].seg.Docs > 4 {
+				if n < before {
 					merges++
 				}
-				s.end()
+				before = n
 			}
 			if merges == 0 {
 				t.Error("nothing was merged")
 			}
+			have := dump(t, followed)
+			if have != dump(t, openIndex(t, o)) {
+				t.Error("what is in memory differs from what is on disk")
+			}
+			o.Dir = t.TempDir()
 			fresh := openIndex(t, o)
 			update(t, fresh, h)
-			if a, b := dump(t, followed), dump(t, fresh); a != b {
-				t.Errorf("followed index has %d bytes, rebuilt one %d; they differ", len(a), len(b))
+			if b := dump(t, fresh); have != b {
+				t.Errorf("followed index has %d bytes, rebuilt one %d; they differ", len(have), len(b))
 			}
 			for range 60 {
-				words, phrase, without, under := g.sentence(1+rng.IntN(5)), "", "", ""
+				query := g.Sentence(1 + rng.IntN(5))
 				switch rng.IntN(5) {
 				case 0:
-					phrase = words
+					query = `"` + query + `"`
 				case 1:
-					without = g.word()
+					query += " -" + g.Word()
 				case 2:
-					under = fmt.Sprintf("path GLOB 'knowledge/%s/*'", g.words[rng.IntN(5)])
+					query += fmt.Sprintf(" path:knowledge/%s/**", g.Words[rng.IntN(5)])
 				case 3:
-					without = g.sentence(2)
+					query += ` -"` + g.Sentence(2) + `"`
 				}
-				if a, b := retrieved(t, followed, words, phrase, without, under), retrieved(t, fresh, words, phrase, without, under); !slices.Equal(a, b) {
-					t.Errorf("%q, %q, not %q, %q: %v\nrebuilt: %v", words, phrase, without, under, a, b)
+				a, err := followed.Rank(t.Context(), testCollections, Query{Text: query}, 0)
+				b, err2 := fresh.Rank(t.Context(), testCollections, Query{Text: query}, 0)
+				if err := errors.Join(err, err2); err != nil {
+					t.Fatal(err)
+				}
+				if !slices.Equal(a, b) {
+					t.Errorf("%s: %v\nrebuilt: %v", query, a, b)
 				}
 			}
 		})
 	}
 }
 
-// retrieved returns the chunks that the first stage finds, in an order that ids
-// have no part in.
-func retrieved(t *testing.T, x *Index, words, phrase, without, under string) []string {
-	t.Helper()
-	s := begin(t, x)
-	defer s.end()
-	a := parse.NewAnalyzer()
-	r := retrieval{depth: 1000, verify: 1000}
-	a.Words(words, func(w parse.Word) {
-		n, err := s.freq(t.Context(), w.Term)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.terms = append(r.terms, term{text: w.Term, weight: 1, telling: 1, df: n})
-	})
-	r.sc = newScorer(r.terms, sumStatistics([]state{s.state}))
-	if phrase != "" {
-		r.phrases = [][]string{a.Phrase(phrase)}
-	}
-	if without != "" {
-		r.without = [][]string{a.Phrase(without)}
-	}
-	var err error
-	if r.docs, err = s.filterDocs(t.Context(), under, nil); err != nil {
-		t.Fatal(err)
-	}
-	best, docs, err := s.retrieve(t.Context(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := []string{fmt.Sprint(docs)}
-	for _, c := range best {
-		var p string
-		if err := s.tx.QueryRow(`SELECT path FROM docs WHERE id = ?`, c.id>>chunkBits).Scan(&p); err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, fmt.Sprint(p, " ", c.id&(1<<chunkBits-1), " ", c.score, " ", c.terms))
-	}
-	slices.Sort(all)
-	return all
-}
-
 // Files are read again though their blobs are the same, and what head does not
 // have is told.
 func TestReread(t *testing.T) {
 	x, h := indexOf(t, map[string]string{"a.md": "alpha", "b.md": "beta"})
-	e, _ := x.entry(testSpace)
-	d, err := x.open(t.Context(), e)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer d.release()
 	before := dump(t, x)
-	if _, err := d.write.Exec(`UPDATE docs SET title = 'wrong'`); err != nil {
-		t.Fatal(err)
-	}
+	execSQL(t, dbFiles(t, x.opts.Dir)[0], `UPDATE docs SET title = 'wrong'`)
 	h.commit(map[string][]byte{"b.md": nil, "c.md": []byte("gamma")})
 	h.commit(map[string][]byte{"b.md": []byte("beta"), "c.md": nil})
 	absent, err := x.Reread(t.Context(), testSpace, h, []space.Path{"a.md", "b.md", "nowhere.md", "a.md"})
@@ -351,19 +330,6 @@ func TestDropLeavesNothingUnfinished(t *testing.T) {
 	}
 	if left, err := filepath.Glob(filepath.Join(x.opts.Dir, "*.db*")); err != nil || len(left) != 1 || left[0] != other {
 		t.Errorf("left are %v, %v", left, err)
-	}
-}
-
-// A build that is cut off as it begins leaves no file.
-func TestACutOffBuildLeavesNothing(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	file := filepath.Join(t.TempDir(), "a.1.db.new")
-	if _, err := createFile(ctx, file); !errors.Is(err, context.Canceled) {
-		t.Errorf("made: %v", err)
-	}
-	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("it is left: %v", err)
 	}
 }
 

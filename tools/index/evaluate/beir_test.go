@@ -180,7 +180,7 @@ func TestBEIRIsSearched(t *testing.T) {
 		}
 	}
 	read := 0
-	built, err := Build(t.Context(), index.Options{Workers: 1}, b.Documents, func(int) { read++ })
+	built, err := Build(t.Context(), index.Options{}, b.Documents, func(int) { read++ })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -68,8 +68,8 @@ func Build(ctx context.Context, o index.Options, docs []Document, progress func(
 	}()
 	o.Dir = b.dir
 	if b.index, err = index.Open(o); err != nil {
-		if o.Meaning != nil {
-			o.Meaning.Close()
+		if o.Semantic != nil {
+			o.Semantic.Close()
 		}
 		return nil, err
 	}
@@ -109,12 +109,12 @@ const patience = time.Second / 2
 func (b *Built) Wait(ctx context.Context, progress func(done, total int)) error {
 	for {
 		some, cancel := context.WithTimeout(ctx, patience)
-		err := b.index.WaitMeaning(some, collectionID)
+		err := b.index.WaitVectors(some, collectionID)
 		cancel()
 		if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
 			return err
 		}
-		if st, ok := b.index.MeaningStatus(collectionID); ok {
+		if st, ok := b.index.VectorStatus(collectionID); ok {
 			progress(int(st.Done), int(st.Total))
 		}
 	}

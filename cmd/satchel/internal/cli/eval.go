@@ -108,7 +108,7 @@ func (c *call) measure(ctx context.Context, cfg *config.Config, col *evaluate.Co
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(vectors)) }()
 	o := index.Options{}
-	if o.Meaning, err = server.Meaning(cfg, vectors, commandLog(c.Stderr, slog.LevelError)); err != nil {
+	if o.Semantic, err = server.Semantic(cfg, vectors, commandLog(c.Stderr, slog.LevelError)); err != nil {
 		return evaluate.Figures{}, err
 	}
 	built, err := evaluate.Build(ctx, o, col.Documents, func(done int) {

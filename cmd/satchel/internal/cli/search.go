@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"satchel/internal/admin"
-	"satchel/tools/index"
 	"satchel/tools/index/parse"
+	"satchel/tools/index/rank"
 )
 
 func (c *call) searchCommand() *cobra.Command {
@@ -76,14 +76,14 @@ type searchAnswer struct {
 }
 
 type searchResult struct {
-	Title       string             `json:"title"`
-	Path        string             `json:"path"`
-	Lines       string             `json:"lines"`
-	Heading     string             `json:"heading"`
-	Description string             `json:"description"`
-	Snippet     string             `json:"snippet"`
-	Also        []string           `json:"also"`
-	Why         *index.Explanation `json:"why"`
+	Title       string            `json:"title"`
+	Path        string            `json:"path"`
+	Lines       string            `json:"lines"`
+	Heading     string            `json:"heading"`
+	Description string            `json:"description"`
+	Snippet     string            `json:"snippet"`
+	Also        []string          `json:"also"`
+	Why         *rank.Explanation `json:"why"`
 }
 
 // headingAt returns the heading that a line of the snippet, counted from 0, is
@@ -181,7 +181,7 @@ func (a searchAnswer) print(w io.Writer, m marker) {
 
 // printReasons shows how a result came to its score: the score after each step, and
 // below the first the part of each term of the query.
-func printReasons(w io.Writer, e *index.Explanation) {
+func printReasons(w io.Writer, e *rank.Explanation) {
 	for i, s := range e.Steps {
 		fmt.Fprintf(w, "    %8.3f  %s\n", s.Score, s.What)
 		if i > 0 {

@@ -1,0 +1,113 @@
+package postings
+
+import (
+	"math"
+	"sync"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+
+	"satchel/tools/index/segment"
+)
+
+// Cache keeps what was read last, up to a number of bytes: rows of segments,
+// what a segment's dictionary says of a term, and what documents are called. None
+// of these ever changes, and no number is given again to another one.
+type Cache struct {
+	mu    sync.Mutex
+	limit int
+	size  int
+	rows  *simplelru.LRU[rowKey, cachedRow]
+}
+
+// rowKey names a row, a document, or a term (row is 0, which no row has).
+type rowKey struct {
+	db   *Database
+	row  int64
+	doc  bool
+	term string
+}
+
+type cachedRow struct {
+	key  rowKey
+	data []byte
+	term []segmentTerm // of the segments that hold it or were asked
+	head *Header       // of a document
+}
+
+// segmentTerm is what is known of a term in one segment.
+type segmentTerm struct {
+	// rows are the segment's, by which it is known; only segments without any
+	// may have the same, and these hold no term.
+	rows  [2]int64
+	entry segment.Entry
+	// occurs is how often the bodies of the segment's chunks had the term when
+	// gone of these were deleted; -1: not counted yet.
+	occurs int64
+	gone   int
+}
+
+// rowOverhead is about what the cache itself takes for each row.
+const rowOverhead = 280
+
+// segmentTermBytes is what a term takes for each segment.
+const segmentTermBytes = 64
+
+// headerOverhead is about what a document takes besides its names.
+const headerOverhead = 120
+
+func NewCache(limit int) *Cache {
+	c := &Cache{limit: limit}
+	// Its own bound counts rows; ours are bytes.
+	c.rows, _ = simplelru.NewLRU(math.MaxInt, func(_ rowKey, r cachedRow) { c.size -= r.size() })
+	return c
+}
+
+func (c *Cache) get(d *Database, row int64) []byte {
+	r, _ := c.find(rowKey{db: d, row: row})
+	return r.data
+}
+
+func (c *Cache) find(k rowKey) (cachedRow, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.rows.Get(k)
+}
+
+// put keeps a row that is no larger than a 16th of the cache, so that one long
+// list does not drive out everything else.
+func (c *Cache) put(d *Database, row int64, data []byte) {
+	c.keep(cachedRow{key: rowKey{db: d, row: row}, data: data})
+}
+
+func (c *Cache) keep(r cachedRow) {
+	if r.size() > c.limit/16 {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.rows.Remove(r.key)
+	c.rows.Add(r.key, r)
+	c.size += r.size()
+	for c.size > c.limit {
+		c.rows.RemoveOldest()
+	}
+}
+
+func (r *cachedRow) size() int {
+	n := len(r.data) + len(r.key.term) + segmentTermBytes*len(r.term) + rowOverhead
+	if r.head != nil {
+		n += len(r.head.Path) + len(r.head.Title) + len(r.head.Family) + headerOverhead
+	}
+	return n
+}
+
+// forget drops what is kept of a database that is closed.
+func (c *Cache) forget(d *Database) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, k := range c.rows.Keys() {
+		if k.db == d {
+			c.rows.Remove(k)
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package postings
+
+import (
+	"context"
+	"database/sql"
+	"slices"
+	"strings"
+	"time"
+
+	"satchel/internal/space"
+	"satchel/tools/index/parse"
+)
+
+// Document is what a result says of a document.
+type Document struct {
+	Path        space.Path
+	Blob        space.BlobID
+	Title       string
+	Description string
+	Kind        parse.Kind
+	Lang        string
+	Version     string
+	Date        int64 // Unix seconds; 0: not known
+	Lines       int
+	Size        int    // of its text
+	text        string // the whole text, if it is no longer than wholeBytes
+}
+
+// Time returns when the document was last changed; zero if that is not known.
+func (d *Document) Time() time.Time {
+	if d.Date == 0 {
+		return time.Time{}
+	}
+	return time.Unix(d.Date, 0).UTC()
+}
+
+// Passage is a chunk with its text and its document.
+type Passage struct {
+	Doc        Document
+	Start, End int
+	Lines      [2]int
+	Crumbs     string // the headings above it, one a line
+	Anchors    string // see parse.Chunk
+	Text       string
+}
+
+// maxPassageBytes is how much of a chunk is read. A code fence is never cut, so a chunk
+// may be as long as a file.
+const maxPassageBytes = 32 << 10
+
+// wholeBytes is the size up to which a document's text is read whole with one of its
+// passages: to read a part is no faster.
+const wholeBytes = 32 << 10
+
+// Passage reads a chunk and its document; of a longer chunk it reads the first lines. A
+// chunk that does not exist is sql.ErrNoRows.
+func (s *Snapshot) Passage(ctx context.Context, id int64) (*Passage, error) {
+	if err := s.LoadPassages(ctx, id); err != nil {
+		return nil, err
+	}
+	if p := s.read[id]; p != nil {
+		return p, nil
+	}
+	return nil, sql.ErrNoRows
+}
+
+// LoadPassages reads chunks that exist, with one statement. [Snapshot.Passage] then
+// returns them.
+func (s *Snapshot) LoadPassages(ctx context.Context, ids ...int64) error {
+	missing := slices.DeleteFunc(slices.Clone(ids), func(id int64) bool { return s.read[id] != nil })
+	if len(missing) == 0 {
+		return nil
+	}
+	return s.eachRow(ctx, s.db.stmts.passage, func(rows *sql.Rows) error {
+		var id int64
+		p := &Passage{}
+		d := &p.Doc
+		var text sql.RawBytes
+		var tags, files string
+		var sum, textSum, docSum int64
+		if err := rows.Scan(&id, &p.Start, &p.End, &p.Lines[0], &p.Lines[1], &p.Crumbs, &p.Anchors, &sum, &d.Size, &text, &textSum,
+			&d.Path, &d.Blob, &d.Title, &d.Description, &d.Kind, &d.Lang, &d.Version, &d.Date, &d.Lines, &tags, &files, &docSum); err != nil {
+			return err
+		}
+		doc, part := id>>ChunkBits, []byte(text)
+		if d.Size <= wholeBytes {
+			if err := textFields(doc).check(textSum, text, "text", doc); err != nil {
+				return err
+			}
+			from := min(max(p.Start, 0), len(text))
+			part = text[from:min(max(p.End, from), from+maxPassageBytes, len(text))]
+			d.text = string(text)
+		}
+		if err := chunkFields(id, p.Start, p.End, p.Lines, p.Crumbs, p.Anchors).check(sum, part, "chunk", id); err != nil {
+			return err
+		}
+		if err := docFields(doc, d, tags, files).check(docSum, nil, "document", doc); err != nil {
+			return err
+		}
+		if p.Text = string(part); len(p.Text) < p.End-p.Start {
+			if i := strings.LastIndexByte(p.Text, '\n'); i >= 0 {
+				p.Text = p.Text[:i+1]
+			}
+			p.End = p.Start + len(p.Text)
+			p.Lines[1] = p.Lines[0] + max(0, strings.Count(p.Text, "\n")-1)
+		}
+		s.read[id] = p
+		return nil
+	}, wholeBytes, maxPassageBytes, jsonList(missing))
+}
+
+// WholeText returns the text of a passage's document, which has this id.
+func (s *Snapshot) WholeText(ctx context.Context, id int64, d *Document) (string, error) {
+	if d.Size <= wholeBytes {
+		return d.text, nil
+	}
+	text, err := readText(ctx, s.tx, id)
+	return string(text), err
+}

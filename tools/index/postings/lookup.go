@@ -1,0 +1,196 @@
+package postings
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"satchel/tools/index/parse"
+	"satchel/tools/index/segment"
+)
+
+// termEntry is what the dictionaries of a view say of a term.
+type termEntry struct {
+	df      int64 // live chunks that hold it
+	occurs  int64 // how often bodies have it, once that was asked for; see occurrences
+	counted bool
+	parts   []segmentTerm // one for each part
+}
+
+// lookup finds a term in every segment of the Snapshot's view.
+func (s *Snapshot) lookup(ctx context.Context, t string) (*termEntry, error) {
+	if e, ok := s.terms[t]; ok {
+		return e, nil
+	}
+	read := s.readRow(ctx)
+	e := &termEntry{parts: make([]segmentTerm, len(s.View.Parts))}
+	known, _ := s.db.cache.find(s.termKey(t))
+	fresh := t != "" && len(known.term) != len(e.parts)
+	for i, p := range s.View.Parts {
+		in := &e.parts[i]
+		first, end := p.Segment.Rows()
+		rows := [2]int64{first, end}
+		if k := slices.IndexFunc(known.term, func(one segmentTerm) bool { return one.rows == rows }); k >= 0 {
+			*in = known.term[k]
+		} else {
+			entry, err := p.Segment.Lookup(read, t)
+			if err != nil {
+				return nil, err
+			}
+			*in, fresh = segmentTerm{rows: rows, entry: entry, occurs: -1}, t != ""
+		}
+		e.df += in.entry.DF
+	}
+	if fresh {
+		s.keepTerm(t, e)
+	}
+	s.terms[t] = e
+	return e, nil
+}
+
+// keepTerm keeps what was read of a term for other sessions.
+func (s *Snapshot) keepTerm(t string, e *termEntry) {
+	s.db.cache.keep(cachedRow{key: s.termKey(t), term: slices.Clone(e.parts)})
+}
+
+// termKey is what the cache has a term under.
+func (s *Snapshot) termKey(t string) rowKey { return rowKey{db: s.db, term: t} }
+
+// Freq returns how many chunks of the database hold a term.
+func (s *Snapshot) Freq(ctx context.Context, t string) (int64, error) {
+	e, err := s.lookup(ctx, t)
+	if err != nil {
+		return 0, err
+	}
+	return e.df, nil
+}
+
+// occurrences returns how often the bodies of all live chunks have a term.
+func (s *Snapshot) Occurrences(ctx context.Context, t string) (int64, error) {
+	e, err := s.lookup(ctx, t)
+	if err != nil {
+		return 0, err
+	}
+	if e.counted {
+		return e.occurs, nil
+	}
+	total, counted := int64(0), false
+	for i := range s.View.Parts {
+		p, in := &s.View.Parts[i], &e.parts[i]
+		if in.occurs >= 0 && in.gone == p.Gone {
+			total += in.occurs
+			continue
+		}
+		sum := int64(0)
+		if err := s.Each(ctx, t, i, func(ps []segment.Posting) {
+			for j := range ps {
+				if p.Dead == nil || !p.Dead.Has(int(ps[j].Chunk)) {
+					sum += int64(ps[j].Counts[parse.FieldBody])
+				}
+			}
+		}); err != nil {
+			return 0, err
+		}
+		in.occurs, in.gone = sum, p.Gone
+		total += sum
+		counted = true
+	}
+	if counted {
+		s.keepTerm(t, e)
+	}
+	e.occurs, e.counted = total, true
+	return total, nil
+}
+
+// EachTerm calls yield with every term that begins with prefix and how many
+// chunks hold it, in order, until yield returns false.
+func (s *Snapshot) EachTerm(ctx context.Context, prefix string, yield func(term string, df int64) bool) error {
+	read := s.readRow(ctx)
+	var cursors []*segment.Cursor
+	next := func(c *segment.Cursor) bool {
+		return c.Next() && strings.HasPrefix(string(c.Term()), prefix)
+	}
+	for _, p := range s.View.Parts {
+		c := p.Segment.Seek(read, prefix)
+		for c.Next() {
+			if string(c.Term()) >= prefix {
+				break
+			}
+		}
+		if c.Err() != nil {
+			return c.Err()
+		}
+		if c.Valid() && strings.HasPrefix(string(c.Term()), prefix) {
+			cursors = append(cursors, c)
+		}
+	}
+	for len(cursors) > 0 {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		term := string(cursors[0].Term())
+		for _, c := range cursors[1:] {
+			if t := string(c.Term()); t < term {
+				term = t
+			}
+		}
+		df := int64(0)
+		rest := cursors[:0]
+		for _, c := range cursors {
+			if string(c.Term()) == term {
+				df += c.Entry().DF
+				if !next(c) {
+					if c.Err() != nil {
+						return c.Err()
+					}
+					continue
+				}
+			}
+			rest = append(rest, c)
+		}
+		cursors = rest
+		if df > 0 && !yield(term, df) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// ChunksWith returns the ids of chunks that hold a term, at most so many.
+func (s *Snapshot) ChunksWith(ctx context.Context, t string, most int) (ids []int64, err error) {
+	for i, p := range s.View.Parts {
+		if len(ids) >= most {
+			break
+		}
+		if err := s.Each(ctx, t, i, func(ps []segment.Posting) {
+			for j := 0; j < len(ps) && len(ids) < most; j++ {
+				if c := ps[j].Chunk; !p.Dead.Has(int(c)) {
+					ids = append(ids, ChunkID(p.Segment.Chunks[c]))
+				}
+			}
+		}); err != nil {
+			return nil, err
+		}
+	}
+	return ids, nil
+}
+
+// Each calls f with the postings of a term in one part, in runs. f must not call Each.
+func (s *Snapshot) Each(ctx context.Context, t string, part int, f func([]segment.Posting)) error {
+	e, err := s.lookup(ctx, t)
+	if err != nil {
+		return err
+	}
+	l, err := s.View.Parts[part].Segment.List(s.readRow(ctx), e.parts[part].entry)
+	if err != nil {
+		return err
+	}
+	buf := s.Scratch().buf[:]
+	for n := l.Fill(buf); n > 0; n = l.Fill(buf) {
+		f(buf[:n])
+	}
+	return l.Err()
+}
+
+// ChunkID returns the id of a chunk.
+func ChunkID(c segment.Chunk) int64 { return int64(c.Doc)<<ChunkBits | int64(c.Part) }

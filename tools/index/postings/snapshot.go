@@ -1,0 +1,116 @@
+package postings
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strconv"
+
+	"satchel/tools/index/parse"
+	"satchel/tools/index/segment"
+)
+
+// Snapshot is a database as one search reads it: a transaction, so that everything is
+// from one commit. One goroutine may use it.
+type Snapshot struct {
+	State State
+	View  *View
+
+	db     *Database
+	tx     *sql.Tx
+	terms  map[string]*termEntry   // looked up before
+	stmts  map[*sql.Stmt]*sql.Stmt // see bound
+	words  map[int64]parse.Tokens  // see PrefetchTokens
+	read   map[int64]*Passage      // read before
+	memory *Scratch
+}
+
+// Snapshot begins to read the database, which the caller has acquired. [Snapshot.End]
+// releases it; if there is an error, it is released already.
+func (d *Database) Snapshot(ctx context.Context) (_ *Snapshot, err error) {
+	s := &Snapshot{db: d, terms: map[string]*termEntry{}, read: map[int64]*Passage{}}
+	defer func() {
+		if err != nil {
+			s.End()
+		}
+	}()
+	if s.tx, err = d.read.BeginTx(ctx, nil); err != nil {
+		return nil, err
+	}
+	var text string
+	if err := s.bound(ctx, d.stmts.epoch).QueryRowContext(ctx).Scan(&text); err != nil {
+		return nil, err
+	}
+	epoch, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return nil, err
+	}
+	// Mostly the transaction sees what is in memory.
+	if s.State, s.View = d.current(); s.View.epoch == epoch && s.State.epoch == epoch {
+		return s, nil
+	}
+	// An update has committed and not yet replaced that.
+	if s.State, err = loadState(ctx, s.tx); err == nil {
+		s.View, err = loadView(ctx, s.tx, s.State)
+	}
+	return s, err
+}
+
+// End ends the snapshot and releases its database.
+func (s *Snapshot) End() {
+	s.db.scratch.Put(s.memory)
+	if s.tx != nil {
+		s.tx.Rollback()
+	}
+	s.db.Release()
+}
+
+// Scratch is memory that searches of a database use again: for each chunk of all parts
+// its score, the terms that it holds, and those of its headings.
+type Scratch struct {
+	Score []float32
+	Terms []uint64
+	Heads []uint8
+	buf   [512]segment.Posting
+}
+
+// Reset makes room for n chunks, and clears it.
+func (m *Scratch) Reset(n int) {
+	if cap(m.Score) < n {
+		m.Score, m.Terms, m.Heads = make([]float32, n), make([]uint64, n), make([]uint8, n)
+		return
+	}
+	m.Score, m.Terms, m.Heads = m.Score[:n], m.Terms[:n], m.Heads[:n]
+	clear(m.Score)
+	clear(m.Terms)
+	clear(m.Heads)
+}
+
+// Scratch returns memory that belongs to the snapshot until it ends.
+func (s *Snapshot) Scratch() *Scratch {
+	if s.memory == nil {
+		if s.memory = s.db.scratch.Get(); s.memory == nil {
+			s.memory = &Scratch{}
+		}
+	}
+	return s.memory
+}
+
+// readRow reads rows of segments through the cache.
+func (s *Snapshot) readRow(ctx context.Context) segment.Reader {
+	return func(row int64) ([]byte, error) {
+		if b := s.db.cache.get(s.db, row); b != nil {
+			return b, nil
+		}
+		var b []byte
+		if err := s.bound(ctx, s.db.stmts.row).QueryRowContext(ctx, row).Scan(&b); err != nil {
+			return nil, missingRow(err, row)
+		}
+		b, err := segment.Unseal(b, row)
+		if err != nil {
+			return nil, fmt.Errorf("row %d: %w", row, err)
+		}
+		s.db.cache.put(s.db, row, b)
+		return b, nil
+	}
+}

@@ -1,0 +1,79 @@
+package postings
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+
+	"satchel/tools/index/parse"
+	"satchel/tools/index/segment"
+)
+
+// Tokens returns the words of a chunk.
+func (s *Snapshot) Tokens(ctx context.Context, id int64) (parse.Tokens, error) {
+	if t := s.words[id]; t != nil {
+		return t, nil
+	}
+	one, err := s.readTokens(ctx, []int64{id})
+	if err != nil {
+		return nil, err
+	}
+	if one[id] == nil {
+		return nil, missingRow(sql.ErrNoRows, id)
+	}
+	return one[id], nil
+}
+
+// PrefetchTokens reads the words of chunks that exist, with one statement. [Snapshot.Tokens]
+// then returns them.
+func (s *Snapshot) PrefetchTokens(ctx context.Context, ids []int64) (err error) {
+	s.words, err = s.readTokens(ctx, ids)
+	return err
+}
+
+// readTokens reads the words of chunks, of those that there are.
+func (s *Snapshot) readTokens(ctx context.Context, ids []int64) (map[int64]parse.Tokens, error) {
+	all := make(map[int64]parse.Tokens, len(ids))
+	err := s.eachRow(ctx, s.db.stmts.tokens, func(rows *sql.Rows) error {
+		var id int64
+		var sealed []byte
+		if err := rows.Scan(&id, &sealed); err != nil {
+			return err
+		}
+		t, err := segment.Unseal(sealed, id)
+		if err != nil {
+			return fmt.Errorf("words of chunk %d: %w", id, err)
+		}
+		all[id] = t
+		return all[id].Check()
+	}, jsonList(ids))
+	return all, err
+}
+
+// TermCount is a term with its count in each field.
+type TermCount struct {
+	Term string
+	N    segment.Counts
+}
+
+// Vector returns the terms of a chunk's text, of its document's title and of the headings
+// above it, with their counts.
+func (s *Snapshot) Vector(ctx context.Context, a *parse.Analyzer, id int64) ([]TermCount, error) {
+	ps, err := s.Passage(ctx, id)
+	if err != nil {
+		return nil, missingRow(err, id)
+	}
+	c := parse.Chunk{End: len(ps.Text)}
+	if ps.Crumbs != "" {
+		c.Crumbs = strings.Split(ps.Crumbs, "\n")
+	}
+	p := parse.Page{Chunks: []parse.Chunk{c}}
+	p.Title = ps.Doc.Title
+	terms := a.ChunkTerms(string(ps.Doc.Path), &p, []byte(ps.Text))[0]
+	all := make([]TermCount, len(terms.Terms))
+	for i, c := range terms.Terms {
+		all[i] = TermCount{terms.Texts[c.ID], c.N}
+	}
+	return all, nil
+}

@@ -1,0 +1,110 @@
+package present
+
+import (
+	"math/bits"
+	"strings"
+	"unicode/utf8"
+
+	"satchel/tools/index/parse"
+	"satchel/tools/index/rank"
+)
+
+// highlightTerms are the terms that a snippet should show.
+type highlightTerms struct {
+	bit    map[string]int
+	weight []float64
+	// begins are the bytes that a word or a part of one begins with that stands
+	// for a term; of no use (any) where a term does not begin as its words do.
+	begins [utf8.RuneSelf]bool
+	any    bool
+}
+
+// maxHighlights is how many terms are looked for in a passage: a bit for each.
+const maxHighlights = 64
+
+func newHighlightTerms(terms []rank.Term) highlightTerms {
+	w := highlightTerms{bit: make(map[string]int, len(terms))}
+	for _, t := range terms {
+		w.add(t.Text, t.Weight/float64(1+t.DF))
+	}
+	return w
+}
+
+func (w *highlightTerms) add(term string, weight float64) {
+	if _, ok := w.bit[term]; ok || term == "" || len(w.weight) >= maxHighlights {
+		return
+	}
+	w.bit[term] = len(w.weight)
+	w.weight = append(w.weight, weight)
+	if term[0] >= utf8.RuneSelf {
+		return // as every byte from there on, it may begin one
+	}
+	w.begins[term[0]] = true
+	if term[0] >= 'a' && term[0] <= 'z' {
+		w.begins[term[0]-'a'+'A'] = true
+	}
+	// .NET is dotnet; a stem of another language, or a version, has a mark in it.
+	w.any = w.any || strings.HasPrefix(term, "dot") || strings.Contains(term, parse.VersionDot)
+}
+
+// In returns which of the terms a word stands for.
+func (w *highlightTerms) in(o parse.Word) (mask uint64) {
+	for _, t := range o.Parts {
+		if b, ok := w.bit[t]; ok {
+			mask |= 1 << b
+		}
+	}
+	for _, t := range [...]string{o.Term, o.Joined, o.Own} {
+		if t == "" {
+			continue
+		}
+		if b, ok := w.bit[t]; ok {
+			mask |= 1 << b
+		}
+	}
+	return mask
+}
+
+// each calls yield with the place of each word of a text that stands for terms,
+// and with these. What stands between blanks is only analysed where a letter
+// reports that it may: no word of ASCII is stemmed to one that begins otherwise.
+func (w *highlightTerms) each(a *parse.Analyzer, text string, yield func(start int, mask uint64)) {
+	if w.any {
+		a.Words(text, func(o parse.Word) {
+			if mask := w.in(o); mask != 0 {
+				yield(o.Start, mask)
+			}
+		})
+		return
+	}
+	for from := 0; from < len(text); {
+		to, may, before := from, false, byte(' ')
+		for to < len(text) && text[to] > ' ' {
+			c := text[to]
+			may = may || c >= utf8.RuneSelf || w.begins[c] && beginsWord(before, c)
+			before = c
+			to++
+		}
+		if may {
+			a.Words(text[from:to], func(o parse.Word) {
+				if mask := w.in(o); mask != 0 {
+					yield(from+o.Start, mask)
+				}
+			})
+		}
+		from = to + 1
+	}
+}
+
+// beginsWord reports whether a word, or a part of an identifier, may begin with a
+// byte of ASCII.
+func beginsWord(before, c byte) bool {
+	return !parse.IsWordByte(before) || parse.IsUpper(c) || parse.IsDigit(c) != parse.IsDigit(before)
+}
+
+func (w *highlightTerms) score(mask uint64) (sum float64) {
+	for ; mask != 0; mask &= mask - 1 {
+		sum += w.weight[bits.TrailingZeros64(mask)]
+	}
+	return sum
+}

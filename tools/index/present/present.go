@@ -1,0 +1,392 @@
+package present
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"satchel/internal/space"
+	"satchel/tools/index/parse"
+	"satchel/tools/index/rank"
+)
+
+const (
+	// minTextTokens is the budget under which no hit is given its text.
+	minTextTokens = 120
+	// metadataShare is the part of the budget that hits are shortened to before
+	// any has its text; what cannot be shortened takes of the rest, so that an
+	// answer has as many hits as were wanted, and rather less text.
+	metadataShare = 0.6
+	// spareShare of the budget is left unused, for what the estimate of a hit
+	// misses of it.
+	spareShare = 0.03
+	// textShare is the part of the budget that one hit's text may take.
+	textShare = 0.4
+	// envelopeTokens is what an answer costs without its hits, scope and notes:
+	// names of fields, a commit, notes that are added last.
+	envelopeTokens = 150
+	// maxEnvelopeShare bounds the above for small budgets.
+	maxEnvelopeShare = 0.25
+	// maxRelated is how many related files a hit names.
+	maxRelated = 5
+)
+
+// DefaultMaxTokens is the budget of an answer.
+const DefaultMaxTokens = 5000
+
+// Hit is one document that matches, at its best place.
+type Hit struct {
+	Collection space.SpaceID
+	Source     string // the collection's label
+	Path       string // below the collection's mount
+	File       space.Path
+	Title      string
+	Heading    string // nearest above the best lines; may be empty
+	Anchor     string // the heading's in its document, as Section has it
+	Lines      [2]int // first and last line of Text or, without it, of Snippet
+	// Snippet is the lines or sentences that show why this is a hit, from the
+	// lines SnippetLines.
+	Snippet      string
+	SnippetLines [2]int
+	Score        float64
+	// Description is the document's own, from its front matter.
+	Description string
+	Kind        parse.Kind
+	Lang        string
+	Version     string
+	Date        time.Time    // when it was last changed; zero: unknown
+	Blob        space.BlobID // its etag
+	// AlsoIn are the paths, as Path is, of documents that this one stands for:
+	// copies, other versions and languages of it. Also is how many there are;
+	// AlsoIn may have only the best of them.
+	Also   int
+	AlsoIn []string
+	// Related are the files that a page says it is about (relevant_files); for a file
+	// they are the pages that say so.
+	Related []string
+	// Text is the passage or the whole document, for the hits at the top, as long as
+	// the token budget allows.
+	Text string
+	// Why explains the score, if the query asks for it.
+	Why *rank.Explanation
+}
+
+// hitPassage is a document with what is shown of it.
+type hitPassage struct {
+	*rank.Candidate
+	best passage
+	sn   snippet
+}
+
+// Hits presents documents, best first, within a budget of tokens for the whole answer: all
+// of them get their metadata and snippet while the budget lasts, then those at the top
+// their text. tokens is about what the hits cost. The documents that do not fit are left
+// out. scope is part of the answer, as the notes of the search are.
+func Hits(ctx context.Context, u *rank.Run, docs []*rank.Candidate, budget int, scope string) (hits []Hit, tokens int, err error) {
+	if budget <= 0 {
+		budget = DefaultMaxTokens
+	}
+	envelope := envelopeTokens + costOf(scope)
+	for _, n := range u.Notes {
+		envelope += costOf(n)
+	}
+	budget -= min(envelope, int(maxEnvelopeShare*float64(budget))) + int(spareShare*float64(budget))
+	a, w := u.Analyzer(), newHighlightTerms(u.Terms())
+	var given []*hitPassage
+	room := int(metadataShare * float64(budget))
+	for i, doc := range docs {
+		f := &hitPassage{Candidate: doc}
+		h, err := f.describe(ctx, a, w)
+		if err != nil {
+			return nil, 0, doc.Source.Failed(err)
+		}
+		cost := h.tokens()
+		// Each hit may take what the ones before have left of its share.
+		if share := (room - tokens) / (len(docs) - i); cost > share {
+			h.shorten(a, f, w, share)
+			cost = h.tokens()
+		}
+		if tokens+cost > budget && len(hits) > 0 {
+			break
+		}
+		tokens += cost
+		hits = append(hits, h)
+		given = append(given, f)
+	}
+	best := 0.0
+	for _, h := range hits {
+		best = max(best, h.Score)
+	}
+	for i, f := range given {
+		h := &hits[i]
+		if u.Weak(h.Score, best) {
+			continue // worth a look, but not worth reading unasked
+		}
+		// The text takes the place of the snippet and the description.
+		spared := costOf(h.Snippet) + costOf(h.Description)
+		left := budget - tokens + spared
+		if left-spared < minTextTokens {
+			break
+		}
+		t, err := f.text(ctx, min(left, int(textShare*float64(budget))))
+		if err != nil {
+			return nil, 0, f.Source.Failed(err)
+		}
+		if t.text == "" {
+			continue
+		}
+		h.Text, h.Lines = t.text, t.lines
+		tokens += costOf(t.text) - spared
+	}
+	return hits, tokens, nil
+}
+
+// CutNote is the note of an answer that has only so many hits because its budget
+// of tokens has no room for as many as were wanted.
+func CutNote(hits int) string {
+	if hits == 1 {
+		return "Only the best hit is given: the budget of tokens has no room for more."
+	}
+	return fmt.Sprintf("Only the best %d hits fit into the budget of tokens.", hits)
+}
+
+// describe makes the hit of a document, without its text.
+func (f *hitPassage) describe(ctx context.Context, a *parse.Analyzer, w highlightTerms) (h Hit, err error) {
+	if err := f.Load(ctx); err != nil {
+		return h, err
+	}
+	f.best.Passage = *f.Passage
+	if f.best.head, err = f.tableHead(ctx); err != nil {
+		return h, err
+	}
+	d := &f.Doc
+	f.sn = f.snippet(a, w, snippetBytes)
+	h = Hit{
+		Collection: f.Source.ID, Source: f.Source.Label,
+		Path: f.Source.Shown(string(d.Path)), File: d.Path, Title: shown(d.Title), Heading: shown(f.sn.heading), Anchor: shown(f.sn.anchor),
+		Lines: f.sn.lines, SnippetLines: f.sn.lines, Snippet: f.sn.text, Score: f.Score, Description: shown(d.Description),
+		Kind: d.Kind, Lang: d.Lang, Version: shown(d.Version), Date: d.Time(), Blob: d.Blob, Also: f.AlsoCount, AlsoIn: f.Also, Why: f.Why,
+	}
+	h.Related, err = f.related(ctx)
+	return h, err
+}
+
+func (f *hitPassage) snippet(a *parse.Analyzer, w highlightTerms, most int) snippet {
+	a.In(f.Doc.Lang)
+	defer a.In("")
+	return makeSnippet(a, f.best, string(f.Doc.Path), w, most)
+}
+
+// Bounds of what is shortened where not every hit fits as it is.
+const (
+	shortSnippetBytes = 120
+	shortDescription  = 160
+)
+
+// shorten takes of a hit what tells least until it costs no more than share, or
+// no more can be spared.
+func (h *Hit) shorten(a *parse.Analyzer, f *hitPassage, w highlightTerms, share int) {
+	for _, step := range []func(){
+		func() { h.AlsoIn = h.AlsoIn[:min(len(h.AlsoIn), 1)] },
+		func() { h.Related = h.Related[:min(len(h.Related), 1)] },
+		func() {
+			if len(h.Description) > shortDescription {
+				h.Description = strings.TrimSpace(parse.Clip(h.Description, shortDescription)) + "…"
+			}
+		},
+		func() {
+			sn := f.snippet(a, w, shortSnippetBytes)
+			f.sn = sn
+			h.Snippet, h.Heading, h.Anchor, h.Lines = sn.text, shown(sn.heading), shown(sn.anchor), sn.lines
+			h.SnippetLines = sn.lines
+		},
+		func() { h.Description = "" },
+		func() { h.AlsoIn, h.Related = nil, nil },
+	} {
+		if h.tokens() <= share {
+			break
+		}
+		step()
+	}
+}
+
+// shown makes valid text of what files hold, without controls and without what
+// deceives a reader: what nobody sees, and what puts letters in another order.
+func shown(s string) string {
+	odd := func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' && r != '\r' || r == 0x7f }
+	if utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return odd(r) || deceptive(r) }) {
+		return s
+	}
+	return strings.Map(func(r rune) rune {
+		switch {
+		case odd(r):
+			return utf8.RuneError
+		case deceptive(r):
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(s, "\ufffd"))
+}
+
+// deceptive reports whether a character changes what a text seems to say without
+// being seen: it overrides the direction of letters, has no width, or repeats
+// ASCII invisibly, which an AI may read where a person does not. Joiners are
+// none, which Persian, Indian scripts and emoji need, nor are the marks that
+// tell the direction of what stands between words of two scripts.
+func deceptive(r rune) bool {
+	switch {
+	case r < 0x180e:
+		return false
+	case r == 0x180e, r == 0x200b, r == 0xfeff, // no width
+		r >= 0x202a && r <= 0x202e,   // embeds and overrides a direction
+		r >= 0x2060 && r <= 0x206f,   // no width, isolates a direction, deprecated controls
+		r >= 0xfff9 && r <= 0xfffb,   // hides an annotation
+		r >= 0xe0000 && r <= 0xe007f: // tags
+		return true
+	}
+	return false
+}
+
+// readable is what is shown of a part of a file: of HTML and of notebooks what
+// they say, of all else the lines as they are.
+func readable(name, text string) string {
+	switch f := parse.Format(name); f {
+	case parse.FormatHTML, parse.FormatNotebook:
+		var b strings.Builder
+		for l := range strings.Lines(parse.Indexable(f, text)) {
+			if l = strings.Join(strings.Fields(l), " "); l != "" || f == parse.FormatNotebook {
+				b.WriteString(l + "\n")
+			}
+		}
+		return strings.TrimRight(b.String(), "\n")
+	}
+	return text
+}
+
+// costOf returns what a text costs in an answer, where it is a string of JSON.
+func costOf(s string) int {
+	if !strings.ContainsAny(s, "\n\"\\\t\r\u2028\u2029") {
+		return EstimateTokens(s)
+	}
+	var b strings.Builder
+	b.Grow(len(s) + len(s)/16)
+	if !strings.ContainsAny(s, "\u2028\u2029") && utf8.ValidString(s) {
+		from := 0
+		for i := range len(s) {
+			var escaped byte
+			switch c := s[i]; c {
+			case '\n':
+				escaped = 'n'
+			case '\t':
+				escaped = 't'
+			case '\r':
+				escaped = 'r'
+			case '"', '\\':
+				escaped = c
+			default:
+				continue
+			}
+			b.WriteString(s[from:i])
+			b.WriteByte('\\')
+			b.WriteByte(escaped)
+			from = i + 1
+		}
+		b.WriteString(s[from:])
+		return EstimateTokens(b.String())
+	}
+	for _, r := range s {
+		switch r {
+		case '\n':
+			b.WriteString(`\n`)
+		case '\t':
+			b.WriteString(`\t`)
+		case '\r':
+			b.WriteString(`\r`)
+		case '"', '\\':
+			b.WriteByte('\\')
+			b.WriteRune(r)
+		case '\u2028', '\u2029':
+			b.WriteString(`\u2028`)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return EstimateTokens(b.String())
+}
+
+// hitOverhead is what the names of a hit's fields, its score and the marks
+// between them cost in an answer.
+const hitOverhead = 64
+
+// Tokens returns what a hit costs in an answer without its text. Its path is in
+// it twice: it is the id, too.
+func (h *Hit) tokens() int {
+	n := hitOverhead + 2*costOf(h.Path)
+	for _, s := range []string{h.Title, h.Heading, h.Anchor, h.Description, h.Snippet, h.Source, h.Lang, h.Version, string(h.Blob)} {
+		n += costOf(s)
+	}
+	if !h.Date.IsZero() {
+		n += 10
+	}
+	for _, list := range [][]string{h.AlsoIn, h.Related} {
+		for _, p := range list {
+			n += costOf(p) + 3
+		}
+	}
+	return n
+}
+
+// related returns the files that the document says it is about, and of a file the
+// pages that say so.
+func (f *hitPassage) related(ctx context.Context) (all []string, err error) {
+	s := f.Source
+	pages, err := s.Links(ctx)
+	if err != nil {
+		return nil, err
+	}
+	me := string(f.Doc.Path)
+	for _, p := range pages {
+		if len(all) >= maxRelated {
+			break
+		}
+		if p.Path != me {
+			if slices.ContainsFunc(p.Files, func(file string) bool { return namesFile(file, me) }) {
+				all = append(all, s.Shown(p.Path))
+			}
+			continue
+		}
+		for _, file := range p.Files[:min(len(p.Files), maxRelated)] {
+			file = tidyFile(file)
+			known, err := s.HasPath(ctx, file)
+			if err != nil {
+				return nil, err
+			}
+			if known {
+				file = s.Shown(file)
+			} else {
+				file = shown(file) // whatever the page says it is
+			}
+			all = append(all, file)
+		}
+	}
+	return all[:min(len(all), maxRelated)], nil
+}
+
+func tidyFile(file string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(file, "/space/"), "./"), "/")
+}
+
+// namesFile reports whether an entry of relevant_files, a file, a directory or a
+// glob, is about a file.
+func namesFile(entry, file string) bool {
+	entry = tidyFile(entry)
+	if rest, ok := strings.CutPrefix(file, strings.TrimSuffix(strings.TrimSuffix(entry, "**"), "/")); ok && (rest == "" || rest[0] == '/' && entry != "") {
+		return true
+	}
+	ok, err := path.Match(entry, file)
+	return ok && err == nil
+}

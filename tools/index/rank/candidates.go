@@ -1,0 +1,178 @@
+package rank
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"satchel/internal/space"
+	"satchel/tools/index/postings"
+	"satchel/tools/index/query"
+)
+
+// Candidate is a document that matches the query.
+type Candidate struct {
+	Source            *Source
+	ID                int64
+	Score             float64
+	Chunks            []Chunk          // that match, best first
+	Why               *Explanation     // nil unless the query asks for it
+	Header            *postings.Header // nil until readHeaders
+	*postings.Passage                  // of Chunks[0]; nil until Load
+
+	terms   uint64     // those of the query's that the best chunk has; see chunkMatch
+	path    space.Path // set with the evidence; equal scores are in the order of paths
+	variant string     // see variantKey
+
+	// Also has the shown paths of documents that this one stands for, at most maxAlso of
+	// all AlsoCount.
+	Also      []string
+	AlsoCount int
+}
+
+// Chunk is a chunk of a document that matches the query.
+type Chunk struct {
+	ID    int64
+	score float64
+	heads heads
+}
+
+// secondChunk is what the next best chunks of a document add to its score, each
+// half of the one before.
+const secondChunk = 0.05
+
+// leadChunk is what the chunk that a page with headings begins with adds to the
+// page's score where the query is a sentence: such a page says first what it is
+// about, and its sections go into what others are about. A text without headings
+// need not begin with its subject, and a name is sought wherever it stands.
+const leadChunk = 0.5
+
+// candidates asks one database for what any of the terms match and scores it.
+func (u *Run) candidates(ctx context.Context, s *Source, terms []Term, sc *scorer, cover *coverage, more bool) ([]*Candidate, error) {
+	filter, err := s.Filter(ctx, u.Filters, s.Mount)
+	if err != nil {
+		return nil, err
+	}
+	p := u.plan
+	if len(p.phrases) == 0 && !slices.ContainsFunc(terms, func(t Term) bool { return t.DF > 0 }) {
+		if len(u.Words) == 0 && (!filter.Empty() || u.Sort != query.ByRelevance) {
+			if len(p.without) > 0 {
+				u.note("What to leave out was not looked at: name a word to search for as well.")
+			}
+			return u.list(ctx, s, filter)
+		}
+		return nil, nil
+	}
+	docs, err := s.Select(ctx, filter)
+	if err != nil {
+		return nil, err
+	}
+	depth := max(u.opts.Candidates, u.depth*chunksPerDocument)
+	best, total, err := s.retrieve(ctx, retrieval{
+		terms: terms, sc: sc, phrases: p.phrases, without: p.without, docs: docs, depth: depth, verify: u.opts.MaxRows,
+		heads: u.headBits(), more: more,
+	})
+	u.Total += total
+	if s.unread {
+		u.note(fmt.Sprintf("More pages of %s may have the phrase than total counts: only the best passages with its words were looked into.", s.Label))
+	}
+	lead := 0.0
+	if u.sentence() {
+		lead = leadChunk
+	}
+	return s.byDocument(best, cover, lead, u.Explain), err
+}
+
+// chunksPerDocument is how many chunks are retrieved for each document that an
+// evaluation wants.
+const chunksPerDocument = 4
+
+// byDocument groups chunks, best first, by document and scores those: by the
+// best chunk, a little by the next ones, by lead times the one that leads the
+// page, and by how much of the query is in the best.
+func (s *Source) byDocument(best []chunkMatch, cover *coverage, lead float64, explain bool) []*Candidate {
+	place := make(map[int64]int32, len(best))
+	of := make([]int32, len(best)) // the document of each chunk
+	var counts []int32             // chunks of each document
+	for i, c := range best {
+		k, ok := place[c.id>>postings.ChunkBits]
+		if !ok {
+			k = int32(len(counts))
+			place[c.id>>postings.ChunkBits] = k
+			counts = append(counts, 0)
+		}
+		of[i] = k
+		counts[k]++
+	}
+	docs := make([]Candidate, len(counts))
+	order := make([]*Candidate, len(counts))
+	leading := make([]float64, len(counts))
+	rest := make([]Chunk, len(best))
+	for i, c := range best {
+		f := &docs[of[i]]
+		if f.Source == nil {
+			n := counts[of[i]]
+			*f = Candidate{Source: s, ID: c.id >> postings.ChunkBits, terms: c.terms, Chunks: rest[:0:n]}
+			order[of[i]] = f
+			rest = rest[n:]
+		}
+		f.Chunks = append(f.Chunks, Chunk{c.id, c.score, c.heads | headsKnown})
+		if c.lead && lead > 0 {
+			leading[of[i]] = lead * c.score
+		}
+	}
+	for i, f := range order {
+		if explain {
+			f.Why = &Explanation{passage: f.Chunks[0].ID}
+		}
+		f.rescore("the query's terms in the best passage", f.Chunks[0].score)
+		share, others := secondChunk, 0.0
+		for _, c := range f.Chunks[1:min(len(f.Chunks), 4)] {
+			others += share * c.score
+			share /= 2
+		}
+		f.rescore("other passages of the page", f.Score+others)
+		f.rescore("the beginning of the page", f.Score+leading[i])
+		f.rescore("the share of the query that the best passage has", f.Score*(1+coverWeight*cover.of(f.terms)))
+	}
+	return order
+}
+
+// list answers a query that has filters and no words: the newest documents.
+func (u *Run) list(ctx context.Context, s *Source, filter postings.Filter) ([]*Candidate, error) {
+	ids, total, err := s.List(ctx, filter, u.Sort == query.ByPath, MaxResults)
+	if err != nil {
+		return nil, err
+	}
+	docs := make([]*Candidate, len(ids))
+	for i, id := range ids {
+		docs[i] = &Candidate{Source: s, ID: id, Chunks: []Chunk{{ID: id << postings.ChunkBits}}}
+	}
+	if u.Sort == query.ByRelevance {
+		u.Sort = query.ByDate
+	}
+	u.Total += total
+	return docs, nil
+}
+
+// Load reads the document with its best passage.
+func (f *Candidate) Load(ctx context.Context) (err error) {
+	if f.Passage == nil {
+		f.Passage, err = f.Source.Passage(ctx, f.Chunks[0].ID)
+	}
+	return err
+}
+
+// loadPassages reads the best passages of documents, with one statement for each database.
+func loadPassages(ctx context.Context, docs []*Candidate) error {
+	ids := map[*Source][]int64{}
+	for _, f := range docs {
+		ids[f.Source] = append(ids[f.Source], f.Chunks[0].ID)
+	}
+	for s, list := range ids {
+		if err := s.LoadPassages(ctx, list...); err != nil {
+			return s.Failed(err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,155 @@
+package rank
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"satchel/tools/index/parse"
+	"satchel/tools/index/query"
+)
+
+// Copies have nearly the same words.
+const (
+	// copyShare is the part of all words of two texts that both have, for them
+	// to count as one.
+	copyShare = 0.9
+	// copyWords is the fewest different words of a text that may be a copy of
+	// another in its collection: of shorter ones, each costs next to nothing to
+	// show. The same file in two collections is one page, however short.
+	copyWords = 12
+	// copyScore and copyLines are how near scores and lengths of copies are: what
+	// is farther apart is not compared.
+	copyScore = 0.9
+	copyLines = 0.9
+	// copyBytes is how much of a text is compared.
+	copyBytes = 64 << 10
+)
+
+// collapse leaves of copies among the first documents, best first, the first or
+// the one of the newest version, and of the same file in several collections that
+// of the one which the query names first; in another
+// order than that of relevance, of the latter alone. Those that are read are as many
+// as make up an answer of limit hits.
+func (u *Run) collapse(ctx context.Context, all []*Candidate) ([]*Candidate, error) {
+	q, limit := u.Parsed, u.limit
+	if len(all) < 2 {
+		return all, nil
+	}
+	if err := loadPassages(ctx, all[:min(len(all), limit)]); err != nil {
+		return nil, err
+	}
+	words := map[*Candidate][]uint32{}
+	kept := make([]*Candidate, 0, limit)
+	for i, f := range all {
+		if len(kept) == limit {
+			return append(kept, all[i:]...), nil
+		}
+		if err := f.Load(ctx); err != nil {
+			return nil, f.Source.Failed(err)
+		}
+		at := -1
+		for j, k := range kept {
+			same, err := copies(ctx, k, f, words, q)
+			if err != nil {
+				return nil, f.Source.Failed(err)
+			}
+			if same {
+				at = j
+				break
+			}
+		}
+		switch {
+		case at < 0:
+			kept = append(kept, f)
+		case parse.Newer(f.Doc.Version, kept[at].Doc.Version) && kept[at].Doc.Lang == f.Doc.Lang,
+			f.Doc.Blob == kept[at].Doc.Blob && f.Source.order < kept[at].Source.order:
+			f.rescore("the best of its copies", kept[at].Score)
+			f.takeIn(kept[at], string(kept[at].Doc.Path))
+			if q.Sort == query.ByRelevance {
+				kept[at] = f
+			} else { // each has its own place
+				kept = append(slices.Delete(kept, at, at+1), f)
+			}
+		default:
+			kept[at].takeIn(f, string(f.Doc.Path))
+		}
+	}
+	return kept, nil
+}
+
+// copies reports whether two loaded documents say the same: what is cheap to tell
+// first, whole texts last.
+func copies(ctx context.Context, a, b *Candidate, words map[*Candidate][]uint32, q *query.Parsed) (bool, error) {
+	x, y := &a.Doc, &b.Doc
+	if !q.Filters.Version.Empty() && x.Version != y.Version || !q.Filters.Lang.Empty() && x.Lang != y.Lang {
+		return false, nil
+	}
+	of := func(f *Candidate) []uint32 {
+		w, ok := words[f]
+		if !ok {
+			w = wordSet(f.Text)
+			words[f] = w
+		}
+		return w
+	}
+	if x.Blob == y.Blob && a.Source != b.Source {
+		return true, nil
+	}
+	if q.Sort != query.ByRelevance {
+		return false, nil // a list has every other page
+	}
+	if x.Blob != y.Blob {
+		near := b.Score >= copyScore*a.Score || x.Title == y.Title
+		if !near || float64(min(x.Lines, y.Lines)) < copyLines*float64(max(x.Lines, y.Lines)) {
+			return false, nil
+		}
+	}
+	if len(of(a)) < copyWords || x.Blob != y.Blob && overlap(of(a), of(b)) < copyShare {
+		return false, nil
+	}
+	if x.Blob == y.Blob {
+		return true, nil
+	}
+	var texts [2][]uint32
+	for i, f := range []*Candidate{a, b} {
+		text, err := f.Source.WholeText(ctx, f.ID, &f.Doc)
+		if err != nil {
+			return false, err
+		}
+		texts[i] = wordSet(text[:min(len(text), copyBytes)])
+	}
+	return overlap(texts[0], texts[1]) >= copyShare, nil
+}
+
+// wordSet returns hashes of a text's words, which blanks part, in order and each
+// once.
+func wordSet(text string) []uint32 {
+	set := make([]uint32, 0, len(text)/6)
+	for w := range strings.FieldsSeq(text) {
+		set = append(set, parse.TermHash(w))
+	}
+	slices.Sort(set)
+	return slices.Compact(set)
+}
+
+// overlap is the Jaccard index of two sets.
+func overlap(a, b []uint32) float64 {
+	both := 0
+	for i, j := 0, 0; i < len(a) && j < len(b); {
+		switch {
+		case a[i] < b[j]:
+			i++
+		case a[i] > b[j]:
+			j++
+		default:
+			both++
+			i++
+			j++
+		}
+	}
+	if len(a)+len(b) == both {
+		return 1
+	}
+	return float64(both) / float64(len(a)+len(b)-both)
+}

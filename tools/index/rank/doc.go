@@ -1,0 +1,17 @@
+// Package rank finds the documents that answer a query, best first.
+//
+// [Ranker.Start] plans a search and [Run.Rank] performs it:
+//
+//  1. The plan turns the words of the query into terms: stems in the query's language,
+//     identifiers, near words for typos (plan.go, lexicon.go, spelling.go).
+//  2. Every database scores all chunks that have a term, by statistics of all databases
+//     together, so that several databases answer as one (retrieve.go, score.go). For a
+//     sentence, a second pass adds the words that the best pages share (feedback.go).
+//  3. Vectors add pages that say the same in other words (semantic.go).
+//  4. Of the variants of a page in several languages and versions one stays (variants.go).
+//  5. The best are looked at for names, phrases and proximity (evidence.go), and by a
+//     reranking model (rerank.go).
+//  6. Copies are left out (copies.go).
+//
+// [Run.ExplainTerms] says why a document is where it is.
+package rank

@@ -1,0 +1,317 @@
+package rank
+
+import (
+	"context"
+	"math"
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+
+	"satchel/internal/space"
+	"satchel/tools/index/parse"
+	"satchel/tools/index/postings"
+)
+
+// What is not in the postings, and what it adds to a document's score, as a part
+// of it where nothing else is said.
+const (
+	// namedBoost is for a document whose title or file name is the query's words
+	// in one, exactBoost for one that has them letter by letter, and titledBoost
+	// for one whose title consists of the query's words in any order.
+	namedBoost  = 0.6
+	exactBoost  = 0.1
+	titledBoost = 0.2
+	// headedBoost is for a passage with a heading that is the query's words,
+	// definedBoost for one with a heading that is the identifier which they make.
+	headedBoost  = 0.6
+	definedBoost = 1.3
+	// headedChunks is how many passages of a document are looked at for that.
+	headedChunks = 3
+	// coveredBoost is for a title all of whose words are in the query, and falls
+	// with the third power of the share that is: a short title that a sentence
+	// has whole is most often what the sentence is about.
+	coveredBoost = 0.3
+	coveredPower = 3
+	// adjacentBoost is for the share of the query's neighbouring words that are
+	// neighbours in the passage too.
+	adjacentBoost = 0.37
+	// openedBoost is for the part of a sentence's weight that is among the first
+	// openingWords of a page with headings, which say what it is about, begunBoost
+	// for the part that is among the first beginningWords of these, and pathBoost
+	// for the part that its path names. The best openedDocs are looked at for that.
+	openedBoost    = 1.8
+	openingWords   = 100
+	begunBoost     = 0.8
+	beginningWords = 30
+	pathBoost      = 0.3
+	openedDocs     = 20
+	// sentencePower is what all that evidence together is raised to where the query
+	// is a sentence: of its many words some are anywhere, so that the score of the
+	// words alone tells less than a name's does.
+	sentencePower = 1.5
+	// placeWeight is what a query's word counts that names a directory above the
+	// document, of what it counts once in a text.
+	placeWeight = 0.3
+)
+
+// weighEvidence adds to the documents' scores what their names say, and how near
+// the query's words are to one another in their best passages.
+func (u *Run) weighEvidence(ctx context.Context, docs []*Candidate) error {
+	if err := u.readHeaders(ctx, docs); err != nil {
+		return err
+	}
+	e := newEvidence(u)
+	if err := u.readEvidence(ctx, docs); err != nil {
+		return err
+	}
+	sentence := u.sentence()
+	for i, f := range docs {
+		if len(f.Chunks) == 0 {
+			continue
+		}
+		var words parse.Tokens
+		var err error
+		if u.looksInto(f, 0) {
+			if words, err = f.Source.Tokens(ctx, f.Chunks[0].ID); err != nil {
+				return f.Source.Failed(err)
+			}
+		}
+		f.path = space.Path(f.Header.Path)
+		headed := e.headed(words)
+		// Another of its passages may be the one under the heading.
+		for i := 1; i < min(len(f.Chunks), headedChunks) && headed == 0 && len(e.sequence) <= maxCompound; i++ {
+			if !u.mayHead(f.Chunks[i].heads) {
+				continue
+			}
+			other, err := f.Source.Tokens(ctx, f.Chunks[i].ID)
+			if err != nil {
+				return f.Source.Failed(err)
+			}
+			if headed = e.headed(other); headed > 0 {
+				words = other
+				f.Chunks[0], f.Chunks[i] = f.Chunks[i], f.Chunks[0]
+			}
+		}
+		scored := f.Score
+		e.weigh(f, words, headed)
+		if !sentence {
+			continue
+		}
+		if i < openedDocs {
+			lead := words
+			if id := f.ID << postings.ChunkBits; id != f.Chunks[0].ID {
+				if lead, err = f.Source.Tokens(ctx, id); err != nil {
+					return f.Source.Failed(err)
+				}
+			}
+			opening, beginning := e.opened(lead, words)
+			f.rescore("words of the query at the beginning of the page", f.Score*((1+openedBoost*opening)*(1+begunBoost*beginning)))
+			if e.total > 0 {
+				f.rescore("words of the query in the path", f.Score*(1+pathBoost*e.inPath(string(f.path))/e.total))
+			}
+		}
+		if scored > 0 {
+			f.rescore("the query is a sentence: names and places count more", scored*math.Pow(f.Score/scored, sentencePower))
+		}
+	}
+	return nil
+}
+
+// evidence weighs documents for one query.
+type evidence struct {
+	a        *parse.Analyzer
+	p        *plan
+	weight   map[string]float64 // of the query's terms
+	hashes   map[uint32]float64 // the same by the terms' hashes
+	total    float64            // of all weights
+	sequence []uint32           // hashes of the plan's
+	name     uint32
+}
+
+func newEvidence(u *Run) *evidence {
+	e := &evidence{a: u.analyzer, p: u.plan, weight: map[string]float64{}, hashes: map[uint32]float64{}, name: parse.TermHash(u.plan.name)}
+	for _, t := range u.plan.terms {
+		w := t.Weight * t.residualIDF * idf(u.stats.chunks, t.DF)
+		e.weight[t.Text] += w
+		e.hashes[parse.TermHash(t.Text)] += w
+		e.total += w
+	}
+	for _, t := range u.plan.sequence {
+		e.sequence = append(e.sequence, parse.TermHash(t))
+	}
+	return e
+}
+
+// weigh changes the score of a document. words are those of its best passage,
+// headed the boost of that for its headings.
+func (e *evidence) weigh(f *Candidate, words parse.Tokens, headed float64) {
+	f.rescore("words of the query in the directory's name", f.Score+placeWeight*e.inPath(path.Dir(f.Header.Path)))
+	title := e.titleTerms(f.Header.Title)
+	share := 0.0
+	for _, t := range title {
+		if e.weight[t] > 0 {
+			share++
+		}
+	}
+	if len(title) > 0 {
+		f.rescore("the share of the title that is in the query", f.Score*(1+coveredBoost*math.Pow(share/float64(len(title)), coveredPower)))
+	}
+	named := max(e.named(f.Header, title), headed)
+	near := 0.0
+	if len(e.sequence) > 1 {
+		near = adjacentBoost * adjacency(words.Field(parse.FieldBody), e.sequence)
+	}
+	scored := f.Score
+	f.rescore("a title, file name or heading is the query", scored*(1+named))
+	f.rescore("words of the query next to each other", scored*(1+(named+near)))
+}
+
+// titleTerms returns the words of a title but for stop words, each once.
+func (e *evidence) titleTerms(title string) (terms []string) {
+	e.a.Words(title, func(w parse.Word) {
+		if !isStop(title[w.Start:w.End]) && !slices.Contains(terms, w.Term) {
+			terms = append(terms, w.Term)
+		}
+	})
+	return terms
+}
+
+// named returns the boost of a document for what it is called.
+func (e *evidence) named(h *postings.Header, title []string) float64 {
+	if len(e.p.sequence) == 0 {
+		return 0
+	}
+	base := path.Base(h.Path)
+	base = strings.TrimLeft(strings.TrimSuffix(base, path.Ext(base)), "0123456789.")
+	if e.a.IsWhole(h.Title, e.p.name) || e.a.IsWhole(base, e.p.name) {
+		if squeeze(h.Title) == e.p.letters || squeeze(base) == e.p.letters {
+			return namedBoost + exactBoost
+		}
+		return namedBoost
+	}
+	if sameWords(title, e.p.sequence) {
+		return titledBoost
+	}
+	return 0
+}
+
+// sameWords reports whether two lists hold the same words, in any order.
+func sameWords(title, sequence []string) bool {
+	for _, t := range title {
+		if !slices.Contains(sequence, t) {
+			return false
+		}
+	}
+	for _, s := range sequence {
+		if !slices.Contains(title, s) {
+			return false
+		}
+	}
+	return len(title) > 0
+}
+
+// headed returns the boost of a passage for its headings.
+func (e *evidence) headed(words parse.Tokens) float64 {
+	if e.p.name == "" {
+		return 0
+	}
+	boost := 0.0
+	headings := words.Field(parse.FieldCrumb)
+	for from := 0; from < len(headings); {
+		to := from
+		for to < len(headings) && headings[to] != parse.TokenBreak {
+			to++
+		}
+		switch h := headings[from:to]; {
+		case len(h) == 1 && h[0] == e.name:
+			return definedBoost
+		case len(h) > 0 && slices.Equal(h, e.sequence):
+			boost = headedBoost
+		}
+		from = to + 1
+	}
+	return boost
+}
+
+// opened returns which shares of the query's weight the first words of a page with
+// headings have, openingWords of them and beginningWords, from 0 to 1. lead is what
+// the page begins with, best its best passage.
+func (e *evidence) opened(lead, best parse.Tokens) (opening, beginning float64) {
+	if e.total == 0 || len(lead.Field(parse.FieldCrumb)) == 0 && len(best.Field(parse.FieldCrumb)) == 0 {
+		return 0, 0
+	}
+	first := lead.Field(parse.FieldBody)
+	seen := make([]uint32, 0, len(e.hashes))
+	sum := 0.0
+	for i, w := range first[:min(len(first), openingWords)] {
+		if i == beginningWords {
+			beginning = sum
+		}
+		if weight := e.hashes[w]; weight > 0 && !slices.Contains(seen, w) {
+			seen = append(seen, w)
+			sum += weight
+		}
+	}
+	if len(first) <= beginningWords {
+		beginning = sum
+	}
+	return sum / e.total, beginning / e.total
+}
+
+// inPath returns what the query's words weigh that are in a path, each once.
+func (e *evidence) inPath(p string) float64 {
+	sum := 0.0
+	var seen []string
+	e.a.Words(p, func(w parse.Word) {
+		if weight := e.weight[w.Term]; weight > 0 && !slices.Contains(seen, w.Term) {
+			seen = append(seen, w.Term)
+			sum += weight
+		}
+	})
+	return sum
+}
+
+// squeeze returns the letters and digits of a text in lower case.
+func squeeze(text string) string {
+	return strings.Map(func(r rune) rune {
+		if parse.IsWordRune(r) {
+			return unicode.ToLower(r)
+		}
+		return -1
+	}, text)
+}
+
+// adjacency returns how many of the neighbouring pairs of the query's words are
+// neighbours in the text, in the same order with at most one word between:
+// from 0 to 1.
+func adjacency(text, sequence []uint32) float64 {
+	at := make(map[uint32][]int, len(sequence))
+	for i, t := range sequence {
+		at[t] = append(at[t], i)
+	}
+	seen := make([]bool, len(sequence))
+	const never = math.MinInt / 2
+	last := make([]int, len(sequence))
+	for i := range last {
+		last[i] = never
+	}
+	for pos, w := range text {
+		places := at[w]
+		for _, i := range places {
+			if i > 0 && pos-last[i-1] <= 2 {
+				seen[i] = true
+			}
+		}
+		for _, i := range places {
+			last[i] = pos
+		}
+	}
+	n := 0
+	for _, s := range seen {
+		if s {
+			n++
+		}
+	}
+	return float64(n) / float64(len(sequence)-1)
+}

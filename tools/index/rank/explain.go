@@ -1,0 +1,107 @@
+package rank
+
+import (
+	"context"
+
+	"satchel/tools/index/parse"
+	"satchel/tools/index/postings"
+	"satchel/tools/index/segment"
+)
+
+// Explanation says how a document came to its score. The scores of Terms add up to the
+// first step, and each step has the score after it; the last is the score of the hit.
+type Explanation struct {
+	// Terms are those of the query in the document's best passage. They are empty if no
+	// word of the query found the document, but its meaning.
+	Terms []TermScore `json:"terms"`
+	Steps []ScoreStep `json:"steps"`
+
+	passage int64 // the chunk that Terms are of
+}
+
+// TermScore is what one term of the query adds to the score of a passage.
+type TermScore struct {
+	Term string `json:"term"`
+	// Weight is what the term counts in this query, 1 for a word as it was typed.
+	Weight float64 `json:"weight"`
+	// Rarity is the inverse document frequency, times 1 or more for a term whose
+	// occurrences are in few passages; Passages is how many have the term.
+	Rarity   float64 `json:"rarity"`
+	Passages int64   `json:"passages"`
+	// Added reports that the query does not have the term, but the best pages of its first
+	// pass have it in common.
+	Added  bool         `json:"added,omitempty"`
+	Fields []FieldScore `json:"fields"`
+	Score  float64      `json:"score"` // Weight × Rarity × the sum of Fields
+}
+
+// FieldScore is what a term adds by one field of a passage.
+type FieldScore struct {
+	Field string  `json:"field"` // "title", "headings" or "text"
+	Count int     `json:"count"` // of the term
+	Words int     `json:"words"` // of the field
+	Score float64 `json:"score"` // before the weight and the rarity of the term
+}
+
+// ScoreStep is a change of a document's score.
+type ScoreStep struct {
+	What  string  `json:"what"`
+	Score float64 `json:"score"` // after it
+}
+
+// rescore changes the score of a document; what is why, for its explanation.
+func (f *Candidate) rescore(what string, score float64) {
+	if f.Why != nil && score != f.Score {
+		f.Why.Steps = append(f.Why.Steps, ScoreStep{what, score})
+	}
+	f.Score = score
+}
+
+// ExplainTerms fills in the terms of the explanations. It reads the postings of the query's
+// terms once more.
+func (u *Run) ExplainTerms(ctx context.Context, docs []*Candidate) error {
+	for _, s := range u.sources {
+		byPassage := map[int64]*Explanation{}
+		for _, f := range docs {
+			if f.Source == s && f.Why != nil && f.Why.passage != 0 {
+				byPassage[f.Why.passage] = f.Why
+			}
+		}
+		if len(byPassage) == 0 {
+			continue
+		}
+		for i := range s.View.Parts {
+			chunks := s.View.Parts[i].Segment.Chunks
+			of := map[uint32]*Explanation{}
+			for c := range chunks {
+				if e := byPassage[postings.ChunkID(chunks[c])]; e != nil && !s.View.Parts[i].Dead.Has(c) {
+					of[uint32(c)] = e
+				}
+			}
+			for k, t := range u.scored.terms {
+				err := s.Each(ctx, t.Text, i, func(ps []segment.Posting) {
+					for _, p := range ps {
+						if e := of[uint32(p.Chunk)]; e != nil {
+							e.Terms = append(e.Terms, u.scored.explain(k, t, p.Counts, &chunks[p.Chunk].Length))
+						}
+					}
+				})
+				if err != nil {
+					return s.Failed(err)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// Explain is part with the reasons.
+func (s *scorer) explain(i int, t Term, n segment.Counts, length *[parse.FieldCount]uint16) TermScore {
+	out := TermScore{Term: t.Text, Weight: t.Weight, Rarity: float64(s.weight[i]) / t.Weight, Passages: t.DF, Added: t.inBody, Score: float64(s.part(i, n, length))}
+	for f, name := range [parse.FieldCount]string{parse.FieldTitle: "title", parse.FieldCrumb: "headings", parse.FieldBody: "text"} {
+		if score := s.field(i, f, n[f], length); score != 0 {
+			out.Fields = append(out.Fields, FieldScore{name, int(n[f]), int(length[f]), float64(score)})
+		}
+	}
+	return out
+}

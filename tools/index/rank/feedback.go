@@ -1,0 +1,144 @@
+package rank
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"satchel/tools/index/parse"
+	"satchel/tools/index/query"
+)
+
+// A sentence rarely has all the words that the pages about its subject use. The
+// words that the best pages of a first pass have in common are searched for too,
+// with a weight that is a share of the query's own: RM3 (Abdul-Jaleel and
+// others, "UMass at TREC 2004") with the terms weighed by their rarity.
+//
+// Which queries it helps could not be told from anything that the first pass
+// shows (docs/search.md), so it is the same for all and conservative: few
+// documents, a word must be in two of them, and the query keeps the upper hand.
+// A few words are most often a name, which nothing is to be added to.
+const (
+	// sentenceWords is how many different words a query must have.
+	sentenceWords = 4
+	// feedbackDocs are looked into.
+	feedbackDocs = 5
+	// feedbackTerms of them are searched for.
+	feedbackTerms = 14
+	// feedbackShare is what they may add together to a score, of what the query's
+	// own terms may.
+	feedbackShare = 0.3
+	// feedbackIn is in how many of the documents a term must be.
+	feedbackIn = 2
+	// feedbackFrequent is the part of all chunks from which on a term is too
+	// frequent.
+	feedbackFrequent = 0.2
+	// shortChunk is the length under which a chunk counts as that long.
+	shortChunk = 20
+)
+
+// feeds reports whether the query is one for feedback.
+func (u *Run) feeds() bool {
+	if u.Sort != query.ByRelevance || len(u.plan.phrases) > 0 {
+		return false
+	}
+	return u.sentence()
+}
+
+// sentence reports whether the query has so many words that it tells of something
+// rather than names it.
+func (u *Run) sentence() bool {
+	distinct := map[string]bool{}
+	for _, t := range u.plan.sequence {
+		distinct[t] = true
+	}
+	return len(distinct) >= sentenceWords
+}
+
+// feedback returns the terms that a second pass looks for besides the plan's,
+// in bodies: those that the best documents of the first, best first, have in
+// common, the plan's among them.
+func (u *Run) feedback(ctx context.Context, docs []*Candidate) ([]Term, error) {
+	docs = docs[:min(len(docs), feedbackDocs)]
+	total := 0.0
+	for _, f := range docs {
+		total += f.Score
+	}
+	type word struct {
+		text  string
+		df    int64
+		score float64
+		in    int
+	}
+	words := map[string]*word{}
+	if err := loadPassages(ctx, docs); err != nil {
+		return nil, err
+	}
+	for _, f := range docs {
+		vector, err := f.Source.Vector(ctx, u.analyzer, f.Chunks[0].ID)
+		if err != nil {
+			return nil, f.Source.Failed(err)
+		}
+		length := 0
+		for _, t := range vector {
+			length += int(t.N[parse.FieldBody])
+		}
+		for _, t := range vector {
+			if t.N[parse.FieldBody] == 0 || !isTopical(t.Term) {
+				continue
+			}
+			w := words[t.Term]
+			if w == nil {
+				w = &word{text: t.Term}
+				words[t.Term] = w
+			}
+			w.in++
+			w.score += f.Score / total * float64(t.N[parse.FieldBody]) / float64(max(length, shortChunk))
+		}
+	}
+	var best []*word
+	for _, w := range words {
+		if w.in < feedbackIn {
+			continue
+		}
+		var err error
+		if w.df, err = u.known(ctx, w.text); err != nil {
+			return nil, err
+		}
+		if w.df < feedbackIn || float64(w.df) > feedbackFrequent*float64(u.stats.chunks) {
+			continue
+		}
+		w.score *= idf(u.stats.chunks, w.df)
+		best = append(best, w)
+	}
+	slices.SortFunc(best, func(a, b *word) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.text, b.text)) })
+	best = best[:min(len(best), feedbackTerms)]
+	theirs, own := 0.0, 0.0
+	for _, w := range best {
+		theirs += w.score * idf(u.stats.chunks, w.df)
+	}
+	for _, t := range u.plan.terms {
+		if t.DF > 0 {
+			own += t.Weight * t.residualIDF * idf(u.stats.chunks, t.DF)
+		}
+	}
+	terms := make([]Term, len(best))
+	for i, w := range best {
+		terms[i] = Term{Text: w.text, Weight: w.score / theirs * own * feedbackShare, residualIDF: 1, DF: w.df, word: -1, inBody: true}
+	}
+	return terms, nil
+}
+
+// isTopical reports whether a term of a page may be searched for unasked: no stop
+// word, number or initial.
+func isTopical(t string) bool {
+	if len(t) < 3 || isStop(t) {
+		return false
+	}
+	for i := range len(t) {
+		if parse.IsDigit(t[i]) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,102 @@
+package rank
+
+import (
+	"context"
+
+	"satchel/tools/index/postings"
+)
+
+// What a document's words say beyond its score takes a row of the database for
+// each of its passages, which are read together, and only where it may matter:
+// the postings tell which passages have the query's words in their headings.
+
+// The bits of heads: those of the sequence's words come first, in order.
+const (
+	headsName  heads = 1 << maxCompound // the plan's name
+	headsKnown heads = 1 << 7           // the others tell
+)
+
+// headBits returns the bits that the plan's terms have in heads.
+func (u *Run) headBits() []heads {
+	p := u.plan
+	if len(p.sequence) > maxCompound {
+		return nil
+	}
+	bits := make([]heads, len(p.terms))
+	for i, t := range p.terms {
+		for k, s := range p.sequence {
+			if s == t.Text {
+				bits[i] |= 1 << k
+			}
+		}
+		if t.Text == p.name {
+			bits[i] |= headsName
+		}
+	}
+	return bits
+}
+
+// mayHead reports whether a passage may have a heading that consists of the query's
+// words. Each of these, and the name that they make, is among the plan's terms
+// unless no page has it.
+func (u *Run) mayHead(h heads) bool {
+	all := heads(1)<<min(len(u.plan.sequence), maxCompound) - 1
+	return h&headsKnown == 0 || u.unplanned || h&headsName != 0 || h&all == all
+}
+
+// looksInto reports whether passage k of a document is looked into: the best, for
+// how near its words are, if the query has several.
+func (u *Run) looksInto(f *Candidate, k int) bool {
+	return k == 0 && len(u.plan.sequence) > 1 || u.mayHead(f.Chunks[k].heads)
+}
+
+// readEvidence reads the words of the passages that weighEvidence looks into, and
+// of those that their documents begin with.
+func (u *Run) readEvidence(ctx context.Context, docs []*Candidate) (err error) {
+	if u.unplanned, err = u.namesMore(ctx); err != nil {
+		return err
+	}
+	sentence := u.sentence()
+	for _, s := range u.sources {
+		var ids []int64
+		for i, f := range docs {
+			if f.Source != s || len(f.Chunks) == 0 {
+				continue
+			}
+			for k := range f.Chunks[:min(len(f.Chunks), headedChunks)] {
+				if u.looksInto(f, k) && (k == 0 || len(u.plan.sequence) <= maxCompound) {
+					ids = append(ids, f.Chunks[k].ID)
+				}
+			}
+			if lead := f.ID << postings.ChunkBits; i < openedDocs && sentence && lead != f.Chunks[0].ID {
+				ids = append(ids, lead)
+			}
+		}
+		if len(ids) == 0 {
+			continue
+		}
+		if err = s.PrefetchTokens(ctx, ids); err != nil {
+			return s.Failed(err)
+		}
+	}
+	return nil
+}
+
+// namesMore reports whether some page has a word that headings may consist of, and
+// that is none of the plan's terms.
+func (u *Run) namesMore(ctx context.Context) (bool, error) {
+	p := u.plan
+	for _, t := range append([]string{p.name}, p.sequence...) {
+		planned := t == ""
+		for i := range p.terms {
+			planned = planned || p.terms[i].Text == t
+		}
+		if planned {
+			continue
+		}
+		if n, err := u.known(ctx, t); err != nil || n > 0 {
+			return n > 0, err
+		}
+	}
+	return false, nil
+}

@@ -1,0 +1,356 @@
+package rank
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"unicode"
+
+	"satchel/tools/index/language"
+	"satchel/tools/index/parse"
+)
+
+// Term is what a query looks for.
+type Term struct {
+	Text        string
+	Weight      float64 // how often the query has it; less for parts of identifiers
+	DF          int64   // chunks that have it, in all databases
+	residualIDF float64 // see residualIDF
+	word        int     // the query's word that it comes from; -1: none
+	inBody      bool    // it counts in bodies of texts alone
+}
+
+// plan is a query as the index sees it.
+type plan struct {
+	terms   []Term
+	phrases [][]string // terms that must occur one after another
+	without [][]string // and that must not
+	// sequence is the query's words as terms, in order, without stop words;
+	// name is what all its words make in one identifier, letters the same as
+	// they are written, in lower case.
+	sequence []string
+	name     string
+	letters  string
+	// missing is the query's words, as typed, that no document has in any form.
+	missing []string
+}
+
+// maxMissingTold is how many words an answer says are on no page.
+const maxMissingTold = 5
+
+// What terms weigh that were not typed, against one that was.
+const (
+	// partWeight is for a part of an identifier.
+	partWeight = 0.3
+	// joinedWeight is for an identifier that was typed with joints.
+	joinedWeight = 1.0
+	// wholeWeight is for an identifier that the whole query or three of its words
+	// make, twoWordWeight for one that two words of more make: those are often an
+	// accident, and rare as accidents are, in a sentence above all
+	// (accidentWeight).
+	wholeWeight    = 1.0
+	twoWordWeight  = 0.3
+	accidentWeight = 0.1
+	maxCompound    = 4 // words
+	// pairShare is for one of several pairs of a run of characters without spaces:
+	// each character is in two of them, so that a run would outweigh the one word
+	// of another script beside it ("Astro で middleware を使う").
+	pairShare = 0.5
+	// requestWords is how many words a query has at most that is no sentence which
+	// asks for something.
+	requestWords = 4
+	// shortWeight is for the short form of a word that was written out, and the
+	// other way round.
+	shortWeight = 0.3
+	// otherWeight is for a word that an Expander gave.
+	otherWeight = 0.3
+)
+
+// maxQueryTerms is how many terms of a query are searched for: the rarest.
+const maxQueryTerms = 40
+
+// planner makes a plan.
+type planner struct {
+	u       *Run
+	p       *plan
+	weights map[string]float64
+	words   map[string]int
+	floors  map[string]int64 // the least df that a term counts as having
+	order   []string
+}
+
+// piece is a word of the query as it was typed and as the analyzer sees it.
+type piece struct {
+	raw  string
+	word parse.Word
+	stop bool
+	pair bool // one of several that a run of characters without spaces is cut into
+}
+
+// makePlan turns the query's words, and others that mean the same, into terms.
+func (u *Run) makePlan(ctx context.Context, others []string) error {
+	b := &planner{u: u, p: &plan{}, weights: map[string]float64{}, words: map[string]int{}, floors: map[string]int64{}}
+	u.plan = b.p
+	pieces, err := b.pieces(ctx)
+	if err != nil {
+		return err
+	}
+	for i, pc := range pieces {
+		if pc.stop {
+			continue
+		}
+		meant, err := b.word(ctx, i, pc)
+		if err != nil {
+			return err
+		}
+		pieces[i] = meant
+	}
+	if err := b.compounds(ctx, pieces); err != nil {
+		return err
+	}
+	var whole strings.Builder
+	for _, pc := range pieces {
+		whole.WriteString(pc.raw)
+	}
+	b.p.name = u.analyzer.Join([]string{whole.String()}, false)
+	b.p.letters = squeeze(whole.String())
+	for _, other := range others {
+		if err := b.addText(ctx, other, otherWeight, -1); err != nil {
+			return err
+		}
+	}
+	if err := b.finish(ctx); err != nil {
+		return err
+	}
+	for _, ph := range u.Phrases {
+		if s := u.analyzer.Phrase(ph); len(s) > 0 {
+			b.p.phrases = append(b.p.phrases, s)
+		}
+	}
+	for _, ph := range u.Without {
+		if s := u.analyzer.Phrase(ph); len(s) > 0 {
+			b.p.without = append(b.p.without, s)
+		}
+	}
+	return nil
+}
+
+func (b *planner) add(t string, weight float64, word int) {
+	if t == "" || len(t) > parse.MaxTermBytes {
+		return
+	}
+	if _, ok := b.weights[t]; !ok {
+		b.order = append(b.order, t)
+		b.words[t] = word
+	}
+	b.weights[t] += weight
+}
+
+// pieces returns the words of the query. Stop words are marked unless there is
+// nothing else, and so are those with which a sentence asks for a page ("Learn how
+// to …", "An introduction to …"): they are not what the page is about.
+func (b *planner) pieces(ctx context.Context) ([]piece, error) {
+	var pieces []piece
+	for _, text := range b.u.Words {
+		from := len(pieces)
+		b.u.analyzer.Words(text, func(w parse.Word) {
+			if w.End-w.Start <= 2 && elided(text[:w.Start]) {
+				return
+			}
+			next := piece{raw: text[w.Start:w.End], word: w}
+			if last := len(pieces) - 1; last >= from && w.Start < pieces[last].word.End {
+				next.pair, pieces[last].pair = true, true
+			}
+			pieces = append(pieces, next)
+		})
+		// The numbers of a version that somebody wrote mean nothing alone.
+		if last := len(pieces) - 1; last > from && strings.Contains(pieces[last].word.Joined, parse.VersionDot) {
+			n, err := b.u.known(ctx, pieces[last].word.Joined)
+			if err != nil {
+				return nil, err
+			}
+			if n > 0 {
+				pieces = append(pieces[:from], piece{raw: text, word: parse.Word{Term: pieces[last].word.Joined}})
+			}
+		}
+	}
+	topic, asking := false, len(pieces) > requestWords
+	for i := range pieces {
+		pc := &pieces[i]
+		pc.stop = b.u.isStop(pc.raw)
+		if asking && !pc.stop {
+			pc.stop = language.IsRequest(strings.ToLower(pc.raw))
+			asking = pc.stop
+		}
+		topic = topic || !pc.stop
+	}
+	if !topic {
+		for i := range pieces {
+			pieces[i].stop = false
+		}
+	}
+	return pieces, nil
+}
+
+// elided reports whether what follows is the rest of a word with an apostrophe: the
+// s of "site's", the t of "don't".
+func elided(before string) bool {
+	return strings.HasSuffix(before, "'") || strings.HasSuffix(before, "’")
+}
+
+// Word adds the terms of one word of the query, and returns the word as it was
+// meant: of one that no page has, the nearest that pages have, which their titles,
+// headings and names are compared with.
+func (b *planner) word(ctx context.Context, i int, pc piece) (meant piece, err error) {
+	respelled := len(b.u.Respelled)
+	forms, missing, err := b.u.forms(ctx, pc.raw, pc.word)
+	if err != nil {
+		return pc, err
+	}
+	meant = pc
+	if missing && len(b.u.Respelled) > respelled {
+		r := b.u.Respelled[respelled]
+		meant.raw, meant.word = r.Word, parse.Word{Term: r.term}
+	}
+	b.p.sequence = append(b.p.sequence, meant.word.Term)
+	// Forms of one word are as frequent as the most frequent of them.
+	most := int64(0)
+	for _, f := range forms {
+		n, err := b.u.known(ctx, f.term)
+		if err != nil {
+			return pc, err
+		}
+		most = max(most, n)
+	}
+	share := 1.0
+	if pc.pair {
+		share = pairShare
+	}
+	for _, f := range forms {
+		b.floors[f.term] = max(b.floors[f.term], most)
+		b.add(f.term, share*f.weight, i)
+	}
+	for _, other := range language.OtherForms(strings.ToLower(meant.raw)) {
+		if err := b.addText(ctx, other, shortWeight, i); err != nil {
+			return pc, err
+		}
+	}
+	for _, part := range pc.word.Parts {
+		b.add(part, partWeight, i)
+	}
+	b.add(pc.word.Joined, joinedWeight, i)
+	if missing && !b.u.isStop(pc.raw) && len(b.p.missing) < maxMissingTold && !slices.Contains(b.p.missing, pc.raw) {
+		b.p.missing = append(b.p.missing, pc.raw)
+	}
+	return meant, nil
+}
+
+// compounds adds the identifiers that neighbouring words make, if somebody wrote
+// them: "use async data" is also useAsyncData. Those that begin or end with a
+// stop word are accidents ("as a CMS" is no ACM) unless they are the whole query.
+func (b *planner) compounds(ctx context.Context, pieces []piece) error {
+	if len(pieces) > maxQueryTerms {
+		return nil
+	}
+	for i := range pieces {
+		raw := pieces[i].raw
+		for j := i + 1; j < len(pieces) && j < i+maxCompound; j++ {
+			raw += pieces[j].raw
+			all := i == 0 && j == len(pieces)-1
+			if !all && (b.u.isStop(pieces[i].raw) || b.u.isStop(pieces[j].raw)) {
+				continue
+			}
+			t := b.u.analyzer.Join([]string{raw}, false)
+			if t == "" || b.weights[t] > 0 {
+				continue
+			}
+			n, err := b.u.known(ctx, t)
+			if err != nil {
+				return err
+			}
+			switch {
+			case n == 0:
+			case all || j-i >= 2:
+				b.add(t, wholeWeight, i)
+			case len(pieces) >= sentenceWords:
+				b.add(t, accidentWeight, i)
+			default:
+				b.add(t, twoWordWeight, i)
+			}
+		}
+	}
+	return nil
+}
+
+// addText adds the words of a text that nobody typed, those that some page has. at
+// is the query's word that they come from, -1 for none.
+func (b *planner) addText(ctx context.Context, text string, weight float64, at int) error {
+	var terms []string
+	b.u.analyzer.Words(text, func(w parse.Word) {
+		if !b.u.isStop(text[w.Start:w.End]) {
+			terms = append(terms, w.Term)
+		}
+	})
+	for _, t := range terms {
+		if b.weights[t] > 0 {
+			continue
+		}
+		n, err := b.u.known(ctx, t)
+		if err != nil {
+			return err
+		}
+		if n > 0 {
+			b.add(t, weight, at)
+		}
+	}
+	return nil
+}
+
+// finish makes the plan's terms of what was added.
+func (b *planner) finish(ctx context.Context) error {
+	for _, t := range b.order {
+		n, err := b.u.known(ctx, t)
+		if err != nil {
+			return err
+		}
+		one := Term{Text: t, Weight: b.weights[t], residualIDF: 1, DF: n, word: b.words[t]}
+		if n > 0 {
+			one.DF = max(n, b.floors[t])
+		}
+		b.p.terms = append(b.p.terms, one)
+	}
+	if most := maxQueryTerms; len(b.p.terms) > most { // the rarest say most; those that nobody wrote say nothing
+		slices.SortStableFunc(b.p.terms, func(x, y Term) int {
+			if (x.DF == 0) != (y.DF == 0) {
+				return map[bool]int{true: 1, false: -1}[x.DF == 0]
+			}
+			return cmp.Compare(x.DF, y.DF)
+		})
+		b.p.terms = b.p.terms[:most]
+	}
+	for i := range b.p.terms {
+		t := &b.p.terms[i]
+		if t.DF == 0 {
+			continue
+		}
+		sum := int64(0)
+		for _, s := range b.u.sources {
+			n, err := s.Occurrences(ctx, t.Text)
+			if err != nil {
+				return s.Failed(err)
+			}
+			sum += n
+		}
+		t.residualIDF = residualIDF(b.u.stats.chunks, t.DF, sum)
+	}
+	return nil
+}
+
+// spaced reports whether a word is of a script that puts blanks between words: of
+// another one, what the analyzer takes for a word is none to a reader.
+func spaced(w string) bool {
+	return !strings.ContainsFunc(w, func(r rune) bool {
+		return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
+	})
+}

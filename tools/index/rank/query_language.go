@@ -1,0 +1,120 @@
+package rank
+
+import (
+	"slices"
+	"strings"
+
+	"satchel/tools/index/language"
+	"satchel/tools/index/parse"
+)
+
+// Words meet across languages because every page has each of its words under
+// language.Term, which depends on the script alone. A page in a language with a
+// stemmer of its own has each of its words under that language's stem too (in
+// the extra terms, which no length counts; see OwnTerm), so that a query in that
+// language finds the word's other forms. A query that is not sure of its
+// language so loses no page, and one that is finds more.
+
+// queryLanguage is the language that a query is asked in.
+type queryLanguage struct {
+	language.Guess
+	// held are the languages with stems of their own that the searched pages are
+	// in, as many as matter, the most frequent first.
+	held []string
+}
+
+// maxHeld bounds the languages that a query of unknown language is stemmed in.
+const maxHeld = 6
+
+// queryLanguageOf guesses the language of a query over pages in the languages that
+// held counts. A query whose words tell nothing is in the language that most
+// pages are in, where most are in one.
+func queryLanguageOf(words []string, held map[string]int64) queryLanguage {
+	t := queryLanguage{Guess: language.OfQuery(words)}
+	total := int64(0)
+	counts := map[string]int64{}
+	for l, n := range held {
+		total += n
+		counts[language.Base(l)] += n
+	}
+	delete(counts, "")
+	for len(t.held) < maxHeld {
+		best := ""
+		for l, n := range counts {
+			if language.Stems(l) && n*50 >= total && (best == "" || n > counts[best] || n == counts[best] && l < best) {
+				best = l
+			}
+		}
+		if best == "" {
+			break
+		}
+		if len(t.Langs) == 0 && 2*counts[best] > total {
+			t.Langs = []string{best}
+		}
+		t.held = append(t.held, best)
+		delete(counts, best)
+	}
+	return t
+}
+
+// reader is the language that the asker reads, "" where the query does not tell.
+func (t queryLanguage) reader() string {
+	if len(t.Langs) > 0 && (t.Sure || len(t.Langs) == 1) {
+		return t.Langs[0]
+	}
+	return ""
+}
+
+// isStop reports whether a word of a query carries no topic in its language. A
+// Word that is one in English alone counts unless the query is surely in
+// another language.
+func (t queryLanguage) isStop(word string) bool {
+	word = strings.ToLower(word)
+	if t.Sure {
+		return language.IsStop(word, t.Langs[0])
+	}
+	return language.IsStop(word)
+}
+
+// isStop reports whether a word carries no topic in English or in any of the
+// languages.
+func isStop(word string, langs ...string) bool {
+	word = strings.ToLower(word)
+	return language.IsStop(word) || len(langs) > 0 && language.IsStop(word, langs...)
+}
+
+// stems returns the terms, besides its own, under which pages in the query's
+// language have a word: of a query of unknown language, in each that pages are
+// in.
+func (t queryLanguage) stems(raw string) []string {
+	langs := t.held
+	if r := t.reader(); r != "" {
+		langs = []string{r}
+		if !language.Stems(r) {
+			return nil
+		}
+	}
+	var all []string
+	for _, l := range langs {
+		for _, s := range []string{language.Stem(l, raw), transliterated(l, raw)} {
+			if s = parse.OwnTerm(l, s); s != "" && !slices.Contains(all, s) {
+				all = append(all, s)
+			}
+		}
+	}
+	return all
+}
+
+// transliterated returns the stem of a German word typed without umlauts (ueber
+// for über, as on other keyboards), "" where there is none.
+func transliterated(lang, raw string) string {
+	if lang != "de" {
+		return ""
+	}
+	low := strings.ToLower(raw)
+	with := strings.NewReplacer("ae", "ä", "oe", "ö", "ue", "ü").Replace(low)
+	if with == low {
+		return ""
+	}
+	return language.Stem(lang, with)
+}

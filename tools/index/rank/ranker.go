@@ -1,0 +1,73 @@
+package rank
+
+import (
+	"cmp"
+	"log/slog"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"satchel/internal/freelist"
+	"satchel/tools/index/parse"
+	"satchel/tools/index/semantic"
+)
+
+// MaxResults is the most hits that one search returns.
+const MaxResults = 50
+
+// Options configure a Ranker. Logger and Now are required. The zero value of another field
+// means its default; only tests set others for the numbers.
+type Options struct {
+	Logger *slog.Logger
+	Now    func() time.Time
+	// Candidates is how many chunks of each database are ranked: the best of all that have a
+	// word of the query.
+	Candidates int
+	// MaxRows is how many chunks of each segment are looked into for a phrase of several
+	// words, the best first; more if fewer than Candidates have it.
+	MaxRows int
+	// MinScoreShare is the part of the best hit's score below which others are left out of
+	// an answer ordered by relevance: what they have in common with the query is one of its
+	// frequent words. Negative: none is left out.
+	MinScoreShare float64
+	// Semantic has the models that add to what words find, and Engine the vectors; nil: none.
+	Semantic *Semantic
+	Engine   *semantic.Engine
+}
+
+// Ranker ranks the documents of searches. Its methods may be called concurrently.
+type Ranker struct {
+	opts      Options
+	analyzers freelist.List[parse.Analyzer] // kept for their caches of stems
+	models    *models                       // nil: none
+}
+
+// New returns a Ranker.
+func New(o Options) *Ranker {
+	o.Candidates = cmp.Or(o.Candidates, 1000)
+	o.MaxRows = cmp.Or(o.MaxRows, 6000)
+	o.MinScoreShare = cmp.Or(o.MinScoreShare, DefaultMinScoreShare)
+	r := &Ranker{opts: o}
+	if o.Semantic != nil {
+		m := &models{Semantic: o.Semantic.withDefaults(), engine: o.Engine}
+		m.rerankBreaker = semantic.NewBreaker(semantic.DefaultBreakAfter, semantic.DefaultBreakFor, o.Now)
+		m.expandBreaker = semantic.NewBreaker(semantic.DefaultBreakAfter, semantic.DefaultBreakFor, o.Now)
+		m.expanded, _ = lru.New[string, []string](m.ExpandCache) // it fails only for a size below 1
+		r.models = m
+	}
+	return r
+}
+
+// DefaultMinScoreShare is the default of [Options.MinScoreShare].
+const DefaultMinScoreShare = 0.2
+
+// Analyzer returns an analyzer of the words of queries.
+func (r *Ranker) Analyzer() *parse.Analyzer {
+	if a := r.analyzers.Get(); a != nil {
+		return a
+	}
+	return parse.NewAnalyzer()
+}
+
+// Release gives an analyzer back.
+func (r *Ranker) Release(a *parse.Analyzer) { r.analyzers.Put(a) }

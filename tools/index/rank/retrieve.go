@@ -1,0 +1,364 @@
+package rank
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"satchel/tools/index/parse"
+	"satchel/tools/index/postings"
+	"satchel/tools/index/segment"
+)
+
+// retrieval is what the first stage of a search looks for in one database.
+type retrieval struct {
+	// Terms are scored. A chunk that holds any of them matches, unless there are
+	// phrases.
+	terms []Term
+	sc    *scorer // its terms are these
+	// Phrases must all occur, without must not; each is a list of terms.
+	phrases, without [][]string
+	docs             *postings.DocSet // those that may match
+	// depth is how many chunks are wanted; verify how many of the best are looked
+	// into for phrases of several words, and more where fewer than depth have them.
+	depth, verify int
+	// heads are the bits that terms have in the heads of a chunk; more reports that
+	// only some of the terms are new.
+	heads []heads
+	more  bool
+}
+
+// chunkMatch is a chunk that matches the query.
+type chunkMatch struct {
+	id    int64
+	score float64
+	terms uint64 // bit i: it holds terms[i], of the first 64
+	lead  bool   // see leads
+	heads heads
+}
+
+// leads reports whether a chunk is what a page with headings begins with.
+func leads(chunks []segment.Chunk, c int) bool {
+	if chunks[c].Part != 0 {
+		return false
+	}
+	next := c + 1
+	return chunks[c].Length[parse.FieldCrumb] > 0 || next < len(chunks) && chunks[next].Doc == chunks[c].Doc && chunks[next].Length[parse.FieldCrumb] > 0
+}
+
+// heads is a set of the words that a heading may consist of: those that the headings of a
+// chunk have. See Run.mayHead.
+type heads = uint8
+
+// retrieve scores every chunk that matches, and returns the best of them, best
+// first, and how many documents match. Where the first terms are those of the
+// retrieval before, which r.more tells, their scores are not made again.
+func (s *Source) retrieve(ctx context.Context, r retrieval) (best []chunkMatch, docs int, err error) {
+	m := s.Scratch()
+	if !r.more {
+		n := 0
+		for i := range s.View.Parts {
+			n += len(s.View.Parts[i].Segment.Chunks)
+		}
+		m.Reset(n)
+		s.scored = 0
+	}
+	t := top{limit: r.depth, heap: make([]uint64, 0, min(r.depth, len(m.Score)))}
+	from := 0
+	for i := range s.View.Parts {
+		if err := ctx.Err(); err != nil {
+			return nil, 0, err
+		}
+		n, err := s.retrievePart(ctx, i, &r, from, &t)
+		if err != nil {
+			return nil, 0, err
+		}
+		docs += n
+		from += len(s.View.Parts[i].Segment.Chunks)
+	}
+	s.scored = len(r.terms)
+	return s.candidates(t.sorted()), docs, nil
+}
+
+// withAll returns the chunks of a part that hold all of some terms.
+func (s *Source) withAll(ctx context.Context, terms []string, part int) (postings.Bitmap, error) {
+	var all postings.Bitmap
+	for _, t := range terms {
+		one := postings.NewBitmap(len(s.View.Parts[part].Segment.Chunks))
+		if err := s.Each(ctx, t, part, func(ps []segment.Posting) {
+			for i := range ps {
+				one.Set(int(ps[i].Chunk))
+			}
+		}); err != nil {
+			return nil, err
+		}
+		if all == nil {
+			all = one
+			continue
+		}
+		for i := range all {
+			all[i] &= one[i]
+		}
+	}
+	return all, nil
+}
+
+// retrievePart offers the chunks of one segment that match to the best, and
+// returns how many documents they are of.
+func (s *Source) retrievePart(ctx context.Context, i int, r *retrieval, from int, t *top) (docs int, err error) {
+	p, m := &s.View.Parts[i], s.Scratch()
+	chunks := p.Segment.Chunks
+	to := from + len(chunks)
+	scores, terms, headed := m.Score[from:to], m.Terms[from:to], m.Heads[from:to]
+	var need postings.Bitmap // chunks with all words of all phrases
+	var suspect []postings.Bitmap
+	var never postings.Bitmap
+	verify := false
+	for k, ph := range r.phrases {
+		verify = verify || len(ph) > 1
+		has, err := s.withAll(ctx, ph, i)
+		if err != nil {
+			return 0, err
+		}
+		if k == 0 {
+			need = has
+			continue
+		}
+		for j := range need {
+			need[j] &= has[j]
+		}
+	}
+	for _, ph := range r.without {
+		has, err := s.withAll(ctx, ph, i)
+		if err != nil {
+			return 0, err
+		}
+		if len(ph) > 1 {
+			suspect = append(suspect, has)
+			continue
+		}
+		suspect = append(suspect, nil)
+		if never == nil {
+			never = postings.NewBitmap(len(chunks))
+		}
+		for j := range never {
+			never[j] |= has[j]
+		}
+	}
+	for k := s.scored; k < len(r.terms); k++ {
+		bit, head := uint64(1)<<min(k, 63), heads(0)
+		if k < len(r.heads) {
+			head = r.heads[k]
+		}
+		if err := s.Each(ctx, r.terms[k].Text, i, func(ps []segment.Posting) {
+			for j := range ps {
+				p := &ps[j]
+				c := p.Chunk
+				scores[c] += r.sc.part(k, p.Counts, &chunks[c].Length)
+				terms[c] |= bit
+				if p.Counts[parse.FieldCrumb] > 0 {
+					headed[c] |= head
+				}
+			}
+		}); err != nil {
+			return 0, err
+		}
+	}
+	if len(r.without) > 0 {
+		if never == nil {
+			never = postings.NewBitmap(len(chunks))
+		}
+		matches := func(c int) bool {
+			return !p.Dead.Has(c) && (need.Has(c) || len(r.phrases) == 0 && terms[c] != 0)
+		}
+		if err := s.exclude(ctx, chunks, r.without, suspect, never, matches); err != nil {
+			return 0, err
+		}
+	}
+	last := int64(-1)
+	accept := func(c int) {
+		if doc := int64(chunks[c].Doc); doc != last {
+			last = doc
+			docs++
+		}
+		t.offer(ranked(scores[c], from+c))
+	}
+	var open []int
+	for c := range chunks {
+		if len(r.phrases) > 0 {
+			if !need.Has(c) {
+				continue
+			}
+		} else if terms[c] == 0 {
+			continue
+		}
+		if p.Dead.Has(c) || never.Has(c) || !r.docs.Has(chunks[c].Doc) {
+			continue
+		}
+		if verify {
+			open = append(open, c)
+			continue
+		}
+		accept(c)
+	}
+	if !verify {
+		return docs, nil
+	}
+	// The best are looked into first, so that what is left out, where a phrase
+	// of frequent words is in more chunks than may be looked into, is the worst.
+	slices.SortStableFunc(open, func(a, b int) int { return cmp.Compare(scores[b], scores[a]) })
+	var kept []int
+	for k, c := range open {
+		if k >= r.verify && len(kept) >= r.depth {
+			s.unread = true
+			break
+		}
+		if k%256 == 0 && ctx.Err() != nil {
+			return 0, ctx.Err()
+		}
+		ok, err := s.verified(ctx, postings.ChunkID(chunks[c]), r)
+		if err != nil {
+			return 0, err
+		}
+		if ok {
+			kept = append(kept, c)
+		}
+	}
+	slices.Sort(kept)
+	for _, c := range kept {
+		accept(c)
+	}
+	return docs, nil
+}
+
+// exclude adds to never all chunks of each document that has, in any chunk, what
+// the query excludes: a word (never has these chunks already) or a phrase, whose
+// words the chunks in suspect hold. It looks only at documents that match.
+func (s *Source) exclude(ctx context.Context, chunks []segment.Chunk, without [][]string, suspect []postings.Bitmap, never postings.Bitmap, matches func(c int) bool) error {
+	for from, to := 0, 0; from < len(chunks); from = to {
+		match, banned := false, false
+		for to = from; to < len(chunks) && chunks[to].Doc == chunks[from].Doc; to++ {
+			match = match || matches(to)
+			banned = banned || never.Has(to)
+		}
+		if !match {
+			continue
+		}
+		for c := from; c < to && !banned; c++ {
+			for k, ph := range without {
+				if banned || !suspect[k].Has(c) {
+					continue
+				}
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				words, err := s.Tokens(ctx, postings.ChunkID(chunks[c]))
+				if err != nil {
+					return err
+				}
+				banned = words.Hold(ph)
+			}
+		}
+		for c := from; banned && c < to; c++ {
+			never.Set(c)
+		}
+	}
+	return nil
+}
+
+// verified reports whether a chunk that holds the words of the phrases has them
+// as phrases.
+func (s *Source) verified(ctx context.Context, id int64, r *retrieval) (bool, error) {
+	var words parse.Tokens
+	for _, ph := range r.phrases {
+		if len(ph) < 2 {
+			continue
+		}
+		if words == nil {
+			var err error
+			if words, err = s.Tokens(ctx, id); err != nil {
+				return false, err
+			}
+		}
+		if !words.Hold(ph) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// top keeps the best chunks as a heap with the worst of them first.
+type top struct {
+	limit int
+	heap  []uint64 // see ranked
+}
+
+// ranked is a chunk, by its place in the scratch, with its score, which is not
+// negative, as a number that is the higher the better it is: of equal ones the
+// later is worse.
+func ranked(score float32, at int) uint64 {
+	return uint64(math.Float32bits(score))<<32 | uint64(^uint32(at))
+}
+
+// place returns the place of what ranked made.
+func place(r uint64) int { return int(^uint32(r)) }
+
+func (t *top) offer(r uint64) {
+	h := t.heap
+	if len(h) < t.limit {
+		h = append(h, r)
+		for i := len(h) - 1; i > 0; {
+			up := (i - 1) / 2
+			if h[i] >= h[up] {
+				break
+			}
+			h[i], h[up] = h[up], h[i]
+			i = up
+		}
+		t.heap = h
+		return
+	}
+	if t.limit <= 0 || r <= h[0] {
+		return
+	}
+	i := 0
+	for {
+		down := 2*i + 1
+		if down >= len(h) {
+			break
+		}
+		if down+1 < len(h) && h[down+1] < h[down] {
+			down++
+		}
+		if h[down] >= r {
+			break
+		}
+		h[i] = h[down]
+		i = down
+	}
+	h[i] = r
+}
+
+// sorted returns what was kept, best first.
+func (t *top) sorted() []uint64 {
+	slices.Sort(t.heap)
+	slices.Reverse(t.heap)
+	return t.heap
+}
+
+// candidates returns chunks of all parts.
+func (s *Source) candidates(chosen []uint64) []chunkMatch {
+	m, all := s.Scratch(), make([]chunkMatch, 0, len(chosen))
+	for _, r := range chosen {
+		at := place(r)
+		c, i := at, 0
+		for c >= len(s.View.Parts[i].Segment.Chunks) {
+			c -= len(s.View.Parts[i].Segment.Chunks)
+			i++
+		}
+		chunks := s.View.Parts[i].Segment.Chunks
+		all = append(all, chunkMatch{id: postings.ChunkID(chunks[c]), score: float64(m.Score[at]), terms: m.Terms[at], lead: leads(chunks, c), heads: m.Heads[at]})
+	}
+	return all
+}

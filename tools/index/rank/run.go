@@ -1,0 +1,259 @@
+package rank
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"satchel/tools/index/parse"
+	"satchel/tools/index/postings"
+	"satchel/tools/index/query"
+)
+
+const (
+	// reranked is how many documents are looked at for what is not in the
+	// postings: their titles, their paths and where the words stand.
+	reranked = 60
+	// relevantShare is how near to the best score a document must come to be
+	// listed in another order, unless it has all words of the best.
+	relevantShare = 0.4
+)
+
+// Run is one search.
+type Run struct {
+	*query.Parsed
+	*lexicon
+	// Notes are sentences for the caller, and Total is how many documents match.
+	Notes []string
+	Total int
+
+	opts     *Options
+	analyzer *parse.Analyzer
+	semantic *semanticRun // nil: none
+	stats    statistics
+	plan     *plan
+	limit    int
+	depth    int     // of an evaluation's ranking; 0 for an answer
+	scored   *scorer // of the last pass
+	// unplanned is what namesMore reports.
+	unplanned bool
+}
+
+// Request is what to search for, in which databases.
+type Request struct {
+	Sources []*Source
+	Query   *query.Parsed
+	Limit   int // hits wanted
+	// Depth is how many documents an evaluation wants ranked. Then nothing is cut off for
+	// being far below the best, no document stands for its variants or copies, and no model
+	// reranks. 0 is for an answer.
+	Depth int
+	// Behind reports that the databases may lack pages, so a word that they lack may still
+	// be on a page.
+	Behind bool
+	Notes  []string // the first of the answer
+}
+
+// Start plans a search. [Run.End] must be called even if there is an error.
+func (r *Ranker) Start(ctx context.Context, q Request) (*Run, error) {
+	u := &Run{
+		Parsed: q.Query, Notes: q.Notes, opts: &r.opts, analyzer: r.Analyzer(), limit: q.Limit, depth: q.Depth,
+		lexicon: &lexicon{ranker: r, sources: q.Sources, behind: q.Behind},
+	}
+	states := make([]postings.State, 0, len(q.Sources))
+	held := map[string]int64{}
+	for i, s := range q.Sources {
+		s.order = i
+		states = append(states, s.State)
+		langs, err := s.Languages(ctx)
+		if err != nil {
+			return u, s.Failed(err)
+		}
+		for l, n := range langs {
+			held[l] += n
+		}
+	}
+	u.queryLanguage = queryLanguageOf(q.Query.Words, held)
+	u.stats = sumStatistics(states)
+	u.startSemantic()
+	others, err := u.expand(ctx)
+	if err != nil {
+		return u, err
+	}
+	return u, u.makePlan(ctx, others)
+}
+
+// End releases what the search used. The databases are the caller's.
+func (u *Run) End() {
+	u.semantic.end()
+	u.ranker.analyzers.Put(u.analyzer)
+}
+
+// Analyzer returns the analyzer of the search.
+func (u *Run) Analyzer() *parse.Analyzer { return u.analyzer }
+
+// Terms returns what the search looks for.
+func (u *Run) Terms() []Term { return u.plan.terms }
+
+// Limit returns how many hits are wanted, and Sources what is searched.
+func (u *Run) Limit() int         { return u.limit }
+func (u *Run) Sources() []*Source { return u.sources }
+
+// Missing returns the words of the query that no document has in any form.
+func (u *Run) Missing() []string { return u.plan.missing }
+
+// Weak reports whether a score is so far below the best that its document is not worth
+// reading unasked.
+func (u *Run) Weak(score, best float64) bool { return score < best*u.opts.MinScoreShare }
+
+func (u *Run) note(format string, args ...any) {
+	u.Notes = append(u.Notes, fmt.Sprintf(format, args...))
+}
+
+// Rank returns the documents that match, best first.
+func (u *Run) Rank(ctx context.Context) ([]*Candidate, error) {
+	all, err := u.match(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if all, err = u.fuse(ctx, all); err != nil {
+		return nil, err
+	}
+	if u.depth == 0 {
+		look := u.limit
+		if u.Sort != query.ByRelevance {
+			look = maxVariants // the last of them may come first
+		}
+		if all, err = u.prefer(ctx, all, look); err != nil {
+			return nil, err
+		}
+	}
+	if u.Sort != query.ByRelevance {
+		if all, err = u.ordered(ctx, all); err != nil {
+			return nil, err
+		}
+		return u.collapse(ctx, all)
+	}
+	scored := len(u.plan.terms) > 0
+	if scored {
+		if err := u.weighEvidence(ctx, all[:min(len(all), max(reranked, u.limit))]); err != nil {
+			return nil, err
+		}
+		sortCandidates(all)
+	}
+	if u.depth > 0 {
+		all = all[:min(len(all), u.depth)]
+		return all, u.readHeaders(ctx, all)
+	}
+	if scored {
+		if err := u.rerank(ctx, all); err != nil {
+			return nil, err
+		}
+	}
+	if all, err = u.collapse(ctx, all); err != nil || !scored {
+		return all, err
+	}
+	return u.cutWeak(all), nil
+}
+
+// match returns the documents that match, best first by their words. If the query is a
+// sentence, a second pass also looks for the words that the best of the first pass have in
+// common.
+func (u *Run) match(ctx context.Context) ([]*Candidate, error) {
+	all, err := u.pass(ctx, u.plan.terms, false)
+	if err != nil || !u.feeds() || len(all) < 2 {
+		return all, err
+	}
+	more, err := u.feedback(ctx, all)
+	if err != nil || len(more) == 0 {
+		return all, err
+	}
+	total, notes := u.Total, u.Notes
+	if all, err = u.pass(ctx, append(slices.Clone(u.plan.terms), more...), true); err != nil {
+		return nil, err
+	}
+	// What matches was counted, but some may have none of the query's own words.
+	u.Total, u.Notes = max(total, len(all)), notes
+	return all, nil
+}
+
+// pass retrieves what any of the terms match from every database and groups it by
+// document, best first. more reports that it is another pass, whose terms begin with
+// those of the one before.
+func (u *Run) pass(ctx context.Context, terms []Term, more bool) ([]*Candidate, error) {
+	sc := newScorer(terms, u.stats)
+	u.scored = sc
+	cover := newCoverage(u.plan.terms, u.stats)
+	var all []*Candidate
+	for _, s := range u.sources {
+		docs, err := u.candidates(ctx, s, terms, sc, cover, more)
+		if err != nil {
+			return nil, s.Failed(err)
+		}
+		all = append(all, docs...)
+	}
+	sortCandidates(all)
+	return all, nil
+}
+
+// sortCandidates puts the best first; equal ones are in the order in which the query
+// names their collections, and of their paths, or, where those have not been read, of their ids, which
+// depend on when a page was indexed.
+func sortCandidates(all []*Candidate) {
+	slices.SortFunc(all, func(a, b *Candidate) int {
+		if a.Score != b.Score {
+			return cmp.Compare(b.Score, a.Score)
+		}
+		return cmp.Or(cmp.Compare(a.Source.order, b.Source.order),
+			strings.Compare(string(a.path), string(b.path)), cmp.Compare(a.ID, b.ID))
+	})
+}
+
+// ordered puts the documents that are nearly as relevant as the best into
+// another order. A note says so if that leaves out others that match.
+func (u *Run) ordered(ctx context.Context, all []*Candidate) ([]*Candidate, error) {
+	if len(u.plan.terms) > 0 {
+		sortCandidates(all)
+		matched := len(all)
+		if matched > 0 {
+			best := all[0]
+			all = slices.DeleteFunc(all, func(f *Candidate) bool {
+				return f.Score < best.Score*relevantShare && f.terms&best.terms != best.terms
+			})
+		}
+		if len(all) < matched {
+			u.note("Only the pages with all words of the best one, or at least %.0f%% of its score, are put in order; the others that match are left out.", 100*relevantShare)
+		}
+	}
+	if err := u.readHeaders(ctx, all); err != nil {
+		return nil, err
+	}
+	switch u.Sort {
+	case query.ByDate:
+		slices.SortStableFunc(all, func(a, b *Candidate) int { return cmp.Compare(b.Header.Date, a.Header.Date) })
+	case query.ByPath:
+		slices.SortStableFunc(all, func(a, b *Candidate) int { return strings.Compare(a.Header.Path, b.Header.Path) })
+	}
+	return all, nil
+}
+
+// leastHits is how many documents an answer has, if as many match, however far they are
+// below the best: a page that is named as the query may tower above others that are worth a
+// look.
+const leastHits = 10
+
+// cutWeak leaves out the documents after the first few, best first, that are far below the
+// best. A note says so if that leaves fewer than the limit allows.
+func (u *Run) cutWeak(all []*Candidate) []*Candidate {
+	for i, f := range all {
+		if i >= leastHits && u.Weak(f.Score, all[0].Score) {
+			if i < u.limit {
+				u.note("Hits under %.0f%% of the best score are left out.", 100*u.opts.MinScoreShare)
+			}
+			return all[:i]
+		}
+	}
+	return all
+}

@@ -1,0 +1,155 @@
+package rank
+
+import (
+	"math"
+
+	"satchel/tools/index/parse"
+	"satchel/tools/index/postings"
+	"satchel/tools/index/segment"
+)
+
+// statistics are summed over all databases that a query searches, so that a
+// word is as rare as it is in all of them together.
+type statistics struct {
+	chunks int64
+	mean   [parse.FieldCount]float64 // terms in each field of a chunk
+}
+
+func sumStatistics(states []postings.State) statistics {
+	var s statistics
+	var length [parse.FieldCount]int64
+	for _, st := range states {
+		s.chunks += st.Chunks
+		for f, n := range st.Length {
+			length[f] += n
+		}
+	}
+	for f, n := range length {
+		s.mean[f] = max(1, float64(n)/float64(max(1, s.chunks)))
+	}
+	return s
+}
+
+// The constants of the score. Length and repetition are weighed as in BM25
+// (Robertson and Zaragoza, "The Probabilistic Relevance Framework", 2009,
+// section 3), but each field levels off by itself before the fields are added:
+// a word in the title then counts however often the body has it, which found
+// known pages better than adding the fields first, with judged collections
+// unchanged.
+const saturation = 1.2
+
+var (
+	fieldWeight = [parse.FieldCount]float64{parse.FieldTitle: 1.5, parse.FieldCrumb: 0.7, parse.FieldBody: 1}
+	fieldLength = [parse.FieldCount]float64{parse.FieldTitle: 0.5, parse.FieldCrumb: 0.5, parse.FieldBody: 0.75}
+)
+
+func idf(chunks, df int64) float64 {
+	n, d := float64(chunks), float64(min(df, chunks))
+	return math.Log(1 + (n-d+0.5)/(d+0.5))
+}
+
+// scorer scores chunks for one query.
+type scorer struct {
+	terms  []Term
+	weight []float32                   // of each term
+	inBody []bool                      // it counts in the body alone
+	norm   [parse.FieldCount][]float32 // by length, of a field
+}
+
+// maxNorm is the length from which on a field is as long as any other.
+const maxNorm = 4096
+
+func newScorer(terms []Term, st statistics) *scorer {
+	s := &scorer{terms: terms}
+	for _, t := range terms {
+		s.weight = append(s.weight, float32(t.Weight*t.residualIDF*idf(st.chunks, t.DF)))
+		s.inBody = append(s.inBody, t.inBody)
+	}
+	for f := range s.norm {
+		s.norm[f] = make([]float32, maxNorm+1)
+		b := fieldLength[f]
+		for n := range s.norm[f] {
+			s.norm[f][n] = float32(1 / (1 - b + b*float64(n)/st.mean[f]))
+		}
+	}
+	return s
+}
+
+// part returns what term i, so often in the fields of a chunk that are so long,
+// adds to the chunk's score.
+func (s *scorer) part(i int, n segment.Counts, length *[parse.FieldCount]uint16) float32 {
+	sum := float32(0)
+	for f, c := range n {
+		sum += s.field(i, f, c, length)
+	}
+	return s.weight[i] * sum
+}
+
+// Field returns what c occurrences of term i in a field add to the sum of part.
+func (s *scorer) field(i, f int, c uint16, length *[parse.FieldCount]uint16) float32 {
+	if c == 0 || f != parse.FieldBody && s.inBody[i] {
+		return 0
+	}
+	tf := s.norm[f][min(length[f], maxNorm)] * float32(c)
+	return float32(fieldWeight[f]) * tf * (saturation + 1) / (tf + saturation)
+}
+
+// burstWeight is how much more a word tells for each e-fold that it is in fewer
+// chunks than as many occurrences, strewn by chance, would be in.
+const burstWeight = 0.7
+
+// telling returns how much a term says of what a text is about, 1 at least, from
+// how its occurrences in bodies are spread over chunks: a topic's words come
+// several times where they come at all, the others singly (residual inverse
+// document frequency; Church and Gale, "Poisson mixtures", 1995).
+func residualIDF(chunks, df, occurrences int64) float64 {
+	if df == 0 || chunks == 0 {
+		return 1
+	}
+	n, d := float64(chunks), float64(min(df, chunks))
+	byChance := 1 - math.Exp(-float64(max(1, occurrences))/n)
+	return 1 + burstWeight*max(0, math.Log(n/d)+math.Log(byChance))
+}
+
+// coverWeight is what a chunk that has all of a query adds to its score. BM25's
+// sum alone lets a rare word outweigh all the others.
+const coverWeight = 0.7
+
+// coverage reports how much of a query a chunk has.
+type coverage struct {
+	weight []float64 // of each of the first terms
+	total  float64
+}
+
+func newCoverage(terms []Term, st statistics) *coverage {
+	c := &coverage{}
+	for i, t := range terms {
+		w := t.Weight * t.residualIDF * idf(st.chunks, t.DF)
+		if t.DF == 0 {
+			continue
+		}
+		c.total += w
+		if i < 63 {
+			for len(c.weight) < i {
+				c.weight = append(c.weight, 0)
+			}
+			c.weight = append(c.weight, w)
+		}
+	}
+	return c
+}
+
+// of returns the share of the query's weight that the terms of a candidate have,
+// from 0 to 1.
+func (c *coverage) of(terms uint64) float64 {
+	if c.total <= 0 {
+		return 0
+	}
+	sum := 0.0
+	for i, w := range c.weight {
+		if terms&(1<<i) != 0 {
+			sum += w
+		}
+	}
+	return sum / c.total
+}

@@ -1,0 +1,40 @@
+package rank
+
+import (
+	"fmt"
+
+	"satchel/internal/space"
+	"satchel/tools/index/postings"
+)
+
+// Source is one database of a search.
+type Source struct {
+	*postings.Snapshot
+	ID    space.SpaceID
+	Label string
+	Mount string // the directory under which its paths are shown; "" for none
+
+	order  int  // among those of the search
+	scored int  // how many terms the scratch memory has the scores of
+	unread bool // phrases were not looked for in all passages that have their words
+}
+
+// Shown returns the path of a file as answers write it.
+func (s *Source) Shown(path string) string {
+	if s.Mount == "" {
+		return path
+	}
+	return s.Mount + "/" + path
+}
+
+// SourceError is the failure of one database.
+type SourceError struct {
+	ID  space.SpaceID
+	Err error
+}
+
+func (e *SourceError) Error() string { return fmt.Sprintf("search %s: %v", e.ID, e.Err) }
+func (e *SourceError) Unwrap() error { return e.Err }
+
+// Failed names the database in an error of it.
+func (s *Source) Failed(err error) error { return &SourceError{s.ID, err} }

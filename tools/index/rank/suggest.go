@@ -1,0 +1,50 @@
+package rank
+
+import (
+	"context"
+	"slices"
+
+	"satchel/tools/index/parse"
+)
+
+// Bounds of looking for suggestions, which only an empty answer does.
+const (
+	maxSuggestions = 5
+	// suggestLetters is the shortest word that another is suggested for: a
+	// suggestion is not searched for, so that shorter words may be guessed at
+	// than are respelled.
+	suggestLetters = 3
+)
+
+// Suggest returns words of the index, as one would write them, that are near to those of
+// the query that no document has.
+func (u *Run) Suggest(ctx context.Context) ([]string, error) {
+	var words []string
+	looked := 0
+	for _, text := range u.Words {
+		var raw []string
+		u.analyzer.Words(text, func(w parse.Word) { raw = append(raw, text[w.Start:w.End]) })
+		for _, w := range raw {
+			m := newSpeller(w, suggestLetters)
+			if m == nil || isStop(w) || looked == MaxRespelled {
+				continue
+			}
+			if known, err := u.known(ctx, u.analyzer.Fold(w)); err != nil {
+				return nil, ctx.Err() // suggestions are not worth another error
+			} else if known > 0 {
+				continue
+			}
+			looked++
+			near, err := respell(ctx, u.analyzer, u.sources, m, maxSuggestions)
+			if err != nil {
+				return nil, ctx.Err()
+			}
+			for _, r := range near {
+				if !slices.Contains(words, r.Word) && len(words) < maxSuggestions {
+					words = append(words, r.Word)
+				}
+			}
+		}
+	}
+	return words, nil
+}

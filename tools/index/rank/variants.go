@@ -1,0 +1,251 @@
+package rank
+
+import (
+	"context"
+	"math"
+	"slices"
+	"time"
+
+	"satchel/tools/index/language"
+	"satchel/tools/index/parse"
+	"satchel/tools/index/postings"
+	"satchel/tools/index/query"
+)
+
+// The translations and versions of a page, which paths show before anything is read, take
+// one place in an answer. The hit that stands for the others names them.
+
+const (
+	// Factors of the score of a page in another language than the reader's, who
+	// was sure of it or for whom it was concluded from what matches best.
+	foreignSure      = 0.5
+	foreignConcluded = 0.7
+	// concludedShare is how near to the best language English must come to be
+	// concluded: titles and code are often English in every language.
+	concludedShare = 0.7
+	// standInShare is the part of the best member's score that another member of
+	// a family must have to stand for it: a newer version that only mentions
+	// what an older one is about does not.
+	standInShare = 0.5
+	// fresh is what being changed just now adds to a score; it halves with every
+	// freshHalf. It decides between pages that are equally good otherwise.
+	fresh     = 0.02
+	freshHalf = 180 * 24 * time.Hour
+	// maxVariants is how many documents are looked at for families.
+	maxVariants = 600
+	// maxAlso is how many collapsed paths a hit names: they cost tokens, and the
+	// others are named alike.
+	maxAlso = 2
+)
+
+// prefer weighs documents, best first, by the reader's language and a little by their age,
+// and keeps of each family of variants only the one in the reader's language and of the
+// newest version. It reads no text.
+func (u *Run) prefer(ctx context.Context, all []*Candidate, limit int) ([]*Candidate, error) {
+	if len(all) < 2 {
+		return all, nil
+	}
+	wanted := max(reranked, limit)
+	families := map[string]bool{}
+	languages := map[string]bool{}
+	n := 0
+	for n < min(len(all), maxVariants) && (len(families) < wanted || len(languages) > 1) {
+		batch := all[n:min(len(all), n+max(wanted, n))]
+		if err := u.readHeaders(ctx, batch); err != nil {
+			return nil, err
+		}
+		n += len(batch)
+		for _, f := range batch {
+			f.variant = variantKey(f, u.Parsed)
+			families[f.variant] = true
+			if l := f.Header.Lang; l != "" {
+				languages[language.Base(l)] = true
+			}
+		}
+	}
+	head, rest := slices.Clone(all[:n]), all[n:]
+	reader, factor := u.reader(), foreignSure
+	if reader == "" || !u.Sure {
+		factor = foreignConcluded
+	}
+	if reader == "" {
+		reader = concludeReader(u.queryLanguage, head)
+	}
+	now := u.opts.Now()
+	asked := !u.Filters.Lang.Empty()
+	for _, f := range head {
+		k := f.Header
+		if k.Lang != "" && reader != "" && language.Base(k.Lang) != reader && !asked {
+			f.rescore("another language than the reader's", f.Score*factor)
+		}
+		f.rescore("how recently the page was changed", f.Score*(1+freshness(k.Date, now)))
+	}
+	byScore(head)
+	return append(gather(head, reader), rest...), nil
+}
+
+func byScore(all []*Candidate) {
+	slices.SortStableFunc(all, func(a, b *Candidate) int {
+		switch {
+		case a.Score > b.Score:
+			return -1
+		case a.Score < b.Score:
+			return 1
+		}
+		return 0
+	})
+}
+
+// freshness is what a page's age adds to its score; nothing where it is unknown
+// or lies in the future.
+func freshness(date int64, now time.Time) float64 {
+	age := now.Sub(time.Unix(date, 0))
+	if date == 0 || age < 0 {
+		return 0
+	}
+	return fresh * math.Exp2(-age.Hours()/freshHalf.Hours())
+}
+
+// readHeaders reads the headers of documents, with one statement for each database.
+func (u *Run) readHeaders(ctx context.Context, docs []*Candidate) error {
+	for _, s := range u.sources {
+		var of []*Candidate
+		var ids []int64
+		for _, f := range docs {
+			if f.Source == s && f.Header == nil {
+				of, ids = append(of, f), append(ids, f.ID)
+			}
+		}
+		if len(ids) == 0 {
+			continue
+		}
+		headers, err := s.Headers(ctx, ids)
+		if err != nil {
+			return s.Failed(err)
+		}
+		for i, f := range of {
+			f.Header = headers[i]
+		}
+	}
+	return nil
+}
+
+// concludeReader returns the language whose best pages match best, of those that
+// the query may be in; English where it comes near to that, unless the query is
+// in Han characters.
+func concludeReader(t queryLanguage, docs []*Candidate) string {
+	const best = 3
+	sums, counts := map[string]float64{}, map[string]int{}
+	for _, f := range docs { // best first
+		l := language.Base(f.Header.Lang)
+		if l == "" || counts[l] == best || len(t.Langs) > 0 && !slices.Contains(t.Langs, l) && (l != "en" || t.Langs[0] == "zh") {
+			continue
+		}
+		counts[l]++
+		sums[l] += f.Score / float64(int(1)<<counts[l])
+	}
+	reader := ""
+	for l, s := range sums {
+		if reader == "" || s > sums[reader] || s == sums[reader] && l < reader {
+			reader = l
+		}
+	}
+	if sums["en"] >= concludedShare*sums[reader] && sums["en"] > 0 {
+		return "en"
+	}
+	return reader
+}
+
+// variantKey names a document's family of variants within its collection. What a query asks
+// for by a filter tells members apart.
+func variantKey(f *Candidate, q *query.Parsed) string {
+	k := f.Header
+	key := string(f.Source.ID) + "\x00" + k.Family
+	if !q.Filters.Lang.Empty() {
+		key += "\x00" + k.Lang
+	}
+	if !q.Filters.Version.Empty() {
+		key += "\x00" + k.Version
+	}
+	return key
+}
+
+// gather leaves one document of each family, in the place of its best member.
+func gather(docs []*Candidate, reader string) []*Candidate {
+	type group struct{ members []*Candidate }
+	groups := map[string][]*group{}
+	var order []*group
+	for _, f := range docs {
+		key := f.variant
+		var mine *group
+		for _, g := range groups[key] {
+			if related(f.Header, g.members[0].Header) {
+				mine = g
+				break
+			}
+		}
+		if mine == nil {
+			mine = &group{}
+			groups[key] = append(groups[key], mine)
+			order = append(order, mine)
+		}
+		mine.members = append(mine.members, f)
+	}
+	out := make([]*Candidate, 0, len(order))
+	for _, g := range order {
+		out = append(out, standIn(g.members, reader))
+	}
+	return out
+}
+
+// related reports whether two documents of a family are one page: in two
+// languages, or with the same title but for the version.
+func related(a, b *postings.Header) bool {
+	return a.Lang != b.Lang || parse.SameButVersion(a.Title, a.Version, b.Title, b.Version)
+}
+
+// standIn chooses which of a family's members, best first, is shown, gives it
+// the best one's score, and tells it of the others.
+func standIn(members []*Candidate, reader string) *Candidate {
+	best := members[0]
+	if len(members) == 1 {
+		return best
+	}
+	if reader == "" {
+		reader = language.Base(best.Header.Lang)
+	}
+	foreign := func(k *postings.Header) int {
+		switch language.Base(k.Lang) {
+		case reader:
+			return 0
+		case "":
+			return 1
+		}
+		return 2
+	}
+	top := best.Score
+	shown := best
+	for _, f := range members[1:] {
+		if f.Score < standInShare*top {
+			break
+		}
+		a, b := f.Header, shown.Header
+		if x, y := foreign(a), foreign(b); x < y || x == y && (foreign(a) == 0 || a.Lang == b.Lang) && parse.Newer(a.Version, b.Version) {
+			shown = f
+		}
+	}
+	for _, f := range members {
+		if f != shown {
+			shown.takeIn(f, f.Header.Path)
+		}
+	}
+	shown.rescore("the best of its versions and translations", top)
+	return shown
+}
+
+// takeIn notes that a hit stands for another document.
+func (f *Candidate) takeIn(other *Candidate, path string) {
+	f.AlsoCount += 1 + other.AlsoCount
+	f.Also = append(append(f.Also, other.Source.Shown(path)), other.Also...)
+	f.Also = f.Also[:min(len(f.Also), maxAlso)]
+}
