@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os/exec"
 	"path/filepath"
 	"time"
 )
@@ -132,6 +133,16 @@ func benchGrep(ctx context.Context, b *bench) error {
 			}
 		}
 		b.versus(search.figure+"_p50", ours.median(), "ms", "the same on the host", host.median())
+	}
+	return nil
+}
+
+// inDir runs a command on the host.
+func inDir(ctx context.Context, dir, command string) error {
+	cmd := exec.CommandContext(ctx, "bash", "-c", command)
+	cmd.Dir = filepath.Clean(dir)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w: %s", command, err, out)
 	}
 	return nil
 }

@@ -28,11 +28,8 @@ func commitAll(ctx context.Context, dir string, fresh bool) error {
 // benchCommit commits one changed file of 10,000, durably.
 func benchCommit(ctx context.Context, b *bench) error {
 	files := b.size(10_000)
-	dir := filepath.Join(b.dir, "commit-corpus")
-	if err := makeCorpus(dir, files, 2000); err != nil {
-		return err
-	}
-	if err := commitAll(ctx, dir, true); err != nil {
+	dir, err := b.corpusRepository(ctx, "commit-corpus", files, 2000)
+	if err != nil {
 		return err
 	}
 	fsyncs := 0

@@ -4,7 +4,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 )
 
 // step is one measurement of a suite.
@@ -13,11 +15,16 @@ type step struct {
 	run  func(context.Context, *bench) error
 }
 
-// steps measures one after the other.
+// steps measures one after the other, each in a scratch directory of its own.
 func (b *bench) steps(ctx context.Context, all ...step) error {
 	for _, s := range all {
 		b.log("measuring %s", s.name)
-		if err := s.run(ctx, b); err != nil {
+		own := *b
+		var err error
+		if own.dir, err = os.MkdirTemp(b.dir, ""); err != nil {
+			return err
+		}
+		if err := errors.Join(s.run(ctx, &own), os.RemoveAll(own.dir)); err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
 	}

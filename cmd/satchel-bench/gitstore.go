@@ -77,11 +77,8 @@ func cloneSpace(ctx context.Context, dir, url string) error {
 // objects received, checked by fsck and durable, and the space's head on them.
 func benchClone(ctx context.Context, b *bench) error {
 	files := b.size(10_000)
-	work := filepath.Join(b.dir, "clone-work")
-	if err := makeCorpus(work, files, 2000); err != nil {
-		return err
-	}
-	if err := commitAll(ctx, work, true); err != nil {
+	work, err := b.corpusRepository(ctx, "clone-work", files, 2000)
+	if err != nil {
 		return err
 	}
 	srv, err := serveGit(filepath.Join(b.dir, "clone-remote"))

@@ -4,8 +4,7 @@ package main
 
 import "context"
 
-// sandboxSuite measures what runs commands: through the server as its users
-// meet it, and its parts.
+// sandboxSuite measures commands, through the server as its users do.
 func sandboxSuite(ctx context.Context, b *bench) error {
 	return b.steps(ctx,
 		step{"idle memory", idleMemory},
@@ -14,7 +13,5 @@ func sandboxSuite(ctx context.Context, b *bench) error {
 		step{"bash, cold, a large space", benchBashColdLarge},
 		step{"grep", benchGrep},
 		step{"throughput", benchThroughput},
-		step{"the phases of a command", benchPhases},
-		step{"change capture", benchCapture},
 	)
 }

@@ -147,8 +147,8 @@ func (x *Index) pagesBetween(ctx context.Context, e *entry, from, to space.Commi
 	return pages, true
 }
 
-// newest returns the collection's current head. Without a follower it returns the
-// newest head that the index knows, or "".
+// newest returns the collection's current head. Without a follower it returns the newest
+// head that the index knows of, or "".
 func (e *entry) newest(ctx context.Context) (space.CommitID, error) {
 	e.mu.Lock()
 	f, head := e.follower, e.head

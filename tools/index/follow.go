@@ -10,8 +10,8 @@ import (
 )
 
 // Follower keeps collections up to date in the background as commits are
-// published. It is a [space.Events]. Updates of one collection are coalesced:
-// however many commits come while one runs, one more follows it.
+// published. It is a [space.Events]. Updates of one collection are coalesced: all commits
+// that come during one are in the next.
 type Follower struct {
 	index  *Index
 	src    Source
@@ -37,8 +37,8 @@ type retry struct {
 // maxRetryFactor bounds how far the delay between retries grows.
 const maxRetryFactor = 100
 
-// Follow starts a follower, which also repairs databases that a query finds
-// damaged, in the collections that it was asked to refresh. Close ends it.
+// Follow starts a follower. It also rebuilds the databases in which a query finds damage, of
+// the collections that were refreshed. Close ends it.
 func (x *Index) Follow(src Source) *Follower {
 	ctx, cancel := context.WithCancel(context.Background())
 	f := &Follower{index: x, src: src, ctx: ctx, cancel: cancel, busy: map[space.SpaceID]bool{}, again: map[space.SpaceID]bool{}, failed: map[space.SpaceID]*retry{}}
@@ -49,7 +49,7 @@ func (x *Index) Follow(src Source) *Follower {
 	return f
 }
 
-// Publish has the space's index brought to its head. It never blocks.
+// Publish requests an update of the space's index. It never blocks.
 func (f *Follower) Publish(ev space.Event) {
 	if e, err := f.index.entry(ev.Space); err == nil && ev.Commit.ID != "" {
 		e.noteHead(ev.Commit.ID, f.index.opts.Now())
@@ -57,8 +57,8 @@ func (f *Follower) Publish(ev space.Event) {
 	f.Refresh(ev.Space)
 }
 
-// Refresh has a collection brought to its head, whether or not a commit was
-// published: at start, for every collection there is.
+// Refresh requests an update of a collection without a new commit: at start, for every
+// collection.
 func (f *Follower) Refresh(id space.SpaceID) {
 	if e, err := f.index.entry(id); err == nil {
 		e.follow(f, f.index.opts.Now())
@@ -76,8 +76,8 @@ func (f *Follower) Refresh(id space.SpaceID) {
 	}
 }
 
-// Close ends the updates that run and returns when they have ended. What was
-// not done is found at the next start.
+// Close cancels the running updates and returns when they have ended. The next start finds
+// what is left to do.
 func (f *Follower) Close() {
 	f.mu.Lock()
 	f.closed = true
@@ -122,7 +122,7 @@ func (f *Follower) work() {
 	}
 }
 
-// settle plans another try after a failure. The caller holds f.mu.
+// settle schedules a retry after a failure. The caller holds f.mu.
 func (f *Follower) settle(id space.SpaceID, err error) {
 	r := f.failed[id]
 	if err == nil || f.closed || fault.CodeOf(err) == fault.NotFound { // a deleted space needs no index

@@ -37,17 +37,17 @@ type Index struct {
 // entry is one collection.
 type entry struct {
 	id    space.SpaceID
-	turn  chan struct{} // holds a token while an update or a rebuild runs
+	turn  chan struct{} // full while an update or a rebuild runs
 	mu    sync.Mutex
 	cur   *postings.Database // nil: none is open
 	tried bool               // the disk was looked at
 	news  chan struct{}      // closed and replaced whenever commit or err changes
 
-	// follower keeps the collection up to date, and its source knows the head. If it
-	// is nil, the head is that of the last update.
+	// follower keeps the collection up to date, and its source knows the head. If it is
+	// nil, the head is that of the last update.
 	follower *Follower
-	// Head is the newest commit that the index knows, and noted is when it learned
-	// of it. since is when the index fell behind, zero if it is not known to be.
+	// head is the newest commit that the index knows of, since noted. since is when the
+	// index fell behind; zero if it is not known to be.
 	head  space.CommitID
 	noted time.Time
 	since time.Time
@@ -58,11 +58,11 @@ type entry struct {
 	repaired int // how often a damaged database was replaced
 }
 
-// collectionName is what a collection may be called: it becomes a file name.
+// collectionName is the form of a collection's id, which becomes a file name.
 var collectionName = parse.Lazily(`^[a-z0-9][a-z0-9_-]{0,99}$`)
 
-// Open makes the directory and an Index over it. Databases are opened when they
-// are first used. Close must be called.
+// Open opens an index. Databases are opened when they are first used. Close must be
+// called.
 func Open(o Options) (*Index, error) {
 	o = o.withDefaults()
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
@@ -131,8 +131,8 @@ func (x *Index) entry(id space.SpaceID) (*entry, error) {
 	return e, nil
 }
 
-// Drop removes a collection's database: for a space that was deleted, or a
-// snapshot that nothing shows any more. Queries that use it end as usual.
+// Drop removes a collection's database, when a space was deleted or a source is no longer
+// published. Queries that use it end as usual.
 func (x *Index) Drop(ctx context.Context, id space.SpaceID) error {
 	e, err := x.lock(ctx, id)
 	if err != nil {
@@ -148,7 +148,7 @@ func (x *Index) Drop(ctx context.Context, id space.SpaceID) error {
 	return errors.Join(x.removeFiles(id, func(string) bool { return true }), x.engine.Drop(ctx, string(id)))
 }
 
-// lock waits for a collection's turn, which unlock gives on.
+// lock waits until nobody else updates the collection. Its caller calls unlock.
 func (x *Index) lock(ctx context.Context, id space.SpaceID) (*entry, error) {
 	e, err := x.entry(id)
 	if err != nil {
@@ -164,9 +164,9 @@ func (x *Index) lock(ctx context.Context, id space.SpaceID) (*entry, error) {
 
 func (e *entry) unlock() { <-e.turn }
 
-// A database's file is <collection>.<generation>.db, so that a rebuild never
-// shares a name, or a write-ahead log, with what it replaces. A build that has
-// not ended has the suffix ".new" as well.
+// A database's file is <collection>.<generation>.db, so that a rebuild shares neither a name
+// nor a write-ahead log with the database that it replaces. An unfinished build also has the
+// suffix ".new".
 func (x *Index) fileName(id space.SpaceID, generation int) string {
 	return filepath.Join(x.opts.Dir, fmt.Sprintf("%s.%d.db", id, generation))
 }
@@ -180,7 +180,7 @@ func generationOf(file string) int {
 	return n
 }
 
-// files returns the whole databases of a collection, newest first.
+// files returns the finished databases of a collection, newest first.
 func (x *Index) files(id space.SpaceID) ([]string, error) {
 	all, err := os.ReadDir(x.opts.Dir)
 	if err != nil {
@@ -196,8 +196,8 @@ func (x *Index) files(id space.SpaceID) ([]string, error) {
 	return files, nil
 }
 
-// Open returns the entry's database for a query or an update; nil if there
-// is none yet. The caller releases it.
+// open returns the entry's database for a query or an update; nil if there is none yet. The
+// caller releases it.
 func (x *Index) open(ctx context.Context, e *entry) (*postings.Database, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -227,19 +227,18 @@ func (x *Index) open(ctx context.Context, e *entry) (*postings.Database, error) 
 	return e.cur, nil
 }
 
-// sweep removes what a process that was killed left beside the database that was
-// opened: older generations, and builds that did not end. They may hold what was
-// purged since. The caller holds e.mu and no build has begun.
+// sweep removes the files that a killed process left beside the opened database: older
+// generations and unfinished builds. They may hold text that was purged since. The caller
+// holds e.mu, and no build has begun.
 func (x *Index) sweep(e *entry) {
-	// What cannot be removed is tried again at the next start.
+	// The next start tries again to remove what is left.
 	_ = x.removeFiles(e.id, func(name string) bool {
 		unfinished := strings.Contains(name, ".db.new")
 		return unfinished || e.cur != nil && !strings.HasPrefix(name, filepath.Base(e.cur.File()))
 	})
 }
 
-// removeFiles removes those files of a collection's databases, whole or not,
-// whose name which picks.
+// removeFiles removes the files of a collection's databases that which selects.
 func (x *Index) removeFiles(id space.SpaceID, which func(name string) bool) error {
 	all, err := os.ReadDir(x.opts.Dir)
 	if err != nil {
@@ -258,8 +257,8 @@ func (x *Index) removeFiles(id space.SpaceID, which func(name string) bool) erro
 	return errors.Join(errs...)
 }
 
-// swap puts a new database in place of the old one, which ends with its last
-// reader, and returns its file.
+// swap replaces the database and returns the file of the old one, which is closed after its
+// last reader.
 func (e *entry) swap(d *postings.Database) (replaced string) {
 	e.mu.Lock()
 	old := e.cur
@@ -299,7 +298,7 @@ func (e *entry) follow(f *Follower, now time.Time) {
 	}
 }
 
-// refresh asks the collection's follower, if there is one, for an update.
+// refresh requests an update from the collection's follower, if there is one.
 func (e *entry) refresh() {
 	e.mu.Lock()
 	f := e.follower
@@ -309,7 +308,7 @@ func (e *entry) refresh() {
 	}
 }
 
-// settled records how an update ended, and wakes the waiting searches.
+// settled records the result of an update and wakes the waiting searches.
 func (e *entry) settled(at space.CommitID, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -319,7 +318,7 @@ func (e *entry) settled(at space.CommitID, err error) {
 	case e.head == at || e.head == "":
 		e.head, e.since = at, time.Time{}
 	default:
-		e.since = e.noted // it lacks only commits that arrived during the update
+		e.since = e.noted // only commits that arrived during the update are missing
 	}
 	close(e.news)
 	e.news = make(chan struct{})
@@ -327,16 +326,16 @@ func (e *entry) settled(at space.CommitID, err error) {
 
 // Status is how far an index has followed its collection.
 type Status struct {
-	Commit space.CommitID // that queries are answered from; empty: none yet
-	Head   space.CommitID // the newest that the index was told of; empty: none yet
-	// Behind is how long Head has been newer than Commit, or may have been
-	// where it is not known yet; zero if it is not.
+	Commit space.CommitID // of the database; empty: none yet
+	Head   space.CommitID // the newest that the index knows of; empty: none yet
+	// Behind is how long Head has been newer than Commit, or may have been if that is not
+	// known yet; zero if it is not newer.
 	Behind time.Duration
 	Docs   int64
 	Err    error // of the last update; nil if it succeeded
 }
 
-// Status reports how far the index of a collection is.
+// Status reports how far the index of a collection has followed it.
 func (x *Index) Status(ctx context.Context, id space.SpaceID) (Status, error) {
 	e, err := x.entry(id)
 	if err != nil {
@@ -365,9 +364,8 @@ func (e *entry) status(st postings.State, now time.Time) Status {
 	return s
 }
 
-// AtHead reports whether queries of the collection are answered from the head of
-// src already, and nothing is known to be wrong with the index: then nobody who
-// only asks needs to wait for an update or a rebuild that runs.
+// AtHead reports whether the index of a collection is at the head of src and not known to be
+// damaged. A reader then need not wait for a running update.
 func (x *Index) AtHead(ctx context.Context, id space.SpaceID, src Source) (bool, error) {
 	head, err := src.Head(ctx, id)
 	if err != nil {
@@ -393,11 +391,10 @@ func (e *entry) health() (damaged bool, repaired int) {
 	return e.damaged, e.repaired
 }
 
-// Wait returns when queries of the collection are answered from the commit, or
-// when ctx ends. It also returns the error of an update that fails meanwhile.
-// A commit that was skipped over (updates are coalesced) counts as reached only
-// where the index is at the newest head that it was told of, and so does no
-// commit at all.
+// Wait returns when the index of the collection is at the commit, or when ctx ends. It also
+// returns the error of an update that fails meanwhile. Updates are coalesced, so a commit
+// that was skipped counts as reached once the index is at the newest head that it knows of;
+// so does an empty commit.
 func (x *Index) Wait(ctx context.Context, id space.SpaceID, commit space.CommitID) error {
 	e, err := x.entry(id)
 	if err != nil {

@@ -11,13 +11,12 @@ import (
 	"satchel/tools/index/rank"
 )
 
-// Source is where the index reads a collection from. A git store offers it;
-// what it returns is the truth, which the index only copies.
+// Source is where the index reads collections from: the git store.
 type Source interface {
-	// Head returns the newest commit, "" where there is none yet.
+	// Head returns the newest commit; "" if there is none yet.
 	Head(ctx context.Context, id space.SpaceID) (space.CommitID, error)
-	// Diff lists the files that differ between two commits. An error makes the
-	// index rebuild itself: the older commit may be gone.
+	// Diff lists the files that differ between two commits. After an error the index is
+	// rebuilt, because the older commit may be gone.
 	Diff(ctx context.Context, id space.SpaceID, from, to space.CommitID) ([]space.FileChange, error)
 	// Files lists the files of a commit under a directory ("" for all), as
 	// additions.
@@ -26,16 +25,16 @@ type Source interface {
 	ReadBlob(ctx context.Context, id space.SpaceID, b space.BlobID) ([]byte, error)
 }
 
-// Dater is a Source that knows when files were changed. Without it a file has
-// the date of its front matter or none.
+// Dater is a Source that knows when files were changed. Without it a file has the date of
+// its front matter or none.
 type Dater interface {
 	// Dates returns when each file of "to" was last changed by a commit after
-	// "from" ("" for the whole history). Files that are absent have no date.
+	// "from" ("" for the whole history). A file that is absent from the map has no date.
 	Dates(ctx context.Context, id space.SpaceID, from, to space.CommitID) (map[space.Path]time.Time, error)
 }
 
-// Derived is a Source whose collections are made from others, such as snapshots of
-// a space. Its Head is behind until the next snapshot is made.
+// Derived is a Source whose collections are made from others, such as snapshots of a space.
+// Its Head is behind until the next snapshot.
 type Derived interface {
 	// Newest returns the commit that Head will return when it has caught up.
 	Newest(ctx context.Context, id space.SpaceID) (space.CommitID, error)

@@ -16,13 +16,13 @@ import (
 	"satchel/tools/index/postings"
 )
 
-// Above this many changed files, when they are most of the collection, a
-// rebuild is faster than an update.
+// manyChanges is how many changed files make a rebuild faster than an update, if they are
+// most of the collection.
 const manyChanges = 500
 
-// Update brings the index of a collection to the head of src, from where it is
-// or from nothing. Updates of one collection follow one another; queries go on
-// meanwhile. It does nothing where the index is at head already.
+// Update brings the index of a collection to the head of src. Updates of one collection run
+// one after another, and queries continue meanwhile. It does nothing if the index is at the
+// head already.
 func (x *Index) Update(ctx context.Context, id space.SpaceID, src Source) error {
 	e, err := x.lock(ctx, id)
 	if err != nil {
@@ -38,14 +38,14 @@ func (x *Index) Update(ctx context.Context, id space.SpaceID, src Source) error 
 	return err
 }
 
-// Rebuild makes the index of a collection again, whatever state it is in.
+// Rebuild builds the index of a collection again.
 func (x *Index) Rebuild(ctx context.Context, id space.SpaceID, src Source) error {
 	e, err := x.lock(ctx, id)
 	if err != nil {
 		return err
 	}
 	defer e.unlock()
-	// What is there is opened first: opening sweeps away what was left unfinished.
+	// Opening the current database first removes unfinished builds.
 	if d, err := x.open(ctx, e); err == nil && d != nil {
 		d.Release()
 	}
@@ -61,9 +61,9 @@ func (x *Index) Rebuild(ctx context.Context, id space.SpaceID, src Source) error
 	return err
 }
 
-// Sound runs ask, which queries the collection, over an index that is whole:
-// where ask meets damage, or another query does meanwhile, the index is rebuilt
-// and ask runs once more. It fails where that meets damage again.
+// Sound runs ask, which queries the collection, over an undamaged index: if ask or another
+// query finds damage meanwhile, the index is rebuilt and ask runs once more. It fails if
+// that finds damage again.
 func (x *Index) Sound(ctx context.Context, id space.SpaceID, src Source, ask func() error) error {
 	e, err := x.entry(id)
 	if err != nil {
@@ -82,12 +82,12 @@ func (x *Index) Sound(ctx context.Context, id space.SpaceID, src Source, ask fun
 			return err
 		}
 	}
-	return fault.New(fault.Unavailable, "The search index is damaged, and was again after it was made anew. Look at the disk, then run: satchel reindex")
+	return fault.New(fault.Unavailable, "The search index is damaged, and was damaged again after a rebuild. Check the disk, then run: satchel reindex")
 }
 
-// Reread is Update, and reads the named files of head again even where they have
-// not changed. It returns those that head does not have, which are removed
-// where the index has them.
+// Reread is Update that also reads the named files of the head again if they have not
+// changed. It returns the paths that the head does not have; they are removed from the
+// index.
 func (x *Index) Reread(ctx context.Context, id space.SpaceID, src Source, paths []space.Path) (absent []space.Path, err error) {
 	e, err := x.lock(ctx, id)
 	if err != nil {
@@ -173,7 +173,7 @@ func (x *Index) update(ctx context.Context, e *entry, src Source) (space.CommitI
 		if ctx.Err() != nil {
 			return "", ctx.Err()
 		}
-		x.opts.Logger.InfoContext(ctx, "index rebuilds, for its commit cannot be compared", "collection", e.id, "commit", st.Commit, "error", err)
+		x.opts.Logger.InfoContext(ctx, "index is rebuilt, because its commit cannot be compared", "collection", e.id, "commit", st.Commit, "error", err)
 		return head, x.rebuild(ctx, e, src, head)
 	}
 	if len(changes) > manyChanges && int64(len(changes)) > st.Docs/2 {
@@ -204,7 +204,7 @@ const maxUnread = 100
 func (x *Index) repaired(ctx context.Context, id space.SpaceID, d *postings.Database, src Source, changed []space.FileChange, head space.CommitID) (list []space.FileChange) {
 	paths, err := d.UnreadPaths(ctx, maxUnread)
 	if err != nil {
-		x.opts.Logger.WarnContext(ctx, "files that could not be read are not tried again", "collection", id, "error", err)
+		x.opts.Logger.WarnContext(ctx, "files that could not be read are not retried", "collection", id, "error", err)
 		return nil
 	}
 	for _, p := range paths {
@@ -226,7 +226,7 @@ func (x *Index) repaired(ctx context.Context, id space.SpaceID, d *postings.Data
 	return list
 }
 
-// dates asks a Dater, and does without where there is none.
+// dates returns the dates of files if the source is a Dater.
 func (x *Index) dates(ctx context.Context, id space.SpaceID, src Source, from, to space.CommitID) map[space.Path]time.Time {
 	dater, ok := src.(Dater)
 	if !ok {
@@ -290,9 +290,8 @@ func (x *Index) apply(ctx context.Context, e *entry, d *postings.Database, src S
 	})
 }
 
-// rebuild indexes a commit into a new file, which takes the old one's place
-// once it is whole and on disk. A collection without a commit has an empty
-// index.
+// rebuild indexes a commit into a new file, which replaces the old one once it is complete
+// and on disk. A collection without a commit has an empty index.
 func (x *Index) rebuild(ctx context.Context, e *entry, src Source, head space.CommitID) (err error) {
 	start := x.opts.Now()
 	old, err := x.files(e.id)
@@ -330,7 +329,7 @@ func (x *Index) rebuild(ctx context.Context, e *entry, src Source, head space.Co
 	}
 	replaced := e.swap(d)
 	for _, f := range old {
-		if f != replaced { // that one goes with its last reader
+		if f != replaced { // its last reader removes that one
 			postings.Remove(f)
 		}
 	}
@@ -339,8 +338,7 @@ func (x *Index) rebuild(ctx context.Context, e *entry, src Source, head space.Co
 	return nil
 }
 
-// syncPath flushes a file or a directory to disk. Windows cannot flush a
-// directory and does not need to.
+// syncPath flushes a file or a directory to disk.
 func syncPath(name string) error {
 	if fi, err := os.Stat(name); err == nil && fi.IsDir() && runtime.GOOS == "windows" {
 		return nil
@@ -379,8 +377,8 @@ func (x *Index) build(ctx context.Context, id space.SpaceID, file string, src So
 	})
 }
 
-// analyseAll hands every indexed file to yield, in order. All its goroutines
-// have ended when it returns.
+// analyseAll calls yield with every indexed file, in order. Its goroutines have ended when it
+// returns.
 func (x *Index) analyseAll(ctx context.Context, id space.SpaceID, src Source, files []space.FileChange, dates map[space.Path]time.Time, yield func(parse.Document) error) error {
 	type job struct {
 		file space.FileChange

@@ -2,7 +2,6 @@ package rank
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"satchel/internal/space"
@@ -74,7 +73,7 @@ func (u *Run) candidates(ctx context.Context, s *Source, terms []Term, sc *score
 	})
 	u.Total += total
 	if s.unread {
-		u.note(fmt.Sprintf("More pages of %s may have the phrase than total counts: only the best passages with its words were looked into.", s.Label))
+		u.note("More pages of %s may have the phrase than total counts: only the best passages with its words were looked into.", s.Label)
 	}
 	lead := 0.0
 	if u.sentence() {
