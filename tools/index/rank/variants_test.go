@@ -72,7 +72,7 @@ func TestFreshness(t *testing.T) {
 	}
 }
 
-func TestQueryLanguage(t *testing.T) {
+func TestQueryLanguageIsGuessed(t *testing.T) {
 	for _, c := range []struct {
 		query, reader string
 		held          map[string]int64
