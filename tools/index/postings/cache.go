@@ -9,9 +9,9 @@ import (
 	"satchel/tools/index/segment"
 )
 
-// Cache keeps what was read last, up to a number of bytes: rows of segments,
-// what a segment's dictionary says of a term, and what documents are called. None
-// of these ever changes, and no number is given again to another one.
+// Cache keeps what was read last, up to a number of bytes: rows of segments, entries of
+// dictionaries, and headers of documents. None of these changes, and no number is used
+// twice.
 type Cache struct {
 	mu    sync.Mutex
 	limit int
@@ -30,18 +30,18 @@ type rowKey struct {
 type cachedRow struct {
 	key  rowKey
 	data []byte
-	term []segmentTerm // of the segments that hold it or were asked
+	term []segmentTerm // of the segments that were looked at
 	head *Header       // of a document
 }
 
-// segmentTerm is what is known of a term in one segment.
+// segmentTerm is a term in one segment.
 type segmentTerm struct {
-	// rows are the segment's, by which it is known; only segments without any
-	// may have the same, and these hold no term.
+	// rows are the segment's, which identify it; only segments without rows, which hold no
+	// term, may have the same.
 	rows  [2]int64
 	entry segment.Entry
-	// occurs is how often the bodies of the segment's chunks had the term when
-	// gone of these were deleted; -1: not counted yet.
+	// occurs is how often the bodies of the segment's chunks had the term when gone of the
+	// chunks were deleted; -1: not counted yet.
 	occurs int64
 	gone   int
 }
@@ -52,7 +52,7 @@ const rowOverhead = 280
 // segmentTermBytes is what a term takes for each segment.
 const segmentTermBytes = 64
 
-// headerOverhead is about what a document takes besides its names.
+// headerOverhead is about what a header takes besides its texts.
 const headerOverhead = 120
 
 func NewCache(limit int) *Cache {
@@ -73,8 +73,8 @@ func (c *Cache) find(k rowKey) (cachedRow, bool) {
 	return c.rows.Get(k)
 }
 
-// put keeps a row that is no larger than a 16th of the cache, so that one long
-// list does not drive out everything else.
+// put keeps a row of at most a 16th of the cache, so that one long list does not drive out
+// everything else.
 func (c *Cache) put(d *Database, row int64, data []byte) {
 	c.keep(cachedRow{key: rowKey{db: d, row: row}, data: data})
 }
@@ -101,7 +101,7 @@ func (r *cachedRow) size() int {
 	return n
 }
 
-// forget drops what is kept of a database that is closed.
+// forget drops everything of a closed database.
 func (c *Cache) forget(d *Database) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

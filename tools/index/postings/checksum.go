@@ -9,15 +9,14 @@ import (
 	"satchel/tools/index/segment"
 )
 
-// Every row has a checksum of what it says and of its number, for SQLite has
-// none: a bit that turned on disk would else be shown as a page's text. What is
-// read together is summed up together, so that no query reads more than it
-// needs. Columns that only choose rows (filters) are checked where a row is
-// shown: a turned bit may hide a page until the next rebuild, and shows none
-// that is not as it was.
+// Every row has a checksum of its content and its number, because SQLite has none: a flipped
+// bit on disk would be shown as a page's text. Columns that are read together have one
+// checksum, so no query reads more than it needs. Columns that only select rows (filters) are
+// checked when a row is shown: a flipped bit may hide a page until the next rebuild, but shows
+// no wrong one.
 
-// fields are the bytes of a row that its checksum is of: numbers as varints,
-// texts behind their lengths.
+// fields are the bytes of a row of which its checksum is: numbers as varints, texts after
+// their lengths.
 type fields []byte
 
 func (f fields) numbers(list ...int64) fields {
@@ -41,7 +40,7 @@ func (f fields) sum(last []byte) int64 {
 	return int64(crc32.Update(crc32.Checksum(f, table), table, last))
 }
 
-// Check fails where the fields and one more have another checksum.
+// check fails if the fields and one more have another checksum.
 func (f fields) check(sum int64, last []byte, what string, id int64) error {
 	if f.sum(last) != sum {
 		return fmt.Errorf("%w: %s %d", segment.ErrDamaged, what, id)
@@ -49,15 +48,15 @@ func (f fields) check(sum int64, last []byte, what string, id int64) error {
 	return nil
 }
 
-// rowBytes is about what the fields of a row take.
+// rowBytes is about the size of the fields of a row.
 const rowBytes = 512
 
-// headFields are what a ranking reads of a document.
+// headFields are the columns that a ranking reads.
 func headFields(id int64, path, title, lang, version string, date int64) fields {
 	return make(fields, 0, rowBytes).numbers(id, date).texts(path, title, lang, version)
 }
 
-// linkFields are what a document says of files that it is about.
+// linkFields are the columns with the files that a document is about.
 func linkFields(id int64, path, files string) fields {
 	return make(fields, 0, rowBytes).numbers(id).texts(path, files)
 }
@@ -71,8 +70,7 @@ func docFields(id int64, d *Document, tags, files string) fields {
 // textFields go before a document's text.
 func textFields(id int64) fields { return fields{}.numbers(id) }
 
-// chunkFields go before a chunk's text, of a long one its first
-// maxPassageBytes.
+// chunkFields go before the first maxPassageBytes of a chunk's text.
 func chunkFields(id int64, start, end int, lines [2]int, crumbs, anchors string) fields {
 	return make(fields, 0, rowBytes).numbers(id, int64(start), int64(end), int64(lines[0]), int64(lines[1])).texts(crumbs, anchors)
 }
@@ -87,8 +85,8 @@ func (s *State) fields() fields {
 	return f
 }
 
-// deadMark is what a deleted document adds to state.dead, which sums up the set
-// whatever its order (the finalizer of MurmurHash3).
+// deadMark is what a deleted document adds to State.dead, a checksum of the set in any order
+// (the finalizer of MurmurHash3).
 func deadMark(doc int64) int64 {
 	h := uint64(doc) + 0x9e3779b97f4a7c15
 	h = (h ^ h>>33) * 0xff51afd7ed558ccd

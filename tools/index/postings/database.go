@@ -21,19 +21,18 @@ import (
 	"satchel/tools/index/segment"
 )
 
-// schemaVersion changes whenever the tables or the analysis of text do; a
-// database of another version is rebuilt.
+// schemaVersion changes with the tables and with the analysis of text. A database of another
+// version is rebuilt.
 const schemaVersion = 7
 
 // ChunkBits is how many bits of a chunk's id number it within its document:
 // id = document << ChunkBits | number.
 const ChunkBits = 12
 
-// The texts of pages are apart from what is scanned for filters. The inverted
-// index is segments, whose rows are in blocks (see the package segment). Ids of
-// documents and numbers of rows only grow: what was deleted stays in its segment
-// until that is merged, and is in dead until then. The columns head, link and sum
-// are checksums; see fields.
+// The texts of pages are in a table of their own, because filters scan docs. The rows of
+// segments are in blocks (see the package segment). Ids of documents and numbers of rows only
+// grow: a deleted document stays in its segment until that is merged, and is in dead until
+// then. The columns head, link and sum are checksums; see fields.
 var schema = []string{
 	`CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID`,
 	`CREATE TABLE docs(id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, blob TEXT NOT NULL, title TEXT NOT NULL,
@@ -123,10 +122,10 @@ func dsn(file string, pragmas ...string) string {
 	return s
 }
 
-// createFile makes an empty database for a build: it has no journal, since a
-// build that does not end leaves nothing that anyone reads.
+// createFile makes an empty database for a build. It has no journal, because nobody reads an
+// unfinished build.
 func createFile(ctx context.Context, file string) (_ *sql.DB, err error) {
-	// SQLite makes files that others may read; its journals take the file's mode.
+	// SQLite would make the file readable for others; its journals take the file's mode.
 	f, err := os.OpenFile(filepath.Clean(file), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("make index: %w", err)
@@ -321,8 +320,8 @@ func (d *Database) Release() {
 	}
 }
 
-// Retire closes the database once nobody uses it, and removes its file if
-// asked to. closed tells when.
+// Retire closes the database once nobody uses it, and then removes its file if remove is
+// set.
 func (d *Database) Retire(remove bool) {
 	d.mu.Lock()
 	first := !d.retired
@@ -354,8 +353,7 @@ func (d *Database) closeHandles() {
 	}
 }
 
-// Remove removes a database with its journals. What is left over is tried
-// again at the next start.
+// Remove removes a database with its journals.
 func Remove(file string) {
 	for _, suffix := range []string{"", "-wal", "-shm", "-journal"} {
 		os.Remove(file + suffix)
@@ -381,7 +379,7 @@ func (d *Database) Closed() <-chan struct{} { return d.closed }
 // File returns the name of the database's file.
 func (d *Database) File() string { return d.file }
 
-// Damaged reports whether err means that a database file is not what we wrote.
+// Damaged reports whether err means that a database is not what this package wrote.
 func Damaged(err error) bool {
 	var e *sqlite.Error
 	if errors.As(err, &e) {

@@ -159,7 +159,7 @@ func (s *Snapshot) Any(ctx context.Context, f Filter) (any bool, err error) {
 	return any, err
 }
 
-// globLiteral escapes what GLOB would take for a pattern.
+// globLiteral escapes the wildcards of GLOB.
 func globLiteral(s string) string {
 	return strings.NewReplacer("*", "[*]", "?", "[?]", "[", "[[]").Replace(s)
 }
@@ -204,10 +204,9 @@ func (s *Snapshot) matchPaths(ctx context.Context, globs []string, mount string)
 	return string(b), err
 }
 
-// globRegexp turns a path filter into a regular expression that always
-// compiles: ** matches any segments, * and ? stay within one. Without a
-// wildcard it is a file, a directory, or the end of a path that begins at a
-// segment ("guide.md"). Without a capital it matches in any case.
+// globRegexp turns a path filter into a regular expression that always compiles: ** matches
+// any segments, * and ? stay within one. A filter without wildcard is a file, a directory, or
+// the last segments of a path ("guide.md"). One without capitals matches in any case.
 func globRegexp(g string) string {
 	g = strings.TrimPrefix(strings.ToValidUTF8(parse.Clip(g, maxGlobBytes), "\ufffd"), "./")
 	rooted := strings.HasPrefix(g, "/")
@@ -259,7 +258,7 @@ func globRegexp(g string) string {
 			continue
 		}
 		if stars++; stars > maxWildcards {
-			return b.String() // what follows is not looked at
+			return b.String() // the rest is ignored
 		}
 	}
 	b.WriteString("$")

@@ -9,10 +9,10 @@ import (
 	"satchel/tools/index/segment"
 )
 
-// termEntry is what the dictionaries of a view say of a term.
+// termEntry is a term in the dictionaries of a view.
 type termEntry struct {
 	df      int64 // live chunks that hold it
-	occurs  int64 // how often bodies have it, once that was asked for; see occurrences
+	occurs  int64 // how often bodies have it, once counted; see Occurrences
 	counted bool
 	parts   []segmentTerm // one for each part
 }
@@ -48,12 +48,12 @@ func (s *Snapshot) lookup(ctx context.Context, t string) (*termEntry, error) {
 	return e, nil
 }
 
-// keepTerm keeps what was read of a term for other sessions.
+// keepTerm caches a term for other snapshots.
 func (s *Snapshot) keepTerm(t string, e *termEntry) {
 	s.db.cache.keep(cachedRow{key: s.termKey(t), term: slices.Clone(e.parts)})
 }
 
-// termKey is what the cache has a term under.
+// termKey is the key of a term in the cache.
 func (s *Snapshot) termKey(t string) rowKey { return rowKey{db: s.db, term: t} }
 
 // Freq returns how many chunks of the database hold a term.
@@ -65,7 +65,7 @@ func (s *Snapshot) Freq(ctx context.Context, t string) (int64, error) {
 	return e.df, nil
 }
 
-// occurrences returns how often the bodies of all live chunks have a term.
+// Occurrences returns how often the bodies of all live chunks have a term.
 func (s *Snapshot) Occurrences(ctx context.Context, t string) (int64, error) {
 	e, err := s.lookup(ctx, t)
 	if err != nil {

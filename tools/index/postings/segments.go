@@ -9,20 +9,19 @@ import (
 	"satchel/tools/index/segment"
 )
 
-// How segments are merged. They form levels, each of which holds segments of up
-// to mergeFactor times as many chunks as the one below; that many neighbours of
-// a level become one of the next. So a chunk is written again once for each
-// level, and a term is looked up in a few segments. A segment of which more than
-// 1/deadShare has been deleted is written again without that.
+// How segments are merged. They form levels, each with segments of up to mergeFactor times as
+// many chunks as the one below; mergeFactor neighbours of a level become one of the next. So a
+// chunk is written again once for each level, and a term is looked up in a few segments. A
+// segment of which more than 1/deadShare has been deleted is written again without that.
 const (
 	mergeFactor = 4
 	deadShare   = 3
 )
 
-// Level is the logarithm of a segment's size to the base mergeFactor.
+// level is the logarithm of a segment's size to the base mergeFactor.
 func (p *Part) level() int { return (bits.Len(uint(len(p.Segment.Chunks))) - 1) / 2 }
 
-// chooseMerge returns the neighbours that are to be merged next; from == to: none.
+// chooseMerge returns the neighbours to merge next; from == to: none.
 func chooseMerge(parts []Part) (from, to int) {
 	for i := range parts {
 		if p := &parts[i]; p.Gone > 0 && p.Gone*deadShare > len(p.Segment.Chunks) {
@@ -55,7 +54,7 @@ func (w *Writer) put(ctx context.Context) func(row []byte) error {
 	}
 }
 
-// flush writes what was gathered as a new segment.
+// flush writes the gathered postings as a new segment.
 func (w *Writer) flush(ctx context.Context) error {
 	if w.seg.Empty() {
 		return nil
@@ -87,7 +86,7 @@ func (w *Writer) install(ctx context.Context, id int64, head []byte, rows int64)
 	return Part{id: id, Segment: seg}, err
 }
 
-// merge merges segments until there are few.
+// merge merges segments until there are few enough.
 func (w *Writer) merge(ctx context.Context) error {
 	for {
 		from, to := chooseMerge(w.parts)
@@ -107,7 +106,7 @@ func (w *Writer) mergeParts(ctx context.Context, from, to int) error {
 		return err
 	}
 	defer stmt.Close()
-	// Each part is read from its beginning to its end, and many lists share a page.
+	// Each part is read in order, and many lists share a page.
 	reader := func() segment.Reader {
 		last, data := int64(-1), []byte(nil)
 		return func(row int64) ([]byte, error) {
@@ -161,7 +160,7 @@ func (w *Writer) mergeParts(ctx context.Context, from, to int) error {
 	return nil
 }
 
-// bury forgets the deleted documents of a segment that is gone.
+// bury removes the deleted documents of a merged segment from the table dead.
 func (w *Writer) bury(ctx context.Context, p *Part) error {
 	if p.Gone == 0 {
 		return nil

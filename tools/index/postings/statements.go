@@ -6,9 +6,8 @@ import (
 	"strconv"
 )
 
-// statements are the queries of every search, prepared once per database;
-// database/sql prepares them again on each connection as needed. Those of rows
-// by id take a list of ids as JSON: a statement costs as much as many rows.
+// statements are the queries of every search, prepared once per database. Those that read
+// rows by id take a list of ids as JSON, because a statement costs as much as many rows.
 type statements struct {
 	row, epoch, tokens, passage, header *sql.Stmt
 }

@@ -11,10 +11,9 @@ import (
 	"satchel/tools/index/segment"
 )
 
-// View is the index of a database at one epoch, as far as it is in memory: what
-// is known of each chunk (12 bytes) and the first terms of the blocks of
-// each dictionary. It never changes: an update makes another one, which shares
-// the segments.
+// View is the part of a database that is in memory, at one epoch: 12 bytes for each chunk and
+// the first terms of the blocks of each dictionary. It never changes: an update makes another
+// one, which shares the segments.
 type View struct {
 	epoch int64
 	Parts []Part // in the order in which they were written
@@ -24,7 +23,7 @@ type View struct {
 	known bool    // links were read
 }
 
-// part is a segment with what has been deleted from it since it was written.
+// Part is a segment with what has been deleted from it since it was written.
 type Part struct {
 	id      int64
 	Segment *segment.Segment
@@ -40,7 +39,7 @@ func NewBitmap(n int) Bitmap { return make(Bitmap, (n+63)/64) }
 func (b Bitmap) Has(i int) bool { return i>>6 < len(b) && b[i>>6]&(1<<(i&63)) != 0 }
 func (b Bitmap) Set(i int)      { b[i>>6] |= 1 << (i & 63) }
 
-// Without returns the part without a document, and whether it had it.
+// without returns the part without a document, and whether it had it.
 func (p Part) without(doc int64, shared bool) (Part, bool) {
 	chunk, n := p.Segment.Find(uint32(doc))
 	if n == 0 || p.Dead.Has(chunk) {
@@ -59,7 +58,7 @@ func (p Part) without(doc int64, shared bool) (Part, bool) {
 	return p, true
 }
 
-// Without returns the parts without some documents; the argument is not changed.
+// without returns the parts without some documents; it does not change the argument.
 func without(parts []Part, docs []int64) []Part {
 	parts = slices.Clone(parts)
 	shared := make([]bool, len(parts))
@@ -123,8 +122,8 @@ func loadView(ctx context.Context, q queryer, st State) (*View, error) {
 	return v, nil
 }
 
-// inOrder reports whether the segments are in the order in which they were
-// written: a document's number is higher than all before.
+// inOrder reports whether the segments are in the order in which they were written: the
+// numbers of documents ascend.
 func inOrder(parts []Part) bool {
 	next := uint32(0)
 	for i := range parts {
@@ -140,7 +139,7 @@ func inOrder(parts []Part) bool {
 	return true
 }
 
-// missingRow makes damage of a row that should be there.
+// missingRow turns a missing row into damage.
 func missingRow(err error, row int64) error {
 	if errors.Is(err, sql.ErrNoRows) {
 		return fmt.Errorf("%w: row %d is missing", segment.ErrDamaged, row)

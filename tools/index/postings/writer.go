@@ -32,9 +32,8 @@ type Writer struct {
 // a megabyte each: those of some goroutines and of what they begin after each.
 const maxVocabularies = 16
 
-// postings adds the terms of a chunk to the segment. The list of a term is
-// looked up once for each vocabulary: to look up every term of every chunk would
-// take longer than to append to its list.
+// postings adds the terms of a chunk to the segment. It looks up the list of a term once for
+// each vocabulary: a lookup for every chunk would take longer than appending to the list.
 func (w *Writer) postings(t *parse.ChunkTerms) {
 	lists := w.lists[t.Known]
 	for i := range t.Terms {
@@ -78,6 +77,7 @@ func newWriter(ctx context.Context, tx *sql.Tx, s State, v *View, o Options) (*W
 	return w, nil
 }
 
+// Add adds a document.
 func (w *Writer) Add(ctx context.Context, d parse.Document) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -146,8 +146,8 @@ func (w *Writer) count(t *parse.ChunkTerms, sign int64) {
 	}
 }
 
-// Remove deletes a path's document and reports whether there was one. Its terms, whose frequencies
-// go down, come of analysing the stored text again.
+// Remove deletes a path's document and reports whether there was one. It analyses the stored
+// text again for the terms whose frequencies go down.
 func (w *Writer) Remove(ctx context.Context, a *parse.Analyzer, p space.Path) (had bool, err error) {
 	var id int64
 	err = w.tx.QueryRowContext(ctx, `SELECT id FROM docs WHERE path = ?`, string(p)).Scan(&id)
@@ -191,7 +191,7 @@ func (w *Writer) Remove(ctx context.Context, a *parse.Analyzer, p space.Path) (h
 	return true, nil
 }
 
-// commit makes the database speak of the commit at, in the same transaction.
+// commit records the commit of the content and ends the transaction.
 func (w *Writer) commit(ctx context.Context, at space.CommitID) (State, *View, error) {
 	if err := w.flush(ctx); err != nil {
 		return State{}, nil, err

@@ -10,9 +10,8 @@ import (
 	"satchel/tools/index/postings"
 )
 
-// joinedNeighbours is how many chunks on either side of the best one are shown
-// with it, though they have none of the query's words, where they are parts of
-// one section that was cut.
+// joinedNeighbours is how many chunks on either side of the best one are shown with it
+// although they have no word of the query, if they are parts of the same section.
 const joinedNeighbours = 1
 
 // extract is a part of a document as it is shown.
@@ -21,9 +20,9 @@ type extract struct {
 	lines [2]int
 }
 
-// text returns the document if it fits into the budget, else its best
-// passage joined with the neighbours that matched too or that are of the same
-// section, else as many lines around the snippet as fit, else nothing.
+// text returns the document if it fits into the budget; or else its best passage with the
+// neighbours that also match or are of the same section; or else as many lines around the
+// snippet as fit; or else nothing.
 func (f *hitPassage) text(ctx context.Context, budget int) (extract, error) {
 	name := string(f.Doc.Path)
 	if f.Doc.Size <= budget*4 { // more bytes than that cannot fit, as good as never
@@ -117,8 +116,7 @@ func (f *hitPassage) neighbour(ctx context.Context, id int64) (p passage, known 
 	return passage{Passage: *n}, true, nil
 }
 
-// linesAround returns the lines of the snippet with as many after and before
-// them as fit.
+// linesAround returns the lines of the snippet with as many before and after them as fit.
 func (f *hitPassage) linesAround(name string, budget int) extract {
 	ps := f.best
 	data := []byte(ps.Text)
@@ -149,7 +147,7 @@ func (f *hitPassage) linesAround(name string, budget int) extract {
 	if costOf(render(first, last).text) > budget {
 		return extract{}
 	}
-	// A growing part of the lines, halved where it does not fit.
+	// Add ever smaller numbers of lines, as long as they fit.
 	for grow := len(lines); grow > 0; {
 		a, b := max(0, first-grow/4), min(len(lines)-1, last+grow)
 		if (a < first || b > last) && costOf(render(a, b).text) <= budget {
@@ -161,11 +159,11 @@ func (f *hitPassage) linesAround(name string, budget int) extract {
 	return render(first, last)
 }
 
-// maxTableBytes is how far above a chunk the header of its table is looked for.
+// maxTableBytes is how far above a chunk the header of its table may be.
 const maxTableBytes = 64 << 10
 
-// tableHead returns the header of the table that the best passage begins in the
-// middle of, "" for none.
+// tableHead returns the header of the table in whose middle the best passage begins; "" if
+// there is none.
 func (f *hitPassage) tableHead(ctx context.Context) (string, error) {
 	name := string(f.Doc.Path)
 	csv := parse.Format(name) == parse.FormatTable

@@ -13,8 +13,8 @@ import (
 type highlightTerms struct {
 	bit    map[string]int
 	weight []float64
-	// begins are the bytes that a word or a part of one begins with that stands
-	// for a term; of no use (any) where a term does not begin as its words do.
+	// begins are the first bytes of the words, or parts of words, of the terms. any is set if
+	// a term does not begin as its words do; then begins is of no use.
 	begins [utf8.RuneSelf]bool
 	any    bool
 }
@@ -47,7 +47,7 @@ func (w *highlightTerms) add(term string, weight float64) {
 	w.any = w.any || strings.HasPrefix(term, "dot") || strings.Contains(term, parse.VersionDot)
 }
 
-// In returns which of the terms a word stands for.
+// in returns which of the terms a word stands for.
 func (w *highlightTerms) in(o parse.Word) (mask uint64) {
 	for _, t := range o.Parts {
 		if b, ok := w.bit[t]; ok {
@@ -65,9 +65,9 @@ func (w *highlightTerms) in(o parse.Word) (mask uint64) {
 	return mask
 }
 
-// each calls yield with the place of each word of a text that stands for terms,
-// and with these. What stands between blanks is only analysed where a letter
-// reports that it may: no word of ASCII is stemmed to one that begins otherwise.
+// each calls yield with the place of each word of a text that stands for terms, and with the
+// terms. Text between blanks is analysed only if one of its letters may begin a term: no
+// word of ASCII has a stem that begins with another letter.
 func (w *highlightTerms) each(a *parse.Analyzer, text string, yield func(start int, mask uint64)) {
 	if w.any {
 		a.Words(text, func(o parse.Word) {

@@ -15,21 +15,19 @@ import (
 )
 
 const (
-	// minTextTokens is the budget under which no hit is given its text.
+	// minTextTokens is the budget below which no hit gets its text.
 	minTextTokens = 120
-	// metadataShare is the part of the budget that hits are shortened to before
-	// any has its text; what cannot be shortened takes of the rest, so that an
-	// answer has as many hits as were wanted, and rather less text.
+	// metadataShare is the part of the budget for hits without their text. What cannot be
+	// shortened to it takes from the rest, so an answer has the hits that were wanted, and
+	// rather less text.
 	metadataShare = 0.6
-	// spareShare of the budget is left unused, for what the estimate of a hit
-	// misses of it.
+	// spareShare of the budget is left unused, for errors of the estimate.
 	spareShare = 0.03
 	// textShare is the part of the budget that one hit's text may take.
 	textShare = 0.4
-	// envelopeTokens is what an answer costs without its hits, scope and notes:
-	// names of fields, a commit, notes that are added last.
+	// envelopeTokens is what an answer costs without its hits, scope and notes.
 	envelopeTokens = 150
-	// maxEnvelopeShare bounds the above for small budgets.
+	// maxEnvelopeShare limits envelopeTokens for small budgets.
 	maxEnvelopeShare = 0.25
 	// maxRelated is how many related files a hit names.
 	maxRelated = 5
@@ -145,8 +143,8 @@ func Hits(ctx context.Context, u *rank.Run, docs []*rank.Candidate, budget int, 
 	return hits, tokens, nil
 }
 
-// CutNote is the note of an answer that has only so many hits because its budget
-// of tokens has no room for as many as were wanted.
+// CutNote is the note of an answer that has only so many hits because more do not fit into
+// its budget of tokens.
 func CutNote(hits int) string {
 	if hits == 1 {
 		return "Only the best hit is given: the budget of tokens has no room for more."
@@ -181,14 +179,14 @@ func (f *hitPassage) snippet(a *parse.Analyzer, w highlightTerms, most int) snip
 	return makeSnippet(a, f.best, string(f.Doc.Path), w, most)
 }
 
-// Bounds of what is shortened where not every hit fits as it is.
+// Limits for hits that are shortened because not every hit fits.
 const (
 	shortSnippetBytes = 120
 	shortDescription  = 160
 )
 
-// shorten takes of a hit what tells least until it costs no more than share, or
-// no more can be spared.
+// shorten removes the least useful parts of a hit until it costs no more than share or
+// nothing else can be removed.
 func (h *Hit) shorten(a *parse.Analyzer, f *hitPassage, w highlightTerms, share int) {
 	for _, step := range []func(){
 		func() { h.AlsoIn = h.AlsoIn[:min(len(h.AlsoIn), 1)] },
@@ -214,8 +212,8 @@ func (h *Hit) shorten(a *parse.Analyzer, f *hitPassage, w highlightTerms, share 
 	}
 }
 
-// shown makes valid text of what files hold, without controls and without what
-// deceives a reader: what nobody sees, and what puts letters in another order.
+// shown makes valid text of a part of a file, without controls and without characters that
+// deceive a reader: invisible ones, and those that change the order of letters.
 func shown(s string) string {
 	odd := func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' && r != '\r' || r == 0x7f }
 	if utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return odd(r) || deceptive(r) }) {
@@ -232,11 +230,10 @@ func shown(s string) string {
 	}, strings.ToValidUTF8(s, "\ufffd"))
 }
 
-// deceptive reports whether a character changes what a text seems to say without
-// being seen: it overrides the direction of letters, has no width, or repeats
-// ASCII invisibly, which an AI may read where a person does not. Joiners are
-// none, which Persian, Indian scripts and emoji need, nor are the marks that
-// tell the direction of what stands between words of two scripts.
+// deceptive reports whether a character invisibly changes what a text seems to say: it
+// overrides the direction of letters, has no width, or repeats ASCII invisibly, which an AI
+// may read and a person does not. Joiners, which Persian, Indian scripts and emoji need, are
+// not deceptive, nor are direction marks between words of two scripts.
 func deceptive(r rune) bool {
 	switch {
 	case r < 0x180e:
@@ -251,8 +248,8 @@ func deceptive(r rune) bool {
 	return false
 }
 
-// readable is what is shown of a part of a file: of HTML and of notebooks what
-// they say, of all else the lines as they are.
+// readable returns a part of a file as it is shown: the text of HTML and of notebooks, the
+// lines of everything else.
 func readable(name, text string) string {
 	switch f := parse.Format(name); f {
 	case parse.FormatHTML, parse.FormatNotebook:
@@ -267,7 +264,7 @@ func readable(name, text string) string {
 	return text
 }
 
-// costOf returns what a text costs in an answer, where it is a string of JSON.
+// costOf returns what a text costs in an answer, as a JSON string.
 func costOf(s string) int {
 	if !strings.ContainsAny(s, "\n\"\\\t\r\u2028\u2029") {
 		return EstimateTokens(s)
@@ -322,8 +319,8 @@ func costOf(s string) int {
 // between them cost in an answer.
 const hitOverhead = 64
 
-// Tokens returns what a hit costs in an answer without its text. Its path is in
-// it twice: it is the id, too.
+// tokens returns what a hit costs in an answer without its text. Its path counts twice,
+// because it is also the id.
 func (h *Hit) tokens() int {
 	n := hitOverhead + 2*costOf(h.Path)
 	for _, s := range []string{h.Title, h.Heading, h.Anchor, h.Description, h.Snippet, h.Source, h.Lang, h.Version, string(h.Blob)} {
@@ -340,8 +337,8 @@ func (h *Hit) tokens() int {
 	return n
 }
 
-// related returns the files that the document says it is about, and of a file the
-// pages that say so.
+// related returns the files that the document says it is about; for a file, the pages that
+// say so.
 func (f *hitPassage) related(ctx context.Context) (all []string, err error) {
 	s := f.Source
 	pages, err := s.Links(ctx)
@@ -368,7 +365,7 @@ func (f *hitPassage) related(ctx context.Context) (all []string, err error) {
 			if known {
 				file = s.Shown(file)
 			} else {
-				file = shown(file) // whatever the page says it is
+				file = shown(file) // as the page has it
 			}
 			all = append(all, file)
 		}

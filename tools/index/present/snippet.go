@@ -26,9 +26,9 @@ type snippet struct {
 	to      int
 }
 
-// makeSnippet picks the run of lines, about most bytes, with the rarest of the terms, and
-// of a long line its best sentences. Front matter, which hits tell in fields of
-// their own, is taken where nothing else matches.
+// makeSnippet picks the lines, about most bytes, with the rarest of the terms, and the best
+// sentences of a long line. It takes front matter, which hits have in other fields, only if
+// nothing else matches.
 func makeSnippet(a *parse.Analyzer, ps passage, name string, w highlightTerms, most int) snippet {
 	data := []byte(ps.Text)
 	lines := parse.ParseLines(name, data, ps.Start)
@@ -116,9 +116,9 @@ func makeSnippet(a *parse.Analyzer, ps passage, name string, w highlightTerms, m
 	return s
 }
 
-// window moves the ends of what is shown of a passage: it does not begin with the
-// end of a code fence, does not end with blank lines or the beginning of a fence,
-// and has a line that says something, where one follows.
+// window moves the ends of what is shown of a passage, so that it does not begin with the end
+// of a code fence, does not end with blank lines or the beginning of a fence, and has a line
+// of text if one follows.
 func window(f parse.FileFormat, data []byte, lines []parse.Line, from, to int) (first, last int) {
 	const further = 8 // lines that are looked through for one that says something
 	fence := func(i int) (opens, closes bool) {
@@ -178,8 +178,7 @@ func closesFence(data []byte, lines []parse.Line, i int) bool {
 	return !f.Open()
 }
 
-// opening returns the line that opens the code fence that a line is in, "" for
-// one that is in none.
+// opening returns the line that opens the code fence around a line; "" if there is none.
 func opening(data []byte, lines []parse.Line, i int) string {
 	l := lines[i]
 	if l.Group != parse.InFence || l.First >= i {
@@ -193,8 +192,8 @@ func opening(data []byte, lines []parse.Line, i int) string {
 	return strings.TrimRight(parse.Clip(string(data[first.Start:first.End]), snippetBytes), " \t\r\n")
 }
 
-// header returns the lines that name the columns of a table that a line is in
-// the middle of, "" for none.
+// header returns the lines that name the columns of the table around a line; "" if there is
+// none or if the line is one of them.
 func header(ps passage, lines []parse.Line, i int) string {
 	l := lines[i]
 	if l.Group != parse.InTable {
@@ -219,8 +218,8 @@ func header(ps passage, lines []parse.Line, i int) string {
 	return ps.Text[first.Start:end]
 }
 
-// wholeFences returns a part of Markdown with every code fence opened and
-// closed: open is the line that opened the one in which it begins, "" for none.
+// wholeFences returns a part of Markdown with every code fence opened and closed. open is the
+// line that opens the fence in which the part begins; "" if it begins in none.
 func wholeFences(text, open string) string {
 	var f parse.FenceState
 	if open != "" {
@@ -260,8 +259,8 @@ func wholeFences(text, open string) string {
 // sentenceEnds are what ends a sentence in scripts without blanks.
 const sentenceEnds = "。！？｡"
 
-// bestSentences shortens one long line to whole sentences around its best one;
-// where a sentence is itself too long, to the words around the first match.
+// bestSentences shortens a long line to whole sentences around its best one, and a sentence
+// that is too long to the words around the first match.
 func bestSentences(a *parse.Analyzer, text string, w highlightTerms, most int) string {
 	cuts := []int{0} // starts of sentences
 	for i, r := range text {
@@ -312,8 +311,8 @@ func bestSentences(a *parse.Analyzer, text string, w highlightTerms, most int) s
 	return s
 }
 
-// wordsAround returns at most so many bytes of a sentence around byte at, whole
-// words where there are blanks, whole characters in any case.
+// wordsAround returns at most so many bytes of a sentence around byte at: whole words if
+// there are blanks, and always whole characters.
 func wordsAround(s string, at, most int, before, after bool) string {
 	const near = 40 // bytes within which a blank is looked for
 	from := max(0, min(at, len(s))-most/3)

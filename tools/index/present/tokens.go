@@ -6,19 +6,16 @@ import (
 	"satchel/tools/index/parse"
 )
 
-// EstimateTokens returns about how many tokens a language model counts in s,
-// and errs upwards. It needs no vocabulary. It is never less than the count of
-// o200k_base for prose in any language that was tried and for source code
-// (English prose and code: 1.2 to 1.5 times the count), at most a fifth less than
-// those of cl100k_base and of Llama 3, and at most a quarter less than that of
-// Claude's published tokenizer, which is an older one; of long base64 it may be
-// a quarter less. testdata/tokens.json holds such counts. Text of random
-// characters, which nobody writes, may cost more.
+// EstimateTokens returns about how many tokens a language model counts in s, and errs
+// upwards. It needs no vocabulary. For prose in any tested language and for source code it is
+// never less than the count of o200k_base (1.2 to 1.5 times it for English and code), at most
+// a fifth less than those of cl100k_base and Llama 3, and at most a quarter less than that of
+// Claude's published, older tokenizer. For long base64 it may be a quarter less, for random
+// characters more. testdata/tokens.json has such counts.
 //
-// The rules, in quarters of a token: byte-pair tokenizers know an English word
-// of some length, split what is mixed of cases and digits, spell out letters
-// that make no word, and of scripts that were rare in what they learned from
-// take every byte for itself.
+// The rules, in quarters of a token: byte-pair tokenizers know English words of some length,
+// split mixtures of cases and digits, spell out letters that make no word, and take scripts
+// that were rare in their training byte by byte.
 func EstimateTokens(s string) int {
 	n := 0
 	short := -1 // where a piece of one or two letters or digits ended

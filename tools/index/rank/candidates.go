@@ -36,17 +36,16 @@ type Chunk struct {
 	heads heads
 }
 
-// secondChunk is what the next best chunks of a document add to its score, each
-// half of the one before.
+// secondChunk is what the next best chunk of a document adds to its score; each further one
+// adds half as much.
 const secondChunk = 0.05
 
-// leadChunk is what the chunk that a page with headings begins with adds to the
-// page's score where the query is a sentence: such a page says first what it is
-// about, and its sections go into what others are about. A text without headings
-// need not begin with its subject, and a name is sought wherever it stands.
+// leadChunk is what the first chunk of a page with headings adds to the page's score if the
+// query is a sentence: such a page says first what it is about. A text without headings need
+// not begin with its subject, and a name may stand anywhere.
 const leadChunk = 0.5
 
-// candidates asks one database for what any of the terms match and scores it.
+// candidates returns the documents of one database that any of the terms match, with scores.
 func (u *Run) candidates(ctx context.Context, s *Source, terms []Term, sc *scorer, cover *coverage, more bool) ([]*Candidate, error) {
 	filter, err := s.Filter(ctx, u.Filters, s.Mount)
 	if err != nil {
@@ -86,9 +85,9 @@ func (u *Run) candidates(ctx context.Context, s *Source, terms []Term, sc *score
 // evaluation wants.
 const chunksPerDocument = 4
 
-// byDocument groups chunks, best first, by document and scores those: by the
-// best chunk, a little by the next ones, by lead times the one that leads the
-// page, and by how much of the query is in the best.
+// byDocument groups chunks, best first, by document, and scores the documents: by the best
+// chunk, a little by the next ones, by lead times the first of the page, and by how much of
+// the query is in the best.
 func (s *Source) byDocument(best []chunkMatch, cover *coverage, lead float64, explain bool) []*Candidate {
 	place := make(map[int64]int32, len(best))
 	of := make([]int32, len(best)) // the document of each chunk

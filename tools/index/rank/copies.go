@@ -11,26 +11,23 @@ import (
 
 // Copies have nearly the same words.
 const (
-	// copyShare is the part of all words of two texts that both have, for them
-	// to count as one.
+	// copyShare is the part of all words of two texts that copies have in common.
 	copyShare = 0.9
-	// copyWords is the fewest different words of a text that may be a copy of
-	// another in its collection: of shorter ones, each costs next to nothing to
-	// show. The same file in two collections is one page, however short.
+	// copyWords is how many different words a text needs to be a copy of another in its
+	// collection: shorter texts cost next to nothing to show. The same file in two
+	// collections is one page, however short.
 	copyWords = 12
-	// copyScore and copyLines are how near scores and lengths of copies are: what
-	// is farther apart is not compared.
+	// copyScore and copyLines are how near the scores and lengths of copies are.
 	copyScore = 0.9
 	copyLines = 0.9
 	// copyBytes is how much of a text is compared.
 	copyBytes = 64 << 10
 )
 
-// collapse leaves of copies among the first documents, best first, the first or
-// the one of the newest version, and of the same file in several collections that
-// of the one which the query names first; in another
-// order than that of relevance, of the latter alone. Those that are read are as many
-// as make up an answer of limit hits.
+// collapse keeps one of the copies among the first documents: the first or the newest
+// version, and of the same file in several collections that of the collection which the
+// query names first. In an order other than relevance it removes only the latter. It reads
+// as many documents as an answer of limit hits needs.
 func (u *Run) collapse(ctx context.Context, all []*Candidate) ([]*Candidate, error) {
 	q, limit := u.Parsed, u.limit
 	if len(all) < 2 {
@@ -78,8 +75,8 @@ func (u *Run) collapse(ctx context.Context, all []*Candidate) ([]*Candidate, err
 	return kept, nil
 }
 
-// copies reports whether two loaded documents say the same: what is cheap to tell
-// first, whole texts last.
+// copies reports whether two loaded documents say the same. It compares what is cheap first
+// and whole texts last.
 func copies(ctx context.Context, a, b *Candidate, words map[*Candidate][]uint32, q *query.Parsed) (bool, error) {
 	x, y := &a.Doc, &b.Doc
 	if !q.Filters.Version.Empty() && x.Version != y.Version || !q.Filters.Lang.Empty() && x.Lang != y.Lang {

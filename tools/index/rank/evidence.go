@@ -13,50 +13,50 @@ import (
 	"satchel/tools/index/postings"
 )
 
-// What is not in the postings, and what it adds to a document's score, as a part
-// of it where nothing else is said.
+// What is not in the postings, and what it adds to a document's score, as a part of the
+// score unless noted otherwise.
 const (
-	// namedBoost is for a document whose title or file name is the query's words
-	// in one, exactBoost for one that has them letter by letter, and titledBoost
-	// for one whose title consists of the query's words in any order.
+	// namedBoost is for a document whose title or file name is the query, exactBoost for one
+	// that has it letter by letter, and titledBoost for one whose title consists of the
+	// query's words in any order.
 	namedBoost  = 0.6
 	exactBoost  = 0.1
 	titledBoost = 0.2
-	// headedBoost is for a passage with a heading that is the query's words,
-	// definedBoost for one with a heading that is the identifier which they make.
+	// headedBoost is for a passage with a heading that is the query, definedBoost for one
+	// with a heading that is the identifier which the query's words make.
 	headedBoost  = 0.6
 	definedBoost = 1.3
 	// headedChunks is how many passages of a document are looked at for that.
 	headedChunks = 3
-	// coveredBoost is for a title all of whose words are in the query, and falls
-	// with the third power of the share that is: a short title that a sentence
-	// has whole is most often what the sentence is about.
+	// coveredBoost is for a title whose words are all in the query, and falls with the third
+	// power of the share that is: a short title that is in a sentence is most often what the
+	// sentence is about.
 	coveredBoost = 0.3
 	coveredPower = 3
 	// adjacentBoost is for the share of the query's neighbouring words that are
 	// neighbours in the passage too.
 	adjacentBoost = 0.37
 	// openedBoost is for the part of a sentence's weight that is among the first
-	// openingWords of a page with headings, which say what it is about, begunBoost
-	// for the part that is among the first beginningWords of these, and pathBoost
-	// for the part that its path names. The best openedDocs are looked at for that.
+	// openingWords of a page with headings, which say what the page is about; begunBoost for
+	// the part among the first beginningWords; pathBoost for the part that the path names.
+	// Only the best openedDocs get these.
 	openedBoost    = 1.8
 	openingWords   = 100
 	begunBoost     = 0.8
 	beginningWords = 30
 	pathBoost      = 0.3
 	openedDocs     = 20
-	// sentencePower is what all that evidence together is raised to where the query
-	// is a sentence: of its many words some are anywhere, so that the score of the
-	// words alone tells less than a name's does.
+	// sentencePower is the power to which all this evidence is raised if the query is a
+	// sentence: some of its many words are anywhere, so the score of words alone says less
+	// than for a name.
 	sentencePower = 1.5
-	// placeWeight is what a query's word counts that names a directory above the
-	// document, of what it counts once in a text.
+	// placeWeight is what a word of the query counts that names a directory above the
+	// document, as a part of what it counts once in a text.
 	placeWeight = 0.3
 )
 
-// weighEvidence adds to the documents' scores what their names say, and how near
-// the query's words are to one another in their best passages.
+// weighEvidence adds to the documents' scores what their names say, and how near the query's
+// words are to one another in their best passages.
 func (u *Run) weighEvidence(ctx context.Context, docs []*Candidate) error {
 	if err := u.readHeaders(ctx, docs); err != nil {
 		return err
@@ -234,9 +234,9 @@ func (e *evidence) headed(words parse.Tokens) float64 {
 	return boost
 }
 
-// opened returns which shares of the query's weight the first words of a page with
-// headings have, openingWords of them and beginningWords, from 0 to 1. lead is what
-// the page begins with, best its best passage.
+// opened returns which shares of the query's weight, from 0 to 1, are among the first
+// openingWords and beginningWords of a page with headings. lead is the first passage of the
+// page, best its best one.
 func (e *evidence) opened(lead, best parse.Tokens) (opening, beginning float64) {
 	if e.total == 0 || len(lead.Field(parse.FieldCrumb)) == 0 && len(best.Field(parse.FieldCrumb)) == 0 {
 		return 0, 0
@@ -259,7 +259,7 @@ func (e *evidence) opened(lead, best parse.Tokens) (opening, beginning float64) 
 	return sum / e.total, beginning / e.total
 }
 
-// inPath returns what the query's words weigh that are in a path, each once.
+// inPath returns the weight of the query's words that are in a path, each once.
 func (e *evidence) inPath(p string) float64 {
 	sum := 0.0
 	var seen []string

@@ -14,26 +14,23 @@ import (
 // with a weight that is a share of the query's own: RM3 (Abdul-Jaleel and
 // others, "UMass at TREC 2004") with the terms weighed by their rarity.
 //
-// Which queries it helps could not be told from anything that the first pass
-// shows (docs/search.md), so it is the same for all and conservative: few
-// documents, a word must be in two of them, and the query keeps the upper hand.
-// A few words are most often a name, which nothing is to be added to.
+// Nothing that the first pass shows predicts which queries it helps (docs/search.md), so it is
+// the same for all and conservative: few documents, a word must be in two of them, and the
+// query keeps the upper hand. A few words are most often a name, to which nothing is added.
 const (
 	// sentenceWords is how many different words a query must have.
 	sentenceWords = 4
-	// feedbackDocs are looked into.
+	// feedbackDocs is how many documents are looked into.
 	feedbackDocs = 5
-	// feedbackTerms of them are searched for.
+	// feedbackTerms is how many terms are added.
 	feedbackTerms = 14
-	// feedbackShare is what they may add together to a score, of what the query's
-	// own terms may.
+	// feedbackShare is what they may add to a score, as a share of the query's own terms.
 	feedbackShare = 0.3
-	// feedbackIn is in how many of the documents a term must be.
+	// feedbackIn is how many of the documents must have a term.
 	feedbackIn = 2
-	// feedbackFrequent is the part of all chunks from which on a term is too
-	// frequent.
+	// feedbackFrequent is the part of all chunks above which a term is too frequent.
 	feedbackFrequent = 0.2
-	// shortChunk is the length under which a chunk counts as that long.
+	// shortChunk is the length that a shorter chunk counts as.
 	shortChunk = 20
 )
 
@@ -45,8 +42,8 @@ func (u *Run) feeds() bool {
 	return u.sentence()
 }
 
-// sentence reports whether the query has so many words that it tells of something
-// rather than names it.
+// sentence reports whether the query has so many words that it describes something rather
+// than names it.
 func (u *Run) sentence() bool {
 	distinct := map[string]bool{}
 	for _, t := range u.plan.sequence {
@@ -55,9 +52,8 @@ func (u *Run) sentence() bool {
 	return len(distinct) >= sentenceWords
 }
 
-// feedback returns the terms that a second pass looks for besides the plan's,
-// in bodies: those that the best documents of the first, best first, have in
-// common, the plan's among them.
+// feedback returns the terms that a second pass also looks for, in bodies: those that the
+// best documents of the first pass have in common. docs is best first.
 func (u *Run) feedback(ctx context.Context, docs []*Candidate) ([]Term, error) {
 	docs = docs[:min(len(docs), feedbackDocs)]
 	total := 0.0
@@ -129,8 +125,8 @@ func (u *Run) feedback(ctx context.Context, docs []*Candidate) ([]Term, error) {
 	return terms, nil
 }
 
-// isTopical reports whether a term of a page may be searched for unasked: no stop
-// word, number or initial.
+// isTopical reports whether a term of a page may be added to a query: no stop word, number
+// or initial.
 func isTopical(t string) bool {
 	if len(t) < 3 || isStop(t) {
 		return false

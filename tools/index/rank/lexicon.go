@@ -34,20 +34,19 @@ func (l *lexicon) known(ctx context.Context, term string) (sum int64, err error)
 	return sum, nil
 }
 
-// form is a term that stands for a word of a query.
+// form is a term under which a word of a query is looked up.
 type form struct {
 	term   string
 	weight float64
 }
 
-// ownStemWeight is what a form that the page's own language has weighs beside
-// the others.
+// ownStemWeight is the weight of a stem in the page's own language beside the other form.
 const ownStemWeight = 0.5
 
-// forms returns the terms that one word of a query is looked for under: its
-// term, its stems in the query's language, the pairs that it begins where it is
-// one character of a script without spaces, and where no page has it in any form
-// (missing) the words that may have been meant.
+// forms returns the terms under which one word of a query is looked up: its term, its stems
+// in the query's language, and for one character of a script without spaces the pairs that
+// it begins. If no page has it in any form (missing), they include the words that may have
+// been meant.
 func (l *lexicon) forms(ctx context.Context, raw string, w parse.Word) (all []form, missing bool, err error) {
 	known, err := l.known(ctx, w.Term)
 	if err != nil {
@@ -67,8 +66,8 @@ func (l *lexicon) forms(ctx context.Context, raw string, w parse.Word) (all []fo
 				continue
 			}
 		}
-		// In a query of unknown language, a word is one of another language where
-		// that has it more often, in all its forms, than all pages as it stands.
+		// In a query of unknown language, a word belongs to another language if that has it
+		// more often, in all its forms, than all pages have it as it stands.
 		if n > 0 && (l.reader() != "" || n >= known) {
 			all[0].weight = 1 - ownStemWeight
 			all = append(all, form{s, ownStemWeight})
@@ -89,7 +88,7 @@ func (l *lexicon) forms(ctx context.Context, raw string, w parse.Word) (all []fo
 			return all, false, err
 		}
 	}
-	// A name that nobody wrote may be meant as words that pages have, all of them.
+	// A name that no page has may stand for words that pages have, all of them.
 	inWords := len(w.Parts) > 0
 	for _, t := range w.Parts {
 		n, err := l.known(ctx, t)
@@ -119,8 +118,8 @@ func (l *lexicon) forms(ctx context.Context, raw string, w parse.Word) (all []fo
 	return all, true, nil
 }
 
-// umlauted reports whether pages write a German term with an umlaut, as far as a
-// few passages show.
+// umlauted reports whether pages write a German term with an umlaut, judged by a few
+// passages.
 func (l *lexicon) umlauted(ctx context.Context, term string) (found bool, err error) {
 	a := l.ranker.Analyzer()
 	defer l.ranker.Release(a)

@@ -6,14 +6,14 @@ import (
 	"satchel/tools/index/postings"
 )
 
-// What a document's words say beyond its score takes a row of the database for
-// each of its passages, which are read together, and only where it may matter:
-// the postings tell which passages have the query's words in their headings.
+// To look at the words of a passage costs a row of the database. The rows are read together,
+// and only if they may matter: the postings show which passages have words of the query in
+// their headings.
 
 // The bits of heads: those of the sequence's words come first, in order.
 const (
 	headsName  heads = 1 << maxCompound // the plan's name
-	headsKnown heads = 1 << 7           // the others tell
+	headsKnown heads = 1 << 7           // the others are known
 )
 
 // headBits returns the bits that the plan's terms have in heads.
@@ -44,8 +44,8 @@ func (u *Run) mayHead(h heads) bool {
 	return h&headsKnown == 0 || u.unplanned || h&headsName != 0 || h&all == all
 }
 
-// looksInto reports whether passage k of a document is looked into: the best, for
-// how near its words are, if the query has several.
+// looksInto reports whether passage k of a document is looked into. The best is if the query
+// has several words, to see how near one another they are.
 func (u *Run) looksInto(f *Candidate, k int) bool {
 	return k == 0 && len(u.plan.sequence) > 1 || u.mayHead(f.Chunks[k].heads)
 }
@@ -82,8 +82,8 @@ func (u *Run) readEvidence(ctx context.Context, docs []*Candidate) (err error) {
 	return nil
 }
 
-// namesMore reports whether some page has a word that headings may consist of, and
-// that is none of the plan's terms.
+// namesMore reports whether a page has a word that headings may consist of and that is not
+// among the plan's terms.
 func (u *Run) namesMore(ctx context.Context) (bool, error) {
 	p := u.plan
 	for _, t := range append([]string{p.name}, p.sequence...) {

@@ -8,12 +8,11 @@ import (
 	"satchel/tools/index/parse"
 )
 
-// Words meet across languages because every page has each of its words under
-// language.Term, which depends on the script alone. A page in a language with a
-// stemmer of its own has each of its words under that language's stem too (in
-// the extra terms, which no length counts; see OwnTerm), so that a query in that
-// language finds the word's other forms. A query that is not sure of its
-// language so loses no page, and one that is finds more.
+// Every page has each of its words under language.Term, which depends on the script alone, so
+// words match across languages. A page in a language with a stemmer also has its words under
+// that language's stem (in the extra terms, which no length counts; see OwnTerm), so a query
+// in that language finds the other forms of a word. A query of unknown language loses no page
+// that way.
 
 // queryLanguage is the language that a query is asked in.
 type queryLanguage struct {
@@ -26,9 +25,8 @@ type queryLanguage struct {
 // maxHeld bounds the languages that a query of unknown language is stemmed in.
 const maxHeld = 6
 
-// queryLanguageOf guesses the language of a query over pages in the languages that
-// held counts. A query whose words tell nothing is in the language that most
-// pages are in, where most are in one.
+// queryLanguageOf guesses the language of a query over pages in the languages that held
+// counts. If the words do not show it, it is the language of most pages, if most are in one.
 func queryLanguageOf(words []string, held map[string]int64) queryLanguage {
 	t := queryLanguage{Guess: language.OfQuery(words)}
 	total := int64(0)
@@ -57,7 +55,7 @@ func queryLanguageOf(words []string, held map[string]int64) queryLanguage {
 	return t
 }
 
-// reader is the language that the asker reads, "" where the query does not tell.
+// reader is the language that the user reads; "" if the query does not show it.
 func (t queryLanguage) reader() string {
 	if len(t.Langs) > 0 && (t.Sure || len(t.Langs) == 1) {
 		return t.Langs[0]
@@ -65,9 +63,8 @@ func (t queryLanguage) reader() string {
 	return ""
 }
 
-// isStop reports whether a word of a query carries no topic in its language. A
-// Word that is one in English alone counts unless the query is surely in
-// another language.
+// isStop reports whether a word of a query is a stop word of its language, or of English
+// unless the query is surely in another language.
 func (t queryLanguage) isStop(word string) bool {
 	word = strings.ToLower(word)
 	if t.Sure {
@@ -76,16 +73,14 @@ func (t queryLanguage) isStop(word string) bool {
 	return language.IsStop(word)
 }
 
-// isStop reports whether a word carries no topic in English or in any of the
-// languages.
+// isStop reports whether a word is a stop word of English or of one of the languages.
 func isStop(word string, langs ...string) bool {
 	word = strings.ToLower(word)
 	return language.IsStop(word) || len(langs) > 0 && language.IsStop(word, langs...)
 }
 
-// stems returns the terms, besides its own, under which pages in the query's
-// language have a word: of a query of unknown language, in each that pages are
-// in.
+// stems returns further terms under which pages in the query's language have a word. For a
+// query of unknown language they are those of all languages of the pages.
 func (t queryLanguage) stems(raw string) []string {
 	langs := t.held
 	if r := t.reader(); r != "" {
@@ -105,8 +100,8 @@ func (t queryLanguage) stems(raw string) []string {
 	return all
 }
 
-// transliterated returns the stem of a German word typed without umlauts (ueber
-// for über, as on other keyboards), "" where there is none.
+// transliterated returns the stem of a German word typed without umlauts (ueber for über);
+// "" if there is none.
 func transliterated(lang, raw string) string {
 	if lang != "de" {
 		return ""

@@ -20,8 +20,8 @@ type retrieval struct {
 	// Phrases must all occur, without must not; each is a list of terms.
 	phrases, without [][]string
 	docs             *postings.DocSet // those that may match
-	// depth is how many chunks are wanted; verify how many of the best are looked
-	// into for phrases of several words, and more where fewer than depth have them.
+	// depth is how many chunks are wanted. verify is how many of the best are looked into for
+	// phrases of several words; more are if fewer than depth have them.
 	depth, verify int
 	// heads are the bits that terms have in the heads of a chunk; more reports that
 	// only some of the terms are new.
@@ -38,7 +38,7 @@ type chunkMatch struct {
 	heads heads
 }
 
-// leads reports whether a chunk is what a page with headings begins with.
+// leads reports whether a chunk is the first of a page with headings.
 func leads(chunks []segment.Chunk, c int) bool {
 	if chunks[c].Part != 0 {
 		return false
@@ -51,9 +51,9 @@ func leads(chunks []segment.Chunk, c int) bool {
 // chunk have. See Run.mayHead.
 type heads = uint8
 
-// retrieve scores every chunk that matches, and returns the best of them, best
-// first, and how many documents match. Where the first terms are those of the
-// retrieval before, which r.more tells, their scores are not made again.
+// retrieve scores every chunk that matches, and returns the best of them, best first, and how
+// many documents match. If r.more, the first terms are those of the retrieval before, and
+// their scores are kept.
 func (s *Source) retrieve(ctx context.Context, r retrieval) (best []chunkMatch, docs int, err error) {
 	m := s.Scratch()
 	if !r.more {
@@ -205,8 +205,8 @@ func (s *Source) retrievePart(ctx context.Context, i int, r *retrieval, from int
 	if !verify {
 		return docs, nil
 	}
-	// The best are looked into first, so that what is left out, where a phrase
-	// of frequent words is in more chunks than may be looked into, is the worst.
+	// The best are looked into first. If the words of a phrase are in more chunks than may be
+	// looked into, the worst are left out.
 	slices.SortStableFunc(open, func(a, b int) int { return cmp.Compare(scores[b], scores[a]) })
 	var kept []int
 	for k, c := range open {
@@ -232,9 +232,9 @@ func (s *Source) retrievePart(ctx context.Context, i int, r *retrieval, from int
 	return docs, nil
 }
 
-// exclude adds to never all chunks of each document that has, in any chunk, what
-// the query excludes: a word (never has these chunks already) or a phrase, whose
-// words the chunks in suspect hold. It looks only at documents that match.
+// exclude adds to never all chunks of each matching document that has, in any chunk, what the
+// query excludes: a word (never has these chunks already) or a phrase, whose words the chunks
+// in suspect have.
 func (s *Source) exclude(ctx context.Context, chunks []segment.Chunk, without [][]string, suspect []postings.Bitmap, never postings.Bitmap, matches func(c int) bool) error {
 	for from, to := 0, 0; from < len(chunks); from = to {
 		match, banned := false, false
@@ -294,14 +294,13 @@ type top struct {
 	heap  []uint64 // see ranked
 }
 
-// ranked is a chunk, by its place in the scratch, with its score, which is not
-// negative, as a number that is the higher the better it is: of equal ones the
-// later is worse.
+// ranked makes a number of a chunk's score, which is not negative, and its place in the
+// scratch memory. Better chunks have higher numbers; of equal scores the earlier is better.
 func ranked(score float32, at int) uint64 {
 	return uint64(math.Float32bits(score))<<32 | uint64(^uint32(at))
 }
 
-// place returns the place of what ranked made.
+// place returns the place of a chunk from the result of ranked.
 func place(r uint64) int { return int(^uint32(r)) }
 
 func (t *top) offer(r uint64) {

@@ -75,8 +75,8 @@ func newScorer(terms []Term, st statistics) *scorer {
 	return s
 }
 
-// part returns what term i, so often in the fields of a chunk that are so long,
-// adds to the chunk's score.
+// part returns what term i adds to the score of a chunk that has it so often in fields of
+// these lengths.
 func (s *scorer) part(i int, n segment.Counts, length *[parse.FieldCount]uint16) float32 {
 	sum := float32(0)
 	for f, c := range n {
@@ -85,7 +85,7 @@ func (s *scorer) part(i int, n segment.Counts, length *[parse.FieldCount]uint16)
 	return s.weight[i] * sum
 }
 
-// Field returns what c occurrences of term i in a field add to the sum of part.
+// field returns what c occurrences of term i in a field add to the sum of part.
 func (s *scorer) field(i, f int, c uint16, length *[parse.FieldCount]uint16) float32 {
 	if c == 0 || f != parse.FieldBody && s.inBody[i] {
 		return 0
@@ -94,14 +94,13 @@ func (s *scorer) field(i, f int, c uint16, length *[parse.FieldCount]uint16) flo
 	return float32(fieldWeight[f]) * tf * (saturation + 1) / (tf + saturation)
 }
 
-// burstWeight is how much more a word tells for each e-fold that it is in fewer
-// chunks than as many occurrences, strewn by chance, would be in.
+// burstWeight is how much more a word counts for each e-fold by which it is in fewer chunks
+// than if its occurrences were strewn by chance.
 const burstWeight = 0.7
 
-// telling returns how much a term says of what a text is about, 1 at least, from
-// how its occurrences in bodies are spread over chunks: a topic's words come
-// several times where they come at all, the others singly (residual inverse
-// document frequency; Church and Gale, "Poisson mixtures", 1995).
+// residualIDF returns how much a term says about the topic of a text, at least 1, from how
+// its occurrences in bodies are spread over chunks: the words of a topic occur several times
+// in a chunk, others singly (Church and Gale, "Poisson mixtures", 1995).
 func residualIDF(chunks, df, occurrences int64) float64 {
 	if df == 0 || chunks == 0 {
 		return 1

@@ -14,36 +14,34 @@ import (
 	"satchel/tools/index/parse"
 )
 
-// A word that no page has is looked for under words that differ from it by a
-// slip or two of the keys. Only the words that begin with one of its first two
-// letters are compared: people rarely mistype the first, and more often swap it
-// with the next. Numbers and versions are never respelled: another one is
-// another thing.
+// A word that no page has is looked up under words that differ from it by one or two typos.
+// Only words that begin with one of its first two letters are compared: people rarely mistype
+// the first, and more often swap it with the next. Numbers and versions are never respelled:
+// another one is another thing.
 const (
-	// One slip is allowed from so many letters on, two from twice as many.
+	// slipLetters is how many letters a word needs for one typo; twice as many allow two.
 	slipLetters = 4
 	// maxSlipLetters is the longest word that is respelled.
 	maxSlipLetters = 32
 	// maxRespellings is how many words are searched for in place of one.
 	maxRespellings = 3
-	// maxLookedUp is how many of the nearest terms are looked up in pages, and
-	// maxPassages in how many passages at most: most terms are in the first one
-	// as they are meant.
+	// maxLookedUp is how many of the nearest terms are looked up in pages, in at most
+	// maxPassages passages: the first one mostly shows the word.
 	maxLookedUp = 8
 	maxPassages = 12
-	// Of equally near words, one that is in fewer than this part of the passages
-	// that have the most frequent one is a slip, or another language's word.
+	// rareShare: of equally near words, one that is in fewer than this part of the passages
+	// with the most frequent one is a typo or a word of another language.
 	rareShare = 20
 	// MaxRespelled is how many words of a query are respelled.
 	MaxRespelled = 5
 	// maxVocabulary bounds the terms of a database that one word is compared with.
 	maxVocabulary = 100_000
-	// What a respelling weighs, for one slip and for two.
+	// The weights of a respelling with one typo and with two.
 	oneSlipWeight = 0.5
 	twoSlipWeight = 0.3
 )
 
-// Respelling is a word that a page has and that may have been meant.
+// Respelling is a word of a page that may have been meant.
 type Respelling struct {
 	Word    string // as one would write it
 	written bool   // a page has it so
@@ -53,9 +51,8 @@ type Respelling struct {
 	weight  float64
 }
 
-// respell returns what may have been meant by a word that no page has: of those
-// with the fewest slips, the most frequent. Nil stands for a word that is not
-// respelled.
+// respell returns what may have been meant by a word that no page has: of the words with the
+// fewest typos, the most frequent. A nil speller is a word that is not respelled.
 func respell(ctx context.Context, a *parse.Analyzer, sources []*Source, m *speller, most int) ([]Respelling, error) {
 	if m == nil {
 		return nil, nil
@@ -73,8 +70,7 @@ func respell(ctx context.Context, a *parse.Analyzer, sources []*Source, m *spell
 			}
 		}
 	}
-	// The terms are stems, to which the endings were guessed: pages tell. What no
-	// page has is no word.
+	// The terms are stems, and their endings are guesses. Pages show the real words.
 	all := m.ranked()
 	all = all[:min(len(all), maxLookedUp)]
 	for i := range all {
@@ -193,7 +189,7 @@ func (m *speller) prefixes() []string {
 	return []string{string(first), string(second)}
 }
 
-// compare takes a term in where it is near.
+// compare adds a term if it is near.
 func (m *speller) compare(term string, df int64) {
 	// A letter that only one of two words has takes a slip.
 	other := letterMask(term)
@@ -212,8 +208,8 @@ func (m *speller) compare(term string, df int64) {
 	m.found[term] = r
 }
 
-// distance returns how many slips make the word of one that has the term, at
-// most limit+1, and that word.
+// distance returns how many typos are between the word and the nearest word that has the
+// term, at most limit+1, and that nearest word.
 func (m *speller) distance(term string, mask uint64) (slips int, word string) {
 	slips, word = m.limit+1, term
 	n := len(term)

@@ -16,19 +16,18 @@ import (
 // one place in an answer. The hit that stands for the others names them.
 
 const (
-	// Factors of the score of a page in another language than the reader's, who
-	// was sure of it or for whom it was concluded from what matches best.
+	// Factors of the score of a page in another language than the reader's, if the query
+	// shows that surely or if it was concluded from what matches best.
 	foreignSure      = 0.5
 	foreignConcluded = 0.7
 	// concludedShare is how near to the best language English must come to be
 	// concluded: titles and code are often English in every language.
 	concludedShare = 0.7
-	// standInShare is the part of the best member's score that another member of
-	// a family must have to stand for it: a newer version that only mentions
-	// what an older one is about does not.
+	// standInShare is the part of the best member's score that another member of a family
+	// needs to stand for it. A newer version that only mentions the subject does not.
 	standInShare = 0.5
-	// fresh is what being changed just now adds to a score; it halves with every
-	// freshHalf. It decides between pages that are equally good otherwise.
+	// fresh is what a change just now adds to a score; it halves with every freshHalf. It
+	// decides between pages that are otherwise equally good.
 	fresh     = 0.02
 	freshHalf = 180 * 24 * time.Hour
 	// maxVariants is how many documents are looked at for families.
@@ -96,8 +95,8 @@ func byScore(all []*Candidate) {
 	})
 }
 
-// freshness is what a page's age adds to its score; nothing where it is unknown
-// or lies in the future.
+// freshness is what a page's age adds to its score; 0 if the date is unknown or in the
+// future.
 func freshness(date int64, now time.Time) float64 {
 	age := now.Sub(time.Unix(date, 0))
 	if date == 0 || age < 0 {
@@ -130,9 +129,8 @@ func (u *Run) readHeaders(ctx context.Context, docs []*Candidate) error {
 	return nil
 }
 
-// concludeReader returns the language whose best pages match best, of those that
-// the query may be in; English where it comes near to that, unless the query is
-// in Han characters.
+// concludeReader returns the language whose best pages match best, of those that the query
+// may be in; English if it comes near to that, unless the query is in Han characters.
 func concludeReader(t queryLanguage, docs []*Candidate) string {
 	const best = 3
 	sums, counts := map[string]float64{}, map[string]int{}
@@ -156,8 +154,8 @@ func concludeReader(t queryLanguage, docs []*Candidate) string {
 	return reader
 }
 
-// variantKey names a document's family of variants within its collection. What a query asks
-// for by a filter tells members apart.
+// variantKey names a document's family of variants within its collection. Variants that a
+// filter of the query distinguishes are of different families.
 func variantKey(f *Candidate, q *query.Parsed) string {
 	k := f.Header
 	key := string(f.Source.ID) + "\x00" + k.Family
@@ -170,7 +168,7 @@ func variantKey(f *Candidate, q *query.Parsed) string {
 	return key
 }
 
-// gather leaves one document of each family, in the place of its best member.
+// gather keeps one document of each family, in the place of its best member.
 func gather(docs []*Candidate, reader string) []*Candidate {
 	type group struct{ members []*Candidate }
 	groups := map[string][]*group{}
@@ -204,8 +202,8 @@ func related(a, b *postings.Header) bool {
 	return a.Lang != b.Lang || parse.SameButVersion(a.Title, a.Version, b.Title, b.Version)
 }
 
-// standIn chooses which of a family's members, best first, is shown, gives it
-// the best one's score, and tells it of the others.
+// standIn chooses which of a family's members, best first, is shown, and gives it the best
+// score and the paths of the others.
 func standIn(members []*Candidate, reader string) *Candidate {
 	best := members[0]
 	if len(members) == 1 {
